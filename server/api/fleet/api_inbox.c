@@ -49,6 +49,8 @@ struct inbox {
 	int64_t now_ms;
 	unsigned box, kind; /* kind 0: any, otherwise enum kind + 1 */
 	const char *app, *owner;
+	const char *after_id; /* the last item of the page before; NULL: first page */
+	int64_t after_ms;
 	struct item *items;
 	size_t n;
 	uint64_t counts[BOXES];
@@ -194,6 +196,35 @@ static int newest_first(const void *pa, const void *pb)
 	return strcmp(a->id, b->id);
 }
 
+/* Items change place when they are seen again, so a cursor contains the last item's place and not
+ * its number. */
+static enum tw_status read_cursor(struct inbox *b, struct tw_err *err)
+{
+	const char *text = tw_req_text_or_empty(b->req, "cursor");
+	struct tw_str rest = tw_str_of(text);
+	struct tw_str ms = tw_str_split(&rest, '.');
+	uint64_t number = 0;
+
+	if (!text[0])
+		return TW_OK;
+	if (!tw_str_u64(ms, INT64_MAX, &number) || !rest.len)
+		return tw_fail(err, TW_BAD_REQUEST, "cursor is not one that a list gave");
+	b->after_ms = (int64_t)number;
+	b->after_id = rest.ptr;
+	return TW_OK;
+}
+
+/* The number of items of earlier pages. */
+static size_t first_of_page(const struct inbox *b)
+{
+	const struct item after = {.id = b->after_id, .last_ms = b->after_ms};
+	size_t i = 0;
+
+	while (b->after_id && i < b->n && newest_first(&b->items[i], &after) <= 0)
+		i++;
+	return i;
+}
+
 static json_t *item_json(const struct item *i)
 {
 	json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I}",
@@ -239,6 +270,7 @@ static const struct tw_param inbox_params[] = {
         TW_PARAM_OPTIONAL_ENUM("kind", kind_names, "Only these."),
         TW_PARAM_TEXT("app", 0, "Exactly this app."),
         TW_PARAM_TEXT("owner", 0, "Exactly this owner."),
+        TW_PARAM_TEXT("cursor", 0, "`cursor` of the page before."),
         TW_PARAM_NUMBER("limit", 200, 1, LIMIT_MAX, "Items."),
         {0},
 };
@@ -252,20 +284,32 @@ static enum tw_status get_inbox(struct tw_req *r, struct tw_err *err)
 	        .kind = (unsigned)(tw_req_enum(r, "kind") + 1),
 	        .app = tw_req_text_or_empty(r, "app"),
 	        .owner = tw_req_text_or_empty(r, "owner")};
-	const int64_t limit = tw_req_number(r, "limit");
+	const size_t limit = (size_t)tw_req_number(r, "limit");
+	const char *cursor = NULL;
 	json_t *list;
-	enum tw_status st = read_all(&b, err);
+	size_t first, end;
+	enum tw_status st = read_cursor(&b, err);
 
+	if (st == TW_OK)
+		st = read_all(&b, err);
 	if (st != TW_OK)
 		return st;
 	if (b.n)
 		qsort(b.items, b.n, sizeof *b.items, newest_first);
+	first = first_of_page(&b);
+	end = b.n - first > limit ? first + limit : b.n;
+	if (end < b.n) {
+		cursor = tw_arena_printf(b.arena, "%lld.%s", (long long)b.items[end - 1].last_ms,
+		        b.items[end - 1].id);
+		if (!cursor)
+			return tw_oom(err);
+	}
 	list = json_array();
-	for (size_t i = 0; i < b.n && i < (size_t)limit; i++)
+	for (size_t i = first; i < end; i++)
 		(void)json_array_append_new(list, item_json(&b.items[i]));
 	return tw_req_reply_json(r, 200,
-	        json_pack("{s:o, s:o, s:I}", "items", list, "counts", counts_json(&b), "total",
-	                (json_int_t)b.n),
+	        json_pack("{s:o, s:o, s:I, s:s?}", "items", list, "counts", counts_json(&b),
+	                "total", (json_int_t)b.n, "cursor", cursor),
 	        err);
 }
 

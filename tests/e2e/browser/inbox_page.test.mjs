@@ -1,11 +1,11 @@
 /*
  * inbox_page.test.mjs - regressions and ANR groups in one list: by state, kind and owner, answered by pointer and keys,
- * several at once; an ANR group that was fixed returns with a newer report.
+ * several at once; an ANR group that was fixed returns with a newer report; more than a page of them.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { fleet } from '../../gen/anr_fleet.mjs';
+import { CAUSES, fleet } from '../../gen/anr_fleet.mjs';
 import { violations } from '../axe.mjs';
 import { THEMES, unreadable } from '../browser.mjs';
 import { done, open, server } from '../page.mjs';
@@ -56,7 +56,7 @@ test('one life for both: states, counts, bulk, and what is refused', async () =>
 		[{ items: [two[1]], status: 'returned' }, 400], [{ items: [two[1]], muted_until_ms: -1 }, 400], [{ items: Array(201).fill(two[1]), status: 'open' }, 400]])
 		assert.equal((await answer(body)).status, status, JSON.stringify(body).slice(0, 80));
 	assert.equal((await answer({ items: two, status: 'open' }, server.read)).status, 403);
-	for (const q of ['state=gone', 'kind=x', 'limit=0', 'nothing=1']) assert.equal((await server.get(`/api/v1/inbox?${q}`)).status, 400, q);
+	for (const q of ['state=gone', 'kind=x', 'limit=0', 'nothing=1', 'cursor=x', 'cursor=5', 'cursor=5.', 'cursor=-1.a']) assert.equal((await server.get(`/api/v1/inbox?${q}`)).status, 400, q);
 });
 
 test('an ANR group that was fixed in a version returns with a report from it, not from an older one', async () => {
@@ -94,7 +94,7 @@ test('answered in the page, by pointer and by keys', async (t) => {
 	await rows.first().waitFor();
 	const n = await rows.count();
 	assert.deepEqual(await violations(page), []);
-	await page.getByRole('checkbox', { name: 'Select all' }).check();
+	await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
 	const bar = page.getByRole('region', { name: 'Selected' });
 	await bar.getByText(`${n} selected`).waitFor();
 	await bar.getByLabel('Owner').fill('carol');
@@ -125,6 +125,52 @@ test('answered in the page, by pointer and by keys', async (t) => {
 	await page.locator('#exemplars td a').first().click();
 	await page.getByRole('link', { name: 'All ANRs with this cause' }).first().click();
 	await page.waitForURL(/\/anrs\//);
+	await done(page, t);
+});
+
+test('more items than a page: pages by cursor, keys and buttons; what is selected is on the shown page', async (t) => {
+	await prepare();
+	const before = (await inbox({ state: 'all' })).total;
+	const letters = (i) => String.fromCharCode(97 + (i % 26), 97 + Math.floor(i / 26));
+	const file = CAUSES.find((c) => c.id === 'file');
+	for (let i = 0; i < 105; i++) await anr({ device: 'Phone', text: file.make(1).replace('Prefs.load', `Prefs.${letters(i)}`) }, '1.9.0');
+	const all = await until(async () => {
+		const v = await inbox({ state: 'all', limit: 1000 });
+		return v.total >= before + 105 ? v.items.map((i) => i.id) : undefined;
+	}, 'a group for each of 105 ANRs', 300);
+	const seen = [];
+	for (let cursor = ''; cursor !== null;) {
+		const v = await inbox({ state: 'all', limit: 40, ...(cursor && { cursor }) });
+		assert.equal(v.total, all.length);
+		seen.push(...v.items.map((i) => i.id));
+		({ cursor } = v);
+	}
+	assert.deepEqual(seen, all, 'each item once, in the order of the whole list');
+
+	const page = await open('/inbox?state=all');
+	const rows = page.locator('tr[data-item]');
+	const nav = page.getByRole('navigation', { name: 'Pages of the list' });
+	await nav.getByText(`1 to 100 of ${all.length}`).waitFor();
+	assert.equal(await rows.count(), 100);
+	await page.keyboard.press('n');
+	await nav.getByText(`101 to ${all.length} of ${all.length}`).waitFor();
+	await rows.nth(all.length - 101).waitFor();
+	assert.equal(await rows.first().getAttribute('data-item'), `anr ${all[100]}`);
+	assert.ok(await nav.getByRole('button', { name: 'Next' }).isDisabled());
+	await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
+	const bar = page.getByRole('region', { name: 'Selected' });
+	await bar.getByText(`${all.length - 100} selected`).waitFor();
+	await page.keyboard.press('a');
+	await until(async () => (await inbox({ state: 'all', limit: 1000 })).items.every((i, at) => (i.status === 'acknowledged') === (at >= 100)) || undefined, 'the second page, and nothing else, acknowledged');
+	assert.deepEqual(await violations(page), []);
+	await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
+	await page.keyboard.press('p');
+	await nav.getByText(`1 to 100 of ${all.length}`).waitFor();
+	await bar.waitFor({ state: 'detached' });
+	await nav.getByRole('button', { name: 'Next' }).click();
+	await page.waitForURL(/cursor=/);
+	await page.getByRole('button', { name: /^New/ }).click();
+	await page.waitForURL((u) => !u.searchParams.has('cursor'), { timeout: 60000 });
 	await done(page, t);
 });
 

@@ -21,11 +21,11 @@ export const SHORTCUTS: Shortcuts[] = [
 		one('Esc', tr('close a menu or this list'), 'Escape'), one('/', tr('search the project (in a trace: find a method)'), '/'), one('Ctrl+K', tr('search the project, also in a trace'), 'Ctrl k'),
 	] },
 	{ title: tr('List of traces'), keys: [
-		one('j / k', tr('next, previous trace'), 'j', 'k'), one('Enter', tr('open it'), 'Enter'), one('x', tr('select or deselect it'), 'x'), one('X', tr('select the range from the previous one'), 'X'),
+		one('j / k', tr('next, previous trace'), 'j', 'k'), one('Enter', tr('open it'), 'Enter'), one('n / p', tr('next, previous page'), 'n', 'p'), one('x', tr('select or deselect it'), 'x'), one('X', tr('select the range from the previous one'), 'X'),
 		one('Esc', tr('clear the selection'), 'Escape'), one('#', tr('delete the selected traces (asks first)'), '#'),
 	] },
 	{ title: tr('Inbox'), keys: [
-		one('j / k', tr('next, previous item'), 'j', 'k'), one('Enter', tr('open it'), 'Enter'), one('x', tr('select or deselect it'), 'x'),
+		one('j / k', tr('next, previous item'), 'j', 'k'), one('Enter', tr('open it'), 'Enter'), one('n / p', tr('next, previous page'), 'n', 'p'), one('x', tr('select or deselect it'), 'x'),
 		one('a', tr('acknowledge it, or the selected ones'), 'a'), one('f', tr('mark as fixed'), 'f'), one('m', tr('mute for 7 days'), 'm'), one('Esc', tr('clear the selection'), 'Escape'),
 	] },
 	{ title: tr('Timeline'), canvas: 'timeline', keys: [

@@ -11,7 +11,7 @@ export interface Item {
 }
 export const BOXES = ['live', 'new', 'acknowledged', 'returned', 'fixed', 'muted', 'all'] as const;
 export type Box = (typeof BOXES)[number];
-export interface Inbox { items: Item[]; counts: Record<Box, number>; total: number }
+export interface Inbox { items: Item[]; counts: Record<Box, number>; total: number; cursor: string | null }
 
 export interface Decision { status?: Item['status']; owner?: string; note?: string; fixed_in?: string; muted_until_ms?: number }
 

@@ -1,13 +1,13 @@
 // The list of traces: filters, order and columns in the address, pages by cursor, states that
 // refresh, rows picked by pointer or keys.
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, may, type Trace } from '../api/api';
-import { count } from '../i18n/format';
 import { ColumnChooser, NameCell, sharedOf, shownColumns, type Column } from './listcolumns';
 import { Filters, isFiltered, put, Saved } from './listfilters';
 import { PickedBar } from './listpicked';
 import { Busy, Failure, useLoad } from '../ui/parts';
-import { go, number, set, text, texts } from '../ui/route';
+import { EmptyPage, Pages, useRowKeys } from '../ui/pages';
+import { text, texts } from '../ui/route';
 import { Arrival, Start } from './start';
 import { landed } from './upload';
 import { tr } from '../i18n/strings/list';
@@ -54,29 +54,6 @@ function usePicked(rows: Trace[]) {
 	};
 	const list = [...picked.values()].map((t) => fresh.get(t.id) ?? t);
 	return { picked, list, pick, pickAll, clear: () => hold(new Map()) };
-}
-
-const typing = (e: KeyboardEvent) => e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName) && (e.target as HTMLInputElement).type !== 'checkbox';
-
-/** j and k move the focus from row to row, x picks; Enter on a link is the browser's. */
-function useRowKeys(rows: Trace[], act: { pick: (t: Trace, range: boolean) => void; clear: () => void; ask: () => void; some: boolean }): void {
-	useLayoutEffect(() => {
-		const key = (e: KeyboardEvent) => {
-			if (typing(e) || document.querySelector('dialog[open]')) return;
-			const links = [...document.querySelectorAll<HTMLElement>('tr[data-trace] .rowlink')];
-			const at = links.findIndex((l) => l.closest('tr')!.contains(document.activeElement));
-			const row = rows.find((t) => t.id === links[at]?.closest('tr')!.dataset.trace);
-			if (e.key === 'j') links[Math.min(links.length - 1, at + 1)]?.focus();
-			else if (e.key === 'k') links[Math.max(0, at - 1)]?.focus();
-			else if ((e.key === 'x' || e.key === 'X') && row) act.pick(row, e.key === 'X');
-			else if (e.key === '#' && act.some && may.write) act.ask();
-			else if (e.key === 'Escape' && act.some) act.clear();
-			else return;
-			e.preventDefault();
-		};
-		addEventListener('keydown', key);
-		return () => removeEventListener('keydown', key);
-	});
 }
 
 /** A long text is cut; the pointer shows all of it. */
@@ -129,19 +106,6 @@ function useRefresh(on: boolean, state: string, again: () => void): void {
 	});
 }
 
-function Pages({ rows, total, cursor }: { rows: number; total: string; cursor: string | null }) {
-	const before = number('n') ?? 0;
-	if (before === 0 && !cursor) return null;
-	return (
-		<nav class="row pages" aria-label={tr('Pages of the list')}>
-			<button disabled={!text('cursor')} onClick={() => put({})}>{tr('First')}</button>
-			<button disabled={!text('cursor')} onClick={() => history.back()}>{tr('Back')}</button>
-			<button disabled={!cursor} onClick={() => set({ cursor, n: before + rows }, true)}>{tr('Next')}</button>
-			<span class="quiet">{tr('{before} to {rows} of {total}', { before: count(before + 1), rows: count(before + rows), total })}</span>
-		</nav>
-	);
-}
-
 export function ListPage() {
 	const names = [...FILTERS, 'sort', 'order', 'cursor'];
 	const params = Object.fromEntries(names.map((n) => [n, texts(n)]));
@@ -155,7 +119,13 @@ export function ListPage() {
 	const empty = v !== null && v.total === 0 && !isFiltered();
 	const moving = rows.some((t) => t.state === 'queued' || t.state === 'decoding');
 	useRefresh((moving || empty) && !page.busy && !asking, rows.map((t) => t.state).join(), page.again);
-	useRowKeys(rows, { pick, clear, ask: () => ask(true), some: list.length > 0 });
+	useRowKeys(rows, (key, row) => {
+		if ((key === 'x' || key === 'X') && row) pick(row, key === 'X');
+		else if (key === '#' && list.length > 0 && may.write) ask(true);
+		else if (key === 'Escape' && list.length > 0) clear();
+		else return false;
+		return true;
+	});
 	useEffect(() => {
 		if (empty) watch(true);
 		else document.title = tr('Traces · tracewell');
@@ -179,8 +149,7 @@ export function ListPage() {
 			{empty && <Start />}
 			{v && v.total === 0 && isFiltered() && <div class="notice"><strong>{tr('No traces match these filters.')}</strong>
 				<p><button onClick={() => put(Object.fromEntries(FILTERS.map((n) => [n, null])))}>{tr('Show all traces')}</button></p></div>}
-			{v && v.total > 0 && rows.length === 0 && <div class="notice"><strong>{tr('This page of the list is now empty.')}</strong>
-				<p><button onClick={() => go(location.pathname)}>{tr('To the first page')}</button></p></div>}
+			{v && v.total > 0 && rows.length === 0 && <EmptyPage />}
 			{rows.length > 0 && <Table rows={rows} columns={columns} picked={picked} pick={pick} pickAll={pickAll} />}
 			{v && <Pages rows={rows.length} total={totalOf(v)} cursor={v.cursor} />}
 			{list.length > 0 && <PickedBar list={list} clear={clear} changed={page.again} asking={asking} ask={ask} />}

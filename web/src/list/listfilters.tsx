@@ -4,6 +4,7 @@ import { api, may } from '../api/api';
 import { count, when } from '../i18n/format';
 import { Failure, useLoad } from '../ui/parts';
 import { Popover } from '../ui/popover';
+import { fromStart } from '../ui/pages';
 import { query, set, text, texts, type Changes } from '../ui/route';
 import { tr } from '../i18n/strings/list';
 import { changesTo, dateOf, dayStart, FILTERS, keptOf, newestFirst, stateName } from '../api/traces';
@@ -11,10 +12,9 @@ import { changesTo, dateOf, dayStart, FILTERS, keptOf, newestFirst, stateName } 
 const MAIN: [string, string][] = [['app', tr('App')], ['version_name', tr('Version')], ['scenario', tr('Scenario')], ['device', tr('Device')], ['state', tr('State')], ['tag', tr('Tag')]];
 const MORE: [string, string][] = [['os', 'OS'], ['abi', 'ABI'], ['version_code', tr('Version code')], ['build_id', tr('Build')], ['process', tr('Process')]];
 const TYPED: [string, string, string][] = [['version_code_min', tr('Smallest code'), 'number'], ['version_code_max', tr('Largest code'), 'number'], ['session_id', tr('Session'), 'text']];
-const FROM_START = { cursor: null, n: null };
 
 export function put(changes: Changes): void {
-	set({ ...changes, ...FROM_START });
+	set(fromStart(changes));
 }
 
 /** Most traces first, as they come; of versions the newest. */

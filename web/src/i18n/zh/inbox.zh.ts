@@ -46,12 +46,11 @@ const zh = {
 	'Nothing needs review.': '没有待处理的问题。',
 	'Nothing is in this state.': '没有处于此状态的问题。',
 	'Show all {n}': '显示全部 {n} 项',
-	'Select all': '全选',
+	'Select all on this page': '选择本页全部',
 	'What': '内容',
 	'Change, reports': '变化、报告数',
 	'Version': '版本',
 	'Last seen': '最近出现',
-	'The latest {n} of {total}.': '最近 {n} 项，共 {total} 项。',
 	'Selected': '已选择',
 	'{n} selected': '已选择 {n} 项',
 } as const;

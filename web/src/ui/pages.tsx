@@ -1,0 +1,62 @@
+// Pages of a list by cursor, and the keys of its rows.
+import { useLayoutEffect } from 'preact/hooks';
+import { count } from '../i18n/format';
+import { tr } from '../i18n/strings/frame';
+import { number, set, text, type Changes } from './route';
+
+const typing = (e: KeyboardEvent) => e.ctrlKey || e.metaKey || e.altKey || (/^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName) && (e.target as HTMLInputElement).type !== 'checkbox');
+
+function useKeys(act: (key: string) => boolean): void {
+	useLayoutEffect(() => {
+		const key = (e: KeyboardEvent) => {
+			if (!typing(e) && !document.querySelector('dialog[open]') && act(e.key)) e.preventDefault();
+		};
+		addEventListener('keydown', key);
+		return () => removeEventListener('keydown', key);
+	});
+}
+
+/** j and k move the focus from row to row; `act` gets other keys with the row that has the focus. Enter on a link is the browser's. */
+export function useRowKeys<T>(rows: T[], act: (key: string, row?: T) => boolean): void {
+	useKeys((key) => {
+		const links = [...document.querySelectorAll<HTMLElement>('tr .rowlink')];
+		const at = links.findIndex((l) => l.closest('tr')!.contains(document.activeElement));
+		if (key !== 'j' && key !== 'k') return act(key, rows[at]);
+		links[key === 'j' ? Math.min(links.length - 1, at + 1) : Math.max(0, at - 1)]?.focus();
+		return true;
+	});
+}
+
+/** Changes of the address that also lead to the first page. */
+export const fromStart = (changes: Changes): Changes => ({ ...changes, cursor: null, n: null });
+
+/** `cursor` is the next page's. */
+export function Pages({ rows, total, cursor }: { rows: number; total: string; cursor: string | null }) {
+	const before = number('n') ?? 0;
+	const first = !text('cursor');
+	const next = () => {
+		set({ cursor, n: before + rows }, true);
+		scrollTo(0, 0);
+	};
+	useKeys((key) => {
+		if (key === 'n' && cursor) next();
+		else if (key === 'p' && !first) history.back();
+		else return false;
+		return true;
+	});
+	if (first && !cursor) return null;
+	return (
+		<nav class="row pages" aria-label={tr('Pages of the list')}>
+			<button disabled={first} onClick={() => set(fromStart({}))}>{tr('First')}</button>
+			<button disabled={first} onClick={() => history.back()}>{tr('Back')}</button>
+			<button disabled={!cursor} onClick={next}>{tr('Next')}</button>
+			{rows > 0 && <span class="quiet">{tr('{before} to {rows} of {total}', { before: count(before + 1), rows: count(before + rows), total })}</span>}
+		</nav>
+	);
+}
+
+/** A page whose rows were deleted or are in another state since. */
+export function EmptyPage() {
+	return <div class="notice"><strong>{tr('This page of the list is now empty.')}</strong>
+		<p><button onClick={() => set(fromStart({}))}>{tr('To the first page')}</button></p></div>;
+}
