@@ -1,7 +1,8 @@
 /*
  * api_search.c - searches a project by name: methods, traces, builds, ANR groups, regressions.
  *
- * Each kind returns its best matches. Scanning method names has a short time limit, so that
+ * Each kind returns its best matches. If no method matches, the names closest to the text are
+ * returned and marked as similar. Scanning method names has a short time limit, so that
  * suggestions appear while the user types; `partial` means that it was reached.
  */
 #include <stdlib.h>
@@ -25,7 +26,8 @@ enum { LIMIT_MAX = 50, SCAN_MS = 400, NAMES_A_LOOK = 256, ANR_DAYS = 90, BUILDS_
 
 struct fit { /* a name and its object */
 	enum tw_find_rank rank;
-	bool is_app; /* a method of the app's own code */
+	unsigned errors; /* 0: it matches; otherwise it is similar */
+	bool is_app;     /* a method of the app's own code */
 	size_t len;
 	const char *name, *raw;
 	const void *of;
@@ -39,6 +41,7 @@ struct fits { /* the best so far, in order */
 struct search {
 	struct tw_req *req;
 	struct tw_find find;
+	struct tw_find_near near;
 	struct tw_arena *arena;
 	int64_t until_ms;
 	uint32_t scanned;
@@ -49,6 +52,8 @@ struct search {
 
 static bool is_better(const struct fit *a, const struct fit *b)
 {
+	if (a->errors != b->errors)
+		return a->errors < b->errors;
 	if (a->rank != b->rank)
 		return a->rank > b->rank;
 	return a->is_app != b->is_app ? a->is_app : a->len < b->len;
@@ -81,6 +86,12 @@ static bool is_known(const struct fits *f, const char *name)
 	return false;
 }
 
+/* Whether no name matches so far: similar names count then. */
+static bool is_similar(const struct fits *f)
+{
+	return f->n == 0 || f->at[0].errors > 0;
+}
+
 static enum tw_status take_name(
         void *arg, const char *name, const char *raw, bool *io_more, struct tw_err *err)
 {
@@ -92,6 +103,10 @@ static enum tw_status take_name(
 		*io_more = false;
 	}
 	one.rank = tw_find_rank(&s->find, tw_str_of(raw[0] ? raw : name));
+	if (one.rank == TW_FIND_NOT && is_similar(&s->methods)) {
+		one.errors = tw_find_errors(&s->near, tw_str_of(raw[0] ? raw : name));
+		one.rank = one.errors < TW_FIND_FAR ? TW_FIND_WITHIN : TW_FIND_NOT;
+	}
 	one.is_app = one.rank != TW_FIND_NOT && tw_frame_rules_app(s->rules, tw_str_of(name));
 	if (!has_room(&s->methods, &one) || (raw[0] && is_known(&s->methods, name)))
 		return TW_OK;
@@ -115,11 +130,16 @@ static enum tw_status find_methods(struct search *s, json_t *out, struct tw_err 
 
 	if (st == TW_OK)
 		st = tw_catalogue_method_names(c, &names, err);
-	for (size_t i = 0; st == TW_OK && i < s->methods.n; i++)
+	for (size_t i = 0; st == TW_OK && i < s->methods.n; i++) {
+		if (s->methods.at[i].errors && !is_similar(&s->methods))
+			break;
 		(void)json_array_append_new(
 		        list, json_pack("{s:s, s:s}", "name", s->methods.at[i].name, "raw",
 		                      s->methods.at[i].raw));
+	}
 	(void)json_object_set_new(out, "methods", list);
+	(void)json_object_set_new(out, "methods_are_similar",
+	        json_boolean(s->methods.n > 0 && is_similar(&s->methods)));
 	return st;
 }
 
@@ -164,7 +184,7 @@ static void offer(
 	struct fit best = {.of = of, .name = ""};
 
 	for (size_t i = 0; i < n; i++) {
-		const struct fit one = {tw_find_rank(&s->find, tw_str_of(names[i])), false,
+		const struct fit one = {tw_find_rank(&s->find, tw_str_of(names[i])), 0, false,
 		        strlen(names[i]), names[i], "", of};
 
 		if (one.rank != TW_FIND_NOT && (best.rank == TW_FIND_NOT || is_better(&one, &best)))
@@ -297,6 +317,7 @@ static enum tw_status get_search(struct tw_req *r, struct tw_err *err)
 		st = tw_fail(err, TW_BAD_REQUEST, "q= is the text to look for");
 	if (st != TW_OK)
 		return st;
+	tw_find_near_read(&s->find, &s->near);
 	s->arena = tw_arena_new(FITS_BYTES);
 	if (!s->arena)
 		return tw_oom(err);

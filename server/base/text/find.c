@@ -118,3 +118,73 @@ enum tw_find_rank tw_find_rank(const struct tw_find *f, struct tw_str name)
 	}
 	return worst;
 }
+
+/* --- typing errors --- */
+
+static unsigned errors_of(size_t letters)
+{
+	return letters < 4 ? 0 : letters < 6 ? 1 : letters < 12 ? 2 : 3;
+}
+
+static void read_near(struct tw_str word, struct tw_find_near_word *ret)
+{
+	*ret = (struct tw_find_near_word){.len = (unsigned)word.len, .errors = errors_of(word.len)};
+	for (size_t i = 0; i < word.len; i++) {
+		const unsigned char c = (unsigned char)word.ptr[i];
+
+		ret->at[tolower(c)] |= UINT64_C(1) << i;
+		ret->at[toupper(c)] |= UINT64_C(1) << i;
+	}
+}
+
+void tw_find_near_read(const struct tw_find *f, struct tw_find_near *ret)
+{
+	ret->n = 0;
+	for (size_t i = 0; i < f->n; i++) {
+		const struct tw_str word = f->words[i];
+
+		if (word.len > TW_FIND_LETTERS || memchr(word.ptr, '*', word.len)) {
+			ret->n = 0;
+			return;
+		}
+		read_near(word, &ret->words[ret->n++]);
+	}
+}
+
+/* Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances" (2003), for
+ * a word that may begin and end anywhere in the name: bits are the column of the dynamic program at
+ * one letter of the name, as differences (plus, minus) of neighbouring rows. */
+static unsigned word_errors(const struct tw_find_near_word *w, struct tw_str name)
+{
+	const uint64_t last = UINT64_C(1) << (w->len - 1);
+	uint64_t plus = UINT64_MAX, minus = 0, diagonal = 0, before = 0;
+	unsigned here = w->len, best = w->len;
+
+	for (size_t i = 0; i < name.len; i++) {
+		const uint64_t same = w->at[(unsigned char)name.ptr[i]];
+		const uint64_t swapped = ((~diagonal & same) << 1) & before;
+		uint64_t right_plus, right_minus;
+
+		diagonal = (((same & plus) + plus) ^ plus) | same | minus | swapped;
+		right_plus = minus | ~(diagonal | plus);
+		right_minus = diagonal & plus;
+		here += (right_plus & last) != 0;
+		here -= (right_minus & last) != 0;
+		best = here < best ? here : best;
+		right_plus <<= 1;
+		plus = right_minus << 1 | ~(diagonal | right_plus);
+		minus = right_plus & diagonal;
+		before = same;
+	}
+	return best <= w->errors ? best : TW_FIND_FAR;
+}
+
+unsigned tw_find_errors(const struct tw_find_near *f, struct tw_str name)
+{
+	const struct tw_str bare = {name.ptr, end_of(name)};
+	unsigned sum = f->n ? 0 : TW_FIND_FAR;
+
+	for (size_t i = 0; i < f->n && sum < TW_FIND_FAR; i++)
+		sum += word_errors(&f->words[i], bare);
+	return sum < TW_FIND_FAR ? sum : TW_FIND_FAR;
+}

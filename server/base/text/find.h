@@ -9,6 +9,8 @@
 #ifndef TW_FIND_H
 #define TW_FIND_H
 
+#include <stdint.h>
+
 #include "decoder/base/err.h"
 #include "decoder/base/str.h"
 
@@ -31,5 +33,23 @@ enum tw_find_rank {
 	TW_FIND_WHOLE
 };
 enum tw_find_rank tw_find_rank(const struct tw_find *f, struct tw_str name);
+
+/* --- typing errors --- */
+
+enum { TW_FIND_LETTERS = 64, TW_FIND_FAR = 99 };
+
+struct tw_find_near { /* the words as bits: bit i of at[c] is set if letter i of the word is c */
+	struct tw_find_near_word {
+		uint64_t at[256];
+		unsigned len, errors; /* errors: the most that it may have */
+	} words[TW_FIND_WORDS];
+	size_t n; /* 0: a word has a `*` or too many letters */
+};
+void tw_find_near_read(const struct tw_find *f, struct tw_find_near *ret);
+
+/* The number of letters that are missing, added, replaced or swapped with their neighbour where the
+ * words occur in the name; TW_FIND_FAR: too many.  A word may have no error up to 3 letters, 1 up
+ * to 5, 2 up to 11, else 3.  Costs words x name. */
+unsigned tw_find_errors(const struct tw_find_near *f, struct tw_str name);
 
 #endif

@@ -34,6 +34,9 @@ test('what people type finds what they mean', async () => {
 	assert.equal((await names('a.b.c'))[0], 'a.b.c');
 	assert.deepEqual(await names('nothing of the kind'), []);
 	assert.deepEqual(await names('%_'), []);
+	for (const [q, name] of [['JsonPraser', METHODS[0]], ['jsonparser prase', METHODS[0]], ['Ads.wramUp', METHODS[1]]]) assert.equal((await names(q))[0], name, `${q}: with typing errors`);
+	const similar = async (q) => (await server.get(`/api/v1/search?${new URLSearchParams({ q })}`)).json.methods_are_similar;
+	assert.deepEqual([await similar('JsonPraser'), await similar('JsonParser'), await similar('nothing of the kind')], [true, false, false]);
 	const { json } = await server.get('/api/v1/search?q=found-build');
 	assert.deepEqual(json.builds.map((b) => b.build_id), ['found-build']);
 	assert.equal(json.traces.length, 1);

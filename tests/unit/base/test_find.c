@@ -74,10 +74,100 @@ static void bounds(void **state)
 	assert_int_equal(tw_find_read("1 2 3 4 5 6 7  8 ", &f, &err), TW_OK);
 }
 
+/* --- typing errors --- */
+
+static unsigned errors(const char *text, const char *name)
+{
+	struct tw_find f;
+	struct tw_find_near near;
+
+	assert_int_equal(tw_find_read(text, &f, NULL), TW_OK);
+	tw_find_near_read(&f, &near);
+	return tw_find_errors(&near, tw_str_of(name));
+}
+
+static void typing_errors(void **state)
+{
+	static const char parse[] = "com.acme.shop.data.JsonParser.parse(Ljava/lang/String;)V";
+
+	(void)state;
+	assert_int_equal(errors("JsonPraser", parse), 1);
+	assert_int_equal(errors("jsonpraser.prase", parse), 2);
+	assert_int_equal(errors("JsonParsr", parse), 1);
+	assert_int_equal(errors("JssonParser", parse), 1);
+	assert_int_equal(errors("JzonParzer", parse), 2);
+	assert_int_equal(errors("YamlWriter", parse), TW_FIND_FAR);
+	assert_int_equal(errors("JsonPraser prase", parse), 2);
+	assert_int_equal(errors("JsonPraser yaml", parse), TW_FIND_FAR);
+	assert_int_equal(errors("shp", parse), TW_FIND_FAR);
+	assert_int_equal(errors("*.prase", parse), TW_FIND_FAR);
+	assert_int_equal(errors("Sting", parse), TW_FIND_FAR); /* parameters do not count */
+	assert_int_equal(errors("  ", parse), TW_FIND_FAR);
+	assert_int_equal(errors("JsonPraser", ""), TW_FIND_FAR);
+	assert_int_equal(
+	        errors("xcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklm",
+	                "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklm"),
+	        1);
+	assert_int_equal(
+	        errors("xbcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmn",
+	                "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmn"),
+	        TW_FIND_FAR);
+}
+
+/* The definition: rows are letters of the word, columns those of the name. */
+static unsigned naive_errors(const char *word, const char *name)
+{
+	unsigned d[17][33] = {{0}};
+	const size_t m = strlen(word), n = strlen(name);
+	unsigned best = (unsigned)m;
+
+	for (size_t i = 0; i <= m; i++)
+		for (size_t j = 0; j <= n; j++) {
+			unsigned least = 0;
+
+			if (i && !j)
+				least = (unsigned)i;
+			if (i && j) {
+				least = d[i - 1][j - 1] + (word[i - 1] != name[j - 1]);
+				least = d[i - 1][j] + 1 < least ? d[i - 1][j] + 1 : least;
+				least = d[i][j - 1] + 1 < least ? d[i][j - 1] + 1 : least;
+			}
+			if (i > 1 && j > 1 && word[i - 1] == name[j - 2] &&
+			        word[i - 2] == name[j - 1] && d[i - 2][j - 2] + 1 < least)
+				least = d[i - 2][j - 2] + 1;
+			d[i][j] = least;
+		}
+	for (size_t j = 0; j <= n; j++)
+		best = d[m][j] < best ? d[m][j] : best;
+	return best;
+}
+
+static void typing_errors_as_defined(void **state)
+{
+	uint32_t x = 7;
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		char word[17] = "", name[33] = "";
+		const unsigned m = 1 + (unsigned)round % 16, n = (unsigned)round / 16 % 33;
+		const unsigned most = m < 4 ? 0 : m < 6 ? 1 : m < 12 ? 2 : 3;
+		unsigned naive;
+
+		for (unsigned i = 0; i < m + n; i++) {
+			x = x * 1664525 + 1013904223;
+			*(i < m ? &word[i] : &name[i - m]) = "abc"[(x >> 16) % 3];
+		}
+		naive = naive_errors(word, name);
+		assert_int_equal(errors(word, name), naive <= most ? naive : TW_FIND_FAR);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_by_their_place),
         cmocka_unit_test(stars),
         cmocka_unit_test(bounds),
+        cmocka_unit_test(typing_errors),
+        cmocka_unit_test(typing_errors_as_defined),
 };
 
 UNIT_TESTS("find", tests)

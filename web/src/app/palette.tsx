@@ -14,7 +14,7 @@ const TYPING_MS = 120;
 const PAGES = 4;
 
 interface Found {
-	methods: { name: string; raw: string }[];
+	methods: { name: string; raw: string }[]; methods_are_similar: boolean;
 	traces: { id: string; title: string; app: string; version_name: string; scenario: string; device: string; created_ms: number }[]; traces_total: number; traces_total_is_capped: boolean;
 	builds: { build_id: string; app: string; version_name: string; traces: number }[];
 	anrs: { key: string; kind: string; name: string; title: string; count: number }[];
@@ -34,7 +34,7 @@ function groupsOf(v: Found | null, asked: string, s: Session): Group[] {
 	const groups: Group[] = [{ title: tr('Pages'), options: pages.map((p) => ({ to: link(p.at), shown: p.label })) }];
 	if (v) {
 		groups.unshift(
-			{ title: tr('Methods'), options: v.methods.map((m) => ({ to: at('/fleet/methods', { method: m.name }), shown: <MethodName name={m.name} />, aside: m.raw })) },
+			{ title: v.methods_are_similar ? tr('Similar methods') : tr('Methods'), options: v.methods.map((m) => ({ to: at('/fleet/methods', { method: m.name }), shown: <MethodName name={m.name} />, aside: m.raw })) },
 			{ title: tr('Traces'), options: [...v.traces.map((t) => ({ to: link(`/traces/${t.id}`), shown: t.title || [t.app, t.version_name, t.scenario].filter(Boolean).join(' ') || t.id, aside: `${[t.device, when(t.created_ms)].filter(Boolean).join(' · ')}` })),
 				...(v.traces_total > v.traces.length ? [{ to: at('/traces', { q: asked }), shown: v.traces_total_is_capped ? tr('All traces') : tr.many(v.traces_total, 'All {n} traces', 'All {n} traces') }] : [])] },
 			{ title: tr('ANR groups'), options: v.anrs.map((g) => ({ to: link(`/anrs/${g.key}`), shown: g.name || heard(g.title), aside: tr.many(g.count, '{n} report', '{n} reports') })) },
@@ -106,7 +106,7 @@ export function Palette({ s, early, close }: { s: Session; early: Early; close: 
 						})}
 					</div>))}
 			</div>
-			<p class="quiet hint" role="status">{load.error ? load.error.message : load.value?.partial ? tr('Not all names could be searched in time.') : asked && !load.busy && load.value && options.length === 1 ? tr('Nothing has this name.') : traceOf(path.value) ? tr('In this trace only: close this and press /.') : tr('↑ ↓ and Enter open. Words are combined; * stands for any text.')}</p>
+			<p class="quiet hint" role="status">{load.error ? load.error.message : load.value?.partial ? tr('Not all names could be searched in time.') : asked && !load.busy && load.value && options.length === 1 ? tr('Nothing has this name.') : load.value?.methods_are_similar ? tr('No method has this name. Similar names are shown.') : traceOf(path.value) ? tr('In this trace only: close this and press /.') : tr('↑ ↓ and Enter open. Words are combined; * stands for any text.')}</p>
 		</dialog>
 	);
 }

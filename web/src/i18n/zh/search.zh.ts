@@ -16,6 +16,8 @@ const zh = {
 	'Search methods, traces, builds, ANRs': '搜索方法、Trace、构建、ANR',
 	'Results': '结果',
 	'Not all names could be searched in time.': '未能在时限内搜索全部名称。',
+	'Similar methods': '相似的方法',
+	'No method has this name. Similar names are shown.': '没有方法叫这个名字，显示的是相似的名称。',
 	'Nothing has this name.': '没有这个名称的内容。',
 	'In this trace only: close this and press /.': '只在此 Trace 中搜索：关闭后按 /。',
 	'↑ ↓ and Enter open. Words are combined; * stands for any text.': '↑ ↓ 选择，Enter 打开。多个词同时匹配；* 代表任意文本。',
