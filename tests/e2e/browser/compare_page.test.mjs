@@ -137,9 +137,9 @@ test('new and gone methods, by hostile names, sorted, filtered and copied', asyn
 	await table(page).first().waitFor();
 	assert.equal(await table(page).count(), 3);
 	assert.match(await page.locator('.verdict-line').innerText(), /about the same/);
-	await page.getByRole('button', { name: 'Gone (1)' }).click();
+	await page.getByRole('button', { name: 'Removed (1)' }).click();
 	await page.waitForFunction(() => document.querySelectorAll('section[aria-label=Methods] tbody tr').length === 1);
-	assert.match(await table(page).innerText(), /<img.src=x.onerror=alert\(1\)>.*gone/s);
+	assert.match(await table(page).innerText(), /<img.src=x.onerror=alert\(1\)>.*removed/s);
 	await page.getByRole('button', { name: 'All', exact: true }).click();
 	await page.getByPlaceholder('part of a name, or /expression/').fill('/Fresh|Main/');
 	await page.waitForFunction(() => document.querySelectorAll('section[aria-label=Methods] tbody tr').length === 2);

@@ -129,7 +129,7 @@ test('the table is sorted, narrowed and opened, and all of it is in the address'
 	assert.equal((await names(page))[0], 'com.shop.Main.onCreate');
 	assert.equal(await page.locator('#methods th[aria-sort=descending]').innerText(), 'Total B ↓');
 	assert.equal(at(page).get('sort'), 'total_b');
-	await page.getByRole('button', { name: 'Gone (1)' }).click();
+	await page.getByRole('button', { name: 'Removed (1)' }).click();
 	await page.waitForFunction(() => document.querySelectorAll('#methods tbody tr').length === 1);
 	assert.deepEqual(await names(page), [`com.shop.Old.${hostile}`], 'a name is text');
 	assert.equal(await page.locator('main img').count(), 0);
