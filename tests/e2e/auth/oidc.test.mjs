@@ -110,7 +110,7 @@ test('whom nobody knows stays out, and is let in by what the provider calls them
 	const admin = await root(s);
 	const jar = new Jar();
 	assert.equal(whyOf(await signIn(s, jar, 'eve-7')), 'not_invited', 'a name that is taken opens nothing');
-	assert.match(s.log, /event=oidc_refused .*why=not_invited subject=eve-7/);
+	assert.match(s.log, /event=oidc_refused .*reason=not_invited subject=eve-7/);
 	assert.equal((await who(s, jar)).signed_in, false);
 
 	make(s, 'eve');

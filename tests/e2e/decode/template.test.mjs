@@ -103,7 +103,7 @@ describe('templates', { concurrency: 2 }, () => {
 			assert.deepEqual([trace.state, trace.attempts], ['ready', 1]);
 		}
 		assert.equal(started(s).length, 2);
-		assert.doesNotMatch(s.log, /put_off/);
+		assert.doesNotMatch(s.log, /outcome=postponed/);
 		await until(() => (templates(s).length ? undefined : true), 'the end of both templates');
 		assert.ok(zombies(s) <= 1, 'the second template, until the next trace');
 	});

@@ -269,7 +269,7 @@ test('while the store is away uploads are told to come back, decodes are put off
 	let away = true; // from when the upload is in until the decoder's file is to be put
 	b.fault = (q) => (away && q.url.includes('/traces/') ? { status: 500, code: 'InternalError' } : undefined);
 	const { id } = (await s.post('/api/v1/traces', sampleTrace(51))).json;
-	await until(async () => (/put_off/.test(s.log) ? true : undefined), 'the decode is put off');
+	await until(async () => (/outcome=postponed/.test(s.log) ? true : undefined), 'the decode is put off');
 	const waiting = await until(async () => { // it is tried now and then
 		const { json } = await s.get(`/api/v1/traces/${id}`);
 		return json.state === 'queued' ? json : undefined;
@@ -593,7 +593,7 @@ test('a device puts its trace straight into the store', async (t) => {
 	const body = sampleTrace(60);
 	const begun = await announce(s, body, { said: { meta: { build_id: 'b1', scenario: 'cold', started_at: 1700000000000, labels: '{"user":"u1"}' } } });
 	assert.equal(begun.status, 201, begun.text);
-	assert.deepEqual(Object.keys(begun.json).sort(), ['done', 'expires_ms', 'headers', 'id', 'method', 'url']);
+	assert.deepEqual(Object.keys(begun.json).sort(), ['complete_url', 'expires_ms', 'headers', 'id', 'method', 'url']);
 	assert.ok(begun.json.expires_ms > Date.now() && begun.json.expires_ms < Date.now() + 3700e3);
 	const early = await s.post(begun.json.complete_url);
 	assert.equal(early.status, 409, early.text);
