@@ -17,6 +17,7 @@ test('a method keeps its name where the box is narrow', () => {
 	assert.equal(at('Attr.attribute', 8), 'attribu…', 'what does not fit whole is read from its begin');
 	assert.equal(at('art::Thread::Run(void*)', 12), '…Run');
 	assert.equal(at('Choreographer#doFrame 4711', 12), '…doFrame');
+	assert.equal(at('a.b\u202ecod', 40), 'a.b[U+202E]cod', 'it cannot reorder what stands around it');
 	assert.equal(at('write page to disk', 8), 'write p…', 'a sentence is read from its begin');
 	assert.equal(at('Lock of a.b: wait', 8), fit(g, 'Lock of a.b: wait', 8));
 });

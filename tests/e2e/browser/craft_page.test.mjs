@@ -190,6 +190,18 @@ test('the focus goes through a page in its order, and is seen', async (t) => {
 	await done(page, t);
 });
 
+test('the first key leads past the header', async (t) => {
+	const page = await open('/traces');
+	await page.waitForSelector('main td');
+	await page.keyboard.press('Tab');
+	const skip = page.getByRole('button', { name: 'Skip to the content' });
+	assert.ok(await skip.evaluate((e) => e === document.activeElement && getComputedStyle(e).clipPath === 'none'), 'it is seen');
+	await page.keyboard.press('Enter');
+	await page.keyboard.press('Tab');
+	assert.ok(await page.evaluate(() => document.querySelector('main').contains(document.activeElement)));
+	await done(page, t);
+});
+
 test('each canvas says the same as a table', async (t) => {
 	for (const query of ['', '?view=bottom_up', '?threads=all&view=sandwich&method=1', 'compare']) {
 		const page = query === 'compare' ? await open(`/compare?a=${id}&b=${id}`) : await openTrace(query);

@@ -95,6 +95,16 @@ async function leave(): Promise<void> {
 	go('/signin');
 }
 
+/** By keyboard past the header: the next Tab goes to the first control of the page. */
+function Skip() {
+	const skip = () => {
+		const main = document.querySelector('main');
+		if (main) main.tabIndex = -1;
+		main?.focus();
+	};
+	return <button class="skip" onClick={skip}>{tr('Skip to the content')}</button>;
+}
+
 /** The other language, by its own name. */
 function Languages() {
 	const others = (Object.keys(LANGUAGES) as Language[]).filter((one) => one !== language);
@@ -128,6 +138,7 @@ function Head({ s }: { s: Session | null }) {
 	</>;
 	return (
 		<header class="top">
+			<Skip />
 			<a class="brand" href={link('/')}><img src="/favicon.svg" alt="" width="20" height="20" />tracewell</a>
 			{s?.signed_in && <Navigation s={s} />}
 			<span class="grow" />

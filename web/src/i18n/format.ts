@@ -86,8 +86,16 @@ export function withoutParameters(name: string): string {
 	return at < 0 ? name : name.slice(0, at);
 }
 
+const CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** A name from a trace without the power to reorder text: bidirectional controls are shown by their numbers. */
+export function harmless(name: string): string {
+	return name.replace(CONTROLS, (c) => `[U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`);
+}
+
 /** "com.example.app.Feed$Adapter.bind" → ["com.example.app.", "Feed$Adapter.bind"]. */
-export function splitName(name: string): [string, string] {
+export function splitName(of: string): [string, string] {
+	const name = harmless(of);
 	const [, pkg = ''] = /^(.*\.)[^.]*\.[^.]*$/.exec(withoutParameters(name)) ?? [];
 	return [pkg, name.slice(pkg.length)];
 }

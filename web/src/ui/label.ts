@@ -1,5 +1,5 @@
 // Text on boxes: as much of it as fits.
-import { withoutParameters } from '../i18n/format';
+import { harmless, withoutParameters } from '../i18n/format';
 
 export const FONT = '11px system-ui, "Segoe UI", Roboto, "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC", "DejaVu Sans", sans-serif';
 
@@ -31,7 +31,8 @@ export function fit(g: CanvasRenderingContext2D, text: string, room: number): st
 const METHOD = /^[^\s()]*(?:[.:]|#(?=[A-Za-z_]))([^\s().:#]+)(?: \d+)?$/;
 
 /** A method's name: whole, without what it takes, as "…method", as "method" or as much of its begin as fits; '' when not even three letters do. */
-export function fitMethod(g: CanvasRenderingContext2D, name: string, room: number): string {
+export function fitMethod(g: CanvasRenderingContext2D, of: string, room: number): string {
+	const name = harmless(of);
 	const whole = fit(g, name, room);
 	const bare = withoutParameters(name);
 	const method = METHOD.exec(bare)?.[1];

@@ -56,6 +56,7 @@ const zh = {
 	'There is no page at this address.': '该地址没有对应的内容。',
 	'{bold} The page keeps what it shows and continues when the server responds again.': '{bold}已显示的内容会保留；服务器恢复后页面会自动继续。',
 	'The server is not responding.': '服务器没有响应。',
+	'Skip to the content': '跳到正文',
 	'Checking your session': '正在向服务器确认您的身份',
 	'{name} It is shown only once; the server stores only its hash.': '{name}密钥只显示这一次；服务器只保存它的哈希值。',
 	'The key {name} was created.': '密钥 {name} 已创建。',
