@@ -81,7 +81,7 @@ static const struct tw_table tables[] = {
                 "last_ms:i kind:i share_ppm:i"},
         {"rollup_post", 4, FEW, "project_id cell_id:i slot:i pack:i data:b"},
         {"anr_trace", 2, MANY,
-                "project_id trace_id created_ms:i day:i app version_name build_id "
+                "project_id trace_id recorded_ms:i day:i app version_name build_id "
                 "mapping_id scenario device device_class os labels who:i anr:i keyed:i key "
                 "kind rollup_generation:i copied:i"},
         {"anr", 2, FEW, "project_id trace_id brief:b base key kind name title verdict detail"},

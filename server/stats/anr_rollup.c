@@ -193,6 +193,8 @@ static bool is_worse(const struct tw_anr_rollup_sum *a, const struct tw_anr_roll
 		return a->worst[0] != '\0';
 	if (a->max_ns != b->max_ns)
 		return a->max_ns > b->max_ns;
+	if (!a->max_ns && a->last_ms != b->last_ms)
+		return a->last_ms > b->last_ms;
 	return c ? c > 0 : strcmp(a->holder, b->holder) > 0;
 }
 

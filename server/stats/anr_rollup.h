@@ -45,8 +45,9 @@ enum tw_anr_rollup_set {
 struct tw_anr_rollup_sum {
 	uint64_t traces, waits, timed;
 	int64_t total_ns, max_ns, first_ms, last_ms;
-	char worst[TW_ANR_ROLLUP_ID + 1]; /* the latest trace with the largest max_ns; "" none */
-	const char *holder;               /* the owner of the lock in that wait */
+	/* The trace with the largest max_ns; the latest one, if that is 0; "" none. */
+	char worst[TW_ANR_ROLLUP_ID + 1];
+	const char *holder; /* the owner of the lock in that wait */
 };
 
 /* Kinds of waits, one bit each; ANR reports use the first. */

@@ -46,7 +46,7 @@ static const char *const load_sql[] = {"BEGIN",
         "2,1,'','',"
         "'d'||(i%40),'','','','','',1,0,1,1,'g'||g FROM sim",
         "INSERT INTO "
-        "anr_trace(project_id,trace_id,created_ms,day,app,version_name,build_id,mapping_id,"
+        "anr_trace(project_id,trace_id,recorded_ms,day,app,version_name,build_id,mapping_id,"
         "scenario,device,device_class,os,labels,who,anr,keyed,key,kind) SELECT project,id,"
         "day*86400000+i,day,'app','1.'||(i%4),'b'||(i%4),'',iif(i%3,'page',''),'d'||(i%40),"
         "'mid','14','{}',who,1,1,'g'||g,iif(g%3,'path','deadlock') FROM sim",

@@ -234,7 +234,7 @@ static enum tw_status put_exemplars(
 		tw_json_open(&q->j, '{');
 		tw_fleet_put_text(q, "trace", e[i].trace_id);
 		tw_json_key_bool(&q->j, "exists", e[i].there);
-		tw_json_key_int(&q->j, "created_ms", e[i].created_ms);
+		tw_json_key_int(&q->j, "recorded_ms", e[i].recorded_ms);
 		tw_fleet_put_text(q, "version_name", e[i].version_name);
 		tw_fleet_put_text(q, "device", e[i].device);
 		tw_fleet_put_text(q, "os", e[i].os);

@@ -283,7 +283,7 @@ static bool read_exemplar(const struct tw_cat_query *q, struct tw_arena *a, void
 	        .device = tw_cat_text(q, 2, a),
 	        .os = tw_cat_text(q, 3, a),
 	        .verdict = tw_cat_text(q, 4, a),
-	        .created_ms = tw_cat_int(q, 5),
+	        .recorded_ms = tw_cat_int(q, 5),
 	        .there = tw_cat_int(q, 6) != 0};
 	return r->trace_id && r->version_name && r->device && r->os && r->verdict;
 }
@@ -291,8 +291,8 @@ static bool read_exemplar(const struct tw_cat_query *q, struct tw_arena *a, void
 /* The latest ones, day by day, stopping at the day that completes the list. */
 #define EXEMPLARS(there)                                                                           \
 	"SELECT exemplar.trace_id, exemplar.version_name, exemplar.device, exemplar.os, "          \
-	"a.verdict, exemplar.created_ms, ?13"                                                      \
-	" FROM (SELECT h.trace_id, h.version_name, h.device, h.os, h.created_ms, h.day" FROM_ONE   \
+	"a.verdict, exemplar.recorded_ms, ?13"                                                     \
+	" FROM (SELECT h.trace_id, h.version_name, h.device, h.os, h.recorded_ms, h.day" FROM_ONE  \
 	" AND " there "EXISTS(SELECT 1 FROM trace t WHERE t.project_id=?1 AND"                     \
 	" t.trace_id=h.trace_id) ORDER BY h.day DESC, h.trace_id DESC LIMIT ?12) exemplar CROSS "  \
 	"JOIN"                                                                                     \

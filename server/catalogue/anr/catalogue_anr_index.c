@@ -55,10 +55,11 @@ static enum tw_status insert_anr_trace(
 
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
-		        "INSERT INTO anr_trace(project_id,trace_id,created_ms,day,app,version_name,"
+		        "INSERT INTO "
+		        "anr_trace(project_id,trace_id,recorded_ms,day,app,version_name,"
 		        "build_id,mapping_id,scenario,device,device_class,os,labels,who,anr)"
 		        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-		        "ttiitttttttttii", row->project_id, row->id, row->created_ms,
+		        "ttiitttttttttii", row->project_id, row->id, m->recorded_ms,
 		        m->recorded_ms / TW_DAY_MS, m->app, m->version_name, m->build_id,
 		        m->mapping_id, m->scenario, m->device, h->device_class, m->os,
 		        m->labels[0] ? m->labels : "{}", who, (int64_t)h->anr);

@@ -131,7 +131,7 @@ enum tw_status tw_catalogue_anr_slices(struct tw_catalogue *c, const char *proje
 
 struct tw_anr_exemplar {
 	const char *trace_id, *version_name, *device, *os, *verdict;
-	int64_t created_ms;
+	int64_t recorded_ms;
 	bool there; /* the trace still exists */
 };
 enum { TW_ANR_EXEMPLARS = 20 };

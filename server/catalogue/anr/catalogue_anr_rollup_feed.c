@@ -31,8 +31,8 @@ static struct tw_anr_rollup_one one_of(const struct tw_anr_rollup_report *r)
 	struct tw_anr_rollup_one one = {.mask = 1,
 	        .bit = 1,
 	        .sum = {.traces = 1,
-	                .first_ms = r->created_ms,
-	                .last_ms = r->created_ms,
+	                .first_ms = r->recorded_ms,
+	                .last_ms = r->recorded_ms,
 	                .holder = ""},
 	        .sets = {[TW_ANR_ROLLUP_VERSIONS] = tw_distinct_hash(r->version_name)},
 	        .monitor = ""};

@@ -13,7 +13,7 @@ enum tw_anr_rollup_what { TW_ANR_ROLLUP_ANRS, TW_ANR_ROLLUP_LOCKS };
 struct tw_anr_rollup_report { /* of a trace; valid until the next one */
 	const char *trace_id, *app, *version_name, *build_id, *scenario, *device, *device_class,
 	        *os;
-	int64_t day, created_ms, who;
+	int64_t day, recorded_ms, who;
 };
 /* Adds a report to a name; the name "" stands for all names.  False: out of memory. */
 typedef bool (*tw_anr_rollup_sink)(void *arg, const struct tw_anr_rollup_report *of,
@@ -21,7 +21,7 @@ typedef bool (*tw_anr_rollup_sink)(void *arg, const struct tw_anr_rollup_report 
 
 #define TW_ANR_ROLLUP_COLUMNS                                                                      \
 	" h.trace_id, h.app, h.version_name, h.build_id, h.scenario, h.device, h.device_class,"    \
-	" h.os, h.day, h.created_ms, h.who"
+	" h.os, h.day, h.recorded_ms, h.who"
 #define TW_ANR_ROLLUP_LOCK_COLUMNS                                                                 \
 	TW_ANR_ROLLUP_COLUMNS                                                                      \
 	", l.dump, l.is_main, l.monitor, l.owner, l.holder, l.waits, l.timed, l.total_ns, "        \

@@ -35,7 +35,7 @@ static enum tw_status has_returned(struct tw_db *db, const char *project_id,
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* anr_trace_of_key */
 	        "SELECT DISTINCT version_name FROM anr_trace WHERE project_id=? AND key=? AND anr=1"
-	        " AND day>=? AND created_ms>?",
+	        " AND day>=? AND recorded_ms>?",
 	        "ttii", project_id, s->key, s->fixed_ms / TW_DAY_MS, s->fixed_ms);
 
 	if (st != TW_OK)

@@ -90,12 +90,13 @@ enum tw_status tw_catalogue_digest_anrs(struct tw_catalogue *c, const char *proj
 	        "WITH g AS MATERIALIZED (SELECT key, count(*) AS n, max(trace_id) AS newest FROM"
 	        " anr_trace INDEXED BY anr_trace_of_day_and_key WHERE project_id=?1 AND anr=1 AND "
 	        "day BETWEEN ?4"
-	        " AND ?5 AND created_ms>=?2 AND created_ms<?3 AND key<>'' GROUP BY key)"
+	        " AND ?5 AND recorded_ms>=?2 AND recorded_ms<?3 AND key<>'' GROUP BY key)"
 	        " SELECT g.key, a.name, a.title, a.verdict, g.n, count(*) OVER () FROM g CROSS"
 	        " JOIN anr a ON a.project_id=?1 AND a.trace_id=g.newest WHERE NOT EXISTS(SELECT 1"
 	        " FROM anr_trace p INDEXED BY anr_trace_of_key WHERE p.project_id=?1 AND p.anr=1 "
 	        "AND"
-	        " p.key=g.key AND p.day<=?4 AND p.created_ms<?2) ORDER BY g.n DESC, g.key LIMIT ?6",
+	        " p.key=g.key AND p.day<=?4 AND p.recorded_ms<?2) ORDER BY g.n DESC, g.key LIMIT "
+	        "?6",
 	        "tiiiii", project_id, of.since_ms, of.until_ms, of.since_ms / TW_DAY_MS,
 	        of.until_ms / TW_DAY_MS, (int64_t)TW_DIGEST_ANRS_MAX);
 

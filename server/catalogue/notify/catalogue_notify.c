@@ -143,7 +143,7 @@ enum tw_status tw_catalogue_regression_history(struct tw_catalogue *c, const cha
 
 struct shown { /* properties of the trace that first showed a group */
 	const char *app, *version, *device, *os;
-	int64_t created_ms;
+	int64_t recorded_ms;
 	bool first;
 };
 
@@ -167,7 +167,7 @@ static enum tw_status find_shown(struct tw_db *db, const struct tw_anr_stale *of
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys, anr_trace_of_key */
-	        "SELECT h.app, h.version_name, h.device, h.os, h.created_ms FROM anr a CROSS JOIN"
+	        "SELECT h.app, h.version_name, h.device, h.os, h.recorded_ms FROM anr a CROSS JOIN"
 	        " anr_trace h ON h.project_id=a.project_id AND h.trace_id=a.trace_id WHERE"
 	        " a.project_id=?1 AND a.trace_id=?2 AND (?3='' OR (a.key='' AND NOT EXISTS(SELECT"
 	        " 1 FROM anr_trace o INDEXED BY anr_trace_of_key WHERE o.project_id=?1 AND o.anr=1 "
@@ -197,7 +197,7 @@ enum tw_status tw_cat_anr_note(struct tw_db *db, const struct tw_anr_stale *of,
 	enum tw_status st = a ? find_shown(db, of, cause->key, a, &by, err) : no_memory(err);
 
 	(void)snprintf(id, sizeof id, "anr.%s", cause->key);
-	if (st == TW_OK && by.first && by.created_ms >= tw_unix_ms() - NEWS_DAYS * TW_DAY_MS)
+	if (st == TW_OK && by.first && by.recorded_ms >= tw_unix_ms() - NEWS_DAYS * TW_DAY_MS)
 		st = queue_event(db, of->project_id, &what, anr_facts(of, cause, &by), err);
 	tw_arena_free(a);
 	return st;

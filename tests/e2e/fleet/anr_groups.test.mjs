@@ -287,3 +287,42 @@ test('locks that calls waited for add up with those of reports', async (t) => {
 	await s.start();
 	assert.equal(JSON.stringify((await s.get('/api/v1/fleet/locks')).json), before);
 });
+
+test('a late report counts when it was recorded: first and last seen, latest version, and whether a fix failed', async (t) => {
+	const s = await startServer(t);
+	const DAY = 86400_000;
+	const now = Date.now();
+	const text = CAUSES.find((c) => c.id === 'ring').make(0);
+	const report = async (i, version, ago) => {
+		const { status, json } = await s.post('/api/v1/traces', text, { query: { app: 'shop', version_name: version, device: `Phone ${i}`, os: '14', scenario: 'anr', ...(ago > 0 && { started_at: String(now - ago) }) }, headers: { 'Idempotency-Key': `late-${i}` } });
+		assert.ok(status <= 202, JSON.stringify(json));
+		await settled(s, i + 1);
+		return json.id;
+	};
+	const about = (ms, ago, what) => assert.ok(Math.abs(ms - (now - ago)) < DAY / 4, `${what}: ${new Date(ms).toISOString()}`);
+	const group = async () => (await s.get('/api/v1/anr/groups')).json.groups[0];
+	await report(0, '8.4.0', DAY);
+	const late = await report(1, '8.3.0', 5 * DAY);
+	const g = await group();
+	about(g.first_ms, 5 * DAY, 'first');
+	about(g.last_ms, DAY, 'last');
+	assert.equal(g.last_version, '8.4.0', 'of the report that was recorded last, not of the one that came last');
+	const bars = g.trend.filter((d) => d.count);
+	assert.deepEqual([bars[0].day_ms, bars.at(-1).day_ms], [g.first_ms, g.last_ms].map((ms) => ms - ms % DAY), 'the bars say the same');
+	const { exemplars } = (await s.get(`/api/v1/anr/groups/${g.key}`)).json;
+	about(exemplars.find((e) => e.trace === late).recorded_ms, 5 * DAY, 'exemplar');
+	about((await s.get('/api/v1/inbox')).json.items[0].last_ms, DAY, 'inbox');
+	const before = JSON.stringify(g);
+	await s.stop();
+	tracewell('rollup', '--data', s.data, '--rebuild');
+	await s.start();
+	await settled(s, 2);
+	assert.equal(JSON.stringify(await group()), before, 'counted again');
+
+	const fixed = await s.ask('PATCH', '/api/v1/inbox', { key: s.write, body: JSON.stringify({ items: [{ kind: 'anr', id: g.key }], status: 'fixed' }) });
+	assert.equal(fixed.status, 200);
+	await report(2, '8.4.0', 2 * DAY);
+	assert.equal((await s.get(`/api/v1/anr/groups/${g.key}`)).json.status, 'fixed', 'recorded before the fix');
+	await report(3, '8.4.1', 0);
+	assert.equal((await s.get(`/api/v1/anr/groups/${g.key}`)).json.status, 'returned');
+});

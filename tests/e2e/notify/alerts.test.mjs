@@ -215,7 +215,7 @@ test('a known ANR group that spikes is reported once a spike', async (t) => {
 	for (let n = 0; n < 2; n++) await report(s, n);
 	const group = async () => (await s.get('/api/v1/anr/groups')).json.groups[0];
 	await until(async () => (await group())?.count === 2 || undefined, 'two reports');
-	s.sql(`update anr_trace set created_ms=created_ms-${3 * DAY_MS}, day=day-3`);
+	s.sql(`update anr_trace set recorded_ms=recorded_ms-${3 * DAY_MS}, day=day-3`);
 	for (let n = 2; n < 5; n++) await report(s, n);
 	await until(async () => s.sql("select count(*) from anr_trace where key<>''") === '5' || undefined, 'three more');
 	assert.deepEqual(await look(s), [], 'three are too few to be a spike');
@@ -238,7 +238,7 @@ test('a known ANR group that spikes is reported once a spike', async (t) => {
 		await ask(s, 'PATCH', `alerts/rules/${id}`, { least: 100 });
 		assert.deepEqual((await look(s)).map((f) => [f.traces, f.over]), [[5, true]], 'the minimum ends nothing');
 		await ask(s, 'PATCH', `alerts/rules/${id}`, { least: 4 });
-		s.sql(`update anr_trace set created_ms=created_ms-${3 * DAY_MS}, day=day-3`);
+		s.sql(`update anr_trace set recorded_ms=recorded_ms-${3 * DAY_MS}, day=day-3`);
 		s.sql(`update alert set notified_ms=notified_ms-${3 * DAY_MS}`);
 		assert.deepEqual(await look(s), [], 'no report in 24 hours');
 		const ended = (await r.wait('/h', 2)).json;

@@ -15,7 +15,7 @@ export interface Group {
 }
 export interface Groups { anrs: number; users: number; pending: number; rules_version: number; total: number; groups: Group[] }
 export interface Slice { value: string; count: number; users: number }
-export interface Exemplar { trace: string; exists: boolean; created_ms: number; version_name: string; device: string; os: string; verdict: string }
+export interface Exemplar { trace: string; exists: boolean; recorded_ms: number; version_name: string; device: string; os: string; verdict: string }
 export interface GroupDetail extends Groups, Group { by_version: Slice[]; by_device: Slice[]; by_os: Slice[]; exemplars: Exemplar[] }
 
 export interface Rule { do: 'skip' | 'merge' | 'name'; name?: string; frame?: string; lock?: string; kind?: string; groups?: string[]; on?: boolean }
