@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 
 // as much of a browser as an address needs
-const heard: Record<string, () => void> = {};
+const serverText: Record<string, () => void> = {};
 let steps: string[] = [];
 let writes = 0;
 const put = (to: string) => {
@@ -11,7 +11,7 @@ const put = (to: string) => {
 };
 Object.assign(globalThis, {
 	location: { pathname: '/', search: '', origin: 'http://here' },
-	addEventListener: (name: string, f: () => void) => (heard[name] = f),
+	addEventListener: (name: string, f: () => void) => (serverText[name] = f),
 	scrollTo: () => {},
 	history: {
 		state: null,
@@ -25,7 +25,7 @@ const wait = (ms: number) => new Promise((done) => setTimeout(done, ms));
 beforeEach(() => {
 	steps = ['/traces/T'];
 	put('/traces/T');
-	heard.popstate();
+	serverText.popstate();
 	writes = 0;
 });
 
@@ -69,7 +69,7 @@ test('going back drops what was not written yet', async () => {
 	set({ from: 6 });
 	const before = writes;
 	put('/traces/T?from=1');
-	heard.popstate();
+	serverText.popstate();
 	await wait(320);
 	assert.equal(number('from'), 1);
 	assert.equal(writes, before);
@@ -79,7 +79,7 @@ test('leaving the page writes what waits', () => {
 	set({ find: 'a' });
 	const before = writes;
 	set({ find: 'a b&c' });
-	heard.pagehide();
+	serverText.pagehide();
 	assert.deepEqual(steps, ['/traces/T?find=a+b%26c']);
 	flush();
 	assert.equal(writes, before + 1, 'once');

@@ -90,12 +90,12 @@ test("the server's own sentences: refusals, verdicts, detectors; its answers sta
 	page.on('request', (r) => asked.push(r.url()));
 	await page.click('header button[lang="zh-Hans"]');
 	await settled(page, 'zh-Hans');
-	assert.equal(asked.some((u) => /\/said-/.test(u)), false, 'loaded with the first sentence, not before');
+	assert.equal(asked.some((u) => /\/servermessages-/.test(u)), false, 'loaded with the first sentence, not before');
 	const answer = page.waitForResponse((r) => r.url().includes('01ARZ3NDEKTSV4RRFFQ69G5FAV') && r.status() === 404);
 	await page.goto(`${server.url}/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV`);
 	await page.waitForSelector('[role=alert]:has-text("没有这个 Trace")');
 	assert.equal((await (await answer).json()).error.message, 'no such trace');
-	assert.ok(asked.some((u) => /\/said-/.test(u)));
+	assert.ok(asked.some((u) => /\/servermessages-/.test(u)));
 	await page.goto(`${server.url}/traces/${anr.id}`);
 	await page.waitForSelector('.verdict:has-text("死锁：主线程等待 Store 的锁（由 DB-writer 持有），DB-writer 又在等待 Cart 的锁（由主线程持有）。")');
 	assert.equal(await page.locator('#anr h3:has-text("死锁：2 个线程")').count(), 1);

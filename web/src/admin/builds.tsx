@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { api, type Build, type MappingError, type MappingState } from '../api/api';
 import { FramesPanel } from '../trace/panels/frames';
 import { count, percent, when } from '../i18n/format';
-import { heard } from '../i18n/heard';
+import { serverText } from '../i18n/servertext';
 import { KeyButton, keyLine, NewKey } from '../ui/makekey';
 import { Command, Pending, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
@@ -23,9 +23,9 @@ function Named({ n }: { n: Build['names'] }) {
 
 /** An upload that is not in use: queued, being compiled, or failed with its reason. */
 function Sent({ state, error }: { state: MappingState; error: MappingError | null }) {
-	if (state === 'queued') return <span class="quiet"> {tr('new upload queued')}{error && `: ${heard(error.message)}`}</span>;
+	if (state === 'queued') return <span class="quiet"> {tr('new upload queued')}{error && `: ${serverText(error.message)}`}</span>;
 	if (state === 'compiling') return <span class="quiet"> {tr('new upload being compiled')}</span>;
-	return state === 'failed' && error ? <span class="loss"> {tr('the last upload failed: {why}', { why: heard(error.message) })}</span> : null;
+	return state === 'failed' && error ? <span class="loss"> {tr('the last upload failed: {why}', { why: serverText(error.message) })}</span> : null;
 }
 
 function Mapping({ b }: { b: Build }) {

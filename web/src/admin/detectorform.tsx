@@ -4,7 +4,7 @@ import { may } from '../api/api';
 import { docOf, type Doc, type Rule } from '../trace/panels/findings';
 import { Sure } from '../ui/change';
 import { COMMA, duration } from '../i18n/format';
-import { heard } from '../i18n/heard';
+import { serverText } from '../i18n/servertext';
 import { tr } from '../i18n/strings/findings';
 
 const SEVERITIES: [string, string][] = [['info', tr('Info')], ['warning', tr('Warning')], ['error', tr('Error')]];
@@ -71,7 +71,7 @@ export function DetectorTable({ doc, put }: { doc: Doc; put: (d: Doc) => void })
 		<div class="scroll"><table>
 			<thead><tr>{may.write && <th scope="col">{tr('Active')}</th>}<th scope="col">{tr('Rule')}</th><th scope="col">{tr('Matches')}</th><th scope="col">{tr('Threads')}</th><th scope="col" class="num">{tr('Longer than')}</th><th scope="col">{tr('Severity')}</th>{may.write && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{doc.rules.map((r) => {
-				const title = heard(textOf(r.title, r.id));
+				const title = serverText(textOf(r.title, r.id));
 				const matches = [...texts(r.methods), ...texts(r.notes)];
 				return <tr key={r.id} data-rule={r.id} class={r.on === false ? 'quiet' : ''}>
 					{may.write && <td><input type="checkbox" checked={r.on !== false} aria-label={tr('Use {title}', { title })} onChange={(e) => { const { on: _, ...rest } = r; replace(r, e.currentTarget.checked ? rest : { ...rest, on: false }); }} /></td>}

@@ -10,7 +10,7 @@ import { spotOf } from '../trace/panels/findingspanel';
 import { Choice, Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { DetectorTable } from './detectorform';
 import { go, link, number, set, text } from '../ui/route';
-import { heard } from '../i18n/heard';
+import { serverText } from '../i18n/servertext';
 import { tr } from '../i18n/strings/findings';
 import { nameOf } from '../api/traces';
 
@@ -115,7 +115,7 @@ function PreviewTable({ list, traces }: { list: Preview[]; traces: number }) {
 		<p role="status">{tr.many(traces, 'In the latest trace. Nothing was saved.', 'In the latest {n} traces. Nothing was saved.')}</p>
 		{list.length === 0 ? <p class="quiet">{tr('No findings.')}</p> : <div class="scroll"><table>
 			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col" class="num">{tr('Findings')}</th><th scope="col" class="num">{tr('With the active rules')}</th><th scope="col" class="num">{tr('In traces')}</th></tr></thead>
-			<tbody>{list.map((p) => <tr key={p.rule} data-preview={p.rule}><td>{heard(p.title)}</td><td class="num">{count(p.after)}</td><td class="num">{count(p.before)}</td><td class="num">{count(p.traces)}</td></tr>)}</tbody>
+			<tbody>{list.map((p) => <tr key={p.rule} data-preview={p.rule}><td>{serverText(p.title)}</td><td class="num">{count(p.after)}</td><td class="num">{count(p.before)}</td><td class="num">{count(p.traces)}</td></tr>)}</tbody>
 		</table></div>}
 	</>;
 }

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { api, Refusal, type Stage } from '../api/api';
 import { byLabel, parseMetrics, sumOf, timedRoutes, type Sample } from '../api/metrics';
 import { bytes, count, duration, percent, when } from '../i18n/format';
-import { heard } from '../i18n/heard';
+import { serverText } from '../i18n/servertext';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { link } from '../ui/route';
 import { tr } from '../i18n/strings/health';
@@ -62,7 +62,7 @@ function Checks({ ready }: { ready: Ready }) {
 		<Panel title={tr('Checks')} id="checks" aside={<span class={failed ? 'state failed' : 'state ready'}>{failed ? tr.many(failed, '{n} check fails', '{n} checks fail') : tr('All checks pass')}</span>}>
 			<ul class="checks">{Object.entries(ready.checks).map(([name, c]) => (
 				<li key={name} data-check={name} class={c.ok ? '' : 'badtext'}><span aria-hidden="true">{c.ok ? '✓' : '✗'}</span> {CHECKS[name] ?? name}{c.engine && <code class="quiet"> {c.engine}</code>}
-					{c.ok ? <span class="hidden">{tr('passes')}</span> : <strong> {heard(c.message) || tr('fails')}</strong>}</li>))}</ul>
+					{c.ok ? <span class="hidden">{tr('passes')}</span> : <strong> {serverText(c.message) || tr('fails')}</strong>}</li>))}</ul>
 		</Panel>
 	);
 }
@@ -90,7 +90,7 @@ function Stages({ stages, all }: { stages: Stage[]; all: Sample[] | null }) {
 				<tbody>{stages.map((s) => (
 					<tr key={s.stage} data-stage={s.stage}><td>{STAGES[s.stage] ?? s.stage}</td><td class="num">{count(s.waiting)}</td><td class="num">{counted(everywhere.get(s.stage) ?? null) ?? '–'}</td>
 						<td class="nowrap">{s.oldest_ms > 0 ? when(s.oldest_ms) : <span class="quiet">–</span>}</td>
-						<td class="anywhere">{s.postponed.length ? s.postponed.map((p) => tr('{reason} ({n})', { reason: heard(p.reason), n: count(p.traces) })).join('; ') : <span class="quiet">–</span>}</td></tr>))}</tbody>
+						<td class="anywhere">{s.postponed.length ? s.postponed.map((p) => tr('{reason} ({n})', { reason: serverText(p.reason), n: count(p.traces) })).join('; ') : <span class="quiet">–</span>}</td></tr>))}</tbody>
 			</table></div>
 		</Panel>
 	);

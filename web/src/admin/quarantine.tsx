@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get, send, url } from '../api/api';
 import { bytes, count, sentence, when } from '../i18n/format';
-import { heard } from '../i18n/heard';
+import { serverText } from '../i18n/servertext';
 import { Busy, Failure, Panel, useLoad } from '../ui/parts';
 import { Dialog } from '../ui/popover';
 import { link } from '../ui/route';
@@ -36,7 +36,7 @@ function Row({ q, again, discard }: { q: Poison; again: () => void; discard: () 
 	return (
 		<tr data-poison={q.id}>
 			<td><a href={link(`/traces/${q.id}`)}>{name}</a>{q.build_id && <div class="quiet">{tr('build {build_id}', { build_id: q.build_id })}</div>}</td>
-			<td>{WORDS[q.reason] ?? q.reason}{q.signal > 0 && <span class="quiet">{' '}{tr('(signal {signal})', { signal: q.signal })}</span>}{!q.message.startsWith('the decoder') && <div class="quiet">{sentence(heard(q.message))}</div>}</td>
+			<td>{WORDS[q.reason] ?? q.reason}{q.signal > 0 && <span class="quiet">{' '}{tr('(signal {signal})', { signal: q.signal })}</span>}{!q.message.startsWith('the decoder') && <div class="quiet">{sentence(serverText(q.message))}</div>}</td>
 			<td>{q.format || <span class="quiet">{tr('not recognised yet')}</span>}<div class="quiet">{tr('decoder {decoder_version}', { decoder_version: q.decoder_version })}</div></td>
 			<td class="num">{count(q.crashes)}</td>
 			<td class="num">{bytes(q.bytes)}</td>

@@ -6,7 +6,7 @@ import { Calls, Method, Stack, type Way } from './anrparts';
 import { Raw, useRaw } from './anrraw';
 import { Threads } from './anrthreads';
 import { count, duration, sentence } from '../i18n/format';
-import { ended, heard } from '../i18n/heard';
+import { ended, serverText } from '../i18n/servertext';
 import { openAlso } from '../trace/state/opened';
 import { atTimeline } from '../trace/state/tab';
 import { Copy, Panel, useLoad, type Loaded } from '../ui/parts';
@@ -131,7 +131,7 @@ function Report({ doc, t, names }: { doc: Anr; t: Trace; names: string[] }) {
 			{doc.kind !== 'unknown' && <span class="state">{CAUSED[doc.kind] ?? doc.kind.replaceAll('_', ' ')}</span>}
 			{doc.waited_ms !== null && <span class="quiet">{tr('waited {waited_ms}', { waited_ms: duration(doc.waited_ms * 1e6) })}</span>}
 			<span class="quiet">{tr.rich('cluster {cluster}', { cluster: <span class="mono">{doc.cluster}</span> })}</span>{t.anr && <a href={link(`/anrs/${t.anr}`)}>{tr('All ANRs with this cause')}</a>}{button}</>}>
-			<p class="verdict">{ended(sentence(heard(verdict)))}</p>
+			<p class="verdict">{ended(sentence(serverText(verdict)))}</p>
 			{doc.reason && <p class="quiet reason">{doc.reason}</p>}
 			{raw && <Raw id={t.id} />}
 			<Calls.Provider value={way}><Body doc={doc} p={p} timed={t.summary?.timed === true} /></Calls.Provider>

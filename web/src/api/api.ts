@@ -1,6 +1,6 @@
 // The server's API, as types and calls.
 import { answered, lost } from './health';
-import { heardInTime } from '../i18n/heard';
+import { heardInTime } from '../i18n/servertext';
 import { tr } from '../i18n/strings/frame';
 import { flameOf, type FlameColumns } from './flamecolumns';
 

@@ -13,7 +13,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 function ask(): void {
 	clearTimeout(timer);
-	timer = setTimeout(() => fetch('/api/v1/session').then(heard, ask), ASK_MS);
+	timer = setTimeout(() => fetch('/api/v1/session').then(serverText, ask), ASK_MS);
 }
 
 /** No answer came. */
@@ -24,7 +24,7 @@ export function lost(): void {
 }
 
 /** Any answer came. */
-function heard(): void {
+function serverText(): void {
 	if (!away.value) return;
 	clearTimeout(timer);
 	away.value = false;
@@ -33,11 +33,11 @@ function heard(): void {
 
 /** Asks whether the server is there, for those who ask by other ways than `call`. */
 export function probe(): void {
-	fetch('/api/v1/session').then(heard, lost);
+	fetch('/api/v1/session').then(serverText, lost);
 }
 
 export function answered(path: string, status: number): void {
-	heard();
+	serverText();
 	if (status === 401 && !path.startsWith('/api/v1/session')) expired.value++;
 	if (status === 404) missing.value = { path: path.split('?')[0], turn: missing.value.turn + 1 };
 }

@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { get, type Session } from '../api/api';
 import type { ComponentChildren } from 'preact';
 import { when } from '../i18n/format';
-import { heard } from '../i18n/heard';
+import { serverText } from '../i18n/servertext';
 import { tr } from '../i18n/strings/search';
 import { MethodName, useLoad } from '../ui/parts';
 import { go, link, path } from '../ui/route';
@@ -37,7 +37,7 @@ function groupsOf(v: Found | null, asked: string, s: Session): Group[] {
 			{ title: v.methods_are_similar ? tr('Similar methods') : tr('Methods'), options: v.methods.map((m) => ({ to: at('/fleet/methods', { method: m.name }), shown: <MethodName name={m.name} />, aside: m.raw })) },
 			{ title: tr('Traces'), options: [...v.traces.map((t) => ({ to: link(`/traces/${t.id}`), shown: t.title || [t.app, t.version_name, t.scenario].filter(Boolean).join(' ') || t.id, aside: `${[t.device, when(t.created_ms)].filter(Boolean).join(' · ')}` })),
 				...(v.traces_total > v.traces.length ? [{ to: at('/traces', { q: asked }), shown: v.traces_total_is_capped ? tr('All traces') : tr.many(v.traces_total, 'All {n} traces', 'All {n} traces') }] : [])] },
-			{ title: tr('ANR groups'), options: v.anrs.map((g) => ({ to: link(`/anrs/${g.key}`), shown: g.name || heard(g.title), aside: tr.many(g.count, '{n} report', '{n} reports') })) },
+			{ title: tr('ANR groups'), options: v.anrs.map((g) => ({ to: link(`/anrs/${g.key}`), shown: g.name || serverText(g.title), aside: tr.many(g.count, '{n} report', '{n} reports') })) },
 			{ title: tr('Regressions'), options: v.regressions.map((r) => ({ to: at('/regressions', { open: r.id, status: 'all' }), shown: r.method ? <MethodName name={r.method} /> : r.scenario, aside: r.head })) },
 			{ title: tr('Builds'), options: v.builds.map((b) => ({ to: at('/traces', { build_id: b.build_id }), shown: b.build_id, aside: [b.app, b.version_name].filter(Boolean).join(' ') })) });
 		groups.push({ title: tr('Calls'), options: [{ to: at('/search', { method: asked }), shown: tr('Calls of {name} by duration', { name: asked }) }] });

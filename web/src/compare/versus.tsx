@@ -2,7 +2,7 @@
 import { useEffect } from 'preact/hooks';
 import { get, Refusal, url, type ComparedTree } from '../api/api';
 import { sentence } from '../i18n/format';
-import { ended, heard } from '../i18n/heard';
+import { ended, serverText } from '../i18n/servertext';
 import { LinkCheck } from '../trace/state/linkcheck';
 import { Busy, Failure, useLoad } from '../ui/parts';
 import { number, set, text } from '../ui/route';
@@ -88,7 +88,7 @@ function Body({ params, of }: { params: Params; of: string }) {
 	if (!v) return <Busy what={tr('Comparing')} />;
 	return (
 		<div class={`versus${load.busy ? ' stale' : ''}`} data-versus={load.busy ? undefined : '1'}>
-			<p class="verdict-line anywhere" role="status">{heard(v.summary)}</p>
+			<p class="verdict-line anywhere" role="status">{serverText(v.summary)}</p>
 			<div class="sides"><SideCard v={v} side="a" /><SideCard v={v} side="b" />{v.comparable && !isAlone(v) && <MixCard v={v} />}</div>
 			{!v.comparable && <Empty v={v} />}
 			{v.comparable && <>

@@ -7,7 +7,7 @@ import { stateOf } from './triage';
 import { KINDS, type Exemplar, type GroupDetail, type Slice } from './anrgroups';
 import { Trend, useFleet } from './fleetfilter';
 import { count, duration, percent, when } from '../i18n/format';
-import { heard } from '../i18n/heard';
+import { serverText } from '../i18n/servertext';
 import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
 import { IssueText } from './issue';
 import { link, set, text } from '../ui/route';
@@ -68,7 +68,7 @@ function Exemplars({ list, shown }: { list: Exemplar[]; shown?: string }) {
 			<tbody>{list.map((e) => (
 				<tr key={e.trace} data-trace={e.trace} aria-current={e.trace === shown ? 'true' : undefined}>
 					<td class="mono nowrap">{e.exists ? <a href={link(`/traces/${e.trace}`)}>{e.trace.slice(-8)}</a> : <span class="quiet" title={tr('The trace was deleted; it remains counted')}>{tr('{trace} (deleted)', { trace: e.trace.slice(-8) })}</span>}</td>
-					<td class="nowrap">{when(e.recorded_ms)}</td><td>{e.version_name}</td><td>{e.device}</td><td>{e.os}</td><td class="anywhere">{heard(e.verdict)}</td>
+					<td class="nowrap">{when(e.recorded_ms)}</td><td>{e.version_name}</td><td>{e.device}</td><td>{e.os}</td><td class="anywhere">{serverText(e.verdict)}</td>
 					<td>{e.exists && e.trace !== shown && <button class="small" onClick={() => set({ trace: e.trace }, true)} aria-label={tr('Show the report of {trace}', { trace: e.trace.slice(-8) })}>{tr('Show')}</button>}</td>
 				</tr>))}</tbody>
 		</table></div>
@@ -83,8 +83,8 @@ export function AnrGroup({ id }: { id: string }) {
 	const there = g.exemplars.filter((e) => e.exists).map((e) => e.trace);
 	const shown = there.includes(text('trace')) ? text('trace') : there[0];
 	return <>
-		<Panel title={g.name || heard(g.title)} id="group" aside={<span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span>}>
-			<p class="verdict">{heard(g.verdict)}</p>
+		<Panel title={g.name || serverText(g.title)} id="group" aside={<span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span>}>
+			<p class="verdict">{serverText(g.verdict)}</p>
 			<p><strong>{stateOf(g)}</strong>{g.owner && <span class="quiet"> · {g.owner}</span>}</p>
 			<Decisions key={JSON.stringify([g.status, g.owner, g.fixed_in, g.muted_until_ms])} items={[{ ...g, kind: 'anr', id }]} changed={load.again} />
 			<dl class="facts">
@@ -93,7 +93,7 @@ export function AnrGroup({ id }: { id: string }) {
 				<div><dt>{tr('First seen')}</dt><dd>{when(g.first_ms)}</dd></div><div><dt>{tr('Last seen')}</dt><dd>{when(g.last_ms)}</dd></div>
 				<div><dt>{tr('{days} days', { days: fleet.days })}</dt><dd><Trend trend={g.trend} days={fleet.days} name={tr('ANRs of this group')} wide={240} high={32} /></dd></div>
 			</dl>
-			{g.name && <p class="quiet">{heard(g.title)}</p>}
+			{g.name && <p class="quiet">{serverText(g.title)}</p>}
 			<Told g={g} />
 			<IssueText path={`/api/v1/anr/groups/${id}`} />
 		</Panel>

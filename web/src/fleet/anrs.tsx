@@ -6,7 +6,7 @@ import { KINDS, type Group, type Groups } from './anrgroups';
 import { AnrRules } from './anrrules';
 import { FleetFilter, Trend, useFleet } from './fleetfilter';
 import { count, when } from '../i18n/format';
-import { ended, heard } from '../i18n/heard';
+import { ended, serverText } from '../i18n/servertext';
 import { Panel, Pending, useLoad } from '../ui/parts';
 import { link, path, query, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anrs';
@@ -22,12 +22,12 @@ export function within(to: string): string {
 function Row({ g, days, picked, pick }: { g: Group; days: number; picked: boolean; pick?: () => void }) {
 	return (
 		<tr data-group={g.key}>
-			{pick && <td><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Select {title}', { title: g.name || heard(g.title) })} /></td>}
-			<td class="cause"><a href={within(`/anrs/${g.key}`)}>{g.name || heard(g.title)}</a><p class="quiet">{g.name ? `${ended(heard(g.title))} ${heard(g.verdict)}` : heard(g.verdict)}</p></td>
+			{pick && <td><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Select {title}', { title: g.name || serverText(g.title) })} /></td>}
+			<td class="cause"><a href={within(`/anrs/${g.key}`)}>{g.name || serverText(g.title)}</a><p class="quiet">{g.name ? `${ended(serverText(g.title))} ${serverText(g.verdict)}` : serverText(g.verdict)}</p></td>
 			<td><span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span></td>
 			<td class="num">{count(g.count)}</td>
 			<td class="num">{g.users ? count(g.users) : <span class="quiet">{tr('not given')}</span>}</td>
-			<td><Trend trend={g.trend} days={days} name={g.name || heard(g.title)} /></td>
+			<td><Trend trend={g.trend} days={days} name={g.name || serverText(g.title)} /></td>
 			<td class="num">{count(g.versions)}</td>
 			<td class="num">{count(g.devices)}</td>
 			<td class="nowrap">{when(g.last_ms)}<br /><span class="quiet">{g.last_version || tr('no version')}</span></td>

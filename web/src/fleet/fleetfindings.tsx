@@ -4,7 +4,7 @@ import { groupId, groupName, inOrder, LABEL, type ByLabel, type Head, type Keyed
 import { FleetFilter } from './fleetfilter';
 import { byName, methodLink, Narrowed, PickBy, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { count, duration, percent } from '../i18n/format';
-import { heard } from '../i18n/heard';
+import { serverText } from '../i18n/servertext';
 import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
@@ -52,10 +52,10 @@ export function FleetFindings() {
 				<div class="scroll findings"><table>
 					<thead><tr><th scope="col">{tr('What')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Of the traces with findings')}>{tr('Each')}</th><th scope="col">{tr('Mainly by')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 					<tbody>{f.rules.slice(0, ROWS).map((r) => <tr key={r.id} data-rule={r.id}>
-						<td class="anywhere named"><a href={withFilter('/fleet/findings', { rule: r.id })}>{heard(r.title)}</a></td>
+						<td class="anywhere named"><a href={withFilter('/fleet/findings', { rule: r.id })}>{serverText(r.title)}</a></td>
 						<td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>
 						<td class="anywhere wide"><Cause c={r.causes[0]} /></td>
-						<td class="nowrap"><Worst id={r.exemplars[0]?.id} what={tr('The trace with most time in {title}', { title: heard(r.title) })} /></td>
+						<td class="nowrap"><Worst id={r.exemplars[0]?.id} what={tr('The trace with most time in {title}', { title: serverText(r.title) })} /></td>
 					</tr>)}</tbody>
 				</table></div>
 				<Stand f={f} />
@@ -72,10 +72,10 @@ function Rules({ f, chosen }: { f: Found; chosen: string }) {
 			<thead><tr><th scope="col">{tr('What')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Of all')}</th><th scope="col" class="num">{tr('Times')}</th><th scope="col" class="num">{tr('On the main thread')}</th>
 				<th scope="col" class="num">{tr('Each trace')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('From')}</th><th scope="col">{tr('Traces with most')}</th></tr></thead>
 			<tbody>{f.rules.map((r) => <tr key={r.id} data-rule={r.id} aria-current={r.id === chosen ? 'true' : undefined}>
-				<td class="anywhere"><button class="small" aria-expanded={r.id === chosen} onClick={() => set({ rule: r.id === chosen ? null : r.id }, true)}>{heard(r.title)}</button></td>
+				<td class="anywhere"><button class="small" aria-expanded={r.id === chosen} onClick={() => set({ rule: r.id === chosen ? null : r.id }, true)}>{serverText(r.title)}</button></td>
 				<td class="num">{count(r.traces)}</td><td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{count(r.found)}</td>
 				<td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td><td class="num">{duration(r.max_ns)}</td><td class="num">{duration(r.threshold_ns)}</td>
-				<td class="nowrap">{r.exemplars.map((e, i) => <>{i > 0 && ' '}{e.id ? <a href={findingsLink(e.id)} aria-label={tr('Findings of a trace with {ns} of {title}', { ns: duration(e.ns), title: heard(r.title) })}>{duration(e.ns)}</a> : <span class="quiet">{tr('gone')}</span>}</>)}</td>
+				<td class="nowrap">{r.exemplars.map((e, i) => <>{i > 0 && ' '}{e.id ? <a href={findingsLink(e.id)} aria-label={tr('Findings of a trace with {ns} of {title}', { ns: duration(e.ns), title: serverText(r.title) })}>{duration(e.ns)}</a> : <span class="quiet">{tr('gone')}</span>}</>)}</td>
 			</tr>)}</tbody>
 		</table></div>
 	);
@@ -125,7 +125,7 @@ function One({ id }: { id: string }) {
 			<Pending of={f ? load : { ...load, value: null }} what={tr('Loading its causes')} />
 			{f && !load.error && !r && <p class="quiet">{nothing(f)}</p>}
 			{f && r && !load.error && <div class={`findings ${load.busy ? 'stale' : ''}`}>
-				<p>{heard(r.says)}</p>
+				<p>{serverText(r.says)}</p>
 				<Groups r={r} by={by} shown={groupName} />
 				<Uncounted n={f.not_counted} />
 				<Causes r={r} />

@@ -6,7 +6,7 @@ import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts
 import { byName, Change, methodLink, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { span, Trend, useDays } from './fleetfilter';
 import { count, duration, percent, signed } from '../i18n/format';
-import { heard } from '../i18n/heard';
+import { serverText } from '../i18n/servertext';
 import { MethodName, Panel, Pending, useLoad, type Loaded } from '../ui/parts';
 import { totalOf } from '../api/traces';
 import { link, set, text } from '../ui/route';
@@ -210,8 +210,8 @@ export function Anrs() {
 			{v && !load.error && v.groups.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">{tr('Cause')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Users')}</th><th scope="col">{tr('{days} days', { days: fleet.days })}</th></tr></thead>
 				<tbody>{v.groups.map((g) => <tr key={g.key} data-group={g.key}>
-					<td class="anywhere wide"><a href={withFilter(`/anrs/${g.key}`, { label: '' })}>{g.name || heard(g.title)}</a></td><td class="nowrap">{KINDS[g.kind] ?? g.kind}</td>
-					<td class="num">{count(g.count)}</td><td class="num">{g.users ? count(g.users) : <span class="quiet">–</span>}</td><td><Trend trend={g.trend} days={fleet.days} name={g.name || heard(g.title)} wide={90} /></td>
+					<td class="anywhere wide"><a href={withFilter(`/anrs/${g.key}`, { label: '' })}>{g.name || serverText(g.title)}</a></td><td class="nowrap">{KINDS[g.kind] ?? g.kind}</td>
+					<td class="num">{count(g.count)}</td><td class="num">{g.users ? count(g.users) : <span class="quiet">–</span>}</td><td><Trend trend={g.trend} days={fleet.days} name={g.name || serverText(g.title)} wide={90} /></td>
 				</tr>)}</tbody>
 			</table></div>}
 			{v && v.pending > 0 && <p class="quiet">{tr('{pending} {pending2} still being grouped.', { pending: count(v.pending), pending2: v.pending === 1 ? tr('report is') : tr('reports are') })}</p>}

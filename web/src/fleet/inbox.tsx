@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get, may } from '../api/api';
 import { count, inUnit, signed, when } from '../i18n/format';
-import { heard } from '../i18n/heard';
+import { serverText } from '../i18n/servertext';
 import { tr } from '../i18n/strings/inbox';
 import { useChange } from '../ui/change';
 import { Failure, MethodName, Pending, useLoad } from '../ui/parts';
@@ -42,7 +42,7 @@ function Row({ i, picked, pick }: { i: Item; picked: boolean; pick: () => void }
 	return (
 		<tr data-item={keyOf(i)} class={picked ? 'is-picked' : ''}>
 			{may.write && <td class="check"><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Select {title}', { title: i.title })} /></td>}
-			<td class="anywhere wide"><a class="rowlink" href={addressOf(i)}>{i.alert ? i.title : i.kind === 'anr' ? heard(i.title) : i.title ? <MethodName name={i.title} /> : tr('the whole trace')}</a>
+			<td class="anywhere wide"><a class="rowlink" href={addressOf(i)}>{i.alert ? i.title : i.kind === 'anr' ? serverText(i.title) : i.title ? <MethodName name={i.title} /> : tr('the whole trace')}</a>
 				{i.scenario && i.scenario !== i.title && <span class="quiet"> {i.scenario}</span>}</td>
 			<td class="nowrap">{i.kind === 'anr' ? tr('ANR, {kind}', { kind: KINDS[i.anr!.kind] ?? i.anr!.kind }) : i.alert ? tr('Alert') : tr('Regression')}</td>
 			<td class="num">{figureOf(i)}</td>

@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { Trace } from '../api/api';
 import { bytes, COMMA, count, when } from '../i18n/format';
-import { heard } from '../i18n/heard';
+import { serverText } from '../i18n/servertext';
 import { Popover } from '../ui/popover';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/list';
@@ -24,7 +24,7 @@ function State({ t, all }: { t: Trace; all?: boolean }) {
 	const shown = t.state === 'ready' && !all ? '' : `${stateName(t.state)}${t.state === 'queued' && t.error ? tr(', delayed') : ''}`;
 	const repaired = t.state === 'ready' && flaws > 0 ? tr.many(flaws, '{n} repair', '{n} repairs') : '';
 	return (
-		<span class={`state ${repaired && !all ? 'repair' : t.state}`} title={t.error ? heard(t.error.message) : undefined}>{[shown, repaired].filter(Boolean).join(COMMA)}</span>
+		<span class={`state ${repaired && !all ? 'repair' : t.state}`} title={t.error ? serverText(t.error.message) : undefined}>{[shown, repaired].filter(Boolean).join(COMMA)}</span>
 	);
 }
 

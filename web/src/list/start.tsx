@@ -1,7 +1,7 @@
 // A project without traces: three commands to the first one, and how it comes in.
 import { useEffect, useState } from 'preact/hooks';
 import { api, may, type Trace } from '../api/api';
-import { heard } from '../i18n/heard';
+import { serverText } from '../i18n/servertext';
 import { KeyButton, keyLine, NewKey } from '../ui/makekey';
 import { Command, useLoad } from '../ui/parts';
 import { link } from '../ui/route';
@@ -21,9 +21,9 @@ export function Arrival({ t }: { t: Trace | null }) {
 				<li key={s} class={i < at || (ready && i === at) ? 'done' : i === at ? 'now' : ''}>
 					<span class="dot" aria-hidden="true" />{stateName(s)}</li>))}</ol>
 			{!t && <p class="quiet">{tr('Waiting for the first trace. This page updates automatically.')}</p>}
-			{t && t.state === 'queued' && <p>{t.error ? tr('The upload is stored, but {message}.', { message: heard(t.error.message) }) : tr('The upload is stored and queued for decoding.')}</p>}
+			{t && t.state === 'queued' && <p>{t.error ? tr('The upload is stored, but {message}.', { message: serverText(t.error.message) }) : tr('The upload is stored and queued for decoding.')}</p>}
 			{t && t.state === 'decoding' && <p>{tr('It is being decoded.')}</p>}
-			{t && t.state === 'failed' && <p>{tr.rich('It could not be decoded: {message}. {link}', { message: heard(t.error?.message ?? ''), link: <a href={link(`/traces/${t.id}`)}>{tr('Details')}</a> })}</p>}
+			{t && t.state === 'failed' && <p>{tr.rich('It could not be decoded: {message}. {link}', { message: serverText(t.error?.message ?? ''), link: <a href={link(`/traces/${t.id}`)}>{tr('Details')}</a> })}</p>}
 			{ready && <p><strong>{tr('The first trace is ready.')}</strong> <a class="button primary" href={link(`/traces/${t.id}`)}>{tr('Open {t}', { t: nameOf(t) })}</a></p>}
 		</div>
 	);

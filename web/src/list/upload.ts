@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { api, upload, Refusal } from '../api/api';
 import { backOff } from '../api/traces';
-import { heardInTime } from '../i18n/heard';
+import { heardInTime } from '../i18n/servertext';
 import { firstProject } from '../ui/makekey';
 import { go, link, path } from '../ui/route';
 import { tr } from '../i18n/strings/frame';

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api } from '../api/api';
 import { bytes } from '../i18n/format';
-import { ended } from '../i18n/heard';
+import { ended } from '../i18n/servertext';
 import { tr } from '../i18n/strings/uploads';
 import { Dialog } from '../ui/popover';
 import { useLoad } from '../ui/parts';

@@ -3,7 +3,7 @@ import { render } from 'preact';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { api, get, Refusal, type Meta } from '../api/api';
 import { sentence } from '../i18n/format';
-import { ended, heard } from '../i18n/heard';
+import { ended, serverText } from '../i18n/servertext';
 import { Dialog } from '../ui/popover';
 import { Busy, Failure, MethodName, useLoad } from '../ui/parts';
 import { link, path } from '../ui/route';
@@ -24,11 +24,11 @@ export function Out({ to, children }: { to: string | null | undefined; children:
 export function SourceFacts({ v }: { v: Source }) {
 	return <>
 		{v.path && <p class="anywhere"><Out to={v.link}><span class="mono">{v.path}{numbersOf(v)}</span></Out>{!v.found && <span class="quiet">{' '}{tr('from package and class, not verified')}</span>}</p>}
-		{v.note && <p class="quiet">{tr('Approximate: {note}.', { note: heard(v.note) })}</p>}
+		{v.note && <p class="quiet">{tr('Approximate: {note}.', { note: serverText(v.note) })}</p>}
 		{namesOf(v) && <p>{tr.rich('Owned by {v} {owners_file}', { v: <strong>{namesOf(v)}</strong>, owners_file: <span class="quiet">{tr('by {owners_file}', { owners_file: v.owners_file })}</span> })}</p>}
-		{v.owners_error && <p class="quiet">{tr('Owners unknown: {owners_why}.', { owners_why: heard(v.owners_error) })}</p>}
+		{v.owners_error && <p class="quiet">{tr('Owners unknown: {owners_why}.', { owners_why: serverText(v.owners_error) })}</p>}
 		{v.found && v.owners_file && !namesOf(v) && <p class="quiet">{tr('{owners_file} names no owner.', { owners_file: v.owners_file })}</p>}
-		{v.reason && <p class="quiet">{ended(sentence(heard(v.reason)))}</p>}
+		{v.reason && <p class="quiet">{ended(sentence(serverText(v.reason)))}</p>}
 		{v.repository === null && <p><a href={link('/source')}>{tr('Set up repositories')}</a></p>}
 	</>;
 }
@@ -65,8 +65,8 @@ function Asked({ method, app, base, head, between }: { method: string; app: stri
 			{load.error && <Failure error={load.error} retry={load.again} title={tr('The changes could not be loaded.')} />}
 			{!v && load.busy && <Busy what={tr('Reading the history')} />}
 			{v && <Commits v={v} />}
-			{v?.reason && <p class="quiet" role="status">{ended(sentence(heard(v.reason)))}</p>}
-			{v?.base_note && <p class="quiet" role="status">{ended(sentence(heard(v.base_note)))}</p>}
+			{v?.reason && <p class="quiet" role="status">{ended(sentence(serverText(v.reason)))}</p>}
+			{v?.base_note && <p class="quiet" role="status">{ended(sentence(serverText(v.base_note)))}</p>}
 			{v && fromOf(v) && <p class="quiet">{fromOf(v)}</p>}
 			{v?.newest_ms !== undefined && <p class="quiet">{ageOf(v.newest_ms)}</p>}
 		</section>

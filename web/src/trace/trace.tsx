@@ -8,7 +8,7 @@ import { Bench } from './bench';
 import { Exports } from './exports';
 import type { Found } from './worker/calls';
 import { count, percent, sentence } from '../i18n/format';
-import { heard } from '../i18n/heard';
+import { serverText } from '../i18n/servertext';
 import { LinkCheck } from './state/linkcheck';
 import { matching } from '../ui/matching';
 import { Deleted, NamesCame, useMeanwhile } from './meanwhile';
@@ -195,7 +195,7 @@ export function TracePage({ id }: { id: string }) {
 			{t.state !== 'ready' && <Facts t={t} />}
 			{waiting && <Waiting t={t} />}
 			{t.state === 'failed' && <div class="notice bad" role="alert"><strong>{tr('This trace could not be decoded.')}</strong>
-				<p>{sentence(heard(t.error?.message ?? ''))}{t.error?.offset !== null && t.error?.offset !== undefined ? tr(' (at byte {offset})', { offset: count(t.error.offset) }) : ''}</p>
+				<p>{sentence(serverText(t.error?.message ?? ''))}{t.error?.offset !== null && t.error?.offset !== undefined ? tr(' (at byte {offset})', { offset: count(t.error.offset) }) : ''}</p>
 				<p class="quiet">{tr('{attempts}The upload is kept for analysis.', { attempts: t.attempts > 1 ? tr('It was attempted {attempts} times. ', { attempts: count(t.attempts) }) : '' })}</p>
 				{may.admin || !DEATHS.has(t.error?.status ?? '')
 					? <p><a class="button" href={api.rawUrl(t.id)} download>{tr('Download the upload')}</a></p>

@@ -1,7 +1,7 @@
 /* What is said of a trace that is not decoded yet. */
 import type { Trace } from '../api/api';
 import { sentence } from '../i18n/format';
-import { heard } from '../i18n/heard';
+import { serverText } from '../i18n/servertext';
 import { Busy } from '../ui/parts';
 import { tr } from '../i18n/strings/list';
 
@@ -12,7 +12,7 @@ export function Waiting({ t }: { t: Trace }) {
 			<p>{tr('The raw upload is being decoded again. The trace appears here when it is ready.')}</p></div>}
 		<Busy what={t.state !== 'decoding' ? tr('Waiting to be decoded') : tr('Decoding')} />
 		{t.error && <div class="notice warn" role="status"><strong>{tr('The server could not decode it yet.')}</strong>
-			<p>{sentence(heard(t.error.message))}</p>
+			<p>{sentence(serverText(t.error.message))}</p>
 			<p class="quiet">{tr('The server retries automatically. The upload is kept.')}</p></div>}
 	</>;
 }

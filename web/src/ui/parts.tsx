@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refusal } from '../api/api';
 import { sentence, splitName } from '../i18n/format';
 import { returned } from '../api/health';
-import { ended } from '../i18n/heard';
+import { ended } from '../i18n/servertext';
 import { link } from './route';
 import { tr } from '../i18n/strings/frame';
 

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Thread } from '../../api/api';
 import { cuts, inOrder, ofRule, type Cause, type Finding, type Findings, type FrameFound, type Phase, type RuleSum } from './findings';
 import { COMMA, count, duration, percent } from '../../i18n/format';
-import { heard } from '../../i18n/heard';
+import { serverText } from '../../i18n/servertext';
 import { MethodName } from '../../ui/parts';
 import { tr } from '../../i18n/strings/findings';
 
@@ -29,7 +29,7 @@ function List({ r, f, from, show, named }: { r: RuleSum; f: Findings; from: numb
 	const cpu = list.some((x) => x.cpu_ns !== null);
 	return (
 		<div class="found">
-			<p>{heard(r.says)}</p>
+			<p>{serverText(r.says)}</p>
 			<div class="scroll"><table>
 				<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('Wall')}</th>{cpu && <th scope="col" class="num">CPU</th>}{others && <th scope="col">{tr('Thread')}</th>}<th scope="col">{tr('What')}</th><th scope="col">{tr('Called by')}</th></tr></thead>
 				<tbody>{list.slice(0, rows).map((x, i) => (
@@ -51,7 +51,7 @@ function List({ r, f, from, show, named }: { r: RuleSum; f: Findings; from: numb
 function Row({ r, open, toggle }: { r: RuleSum; open: boolean; toggle: () => void }) {
 	return (
 		<tr data-rule={r.id} aria-current={open ? 'true' : undefined}>
-			<td>{r.found > 0 ? <button class="small" aria-expanded={open} onClick={toggle}>{heard(r.title)}</button> : heard(r.title)}{r.problem && <p class="loss">{heard(r.problem)}</p>}</td>
+			<td>{r.found > 0 ? <button class="small" aria-expanded={open} onClick={toggle}>{serverText(r.title)}</button> : serverText(r.title)}{r.problem && <p class="loss">{serverText(r.problem)}</p>}</td>
 			<td class={`num ${r.found > 0 && r.severity !== 'info' ? r.severity === 'error' ? 'loss' : 'warnink' : ''}`}>{count(r.found)}</td>
 			<td class="num">{r.found > 0 ? duration(r.found_ns) : ''}</td><td class="num">{r.max_ns > 0 ? duration(r.max_ns) : ''}</td>
 			<td class="num">{duration(r.threshold_ns)}</td><td class="num">{count(r.calls)}</td><td class="num">{r.calls > 0 ? duration(r.total_ns) : ''}</td>
@@ -72,14 +72,14 @@ function Rules({ f, from, show, named }: { f: Findings; from: number; show: Show
 				<th scope="col" class="num">{tr('Source')}</th><th scope="col" class="num">{tr('All calls')}</th><th scope="col" class="num">{tr('Time of all')}</th></tr></thead>
 			<tbody>{rules.map((r) => <Row key={r.id} r={r} open={r === chosen} toggle={() => toggle(r.id === open ? null : r.id)} />)}</tbody>
 		</table></div>}
-		{silent.length > 0 && <p class="quiet">{tr('No findings for: {silent}.', { silent: silent.map((r) => heard(r.title)).join(COMMA) })}</p>}
-		{chosen && <><h3>{heard(chosen.title)}</h3><List key={chosen.id} r={chosen} f={f} from={from} show={show} named={named} /></>}
+		{silent.length > 0 && <p class="quiet">{tr('No findings for: {silent}.', { silent: silent.map((r) => serverText(r.title)).join(COMMA) })}</p>}
+		{chosen && <><h3>{serverText(chosen.title)}</h3><List key={chosen.id} r={chosen} f={f} from={from} show={show} named={named} /></>}
 	</>;
 }
 
 function Why({ c, show, tid }: { c: Cause | null; show: Show; tid: number | null }) {
 	if (!c) return <span class="quiet">{tr('not analysed')}</span>;
-	return <>{heard(c.says)} {c.rule && <button class="small" onClick={() => show({ tid, start_ns: c.start_ns, dur_ns: c.ns })}>{tr('Show the call')}</button>}</>;
+	return <>{serverText(c.says)} {c.rule && <button class="small" onClick={() => show({ tid, start_ns: c.start_ns, dur_ns: c.ns })}>{tr('Show the call')}</button>}</>;
 }
 
 function framesSay(f: Findings['frames']): string {
@@ -117,13 +117,13 @@ function Bar({ p, start }: { p: Phase; start: NonNullable<Findings['start']> }) 
 function Start({ start, from, show }: { start: NonNullable<Findings['start']>; from: number; show: Show }) {
 	return <>
 		<h3>{start.kind === 'process' ? tr('Start of the app') : tr('Start of an activity')}</h3>
-		<p class="quiet">{tr('{dur_ns} from {title} to the end of {title2}, according to the calls.', { dur_ns: duration(start.dur_ns), title: heard(start.phases[0].title), title2: heard(start.phases[start.phases.length - 1].title) })}</p>
+		<p class="quiet">{tr('{dur_ns} from {title} to the end of {title2}, according to the calls.', { dur_ns: duration(start.dur_ns), title: serverText(start.phases[0].title), title2: serverText(start.phases[start.phases.length - 1].title) })}</p>
 		<div class="scroll"><table>
 			<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('For')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col">{tr('Phase')}</th><th scope="col" class="when"><span class="hidden">{tr('When')}</span></th><th scope="col">{tr('Dominated by')}</th></tr></thead>
 			<tbody>{start.phases.map((p) => (
 				<tr key={p.id} data-phase={p.id}>
 					<td class="num"><At s={p} from={from} show={show} /></td><td class="num">{duration(p.dur_ns)}</td><td class="num">{percent(p.dur_ns / Math.max(1, start.dur_ns))}</td>
-					<td class="nowrap">{heard(p.title)}</td><td class="when"><Bar p={p} start={start} /></td><td class="cause"><Why c={p.cause} show={show} tid={p.tid} /></td>
+					<td class="nowrap">{serverText(p.title)}</td><td class="when"><Bar p={p} start={start} /></td><td class="cause"><Why c={p.cause} show={show} tid={p.tid} /></td>
 				</tr>))}</tbody>
 		</table></div>
 	</>;

@@ -1,7 +1,7 @@
 // Whose code a method is: what "App frames only" goes by, for all of the project.
 import { useEffect, useState } from 'preact/hooks';
 import { api, type Frames } from '../../api/api';
-import { heard } from '../../i18n/heard';
+import { serverText } from '../../i18n/servertext';
 import { Busy, Failure, Panel, useLoad } from '../../ui/parts';
 import { tr } from '../../i18n/strings/trace';
 
@@ -53,7 +53,7 @@ export function FramesPanel() {
 					{load.value.presets.map((p) => (
 						<label key={p.id} class="inline" title={p.prefixes.join(' ')}>
 							<input type="checkbox" checked={!draft.off.includes(p.id)}
-								onChange={(e) => change({ off: e.currentTarget.checked ? draft.off.filter((x) => x !== p.id) : [...draft.off, p.id] })} /> {heard(p.title)}</label>))}
+								onChange={(e) => change({ off: e.currentTarget.checked ? draft.off.filter((x) => x !== p.id) : [...draft.off, p.id] })} /> {serverText(p.title)}</label>))}
 				</fieldset>
 				<div class="lists">
 					<List label={tr("Also treat as library")} hint={tr('one prefix per line, e.g. com.vendor.sdk')} value={draft.framework} change={(framework) => change({ framework })} />

@@ -10,7 +10,7 @@ import { around, inOrder, kindsInOrder, kindTitle, ofOneThread, within } from '.
 import { openAlso } from '../state/opened';
 import { atTimeline } from '../state/tab';
 import { Choice, Failure, Panel, Pending, useLoad } from '../../ui/parts';
-import { heard } from '../../i18n/heard';
+import { serverText } from '../../i18n/servertext';
 import { set, text } from '../../ui/route';
 import { tr } from '../../i18n/strings/trace';
 
@@ -63,7 +63,7 @@ export function NotesPanel({ id, threads, shown, start, end, timed }: { id: stri
 							{timed && <><td class="num"><button class="small" title={tr('Show this in the chart')} onClick={() => goTo(n)}>{duration(within(n, start, end).ts_ns - start)}</button></td>
 							<td class="num">{n.dur_ns === null ? '' : duration(n.dur_ns)}</td></>}
 							<td>{n.tid === null ? <span class="quiet">{tr('the trace')}</span> : named(n.tid)}</td>
-							<td class="mono">{n.kind === 'anr' ? heard(n.text) : n.text}</td>
+							<td class="mono">{n.kind === 'anr' ? serverText(n.text) : n.text}</td>
 							{more && <td class="quiet more">{detailOf(n, named)}</td>}
 						</tr>))}</tbody>
 				</table></div>)}

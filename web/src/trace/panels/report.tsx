@@ -1,7 +1,7 @@
 // What the trace is, and what was lost or mended on the way.
 import type { Trace } from '../../api/api';
 import { bytes, count, when } from '../../i18n/format';
-import { heard } from '../../i18n/heard';
+import { serverText } from '../../i18n/servertext';
 import { Command, Panel } from '../../ui/parts';
 import { systemWords } from './systemwords';
 import { headOf } from '../../api/source';
@@ -51,7 +51,7 @@ function Repairs({ t }: { t: Trace }) {
 				<tbody>{list.map((r) => (
 					<tr key={r.name}><td class="mono">{r.name}</td><td><span class={`state ${r.kind}`}>{REPAIR[r.kind] ?? r.kind}</span></td>
 						<td class="num">{count(r.count)}</td><td class="num">{r.first_offset === null ? '' : count(r.first_offset)}</td>
-						<td>{heard(r.meaning)}</td></tr>))}</tbody>
+						<td>{serverText(r.meaning)}</td></tr>))}</tbody>
 			</table></div>}
 		</details>
 	);

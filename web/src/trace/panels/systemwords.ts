@@ -1,13 +1,13 @@
 import type { System } from '../../api/api';
 import { COMMA, count } from '../../i18n/format';
-import { heard } from '../../i18n/heard';
+import { serverText } from '../../i18n/servertext';
 import { tr } from '../../i18n/strings/frame';
 
 // How the device's own trace goes with this one: the clock, and how far it was moved.
 export function systemWords(s: System): string {
 	const flaws = [s.damages > 0 ? tr('damaged in {damages} places', { damages: count(s.damages) }) : '', s.cut ? tr('the end is missing') : ''].filter(Boolean);
 	const end = flaws.length > 0 ? ` (${flaws.join(COMMA)})` : '';
-	if (!s.joined) return tr("The device's system trace is left out of Perfetto files: {reason}{end}.", { reason: heard(s.reason ?? ''), end });
+	if (!s.joined) return tr("The device's system trace is left out of Perfetto files: {reason}{end}.", { reason: serverText(s.reason ?? ''), end });
 	if (s.clock === 'start')
 		return tr("The device's system trace and this trace have no common clock: in Perfetto files both start at the same time{end}.", { end });
 	const steps = (s.steps ?? 1) > 1 ? tr(', in {steps} ranges with different offsets', { steps: s.steps }) : '';

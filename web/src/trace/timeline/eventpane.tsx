@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect } from 'preact/hooks';
 import type { Note } from '../../api/api';
 import { duration } from '../../i18n/format';
-import { heard } from '../../i18n/heard';
+import { serverText } from '../../i18n/servertext';
 import { tr } from '../../i18n/strings/trace';
 import { Busy, Copy, Failure, useLoad } from '../../ui/parts';
 import { flush, text } from '../../ui/route';
@@ -52,7 +52,7 @@ export function EventPane({ p, at, on }: { p: TimelineProps; at: EventId; on: Ev
 	return (
 		<section class="callpane" aria-label={tr('The selected event')} onKeyDown={key}>
 			<header>
-				<h3 class="mono anywhere">{note ? (note.kind === 'anr' ? heard(note.text) : note.text) || kindTitle(note.kind) : kindTitle(at.kind)}</h3>
+				<h3 class="mono anywhere">{note ? (note.kind === 'anr' ? serverText(note.text) : note.text) || kindTitle(note.kind) : kindTitle(at.kind)}</h3>
 				<div class="row tight">
 					<button class="small" onClick={() => on.step(false)} aria-label={tr('Previous event of the thread')}>{tr('Previous')}</button>
 					<button class="small" onClick={() => on.step(true)} aria-label={tr('Next event of the thread')}>{tr('Next')}</button>

@@ -6,7 +6,7 @@ import { currentProject } from '../../api/api';
 import { addressOf, sameView } from '../state/axis';
 import type { Found } from '../worker/calls';
 import { answered, probe, returned } from '../../api/health';
-import { heard } from '../../i18n/heard';
+import { serverText } from '../../i18n/servertext';
 import { Tiles } from '../state/lanes';
 import type { CallId, Hit } from '../worker/messages';
 import { CallPane, useSelected } from './callpane';
@@ -203,7 +203,7 @@ export function Timeline(p: TimelineProps) {
 			{threadAbout && <ThreadMenu about={threadAbout} p={p} on={control} close={() => about(null)} />}
 			{menu && <MethodMenu about={menu} close={() => ask(null)} />}
 			<p class="keyed" role="status">{said}</p>
-			{news.error && <Failure error={new Error(heard(news.error.message))} title={news.error.lanes ? tr('States and events could not be loaded.') : undefined} retry={again} />}
+			{news.error && <Failure error={new Error(serverText(news.error.message))} title={news.error.lanes ? tr('States and events could not be loaded.') : undefined} retry={again} />}
 			<Under p={p} progress={opened.flatMap((t) => news.progress.get(t) ?? [])} wanted={opened.length} failed={news.error !== null && news.error.tid !== null} scene={scene} calls={news.calls} list={news.list} goTo={(tid, h) => control.goTo(tid, h)} />
 		</div>
 	);

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { pieces, said, sentences } from '../src/i18n/said';
-import { sayings } from '../src/i18n/sayings';
+import { pieces, sentences, translate } from '../src/i18n/servermessages';
+import { messageTranslator } from '../src/i18n/messagematch';
 import { callsOf, everything, sample, SOURCES, textsOf, type Source } from './csource';
 
 const HAN = /\p{Script=Han}/u;
@@ -61,16 +61,16 @@ test('the sources are read: formats over several lines, macros in them, both sid
 
 test('every sentence of the server has its Chinese', () => {
 	const left = shown().filter((f) => {
-		const chinese = said(sample(f));
+		const chinese = translate(sample(f));
 		return !HAN.test(chinese) || /(^|[^`])\b[a-z]{2,} [a-z]{2,} [a-z]{2,} [a-z]{2,}/.test(chinese);
 	});
-	assert.deepEqual(left, [], 'what the server says and src/i18n/zh/server.zh.ts (or servertold.zh.ts) does not');
+	assert.deepEqual(left, [], 'messages of the server that src/i18n/zh/server.zh.ts and servertrace.zh.ts lack');
 });
 
 /** Is an entry what makes one of those that are put together? */
 function puts(key: string): boolean {
 	const without = (table: Record<string, string>) => Object.fromEntries(Object.entries(table).filter(([k]) => k !== key));
-	const rest = sayings(without(sentences), without(pieces));
+	const rest = messageTranslator(without(sentences), without(pieces));
 	return PUT_TOGETHER.some(([english, chinese]) => rest(english) !== chinese);
 }
 
@@ -127,32 +127,32 @@ const PUT_TOGETHER: [string, string][] = [
 	['rule 2 (json): threshold_ms: a number of milliseconds, 0 to 600000', '规则 2（json）：threshold_ms：0 到 600000 的毫秒数'],
 ];
 
-test('what the server puts together is said whole', () => {
-	for (const [english, chinese] of PUT_TOGETHER) assert.equal(said(english), chinese);
+test('what the server puts together is translated completely', () => {
+	for (const [english, chinese] of PUT_TOGETHER) assert.equal(translate(english), chinese);
 });
 
 test('verdicts of the reports that are kept for tests have no English left', () => {
 	const verdicts = [...readFileSync(new URL('../../tests/golden/anr/realistic/expected', import.meta.url), 'utf8').matchAll(/"verdict":("(?:[^"\\]|\\.)*")/g)].map((m) => JSON.parse(m[1]) as string);
 	assert.ok(verdicts.length > 1);
-	for (const v of verdicts) assert.doesNotMatch(said(v), /\b(main|waits|held|which|runs|beside)\b/, v);
+	for (const v of verdicts) assert.doesNotMatch(translate(v), /\b(main|waits|held|which|runs|beside)\b/, v);
 });
 
-test('values are what they were, sentences in sentences are said, strangers stay as they came', () => {
-	assert.equal(said('no such trace'), '没有这个 Trace');
-	assert.equal(said('decoding used more CPU time than it may and was stopped (signal 9)'), '解码占用的 CPU 时间超过上限，已中止（信号 9）');
-	assert.equal(said('this trace could not be decoded: no readable record'), '这个 Trace 无法解码：没有可读的记录');
-	assert.equal(said('JSON on the main thread'), '主线程上的 JSON 处理');
-	assert.equal(said('JSON on the main thread of ours'), 'JSON on the main thread of ours', 'a title of a project');
-	assert.equal(said('Look: what is in it.'), 'Look: what is in it.', 'no duration, no finding');
-	assert.equal(said('Sleep in Feed.load'), '休眠：Feed.load');
-	assert.equal(said('to be or not to be'), 'to be or not to be');
-	assert.equal(said(''), '');
-	assert.equal(said('No such trace.'), '没有这个 Trace。');
+test('values are what they were, messages in messages are translated, other texts stay unchanged', () => {
+	assert.equal(translate('no such trace'), '没有这个 Trace');
+	assert.equal(translate('decoding used more CPU time than it may and was stopped (signal 9)'), '解码占用的 CPU 时间超过上限，已中止（信号 9）');
+	assert.equal(translate('this trace could not be decoded: no readable record'), '这个 Trace 无法解码：没有可读的记录');
+	assert.equal(translate('JSON on the main thread'), '主线程上的 JSON 处理');
+	assert.equal(translate('JSON on the main thread of ours'), 'JSON on the main thread of ours', 'a title of a project');
+	assert.equal(translate('Look: what is in it.'), 'Look: what is in it.', 'no duration, no finding');
+	assert.equal(translate('Sleep in Feed.load'), '休眠：Feed.load');
+	assert.equal(translate('to be or not to be'), 'to be or not to be');
+	assert.equal(translate(''), '');
+	assert.equal(translate('No such trace.'), '没有这个 Trace。');
 });
 
 test('a long text of a stranger costs one walk', () => {
 	const begun = performance.now();
-	said('main waits for '.repeat(20000) + 'x');
-	said('a'.repeat(500_000));
+	translate('main waits for '.repeat(20000) + 'x');
+	translate('a'.repeat(500_000));
 	assert.ok(performance.now() - begun < 2000);
 });

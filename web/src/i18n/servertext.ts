@@ -1,5 +1,5 @@
-// What the server says, in the page's language.  Its API is English, which scripts read; whoever reads
-// another language has its sentences from a table that is loaded with the first of them.
+// Messages of the server in the page's language.  The API is English, for scripts; other languages have a
+// table of messages that is loaded with the first message.
 import { signal } from '@preact/signals';
 import { language } from './language';
 
@@ -8,10 +8,10 @@ type Say = (text: string) => string;
 const say = signal<Say | null>(language === 'en' ? (text) => text : null);
 let coming: Promise<void> | null = null;
 
-const load = (): Promise<void> => (coming ??= import('./said').then((m) => { say.value = m.said; }).catch(() => { say.value = (text) => text; })); // as after an update of the server: as it came
+const load = (): Promise<void> => (coming ??= import('./servermessages').then((m) => { say.value = m.translate; }).catch(() => { say.value = (text) => text; })); // as after an update of the server: as it came
 
-/** A sentence of the server's; until the table is there as it came, and once more when it is. */
-export function heard(text: string): string {
+/** A message of the server: unchanged until the table is loaded, then rendered again. */
+export function serverText(text: string): string {
 	if (say.value) return say.value(text);
 	void load();
 	return text;

@@ -1,6 +1,6 @@
-// What the server tells of a trace, in Chinese: repairs, detectors, verdicts of ANR reports.  How a text is
+// The messages of the server about a trace in Chinese: repairs, detectors, verdicts of ANR reports.  How a text is
 // written: server.zh.ts.
-export const told: Record<string, string> = {
+export const traceMessages: Record<string, string> = {
 	// --- what was wrong with a trace (repairs) ---
 	'the input ends in the middle of a record or of its compression; what came before was kept': '输入在一条记录或压缩数据的中间中断；之前的内容已保留',
 	'the input is damaged from here on; what came before was kept': '输入从此处起已损坏；之前的内容已保留',

@@ -1,7 +1,7 @@
-// Sentences with values in them, found again in what came, and said in another language.  Values are
+// Messages with values in them, recognised in a text and translated.  Values are
 // data of strangers: matching takes one walk over the text, whatever it holds.
 
-interface Saying {
+interface Message {
 	literals: string[]; // between the values
 	names: string[]; // of the values: a number, and what they must be
 	text: string;
@@ -11,12 +11,12 @@ const HOLE = /\{\d+[!?#]?\}/;
 const DURATION = /^\d[\d.]* (s|ms|µs|ns)$/;
 const DEPTH = 6; // of sentences within sentences
 
-function parse([pattern, text]: [string, string]): Saying {
+function parse([pattern, text]: [string, string]): Message {
 	return { literals: pattern.split(HOLE), names: [...pattern.matchAll(/\{(\d+[!?#]?)\}/g)].map((m) => m[1]), text };
 }
 
 /** The values in a text that a saying fits, the shortest that each can be; null: it does not. */
-function valuesOf({ literals }: Saying, text: string): string[] | null {
+function valuesOf({ literals }: Message, text: string): string[] | null {
 	const last = literals[literals.length - 1];
 	if (!text.startsWith(literals[0]) || !text.endsWith(last)) return null;
 	const end = text.length - last.length;
@@ -32,21 +32,21 @@ function valuesOf({ literals }: Saying, text: string): string[] | null {
 }
 
 /** Those that say most come first: "no such trace" before "no {1}". */
-const weight = (s: Saying) => s.literals.join('').length + (s.literals[1].startsWith('; ') ? 1000 : 0); // what joins two goes before either
+const weight = (s: Message) => s.literals.join('').length + (s.literals[1].startsWith('; ') ? 1000 : 0); // what joins two goes before either
 const ordered = (table: Record<string, string>) => Object.entries(table).filter(([k]) => HOLE.test(k)).map(parse).sort((a, b) => weight(b) - weight(a));
 
 /* Blanks stand between Chinese and what is none. */
 const set = (text: string) => text.replace(/(?<=[\p{Script=Han}，。：；（）、“”]) (?=[\p{Script=Han}，。：；（）、“”])| (?=[，。：；（）、])|(?<=[，。：；（）、]) /gu, '');
 
-/** Says a text by its tables: of sentences, and of what stands only within those ({1?} in Chinese where
- * one may, {1!} in a pattern where one must, {1#} a duration).  What they do not know is said as it came. */
-export function sayings(sentences: Record<string, string>, pieces: Record<string, string>): (text: string) => string {
+/** Translates a text by two tables: messages, and pieces that occur only within messages ({1?} in Chinese where
+ * one may, {1!} in a pattern where one must, {1#} a duration).  An unknown message is returned unchanged. */
+export function messageTranslator(sentences: Record<string, string>, pieces: Record<string, string>): (text: string) => string {
 	const whole = { fixed: sentences, open: ordered(sentences) };
 	const both = { ...sentences, ...pieces };
 	const within = { fixed: both, open: ordered(both) };
 	const known = new Map<string, string>();
 
-	function fill(s: Saying, values: string[], depth: number): string | null {
+	function fill(s: Message, values: string[], depth: number): string | null {
 		const wrong = (name: string, value: string) => (name.endsWith('!') ? inner(value, depth) === null : name.endsWith('#') && !DURATION.test(value));
 		if (s.names.some((name, i) => wrong(name, values[i]))) return null;
 		return set(s.text.replace(/\{(\d+)([!?]?)\}/g, (_, n: string, mark: string) => (mark && inner(values[+n - 1], depth)) || values[+n - 1]));
@@ -68,11 +68,11 @@ export function sayings(sentences: Record<string, string>, pieces: Record<string
 		return by(whole, text, 0) ?? by(whole, bare, 0) ?? (cut && by(whole, cut, 0)?.concat('。')) ?? null;
 	}
 	return (text) => {
-		let said = known.get(text);
-		if (said === undefined) {
-			said = (text && find(text)) || text;
-			if (known.size < 2000) known.set(text, said);
+		let translated = known.get(text);
+		if (translated === undefined) {
+			translated = (text && find(text)) || text;
+			if (known.size < 2000) known.set(text, translated);
 		}
-		return said;
+		return translated;
 	};
 }
