@@ -64,11 +64,16 @@ static struct tw_trace_file *take(struct tw_trace_readers *r, const struct stat 
 enum tw_status tw_trace_readers_open(struct tw_trace_readers *r, struct tw_blobs *b,
         const char *trace_id, struct tw_trace_file **ret, struct tw_err *err)
 {
+	enum tw_status st = TW_OK;
 	struct tw_trace_file *f = NULL;
 	struct stat of;
 	int fd = -1;
 
-	if (r && tw_trace_open(b, trace_id, &fd, NULL) == TW_OK) {
+	if (r)
+		st = tw_trace_open(b, trace_id, &fd, err);
+	if (st != TW_OK && st != TW_CORRUPT) /* a store that does not respond is not tried twice */
+		return st;
+	if (fd >= 0) {
 		f = fstat(fd, &of) == 0 ? take(r, &of) : NULL;
 		(void)close(fd);
 	}
