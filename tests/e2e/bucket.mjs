@@ -67,6 +67,16 @@ function isSigned(q, c, secret) {
 
 const timeOf = (text) => Date.parse((text ?? '').replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
 
+/* The store removes a folder with its last object, also while it is listed. */
+function entries(folder) {
+	try {
+		return fs.readdirSync(folder, { withFileTypes: true });
+	} catch (e) {
+		if (e.code !== 'ENOENT') throw e;
+		return [];
+	}
+}
+
 class Bucket {
 	constructor(dir, name, secret) {
 		Object.assign(this, { dir, name, secret, log: [], skewMs: 0, pageKeys: 3, busy: new Map(), fault: () => undefined, early: () => undefined });
@@ -88,9 +98,14 @@ class Bucket {
 	}
 
 	all(prefix = 'tw') {
-		const from = path.join(this.folder, prefix);
-		if (!fs.existsSync(from)) return [];
-		return fs.readdirSync(from, { recursive: true }).map(String).filter((f) => f.endsWith(SUFFIX)).map((f) => f.slice(0, -SUFFIX.length)).sort();
+		const keys = [];
+		const list = (folder, key) => {
+			for (const e of entries(folder))
+				if (e.isDirectory()) list(path.join(folder, e.name), key + e.name + '/');
+				else if (e.name.endsWith(SUFFIX)) keys.push(key + e.name.slice(0, -SUFFIX.length));
+		};
+		list(path.join(this.folder, prefix), '');
+		return keys.sort();
 	}
 
 	file(key, prefix = 'tw') {
