@@ -17,12 +17,12 @@ FILES = {'FILE', 'OUT', 'M', 'R', 'S', 'T', 'NAME=FILE'}
 FILE_FLAGS = {'mapping', 'retrace', 'threads', 'system', 'part'}  # what their letter means elsewhere is no file
 
 EXITS = [
-    ('0', 'done, `--help` too; for `compare`: every condition holds; for `check` and `doctor`: nothing is wrong'),
-    ('1', 'failed, with a sentence on standard error; for `compare`: a condition does not hold; for `check` and '
-          '`doctor`: something is wrong; for `backup`: something damaged was left out; for `push`: a file was refused; '
-          'for `migrate`: both are not alike, or the source lacks files'),
-    ('2', 'wrong usage; for `compare`: too little to judge by'),
-    ('3', 'for `compare`, `watch` and `top`: the server cannot be asked, or refuses the key'),
+    ('0', 'success, also of `--help`; for `compare`: all conditions pass; for `check` and `doctor`: no problem'),
+    ('1', 'failure, with a message on standard error; for `compare`: a condition fails; for `check` and `doctor`: a '
+          'problem; for `backup`: damaged files were left out; for `push`: a file was refused; for `migrate`: the '
+          'sides differ, or the source lacks files'),
+    ('2', 'wrong usage; for `compare`: also too few traces'),
+    ('3', 'for `compare`, `watch` and `top`: the server cannot be reached, or refuses the key'),
 ]
 
 
