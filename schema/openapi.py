@@ -3,7 +3,7 @@
 permission that each needs.  The rest of the description (paths' ids, headers, bodies, responses, schemas) is
 written in openapi.json by hand.
 
-    schema/openapi.py build/tests/route_table [--check]
+    schema/openapi.py build-test/tests/route_table [--check]
 
 A route that is not described yet gets an entry to fill in.  --check changes nothing and fails if something
 would change."""
