@@ -1,5 +1,5 @@
-/* Everything that is counted about damaged input is provoked here by an input, through decoder and
- * builder, and stands in schema/repairs.md with its meaning. */
+/* An input causes each repair in the decoder or builder, and each is listed in schema/repairs.md
+ * with its meaning. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * What a trace says beside its calls: notes, documents, sources, CPU clocks; from the sink through
- * the builder into a trace file and out again.
+ * The contents of a trace that are not calls: notes, documents, sources, CPU clocks. They pass from
+ * the sink through the builder into a trace file, and are read back.
  */
 #include <setjmp.h>
 #include <stdarg.h>

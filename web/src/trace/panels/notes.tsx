@@ -1,4 +1,4 @@
-// What the trace says beside its calls: waits, locks, states, counters, collections, marks.
+// The events of the trace that are not calls: waits, locks, states, counters, garbage collections, marks.
 import { useMemo } from 'preact/hooks';
 import { api, type Note, type Thread } from '../../api/api';
 import { COMMA, count, duration } from '../../i18n/format';
