@@ -112,14 +112,15 @@ static inline uint8_t *tw_put_varint(uint8_t *p, uint64_t v)
 /* The same without branches on values below 2^28, for those whose size cannot be predicted. */
 static inline uint8_t *tw_put_varint_branchless(uint8_t *p, uint64_t v)
 {
-	const uint32_t x = (uint32_t)v;
-	const unsigned more = (31u - (unsigned)__builtin_clz(x | 1)) / 7;
-	const uint32_t spread =
-	        (x & 0x7Fu) | (x << 1 & 0x7F00u) | (x << 2 & 0x7F0000u) | (x << 3 & 0x7F000000u);
-	const uint32_t bytes = spread | (0x808080u & ((1u << 8 * more) - 1));
+	uint32_t bytes;
+	unsigned more;
 
 	if (v >> 28)
 		return tw_put_varint(p, v);
+	more = (31u - (unsigned)__builtin_clz((uint32_t)v | 1)) / 7;
+	bytes = (uint32_t)((v & 0x7Fu) | (v << 1 & 0x7F00u) | (v << 2 & 0x7F0000u) |
+	                   (v << 3 & 0x7F000000u));
+	bytes |= 0x808080u & ((1u << 8 * more) - 1);
 	p[0] = (uint8_t)bytes;
 	p[1] = (uint8_t)(bytes >> 8);
 	p[2] = (uint8_t)(bytes >> 16);
