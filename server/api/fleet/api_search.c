@@ -86,7 +86,7 @@ static bool is_known(const struct fits *f, const char *name)
 	return false;
 }
 
-/* Whether no name matches so far: similar names count then. */
+/* Whether no name matches so far: similar names are listed then, until one matches. */
 static bool is_similar(const struct fits *f)
 {
 	return f->n == 0 || f->at[0].errors > 0;
@@ -103,6 +103,8 @@ static enum tw_status take_name(
 		*io_more = false;
 	}
 	one.rank = tw_find_rank(&s->find, tw_str_of(raw[0] ? raw : name));
+	if (one.rank != TW_FIND_NOT && is_similar(&s->methods))
+		s->methods.n = 0;
 	if (one.rank == TW_FIND_NOT && is_similar(&s->methods)) {
 		one.errors = tw_find_errors(&s->near, tw_str_of(raw[0] ? raw : name));
 		one.rank = one.errors < TW_FIND_FAR ? TW_FIND_WITHIN : TW_FIND_NOT;
@@ -130,13 +132,10 @@ static enum tw_status find_methods(struct search *s, json_t *out, struct tw_err 
 
 	if (st == TW_OK)
 		st = tw_catalogue_method_names(c, &names, err);
-	for (size_t i = 0; st == TW_OK && i < s->methods.n; i++) {
-		if (s->methods.at[i].errors && !is_similar(&s->methods))
-			break;
+	for (size_t i = 0; st == TW_OK && i < s->methods.n; i++)
 		(void)json_array_append_new(
 		        list, json_pack("{s:s, s:s}", "name", s->methods.at[i].name, "raw",
 		                      s->methods.at[i].raw));
-	}
 	(void)json_object_set_new(out, "methods", list);
 	(void)json_object_set_new(out, "methods_are_similar",
 	        json_boolean(s->methods.n > 0 && is_similar(&s->methods)));

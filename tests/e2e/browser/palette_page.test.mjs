@@ -50,6 +50,13 @@ test('what people type finds what they mean', async () => {
 		return hit;
 	}, 'the method by its obfuscated name', 120);
 	assert.equal(again.name, 'com.acme.shop.Checkout.pay');
+	await server.trace(chrome.replace('"a.b.c"', '"a.b.d"'), { query: { app: 'com.acme.found', version_name: '1.2.4', build_id: 'other-build' } });
+	await server.put('/api/v1/builds/other-build/retrace', R8.replace('-> c', '-> d'));
+	for (const q of ['a.b.c', 'a.b.d'])
+		await until(async () => {
+			const { methods, methods_are_similar } = (await server.get(`/api/v1/search?q=${q}`)).json;
+			return !methods_are_similar && methods.some((m) => m.raw === q && m.name === again.name) ? true : undefined;
+		}, `${q}, though another build's obfuscated name of the method is similar`, 120);
 });
 
 test('its code comes before anybody asks, and what is typed earlier is kept', async (t) => {
