@@ -27,9 +27,9 @@ async function useServer(t) {
 		let now;
 		await until(async () => {
 			now = await methods(build);
-			return now?.traces === traces && JSON.stringify(now.methods.map((m) => m.name).sort()) === JSON.stringify(names);
-		}, () => `${build}: ${JSON.stringify(now)}`, 120);
-		for (const m of now.methods) assert.equal(m.wall.traces, traces, `${m.name}: each trace counts once`);
+			/* ClickHouse has no snapshots: while a trace's rows are replaced, a name may have no figures yet */
+			return now?.traces === traces && JSON.stringify(now.methods.map((m) => m.name).sort()) === JSON.stringify(names) && now.methods.every((m) => m.wall.traces === traces);
+		}, () => `each trace counts once with ${names}; ${build}: ${JSON.stringify(now)}`, 120);
 	};
 	return { s, send, methods, counted };
 }
