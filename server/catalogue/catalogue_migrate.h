@@ -2,9 +2,9 @@
  * catalogue_migrate.h - copies a complete catalogue into another one, with any engines.
  *
  * Both are read in key order, table by table: missing and different rows are written to the target,
- * extra rows are deleted.  So it can be repeated at any time, after an interruption or when the
- * source has changed, and only does what is left.  Until both are verified to be equal the target
- * is marked, and cannot be served (tw_catalogue_migrating).
+ * extra rows are deleted.  It can be repeated at any time, after an interruption or when the
+ * source has changed, and then copies only the differences.  Until both are verified to be equal,
+ * the target is marked and cannot be served (tw_catalogue_migrating).
  * Thread: the caller's.
  */
 #ifndef TW_CATALOGUE_MIGRATE_H

@@ -1,8 +1,8 @@
 /*
- * catalogue_row.h - rows as data: which column, which member of a struct, which name in JSON.
+ * catalogue_row.h - rows as data: the column, struct member and JSON name of each field.
  *
- * A row has a table of fields, next to the statements on it.  In a statement, {columns} stands for
- * the columns of all fields; {values} for one parameter each and {sets} for column=parameter, after
+ * A row has a table of fields, next to its statements.  In a statement, {columns} is replaced by
+ * the columns of all fields, {values} by one parameter each and {sets} by column=parameter, after
  * the statement's own parameters.  Reading and JSON follow the same table, so that a new column is
  * one line.
  */

@@ -3,7 +3,7 @@
  * catalogue_postgres.c, statements in catalogue_postgres_stmt.c.
  *
  * A lost connection is replaced at its next use outside a transaction; within one, everything fails
- * until the transaction is ended.  Transactions of writers run beside each other.
+ * until the transaction is ended.  Writing transactions run concurrently.
  */
 #ifndef TW_CATALOGUE_POSTGRES_H
 #define TW_CATALOGUE_POSTGRES_H

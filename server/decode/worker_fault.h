@@ -1,10 +1,10 @@
 /*
  * worker_fault.h - makes a decoder's child misbehave, to test its limits.
  *
- * TRACEWELL_WORKER_FAULT=crash|loop|eat|sleep|run|tire|unlocked in the server's environment, and
- * TRACEWELL_PREFLIGHT_FAULT for preflight processes (preflight.h), TRACEWELL_SOURCE_FAULT for
- * histories of clones. Only in builds for tests (meson option test_faults); in all others it does
- * nothing and reads no environment.
+ * Set TRACEWELL_WORKER_FAULT=crash|loop|eat|sleep|run|tire|unlocked in the server's environment,
+ * TRACEWELL_PREFLIGHT_FAULT for preflight processes (preflight.h), or TRACEWELL_SOURCE_FAULT for
+ * clone readers.  Exists only in test builds (property test_faults of a profile); other builds read
+ * no environment variable here.
  */
 #ifndef TW_WORKER_FAULT_H
 #define TW_WORKER_FAULT_H

@@ -1,5 +1,5 @@
 /*
- * jobs_retention.h - deletes in the background what the rules of the projects expire.
+ * jobs_retention.h - deletes expired traces and uploads in the background.
  *
  * Thread: by the owner.
  */

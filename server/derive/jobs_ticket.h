@@ -2,8 +2,8 @@
  * jobs_ticket.h - creates issues in the projects' trackers, reads their state, and reopens them:
  * one thread, one request after another.
  *
- * A ticket that was closed there fixes its regression here.  A project whose tracker fails waits,
- * longer each time, and does not delay the others by more than that request.
+ * A closed issue marks its regression as fixed.  After a failed request a project waits, longer
+ * each time; it delays other projects only by the duration of that request.
  * Thread: start and stop by the owner.
  */
 #ifndef TW_JOBS_TICKET_H

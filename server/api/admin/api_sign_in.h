@@ -1,5 +1,5 @@
 /*
- * api_sign_in.h - what the ways to sign in share: cookies, passwords, and new sessions (the secret
+ * api_sign_in.h - shared by all ways to sign in: cookies, passwords, and new sessions (the secret
  * for the browser's cookie, the row for the catalogue).
  */
 #ifndef TW_API_SIGN_IN_H

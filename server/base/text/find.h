@@ -1,9 +1,9 @@
 /*
- * find.h - finds names by what a person types: words that all must occur, ignoring case (ASCII).
+ * find.h - finds names by a typed query: all its words must occur, ignoring case (ASCII).
  *
- * `*` in a word stands for any text; such a word begins where a part of the name does and, without
- * a `*` at its end, ends with the name: `*.warmUp`, `com.acme.*Parser.parse`.  Parameters of a
- * method are not part of its end.  Costs at most words x text x name.
+ * `*` in a word matches any text; such a word begins at the begin of a part of the name and, unless
+ * it ends with `*`, ends at the name's end: `*.warmUp`, `com.acme.*Parser.parse`.  A method's
+ * parameters do not count for its end.  The cost is at most words x text x name.
  * Thread: any.
  */
 #ifndef TW_FIND_H

@@ -1,10 +1,10 @@
 /*
- * catalogue_engine.h - what the catalogue notes for an engine that stores sums over traces
- * elsewhere (server/fleet/store/fleet_store.h).
+ * catalogue_engine.h - records pending work for an engine outside the catalogue that stores sums
+ * over traces (server/fleet/store/fleet_store.h).
  *
- * While there is one, a trace that is decoded again is counted again, deleted traces are noted
- * until their rows are erased, and ANRs until they are copied.  The notes are part of the
- * transactions that cause them, so none is lost while the engine is away. Thread: any.
+ * With such an engine, a trace that is decoded again is counted again, deleted traces are recorded
+ * until their rows are erased, and ANRs until they are copied.  The records are written in the
+ * transactions that cause them, so none is lost while the engine is unavailable.  Thread: any.
  */
 #ifndef TW_CATALOGUE_ENGINE_H
 #define TW_CATALOGUE_ENGINE_H

@@ -2,9 +2,10 @@
  * catalogue_alert.h - alert rules of a project, and the alerts that their figures raised.
  *
  * A rule limits a figure of each app and version, or of each ANR group.  A figure above the limit
- * is an alert, with the same life as a regression.  It counts as below once it is a tenth below the
- * limit, and one that comes back within a day causes an event only if it is still above after that
- * day and nobody has answered it, so that a figure near its limit is not reported again and again.
+ * is an alert, with the same states as a regression.  The alert ends once the figure is a tenth
+ * below the limit.  If it returns within a day, an event follows only if the figure is still above
+ * the limit after that day and no user has handled the alert; a figure near its limit is thus not
+ * reported repeatedly.
  * The event is queued in the transaction that stores the change.
  * Thread: any.
  */

@@ -2,8 +2,8 @@
  * catalogue_ticket.h - issues that were created, or are to be created, in a project's issue
  * tracker.
  *
- * A row is the only copy of a ticket's intent: it is written before the tracker is asked, and its
- * mark is part of the issue's text, so that a crash between the two creates no second issue.
+ * A row is written before the request to the tracker, and the issue's text contains its identifier,
+ * so a crash between the two does not create a second issue.
  * Thread: any.
  */
 #ifndef TW_CATALOGUE_TICKET_H

@@ -1,8 +1,8 @@
 /*
  * catalogue_stage.h - traces that wait for a stage of derived data, and those that are postponed.
  *
- * A column of `trace` says where a trace is in a stage, so that the transaction that stores the
- * result also ends the waiting.  Only a trace whose work failed has a row in `postponed`.
+ * A column of `trace` has the trace's state in a stage, so the transaction that stores the result
+ * also sets the state.  Only a trace whose work failed has a row in `postponed`.
  * Thread: any.
  */
 #ifndef TW_CATALOGUE_STAGE_H
