@@ -18,7 +18,8 @@
  * stored bytes and allocating a finished tree.
  *
  * The CPU time of a call that is cut by an edge of the range is its running time within it, by the
- * states of the scheduler; unknown if the trace has none or one thread is requested.
+ * states of the scheduler, at most that of the whole call; unknown if the trace has none or one
+ * thread is requested.
  */
 #include "server/query/query_slices.h"
 
@@ -96,6 +97,11 @@ static enum tw_status read_chunk(
 	        (struct tw_str){(const char *)h->frame.data, h->frame.len}, row, &h->chunk, err);
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 static struct tw_slice cut(
         const struct tw_range_walk *w, const struct tw_running *running, const struct tw_slice *s)
 {
@@ -110,10 +116,10 @@ static struct tw_slice cut(
 	if (c.start_ns < w->from_ns)
 		c.start_ns = w->from_ns;
 	c.dur_ns = end - c.start_ns;
-	if (c.cpu_ns >= 0)
-		c.cpu_ns = running && running->any
-		                   ? tw_running_within(running, c.start_ns, end, &at)
-		                   : -1;
+	if (c.cpu_ns < 0 || !running || !running->any)
+		c.cpu_ns = -1;
+	else
+		c.cpu_ns = least(c.cpu_ns, tw_running_within(running, c.start_ns, end, &at));
 	return c;
 }
 

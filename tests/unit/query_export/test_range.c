@@ -303,6 +303,44 @@ static void test_grown(void **state)
 	close_world(&w);
 }
 
+/* A thread with a clock of its own may have states for a part of its calls only; time outside them
+ * counts as running, but a part of a call has no more than the call. */
+static void test_cpu_by_two_clocks(void **state)
+{
+	const struct tw_selection sel = {
+	        .all_threads = true, .ranged = true, .from_ns = 100, .to_ns = 2000};
+	struct tw_limits limits = tw_limits_default();
+	struct tw_builder *b = tw_builder_new(&limits);
+	struct tw_sink *s = tw_builder_sink(b);
+	const uint32_t track = s->ops->track(s, 1, 1, TW_TID_FULL);
+	const struct tw_event call = {.dur_ns = 1000,
+	        .cpu_ns = 5,
+	        .track = track,
+	        .sym = s->ops->name(s, TW_STR("outer")),
+	        .kind = TW_EV_SLICE};
+	struct tw_forest f;
+	struct world w;
+
+	(void)state;
+	assert_int_equal(s->ops->events(s, &call, 1, NULL), TW_OK);
+	assert_int_equal(s->ops->note(s,
+	                         &(struct tw_note){.kind = TW_NOTE_state,
+	                                 .track = track,
+	                                 .ts_ns = 900,
+	                                 .dur_ns = 50,
+	                                 .text = TW_STR("running")},
+	                         NULL),
+	        TW_OK);
+	model_make(&w.model, &(struct model_shape){1, 1, 10, 4, false});
+	assert_int_equal(trace_fixture_write(&w.f, b), TW_OK);
+	w.arena = tw_arena_new((size_t)1 << 30);
+	f = trees_of(&w, &sel, NULL, false);
+	assert_int_equal(f.n, 1);
+	assert_int_equal(f.trees[0].nodes[1].total_ns, 900);
+	assert_int_equal(f.trees[0].nodes[1].cpu_ns, 5);
+	close_world(&w);
+}
+
 /* --- limits --- */
 
 static bool count_down(void *arg)
@@ -446,6 +484,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_edges),
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_thread),
+        cmocka_unit_test(test_cpu_by_two_clocks),
         cmocka_unit_test(test_grown),
         cmocka_unit_test(test_deadline),
         cmocka_unit_test(test_memory),
