@@ -33,7 +33,7 @@ BUILD = 'build-test'
 SERVER = BUILD + '/server/tracewell'
 
 # --- e2e files that need more than a server, or much time: only --full runs them ---
-FULL_E2E = """clients device device_hooks device_mappings documents failover fault_table importer kill_steps lease migrate_store network
+FULL_E2E = """clients device device_hooks device_mappings documents failover importer kill_steps lease migrate_store network
     postgres_faults""".split()
 # Servers of the files in these folders of e2e have their data in memory where there is enough: most of a server's start
 # and of an upload is waiting for the disk.  Files about durability, free space or the time of syncs need a disk.
