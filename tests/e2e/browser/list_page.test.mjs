@@ -213,6 +213,13 @@ test('lists are sorted and paged', async (t) => {
 	await gets(page, ids.slice(5, 10));
 	await page.getByRole('button', { name: 'First' }).click();
 	await gets(page, ids.slice(0, 5));
+	let release;
+	const held = new Promise((go) => (release = go));
+	await page.route(/api\/v1\/traces\?.*cursor=/, async (r) => { await held; await r.fallback(); });
+	for (const _ of [1, 2]) await page.keyboard.press('n');
+	release();
+	await gets(page, ids.slice(5, 10));
+	await page.getByText('6 to 10 of 12').waitFor(); // the second n came before the page of the first
 	await done(page, t);
 });
 

@@ -2,6 +2,7 @@
 import { useLayoutEffect } from 'preact/hooks';
 import { count } from '../i18n/format';
 import { tr } from '../i18n/strings/frame';
+import type { Loaded } from './parts';
 import { number, set, text, type Changes } from './route';
 
 const typing = (e: KeyboardEvent) => e.ctrlKey || e.metaKey || e.altKey || (/^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName) && (e.target as HTMLInputElement).type !== 'checkbox');
@@ -30,11 +31,12 @@ export function useRowKeys<T>(rows: T[], act: (key: string, row?: T) => boolean)
 /** Changes of the address that also lead to the first page. */
 export const fromStart = (changes: Changes): Changes => ({ ...changes, cursor: null, n: null });
 
-/** `cursor` is the next page's. */
-export function Pages({ rows, total, cursor }: { rows: number; total: string; cursor: string | null }) {
+/** `cursor` is the next page's; `of` loads the page that the address names, which until then is another one than the shown. */
+export function Pages({ rows, total, cursor, of }: { rows: number; total: string; cursor: string | null; of: Loaded<unknown> }) {
 	const before = number('n') ?? 0;
 	const first = !text('cursor');
 	const next = () => {
+		if (of.busy || of.error) return;
 		set({ cursor, n: before + rows }, true);
 		scrollTo(0, 0);
 	};
