@@ -142,6 +142,8 @@ for (const [scheme, width] of THEMES)
 		await page.getByRole('combobox', { name: 'Search methods' }).waitFor();
 		await page.keyboard.type('alert');
 		await page.getByRole('option', { name: 'alert(1)' }).first().waitFor();
+		await page.getByRole('combobox', { name: 'Search methods' }).fill('JsonPraser');
+		await page.getByText('No method has this name. Similar names are shown.').waitFor();
 		assert.deepEqual(await unreadable(page), []);
 		await done(page, t);
 	});
