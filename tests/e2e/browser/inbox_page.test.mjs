@@ -180,5 +180,7 @@ for (const [scheme, width] of [...THEMES, ['light', 390]])
 		const page = await open('/inbox?state=all', scheme, width);
 		await page.locator('tr[data-item]').first().waitFor();
 		assert.deepEqual(await unreadable(page), []);
+		const { width: wide } = await page.locator('tr[data-item] td.wide').first().boundingBox();
+		assert.ok(wide >= 170, `the column of names is ${wide} wide`);
 		await done(page, t);
 	});

@@ -289,7 +289,7 @@ test('nothing moves while it loads, and what fails says so with a way on', async
 	await done(page, t);
 });
 
-for (const [scheme, width] of [['light', 480], ...THEMES])
+for (const [scheme, width] of [['light', 390], ...THEMES])
 	test(`the page can be read and used by all, ${scheme}, ${width}`, async (t) => {
 		await ready();
 		const page = await open('/fleet/compare', scheme, width);
