@@ -93,7 +93,7 @@ export function change({ a, b }: Pair, show: (v: number) => string = duration): 
 	return sign + show(Math.abs(b - a));
 }
 
-/** "+12 %", "new", "gone". */
+/** "+12 %", "new", "removed". */
 export function relative({ a, b }: Pair): string {
 	if (a === 0) return b === 0 ? '' : tr('new');
 	if (b === 0) return tr('removed');

@@ -12,7 +12,7 @@ import { isAlone, sorted, type Key, type Mean, type Method, type Versus } from '
 const STEP = 25;
 const TYPING_MS = 200;
 export const METHODS_MAX = 1000; // that the server tells at once
-export const ONLY: [string, string][] = [['all', tr('All')], ['slower', tr('Slower')], ['faster', tr('Faster')], ['new', tr('New')], ['removed', tr('Removed')], ['significant', tr('Sure')]];
+export const ONLY: [string, string][] = [['all', tr('All')], ['slower', tr('Slower')], ['faster', tr('Faster')], ['new', tr('New')], ['removed', tr('Removed')], ['significant', tr('Significant')]];
 const COLUMNS: [Key, string][] = [['name', tr('Method')], ['self_a', tr('Self A')], ['self_b', tr('Self B')], ['self_change', tr('Self change')], ['total_a', tr('Total A')], ['total_b', tr('Total B')], ['total_change', tr('Total change')],
 	['calls_a', tr('Calls A')], ['calls_b', tr('Calls B')], ['calls_change', tr('Calls change')], ['share_a', tr('In A')], ['share_b', tr('In B')]];
 
