@@ -129,7 +129,8 @@ static enum tw_status put_retention(struct tw_req *r, const json_t *body, struct
 }
 
 static const struct tw_param days_params[] = {
-        TW_PARAM_NUMBER("days", SOON_DAYS, 1, SOON_DAYS_MOST, "How far ahead `soon` looks."),
+        TW_PARAM_NUMBER(
+                "days", SOON_DAYS, 1, SOON_DAYS_MOST, "How far ahead `expiring_soon` looks."),
         {0},
 };
 static const struct tw_param put_params[] = {

@@ -226,8 +226,8 @@ static const struct tw_param table_params[] = {
         TW_PARAM_ENUM("sort", sorts, "Changes are of one trace's values, up or down."),
         TW_PARAM_ENUM("order", tw_orders, ""),
         TW_PARAM_ENUM("only", kinds,
-                "`slower`, `faster`: by self time per trace; `new`: not called in A; `gone`: not "
-                "called in B."),
+                "`slower`, `faster`: by self time per trace; `new`: not called in A; `removed`: "
+                "not called in B."),
         TW_PARAM_TEXT("q", 0,
                 "Part of the name, in any case, or with regex a regular expression (PCRE2)."),
         TW_PARAM_FLAG("regex", false, "q is a regular expression."),
