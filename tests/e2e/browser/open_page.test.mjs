@@ -24,7 +24,7 @@ before(async () => {
 });
 after(async () => {
 	await browser.close();
-	fs.rmSync(folder, { recursive: true, force: true });
+	fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
 /* What is left of it in TMPDIR, which only it uses. */
