@@ -250,7 +250,7 @@ ALWAYS enum tw_status add(struct tw_chunk_writer *w, struct hot *h, const struct
 	if (s->depth > w->depth)
 		return TW_BUG;
 	h->call = tw_put_varint(h->call, w->depth - s->depth);
-	h->call = tw_put_varint_branchless(h->call, s->method);
+	h->call = tw_put_varint(h->call, s->method);
 	if (w->depth > s->depth) {
 		close_leaf(h, top--);
 		while (--w->depth > s->depth)
