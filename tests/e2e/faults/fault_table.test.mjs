@@ -233,7 +233,7 @@ const SCENARIOS = ['start', 'scroll', 'pay'];
 /* Devices that each send one trace until it is accepted, some in pieces. */
 class Load {
 	constructor(urls, key) {
-		Object.assign(this, { urls, key, n: 0, kept: new Map(), told: new Map(), answers: [], accepted: [], running: new Set() });
+		Object.assign(this, { urls, key, n: 0, kept: new Map(), statuses: new Map(), answers: [], accepted: [], running: new Set() });
 		this.timer = setInterval(() => {
 			const one = this.device(this.n++).finally(() => this.running.delete(one));
 			this.running.add(one);
@@ -247,7 +247,7 @@ class Load {
 		const text = await answer?.text().catch(() => null);
 		const status = typeof text === 'string' ? answer.status : 0;
 		at.fails = status > 0 && status < 400 ? 0 : (at.fails ?? 0) + 1;
-		this.told.set(status, (this.told.get(status) ?? 0) + 1);
+		this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
 		this.answers.push({ status, began, took: performance.now() - began });
 		return { status, headers: answer?.headers, text };
 	}
@@ -305,7 +305,7 @@ class Load {
 
 	more(n, what) {
 		const from = this.accepted.length;
-		return until(() => (this.accepted.length >= from + n ? true : undefined), () => `${what}: ${JSON.stringify([...this.told])}`, 180);
+		return until(() => (this.accepted.length >= from + n ? true : undefined), () => `${what}: ${JSON.stringify([...this.statuses])}`, 180);
 	}
 
 	async end() {
@@ -342,7 +342,7 @@ async function run(row, parts, load, pair) {
 	const from = performance.now(), seconds = row.seconds ?? SECONDS;
 	const hangs = row.parts[0] === 'postgres' && ['paused', 'cut off'].includes(row.fault);
 	const result = { name: nameOf(row), depends: Boolean(row.uploads) };
-	const before = new Map(load.told);
+	const before = new Map(load.statuses);
 	const goesOn = async () => row.uploads !== 'stop' && until(() => (load.since(from) >= LEAST ? true : undefined), `uploads go on: ${result.name}`, 180);
 	if (row.in_turn) {
 		for (const part of chosen) {
@@ -366,7 +366,7 @@ async function run(row, parts, load, pair) {
 	await load.more(5, `uploads after: ${result.name}`);
 	for (const name of ['in1', 'in2', 'q1', 'd1', 'd2']) await until(async () => ((await ready(parts[name])).status === 200 ? true : undefined), `${name} is ready after: ${result.name}`, 180);
 	return Object.assign(result, { gap: load.gap(from), ready: (performance.now() - ended) / 1000, uploads: load.since(from),
-		told: [...load.told].map(([status, n]) => [status, n - (before.get(status) ?? 0)]).filter(([status, n]) => n > 0 && (status === 0 || status >= 400)) });
+		statuses: [...load.statuses].map(([status, n]) => [status, n - (before.get(status) ?? 0)]).filter(([status, n]) => n > 0 && (status === 0 || status >= 400)) });
 }
 
 /* Questions on many traces have no answer, and the stage states what waits. */
@@ -379,7 +379,7 @@ const print = (t, engine, results) => {
 	t.diagnostic(`${engine}: longest time between two accepted uploads (goal ${GOAL_MS} ms, * if missed)`);
 	for (const r of results)
 		t.diagnostic(`${r.name.padEnd(44)} ${String(r.gap).padStart(6)} ms ${r.depends ? '(uploads depend on it)' : r.gap > GOAL_MS ? '*' : ''} ready ${r.ready.toFixed(1)} s after, ${r.uploads} uploads`
-			+ (r.red ? `, /readyz red after ${r.red.toFixed(1)} s, uploads refused after at most ${r.refused.toFixed(1)} s` : '') + (r.told.length ? `, answers ${JSON.stringify(r.told)}` : ''));
+			+ (r.red ? `, /readyz red after ${r.red.toFixed(1)} s, uploads refused after at most ${r.refused.toFixed(1)} s` : '') + (r.statuses.length ? `, answers ${JSON.stringify(r.statuses)}` : ''));
 };
 
 /* Calls of each version and scenario. */
@@ -437,8 +437,8 @@ for (const engine of ['clickhouse', 'embedded'])
 		}
 		await load.end();
 		print(t, engine, results);
-		t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.told])}`);
-		assert.deepEqual([...load.told.keys()].filter((status) => ![0, 200, 201, 202, 204, 409, 423, 429, 502, 503, 504].includes(status)), [], 'answers that make a device give up');
+		t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.statuses])}`);
+		assert.deepEqual([...load.statuses.keys()].filter((status) => ![0, 200, 201, 202, 204, 409, 423, 429, 502, 503, 504].includes(status)), [], 'answers that make a device give up');
 		await c.judge({ kept: load.kept }, 600);
 		const figures = await figuresOf(parts.q1, load.kept);
 		for (const r of results.filter((x) => !x.depends)) assert.ok(r.gap <= GAP_MS, `${r.name}: ${r.gap} ms`);
