@@ -2,7 +2,6 @@
 #ifndef TW_APP_H
 #define TW_APP_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -52,13 +51,10 @@ struct tw_app {
 	struct tw_answer_memory *answer_memory; /* answer_memory.h; NULL: responses are not
 	                                         * counted */
 	struct tw_metrics *metrics;             /* metrics.h */
-	/* Held for reading from a blob's commit until its row is written, and for writing while
-	 * blobs without a row are deleted, as equal content shares one file. */
-	pthread_rwlock_t blob_use;
-	struct tw_tls *tls;           /* tls.h; NULL: plain HTTP */
-	struct tw_oidc *oidc;         /* oidc.h; NULL: no provider */
-	struct tw_throttle *throttle; /* auth_throttle.h */
-	struct tw_quota *quota;       /* quota.h; NULL: no limits */
+	struct tw_tls *tls;                     /* tls.h; NULL: plain HTTP */
+	struct tw_oidc *oidc;                   /* oidc.h; NULL: no provider */
+	struct tw_throttle *throttle;           /* auth_throttle.h */
+	struct tw_quota *quota;                 /* quota.h; NULL: no limits */
 	struct tw_periodic *keep_quota;
 	struct tw_sources *sources; /* source_query.h */
 	uint8_t ticket_key[32];     /* ticket.h */

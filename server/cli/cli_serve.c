@@ -589,9 +589,7 @@ static int serve(struct tw_arena *a, int argc, char **argv)
 	set_signals(&set);
 	tw_log_sink_open();
 	tw_config_each_mistaken(log_mistaken);
-	(void)pthread_rwlock_init(&app.blob_use, NULL);
 	st = run(&app, &set, &err);
-	(void)pthread_rwlock_destroy(&app.blob_use);
 	if (st != TW_OK)
 		tw_log_err(TW_LOG_ERROR, "failed", "serve", &err);
 	else

@@ -35,7 +35,6 @@
 #include "server/decode/jobs_store.h"
 #include "server/http/metrics.h"
 #include "server/storage/blob.h"
-#include "server/storage/blob_use.h"
 
 enum {
 	PATH_BYTES = 1500,
@@ -248,7 +247,7 @@ static struct tw_build_row row_of(
 	};
 }
 
-/* Called with blob_use held for reading. */
+/* Call between tw_blob_use_begin and tw_blob_use_end. */
 static enum tw_status commit(struct compiler *c, struct tw_blob_writer *w, const json_t *summary,
         struct tw_blob_list *ret_unused, struct tw_err *err)
 {
@@ -292,9 +291,9 @@ static enum tw_status publish(struct compiler *c, const json_t *summary,
 		tw_blob_discard(w);
 		return st;
 	}
-	tw_blob_use_begin(app);
+	tw_blob_use_begin(app->blobs);
 	st = commit(c, w, summary, ret_unused, err);
-	tw_blob_use_end(app);
+	tw_blob_use_end(app->blobs);
 	return st;
 }
 
@@ -306,7 +305,7 @@ void tw_jobs_drop_unused(struct tw_app *app, const struct tw_blob_list *blobs)
 		tw_store_drop_blobs(app, blobs->sha256, blobs->n);
 		return;
 	}
-	tw_blob_drop_begin(app);
+	tw_blob_drop_begin(app->blobs);
 	for (size_t i = 0; i < blobs->n; i++) {
 		const char *sha256 = blobs->sha256[i];
 		bool used = true; /* another upload may have the same content */
@@ -314,7 +313,7 @@ void tw_jobs_drop_unused(struct tw_app *app, const struct tw_blob_list *blobs)
 		if (tw_catalogue_has_blob(app->catalogue, sha256, &used, NULL) == TW_OK && !used)
 			tw_store_drop_blobs(app, &sha256, 1);
 	}
-	tw_blob_drop_end(app);
+	tw_blob_drop_end(app->blobs);
 }
 
 void tw_jobs_drop_orphan(struct tw_app *app, const char *sha256)

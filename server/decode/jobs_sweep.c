@@ -8,7 +8,7 @@
  * crash of the server: unknown records that outnumber the rows of the catalogue, or more than
  * UNKNOWN_FEW, show that the catalogue was lost or replaced.  In folders that have no records yet,
  * decoded traces are counted instead; an interrupted import leaves at most UNKNOWN_FEW of them.
- * Uploads continue during the sweep; blob_use is held for writing around each move, because an
+ * Uploads continue during the sweep; tw_blob_drop_begin is in effect for each move, because an
  * upload's blob exists for a moment before its row does.  Where servers share the folder, only
  * files that are a day old are moved.
  */
@@ -38,8 +38,8 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/jobs.h"
 #include "server/decode/jobs_store.h"
+#include "server/storage/blob.h"
 #include "server/storage/blob_store.h"
-#include "server/storage/blob_use.h"
 #include "server/storage/lost.h"
 #include "server/storage/spool.h"
 
@@ -235,11 +235,11 @@ static enum tw_status sweep_own(struct sweep *s, const struct tw_store_file *f, 
 	bool known = true;
 	enum tw_status st;
 
-	tw_blob_drop_begin(s->app);
+	tw_blob_drop_begin(s->app->blobs);
 	st = s->folder->known(s->app, f->key, &known, err); /* its row may have been added since */
 	if (st == TW_OK && !known)
 		st = take(s, f->key, err);
-	tw_blob_drop_end(s->app);
+	tw_blob_drop_end(s->app->blobs);
 	return st;
 }
 

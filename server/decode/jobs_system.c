@@ -18,7 +18,6 @@
 #include "server/decode/jobs.h"
 #include "server/decode/jobs_internal.h"
 #include "server/storage/blob.h"
-#include "server/storage/blob_use.h"
 
 enum { PATH_BYTES = 1500 };
 
@@ -45,7 +44,7 @@ static enum tw_status copy_from_start(int fd, struct tw_blob_writer *w, struct t
 	return tw_blob_write_fd(w, fd, err);
 }
 
-/* Called with blob_use held for reading. */
+/* Call between tw_blob_use_begin and tw_blob_use_end. */
 static enum tw_status store(struct tw_app *app, const struct tw_job_row *job, int fd,
         char sha256[TW_SHA256_HEX], struct tw_err *err)
 {
@@ -76,9 +75,9 @@ enum tw_status tw_jobs_keep_system(
 	char sha256[TW_SHA256_HEX] = "";
 	enum tw_status st;
 
-	tw_blob_use_begin(app);
+	tw_blob_use_begin(app->blobs);
 	st = store(app, job, fd, sha256, err);
-	tw_blob_use_end(app);
+	tw_blob_use_end(app->blobs);
 	if (st == TW_NOT_FOUND) /* the trace was deleted: nothing references the file */
 		tw_jobs_drop_orphan(app, sha256);
 	return st;

@@ -16,6 +16,7 @@
 
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "server/base/app.h"

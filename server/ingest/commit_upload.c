@@ -8,7 +8,6 @@
 #include "server/decode/jobs.h"
 #include "server/ingest/backlog.h"
 #include "server/storage/blob.h"
-#include "server/storage/blob_use.h"
 
 /* Files up to this size are synced while the catalogue commits; it does not wait for larger ones,
  * because the next commit would wait too. */
@@ -60,7 +59,7 @@ static enum tw_status place(struct placing *p, struct tw_part *rows, struct tw_e
 	return st == TW_OK && bytes > BESIDE_COMMIT_BYTES ? wait_for_files(p, err) : st;
 }
 
-/* Called with blob_use held for reading. */
+/* Call between tw_blob_use_begin and tw_blob_use_end. */
 static enum tw_status store_and_record(struct tw_app *app, struct tw_upload *up,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
 {
@@ -90,9 +89,9 @@ enum tw_status tw_commit_upload(struct tw_app *app, const struct tw_upload *up,
 
 	if (up->n_parts > PARTS_MAX)
 		return tw_fail(err, TW_BUG, "an upload of too many parts");
-	tw_blob_use_begin(app);
+	tw_blob_use_begin(app->blobs);
 	st = store_and_record(app, &mine, ret_id, ret_new, err);
-	tw_blob_use_end(app);
+	tw_blob_use_end(app->blobs);
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; i < up->n_parts; i++) {

@@ -14,6 +14,7 @@
 
 #include "server/base/child.h"
 #include "server/base/clock.h"
+#include "server/base/config.h"
 #include "server/base/log.h"
 #include "server/base/text/json.h"
 #include "server/source/source_scheduler.h"

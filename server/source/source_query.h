@@ -14,8 +14,8 @@
 
 #include "decoder/base/buf.h"
 #include "decoder/base/err.h"
-#include "server/base/app.h"
 
+struct tw_config;
 struct tw_sources;
 
 struct tw_sources *tw_sources_new(const struct tw_config *config); /* NULL: out of memory */

@@ -187,6 +187,7 @@ enum tw_status tw_blobs_open_at(
 	b = tw_mem_zalloc(1, sizeof *b + len + 1);
 	if (!b)
 		return tw_oom(err);
+	(void)pthread_rwlock_init(&b->use, NULL);
 	memcpy(b->dir, p->data_dir, len + 1);
 	b->min_free_percent = p->min_free_percent;
 	b->in_use = -1;
@@ -228,8 +229,32 @@ struct tw_blobs *tw_blobs_close(struct tw_blobs *b)
 		(void)close(b->in_use);
 	if (b->spool_lock >= 0)
 		(void)close(b->spool_lock);
+	(void)pthread_rwlock_destroy(&b->use);
 	tw_mem_free(b);
 	return NULL;
+}
+
+void tw_blob_use_begin(struct tw_blobs *b)
+{
+	if (!tw_blobs_remote(b))
+		(void)pthread_rwlock_rdlock(&b->use);
+}
+
+void tw_blob_use_end(struct tw_blobs *b)
+{
+	if (!tw_blobs_remote(b))
+		(void)pthread_rwlock_unlock(&b->use);
+}
+
+void tw_blob_drop_begin(struct tw_blobs *b)
+{
+	if (!tw_blobs_remote(b))
+		(void)pthread_rwlock_wrlock(&b->use);
+}
+
+void tw_blob_drop_end(struct tw_blobs *b)
+{
+	tw_blob_use_end(b);
 }
 
 static enum tw_status check_room(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err)

@@ -40,7 +40,7 @@ bool tw_blobs_remote(const struct tw_blobs *b); /* files are in an object store 
 const struct tw_store_engine *tw_blobs_engine(const struct tw_blobs *b, void **ret_store);
 /* Claims a file for deletion.  False while it is being written, or while another program has the
  * data folder open: retry later.  Look for rows only after claiming.  Always true in the data
- * folder, where blob_use (app.h) provides the exclusion.  Thread: one. */
+ * folder, where tw_blob_drop_begin provides the exclusion.  Thread: one. */
 bool tw_blobs_claim_alone(struct tw_blobs *b, const char *key);
 /* With several servers, checks that the claim still holds: TW_CONFLICT if it was lost and another
  * server may have it. */
@@ -91,6 +91,14 @@ enum tw_status tw_blob_check(
 enum tw_status tw_blob_stat(struct tw_blobs *b, const char *sha256, uint64_t *ret_bytes,
         struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_blob_delete(struct tw_blobs *b, const char *sha256, struct tw_err *err);
+
+/* Equal content shares one file, so blobs without a row are deleted only while no upload is between
+ * a blob's commit and its row.  Does nothing with object storage: there each blob is claimed
+ * individually (store_claims.h), because a put can take arbitrarily long. */
+void tw_blob_use_begin(struct tw_blobs *b);
+void tw_blob_use_end(struct tw_blobs *b);
+void tw_blob_drop_begin(struct tw_blobs *b); /* waits for uses; excludes new ones */
+void tw_blob_drop_end(struct tw_blobs *b);
 
 /* Path of a trace file in the data folder: traces/ab/cd/<id>.db, from the id's last characters. */
 enum tw_status tw_trace_path(

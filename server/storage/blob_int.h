@@ -7,6 +7,7 @@
 
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "server/storage/blob.h"
@@ -23,7 +24,8 @@ struct tw_blobs {
 	void *store;
 	struct tw_key_claims *claims; /* NULL unless the engine is remote */
 	_Atomic uint64_t serial;
-	int in_use; /* remote engines: descriptor of data/storage.lock */
+	pthread_rwlock_t use; /* tw_blob_use_begin */
+	int in_use;           /* remote engines: descriptor of data/storage.lock */
 	struct tw_blob_peers peers;
 	uint64_t held_alone;       /* of the one key claimed alone, from peers.hold */
 	int spool_lock;            /* of this server's spool folder; -1: it uses spool/ itself */

@@ -152,7 +152,6 @@ int main(int argc, char **argv)
 	bool fresh;
 
 	b.dir = argc > 1 ? argv[1] : mkdtemp(dir);
-	(void)pthread_rwlock_init(&app.blob_use, NULL);
 	check(tw_blobs_open(b.dir, 0, &app.blobs, &err), &err);
 	(void)snprintf(path, sizeof path, "%s/catalogue.db", b.dir);
 	check(tw_catalogue_open(path, &app.catalogue, &err), &err);

@@ -24,7 +24,6 @@
 #include "server/http/http_wait.h"
 #include "server/ingest/upload_meta.h"
 #include "server/storage/blob.h"
-#include "server/storage/blob_use.h"
 #include "server/trace/symbols.h"
 
 /* WAITING_BODIES: most bytes in a project's queue, as a multiple of the largest body. */
@@ -189,7 +188,7 @@ static const char *known_image(struct tw_req *r)
 	return image;
 }
 
-/* Called with blob_use held for reading. */
+/* Call between tw_blob_use_begin and tw_blob_use_end. */
 static enum tw_status store(struct tw_req *r, struct tw_blob_list *ret_unused, struct tw_err *err)
 {
 	struct mapping *m = tw_req_state(r);
@@ -225,9 +224,9 @@ static enum tw_status store_and_queue(struct tw_req *r, struct tw_err *err)
 
 	if (m->bytes == 0)
 		return tw_fail_at(err, TW_BAD_REQUEST, 0, "the body is empty: send %s", file_of(m));
-	tw_blob_use_begin(app);
+	tw_blob_use_begin(app->blobs);
 	st = store(r, &unused, err);
-	tw_blob_use_end(app);
+	tw_blob_use_end(app->blobs);
 	if (st != TW_OK) {
 		if (m->source[0])
 			tw_jobs_drop_orphan(app, m->source);

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/file/io.h"
 #include "server/base/file/sha256.h"

@@ -23,7 +23,6 @@
 
 struct tw_catalogue;
 
-struct tw_app;
 struct tw_recorder;
 
 enum tw_status tw_recorder_start(struct tw_catalogue *c, struct tw_blobs *b,

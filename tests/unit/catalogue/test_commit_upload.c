@@ -31,6 +31,7 @@
 #include "server/ingest/commit_upload.h"
 #include "server/ingest/upload_meta.h"
 #include "server/storage/blob.h"
+#include "server/storage/blob_int.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -53,7 +54,6 @@ static void open_store(struct store *s)
 	assert_non_null(mkdtemp(s->dir));
 	s->app.catalogue = catalogue_in(s->dir);
 	assert_int_equal(tw_blobs_open(s->dir, 0, &s->app.blobs, NULL), TW_OK);
-	(void)pthread_rwlock_init(&s->app.blob_use, NULL);
 	s->arena = tw_arena_new(64 << 20);
 	assert_int_equal(
 	        tw_catalogue_project(s->app.catalogue, "p", s->caller.project_id, &is_new, NULL),
@@ -70,7 +70,6 @@ static void close_store(struct store *s)
 {
 	s->app.catalogue = tw_catalogue_close(s->app.catalogue);
 	s->app.blobs = tw_blobs_close(s->app.blobs);
-	(void)pthread_rwlock_destroy(&s->app.blob_use);
 	tw_arena_free(s->arena);
 	(void)nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
@@ -408,8 +407,8 @@ static bool waits_for_lock(pid_t tid)
 	return call == SYS_futex;
 }
 
-/* Uploads hold blob_use for reading: a delete that waits for a writer, or for its own commit, does
- * not block them. */
+/* Uploads are between tw_blob_use_begin and its end: a delete that waits for a writer, or for its
+ * own commit, does not block them. */
 static void test_a_delete_blocks_no_upload(void **state)
 {
 	const struct tw_part part = {"trace", "aa", "", 1};
@@ -428,8 +427,8 @@ static void test_a_delete_blocks_no_upload(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, retire, &r), 0);
 	while (!waits_for_lock(r.tid))
 		(void)usleep(1000);
-	assert_int_equal(pthread_rwlock_tryrdlock(&s.app.blob_use), 0);
-	(void)pthread_rwlock_unlock(&s.app.blob_use);
+	assert_int_equal(pthread_rwlock_tryrdlock(&s.app.blobs->use), 0);
+	(void)pthread_rwlock_unlock(&s.app.blobs->use);
 	assert_int_equal(tw_cat_end(s.app.catalogue, w, TW_OK, NULL), TW_OK);
 	(void)pthread_join(thread, NULL);
 	assert_int_equal(r.status, TW_OK);
