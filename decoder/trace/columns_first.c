@@ -124,7 +124,8 @@ static bool decode_slice(struct decoder *d, uint32_t index, int64_t *root_cursor
 	s->start_ns = later(d, *cursor, take(d, COL_GAP, index ? (uint64_t)TW_TIME_MAX : 0));
 	s->method = (uint32_t)take(d, COL_METHOD, UINT32_MAX);
 	s->depth = (uint32_t)d->depth;
-	s->cpu_ns = d->flags & TW_FLAG_CPU ? (int64_t)take(d, COL_CPU, (uint64_t)TW_TIME_MAX) : -1;
+	s->cpu_ns = d->flags & TW_FLAG_CPU_KNOWN ? (int64_t)take(d, COL_CPU, (uint64_t)TW_TIME_MAX)
+	                                         : -1;
 	s->merged = d->flags & TW_FLAG_MERGED ? (uint32_t)take(d, COL_MERGED, UINT32_MAX) : 0;
 	if (d->depth)
 		d->stack[d->depth - 1].has_child = true;

@@ -22,7 +22,9 @@ enum tw_column {
 	TW_COLUMNS
 };
 enum { TW_CHUNK_MAGIC = 0x32435754 /* "TWC2" */, TW_CHUNK_MAGIC_FIRST = 0x31435754 /* "TWC1" */ };
-enum { TW_FLAG_CPU = 1, TW_FLAG_MERGED = 2 };
+/* TW_FLAG_CPU_KNOWN: every slice has its CPU time, as earlier versions stored it, with 0 where it
+ * was unknown; TW_FLAG_CPU: plus 1, and 0 where it is unknown. */
+enum { TW_FLAG_CPU_KNOWN = 1, TW_FLAG_MERGED = 2, TW_FLAG_CPU = 4 };
 
 /* Times stay below 2^62, so that the sum of two never overflows. */
 #define TW_TIME_MAX ((int64_t)1 << 62)

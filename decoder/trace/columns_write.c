@@ -230,7 +230,7 @@ static enum tw_status begin_chunk(struct tw_chunk_writer *w, const struct tw_sli
 	return TW_OK;
 }
 
-/* Starts a column that earlier slices of the chunk did not need. */
+/* Starts a column that earlier slices of the chunk did not need: they have 0 there. */
 static void put_rare(struct tw_chunk_writer *w, enum tw_column c, bool *has, uint64_t value)
 {
 	if (!*has) {
@@ -267,7 +267,7 @@ ALWAYS enum tw_status add(struct tw_chunk_writer *w, struct hot *h, const struct
 	top->last_child = s->method;
 	top->has_child = true;
 	if (s->cpu_ns >= 0 || w->has_cpu)
-		put_rare(w, TW_COL_CPU, &w->has_cpu, s->cpu_ns < 0 ? 0 : (uint64_t)s->cpu_ns);
+		put_rare(w, TW_COL_CPU, &w->has_cpu, (uint64_t)(s->cpu_ns < 0 ? 0 : s->cpu_ns + 1));
 	if (s->merged || w->has_merged)
 		put_rare(w, TW_COL_MERGED, &w->has_merged, s->merged);
 	*++top = (struct level){.start_ns = s->start_ns,

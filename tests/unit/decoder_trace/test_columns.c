@@ -198,8 +198,8 @@ static void check_golden(const char *text, const char *hex)
 	tw_buf_done(&b);
 }
 
-/* Chunks of the first form, as older trace files have them. */
-static void check_first(const char *text, const char *hex)
+/* Chunks as older trace files have them. */
+static void check_older(const char *text, const char *hex)
 {
 	static struct golden g;
 	static uint8_t bytes[TEXT_MAX];
@@ -213,10 +213,24 @@ static void check_first(const char *text, const char *hex)
 static void test_first_form(void **state)
 {
 	(void)state;
-	check_first("tests/golden/columns/example.txt", "tests/golden/columns/example.first.hex");
-	check_first("tests/golden/columns/open.txt", "tests/golden/columns/open.first.hex");
-	check_first("tests/golden/columns/merged.txt", "tests/golden/columns/merged.first.hex");
-	check_first("tests/golden/columns/nested.txt", "tests/golden/columns/nested.first.hex");
+	check_older("tests/golden/columns/example.txt", "tests/golden/columns/example.first.hex");
+	check_older("tests/golden/columns/open.txt", "tests/golden/columns/open.first.hex");
+	check_older("tests/golden/columns/merged.txt", "tests/golden/columns/merged.first.hex");
+	check_older("tests/golden/columns/nested.txt", "tests/golden/columns/nested.first.hex");
+}
+
+/* Chunks of the second form whose CPU times have no mark for unknown ones. */
+static void test_known_cpu(void **state)
+{
+	(void)state;
+	check_older("tests/golden/columns/open.txt", "tests/golden/columns/open.known.hex");
+}
+
+/* CPU times that are not known stay so beside others. */
+static void test_unknown_cpu(void **state)
+{
+	(void)state;
+	check_golden("tests/golden/columns/cpu.txt", "tests/golden/columns/cpu.hex");
 }
 
 static void test_bytes(void **state)
@@ -256,6 +270,8 @@ static void test_document(void **state)
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_first_form),
+        cmocka_unit_test(test_known_cpu),
+        cmocka_unit_test(test_unknown_cpu),
         cmocka_unit_test(test_document),
 };
 
