@@ -36,6 +36,7 @@ async function send() {
 		assert.ok(sent.status <= 202, sent.text);
 		ids.push(sent.json.id);
 	}
+	await server.trace(trace({ ...fleet[0], version: '9.0' }), { query: { app: 'other', version_name: '9.0', build_id: 'v8.3.0', scenario: 'other' } });
 	await until(async () => {
 		const { json } = await server.get('/api/v1/fleet/methods?scenario=checkout');
 		return json?.traces === fleet.length && json.methods.every((m) => m.resolved) ? true : undefined;
@@ -76,11 +77,11 @@ test('without two versions, the page asks for sides', async (t) => {
 	await done(page, t);
 });
 
-test('the page opens with the two newest versions compared and says what the server found', async (t) => {
+test('the page opens with the two newest versions of the most used app compared and says what the server found', async (t) => {
 	await ready();
 	const page = await open('/');
 	await navigate(page, 'Compare');
-	await page.waitForURL(/fleet\/compare\?a=8\.3\.0&b=8\.3\.1$/);
+	await page.waitForURL(/fleet\/compare\?a=8\.3\.0&b=8\.3\.1&app=shop$/);
 	await whole(page);
 	await page.getByLabel('Both Scenario').selectOption('checkout');
 	await page.waitForFunction(() => location.search.includes('scenario=checkout'));

@@ -8,10 +8,10 @@ import { Busy, Failure, useLoad } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
 import { tr } from '../i18n/strings/versus';
-import { ASKED, daysOf, isAlone, paramsOf, SIDES, suggested, swapped, treeOf, WHERE, type FleetTree, type Versus } from './versusdoc';
+import { ASKED, daysOf, isAlone, paramsOf, SIDES, swapped, treeOf, WHERE, type FleetTree, type Versus } from './versusdoc';
 import { rootOf, VersusGraph } from './versusgraph';
 import { MixCard, OneMethod, Quantiles, SideCard } from './versusnumbers';
-import { ask, Picker, useValues } from './versuspick';
+import { ask, Picker, useSuggestion, useValues } from './versuspick';
 import { METHODS_MAX, ONLY, VersusTable } from './versustable';
 
 const DAYS_MAX = 400;
@@ -115,11 +115,11 @@ export function VersusPage() {
 	const values = useValues();
 	const params = paramsOf(text, Date.now());
 	const of = JSON.stringify(params);
-	const two = params ? null : suggested(values.version_name);
-	const needed = !params && !two && !values.load.busy;
+	const { sides, busy } = useSuggestion(values, !params);
+	const needed = !params && !sides && !busy;
 	useEffect(() => {
-		if (two) set({ a: two[0], b: two[1] });
-	}, [two?.join('\n')]);
+		if (sides) set({ ...sides, app: sides.app || null });
+	}, [sides?.a, sides?.b]);
 	useEffect(() => {
 		document.title = tr('Compare · tracewell');
 	}, []);

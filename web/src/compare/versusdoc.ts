@@ -58,11 +58,14 @@ function spanOf(get: Get, side: string, days: number): Record<string, number | s
 	return { [`${side}.since`]: begin, [`${side}.until`]: until };
 }
 
+/** The first day that both sides have. */
+export const sinceOf = (get: Get, now: number): number => (Math.floor(now / DAY_MS) - daysOf(get('days')) + 1) * DAY_MS;
+
 /** What the address asks, as the server takes it; null: the sides are not told apart yet. */
 export function paramsOf(get: Get, now: number): Record<string, number | string> | null {
 	if (!OWN.some((name) => get(name))) return null;
 	const days = daysOf(get('days'));
-	const all: Record<string, number | string> = { since: (Math.floor(now / DAY_MS) - days + 1) * DAY_MS, mix: get('mix') };
+	const all: Record<string, number | string> = { since: sinceOf(get, now), mix: get('mix') };
 	for (const w of WORDS) for (const name of [w, ...SIDES.map((s) => `${s}.${w}`)]) all[name] = get(name);
 	for (const side of SIDES) Object.assign(all, { [side]: get(side) }, spanOf(get, side, days));
 	return Object.fromEntries(Object.entries(all).filter(([, v]) => v !== ''));

@@ -7,7 +7,7 @@ import { Failure, useLoad, type Loaded } from '../ui/parts';
 import { set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
 import { newestFirst } from '../api/traces';
-import { daysOf, SIDES, traceIn } from './versusdoc';
+import { daysOf, SIDES, sinceOf, suggested, traceIn } from './versusdoc';
 
 const DAYS = [7, 30, 90, 400];
 const COLUMNS = ['version_name', 'app', 'scenario', 'os'] as const;
@@ -22,6 +22,17 @@ export function useValues(): Values {
 	const load = useLoad('versus facets', () => Promise.all(COLUMNS.map((column) => get<Facets>('/api/v1/facets', { column }))));
 	const of = (i: number) => load.value?.[i].values.map((v) => v.value).filter(Boolean) ?? [];
 	return { load, version_name: newestFirst(of(0)), app: of(1), scenario: of(2), os: of(3), class: CLASSES };
+}
+
+/** Sides for an address without any: the two newest versions of one app, the most used unless the address names another. */
+export function useSuggestion({ load, app }: Values, wanted: boolean): { sides: Record<'a' | 'b' | 'app', string> | null; busy: boolean } {
+	const of = text('app') || app[0] || '';
+	const [scenario, since] = [text('scenario'), sinceOf(text, Date.now())];
+	const ask = wanted && !load.busy;
+	const versions = useLoad(ask ? `versions ${of} ${scenario} ${since}` : '', async (s) => (ask
+		? (await get<{ groups: { key: string }[] }>('/api/v1/fleet/scenarios', { by: 'version', app: of, scenario, since }, s)).groups.map((g) => g.key) : []));
+	const two = ask && !versions.busy ? suggested([...new Set(versions.value)]) : null;
+	return { sides: two && { a: two[0], b: two[1], app: app.length > 1 ? of : text('app') }, busy: wanted && (load.busy || versions.busy) };
 }
 
 /** Another question: the graph begins at its top. */
