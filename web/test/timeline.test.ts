@@ -92,8 +92,12 @@ test('groups lie below each other, rows and tracks in them', () => {
 	const p = new Presence([sum('state', 1, 'running'), sum('contention', 1), sum('gc', 9), ...Array.from({ length: 9 }, (_, i) => sum('counter', null, `c${i}`))]);
 	const l = layoutOf(list, parseOpen('1.290,3f', null), p, false);
 	assert.equal(l.groups.length, 4, 'the whole trace has one, too');
-	assert.deepEqual(l.groups[0].tracks.map((t) => t.kind), ['gc', 'counter', 'counter', 'counter', 'counter']);
-	assert.equal(l.groups[0].hidden, 5);
+	assert.deepEqual(l.groups[0].tracks.map((t) => t.kind), ['gc'], 'many counters would push the threads out of view');
+	assert.equal(l.groups[0].hidden, 9);
+	const few = layoutOf(list, new Map(), new Presence(['a', 'b'].map((name) => sum('counter', null, name))), false).groups[0];
+	assert.deepEqual([few.tracks.length, few.hidden], [2, 0]);
+	const alone = layoutOf([thread(1, { slices: 0 })], new Map(), p, false).groups[0];
+	assert.deepEqual([alone.tracks.length, alone.hidden], [5, 5], 'without calls some are shown');
 	assert.equal(layoutOf(list, new Map(), p, true).groups[0].tracks.length, 10);
 	let y = 0;
 	for (const g of l.groups) {

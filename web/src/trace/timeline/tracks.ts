@@ -10,7 +10,8 @@ const TITLE = 66; // an open group is at least as high as what its head says
 const SPANS = 16;
 const STATES = 9;
 const COUNTER = 34;
-const COUNTERS_AT_FIRST = 4;
+const COUNTERS_AT_FIRST = 4; // without calls
+const COUNTERS_OVER_CALLS = 2; // more would push the threads out of view
 
 /** Spans of a thread in lanes of their own, in this order. */
 export const SPAN_KINDS = ['contention', 'wait', 'park', 'io', 'binder', 'message', 'render', 'class_load', 'section', 'flow', 'thread_created'];
@@ -112,16 +113,17 @@ function counters(names: string[], tid: number | null, from: number): Track[] {
 	return names.map((name, i) => ({ kind: 'counter', name, tid, y: from + i * (COUNTER + 3), height: COUNTER }));
 }
 
-function traceGroup(p: Presence, y: number, all: boolean): Group | null {
+function traceGroup(p: Presence, y: number, all: boolean, calls: boolean): Group | null {
 	const of = p.counters.get(null) ?? [];
-	const shown = all ? of : of.slice(0, COUNTERS_AT_FIRST);
+	const shown = all ? of : !calls ? of.slice(0, COUNTERS_AT_FIRST) : of.length > COUNTERS_OVER_CALLS ? [] : of;
 	const tracks = spans(p.trace, null, y + 4);
 	const from = y + 4 + tracks.length * (SPANS + 2);
 	tracks.push(...counters(shown, null, from));
-	if (tracks.length === 0) return null;
+	const hidden = of.length - shown.length;
+	if (tracks.length + hidden === 0) return null;
 	const last = tracks[tracks.length - 1];
-	const bottom = last.y + last.height + 5 + (of.length > COUNTERS_AT_FIRST ? 24 : 0);
-	return { thread: null, process: null, open: true, y, height: Math.max(CLOSED, bottom - y), tracks, strip: null, calls: null, hidden: of.length - shown.length };
+	const bottom = (last ? last.y + last.height : y + 18) + 5 + (hidden ? 24 : 0);
+	return { thread: null, process: null, open: true, y, height: Math.max(CLOSED, bottom - y), tracks, strip: null, calls: null, hidden };
 }
 
 function closedGroup(thread: Thread, p: Presence, y: number): Group {
@@ -166,7 +168,7 @@ export function layoutOf(threads: Thread[], open: OpenSet, p: Presence, allCount
 		groups.push(g);
 		y += g.height;
 	};
-	add(traceGroup(p, 0, allCounters));
+	add(traceGroup(p, 0, allCounters, threads.some((t) => t.slices > 0)));
 	for (const process of processesOf(threads)) {
 		const named = process.name && !isOneThread(process);
 		if (named) add(processGroup(process, !closed.has(process.key), y));
