@@ -32,11 +32,11 @@ struct tw_app {
 	struct tw_health *health;          /* health.h */
 	struct tw_http_waits *waits;       /* http_wait.h; NULL: no request waits for a job */
 	struct tw_periodic *waiters;       /* their thread: woken when a job ends */
-	bool storage_unproven; /* it was unreachable at the start: storage_owner.h runs later */
-	struct tw_store_job *store_job; /* jobs_store.h; NULL: files are in the data folder */
-	struct tw_recorder *recorder;   /* trace_record.h; NULL: no records are written */
-	struct tw_lease *leader;        /* lease.h; NULL: there are no other servers */
-	struct tw_pipeline *pipeline;   /* pipeline.h; NULL: this server does not decode */
+	bool storage_unproven;             /* it was unreachable at the start */
+	struct tw_store_job *store_job;    /* jobs_store.h */
+	struct tw_recorder *recorder;      /* trace_record.h; NULL: no records are written */
+	struct tw_lease *leader;           /* lease.h; NULL: there are no other servers */
+	struct tw_pipeline *pipeline;      /* pipeline.h; NULL: this server does not decode */
 	/* Wakes the stages that depend on it; NULL on a server that does not decode (tw_raised). */
 	void (*raised)(struct tw_app *app, unsigned by);
 	_Atomic bool looking;                   /* change detection is running: one at a time */

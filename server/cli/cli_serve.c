@@ -159,18 +159,27 @@ static enum tw_status wait_for_storage(
 	return TW_OK;
 }
 
+static struct tw_storage_claim storage_claim(const struct tw_app *app)
+{
+	return (struct tw_storage_claim){.data_dir = app->config->data_dir,
+	        .storage = &app->config->storage,
+	        .catalogue = app->catalogue,
+	        .blobs = app->blobs};
+}
+
 /* A wrong key, bucket or prefix ends the start. An unreachable store is retried in the background,
  * and /readyz reports it. */
 static enum tw_status check_storage(struct tw_app *app, struct tw_err *err)
 {
 	const struct tw_config *c = app->config;
+	const struct tw_storage_claim claim = storage_claim(app);
 	void *store;
 	const struct tw_store_engine *engine = tw_blobs_engine(app->blobs, &store);
 	struct tw_err why;
 	enum tw_status st = engine->probe ? engine->probe(store, &why) : TW_OK;
 
 	if (st == TW_OK)
-		st = tw_storage_own(app, &why);
+		st = tw_storage_claim(&claim, &why);
 	if (st == TW_BUSY)
 		return wait_for_storage(app, &why, err);
 	if (st != TW_OK) {
@@ -217,12 +226,12 @@ static enum tw_status open_catalogue(struct tw_app *app, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (!c->adopt && !c->catalog[0] && !tw_data_catalogue_is_there(c->data_dir))
-		st = tw_jobs_refuse_without_catalogue(app->blobs, c->data_dir, err);
+		st = tw_jobs_refuse_without_catalogue(app->blobs, err);
 	if (st == TW_OK)
 		st = tw_data_catalogue_open(
 		        c->data_dir, c->catalog, c->storage.blobs, &app->catalogue, err);
 	if (st == TW_OK && !c->adopt)
-		st = tw_jobs_refuse_other_catalogue(app, err);
+		st = tw_jobs_refuse_other_catalogue(app->blobs, app->catalogue, err);
 	if (st == TW_OK)
 		st = tw_catalogue_serve(app->catalogue, c->several, err);
 	if (st == TW_OK && tw_catalogue_is_shared(app->catalogue))
@@ -234,8 +243,10 @@ static enum tw_status open_catalogue(struct tw_app *app, struct tw_err *err)
 
 /* A single server keeps uploads in its folder; deletes those that several servers left in the
  * catalogue before. */
-static void expire_resumes(struct tw_app *app)
+static void expire_resumes(void *arg)
 {
+	const struct tw_app *app = arg;
+
 	if (app->resumes)
 		tw_resumes_expire(app->resumes);
 }
@@ -394,6 +405,31 @@ static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
 	return st;
 }
 
+/* Data derived from traces is out of date, and requests may wait for a mapping. */
+static void job_ended(void *arg, enum tw_queue queue)
+{
+	struct tw_app *app = arg;
+
+	tw_raised(app, queue == TW_QUEUE_TRACES ? TW_RAISED_BY_DECODER : TW_RAISED_BY_MAPPING);
+	if (queue == TW_QUEUE_MAPPINGS)
+		tw_periodic_wake(app->waiters);
+}
+
+static enum tw_status start_decoding(struct tw_app *app, struct tw_err *err)
+{
+	return tw_jobs_start(&(struct tw_decode_parts){.config = app->config,
+	                             .catalogue = app->catalogue,
+	                             .blobs = app->blobs,
+	                             .recorder = app->recorder,
+	                             .store_job = app->store_job,
+	                             .metrics = app->metrics,
+	                             .node = app->node,
+	                             .ended = job_ended,
+	                             .each_poll = expire_resumes,
+	                             .arg = app},
+	        &app->jobs, err);
+}
+
 /* Starts the pipeline of derived data, on servers that decode. */
 static enum tw_status start_deriving(struct tw_app *app, struct tw_err *err)
 {
@@ -416,10 +452,14 @@ static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_recorder_start(app->catalogue, app->blobs, &app->recorder, err);
 	if (st == TW_OK) /* before the tasks that delete */
-		st = tw_store_job_start(app, &app->store_job, err);
+		st = tw_store_job_start(&(struct tw_store_job_parts){.claim = storage_claim(app),
+		                                .unproven = app->storage_unproven,
+		                                .node = app->node,
+		                                .recorder = app->recorder},
+		        &app->store_job, err);
 	if (st == TW_OK && app->config->roles & TW_ROLE_DECODE)
 		st = start_deriving(app, err);
-	return st == TW_OK ? tw_jobs_start(app, expire_resumes, &app->jobs, err) : st;
+	return st == TW_OK ? start_decoding(app, err) : st;
 }
 
 static void close_data(struct tw_app *app)

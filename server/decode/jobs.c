@@ -54,7 +54,7 @@ static enum tw_status open_parts(void *arg, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < r->job.n_parts; i++)
-		st = tw_blob_open(r->jobs->app->blobs, r->job.parts[i].sha256, &r->fds[i], err);
+		st = tw_blob_open(r->jobs->parts.blobs, r->job.parts[i].sha256, &r->fds[i], err);
 	return st;
 }
 
@@ -80,12 +80,12 @@ static json_t *trace_task(const struct tw_config *c, const struct tw_part *parts
 
 static enum tw_status start_on(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
-	json_t *task = trace_task(j->app->config, r->job.parts, r->job.n_parts);
+	json_t *task = trace_task(j->parts.config, r->job.parts, r->job.n_parts);
 	struct tw_child_task t = {.task = task,
 	        .second = r->system_fd,
 	        .inputs = r->fds,
 	        .n_inputs = r->job.n_parts,
-	        .wall_s = j->app->config->worker_wall_s,
+	        .wall_s = j->parts.config->worker_wall_s,
 	        .from = TW_JAIL_SANITIZED ? NULL : &j->children};
 	enum tw_status st;
 
@@ -103,16 +103,16 @@ static enum tw_status start_on(struct tw_jobs *j, struct running *r, struct tw_e
 /* Call once its parts are open. */
 static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
-	struct tw_app *app = j->app;
+	const struct tw_decode_parts *parts = &j->parts;
 	char name[64];
 	enum tw_status st;
 
 	/* a separate file per attempt: an abandoned attempt may still write to its own */
 	(void)snprintf(name, sizeof name, "%s-%u", r->job.trace_id, r->job.tries);
-	tw_spool_path(app->blobs, name, r->out, sizeof r->out);
-	st = tw_blobs_check_reserve(app->blobs, err); /* the reserve is for deletes */
+	tw_spool_path(parts->blobs, name, r->out, sizeof r->out);
+	st = tw_blobs_check_reserve(parts->blobs, err); /* the reserve is for deletes */
 	if (st == TW_OK)
-		st = tw_jobs_open_system(app, r->job.trace_id, &r->system_fd, err);
+		st = tw_jobs_open_system(parts, r->job.trace_id, &r->system_fd, err);
 	if (st == TW_OK)
 		st = start_on(j, r, err);
 	close_parts(r);
@@ -175,7 +175,7 @@ static void inputs_fetched(struct tw_jobs *j, struct running *r)
 
 	r->step = STEP_CHILD;
 	if (st != TW_OK) {
-		fail_run(j, r, &why, tw_blobs_remote(j->app->blobs) ? FAULT_SERVER : FAULT_INPUT);
+		fail_run(j, r, &why, tw_blobs_remote(j->parts.blobs) ? FAULT_SERVER : FAULT_INPUT);
 		return;
 	}
 	st = start_child(j, r, &why);
@@ -272,7 +272,7 @@ static bool start_one(struct tw_jobs *j)
 {
 	struct running *r = free_running(j);
 	const struct tw_claim claim = {
-	        TW_QUEUE_TRACES, j->app->node, tw_claims_lease_ms(j->app), per_project(j)};
+	        TW_QUEUE_TRACES, j->parts.node, tw_claims_lease_ms(&j->parts), per_project(j)};
 	struct tw_err err;
 	enum tw_status st;
 
@@ -286,7 +286,7 @@ static bool start_one(struct tw_jobs *j)
 		r->fds[i] = -1;
 	if (!r->arena)
 		return false;
-	st = tw_catalogue_queue_claim(j->app->catalogue, &claim, r->arena, &r->job, &err);
+	st = tw_catalogue_queue_claim(j->parts.catalogue, &claim, r->arena, &r->job, &err);
 	if (st != TW_OK) {
 		if (st != TW_NOT_FOUND)
 			tw_log_err(TW_LOG_ERROR, "claim_failed", "claiming a job", &err);
@@ -342,7 +342,7 @@ static void check_claims(struct tw_jobs *j)
 
 		if (!has_child(r) || r->child.killed || r->abandoned ||
 		        tw_catalogue_job_held(
-		                j->app->catalogue, &r->job, -TW_DAY_MS, &held, NULL) != TW_OK ||
+		                j->parts.catalogue, &r->job, -TW_DAY_MS, &held, NULL) != TW_OK ||
 		        held)
 			continue;
 		r->abandoned = true;
@@ -404,7 +404,7 @@ static void drain(struct tw_jobs *j)
 	while (tw_monotonic_ms() < until && wait_and_finish(j, 50))
 		continue;
 	if (j->errands)
-		tw_blobs_stop(j->app->blobs);
+		tw_blobs_stop(j->parts.blobs);
 	j->errands = tw_pool_stop(j->errands);
 	for (unsigned i = 0; i < j->n_slots; i++) {
 		struct running *r = &j->slots[i];
@@ -426,7 +426,7 @@ static void drain(struct tw_jobs *j)
 	        tw_monotonic_ms() < until ? (unsigned)((until - tw_monotonic_ms()) / 1000) : 0);
 	tw_child_template_end(&j->children);
 	j->claims = tw_claims_stop(j->claims);
-	tw_claims_release_all(j->app); /* so that other servers can claim immediately */
+	tw_claims_release_all(&j->parts); /* so that other servers can claim immediately */
 }
 
 static void *dispatch(void *arg)
@@ -435,19 +435,19 @@ static void *dispatch(void *arg)
 
 	int64_t expire_ms = tw_monotonic_ms() + EXPIRE_LOST_MS;
 
-	tw_jobs_sweep(j->app, &j->stop);
-	tw_records_complete(j->app->recorder);
+	tw_jobs_sweep(&j->parts, &j->stop);
+	tw_records_complete(j->parts.recorder);
 	while (!atomic_load(&j->stop)) {
 		atomic_store(&j->seen_ms, tw_monotonic_ms());
 		retry_endings(j);
 		while (!atomic_load(&j->stop) && tw_monotonic_ms() >= j->resume_ms && start_one(j))
 			continue;
 		(void)wait_and_finish(j, POLL_MS);
-		if (j->each_poll)
-			j->each_poll(j->app);
+		if (j->parts.each_poll)
+			j->parts.each_poll(j->parts.arg);
 		if (tw_monotonic_ms() < expire_ms)
 			continue;
-		tw_jobs_expire_lost(j->app);
+		tw_jobs_expire_lost(&j->parts);
 		expire_ms = tw_monotonic_ms() + EXPIRE_LOST_MS;
 	}
 	drain(j);
@@ -463,34 +463,33 @@ static unsigned slots(const struct tw_config *c)
 	return n < TW_RUN_WORKERS ? n : TW_RUN_WORKERS;
 }
 
-enum tw_status tw_jobs_start(struct tw_app *app, void (*each_poll)(struct tw_app *),
-        struct tw_jobs **ret, struct tw_err *err)
+enum tw_status tw_jobs_start(
+        const struct tw_decode_parts *parts, struct tw_jobs **ret, struct tw_err *err)
 {
 	struct tw_jobs *j;
-	enum tw_status st = tw_catalogue_jobs_recover(app->catalogue, err);
+	enum tw_status st = tw_catalogue_jobs_recover(parts->catalogue, err);
 
 	if (st == TW_OK &&
 	        !tw_catalogue_is_shared(
-	                app->catalogue)) /* on a shared catalogue files are made durable first */
-		st = tw_jobs_prove_uploads(app, err);
+	                parts->catalogue)) /* on a shared catalogue files are made durable first */
+		st = tw_jobs_prove_uploads(parts, err);
 	if (st == TW_OK)
-		st = tw_jobs_clear_spool(app, err);
+		st = tw_jobs_clear_spool(parts, err);
 	if (st != TW_OK)
 		return st;
 	j = tw_mem_zalloc(1, sizeof *j);
 	if (!j)
 		return tw_oom(err);
-	st = tw_claims_start(app, &j->claims, err);
+	j->parts = *parts;
+	st = tw_claims_start(&j->parts, &j->claims, err);
 	if (st != TW_OK) {
 		tw_mem_free(j);
 		return st;
 	}
-	j->app = app;
-	j->each_poll = each_poll;
-	j->n_slots = slots(app->config);
+	j->n_slots = slots(parts->config);
 	j->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	st = tw_compilers_start(app, j->claims, &j->compilers, err);
-	if (st == TW_OK && tw_blobs_remote(app->blobs))
+	st = tw_compilers_start(&j->parts, j->claims, &j->compilers, err);
+	if (st == TW_OK && tw_blobs_remote(parts->blobs))
 		st = tw_pool_start(2 * j->n_slots < 32 ? 2 * j->n_slots : 32, &j->errands, err);
 	if (st != TW_OK || j->wake_fd < 0 || pthread_create(&j->thread, NULL, dispatch, j) != 0) {
 		if (j->wake_fd >= 0)
@@ -545,9 +544,4 @@ enum tw_status tw_jobs_health(const struct tw_jobs *j, struct tw_err *err)
 void tw_jobs_wake_compilers(struct tw_jobs *j)
 {
 	tw_compilers_wake(j->compilers);
-}
-
-struct tw_app *tw_jobs_app(const struct tw_jobs *j)
-{
-	return j->app;
 }

@@ -15,24 +15,43 @@
 #ifndef TW_JOBS_H
 #define TW_JOBS_H
 
-#include "server/base/app.h"
-
 #include "decoder/base/err.h"
+#include "server/catalogue/traces/catalogue_job.h"
 
 struct tw_blobs;
+struct tw_catalogue;
+struct tw_config;
 struct tw_jobs;
+struct tw_metrics;
+struct tw_recorder;
+struct tw_store_job;
+
+struct tw_decode_parts {
+	const struct tw_config *config;
+	struct tw_catalogue *catalogue;
+	struct tw_blobs *blobs;
+	struct tw_recorder *recorder;
+	struct tw_store_job *store_job;
+	struct tw_metrics *metrics;
+	const char *node; /* this process among all servers */
+	/* A job ended, on any thread; a mapping also without success.  NULL: nothing. */
+	void (*ended)(void *arg, enum tw_queue queue);
+	/* Called by the dispatcher about once a second.  NULL: nothing. */
+	void (*each_poll)(void *arg);
+	void *arg;
+};
 
 /* Before a catalogue is made: TW_CONFLICT if the data folder has files. */
-enum tw_status tw_jobs_refuse_without_catalogue(
-        struct tw_blobs *b, const char *data, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_jobs_refuse_without_catalogue(struct tw_blobs *b, struct tw_err *err) TW_MUST_USE;
 /* Before anything is changed: TW_CONFLICT if the data folder has many traces that the catalogue
  * does not know, because it is an older or another one.  Reads the names of all traces. */
-enum tw_status tw_jobs_refuse_other_catalogue(struct tw_app *app, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_jobs_refuse_other_catalogue(
+        struct tw_blobs *b, struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
 
-/* Recovers the state left by a crashed server, sweeps data/ (I9), then starts dispatching.  The
- * dispatcher thread calls each_poll (NULL: nothing) from time to time. */
-enum tw_status tw_jobs_start(struct tw_app *app, void (*each_poll)(struct tw_app *),
-        struct tw_jobs **ret, struct tw_err *err) TW_MUST_USE;
+/* Recovers the state left by a crashed server, sweeps data/ (I9), then starts dispatching.  Copies
+ * parts. */
+enum tw_status tw_jobs_start(
+        const struct tw_decode_parts *parts, struct tw_jobs **ret, struct tw_err *err) TW_MUST_USE;
 /* Stops claiming, waits for running children up to the drain time, then kills them; their jobs are
  * queued again. */
 struct tw_jobs *tw_jobs_stop(struct tw_jobs *j, unsigned drain_s);
@@ -42,12 +61,5 @@ void tw_jobs_wake(struct tw_jobs *j); /* a row was queued */
 enum tw_status tw_jobs_health(const struct tw_jobs *j, struct tw_err *err);
 
 void tw_jobs_wake_compilers(struct tw_jobs *j); /* a mapping was queued */
-
-/* Deletes those of the blobs that no row references any longer, after the transaction that found
- * them unused. */
-struct tw_blob_list;
-void tw_jobs_drop_unused(struct tw_app *app, const struct tw_blob_list *blobs);
-/* The same for a blob that never had a row. */
-void tw_jobs_drop_orphan(struct tw_app *app, const char *sha256);
 
 #endif

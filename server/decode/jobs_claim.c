@@ -30,7 +30,7 @@ struct claim { /* a copy: the renewing thread reads it while the dispatcher ends
 };
 
 struct tw_claims {
-	struct tw_app *app;
+	const struct tw_decode_parts *parts;
 	pthread_t thread;
 	pthread_mutex_t lock; /* protects the fields below */
 	pthread_cond_t wake;
@@ -40,20 +40,20 @@ struct tw_claims {
 	int64_t renewed_ms; /* all leases were renewed at this time (monotonic) or later */
 };
 
-int64_t tw_claims_lease_ms(const struct tw_app *app)
+int64_t tw_claims_lease_ms(const struct tw_decode_parts *parts)
 {
-	const struct tw_config *c = app->config;
+	const struct tw_config *c = parts->config;
 	int64_t ms = (int64_t)c->worker_wall_s * 1000 + ALONE_SLACK_MS;
 
-	if (tw_blobs_remote(app->blobs)) /* download and upload, with time for large files on a slow
-	                                    connection */
+	if (tw_blobs_remote(parts->blobs)) /* download and upload, with time for large files on a
+	                                    slow connection */
 		ms += STORE_MS;
-	return tw_catalogue_is_shared(app->catalogue) ? SHARED_MS : ms;
+	return tw_catalogue_is_shared(parts->catalogue) ? SHARED_MS : ms;
 }
 
 /* --- renewing --- */
 
-static bool renew(struct tw_app *app, const struct claim *held, size_t n)
+static bool renew(const struct tw_decode_parts *parts, const struct claim *held, size_t n)
 {
 	const struct tw_job_row *jobs[HELD];
 	struct tw_job_row rows[HELD];
@@ -61,12 +61,12 @@ static bool renew(struct tw_app *app, const struct claim *held, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		rows[i] = (struct tw_job_row){held[i].project_id, held[i].trace_id, held[i].tries,
-		        app->node, held[i].queue};
+		        parts->node, held[i].queue};
 		jobs[i] = &rows[i];
 	}
-	if (n == 0 || tw_catalogue_jobs_renew(app->catalogue, jobs, n, SHARED_MS, &err) == TW_OK)
+	if (n == 0 || tw_catalogue_jobs_renew(parts->catalogue, jobs, n, SHARED_MS, &err) == TW_OK)
 		return true;
-	tw_log_err(TW_LOG_WARN, "claims_not_renewed", app->node, &err);
+	tw_log_err(TW_LOG_WARN, "claims_not_renewed", parts->node, &err);
 	return false;
 }
 
@@ -94,7 +94,7 @@ static void *renew_loop(void *arg)
 
 		memcpy(held, c->held, sizeof held);
 		(void)pthread_mutex_unlock(&c->lock);
-		fine = renew(c->app, held, n);
+		fine = renew(c->parts, held, n);
 		(void)pthread_mutex_lock(&c->lock);
 		if (fine)
 			c->renewed_ms = now;
@@ -106,18 +106,19 @@ static void *renew_loop(void *arg)
 
 /* --- calls of the dispatcher --- */
 
-enum tw_status tw_claims_start(struct tw_app *app, struct tw_claims **ret, struct tw_err *err)
+enum tw_status tw_claims_start(
+        const struct tw_decode_parts *parts, struct tw_claims **ret, struct tw_err *err)
 {
 	struct tw_claims *c;
 	pthread_condattr_t attr;
 
 	*ret = NULL;
-	if (!tw_catalogue_is_shared(app->catalogue))
+	if (!tw_catalogue_is_shared(parts->catalogue))
 		return TW_OK;
 	c = tw_mem_zalloc(1, sizeof *c);
 	if (!c)
 		return tw_oom(err);
-	c->app = app;
+	c->parts = parts;
 	(void)pthread_mutex_init(&c->lock, NULL);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -190,11 +191,11 @@ bool tw_claims_are_current(struct tw_claims *c)
 	return fresh;
 }
 
-void tw_claims_release_all(struct tw_app *app)
+void tw_claims_release_all(const struct tw_decode_parts *parts)
 {
 	struct tw_err err;
 
-	if (tw_catalogue_is_shared(app->catalogue) &&
-	        tw_catalogue_jobs_leave(app->catalogue, app->node, &err) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "claims_not_released", app->node, &err);
+	if (tw_catalogue_is_shared(parts->catalogue) &&
+	        tw_catalogue_jobs_leave(parts->catalogue, parts->node, &err) != TW_OK)
+		tw_log_err(TW_LOG_WARN, "claims_not_released", parts->node, &err);
 }

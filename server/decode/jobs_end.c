@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "decoder/decoder.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/file/sha256.h"
@@ -40,7 +39,7 @@ static void log_quarantined(const struct running *r)
 void tw_run_release(struct running *r)
 {
 	if (r->held)
-		tw_trace_release(r->jobs->app->blobs, r->job.trace_id);
+		tw_trace_release(r->jobs->parts.blobs, r->job.trace_id);
 	r->held = false;
 }
 
@@ -48,7 +47,7 @@ static void drop_files(struct tw_jobs *j, struct running *r)
 {
 	(void)unlink(r->out);
 	tw_run_release(r);
-	tw_store_drop_orphan(j->app, r->job.trace_id);
+	tw_store_drop_orphan(j->parts.store_job, r->job.trace_id);
 }
 
 /* Another server is decoding the trace or has decoded it: the stored file belongs to that
@@ -62,7 +61,7 @@ void tw_run_mark_lost(struct running *r)
 static enum tw_status put_file(void *arg, struct tw_err *err)
 {
 	const struct running *r = arg;
-	enum tw_status st = tw_trace_publish(r->jobs->app->blobs, r->out, r->job.trace_id, err);
+	enum tw_status st = tw_trace_publish(r->jobs->parts.blobs, r->out, r->job.trace_id, err);
 
 	tw_crash_point("trace_renamed");
 	return st;
@@ -73,7 +72,7 @@ static enum tw_status put_file(void *arg, struct tw_err *err)
  * stores the same content for a trace. */
 static bool publishes_in_transaction(const struct running *r)
 {
-	return r->jobs->claims && !tw_blobs_remote(r->jobs->app->blobs);
+	return r->jobs->claims && !tw_blobs_remote(r->jobs->parts.blobs);
 }
 
 static enum tw_status is_held(const struct running *r, struct tw_err *err)
@@ -82,7 +81,7 @@ static enum tw_status is_held(const struct running *r, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (r->jobs->claims)
-		st = tw_catalogue_job_held(r->jobs->app->catalogue, &r->job, PUT_MS, &held, err);
+		st = tw_catalogue_job_held(r->jobs->parts.catalogue, &r->job, PUT_MS, &held, err);
 	if (st == TW_OK && !held)
 		st = tw_fail(err, TW_CONFLICT,
 		        "the claim had run out, and another server has the trace");
@@ -93,16 +92,16 @@ static enum tw_status is_held(const struct running *r, struct tw_err *err)
 enum tw_status tw_run_store(void *arg, struct tw_err *err)
 {
 	struct running *r = arg;
-	struct tw_app *app = r->jobs->app;
+	const struct tw_decode_parts *parts = &r->jobs->parts;
 	const json_t *summary = json_object_get(r->answer, "summary");
 	enum tw_status st = tw_sha256_file(r->out, r->sha256, &r->file_bytes, err);
 
-	if (st == TW_OK && tw_blobs_remote(app->blobs))
+	if (st == TW_OK && tw_blobs_remote(parts->blobs))
 		st = is_held(r, err);
 	if (st == TW_OK && tw_jobs_count_of(summary, "system_bytes"))
-		st = tw_jobs_keep_system(app, &r->job, r->system_fd, err);
+		st = tw_jobs_keep_system(parts, &r->job, r->system_fd, err);
 	if (st == TW_OK)
-		st = tw_trace_hold(app->blobs, r->job.trace_id, err);
+		st = tw_trace_hold(parts->blobs, r->job.trace_id, err);
 	if (st != TW_OK)
 		return st;
 	r->held = true;
@@ -119,18 +118,19 @@ enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err
 	s.file_sha256 = r->sha256;
 	s.file_bytes = r->file_bytes;
 	st = tw_catalogue_job_publish(
-	        j->app->catalogue, &r->job, &s, publishes_in_transaction(r) ? &place : NULL, err);
+	        j->parts.catalogue, &r->job, &s, publishes_in_transaction(r) ? &place : NULL, err);
 	tw_crash_point("row_ready");
-	tw_raised(j->app, TW_RAISED_BY_DECODER);
+	if (j->parts.ended)
+		j->parts.ended(j->parts.arg, TW_QUEUE_TRACES);
 	if (st == TW_NOT_FOUND) { /* the trace was deleted during its decode: delete its file too */
 		drop_files(j, r);
 		return TW_OK;
 	}
 	if (st == TW_OK) {
-		tw_record_trace(j->app->recorder, r->job.project_id, r->job.trace_id);
-		tw_metrics_decode(j->app->metrics, s.format, "ready",
+		tw_record_trace(j->parts.recorder, r->job.project_id, r->job.trace_id);
+		tw_metrics_decode(j->parts.metrics, s.format, "ready",
 		        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
-		tw_jobs_count_repairs(j->app, summary);
+		tw_jobs_count_repairs(&j->parts, summary);
 		log_result(r, "ready", NULL);
 	}
 	return st;
@@ -166,7 +166,7 @@ static void pause_starting(struct tw_jobs *j)
 
 static enum tw_status write_ending(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
-	struct tw_catalogue *c = j->app->catalogue;
+	struct tw_catalogue *c = j->parts.catalogue;
 	const struct tw_death_note note = {
 	        tw_death_name(r->end.death), r->end.signal, r->end.format, TW_DECODER_VERSION};
 
@@ -190,7 +190,7 @@ bool tw_run_finalize(struct tw_jobs *j, struct running *r)
 	else if (st != TW_OK)
 		tw_log_err(TW_LOG_ERROR, "job_result_not_written", r->job.trace_id, &err);
 	else if (r->ending == ENDING_FAILED)
-		tw_record_trace(j->app->recorder, r->job.project_id, r->job.trace_id);
+		tw_record_trace(j->parts.recorder, r->job.project_id, r->job.trace_id);
 	return st == TW_OK || st == TW_NOT_FOUND || st == TW_CONFLICT;
 }
 
@@ -210,7 +210,7 @@ bool tw_run_give_up(
 	static const char *const outcomes[] = {"", "failed", "retry", "postponed"};
 
 	r->ending = tw_run_is_environment(why->code, fault) ? ENDING_WAIT
-	            : may_retry(r, why->code, fault) && r->job.tries < j->app->config->worker_tries
+	            : may_retry(r, why->code, fault) && r->job.tries < j->parts.config->worker_tries
 	                    ? ENDING_RETRY
 	                    : ENDING_FAILED;
 	r->why = *why;
@@ -218,8 +218,8 @@ bool tw_run_give_up(
 		pause_starting(j);
 	(void)unlink(r->out);
 	if (r->end.death)
-		tw_metrics_death(j->app->metrics, r->end.death);
-	tw_metrics_decode(j->app->metrics, r->end.format,
+		tw_metrics_death(j->parts.metrics, r->end.death);
+	tw_metrics_decode(j->parts.metrics, r->end.format,
 	        r->ending == ENDING_FAILED ? tw_status_name(why->code) : outcomes[r->ending],
 	        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
 	log_result(r, outcomes[r->ending], why);
@@ -259,13 +259,13 @@ struct tw_trace_summary tw_jobs_summary_of(const json_t *o)
 	};
 }
 
-void tw_jobs_count_repairs(struct tw_app *app, const json_t *report)
+void tw_jobs_count_repairs(const struct tw_decode_parts *parts, const json_t *report)
 {
 	const char *name;
 	json_t *count;
 
 	json_object_foreach(json_object_get(report, "repairs_by_name"), name, count)
 	{
-		tw_metrics_repair(app->metrics, name, (uint64_t)json_integer_value(count));
+		tw_metrics_repair(parts->metrics, name, (uint64_t)json_integer_value(count));
 	}
 }

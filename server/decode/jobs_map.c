@@ -59,7 +59,7 @@ struct compiler { /* one per thread */
 };
 
 struct tw_compilers {
-	struct tw_app *app;
+	const struct tw_decode_parts *parts;
 	struct tw_claims *claims; /* of the dispatcher */
 	pthread_mutex_t lock;     /* of the members below */
 	pthread_cond_t wake;
@@ -103,7 +103,7 @@ static bool is_lost(const struct compiler *c)
 {
 	bool held = true;
 
-	return tw_catalogue_job_held(c->of->app->catalogue, &c->job, -TW_DAY_MS, &held, NULL) ==
+	return tw_catalogue_job_held(c->of->parts->catalogue, &c->job, -TW_DAY_MS, &held, NULL) ==
 	               TW_OK &&
 	       !held;
 }
@@ -139,7 +139,7 @@ static enum tw_status start_child(
         struct compiler *c, int input, struct tw_child *child, struct tw_err *err)
 {
 	static const char *const tasks[] = {"map", "retrace", "symbols"};
-	const struct tw_config *config = c->of->app->config;
+	const struct tw_config *config = c->of->parts->config;
 	json_t *limits = tw_child_limits(config);
 	struct tw_child_task t = {NULL, -1, -1, &input, 1, config->worker_wall_s, true};
 	json_t *task;
@@ -152,7 +152,7 @@ static enum tw_status start_child(
 	        c->sent.build_id, "limits", limits);
 	if (!task)
 		return tw_oom(err);
-	st = tw_blobs_check_reserve(c->of->app->blobs, err); /* the reserve is for deletes */
+	st = tw_blobs_check_reserve(c->of->parts->blobs, err); /* the reserve is for deletes */
 	if (st == TW_OK)
 		st = tw_jobs_open_output(c->out, &t.output, err);
 	if (st == TW_OK) {
@@ -198,12 +198,13 @@ static enum tw_status run_child(
 
 static enum tw_status compile(struct compiler *c, struct outcome *ret, struct tw_err *err)
 {
-	struct tw_app *app = c->of->app;
+	const struct tw_decode_parts *parts = c->of->parts;
 	int input = -1;
 	enum tw_status st;
 
-	*ret = (struct outcome){.fault = tw_blobs_remote(app->blobs) ? FAULT_SERVER : FAULT_INPUT};
-	st = tw_blob_open(app->blobs, c->sent.source_sha256, &input, err);
+	*ret = (struct outcome){
+	        .fault = tw_blobs_remote(parts->blobs) ? FAULT_SERVER : FAULT_INPUT};
+	st = tw_blob_open(parts->blobs, c->sent.source_sha256, &input, err);
 	if (st != TW_OK)
 		return st;
 	ret->fault = FAULT_SERVER;
@@ -251,10 +252,10 @@ static struct tw_build_row row_of(
 static enum tw_status commit(struct compiler *c, struct tw_blob_writer *w, const json_t *summary,
         struct tw_blob_list *ret_unused, struct tw_err *err)
 {
-	struct tw_app *app = c->of->app;
+	const struct tw_decode_parts *parts = c->of->parts;
 	char image[TW_SHA256_HEX];
 	struct tw_needed_blobs needed = {
-	        app->catalogue, app->blobs, {c->sent.source_sha256, image}, false};
+	        parts->catalogue, parts->blobs, {c->sent.source_sha256, image}, false};
 	struct tw_build_row row;
 	enum tw_status st = tw_blob_commit(w, image, err);
 
@@ -266,7 +267,7 @@ static enum tw_status commit(struct compiler *c, struct tw_blob_writer *w, const
 	tw_crash_point("mapping_stored");
 	tw_need_blobs(&needed);
 	st = tw_catalogue_mapping_done(
-	        app->catalogue, &c->job, &c->sent, &row, c->arena, ret_unused, err);
+	        parts->catalogue, &c->job, &c->sent, &row, c->arena, ret_unused, err);
 	st = tw_end_need_blobs(&needed, st, err);
 	if (st == TW_OK)
 		return st;
@@ -281,9 +282,9 @@ static enum tw_status commit(struct compiler *c, struct tw_blob_writer *w, const
 static enum tw_status publish(struct compiler *c, const json_t *summary,
         struct tw_blob_list *ret_unused, struct tw_err *err)
 {
-	struct tw_app *app = c->of->app;
+	const struct tw_decode_parts *parts = c->of->parts;
 	struct tw_blob_writer *w = NULL;
-	enum tw_status st = tw_blob_begin(app->blobs, UINT64_MAX, &w, err);
+	enum tw_status st = tw_blob_begin(parts->blobs, UINT64_MAX, &w, err);
 
 	if (st == TW_OK)
 		st = tw_jobs_copy_file(c->out, w, err);
@@ -291,46 +292,17 @@ static enum tw_status publish(struct compiler *c, const json_t *summary,
 		tw_blob_discard(w);
 		return st;
 	}
-	tw_blob_use_begin(app->blobs);
+	tw_blob_use_begin(parts->blobs);
 	st = commit(c, w, summary, ret_unused, err);
-	tw_blob_use_end(app->blobs);
+	tw_blob_use_end(parts->blobs);
 	return st;
-}
-
-void tw_jobs_drop_unused(struct tw_app *app, const struct tw_blob_list *blobs)
-{
-	if (!blobs->n)
-		return;
-	if (tw_blobs_remote(app->blobs)) { /* the transaction added them */
-		tw_store_drop_blobs(app, blobs->sha256, blobs->n);
-		return;
-	}
-	tw_blob_drop_begin(app->blobs);
-	for (size_t i = 0; i < blobs->n; i++) {
-		const char *sha256 = blobs->sha256[i];
-		bool used = true; /* another upload may have the same content */
-
-		if (tw_catalogue_has_blob(app->catalogue, sha256, &used, NULL) == TW_OK && !used)
-			tw_store_drop_blobs(app, &sha256, 1);
-	}
-	tw_blob_drop_end(app->blobs);
-}
-
-void tw_jobs_drop_orphan(struct tw_app *app, const char *sha256)
-{
-	char key[TW_STORE_KEY];
-
-	if (!tw_blobs_remote(app->blobs))
-		tw_jobs_drop_unused(app, &(struct tw_blob_list){&sha256, 1});
-	else if (tw_blob_key(sha256, key))
-		tw_store_drop_key(app, key);
 }
 
 /* --- the end of a job --- */
 
 static void log_end(const struct compiler *c, const char *outcome, const struct tw_err *why)
 {
-	tw_metrics_mapping(c->of->app->metrics, outcome);
+	tw_metrics_mapping(c->of->parts->metrics, outcome);
 	tw_log(why ? TW_LOG_WARN : TW_LOG_INFO, "mapping_compiled",
 	        tw_log_text("build", c->sent.build_id),
 	        tw_log_text("kind", tw_mapping_kind_words[c->sent.kind]),
@@ -348,7 +320,7 @@ static bool worth_a_retry(const struct outcome *o, enum tw_status st)
 static enum tw_status write_end(struct compiler *c, const struct outcome *o,
         const struct tw_err *why, struct tw_blob_list *ret_unused, struct tw_err *err)
 {
-	struct tw_catalogue *catalogue = c->of->app->catalogue;
+	struct tw_catalogue *catalogue = c->of->parts->catalogue;
 	struct tw_err reported = *why;
 
 	if (why->code == TW_DEADLINE) /* a deadline would be exceeded again: the client has to send
@@ -360,7 +332,7 @@ static enum tw_status write_end(struct compiler *c, const struct outcome *o,
 		return tw_catalogue_job_retry(catalogue, &c->job, err);
 	if (tw_run_is_environment(why->code, o->fault))
 		return tw_catalogue_job_wait(catalogue, &c->job, why, err);
-	if (worth_a_retry(o, why->code) && c->job.tries < c->of->app->config->worker_tries)
+	if (worth_a_retry(o, why->code) && c->job.tries < c->of->parts->config->worker_tries)
 		return tw_catalogue_job_retry(catalogue, &c->job, err);
 	return tw_catalogue_mapping_failed(
 	        catalogue, &c->job, &c->sent, &reported, c->arena, ret_unused, err);
@@ -373,7 +345,7 @@ static const char *word_of(
 		return o->how == LOST ? "abandoned" : "stopped";
 	if (tw_run_is_environment(why->code, o->fault))
 		return "postponed";
-	return worth_a_retry(o, why->code) && c->job.tries < c->of->app->config->worker_tries
+	return worth_a_retry(o, why->code) && c->job.tries < c->of->parts->config->worker_tries
 	               ? "retry"
 	               : "failed";
 }
@@ -395,9 +367,9 @@ static void give_up(struct compiler *c, const struct outcome *o, const struct tw
 		wait_ms(c->of, LOOK_MS);
 		st = write_end(c, o, why, &unused, &err);
 	}
-	tw_record_build(c->of->app->recorder, c->job.project_id, c->sent.build_id);
+	tw_record_build(c->of->parts->recorder, c->job.project_id, c->sent.build_id);
 	log_end(c, st == TW_NOT_FOUND || st == TW_CONFLICT ? "abandoned" : word_of(c, o, why), why);
-	tw_jobs_drop_unused(c->of->app, &unused);
+	tw_store_drop_blobs(c->of->parts->store_job, &unused);
 	c->pause_ms = !all ? 0 : c->pause_ms ? 2 * c->pause_ms : PAUSE_LEAST_MS;
 	if (c->pause_ms > PAUSE_MOST_MS)
 		c->pause_ms = PAUSE_MOST_MS;
@@ -405,27 +377,26 @@ static void give_up(struct compiler *c, const struct outcome *o, const struct tw
 
 static void mark_in_use(struct compiler *c, const struct tw_blob_list *unused)
 {
-	struct tw_app *app = c->of->app;
+	const struct tw_decode_parts *parts = c->of->parts;
 
 	c->pause_ms = 0;
-	tw_record_build(c->of->app->recorder, c->job.project_id, c->sent.build_id);
+	tw_record_build(c->of->parts->recorder, c->job.project_id, c->sent.build_id);
 	log_end(c, "ready", NULL);
-	tw_raised(app, TW_RAISED_BY_MAPPING);
-	tw_jobs_drop_unused(app, unused);
+	tw_store_drop_blobs(parts->store_job, unused);
 }
 
 static void work(struct compiler *c)
 {
-	struct tw_app *app = c->of->app;
+	const struct tw_decode_parts *parts = c->of->parts;
 	struct tw_blob_list unused = {NULL, 0};
 	struct outcome o = {.fault = FAULT_SERVER};
 	struct tw_err why = {.msg = ""}; /* a child may succeed just before it is killed */
 	char name[64];
 	enum tw_status st =
-	        tw_catalogue_mapping_get(app->catalogue, &c->job, c->arena, &c->sent, &why);
+	        tw_catalogue_mapping_get(parts->catalogue, &c->job, c->arena, &c->sent, &why);
 
 	(void)snprintf(name, sizeof name, "map-%s-%u", c->job.trace_id, c->job.tries);
-	tw_spool_path(app->blobs, name, c->out, sizeof c->out);
+	tw_spool_path(parts->blobs, name, c->out, sizeof c->out);
 	if (st == TW_OK)
 		st = compile(c, &o, &why);
 	if (st == TW_OK && o.how == ENDED) {
@@ -438,9 +409,10 @@ static void work(struct compiler *c)
 		mark_in_use(c, &unused);
 	else {
 		give_up(c, &o, &why);
-		tw_jobs_drop_unused(app, &unused);
+		tw_store_drop_blobs(parts->store_job, &unused);
 	}
-	tw_periodic_wake(app->waiters);
+	if (parts->ended)
+		parts->ended(parts->arg, TW_QUEUE_MAPPINGS);
 }
 
 /* --- the threads --- */
@@ -461,15 +433,15 @@ static void wait_ms(struct tw_compilers *cs, int64_t ms)
 
 static bool claim(struct compiler *c)
 {
-	struct tw_app *app = c->of->app;
+	const struct tw_decode_parts *parts = c->of->parts;
 	const struct tw_claim of = {
-	        TW_QUEUE_MAPPINGS, app->node, tw_claims_lease_ms(app), PER_PROJECT};
+	        TW_QUEUE_MAPPINGS, parts->node, tw_claims_lease_ms(parts), PER_PROJECT};
 	struct tw_err err;
 	enum tw_status st;
 
 	if (!tw_claims_are_current(c->of->claims))
 		return false;
-	st = tw_catalogue_queue_claim(app->catalogue, &of, c->arena, &c->job, &err);
+	st = tw_catalogue_queue_claim(parts->catalogue, &of, c->arena, &c->job, &err);
 	if (st != TW_OK && st != TW_NOT_FOUND)
 		tw_log_err(TW_LOG_ERROR, "claim_failed", "claiming a mapping", &err);
 	if (st != TW_OK)
@@ -514,20 +486,20 @@ static enum tw_status start_thread(struct tw_compilers *cs, struct tw_err *err)
 	return TW_OK;
 }
 
-enum tw_status tw_compilers_start(
-        struct tw_app *app, struct tw_claims *claims, struct tw_compilers **ret, struct tw_err *err)
+enum tw_status tw_compilers_start(const struct tw_decode_parts *parts, struct tw_claims *claims,
+        struct tw_compilers **ret, struct tw_err *err)
 {
 	struct tw_compilers *cs;
 	pthread_condattr_t attr;
 	enum tw_status st = TW_OK;
 
 	*ret = NULL;
-	if (!(app->config->roles & TW_ROLE_DECODE))
+	if (!(parts->config->roles & TW_ROLE_DECODE))
 		return TW_OK;
 	cs = tw_mem_zalloc(1, sizeof *cs);
 	if (!cs)
 		return tw_oom(err);
-	cs->app = app;
+	cs->parts = parts;
 	cs->claims = claims;
 	(void)pthread_mutex_init(&cs->lock, NULL);
 	(void)pthread_condattr_init(&attr);

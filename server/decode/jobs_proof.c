@@ -17,57 +17,57 @@
 
 enum { ARENA_BYTES = 16 << 20 };
 
-static enum tw_status drop_trace(struct tw_app *app, const struct tw_unproven *u,
+static enum tw_status drop_trace(const struct tw_decode_parts *parts, const struct tw_unproven *u,
         const struct tw_err *why, struct tw_arena *a, struct tw_err *err)
 {
 	const char **unused;
 	size_t n = 0;
 	enum tw_status st;
 
-	tw_record_drop(app->recorder, u->trace_id);
+	tw_record_drop(parts->recorder, u->trace_id);
 	st = tw_catalogue_trace_delete(
-	        app->catalogue, u->project_id, u->trace_id, a, &unused, &n, err);
+	        parts->catalogue, u->project_id, u->trace_id, a, &unused, &n, err);
 
 	if (st == TW_NOT_FOUND) /* another part of this trace was missing: it is already deleted */
 		return TW_OK;
 	for (size_t i = 0; i < n && st == TW_OK; i++)
-		st = tw_blob_delete(app->blobs, unused[i], err);
+		st = tw_blob_delete(parts->blobs, unused[i], err);
 	tw_log(TW_LOG_WARN, "upload_incomplete", tw_log_text("trace", u->trace_id),
 	        tw_log_text("reason", why->msg),
 	        tw_log_text("then", "removed: it was never answered"));
 	return st;
 }
 
-static enum tw_status prove(
-        struct tw_app *app, const struct tw_unproven *u, struct tw_arena *a, struct tw_err *err)
+static enum tw_status prove(const struct tw_decode_parts *parts, const struct tw_unproven *u,
+        struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_err why;
-	enum tw_status st = tw_blob_check(app->blobs, u->sha256, u->bytes, &why);
+	enum tw_status st = tw_blob_check(parts->blobs, u->sha256, u->bytes, &why);
 
 	if (st == TW_NOT_FOUND || st == TW_CORRUPT)
-		return drop_trace(app, u, &why, a, err);
+		return drop_trace(parts, u, &why, a, err);
 	if (st != TW_OK) /* an unreadable disk does not show that the file is missing */
 		tw_log_err(TW_LOG_ERROR, "upload_not_checked", u->trace_id, &why);
 	return TW_OK;
 }
 
-enum tw_status tw_jobs_prove_uploads(struct tw_app *app, struct tw_err *err)
+enum tw_status tw_jobs_prove_uploads(const struct tw_decode_parts *parts, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
 	struct tw_unproven *all = NULL;
 	size_t n = 0;
 	enum tw_status st;
 
-	if (tw_blobs_remote(app->blobs)) { /* files in object storage were verified before their row
-		                              was written */
+	if (tw_blobs_remote(parts->blobs)) { /* files in object storage were verified before their
+		                              row was written */
 		tw_arena_free(a);
 		return TW_OK;
 	}
 	if (!a)
 		return tw_oom(err);
-	st = tw_catalogue_unproven(app->catalogue, a, &all, &n, err);
+	st = tw_catalogue_unproven(parts->catalogue, a, &all, &n, err);
 	for (size_t i = 0; i < n && st == TW_OK; i++)
-		st = prove(app, &all[i], a, err);
+		st = prove(parts, &all[i], a, err);
 	tw_arena_free(a);
 	return st;
 }

@@ -63,8 +63,7 @@ struct running { /* a child and its job */
 };
 
 struct tw_jobs {
-	struct tw_app *app;
-	void (*each_poll)(struct tw_app *);
+	struct tw_decode_parts parts;
 	pthread_t thread;
 	struct tw_pool *errands; /* NULL: storage is the disk */
 	int wake_fd;

@@ -36,7 +36,9 @@ enum {
 _Static_assert(2 * RENEW_MS < LEAD_MS, "the lease of the sweep outlives one renewal that fails");
 
 struct tw_store_job {
-	struct tw_app *app;
+	struct tw_store_job_parts parts;
+	struct tw_catalogue *catalogue;
+	struct tw_blobs *blobs;
 	const struct tw_store_engine *engine;
 	void *store;
 	struct tw_periodic *_Atomic thread;
@@ -50,7 +52,8 @@ struct tw_store_job {
 
 /* --- references --- */
 
-static enum tw_status is_known(struct tw_app *app, const char *key, bool *ret, struct tw_err *err)
+static enum tw_status is_known(
+        const struct tw_store_job *j, const char *key, bool *ret, struct tw_err *err)
 {
 	const char *name = strrchr(key, '/');
 	char id[TW_SHA256_HEX];
@@ -60,15 +63,15 @@ static enum tw_status is_known(struct tw_app *app, const char *key, bool *ret, s
 		return TW_OK;
 	(void)snprintf(id, sizeof id, "%.64s", name + 1);
 	if (strncmp(key, "blobs/", 6) == 0 && strlen(id) == TW_SHA256_HEX - 1)
-		return tw_catalogue_has_blob(app->catalogue, id, ret, err);
+		return tw_catalogue_has_blob(j->catalogue, id, ret, err);
 	if (strncmp(key, "records/", 8) == 0)
-		return tw_record_known(app->catalogue, app->blobs, key, ret, err);
+		return tw_record_known(j->catalogue, j->blobs, key, ret, err);
 	if (strncmp(key, "pieces/", 7) == 0)
-		return tw_catalogue_resumable_names(app->catalogue, key, ret, err);
+		return tw_catalogue_resumable_names(j->catalogue, key, ret, err);
 	if (strncmp(key, "traces/", 7) != 0 || strlen(id) != TW_ID_CHARS + 3)
 		return TW_OK;
 	id[TW_ID_CHARS] = '\0';
-	return tw_catalogue_has_decoded(app->catalogue, id, ret, err);
+	return tw_catalogue_has_decoded(j->catalogue, id, ret, err);
 }
 
 /* Now by the clock that sets the objects' times, which may differ from this server's. */
@@ -83,7 +86,7 @@ static enum tw_status is_settled(struct tw_store_job *j, const char *key, struct
 	struct tw_store_file f = {.bytes = 0};
 	enum tw_status st;
 
-	if (!tw_blobs_have_peers(j->app->blobs))
+	if (!tw_blobs_have_peers(j->blobs))
 		return TW_OK;
 	st = j->engine->stat_file(j->store, key, &f, err);
 	if (st == TW_OK && f.modified_ms > store_now(j) - YOUNG_MS)
@@ -95,8 +98,8 @@ static enum tw_status is_settled(struct tw_store_job *j, const char *key, struct
  * without retries. */
 static enum tw_status remove_claimed(struct tw_store_job *j, const char *key, struct tw_err *err)
 {
-	const bool once = tw_blobs_have_peers(j->app->blobs) && j->engine->remove_once;
-	enum tw_status st = tw_blobs_claim_alone_still(j->app->blobs, key, err);
+	const bool once = tw_blobs_have_peers(j->blobs) && j->engine->remove_once;
+	enum tw_status st = tw_blobs_claim_alone_still(j->blobs, key, err);
 
 	if (st != TW_OK)
 		return st;
@@ -110,7 +113,7 @@ static void log_if_missed(struct tw_store_job *j, const char *key)
 	struct tw_store_file f = {.bytes = 0};
 	bool known = true;
 
-	if (is_known(j->app, key, &known, NULL) == TW_OK && !known)
+	if (is_known(j, key, &known, NULL) == TW_OK && !known)
 		return;
 	if (j->engine->stat_file(j->store, key, &f, NULL) != TW_OK)
 		tw_log(TW_LOG_ERROR, "storage_object_missing", tw_log_text("key", key),
@@ -126,16 +129,16 @@ static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, stru
 	bool known = true, asked = false;
 	enum tw_status st;
 
-	if (!tw_blobs_claim_alone(j->app->blobs, key))
+	if (!tw_blobs_claim_alone(j->blobs, key))
 		return tw_fail(err, TW_CONFLICT, "it is being put");
 	st = is_settled(j, key, err);
 	if (st == TW_OK)
-		st = is_known(j->app, key, &known, err);
+		st = is_known(j, key, &known, err);
 	if (st == TW_OK && !known) {
 		st = remove_claimed(j, key, err);
 		asked = st != TW_CONFLICT;
 	}
-	if (!tw_blobs_claim_alone_end(j->app->blobs, key) && asked)
+	if (!tw_blobs_claim_alone_end(j->blobs, key) && asked)
 		log_if_missed(j, key);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
@@ -166,10 +169,9 @@ static bool drop_taken(struct tw_store_job *j, struct tw_file_drop *of, size_t n
 			of[n_done++] = d;
 		else
 			(void)tw_catalogue_file_drop_later(
-			        j->app->catalogue, &d, wait_after(d.tries), NULL);
+			        j->catalogue, &d, wait_after(d.tries), NULL);
 	}
-	return n_done &&
-	       tw_catalogue_file_drops_done(j->app->catalogue, of, n_done, NULL) == TW_OK &&
+	return n_done && tw_catalogue_file_drops_done(j->catalogue, of, n_done, NULL) == TW_OK &&
 	       n_done == n;
 }
 
@@ -186,8 +188,7 @@ static void drop_due(struct tw_store_job *j)
 		return;
 	do {
 		a = tw_arena_new(ARENA);
-		more = a &&
-		       tw_catalogue_file_drops_take(j->app->catalogue, a, &of, &n, NULL) == TW_OK &&
+		more = a && tw_catalogue_file_drops_take(j->catalogue, a, &of, &n, NULL) == TW_OK &&
 		       drop_taken(j, of, n) && n == TW_FILE_DROPS;
 		tw_arena_free(a);
 	} while (more);
@@ -201,11 +202,11 @@ static enum tw_status ask(struct tw_store_job *j, struct tw_err *err)
 {
 	enum tw_status st = j->engine->probe(j->store, err);
 
-	if (st != TW_OK || !j->app->storage_unproven)
+	if (st != TW_OK || !j->parts.unproven)
 		return st;
-	st = tw_storage_own(j->app, err);
+	st = tw_storage_claim(&j->parts.claim, err);
 	if (st == TW_OK)
-		j->app->storage_unproven = false;
+		j->parts.unproven = false;
 	else if (j->engine->hold)
 		j->engine->hold(j->store, err);
 	return st;
@@ -223,7 +224,7 @@ static void probe(struct tw_store_job *j)
 	if (st == TW_OK) {
 		if (j->logged_away) {
 			tw_log(TW_LOG_INFO, "storage", tw_log_text("state", "there again"));
-			tw_records_complete(j->app->recorder);
+			tw_records_complete(j->parts.recorder);
 		}
 		j->logged_away = false;
 	} else if (!j->logged_away || st != j->logged_why) {
@@ -245,8 +246,7 @@ static enum tw_status lead(struct tw_store_job *j, int64_t for_ms, struct tw_err
 
 	if (tw_monotonic_ms() < j->lead_ms)
 		return TW_OK;
-	st = tw_catalogue_take_lease(
-	        j->app->catalogue, "storage", j->app->node, for_ms, &mine, err);
+	st = tw_catalogue_take_lease(j->catalogue, "storage", j->parts.node, for_ms, &mine, err);
 	if (st == TW_OK && !mine)
 		st = tw_fail(err, TW_CONFLICT, "another server sweeps");
 	j->lead_ms = st == TW_OK ? tw_monotonic_ms() + RENEW_MS : 0;
@@ -264,7 +264,7 @@ static bool is_unnamed(struct tw_store_job *j, const struct tw_store_file *f, st
 	bool known = true;
 
 	return f->modified_ms <= store_now(j) - TW_DAY_MS &&
-	       is_known(j->app, f->key, &known, err) == TW_OK && !known;
+	       is_known(j, f->key, &known, err) == TW_OK && !known;
 }
 
 static enum tw_status count_one(void *arg, const struct tw_store_file *f, struct tw_err *err)
@@ -293,8 +293,8 @@ static enum tw_status sweep_one(void *arg, const struct tw_store_file *f, struct
 	st = drop_unnamed(j, f->key, err);
 	j->swept += st == TW_OK;
 	if (st == TW_BUSY &&
-	        tw_blobs_have_peers(j->app->blobs)) /* the delete was sent once: another follows */
-		return tw_catalogue_file_drop(j->app->catalogue, f->key, err);
+	        tw_blobs_have_peers(j->blobs)) /* the delete was sent once: another follows */
+		return tw_catalogue_file_drop(j->catalogue, f->key, err);
 	return st == TW_CONFLICT ? TW_OK : st;
 }
 
@@ -324,16 +324,16 @@ static enum tw_status sweep_all(struct tw_store_job *j, struct tw_err *err)
 }
 
 /* Killed servers leave objects that they were to delete, so several servers sweep by default. */
-static int64_t sweep_every_ms(const struct tw_app *app)
+static int64_t sweep_every_ms(const struct tw_store_job *j)
 {
-	const unsigned s = app->config->storage.sweep_s;
+	const unsigned s = j->parts.claim.storage->sweep_s;
 
-	return (int64_t)(s || !tw_catalogue_is_shared(app->catalogue) ? s : SHARED_SWEEP_S) * 1000;
+	return (int64_t)(s || !tw_catalogue_is_shared(j->catalogue) ? s : SHARED_SWEEP_S) * 1000;
 }
 
 static void sweep(struct tw_store_job *j)
 {
-	const int64_t every_ms = sweep_every_ms(j->app);
+	const int64_t every_ms = sweep_every_ms(j);
 	struct tw_err err = {.msg = ""};
 	enum tw_status st;
 
@@ -367,24 +367,25 @@ static void supervise(struct tw_periodic *p, void *arg)
 	sweep(j);
 }
 
-enum tw_status tw_store_job_start(struct tw_app *app, struct tw_store_job **ret, struct tw_err *err)
+enum tw_status tw_store_job_start(
+        const struct tw_store_job_parts *parts, struct tw_store_job **ret, struct tw_err *err)
 {
-	struct tw_store_job *j;
+	struct tw_store_job *j = tw_mem_zalloc(1, sizeof *j);
 	struct tw_periodic *thread = NULL;
-	enum tw_status st;
+	enum tw_status st = TW_OK;
 
-	*ret = NULL;
-	if (!tw_blobs_remote(app->blobs))
-		return TW_OK;
-	j = tw_mem_zalloc(1, sizeof *j);
 	if (!j)
 		return tw_oom(err);
-	j->app = app;
-	j->engine = tw_blobs_engine(app->blobs, &j->store);
+	j->parts = *parts;
+	j->catalogue = parts->claim.catalogue;
+	j->blobs = parts->claim.blobs;
+	j->engine = tw_blobs_engine(j->blobs, &j->store);
 	j->probe_ms = tw_monotonic_ms() + PROBE_MS;
-	j->sweep_ms = tw_monotonic_ms() + sweep_every_ms(app);
-	st = tw_periodic_start(
-	        &(struct tw_periodic_task){"storage", supervise, LOOK_S * 1000}, j, &thread, err);
+	j->sweep_ms = tw_monotonic_ms() + sweep_every_ms(j);
+	if (j->engine->remote)
+		st = tw_periodic_start(
+		        &(struct tw_periodic_task){"storage", supervise, LOOK_S * 1000}, j, &thread,
+		        err);
 	if (st != TW_OK) {
 		tw_mem_free(j);
 		return st;
@@ -407,66 +408,80 @@ struct tw_store_job *tw_store_job_stop(struct tw_store_job *j)
 
 static enum tw_status drop_blob(void *arg, const char *sha256, struct tw_err *err)
 {
-	struct tw_app *app = arg;
-
-	return tw_blob_delete(app->blobs, sha256, err);
+	return tw_blob_delete(arg, sha256, err);
 }
 
 /* Other servers do not see this process's lock; the catalogue's lock excludes them. */
-static enum tw_status drop_unused(struct tw_app *app, const char *sha256, struct tw_err *err)
+static enum tw_status drop_unused(struct tw_store_job *j, const char *sha256, struct tw_err *err)
 {
-	return tw_catalogue_is_shared(app->catalogue)
-	               ? tw_catalogue_unless_used(app->catalogue, sha256, drop_blob, app, err)
-	               : drop_blob(app, sha256, err);
+	return tw_catalogue_is_shared(j->catalogue)
+	               ? tw_catalogue_unless_used(j->catalogue, sha256, drop_blob, j->blobs, err)
+	               : drop_blob(j->blobs, sha256, err);
 }
 
-static void wake(struct tw_app *app)
+static void wake(struct tw_store_job *j)
 {
-	if (!app->store_job)
-		return; /* a server that runs finds the keys */
-	atomic_store(&app->store_job->has_drops, true);
-	tw_periodic_wake(app->store_job->thread);
+	atomic_store(&j->has_drops, true);
+	tw_periodic_wake(j->thread);
 }
 
-void tw_store_drop_blobs(struct tw_app *app, const char *const *sha256, size_t n)
+void tw_store_drop_blobs(struct tw_store_job *j, const struct tw_blob_list *blobs)
 {
-	struct tw_err err;
-
-	if (tw_blobs_remote(app->blobs)) {
-		wake(app);
+	if (!blobs->n)
+		return;
+	if (tw_blobs_remote(j->blobs)) { /* the transaction added their keys */
+		wake(j);
 		return;
 	}
-	for (size_t i = 0; i < n; i++)
-		if (drop_unused(app, sha256[i], &err) != TW_OK)
-			tw_log_err(TW_LOG_WARN, "blob_not_deleted", sha256[i], &err);
+	tw_blob_drop_begin(j->blobs);
+	for (size_t i = 0; i < blobs->n; i++) {
+		const char *sha256 = blobs->sha256[i];
+		bool used = true; /* another upload may have the same content */
+		struct tw_err err;
+
+		if (tw_catalogue_has_blob(j->catalogue, sha256, &used, NULL) == TW_OK && !used &&
+		        drop_unused(j, sha256, &err) != TW_OK)
+			tw_log_err(TW_LOG_WARN, "blob_not_deleted", sha256, &err);
+	}
+	tw_blob_drop_end(j->blobs);
 }
 
-void tw_store_drop_key(struct tw_app *app, const char *key)
-{
-	struct tw_err err;
-
-	if (!tw_blobs_remote(app->blobs))
-		return;
-	if (tw_catalogue_file_drop(app->catalogue, key, &err) != TW_OK) /* the sweep finds it */
-		tw_log_err(TW_LOG_WARN, "object_not_deleted", key, &err);
-	wake(app);
-}
-
-void tw_store_drop_trace(struct tw_app *app, const char *trace_id)
-{
-	if (tw_blobs_remote(app->blobs))
-		wake(app);
-	else
-		(void)tw_trace_delete(app->blobs, trace_id, NULL);
-}
-
-void tw_store_drop_orphan(struct tw_app *app, const char *trace_id)
+void tw_store_drop_orphan_blob(struct tw_store_job *j, const char *sha256)
 {
 	char key[TW_STORE_KEY];
 
-	tw_store_drop_trace(app, trace_id);
+	if (!tw_blobs_remote(j->blobs))
+		tw_store_drop_blobs(j, &(struct tw_blob_list){&sha256, 1});
+	else if (tw_blob_key(sha256, key))
+		tw_store_drop_key(j, key);
+}
+
+void tw_store_drop_key(struct tw_store_job *j, const char *key)
+{
+	struct tw_err err;
+
+	if (!tw_blobs_remote(j->blobs))
+		return;
+	if (tw_catalogue_file_drop(j->catalogue, key, &err) != TW_OK) /* the sweep finds it */
+		tw_log_err(TW_LOG_WARN, "object_not_deleted", key, &err);
+	wake(j);
+}
+
+void tw_store_drop_trace(struct tw_store_job *j, const char *trace_id)
+{
+	if (tw_blobs_remote(j->blobs))
+		wake(j);
+	else
+		(void)tw_trace_delete(j->blobs, trace_id, NULL);
+}
+
+void tw_store_drop_orphan(struct tw_store_job *j, const char *trace_id)
+{
+	char key[TW_STORE_KEY];
+
+	tw_store_drop_trace(j, trace_id);
 	if (tw_trace_key(trace_id, key))
-		tw_store_drop_key(app, key);
+		tw_store_drop_key(j, key);
 	tw_record_key(trace_id, key);
-	tw_store_drop_key(app, key);
+	tw_store_drop_key(j, key);
 }

@@ -92,13 +92,13 @@ static enum tw_status clear_shared(struct tw_blobs *b, struct tw_err *err)
 	return st;
 }
 
-enum tw_status tw_jobs_clear_spool(struct tw_app *app, struct tw_err *err)
+enum tw_status tw_jobs_clear_spool(const struct tw_decode_parts *parts, struct tw_err *err)
 {
 	char path[PATH_BYTES];
 
-	if (tw_catalogue_is_shared(app->catalogue))
-		return clear_shared(app->blobs, err);
-	tw_spool_path(app->blobs, ".", path, sizeof path);
+	if (tw_catalogue_is_shared(parts->catalogue))
+		return clear_shared(parts->blobs, err);
+	tw_spool_path(parts->blobs, ".", path, sizeof path);
 	return clear(path, true, err);
 }
 
@@ -121,9 +121,10 @@ static const char *name_of(const char *key)
 	return strrchr(key, '/') + 1;
 }
 
-static enum tw_status blob_known(struct tw_app *app, const char *key, bool *ret, struct tw_err *err)
+static enum tw_status blob_known(
+        const struct tw_decode_parts *parts, const char *key, bool *ret, struct tw_err *err)
 {
-	return tw_catalogue_has_blob(app->catalogue, name_of(key), ret, err);
+	return tw_catalogue_has_blob(parts->catalogue, name_of(key), ret, err);
 }
 
 /* false: not the name of a trace file */
@@ -136,17 +137,17 @@ static bool trace_id_of(const char *key, char ret[TW_ID_CHARS + 1])
 }
 
 static enum tw_status trace_known(
-        struct tw_app *app, const char *key, bool *ret, struct tw_err *err)
+        const struct tw_decode_parts *parts, const char *key, bool *ret, struct tw_err *err)
 {
 	char id[TW_ID_CHARS + 1];
 
 	*ret = false;
-	return trace_id_of(key, id) ? tw_catalogue_has_decoded(app->catalogue, id, ret, err)
+	return trace_id_of(key, id) ? tw_catalogue_has_decoded(parts->catalogue, id, ret, err)
 	                            : TW_OK;
 }
 
 static enum tw_status piece_known(
-        struct tw_app *app, const char *key, bool *ret, struct tw_err *err)
+        const struct tw_decode_parts *parts, const char *key, bool *ret, struct tw_err *err)
 {
 	const char *name = name_of(key);
 	char object[TW_STORE_KEY];
@@ -156,20 +157,21 @@ static enum tw_status piece_known(
 	if (len != 2 * TW_ID_CHARS + 1)
 		return TW_OK;
 	(void)snprintf(object, sizeof object, "pieces/%.2s/%s", name + TW_ID_CHARS - 2, name);
-	return tw_catalogue_resumable_names(app->catalogue, object, ret, err);
+	return tw_catalogue_resumable_names(parts->catalogue, object, ret, err);
 }
 
 static enum tw_status record_known(
-        struct tw_app *app, const char *key, bool *ret, struct tw_err *err)
+        const struct tw_decode_parts *parts, const char *key, bool *ret, struct tw_err *err)
 {
-	return tw_record_known(app->catalogue, app->blobs, key, ret, err);
+	return tw_record_known(parts->catalogue, parts->blobs, key, ret, err);
 }
 
 /* --- moving unknown files to lost/ --- */
 
 enum { NAMES_AT_ONCE = 256 };
 
-typedef enum tw_status known_fn(struct tw_app *, const char *key, bool *ret, struct tw_err *);
+typedef enum tw_status known_fn(
+        const struct tw_decode_parts *, const char *key, bool *ret, struct tw_err *);
 
 struct folder {
 	const char *name;
@@ -178,7 +180,7 @@ struct folder {
 };
 
 struct sweep {
-	struct tw_app *app;
+	const struct tw_decode_parts *parts;
 	const _Atomic bool *stop;
 	const struct folder *folder;
 	uint64_t taken;
@@ -193,7 +195,7 @@ struct taking {
 
 static enum tw_status take(struct sweep *s, const char *key, struct tw_err *err)
 {
-	enum tw_status st = tw_lost_take(tw_blobs_dir(s->app->blobs), key, err);
+	enum tw_status st = tw_lost_take(tw_blobs_dir(s->parts->blobs), key, err);
 
 	s->taken += st == TW_OK;
 	return st;
@@ -216,7 +218,7 @@ static enum tw_status sweep_shared(
 	struct tw_store_file now;
 	bool known = true;
 	void *store;
-	const struct tw_store_engine *engine = tw_blobs_engine(s->app->blobs, &store);
+	const struct tw_store_engine *engine = tw_blobs_engine(s->parts->blobs, &store);
 	enum tw_status st = engine->stat_file(store, f->key, &now, err); /* lists have no times */
 
 	if (st != TW_OK)
@@ -225,8 +227,8 @@ static enum tw_status sweep_shared(
 		return TW_OK;
 	if (s->folder->known == blob_known)
 		return tw_catalogue_unless_used(
-		        s->app->catalogue, name_of(f->key), take_unused, &t, err);
-	st = s->folder->known(s->app, f->key, &known, err);
+		        s->parts->catalogue, name_of(f->key), take_unused, &t, err);
+	st = s->folder->known(s->parts, f->key, &known, err);
 	return st == TW_OK && !known ? take(s, f->key, err) : st;
 }
 
@@ -235,11 +237,12 @@ static enum tw_status sweep_own(struct sweep *s, const struct tw_store_file *f, 
 	bool known = true;
 	enum tw_status st;
 
-	tw_blob_drop_begin(s->app->blobs);
-	st = s->folder->known(s->app, f->key, &known, err); /* its row may have been added since */
+	tw_blob_drop_begin(s->parts->blobs);
+	st = s->folder->known(
+	        s->parts, f->key, &known, err); /* its row may have been added since */
 	if (st == TW_OK && !known)
 		st = take(s, f->key, err);
-	tw_blob_drop_end(s->app->blobs);
+	tw_blob_drop_end(s->parts->blobs);
 	return st;
 }
 
@@ -249,11 +252,11 @@ static void sweep_one(struct sweep *s, const char *key)
 	const struct tw_store_file f = {.key = key};
 	bool known = true;
 	struct tw_err why;
-	enum tw_status st = s->folder->known(s->app, key, &known, &why);
+	enum tw_status st = s->folder->known(s->parts, key, &known, &why);
 
 	if (st == TW_OK && !known)
-		st = tw_catalogue_is_shared(s->app->catalogue) ? sweep_shared(s, &f, &why)
-		                                               : sweep_own(s, &f, &why);
+		st = tw_catalogue_is_shared(s->parts->catalogue) ? sweep_shared(s, &f, &why)
+		                                                 : sweep_own(s, &f, &why);
 	if (st != TW_OK)
 		tw_log_err(TW_LOG_WARN, "sweep", name_of(key), &why);
 }
@@ -285,8 +288,8 @@ static void sweep_gathered(struct sweep *s)
 			row_name(s->folder, s->keys[i], text[i]);
 	}
 	if (text && s->n && /* otherwise each is looked up */
-	        tw_catalogue_have(s->app->catalogue, s->folder->names, names, s->n, known, NULL) !=
-	                TW_OK)
+	        tw_catalogue_have(
+	                s->parts->catalogue, s->folder->names, names, s->n, known, NULL) != TW_OK)
 		memset(known, 0, sizeof known);
 	tw_mem_free(text);
 	for (size_t i = 0; i < s->n && !atomic_load(s->stop); i++)
@@ -317,16 +320,16 @@ static const struct folder folders[] = {{"blobs", blob_known, TW_NAME_BLOB},
 
 enum { FOLDERS = sizeof folders / sizeof *folders };
 
-static void take_all(struct tw_app *app, const _Atomic bool *stop)
+static void take_all(const struct tw_decode_parts *parts, const _Atomic bool *stop)
 {
 	struct sweep *s = tw_mem_zalloc(1, sizeof *s);
 	uint64_t taken[FOLDERS] = {0}, all = 0;
 	struct tw_err err;
 	void *store;
-	const struct tw_store_engine *engine = tw_blobs_engine(app->blobs, &store);
+	const struct tw_store_engine *engine = tw_blobs_engine(parts->blobs, &store);
 
 	for (int i = 0; s && i < FOLDERS; i++) {
-		*s = (struct sweep){.app = app, .stop = stop, .folder = &folders[i]};
+		*s = (struct sweep){.parts = parts, .stop = stop, .folder = &folders[i]};
 		if (engine->list(store, folders[i].name, sweep_file, s, &err) != TW_OK)
 			tw_log_err(TW_LOG_WARN, "sweep_incomplete", folders[i].name, &err);
 		sweep_gathered(s);
@@ -346,7 +349,7 @@ static void take_all(struct tw_app *app, const _Atomic bool *stop)
 /* --- moving files back --- */
 
 struct returning {
-	struct tw_app *app;
+	const struct tw_decode_parts *parts;
 	const _Atomic bool *stop;
 	uint64_t returned;
 };
@@ -366,10 +369,10 @@ static enum tw_status return_known(void *arg, const struct tw_lost_file *f, stru
 		if (strncmp(f->key, folders[i].name, len) == 0 && f->key[len] == '/' &&
 		        folders[i].known != piece_known &&
 		        (folders[i].known != record_known || tw_record_is_of_trace(f->key)))
-			st = folders[i].known(s->app, f->key, &known, &why);
+			st = folders[i].known(s->parts, f->key, &known, &why);
 	}
 	if (st == TW_OK && known)
-		st = tw_lost_return(tw_blobs_dir(s->app->blobs), f, &why);
+		st = tw_lost_return(tw_blobs_dir(s->parts->blobs), f, &why);
 	if (st != TW_OK)
 		tw_log_err(TW_LOG_WARN, "sweep", f->key, &why);
 	s->returned += st == TW_OK && known;
@@ -377,25 +380,25 @@ static enum tw_status return_known(void *arg, const struct tw_lost_file *f, stru
 }
 
 /* A newer backup of the catalogue was restored: it has rows for files that an older one had not. */
-static void return_all(struct tw_app *app, const _Atomic bool *stop)
+static void return_all(const struct tw_decode_parts *parts, const _Atomic bool *stop)
 {
-	struct returning s = {app, stop, 0};
+	struct returning s = {parts, stop, 0};
 	struct tw_err err;
 
-	if (tw_lost_each(tw_blobs_dir(app->blobs), return_known, &s, &err) != TW_OK &&
+	if (tw_lost_each(tw_blobs_dir(parts->blobs), return_known, &s, &err) != TW_OK &&
 	        !atomic_load(stop))
 		tw_log_err(TW_LOG_WARN, "sweep", "lost", &err);
 	if (s.returned)
 		tw_log(TW_LOG_INFO, "lost_returned", tw_log_number("files", (int64_t)s.returned));
 }
 
-void tw_jobs_expire_lost(struct tw_app *app)
+void tw_jobs_expire_lost(const struct tw_decode_parts *parts)
 {
 	struct tw_err err;
 	uint64_t files = 0;
 
-	if (tw_lost_expire(tw_blobs_dir(app->blobs), app->config->lost_days, tw_unix_ms(), &files,
-	            &err) != TW_OK)
+	if (tw_lost_expire(tw_blobs_dir(parts->blobs), parts->config->lost_days, tw_unix_ms(),
+	            &files, &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "lost_not_expired", "lost", &err);
 	if (files)
 		tw_log(TW_LOG_INFO, "lost_expired", tw_log_number("files", (int64_t)files));
@@ -404,7 +407,7 @@ void tw_jobs_expire_lost(struct tw_app *app)
 /* --- does the catalogue belong to this folder? --- */
 
 struct census {
-	struct tw_app *app; /* NULL: no catalogue is open */
+	struct tw_catalogue *catalogue; /* NULL: none is open */
 	struct tw_blobs *blobs;
 	uint64_t records, traces, blobs_n;        /* numbers of files */
 	uint64_t unknown_records, unknown_traces; /* without a row */
@@ -429,8 +432,8 @@ static int compare_ids(const void *a, const void *b)
  * at each start. Without memory each file is looked up. */
 static void read_ids(struct census *c)
 {
-	if (tw_stored_each(c->app->catalogue, tw_catalogue_recorded_traces, add_id, &c->ids,
-	            NULL) != TW_OK)
+	if (tw_stored_each(c->catalogue, tw_catalogue_recorded_traces, add_id, &c->ids, NULL) !=
+	        TW_OK)
 		c->ids.len = 0;
 	if (c->ids.len)
 		qsort(c->ids.data, c->ids.len / TW_ID_CHARS, TW_ID_CHARS, compare_ids);
@@ -442,7 +445,7 @@ static enum tw_status has_trace(
 {
 	*ret = c->ids.len &&
 	       bsearch(id, c->ids.data, c->ids.len / TW_ID_CHARS, TW_ID_CHARS, compare_ids);
-	return *ret ? TW_OK : tw_catalogue_has_trace(c->app->catalogue, id, ret, err);
+	return *ret ? TW_OK : tw_catalogue_has_trace(c->catalogue, id, ret, err);
 }
 
 /* Another server may have deleted the trace since it was listed. */
@@ -459,7 +462,7 @@ static enum tw_status was_deleted(struct census *c, const char *key, bool *ret, 
 {
 	*ret = false;
 	return tw_record_is_of_trace(key) && c->unknown_records <= UNKNOWN_FEW
-	               ? tw_catalogue_trace_was_deleted(c->app->catalogue, name_of(key), ret, err)
+	               ? tw_catalogue_trace_was_deleted(c->catalogue, name_of(key), ret, err)
 	               : TW_OK;
 }
 
@@ -470,10 +473,11 @@ static enum tw_status count_record(void *arg, const struct tw_store_file *f, str
 	enum tw_status st = TW_OK;
 
 	c->records++;
-	if (c->app)
-		st = tw_record_is_of_trace(f->key) ? has_trace(c, name_of(f->key), &known, err)
-		                                   : record_known(c->app, f->key, &known, err);
-	if (st == TW_OK && !known && c->app)
+	if (c->catalogue)
+		st = tw_record_is_of_trace(f->key)
+		             ? has_trace(c, name_of(f->key), &known, err)
+		             : tw_record_known(c->catalogue, c->blobs, f->key, &known, err);
+	if (st == TW_OK && !known && c->catalogue)
 		st = was_deleted(c, f->key, &known, err);
 	c->unknown_records += st == TW_OK && !known && is_there(c, f->key);
 	return st;
@@ -489,7 +493,7 @@ static enum tw_status count_trace(void *arg, const struct tw_store_file *f, stru
 	if (!trace_id_of(f->key, id))
 		return TW_OK;
 	c->traces++;
-	if (c->app)
+	if (c->catalogue)
 		st = has_trace(c, id, &known, err);
 	c->unknown_traces += st == TW_OK && !known && is_there(c, f->key);
 	return st;
@@ -518,13 +522,12 @@ static enum tw_status list_all(struct census *c, struct tw_err *err)
 
 	if (st == TW_OK)
 		st = engine->list(store, "traces", count_trace, c, err);
-	if (st == TW_OK && !c->app)
+	if (st == TW_OK && !c->catalogue)
 		st = engine->list(store, "blobs", count_blob, c, err);
 	return st;
 }
 
-enum tw_status tw_jobs_refuse_without_catalogue(
-        struct tw_blobs *b, const char *data, struct tw_err *err)
+enum tw_status tw_jobs_refuse_without_catalogue(struct tw_blobs *b, struct tw_err *err)
 {
 	struct census c = {.blobs = b};
 	enum tw_status st = tw_blobs_remote(b) ? TW_OK : list_all(&c, err);
@@ -535,16 +538,17 @@ enum tw_status tw_jobs_refuse_without_catalogue(
 	        "%.40s has %llu uploads and %llu decoded traces, but no catalogue: restore it, or "
 	        "run "
 	        "`tracewell check --rebuild`, or start once with --adopt (moves them to lost/)",
-	        data, (unsigned long long)c.blobs_n, (unsigned long long)c.traces);
+	        tw_blobs_dir(b), (unsigned long long)c.blobs_n, (unsigned long long)c.traces);
 }
 
-enum tw_status tw_jobs_refuse_other_catalogue(struct tw_app *app, struct tw_err *err)
+enum tw_status tw_jobs_refuse_other_catalogue(
+        struct tw_blobs *b, struct tw_catalogue *catalogue, struct tw_err *err)
 {
-	struct census c = {.app = app, .blobs = app->blobs};
+	struct census c = {.catalogue = catalogue, .blobs = b};
 	enum tw_status st = TW_OK;
 	uint64_t unknown, rows = 0;
 
-	if (!tw_blobs_remote(app->blobs)) {
+	if (!tw_blobs_remote(b)) {
 		tw_buf_init(&c.ids, (size_t)1 << 30);
 		read_ids(&c);
 		st = list_all(&c, err);
@@ -552,7 +556,7 @@ enum tw_status tw_jobs_refuse_other_catalogue(struct tw_app *app, struct tw_err 
 	}
 	unknown = most(c.unknown_records, c.unknown_traces);
 	if (st == TW_OK && unknown)
-		st = tw_catalogue_record_rows(app->catalogue, &rows, err);
+		st = tw_catalogue_record_rows(catalogue, &rows, err);
 	if (st != TW_OK || (unknown <= UNKNOWN_FEW && c.unknown_records <= rows))
 		return st;
 	return tw_fail(err, TW_CONFLICT,
@@ -560,30 +564,30 @@ enum tw_status tw_jobs_refuse_other_catalogue(struct tw_app *app, struct tw_err 
 	        "run "
 	        "`tracewell check --rebuild`, or start once with --adopt (moves them to lost/)",
 	        (unsigned long long)unknown, (unsigned long long)most(c.records, c.traces),
-	        app->config->data_dir);
+	        tw_blobs_dir(b));
 }
 
 /* --- rows without a file --- */
 
-static void requeue_missing(
-        struct tw_app *app, const char *project_id, const struct tw_trace_row *rows, size_t n)
+static void requeue_missing(const struct tw_decode_parts *parts, const char *project_id,
+        const struct tw_trace_row *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct tw_err err;
 		uint64_t bytes;
 
-		if (tw_trace_stat(app->blobs, rows[i].id, &bytes, NULL) != TW_NOT_FOUND)
+		if (tw_trace_stat(parts->blobs, rows[i].id, &bytes, NULL) != TW_NOT_FOUND)
 			continue;
 		tw_log(TW_LOG_WARN, "trace_file_missing", tw_log_text("trace", rows[i].id),
 		        tw_log_text("then", "decoding it again"));
-		if (tw_catalogue_trace_requeue(app->catalogue, project_id, rows[i].id, &err) !=
+		if (tw_catalogue_trace_requeue(parts->catalogue, project_id, rows[i].id, &err) !=
 		        TW_OK)
 			tw_log_err(TW_LOG_ERROR, "requeue", rows[i].id, &err);
 	}
 }
 
-static enum tw_status check_page(struct tw_app *app, const char *project_id, char cursor[128],
-        uint64_t *io_checked, struct tw_err *err)
+static enum tw_status check_page(const struct tw_decode_parts *parts, const char *project_id,
+        char cursor[128], uint64_t *io_checked, struct tw_err *err)
 {
 	const struct tw_trace_filter f = {
 	        .of = {{TW_BY_state, "ready"}}, .limit = PAGE, .cursor = cursor};
@@ -592,12 +596,12 @@ static enum tw_status check_page(struct tw_app *app, const char *project_id, cha
 	const char *next = "";
 	uint64_t total;
 	size_t n = 0;
-	enum tw_status st = a ? tw_catalogue_traces(app->catalogue, project_id, &f, a, &rows, &n,
+	enum tw_status st = a ? tw_catalogue_traces(parts->catalogue, project_id, &f, a, &rows, &n,
 	                                &next, &total, err)
 	                      : tw_oom(err);
 
 	if (st == TW_OK) {
-		requeue_missing(app, project_id, rows, n);
+		requeue_missing(parts, project_id, rows, n);
 		*io_checked += n;
 		(void)snprintf(cursor, 128, "%s", n ? next : "");
 	}
@@ -605,39 +609,39 @@ static enum tw_status check_page(struct tw_app *app, const char *project_id, cha
 	return st;
 }
 
-static enum tw_status check_project(struct tw_app *app, const char *project_id,
+static enum tw_status check_project(const struct tw_decode_parts *parts, const char *project_id,
         const _Atomic bool *stop, uint64_t *io_checked, struct tw_err *err)
 {
 	char cursor[128] = "";
 	enum tw_status st;
 
 	do
-		st = check_page(app, project_id, cursor, io_checked, err);
+		st = check_page(parts, project_id, cursor, io_checked, err);
 	while (st == TW_OK && cursor[0] && !atomic_load(stop));
 	return st;
 }
 
-static enum tw_status check_projects(
-        struct tw_app *app, const _Atomic bool *stop, uint64_t *io_checked, struct tw_err *err)
+static enum tw_status check_projects(const struct tw_decode_parts *parts, const _Atomic bool *stop,
+        uint64_t *io_checked, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new((size_t)16 << 20);
 	struct tw_project_row *projects = NULL;
 	size_t n = 0;
 	enum tw_status st =
-	        a ? tw_catalogue_projects(app->catalogue, a, &projects, &n, err) : tw_oom(err);
+	        a ? tw_catalogue_projects(parts->catalogue, a, &projects, &n, err) : tw_oom(err);
 
 	for (size_t i = 0; st == TW_OK && i < n && !atomic_load(stop); i++)
-		st = check_project(app, projects[i].id, stop, io_checked, err);
+		st = check_project(parts, projects[i].id, stop, io_checked, err);
 	tw_arena_free(a);
 	return st;
 }
 
 /* Its end is logged, so that an incomplete check is noticed. */
-static void check_trace_files(struct tw_app *app, const _Atomic bool *stop)
+static void check_trace_files(const struct tw_decode_parts *parts, const _Atomic bool *stop)
 {
 	struct tw_err err = {.msg = ""};
 	uint64_t checked = 0;
-	enum tw_status st = check_projects(app, stop, &checked, &err);
+	enum tw_status st = check_projects(parts, stop, &checked, &err);
 
 	if (st == TW_OK && atomic_load(stop))
 		st = tw_fail(&err, TW_BUSY, "the server is being stopped");
@@ -646,12 +650,12 @@ static void check_trace_files(struct tw_app *app, const _Atomic bool *stop)
 	        tw_log_number("traces", (int64_t)checked), tw_log_text("reason", err.msg));
 }
 
-void tw_jobs_sweep(struct tw_app *app, const _Atomic bool *stop)
+void tw_jobs_sweep(const struct tw_decode_parts *parts, const _Atomic bool *stop)
 {
-	if (tw_blobs_remote(app->blobs))
+	if (tw_blobs_remote(parts->blobs))
 		return; /* jobs_store.c does that */
-	return_all(app, stop);
-	take_all(app, stop);
-	tw_jobs_expire_lost(app);
-	check_trace_files(app, stop);
+	return_all(parts, stop);
+	take_all(parts, stop);
+	tw_jobs_expire_lost(parts);
+	check_trace_files(parts, stop);
 }

@@ -5,7 +5,6 @@
 
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_trace.h"
-#include "server/decode/jobs.h"
 #include "server/decode/jobs_store.h"
 #include "server/derive/pipeline.h"
 
@@ -25,8 +24,8 @@ enum tw_status tw_delete_trace(struct tw_app *app, const char *project_id, const
 		        app->catalogue, project_id, trace_id, a, &unused.sha256, &unused.n, err);
 	if (st == TW_OK) {
 		tw_crash_point("row_deleted");
-		tw_jobs_drop_unused(app, &unused);
-		tw_store_drop_trace(app, trace_id);
+		tw_store_drop_blobs(app->store_job, &unused);
+		tw_store_drop_trace(app->store_job, trace_id);
 		tw_record_drop(
 		        app->recorder, trace_id); /* a decoder may have written the record again */
 		if (sums == TW_DELETE_WITH_SUMS && app->fleet && app->fleet->engine->hide)
@@ -45,7 +44,7 @@ enum tw_status tw_delete_decoded(
 	enum tw_status st = tw_catalogue_decoded_drop(app->catalogue, project_id, trace_id, err);
 
 	if (st == TW_OK)
-		tw_store_drop_trace(app, trace_id);
+		tw_store_drop_trace(app->store_job, trace_id);
 	return st;
 }
 
@@ -57,6 +56,6 @@ enum tw_status tw_delete_upload(struct tw_app *app, const char *project_id, cons
 	        tw_catalogue_upload_drop(app->catalogue, project_id, trace_id, a, &unused, err);
 
 	if (st == TW_OK)
-		tw_jobs_drop_unused(app, &unused);
+		tw_store_drop_blobs(app->store_job, &unused);
 	return st;
 }

@@ -21,6 +21,7 @@
 #include "server/catalogue/traces/catalogue_list.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/jobs.h"
+#include "server/decode/jobs_store.h"
 #include "server/http/http_wait.h"
 #include "server/ingest/upload_meta.h"
 #include "server/storage/blob.h"
@@ -229,12 +230,12 @@ static enum tw_status store_and_queue(struct tw_req *r, struct tw_err *err)
 	tw_blob_use_end(app->blobs);
 	if (st != TW_OK) {
 		if (m->source[0])
-			tw_jobs_drop_orphan(app, m->source);
+			tw_store_drop_orphan_blob(app->store_job, m->source);
 		return st;
 	}
 	tw_record_build(app->recorder, tw_req_caller(r)->project_id, m->build_id);
 	tw_crash_point("mapping_queued");
-	tw_jobs_drop_unused(app, &unused);
+	tw_store_drop_blobs(app->store_job, &unused);
 	if (app->jobs)
 		tw_jobs_wake_compilers(app->jobs);
 	m->is_stored = true;

@@ -134,7 +134,7 @@ static void drop(struct tw_req *r, const struct tw_direct *d)
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		tw_direct_key(d, kinds[i], key);
-		tw_store_drop_key(tw_req_app(r), key);
+		tw_store_drop_key(tw_req_app(r)->store_job, key);
 	}
 }
 

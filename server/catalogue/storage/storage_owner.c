@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/config.h"
 #include "server/base/file/io.h"
@@ -230,12 +229,4 @@ enum tw_status tw_storage_claim(const struct tw_storage_claim *c, struct tw_err 
 	if (e->hold)
 		e->hold(store, NULL);
 	return o.is_ours && !o.n_others ? TW_OK : take(c, &o, err);
-}
-
-enum tw_status tw_storage_own(struct tw_app *app, struct tw_err *err)
-{
-	return tw_storage_claim(
-	        &(struct tw_storage_claim){app->config->data_dir, &app->config->storage,
-	                app->catalogue, app->blobs, false, ""},
-	        err);
 }

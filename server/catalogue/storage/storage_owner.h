@@ -13,7 +13,6 @@
 #include "decoder/base/err.h"
 #include "server/base/storage.h"
 
-struct tw_app;
 struct tw_blobs;
 struct tw_catalogue;
 
@@ -38,7 +37,5 @@ enum tw_status tw_storage_id(const struct tw_storage_claim *c, char out[TW_STORA
  * belongs to another catalogue, if it is unowned and has files unknown to this catalogue, or if the
  * catalogue's files are missing. */
 enum tw_status tw_storage_claim(const struct tw_storage_claim *c, struct tw_err *err) TW_MUST_USE;
-/* The same for a server. */
-enum tw_status tw_storage_own(struct tw_app *app, struct tw_err *err) TW_MUST_USE;
 
 #endif
