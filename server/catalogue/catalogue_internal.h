@@ -30,6 +30,7 @@ struct tw_blob_list;
 struct tw_build_row;
 struct tw_catalogue;
 struct tw_libraries;
+struct tw_used_libraries;
 struct tw_mapping_ids;
 struct tw_mapping_sent;
 struct tw_name_counts;
@@ -401,6 +402,9 @@ enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace 
 /* The same of the symbols of a trace's libraries (catalogue_build.c). */
 enum tw_status tw_cat_has_images(struct tw_db *db, const char *project_id,
         const struct tw_libraries *of, bool *ret, struct tw_err *err);
+/* Records them, so that symbols that arrive later find the builds to count or to name again. */
+enum tw_status tw_cat_add_libraries(struct tw_db *db, const char *project_id,
+        const struct tw_used_libraries *used, struct tw_err *err);
 
 /* Claims a job for that owner with at most per_project claims of one project (catalogue_turn.c).
  * Call with the queue's lock held.  Its project is charged from now on: tw_fair_end must be

@@ -319,6 +319,63 @@ static enum tw_status open_mappings(
 	return st;
 }
 
+/* --- native frames --- */
+
+/* Of report and path. */
+static enum tw_status find_build_ids(
+        const json_t *brief, struct tw_arena *a, struct tw_list *ids, struct tw_err *err)
+{
+	const json_t *processes = json_object_get(json_object_get(brief, "doc"), "processes");
+	const json_t *path = json_object_get(json_object_get(brief, "path"), "frames");
+	const json_t *process, *thread, *frame;
+	struct tw_native_frame native;
+	enum tw_status st = TW_OK;
+	size_t i, k, m;
+
+	json_array_foreach(processes, i, process)
+	        json_array_foreach(json_object_get(process, "threads"), k, thread)
+	                json_array_foreach(json_object_get(thread, "frames"), m, frame)
+	{
+		const char *id = json_string_value(json_object_get(frame, "build_id"));
+
+		if (st == TW_OK && id)
+			st = tw_natives_add_id(ids, a, tw_str_of(id), err);
+	}
+	json_array_foreach(path, i, frame)
+	{
+		const char *name = json_string_value(json_object_get(frame, "name"));
+
+		if (st == TW_OK && name && tw_native_frame_parse(tw_str_of(name), &native))
+			st = tw_natives_add_id(ids, a, native.build_id, err);
+	}
+	return st;
+}
+
+/* Of one report, in the arena.  Close with close_natives. */
+static enum tw_status open_natives(struct anrs *h, const json_t *brief, struct tw_anr_stale *s,
+        struct mappings *m, struct tw_err *err)
+{
+	struct tw_natives_open *n = &m->namer.natives;
+	struct tw_list ids = {0};
+	enum tw_status st = find_build_ids(brief, h->arena, &ids, err);
+
+	if (st == TW_OK && ids.n)
+		st = tw_natives_libraries_of(&ids, h->arena, &n->libraries, err);
+	if (st == TW_OK && ids.n)
+		st = tw_natives_open_libraries(
+		        h->parts.catalogue, h->parts.symbols, s->project_id, h->arena, n, err);
+	m->namer.names.natives = &n->natives;
+	s->natives =
+	        (struct tw_used_libraries){n->libraries, s->build_id, tw_unix_ms() / TW_DAY_MS};
+	return st;
+}
+
+static void close_natives(struct anrs *h, struct mappings *m)
+{
+	tw_natives_close(h->parts.symbols, &m->namer.natives);
+	m->namer.names.natives = NULL;
+}
+
 /* The report with the names of its build, classified; NULL: no report, or out of memory. */
 static json_t *named_doc(struct anrs *h, const json_t *brief, const struct mappings *m)
 {
@@ -326,7 +383,7 @@ static json_t *named_doc(struct anrs *h, const json_t *brief, const struct mappi
 	struct tw_str named = {NULL, 0};
 
 	if (text)
-		named = tw_anr_named(h->arena, tw_str_of(text), m->namer.names.retrace);
+		named = tw_anr_named(h->arena, tw_str_of(text), &m->namer.names);
 	free(text);
 	return named.ptr ? json_loadb(named.ptr, named.len, 0, NULL) : NULL;
 }
@@ -346,7 +403,8 @@ static void add_named(struct anrs *h, const struct mappings *m, const struct tw_
 	for (size_t i = 0; i < n; i++) {
 		size_t len = tw_utf8_clean(h->name, NAME_BYTES, frames[i].class_name);
 
-		len += tw_utf8_clean(h->name + len, NAME_BYTES - len, TW_STR("."));
+		if (len)
+			len += tw_utf8_clean(h->name + len, NAME_BYTES - len, TW_STR("."));
 		(void)tw_utf8_clean(h->name + len, NAME_BYTES - len, frames[i].method);
 		(void)json_array_append_new(list, json_string(h->name));
 	}
@@ -376,10 +434,9 @@ static json_t *named_path(struct anrs *h, const json_t *brief, const struct mapp
 	        "window_ns", json_object_get(path, "window_ns"));
 }
 
-static enum tw_status find_cause(struct anrs *h, struct tw_anr_stale *s, const struct rules *r,
-        const struct mappings *m, struct tw_err *err)
+static enum tw_status find_cause_of(struct anrs *h, struct tw_anr_stale *s, const json_t *brief,
+        const struct rules *r, const struct mappings *m, struct tw_err *err)
 {
-	json_t *brief = tw_anr_unbrief(s->brief);
 	json_t *doc = json_object_get(brief, "doc") ? named_doc(h, brief, m) : NULL;
 	json_t *path = named_path(h, brief, m);
 	struct tw_lock_list locks = {s->locks, s->n_locks, s->n_locks};
@@ -401,6 +458,18 @@ static enum tw_status find_cause(struct anrs *h, struct tw_anr_stale *s, const s
 		st = tw_catalogue_anr_keyed(h->parts.catalogue, s, r->number, &cause, err);
 	json_decref(path);
 	json_decref(doc);
+	return st;
+}
+
+static enum tw_status find_cause(struct anrs *h, struct tw_anr_stale *s, const struct rules *r,
+        struct mappings *m, struct tw_err *err)
+{
+	json_t *brief = tw_anr_unbrief(s->brief);
+	enum tw_status st = open_natives(h, brief, s, m, err);
+
+	if (st == TW_OK)
+		st = find_cause_of(h, s, brief, r, m, err);
+	close_natives(h, m);
 	json_decref(brief);
 	return st;
 }

@@ -20,7 +20,21 @@ static bool has(const struct tw_list *ids, struct tw_str id)
 	return false;
 }
 
-/* The build ids in the names of the trace's methods. */
+enum tw_status tw_natives_add_id(
+        struct tw_list *ids, struct tw_arena *a, struct tw_str id, struct tw_err *err)
+{
+	struct tw_str *added;
+
+	if (ids->n >= TW_NATIVES_MAX || has(ids, id))
+		return TW_OK;
+	added = tw_list_add(ids, a, sizeof *added);
+	if (!added)
+		return tw_oom(err);
+	*added = id;
+	return TW_OK;
+}
+
+/* The build ids in the names of the trace's methods, as long as the file. */
 static enum tw_status find_ids(
         struct tw_trace_file *file, struct tw_arena *a, struct tw_list *ids, struct tw_err *err)
 {
@@ -29,17 +43,9 @@ static enum tw_status find_ids(
 	uint32_t n;
 	enum tw_status st = tw_trace_file_method_refs(file, &refs, &n, err);
 
-	for (uint32_t i = 0; st == TW_OK && i < n && ids->n < TW_NATIVES_MAX; i++) {
-		struct tw_str *id;
-
-		if (!refs[i].name || !tw_native_frame_parse(tw_method_named(&refs[i]).name, &f) ||
-		        has(ids, f.build_id))
-			continue;
-		id = tw_list_add(ids, a, sizeof *id);
-		if (!id)
-			return tw_oom(err);
-		*id = f.build_id; /* as long as the file */
-	}
+	for (uint32_t i = 0; st == TW_OK && i < n; i++)
+		if (refs[i].name && tw_native_frame_parse(tw_method_named(&refs[i]).name, &f))
+			st = tw_natives_add_id(ids, a, f.build_id, err);
 	return st;
 }
 
@@ -51,24 +57,28 @@ static const char *build_of(struct tw_arena *a, struct tw_str id)
 	return tw_arena_str(a, tw_str_of(build));
 }
 
+enum tw_status tw_natives_libraries_of(
+        const struct tw_list *ids, struct tw_arena *a, struct tw_libraries *ret, struct tw_err *err)
+{
+	const char **builds = tw_arena_alloc(a, ids->n + 1, sizeof *builds);
+
+	for (uint32_t i = 0; builds && i < ids->n; i++) {
+		builds[i] = build_of(a, ((const struct tw_str *)ids->items)[i]);
+		if (!builds[i])
+			return tw_oom(err);
+	}
+	*ret = (struct tw_libraries){builds, NULL, ids->n};
+	return builds ? TW_OK : tw_oom(err);
+}
+
 enum tw_status tw_natives_libraries(struct tw_trace_file *file, struct tw_arena *a,
         struct tw_libraries *ret, struct tw_err *err)
 {
 	struct tw_list ids = {0};
-	const char **builds;
 	enum tw_status st = find_ids(file, a, &ids, err);
 
 	*ret = (struct tw_libraries){0};
-	if (st != TW_OK || ids.n == 0)
-		return st;
-	builds = tw_arena_alloc(a, ids.n, sizeof *builds);
-	for (uint32_t i = 0; builds && i < ids.n; i++) {
-		builds[i] = build_of(a, ((const struct tw_str *)ids.items)[i]);
-		if (!builds[i])
-			return tw_oom(err);
-	}
-	*ret = (struct tw_libraries){builds, NULL, ids.n};
-	return builds ? TW_OK : tw_oom(err);
+	return st == TW_OK && ids.n ? tw_natives_libraries_of(&ids, a, ret, err) : st;
 }
 
 /* Adds the library's symbols, if there are any. */
@@ -95,19 +105,15 @@ static enum tw_status add(struct tw_symbols *s, const char *image, struct tw_nat
 	return TW_OK;
 }
 
-enum tw_status tw_natives_open(struct tw_catalogue *c, struct tw_symbols *s, const char *project_id,
-        struct tw_trace_file *file, struct tw_arena *a, struct tw_natives_open *ret,
-        struct tw_err *err)
+enum tw_status tw_natives_open_libraries(struct tw_catalogue *c, struct tw_symbols *s,
+        const char *project_id, struct tw_arena *a, struct tw_natives_open *io, struct tw_err *err)
 {
-	struct tw_natives_open n = {0};
-	struct tw_native_map *maps;
-	enum tw_status st = tw_natives_libraries(file, a, &n.libraries, err);
+	struct tw_natives_open n = {.libraries = io->libraries};
+	struct tw_native_map *maps = tw_arena_zalloc(a, n.libraries.n + 1, sizeof *maps);
+	enum tw_status st;
 
-	*ret = (struct tw_natives_open){0};
-	if (st != TW_OK || n.libraries.n == 0)
-		return st;
-	maps = tw_arena_zalloc(a, n.libraries.n, sizeof *maps);
-	n.refs = tw_arena_zalloc(a, n.libraries.n, sizeof(struct tw_symbols_ref *));
+	*io = (struct tw_natives_open){0};
+	n.refs = tw_arena_zalloc(a, n.libraries.n + 1, sizeof(struct tw_symbols_ref *));
 	if (!maps || !n.refs)
 		return tw_oom(err);
 	n.natives.maps = maps;
@@ -116,10 +122,23 @@ enum tw_status tw_natives_open(struct tw_catalogue *c, struct tw_symbols *s, con
 		if (*n.libraries.images[i])
 			st = add(s, n.libraries.images[i], maps, &n, err);
 	if (st == TW_OK)
-		*ret = n;
+		*io = n;
 	else
 		tw_natives_close(s, &n);
 	return st;
+}
+
+enum tw_status tw_natives_open(struct tw_catalogue *c, struct tw_symbols *s, const char *project_id,
+        struct tw_trace_file *file, struct tw_arena *a, struct tw_natives_open *ret,
+        struct tw_err *err)
+{
+	enum tw_status st;
+
+	*ret = (struct tw_natives_open){0};
+	st = tw_natives_libraries(file, a, &ret->libraries, err);
+	if (st != TW_OK || ret->libraries.n == 0)
+		return st;
+	return tw_natives_open_libraries(c, s, project_id, a, ret, err);
 }
 
 void tw_natives_close(struct tw_symbols *s, struct tw_natives_open *n)

@@ -9,6 +9,7 @@
 #define TW_NATIVES_H
 
 #include "decoder/base/arena.h"
+#include "decoder/base/list.h"
 #include "decoder/symbols/native_map.h"
 #include "server/catalogue/traces/catalogue_build.h"
 
@@ -29,6 +30,16 @@ struct tw_natives_open {               /* zero: none */
  * the file stays open. */
 enum tw_status tw_natives_libraries(struct tw_trace_file *file, struct tw_arena *a,
         struct tw_libraries *ret, struct tw_err *err) TW_MUST_USE;
+/* The libraries of these build ids (struct tw_str), in the arena, without their images. */
+enum tw_status tw_natives_libraries_of(const struct tw_list *ids, struct tw_arena *a,
+        struct tw_libraries *ret, struct tw_err *err) TW_MUST_USE;
+/* Adds a build id of a frame, once; ids beyond TW_NATIVES_MAX are left out. */
+enum tw_status tw_natives_add_id(
+        struct tw_list *ids, struct tw_arena *a, struct tw_str id, struct tw_err *err) TW_MUST_USE;
+/* Opens the symbols of io->libraries.  Otherwise as tw_natives_open. */
+enum tw_status tw_natives_open_libraries(struct tw_catalogue *c, struct tw_symbols *s,
+        const char *project_id, struct tw_arena *a, struct tw_natives_open *io,
+        struct tw_err *err) TW_MUST_USE;
 /* Call before tw_trace_file_inline.  Symbols that cannot be read name nothing; TW_BUSY and TW_NOMEM
  * may pass.  In the arena, except the references: release them with tw_natives_close. */
 enum tw_status tw_natives_open(struct tw_catalogue *c, struct tw_symbols *s, const char *project_id,

@@ -7,6 +7,7 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
 #include "server/catalogue/traces/catalogue_trace.h"
+#include "server/query/natives.h"
 #include "server/query/query.h"
 #include "server/trace/symbols.h"
 
@@ -21,7 +22,7 @@ struct tw_view {
 	const struct tw_method_ref *methods;
 	uint32_t n_methods;
 	char map_sha256[TW_SHA256_HEX], retrace_sha256[TW_SHA256_HEX]; /* "" without a mapping */
-	uint64_t natives_version; /* of the symbols that name its native frames (natives.h) */
+	struct tw_natives_open natives; /* symbols that name its native frames */
 	int64_t rules_version; /* version of the rules that the response depends on too; 0 none */
 };
 

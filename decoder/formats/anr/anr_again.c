@@ -97,6 +97,20 @@ static void read_frame_locks(
 
 /* --- threads --- */
 
+/* A frame whose function is not found keeps its build id. */
+static void read_native(struct again *a, struct tw_anr_line *l, struct tw_str build_id)
+{
+	struct tw_str function = TW_STR("");
+
+	if (build_id.len)
+		function = a->namer->native(a->namer->arg, l->name, build_id);
+	if (function.len)
+		l->name = function;
+	if (tw_anr_add_frame(a->m, l, TW_NO_OFFSET) && !function.len)
+		a->m->frames[a->m->n_frames - 1].build_id =
+		        tw_anr_text(a->m, build_id, TW_NO_OFFSET);
+}
+
 static void read_frame(struct again *a, const json_t *frame)
 {
 	struct tw_str kind = tw_json_text_of(frame, "kind");
@@ -108,7 +122,7 @@ static void read_frame(struct again *a, const json_t *frame)
 		return;
 	}
 	l.kind = tw_str_eq(kind, TW_STR("kernel")) ? TW_ANR_KERNEL : TW_ANR_NATIVE;
-	(void)tw_anr_add_frame(a->m, &l, TW_NO_OFFSET);
+	read_native(a, &l, tw_json_text_of(frame, "build_id"));
 }
 
 void tw_anr_again_frame(struct tw_anr *m, struct tw_str name, struct tw_str where, bool inlined)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "decoder/base/native_frame.h"
 #include "decoder/formats/anr/anr_names_of_kinds.h"
 #include "decoder/formats/anr/anr_report.h"
 #include "decoder/formats/label.h"
@@ -95,15 +96,24 @@ int64_t *tw_anr_times(
 
 /* --- samples --- */
 
+/* The name by which the sink knows the frame; views of the model or of buf. */
+static struct tw_str sink_name(
+        const struct tw_anr *m, const struct tw_anr_frame *f, char buf[TW_FRAME_NAME_BYTES])
+{
+	struct tw_str name = tw_anr_str(m, f->name);
+
+	if (f->kind == TW_ANR_JAVA)
+		return tw_frame_name(buf, name, tw_anr_str(m, f->where));
+	return f->build_id ? tw_native_frame_tagged(name, tw_anr_str(m, f->build_id), buf) : name;
+}
+
 static uint32_t sym_of(struct emitter *t, const struct tw_anr_frame *f)
 {
 	struct tw_sink *sink = t->m->sink;
 	uint32_t text = f->name;
 	struct tw_str name = tw_anr_str(t->m, text);
 	char buf[TW_FRAME_NAME_BYTES];
-	struct tw_str placed = f->kind == TW_ANR_JAVA
-	                               ? tw_frame_name(buf, name, tw_anr_str(t->m, f->where))
-	                               : name;
+	struct tw_str placed = sink_name(t->m, f, buf);
 
 	if (placed.len > name.len)
 		return sink->ops->name(sink, placed);

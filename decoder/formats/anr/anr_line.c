@@ -267,7 +267,7 @@ static struct tw_str base_name(struct tw_str path)
 /* Parses the part after "#": 00 pc 12  PATH (deleted) (offset 12) (FUNCTION+4) (BuildId: ab) */
 static enum tw_anr_kind parse_native(struct tw_anr_line *l, struct tw_str s)
 {
-	struct tw_str tail;
+	struct tw_str tail, id;
 	size_t at;
 
 	if (!tw_anr_eat(&s, "#") || !tw_anr_eat_number(&s, &l->number))
@@ -279,7 +279,11 @@ static enum tw_anr_kind parse_native(struct tw_anr_line *l, struct tw_str s)
 	at = tw_anr_find(s, " (");
 	l->text = base_name((struct tw_str){s.ptr, at});
 	tail = tw_anr_from(s, at);
-	tail.len = tw_anr_find_last(tail, " (BuildId: ");
+	at = tw_anr_find_last(tail, " (BuildId: ");
+	id = tw_anr_from(tail, at);
+	if (tw_anr_eat(&id, " (BuildId: "))
+		l->build_id = (struct tw_str){id.ptr, tw_anr_find(id, ")")};
+	tail.len = at;
 	(void)tw_anr_eat(&tail, " (deleted)");
 	if (tw_anr_find(tail, " (offset ") == 0)
 		tail = tw_anr_from(tail, tw_anr_find(tail, ")"));

@@ -40,7 +40,8 @@ enum tw_anr_kind {
 	TW_ANR_ATTRIBUTE, /*   | any other line of this shape */
 	TW_ANR_AT,        /*   at a.B.c(B.java:1): name, text is the part in parentheses */
 	TW_ANR_BARE_AT,   /* a.B.c(B.java:1) */
-	TW_ANR_NATIVE,    /*   native: #00 pc 12  /lib.so (f+4): name, text is the file's name */
+	TW_ANR_NATIVE,    /*   native: #00 pc 12  /lib.so (f+4) (BuildId: ab): name, text is the
+	                   * file's name, number the address, build_id as written */
 	TW_ANR_KERNEL,    /*   kernel: f+0x1/0x2: name */
 	TW_ANR_LOCK,      /*   - locked <0x12> (a T) ...: how, object, holder, text is the type */
 	TW_ANR_NO_LOCK,   /*   - waiting to lock an unknown object */
@@ -59,7 +60,7 @@ struct tw_anr_line {
 	enum tw_anr_kind kind;
 	enum tw_anr_fact fact;
 	enum tw_anr_how how;
-	struct tw_str name, text;
+	struct tw_str name, text, build_id;
 	uint64_t pid, tid, sys_tid, number, object, holder;
 	uint64_t run_ns, queue_ns, user_ticks, kernel_ticks; /* TIMES */
 	int64_t at_ns; /* from its own timestamp or the log's, relative to a fixed past day; -1

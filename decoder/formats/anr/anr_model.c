@@ -5,8 +5,9 @@
 
 #include "decoder/base/hash.h"
 #include "decoder/base/list.h"
+#include "decoder/base/native_frame.h"
 
-enum { FIRST_CAP = 64, NATIVE_NAME_BYTES = 300 };
+enum { FIRST_CAP = 64, MODULE_BYTES = 200, NATIVE_NAME_BYTES = 300 };
 
 /* Makes space for one more in *list; false if memory is short. */
 static bool grow(struct tw_anr *m, void **list, uint32_t n, uint32_t *cap, size_t size)
@@ -177,9 +178,20 @@ static uint32_t frame_name(struct tw_anr *m, const struct tw_anr_line *l, uint64
 
 	if (l->name.len || l->kind != TW_ANR_NATIVE)
 		return tw_anr_text(m, l->name, offset);
-	n = snprintf(name, sizeof name, "%.*s+0x%llx", (int)(l->text.len < 256 ? l->text.len : 256),
+	n = snprintf(name, sizeof name, "%.*s+0x%llx",
+	        (int)(l->text.len < MODULE_BYTES ? l->text.len : MODULE_BYTES),
 	        l->text.len ? l->text.ptr : "", (unsigned long long)l->number);
 	return tw_anr_text(m, (struct tw_str){name, n > 0 ? (size_t)n : 0}, offset);
+}
+
+/* Symbols that arrive later name a frame without a function (native_frame.h). */
+static uint32_t frame_build_id(struct tw_anr *m, const struct tw_anr_line *l, uint64_t offset)
+{
+	char id[TW_BUILD_ID_HEX];
+
+	if (l->kind != TW_ANR_NATIVE || l->name.len || !tw_build_id_clean(l->build_id, id))
+		return 0;
+	return tw_anr_text(m, tw_str_of(id), offset);
 }
 
 static bool room_for_frame(struct tw_anr *m, uint64_t offset)
@@ -200,6 +212,7 @@ bool tw_anr_add_frame(struct tw_anr *m, const struct tw_anr_line *l, uint64_t of
 	m->frames[m->n_frames++] = (struct tw_anr_frame){
 	        .name = frame_name(m, l, offset),
 	        .where = tw_anr_text(m, l->text, offset),
+	        .build_id = frame_build_id(m, l, offset),
 	        .kind = l->kind == TW_ANR_NATIVE   ? TW_ANR_C
 	                : l->kind == TW_ANR_KERNEL ? TW_ANR_IN_KERNEL
 	                                           : TW_ANR_JAVA,

@@ -5,7 +5,7 @@
  * by a watchdog that samples repeatedly.  Threads, frames and lock lines are each stored in one
  * array, in file order; entries past a limit are counted and dropped.  Texts are deduplicated, and
  * stored as valid UTF-8 without control characters.
- * All memory is in the job's arena: at most about 56 MiB for any input.
+ * All memory is in the job's arena: at most about 60 MiB for any input.
  */
 #ifndef TW_ANR_MODEL_H
 #define TW_ANR_MODEL_H
@@ -28,9 +28,10 @@ enum {
 
 enum tw_anr_frame_kind { TW_ANR_JAVA, TW_ANR_C, TW_ANR_IN_KERNEL };
 
-struct tw_anr_frame {   /* texts are indices, 0 none */
-	uint32_t name;  /* a.B.c, a function, or libx.so+0x12 */
-	uint32_t where; /* B.java:1, libx.so */
+struct tw_anr_frame {      /* texts are indices, 0 none */
+	uint32_t name;     /* a.B.c, a function, or libx.so+0x12 */
+	uint32_t where;    /* B.java:1, libx.so */
+	uint32_t build_id; /* of a native frame without a function: hex digits, as text */
 	enum tw_anr_frame_kind kind;
 	bool inlined; /* into the frame below, according to a mapping */
 };

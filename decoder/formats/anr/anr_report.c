@@ -144,6 +144,7 @@ static json_t *frame_json(struct report *r, uint32_t frame)
 
 	put(r, o, "name", text(r, f->name));
 	put_text(r, o, "where", f->where);
+	put_text(r, o, "build_id", f->build_id);
 	if (f->kind != TW_ANR_JAVA)
 		put(r, o, "kind", json_string(f->kind == TW_ANR_C ? "native" : "kernel"));
 	if (f->inlined)
@@ -163,7 +164,8 @@ static size_t cost_of(const struct report *r, const struct tw_anr_thread *t)
 	for (uint32_t i = 0; i < t->n_frames && i < FRAMES_MAX; i++) {
 		const struct tw_anr_frame *f = &r->m->frames[t->frame + i];
 
-		cost += FRAME_COST + r->m->texts[f->name].len + r->m->texts[f->where].len;
+		cost += FRAME_COST + r->m->texts[f->name].len + r->m->texts[f->where].len +
+		        r->m->texts[f->build_id].len;
 	}
 	return cost;
 }

@@ -70,6 +70,16 @@ static struct tw_str verdict_of(const struct answer *a, struct tw_str json)
 	return tw_str_of(copy);
 }
 
+static struct tw_str named_document(const struct answer *a, struct tw_str json)
+{
+	const struct tw_names by = {
+	        .retrace = a->v->names.retrace, .natives = &a->v->natives.natives};
+
+	if (!by.retrace && by.natives->n == 0)
+		return json;
+	return tw_anr_named(tw_req_arena(a->v->req), json, &by);
+}
+
 static bool add_verdict(void *arg, struct tw_str kind, struct tw_str json)
 {
 	struct answer *a = arg;
@@ -78,7 +88,7 @@ static bool add_verdict(void *arg, struct tw_str kind, struct tw_str json)
 
 	if (!tw_str_eq(kind, TW_STR("anr")))
 		return true;
-	named = tw_anr_named(tw_req_arena(a->v->req), json, a->v->names.retrace);
+	named = named_document(a, json);
 	if (!named.ptr)
 		return true;
 	*v = (struct verdict){verdict_of(a, json), verdict_of(a, named)};
@@ -223,12 +233,11 @@ static enum tw_status answer_notes(struct answer *a, struct tw_err *err)
 static bool put_document(void *arg, struct tw_str kind, struct tw_str json)
 {
 	struct answer *a = arg;
-	const struct tw_retrace *retrace = a->v->names.retrace;
 
 	if (a->kind.len && !tw_str_eq(a->kind, kind))
 		return true;
-	if (retrace && tw_str_eq(kind, TW_STR("anr")))
-		json = tw_anr_named(tw_req_arena(a->v->req), json, retrace);
+	if (tw_str_eq(kind, TW_STR("anr")))
+		json = named_document(a, json);
 	a->no_memory = a->no_memory || !json.ptr;
 	if (a->no_memory)
 		return false;

@@ -71,22 +71,15 @@ static enum tw_status open_mappings(struct tw_view *v, struct tw_err *err)
 	return TW_OK;
 }
 
-/* The file copies the names that it takes of symbols. */
 static enum tw_status inline_frames(struct tw_view *v, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(v->req);
-	struct tw_natives_open natives;
 	struct tw_names names = v->names;
 	enum tw_status st = tw_natives_open(app->catalogue, app->symbols, v->row.project_id,
-	        v->file, tw_req_arena(v->req), &natives, err);
+	        v->file, tw_req_arena(v->req), &v->natives, err);
 
-	if (st != TW_OK)
-		return st;
-	names.natives = &natives.natives;
-	v->natives_version = natives.version;
-	st = tw_trace_file_inline(v->file, &names, err);
-	tw_natives_close(app->symbols, &natives);
-	return st;
+	names.natives = &v->natives.natives;
+	return st == TW_OK ? tw_trace_file_inline(v->file, &names, err) : st;
 }
 
 static enum tw_status open_file(struct tw_view *v, struct tw_err *err)
@@ -250,6 +243,7 @@ void tw_view_close(struct tw_view *v)
 		(void)requeue_damaged(v->req, &v->row, NULL);
 	}
 	v->file = tw_trace_file_close(v->file);
+	tw_natives_close(tw_req_app(v->req)->symbols, &v->natives);
 	tw_symbols_release(tw_req_app(v->req)->symbols, v->map_ref);
 	tw_symbols_release(tw_req_app(v->req)->symbols, v->retrace_ref);
 	v->map_ref = v->retrace_ref = NULL;
@@ -312,7 +306,7 @@ bool tw_view_unchanged(const struct tw_view *v)
 
 	(void)snprintf(tag, sizeof tag, "%s-%s-%u-%.16s-%.16s-%llx-%llx", TW_VERSION, v->row.id,
 	        v->row.summary.decoder_version, v->map_sha256, v->retrace_sha256,
-	        (unsigned long long)v->natives_version, (unsigned long long)v->rules_version);
+	        (unsigned long long)v->natives.version, (unsigned long long)v->rules_version);
 	return tw_req_reply_unchanged(v->req, tag);
 }
 

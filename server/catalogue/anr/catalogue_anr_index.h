@@ -62,7 +62,8 @@ enum tw_status tw_catalogue_anr_expire(
 
 /* --- names and groups (catalogue_anr_index_key.c) --- */
 
-/* Marks some of the traces of a build that got a new mapping. */
+/* Marks some of the traces of a build that got a new mapping, or with frames of a library that got
+ * symbols. */
 enum tw_status tw_catalogue_anr_renames(
         struct tw_catalogue *c, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 
@@ -72,13 +73,15 @@ struct tw_anr_stale { /* to be renamed and regrouped */
 	struct tw_str brief; /* of an ANR */
 	struct tw_lock_wait *locks;
 	size_t n_locks;
+	struct tw_used_libraries natives; /* whose symbols named its frames */
 };
 /* Of a project: facts without a group, and ANRs grouped by a version of the rules other than
  * `rules` (> 0). */
 enum tw_status tw_catalogue_anr_stale(struct tw_catalogue *c, const char *project_id, int64_t rules,
         uint32_t limit, struct tw_arena *a, struct tw_anr_stale **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* cause NULL: not an ANR.  locks: all of the trace. */
+/* cause NULL: not an ANR.  locks: all of the trace.  Its facts remain without a group if its
+ * libraries have other symbols by now. */
 enum tw_status tw_catalogue_anr_keyed(struct tw_catalogue *c, const struct tw_anr_stale *of,
         int64_t rules, const struct tw_anr_cause *cause, struct tw_err *err) TW_MUST_USE;
 

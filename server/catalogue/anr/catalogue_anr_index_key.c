@@ -35,14 +35,17 @@ static bool read_id(const struct tw_cat_query *q, struct tw_arena *a, void *ret_
 static enum tw_status traces_of(
         struct tw_catalogue *c, const struct rename *r, struct tw_cat_list *ids, struct tw_err *err)
 {
-	return tw_cat_list(c, ids, err, /* anr_trace_by_build, anr_trace_by_mapping */
+	return tw_cat_list(c, ids, err, /* anr_trace_by_build, anr_trace_by_mapping, primary key */
 	        "SELECT trace_id FROM (SELECT * FROM (SELECT trace_id FROM anr_trace WHERE "
 	        "project_id=?1"
 	        " AND build_id=?2 AND trace_id>?3 ORDER BY trace_id LIMIT ?4) of_build UNION "
 	        "SELECT * FROM"
 	        " (SELECT trace_id FROM anr_trace WHERE project_id=?1 AND mapping_id=?2 AND"
-	        " mapping_id<>'' AND trace_id>?3 ORDER BY trace_id LIMIT ?4) of_mapping) of_both"
-	        " ORDER BY trace_id LIMIT ?4",
+	        " mapping_id<>'' AND trace_id>?3 ORDER BY trace_id LIMIT ?4) of_mapping UNION"
+	        " SELECT * FROM (SELECT h.trace_id FROM build_library u JOIN anr_trace h ON"
+	        " h.project_id=?1 AND h.build_id=u.build_id AND h.trace_id>?3 WHERE"
+	        " u.project_id=?1 AND u.library=?2 ORDER BY h.trace_id LIMIT ?4) of_library)"
+	        " of_all ORDER BY trace_id LIMIT ?4",
 	        "ttti", r->project_id, r->build_id, r->after_id, (int64_t)MARKED_AT_ONCE);
 }
 
@@ -209,12 +212,20 @@ enum tw_status tw_catalogue_anr_keyed(struct tw_catalogue *c, const struct tw_an
         int64_t rules, const struct tw_anr_cause *cause, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
+	bool current = true;
 	int there = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_anr_rollup_undo(w, of->project_id, of->trace_id, err);
+	if (of->natives.of.n)
+		st = tw_cat_has_images(w, of->project_id, &of->natives.of, &current, err);
+	if (st == TW_OK && !current) /* next time */
+		return tw_cat_end(c, w, st, err);
+	if (st == TW_OK)
+		st = tw_cat_add_libraries(w, of->project_id, &of->natives, err);
+	if (st == TW_OK)
+		st = tw_cat_anr_rollup_undo(w, of->project_id, of->trace_id, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &there, err, /* primary key */
 		        "UPDATE anr_trace SET keyed=?, rollup_generation=0, copied=0 WHERE "

@@ -118,24 +118,6 @@ static enum tw_status find_waiting(struct tw_db *db, struct counting *k, struct 
 	return tw_cat_close(&q, err);
 }
 
-/* Symbols that arrive later find the libraries in the catalogue: tw_catalogue_rollup_expanded. */
-static enum tw_status add_libraries(
-        struct tw_db *db, const struct tw_rollup_reading *f, struct tw_err *err)
-{
-	struct tw_cat_rows rows = {.db = db,
-	        .types = "ttti",
-	        .sql = "INSERT INTO build_library(project_id,library,build_id,seen_day) SELECT"
-	               " c1,c2,c3,c4 FROM {rows} WHERE 1=1 ON"
-	               " CONFLICT(project_id,library,build_id) DO UPDATE SET"
-	               " seen_day=max(build_library.seen_day,excluded.seen_day)"};
-	enum tw_status st = TW_OK;
-
-	for (size_t i = 0; st == TW_OK && i < f->natives.of.n; i++)
-		st = tw_cat_rows_add(&rows, err, f->project_id, f->natives.of.builds[i],
-		        f->natives.build_id, f->natives.day);
-	return tw_cat_rows_end(&rows, st, err);
-}
-
 static enum tw_status find_current(struct tw_db *db, struct counting *k, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -147,7 +129,7 @@ static enum tw_status find_current(struct tw_db *db, struct counting *k, struct 
 			continue;
 		st = tw_cat_has_images(db, f->project_id, &f->natives.of, &k->waits[i], err);
 		if (st == TW_OK && k->waits[i])
-			st = add_libraries(db, f, err);
+			st = tw_cat_add_libraries(db, f->project_id, &f->natives, err);
 	}
 	return st;
 }

@@ -248,6 +248,23 @@ enum tw_status tw_cat_has_images(struct tw_db *db, const char *project_id,
 	return st;
 }
 
+enum tw_status tw_cat_add_libraries(struct tw_db *db, const char *project_id,
+        const struct tw_used_libraries *used, struct tw_err *err)
+{
+	struct tw_cat_rows rows = {.db = db,
+	        .types = "ttti",
+	        .sql = "INSERT INTO build_library(project_id,library,build_id,seen_day) SELECT"
+	               " c1,c2,c3,c4 FROM {rows} WHERE 1=1 ON"
+	               " CONFLICT(project_id,library,build_id) DO UPDATE SET"
+	               " seen_day=max(build_library.seen_day,excluded.seen_day)"};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < used->of.n; i++)
+		st = tw_cat_rows_add(
+		        &rows, err, project_id, used->of.builds[i], used->build_id, used->day);
+	return tw_cat_rows_end(&rows, st, err);
+}
+
 /* --- reading --- */
 
 enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *project_id,

@@ -91,6 +91,11 @@ struct tw_libraries {              /* native libraries, each once */
 	const char **images;       /* their compiled symbols, "" none */
 	size_t n;
 };
+struct tw_used_libraries { /* by a trace */
+	struct tw_libraries of;
+	const char *build_id; /* of the trace */
+	int64_t day;          /* the latest day of a trace with these libraries */
+};
 /* Sets io->images, in the arena. */
 enum tw_status tw_catalogue_library_images(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_libraries *io, struct tw_err *err) TW_MUST_USE;

@@ -73,8 +73,8 @@ static struct tw_str original_document(void *arg, const char *kind, struct tw_st
 	const struct output *o = arg;
 	struct tw_str named = {NULL, 0};
 
-	if (o->names->retrace && strcmp(kind, "anr") == 0)
-		named = tw_anr_named(o->arena, json, o->names->retrace);
+	if (strcmp(kind, "anr") == 0)
+		named = tw_anr_named(o->arena, json, o->names);
 	return named.ptr ? named : json;
 }
 

@@ -13,6 +13,7 @@ enum { NAME_BYTES = 4096, ORIGINALS = 16 };
 
 struct namer {
 	const struct tw_retrace *retrace;
+	const struct tw_natives *natives;
 	struct tw_retrace_walk walk; /* walk along the current thread's stack */
 	char type[NAME_BYTES];
 };
@@ -188,6 +189,19 @@ static void next_thread(void *arg)
 	n->walk = (struct tw_retrace_walk){.r = n->retrace};
 }
 
+static struct tw_str name_native(void *arg, struct tw_str place, struct tw_str build_id)
+{
+	const struct namer *n = arg;
+	char tagged[TW_NATIVE_FRAME_BYTES];
+	struct tw_native_frame frame;
+	struct tw_str function;
+
+	if (tw_native_frame_parse(tw_native_frame_tagged(place, build_id, tagged), &frame) &&
+	        tw_native_find(n->natives, &frame, &function))
+		return function;
+	return TW_STR("");
+}
+
 /* --- without a mapping --- */
 
 static struct tw_str same_type(void *arg, struct tw_str type)
@@ -206,8 +220,10 @@ static void same_frame(void *arg, struct tw_anr *m, struct tw_str name, struct t
 
 static struct tw_str written(struct tw_arena *work, const json_t *doc, struct namer *names)
 {
-	const struct tw_anr_namer renaming = {names, next_thread, name_frame, name_type};
-	const struct tw_anr_namer keeping = {names, next_thread, same_frame, same_type};
+	const struct tw_anr_namer renaming = {
+	        names, next_thread, name_frame, name_native, name_type};
+	const struct tw_anr_namer keeping = {
+	        names, next_thread, same_frame, name_native, same_type};
 	const struct tw_anr_namer namer = names->retrace ? renaming : keeping;
 	struct tw_limits limits = tw_limits_default();
 	struct tw_sink sink = tw_null_sink();
@@ -224,10 +240,10 @@ static struct tw_str written(struct tw_arena *work, const json_t *doc, struct na
 	return tw_anr_document(&model, &summary, times);
 }
 
-struct tw_str tw_anr_named(struct tw_arena *a, struct tw_str json, const struct tw_retrace *retrace)
+struct tw_str tw_anr_named(struct tw_arena *a, struct tw_str json, const struct tw_names *by)
 {
 	json_t *doc = json_loadb(json.ptr, json.len, 0, NULL);
-	struct namer names = {.retrace = retrace};
+	struct namer names = {.retrace = by->retrace, .natives = by->natives};
 	struct tw_str named = {NULL, 0};
 	struct tw_arena *work;
 	char *copy;

@@ -137,7 +137,7 @@ void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *proj
 			assert_int_equal(tw_catalogue_stage_give_up(c, m, todo, NULL), TW_OK);
 	}
 	assert_int_equal(tw_catalogue_rollup_name(c, &given, NULL), TW_OK);
-	f.natives = (struct tw_rollup_natives){{&library, &image, 1}, "b", 20000};
+	f.natives = (struct tw_used_libraries){{&library, &image, 1}, "b", 20000};
 	assert_int_equal(tw_catalogue_rollup_put(c, &f, 1, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_rollup_count(c, project, &any, &counted, NULL), TW_OK);
 	assert_int_equal(counted, 0); /* its library has other symbols */

@@ -136,6 +136,10 @@ static void test_native_frames(void **state)
 	is_frame("  native: #01 pc 1d840  ???", TW_ANR_NATIVE, "", "???");
 	is_frame("  kernel: futex_wait+0x90/0xa4", TW_ANR_KERNEL, "futex_wait", "");
 	assert_int_equal(parse("  native: #01 pc 1d840  /a.so").number, 0x1d840);
+	is(parse("  native: #01 pc 1d840  /a.so").build_id, "");
+	is(parse("  native: #01 pc 1d840  /a.so (BuildId: 5eAb)").build_id, "5eAb");
+	is(parse("  #01 pc 1d840  /a.so (f(int)+4) (BuildId: 5eab)").build_id, "5eab");
+	is(parse("  #01 pc 1d840  /a.so (f+4) (BuildId: 5eab").build_id, "5eab");
 	assert_int_equal(parse("  native: (Unwind failed for thread 1: x)").kind, TW_ANR_FAILED);
 	assert_int_equal(
 	        parse("  kernel: (couldn't read /proc/self/task/1/stack)").kind, TW_ANR_REMARK);

@@ -146,7 +146,8 @@ static json_t *kept_doc(const json_t *doc, struct tw_arena *a)
 	struct tw_str brief = tw_anr_brief(doc, NULL, a);
 	json_t *o = brief.ptr ? tw_anr_unbrief(brief) : NULL;
 	char *text = o ? json_dumps(json_object_get(o, "doc"), 0) : NULL;
-	struct tw_str named = text ? tw_anr_named(a, tw_str_of(text), NULL) : (struct tw_str){0};
+	struct tw_str named =
+	        text ? tw_anr_named(a, tw_str_of(text), &(struct tw_names){0}) : (struct tw_str){0};
 
 	free(text);
 	json_decref(o);

@@ -13,6 +13,7 @@
 
 #include "server/fleet/anr/anr_names.h"
 #include "tests/unit/anr_fixture.h"
+#include "tests/unit/native_fixture.h"
 #include "tests/unit/unit.h"
 
 static const char mapping[] =
@@ -59,20 +60,27 @@ static struct image compiled(const char *text)
 	return m;
 }
 
-static json_t *named(const json_t *doc, const char *map)
+static json_t *named_by(const json_t *doc, const struct tw_names *by)
 {
 	struct tw_arena *a = tw_arena_new(64 << 20);
-	struct image m = compiled(map);
 	char *text = json_dumps(doc, JSON_COMPACT);
-	struct tw_str out = tw_anr_named(a, tw_str_of(text), &m.retrace);
+	struct tw_str out = tw_anr_named(a, tw_str_of(text), by);
 	json_t *got;
 
 	assert_non_null(out.ptr);
 	got = json_loadb(out.ptr, out.len, 0, NULL);
 	assert_non_null(got);
 	free(text);
-	tw_buf_done(&m.bytes);
 	tw_arena_free(a);
+	return got;
+}
+
+static json_t *named(const json_t *doc, const char *map)
+{
+	struct image m = compiled(map);
+	json_t *got = named_by(doc, &(struct tw_names){.retrace = &m.retrace});
+
+	tw_buf_done(&m.bytes);
 	return got;
 }
 
@@ -275,13 +283,14 @@ static void stays(const char *path)
 {
 	struct tw_arena *a = tw_arena_new(64 << 20);
 	struct image m = compiled("no.Such -> no.Such:\n    void m() -> n\n");
+	const struct tw_names by = {.retrace = &m.retrace};
 	size_t n;
 	char *text = read_whole(path, &n);
 	struct anr_report r = anr_read(text, n, NULL);
 
 	if (r.doc) {
 		char *before = json_dumps(r.doc, JSON_COMPACT);
-		struct tw_str after = tw_anr_named(a, tw_str_of(before), &m.retrace);
+		struct tw_str after = tw_anr_named(a, tw_str_of(before), &by);
 
 		assert_non_null(after.ptr);
 		if (after.len != strlen(before) || memcmp(after.ptr, before, after.len) != 0)
@@ -327,21 +336,67 @@ static void test_what_has_no_names_stays_in_samples(void **state)
 	assert_in_range(stays_each(unit_sample("anr"), ""), 1, 99);
 }
 
+/* A frame without a function has its address, and its function once the library's symbols are
+ * there. */
+static void test_native_frames(void **state)
+{
+	static const char report[] =
+	        "\"main\" prio=5 tid=1 Native\n"
+	        "  native: #00 pc 0000000000000104  /data/lib/libshop.so (?\?\?) "
+	        "(BuildId: " NATIVE_ID ")\n"
+	        "  native: #01 pc 0000000000000204  /data/lib/libshop.so (BuildId: AABBCCDD)\n"
+	        "  native: #02 pc 0000000000000204  /data/lib/libshop.so (known+4) "
+	        "(BuildId: " NATIVE_ID ")\n"
+	        "  native: #03 pc 0000000000000999  /data/lib/libshop.so (BuildId: " NATIVE_ID ")\n"
+	        "  native: #04 pc 0000000000000104  /data/lib/libother.so (BuildId: 11223344)\n"
+	        "  native: #05 pc 0000000000000104  /data/lib/libold.so\n"
+	        "  at a.b.d(SourceFile:3)\n";
+	struct image m = compiled(mapping);
+	struct tw_buf symbols;
+	const struct tw_native_map map = native_symbols(&symbols);
+	const struct tw_natives natives = {&map, 1};
+	json_t *doc = document(report);
+	json_t *late = named_by(doc, &(struct tw_names){.natives = &natives});
+	json_t *both =
+	        named_by(doc, &(struct tw_names){.retrace = &m.retrace, .natives = &natives});
+	json_t *again = named_by(late, &(struct tw_names){.retrace = &m.retrace});
+
+	(void)state;
+	stack(doc, 0,
+	        "libshop.so+0x104(libshop.so)\nlibshop.so+0x204(libshop.so)\nknown(libshop.so)\n"
+	        "libshop.so+0x999(libshop.so)\nlibother.so+0x104(libother.so)\nlibold.so+0x104("
+	        "libold.so)\n"
+	        "a.b.d(SourceFile:3)\n");
+#define NAMED                                                                                      \
+	"pay(libshop.so)\ntail(libshop.so)\nknown(libshop.so)\nlibshop.so+0x999(libshop.so)\n"     \
+	"libother.so+0x104(libother.so)\nlibold.so+0x104(libold.so)\n"
+	stack(late, 0, NAMED "a.b.d(SourceFile:3)\n");
+	stack(both, 0, NAMED "com.shop.Cart.save(Cart.kt:3)\n");
+	assert_true(json_equal(again, both));
+	json_decref(doc);
+	json_decref(late);
+	json_decref(both);
+	json_decref(again);
+	tw_buf_done(&symbols);
+	tw_buf_done(&m.bytes);
+}
+
 static void test_what_is_no_document(void **state)
 {
 	static const char *const texts[] = {"[1]", "{"};
 	struct tw_arena *a = tw_arena_new(16 << 20);
 	struct image m = compiled(mapping);
+	const struct tw_names by = {.retrace = &m.retrace};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		assert_true(tw_str_eq(
-		        tw_anr_named(a, tw_str_of(texts[i]), &m.retrace), tw_str_of(texts[i])));
+		assert_true(
+		        tw_str_eq(tw_anr_named(a, tw_str_of(texts[i]), &by), tw_str_of(texts[i])));
 	/* members of other types are as if they were not there */
 	assert_non_null(tw_anr_named(a,
 	        TW_STR("{\"processes\":[7,null,{\"threads\":{}},{\"threads\":[7,{\"frames\":[7,{}],"
 	               "\"wants\":7,\"held\":[7]}],\"pid\":-1}],\"loads\":[7],\"blamed\":99}"),
-	        &m.retrace)
+	        &by)
 	                        .ptr);
 	tw_buf_done(&m.bytes);
 	tw_arena_free(a);
@@ -352,6 +407,7 @@ static void test_no_memory(void **state)
 	json_t *doc = document(OBFUSCATED);
 	char *text = json_dumps(doc, JSON_COMPACT);
 	struct image m = compiled(mapping);
+	const struct tw_names by = {.retrace = &m.retrace};
 	struct tw_str got = {NULL, 0};
 	uint64_t n = 0;
 
@@ -361,7 +417,7 @@ static void test_no_memory(void **state)
 
 		assert_non_null(a);
 		tw_mem_fail_at(n);
-		got = tw_anr_named(a, tw_str_of(text), &m.retrace);
+		got = tw_anr_named(a, tw_str_of(text), &by);
 		tw_mem_fail_at(0);
 		tw_arena_free(a);
 	}
@@ -375,6 +431,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_as_the_original),
         cmocka_unit_test(test_looks),
+        cmocka_unit_test(test_native_frames),
         cmocka_unit_test(test_what_has_no_names_stays),
         cmocka_unit_test(test_what_has_no_names_stays_in_samples),
         cmocka_unit_test(test_what_is_no_document),

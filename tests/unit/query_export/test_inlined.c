@@ -13,6 +13,7 @@
 #include "decoder/trace/builder.h"
 #include "server/query/query.h"
 #include "tests/trace_fixture.h"
+#include "tests/unit/native_fixture.h"
 #include "tests/unit/unit.h"
 
 enum { LINES = 8 };
@@ -286,29 +287,7 @@ static void test_outlines(void **state)
 	close_world(&w);
 }
 
-#define NATIVE "(BuildId:aabbccdd)"
-
-/* An image of two functions. */
-static void put_symbols(struct tw_buf *image)
-{
-	static const uint8_t id[32] = {0xaa, 0xbb, 0xcc, 0xdd};
-
-	tw_buf_init(image, 1 << 12);
-	(void)tw_buf_add(image, "TWELF1\0", 8);
-	(void)tw_buf_add_u32le(image, 2);
-	(void)tw_buf_add_u32le(image, 0);
-	(void)tw_buf_add_u64le(image, 7);
-	(void)tw_buf_add_u64le(image, 4);
-	(void)tw_buf_add(image, id, sizeof id);
-	for (uint32_t i = 0; i < 2; i++) {
-		(void)tw_buf_add_u64le(image, 0x100 + 0x100 * i);
-		(void)tw_buf_add_u64le(image, 0x80);
-		(void)tw_buf_add_u32le(image, 3 * i);
-		(void)tw_buf_add_u32le(image, 3 + i);
-	}
-	(void)tw_buf_add(image, "paytail", 7);
-	assert_int_equal(tw_buf_status(image), TW_OK);
-}
+#define NATIVE "(BuildId:" NATIVE_ID ")"
 
 /* Frames of a library: one for each module and stack until its symbols come, then by function. */
 static void test_native_frames(void **state)
@@ -325,8 +304,7 @@ static void test_native_frames(void **state)
 	for (int late = 0; late < 2; late++) {
 		struct world w = {.arena = tw_arena_new(1 << 20)};
 
-		put_symbols(&w.image);
-		assert_int_equal(tw_native_open(w.image.data, w.image.len, &map, NULL), TW_OK);
+		map = native_symbols(&w.image);
 		w.names.natives = late ? &natives : NULL;
 		write_stack(&w, stacks, 3);
 		assert_int_equal(tw_trace_file_inline(w.f.file, &w.names, NULL), TW_OK);
