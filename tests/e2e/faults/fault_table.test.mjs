@@ -27,6 +27,7 @@ const skip = !postgresIsThere ? 'PostgreSQL 15 or later is not installed' : !has
 const FAKETIME = ['x86_64', 'aarch64'].map((of) => `/usr/lib/${of}-linux-gnu/faketime/libfaketimeMT.so.1`).find((at) => fs.existsSync(at));
 
 const PER_SECOND = 8; /* uploads that begin, whatever became of earlier ones: as of many devices */
+const DEVICES = 100; /* that may wait: attempts of more would use all of a small machine */
 const PATIENCE_MS = 20000;
 const GOAL_MS = 1000; /* between two accepted uploads, on an idle machine */
 const GAP_MS = 15000; /* the same on any machine: half of what a server waits for another's lock */
@@ -230,11 +231,23 @@ async function startNode(c, gates, name, role, services, more = []) {
 
 const SCENARIOS = ['start', 'scroll', 'pay'];
 
+const count = (map, key) => map.set(key, (map.get(key) ?? 0) + 1);
+/* How often each occurred since a copy of the map was made. */
+const since = (map, before) => [...map].map(([key, n]) => [key, n - (before.get(key) ?? 0)]).filter(([, n]) => n > 0);
+
+/* Why there was no better answer: the server's message without names and numbers, otherwise the proxy's. */
+function reasonOf(status, text) {
+	if (status === 0) return 'no answer';
+	const message = text?.startsWith('{') ? JSON.parse(text).error.message : text?.replaceAll(/<[^>]*>/g, ' ').trim();
+	return `${status} ${message?.replaceAll(/[^ ]*[0-9/][^ ]*/g, '#') ?? ''}`;
+}
+
 /* Devices that each send one trace until it is accepted, some in pieces. */
 class Load {
 	constructor(urls, key) {
-		Object.assign(this, { urls, key, n: 0, kept: new Map(), statuses: new Map(), answers: [], accepted: [], running: new Set() });
+		Object.assign(this, { urls, key, n: 0, kept: new Map(), statuses: new Map(), reasons: new Map(), answers: [], accepted: [], running: new Set() });
 		this.timer = setInterval(() => {
+			if (this.running.size >= DEVICES) return;
 			const one = this.device(this.n++).finally(() => this.running.delete(one));
 			this.running.add(one);
 		}, 1000 / PER_SECOND);
@@ -247,7 +260,8 @@ class Load {
 		const text = await answer?.text().catch(() => null);
 		const status = typeof text === 'string' ? answer.status : 0;
 		at.fails = status > 0 && status < 400 ? 0 : (at.fails ?? 0) + 1;
-		this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
+		count(this.statuses, status);
+		if (status === 0 || status >= 500) count(this.reasons, reasonOf(status, text));
 		this.answers.push({ status, began, took: performance.now() - began });
 		return { status, headers: answer?.headers, text };
 	}
@@ -342,7 +356,7 @@ async function run(row, parts, load, pair) {
 	const from = performance.now(), seconds = row.seconds ?? SECONDS;
 	const hangs = row.parts[0] === 'postgres' && ['paused', 'cut off'].includes(row.fault);
 	const result = { name: nameOf(row), depends: Boolean(row.uploads) };
-	const before = new Map(load.statuses);
+	const before = new Map(load.statuses), reasons = new Map(load.reasons);
 	const goesOn = async () => row.uploads !== 'stop' && until(() => (load.since(from) >= LEAST ? true : undefined), `uploads go on: ${result.name}`, 180);
 	if (row.in_turn) {
 		for (const part of chosen) {
@@ -366,7 +380,7 @@ async function run(row, parts, load, pair) {
 	await load.more(5, `uploads after: ${result.name}`);
 	for (const name of ['in1', 'in2', 'q1', 'd1', 'd2']) await until(async () => ((await ready(parts[name])).status === 200 ? true : undefined), `${name} is ready after: ${result.name}`, 180);
 	return Object.assign(result, { gap: load.gap(from), ready: (performance.now() - ended) / 1000, uploads: load.since(from),
-		statuses: [...load.statuses].map(([status, n]) => [status, n - (before.get(status) ?? 0)]).filter(([status, n]) => n > 0 && (status === 0 || status >= 400)) });
+		statuses: since(load.statuses, before).filter(([status]) => status === 0 || status >= 400), reasons: since(load.reasons, reasons) });
 }
 
 /* Questions on many traces have no answer, and the stage states what waits. */
@@ -379,7 +393,7 @@ const print = (t, engine, results) => {
 	t.diagnostic(`${engine}: longest time between two accepted uploads (goal ${GOAL_MS} ms, * if missed)`);
 	for (const r of results)
 		t.diagnostic(`${r.name.padEnd(44)} ${String(r.gap).padStart(6)} ms ${r.depends ? '(uploads depend on it)' : r.gap > GOAL_MS ? '*' : ''} ready ${r.ready.toFixed(1)} s after, ${r.uploads} uploads`
-			+ (r.red ? `, /readyz red after ${r.red.toFixed(1)} s, uploads refused after at most ${r.refused.toFixed(1)} s` : '') + (r.statuses.length ? `, answers ${JSON.stringify(r.statuses)}` : ''));
+			+ (r.red ? `, /readyz red after ${r.red.toFixed(1)} s, uploads refused after at most ${r.refused.toFixed(1)} s` : '') + (r.statuses.length ? `, answers ${JSON.stringify(r.statuses)}` : '') + (r.reasons.length ? `, ${JSON.stringify(r.reasons)}` : ''));
 };
 
 /* Calls of each version and scenario. */
