@@ -191,6 +191,17 @@ CREATE INDEX build_by_retrace ON build(retrace_sha256) WHERE retrace_sha256 <> '
 CREATE INDEX build_by_retrace_source ON build(retrace_source_sha256) WHERE retrace_source_sha256 <> '';
 CREATE INDEX build_with_commit ON build(project_id, version_name, commit_id) WHERE commit_set = 1;
 
+-- Libraries that counted traces of a build have native frames of.  Late symbols of a library make
+-- its builds' traces be counted again.
+CREATE TABLE build_library (
+	project_id TEXT NOT NULL,
+	library TEXT NOT NULL,             -- its build of symbols: elf: and the build id
+	build_id TEXT NOT NULL,            -- of the traces; '' without a build
+	seen_day INTEGER NOT NULL,         -- last day of such a trace
+	PRIMARY KEY (project_id, library, build_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX build_library_by_age ON build_library(seen_day);
+
 -- Traces, from the upload on.
 CREATE TABLE trace (
 	project_id TEXT NOT NULL REFERENCES project,
@@ -249,12 +260,13 @@ CREATE TABLE trace (
 	upload_kept INTEGER NOT NULL DEFAULT 1,           -- 0: the upload expired, the decoded file remains
 	kept_for TEXT NOT NULL DEFAULT '',                -- why retention spares it, such as 'exemplar'; '' no reason
 	-- derived data
-	folded INTEGER NOT NULL DEFAULT 0,    -- rollups: 1 counted, 2 unreadable, 3 postponed
-	hung INTEGER NOT NULL DEFAULT 0,      -- ANRs and locks: 1 indexed, 2 unreadable, 3 postponed
-	install INTEGER NOT NULL DEFAULT 0,   -- hash of the sending installation; 0 not given
-	anr TEXT NOT NULL DEFAULT '',         -- key of its ANR's group; '' no ANR.  Retention spares the first of each group
-	detected INTEGER NOT NULL DEFAULT 0,  -- detectors: version of the rules applied, 0 none, -1 unreadable, -2 postponed
-	once INTEGER NOT NULL DEFAULT 0,      -- 1: the same content of that device and time is this trace (trace_once_by_time)
+	rollup_state INTEGER NOT NULL DEFAULT 0, -- rollups: 1 counted, 2 unreadable, 3 postponed
+	anr_state INTEGER NOT NULL DEFAULT 0,    -- ANRs and locks: 1 indexed, 2 unreadable, 3 postponed
+	install INTEGER NOT NULL DEFAULT 0,      -- hash of the sending installation; 0 not given
+	anr TEXT NOT NULL DEFAULT '',            -- key of its ANR's group; '' no ANR.  Retention spares the first of each group
+	detected INTEGER NOT NULL DEFAULT 0,     -- detectors: version of the rules applied, 0 none, -1 unreadable, -2 postponed
+	once INTEGER NOT NULL DEFAULT 0,         -- 1: the same content of that device and time is this trace (trace_once_by_time)
+	recorded_ms INTEGER NOT NULL DEFAULT 0,  -- when it was recorded, by the server's clock; never after created_ms
 	PRIMARY KEY (project_id, trace_id)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX trace_once_by_key ON trace(project_id, idempotency_key)
@@ -263,6 +275,7 @@ CREATE UNIQUE INDEX trace_once_by_content ON trace(project_id, device, uuid, con
 	WHERE idempotency_key = '' AND device <> '' AND uuid <> '';
 CREATE UNIQUE INDEX trace_once_by_time ON trace(project_id, device, started_ms, content) WHERE once = 1;
 CREATE INDEX trace_by_created ON trace(project_id, created_ms, trace_id);
+CREATE INDEX trace_by_recorded ON trace(project_id, recorded_ms);
 CREATE INDEX trace_by_duration ON trace(project_id, duration_ns, trace_id);
 CREATE INDEX trace_by_slices ON trace(project_id, slices, trace_id);
 CREATE INDEX trace_by_bytes ON trace(project_id, upload_bytes, trace_id);
@@ -272,12 +285,26 @@ CREATE INDEX trace_by_id ON trace(trace_id); -- at startup only the file's name 
 CREATE INDEX trace_uncounted ON trace(project_id, trace_id) WHERE state = 2 AND named >= 0 AND named <> 1 AND build_id <> '';
 CREATE INDEX trace_by_mapping ON trace(project_id, mapping_id) WHERE mapping_id <> '';
 CREATE INDEX trace_with_upload ON trace(project_id, created_ms, trace_id) WHERE upload_kept=1;
-CREATE INDEX trace_unfolded ON trace(project_id, created_ms, trace_id) WHERE state = 2 AND folded = 0;
-CREATE INDEX trace_unhung ON trace(project_id, trace_id) WHERE state = 2 AND hung = 0;
+CREATE INDEX trace_rollup_todo ON trace(project_id, created_ms, trace_id) WHERE state = 2 AND rollup_state = 0;
+CREATE INDEX trace_anr_todo ON trace(project_id, trace_id) WHERE state = 2 AND anr_state = 0;
 CREATE INDEX trace_of_anr ON trace(project_id, anr, created_ms, trace_id) WHERE anr<>'';
 CREATE INDEX trace_with_anr ON trace(project_id, created_ms, trace_id) WHERE anr<>'';
 CREATE INDEX trace_decoded ON trace(project_id, ready_ms, trace_id) WHERE state=2 AND upload_kept=1;
-CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state = 2 AND folded = 1; -- others are in no cell
+CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state = 2 AND rollup_state = 1; -- others are in no cell
+
+-- Changes of counters that every upload or deletion changes, until they are added to the counter's
+-- row (catalogue_shared.c).  Readers add them to the row's number.  SQLite, which has one writer,
+-- changes the row itself.
+CREATE TABLE count_delta (
+	project_id TEXT NOT NULL,
+	counter INTEGER NOT NULL, -- 0 build.traces, 1 capture_day
+	name TEXT NOT NULL,       -- build id, or capture rule
+	day INTEGER NOT NULL,     -- of capture_day, or 0
+	trace_id TEXT NOT NULL,
+	traces INTEGER NOT NULL,  -- 1; -1 for a deleted trace
+	devices INTEGER NOT NULL, -- of capture_day: 1 for a device's first upload of the day
+	PRIMARY KEY (project_id, counter, name, day, trace_id, traces)
+) STRICT, WITHOUT ROWID;
 
 -- Uploaded files of a trace, and files found in its archive.
 CREATE TABLE part (
@@ -292,6 +319,16 @@ CREATE TABLE part (
 	FOREIGN KEY (project_id, trace_id) REFERENCES trace ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX part_by_content ON part(sha256);
+
+-- Objects of a store that are to be deleted, as no row refers to them.  A row is added by the
+-- transaction that deletes the last reference, and removed when the object is.  Files in a data
+-- folder have none.
+CREATE TABLE file_drop (
+	key TEXT PRIMARY KEY,      -- below the prefix of the store
+	due_ms INTEGER NOT NULL,   -- of the next attempt, also while a server makes one
+	tries INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX file_drop_due ON file_drop(due_ms);
 
 -- The decode queue: one row per trace that is not decoded yet.  Projects are served in turn.
 CREATE TABLE job (
@@ -626,6 +663,19 @@ CREATE TABLE finding (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX finding_by_trace ON finding(project_id, trace_id);
 
+-- The engine that stores sums over traces.  No row: this catalogue.
+CREATE TABLE fleet_engine (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+
+-- Deleted traces whose rows it must erase.
+CREATE TABLE fleet_erase (
+	project_id TEXT NOT NULL,
+	trace_id TEXT NOT NULL,
+	day INTEGER NOT NULL,              -- that it counts on
+	hidden INTEGER NOT NULL DEFAULT 0, -- 1: no longer counted, but its rows are still stored
+	PRIMARY KEY (project_id, trace_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX fleet_erase_hidden ON fleet_erase(hidden, trace_id);
+
 -- Regressions found in rollups, with their triage.
 CREATE TABLE regression (
 	project_id TEXT NOT NULL,
@@ -681,11 +731,11 @@ CREATE INDEX regression_history_by_time ON regression_history(project_id, at_ms)
 
 -- One row per trace that has an ANR or lock waits.  It remains when the trace is deleted, as
 -- rollups do.  Indexes cover all columns that queries of groups and locks filter by.
-CREATE TABLE hang (
+CREATE TABLE anr_trace (
 	project_id TEXT NOT NULL,
 	trace_id TEXT NOT NULL,
-	created_ms INTEGER NOT NULL,
-	day INTEGER NOT NULL,                -- of the upload
+	recorded_ms INTEGER NOT NULL,
+	day INTEGER NOT NULL,                -- on which it was recorded
 	app TEXT NOT NULL,
 	version_name TEXT NOT NULL,
 	build_id TEXT NOT NULL,
@@ -700,21 +750,23 @@ CREATE TABLE hang (
 	keyed INTEGER NOT NULL DEFAULT 0,    -- version of the rules that gave its ANR the key; 0 to be named
 	key TEXT NOT NULL DEFAULT '',        -- of its ANR, as in anr
 	kind TEXT NOT NULL DEFAULT '',
-	tallied INTEGER NOT NULL DEFAULT 0,  -- hang_day.generation of the sums that count it; 0 none
+	rollup_generation INTEGER NOT NULL DEFAULT 0, -- anr_day.generation of the sums that count it; 0 none
+	copied INTEGER NOT NULL DEFAULT 0,            -- 1: a fleet engine outside the catalogue has the row as it is keyed now
 	PRIMARY KEY (project_id, trace_id)
 ) STRICT;
-CREATE INDEX hang_by_age ON hang(day);
-CREATE INDEX hang_by_build ON hang(project_id, build_id, trace_id);
-CREATE INDEX hang_by_mapping ON hang(project_id, mapping_id, trace_id) WHERE mapping_id <> '';
-CREATE INDEX hang_keyed ON hang(project_id, keyed, trace_id) WHERE anr = 1;
-CREATE INDEX hang_unnamed ON hang(project_id, trace_id) WHERE keyed = 0;
-CREATE INDEX hang_anr_of_day ON hang(project_id, day, key, kind, version_name, device, who, created_ms, trace_id, app,
+CREATE INDEX anr_trace_by_age ON anr_trace(day);
+CREATE INDEX anr_trace_by_build ON anr_trace(project_id, build_id, trace_id);
+CREATE INDEX anr_trace_by_mapping ON anr_trace(project_id, mapping_id, trace_id) WHERE mapping_id <> '';
+CREATE INDEX anr_trace_by_rules ON anr_trace(project_id, keyed, trace_id) WHERE anr = 1;
+CREATE INDEX anr_trace_unnamed ON anr_trace(project_id, trace_id) WHERE keyed = 0;
+CREATE INDEX anr_trace_of_day_and_key ON anr_trace(project_id, day, key, kind, version_name, device, who, recorded_ms, trace_id, app,
 	build_id, scenario, device_class, os, labels) WHERE anr = 1;
-CREATE INDEX hang_anr_of_key ON hang(project_id, key, day, kind, version_name, device, who, created_ms, trace_id, app,
+CREATE INDEX anr_trace_of_key ON anr_trace(project_id, key, day, kind, version_name, device, who, recorded_ms, trace_id, app,
 	build_id, scenario, device_class, os, labels) WHERE anr = 1;
-CREATE INDEX hang_of_day ON hang(project_id, day, trace_id, version_name, created_ms, device, app, build_id, scenario,
+CREATE INDEX anr_trace_of_day ON anr_trace(project_id, day, trace_id, version_name, recorded_ms, device, app, build_id, scenario,
 	device_class, os, labels);
-CREATE INDEX hang_tallied ON hang(project_id, day, tallied);
+CREATE INDEX anr_trace_by_rollup ON anr_trace(project_id, day, rollup_generation);
+CREATE INDEX anr_trace_uncopied ON anr_trace(project_id, trace_id) WHERE copied = 0 AND keyed <> 0;
 
 -- Cause and group of an ANR.
 CREATE TABLE anr (
@@ -730,6 +782,21 @@ CREATE TABLE anr (
 	detail TEXT NOT NULL, -- JSON: frames, locks
 	PRIMARY KEY (project_id, trace_id)
 ) STRICT;
+
+-- What people decided about groups of ANRs.
+CREATE TABLE anr_state (
+	project_id TEXT NOT NULL,
+	key TEXT NOT NULL,                    -- of the group, as in anr
+	status INTEGER NOT NULL,              -- as in regression; 3 is computed from reports after fixed_ms
+	fixed_in TEXT NOT NULL DEFAULT '',    -- a version
+	fixed_ms INTEGER NOT NULL DEFAULT 0,  -- when it was set to fixed
+	owner TEXT NOT NULL DEFAULT '',
+	note TEXT NOT NULL DEFAULT '',
+	muted_until_ms INTEGER NOT NULL DEFAULT 0,
+	author TEXT NOT NULL,                 -- of the last change
+	changed_ms INTEGER NOT NULL,
+	PRIMARY KEY (project_id, key)
+) STRICT, WITHOUT ROWID;
 
 -- Locks that threads of a trace waited for.
 CREATE TABLE lock_wait (
@@ -752,29 +819,29 @@ CREATE TABLE lock_wait (
 ) STRICT, WITHOUT ROWID;
 
 -- Builds with a new mapping: their traces after after_id are to be named again.
-CREATE TABLE hang_rename (
+CREATE TABLE anr_rename (
 	project_id TEXT NOT NULL,
 	build_id TEXT NOT NULL,
 	after_id TEXT NOT NULL DEFAULT '',
 	PRIMARY KEY (project_id, build_id)
 ) STRICT, WITHOUT ROWID;
 
--- Each day that hang has rows of.  A change to a counted row raises the generation, which
+-- Each day that anr_trace has rows of.  A change to a counted row raises the generation, which
 -- invalidates all sums of the day; they are made again in the background.
-CREATE TABLE hang_day (
+CREATE TABLE anr_day (
 	project_id TEXT NOT NULL,
 	day INTEGER NOT NULL,
 	generation INTEGER NOT NULL DEFAULT 1,
 	waiting INTEGER NOT NULL DEFAULT 1, -- 1: some of its rows are not counted
 	PRIMARY KEY (project_id, day)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX hang_day_waiting ON hang_day(project_id, day) WHERE waiting = 1;
-CREATE INDEX hang_day_by_age ON hang_day(day);
+CREATE INDEX anr_day_waiting ON anr_day(project_id, day) WHERE waiting = 1;
+CREATE INDEX anr_day_by_age ON anr_day(day);
 
 -- Sums of ANR groups and of locks by day, so that a list reads one row per group and not one per
--- report.  Rows of hang that are not counted yet are read with them.  server/stats/anr_rollup.c
+-- report.  Rows of anr_trace that are not counted yet are read with them.  server/stats/anr_rollup.c
 -- defines the bytes.
-CREATE TABLE hang_tally (
+CREATE TABLE anr_rollup (
 	project_id TEXT NOT NULL,
 	what INTEGER NOT NULL,         -- 0: ANRs, 1: locks
 	fine INTEGER NOT NULL,         -- 1: by all dimensions that follow the name, 0: over all of them
@@ -858,3 +925,71 @@ CREATE TABLE digest_made (
 	made_ms INTEGER NOT NULL,
 	PRIMARY KEY (project_id, until_ms)
 ) STRICT, WITHOUT ROWID;
+
+-- Alert rules of a project.
+CREATE TABLE alert_rule (
+	project_id TEXT NOT NULL,
+	rule_id TEXT NOT NULL,
+	name TEXT NOT NULL,
+	kind INTEGER NOT NULL,        -- server/catalogue/notify/alert_kinds.def
+	app TEXT NOT NULL,            -- '' any; so are the next two
+	scenario TEXT NOT NULL,
+	version_name TEXT NOT NULL,
+	percentile INTEGER NOT NULL,  -- of times
+	limit_micro INTEGER NOT NULL, -- millionths of the kind's unit
+	least INTEGER NOT NULL,       -- traces or reports that a figure needs
+	days INTEGER NOT NULL,        -- that it covers
+	mail INTEGER NOT NULL,        -- 1: also to the addresses of the digest
+	author TEXT NOT NULL,
+	created_ms INTEGER NOT NULL,
+	changed_ms INTEGER NOT NULL,
+	PRIMARY KEY (project_id, rule_id)
+) STRICT, WITHOUT ROWID;
+
+-- Figures that exceeded the limit of a rule.
+CREATE TABLE alert (
+	project_id TEXT NOT NULL,
+	alert_id TEXT NOT NULL,           -- hash of rule, app and subject
+	rule_id TEXT NOT NULL,
+	app TEXT NOT NULL,
+	subject TEXT NOT NULL,            -- version, or key of the ANR group
+	title TEXT NOT NULL,              -- of the ANR group
+	trace_id TEXT NOT NULL,           -- evidence
+	value_micro INTEGER NOT NULL,
+	traces INTEGER NOT NULL,
+	is_over INTEGER NOT NULL,         -- 1 until the figure is clearly below the limit
+	notified INTEGER NOT NULL DEFAULT 0,    -- number of events sent
+	notified_ms INTEGER NOT NULL DEFAULT 0, -- time of the last event that was not its end
+	quiet INTEGER NOT NULL DEFAULT 0,   -- 1: no event was sent for the current excess
+	status INTEGER NOT NULL,          -- as in regression
+	fixed_in TEXT NOT NULL DEFAULT '',
+	owner TEXT NOT NULL DEFAULT '',
+	note TEXT NOT NULL DEFAULT '',
+	muted_until_ms INTEGER NOT NULL DEFAULT 0,
+	first_ms INTEGER NOT NULL,
+	last_ms INTEGER NOT NULL,
+	PRIMARY KEY (project_id, alert_id)
+) STRICT, WITHOUT ROWID;
+
+-- Issues that were created in the project's issue tracker.
+CREATE TABLE ticket (
+	project_id TEXT NOT NULL,
+	mark TEXT NOT NULL,          -- identifies its subject, and is part of the issue's text
+	kind INTEGER NOT NULL,       -- server/catalogue/notify/catalogue_ticket.h
+	subject_id TEXT NOT NULL,    -- regression id (of the latest return), or key of the ANR group
+	tracker TEXT NOT NULL,       -- 'github', 'gitlab', 'jira', 'gitea'
+	title TEXT NOT NULL,
+	body TEXT NOT NULL,
+	assignee TEXT NOT NULL,      -- login; '' none
+	author TEXT NOT NULL,
+	ticket_key TEXT NOT NULL DEFAULT '', -- the issue's number or key there; '': not created yet
+	url TEXT NOT NULL DEFAULT '',
+	state INTEGER NOT NULL,      -- server/catalogue/notify/catalogue_ticket.h
+	error TEXT NOT NULL DEFAULT '',
+	tries INTEGER NOT NULL DEFAULT 0,
+	due_ms INTEGER NOT NULL,     -- next request; 0 none
+	created_ms INTEGER NOT NULL,
+	changed_ms INTEGER NOT NULL, -- last change or check of its state
+	PRIMARY KEY (project_id, mark)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX ticket_due ON ticket (due_ms);

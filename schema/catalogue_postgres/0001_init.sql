@@ -9,12 +9,6 @@ CREATE TABLE catalogue_schema (
 	version BIGINT NOT NULL
 );
 
--- One row, which every writer locks.
-CREATE TABLE catalogue_writer (
-	writer BIGINT PRIMARY KEY
-);
-INSERT INTO catalogue_writer VALUES (1);
-
 -- One row: the id of this catalogue, stored in its data folder too, and the id of that folder, or ''.
 CREATE TABLE catalogue_identity (
 	identity TEXT COLLATE "C" NOT NULL,
@@ -220,6 +214,16 @@ CREATE INDEX build_by_retrace ON build(retrace_sha256) WHERE retrace_sha256 <> '
 CREATE INDEX build_by_retrace_source ON build(retrace_source_sha256) WHERE retrace_source_sha256 <> '';
 CREATE INDEX build_with_commit ON build(project_id, version_name, commit_id) WHERE commit_set = 1;
 
+-- The native libraries of builds.
+CREATE TABLE build_library (
+	project_id TEXT COLLATE "C" NOT NULL,
+	library TEXT COLLATE "C" NOT NULL,
+	build_id TEXT COLLATE "C" NOT NULL,
+	seen_day BIGINT NOT NULL,
+	PRIMARY KEY (project_id, library, build_id)
+);
+CREATE INDEX build_library_by_age ON build_library(seen_day);
+
 -- Traces, from the upload on.
 CREATE TABLE trace (
 	project_id TEXT COLLATE "C" NOT NULL REFERENCES project,
@@ -273,12 +277,13 @@ CREATE TABLE trace (
 	annotations BIGINT NOT NULL DEFAULT 0,
 	upload_kept BIGINT NOT NULL DEFAULT 1,
 	kept_for TEXT COLLATE "C" NOT NULL DEFAULT '',
-	folded BIGINT NOT NULL DEFAULT 0,
-	hung BIGINT NOT NULL DEFAULT 0,
+	rollup_state BIGINT NOT NULL DEFAULT 0,
+	anr_state BIGINT NOT NULL DEFAULT 0,
 	install BIGINT NOT NULL DEFAULT 0,
 	anr TEXT COLLATE "C" NOT NULL DEFAULT '',
 	detected BIGINT NOT NULL DEFAULT 0,
 	once BIGINT NOT NULL DEFAULT 0,
+	recorded_ms BIGINT NOT NULL DEFAULT 0,
 	PRIMARY KEY (project_id, trace_id)
 );
 CREATE UNIQUE INDEX trace_once_by_key ON trace(project_id, idempotency_key)
@@ -287,6 +292,7 @@ CREATE UNIQUE INDEX trace_once_by_content ON trace(project_id, device, uuid, md5
 	WHERE idempotency_key = '' AND device <> '' AND uuid <> '';
 CREATE UNIQUE INDEX trace_once_by_time ON trace(project_id, device, started_ms, md5(content)) WHERE once = 1;
 CREATE INDEX trace_by_created ON trace(project_id, created_ms, trace_id);
+CREATE INDEX trace_by_recorded ON trace(project_id, recorded_ms);
 CREATE INDEX trace_by_duration ON trace(project_id, duration_ns, trace_id);
 CREATE INDEX trace_by_slices ON trace(project_id, slices, trace_id);
 CREATE INDEX trace_by_bytes ON trace(project_id, upload_bytes, trace_id);
@@ -296,12 +302,24 @@ CREATE INDEX trace_by_id ON trace(trace_id);
 CREATE INDEX trace_uncounted ON trace(project_id, trace_id) WHERE state = 2 AND named >= 0 AND named <> 1 AND build_id <> '';
 CREATE INDEX trace_by_mapping ON trace(project_id, mapping_id) WHERE mapping_id <> '';
 CREATE INDEX trace_with_upload ON trace(project_id, created_ms, trace_id) WHERE upload_kept=1;
-CREATE INDEX trace_unfolded ON trace(project_id, created_ms, trace_id) WHERE state = 2 AND folded = 0;
-CREATE INDEX trace_unhung ON trace(project_id, trace_id) WHERE state = 2 AND hung = 0;
+CREATE INDEX trace_rollup_todo ON trace(project_id, created_ms, trace_id) WHERE state = 2 AND rollup_state = 0;
+CREATE INDEX trace_anr_todo ON trace(project_id, trace_id) WHERE state = 2 AND anr_state = 0;
 CREATE INDEX trace_of_anr ON trace(project_id, anr, created_ms, trace_id) WHERE anr<>'';
 CREATE INDEX trace_with_anr ON trace(project_id, created_ms, trace_id) WHERE anr<>'';
 CREATE INDEX trace_decoded ON trace(project_id, ready_ms, trace_id) WHERE state=2 AND upload_kept=1;
-CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state = 2 AND folded = 1;
+CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state = 2 AND rollup_state = 1;
+
+-- Changes of counters until they are added to the counter's row (catalogue_shared.c).
+CREATE TABLE count_delta (
+	project_id TEXT COLLATE "C" NOT NULL,
+	counter BIGINT NOT NULL,
+	name TEXT COLLATE "C" NOT NULL,
+	day BIGINT NOT NULL,
+	trace_id TEXT COLLATE "C" NOT NULL,
+	traces BIGINT NOT NULL,
+	devices BIGINT NOT NULL,
+	PRIMARY KEY (project_id, counter, name, day, trace_id, traces)
+);
 
 -- Uploaded files of a trace, and files found in its archive.
 CREATE TABLE part (
@@ -316,6 +334,14 @@ CREATE TABLE part (
 	FOREIGN KEY (project_id, trace_id) REFERENCES trace ON DELETE CASCADE
 );
 CREATE INDEX part_by_content ON part(sha256);
+
+-- Objects of a store that are to be deleted, as no row refers to them.
+CREATE TABLE file_drop (
+	key TEXT COLLATE "C" PRIMARY KEY,
+	due_ms BIGINT NOT NULL,
+	tries BIGINT NOT NULL
+);
+CREATE INDEX file_drop_due ON file_drop(due_ms);
 
 -- The decode queue: one row per trace that is not decoded yet.
 CREATE TABLE job (
@@ -638,6 +664,19 @@ CREATE TABLE finding (
 );
 CREATE INDEX finding_by_trace ON finding(project_id, trace_id);
 
+-- The engine that stores sums over traces.  No row: this catalogue.
+CREATE TABLE fleet_engine (name TEXT COLLATE "C" PRIMARY KEY);
+
+-- Deleted traces whose rows it must erase.
+CREATE TABLE fleet_erase (
+	project_id TEXT COLLATE "C" NOT NULL,
+	trace_id TEXT COLLATE "C" NOT NULL,
+	day BIGINT NOT NULL,
+	hidden BIGINT NOT NULL DEFAULT 0,
+	PRIMARY KEY (project_id, trace_id)
+);
+CREATE INDEX fleet_erase_hidden ON fleet_erase(hidden, trace_id);
+
 -- Regressions found in rollups, with their triage.
 CREATE TABLE regression (
 	project_id TEXT COLLATE "C" NOT NULL,
@@ -692,10 +731,10 @@ CREATE INDEX regression_history_by_time ON regression_history(project_id, at_ms)
 -- ANRs and lock waits
 
 -- One row per trace that has an ANR or lock waits.
-CREATE TABLE hang (
+CREATE TABLE anr_trace (
 	project_id TEXT COLLATE "C" NOT NULL,
 	trace_id TEXT COLLATE "C" NOT NULL,
-	created_ms BIGINT NOT NULL,
+	recorded_ms BIGINT NOT NULL,
 	day BIGINT NOT NULL,
 	app TEXT COLLATE "C" NOT NULL,
 	version_name TEXT COLLATE "C" NOT NULL,
@@ -711,18 +750,20 @@ CREATE TABLE hang (
 	keyed BIGINT NOT NULL DEFAULT 0,
 	key TEXT COLLATE "C" NOT NULL DEFAULT '',
 	kind TEXT COLLATE "C" NOT NULL DEFAULT '',
-	tallied BIGINT NOT NULL DEFAULT 0,
+	rollup_generation BIGINT NOT NULL DEFAULT 0,
+	copied BIGINT NOT NULL DEFAULT 0,
 	PRIMARY KEY (project_id, trace_id)
 );
-CREATE INDEX hang_by_age ON hang(day);
-CREATE INDEX hang_by_build ON hang(project_id, build_id, trace_id);
-CREATE INDEX hang_by_mapping ON hang(project_id, mapping_id, trace_id) WHERE mapping_id <> '';
-CREATE INDEX hang_keyed ON hang(project_id, keyed, trace_id) WHERE anr = 1;
-CREATE INDEX hang_unnamed ON hang(project_id, trace_id) WHERE keyed = 0;
-CREATE INDEX hang_anr_of_day ON hang(project_id, day, key) WHERE anr = 1;
-CREATE INDEX hang_anr_of_key ON hang(project_id, key, day) WHERE anr = 1;
-CREATE INDEX hang_of_day ON hang(project_id, day, trace_id);
-CREATE INDEX hang_tallied ON hang(project_id, day, tallied);
+CREATE INDEX anr_trace_by_age ON anr_trace(day);
+CREATE INDEX anr_trace_by_build ON anr_trace(project_id, build_id, trace_id);
+CREATE INDEX anr_trace_by_mapping ON anr_trace(project_id, mapping_id, trace_id) WHERE mapping_id <> '';
+CREATE INDEX anr_trace_by_rules ON anr_trace(project_id, keyed, trace_id) WHERE anr = 1;
+CREATE INDEX anr_trace_unnamed ON anr_trace(project_id, trace_id) WHERE keyed = 0;
+CREATE INDEX anr_trace_of_day_and_key ON anr_trace(project_id, day, key) WHERE anr = 1;
+CREATE INDEX anr_trace_of_key ON anr_trace(project_id, key, day) WHERE anr = 1;
+CREATE INDEX anr_trace_of_day ON anr_trace(project_id, day, trace_id);
+CREATE INDEX anr_trace_by_rollup ON anr_trace(project_id, day, rollup_generation);
+CREATE INDEX anr_trace_uncopied ON anr_trace(project_id, trace_id) WHERE copied = 0 AND keyed <> 0;
 
 -- Cause and group of an ANR.
 CREATE TABLE anr (
@@ -737,6 +778,21 @@ CREATE TABLE anr (
 	verdict TEXT COLLATE "C" NOT NULL,
 	detail TEXT COLLATE "C" NOT NULL,
 	PRIMARY KEY (project_id, trace_id)
+);
+
+-- What people decided about groups of ANRs.
+CREATE TABLE anr_state (
+	project_id TEXT COLLATE "C" NOT NULL,
+	key TEXT COLLATE "C" NOT NULL,
+	status BIGINT NOT NULL,
+	fixed_in TEXT COLLATE "C" NOT NULL DEFAULT '',
+	fixed_ms BIGINT NOT NULL DEFAULT 0,
+	owner TEXT COLLATE "C" NOT NULL DEFAULT '',
+	note TEXT COLLATE "C" NOT NULL DEFAULT '',
+	muted_until_ms BIGINT NOT NULL DEFAULT 0,
+	author TEXT COLLATE "C" NOT NULL,
+	changed_ms BIGINT NOT NULL,
+	PRIMARY KEY (project_id, key)
 );
 
 -- Locks that threads of a trace waited for.
@@ -760,29 +816,29 @@ CREATE TABLE lock_wait (
 );
 
 -- Builds with a new mapping: their traces after after_id are to be named again.
-CREATE TABLE hang_rename (
+CREATE TABLE anr_rename (
 	project_id TEXT COLLATE "C" NOT NULL,
 	build_id TEXT COLLATE "C" NOT NULL,
 	after_id TEXT COLLATE "C" NOT NULL DEFAULT '',
 	PRIMARY KEY (project_id, build_id)
 );
 
--- Each day that hang has rows of.
-CREATE TABLE hang_day (
+-- Each day that anr_trace has rows of.
+CREATE TABLE anr_day (
 	project_id TEXT COLLATE "C" NOT NULL,
 	day BIGINT NOT NULL,
 	generation BIGINT NOT NULL DEFAULT 1,
 	waiting BIGINT NOT NULL DEFAULT 1,
 	PRIMARY KEY (project_id, day)
 );
-CREATE INDEX hang_day_waiting ON hang_day(project_id, day) WHERE waiting = 1;
-CREATE INDEX hang_day_by_age ON hang_day(day);
+CREATE INDEX anr_day_waiting ON anr_day(project_id, day) WHERE waiting = 1;
+CREATE INDEX anr_day_by_age ON anr_day(day);
 
 -- Sums of ANR groups and of locks by day, so that a list reads one row per group and not one per
 -- report.
 -- Method names may be longer than an index entry, so the key has hashes of the texts.  decode()
 -- makes the bytes because convert_to() is not allowed in a generated column.
-CREATE TABLE hang_tally (
+CREATE TABLE anr_rollup (
 	project_id TEXT COLLATE "C" NOT NULL,
 	what BIGINT NOT NULL,
 	fine BIGINT NOT NULL,
@@ -867,3 +923,71 @@ CREATE TABLE digest_made (
 	made_ms BIGINT NOT NULL,
 	PRIMARY KEY (project_id, until_ms)
 );
+
+-- Alert rules of a project.
+CREATE TABLE alert_rule (
+	project_id TEXT COLLATE "C" NOT NULL,
+	rule_id TEXT COLLATE "C" NOT NULL,
+	name TEXT COLLATE "C" NOT NULL,
+	kind BIGINT NOT NULL,
+	app TEXT COLLATE "C" NOT NULL,
+	scenario TEXT COLLATE "C" NOT NULL,
+	version_name TEXT COLLATE "C" NOT NULL,
+	percentile BIGINT NOT NULL,
+	limit_micro BIGINT NOT NULL,
+	least BIGINT NOT NULL,
+	days BIGINT NOT NULL,
+	mail BIGINT NOT NULL,
+	author TEXT COLLATE "C" NOT NULL,
+	created_ms BIGINT NOT NULL,
+	changed_ms BIGINT NOT NULL,
+	PRIMARY KEY (project_id, rule_id)
+);
+
+-- Figures that exceeded the limit of a rule.
+CREATE TABLE alert (
+	project_id TEXT COLLATE "C" NOT NULL,
+	alert_id TEXT COLLATE "C" NOT NULL,
+	rule_id TEXT COLLATE "C" NOT NULL,
+	app TEXT COLLATE "C" NOT NULL,
+	subject TEXT COLLATE "C" NOT NULL,
+	title TEXT COLLATE "C" NOT NULL,
+	trace_id TEXT COLLATE "C" NOT NULL,
+	value_micro BIGINT NOT NULL,
+	traces BIGINT NOT NULL,
+	is_over BIGINT NOT NULL,
+	notified BIGINT NOT NULL DEFAULT 0,
+	notified_ms BIGINT NOT NULL DEFAULT 0,
+	quiet BIGINT NOT NULL DEFAULT 0,
+	status BIGINT NOT NULL,
+	fixed_in TEXT COLLATE "C" NOT NULL DEFAULT '',
+	owner TEXT COLLATE "C" NOT NULL DEFAULT '',
+	note TEXT COLLATE "C" NOT NULL DEFAULT '',
+	muted_until_ms BIGINT NOT NULL DEFAULT 0,
+	first_ms BIGINT NOT NULL,
+	last_ms BIGINT NOT NULL,
+	PRIMARY KEY (project_id, alert_id)
+);
+
+-- Issues that were created in the project's issue tracker.
+CREATE TABLE ticket (
+	project_id TEXT COLLATE "C" NOT NULL,
+	mark TEXT COLLATE "C" NOT NULL,
+	kind BIGINT NOT NULL,
+	subject_id TEXT COLLATE "C" NOT NULL,
+	tracker TEXT COLLATE "C" NOT NULL,
+	title TEXT COLLATE "C" NOT NULL,
+	body TEXT COLLATE "C" NOT NULL,
+	assignee TEXT COLLATE "C" NOT NULL,
+	author TEXT COLLATE "C" NOT NULL,
+	ticket_key TEXT COLLATE "C" NOT NULL DEFAULT '',
+	url TEXT COLLATE "C" NOT NULL DEFAULT '',
+	state BIGINT NOT NULL,
+	error TEXT COLLATE "C" NOT NULL DEFAULT '',
+	tries BIGINT NOT NULL DEFAULT 0,
+	due_ms BIGINT NOT NULL,
+	created_ms BIGINT NOT NULL,
+	changed_ms BIGINT NOT NULL,
+	PRIMARY KEY (project_id, mark)
+);
+CREATE INDEX ticket_due ON ticket (due_ms);
