@@ -55,12 +55,8 @@ def source(symbol, entries):
     return ''.join(parts)
 
 
-def main():
-    out, symbol, paths = sys.argv[1], sys.argv[2], sys.argv[3:]
-    if paths[:1] == ['--folder']:
-        text = source(symbol, folder_of(paths[1]))
-    else:
-        text = source(symbol, files_of(paths))
+def write(out, text):
+    """Leaves an equal file alone, so that nothing else is rebuilt."""
     if os.path.exists(out):
         with open(out, encoding='ascii') as f:
             if f.read() == text:
@@ -69,4 +65,13 @@ def main():
         f.write(text)
 
 
-main()
+def main():
+    out, symbol, paths = sys.argv[1], sys.argv[2], sys.argv[3:]
+    if paths[:1] == ['--folder']:
+        write(out, source(symbol, folder_of(paths[1])))
+    else:
+        write(out, source(symbol, files_of(paths)))
+
+
+if __name__ == '__main__':
+    main()

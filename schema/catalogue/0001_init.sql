@@ -1,6 +1,39 @@
--- The catalogue in SQLite, schema 1.  Keys begin with project_id.  Ids are ULIDs.  Times are Unix
--- milliseconds, 0 for never.  A day counts from 1970 in UTC.  Not edited after a release: a change
--- is a new file, 0002_what.sql.
+-- The catalogue, schema 1.  Keys begin with project_id.  Ids are ULIDs.  Times are Unix milliseconds,
+-- 0 for never.  A day counts from 1970 in UTC.  Not edited after a release: a change is a new file,
+-- 0002_what.sql.
+--
+-- SQLite reads this file as it is.  PostgreSQL's schema is derived from it (schema/catalogue.py): lines
+-- that end with "-- sqlite" are left out, those that begin with "--postgres" are added.  Its text is
+-- ordered by its bytes.  An index entry of PostgreSQL is at most 2.7 KB, so long columns are not
+-- indexed there.
+
+-- Tables that only PostgreSQL needs
+
+-- Number of the last migration applied.
+--postgres CREATE TABLE catalogue_schema (
+--postgres 	version BIGINT NOT NULL
+--postgres );
+
+-- One row: the id of this catalogue, stored in its data folder too, and the id of that folder, or ''.
+--postgres CREATE TABLE catalogue_identity (
+--postgres 	identity TEXT COLLATE "C" NOT NULL,
+--postgres 	folder TEXT COLLATE "C" NOT NULL DEFAULT ''
+--postgres );
+--postgres INSERT INTO catalogue_identity VALUES (gen_random_uuid());
+
+-- Leases for work that one of several servers does for all.
+--postgres CREATE TABLE catalogue_lead (
+--postgres 	what TEXT COLLATE "C" PRIMARY KEY,
+--postgres 	owner TEXT COLLATE "C" NOT NULL,
+--postgres 	until_ms BIGINT NOT NULL
+--postgres );
+
+-- One row: the last number of the audit log.  A sequence would lose numbers with a rollback.
+--postgres CREATE TABLE audit_last (
+--postgres 	one BIGINT PRIMARY KEY,
+--postgres 	entry_id BIGINT NOT NULL
+--postgres );
+--postgres INSERT INTO audit_last VALUES (1, 0);
 
 -- Projects, keys and people
 
@@ -85,14 +118,14 @@ CREATE INDEX session_by_user ON session(user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX session_by_key ON session(project_id, key_id) WHERE key_id IS NOT NULL;
 
 -- Completed sign-ins through a provider, so that no other server completes one again.
-CREATE TABLE signin_used (
+CREATE TABLE signin_used ( -- not copied
 	mark TEXT NOT NULL PRIMARY KEY,
 	until_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX signin_used_by_end ON signin_used(until_ms);
 
 -- Rate limits for passwords and sign-ins: one bucket per hashed caller, deleted once it is empty.
-CREATE TABLE signin_try (
+CREATE TABLE signin_try ( -- not copied
 	what INTEGER NOT NULL PRIMARY KEY,
 	empty_ms INTEGER NOT NULL
 ) STRICT;
@@ -101,7 +134,8 @@ CREATE INDEX signin_try_by_end ON signin_try(empty_ms);
 -- Audit log.  Each entry is written in the transaction of its change and expires by age.  Numbers
 -- rise and are never reused, so a missing one is noticed.
 CREATE TABLE audit (
-	entry_id INTEGER PRIMARY KEY AUTOINCREMENT,
+	entry_id INTEGER PRIMARY KEY AUTOINCREMENT, -- sqlite
+--postgres 	entry_id BIGINT PRIMARY KEY,
 	at_ms INTEGER NOT NULL,
 	project_id TEXT NOT NULL, -- '' for the server
 	by_kind TEXT NOT NULL,    -- user, key, link, cli, server
@@ -271,9 +305,11 @@ CREATE TABLE trace (
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX trace_once_by_key ON trace(project_id, idempotency_key)
 	WHERE idempotency_key <> '';
-CREATE UNIQUE INDEX trace_once_by_content ON trace(project_id, device, uuid, content)
+CREATE UNIQUE INDEX trace_once_by_content ON trace(project_id, device, uuid, content) -- sqlite
+--postgres CREATE UNIQUE INDEX trace_once_by_content ON trace(project_id, device, uuid, md5(content)) -- content may be long
 	WHERE idempotency_key = '' AND device <> '' AND uuid <> '';
-CREATE UNIQUE INDEX trace_once_by_time ON trace(project_id, device, started_ms, content) WHERE once = 1;
+CREATE UNIQUE INDEX trace_once_by_time ON trace(project_id, device, started_ms, content) WHERE once = 1; -- sqlite
+--postgres CREATE UNIQUE INDEX trace_once_by_time ON trace(project_id, device, started_ms, md5(content)) WHERE once = 1;
 CREATE INDEX trace_by_created ON trace(project_id, created_ms, trace_id);
 CREATE INDEX trace_by_recorded ON trace(project_id, recorded_ms);
 CREATE INDEX trace_by_duration ON trace(project_id, duration_ns, trace_id);
@@ -323,7 +359,7 @@ CREATE INDEX part_by_content ON part(sha256);
 -- Objects of a store that are to be deleted, as no row refers to them.  A row is added by the
 -- transaction that deletes the last reference, and removed when the object is.  Files in a data
 -- folder have none.
-CREATE TABLE file_drop (
+CREATE TABLE file_drop ( -- not copied
 	key TEXT PRIMARY KEY,      -- below the prefix of the store
 	due_ms INTEGER NOT NULL,   -- of the next attempt, also while a server makes one
 	tries INTEGER NOT NULL
@@ -344,6 +380,7 @@ CREATE TABLE job (
 	PRIMARY KEY (project_id, trace_id),
 	FOREIGN KEY (project_id, trace_id) REFERENCES trace ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
+--postgres CREATE INDEX job_by_owner ON job(owner) WHERE claimed = 1; -- leases are renewed by owner
 CREATE INDEX job_by_project ON job(claimed, project_id, due_ms);
 
 -- Uploaded mappings that are not in use: queued, being compiled, or failed.  At most one per build
@@ -381,7 +418,7 @@ CREATE TABLE recount (
 
 -- Resumable uploads that any of several servers can continue.  A single server stores them in
 -- data/uploads instead.
-CREATE TABLE resumable (
+CREATE TABLE resumable ( -- not copied
 	project_id TEXT NOT NULL,
 	resumable_id TEXT NOT NULL,
 	key_id TEXT NOT NULL,               -- whose limits apply
@@ -402,7 +439,7 @@ CREATE INDEX resumable_by_end ON resumable(expires_ms);
 CREATE INDEX resumable_to_clean ON resumable(until_ms) WHERE state > 0 AND (state = 2 OR pieces > 0);
 
 -- Stored pieces of a resumable upload.
-CREATE TABLE resumable_piece (
+CREATE TABLE resumable_piece ( -- not copied
 	project_id TEXT NOT NULL,
 	resumable_id TEXT NOT NULL,
 	start INTEGER NOT NULL, -- offset in the upload
@@ -540,7 +577,8 @@ CREATE TABLE rollup_method (
 	seen_day INTEGER NOT NULL DEFAULT 0,  -- no cell of a later day uses it
 	PRIMARY KEY (project_id, method_id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX rollup_method_by_name ON rollup_method(project_id, name, method_id);
+CREATE INDEX rollup_method_by_name ON rollup_method(project_id, name, method_id); -- sqlite
+--postgres CREATE INDEX rollup_method_by_name ON rollup_method USING hash (name); -- names may be long
 CREATE INDEX rollup_method_by_build ON rollup_method(project_id, build_id, method_id);
 CREATE INDEX rollup_method_by_mapping ON rollup_method(project_id, mapping_id, method_id) WHERE mapping_id <> '';
 CREATE INDEX rollup_method_by_age ON rollup_method(seen_day);
@@ -608,7 +646,8 @@ CREATE TABLE rollup_tree_rough (
 	data BLOB NOT NULL, -- as rollup_tree.data; empty: to be made
 	PRIMARY KEY (project_id, cell_id)
 ) STRICT;
-CREATE INDEX rollup_tree_unrough ON rollup_tree_rough(data, project_id, cell_id) WHERE data = x'';
+CREATE INDEX rollup_tree_unrough ON rollup_tree_rough(data, project_id, cell_id) WHERE data = x''; -- sqlite
+--postgres CREATE INDEX rollup_tree_unrough ON rollup_tree_rough(project_id, cell_id) WHERE data = '\x';
 
 -- Parts of all cells of a day that differ only by scenario, device class and system, summed once
 -- the day is over.  A query without these dimensions reads one row instead of dozens.  Valid while
@@ -711,7 +750,8 @@ CREATE TABLE regression (
 	share_ppm INTEGER NOT NULL DEFAULT 0, -- of head's traces that have it
 	PRIMARY KEY (project_id, regression_id)
 ) STRICT;
-CREATE INDEX regression_by_series ON regression(project_id, app, scenario, method);
+CREATE INDEX regression_by_series ON regression(project_id, app, scenario, method); -- sqlite
+--postgres CREATE INDEX regression_by_series ON regression(project_id, app, scenario, regression_id);
 
 -- Events of a regression.
 CREATE TABLE regression_history (
@@ -759,12 +799,15 @@ CREATE INDEX anr_trace_by_build ON anr_trace(project_id, build_id, trace_id);
 CREATE INDEX anr_trace_by_mapping ON anr_trace(project_id, mapping_id, trace_id) WHERE mapping_id <> '';
 CREATE INDEX anr_trace_by_rules ON anr_trace(project_id, keyed, trace_id) WHERE anr = 1;
 CREATE INDEX anr_trace_unnamed ON anr_trace(project_id, trace_id) WHERE keyed = 0;
-CREATE INDEX anr_trace_of_day_and_key ON anr_trace(project_id, day, key, kind, version_name, device, who, recorded_ms, trace_id, app,
-	build_id, scenario, device_class, os, labels) WHERE anr = 1;
-CREATE INDEX anr_trace_of_key ON anr_trace(project_id, key, day, kind, version_name, device, who, recorded_ms, trace_id, app,
-	build_id, scenario, device_class, os, labels) WHERE anr = 1;
-CREATE INDEX anr_trace_of_day ON anr_trace(project_id, day, trace_id, version_name, recorded_ms, device, app, build_id, scenario,
-	device_class, os, labels);
+CREATE INDEX anr_trace_of_day_and_key ON anr_trace(project_id, day, key, kind, version_name, device, who, recorded_ms, trace_id, app, -- sqlite
+	build_id, scenario, device_class, os, labels) WHERE anr = 1; -- sqlite
+--postgres CREATE INDEX anr_trace_of_day_and_key ON anr_trace(project_id, day, key) WHERE anr = 1;
+CREATE INDEX anr_trace_of_key ON anr_trace(project_id, key, day, kind, version_name, device, who, recorded_ms, trace_id, app, -- sqlite
+	build_id, scenario, device_class, os, labels) WHERE anr = 1; -- sqlite
+--postgres CREATE INDEX anr_trace_of_key ON anr_trace(project_id, key, day) WHERE anr = 1;
+CREATE INDEX anr_trace_of_day ON anr_trace(project_id, day, trace_id, version_name, recorded_ms, device, app, build_id, scenario, -- sqlite
+	device_class, os, labels); -- sqlite
+--postgres CREATE INDEX anr_trace_of_day ON anr_trace(project_id, day, trace_id);
 CREATE INDEX anr_trace_by_rollup ON anr_trace(project_id, day, rollup_generation);
 CREATE INDEX anr_trace_uncopied ON anr_trace(project_id, trace_id) WHERE copied = 0 AND keyed <> 0;
 
@@ -855,7 +898,13 @@ CREATE TABLE anr_rollup (
 	os TEXT NOT NULL,
 	generation INTEGER NOT NULL,   -- of the day when it was made
 	data BLOB NOT NULL,
-	PRIMARY KEY (project_id, what, fine, day, name, app, version_name, build_id, scenario, device_class, os)
+	PRIMARY KEY (project_id, what, fine, day, name, app, version_name, build_id, scenario, device_class, os) -- sqlite
+	-- Method names may be longer than an index entry, so the key has hashes of the texts.  decode()
+	-- makes the bytes because convert_to() is not allowed in a generated column.
+--postgres 	name_hash BYTEA NOT NULL GENERATED ALWAYS AS (sha256(decode(replace(name, '\', '\\'), 'escape'))) STORED,
+--postgres 	dims_hash BYTEA NOT NULL GENERATED ALWAYS AS (sha256(decode(replace(app || chr(31) || version_name || chr(31)
+--postgres 		|| build_id || chr(31) || scenario || chr(31) || device_class || chr(31) || os, '\', '\\'), 'escape'))) STORED,
+--postgres 	PRIMARY KEY (project_id, what, fine, day, name_hash, dims_hash)
 ) STRICT, WITHOUT ROWID;
 
 -- Notifications
@@ -883,7 +932,8 @@ CREATE TABLE webhook (
 -- Deliveries: one row per event and hook, written in the transaction of the event.  It remains as
 -- the delivery log.
 CREATE TABLE outbox (
-	delivery_id INTEGER PRIMARY KEY AUTOINCREMENT,
+	delivery_id INTEGER PRIMARY KEY AUTOINCREMENT, -- sqlite
+--postgres 	delivery_id BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
 	project_id TEXT NOT NULL,
 	hook_id TEXT NOT NULL,           -- 'mail': the digest's addresses
 	event_id TEXT NOT NULL,

@@ -7,35 +7,33 @@ enum { SQL_BYTES = 1 << 13, ROW_BYTES = 1 << 30, KEY_BYTES = 1 << 20, SHOWN = 40
 
 /* --- a page --- */
 
-static void put_names(struct tw_buf *sql, const struct tw_columns *cols, unsigned n)
+static void put_names(struct tw_buf *sql, const struct tw_table *t, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		(void)tw_buf_printf(sql, "%s%.*s", i ? "," : "", (int)cols->of[i].name.len,
-		        cols->of[i].name.ptr);
+		(void)tw_buf_printf(sql, "%s%s", i ? "," : "", t->columns[i].name);
 }
 
 /* After the columns: for each nullable one, whether it is NULL. */
 static void write_select(const struct tw_row_cursor *c, bool first, struct tw_buf *sql)
 {
-	const struct tw_columns *cols = &c->columns;
+	const struct tw_table *t = c->table;
 
 	(void)tw_buf_printf(sql, "SELECT ");
-	put_names(sql, cols, cols->n);
-	for (unsigned i = 0; i < cols->n; i++)
-		if (cols->of[i].may_be_null)
-			(void)tw_buf_printf(sql, ",%.*s IS NULL", (int)cols->of[i].name.len,
-			        cols->of[i].name.ptr);
-	(void)tw_buf_printf(sql, " FROM \"%s\"", c->table->name);
+	put_names(sql, t, t->n);
+	for (unsigned i = 0; i < t->n; i++)
+		if (t->columns[i].may_be_null)
+			(void)tw_buf_printf(sql, ",%s IS NULL", t->columns[i].name);
+	(void)tw_buf_printf(sql, " FROM \"%s\"", t->name);
 	if (!first) {
 		(void)tw_buf_printf(sql, " WHERE (");
-		put_names(sql, cols, c->table->n_key);
-		for (unsigned i = 0; i < c->table->n_key; i++)
+		put_names(sql, t, t->n_key);
+		for (unsigned i = 0; i < t->n_key; i++)
 			(void)tw_buf_printf(sql, "%s?%u", i ? "," : ")>(", i + 1);
 		(void)tw_buf_printf(sql, ")");
 	}
 	(void)tw_buf_printf(sql, " ORDER BY ");
-	put_names(sql, cols, c->table->n_key);
-	(void)tw_buf_printf(sql, " LIMIT %u", c->table->page);
+	put_names(sql, t, t->n_key);
+	(void)tw_buf_printf(sql, " LIMIT %u", t->page);
 	(void)tw_buf_add_u8(sql, 0);
 }
 
@@ -44,9 +42,9 @@ static void bind(const struct tw_row_cursor *c, unsigned i, const struct tw_cell
 {
 	if (cell->null)
 		return;
-	if (c->columns.of[i].kind == TW_COLUMN_INT)
+	if (c->table->columns[i].kind == TW_COLUMN_INT)
 		tw_cat_bind_int(to, at, cell->number);
-	else if (c->columns.of[i].kind == TW_COLUMN_TEXT)
+	else if (c->table->columns[i].kind == TW_COLUMN_TEXT)
 		tw_cat_bind_text(to, at, cell->bytes.ptr);
 	else
 		to->db->engine->bind_bytes(to->stmt, at, cell->bytes, false);
@@ -108,10 +106,10 @@ static struct tw_cell raw_cell(const struct tw_row_cursor *c, unsigned i)
 {
 	struct tw_cell cell = {.bytes = {"", 0}};
 
-	if (c->columns.of[i].kind == TW_COLUMN_INT) {
+	if (c->table->columns[i].kind == TW_COLUMN_INT) {
 		cell.number = tw_cat_int(&c->q, (int)i);
 	} else {
-		if (c->columns.of[i].kind == TW_COLUMN_TEXT) /* also appends a NUL */
+		if (c->table->columns[i].kind == TW_COLUMN_TEXT) /* also appends a NUL */
 			(void)tw_cat_str(&c->q, (int)i);
 		cell.bytes = tw_cat_blob(&c->q, (int)i);
 	}
@@ -132,19 +130,19 @@ static bool copy_key(const struct tw_cell *from, unsigned n, struct tw_cell *to,
 
 static bool read_row(struct tw_row_cursor *c)
 {
-	unsigned at = c->columns.n;
+	unsigned at = c->table->n;
 
 	tw_arena_reset(c->texts);
-	for (unsigned i = 0; i < c->columns.n; i++) {
+	for (unsigned i = 0; i < c->table->n; i++) {
 		c->row[i] = raw_cell(c, i);
-		if (c->columns.of[i].may_be_null)
+		if (c->table->columns[i].may_be_null)
 			c->row[i].null = tw_cat_int(&c->q, (int)at++) != 0;
 	}
 	if (++c->on_page == c->table->page &&
 	        !copy_key(c->row, c->table->n_key, c->last_key, c->last))
 		return false;
-	for (unsigned i = 0; i < c->columns.n; i++)
-		if (c->columns.of[i].kind == TW_COLUMN_TEXT && !is_clean(c->row[i].bytes) &&
+	for (unsigned i = 0; i < c->table->n; i++)
+		if (c->table->columns[i].kind == TW_COLUMN_TEXT && !is_clean(c->row[i].bytes) &&
 		        !clean(c, &c->row[i].bytes))
 			return false;
 	return true;
@@ -158,7 +156,7 @@ static int compare_cells(
 	for (unsigned i = 0; d == 0 && i < n; i++) {
 		if (a[i].null || b[i].null)
 			d = (int)b[i].null - (int)a[i].null;
-		else if (c->columns.of[i].kind == TW_COLUMN_INT)
+		else if (c->table->columns[i].kind == TW_COLUMN_INT)
 			d = (a[i].number > b[i].number) - (a[i].number < b[i].number);
 		else
 			d = tw_str_cmp(a[i].bytes, b[i].bytes);
@@ -190,7 +188,6 @@ enum tw_status tw_row_cursor_open(
         struct tw_row_cursor *c, struct tw_db *db, const struct tw_table *t, struct tw_err *err)
 {
 	*c = (struct tw_row_cursor){.table = t, .db = db};
-	tw_table_columns(t, &c->columns);
 	c->texts = tw_arena_new(ROW_BYTES);
 	c->last = tw_arena_new(KEY_BYTES);
 	c->keys[0] = tw_arena_new(KEY_BYTES);
@@ -245,17 +242,17 @@ int tw_row_cursor_compare(const struct tw_row_cursor *a, const struct tw_row_cur
 
 bool tw_row_cursor_same_row(const struct tw_row_cursor *a, const struct tw_row_cursor *b)
 {
-	return compare_cells(a, a->row, b->row, a->columns.n) == 0;
+	return compare_cells(a, a->row, b->row, a->table->n) == 0;
 }
 
 enum tw_status tw_row_cursor_write(const struct tw_row_cursor *c, struct tw_buf *out)
 {
-	for (unsigned i = 0; i < c->columns.n; i++) {
+	for (unsigned i = 0; i < c->table->n; i++) {
 		const struct tw_cell *cell = &c->row[i];
 
 		if (cell->null) {
 			(void)tw_buf_add_u8(out, '-');
-		} else if (c->columns.of[i].kind == TW_COLUMN_INT) {
+		} else if (c->table->columns[i].kind == TW_COLUMN_INT) {
 			(void)tw_buf_printf(out, "%" PRId64 ";", cell->number);
 		} else {
 			(void)tw_buf_printf(out, "%zu:", cell->bytes.len);
@@ -267,16 +264,14 @@ enum tw_status tw_row_cursor_write(const struct tw_row_cursor *c, struct tw_buf 
 
 static int format_cell(const struct tw_row_cursor *c, unsigned i, char *out, size_t cap)
 {
-	const struct tw_column *col = &c->columns.of[i];
+	const struct tw_column *col = &c->table->columns[i];
 	const struct tw_cell *cell = &c->row[i];
-	const int name = (int)col->name.len;
 
 	if (col->kind == TW_COLUMN_INT)
-		return snprintf(out, cap, "%s%.*s=%" PRId64, i ? ", " : "", name, col->name.ptr,
-		        cell->number);
+		return snprintf(out, cap, "%s%s=%" PRId64, i ? ", " : "", col->name, cell->number);
 	if (col->kind == TW_COLUMN_BYTES) /* a secret's hash */
-		return snprintf(out, cap, "%s%.*s=...", i ? ", " : "", name, col->name.ptr);
-	return snprintf(out, cap, "%s%.*s=%.*s", i ? ", " : "", name, col->name.ptr,
+		return snprintf(out, cap, "%s%s=...", i ? ", " : "", col->name);
+	return snprintf(out, cap, "%s%s=%.*s", i ? ", " : "", col->name,
 	        (int)(cell->bytes.len < SHOWN ? cell->bytes.len : SHOWN), cell->bytes.ptr);
 }
 

@@ -21,7 +21,6 @@ struct tw_cell {
 
 struct tw_row_cursor {
 	const struct tw_table *table;
-	struct tw_columns columns;
 	bool there; /* whether there is a row */
 	struct tw_cell row[TW_COLUMNS_MAX];
 	uint64_t rows;   /* read so far, including this one */

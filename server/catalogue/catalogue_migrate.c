@@ -35,15 +35,14 @@ struct walk {
 static void write_names(struct tw_buf *sql, const struct tw_row_cursor *c, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		(void)tw_buf_printf(sql, "%s%.*s", i ? "," : "", (int)c->columns.of[i].name.len,
-		        c->columns.of[i].name.ptr);
+		(void)tw_buf_printf(sql, "%s%s", i ? "," : "", c->table->columns[i].name);
 }
 
 static void write_insert(struct tw_buf *sql, const struct tw_row_cursor *c)
 {
 	(void)tw_buf_printf(sql, "INSERT INTO \"%s\"(", c->table->name);
-	write_names(sql, c, c->columns.n);
-	for (unsigned i = 0; i < c->columns.n; i++)
+	write_names(sql, c, c->table->n);
+	for (unsigned i = 0; i < c->table->n; i++)
 		(void)tw_buf_printf(sql, "%s?%u", i ? "," : ") VALUES(", i + 1);
 	(void)tw_buf_printf(sql, ")");
 }
@@ -53,8 +52,8 @@ static void write_pairs(struct tw_buf *sql, const struct tw_row_cursor *c, unsig
         unsigned end, const char *between)
 {
 	for (unsigned i = begin; i < end; i++)
-		(void)tw_buf_printf(sql, "%s%.*s=?%u", i > begin ? between : "",
-		        (int)c->columns.of[i].name.len, c->columns.of[i].name.ptr, i + 1);
+		(void)tw_buf_printf(sql, "%s%s=?%u", i > begin ? between : "",
+		        c->table->columns[i].name, i + 1);
 }
 
 static void write_change(struct tw_buf *sql, const struct tw_row_cursor *c, enum change kind)
@@ -66,7 +65,7 @@ static void write_change(struct tw_buf *sql, const struct tw_row_cursor *c, enum
 		        kind == UPDATE ? "UPDATE \"%s\" SET " : "DELETE FROM \"%s\"",
 		        c->table->name);
 		if (kind == UPDATE)
-			write_pairs(sql, c, c->table->n_key, c->columns.n, ",");
+			write_pairs(sql, c, c->table->n_key, c->table->n, ",");
 		(void)tw_buf_printf(sql, " WHERE ");
 		write_pairs(sql, c, 0, c->table->n_key, " AND ");
 	}
@@ -96,7 +95,7 @@ static enum tw_status change_row(
         struct walk *w, const struct tw_row_cursor *row, enum change kind, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	const unsigned n = kind == DELETE ? row->table->n_key : row->columns.n;
+	const unsigned n = kind == DELETE ? row->table->n_key : row->table->n;
 	enum tw_status st = prepare_change(w, row, kind, &q, err);
 
 	if (st != TW_OK)
@@ -267,8 +266,7 @@ static void end_hashes(struct walk *w)
 static enum tw_status walk_table(struct tw_migrate_rows *m, size_t i, enum pass pass,
         struct tw_cat_sides *sides, struct tw_err *err)
 {
-	size_t n;
-	const struct tw_table *t = &tw_tables(&n)[i];
+	const struct tw_table *t = &tw_tables[i];
 	struct walk w = {.m = m, .of = &m->tables[i], .pass = pass};
 	enum tw_status st;
 

@@ -65,22 +65,20 @@ enum tw_status tw_catalogue_migrating(struct tw_catalogue *c, bool *ret, struct 
 
 static enum tw_status must_be_empty(struct tw_db *db, struct tw_err *err)
 {
-	size_t n;
-	const struct tw_table *t = tw_tables(&n);
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
+	for (unsigned i = 0; st == TW_OK && i < tw_tables_n; i++) {
 		char sql[96];
 		int64_t rows = 0;
 
-		(void)snprintf(sql, sizeof sql, "SELECT 1 FROM \"%s\" LIMIT 1", t[i].name);
+		(void)snprintf(sql, sizeof sql, "SELECT 1 FROM \"%s\" LIMIT 1", tw_tables[i].name);
 		st = tw_cat_first_int(db, &rows, err, sql, "");
 		if (st == TW_OK && rows)
 			st = tw_fail(err, TW_CONFLICT,
 			        "the target has a catalogue in use (table %s has rows): what is in "
 			        "it would be lost, so name an empty one; or, if it is a copy that "
 			        "was done and nobody has used, delete it and begin anew",
-			        t[i].name);
+			        tw_tables[i].name);
 	}
 	return st;
 }
@@ -157,15 +155,14 @@ static enum tw_status disable_idle_timeout(struct tw_db *db, struct tw_err *err)
  * tables, and wait for transactions in progress. */
 static enum tw_status lock_tables(struct tw_db *db, struct tw_err *err)
 {
-	size_t n;
-	const struct tw_table *t = tw_tables(&n);
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
+	for (unsigned i = 0; st == TW_OK && i < tw_tables_n; i++) {
 		char sql[128];
 
 		(void)snprintf(sql, sizeof sql,
-		        TW_EITHER("SELECT 1", "LOCK TABLE \"%s\" IN EXCLUSIVE MODE"), t[i].name);
+		        TW_EITHER("SELECT 1", "LOCK TABLE \"%s\" IN EXCLUSIVE MODE"),
+		        tw_tables[i].name);
 		st = tw_db_run(db, sql, err);
 	}
 	return st;

@@ -9,7 +9,7 @@
 #include "server/catalogue/catalogue_tables.h"
 #include "server/catalogue/storage/catalogue_files.h"
 
-enum { SQL_BYTES = 1 << 14, AT_ONCE = 500, NAME_BYTES = 64 };
+enum { SQL_BYTES = 1 << 14, AT_ONCE = 500 };
 
 /* In the order in which rows refer to each other. */
 static const char *const tables_of_trace[] = {
@@ -23,28 +23,27 @@ enum {
 };
 
 /* Recomputed from the files, or a key that a rebuilt catalogue does not have. */
-static bool is_derived(struct tw_str column)
+static bool is_derived(const char *column)
 {
 	static const char *const names[] = {"key_id", "tries", "named", "rollup_state", "anr_state",
 	        "detected", "once", "kept_for", "traces"};
 
-	if (tw_str_starts(column, tw_str_of("names_")))
+	if (strncmp(column, "names_", 6) == 0)
 		return true;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (tw_str_eq(column, tw_str_of(names[i])))
+		if (strcmp(column, names[i]) == 0)
 			return true;
 	return false;
 }
 
+/* One of the tables above. */
 static const struct tw_table *table_of(const char *name)
 {
-	size_t n;
-	const struct tw_table *all = tw_tables(&n);
+	const struct tw_table *t = tw_tables;
 
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(all[i].name, name) == 0)
-			return &all[i];
-	return NULL;
+	while (strcmp(t->name, name) != 0)
+		t++;
+	return t;
 }
 
 /* --- rows to record --- */
@@ -54,7 +53,10 @@ static const struct tw_table *table_of(const char *name)
 struct source {
 	const char *const *tables; /* the second is that of the trace or build itself */
 	unsigned n;
-	struct tw_columns columns[N_TRACE]; /* stored in a record */
+	struct columns {
+		unsigned n;
+		const struct tw_column *of[TW_COLUMNS_MAX];
+	} columns[N_TRACE]; /* stored in a record */
 	char *sql;
 	struct tw_stmt *kept;
 };
@@ -68,24 +70,22 @@ struct tw_record_reader {
 
 static void find_columns(struct source *s, unsigned of)
 {
-	struct tw_columns all;
+	const struct tw_table *t = table_of(s->tables[of]);
 
-	tw_table_columns(table_of(s->tables[of]), &all);
-	for (unsigned i = 0; i < all.n; i++)
-		if (!is_derived(all.of[i].name))
-			s->columns[of].of[s->columns[of].n++] = all.of[i];
+	for (unsigned i = 0; i < t->n; i++)
+		if (!is_derived(t->columns[i].name))
+			s->columns[of].of[s->columns[of].n++] = &t->columns[i];
 }
 
 static void write_select(const struct source *s, unsigned of, unsigned width, const char *id_column,
         struct tw_buf *out)
 {
-	const struct tw_columns *c = &s->columns[of];
+	const struct columns *c = &s->columns[of];
 
 	(void)tw_buf_printf(out, "%sSELECT %u", of ? " UNION ALL " : "", of);
 	for (unsigned i = 0; i < width; i++)
 		if (i < c->n)
-			(void)tw_buf_printf(out, ",CAST(%.*s AS TEXT)", (int)c->of[i].name.len,
-			        c->of[i].name.ptr);
+			(void)tw_buf_printf(out, ",CAST(%s AS TEXT)", c->of[i]->name);
 		else
 			(void)tw_buf_printf(out, ",NULL");
 	(void)tw_buf_printf(out, " FROM \"%s\" WHERE project_id=?1", s->tables[of]);
@@ -163,16 +163,8 @@ struct tw_record_reader *tw_record_reader_free(struct tw_record_reader *r)
 	return NULL;
 }
 
-static void write_key(struct tw_json *j, struct tw_str name)
-{
-	char text[NAME_BYTES];
-
-	(void)snprintf(text, sizeof text, "%.*s", (int)name.len, name.ptr);
-	tw_json_key(j, text);
-}
-
 static void write_row(
-        struct tw_json *j, const struct tw_columns *columns, const struct tw_cat_query *q)
+        struct tw_json *j, const struct columns *columns, const struct tw_cat_query *q)
 {
 	tw_json_open(j, '{');
 	for (unsigned i = 0; i < columns->n; i++) {
@@ -180,8 +172,8 @@ static void write_row(
 		const struct tw_str value = tw_str_of(text ? text : "");
 		int64_t number = 0;
 
-		write_key(j, columns->of[i].name);
-		if (columns->of[i].kind != TW_COLUMN_INT) {
+		tw_json_key(j, columns->of[i]->name);
+		if (columns->of[i]->kind != TW_COLUMN_INT) {
 			tw_json_str(j, value);
 			continue;
 		}
@@ -394,7 +386,7 @@ enum tw_status tw_record_adder_new(
 }
 
 struct column_value {
-	struct tw_column column;
+	const struct tw_column *column;
 	const json_t *value; /* NULL: the schema's default */
 };
 
@@ -403,19 +395,14 @@ struct column_value {
 static unsigned values_of(
         const struct tw_table *t, const json_t *row, struct column_value out[TW_COLUMNS_MAX])
 {
-	struct tw_columns all;
 	unsigned n = 0;
 
-	tw_table_columns(t, &all);
-	for (unsigned i = 0; i < all.n; i++) {
-		const struct tw_str name = all.of[i].name;
-		char text[NAME_BYTES];
-		const json_t *v;
+	for (unsigned i = 0; i < t->n; i++) {
+		const char *name = t->columns[i].name;
+		const json_t *v = is_derived(name) ? NULL : json_object_get(row, name);
 
-		(void)snprintf(text, sizeof text, "%.*s", (int)name.len, name.ptr);
-		v = is_derived(name) ? NULL : json_object_get(row, text);
-		if (v || tw_str_eq(name, tw_str_of("key_id")))
-			out[n++] = (struct column_value){all.of[i], v};
+		if (v || strcmp(name, "key_id") == 0)
+			out[n++] = (struct column_value){&t->columns[i], v};
 	}
 	return n;
 }
@@ -425,8 +412,7 @@ static void write_insert(
 {
 	(void)tw_buf_printf(sql, "INSERT INTO \"%s\"(", t->name);
 	for (unsigned i = 0; i < n; i++)
-		(void)tw_buf_printf(sql, "%s%.*s", i ? "," : "", (int)values[i].column.name.len,
-		        values[i].column.name.ptr);
+		(void)tw_buf_printf(sql, "%s%s", i ? "," : "", values[i].column->name);
 	for (unsigned i = 0; i < n; i++)
 		(void)tw_buf_printf(sql, "%s?%u", i ? "," : ") VALUES(", i + 1);
 	(void)tw_buf_printf(sql, ") ON CONFLICT DO NOTHING");
@@ -452,7 +438,7 @@ static enum tw_status insert_row(
 	for (unsigned i = 0; i < n; i++) {
 		const char *s = json_string_value(values[i].value);
 
-		if (values[i].column.kind == TW_COLUMN_INT)
+		if (values[i].column->kind == TW_COLUMN_INT)
 			tw_cat_bind_int(&q, (int)i + 1, json_integer_value(values[i].value));
 		else
 			tw_cat_bind_text(&q, (int)i + 1, s ? s : "");

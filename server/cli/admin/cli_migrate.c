@@ -240,7 +240,7 @@ static int run_and_print(const struct tw_migrate_options *a)
 	struct tw_err err = {.msg = "out of memory"};
 	enum tw_status st;
 
-	(void)tw_tables(&o.rows.n);
+	o.rows.n = tw_tables_n;
 	o.rows.tables = tw_mem_zalloc(o.rows.n, sizeof *o.rows.tables);
 	if (!o.rows.tables)
 		return tw_cli_failed("migrate", &err);

@@ -29,15 +29,11 @@ struct lines {
 
 static void add_table(struct lines *all, const struct tw_table *t)
 {
-	struct tw_columns cols;
-
-	tw_table_columns(t, &cols);
-	for (unsigned i = 0; i < cols.n; i++) {
-		const struct tw_column *c = &cols.of[i];
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct tw_column *c = &t->columns[i];
 
 		assert_true(all->n < LINES_MOST);
-		(void)snprintf(all->of[all->n++], LINE_BYTES, "%s.%.*s%s%s:%u", t->name,
-		        (int)c->name.len, c->name.ptr,
+		(void)snprintf(all->of[all->n++], LINE_BYTES, "%s.%s%s%s:%u", t->name, c->name,
 		        c->kind == TW_COLUMN_INT     ? ":i"
 		        : c->kind == TW_COLUMN_BYTES ? ":b"
 		                                     : "",
@@ -54,12 +50,11 @@ static const char *as_listed(void)
 {
 	static char text[LINES_MOST * LINE_BYTES];
 	static struct lines all;
-	size_t n, at = 0;
-	const struct tw_table *t = tw_tables(&n);
+	size_t at = 0;
 
 	all.n = 0;
-	for (size_t i = 0; i < n; i++)
-		add_table(&all, &t[i]);
+	for (unsigned i = 0; i < tw_tables_n; i++)
+		add_table(&all, &tw_tables[i]);
 	qsort(all.of, all.n, LINE_BYTES, by_text);
 	for (size_t i = 0; i < all.n; i++)
 		at += (size_t)snprintf(text + at, sizeof text - at, "%s\n", all.of[i]);
@@ -71,7 +66,7 @@ static const char *as_listed(void)
 	"array_position(ARRAY['project_id','what','fine','day','name','app','version_name',"       \
 	"'build_id','scenario','device_class','os']::name[], a.attname)"
 
-/* What engines have for themselves is not copied: see schema/catalogue_postgres.  Nor are uploads
+/* What engines have for themselves is not copied: see schema/catalogue.  Nor are uploads
  * in pieces, which are begun again, as those in the folder are, and sign-ins that are over in
  * minutes. */
 #define NOT_COPIED "('file_drop','resumable','resumable_piece','signin_try','signin_used')"
@@ -148,14 +143,11 @@ static void test_list_is_the_schema(void **state)
 
 static size_t place_of(const char *name)
 {
-	size_t n;
-	const struct tw_table *t = tw_tables(&n);
-
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(t[i].name, name) == 0)
+	for (unsigned i = 0; i < tw_tables_n; i++)
+		if (strcmp(tw_tables[i].name, name) == 0)
 			return i;
 	fail_msg("%s is not listed", name);
-	return n;
+	return tw_tables_n;
 }
 
 /* Whoever refers to a row comes behind it. */
@@ -208,7 +200,7 @@ static void open_pair(struct pair *p)
 	p->source = catalogue_beside(p->from_at);
 	p->target = catalogue_beside(p->to_at);
 	p->rows = (struct tw_migrate_rows){.from = p->from, .to = p->to};
-	(void)tw_tables(&p->rows.n);
+	p->rows.n = tw_tables_n;
 	p->rows.tables = calloc(p->rows.n, sizeof *p->rows.tables);
 }
 

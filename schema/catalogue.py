@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Derives sources from the catalogue's migrations (SQL of SQLite, in order):
+
+  catalogue.py postgres OUT.c SYMBOL FILE...   the same migrations in PostgreSQL's dialect
+  catalogue.py tables OUT.c FILE...            tw_tables: all tables with their keys and columns
+
+In a migration, a line that ends with `-- sqlite` is for SQLite only, and a line that begins with
+`--postgres ` for PostgreSQL only.  A table whose first line ends with `-- not copied` is not in
+tw_tables, as are tables of PostgreSQL only.
+"""
+import re
+import sqlite3
+import sys
+
+import embed
+
+TYPES = {'INTEGER': 'BIGINT', 'TEXT': 'TEXT COLLATE "C"', 'BLOB': 'BYTEA'}
+
+
+def postgres(sql):
+    lines = []
+    for line in sql.splitlines():
+        if line.startswith('--postgres '):
+            lines.append(line[len('--postgres '):])
+            continue
+        code = line.partition('--')[0].rstrip()
+        if not code or line.endswith('-- sqlite'):
+            continue
+        code = re.sub(r'\b(INTEGER|TEXT|BLOB)\b', lambda m: TYPES[m[1]], code)
+        code = re.sub(r'\b(TABLE|REFERENCES) user\b', r'\1 "user"', code)
+        lines.append(re.sub(r'\) (STRICT|STRICT, WITHOUT ROWID|WITHOUT ROWID);$', ');', code))
+    return '\n'.join(lines) + '\n'
+
+
+def columns(db, table):
+    """In the order of the key, then as declared."""
+    rows = db.execute(f'SELECT name, type, "notnull", pk FROM pragma_table_info(?)', (table,)).fetchall()
+    return sorted((r for r in rows if r[3]), key=lambda r: r[3]) + [r for r in rows if not r[3]]
+
+
+def tables(paths):
+    db = sqlite3.connect(':memory:')
+    for path in paths:
+        with open(path, encoding='utf-8') as f:
+            db.executescript(f.read())
+    parts = ['#include "server/catalogue/catalogue_tables.h"\n']
+    rows = []
+    for name, sql in db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'"
+                                " AND name NOT LIKE 'sqlite%' ORDER BY rowid"):
+        if sql.splitlines()[0].endswith('-- not copied'):
+            continue
+        cols = columns(db, name)
+        large = any(kind == 'BLOB' and not col.endswith('hash') for col, kind, _, _ in cols)
+        parts.append(f'static const struct tw_column columns_of_{name}[] = {{\n' + ''.join(
+            '{"%s", TW_COLUMN_%s, %d},\n' % (col, {'INTEGER': 'INT', 'BLOB': 'BYTES'}.get(kind, kind), not (not_null or pk))
+            for col, kind, not_null, pk in cols) + '};\n')
+        rows.append('{"%s", %d, %s, %d, columns_of_%s},\n' % (
+            name, sum(c[3] > 0 for c in cols), 'TW_PAGE_LARGE' if large else 'TW_PAGE', len(cols), name))
+    parts.append(f'const struct tw_table tw_tables[] = {{\n{"".join(rows)}}};\n'
+                 f'const unsigned tw_tables_n = {len(rows)};\n')
+    return ''.join(parts)
+
+
+def main():
+    what, out, *rest = sys.argv[1:]
+    if what == 'postgres':
+        symbol, *paths = rest
+        text = embed.source(symbol, ((n, postgres(data.decode()).encode()) for n, data in embed.files_of(paths)))
+    else:
+        text = tables(rest)
+    embed.write(out, text)
+
+
+if __name__ == '__main__':
+    main()
