@@ -6,14 +6,15 @@
  * from the last node to the first.  The longest call of a node with one call is its total and takes
  * no byte.  Times are buckets and the bits below them, as in chunks.
  */
+#include "decoder/trace/calltree.h"
+
 #include <string.h>
 
 #include "decoder/base/sum.h"
-#include "decoder/trace/calltree_internal.h"
 #include "decoder/trace/columns_internal.h"
 
 enum column { COL_PATH, COL_COUNT, COL_SELF, COL_SELF_BITS, COL_MAX, COL_MAX_BITS, COL_CPU };
-enum { COLUMNS = 7, HEADER = 8 + 8 + 4 * COLUMNS };
+enum { TREE_MAGIC = 0x32545754 /* "TWT2" */, COLUMNS = 7, HEADER = 8 + 8 + 4 * COLUMNS };
 /* The most bytes of a node in each column, and what a store of bits may write past them. */
 enum { PATH_MAX = 10, VALUE_MAX = 10, BITS_MAX = 8, SLACK = 16 };
 /* Keeps differences of buckets above 0 mostly, as averages have no sign. */
@@ -153,7 +154,7 @@ enum tw_status tw_tree_encode(const struct tw_tree *t, struct tw_buf *out)
 		all += most[c] * t->n + SLACK;
 	}
 	encode(&e, t);
-	(void)tw_buf_add_u32le(out, TW_TREE_MAGIC);
+	(void)tw_buf_add_u32le(out, TREE_MAGIC);
 	(void)tw_buf_add_u32le(out, t->n);
 	(void)tw_buf_add_u64le(out, self_of(&t->nodes[0]));
 	for (int c = 0; c < COLUMNS; c++)
@@ -170,7 +171,7 @@ size_t tw_tree_cuts(const uint8_t *payload, size_t len, size_t cuts[TW_CHUNK_CUT
 	size_t at = HEADER;
 	size_t n = 0;
 
-	if (len < HEADER || tw_u32le(payload) != TW_TREE_MAGIC)
+	if (len < HEADER || tw_u32le(payload) != TREE_MAGIC)
 		return 0;
 	for (size_t c = 0; c < COLUMNS; c++) {
 		at += tw_u32le(payload + 16 + 4 * c);
@@ -337,7 +338,7 @@ static enum tw_status read_header(
 	const uint8_t *at = p + HEADER;
 	uint64_t left = len < HEADER ? 0 : len - HEADER;
 
-	if (len < HEADER || tw_u32le(p) != TW_TREE_MAGIC || tw_u64le(p + 8) > INT64_MAX)
+	if (len < HEADER || tw_u32le(p) != TREE_MAGIC || tw_u64le(p + 8) > INT64_MAX)
 		return tw_fail_at(err, TW_CORRUPT, 0, "not a call tree");
 	r->limit = p + len;
 	for (size_t c = 0; c < COLUMNS; c++) {
@@ -364,8 +365,6 @@ enum tw_status tw_tree_decode(
 	struct reader r = {0};
 	enum tw_status st;
 
-	if (len >= 4 && tw_u32le(p) == TW_TREE_MAGIC_FIRST)
-		return tw_tree_decode_first(p, len, a, ret, err);
 	st = read_header(&r, p, len, err);
 	if (st != TW_OK)
 		return st;

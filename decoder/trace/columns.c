@@ -34,7 +34,7 @@ void tw_chunk_done(struct tw_chunk *c)
 	tw_chunk_init(c);
 }
 
-bool tw_slices_reserve(struct tw_slice **p, size_t *cap, size_t want)
+static bool slices_reserve(struct tw_slice **p, size_t *cap, size_t want)
 {
 	struct tw_slice *q;
 
@@ -364,8 +364,8 @@ static enum tw_status decode(struct reader *r, int64_t start_ns)
 	        .gap = r->at[TW_COL_GAP],
 	        .bits = r->at[TW_COL_BITS],
 	        .limit = r->limit};
-	enum tw_status st = tw_slices_reserve(&c->open, &c->cap_open, c->n_open) &&
-	                                    tw_slices_reserve(&c->slices, &c->cap, c->n)
+	enum tw_status st = slices_reserve(&c->open, &c->cap_open, c->n_open) &&
+	                                    slices_reserve(&c->slices, &c->cap, c->n)
 	                            ? TW_OK
 	                            : TW_NOMEM;
 
@@ -390,8 +390,6 @@ enum tw_status tw_chunk_decode(struct tw_chunk *c, const uint8_t *payload, size_
 	uint32_t magic = len < TW_CHUNK_HEADER_BYTES ? 0 : tw_u32le(payload);
 	enum tw_status st = TW_OK;
 
-	if (magic == TW_CHUNK_MAGIC_FIRST)
-		return tw_chunk_decode_first(c, payload, len, start_ns, err);
 	if (magic != TW_CHUNK_MAGIC)
 		st = tw_fail_at(err, TW_CORRUPT, 0, "not a chunk of slices");
 	else if (start_ns < 0 || start_ns > TW_TIME_MAX)

@@ -3,8 +3,7 @@
  *
  * A chunk holds up to TW_CHUNK_SLICES slices of one thread in pre-order, with their exact begins
  * and durations, and the stack that was open where it starts, so that it can be read alone.  The
- * layout is in schema/columns.md; web/ has a second implementation.  Chunks of the first form are
- * read, too.
+ * layout is in schema/columns.md; web/ has a second implementation.
  *
  * Thread: any.
  */

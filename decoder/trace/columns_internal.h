@@ -1,5 +1,5 @@
 /*
- * columns_internal.h - shared by writing and reading of chunks: schema/columns.md, second form.
+ * columns_internal.h - shared by writing and reading of chunks: schema/columns.md.
  *
  * A duration is a bucket and the bits below it.  Buckets are octaves of eight steps, so their
  * distribution is narrow and the bits below are noise.  A bucket is stored as the difference from
@@ -21,7 +21,7 @@ enum tw_column {
 	TW_COL_MERGED,
 	TW_COLUMNS
 };
-enum { TW_CHUNK_MAGIC = 0x32435754 /* "TWC2" */, TW_CHUNK_MAGIC_FIRST = 0x31435754 /* "TWC1" */ };
+enum { TW_CHUNK_MAGIC = 0x32435754 /* "TWC2" */ };
 /* TW_FLAG_CPU_KNOWN: every slice has its CPU time, as earlier versions stored it, with 0 where it
  * was unknown; TW_FLAG_CPU: plus 1, and 0 where it is unknown. */
 enum { TW_FLAG_CPU_KNOWN = 1, TW_FLAG_MERGED = 2, TW_FLAG_CPU = 4 };
@@ -82,11 +82,5 @@ static inline uint32_t tw_tail_slot(uint32_t method, uint32_t last_child)
 {
 	return tw_slot_of(method * TW_METHOD_HASH ^ last_child * TW_OTHER_HASH);
 }
-
-/* Decodes a payload of the first form, whose magic was checked. */
-enum tw_status tw_chunk_decode_first(struct tw_chunk *c, const uint8_t *payload, size_t len,
-        int64_t start_ns, struct tw_err *err) TW_MUST_USE;
-/* Makes room for `want` slices at *p. */
-bool tw_slices_reserve(struct tw_slice **p, size_t *cap, size_t want);
 
 #endif

@@ -256,10 +256,10 @@ static enum tw_status check_kind(struct tw_trace_file *f, struct tw_err *err)
 		st = one_number(f, "PRAGMA user_version", &version, err);
 	if (st == TW_OK && id != TW_TRACE_APPLICATION_ID)
 		st = tw_fail_at(err, TW_UNSUPPORTED, 0, "not a tracewell trace file");
-	if (st == TW_OK && (version < 1 || version > TW_TRACE_SCHEMA_VERSION))
+	if (st == TW_OK && version != TW_TRACE_SCHEMA_VERSION)
 		st = tw_fail_at(err, TW_UNSUPPORTED, 0,
-		        "trace file of schema %lld; this program reads up to %d",
-		        (long long)version, TW_TRACE_SCHEMA_VERSION);
+		        "trace file of schema %lld; this program reads %d", (long long)version,
+		        TW_TRACE_SCHEMA_VERSION);
 	/* A view or a virtual table in place of a table could return endless rows. */
 	if (st == TW_OK)
 		st = one_number(f,

@@ -10,12 +10,13 @@ export function varint(v: number): number[] {
 	return [...out, v];
 }
 
-/** Eight columns of numbers: open, step, gap, leaf, tail, method, cpu, merged. */
+/** Eight columns of numbers: open, bits, call, leaf, tail, gap, cpu, merged.  Durations below 16 are their own
+ * buckets, without bits. */
 export function chunk(n: number, open: number, cols: number[][]): Uint8Array {
 	const bytes = cols.map((c) => c.flatMap(varint));
 	const p = new Uint8Array(48 + bytes.reduce((s, b) => s + b.length, 0));
 	const v = new DataView(p.buffer);
-	v.setUint32(0, 0x31435754, true);
+	v.setUint32(0, 0x32435754, true);
 	v.setUint32(4, n, true);
 	v.setUint32(8, open, true);
 	v.setUint32(12, (cols[6].length ? 1 : 0) | (cols[7].length ? 2 : 0), true);

@@ -6,26 +6,26 @@ import { paint, type View } from '../src/trace/worker/paint';
 import { gallop, sliceAt, toRows } from '../src/trace/worker/rows';
 import { callsOf, chunk, rowsOf, type Call } from './chunk';
 
-// a(0..100) { b(10..30) c(30..60) { d(40..50) } } e(200..201)
-const sample = () => chunk(5, 0, [[], [0, 0, 1, 0, 3], [0, 10, 0, 10, 100], [20, 10, 1], [10, 40], [0, 1, 2, 3, 4], [], []]);
+// a(0..15) { b(1..4) c(4..9) { d(5..8) } } e(20..21)
+const sample = () => chunk(5, 0, [[], [], [0, 0, 0, 1, 1, 2, 0, 3, 3, 4], [3, 3, 1], [1, 6], [0, 1, 0, 1, 5], [], []]);
 
 const rowsFrom = (bytes: Uint8Array, start: number) => toRows([new Payload(bytes, start)]);
 
 test('a chunk decodes as schema/columns.md says', async () => {
-	assert.deepEqual(callsOf(await rowsFrom(sample(), 1000)), [[1000, 100, 0, 0], [1200, 1, 4, 0], [1010, 20, 1, 1], [1030, 30, 2, 1], [1040, 10, 3, 2]]);
+	assert.deepEqual(callsOf(await rowsFrom(sample(), 1000)), [[1000, 15, 0, 0], [1020, 1, 4, 0], [1001, 3, 1, 1], [1004, 5, 2, 1], [1005, 3, 3, 2]]);
 });
 
 test('a chunk that begins inside open calls places its slices by the chunk', async () => {
-	const r = await rowsFrom(chunk(2, 2, [[50, 500, 7, 20, 300, 8], [0, 2], [0, 5], [4, 9], [], [1, 2], [], []]), 1000);
+	const r = await rowsFrom(chunk(2, 2, [[50, 500, 7, 20, 300, 8], [], [0, 1, 2, 2], [4, 9], [], [0, 5], [], []]), 1000);
 	assert.deepEqual([...r.first], [0, 0, 1, 2]);
 	assert.deepEqual(callsOf(r), [[1005, 9, 2, 1], [1000, 4, 1, 2]]);
 });
 
 test('a call that goes on in the next chunk is there once', async () => {
-	// a(0..100) { b(10..30) | c(40..60) } in two chunks
-	const one = new Payload(chunk(2, 0, [[], [0, 0], [0, 10], [20], [70], [1, 2], [], []]), 0);
-	const two = new Payload(chunk(1, 1, [[40, 100, 1], [0], [0], [20], [], [3], [], []]), 40);
-	assert.deepEqual(callsOf(await toRows([one, two])), [[0, 100, 1, 0], [10, 20, 2, 1], [40, 20, 3, 1]]);
+	// a(0..15) { b(2..6) | c(8..12) } in two chunks
+	const one = new Payload(chunk(2, 0, [[], [], [0, 1, 0, 2], [4], [9], [0, 2], [], []]), 0);
+	const two = new Payload(chunk(1, 1, [[8, 15, 1], [], [0, 3], [4], [], [0], [], []]), 8);
+	assert.deepEqual(callsOf(await toRows([one, two])), [[0, 15, 1, 0], [2, 4, 2, 1], [8, 4, 3, 1]]);
 });
 
 test('a cut chunk is told, not shown', async () => {
@@ -64,8 +64,8 @@ test('rows hold each depth in time order and find slices', async () => {
 	const rows = await rowsFrom(sample(), 0);
 	assert.equal(rows.depth, 3);
 	assert.deepEqual([...rows.first], [0, 2, 4, 5]);
-	assert.equal(rows.method[sliceAt(rows, 1, 35)], 2);
-	assert.equal(sliceAt(rows, 0, 150), -1);
+	assert.equal(rows.method[sliceAt(rows, 1, 7)], 2);
+	assert.equal(sliceAt(rows, 0, 17), -1);
 	assert.equal(sliceAt(rows, 9, 1), -1);
 });
 

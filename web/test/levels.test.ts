@@ -37,7 +37,7 @@ test('a part is the finest level of which the view is few enough', () => {
 	assert.equal(partFor(levelsOf([...fine, at(300, 2, 4000, 0)]), 0, 100_000), null, 'the coarsest is there anyway');
 });
 
-const one = chunk(1, 0, [[], [0], [0], [5], [], [2], [], []]);
+const one = chunk(1, 0, [[], [], [0, 2], [5], [], [0], [], []]);
 const answer = () => new Response(new Uint8Array(one));
 
 test('a chunk that fails in passing is asked for again', async () => {

@@ -207,7 +207,7 @@ test('the minimap is all threads together', () => {
 });
 
 test('a part of a thread begins with what is open there', async () => {
-	const bytes = () => new Payload(chunk(1, 2, [[50, 500, 7, 20, 100, 8], [0], [0], [5], [], [2], [], []]), 1000);
+	const bytes = () => new Payload(chunk(1, 2, [[50, 500, 7, 20, 100, 8], [], [0, 2], [5], [], [0], [], []]), 1000);
 	const rows = await toRows([bytes()], true);
 	assert.deepEqual([...rows.first], [0, 1, 2, 3]);
 	assert.deepEqual(callsOf(rows), [[950, 500, 7, 0], [980, 100, 8, 1], [1000, 5, 2, 2]]);

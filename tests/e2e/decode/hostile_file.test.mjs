@@ -13,7 +13,7 @@ import { binary } from '../server.mjs';
 const python = `
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1])
-db.executescript("PRAGMA application_id=0x54575452; PRAGMA user_version=1;" + sys.argv[2])
+db.executescript("PRAGMA application_id=0x54575452; PRAGMA user_version=2;" + sys.argv[2])
 `;
 
 function refused(t, sql) {

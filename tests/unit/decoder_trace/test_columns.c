@@ -210,16 +210,7 @@ static void check_older(const char *text, const char *hex)
 	check_decoded(&g, &b);
 }
 
-static void test_first_form(void **state)
-{
-	(void)state;
-	check_older("tests/golden/columns/example.txt", "tests/golden/columns/example.first.hex");
-	check_older("tests/golden/columns/open.txt", "tests/golden/columns/open.first.hex");
-	check_older("tests/golden/columns/merged.txt", "tests/golden/columns/merged.first.hex");
-	check_older("tests/golden/columns/nested.txt", "tests/golden/columns/nested.first.hex");
-}
-
-/* Chunks of the second form whose CPU times have no mark for unknown ones. */
+/* Chunks whose CPU times have no mark for unknown ones. */
 static void test_known_cpu(void **state)
 {
 	(void)state;
@@ -269,7 +260,6 @@ static void test_document(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_first_form),
         cmocka_unit_test(test_known_cpu),
         cmocka_unit_test(test_unknown_cpu),
         cmocka_unit_test(test_document),

@@ -1,7 +1,7 @@
 // The second implementation of schema/columns.md: a chunk's payload, read straight to where its slices
 // are kept, so that nothing is held twice.
 
-const MAGIC = 0x32435754, FIRST_MAGIC = 0x31435754;
+const MAGIC = 0x32435754;
 const HEADER = 48;
 const HAS_CPU = 1, HAS_MERGED = 2;
 
@@ -38,43 +38,6 @@ class Column {
 	}
 }
 
-/** The calls that are open while a chunk of the first form is read, by depth. */
-class FirstLevels {
-	place: number[]; // of the call; -1: open before the chunk
-	cursor: number[]; // where the next child's gap counts from
-	parent: boolean[]; // it has a child in the chunk
-	root: number; // where the next root's gap counts from
-
-	constructor(public depth: number, startNs: number) {
-		this.place = new Array(depth).fill(-1);
-		this.cursor = new Array(depth).fill(startNs);
-		this.parent = new Array(depth).fill(false);
-		this.root = startNs;
-	}
-
-	get from(): number {
-		return this.depth > 0 ? this.cursor[this.depth - 1] : this.root;
-	}
-
-	push(place: number, start: number): void {
-		if (this.depth > 0) this.parent[this.depth - 1] = true;
-		this.place[this.depth] = place;
-		this.cursor[this.depth] = start;
-		this.parent[this.depth] = false;
-		this.depth++;
-	}
-
-	close(leaf: Column, tail: Column, to: Places): void {
-		const d = --this.depth;
-		const at = this.place[d];
-		if (at < 0) return;
-		const end = this.cursor[d] + (this.parent[d] ? tail : leaf).next();
-		to.finish(at, end);
-		if (d > 0) this.cursor[d - 1] = end;
-		else this.root = end;
-	}
-}
-
 // Durations are buckets, octaves of eight steps, and the bits below a bucket's step.
 const WIDE = 255; // stands for 64 bits
 const BITS = Uint8Array.from({ length: 256 }, (_, b) => Math.max(0, (b >> 3) - 1));
@@ -88,32 +51,6 @@ function bucketOf(averages: Uint16Array, slot: number, differs: number): number 
 	averages[slot] = average ? average + (((bucket << 8) - average) >> 2) : bucket << 8;
 	return bucket;
 }
-
-interface Form {
-	countDepths(p: Payload, into: number[]): void;
-	read(p: Payload, to: Places, next: Uint32Array): void;
-}
-
-/** step, gap, leaf, tail, method and cpu, each a column of varints. */
-const FIRST: Form = {
-	countDepths: (p, into) => {
-		const step = p.column(1);
-		count(p, into, () => step.next());
-	},
-	read: (p, to, next) => {
-		const [step, gap, leaf, tail, method, cpu, merged] = [1, 2, 3, 4, 5, 6, 7].map((i) => p.column(i));
-		const levels = new FirstLevels(p.open.length / 3, p.startNs);
-		for (let i = 0; i < p.n; i++) {
-			for (let k = step.next(); k > 0; k--) levels.close(leaf, tail, to);
-			const at = next[levels.depth]++;
-			const start = levels.from + gap.next();
-			to.begin(at, start, method.next(), p.merged ? merged.next() : 0);
-			if (p.hasCpu) cpu.next();
-			levels.push(at, start);
-		}
-		while (levels.depth > 0) levels.close(leaf, tail, to);
-	},
-};
 
 /** Reads the slices of a chunk; level 0 is the thread. */
 class Reader {
@@ -233,45 +170,18 @@ class Reader {
 	}
 }
 
-/** Calls (how many close before, and the method), and buckets with the bits below them. */
-const SECOND: Form = {
-	countDepths: (p, into) => {
-		const call = p.column(2);
-		count(p, into, () => {
-			const step = call.next();
-			call.next();
-			return step;
-		});
-	},
-	read: (p, to, next) => new Reader(p).read(to, next),
-};
-
-/** Adds how many slices each depth has. */
-function count(p: Payload, into: number[], step: () => number): void {
-	let depth = p.open.length / 3;
-	for (let i = 0; i < p.n; i++) {
-		depth -= step();
-		if (depth < 0) throw new DamagedChunk('closes more than is open');
-		into[depth] = (into[depth] ?? 0) + 1;
-		depth++;
-	}
-}
-
 /** A chunk as it came.  startNs: its start from the directory. */
 export class Payload {
 	readonly n: number;
 	readonly open: Float64Array; // calls that are open where it begins, outermost first: begin, duration, method
 	readonly merged: boolean;
 	readonly hasCpu: boolean;
-	private readonly form: Form;
 	private readonly spans: [number, number][] = []; // of the columns
 
 	constructor(private p: Uint8Array, readonly startNs: number) {
 		if (p.length < HEADER) throw new DamagedChunk('too short');
 		const view = new DataView(p.buffer, p.byteOffset, p.byteLength);
-		const magic = view.getUint32(0, true);
-		if (magic !== MAGIC && magic !== FIRST_MAGIC) throw new DamagedChunk('not a chunk');
-		this.form = magic === MAGIC ? SECOND : FIRST;
+		if (view.getUint32(0, true) !== MAGIC) throw new DamagedChunk('not a chunk');
 		this.n = view.getUint32(4, true);
 		const flags = view.getUint32(12, true);
 		this.hasCpu = (flags & HAS_CPU) !== 0;
@@ -309,13 +219,22 @@ export class Payload {
 		return Float64Array.from({ length: n * 3 }, (_, i) => (i % 3 ? c.next() : this.startNs - c.next()));
 	}
 
+	/** Adds how many slices each depth has. */
 	countDepths(into: number[]): void {
-		this.form.countDepths(this, into);
+		const call = this.column(2);
+		let depth = this.open.length / 3;
+		for (let i = 0; i < this.n; i++) {
+			depth -= call.next();
+			if (depth < 0) throw new DamagedChunk('closes more than is open');
+			into[depth] = (into[depth] ?? 0) + 1;
+			depth++;
+			call.next(); // the method
+		}
 	}
 
 	/** Puts each slice to the next place of its depth: `next`, which moves on. */
 	read(to: Places, next: Uint32Array): void {
-		this.form.read(this, to, next);
+		new Reader(this).read(to, next);
 	}
 
 	/** Gives its memory back now; a collector that knows little of it would take its time. */
