@@ -17,6 +17,7 @@
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
+#include "server/catalogue/notify/catalogue_alert.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/catalogue/notify/catalogue_ticket.h"
 #include "server/notify/hook_send.h"
@@ -315,10 +316,10 @@ static enum tw_status fix_regression(struct work *w, struct tw_err *err)
 	if (st != TW_OK || r.status == TW_REGRESS_FIXED)
 		return st;
 	add_note(w, r.note, note);
-	return tw_catalogue_regression_triage(catalogue(w), w->row.project_id, r.id,
-	        &(struct tw_triage){
-	                TW_REGRESS_FIXED, r.of.fixed_in, r.owner, note, r.muted_until_ms},
-	        err);
+	return tw_catalogue_triage(catalogue(w), w->row.project_id,
+	        &(struct tw_triage_item){TW_TRIAGE_REGRESSION, r.id,
+	                {TW_REGRESS_FIXED, r.of.fixed_in, r.owner, note, r.muted_until_ms}},
+	        1, err);
 }
 
 /* A group that returned is fixed once more: its ticket was reopened by the return. */
@@ -338,8 +339,8 @@ static enum tw_status fix_group(struct work *w, struct tw_err *err)
 	add_note(w, state.triage.note, note);
 	state.triage.status = TW_REGRESS_FIXED;
 	state.triage.note = note;
-	return tw_catalogue_anr_triage(
-	        catalogue(w), w->row.project_id, w->row.subject_id, &state.triage, err);
+	return tw_catalogue_triage(catalogue(w), w->row.project_id,
+	        &(struct tw_triage_item){TW_TRIAGE_ANR, w->row.subject_id, state.triage}, 1, err);
 }
 
 /* Also if the ticket is in that state already, or its subject was deleted. */

@@ -30,11 +30,13 @@ enum box {
 static const char *const box_names[] = {
         "live", "new", "acknowledged", "returned", "fixed", "muted", "all", NULL};
 
-enum kind { KIND_REGRESSION, KIND_ANR, KIND_ALERT };
-static const char *const kind_names[] = {"regression", "anr", "alert", NULL};
+static const char *const kind_names[] = {[TW_TRIAGE_REGRESSION] = "regression",
+        [TW_TRIAGE_ANR] = "anr",
+        [TW_TRIAGE_ALERT] = "alert",
+        NULL};
 
 struct item {
-	enum kind kind;
+	enum tw_triage_kind kind;
 	const char *id, *title, *app, *scenario, *version;
 	const struct tw_triage *triage;
 	int64_t first_ms, last_ms;
@@ -47,7 +49,7 @@ struct inbox {
 	struct tw_req *req;
 	struct tw_arena *arena;
 	int64_t now_ms;
-	unsigned box, kind; /* kind 0: any, otherwise enum kind + 1 */
+	unsigned box, kind; /* kind 0: any, otherwise enum tw_triage_kind + 1 */
 	const char *app, *owner;
 	const char *after_id; /* the last item of the page before; NULL: first page */
 	int64_t after_ms;
@@ -112,7 +114,7 @@ static enum tw_status add_regressions(
 
 		triage[i] = (struct tw_triage){
 		        r->status, r->of.fixed_in, r->owner, r->note, r->muted_until_ms};
-		add(b, &(struct item){KIND_REGRESSION, r->id,
+		add(b, &(struct item){TW_TRIAGE_REGRESSION, r->id,
 		               r->of.method[0] ? r->of.method : r->of.scenario, r->of.app,
 		               r->of.scenario, r->of.head, &triage[i], r->of.day * TW_DAY_MS,
 		               r->last_ms, r, NULL, NULL});
@@ -131,9 +133,9 @@ static enum tw_status add_groups(struct inbox *b, const struct tw_anr_group *gro
 		const struct tw_anr_group *g = &groups[i];
 
 		own[i] = tw_anr_state_of(states, n_states, g->key);
-		add(b, &(struct item){KIND_ANR, g->key, g->name[0] ? g->name : g->title, b->app, "",
-		               g->last_version, &own[i].triage, g->first_ms, g->last_ms, NULL, g,
-		               NULL});
+		add(b, &(struct item){TW_TRIAGE_ANR, g->key, g->name[0] ? g->name : g->title,
+		               b->app, "", g->last_version, &own[i].triage, g->first_ms, g->last_ms,
+		               NULL, g, NULL});
 	}
 	return TW_OK;
 }
@@ -144,9 +146,9 @@ static void add_alerts(struct inbox *b, const struct tw_alert *rows, size_t n)
 		const struct tw_alert *x = &rows[i];
 		const bool group = x->rule.kind == TW_ALERT_anr_spike;
 
-		add(b, &(struct item){KIND_ALERT, x->id, x->rule.name, x->of.app, x->rule.scenario,
-		               group ? "" : x->of.subject, &x->triage, x->first_ms, x->last_ms,
-		               NULL, NULL, x});
+		add(b, &(struct item){TW_TRIAGE_ALERT, x->id, x->rule.name, x->of.app,
+		               x->rule.scenario, group ? "" : x->of.subject, &x->triage,
+		               x->first_ms, x->last_ms, NULL, NULL, x});
 	}
 }
 
@@ -315,59 +317,54 @@ static enum tw_status get_inbox(struct tw_req *r, struct tw_err *err)
 
 /* --- triage of several items --- */
 
-static enum tw_status triage_regression(
-        struct tw_req *r, const char *id, const json_t *body, struct tw_err *err)
+static enum tw_status read_regression(struct tw_req *r, const char *id, const json_t *body,
+        struct tw_triage *ret, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_req_app(r)->catalogue;
-	const char *project = tw_req_caller(r)->project_id;
 	struct tw_regression row;
-	struct tw_triage triage;
-	enum tw_status st = tw_catalogue_regression_get(c, project, id, tw_req_arena(r), &row, err);
+	enum tw_status st = tw_catalogue_regression_get(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, id, tw_req_arena(r), &row, err);
 
 	if (st != TW_OK)
 		return st;
-	triage = (struct tw_triage){
+	*ret = (struct tw_triage){
 	        row.status, row.of.fixed_in, row.owner, row.note, row.muted_until_ms};
-	st = tw_triage_read(body, &triage, err);
-	return st == TW_OK ? tw_catalogue_regression_triage(c, project, id, &triage, err) : st;
+	return tw_triage_read(body, ret, err);
 }
 
-static enum tw_status triage_group(
-        struct tw_req *r, const char *key, const json_t *body, struct tw_err *err)
+static enum tw_status read_group(struct tw_req *r, const char *key, const json_t *body,
+        struct tw_triage *ret, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_req_app(r)->catalogue;
-	const char *project = tw_req_caller(r)->project_id;
-	struct tw_anr_state *rows = NULL, state;
+	struct tw_anr_state *rows = NULL;
 	size_t n = 0;
-	enum tw_status st =
-	        tw_catalogue_anr_states(c, project, key, tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_anr_states(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, key, tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
-	state = tw_anr_state_of(rows, n, key);
-	st = tw_triage_read(body, &state.triage, err);
-	if (st == TW_OK && state.triage.status == TW_REGRESS_RETURNED &&
-	        json_object_get(body, "status"))
+	*ret = tw_anr_state_of(rows, n, key).triage;
+	st = tw_triage_read(body, ret, err);
+	if (st == TW_OK && ret->status == TW_REGRESS_RETURNED && json_object_get(body, "status"))
 		st = tw_fail(err, TW_BAD_REQUEST,
 		        "status of a group of ANRs is set to open, acknowledged or fixed");
-	return st == TW_OK ? tw_catalogue_anr_triage(c, project, key, &state.triage, err) : st;
+	return st;
 }
 
-static enum tw_status triage_alert(
-        struct tw_req *r, const char *id, const json_t *body, struct tw_err *err)
+static enum tw_status read_alert(struct tw_req *r, const char *id, const json_t *body,
+        struct tw_triage *ret, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_req_app(r)->catalogue;
-	const char *project = tw_req_caller(r)->project_id;
 	struct tw_alert *row = NULL;
 	size_t n = 0;
 	enum tw_status st =
-	        *id ? tw_catalogue_alerts(c, project, id, tw_req_arena(r), &row, &n, err) : TW_OK;
+	        *id ? tw_catalogue_alerts(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	                      id, tw_req_arena(r), &row, &n, err)
+	            : TW_OK;
 
 	if (st == TW_OK && n == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "no such alert");
-	if (st == TW_OK)
-		st = tw_triage_read(body, &row->triage, err);
-	return st == TW_OK ? tw_catalogue_alert_triage(c, project, id, &row->triage, err) : st;
+	if (st != TW_OK)
+		return st;
+	*ret = row->triage;
+	return tw_triage_read(body, ret, err);
 }
 
 static enum tw_status check_body(const json_t *body, struct tw_err *err)
@@ -389,41 +386,48 @@ static enum tw_status check_body(const json_t *body, struct tw_err *err)
 	return TW_OK;
 }
 
-static enum tw_status triage_one(
-        struct tw_req *r, const json_t *item, const json_t *body, struct tw_err *err)
+/* An item's state with the changes of the body. */
+static enum tw_status read_item(struct tw_req *r, const json_t *item, const json_t *body,
+        struct tw_triage_item *ret, struct tw_err *err)
 {
+	static enum tw_status (*const read[])(struct tw_req *, const char *, const json_t *,
+	        struct tw_triage *, struct tw_err *) = {[TW_TRIAGE_REGRESSION] = read_regression,
+	        [TW_TRIAGE_ANR] = read_group,
+	        [TW_TRIAGE_ALERT] = read_alert};
 	const char *kind = json_string_value(json_object_get(item, "kind"));
-	const char *id = json_string_value(json_object_get(item, "id"));
 	unsigned which = 0;
 	enum tw_status st = tw_enum_of_name("kind", kind ? kind : "", kind_names, &which, err);
 
-	if (st == TW_OK && !id)
+	ret->id = json_string_value(json_object_get(item, "id"));
+	if (st == TW_OK && !ret->id)
 		st = tw_fail(err, TW_BAD_REQUEST, "id must be a text");
 	if (st != TW_OK)
 		return st;
-	if (which == KIND_ALERT)
-		return triage_alert(r, id, body, err);
-	return which == KIND_ANR ? triage_group(r, id, body, err)
-	                         : triage_regression(r, id, body, err);
+	ret->kind = (enum tw_triage_kind)which;
+	return read[which](r, ret->id, body, &ret->what, err);
 }
 
 static enum tw_status triage_all(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	const json_t *items = json_object_get(body, "items");
+	const json_t *list = json_object_get(body, "items");
 	const json_t *item;
+	struct tw_triage_item items[CHANGED_MAX];
 	size_t i;
 	enum tw_status st = check_body(body, err);
 
 	if (st != TW_OK)
 		return st;
-	json_array_foreach(items, i, item)
+	json_array_foreach(list, i, item)
 	{
-		st = triage_one(r, item, body, err);
+		st = read_item(r, item, body, &items[i], err);
 		if (st != TW_OK)
 			return st;
 	}
-	return tw_req_reply_json(
-	        r, 200, json_pack("{s:I}", "changed", (json_int_t)json_array_size(items)), err);
+	st = tw_catalogue_triage(
+	        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, items, i, err);
+	return st == TW_OK ? tw_req_reply_json(
+	                             r, 200, json_pack("{s:I}", "changed", (json_int_t)i), err)
+	                   : st;
 }
 
 const struct tw_route tw_routes_inbox[] = {

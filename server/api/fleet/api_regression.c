@@ -9,6 +9,7 @@
 #include "server/base/clock.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
+#include "server/catalogue/notify/catalogue_alert.h"
 #include "server/catalogue/notify/catalogue_notify.h"
 #include "server/derive/stage_regressions.h"
 
@@ -168,19 +169,19 @@ enum tw_status tw_triage_read(const json_t *body, struct tw_triage *io, struct t
 static enum tw_status triage(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	struct tw_regression row;
-	struct tw_triage triage;
+	struct tw_triage_item item;
 	enum tw_status st = read_one(r, &row, err);
 
 	if (st != TW_OK)
 		return st;
-	triage = (struct tw_triage){
-	        row.status, row.of.fixed_in, row.owner, row.note, row.muted_until_ms};
+	item = (struct tw_triage_item){TW_TRIAGE_REGRESSION, row.id,
+	        {row.status, row.of.fixed_in, row.owner, row.note, row.muted_until_ms}};
 	st = refuse_unknown(body, err);
 	if (st == TW_OK)
-		st = tw_triage_read(body, &triage, err);
+		st = tw_triage_read(body, &item.what, err);
 	if (st == TW_OK)
-		st = tw_catalogue_regression_triage(tw_req_app(r)->catalogue,
-		        tw_req_caller(r)->project_id, row.id, &triage, err);
+		st = tw_catalogue_triage(
+		        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, &item, 1, err);
 	return st == TW_OK ? get_one(r, err) : st;
 }
 

@@ -188,22 +188,21 @@ static enum tw_status store(struct tw_db *db, const char *project_id, const char
 	return st;
 }
 
-enum tw_status tw_catalogue_anr_triage(struct tw_catalogue *c, const char *project_id,
-        const char *key, const struct tw_triage *what, struct tw_err *err)
+enum tw_status tw_cat_anr_triage(struct tw_db *w, const char *project_id, const char *key,
+        const struct tw_triage *what, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
+	enum tw_status st = is_known(w, project_id, key, err);
 
-	if (st != TW_OK)
-		return st;
-	st = is_known(w, project_id, key, err);
 	if (st == TW_OK)
 		st = store(w, project_id, key, what, err);
-	return tw_cat_end_audited(c, w, st,
-	        &(struct tw_change){"anr.change", project_id, key,
-	                .facts = {{"status", tw_regress_status_names[what->status]},
-	                        {"owner", what->owner}}},
-	        err);
+	return st == TW_OK
+	               ? tw_cat_audit(w,
+	                         &(struct tw_change){"anr.change", project_id, key,
+	                                 .facts = {{"status",
+	                                                   tw_regress_status_names[what->status]},
+	                                         {"owner", what->owner}}},
+	                         err)
+	               : st;
 }
 
 enum tw_status tw_cat_anr_has_returned(struct tw_db *db, const char *project_id, const char *key,

@@ -411,19 +411,15 @@ static enum tw_status note_triage(struct tw_db *db, const char *project_id, cons
 	return tw_cat_regression_note(db, project_id, id, &change, err);
 }
 
-enum tw_status tw_catalogue_regression_triage(struct tw_catalogue *c, const char *project_id,
-        const char *id, const struct tw_triage *what, struct tw_err *err)
+enum tw_status tw_cat_regression_triage(struct tw_db *w, const char *project_id, const char *id,
+        const struct tw_triage *what, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
 	int64_t before = 0;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_first_int(w, &before, err, /* primary key */
+	enum tw_status st = tw_cat_first_int(w, &before, err, /* primary key */
 	        "SELECT status FROM regression WHERE project_id=? AND regression_id=?", "tt",
 	        project_id, id);
+
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err,
 		        "UPDATE regression SET status=?, fixed_in=?, owner=?, note=?, "
@@ -435,9 +431,12 @@ enum tw_status tw_catalogue_regression_triage(struct tw_catalogue *c, const char
 		st = tw_fail(err, TW_NOT_FOUND, "no such regression");
 	if (st == TW_OK)
 		st = note_triage(w, project_id, id, before, what, err);
-	return tw_cat_end_audited(c, w, st,
-	        &(struct tw_change){"regression.change", project_id, id,
-	                .facts = {{"status", tw_regress_status_names[what->status]},
-	                        {"owner", what->owner}}},
-	        err);
+	return st == TW_OK
+	               ? tw_cat_audit(w,
+	                         &(struct tw_change){"regression.change", project_id, id,
+	                                 .facts = {{"status",
+	                                                   tw_regress_status_names[what->status]},
+	                                         {"owner", what->owner}}},
+	                         err)
+	               : st;
 }

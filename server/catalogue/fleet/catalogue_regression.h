@@ -58,8 +58,9 @@ struct tw_triage { /* a change by a person */
 	const char *fixed_in, *owner, *note;
 	int64_t muted_until_ms;
 };
-/* TW_NOT_FOUND. */
-enum tw_status tw_catalogue_regression_triage(struct tw_catalogue *c, const char *project_id,
-        const char *id, const struct tw_triage *what, struct tw_err *err) TW_MUST_USE;
+struct tw_db;
+/* Within a transaction; adds its audit entry.  TW_NOT_FOUND. */
+enum tw_status tw_cat_regression_triage(struct tw_db *w, const char *project_id, const char *id,
+        const struct tw_triage *what, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -8,6 +8,7 @@
 #include "server/base/file/sha256.h"
 #include "server/base/text/json.h"
 #include "server/base/ulid.h"
+#include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 
@@ -257,27 +258,49 @@ enum tw_status tw_catalogue_alerts_of(struct tw_catalogue *c, const char *projec
 	        project_id, rule_id, TW_ALERTS_OF_RULE_MAX, a, ret, ret_n, err);
 }
 
-enum tw_status tw_catalogue_alert_triage(struct tw_catalogue *c, const char *project_id,
-        const char *id, const struct tw_triage *what, struct tw_err *err)
+static enum tw_status triage_alert(struct tw_db *w, const char *project_id, const char *id,
+        const struct tw_triage *what, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, &changed, err, /* primary key */
+	enum tw_status st = tw_cat_exec(w, &changed, err, /* primary key */
 	        "UPDATE alert SET status=?3, fixed_in=?4, owner=?5, note=?6, muted_until_ms=?7"
 	        " WHERE project_id=?1 AND alert_id=?2",
 	        "ttittti", project_id, id, (int64_t)what->status, what->fixed_in, what->owner,
 	        what->note, what->muted_until_ms);
+
 	if (st == TW_OK && !changed)
 		st = tw_fail(err, TW_NOT_FOUND, "no such alert");
-	return tw_cat_end_audited(c, w, st,
-	        &(struct tw_change){"alert.answer", project_id, id,
-	                .facts = {{"status", tw_regress_status_names[what->status]},
-	                        {"owner", what->owner}}},
-	        err);
+	return st == TW_OK
+	               ? tw_cat_audit(w,
+	                         &(struct tw_change){"alert.answer", project_id, id,
+	                                 .facts = {{"status",
+	                                                   tw_regress_status_names[what->status]},
+	                                         {"owner", what->owner}}},
+	                         err)
+	               : st;
+}
+
+enum tw_status tw_catalogue_triage(struct tw_catalogue *c, const char *project_id,
+        const struct tw_triage_item *items, size_t n, struct tw_err *err)
+{
+	static enum tw_status (*const apply[])(struct tw_db *, const char *, const char *,
+	        const struct tw_triage *,
+	        struct tw_err *) = {[TW_TRIAGE_REGRESSION] = tw_cat_regression_triage,
+	        [TW_TRIAGE_ANR] = tw_cat_anr_triage,
+	        [TW_TRIAGE_ALERT] = triage_alert};
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; i < n && st == TW_OK; i++)
+		if (items[i].kind == TW_TRIAGE_ANR) {
+			st = tw_cat_lock(w, TW_ALONE_ANR, "", true, err);
+			break;
+		}
+	for (size_t i = 0; i < n && st == TW_OK; i++)
+		st = apply[items[i].kind](w, project_id, items[i].id, &items[i].what, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 /* --- figures --- */

@@ -99,9 +99,16 @@ struct tw_alert_evaluation { /* one evaluation of a rule */
 enum tw_status tw_catalogue_alerts_put(struct tw_catalogue *c, const struct tw_alert_evaluation *l,
         struct tw_alert_figure *figures, size_t n, const struct tw_alert_mails *mails,
         struct tw_err *err) TW_MUST_USE;
-/* TW_NOT_FOUND. */
-enum tw_status tw_catalogue_alert_triage(struct tw_catalogue *c, const char *project_id,
-        const char *id, const struct tw_triage *what, struct tw_err *err) TW_MUST_USE;
+
+enum tw_triage_kind { TW_TRIAGE_REGRESSION, TW_TRIAGE_ANR, TW_TRIAGE_ALERT };
+struct tw_triage_item {
+	enum tw_triage_kind kind;
+	const char *id; /* of the regression or alert, key of the group of ANRs */
+	struct tw_triage what;
+};
+/* One transaction: all items change, or none.  TW_NOT_FOUND: one of them does not exist. */
+enum tw_status tw_catalogue_triage(struct tw_catalogue *c, const char *project_id,
+        const struct tw_triage_item *items, size_t n, struct tw_err *err) TW_MUST_USE;
 /* The figure with its rule, in the form used by webhooks, mail and inbox; NULL: out of memory. */
 json_t *tw_alert_json(
         const char *id, const struct tw_alert_rule *rule, const struct tw_alert_figure *of);

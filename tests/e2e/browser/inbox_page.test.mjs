@@ -55,6 +55,8 @@ test('one life for both: states, counts, bulk, and what is refused', async () =>
 	for (const [body, status] of [[{ items: [], status: 'open' }, 400], [{ items: two }, 400], [{ items: two, status: 'gone' }, 400], [{ items: two, more: 1 }, 400], [{ items: [{ kind: 'x', id: '1' }], status: 'open' }, 400], [{ items: [{ kind: 'anr', id: '0000000000000000' }], status: 'open' }, 404],
 		[{ items: [two[1]], status: 'returned' }, 400], [{ items: [two[1]], muted_until_ms: -1 }, 400], [{ items: Array(201).fill(two[1]), status: 'open' }, 400]])
 		assert.equal((await answer(body)).status, status, JSON.stringify(body).slice(0, 80));
+	assert.equal((await answer({ items: [...two, { kind: 'anr', id: '0000000000000000' }], status: 'fixed', owner: 'eve' })).status, 404);
+	assert.deepEqual((await inbox({ state: 'all' })).items.filter((i) => i.status !== 'open' || i.owner), [], 'one that does not exist changes none');
 	assert.equal((await answer({ items: two, status: 'open' }, server.read)).status, 403);
 	for (const q of ['state=gone', 'kind=x', 'limit=0', 'nothing=1', 'cursor=x', 'cursor=5', 'cursor=5.', 'cursor=-1.a']) assert.equal((await server.get(`/api/v1/inbox?${q}`)).status, 400, q);
 });

@@ -11,6 +11,7 @@
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/catalogue/fleet/catalogue_search_index.h"
+#include "server/catalogue/notify/catalogue_alert.h"
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer.h"
@@ -38,7 +39,8 @@ static void use_regressions(
 	        .head = "",
 	        .after_trace = id,
 	        .fixed_in = ""};
-	const struct tw_triage triage = {TW_REGRESS_FIXED, "1", "o", "n", 0};
+	struct tw_triage_item triage = {
+	        TW_TRIAGE_REGRESSION, "", {TW_REGRESS_FIXED, "1", "o", "n", 0}};
 	struct tw_regression *rows, one;
 	uint64_t fresh = 0;
 	size_t n;
@@ -46,8 +48,8 @@ static void use_regressions(
 	assert_int_equal(tw_catalogue_regression_keep(c, project, &f, 1, &fresh, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_regressions(c, project, &all, a, &rows, &n, NULL), TW_OK);
 	assert_int_equal(n, 1);
-	assert_int_equal(
-	        tw_catalogue_regression_triage(c, project, rows[0].id, &triage, NULL), TW_OK);
+	triage.id = rows[0].id;
+	assert_int_equal(tw_catalogue_triage(c, project, &triage, 1, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_regression_get(c, project, rows[0].id, a, &one, NULL), TW_OK);
 }
 

@@ -16,6 +16,7 @@
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
+#include "server/catalogue/notify/catalogue_alert.h"
 #include "server/catalogue/notify/catalogue_notify.h"
 #include "server/fleet/regress/regress_detect.h"
 #include "server/fleet/regress/regress_trend.h"
@@ -154,6 +155,38 @@ static void test_looking_again_finds_the_same(void **state)
 	assert_int_equal(query(s, &live, &rows), 2);
 }
 
+static enum tw_status triage_one(
+        struct session *s, const char *project, const char *id, const struct tw_triage *what)
+{
+	return tw_catalogue_triage(
+	        s->c, project, &(struct tw_triage_item){TW_TRIAGE_REGRESSION, id, *what}, 1, NULL);
+}
+
+/* One item that does not exist leaves the others unchanged, with their history. */
+static void test_triage_changes_all_or_none(void **state)
+{
+	struct session *s = *state;
+	const struct tw_triage fixed = {TW_REGRESS_FIXED, "9", "bob", "", 0};
+	struct tw_regression *rows, one;
+	struct tw_triage_item items[] = {{TW_TRIAGE_REGRESSION, "", fixed},
+	        {TW_TRIAGE_ALERT, "none", fixed}, {TW_TRIAGE_ANR, "none", fixed}};
+	char id[TW_ID_BYTES];
+
+	assert_true(query(s, &live, &rows) > 0);
+	(void)snprintf(id, sizeof id, "%s", rows[0].id);
+	items[0].id = id;
+	for (size_t other = 1; other < 3; other++) {
+		items[1] = items[other];
+		assert_int_equal(
+		        tw_catalogue_triage(s->c, s->project, items, 2, NULL), TW_NOT_FOUND);
+		assert_int_equal(
+		        tw_catalogue_regression_get(s->c, s->project, id, s->arena, &one, NULL),
+		        TW_OK);
+		assert_int_equal(one.status, TW_REGRESS_OPEN);
+		assert_string_equal(one.owner, "");
+	}
+}
+
 static void test_what_people_say_stays(void **state)
 {
 	struct session *s = *state;
@@ -165,12 +198,9 @@ static void test_what_people_say_stays(void **state)
 
 	(void)query(s, &live, &rows);
 	(void)snprintf(id, sizeof id, "%s", rows[0].id);
-	assert_int_equal(
-	        tw_catalogue_regression_triage(s->c, s->project, id, &triage, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_regression_triage(s->c, s->project, "none", &triage, NULL),
-	        TW_NOT_FOUND);
-	assert_int_equal(
-	        tw_catalogue_regression_triage(s->c, "other", id, &triage, NULL), TW_NOT_FOUND);
+	assert_int_equal(triage_one(s, s->project, id, &triage), TW_OK);
+	assert_int_equal(triage_one(s, s->project, "none", &triage), TW_NOT_FOUND);
+	assert_int_equal(triage_one(s, "other", id, &triage), TW_NOT_FOUND);
 	assert_int_equal(look(s, &sums), TW_OK);
 	assert_int_equal(
 	        tw_catalogue_regression_get(s->c, s->project, id, s->arena, &one, NULL), TW_OK);
@@ -257,7 +287,7 @@ static void test_who_opens_it_again_is_not_overruled(void **state)
 	assert_string_equal(entries[0].author, "tracewell");
 	assert_string_equal(entries[0].version, "5");
 	assert_int_equal(entries[0].event, TW_HOOK_FIXED);
-	assert_int_equal(tw_catalogue_regression_triage(s->c, s->project, id, &open, NULL), TW_OK);
+	assert_int_equal(triage_one(s, s->project, id, &open), TW_OK);
 	keep(s, &f, 0);
 	assert_int_equal(query(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_OPEN);
@@ -291,7 +321,7 @@ static void test_a_persons_version_stays(void **state)
 	keep(s, &f, 1);
 	assert_int_equal(query(s, &q, &rows), 1);
 	(void)snprintf(id, sizeof id, "%s", rows[0].id);
-	assert_int_equal(tw_catalogue_regression_triage(s->c, s->project, id, &mine, NULL), TW_OK);
+	assert_int_equal(triage_one(s, s->project, id, &mine), TW_OK);
 	f.fixed_in = "5";
 	f.fixed_from = tw_unix_ms() / TW_DAY_MS;
 	keep(s, &f, 0);
@@ -317,7 +347,7 @@ static void test_days_that_were_said(void **state)
 	assert_int_equal(query(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_FIXED);
 	(void)snprintf(id, sizeof id, "%s", rows[0].id);
-	assert_int_equal(tw_catalogue_regression_triage(s->c, s->project, id, &open, NULL), TW_OK);
+	assert_int_equal(triage_one(s, s->project, id, &open), TW_OK);
 	f.fixed_day = 412;
 	keep(s, &f, 0);
 	assert_int_equal(query(s, &q, &rows), 1);
@@ -397,6 +427,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_look_ends_in_time),
         cmocka_unit_test(test_the_slower_method_is_found),
         cmocka_unit_test(test_looking_again_finds_the_same),
+        cmocka_unit_test(test_triage_changes_all_or_none),
         cmocka_unit_test(test_what_people_say_stays),
         cmocka_unit_test(test_fixed_and_back),
         cmocka_unit_test(test_who_opens_it_again_is_not_overruled),
