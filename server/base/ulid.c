@@ -70,6 +70,14 @@ bool tw_ulid_valid(const char *id)
 	return true;
 }
 
+void tw_ulid_first(int64_t ms, char ret[TW_ID_BYTES])
+{
+	memset(ret, alphabet[0], TW_ID_BYTES - 1);
+	for (int i = 9; i >= 0; i--, ms >>= 5)
+		ret[i] = alphabet[ms & 31];
+	ret[TW_ID_BYTES - 1] = '\0';
+}
+
 int64_t tw_ulid_ms(const char *id)
 {
 	int64_t ms = 0;

@@ -20,5 +20,7 @@ enum tw_status tw_ulid_new(int64_t now_ms, char ret[TW_ID_BYTES], struct tw_err 
 bool tw_ulid_valid(const char *id);
 /* When it was made, Unix time.  The id must be valid. */
 int64_t tw_ulid_ms(const char *id);
+/* The first id of that millisecond: ids made before it sort before it. */
+void tw_ulid_first(int64_t ms, char ret[TW_ID_BYTES]);
 
 #endif

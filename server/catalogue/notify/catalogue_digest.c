@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "server/base/text/json.h"
+#include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_digest.h"
 #include "server/catalogue/notify/catalogue_hook.h"
@@ -79,26 +80,26 @@ static bool read_anr(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 	return r->key && r->name && r->title && r->verdict;
 }
 
-/* Of the groups of the period's reports: a group is old if its first report is earlier, as trace
- * ids are in time order. */
+/* By arrival, as trace ids are: devices upload reports days after the digest of their day. */
 enum tw_status tw_catalogue_digest_anrs(struct tw_catalogue *c, const char *project_id,
         struct tw_digest_period of, struct tw_arena *a, struct tw_digest_anr **ret, size_t *ret_n,
         struct tw_err *err)
 {
 	struct tw_cat_list l = {a, TW_DIGEST_ANRS_MAX, sizeof **ret, read_anr, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* anr_trace_of_day_and_key, anr_trace_of_key */
+	char since[TW_ID_BYTES], until[TW_ID_BYTES];
+	enum tw_status st;
+
+	tw_ulid_first(of.since_ms, since);
+	tw_ulid_first(of.until_ms, until);
+	st = tw_cat_list(c, &l, err, /* primary key, anr_trace_of_key */
 	        "WITH g AS MATERIALIZED (SELECT key, count(*) AS n, max(trace_id) AS newest FROM"
-	        " anr_trace INDEXED BY anr_trace_of_day_and_key WHERE project_id=?1 AND anr=1 AND "
-	        "day BETWEEN ?4"
-	        " AND ?5 AND recorded_ms>=?2 AND recorded_ms<?3 AND key<>'' GROUP BY key)"
+	        " anr_trace WHERE project_id=?1 AND anr=1 AND trace_id>=?2 AND trace_id<?3 AND"
+	        " key<>'' GROUP BY key)"
 	        " SELECT g.key, a.name, a.title, a.verdict, g.n, count(*) OVER () FROM g CROSS"
 	        " JOIN anr a ON a.project_id=?1 AND a.trace_id=g.newest WHERE NOT EXISTS(SELECT 1"
-	        " FROM anr_trace p INDEXED BY anr_trace_of_key WHERE p.project_id=?1 AND p.anr=1 "
-	        "AND"
-	        " p.key=g.key AND p.day<=?4 AND p.recorded_ms<?2) ORDER BY g.n DESC, g.key LIMIT "
-	        "?6",
-	        "tiiiii", project_id, of.since_ms, of.until_ms, of.since_ms / TW_DAY_MS,
-	        of.until_ms / TW_DAY_MS, (int64_t)TW_DIGEST_ANRS_MAX);
+	        " FROM anr_trace p INDEXED BY anr_trace_of_key WHERE p.project_id=?1 AND p.anr=1"
+	        " AND p.key=g.key AND p.trace_id<?2) ORDER BY g.n DESC, g.key LIMIT ?4",
+	        "ttti", project_id, since, until, (int64_t)TW_DIGEST_ANRS_MAX);
 
 	if (st == TW_OK) {
 		*ret = l.rows;

@@ -50,7 +50,7 @@ struct tw_digest_anr {
 	int64_t count;
 	int64_t total; /* of all such groups */
 };
-/* Groups whose first report is in the period, most reports first. */
+/* Groups whose first report arrived in the period, most reports first. */
 enum tw_status tw_catalogue_digest_anrs(struct tw_catalogue *c, const char *project_id,
         struct tw_digest_period of, struct tw_arena *a, struct tw_digest_anr **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;

@@ -154,10 +154,11 @@ test('without a server to mail by a digest can be turned off, and nobody added',
 
 test('groups of ANRs are told by their first report, however many reports others have', async (t) => {
 	const s = await startServer(t);
-	const report = (n, who) => s.trace(`"main" prio=5 tid=1 Blocked\n  at a.B${n}.c(B.java:1)\n  - waiting to lock <0x01> (a a.T${n}) held by thread 2\n\n"w" prio=5 tid=2 Runnable\n  at com.example.app.Class${n}.method1(D.java:3)\n  - locked <0x01> (a a.T${n})\n`, { query: { version_name: '1', device: `${who}` } });
-	for (const [n, who] of [[1, 'old'], [1, 'new'], [2, 'x'], [2, 'y'], [3, 'z']]) await report(n, who);
+	const report = (n, who, query) => s.trace(`"main" prio=5 tid=1 Blocked\n  at a.B${n}.c(B.java:1)\n  - waiting to lock <0x01> (a a.T${n}) held by thread 2\n\n"w" prio=5 tid=2 Runnable\n  at com.example.app.Class${n}.method1(D.java:3)\n  - locked <0x01> (a a.T${n})\n`, { query: { version_name: '1', device: `${who}`, ...query } });
+	for (const [n, who] of [[1, 'old'], [1, 'new'], [2, 'x'], [2, 'y']]) await report(n, who);
+	await report(3, 'offline', { started_at: Date.now() - 12 * 24 * HOUR_MS }); // after the digest of its day
 	await until(async () => ((await s.get('/api/v1/anr/groups')).json.groups.length === 3 ? true : undefined), 'three groups');
-	db(s, "update anr_trace set recorded_ms=recorded_ms-3456000000, day=day-40 where device='old'");
+	db(s, "update anr_trace set trace_id='00' || substr(trace_id, 3) where device='old'"); // arrived decades ago
 	const { anrs } = (await s.get('/api/v1/digest')).json;
 	assert.deepEqual([anrs.total, anrs.list.map((g) => g.count)], [2, [2, 1]]);
 });

@@ -68,11 +68,15 @@ static void test_recorded(void **state)
 static void test_ulid_ms(void **state)
 {
 	const int64_t now = INT64_C(1760000000123);
-	char id[TW_ID_BYTES];
+	char id[TW_ID_BYTES], first[TW_ID_BYTES];
 
 	(void)state;
 	assert_int_equal(tw_ulid_new(now, id, NULL), TW_OK);
 	assert_true(tw_ulid_ms(id) == now);
+	tw_ulid_first(now, first);
+	assert_true(tw_ulid_valid(first) && tw_ulid_ms(first) == now && strcmp(first, id) <= 0);
+	tw_ulid_first(now + 1, first);
+	assert_true(strcmp(first, id) > 0);
 	assert_true(tw_ulid_ms("7ZZZZZZZZZ0000000000000000") == INT64_C(281474976710655));
 }
 
