@@ -50,7 +50,7 @@ static json_t *checks_json(const struct tw_app *app, const struct tw_health_chec
 	for (size_t i = 0; i < n; i++)
 		(void)json_object_set_new(all, checks[i].name,
 		        json_pack("{sb ss ss*}", "ok", checks[i].ok, "message", checks[i].message,
-		                "engine", tw_health_engine(app, checks[i].name)));
+		                "engine", tw_health_engine(app->health, checks[i].name)));
 	return all;
 }
 
@@ -233,7 +233,7 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	write_gauge(&out, "tracewell_sessions", sessions);
 	st = tw_pipeline_metrics(app->pipeline, app->catalogue, &out, err);
 	if (st == TW_OK)
-		st = tw_hook_job_metrics(app, &out, err);
+		st = tw_hook_runner_metrics(app->hooks, app->catalogue, &out, err);
 	if (st != TW_OK) {
 		tw_buf_done(&out);
 		return st;

@@ -51,6 +51,7 @@
 #include "server/http/metrics.h"
 #include "server/http/response_cache.h"
 #include "server/ingest/backlog.h"
+#include "server/ingest/commit_upload.h"
 #include "server/ingest/health.h"
 #include "server/ingest/tus/resume.h"
 #include "server/ingest/tus/resume_clean.h"
@@ -410,7 +411,8 @@ static void job_ended(void *arg, enum tw_queue queue)
 {
 	struct tw_app *app = arg;
 
-	tw_raised(app, queue == TW_QUEUE_TRACES ? TW_RAISED_BY_DECODER : TW_RAISED_BY_MAPPING);
+	tw_pipeline_wake(app->pipeline,
+	        queue == TW_QUEUE_TRACES ? TW_RAISED_BY_DECODER : TW_RAISED_BY_MAPPING);
 	if (queue == TW_QUEUE_MAPPINGS)
 		tw_periodic_wake(app->waiters);
 }
@@ -430,6 +432,14 @@ static enum tw_status start_decoding(struct tw_app *app, struct tw_err *err)
 	        &app->jobs, err);
 }
 
+static struct tw_deleter deleter(const struct tw_app *app)
+{
+	return (struct tw_deleter){.catalogue = app->catalogue,
+	        .recorder = app->recorder,
+	        .store_job = app->store_job,
+	        .pipeline = app->pipeline};
+}
+
 /* Starts the pipeline of derived data, on servers that decode. */
 static enum tw_status start_deriving(struct tw_app *app, struct tw_err *err)
 {
@@ -438,10 +448,32 @@ static enum tw_status start_deriving(struct tw_app *app, struct tw_err *err)
 	if (tw_catalogue_is_shared(app->catalogue))
 		st = tw_lease_start(app->catalogue, app->blobs, app->node, &app->leader, err);
 	if (st == TW_OK)
-		st = tw_pipeline_start(app, tw_stages, tw_pipeline_leads, &app->pipeline, err);
+		st = tw_pipeline_start(
+		        &(struct tw_pipeline_setup){
+		                .parts = {.catalogue = app->catalogue,
+		                        .blobs = app->blobs,
+		                        .symbols = app->symbols,
+		                        .fleet = app->fleet,
+		                        .figures_days = app->config->figures_days,
+		                        .sends_mail = *app->config->smtp_url != '\0'},
+		                .stages = tw_stages,
+		                .lease = app->leader,
+		                .leads = tw_lease_held},
+		        &app->pipeline, err);
 	if (st == TW_OK)
-		st = tw_hook_job_start(app, &app->hooks, err);
-	return st == TW_OK ? tw_retention_job_start(app, &app->retention, err) : st;
+		st = tw_hook_runner_start(&(struct tw_hook_parts){.config = app->config,
+		                                  .catalogue = app->catalogue,
+		                                  .fleet = app->fleet,
+		                                  .seal = app->seal,
+		                                  .node = app->node},
+		        &app->hooks, err);
+	if (st != TW_OK)
+		return st;
+	return tw_retention_job_start(&(struct tw_retention_parts){.config = app->config,
+	                                      .deleter = deleter(app),
+	                                      .metrics = app->metrics,
+	                                      .lease = app->leader},
+	        &app->retention, err);
 }
 
 /* Background tasks. */
@@ -465,7 +497,7 @@ static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
 static void close_data(struct tw_app *app)
 {
 	app->health = tw_health_stop(app->health);
-	app->retention = tw_periodic_stop(app->retention);
+	app->retention = tw_retention_job_stop(app->retention);
 	app->jobs = tw_jobs_stop(app->jobs, app->config->shutdown_s);
 	tw_http_waits_stop(app);
 	if (app->blobs)
@@ -473,8 +505,7 @@ static void close_data(struct tw_app *app)
 	app->store_job = tw_store_job_stop(app->store_job);
 	app->recorder = tw_recorder_stop(app->recorder);
 	app->pipeline = tw_pipeline_stop(app->pipeline);
-	app->hooks = tw_periodic_stop(app->hooks);
-	app->hook_runner = tw_hook_runner_free(app->hook_runner);
+	app->hooks = tw_hook_runner_stop(app->hooks);
 	app->seal = tw_secret_key_free(app->seal);
 	app->leader = tw_lease_stop(app->leader);
 	app->keep_quota = tw_periodic_stop(app->keep_quota);
@@ -569,12 +600,27 @@ static enum tw_status run(struct tw_app *app, const sigset_t *set, struct tw_err
 {
 	struct tw_http *http = NULL;
 	struct tw_http *metrics = NULL;
+	struct tw_deleter deletes;
+	struct tw_commit_parts commit;
 	enum tw_status st = open_data(app, err);
 
 	if (st == TW_OK)
 		st = start_jobs(app, err);
 	if (st == TW_OK)
-		st = tw_health_start(app, &app->health, err);
+		st = tw_health_start(&(struct tw_health_parts){.config = app->config,
+		                             .catalogue = app->catalogue,
+		                             .blobs = app->blobs,
+		                             .jobs = app->jobs,
+		                             .metrics = app->metrics},
+		        &app->health, err);
+	deletes = deleter(app);
+	app->deleter = &deletes;
+	commit = (struct tw_commit_parts){.catalogue = app->catalogue,
+	        .blobs = app->blobs,
+	        .recorder = app->recorder,
+	        .backlog = app->backlog,
+	        .jobs = app->jobs};
+	app->commit = &commit;
 	if (st == TW_OK)
 		st = start_metrics(app, &metrics, err);
 	if (st == TW_OK)
@@ -582,7 +628,7 @@ static enum tw_status run(struct tw_app *app, const sigset_t *set, struct tw_err
 	if (st == TW_OK) {
 		log_started(app, http);
 		wait_for_signal(app, set);
-		app->unready = true;
+		tw_health_drain(app->health);
 		stay_unready(app->config->drain_s);
 		app->stopping = true;
 		drain(app, http);

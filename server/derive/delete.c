@@ -8,54 +8,53 @@
 #include "server/decode/jobs_store.h"
 #include "server/derive/pipeline.h"
 
-enum tw_status tw_delete_trace(struct tw_app *app, const char *project_id, const char *trace_id,
-        enum tw_delete_sums sums, struct tw_arena *a, struct tw_err *err)
+enum tw_status tw_delete_trace(const struct tw_deleter *d, const char *project_id,
+        const char *trace_id, enum tw_delete_sums sums, struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_blob_list unused = {0};
 	enum tw_status st;
 
-	tw_record_drop(app->recorder, trace_id); /* before the row: the record would be taken as
+	tw_record_drop(d->recorder, trace_id); /* before the row: the record would be taken as
 	                                            proof that the row was lost */
 	if (sums == TW_DELETE_WITH_SUMS)
-		st = tw_catalogue_trace_erase(
-		        app->catalogue, project_id, trace_id, a, &unused, err);
+		st = tw_catalogue_trace_erase(d->catalogue, project_id, trace_id, a, &unused, err);
 	else
 		st = tw_catalogue_trace_delete(
-		        app->catalogue, project_id, trace_id, a, &unused.sha256, &unused.n, err);
+		        d->catalogue, project_id, trace_id, a, &unused.sha256, &unused.n, err);
 	if (st == TW_OK) {
 		tw_crash_point("row_deleted");
-		tw_store_drop_blobs(app->store_job, &unused);
-		tw_store_drop_trace(app->store_job, trace_id);
+		tw_store_drop_blobs(d->store_job, &unused);
+		tw_store_drop_trace(d->store_job, trace_id);
 		tw_record_drop(
-		        app->recorder, trace_id); /* a decoder may have written the record again */
-		if (sums == TW_DELETE_WITH_SUMS && app->fleet && app->fleet->engine->hide)
-			tw_pipeline_wake(app, TW_RAISED_BY_DECODER);
+		        d->recorder, trace_id); /* a decoder may have written the record again */
+		if (sums == TW_DELETE_WITH_SUMS)
+			tw_pipeline_wake(d->pipeline, TW_RAISED_BY_DECODER);
 	} else if (st != TW_NOT_FOUND) {
-		tw_record_trace(app->recorder, project_id, trace_id);
+		tw_record_trace(d->recorder, project_id, trace_id);
 	}
 	return st;
 }
 
 /* If the trace was opened and decoded again in between, its new file is deleted too; the next
  * reader has it decoded again. */
-enum tw_status tw_delete_decoded(
-        struct tw_app *app, const char *project_id, const char *trace_id, struct tw_err *err)
+enum tw_status tw_delete_decoded(const struct tw_deleter *d, const char *project_id,
+        const char *trace_id, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_decoded_drop(app->catalogue, project_id, trace_id, err);
+	enum tw_status st = tw_catalogue_decoded_drop(d->catalogue, project_id, trace_id, err);
 
 	if (st == TW_OK)
-		tw_store_drop_trace(app->store_job, trace_id);
+		tw_store_drop_trace(d->store_job, trace_id);
 	return st;
 }
 
-enum tw_status tw_delete_upload(struct tw_app *app, const char *project_id, const char *trace_id,
-        struct tw_arena *a, struct tw_err *err)
+enum tw_status tw_delete_upload(const struct tw_deleter *d, const char *project_id,
+        const char *trace_id, struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_blob_list unused = {0};
 	enum tw_status st =
-	        tw_catalogue_upload_drop(app->catalogue, project_id, trace_id, a, &unused, err);
+	        tw_catalogue_upload_drop(d->catalogue, project_id, trace_id, a, &unused, err);
 
 	if (st == TW_OK)
-		tw_store_drop_blobs(app->store_job, &unused);
+		tw_store_drop_blobs(d->store_job, &unused);
 	return st;
 }

@@ -10,20 +10,32 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
-#include "server/base/app.h"
+
+struct tw_catalogue;
+struct tw_pipeline;
+struct tw_recorder;
+struct tw_store_job;
+
+struct tw_deleter { /* the parts that have to do with a trace's end */
+	struct tw_catalogue *catalogue;
+	struct tw_recorder *recorder;
+	struct tw_store_job *store_job;
+	struct tw_pipeline *pipeline; /* subtracts the traces; NULL: another server does */
+};
 
 /* Expired traces remain counted in rollups.  Traces deleted by a user are also subtracted from
  * rollups in ClickHouse; rollups in the catalogue do not support subtraction. */
 enum tw_delete_sums { TW_DELETE_FILES, TW_DELETE_WITH_SUMS };
 /* TW_NOT_FOUND if the trace does not exist. */
-enum tw_status tw_delete_trace(struct tw_app *app, const char *project_id, const char *trace_id,
-        enum tw_delete_sums sums, struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_delete_trace(const struct tw_deleter *d, const char *project_id,
+        const char *trace_id, enum tw_delete_sums sums, struct tw_arena *a,
+        struct tw_err *err) TW_MUST_USE;
 /* Deletes the upload, not the decoded file.  TW_NOT_FOUND if the trace is not ready, or pinned. */
-enum tw_status tw_delete_upload(struct tw_app *app, const char *project_id, const char *trace_id,
-        struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_delete_upload(const struct tw_deleter *d, const char *project_id,
+        const char *trace_id, struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
 /* Deletes the decoded file; the upload remains, and the trace is archived until it is opened.
  * TW_NOT_FOUND as above. */
-enum tw_status tw_delete_decoded(struct tw_app *app, const char *project_id, const char *trace_id,
-        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_delete_decoded(const struct tw_deleter *d, const char *project_id,
+        const char *trace_id, struct tw_err *err) TW_MUST_USE;
 
 #endif

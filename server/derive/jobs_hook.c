@@ -49,7 +49,8 @@ struct flight { /* a delivery in progress */
 };
 
 struct tw_hook_runner {
-	struct tw_app *app;
+	struct tw_hook_parts parts;
+	struct tw_periodic *thread;
 	struct tw_proxies allowed;
 	char smtp_password[TW_SMTP_PASSWORD_BYTES];
 	struct tw_smtp smtp;
@@ -104,7 +105,7 @@ static enum tw_status write_down(
 	        .gone = s->http == 410,
 	        .in_vain = s->in_vain};
 
-	return tw_catalogue_outbox_tried(h->app->catalogue, &f->of, &t, ret, err);
+	return tw_catalogue_outbox_tried(h->parts.catalogue, &f->of, &t, ret, err);
 }
 
 static void log_result(struct tw_hook_runner *h, const struct flight *f, enum tw_outbox_state state)
@@ -196,14 +197,14 @@ static enum tw_status post(struct tw_hook_runner *h, struct flight *f, struct tw
 {
 	char signature[TW_HOOK_SIGNATURE_BYTES], secret[TW_SECRET_PLAIN_MAX + 1];
 	struct tw_str body;
-	enum tw_status st = tw_hook_body(&f->of, h->app->config->public_url, &f->body, err);
+	enum tw_status st = tw_hook_body(&f->of, h->parts.config->public_url, &f->body, err);
 
 	if (st == TW_OK)
 		st = end_body(f, err);
 	if (st != TW_OK)
 		return st;
 	body = (struct tw_str){(const char *)f->body.data, f->body.len};
-	st = tw_secret_key_read(h->app->seal, f->of.project_id, f->of.secret, secret, err);
+	st = tw_secret_key_read(h->parts.seal, f->of.project_id, f->of.secret, secret, err);
 	if (st == TW_OK)
 		st = tw_hook_sign(secret, tw_unix_ms() / 1000, body, signature, err);
 	explicit_bzero(secret, sizeof secret);
@@ -217,9 +218,9 @@ static enum tw_status post(struct tw_hook_runner *h, struct flight *f, struct tw
 
 static enum tw_status mail(struct tw_hook_runner *h, struct flight *f, struct tw_err *err)
 {
-	const struct tw_config *c = h->app->config;
+	const struct tw_config *c = h->parts.config;
 	const struct tw_digest_mail what = {
-	        h->app->catalogue, &f->of, c->public_url, &h->smtp, f->arena, &f->body};
+	        h->parts.catalogue, &f->of, c->public_url, &h->smtp, f->arena, &f->body};
 	struct tw_mail m;
 	enum tw_status st = tw_digest_mail(&what, &m, err);
 
@@ -303,7 +304,7 @@ static bool has_room(const struct tw_hook_runner *h)
 static enum tw_status start_one(
         struct tw_hook_runner *h, const char *project_id, bool *ret, struct tw_err *err)
 {
-	struct tw_catalogue *c = h->app->catalogue;
+	struct tw_catalogue *c = h->parts.catalogue;
 	struct tw_arena *a = tw_arena_new(DUE_ARENA);
 	struct tw_due *due = NULL;
 	struct tw_delivery d;
@@ -334,7 +335,7 @@ static enum tw_status start_round(struct tw_hook_runner *h, unsigned *ret, struc
 	memcpy(from, h->turn, sizeof from);
 	memcpy(at, from, sizeof at);
 	for (*ret = 0; st == TW_OK && has_room(h); memcpy(at, next, sizeof at)) {
-		st = tw_catalogue_outbox_next(h->app->catalogue, at, next, err);
+		st = tw_catalogue_outbox_next(h->parts.catalogue, at, next, err);
 		if (st != TW_OK || (again && (!*next || strcmp(next, from) > 0)))
 			break;
 		if (!*next) {
@@ -376,7 +377,7 @@ static void expire(struct tw_hook_runner *h)
 	if (now < h->expire_ms)
 		return;
 	h->expire_ms = now + EXPIRE_MS;
-	if (tw_catalogue_outbox_expire(h->app->catalogue, tw_unix_ms(), &err) != TW_OK)
+	if (tw_catalogue_outbox_expire(h->parts.catalogue, tw_unix_ms(), &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "outbox_not_expired", "deliveries", &err);
 }
 
@@ -389,7 +390,7 @@ static bool holds_lease(struct tw_hook_runner *h)
 	if (tw_monotonic_ms() < h->lease_check_ms)
 		return h->holds_lease;
 	st = tw_catalogue_take_lease(
-	        h->app->catalogue, "webhooks", h->app->node, LEASE_MS, &mine, NULL);
+	        h->parts.catalogue, "webhooks", h->parts.node, LEASE_MS, &mine, NULL);
 	h->holds_lease = st == TW_OK && mine;
 	h->lease_check_ms = tw_monotonic_ms() + LEASE_MS / 4;
 	return h->holds_lease;
@@ -400,7 +401,7 @@ static void release_lease(struct tw_hook_runner *h)
 {
 	bool mine;
 
-	if (h->holds_lease && tw_catalogue_take_lease(h->app->catalogue, "webhooks", h->app->node,
+	if (h->holds_lease && tw_catalogue_take_lease(h->parts.catalogue, "webhooks", h->parts.node,
 	                              0, &mine, NULL) == TW_OK)
 		h->holds_lease = false;
 }
@@ -417,8 +418,7 @@ static void check_due(struct tw_hook_runner *h)
 
 static void deliver(struct tw_periodic *p, void *arg)
 {
-	struct tw_app *app = arg;
-	struct tw_hook_runner *h = app->hook_runner;
+	struct tw_hook_runner *h = arg;
 	struct tw_sent sent;
 
 	h->check_ms = 0;
@@ -443,7 +443,7 @@ static void digest(struct tw_periodic *p, void *arg)
 	struct tw_err err;
 
 	if (tw_monotonic_ms() < h->digest_ms ||
-	        tw_digests_make(h->app->fleet, p, *h->app->config->smtp_url != '\0', tw_unix_ms(),
+	        tw_digests_make(h->parts.fleet, p, *h->parts.config->smtp_url != '\0', tw_unix_ms(),
 	                &err) == TW_OK)
 		return;
 	tw_log_err(TW_LOG_WARN, "digests_not_made", "digests", &err);
@@ -466,34 +466,35 @@ static enum tw_status read_settings(
 	return tw_smtp_read(&mail, h->smtp_password, &h->smtp, err);
 }
 
-enum tw_status tw_hook_job_start(struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)
+enum tw_status tw_hook_runner_start(
+        const struct tw_hook_parts *parts, struct tw_hook_runner **ret, struct tw_err *err)
 {
-	struct tw_hook_runner *h = tw_mem_zalloc(1, sizeof *h);
+	struct tw_hook_runner *h = *ret = tw_mem_zalloc(1, sizeof *h);
 	enum tw_status st;
 
 	if (!h)
 		return tw_oom(err);
-	h->app = app;
-	app->hook_runner = h;
-	st = read_settings(h, app->config, err);
+	h->parts = *parts;
+	st = read_settings(h, parts->config, err);
 	if (st == TW_OK)
 		st = tw_sender_new(&h->allowed, &h->sender, err);
 	if (st == TW_OK)
 		st = tw_periodic_start(
-		        &(struct tw_periodic_task){"deliveries", deliver, CHECK_EVERY_S * 1000},
-		        app, ret, err);
+		        &(struct tw_periodic_task){"deliveries", deliver, CHECK_EVERY_S * 1000}, h,
+		        &h->thread, err);
 	if (st == TW_OK)
-		st = tw_ticket_runner_start(app, &h->allowed, &h->tickets, err);
+		st = tw_ticket_runner_start(&h->parts, &h->allowed, &h->tickets, err);
 	return st == TW_OK ? tw_periodic_start(&(struct tw_periodic_task){"digests", digest,
 	                                               TW_DIGEST_LOOK_S * 1000},
 	                             h, &h->digests, err)
 	                   : st;
 }
 
-struct tw_hook_runner *tw_hook_runner_free(struct tw_hook_runner *h)
+struct tw_hook_runner *tw_hook_runner_stop(struct tw_hook_runner *h)
 {
 	if (!h)
 		return NULL;
+	h->thread = tw_periodic_stop(h->thread);
 	h->digests = tw_periodic_stop(h->digests);
 	h->tickets = tw_ticket_runner_stop(h->tickets);
 	h->sender = tw_sender_free(h->sender);
@@ -505,20 +506,27 @@ struct tw_hook_runner *tw_hook_runner_free(struct tw_hook_runner *h)
 	return NULL;
 }
 
-enum tw_status tw_hook_job_metrics(const struct tw_app *app, struct tw_buf *out, struct tw_err *err)
+void tw_hook_runner_wake(struct tw_hook_runner *h)
+{
+	if (h)
+		tw_periodic_wake(h->thread);
+}
+
+enum tw_status tw_hook_runner_metrics(const struct tw_hook_runner *h, struct tw_catalogue *c,
+        struct tw_buf *out, struct tw_err *err)
 {
 	static const char *const outcomes[] = {"delivered", "failed", "given_up"};
 	struct tw_outbox_sums sums;
-	enum tw_status st = tw_catalogue_outbox_sums(app->catalogue, &sums, err);
+	enum tw_status st = tw_catalogue_outbox_sums(c, &sums, err);
 	const int64_t age_ms = st == TW_OK && sums.oldest_ms ? tw_unix_ms() - sums.oldest_ms : 0;
 
 	if (st != TW_OK)
 		return st;
 	tw_buf_printf(out, "# TYPE tracewell_webhook_deliveries_total counter\n");
-	for (size_t i = 0; app->hook_runner && i < 3; i++)
+	for (size_t i = 0; h && i < 3; i++)
 		tw_buf_printf(out,
 		        "tracewell_webhook_deliveries_total{outcome=\"%s\"} %" PRIu64 "\n",
-		        outcomes[i], atomic_load(&app->hook_runner->counts[i]));
+		        outcomes[i], atomic_load(&h->counts[i]));
 	tw_buf_printf(out,
 	        "# TYPE tracewell_webhook_waiting_events gauge\n"
 	        "tracewell_webhook_waiting_events %" PRId64 "\n"

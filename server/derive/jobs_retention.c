@@ -3,30 +3,37 @@
 #include "server/base/audit.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
+#include "server/base/thread/periodic.h"
 #include "server/catalogue/access/catalogue_capture.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_retention.h"
 #include "server/catalogue/traces/catalogue_build.h"
-#include "server/derive/delete.h"
-#include "server/derive/lease.h"
 #include "server/derive/retention.h"
 #include "server/http/metrics.h"
 
 enum { AT_ONCE = 64, FAILED_MAPPING_DAYS = 30 };
 
+struct tw_retention_job {
+	struct tw_retention_parts parts;
+	struct tw_catalogue *catalogue;
+	int64_t due_ms; /* time of the next run (monotonic) */
+	struct tw_periodic *thread;
+};
+
 /* Sets *ret_gone, unless the trace was deleted, pinned or queued in the meantime, which is not a
  * failure. */
-static enum tw_status expire(struct tw_app *app, const struct tw_expiry *e, struct tw_arena *a,
-        bool *ret_gone, struct tw_err *err)
+static enum tw_status expire(struct tw_retention_job *j, const struct tw_expiry *e,
+        struct tw_arena *a, bool *ret_gone, struct tw_err *err)
 {
+	const struct tw_deleter *d = &j->parts.deleter;
 	const char *project_id = e->project_id;
 	static const char *const events[] = {"trace_expired", "upload_expired", "decoded_expired"};
 	enum tw_expired what = tw_expiry_what(e->why);
 	enum tw_status st =
-	        what == TW_EXPIRED_UPLOAD ? tw_delete_upload(app, project_id, e->id, a, err)
+	        what == TW_EXPIRED_UPLOAD ? tw_delete_upload(d, project_id, e->id, a, err)
 	        : what == TW_EXPIRED_DECODED
-	                ? tw_delete_decoded(app, project_id, e->id, err)
-	                : tw_delete_trace(app, project_id, e->id, TW_DELETE_FILES, a, err);
+	                ? tw_delete_decoded(d, project_id, e->id, err)
+	                : tw_delete_trace(d, project_id, e->id, TW_DELETE_FILES, a, err);
 
 	*ret_gone = st == TW_OK;
 	if (st == TW_NOT_FOUND)
@@ -35,42 +42,42 @@ static enum tw_status expire(struct tw_app *app, const struct tw_expiry *e, stru
 		tw_log(TW_LOG_INFO, events[what], tw_log_text("trace", e->id),
 		        tw_log_text("reason", tw_expiry_name(e->why)),
 		        tw_log_number("bytes", (int64_t)e->bytes));
-		tw_metrics_expired(app->metrics, what, e->bytes);
+		tw_metrics_expired(j->parts.metrics, what, e->bytes);
 	}
 	return st;
 }
 
 /* *ret_more: more may be due. */
-static enum tw_status some(struct tw_app *app, const char *project_id,
+static enum tw_status some(struct tw_retention_job *j, const char *project_id,
         const struct tw_retention *rules, bool *ret_more, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(4 << 20);
 	struct tw_expiry *due = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_retention_due(app->catalogue, project_id, rules, tw_unix_ms(),
+	enum tw_status st = a ? tw_retention_due(j->catalogue, project_id, rules, tw_unix_ms(),
 	                                AT_ONCE, a, &due, &n, err)
 	                      : tw_oom(err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		bool gone;
 
-		st = expire(app, &due[i], a, &gone, err);
+		st = expire(j, &due[i], a, &gone, err);
 	}
 	*ret_more = st == TW_OK && n > 0;
 	tw_arena_free(a);
 	return st;
 }
 
-static void keep_project(
-        struct tw_periodic *p, struct tw_app *app, const char *project_id, struct tw_arena *a)
+static void keep_project(struct tw_periodic *p, struct tw_retention_job *j, const char *project_id,
+        struct tw_arena *a)
 {
 	struct tw_retention rules;
 	struct tw_err err;
 	bool more = true;
-	enum tw_status st = tw_retention_of(app->catalogue, project_id, a, &rules, &err);
+	enum tw_status st = tw_retention_of(j->catalogue, project_id, a, &rules, &err);
 
 	while (st == TW_OK && more && !tw_periodic_stopping(p))
-		st = some(app, project_id, &rules, &more, &err);
+		st = some(j, project_id, &rules, &more, &err);
 	if (st != TW_OK)
 		tw_log_err(TW_LOG_WARN, "retention", project_id, &err);
 }
@@ -78,7 +85,7 @@ static void keep_project(
 /* --- the disk --- */
 
 struct floor_run { /* one pass over all projects, until disk usage is below the limit */
-	struct tw_app *app;
+	struct tw_retention_job *job;
 	const struct tw_project_row *projects;
 	size_t n_projects;
 	uint64_t over_bytes, traces, bytes;
@@ -91,14 +98,14 @@ static enum tw_status free_some(struct floor_run *f, bool *ret_more, struct tw_e
 	const uint64_t before = f->traces;
 	struct tw_expiry *due = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_retention_floor(f->app->catalogue, f->projects, f->n_projects,
+	enum tw_status st = a ? tw_retention_floor(f->job->catalogue, f->projects, f->n_projects,
 	                                f->over_bytes, AT_ONCE, a, &due, &n, err)
 	                      : tw_oom(err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		bool gone = false;
 
-		st = expire(f->app, &due[i], a, &gone, err);
+		st = expire(f->job, &due[i], a, &gone, err);
 		if (!gone)
 			continue;
 		f->traces++;
@@ -120,14 +127,14 @@ static void log_floor(const struct floor_run *f, const struct tw_disk *disk)
 	                                      ? "the disk was above --max-disk-use"
 	                                      : "the disk is above --max-disk-use, and the traces "
 	                                        "that may be deleted do not make enough room"));
-	tw_metrics_disk_floor(f->app->metrics, f->traces, f->bytes);
+	tw_metrics_disk_floor(f->job->parts.metrics, f->traces, f->bytes);
 }
 
-static void keep_floor(struct tw_periodic *p, struct tw_app *app, const struct tw_disk *disk,
-        const struct tw_project_row *projects, size_t n)
+static void keep_floor(struct tw_periodic *p, struct tw_retention_job *j,
+        const struct tw_disk *disk, const struct tw_project_row *projects, size_t n)
 {
-	struct floor_run f = {
-	        app, projects, n, .over_bytes = tw_disk_over(disk, app->config->max_disk_percent)};
+	struct floor_run f = {j, projects, n,
+	        .over_bytes = tw_disk_over(disk, j->parts.config->max_disk_percent)};
 	struct tw_err err;
 	bool more = f.over_bytes > 0;
 
@@ -141,22 +148,22 @@ static void keep_floor(struct tw_periodic *p, struct tw_app *app, const struct t
 	log_floor(&f, disk);
 }
 
-bool tw_retention_disk(const struct tw_app *app, struct tw_disk *ret)
+bool tw_retention_disk(const struct tw_config *config, struct tw_disk *ret)
 {
-	return app->config->max_disk_percent && !app->config->storage.blobs[0] &&
-	       tw_disk_of(app->config->data_dir, ret);
+	return config->max_disk_percent && !config->storage.blobs[0] &&
+	       tw_disk_of(config->data_dir, ret);
 }
 
 /* --- all rules --- */
 
-static void keep_audit(struct tw_periodic *p, struct tw_app *app)
+static void keep_audit(struct tw_periodic *p, struct tw_retention_job *j)
 {
-	int64_t age_ms = (int64_t)app->config->audit_days * TW_DAY_MS;
+	int64_t age_ms = (int64_t)j->parts.config->audit_days * TW_DAY_MS;
 	bool more = age_ms > 0;
 	struct tw_err err;
 
 	while (more && !tw_periodic_stopping(p))
-		if (tw_catalogue_audit_expire(app->catalogue, tw_unix_ms() - age_ms, &more, &err) !=
+		if (tw_catalogue_audit_expire(j->catalogue, tw_unix_ms() - age_ms, &more, &err) !=
 		        TW_OK) {
 			tw_log_err(TW_LOG_WARN, "retention", "audit", &err);
 			more = false;
@@ -164,21 +171,20 @@ static void keep_audit(struct tw_periodic *p, struct tw_app *app)
 }
 
 /* Devices of yesterday and today are retained, as today's are being counted. */
-static void forget_devices(struct tw_app *app)
+static void forget_devices(struct tw_retention_job *j)
 {
 	struct tw_err err;
 
-	if (tw_catalogue_capture_forget(app->catalogue, tw_unix_ms() / TW_DAY_MS - 1, &err) !=
-	        TW_OK)
+	if (tw_catalogue_capture_forget(j->catalogue, tw_unix_ms() / TW_DAY_MS - 1, &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "retention", "capture", &err);
 }
 
-static void forget_failed_mappings(struct tw_app *app)
+static void forget_failed_mappings(struct tw_retention_job *j)
 {
 	struct tw_err err;
 
 	if (tw_catalogue_mapping_expire(
-	            app->catalogue, tw_unix_ms() - FAILED_MAPPING_DAYS * TW_DAY_MS, &err) != TW_OK)
+	            j->catalogue, tw_unix_ms() - FAILED_MAPPING_DAYS * TW_DAY_MS, &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "retention", "mappings", &err);
 }
 
@@ -187,54 +193,68 @@ static void keep_all(struct tw_periodic *p, void *arg)
 	struct tw_arena *a = tw_arena_new(16 << 20);
 	struct tw_project_row *projects = NULL;
 	struct tw_disk disk;
-	struct tw_app *app = arg;
+	struct tw_retention_job *j = arg;
 	size_t n = 0;
 
-	if (!tw_lease_held(app->leader) || tw_monotonic_ms() < app->keep_ms) {
+	if (!tw_lease_held(j->parts.lease) || tw_monotonic_ms() < j->due_ms) {
 		tw_arena_free(a);
 		return;
 	}
-	if (app->leader) /* a server that acquires the lease late should start early */
-		app->keep_ms = tw_monotonic_ms() + (int64_t)app->config->retention_every_s * 1000;
-	if (a && tw_catalogue_projects(app->catalogue, a, &projects, &n, NULL) == TW_OK)
+	if (j->parts.lease) /* a server that acquires the lease late should start early */
+		j->due_ms = tw_monotonic_ms() + (int64_t)j->parts.config->retention_every_s * 1000;
+	if (a && tw_catalogue_projects(j->catalogue, a, &projects, &n, NULL) == TW_OK)
 		for (size_t i = 0; i < n && !tw_periodic_stopping(p); i++)
-			keep_project(p, app, projects[i].id, a);
-	if (tw_retention_disk(app, &disk))
-		keep_floor(p, app, &disk, projects, n);
-	keep_audit(p, app);
-	forget_devices(app);
-	forget_failed_mappings(app);
+			keep_project(p, j, projects[i].id, a);
+	if (tw_retention_disk(j->parts.config, &disk))
+		keep_floor(p, j, &disk, projects, n);
+	keep_audit(p, j);
+	forget_devices(j);
+	forget_failed_mappings(j);
 	tw_arena_free(a);
 }
 
 /* Logged once, while there are no traces yet that the defaults could delete. */
-static void log_defaults(struct tw_app *app)
+static void log_defaults(struct tw_retention_job *j)
 {
 	struct tw_arena *a = tw_arena_new(16 << 20);
 	struct tw_project_row *projects = NULL;
 	struct tw_use use = {0};
 	size_t n = 0;
-	bool first = a && tw_catalogue_projects(app->catalogue, a, &projects, &n, NULL) == TW_OK;
+	bool first = a && tw_catalogue_projects(j->catalogue, a, &projects, &n, NULL) == TW_OK;
 
 	for (size_t i = 0; first && i < n; i++)
-		first = tw_catalogue_use(app->catalogue, projects[i].id, &use, NULL) == TW_OK &&
+		first = tw_catalogue_use(j->catalogue, projects[i].id, &use, NULL) == TW_OK &&
 		        use.traces == 0;
 	if (first)
 		tw_log(TW_LOG_INFO, "retention_defaults",
 		        tw_log_number("uploads_days", TW_UPLOADS_DAYS),
 		        tw_log_number("traces_days", TW_TRACES_DAYS),
-		        tw_log_number("figures_days", app->config->figures_days),
-		        tw_log_number("max_disk_use_percent", app->config->max_disk_percent),
+		        tw_log_number("figures_days", j->parts.config->figures_days),
+		        tw_log_number("max_disk_use_percent", j->parts.config->max_disk_percent),
 		        tw_log_text("reason", "projects change theirs on the page Retention"));
 	tw_arena_free(a);
 }
 
 enum tw_status tw_retention_job_start(
-        struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)
+        const struct tw_retention_parts *parts, struct tw_retention_job **ret, struct tw_err *err)
 {
-	log_defaults(app);
+	struct tw_retention_job *j = *ret = tw_mem_zalloc(1, sizeof *j);
+
+	if (!j)
+		return tw_oom(err);
+	j->parts = *parts;
+	j->catalogue = parts->deleter.catalogue;
+	log_defaults(j);
 	return tw_periodic_start(
 	        &(struct tw_periodic_task){"retention", keep_all,
-	                tw_lease_interval_s(app->leader, app->config->retention_every_s) * 1000},
-	        app, ret, err);
+	                tw_lease_interval_s(parts->lease, parts->config->retention_every_s) * 1000},
+	        j, &j->thread, err);
+}
+
+struct tw_retention_job *tw_retention_job_stop(struct tw_retention_job *j)
+{
+	if (j)
+		(void)tw_periodic_stop(j->thread);
+	tw_mem_free(j);
+	return NULL;
 }

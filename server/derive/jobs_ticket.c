@@ -20,6 +20,7 @@
 #include "server/catalogue/notify/catalogue_alert.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/catalogue/notify/catalogue_ticket.h"
+#include "server/derive/jobs_hook.h"
 #include "server/notify/hook_send.h"
 #include "server/notify/text.h"
 #include "server/notify/ticket.h"
@@ -43,7 +44,7 @@ enum {
 };
 
 struct tw_ticket_runner {
-	struct tw_app *app;
+	const struct tw_hook_parts *parts;
 	struct tw_sender *sender;
 	struct tw_periodic *thread;
 	int64_t expire_ms;
@@ -72,7 +73,7 @@ enum outcome {
 
 static struct tw_catalogue *catalogue(const struct work *w)
 {
-	return w->by->app->catalogue;
+	return w->by->parts->catalogue;
 }
 
 /* --- handle_one request --- */
@@ -427,7 +428,7 @@ static void comment_group(struct work *w, struct tw_text_links *links)
 static void write_comment(struct work *w, struct tw_buf *out)
 {
 	struct tw_text_links links = {
-	        {out, TW_MARKUP_PLAIN}, w->by->app->config->public_url, w->row.project_id};
+	        {out, TW_MARKUP_PLAIN}, w->by->parts->config->public_url, w->row.project_id};
 
 	if (w->row.kind == TW_TICKET_REGRESSION)
 		comment_regression(w, &links);
@@ -487,7 +488,7 @@ static enum tw_status load(struct work *w, struct tw_err *err)
 		return tw_fail(err, TW_CONFLICT, "the project's tracker has no API and token");
 	if (strcmp(tw_text_of(w->tracker, "for"), w->row.tracker) != 0)
 		return tw_fail(err, TW_CONFLICT, "the project has another tracker now");
-	st = tw_secret_key_read(w->by->app->seal, w->row.project_id, sealed, w->token, err);
+	st = tw_secret_key_read(w->by->parts->seal, w->row.project_id, sealed, w->token, err);
 	if (st != TW_OK)
 		return tw_fail(
 		        err, TW_CONFLICT, "the tracker's token cannot be decrypted: set it again");
@@ -542,8 +543,8 @@ static bool acquire_lease(struct tw_ticket_runner *t)
 {
 	bool mine = false;
 
-	return tw_catalogue_take_lease(t->app->catalogue, "tickets", t->app->node, LEASE_MS, &mine,
-	               NULL) == TW_OK &&
+	return tw_catalogue_take_lease(t->parts->catalogue, "tickets", t->parts->node, LEASE_MS,
+	               &mine, NULL) == TW_OK &&
 	       mine;
 }
 
@@ -555,7 +556,7 @@ static void expire(struct tw_ticket_runner *t)
 	if (now < t->expire_ms)
 		return;
 	t->expire_ms = now + EXPIRE_MS;
-	if (tw_catalogue_tickets_expire(t->app->catalogue, tw_unix_ms(), &err) != TW_OK)
+	if (tw_catalogue_tickets_expire(t->parts->catalogue, tw_unix_ms(), &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "tickets_not_expired", "tickets", &err);
 }
 
@@ -567,7 +568,7 @@ static bool handle_one(struct tw_ticket_runner *t, struct tw_periodic *p)
 	struct tw_err err;
 	size_t n = 0;
 	enum tw_status st =
-	        a ? tw_catalogue_tickets_due(t->app->catalogue, tw_unix_ms(), a, &due, &n, &err)
+	        a ? tw_catalogue_tickets_due(t->parts->catalogue, tw_unix_ms(), a, &due, &n, &err)
 	          : tw_oom(&err);
 
 	if (st != TW_OK)
@@ -589,8 +590,8 @@ static void run(struct tw_periodic *p, void *arg)
 		;
 }
 
-enum tw_status tw_ticket_runner_start(struct tw_app *app, const struct tw_proxies *allowed,
-        struct tw_ticket_runner **ret, struct tw_err *err)
+enum tw_status tw_ticket_runner_start(const struct tw_hook_parts *parts,
+        const struct tw_proxies *allowed, struct tw_ticket_runner **ret, struct tw_err *err)
 {
 	struct tw_ticket_runner *t = tw_mem_zalloc(1, sizeof *t);
 	enum tw_status st;
@@ -598,7 +599,7 @@ enum tw_status tw_ticket_runner_start(struct tw_app *app, const struct tw_proxie
 	*ret = t;
 	if (!t)
 		return tw_oom(err);
-	t->app = app;
+	t->parts = parts;
 	t->expire_ms = tw_monotonic_ms() + EXPIRE_MS;
 	st = tw_sender_new(allowed, &t->sender, err);
 	return st == TW_OK ? tw_periodic_start(&(struct tw_periodic_task){"tickets", run, CHECK_MS},

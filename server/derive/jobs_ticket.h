@@ -9,13 +9,14 @@
 #ifndef TW_JOBS_TICKET_H
 #define TW_JOBS_TICKET_H
 
-#include "server/base/app.h"
 #include "server/base/proxy.h"
 
+struct tw_hook_parts;
 struct tw_ticket_runner;
-/* allowed: private addresses that may be reached; must outlive it. */
-enum tw_status tw_ticket_runner_start(struct tw_app *app, const struct tw_proxies *allowed,
-        struct tw_ticket_runner **ret, struct tw_err *err) TW_MUST_USE;
+/* allowed: private addresses that may be reached.  Both must outlive it. */
+enum tw_status tw_ticket_runner_start(const struct tw_hook_parts *parts,
+        const struct tw_proxies *allowed, struct tw_ticket_runner **ret,
+        struct tw_err *err) TW_MUST_USE;
 /* Waits for the end of its thread.  Accepts NULL; returns NULL. */
 struct tw_ticket_runner *tw_ticket_runner_stop(struct tw_ticket_runner *t);
 

@@ -65,8 +65,8 @@ struct tw_runner {
 };
 
 struct tw_pipeline {
-	struct tw_app *app;
-	bool (*leads)(const struct tw_app *);
+	const struct tw_lease *lease;
+	bool (*leads)(const struct tw_lease *);
 	_Atomic bool stopping;
 	pthread_mutex_t lock; /* of the runners' threads, as stages wake each other */
 	struct tw_trace_readers *readers;
@@ -74,16 +74,11 @@ struct tw_pipeline {
 	size_t n;
 };
 
-bool tw_pipeline_leads(const struct tw_app *app)
-{
-	return tw_lease_held(app->leader);
-}
-
 /* --- work on a project --- */
 
 static bool is_over(const struct tw_runner *r)
 {
-	return r->of && (atomic_load(&r->of->stopping) || !r->of->leads(r->of->app));
+	return r->of && (atomic_load(&r->of->stopping) || !r->of->leads(r->of->lease));
 }
 
 bool tw_turn_is_over(const struct tw_turn *t)
@@ -295,7 +290,7 @@ static bool turn(struct tw_runner *r, work_fn work, const char *project_id)
 	if (project_id[0])
 		note_end(r, project_id, st);
 	if (more && r->of && r->stage->raises)
-		tw_pipeline_wake(r->of->app, r->stage->raises);
+		tw_pipeline_wake(r->of, r->stage->raises);
 	if (r->drain)
 		r->drain->step(r->drain->arg);
 	if (project_id[0] && r->stage->half_time && r->of)
@@ -365,10 +360,10 @@ static void go_rounds(struct tw_periodic *p, void *arg)
 
 /* --- the server's stages --- */
 
-static enum tw_status open_stage(struct tw_runner *r, void *app, struct tw_err *err)
+static enum tw_status open_stage(struct tw_runner *r, struct tw_err *err)
 {
 	(void)pthread_mutex_init(&r->lock, NULL);
-	r->state = r->stage->open ? NULL : app;
+	r->state = r->stage->open ? NULL : &r->parts;
 	return r->stage->open ? r->stage->open(&r->parts, &r->state, err) : TW_OK;
 }
 
@@ -379,30 +374,29 @@ static void close_stage(struct tw_runner *r)
 	(void)pthread_mutex_destroy(&r->lock);
 }
 
-enum tw_status tw_pipeline_start(struct tw_app *app, const struct tw_stage *const *stages,
-        bool (*leads)(const struct tw_app *), struct tw_pipeline **ret, struct tw_err *err)
+enum tw_status tw_pipeline_start(
+        const struct tw_pipeline_setup *setup, struct tw_pipeline **ret, struct tw_err *err)
 {
-	const unsigned check_s = tw_lease_interval_s(app->leader, CHECK_EVERY_S);
+	const unsigned check_s = tw_lease_interval_s(setup->lease, CHECK_EVERY_S);
 	struct tw_pipeline *p = tw_mem_zalloc(1, sizeof *p);
 	enum tw_status st = TW_OK;
 
 	if (!p)
 		return tw_oom(err);
-	p->app = app;
-	p->leads = leads;
+	p->lease = setup->lease;
+	p->leads = setup->leads;
 	p->readers = tw_trace_readers_new();
-	for (; st == TW_OK && p->n < STAGES_MAX && stages[p->n]; p->n++) {
+	for (; st == TW_OK && p->n < STAGES_MAX && setup->stages[p->n]; p->n++) {
 		struct tw_runner *r = &p->runners[p->n];
 
-		r->stage = stages[p->n];
+		r->stage = setup->stages[p->n];
 		r->of = p;
-		r->parts = (struct tw_derive_parts){app->catalogue, app->blobs, app->symbols,
-		        p->readers, app->fleet, app->config->figures_days};
-		st = open_stage(r, app, err);
+		r->parts = setup->parts;
+		r->parts.readers = p->readers;
+		st = open_stage(r, err);
 	}
 	(void)pthread_mutex_init(&p->lock, NULL);
-	*ret = app->pipeline = p;
-	app->raised = tw_pipeline_wake;
+	*ret = p;
 	(void)pthread_mutex_lock(&p->lock);
 	for (size_t i = 0; st == TW_OK && i < p->n; i++)
 		st = tw_periodic_start(&(struct tw_periodic_task){p->runners[i].stage->name,
@@ -434,10 +428,8 @@ struct tw_pipeline *tw_pipeline_stop(struct tw_pipeline *p)
 	return NULL;
 }
 
-void tw_pipeline_wake(struct tw_app *app, unsigned raised_by)
+void tw_pipeline_wake(struct tw_pipeline *p, unsigned raised_by)
 {
-	struct tw_pipeline *p = app->pipeline;
-
 	if (!p)
 		return;
 	(void)pthread_mutex_lock(&p->lock);
@@ -460,7 +452,7 @@ enum tw_status tw_stage_drain(const struct tw_stage *s, const struct tw_derive_p
 	r->parts = *parts;
 	r->drain = d;
 	r->first = &first;
-	st = open_stage(r, NULL, err);
+	st = open_stage(r, err);
 	if (st == TW_OK)
 		go_rounds(NULL, r);
 	if (first.code != TW_OK)

@@ -15,14 +15,23 @@
 #ifndef TW_PIPELINE_H
 #define TW_PIPELINE_H
 
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/catalogue/traces/catalogue_stage.h"
+#include "server/derive/lease.h"
 #include "server/fleet/store/fleet_store.h"
 #include "server/storage/blob.h"
 #include "server/trace/symbols.h"
 
 struct tw_named_trace;
+struct tw_pipeline;
+
+/* What makes derived data out of date; bits. */
+enum tw_raised_by {
+	TW_RAISED_BY_DECODER = 1,
+	TW_RAISED_BY_MAPPING = 2,
+	TW_RAISED_BY_RULES = 4,
+	TW_RAISED_BY_ROLLUP = 8
+};
 
 struct tw_derive_parts { /* borrowed */
 	struct tw_catalogue *catalogue;
@@ -31,6 +40,7 @@ struct tw_derive_parts { /* borrowed */
 	struct tw_trace_readers *readers; /* NULL: none */
 	struct tw_fleet_store *fleet;
 	unsigned figures_days; /* rollups of older days expire; 0: never */
+	bool sends_mail;       /* the server can */
 };
 
 struct tw_turn { /* work of a stage on one project */
@@ -46,7 +56,7 @@ struct tw_stage {
 	bool half_time;     /* pauses for as long as it works */
 	unsigned every_ms;  /* 0: rounds continue while there is work */
 	const struct tw_stage_marks *marks; /* NULL: the stage does not process single traces */
-	/* NULL: the state is the app. */
+	/* NULL: the state is the parts. */
 	enum tw_status (*open)(const struct tw_derive_parts *p, void **ret, struct tw_err *err);
 	void (*close)(void *state);
 	/* Does a small part of a project's work; *ret_more: there may be more.  Ends early when
@@ -99,14 +109,19 @@ int64_t tw_rules_number(struct tw_arena *a, int version, const char *rules, cons
 #undef STAGE
 extern const struct tw_stage *const tw_stages[]; /* NULL-terminated, in the order of stages.def */
 
-/* Starts all of `stages`; stop them with tw_pipeline_stop; app must outlive it.  `leads` is
- * tw_lease_held, except in tests. */
-enum tw_status tw_pipeline_start(struct tw_app *app, const struct tw_stage *const *stages,
-        bool (*leads)(const struct tw_app *), struct tw_pipeline **ret,
+/* Runs `stages` while this server has the lease.  `readers` of the parts are its own. */
+struct tw_pipeline_setup {
+	struct tw_derive_parts parts;
+	const struct tw_stage *const *stages;        /* tw_stages, except in tests */
+	const struct tw_lease *lease;                /* NULL: there are no other servers */
+	bool (*leads)(const struct tw_lease *lease); /* tw_lease_held, except in tests */
+};
+/* Stop it with tw_pipeline_stop, also after a failure. */
+enum tw_status tw_pipeline_start(const struct tw_pipeline_setup *setup, struct tw_pipeline **ret,
         struct tw_err *err) TW_MUST_USE;
 struct tw_pipeline *tw_pipeline_stop(struct tw_pipeline *p); /* accepts NULL; returns NULL */
-bool tw_pipeline_leads(const struct tw_app *app);
-void tw_pipeline_wake(struct tw_app *app, unsigned raised_by);
+/* Wakes the stages whose results are out of date; p NULL: another server works. */
+void tw_pipeline_wake(struct tw_pipeline *p, unsigned raised_by);
 /* Appends the backlog of each stage and the reasons for delays; p NULL: another server works. */
 enum tw_status tw_pipeline_metrics(struct tw_pipeline *p, struct tw_catalogue *c,
         struct tw_buf *out, struct tw_err *err) TW_MUST_USE;

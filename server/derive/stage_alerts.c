@@ -11,27 +11,22 @@
 
 enum { EVERY_MS = 600 * 1000, TURN_MS = 60 * 1000 };
 
-/* No mail is queued, not even for later, if the server cannot send any.  Free *ret_doc with
- * json_decref. */
-static enum tw_status read_mails(struct tw_app *app, const char *project_id, struct tw_arena *a,
+/* Free *ret_doc with json_decref. */
+static enum tw_status read_mails(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         json_t **ret_doc, struct tw_digest_rules *ret, struct tw_err *err)
 {
 	const char *text = NULL;
 	int64_t changed_ms;
-	enum tw_status st = TW_OK;
+	enum tw_status st = tw_catalogue_setting_get(
+	        c, project_id, TW_SETTING_DIGEST, a, &text, &changed_ms, err);
 
-	*ret_doc = NULL;
-	*ret = (struct tw_digest_rules){.n_mail = 0};
-	if (*app->config->smtp_url)
-		st = tw_catalogue_setting_get(
-		        app->catalogue, project_id, TW_SETTING_DIGEST, a, &text, &changed_ms, err);
 	if (st != TW_OK || !text)
 		return st;
 	*ret_doc = json_loads(text, 0, NULL);
 	return *ret_doc ? tw_digest_rules_read(*ret_doc, ret, err) : tw_oom(err);
 }
 
-static enum tw_status figures_of(struct tw_app *app, struct tw_alert_evaluation *task,
+static enum tw_status figures_of(struct tw_fleet_store *fleet, struct tw_alert_evaluation *task,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_alert_figure **ret,
         size_t *ret_n, struct tw_err *err)
 {
@@ -39,22 +34,22 @@ static enum tw_status figures_of(struct tw_app *app, struct tw_alert_evaluation 
 	enum tw_status st = TW_OK;
 
 	if (*task->rule->id)
-		st = tw_catalogue_alerts_of(app->catalogue, task->project_id, task->rule->id, a,
+		st = tw_catalogue_alerts_of(fleet->catalogue, task->project_id, task->rule->id, a,
 		        &known, &task->n_known, err);
 	task->known = known;
-	return st == TW_OK ? tw_alert_figures(app->fleet, task, deadline, a, ret, ret_n, err) : st;
+	return st == TW_OK ? tw_alert_figures(fleet, task, deadline, a, ret, ret_n, err) : st;
 }
 
-enum tw_status tw_alerts_try(struct tw_app *app, const char *project_id,
+enum tw_status tw_alerts_try(struct tw_fleet_store *fleet, const char *project_id,
         const struct tw_alert_rule *rule, const struct tw_deadline *deadline, struct tw_arena *a,
         struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_alert_evaluation task = {project_id, rule, NULL, 0, tw_unix_ms()};
 
-	return figures_of(app, &task, deadline, a, ret, ret_n, err);
+	return figures_of(fleet, &task, deadline, a, ret, ret_n, err);
 }
 
-static enum tw_status evaluate_rule(struct tw_app *app, const char *project_id,
+static enum tw_status evaluate_rule(struct tw_fleet_store *fleet, const char *project_id,
         const struct tw_alert_rule *rule, const struct tw_deadline *deadline,
         const struct tw_alert_mails *mails, const struct tw_alerts_took *took, struct tw_err *err)
 {
@@ -63,11 +58,11 @@ static enum tw_status evaluate_rule(struct tw_app *app, const char *project_id,
 	struct tw_alert_figure *figures = NULL;
 	size_t n = 0;
 	enum tw_status st =
-	        a ? figures_of(app, &task, deadline, a, &figures, &n, err) : tw_oom(err);
+	        a ? figures_of(fleet, &task, deadline, a, &figures, &n, err) : tw_oom(err);
 
 	tw_crash_point("alert_figures");
 	if (st == TW_OK)
-		st = tw_catalogue_alerts_put(app->catalogue, &task, figures, n, mails, err);
+		st = tw_catalogue_alerts_put(fleet->catalogue, &task, figures, n, mails, err);
 	tw_crash_point("alert_stored");
 	if (st == TW_OK && took)
 		took->take(took->arg, rule, figures, n);
@@ -75,7 +70,7 @@ static enum tw_status evaluate_rule(struct tw_app *app, const char *project_id,
 	return st;
 }
 
-static enum tw_status evaluate_rules(struct tw_app *app, const char *project_id,
+static enum tw_status evaluate_rules(struct tw_fleet_store *fleet, const char *project_id,
         const struct tw_alert_rule *rules, size_t n, const struct tw_alert_mails *mails,
         const struct tw_alerts_how *how, bool *ret_partial, struct tw_err *err)
 {
@@ -90,7 +85,7 @@ static enum tw_status evaluate_rules(struct tw_app *app, const char *project_id,
 			*ret_partial = true;
 			return first;
 		}
-		st = evaluate_rule(app, project_id, rule, how->deadline, mails, how->took, &why);
+		st = evaluate_rule(fleet, project_id, rule, how->deadline, mails, how->took, &why);
 		if (st == TW_DEADLINE)
 			*ret_partial = true;
 		else if (st != TW_OK && first == TW_OK) {
@@ -101,7 +96,7 @@ static enum tw_status evaluate_rules(struct tw_app *app, const char *project_id,
 	return first;
 }
 
-enum tw_status tw_alerts_evaluate(struct tw_app *app, const char *project_id,
+enum tw_status tw_alerts_evaluate(struct tw_fleet_store *fleet, const char *project_id,
         const struct tw_alerts_how *how, bool *ret_partial, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new((size_t)4 << 20);
@@ -110,14 +105,14 @@ enum tw_status tw_alerts_evaluate(struct tw_app *app, const char *project_id,
 	json_t *doc = NULL;
 	size_t n = 0;
 	enum tw_status st =
-	        a ? tw_catalogue_alert_rules(app->catalogue, project_id, a, &rules, &n, err)
+	        a ? tw_catalogue_alert_rules(fleet->catalogue, project_id, a, &rules, &n, err)
 	          : tw_oom(err);
 
 	*ret_partial = false;
-	if (st == TW_OK && n)
-		st = read_mails(app, project_id, a, &doc, &to, err);
+	if (st == TW_OK && n && how->sends_mail)
+		st = read_mails(fleet->catalogue, project_id, a, &doc, &to, err);
 	if (st == TW_OK)
-		st = evaluate_rules(app, project_id, rules, n,
+		st = evaluate_rules(fleet, project_id, rules, n,
 		        &(struct tw_alert_mails){to.mail, to.n_mail}, how, ret_partial, err);
 	json_decref(doc);
 	tw_arena_free(a);
@@ -127,14 +122,15 @@ enum tw_status tw_alerts_evaluate(struct tw_app *app, const char *project_id,
 static enum tw_status run(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
+	const struct tw_derive_parts *parts = state;
 	struct tw_turn_limit limit;
 	const struct tw_deadline deadline = tw_turn_deadline(turn, TURN_MS, &limit);
-	const struct tw_alerts_how how = {
-	        (size_t)tw_monotonic_ms(), &deadline, NULL}; /* starts with a random rule */
+	const struct tw_alerts_how how = {(size_t)tw_monotonic_ms(), &deadline, NULL,
+	        parts->sends_mail}; /* starts with a random rule */
 	bool partial;
 
 	*ret_more = false;
-	return tw_alerts_evaluate(state, turn->project_id, &how, &partial, err);
+	return tw_alerts_evaluate(parts->fleet, turn->project_id, &how, &partial, err);
 }
 
 /* Rollups change all the time, so changes do not wake this stage. */

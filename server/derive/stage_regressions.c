@@ -1,43 +1,30 @@
 /*
  * stage_regressions.c - searches each project's rollups for regressions once an hour.
  */
-#include "server/derive/stage_regressions.h"
-
 #include <time.h>
 
 #include "server/base/clock.h"
 #include "server/derive/pipeline.h"
+#include "server/fleet/regress/regress_detect.h"
 
 enum { EVERY_MS = 3600 * 1000, TURN_MS = 60 * 1000 };
-
-enum tw_status tw_regressions_detect(struct tw_app *app, const struct tw_regress_task *of,
-        struct tw_regress_detected *ret, struct tw_err *err)
-{
-	enum tw_status st;
-
-	if (atomic_exchange(&app->looking, true))
-		return tw_fail(err, TW_BUSY,
-		        "the server looks for what got slower already; ask again in a moment");
-	st = tw_regress_detect(app->fleet, of, ret, err);
-	atomic_store(&app->looking, false);
-	return st;
-}
 
 /* Waits while a request searches, as this thread has time. */
 static enum tw_status run(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
+	const struct tw_derive_parts *parts = state;
 	const struct timespec step = {.tv_nsec = 100000000};
 	struct tw_turn_limit limit;
 	const struct tw_deadline deadline = tw_turn_deadline(turn, TURN_MS, &limit);
 	const struct tw_regress_task task = {turn->project_id, tw_unix_ms() / TW_DAY_MS, deadline,
 	        (uint64_t)(tw_unix_ms() / EVERY_MS)};
 	struct tw_regress_detected sums;
-	enum tw_status st = tw_regressions_detect(state, &task, &sums, err);
+	enum tw_status st = tw_regress_detect(parts->fleet, &task, &sums, err);
 
 	while (st == TW_BUSY && !tw_deadline_passed(&deadline)) {
 		(void)nanosleep(&step, NULL);
-		st = tw_regressions_detect(state, &task, &sums, err);
+		st = tw_regress_detect(parts->fleet, &task, &sums, err);
 	}
 	*ret_more = false;
 	return st;

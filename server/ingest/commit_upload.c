@@ -1,6 +1,5 @@
 #include "server/ingest/commit_upload.h"
 
-#include "server/base/app.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_commit_upload.h"
@@ -14,7 +13,7 @@
 enum { BESIDE_COMMIT_BYTES = 1 << 20, PARTS_MAX = 16 };
 
 struct placing {
-	struct tw_app *app;
+	const struct tw_commit_parts *to;
 	struct tw_upload *up;
 };
 
@@ -34,7 +33,7 @@ static enum tw_status is_present(void *arg, const char *sha256, struct tw_err *e
 {
 	const struct placing *p = arg;
 	uint64_t bytes;
-	enum tw_status st = tw_blob_stat(p->app->blobs, sha256, &bytes, err);
+	enum tw_status st = tw_blob_stat(p->to->blobs, sha256, &bytes, err);
 
 	if (st != TW_NOT_FOUND)
 		return st;
@@ -60,11 +59,11 @@ static enum tw_status place(struct placing *p, struct tw_part *rows, struct tw_e
 }
 
 /* Call between tw_blob_use_begin and tw_blob_use_end. */
-static enum tw_status store_and_record(struct tw_app *app, struct tw_upload *up,
+static enum tw_status store_and_record(const struct tw_commit_parts *to, struct tw_upload *up,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
 {
-	struct placing placing = {app, up};
-	bool shared = tw_catalogue_is_shared(app->catalogue) && !tw_blobs_remote(app->blobs);
+	struct placing placing = {to, up};
+	bool shared = tw_catalogue_is_shared(to->catalogue) && !tw_blobs_remote(to->blobs);
 	struct tw_part rows[PARTS_MAX];
 	const struct tw_arrival arrival = {.caller = up->caller,
 	        .key = up->key,
@@ -76,11 +75,11 @@ static enum tw_status store_and_record(struct tw_app *app, struct tw_upload *up,
 	        .arg = &placing};
 	enum tw_status st = place(&placing, rows, err);
 
-	return st == TW_OK ? tw_catalogue_trace_add(app->catalogue, &arrival, ret_id, ret_new, err)
+	return st == TW_OK ? tw_catalogue_trace_add(to->catalogue, &arrival, ret_id, ret_new, err)
 	                   : st;
 }
 
-enum tw_status tw_commit_upload(struct tw_app *app, const struct tw_upload *up,
+enum tw_status tw_commit_upload(const struct tw_commit_parts *to, const struct tw_upload *up,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
 {
 	struct tw_upload mine = *up;
@@ -89,24 +88,24 @@ enum tw_status tw_commit_upload(struct tw_app *app, const struct tw_upload *up,
 
 	if (up->n_parts > PARTS_MAX)
 		return tw_fail(err, TW_BUG, "an upload of too many parts");
-	tw_blob_use_begin(app->blobs);
-	st = store_and_record(app, &mine, ret_id, ret_new, err);
-	tw_blob_use_end(app->blobs);
+	tw_blob_use_begin(to->blobs);
+	st = store_and_record(to, &mine, ret_id, ret_new, err);
+	tw_blob_use_end(to->blobs);
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; i < up->n_parts; i++) {
 		bytes += tw_blob_bytes(up->parts[i].writer);
 		(void)tw_blob_end(up->parts[i].writer);
 	}
-	if (*ret_new && app->backlog)
-		tw_backlog_added(app->backlog, up->caller->project_id, bytes);
+	if (*ret_new && to->backlog)
+		tw_backlog_added(to->backlog, up->caller->project_id, bytes);
 	if (*ret_new) {
-		tw_record_new_trace(app->recorder, up->caller->project_id, ret_id);
+		tw_record_new_trace(to->recorder, up->caller->project_id, ret_id);
 		if (up->meta->commit && up->meta->commit[0])
 			tw_record_new_build(
-			        app->recorder, up->caller->project_id, up->meta->build_id);
+			        to->recorder, up->caller->project_id, up->meta->build_id);
 	}
-	if (*ret_new && app->jobs)
-		tw_jobs_wake(app->jobs);
+	if (*ret_new && to->jobs)
+		tw_jobs_wake(to->jobs);
 	return TW_OK;
 }

@@ -44,7 +44,8 @@ struct probed {
 };
 
 struct tw_health {
-	struct tw_app *app;
+	struct tw_health_parts parts;
+	_Atomic bool draining;
 	bool pings; /* the storage is remote */
 	struct tw_periodic *disk_thread, *catalogue_thread, *storage_thread;
 	pthread_mutex_t lock; /* of probed */
@@ -67,7 +68,8 @@ static void note(struct tw_health *h, struct result *r, enum tw_status st, const
 
 static void note_slots(struct tw_health *h)
 {
-	const bool full = tw_metrics_uploads_now(h->app->metrics) >= h->app->config->max_in_flight;
+	const bool full =
+	        tw_metrics_uploads_now(h->parts.metrics) >= h->parts.config->max_in_flight;
 
 	(void)pthread_mutex_lock(&h->lock);
 	if (!full)
@@ -100,10 +102,10 @@ static void probe_disk(struct tw_periodic *p, void *arg)
 	struct tw_disk d;
 
 	(void)p;
-	if (!tw_disk_of(h->app->config->data_dir, &d))
+	if (!tw_disk_of(h->parts.config->data_dir, &d))
 		st = tw_fail(&err, TW_IO, "statvfs failed");
 	else if (h->disk_probes++ % WRITE_EVERY == 0)
-		st = tw_blobs_probe(h->app->blobs, &err);
+		st = tw_blobs_probe(h->parts.blobs, &err);
 	else
 		st = h->probed.disk.last.code; /* changed by this thread only */
 	if (st == TW_OK && d.size_bytes) {
@@ -122,25 +124,25 @@ static void probe_catalogue(struct tw_periodic *p, void *arg)
 	struct tw_health *h = arg;
 	struct tw_err err = {.msg = ""};
 	bool writable = false;
-	enum tw_status st = tw_catalogue_probe(h->app->catalogue, &writable, &err);
+	enum tw_status st = tw_catalogue_probe(h->parts.catalogue, &writable, &err);
 
 	(void)p;
 	(void)pthread_mutex_lock(&h->lock);
 	h->probed.writable = writable;
 	(void)pthread_mutex_unlock(&h->lock);
 	note(h, &h->probed.reading, st, &err);
-	tw_catalogue_write_again(h->app->catalogue);
+	tw_catalogue_write_again(h->parts.catalogue);
 	/* the disk is full: checkpoint, as SQLite's WAL may take more than the reserve */
-	if (tw_blobs_check_reserve(h->app->blobs, NULL) != TW_OK &&
+	if (tw_blobs_check_reserve(h->parts.blobs, NULL) != TW_OK &&
 	        h->catalogue_probes++ % SPACE_EVERY == 0)
-		tw_catalogue_checkpoint(h->app->catalogue);
+		tw_catalogue_checkpoint(h->parts.catalogue);
 }
 
 static void probe_storage(struct tw_periodic *p, void *arg)
 {
 	struct tw_health *h = arg;
 	void *store;
-	const struct tw_store_engine *engine = tw_blobs_engine(h->app->blobs, &store);
+	const struct tw_store_engine *engine = tw_blobs_engine(h->parts.blobs, &store);
 
 	struct tw_err err = {.msg = ""};
 
@@ -175,17 +177,17 @@ static struct tw_err state_of(const struct result *r)
 }
 
 static bool check_disk(
-        const struct tw_app *app, const struct probed *probed, struct tw_health_check *c)
+        const struct tw_health_parts *parts, const struct probed *probed, struct tw_health_check *c)
 {
 	const struct tw_err probe = state_of(&probed->disk);
 	struct tw_err err = {.code = TW_OK};
 
 	if (probe.code != TW_OK)
 		return set_status(c, "disk", &probe, "the data folder cannot be written");
-	if (probed->free_percent < app->config->min_free_percent)
+	if (probed->free_percent < parts->config->min_free_percent)
 		return set(c, "disk", false,
 		        "less of the disk is free than min-free: uploads are refused");
-	(void)tw_blobs_check_reserve(app->blobs, &err);
+	(void)tw_blobs_check_reserve(parts->blobs, &err);
 	return set(c, "disk", err.code == TW_OK, err.msg);
 }
 
@@ -198,7 +200,6 @@ static bool check_uploads(const struct probed *probed, struct tw_health_check *c
 bool tw_health_checks(
         struct tw_health *h, bool to_read, struct tw_health_check ret[TW_HEALTH_CHECKS])
 {
-	const struct tw_app *app = h->app;
 	struct tw_err err = {.code = TW_OK};
 	struct probed probed;
 	struct tw_err reading;
@@ -209,19 +210,19 @@ bool tw_health_checks(
 	(void)pthread_mutex_unlock(&h->lock);
 	reading = state_of(&probed.reading);
 	reads = set_status(&ret[0], "reading", &reading, "the catalogue cannot be read");
-	(void)tw_catalogue_writes(app->catalogue, &err);
+	(void)tw_catalogue_writes(h->parts.catalogue, &err);
 	if (err.code == TW_OK && !(reads && probed.writable))
 		err.code = TW_BUSY;
 	writes = set_status(&ret[1], "catalogue", &err, "the catalogue cannot be written");
-	runs = set(&ret[2], "running", !app->unready, "the server is being stopped");
-	writes = check_disk(app, &probed, &ret[3]) && writes;
+	runs = set(&ret[2], "running", !atomic_load(&h->draining), "the server is being stopped");
+	writes = check_disk(&h->parts, &probed, &ret[3]) && writes;
 	writes = check_uploads(&probed, &ret[4]) && writes;
 	err = (struct tw_err){.code = TW_OK};
-	(void)tw_jobs_health(app->jobs, &err);
+	(void)tw_jobs_health(h->parts.jobs, &err);
 	writes = set(&ret[5], "jobs", err.code == TW_OK, err.msg) && writes;
 	err = h->pings ? state_of(&probed.storage) : (struct tw_err){.code = TW_OK};
 	if (err.code == TW_OK)
-		(void)tw_blobs_ready(app->blobs, &err);
+		(void)tw_blobs_ready(h->parts.blobs, &err);
 	writes = set(&ret[6], "storage", err.code == TW_OK,
 	                 "the storage of uploads and traces does not answer") &&
 	         writes;
@@ -229,12 +230,17 @@ bool tw_health_checks(
 	return reads && runs && (to_read || writes);
 }
 
-const char *tw_health_engine(const struct tw_app *app, const char *check)
+void tw_health_drain(struct tw_health *h)
+{
+	atomic_store(&h->draining, true);
+}
+
+const char *tw_health_engine(const struct tw_health *h, const char *check)
 {
 	if (strcmp(check, "catalogue") == 0)
-		return tw_catalogue_engine(app->catalogue);
+		return tw_catalogue_engine(h->parts.catalogue);
 	if (strcmp(check, "storage") == 0)
-		return tw_blobs_remote(app->blobs) ? "s3" : "folder";
+		return tw_blobs_remote(h->parts.blobs) ? "s3" : "folder";
 	return NULL;
 }
 
@@ -259,17 +265,18 @@ static enum tw_status start(struct tw_health *h, struct tw_err *err)
 	return st;
 }
 
-enum tw_status tw_health_start(struct tw_app *app, struct tw_health **ret, struct tw_err *err)
+enum tw_status tw_health_start(
+        const struct tw_health_parts *parts, struct tw_health **ret, struct tw_err *err)
 {
-	const bool local = strcmp(tw_catalogue_engine(app->catalogue), "sqlite") == 0;
+	const bool local = strcmp(tw_catalogue_engine(parts->catalogue), "sqlite") == 0;
 	struct tw_health *h = tw_mem_zalloc(1, sizeof *h);
 	enum tw_status st;
 	void *store;
 
 	if (!h)
 		return tw_oom(err);
-	h->app = app;
-	h->pings = tw_blobs_engine(app->blobs, &store)->ping != NULL;
+	h->parts = *parts;
+	h->pings = tw_blobs_engine(parts->blobs, &store)->ping != NULL;
 	h->probed.writable = true;
 	h->probed.disk = (struct result){tw_monotonic_ms(), LOCAL_MS, {.code = TW_OK}};
 	h->probed.storage = (struct result){tw_monotonic_ms(), REMOTE_MS, {.code = TW_OK}};

@@ -15,9 +15,13 @@
 #include <stddef.h>
 
 #include "decoder/base/err.h"
-#include "server/base/app.h"
+#include "server/base/config.h"
 
+struct tw_blobs;
+struct tw_catalogue;
 struct tw_health;
+struct tw_jobs;
+struct tw_metrics;
 
 enum { TW_HEALTH_CHECKS = 7 };
 
@@ -27,15 +31,24 @@ struct tw_health_check {
 	char message[200]; /* public: contains no host names; "" if ok */
 };
 
-/* The members of `app` must outlive it. */
-enum tw_status tw_health_start(
-        struct tw_app *app, struct tw_health **ret, struct tw_err *err) TW_MUST_USE;
+struct tw_health_parts {
+	const struct tw_config *config;
+	struct tw_catalogue *catalogue;
+	struct tw_blobs *blobs;
+	struct tw_jobs *jobs;
+	struct tw_metrics *metrics;
+};
+
+enum tw_status tw_health_start(const struct tw_health_parts *parts, struct tw_health **ret,
+        struct tw_err *err) TW_MUST_USE;
+/* /readyz returns 503 from now on: the server is about to stop. */
+void tw_health_drain(struct tw_health *h);
 struct tw_health *tw_health_stop(struct tw_health *h); /* accepts NULL; returns NULL */
 
 /* Returns all checks.  True: uploads can be taken, or with to_read, read requests be answered. */
 bool tw_health_checks(
         struct tw_health *h, bool to_read, struct tw_health_check ret[TW_HEALTH_CHECKS]);
 /* The engine of a check ("sqlite", "s3", ...), or NULL. */
-const char *tw_health_engine(const struct tw_app *app, const char *check);
+const char *tw_health_engine(const struct tw_health *h, const char *check);
 
 #endif

@@ -18,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/base/app.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/traces/catalogue_trace.h"
@@ -28,7 +27,7 @@
 enum { BYTES = 65536, THREADS_MAX = 16, ROUNDS = 10 };
 
 struct bench {
-	struct tw_app *app;
+	const struct tw_commit_parts *to;
 	struct tw_caller caller;
 	const char *dir;
 	int count;
@@ -117,9 +116,9 @@ static void *upload(void *arg)
 		bool fresh;
 
 		fill(data, (uint64_t)b->number << 32 | (uint64_t)i | UINT64_C(1) << 60);
-		check(tw_blob_begin(b->app->blobs, BYTES, &part.writer, &err), &err);
+		check(tw_blob_begin(b->to->blobs, BYTES, &part.writer, &err), &err);
 		check(tw_blob_write(part.writer, data, BYTES, &err), &err);
-		check(tw_commit_upload(b->app, &up, id, &fresh, &err), &err);
+		check(tw_commit_upload(b->to, &up, id, &fresh, &err), &err);
 	}
 	return NULL;
 }
@@ -146,17 +145,16 @@ int main(int argc, char **argv)
 	static const int threads[] = {1, 4, 16};
 	char dir[] = "/tmp/bench_store-XXXXXX";
 	char path[600];
-	struct tw_app app = {0};
-	struct bench b = {.app = &app, .count = argc > 2 ? argv[2][0] * 100 - '0' * 100 : 200};
+	struct tw_commit_parts to = {0};
+	struct bench b = {.to = &to, .count = argc > 2 ? argv[2][0] * 100 - '0' * 100 : 200};
 	struct tw_err err;
 	bool fresh;
 
 	b.dir = argc > 1 ? argv[1] : mkdtemp(dir);
-	check(tw_blobs_open(b.dir, 0, &app.blobs, &err), &err);
+	check(tw_blobs_open(b.dir, 0, &to.blobs, &err), &err);
 	(void)snprintf(path, sizeof path, "%s/catalogue.db", b.dir);
-	check(tw_catalogue_open(path, &app.catalogue, &err), &err);
-	check(tw_catalogue_project(app.catalogue, "bench", b.caller.project_id, &fresh, &err),
-	        &err);
+	check(tw_catalogue_open(path, &to.catalogue, &err), &err);
+	check(tw_catalogue_project(to.catalogue, "bench", b.caller.project_id, &fresh, &err), &err);
 	/* a server's log of the catalogue has its full size after a few hundred uploads */
 	b.number = 100000;
 	(void)run(&b, THREADS_MAX, upload);
@@ -178,8 +176,8 @@ int main(int argc, char **argv)
 		        threads[i], many / plain, many / durable, many / ours, plain / ours,
 		        durable / ours);
 	}
-	tw_catalogue_close(app.catalogue);
-	tw_blobs_close(app.blobs);
+	tw_catalogue_close(to.catalogue);
+	tw_blobs_close(to.blobs);
 	(void)printf("left in %s\n", b.dir);
 	return 0;
 }

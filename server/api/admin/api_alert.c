@@ -9,8 +9,8 @@
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/text/json.h"
-#include "server/base/thread/periodic.h"
 #include "server/catalogue/catalogue_row.h"
+#include "server/derive/jobs_hook.h"
 #include "server/derive/stage_alerts.h"
 
 enum {
@@ -298,7 +298,7 @@ static enum tw_status try_rule(struct tw_req *r, const json_t *body, struct tw_e
 
 	if (st == TW_OK)
 		st = tw_alerts_try(
-		        tw_req_app(r), project(r), &rule, &deadline, a, &figures, &n, err);
+		        tw_req_app(r)->fleet, project(r), &rule, &deadline, a, &figures, &n, err);
 	if (st == TW_OK)
 		take_result(all, &rule, figures, n);
 	tw_arena_free(a);
@@ -313,16 +313,18 @@ static enum tw_status evaluate_all(struct tw_req *r, struct tw_err *err)
 	const struct tw_deadline deadline = {is_late, r};
 	json_t *all = json_array();
 	const struct tw_alerts_took took = {take_result, all};
-	const struct tw_alerts_how how = {(size_t)tw_monotonic_ms(), &deadline, &took};
+	const struct tw_alerts_how how = {(size_t)tw_monotonic_ms(), &deadline, &took,
+	        *tw_req_app(r)->config->smtp_url != '\0'};
 	bool partial = false;
-	enum tw_status st = all ? tw_alerts_evaluate(tw_req_app(r), project(r), &how, &partial, err)
-	                        : tw_oom(err);
+	enum tw_status st =
+	        all ? tw_alerts_evaluate(tw_req_app(r)->fleet, project(r), &how, &partial, err)
+	            : tw_oom(err);
 
 	if (st != TW_OK) {
 		json_decref(all);
 		return st;
 	}
-	tw_periodic_wake(tw_req_app(r)->hooks);
+	tw_hook_runner_wake(tw_req_app(r)->hooks);
 	return tw_req_reply_json(
 	        r, 200, json_pack("{s:o, s:b}", "figures", all, "partial", (int)partial), err);
 }

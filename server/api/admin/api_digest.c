@@ -8,9 +8,9 @@
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/text/json.h"
-#include "server/base/thread/periodic.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/notify/catalogue_hook.h"
+#include "server/derive/jobs_hook.h"
 #include "server/notify/digest.h"
 #include "server/notify/text.h"
 
@@ -195,7 +195,7 @@ static enum tw_status post_digest(struct tw_req *r, struct tw_err *err)
 	json_decref(doc);
 	if (st != TW_OK)
 		return st;
-	tw_periodic_wake(tw_req_app(r)->hooks);
+	tw_hook_runner_wake(tw_req_app(r)->hooks);
 	return tw_req_reply_json(
 	        r, 202, json_pack("{s:I, s:I}", "webhooks", hooks, "mails", mails), err);
 }

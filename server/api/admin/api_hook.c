@@ -9,9 +9,9 @@
 #include "server/base/clock.h"
 #include "server/base/secret.h"
 #include "server/base/text/json.h"
-#include "server/base/thread/periodic.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/notify/catalogue_hook.h"
+#include "server/derive/jobs_hook.h"
 
 enum { LOG_DEFAULT = 50, LOG_MAX = 100 };
 
@@ -272,7 +272,7 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 	st = tw_catalogue_hook_change(catalogue(r), project(r), &h, err);
 	if (st != TW_OK)
 		return st;
-	tw_periodic_wake(tw_req_app(r)->hooks);
+	tw_hook_runner_wake(tw_req_app(r)->hooks);
 	return reply(r, 200, h.id, new_secret ? secret : NULL, err);
 }
 
@@ -299,7 +299,7 @@ static enum tw_status test(struct tw_req *r, struct tw_err *err)
 	json_decref(facts);
 	if (st != TW_OK)
 		return st;
-	tw_periodic_wake(tw_req_app(r)->hooks);
+	tw_hook_runner_wake(tw_req_app(r)->hooks);
 	return tw_req_reply_json(r, 202, json_pack("{s:I}", "delivery", (json_int_t)id), err);
 }
 
@@ -402,7 +402,7 @@ static enum tw_status redeliver(struct tw_req *r, struct tw_err *err)
 		st = tw_catalogue_redeliver(catalogue(r), project(r), hook, (int64_t)id, err);
 	if (st != TW_OK)
 		return st;
-	tw_periodic_wake(tw_req_app(r)->hooks);
+	tw_hook_runner_wake(tw_req_app(r)->hooks);
 	return tw_req_reply_json(r, 202, json_pack("{s:I}", "delivery", (json_int_t)id), err);
 }
 

@@ -113,7 +113,7 @@ static enum tw_status discard(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = find(r, &found, &id, err);
 
 	if (st == TW_OK)
-		st = tw_delete_trace(tw_req_app(r), tw_req_caller(r)->project_id, id,
+		st = tw_delete_trace(tw_req_app(r)->deleter, tw_req_caller(r)->project_id, id,
 		        TW_DELETE_WITH_SUMS, tw_req_arena(r), err);
 	if (st != TW_OK)
 		return st;

@@ -75,7 +75,7 @@ static json_t *disk_json(const struct tw_app *app)
 {
 	struct tw_disk disk;
 
-	if (!tw_retention_disk(app, &disk))
+	if (!tw_retention_disk(app->config, &disk))
 		return json_null();
 	return json_pack("{sI sI sI}", "max_percent", (json_int_t)app->config->max_disk_percent,
 	        "size_bytes", (json_int_t)disk.size_bytes, "used_bytes",

@@ -11,6 +11,7 @@
 #include "server/base/app.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"
+#include "server/derive/pipeline.h"
 #include "server/derive/stage_anr.h"
 #include "server/fleet/anr/anr_rules.h"
 
@@ -313,7 +314,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 		st = tw_api_ruleset_put(r, &anr_rules, body,
 		        json_pack("{s:O}", "rules", json_object_get(body, "rules")), err);
 	if (st == TW_OK)
-		tw_raised(tw_req_app(r), TW_RAISED_BY_RULES);
+		tw_pipeline_wake(tw_req_app(r)->pipeline, TW_RAISED_BY_RULES);
 	return st;
 }
 

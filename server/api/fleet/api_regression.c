@@ -11,7 +11,7 @@
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/catalogue_alert.h"
 #include "server/catalogue/notify/catalogue_notify.h"
-#include "server/derive/stage_regressions.h"
+#include "server/fleet/regress/regress_detect.h"
 
 enum { OWNER_BYTES = 200, NOTE_BYTES = 2000, VERSION_BYTES = 200 };
 
@@ -218,7 +218,7 @@ static enum tw_status detect_now(struct tw_req *r, struct tw_err *err)
 	const struct tw_regress_task task = {tw_req_caller(r)->project_id, tw_unix_ms() / TW_DAY_MS,
 	        {is_late, r}, (uint64_t)tw_unix_ms() / 1000};
 	struct tw_regress_detected sums;
-	enum tw_status st = tw_regressions_detect(tw_req_app(r), &task, &sums, err);
+	enum tw_status st = tw_regress_detect(tw_req_app(r)->fleet, &task, &sums, err);
 
 	if (st != TW_OK)
 		return st;

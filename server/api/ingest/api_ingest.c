@@ -396,7 +396,7 @@ static enum tw_status record(
 	st = tw_req_charge_device(u->req, u->meta.device, bytes, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_commit_upload(tw_req_app(u->req), &up, ret_id, ret_new, err);
+	st = tw_commit_upload(tw_req_app(u->req)->commit, &up, ret_id, ret_new, err);
 	if (st != TW_OK || !*ret_new) /* a repeat after a lost response costs nothing */
 		tw_req_refund_device(u->req, u->meta.device, bytes);
 	if (st == TW_OK)

@@ -7,6 +7,7 @@
 #include "server/api/trace/view_open.h"
 #include "server/base/thread/periodic.h"
 #include "server/derive/detecting.h"
+#include "server/derive/pipeline.h"
 
 #define BODY_MAX  ((size_t)64 << 20)
 #define ARENA_MAX ((size_t)512 << 20)
@@ -176,7 +177,8 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	tw_detect_rules_free(rules);
 	if (st == TW_OK)
 		st = tw_api_ruleset_put(r, &detectors, body, document_of(body), err);
-	tw_raised(tw_req_app(r), TW_RAISED_BY_RULES); /* detectors run again on all traces */
+	tw_pipeline_wake(tw_req_app(r)->pipeline,
+	        TW_RAISED_BY_RULES); /* detectors run again on all traces */
 	return st;
 }
 

@@ -3,6 +3,7 @@
 #include "server/base/app.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/access/catalogue_project.h"
+#include "server/derive/pipeline.h"
 #include "server/query/detect/frame_rules.h"
 
 static enum tw_status get_frames(struct tw_req *r, struct tw_err *err)
@@ -30,7 +31,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 
 	if (st == TW_OK)
 		st = tw_api_keep_setting(r, TW_SETTING_FRAMES, body, err);
-	tw_raised(tw_req_app(r),
+	tw_pipeline_wake(tw_req_app(r)->pipeline,
 	        TW_RAISED_BY_RULES); /* the keys of ANRs depend on which frames are the app's */
 	return st;
 }

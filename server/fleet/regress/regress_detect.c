@@ -563,7 +563,7 @@ enum tw_status tw_regress_rules_of(struct tw_catalogue *c, const char *project_i
 	return st;
 }
 
-enum tw_status tw_regress_detect(struct tw_fleet_store *store, const struct tw_regress_task *of,
+static enum tw_status detect(struct tw_fleet_store *store, const struct tw_regress_task *of,
         struct tw_regress_detected *ret, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_MAX);
@@ -587,5 +587,18 @@ enum tw_status tw_regress_detect(struct tw_fleet_store *store, const struct tw_r
 	l.finder = tw_regress_finder_free(l.finder);
 	tw_arena_free(l.arena);
 	tw_arena_free(a);
+	return st;
+}
+
+enum tw_status tw_regress_detect(struct tw_fleet_store *store, const struct tw_regress_task *of,
+        struct tw_regress_detected *ret, struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (atomic_exchange(&store->detecting, true))
+		return tw_fail(err, TW_BUSY,
+		        "the server looks for what got slower already; ask again in a moment");
+	st = detect(store, of, ret, err);
+	atomic_store(&store->detecting, false);
 	return st;
 }

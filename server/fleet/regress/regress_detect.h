@@ -28,7 +28,8 @@ struct tw_regress_task {
 	 * all scenarios are scanned even if every run reaches its deadline. */
 	uint64_t turn;
 };
-/* TW_DEADLINE: the results of the scenarios scanned before it are stored. */
+/* Searches a project's rollups for regressions.  TW_DEADLINE: the results of the scenarios scanned
+ * before it are stored.  TW_BUSY: another thread is searching. */
 enum tw_status tw_regress_detect(struct tw_fleet_store *store, const struct tw_regress_task *of,
         struct tw_regress_detected *ret, struct tw_err *err) TW_MUST_USE;
 

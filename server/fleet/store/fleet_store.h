@@ -115,6 +115,7 @@ struct tw_fleet_engine {
 struct tw_fleet_store { /* the first member of an engine's own struct */
 	const struct tw_fleet_engine *engine;
 	struct tw_catalogue *catalogue; /* borrowed */
+	_Atomic bool detecting;         /* tw_regress_detect is running */
 };
 
 /* The engine inside the catalogue. NULL: out of memory. */

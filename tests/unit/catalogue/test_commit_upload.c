@@ -16,7 +16,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "server/base/app.h"
 #include "server/base/thread/pool.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
@@ -40,7 +39,8 @@ enum { PATH = 128, RACERS = 8, ROUNDS = 20 };
 
 struct store {
 	char dir[64];
-	struct tw_app app;
+	struct tw_commit_parts to;
+	struct tw_store_job *store_job;
 	struct tw_arena *arena;
 	struct tw_caller caller;
 	struct tw_trace_meta meta;
@@ -54,17 +54,17 @@ static void open_store(struct store *s)
 	*s = (struct store){.meta = tw_upload_meta_none()};
 	memcpy(s->dir, "/tmp/tw-arrive-XXXXXX", sizeof "/tmp/tw-arrive-XXXXXX");
 	assert_non_null(mkdtemp(s->dir));
-	s->app.catalogue = catalogue_in(s->dir);
-	assert_int_equal(tw_blobs_open(s->dir, 0, &s->app.blobs, NULL), TW_OK);
+	s->to.catalogue = catalogue_in(s->dir);
+	assert_int_equal(tw_blobs_open(s->dir, 0, &s->to.blobs, NULL), TW_OK);
 	assert_int_equal(tw_store_job_start(
 	                         &(struct tw_store_job_parts){.claim = {.storage = &storage,
-	                                                              .catalogue = s->app.catalogue,
-	                                                              .blobs = s->app.blobs}},
-	                         &s->app.store_job, NULL),
+	                                                              .catalogue = s->to.catalogue,
+	                                                              .blobs = s->to.blobs}},
+	                         &s->store_job, NULL),
 	        TW_OK);
 	s->arena = tw_arena_new(64 << 20);
 	assert_int_equal(
-	        tw_catalogue_project(s->app.catalogue, "p", s->caller.project_id, &is_new, NULL),
+	        tw_catalogue_project(s->to.catalogue, "p", s->caller.project_id, &is_new, NULL),
 	        TW_OK);
 }
 
@@ -76,9 +76,9 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 
 static void close_store(struct store *s)
 {
-	s->app.store_job = tw_store_job_stop(s->app.store_job);
-	s->app.catalogue = tw_catalogue_close(s->app.catalogue);
-	s->app.blobs = tw_blobs_close(s->app.blobs);
+	s->store_job = tw_store_job_stop(s->store_job);
+	s->to.catalogue = tw_catalogue_close(s->to.catalogue);
+	s->to.blobs = tw_blobs_close(s->to.blobs);
 	tw_arena_free(s->arena);
 	(void)nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
@@ -123,7 +123,7 @@ static enum tw_status add(struct store *s, const char *key,
 	char id[TW_ID_BYTES];
 	struct tw_err err;
 
-	return tw_catalogue_trace_add(s->app.catalogue, &up, id, ret_new, &err);
+	return tw_catalogue_trace_add(s->to.catalogue, &up, id, ret_new, &err);
 }
 
 /* --- what is seen while files are synced --- */
@@ -160,9 +160,9 @@ static enum tw_status while_synced(void *arg, struct tw_err *err)
 	struct tw_job_row job;
 
 	w->calls++;
-	w->seen = seen(w->s, w->s->app.catalogue);
+	w->seen = seen(w->s, w->s->to.catalogue);
 	assert_int_equal(
-	        tw_catalogue_job_claim(w->s->app.catalogue, "me", 1000, w->s->arena, &job, NULL),
+	        tw_catalogue_job_claim(w->s->to.catalogue, "me", 1000, w->s->arena, &job, NULL),
 	        w->seen ? TW_OK : TW_NOT_FOUND);
 	if (catalogue_on_postgres()) /* its server's own power cuts are its own */
 		return w->say == TW_OK ? TW_OK : tw_fail(err, w->say, "not durable");
@@ -204,7 +204,7 @@ static void test_unseen_until_durable(void **state)
 	assert_int_equal(add(&s, "1", while_synced, &w, &is_new), TW_OK);
 	assert_true(w.calls >= 1 && is_new);
 	assert_int_equal(w.seen, 0);
-	assert_int_equal(seen(&s, s.app.catalogue), 1);
+	assert_int_equal(seen(&s, s.to.catalogue), 1);
 	check_cut(&w, 1, 1); /* in the log, and known to need a look */
 
 	w.calls = 0; /* again: nobody waits in a transaction for files of what is there already */
@@ -226,21 +226,20 @@ static void test_not_durable(void **state)
 	begin_waiting(&s, &w, TW_IO);
 	assert_int_equal(add(&s, "1", while_synced, &w, &is_new), TW_IO);
 	assert_int_equal(w.calls, 1);
-	assert_int_equal(seen(&s, s.app.catalogue), 0);
-	assert_int_equal(unproven(&s, s.app.catalogue, &u), 0);
+	assert_int_equal(seen(&s, s.to.catalogue), 0);
+	assert_int_equal(unproven(&s, s.to.catalogue, &u), 0);
 	check_cut(&w, 1, 1);
 
 	assert_int_equal(add(&s, "1", NULL, NULL, &is_new), TW_OK); /* sent again */
 	assert_true(is_new);
 	assert_int_equal(add(&s, "2", NULL, NULL, &is_new), TW_OK);
-	assert_int_equal(seen(&s, s.app.catalogue), 2);
-	assert_int_equal(
-	        unproven(&s, s.app.catalogue, &u), 1); /* the first is proven by the next */
-	s.app.catalogue = tw_catalogue_close(s.app.catalogue);
-	s.app.catalogue = catalogue_in(s.dir);
-	assert_int_equal(unproven(&s, s.app.catalogue, &u), 1);
+	assert_int_equal(seen(&s, s.to.catalogue), 2);
+	assert_int_equal(unproven(&s, s.to.catalogue, &u), 1); /* the first is proven by the next */
+	s.to.catalogue = tw_catalogue_close(s.to.catalogue);
+	s.to.catalogue = catalogue_in(s.dir);
+	assert_int_equal(unproven(&s, s.to.catalogue, &u), 1);
 	assert_int_equal(add(&s, "3", NULL, NULL, &is_new), TW_OK); /* numbers go on */
-	assert_int_equal(unproven(&s, s.app.catalogue, &u), 1);
+	assert_int_equal(unproven(&s, s.to.catalogue, &u), 1);
 	close_store(&s);
 }
 
@@ -293,7 +292,7 @@ static void test_each_answers_for_itself(void **state)
 		assert_int_equal(pthread_join(racers[i].thread, NULL), 0);
 		assert_int_equal(racers[i].wrong, 0);
 	}
-	assert_int_equal(seen(&s, s.app.catalogue), RACERS / 2 * ROUNDS);
+	assert_int_equal(seen(&s, s.to.catalogue), RACERS / 2 * ROUNDS);
 	(void)pthread_barrier_destroy(&start);
 	close_store(&s);
 }
@@ -306,15 +305,15 @@ static void upload(struct store *s, const char *text, char ret_id[TW_ID_BYTES], 
 	const struct tw_upload up = {&s->caller, "", &s->meta, &part, 1};
 	bool is_new;
 
-	assert_int_equal(tw_blob_begin(s->app.blobs, 100, &part.writer, NULL), TW_OK);
+	assert_int_equal(tw_blob_begin(s->to.blobs, 100, &part.writer, NULL), TW_OK);
 	assert_int_equal(tw_blob_write(part.writer, text, strlen(text), NULL), TW_OK);
 	assert_int_equal(tw_blob_bytes(part.writer), strlen(text));
-	assert_int_equal(tw_commit_upload(&s->app, &up, ret_id, &is_new, NULL), TW_OK);
+	assert_int_equal(tw_commit_upload(&s->to, &up, ret_id, &is_new, NULL), TW_OK);
 	assert_true(is_new);
 	if (sha) {
 		struct tw_unproven *u;
 
-		assert_int_equal(unproven(s, s->app.catalogue, &u), 1);
+		assert_int_equal(unproven(s, s->to.catalogue, &u), 1);
 		assert_string_equal(u->trace_id, ret_id);
 		memcpy(sha, u->sha256, 65);
 	}
@@ -364,24 +363,24 @@ static void test_start_proves_the_last(void **state)
 		upload(&s, "the first", first, NULL);
 		upload(&s, "the last", last, sha);
 		damage(&s, sha, how);
-		assert_int_equal(tw_jobs_prove_uploads(
-		                         &(struct tw_decode_parts){.catalogue = s.app.catalogue,
-		                                 .blobs = s.app.blobs},
-		                         NULL),
+		assert_int_equal(
+		        tw_jobs_prove_uploads(&(struct tw_decode_parts){.catalogue = s.to.catalogue,
+		                                      .blobs = s.to.blobs},
+		                NULL),
 		        TW_OK);
-		assert_int_equal(tw_catalogue_trace_get(s.app.catalogue, s.caller.project_id, first,
+		assert_int_equal(tw_catalogue_trace_get(s.to.catalogue, s.caller.project_id, first,
 		                         s.arena, &row, NULL),
 		        TW_OK);
-		assert_int_equal(tw_catalogue_trace_get(s.app.catalogue, s.caller.project_id, last,
+		assert_int_equal(tw_catalogue_trace_get(s.to.catalogue, s.caller.project_id, last,
 		                         s.arena, &row, NULL),
 		        how == DAMAGE_NONE ? TW_OK : TW_NOT_FOUND);
 		if (how == DAMAGE_NONE) {
 			close_store(&s);
 			continue;
 		}
-		assert_int_equal(tw_blob_open(s.app.blobs, sha, &fd, NULL), TW_NOT_FOUND);
+		assert_int_equal(tw_blob_open(s.to.blobs, sha, &fd, NULL), TW_NOT_FOUND);
 		upload(&s, "the last", last, sha); /* sent again: whole */
-		assert_int_equal(tw_blob_check(s.app.blobs, sha, 8, NULL), TW_OK);
+		assert_int_equal(tw_blob_check(s.to.blobs, sha, 8, NULL), TW_OK);
 		close_store(&s);
 	}
 }
@@ -401,7 +400,8 @@ static void *retire(void *arg)
 
 	r->tid = gettid();
 	r->status = tw_delete_trace(
-	        &r->s->app, r->s->caller.project_id, r->id, TW_DELETE_FILES, r->s->arena, NULL);
+	        &(struct tw_deleter){.catalogue = r->s->to.catalogue, .store_job = r->s->store_job},
+	        r->s->caller.project_id, r->id, TW_DELETE_FILES, r->s->arena, NULL);
 	return NULL;
 }
 
@@ -435,17 +435,17 @@ static void test_a_delete_blocks_no_upload(void **state)
 
 	(void)state;
 	open_store(&s);
-	assert_int_equal(tw_catalogue_trace_add(s.app.catalogue, &up, r.id, &is_new, NULL), TW_OK);
-	assert_int_equal(tw_cat_begin(s.app.catalogue, TW_ALONE_NOTHING, "", &w, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_trace_add(s.to.catalogue, &up, r.id, &is_new, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(s.to.catalogue, TW_ALONE_NOTHING, "", &w, NULL), TW_OK);
 	assert_int_equal(pthread_create(&thread, NULL, retire, &r), 0);
 	while (!waits_for_lock(r.tid))
 		(void)usleep(1000);
-	assert_int_equal(pthread_rwlock_tryrdlock(&s.app.blobs->use), 0);
-	(void)pthread_rwlock_unlock(&s.app.blobs->use);
-	assert_int_equal(tw_cat_end(s.app.catalogue, w, TW_OK, NULL), TW_OK);
+	assert_int_equal(pthread_rwlock_tryrdlock(&s.to.blobs->use), 0);
+	(void)pthread_rwlock_unlock(&s.to.blobs->use);
+	assert_int_equal(tw_cat_end(s.to.catalogue, w, TW_OK, NULL), TW_OK);
 	(void)pthread_join(thread, NULL);
 	assert_int_equal(r.status, TW_OK);
-	assert_int_equal(tw_catalogue_has_blob(s.app.catalogue, "aa", &used, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_has_blob(s.to.catalogue, "aa", &used, NULL), TW_OK);
 	assert_false(used);
 	close_store(&s);
 }
@@ -473,13 +473,13 @@ static void test_deleted_elsewhere(void **state)
 
 	(void)state;
 	open_store(&s);
-	assert_int_equal(tw_catalogue_trace_add(s.app.catalogue, &up, id, &is_new, NULL), TW_BUSY);
-	assert_int_equal(tw_catalogue_has_blob(s.app.catalogue, "aa", &used, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_trace_add(s.to.catalogue, &up, id, &is_new, NULL), TW_BUSY);
+	assert_int_equal(tw_catalogue_has_blob(s.to.catalogue, "aa", &used, NULL), TW_OK);
 	assert_false(used);
 	gone = false;
-	assert_int_equal(tw_catalogue_trace_add(s.app.catalogue, &up, id, &is_new, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_trace_add(s.to.catalogue, &up, id, &is_new, NULL), TW_OK);
 	assert_true(is_new);
-	assert_int_equal(tw_catalogue_has_blob(s.app.catalogue, "aa", &used, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_has_blob(s.to.catalogue, "aa", &used, NULL), TW_OK);
 	assert_true(used);
 	close_store(&s);
 }
@@ -556,19 +556,19 @@ static void test_projects_take_turns_at_writing(void **state)
 	(void)state;
 	open_store(&s);
 	assert_int_equal(tw_pool_start(WRITERS, &pool, NULL), TW_OK);
-	assert_int_equal(tw_cat_begin(s.app.catalogue, TW_ALONE_NOTHING, "", &w, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(s.to.catalogue, TW_ALONE_NOTHING, "", &w, NULL), TW_OK);
 	for (unsigned i = 0; i <= WRITERS; i++) {
 		const bool last = i == WRITERS;
 
 		writers[i] =
 		        (struct writer){{.owner = last ? "beta" : "alpha", .run = write_something},
-		                s.app.catalogue, &order, last ? 'b' : 'a'};
+		                s.to.catalogue, &order, last ? 'b' : 'a'};
 		assert_true(tw_pool_submit(pool, &writers[i].task));
-		await_waiting(s.app.catalogue, i + 1);
+		await_waiting(s.to.catalogue, i + 1);
 	}
 	assert_int_equal(pthread_create(&uploads, NULL, upload_one, &uploader), 0);
-	await_waiting(s.app.catalogue, WRITERS + 2);
-	assert_int_equal(tw_cat_end(s.app.catalogue, w, TW_OK, NULL), TW_OK);
+	await_waiting(s.to.catalogue, WRITERS + 2);
+	assert_int_equal(tw_cat_end(s.to.catalogue, w, TW_OK, NULL), TW_OK);
 	(void)pthread_join(uploads, NULL);
 	pool = tw_pool_stop(pool);
 	assert_string_equal(order.names, "abuaaaaa");

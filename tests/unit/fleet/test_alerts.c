@@ -25,7 +25,7 @@ enum { VERSIONS_MAX = 200, LIMIT_MS = 800, LEAST = 20, RULES = 3 };
 
 static struct {
 	char dir[64], project[TW_ID_BYTES];
-	struct tw_app app;
+	struct tw_catalogue *catalogue;
 	struct tw_fleet_store store;
 	struct tw_db *db; /* beside it */
 	struct {
@@ -74,21 +74,17 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 
 static int setup(void **state)
 {
-	static const struct tw_config config = {.smtp_url = ""};
 	bool is_new;
 
 	(void)state;
 	memset(&s, 0, sizeof s);
 	(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-alerts-XXXXXX");
 	assert_non_null(mkdtemp(s.dir));
-	s.app.config = &config;
-	s.app.catalogue = catalogue_in(s.dir);
-	s.store = (struct tw_fleet_store){&engine, s.app.catalogue};
-	s.app.fleet = &s.store;
+	s.catalogue = catalogue_in(s.dir);
+	s.store = (struct tw_fleet_store){&engine, s.catalogue};
 	s.db = catalogue_beside(s.dir);
 	s.until = RULES;
-	assert_int_equal(
-	        tw_catalogue_project(s.app.catalogue, "p", s.project, &is_new, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_project(s.catalogue, "p", s.project, &is_new, NULL), TW_OK);
 	return 0;
 }
 
@@ -97,7 +93,7 @@ static int teardown(void **state)
 	(void)state;
 	free(s.fails);
 	tw_db_close(s.db);
-	s.app.catalogue = tw_catalogue_close(s.app.catalogue);
+	s.catalogue = tw_catalogue_close(s.catalogue);
 	(void)nftw(s.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	return 0;
 }
@@ -117,7 +113,7 @@ static void add_rule(const char *scenario)
 	char id[TW_ID_BYTES];
 
 	assert_int_equal(
-	        tw_catalogue_alert_rule_add(s.app.catalogue, s.project, &rule, id, NULL), TW_OK);
+	        tw_catalogue_alert_rule_add(s.catalogue, s.project, &rule, id, NULL), TW_OK);
 }
 
 static void set_version(size_t i, const char *name, uint64_t traces, int64_t ms)
@@ -151,8 +147,8 @@ static enum tw_status look(size_t first, bool *ret_partial)
 
 	s.looks = 0;
 	s.taken[0] = '\0';
-	return tw_alerts_evaluate(&s.app, s.project,
-	        &(struct tw_alerts_how){first, &deadline, &took}, ret_partial, NULL);
+	return tw_alerts_evaluate(&s.store, s.project,
+	        &(struct tw_alerts_how){first, &deadline, &took, false}, ret_partial, NULL);
 }
 
 static void look_well(void)
@@ -281,7 +277,7 @@ static bool is_tried_over(const char *rule_id, int64_t limit_ms)
 	s.until = RULES;
 	s.looks = 0;
 	assert_int_equal(
-	        tw_alerts_try(&s.app, s.project, &rule, &deadline, a, &figures, &n, NULL), TW_OK);
+	        tw_alerts_try(&s.store, s.project, &rule, &deadline, a, &figures, &n, NULL), TW_OK);
 	assert_int_equal(n, 1);
 	assert_string_equal(figures[0].subject, "1");
 	assert_in_range(figures[0].value / TW_ALERT_MICRO, 900 - 900 / 64, 900 + 900 / 64);

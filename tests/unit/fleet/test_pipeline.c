@@ -28,7 +28,7 @@ enum { PROJECTS = 3, TURNS_MAX = 200, DAY0 = 20000 };
 
 static struct {
 	char dir[64], projects[PROJECTS][TW_ID_BYTES];
-	struct tw_app app;
+	struct tw_catalogue *catalogue;
 	struct tw_db *db; /* beside it */
 	struct tw_pipeline *pipeline;
 	_Atomic int left[PROJECTS]; /* turns with work; below 0: it fails */
@@ -52,19 +52,17 @@ static int by_id(const void *a, const void *b)
 static int setup(void **state)
 {
 	static const char *const names[] = {"p", "q", "r"};
-	static const struct tw_config config = {0}; /* figures never expire */
 	bool is_new;
 
 	(void)state;
 	memset(&s, 0, sizeof s);
 	(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-pipeline-XXXXXX");
 	assert_non_null(mkdtemp(s.dir));
-	s.app.config = &config;
-	s.app.catalogue = catalogue_in(s.dir);
+	s.catalogue = catalogue_in(s.dir);
 	s.db = catalogue_beside(s.dir);
 	for (int i = 0; i < PROJECTS; i++)
-		assert_int_equal(tw_catalogue_project(
-		                         s.app.catalogue, names[i], s.projects[i], &is_new, NULL),
+		assert_int_equal(
+		        tw_catalogue_project(s.catalogue, names[i], s.projects[i], &is_new, NULL),
 		        TW_OK);
 	qsort(s.projects, PROJECTS, TW_ID_BYTES, by_id);
 	s.leads = true;
@@ -74,16 +72,16 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	s.pipeline = s.app.pipeline = tw_pipeline_stop(s.pipeline);
+	s.pipeline = tw_pipeline_stop(s.pipeline);
 	tw_db_close(s.db);
-	s.app.catalogue = tw_catalogue_close(s.app.catalogue);
+	s.catalogue = tw_catalogue_close(s.catalogue);
 	(void)nftw(s.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	return 0;
 }
 
-static bool leads(const struct tw_app *app)
+static bool leads(const struct tw_lease *lease)
 {
-	(void)app;
+	(void)lease;
 	return s.leads;
 }
 
@@ -107,7 +105,7 @@ static enum tw_status run_counted(
 {
 	const int i = index_of(t->project_id);
 
-	assert_ptr_equal(state, &s.app);
+	assert_ptr_equal(((const struct tw_derive_parts *)state)->catalogue, s.catalogue);
 	if (s.left[i] == 0)
 		return TW_OK;
 	if (s.n_turns < TURNS_MAX)
@@ -156,7 +154,12 @@ static const struct tw_stage follows = {.name = "follows",
 
 static void start(const struct tw_stage *const *stages)
 {
-	assert_int_equal(tw_pipeline_start(&s.app, stages, leads, &s.pipeline, NULL), TW_OK);
+	assert_int_equal(
+	        tw_pipeline_start(&(struct tw_pipeline_setup){.parts = {.catalogue = s.catalogue},
+	                                  .stages = stages,
+	                                  .leads = leads},
+	                &s.pipeline, NULL),
+	        TW_OK);
 }
 
 static void start_counted(void)
@@ -205,14 +208,14 @@ static void test_what_fails_is_postponed(void **state)
 	for (int i = 0; i < 3; i++) { /* also when it is woken */
 		int tended = s.tended;
 
-		tw_pipeline_wake(&s.app, TW_RAISED_BY_DECODER);
+		tw_pipeline_wake(s.pipeline, TW_RAISED_BY_DECODER);
 		while (s.tended == tended)
 			wait_a_little();
 	}
 	assert_int_equal(s.n_turns, 7);
 	assert_int_equal(s.turns[0], 0);
 	tw_buf_init(&out, 1 << 16);
-	assert_int_equal(tw_pipeline_metrics(s.pipeline, s.app.catalogue, &out, NULL), TW_OK);
+	assert_int_equal(tw_pipeline_metrics(s.pipeline, s.catalogue, &out, NULL), TW_OK);
 	assert_int_equal(tw_buf_add_u8(&out, 0), TW_OK);
 	assert_non_null(strstr((const char *)out.data,
 	        "tracewell_stage_postponed_projects{stage=\"counted\",project=\""));
@@ -228,7 +231,7 @@ static void test_a_stop_does_not_wait_for_the_rest(void **state)
 	start_counted();
 	while (!s.blocked)
 		wait_a_little();
-	s.pipeline = s.app.pipeline = tw_pipeline_stop(s.pipeline);
+	s.pipeline = tw_pipeline_stop(s.pipeline);
 	assert_int_equal(s.n_turns, 1);
 	assert_int_equal(s.left[0], 49);
 }
@@ -247,12 +250,12 @@ static void test_a_lost_lease_ends_the_turn(void **state)
 		wait_a_little();
 	s.blocks = false;
 	for (int i = 0; i < 5; i++) {
-		tw_pipeline_wake(&s.app, TW_RAISED_BY_DECODER);
+		tw_pipeline_wake(s.pipeline, TW_RAISED_BY_DECODER);
 		wait_a_little();
 	}
 	assert_int_equal(s.n_turns, 1);
 	s.leads = true;
-	tw_pipeline_wake(&s.app, TW_RAISED_BY_DECODER);
+	tw_pipeline_wake(s.pipeline, TW_RAISED_BY_DECODER);
 	wait_for(0, 0, 0);
 	assert_int_equal(s.n_turns, 6);
 }
@@ -268,7 +271,7 @@ static void test_stages_wake_those_that_depend_on_them(void **state)
 		wait_a_little();
 	before = s.raised;
 	s.left[1] = 1;
-	tw_raised(&s.app, TW_RAISED_BY_DECODER);
+	tw_pipeline_wake(s.pipeline, TW_RAISED_BY_DECODER);
 	wait_for(0, 0, 0);
 	while (s.raised == before)
 		wait_a_little();
@@ -302,7 +305,7 @@ static void test_traces_that_fail_leave_the_queue(void **state)
 {
 	struct tw_stage failing = {
 	        .name = "rollup", .marks = tw_stage_rollup.marks, .run = run_traces};
-	const struct tw_derive_parts parts = {.catalogue = s.app.catalogue};
+	const struct tw_derive_parts parts = {.catalogue = s.catalogue};
 	struct tw_stage_waiting w;
 
 	(void)state;
@@ -311,7 +314,7 @@ static void test_traces_that_fail_leave_the_queue(void **state)
 	assert_int_equal(tw_stage_drain(&failing, &parts, NULL, NULL), TW_OK);
 	assert_int_equal(s.n_turns, 10);
 	assert_int_equal(
-	        tw_catalogue_stage_waiting(s.app.catalogue, failing.marks, "", &w, NULL), TW_OK);
+	        tw_catalogue_stage_waiting(s.catalogue, failing.marks, "", &w, NULL), TW_OK);
 	assert_int_equal(w.traces, 0);
 	assert_int_equal(w.postponed, 5);
 	assert_string_equal(w.why[0].reason, tw_status_name(TW_IO));
