@@ -63,7 +63,7 @@ struct tw_config {
 	unsigned connections, connections_per_address, connection_timeout_s;
 	unsigned http_threads, query_threads, decode_workers;
 	uint64_t worker_memory_bytes;
-	unsigned worker_cpu_s, worker_wall_s, worker_tries;
+	unsigned worker_cpu_s, worker_wall_s, worker_attempts;
 	bool several;             /* other servers share the catalogue and the folder */
 	const char *role;         /* roles of this server; parsed into roles */
 	const char *node;         /* "": the machine's name */

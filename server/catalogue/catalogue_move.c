@@ -153,8 +153,8 @@ static enum tw_status plan(
 	if (st == TW_OK)
 		st = rename_taken(db, m->to_id, &t->sums.renamed, err);
 	if (st == TW_OK)
-		st = skip_existing(db, m, &t->sums.there, err);
-	t->sums.traces = (uint64_t)all - t->sums.there;
+		st = skip_existing(db, m, &t->sums.existing, err);
+	t->sums.traces = (uint64_t)all - t->sums.existing;
 	t->is_last = most < 0 || all < most;
 	return st;
 }
@@ -354,7 +354,7 @@ static enum tw_status plan_again(
 	uint64_t there = 0;
 	enum tw_status st = skip_existing(db, m, &there, err);
 
-	t->sums.there += there;
+	t->sums.existing += there;
 	t->sums.traces -= there;
 	return st;
 }
@@ -572,7 +572,7 @@ enum tw_status tw_catalogue_project_move(struct tw_catalogue *to,
 		st = move_turn(to, move, &t, err);
 		sums.traces += t.sums.traces;
 		sums.builds += t.sums.builds;
-		sums.there += t.sums.there;
+		sums.existing += t.sums.existing;
 		sums.renamed += t.sums.renamed;
 	}
 	detach(to);

@@ -29,7 +29,7 @@ struct tw_project_move {
 
 struct tw_project_sums {
 	uint64_t traces, builds; /* copied */
-	uint64_t there;          /* traces that existed already */
+	uint64_t existing;       /* traces that existed already */
 	uint64_t renamed;        /* traces whose id exists in another project */
 };
 

@@ -5,7 +5,7 @@
  * per job, at most config.decode_workers at once.  A child that crashes, loops
  * or eats memory costs its own trace: it is killed at its limits.  After a crash,
  * a lack of memory or an upload that cannot be read from storage the job is
- * tried up to config.worker_tries times, then the trace is failed with the
+ * tried up to config.worker_attempts times, then the trace is failed with the
  * reason (I7).  Bad input and a deadline of time or CPU fail immediately.  If the
  * server lacks space, descriptors or storage, no try counts: the trace stays
  * queued, reports why, and is tried again within a minute of the cause's end.

@@ -209,10 +209,11 @@ bool tw_run_give_up(
 {
 	static const char *const outcomes[] = {"", "failed", "retry", "postponed"};
 
-	r->ending = tw_run_is_environment(why->code, fault) ? ENDING_WAIT
-	            : may_retry(r, why->code, fault) && r->job.tries < j->parts.config->worker_tries
-	                    ? ENDING_RETRY
-	                    : ENDING_FAILED;
+	r->ending =
+	        tw_run_is_environment(why->code, fault) ? ENDING_WAIT
+	        : may_retry(r, why->code, fault) && r->job.tries < j->parts.config->worker_attempts
+	                ? ENDING_RETRY
+	                : ENDING_FAILED;
 	r->why = *why;
 	if (r->ending == ENDING_WAIT)
 		pause_starting(j);

@@ -332,7 +332,7 @@ static enum tw_status write_end(struct compiler *c, const struct outcome *o,
 		return tw_catalogue_job_retry(catalogue, &c->job, err);
 	if (tw_run_is_environment(why->code, o->fault))
 		return tw_catalogue_job_wait(catalogue, &c->job, why, err);
-	if (worth_a_retry(o, why->code) && c->job.tries < c->of->parts->config->worker_tries)
+	if (worth_a_retry(o, why->code) && c->job.tries < c->of->parts->config->worker_attempts)
 		return tw_catalogue_job_retry(catalogue, &c->job, err);
 	return tw_catalogue_mapping_failed(
 	        catalogue, &c->job, &c->sent, &reported, c->arena, ret_unused, err);
@@ -345,7 +345,7 @@ static const char *word_of(
 		return o->how == LOST ? "abandoned" : "stopped";
 	if (tw_run_is_environment(why->code, o->fault))
 		return "postponed";
-	return worth_a_retry(o, why->code) && c->job.tries < c->of->parts->config->worker_tries
+	return worth_a_retry(o, why->code) && c->job.tries < c->of->parts->config->worker_attempts
 	               ? "retry"
 	               : "failed";
 }

@@ -41,7 +41,7 @@ static bool was_over(const struct evaluation *l, const char *app, const char *su
 
 static bool has_enough(const struct evaluation *l, uint64_t traces, bool is_over)
 {
-	return traces >= l->rule->least || (is_over && traces > 0);
+	return traces >= l->rule->min_traces || (is_over && traces > 0);
 }
 
 /* --- groups --- */
@@ -199,7 +199,7 @@ static enum tw_status evaluate_group(struct evaluation *l, const struct group *g
 	                                        : sum_found(l, g, of_all, ret, err);
 	if (st != TW_OK || !tw_alert_is_quantile(l->rule->kind) || !ret->traces)
 		return st;
-	ret->value = tw_sketch_quantile(&l->head->lengths, l->rule->percent);
+	ret->value = tw_sketch_quantile(&l->head->lengths, l->rule->percentile);
 	ret->trace_id = id_of(l, tw_rollup_head_exemplar(l->head, ret->value));
 	return ret->trace_id ? TW_OK : tw_oom(err);
 }
@@ -293,8 +293,8 @@ enum tw_status tw_alert_figures(struct tw_fleet_store *store, const struct tw_al
 	for (size_t i = 0; st == TW_OK && i < *ret_n; i++) {
 		struct tw_alert_figure *f = &(*ret)[i];
 
-		f->is_over =
-		        tw_alert_is_over(was_over(&l, f->app, f->subject), f->value, rule->limit);
+		f->is_over = tw_alert_is_over(
+		        was_over(&l, f->app, f->subject), f->value, rule->threshold);
 	}
 	return st;
 }

@@ -388,9 +388,9 @@ static void write_limits(struct tw_metrics *m, struct tw_buf *out)
 
 static void write_deaths(struct tw_metrics *m, struct tw_buf *out)
 {
-	tw_buf_printf(out, "# TYPE tracewell_decoder_deaths_total counter\n");
+	tw_buf_printf(out, "# TYPE tracewell_decoder_crashes_total counter\n");
 	for (int i = TW_DEATH_NONE + 1; i < TW_DEATHS; i++)
-		tw_buf_printf(out, "tracewell_decoder_deaths_total{reason=\"%s\"} %" PRIu64 "\n",
+		tw_buf_printf(out, "tracewell_decoder_crashes_total{reason=\"%s\"} %" PRIu64 "\n",
 		        tw_death_name((enum tw_death)i), get(&m->deaths[i]));
 }
 

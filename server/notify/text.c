@@ -94,7 +94,7 @@ static const char *ordinal(int n)
 
 void tw_text_regression_change(struct tw_text_links *w, const json_t *r)
 {
-	const int percent = (int)number(r, "percent");
+	const int percentile = (int)number(r, "percentile");
 
 	if (strcmp(tw_text_of(r, "kind"), "new") == 0) {
 		put_new(w, r);
@@ -107,11 +107,11 @@ void tw_text_regression_change(struct tw_text_links *w, const json_t *r)
 	tw_markup_ns(&w->p, number(r, "before_ns"));
 	tw_markup_printf(&w->p, " to ");
 	tw_markup_ns(&w->p, number(r, "after_ns"));
-	if (percent == 50)
+	if (percentile == 50)
 		tw_markup_printf(&w->p, " at the median, 95 %% sure between ");
 	else
-		tw_markup_printf(&w->p, " at the %d%s percentile, 95 %% sure between ", percent,
-		        ordinal(percent));
+		tw_markup_printf(&w->p, " at the %d%s percentile, 95 %% sure between ", percentile,
+		        ordinal(percentile));
 	tw_markup_percent(&w->p, share(r, "low"), true);
 	tw_markup_printf(&w->p, " and ");
 	tw_markup_percent(&w->p, share(r, "high"), true);
@@ -230,7 +230,7 @@ static void put_measured(struct tw_text_links *w, const json_t *a)
 	const bool quantile = strcmp(tw_text_of(a, "unit"), "ms") == 0;
 
 	if (quantile)
-		tw_markup_printf(&w->p, "p%d of ", (int)number(a, "percent"));
+		tw_markup_printf(&w->p, "p%d of ", (int)number(a, "percentile"));
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (strcmp(kinds[i].kind, tw_text_of(a, "kind")) == 0)
 			tw_markup_printf(&w->p, "%s", kinds[i].words);
@@ -246,8 +246,8 @@ static void put_spike(struct tw_text_links *w, const json_t *a)
 	tw_markup_count(&w->p, number(a, "traces"), "ANR report");
 	tw_markup_printf(&w->p, " in 24 hours, ");
 	put_figure(w, a, "value");
-	tw_markup_printf(&w->p, " the mean day before (limit: ");
-	put_figure(w, a, "limit");
+	tw_markup_printf(&w->p, " the mean day before (threshold: ");
+	put_figure(w, a, "threshold");
 	tw_markup_printf(&w->p, ").");
 }
 
@@ -265,9 +265,9 @@ static void put_evidence(struct tw_text_links *w, const json_t *a)
 
 static const char *alert_word(enum tw_hook_event event)
 {
-	return event == TW_HOOK_ALERT            ? "Above the limit"
-	       : event == TW_HOOK_ALERT_RETURNED ? "Above the limit again"
-	                                         : "Below the limit again";
+	return event == TW_HOOK_ALERT            ? "Above the threshold"
+	       : event == TW_HOOK_ALERT_RETURNED ? "Above the threshold again"
+	                                         : "Below the threshold again";
 }
 
 static void alert_event(struct tw_text_links *w, enum tw_hook_event event, const json_t *facts)
@@ -286,8 +286,8 @@ static void alert_event(struct tw_text_links *w, enum tw_hook_event event, const
 			put_figure(w, a, "value");
 		else
 			tw_markup_printf(&w->p, "no figure");
-		tw_markup_printf(&w->p, " (limit: ");
-		put_figure(w, a, "limit");
+		tw_markup_printf(&w->p, " (threshold: ");
+		put_figure(w, a, "threshold");
 		tw_markup_printf(&w->p, "; ");
 		tw_markup_count(&w->p, number(a, "traces"), "trace");
 		tw_markup_printf(&w->p, " in ");

@@ -188,8 +188,8 @@ static enum tw_status rebuild_record(void *arg, const struct tw_store_file *f, s
 		tw_err_copy(err, &why);
 		return st;
 	}
-	r->sums.lacking++;
-	r->of->lacks(r->of->arg, f->key, why.msg);
+	r->sums.skipped++;
+	r->of->skip(r->of->arg, f->key, why.msg);
 	return TW_OK;
 }
 

@@ -18,14 +18,14 @@ struct tw_rebuild_sums {
 	uint64_t records;               /* number of records read */
 	uint64_t ready, queued, failed; /* traces */
 	uint64_t builds;                /* with a mapping or a commit */
-	uint64_t lacking;               /* records that are damaged or whose files are missing */
+	uint64_t skipped;               /* records that are damaged or whose files are missing */
 };
 
 struct tw_rebuild {
 	struct tw_catalogue *catalogue; /* empty, or TW_CONFLICT */
 	struct tw_blobs *blobs;
 	/* Called for each record that was skipped, with the reason. */
-	void (*lacks)(void *arg, const char *key, const char *why);
+	void (*skip)(void *arg, const char *key, const char *why);
 	void (*step)(void *arg, const struct tw_rebuild_sums *so_far); /* NULL: not called */
 	void *arg;
 };

@@ -8,7 +8,7 @@
 enum { PREFIX_BYTES = 200, ROOT_BYTES = 200, REF_BYTES = 200, STARS_MAX = 4, WHAT_BYTES = 100 };
 
 static const char *const members[] = {"name", "packages", "link", "commit_link", "roots", "refs",
-        "clone", "owners", "emails", NULL};
+        "clone", "owners", "show_emails", NULL};
 
 const char *tw_source_text(const json_t *repository, const char *key)
 {
@@ -148,7 +148,7 @@ static enum tw_status check_texts(const char *name, const json_t *r, struct tw_e
 {
 	const char *clone = tw_source_text(r, "clone");
 	const char *owners = tw_source_text(r, "owners");
-	const json_t *emails = json_object_get(r, "emails");
+	const json_t *emails = json_object_get(r, "show_emails");
 	enum tw_status st = check_link(name, r, "link", err);
 
 	if (st == TW_OK)
@@ -164,7 +164,7 @@ static enum tw_status check_texts(const char *name, const json_t *r, struct tw_e
 		        "owners is the path of a file in the repository, like .github/CODEOWNERS",
 		        err);
 	if (emails && !json_is_boolean(emails))
-		return wrong(name, "emails is true or false", err);
+		return wrong(name, "show_emails is true or false", err);
 	if (!*clone && !*tw_source_text(r, "link"))
 		return wrong(name, "it has neither link nor clone", err);
 	return TW_OK;

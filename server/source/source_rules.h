@@ -7,7 +7,7 @@
  *     "link":"https://git.example.com/app/blob/{commit}/{path}#L{line}",
  *     "commit_link":"https://git.example.com/app/commit/{commit}",
  *     "roots":["app/src/main/java"],"refs":["v{version}"],"clone":"app","owners":"CODEOWNERS",
- *     "emails":false}]}
+ *     "show_emails":false}]}
  * Pure.  Thread: any.
  */
 #ifndef TW_SOURCE_RULES_H

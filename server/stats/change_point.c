@@ -148,13 +148,13 @@ static void set_change(double by, double var, struct tw_change_found *ret)
 static bool is_one(const struct tw_change_found *s, const struct tw_change_rules *rules)
 {
 	return fabs(s->score) >= rules->certainty &&
-	       fabs(log1p(s->change)) >= log1p(rules->least_change) &&
-	       s->n_before >= rules->least_traces && s->n_after >= rules->least_traces;
+	       fabs(log1p(s->change)) >= log1p(rules->min_change) &&
+	       s->n_before >= rules->min_traces && s->n_after >= rules->min_traces;
 }
 
 static size_t least_side(const struct tw_change_rules *rules)
 {
-	return rules->least_days ? rules->least_days : 1;
+	return rules->min_days ? rules->min_days : 1;
 }
 
 /* --- before and after a day --- */

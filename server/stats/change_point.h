@@ -35,10 +35,10 @@ bool tw_change_point(const struct tw_sketch *const *days, const struct tw_change
         size_t n, unsigned percent, struct tw_change_point *ret) TW_MUST_USE;
 
 struct tw_change_rules {
-	double least_change;   /* 0.1: a tenth up or down */
-	double certainty;      /* minimum change in standard errors */
-	uint32_t least_traces; /* on each side of the change */
-	uint32_t least_days;   /* on each side; at least 1 */
+	double min_change;   /* 0.1: a tenth up or down */
+	double certainty;    /* minimum change in standard errors */
+	uint32_t min_traces; /* on each side of the change */
+	uint32_t min_days;   /* on each side; at least 1 */
 };
 extern const struct tw_change_rules tw_change_defaults;
 

@@ -41,7 +41,7 @@ struct tw_regress_finder *tw_regress_finder_free(struct tw_regress_finder *f)
 struct choice { /* selects the parts of a series that make points, and the levels they are compared
 	         * with */
 	const struct tw_regress_series *s;
-	unsigned percent;
+	unsigned percentile;
 	uint64_t versions; /* a bit each */
 	bool by_version;   /* each version has its own levels */
 	struct tw_change_level levels[STRATA];
@@ -68,7 +68,7 @@ static void make_levels(struct tw_regress_finder *f, struct choice *c)
 			tw_sketch_add_all(
 			        &f->levels[stratum(c, &c->s->parts[i])], c->s->parts[i].of);
 	for (size_t i = 0; i < n; i++)
-		c->levels[i] = tw_change_level(&f->levels[i], c->percent);
+		c->levels[i] = tw_change_level(&f->levels[i], c->percentile);
 }
 
 /* Points for the days of one version. */
@@ -87,7 +87,7 @@ static size_t make_points(
 				days[stratum(c, &s->parts[i])] = s->parts[i].of;
 		ret[n].day = day;
 		ret[n].track = version;
-		n += tw_change_point(days, c->levels, STRATA, c->percent, &ret[n]);
+		n += tw_change_point(days, c->levels, STRATA, c->percentile, &ret[n]);
 	}
 	return n;
 }
@@ -165,7 +165,7 @@ static struct tw_regress_found found_at(const struct choice *c, const struct tw_
 	        .descriptor = s->descriptor,
 	        .base = "",
 	        .head = "",
-	        .percent = c->percent,
+	        .percentile = c->percentile,
 	        .shift = *shift,
 	        .fixed_in = ""};
 }
@@ -192,7 +192,8 @@ struct pair {
  * difference. */
 static void use_spreads_of(struct tw_regress_finder *f, struct choice *c, uint32_t version)
 {
-	struct choice own = {.s = c->s, .percent = c->percent, .versions = UINT64_C(1) << version};
+	struct choice own = {
+	        .s = c->s, .percentile = c->percentile, .versions = UINT64_C(1) << version};
 
 	make_levels(f, &own);
 	for (size_t i = 0; i < TW_REGRESS_CLASSES; i++)
@@ -248,7 +249,7 @@ static bool step_to(struct tw_regress_finder *f, struct choice *c, struct pair o
 	struct tw_change_rules any = rules->shift;
 	struct paired p;
 
-	any.least_change = any.certainty = 0;
+	any.min_change = any.certainty = 0;
 	if (!hold_against(f, c, of, &any, &p))
 		return false;
 	ret->at = from->at + log1p(p.shift.change);
@@ -261,7 +262,7 @@ static bool step_to(struct tw_regress_finder *f, struct choice *c, struct pair o
  * gone. */
 static bool is_little(double left, double all, const struct tw_change_rules *rules)
 {
-	return left <= fmin(all / 2, log1p(rules->least_change));
+	return left <= fmin(all / 2, log1p(rules->min_change));
 }
 
 /* Returns whether even the upper bound is that small. Otherwise any version with few traces, as
@@ -270,7 +271,7 @@ static bool is_gone(const struct level *left, double all, const struct tw_change
 {
 	const double most = left->at + fixed_errors * sqrt(left->var);
 
-	return is_little(left->at, all, rules) && most <= fmax(all / 2, log1p(rules->least_change));
+	return is_little(left->at, all, rules) && most <= fmax(all / 2, log1p(rules->min_change));
 }
 
 /* The first later version without the change: compared with the head directly, or through the last
@@ -328,7 +329,7 @@ static enum tw_status find_by_version(struct tw_regress_finder *f, struct choice
 	for (uint32_t v = 0; st == TW_OK && v < c->s->n_versions && v < TW_REGRESS_VERSIONS; v++) {
 		struct tw_regress_found one;
 
-		if (traces_of(c->s, v) < rules->shift.least_traces)
+		if (traces_of(c->s, v) < rules->shift.min_traces)
 			continue;
 		of = (struct pair){of.head, v};
 		if (any && compare(f, c, of, rules, &one)) {
@@ -449,10 +450,10 @@ static void drop_duplicates(struct tw_regress_list *l, size_t median, size_t tai
 }
 
 static enum tw_status find_both(struct tw_regress_finder *f, const struct tw_regress_series *s,
-        unsigned percent, const struct tw_regress_rules *rules, struct tw_regress_list *io,
+        unsigned percentile, const struct tw_regress_rules *rules, struct tw_regress_list *io,
         struct tw_err *err)
 {
-	struct choice c = {.s = s, .percent = percent};
+	struct choice c = {.s = s, .percentile = percentile};
 	enum tw_status st = find_by_version(f, &c, rules, io, err);
 
 	return st == TW_OK ? find_by_day(f, &c, rules, io, err) : st;

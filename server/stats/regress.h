@@ -21,7 +21,7 @@
 struct tw_regress_rules {
 	struct tw_change_rules shift;
 	uint32_t window_days; /* days examined */
-	double least_share;   /* minimum share of the scenario's median that a method's change must
+	double min_share;     /* minimum share of the scenario's median that a method's change must
 	                       * have */
 };
 extern const struct tw_regress_rules tw_regress_defaults;
@@ -71,7 +71,7 @@ struct tw_regress_found {
 	const char *app, *scenario, *method, *descriptor;
 	const char *base, *head; /* versions; "": a change between days */
 	int64_t day;             /* the first day after the change */
-	unsigned percent;        /* the changed quantile: 50, or 95 if only that changed */
+	unsigned percentile;     /* the changed quantile: 50, or 95 if only that changed */
 	int64_t before_ns, after_ns;
 	struct tw_change_found shift;
 	const char *before_trace, *after_trace; /* NULL: none known */

@@ -66,7 +66,7 @@ export async function fill(s) {
 
 /* Left in quarantine. */
 export async function failedIn(t, data) {
-	const s = await serve(t, data, { TRACEWELL_WORKER_FAULT: 'crash' }, ['--worker-tries', '1']);
+	const s = await serve(t, data, { TRACEWELL_WORKER_FAULT: 'crash' }, ['--worker-attempts', '1']);
 	const failed = await s.trace(sampleTrace(33), { query: { app: 'shop' } });
 	assert.equal(failed.state, 'failed');
 	await s.stop();

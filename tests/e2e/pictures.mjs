@@ -77,7 +77,7 @@ export async function fill(s) {
 		const [groups, fleet] = [await s.get('/api/v1/anr/groups?app=com.acme.shop'), await s.get('/api/v1/fleet/methods?scenario=cold_start')];
 		return groups.json?.anrs === anrs.length && groups.json.pending === 0 && fleet.json?.traces === ids.length && fleet.json.methods.every((m) => m.resolved) ? true : undefined;
 	}, 'all are counted and named', 90);
-	await s.ask('PUT', '/api/v1/regressions/rules', { key: s.write, body: JSON.stringify({ least_days: 1, least_traces: 5 }) });
+	await s.ask('PUT', '/api/v1/regressions/rules', { key: s.write, body: JSON.stringify({ min_days: 1, min_traces: 5 }) });
 	await look(s);
 	return { before: ids[0], after: ids[EACH] };
 }

@@ -33,7 +33,7 @@ export const look = (s) => until(async () => {
 /** The one of the method, found with thresholds for a single day. */
 export async function findSlower(s, each) {
 	await sendSlower(s, each);
-	const set = await s.ask('PUT', '/api/v1/regressions/rules', { key: s.write, body: JSON.stringify({ least_days: 1, least_traces: 5 }) });
+	const set = await s.ask('PUT', '/api/v1/regressions/rules', { key: s.write, body: JSON.stringify({ min_days: 1, min_traces: 5 }) });
 	if (set.status !== 200) throw new Error(set.text);
 	await look(s);
 	return (await s.get('/api/v1/regressions?method=com.app.Repo.load')).json.regressions[0];

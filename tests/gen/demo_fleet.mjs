@@ -101,6 +101,6 @@ for (const end = Date.now() + 120_000; Date.now() < end; await new Promise((done
 	if (counted >= expected) break;
 }
 /* All of it comes within a day, of which the server would wait for two. */
-await ask('/api/v1/regressions/rules', 'PUT', JSON.stringify({ least_days: 1 }));
+await ask('/api/v1/regressions/rules', 'PUT', JSON.stringify({ min_days: 1 }));
 for (let tries = 0; tries < 20 && (await ask('/api/v1/regressions/detect', 'POST')).error; tries++) await new Promise((done) => setTimeout(done, 500));
 console.log(all.length + long);

@@ -17,8 +17,8 @@ test('rules that came, went, changed and moved', () => {
 	const a = doc(rule('x'), rule('y'), rule('z'));
 	assert.deepEqual(differences(a, a), []);
 	assert.deepEqual(differences(a, doc(rule('x'), rule('y'))), [{ what: 'z', member: 'the rule', before: 'Z', after: '' }]);
-	assert.deepEqual(differences(doc(rule('x')), doc(rule('x', { threshold_ms: 8, on: false }))),
-		[{ what: 'x', member: 'threshold_ms', before: '16', after: '8' }, { what: 'x', member: 'on', before: '', after: 'false' }]);
+	assert.deepEqual(differences(doc(rule('x')), doc(rule('x', { threshold_ms: 8, enabled: false }))),
+		[{ what: 'x', member: 'threshold_ms', before: '16', after: '8' }, { what: 'x', member: 'enabled', before: '', after: 'false' }]);
 	assert.deepEqual(differences(doc(rule('x')), doc(rule('x', { methods: ['c.D', 'e.F'] }))), [{ what: 'x', member: 'methods', before: 'a.B', after: 'e.F' }]);
 	assert.deepEqual(differences(doc(rule('x')), doc(rule('x', { methods: ['c.D', 'a.B'] })))[0].member, 'methods, order');
 	assert.deepEqual(differences(a, doc(rule('y'), rule('x'), rule('z'))), [{ what: 'rules', member: 'order', before: 'x, y, z', after: 'y, x, z' }]);
@@ -26,6 +26,6 @@ test('rules that came, went, changed and moved', () => {
 });
 
 test('rules with most time over their threshold come first, those that rest are left out', () => {
-	const sum = (id: string, found_ns: number, total_ns: number, on = true) => ({ id, found_ns, total_ns, on }) as RuleSum;
+	const sum = (id: string, found_ns: number, total_ns: number, enabled = true) => ({ id, found_ns, total_ns, enabled }) as RuleSum;
 	assert.deepEqual(inOrder([sum('a', 0, 9), sum('b', 5, 5), sum('c', 7, 7), sum('d', 9, 9, false), sum('e', 0, 9)]).map((r) => r.id), ['c', 'b', 'a', 'e']);
 });

@@ -28,7 +28,7 @@ test('a time that no calendar has is nothing', () => {
 });
 
 test('a repository goes through its form as it was', () => {
-	const r = { name: 'app', packages: ['com.a.', 'com.b.'], link: 'https://h/{path}', refs: ['v{version}'], clone: 'app', emails: true };
+	const r = { name: 'app', packages: ['com.a.', 'com.b.'], link: 'https://h/{path}', refs: ['v{version}'], clone: 'app', show_emails: true };
 	assert.deepEqual(repositoryOf(draftOf(r)), r);
 	assert.deepEqual(repositoryOf({ ...draftOf(), name: ' x ', roots: ' a \n\n b' }), { name: 'x', roots: ['a', 'b'] });
 });

@@ -192,7 +192,7 @@ static void read_process(struct again *a, const json_t *process)
 	            TW_NO_OFFSET))
 		return;
 	d = &a->m->dumps[a->m->n_dumps - 1];
-	d->process = !is_true(process, "look");
+	d->process = !is_true(process, "stacks_only");
 	read_facts(a, json_object_get(process, "facts"), d->facts);
 	for (size_t i = 0; i < json_array_size(threads); i++)
 		read_thread(a, json_array_get(threads, i));

@@ -296,7 +296,7 @@ static json_t *thread_json(struct report *r, uint32_t i, bool wanted)
 /* --- the chain and the cycles --- */
 
 /* Where the owner took the lock that `lock` waits for. */
-static uint32_t taken_in(const struct report *r, const struct tw_anr_lock *lock, int32_t holder)
+static uint32_t owner_frame(const struct report *r, const struct tw_anr_lock *lock, int32_t holder)
 {
 	const struct tw_anr_thread *t;
 
@@ -323,7 +323,8 @@ static json_t *step_json(struct report *r, uint32_t thread)
 	put(r, o, "app_frame", frame_or_null(r, tw_anr_app_frame(r->m, t)));
 	put_wants(r, o, thread);
 	if (e->lock >= 0)
-		put(r, o, "taken_in", frame_or_null(r, taken_in(r, &r->locks[e->lock], e->to)));
+		put(r, o, "owner_frame",
+		        frame_or_null(r, owner_frame(r, &r->locks[e->lock], e->to)));
 	return o;
 }
 
@@ -410,7 +411,7 @@ static json_t *dump_json(struct report *r, uint32_t dump, int64_t at_ns)
 	if (r->d->at_ns >= 0)
 		put(r, o, "dated", json_true());
 	if (!r->d->process)
-		put(r, o, "look", json_true());
+		put(r, o, "stacks_only", json_true());
 	put(r, o, "facts", facts_json(r, r->d->facts));
 	put_verdict(r, o, r->f->verdict);
 	put(r, o, "end", json_string(tw_anr_end_name(r->f->end)));

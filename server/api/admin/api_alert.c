@@ -1,6 +1,6 @@
 /*
- * api_alert.c - alert rules of a project: limits of figures, a preview of a rule, and evaluation of
- * all rules on request.
+ * api_alert.c - alert rules of a project: thresholds of figures, a preview of a rule, and
+ * evaluation of all rules on request.
  */
 #include <math.h>
 #include <string.h>
@@ -16,13 +16,13 @@
 enum {
 	NAME_BYTES = 100,
 	TEXT_BYTES = 200,
-	PERCENT = 95,
+	PERCENTILE = 95,
 	DAYS = 7,
 	DAYS_MAX = 90,
-	LEAST = 20,
-	LEAST_MAX = 1000000
+	MIN_TRACES = 20,
+	MIN_TRACES_MAX = 1000000
 };
-#define LIMIT_MAX 1e9
+#define THRESHOLD_MAX 1e9
 
 static struct tw_catalogue *catalogue(const struct tw_req *r)
 {
@@ -40,8 +40,8 @@ static json_t *rule_json(const struct tw_alert_rule *r)
 
 	return tw_json_complete(
 	        j, json_object_set_new(j, "unit", json_string(tw_alert_units[r->kind])) |
-	                   json_object_set_new(
-	                           j, "limit", json_real((double)r->limit / TW_ALERT_MICRO)));
+	                   json_object_set_new(j, "threshold",
+	                           json_real((double)r->threshold / TW_ALERT_MICRO)));
 }
 
 static enum tw_status list(struct tw_req *r, struct tw_err *err)
@@ -58,8 +58,8 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 	for (size_t i = 0; i < n; i++)
 		(void)json_array_append_new(all, rule_json(&rows[i]));
 	return tw_req_reply_json(r, 200,
-	        json_pack("{s:o, s:i, s:b}", "rules", all, "most", (int)TW_ALERT_RULES_MAX, "mail",
-	                *tw_req_app(r)->config->smtp_url != '\0'),
+	        json_pack("{s:o, s:i, s:b}", "rules", all, "max_rules", (int)TW_ALERT_RULES_MAX,
+	                "mail", *tw_req_app(r)->config->smtp_url != '\0'),
 	        err);
 }
 
@@ -83,8 +83,8 @@ static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 static enum tw_status refuse_unknown(
         const json_t *body, bool is_new, size_t more, struct tw_err *err)
 {
-	static const char *const known[] = {"name", "limit", "percent", "least", "days", "mail",
-	        "kind", "app", "scenario", "version_name"};
+	static const char *const known[] = {"name", "threshold", "percentile", "min_traces", "days",
+	        "mail", "kind", "app", "scenario", "version_name"};
 	const size_t changeable = 6;
 	size_t n = more;
 
@@ -93,10 +93,11 @@ static enum tw_status refuse_unknown(
 	if (n == json_object_size(body))
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
-	        is_new ? "an alert rule has name, kind, app, scenario, version_name, percent, "
-	                 "limit, "
-	                 "least, days and mail, nothing else"
-	               : "name, percent, limit, least, days and mail of an alert rule can be "
+	        is_new ? "an alert rule has name, kind, app, scenario, version_name, percentile, "
+	                 "threshold, "
+	                 "min_traces, days and mail, nothing else"
+	               : "name, percentile, threshold, min_traces, days and mail of an alert rule "
+	                 "can be "
 	                 "changed, "
 	                 "nothing else: add a rule for another figure");
 }
@@ -114,40 +115,42 @@ static enum tw_status read_whole(const json_t *body, const char *key, int64_t le
 	return TW_OK;
 }
 
-static enum tw_status read_limit(const json_t *body, struct tw_alert_rule *io, struct tw_err *err)
+static enum tw_status read_threshold(
+        const json_t *body, struct tw_alert_rule *io, struct tw_err *err)
 {
-	const json_t *at = json_object_get(body, "limit");
+	const json_t *at = json_object_get(body, "threshold");
 	const bool share = strcmp(tw_alert_units[io->kind], "share") == 0;
 	const double v = json_number_value(at);
 
-	if (!at && io->limit > 0)
+	if (!at && io->threshold > 0)
 		return TW_OK;
-	if (!json_is_number(at) || !(v > 0 && v < (share ? 1 : LIMIT_MAX)))
+	if (!json_is_number(at) || !(v > 0 && v < (share ? 1 : THRESHOLD_MAX)))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        share ? "limit must be a share of frames above 0 and below 1"
-		              : "limit must be a number above 0, in the unit of its kind");
-	io->limit = llround(v * TW_ALERT_MICRO);
-	return io->limit > 0 ? TW_OK
-	                     : tw_fail(err, TW_BAD_REQUEST, "limit is too small to be stored");
+		        share ? "threshold must be a share of frames above 0 and below 1"
+		              : "threshold must be a number above 0, in the unit of its kind");
+	io->threshold = llround(v * TW_ALERT_MICRO);
+	return io->threshold > 0
+	               ? TW_OK
+	               : tw_fail(err, TW_BAD_REQUEST, "threshold is too small to be stored");
 }
 
 static enum tw_status read_numbers(const json_t *body, struct tw_alert_rule *io, struct tw_err *err)
 {
 	const json_t *mail = json_object_get(body, "mail");
-	int64_t percent = io->percent, least = io->least, days = io->days;
-	enum tw_status st = read_whole(body, "percent", 1, 99, &percent, err);
+	int64_t percentile = io->percentile, min_traces = io->min_traces, days = io->days;
+	enum tw_status st = read_whole(body, "percentile", 1, 99, &percentile, err);
 
 	if (st == TW_OK)
-		st = read_whole(body, "least", 1, LEAST_MAX, &least, err);
+		st = read_whole(body, "min_traces", 1, MIN_TRACES_MAX, &min_traces, err);
 	if (st == TW_OK)
 		st = read_whole(body, "days", 1, DAYS_MAX, &days, err);
 	if (st == TW_OK && mail && !json_is_boolean(mail))
 		st = tw_fail(err, TW_BAD_REQUEST, "mail must be true or false");
-	io->percent = (unsigned)percent;
-	io->least = (uint32_t)least;
+	io->percentile = (unsigned)percentile;
+	io->min_traces = (uint32_t)min_traces;
 	io->days = (unsigned)days;
 	io->mail = mail ? json_is_true(mail) : io->mail;
-	return st == TW_OK ? read_limit(body, io, err) : st;
+	return st == TW_OK ? read_threshold(body, io, err) : st;
 }
 
 static enum tw_status read_texts(const json_t *body, struct tw_alert_rule *io, struct tw_err *err)
@@ -188,9 +191,9 @@ static enum tw_status read_new(
 	        .scenario = "",
 	        .version_name = "",
 	        .author = tw_api_author(r),
-	        .percent = PERCENT,
+	        .percentile = PERCENTILE,
 	        .days = DAYS,
-	        .least = LEAST,
+	        .min_traces = MIN_TRACES,
 	        .mail = true};
 	if (st == TW_OK)
 		st = tw_enum_of_name("kind", kind ? kind : "", tw_alert_kind_names, &which, err);
@@ -260,7 +263,7 @@ static json_t *figure_json(const struct tw_alert_rule *rule, const struct tw_ale
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:b, s:s}", "rule", rule->id, "app",
 	        f->app, "version", group ? "" : f->subject, "anr", group ? f->subject : "", "title",
 	        f->title, "value", (double)f->value / TW_ALERT_MICRO, "traces",
-	        (json_int_t)f->traces, "over", (int)f->is_over, "trace", f->trace_id);
+	        (json_int_t)f->traces, "exceeded", (int)f->is_over, "trace", f->trace_id);
 }
 
 static void take_result(void *arg, const struct tw_alert_rule *rule,
@@ -286,7 +289,7 @@ static enum tw_status read_preview(
 	return st == TW_OK ? read_changes(body, 1, ret, err) : st;
 }
 
-static enum tw_status try_rule(struct tw_req *r, const json_t *body, struct tw_err *err)
+static enum tw_status preview_rule(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	const struct tw_deadline deadline = {is_late, r};
 	struct tw_arena *a = tw_arena_new(TW_ALERTS_ARENA_MAX);
@@ -359,7 +362,7 @@ const struct tw_route tw_routes_alert[] = {
                 .path = "/api/v1/alerts/preview",
                 .needs = TW_NEED_READ,
                 .read_only = true,
-                .json = try_rule,
+                .json = preview_rule,
                 .summary = "The figures of a rule as they are now, without saving it"},
         {.method = "POST",
                 .path = "/api/v1/alerts/evaluate",

@@ -13,7 +13,7 @@ static const struct tw_param audit_params[] = {
         TW_PARAM_TEXT("action", 0, "key.create, or key for all of keys."),
         TW_PARAM_TEXT("actor", 0, "Name or id."),
         TW_PARAM_TEXT("target", 0, "Id or name of the changed object."),
-        TW_PARAM_OPTIONAL_NUMBER("before", 0, INT64_MAX, "`before` of the page before."),
+        TW_PARAM_OPTIONAL_NUMBER("cursor", 0, INT64_MAX, "`next_cursor` of the previous page."),
         TW_PARAM_NUMBER("limit", PAGE, 1, MAX_PAGE, "Entries of a page."),
         {0},
 };
@@ -36,7 +36,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 	struct tw_audit_query of = {.action = tw_req_text_or_empty(r, "action"),
 	        .by = tw_req_text_or_empty(r, "actor"),
 	        .target = tw_req_text_or_empty(r, "target"),
-	        .before = tw_req_number_or(r, "before", 0),
+	        .before = tw_req_number_or(r, "cursor", 0),
 	        .limit = (uint32_t)tw_req_number(r, "limit")};
 	struct tw_audit_entry *rows = NULL;
 	size_t n = 0;
@@ -49,7 +49,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 		return st;
 	return tw_req_reply_json(r, 200,
 	        json_pack("{so so}", "entries",
-	                tw_rows_json(&tw_audit_fields, rows, n, sizeof *rows), "before",
+	                tw_rows_json(&tw_audit_fields, rows, n, sizeof *rows), "next_cursor",
 	                n == of.limit ? json_integer((json_int_t)rows[n - 1].id) : json_null()),
 	        err);
 }

@@ -78,8 +78,9 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 	for (size_t i = 0; i < n; i++)
 		(void)json_array_append_new(all, hook_json(r, &rows[i]));
 	return tw_req_reply_json(r, 200,
-	        json_pack("{s:o, s:i, s:s, s:b}", "webhooks", all, "most", (int)TW_HOOKS_MAX,
-	                "public_url", c->public_url, "mail", *c->smtp_url != '\0'),
+	        json_pack("{s:o, s:i, s:s, s:b}", "webhooks", all, "max_webhooks",
+	                (int)TW_HOOKS_MAX, "public_url", c->public_url, "mail",
+	                *c->smtp_url != '\0'),
 	        err);
 }
 
@@ -339,7 +340,7 @@ static enum tw_status find_target(struct tw_req *r, const char **ret, struct tw_
 }
 
 static const struct tw_param deliveries_params[] = {
-        TW_PARAM_OPTIONAL_NUMBER("before", 0, INT64_MAX, "`before` of the page before."),
+        TW_PARAM_OPTIONAL_NUMBER("cursor", 0, INT64_MAX, "`next_cursor` of the previous page."),
         TW_PARAM_NUMBER("limit", LOG_DEFAULT, 1, LOG_MAX, ""),
         {0},
 };
@@ -355,7 +356,7 @@ static enum tw_status deliveries(struct tw_req *r, struct tw_err *err)
 
 	if (st == TW_OK)
 		st = tw_catalogue_deliveries(catalogue(r), project(r), hook,
-		        tw_req_number_or(r, "before", 0), (uint32_t)limit, tw_req_arena(r), &rows,
+		        tw_req_number_or(r, "cursor", 0), (uint32_t)limit, tw_req_arena(r), &rows,
 		        &n, err);
 	if (st != TW_OK)
 		return st;
@@ -363,7 +364,7 @@ static enum tw_status deliveries(struct tw_req *r, struct tw_err *err)
 	for (size_t i = 0; i < n; i++)
 		(void)json_array_append_new(all, logged_json(&rows[i]));
 	return tw_req_reply_json(r, 200,
-	        json_pack("{s:o, s:o}", "deliveries", all, "before",
+	        json_pack("{s:o, s:o}", "deliveries", all, "next_cursor",
 	                n == (size_t)limit ? json_integer((json_int_t)rows[n - 1].id)
 	                                   : json_null()),
 	        err);

@@ -57,7 +57,7 @@ static enum tw_status list(struct tw_req *r, const char *project_id, const char 
 	json_t *items;
 	size_t n;
 	enum tw_status st = tw_catalogue_users(tw_req_app(r)->catalogue, project_id,
-	        tw_req_text_or_empty(r, "after"), tw_req_arena(r), &rows, &n, err);
+	        tw_req_text_or_empty(r, "cursor"), tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
@@ -65,7 +65,7 @@ static enum tw_status list(struct tw_req *r, const char *project_id, const char 
 	for (size_t i = 0; i < n; i++)
 		(void)json_array_append_new(items, of(&rows[i]));
 	return tw_req_reply_json(r, 200,
-	        json_pack("{so ss?}", key, items, "after",
+	        json_pack("{so ss?}", key, items, "next_cursor",
 	                n == TW_USERS_MAX ? rows[n - 1].name : NULL),
 	        err);
 }
@@ -218,7 +218,7 @@ static enum tw_status remove_member(struct tw_req *r, struct tw_err *err)
 }
 
 static const struct tw_param after_params[] = {
-        TW_PARAM_TEXT("after", 0, "`after` of the page before."),
+        TW_PARAM_TEXT("cursor", 0, "`next_cursor` of the previous page."),
         {0},
 };
 

@@ -99,7 +99,7 @@ static void put_all(struct tw_fleet_question *q, const struct asked *a)
 	tw_fleet_put_head(q);
 	tw_fleet_put_text(q, "name", a->name);
 	tw_json_key_int(&q->j, "of_traces", (int64_t)a->merged.traces);
-	tw_json_key_int(&q->j, "least_ns", tw_fleet_least_ns(&a->merged));
+	tw_json_key_int(&q->j, "omitted_below_ns", tw_fleet_omitted_below_ns(&a->merged));
 	tw_json_key_bool(&q->j, "app_only", a->taking.app_only);
 	tw_json_key_int(&q->j, "total_ns", f->all.total_ns);
 	tw_json_key_int(&q->j, "self_ns", f->self_ns);

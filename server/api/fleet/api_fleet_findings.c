@@ -303,7 +303,7 @@ static void put_rule(struct answer *a, uint32_t rule)
 	tw_fleet_put_text(q, "kind", of->kind);
 	tw_fleet_put_text(q, "title", of->title);
 	tw_fleet_put_text(q, "severity", of->severity);
-	tw_fleet_put_text(q, "says", of->says);
+	tw_fleet_put_text(q, "message", of->message);
 	tw_json_key_int(&q->j, "threshold_ns", of->threshold_ns);
 	put_sum(q, s);
 	tw_json_key_int(&q->j, "main_ns", s->main_ns);

@@ -152,7 +152,7 @@ static enum tw_status answer_flame(struct tw_fleet_question *q, struct tw_err *e
 		return st;
 	tw_fleet_put_head(q);
 	tw_json_key_int(&q->j, "of_traces", (int64_t)a->merged.traces);
-	tw_json_key_int(&q->j, "least_ns", tw_fleet_least_ns(&a->merged));
+	tw_json_key_int(&q->j, "omitted_below_ns", tw_fleet_omitted_below_ns(&a->merged));
 	tw_json_key_bool(&q->j, "app_only", a->taking.app_only);
 	put_threads(q, a);
 	if (!put_columns(q, a))

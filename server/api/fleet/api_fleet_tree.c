@@ -138,7 +138,7 @@ void tw_fleet_put_names(
 	tw_json_close(&q->j, ']');
 }
 
-int64_t tw_fleet_least_ns(const struct tw_rollup_tree *t)
+int64_t tw_fleet_omitted_below_ns(const struct tw_rollup_tree *t)
 {
 	return t->omitted_level ? INT64_C(1) << (t->omitted_level < 63 ? t->omitted_level - 1 : 62)
 	                        : 0;

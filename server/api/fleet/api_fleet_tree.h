@@ -30,7 +30,7 @@ enum tw_status tw_fleet_read_root(const struct tw_fleet_question *q, const uint3
 void tw_fleet_put_names(
         struct tw_fleet_question *q, const struct tw_fleet_names *names, const uint8_t *used);
 /* ns: nodes that took less in a trace may be missing. */
-int64_t tw_fleet_least_ns(const struct tw_rollup_tree *t);
+int64_t tw_fleet_omitted_below_ns(const struct tw_rollup_tree *t);
 
 enum tw_status tw_fleet_get_compare(struct tw_req *r, struct tw_err *err);
 enum tw_status tw_fleet_get_callers(struct tw_req *r, struct tw_err *err);

@@ -244,7 +244,7 @@ static json_t *item_json(const struct item *i)
 		        json_pack("{s:s, s:s, s:f, s:I, s:I, s:i}", "kind",
 		                tw_regress_kind_names[f->kind], "base", f->base, "change",
 		                f->shift.change, "before_ns", (json_int_t)f->before_ns, "after_ns",
-		                (json_int_t)f->after_ns, "percent", (int)f->percent));
+		                (json_int_t)f->after_ns, "percentile", (int)f->percentile));
 	} else if (i->alert) {
 		(void)json_object_set_new(
 		        j, "alert", tw_alert_json(i->id, &i->alert->rule, &i->alert->of));
@@ -272,7 +272,7 @@ static const struct tw_param inbox_params[] = {
         TW_PARAM_OPTIONAL_ENUM("kind", kind_names, "Only these."),
         TW_PARAM_TEXT("app", 0, "Exactly this app."),
         TW_PARAM_TEXT("owner", 0, "Exactly this owner."),
-        TW_PARAM_TEXT("cursor", 0, "`cursor` of the page before."),
+        TW_PARAM_TEXT("cursor", 0, "`next_cursor` of the previous page."),
         TW_PARAM_NUMBER("limit", 200, 1, LIMIT_MAX, "Items."),
         {0},
 };
@@ -311,7 +311,7 @@ static enum tw_status get_inbox(struct tw_req *r, struct tw_err *err)
 		(void)json_array_append_new(list, item_json(&b.items[i]));
 	return tw_req_reply_json(r, 200,
 	        json_pack("{s:o, s:o, s:I, s:s?}", "items", list, "counts", counts_json(&b),
-	                "total", (json_int_t)b.n, "cursor", cursor),
+	                "total", (json_int_t)b.n, "next_cursor", cursor),
 	        err);
 }
 

@@ -385,7 +385,7 @@ static json_t *build_json(const struct tw_build_row *b)
 
 static const struct tw_param builds_params[] = {
         TW_PARAM_NUMBER("limit", 100, 1, 500, ""),
-        TW_PARAM_TEXT("cursor", 0, "`cursor` of the page before."),
+        TW_PARAM_TEXT("cursor", 0, "`next_cursor` of the previous page."),
         {0},
 };
 
@@ -405,7 +405,7 @@ static enum tw_status list_builds(struct tw_req *r, struct tw_err *err)
 	for (size_t i = 0; i < n; i++)
 		(void)json_array_append_new(list, build_json(&rows[i]));
 	return tw_req_reply_json(r, 200,
-	        json_pack("{so so}", "builds", list, "cursor",
+	        json_pack("{so so}", "builds", list, "next_cursor",
 	                *cursor ? json_string(cursor) : json_null()),
 	        err);
 }

@@ -96,9 +96,9 @@ static enum tw_status read_device(struct tw_req *r, struct tw_capture_device *d,
 static enum tw_status reply_tagged(struct tw_req *r, json_t *answer, struct tw_err *err)
 {
 	char *text = tw_json_dumps(answer, JSON_COMPACT);
-	json_int_t valid_s = json_integer_value(json_object_get(answer, "valid_s"));
-	const char *caching =
-	        tw_arena_printf(tw_req_arena(r), "private, max-age=%" JSON_INTEGER_FORMAT, valid_s);
+	json_int_t max_age_s = json_integer_value(json_object_get(answer, "max_age_s"));
+	const char *caching = tw_arena_printf(
+	        tw_req_arena(r), "private, max-age=%" JSON_INTEGER_FORMAT, max_age_s);
 	uint8_t hash[32];
 	char tag[TW_SHA256_HEX];
 	bool unchanged;
@@ -166,7 +166,7 @@ static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
 	days = json_array();
 	for (size_t i = 0; i < counts.n; i++)
 		(void)json_array_append_new(days, count_json(&counts.rows[i]));
-	answer = doc ? doc : json_pack("{s:i, s:[]}", "valid_s", TW_CAPTURE_VALID_S, "rules");
+	answer = doc ? doc : json_pack("{s:i, s:[]}", "max_age_s", TW_CAPTURE_VALID_S, "rules");
 	answer = tw_json_complete(
 	        answer, json_object_set_new(answer, "updated_ms", json_integer(changed_ms)) |
 	                        json_object_set_new(answer, "days", days));
@@ -176,9 +176,9 @@ static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
 /* Keeps only members of the rules, because the page sends back the whole response. */
 static json_t *document_of(const json_t *body)
 {
-	json_t *valid = json_object_get(body, "valid_s");
+	json_t *valid = json_object_get(body, "max_age_s");
 
-	return json_pack("{s:o, s:O}", "valid_s",
+	return json_pack("{s:o, s:O}", "max_age_s",
 	        valid ? json_incref(valid) : json_integer(TW_CAPTURE_VALID_S), "rules",
 	        json_object_get(body, "rules"));
 }

@@ -67,8 +67,8 @@ static void put_rule(struct tw_detecting *d, size_t i)
 	tw_json_key_str(&d->j, "kind", tw_str_of(rule->kind));
 	tw_json_key_str(&d->j, "title", tw_str_of(rule->title));
 	tw_json_key_str(&d->j, "severity", tw_str_of(rule->severity));
-	tw_json_key_str(&d->j, "says", tw_str_of(rule->says));
-	tw_json_key_bool(&d->j, "on", rule->on);
+	tw_json_key_str(&d->j, "message", tw_str_of(rule->message));
+	tw_json_key_bool(&d->j, "enabled", rule->on);
 	tw_json_key_int(&d->j, "threshold_ns", rule->threshold_ns);
 	tw_json_key_int(&d->j, "calls", (int64_t)sum->calls);
 	tw_json_key_int(&d->j, "total_ns", sum->total_ns);
@@ -192,22 +192,22 @@ static void put_path_text(
 static void put_cause(struct tw_detecting *d, int64_t from_ns, int64_t to_ns, uint32_t own,
         const struct tw_heavy *h)
 {
-	char says[SENTENCE_BYTES];
+	char message[SENTENCE_BYTES];
 	int64_t ns = 0;
 	const struct tw_finding *f = worst_in(d, from_ns, to_ns, &ns);
 
 	if (f && (ns >= (to_ns - from_ns) / 2 || (h->method == own && ns >= (to_ns - from_ns) / 4)))
-		put_finding_text(d, f, ns, says);
+		put_finding_text(d, f, ns, message);
 	else {
 		f = NULL;
 		ns = h->ns;
 		if (h->method == TW_NO_METHOD || h->method == own)
-			put_own_text(d, h, own, to_ns - from_ns, says);
+			put_own_text(d, h, own, to_ns - from_ns, message);
 		else
-			put_path_text(d, h, says);
+			put_path_text(d, h, message);
 	}
 	tw_json_open(&d->j, '{');
-	tw_json_key_str(&d->j, "says", tw_str_of(says));
+	tw_json_key_str(&d->j, "message", tw_str_of(message));
 	tw_json_key(&d->j, "rule");
 	if (f)
 		tw_json_str(&d->j, tw_str_of(d->rules->rules[f->rule].id));

@@ -164,7 +164,7 @@ static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
 
 static const struct tw_param notes_params[] = {
         TW_PARAM_TEXT("kind", 0, "Only notes of this kind."),
-        TW_PARAM_NUMBER("after", 0, 0, INT64_MAX, "`next` of the page before."),
+        TW_PARAM_NUMBER("cursor", 0, 0, INT64_MAX, "`next_cursor` of the previous page."),
         TW_PARAM_NUMBER("limit", NOTES_DEFAULT, 1, NOTES_MAX, ""),
         {0},
 };
@@ -181,7 +181,7 @@ static enum tw_status read_query(struct answer *a, struct tw_note_query *q, stru
 		if (q->kind == TW_NOTE_COUNT)
 			return tw_fail(err, TW_BAD_REQUEST, "there is no kind of note %.64s", kind);
 	}
-	q->after = (uint64_t)tw_req_number(r, "after");
+	q->after = (uint64_t)tw_req_number(r, "cursor");
 	q->limit = UINT32_MAX; /* put_note counts the notes of the selected threads */
 	a->limit = (uint64_t)tw_req_number(r, "limit");
 	st = tw_view_selection(a->v, false, &a->sel, err);
@@ -221,7 +221,7 @@ static enum tw_status answer_notes(struct answer *a, struct tw_err *err)
 	tw_json_close(&a->j, ']');
 	if (st == TW_OK)
 		st = put_kinds(a, err);
-	tw_json_key(&a->j, "next");
+	tw_json_key(&a->j, "next_cursor");
 	if (a->n == a->limit)
 		tw_json_int(&a->j, (int64_t)a->last);
 	else

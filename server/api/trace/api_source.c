@@ -331,7 +331,7 @@ static enum tw_status add_link(struct query *q, struct tw_err *err)
 static void add_commits(struct query *q)
 {
 	const char *link = tw_source_text(q->repository, "commit_link");
-	bool emails = q->emails || json_is_true(json_object_get(q->repository, "emails"));
+	bool emails = q->emails || json_is_true(json_object_get(q->repository, "show_emails"));
 	json_t *c;
 	size_t i;
 

@@ -38,7 +38,7 @@ static const struct tw_param page_params[] = {
         TW_PARAM_ENUM("sort", sorts, ""),
         TW_PARAM_ENUM("order", tw_orders, ""),
         TW_PARAM_NUMBER("limit", 50, 1, 500, ""),
-        TW_PARAM_TEXT("cursor", 0, "`cursor` of the page before."),
+        TW_PARAM_TEXT("cursor", 0, "`next_cursor` of the previous page."),
         {0},
 };
 
@@ -109,7 +109,7 @@ static enum tw_status list_traces(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_json(r, 200,
 	        json_pack("{so sI sb so}", "traces", list, "total",
 	                (json_int_t)(total > TW_TRACE_TOTAL_MAX ? TW_TRACE_TOTAL_MAX : total),
-	                "total_is_capped", total > TW_TRACE_TOTAL_MAX, "cursor",
+	                "total_is_capped", total > TW_TRACE_TOTAL_MAX, "next_cursor",
 	                *cursor ? json_string(cursor) : json_null()),
 	        err);
 }

@@ -12,7 +12,7 @@ static const char *const conditions[] = {"app", "version_name", "device", "os", 
 enum { CONDITIONS = sizeof conditions / sizeof *conditions - 1 };
 
 static const char *const members[] = {
-        "name", "on", "scenario", "where", "share", "per_day", "record", NULL};
+        "name", "enabled", "scenario", "where", "share", "per_day", "record", NULL};
 
 /* --- validation --- */
 
@@ -91,14 +91,14 @@ static enum tw_status check_amounts(const char *rule, const json_t *r, struct tw
 static enum tw_status check_texts(const char *rule, const json_t *r, struct tw_err *err)
 {
 	const json_t *scenario = json_object_get(r, "scenario");
-	const json_t *on = json_object_get(r, "on");
+	const json_t *on = json_object_get(r, "enabled");
 	const json_t *record = json_object_get(r, "record");
 
 	if (scenario &&
 	        (!json_is_string(scenario) || json_string_length(scenario) > TW_CAPTURE_NAME_MAX))
 		return wrong(rule, "scenario is a text of at most 64 bytes", err);
 	if (on && !json_is_boolean(on))
-		return wrong(rule, "on is true or false", err);
+		return wrong(rule, "enabled is true or false", err);
 	if (record && !json_is_object(record))
 		return wrong(rule, "record must be an object", err);
 	if (record && json_dumpb(record, NULL, 0, JSON_COMPACT) > TW_CAPTURE_RECORD_BYTES)
@@ -143,14 +143,14 @@ static enum tw_status check_rule(const json_t *rules, size_t at, struct tw_err *
 
 enum tw_status tw_capture_check(const json_t *doc, struct tw_err *err)
 {
-	const json_t *valid = json_object_get(doc, "valid_s");
+	const json_t *valid = json_object_get(doc, "max_age_s");
 	const json_t *rules = json_object_get(doc, "rules");
 	json_int_t s = json_integer_value(valid);
 	enum tw_status st = TW_OK;
 
 	if (valid && (!json_is_integer(valid) || s < VALID_LEAST_S || s > VALID_MOST_S))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "valid_s is a whole number of seconds from %d to %d", VALID_LEAST_S,
+		        "max_age_s is a whole number of seconds from %d to %d", VALID_LEAST_S,
 		        VALID_MOST_S);
 	if (!json_is_array(rules) || json_array_size(rules) > TW_CAPTURE_RULES_MAX)
 		return tw_fail(err, TW_BAD_REQUEST, "rules must be a list of at most %d rules",
@@ -234,7 +234,8 @@ static bool is_due(const json_t *rule, const struct tw_capture_device *d, uint64
 	const char *name = json_string_value(json_object_get(rule, "name"));
 	json_int_t per_day = json_integer_value(json_object_get(rule, "per_day"));
 
-	if (json_is_false(json_object_get(rule, "on")) || share_of(rule) <= 0 || !fits(rule, d))
+	if (json_is_false(json_object_get(rule, "enabled")) || share_of(rule) <= 0 ||
+	        !fits(rule, d))
 		return false;
 	if (per_day && taken >= (uint64_t)per_day)
 		return false;
@@ -244,7 +245,7 @@ static bool is_due(const json_t *rule, const struct tw_capture_device *d, uint64
 json_t *tw_capture_answer(const json_t *doc, const struct tw_capture_device *d,
         uint64_t (*taken)(void *arg, const char *rule), void *arg)
 {
-	const json_t *valid = json_object_get(doc, "valid_s");
+	const json_t *valid = json_object_get(doc, "max_age_s");
 	json_t *captures = json_array();
 	json_t *rule;
 	size_t i;
@@ -261,7 +262,7 @@ json_t *tw_capture_answer(const json_t *doc, const struct tw_capture_device *d,
 		json_decref(captures);
 		return NULL;
 	}
-	return json_pack("{s:I, s:o}", "valid_s",
+	return json_pack("{s:I, s:o}", "max_age_s",
 	        valid ? json_integer_value(valid) : (json_int_t)TW_CAPTURE_VALID_S, "captures",
 	        captures);
 }

@@ -2,7 +2,7 @@
  * capture.h - capture rules: what devices should record, and which rules apply to a device.
  *
  * A project stores them as JSON:
- *   {"valid_s":3600,"rules":[{"name":"cold-8.3","on":true,"scenario":"cold_start",
+ *   {"max_age_s":3600,"rules":[{"name":"cold-8.3","enabled":true,"scenario":"cold_start",
  *     "where":{"version_name":["8.3.*"]},"share":0.05,"per_day":500,"record":{"max_seconds":20}}]}
  * `where` has lists of patterns for app, version_name, device and os; one of each list must match
  * (* any text, ? a character, [a-z] one of these).  `record` is passed unchanged to the recorder on
@@ -38,10 +38,10 @@ struct tw_capture_device {
 /* Validates rules.  TW_BAD_REQUEST names the rule and the error. */
 enum tw_status tw_capture_check(const json_t *doc, struct tw_err *err) TW_MUST_USE;
 
-/* {"valid_s","captures":[{"rule","scenario","share"?,"record"}]}: the rules that are on, match the
- * device, have quota left today and selected the device by its id.  A device without an id gets the
- * share and decides itself.  doc: checked by tw_capture_check, or NULL for no rules.  taken: number
- * of traces of a rule today.  NULL: out of memory. */
+/* {"max_age_s","captures":[{"rule","scenario","share"?,"record"}]}: the rules that are on, match
+ * the device, have quota left today and selected the device by its id.  A device without an id gets
+ * the share and decides itself.  doc: checked by tw_capture_check, or NULL for no rules.  taken:
+ * number of traces of a rule today.  NULL: out of memory. */
 json_t *tw_capture_answer(const json_t *doc, const struct tw_capture_device *d,
         uint64_t (*taken)(void *arg, const char *rule), void *arg);
 

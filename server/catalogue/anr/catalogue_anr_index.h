@@ -25,7 +25,7 @@ struct tw_anr_cause {                /* strings are in the arena */
 	const char *name;    /* given by a rule, "" */
 	const char *title;   /* "Lock of Cart, held in OrderDao.insert" */
 	const char *verdict; /* of this report */
-	/* {"frames":[...],"locks":[{"class","wanted_in","taken_in"}],"binder":{"interface",
+	/* {"frames":[...],"locks":[{"class","blocked_method","blocking_method"}],"binder":{"interface",
 	 * "method"},"consumer"} with full names; unknown members are omitted. */
 	const char *detail;
 };

@@ -168,11 +168,11 @@ static enum tw_status update(struct tw_db *db, const char *project_id, const str
 	        " fixed_day=CASE WHEN ?18<>0 THEN max(fixed_day, ?16) ELSE fixed_day END,"
 	        " last_ms=?17, share_ppm=?19"
 	        " WHERE project_id=?1 AND regression_id=?2", /* primary key */
-	        "ttiiiiiiiiiitttiiii", project_id, k->id, f->day, (int64_t)f->percent, f->before_ns,
-	        f->after_ns, ppm(s->change), ppm(s->low), ppm(s->high), ppm(s->score) / 1000,
-	        (int64_t)s->n_before, (int64_t)s->n_after, f->before_trace ? f->before_trace : "",
-	        f->after_trace ? f->after_trace : "", f->fixed_in, f->fixed_day, tw_unix_ms(),
-	        (int64_t)is_newly_fixed, ppm(f->share));
+	        "ttiiiiiiiiiitttiiii", project_id, k->id, f->day, (int64_t)f->percentile,
+	        f->before_ns, f->after_ns, ppm(s->change), ppm(s->low), ppm(s->high),
+	        ppm(s->score) / 1000, (int64_t)s->n_before, (int64_t)s->n_after,
+	        f->before_trace ? f->before_trace : "", f->after_trace ? f->after_trace : "",
+	        f->fixed_in, f->fixed_day, tw_unix_ms(), (int64_t)is_newly_fixed, ppm(f->share));
 }
 
 enum { REGRESSIONS_KEPT = 2000, KEEP_DAYS = 400 };
@@ -314,7 +314,7 @@ static const struct tw_field row_fields[] = {
         ROW(of.base, "base", "base"),
         ROW(of.head, "head", "head"),
         ROW(of.day, "day", "day_ms", .shape = TW_SHAPE_DAY),
-        ROW(of.percent, "percent", "percent"),
+        ROW(of.percentile, "percent", "percentile"),
         ROW(of.before_ns, "before_ns", "before_ns"),
         ROW(of.after_ns, "after_ns", "after_ns"),
         ROW(of.shift.change, "change_ppm", "change", .scale = 1e6),

@@ -47,10 +47,10 @@ static const struct tw_field rule_fields[] = {
         RULE(version_name, "version_name", "version_name"),
         RULE(author, "author", "author"),
         TW_FIELD(struct tw_alert_rule, kind, "r.kind", "kind", .names = tw_alert_kind_names),
-        RULE(percent, "percentile", "percent"),
+        RULE(percentile, "percentile", "percentile"),
         RULE(days, "days", "days"),
-        RULE(limit, "limit_micro", NULL),
-        RULE(least, "least", "least"),
+        RULE(threshold, "limit_micro", NULL),
+        RULE(min_traces, "least", "min_traces"),
         RULE(mail, "mail", "mail"),
         RULE(created_ms, "created_ms", "created_ms"),
         RULE(changed_ms, "changed_ms", "updated_ms"),
@@ -134,8 +134,9 @@ enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *p
 		        "author,kind,percentile,days,limit_micro,least,mail,created_ms,changed_ms)"
 		        " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?14)",
 		        "tttttttiiiiiii", project_id, ret_id, r->name, r->app, r->scenario,
-		        r->version_name, r->author, (int64_t)r->kind, (int64_t)r->percent,
-		        (int64_t)r->days, r->limit, (int64_t)r->least, (int64_t)r->mail, now);
+		        r->version_name, r->author, (int64_t)r->kind, (int64_t)r->percentile,
+		        (int64_t)r->days, r->threshold, (int64_t)r->min_traces, (int64_t)r->mail,
+		        now);
 	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"alert.create", project_id, ret_id,
 	                .facts = {{"name", r->name}, {"kind", tw_alert_kind_names[r->kind]}}},
@@ -154,8 +155,8 @@ enum tw_status tw_catalogue_alert_rule_change(struct tw_catalogue *c, const char
 	st = tw_cat_exec(w, &changed, err, /* primary key */
 	        "UPDATE alert_rule SET name=?3, percentile=?4, days=?5, limit_micro=?6, least=?7,"
 	        " mail=?8, changed_ms=?9 WHERE project_id=?1 AND rule_id=?2",
-	        "tttiiiiii", project_id, r->id, r->name, (int64_t)r->percent, (int64_t)r->days,
-	        r->limit, (int64_t)r->least, (int64_t)r->mail, tw_unix_ms());
+	        "tttiiiiii", project_id, r->id, r->name, (int64_t)r->percentile, (int64_t)r->days,
+	        r->threshold, (int64_t)r->min_traces, (int64_t)r->mail, tw_unix_ms());
 	if (st == TW_OK && !changed)
 		st = tw_fail(err, TW_NOT_FOUND, "no such alert rule");
 	return tw_cat_end_audited(c, w, st,
@@ -305,9 +306,9 @@ enum tw_status tw_catalogue_triage(struct tw_catalogue *c, const char *project_i
 
 /* --- figures --- */
 
-bool tw_alert_is_over(bool was, int64_t value, int64_t limit)
+bool tw_alert_is_over(bool was, int64_t value, int64_t threshold)
 {
-	return value > (was ? limit - limit / 10 : limit);
+	return value > (was ? threshold - threshold / 10 : threshold);
 }
 
 static double units(int64_t micro)
@@ -323,10 +324,10 @@ json_t *tw_alert_json(
 	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:I,"
 	                 " s:i}",
 	        "id", id, "rule", rule->id, "name", rule->name, "kind",
-	        tw_alert_kind_names[rule->kind], "percent", (int)rule->percent, "unit",
+	        tw_alert_kind_names[rule->kind], "percentile", (int)rule->percentile, "unit",
 	        tw_alert_units[rule->kind], "app", of->app, "scenario", rule->scenario, "version",
 	        group ? "" : of->subject, "anr", group ? of->subject : "", "trace", of->trace_id,
-	        "value", units(of->value), "limit", units(rule->limit), "traces",
+	        "value", units(of->value), "threshold", units(rule->threshold), "traces",
 	        (json_int_t)of->traces, "days", (int)rule->days);
 }
 
@@ -356,7 +357,8 @@ static enum tw_status read_stored(struct tw_db *db, const char *project_id, cons
 	return tw_cat_close(&q, err);
 }
 
-/* Whether it is above its limit, not reported, and not acknowledged, fixed or muted by a person. */
+/* Whether it is above its threshold, not reported, and not acknowledged, fixed or muted by a
+ * person. */
 static bool is_unreported(const struct stored *s, int64_t now)
 {
 	return s->quiet && s->status != TW_REGRESS_ACKNOWLEDGED && s->status != TW_REGRESS_FIXED &&
@@ -483,8 +485,8 @@ static enum tw_status is_current(
 /* Figures from too few traces neither raise nor end an alert. */
 static bool is_now_over(const struct putting *p, const struct stored *s)
 {
-	return (s->is_over || p->of->traces >= p->rule->least) &&
-	       tw_alert_is_over(s->is_over, p->of->value, p->rule->limit);
+	return (s->is_over || p->of->traces >= p->rule->min_traces) &&
+	       tw_alert_is_over(s->is_over, p->of->value, p->rule->threshold);
 }
 
 static enum tw_status put_one(struct tw_catalogue *c, const struct putting *p, struct tw_err *err)
@@ -540,7 +542,7 @@ static enum tw_status put_figure(struct tw_catalogue *c, const struct tw_alert_e
 
 	name_alert(&p);
 	row = find(l->known, l->n_known, p.id);
-	io->is_over = tw_alert_is_over(row && row->of.is_over, io->value, l->rule->limit);
+	io->is_over = tw_alert_is_over(row && row->of.is_over, io->value, l->rule->threshold);
 	/* most figures need no transaction */
 	return row || io->is_over ? put_one(c, &p, err) : TW_OK;
 }

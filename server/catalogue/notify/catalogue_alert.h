@@ -1,13 +1,12 @@
 /*
  * catalogue_alert.h - alert rules of a project, and the alerts that their figures raised.
  *
- * A rule limits a figure of each app and version, or of each ANR group.  A figure above the limit
- * is an alert, with the same states as a regression.  The alert ends once the figure is a tenth
- * below the limit.  If it returns within a day, an event follows only if the figure is still above
- * the limit after that day and no user has handled the alert; a figure near its limit is thus not
- * reported repeatedly.
- * The event is queued in the transaction that stores the change.
- * Thread: any.
+ * A rule sets a threshold for a figure of each app and version, or of each ANR group.  A figure
+ * above the threshold is an alert, with the same states as a regression.  The alert ends once the
+ * figure is a tenth below the threshold.  If it returns within a day, an event follows only if the
+ * figure is still above the threshold after that day and no user has handled the alert; a figure
+ * near its threshold is thus not reported repeatedly. The event is queued in the transaction that
+ * stores the change. Thread: any.
  */
 #ifndef TW_CATALOGUE_ALERT_H
 #define TW_CATALOGUE_ALERT_H
@@ -32,13 +31,13 @@ enum { TW_ALERT_RULES_MAX = 50, TW_ALERT_MICRO = 1000000, TW_ALERT_ID_BYTES = 33
 struct tw_alert_rule {
 	const char *id, *name, *app, *scenario, *version_name, *author; /* "": any */
 	enum tw_alert_kind kind;
-	unsigned percent, days;
-	int64_t limit; /* TW_ALERT_MICRO per unit */
-	uint32_t least;
+	unsigned percentile, days;
+	int64_t threshold;   /* TW_ALERT_MICRO per unit */
+	uint32_t min_traces; /* or reports, of a figure */
 	bool mail;
 	int64_t created_ms, changed_ms;
 };
-extern const struct tw_fields tw_alert_rule_fields; /* the limit has no JSON */
+extern const struct tw_fields tw_alert_rule_fields; /* the threshold is added by the API */
 enum tw_status tw_catalogue_alert_rules(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_alert_rule **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
@@ -49,7 +48,7 @@ enum tw_status tw_catalogue_alert_rule_get(struct tw_catalogue *c, const char *p
 /* TW_CONFLICT if there are TW_ALERT_RULES_MAX. */
 enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *project_id,
         const struct tw_alert_rule *r, char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
-/* Name, percentile, limit, least, days and mail. */
+/* Name, percentile, threshold, min_traces, days and mail. */
 enum tw_status tw_catalogue_alert_rule_change(struct tw_catalogue *c, const char *project_id,
         const struct tw_alert_rule *r, struct tw_err *err) TW_MUST_USE;
 /* With its alerts. */
@@ -73,16 +72,16 @@ struct tw_alert {
 	int64_t first_ms, last_ms;
 };
 enum { TW_ALERTS_MAX = 1000 };
-/* id "": all of the project, those above their limits first or last first. */
+/* id "": all of the project, those above their thresholds first or last first. */
 enum tw_status tw_catalogue_alerts(struct tw_catalogue *c, const char *project_id, const char *id,
         struct tw_arena *a, struct tw_alert **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 enum { TW_ALERTS_OF_RULE_MAX = 10000 };
-/* Of one rule: first those that are above their limits. */
+/* Of one rule: first those that are above their thresholds. */
 enum tw_status tw_catalogue_alerts_of(struct tw_catalogue *c, const char *project_id,
         const char *rule_id, struct tw_arena *a, struct tw_alert **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* Whether a figure is above its limit; `was`: the result of the previous evaluation. */
-bool tw_alert_is_over(bool was, int64_t value, int64_t limit);
+/* Whether a figure is above its threshold; `was`: the result of the previous evaluation. */
+bool tw_alert_is_over(bool was, int64_t value, int64_t threshold);
 struct tw_alert_mails {
 	const char *const *to;
 	size_t n;

@@ -36,9 +36,9 @@ static void print_json(void *arg, const struct tw_finding *f)
 	tw_progress_clear(arg);
 	tw_json_key_str(j, "project", tw_str_of(f->project_id));
 	tw_json_key_str(j, "id", tw_str_of(f->id));
-	tw_json_key_str(j, "what", tw_str_of(f->what));
+	tw_json_key_str(j, "problem", tw_str_of(f->what));
 	tw_json_key_bool(j, "repaired", f->repaired);
-	tw_json_key_str(j, "text", tw_str_of(f->text));
+	tw_json_key_str(j, "message", tw_str_of(f->text));
 	if (tw_cli_line_end(&line, NULL) != TW_OK)
 		(void)fputs("tracewell check: standard output cannot be written\n", stderr);
 }
@@ -182,8 +182,8 @@ static enum tw_status print_rebuilt(
 	if (!json) {
 		(void)printf("rebuilt the catalogue of %s from %" PRIu64 " records: %" PRIu64
 		             " traces ready, %" PRIu64 " to be decoded, %" PRIu64
-		             " failed, %" PRIu64 " builds; %" PRIu64 " records came to nothing\n",
-		        data, s->records, s->ready, s->queued, s->failed, s->builds, s->lacking);
+		             " failed, %" PRIu64 " builds; %" PRIu64 " records skipped\n",
+		        data, s->records, s->ready, s->queued, s->failed, s->builds, s->skipped);
 		return TW_OK;
 	}
 	j = tw_cli_line(&line);
@@ -192,14 +192,14 @@ static enum tw_status print_rebuilt(
 	tw_json_key_int(j, "queued", (int64_t)s->queued);
 	tw_json_key_int(j, "failed", (int64_t)s->failed);
 	tw_json_key_int(j, "builds", (int64_t)s->builds);
-	tw_json_key_int(j, "lacking", (int64_t)s->lacking);
+	tw_json_key_int(j, "skipped", (int64_t)s->skipped);
 	return tw_cli_line_end(&line, err);
 }
 
 static int rebuild_data(const struct tw_cli_rebuild *of, bool json)
 {
 	struct tw_progress bar = tw_progress_of("rebuild: records", 0);
-	struct tw_rebuild r = {.lacks = print_skipped, .step = step_rebuild, .arg = &bar};
+	struct tw_rebuild r = {.skip = print_skipped, .step = step_rebuild, .arg = &bar};
 	struct tw_rebuild_sums sums = {0};
 	struct tw_cli_rebuilt made;
 	struct tw_err err;

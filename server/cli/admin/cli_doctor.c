@@ -37,8 +37,8 @@ static void print_json(void *arg, enum tw_doctor_level level, const char *what, 
 
 	(void)arg;
 	tw_json_key_str(j, "level", tw_str_of(tw_doctor_name(level)));
-	tw_json_key_str(j, "what", tw_str_of(what));
-	tw_json_key_str(j, "text", tw_str_of(text));
+	tw_json_key_str(j, "check", tw_str_of(what));
+	tw_json_key_str(j, "message", tw_str_of(text));
 	if (tw_cli_line_end(&line, NULL) != TW_OK)
 		(void)fputs("tracewell doctor: standard output cannot be written\n", stderr);
 }

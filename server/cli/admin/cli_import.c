@@ -110,15 +110,15 @@ static enum tw_status print_imported(const struct tw_project_sums *s, bool json,
 
 	if (!json) {
 		(void)printf("%" PRIu64 " traces and %" PRIu64 " builds imported, %" PRIu64
-		             " traces were there already, %" PRIu64
+		             " traces existed already, %" PRIu64
 		             " have new ids because another project has theirs\n",
-		        s->traces, s->builds, s->there, s->renamed);
+		        s->traces, s->builds, s->existing, s->renamed);
 		return TW_OK;
 	}
 	j = tw_cli_line(&line);
 	tw_json_key_int(j, "traces", (int64_t)s->traces);
 	tw_json_key_int(j, "builds", (int64_t)s->builds);
-	tw_json_key_int(j, "there", (int64_t)s->there);
+	tw_json_key_int(j, "existing", (int64_t)s->existing);
 	tw_json_key_int(j, "renamed", (int64_t)s->renamed);
 	return tw_cli_line_end(&line, err);
 }

@@ -130,10 +130,10 @@ static void write_tables(struct tw_json *j, const struct tw_migrate_rows *rows)
 			continue;
 		tw_json_open(j, '{');
 		tw_json_key_str(j, "name", tw_str_of(t->name));
-		tw_json_key_int(j, "put", (int64_t)t->put);
+		tw_json_key_int(j, "written", (int64_t)t->put);
 		tw_json_key_int(j, "dropped", (int64_t)t->dropped);
-		tw_json_key_int(j, "mended", (int64_t)t->mended);
-		tw_json_key_int(j, "differ", (int64_t)t->differ);
+		tw_json_key_int(j, "repaired", (int64_t)t->mended);
+		tw_json_key_int(j, "different", (int64_t)t->differ);
 		write_side(j, "from", &t->from);
 		write_side(j, "to", &t->to);
 		tw_json_close(j, '}');

@@ -217,7 +217,7 @@ static void print_json(const struct comparing *c)
 	for (size_t i = 0; i < c->n_conditions; i++)
 		(void)json_array_append_new(
 		        list, json_pack("{ss ss ss}", "fail_if", c->conditions[i], "result",
-		                      words[c->results[i]], "why", c->why[i]));
+		                      words[c->results[i]], "reason", c->why[i]));
 	all = json_pack(
 	        "{si so sO}", "code", code_of(c), "conditions", list, "comparison", c->answer);
 	(void)json_dumpf(all, stdout, JSON_INDENT(2));

@@ -310,7 +310,7 @@ static enum tw_status read_pages(
         struct watch *w, json_t *page, bool patient, bool *ret_is_all, struct tw_err *err)
 {
 	json_t *traces = json_object_get(page, "traces");
-	json_t *next = json_incref(json_object_get(page, "cursor"));
+	json_t *next = json_incref(json_object_get(page, "next_cursor"));
 	enum tw_status st = TW_OK;
 
 	for (int i = 1; st == TW_OK && i < PAGES && json_is_string(next) && !is_enough(w, traces);
@@ -319,7 +319,7 @@ static enum tw_status read_pages(
 
 		st = get_page(w, json_string_value(next), patient, &more, err);
 		json_decref(next);
-		next = json_incref(json_object_get(more, "cursor"));
+		next = json_incref(json_object_get(more, "next_cursor"));
 		if (st == TW_OK && json_array_extend(traces, json_object_get(more, "traces")) != 0)
 			st = tw_fail(err, TW_IO, "the answer has no traces");
 		json_decref(more);

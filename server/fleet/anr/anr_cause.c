@@ -44,7 +44,7 @@ static void key_of(const char *text, char ret[TW_ANR_KEY_BYTES])
 /* --- locks --- */
 
 struct held { /* a monitor with a holder and a waiting thread; "" unknown */
-	const char *type, *wanted_in, *taken_in;
+	const char *type, *blocked_method, *blocking_method;
 };
 
 /* "java.lang.Class<a.B>" is the class itself. */
@@ -76,14 +76,14 @@ static struct held held_of(struct tw_anr_find *f, const json_t *step)
 	size_t at = tw_anr_taken_at(holder, tw_anr_text_of(wants, "id"));
 
 	if (at < json_array_size(json_object_get(holder, "frames")))
-		h.taken_in = first_blamed(f, holder, at);
+		h.blocking_method = first_blamed(f, holder, at);
 	return h;
 }
 
 static void add_lock_detail(struct tw_anr_find *f, const struct held *h)
 {
-	json_t *o = json_pack("{s:s, s:s, s:s}", "class", h->type, "wanted_in", h->wanted_in,
-	        "taken_in", h->taken_in);
+	json_t *o = json_pack("{s:s, s:s, s:s}", "class", h->type, "blocked_method",
+	        h->blocked_method, "blocking_method", h->blocking_method);
 
 	(void)json_array_append_new(f->lock_list, o);
 	if (f->locks.n < TW_ANR_NAMES_MAX)
@@ -105,8 +105,8 @@ static int by_class(const void *pa, const void *pb)
 	int c = strcmp(a->type, b->type);
 
 	if (c == 0)
-		c = strcmp(a->wanted_in, b->wanted_in);
-	return c ? c : strcmp(a->taken_in, b->taken_in);
+		c = strcmp(a->blocked_method, b->blocked_method);
+	return c ? c : strcmp(a->blocking_method, b->blocking_method);
 }
 
 static bool ring_has(const json_t *steps, json_int_t thread)
@@ -145,10 +145,10 @@ static enum kind find_deadlock(struct tw_anr_find *f)
 		qsort(ring, n, sizeof *ring, by_class);
 	for (size_t i = 0; i < n; i++) {
 		add_lock_detail(f, &ring[i]);
-		add_frame(f, ring[i].wanted_in);
+		add_frame(f, ring[i].blocked_method);
 		hash_text(f, ring[i].type);
-		hash_text(f, ring[i].wanted_in);
-		hash_text(f, ring[i].taken_in);
+		hash_text(f, ring[i].blocked_method);
+		hash_text(f, ring[i].blocking_method);
 	}
 	return DEADLOCK;
 }

@@ -7,7 +7,8 @@
 
 enum act { SKIP, MERGE, NAME, ACTS };
 static const char *const acts[ACTS + 1] = {"skip", "merge", "name", NULL};
-static const char *const members[] = {"do", "name", "frame", "lock", "kind", "groups", "on", NULL};
+static const char *const members[] = {
+        "action", "name", "frame", "lock", "kind", "groups", "enabled", NULL};
 
 struct rule {
 	enum act act;
@@ -47,13 +48,14 @@ static enum tw_status check_members(const json_t *o, size_t at, struct tw_err *e
 	{
 		if (!is_in(members, name))
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "rule %zu: %.40s is nothing that a rule has; there are do, name, "
-			        "frame, lock, kind, groups and on",
+			        "rule %zu: %.40s is not a member of a rule; the members are "
+			        "action, name, frame, lock, kind, groups and enabled",
 			        at + 1, name);
-		if (strcmp(name, "on") == 0 && !json_is_boolean(v))
-			return wrong(at, "on is true or false", err);
-		if (strcmp(name, "on") != 0 && strcmp(name, "groups") != 0 && !json_is_string(v))
-			return wrong(at, "do, name, frame, lock and kind are texts", err);
+		if (strcmp(name, "enabled") == 0 && !json_is_boolean(v))
+			return wrong(at, "enabled is true or false", err);
+		if (strcmp(name, "enabled") != 0 && strcmp(name, "groups") != 0 &&
+		        !json_is_string(v))
+			return wrong(at, "action, name, frame, lock and kind are texts", err);
 	}
 	return TW_OK;
 }
@@ -119,15 +121,15 @@ static enum tw_status read_groups(
 
 static enum tw_status read_words(struct rule *r, const json_t *o, size_t at, struct tw_err *err)
 {
-	const char *act = json_string_value(json_object_get(o, "do"));
+	const char *act = json_string_value(json_object_get(o, "action"));
 	const json_t *name = json_object_get(o, "name");
 
 	r->act = SKIP;
 	while (r->act < ACTS && (!act || strcmp(acts[r->act], act) != 0))
 		r->act++;
 	if (r->act == ACTS)
-		return wrong(at, "do is skip, merge or name", err);
-	r->off = json_is_false(json_object_get(o, "on"));
+		return wrong(at, "action is skip, merge or name", err);
+	r->off = json_is_false(json_object_get(o, "enabled"));
 	r->kind = json_string_value(json_object_get(o, "kind"));
 	r->name = json_string_value(name);
 	if (r->kind && !is_in(tw_anr_kinds, r->kind))

@@ -3,12 +3,13 @@
  * names of groups.
  *
  * Stored per project as JSON, applied in order:
- *   {"rules":[{"do":"skip","frame":"com.app.log."},
- *             {"do":"merge","name":"Image loading","frame":"/^com\\.app\\.image\\./","kind":"io"},
- *             {"do":"name","name":"Cart deadlock","groups":["0123456789abcdef"]}]}
+ *   {"rules":[{"action":"skip","frame":"com.app.log."},
+ *             {"action":"merge","name":"Image
+ * loading","frame":"/^com\\.app\\.image\\./","kind":"io"},
+ *             {"action":"name","name":"Cart deadlock","groups":["0123456789abcdef"]}]}
  * `frame` and `lock` are text that a name contains, ignoring case, or an expression between slashes
  * (match.h, whose steps are bounded); `kind` is a word of tw_anr_kinds; `groups` are keys before
- * merging.  All conditions of a rule must hold.  "on":false disables a rule.  Thread: one at a
+ * merging.  All conditions of a rule must hold.  "enabled":false disables a rule.  Thread: one at a
  * time.
  */
 #ifndef TW_ANR_RULES_H

@@ -218,7 +218,7 @@ static enum tw_status find(
 	enum tw_status st;
 	const struct tw_regress_series s = {l->filter.app, l->filter.scenario, of ? of->name : "",
 	        of ? of->descriptor : "", l->versions, l->n_versions, l->parts, n_parts,
-	        of ? (int64_t)((double)l->median_ns * l->rules.least_share) : 0};
+	        of ? (int64_t)((double)l->median_ns * l->rules.min_share) : 0};
 
 	l->sums->series++;
 	st = tw_regress_find(l->finder, &s, &l->rules, &l->found, err);
@@ -335,7 +335,7 @@ static size_t keep_named(struct entry *entries, size_t n)
 static enum tw_status scan_method(
         struct scan *l, const struct entry *e, size_t n, struct tw_err *err)
 {
-	const int64_t least = (int64_t)((double)l->median_ns * l->rules.least_share);
+	const int64_t least = (int64_t)((double)l->median_ns * l->rules.min_share);
 	enum tw_status st = TW_OK;
 	int64_t most = 0;
 	size_t n_parts = 0;
@@ -498,7 +498,7 @@ static size_t find_ranges(const struct scan *l, const struct tw_rollup_cell *cel
 
 		for (; i < n && by_scenario(&cells[one.first], &cells[i]) == 0; i++)
 			one.traces += cells[i].traces;
-		if (one.traces >= 2 * (uint64_t)l->rules.shift.least_traces)
+		if (one.traces >= 2 * (uint64_t)l->rules.shift.min_traces)
 			ret[found++] = one;
 	}
 	return found;

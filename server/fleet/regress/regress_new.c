@@ -183,8 +183,8 @@ static int64_t first_day_of(
 static bool is_known(const struct side *base, const struct side *head, uint64_t base_days,
         const struct tw_change_rules *rules)
 {
-	return base->all >= rules->least_traces && head->have >= rules->least_traces &&
-	       base_days >= rules->least_days && head->days >= rules->least_days &&
+	return base->all >= rules->min_traces && head->have >= rules->min_traces &&
+	       base_days >= rules->min_days && head->days >= rules->min_days &&
 	       score_of(base, head) >= rules->certainty;
 }
 
@@ -200,14 +200,14 @@ enum tw_status tw_regress_find_new(const struct tw_regress_series *s,
 	unsigned classes;
 	double mean, error;
 
-	if (!find_pair(s, of, shift->least_traces, &b, &h))
+	if (!find_pair(s, of, shift->min_traces, &b, &h))
 		return TW_OK;
 	classes = classes_of(of, b, h);
 	base = side_of(s, of, b, classes);
 	head = side_of(s, of, h, classes);
 	mean = mean_of(&head, &error);
 	if (!is_known(&base, &head, days_of(of, b, classes), shift) ||
-	        (mean - sure * error) / median < rules->least_share ||
+	        (mean - sure * error) / median < rules->min_share ||
 	        (double)of->hidden_ns[b] >= mean / HALF)
 		return TW_OK;
 	one = (struct tw_regress_found){.kind = TW_REGRESS_NEW,
@@ -219,7 +219,7 @@ enum tw_status tw_regress_find_new(const struct tw_regress_series *s,
 	        .base = s->versions[b],
 	        .head = s->versions[h],
 	        .day = head.first_day,
-	        .percent = 50,
+	        .percentile = 50,
 	        .after_ns = median_of(s, h, io->arena),
 	        .shift = {.day = head.first_day,
 	                .change = mean / median,
@@ -230,7 +230,7 @@ enum tw_status tw_regress_find_new(const struct tw_regress_series *s,
 	                .n_before = base.all,
 	                .n_after = head.all},
 	        .after_trace = head.worst};
-	one.fixed_in = fixed_in(s, of, h, mean, shift->least_traces);
+	one.fixed_in = fixed_in(s, of, h, mean, shift->min_traces);
 	one.fixed_from = first_day_of(s, of, one.fixed_in);
 	if (one.after_ns < 0)
 		return tw_oom(err);

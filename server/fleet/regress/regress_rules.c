@@ -14,19 +14,19 @@ struct number {
 	bool whole;
 };
 static const struct number numbers[] = {
-        {"least_change", "a share, as 0.1 for a tenth", 0.01, 10, false},
+        {"min_change", "a share, as 0.1 for a tenth", 0.01, 10, false},
         {"certainty", "standard errors", 2, 20, false},
-        {"least_traces", "traces on each side of a change", 5, 1000000, true},
-        {"least_days", "days on each side of a change", 1, 14, true},
+        {"min_traces", "traces on each side of a change", 5, 1000000, true},
+        {"min_days", "days on each side of a change", 1, 14, true},
         {"window_days", "days that are looked at", 4, TW_REGRESS_DAYS, true},
-        {"least_share", "a share of the scenario's median", 0, 1, false},
+        {"min_share", "a share of the scenario's median", 0, 1, false},
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
 static void take(const struct tw_regress_rules *r, double v[NUMBERS])
 {
-	const double all[NUMBERS] = {r->shift.least_change, r->shift.certainty,
-	        r->shift.least_traces, r->shift.least_days, r->window_days, r->least_share};
+	const double all[NUMBERS] = {r->shift.min_change, r->shift.certainty, r->shift.min_traces,
+	        r->shift.min_days, r->window_days, r->min_share};
 
 	memcpy(v, all, sizeof all);
 }
@@ -73,7 +73,7 @@ static void put(const double v[NUMBERS], struct tw_regress_rules *ret)
 {
 	ret->shift = (struct tw_change_rules){v[0], v[1], (uint32_t)v[2], (uint32_t)v[3]};
 	ret->window_days = (uint32_t)v[4];
-	ret->least_share = v[5];
+	ret->min_share = v[5];
 }
 
 static enum tw_status read_all(json_t *doc, double v[NUMBERS], struct tw_err *err)
@@ -89,8 +89,8 @@ static enum tw_status read_all(json_t *doc, double v[NUMBERS], struct tw_err *er
 
 		st = n ? read_number(n, at, &v[i], err)
 		       : tw_fail(err, TW_BAD_REQUEST,
-		                 "there is no rule %.40s; there are least_change, certainty, "
-		                 "least_traces, least_days, window_days and least_share",
+		                 "there is no rule %.40s; there are min_change, certainty, "
+		                 "min_traces, min_days, window_days and min_share",
 		                 name);
 		if (st != TW_OK)
 			break;
@@ -111,7 +111,7 @@ enum tw_status tw_regress_rules_read(
 	st = copy ? read_all(copy, v, err) : tw_oom(err);
 	json_decref(copy);
 	if (st == TW_OK && v[4] < 2 * v[3])
-		st = tw_fail(err, TW_BAD_REQUEST, "window_days must be at least twice least_days");
+		st = tw_fail(err, TW_BAD_REQUEST, "window_days must be at least twice min_days");
 	if (st == TW_OK)
 		put(v, io);
 	return st;

@@ -17,7 +17,7 @@ const char *const tw_detect_kinds[] = {"json", "io", "database", "bitmap", "bind
 enum { FRAME_MS_MAX = 60000 };
 
 static const char *const members[] = {"id", "kind", "title", "methods", "notes", "threads",
-        "threshold_ms", "severity", "says", "on", NULL};
+        "threshold_ms", "severity", "message", "enabled", NULL};
 static const char *const severities[] = {"info", "warning", "error", NULL};
 
 struct reading { /* per rule */
@@ -63,7 +63,7 @@ static enum tw_status check_members(const struct reading *r, struct tw_err *err)
 		(void)tw_utf8_clean(member, sizeof member, tw_str_of(name));
 		return wrong(r, member,
 		        "is nothing that a rule has; there are id, kind, title, methods, notes, "
-		        "threads, threshold_ms, severity, says and on",
+		        "threads, threshold_ms, severity, message and enabled",
 		        err);
 	}
 	return TW_OK;
@@ -119,9 +119,9 @@ static enum tw_status read_texts(
 	                 "main, others, all, or a name of at most 100 bytes, with * for any text"},
 	                &rule->threads},
 	        {{"severity", "warning", 40, "info, warning or error"}, &rule->severity},
-	        {{"says", "", TW_DETECT_SAYS_BYTES,
+	        {{"message", "", TW_DETECT_MESSAGE_BYTES,
 	                 "a text of at most 300 bytes without control characters"},
-	                &rule->says},
+	                &rule->message},
 	};
 	enum tw_status st = TW_OK;
 
@@ -133,7 +133,7 @@ static enum tw_status read_texts(
 static enum tw_status read_words(
         const struct reading *r, struct tw_detect_rule *rule, struct tw_err *err)
 {
-	const json_t *on = json_object_get(r->o, "on");
+	const json_t *on = json_object_get(r->o, "enabled");
 	unsigned at;
 	enum tw_status st = read_texts(r, rule, err);
 
@@ -146,7 +146,7 @@ static enum tw_status read_words(
 	if (!rule->threads[0])
 		return wrong(r, "threads", "main, others, all, or a name with *", err);
 	if (on && !json_is_boolean(on))
-		return wrong(r, "on", "true or false", err);
+		return wrong(r, "enabled", "true or false", err);
 	rule->on = !json_is_false(on);
 	return TW_OK;
 }

@@ -6,11 +6,11 @@
 #include <stdio.h>
 
 static const struct {
-	const char *id, *kind, *title, *methods, *notes, *says;
+	const char *id, *kind, *title, *methods, *notes, *message;
 	int threshold_ms;
 } defaults[] = {
-#define DETECTOR(id, kind, threshold_ms, title, methods, notes, says)                              \
-	{id, kind, title, methods, notes, says, threshold_ms},
+#define DETECTOR(id, kind, threshold_ms, title, methods, notes, message)                           \
+	{id, kind, title, methods, notes, message, threshold_ms},
 #include "server/query/detect/detect_rules.def"
 #undef DETECTOR
 };
@@ -35,8 +35,8 @@ static json_t *default_rule(size_t i)
 {
 	json_t *rule = json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:o}", "id", defaults[i].id,
 	        "kind", defaults[i].kind, "title", defaults[i].title, "threads", "main",
-	        "threshold_ms", defaults[i].threshold_ms, "severity", "warning", "says",
-	        defaults[i].says, "methods", list_of(defaults[i].methods));
+	        "threshold_ms", defaults[i].threshold_ms, "severity", "warning", "message",
+	        defaults[i].message, "methods", list_of(defaults[i].methods));
 
 	if (rule && defaults[i].notes[0])
 		(void)json_object_set_new(rule, "notes", list_of(defaults[i].notes));

@@ -5,7 +5,7 @@
  * Stored per project as JSON; without one the rules of detect_rules.def apply:
  *   {"rules":[{"id":"prefs","kind":"io","title":"Preferences on the main thread",
  *              "methods":["android.app.SharedPreferencesImpl"],"notes":["io"],
- *              "threads":"main","threshold_ms":16,"severity":"warning","says":"...","on":true}],
+ *              "threads":"main","threshold_ms":16,"severity":"warning","message":"...","enabled":true}],
  *    "frames":{"slow_ms":16,"frozen_ms":700}}
  * `methods` are patterns of names (name_pattern.h), `notes` kinds of notes.def; at least one of
  * both is required.  `threads` is main, others, all, or a name with * in it.  Pure; thread: one at
@@ -26,7 +26,7 @@ enum {
 	TW_DETECT_EXPRESSIONS_MAX = 40, /* in all rules together */
 	TW_DETECT_ID_BYTES = 40,
 	TW_DETECT_TITLE_BYTES = 100,
-	TW_DETECT_SAYS_BYTES = 300,
+	TW_DETECT_MESSAGE_BYTES = 300,
 	TW_DETECT_THRESHOLD_MS = 600000
 };
 
@@ -35,7 +35,7 @@ extern const char *const tw_detect_kinds[];
 
 struct tw_detect_rule {
 	const char *id, *kind, *title, *threads, *severity;
-	const char *says; /* "" none */
+	const char *message; /* "" none */
 	unsigned group; /* shared by built-in rules of one kind: the index of the first; an own rule
 	                   has its own */
 	bool on;

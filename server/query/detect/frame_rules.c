@@ -173,7 +173,7 @@ static json_t *preset_json(size_t i, bool on)
 		(void)json_array_append_new(prefixes, json_stringn(one.ptr, one.len));
 	}
 	return json_pack("{ss ss so sb}", "id", presets[i].id, "title", presets[i].title,
-	        "prefixes", prefixes, "on", on);
+	        "prefixes", prefixes, "enabled", on);
 }
 
 json_t *tw_frame_rules_json(const json_t *project)

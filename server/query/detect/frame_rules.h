@@ -37,7 +37,8 @@ bool tw_frame_rules_app(const struct tw_frame_rules *r, struct tw_str name);
  * method name, unless its last character is *. */
 bool tw_frame_begins(struct tw_str name, struct tw_str beginning);
 
-/* {"presets":[{"id","title","prefixes","on"}],"framework":[…],"app":[…]}; NULL: out of memory. */
+/* {"presets":[{"id","title","prefixes","enabled"}],"framework":[…],"app":[…]}; NULL: out of memory.
+ */
 json_t *tw_frame_rules_json(const json_t *project);
 
 #endif

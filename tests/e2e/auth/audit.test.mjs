@@ -54,10 +54,10 @@ function changes(v) {
 		['PUT /api/v1/builds/{build_id}/retrace', 'mapping.set', '/api/v1/builds/b1/retrace', 'a.B -> c:\n    void m() -> d\n', 'b1', { kind: 'retrace' }],
 		['PUT /api/v1/retention', 'setting.set', '/api/v1/retention', { max_age_days: 365 }, 'retention'],
 		['PUT /api/v1/source/repositories', 'setting.set', '/api/v1/source/repositories', { repositories: [] }, 'source', { value: '{"repositories":[]}' }],
-		['PUT /api/v1/capture/rules', 'setting.set', '/api/v1/capture/rules', { rules: [] }, 'capture', { value: '{"valid_s":3600,"rules":[]}' }],
+		['PUT /api/v1/capture/rules', 'setting.set', '/api/v1/capture/rules', { rules: [] }, 'capture', { value: '{"max_age_s":3600,"rules":[]}' }],
 		['PUT /api/v1/frames', 'setting.set', '/api/v1/frames', { framework: ['com.vendor'] }, 'frames', { value: '{"framework":["com.vendor"]}' }],
 		['PUT /api/v1/fleet/labels', 'setting.set', '/api/v1/fleet/labels', { labels: ['device'] }, 'rollups', { value: '{"labels":["device"]}' }],
-		['PUT /api/v1/regressions/rules', 'setting.set', '/api/v1/regressions/rules', { least_days: 3 }, 'regressions'],
+		['PUT /api/v1/regressions/rules', 'setting.set', '/api/v1/regressions/rules', { min_days: 3 }, 'regressions'],
 		['PUT /api/v1/digest/settings', 'setting.set', '/api/v1/digest/settings', { every: 'daily' }, 'digest'],
 		['POST /api/v1/regressions/{regression}/ticket', 'ticket.create', `/api/v1/regressions/${v.regression}/ticket`, undefined, v.regression, { tracker: 'github' }],
 		['POST /api/v1/anr/groups/{key}/ticket', 'ticket.create', `/api/v1/anr/groups/${v.group}/ticket`, undefined, v.group, { tracker: 'github' }],
@@ -71,7 +71,7 @@ function changes(v) {
 		['DELETE /api/v1/webhooks/{hook}', 'webhook.remove', () => `/api/v1/webhooks/${v.hook}`, undefined, () => v.hook],
 		['PATCH /api/v1/regressions/{regression}', 'regression.change', () => `/api/v1/regressions/${v.regression}`, { owner: 'ann', status: 'acknowledged' }, () => v.regression, { status: 'acknowledged', owner: 'ann' }],
 		['PATCH /api/v1/inbox', 'regression.change', '/api/v1/inbox', () => ({ items: [{ kind: 'regression', id: v.regression }], status: 'fixed' }), () => v.regression, { status: 'fixed', owner: 'ann' }],
-		['POST /api/v1/alerts/rules', 'alert.create', '/api/v1/alerts/rules', { name: 'start', kind: 'duration', limit: 800 }, undefined, { name: 'start', kind: 'duration' }],
+		['POST /api/v1/alerts/rules', 'alert.create', '/api/v1/alerts/rules', { name: 'start', kind: 'duration', threshold: 800 }, undefined, { name: 'start', kind: 'duration' }],
 		['PATCH /api/v1/alerts/rules/{rule}', 'alert.change', () => `/api/v1/alerts/rules/${v.rule}`, { name: 'starts' }, () => v.rule, { name: 'starts' }],
 		['DELETE /api/v1/alerts/rules/{rule}', 'alert.remove', () => `/api/v1/alerts/rules/${v.rule}`, undefined, () => v.rule],
 		['PUT /api/v1/anr/rules', 'setting.set', '/api/v1/anr/rules', { rules: [] }, 'anr_rules', { version: '1', value: '{"rules":[]}' }],
@@ -200,10 +200,10 @@ test('entries are paged, filtered, and those of a project for its admins only', 
 	s.key('read', 'other');
 	const page = async (query, key = s.admin) => s.get('/api/v1/audit', { key, query });
 	const first = (await page({ action: 'filter', limit: 3 })).json;
-	const second = (await page({ action: 'filter', limit: 3, before: first.before })).json;
-	const third = (await page({ action: 'filter', limit: 3, before: second.before })).json;
+	const second = (await page({ action: 'filter', limit: 3, cursor: first.next_cursor })).json;
+	const third = (await page({ action: 'filter', limit: 3, cursor: second.next_cursor })).json;
 	assert.deepEqual([first, second, third].flatMap((p) => p.entries.map((e) => e.target)), ['f6', 'f5', 'f4', 'f3', 'f2', 'f1', 'f0']);
-	assert.equal(third.before, null);
+	assert.equal(third.next_cursor, null);
 	assert.equal(first.entries[0].actor.kind, 'key');
 	assert.deepEqual((await page({ target: 'f3' })).json.entries.map((e) => e.action), ['filter.set']);
 	assert.deepEqual((await page({ action: 'filt' })).json.entries, [], 'a whole word of an action');
@@ -212,7 +212,7 @@ test('entries are paged, filtered, and those of a project for its admins only', 
 	assert.equal(projects.size, 1, 'of the own project alone');
 	assert.equal((await page({ everywhere: '1' })).status, 403);
 	assert.equal((await page({}, s.write)).status, 403);
-	for (const bad of [{ limit: 0 }, { limit: 501 }, { before: 'x' }, { everywhere: 'maybe' }]) assert.equal((await page(bad)).status, 400);
+	for (const bad of [{ limit: 0 }, { limit: 501 }, { cursor: 'x' }, { everywhere: 'maybe' }]) assert.equal((await page(bad)).status, 400);
 	assert.ok(new Set((await audit()).map((e) => e.project)).size > 2, 'two projects and the server');
 	const other = s.key('admin', 'other');
 	assert.ok((await page({}, other)).json.entries.every((e) => !e.target.startsWith('f')));
@@ -266,7 +266,7 @@ test('who became another by sudo is named before it, and found by it', async (t)
 });
 
 test('what is done to quarantined uploads is noted', async (t) => {
-	const s = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-tries', '1'] });
+	const s = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-attempts', '1'] });
 	const { id } = await s.trace(sampleTrace());
 	const audit = await watcher(s);
 	for (const [method, action] of OF_QUARANTINE) {

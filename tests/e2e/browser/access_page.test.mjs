@@ -73,7 +73,7 @@ test('links and reloads stay in the project that was picked', async (t) => {
 });
 
 test('a trace that could not be decoded says why', async (t) => {
-	const broken = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-tries', '1'] });
+	const broken = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-attempts', '1'] });
 	const up = await broken.post('/api/v1/traces', fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
 	assert.equal(up.status, 202);
 	await broken.decoded(up.json.id);
@@ -92,7 +92,7 @@ test('a trace that could not be decoded says why', async (t) => {
 });
 
 test('an admin saves an upload that decoders died of', async (t) => {
-	const broken = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-tries', '1'] });
+	const broken = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-attempts', '1'] });
 	const up = await broken.post('/api/v1/traces', fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
 	await broken.decoded(up.json.id);
 	const page = await browser.newPage();

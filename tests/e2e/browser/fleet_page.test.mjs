@@ -44,7 +44,7 @@ async function fleet() {
 		const { json } = await server.get('/api/v1/fleet/methods?scenario=open_cart');
 		return json?.traces === VERSIONS.length * EACH && json.methods.length === 3 && json.methods.every((m) => m.resolved) ? true : undefined;
 	}, 'all are counted and named', 120);
-	await server.ask('PUT', '/api/v1/regressions/rules', { key: server.write, body: JSON.stringify({ least_days: 1, least_traces: 5 }) });
+	await server.ask('PUT', '/api/v1/regressions/rules', { key: server.write, body: JSON.stringify({ min_days: 1, min_traces: 5 }) });
 	await look(server);
 }
 let made;

@@ -505,7 +505,7 @@ test('a first trace on its way says how far it is', async (t) => {
 	await page.waitForSelector('nav[aria-label="Pages"]');
 	const real = (await get(ids[0])).json;
 	let state = null;
-	await page.route('**/api/v1/traces?*', (r) => r.fulfill({ json: { traces: state ? [{ ...real, state, summary: null, error: state === 'failed' ? { status: 'corrupt', message: HOSTILE, offset: 1 } : null }] : [], total: state ? 1 : 0, cursor: null } }));
+	await page.route('**/api/v1/traces?*', (r) => r.fulfill({ json: { traces: state ? [{ ...real, state, summary: null, error: state === 'failed' ? { status: 'corrupt', message: HOSTILE, offset: 1 } : null }] : [], total: state ? 1 : 0, next_cursor: null } }));
 	await page.goto(`${server.url}/?project=${await project()}`);
 	await page.waitForSelector('[data-arrival="waiting"]');
 	for (const [next, words] of [['queued', 'queued for decoding'], ['decoding', 'being decoded'], ['failed', 'could not be decoded']]) {

@@ -27,10 +27,10 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	const page = await asEditor();
 	await page.waitForSelector('text=No open regressions');
 	await page.waitForSelector('text=/It checks the last \\d+ days including today. A change needs 30 traces on 2 days on each side/');
-	await page.fill('#thresholds [name=least_days]', '0');
+	await page.fill('#thresholds [name=min_days]', '0');
 	await page.click('#thresholds button.primary');
 	await page.waitForSelector('#thresholds [role=alert] >> text=whole number from 1 to 14');
-	await page.fill('#thresholds [name=least_days]', '1');
+	await page.fill('#thresholds [name=min_days]', '1');
 	await page.click('#thresholds button.primary');
 	await page.waitForSelector('#thresholds button.primary[disabled]');
 	await page.getByRole('button', { name: 'Check now' }).click();

@@ -123,7 +123,7 @@ test('a trace whose decoded file went is decoded again when it is opened, and th
 });
 
 test('poison: seen with its reason, saved, tried again, deleted', async (t) => {
-	const s = await startServer(t, { args: ['--worker-tries', '1'], env: { TRACEWELL_WORKER_FAULT: 'crash' } });
+	const s = await startServer(t, { args: ['--worker-attempts', '1'], env: { TRACEWELL_WORKER_FAULT: 'crash' } });
 	const body = sampleTrace(65);
 	const bad = (await s.trace(body, { query: { app: 'com.acme.bad', build_id: 'b7' } })).id;
 	const worse = (await s.trace(sampleTrace(66), { query: { app: '<img src=x onerror=alert(1)>' } })).id;

@@ -74,7 +74,7 @@ test('rules are written, judged, tried, kept, and brought back', async (t) => {
 	await page.waitForSelector('tr[data-differs=sleep]:has-text("nap")');
 	await page.click('#try button:text-is("Try")');
 	await page.waitForSelector('#try [role=alert] >> text=/Rule 12 \\(sleep\\): kind: there are json/i');
-	await page.fill(editor, JSON.stringify({ rules: [{ id: 'cart', kind: 'own', title: HOSTILE, methods: ['com.shop.Cart'], threshold_ms: 100, says: HOSTILE }], frames: { slow_ms: 8, frozen_ms: 40 } }));
+	await page.fill(editor, JSON.stringify({ rules: [{ id: 'cart', kind: 'own', title: HOSTILE, methods: ['com.shop.Cart'], threshold_ms: 100, message: HOSTILE }], frames: { slow_ms: 8, frozen_ms: 40 } }));
 	await page.click('#try button:text-is("Try")');
 	await page.waitForSelector('#try >> text=2 findings with these rules, 3 with the active rules. Nothing was saved.');
 	await page.waitForSelector(`#try tr[data-rule=cart]:has-text("${HOSTILE}")`);

@@ -104,7 +104,7 @@ describe('tracewell check', { concurrency: 2 }, () => {
 		const { code, lines } = check(s.data, '--repair', '--json');
 		assert.equal(code, 1);
 		const told = JSON.parse(lines[0]);
-		assert.deepEqual([told.id, told.what, told.repaired], ['b1', 'mapping', false]);
+		assert.deepEqual([told.id, told.problem, told.repaired], ['b1', 'mapping', false]);
 		await s.decoded(id);
 	});
 

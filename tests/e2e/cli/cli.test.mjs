@@ -273,10 +273,10 @@ test('--json is JSON, an object a line', async (t) => {
 	const copy = file('copy');
 	assert.ok((await json('backup', ...data, '--to', copy))[0].copied > 0);
 	assert.equal((await json('export', '--project', 'test', ...data, '-o', file('p.tar')))[0].traces, 2);
-	assert.deepEqual((await json('import', file('p.tar'), '--data', file('other')))[0], { traces: 2, builds: 1, there: 0, renamed: 0 });
+	assert.deepEqual((await json('import', file('p.tar'), '--data', file('other')))[0], { traces: 2, builds: 1, existing: 0, renamed: 0 });
 	assert.equal((await json('rollup', ...data))[0].postponed, 0);
 	assert.deepEqual(await json('check', ...data), []);
-	assert.ok((await json('doctor', ...data)).every((l) => l.level && l.text));
+	assert.ok((await json('doctor', ...data)).every((l) => l.level && l.message));
 	assert.ok((await json('audit', ...data)).some((l) => /key/.test(l.action)));
 });
 
@@ -345,7 +345,7 @@ test('decode --json: a report that is longer than a megabyte', async (t) => {
 async function listing(t, traces) {
 	const server = http.createServer((req, res) => {
 		const from = Number(new URL(req.url, 'http://x').searchParams.get('cursor') ?? 0);
-		res.end(JSON.stringify({ traces: traces.slice(from, from + 100), total: traces.length, cursor: from + 100 < traces.length ? String(from + 100) : null }));
+		res.end(JSON.stringify({ traces: traces.slice(from, from + 100), total: traces.length, next_cursor: from + 100 < traces.length ? String(from + 100) : null }));
 	});
 	await new Promise((done) => server.listen(0, '127.0.0.1', done));
 	t.after(() => server.close());

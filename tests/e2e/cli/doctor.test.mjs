@@ -23,20 +23,20 @@ async function doctor(args, { before = [], env = {} } = {}) {
 	child.stdout.setEncoding('utf8').on('data', (text) => (out += text));
 	const code = await new Promise((done) => child.once('close', done));
 	const said = out.trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
-	for (const s of said) assert.match(s.text, /^\S.{10,}[.?]$/, 'a sentence');
+	for (const s of said) assert.match(s.message, /^\S.{10,}[.?]$/, 'a sentence');
 	assert.equal(code, said.some((s) => s.level === 'wrong') ? 1 : 0);
-	return { code, said, of: (what) => said.find((s) => s.what === what && s.level !== 'good'), good: (what) => said.some((s) => s.what === what && s.level === 'good') };
+	return { code, said, of: (what) => said.find((s) => s.check === what && s.level !== 'good'), good: (what) => said.some((s) => s.check === what && s.level === 'good') };
 }
 
 /* That thing is well, then broken, then told at that level with those words. */
 async function breaks(args, what, level, words, breaking, options) {
 	const before = await doctor(args);
-	assert.equal(before.of(what), undefined, `${what} before: ${before.of(what)?.text}`);
+	assert.equal(before.of(what), undefined, `${what} before: ${before.of(what)?.message}`);
 	const after = await breaking(() => doctor(args, options));
 	const found = (after ?? (await doctor(args, options))).of(what);
 	assert.ok(found, `${what} was not told`);
 	assert.equal(found.level, level);
-	assert.match(found.text, words);
+	assert.match(found.message, words);
 }
 
 function change(data, ...statements) {
@@ -61,7 +61,7 @@ test('a good set-up is told as one, and nothing is changed by looking', async (t
 	assert.equal(all.code, 0, JSON.stringify(all.said));
 	for (const what of ['open_files', 'seccomp', 'owner', 'disk', 'schema', 'reach', 'ready', 'key']) assert.ok(all.good(what), what);
 	assert.equal(list(), files);
-	assert.match(all.said.find((x) => x.what === 'key').text, /scope ingest in project test/);
+	assert.match(all.said.find((x) => x.check === 'key').message, /scope ingest in project test/);
 	const text = execFileSync(binary(), ['doctor', '--data', s.data], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
 	assert.match(text, /^good: The catalogue has the schema of this program\.$/m);
 });
@@ -82,8 +82,8 @@ describe('the machine', () => {
 			'long syscall(long n, ...) { (void)n; errno = ENOSYS; return -1; }\n');
 		execFileSync('cc', ['-shared', '-fPIC', '-o', shim, source]);
 		const old = await doctor([], { env: { LD_PRELOAD: shim } });
-		assert.match(old.of('seccomp').text, /no system call filter.*--worker-jail=false/);
-		assert.match(old.of('landlock').text, /no Landlock/);
+		assert.match(old.of('seccomp').message, /no system call filter.*--worker-jail=false/);
+		assert.match(old.of('landlock').message, /no Landlock/);
 		assert.equal(old.code, 1);
 	});
 
@@ -93,11 +93,11 @@ describe('the machine', () => {
 		await new Promise((done) => server.once('listening', done));
 		const { port } = server.address();
 		const taken = await doctor(['--listen', `127.0.0.1:${port}`]);
-		assert.match(taken.of('listen').text, /in use.*ss -ltnp/);
+		assert.match(taken.of('listen').message, /in use.*ss -ltnp/);
 		const s = await startServer(t);
 		assert.ok((await doctor(['--listen', `127.0.0.1:${s.port}`])).good('listen'), 'a server of its own is there');
 		assert.ok((await doctor(['--listen', '127.0.0.1:0'])).good('listen'));
-		assert.match((await doctor(['--listen', 'nowhere'])).of('listen').text, /is not an address/);
+		assert.match((await doctor(['--listen', 'nowhere'])).of('listen').message, /is not an address/);
 	});
 
 	test('the files for TLS', async (t) => {
@@ -112,8 +112,8 @@ describe('the machine', () => {
 		fs.chmodSync(key, 0o600);
 		await breaks(args, 'tls', 'wrong', /not a PEM file/, async () => void fs.writeFileSync(cert, 'hello'));
 		fs.rmSync(cert);
-		assert.match((await doctor(args)).of('tls').text, /No such file/);
-		assert.match((await doctor(['--tls-key', key])).of('tls').text, /must be set together/);
+		assert.match((await doctor(args)).of('tls').message, /No such file/);
+		assert.match((await doctor(['--tls-key', key])).of('tls').message, /must be set together/);
 	});
 });
 
@@ -132,7 +132,7 @@ describe('a data folder', { concurrency: 2 }, () => {
 		const args = ['--data', data];
 		await breaks(args, 'mode', 'wrong', /mode 755.*chmod 700/, async () => void fs.chmodSync(data, 0o755));
 		fs.chmodSync(data, 0o700);
-		assert.match((await doctor([...args, '--min-free', '99'])).of('disk').text, /less than --min-free \(99 %\)/);
+		assert.match((await doctor([...args, '--min-free', '99'])).of('disk').message, /less than --min-free \(99 %\)/);
 		if (process.getuid() !== 0) return t.diagnostic('owner: needs root');
 		await breaks(args, 'owner', 'wrong', /belongs to user 65534/, async () => void fs.chownSync(data, 65534, 65534));
 	});
@@ -145,7 +145,7 @@ describe('a data folder', { concurrency: 2 }, () => {
 		await breaks(['--data', data], 'schema', 'wrong', /not a catalogue of tracewell/, async () => change(data, 'PRAGMA user_version=0'));
 		for (const name of fs.readdirSync(data)) if (/-(wal|shm)$/.test(name)) fs.rmSync(path.join(data, name));
 		fs.writeFileSync(path.join(data, 'catalogue.db'), 'no database at all, but long enough to be looked at'.repeat(100));
-		assert.match((await doctor(['--data', data])).of('catalogue').text, /cannot be read.*tracewell check/);
+		assert.match((await doctor(['--data', data])).of('catalogue').message, /cannot be read.*tracewell check/);
 	});
 
 	test('the last server was killed', async (t) => {
@@ -153,7 +153,7 @@ describe('a data folder', { concurrency: 2 }, () => {
 		await s.trace(sampleTrace(31));
 		assert.equal((await doctor(['--data', s.data])).of('unclean_stop'), undefined, 'a server that runs has its log');
 		await s.stop('SIGKILL');
-		assert.match((await doctor(['--data', s.data])).of('unclean_stop').text, /the next start applies them/);
+		assert.match((await doctor(['--data', s.data])).of('unclean_stop').message, /the next start applies them/);
 		await s.start();
 		await s.stop();
 		assert.equal((await doctor(['--data', s.data])).of('unclean_stop'), undefined);
@@ -194,22 +194,22 @@ describe('a server from outside', () => {
 	});
 
 	test('does not answer', async () => {
-		assert.match((await doctor(['--server', 'http://127.0.0.1:1'])).of('reach').text, /does not answer: .*firewall/);
+		assert.match((await doctor(['--server', 'http://127.0.0.1:1'])).of('reach').message, /does not answer: .*firewall/);
 		assert.ok((await doctor(['--server', 'http://no.such.host.invalid'])).of('reach'));
 	});
 
 	test('is something else, or of another time', async (t) => {
 		const other = await pretend(t, (q, r) => r.end('hello'));
-		assert.match((await doctor(['--server', other])).of('not_tracewell').text, /Another program than tracewell/);
+		assert.match((await doctor(['--server', other])).of('not_tracewell').message, /Another program than tracewell/);
 		const late = await pretend(t, (q, r) => r.setHeader('Date', new Date(Date.now() + 3600_000).toUTCString()).setHeader('Content-Type', 'application/json').end('{"status":"ok"}'));
-		assert.match((await doctor(['--server', late])).of('skew').text, /3[56]\d\d seconds ahead/);
+		assert.match((await doctor(['--server', late])).of('skew').message, /3[56]\d\d seconds ahead/);
 	});
 
 	test('is not ready, does not know the key', async (t) => {
 		const s = await startServer(t, { args: ['--min-free', '99'] });
 		const found = await doctor(['--server', s.url, '--key', 'twi_nonsense']);
-		assert.match(found.of('ready').text, /less of the disk is free/);
-		assert.match(found.of('key').text, /does not know this key/);
+		assert.match(found.of('ready').message, /less of the disk is free/);
+		assert.match(found.of('key').message, /does not know this key/);
 		assert.ok((await doctor(['--server', `${s.url}/`, '--key', s.read])).good('key'));
 	});
 });
@@ -224,7 +224,7 @@ test('the OpenID provider is asked as the server would ask it', async (t) => {
 		const found = (await doctor(args)).of(what);
 		mending();
 		assert.equal(found?.level, 'wrong', what);
-		assert.match(found.text, words);
+		assert.match(found.message, words);
 	};
 	await broken('provider', /issuer is https:\/\/evil\.example.*spelled/, () => (p.about = { issuer: 'https://evil.example' }), () => (p.about = {}));
 	await broken('provider', /responded with 500/, () => (p.only = (_, res) => res.writeHead(500).end()), () => (p.only = undefined));
@@ -234,8 +234,8 @@ test('the OpenID provider is asked as the server would ask it', async (t) => {
 	await broken('provider_keys', /has 0 keys/, () => (p.keys = []), () => (p.keys = keys));
 	assert.ok((await doctor(args)).good('provider_keys'), 'mended');
 	const gone = await doctor(['--oidc-issuer', 'https://127.0.0.1:1']);
-	assert.match(gone.of('provider').text, /does not answer/);
-	assert.match((await doctor(['--oidc-issuer', 'http://id.example'])).of('provider').text, /is not an https address/);
+	assert.match(gone.of('provider').message, /does not answer/);
+	assert.match((await doctor(['--oidc-issuer', 'http://id.example'])).of('provider').message, /is not an https address/);
 });
 
 test('the folder of clones: missing, empty, no clone, a link out, borrowed, old', async (t) => {
@@ -243,9 +243,9 @@ test('the folder of clones: missing, empty, no clone, a link out, borrowed, old'
 	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
 	const clones = path.join(dir, 'clones');
 	const args = ['--repositories', clones];
-	assert.match((await doctor(args)).of('repositories').text, /is not a readable folder/);
+	assert.match((await doctor(args)).of('repositories').message, /is not a readable folder/);
 	fs.mkdirSync(path.join(clones, 'shop'), { recursive: true });
-	assert.match((await doctor(args)).of('repositories').text, /PROJECT\/NAME/);
+	assert.match((await doctor(args)).of('repositories').message, /PROJECT\/NAME/);
 	const app = path.join(clones, 'shop', 'app');
 	execFileSync('git', ['init', '-q', '--bare', app]);
 	assert.ok((await doctor(args)).good('repositories'));

@@ -19,13 +19,13 @@ test('a recording beside a kernel trace is on one clock with it', reads(folder),
 
 	const running = new Map();
 	for (let after = 0; after !== null;) {
-		const { json } = await s.get(`/api/v1/traces/${trace.id}/notes?kind=state&limit=100000&after=${after}`);
+		const { json } = await s.get(`/api/v1/traces/${trace.id}/notes?kind=state&limit=100000&cursor=${after}`);
 		for (const n of json.notes) {
 			if (n.text !== 'running') continue;
 			if (!running.has(n.tid)) running.set(n.tid, []);
 			running.get(n.tid).push([n.ts_ns, n.ts_ns + n.dur_ns]);
 		}
-		after = json.next;
+		after = json.next_cursor;
 	}
 	const rows = tracewell('sql', trace.id, '--data', s.data, '--format', 'csv', 'SELECT tid, ts_ns, ts_ns + dur_ns FROM slice JOIN thread USING (thread_id)').split('\n').slice(1);
 	const share = (shift) => {

@@ -67,7 +67,7 @@ describe('templates', { concurrency: 2 }, () => {
 	});
 
 	test('a death replaces the template: the next decoder has another address layout', { skip: copied.skip || endsUnlike('crash') }, async (t) => {
-		const s = await startServer(t, { args: ['--worker-tries', '1'], env: { TRACEWELL_WORKER_FAULT: 'crash' } });
+		const s = await startServer(t, { args: ['--worker-attempts', '1'], env: { TRACEWELL_WORKER_FAULT: 'crash' } });
 		assert.equal((await s.trace(sampleTrace(33))).state, 'failed');
 		assert.deepEqual(templates(s), []);
 		assert.equal((await s.trace(sampleTrace(34))).state, 'failed');

@@ -243,7 +243,7 @@ test('a child that crashes, loops, eats memory or runs programs costs its own tr
 	for (const [how, limit] of [['crash', []], ['loop', ['--worker-cpu', '1', '--worker-wall', '20']], ['eat', []],
 		['sleep', ['--worker-wall', '1']], ['run', []]])
 		await t.test(how, { skip: endsUnlike(how) }, async (t2) => {
-			const s = await startServer(t2, { args: ['--worker-tries', '1', ...limit], env: { TRACEWELL_WORKER_FAULT: how } });
+			const s = await startServer(t2, { args: ['--worker-attempts', '1', ...limit], env: { TRACEWELL_WORKER_FAULT: how } });
 			const dir = scratch(t);
 			simulate(dir, '--seed', 41, '--records', 2000);
 			const { id } = await fetch(`${s.url}/api/v1/traces`, { method: 'POST',

@@ -105,7 +105,7 @@ test('without its catalogue a folder with files is not served, and nothing in it
 	assert.equal(listed.code, 0, listed.told);
 	assert.match(listed.out, new RegExp(`lost: 9 files, \\d+\\.\\d MB, in .*/lost/${day}`));
 	const lines = (await check(data, '--json')).out.trim().split('\n').map((line) => JSON.parse(line));
-	assert.deepEqual([lines.length, lines[0].what], [9, 'lost']);
+	assert.deepEqual([lines.length, lines[0].problem], [9, 'lost']);
 
 	/* the right catalogue after all */
 	for (const name of CATALOGUE) fs.rmSync(path.join(data, name), { force: true });
@@ -269,7 +269,7 @@ async function fillAll(t, data, options = {}) {
 	const same = Object.fromEntries(['ingestKey', 'readKey', 'writeKey', 'adminKey'].map((k) => [k, s[k]]));
 	await s.stop();
 	/* fails, and is in quarantine */
-	const crashing = Object.assign(await serve(t, data, { args: [...(options.args ?? []), '--worker-tries', '1'], env: { ...options.env, TRACEWELL_WORKER_FAULT: 'crash' } }), same);
+	const crashing = Object.assign(await serve(t, data, { args: [...(options.args ?? []), '--worker-attempts', '1'], env: { ...options.env, TRACEWELL_WORKER_FAULT: 'crash' } }), same);
 	const failed = await crashing.trace(sampleTrace(33), { query: { app: 'shop' } });
 	assert.equal(failed.state, 'failed');
 	await crashing.stop();
@@ -327,7 +327,7 @@ async function compare(t, data, { first }, options, lose) {
 	assert.equal(rebuilt.code, 0, rebuilt.told);
 	assert.match(rebuilt.told, /Not in the records: accounts, keys, settings of projects/);
 	const sums = JSON.parse(rebuilt.out);
-	assert.deepEqual([sums.ready, sums.queued, sums.failed, sums.builds, sums.lacking], [8, 0, 1, 3, 0]);
+	assert.deepEqual([sums.ready, sums.queued, sums.failed, sums.builds, sums.skipped], [8, 0, 1, 3, 0]);
 	const twice = await run(['check', '--rebuild', '--data', where], options.env);
 	assert.equal(twice.code, 1);
 	assert.match(twice.told, /the catalogue is not empty/);

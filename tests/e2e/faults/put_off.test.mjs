@@ -17,7 +17,7 @@ async function start(t) {
 	const data = path.join(folder, 'data');
 	/* decoders write spool/<trace id>, and ids begin with the time: 01 until the year 4000 or so */
 	const faults = new Faults(folder, path.join(data, 'spool', '01'));
-	const s = new Server(data, ['--min-free', '0', '--worker-tries', '2'], { LD_PRELOAD: faults.shim });
+	const s = new Server(data, ['--min-free', '0', '--worker-attempts', '2'], { LD_PRELOAD: faults.shim });
 	await s.start();
 	t.after(async () => {
 		await s.stop();

@@ -15,7 +15,7 @@ const files = (s) => fs.readdirSync(path.join(s.data, 'blobs'), { recursive: tru
 const listed = async (s) => (await s.get('/api/v1/quarantine', { key: s.admin })).json.quarantine;
 const number = async (s, what) => Number(new RegExp(`^${what} (\\d+)$`, 'm').exec((await s.get('/metrics', { key: null })).text.replaceAll(/[{}]/g, '|').replaceAll('|', ''))?.[1] ?? NaN);
 const poisoned = (t, how, args = [], env = {}) =>
-	startServer(t, { args: ['--worker-tries', '2', ...args], env: { TRACEWELL_WORKER_FAULT: how, ...env } });
+	startServer(t, { args: ['--worker-attempts', '2', ...args], env: { TRACEWELL_WORKER_FAULT: how, ...env } });
 
 async function restart(s, env) {
 	await s.stop();
@@ -45,7 +45,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 			assert.ok(one.first_ms >= one.created_ms && one.last_ms >= one.first_ms);
 			assert.deepEqual(one.parts, [{ part: 'trace', bytes: body.length }]);
 			assert.match(s.log, new RegExp(`event=quarantined trace=${trace.id} reason=${reason} signal=${signal}`));
-			assert.equal(await number(s, `tracewell_decoder_deaths_totalreason="${reason}"`), deaths);
+			assert.equal(await number(s, `tracewell_decoder_crashes_totalreason="${reason}"`), deaths);
 			assert.equal(trace.attempts, deaths);
 			assert.equal(await number(s, 'tracewell_quarantine_traces'), 1);
 			assert.equal(await number(s, 'tracewell_quarantine_bytes'), body.length);
@@ -65,7 +65,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 	});
 
 	test('an upload that cannot be read fails with its reason and holds up no other', async (t) => {
-		const s = await startServer(t, { args: ['--decode-workers', '1', '--worker-tries', '3'] });
+		const s = await startServer(t, { args: ['--decode-workers', '1', '--worker-attempts', '3'] });
 		const body = sampleTrace(45);
 		const { id } = await s.trace(body);
 		await s.stop();
@@ -106,7 +106,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 	});
 
 	test('the format is told when it was recognised before the end', async (t) => {
-		const s = await startServer(t, { args: ['--worker-tries', '1'], env: { TRACEWELL_CRASH_AT: 'child_decoded' } });
+		const s = await startServer(t, { args: ['--worker-attempts', '1'], env: { TRACEWELL_CRASH_AT: 'child_decoded' } });
 		await s.trace(sampleTrace(42));
 		const [one] = await listed(s);
 		assert.deepEqual([one.format, one.signal], ['btrace2', 9]);
@@ -151,7 +151,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 	});
 
 	test('bounded by number and by bytes, the oldest go first, pinned ones stay', async (t) => {
-		const s = await poisoned(t, 'crash', ['--worker-tries', '1', '--retention-every', '1']);
+		const s = await poisoned(t, 'crash', ['--worker-attempts', '1', '--retention-every', '1']);
 		const bodies = [46, 47, 48, 49].map((n) => sampleTrace(n));
 		const ids = [];
 		for (const body of bodies) ids.push((await s.trace(body)).id);

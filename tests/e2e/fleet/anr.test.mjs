@@ -27,7 +27,7 @@ test('a dump becomes a trace with its document, samples and notes', async (t) =>
 	assert.match(doc.cluster, /^[0-9a-f]{16}$/);
 	const [shop, flinger] = doc.processes;
 	assert.deepEqual(shop.chain.map((step) => shop.threads[step.thread].name), ['main', 'DB-writer']);
-	assert.equal(shop.chain[0].taken_in.name, 'com.example.shop.OrderDao.insert');
+	assert.equal(shop.chain[0].owner_frame.name, 'com.example.shop.OrderDao.insert');
 	assert.deepEqual(shop.cycles.map((c) => c.threads.map((m) => shop.threads[m.thread].name)), [['say "hi"', 'crossing']]);
 	assert.equal(shop.threads.find((x) => x.name === 'DB-writer').channel, 'jbd2_log_wait_commit');
 	assert.equal(flinger.facts.command, '/system/bin/surfaceflinger');

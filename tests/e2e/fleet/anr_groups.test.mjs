@@ -115,10 +115,10 @@ test('a fleet of known causes', async (t) => {
 		const first = (await s.get('/api/v1/anr/rules')).json;
 		assert.deepEqual([first.version, first.rules], [0, []]);
 		const changed = await put(s, [
-			{ do: 'skip', frame: 'com.shop.Layout.' },
-			{ do: 'merge', name: 'Startup', groups: [key('Sleep in Retry.pause'), key('File, database or network in Prefs.load')] },
-			{ do: 'name', name: 'The ring', lock: '/^com\\.shop\\.(Cart|Stock)$/', kind: 'deadlock' },
-			{ do: 'merge', name: 'Resting', on: false, kind: 'deadlock' },
+			{ action: 'skip', frame: 'com.shop.Layout.' },
+			{ action: 'merge', name: 'Startup', groups: [key('Sleep in Retry.pause'), key('File, database or network in Prefs.load')] },
+			{ action: 'name', name: 'The ring', lock: '/^com\\.shop\\.(Cart|Stock)$/', kind: 'deadlock' },
+			{ action: 'merge', name: 'Resting', enabled: false, kind: 'deadlock' },
 		], 0);
 		assert.equal(changed.status, 200, changed.text);
 		assert.equal(changed.json.version, 1);
@@ -166,7 +166,7 @@ test('a fleet of known causes', async (t) => {
 		const ring = (await s.get('/api/v1/anr/groups?kind=deadlock')).json.groups[0];
 		const one = (await s.get(`/api/v1/anr/groups/${ring.key}`)).json;
 		assert.equal((await s.ask('DELETE', `/api/v1/traces/${one.exemplars[0].trace}`)).status, 204);
-		const version = (await put(s, [{ do: 'merge', name: 'All', kind: 'deadlock' }])).json.version;
+		const version = (await put(s, [{ action: 'merge', name: 'All', kind: 'deadlock' }])).json.version;
 		const json = await settled(s, sent.length);
 		assert.equal(json.rules_version, version);
 		const merged = json.groups.find((g) => g.name === 'All');
@@ -180,12 +180,12 @@ test('a fleet of known causes', async (t) => {
 test('bad rules and questions are answered in words', async (t) => {
 	const s = await startServer(t);
 	for (const [rules, words] of [
-		['x', /list of at most 100 rules/], [Array(101).fill({ do: 'skip', frame: 'a' }), /at most 100/], [[7], /rule 1: a rule is an object/],
-		[[{ do: 'skip', frame: '/(/' }], /rule 1: frame: not a regular expression/], [[{ do: 'skip', frame: 'x'.repeat(201) }], /1 to 200 bytes/], [[{ do: 'skip', frame: '' }], /1 to 200 bytes/],
-		[[{ do: 'skip', frame: 'a' }, { do: 'blame', frame: 'b' }], /rule 2: do is skip, merge or name/], [[{ do: 'skip', frame: 'a', colour: 'red' }], /colour is nothing that a rule has/],
-		[[{ do: 'skip' }], /which frame is not blamed/], [[{ do: 'merge', frame: 'a' }], /a name has 1 to 100 bytes/], [[{ do: 'merge', name: 'x' }], /say which ANRs/],
-		[[{ do: 'name', name: 'a\u0007', kind: 'io' }], /control characters/], [[{ do: 'name', name: 'x', kind: 'heat' }], /no kind heat/], [[{ do: 'name', name: 'x', groups: ['12'] }], /16 digits/],
-		[[{ do: 'name', name: 'x', groups: [] }], /1 to 50 keys/], [[{ do: 'skip', frame: 5 }], /are texts/], [[{ do: 'skip', frame: 'a', on: 1 }], /on is true or false/],
+		['x', /list of at most 100 rules/], [Array(101).fill({ action: 'skip', frame: 'a' }), /at most 100/], [[7], /rule 1: a rule is an object/],
+		[[{ action: 'skip', frame: '/(/' }], /rule 1: frame: not a regular expression/], [[{ action: 'skip', frame: 'x'.repeat(201) }], /1 to 200 bytes/], [[{ action: 'skip', frame: '' }], /1 to 200 bytes/],
+		[[{ action: 'skip', frame: 'a' }, { action: 'blame', frame: 'b' }], /rule 2: action is skip, merge or name/], [[{ action: 'skip', frame: 'a', colour: 'red' }], /colour is nothing that a rule has/],
+		[[{ action: 'skip' }], /which frame is not blamed/], [[{ action: 'merge', frame: 'a' }], /a name has 1 to 100 bytes/], [[{ action: 'merge', name: 'x' }], /say which ANRs/],
+		[[{ action: 'name', name: 'a\u0007', kind: 'io' }], /control characters/], [[{ action: 'name', name: 'x', kind: 'heat' }], /no kind heat/], [[{ action: 'name', name: 'x', groups: ['12'] }], /16 digits/],
+		[[{ action: 'name', name: 'x', groups: [] }], /1 to 50 keys/], [[{ action: 'skip', frame: 5 }], /are texts/], [[{ action: 'skip', frame: 'a', enabled: 1 }], /enabled is true or false/],
 	]) {
 		const { status, json } = await put(s, rules);
 		assert.equal(status, 400, JSON.stringify(rules).slice(0, 80));
@@ -213,7 +213,7 @@ test('a pattern that would never end, and names that are no names', async (t) =>
 	for (const [i, frame] of frames.entries())
 		assert.ok((await s.post('/api/v1/traces', text(frame, i % 2 ? hostile : 'T'), { query: { version_name: hostile, device: hostile, build_id: 'b' } })).status <= 202);
 	await settled(s, frames.length);
-	assert.equal((await put(s, [{ do: 'skip', frame: '/(a+)+b$/' }, { do: 'skip', frame: '/(a|aa)+$b/' }, { do: 'merge', name: hostile, lock: hostile }])).status, 200);
+	assert.equal((await put(s, [{ action: 'skip', frame: '/(a+)+b$/' }, { action: 'skip', frame: '/(a|aa)+$b/' }, { action: 'merge', name: hostile, lock: hostile }])).status, 200);
 	const json = await settled(s, frames.length);
 	assert.equal(json.groups.find((g) => g.name === hostile).count, 3);
 	const locks = (await s.get('/api/v1/fleet/locks')).json;

@@ -23,8 +23,8 @@ test('a version that is slower', async (t) => {
 
 	let found;
 	await t.test('is found: the method, the scenario, by how much', async () => {
-		const rules = (await ask('PUT', 'regressions/rules', { least_days: 1 })).json;
-		assert.deepEqual([rules.least_days, rules.least_traces], [1, 30]);
+		const rules = (await ask('PUT', 'regressions/rules', { min_days: 1 })).json;
+		assert.deepEqual([rules.min_days, rules.min_traces], [1, 30]);
 		assert.deepEqual(await look(), { series: 3, found: 2, new: 2 });
 		assert.deepEqual(await look(), { series: 3, found: 2, new: 0 });
 		const all = await list();
@@ -101,7 +101,7 @@ test('a version that is slower', async (t) => {
 		}
 		for (const [method, path, body, words] of [
 			['PUT', 'regressions/rules', { speed: 1 }, /no rule speed/], ['PUT', 'regressions/rules', { certainty: 0 }, /certainty is standard errors/],
-			['PUT', 'regressions/rules', { window_days: 4, least_days: 3 }, /at least twice/], ['PATCH', `regressions/${found.id}`, { app: 'x' }, /nothing else/],
+			['PUT', 'regressions/rules', { window_days: 4, min_days: 3 }, /at least twice/], ['PATCH', `regressions/${found.id}`, { app: 'x' }, /nothing else/],
 			['PATCH', `regressions/${found.id}`, { status: 'great' }, /status/], ['PATCH', `regressions/${found.id}`, { muted_until_ms: -1 }, /since 1970/]]) {
 			const answer = await ask(method, path, body);
 			assert.equal(answer.status, 400, answer.text);
@@ -128,7 +128,7 @@ test('a method that the version before did not have', async (t) => {
 		const { json } = await s.get('/api/v1/fleet/methods?scenario=open');
 		return json?.traces === 2 * EACH && json.methods.every((m) => m.resolved) ? true : undefined;
 	}, 'all are counted and named', 60);
-	await s.ask('PUT', '/api/v1/regressions/rules', { key: s.write, body: '{"least_days":1}' });
+	await s.ask('PUT', '/api/v1/regressions/rules', { key: s.write, body: '{"min_days":1}' });
 	await lookAt(s);
 	const list = async () => (await s.get('/api/v1/regressions?status=all')).json.regressions.filter((r) => r.kind === 'new');
 	const [r, ...others] = await list();

@@ -23,7 +23,7 @@ test('a key reaches its own project and nothing else', async (t) => {
 		assert.equal((await s.get(target, { key: other.read })).status, 404, target);
 	assert.equal((await s.get(at, { key: other.ingest })).status, 404);
 	assert.equal((await s.ask('DELETE', at, { key: other.write })).status, 404);
-	assert.deepEqual((await s.get('/api/v1/traces', { key: other.read })).json, { traces: [], total: 0, total_is_capped: false, cursor: null });
+	assert.deepEqual((await s.get('/api/v1/traces', { key: other.read })).json, { traces: [], total: 0, total_is_capped: false, next_cursor: null });
 	assert.deepEqual((await s.get('/api/v1/builds', { key: other.read })).json.builds, []);
 	assert.deepEqual((await s.get('/api/v1/facets?column=app', { key: other.read })).json.values, []);
 	assert.equal((await s.get('/api/v1/projects', { key: other.read })).json.projects.length, 1);
@@ -174,7 +174,7 @@ test('lists, pages, filters and deletion', async (t) => {
 			const page = await list({ limit: '3', ...(cursor ? { cursor } : {}) });
 			assert.equal(page.total, 7);
 			seen.push(...page.traces.map((x) => x.id));
-			cursor = page.cursor;
+			cursor = page.next_cursor;
 		} while (cursor);
 		assert.deepEqual(seen, [...ids].reverse());
 	});

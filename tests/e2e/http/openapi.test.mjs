@@ -86,7 +86,7 @@ test('description, routes and answers agree', async (t) => {
 	for (const of of [`regressions/${regression}`, `anr/groups/${hung.key}`]) assert.equal((await s.ask('POST', `/api/v1/${of}/ticket`, { key: s.write })).status, 202);
 	const hook = (await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: JSON.stringify({ url: 'https://hooks.invalid/x' }) })).json.id;
 	const { delivery } = (await s.ask('POST', `/api/v1/webhooks/${hook}/test`, { key: s.admin })).json;
-	const { id: rule } = (await s.ask('POST', '/api/v1/alerts/rules', { key: s.write, body: JSON.stringify({ name: 'long', kind: 'duration', limit: 0.000001, least: 1 }) })).json;
+	const { id: rule } = (await s.ask('POST', '/api/v1/alerts/rules', { key: s.write, body: JSON.stringify({ name: 'long', kind: 'duration', threshold: 0.000001, min_traces: 1 }) })).json;
 	assert.equal((await s.ask('POST', '/api/v1/alerts/evaluate', { key: s.write })).status, 200);
 	const some = { rule, hook, delivery: String(delivery), annotation: note.json.id, name: 'ann', kind: 'csv', ticket: ticket.json.path.split('/').at(-2), file: 'x.csv', id: trace.id, build_id: 'b1', chunk: String(chunks[0].chunk), part: 'trace', regression, key: hung.key };
 	const query = { column: 'app', name: 'com.example.app.Class0.method1', q: 'a', thread: '4000', ids: trace.id, a: trace.id, b: trace.id };
@@ -102,11 +102,11 @@ test('description, routes and answers agree', async (t) => {
 		sign_in: JSON.stringify({ token: 'no such token' }),
 		make_ticket: JSON.stringify({ kind: 'speedscope', query: 'threads=all' }),
 		set_retention: JSON.stringify({ max_age_days: 365, max_traces: null }),
-		set_source_repositories: JSON.stringify({ repositories: [{ name: 'app', packages: ['com.example.'], link: 'https://git.example.com/{commit}/{path}#L{line}', roots: ['src'], refs: ['v{version}'], clone: 'app', owners: 'CODEOWNERS', emails: true }] }),
-		set_capture_rules: JSON.stringify({ valid_s: 600, rules: [{ name: 'cold', scenario: 'cold_start', share: 0.5, per_day: 10, where: { os: ['14'] }, record: { max_seconds: 5 } }] }),
-		set_regression_rules: JSON.stringify({ least_days: 1 }),
-		make_alert_rule: JSON.stringify({ name: 'start', kind: 'duration', limit: 800 }),
-		preview_alert_rule: JSON.stringify({ kind: 'duration', limit: 800, least: 1 }),
+		set_source_repositories: JSON.stringify({ repositories: [{ name: 'app', packages: ['com.example.'], link: 'https://git.example.com/{commit}/{path}#L{line}', roots: ['src'], refs: ['v{version}'], clone: 'app', owners: 'CODEOWNERS', show_emails: true }] }),
+		set_capture_rules: JSON.stringify({ max_age_s: 600, rules: [{ name: 'cold', scenario: 'cold_start', share: 0.5, per_day: 10, where: { os: ['14'] }, record: { max_seconds: 5 } }] }),
+		set_regression_rules: JSON.stringify({ min_days: 1 }),
+		make_alert_rule: JSON.stringify({ name: 'start', kind: 'duration', threshold: 800 }),
+		preview_alert_rule: JSON.stringify({ kind: 'duration', threshold: 800, min_traces: 1 }),
 		change_alert_rule: JSON.stringify({ limit: 900 }),
 		answer_inbox: JSON.stringify({ items: [{ kind: 'anr', id: hung.key }], owner: 'ann' }),
 		trace_sql: JSON.stringify({ sql: 'SELECT name, dur_ns FROM slice', limit: 3 }),
@@ -116,9 +116,9 @@ test('description, routes and answers agree', async (t) => {
 		make_webhook: JSON.stringify({ name: 'one more', url: 'https://hooks.invalid/x', kind: 'slack', events: ['digest'] }),
 		change_webhook: JSON.stringify({ name: 'other', new_secret: true }),
 		set_digest_settings: JSON.stringify({ every: 'weekly', hour: 7, weekday: 1, webhook: true, mail: [] }),
-		set_anr_rules: JSON.stringify({ version: 0, rules: [{ do: 'merge', name: 'x', frame: '/^a/', lock: 'a.T', kind: 'lock', groups: [hung.key], on: false }] }),
+		set_anr_rules: JSON.stringify({ version: 0, rules: [{ action: 'merge', name: 'x', frame: '/^a/', lock: 'a.T', kind: 'lock', groups: [hung.key], enabled: false }] }),
 		set_detectors: JSON.stringify({ version: 0, rules: [{ id: 'a', kind: 'own', title: 'A', methods: ['com.example'], threshold_ms: 0.001 }], frames: { slow_ms: 8 } }),
-		preview_detectors: JSON.stringify({ trace: trace.id, rules: [{ id: 'a', kind: 'own', title: 'A', methods: ['com.example'], notes: ['io'], threads: 'all', threshold_ms: 0, severity: 'info', says: 'x', on: true }] }),
+		preview_detectors: JSON.stringify({ trace: trace.id, rules: [{ id: 'a', kind: 'own', title: 'A', methods: ['com.example'], notes: ['io'], threads: 'all', threshold_ms: 0, severity: 'info', message: 'x', enabled: true }] }),
 		set_fleet_labels: JSON.stringify({ labels: ['device'] }),
 		set_frames: JSON.stringify({ framework: ['com.vendor'] }),
 		make_project: JSON.stringify({ name: 'one more' }),

@@ -8,10 +8,10 @@ import { test } from 'node:test';
 import { sampleTrace } from '../make.mjs';
 import { startServer } from '../server.mjs';
 
-const RULES = { valid_s: 600, rules: [
+const RULES = { max_age_s: 600, rules: [
 	{ name: 'cold-8.3', scenario: 'cold_start', where: { version_name: ['8.3.*'] }, per_day: 3, record: { tracer: 'btrace2', max_seconds: 20 } },
 	{ name: 'few', share: 0.2 },
-	{ name: 'later', on: false },
+	{ name: 'later', enabled: false },
 ] };
 
 async function withRules(t, rules = RULES) {
@@ -27,14 +27,14 @@ const names = (a) => a.json.captures.map((c) => c.rule);
 test('without rules devices are told to record nothing', async (t) => {
 	const s = await startServer(t);
 	const a = await ask(s, {});
-	assert.deepEqual([a.status, a.json], [200, { valid_s: 3600, captures: [] }]);
-	assert.deepEqual((await s.get('/api/v1/capture/rules')).json, { valid_s: 3600, rules: [], updated_ms: 0, days: [] });
+	assert.deepEqual([a.status, a.json], [200, { max_age_s: 3600, captures: [] }]);
+	assert.deepEqual((await s.get('/api/v1/capture/rules')).json, { max_age_s: 3600, rules: [], updated_ms: 0, days: [] });
 });
 
 test('a device is told what fits it, and nothing again while that stays so', async (t) => {
 	const s = await withRules(t);
 	const a = await ask(s, { version_name: '8.3.1' });
-	assert.deepEqual(a.json, { valid_s: 600, captures: [
+	assert.deepEqual(a.json, { max_age_s: 600, captures: [
 		{ rule: 'cold-8.3', scenario: 'cold_start', record: { tracer: 'btrace2', max_seconds: 20 }, share: 1 },
 		{ rule: 'few', scenario: '', record: {}, share: 0.2 }] });
 	assert.match(a.headers.get('cache-control'), /private, max-age=600/);

@@ -254,7 +254,7 @@ test('what to record is asked with an ETag, and kept without a network', { skip 
 	const s = await startServer(t, { args: ['--log-level', 'debug'] });
 	const kept = path.join(folder, 'capture');
 	const ask = (url = s.url) => says('capture', url, s.ingest, kept, 'version_name=8.3.1', 'device_id=d1');
-	const rules = { valid_s: 60, rules: [{ name: 'cold', scenario: 'cold_start', share: 1, per_day: 500, record: { max_seconds: 20 } }] };
+	const rules = { max_age_s: 60, rules: [{ name: 'cold', scenario: 'cold_start', share: 1, per_day: 500, record: { max_seconds: 20 } }] };
 	assert.equal((await s.ask('PUT', '/api/v1/capture/rules', { key: s.admin, body: JSON.stringify(rules) })).status, 200);
 	assert.equal(JSON.parse(await ask()).captures[0].rule, 'cold');
 	const due = (ms) => fs.writeFileSync(kept, fs.readFileSync(kept, 'utf8').replace(/^due=.*$/m, `due=${ms}`));

@@ -74,7 +74,7 @@ test('of who does not allow it nothing is kept', { skip }, () => {
 
 test('the rules of the server say what to record, and the trace says by which', { skip }, async (t) => {
 	const s = await startServer(t);
-	const rules = { valid_s: 60, rules: [{ name: 'cold', scenario: 'cold_start', share: 1, record: { max_seconds: 20 } }, { name: 'feed', scenario: 'feed_scroll', share: 1, record: { max_seconds: 3 } }] };
+	const rules = { max_age_s: 60, rules: [{ name: 'cold', scenario: 'cold_start', share: 1, record: { max_seconds: 20 } }, { name: 'feed', scenario: 'feed_scroll', share: 1, record: { max_seconds: 3 } }] };
 	assert.equal((await s.ask('PUT', '/api/v1/capture/rules', { key: s.admin, body: JSON.stringify(rules) })).status, 200);
 	assert.equal(run(s, [], 'capture', app, 'cold_start').at(-1), '20 5 cold');
 	assert.equal(run(s, [], 'capture', app, 'feed_scroll').at(-1), '3 3 feed');

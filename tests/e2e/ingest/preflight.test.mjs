@@ -20,7 +20,7 @@ const own = (pid) => {
 		return [];
 	}
 };
-const deaths = async (s, why) => Number(new RegExp(`tracewell_decoder_deaths_total\\{reason="${why}"\\} (\\d+)`).exec((await s.get('/metrics', { key: null })).text)[1]);
+const deaths = async (s, why) => Number(new RegExp(`tracewell_decoder_crashes_total\\{reason="${why}"\\} (\\d+)`).exec((await s.get('/metrics', { key: null })).text)[1]);
 
 describe('preflight processes', { concurrency: 2 }, () => {
 	test('what no format knows is refused with its place, by a process that stays', async (t) => {

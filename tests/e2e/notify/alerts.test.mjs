@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 
 const ask = (s, method, path, body) => s.ask(method, `/api/v1/${path}`, { key: s.write, body: body && JSON.stringify(body) });
 async function add(s, rule) {
-	const made = await ask(s, 'POST', 'alerts/rules', { name: 'Cold start', least: 5, ...rule });
+	const made = await ask(s, 'POST', 'alerts/rules', { name: 'Cold start', min_traces: 5, ...rule });
 	assert.equal(made.status, 201, made.text);
 	return made.json;
 }
@@ -39,25 +39,25 @@ test('a budget is reported once per version, by webhook, mail and inbox, with on
 	assert.equal((await s.ask('PUT', '/api/v1/digest/settings', { key: s.admin, body: JSON.stringify({ every: 'off', mail: ['ann@example.com'] }) })).status, 200);
 	await sendSlower(s, 12);
 	const limit = (await p95(s, '8.3.0') + await p95(s, '8.3.1')) / 2 / 1e6;
-	const rule = await add(s, { kind: 'duration', app: 'shop', scenario: 'slower', percent: 95, limit });
+	const rule = await add(s, { kind: 'duration', app: 'shop', scenario: 'slower', percentile: 95, threshold: limit });
 	const figures = await look(s);
-	assert.deepEqual(figures.map((f) => [f.version, f.traces, f.over]).sort(), [['8.3.0', 12, false], ['8.3.1', 12, true]]);
-	assert.equal(figures.find((f) => f.over).value, await p95(s, '8.3.1') / 1e6, 'the figure of the fleet page');
+	assert.deepEqual(figures.map((f) => [f.version, f.traces, f.exceeded]).sort(), [['8.3.0', 12, false], ['8.3.1', 12, true]]);
+	assert.equal(figures.find((f) => f.exceeded).value, await p95(s, '8.3.1') / 1e6, 'the figure of the fleet page');
 
 	const got = await r.wait('/h');
 	const [item] = await alerts(s, 'new');
 	assert.equal(got.json.event, 'alert.found');
 	for (const a of [got.json.alert, item.alert]) {
-		assert.deepEqual([a.rule, a.version, a.percent, a.unit, a.traces, a.days], [rule.id, '8.3.1', 95, 'ms', 12, 7]);
-		assert.equal(a.value, figures.find((f) => f.over).value);
+		assert.deepEqual([a.rule, a.version, a.percentile, a.unit, a.traces, a.days], [rule.id, '8.3.1', 95, 'ms', 12, 7]);
+		assert.equal(a.value, figures.find((f) => f.exceeded).value);
 	}
 	assert.deepEqual([item.title, item.app, item.scenario, item.version], ['Cold start', 'shop', 'slower', '8.3.1']);
-	const shown = /p95 of the duration in slower of shop, version 8\.3\.1: ([\d.,]+ \S+) \(limit: [\d.,]+ \S+; 12 traces in 7 days\)\./.exec(got.json.text);
+	const shown = /p95 of the duration in slower of shop, version 8\.3\.1: ([\d.,]+ \S+) \(threshold: [\d.,]+ \S+; 12 traces in 7 days\)\./.exec(got.json.text);
 	assert.ok(shown, got.json.text);
 	assert.ok(got.json.url.startsWith(`${BASE}/inbox?project=`) && got.json.url.endsWith('&state=all&kind=alert'));
 	assert.ok(got.json.text.includes(`${BASE}/traces/${item.alert.trace}`), 'with a trace as evidence');
 	const letter = readMail(await until(() => mail.mails[0], 'a mail'));
-	assert.match(JSON.stringify(letter), /Above the limit: Cold start/);
+	assert.match(JSON.stringify(letter), /Above the threshold: Cold start/);
 	assert.ok(JSON.stringify(letter).includes(shown[1]), 'the mail has the same figure');
 
 	await look(s);
@@ -67,22 +67,22 @@ test('a budget is reported once per version, by webhook, mail and inbox, with on
 	await t.test('a figure that swings around the limit is not reported again', async () => {
 		const value = item.alert.value;
 		for (const now of [value * 1.05, value * 0.99, value * 1.05]) {
-			await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { limit: now });
+			await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { threshold: now });
 			await look(s);
 		}
 		assert.equal(told(s).length, 1, 'a tenth below the limit, and not less, is below');
-		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { limit: value * 1.2 });
+		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { threshold: value * 1.2 });
 		await look(s);
 		assert.equal((await r.wait('/h', 2)).json.event, 'alert.fixed');
 		assert.equal((await alerts(s))[0].status, 'fixed');
-		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { limit: value * 0.9 });
+		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { threshold: value * 0.9 });
 		await look(s);
 		assert.equal((await alerts(s))[0].status, 'returned');
 		assert.equal(told(s).length, 2, 'within a day the inbox alone shows it');
-		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { limit: value * 1.2 });
+		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { threshold: value * 1.2 });
 		await look(s);
 		s.sql(`update alert set notified_ms=notified_ms-${DAY_MS}`);
-		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { limit: value * 0.9 });
+		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { threshold: value * 0.9 });
 		await look(s);
 		assert.equal((await r.wait('/h', 3)).json.event, 'alert.returned');
 	});
@@ -107,35 +107,35 @@ test('a rule is tried before it is saved', async (t) => {
 	await sendSlower(s, 6);
 	const attempt = (rule, key = s.read) => s.ask('POST', '/api/v1/alerts/preview', { key, body: JSON.stringify(rule) });
 	const p95s = [await p95(s, '8.3.0') / 1e6, await p95(s, '8.3.1') / 1e6];
-	const draft = { kind: 'duration', app: 'shop', scenario: 'slower', limit: (p95s[0] + p95s[1]) / 2, least: 5 };
+	const draft = { kind: 'duration', app: 'shop', scenario: 'slower', threshold: (p95s[0] + p95s[1]) / 2, min_traces: 5 };
 	const tried = await attempt(draft);
 	assert.equal(tried.status, 200, tried.text);
-	assert.deepEqual(tried.json.figures.map((f) => [f.rule, f.version, f.value, f.traces, f.over]).sort((a, b) => a[2] - b[2]), [['', '8.3.0', p95s[0], 6, false], ['', '8.3.1', p95s[1], 6, true]]);
-	assert.deepEqual((await attempt({ ...draft, least: 7 })).json.figures, [], 'too few traces');
+	assert.deepEqual(tried.json.figures.map((f) => [f.rule, f.version, f.value, f.traces, f.exceeded]).sort((a, b) => a[2] - b[2]), [['', '8.3.0', p95s[0], 6, false], ['', '8.3.1', p95s[1], 6, true]]);
+	assert.deepEqual((await attempt({ ...draft, min_traces: 7 })).json.figures, [], 'too few traces');
 	assert.deepEqual((await attempt({ ...draft, scenario: 'other' })).json.figures, []);
 	assert.deepEqual([(await s.get('/api/v1/alerts/rules')).json.rules, await alerts(s)], [[], []]);
 
 	const { id } = await add(s, draft);
 	await look(s);
-	const changed = async (limit) => (await attempt({ rule: id, limit })).json.figures.filter((f) => f.over).map((f) => f.version);
+	const changed = async (limit) => (await attempt({ rule: id, threshold: limit })).json.figures.filter((f) => f.exceeded).map((f) => f.version);
 	assert.deepEqual([await changed(p95s[1] * 1.05), await changed(p95s[1] * 1.2)], [['8.3.1'], []], 'its alert ends a tenth below the limit');
-	assert.equal((await s.get(`/api/v1/alerts/rules/${id}`)).json.limit, draft.limit);
-	for (const [body, status, words] of [[{ rule: 'none', limit: 1 }, 404, /alert rule/], [{ rule: 5, limit: 1 }, 400, /rule is the id/], [{ rule: id, kind: 'duration' }, 400, /add a rule for another figure/], [{ kind: 'duration' }, 400, /above 0/], [{ ...draft, colour: 1 }, 400, /nothing else/]]) {
+	assert.equal((await s.get(`/api/v1/alerts/rules/${id}`)).json.threshold, draft.threshold);
+	for (const [body, status, words] of [[{ rule: 'none', threshold: 1 }, 404, /alert rule/], [{ rule: 5, threshold: 1 }, 400, /rule is the id/], [{ rule: id, kind: 'duration' }, 400, /add a rule for another figure/], [{ kind: 'duration' }, 400, /above 0/], [{ ...draft, colour: 1 }, 400, /nothing else/]]) {
 		const a = await attempt(body);
 		assert.equal(a.status, status, a.text);
 		assert.match(a.json.error.message, words);
 	}
-	assert.equal((await attempt({ rule: id, limit: 1 }, s.key('read', 'other'))).status, 404, "another project's rule");
+	assert.equal((await attempt({ rule: id, threshold: 1 }, s.key('read', 'other'))).status, 404, "another project's rule");
 });
 
 test('displays and frames come from what detectors see in the traces', async (t) => {
 	const s = await startServer(t, { args: ARGS });
 	await s.put('/api/v1/builds/shop/methods', shopMapping);
 	await s.trace(shopTrace(), { query: { build_id: 'shop', app: 'shop', version_name: '2', scenario: 'cold' } });
-	await add(s, { name: 'TTID', kind: 'initial_display', limit: 700, least: 1 });
-	await add(s, { name: 'TTFD', kind: 'full_display', limit: 700, least: 1 });
-	await add(s, { name: 'Slow', kind: 'slow_frames', limit: 0.5, least: 1 });
-	await add(s, { name: 'Frozen', kind: 'frozen_frames', limit: 0.5, least: 1 });
+	await add(s, { name: 'TTID', kind: 'initial_display', threshold: 700, min_traces: 1 });
+	await add(s, { name: 'TTFD', kind: 'full_display', threshold: 700, min_traces: 1 });
+	await add(s, { name: 'Slow', kind: 'slow_frames', threshold: 0.5, min_traces: 1 });
+	await add(s, { name: 'Frozen', kind: 'frozen_frames', threshold: 0.5, min_traces: 1 });
 	await until(async () => (await look(s)).length === 3 || undefined, 'the figures are known');
 	const by = Object.fromEntries((await alerts(s)).map((i) => [i.title, i.alert]));
 	assert.deepEqual(Object.keys(by).sort(), ['Slow', 'TTID'], 'no full display is reported, and a third of the frames is frozen');
@@ -148,10 +148,10 @@ test('a return that was not reported at first is reported later, if it is not ov
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	await hook(s, r);
 	await sendSlower(s, 6);
-	const { id } = await add(s, { kind: 'duration', version_name: '8.3.1', limit: 0.0001 });
+	const { id } = await add(s, { kind: 'duration', version_name: '8.3.1', threshold: 0.0001 });
 	const events = () => r.at('/h').map((g) => g.json.event.replace('alert.', ''));
 	const below = async (yes) => {
-		await ask(s, 'PATCH', `alerts/rules/${id}`, { limit: yes ? 1e6 : 0.0001 });
+		await ask(s, 'PATCH', `alerts/rules/${id}`, { threshold: yes ? 1e6 : 0.0001 });
 		await look(s);
 	};
 	const dayLater = async () => {
@@ -211,7 +211,7 @@ const report = (s, n) => s.trace(`${ANR}\n"x${n}" prio=5 tid=${n + 3} Runnable\n
 test('a known ANR group that spikes is reported once a spike', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	await hook(s, r);
-	const { id } = await add(s, { name: 'Spike', kind: 'anr_spike', limit: 3, least: 4 });
+	const { id } = await add(s, { name: 'Spike', kind: 'anr_spike', threshold: 3, min_traces: 4 });
 	for (let n = 0; n < 2; n++) await report(s, n);
 	const group = async () => (await s.get('/api/v1/anr/groups')).json.groups[0];
 	await until(async () => (await group())?.count === 2 || undefined, 'two reports');
@@ -227,7 +227,7 @@ test('a known ANR group that spikes is reported once a spike', async (t) => {
 	const got = await r.wait('/h');
 	const { key } = await group();
 	assert.equal(got.json.alert.anr, key);
-	assert.match(got.json.text, /4 ANR reports in 24 hours, 4(\.\d+)? times the mean day before \(limit: 3 times\)\./);
+	assert.match(got.json.text, /4 ANR reports in 24 hours, 4(\.\d+)? times the mean day before \(threshold: 3 times\)\./);
 	assert.ok(got.json.url.startsWith(`${BASE}/anrs/${key}?`));
 	await report(s, 6);
 	await until(async () => s.sql("select count(*) from anr_trace where key<>''") === '7' || undefined, 'a fifth');
@@ -235,9 +235,9 @@ test('a known ANR group that spikes is reported once a spike', async (t) => {
 	assert.equal(told(s).length, 1);
 
 	await t.test('it ends, and the next spike is reported', async () => {
-		await ask(s, 'PATCH', `alerts/rules/${id}`, { least: 100 });
-		assert.deepEqual((await look(s)).map((f) => [f.traces, f.over]), [[5, true]], 'the minimum ends nothing');
-		await ask(s, 'PATCH', `alerts/rules/${id}`, { least: 4 });
+		await ask(s, 'PATCH', `alerts/rules/${id}`, { min_traces: 100 });
+		assert.deepEqual((await look(s)).map((f) => [f.traces, f.exceeded]), [[5, true]], 'the minimum ends nothing');
+		await ask(s, 'PATCH', `alerts/rules/${id}`, { min_traces: 4 });
 		s.sql(`update anr_trace set recorded_ms=recorded_ms-${3 * DAY_MS}, day=day-3`);
 		s.sql(`update alert set notified_ms=notified_ms-${3 * DAY_MS}`);
 		assert.deepEqual(await look(s), [], 'no report in 24 hours');
@@ -247,7 +247,7 @@ test('a known ANR group that spikes is reported once a spike', async (t) => {
 		assert.equal((await alerts(s))[0].status, 'fixed');
 		for (let n = 7; n < 14; n++) await report(s, n);
 		await until(async () => s.sql("select count(*) from anr_trace where key<>''") === '14' || undefined, 'seven more');
-		assert.deepEqual((await look(s)).map((f) => [f.traces, f.over]), [[7, true]]);
+		assert.deepEqual((await look(s)).map((f) => [f.traces, f.exceeded]), [[7, true]]);
 		assert.equal((await r.wait('/h', 3)).json.event, 'alert.returned');
 	});
 });
@@ -260,7 +260,7 @@ for (const step of ['alert_figures', 'alert_stored'])
 		await s.stop();
 		s.env = { TRACEWELL_CRASH_AT: step };
 		await s.start();
-		await add(s, { kind: 'duration', limit: 0.0001 });
+		await add(s, { kind: 'duration', threshold: 0.0001 });
 		await ask(s, 'POST', 'alerts/evaluate').catch(() => null);
 		assert.equal((await s.ended).signal, 'SIGKILL');
 		s.env = {};
@@ -274,9 +274,9 @@ for (const step of ['alert_figures', 'alert_stored'])
 
 test('rules that cannot be meant are refused in words', async (t) => {
 	const s = await startServer(t);
-	const good = { name: 'a', kind: 'duration', limit: 800 };
-	for (const [more, words] of [[{ name: '' }, /name must be a text/], [{ kind: 'memory' }, /duration, initial_display/], [{ limit: 0 }, /above 0/], [{ limit: '800' }, /above 0/], [{ limit: 1e12 }, /above 0/],
-		[{ kind: 'slow_frames', limit: 5 }, /share of frames/], [{ percent: 100 }, /1 to 99/], [{ percent: 9.5 }, /1 to 99/], [{ least: 0 }, /1 to 1000000/], [{ days: 91 }, /1 to 90/], [{ mail: 'no' }, /true or false/], [{ colour: 1 }, /nothing else/]]) {
+	const good = { name: 'a', kind: 'duration', threshold: 800 };
+	for (const [more, words] of [[{ name: '' }, /name must be a text/], [{ kind: 'memory' }, /duration, initial_display/], [{ threshold: 0 }, /above 0/], [{ threshold: '800' }, /above 0/], [{ threshold: 1e12 }, /above 0/],
+		[{ kind: 'slow_frames', threshold: 5 }, /share of frames/], [{ percentile: 100 }, /1 to 99/], [{ percentile: 9.5 }, /1 to 99/], [{ min_traces: 0 }, /1 to 1000000/], [{ days: 91 }, /1 to 90/], [{ mail: 'no' }, /true or false/], [{ colour: 1 }, /nothing else/]]) {
 		const a = await ask(s, 'POST', 'alerts/rules', { ...good, ...more });
 		assert.equal(a.status, 400, a.text);
 		assert.match(a.json.error.message, words);

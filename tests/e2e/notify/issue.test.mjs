@@ -55,7 +55,7 @@ test('suspect commits, owners and source are part of an issue', async (t) => {
 	git.git('tag', 'v8.3.1');
 	const set = await s.ask('PUT', '/api/v1/source/repositories', { key: s.admin, body: JSON.stringify({ repositories: [{
 		name: 'app', packages: ['com.app.'], link: 'https://git.example.com/{commit}/{path}#L{line}',
-		commit_link: 'https://git.example.com/commit/{commit}', roots: ['src'], refs: ['v{version}'], clone: 'app', owners: 'CODEOWNERS', emails: false }] }) });
+		commit_link: 'https://git.example.com/commit/{commit}', roots: ['src'], refs: ['v{version}'], clone: 'app', owners: 'CODEOWNERS', show_emails: false }] }) });
 	assert.equal(set.status, 200, set.text);
 
 	const { body } = await issue();

@@ -114,7 +114,7 @@ test('a certificate of nobody known, or of another name, is refused', async (t) 
 test('the doctor says whether mail would go, without sending any, and where links lead', async (t) => {
 	const doctor = async (...args) => {
 		const { stdout } = await promisify(execFile)(binary(), ['doctor', '--json', ...args]).catch((e) => e);
-		return Object.fromEntries(stdout.trim().split('\n').map((l) => JSON.parse(l)).map((l) => [l.what, [l.level, l.text]]));
+		return Object.fromEntries(stdout.trim().split('\n').map((l) => JSON.parse(l)).map((l) => [l.check, [l.level, l.message]]));
 	};
 	const m = await startMails(t, { ...ours, authOptional: false });
 	const mail = ['--smtp-url', `smtp://127.0.0.1:${m.port}`, '--mail-from', 'tracewell@example.com', '--smtp-user', 'ann'];

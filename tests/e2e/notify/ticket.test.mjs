@@ -47,7 +47,7 @@ async function addSource(t, s, clones) {
 	git.git('tag', 'v8.3.1');
 	const done = await s.ask('PUT', '/api/v1/source/repositories', { key: s.admin, body: JSON.stringify({ repositories: [{
 		name: 'app', packages: ['com.app.'], link: 'https://git.example.com/{commit}/{path}#L{line}', commit_link: '', roots: ['src'],
-		refs: ['v{version}'], clone: 'app', owners: 'CODEOWNERS', emails: false }] }) });
+		refs: ['v{version}'], clone: 'app', owners: 'CODEOWNERS', show_emails: false }] }) });
 	assert.equal(done.status, 200, done.text);
 }
 

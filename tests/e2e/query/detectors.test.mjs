@@ -160,7 +160,7 @@ test('rules are judged before they are kept, in words that name rule and member'
 		[{ rules: [{ ...RULE, threshold_ms: '5' }] }, /threshold_ms: a number/],
 		[{ rules: [{ ...RULE, severity: 'loud' }] }, /severity: there are info, warning and error/],
 		[{ rules: [{ ...RULE, threads: '' }] }, /threads: main, others, all/],
-		[{ rules: [{ ...RULE, on: 1 }] }, /on: true or false/],
+		[{ rules: [{ ...RULE, enabled: 1 }] }, /enabled: true or false/],
 		[{ rules: [{ ...RULE, what: 1 }] }, /what: is nothing that a rule has/],
 		[{ rules: [RULE, RULE] }, /^rule 2: id: rule 1 is called mine, too/],
 		[{ rules: [], frames: { slow_ms: 0 } }, /frames: slow_ms: a number of milliseconds/],
@@ -175,7 +175,7 @@ test('rules are judged before they are kept, in words that name rule and member'
 		assert.match(r.json.error.message, why);
 	}
 	assert.equal((await put('{"rules":')).status, 400);
-	assert.equal((await put({ rules: [{ ...RULE, says: 'x'.repeat(70000) }] })).status, 413);
+	assert.equal((await put({ rules: [{ ...RULE, message: 'x'.repeat(70000) }] })).status, 413);
 	assert.deepEqual((await s.get('/api/v1/detectors')).json.versions, []);
 });
 
@@ -262,7 +262,7 @@ test('trying changes nothing, and what cannot be looked through is told in words
 });
 
 test('a trace that could not be decoded is looked through by nobody, and says so', async (t) => {
-	const s = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-tries', '1'] });
+	const s = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-attempts', '1'] });
 	const { id, state } = await s.trace(shopTrace());
 	assert.equal(state, 'failed');
 	for (const r of [await s.get(`/api/v1/traces/${id}/findings`), await s.post('/api/v1/detectors/preview', json({ trace: id, rules: [RULE] }), { key: s.read })]) {

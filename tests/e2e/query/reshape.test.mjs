@@ -102,7 +102,7 @@ test('reshaped calls', async (t) => {
 
 	await t.test('the app\'s own frames, by rules of the project', async () => {
 		const rules = await json(s, '/api/v1/frames');
-		assert.ok(rules.presets.every((p) => p.on && p.title && p.prefixes.length));
+		assert.ok(rules.presets.every((p) => p.enabled && p.title && p.prefixes.length));
 		const foreign = (x) => rules.presets.some((p) => p.prefixes.some((b2) => within(b2)(x) || x.startsWith(b2 + '(')));
 		const before = await s.get(`/api/v1/traces/${id}/flame?transform=app`);
 		await same('app', stepped(list, STEPS.app((x) => !foreign(x))));

@@ -193,7 +193,7 @@ test('who changed a method between two versions, through a move and a merge', as
 	assert.deepEqual(a.commits.map((c) => [c.id, c.author, c.summary]), [[ids.logged, 'Cleo', 'Log each load'], [ids.slow, 'Bob', 'Copy rows before use <b>now</b>']]);
 	assert.deepEqual([a.more, a.base_commit, a.commits[0].link], [false, ids.first, `https://git.example.com/app/commit/${ids.logged}`]);
 	assert.ok(!JSON.stringify(a.commits).includes('@'), 'no address without being asked to');
-	await put(s, [{ ...APP, emails: true }]);
+	await put(s, [{ ...APP, show_emails: true }]);
 	assert.equal((await blame(s, { method: LOAD, base: '1.0', head: '1.1' })).commits[0].email, 'ann@example.com');
 	const added = await blame(s, { method: 'com.example.feed.FeedAdapter.more', base: '1.0', head: '1.1' });
 	assert.deepEqual(added.commits.map((c) => c.id), [ids.beside]);
@@ -277,7 +277,7 @@ test('settings are refused in words that name repository and field', async (t) =
 	await wrong({ refs: ['{version}..{build}'] }, /refs/);
 	await wrong({ packages: ['a/b'] }, /packages/);
 	await wrong({ owners: '../OWNERS' }, /owners is the path/);
-	await wrong({ emails: 1 }, /emails is true or false/);
+	await wrong({ show_emails: 1 }, /show_emails is true or false/);
 	await wrong({ tokens: 'x' }, /tokens is not a field/);
 	await wrong({ link: '', clone: '' }, /neither link nor clone/);
 	assert.match((await put(s, [APP, APP], 400)).json.error.message, /name is used twice/);

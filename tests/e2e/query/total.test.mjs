@@ -30,7 +30,7 @@ test('a list counts up to 10,000 traces', async (t) => {
 	assert.equal(first.traces[0].id, id);
 	assert.deepEqual(totals(await list({ app: 'many' })), [10000, true], '10,001 of an app');
 	assert.deepEqual(totals(await list({ app: 'first' })), [1, false]);
-	const second = await list({ cursor: first.cursor });
+	const second = await list({ cursor: first.next_cursor });
 	assert.deepEqual([second.traces.length, ...totals(second)], [2, 10000, true], 'also on other pages');
 	const found = (await s.get('/api/v1/search', { query: { q: 'many' } })).json;
 	assert.deepEqual([found.traces_total, found.traces_total_is_capped], [10000, true]);

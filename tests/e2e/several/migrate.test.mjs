@@ -40,7 +40,7 @@ test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 900
 			assert.deepEqual(table.from, table.to, table.name);
 			assert.match(table.to.sha256, /^[0-9a-f]{64}$/);
 		}
-		assert.ok(done.json.tables.find((x) => x.name === 'trace').put < done.json.tables.find((x) => x.name === 'trace').from.rows, 'what was there is not put again');
+		assert.ok(done.json.tables.find((x) => x.name === 'trace').written < done.json.tables.find((x) => x.name === 'trace').from.rows, 'what was there is not put again');
 		const again = migrate(['--from', source, '--data', target]);
 		assert.equal(again.code, 1);
 		assert.match(again.told, /in use .* name an empty one; or, if it is a copy that was done and nobody has used, delete it and begin anew/);

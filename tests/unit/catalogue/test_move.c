@@ -152,14 +152,14 @@ static void test_some_at_a_time(void **state)
 	assert_int_equal(w->seen, TRACES);
 	assert_int_equal(w->there, (TURNS - 1) * TW_MOVE_AT_ONCE); /* at the last trace */
 	assert_int_equal(sums.traces, TRACES);
-	assert_int_equal(sums.there, 0);
+	assert_int_equal(sums.existing, 0);
 	assert_int_equal(traces_seen(w), TRACES);
 	assert_int_equal(entries(w), TURNS);
 
 	assert_int_equal(move(w, &sums), TW_OK); /* again without harm */
 	assert_int_equal(w->seen, 0);
 	assert_int_equal(sums.traces, 0);
-	assert_int_equal(sums.there, TRACES);
+	assert_int_equal(sums.existing, TRACES);
 	assert_int_equal(entries(w), TURNS + 1);
 }
 
@@ -180,7 +180,7 @@ static void test_a_failure_in_between(void **state)
 	assert_int_equal(traces_seen(w), TW_MOVE_AT_ONCE);
 	w->fail_at = 0;
 	assert_int_equal(move(w, &sums), TW_OK);
-	assert_int_equal(sums.there, TW_MOVE_AT_ONCE);
+	assert_int_equal(sums.existing, TW_MOVE_AT_ONCE);
 	assert_int_equal(sums.traces, TRACES - TW_MOVE_AT_ONCE);
 	assert_int_equal(traces_seen(w), TRACES);
 }
@@ -210,7 +210,7 @@ static void test_counts_at_the_edge(void **state)
 		        TW_OK);
 		(void)tw_catalogue_close(c);
 		assert_int_equal(move(w, &sums), TW_OK);
-		assert_int_equal(sums.traces + sums.there, counts[i]);
+		assert_int_equal(sums.traces + sums.existing, counts[i]);
 	}
 	assert_int_equal(traces_seen(w), TW_MOVE_AT_ONCE + 1);
 }

@@ -65,7 +65,7 @@ static void test_rules_fit_what_a_device_says(void **state)
 	static const char doc[] =
 	        "{\"rules\":["
 	        "{\"name\":\"any\"},"
-	        "{\"name\":\"off\",\"on\":false},"
+	        "{\"name\":\"off\",\"enabled\":false},"
 	        "{\"name\":\"v83\",\"where\":{\"version_name\":[\"8.3.*\",\"9.?\"]}},"
 	        "{\"name\":\"pixel\",\"where\":{\"device\":[\"Pixel*\"],\"os\":[\"1[45]\"]}},"
 	        "{\"name\":\"cold\",\"scenario\":\"cold_start\"},"
@@ -140,13 +140,13 @@ static void test_a_share_is_kept_and_grows(void **state)
 
 static void test_who_does_not_say_draws(void **state)
 {
-	json_t *doc = read_doc("{\"valid_s\":600,\"rules\":[{\"name\":\"r\",\"share\":0.5,"
+	json_t *doc = read_doc("{\"max_age_s\":600,\"rules\":[{\"name\":\"r\",\"share\":0.5,"
 	                       "\"record\":{\"max_seconds\":20}}]}");
 	json_t *answer = tw_capture_answer(doc, &nobody, none_taken, NULL);
 	json_t *c = json_array_get(json_object_get(answer, "captures"), 0);
 
 	(void)state;
-	assert_int_equal(json_integer_value(json_object_get(answer, "valid_s")), 600);
+	assert_int_equal(json_integer_value(json_object_get(answer, "max_age_s")), 600);
 	assert_true(json_real_value(json_object_get(c, "share")) == 0.5);
 	assert_int_equal(
 	        json_integer_value(json_object_get(json_object_get(c, "record"), "max_seconds")),
@@ -164,8 +164,8 @@ static void test_wrong_rules_are_named(void **state)
 		const char *doc, *says;
 	} cases[] = {
 	        {"{}", "rules must be a list"},
-	        {"{\"rules\":[],\"valid_s\":59}", "from 60 to 86400"},
-	        {"{\"rules\":[],\"valid_s\":86401}", "from 60 to 86400"},
+	        {"{\"rules\":[],\"max_age_s\":59}", "from 60 to 86400"},
+	        {"{\"rules\":[],\"max_age_s\":86401}", "from 60 to 86400"},
 	        {"{\"rules\":[3]}", "rule 1: a name has"},
 	        {"{\"rules\":[{\"name\":\"a b\"}]}", "rule 1: a name has"},
 	        {"{\"rules\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", "the name is used twice"},
@@ -177,7 +177,7 @@ static void test_wrong_rules_are_named(void **state)
 	        {"{\"rules\":[{\"name\":\"a\",\"where\":{\"app\":\"x\"}}]}", "lists of at most 20"},
 	        {"{\"rules\":[{\"name\":\"a\",\"where\":{\"app\":[\"*****\"]}}]}", "4 stars"},
 	        {"{\"rules\":[{\"name\":\"a\",\"where\":{\"app\":[\"\"]}}]}", "1 to 64 bytes"},
-	        {"{\"rules\":[{\"name\":\"a\",\"on\":1}]}", "true or false"},
+	        {"{\"rules\":[{\"name\":\"a\",\"enabled\":1}]}", "true or false"},
 	        {"{\"rules\":[{\"name\":\"a\",\"scenario\":1}]}", "scenario is a text"},
 	        {"{\"rules\":[{\"name\":\"a\",\"record\":[]}]}", "must be an object"},
 	};

@@ -171,7 +171,7 @@ static void test_rings(void **state)
 	assert_int_equal(anr_number(first, "size"), 3);
 	assert_string_equal(member(first, 0, "frame"), "r.R2.go");
 	assert_string_equal(member(first, 1, "frame"), "r.R3.go");
-	assert_string_equal(member(first, 2, "taken_in"), "r.R2.go");
+	assert_string_equal(member(first, 2, "owner_frame"), "r.R2.go");
 	assert_string_equal(member(json_array_get(cycles, 1), 1, "frame"), "r.R8.go");
 	for (size_t i = 1; i <= 5; i++)
 		assert_int_equal(anr_count(anr_thread(&r, i), "frames"), 1);

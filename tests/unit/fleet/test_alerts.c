@@ -106,10 +106,10 @@ static void add_rule(const char *scenario)
 	        .version_name = "",
 	        .author = "",
 	        .kind = TW_ALERT_duration,
-	        .percent = 95,
+	        .percentile = 95,
 	        .days = 7,
-	        .limit = (int64_t)LIMIT_MS * TW_ALERT_MICRO,
-	        .least = LEAST};
+	        .threshold = (int64_t)LIMIT_MS * TW_ALERT_MICRO,
+	        .min_traces = LEAST};
 	char id[TW_ID_BYTES];
 
 	assert_int_equal(
@@ -264,10 +264,10 @@ static bool is_tried_over(const char *rule_id, int64_t limit_ms)
 	        .version_name = "",
 	        .author = "",
 	        .kind = TW_ALERT_duration,
-	        .percent = 95,
+	        .percentile = 95,
 	        .days = 7,
-	        .limit = limit_ms * TW_ALERT_MICRO,
-	        .least = LEAST};
+	        .threshold = limit_ms * TW_ALERT_MICRO,
+	        .min_traces = LEAST};
 	const struct tw_deadline deadline = {is_late, NULL};
 	struct tw_arena *a = tw_arena_new(TW_ALERTS_ARENA_MAX);
 	struct tw_alert_figure *figures = NULL;

@@ -88,7 +88,7 @@ static void rules_have_bounds(void **state)
 		memset(pattern, 'a', n);
 		pattern[n] = '\0';
 		(void)snprintf(text, sizeof text,
-		        "{\"rules\":[{\"do\":\"skip\",\"frame\":\"%s\"}]}", pattern);
+		        "{\"rules\":[{\"action\":\"skip\",\"frame\":\"%s\"}]}", pattern);
 		assert_int_equal(rules_of(text, &err),
 		        n == TW_ANR_RULE_PATTERN_BYTES ? TW_OK : TW_BAD_REQUEST);
 	}
@@ -99,13 +99,13 @@ static void rules_have_bounds(void **state)
 
 		for (size_t i = 0; i < n; i++)
 			(void)json_array_append_new(
-			        list, json_pack("{s:s, s:s}", "do", "skip", "frame", "x"));
+			        list, json_pack("{s:s, s:s}", "action", "skip", "frame", "x"));
 		assert_int_equal(tw_anr_rules_new(doc, &r, &err),
 		        n == TW_ANR_RULES_MAX ? TW_OK : TW_BAD_REQUEST);
 		tw_anr_rules_free(r);
 		json_decref(doc);
 	}
-	assert_int_equal(rules_of("{\"rules\":[{\"do\":\"skip\",\"frame\":\"/(/\"}]}", &err),
+	assert_int_equal(rules_of("{\"rules\":[{\"action\":\"skip\",\"frame\":\"/(/\"}]}", &err),
 	        TW_BAD_REQUEST);
 	assert_non_null(strstr(err.msg, "rule 1"));
 	assert_int_equal(rules_of("{}", &err), TW_BAD_REQUEST);
@@ -116,9 +116,9 @@ static void rules_have_bounds(void **state)
 /* Text without regard to case, or an expression whose steps are bounded. */
 static void patterns_end(void **state)
 {
-	json_t *doc = json_pack("{s:[{s:s,s:s},{s:s,s:s},{s:s,s:s,s:b}]}", "rules", "do", "skip",
-	        "frame", "/(a+)+b$/", "do", "skip", "frame", "COM.app.Log", "do", "skip", "frame",
-	        "off", "on", 0);
+	json_t *doc = json_pack("{s:[{s:s,s:s},{s:s,s:s},{s:s,s:s,s:b}]}", "rules", "action",
+	        "skip", "frame", "/(a+)+b$/", "action", "skip", "frame", "COM.app.Log", "action",
+	        "skip", "frame", "off", "enabled", 0);
 	char name[400];
 	struct tw_anr_rules *r;
 
@@ -213,11 +213,11 @@ static void rules_move_and_name(void **state)
 {
 	struct found plain = find(held, NULL);
 	struct found merged =
-	        find(held, "{\"rules\":[{\"do\":\"merge\",\"name\":\"M\",\"lock\":\"b.store\"},"
-	                   "{\"do\":\"merge\",\"name\":\"N\",\"kind\":\"lock\"},"
-	                   "{\"do\":\"name\",\"name\":\"Called\",\"frame\":\"Store.put\"}]}");
+	        find(held, "{\"rules\":[{\"action\":\"merge\",\"name\":\"M\",\"lock\":\"b.store\"},"
+	                   "{\"action\":\"merge\",\"name\":\"N\",\"kind\":\"lock\"},"
+	                   "{\"action\":\"name\",\"name\":\"Called\",\"frame\":\"Store.put\"}]}");
 	struct found skipped =
-	        find(held, "{\"rules\":[{\"do\":\"skip\",\"frame\":\"a.b.Store\"}]}");
+	        find(held, "{\"rules\":[{\"action\":\"skip\",\"frame\":\"a.b.Store\"}]}");
 
 	(void)state;
 	assert_string_equal(plain.cause.key, plain.cause.base);
@@ -239,8 +239,8 @@ static json_t *look(bool reads, const char *method)
 		(void)json_array_append_new(frames, json_pack("{s:s}", "name", "a.b.Json.read"));
 	(void)json_array_append_new(frames, json_pack("{s:s}", "name", method));
 	(void)json_array_append_new(frames, json_pack("{s:s}", "name", "android.os.Looper.loop"));
-	return json_pack("{s:b, s:i, s:[{s:s, s:i, s:s, s:o}]}", "look", 1, "main", 0, "threads",
-	        "name", "main", "tid", 1, "state", "Runnable", "frames", frames);
+	return json_pack("{s:b, s:i, s:[{s:s, s:i, s:s, s:o}]}", "stacks_only", 1, "main", 0,
+	        "threads", "name", "main", "tid", 1, "state", "Runnable", "frames", frames);
 }
 
 static void samples_tell_the_path_that_half_of_them_share(void **state)

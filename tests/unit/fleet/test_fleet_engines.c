@@ -597,7 +597,7 @@ static void test_regressions(void **state)
 	struct tw_regress_detected sums[ENGINES];
 
 	assert_int_equal(tw_catalogue_setting_set(s->c, s->project, TW_SETTING_REGRESSIONS,
-	                         "{\"least_share\": 0}", NULL),
+	                         "{\"min_share\": 0}", NULL),
 	        TW_OK);
 	for (int e = 0; e < ENGINES; e++)
 		assert_int_equal(tw_regress_detect(s->of[e], &task, &sums[e], NULL), TW_OK);

@@ -70,7 +70,7 @@ static void test_a_version(void **state)
 	assert_string_equal(l.of[0].base, "1.1");
 	assert_string_equal(l.of[0].head, "1.2");
 	assert_string_equal(l.of[0].fixed_in, "");
-	assert_int_equal(l.of[0].percent, 50);
+	assert_int_equal(l.of[0].percentile, 50);
 	assert_true(l.of[0].shift.low <= 0.3 && l.of[0].shift.high >= 0.3);
 	assert_true(fabs((double)l.of[0].after_ns / (double)l.of[0].before_ns - 1.3) < 0.06);
 	assert_true(l.of[0].before_ns > 500000000 && l.of[0].before_ns < 700000000);
@@ -207,10 +207,10 @@ static void test_thresholds(void **state)
 	(void)state;
 	s.by_version = 0.3;
 	s.version = 2;
-	rules.shift.least_change = 0.5;
+	rules.shift.min_change = 0.5;
 	assert_int_equal(find(&s, &rules).n, 0);
 	rules = tw_regress_defaults;
-	rules.shift.least_traces = 100000;
+	rules.shift.min_traces = 100000;
 	assert_int_equal(find(&s, &rules).n, 0);
 	rules = tw_regress_defaults;
 	rules.shift.certainty = 20;
@@ -288,12 +288,12 @@ static void refused(const char *text, const char *says)
 static void test_rules(void **state)
 {
 	struct tw_regress_rules rules = tw_regress_defaults;
-	json_t *doc = json_loads("{\"least_change\": 0.05, \"least_days\": 3}", 0, NULL);
+	json_t *doc = json_loads("{\"min_change\": 0.05, \"min_days\": 3}", 0, NULL);
 
 	(void)state;
 	assert_int_equal(tw_regress_rules_read(doc, &rules, NULL), TW_OK);
-	assert_true(rules.shift.least_change == 0.05 && rules.shift.certainty == 4);
-	assert_int_equal(rules.shift.least_days, 3);
+	assert_true(rules.shift.min_change == 0.05 && rules.shift.certainty == 4);
+	assert_int_equal(rules.shift.min_days, 3);
 	json_decref(doc);
 	doc = tw_regress_rules_json(&rules);
 	assert_int_equal(json_object_size(doc), 6);
@@ -302,9 +302,9 @@ static void test_rules(void **state)
 	refused("[]", "JSON object");
 	refused("{\"speed\": 1}", "no rule speed");
 	refused("{\"certainty\": 1}", "certainty is standard errors");
-	refused("{\"least_days\": 1.5}", "whole number");
-	refused("{\"least_change\": \"1\"}", "least_change");
-	refused("{\"window_days\": 4, \"least_days\": 3}", "at least twice");
+	refused("{\"min_days\": 1.5}", "whole number");
+	refused("{\"min_change\": \"1\"}", "min_change");
+	refused("{\"window_days\": 4, \"min_days\": 3}", "at least twice");
 }
 
 static const struct CMUnitTest tests[] = {

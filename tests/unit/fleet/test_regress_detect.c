@@ -59,7 +59,7 @@ static int setup(void **state)
 	s.arena = tw_arena_new(64 << 20);
 	/* the method is one of two hundred: its share of a start is small */
 	assert_int_equal(tw_catalogue_setting_set(s.c, s.project, TW_SETTING_REGRESSIONS,
-	                         "{\"least_share\": 0}", NULL),
+	                         "{\"min_share\": 0}", NULL),
 	        TW_OK);
 	*state = &s;
 	return 0;
@@ -223,7 +223,7 @@ static struct tw_regress_found finding(const char *base, const char *head, int64
 	        .base = base,
 	        .head = head,
 	        .day = day,
-	        .percent = 50,
+	        .percentile = 50,
 	        .before_ns = 10,
 	        .after_ns = 20,
 	        .fixed_in = ""};
@@ -405,17 +405,18 @@ static unsigned covered(uint64_t seed, unsigned traces, unsigned percent, unsign
 static void test_intervals_of_days(void **state)
 {
 	static const struct {
-		unsigned traces, percent;
+		unsigned traces, percentile;
 	} cases[] = {{20, 50}, {35, 50}, {200, 50}, {1000, 50}, {150, 95}, {1000, 95}};
 	unsigned days;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		unsigned in = covered(i + 1, cases[i].traces, cases[i].percent, &days);
+		unsigned in = covered(i + 1, cases[i].traces, cases[i].percentile, &days);
 
 		assert_int_equal(days, 400);
 		if (in < 368) /* 95 of 100, less four errors of counting so */
-			fail_msg("%u of 400 for p%u of %u", in, cases[i].percent, cases[i].traces);
+			fail_msg("%u of 400 for p%u of %u", in, cases[i].percentile,
+			        cases[i].traces);
 	}
 	(void)covered(9, 5, 50, &days); /* five say nothing of their median, nor 40 of p95 */
 	assert_int_equal(days, 0);

@@ -9,32 +9,32 @@ import { link } from '../ui/route';
 
 interface Rule {
 	id: string; name: string; kind: string; unit: 'ms' | 'share' | 'times'; app: string; scenario: string; version_name: string;
-	percent: number; limit: number; least: number; days: number; mail: boolean;
+	percentile: number; threshold: number; min_traces: number; days: number; mail: boolean;
 }
-interface Rules { rules: Rule[]; most: number; mail: boolean }
-interface Figure { rule: string; app: string; version: string; anr: string; title: string; value: number; traces: number; over: boolean; trace: string }
+interface Rules { rules: Rule[]; max_rules: number; mail: boolean }
+interface Figure { rule: string; app: string; version: string; anr: string; title: string; value: number; traces: number; exceeded: boolean; trace: string }
 interface Look { figures: Figure[]; partial: boolean }
-type Draft = Pick<Rule, 'name' | 'kind' | 'app' | 'scenario' | 'version_name' | 'percent' | 'least' | 'days' | 'mail'> & { limit: string };
+type Draft = Pick<Rule, 'name' | 'kind' | 'app' | 'scenario' | 'version_name' | 'percentile' | 'min_traces' | 'days' | 'mail'> & { threshold: string };
 
 const KINDS: [kind: string, shown: string, unit: Rule['unit']][] = [['duration', tr('duration'), 'ms'], ['initial_display', tr('time to initial display'), 'ms'], ['full_display', tr('time to full display'), 'ms'],
 	['slow_frames', tr('slow frames'), 'share'], ['frozen_frames', tr('frozen frames'), 'share'], ['anr_spike', tr('spike of an ANR group'), 'times']];
-const NEW: Draft = { name: '', kind: 'duration', app: '', scenario: '', version_name: '', percent: 95, limit: '', least: 20, days: 7, mail: true };
+const NEW: Draft = { name: '', kind: 'duration', app: '', scenario: '', version_name: '', percentile: 95, threshold: '', min_traces: 20, days: 7, mail: true };
 const PERCENT = 100;
-const DIGITS = 12; // of a limit in %: no 0.1 + 0.2
+const DIGITS = 12; // of a threshold in %: no 0.1 + 0.2
 const LISTED = 20; // figures of a preview
 
 const unitOf = (kind: string) => KINDS.find(([k]) => k === kind)?.[2] ?? 'ms';
 const shown = (value: number, unit: Rule['unit']) => inUnit(value, unit, (n) => tr('{n} times', { n }));
 const scopeOf = (r: Pick<Rule, 'app' | 'scenario' | 'version_name'>) => [r.app, r.scenario, r.version_name].filter(Boolean).join(COMMA) || tr('all traces');
-const figureOf = (r: Pick<Rule, 'kind' | 'percent'>) => `${unitOf(r.kind) === 'ms' ? `p${r.percent}${COMMA}` : ''}${KINDS.find(([k]) => k === r.kind)?.[1] ?? r.kind}`;
+const figureOf = (r: Pick<Rule, 'kind' | 'percentile'>) => `${unitOf(r.kind) === 'ms' ? `p${r.percentile}${COMMA}` : ''}${KINDS.find(([k]) => k === r.kind)?.[1] ?? r.kind}`;
 const subjectOf = (f: Figure) => f.version || f.title || f.anr || tr('no version');
-const draftOf = (r: Rule): Draft => ({ ...r, limit: String(r.unit === 'share' ? Number((r.limit * PERCENT).toPrecision(DIGITS)) : r.limit) });
+const draftOf = (r: Rule): Draft => ({ ...r, threshold: String(r.unit === 'share' ? Number((r.threshold * PERCENT).toPrecision(DIGITS)) : r.threshold) });
 
 /** What the server takes; of a stored rule only what can be changed. */
 function bodyOf(d: Draft, stored: boolean): object {
 	const ms = unitOf(d.kind) === 'ms';
-	const limit = Number(d.limit) / (unitOf(d.kind) === 'share' ? PERCENT : 1);
-	return { name: d.name.trim(), limit, least: d.least, days: d.days, mail: d.mail, ...(ms && { percent: d.percent }), ...(!stored && { kind: d.kind, app: d.app.trim(), scenario: d.scenario.trim(), version_name: d.version_name.trim() }) };
+	const threshold = Number(d.threshold) / (unitOf(d.kind) === 'share' ? PERCENT : 1);
+	return { name: d.name.trim(), threshold, min_traces: d.min_traces, days: d.days, mail: d.mail, ...(ms && { percentile: d.percentile }), ...(!stored && { kind: d.kind, app: d.app.trim(), scenario: d.scenario.trim(), version_name: d.version_name.trim() }) };
 }
 
 function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
@@ -54,17 +54,17 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 			work(false);
 		}
 	});
-	const over = seen?.filter((f) => f.over).length ?? 0;
+	const over = seen?.filter((f) => f.exceeded).length ?? 0;
 	return <>
-		<div class="row"><button type="button" disabled={busy || !(Number(d.limit) > 0)} onClick={() => void preview()}>{tr('Preview')}</button>
-			<span role="status">{seen && (seen.length === 0 ? tr('No figure: too few traces.') : tr('{over} of {all} are above the limit now. Nothing was saved.', { over, all: seen.length }))}</span></div>
+		<div class="row"><button type="button" disabled={busy || !(Number(d.threshold) > 0)} onClick={() => void preview()}>{tr('Preview')}</button>
+			<span role="status">{seen && (seen.length === 0 ? tr('No figure: too few traces.') : tr('{over} of {all} are above the threshold now. Nothing was saved.', { over, all: seen.length }))}</span></div>
 		{error && <Failure error={error} />}
 		{seen && seen.length > 0 && <div class="scroll"><table>
-			<thead><tr><th scope="col">{tr('Of')}</th><th scope="col" class="num">{tr('Now')}</th><th scope="col" class="num">{unit === 'times' ? tr('Reports') : tr('Traces')}</th><th scope="col">{tr('Above the limit')}</th></tr></thead>
+			<thead><tr><th scope="col">{tr('Of')}</th><th scope="col" class="num">{tr('Now')}</th><th scope="col" class="num">{unit === 'times' ? tr('Reports') : tr('Traces')}</th><th scope="col">{tr('Above the threshold')}</th></tr></thead>
 			<tbody>{seen.slice(0, LISTED).map((f) => <tr key={`${f.app} ${subjectOf(f)}`} data-figure={subjectOf(f)}>
 				<td class="anywhere">{[d.app || f.app, subjectOf(f)].filter(Boolean).join(COMMA)}</td>
 				<td class="num nowrap">{f.trace ? <a href={link(`/traces/${f.trace}`)}>{shown(f.value, unit)}</a> : shown(f.value, unit)}</td>
-				<td class="num">{count(f.traces)}</td><td>{f.over ? <span class="loss">{tr('yes')}</span> : <span class="quiet">{tr('no')}</span>}</td></tr>)}</tbody>
+				<td class="num">{count(f.traces)}</td><td>{f.exceeded ? <span class="loss">{tr('yes')}</span> : <span class="quiet">{tr('no')}</span>}</td></tr>)}</tbody>
 		</table></div>}
 		{seen && seen.length > LISTED && <p class="quiet">{tr.many(seen.length - LISTED, 'And one more with a lower figure.', 'And {n} more with lower figures.')}</p>}
 	</>;
@@ -77,7 +77,7 @@ function Form({ rule, mail, keep, cancel }: { rule?: Rule; mail: boolean; keep: 
 		e.preventDefault();
 		keep(d);
 	};
-	const number = (key: 'percent' | 'least' | 'days', most: number) => <input class="short" type="number" name={key} min={1} max={most} required value={d[key]} onInput={(e) => put({ ...d, [key]: Number(e.currentTarget.value) })} />;
+	const number = (key: 'percentile' | 'min_traces' | 'days', most: number) => <input class="short" type="number" name={key} min={1} max={most} required value={d[key]} onInput={(e) => put({ ...d, [key]: Number(e.currentTarget.value) })} />;
 	const scope = (key: 'app' | 'scenario' | 'version_name') => <input name={key} maxLength={200} spellcheck={false} placeholder={tr('any')} value={d[key]} onInput={(e) => put({ ...d, [key]: e.currentTarget.value })} />;
 	return (
 		<form class="rule" onSubmit={save} aria-label={rule ? tr('Change {name}', { name: rule.name }) : tr('A new alert rule')}>
@@ -85,13 +85,13 @@ function Form({ rule, mail, keep, cancel }: { rule?: Rule; mail: boolean; keep: 
 				<label class="inline">{tr('Name')}{' '}<input name="name" maxLength={100} required autofocus value={d.name} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
 				{rule ? <span class="quiet">{tr('{figure} of {scope}', { figure: KINDS.find(([k]) => k === rule.kind)?.[1] ?? rule.kind, scope: scopeOf(rule) })}</span>
 					: <label class="inline">{tr('Figure')}{' '}<select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, words]) => <option key={k} value={k}>{words}</option>)}</select></label>}
-				{unit === 'ms' && <label class="inline">{tr('Percentile')}{' '}{number('percent', 99)}</label>}
-				<label class="inline">{unit === 'ms' ? tr('Limit in ms') : unit === 'share' ? tr('Limit in %') : tr('Limit, times the mean day')}{' '}<input class="short" type="number" name="limit" min="0" step="any" required value={d.limit} onInput={(e) => put({ ...d, limit: e.currentTarget.value })} /></label>
+				{unit === 'ms' && <label class="inline">{tr('Percentile')}{' '}{number('percentile', 99)}</label>}
+				<label class="inline">{unit === 'ms' ? tr('Threshold in ms') : unit === 'share' ? tr('Threshold in %') : tr('Threshold, times the mean day')}{' '}<input class="short" type="number" name="threshold" min="0" step="any" required value={d.threshold} onInput={(e) => put({ ...d, threshold: e.currentTarget.value })} /></label>
 			</div>
 			<div class="row">
 				{!rule && <><label class="inline">{tr('App')}{' '}{scope('app')}</label><label class="inline">{tr('Scenario')}{' '}{scope('scenario')}</label><label class="inline">{tr('Version')}{' '}{scope('version_name')}</label></>}
 				<label class="inline">{tr('Days')}{' '}{number('days', 90)}</label>
-				<label class="inline">{unit === 'times' ? tr('At least reports') : tr('At least traces')}{' '}{number('least', 1000000)}</label>
+				<label class="inline">{unit === 'times' ? tr('At least reports') : tr('At least traces')}{' '}{number('min_traces', 1000000)}</label>
 				{mail && <label class="inline"><input type="checkbox" name="mail" checked={d.mail} onChange={(e) => put({ ...d, mail: e.currentTarget.checked })} />{' '}{tr("also to the digest's addresses")}</label>}
 			</div>
 			<Preview d={d} rule={rule} />
@@ -107,8 +107,8 @@ function Row({ r, now, edit, remove }: { r: Rule; now: Look | null; edit: () => 
 			<td class="anywhere">{r.name}</td>
 			<td>{figureOf(r)}</td>
 			<td class="anywhere">{scopeOf(r)}</td>
-			<td class="num nowrap">{shown(r.limit, r.unit)}</td>
-			<td>{own && (own.length ? own.map((f) => <div key={`${f.app} ${f.version} ${f.anr}`} class={f.over ? 'loss' : 'quiet'}>{subjectOf(f)}: {shown(f.value, r.unit)} ({count(f.traces)})</div>) : <span class="quiet">{now?.partial ? tr('no figure in time') : tr('too few traces')}</span>)}</td>
+			<td class="num nowrap">{shown(r.threshold, r.unit)}</td>
+			<td>{own && (own.length ? own.map((f) => <div key={`${f.app} ${f.version} ${f.anr}`} class={f.exceeded ? 'loss' : 'quiet'}>{subjectOf(f)}: {shown(f.value, r.unit)} ({count(f.traces)})</div>) : <span class="quiet">{now?.partial ? tr('no figure in time') : tr('too few traces')}</span>)}</td>
 			<td class="actions"><button class="small" aria-label={tr('Change {name}', { name: r.name })} onClick={edit}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={remove} /></td>
 		</tr>
 	);
@@ -129,11 +129,11 @@ export function AlertRules() {
 		show(null);
 	};
 	return (
-		<Panel title={tr('Alerts')} id="alerts" aside={v && <>{v.rules.length > 0 && <button onClick={() => void change(look)}>{tr('Look now')}</button>}{' '}{editing !== '' && v.rules.length < v.most && <button onClick={() => edit('')}>{tr('Add an alert rule')}</button>}</>}>
+		<Panel title={tr('Alerts')} id="alerts" aside={v && <>{v.rules.length > 0 && <button onClick={() => void change(look)}>{tr('Look now')}</button>}{' '}{editing !== '' && v.rules.length < v.max_rules && <button onClick={() => edit('')}>{tr('Add an alert rule')}</button>}</>}>
 			<Pending of={load} what={tr('Loading alert rules')} />
-			{v && v.rules.length === 0 && editing !== '' && <p class="quiet">{tr('No alert rules yet. A rule reports each version whose figure is above a limit, once, in the inbox, to webhooks and by mail.')}</p>}
+			{v && v.rules.length === 0 && editing !== '' && <p class="quiet">{tr('No alert rules yet. A rule reports each version whose figure is above a threshold, once, in the inbox, to webhooks and by mail.')}</p>}
 			{v && v.rules.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Figure')}</th><th scope="col">{tr('Of')}</th><th scope="col" class="num">{tr('Limit')}</th><th scope="col">{tr('Now')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Figure')}</th><th scope="col">{tr('Of')}</th><th scope="col" class="num">{tr('Threshold')}</th><th scope="col">{tr('Now')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.rules.map((r) => <Row key={r.id} r={r} now={now} edit={() => edit(r.id)} remove={() => void change(() => send('DELETE', `/api/v1/alerts/rules/${r.id}`))} />)}</tbody>
 			</table></div>}
 			{v && (rule || editing === '') && <Form key={editing} rule={rule} mail={v.mail} keep={(d) => void keep(d)} cancel={() => edit(null)} />}

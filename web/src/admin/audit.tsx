@@ -7,7 +7,7 @@ import { Panel, Pending, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/manage';
 
-interface Entries { entries: Entry[]; before: number | null }
+interface Entries { entries: Entry[]; next_cursor: number | null }
 
 const COLUMNS = [tr('When'), tr('Who'), tr('Did'), tr('To'), tr('Details'), tr('From')];
 
@@ -31,17 +31,17 @@ function Row({ e }: { e: Entry }) {
 }
 
 /** One page of entries; the next is put under it. */
-function Page({ before, asked, everywhere }: { before: number; asked: string; everywhere: boolean }) {
+function Page({ cursor, asked, everywhere }: { cursor: number; asked: string; everywhere: boolean }) {
 	const [more, show] = useState(false);
-	const load = useLoad(`audit ${before} ${asked} ${everywhere}`, () => get<Entries>('/api/v1/audit', { ...(before && { before }), action: asked, ...(everywhere && { everywhere: '1' }) }));
+	const load = useLoad(`audit ${cursor} ${asked} ${everywhere}`, () => get<Entries>('/api/v1/audit', { ...(cursor && { cursor }), action: asked, ...(everywhere && { everywhere: '1' }) }));
 	const v = load.value;
 	const wide = COLUMNS.length;
 	return <>
 		{!v && <tr><td colSpan={wide}><Pending of={load} what={tr('Loading changes')} /></td></tr>}
-		{v && before === 0 && v.entries.length === 0 && <tr><td colSpan={wide} class="quiet">{tr('No changes of this kind yet.')}</td></tr>}
+		{v && cursor === 0 && v.entries.length === 0 && <tr><td colSpan={wide} class="quiet">{tr('No changes of this kind yet.')}</td></tr>}
 		{v?.entries.map((e) => <Row key={e.id} e={e} />)}
-		{v?.before && !more && <tr><td colSpan={wide}><button class="small" onClick={() => show(true)}>{tr('Older changes')}</button></td></tr>}
-		{v?.before && more && <Page before={v.before} asked={asked} everywhere={everywhere} />}
+		{v?.next_cursor && !more && <tr><td colSpan={wide}><button class="small" onClick={() => show(true)}>{tr('Older changes')}</button></td></tr>}
+		{v?.next_cursor && more && <Page cursor={v.next_cursor} asked={asked} everywhere={everywhere} />}
 	</>;
 }
 
@@ -61,7 +61,7 @@ export function AuditPage() {
 			</>}>
 				<div class="scroll"><table>
 					<thead><tr>{COLUMNS.map((c) => <th key={c} scope="col">{c}</th>)}</tr></thead>
-					<tbody><Page key={`${asked} ${everywhere}`} before={0} asked={asked} everywhere={everywhere} /></tbody>
+					<tbody><Page key={`${asked} ${everywhere}`} cursor={0} asked={asked} everywhere={everywhere} /></tbody>
 				</table></div>
 			</Panel>
 		</main>

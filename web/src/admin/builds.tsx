@@ -129,7 +129,7 @@ export function BuildsPage() {
 				</table></div>)}
 			<div class="row pages">
 				{cursor && <button onClick={() => history.back()}>{tr('Back')}</button>}
-				{v?.cursor && <button onClick={() => set({ cursor: v.cursor }, true)}>{tr('More')}</button>}</div>
+				{v?.next_cursor && <button onClick={() => set({ cursor: v.next_cursor }, true)}>{tr('More')}</button>}</div>
 			{v && <FramesPanel />}
 		</main>
 	);

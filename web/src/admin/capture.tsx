@@ -8,7 +8,7 @@ import { Busy, Command, Failure, Panel, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/manage';
 
 interface Day { rule: string; day_ms: number; traces: number; devices: number }
-interface Rules { valid_s: number; rules: Rule[]; updated_ms: number; days: Day[] }
+interface Rules { max_age_s: number; rules: Rule[]; updated_ms: number; days: Day[] }
 
 const DAYS = 14;
 const DAY_MS = 86400000;
@@ -51,7 +51,7 @@ function Came({ days, perDay }: { days: Day[]; perDay: number }) {
 function Row({ r, days, edit, drop }: { r: Rule; days: Day[]; edit: () => void; drop: () => void }) {
 	return (
 		<tr data-rule={r.name}>
-			<td>{r.name}{r.on === false && <span class="quiet">{' '}{tr('(off)')}</span>}</td>
+			<td>{r.name}{r.enabled === false && <span class="quiet">{' '}{tr('(off)')}</span>}</td>
 			<td>{r.scenario || tr('any')}</td>
 			<td>{whom(r)}</td>
 			<td class="num">{percent(shareOf(r))}</td>
@@ -85,7 +85,7 @@ function Rules() {
 	const [error, change] = useChange(load.again);
 	const [editing, edit] = useState<string | null>(null); // '' is a new one
 	const v = load.value;
-	const keep = (rules: Rule[]) => change(() => send('PUT', '/api/v1/capture/rules', { valid_s: v!.valid_s, rules }));
+	const keep = (rules: Rule[]) => change(() => send('PUT', '/api/v1/capture/rules', { max_age_s: v!.max_age_s, rules }));
 	const put = async (r: Rule) => {
 		const at = v!.rules.findIndex((o) => o.name === editing);
 		const rules = at < 0 ? [...v!.rules, r] : v!.rules.map((o, i) => (i === at ? r : o));
@@ -99,7 +99,7 @@ function Rules() {
 			{v && (v.rules.length > 0 || v.days.length > 0) && <Table v={v} edit={edit} keep={(r) => void keep(r)} />}
 			{v && editing !== null && <RuleForm key={editing} rule={v.rules.find((r) => r.name === editing)} keep={put} cancel={() => edit(null)} />}
 			{error && <Failure error={error} />}
-			{v && <p class="quiet">{tr('Devices poll every {valid_s} minutes. Sampling is stable per device id: a larger share keeps the devices already chosen. Days are UTC.', { valid_s: count(v.valid_s / 60) })}</p>}
+			{v && <p class="quiet">{tr('Devices poll every {max_age_s} minutes. Sampling is stable per device id: a larger share keeps the devices already chosen. Days are UTC.', { max_age_s: count(v.max_age_s / 60) })}</p>}
 		</Panel>
 	);
 }

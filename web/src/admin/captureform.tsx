@@ -7,9 +7,9 @@ import { matches } from './patterns';
 import { tr } from '../i18n/strings/manage';
 
 export type Where = Partial<Record<'app' | 'version_name' | 'device' | 'os', string[]>>;
-export interface Rule { name: string; on?: boolean; scenario?: string; where?: Where; share?: number; per_day?: number; record?: object }
+export interface Rule { name: string; enabled?: boolean; scenario?: string; where?: Where; share?: number; per_day?: number; record?: object }
 
-interface Draft { name: string; on: boolean; scenario: string; app: string; version_name: string; device: string; os: string; share: string; per_day: string; record: string }
+interface Draft { name: string; enabled: boolean; scenario: string; app: string; version_name: string; device: string; os: string; share: string; per_day: string; record: string }
 
 const CONDITIONS: [keyof Where, string, string][] = [['version_name', tr('Versions'), '8.3.* 9.0'], ['app', tr('Apps'), 'com.example.*'], ['device', tr('Devices'), 'Pixel*'], ['os', 'Android', '1[45]']];
 const KNOWN = 4; // matching values that are listed
@@ -18,7 +18,7 @@ const listed = (text: string) => text.split('\n').map((l) => l.trim()).filter(Bo
 
 function draftOf(r?: Rule): Draft {
 	const w = r?.where ?? {};
-	return { name: r?.name ?? '', on: r?.on ?? true, scenario: r?.scenario ?? '', app: joined(w.app), version_name: joined(w.version_name), device: joined(w.device), os: joined(w.os),
+	return { name: r?.name ?? '', enabled: r?.enabled ?? true, scenario: r?.scenario ?? '', app: joined(w.app), version_name: joined(w.version_name), device: joined(w.device), os: joined(w.os),
 		share: String(+((r?.share ?? 0.01) * 100).toPrecision(12)), per_day: String(r?.per_day ?? 1000), record: JSON.stringify(r?.record ?? {}, null, 2) };
 }
 
@@ -34,7 +34,7 @@ function ruleOf(d: Draft): Rule {
 	} catch {
 		throw new Error(tr('The recording settings are not valid JSON.'));
 	}
-	return { name: d.name.trim(), on: d.on, scenario: d.scenario.trim(), where, share: Number(d.share) / 100, per_day: Number(d.per_day), record };
+	return { name: d.name.trim(), enabled: d.enabled, scenario: d.scenario.trim(), where, share: Number(d.share) / 100, per_day: Number(d.per_day), record };
 }
 
 /** Which of the values that traces of this project have would match now. */
@@ -67,7 +67,7 @@ export function RuleForm({ rule, keep, cancel }: { rule?: Rule; keep: (r: Rule) 
 				<label class="inline">{tr('Scenario')}{' '}<input {...text('scenario')} placeholder={tr('any')} /></label>
 				<label class="inline">{tr('Share')}{' '}<input class="short" inputMode="decimal" {...text('share')} /> %</label>
 				<label class="inline">{tr('Traces per day')}{' '}<input class="short" inputMode="numeric" {...text('per_day')} /></label>
-				<label class="inline"><input type="checkbox" checked={d.on} onChange={(e) => put({ ...d, on: e.currentTarget.checked })} />{' '}{tr('on')}</label>
+				<label class="inline"><input type="checkbox" checked={d.enabled} onChange={(e) => put({ ...d, enabled: e.currentTarget.checked })} />{' '}{tr('on')}</label>
 			</div>
 			<div class="lists conditions">
 				{CONDITIONS.map(([key, label, example]) => (

@@ -17,10 +17,10 @@ const lines = (text: string): string[] => text.split('\n').map((l) => l.trim()).
 
 /** The rule that the form's fields say; members that it does not show stay as they are. */
 export function ruleOf(base: Rule, f: Record<string, string>): Rule {
-	const { notes: _, says: __, threads: ___, severity: ____, ...rest } = base;
+	const { notes: _, message: __, threads: ___, severity: ____, ...rest } = base;
 	const notes = lines(f.notes.replaceAll(',', '\n'));
 	return { ...rest, id: f.id.trim(), kind: textOf(base.kind, 'own'), title: f.title.trim(), methods: lines(f.methods), ...(notes.length && { notes }), threads: f.threads.trim() || 'main',
-		threshold_ms: f.threshold_ms.trim() === '' ? NaN : Number(f.threshold_ms), severity: f.severity, ...(f.says.trim() && { says: f.says.trim() }) };
+		threshold_ms: f.threshold_ms.trim() === '' ? NaN : Number(f.threshold_ms), severity: f.severity, ...(f.message.trim() && { message: f.message.trim() }) };
 }
 
 /** A free id from a title: "Image cache!" becomes image-cache, image-cache-2. */
@@ -33,7 +33,7 @@ export function idOf(title: string, used: string[]): string {
 }
 
 const fieldsOf = (r: Rule): Record<string, string> => ({ id: r.id, title: textOf(r.title), methods: texts(r.methods).join('\n'), notes: texts(r.notes).join(', '), threads: textOf(r.threads, 'main'),
-	threshold_ms: typeof r.threshold_ms === 'number' ? String(r.threshold_ms) : '', severity: textOf(r.severity, 'warning'), says: textOf(r.says) });
+	threshold_ms: typeof r.threshold_ms === 'number' ? String(r.threshold_ms) : '', severity: textOf(r.severity, 'warning'), message: textOf(r.message) });
 
 function Form({ rule, used, keep, cancel }: { rule: Rule; used: string[]; keep: (r: Rule) => void; cancel: () => void }) {
 	const [f, put] = useState(() => fieldsOf(rule));
@@ -51,7 +51,7 @@ function Form({ rule, used, keep, cancel }: { rule: Rule; used: string[]; keep: 
 			</div>
 			<label class="list">{tr('Methods')} <span class="quiet">{tr('one pattern per line')}</span><textarea rows={4} class="mono" placeholder="com.example.images" {...field('methods')} /></label>
 			<label class="list">{tr('Events')} <span class="quiet">{tr('kinds such as contention, io, binder')}</span><input class="mono" {...field('notes')} /></label>
-			<label class="list">{tr('Advice')} <span class="quiet">{tr('shown with each finding')}</span><input maxLength={300} {...field('says')} /></label>
+			<label class="list">{tr('Advice')} <span class="quiet">{tr('shown with each finding')}</span><input maxLength={300} {...field('message')} /></label>
 			<div class="row"><button class="primary" disabled={missing !== ''}>{tr('Apply to the rules')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button>{missing && <span class="quiet" role="status">{missing}</span>}</div>
 		</form>
 	);
@@ -73,8 +73,8 @@ export function DetectorTable({ doc, put }: { doc: Doc; put: (d: Doc) => void })
 			<tbody>{doc.rules.map((r) => {
 				const title = serverText(textOf(r.title, r.id));
 				const matches = [...texts(r.methods), ...texts(r.notes)];
-				return <tr key={r.id} data-rule={r.id} class={r.on === false ? 'quiet' : ''}>
-					{may.write && <td><input type="checkbox" checked={r.on !== false} aria-label={tr('Use {title}', { title })} onChange={(e) => { const { on: _, ...rest } = r; replace(r, e.currentTarget.checked ? rest : { ...rest, on: false }); }} /></td>}
+				return <tr key={r.id} data-rule={r.id} class={r.enabled === false ? 'quiet' : ''}>
+					{may.write && <td><input type="checkbox" checked={r.enabled !== false} aria-label={tr('Use {title}', { title })} onChange={(e) => { const { enabled: _, ...rest } = r; replace(r, e.currentTarget.checked ? rest : { ...rest, enabled: false }); }} /></td>}
 					<td>{title}</td><td class="mono anywhere" title={matches.join('\n')}>{matches.slice(0, 2).join(COMMA)}{matches.length > 2 && <span class="quiet"> {tr('and {n} more', { n: matches.length - 2 })}</span>}</td>
 					<td>{THREADS.find(([v]) => v === textOf(r.threads, 'main'))?.[1] ?? textOf(r.threads)}</td><td class="num">{typeof r.threshold_ms === 'number' ? duration(r.threshold_ms * NS_OF_MS) : ''}</td>
 					<td>{SEVERITIES.find(([v]) => v === textOf(r.severity, 'warning'))?.[1] ?? textOf(r.severity)}</td>

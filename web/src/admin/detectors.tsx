@@ -92,8 +92,8 @@ async function previewed(draft: string, traces: Trace[], done: (n: number) => vo
 	const sums = new Map<string, Preview>();
 	const add = (f: Findings, member: 'before' | 'after') => f.rules.forEach((r) => {
 		const one = sums.get(r.id) ?? { rule: r.id, title: r.title, before: 0, after: 0, traces: 0 };
-		if (r.on) one[member] += r.found;
-		if (member === 'after' && r.on && r.found) one.traces++;
+		if (r.enabled) one[member] += r.found;
+		if (member === 'after' && r.enabled && r.found) one.traces++;
 		sums.set(r.id, one);
 	});
 	const left = traces.values();

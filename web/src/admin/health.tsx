@@ -68,7 +68,7 @@ function Checks({ ready }: { ready: Ready }) {
 }
 
 function Queue({ all }: { all: Sample[] }) {
-	const deaths = sumOf(all, 'tracewell_decoder_deaths_total');
+	const deaths = sumOf(all, 'tracewell_decoder_crashes_total');
 	return (
 		<Panel title={tr('Queue')} id="queue" aside={<a href={link('/traces?state=queued')}>{tr('Queued traces')}</a>}>
 			<Facts of={[

@@ -24,8 +24,8 @@ function RoleSelect({ label, value, pick }: { label: string; value: Role; pick: 
 }
 
 function Members({ project, came }: { project: string; came: () => void }) {
-	const [after, page] = useState('');
-	const load = useLoad(`members ${after}`, () => get<{ members: Member[]; after: string | null }>('/api/v1/members', { after }));
+	const [cursor, page] = useState('');
+	const load = useLoad(`members ${cursor}`, () => get<{ members: Member[]; next_cursor: string | null }>('/api/v1/members', { cursor }));
 	useCame(load, came);
 	const [error, change] = useChange(load.again);
 	const [name, put] = useState('');
@@ -48,7 +48,7 @@ function Members({ project, came }: { project: string; came: () => void }) {
 					<td class="actions"><Sure what={tr('Remove')} label={tr('Remove {name} from the project', { name: m.name })} act={() => void change(() => send('DELETE', member(m.name)))} /></td>
 				</tr>)}</tbody>
 			</table></div>}
-			{v?.after && <div class="row"><button onClick={() => page(v.after!)}>{tr('More')}</button></div>}
+			{v?.next_cursor && <div class="row"><button onClick={() => page(v.next_cursor!)}>{tr('More')}</button></div>}
 			{(v || load.error) && <form class="row" onSubmit={add}>
 				<label class="inline">{tr('Name')}{' '}<input name="member" spellcheck={false} autocapitalize="none" value={name} onInput={(e) => put(e.currentTarget.value)} /></label>
 				<label class="inline">{tr('Role')}{' '}<RoleSelect label={tr('Role')} value={role} pick={pick} /></label>
@@ -114,8 +114,8 @@ function Linked({ u, change }: { u: User; change: (c: () => Promise<unknown>) =>
 }
 
 function Accounts({ changed, provider }: { changed: () => void; provider: string }) {
-	const [after, page] = useState('');
-	const load = useLoad(`users ${after}`, () => get<{ users: User[]; after: string | null }>('/api/v1/users', { after }));
+	const [cursor, page] = useState('');
+	const load = useLoad(`users ${cursor}`, () => get<{ users: User[]; next_cursor: string | null }>('/api/v1/users', { cursor }));
 	const [error, change] = useChange(() => { load.again(); changed(); });
 	const [name, putName] = useState('');
 	const [password, putPassword] = useState('');
@@ -135,7 +135,7 @@ function Accounts({ changed, provider }: { changed: () => void; provider: string
 					<th scope="col">{tr('Last seen')}</th><th scope="col">{tr('Made')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.users.map((u) => <Account key={u.name} u={u} provider={provider} change={change} />)}</tbody>
 			</table></div>}
-			{v?.after && <div class="row"><button onClick={() => page(v.after!)}>{tr('More')}</button></div>}
+			{v?.next_cursor && <div class="row"><button onClick={() => page(v.next_cursor!)}>{tr('More')}</button></div>}
 			{(v || load.error) && <form class="row" onSubmit={add}>
 				<label class="inline">{tr('Name')}{' '}<input name="account" spellcheck={false} autocapitalize="none" autoComplete="off" value={name} onInput={(e) => putName(e.currentTarget.value)} /></label>
 				<label class="inline">{tr('Password')}{' '}<input name="new-password" type="password" autoComplete="new-password" placeholder={tr('ten characters or more')} value={password} onInput={(e) => putPassword(e.currentTarget.value)} /></label>

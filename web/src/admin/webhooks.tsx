@@ -16,11 +16,11 @@ interface Hook {
 	id: string; name: string; url: string; kind: string; events: string[]; created_ms: number; delivered_ms: number;
 	failing_ms: number; consecutive_failures: number; paused_ms: number; paused_reason: string; waiting: number; secret_lost: boolean; secret?: string;
 }
-interface Hooks { webhooks: Hook[]; most: number; public_url: string; mail: boolean }
+interface Hooks { webhooks: Hook[]; max_webhooks: number; public_url: string; mail: boolean }
 type Draft = Pick<Hook, 'name' | 'url' | 'kind' | 'events'>;
 
 const EVENTS: [event: string, shown: string][] = [['regression.found', tr('new regression')], ['regression.returned', tr('regression reopened')], ['regression.fixed', tr('regression fixed')],
-	['regression.status', tr('regression acknowledged or reopened')], ['anr.new', tr('new ANR group')], ['anr.returned', tr('ANR group returned')], ['alert.found', tr('figure above its limit')], ['alert.returned', tr('figure above its limit again')], ['alert.fixed', tr('figure below its limit again')], ['digest', tr('digest')]];
+	['regression.status', tr('regression acknowledged or reopened')], ['anr.new', tr('new ANR group')], ['anr.returned', tr('ANR group returned')], ['alert.found', tr('figure above its threshold')], ['alert.returned', tr('figure above its threshold again')], ['alert.fixed', tr('figure below its threshold again')], ['digest', tr('digest')]];
 const KINDS: [kind: string, shown: string][] = [['json', 'JSON'], ['slack', 'Slack'], ['teams', 'Microsoft Teams'], ['matrix', 'Matrix (hookshot)']];
 const FULL = 500; // events of a hook that may wait
 
@@ -123,7 +123,7 @@ function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 	};
 	const open = text('open');
 	return (
-		<Panel title={tr('Webhooks')} id="webhooks" aside={editing === null && v.webhooks.length < v.most && <button onClick={() => edit('')}>{tr('Add a webhook')}</button>}>
+		<Panel title={tr('Webhooks')} id="webhooks" aside={editing === null && v.webhooks.length < v.max_webhooks && <button onClick={() => edit('')}>{tr('Add a webhook')}</button>}>
 			{secret && <Secret secret={secret} done={() => show('')} />}
 			{v.webhooks.length === 0 && editing === null && <p class="quiet">{tr('No webhooks yet. A webhook notifies a chat or a program of new, reopened and fixed regressions and of new ANR groups.')}</p>}
 			{v.webhooks.length > 0 && <div class="scroll"><table>

@@ -14,7 +14,7 @@ export interface AnrThread {
 	frames: AnrFrame[]; more_frames?: number;
 }
 export interface AnrStep {
-	thread: number; does: string; frame: AnrFrame | null; app_frame: AnrFrame | null; wants?: AnrWish; taken_in?: AnrFrame | null;
+	thread: number; does: string; frame: AnrFrame | null; app_frame: AnrFrame | null; wants?: AnrWish; owner_frame?: AnrFrame | null;
 }
 export interface AnrProcess {
 	pid: number | null; at_ns: number; facts: Record<string, string>; verdict: string; end: string; cluster: string;

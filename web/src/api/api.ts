@@ -68,7 +68,7 @@ export interface Note {
 	detail: Record<string, unknown> | null;
 }
 export interface Frames {
-	presets: { id: string; title: string; prefixes: string[]; on: boolean }[]; framework: string[]; app: string[];
+	presets: { id: string; title: string; prefixes: string[]; enabled: boolean }[]; framework: string[]; app: string[];
 }
 /** Notes of one kind of one thread, by time; short ones drawn together. */
 export interface LaneColumns {
@@ -242,7 +242,7 @@ export const api = {
 	signIn: (by: { token: string } | { name: string; password: string }) => send('POST', '/api/v1/session', by),
 	signOut: () => call('/api/v1/session', { method: 'DELETE' }),
 	traces: (p: Params, s?: AbortSignal) =>
-		get<{ traces: Trace[]; total: number; total_is_capped: boolean; cursor: string | null }>('/api/v1/traces', p, s),
+		get<{ traces: Trace[]; total: number; total_is_capped: boolean; next_cursor: string | null }>('/api/v1/traces', p, s),
 	stages: (s?: AbortSignal) => get<{ stages: Stage[] }>('/api/v1/fleet/stages', {}, s),
 	facets: (column: string) => get<{ values: { value: string; count: number }[] }>('/api/v1/facets', { column }),
 	trace: (id: string, s?: AbortSignal) => get<Trace>(trace(id), {}, s),
@@ -274,7 +274,7 @@ export const api = {
 	documents: <T>(id: string, kind: string, s?: AbortSignal) =>
 		get<{ documents: { kind: string; content: T }[] }>(`${trace(id)}/documents`, { kind }, s),
 	notes: (id: string, p: Params, s?: AbortSignal) =>
-		get<{ notes: Note[]; kinds: Record<string, number>; next: number | null }>(`${trace(id)}/notes`, p, s),
+		get<{ notes: Note[]; kinds: Record<string, number>; next_cursor: number | null }>(`${trace(id)}/notes`, p, s),
 	lanes: (id: string, p: Params, s?: AbortSignal) => get<Lanes>(`${trace(id)}/notes/lanes`, p, s),
 	noteSums: (id: string, p: Params, s?: AbortSignal) =>
 		get<{ sums: NoteSum[]; partial: boolean }>(`${trace(id)}/notes/sums`, p, s),
@@ -290,7 +290,7 @@ export const api = {
 	setFrames: async (f: { off: string[]; framework: string[]; app: string[] }) =>
 		(await call(url('/api/v1/frames'), { method: 'PUT', body: JSON.stringify(f) })).json() as Promise<Frames>,
 	build: (id: string) => get<Build>(`/api/v1/builds/${encodeURIComponent(id)}`),
-	builds: (cursor: string) => get<{ builds: Build[]; cursor: string | null }>('/api/v1/builds', { cursor }),
+	builds: (cursor: string) => get<{ builds: Build[]; next_cursor: string | null }>('/api/v1/builds', { cursor }),
 };
 
 export interface ComparedTrace { trace: Trace; methods: number; named: number }

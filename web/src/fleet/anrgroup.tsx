@@ -29,8 +29,8 @@ function Locks({ g }: { g: GroupDetail }) {
 		<div class="scroll"><table>
 			<thead><tr><th scope="col">{tr('Lock of')}</th><th scope="col">{tr('Wanted in')}</th><th scope="col">{tr('Taken in')}</th></tr></thead>
 			<tbody>{g.cause.locks.map((l, i) => (
-				<tr key={i}><td><MethodName name={l.class || tr('an unknown class')} /></td><td><MethodName name={l.wanted_in} /></td>
-					<td>{l.taken_in ? <a href={link(`/locks?name=${encodeURIComponent(l.taken_in)}`)}><MethodName name={l.taken_in} /></a> : <span class="quiet">{tr('not seen')}</span>}</td></tr>))}</tbody>
+				<tr key={i}><td><MethodName name={l.class || tr('an unknown class')} /></td><td><MethodName name={l.blocked_method} /></td>
+					<td>{l.blocking_method ? <a href={link(`/locks?name=${encodeURIComponent(l.blocking_method)}`)}><MethodName name={l.blocking_method} /></a> : <span class="quiet">{tr('not seen')}</span>}</td></tr>))}</tbody>
 		</table></div>
 	);
 }

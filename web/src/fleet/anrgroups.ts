@@ -2,7 +2,7 @@
 import { COMMA } from '../i18n/format';
 import { tr } from '../i18n/strings/anrs';
 
-export interface Held { class: string; wanted_in: string; taken_in: string }
+export interface Held { class: string; blocked_method: string; blocking_method: string }
 export interface Cause {
 	frames: string[]; locks: Held[]; binder?: { interface: string; method: string }; consumer?: string;
 	path?: { frames: string[]; ns: number; window_ns: number };
@@ -18,7 +18,7 @@ export interface Slice { value: string; count: number; users: number }
 export interface Exemplar { trace: string; exists: boolean; recorded_ms: number; version_name: string; device: string; os: string; verdict: string }
 export interface GroupDetail extends Groups, Group { by_version: Slice[]; by_device: Slice[]; by_os: Slice[]; exemplars: Exemplar[] }
 
-export interface Rule { do: 'skip' | 'merge' | 'name'; name?: string; frame?: string; lock?: string; kind?: string; groups?: string[]; on?: boolean }
+export interface Rule { action: 'skip' | 'merge' | 'name'; name?: string; frame?: string; lock?: string; kind?: string; groups?: string[]; enabled?: boolean }
 export interface Rules { version: number; author: string; created_ms: number; rules: Rule[]; versions: { version: number; author: string; created_ms: number }[] }
 
 /** In the order of the causes' weight; what each is called. */
@@ -26,14 +26,14 @@ export const KINDS: Record<string, string> = {
 	deadlock: tr('deadlock'), lock: tr('lock'), path: tr('long work'), io: 'IO', binder: 'binder', no_cpu: tr('no CPU'), gc: tr('collection'), sleep: tr('sleep'), wait: tr('wait'), run: tr('running'), idle: tr('idle'), unknown: tr('unknown'),
 };
 
-export const ACTS: Record<Rule['do'], string> = { skip: tr('Do not blame'), merge: tr('Merge'), name: tr('Name') };
+export const ACTS: Record<Rule['action'], string> = { skip: tr('Do not blame'), merge: tr('Merge'), name: tr('Name') };
 
 /** What a rule does, in a sentence. */
 export function says(r: Rule): string {
-	if (r.do === 'skip') return tr('Frames with {frame} are not blamed.', { frame: r.frame });
+	if (r.action === 'skip') return tr('Frames with {frame} are not blamed.', { frame: r.frame });
 	const which = [r.kind && tr('of kind {kind}', { kind: KINDS[r.kind] ?? r.kind }), r.frame && tr('with a frame {frame}', { frame: r.frame }), r.lock && tr('with a lock of {lock}', { lock: r.lock }), r.groups && tr('of {groups} {groups2}', { groups: r.groups.length === 1 ? tr('the group') : tr('the groups'), groups2: r.groups.join(', ') })]
 		.filter(Boolean).join(COMMA);
-	return r.do === 'merge' ? tr('ANRs {which} are one group.', { which }) : tr('Groups {which} get this name.', { which });
+	return r.action === 'merge' ? tr('ANRs {which} are one group.', { which }) : tr('Groups {which} get this name.', { which });
 }
 
 /** The groups that a rule would be for, without those that it has. */

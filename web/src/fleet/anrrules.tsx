@@ -8,11 +8,11 @@ import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anrs';
 
-const EXAMPLES: Record<Rule['do'], string> = { skip: 'com.example.log.', merge: '/^com\\.example\\.image\\./', name: 'com.example.Cart' };
+const EXAMPLES: Record<Rule['action'], string> = { skip: 'com.example.log.', merge: '/^com\\.example\\.image\\./', name: 'com.example.Cart' };
 
 function tidy(r: Rule): Rule {
-	if (r.do === 'skip') return { do: 'skip', frame: r.frame ?? '', ...(r.on === false && { on: false }) };
-	return { do: r.do, name: r.name ?? '', ...(r.frame && { frame: r.frame }), ...(r.lock && { lock: r.lock }), ...(r.kind && { kind: r.kind }), ...(r.groups?.length && { groups: r.groups }), ...(r.on === false && { on: false }) };
+	if (r.action === 'skip') return { action: 'skip', frame: r.frame ?? '', ...(r.enabled === false && { enabled: false }) };
+	return { action: r.action, name: r.name ?? '', ...(r.frame && { frame: r.frame }), ...(r.lock && { lock: r.lock }), ...(r.kind && { kind: r.kind }), ...(r.groups?.length && { groups: r.groups }), ...(r.enabled === false && { enabled: false }) };
 }
 
 function Form({ rule, keep, cancel }: { rule: Rule; keep: (r: Rule) => void; cancel: () => void }) {
@@ -21,15 +21,15 @@ function Form({ rule, keep, cancel }: { rule: Rule; keep: (r: Rule) => void; can
 	return (
 		<form class="rule" aria-label={tr('A rule')} onSubmit={(e) => { e.preventDefault(); keep(tidy(r)); }}>
 			<div class="row">
-				<label class="inline">{tr('Rule')}{' '}<select name="do" value={r.do} onChange={(e) => put({ ...r, do: e.currentTarget.value as Rule['do'] })}>{Object.entries(ACTS).map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
-				{r.do !== 'skip' && <label class="inline">{tr('Name of the group')}{' '}<input {...field('name')} /></label>}
-				<label class="inline">{tr('Frame')}{' '}<input class="mono" placeholder={EXAMPLES[r.do]} {...field('frame')} /></label>
-				{r.do !== 'skip' && <label class="inline">{tr('Lock of class')}{' '}<input class="mono" {...field('lock')} /></label>}
-				{r.do !== 'skip' && <label class="inline">{tr('Kind')}{' '}<select name="kind" value={r.kind ?? ''} onChange={(e) => put({ ...r, kind: e.currentTarget.value || undefined })}>
+				<label class="inline">{tr('Rule')}{' '}<select name="action" value={r.action} onChange={(e) => put({ ...r, action: e.currentTarget.value as Rule['action'] })}>{Object.entries(ACTS).map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
+				{r.action !== 'skip' && <label class="inline">{tr('Name of the group')}{' '}<input {...field('name')} /></label>}
+				<label class="inline">{tr('Frame')}{' '}<input class="mono" placeholder={EXAMPLES[r.action]} {...field('frame')} /></label>
+				{r.action !== 'skip' && <label class="inline">{tr('Lock of class')}{' '}<input class="mono" {...field('lock')} /></label>}
+				{r.action !== 'skip' && <label class="inline">{tr('Kind')}{' '}<select name="kind" value={r.kind ?? ''} onChange={(e) => put({ ...r, kind: e.currentTarget.value || undefined })}>
 					<option value="">{tr('any')}</option>{Object.entries(KINDS).map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>}
-				<label class="inline"><input type="checkbox" name="on" checked={r.on !== false} onChange={(e) => put({ ...r, on: e.currentTarget.checked })} />{' '}{tr('on')}</label>
+				<label class="inline"><input type="checkbox" name="enabled" checked={r.enabled !== false} onChange={(e) => put({ ...r, enabled: e.currentTarget.checked })} />{' '}{tr('on')}</label>
 			</div>
-			{r.do !== 'skip' && (r.groups?.length ?? 0) > 0 && <p class="quiet anywhere">{tr('Of the groups {groups}.', { groups: r.groups!.join(', ') })}</p>}
+			{r.action !== 'skip' && (r.groups?.length ?? 0) > 0 && <p class="quiet anywhere">{tr('Of the groups {groups}.', { groups: r.groups!.join(', ') })}</p>}
 			<p class="quiet">{tr('Text contained in a name, ignoring case, or a regular expression between slashes. All conditions must match.')}</p>
 			<div class="row"><button class="primary">{tr('Keep')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
 		</form>
@@ -43,7 +43,7 @@ function Table({ rules, edit, change }: { rules: Rule[]; edit: (at: number) => v
 			<thead><tr><th scope="col" class="num">{tr('No.')}</th><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Group')}</th><th scope="col">{tr('Effect')}</th>{change && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{rules.map((r, i) => (
 				<tr key={i} data-rule={i + 1}>
-					<td class="num">{i + 1}</td><td class="nowrap">{ACTS[r.do]}{r.on === false && <span class="quiet">{' '}{tr('(off)')}</span>}</td><td class="anywhere">{r.name}</td><td class="anywhere">{says(r)}</td>
+					<td class="num">{i + 1}</td><td class="nowrap">{ACTS[r.action]}{r.enabled === false && <span class="quiet">{' '}{tr('(off)')}</span>}</td><td class="anywhere">{r.name}</td><td class="anywhere">{says(r)}</td>
 					{change && <td class="actions">
 						<button class="small" disabled={i === 0} onClick={() => change(swap(i))} aria-label={tr('Try rule {i} earlier', { i: i + 1 })}>{tr('Earlier')}</button>
 						<button class="small" onClick={() => edit(i)} aria-label={tr('Change rule {i}', { i: i + 1 })}>{tr('Change')}</button>
@@ -65,7 +65,7 @@ function Versions({ v }: { v: Rules }) {
 /** Groups that were picked in the list, for a rule about them. */
 function useWanted(): Rule | null {
 	const groups = text('groups').split('.').filter((k) => /^[0-9a-f]{16}$/.test(k));
-	return groups.length ? { do: groups.length > 1 ? 'merge' : 'name', groups } : null;
+	return groups.length ? { action: groups.length > 1 ? 'merge' : 'name', groups } : null;
 }
 
 export function AnrRules() {
@@ -93,7 +93,7 @@ export function AnrRules() {
 			{(!v || load.error) && <Pending of={load} what={tr('Loading rules')} />}
 			{v && v.rules.length === 0 && editing === null && <p class="quiet">{tr('There are no rules: ANRs are grouped by cause.')}</p>}
 			{v && v.rules.length > 0 && <Table rules={v.rules} edit={edit} change={may.write && now ? (rules) => void put(rules) : undefined} />}
-			{v && editing !== null && <Form key={editing} rule={editing === -1 ? wanted ?? { do: 'skip' } : v.rules[editing]} keep={(r) => void keep(r)} cancel={() => { edit(null); set({ groups: null }); }} />}
+			{v && editing !== null && <Form key={editing} rule={editing === -1 ? wanted ?? { action: 'skip' } : v.rules[editing]} keep={(r) => void keep(r)} cancel={() => { edit(null); set({ groups: null }); }} />}
 			{error && <Failure error={error} />}
 			{v && <p class="quiet">{tr("The first matching rule names or merges a group. A change regroups all reports in the background. App frames are set with the methods of a trace.")}</p>}
 		</Panel>

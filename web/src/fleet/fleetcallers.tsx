@@ -51,7 +51,7 @@ function Both({ of }: { of: Callers }) {
 				<Rest label={tr('other calls')} title={tr('Calls that were too short to keep, and calls not listed')} ns={of.total_ns - of.self_ns - callees} of={of} />
 			</List>
 		</table></div>
-		<p class="quiet">{tr.rich('{calls} calls, {of_traces} a trace over {of_traces2} {of_traces3}. A call inside a call of the same method counts with the outer one.{least_ns} {link}', { calls: count(of.calls), of_traces: duration(of.total_ns / of.of_traces), of_traces2: count(of.of_traces), of_traces3: of.of_traces === 1 ? tr('trace') : tr('traces'), least_ns: of.least_ns > 0 && tr(' Calls that took less than {least_ns} in their trace may be missing.', { least_ns: duration(of.least_ns) }), link: <a href={withFilter('/fleet')}>{tr('The flame graph of these traces')}</a> })}</p>
+		<p class="quiet">{tr.rich('{calls} calls, {of_traces} a trace over {of_traces2} {of_traces3}. A call inside a call of the same method counts with the outer one.{omitted_below_ns} {link}', { calls: count(of.calls), of_traces: duration(of.total_ns / of.of_traces), of_traces2: count(of.of_traces), of_traces3: of.of_traces === 1 ? tr('trace') : tr('traces'), omitted_below_ns: of.omitted_below_ns > 0 && tr(' Calls that took less than {omitted_below_ns} in their trace may be missing.', { omitted_below_ns: duration(of.omitted_below_ns) }), link: <a href={withFilter('/fleet')}>{tr('The flame graph of these traces')}</a> })}</p>
 	</>;
 }
 

@@ -15,7 +15,7 @@ interface Sum { traces: number; found: number; ns: number; max_ns: number }
 interface CauseSum extends Sum { name: string | null; resolved: boolean; build_id: string; exemplar: string | null }
 type Group = Keyed & Sum & { of_traces: number; main_ns: number };
 interface RuleSum extends Sum {
-	id: string; kind: string; title: string; severity: 'info' | 'warning' | 'error'; says: string; threshold_ns: number; main_ns: number; share: number;
+	id: string; kind: string; title: string; severity: 'info' | 'warning' | 'error'; message: string; threshold_ns: number; main_ns: number; share: number;
 	exemplars: { id: string | null; ns: number }[]; causes: CauseSum[]; causes_total: number; groups: Group[];
 }
 interface Found extends Head, ByLabel { by: string; examined: number; partial: number; complete: boolean; unreadable: number; pending: number; rules_version: number; rules: RuleSum[] }
@@ -125,7 +125,7 @@ function One({ id }: { id: string }) {
 			<Pending of={f ? load : { ...load, value: null }} what={tr('Loading its causes')} />
 			{f && !load.error && !r && <p class="quiet">{nothing(f)}</p>}
 			{f && r && !load.error && <div class={`findings ${load.busy ? 'stale' : ''}`}>
-				<p>{serverText(r.says)}</p>
+				<p>{serverText(r.message)}</p>
 				<Groups r={r} by={by} shown={groupName} />
 				<Uncounted n={f.not_counted} />
 				<Causes r={r} />

@@ -166,7 +166,7 @@ export function ScenarioTimes() {
 
 /* --- what got slower --- */
 
-interface Regression { id: string; kind: 'slower' | 'new'; app: string; scenario: string; method: string; base: string; head: string; day_ms: number; percent: number; change: number; low: number; high: number; status: string }
+interface Regression { id: string; kind: 'slower' | 'new'; app: string; scenario: string; method: string; base: string; head: string; day_ms: number; percentile: number; change: number; low: number; high: number; status: string }
 
 function Slower({ r }: { r: Regression }) {
 	return (

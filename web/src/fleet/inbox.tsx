@@ -26,7 +26,7 @@ const shown = (value: number, unit: NonNullable<Item['alert']>['unit']) => inUni
 
 function figureOf(i: Item): string {
 	if (i.anr) return tr.many(i.anr.count, '{n} report', '{n} reports');
-	if (i.alert) return tr('{value}, limit {limit}', { value: i.alert.traces || i.alert.anr ? shown(i.alert.value, i.alert.unit) : tr('no figure'), limit: shown(i.alert.limit, i.alert.unit) });
+	if (i.alert) return tr('{value}, threshold {threshold}', { value: i.alert.traces || i.alert.anr ? shown(i.alert.value, i.alert.unit) : tr('no figure'), threshold: shown(i.alert.threshold, i.alert.unit) });
 	return i.regression!.kind === 'new' ? tr('new method') : signed(i.regression!.change);
 }
 
@@ -109,7 +109,7 @@ export function InboxPage({ name }: { name: string }) {
 					<th scope="col">{tr('What')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('Change, reports')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Owner')}</th><th scope="col">{tr('Version')}</th><th scope="col">{tr('Last seen')}</th></tr></thead>
 				<tbody>{items.map((i) => <Row key={keyOf(i)} i={i} picked={keys.includes(keyOf(i))} pick={() => pick(i)} />)}</tbody>
 			</table></div>}
-			{v && <Pages rows={items.length} total={count(v.total)} cursor={v.cursor} of={load} />}
+			{v && <Pages rows={items.length} total={count(v.total)} cursor={v.next_cursor} of={load} />}
 			{picked.length > 0 && <section class="picked" aria-label={tr('Selected')}><p>{tr.many(picked.length, '{n} selected', '{n} selected')}</p><Decisions key={keys.join()} items={picked} changed={changed} /></section>}
 		</main>
 	);

@@ -5,15 +5,15 @@ import { useChange } from '../ui/change';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/regressions';
 
-type Rules = Record<'least_change' | 'certainty' | 'least_traces' | 'least_days' | 'window_days' | 'least_share', number>;
+type Rules = Record<'min_change' | 'certainty' | 'min_traces' | 'min_days' | 'window_days' | 'min_share', number>;
 
 const FIELDS: [keyof Rules, string, string, number][] = [ // what it is, its unit, how much of it is one
-	['least_change', tr('A change of at least'), '%', 100],
+	['min_change', tr('A change of at least'), '%', 100],
 	['certainty', tr('and at least'), tr('standard errors: 4 means one false alarm in tens of thousands of checks'), 1],
-	['least_traces', tr('with at least'), tr('traces on each side'), 1],
-	['least_days', tr('on at least'), tr('days on each side'), 1],
+	['min_traces', tr('with at least'), tr('traces on each side'), 1],
+	['min_days', tr('on at least'), tr('days on each side'), 1],
 	['window_days', tr('within'), tr('days'), 1],
-	['least_share', tr('and for a method, of at least'), tr("% of the scenario's median"), 100],
+	['min_share', tr('and for a method, of at least'), tr("% of the scenario's median"), 100],
 ];
 
 function Form({ rules, keep }: { rules: Rules; keep: (r: Rules) => Promise<boolean> }) {

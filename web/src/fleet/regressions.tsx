@@ -13,7 +13,7 @@ import { tr } from '../i18n/strings/regressions';
 
 interface Regression {
 	id: string; kind: 'slower' | 'new'; share: number; app: string; scenario: string; method: string; descriptor: string; base: string; head: string;
-	day_ms: number; percent: number; before_ns: number; after_ns: number; change: number; low: number; high: number;
+	day_ms: number; percentile: number; before_ns: number; after_ns: number; change: number; low: number; high: number;
 	traces_before: number; traces_after: number; before_trace: string | null; after_trace: string | null;
 	status: string; fixed_in: string; fixed_day_ms: number; earlier: string; owner: string; note: string; muted_until_ms: number;
 }
@@ -30,7 +30,7 @@ function sentence(r: Regression): string {
 	const what = r.method ? tr('{method} in {scenario}', { method: r.method, scenario: r.scenario || tr('all scenarios') }) : r.scenario || tr('Traces without a scenario');
 	if (r.kind === 'new') return tr('New: {method} takes {after_ns} at the median in {share} of {scenario} traces of {head}; {base} did not have it. That is {change} of a median trace, 95 % confidence interval {low} to {high}.', { method: r.method, after_ns: duration(r.after_ns), share: percent(r.share), scenario: r.scenario || 'all', head: r.head, base: r.base || tr('the version before'), change: percent(r.change), low: percent(r.low), high: percent(r.high) });
 	const since = r.head ? tr('{head} against {base}', { head: r.head, base: r.base || tr('the version before') }) : tr('since {day_ms}', { day_ms: day(r.day_ms) });
-	return tr('{what} is {change} slower, {since}: {before_ns} to {after_ns} at the {percent}, 95 % confidence interval {low} to {high}.', { what, change: percent(r.change), since, before_ns: duration(r.before_ns), after_ns: duration(r.after_ns), percent: r.percent === 50 ? 'median' : tr('{percent}th percentile', { percent: r.percent }), low: signed(r.low), high: signed(r.high) });
+	return tr('{what} is {change} slower, {since}: {before_ns} to {after_ns} at the {percent}, 95 % confidence interval {low} to {high}.', { what, change: percent(r.change), since, before_ns: duration(r.before_ns), after_ns: duration(r.after_ns), percent: r.percentile === 50 ? 'median' : tr('{percent}th percentile', { percent: r.percentile }), low: signed(r.low), high: signed(r.high) });
 }
 
 function How({ r }: { r: Regression }) {
@@ -127,7 +127,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 				<p>{sentence(r)}</p>
 				{r.earlier && <p class="quiet">{tr('It was slow before, was fixed, and is slow again.')}</p>}
 				{r.note && !may.write && <p>{r.note}</p>}
-				<RegressionTrend id={r.id} base={r.base} head={r.head} percent={r.percent} />
+				<RegressionTrend id={r.id} base={r.base} head={r.head} percentile={r.percentile} />
 				{r.kind === 'slower' && <p class="quiet">{tr('The chart shows each day unweighted. The sentence compares per device class, so its numbers may differ.')}</p>}
 				<Evidence r={r} />
 				<History r={r} />
@@ -163,11 +163,11 @@ function Live({ rows, again }: { rows: Regression[]; again: () => void }) {
 
 /** What the rules ask for, since too few traces look like nothing found. */
 function Nothing() {
-	const load = useLoad('regression rules', () => get<Record<'least_traces' | 'least_days' | 'window_days', number>>('/api/v1/regressions/rules'));
+	const load = useLoad('regression rules', () => get<Record<'min_traces' | 'min_days' | 'window_days', number>>('/api/v1/regressions/rules'));
 	const r = load.value;
 	return <>
 		<p class="quiet">{tr('No open regressions. The server checks every scenario and method once an hour, by version and by day.')}</p>
-		<p class="quiet">{r ? tr('It checks the last {window} days including today. A change needs {traces} traces on {days} days on each side.', { window: count(r.window_days), traces: count(r.least_traces), days: count(r.least_days) }) : '\u00a0' /* its place */}</p>
+		<p class="quiet">{r ? tr('It checks the last {window} days including today. A change needs {traces} traces on {days} days on each side.', { window: count(r.window_days), traces: count(r.min_traces), days: count(r.min_days) }) : '\u00a0' /* its place */}</p>
 	</>;
 }
 

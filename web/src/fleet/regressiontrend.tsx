@@ -70,9 +70,9 @@ function Numbers({ t }: { t: Trend }) {
 	);
 }
 
-export function RegressionTrend({ id, base, head, percent }: { id: string; base: string; head: string; percent: number }) {
+export function RegressionTrend({ id, base, head, percentile }: { id: string; base: string; head: string; percentile: number }) {
 	const load = useLoad(`trend ${id}`, (signal) => get<Trend>(`/api/v1/regressions/${id}/trend`, {}, signal));
-	const [which, pick] = useState<Which>(percent === 50 ? 'p50' : 'p95');
+	const [which, pick] = useState<Which>(percentile === 50 ? 'p50' : 'p95');
 	const t = load.value;
 	const none = t && t.lines.every((l) => l.points.length === 0);
 	return (

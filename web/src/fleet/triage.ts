@@ -5,13 +5,13 @@ import { tr } from '../i18n/strings/inbox';
 export interface Item {
 	kind: 'regression' | 'anr' | 'alert'; id: string; title: string; app: string; scenario: string; version: string;
 	status: 'open' | 'acknowledged' | 'fixed' | 'returned'; fixed_in: string; owner: string; note: string; muted_until_ms: number; first_ms: number; last_ms: number;
-	regression?: { kind: 'slower' | 'new'; base: string; change: number; before_ns: number; after_ns: number; percent: number };
+	regression?: { kind: 'slower' | 'new'; base: string; change: number; before_ns: number; after_ns: number; percentile: number };
 	anr?: { kind: string; count: number; users: number };
-	alert?: { kind: string; percent: number; unit: 'ms' | 'share' | 'times'; anr: string; trace: string; value: number; limit: number; traces: number };
+	alert?: { kind: string; percentile: number; unit: 'ms' | 'share' | 'times'; anr: string; trace: string; value: number; threshold: number; traces: number };
 }
 export const BOXES = ['live', 'new', 'acknowledged', 'returned', 'fixed', 'muted', 'all'] as const;
 export type Box = (typeof BOXES)[number];
-export interface Inbox { items: Item[]; counts: Record<Box, number>; total: number; cursor: string | null }
+export interface Inbox { items: Item[]; counts: Record<Box, number>; total: number; next_cursor: string | null }
 
 export interface Decision { status?: Item['status']; owner?: string; note?: string; fixed_in?: string; muted_until_ms?: number }
 

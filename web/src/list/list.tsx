@@ -151,7 +151,7 @@ export function ListPage() {
 				<p><button onClick={() => put(Object.fromEntries(FILTERS.map((n) => [n, null])))}>{tr('Show all traces')}</button></p></div>}
 			{v && v.total > 0 && rows.length === 0 && <EmptyPage />}
 			{rows.length > 0 && <Table rows={rows} columns={columns} picked={picked} pick={pick} pickAll={pickAll} />}
-			{v && <Pages rows={rows.length} total={totalOf(v)} cursor={v.cursor} of={page} />}
+			{v && <Pages rows={rows.length} total={totalOf(v)} cursor={v.next_cursor} of={page} />}
 			{list.length > 0 && <PickedBar list={list} clear={clear} changed={page.again} asking={asking} ask={ask} />}
 		</main>
 	);

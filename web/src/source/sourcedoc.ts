@@ -9,7 +9,7 @@ export interface Source {
 	lines?: [number, number][]; is_method?: boolean; note?: string; owners?: { section: string; names: string[]; line: number }[]; owners_file?: string; owners_error?: string;
 	newest_ms?: number; commits?: Commit[]; more?: boolean; reason?: string;
 }
-export interface Repository { name: string; packages?: string[]; link?: string; commit_link?: string; roots?: string[]; refs?: string[]; clone?: string; owners?: string; emails?: boolean }
+export interface Repository { name: string; packages?: string[]; link?: string; commit_link?: string; roots?: string[]; refs?: string[]; clone?: string; owners?: string; show_emails?: boolean }
 
 const DAY_MS = 86400000;
 const LAST_MS = 253402300799999; // of the year 9999
@@ -52,11 +52,11 @@ export type Draft = Record<'name' | 'packages' | 'link' | 'commit_link' | 'roots
 
 export function draftOf(r?: Repository): Draft {
 	const lines = (l?: string[]) => (l ?? []).join('\n');
-	return { name: r?.name ?? '', packages: lines(r?.packages), link: r?.link ?? '', commit_link: r?.commit_link ?? '', roots: lines(r?.roots), refs: lines(r?.refs), clone: r?.clone ?? '', owners: r?.owners ?? '', emails: r?.emails ?? false };
+	return { name: r?.name ?? '', packages: lines(r?.packages), link: r?.link ?? '', commit_link: r?.commit_link ?? '', roots: lines(r?.roots), refs: lines(r?.refs), clone: r?.clone ?? '', owners: r?.owners ?? '', emails: r?.show_emails ?? false };
 }
 
 /** Without what is empty; the server judges the rest. */
 export function repositoryOf(d: Draft): Repository {
-	const all: Repository = { name: d.name.trim(), packages: listed(d.packages), link: d.link.trim(), commit_link: d.commit_link.trim(), roots: listed(d.roots), refs: listed(d.refs), clone: d.clone.trim(), owners: d.owners.trim(), emails: d.emails };
+	const all: Repository = { name: d.name.trim(), packages: listed(d.packages), link: d.link.trim(), commit_link: d.commit_link.trim(), roots: listed(d.roots), refs: listed(d.refs), clone: d.clone.trim(), owners: d.owners.trim(), show_emails: d.emails };
 	return Object.fromEntries(Object.entries(all).filter(([key, v]) => key === 'name' || (Array.isArray(v) ? v.length : v))) as unknown as Repository;
 }

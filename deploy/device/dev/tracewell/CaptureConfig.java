@@ -15,7 +15,7 @@ import java.util.Properties;
 /**
  * What a device should record, as GET /api/v1/capture tells it: kept in a file with its ETag, asked for again
  * when it is older than the server wants, at the cost of an empty 304 while nothing changed. Without a network
- * the last answer holds. The answer is the server's JSON text: {"valid_s": ..., "captures": [...]}.
+ * the last answer holds. The answer is the server's JSON text: {"max_age_s": ..., "captures": [...]}.
  */
 public final class CaptureConfig {
 	private static final int MAX_BYTES = 256 << 10;

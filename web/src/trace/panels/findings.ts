@@ -6,10 +6,10 @@ export interface Finding {
 	call: Named | null; depth: number; caller: Named | null; note: { id: number; text: string } | null;
 }
 export interface RuleSum {
-	id: string; kind: string; title: string; severity: 'info' | 'warning' | 'error'; says: string; on: boolean; threshold_ns: number;
+	id: string; kind: string; title: string; severity: 'info' | 'warning' | 'error'; message: string; enabled: boolean; threshold_ns: number;
 	calls: number; total_ns: number; max_ns: number; cpu_ns: number | null; found: number; found_ns: number; listed: number; problem: string | null;
 }
-export interface Cause { says: string; rule: string | null; call: Named | null; caller: Named | null; start_ns: number; ns: number }
+export interface Cause { message: string; rule: string | null; call: Named | null; caller: Named | null; start_ns: number; ns: number }
 export interface FrameFound { what: 'frame' | 'message'; frozen: boolean; tid: number | null; start_ns: number; dur_ns: number; call: Named | null; display: string; cause: Cause | null }
 export interface Phase { id: string; title: string; tid: number | null; start_ns: number; dur_ns: number; call: Named | null; cause: Cause | null }
 export interface Findings {
@@ -46,7 +46,7 @@ export function written(doc: Doc): string {
 
 /** Rules with what they found first, those with most time over their threshold before others. */
 export function inOrder(rules: RuleSum[]): RuleSum[] {
-	return rules.filter((r) => r.on).sort((a, b) => b.found_ns - a.found_ns || b.total_ns - a.total_ns || (a.id < b.id ? -1 : 1));
+	return rules.filter((r) => r.enabled).sort((a, b) => b.found_ns - a.found_ns || b.total_ns - a.total_ns || (a.id < b.id ? -1 : 1));
 }
 
 export const ofRule = (f: Findings, id: string) => f.findings.filter((x) => x.rule === id).sort((a, b) => b.wall_ns - a.wall_ns || a.start_ns - b.start_ns);

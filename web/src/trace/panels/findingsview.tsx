@@ -29,7 +29,7 @@ function List({ r, f, from, show, named }: { r: RuleSum; f: Findings; from: numb
 	const cpu = list.some((x) => x.cpu_ns !== null);
 	return (
 		<div class="found">
-			<p>{serverText(r.says)}</p>
+			<p>{serverText(r.message)}</p>
 			<div class="scroll"><table>
 				<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('Wall')}</th>{cpu && <th scope="col" class="num">CPU</th>}{others && <th scope="col">{tr('Thread')}</th>}<th scope="col">{tr('What')}</th><th scope="col">{tr('Called by')}</th></tr></thead>
 				<tbody>{list.slice(0, rows).map((x, i) => (
@@ -79,7 +79,7 @@ function Rules({ f, from, show, named }: { f: Findings; from: number; show: Show
 
 function Why({ c, show, tid }: { c: Cause | null; show: Show; tid: number | null }) {
 	if (!c) return <span class="quiet">{tr('not analysed')}</span>;
-	return <>{serverText(c.says)} {c.rule && <button class="small" onClick={() => show({ tid, start_ns: c.start_ns, dur_ns: c.ns })}>{tr('Show the call')}</button>}</>;
+	return <>{serverText(c.message)} {c.rule && <button class="small" onClick={() => show({ tid, start_ns: c.start_ns, dur_ns: c.ns })}>{tr('Show the call')}</button>}</>;
 }
 
 function framesSay(f: Findings['frames']): string {

@@ -12,7 +12,7 @@ interface Draft {
 }
 
 const lines = (s: string) => s.split('\n').map((l) => l.trim()).filter(Boolean);
-const draftOf = (f: Frames): Draft => ({ off: f.presets.filter((p) => !p.on).map((p) => p.id), framework: f.framework.join('\n'), app: f.app.join('\n') });
+const draftOf = (f: Frames): Draft => ({ off: f.presets.filter((p) => !p.enabled).map((p) => p.id), framework: f.framework.join('\n'), app: f.app.join('\n') });
 
 function List({ label, hint, value, change }: { label: string; hint: string; value: string; change: (v: string) => void }) {
 	return (

@@ -69,7 +69,7 @@ export function NotesPanel({ id, threads, shown, start, end, timed }: { id: stri
 				</table></div>)}
 			<p class="row">
 				{met.length > rows && <button class="small" onClick={() => show(rows * 4)}>{tr('Show more')}</button>}
-				{came?.next && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a time range to see others.', { load: count(LOAD), kinds: count(first.value!.kinds[kind]), b: a && b ? tr(' in the selected time') : '' })}</span>}
+				{came?.next_cursor && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a time range to see others.', { load: count(LOAD), kinds: count(first.value!.kinds[kind]), b: a && b ? tr(' in the selected time') : '' })}</span>}
 			</p>
 		</Panel>
 	);
