@@ -107,7 +107,7 @@ test('description, routes and answers agree', async (t) => {
 		set_regression_rules: JSON.stringify({ min_days: 1 }),
 		make_alert_rule: JSON.stringify({ name: 'start', kind: 'duration', threshold: 800 }),
 		preview_alert_rule: JSON.stringify({ kind: 'duration', threshold: 800, min_traces: 1 }),
-		change_alert_rule: JSON.stringify({ limit: 900 }),
+		change_alert_rule: JSON.stringify({ threshold: 900 }),
 		answer_inbox: JSON.stringify({ items: [{ kind: 'anr', id: hung.key }], owner: 'ann' }),
 		trace_sql: JSON.stringify({ sql: 'SELECT name, dur_ns FROM slice', limit: 3 }),
 		change_regression: JSON.stringify({ owner: 'ann' }),

@@ -50,10 +50,10 @@ test('what is known of a trace is found by the rules that come with the server',
 		assert.deepEqual([f.frames.from, f.frames.total, f.frames.slow, f.frames.frozen, f.frames.messages], ['calls', 3, 2, 1, 1]);
 		const [frozen, message, slow] = f.frames.list;
 		assert.deepEqual([frozen.what, frozen.frozen, frozen.dur_ns / MS, frozen.cause.rule], ['frame', true, 998, 'database']);
-		assert.equal(frozen.cause.says, 'Database on the main thread: 800 ms in android.database.sqlite.SQLiteDatabase.query, called by com.shop.Cart.load.');
-		assert.deepEqual([message.what, message.dur_ns / MS, message.cause.says], ['message', 900, '860 ms in com.shop.Cart.heavy.']);
+		assert.equal(frozen.cause.message, 'Database on the main thread: 800 ms in android.database.sqlite.SQLiteDatabase.query, called by com.shop.Cart.load.');
+		assert.deepEqual([message.what, message.dur_ns / MS, message.cause.message], ['message', 900, '860 ms in com.shop.Cart.heavy.']);
 		assert.deepEqual([slow.what, slow.frozen, slow.dur_ns / MS], ['frame', false, 48]);
-		assert.equal(slow.cause.says, '48 ms in android.view.Choreographer.doFrame itself, not in what it calls.');
+		assert.equal(slow.cause.message, '48 ms in android.view.Choreographer.doFrame itself, not in what it calls.');
 	});
 
 	await t.test('phases of the start, each with what dominates it', () => {
@@ -62,7 +62,7 @@ test('what is known of a trace is found by the rules that come with the server',
 			[['attach', 20, 40], ['providers', 61, 39], ['application', 110, 280], ['create', 420, 180], ['resume', 610, 30], ['frame', 711, 48]]);
 		const causes = Object.fromEntries(f.start.phases.map((p) => [p.id, p.cause]));
 		assert.equal(causes.application.rule, 'sleep');
-		assert.match(causes.create.says, /^JSON on the main thread: 120 ms in org.json.JSONObject.<init>, called by com.shop.Feed.parse\.$/);
+		assert.match(causes.create.message, /^JSON on the main thread: 120 ms in org.json.JSONObject.<init>, called by com.shop.Feed.parse\.$/);
 	});
 
 	await t.test('no more are told than asked for, the longest', async () => {
