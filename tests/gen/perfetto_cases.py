@@ -128,6 +128,11 @@ def ftrace():
                                            packed(4, [120, 120, 120]), packed(6, [0, 1, 0]), packed(7, [t + 3800]),
                                            packed(8, [13]), packed(9, [2]), packed(10, [120]), packed(11, [0]),
                                            packed(12, [1]))))
+    # a call to another process, received there on another CPU, and its answer
+    sent = lambda t, by, n, reply: ev(t, by, sub(50, num(1, n), num(2, 4), num(3, 30), num(5, reply), num(6, 1), num(7, 16)))
+    received = lambda t, by, n: ev(t, by, sub(51, num(1, n)))
+    zero += packet(sub(1, num(1, 0), received(t + 1700, 30, 77), sent(t + 1750, 30, 78, 1)))
+    one += packet(sub(1, num(1, 1), sent(t + 1600, 13, 77, 0), received(t + 1800, 13, 78)))
     # another clock, which the bundle itself relates
     glob = packet(sub(1, num(1, 0), num(5, 2), num(6, 50), num(7, t + 5050), printed(100, 11, 'I|10|frame')))
     odd = packet(sub(1, num(1, 0), num(5, 1), printed(100, 11, 'I|10|no clock')))
@@ -188,7 +193,7 @@ def realistic():
 
 def truncated():
     whole = realistic()
-    return whole[:len(whole) * 2 // 3]
+    return whole[:len(whole) * 7 // 10]
 
 
 def garbage():

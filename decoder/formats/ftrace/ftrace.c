@@ -302,6 +302,45 @@ static enum tw_status read_mark(struct tw_ftrace *f, const struct line_event *l,
 	return l->by ? tw_marks_emit(&f->marks, &mark, err) : TW_OK;
 }
 
+/* transaction=7 [dest_node=1 dest_proc=2 dest_thread=3 reply=0 flags=0x10 code=0x1] */
+static bool binder_event(const struct line_event *l, struct tw_binder_event *ret)
+{
+	static const struct tw_str lead = {"transaction=", sizeof "transaction=" - 1};
+	struct tw_str rest = tw_str_trim(l->e.args);
+
+	*ret = (struct tw_binder_event){.ts_ns = l->ts_ns, .offset = l->offset, .by = l->by};
+	if (!tw_str_starts(rest, lead))
+		return false;
+	rest = tw_str_from(rest, lead.len);
+	return tw_str_u64(tw_str_split(&rest, ' '), UINT32_MAX, &ret->id);
+}
+
+static enum tw_status read_binder_sent(
+        struct tw_ftrace *f, const struct line_event *l, struct tw_err *err)
+{
+	static const char odd[] = "13579bdf";
+	struct tw_binder_event ev;
+	struct tw_str flags;
+	uint64_t reply;
+
+	if (!binder_event(l, &ev) || !word_number(l->e.args, TW_STR(" reply="), &reply) ||
+	        !word(l->e.args, TW_STR(" flags="), &flags) || !flags.len)
+		return malformed(f, l->offset);
+	ev.reply = reply != 0;
+	ev.one_way = memchr(odd, flags.ptr[flags.len - 1], sizeof odd - 1) != NULL; /* bit 0 */
+	return tw_binder_sent(&f->binder, &f->marks, &ev, err);
+}
+
+static enum tw_status read_binder_received(
+        struct tw_ftrace *f, const struct line_event *l, struct tw_err *err)
+{
+	struct tw_binder_event ev;
+
+	if (!binder_event(l, &ev))
+		return malformed(f, l->offset);
+	return tw_binder_received(&f->binder, &f->marks, &ev, err);
+}
+
 static const struct handler {
 	struct tw_str name;
 	enum tw_status (*read)(struct tw_ftrace *f, const struct line_event *l, struct tw_err *err);
@@ -316,6 +355,8 @@ static const struct handler {
         H("sched_wakeup", read_wake),
         H("sched_wakeup_new", read_wake),
         H("sched_blocked_reason", read_blocked),
+        H("binder_transaction", read_binder_sent),
+        H("binder_transaction_received", read_binder_received),
         H("cpu_frequency", read_frequency),
         H("cpu_frequency_limits", read_limits),
         H("clock_set_rate", read_clock_rate),

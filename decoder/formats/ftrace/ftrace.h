@@ -4,13 +4,15 @@
  *   TASK-TID (TGID) [CPU] FLAGS SECONDS.FRACTION: EVENT: ARGUMENTS
  *
  * (TGID) and FLAGS are missing on old kernels.  TASK may contain anything, so the leftmost split at
- * which the rest matches is used.  Markers go to marks.h, scheduler events to sched.h, CPU
- * frequencies become counters; other events are recognised and dropped.  Time 0 is the full second
+ * which the rest matches is used.  Markers go to marks.h, scheduler events to sched.h, binder
+ * calls to binder_calls.h, CPU frequencies become counters; other events are recognised and
+ * dropped.  Time 0 is the full second
  * before the second of the first event, so that slightly earlier lines have non-negative times.
  */
 #ifndef TW_FTRACE_H
 #define TW_FTRACE_H
 
+#include "decoder/formats/ftrace/binder_calls.h"
 #include "decoder/formats/ftrace/sched.h"
 #include "decoder/formats/lines.h"
 
@@ -18,6 +20,7 @@ enum { TW_FTRACE_LINE_MAX = 16 << 10 };
 
 struct tw_ftrace {
 	struct tw_marks marks;
+	struct tw_binder_calls binder;
 	struct tw_clock clock;
 	bool have_zero, clock_emitted; /* the zero may also come from data next to the lines */
 	int64_t zero_ns;

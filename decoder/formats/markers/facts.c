@@ -207,10 +207,14 @@ static bool node(struct tw_str s, struct tw_fact *f)
 static bool transact(struct tw_str s, struct tw_fact *f)
 {
 	size_t bar = tw_str_find_last(s, TW_STR("|"));
-	struct tw_str code = bar < s.len ? tw_str_from(s, bar + 1) : TW_STR("");
+	struct tw_str rest = bar < s.len ? tw_str_from(s, bar + 1) : TW_STR("");
+	int64_t code;
 
 	f->text = (struct tw_str){s.ptr, bar};
-	return skip_number(&code, &f->value) && tw_str_eq(code, TW_STR("]"));
+	if (!skip_number(&rest, &code) || !tw_str_eq(rest, TW_STR("]")))
+		return false;
+	tw_detail_int(&f->room, "code", code);
+	return true;
 }
 
 /* "LANGUAGE::INTERFACE::METHOD::SIDE" */

@@ -6,7 +6,10 @@
 
 enum { MAX_EVENTS = 4 << 20, FIRST_EVENTS = 1024, CLONE_THREAD = 0x10000 };
 
-enum kind { PRINT, SWITCH, WAKE, BLOCKED, CREATED, FREQUENCY };
+enum kind { PRINT, SWITCH, WAKE, BLOCKED, CREATED, FREQUENCY, BINDER_SENT, BINDER_RECEIVED };
+
+/* state of BINDER_SENT */
+enum { REPLY = 1, ONE_WAY = 2 };
 
 struct tw_perfetto_ftrace_event {
 	int64_t ts_ns;
@@ -15,12 +18,12 @@ struct tw_perfetto_ftrace_event {
 	uint32_t tid;   /* the writer; SWITCH: the thread leaving the CPU, UINT32_MAX unknown;
 	                 * FREQUENCY: kHz */
 	uint32_t other; /* SWITCH: the next thread; WAKE: the woken thread; CREATED: the new thread;
-	                 * FREQUENCY: the CPU */
+	                 * FREQUENCY: the CPU; BINDER: the transaction */
 	uint32_t text;  /* PRINT: the marker; otherwise the name of `other` */
 	uint16_t cpu;
 	uint8_t kind;
 	char state; /* SWITCH: the kernel's letter; BLOCKED: 1 if it waits for a disk; CREATED: 1
-	             * for a thread of the same process */
+	             * for a thread of the same process; BINDER_SENT: bits */
 };
 
 #define UNKNOWN_TID UINT32_MAX
@@ -166,6 +169,15 @@ static bool read_event(uint32_t number, struct tw_pb message, struct tw_perfetto
 		ev->other = thread_id(f.number[1]);
 		ev->state = (char)(f.number[3] != 0);
 		return true;
+	case 50:
+		ev->kind = BINDER_SENT;
+		ev->other = thread_id(f.number[1]);
+		ev->state = (char)((f.number[5] ? REPLY : 0) | (f.number[7] & 1 ? ONE_WAY : 0));
+		return true;
+	case 51:
+		ev->kind = BINDER_RECEIVED;
+		ev->other = thread_id(f.number[1]);
+		return true;
 	case 235:
 		ev->kind = CREATED;
 		ev->other = thread_id(f.number[1]);
@@ -180,7 +192,7 @@ static bool read_event(uint32_t number, struct tw_pb message, struct tw_perfetto
 static bool is_supported(uint32_t number)
 {
 	return number == 3 || number == 4 || number == 11 || number == 17 || number == 18 ||
-	       number == 20 || number == 114 || number == 235;
+	       number == 20 || number == 50 || number == 51 || number == 114 || number == 235;
 }
 
 static enum tw_status take_event(struct tw_perfetto_ftrace *t, const struct bundle *b,
@@ -446,6 +458,20 @@ static enum tw_status emit_wake(struct tw_perfetto_ftrace *t,
 	return tw_sched_wake(t->marks, &at, thread_of(t, by, ev->offset), woken, name, err);
 }
 
+static enum tw_status emit_binder(
+        struct tw_perfetto_ftrace *t, const struct tw_perfetto_ftrace_event *ev, struct tw_err *err)
+{
+	const struct tw_binder_event at = {.id = ev->other,
+	        .ts_ns = ev->ts_ns,
+	        .offset = ev->offset,
+	        .by = thread_of(t, ev->tid, ev->offset),
+	        .reply = ev->state & REPLY,
+	        .one_way = ev->state & ONE_WAY};
+
+	return ev->kind == BINDER_SENT ? tw_binder_sent(&t->binder, t->marks, &at, err)
+	                               : tw_binder_received(&t->binder, t->marks, &at, err);
+}
+
 static enum tw_status emit_frequency(
         struct tw_perfetto_ftrace *t, const struct tw_perfetto_ftrace_event *ev, struct tw_err *err)
 {
@@ -486,6 +512,9 @@ static enum tw_status emit(
 		return emit_created(t, ev, text, err);
 	case FREQUENCY:
 		return emit_frequency(t, ev, err);
+	case BINDER_SENT:
+	case BINDER_RECEIVED:
+		return emit_binder(t, ev, err);
 	}
 	return TW_OK;
 }

@@ -4,11 +4,12 @@
  * The kernel has one buffer per CPU, and each bundle holds events of one buffer: events of a thread
  * that moves between CPUs are out of order.  So events are stored (40 bytes each, limited in
  * number) and emitted by time at the end: switches and wakeups to sched.h, markers of apps to
- * marks.h.
+ * marks.h, binder calls to binder_calls.h.
  */
 #ifndef TW_PERFETTO_FTRACE_H
 #define TW_PERFETTO_FTRACE_H
 
+#include "decoder/formats/ftrace/binder_calls.h"
 #include "decoder/formats/ftrace/sched.h"
 #include "decoder/formats/perfetto/perfetto_clocks.h"
 #include "decoder/formats/perfetto/perfetto_tracks.h"
@@ -25,6 +26,7 @@ struct tw_perfetto_ftrace {
 	struct tw_perfetto_tracks *tracks;
 	struct tw_perfetto_ftrace_event *list;
 	uint32_t n, cap;
+	struct tw_binder_calls binder;
 	/* thread on each CPU by its last switch, + 1; 0 unknown */
 	uint64_t running[TW_PERFETTO_CPUS];
 };

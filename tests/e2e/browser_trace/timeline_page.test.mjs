@@ -16,7 +16,7 @@ let server, browser, id, deep;
 const ending = [];
 
 /* A second of kernel text: a main thread that waits for a lock of a worker, is woken, starts a thread; a
- * counter, a collection, a span, a mark. */
+ * counter, a collection, a span, a mark, a call that the worker answers. */
 function kernelText() {
 	const rows = [];
 	const at = (us, line) => rows.push([us, line]);
@@ -47,6 +47,11 @@ function kernelText() {
 	mark(620_000, LATE, `B|${PID}|late work`);
 	mark(690_000, LATE, `E|${PID}`);
 	turn(700_000, LATE, 'S', PID);
+	const binder = (us, tid, text) => at(us, `${names[tid]}-${tid} (${PID}) [000] ...1 ${stamp(us)}: binder_transaction${text}`);
+	binder(720_000, PID, `: transaction=77 dest_node=4 dest_proc=${PID} dest_thread=0 reply=0 flags=0x10 code=0x1`);
+	binder(730_000, WORKER, '_received: transaction=77');
+	binder(750_000, WORKER, `: transaction=78 dest_node=0 dest_proc=${PID} dest_thread=${PID} reply=1 flags=0x0 code=0x0`);
+	binder(760_000, PID, '_received: transaction=78');
 	mark(800_000, PID, `F|${PID}|checkout|7`);
 	mark(900_000, PID, `E|${PID}`);
 	turn(1_000_000, PID, 'S', 0);
@@ -354,12 +359,15 @@ test('an annotation is a line through every track', async (t) => {
 	assert.equal((await server.ask('DELETE', `/api/v1/traces/${id}/annotations/${made.json.id}`)).status, 204);
 });
 
-test('a lock wait leads to its holder and back, by key', async (t) => {
+for (const [what, track, at, says] of [['a lock wait leads to its holder', 'Lock waits', 200e6, 'held by'], ['a call to another process leads to the thread that answers', 'Binder calls', 740e6, 'answered by']]) test(`${what} and back, by key`, async (t) => {
 	const page = await open();
-	await page.mouse.move(await xOf(page, 200e6), await yOf(page, '.acme.shop', 'Lock waits'));
-	await page.waitForSelector('.tip:has-text("held by")');
+	await page.mouse.move(await xOf(page, 400e6), await yOf(page, '.acme.shop', track));
+	await painted(page);
+	const none = await arrowPixels(page);
+	await page.mouse.move(await xOf(page, at), await yOf(page, '.acme.shop', track));
+	await page.waitForSelector(`.tip:has-text("${says}")`);
 	const arrow = await arrowPixels(page);
-	assert.ok(arrow > 50, `${arrow} pixels of an arrow`);
+	assert.ok(arrow > none + 50, `${arrow} pixels of an arrow, ${none} without`);
 	await page.locator('canvas.calls').focus();
 	await page.keyboard.press('f');
 	await page.waitForSelector('.threads .name[aria-pressed=true]:has-text("disk")');

@@ -54,7 +54,7 @@ test('text traces', async (t) => {
 		]);
 		assert.deepEqual(await s.flameLines(trace.id, WORKER), ['  unknown:3 500000', '    open:/data/x 100000']);
 		const found = Object.fromEntries((await notes(s, trace.id)).map((n) => [n.kind, n]));
-		assert.equal(found.binder.value, 3);
+		assert.equal(found.binder.detail.code, 3);
 		assert.equal(found.binder.text, 'android.os.IThing:TRANSACTION_doIt');
 		assert.equal(found.contention.value, WORKER);
 		assert.equal(found.contention.ts_ns, 400_000);

@@ -206,6 +206,30 @@ static void test_states(void **state)
 	event_log_done(&log);
 }
 
+#define SENT(tid, t, id, reply, flags)                                                             \
+	"  x-" #tid " [002] d..2 5.0000" #t ": binder_transaction: transaction=" #id               \
+	" dest_node=4 dest_proc=2 dest_thread=0 reply=" #reply " flags=" flags " code=0x1\n"
+#define RECEIVED(tid, t, id)                                                                       \
+	"  x-" #tid " [002] d..2 5.0000" #t ": binder_transaction_received: transaction=" #id "\n"
+
+/* Thread 7 calls 8, which calls 9 before it answers; 7 sends to 9 without waiting. */
+static void test_binder(void **state)
+{
+	struct event_log log = text_run(HEAD SENT(7, 01, 101, 0, "0x10") RECEIVED(8, 02, 101)
+	                SENT(8, 03, 102, 0, "0x10") RECEIVED(9, 04, 102) SENT(9, 05, 103, 1, "0x0")
+	                        RECEIVED(8, 06, 103) SENT(8, 07, 104, 1, "0x0") RECEIVED(7, 09, 104)
+	                                SENT(7, 10, 105, 0, "0x11") RECEIVED(9, 12, 105)
+	                                        SENT(9, 13, 106, 1, "0x0") RECEIVED(7, 14, 106)
+	                                                RECEIVED(7, 15, 99));
+
+	(void)state;
+	text_told(&log, "note binder 9 1000003000 3000 9 215  ");
+	text_told(&log, "note binder 8 1000001000 8000 8 14  ");
+	text_told(&log, "note flow 8 1000010000 2000 9 816  ");
+	assert_int_equal(event_log_repairs(&log), 0);
+	event_log_done(&log);
+}
+
 static void test_frequencies(void **state)
 {
 	struct event_log log = text_run(
@@ -498,6 +522,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_process_of_a_thread),
         cmocka_unit_test(test_facts),
         cmocka_unit_test(test_states),
+        cmocka_unit_test(test_binder),
         cmocka_unit_test(test_frequencies),
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_clock),

@@ -101,8 +101,9 @@ static void test_binder_names(void **state)
 	assert_section(
 	        &log, 2, TW_EV_BEGIN, 8, 1000000003, "binder transact[a.b.IKnown:unknown|8]");
 	assert_section(&log, 4, TW_EV_BEGIN, 8, 1000000005, "<rhea-draft>binder transact[broken");
-	text_told(&log, "note binder 9 1000000007 2 7 235 a.b.IKnown:TRANSACTION_known ");
-	text_told(&log, "note binder 9 1000000003 1 8 82 a.b.IKnown:unknown ");
+	text_told(&log,
+	        "note binder 9 1000000007 2 -1 235 a.b.IKnown:TRANSACTION_known {\"code\":7}");
+	text_told(&log, "note binder 9 1000000003 1 -1 82 a.b.IKnown:unknown {\"code\":8}");
 	event_log_done(&log);
 }
 

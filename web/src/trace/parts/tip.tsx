@@ -58,7 +58,7 @@ export function NoteTip({ spot: { lane, i }, threads, start, x, y }: { spot: Spo
 				<dt>{tr('what')}</dt><dd>{kindTitle(lane.kind)}{lane.tid !== null ? tr(' of {tid}', { tid: named(lane.tid) }) : ''}</dd>
 				{lane.kind === 'counter' ? <><dt>{tr('value')}</dt><dd>{many ? tr('{low} to {high}', { low: count(lane.low[i]), high: count(lane.high[i]) }) : count(lane.value[i])}</dd></>
 					: dur > 0 && <><dt>{tr('for')}</dt><dd>{duration(dur)}</dd></>}
-				{lane.kind === 'contention' && lane.value[i] > 0 && !many && <><dt>{tr('held by')}</dt><dd>{named(lane.value[i])}</dd></>}
+				{(lane.kind === 'contention' || lane.kind === 'binder') && lane.value[i] > 0 && !many && <><dt>{lane.kind === 'binder' ? tr('answered by') : tr('held by')}</dt><dd>{named(lane.value[i])}</dd></>}
 				{lane.kind === 'state' && lane.text[i] === 'running' && lane.value[i] >= 0 && !many && <><dt>{tr('on CPU')}</dt><dd>{lane.value[i]}</dd></>}
 				<dt>{tr('starts at')}</dt><dd>{duration(Math.max(0, lane.ts[i] - start))}</dd>
 			</dl>

@@ -1,4 +1,5 @@
-// Where a note leads to: who holds the lock that is waited for, which thread was started, who woke one.
+// Where a note leads to: who holds the lock that is waited for, who answers a call to another process, which thread was started,
+// who woke one.
 import { api, type Note, type Thread } from '../../api/api';
 import type { Lane } from './lanes';
 import { tr } from '../../i18n/strings/trace';
@@ -29,6 +30,8 @@ export function flowOf(s: Spot, threads: Thread[]): Flow | null {
 	const from = { tid: lane.tid, time: lane.ts[i] };
 	if (lane.kind === 'contention')
 		return { from, to: { tid: other.tid, time: lane.ts[i] }, back: lane.ts[i] + lane.dur[i], label: tr('held by {tid}', { tid: other.name || other.tid }) };
+	if (lane.kind === 'binder')
+		return { from, to: { tid: other.tid, time: lane.ts[i] }, back: lane.ts[i] + lane.dur[i], label: tr('answered by {tid}', { tid: other.name || other.tid }) };
 	if (lane.kind === 'thread_created')
 		return { from, to: { tid: other.tid, time: Math.max(lane.ts[i], other.slices > 0 ? other.start_ns : 0) }, back: null, label: tr('starts {tid}', { tid: other.name || other.tid }) };
 	if (lane.kind === 'flow')

@@ -39,7 +39,7 @@ export function EventPane({ p, at, on }: { p: TimelineProps; at: EventId; on: Ev
 		if (note && text('event') === formatEvent(at)) on.showEvent(spotOf(note)); // a key may have led on meanwhile
 	}, [note]);
 	useEffect(() => () => on.showEvent(null), []);
-	const leads = note && (note.value > 0 && ['contention', 'flow', 'thread_created', 'wakeup'].includes(note.kind) || note.kind === 'state' && /^run/.test(note.text));
+	const leads = note && (note.value > 0 && ['contention', 'binder', 'flow', 'thread_created', 'wakeup'].includes(note.kind) || note.kind === 'state' && /^run/.test(note.text));
 	const link = () => {
 		flush();
 		return location.href;
