@@ -1,6 +1,7 @@
 /*
  * The timeline stays usable when something goes wrong or comes late: a picture that fails, a search in a thread
- * that is not loaded; stepping through threads is no step of the back button; a snapshot has no time axis.
+ * that is not loaded; stepping through threads is no step of the back button; a snapshot has no time axis; names that do not
+ * come again, a drag that is cancelled, events that come late.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -15,7 +16,7 @@ const NAMES = ['android.os.Looper.loop', 'android.os.MessageQueue.nativePollOnce
 /* A section of a thread that runs for 20 ms of 100. */
 const at = (ms) => `[000] d..2 ${(4000 + ms / 1000).toFixed(6)}:`;
 const turn = (ms, from, state, to) => `x-${from} (${from || '-----'}) ${at(ms)} sched_switch: prev_comm=x prev_pid=${from} prev_prio=120 prev_state=${state} ==> next_comm=y next_pid=${to} next_prio=120`;
-const KERNEL = `# tracer: nop\n#\n${[turn(0, 0, 'R', 100), `app-100 (100) ${at(10)} tracing_mark_write: B|100|load`, turn(20, 100, 'S', 101), turn(50, 101, 'S', 100), `app-100 (100) ${at(60)} tracing_mark_write: E|100`, turn(100, 100, 'S', 0)].join('\n')}\n`;
+const KERNEL = `# tracer: nop\n#\n${[turn(0, 0, 'R', 100), `app-100 (100) ${at(10)} tracing_mark_write: B|100|load`, `app-100 (100) ${at(15)} tracing_mark_write: C|100|heap|5`, turn(20, 100, 'S', 101), turn(50, 101, 'S', 100), `app-100 (100) ${at(60)} tracing_mark_write: E|100`, turn(100, 100, 'S', 0)].join('\n')}\n`;
 let server, browser, id, start, anr, kernel;
 const ending = [];
 
@@ -120,6 +121,61 @@ test('a snapshot has no time axis and no times', async () => {
 		await settled(page);
 		assert.doesNotMatch(await page.locator('#tabpanel').innerText(), /\d (ms|µs|ns|s)\b/, tab);
 	}
+	await page.context().close();
+});
+
+test('names that fail to load again leave the page as it is, and come when they are asked for again', async () => {
+	const late = await server.trace(btrace([[MAIN, 7, MS, 5 * MS]], { pid: MAIN }), { query: { build_id: 'steady_late' } });
+	const page = await open('', { trace: late.id });
+	await page.route(/\/names$/, (route) => route.fulfill({ status: 500, json: { error: { status: 'io', message: 'the disk is on fire' } } }));
+	await server.put('/api/v1/builds/steady_late/methods', '7,1,com.acme.Late name ()V\n');
+	await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange'))); // somebody comes back to the page
+	const notice = page.locator('.notices [role=alert]');
+	await notice.getByText('the disk is on fire').waitFor();
+	await page.waitForSelector('canvas.calls');
+	assert.equal(await page.locator('[role=tabpanel]').count(), 1, 'panels stay');
+	await page.unrouteAll();
+	await notice.getByRole('button', { name: 'Try again' }).click();
+	await notice.waitFor({ state: 'detached' });
+	await page.getByRole('tab', { name: 'Methods', exact: true }).click();
+	await page.locator('.methods tbody tr', { hasText: 'com.acme.Late.name' }).waitFor();
+	await page.context().close();
+});
+
+test('a touch that the system takes over selects nothing', async () => {
+	const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, hasTouch: true });
+	const page = await context.newPage();
+	await visit(page, server, `/traces/${id}`);
+	await page.waitForSelector('[data-ready]');
+	const client = await context.newCDPSession(page);
+	const box = await page.locator('canvas.ruler').boundingBox();
+	const drag = async (end) => {
+		const at = (share) => [{ x: box.x + box.width * share, y: box.y + 10 }];
+		await client.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: at(0.2) });
+		for (const share of [0.3, 0.4]) await client.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: at(share) });
+		await client.send('Input.dispatchTouchEvent', { type: end, touchPoints: [] });
+		await settled(page);
+	};
+	await drag('touchCancel');
+	assert.equal(query(page).get('a'), null);
+	await drag('touchEnd');
+	assert.notEqual(query(page).get('a'), null, 'one that ends does');
+	await context.close();
+});
+
+test('rows of one kind of events never stand under the title of another', async () => {
+	const page = await open('?tab=events&note=state', { trace: kernel });
+	const rows = page.locator('#notes tbody tr');
+	await rows.first().waitFor();
+	let go;
+	const held = new Promise((done) => (go = done));
+	await page.route(/\/notes\?.*kind=counter/, async (route) => (await held, route.continue()));
+	await page.getByRole('button', { name: /^Counters/ }).click();
+	await page.waitForFunction(() => document.querySelector('#notes button[aria-pressed=true]')?.textContent.startsWith('Counters'));
+	await painted(page);
+	assert.equal(await rows.count(), 0, 'those that are loading are not there yet');
+	go();
+	await rows.first().waitFor();
 	await page.context().close();
 });
 

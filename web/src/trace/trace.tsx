@@ -124,7 +124,9 @@ function Ready({ t }: { t: Trace }) {
 	const shown = useMemo(() => ({ t, turn, whole, threads: all, busy, listed, thread, range, tids, sums: sums.value?.sums ?? [], names: list, matches, reports: documents ?? [], reload: notes.again }),
 		[t, whole, all, busy, listed, thread, range, tids, sums.value, list, matches, documents]);
 
-	const failed = [threads, names, sums].find((l) => l.error && !l.value);
+	const loads = [threads, names, sums];
+	const failed = loads.find((l) => l.error && !l.value);
+	const stale = loads.find((l) => l.error); // what is there stays
 	if (failed) return <Failure error={failed.error!} retry={failed.again} />;
 	if (!threads.value || !names.value || !sums.value) return <Busy what={tr('Opening the trace')} />;
 	const known = { tids: all.map((x) => x.tid), methods: list.length, hasCpu: t.has_cpu === true, columns: COLUMN_NAMES, tabs: ['timeline', ...PANELS.map((p) => p.id)] };
@@ -143,6 +145,7 @@ function Ready({ t }: { t: Trace }) {
 	return <>
 		<div class="notices">
 			<LinkCheck of={known} />
+			{stale && <Failure error={stale.error!} retry={stale.again} />}
 			{reports.error && <Failure error={reports.error} retry={reports.again} />}
 			{notes.error && <Failure error={notes.error} retry={notes.again} title={tr('The annotations could not be loaded.')} />}
 		</div>
