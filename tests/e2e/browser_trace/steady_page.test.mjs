@@ -127,7 +127,7 @@ test('a snapshot has no time axis and no times', async () => {
 test('names that fail to load again leave the page as it is, and come when they are asked for again', async () => {
 	const late = await server.trace(btrace([[MAIN, 7, MS, 5 * MS]], { pid: MAIN }), { query: { build_id: 'steady_late' } });
 	const page = await open('', { trace: late.id });
-	await page.route(/\/names$/, (route) => route.fulfill({ status: 500, json: { error: { status: 'io', message: 'the disk is on fire' } } }));
+	await page.route(/\/names(\?|$)/, (route) => route.fulfill({ status: 500, json: { error: { status: 'io', message: 'the disk is on fire' } } }));
 	await server.put('/api/v1/builds/steady_late/methods', '7,1,com.acme.Late name ()V\n');
 	await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange'))); // somebody comes back to the page
 	const notice = page.locator('.notices [role=alert]');
