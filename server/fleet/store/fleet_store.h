@@ -29,6 +29,7 @@ struct tw_fleet_query { /* borrowed */
 	const uint64_t *only; /* methods, sorted; NULL: all.  A hint: others may be returned too */
 	size_t n_only;
 	int64_t until_ms; /* monotonic; 0: no deadline */
+	uint64_t state;   /* an engine's own, see there; 0: the latest */
 };
 
 struct tw_fleet_cells_of { /* a subset of the cells that an engine returned for the same query */

@@ -101,6 +101,55 @@ test('tables, queries and dashboard', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE 
 	});
 });
 
+/* ClickHouse, with an action before each request. */
+async function startBetween(t, before) {
+	const gate = http.createServer(async (req, res) => {
+		const pieces = [];
+		for await (const piece of req) pieces.push(piece);
+		const body = Buffer.concat(pieces);
+		await before(body.toString('latin1'));
+		const answer = await fetch(`http://${at}${req.url}`, { method: 'POST', body });
+		res.writeHead(answer.status).end(Buffer.from(await answer.arrayBuffer()));
+	});
+	await new Promise((done) => gate.listen(0, '127.0.0.1', done));
+	t.after(() => { gate.close(); gate.closeAllConnections(); });
+	return `127.0.0.1:${gate.address().port}`;
+}
+
+test('traces that are counted again during an answer do not mix their figures', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE is not set' }, async (t) => {
+	const database = `mixed_${process.pid}`, ask = async (sql) => {
+		const r = await fetch(`http://${at}/?database=${database}&default_format=JSONCompact`, { method: 'POST', body: sql });
+		assert.equal(r.status, 200, `${sql}: ${await r.clone().text()}`);
+		return r.text();
+	};
+	const columns = async (table) => JSON.parse(await ask(`SELECT groupArray(name) FROM system.columns WHERE database = '${database}' AND table = '${table}'`)).data[0][0];
+	let replaced = -1, first;
+	/* Another attempt of the trace, with one method each time. */
+	const replace = async (sql) => {
+		if (replaced < 0 || !/FROM (method_times|call_trees)/.test(sql)) return;
+		const method = first.methods[replaced++ % first.methods.length];
+		for (const [table, where] of [['method_times', `method = ${method}`], ['call_trees', `method = ${method} OR parent = 0`], ['traces', '1']]) {
+			const names = await columns(table);
+			await ask(`INSERT INTO ${table} (${names}) SELECT ${names.map((n) => (n === 'attempt' ? `attempt + ${replaced}` : n))} FROM ${table} WHERE attempt = ${first.attempt} AND (${where})`);
+		}
+	};
+	const s = await startServer(t, { args: ['--analytics', `clickhouse://${await startBetween(t, replace)}/${database}`] });
+	t.after(() => fetch(`http://${at}/`, { method: 'POST', body: `DROP DATABASE IF EXISTS ${database}` }));
+	await s.put('/api/v1/builds/b/methods', mapping);
+	await s.trace(trace(20), { query: { app: 'shop', scenario: 'open', build_id: 'b' } });
+	await until(async () => ((await s.get('/api/v1/fleet/scenarios?by=all')).json.traces === 1 ? true : undefined), 'counted');
+	const [row] = JSON.parse(await ask('SELECT toString(any(attempt)),groupArray(toString(method)) FROM method_times')).data;
+	first = { attempt: row[0], methods: row[1] };
+	assert.equal(first.methods.length, 3);
+	const methods = async (query) => (await s.get(`/api/v1/fleet/methods?metrics=wall,self,calls&sort=p95_wall&${query}`)).json.methods.map((m) => [m.name.split('.').at(-1), m.wall.traces, m.self.traces, m.calls.traces]).sort();
+
+	replaced = 0;
+	assert.deepEqual(await methods('os='), ['getString', 'load', 'onCreate'].map((name) => [name, 1, 1, 1]));
+	assert.ok(replaced > 3, `counted again ${replaced} times`);
+	replaced = -1;
+	assert.equal((await methods('class=')).length, 1, 'then the last attempt');
+});
+
 /* ClickHouse behind TLS, for a user and a password; counts what it let through. */
 async function startGate(t, files, login) {
 	const gate = { let_in: 0, refused: 0 };
@@ -127,18 +176,8 @@ async function startGate(t, files, login) {
 
 test('a search leads to its calls, however long ClickHouse takes', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE is not set' }, async (t) => {
 	let late = 0;
-	const gate = http.createServer(async (req, res) => {
-		const pieces = [];
-		for await (const piece of req) pieces.push(piece);
-		const answer = await fetch(`http://${at}${req.url}`, { method: 'POST', body: Buffer.concat(pieces) });
-		const body = Buffer.from(await answer.arrayBuffer());
-		await sleep(late);
-		res.writeHead(answer.status).end(body);
-	});
-	await new Promise((done) => gate.listen(0, '127.0.0.1', done));
-	t.after(() => { gate.close(); gate.closeAllConnections(); });
 	const database = `late_${process.pid}`;
-	const s = await startServer(t, { args: ['--analytics', `clickhouse://127.0.0.1:${gate.address().port}/${database}`] });
+	const s = await startServer(t, { args: ['--analytics', `clickhouse://${await startBetween(t, () => sleep(late))}/${database}`] });
 	t.after(() => fetch(`http://${at}/`, { method: 'POST', body: `DROP DATABASE IF EXISTS ${database}` }));
 	await s.put('/api/v1/builds/b/methods', mapping);
 	await s.trace(trace(20), { query: { app: 'shop', scenario: 'open', build_id: 'b' } });

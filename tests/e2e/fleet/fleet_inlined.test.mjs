@@ -29,6 +29,7 @@ test('inlined methods in the fleet', async (t) => {
 		let now;
 		await until(async () => {
 			now = await methods(build);
+			for (const m of now?.methods ?? []) assert.ok(m.wall.p50 > 0, `listed without figures: ${JSON.stringify(m)}`);
 			return now?.traces === traces && JSON.stringify(now.methods.map((m) => m.name).sort()) === JSON.stringify(Object.keys(want).sort()) ? true : undefined;
 		}, () => `${build}: ${JSON.stringify(now)}`, 60);
 		for (const m of now.methods) {

@@ -3,6 +3,10 @@
  *
  * ClickHouse counts values by the buckets of sketches, so the sketches equal those of the embedded
  * engine for the same traces.
+ *
+ * ClickHouse has no snapshots.  Durations and each metric are queries of their own, and traces may
+ * be counted again in between, so the later queries read the attempts that the first one saw:
+ * larger numbers are later, and rows of replaced attempts remain for a while.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -34,6 +38,8 @@ static void put_values(struct tw_buf *sql, const struct tw_fleet_query *query, c
 	tw_clickhouse_dims(sql, query, table);
 	if (strcmp(table, "method_times") == 0)
 		(void)tw_buf_add_str(sql, TW_STR("method,"));
+	else
+		(void)tw_buf_add_str(sql, TW_STR("attempt,"));
 	(void)tw_buf_printf(sql, "trace,toUInt64(%s) AS v", value);
 }
 
@@ -44,6 +50,7 @@ struct growing { /* the cells of a result */
 	struct tw_rollup_cell *cells;
 	size_t n, cap;
 	struct tw_rollup_head *head; /* of the current cell */
+	uint64_t last;               /* attempt */
 };
 
 /* In the order of selected columns, as ClickHouse sorts them. */
@@ -118,6 +125,7 @@ static enum tw_status read_heads(struct tw_clickhouse_reader *r, const struct tw
 		struct tw_rollup_dims d;
 		struct tw_sketch_bucket b;
 		struct tw_str trace;
+		uint64_t attempt;
 
 		if (!tw_clickhouse_read_dims(r, query->dims, g->arena, &d))
 			return too_much(err);
@@ -127,10 +135,12 @@ static enum tw_status read_heads(struct tw_clickhouse_reader *r, const struct tw
 		b.min = tw_clickhouse_i64(r);
 		b.max = tw_clickhouse_i64(r);
 		trace = tw_clickhouse_fixed(r, TW_ROLLUP_ID);
+		attempt = tw_clickhouse_u64(r);
 		if (r->damaged || b.bucket >= TW_BUCKETS || !trace.ptr[0])
 			return tw_clickhouse_damaged(err);
 		if (g->n == 0 || !same_dims(&g->cells[g->n - 1].dims, &d))
 			st = begin_cell(g, &d, err);
+		g->last = attempt > g->last ? attempt : g->last;
 		tw_rollup_head_add_bucket(g->head, trace.ptr, &b);
 	}
 	if (st == TW_OK && r->damaged)
@@ -158,7 +168,8 @@ static void select_heads(struct tw_buf *sql, const struct tw_fleet_query *query)
 	(void)tw_buf_add_str(sql, TW_STR("SELECT "));
 	name_dims(sql, query->dims);
 	put_bucket(sql);
-	(void)tw_buf_add_str(sql, TW_STR(",count(),sum(v),min(v),max(v),min(trace) FROM ("));
+	(void)tw_buf_add_str(
+	        sql, TW_STR(",count(),sum(v),min(v),max(v),min(trace),max(attempt) FROM ("));
 	put_values(sql, query, "traces", "duration_ns");
 	tw_clickhouse_where(sql, query, NULL, "traces");
 	(void)tw_buf_add_str(sql, TW_STR("))) GROUP BY "));
@@ -297,8 +308,8 @@ static int compare_total(const struct total *t, const struct tw_rollup_dims *d, 
 	return c ? c : t->method < method ? -1 : t->method > method;
 }
 
-/* Both results have the same order. A method in only one of them changed between the queries, and
- * is left out. */
+/* Both results have the same order. A method in only one of them was removed between the queries,
+ * and is left out. */
 static enum tw_status read_parts(struct tw_clickhouse_reader *counts,
         struct tw_clickhouse_reader *totals, const struct tw_fleet_query *query, struct part *p,
         struct tw_arena *scratch, struct tw_err *err)
@@ -427,6 +438,7 @@ enum tw_status tw_clickhouse_cells(struct tw_fleet_store *s, const struct tw_fle
 {
 	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s;
 	struct growing g = {.arena = a, .head = tw_arena_zalloc(a, 1, sizeof *g.head)};
+	struct tw_fleet_query then = *query;
 	struct tw_clickhouse_reader r;
 	struct tw_buf sql, out;
 	enum tw_status st;
@@ -441,9 +453,10 @@ enum tw_status tw_clickhouse_cells(struct tw_fleet_store *s, const struct tw_fle
 		st = read_heads(&r, query, &g, err);
 	tw_buf_done(&out);
 	tw_buf_done(&sql);
+	then.state = g.last;
 	for (unsigned m = 0; st == TW_OK && g.n && m < TW_ROLLUP_METRICS; m++)
 		if (query->metrics >> m & 1)
-			st = add_parts(f, query, m, &g, err);
+			st = add_parts(f, &then, m, &g, err);
 	if (st == TW_OK) {
 		*ret = g.cells;
 		*ret_n = g.n;

@@ -101,9 +101,10 @@ static enum tw_status add_rows(
 	return r->damaged ? tw_clickhouse_damaged(err) : TW_OK;
 }
 
-/* Reads the number of traces with trees, and the level of omitted times. */
+/* Reads the number of traces with trees, the level of omitted times, and the last attempt. */
 static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_fleet_query *query,
-        const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err)
+        const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, uint64_t *ret_last,
+        struct tw_err *err)
 {
 	struct tw_clickhouse_reader r;
 	struct tw_buf sql, out;
@@ -111,7 +112,7 @@ static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_
 	enum tw_status st;
 
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
-	(void)tw_buf_add_str(&sql, TW_STR("SELECT count(),max(tree_level)"));
+	(void)tw_buf_add_str(&sql, TW_STR("SELECT count(),max(tree_level),max(attempt)"));
 	tw_clickhouse_where(&sql, query, of, "traces");
 	(void)tw_buf_add_str(&sql, TW_STR(" AND tree=1"));
 	st = run(s, query, &sql, &out, err);
@@ -119,6 +120,7 @@ static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_
 	if (st == TW_OK) {
 		to->traces += tw_clickhouse_u64(&r);
 		level = tw_clickhouse_u8(&r);
+		*ret_last = tw_clickhouse_u64(&r);
 		to->omitted_level = level > to->omitted_level ? level : to->omitted_level;
 		st = r.damaged ? tw_clickhouse_damaged(err) : TW_OK;
 	}
@@ -129,6 +131,7 @@ static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_
 enum tw_status tw_clickhouse_tree(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err)
 {
+	struct tw_fleet_query then = *query;
 	struct tw_clickhouse_reader r;
 	struct tw_buf sql, out;
 	enum tw_status st;
@@ -136,7 +139,7 @@ enum tw_status tw_clickhouse_tree(struct tw_fleet_store *s, const struct tw_flee
 	to->coarse = true;
 	if (of->n == 0)
 		return TW_OK;
-	st = read_trees_head(s, query, of, to, err);
+	st = read_trees_head(s, query, of, to, &then.state, err);
 	if (st != TW_OK)
 		return st;
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
@@ -145,7 +148,7 @@ enum tw_status tw_clickhouse_tree(struct tw_fleet_store *s, const struct tw_flee
 	               "any(thread),count(),sum(calls),sum(total_ns) AS "
 	               "total,sum(self_ns),sum(cpu_ns),"
 	               "sum(cpu_self_ns),sum(toFloat64(total_ns)*toFloat64(total_ns))"));
-	tw_clickhouse_where(&sql, query, of, "call_trees");
+	tw_clickhouse_where(&sql, &then, of, "call_trees");
 	(void)tw_buf_printf(&sql,
 	        " GROUP BY path ORDER BY total DESC,least,path LIMIT %d) ORDER BY least,path",
 	        NODES_MAX);

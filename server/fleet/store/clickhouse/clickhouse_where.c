@@ -238,11 +238,13 @@ static void put_cells(struct tw_buf *sql, const struct tw_fleet_query *query,
 		put_days_in(sql, cells);
 }
 
-/* The current attempts of traces or findings. */
+/* The current attempts of traces or findings; those of query->state if it is set. */
 static void put_last(struct tw_buf *sql, const struct tw_fleet_query *query, const char *table)
 {
 	(void)tw_buf_printf(sql, " AND attempt IN (SELECT max(attempt) FROM %s WHERE ", table);
 	put_days(sql, query);
+	if (query->state)
+		(void)tw_buf_printf(sql, " AND attempt<=%" PRIu64, query->state);
 	(void)tw_buf_add_str(sql, TW_STR(" GROUP BY trace"));
 	if (strcmp(table, "traces") == 0)
 		(void)tw_buf_add_str(sql, TW_STR(" HAVING argMax(deleted,attempt)=0"));
