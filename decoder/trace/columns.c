@@ -2,8 +2,9 @@
  * columns.c - reads chunks of slices (schema/columns.md).
  *
  * The loop over the slices checks few values: columns of buckets have one byte per value and are
- * stored so that a read past one ends in the next, and bits past the end are arbitrary. Errors are
- * detected after the loop. Times cannot overflow: those of ordinary buckets are below 2^35, two
+ * stored so that a read past one ends in the next, and bits past the end are arbitrary.  Begins and
+ * ends are in order of time, so the time of the last one is all that the next one needs.  Errors
+ * are detected after the loop. Times cannot overflow: those of ordinary buckets are below 2^35, two
  * per slice, and the sum of the wide ones is limited.
  */
 #include <string.h>
@@ -11,14 +12,12 @@
 #include "decoder/base/arena.h"
 #include "decoder/trace/columns_internal.h"
 
-#define OUTSIDE UINT32_MAX
-
-struct tw_chunk_level {  /* of an open slice */
-	uint64_t cursor; /* end of its last child in this chunk, or its begin */
-	uint32_t index;  /* in the chunk; OUTSIDE: of the open stack, or the thread */
+struct tw_chunk_level {         /* of an open slice */
+	struct tw_slice *slice; /* NULL: of the open stack, or the thread */
 	/* parts of the contexts' hashes: */
-	uint32_t method, last_child;
-	uint32_t for_child, for_later; /* the next one, and all after a first one */
+	uint32_t method; /* for its own values */
+	uint32_t other;  /* for those of callers and callees */
+	uint32_t later;  /* TW_LATER_CHILD once it has a child in this chunk, otherwise 0 */
 };
 
 void tw_chunk_init(struct tw_chunk *c)
@@ -60,11 +59,16 @@ struct reader {
 /* Positions in the columns of slices.  A local variable, so that they are in registers. */
 struct hot {
 	const uint8_t *call, *leaf, *tail, *gap;
-	const uint8_t *bits, *limit;
+	const uint8_t *bits;
+	size_t last;   /* byte from which eight can be read, but not from the next one */
 	uint64_t bit;  /* position in the bits */
+	uint64_t now;  /* time of the last begin or end */
 	uint64_t wide; /* sum of the times of wide buckets */
 	bool overflow; /* `wide` overflowed */
 };
+
+/* A chunk whose other columns have less than eight bytes has one slice, with at most two times. */
+enum { FEW = 16 };
 
 /* The limit of the sum of wide times, and a bound of the sum of ordinary times. */
 #define WIDE_MAX     ((uint64_t)1 << 63)
@@ -74,39 +78,53 @@ struct hot {
 
 /* --- values --- */
 
-static uint64_t last_bytes(const uint8_t *p, const uint8_t *limit)
-{
-	uint8_t last[8] = {0};
+/* The times of a bucket: the first one, and the bits below it. */
+struct times {
+	uint64_t first;
+	uint32_t mask, below; /* mask of that many bits */
+};
 
-	if (p < limit)
-		memcpy(last, p, (size_t)(limit - p));
-	return tw_u64le(last);
+#define BELOW(b) (((b) >> TW_STEPS_LOG2) - ((b) >> TW_STEPS_LOG2 > 0))
+#define TIMES(b)                                                                                   \
+	{                                                                                          \
+		(uint64_t)((b) - (BELOW(b) << TW_STEPS_LOG2)) << BELOW(b), (1u << BELOW(b)) - 1,   \
+		        BELOW(b)                                                                   \
+	}
+#define TIMES4(b)  TIMES(b), TIMES(b + 1), TIMES(b + 2), TIMES(b + 3)
+#define TIMES16(b) TIMES4(b), TIMES4(b + 4), TIMES4(b + 8), TIMES4(b + 12)
+#define TIMES64(b) TIMES16(b), TIMES16(b + 16), TIMES16(b + 32), TIMES16(b + 48)
+static const struct times bucket_times[] = {
+        TIMES64(0u), TIMES64(64u), TIMES64(128u), TIMES64(192u)};
+
+/* At least TW_HALF_BITS bits, the lowest first; arbitrary past the end. */
+ALWAYS uint64_t next_bits(const struct hot *h)
+{
+	size_t at = h->bit / 8 < h->last ? h->bit / 8 : h->last;
+
+	return tw_u64le(h->bits + at) >> (h->bit & 7);
 }
 
-ALWAYS uint64_t take_bits(struct hot *h, unsigned n)
+static uint64_t take_half(struct hot *h)
 {
-	const uint8_t *p = h->bits + h->bit / 8;
-	uint64_t v = h->limit - p >= 8 ? tw_u64le(p) : last_bytes(p, h->limit);
+	uint64_t v = next_bits(h) & UINT32_MAX;
 
-	v >>= h->bit & 7;
-	h->bit += n;
-	return v & ((UINT64_C(1) << n) - 1);
+	h->bit += TW_HALF_BITS;
+	return v;
 }
 
 /* The inverse of tw_time_bucket. */
 ALWAYS uint64_t take_time(struct hot *h, unsigned bucket)
 {
-	unsigned below = bucket >> TW_STEPS_LOG2;
-	uint64_t step;
+	const struct times *t = &bucket_times[bucket];
 	uint64_t v;
 
-	if (bucket != TW_WIDE_BUCKET) {
-		below -= below > 0;
-		step = bucket - (below << TW_STEPS_LOG2);
-		return step << below | take_bits(h, below);
+	if (__builtin_expect(bucket != TW_WIDE_BUCKET, 1)) {
+		v = t->first + (next_bits(h) & t->mask);
+		h->bit += t->below;
+		return v;
 	}
-	v = take_bits(h, TW_HALF_BITS);
-	v |= take_bits(h, TW_HALF_BITS) << TW_HALF_BITS;
+	v = take_half(h);
+	v |= take_half(h) << TW_HALF_BITS;
 	if (v > WIDE_MAX - h->wide) {
 		h->overflow = true;
 		return 0;
@@ -143,28 +161,28 @@ static bool take_call_slowly(
 
 /* --- slices --- */
 
-/* Ends the last slice if it has no children. */
-ALWAYS void close_leaf(struct hot *h, struct tw_slice *slices, struct tw_chunk_level *l)
+/* Ends the last slice, which has no children. */
+ALWAYS void close_leaf(struct hot *h, const struct tw_chunk_level *l)
 {
 	uint64_t dur = take_time(h, *h->leaf++);
 
-	slices[l->index].dur_ns = (int64_t)dur;
-	l[-1].cursor = l->cursor + dur;
+	l->slice->dur_ns = (int64_t)dur;
+	h->now += dur;
 }
 
 /* Ends a call with children in this chunk, or one of the open stack. */
 ALWAYS void close_parent(
-        struct reader *r, struct hot *h, struct tw_slice *slices, struct tw_chunk_level *l)
+        struct reader *r, struct hot *h, const struct tw_chunk_level *l, uint64_t start)
 {
 	unsigned bucket;
-	uint64_t end;
 
-	if (l->index == OUTSIDE)
+	if (!l->slice) {
+		h->now = start;
 		return;
-	bucket = bucket_of(&r->tail.slots[tw_slot_of(l->method ^ l->last_child)], *h->tail++);
-	end = l->cursor + take_time(h, bucket);
-	slices[l->index].dur_ns = (int64_t)(end - (uint64_t)slices[l->index].start_ns);
-	l[-1].cursor = end;
+	}
+	bucket = bucket_of(&r->tail.slots[tw_slot_of(l->method ^ l[1].other)], *h->tail++);
+	h->now += take_time(h, bucket);
+	l->slice->dur_ns = (int64_t)(h->now - (uint64_t)l->slice->start_ns);
 }
 
 static bool reserve_levels(struct tw_chunk *c, size_t want)
@@ -187,10 +205,7 @@ static enum tw_status read_open(struct reader *r, uint64_t start)
 
 	if (!reserve_levels(c, c->n_open + 64))
 		return TW_NOMEM;
-	c->levels[0] = (struct tw_chunk_level){.cursor = start,
-	        .index = OUTSIDE,
-	        .for_child = TW_NO_PARENT * TW_OTHER_HASH,
-	        .for_later = TW_NO_PARENT * TW_OTHER_HASH ^ TW_LATER_CHILD};
+	c->levels[0] = (struct tw_chunk_level){.other = TW_NO_PARENT * TW_OTHER_HASH};
 	for (size_t i = 0; i < c->n_open; i++) {
 		uint64_t back;
 		uint64_t dur;
@@ -206,74 +221,79 @@ static enum tw_status read_open(struct reader *r, uint64_t start)
 		        .cpu_ns = -1,
 		        .method = (uint32_t)method,
 		        .depth = (uint32_t)i};
-		c->levels[i + 1] = (struct tw_chunk_level){.cursor = start,
-		        .index = OUTSIDE,
-		        .for_child = (uint32_t)method * TW_OTHER_HASH,
-		        .for_later = (uint32_t)method * TW_OTHER_HASH ^ TW_LATER_CHILD};
+		c->levels[i + 1] =
+		        (struct tw_chunk_level){.other = (uint32_t)method * TW_OTHER_HASH};
 	}
 	return TW_OK;
+}
+
+/* Whether the first two varints of a word are of one byte, and of one or two. */
+ALWAYS bool is_short(uint32_t w)
+{
+	return (w & 0x80) == 0 && (w & 0x808000) != 0x808000;
 }
 
 static enum tw_status read_slices(struct reader *r, struct hot *io)
 {
 	struct tw_chunk *c = r->chunk;
-	struct tw_slice *slices = c->slices;
 	struct tw_chunk_level *top = &c->levels[c->n_open]; /* the innermost open call */
-	const uint8_t *call_end = r->end[TW_COL_CALL];
-	uint32_t n = (uint32_t)c->n;
+	struct tw_chunk_level *most = &c->levels[c->cap_levels - 2];
+	const struct tw_slice *end = c->slices + c->n;
+	/* below it four bytes can be read, as other columns follow */
+	const uint8_t *call_end =
+	        r->end[TW_COL_CALL] - (r->limit - r->end[TW_COL_CALL] < 3 ? 3 : 0);
+	const uint64_t chunk_start = io->now;
+	uint32_t depth = (uint32_t)c->n_open;
 	struct hot h = *io;
 
-	for (uint32_t i = 0; i < n; i++) {
-		size_t depth = (size_t)(top - c->levels);
+	for (struct tw_slice *s = c->slices; s < end; s++) {
 		uint64_t step;
 		uint64_t method;
-		uint64_t start;
-		uint32_t hash;
-		uint32_t other;
 		unsigned bucket;
+		uint32_t w;
 
-		if (call_end - h.call >= 3 && h.call[0] < 0x80 && (h.call[1] & h.call[2]) < 0x80) {
-			unsigned two = h.call[1] >> 7; /* unpredictable: no branch */
+		if (h.call < call_end && is_short(w = tw_u32le(h.call))) {
+			uint32_t two = w >> 15 & 1; /* unpredictable: no branch */
 
-			step = h.call[0];
-			method = (h.call[1] & 0x7Fu) | (h.call[2] & (0u - two)) << 7;
+			step = w & 0x7F;
+			method = (w >> 8 & 0x7F) | (w >> 9 & 0x3F80 & (0u - two));
 			h.call += 2 + two;
 		} else if (!take_call_slowly(r, &h.call, &step, &method)) {
 			return TW_CORRUPT;
 		}
-		if (step > depth || (i == 0 && step))
-			return TW_CORRUPT;
-		if (step)
-			close_leaf(&h, slices, top--);
-		for (; step > 1; step--)
-			close_parent(r, &h, slices, top--);
-		depth = (size_t)(top - c->levels);
-		if (depth + 2 > c->cap_levels) {
+		if (step) {
+			if (step > depth || s == c->slices)
+				return TW_CORRUPT;
+			depth -= (uint32_t)step;
+			close_leaf(&h, top--);
+			for (; step > 1; step--)
+				close_parent(r, &h, top--, chunk_start);
+		}
+		if (top > most) {
 			if (!reserve_levels(c, depth + 2))
 				return TW_NOMEM;
 			top = &c->levels[depth];
+			most = &c->levels[c->cap_levels - 2];
 		}
-		hash = (uint32_t)method * TW_METHOD_HASH;
-		other = (uint32_t)method * TW_OTHER_HASH;
-		bucket = bucket_of(&r->gap.slots[tw_slot_of(hash ^ top->for_child)], *h.gap++);
-		start = top->cursor + take_time(&h, bucket);
-		top->for_child = top->for_later;
-		top->last_child = other;
-		slices[i].start_ns = (int64_t)start;
-		slices[i].cpu_ns = -1;
-		slices[i].method = (uint32_t)method;
-		slices[i].depth = (uint32_t)depth;
-		slices[i].merged = 0;
+		top[1].slice = s;
+		top[1].method = (uint32_t)method * TW_METHOD_HASH;
+		top[1].other = (uint32_t)method * TW_OTHER_HASH;
+		top[1].later = 0;
+		bucket = bucket_of(
+		        &r->gap.slots[tw_slot_of(top[1].method ^ top->other ^ top->later)],
+		        *h.gap++);
+		h.now += take_time(&h, bucket);
+		top->later = TW_LATER_CHILD;
+		s->start_ns = (int64_t)h.now;
+		s->cpu_ns = -1;
+		s->method = (uint32_t)method;
+		s->depth = depth++;
+		s->merged = 0;
 		top++;
-		top->cursor = start;
-		top->index = i;
-		top->method = hash;
-		top->for_child = other;
-		top->for_later = other ^ TW_LATER_CHILD;
 	}
-	close_leaf(&h, slices, top--);
+	close_leaf(&h, top--);
 	while (top > c->levels)
-		close_parent(r, &h, slices, top--);
+		close_parent(r, &h, top--, chunk_start);
 	r->at[TW_COL_CALL] = h.call;
 	r->at[TW_COL_LEAF] = h.leaf;
 	r->at[TW_COL_TAIL] = h.tail;
@@ -355,15 +375,35 @@ static enum tw_status read_header(
 	return TW_OK;
 }
 
+/* Bits are read eight bytes at a time, so those of the smallest chunks are copied to a buffer with
+ * space after them. */
+static enum tw_status find_bits(const struct reader *r, struct hot *h, uint8_t few[FEW + 8])
+{
+	const uint8_t *end = r->end[TW_COL_BITS];
+	size_t n = (size_t)(end - r->at[TW_COL_BITS]);
+
+	h->bits = r->at[TW_COL_BITS];
+	h->last = (size_t)(r->limit - h->bits) - 8;
+	if (r->limit - end >= 8)
+		return TW_OK;
+	if (n > FEW)
+		return TW_CORRUPT;
+	memset(few, 0, FEW + 8);
+	memcpy(few, h->bits, n);
+	h->bits = few;
+	h->last = FEW;
+	return TW_OK;
+}
+
 static enum tw_status decode(struct reader *r, int64_t start_ns)
 {
+	uint8_t few[FEW + 8];
 	struct tw_chunk *c = r->chunk;
 	struct hot h = {.call = r->at[TW_COL_CALL],
 	        .leaf = r->at[TW_COL_LEAF],
 	        .tail = r->at[TW_COL_TAIL],
 	        .gap = r->at[TW_COL_GAP],
-	        .bits = r->at[TW_COL_BITS],
-	        .limit = r->limit};
+	        .now = (uint64_t)start_ns};
 	enum tw_status st = slices_reserve(&c->open, &c->cap_open, c->n_open) &&
 	                                    slices_reserve(&c->slices, &c->cap, c->n)
 	                            ? TW_OK
@@ -373,6 +413,8 @@ static enum tw_status decode(struct reader *r, int64_t start_ns)
 	memset(&r->tail, 0, sizeof r->tail);
 	if (st == TW_OK)
 		st = read_open(r, (uint64_t)start_ns);
+	if (st == TW_OK)
+		st = find_bits(r, &h, few);
 	if (st == TW_OK)
 		st = read_slices(r, &h);
 	if (st == TW_OK)
