@@ -72,12 +72,17 @@ void tw_decoder_read_ahead(struct tw_decoder *d)
 	d->wants_ahead = true;
 }
 
-/* For a build's mapping sent as a trace, the error names the right endpoint. */
+/* For a build's mapping sent as a trace, the error names the right endpoint; for a heap dump, the
+ * reason. */
 static enum tw_status refuse_unknown(const struct tw_decoder *d, struct tw_err *err)
 {
-	const char *belongs = tw_mapping_belongs(
-	        tw_mapping_kind((struct tw_str){(const char *)d->head, d->n_head}));
+	const struct tw_str head = {(const char *)d->head, d->n_head};
+	const char *belongs = tw_mapping_belongs(tw_mapping_kind(head));
 
+	if (tw_str_starts(head, TW_STR("JAVA PROFILE 1.0")))
+		return tw_fail_at(err, TW_UNSUPPORTED, 0,
+		        "a heap dump (HPROF) has no times of code and is not read here; open it in "
+		        "Android Studio");
 	return tw_fail_at(err, TW_UNSUPPORTED, 0,
 	        "not a trace in any format that is known here%s%s", belongs ? "; " : "",
 	        belongs ? belongs : "");

@@ -293,6 +293,7 @@ export const refusals: Record<string, string> = {
 	'larger than {1} bytes when decompressed': '解压后超过 {1} 字节',
 	'its zstd window is larger than {1} MiB: compress it without --long or --ultra': 'zstd 窗口超过 {1} MiB：压缩时请不要使用 --long 或 --ultra',
 	'none of the {1} files in this archive is a trace in a format that is known here': '归档中的 {1} 个文件都不是可识别格式的 Trace',
+	'a heap dump (HPROF) has no times of code and is not read here; open it in Android Studio': '堆转储（HPROF）没有代码的时间数据，这里不读取；请用 Android Studio 打开',
 	'not a trace in any format that is known here{1}{2}': '不是任何可识别格式的 Trace',
 	'{1} does not belong in part {2}': '{1} 不应放在部分 {2} 中',
 	'what this {1} carries is not a trace in any format that is known here': '这个 {1} 中的内容不是任何可识别格式的 Trace',
