@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/file/io.h"
 #include "server/base/log.h"
@@ -16,9 +15,9 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/storage/blob.h"
 
-static uint64_t small_body(const struct tw_app *app)
+static uint64_t small_body(const struct tw_config *config)
 {
-	(void)app;
+	(void)config;
 	return TW_MAX_SMALL_BODY;
 }
 
@@ -135,7 +134,7 @@ enum tw_status tw_api_keep_setting(
         struct tw_req *r, const char *key, const json_t *value, struct tw_err *err)
 {
 	char *text = tw_json_dumps(value, JSON_COMPACT);
-	enum tw_status st = text ? tw_catalogue_setting_set(tw_req_app(r)->catalogue,
+	enum tw_status st = text ? tw_catalogue_setting_set(tw_api_of(r)->catalogue,
 	                                   tw_req_caller(r)->project_id, key, text, err)
 	                         : tw_oom(err);
 
@@ -195,7 +194,7 @@ const char *tw_api_author(struct tw_req *r)
 
 	if (caller->name[0])
 		return caller->name;
-	if (tw_catalogue_keys(tw_req_app(r)->catalogue, caller->project_id, tw_req_arena(r), &keys,
+	if (tw_catalogue_keys(tw_api_of(r)->catalogue, caller->project_id, tw_req_arena(r), &keys,
 	            &n, &why) != TW_OK)
 		return "";
 	for (size_t i = 0; i < n; i++)
@@ -232,7 +231,7 @@ enum tw_status tw_api_stream_part(
 
 	if (!fd)
 		return tw_oom(err);
-	st = tw_blob_open_by(tw_req_app(r)->blobs, p->sha256,
+	st = tw_blob_open_by(tw_api_of(r)->blobs, p->sha256,
 	        tw_monotonic_ms() + (int64_t)tw_req_ms_left(r), fd, err);
 	if (st != TW_OK) {
 		tw_mem_free(fd);

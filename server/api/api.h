@@ -1,5 +1,6 @@
 /*
- * api.h - shared by several api_*.c: small JSON bodies, JSON of rows, limits of texts.
+ * api.h - the parts of the server that endpoints use; shared by several api_*.c: small JSON bodies,
+ * JSON of rows, limits of texts.
  */
 #ifndef TW_API_H
 #define TW_API_H
@@ -8,12 +9,52 @@
 #include <stdbool.h>
 
 #include "decoder/base/err.h"
+#include "server/base/config.h"
 #include "server/base/text/json.h"
 #include "server/catalogue/storage/need_blobs.h"
+#include "server/derive/delete.h"
 #include "server/http/http.h"
+#include "server/ingest/commit_upload.h"
 
 struct tw_part;
 struct tw_trace_row;
+
+struct tw_api { /* borrowed */
+	const struct tw_config *config;
+	char node_name[33]; /* display name: --node, or the machine's name */
+	struct tw_catalogue *catalogue;
+	struct tw_blobs *blobs;
+	struct tw_fleet_store *fleet;     /* fleet_store.h */
+	struct tw_symbols *symbols;       /* open mappings by build */
+	struct tw_sources *sources;       /* source_query.h */
+	struct tw_resumes *resumes;       /* resume.h */
+	struct tw_backlog *backlog;       /* backlog.h; NULL: no limit */
+	struct tw_preflights *preflights; /* preflight.h; NULL: none */
+	struct tw_recorder *recorder;     /* trace_record.h */
+	struct tw_store_job *store_job;   /* jobs_store.h */
+	struct tw_commit_parts commit;
+	struct tw_deleter deleter;
+	struct tw_jobs *jobs;
+	struct tw_pipeline *pipeline; /* NULL, as the next two: this server does not decode */
+	struct tw_hook_runner *hooks; /* jobs_hook.h */
+	struct tw_lease *leader;      /* also NULL if there are no other servers */
+	struct tw_health *health;
+	struct tw_oidc *oidc; /* NULL: no provider */
+	struct tw_throttle *throttle;
+	struct tw_secret_key *seal; /* encrypts secrets of webhooks */
+	uint8_t ticket_key[32];     /* ticket.h */
+	/* for /metrics */
+	struct tw_metrics *metrics;
+	struct tw_quota *quota;
+	struct tw_response_cache *answers;
+	struct tw_answer_memory *answer_memory;
+};
+
+/* The context of a request's server (http.h). */
+static inline struct tw_api *tw_api_of(const struct tw_req *r)
+{
+	return tw_req_context(r);
+}
 
 enum { TW_MAX_SMALL_BODY = 64 << 10 };
 

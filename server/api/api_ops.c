@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/embedded.h"
 #include "server/base/file/disk.h"
@@ -43,14 +42,14 @@ static enum tw_status healthz(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_json(r, 200, json_pack("{ss}", "status", "ok"), err);
 }
 
-static json_t *checks_json(const struct tw_app *app, const struct tw_health_check *checks, size_t n)
+static json_t *checks_json(const struct tw_api *api, const struct tw_health_check *checks, size_t n)
 {
 	json_t *all = json_object();
 
 	for (size_t i = 0; i < n; i++)
 		(void)json_object_set_new(all, checks[i].name,
 		        json_pack("{sb ss ss*}", "ok", checks[i].ok, "message", checks[i].message,
-		                "engine", tw_health_engine(app->health, checks[i].name)));
+		                "engine", tw_health_engine(api->health, checks[i].name)));
 	return all;
 }
 
@@ -66,16 +65,16 @@ static const struct tw_param readyz_params[] = {
 
 static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
 {
-	const struct tw_app *app = tw_req_app(r);
+	const struct tw_api *api = tw_api_of(r);
 	struct tw_health_check checks[TW_HEALTH_CHECKS];
 	char roles[64];
-	bool ready = tw_health_checks(app->health, tw_req_enum(r, "for") == 1, checks);
+	bool ready = tw_health_checks(api->health, tw_req_enum(r, "for") == 1, checks);
 
-	tw_roles_write(app->config->roles, roles, sizeof roles);
+	tw_roles_write(api->config->roles, roles, sizeof roles);
 	return tw_req_reply_json(r, ready ? 200 : 503,
 	        json_pack("{ss ss* ss so}", "status", ready ? "ready" : "not_ready", "node",
-	                app->config->several ? app->node_name : NULL, "role", roles, "checks",
-	                checks_json(app, checks, TW_HEALTH_CHECKS)),
+	                api->config->several ? api->node_name : NULL, "role", roles, "checks",
+	                checks_json(api, checks, TW_HEALTH_CHECKS)),
 	        err);
 }
 
@@ -104,17 +103,17 @@ static void write_gauge(struct tw_buf *out, const char *name, uint64_t value)
 }
 
 /* This server's name, and whether it holds the lease for background work. */
-static void write_node(const struct tw_app *app, struct tw_buf *out)
+static void write_node(const struct tw_api *api, struct tw_buf *out)
 {
 	char roles[64];
 
-	tw_roles_write(app->config->roles, roles, sizeof roles);
+	tw_roles_write(api->config->roles, roles, sizeof roles);
 	tw_buf_printf(out,
 	        "# TYPE tracewell_node_info gauge\n"
 	        "tracewell_node_info{node=\"%s\",role=\"%s\",version=\"%s\"} 1\n",
-	        app->node_name, roles, TW_VERSION);
+	        api->node_name, roles, TW_VERSION);
 	write_gauge(out, "tracewell_leader",
-	        (app->config->roles & TW_ROLE_DECODE) && tw_lease_held(app->leader));
+	        (api->config->roles & TW_ROLE_DECODE) && tw_lease_held(api->leader));
 	tw_buf_printf(out,
 	        "# TYPE tracewell_catalogue_connections_lost_total counter\n"
 	        "tracewell_catalogue_connections_lost_total %" PRIu64 "\n",
@@ -129,20 +128,20 @@ static void write_log(struct tw_buf *out)
 	        tw_log_sink_lost());
 }
 
-static void write_disk(const struct tw_app *app, struct tw_buf *out)
+static void write_disk(const struct tw_api *api, struct tw_buf *out)
 {
 	struct tw_disk d;
 
-	(void)tw_disk_of(app->config->data_dir, &d);
+	(void)tw_disk_of(api->config->data_dir, &d);
 	write_gauge(out, "tracewell_disk_free_percent", (uint64_t)tw_disk_free_percent(&d));
 	write_gauge(out, "tracewell_disk_free_bytes", d.free_bytes);
 	write_gauge(out, "tracewell_disk_size_bytes", d.size_bytes);
 }
 
 /* Absent without any backup: an endless age would alert operators that back up by other means. */
-static void write_backup(const struct tw_app *app, struct tw_buf *out)
+static void write_backup(const struct tw_api *api, struct tw_buf *out)
 {
-	const int64_t at_ms = tw_backup_marked_ms(app->config->data_dir);
+	const int64_t at_ms = tw_backup_marked_ms(api->config->data_dir);
 	const int64_t age_ms = tw_unix_ms() - at_ms;
 
 	if (at_ms > 0)
@@ -150,11 +149,11 @@ static void write_backup(const struct tw_app *app, struct tw_buf *out)
 		        age_ms > 0 ? (uint64_t)age_ms / 1000 : 0);
 }
 
-static void write_storage(const struct tw_app *app, struct tw_buf *out)
+static void write_storage(const struct tw_api *api, struct tw_buf *out)
 {
 	void *store;
 	const struct tw_store_engine *engine =
-	        app->blobs ? tw_blobs_engine(app->blobs, &store) : NULL;
+	        api->blobs ? tw_blobs_engine(api->blobs, &store) : NULL;
 
 	if (engine && engine->metrics)
 		engine->metrics(store, out);
@@ -175,20 +174,20 @@ static uint64_t open_fds(void)
 }
 
 /* Resources of the process and the machine. */
-static void write_process(const struct tw_app *app, struct tw_buf *out)
+static void write_process(const struct tw_api *api, struct tw_buf *out)
 {
 	tw_periodic_metrics(out);
 	write_log(out);
-	write_disk(app, out);
-	write_backup(app, out);
-	write_storage(app, out);
+	write_disk(api, out);
+	write_backup(api, out);
+	write_storage(api, out);
 	write_gauge(out, "tracewell_resident_bytes", resident_bytes());
 	write_gauge(out, "tracewell_open_fds", open_fds());
 }
 
 static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 {
-	const struct tw_app *app = tw_req_app(r);
+	const struct tw_api *api = tw_api_of(r);
 	struct tw_queue_stats queue;
 	uint64_t quarantined = 0;
 	uint64_t quarantined_bytes = 0;
@@ -197,20 +196,20 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	struct tw_buf out;
 	enum tw_status st;
 
-	st = tw_catalogue_queue_stats(app->catalogue, &queue, err);
+	st = tw_catalogue_queue_stats(api->catalogue, &queue, err);
 	if (st == TW_OK)
 		st = tw_catalogue_quarantine_size(
-		        app->catalogue, &quarantined, &quarantined_bytes, err);
+		        api->catalogue, &quarantined, &quarantined_bytes, err);
 	if (st == TW_OK)
-		st = tw_catalogue_sessions_count(app->catalogue, &sessions, err);
+		st = tw_catalogue_sessions_count(api->catalogue, &sessions, err);
 	if (st != TW_OK)
 		return st;
 	tw_buf_init(&out, MAX_METRICS);
 	tw_buf_printf(&out,
 	        "# TYPE tracewell_build_info gauge\ntracewell_build_info{version=\"%s\"} 1\n",
 	        TW_VERSION);
-	write_node(app, &out);
-	tw_metrics_write(app->metrics, &out);
+	write_node(api, &out);
+	tw_metrics_write(api->metrics, &out);
 	write_gauge(&out, "tracewell_queue_mappings", queue.mappings);
 	write_gauge(&out, "tracewell_compiling_mappings", queue.compiling);
 	write_gauge(&out, "tracewell_queue_traces", queue.queued);
@@ -221,19 +220,19 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	        (double)queue.oldest_ms / 1000);
 	write_gauge(&out, "tracewell_quarantine_traces", quarantined);
 	write_gauge(&out, "tracewell_quarantine_bytes", quarantined_bytes);
-	tw_backlog_metrics(app->backlog, &out);
-	tw_resumes_metrics(app->resumes, &out);
-	tw_quota_metrics(app->quota, tw_unix_ms(), &out);
-	tw_response_cache_metrics(app->answers, &out);
-	tw_answer_memory_metrics(app->answer_memory, &out);
-	if (app->sources)
-		tw_sources_metrics(app->sources, &out);
-	write_process(app, &out);
+	tw_backlog_metrics(api->backlog, &out);
+	tw_resumes_metrics(api->resumes, &out);
+	tw_quota_metrics(api->quota, tw_unix_ms(), &out);
+	tw_response_cache_metrics(api->answers, &out);
+	tw_answer_memory_metrics(api->answer_memory, &out);
+	if (api->sources)
+		tw_sources_metrics(api->sources, &out);
+	write_process(api, &out);
 	write_gauge(&out, "tracewell_catalogue_damaged_pages", tw_sums_damaged());
 	write_gauge(&out, "tracewell_sessions", sessions);
-	st = tw_pipeline_metrics(app->pipeline, app->catalogue, &out, err);
+	st = tw_pipeline_metrics(api->pipeline, api->catalogue, &out, err);
 	if (st == TW_OK)
-		st = tw_hook_runner_metrics(app->hooks, app->catalogue, &out, err);
+		st = tw_hook_runner_metrics(api->hooks, api->catalogue, &out, err);
 	if (st != TW_OK) {
 		tw_buf_done(&out);
 		return st;

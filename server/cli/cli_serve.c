@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "server/api/api.h"
 #include "server/api/routes.h"
 #include "server/auth/auth_throttle.h"
 #include "server/auth/oidc/oidc.h"
 #include "server/auth/ticket.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/log_sink.h"
@@ -69,73 +69,84 @@ enum {
 	SECRETS_ARENA = 64 << 20
 };
 
-static void log_started(const struct tw_app *app, const struct tw_http *http)
+struct server {
+	struct tw_api api;                 /* the parts that endpoints use too */
+	char node[64];                     /* unique to this process among all servers */
+	bool storage_unproven;             /* it was unreachable at the start */
+	struct tw_tls *tls;                /* NULL: plain HTTP */
+	struct tw_resume_cleaner *cleaner; /* NULL: a single server needs none */
+	struct tw_http_waits *waits;
+	struct tw_retention_job *retention;
+	struct tw_periodic *keep_quota;
+};
+
+static void log_started(const struct server *s, const struct tw_http *http)
 {
 	char host[128];
 	char url[192];
 	uint16_t port;
 
-	if (!tw_listen_split(app->config->listen, host, sizeof host, &port))
+	if (!tw_listen_split(s->api.config->listen, host, sizeof host, &port))
 		host[0] = '\0';
 	(void)snprintf(url, sizeof url, strchr(host, ':') ? "%s://[%s]:%u" : "%s://%s:%u",
-	        app->tls ? "https" : "http", host, tw_http_port(http));
+	        s->tls ? "https" : "http", host, tw_http_port(http));
 	tw_log(TW_LOG_INFO, "listening", tw_log_text("url", url),
-	        tw_log_text("data", app->config->data_dir),
-	        tw_log_text("catalogue", tw_catalogue_engine(app->catalogue)),
-	        tw_log_text("role", app->config->role), tw_log_text("version", TW_VERSION));
+	        tw_log_text("data", s->api.config->data_dir),
+	        tw_log_text("catalogue", tw_catalogue_engine(s->api.catalogue)),
+	        tw_log_text("role", s->api.config->role), tw_log_text("version", TW_VERSION));
 }
 
-static void quota_path(const struct tw_app *app, char out[MAX_PATH_BYTES])
+static void quota_path(const struct server *s, char out[MAX_PATH_BYTES])
 {
-	(void)snprintf(out, MAX_PATH_BYTES, "%s/quota", app->config->data_dir);
+	(void)snprintf(out, MAX_PATH_BYTES, "%s/quota", s->api.config->data_dir);
 }
 
 static void save_quota(struct tw_periodic *p, void *arg)
 {
-	struct tw_app *app = arg;
+	struct server *s = arg;
 	char path[MAX_PATH_BYTES];
 	struct tw_err err;
 
 	(void)p;
-	quota_path(app, path);
-	if (tw_quota_save(app->quota, path, tw_unix_ms(), &err) != TW_OK)
+	quota_path(s, path);
+	if (tw_quota_save(s->api.quota, path, tw_unix_ms(), &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "quota_not_saved", path, &err);
 }
 
 /* Uploads before a restart count towards the limits; if unknown, counting starts at zero. */
-static enum tw_status open_quota(struct tw_app *app, struct tw_err *err)
+static enum tw_status open_quota(struct server *s, struct tw_err *err)
 {
-	const struct tw_config *c = app->config;
+	const struct tw_config *c = s->api.config;
 	const struct tw_quota_limits limits = {
 	        {{c->key_requests, c->key_bytes}, {c->device_requests, c->device_bytes}}};
 	char path[MAX_PATH_BYTES];
 	struct tw_err why;
 	enum tw_status st;
 
-	app->quota = tw_quota_new(&limits);
-	if (!app->quota)
+	s->api.quota = tw_quota_new(&limits);
+	if (!s->api.quota)
 		return tw_oom(err);
-	if (tw_catalogue_is_shared(app->catalogue)) /* each server counts by itself */
+	if (tw_catalogue_is_shared(s->api.catalogue)) /* each server counts by itself */
 		return TW_OK;
-	quota_path(app, path);
-	st = tw_quota_load(app->quota, path, tw_unix_ms(), &why);
+	quota_path(s, path);
+	st = tw_quota_load(s->api.quota, path, tw_unix_ms(), &why);
 	if (st != TW_OK && st != TW_NOT_FOUND)
 		tw_log_err(TW_LOG_WARN, "quota_not_loaded", path, &why);
 	return tw_periodic_start(
-	        &(struct tw_periodic_task){"quota", save_quota, KEEP_QUOTA_S * 1000}, app,
-	        &app->keep_quota, err);
+	        &(struct tw_periodic_task){"quota", save_quota, KEEP_QUOTA_S * 1000}, s,
+	        &s->keep_quota, err);
 }
 
 /* Opens the TLS certificate and the OpenID provider. */
-static enum tw_status open_tls_and_oidc(struct tw_app *app, struct tw_err *err)
+static enum tw_status open_tls_and_oidc(struct server *s, struct tw_err *err)
 {
-	const struct tw_config *c = app->config;
+	const struct tw_config *c = s->api.config;
 	enum tw_status st = TW_OK;
 
 	if (*c->tls_cert)
-		st = tw_tls_open(c->tls_cert, c->tls_key, &app->tls, err);
+		st = tw_tls_open(c->tls_cert, c->tls_key, &s->tls, err);
 	if (st == TW_OK && *c->oidc.issuer)
-		st = tw_oidc_open(&c->oidc, &app->oidc, err);
+		st = tw_oidc_open(&c->oidc, &s->api.oidc, err);
 	return st;
 }
 
@@ -143,11 +154,11 @@ static enum tw_status open_tls_and_oidc(struct tw_app *app, struct tw_err *err)
  * fail until it was verified to be the right one. A new folder does not start without its store: it
  * has no record yet of where its files are. */
 static enum tw_status wait_for_storage(
-        struct tw_app *app, const struct tw_err *why, struct tw_err *err)
+        struct server *s, const struct tw_err *why, struct tw_err *err)
 {
-	const struct tw_config *c = app->config;
+	const struct tw_config *c = s->api.config;
 	void *store;
-	const struct tw_store_engine *engine = tw_blobs_engine(app->blobs, &store);
+	const struct tw_store_engine *engine = tw_blobs_engine(s->api.blobs, &store);
 
 	if (!tw_storage_is_kept(c->data_dir)) {
 		tw_err_copy(err, why);
@@ -156,33 +167,33 @@ static enum tw_status wait_for_storage(
 	tw_log_err(TW_LOG_ERROR, "storage_unreachable", c->storage.blobs, why);
 	if (engine->hold)
 		engine->hold(store, why);
-	app->storage_unproven = true;
+	s->storage_unproven = true;
 	return TW_OK;
 }
 
-static struct tw_storage_claim storage_claim(const struct tw_app *app)
+static struct tw_storage_claim storage_claim(const struct server *s)
 {
-	return (struct tw_storage_claim){.data_dir = app->config->data_dir,
-	        .storage = &app->config->storage,
-	        .catalogue = app->catalogue,
-	        .blobs = app->blobs};
+	return (struct tw_storage_claim){.data_dir = s->api.config->data_dir,
+	        .storage = &s->api.config->storage,
+	        .catalogue = s->api.catalogue,
+	        .blobs = s->api.blobs};
 }
 
 /* A wrong key, bucket or prefix ends the start. An unreachable store is retried in the background,
  * and /readyz reports it. */
-static enum tw_status check_storage(struct tw_app *app, struct tw_err *err)
+static enum tw_status check_storage(struct server *s, struct tw_err *err)
 {
-	const struct tw_config *c = app->config;
-	const struct tw_storage_claim claim = storage_claim(app);
+	const struct tw_config *c = s->api.config;
+	const struct tw_storage_claim claim = storage_claim(s);
 	void *store;
-	const struct tw_store_engine *engine = tw_blobs_engine(app->blobs, &store);
+	const struct tw_store_engine *engine = tw_blobs_engine(s->api.blobs, &store);
 	struct tw_err why;
 	enum tw_status st = engine->probe ? engine->probe(store, &why) : TW_OK;
 
 	if (st == TW_OK)
 		st = tw_storage_claim(&claim, &why);
 	if (st == TW_BUSY)
-		return wait_for_storage(app, &why, err);
+		return wait_for_storage(s, &why, err);
 	if (st != TW_OK) {
 		tw_err_copy(err, &why);
 		return st;
@@ -191,114 +202,116 @@ static enum tw_status check_storage(struct tw_app *app, struct tw_err *err)
 }
 
 /* The name is unique among several servers, also after a restart. */
-static enum tw_status name_node(struct tw_app *app, struct tw_err *err)
+static enum tw_status name_node(struct server *s, struct tw_err *err)
 {
 	char id[TW_ID_BYTES];
 	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
 
-	if (*app->config->node)
-		(void)snprintf(app->node_name, sizeof app->node_name, "%s", app->config->node);
-	else if (gethostname(app->node_name, sizeof app->node_name) != 0)
-		(void)snprintf(app->node_name, sizeof app->node_name, "unnamed");
-	app->node_name[sizeof app->node_name - 1] = '\0';
-	for (char *p = app->node_name; *p; p++)
+	if (*s->api.config->node)
+		(void)snprintf(
+		        s->api.node_name, sizeof s->api.node_name, "%s", s->api.config->node);
+	else if (gethostname(s->api.node_name, sizeof s->api.node_name) != 0)
+		(void)snprintf(s->api.node_name, sizeof s->api.node_name, "unnamed");
+	s->api.node_name[sizeof s->api.node_name - 1] = '\0';
+	for (char *p = s->api.node_name; *p; p++)
 		if (*p <= ' ' || *p > '~' || *p == '"' || *p == '\\')
 			*p = '-';
-	(void)snprintf(app->node, sizeof app->node, "%s-%s", app->node_name, id);
-	if (app->config->several)
-		tw_log_node(app->node_name);
+	(void)snprintf(s->node, sizeof s->node, "%s-%s", s->api.node_name, id);
+	if (s->api.config->several)
+		tw_log_node(s->api.node_name);
 	return st;
 }
 
 /* Without a shared data folder each server would create a different key. */
-static enum tw_status check_keys(const struct tw_app *app, struct tw_err *err)
+static enum tw_status check_keys(const struct server *s, struct tw_err *err)
 {
-	if (!tw_catalogue_is_shared(app->catalogue) || !tw_blobs_remote(app->blobs) ||
-	        *app->config->secret_key_file)
+	if (!tw_catalogue_is_shared(s->api.catalogue) || !tw_blobs_remote(s->api.blobs) ||
+	        *s->api.config->secret_key_file)
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
 	        "several servers with data folders of their own need one key for secrets: name it "
 	        "with --secret-key-file, the same for all");
 }
 
-static enum tw_status open_catalogue(struct tw_app *app, struct tw_err *err)
+static enum tw_status open_catalogue(struct server *s, struct tw_err *err)
 {
-	const struct tw_config *c = app->config;
+	const struct tw_config *c = s->api.config;
 	enum tw_status st = TW_OK;
 
 	if (!c->adopt && !c->catalog[0] && !tw_data_catalogue_is_there(c->data_dir))
-		st = tw_jobs_refuse_without_catalogue(app->blobs, err);
+		st = tw_jobs_refuse_without_catalogue(s->api.blobs, err);
 	if (st == TW_OK)
 		st = tw_data_catalogue_open(
-		        c->data_dir, c->catalog, c->storage.blobs, &app->catalogue, err);
+		        c->data_dir, c->catalog, c->storage.blobs, &s->api.catalogue, err);
 	if (st == TW_OK && !c->adopt)
-		st = tw_jobs_refuse_other_catalogue(app->blobs, app->catalogue, err);
+		st = tw_jobs_refuse_other_catalogue(s->api.blobs, s->api.catalogue, err);
 	if (st == TW_OK)
-		st = tw_catalogue_serve(app->catalogue, c->several, err);
-	if (st == TW_OK && tw_catalogue_is_shared(app->catalogue))
-		st = tw_blobs_own_spool(app->blobs, app->node, err);
+		st = tw_catalogue_serve(s->api.catalogue, c->several, err);
+	if (st == TW_OK && tw_catalogue_is_shared(s->api.catalogue))
+		st = tw_blobs_own_spool(s->api.blobs, s->node, err);
 	if (st == TW_OK)
-		tw_store_peers_honour(app->blobs, app->catalogue);
-	return st == TW_OK ? check_keys(app, err) : st;
+		tw_store_peers_honour(s->api.blobs, s->api.catalogue);
+	return st == TW_OK ? check_keys(s, err) : st;
 }
 
 /* A single server keeps uploads in its folder; deletes those that several servers left in the
  * catalogue before. */
 static void expire_resumes(void *arg)
 {
-	const struct tw_app *app = arg;
+	const struct server *s = arg;
 
-	if (app->resumes)
-		tw_resumes_expire(app->resumes);
+	if (s->api.resumes)
+		tw_resumes_expire(s->api.resumes);
 }
 
-static enum tw_status open_resumes(struct tw_app *app, struct tw_err *err)
+static enum tw_status open_resumes(struct server *s, struct tw_err *err)
 {
-	const struct tw_config *c = app->config;
+	const struct tw_config *c = s->api.config;
 	const struct tw_resume_limits limits = {
 	        c->max_open_uploads, c->max_open_bytes, c->keep_open_s};
-	struct tw_resume_place place = {app->blobs, app->catalogue, app->node, NULL};
+	struct tw_resume_place place = {s->api.blobs, s->api.catalogue, s->node, NULL};
 	enum tw_status st = TW_OK;
 
-	if (strcmp(tw_catalogue_engine(app->catalogue), "sqlite") != 0)
-		st = tw_resume_cleaner_start(&place, &app->cleaner, err);
-	place.cleaner = app->cleaner;
+	if (strcmp(tw_catalogue_engine(s->api.catalogue), "sqlite") != 0)
+		st = tw_resume_cleaner_start(&place, &s->cleaner, err);
+	place.cleaner = s->cleaner;
 	if (st != TW_OK)
 		return st;
-	return tw_catalogue_is_shared(app->catalogue)
-	               ? tw_resumes_open_shared(&place, &limits, &app->resumes, err)
-	               : tw_resumes_open(app->blobs, &limits, &app->resumes, err);
+	return tw_catalogue_is_shared(s->api.catalogue)
+	               ? tw_resumes_open_shared(&place, &limits, &s->api.resumes, err)
+	               : tw_resumes_open(s->api.blobs, &limits, &s->api.resumes, err);
 }
 
-static enum tw_status make_parts(struct tw_app *app, struct tw_err *err)
+static enum tw_status make_parts(struct server *s, struct tw_err *err)
 {
-	const struct tw_config *c = app->config;
+	const struct tw_config *c = s->api.config;
 	const uint64_t most = c->answer_memory_bytes / 4;
 	const uint64_t cache = c->response_cache_bytes < most ? c->response_cache_bytes : most;
+	size_t n_routes;
+	const struct tw_route *routes = tw_routes(&n_routes);
 
-	app->routes = tw_routes(&app->n_routes);
-	app->metrics = tw_metrics_new(app->routes, app->n_routes);
-	app->symbols = tw_symbols_new(app->blobs, MAPPINGS_OPEN);
-	app->answers = tw_response_cache_new(cache);
-	app->answer_memory = tw_answer_memory_new(c->answer_memory_bytes, cache);
-	app->throttle = tw_throttle_new();
-	app->preflights = tw_preflights_new(c, app->metrics);
-	app->backlog = tw_backlog_new(
-	        app->catalogue, &(struct tw_backlog_limits){c->max_queue, c->max_queue_bytes});
-	app->sources = tw_sources_new(c);
-	if (!app->sources || !app->backlog || !app->preflights || !app->metrics || !app->symbols ||
-	        !app->answers || !app->answer_memory || !app->throttle)
+	s->api.metrics = tw_metrics_new(routes, n_routes);
+	s->api.symbols = tw_symbols_new(s->api.blobs, MAPPINGS_OPEN);
+	s->api.answers = tw_response_cache_new(cache);
+	s->api.answer_memory = tw_answer_memory_new(c->answer_memory_bytes, cache);
+	s->api.throttle = tw_throttle_new();
+	s->api.preflights = tw_preflights_new(c, s->api.metrics);
+	s->api.backlog = tw_backlog_new(
+	        s->api.catalogue, &(struct tw_backlog_limits){c->max_queue, c->max_queue_bytes});
+	s->api.sources = tw_sources_new(c);
+	if (!s->api.sources || !s->api.backlog || !s->api.preflights || !s->api.metrics ||
+	        !s->api.symbols || !s->api.answers || !s->api.answer_memory || !s->api.throttle)
 		return tw_oom(err);
-	return tw_http_waits_start(app, err);
+	return tw_http_waits_start(&s->waits, err);
 }
 
-static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
+static enum tw_status open_data(struct server *s, struct tw_err *err)
 {
-	const struct tw_config *c = app->config;
-	enum tw_status st = name_node(app, err);
+	const struct tw_config *c = s->api.config;
+	enum tw_status st = name_node(s, err);
 
 	if (st == TW_OK)
-		st = open_tls_and_oidc(app, err);
+		st = open_tls_and_oidc(s, err);
 	if (st == TW_OK)
 		st = tw_storage_agree(c->data_dir, &c->storage, err);
 	if (st == TW_OK)
@@ -307,21 +320,22 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 		                              .min_free_percent = c->min_free_percent,
 		                              .reserve_bytes = c->reserve_bytes,
 		                              .serves = true},
-		        &app->blobs, err);
+		        &s->api.blobs, err);
 	if (st == TW_OK)
-		st = open_catalogue(app, err);
+		st = open_catalogue(s, err);
 	if (st == TW_OK)
-		st = check_storage(app, err);
+		st = check_storage(s, err);
 	if (st == TW_OK)
-		st = open_resumes(app, err);
+		st = open_resumes(s, err);
 	if (st == TW_OK)
-		st = tw_ticket_key_new(app->ticket_key, err);
+		st = tw_ticket_key_new(s->api.ticket_key, err);
 	if (st != TW_OK)
 		return st;
-	st = make_parts(app, err);
+	st = make_parts(s, err);
 	if (st == TW_OK)
-		st = tw_fleet_open(app->catalogue, c->data_dir, &c->analytics, &app->fleet, err);
-	return st == TW_OK ? open_quota(app, err) : st;
+		st = tw_fleet_open(
+		        s->api.catalogue, c->data_dir, &c->analytics, &s->api.fleet, err);
+	return st == TW_OK ? open_quota(s, err) : st;
 }
 
 static enum tw_status use_signin(
@@ -342,12 +356,12 @@ static void return_tries(void *arg, const struct tw_throttle_cost *ask)
 	        arg, ask, NULL); /* on failure one attempt too many is counted */
 }
 
-static bool share_tries(struct tw_app *app, struct tw_throttle *t, const char *what)
+static bool share_tries(struct server *s, struct tw_throttle *t, const char *what)
 {
 	struct tw_throttle_sharing with = {
-	        .take = take_tries, .give_back = return_tries, .arg = app->catalogue};
+	        .take = take_tries, .give_back = return_tries, .arg = s->api.catalogue};
 
-	if (!tw_secret_key_derive(app->seal, what, with.secret))
+	if (!tw_secret_key_derive(s->api.seal, what, with.secret))
 		return false;
 	tw_throttle_share(t, &with);
 	return true;
@@ -355,43 +369,44 @@ static bool share_tries(struct tw_app *app, struct tw_throttle *t, const char *w
 
 /* All servers accept links and sign-ins that any of them created, and count password attempts
  * together. */
-static bool share_keys(struct tw_app *app)
+static bool share_keys(struct server *s)
 {
-	struct tw_oidc_sharing with = {.use = use_signin, .arg = app->catalogue};
+	struct tw_oidc_sharing with = {.use = use_signin, .arg = s->api.catalogue};
 
-	if (!tw_secret_key_derive(app->seal, "tickets", app->ticket_key) ||
-	        !tw_secret_key_derive(app->seal, "signin seal", with.seal) ||
-	        !tw_secret_key_derive(app->seal, "signin state", with.secret) ||
-	        !share_tries(app, app->throttle, "tries of passwords") ||
-	        (app->oidc && !share_tries(app, tw_oidc_tries(app->oidc), "tries of sign-ins")))
+	if (!tw_secret_key_derive(s->api.seal, "tickets", s->api.ticket_key) ||
+	        !tw_secret_key_derive(s->api.seal, "signin seal", with.seal) ||
+	        !tw_secret_key_derive(s->api.seal, "signin state", with.secret) ||
+	        !share_tries(s, s->api.throttle, "tries of passwords") ||
+	        (s->api.oidc && !share_tries(s, tw_oidc_tries(s->api.oidc), "tries of sign-ins")))
 		return false;
-	if (app->oidc)
-		tw_oidc_share(app->oidc, &with);
+	if (s->api.oidc)
+		tw_oidc_share(s->api.oidc, &with);
 	explicit_bzero(&with, sizeof with);
 	return true;
 }
 
 /* Encrypts secrets that an older server stored in plain text. */
-static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
+static enum tw_status open_seal(struct server *s, struct tw_err *err)
 {
 	struct tw_arena *a = NULL;
 	uint64_t lost = 0;
 	bool sealed = false;
-	enum tw_status st = tw_catalogue_hooks_encrypted(app->catalogue, &sealed, err);
+	enum tw_status st = tw_catalogue_hooks_encrypted(s->api.catalogue, &sealed, err);
 
 	if (st == TW_OK)
-		st = tw_secret_decrypt(app->config->data_dir, app->config->secret_key_file,
-		        !sealed || app->config->new_secret_key, &app->seal, err);
+		st = tw_secret_decrypt(s->api.config->data_dir, s->api.config->secret_key_file,
+		        !sealed || s->api.config->new_secret_key, &s->api.seal, err);
 
 	if (st != TW_OK)
 		return st;
-	if (tw_catalogue_is_shared(app->catalogue) && !tw_secret_key_lost(app->seal) &&
-	        !share_keys(app))
+	if (tw_catalogue_is_shared(s->api.catalogue) && !tw_secret_key_lost(s->api.seal) &&
+	        !share_keys(s))
 		return tw_oom(err);
 	a = tw_arena_new(SECRETS_ARENA);
-	st = a ? tw_catalogue_hooks_encrypt(app->catalogue, app->seal, a, &lost, err) : tw_oom(err);
+	st = a ? tw_catalogue_hooks_encrypt(s->api.catalogue, s->api.seal, a, &lost, err)
+	       : tw_oom(err);
 	(void)tw_arena_free(a);
-	if (tw_secret_key_lost(app->seal))
+	if (tw_secret_key_lost(s->api.seal))
 		tw_log(TW_LOG_WARN, "secret_key_lost",
 		        tw_log_text("reason",
 		                "secret.key is not in the data folder, and secrets are sealed by "
@@ -409,151 +424,151 @@ static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
 /* Data derived from traces is out of date, and requests may wait for a mapping. */
 static void job_ended(void *arg, enum tw_queue queue)
 {
-	struct tw_app *app = arg;
+	struct server *s = arg;
 
-	tw_pipeline_wake(app->pipeline,
+	tw_pipeline_wake(s->api.pipeline,
 	        queue == TW_QUEUE_TRACES ? TW_RAISED_BY_DECODER : TW_RAISED_BY_MAPPING);
 	if (queue == TW_QUEUE_MAPPINGS)
-		tw_periodic_wake(app->waiters);
+		tw_http_waits_wake(s->waits);
 }
 
-static enum tw_status start_decoding(struct tw_app *app, struct tw_err *err)
+static enum tw_status start_decoding(struct server *s, struct tw_err *err)
 {
-	return tw_jobs_start(&(struct tw_decode_parts){.config = app->config,
-	                             .catalogue = app->catalogue,
-	                             .blobs = app->blobs,
-	                             .recorder = app->recorder,
-	                             .store_job = app->store_job,
-	                             .metrics = app->metrics,
-	                             .node = app->node,
+	return tw_jobs_start(&(struct tw_decode_parts){.config = s->api.config,
+	                             .catalogue = s->api.catalogue,
+	                             .blobs = s->api.blobs,
+	                             .recorder = s->api.recorder,
+	                             .store_job = s->api.store_job,
+	                             .metrics = s->api.metrics,
+	                             .node = s->node,
 	                             .ended = job_ended,
 	                             .each_poll = expire_resumes,
-	                             .arg = app},
-	        &app->jobs, err);
+	                             .arg = s},
+	        &s->api.jobs, err);
 }
 
-static struct tw_deleter deleter(const struct tw_app *app)
+static struct tw_deleter deleter(const struct server *s)
 {
-	return (struct tw_deleter){.catalogue = app->catalogue,
-	        .recorder = app->recorder,
-	        .store_job = app->store_job,
-	        .pipeline = app->pipeline};
+	return (struct tw_deleter){.catalogue = s->api.catalogue,
+	        .recorder = s->api.recorder,
+	        .store_job = s->api.store_job,
+	        .pipeline = s->api.pipeline};
 }
 
 /* Starts the pipeline of derived data, on servers that decode. */
-static enum tw_status start_deriving(struct tw_app *app, struct tw_err *err)
+static enum tw_status start_deriving(struct server *s, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	if (tw_catalogue_is_shared(app->catalogue))
-		st = tw_lease_start(app->catalogue, app->blobs, app->node, &app->leader, err);
+	if (tw_catalogue_is_shared(s->api.catalogue))
+		st = tw_lease_start(s->api.catalogue, s->api.blobs, s->node, &s->api.leader, err);
 	if (st == TW_OK)
 		st = tw_pipeline_start(
 		        &(struct tw_pipeline_setup){
-		                .parts = {.catalogue = app->catalogue,
-		                        .blobs = app->blobs,
-		                        .symbols = app->symbols,
-		                        .fleet = app->fleet,
-		                        .figures_days = app->config->figures_days,
-		                        .sends_mail = *app->config->smtp_url != '\0'},
+		                .parts = {.catalogue = s->api.catalogue,
+		                        .blobs = s->api.blobs,
+		                        .symbols = s->api.symbols,
+		                        .fleet = s->api.fleet,
+		                        .figures_days = s->api.config->figures_days,
+		                        .sends_mail = *s->api.config->smtp_url != '\0'},
 		                .stages = tw_stages,
-		                .lease = app->leader,
+		                .lease = s->api.leader,
 		                .leads = tw_lease_held},
-		        &app->pipeline, err);
+		        &s->api.pipeline, err);
 	if (st == TW_OK)
-		st = tw_hook_runner_start(&(struct tw_hook_parts){.config = app->config,
-		                                  .catalogue = app->catalogue,
-		                                  .fleet = app->fleet,
-		                                  .seal = app->seal,
-		                                  .node = app->node},
-		        &app->hooks, err);
+		st = tw_hook_runner_start(&(struct tw_hook_parts){.config = s->api.config,
+		                                  .catalogue = s->api.catalogue,
+		                                  .fleet = s->api.fleet,
+		                                  .seal = s->api.seal,
+		                                  .node = s->node},
+		        &s->api.hooks, err);
 	if (st != TW_OK)
 		return st;
-	return tw_retention_job_start(&(struct tw_retention_parts){.config = app->config,
-	                                      .deleter = deleter(app),
-	                                      .metrics = app->metrics,
-	                                      .lease = app->leader},
-	        &app->retention, err);
+	return tw_retention_job_start(&(struct tw_retention_parts){.config = s->api.config,
+	                                      .deleter = deleter(s),
+	                                      .metrics = s->api.metrics,
+	                                      .lease = s->api.leader},
+	        &s->retention, err);
 }
 
 /* Background tasks. */
-static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
+static enum tw_status start_jobs(struct server *s, struct tw_err *err)
 {
-	enum tw_status st = open_seal(app, err);
+	enum tw_status st = open_seal(s, err);
 
 	if (st == TW_OK)
-		st = tw_recorder_start(app->catalogue, app->blobs, &app->recorder, err);
+		st = tw_recorder_start(s->api.catalogue, s->api.blobs, &s->api.recorder, err);
 	if (st == TW_OK) /* before the tasks that delete */
-		st = tw_store_job_start(&(struct tw_store_job_parts){.claim = storage_claim(app),
-		                                .unproven = app->storage_unproven,
-		                                .node = app->node,
-		                                .recorder = app->recorder},
-		        &app->store_job, err);
-	if (st == TW_OK && app->config->roles & TW_ROLE_DECODE)
-		st = start_deriving(app, err);
-	return st == TW_OK ? start_decoding(app, err) : st;
+		st = tw_store_job_start(&(struct tw_store_job_parts){.claim = storage_claim(s),
+		                                .unproven = s->storage_unproven,
+		                                .node = s->node,
+		                                .recorder = s->api.recorder},
+		        &s->api.store_job, err);
+	if (st == TW_OK && s->api.config->roles & TW_ROLE_DECODE)
+		st = start_deriving(s, err);
+	return st == TW_OK ? start_decoding(s, err) : st;
 }
 
-static void close_data(struct tw_app *app)
+static void close_data(struct server *s)
 {
-	app->health = tw_health_stop(app->health);
-	app->retention = tw_retention_job_stop(app->retention);
-	app->jobs = tw_jobs_stop(app->jobs, app->config->shutdown_s);
-	tw_http_waits_stop(app);
-	if (app->blobs)
-		tw_blobs_stop(app->blobs);
-	app->store_job = tw_store_job_stop(app->store_job);
-	app->recorder = tw_recorder_stop(app->recorder);
-	app->pipeline = tw_pipeline_stop(app->pipeline);
-	app->hooks = tw_hook_runner_stop(app->hooks);
-	app->seal = tw_secret_key_free(app->seal);
-	app->leader = tw_lease_stop(app->leader);
-	app->keep_quota = tw_periodic_stop(app->keep_quota);
-	if (app->quota && !tw_catalogue_is_shared(app->catalogue))
-		save_quota(NULL, app);
-	app->quota = tw_quota_free(app->quota);
-	app->sources = tw_sources_free(app->sources);
-	app->preflights = tw_preflights_free(app->preflights);
-	app->resumes = tw_resumes_close(app->resumes);
-	app->cleaner = tw_resume_cleaner_stop(app->cleaner);
-	app->backlog = tw_backlog_free(app->backlog);
-	app->throttle = tw_throttle_free(app->throttle);
-	app->oidc = tw_oidc_close(app->oidc);
-	app->tls = tw_tls_close(app->tls);
-	app->answers = tw_response_cache_free(app->answers);
-	app->answer_memory = tw_answer_memory_free(app->answer_memory);
-	app->fleet = tw_fleet_store_free(app->fleet);
-	app->symbols = tw_symbols_free(app->symbols);
-	app->metrics = tw_metrics_free(app->metrics);
-	if (app->catalogue && app->blobs && tw_blobs_check_reserve(app->blobs, NULL) != TW_OK)
-		tw_catalogue_keep_log(app->catalogue);
-	app->catalogue = tw_catalogue_close(app->catalogue);
-	app->blobs = tw_blobs_close(app->blobs);
+	s->api.health = tw_health_stop(s->api.health);
+	s->retention = tw_retention_job_stop(s->retention);
+	s->api.jobs = tw_jobs_stop(s->api.jobs, s->api.config->shutdown_s);
+	s->waits = tw_http_waits_stop(s->waits);
+	if (s->api.blobs)
+		tw_blobs_stop(s->api.blobs);
+	s->api.store_job = tw_store_job_stop(s->api.store_job);
+	s->api.recorder = tw_recorder_stop(s->api.recorder);
+	s->api.pipeline = tw_pipeline_stop(s->api.pipeline);
+	s->api.hooks = tw_hook_runner_stop(s->api.hooks);
+	s->api.seal = tw_secret_key_free(s->api.seal);
+	s->api.leader = tw_lease_stop(s->api.leader);
+	s->keep_quota = tw_periodic_stop(s->keep_quota);
+	if (s->api.quota && !tw_catalogue_is_shared(s->api.catalogue))
+		save_quota(NULL, s);
+	s->api.quota = tw_quota_free(s->api.quota);
+	s->api.sources = tw_sources_free(s->api.sources);
+	s->api.preflights = tw_preflights_free(s->api.preflights);
+	s->api.resumes = tw_resumes_close(s->api.resumes);
+	s->cleaner = tw_resume_cleaner_stop(s->cleaner);
+	s->api.backlog = tw_backlog_free(s->api.backlog);
+	s->api.throttle = tw_throttle_free(s->api.throttle);
+	s->api.oidc = tw_oidc_close(s->api.oidc);
+	s->tls = tw_tls_close(s->tls);
+	s->api.answers = tw_response_cache_free(s->api.answers);
+	s->api.answer_memory = tw_answer_memory_free(s->api.answer_memory);
+	s->api.fleet = tw_fleet_store_free(s->api.fleet);
+	s->api.symbols = tw_symbols_free(s->api.symbols);
+	s->api.metrics = tw_metrics_free(s->api.metrics);
+	if (s->api.catalogue && s->api.blobs && tw_blobs_check_reserve(s->api.blobs, NULL) != TW_OK)
+		tw_catalogue_keep_log(s->api.catalogue);
+	s->api.catalogue = tw_catalogue_close(s->api.catalogue);
+	s->api.blobs = tw_blobs_close(s->api.blobs);
 }
 
 /* Logs a problem of the new files; the current certificate remains in use. */
-static void reload_certificate(const struct tw_app *app, bool anyway)
+static void reload_certificate(const struct server *s, bool anyway)
 {
 	struct tw_err err;
 	bool is_new = false;
 
-	if (!app->tls)
+	if (!s->tls)
 		return;
-	if (tw_tls_reload(app->tls, anyway, &is_new, &err) != TW_OK)
-		tw_log_err(TW_LOG_ERROR, "certificate_kept", app->config->tls_cert, &err);
+	if (tw_tls_reload(s->tls, anyway, &is_new, &err) != TW_OK)
+		tw_log_err(TW_LOG_ERROR, "certificate_kept", s->api.config->tls_cert, &err);
 	else if (is_new)
-		tw_log(TW_LOG_INFO, "certificate", tw_log_text("file", app->config->tls_cert),
-		        tw_log_number("ends_s", tw_tls_ends_s(app->tls)));
+		tw_log(TW_LOG_INFO, "certificate", tw_log_text("file", s->api.config->tls_cert),
+		        tw_log_number("ends_s", tw_tls_ends_s(s->tls)));
 }
 
-static void wait_for_signal(const struct tw_app *app, const sigset_t *set)
+static void wait_for_signal(const struct server *s, const sigset_t *set)
 {
 	const struct timespec look = {.tv_sec = CERTIFICATE_LOOK_S};
 	int number = 0;
 
 	while (number != SIGTERM && number != SIGINT) {
 		number = sigtimedwait(set, NULL, &look);
-		reload_certificate(app, number == SIGHUP);
+		reload_certificate(s, number == SIGHUP);
 	}
 	tw_log(TW_LOG_INFO, "stopping", tw_log_number("signal", number));
 }
@@ -575,67 +590,74 @@ static void stay_unready(unsigned seconds)
 		continue;
 }
 
-static enum tw_status start_metrics(struct tw_app *app, struct tw_http **ret, struct tw_err *err)
+static enum tw_status start_metrics(
+        const struct tw_http_parts *parts, struct tw_http **ret, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	if (app->config->metrics_listen[0])
-		st = tw_http_start_metrics(app, ret, err);
+	if (parts->config->metrics_listen[0])
+		st = tw_http_start_metrics(parts, ret, err);
 	if (*ret)
 		tw_log(TW_LOG_INFO, "metrics", tw_log_number("port", tw_http_port(*ret)));
 	return st;
 }
 
 /* Requests that remain after that time wait for an unresponsive store and are ended. */
-static void drain(struct tw_app *app, struct tw_http *http)
+static void drain(struct server *s, struct tw_http *http)
 {
 	int64_t began = tw_monotonic_ms();
 
-	tw_http_drain(http, app->config->shutdown_s);
-	if (tw_monotonic_ms() - began >= (int64_t)app->config->shutdown_s * 1000)
-		tw_blobs_stop(app->blobs);
+	tw_http_drain(http, s->api.config->shutdown_s);
+	if (tw_monotonic_ms() - began >= (int64_t)s->api.config->shutdown_s * 1000)
+		tw_blobs_stop(s->api.blobs);
 }
 
-static enum tw_status run(struct tw_app *app, const sigset_t *set, struct tw_err *err)
+static enum tw_status run(struct server *s, const sigset_t *set, struct tw_err *err)
 {
 	struct tw_http *http = NULL;
 	struct tw_http *metrics = NULL;
-	struct tw_deleter deletes;
-	struct tw_commit_parts commit;
-	enum tw_status st = open_data(app, err);
+	struct tw_http_parts parts;
+	enum tw_status st = open_data(s, err);
 
 	if (st == TW_OK)
-		st = start_jobs(app, err);
+		st = start_jobs(s, err);
 	if (st == TW_OK)
-		st = tw_health_start(&(struct tw_health_parts){.config = app->config,
-		                             .catalogue = app->catalogue,
-		                             .blobs = app->blobs,
-		                             .jobs = app->jobs,
-		                             .metrics = app->metrics},
-		        &app->health, err);
-	deletes = deleter(app);
-	app->deleter = &deletes;
-	commit = (struct tw_commit_parts){.catalogue = app->catalogue,
-	        .blobs = app->blobs,
-	        .recorder = app->recorder,
-	        .backlog = app->backlog,
-	        .jobs = app->jobs};
-	app->commit = &commit;
+		st = tw_health_start(&(struct tw_health_parts){.config = s->api.config,
+		                             .catalogue = s->api.catalogue,
+		                             .blobs = s->api.blobs,
+		                             .jobs = s->api.jobs,
+		                             .metrics = s->api.metrics},
+		        &s->api.health, err);
+	s->api.deleter = deleter(s);
+	s->api.commit = (struct tw_commit_parts){.catalogue = s->api.catalogue,
+	        .blobs = s->api.blobs,
+	        .recorder = s->api.recorder,
+	        .backlog = s->api.backlog,
+	        .jobs = s->api.jobs};
+	parts = (struct tw_http_parts){.config = s->api.config,
+	        .context = &s->api,
+	        .catalogue = s->api.catalogue,
+	        .metrics = s->api.metrics,
+	        .tls = s->tls,
+	        .quota = s->api.quota,
+	        .waits = s->waits,
+	        .answers = s->api.answers,
+	        .answer_memory = s->api.answer_memory};
+	parts.routes = tw_routes(&parts.n_routes);
 	if (st == TW_OK)
-		st = start_metrics(app, &metrics, err);
+		st = start_metrics(&parts, &metrics, err);
 	if (st == TW_OK)
-		st = tw_http_start(app, &http, err);
+		st = tw_http_start(&parts, &http, err);
 	if (st == TW_OK) {
-		log_started(app, http);
-		wait_for_signal(app, set);
-		tw_health_drain(app->health);
-		stay_unready(app->config->drain_s);
-		app->stopping = true;
-		drain(app, http);
+		log_started(s, http);
+		wait_for_signal(s, set);
+		tw_health_drain(s->api.health);
+		stay_unready(s->api.config->drain_s);
+		drain(s, http);
 	}
 	http = tw_http_stop(http);
 	metrics = tw_http_stop(metrics);
-	close_data(app);
+	close_data(s);
 	return st;
 }
 
@@ -660,7 +682,7 @@ static void log_mistaken(const char *flag, const char *meant)
 static int serve(struct tw_arena *a, int argc, char **argv)
 {
 	struct tw_config config;
-	struct tw_app app = {.config = &config};
+	struct server server = {.api.config = &config};
 	struct tw_err err;
 	sigset_t set;
 	enum tw_status st = tw_config_load(a, argc - 1, argv + 1, &config, &err);
@@ -675,7 +697,7 @@ static int serve(struct tw_arena *a, int argc, char **argv)
 	set_signals(&set);
 	tw_log_sink_open();
 	tw_config_each_mistaken(log_mistaken);
-	st = run(&app, &set, &err);
+	st = run(&server, &set, &err);
 	if (st != TW_OK)
 		tw_log_err(TW_LOG_ERROR, "failed", "serve", &err);
 	else

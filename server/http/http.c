@@ -62,7 +62,7 @@ static void read_length(struct tw_req *r)
 
 static enum tw_status check_length(struct tw_req *r, struct tw_err *err)
 {
-	r->max_body = r->route->max_body ? r->route->max_body(r->http->app) : 0;
+	r->max_body = r->route->max_body ? r->route->max_body(r->http->parts.config) : 0;
 	if (r->max_body == 0 && r->declared != 0)
 		return tw_fail(err, TW_TOO_LARGE, "this request takes no body");
 	if (r->declared != UINT64_MAX && r->declared > r->max_body)
@@ -92,7 +92,7 @@ static enum tw_status identify_caller(struct tw_req *r, struct tw_err *err)
 
 	if (r->route->needs == TW_NEED_PUBLIC && !r->route->knows_caller)
 		return TW_OK;
-	st = tw_auth_caller(r->http->app->catalogue, &shown, &r->caller, err);
+	st = tw_auth_caller(r->http->parts.catalogue, &shown, &r->caller, err);
 	return st == TW_OK ? tw_auth_allows(&r->caller, r->route->needs, err) : st;
 }
 
@@ -108,7 +108,7 @@ static enum tw_status take_upload_slot(struct tw_req *r, struct tw_err *err)
 	st = tw_slots_take(r->http->slots, who->key_id[0] ? who->key_id : who->user_id, r->address,
 	        &r->slot, err);
 	if (st == TW_OK)
-		tw_metrics_uploads_open(r->http->app->metrics, 1);
+		tw_metrics_uploads_open(r->http->parts.metrics, 1);
 	return st;
 }
 
@@ -122,7 +122,7 @@ static enum tw_status find_target(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK && !r->route->quiet && tw_watch_is_surplus(r->connection)) {
 		tw_req_set_header(r, "Connection", "close");
 		st = tw_fail(err, TW_BUSY, "all %u connections are in use; retry later",
-		        r->http->app->config->connections);
+		        r->http->parts.config->connections);
 	}
 	if (st == TW_OK && changes_state(r))
 		st = tw_req_check_origin(r, err);
@@ -192,7 +192,7 @@ static void release_upload_slot(struct tw_req *r)
 	if (!r->slot.held)
 		return;
 	tw_slots_release(r->http->slots, &r->slot);
-	tw_metrics_uploads_open(r->http->app->metrics, -1);
+	tw_metrics_uploads_open(r->http->parts.metrics, -1);
 }
 
 static void refuse(struct tw_req *r, enum tw_status st)
@@ -269,7 +269,7 @@ enum tw_status tw_req_forward(
  * little later. */
 static void limit_work(struct tw_req *r)
 {
-	uint64_t grace_ms = r->http->app->config->query_deadline_ms / 10 + GRACE_MS;
+	uint64_t grace_ms = r->http->parts.config->query_deadline_ms / 10 + GRACE_MS;
 
 	if ((changes_state(r) && !r->route->read_only) || r->route->outbound || r->route->by_child)
 		return;
@@ -368,8 +368,8 @@ static void account(struct tw_req *r)
 {
 	release_upload_slot(r);
 	tw_metrics_request(
-	        r->http->app->metrics, &(struct tw_metrics_request){r->route, r->http_code,
-	                                       tw_http_now_ns() - r->started_ns, r->got});
+	        r->http->parts.metrics, &(struct tw_metrics_request){r->route, r->http_code,
+	                                        tw_http_now_ns() - r->started_ns, r->got});
 	log_request(r);
 }
 
@@ -380,7 +380,7 @@ static enum MHD_Result send_reply(struct tw_req *r)
 	if (tw_req_is_abandoned(r)) {
 		r->phase = TW_PHASE_DONE;
 		r->http_code = ABANDONED;
-		tw_metrics_request_abandoned(r->http->app->metrics);
+		tw_metrics_request_abandoned(r->http->parts.metrics);
 		account(r);
 		return MHD_NO;
 	}
@@ -449,7 +449,7 @@ static void *on_target(void *cls, const char *raw, struct MHD_Connection *connec
 	r->target_bytes = strlen(raw);
 	r->refused = tw_target_parse(a, raw, &r->target, &r->err);
 	(void)atomic_fetch_add(&h->requests, 1);
-	tw_metrics_requests_open(h->app->metrics, 1);
+	tw_metrics_requests_open(h->parts.metrics, 1);
 	return r;
 }
 
@@ -498,8 +498,8 @@ static enum MHD_Result on_headers(struct tw_req *r, const char *method, const ch
 	r->method = tw_arena_str(r->arena, tw_str_of(method));
 	if (!r->method || !r->target.path)
 		return MHD_NO;
-	r->deadline_ns = tw_http_now_ns() + r->http->app->config->query_deadline_ms * 1000000ull;
-	r->came_during_shutdown = r->http->app->stopping;
+	r->deadline_ns = tw_http_now_ns() + r->http->parts.config->query_deadline_ms * 1000000ull;
+	r->came_during_shutdown = r->http->stopping;
 	read_length(r);
 	st = tw_req_validate_headers(r, method, version, &r->err);
 	if (st == TW_OK)
@@ -636,7 +636,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	tw_req_finalize_quota(r);
 	if (r->response)
 		MHD_destroy_response(r->response);
-	tw_metrics_requests_open(h->app->metrics, -1);
+	tw_metrics_requests_open(h->parts.metrics, -1);
 	tw_watch_wait(h->watch, connection, TW_WAIT_IDLE);
 	tw_buf_done(&r->early);
 	*con_cls = NULL;
@@ -672,15 +672,15 @@ static unsigned spare_connections(const struct tw_config *c)
 
 static struct MHD_Daemon *start_daemon(struct tw_http *h)
 {
-	const struct tw_config *c = h->app->config;
+	const struct tw_config *c = h->parts.config;
 	const unsigned connections = c->connections + spare_connections(c);
 	unsigned flags =
 	        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
 	struct MHD_OptionItem tls[TW_HTTP_TLS_OPTIONS];
 
-	if (h->app->tls)
+	if (h->parts.tls)
 		flags |= MHD_USE_TLS;
-	tw_http_tls_options(h->app->tls, tls);
+	tw_http_tls_options(h->parts.tls, tls);
 
 	/* the logger must come first: it reports errors of later options */
 	return MHD_start_daemon(flags, 0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER,
@@ -696,8 +696,8 @@ static struct MHD_Daemon *start_daemon(struct tw_http *h)
 	        MHD_OPTION_END);
 }
 
-enum tw_status tw_http_start_at(const char *where, bool for_metrics, struct tw_app *app,
-        struct tw_http **ret, struct tw_err *err)
+enum tw_status tw_http_start_at(const char *where, bool for_metrics,
+        const struct tw_http_parts *parts, struct tw_http **ret, struct tw_err *err)
 {
 	struct tw_http *h = tw_mem_zalloc(1, sizeof *h);
 	enum tw_status st;
@@ -705,13 +705,11 @@ enum tw_status tw_http_start_at(const char *where, bool for_metrics, struct tw_a
 
 	if (!h)
 		return tw_oom(err);
-	h->app = app;
+	h->parts = *parts;
 	(void)pthread_mutex_init(&h->outflow_lock, NULL);
 	h->listen_fd = -1;
 	h->for_metrics = for_metrics;
-	tw_http_need_descriptors(app->config->connections + spare_connections(app->config));
-	h->routes = app->routes;
-	h->n_routes = app->n_routes;
+	tw_http_need_descriptors(parts->config->connections + spare_connections(parts->config));
 	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) < 0)
 		seed ^= (uint64_t)getpid() << 32; /* ids must be unique, not secret */
 	h->ids = seed;
@@ -719,10 +717,10 @@ enum tw_status tw_http_start_at(const char *where, bool for_metrics, struct tw_a
 	if (st == TW_OK)
 		st = tw_http_pools_start(h, err);
 	if (st == TW_OK)
-		st = tw_slots_new(app->config->max_in_flight, &h->slots, err);
+		st = tw_slots_new(parts->config->max_in_flight, &h->slots, err);
 	if (st == TW_OK)
-		st = tw_watch_start(app->config, app->metrics, h->slots, &h->watch, err);
-	if (st == TW_OK && app->answer_memory && !for_metrics)
+		st = tw_watch_start(parts->config, parts->metrics, h->slots, &h->watch, err);
+	if (st == TW_OK && parts->answer_memory && !for_metrics)
 		st = tw_periodic_start(&(struct tw_periodic_task){"memory", each_second, 1000}, h,
 		        &h->memory, err);
 	if (st == TW_OK) {
@@ -741,8 +739,10 @@ void tw_http_drain(struct tw_http *h, unsigned seconds)
 {
 	const struct timespec step = {.tv_nsec = 20000000};
 	uint64_t end = tw_http_now_ns() + seconds * 1000000000ull;
-	MHD_socket fd = MHD_quiesce_daemon(h->daemon);
+	MHD_socket fd;
 
+	atomic_store(&h->stopping, true);
+	fd = MHD_quiesce_daemon(h->daemon);
 	if (fd != MHD_INVALID_SOCKET) {
 		(void)close(fd);
 		h->listen_fd = -1;
@@ -757,7 +757,7 @@ struct tw_http *tw_http_stop(struct tw_http *h)
 		return NULL;
 	/* First resume suspended connections: there must be none when the daemon stops. */
 	if (!h->for_metrics)
-		tw_http_waits_end(h->app);
+		tw_http_waits_end(h->parts.waits);
 	tw_http_pools_end(h);
 	if (h->daemon)
 		MHD_stop_daemon(h->daemon);

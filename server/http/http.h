@@ -21,7 +21,7 @@
 #include "server/base/role.h"
 #include "server/http/http_param.h"
 
-struct tw_app;
+struct tw_config;
 struct tw_req;
 
 struct tw_route {
@@ -44,7 +44,7 @@ struct tw_route {
 	bool read_only; /* a POST that changes nothing: it ends with its client, like a GET */
 	bool partial;   /* stores each piece of its body on arrival, so none is buffered until the
 	                 * caller is known */
-	uint64_t (*max_body)(const struct tw_app *);               /* NULL: a body is refused */
+	uint64_t (*max_body)(const struct tw_config *);            /* NULL: a body is refused */
 	enum tw_status (*begin)(struct tw_req *, struct tw_err *); /* may be NULL */
 	enum tw_status (*body)(
 	        struct tw_req *, const void *, size_t, struct tw_err *); /* repeated */
@@ -61,7 +61,7 @@ struct tw_route {
 enum { TW_CHILD_WAITERS = 64 }; /* most concurrent requests that wait for a child process */
 
 /* Properties of a request; strings are valid until its end. */
-struct tw_app *tw_req_app(const struct tw_req *r);
+void *tw_req_context(const struct tw_req *r); /* of the server */
 struct tw_arena *tw_req_arena(const struct tw_req *r);
 const struct tw_caller *tw_req_caller(const struct tw_req *r); /* never NULL */
 const char *tw_req_method(const struct tw_req *r);
@@ -152,15 +152,31 @@ struct tw_stream_ops {
 enum tw_status tw_req_reply_stream(struct tw_req *r, int http, const char *type, bool compressible,
         const struct tw_stream_ops *ops, void *arg, struct tw_err *err);
 
-/* The server.  Listens and serves app->routes from then on; app must outlive it. */
+struct tw_http_parts { /* borrowed */
+	const struct tw_config *config;
+	const struct tw_route *routes;
+	size_t n_routes;
+	void *context;                          /* tw_req_context */
+	struct tw_catalogue *catalogue;         /* looks up callers */
+	struct tw_metrics *metrics;             /* metrics.h */
+	struct tw_tls *tls;                     /* tls.h; NULL: plain HTTP */
+	struct tw_quota *quota;                 /* quota.h; NULL: no limits */
+	struct tw_http_waits *waits;            /* http_wait.h; NULL: no request waits for a job */
+	struct tw_response_cache *answers;      /* response_cache.h; NULL: no response cache */
+	struct tw_answer_memory *answer_memory; /* answer_memory.h; NULL: responses are not
+	                                         * counted */
+};
+
+/* The server.  Listens and serves the routes from then on. */
 struct tw_http;
 enum tw_status tw_http_start(
-        struct tw_app *app, struct tw_http **ret, struct tw_err *err) TW_MUST_USE;
+        const struct tw_http_parts *parts, struct tw_http **ret, struct tw_err *err) TW_MUST_USE;
 /* A second server at config.metrics_listen with /metrics only. */
 enum tw_status tw_http_start_metrics(
-        struct tw_app *app, struct tw_http **ret, struct tw_err *err) TW_MUST_USE;
+        const struct tw_http_parts *parts, struct tw_http **ret, struct tw_err *err) TW_MUST_USE;
 unsigned tw_http_port(const struct tw_http *h); /* the actual port if config said 0 */
-/* Stops accepting connections and waits for requests in progress, at most `seconds`. */
+/* Stops accepting connections, refuses new uploads, and waits for requests in progress, at most
+ * `seconds`. */
 void tw_http_drain(struct tw_http *h, unsigned seconds);
 /* Ends remaining requests and frees.  Accepts NULL; returns NULL. */
 struct tw_http *tw_http_stop(struct tw_http *h);

@@ -19,7 +19,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "server/base/app.h"
+#include "server/base/config.h"
 #include "server/base/thread/pool.h"
 #include "server/http/http.h"
 #include "server/http/http_encode.h"
@@ -41,7 +41,7 @@ struct tw_outflow {
 };
 
 struct tw_http {
-	struct tw_app *app;
+	struct tw_http_parts parts;
 	struct MHD_Daemon *daemon;
 	struct tw_pool *pool;
 	struct tw_pool *arrivals; /* for uploads; NULL: none */
@@ -52,11 +52,10 @@ struct tw_http {
 	struct tw_periodic *memory;
 	pthread_mutex_t outflow_lock;
 	struct tw_outflow *outflows;
-	const struct tw_route *routes;
-	size_t n_routes;
 	int listen_fd;
-	bool for_metrics;     /* serves only routes marked `metrics` */
-	_Atomic int requests; /* in progress */
+	bool for_metrics;      /* serves only routes marked `metrics` */
+	_Atomic int requests;  /* in progress */
+	_Atomic bool stopping; /* tw_http_drain was called */
 	struct tw_slots *slots;
 	_Atomic uint64_t ids;
 };
@@ -127,8 +126,8 @@ void tw_http_make_id(struct tw_http *h, char out[TW_REQ_ID]);
 void tw_http_address(struct MHD_Connection *connection, char ret[INET6_ADDRSTRLEN]);
 
 /* A separate server at that address; `for_metrics`: serves only /metrics. */
-enum tw_status tw_http_start_at(const char *where, bool for_metrics, struct tw_app *app,
-        struct tw_http **ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_http_start_at(const char *where, bool for_metrics,
+        const struct tw_http_parts *parts, struct tw_http **ret, struct tw_err *err) TW_MUST_USE;
 
 enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err) TW_MUST_USE;
 void tw_http_pools_end(struct tw_http *h);  /* requests that end later are refused */
@@ -197,7 +196,7 @@ void tw_req_finalize_quota(struct tw_req *r);
  * now owns it. */
 bool tw_req_keeps_waiting(struct tw_req *r);
 /* Calls waiting requests a last time; none can wait after that. */
-void tw_http_waits_end(struct tw_app *app);
+void tw_http_waits_end(struct tw_http_waits *w); /* accepts NULL */
 /* Whether the client has closed its sending side, with nothing left to read. */
 bool tw_req_client_left(const struct tw_req *r);
 /* Whether the client closed the connection of a read-only request. */

@@ -70,12 +70,14 @@ unsigned tw_http_port(const struct tw_http *h)
 	return ntohs(((struct sockaddr_in *)&at)->sin_port);
 }
 
-enum tw_status tw_http_start(struct tw_app *app, struct tw_http **ret, struct tw_err *err)
+enum tw_status tw_http_start(
+        const struct tw_http_parts *parts, struct tw_http **ret, struct tw_err *err)
 {
-	return tw_http_start_at(app->config->listen, false, app, ret, err);
+	return tw_http_start_at(parts->config->listen, false, parts, ret, err);
 }
 
-enum tw_status tw_http_start_metrics(struct tw_app *app, struct tw_http **ret, struct tw_err *err)
+enum tw_status tw_http_start_metrics(
+        const struct tw_http_parts *parts, struct tw_http **ret, struct tw_err *err)
 {
-	return tw_http_start_at(app->config->metrics_listen, true, app, ret, err);
+	return tw_http_start_at(parts->config->metrics_listen, true, parts, ret, err);
 }

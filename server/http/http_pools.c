@@ -8,7 +8,6 @@
  */
 #include "server/catalogue/catalogue.h"
 #include "server/http/http_int.h"
-#include "server/storage/blob.h"
 
 /* With a remote store, arrivals wait for it.  The children's pool has a few more threads than
  * requests that may wait for children, so that excess requests are refused immediately. */
@@ -26,24 +25,20 @@ _Static_assert((int)CHILD_THREADS > (int)TW_CHILD_WAITERS,
 
 enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err)
 {
-	const struct tw_app *app = h->app;
-	enum tw_status st =
-	        tw_pool_start(h->for_metrics ? 1 : app->config->query_threads, &h->pool, err);
+	const struct tw_config *c = h->parts.config;
+	enum tw_status st = tw_pool_start(h->for_metrics ? 1 : c->query_threads, &h->pool, err);
 
 	if (st == TW_OK)
-		st = tw_pool_start(app->catalogue && tw_catalogue_is_shared(app->catalogue)
+		st = tw_pool_start(h->parts.catalogue && tw_catalogue_is_shared(h->parts.catalogue)
 		                           ? CALLER_THREADS_SHARED
 		                           : CALLER_THREADS,
 		        &h->callers, err);
 	if (st == TW_OK && !h->for_metrics)
-		st = tw_pool_start(app->blobs && tw_blobs_remote(app->blobs)
-		                           ? ARRIVAL_THREADS_REMOTE
-		                           : ARRIVAL_THREADS,
+		st = tw_pool_start(c->storage.blobs[0] ? ARRIVAL_THREADS_REMOTE : ARRIVAL_THREADS,
 		        &h->arrivals, err);
-	if (st == TW_OK && app->oidc && !h->for_metrics)
+	if (st == TW_OK && *c->oidc.issuer && !h->for_metrics)
 		st = tw_pool_start(OUTBOUND_THREADS, &h->outbound, err);
-	if (st == TW_OK && app->config->repositories && *app->config->repositories &&
-	        !h->for_metrics)
+	if (st == TW_OK && c->repositories && *c->repositories && !h->for_metrics)
 		st = tw_pool_start(CHILD_THREADS, &h->by_child, err);
 	return st;
 }

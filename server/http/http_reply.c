@@ -204,7 +204,7 @@ static enum tw_status reply_encoded(struct tw_req *r, int http, const char *type
 		tw_buf_done(encoded);
 		return tw_oom(err);
 	}
-	tw_metrics_bytes_out(r->http->app->metrics, len);
+	tw_metrics_bytes_out(r->http->parts.metrics, len);
 	r->body = (struct tw_str){(const char *)encoded->data, len};
 	return set_response(r, http, type, coding, response, err);
 }
@@ -248,7 +248,7 @@ static bool key_of(const struct tw_req *r, enum tw_coding coding, struct tw_buf 
 
 bool tw_req_reply_again(struct tw_req *r, const char *type)
 {
-	struct tw_response_cache *answers = r->http->app->answers;
+	struct tw_response_cache *answers = r->http->parts.answers;
 	enum tw_coding coding = choose(r, true);
 	struct tw_buf key, bytes;
 	bool there;
@@ -265,7 +265,7 @@ bool tw_req_reply_again(struct tw_req *r, const char *type)
 
 static void keep(const struct tw_req *r, enum tw_coding coding, const struct tw_buf *bytes)
 {
-	struct tw_response_cache *answers = r->http->app->answers;
+	struct tw_response_cache *answers = r->http->parts.answers;
 	struct tw_mem_account *account;
 	struct tw_buf key;
 
@@ -322,7 +322,7 @@ enum tw_status tw_req_reply_static(
 
 	(void)choose(r, false);
 	memcpy(&bytes, &p, sizeof bytes); /* the library takes a non-const pointer and only reads */
-	tw_metrics_bytes_out(r->http->app->metrics, len);
+	tw_metrics_bytes_out(r->http->parts.metrics, len);
 	return set_response(r, http, type, TW_CODING_IDENTITY,
 	        MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_PERSISTENT), err);
 }
@@ -439,7 +439,7 @@ static ssize_t pull(void *cls, uint64_t pos, char *out, size_t max)
 		memcpy(out, s->ready.data + s->sent, n);
 		s->sent += n;
 		(void)atomic_fetch_add(&s->outflow.sent, n);
-		tw_metrics_bytes_out(s->http->app->metrics, n);
+		tw_metrics_bytes_out(s->http->parts.metrics, n);
 		return (ssize_t)n;
 	}
 	if (s->ended)
@@ -571,7 +571,7 @@ static void write_now(const struct tw_req *r, const struct tw_buf *text)
 	const union MHD_ConnectionInfo *fd =
 	        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 
-	if (r->http->app->tls && tls)
+	if (r->http->parts.tls && tls)
 		(void)gnutls_record_send(tls->tls_session, text->data, text->len);
 	else if (fd)
 		(void)!send(fd->connect_fd, text->data, text->len, MSG_DONTWAIT | MSG_NOSIGNAL);

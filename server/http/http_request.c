@@ -24,9 +24,9 @@ void tw_http_make_id(struct tw_http *h, char out[TW_REQ_ID])
 	(void)snprintf(out, TW_REQ_ID, "%016llx", (unsigned long long)(z ^ z >> 31));
 }
 
-struct tw_app *tw_req_app(const struct tw_req *r)
+void *tw_req_context(const struct tw_req *r)
 {
-	return r->http->app;
+	return r->http->parts.context;
 }
 
 struct tw_arena *tw_req_arena(const struct tw_req *r)

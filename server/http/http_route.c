@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/base/app.h"
 #include "server/base/config.h"
 #include "server/base/role.h"
 #include "server/http/http_int.h"
@@ -40,14 +39,14 @@ static bool is_catch_all(const struct tw_route *route)
 
 static bool is_on_metrics_address(const struct tw_http *h, const struct tw_route *route)
 {
-	return route->metrics && !h->for_metrics && h->app->config->metrics_listen[0];
+	return route->metrics && !h->for_metrics && h->parts.config->metrics_listen[0];
 }
 
 /* A server without the required role refuses with a retryable status, so that clients do not drop
  * an upload. */
 static enum tw_status check_role(const struct tw_req *r, struct tw_err *err)
 {
-	const unsigned own_roles = r->http->app->config->roles;
+	const unsigned own_roles = r->http->parts.config->roles;
 	char text[64];
 
 	if (r->route->roles & own_roles)
@@ -66,9 +65,9 @@ static bool is_literal(const struct tw_route *route)
  * upload's id. */
 static bool has_literal(const struct tw_req *r)
 {
-	for (size_t i = 0; i < r->http->n_routes; i++)
-		if (is_literal(&r->http->routes[i]) &&
-		        tw_target_matches(&r->target, r->http->routes[i].path))
+	for (size_t i = 0; i < r->http->parts.n_routes; i++)
+		if (is_literal(&r->http->parts.routes[i]) &&
+		        tw_target_matches(&r->target, r->http->parts.routes[i].path))
 			return true;
 	return false;
 }
@@ -85,8 +84,8 @@ enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
 	bool is_read = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
 	enum tw_status st;
 
-	for (size_t i = 0; i < r->http->n_routes; i++) {
-		const struct tw_route *route = &r->http->routes[i];
+	for (size_t i = 0; i < r->http->parts.n_routes; i++) {
+		const struct tw_route *route = &r->http->parts.routes[i];
 
 		if (is_skipped(route, literal, allow[0] || !is_read))
 			continue;

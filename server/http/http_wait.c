@@ -10,6 +10,7 @@
 enum { LOOK_MS = 1000 };
 
 struct tw_http_waits {
+	struct tw_periodic *thread;
 	pthread_mutex_t lock; /* of the fields below, and of the links in the requests */
 	struct tw_req *first;
 	bool stopping;
@@ -51,33 +52,30 @@ static void call_waiting(struct tw_periodic *p, void *arg)
 	}
 }
 
-enum tw_status tw_http_waits_start(struct tw_app *app, struct tw_err *err)
+enum tw_status tw_http_waits_start(struct tw_http_waits **ret, struct tw_err *err)
 {
-	struct tw_http_waits *w = tw_mem_zalloc(1, sizeof *w);
-	enum tw_status st;
+	struct tw_http_waits *w = *ret = tw_mem_zalloc(1, sizeof *w);
 
 	if (!w)
 		return tw_oom(err);
 	(void)pthread_mutex_init(&w->lock, NULL);
-	st = tw_periodic_start(&(struct tw_periodic_task){"mapping_waits", call_waiting, LOOK_MS},
-	        w, &app->waiters, err);
-	if (st != TW_OK) {
-		(void)pthread_mutex_destroy(&w->lock);
-		tw_mem_free(w);
-		return st;
-	}
-	app->waits = w;
-	return TW_OK;
+	return tw_periodic_start(&(struct tw_periodic_task){"mapping_waits", call_waiting, LOOK_MS},
+	        w, &w->thread, err);
 }
 
-void tw_http_waits_stop(struct tw_app *app)
+struct tw_http_waits *tw_http_waits_stop(struct tw_http_waits *w)
 {
-	app->waiters = tw_periodic_stop(app->waiters);
-	if (!app->waits)
-		return;
-	(void)pthread_mutex_destroy(&app->waits->lock);
-	tw_mem_free(app->waits);
-	app->waits = NULL;
+	if (!w)
+		return NULL;
+	(void)tw_periodic_stop(w->thread);
+	(void)pthread_mutex_destroy(&w->lock);
+	tw_mem_free(w);
+	return NULL;
+}
+
+void tw_http_waits_wake(struct tw_http_waits *w)
+{
+	tw_periodic_wake(w->thread);
 }
 
 static unsigned waiting_of(const struct tw_http_waits *w, const char *project_id)
@@ -91,9 +89,9 @@ static unsigned waiting_of(const struct tw_http_waits *w, const char *project_id
 
 bool tw_req_wait(struct tw_req *r)
 {
-	struct tw_http_waits *w = r->http->app->waits;
+	struct tw_http_waits *w = r->http->parts.waits;
 
-	if (!w || r->http->app->stopping || tw_req_client_left(r))
+	if (!w || r->http->stopping || tw_req_client_left(r))
 		return false;
 	(void)pthread_mutex_lock(&w->lock);
 	r->waits = !w->stopping &&
@@ -109,7 +107,7 @@ bool tw_req_wait(struct tw_req *r)
 
 bool tw_req_keeps_waiting(struct tw_req *r)
 {
-	struct tw_http_waits *w = r->http->app->waits;
+	struct tw_http_waits *w = r->http->parts.waits;
 	bool waits;
 
 	(void)pthread_mutex_lock(&w->lock);
@@ -128,10 +126,8 @@ bool tw_req_keeps_waiting(struct tw_req *r)
 	return waits;
 }
 
-void tw_http_waits_end(struct tw_app *app)
+void tw_http_waits_end(struct tw_http_waits *w)
 {
-	struct tw_http_waits *w = app->waits;
-
 	if (!w)
 		return;
 	(void)pthread_mutex_lock(&w->lock);

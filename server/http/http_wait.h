@@ -12,13 +12,12 @@
 
 enum { TW_WAITS_PER_PROJECT = 32 };
 
-struct tw_app;
 struct tw_http_waits;
 
-/* Sets app->waits and app->waiters. */
-enum tw_status tw_http_waits_start(struct tw_app *app, struct tw_err *err) TW_MUST_USE;
-/* Call when no request is left. */
-void tw_http_waits_stop(struct tw_app *app);
+enum tw_status tw_http_waits_start(struct tw_http_waits **ret, struct tw_err *err) TW_MUST_USE;
+/* Call when no request is left.  Accepts NULL; returns NULL. */
+struct tw_http_waits *tw_http_waits_stop(struct tw_http_waits *w);
+void tw_http_waits_wake(struct tw_http_waits *w); /* a job ended */
 
 /* Call in the `end` of a slow route, which then returns TW_OK without a reply: it is called again.
  * False: it must reply now, because the client has disconnected, the server is shutting down, or

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/text/json.h"
 #include "server/catalogue/catalogue_row.h"
@@ -26,7 +25,7 @@ enum {
 
 static struct tw_catalogue *catalogue(const struct tw_req *r)
 {
-	return tw_req_app(r)->catalogue;
+	return tw_api_of(r)->catalogue;
 }
 
 static const char *project(const struct tw_req *r)
@@ -59,7 +58,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 		(void)json_array_append_new(all, rule_json(&rows[i]));
 	return tw_req_reply_json(r, 200,
 	        json_pack("{s:o, s:i, s:b}", "rules", all, "max_rules", (int)TW_ALERT_RULES_MAX,
-	                "mail", *tw_req_app(r)->config->smtp_url != '\0'),
+	                "mail", *tw_api_of(r)->config->smtp_url != '\0'),
 	        err);
 }
 
@@ -301,7 +300,7 @@ static enum tw_status preview_rule(struct tw_req *r, const json_t *body, struct 
 
 	if (st == TW_OK)
 		st = tw_alerts_try(
-		        tw_req_app(r)->fleet, project(r), &rule, &deadline, a, &figures, &n, err);
+		        tw_api_of(r)->fleet, project(r), &rule, &deadline, a, &figures, &n, err);
 	if (st == TW_OK)
 		take_result(all, &rule, figures, n);
 	tw_arena_free(a);
@@ -317,17 +316,17 @@ static enum tw_status evaluate_all(struct tw_req *r, struct tw_err *err)
 	json_t *all = json_array();
 	const struct tw_alerts_took took = {take_result, all};
 	const struct tw_alerts_how how = {(size_t)tw_monotonic_ms(), &deadline, &took,
-	        *tw_req_app(r)->config->smtp_url != '\0'};
+	        *tw_api_of(r)->config->smtp_url != '\0'};
 	bool partial = false;
 	enum tw_status st =
-	        all ? tw_alerts_evaluate(tw_req_app(r)->fleet, project(r), &how, &partial, err)
+	        all ? tw_alerts_evaluate(tw_api_of(r)->fleet, project(r), &how, &partial, err)
 	            : tw_oom(err);
 
 	if (st != TW_OK) {
 		json_decref(all);
 		return st;
 	}
-	tw_hook_runner_wake(tw_req_app(r)->hooks);
+	tw_hook_runner_wake(tw_api_of(r)->hooks);
 	return tw_req_reply_json(
 	        r, 200, json_pack("{s:o, s:b}", "figures", all, "partial", (int)partial), err);
 }

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/base/audit.h"
 #include "server/catalogue/catalogue_row.h"
 
@@ -44,7 +43,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 
 	if (st == TW_OK)
 		st = tw_catalogue_audit(
-		        tw_req_app(r)->catalogue, &of, tw_req_arena(r), &rows, &n, err);
+		        tw_api_of(r)->catalogue, &of, tw_req_arena(r), &rows, &n, err);
 	if (st != TW_OK)
 		return st;
 	return tw_req_reply_json(r, 200,

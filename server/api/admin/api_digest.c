@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/text/json.h"
 #include "server/catalogue/access/catalogue_project.h"
@@ -23,7 +22,7 @@ static enum tw_status load_rules(
 	const char *text = NULL;
 	int64_t changed_ms;
 	enum tw_status st =
-	        tw_catalogue_setting_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	        tw_catalogue_setting_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 	                TW_SETTING_DIGEST, tw_req_arena(r), &text, &changed_ms, err);
 
 	*ret_doc = NULL;
@@ -41,7 +40,7 @@ static enum tw_status find_project(struct tw_req *r, const char **ret_name, stru
 	struct tw_project_row *rows = NULL;
 	size_t n = 0;
 	enum tw_status st =
-	        tw_catalogue_projects(tw_req_app(r)->catalogue, tw_req_arena(r), &rows, &n, err);
+	        tw_catalogue_projects(tw_api_of(r)->catalogue, tw_req_arena(r), &rows, &n, err);
 
 	*ret_name = "";
 	for (size_t i = 0; st == TW_OK && i < n; i++)
@@ -117,7 +116,7 @@ static enum tw_status get_digest(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK)
 		st = find_project(r, &of.project, err);
 	if (st == TW_OK)
-		st = tw_digest_preview(tw_req_app(r)->fleet, &of, &digest, err);
+		st = tw_digest_preview(tw_api_of(r)->fleet, &of, &digest, err);
 	if (st != TW_OK)
 		return st;
 	if (form == 0)
@@ -134,7 +133,7 @@ static enum tw_status count_hooks(struct tw_req *r, json_int_t *ret, struct tw_e
 {
 	struct tw_webhook *rows = NULL;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_hooks(tw_req_app(r)->catalogue,
+	enum tw_status st = tw_catalogue_hooks(tw_api_of(r)->catalogue,
 	        tw_req_caller(r)->project_id, tw_req_arena(r), &rows, &n, err);
 
 	*ret = 0;
@@ -152,7 +151,7 @@ static enum tw_status no_memory(struct tw_err *err)
 static enum tw_status send_now(
         struct tw_req *r, const struct tw_digest_rules *to, struct tw_err *err)
 {
-	struct tw_app *app = tw_req_app(r);
+	struct tw_api *api = tw_api_of(r);
 	struct tw_digest_of of = {
 	        .project_id = tw_req_caller(r)->project_id, .deadline = {is_late, r}};
 	json_t *digest = NULL, *facts;
@@ -163,12 +162,12 @@ static enum tw_status send_now(
 	if (st == TW_OK)
 		st = find_project(r, &of.project, err);
 	if (st == TW_OK)
-		st = tw_digest_preview(app->fleet, &of, &digest, err);
+		st = tw_digest_preview(api->fleet, &of, &digest, err);
 	if (st != TW_OK)
 		return st;
 	facts = json_pack("{s:o}", "digest", digest);
 	text = tw_json_dumps(facts, JSON_COMPACT);
-	st = text ? tw_catalogue_digest_notify(app->catalogue, &of, text, to, err) : no_memory(err);
+	st = text ? tw_catalogue_digest_notify(api->catalogue, &of, text, to, err) : no_memory(err);
 	free(text);
 	json_decref(facts);
 	return st;
@@ -183,7 +182,7 @@ static enum tw_status post_digest(struct tw_req *r, struct tw_err *err)
 
 	if (st == TW_OK && to.webhook)
 		st = count_hooks(r, &hooks, err);
-	if (!*tw_req_app(r)->config->smtp_url)
+	if (!*tw_api_of(r)->config->smtp_url)
 		to.n_mail = 0;
 	mails = (json_int_t)to.n_mail;
 	if (st == TW_OK && hooks + mails == 0)
@@ -195,7 +194,7 @@ static enum tw_status post_digest(struct tw_req *r, struct tw_err *err)
 	json_decref(doc);
 	if (st != TW_OK)
 		return st;
-	tw_hook_runner_wake(tw_req_app(r)->hooks);
+	tw_hook_runner_wake(tw_api_of(r)->hooks);
 	return tw_req_reply_json(
 	        r, 202, json_pack("{s:I, s:I}", "webhooks", hooks, "mails", mails), err);
 }
@@ -245,7 +244,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	enum tw_status st = tw_digest_rules_read(body, &rules, err);
 	json_t *doc = NULL;
 
-	if (st == TW_OK && rules.n_mail && !*tw_req_app(r)->config->smtp_url)
+	if (st == TW_OK && rules.n_mail && !*tw_api_of(r)->config->smtp_url)
 		st = refuse_new_addresses(r, &rules, err);
 	if (st != TW_OK)
 		return st;

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/traces/catalogue_filter.h"
 
@@ -10,7 +9,7 @@ static enum tw_status list_filters(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_filter_row *rows;
 	size_t n;
-	enum tw_status st = tw_catalogue_filters(tw_req_app(r)->catalogue,
+	enum tw_status st = tw_catalogue_filters(tw_api_of(r)->catalogue,
 	        tw_req_caller(r)->project_id, tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
@@ -46,15 +45,15 @@ static enum tw_status set_filter(struct tw_req *r, const json_t *body, struct tw
 	if (st == TW_OK) {
 		row.author = tw_api_author(r);
 		st = tw_catalogue_filter_set(
-		        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, &row, err);
+		        tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, &row, err);
 	}
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
 static enum tw_status delete_filter(struct tw_req *r, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_filter_delete(tw_req_app(r)->catalogue,
-	        tw_req_caller(r)->project_id, tw_req_path(r, "name"), err);
+	enum tw_status st = tw_catalogue_filter_delete(
+	        tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, tw_req_path(r, "name"), err);
 
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/secret.h"
 #include "server/base/text/json.h"
@@ -17,7 +16,7 @@ enum { LOG_DEFAULT = 50, LOG_MAX = 100 };
 
 static struct tw_catalogue *catalogue(const struct tw_req *r)
 {
-	return tw_req_app(r)->catalogue;
+	return tw_api_of(r)->catalogue;
 }
 
 static const char *project(const struct tw_req *r)
@@ -41,7 +40,7 @@ static json_t *events_json(unsigned events)
 static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 {
 	char secret[TW_SECRET_PLAIN_MAX + 1];
-	const bool lost = tw_secret_key_read(tw_req_app(r)->seal, tw_req_caller(r)->project_id,
+	const bool lost = tw_secret_key_read(tw_api_of(r)->seal, tw_req_caller(r)->project_id,
 	                          h->secret, secret, NULL) != TW_OK;
 	json_t *j;
 
@@ -59,13 +58,13 @@ static enum tw_status new_sealed(struct tw_req *r, char ret_plain[TW_SECRET_BYTE
 	enum tw_status st = tw_secret_new("twh_", ret_plain, err);
 
 	return st == TW_OK ? tw_secret_encrypt(
-	                             tw_req_app(r)->seal, project(r), ret_plain, ret_sealed, err)
+	                             tw_api_of(r)->seal, project(r), ret_plain, ret_sealed, err)
 	                   : st;
 }
 
 static enum tw_status list(struct tw_req *r, struct tw_err *err)
 {
-	const struct tw_config *c = tw_req_app(r)->config;
+	const struct tw_config *c = tw_api_of(r)->config;
 	struct tw_webhook *rows = NULL;
 	json_t *all;
 	size_t n = 0;
@@ -211,7 +210,7 @@ static enum tw_status refuse_private(
         struct tw_req *r, const char *url, const char *was, struct tw_err *err)
 {
 	struct tw_proxies allowed;
-	enum tw_status st = tw_proxies_parse(tw_req_app(r)->config->webhook_private, &allowed, err);
+	enum tw_status st = tw_proxies_parse(tw_api_of(r)->config->webhook_private, &allowed, err);
 
 	return st == TW_OK && strcmp(url, was) != 0 ? tw_hook_url_public(url, &allowed, err) : st;
 }
@@ -273,7 +272,7 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 	st = tw_catalogue_hook_change(catalogue(r), project(r), &h, err);
 	if (st != TW_OK)
 		return st;
-	tw_hook_runner_wake(tw_req_app(r)->hooks);
+	tw_hook_runner_wake(tw_api_of(r)->hooks);
 	return reply(r, 200, h.id, new_secret ? secret : NULL, err);
 }
 
@@ -300,7 +299,7 @@ static enum tw_status test(struct tw_req *r, struct tw_err *err)
 	json_decref(facts);
 	if (st != TW_OK)
 		return st;
-	tw_hook_runner_wake(tw_req_app(r)->hooks);
+	tw_hook_runner_wake(tw_api_of(r)->hooks);
 	return tw_req_reply_json(r, 202, json_pack("{s:I}", "delivery", (json_int_t)id), err);
 }
 
@@ -403,7 +402,7 @@ static enum tw_status redeliver(struct tw_req *r, struct tw_err *err)
 		st = tw_catalogue_redeliver(catalogue(r), project(r), hook, (int64_t)id, err);
 	if (st != TW_OK)
 		return st;
-	tw_hook_runner_wake(tw_req_app(r)->hooks);
+	tw_hook_runner_wake(tw_api_of(r)->hooks);
 	return tw_req_reply_json(r, 202, json_pack("{s:I}", "delivery", (json_int_t)id), err);
 }
 

@@ -5,7 +5,6 @@
 
 #include "server/api/api.h"
 #include "server/api/trace/api_source.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
@@ -18,7 +17,7 @@ enum { ANR_DAYS = 400, EVIDENCE_DAYS = 60 };
 
 static struct tw_catalogue *catalogue(const struct tw_req *r)
 {
-	return tw_req_app(r)->catalogue;
+	return tw_api_of(r)->catalogue;
 }
 
 static const char *project(const struct tw_req *r)
@@ -111,7 +110,7 @@ static enum tw_status read_side(struct tw_req *r, const struct tw_regress_found 
 	        .filter = {of->app, version, "", of->scenario, "", "", "", of->day - EVIDENCE_DAYS,
 	                of->day + EVIDENCE_DAYS},
 	        .dims = TW_DIM_CLASS};
-	struct tw_fleet_store *store = tw_req_app(r)->fleet;
+	struct tw_fleet_store *store = tw_api_of(r)->fleet;
 	struct tw_rollup_cell *cells = NULL;
 	size_t n = 0;
 	enum tw_status st = store->engine->cells(store, &query, a, &cells, &n, err);

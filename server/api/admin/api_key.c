@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/secret.h"
 #include "server/catalogue/access/catalogue_key.h"
@@ -14,8 +13,8 @@ static enum tw_status list_keys(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_key_row *rows;
 	size_t n;
-	enum tw_status st = tw_catalogue_keys(tw_req_app(r)->catalogue,
-	        tw_req_caller(r)->project_id, tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_keys(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
+	        tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
@@ -71,7 +70,7 @@ static enum tw_status create_key(struct tw_req *r, const json_t *body, struct tw
 	if (st != TW_OK)
 		return st;
 	tw_secret_hash(secret, hash);
-	st = tw_catalogue_key_add(tw_req_app(r)->catalogue, &k, id, err);
+	st = tw_catalogue_key_add(tw_api_of(r)->catalogue, &k, id, err);
 	if (st != TW_OK)
 		return st;
 	return tw_req_reply_json(r, 201, json_pack("{ss ss}", "id", id, "key", secret), err);
@@ -93,7 +92,7 @@ static enum tw_status parse_grace(const json_t *body, int64_t *ret_s, struct tw_
 
 static enum tw_status rotate(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	struct tw_catalogue *c = tw_api_of(r)->catalogue;
 	const char *id = tw_req_path(r, "id");
 	char secret[TW_SECRET_BYTES];
 	uint8_t hash[32];
@@ -125,7 +124,7 @@ static enum tw_status rotate(struct tw_req *r, const json_t *body, struct tw_err
 static enum tw_status revoke_key(struct tw_req *r, struct tw_err *err)
 {
 	enum tw_status st = tw_catalogue_key_revoke(
-	        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, tw_req_path(r, "id"), err);
+	        tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, tw_req_path(r, "id"), err);
 
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }

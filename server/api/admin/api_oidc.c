@@ -14,7 +14,6 @@
 #include "server/auth/oidc/jwt.h"
 #include "server/auth/oidc/oidc.h"
 #include "server/auth/oidc/oidc_state.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/catalogue/access/catalogue_identity.h"
@@ -54,7 +53,7 @@ static enum tw_status redirect_to_page(
 
 static enum tw_status need_provider(struct tw_req *r, struct tw_err *err)
 {
-	if (tw_req_app(r)->oidc)
+	if (tw_api_of(r)->oidc)
 		return TW_OK;
 	return tw_fail(err, TW_NOT_FOUND, "no provider signs people in here: --oidc-issuer");
 }
@@ -83,7 +82,7 @@ static enum tw_status begin_for(struct tw_req *r, struct tw_oidc_call *call, con
 
 	if (!call->redirect_uri)
 		return tw_oom(err);
-	st = tw_oidc_begin(tw_req_app(r)->oidc, call, &for_what, ret_location, &cookie, err);
+	st = tw_oidc_begin(tw_api_of(r)->oidc, call, &for_what, ret_location, &cookie, err);
 	if (st == TW_OK)
 		set_flow_cookie(r, cookie, TW_OIDC_STATE_S);
 	return st;
@@ -126,7 +125,7 @@ static enum tw_status check_password(struct tw_req *r, const json_t *body, struc
 	if (!tw_api_present_session(r, session))
 		return tw_fail(err, TW_DENIED,
 		        "an account is linked in a browser that is signed in here by password");
-	st = tw_catalogue_user_get(tw_req_app(r)->catalogue, tw_req_caller(r)->name, &user, err);
+	st = tw_catalogue_user_get(tw_api_of(r)->catalogue, tw_req_caller(r)->name, &user, err);
 	if (st == TW_OK && !user.password[0])
 		return tw_fail(err, TW_DENIED,
 		        "this account has no password: an admin of the server can link it");
@@ -149,7 +148,7 @@ static enum tw_status link_to(struct tw_req *r, const json_t *body, struct tw_er
 		st = begin_for(r, &call, tw_req_caller(r)->user_id, &location, err);
 	if (st == TW_IO && call.why == TW_OIDC_AWAY)
 		st = tw_fail(err, TW_BUSY, "%.60s does not answer; try again in a while",
-		        tw_oidc_name(tw_req_app(r)->oidc));
+		        tw_oidc_name(tw_api_of(r)->oidc));
 	return st == TW_OK ? tw_req_reply_json(r, 200, json_pack("{ss}", "location", location), err)
 	                   : st;
 }
@@ -172,8 +171,8 @@ static enum tw_oidc_why why_of(enum tw_identity_end end)
 static enum tw_status start_session(struct tw_req *r, const struct tw_oidc_person *p,
         enum tw_oidc_why *ret_why, struct tw_err *err)
 {
-	const struct tw_app *app = tw_req_app(r);
-	const struct tw_identity who = {.issuer = tw_oidc_issuer(app->oidc),
+	const struct tw_api *api = tw_api_of(r);
+	const struct tw_identity who = {.issuer = tw_oidc_issuer(api->oidc),
 	        .subject = p->subject,
 	        .name = p->name,
 	        .user_id = p->begun.user_id,
@@ -193,7 +192,7 @@ static enum tw_status start_session(struct tw_req *r, const struct tw_oidc_perso
 	if (p->begun.has_before) /* the session's cookie is not sent on a redirect from the provider
 	                          */
 		n.row.replaces = p->begun.before;
-	st = tw_catalogue_identity_sign_in(app->catalogue, &who, &n.row, &end, err);
+	st = tw_catalogue_identity_sign_in(api->catalogue, &who, &n.row, &end, err);
 	if (st == TW_OK)
 		tw_new_session_reply(r, &n);
 	else
@@ -207,7 +206,7 @@ static void log_missing_claim(struct tw_req *r, const struct tw_oidc_person *p)
 {
 	if (p->no_role_claim)
 		tw_log(TW_LOG_WARN, "oidc_no_role_claim", tw_log_text("id", tw_req_id(r)),
-		        tw_log_text("claim", tw_req_app(r)->config->oidc.role_claim),
+		        tw_log_text("claim", tw_api_of(r)->config->oidc.role_claim),
 		        tw_log_text("subject", p->subject));
 }
 
@@ -215,7 +214,7 @@ static void log_missing_claim(struct tw_req *r, const struct tw_oidc_person *p)
 static enum tw_status find_account(struct tw_req *r, const struct tw_oidc_person *p,
         enum tw_oidc_why *ret_why, struct tw_err *err)
 {
-	struct tw_throttle *tries = tw_oidc_tries(tw_req_app(r)->oidc);
+	struct tw_throttle *tries = tw_oidc_tries(tw_api_of(r)->oidc);
 	int64_t now_ms = tw_unix_ms();
 	char account[ACCOUNT_BYTES];
 	unsigned wait_s;
@@ -249,7 +248,7 @@ static enum tw_status finish(
 	if (!call->redirect_uri)
 		return tw_oom(err);
 	(void)tw_api_cookie(r, FLOW_COOKIE, cookie, sizeof cookie);
-	st = tw_oidc_finish(tw_req_app(r)->oidc, call, &answer, ret, err);
+	st = tw_oidc_finish(tw_api_of(r)->oidc, call, &answer, ret, err);
 	return st == TW_OK ? find_account(r, ret, &call->why, err) : st;
 }
 
@@ -258,7 +257,7 @@ static enum tw_status finish(
 static enum tw_status try_finish(
         struct tw_req *r, struct tw_oidc_call *call, struct tw_oidc_person *ret, struct tw_err *err)
 {
-	struct tw_throttle *tries = tw_oidc_tries(tw_req_app(r)->oidc);
+	struct tw_throttle *tries = tw_oidc_tries(tw_api_of(r)->oidc);
 	const char *address = tw_req_address(r);
 	int64_t now_ms = tw_unix_ms();
 	unsigned wait_s;

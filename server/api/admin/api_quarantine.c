@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/base/log.h"
 #include "server/base/text/json.h"
 #include "server/catalogue/catalogue_row.h"
@@ -19,7 +18,7 @@ static enum tw_status find(
 	enum tw_status st = tw_api_trace_id(r, ret_id, err);
 
 	return st == TW_OK
-	               ? tw_catalogue_quarantine_get(tw_req_app(r)->catalogue,
+	               ? tw_catalogue_quarantine_get(tw_api_of(r)->catalogue,
 	                         tw_req_caller(r)->project_id, *ret_id, tw_req_arena(r), ret, err)
 	               : st;
 }
@@ -28,7 +27,7 @@ static enum tw_status put_parts(struct tw_req *r, const char *id, json_t *list, 
 {
 	struct tw_part *parts = NULL;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_trace_parts(tw_req_app(r)->catalogue,
+	enum tw_status st = tw_catalogue_trace_parts(tw_api_of(r)->catalogue,
 	        tw_req_caller(r)->project_id, id, tw_req_arena(r), &parts, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
@@ -49,7 +48,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 	struct tw_quarantined *rows = NULL;
 	json_t *all = json_array();
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_quarantine(tw_req_app(r)->catalogue,
+	enum tw_status st = tw_catalogue_quarantine(tw_api_of(r)->catalogue,
 	        tw_req_caller(r)->project_id, tw_req_arena(r), &rows, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
@@ -73,8 +72,8 @@ static enum tw_status save(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = find(r, &found, &id, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_trace_parts(tw_req_app(r)->catalogue,
-		        tw_req_caller(r)->project_id, id, tw_req_arena(r), &parts, &n, err);
+		st = tw_catalogue_trace_parts(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
+		        id, tw_req_arena(r), &parts, &n, err);
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; i < n; i++)
@@ -85,7 +84,7 @@ static enum tw_status save(struct tw_req *r, struct tw_err *err)
 
 static enum tw_status retry(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_app *app = tw_req_app(r);
+	struct tw_api *api = tw_api_of(r);
 	struct tw_quarantined found;
 	const char *id;
 	enum tw_status st = find(r, &found, &id, err);
@@ -97,10 +96,10 @@ static enum tw_status retry(struct tw_req *r, struct tw_err *err)
 		st = tw_ingest_has_room(r, found.bytes, err);
 	if (st == TW_OK)
 		st = tw_catalogue_trace_requeue(
-		        app->catalogue, tw_req_caller(r)->project_id, id, err);
+		        api->catalogue, tw_req_caller(r)->project_id, id, err);
 	if (st != TW_OK)
 		return st;
-	tw_jobs_wake(app->jobs);
+	tw_jobs_wake(api->jobs);
 	tw_log(TW_LOG_INFO, "quarantine_retry", tw_log_text("id", tw_req_id(r)),
 	        tw_log_text("trace", id), tw_log_text("by", tw_req_caller(r)->key_id));
 	return tw_req_reply_json(r, 202, json_pack("{ss ss}", "id", id, "state", "queued"), err);
@@ -113,7 +112,7 @@ static enum tw_status discard(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = find(r, &found, &id, err);
 
 	if (st == TW_OK)
-		st = tw_delete_trace(tw_req_app(r)->deleter, tw_req_caller(r)->project_id, id,
+		st = tw_delete_trace(&tw_api_of(r)->deleter, tw_req_caller(r)->project_id, id,
 		        TW_DELETE_WITH_SUMS, tw_req_arena(r), err);
 	if (st != TW_OK)
 		return st;

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/catalogue/access/catalogue_retention.h"
 #include "server/derive/jobs_retention.h"
@@ -56,7 +55,7 @@ static json_t *soon_json(const struct preview *t)
 static enum tw_status look_ahead(
         struct tw_req *r, const struct tw_retention *rules, struct preview *ret, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	struct tw_catalogue *c = tw_api_of(r)->catalogue;
 	const char *project_id = tw_req_caller(r)->project_id;
 	int64_t now_ms = tw_unix_ms();
 	int64_t days = tw_req_number(r, "days");
@@ -71,13 +70,13 @@ static enum tw_status look_ahead(
 	return st;
 }
 
-static json_t *disk_json(const struct tw_app *app)
+static json_t *disk_json(const struct tw_api *api)
 {
 	struct tw_disk disk;
 
-	if (!tw_retention_disk(app->config, &disk))
+	if (!tw_retention_disk(api->config, &disk))
 		return json_null();
-	return json_pack("{sI sI sI}", "max_percent", (json_int_t)app->config->max_disk_percent,
+	return json_pack("{sI sI sI}", "max_percent", (json_int_t)api->config->max_disk_percent,
 	        "size_bytes", (json_int_t)disk.size_bytes, "used_bytes",
 	        (json_int_t)disk.used_bytes);
 }
@@ -95,14 +94,14 @@ static enum tw_status reply(struct tw_req *r, const struct tw_retention *rules, 
 	                (json_int_t)t.use.archived, "pinned", (json_int_t)t.use.pinned,
 	                "upload_bytes", (json_int_t)t.use.upload_bytes, "decoded_bytes",
 	                (json_int_t)t.use.decoded_bytes, "expiring_now", due_json(&t),
-	                "expiring_soon", soon_json(&t), "disk", disk_json(tw_req_app(r))),
+	                "expiring_soon", soon_json(&t), "disk", disk_json(tw_api_of(r))),
 	        err);
 }
 
 static enum tw_status get_retention(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_retention rules;
-	enum tw_status st = tw_retention_of(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	enum tw_status st = tw_retention_of(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 	        tw_req_arena(r), &rules, err);
 
 	return st == TW_OK ? reply(r, &rules, err) : st;

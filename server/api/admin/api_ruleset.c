@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "server/base/app.h"
+#include "server/api/api.h"
 #include "server/base/text/json.h"
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -16,7 +16,7 @@ static enum tw_status no_memory(struct tw_err *err)
 enum tw_status tw_api_ruleset_load(struct tw_req *r, const struct tw_api_ruleset *of,
         int64_t version, struct tw_ruleset *ret, json_t **ret_doc, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_ruleset(tw_req_app(r)->catalogue,
+	enum tw_status st = tw_catalogue_ruleset(tw_api_of(r)->catalogue,
 	        tw_req_caller(r)->project_id, of->kind, version, tw_req_arena(r), ret, err);
 
 	if (st != TW_OK)
@@ -60,7 +60,7 @@ static enum tw_status reply_version(
 	json_t *doc = NULL;
 	char *tag;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_ruleset_versions(tw_req_app(r)->catalogue,
+	enum tw_status st = tw_catalogue_ruleset_versions(tw_api_of(r)->catalogue,
 	        tw_req_caller(r)->project_id, of->kind, tw_req_arena(r), &versions, &n, err);
 
 	if (st == TW_OK)
@@ -97,7 +97,7 @@ static enum tw_status store(struct tw_req *r, const struct tw_api_ruleset *of, i
 
 	if (!text)
 		return no_memory(err);
-	st = tw_catalogue_ruleset_put(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	st = tw_catalogue_ruleset_put(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 	        of->kind, after, &rules, err);
 	free(text);
 	return st;

@@ -11,7 +11,6 @@
 #include "server/api/api.h"
 #include "server/auth/auth_password.h"
 #include "server/auth/oidc/oidc.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/catalogue/access/catalogue_identity.h"
 #include "server/catalogue/access/catalogue_key.h"
@@ -25,7 +24,7 @@ enum { MAX_TOKEN = 128 };
 static enum tw_status start_session(struct tw_req *r, const struct tw_caller *who,
         const uint8_t *link_hash, const char *how, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	struct tw_catalogue *c = tw_api_of(r)->catalogue;
 	struct tw_new_session n;
 	enum tw_status st = tw_new_session_make(r, &n, err);
 
@@ -55,7 +54,7 @@ static enum tw_status sign_in_by_token(struct tw_req *r, const char *token, stru
 	tw_secret_hash(token, hash);
 	if (strncmp(token, "twl_", 4) == 0)
 		return start_session(r, &who, hash, "link", err);
-	st = tw_catalogue_key_find(tw_req_app(r)->catalogue, hash, tw_req_address(r), &who, err);
+	st = tw_catalogue_key_find(tw_api_of(r)->catalogue, hash, tw_req_address(r), &who, err);
 	if (st == TW_OK && who.scope == TW_SCOPE_INGEST)
 		st = tw_fail(err, TW_NO_TOKEN, "an ingest key signs nobody in");
 	return st == TW_OK ? start_session(r, &who, NULL, "key", err) : st;
@@ -70,7 +69,7 @@ static enum tw_status find_user(
 	*ret = (struct tw_user){.is_admin = false};
 	if (tw_user_name(name, ret->name, NULL) != TW_OK)
 		return TW_OK;
-	st = tw_catalogue_user_get(tw_req_app(r)->catalogue, ret->name, ret, err);
+	st = tw_catalogue_user_get(tw_api_of(r)->catalogue, ret->name, ret, err);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
@@ -115,7 +114,7 @@ static enum tw_status sign_out(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (tw_api_present_session(r, hash))
-		st = tw_catalogue_session_end(tw_req_app(r)->catalogue, hash, err);
+		st = tw_catalogue_session_end(tw_api_of(r)->catalogue, hash, err);
 	if (st != TW_OK)
 		return st;
 	tw_api_drop_cookie(r);
@@ -125,7 +124,7 @@ static enum tw_status sign_out(struct tw_req *r, struct tw_err *err)
 static enum tw_status sign_out_everywhere(struct tw_req *r, struct tw_err *err)
 {
 	enum tw_status st =
-	        tw_catalogue_sessions_end(tw_req_app(r)->catalogue, tw_req_caller(r)->user_id, err);
+	        tw_catalogue_sessions_end(tw_api_of(r)->catalogue, tw_req_caller(r)->user_id, err);
 
 	if (st != TW_OK)
 		return st;
@@ -135,7 +134,7 @@ static enum tw_status sign_out_everywhere(struct tw_req *r, struct tw_err *err)
 
 static enum tw_status change_password(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	struct tw_catalogue *c = tw_api_of(r)->catalogue;
 	const char *old = json_string_value(json_object_get(body, "old"));
 	const char *password = json_string_value(json_object_get(body, "password"));
 	char hash[TW_PASSWORD_HASH_BYTES];
@@ -173,7 +172,7 @@ static enum tw_status set_own_password(struct tw_req *r, const json_t *body, str
 static enum tw_status visible_projects(struct tw_req *r, json_t **ret, struct tw_err *err)
 {
 	const struct tw_caller *caller = tw_req_caller(r);
-	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	struct tw_catalogue *c = tw_api_of(r)->catalogue;
 	bool by_role = caller->user_id[0] && caller->scope != TW_SCOPE_SERVER;
 	bool all = by_role || caller->scope == TW_SCOPE_SERVER;
 	struct tw_project_row *rows;
@@ -229,7 +228,7 @@ static enum tw_status project_of_trace(
 	enum tw_status st = TW_OK;
 
 	if (trace && tw_ulid_valid(trace))
-		st = tw_catalogue_project_of_trace(tw_req_app(r)->catalogue, trace, id, err);
+		st = tw_catalogue_project_of_trace(tw_api_of(r)->catalogue, trace, id, err);
 	if (st == TW_OK)
 		*ret = seen_project(list, id);
 	return st;
@@ -238,16 +237,16 @@ static enum tw_status project_of_trace(
 /* The OpenID provider and whether this account is linked to it, or null. */
 static enum tw_status provider_json(struct tw_req *r, json_t **ret, struct tw_err *err)
 {
-	const struct tw_app *app = tw_req_app(r);
+	const struct tw_api *api = tw_api_of(r);
 	const char *user_id = tw_req_caller(r)->user_id;
 	bool is_linked = false;
 	enum tw_status st = TW_OK;
 
-	if (app->oidc && user_id[0])
+	if (api->oidc && user_id[0])
 		st = tw_catalogue_identity_has(
-		        app->catalogue, user_id, tw_oidc_issuer(app->oidc), &is_linked, err);
+		        api->catalogue, user_id, tw_oidc_issuer(api->oidc), &is_linked, err);
 	if (st == TW_OK)
-		*ret = app->oidc ? json_pack("{ss sb}", "name", tw_oidc_name(app->oidc), "linked",
+		*ret = api->oidc ? json_pack("{ss sb}", "name", tw_oidc_name(api->oidc), "linked",
 		                           is_linked)
 		                 : json_null();
 	return st;
@@ -256,7 +255,7 @@ static enum tw_status provider_json(struct tw_req *r, json_t **ret, struct tw_er
 static enum tw_status session(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_caller *caller = tw_req_caller(r);
-	const struct tw_config *c = tw_req_app(r)->config;
+	const struct tw_config *c = tw_api_of(r)->config;
 	bool signed_in = caller->scope != TW_SCOPE_PUBLIC || caller->user_id[0];
 	json_t *provider = NULL;
 	json_t *list = NULL;
@@ -301,7 +300,7 @@ static enum tw_status create_project(struct tw_req *r, const json_t *body, struc
 	if (st == TW_OK && strspn(name, " ") == strlen(name))
 		st = tw_fail(err, TW_BAD_REQUEST, "name must not be empty");
 	if (st == TW_OK)
-		st = tw_catalogue_project(tw_req_app(r)->catalogue, name, id, &is_new, err);
+		st = tw_catalogue_project(tw_api_of(r)->catalogue, name, id, &is_new, err);
 	if (st == TW_OK && !is_new)
 		st = tw_fail(err, TW_CONFLICT, "there is a project of that name");
 	if (st != TW_OK)

@@ -2,10 +2,10 @@
 
 #include "server/api/admin/api_sign_in.h"
 
+#include "server/api/api.h"
 #include "server/auth/auth.h"
 #include "server/auth/auth_password.h"
 #include "server/auth/auth_throttle.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 
@@ -54,7 +54,7 @@ void tw_api_drop_cookie(struct tw_req *r)
 
 enum tw_status tw_new_session_make(struct tw_req *r, struct tw_new_session *ret, struct tw_err *err)
 {
-	const struct tw_config *c = tw_req_app(r)->config;
+	const struct tw_config *c = tw_api_of(r)->config;
 	enum tw_status st = tw_secret_new("tws_", ret->secret, err);
 
 	if (st != TW_OK)
@@ -73,13 +73,13 @@ enum tw_status tw_new_session_make(struct tw_req *r, struct tw_new_session *ret,
 
 void tw_new_session_reply(struct tw_req *r, const struct tw_new_session *n)
 {
-	set_session(r, n->secret, (long)tw_req_app(r)->config->session_max_s);
+	set_session(r, n->secret, (long)tw_api_of(r)->config->session_max_s);
 }
 
 enum tw_status tw_api_check_password(
         struct tw_req *r, const struct tw_user *user, const char *password, struct tw_err *err)
 {
-	struct tw_throttle *throttle = tw_req_app(r)->throttle;
+	struct tw_throttle *throttle = tw_api_of(r)->throttle;
 	const char *address = tw_req_address(r);
 	unsigned wait_s = 0;
 	char text[16];

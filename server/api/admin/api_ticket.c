@@ -7,7 +7,6 @@
 
 #include "server/api/admin/api_issue.h"
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/base/secret.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/notify/catalogue_hook.h"
@@ -23,7 +22,7 @@ enum {
 
 static struct tw_catalogue *catalogue(const struct tw_req *r)
 {
-	return tw_req_app(r)->catalogue;
+	return tw_api_of(r)->catalogue;
 }
 
 static const char *project(const struct tw_req *r)
@@ -49,7 +48,7 @@ static bool can_read(struct tw_req *r, const char *sealed)
 {
 	char token[TW_SECRET_PLAIN_MAX + 1];
 	const bool can =
-	        tw_secret_key_read(tw_req_app(r)->seal, project(r), sealed, token, NULL) == TW_OK;
+	        tw_secret_key_read(tw_api_of(r)->seal, project(r), sealed, token, NULL) == TW_OK;
 
 	explicit_bzero(token, sizeof token);
 	return can;
@@ -108,7 +107,7 @@ static enum tw_status keep_token(struct tw_req *r, const char *token, struct tw_
 	enum tw_status st = TW_OK;
 
 	if (*token)
-		st = tw_secret_encrypt(tw_req_app(r)->seal, project(r), token, sealed, err);
+		st = tw_secret_encrypt(tw_api_of(r)->seal, project(r), token, sealed, err);
 	return st == TW_OK ? tw_catalogue_setting_set(catalogue(r), project(r),
 	                             TW_SETTING_TRACKER_TOKEN, sealed, err)
 	                   : st;
@@ -128,7 +127,7 @@ static json_t *without_token(const json_t *body)
 static enum tw_status refuse_private(struct tw_req *r, const char *url, struct tw_err *err)
 {
 	struct tw_proxies allowed;
-	enum tw_status st = tw_proxies_parse(tw_req_app(r)->config->webhook_private, &allowed, err);
+	enum tw_status st = tw_proxies_parse(tw_api_of(r)->config->webhook_private, &allowed, err);
 
 	return st == TW_OK ? tw_hook_url_public(url, &allowed, err) : st;
 }

@@ -11,7 +11,6 @@
 #include "server/auth/auth_password.h"
 #include "server/auth/oidc/jwt.h"
 #include "server/auth/oidc/oidc.h"
-#include "server/base/app.h"
 #include "server/catalogue/access/catalogue_identity.h"
 #include "server/catalogue/catalogue_row.h"
 
@@ -34,7 +33,7 @@ static enum tw_status user_of(struct tw_req *r, struct tw_user *ret, struct tw_e
 
 	if (tw_user_name(value ? value : "", name, NULL) != TW_OK)
 		return tw_fail(err, TW_NOT_FOUND, "there is no user of that name");
-	return tw_catalogue_user_get(tw_req_app(r)->catalogue, name, ret, err);
+	return tw_catalogue_user_get(tw_api_of(r)->catalogue, name, ret, err);
 }
 
 /* --- lists --- */
@@ -56,7 +55,7 @@ static enum tw_status list(struct tw_req *r, const char *project_id, const char 
 	struct tw_user_row *rows;
 	json_t *items;
 	size_t n;
-	enum tw_status st = tw_catalogue_users(tw_req_app(r)->catalogue, project_id,
+	enum tw_status st = tw_catalogue_users(tw_api_of(r)->catalogue, project_id,
 	        tw_req_text_or_empty(r, "cursor"), tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
@@ -125,7 +124,7 @@ static enum tw_status make_user(struct tw_req *r, const json_t *body, struct tw_
 	if (st == TW_OK)
 		st = get_password(body, name, hash, err);
 	if (st == TW_OK)
-		st = tw_catalogue_user_add(tw_req_app(r)->catalogue, name, hash, is_admin, id, err);
+		st = tw_catalogue_user_add(tw_api_of(r)->catalogue, name, hash, is_admin, id, err);
 	return st == TW_OK ? tw_req_reply_json(r, 201, json_pack("{ss}", "name", name), err) : st;
 }
 
@@ -133,17 +132,17 @@ static enum tw_status make_user(struct tw_req *r, const json_t *body, struct tw_
 static enum tw_status set_subject(
         struct tw_req *r, const char *user_id, const json_t *value, struct tw_err *err)
 {
-	const struct tw_app *app = tw_req_app(r);
+	const struct tw_api *api = tw_api_of(r);
 	const char *subject = json_string_value(value);
 
-	if (!app->oidc)
+	if (!api->oidc)
 		return tw_fail(
 		        err, TW_BAD_REQUEST, "no provider signs people in here: --oidc-issuer");
 	if (!subject || strlen(subject) > TW_JWT_SUBJECT_MAX)
 		return tw_fail(err, TW_BAD_REQUEST, "subject must be a text of at most %d bytes",
 		        TW_JWT_SUBJECT_MAX);
 	return tw_catalogue_identity_set(
-	        app->catalogue, user_id, tw_oidc_issuer(app->oidc), subject, err);
+	        api->catalogue, user_id, tw_oidc_issuer(api->oidc), subject, err);
 }
 
 static enum tw_status read_change(const json_t *body, const struct tw_user *user, char *hash,
@@ -175,7 +174,7 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 	if (st == TW_OK && subject)
 		st = set_subject(r, user.id, subject, err);
 	if (st == TW_OK && (to.password || to.sets_admin || to.sets_disabled))
-		st = tw_catalogue_user_change(tw_req_app(r)->catalogue, user.id, &to, err);
+		st = tw_catalogue_user_change(tw_api_of(r)->catalogue, user.id, &to, err);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
@@ -185,7 +184,7 @@ static enum tw_status remove_user(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = user_of(r, &user, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_user_remove(tw_req_app(r)->catalogue, user.id, err);
+		st = tw_catalogue_user_remove(tw_api_of(r)->catalogue, user.id, err);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
@@ -201,7 +200,7 @@ static enum tw_status give_role(struct tw_req *r, const json_t *body, struct tw_
 	if (st == TW_OK)
 		st = user_of(r, &user, err);
 	if (st == TW_OK)
-		st = tw_catalogue_member_set(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+		st = tw_catalogue_member_set(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 		        user.id, role_scopes[at], err);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
@@ -212,7 +211,7 @@ static enum tw_status remove_member(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = user_of(r, &user, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_member_set(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+		st = tw_catalogue_member_set(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 		        user.id, TW_SCOPE_PUBLIC, err);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "server/api/admin/api_ruleset.h"
+#include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
-#include "server/base/app.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/derive/pipeline.h"
@@ -37,7 +37,7 @@ static const char *project_of(const struct tw_fleet_question *q)
 
 static struct tw_catalogue *catalogue_of(const struct tw_fleet_question *q)
 {
-	return tw_req_app(q->req)->catalogue;
+	return tw_api_of(q->req)->catalogue;
 }
 
 static enum tw_status put_head(struct tw_fleet_question *q, struct tw_err *err)
@@ -314,7 +314,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 		st = tw_api_ruleset_put(r, &anr_rules, body,
 		        json_pack("{s:O}", "rules", json_object_get(body, "rules")), err);
 	if (st == TW_OK)
-		tw_pipeline_wake(tw_req_app(r)->pipeline, TW_RAISED_BY_RULES);
+		tw_pipeline_wake(tw_api_of(r)->pipeline, TW_RAISED_BY_RULES);
 	return st;
 }
 

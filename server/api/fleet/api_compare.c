@@ -176,7 +176,7 @@ static enum tw_status read_tree_query(
 	}
 	*ret = (struct tw_compare_query){path, n,
 	        (uint32_t)tw_req_number_or(
-	                c->req, "max_nodes", tw_req_app(c->req)->config->flame_nodes)};
+	                c->req, "max_nodes", tw_api_of(c->req)->config->flame_nodes)};
 	return st;
 }
 

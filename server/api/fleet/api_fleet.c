@@ -10,7 +10,6 @@
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
 #include "server/api/fleet/api_fleet_tree.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/derive/pipeline.h"
@@ -70,7 +69,7 @@ static const char *text_of(const struct tw_fleet_question *q, const char *name)
 
 struct tw_fleet_store *tw_fleet_store_of(const struct tw_fleet_question *q)
 {
-	return tw_req_app(q->req)->fleet;
+	return tw_api_of(q->req)->fleet;
 }
 
 struct labels {
@@ -199,8 +198,7 @@ void tw_fleet_put_trace(struct tw_fleet_question *q, const char *key, const char
 		memcpy(text, id, TW_ROLLUP_ID);
 	tw_json_key(&q->j, key);
 	if (text[0] &&
-	        tw_catalogue_has_trace(tw_req_app(q->req)->catalogue, text, &there, NULL) ==
-	                TW_OK &&
+	        tw_catalogue_has_trace(tw_api_of(q->req)->catalogue, text, &there, NULL) == TW_OK &&
 	        there)
 		tw_json_str(&q->j, tw_str_of(text));
 	else
@@ -349,7 +347,7 @@ static enum tw_status get_stages(struct tw_req *r, struct tw_err *err)
 	for (size_t i = 0; st == TW_OK && tw_stages[i]; i++) {
 		if (!tw_stages[i]->marks)
 			continue;
-		st = tw_catalogue_stage_waiting(tw_req_app(r)->catalogue, tw_stages[i]->marks,
+		st = tw_catalogue_stage_waiting(tw_api_of(r)->catalogue, tw_stages[i]->marks,
 		        tw_req_caller(r)->project_id, &w, err);
 		if (st == TW_OK)
 			(void)json_array_append_new(list, stage_json(tw_stages[i], &w));

@@ -6,7 +6,6 @@
 
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
-#include "server/base/app.h"
 #include "server/derive/rollup/rollup_writer.h"
 
 enum { TOP = 20, TOP_MAX = 200 };
@@ -25,7 +24,7 @@ static enum tw_status check_key(
 {
 	const char *labels[TW_ROLLUP_LABELS_MAX];
 	size_t n = 0;
-	enum tw_status st = tw_rollup_labels(tw_req_app(q->req)->catalogue,
+	enum tw_status st = tw_rollup_labels(tw_api_of(q->req)->catalogue,
 	        tw_req_caller(q->req)->project_id, q->arena, labels, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)

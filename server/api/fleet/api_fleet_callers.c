@@ -4,7 +4,6 @@
  */
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet_tree.h"
-#include "server/base/app.h"
 
 enum { LIMIT_MAX = 1000, LIMIT = 20 };
 
@@ -54,7 +53,7 @@ static enum tw_status find(struct tw_fleet_question *q, struct asked *a, struct 
 
 	if (!wanted)
 		return tw_oom(err);
-	st = tw_catalogue_rollup_find(tw_req_app(q->req)->catalogue,
+	st = tw_catalogue_rollup_find(tw_api_of(q->req)->catalogue,
 	        tw_req_caller(q->req)->project_id, a->name, q->arena, &ids, &n, err);
 	if (st == TW_OK && n == 0)
 		st = tw_fail(

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 
 enum { LIMIT_MAX = 1000, SCENARIOS_MAX = 50 };
@@ -66,13 +65,13 @@ static enum tw_status make_cell(
 static enum tw_status read_trace(
         struct tw_fleet_question *q, struct tw_compared_side *s, struct tw_err *err)
 {
-	struct tw_app *app = tw_req_app(q->req);
-	const struct tw_derive_parts parts = {.catalogue = app->catalogue,
-	        .blobs = app->blobs,
-	        .symbols = app->symbols,
-	        .fleet = app->fleet};
+	struct tw_api *api = tw_api_of(q->req);
+	const struct tw_derive_parts parts = {.catalogue = api->catalogue,
+	        .blobs = api->blobs,
+	        .symbols = api->symbols,
+	        .fleet = api->fleet};
 	struct tw_trace_row row;
-	enum tw_status st = tw_catalogue_trace_get(app->catalogue,
+	enum tw_status st = tw_catalogue_trace_get(api->catalogue,
 	        tw_req_caller(q->req)->project_id, s->trace_id, q->arena, &row, err);
 
 	if (st != TW_OK)
@@ -227,7 +226,7 @@ static enum tw_status read_names(struct tw_comparison *c, int side, int class, s
 		return no_memory(err);
 	for (uint32_t i = 0; i < r->n; i++)
 		ids[i] = r->methods[i].id;
-	st = tw_catalogue_rollup_names(tw_req_app(c->q->req)->catalogue,
+	st = tw_catalogue_rollup_names(tw_api_of(c->q->req)->catalogue,
 	        tw_req_caller(c->q->req)->project_id, ids, r->n, c->q->arena, &names, err);
 	c->rollups.names[side][class] = names;
 	return st;

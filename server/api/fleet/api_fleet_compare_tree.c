@@ -7,9 +7,9 @@
  */
 #include <math.h>
 
+#include "server/api/api.h"
 #include "server/api/fleet/api_compare.h"
 #include "server/api/fleet/api_fleet_compare.h"
-#include "server/base/app.h"
 
 enum { TREES = TW_SIDES * TW_MIX_CLASSES };
 #define SURE_ERRORS 1.96
@@ -106,7 +106,7 @@ static enum tw_status join(struct tw_comparison *c, struct trees *t, struct tw_e
 		        &forests[side], 1, t->traces[side] ? t->traces[side] : 1};
 	}
 	query.max_nodes = (uint32_t)tw_req_number_or(
-	        c->q->req, "max_nodes", tw_req_app(c->q->req)->config->flame_nodes);
+	        c->q->req, "max_nodes", tw_api_of(c->q->req)->config->flame_nodes);
 	return st == TW_OK ? tw_query_compare(sides, &query, NULL, c->q->arena, &t->both, err) : st;
 }
 

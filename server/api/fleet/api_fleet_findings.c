@@ -7,7 +7,6 @@
 
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
-#include "server/base/app.h"
 #include "server/catalogue/fleet/catalogue_found.h"
 #include "server/derive/stage_findings.h"
 #include "server/fleet/found.h"
@@ -201,7 +200,7 @@ static enum tw_status name_causes(struct answer *a, struct tw_err *err)
 		return tw_oom(err);
 	for (uint32_t i = 0; i < s->n; i++)
 		ids[i] = s->causes[i].method;
-	st = tw_catalogue_rollup_names(tw_req_app(a->q->req)->catalogue,
+	st = tw_catalogue_rollup_names(tw_api_of(a->q->req)->catalogue,
 	        tw_req_caller(a->q->req)->project_id, ids, s->n, a->q->arena, &names, err);
 	if (st != TW_OK)
 		return st;
@@ -371,7 +370,7 @@ static void put_all(struct answer *a)
 static enum tw_status read_all(struct answer *a, struct tw_err *err)
 {
 	struct tw_fleet_question *q = a->q;
-	struct tw_catalogue *c = tw_req_app(q->req)->catalogue;
+	struct tw_catalogue *c = tw_api_of(q->req)->catalogue;
 	enum tw_status st = tw_fleet_read(q, 0, tw_fleet_by_dims(a->by), err);
 
 	if (st == TW_OK)
@@ -412,7 +411,7 @@ static enum tw_status answer_findings(struct tw_fleet_question *q, struct tw_err
 	        .limit = tw_req_number(q->req, "limit")};
 	st = tw_fleet_read_by(q, "version", &a->by, err);
 	if (st == TW_OK)
-		st = tw_found_rules_open(tw_req_app(q->req)->catalogue,
+		st = tw_found_rules_open(tw_api_of(q->req)->catalogue,
 		        tw_req_caller(q->req)->project_id, q->arena, &a->rules, err);
 	if (st != TW_OK)
 		return st;

@@ -5,7 +5,6 @@
  */
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet_tree.h"
-#include "server/base/app.h"
 #include "server/query/query.h"
 
 struct asked {
@@ -32,7 +31,7 @@ static enum tw_status read_query(
 	a->cpu = (unsigned)tw_req_enum(q->req, "metric");
 	a->query.view = (enum tw_flame_view)tw_req_enum(q->req, "view");
 	a->query.max_nodes = (uint32_t)tw_req_number_or(
-	        q->req, "max_nodes", tw_req_app(q->req)->config->flame_nodes);
+	        q->req, "max_nodes", tw_api_of(q->req)->config->flame_nodes);
 	return tw_fleet_read_root(q, &a->query.root, &a->query.n_root, err);
 }
 

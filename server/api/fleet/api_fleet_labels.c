@@ -3,7 +3,6 @@
 
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
-#include "server/base/app.h"
 #include "server/derive/rollup/rollup_writer.h"
 
 enum { LABEL_BYTES = 64 };
@@ -13,7 +12,7 @@ static enum tw_status reply_labels(struct tw_req *r, struct tw_err *err)
 	const char *labels[TW_ROLLUP_LABELS_MAX];
 	json_t *list;
 	size_t n = 0;
-	enum tw_status st = tw_rollup_labels(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	enum tw_status st = tw_rollup_labels(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 	        tw_req_arena(r), labels, &n, err);
 
 	if (st != TW_OK)

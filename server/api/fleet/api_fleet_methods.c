@@ -7,7 +7,6 @@
 #include "decoder/symbols/names.h"
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
-#include "server/base/app.h"
 #include "server/base/text/match.h"
 
 enum { LIMIT_MAX = 1000 };
@@ -131,7 +130,7 @@ static enum tw_status name_methods(
 		return tw_oom(err);
 	for (uint32_t i = 0; i < r->n; i++)
 		ids[i] = r->methods[i].id;
-	st = tw_catalogue_rollup_names(tw_req_app(q->req)->catalogue,
+	st = tw_catalogue_rollup_names(tw_api_of(q->req)->catalogue,
 	        tw_req_caller(q->req)->project_id, ids, r->n, q->arena, &names, err);
 	for (uint32_t i = 0; st == TW_OK && i < r->n; i++)
 		if (names[i].id == TW_ROLLUP_OTHER) {
@@ -367,7 +366,7 @@ static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *
 	if (st == TW_OK)
 		st = read_metrics(q, "wall,self,cpu,waiting,calls,call", &s.metrics, err);
 	if (st == TW_OK)
-		st = tw_catalogue_rollup_find(tw_req_app(q->req)->catalogue,
+		st = tw_catalogue_rollup_find(tw_api_of(q->req)->catalogue,
 		        tw_req_caller(q->req)->project_id, name, q->arena, &ids, &s.n_ids, err);
 	if (st == TW_OK && s.n_ids == 0)
 		st = tw_fail(

@@ -9,7 +9,6 @@
 
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/text/find.h"
 #include "server/base/text/match.h"
@@ -72,7 +71,7 @@ static enum tw_status read_by_words(struct tw_fleet_question *q, const char *tex
 	if (st != TW_OK || find.n == 0)
 		return st;
 	return tw_catalogue_index_names(
-	        tw_req_app(q->req)->catalogue, &of, q->arena, ret, ret_n, ret_all, err);
+	        tw_api_of(q->req)->catalogue, &of, q->arena, ret, ret_n, ret_all, err);
 }
 
 static enum tw_status read_names(struct tw_fleet_question *q, const char *text, bool regex,
@@ -87,7 +86,7 @@ static enum tw_status read_names(struct tw_fleet_question *q, const char *text, 
 
 	if (st == TW_OK)
 		st = tw_catalogue_index_names(
-		        tw_req_app(q->req)->catalogue, &of, q->arena, &rows, ret_n, &all, err);
+		        tw_api_of(q->req)->catalogue, &of, q->arena, &rows, ret_n, &all, err);
 	tw_match_free(naming.match);
 	if (st == TW_OK && !regex && *ret_n == 0)
 		st = read_by_words(q, text, &rows, ret_n, &all, err);
@@ -180,9 +179,9 @@ static bool is_late(void *arg)
 /* An unreadable file is skipped; the other hits are returned. */
 static struct tw_search_call read_hit(struct search *k, const struct tw_search_found *found)
 {
-	const struct tw_app *app = tw_req_app(k->q->req);
+	const struct tw_api *api = tw_api_of(k->q->req);
 	const struct tw_derive_parts parts = {
-	        .catalogue = app->catalogue, .blobs = app->blobs, .symbols = app->symbols};
+	        .catalogue = api->catalogue, .blobs = api->blobs, .symbols = api->symbols};
 	const struct tw_rollup_naming *method = &k->s.methods[found->which];
 	const struct tw_named_trace of = {tw_req_caller(k->q->req)->project_id, found->trace_id,
 	        method->build_id, method->mapping_id};
@@ -193,7 +192,7 @@ static struct tw_search_call read_hit(struct search *k, const struct tw_search_f
 	struct tw_namer namer = {0};
 	struct tw_err why;
 	enum tw_status st =
-	        tw_trace_stored_open_by(app->blobs, found->trace_id, k->until_ms, &file, &why);
+	        tw_trace_stored_open_by(api->blobs, found->trace_id, k->until_ms, &file, &why);
 
 	if (st == TW_OK && method->raw[0] == TW_RAW_EXPANDED) {
 		st = tw_namer_open(&parts, &of, k->q->arena, &namer, &why);
@@ -212,7 +211,7 @@ static bool is_there(const struct search *k, const char *trace_id)
 {
 	bool there = false;
 
-	return tw_catalogue_has_trace(tw_req_app(k->q->req)->catalogue, trace_id, &there, NULL) ==
+	return tw_catalogue_has_trace(tw_api_of(k->q->req)->catalogue, trace_id, &there, NULL) ==
 	               TW_OK &&
 	       there;
 }

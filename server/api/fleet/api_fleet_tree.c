@@ -1,7 +1,6 @@
 #include "server/api/fleet/api_fleet_tree.h"
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/query/detect/frame_rules.h"
 
 enum { ROOT_MAX = 4096, NODES_MAX = 200000 };
@@ -27,7 +26,7 @@ static enum tw_status mark_foreign(
 	const struct tw_frame_rules *rules = NULL;
 	uint8_t *foreign = tw_arena_zalloc(q->arena, (size_t)t->names.n + 1, 1);
 	int64_t version;
-	enum tw_status st = foreign ? tw_frame_rules_of(tw_req_app(q->req)->catalogue,
+	enum tw_status st = foreign ? tw_frame_rules_of(tw_api_of(q->req)->catalogue,
 	                                      tw_req_caller(q->req)->project_id, q->arena, &rules,
 	                                      &version, err)
 	                            : no_memory(err);
@@ -79,7 +78,7 @@ enum tw_status tw_fleet_take_names(struct tw_fleet_question *q,
 
 	*ret = (struct tw_fleet_taking){.app_only = tw_req_enum(q->req, "frames") == 1};
 	if (st == TW_OK)
-		st = tw_catalogue_rollup_names(tw_req_app(q->req)->catalogue,
+		st = tw_catalogue_rollup_names(tw_api_of(q->req)->catalogue,
 		        tw_req_caller(q->req)->project_id, ids, n_ids, q->arena, &namings, err);
 	if (st == TW_OK)
 		st = tw_fleet_tree_names(trees, n, namings, n_ids, q->arena, &ret->names, err);

@@ -10,7 +10,6 @@
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
 #include "server/api/fleet/api_regression.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/catalogue/notify/catalogue_alert.h"
@@ -154,7 +153,7 @@ static void add_alerts(struct inbox *b, const struct tw_alert *rows, size_t n)
 
 static enum tw_status read_all(struct inbox *b, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_req_app(b->req)->catalogue;
+	struct tw_catalogue *c = tw_api_of(b->req)->catalogue;
 	const int64_t today = b->now_ms / TW_DAY_MS;
 	const struct tw_rollup_filter f = {
 	        b->app, "", "", "", "", "", "", today - ANR_DAYS + 1, today + 1};
@@ -321,7 +320,7 @@ static enum tw_status read_regression(struct tw_req *r, const char *id, const js
         struct tw_triage *ret, struct tw_err *err)
 {
 	struct tw_regression row;
-	enum tw_status st = tw_catalogue_regression_get(tw_req_app(r)->catalogue,
+	enum tw_status st = tw_catalogue_regression_get(tw_api_of(r)->catalogue,
 	        tw_req_caller(r)->project_id, id, tw_req_arena(r), &row, err);
 
 	if (st != TW_OK)
@@ -336,7 +335,7 @@ static enum tw_status read_group(struct tw_req *r, const char *key, const json_t
 {
 	struct tw_anr_state *rows = NULL;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_anr_states(tw_req_app(r)->catalogue,
+	enum tw_status st = tw_catalogue_anr_states(tw_api_of(r)->catalogue,
 	        tw_req_caller(r)->project_id, key, tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
@@ -355,8 +354,8 @@ static enum tw_status read_alert(struct tw_req *r, const char *id, const json_t 
 	struct tw_alert *row = NULL;
 	size_t n = 0;
 	enum tw_status st =
-	        *id ? tw_catalogue_alerts(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
-	                      id, tw_req_arena(r), &row, &n, err)
+	        *id ? tw_catalogue_alerts(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, id,
+	                      tw_req_arena(r), &row, &n, err)
 	            : TW_OK;
 
 	if (st == TW_OK && n == 0)
@@ -424,7 +423,7 @@ static enum tw_status triage_all(struct tw_req *r, const json_t *body, struct tw
 			return st;
 	}
 	st = tw_catalogue_triage(
-	        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, items, i, err);
+	        tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, items, i, err);
 	return st == TW_OK ? tw_req_reply_json(
 	                             r, 200, json_pack("{s:I}", "changed", (json_int_t)i), err)
 	                   : st;

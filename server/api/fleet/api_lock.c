@@ -9,7 +9,6 @@
 
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
-#include "server/base/app.h"
 #include "server/base/text/match.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
 
@@ -145,7 +144,7 @@ static enum tw_status answer_locks(struct tw_fleet_question *q, struct tw_err *e
 	enum tw_status st = read_locks(q, &l, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_locks(tw_req_app(q->req)->catalogue,
+		st = tw_catalogue_locks(tw_api_of(q->req)->catalogue,
 		        tw_req_caller(q->req)->project_id, &l.of, q->arena, &l.rows, &l.n, err);
 	if (st == TW_OK) {
 		l.n = keep_matching(&l);
@@ -196,7 +195,7 @@ static enum tw_status answer_lock(struct tw_fleet_question *q, struct tw_err *er
 	struct tw_lock_row *all = NULL, *rows = NULL;
 	size_t n_all = 0, n = 0;
 	int by;
-	struct tw_catalogue *c = tw_req_app(q->req)->catalogue;
+	struct tw_catalogue *c = tw_api_of(q->req)->catalogue;
 	const char *project = tw_req_caller(q->req)->project_id;
 	enum tw_status st;
 

@@ -5,7 +5,6 @@
 
 #include "server/api/api.h"
 #include "server/api/fleet/api_regression.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
@@ -55,7 +54,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 	struct tw_regression *rows = NULL;
 	json_t *all;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_regressions(tw_req_app(r)->catalogue,
+	enum tw_status st = tw_catalogue_regressions(tw_api_of(r)->catalogue,
 	        tw_req_caller(r)->project_id, &q, tw_req_arena(r), &rows, &n, err);
 	if (st != TW_OK)
 		return st;
@@ -67,7 +66,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 
 static enum tw_status read_one(struct tw_req *r, struct tw_regression *ret, struct tw_err *err)
 {
-	return tw_catalogue_regression_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	return tw_catalogue_regression_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 	        tw_req_path(r, "regression"), tw_req_arena(r), ret, err);
 }
 
@@ -87,7 +86,7 @@ static enum tw_status get_history(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = read_one(r, &row, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_regression_history(tw_req_app(r)->catalogue,
+		st = tw_catalogue_regression_history(tw_api_of(r)->catalogue,
 		        tw_req_caller(r)->project_id, row.id, tw_req_arena(r), &rows, &n, err);
 	if (st != TW_OK)
 		return st;
@@ -181,7 +180,7 @@ static enum tw_status triage(struct tw_req *r, const json_t *body, struct tw_err
 		st = tw_triage_read(body, &item.what, err);
 	if (st == TW_OK)
 		st = tw_catalogue_triage(
-		        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, &item, 1, err);
+		        tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, &item, 1, err);
 	return st == TW_OK ? get_one(r, err) : st;
 }
 
@@ -190,7 +189,7 @@ static enum tw_status triage(struct tw_req *r, const json_t *body, struct tw_err
 static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_regress_rules rules;
-	enum tw_status st = tw_regress_rules_of(tw_req_app(r)->catalogue,
+	enum tw_status st = tw_regress_rules_of(tw_api_of(r)->catalogue,
 	        tw_req_caller(r)->project_id, tw_req_arena(r), &rules, err);
 
 	return st == TW_OK ? tw_req_reply_json(r, 200, tw_regress_rules_json(&rules), err) : st;
@@ -218,7 +217,7 @@ static enum tw_status detect_now(struct tw_req *r, struct tw_err *err)
 	const struct tw_regress_task task = {tw_req_caller(r)->project_id, tw_unix_ms() / TW_DAY_MS,
 	        {is_late, r}, (uint64_t)tw_unix_ms() / 1000};
 	struct tw_regress_detected sums;
-	enum tw_status st = tw_regress_detect(tw_req_app(r)->fleet, &task, &sums, err);
+	enum tw_status st = tw_regress_detect(tw_api_of(r)->fleet, &task, &sums, err);
 
 	if (st != TW_OK)
 		return st;

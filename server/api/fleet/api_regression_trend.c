@@ -3,7 +3,6 @@
  */
 #include "server/api/api.h"
 #include "server/api/fleet/api_regression.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/fleet/regress/regress_trend.h"
@@ -70,13 +69,13 @@ static enum tw_status reply(struct tw_req *r, struct tw_arena *a, struct tw_err 
 {
 	struct tw_regression row;
 	struct tw_trend trend;
-	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	struct tw_catalogue *c = tw_api_of(r)->catalogue;
 	const char *project_id = tw_req_caller(r)->project_id;
 	enum tw_status st = tw_catalogue_regression_get(
 	        c, project_id, tw_req_path(r, "regression"), a, &row, err);
 
 	if (st == TW_OK)
-		st = tw_regress_trend(tw_req_app(r)->fleet, project_id,
+		st = tw_regress_trend(tw_api_of(r)->fleet, project_id,
 		        &(struct tw_trend_query){&row.of, tw_unix_ms() / TW_DAY_MS, {is_late, r}},
 		        a, &trend, err);
 	return st == TW_OK ? tw_req_reply_json(r, 200, trend_json(&row, &trend), err) : st;

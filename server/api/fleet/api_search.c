@@ -10,7 +10,6 @@
 
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/text/find.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
@@ -124,7 +123,7 @@ static enum tw_status find_methods(struct search *s, json_t *out, struct tw_err 
 {
 	const struct tw_method_names names = {
 	        tw_req_caller(s->req)->project_id, true, take_name, s};
-	struct tw_catalogue *c = tw_req_app(s->req)->catalogue;
+	struct tw_catalogue *c = tw_api_of(s->req)->catalogue;
 	int64_t version = 0;
 	enum tw_status st =
 	        tw_frame_rules_of(c, names.project_id, s->arena, &s->rules, &version, err);
@@ -157,7 +156,7 @@ static enum tw_status find_traces(
 	enum tw_status st = tw_trace_filter_add(&f, "q", text, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_traces(tw_req_app(s->req)->catalogue,
+		st = tw_catalogue_traces(tw_api_of(s->req)->catalogue,
 		        tw_req_caller(s->req)->project_id, &f, s->arena, &rows, &n, &cursor, &total,
 		        err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
@@ -200,9 +199,9 @@ static enum tw_status find_builds(struct search *s, json_t *out, struct tw_err *
 	const char *cursor;
 	size_t n = 0;
 	json_t *list = json_array();
-	enum tw_status st = tw_catalogue_builds(tw_req_app(s->req)->catalogue,
-	        tw_req_caller(s->req)->project_id, BUILDS_READ, "", s->arena, &rows, &n, &cursor,
-	        err);
+	enum tw_status st =
+	        tw_catalogue_builds(tw_api_of(s->req)->catalogue, tw_req_caller(s->req)->project_id,
+	                BUILDS_READ, "", s->arena, &rows, &n, &cursor, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		offer(s, &fits, &rows[i],
@@ -229,7 +228,7 @@ static enum tw_status find_anrs(struct search *s, json_t *out, struct tw_err *er
 	struct tw_anr_group *rows = NULL;
 	size_t n = 0;
 	json_t *list = json_array();
-	enum tw_status st = tw_catalogue_anr_groups(tw_req_app(s->req)->catalogue,
+	enum tw_status st = tw_catalogue_anr_groups(tw_api_of(s->req)->catalogue,
 	        tw_req_caller(s->req)->project_id, &f, "", s->arena, &rows, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
@@ -256,7 +255,7 @@ static enum tw_status find_regressions(struct search *s, json_t *out, struct tw_
 	struct tw_regression *rows = NULL;
 	size_t n = 0;
 	json_t *list = json_array();
-	enum tw_status st = tw_catalogue_regressions(tw_req_app(s->req)->catalogue,
+	enum tw_status st = tw_catalogue_regressions(tw_api_of(s->req)->catalogue,
 	        tw_req_caller(s->req)->project_id, &all, s->arena, &rows, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)

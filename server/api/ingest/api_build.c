@@ -10,7 +10,6 @@
 
 #include "server/api/api.h"
 #include "server/api/trace/view_open.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/text/json.h"
@@ -49,9 +48,9 @@ static const char *file_of(const struct mapping *m)
 	return files[m->kind];
 }
 
-static uint64_t max_mapping(const struct tw_app *app)
+static uint64_t max_mapping(const struct tw_config *config)
 {
-	return app->config->max_body_bytes;
+	return config->max_body_bytes;
 }
 
 static enum tw_status build_id_of(struct tw_req *r, const char **ret, struct tw_err *err)
@@ -90,14 +89,14 @@ static enum tw_status check_kind(
 static enum tw_status has_room(const struct tw_req *r, const struct mapping *m, struct tw_err *err)
 {
 	const uint64_t declared = tw_req_content_length(r);
-	struct tw_app *app = tw_req_app(r);
+	struct tw_api *api = tw_api_of(r);
 
-	return tw_catalogue_mapping_room(app->catalogue,
+	return tw_catalogue_mapping_room(api->catalogue,
 	        &(struct tw_mapping_sent){.project_id = tw_req_caller(r)->project_id,
 	                .build_id = m->build_id,
 	                .kind = m->kind,
 	                .bytes = declared == UINT64_MAX ? 0 : declared,
-	                .waiting_bytes_most = WAITING_BODIES * max_mapping(app)},
+	                .waiting_bytes_most = WAITING_BODIES * max_mapping(api->config)},
 	        err);
 }
 
@@ -111,7 +110,7 @@ static const struct tw_param wait_params[] = {
 
 static enum tw_status begin(struct tw_req *r, enum tw_mapping_kind kind, struct tw_err *err)
 {
-	struct tw_app *app = tw_req_app(r);
+	struct tw_api *api = tw_api_of(r);
 	struct mapping *m = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *m);
 	enum tw_status st;
 
@@ -127,7 +126,7 @@ static enum tw_status begin(struct tw_req *r, enum tw_mapping_kind kind, struct 
 		st = tw_fail_at(err, TW_BAD_REQUEST, 0, "the body is empty: send %s", file_of(m));
 	if (st == TW_OK)
 		st = has_room(r, m, err);
-	return st == TW_OK ? tw_blob_begin(app->blobs, app->config->max_body_bytes, &m->writer, err)
+	return st == TW_OK ? tw_blob_begin(api->blobs, api->config->max_body_bytes, &m->writer, err)
 	                   : st;
 }
 
@@ -165,7 +164,7 @@ static void abort_mapping(struct tw_req *r)
 static enum tw_status get_build(
         struct tw_req *r, const char *build_id, struct tw_build_row *ret, struct tw_err *err)
 {
-	return tw_catalogue_build_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	return tw_catalogue_build_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 	        build_id, tw_req_arena(r), ret, err);
 }
 
@@ -183,9 +182,9 @@ static const char *known_image(struct tw_req *r)
 	image = retrace ? row.retrace.sha256 : row.map_sha256;
 	if (!*image ||
 	        strcmp(retrace ? row.retrace.source_sha256 : row.source_sha256, m->source) != 0 ||
-	        tw_symbols_acquire(tw_req_app(r)->symbols, image, &ref, NULL) != TW_OK)
+	        tw_symbols_acquire(tw_api_of(r)->symbols, image, &ref, NULL) != TW_OK)
 		return "";
-	tw_symbols_release(tw_req_app(r)->symbols, ref);
+	tw_symbols_release(tw_api_of(r)->symbols, ref);
 	return image;
 }
 
@@ -193,7 +192,7 @@ static const char *known_image(struct tw_req *r)
 static enum tw_status store(struct tw_req *r, struct tw_blob_list *ret_unused, struct tw_err *err)
 {
 	struct mapping *m = tw_req_state(r);
-	struct tw_app *app = tw_req_app(r);
+	struct tw_api *api = tw_api_of(r);
 	struct tw_mapping_sent sent = {.project_id = tw_req_caller(r)->project_id,
 	        .build_id = m->build_id,
 	        .kind = m->kind,
@@ -202,8 +201,8 @@ static enum tw_status store(struct tw_req *r, struct tw_blob_list *ret_unused, s
 	        /* Keys of scope ingest are shipped in apps, so anybody may have them: they may add
 	         * a missing mapping or repeat the current one, but not replace it. */
 	        .may_replace = tw_req_caller(r)->scope != TW_SCOPE_INGEST,
-	        .waiting_bytes_most = WAITING_BODIES * max_mapping(app)};
-	struct tw_needed_blobs needed = {app->catalogue, app->blobs, {m->source, NULL}, false};
+	        .waiting_bytes_most = WAITING_BODIES * max_mapping(api->config)};
+	struct tw_needed_blobs needed = {api->catalogue, api->blobs, {m->source, NULL}, false};
 	enum tw_status st = tw_blob_commit(m->writer, m->source, err);
 
 	if (st != TW_OK)
@@ -212,32 +211,32 @@ static enum tw_status store(struct tw_req *r, struct tw_blob_list *ret_unused, s
 	sent.known_image = known_image(r);
 	tw_need_blobs(&needed);
 	st = tw_catalogue_mapping_add(
-	        app->catalogue, &sent, tw_req_arena(r), m->job_id, ret_unused, err);
+	        api->catalogue, &sent, tw_req_arena(r), m->job_id, ret_unused, err);
 	return tw_end_need_blobs(&needed, st, err);
 }
 
 static enum tw_status store_and_queue(struct tw_req *r, struct tw_err *err)
 {
 	struct mapping *m = tw_req_state(r);
-	struct tw_app *app = tw_req_app(r);
+	struct tw_api *api = tw_api_of(r);
 	struct tw_blob_list unused = {NULL, 0};
 	enum tw_status st;
 
 	if (m->bytes == 0)
 		return tw_fail_at(err, TW_BAD_REQUEST, 0, "the body is empty: send %s", file_of(m));
-	tw_blob_use_begin(app->blobs);
+	tw_blob_use_begin(api->blobs);
 	st = store(r, &unused, err);
-	tw_blob_use_end(app->blobs);
+	tw_blob_use_end(api->blobs);
 	if (st != TW_OK) {
 		if (m->source[0])
-			tw_store_drop_orphan_blob(app->store_job, m->source);
+			tw_store_drop_orphan_blob(api->store_job, m->source);
 		return st;
 	}
-	tw_record_build(app->recorder, tw_req_caller(r)->project_id, m->build_id);
+	tw_record_build(api->recorder, tw_req_caller(r)->project_id, m->build_id);
 	tw_crash_point("mapping_queued");
-	tw_store_drop_blobs(app->store_job, &unused);
-	if (app->jobs)
-		tw_jobs_wake_compilers(app->jobs);
+	tw_store_drop_blobs(api->store_job, &unused);
+	if (api->jobs)
+		tw_jobs_wake_compilers(api->jobs);
 	m->is_stored = true;
 	m->until_ms = tw_monotonic_ms() + m->wait_s * 1000;
 	return TW_OK;
@@ -337,9 +336,9 @@ static enum tw_status store_commit(struct tw_req *r, const json_t *body, struct 
 		st = tw_upload_meta_commit(json_string_value(said), commit, err);
 	if (st == TW_OK)
 		st = tw_catalogue_commit_set(
-		        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, id, commit, err);
+		        tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, id, commit, err);
 	if (st == TW_OK)
-		tw_record_build(tw_req_app(r)->recorder, tw_req_caller(r)->project_id, id);
+		tw_record_build(tw_api_of(r)->recorder, tw_req_caller(r)->project_id, id);
 	return st == TW_OK ? tw_req_reply_json(r, 200,
 	                             json_pack("{s:s, s:s}", "build_id", id, "commit", commit), err)
 	                   : st;
@@ -395,7 +394,7 @@ static enum tw_status list_builds(struct tw_req *r, struct tw_err *err)
 	const char *cursor;
 	json_t *list;
 	size_t n;
-	enum tw_status st = tw_catalogue_builds(tw_req_app(r)->catalogue,
+	enum tw_status st = tw_catalogue_builds(tw_api_of(r)->catalogue,
 	        tw_req_caller(r)->project_id, (uint32_t)tw_req_number(r, "limit"),
 	        tw_req_text_or_empty(r, "cursor"), tw_req_arena(r), &rows, &n, &cursor, err);
 
@@ -426,7 +425,7 @@ static json_t *latest_json(struct tw_req *r, const char *build_id)
 	json_t *latest = json_null();
 	struct tw_err why;
 
-	if (tw_catalogue_traces(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, &filter,
+	if (tw_catalogue_traces(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, &filter,
 	            tw_req_arena(r), &rows, &n, &cursor, &total, &why) == TW_OK &&
 	        n == 1 && tw_view_report(r, &rows[0], seen, &why) == TW_OK) {
 		latest = json_deep_copy(json_object_get(json_object_get(seen, "report"), "names"));
@@ -446,7 +445,7 @@ static enum tw_status one_build(struct tw_req *r, struct tw_err *err)
 	json_t *o;
 
 	if (st == TW_OK)
-		st = tw_catalogue_build_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+		st = tw_catalogue_build_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 		        id, tw_req_arena(r), &row, err);
 	if (st != TW_OK)
 		return st;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/file/sha256.h"
 #include "server/base/secret.h"
@@ -29,7 +28,7 @@ static enum tw_status load_rules(
 {
 	const char *text = NULL;
 	enum tw_status st =
-	        tw_catalogue_setting_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	        tw_catalogue_setting_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 	                TW_SETTING_CAPTURE, tw_req_arena(r), &text, ret_changed_ms, err);
 
 	*ret = NULL;
@@ -43,7 +42,7 @@ static enum tw_status load_counts(
         struct tw_req *r, int64_t days, struct counts *ret, struct tw_err *err)
 {
 	ret->today = tw_unix_ms() / TW_DAY_MS;
-	return tw_catalogue_capture_counts(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	return tw_catalogue_capture_counts(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 	        ret->today - days + 1, tw_req_arena(r), &ret->rows, &ret->n, err);
 }
 

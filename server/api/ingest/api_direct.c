@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/ulid.h"
 #include "server/decode/jobs_store.h"
@@ -40,7 +39,7 @@ static const char *owner(const struct tw_req *r)
 
 static struct tw_blobs *blobs(const struct tw_req *r)
 {
-	return tw_req_app(r)->blobs;
+	return tw_api_of(r)->blobs;
 }
 
 /* --- the announcement --- */
@@ -93,7 +92,7 @@ static enum tw_status read_size(
 {
 	const json_int_t bytes = json_integer_value(json_object_get(body, "bytes"));
 	const char *sha256 = json_string_value(json_object_get(body, "sha256"));
-	const uint64_t most = tw_req_app(r)->config->max_body_bytes;
+	const uint64_t most = tw_api_of(r)->config->max_body_bytes;
 
 	if (bytes <= 0)
 		return tw_fail(err, TW_BAD_REQUEST, "bytes must be the upload's size, 1 or more");
@@ -134,7 +133,7 @@ static void drop(struct tw_req *r, const struct tw_direct *d)
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		tw_direct_key(d, kinds[i], key);
-		tw_store_drop_key(tw_req_app(r)->store_job, key);
+		tw_store_drop_key(tw_api_of(r)->store_job, key);
 	}
 }
 
@@ -142,7 +141,7 @@ static void drop(struct tw_req *r, const struct tw_direct *d)
 
 static enum tw_status has_room(struct tw_req *r, const struct announced *u, struct tw_err *err)
 {
-	const unsigned most = tw_req_app(r)->config->max_open_uploads;
+	const unsigned most = tw_api_of(r)->config->max_open_uploads;
 	struct tw_direct_open open = {.n = 0};
 	enum tw_status st = tw_ingest_check(r, u->pairs, u->n_pairs, err);
 

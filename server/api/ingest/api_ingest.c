@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/file/io.h"
 #include "server/base/log.h"
@@ -72,9 +71,9 @@ struct upload {
 	int64_t received_ms; /* its metadata */
 };
 
-static uint64_t max_upload(const struct tw_app *app)
+static uint64_t max_upload(const struct tw_config *config)
 {
-	return app->config->max_body_bytes;
+	return config->max_body_bytes;
 }
 
 /* --- parts --- */
@@ -82,13 +81,13 @@ static uint64_t max_upload(const struct tw_app *app)
 static enum tw_status begin_preflight(
         struct upload *u, struct part *p, bool whole, struct tw_err *err)
 {
-	const struct tw_app *app = tw_req_app(u->req);
+	const struct tw_api *api = tw_api_of(u->req);
 	const struct tw_head head = {
-	        p->head, p->head_len, whole, p->forced, app->config->limits.max_window_log};
+	        p->head, p->head_len, whole, p->forced, api->config->limits.max_window_log};
 
 	p->is_checked = true;
 	return tw_preflight_begin(
-	        app->preflights, tw_req_caller(u->req)->project_id, &head, &p->preflight, err);
+	        api->preflights, tw_req_caller(u->req)->project_id, &head, &p->preflight, err);
 }
 
 static enum tw_status end_preflight(struct part *p, struct tw_err *err)
@@ -122,7 +121,7 @@ static enum tw_status part_write(
 
 static enum tw_status part_begin(struct upload *u, size_t kind, struct tw_err *err)
 {
-	struct tw_app *app = tw_req_app(u->req);
+	struct tw_api *api = tw_api_of(u->req);
 	struct part *p = &u->parts[kind];
 
 	if (p->name)
@@ -135,7 +134,7 @@ static enum tw_status part_begin(struct upload *u, size_t kind, struct tw_err *e
 	p->head = tw_arena_alloc(tw_req_arena(u->req), HEAD_BYTES, 1);
 	if (!p->head)
 		return tw_oom(err);
-	return tw_blob_begin(app->blobs, app->config->max_body_bytes, &p->writer, err);
+	return tw_blob_begin(api->blobs, api->config->max_body_bytes, &p->writer, err);
 }
 
 static enum tw_status part_finish(struct upload *u, struct part *p, struct tw_err *err)
@@ -245,10 +244,10 @@ static enum tw_status read_query_pair(
 
 enum tw_status tw_ingest_has_room(struct tw_req *r, uint64_t bytes, struct tw_err *err)
 {
-	struct tw_app *app = tw_req_app(r);
+	struct tw_api *api = tw_api_of(r);
 	char wait[16];
 	enum tw_status st =
-	        tw_backlog_check(app->backlog, tw_req_caller(r)->project_id, bytes, err);
+	        tw_backlog_check(api->backlog, tw_req_caller(r)->project_id, bytes, err);
 
 	if (st == TW_OK)
 		return st;
@@ -396,7 +395,7 @@ static enum tw_status record(
 	st = tw_req_charge_device(u->req, u->meta.device, bytes, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_commit_upload(tw_req_app(u->req)->commit, &up, ret_id, ret_new, err);
+	st = tw_commit_upload(&tw_api_of(u->req)->commit, &up, ret_id, ret_new, err);
 	if (st != TW_OK || !*ret_new) /* a repeat after a lost response costs nothing */
 		tw_req_refund_device(u->req, u->meta.device, bytes);
 	if (st == TW_OK)

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/base/file/sha256.h"
 #include "server/ingest/ingest.h"
 #include "server/ingest/tus/resume.h"
@@ -36,7 +35,7 @@ struct piece {                /* a request with bytes */
 
 static struct tw_resumes *resumes(const struct tw_req *r)
 {
-	return tw_req_app(r)->resumes;
+	return tw_api_of(r)->resumes;
 }
 
 static const char *project(const struct tw_req *r)
@@ -288,7 +287,7 @@ static enum tw_status check_creation(
         struct tw_req *r, struct piece *p, uint64_t *ret_length, struct tw_err *err)
 {
 	const char *metadata = tw_req_header(r, "Upload-Metadata");
-	uint64_t most = tw_req_app(r)->config->max_body_bytes;
+	uint64_t most = tw_api_of(r)->config->max_body_bytes;
 	enum tw_status st;
 
 	if (tw_req_header(r, "Upload-Defer-Length"))
@@ -409,13 +408,13 @@ static enum tw_status options(struct tw_req *r, struct tw_err *err)
 	tw_req_set_header(r, "Tus-Extension",
 	        "creation,creation-with-upload,checksum,expiration,termination");
 	tw_req_set_header(r, "Tus-Checksum-Algorithm", "sha1,sha256");
-	set_number(r, "Tus-Max-Size", tw_req_app(r)->config->max_body_bytes);
+	set_number(r, "Tus-Max-Size", tw_api_of(r)->config->max_body_bytes);
 	return tw_req_reply_empty(r, 204, err);
 }
 
-static uint64_t max_piece(const struct tw_app *app)
+static uint64_t max_piece(const struct tw_config *config)
 {
-	return app->config->max_body_bytes;
+	return config->max_body_bytes;
 }
 
 const struct tw_route tw_routes_resume[] = {

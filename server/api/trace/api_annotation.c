@@ -80,7 +80,7 @@ static json_t *all_json(
 
 static enum tw_status list_annotations(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	struct tw_catalogue *c = tw_api_of(r)->catalogue;
 	const char *project_id = tw_req_caller(r)->project_id;
 	struct tw_trace_row row;
 	struct tw_annotation *rows;
@@ -191,9 +191,9 @@ static enum tw_status add(
 		return st;
 	a.author = tw_api_author(r);
 	st = tw_catalogue_annotation_add(
-	        tw_req_app(r)->catalogue, v->row.project_id, v->row.id, &a, id, err);
+	        tw_api_of(r)->catalogue, v->row.project_id, v->row.id, &a, id, err);
 	if (st == TW_OK)
-		tw_record_trace(tw_req_app(r)->recorder, v->row.project_id, v->row.id);
+		tw_record_trace(tw_api_of(r)->recorder, v->row.project_id, v->row.id);
 	return st == TW_OK ? tw_req_reply_json(r, 201, json_pack("{ss}", "id", id), err) : st;
 }
 
@@ -215,24 +215,24 @@ static enum tw_status edit_annotation(struct tw_req *r, const json_t *body, stru
 	enum tw_status st = read_text(body, &text, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_annotation_edit(tw_req_app(r)->catalogue,
+		st = tw_catalogue_annotation_edit(tw_api_of(r)->catalogue,
 		        tw_req_caller(r)->project_id, tw_req_path(r, "id"),
 		        tw_req_path(r, "annotation"), text, err);
 	if (st == TW_OK)
-		tw_record_trace(tw_req_app(r)->recorder, tw_req_caller(r)->project_id,
-		        tw_req_path(r, "id"));
+		tw_record_trace(
+		        tw_api_of(r)->recorder, tw_req_caller(r)->project_id, tw_req_path(r, "id"));
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
 static enum tw_status delete_annotation(struct tw_req *r, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_annotation_delete(tw_req_app(r)->catalogue,
+	enum tw_status st = tw_catalogue_annotation_delete(tw_api_of(r)->catalogue,
 	        tw_req_caller(r)->project_id, tw_req_path(r, "id"), tw_req_path(r, "annotation"),
 	        err);
 
 	if (st == TW_OK)
-		tw_record_trace(tw_req_app(r)->recorder, tw_req_caller(r)->project_id,
-		        tw_req_path(r, "id"));
+		tw_record_trace(
+		        tw_api_of(r)->recorder, tw_req_caller(r)->project_id, tw_req_path(r, "id"));
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 

@@ -63,7 +63,7 @@ static enum tw_status read_rules_sent(
         struct tw_req *r, struct tw_detecting *d, int64_t *ret_changed, struct tw_err *err)
 {
 	d->keep = tw_req_number(r, "limit");
-	return tw_frame_rules_of(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	return tw_frame_rules_of(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 	        tw_req_arena(r), &d->app, ret_changed, err);
 }
 
@@ -177,8 +177,8 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	tw_detect_rules_free(rules);
 	if (st == TW_OK)
 		st = tw_api_ruleset_put(r, &detectors, body, document_of(body), err);
-	tw_pipeline_wake(tw_req_app(r)->pipeline,
-	        TW_RAISED_BY_RULES); /* detectors run again on all traces */
+	tw_pipeline_wake(
+	        tw_api_of(r)->pipeline, TW_RAISED_BY_RULES); /* detectors run again on all traces */
 	return st;
 }
 

@@ -8,7 +8,6 @@
 #include "server/api/api.h"
 #include "server/api/trace/view_open.h"
 #include "server/auth/ticket.h"
-#include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/export/export.h"
@@ -18,7 +17,7 @@ enum { NODES_MAX = 200000, QUERY_MAX = 1024 };
 /* --- exports --- */
 
 struct download { /* lives until the last byte is sent */
-	struct tw_app *app;
+	struct tw_api *api;
 	struct tw_trace_file *file;
 	struct tw_symbols_ref *map, *retrace;
 	struct tw_export *made;
@@ -39,9 +38,9 @@ static void download_free(void *arg)
 
 	tw_export_close(d->made);
 	tw_trace_file_close(d->file);
-	if (d->app) {
-		tw_symbols_release(d->app->symbols, d->map);
-		tw_symbols_release(d->app->symbols, d->retrace);
+	if (d->api) {
+		tw_symbols_release(d->api->symbols, d->map);
+		tw_symbols_release(d->api->symbols, d->retrace);
 	}
 	tw_mem_free(d);
 }
@@ -102,7 +101,7 @@ static const char *title_of(const struct tw_view *v)
 
 static const char *permalink(const struct tw_view *v)
 {
-	const char *base = tw_req_app(v->req)->config->public_url;
+	const char *base = tw_api_of(v->req)->config->public_url;
 
 	return base[0] ? tw_arena_printf(tw_req_arena(v->req), "%s/traces/%s", base, v->row.id)
 	               : "";
@@ -120,7 +119,7 @@ static enum tw_status open_download(struct tw_view *v, struct download *d, struc
 		st = tw_export_open(v->file, &v->names, &q, &facts, &d->made, err);
 	if (st != TW_OK)
 		return st;
-	d->app = tw_req_app(v->req);
+	d->api = tw_api_of(v->req);
 	d->file = v->file; /* moves into the download */
 	d->map = v->map_ref;
 	d->retrace = v->retrace_ref;
@@ -215,8 +214,8 @@ static enum tw_status read_ticket_body(struct tw_req *r, const json_t *body, str
 
 static enum tw_status make_ticket(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	const struct tw_app *app = tw_req_app(r);
-	struct tw_ticket t = {.expires_ms = tw_unix_ms() + (int64_t)app->config->ticket_s * 1000};
+	const struct tw_api *api = tw_api_of(r);
+	struct tw_ticket t = {.expires_ms = tw_unix_ms() + (int64_t)api->config->ticket_s * 1000};
 	struct tw_trace_row row;
 	const char *suffix = "";
 	const char *text = "";
@@ -227,11 +226,11 @@ static enum tw_status make_ticket(struct tw_req *r, const json_t *body, struct t
 	(void)snprintf(t.project_id, sizeof t.project_id, "%s", tw_req_caller(r)->project_id);
 	if (st == TW_OK)
 		st = tw_catalogue_trace_get(
-		        app->catalogue, t.project_id, id, tw_req_arena(r), &row, err);
+		        api->catalogue, t.project_id, id, tw_req_arena(r), &row, err);
 	if (st == TW_OK)
 		st = read_ticket_body(r, body, &t, id, &suffix, err);
 	if (st == TW_OK)
-		st = tw_ticket_sign(app->ticket_key, &t, tw_req_arena(r), &text, err);
+		st = tw_ticket_sign(api->ticket_key, &t, tw_req_arena(r), &text, err);
 	if (st != TW_OK)
 		return st;
 	path = tw_arena_printf(
@@ -239,7 +238,7 @@ static enum tw_status make_ticket(struct tw_req *r, const json_t *body, struct t
 	if (!path)
 		return tw_oom(err);
 	return tw_req_reply_json(r, 201,
-	        json_pack("{ss ss sI}", "path", path, "base", app->config->public_url, "expires_ms",
+	        json_pack("{ss ss sI}", "path", path, "base", api->config->public_url, "expires_ms",
 	                (json_int_t)t.expires_ms),
 	        err);
 }
@@ -261,7 +260,7 @@ static bool is_origin_of(const char *origin, const char *url)
  * not needed. */
 static void allow_origin(struct tw_req *r)
 {
-	const struct tw_config *c = tw_req_app(r)->config;
+	const struct tw_config *c = tw_api_of(r)->config;
 	const char *origin = tw_req_header(r, "Origin");
 
 	tw_req_set_header(r, "Cache-Control", "private, no-store");
@@ -279,8 +278,8 @@ static enum tw_status use_ticket(struct tw_req *r, struct tw_err *err)
 	enum tw_status st;
 
 	allow_origin(r);
-	st = tw_ticket_open(tw_req_app(r)->ticket_key, text ? text : "", tw_unix_ms(),
-	        tw_req_arena(r), &t, err);
+	st = tw_ticket_open(
+	        tw_api_of(r)->ticket_key, text ? text : "", tw_unix_ms(), tw_req_arena(r), &t, err);
 	if (st != TW_OK)
 		return st;
 	(void)snprintf(as.project_id, sizeof as.project_id, "%s", t.project_id);

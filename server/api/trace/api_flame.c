@@ -66,7 +66,7 @@ static enum tw_status read_flame_query(const struct tw_question *q, struct tw_fl
 	*ret = (struct tw_flame_query){.view = (enum tw_flame_view)tw_req_enum(r, "view"),
 	        .metric = (enum tw_flame_metric)metric,
 	        .max_nodes = (uint32_t)tw_req_number_or(
-	                r, "max_nodes", tw_req_app(r)->config->flame_nodes),
+	                r, "max_nodes", tw_api_of(r)->config->flame_nodes),
 	        .skip = (uint32_t)tw_req_number(r, "skip"),
 	        .steps = q->steps,
 	        .n_steps = q->n_steps};

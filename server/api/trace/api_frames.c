@@ -1,6 +1,5 @@
 /* The project's rules for frames of the app. */
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/derive/pipeline.h"
@@ -13,7 +12,7 @@ static enum tw_status get_frames(struct tw_req *r, struct tw_err *err)
 	json_t *project;
 	json_t *answer;
 	enum tw_status st =
-	        tw_catalogue_setting_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	        tw_catalogue_setting_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 	                TW_SETTING_FRAMES, tw_req_arena(r), &text, &version, err);
 
 	if (st != TW_OK)
@@ -31,7 +30,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 
 	if (st == TW_OK)
 		st = tw_api_keep_setting(r, TW_SETTING_FRAMES, body, err);
-	tw_pipeline_wake(tw_req_app(r)->pipeline,
+	tw_pipeline_wake(tw_api_of(r)->pipeline,
 	        TW_RAISED_BY_RULES); /* the keys of ANRs depend on which frames are the app's */
 	return st;
 }

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_annotation.h"
 #include "server/catalogue/traces/catalogue_trace.h"
@@ -91,7 +90,7 @@ static enum tw_status read_marks(
 
 static enum tw_status mark_trace(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	struct tw_catalogue *c = tw_api_of(r)->catalogue;
 	const char *project_id = tw_req_caller(r)->project_id;
 	struct tw_trace_marks marks = {0};
 	struct tw_trace_row row;
@@ -103,7 +102,7 @@ static enum tw_status mark_trace(struct tw_req *r, const json_t *body, struct tw
 	if (st == TW_OK)
 		st = tw_catalogue_trace_mark(c, project_id, id, &marks, err);
 	if (st == TW_OK)
-		tw_record_trace(tw_req_app(r)->recorder, project_id, id);
+		tw_record_trace(tw_api_of(r)->recorder, project_id, id);
 	if (st == TW_OK)
 		st = tw_catalogue_trace_get(c, project_id, id, tw_req_arena(r), &row, err);
 	return st == TW_OK ? tw_req_reply_json(r, 200, tw_api_trace(&row), err) : st;

@@ -20,7 +20,7 @@ struct opened { /* lives until the last byte is sent */
 };
 
 struct download {
-	struct tw_app *app;
+	struct tw_api *api;
 	struct opened opened[TW_PERFETTO_MAX_SOURCES];
 	struct tw_perfetto_source sources[TW_PERFETTO_MAX_SOURCES];
 	size_t n;
@@ -45,8 +45,8 @@ static void download_free(void *arg)
 		struct opened *o = &d->opened[i];
 
 		tw_trace_file_close(o->file);
-		tw_symbols_release(d->app->symbols, o->map);
-		tw_symbols_release(d->app->symbols, o->retrace);
+		tw_symbols_release(d->api->symbols, o->map);
+		tw_symbols_release(d->api->symbols, o->retrace);
 		if (o->system_fd >= 0)
 			(void)close(o->system_fd);
 	}
@@ -117,7 +117,7 @@ static struct tw_perfetto_options read_options(const struct tw_req *r)
 
 static const char *permalink(const struct tw_view *v)
 {
-	const char *base = tw_req_app(v->req)->config->public_url;
+	const char *base = tw_api_of(v->req)->config->public_url;
 
 	if (!base[0])
 		return "";
@@ -127,7 +127,7 @@ static const char *permalink(const struct tw_view *v)
 /* The device's system trace as it was uploaded; -1: none, or not requested. */
 static enum tw_status open_system(const struct tw_view *v, int *ret_fd, struct tw_err *err)
 {
-	struct tw_app *app = tw_req_app(v->req);
+	struct tw_api *api = tw_api_of(v->req);
 	struct tw_part *parts = NULL;
 	size_t n = 0;
 	enum tw_status st;
@@ -135,11 +135,11 @@ static enum tw_status open_system(const struct tw_view *v, int *ret_fd, struct t
 	*ret_fd = -1;
 	if (!tw_req_flag(v->req, "system"))
 		return TW_OK;
-	st = tw_catalogue_trace_parts(app->catalogue, v->row.project_id, v->row.id,
+	st = tw_catalogue_trace_parts(api->catalogue, v->row.project_id, v->row.id,
 	        tw_req_arena(v->req), &parts, &n, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		if (strcmp(parts[i].part, "system") == 0)
-			return tw_blob_open_by(app->blobs, parts[i].sha256,
+			return tw_blob_open_by(api->blobs, parts[i].sha256,
 			        tw_monotonic_ms() + (int64_t)tw_req_ms_left(v->req), ret_fd, err);
 	if (st == TW_OK && tw_req_text(v->req, "system"))
 		return tw_fail(err, TW_NOT_FOUND, "no system trace was sent with this one");
@@ -227,7 +227,7 @@ static struct download *new_download(struct tw_req *r, enum tw_status *ret_st, s
 		*ret_st = tw_oom(err);
 		return NULL;
 	}
-	d->app = tw_req_app(r);
+	d->api = tw_api_of(r);
 	d->options = read_options(r);
 	return d;
 }

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/base/app.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/source/source_link.h"
@@ -43,7 +42,7 @@ static enum tw_status load(
 {
 	const char *text = NULL;
 	enum tw_status st =
-	        tw_catalogue_setting_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	        tw_catalogue_setting_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 	                TW_SETTING_SOURCE, tw_req_arena(r), &text, ret_changed_ms, err);
 
 	if (st != TW_OK)
@@ -57,7 +56,7 @@ static enum tw_status project_name(struct tw_req *r, const char **ret, struct tw
 	struct tw_project_row *rows;
 	size_t n;
 	enum tw_status st =
-	        tw_catalogue_projects(tw_req_app(r)->catalogue, tw_req_arena(r), &rows, &n, err);
+	        tw_catalogue_projects(tw_api_of(r)->catalogue, tw_req_arena(r), &rows, &n, err);
 
 	*ret = "";
 	for (size_t i = 0; st == TW_OK && i < n; i++)
@@ -81,7 +80,7 @@ static enum tw_status get_repositories(struct tw_req *r, struct tw_err *err)
 	}
 	(void)json_object_set_new(doc, "updated_ms", json_integer(changed_ms));
 	(void)json_object_set_new(doc, "clones_folder",
-	        *tw_req_app(r)->config->repositories ? json_string(folder) : json_null());
+	        *tw_api_of(r)->config->repositories ? json_string(folder) : json_null());
 	return tw_req_reply_json(r, 200, doc, err);
 }
 
@@ -141,7 +140,7 @@ static enum tw_status fill_build(
 	}
 	if (!asked || !*version || **io_build)
 		return TW_OK;
-	return tw_catalogue_build_of(tw_req_app(q->r)->catalogue, tw_req_caller(q->r)->project_id,
+	return tw_catalogue_build_of(tw_api_of(q->r)->catalogue, tw_req_caller(q->r)->project_id,
 	        &(struct tw_release){q->app, version, ""}, tw_req_arena(q->r), io_build, err);
 }
 
@@ -153,7 +152,7 @@ static enum tw_status fill_side(const struct query *q, const char *version, cons
 
 	*ret_commit = "";
 	if (*version || **io_build)
-		st = tw_catalogue_commit_of(tw_req_app(q->r)->catalogue,
+		st = tw_catalogue_commit_of(tw_api_of(q->r)->catalogue,
 		        tw_req_caller(q->r)->project_id,
 		        &(struct tw_release){q->app, version, *io_build}, tw_req_arena(q->r),
 		        ret_commit, err);
@@ -240,7 +239,7 @@ static enum tw_status read_clone(struct query *q, struct tw_err *err)
 	if (st == TW_OK && !question.task)
 		st = tw_oom(err);
 	if (st == TW_OK)
-		st = tw_sources_query(tw_req_app(q->r)->sources, &question, &q->response, err);
+		st = tw_sources_query(tw_api_of(q->r)->sources, &question, &q->response, err);
 	json_decref(question.task);
 	if (!is_answer(st))
 		return st;

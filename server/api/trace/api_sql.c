@@ -8,7 +8,6 @@
 
 #include "server/api/api.h"
 #include "server/api/trace/view_open.h"
-#include "server/base/app.h"
 #include "server/base/text/json_write.h"
 #include "server/export/export.h"
 #include "server/trace/trace_sql.h"

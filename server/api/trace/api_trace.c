@@ -4,7 +4,6 @@
 
 #include "server/api/api.h"
 #include "server/api/trace/view_open.h"
-#include "server/base/app.h"
 #include "server/base/log.h"
 #include "server/catalogue/traces/catalogue_list.h"
 #include "server/catalogue/traces/catalogue_trace.h"
@@ -82,7 +81,7 @@ static json_t *trace_json(const struct tw_trace_row *row, const struct tw_retent
 static enum tw_status rules_of(struct tw_req *r, struct tw_retention *ret, struct tw_err *err)
 {
 	return tw_retention_of(
-	        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, tw_req_arena(r), ret, err);
+	        tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, tw_req_arena(r), ret, err);
 }
 
 static enum tw_status list_traces(struct tw_req *r, struct tw_err *err)
@@ -97,7 +96,7 @@ static enum tw_status list_traces(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = parse_filter(r, &filter, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_traces(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+		st = tw_catalogue_traces(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 		        &filter, tw_req_arena(r), &rows, &n, &cursor, &total, err);
 	if (st == TW_OK)
 		st = rules_of(r, &rules, err);
@@ -137,7 +136,7 @@ static enum tw_status facets(struct tw_req *r, struct tw_err *err)
 	struct tw_facet *rows;
 	json_t *list;
 	size_t n;
-	enum tw_status st = tw_catalogue_facets(tw_req_app(r)->catalogue,
+	enum tw_status st = tw_catalogue_facets(tw_api_of(r)->catalogue,
 	        tw_req_caller(r)->project_id, column, tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
@@ -159,7 +158,7 @@ static enum tw_status one_trace(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = tw_api_trace_id(r, &id, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_trace_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+		st = tw_catalogue_trace_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 		        id, tw_req_arena(r), &row, err);
 	if (st == TW_OK)
 		st = rules_of(r, &rules, err);
@@ -180,7 +179,7 @@ static enum tw_status delete_trace(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = tw_api_trace_id(r, &id, err);
 
 	if (st == TW_OK)
-		st = tw_delete_trace(tw_req_app(r)->deleter, tw_req_caller(r)->project_id, id,
+		st = tw_delete_trace(&tw_api_of(r)->deleter, tw_req_caller(r)->project_id, id,
 		        TW_DELETE_WITH_SUMS, tw_req_arena(r), err);
 	if (st != TW_OK)
 		return st;

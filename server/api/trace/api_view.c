@@ -304,7 +304,7 @@ static enum tw_status refuse_quarantined(struct tw_req *r, const char *id, struc
 	if (tw_auth_allows(caller, TW_NEED_ADMIN, NULL) == TW_OK)
 		return TW_OK;
 	st = tw_catalogue_quarantine_get(
-	        tw_req_app(r)->catalogue, caller->project_id, id, tw_req_arena(r), &found, err);
+	        tw_api_of(r)->catalogue, caller->project_id, id, tw_req_arena(r), &found, err);
 	if (st != TW_OK)
 		return st == TW_NOT_FOUND ? TW_OK : st;
 	return tw_fail(err, TW_DENIED,
@@ -314,7 +314,7 @@ static enum tw_status refuse_quarantined(struct tw_req *r, const char *id, struc
 
 static enum tw_status raw(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_app *app = tw_req_app(r);
+	struct tw_api *api = tw_api_of(r);
 	const char *project = tw_req_caller(r)->project_id;
 	struct tw_part *parts = NULL;
 	struct tw_trace_row row;
@@ -324,10 +324,10 @@ static enum tw_status raw(struct tw_req *r, struct tw_err *err)
 
 	if (st == TW_OK)
 		st = tw_catalogue_trace_get(
-		        app->catalogue, project, id, tw_req_arena(r), &row, err);
+		        api->catalogue, project, id, tw_req_arena(r), &row, err);
 	if (st == TW_OK)
 		st = tw_catalogue_trace_parts(
-		        app->catalogue, project, id, tw_req_arena(r), &parts, &n, err);
+		        api->catalogue, project, id, tw_req_arena(r), &parts, &n, err);
 	if (st == TW_OK)
 		st = refuse_quarantined(r, id, err);
 	if (st != TW_OK)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/api/api.h"
 #include "server/api/trace/question.h"
 #include "server/query/detect/frame_rules.h"
 
@@ -81,7 +82,7 @@ static enum tw_status app_only(
 
 	if (!set)
 		return no_memory(err);
-	st = tw_frame_rules_of(tw_req_app(q->v.req)->catalogue, q->v.row.project_id, q->arena,
+	st = tw_frame_rules_of(tw_api_of(q->v.req)->catalogue, q->v.row.project_id, q->arena,
 	        &rules, ret_version, err);
 	for (uint32_t i = 0; st == TW_OK && i < step->n_methods; i++)
 		if (!tw_frame_rules_app(rules, tw_question_name(q, i)))

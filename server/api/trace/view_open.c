@@ -35,7 +35,7 @@ static enum tw_status acquire(struct tw_view *v, char sha256[TW_SHA256_HEX],
         struct tw_symbols_ref **ret, struct tw_err *err)
 {
 	struct tw_err why;
-	enum tw_status st = tw_symbols_acquire(tw_req_app(v->req)->symbols, sha256, ret, &why);
+	enum tw_status st = tw_symbols_acquire(tw_api_of(v->req)->symbols, sha256, ret, &why);
 
 	if (st == TW_OK)
 		return st;
@@ -55,7 +55,7 @@ static enum tw_status open_mappings(struct tw_view *v, struct tw_err *err)
 	        v->row.project_id, v->row.id, v->row.meta.build_id, v->row.meta.mapping_id};
 	struct tw_mapping_ids ids;
 	enum tw_status st = tw_catalogue_mappings(
-	        tw_req_app(v->req)->catalogue, &of, tw_req_arena(v->req), &ids, err);
+	        tw_api_of(v->req)->catalogue, &of, tw_req_arena(v->req), &ids, err);
 
 	if (st != TW_OK)
 		return st;
@@ -73,9 +73,9 @@ static enum tw_status open_mappings(struct tw_view *v, struct tw_err *err)
 
 static enum tw_status inline_frames(struct tw_view *v, struct tw_err *err)
 {
-	struct tw_app *app = tw_req_app(v->req);
+	struct tw_api *api = tw_api_of(v->req);
 	struct tw_names names = v->names;
-	enum tw_status st = tw_natives_open(app->catalogue, app->symbols, v->row.project_id,
+	enum tw_status st = tw_natives_open(api->catalogue, api->symbols, v->row.project_id,
 	        v->file, tw_req_arena(v->req), &v->natives, err);
 
 	names.natives = &v->natives.natives;
@@ -86,7 +86,7 @@ static enum tw_status open_file(struct tw_view *v, struct tw_err *err)
 {
 	const int64_t until = tw_monotonic_ms() + (int64_t)tw_req_ms_left(v->req);
 	enum tw_status st =
-	        tw_trace_stored_open_by(tw_req_app(v->req)->blobs, v->row.id, until, &v->file, err);
+	        tw_trace_stored_open_by(tw_api_of(v->req)->blobs, v->row.id, until, &v->file, err);
 
 	if (st == TW_OK)
 		st = inline_frames(v, err);
@@ -116,7 +116,7 @@ static bool is_gone(struct tw_req *r, const char *id)
 	struct tw_trace_row row;
 	struct tw_err why;
 
-	return tw_catalogue_trace_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, id,
+	return tw_catalogue_trace_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, id,
 	               tw_req_arena(r), &row, &why) == TW_NOT_FOUND;
 }
 
@@ -125,17 +125,17 @@ static bool is_gone(struct tw_req *r, const char *id)
 static enum tw_status requeue_damaged(
         struct tw_req *r, const struct tw_trace_row *seen, struct tw_err *err)
 {
-	struct tw_app *app = tw_req_app(r);
+	struct tw_api *api = tw_api_of(r);
 	struct tw_trace_row now;
 	enum tw_status st = tw_catalogue_trace_get(
-	        app->catalogue, seen->project_id, seen->id, tw_req_arena(r), &now, err);
+	        api->catalogue, seen->project_id, seen->id, tw_req_arena(r), &now, err);
 
 	if (st == TW_OK && now.state == TW_TRACE_READY && now.ready_ms == seen->ready_ms) {
 		tw_log(TW_LOG_WARN, "trace_file_damaged", tw_log_text("trace", seen->id),
 		        tw_log_text("then", "decoding it again"));
-		tw_metrics_healed(app->metrics);
-		st = tw_catalogue_trace_requeue(app->catalogue, seen->project_id, seen->id, err);
-		tw_jobs_wake(app->jobs);
+		tw_metrics_healed(api->metrics);
+		st = tw_catalogue_trace_requeue(api->catalogue, seen->project_id, seen->id, err);
+		tw_jobs_wake(api->jobs);
 	}
 	return st;
 }
@@ -143,16 +143,16 @@ static enum tw_status requeue_damaged(
 /* Readers can cause decodes, so they are limited by the queue and the disk's free space. */
 static enum tw_status has_room(struct tw_req *r, const struct tw_trace_row *row, struct tw_err *err)
 {
-	struct tw_app *app = tw_req_app(r);
+	struct tw_api *api = tw_api_of(r);
 	char wait[16];
-	enum tw_status st = tw_blobs_check_room(app->blobs, err);
+	enum tw_status st = tw_blobs_check_room(api->blobs, err);
 
 	if (st == TW_FULL)
 		return tw_fail(err, TW_FULL,
 		        "only the upload of this trace was kept, and the disk has no room to "
 		        "decode it again");
-	if (st == TW_OK && app->backlog)
-		st = tw_backlog_check_again(app->backlog, row->project_id, row->upload_bytes, err);
+	if (st == TW_OK && api->backlog)
+		st = tw_backlog_check_again(api->backlog, row->project_id, row->upload_bytes, err);
 	if (st == TW_BUSY) {
 		(void)snprintf(wait, sizeof wait, "%d", TW_BACKLOG_RETRY_S);
 		tw_req_set_header(r, "Retry-After", wait);
@@ -164,19 +164,19 @@ static enum tw_status has_room(struct tw_req *r, const struct tw_trace_row *row,
 static enum tw_status requeue_archived(
         struct tw_req *r, const struct tw_trace_row *seen, struct tw_err *err)
 {
-	struct tw_app *app = tw_req_app(r);
+	struct tw_api *api = tw_api_of(r);
 	struct tw_trace_row now;
 	enum tw_status st = tw_catalogue_trace_get(
-	        app->catalogue, seen->project_id, seen->id, tw_req_arena(r), &now, err);
+	        api->catalogue, seen->project_id, seen->id, tw_req_arena(r), &now, err);
 
 	if (st == TW_OK && now.state == TW_TRACE_ARCHIVED) {
 		st = has_room(r, &now, err);
 		if (st == TW_OK)
 			st = tw_catalogue_trace_requeue(
-			        app->catalogue, seen->project_id, seen->id, err);
-		if (st == TW_OK && app->backlog)
-			tw_backlog_added(app->backlog, seen->project_id, now.upload_bytes);
-		tw_jobs_wake(app->jobs);
+			        api->catalogue, seen->project_id, seen->id, err);
+		if (st == TW_OK && api->backlog)
+			tw_backlog_added(api->backlog, seen->project_id, now.upload_bytes);
+		tw_jobs_wake(api->jobs);
 	}
 	if (st != TW_OK)
 		return st;
@@ -213,7 +213,7 @@ enum tw_status tw_view_open_id(
         struct tw_req *r, const char *id, struct tw_view *ret, struct tw_err *err)
 {
 	struct tw_view v = {.req = r};
-	enum tw_status st = tw_catalogue_trace_get(tw_req_app(r)->catalogue,
+	enum tw_status st = tw_catalogue_trace_get(tw_api_of(r)->catalogue,
 	        tw_req_caller(r)->project_id, id, tw_req_arena(r), &v.row, err);
 
 	if (st == TW_OK && v.row.state == TW_TRACE_ARCHIVED)
@@ -239,13 +239,13 @@ enum tw_status tw_view_open(struct tw_req *r, struct tw_view *ret, struct tw_err
 void tw_view_close(struct tw_view *v)
 {
 	if (v->file && tw_trace_file_is_damaged(v->file)) {
-		(void)tw_trace_forget(tw_req_app(v->req)->blobs, v->row.id);
+		(void)tw_trace_forget(tw_api_of(v->req)->blobs, v->row.id);
 		(void)requeue_damaged(v->req, &v->row, NULL);
 	}
 	v->file = tw_trace_file_close(v->file);
-	tw_natives_close(tw_req_app(v->req)->symbols, &v->natives);
-	tw_symbols_release(tw_req_app(v->req)->symbols, v->map_ref);
-	tw_symbols_release(tw_req_app(v->req)->symbols, v->retrace_ref);
+	tw_natives_close(tw_api_of(v->req)->symbols, &v->natives);
+	tw_symbols_release(tw_api_of(v->req)->symbols, v->map_ref);
+	tw_symbols_release(tw_api_of(v->req)->symbols, v->retrace_ref);
 	v->map_ref = v->retrace_ref = NULL;
 	v->names = (struct tw_names){NULL, NULL, NULL};
 }

@@ -4,7 +4,7 @@
 #ifndef TW_VIEW_OPEN_H
 #define TW_VIEW_OPEN_H
 
-#include "server/base/app.h"
+#include "server/api/api.h"
 #include "server/http/http.h"
 #include "server/query/view.h"
 

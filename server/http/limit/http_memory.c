@@ -40,7 +40,7 @@ static struct tw_holders holders_of(const struct tw_req *r, char text[static 100
 
 enum tw_status tw_req_hold(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_answer_memory *m = r->http->app->answer_memory;
+	struct tw_answer_memory *m = r->http->parts.answer_memory;
 	char text[100];
 	struct tw_holders who;
 
@@ -138,7 +138,7 @@ static bool has_stalled(struct tw_outflow *o, uint64_t now)
 
 void tw_http_memory_tick(struct tw_http *h)
 {
-	struct tw_answer_memory *m = h->app->answer_memory;
+	struct tw_answer_memory *m = h->parts.answer_memory;
 	uint64_t now = tw_http_now_ns();
 	int64_t cut = 0;
 	bool is_short;

@@ -51,7 +51,7 @@ static bool is_ours(const struct tw_req *r, const char *origin)
 {
 	const char *host = host_of(r);
 	const char *authority = strstr(origin, "://");
-	struct tw_str public = origin_of(r->http->app->config->public_url);
+	struct tw_str public = origin_of(r->http->parts.config->public_url);
 
 	if (host && authority && strcasecmp(authority + 3, host) == 0)
 		return true;
@@ -82,9 +82,9 @@ enum tw_status tw_req_check_origin(const struct tw_req *r, struct tw_err *err)
 
 bool tw_req_is_https(const struct tw_req *r)
 {
-	const struct tw_app *app = r->http->app;
+	const struct tw_http_parts *parts = &r->http->parts;
 
-	return app->tls || r->proxy_https || strncmp(app->config->public_url, "https:", 6) == 0;
+	return parts->tls || r->proxy_https || strncmp(parts->config->public_url, "https:", 6) == 0;
 }
 
 static struct tw_str without_slashes(struct tw_str url)
@@ -96,7 +96,7 @@ static struct tw_str without_slashes(struct tw_str url)
 
 const char *tw_req_base(const struct tw_req *r)
 {
-	struct tw_str public = without_slashes(tw_str_of(r->http->app->config->public_url));
+	struct tw_str public = without_slashes(tw_str_of(r->http->parts.config->public_url));
 	struct tw_str host = tw_str_of(host_of(r));
 	const char *base;
 

@@ -64,7 +64,7 @@ static void take_address(struct tw_req *r, const struct tw_proxies *p)
 
 static enum tw_status take_user(struct tw_req *r, struct tw_err *err)
 {
-	const char *name = r->http->app->config->proxy_user_header;
+	const char *name = r->http->parts.config->proxy_user_header;
 	struct lines l;
 
 	if (!*name)
@@ -81,7 +81,7 @@ static enum tw_status take_user(struct tw_req *r, struct tw_err *err)
 
 enum tw_status tw_req_read_proxy(struct tw_req *r, struct tw_err *err)
 {
-	const struct tw_proxies *p = &r->http->app->config->proxies;
+	const struct tw_proxies *p = &r->http->parts.config->proxies;
 
 	if (!tw_proxies_trust(p, r->address))
 		return TW_OK;

@@ -26,7 +26,7 @@ static void add_headers(struct tw_req *r, enum tw_quota_who who, const char *id)
 	size_t np = 0;
 	size_t nn = 0;
 
-	tw_quota_remaining(r->http->app->quota, who, id, tw_unix_ms(), left);
+	tw_quota_remaining(r->http->parts.quota, who, id, tw_unix_ms(), left);
 	for (enum tw_quota_what what = 0; what < TW_QUOTA_WHAT; what++) {
 		const struct tw_quota_left *l = &left[what];
 
@@ -54,7 +54,7 @@ static void set_retry_after(struct tw_req *r, unsigned wait_s)
 
 enum tw_status tw_req_take_quota(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_quota *q = r->http->app->quota;
+	struct tw_quota *q = r->http->parts.quota;
 	uint64_t bytes = r->declared == UINT64_MAX ? 0 : r->declared;
 	unsigned wait_s = 0;
 	enum tw_status st;
@@ -75,7 +75,7 @@ void tw_req_finalize_quota(struct tw_req *r)
 	uint64_t taken = r->declared == UINT64_MAX ? 0 : r->declared;
 
 	if (r->took_quota && r->got != taken)
-		tw_quota_finalize(r->http->app->quota, TW_QUOTA_KEY, r->caller.key_id,
+		tw_quota_finalize(r->http->parts.quota, TW_QUOTA_KEY, r->caller.key_id,
 		        (int64_t)r->got - (int64_t)taken, tw_unix_ms());
 	r->took_quota = false;
 }
@@ -83,7 +83,7 @@ void tw_req_finalize_quota(struct tw_req *r)
 /* False: there is no device, or no quota. */
 static bool device_id(const struct tw_req *r, const char *device, char out[MAX_DEVICE])
 {
-	if (!r->http->app->quota || !device || !device[0])
+	if (!r->http->parts.quota || !device || !device[0])
 		return false;
 	(void)snprintf(out, MAX_DEVICE, "%s/%s", r->caller.project_id, device);
 	return true;
@@ -92,7 +92,7 @@ static bool device_id(const struct tw_req *r, const char *device, char out[MAX_D
 static enum tw_status use_device_quota(
         struct tw_req *r, const char *device, uint64_t bytes, bool take, struct tw_err *err)
 {
-	struct tw_quota *q = r->http->app->quota;
+	struct tw_quota *q = r->http->parts.quota;
 	char id[MAX_DEVICE];
 	unsigned wait_s = 0;
 	enum tw_status st;
@@ -116,7 +116,7 @@ enum tw_status tw_req_check_device(
 
 enum tw_status tw_req_charge_key(struct tw_req *r, uint64_t bytes, struct tw_err *err)
 {
-	struct tw_quota *q = r->http->app->quota;
+	struct tw_quota *q = r->http->parts.quota;
 	unsigned wait_s = 0;
 	enum tw_status st;
 
@@ -140,5 +140,5 @@ void tw_req_refund_device(struct tw_req *r, const char *device, uint64_t bytes)
 
 	if (device_id(r, device, id))
 		tw_quota_finalize(
-		        r->http->app->quota, TW_QUOTA_DEVICE, id, -(int64_t)bytes, tw_unix_ms());
+		        r->http->parts.quota, TW_QUOTA_DEVICE, id, -(int64_t)bytes, tw_unix_ms());
 }

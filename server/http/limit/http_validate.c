@@ -143,7 +143,7 @@ bool tw_req_is_abandoned(const struct tw_req *r)
 
 void tw_req_shorten_timeout(const struct tw_req *r, bool hurry)
 {
-	unsigned seconds = hurry ? HURRY_S : r->http->app->config->connection_timeout_s;
+	unsigned seconds = hurry ? HURRY_S : r->http->parts.config->connection_timeout_s;
 
 	(void)MHD_set_connection_option(r->connection, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
 }

@@ -57,13 +57,13 @@ int fixture_start(void **state)
 	        .http_threads = 2,
 	        .query_threads = 2,
 	        .query_deadline_ms = 1000};
-	f->app.config = &f->config;
-	f->app.routes = routes_now;
-	f->app.n_routes = n_routes_now;
-	f->app.metrics = tw_metrics_new(routes_now, n_routes_now);
+	f->parts.config = &f->config;
+	f->parts.routes = routes_now;
+	f->parts.n_routes = n_routes_now;
+	f->parts.metrics = tw_metrics_new(routes_now, n_routes_now);
 	(void)tw_log_setup("error", "logfmt");
 	*state = f;
-	return tw_http_start(&f->app, &f->http, &err) == TW_OK ? 0 : -1;
+	return tw_http_start(&f->parts, &f->http, &err) == TW_OK ? 0 : -1;
 }
 
 int fixture_stop(void **state)
@@ -72,7 +72,7 @@ int fixture_stop(void **state)
 
 	tw_http_drain(f->http, 5);
 	f->http = tw_http_stop(f->http);
-	tw_metrics_free(f->app.metrics);
+	tw_metrics_free(f->parts.metrics);
 	free(f);
 	return 0;
 }

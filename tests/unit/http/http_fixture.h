@@ -15,14 +15,14 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "server/base/app.h"
+#include "server/base/config.h"
 #include "server/http/http.h"
 
 enum { MAX_REPLY = 8 << 20 };
 
 struct fixture {
 	struct tw_config config;
-	struct tw_app app;
+	struct tw_http_parts parts;
 	struct tw_http *http;
 	char reply[MAX_REPLY + 1]; /* the last one heard */
 	size_t len;

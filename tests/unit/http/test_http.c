@@ -22,9 +22,9 @@ enum { LIMIT = 100000 };
 static _Atomic int aborted;
 static _Atomic int ended;
 
-static uint64_t limit_of(const struct tw_app *app)
+static uint64_t limit_of(const struct tw_config *config)
 {
-	(void)app;
+	(void)config;
 	return LIMIT;
 }
 
@@ -584,7 +584,7 @@ static void test_nothing_stays_open(void **state)
 	(void)ask(f, "GET /echo/a HTTP/1.1\r\nContent-Length: x\r\n" HOST "\r\n");
 	(void)usleep(100000);
 	tw_buf_init(&b, 1 << 20);
-	tw_metrics_write(f->app.metrics, &b);
+	tw_metrics_write(f->parts.metrics, &b);
 	assert_int_equal(tw_buf_add(&b, "", 1), TW_OK);
 	assert_has((const char *)b.data, "tracewell_requests_open 0\n");
 	assert_has((const char *)b.data, "tracewell_uploads_open 0\n");

@@ -12,9 +12,9 @@
 #include "server/http/http_form.h"
 #include "tests/unit/unit.h"
 
-static uint64_t limit_of(const struct tw_app *app)
+static uint64_t limit_of(const struct tw_config *config)
 {
-	(void)app;
+	(void)config;
 	return 100000;
 }
 
