@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "decoder/base/arena.h"
+#include "decoder/base/newer_cpu.h"
 #include "decoder/trace/columns_internal.h"
 
 /* Bytes of a slice at most: two varints of 32 bits, two durations of 64 bits, a CPU time, a count.
@@ -281,7 +282,7 @@ ALWAYS enum tw_status add(struct tw_chunk_writer *w, struct hot *h, const struct
 	return TW_OK;
 }
 
-enum tw_status tw_chunk_writer_add(
+TW_NEWER_CPU enum tw_status tw_chunk_writer_add(
         struct tw_chunk_writer *w, const struct tw_slice *s, size_t n, size_t *ret_added)
 {
 	enum tw_status st = TW_OK;
