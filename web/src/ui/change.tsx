@@ -8,7 +8,8 @@ export function useChange(again: () => void): [Error | null, (change: () => Prom
 	const run = async (change: () => Promise<unknown>) => {
 		fail(null);
 		try {
-			await change();
+			const answer = await change();
+			if (answer instanceof Response && !answer.bodyUsed) await answer.text(); // unread, it would hold its connection
 			again();
 			return true;
 		} catch (why) {
