@@ -213,6 +213,18 @@ test('lists are sorted and paged', async (t) => {
 	await gets(page, ids.slice(5, 10));
 	await page.getByRole('button', { name: 'First' }).click();
 	await gets(page, ids.slice(0, 5));
+	await page.getByRole('button', { name: 'Next' }).click();
+	await gets(page, ids.slice(5, 10));
+	await settled(page);
+	const shared = await page.context().newPage();
+	await shared.route('**/api/v1/traces?*', (r) => r.continue({ url: r.request().url().replace('limit=50', 'limit=5') }));
+	await shared.goto(page.url());
+	await gets(shared, ids.slice(5, 10));
+	await shared.getByRole('button', { name: 'Back' }).click();
+	await gets(shared, ids.slice(0, 5));
+	await shared.close();
+	await page.getByRole('button', { name: 'Back' }).click();
+	await gets(page, ids.slice(0, 5));
 	let release;
 	const held = new Promise((go) => (release = go));
 	await page.route(/api\/v1\/traces\?.*cursor=/, async (r) => { await held; await r.fallback(); });

@@ -28,6 +28,9 @@ export function useRowKeys<T>(rows: T[], act: (key: string, row?: T) => boolean)
 	});
 }
 
+/* Of the history's entries that follow the page before; a link or a bookmark has none, and goes back to the first page. */
+const FROM_HERE = 'next page';
+
 /** Changes of the address that also lead to the first page. */
 export const fromStart = (changes: Changes): Changes => ({ ...changes, cursor: null, n: null });
 
@@ -38,11 +41,13 @@ export function Pages({ rows, total, cursor, of }: { rows: number; total: string
 	const next = () => {
 		if (of.busy || of.error) return;
 		set({ cursor, n: before + rows }, true);
+		history.replaceState(FROM_HERE, '');
 		scrollTo(0, 0);
 	};
+	const back = () => (history.state === FROM_HERE ? history.back() : set(fromStart({})));
 	useKeys((key) => {
 		if (key === 'n' && cursor) next();
-		else if (key === 'p' && !first) history.back();
+		else if (key === 'p' && !first) back();
 		else return false;
 		return true;
 	});
@@ -50,7 +55,7 @@ export function Pages({ rows, total, cursor, of }: { rows: number; total: string
 	return (
 		<nav class="row pages" aria-label={tr('Pages of the list')}>
 			<button disabled={first} onClick={() => set(fromStart({}))}>{tr('First')}</button>
-			<button disabled={first} onClick={() => history.back()}>{tr('Back')}</button>
+			<button disabled={first} onClick={back}>{tr('Back')}</button>
 			<button disabled={!cursor} onClick={next}>{tr('Next')}</button>
 			{rows > 0 && <span class="quiet">{tr('{before} to {rows} of {total}', { before: count(before + 1), rows: count(before + rows), total })}</span>}
 		</nav>
