@@ -1,9 +1,9 @@
 /*
- * cli_serve.c - `tracewell serve`: starts the parts in the order of their dependencies, and stops
- * them in reverse.
+ * cli_serve.c - `tracewell serve`: makes each part from those that it uses, and stops them in
+ * reverse.  Read from the end: run() is the life of a server.
  *
- * catalogue, blobs, symbols → jobs (recover, sweep) → http start
- * readiness red, for --drain-seconds → requests drained → http → jobs → the rest stop
+ * start: files, catalogue, caches → secret key, recorder, stages, decoding, health → http
+ * stop: /readyz is 503 for --drain-seconds → requests drained → http → jobs → the rest
  */
 #include <errno.h>
 #include <pthread.h>
@@ -63,146 +63,28 @@
 enum {
 	CONFIG_BYTES = 1 << 20,
 	MAX_PATH_BYTES = 1200,
-	CERTIFICATE_LOOK_S = 5,
+	CERTIFICATE_CHECK_S = 5,
 	MAPPINGS_OPEN = 16,
 	KEEP_QUOTA_S = 60,
 	SECRETS_ARENA = 64 << 20
 };
 
 struct server {
-	struct tw_api api;                 /* the parts that endpoints use too */
-	char node[64];                     /* unique to this process among all servers */
-	bool storage_unproven;             /* it was unreachable at the start */
-	struct tw_tls *tls;                /* NULL: plain HTTP */
-	struct tw_resume_cleaner *cleaner; /* NULL: a single server needs none */
+	struct tw_api api;                   /* the parts that endpoints use too */
+	char node[64];                       /* unique to this process among all servers */
+	bool storage_unproven;               /* it was unreachable at the start */
+	struct tw_http *http, *metrics_http; /* the second: NULL without --metrics-listen */
+	struct tw_tls *tls;                  /* NULL: plain HTTP */
+	struct tw_resume_cleaner *cleaner;   /* NULL: a single server needs none */
 	struct tw_http_waits *waits;
 	struct tw_retention_job *retention;
 	struct tw_periodic *keep_quota;
 };
 
-static void log_started(const struct server *s, const struct tw_http *http)
-{
-	char host[128];
-	char url[192];
-	uint16_t port;
-
-	if (!tw_listen_split(s->api.config->listen, host, sizeof host, &port))
-		host[0] = '\0';
-	(void)snprintf(url, sizeof url, strchr(host, ':') ? "%s://[%s]:%u" : "%s://%s:%u",
-	        s->tls ? "https" : "http", host, tw_http_port(http));
-	tw_log(TW_LOG_INFO, "listening", tw_log_text("url", url),
-	        tw_log_text("data", s->api.config->data_dir),
-	        tw_log_text("catalogue", tw_catalogue_engine(s->api.catalogue)),
-	        tw_log_text("role", s->api.config->role), tw_log_text("version", TW_VERSION));
-}
-
-static void quota_path(const struct server *s, char out[MAX_PATH_BYTES])
-{
-	(void)snprintf(out, MAX_PATH_BYTES, "%s/quota", s->api.config->data_dir);
-}
-
-static void save_quota(struct tw_periodic *p, void *arg)
-{
-	struct server *s = arg;
-	char path[MAX_PATH_BYTES];
-	struct tw_err err;
-
-	(void)p;
-	quota_path(s, path);
-	if (tw_quota_save(s->api.quota, path, tw_unix_ms(), &err) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "quota_not_saved", path, &err);
-}
-
-/* Uploads before a restart count towards the limits; if unknown, counting starts at zero. */
-static enum tw_status open_quota(struct server *s, struct tw_err *err)
-{
-	const struct tw_config *c = s->api.config;
-	const struct tw_quota_limits limits = {
-	        {{c->key_requests, c->key_bytes}, {c->device_requests, c->device_bytes}}};
-	char path[MAX_PATH_BYTES];
-	struct tw_err why;
-	enum tw_status st;
-
-	s->api.quota = tw_quota_new(&limits);
-	if (!s->api.quota)
-		return tw_oom(err);
-	if (tw_catalogue_is_shared(s->api.catalogue)) /* each server counts by itself */
-		return TW_OK;
-	quota_path(s, path);
-	st = tw_quota_load(s->api.quota, path, tw_unix_ms(), &why);
-	if (st != TW_OK && st != TW_NOT_FOUND)
-		tw_log_err(TW_LOG_WARN, "quota_not_loaded", path, &why);
-	return tw_periodic_start(
-	        &(struct tw_periodic_task){"quota", save_quota, KEEP_QUOTA_S * 1000}, s,
-	        &s->keep_quota, err);
-}
-
-/* Opens the TLS certificate and the OpenID provider. */
-static enum tw_status open_tls_and_oidc(struct server *s, struct tw_err *err)
-{
-	const struct tw_config *c = s->api.config;
-	enum tw_status st = TW_OK;
-
-	if (*c->tls_cert)
-		st = tw_tls_open(c->tls_cert, c->tls_key, &s->tls, err);
-	if (st == TW_OK && *c->oidc.issuer)
-		st = tw_oidc_open(&c->oidc, &s->api.oidc, err);
-	return st;
-}
-
-/* An existing folder is served although its store does not respond: requests that need the store
- * fail until it was verified to be the right one. A new folder does not start without its store: it
- * has no record yet of where its files are. */
-static enum tw_status wait_for_storage(
-        struct server *s, const struct tw_err *why, struct tw_err *err)
-{
-	const struct tw_config *c = s->api.config;
-	void *store;
-	const struct tw_store_engine *engine = tw_blobs_engine(s->api.blobs, &store);
-
-	if (!tw_storage_is_kept(c->data_dir)) {
-		tw_err_copy(err, why);
-		return why->code;
-	}
-	tw_log_err(TW_LOG_ERROR, "storage_unreachable", c->storage.blobs, why);
-	if (engine->hold)
-		engine->hold(store, why);
-	s->storage_unproven = true;
-	return TW_OK;
-}
-
-static struct tw_storage_claim storage_claim(const struct server *s)
-{
-	return (struct tw_storage_claim){.data_dir = s->api.config->data_dir,
-	        .storage = &s->api.config->storage,
-	        .catalogue = s->api.catalogue,
-	        .blobs = s->api.blobs};
-}
-
-/* A wrong key, bucket or prefix ends the start. An unreachable store is retried in the background,
- * and /readyz reports it. */
-static enum tw_status check_storage(struct server *s, struct tw_err *err)
-{
-	const struct tw_config *c = s->api.config;
-	const struct tw_storage_claim claim = storage_claim(s);
-	void *store;
-	const struct tw_store_engine *engine = tw_blobs_engine(s->api.blobs, &store);
-	struct tw_err why;
-	enum tw_status st = engine->probe ? engine->probe(store, &why) : TW_OK;
-
-	if (st == TW_OK)
-		st = tw_storage_claim(&claim, &why);
-	if (st == TW_BUSY)
-		return wait_for_storage(s, &why, err);
-	if (st != TW_OK) {
-		tw_err_copy(err, &why);
-		return st;
-	}
-	return tw_storage_keep(c->data_dir, &c->storage, err);
-}
+/* --- data: files, catalogue, and what is held in memory --- */
 
 /* The name is unique among several servers, also after a restart. */
-static enum tw_status name_node(struct server *s, struct tw_err *err)
+static enum tw_status name_server(struct server *s, struct tw_err *err)
 {
 	char id[TW_ID_BYTES];
 	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
@@ -220,6 +102,34 @@ static enum tw_status name_node(struct server *s, struct tw_err *err)
 	if (s->api.config->several)
 		tw_log_node(s->api.node_name);
 	return st;
+}
+
+/* Opens the TLS certificate and the OpenID provider. */
+static enum tw_status open_tls_and_oidc(struct server *s, struct tw_err *err)
+{
+	const struct tw_config *c = s->api.config;
+	enum tw_status st = TW_OK;
+
+	if (*c->tls_cert)
+		st = tw_tls_open(c->tls_cert, c->tls_key, &s->tls, err);
+	if (st == TW_OK && *c->oidc.issuer)
+		st = tw_oidc_open(&c->oidc, &s->api.oidc, err);
+	return st;
+}
+
+static enum tw_status open_files(struct server *s, struct tw_err *err)
+{
+	const struct tw_config *c = s->api.config;
+	enum tw_status st = tw_storage_agree(c->data_dir, &c->storage, err);
+
+	if (st != TW_OK)
+		return st;
+	return tw_blobs_open_at(&(struct tw_store_endpoint){.data_dir = c->data_dir,
+	                                .storage = &c->storage,
+	                                .min_free_percent = c->min_free_percent,
+	                                .reserve_bytes = c->reserve_bytes,
+	                                .serves = true},
+	        &s->api.blobs, err);
 }
 
 /* Without a shared data folder each server would create a different key. */
@@ -254,14 +164,55 @@ static enum tw_status open_catalogue(struct server *s, struct tw_err *err)
 	return st == TW_OK ? check_keys(s, err) : st;
 }
 
-/* A single server keeps uploads in its folder; deletes those that several servers left in the
- * catalogue before. */
-static void expire_resumes(void *arg)
+static struct tw_storage_claim storage_claim(const struct server *s)
 {
-	const struct server *s = arg;
+	return (struct tw_storage_claim){.data_dir = s->api.config->data_dir,
+	        .storage = &s->api.config->storage,
+	        .catalogue = s->api.catalogue,
+	        .blobs = s->api.blobs};
+}
 
-	if (s->api.resumes)
-		tw_resumes_expire(s->api.resumes);
+/* An existing folder is served although its store does not respond: requests that need the store
+ * fail until it was verified to be the right one. A new folder does not start without its store: it
+ * has no record yet of where its files are. */
+static enum tw_status serve_without_storage(
+        struct server *s, const struct tw_err *why, struct tw_err *err)
+{
+	const struct tw_config *c = s->api.config;
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(s->api.blobs, &store);
+
+	if (!tw_storage_is_kept(c->data_dir)) {
+		tw_err_copy(err, why);
+		return why->code;
+	}
+	tw_log_err(TW_LOG_ERROR, "storage_unreachable", c->storage.blobs, why);
+	if (engine->hold)
+		engine->hold(store, why);
+	s->storage_unproven = true;
+	return TW_OK;
+}
+
+/* A wrong key, bucket or prefix ends the start. An unreachable store is retried in the background,
+ * and /readyz reports it. */
+static enum tw_status verify_storage(struct server *s, struct tw_err *err)
+{
+	const struct tw_config *c = s->api.config;
+	const struct tw_storage_claim claim = storage_claim(s);
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(s->api.blobs, &store);
+	struct tw_err why;
+	enum tw_status st = engine->probe ? engine->probe(store, &why) : TW_OK;
+
+	if (st == TW_OK)
+		st = tw_storage_claim(&claim, &why);
+	if (st == TW_BUSY)
+		return serve_without_storage(s, &why, err);
+	if (st != TW_OK) {
+		tw_err_copy(err, &why);
+		return st;
+	}
+	return tw_storage_keep(c->data_dir, &c->storage, err);
 }
 
 static enum tw_status open_resumes(struct server *s, struct tw_err *err)
@@ -305,65 +256,98 @@ static enum tw_status make_parts(struct server *s, struct tw_err *err)
 	return tw_http_waits_start(&s->waits, err);
 }
 
+static void quota_path(const struct server *s, char out[MAX_PATH_BYTES])
+{
+	(void)snprintf(out, MAX_PATH_BYTES, "%s/quota", s->api.config->data_dir);
+}
+
+static void save_quota(struct tw_periodic *p, void *arg)
+{
+	struct server *s = arg;
+	char path[MAX_PATH_BYTES];
+	struct tw_err err;
+
+	(void)p;
+	quota_path(s, path);
+	if (tw_quota_save(s->api.quota, path, tw_unix_ms(), &err) != TW_OK)
+		tw_log_err(TW_LOG_WARN, "quota_not_saved", path, &err);
+}
+
+/* Uploads before a restart count towards the limits; if unknown, counting starts at zero. */
+static enum tw_status open_quota(struct server *s, struct tw_err *err)
+{
+	const struct tw_config *c = s->api.config;
+	const struct tw_quota_limits limits = {
+	        {{c->key_requests, c->key_bytes}, {c->device_requests, c->device_bytes}}};
+	char path[MAX_PATH_BYTES];
+	struct tw_err why;
+	enum tw_status st;
+
+	s->api.quota = tw_quota_new(&limits);
+	if (!s->api.quota)
+		return tw_oom(err);
+	if (tw_catalogue_is_shared(s->api.catalogue)) /* each server counts by itself */
+		return TW_OK;
+	quota_path(s, path);
+	st = tw_quota_load(s->api.quota, path, tw_unix_ms(), &why);
+	if (st != TW_OK && st != TW_NOT_FOUND)
+		tw_log_err(TW_LOG_WARN, "quota_not_loaded", path, &why);
+	return tw_periodic_start(
+	        &(struct tw_periodic_task){"quota", save_quota, KEEP_QUOTA_S * 1000}, s,
+	        &s->keep_quota, err);
+}
+
 static enum tw_status open_data(struct server *s, struct tw_err *err)
 {
 	const struct tw_config *c = s->api.config;
-	enum tw_status st = name_node(s, err);
+	enum tw_status st = name_server(s, err);
 
 	if (st == TW_OK)
 		st = open_tls_and_oidc(s, err);
 	if (st == TW_OK)
-		st = tw_storage_agree(c->data_dir, &c->storage, err);
-	if (st == TW_OK)
-		st = tw_blobs_open_at(&(struct tw_store_endpoint){.data_dir = c->data_dir,
-		                              .storage = &c->storage,
-		                              .min_free_percent = c->min_free_percent,
-		                              .reserve_bytes = c->reserve_bytes,
-		                              .serves = true},
-		        &s->api.blobs, err);
+		st = open_files(s, err);
 	if (st == TW_OK)
 		st = open_catalogue(s, err);
 	if (st == TW_OK)
-		st = check_storage(s, err);
+		st = verify_storage(s, err);
 	if (st == TW_OK)
 		st = open_resumes(s, err);
 	if (st == TW_OK)
-		st = tw_ticket_key_new(s->api.ticket_key, err);
-	if (st != TW_OK)
-		return st;
-	st = make_parts(s, err);
+		st = make_parts(s, err);
 	if (st == TW_OK)
 		st = tw_fleet_open(
 		        s->api.catalogue, c->data_dir, &c->analytics, &s->api.fleet, err);
 	return st == TW_OK ? open_quota(s, err) : st;
 }
 
-static enum tw_status use_signin(
+/* --- the key of secrets, which several servers share --- */
+
+static enum tw_status use_sign_in(
         void *arg, const char *mark, int64_t until_ms, bool *ret_first, struct tw_err *err)
 {
 	return tw_catalogue_signin_use(arg, mark, until_ms, ret_first, err);
 }
 
-static enum tw_status take_tries(void *arg, const struct tw_throttle_cost *ask, bool count,
+static enum tw_status count_attempt(void *arg, const struct tw_throttle_cost *cost, bool count,
         int64_t *ret_wait_ms, struct tw_err *err)
 {
-	return tw_catalogue_tries(arg, ask, count, ret_wait_ms, err);
+	return tw_catalogue_tries(arg, cost, count, ret_wait_ms, err);
 }
 
-static void return_tries(void *arg, const struct tw_throttle_cost *ask)
+static void refund_attempt(void *arg, const struct tw_throttle_cost *cost)
 {
 	(void)tw_catalogue_tries_back(
-	        arg, ask, NULL); /* on failure one attempt too many is counted */
+	        arg, cost, NULL); /* on failure one attempt too many is counted */
 }
 
-static bool share_tries(struct server *s, struct tw_throttle *t, const char *what)
+static bool share_throttle(struct server *s, struct tw_throttle *t, const char *what)
 {
-	struct tw_throttle_sharing with = {
-	        .take = take_tries, .give_back = return_tries, .arg = s->api.catalogue};
+	struct tw_throttle_sharing sharing = {
+	        .take = count_attempt, .give_back = refund_attempt, .arg = s->api.catalogue};
 
-	if (!tw_secret_key_derive(s->api.seal, what, with.secret))
+	if (!tw_secret_key_derive(s->api.seal, what, sharing.secret))
 		return false;
-	tw_throttle_share(t, &with);
+	tw_throttle_share(t, &sharing);
 	return true;
 }
 
@@ -371,32 +355,34 @@ static bool share_tries(struct server *s, struct tw_throttle *t, const char *wha
  * together. */
 static bool share_keys(struct server *s)
 {
-	struct tw_oidc_sharing with = {.use = use_signin, .arg = s->api.catalogue};
+	struct tw_oidc_sharing sharing = {.use = use_sign_in, .arg = s->api.catalogue};
 
 	if (!tw_secret_key_derive(s->api.seal, "tickets", s->api.ticket_key) ||
-	        !tw_secret_key_derive(s->api.seal, "signin seal", with.seal) ||
-	        !tw_secret_key_derive(s->api.seal, "signin state", with.secret) ||
-	        !share_tries(s, s->api.throttle, "tries of passwords") ||
-	        (s->api.oidc && !share_tries(s, tw_oidc_tries(s->api.oidc), "tries of sign-ins")))
+	        !tw_secret_key_derive(s->api.seal, "signin seal", sharing.seal) ||
+	        !tw_secret_key_derive(s->api.seal, "signin state", sharing.secret) ||
+	        !share_throttle(s, s->api.throttle, "tries of passwords") ||
+	        (s->api.oidc &&
+	                !share_throttle(s, tw_oidc_tries(s->api.oidc), "tries of sign-ins")))
 		return false;
 	if (s->api.oidc)
-		tw_oidc_share(s->api.oidc, &with);
-	explicit_bzero(&with, sizeof with);
+		tw_oidc_share(s->api.oidc, &sharing);
+	explicit_bzero(&sharing, sizeof sharing);
 	return true;
 }
 
-/* Encrypts secrets that an older server stored in plain text. */
-static enum tw_status open_seal(struct server *s, struct tw_err *err)
+/* The key of secrets and of links.  Encrypts secrets that an older server stored in plain text. */
+static enum tw_status open_secret_key(struct server *s, struct tw_err *err)
 {
 	struct tw_arena *a = NULL;
 	uint64_t lost = 0;
-	bool sealed = false;
-	enum tw_status st = tw_catalogue_hooks_encrypted(s->api.catalogue, &sealed, err);
+	bool encrypted = false;
+	enum tw_status st = tw_ticket_key_new(s->api.ticket_key, err);
 
 	if (st == TW_OK)
+		st = tw_catalogue_hooks_encrypted(s->api.catalogue, &encrypted, err);
+	if (st == TW_OK)
 		st = tw_secret_decrypt(s->api.config->data_dir, s->api.config->secret_key_file,
-		        !sealed || s->api.config->new_secret_key, &s->api.seal, err);
-
+		        !encrypted || s->api.config->new_secret_key, &s->api.seal, err);
 	if (st != TW_OK)
 		return st;
 	if (tw_catalogue_is_shared(s->api.catalogue) && !tw_secret_key_lost(s->api.seal) &&
@@ -421,6 +407,72 @@ static enum tw_status open_seal(struct server *s, struct tw_err *err)
 	return st;
 }
 
+/* --- background work --- */
+
+static enum tw_status start_store_job(struct server *s, struct tw_err *err)
+{
+	return tw_store_job_start(&(struct tw_store_job_parts){.claim = storage_claim(s),
+	                                  .unproven = s->storage_unproven,
+	                                  .node = s->node,
+	                                  .recorder = s->api.recorder},
+	        &s->api.store_job, err);
+}
+
+static enum tw_status start_pipeline(struct server *s, struct tw_err *err)
+{
+	const struct tw_config *c = s->api.config;
+
+	return tw_pipeline_start(
+	        &(struct tw_pipeline_setup){.parts = {.catalogue = s->api.catalogue,
+	                                            .blobs = s->api.blobs,
+	                                            .symbols = s->api.symbols,
+	                                            .fleet = s->api.fleet,
+	                                            .figures_days = c->figures_days,
+	                                            .sends_mail = *c->smtp_url != '\0'},
+	                .stages = tw_stages,
+	                .lease = s->api.leader,
+	                .leads = tw_lease_held},
+	        &s->api.pipeline, err);
+}
+
+static enum tw_status start_hooks(struct server *s, struct tw_err *err)
+{
+	return tw_hook_runner_start(&(struct tw_hook_parts){.config = s->api.config,
+	                                    .catalogue = s->api.catalogue,
+	                                    .fleet = s->api.fleet,
+	                                    .seal = s->api.seal,
+	                                    .node = s->node},
+	        &s->api.hooks, err);
+}
+
+/* On servers that decode. */
+static enum tw_status start_deriving(struct server *s, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (tw_catalogue_is_shared(s->api.catalogue))
+		st = tw_lease_start(s->api.catalogue, s->api.blobs, s->node, &s->api.leader, err);
+	if (st == TW_OK)
+		st = start_pipeline(s, err);
+	return st == TW_OK ? start_hooks(s, err) : st;
+}
+
+static enum tw_status start_retention(struct server *s, struct tw_err *err)
+{
+	/* also for endpoints */
+	s->api.deleter = (struct tw_deleter){.catalogue = s->api.catalogue,
+	        .recorder = s->api.recorder,
+	        .store_job = s->api.store_job,
+	        .pipeline = s->api.pipeline};
+	if (!(s->api.config->roles & TW_ROLE_DECODE))
+		return TW_OK;
+	return tw_retention_job_start(&(struct tw_retention_parts){.config = s->api.config,
+	                                      .deleter = s->api.deleter,
+	                                      .metrics = s->api.metrics,
+	                                      .lease = s->api.leader},
+	        &s->retention, err);
+}
+
 /* Data derived from traces is out of date, and requests may wait for a mapping. */
 static void job_ended(void *arg, enum tw_queue queue)
 {
@@ -430,6 +482,16 @@ static void job_ended(void *arg, enum tw_queue queue)
 	        queue == TW_QUEUE_TRACES ? TW_RAISED_BY_DECODER : TW_RAISED_BY_MAPPING);
 	if (queue == TW_QUEUE_MAPPINGS)
 		tw_http_waits_wake(s->waits);
+}
+
+/* A single server keeps uploads in its folder; deletes those that several servers left in the
+ * catalogue before. */
+static void expire_resumes(void *arg)
+{
+	const struct server *s = arg;
+
+	if (s->api.resumes)
+		tw_resumes_expire(s->api.resumes);
 }
 
 static enum tw_status start_decoding(struct server *s, struct tw_err *err)
@@ -447,70 +509,143 @@ static enum tw_status start_decoding(struct server *s, struct tw_err *err)
 	        &s->api.jobs, err);
 }
 
-static struct tw_deleter deleter(const struct server *s)
+static enum tw_status start_health(struct server *s, struct tw_err *err)
 {
-	return (struct tw_deleter){.catalogue = s->api.catalogue,
-	        .recorder = s->api.recorder,
-	        .store_job = s->api.store_job,
-	        .pipeline = s->api.pipeline};
+	return tw_health_start(&(struct tw_health_parts){.config = s->api.config,
+	                               .catalogue = s->api.catalogue,
+	                               .blobs = s->api.blobs,
+	                               .jobs = s->api.jobs,
+	                               .metrics = s->api.metrics},
+	        &s->api.health, err);
 }
 
-/* Starts the pipeline of derived data, on servers that decode. */
-static enum tw_status start_deriving(struct server *s, struct tw_err *err)
+static enum tw_status start_background(struct server *s, struct tw_err *err)
 {
-	enum tw_status st = TW_OK;
-
-	if (tw_catalogue_is_shared(s->api.catalogue))
-		st = tw_lease_start(s->api.catalogue, s->api.blobs, s->node, &s->api.leader, err);
-	if (st == TW_OK)
-		st = tw_pipeline_start(
-		        &(struct tw_pipeline_setup){
-		                .parts = {.catalogue = s->api.catalogue,
-		                        .blobs = s->api.blobs,
-		                        .symbols = s->api.symbols,
-		                        .fleet = s->api.fleet,
-		                        .figures_days = s->api.config->figures_days,
-		                        .sends_mail = *s->api.config->smtp_url != '\0'},
-		                .stages = tw_stages,
-		                .lease = s->api.leader,
-		                .leads = tw_lease_held},
-		        &s->api.pipeline, err);
-	if (st == TW_OK)
-		st = tw_hook_runner_start(&(struct tw_hook_parts){.config = s->api.config,
-		                                  .catalogue = s->api.catalogue,
-		                                  .fleet = s->api.fleet,
-		                                  .seal = s->api.seal,
-		                                  .node = s->node},
-		        &s->api.hooks, err);
-	if (st != TW_OK)
-		return st;
-	return tw_retention_job_start(&(struct tw_retention_parts){.config = s->api.config,
-	                                      .deleter = deleter(s),
-	                                      .metrics = s->api.metrics,
-	                                      .lease = s->api.leader},
-	        &s->retention, err);
-}
-
-/* Background tasks. */
-static enum tw_status start_jobs(struct server *s, struct tw_err *err)
-{
-	enum tw_status st = open_seal(s, err);
+	enum tw_status st = open_secret_key(s, err);
 
 	if (st == TW_OK)
 		st = tw_recorder_start(s->api.catalogue, s->api.blobs, &s->api.recorder, err);
 	if (st == TW_OK) /* before the tasks that delete */
-		st = tw_store_job_start(&(struct tw_store_job_parts){.claim = storage_claim(s),
-		                                .unproven = s->storage_unproven,
-		                                .node = s->node,
-		                                .recorder = s->api.recorder},
-		        &s->api.store_job, err);
+		st = start_store_job(s, err);
 	if (st == TW_OK && s->api.config->roles & TW_ROLE_DECODE)
 		st = start_deriving(s, err);
-	return st == TW_OK ? start_decoding(s, err) : st;
+	if (st == TW_OK)
+		st = start_retention(s, err);
+	if (st == TW_OK)
+		st = start_decoding(s, err);
+	return st == TW_OK ? start_health(s, err) : st;
 }
 
-static void close_data(struct server *s)
+/* --- requests --- */
+
+static void log_started(const struct server *s)
 {
+	char host[128];
+	char url[192];
+	uint16_t port;
+
+	if (!tw_listen_split(s->api.config->listen, host, sizeof host, &port))
+		host[0] = '\0';
+	(void)snprintf(url, sizeof url, strchr(host, ':') ? "%s://[%s]:%u" : "%s://%s:%u",
+	        s->tls ? "https" : "http", host, tw_http_port(s->http));
+	tw_log(TW_LOG_INFO, "listening", tw_log_text("url", url),
+	        tw_log_text("data", s->api.config->data_dir),
+	        tw_log_text("catalogue", tw_catalogue_engine(s->api.catalogue)),
+	        tw_log_text("role", s->api.config->role), tw_log_text("version", TW_VERSION));
+}
+
+/* Requests are answered from here on. */
+static enum tw_status start_http(struct server *s, struct tw_err *err)
+{
+	struct tw_http_parts parts = {.config = s->api.config,
+	        .context = &s->api,
+	        .catalogue = s->api.catalogue,
+	        .metrics = s->api.metrics,
+	        .tls = s->tls,
+	        .quota = s->api.quota,
+	        .waits = s->waits,
+	        .answers = s->api.answers,
+	        .answer_memory = s->api.answer_memory};
+	enum tw_status st = TW_OK;
+
+	s->api.commit = (struct tw_commit_parts){.catalogue = s->api.catalogue,
+	        .blobs = s->api.blobs,
+	        .recorder = s->api.recorder,
+	        .backlog = s->api.backlog,
+	        .jobs = s->api.jobs};
+	parts.routes = tw_routes(&parts.n_routes);
+	if (*s->api.config->metrics_listen)
+		st = tw_http_start_metrics(&parts, &s->metrics_http, err);
+	if (s->metrics_http)
+		tw_log(TW_LOG_INFO, "metrics",
+		        tw_log_number("port", tw_http_port(s->metrics_http)));
+	if (st == TW_OK)
+		st = tw_http_start(&parts, &s->http, err);
+	if (st == TW_OK)
+		log_started(s);
+	return st;
+}
+
+/* Logs a problem of the new files; the current certificate remains in use. */
+static void reload_certificate(const struct server *s, bool anyway)
+{
+	struct tw_err err;
+	bool is_new = false;
+
+	if (!s->tls)
+		return;
+	if (tw_tls_reload(s->tls, anyway, &is_new, &err) != TW_OK)
+		tw_log_err(TW_LOG_ERROR, "certificate_kept", s->api.config->tls_cert, &err);
+	else if (is_new)
+		tw_log(TW_LOG_INFO, "certificate", tw_log_text("file", s->api.config->tls_cert),
+		        tw_log_number("ends_s", tw_tls_ends_s(s->tls)));
+}
+
+static void wait_for_signal(const struct server *s, const sigset_t *set)
+{
+	const struct timespec step = {.tv_sec = CERTIFICATE_CHECK_S};
+	int number = 0;
+
+	while (number != SIGTERM && number != SIGINT) {
+		number = sigtimedwait(set, NULL, &step);
+		reload_certificate(s, number == SIGHUP);
+	}
+	tw_log(TW_LOG_INFO, "stopping", tw_log_number("signal", number));
+}
+
+/* /readyz returns 503 for this time, so that load balancers notice it; a second signal ends the
+ * wait. */
+static void stay_unready(unsigned seconds)
+{
+	const struct timespec time = {.tv_sec = seconds};
+	sigset_t set;
+
+	if (seconds == 0)
+		return;
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	tw_log(TW_LOG_INFO, "draining", tw_log_number("seconds", seconds));
+	while (sigtimedwait(&set, NULL, &time) < 0 && errno == EINTR)
+		continue;
+}
+
+/* Requests that remain after that time wait for an unresponsive store and are ended. */
+static void drain(struct server *s)
+{
+	int64_t began = tw_monotonic_ms();
+
+	tw_http_drain(s->http, s->api.config->shutdown_s);
+	if (tw_monotonic_ms() - began >= (int64_t)s->api.config->shutdown_s * 1000)
+		tw_blobs_stop(s->api.blobs);
+}
+
+/* --- the command --- */
+
+static void close_all(struct server *s)
+{
+	s->http = tw_http_stop(s->http);
+	s->metrics_http = tw_http_stop(s->metrics_http);
 	s->api.health = tw_health_stop(s->api.health);
 	s->retention = tw_retention_job_stop(s->retention);
 	s->api.jobs = tw_jobs_stop(s->api.jobs, s->api.config->shutdown_s);
@@ -546,118 +681,21 @@ static void close_data(struct server *s)
 	s->api.blobs = tw_blobs_close(s->api.blobs);
 }
 
-/* Logs a problem of the new files; the current certificate remains in use. */
-static void reload_certificate(const struct server *s, bool anyway)
-{
-	struct tw_err err;
-	bool is_new = false;
-
-	if (!s->tls)
-		return;
-	if (tw_tls_reload(s->tls, anyway, &is_new, &err) != TW_OK)
-		tw_log_err(TW_LOG_ERROR, "certificate_kept", s->api.config->tls_cert, &err);
-	else if (is_new)
-		tw_log(TW_LOG_INFO, "certificate", tw_log_text("file", s->api.config->tls_cert),
-		        tw_log_number("ends_s", tw_tls_ends_s(s->tls)));
-}
-
-static void wait_for_signal(const struct server *s, const sigset_t *set)
-{
-	const struct timespec look = {.tv_sec = CERTIFICATE_LOOK_S};
-	int number = 0;
-
-	while (number != SIGTERM && number != SIGINT) {
-		number = sigtimedwait(set, NULL, &look);
-		reload_certificate(s, number == SIGHUP);
-	}
-	tw_log(TW_LOG_INFO, "stopping", tw_log_number("signal", number));
-}
-
-/* /readyz returns 503 for this time, so that load balancers notice it; a second signal ends the
- * wait. */
-static void stay_unready(unsigned seconds)
-{
-	const struct timespec time = {.tv_sec = seconds};
-	sigset_t set;
-
-	if (seconds == 0)
-		return;
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGTERM);
-	(void)sigaddset(&set, SIGINT);
-	tw_log(TW_LOG_INFO, "draining", tw_log_number("seconds", seconds));
-	while (sigtimedwait(&set, NULL, &time) < 0 && errno == EINTR)
-		continue;
-}
-
-static enum tw_status start_metrics(
-        const struct tw_http_parts *parts, struct tw_http **ret, struct tw_err *err)
-{
-	enum tw_status st = TW_OK;
-
-	if (parts->config->metrics_listen[0])
-		st = tw_http_start_metrics(parts, ret, err);
-	if (*ret)
-		tw_log(TW_LOG_INFO, "metrics", tw_log_number("port", tw_http_port(*ret)));
-	return st;
-}
-
-/* Requests that remain after that time wait for an unresponsive store and are ended. */
-static void drain(struct server *s, struct tw_http *http)
-{
-	int64_t began = tw_monotonic_ms();
-
-	tw_http_drain(http, s->api.config->shutdown_s);
-	if (tw_monotonic_ms() - began >= (int64_t)s->api.config->shutdown_s * 1000)
-		tw_blobs_stop(s->api.blobs);
-}
-
 static enum tw_status run(struct server *s, const sigset_t *set, struct tw_err *err)
 {
-	struct tw_http *http = NULL;
-	struct tw_http *metrics = NULL;
-	struct tw_http_parts parts;
 	enum tw_status st = open_data(s, err);
 
 	if (st == TW_OK)
-		st = start_jobs(s, err);
+		st = start_background(s, err);
 	if (st == TW_OK)
-		st = tw_health_start(&(struct tw_health_parts){.config = s->api.config,
-		                             .catalogue = s->api.catalogue,
-		                             .blobs = s->api.blobs,
-		                             .jobs = s->api.jobs,
-		                             .metrics = s->api.metrics},
-		        &s->api.health, err);
-	s->api.deleter = deleter(s);
-	s->api.commit = (struct tw_commit_parts){.catalogue = s->api.catalogue,
-	        .blobs = s->api.blobs,
-	        .recorder = s->api.recorder,
-	        .backlog = s->api.backlog,
-	        .jobs = s->api.jobs};
-	parts = (struct tw_http_parts){.config = s->api.config,
-	        .context = &s->api,
-	        .catalogue = s->api.catalogue,
-	        .metrics = s->api.metrics,
-	        .tls = s->tls,
-	        .quota = s->api.quota,
-	        .waits = s->waits,
-	        .answers = s->api.answers,
-	        .answer_memory = s->api.answer_memory};
-	parts.routes = tw_routes(&parts.n_routes);
-	if (st == TW_OK)
-		st = start_metrics(&parts, &metrics, err);
-	if (st == TW_OK)
-		st = tw_http_start(&parts, &http, err);
+		st = start_http(s, err);
 	if (st == TW_OK) {
-		log_started(s, http);
 		wait_for_signal(s, set);
 		tw_health_drain(s->api.health);
 		stay_unready(s->api.config->drain_s);
-		drain(s, http);
+		drain(s);
 	}
-	http = tw_http_stop(http);
-	metrics = tw_http_stop(metrics);
-	close_data(s);
+	close_all(s);
 	return st;
 }
 
