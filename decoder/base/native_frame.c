@@ -29,7 +29,7 @@ static bool is_digit(char c)
 
 static bool is_build_id(struct tw_str text)
 {
-	if (text.len % 2 || text.len < 2 * TW_BUILD_ID_MIN || text.len > 2 * TW_BUILD_ID_MAX)
+	if (text.len % 2 || text.len / 2 < TW_BUILD_ID_MIN || text.len / 2 > TW_BUILD_ID_MAX)
 		return false;
 	for (size_t i = 0; i < text.len; i++)
 		if (!is_digit(text.ptr[i]))
@@ -42,9 +42,9 @@ bool tw_build_id_clean(struct tw_str text, char out[TW_BUILD_ID_HEX])
 	if (text.len >= TW_BUILD_ID_HEX)
 		return false;
 	for (size_t i = 0; i < text.len; i++) {
-		const char c = text.ptr[i];
-
-		out[i] = c >= 'A' && c <= 'F' ? (char)(c - 'A' + 'a') : c;
+		out[i] = text.ptr[i];
+		if (out[i] >= 'A' && out[i] <= 'F')
+			out[i] = (char)(out[i] - 'A' + 'a');
 	}
 	out[text.len] = '\0';
 	return is_build_id((struct tw_str){out, text.len});

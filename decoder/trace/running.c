@@ -4,7 +4,7 @@
 
 enum { UNCOVERED_SHARE = 16, FIRST_RUNS = 64 };
 
-static bool add_run(struct tw_running *r, int64_t from_ns, int64_t to_ns)
+static bool add_run(struct tw_running *r, int64_t ts_ns, int64_t end_ns)
 {
 	const struct tw_run *last = r->n ? &r->runs[r->n - 1] : NULL;
 	int64_t before = last ? last->before_ns + last->end_ns - last->start_ns : 0;
@@ -18,23 +18,23 @@ static bool add_run(struct tw_running *r, int64_t from_ns, int64_t to_ns)
 		r->runs = runs;
 		r->cap = cap;
 	}
-	r->runs[r->n++] = (struct tw_run){from_ns, to_ns, before};
+	r->runs[r->n++] = (struct tw_run){ts_ns, end_ns, before};
 	return true;
 }
 
 bool tw_running_add(struct tw_running *r, int64_t ts_ns, int64_t dur_ns, bool on_cpu)
 {
-	int64_t end = dur_ns > 0 ? ts_ns + dur_ns : ts_ns;
+	int64_t end_ns = dur_ns > 0 ? ts_ns + dur_ns : ts_ns;
 
 	if (!r->any)
 		r->from_ns = r->to_ns = ts_ns;
 	r->any = true;
 	if (ts_ns < r->to_ns)
 		ts_ns = r->to_ns;
-	if (end <= ts_ns)
+	if (end_ns <= ts_ns)
 		return true;
-	r->to_ns = end;
-	return !on_cpu || add_run(r, ts_ns, end);
+	r->to_ns = end_ns;
+	return !on_cpu || add_run(r, ts_ns, end_ns);
 }
 
 bool tw_running_covers(const struct tw_running *r, int64_t from_ns, int64_t to_ns)

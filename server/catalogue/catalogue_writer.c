@@ -185,9 +185,9 @@ enum tw_status tw_cat_begin_one(struct tw_catalogue *c, struct tw_db **ret, stru
 }
 
 /* FNV-1a: the same at all servers. */
-int64_t tw_cat_lock_number(enum tw_cat_subject alone, const char *id)
+int64_t tw_cat_lock_number(enum tw_cat_subject of, const char *id)
 {
-	uint64_t h = UINT64_C(14695981039346656037) ^ (uint64_t)alone;
+	uint64_t h = UINT64_C(14695981039346656037) ^ (uint64_t)of;
 
 	do
 		h = (h ^ (unsigned char)*id) * UINT64_C(1099511628211);

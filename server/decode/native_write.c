@@ -263,6 +263,7 @@ static bool demangle(struct demangling *d, demangler_fn demangler, const char *n
 	return demangler(name, options, take_demangled, d) != 0;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): take_demangled writes to it */
 static struct tw_str demangled(const char *name, char out[MAX_NAME])
 {
 	struct demangling d = {.out = out};
@@ -349,7 +350,7 @@ static void put_build_id(struct tw_buf *out, const char *hex)
 	for (size_t i = 0; i < 2 * n; i++) {
 		const unsigned digit = (unsigned)(hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10);
 
-		id[i / 2] = (uint8_t)(id[i / 2] << 4 | digit);
+		id[i / 2] = (uint8_t)((unsigned)id[i / 2] << 4 | digit);
 	}
 	(void)tw_buf_add_u64le(out, n);
 	(void)tw_buf_add(out, id, sizeof id);

@@ -105,7 +105,7 @@ static uint32_t put_inner(struct tw_sqlite_pages *w, struct tw_sqlite_level *lev
 		put32(cell, level->children[i].page);
 		top -= len;
 		memcpy(page + top, cell, len);
-		put16(page + INNER_HEAD + 2 * i, top);
+		put16(page + INNER_HEAD + 2 * (size_t)i, top);
 	}
 	end_head(page, n - 1, top);
 	put32(page + 8, level->children[n - 1].page);
@@ -296,7 +296,7 @@ static void put_cell(
 {
 	*top -= len;
 	memcpy(page + *top, cell, len);
-	put16(page + head + LEAF_HEAD + 2 * i, *top);
+	put16(page + head + LEAF_HEAD + 2 * (size_t)i, *top);
 }
 
 void tw_sqlite_row(

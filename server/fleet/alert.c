@@ -70,7 +70,8 @@ static int over_first(const void *pa, const void *pb)
 static enum tw_status make_groups(struct evaluation *l, const struct tw_rollup_cell *cells,
         size_t n, struct group **ret, size_t *ret_n, struct tw_err *err)
 {
-	const struct tw_rollup_cell **sorted = tw_arena_alloc(l->arena, n + 1, sizeof *sorted);
+	enum { POINTER_BYTES = sizeof(const void *) };
+	const struct tw_rollup_cell **sorted = tw_arena_alloc(l->arena, n + 1, POINTER_BYTES);
 	struct group *groups = tw_arena_zalloc(l->arena, n + 1, sizeof *groups);
 	size_t n_groups = 0, n_over = 0;
 
@@ -79,7 +80,7 @@ static enum tw_status make_groups(struct evaluation *l, const struct tw_rollup_c
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = &cells[i];
 	if (n)
-		qsort(sorted, n, sizeof *sorted, by_version);
+		qsort(sorted, n, POINTER_BYTES, by_version);
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || by_version(&sorted[i - 1], &sorted[i]) != 0)
 			groups[n_groups++] = (struct group){.cells = &sorted[i],

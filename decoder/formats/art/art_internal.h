@@ -194,7 +194,7 @@ struct tw_art_method *tw_art_unnamed(struct tw_art *s, uint64_t id, uint64_t off
 void tw_art_name_method(
         struct tw_art *s, struct tw_art_method *m, struct tw_str name, uint64_t offset);
 enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
-        const struct tw_art_call *call, struct tw_err *err);
+        const struct tw_art_call *record, struct tw_err *err);
 enum tw_status tw_art_table_finish(struct tw_art *s, struct tw_err *err);
 enum tw_status tw_art_no_memory(struct tw_err *err);
 

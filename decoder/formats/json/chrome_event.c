@@ -496,7 +496,9 @@ static char phase_of(const struct event *e)
 {
 	struct tw_str ph = word(e, TW_CHROME_PH);
 
-	return ph.len == 1 ? ph.ptr[0] : '\0';
+	if (ph.len != 1)
+		return 0;
+	return ph.ptr[0];
 }
 
 /* With a known thread and time. */

@@ -140,12 +140,10 @@ enum tw_status tw_record_reader_new(
 
 static void disconnect(struct tw_record_reader *r)
 {
-	struct source *const all[] = {&r->trace, &r->new_trace, &r->build};
-
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-		tw_stmt_drop(all[i]->kept);
-		all[i]->kept = NULL;
-	}
+	tw_stmt_drop(r->trace.kept);
+	tw_stmt_drop(r->new_trace.kept);
+	tw_stmt_drop(r->build.kept);
+	r->trace.kept = r->new_trace.kept = r->build.kept = NULL;
 	tw_db_close(r->db);
 	r->db = NULL;
 }
