@@ -447,9 +447,13 @@ def run_valgrind():
     pool(jobs, CORES)
 
 
-def tidy(what, *arguments):
-    """clang-tidy over the product, a file at a time: its analyzer is not sure of itself over several."""
-    files = sorted(glob.glob('decoder/**/*.c', recursive=True) + glob.glob('server/**/*.c', recursive=True))
+def product():
+    """The C files of the product."""
+    return sorted(glob.glob('decoder/**/*.c', recursive=True) + glob.glob('server/**/*.c', recursive=True))
+
+
+def tidy(what, files, *arguments):
+    """clang-tidy, a file at a time: its analyzer is not sure of itself over several."""
     failed = pool([Job('%s %s' % (what, f), ['clang-tidy', '-p', BUILD, '--quiet', *arguments, f], timeout=1800) for f in files],
                           CORES, quiet=True)
     if failed:
@@ -458,12 +462,12 @@ def tidy(what, *arguments):
         RUN.count(1, 0)
 
 
-def run_lint():
-    tidy('lint', '--checks=-clang-analyzer-*')
+def run_lint(files=None):
+    tidy('lint', files or product(), '--checks=-clang-analyzer-*')
 
 
 def run_analyze():
-    tidy('analyze')
+    tidy('analyze', product())
 
 
 def run_fuzz():
@@ -577,6 +581,10 @@ def run_changed(base):
             found = ['quick']
         wanted.update(found)
     print('%d files changed: house %s' % (len(files), ' '.join(sorted(wanted))))
+    linted = [f for f in product() if f in files]
+    if linted:
+        print('== lint of the changed files')
+        run_lint(linted)
     kinds = ['house'] + [k for k in QUICK[1:] + ['replay'] if 'quick' in wanted and k in QUICK or k in wanted]
     run_kinds(kinds)
     wanted -= set(kinds)
