@@ -109,23 +109,26 @@ static inline uint8_t *tw_put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* The same without branches on values below 2^28, for those whose size cannot be predicted. */
+/* The same for sizes that cannot be predicted: no branch decides between one and two bytes, nor
+ * between three and four. */
 static inline uint8_t *tw_put_varint_branchless(uint8_t *p, uint64_t v)
 {
-	uint32_t bytes;
 	unsigned more;
 
+	if (v >> 14 == 0) {
+		more = v > 0x7F;
+		p[0] = (uint8_t)((v & 0x7F) | more << 7);
+		p[1] = (uint8_t)(v >> 7);
+		return p + 1 + more;
+	}
 	if (v >> 28)
 		return tw_put_varint(p, v);
-	more = (31u - (unsigned)__builtin_clz((uint32_t)v | 1)) / 7;
-	bytes = (uint32_t)((v & 0x7Fu) | (v << 1 & 0x7F00u) | (v << 2 & 0x7F0000u) |
-	                   (v << 3 & 0x7F000000u));
-	bytes |= 0x808080u & ((1u << 8 * more) - 1);
-	p[0] = (uint8_t)bytes;
-	p[1] = (uint8_t)(bytes >> 8);
-	p[2] = (uint8_t)(bytes >> 16);
-	p[3] = (uint8_t)(bytes >> 24);
-	return p + more + 1;
+	more = v >> 21 > 0;
+	p[0] = (uint8_t)(v | 0x80);
+	p[1] = (uint8_t)(v >> 7 | 0x80);
+	p[2] = (uint8_t)((v >> 14 & 0x7F) | more << 7);
+	p[3] = (uint8_t)(v >> 21);
+	return p + 3 + more;
 }
 
 /* Reads a varint at *p, not past `end`, and moves *p after it.  False if truncated or overlong. */

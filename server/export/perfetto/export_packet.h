@@ -39,14 +39,14 @@ static inline uint8_t *tw_packet_begin(
         uint8_t *p, uint32_t seq, uint64_t delta_ns, uint32_t name_iid)
 {
 	uint8_t *start = p;
+	uint8_t *event = tw_packet_head(p + 2, seq, delta_ns);
 
-	p = tw_packet_head(p + 2, seq, delta_ns);
-	*p++ = 0x5A;
-	*p++ = (uint8_t)(3 + tw_varint_bytes(name_iid));
-	*p++ = 0x48;
-	*p++ = 0x01;
-	*p++ = 0x50;
-	p = tw_put_varint_branchless(p, name_iid);
+	event[0] = 0x5A;
+	event[2] = 0x48;
+	event[3] = 0x01;
+	event[4] = 0x50;
+	p = tw_put_varint_branchless(event + 5, name_iid);
+	event[1] = (uint8_t)(p - event - 2);
 	start[0] = 0x0A;
 	start[1] = (uint8_t)(p - start - 2); /* well below 128 */
 	return p;
