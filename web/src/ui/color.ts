@@ -11,8 +11,10 @@ export function hash(text: string): number {
 
 /** The package of "a.b.Class.method": "a.b". */
 export function packageOf(name: string): string {
-	const pieces = withoutParameters(name).split('.');
-	return pieces.slice(0, Math.max(1, pieces.length - 2)).join('.');
+	const bare = withoutParameters(name);
+	const method = bare.lastIndexOf('.');
+	const cls = method > 0 ? bare.lastIndexOf('.', method - 1) : -1;
+	return cls >= 0 ? bare.slice(0, cls) : method >= 0 ? bare.slice(0, method) : bare;
 }
 
 /** 0xAABBGGRR, as a little-endian pixel, of a colour in Oklch: lightness, chroma, hue in degrees. */
@@ -64,5 +66,11 @@ export function css(p: number): string {
 }
 
 export function palette(names: string[], dark: boolean, safe: boolean): Uint32Array {
-	return Uint32Array.from(names, (n) => colorOf(n, dark, safe));
+	const known = new Map<string, number>(); // methods of a class have one colour
+	return Uint32Array.from(names, (n) => {
+		const cls = n.slice(0, Math.max(0, withoutParameters(n).lastIndexOf('.')));
+		let p = cls ? known.get(cls) : undefined;
+		if (p === undefined) known.set(cls, p = colorOf(n, dark, safe));
+		return p;
+	});
 }

@@ -1,6 +1,6 @@
 // Small pieces that every page uses.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Refusal } from '../api/api';
 import { sentence, splitName } from '../i18n/format';
 import { returned } from '../api/health';
@@ -47,7 +47,7 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
 	const [state, put] = useState<{ value: T | null; of: string; asked: string; error: Error | null; busy: boolean }>({ value: null, of: '', asked: key, error: null, busy: true });
 	const unheard = useRef(false); // it failed because the server did not answer
 	const [turn, again] = useState(0);
-	useEffect(() => {
+	useLayoutEffect(() => { // an effect would wait for a frame to be drawn
 		const abort = new AbortController();
 		put((s) => ({ ...s, busy: true, asked: key }));
 		unheard.current = false;
@@ -86,33 +86,26 @@ export function MethodName({ name }: { name: string }) {
 	return <><span class="quiet">{pkg}</span><wbr />{rest}</>;
 }
 
-/** Width of an element in CSS pixels, kept current. */
-export function useWidth<T extends HTMLElement>(): [preact.RefObject<T>, number] {
-	const ref = useRef<T>(null);
-	const [width, put] = useState(0);
-	useEffect(() => {
-		if (!ref.current) return;
-		const o = new ResizeObserver((e) => put(Math.floor(e[0].contentRect.width)));
-		o.observe(ref.current);
-		return () => o.disconnect();
-	}, []);
-	return [ref, width];
-}
-
-/** Width and height of an element in CSS pixels, kept current. */
+/** Width and height of an element's content in CSS pixels, kept current; known before the first frame is drawn. */
 export function useSize<T extends HTMLElement>(): [preact.RefObject<T>, number, number] {
 	const ref = useRef<T>(null);
 	const [size, put] = useState<[number, number]>([0, 0]);
-	useEffect(() => {
-		if (!ref.current) return;
-		const o = new ResizeObserver((e) => {
-			const { width, height } = e[0].contentRect;
-			put((s) => (s[0] === Math.floor(width) && s[1] === Math.floor(height) ? s : [Math.floor(width), Math.floor(height)]));
-		});
-		o.observe(ref.current);
+	useLayoutEffect(() => {
+		const e = ref.current;
+		if (!e) return;
+		const are = (width: number, height: number) => put((s) => (s[0] === Math.floor(width) && s[1] === Math.floor(height) ? s : [Math.floor(width), Math.floor(height)]));
+		const p = getComputedStyle(e);
+		are(e.clientWidth - parseFloat(p.paddingLeft) - parseFloat(p.paddingRight), e.clientHeight - parseFloat(p.paddingTop) - parseFloat(p.paddingBottom));
+		const o = new ResizeObserver(([{ contentRect }]) => are(contentRect.width, contentRect.height));
+		o.observe(e);
 		return () => o.disconnect();
 	}, []);
 	return [ref, ...size];
+}
+
+export function useWidth<T extends HTMLElement>(): [preact.RefObject<T>, number] {
+	const [ref, width] = useSize<T>();
+	return [ref, width];
 }
 
 export function Copy({ text, label = tr('Copy') }: { text: string | (() => string); label?: string }) {

@@ -78,6 +78,7 @@ export class Scene {
 	private waiting = false; // a paint is under way
 	private dirty = false;
 	private told = false; // that there are calls
+	private looked: unknown[] = []; // what the colours are of
 	private listed: number | null = null; // the thread whose visible calls are listed, too
 	private listing: ReturnType<typeof setTimeout> | undefined;
 	private last: { picture: Picture; labels: Label[]; image: ImageData } | null = null;
@@ -140,6 +141,9 @@ export class Scene {
 	look(): void {
 		const i = this.input;
 		if (!i) return;
+		const by = [i.names, i.matches, dark.value, safe.value];
+		if (by.every((v, k) => v === this.looked[k])) return;
+		this.looked = by;
 		this.say({ kind: 'look', look: { palette: palette(i.names, dark.value, safe.value), matches: i.matches, background: cssPixel('--chart'),
 			highlight: cssPixel('--hit'), faded: cssPixel('--faded') } });
 		this.repaint();

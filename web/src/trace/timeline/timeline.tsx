@@ -1,6 +1,6 @@
 // The timeline of all threads: heads at the left, one canvas over all tracks, one time axis.
 import { effect } from '@preact/signals';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { annotations, timesOf } from '../state/annotations';
 import { currentProject } from '../../api/api';
 import { addressOf, sameView } from '../state/axis';
@@ -96,18 +96,18 @@ function useCanvases() {
 		list: useRef<HTMLUListElement>(null) };
 }
 
-/** Keeps the scene in step with the page and the address. */
+/** Keeps the scene in step with the page and the address; what a picture needs without waiting for a frame. */
 function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof useScene>, els: Canvases, scroller: preact.RefObject<HTMLDivElement>, news: News, plan: ReturnType<typeof usePlan>, width: number, height: number): void {
 	const { layout, opened } = plan;
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const c = els.canvas.current!;
 		scene.attach({ canvas: c, over: els.over.current!, ruler: els.ruler.current!, list: els.list.current!, scroller: scroller.current! });
 		c.addEventListener('wheel', wheel, { passive: false });
 		return () => c.removeEventListener('wheel', wheel);
 	}, []);
-	useEffect(() => scene.resize(width, height), [width, height, density.value]);
-	useEffect(() => scene.scroll(number('y') ?? 0), []); // the back button goes through views, not through scrolling
-	useEffect(() => scene.update({ threads: p.threads, layout, names: p.names, matches: p.matches, focus: p.focus?.tid ?? null, range: p.range, opened, annotations: timesOf(annotations.value) }),
+	useLayoutEffect(() => scene.resize(width, height), [width, height, density.value]);
+	useLayoutEffect(() => scene.scroll(number('y') ?? 0), []); // the back button goes through views, not through scrolling
+	useLayoutEffect(() => scene.update({ threads: p.threads, layout, names: p.names, matches: p.matches, focus: p.focus?.tid ?? null, range: p.range, opened, annotations: timesOf(annotations.value) }),
 		[p.threads, layout, p.names, p.matches, p.focus, p.range, opened, annotations.value]);
 	const first = useRef(true);
 	useEffect(() => { // another filter or order: the thread that is looked at stays in view
