@@ -89,9 +89,9 @@ test('people, by the API', async (t) => {
 	for (const bad of [{}, { name: 'a b' }, { name: 5 }, { name: 'x', password: 'short' }, { name: 'x', password: 5 }, { name: 'x', admin: 'yes' }, { name: 'longenough1', password: 'LongEnough1' }])
 		assert.equal((await post('/api/v1/users', bad)).status, 400, JSON.stringify(bad));
 	assert.equal((await signIn(s, { name: 'ann', password: 'password of ann' })).status, 204);
-	const { users, after } = (await s.get('/api/v1/users', as(root))).json;
+	const { users, next_cursor } = (await s.get('/api/v1/users', as(root))).json;
 	assert.deepEqual(users.map((u) => [u.name, u.admin, u.password]), [['ann', false, true], ['bob', false, true], ['eve', false, true]]);
-	assert.equal(after, null);
+	assert.equal(next_cursor, null);
 	assert.ok(users[0].last_seen_ms > 0 && users[1].last_seen_ms === 0, 'who was seen');
 	assert.ok(!JSON.stringify(users).includes('argon2'));
 
