@@ -1,15 +1,18 @@
 /*
  * jobs.c - the dispatcher: claims, children, results, retries.
  *
- * One thread.  It polls the wake-up event and the pidfd of each running child;
- * when a child ends, its answer decides: ready (file renamed and synced, then
- * the row), failed (the input is bad, or reached a deadline), queued again (the
- * child died or the upload could not be read, and there are tries left), or put
- * off: if the server lacks space, descriptors or storage, the try does not count
- * and no job is started for a while.  An end that cannot be written to the
- * catalogue keeps its slot and is written later.  Once a second the claims of
- * running children are looked up; a child whose trace was deleted is killed.  Mappings are in
- * jobs_map.c, data folder sweeping in jobs_sweep.c.
+ * One thread.  A job takes a slot and these steps: its row is claimed, the parts of its upload are
+ * fetched, a child decodes them, its output is stored, the row is written.  Fetching and storing
+ * run on a pool if files are in object storage.  The thread waits for the wake-up event and the
+ * pidfd of each child.
+ *
+ * A job ends as ready, failed (the input is bad, or reached a deadline), queued again (the child
+ * died or the upload could not be read, and attempts are left) or postponed: if the server lacks
+ * space, descriptors or storage, the attempt does not count and no job is started for a while.  An
+ * ending that cannot be written to the catalogue keeps its slot and is written later.  Once a
+ * second the claims of running children are checked; a child whose trace was deleted is killed.
+ *
+ * Mappings are compiled by jobs_map.c; jobs_sweep.c sweeps the data folder.
  */
 #include "server/decode/jobs.h"
 
@@ -48,7 +51,7 @@ enum {
 /* --- starting a job --- */
 
 /* May run concurrently with the dispatcher. */
-static enum tw_status open_parts(void *arg, struct tw_err *err)
+static enum tw_status fetch_parts(void *arg, struct tw_err *err)
 {
 	struct running *r = arg;
 	enum tw_status st = TW_OK;
@@ -78,7 +81,7 @@ static json_t *trace_task(const struct tw_config *c, const struct tw_part *parts
 	        "{s:s,s:o,s:o}", "kind", "trace", "parts", list, "limits", tw_child_limits(c));
 }
 
-static enum tw_status start_on(struct tw_jobs *j, struct running *r, struct tw_err *err)
+static enum tw_status spawn(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
 	json_t *task = trace_task(j->parts.config, r->job.parts, r->job.n_parts);
 	struct tw_child_task t = {.task = task,
@@ -114,20 +117,20 @@ static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct t
 	if (st == TW_OK)
 		st = tw_jobs_open_system(parts, r->job.trace_id, &r->system_fd, err);
 	if (st == TW_OK)
-		st = start_on(j, r, err);
+		st = spawn(j, r, err);
 	close_parts(r);
 	return st;
 }
 
-/* --- ending a job --- */
+/* --- the steps of a job --- */
 
-static void free_slot(struct running *r)
+static void release_slot(struct running *r)
 {
 	tw_claims_remove(r->jobs->claims, &r->job);
 	close_parts(r);
 	tw_run_release(r);
-	json_decref(r->answer);
-	r->answer = NULL;
+	json_decref(r->result);
+	r->result = NULL;
 	r->arena = tw_arena_free(r->arena);
 	if (r->system_fd >= 0)
 		(void)close(r->system_fd);
@@ -138,90 +141,90 @@ static void free_slot(struct running *r)
 }
 
 /* The child failed, or its output could not be stored. */
-static void fail_run(
+static void fail_job(
         struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault)
 {
 	if (!tw_run_is_environment(why->code, fault))
 		j->pause_ms = 0;
 	r->step = STEP_CHILD;
 	tw_run_release(r);
-	if (tw_run_give_up(j, r, why, fault))
-		free_slot(r);
+	if (tw_run_fail(j, r, why, fault))
+		release_slot(r);
 	else
 		r->used = true; /* until it can be recorded */
 }
 
-static void stored(struct tw_jobs *j, struct running *r)
+static void parts_fetched(struct tw_jobs *j, struct running *r)
 {
-	struct tw_err why = r->errand.err;
-	enum tw_status st = r->errand.status;
-
-	if (st == TW_OK)
-		st = tw_run_record(j, r, &why);
-	if (st == TW_CONFLICT)
-		tw_run_mark_lost(r);
-	else if (st != TW_OK) {
-		fail_run(j, r, &why, FAULT_SERVER);
-		return;
-	}
-	j->pause_ms = 0;
-	free_slot(r);
-}
-
-static void inputs_fetched(struct tw_jobs *j, struct running *r)
-{
-	struct tw_err why = r->errand.err;
-	enum tw_status st = r->errand.status;
+	struct tw_err why = r->task.err;
+	enum tw_status st = r->task.status;
 
 	r->step = STEP_CHILD;
 	if (st != TW_OK) {
-		fail_run(j, r, &why, tw_blobs_remote(j->parts.blobs) ? FAULT_SERVER : FAULT_INPUT);
+		fail_job(j, r, &why, tw_blobs_remote(j->parts.blobs) ? FAULT_SERVER : FAULT_INPUT);
 		return;
 	}
 	st = start_child(j, r, &why);
 	if (st != TW_OK) {
-		fail_run(j, r, &why, FAULT_SERVER);
+		fail_job(j, r, &why, FAULT_SERVER);
 		return;
 	}
 	tw_log(TW_LOG_INFO, "decoding", tw_log_text("trace", r->job.trace_id),
 	        tw_log_number("try", r->job.tries), tw_log_number("pid", r->child.pid));
 }
 
+static void output_stored(struct tw_jobs *j, struct running *r)
+{
+	struct tw_err why = r->task.err;
+	enum tw_status st = r->task.status;
+
+	if (st == TW_OK)
+		st = tw_run_record(j, r, &why);
+	if (st == TW_CONFLICT)
+		tw_run_discard(r);
+	else if (st != TW_OK) {
+		fail_job(j, r, &why, FAULT_SERVER);
+		return;
+	}
+	j->pause_ms = 0;
+	release_slot(r);
+}
+
 static void step_done(struct tw_jobs *j, struct running *r)
 {
 	if (r->step == STEP_FETCH)
-		inputs_fetched(j, r);
+		parts_fetched(j, r);
 	else
-		stored(j, r);
+		output_stored(j, r);
 }
 
 static void begin_step(struct tw_jobs *j, struct running *r, enum step step)
 {
 	r->used = true;
 	r->step = step;
-	r->errand.run = step == STEP_FETCH ? open_parts : tw_run_store;
-	r->errand.arg = r;
-	r->errand.wake_fd = j->wake_fd;
-	tw_async_task_begin(&r->errand, j->errands);
-	if (!j->errands)
+	r->task.run = step == STEP_FETCH ? fetch_parts : tw_run_store;
+	r->task.arg = r;
+	r->task.wake_fd = j->wake_fd;
+	tw_async_task_begin(&r->task, j->async_pool);
+	if (!j->async_pool)
 		step_done(j, r);
 }
 
-static void finish(struct tw_jobs *j, struct running *r)
+static void child_ended(struct tw_jobs *j, struct running *r)
 {
 	struct tw_err why = {0};
-	enum tw_status st = tw_child_collect(&r->child, &r->answer, &r->end, &why);
-	bool unreadable = st == TW_OK && json_is_true(json_object_get(r->answer, "input_failed"));
+	enum tw_status st = tw_child_collect(&r->child, &r->result, &r->end, &why);
+	bool unreadable = st == TW_OK && json_is_true(json_object_get(r->result, "input_failed"));
 
 	tw_crash_point("child_done");
 	if (r->abandoned) {
 		r->end.death = TW_DEATH_NONE;
 		if (tw_run_abandon(j, r))
-			free_slot(r);
+			release_slot(r);
 		return;
 	}
-	if (st == TW_OK && !json_is_true(json_object_get(r->answer, "ok"))) {
-		tw_child_error(r->answer, &why);
+	if (st == TW_OK && !json_is_true(json_object_get(r->result, "ok"))) {
+		tw_child_error(r->result, &why);
 		st = why.code;
 		r->end.death = st == TW_NOMEM ? TW_DEATH_MEMORY
 		               : st == TW_BUG ? TW_DEATH_BUG
@@ -233,12 +236,12 @@ static void finish(struct tw_jobs *j, struct running *r)
 	if (st == TW_OK)
 		begin_step(j, r, STEP_STORE);
 	else
-		fail_run(j, r, &why, unreadable ? FAULT_INPUT : FAULT_CHILD);
+		fail_job(j, r, &why, unreadable ? FAULT_INPUT : FAULT_CHILD);
 }
 
 /* --- the dispatcher --- */
 
-static struct running *free_running(struct tw_jobs *j)
+static struct running *find_slot(struct tw_jobs *j)
 {
 	for (unsigned i = 0; i < j->n_slots; i++)
 		if (!j->slots[i].used)
@@ -268,9 +271,9 @@ static bool is_running(const struct tw_jobs *j, const struct running *r)
 }
 
 /* Claims and starts one job; false if there is none or no space. */
-static bool start_one(struct tw_jobs *j)
+static bool claim_and_start(struct tw_jobs *j)
 {
-	struct running *r = free_running(j);
+	struct running *r = find_slot(j);
 	const struct tw_claim claim = {
 	        TW_QUEUE_TRACES, j->parts.node, tw_claims_lease_ms(&j->parts), per_project(j)};
 	struct tw_err err;
@@ -290,12 +293,12 @@ static bool start_one(struct tw_jobs *j)
 	if (st != TW_OK) {
 		if (st != TW_NOT_FOUND)
 			tw_log_err(TW_LOG_ERROR, "claim_failed", "claiming a job", &err);
-		free_slot(r);
+		release_slot(r);
 		return false;
 	}
 	if (is_running(j,
 	            r)) { /* its lease expired during the job, and this server claimed it again */
-		free_slot(r);
+		release_slot(r);
 		return false;
 	}
 	tw_claims_add(j->claims, &r->job);
@@ -309,10 +312,10 @@ static bool waits_for_storage(const struct running *r)
 	return r->used && r->ending == ENDING_NONE && r->step != STEP_CHILD;
 }
 
-static void take_steps(struct tw_jobs *j)
+static void continue_steps(struct tw_jobs *j)
 {
 	for (unsigned i = 0; i < j->n_slots; i++)
-		if (waits_for_storage(&j->slots[i]) && atomic_load(&j->slots[i].errand.done))
+		if (waits_for_storage(&j->slots[i]) && atomic_load(&j->slots[i].task.done))
 			step_done(j, &j->slots[i]);
 }
 
@@ -322,7 +325,7 @@ static void retry_endings(struct tw_jobs *j)
 		struct running *r = &j->slots[i];
 
 		if (r->used && r->ending != ENDING_NONE && tw_run_finalize(j, r))
-			free_slot(r);
+			release_slot(r);
 	}
 }
 
@@ -367,7 +370,7 @@ static void check_deadlines(struct tw_jobs *j)
 }
 
 /* Waits for a wake-up or the end of a child; true if at least one job is still running. */
-static bool wait_and_finish(struct tw_jobs *j, int timeout_ms)
+static bool wait_for_events(struct tw_jobs *j, int timeout_ms)
 {
 	struct pollfd fds[TW_RUN_WORKERS + 1];
 	struct running *of[TW_RUN_WORKERS + 1];
@@ -389,9 +392,9 @@ static bool wait_and_finish(struct tw_jobs *j, int timeout_ms)
 			(void)!read(j->wake_fd, &count, sizeof count);
 		for (nfds_t i = 1; i < n; i++)
 			if (fds[i].revents)
-				finish(j, of[i]);
+				child_ended(j, of[i]);
 	}
-	take_steps(j);
+	continue_steps(j);
 	check_deadlines(j);
 	check_claims(j);
 	return n > 1 || storing;
@@ -401,26 +404,26 @@ static void drain(struct tw_jobs *j)
 {
 	int64_t until = tw_monotonic_ms() + (int64_t)j->drain_s * 1000;
 
-	while (tw_monotonic_ms() < until && wait_and_finish(j, 50))
+	while (tw_monotonic_ms() < until && wait_for_events(j, 50))
 		continue;
-	if (j->errands)
+	if (j->async_pool)
 		tw_blobs_stop(j->parts.blobs);
-	j->errands = tw_pool_stop(j->errands);
+	j->async_pool = tw_pool_stop(j->async_pool);
 	for (unsigned i = 0; i < j->n_slots; i++) {
 		struct running *r = &j->slots[i];
 		struct tw_err why = {.code = TW_BUSY};
-		json_t *answer = NULL;
+		json_t *result = NULL;
 		struct tw_child_end end;
 
 		if (!r->used)
 			continue;
 		if (r->ending == ENDING_NONE && r->step == STEP_CHILD) {
 			tw_child_kill(&r->child);
-			if (tw_child_collect(&r->child, &answer, &end, &why) == TW_OK)
-				json_decref(answer);
+			if (tw_child_collect(&r->child, &result, &end, &why) == TW_OK)
+				json_decref(result);
 		}
 		(void)unlink(r->out);
-		free_slot(r); /* the next start finds the claim and queues the trace again */
+		release_slot(r); /* the next start finds the claim and queues the trace again */
 	}
 	j->compilers = tw_compilers_stop(j->compilers,
 	        tw_monotonic_ms() < until ? (unsigned)((until - tw_monotonic_ms()) / 1000) : 0);
@@ -438,11 +441,12 @@ static void *dispatch(void *arg)
 	tw_jobs_sweep(&j->parts, &j->stop);
 	tw_records_complete(j->parts.recorder);
 	while (!atomic_load(&j->stop)) {
-		atomic_store(&j->seen_ms, tw_monotonic_ms());
+		atomic_store(&j->active_ms, tw_monotonic_ms());
 		retry_endings(j);
-		while (!atomic_load(&j->stop) && tw_monotonic_ms() >= j->resume_ms && start_one(j))
+		while (!atomic_load(&j->stop) && tw_monotonic_ms() >= j->resume_ms &&
+		        claim_and_start(j))
 			continue;
-		(void)wait_and_finish(j, POLL_MS);
+		(void)wait_for_events(j, POLL_MS);
 		if (j->parts.each_poll)
 			j->parts.each_poll(j->parts.arg);
 		if (tw_monotonic_ms() < expire_ms)
@@ -490,11 +494,11 @@ enum tw_status tw_jobs_start(
 	j->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	st = tw_compilers_start(&j->parts, j->claims, &j->compilers, err);
 	if (st == TW_OK && tw_blobs_remote(parts->blobs))
-		st = tw_pool_start(2 * j->n_slots < 32 ? 2 * j->n_slots : 32, &j->errands, err);
+		st = tw_pool_start(2 * j->n_slots < 32 ? 2 * j->n_slots : 32, &j->async_pool, err);
 	if (st != TW_OK || j->wake_fd < 0 || pthread_create(&j->thread, NULL, dispatch, j) != 0) {
 		if (j->wake_fd >= 0)
 			(void)close(j->wake_fd);
-		(void)tw_pool_stop(j->errands);
+		(void)tw_pool_stop(j->async_pool);
 		(void)tw_compilers_stop(j->compilers, 0);
 		(void)tw_claims_stop(j->claims);
 		tw_mem_free(j);
@@ -527,7 +531,7 @@ void tw_jobs_wake(struct tw_jobs *j)
 /* One failed start causes only a short pause, and may be the fault of one trace. */
 enum tw_status tw_jobs_health(const struct tw_jobs *j, struct tw_err *err)
 {
-	const int64_t now = tw_monotonic_ms(), seen = atomic_load(&j->seen_ms);
+	const int64_t now = tw_monotonic_ms(), seen = atomic_load(&j->active_ms);
 
 	if (!j->n_slots || !seen)
 		return TW_OK;

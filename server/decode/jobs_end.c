@@ -52,7 +52,7 @@ static void drop_files(struct tw_jobs *j, struct running *r)
 
 /* Another server is decoding the trace or has decoded it: the stored file belongs to that
  * server. */
-void tw_run_mark_lost(struct running *r)
+void tw_run_discard(struct running *r)
 {
 	(void)unlink(r->out);
 	tw_log(TW_LOG_WARN, "claim_lost", tw_log_text("trace", r->job.trace_id));
@@ -93,7 +93,7 @@ enum tw_status tw_run_store(void *arg, struct tw_err *err)
 {
 	struct running *r = arg;
 	const struct tw_decode_parts *parts = &r->jobs->parts;
-	const json_t *summary = json_object_get(r->answer, "summary");
+	const json_t *summary = json_object_get(r->result, "summary");
 	enum tw_status st = tw_sha256_file(r->out, r->sha256, &r->file_bytes, err);
 
 	if (st == TW_OK && tw_blobs_remote(parts->blobs))
@@ -110,7 +110,7 @@ enum tw_status tw_run_store(void *arg, struct tw_err *err)
 
 enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
-	const json_t *summary = json_object_get(r->answer, "summary");
+	const json_t *summary = json_object_get(r->result, "summary");
 	const struct tw_job_place place = {put_file, r};
 	struct tw_trace_summary s = tw_jobs_summary_of(summary);
 	enum tw_status st;
@@ -186,7 +186,7 @@ bool tw_run_finalize(struct tw_jobs *j, struct running *r)
 	if (st == TW_NOT_FOUND) /* the trace was deleted */
 		drop_files(j, r);
 	else if (st == TW_CONFLICT)
-		tw_run_mark_lost(r);
+		tw_run_discard(r);
 	else if (st != TW_OK)
 		tw_log_err(TW_LOG_ERROR, "job_result_not_written", r->job.trace_id, &err);
 	else if (r->ending == ENDING_FAILED)
@@ -204,8 +204,7 @@ bool tw_run_abandon(struct tw_jobs *j, struct running *r)
 	return tw_run_finalize(j, r);
 }
 
-bool tw_run_give_up(
-        struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault)
+bool tw_run_fail(struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault)
 {
 	static const char *const outcomes[] = {"", "failed", "retry", "postponed"};
 

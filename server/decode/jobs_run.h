@@ -42,7 +42,7 @@ enum step { /* the operation that an unfinished job waits for */
 struct running { /* a child and its job */
 	bool used;
 	enum step step;
-	struct tw_async_task errand; /* of STEP_FETCH and STEP_STORE */
+	struct tw_async_task task; /* of STEP_FETCH and STEP_STORE */
 	struct tw_jobs *jobs;
 	enum ending ending; /* not ENDING_NONE: the child exited, and the outcome is not yet in the
 	                       catalogue */
@@ -53,7 +53,7 @@ struct running { /* a child and its job */
 	struct tw_job_row job;
 	int64_t started_ms;
 	int fds[TW_CHILD_INPUTS];
-	json_t *answer; /* of a successful child */
+	json_t *result; /* of a successful child */
 	char sha256[TW_SHA256_HEX];
 	uint64_t file_bytes;
 	bool held;      /* the trace's file, until its row is written */
@@ -65,14 +65,14 @@ struct running { /* a child and its job */
 struct tw_jobs {
 	struct tw_decode_parts parts;
 	pthread_t thread;
-	struct tw_pool *errands; /* NULL: storage is the disk */
+	struct tw_pool *async_pool; /* NULL: storage is the disk */
 	int wake_fd;
 	_Atomic bool stop;
 	_Atomic uint64_t serial; /* for names of map outputs */
-	/* of the last pause, during which nothing is started (monotonic) */
+	/* of the last pause, during which no job is started (monotonic) */
 	_Atomic int64_t pause_ms, resume_ms;
 	int64_t claims_checked_ms; /* monotonic */
-	_Atomic int64_t seen_ms;   /* the dispatcher's last activity (monotonic); 0: none yet */
+	_Atomic int64_t active_ms; /* the dispatcher's last activity (monotonic); 0: none yet */
 	unsigned drain_s;
 	unsigned n_slots;
 	struct tw_child_template children; /* of the dispatcher */
@@ -87,15 +87,14 @@ void tw_run_release(struct running *r);
 enum tw_status tw_run_store(void *arg, struct tw_err *err) TW_MUST_USE;
 /* Records that the output was stored in the trace's row. */
 enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err *err) TW_MUST_USE;
-/* Another server decodes it, or has. */
-void tw_run_mark_lost(struct running *r);
+/* Deletes the output: another server decodes the trace, or has. */
+void tw_run_discard(struct running *r);
 /* Does the error concern all jobs (space, descriptors, storage), not this one? */
 bool tw_run_is_environment(enum tw_status st, enum fault fault);
 /* Writes the ending.  False: it could not be written, and is to be tried again. */
 bool tw_run_finalize(struct tw_jobs *j, struct running *r);
-/* Chooses the ending, and settles it. */
-bool tw_run_give_up(
-        struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault);
+/* Chooses the ending of a job that did not succeed, and writes it as tw_run_finalize. */
+bool tw_run_fail(struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault);
 /* Ends a job whose claim is gone: deleted, or another server's.  As tw_run_finalize. */
 bool tw_run_abandon(struct tw_jobs *j, struct running *r);
 
