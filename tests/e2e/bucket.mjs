@@ -229,7 +229,9 @@ export async function startBucket(t, name = 'files', at = '127.0.0.1', { dir: ke
 	t.after(async () => {
 		gate.close();
 		gate.closeAllConnections();
-		await store.close();
+		const closed = store.close();
+		store.httpServer.closeAllConnections(); /* requests that the gate passed on */
+		await closed;
 		if (!kept) fs.rmSync(dir, { recursive: true, force: true });
 	});
 	return bucket;
