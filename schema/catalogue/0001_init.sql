@@ -366,6 +366,19 @@ CREATE TABLE file_drop ( -- not copied
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX file_drop_due ON file_drop(due_ms);
 
+-- Small uploads and decoded traces, instead of objects of a store (--small-files).  Only servers with
+-- PostgreSQL and a store add rows.  Not copied: a migration copies them as files.
+CREATE TABLE small_file ( -- not copied
+	trace_id TEXT NOT NULL,
+	part TEXT NOT NULL,        -- of the upload; 'decoded': the trace file
+	project_id TEXT NOT NULL,
+	content BLOB NOT NULL,
+	PRIMARY KEY (trace_id, part),
+	FOREIGN KEY (project_id, trace_id) REFERENCES trace ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+-- They are compressed already.
+--postgres ALTER TABLE small_file ALTER COLUMN content SET STORAGE EXTERNAL;
+
 -- The decode queue: one row per trace that is not decoded yet.  Projects are served in turn.
 CREATE TABLE job (
 	project_id TEXT NOT NULL,

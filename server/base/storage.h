@@ -15,6 +15,7 @@ struct tw_storage {
 	unsigned timeout_s;
 	uint64_t part_bytes;
 	unsigned sweep_s;     /* between sweeps, 0: none */
+	uint64_t small_bytes; /* larger files are objects; 0: all are */
 	bool adopt;           /* take over a prefix of another catalogue */
 	uint64_t cache_bytes; /* local cache of files in the object store; 0: none */
 };

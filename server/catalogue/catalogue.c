@@ -204,7 +204,8 @@ static enum tw_status referred(struct tw_db *db, const char *sha256, bool *ret, 
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* part_by_content, build_by_* */
-	        "SELECT 1 FROM part WHERE sha256=?1 UNION ALL"
+	        "SELECT 1 FROM part p WHERE sha256=?1 AND NOT EXISTS (SELECT 1 FROM small_file f"
+	        " WHERE f.trace_id=p.trace_id AND f.part=p.part) UNION ALL"
 	        " SELECT 1 FROM build WHERE map_sha256=?1 AND map_sha256<>'' UNION ALL"
 	        " SELECT 1 FROM build WHERE source_sha256=?1 AND source_sha256<>'' UNION ALL"
 	        " SELECT 1 FROM build WHERE retrace_sha256=?1 AND retrace_sha256<>''"

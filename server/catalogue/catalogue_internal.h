@@ -442,6 +442,12 @@ enum tw_status tw_cat_trace_drop(struct tw_db *w, const char *trace_id, struct t
 /* The same for the record of a trace. */
 enum tw_status tw_cat_record_drop(struct tw_db *w, const char *trace_id, struct tw_err *err);
 
+/* Deletes a trace's files that are rows (small_file.h), before its own rows.  *ret: which there
+ * were. */
+enum tw_cat_small { TW_CAT_SMALL_UPLOAD = 1, TW_CAT_SMALL_DECODED = 2 };
+enum tw_status tw_cat_small_drop(
+        struct tw_db *w, const char *trace_id, unsigned which, unsigned *ret, struct tw_err *err);
+
 /* Those of the n contents that are no longer referred to, copied into the arena.  Their files are
  * to be deleted. */
 enum tw_status tw_cat_unused_blobs(struct tw_db *db, const char *const *sha256, size_t n,

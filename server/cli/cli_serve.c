@@ -29,6 +29,7 @@
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/data_catalogue.h"
 #include "server/catalogue/notify/catalogue_hook.h"
+#include "server/catalogue/storage/small_file.h"
 #include "server/catalogue/storage/storage_mark.h"
 #include "server/catalogue/storage/storage_owner.h"
 #include "server/catalogue/storage/store_peers.h"
@@ -161,6 +162,11 @@ static enum tw_status open_catalogue(struct server *s, struct tw_err *err)
 		st = tw_blobs_own_spool(s->api.blobs, s->node, err);
 	if (st == TW_OK)
 		tw_store_peers_honour(s->api.blobs, s->api.catalogue);
+	if (st == TW_OK)
+		tw_small_files_use(s->api.blobs, s->api.catalogue, c->storage.small_bytes);
+	if (st == TW_OK && c->storage.small_bytes && !tw_blobs_have_rows(s->api.blobs))
+		st = tw_fail(err, TW_BAD_REQUEST,
+		        "--small-files needs a catalogue in PostgreSQL and files in a store");
 	return st == TW_OK ? check_keys(s, err) : st;
 }
 

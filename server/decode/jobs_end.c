@@ -1,12 +1,14 @@
 /*
  * jobs_end.c - the outcome of a job: stored and ready, failed, retried, or postponed.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "decoder/decoder.h"
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
+#include "server/base/file/io.h"
 #include "server/base/file/sha256.h"
 #include "server/base/log.h"
 #include "server/base/thread/periodic.h"
@@ -88,6 +90,25 @@ static enum tw_status is_held(const struct running *r, struct tw_err *err)
 	return st;
 }
 
+/* A small output becomes part of the trace's rows. */
+static enum tw_status take_small(struct running *r, struct tw_err *err)
+{
+	const size_t cap = 2 * r->file_bytes + 1;
+	char *hex = tw_arena_alloc(r->arena, cap, 1);
+	const int fd = hex ? open(r->out, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+	enum tw_status st = fd >= 0 ? tw_fd_hex(fd, hex, cap, err)
+	                    : hex   ? tw_fail_errno(err, TW_IO, "a trace file cannot be read")
+	                            : tw_oom(err);
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (st != TW_OK)
+		return st;
+	(void)unlink(r->out);
+	r->file_hex = hex;
+	return TW_OK;
+}
+
 /* Moves the child's output to storage.  May run in parallel with the dispatcher. */
 enum tw_status tw_run_store(void *arg, struct tw_err *err)
 {
@@ -100,6 +121,8 @@ enum tw_status tw_run_store(void *arg, struct tw_err *err)
 		st = is_held(r, err);
 	if (st == TW_OK && tw_jobs_count_of(summary, "system_bytes"))
 		st = tw_jobs_keep_system(parts, &r->job, r->system_fd, err);
+	if (st == TW_OK && r->file_bytes <= tw_blobs_row_bytes(parts->blobs))
+		return take_small(r, err);
 	if (st == TW_OK)
 		st = tw_trace_hold(parts->blobs, r->job.trace_id, err);
 	if (st != TW_OK)
@@ -117,6 +140,7 @@ enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err
 
 	s.file_sha256 = r->sha256;
 	s.file_bytes = r->file_bytes;
+	s.file_hex = r->file_hex;
 	st = tw_catalogue_job_publish(
 	        j->parts.catalogue, &r->job, &s, publishes_in_transaction(r) ? &place : NULL, err);
 	tw_crash_point("row_ready");

@@ -56,9 +56,10 @@ struct running { /* a child and its job */
 	json_t *result; /* of a successful child */
 	char sha256[TW_SHA256_HEX];
 	uint64_t file_bytes;
-	bool held;      /* the trace's file, until its row is written */
-	bool abandoned; /* the child was killed because the claim was lost */
-	int system_fd;  /* of the child's second output, -1 none */
+	const char *file_hex; /* a small file's content; NULL: it is in storage */
+	bool held;            /* the trace's file, until its row is written */
+	bool abandoned;       /* the child was killed because the claim was lost */
+	int system_fd;        /* of the child's second output, -1 none */
 	char out[TW_RUN_PATH];
 };
 

@@ -15,6 +15,7 @@ enum { BESIDE_COMMIT_BYTES = 1 << 20, PARTS_MAX = 16 };
 struct placing {
 	const struct tw_commit_parts *to;
 	struct tw_upload *up;
+	char *contents; /* of its parts, which are stored with the rows; NULL: in files */
 };
 
 static enum tw_status wait_for_files(void *arg, struct tw_err *err)
@@ -41,28 +42,50 @@ static enum tw_status is_present(void *arg, const char *sha256, struct tw_err *e
 	        "the same content was deleted at another server just now: send it again");
 }
 
+/* hex NULL: its file is stored; otherwise its content becomes part of the row. */
+static enum tw_status place_part(
+        const struct tw_upload_part *one, char *hex, struct tw_part *ret, struct tw_err *err)
+{
+	const uint64_t bytes = tw_blob_bytes(one->writer);
+	enum tw_status st = hex ? tw_blob_take_content(one->writer, hex, 2 * bytes + 1, err)
+	                        : tw_blob_place(one->writer, err);
+
+	*ret = (struct tw_part){.part = one->name,
+	        .sha256 = tw_blob_sha256(one->writer),
+	        .format = one->format,
+	        .bytes = bytes,
+	        .hex = hex};
+	return st;
+}
+
 static enum tw_status place(struct placing *p, struct tw_part *rows, struct tw_err *err)
 {
 	const struct tw_upload *up = p->up;
 	uint64_t bytes = 0;
+	char *at;
 	enum tw_status st = TW_OK;
 
+	for (size_t i = 0; i < up->n_parts; i++)
+		bytes += tw_blob_bytes(up->parts[i].writer);
+	if (bytes <= tw_blobs_row_bytes(p->to->blobs)) {
+		p->contents = tw_mem_alloc(2 * bytes + up->n_parts, 1);
+		if (!p->contents)
+			return tw_oom(err);
+	}
+	at = p->contents;
 	for (size_t i = 0; i < up->n_parts && st == TW_OK; i++) {
-		const struct tw_upload_part *one = &up->parts[i];
-
-		st = tw_blob_place(one->writer, err);
-		rows[i] = (struct tw_part){one->name, tw_blob_sha256(one->writer), one->format,
-		        tw_blob_bytes(one->writer)};
-		bytes += rows[i].bytes;
+		st = place_part(&up->parts[i], at, &rows[i], err);
+		if (at)
+			at += 2 * rows[i].bytes + 1;
 	}
 	return st == TW_OK && bytes > BESIDE_COMMIT_BYTES ? wait_for_files(p, err) : st;
 }
 
 /* Call between tw_blob_use_begin and tw_blob_use_end. */
 static enum tw_status store_and_record(const struct tw_commit_parts *to, struct tw_upload *up,
-        char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
+        char ret_id[TW_ID_BYTES], bool *ret_new, bool *ret_small, struct tw_err *err)
 {
-	struct placing placing = {to, up};
+	struct placing placing = {to, up, NULL};
 	bool shared = tw_catalogue_is_shared(to->catalogue) && !tw_blobs_remote(to->blobs);
 	struct tw_part rows[PARTS_MAX];
 	const struct tw_arrival arrival = {.caller = up->caller,
@@ -75,8 +98,11 @@ static enum tw_status store_and_record(const struct tw_commit_parts *to, struct 
 	        .arg = &placing};
 	enum tw_status st = place(&placing, rows, err);
 
-	return st == TW_OK ? tw_catalogue_trace_add(to->catalogue, &arrival, ret_id, ret_new, err)
-	                   : st;
+	if (st == TW_OK)
+		st = tw_catalogue_trace_add(to->catalogue, &arrival, ret_id, ret_new, err);
+	*ret_small = placing.contents != NULL;
+	tw_mem_free(placing.contents);
+	return st;
 }
 
 enum tw_status tw_commit_upload(const struct tw_commit_parts *to, const struct tw_upload *up,
@@ -84,12 +110,13 @@ enum tw_status tw_commit_upload(const struct tw_commit_parts *to, const struct t
 {
 	struct tw_upload mine = *up;
 	uint64_t bytes = 0;
+	bool small = false;
 	enum tw_status st;
 
 	if (up->n_parts > PARTS_MAX)
 		return tw_fail(err, TW_BUG, "an upload of too many parts");
 	tw_blob_use_begin(to->blobs);
-	st = store_and_record(to, &mine, ret_id, ret_new, err);
+	st = store_and_record(to, &mine, ret_id, ret_new, &small, err);
 	tw_blob_use_end(to->blobs);
 	if (st != TW_OK)
 		return st;
@@ -100,7 +127,8 @@ enum tw_status tw_commit_upload(const struct tw_commit_parts *to, const struct t
 	if (*ret_new && to->backlog)
 		tw_backlog_added(to->backlog, up->caller->project_id, bytes);
 	if (*ret_new) {
-		tw_record_new_trace(to->recorder, up->caller->project_id, ret_id);
+		if (!small) /* it has no record (catalogue_record.c) */
+			tw_record_new_trace(to->recorder, up->caller->project_id, ret_id);
 		if (up->meta->commit && up->meta->commit[0])
 			tw_record_new_build(
 			        to->recorder, up->caller->project_id, up->meta->build_id);

@@ -71,11 +71,10 @@ static void count(struct files *f, bool linked, uint64_t bytes)
 static enum tw_status get(
         struct tw_blobs *b, const struct tw_migrate_file *of, int *ret_fd, struct tw_err *err)
 {
-	void *store;
-	const struct tw_store_engine *e = tw_blobs_engine(b, &store);
-
-	return of->key[0] ? e->get(store, of->key, 0, ret_fd, err)
-	                  : tw_fail(err, TW_NOT_FOUND, "no file has such a name");
+	if (!of->key[0])
+		return tw_fail(err, TW_NOT_FOUND, "no file has such a name");
+	return strncmp(of->key, "traces/", 7) == 0 ? tw_trace_open(b, of->id, ret_fd, err)
+	                                           : tw_blob_open(b, of->sha256, ret_fd, err);
 }
 
 static bool has_content(

@@ -461,6 +461,20 @@ enum tw_status tw_blob_place(struct tw_blob_writer *w, struct tw_err *err)
 	return tw_blob_put_held(w->blobs, &w->put, err);
 }
 
+enum tw_status tw_blob_take_content(
+        struct tw_blob_writer *w, char *out, size_t cap, struct tw_err *err)
+{
+	uint8_t hash[32];
+	enum tw_status st = tw_fd_hex(w->fd, out, cap, err);
+
+	if (st != TW_OK)
+		return st;
+	(void)unlink(w->path);
+	gnutls_hash_output(w->sha, hash);
+	tw_sha256_hex(hash, w->sha256);
+	return TW_OK;
+}
+
 const char *tw_blob_sha256(const struct tw_blob_writer *w)
 {
 	return w->sha256;
@@ -542,10 +556,31 @@ enum tw_status tw_blob_open_by(
         struct tw_blobs *b, const char *sha256, int64_t until_ms, int *ret_fd, struct tw_err *err)
 {
 	char key[TW_STORE_KEY];
+	enum tw_status st = TW_NOT_FOUND;
 
 	if (!tw_blob_key(sha256, key))
 		return tw_fail(err, TW_NOT_FOUND, "no such content");
-	return b->engine->get(b->store, key, until_ms, ret_fd, err);
+	if (b->rows.get)
+		st = b->rows.get(b->rows.arg, sha256, NULL, ret_fd, err);
+	return st == TW_NOT_FOUND ? b->engine->get(b->store, key, until_ms, ret_fd, err) : st;
+}
+
+/* The size of a file in a row; TW_NOT_FOUND: no row has it. */
+enum tw_status tw_blob_row_stat(struct tw_blobs *b, const char *sha256, const char *trace_id,
+        uint64_t *ret_bytes, struct tw_err *err)
+{
+	struct stat s = {.st_size = 0};
+	int fd = -1;
+	enum tw_status st =
+	        b->rows.get ? b->rows.get(b->rows.arg, sha256, trace_id, &fd, err) : TW_NOT_FOUND;
+
+	if (st != TW_OK)
+		return st;
+	if (fstat(fd, &s) != 0)
+		st = tw_fail_errno(err, TW_IO, "a file cannot be read");
+	(void)close(fd);
+	*ret_bytes = (uint64_t)s.st_size;
+	return st;
 }
 
 enum tw_status tw_blob_stat(
@@ -557,6 +592,9 @@ enum tw_status tw_blob_stat(
 
 	if (!tw_blob_key(sha256, key))
 		return tw_fail(err, TW_NOT_FOUND, "no such content");
+	st = tw_blob_row_stat(b, sha256, NULL, ret_bytes, err);
+	if (st != TW_NOT_FOUND)
+		return st;
 	st = b->engine->stat_file(b->store, key, &f, err);
 	*ret_bytes = f.bytes;
 	return st;
@@ -616,6 +654,21 @@ const struct tw_store_engine *tw_blobs_engine(const struct tw_blobs *b, void **r
 void tw_blobs_honour_peers(struct tw_blobs *b, const struct tw_blob_peers *p)
 {
 	b->peers = *p;
+}
+
+void tw_blobs_use_rows(struct tw_blobs *b, const struct tw_blob_rows *rows)
+{
+	b->rows = *rows;
+}
+
+bool tw_blobs_have_rows(const struct tw_blobs *b)
+{
+	return b->rows.get != NULL;
+}
+
+uint64_t tw_blobs_row_bytes(const struct tw_blobs *b)
+{
+	return b->rows.most_bytes;
 }
 
 bool tw_blobs_have_peers(const struct tw_blobs *b)

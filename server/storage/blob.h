@@ -61,9 +61,14 @@ enum tw_status tw_blob_write_fd(struct tw_blob_writer *w, int fd, struct tw_err 
 enum tw_status tw_blob_place(struct tw_blob_writer *w, struct tw_err *err) TW_MUST_USE;
 /* Waits until file and name are durable, or fails.  Thread: any; for a placed writer. */
 enum tw_status tw_blob_wait(struct tw_blob_writer *w, struct tw_err *err);
-const char *tw_blob_sha256(const struct tw_blob_writer *w); /* after tw_blob_place, until
-                                                             * tw_blob_end */
-uint64_t tw_blob_bytes(const struct tw_blob_writer *w);     /* written so far */
+/* Instead of tw_blob_place: reads the content, as hex digits and a 0, into `out`, and removes the
+ * file. */
+enum tw_status tw_blob_take_content(
+        struct tw_blob_writer *w, char *out, size_t cap, struct tw_err *err) TW_MUST_USE;
+const char *tw_blob_sha256(
+        const struct tw_blob_writer *w); /* after tw_blob_place or tw_blob_take_content, until
+                                          * tw_blob_end */
+uint64_t tw_blob_bytes(const struct tw_blob_writer *w); /* written so far */
 /* Ends a placed writer, after waiting; the blob remains.  Returns NULL. */
 struct tw_blob_writer *tw_blob_end(struct tw_blob_writer *w);
 /* tw_blob_place, tw_blob_wait and tw_blob_end.  On failure, free w with tw_blob_discard. */
@@ -136,6 +141,18 @@ struct tw_blob_peers { /* coordination with other servers that write to and dele
 };
 void tw_blobs_honour_peers(struct tw_blobs *b, const struct tw_blob_peers *p);
 bool tw_blobs_have_peers(const struct tw_blobs *b);
+
+struct tw_blob_rows { /* small files in rows of the catalogue (small_file.h) */
+	/* A descriptor at offset 0; TW_NOT_FOUND: no row has it.  sha256 NULL: the trace's file. */
+	enum tw_status (*get)(void *arg, const char *sha256, const char *trace_id, int *ret_fd,
+	        struct tw_err *err);
+	void *arg;
+	uint64_t most_bytes; /* of a new file that is to be in rows; 0: none is */
+};
+/* From now on, files are looked for in rows first. */
+void tw_blobs_use_rows(struct tw_blobs *b, const struct tw_blob_rows *rows);
+bool tw_blobs_have_rows(const struct tw_blobs *b);
+uint64_t tw_blobs_row_bytes(const struct tw_blobs *b); /* most_bytes */
 
 /* For servers that share a data folder: spools files in spool/NAME/ from now on. */
 enum tw_status tw_blobs_own_spool(

@@ -27,6 +27,7 @@ struct tw_blobs {
 	pthread_rwlock_t use; /* tw_blob_use_begin */
 	int in_use;           /* remote engines: descriptor of data/storage.lock */
 	struct tw_blob_peers peers;
+	struct tw_blob_rows rows;
 	uint64_t held_alone;       /* of the one key claimed alone, from peers.hold */
 	int spool_lock;            /* of this server's spool folder; -1: it uses spool/ itself */
 	char spool[TW_BLOB_SPOOL]; /* relative to dir */
@@ -48,5 +49,9 @@ struct tw_blob_writer {
 /* The engine's put, while no other server can delete the key. */
 enum tw_status tw_blob_put_held(
         struct tw_blobs *b, struct tw_store_put *p, struct tw_err *err) TW_MUST_USE;
+
+/* The size of a file in a row of the catalogue; TW_NOT_FOUND: no row has it. */
+enum tw_status tw_blob_row_stat(struct tw_blobs *b, const char *sha256, const char *trace_id,
+        uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
 
 #endif

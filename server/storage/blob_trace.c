@@ -56,10 +56,13 @@ enum tw_status tw_trace_open_by(
         struct tw_blobs *b, const char *trace_id, int64_t until_ms, int *ret_fd, struct tw_err *err)
 {
 	char key[TW_STORE_KEY];
+	enum tw_status st = TW_NOT_FOUND;
 
 	if (!tw_trace_key(trace_id, key))
 		return no_trace(err);
-	return b->engine->get(b->store, key, until_ms, ret_fd, err);
+	if (b->rows.get)
+		st = b->rows.get(b->rows.arg, NULL, trace_id, ret_fd, err);
+	return st == TW_NOT_FOUND ? b->engine->get(b->store, key, until_ms, ret_fd, err) : st;
 }
 
 enum tw_status tw_trace_delete(struct tw_blobs *b, const char *trace_id, struct tw_err *err)
@@ -78,6 +81,9 @@ enum tw_status tw_trace_stat(
 
 	if (!tw_trace_key(trace_id, key))
 		return no_trace(err);
+	st = tw_blob_row_stat(b, NULL, trace_id, ret_bytes, err);
+	if (st != TW_NOT_FOUND)
+		return st;
 	st = b->engine->stat_file(b->store, key, &f, err);
 	*ret_bytes = f.bytes;
 	return st;

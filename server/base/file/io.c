@@ -78,6 +78,27 @@ bool tw_write_counted(int fd, const void *p, size_t n, size_t *ret_done)
 	return true;
 }
 
+enum tw_status tw_fd_hex(int fd, char *out, size_t cap, struct tw_err *err)
+{
+	static const char digits[] = "0123456789abcdef";
+	const size_t most = cap / 2;
+	uint8_t *const bytes = (uint8_t *)out + cap - most; /* read there, written from the front */
+	const ssize_t n = tw_pread_full(fd, bytes, most, 0);
+
+	if (n < 0)
+		return tw_fail_errno(err, TW_IO, "a file cannot be read");
+	if (2 * (size_t)n >= cap)
+		return tw_fail(err, TW_TOO_LARGE, "a file is larger than %zu bytes", most);
+	for (size_t i = 0; i < (size_t)n; i++) {
+		const uint8_t b = bytes[i];
+
+		out[2 * i] = digits[b >> 4];
+		out[2 * i + 1] = digits[b & 15];
+	}
+	out[2 * n] = '\0';
+	return TW_OK;
+}
+
 bool tw_write_all(int fd, const void *p, size_t n)
 {
 	size_t done;

@@ -20,6 +20,8 @@ ssize_t tw_read_some(int fd, void *p, size_t n);
 /* n bytes, or fewer if the file ends before; -1 on failure. */
 ssize_t tw_read_full(int fd, void *p, size_t n);
 ssize_t tw_pread_full(int fd, void *p, size_t n, uint64_t at);
+/* The complete content as hex digits and a 0. */
+enum tw_status tw_fd_hex(int fd, char *out, size_t cap, struct tw_err *err) TW_MUST_USE;
 bool tw_write_all(int fd, const void *p, size_t n);
 /* The same; *ret_done bytes were written, also on failure. */
 bool tw_write_counted(int fd, const void *p, size_t n, size_t *ret_done);

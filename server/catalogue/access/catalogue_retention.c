@@ -201,6 +201,7 @@ enum tw_status tw_catalogue_decoded_drop(
         struct tw_catalogue *c, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
+	unsigned small = 0;
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
@@ -214,6 +215,8 @@ enum tw_status tw_catalogue_decoded_drop(
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "the trace changed meanwhile");
 	if (st == TW_OK)
+		st = tw_cat_small_drop(w, trace_id, TW_CAT_SMALL_DECODED, &small, err);
+	if (st == TW_OK && !small)
 		st = tw_cat_trace_drop(w, trace_id, err);
 	return tw_cat_end_audited(
 	        c, w, st, &(struct tw_change){"decoded.delete", project_id, trace_id}, err);
@@ -264,6 +267,7 @@ enum tw_status tw_catalogue_upload_drop(struct tw_catalogue *c, const char *proj
 {
 	struct tw_db *w = NULL;
 	struct tw_blob_list all;
+	unsigned small = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
@@ -272,6 +276,8 @@ enum tw_status tw_catalogue_upload_drop(struct tw_catalogue *c, const char *proj
 	if (st == TW_OK)
 		st = drop_rows(w, project_id, trace_id, err);
 	if (st == TW_OK)
+		st = tw_cat_small_drop(w, trace_id, TW_CAT_SMALL_UPLOAD, &small, err);
+	if (st == TW_OK && !small)
 		st = tw_cat_unused_blobs(
 		        w, all.sha256, all.n, a, &ret_unused->sha256, &ret_unused->n, err);
 	return tw_cat_end_audited(

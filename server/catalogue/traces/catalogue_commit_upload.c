@@ -247,7 +247,10 @@ static enum tw_status add_by_rows(
 	" part(project_id,trace_id,part,sha256,format,bytes) SELECT added.project_id,"             \
 	"added.trace_id,p.part,p.sha256,p.format,p.bytes FROM added, unnest(CAST(?11 AS TEXT[]),"  \
 	"CAST(?12 AS TEXT[]),CAST(?13 AS TEXT[]),CAST(?14 AS BIGINT[])) p(part,sha256,format,"     \
-	"bytes)), of_build AS (" BUILD_COLUMNS " SELECT ?1,?15,?6,?16,?17,?18,0 FROM added WHERE"  \
+	"bytes)), small AS (INSERT INTO small_file(trace_id,part,project_id,content) SELECT "      \
+	"added.trace_id,p.part,added.project_id,decode(p.hex,'hex') FROM added,"                   \
+	" unnest(CAST(?11 AS TEXT[]),CAST(?23 AS TEXT[])) p(part,hex) WHERE p.hex<>''),"           \
+	" of_build AS (" BUILD_COLUMNS " SELECT ?1,?15,?6,?16,?17,?18,0 FROM added WHERE"          \
 	" ?15<>'' AND NOT EXISTS(SELECT 1 FROM build WHERE project_id=?1 AND build_id=?15 AND"     \
 	" app=?16 AND version_name=?17 AND (?18='' OR commit_id<>''))" BUILD_KNOWN "), counted AS" \
 	" (INSERT INTO count_delta(project_id,counter,name,day,trace_id,traces,devices) SELECT"    \
@@ -279,7 +282,8 @@ static enum tw_status query_add(struct tw_cat_query *q, struct batch *b,
 	const struct tw_cat_array parts = {'t', &p->part, n, sizeof *p},
 	                          files = {'t', &p->sha256, n, sizeof *p},
 	                          formats = {'t', &p->format, n, sizeof *p},
-	                          bytes = {'i', &p->bytes, n, sizeof *p};
+	                          bytes = {'i', &p->bytes, n, sizeof *p},
+	                          contents = {'t', &p->hex, p->hex ? n : 0, sizeof *p};
 	int64_t locks[TW_CATALOGUE_PARTS];
 	const struct tw_cat_array files_locked = {
 	        'i', locks, up->of.present ? n : 0, sizeof *locks};
@@ -291,12 +295,12 @@ static enum tw_status query_add(struct tw_cat_query *q, struct batch *b,
 		locks[i] = tw_cat_lock_number(TW_ALONE_CONTENT, p[i].sha256);
 	return tw_cat_query_write(q, b->db,
 	        &(struct tw_cat_written){&tw_trace_meta_fields, &m, &b->kept[by]}, err, sql[by],
-	        "tttttiiiiiaaaattttttia", up->of.caller->project_id, up->own_id,
+	        "tttttiiiiiaaaattttttiaa", up->of.caller->project_id, up->own_id,
 	        up->of.caller->key_id, up->of.key, up->content, now, (int64_t)bytes_of(up),
 	        tw_cat_install(up->of.caller->project_id, m.device_id), (int64_t)is_once(&up->of),
 	        b->number, &parts, &files, &formats, &bytes, m.build_id, m.app, m.version_name,
 	        text_or_empty(m.commit), text_or_empty(m.device), text_or_empty(m.uuid),
-	        m.started_ms, &files_locked);
+	        m.started_ms, &files_locked, &contents);
 }
 
 static enum tw_status add_by_one(

@@ -10,6 +10,7 @@
 #include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/storage/small_file.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 
@@ -168,16 +169,22 @@ static enum tw_status set_ready(struct tw_db *w, const struct tw_job_row *job,
 	if (st == TW_OK)
 		st = tw_cat_write(w, &(struct tw_cat_written){&tw_trace_summary_fields, s, NULL},
 		        err, /* primary keys */
-		        TW_EITHER(READY " WHERE project_id=?5 AND trace_id=?6 AND ?7=?7",
+		        TW_EITHER(READY " WHERE project_id=?5 AND trace_id=?6 AND ?7=?7 AND ?8=?8",
 		                "WITH gone AS (DELETE FROM job WHERE project_id=?5 AND trace_id=?6"
 		                " AND claimed=1 AND owner=?7 AND tries=?2 RETURNING project_id,"
 		                " trace_id), calm AS (DELETE FROM quarantine USING gone WHERE"
 		                " quarantine.project_id=gone.project_id AND"
 		                " quarantine.trace_id=gone.trace_id), ready AS (" READY
 		                " FROM gone WHERE trace.project_id=gone.project_id AND"
-		                " trace.trace_id=gone.trace_id) SELECT 1 FROM gone"),
-		        "iittttt", tw_unix_ms(), (int64_t)job->tries, s->file_sha256, s->anr,
-		        job->project_id, job->trace_id, job->owner);
+		                " trace.trace_id=gone.trace_id), large AS (DELETE FROM small_file"
+		                " USING gone WHERE small_file.trace_id=gone.trace_id AND"
+		                " part='" TW_SMALL_DECODED "' AND ?8=''), small AS (INSERT INTO"
+		                " small_file(trace_id,part,project_id,content) SELECT trace_id,"
+		                "'" TW_SMALL_DECODED "',project_id,decode(?8,'hex') FROM gone WHERE"
+		                " ?8<>'' ON CONFLICT(trace_id,part) DO UPDATE SET"
+		                " content=excluded.content) SELECT 1 FROM gone"),
+		        "iitttttt", tw_unix_ms(), (int64_t)job->tries, s->file_sha256, s->anr,
+		        job->project_id, job->trace_id, job->owner, s->file_hex ? s->file_hex : "");
 	if (st == TW_OK && one)
 		return check_owner(w, job, (int)tw_db_changed(w), err);
 	return st == TW_OK ? tw_cat_quarantine_leave(w, job, err) : st;

@@ -8,6 +8,7 @@
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/catalogue_tables.h"
 #include "server/catalogue/storage/catalogue_files.h"
+#include "server/catalogue/storage/small_file.h"
 
 enum { SQL_BYTES = 1 << 14, AT_ONCE = 500 };
 
@@ -45,6 +46,11 @@ static const struct tw_table *table_of(const char *name)
 		t++;
 	return t;
 }
+
+/* A trace whose upload is in rows is lost with them: no record could bring it back. */
+#define NOT_SMALL                                                                                  \
+	" AND NOT EXISTS(SELECT 1 FROM small_file f WHERE f.trace_id=trace.trace_id"               \
+	" AND f.part<>'" TW_SMALL_DECODED "')"
 
 /* --- rows to record --- */
 
@@ -90,6 +96,8 @@ static void write_select(const struct source *s, unsigned of, unsigned width, co
 			(void)tw_buf_printf(out, ",NULL");
 	(void)tw_buf_printf(out, " FROM \"%s\" WHERE project_id=?1", s->tables[of]);
 	(void)tw_buf_printf(out, of ? " AND %s=?2" : " AND ?2=?2", id_column);
+	if (strcmp(s->tables[of], "trace") == 0)
+		(void)tw_buf_printf(out, NOT_SMALL);
 }
 
 static enum tw_status make_source(struct source *s, const char *const *tables, unsigned n,
@@ -296,8 +304,8 @@ enum tw_status tw_catalogue_recorded_traces(struct tw_catalogue *c,
         struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err)
 {
 	return list_ids(c, /* primary key */
-	        "SELECT project_id, trace_id FROM trace WHERE (project_id, trace_id) > (?1, ?2)"
-	        " ORDER BY project_id, trace_id LIMIT ?3",
+	        "SELECT project_id, trace_id FROM trace WHERE (project_id, trace_id) > (?1, "
+	        "?2)" NOT_SMALL " ORDER BY project_id, trace_id LIMIT ?3",
 	        after, limit, a, ret, ret_n, err);
 }
 

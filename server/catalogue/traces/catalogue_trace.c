@@ -295,21 +295,26 @@ static enum tw_status delete_trace(struct tw_catalogue *c, const char *project_i
 	struct tw_db *w = NULL;
 	const char *contents[PARTS_MAX];
 	struct tw_part *parts = NULL;
-	size_t n = 0;
+	size_t n = 0, n_contents = 0;
+	unsigned small = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
 	st = get_parts(w, project_id, trace_id, a, &parts, &n, err);
 	if (st == TW_OK)
+		st = tw_cat_small_drop(
+		        w, trace_id, TW_CAT_SMALL_UPLOAD | TW_CAT_SMALL_DECODED, &small, err);
+	if (st == TW_OK)
 		st = delete_rows(w, project_id, trace_id, erase, err);
 	for (size_t i = 0; i < n; i++)
-		contents[i] = parts[i].sha256;
+		if (parts[i].found || !(small & TW_CAT_SMALL_UPLOAD))
+			contents[n_contents++] = parts[i].sha256;
 	if (st == TW_OK)
-		st = tw_cat_unused_blobs(w, contents, n, a, &ret->sha256, &ret->n, err);
-	if (st == TW_OK)
+		st = tw_cat_unused_blobs(w, contents, n_contents, a, &ret->sha256, &ret->n, err);
+	if (st == TW_OK && !(small & TW_CAT_SMALL_DECODED))
 		st = tw_cat_trace_drop(w, trace_id, err);
-	if (st == TW_OK)
+	if (st == TW_OK && !(small & TW_CAT_SMALL_UPLOAD))
 		st = tw_cat_record_drop(w, trace_id, err);
 	return tw_cat_end(c, w, st, err); /* the audit entry is written with the rows */
 }

@@ -45,7 +45,8 @@ struct tw_part {
 	const char *sha256;
 	const char *format; /* forced format or "" */
 	uint64_t bytes;
-	bool found; /* extracted from the trace's archive by the decoder */
+	bool found;      /* extracted from the trace's archive by the decoder */
+	const char *hex; /* of an arrival: its content, stored in a row; NULL: it is a file */
 };
 
 struct tw_trace_summary { /* of a ready trace */
@@ -56,6 +57,7 @@ struct tw_trace_summary { /* of a ready trace */
 	const char *format;
 	uint32_t decoder_version;
 	const char *file_sha256; /* of the trace file, "" unknown */
+	const char *file_hex;    /* its content, to be stored in a row; NULL: it is stored */
 	const char *anr;         /* the group of its ANR, "" none */
 };
 

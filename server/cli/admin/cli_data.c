@@ -13,6 +13,7 @@
 #include "server/base/text/near_match.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/data_catalogue.h"
+#include "server/catalogue/storage/small_file.h"
 #include "server/catalogue/storage/storage_mark.h"
 #include "server/storage/blob_store.h"
 
@@ -180,6 +181,8 @@ static enum tw_status open_there(const char *data, struct tw_catalogue **ret_cat
 		st = open_files(data, &p, 0, ret_blobs, err);
 	if (st == TW_OK)
 		st = open_catalogue(data, &p, ret_catalogue, err);
+	if (st == TW_OK && ret_blobs)
+		tw_small_files_use(*ret_blobs, *ret_catalogue, 0);
 	(void)tw_arena_free(p.arena);
 	return st;
 }

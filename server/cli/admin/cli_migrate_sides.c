@@ -7,6 +7,7 @@
 #include "server/base/config.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/data_catalogue.h"
+#include "server/catalogue/storage/small_file.h"
 #include "server/catalogue/storage/storage_mark.h"
 #include "server/catalogue/storage/storage_owner.h"
 #include "server/cli/admin/cli_data.h"
@@ -136,6 +137,8 @@ static enum tw_status open_source(const struct tw_migrate_options *a, struct tw_
 	st = open_files(a->from, &s->from, &m->from, err);
 	if (st == TW_OK)
 		st = tw_data_catalogue_open(a->from, "", s->from.blobs, &m->rows.from, err);
+	if (st == TW_OK)
+		tw_small_files_use(m->from, m->rows.from, 0);
 	if (st == TW_OK && !m->served)
 		st = tw_catalogue_is_served(m->rows.from, &m->served, err);
 	return st == TW_OK ? tw_storage_prove(m->rows.from, m->from, &names_files, err) : st;
