@@ -287,9 +287,7 @@ static enum tw_status decode(struct walk *w, const struct tw_format **ret, struc
 		return st;
 	if (!trace)
 		return tw_fail_at(err, TW_UNSUPPORTED, 0,
-		        "none of the %u files in this archive is a trace in a format that is known "
-		        "here",
-		        w->n);
+		        "none of the %u files in this archive is a trace in a known format", w->n);
 	give_roles(w, trace);
 	for (int role = ROLE_NAMES; st == TW_OK && role <= ROLE_LAST; role++)
 		st = pass(w, (enum role)role, err);

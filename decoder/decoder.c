@@ -83,9 +83,8 @@ static enum tw_status refuse_unknown(const struct tw_decoder *d, struct tw_err *
 		return tw_fail_at(err, TW_UNSUPPORTED, 0,
 		        "a heap dump (HPROF) has no times of code and is not read here; open it in "
 		        "Android Studio");
-	return tw_fail_at(err, TW_UNSUPPORTED, 0,
-	        "not a trace in any format that is known here%s%s", belongs ? "; " : "",
-	        belongs ? belongs : "");
+	return tw_fail_at(err, TW_UNSUPPORTED, 0, "not a trace in a known format%s%s",
+	        belongs ? "; " : "", belongs ? belongs : "");
 }
 
 static enum tw_status start_format(struct tw_decoder *d, struct tw_err *err)
@@ -201,8 +200,7 @@ static enum tw_status decode_inner(struct tw_decoder *d, struct tw_err *err)
 	f = tw_format_probe(p, bytes.len < TW_PROBE_BYTES ? bytes.len : TW_PROBE_BYTES);
 	if (!f || f->inner || !tw_format_fits(f, d->part))
 		return tw_fail_at(err, TW_UNSUPPORTED, 0,
-		        "what this %s carries is not a trace in any format that is known here",
-		        d->format->title);
+		        "this %s does not contain a trace in a known format", d->format->title);
 	state = tw_arena_zalloc(d->arena, 1, f->state_size);
 	if (!state)
 		return tw_oom(err);

@@ -143,7 +143,7 @@ static enum tw_status deliver(struct tw_unpack *u, const uint8_t *p, size_t n, s
 		        (unsigned long long)u->limits.max_decoded_bytes);
 	if (u->out_bytes > RATIO_FLOOR && u->out_bytes / u->limits.max_ratio > u->in_bytes)
 		return tw_fail_at(err, TW_TOO_LARGE, u->out_bytes,
-		        "the archive's files are more than %u times its size",
+		        "the files in the archive exceed %u times its size",
 		        (unsigned)u->limits.max_ratio);
 	return u->in_file && n ? u->ops->data(u->arg, p, n, err) : TW_OK;
 }

@@ -56,7 +56,7 @@ static enum tw_status within_limits(const struct tw_inflate *z, struct tw_err *e
 		        (unsigned long long)z->max_bytes);
 	if (z->made > RATIO_FROM_BYTES && z->made / z->max_ratio > z->taken)
 		return tw_fail_at(err, TW_TOO_LARGE, z->made,
-		        "it decodes to more than %u times its size", z->max_ratio);
+		        "its decoded size exceeds %u times its size", z->max_ratio);
 	return TW_OK;
 }
 

@@ -320,8 +320,8 @@ enum tw_status tw_map_open(const void *data, size_t len, struct tw_map *ret, str
 		return tw_fail_at(err, TW_CORRUPT, 0, "no mapping image");
 	records = (uint64_t)tw_u32le(p + 8) * RECORD;
 	if (records > len - HEADER || tw_u64le(p + 16) != len - HEADER - records)
-		return tw_fail_at(
-		        err, TW_CORRUPT, 8, "a mapping image of another length than it says");
+		return tw_fail_at(err, TW_CORRUPT, 8,
+		        "the length of the mapping image does not match its header");
 	*ret = (struct tw_map){p, len, tw_u32le(p + 8)};
 	return TW_OK;
 }

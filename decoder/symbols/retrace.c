@@ -25,8 +25,8 @@ enum tw_status tw_retrace_open(
 	sources = (uint64_t)tw_u32le(p + 32) * sizeof(uint32_t);
 	if (classes + members + sources > len - RETRACE_HEADER ||
 	        tw_u64le(p + 16) != len - RETRACE_HEADER - classes - members - sources)
-		return tw_fail_at(
-		        err, TW_CORRUPT, 8, "a retrace image of another length than it says");
+		return tw_fail_at(err, TW_CORRUPT, 8,
+		        "the length of the retrace image does not match its header");
 	*ret = (struct tw_retrace){
 	        .data = p,
 	        .len = len,

@@ -175,12 +175,12 @@ enum tw_status tw_api_text(const json_t *body, const char *name, size_t max, boo
 	if (!text)
 		return tw_fail(err, TW_BAD_REQUEST, "%s must be a text", name);
 	if (len > max)
-		return tw_fail(err, TW_BAD_REQUEST, "%s has %zu bytes, at most %zu are kept", name,
-		        len, max);
+		return tw_fail(err, TW_BAD_REQUEST, "%s has %zu bytes; at most %zu are stored",
+		        name, len, max);
 	for (size_t i = 0; i < len; i++)
 		if (is_control(text[i], lines))
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "%s holds a control character at byte %zu", name, i);
+			        "%s contains a control character at byte %zu", name, i);
 	*ret = text;
 	return TW_OK;
 }

@@ -145,8 +145,8 @@ static enum tw_status refuse_caller(
 	if (needed == TW_NEED_USER)
 		return tw_fail(err, TW_DENIED, "this is for people with an account");
 	if (caller->scope == TW_SCOPE_PUBLIC)
-		return tw_fail(err, TW_DENIED,
-		        "you have no role in any project yet: ask an admin for one");
+		return tw_fail(
+		        err, TW_DENIED, "you have no role in any project: ask an admin for one");
 	return tw_fail(err, TW_DENIED, "this needs %s scope, the %s has %s", needs[needed],
 	        caller->user_id[0] ? "account" : "key", tw_scope_name(caller->scope));
 }

@@ -9,7 +9,7 @@ enum { AT_ONCE = 2 };
 static const size_t memory_bytes = (size_t)64 << 20;
 static const unsigned long long passes = 2;
 
-_Static_assert(crypto_pwhash_STRBYTES <= TW_PASSWORD_HASH_BYTES, "room for a hash");
+_Static_assert(crypto_pwhash_STRBYTES <= TW_PASSWORD_HASH_BYTES, "memory for a password hash");
 
 /* A hash with the same cost as ours, of no known password. */
 static const char of_nobody[] = "$argon2id$v=19$m=65536,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$"
@@ -24,7 +24,7 @@ static enum tw_status enter(struct tw_err *err)
 	if (atomic_fetch_add(&under_way, 1) < AT_ONCE)
 		return TW_OK;
 	(void)atomic_fetch_sub(&under_way, 1);
-	return tw_fail(err, TW_BUSY, "many sign in at once; try again");
+	return tw_fail(err, TW_BUSY, "too many concurrent sign-ins; try again");
 }
 
 static void leave(void)
@@ -41,8 +41,8 @@ enum tw_status tw_password_verify(const char *plain, const char *name, struct tw
 		        "a password has %d to %d bytes: take a few words", TW_PASSWORD_MIN,
 		        TW_PASSWORD_MAX);
 	if (strcasecmp(plain, name) == 0)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, "the name is no password: take a few other words");
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "the password must not be the name: use a few other words");
 	return TW_OK;
 }
 

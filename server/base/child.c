@@ -314,13 +314,13 @@ static enum tw_status explain(const struct tw_child *c, int status, struct tw_er
 		        sig);
 	if (sig == SIGSYS)
 		return tw_fail(
-		        err, TW_BUG, "the decoder tried what no decoder may do and was stopped");
+		        err, TW_BUG, "the decoder used a forbidden system call and was stopped");
 	if (sig == SIGXFSZ)
 		return tw_fail(
 		        err, TW_TOO_LARGE, "the decoded trace is larger than a trace file may be");
 	if (sig)
 		return tw_fail(err, TW_BUG, "the decoder crashed (signal %d)", sig);
-	return tw_fail(err, TW_BUG, "the decoder ended without an answer (exit %d)",
+	return tw_fail(err, TW_BUG, "the decoder ended without a result (exit %d)",
 	        WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 

@@ -379,13 +379,12 @@ static enum tw_status check_proxies(struct tw_config *c, struct tw_err *err)
 		        "--proxy-user-header must be the name of a header, not \"%.60s\"", header);
 	if (*header && !*c->trusted_proxies)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "--proxy-user-header needs --trusted-proxies: anybody else could name "
-		        "anybody");
+		        "--proxy-user-header needs --trusted-proxies: without it, any client could "
+		        "set the header");
 	if (*header && c->oidc.create)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "--oidc-create beside --proxy-user-header: whoever the provider knows "
-		        "could "
-		        "take a name that the proxy will vouch for; make accounts by hand");
+		        "--oidc-create with --proxy-user-header: a user of the provider could take "
+		        "the name of a user of the proxy; create accounts manually");
 	/* many clients share the address of a proxy */
 	if (c->behind_proxy || *c->trusted_proxies)
 		c->connections_per_address = 0;
@@ -434,8 +433,8 @@ static enum tw_status check(struct tw_config *c, struct tw_err *err)
 		        err, TW_BAD_REQUEST, "TLS needs both --tls-cert and --tls-key, or neither");
 	if (!is_loopback(host) && !c->behind_proxy && !*c->tls_cert)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "%s is reached from other machines without TLS: give --tls-cert and "
-		        "--tls-key, or put a proxy in front and say --behind-proxy",
+		        "%s is reachable from other machines without TLS: set --tls-cert and "
+		        "--tls-key, or use a proxy and set --behind-proxy",
 		        c->listen);
 	if (!is_one_of(c->log_level, levels))
 		return tw_fail(err, TW_BAD_REQUEST,

@@ -150,7 +150,7 @@ static size_t write_lost(char out[TW_LOG_LINE_BYTES], uint64_t lost)
 
 	begin(&l, TW_LOG_WARN, "log_lost");
 	put_number(&l, "lines", (int64_t)lost);
-	put_text(&l, "reason", "whoever reads the log did not");
+	put_text(&l, "reason", "log reader blocked");
 	end(&l);
 	memcpy(out, l.text, l.len);
 	return l.len;

@@ -56,8 +56,9 @@ static enum tw_status read_key(
 	hex[strcspn(hex, "\r\n")] = '\0';
 	if (sodium_hex2bin(s->key, KEY_BYTES, hex, strlen(hex), NULL, &len, NULL) != 0 ||
 	        len != KEY_BYTES || strlen(hex) != HEX_BYTES)
-		return tw_fail(err, TW_BAD_REQUEST, "%.100s is no key: one line of %d hex digits",
-		        path, (int)HEX_BYTES);
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "%.100s is not a key: one line of %d hex digits is expected", path,
+		        (int)HEX_BYTES);
 	explicit_bzero(hex, sizeof hex);
 	return TW_OK;
 }
@@ -215,8 +216,8 @@ enum tw_status tw_secret_key_read(const struct tw_secret_key *s, const char *who
 	                sealed + NONCE_BYTES, len - NONCE_BYTES, (const unsigned char *)whose,
 	                strlen(whose), sealed, s->key) != 0)
 		return tw_fail(err, TW_NOT_FOUND,
-		        "its secret was sealed by a key that this server does not have "
-		        "(secret.key, --secret-key-file): give it another secret");
+		        "its secret was encrypted with a key that this server does not have "
+		        "(secret.key, --secret-key-file): set another secret");
 	ret[n] = '\0';
 	return TW_OK;
 }

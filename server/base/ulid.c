@@ -47,7 +47,7 @@ enum tw_status tw_ulid_new(int64_t now_ms, char ret[TW_ID_BYTES], struct tw_err 
 	int at = 0;
 
 	if (!next_bits(now_ms, bits))
-		return tw_fail(err, TW_IO, "the system gives no random numbers");
+		return tw_fail(err, TW_IO, "the system has no random numbers");
 	for (int i = 0; i < 16; i++) {
 		acc = (acc << 8 | bits[i]) & 0xFFF;
 		n_acc += 8;

@@ -178,7 +178,7 @@ static void report_page(void *arg, uint64_t page)
 	char text[160];
 
 	(void)snprintf(text, sizeof text,
-	        "page %" PRIu64 " of the catalogue is not what was written (its sum does not fit): "
+	        "page %" PRIu64 " of the catalogue has a wrong checksum: "
 	        "restore a backup, unless another program wrote to it",
 	        page);
 	t->wrong(t->arg, text);

@@ -173,8 +173,8 @@ static enum tw_status check_order(struct tw_row_cursor *c, struct tw_err *err)
 	if (c->rows > 1 && compare_cells(c, c->key, c->row, n) >= 0) {
 		tw_row_cursor_position(c, key, sizeof key);
 		return tw_fail(err, TW_CONFLICT,
-		        "%s: a key is no UTF-8 text and cannot be written otherwise without being "
-		        "mistaken for another: %s",
+		        "%s: a key is not UTF-8, and its replacement would collide with another: "
+		        "%s",
 		        c->table->name, key);
 	}
 	if (!copy_key(c->row, n, c->key, c->keys[c->rows & 1]))

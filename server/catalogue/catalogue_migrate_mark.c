@@ -75,9 +75,9 @@ static enum tw_status must_be_empty(struct tw_db *db, struct tw_err *err)
 		st = tw_cat_first_int(db, &rows, err, sql, "");
 		if (st == TW_OK && rows)
 			st = tw_fail(err, TW_CONFLICT,
-			        "the target has a catalogue in use (table %s has rows): what is in "
-			        "it would be lost, so name an empty one; or, if it is a copy that "
-			        "was done and nobody has used, delete it and begin anew",
+			        "the target has a catalogue in use (table %s has rows), which "
+			        "would be overwritten: use an empty one; if it is a complete, "
+			        "unused copy, delete it and start again",
 			        tw_tables[i].name);
 	}
 	return st;
@@ -285,8 +285,7 @@ enum tw_status tw_cat_compare_counters(
 		if (st == TW_OK)
 			st = tw_cat_first_int(s->to, &present, err, counters[i].get, "");
 		if (st == TW_OK && present < n)
-			st = tw_fail(err, TW_CORRUPT,
-			        "the target would give numbers of table %s a second time",
+			st = tw_fail(err, TW_CORRUPT, "the target would reuse numbers of table %s",
 			        counters[i].table);
 	}
 	return st;

@@ -28,9 +28,9 @@ enum tw_status tw_catalogue_identity(
 static enum tw_status other_folder(struct tw_err *err)
 {
 	return tw_fail(err, TW_CONFLICT,
-	        "this catalogue's files are in another data folder, whose id its catalogue.url "
-	        "tells, or in another store: what is not found here would be decoded again or "
-	        "missed");
+	        "this catalogue's files are in another data folder (its id is in catalogue.url) or "
+	        "in another store: files not found here would be decoded again or counted as "
+	        "missing");
 }
 
 enum tw_status tw_catalogue_may_have_folder(
@@ -72,12 +72,12 @@ enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct t
 	st = tw_postgres_hold(c->writers[0].db, !several, err);
 	if (st == TW_BUSY && !several)
 		return tw_fail(err, TW_BUSY,
-		        "another server is at work in this catalogue, or it does not answer: end "
-		        "that, or start all of them with --several-servers");
+		        "another server uses this catalogue, or it does not respond: stop it, or "
+		        "start all servers with --several-servers");
 	if (st == TW_BUSY)
 		return tw_fail(err, TW_BUSY,
-		        "a server that was started without --several-servers is at work in this "
-		        "catalogue, or it does not answer");
+		        "a server started without --several-servers uses this catalogue, or it "
+		        "does not respond");
 	c->shared = several && st == TW_OK;
 	if (c->shared) /* the lock of an only server is held by one connection */
 		tw_cat_writers_widen(c);

@@ -94,7 +94,7 @@ static enum tw_status check_address(const char *data, const char *address, struc
 		return tw_fail(err, TW_BAD_REQUEST, "--catalog is too long");
 	if (path_of(data, "catalogue.db", path) && access(path, F_OK) == 0)
 		return tw_fail(err, TW_CONFLICT,
-		        "the data folder has a catalogue of its own (catalogue.db): use an empty "
+		        "the data folder already has a catalogue (catalogue.db): use an empty "
 		        "folder with --catalog, or run `tracewell migrate`");
 	return TW_OK;
 }
@@ -189,8 +189,8 @@ enum tw_status tw_data_catalogue_open(const char *data, const char *address, con
 		st = tw_catalogue_migrating(c, &migrating, err);
 	if (st == TW_OK && migrating)
 		st = tw_fail(err, TW_CONFLICT,
-		        "this catalogue is half a copy of another: `tracewell migrate` is to be "
-		        "run again until it says that it is done");
+		        "this catalogue is an incomplete copy of another: run `tracewell migrate` "
+		        "again until it reports completion");
 	if (st == TW_OK && store[0])
 		tw_catalogue_add_drops(c);
 	if (st == TW_OK)

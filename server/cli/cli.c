@@ -132,7 +132,7 @@ static int check_number(const struct reading *r, const struct tw_flag *f, const 
 static int set(const struct reading *r, const struct tw_flag *f, const char *value)
 {
 	if (f->list && *f->n == f->max)
-		return refuse(r, "--%s may be given %zu times at most", f->name, f->max);
+		return refuse(r, "--%s may be given at most %zu times", f->name, f->max);
 	if (f->words && check_word(r, f, value) < 0)
 		return -1;
 	if (f->number && check_number(r, f, value) < 0)
@@ -197,7 +197,7 @@ static int read_verb(struct reading *r, int n, char **argv)
 	list_words(words, list, sizeof list);
 	if (n > 0)
 		return refuse(r, "\"%.*s\" is unknown: use %s", SHOWN, argv[1], list);
-	return refuse(r, "say what to do: %s", list);
+	return refuse(r, "specify an action: %s", list);
 }
 
 /* Checks the arguments from argv[at] on. */

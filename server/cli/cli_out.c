@@ -82,7 +82,7 @@ enum tw_status tw_cli_line_put(struct tw_cli_line *l, struct tw_err *err)
 	tw_json_close(&l->json, '}');
 	(void)tw_buf_add_u8(&l->text, '\n');
 	if (tw_buf_status(&l->text) != TW_OK)
-		st = tw_fail(err, TW_NOMEM, "a line of the answer is too long");
+		st = tw_fail(err, TW_NOMEM, "a line of the response is too long");
 	else if (fwrite(l->text.data, 1, l->text.len, stdout) != l->text.len)
 		st = tw_fail(err, TW_IO, "standard output cannot be written");
 	tw_buf_done(&l->text);

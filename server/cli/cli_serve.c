@@ -720,7 +720,7 @@ static void set_signals(sigset_t *ret)
 static void log_mistaken(const char *flag, const char *meant)
 {
 	tw_log(TW_LOG_WARN, "setting_unknown", tw_log_text("environment", flag),
-	        tw_log_text("meant", meant));
+	        tw_log_text("similar", meant));
 }
 
 static int serve(struct tw_arena *a, int argc, char **argv)

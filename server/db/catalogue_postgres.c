@@ -92,7 +92,7 @@ static void note_lost(struct tw_postgres *p)
 {
 	atomic_fetch_add(&times_lost, 1);
 	p->failed = TW_BUSY;
-	(void)snprintf(p->message, sizeof p->message, "its server does not answer%s",
+	(void)snprintf(p->message, sizeof p->message, "its server does not respond%s",
 	        p->gave_up ? " in time" : "");
 	log_lost(p);
 }
@@ -216,7 +216,7 @@ static bool configure_session(struct tw_postgres *p)
 static void note_hangs(struct tw_postgres *p)
 {
 	p->failed = TW_BUSY;
-	(void)snprintf(p->message, sizeof p->message, "its server does not answer");
+	(void)snprintf(p->message, sizeof p->message, "its server does not respond");
 }
 
 static void note_stale(struct tw_postgres *p)
@@ -267,9 +267,8 @@ static enum tw_status no_password_in(const char *address, struct tw_err *err)
 		        "the catalogue's address is none: postgres://USER@HOST:PORT/DATABASE");
 	if (has)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "the catalogue's address has a password, which others would see: put it "
-		        "into "
-		        "a file, as ?passfile=FILE or PGPASSFILE names it");
+		        "the catalogue's address contains a password, visible to other users: "
+		        "store it in a file, set by ?passfile=FILE or PGPASSFILE");
 	return TW_OK;
 }
 

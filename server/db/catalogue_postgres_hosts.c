@@ -59,9 +59,8 @@ bool tw_postgres_is_stale(struct tw_postgres *p)
 	if (stale)
 		tw_log(TW_LOG_WARN, "catalogue_stale", tw_log_text("host", PQhost(p->of)),
 		        tw_log_text("port", PQport(p->of)),
-		        tw_log_text("cure",
-		                "remove or rewind it; where the way back was meant, restart "
-		                "tracewell"));
+		        tw_log_text("remedy", "remove or rewind it; if the switch back was "
+		                              "intended, restart tracewell"));
 	return stale;
 }
 

@@ -298,11 +298,11 @@ enum tw_status tw_jail_enter(const struct tw_jail *jail, struct tw_err *err)
 	if (!jail->filter || TW_JAIL_SANITIZED)
 		return TW_OK;
 	if (!forbid_paths(jail->folder))
-		return jail->folder
-		               ? tw_fail(err, TW_IO,
-		                         "clones are not read: this kernel has no Landlock, which "
-		                         "keeps who reads one from reading anything else; "
-		                         "--worker-jail=false reads without it")
-		               : tw_fail(err, TW_BUG, "the decoder could not give up its paths");
+		return jail->folder ? tw_fail(err, TW_IO,
+		                              "clones are not read: this kernel has no Landlock, "
+		                              "which restricts the reader to the clone; "
+		                              "--worker-jail=false reads without it")
+		                    : tw_fail(err, TW_BUG,
+		                              "the decoder could not drop access to its paths");
 	return filter_calls(jail->folder != 0, err);
 }

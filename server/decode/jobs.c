@@ -170,7 +170,7 @@ static void parts_fetched(struct tw_jobs *j, struct running *r)
 		return;
 	}
 	tw_log(TW_LOG_INFO, "decoding", tw_log_text("trace", r->job.trace_id),
-	        tw_log_number("try", r->job.tries), tw_log_number("pid", r->child.pid));
+	        tw_log_number("attempt", r->job.tries), tw_log_number("pid", r->child.pid));
 }
 
 static void output_stored(struct tw_jobs *j, struct running *r)

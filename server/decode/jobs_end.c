@@ -26,7 +26,7 @@ enum { PAUSE_LEAST_MS = 1000, PAUSE_MOST_MS = 30000, PUT_MS = 10000 };
 static void log_result(const struct running *r, const char *outcome, const struct tw_err *why)
 {
 	tw_log(why ? TW_LOG_WARN : TW_LOG_INFO, "decoded", tw_log_text("trace", r->job.trace_id),
-	        tw_log_text("outcome", outcome), tw_log_number("try", r->job.tries),
+	        tw_log_text("outcome", outcome), tw_log_number("attempt", r->job.tries),
 	        tw_log_number("ms", tw_monotonic_ms() - r->started_ms),
 	        tw_log_text("reason", why ? why->msg : ""));
 }
@@ -222,7 +222,7 @@ bool tw_run_abandon(struct tw_jobs *j, struct running *r)
 {
 	r->ending = ENDING_RETRY; /* if the claim still exists, the trace is queued again */
 	tw_log(TW_LOG_INFO, "decoding_abandoned", tw_log_text("trace", r->job.trace_id),
-	        tw_log_number("try", r->job.tries),
+	        tw_log_number("attempt", r->job.tries),
 	        tw_log_number("ms", tw_monotonic_ms() - r->started_ms));
 	(void)unlink(r->out);
 	return tw_run_finalize(j, r);

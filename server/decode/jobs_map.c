@@ -79,7 +79,7 @@ enum tw_status tw_jobs_open_output(const char *path, int *ret, struct tw_err *er
 		bool full = tw_is_disk_full(errno);
 
 		return tw_fail_errno(err, full ? TW_FULL : TW_IO,
-		        "%s: a place for what is decoded cannot be made",
+		        "%s: the folder for the result cannot be created",
 		        full ? "the disk is full" : "the disk failed");
 	}
 	*ret = fd;
@@ -306,7 +306,7 @@ static void log_end(const struct compiler *c, const char *outcome, const struct 
 	tw_log(why ? TW_LOG_WARN : TW_LOG_INFO, "mapping_compiled",
 	        tw_log_text("build", c->sent.build_id),
 	        tw_log_text("kind", tw_mapping_kind_words[c->sent.kind]),
-	        tw_log_text("outcome", outcome), tw_log_number("try", c->job.tries),
+	        tw_log_text("outcome", outcome), tw_log_number("attempt", c->job.tries),
 	        tw_log_number("ms", tw_monotonic_ms() - c->started_ms),
 	        tw_log_text("reason", why ? why->msg : ""));
 }

@@ -34,7 +34,7 @@ static enum tw_status drop_trace(const struct tw_decode_parts *parts, const stru
 		st = tw_blob_delete(parts->blobs, unused[i], err);
 	tw_log(TW_LOG_WARN, "upload_incomplete", tw_log_text("trace", u->trace_id),
 	        tw_log_text("reason", why->msg),
-	        tw_log_text("then", "removed: it was never answered"));
+	        tw_log_text("action", "removed: its upload was never acknowledged"));
 	return st;
 }
 

@@ -90,7 +90,7 @@ static enum tw_status is_settled(struct tw_store_job *j, const char *key, struct
 		return TW_OK;
 	st = j->engine->stat_file(j->store, key, &f, err);
 	if (st == TW_OK && f.modified_ms > store_now(j) - YOUNG_MS)
-		st = tw_fail(err, TW_CONFLICT, "it was put a moment ago");
+		st = tw_fail(err, TW_CONFLICT, "it was stored a moment ago");
 	return st;
 }
 
@@ -117,10 +117,9 @@ static void log_if_missed(struct tw_store_job *j, const char *key)
 		return;
 	if (j->engine->stat_file(j->store, key, &f, NULL) != TW_OK)
 		tw_log(TW_LOG_ERROR, "storage_object_missing", tw_log_text("key", key),
-		        tw_log_text("reason",
-		                "the catalogue was away while it was deleted, and another server "
-		                "may have put it meanwhile: see tracewell check, and put it "
-		                "again"));
+		        tw_log_text("reason", "the catalogue was unavailable during the deletion, "
+		                              "and another server may have stored it again: run "
+		                              "tracewell check, and upload it again"));
 }
 
 /* TW_CONFLICT: another server is storing the object, or stored it just now. */
@@ -130,7 +129,7 @@ static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, stru
 	enum tw_status st;
 
 	if (!tw_blobs_claim_alone(j->blobs, key))
-		return tw_fail(err, TW_CONFLICT, "it is being put");
+		return tw_fail(err, TW_CONFLICT, "it is being stored");
 	st = is_settled(j, key, err);
 	if (st == TW_OK)
 		st = is_known(j, key, &known, err);
@@ -318,7 +317,7 @@ static enum tw_status sweep_all(struct tw_store_job *j, struct tw_err *err)
 	if (st == TW_OK && j->unnamed > SWEEP_FEW && j->unnamed > j->seen / SWEEP_SHARE)
 		st = tw_fail(err, TW_CONFLICT,
 		        "%llu of %llu files have no row: nothing was deleted; is the catalogue an "
-		        "older one?",
+		        "older copy?",
 		        (unsigned long long)j->unnamed, (unsigned long long)j->seen);
 	return st == TW_OK ? over_all(j, sweep_one, err) : st;
 }
@@ -351,7 +350,7 @@ static void sweep(struct tw_store_job *j)
 	if (tw_periodic_stopping(j->thread))
 		return;
 	if (st != TW_OK)
-		tw_log_err(TW_LOG_WARN, "storage_not_swept", "listing what is stored", &err);
+		tw_log_err(TW_LOG_WARN, "storage_not_swept", "listing stored objects", &err);
 	else
 		tw_log(TW_LOG_INFO, "storage_swept", tw_log_number("removed", (int64_t)j->swept));
 }

@@ -579,7 +579,7 @@ static void requeue_missing(const struct tw_decode_parts *parts, const char *pro
 		if (tw_trace_stat(parts->blobs, rows[i].id, &bytes, NULL) != TW_NOT_FOUND)
 			continue;
 		tw_log(TW_LOG_WARN, "trace_file_missing", tw_log_text("trace", rows[i].id),
-		        tw_log_text("then", "decoding it again"));
+		        tw_log_text("action", "decoding it again"));
 		if (tw_catalogue_trace_requeue(parts->catalogue, project_id, rows[i].id, &err) !=
 		        TW_OK)
 			tw_log_err(TW_LOG_ERROR, "requeue", rows[i].id, &err);

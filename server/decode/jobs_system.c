@@ -41,7 +41,7 @@ enum tw_status tw_jobs_open_system(
 static enum tw_status copy_from_start(int fd, struct tw_blob_writer *w, struct tw_err *err)
 {
 	if (lseek(fd, 0, SEEK_SET) != 0)
-		return tw_fail_errno(err, TW_IO, "what was decoded cannot be read");
+		return tw_fail_errno(err, TW_IO, "the decoded file cannot be read");
 	return tw_blob_write_fd(w, fd, err);
 }
 

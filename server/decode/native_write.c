@@ -398,7 +398,7 @@ enum tw_status tw_native_writer_finish(struct tw_native_writer *w, struct tw_buf
 		return st;
 	if (w->functions.n == 0)
 		return tw_fail(err, TW_UNSUPPORTED,
-		        "an ELF file without functions: it was stripped, send the one before");
+		        "an ELF file without functions: send the file before stripping");
 	read_soname(w->elf, &stats);
 	segments = put_segments(w);
 	stats.functions = put_functions(w);

@@ -125,7 +125,7 @@ enum tw_status tw_worker_write(int fd, const uint8_t *p, size_t n, struct tw_err
 {
 	if (tw_write_all(fd, p, n))
 		return TW_OK;
-	return tw_fail_errno(err, tw_disk_status(errno), "what was read could not be written");
+	return tw_fail_errno(err, tw_disk_status(errno), "the result could not be written");
 }
 
 /* The first line of the answer, written before the decoder can crash. */

@@ -140,8 +140,8 @@ static enum tw_status name_receivers(
 	json_decref(doc);
 	if (st == TW_OK && ret->n_to == 0)
 		st = tw_fail(err, TW_NOT_FOUND,
-		        only ? "the address is not named any more"
-		             : "nobody is named any more whom the digest is mailed to");
+		        only ? "the address was removed from the digest"
+		             : "the digest has no mail recipients any longer");
 	return st;
 }
 
@@ -216,8 +216,7 @@ enum tw_status tw_digest_mail(
 
 	*ret = (struct tw_mail){.by = m->by};
 	if (!*m->by->url)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, "the server was given no --smtp-url to mail by");
+		return tw_fail(err, TW_BAD_REQUEST, "--smtp-url is not set");
 	facts = json_loads(m->of->facts, 0, NULL);
 	st = facts ? name_receivers(m, json_string_value(json_object_get(facts, "to")), ret, err)
 	           : tw_oom(err);

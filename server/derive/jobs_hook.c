@@ -460,8 +460,8 @@ static enum tw_status read_settings(
 
 	if (tw_proxies_parse(c->webhook_private, &h->allowed, NULL) != TW_OK)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "webhook-private: \"%.100s\" is no list of addresses and networks like "
-		        "10.0.0.0/8",
+		        "webhook-private: \"%.100s\" is not a list of addresses and networks such "
+		        "as 10.0.0.0/8",
 		        c->webhook_private);
 	return tw_smtp_read(&mail, h->smtp_password, &h->smtp, err);
 }

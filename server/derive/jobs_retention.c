@@ -123,10 +123,11 @@ static void log_floor(const struct floor_run *f, const struct tw_disk *disk)
 	        tw_log_number("bytes", (int64_t)f->bytes),
 	        tw_log_number("used_bytes", (int64_t)disk->used_bytes),
 	        tw_log_number("size_bytes", (int64_t)disk->size_bytes),
-	        tw_log_text("reason", f->over_bytes == 0
-	                                      ? "the disk was above --max-disk-use"
-	                                      : "the disk is above --max-disk-use, and the traces "
-	                                        "that may be deleted do not make enough room"));
+	        tw_log_text("reason",
+	                f->over_bytes == 0
+	                        ? "the disk was above --max-disk-use"
+	                        : "the disk is above --max-disk-use, and deleting all traces that "
+	                          "may be deleted would not free enough space"));
 	tw_metrics_disk_floor(f->job->parts.metrics, f->traces, f->bytes);
 }
 

@@ -118,9 +118,7 @@ static enum outcome explain(struct work *w, struct tw_str response)
 	const int64_t http = w->sent.http;
 	const char *what = http == 401   ? "the tracker refuses the token"
 	                   : http == 403 ? "the token may not do this"
-	                   : http == 404
-	                           ? "there is no such project or issue, or the token may not "
-	                             "read it"
+	                   : http == 404 ? "no such project or issue, or the token may not read it"
 	                   : http == 410 ? "it was deleted there"
 	                                 : "the tracker refuses it";
 	char words[200];

@@ -84,7 +84,7 @@ enum tw_status tw_retention_read(const json_t *json, struct tw_retention *ret, s
 
 		if (!m)
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "there is no rule \"%.30s\"; there are max_age_days, max_traces, "
+			        "unknown rule \"%.30s\"; the rules are max_age_days, max_traces, "
 			        "max_bytes, uploads_, decoded_ and anr_max_age_days, "
 			        "keep_annotated, "
 			        "keep_first_anr, quarantine_max_traces and _bytes",

@@ -95,7 +95,7 @@ struct tw_export {
 	int64_t parent;   /* its id; -1: none in the range */
 	const struct tw_note_row *note;
 	struct tw_str document_kind, document;
-	bool is_bad; /* set by a format: the file cannot be made */
+	bool is_bad; /* set by a format: the file cannot be created */
 	struct tw_follow follow;
 	struct tw_tree tree;
 	uint32_t *

@@ -464,7 +464,7 @@ enum tw_status tw_export_walk(struct tw_export *x, struct tw_err *err)
 	while (st == TW_OK && !x->ended && !is_full(x) && (x->begun || x->out.len == 0))
 		st = walk_some(x, err);
 	x->begun = true;
-	return st == TW_OK && x->is_bad ? tw_fail(err, TW_BUG, "the file cannot be made") : st;
+	return st == TW_OK && x->is_bad ? tw_fail(err, TW_BUG, "the file cannot be created") : st;
 }
 
 void tw_export_walk_done(struct tw_export *x)

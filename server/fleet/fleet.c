@@ -27,7 +27,7 @@ unsigned tw_fleet_by_dims(enum tw_fleet_by by)
 static enum tw_status no_memory(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
-	        "these are too many rollups for one answer; narrow the filter or the time");
+	        "too many rollups for one response; narrow the filter or the time range");
 }
 
 static void take_stat(const struct tw_sketch *s, struct tw_fleet_stat *ret)
@@ -225,7 +225,7 @@ struct tw_str tw_fleet_name(const struct tw_rollup_naming *m, struct tw_arena *a
 	if (m->id == TW_ROLLUP_OTHER)
 		text = "(other methods)";
 	else if (!text[0])
-		text = "(a method that is not known any more)";
+		text = "(a method that no longer exists)";
 	else if (!m->named && m->build_id[0])
 		text = tw_arena_printf(a, "%s of build %s", m->name, m->build_id);
 	return tw_str_of(text);

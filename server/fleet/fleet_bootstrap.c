@@ -16,7 +16,7 @@ enum { FEW = 12, BELOW = 12, ABOVE = 487 };
 static enum tw_status no_memory(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
-	        "these are too many rollups for one answer; narrow the filter or the time");
+	        "too many rollups for one response; narrow the filter or the time range");
 }
 
 struct bin { /* values in one bucket of the sketch */

@@ -19,7 +19,7 @@ struct adding {
 static enum tw_status no_memory(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
-	        "these are too many call trees for one answer; narrow the filter or the time");
+	        "too many call trees for one response; narrow the filter or the time range");
 }
 
 static uint32_t number_at(const struct tw_rollup_tree *t, uint32_t node)

@@ -11,7 +11,7 @@ const char *const tw_compare_stat_names[TW_COMPARE_STATS + 1] = {
 static enum tw_status no_memory(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
-	        "these are too many rollups for one answer; narrow the filter or the time");
+	        "too many rollups for one response; narrow the filter or the time range");
 }
 
 /* --- device classes --- */
@@ -73,9 +73,8 @@ static const char *note_of(const struct tw_mix *m)
 	if (!m->all[TW_SIDE_A] || !m->all[TW_SIDE_B])
 		return "";
 	if (!have_known(m))
-		return "No trace says how strong its device is (ram_mb or device_class), so "
-		       "another mix "
-		       "of devices could not be corrected for.";
+		return "No trace reports the class of its device (ram_mb or device_class), so "
+		       "differences in the device mix could not be corrected.";
 	return m->corrected
 	               ? ""
 	               : "The sides have no class of devices in common, so another mix of devices "

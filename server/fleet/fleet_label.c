@@ -61,7 +61,7 @@ enum tw_status tw_fleet_label_values(struct tw_rollup_cell *cells, size_t n, siz
 
 	if (!values)
 		return tw_fail(err, TW_TOO_LARGE,
-		        "these are too many rollups for one answer; narrow the filter or the time");
+		        "too many rollups for one response; narrow the filter or the time range");
 	for (size_t i = 0; i < n; i++) {
 		cells[i].label = cells[i].dims.label;
 		cells[i].dims.label = value_of(cells[i].dims.label);

@@ -154,7 +154,7 @@ enum tw_status tw_search_row(
 	s->pack = find_pack(s, row->pack);
 	if (!s->pack)
 		return tw_fail(err, TW_CORRUPT,
-		        "the index for searches is damaged; `tracewell rollup --rebuild` makes it "
-		        "again");
+		        "the search index is damaged; rebuild it with `tracewell rollup "
+		        "--rebuild`");
 	return tw_index_scan(&scan, row->data, false, &s->pack->head, err);
 }

@@ -6,7 +6,7 @@
 static enum tw_status no_memory(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
-	        "these are too many call trees for one answer; narrow the filter or the time");
+	        "too many call trees for one response; narrow the filter or the time range");
 }
 
 enum tw_status tw_fleet_trees(

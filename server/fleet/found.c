@@ -117,8 +117,7 @@ enum tw_status tw_found_read(const uint8_t *p, size_t n, struct tw_found *ret, s
 	while (!b.bad && b.p < b.end && ret->n < TW_DETECT_RULES_MAX)
 		read_rule(&b, &ret->rules[ret->n++]);
 	if (b.bad || b.p < b.end)
-		return tw_fail(err, TW_CORRUPT,
-		        "what detectors found in a trace is damaged in the catalogue");
+		return tw_fail(err, TW_CORRUPT, "the stored findings of a trace are damaged");
 	return TW_OK;
 }
 
@@ -245,7 +244,7 @@ enum tw_status tw_found_add(
 	for (uint32_t i = 0; i < f->n; i++)
 		if (!add_rule(s, trace_id, &f->rules[i]))
 			return tw_fail(err, TW_TOO_LARGE,
-			        "these are too many findings for one answer; narrow the filter or "
-			        "the time");
+			        "too many findings for one response; narrow the filter or the time "
+			        "range");
 	return TW_OK;
 }

@@ -104,7 +104,7 @@ static enum tw_status take_upload_slot(struct tw_req *r, struct tw_err *err)
 	if (!r->route->upload)
 		return TW_OK;
 	if (r->came_during_shutdown)
-		return tw_fail(err, TW_BUSY, "the server is being stopped; send it again");
+		return tw_fail(err, TW_BUSY, "the server is shutting down; send the request again");
 	st = tw_slots_take(r->http->slots, who->key_id[0] ? who->key_id : who->user_id, r->address,
 	        &r->slot, err);
 	if (st == TW_OK)
@@ -231,7 +231,7 @@ static void run_end(struct tw_req *r)
 		return;
 	r->waits = false;
 	if (st == TW_OK && !r->response)
-		st = tw_fail(&r->err, TW_BUG, "no answer was made");
+		st = tw_fail(&r->err, TW_BUG, "no response was made");
 	if (st == TW_OK)
 		r->begun = false;
 	else
@@ -258,7 +258,7 @@ enum tw_status tw_req_forward(
 	if (st == TW_OK)
 		st = tw_req_check_values(r, err);
 	if (st == TW_OK && (r->route == asked || r->route->begin))
-		st = tw_fail(err, TW_BUG, "this route cannot be gone on to");
+		st = tw_fail(err, TW_BUG, "this route cannot be resumed");
 	if (st == TW_OK)
 		st = r->route->end(r, err);
 	r->route = asked;

@@ -27,7 +27,7 @@ enum tw_status tw_http_listen(const char *where, int *ret_fd, struct tw_err *err
 
 	(void)snprintf(service, sizeof service, "%u", ok ? port : 0u);
 	if (!ok || getaddrinfo(host, service, &hints, &found) != 0)
-		return tw_fail(err, TW_BAD_REQUEST, "%s is no address to listen on", where);
+		return tw_fail(err, TW_BAD_REQUEST, "%s is not an address to listen on", where);
 	fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
 	     bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0;

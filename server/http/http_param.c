@@ -123,8 +123,8 @@ enum tw_status tw_req_check_names(struct tw_req *r, struct tw_err *err)
 			continue;
 		list_known(r->route, all, sizeof all);
 		r->unknown_at = r->route;
-		return tw_fail(err, TW_BAD_REQUEST, "there is no parameter %.40s here, only: %s",
-		        name, all);
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "unknown parameter %.40s; the parameters are: %s", name, all);
 	}
 	return TW_OK;
 }

@@ -54,8 +54,8 @@ static enum tw_status refuse(bool nomem, const char *what, struct tw_err *err)
 {
 	if (nomem)
 		return tw_oom(err);
-	return tw_fail(
-	        err, TW_BAD_REQUEST, "%s holds NUL, a broken %% escape or invalid UTF-8", what);
+	return tw_fail(err, TW_BAD_REQUEST,
+	        "%s contains NUL, an invalid %% escape or invalid UTF-8", what);
 }
 
 static enum tw_status parse_pieces(
@@ -144,7 +144,7 @@ enum tw_status tw_target_parse(
 		return tw_oom(err);
 	if (has_blanks(raw))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "the path holds a space or a control character: write it as %%20");
+		        "the path contains a space or a control character: percent-encode it");
 	if (absolute && (authority.len == 0 || strchr(ret->authority, '@')))
 		return tw_fail(
 		        err, TW_BAD_REQUEST, "the target's host is empty or has a user name");

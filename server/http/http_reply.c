@@ -180,7 +180,7 @@ static enum tw_status encode(
 	enum tw_status st = tw_buf_status(buf);
 
 	if (st != TW_OK)
-		return tw_fail(err, st, "the answer is too large");
+		return tw_fail(err, st, "the response is too large");
 	if (coding == TW_CODING_IDENTITY) {
 		*ret = *buf;
 		tw_buf_init(buf, buf->max);
@@ -516,7 +516,7 @@ static const char *public_message(const struct tw_req *r, char *out, size_t cap)
 {
 	if (r->err.code != TW_IO && r->err.code != TW_BUG)
 		return r->err.msg;
-	(void)snprintf(out, cap, "the server failed; its log tells more under request %s", r->id);
+	(void)snprintf(out, cap, "internal error; see request %s in the server log", r->id);
 	return out;
 }
 

@@ -53,7 +53,9 @@ static enum tw_status check_role(const struct tw_req *r, struct tw_err *err)
 		return TW_OK;
 	tw_roles_write(own_roles, text, sizeof text);
 	return tw_fail(err, TW_BUSY,
-	        "this server does not answer that (--role %s): send it to another", text);
+	        "this server does not serve this path (--role %s): send the request to another "
+	        "server",
+	        text);
 }
 
 static bool is_literal(const struct tw_route *route)
@@ -94,7 +96,7 @@ enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
 			continue;
 		if (is_on_metrics_address(r->http, route))
 			return tw_fail(err, TW_NOT_FOUND,
-			        "this server answers that at another address: --metrics-listen");
+			        "this path is served at another address: --metrics-listen");
 		if (is_method(route, r->method) || is_override(r, route)) {
 			r->route = route;
 			r->method = route->by_post ? route->method : r->method;
@@ -106,5 +108,5 @@ enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
 	if (!allow[0])
 		return tw_fail(err, TW_NOT_FOUND, "no such path");
 	tw_req_set_header(r, "Allow", allow);
-	return tw_fail(err, TW_NO_METHOD, "this path takes %s, not %s", allow, r->method);
+	return tw_fail(err, TW_NO_METHOD, "this path supports %s, not %s", allow, r->method);
 }

@@ -131,8 +131,8 @@ static enum tw_status check_share(struct tw_backlog *b, const char *project_id, 
 	                             !fits(b->limits.bytes / parts, b->bytes, own.bytes, bytes))) {
 		(*refused)++;
 		st = tw_fail(err, TW_BUSY,
-		        "%" PRIu64 " traces of %" PRIu64 " bytes wait to be decoded, %" PRIu64
-		        " of this project; come back in %d s",
+		        "%" PRIu64 " traces of %" PRIu64 " bytes are queued for decoding, %" PRIu64
+		        " of this project; retry in %d s",
 		        b->traces, b->bytes, own.traces, TW_BACKLOG_RETRY_S);
 	}
 	(void)pthread_mutex_unlock(&b->lock);

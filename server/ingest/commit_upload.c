@@ -38,8 +38,8 @@ static enum tw_status is_present(void *arg, const char *sha256, struct tw_err *e
 
 	if (st != TW_NOT_FOUND)
 		return st;
-	return tw_fail(err, TW_BUSY,
-	        "the same content was deleted at another server just now: send it again");
+	return tw_fail(
+	        err, TW_BUSY, "another server has just deleted the same content: send it again");
 }
 
 /* hex NULL: its file is stored; otherwise its content becomes part of the row. */

@@ -28,7 +28,7 @@ enum tw_status tw_direct_able(struct tw_blobs *b, struct tw_err *err)
 	if (tw_blobs_engine(b, &store)->address)
 		return tw_blobs_ready(b, err);
 	return tw_fail(err, TW_CONFLICT,
-	        "this server keeps uploads in a folder of its own: send them to /api/v1/traces or "
+	        "this server stores uploads in its folder: send them to /api/v1/traces or "
 	        "/api/v1/uploads");
 }
 
@@ -102,7 +102,7 @@ enum tw_status tw_direct_keep(struct tw_blobs *b, const struct tw_direct *d, con
 	if (strlen(text) > RECORD_MAX) { /* a longer text could not be read back */
 		free(text);              /* NOLINT: jansson's */
 		return tw_fail_at(err, TW_TOO_LARGE, RECORD_MAX,
-		        "what is said of an upload has more than %d bytes", RECORD_MAX);
+		        "the metadata of an upload exceeds %d bytes", RECORD_MAX);
 	}
 	(void)snprintf(name, sizeof name, "direct-%.26s-%.8s", d->id, kind);
 	tw_spool_path(b, name, path, sizeof path);
@@ -142,7 +142,7 @@ enum tw_status tw_direct_read(struct tw_blobs *b, const struct tw_direct *d, con
 	               ? json_loadb((const char *)all.data, all.len, 0, NULL)
 	               : NULL;
 	tw_buf_done(&all);
-	return *ret ? TW_OK : tw_fail(err, TW_BUSY, "what was said of it cannot be read");
+	return *ret ? TW_OK : tw_fail(err, TW_BUSY, "its stored metadata cannot be read");
 }
 
 /* --- the object --- */
@@ -167,7 +167,7 @@ static enum tw_status verify(const struct tw_direct *d, int fd, struct tw_err *e
 
 	if (st == TW_OK && (bytes != d->bytes || strcmp(sha256, d->sha256) != 0))
 		st = tw_fail(err, TW_CHECKSUM,
-		        "what was put is not what was announced; announce it again");
+		        "the object is not the announced one; start a new direct upload");
 	if (st == TW_OK && lseek(fd, 0, SEEK_SET) != 0)
 		st = tw_fail(err, TW_IO, "an upload cannot be read");
 	return st;
@@ -188,13 +188,15 @@ enum tw_status tw_direct_open(
 	        store, key, &f, err); /* downloads only objects of the declared size */
 	if (st == TW_OK && f.bytes != d->bytes)
 		return tw_fail(err, TW_CHECKSUM,
-		        "%" PRIu64 " bytes were put and %" PRIu64 " announced; announce it again",
+		        "the object has %" PRIu64 " bytes instead of the announced %" PRIu64
+		        "; start a new direct upload",
 		        f.bytes, d->bytes);
 	if (st == TW_OK)
 		st = engine->get(store, key, 0, &fd, err);
 	if (st == TW_NOT_FOUND)
 		return tw_fail(err, TW_CONFLICT,
-		        "nothing was put at its address yet: put it, then say that it is done");
+		        "the object was not uploaded yet: upload it with PUT, then complete the "
+		        "upload");
 	if (st == TW_OK)
 		st = verify(d, fd, err);
 	if (st == TW_OK)

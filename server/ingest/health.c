@@ -224,7 +224,7 @@ bool tw_health_checks(
 	if (err.code == TW_OK)
 		(void)tw_blobs_ready(h->parts.blobs, &err);
 	writes = set(&ret[6], "storage", err.code == TW_OK,
-	                 "the storage of uploads and traces does not answer") &&
+	                 "the storage of uploads and traces does not respond") &&
 	         writes;
 	/* readiness does not depend on a full disk, or on the store */
 	return reads && runs && (to_read || writes);

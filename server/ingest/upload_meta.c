@@ -58,8 +58,8 @@ static const char **text_of(struct tw_trace_meta *m, const char *name)
 
 static enum tw_status unknown(const char *name, struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST,
-	        "%.64s is no metadata of a trace; put your own into labels", name);
+	return tw_fail(
+	        err, TW_BAD_REQUEST, "unknown metadata %.64s; use labels for your own", name);
 }
 
 static enum tw_status set_number(
@@ -141,8 +141,7 @@ enum tw_status tw_upload_meta_commit(
 enum tw_status tw_upload_meta_check_whole(const struct tw_trace_meta *m, struct tw_err *err)
 {
 	if (*m->commit && !*m->build_id)
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "commit says what a build is made of: send its build_id too");
+		return tw_fail(err, TW_BAD_REQUEST, "commit belongs to a build: send build_id too");
 	return TW_OK;
 }
 

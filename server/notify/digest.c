@@ -59,7 +59,7 @@ static enum tw_status read_mail(const json_t *doc, struct tw_digest_rules *ret, 
 
 		if (!address || !tw_mail_address(address))
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "mail: \"%.80s\" is no address like ann@example.com",
+			        "mail: \"%.80s\" is not an address such as ann@example.com",
 			        address ? address : "");
 		ret->mail[ret->n_mail++] = address;
 	}

@@ -341,16 +341,16 @@ static void explain_no_response(const struct sending *one, CURLcode code, char *
 	else if (code == CURLE_OPERATION_TIMEDOUT && connected <= 0)
 		(void)snprintf(out, cap, "no connection within %d seconds", TW_SEND_CONNECT_S);
 	else if (code == CURLE_OPERATION_TIMEDOUT)
-		(void)snprintf(out, cap, "no answer within %d seconds",
+		(void)snprintf(out, cap, "no response within %d seconds",
 		        one->is_mail ? TW_SEND_MAIL_S : TW_SEND_TOTAL_S);
 	else if (code == CURLE_GOT_NOTHING)
-		(void)snprintf(out, cap, "the connection was closed without an answer");
+		(void)snprintf(out, cap, "the connection was closed without a response");
 	else if (code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR)
-		(void)snprintf(out, cap, "the connection was closed in the middle of the answer");
+		(void)snprintf(out, cap, "the connection was closed during the response");
 	else if (code == CURLE_PEER_FAILED_VERIFICATION)
 		(void)snprintf(out, cap,
-		        "its certificate is of another name, over, or signed by "
-		        "nobody that is known here%s",
+		        "its certificate has another name, has expired or is not signed by a "
+		        "trusted CA%s",
 		        one->is_mail ? " (--smtp-ca-file)" : "");
 	else if (code == CURLE_USE_SSL_FAILED)
 		(void)snprintf(out, cap,
@@ -360,7 +360,7 @@ static void explain_no_response(const struct sending *one, CURLcode code, char *
 		        "the mail server does not let this server in: --smtp-user or its password "
 		        "is wrong");
 	else if (code == CURLE_COULDNT_RESOLVE_HOST)
-		(void)snprintf(out, cap, "nobody knows the name of its host");
+		(void)snprintf(out, cap, "its host name does not resolve");
 	else
 		(void)snprintf(out, cap, "%s", curl_easy_strerror(code));
 }
@@ -368,14 +368,13 @@ static void explain_no_response(const struct sending *one, CURLcode code, char *
 static void explain_status(const struct sending *one, long http, char *out, size_t cap)
 {
 	if (one->is_mail)
-		(void)snprintf(out, cap, "the mail server answered %ld", http);
+		(void)snprintf(out, cap, "the mail server returned %ld", http);
 	else if (http >= 300 && http < 400)
 		(void)snprintf(out, cap,
-		        "it answered %ld and leads elsewhere: redirects are not followed, give "
-		        "the address it leads to",
+		        "it returned %ld, a redirect, which is not followed: set the final address",
 		        http);
 	else
-		(void)snprintf(out, cap, "it answered %ld", http);
+		(void)snprintf(out, cap, "it returned %ld", http);
 }
 
 static bool is_success(const struct sending *one, CURLcode code, long http)
@@ -500,11 +499,11 @@ static enum tw_status check(const struct tw_smtp_settings *c, struct tw_err *err
 		return tw_fail(err, TW_BAD_REQUEST, "smtp-url is neither smtp:// nor smtps://");
 	if (strchr(c->url, '@')) /* a password in the URL would be sent without TLS too */
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "smtp-url holds a name or password: give them by --smtp-user and "
+		        "smtp-url must not contain a name or password: set --smtp-user and "
 		        "--smtp-password-file");
 	if (*c->url && !tw_mail_address(c->from))
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "--smtp-url needs --mail-from: the address that mails come from");
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "--smtp-url needs --mail-from, the sender of mails");
 	if (*c->ca_file && access(c->ca_file, R_OK) != 0)
 		return tw_fail_errno(err, TW_BAD_REQUEST, "smtp-ca-file: %.100s", c->ca_file);
 	if (*c->user && !*c->password_file)

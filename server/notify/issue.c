@@ -263,7 +263,7 @@ static void regression_body(struct tw_text_links *w, const struct tw_issue *i)
 	tw_markup_end(&w->p);
 	if (tw_text_of(r, "earlier")[0]) {
 		tw_markup_begin(&w->p);
-		tw_markup_printf(&w->p, "It was slow before, was fixed, and came back.");
+		tw_markup_printf(&w->p, "It was slow before, was fixed, and has returned.");
 		tw_markup_end(&w->p);
 	}
 	put_classes(w, i);
@@ -377,7 +377,7 @@ enum tw_status tw_issue_template(const json_t *doc, struct tw_err *err)
 	st = tw_hook_url(template, err);
 	if (st == TW_OK && !strstr(template, "{title}"))
 		st = tw_fail(err, TW_BAD_REQUEST,
-		        "template must hold {title}, and {body} where the tracker takes it");
+		        "template must contain {title}, and {body} if the tracker supports it");
 	return st;
 }
 

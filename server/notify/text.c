@@ -156,7 +156,7 @@ static void regression_event(struct tw_text_links *w, enum tw_hook_event event, 
 	if (event == TW_HOOK_FOUND) {
 		tw_markup_printf(&w->p, "Slower");
 	} else if (event == TW_HOOK_RETURNED) {
-		tw_markup_printf(&w->p, "Came back, it had been fixed");
+		tw_markup_printf(&w->p, "Returned after it was fixed");
 	} else if (event == TW_HOOK_FIXED) {
 		tw_markup_printf(&w->p, "Fixed");
 		put_fixed_where(w, r);

@@ -165,7 +165,7 @@ static void methods(struct tw_text_links *w, const json_t *digest)
 
 	if (json_array_size(list) == 0)
 		return;
-	heading_of_days(w, "Slowest methods, by time of their own", digest, false);
+	heading_of_days(w, "Slowest methods by self time", digest, false);
 	tw_markup_list(&w->p, true);
 	json_array_foreach(list, i, m)
 	{
@@ -245,14 +245,13 @@ void tw_text_digest(struct tw_text_links *w, const json_t *digest, bool title)
 	regressions(w, digest, "returned", "Came back");
 	regressions(w, digest, "found", "Got slower");
 	regressions(w, digest, "fixed", "Fixed");
-	regressions(w, digest, "open", "Still to be looked at");
+	regressions(w, digest, "open", "Still open");
 	anrs(w, digest);
 	scenarios(w, digest);
 	methods(w, digest);
 	if (json_is_true(json_object_get(digest, "partial"))) {
 		tw_markup_begin(&w->p);
-		tw_markup_printf(&w->p, "Too much was recorded to add it up at once: some of it "
-		                        "is left out.");
+		tw_markup_printf(&w->p, "Too many traces to sum in one run: some are omitted.");
 		tw_markup_end(&w->p);
 	}
 	ingest(w, digest);

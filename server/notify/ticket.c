@@ -133,7 +133,7 @@ static enum tw_status check_texts(const json_t *doc, struct tw_err *err)
 			return TW_BAD_REQUEST;
 	}
 	if (strchr(tw_text_of(doc, "user"), ':'))
-		return tw_fail(err, TW_BAD_REQUEST, "user must not hold a colon");
+		return tw_fail(err, TW_BAD_REQUEST, "user must not contain a colon");
 	return TW_OK;
 }
 

@@ -266,7 +266,7 @@ static enum tw_status may_replace(const struct tw_backup *b, struct tw_err *err)
 		return st;
 	return tw_fail(err, TW_CONFLICT,
 	        "%.120s is a copy of another server, or of this one before its data folder was "
-	        "lost: none of its projects is here; name another folder, or say --replace",
+	        "lost: it shares no project with this server; use another folder, or set --replace",
 	        tw_blobs_dir(b->to));
 }
 

@@ -231,8 +231,8 @@ static enum tw_status check_decoded(
 	(void)snprintf(text, sizeof text, "the decoded file of trace %s is %s; %s", f->id,
 	        verdict_names[v],
 	        repaired ? "it is queued to be decoded again from its upload"
-	        : intact ? "its upload is whole: --repair decodes it again"
-	                 : "its upload is not whole either, so nothing is left to decode it from");
+	        : intact ? "its upload is intact: --repair decodes it again"
+	                 : "its upload is damaged too, so it cannot be decoded again");
 	report_finding(k, f, text, repaired);
 	return TW_OK;
 }

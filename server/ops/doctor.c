@@ -72,7 +72,7 @@ static void check_mail_server(struct tw_doctor *d, const struct tw_smtp *by)
 		        "password, and firewalls.",
 		        by->url, sent.error);
 	else
-		tw_doctor_report(d, TW_DOCTOR_GOOD, "mail", "%s answers%s.", by->url,
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "mail", "%s responds%s.", by->url,
 		        *by->user ? " and accepts the user" : "");
 }
 
@@ -112,7 +112,7 @@ static void check_keys(struct tw_doctor *d, struct tw_provider *p)
 	json_decref(keys);
 	if (st != TW_OK)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "provider_keys",
-		        "The keys of %s cannot be fetched: %s. Nobody can sign in through it.",
+		        "The keys of %s cannot be fetched: %s. Users cannot sign in through it.",
 		        d->oidc->issuer, err.msg);
 	else if (n == 0 || n > TW_JWT_KEYS_MAX)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "provider_keys",
@@ -130,14 +130,14 @@ static void check_provider(struct tw_doctor *d, struct tw_provider *p, struct tw
 
 	if (tw_provider_metadata(p, PATIENCE_MS, a, &says, &err) != TW_OK) {
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "provider",
-		        "Nobody can sign in through %s: %s. Check that --oidc-issuer is spelled "
+		        "Users cannot sign in through %s: %s. Check that --oidc-issuer is spelled "
 		        "as the provider spells it, that this machine can reach it, and its "
 		        "certificate (--oidc-ca-file).",
 		        d->oidc->issuer, err.msg);
 		return;
 	}
 	tw_doctor_report(
-	        d, TW_DOCTOR_GOOD, "provider", "%s answers with its endpoints.", d->oidc->issuer);
+	        d, TW_DOCTOR_GOOD, "provider", "%s returns its endpoints.", d->oidc->issuer);
 	check_keys(d, p);
 }
 
@@ -205,10 +205,10 @@ static void check_store(struct tw_doctor *d, const struct tw_storage *s)
 		st = engine->probe(store, &err);
 	if (st == TW_OK)
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "storage",
-		        "%s answers, and the key may list its objects.", s->blobs);
+		        "%s responds, and the key may list its objects.", s->blobs);
 	else if (st == TW_BUSY)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "storage",
-		        "%s does not answer: %s. Uploads are refused (503) until it does. Check "
+		        "%s does not respond: %s. Uploads are refused (503) until it does. Check "
 		        "--s3-endpoint and the network.",
 		        s->blobs, err.msg);
 	else

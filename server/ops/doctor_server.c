@@ -104,15 +104,15 @@ static bool check_reached(struct tw_doctor *d, CURL *curl)
 	json_decref(a.json);
 	if (!reached)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "reach",
-		        "%s does not answer: %s. Check that the server is running, the address, "
+		        "%s does not respond: %s. Check that the server is running, the address, "
 		        "and firewalls and proxies.",
 		        d->server, a.why);
 	else if (!ours)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "not_tracewell",
-		        "Another program than tracewell answers at %s (status %ld for /healthz).",
+		        "A program other than tracewell responds at %s (status %ld for /healthz).",
 		        d->server, a.http);
 	else
-		tw_doctor_report(d, TW_DOCTOR_GOOD, "reach", "%s answers.", d->server);
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "reach", "%s responds.", d->server);
 	if (ours && (skew > SKEW_S || skew < -SKEW_S))
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "skew",
 		        "The server's clock is %lld seconds %s this machine's. Set both (NTP).",
@@ -197,12 +197,12 @@ static void check_public(struct tw_doctor *d, CURL *curl)
 	json_decref(a.json);
 	if (!reached)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "public_url",
-		        "Links in webhooks and mails lead to %s, which does not answer here: %s.",
+		        "Links in webhooks and mails lead to %s, which does not respond: %s.",
 		        d->public_url, a.why);
 	else if (!ours)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "public_url",
-		        "Links in webhooks and mails lead to %s, where another program than "
-		        "tracewell answers (status %ld for /healthz).",
+		        "Links in webhooks and mails lead to %s, where a program other than "
+		        "tracewell responds (status %ld for /healthz).",
 		        d->public_url, a.http);
 	else if (is_of_this_machine(d->public_url))
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "public_url",
@@ -211,7 +211,7 @@ static void check_public(struct tw_doctor *d, CURL *curl)
 		        d->public_url);
 	else
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "public_url",
-		        "Links in webhooks and mails lead to %s, which answers.", d->public_url);
+		        "Links in webhooks and mails lead to %s, which responds.", d->public_url);
 }
 
 void tw_doctor_public(struct tw_doctor *d)

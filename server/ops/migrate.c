@@ -53,8 +53,8 @@ static enum tw_status check_lost(const struct tw_migrate_files *f, struct tw_err
 	if (f->lost <= LOST_FEW || f->lost <= f->files / LOST_SHARE)
 		return TW_OK;
 	return tw_fail(err, TW_CORRUPT,
-	        "%llu of the source's %llu files are lost: is all of it mounted? tracewell check "
-	        "tells which; delete these traces to go on without them",
+	        "%llu of the source's %llu files are missing: is everything mounted? `tracewell "
+	        "check` lists them; delete these traces to continue without them",
 	        (unsigned long long)f->lost, (unsigned long long)f->files);
 }
 

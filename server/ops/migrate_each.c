@@ -86,7 +86,7 @@ static enum tw_status submit_file(
 		return TW_PRECONDITION; /* c->err has the reason */
 	fill(&s->file, of, c->decoded);
 	return tw_pool_submit(c->pool, &s->task) ? TW_OK
-	                                         : tw_fail(err, TW_BUG, "no thread takes a file");
+	                                         : tw_fail(err, TW_BUG, "no thread copies files");
 }
 
 static enum tw_status submit_all(struct batch *c, struct tw_catalogue *of, struct tw_err *err)

@@ -273,7 +273,7 @@ static enum tw_status copy_to_folder(
 	if (st == TW_OK)
 		st = tw_sha256_file(spool, sha256, &bytes, err);
 	if (st == TW_OK && strcmp(sha256, of->sha256) != 0)
-		st = tw_fail(err, TW_IO, "%.150s is not what was written", spool);
+		st = tw_fail(err, TW_IO, "%.150s differs from the written content", spool);
 	if (st == TW_OK)
 		st = put(f->m->to, of, spool, -1, err);
 	if (st != TW_OK)

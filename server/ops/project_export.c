@@ -87,8 +87,8 @@ static enum tw_status put_head(
 	uint8_t h[TW_TAR_BLOCK];
 
 	if (!tw_tar_head(h, name, 0600, bytes))
-		return tw_fail(err, TW_TOO_LARGE,
-		        "%.80s has more than 8 GiB, which a tar cannot hold", name);
+		return tw_fail(
+		        err, TW_TOO_LARGE, "%.80s exceeds 8 GiB, the limit of a tar member", name);
 	return put(t, h, sizeof h, err);
 }
 
@@ -175,8 +175,8 @@ static enum tw_status put_blob(
 	(void)a;
 	if (st == TW_NOT_FOUND)
 		return tw_fail(err, TW_NOT_FOUND,
-		        "a file of %.60s is missing (%.60s): deleted meanwhile, or see `tracewell "
-		        "check`; export again",
+		        "a file of %.60s is missing (%.60s): it was deleted during the export, or "
+		        "see `tracewell check`; export again",
 		        f->id, f->what);
 	if (st != TW_OK)
 		return st;

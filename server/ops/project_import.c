@@ -108,8 +108,8 @@ static enum tw_status open_spool(struct import *im, struct tw_err *err)
 	spool_path(im, im->name, path);
 	im->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (im->fd < 0)
-		return broken(err, errno == EEXIST ? "a file stands in it twice"
-		                                   : "there is no room to unpack it");
+		return broken(err, errno == EEXIST ? "it contains a file twice"
+		                                   : "there is not enough space to unpack it");
 	return TW_OK;
 }
 
@@ -121,7 +121,7 @@ static enum tw_status begin_member(
 	im->now = member_of(im, name);
 	im->files++;
 	if (index == 0 && im->now != MANIFEST)
-		return broken(err, "it is no export of a project");
+		return broken(err, "it is not an export of a project");
 	if (im->now == BLOB)
 		return tw_blob_begin(im->blobs, UINT64_MAX, &im->writer, err);
 	if (im->now == CATALOGUE || im->now == DECODED)
@@ -170,7 +170,7 @@ static enum tw_status end_blob(struct import *im, struct tw_err *err)
 	im->writer = NULL;
 	if (strcmp(sha256, im->name) == 0)
 		return TW_OK;
-	return broken(err, "a file in it is not what its name says");
+	return broken(err, "the content of a file in it does not match its name");
 }
 
 static enum tw_status end_spool(struct import *im, struct tw_err *err)
@@ -267,7 +267,7 @@ static enum tw_status read_manifest(
 		memcpy(ret->name, name, strlen(name) + 1);
 		memcpy(ret->catalogue, sha256, TW_SHA256_HEX);
 	} else {
-		st = broken(err, "it does not say what project it is");
+		st = broken(err, "it does not name its project");
 	}
 	json_decref(o);
 	return st;

@@ -31,7 +31,7 @@ static enum tw_status no_memory(struct tw_err *err)
 
 static enum tw_status too_late(struct tw_err *err)
 {
-	return tw_fail(err, TW_DEADLINE, "the answer takes longer than --query-deadline allows");
+	return tw_fail(err, TW_DEADLINE, "the query exceeds --query-deadline");
 }
 
 static uint32_t highest_method(const struct tw_member *m, uint32_t n)
@@ -352,7 +352,7 @@ static enum tw_status open_root_path(
 		while (child < end && g->nodes[child].node.method != q->root[i])
 			child++;
 		if (child == end)
-			return tw_fail(err, TW_NOT_FOUND, "root: the view has no such path");
+			return tw_fail(err, TW_NOT_FOUND, "root: no such path in this view");
 		g->n_heap = 0;
 		at = child;
 		if (!open_node(g, at))

@@ -263,7 +263,7 @@ enum tw_status tw_source_git_text(const struct tw_source_git *g, const git_tree 
 	if (git_tree_entry_bypath(&entry, tree, path) != 0 ||
 	        git_tree_entry_type(entry) != GIT_OBJECT_BLOB) {
 		git_tree_entry_free(entry);
-		return tw_fail(err, TW_NOT_FOUND, "there is no file %.120s", path);
+		return tw_fail(err, TW_NOT_FOUND, "no file %.120s", path);
 	}
 	st = read_blob(g, entry, path, a, ret, err);
 	git_tree_entry_free(entry);

@@ -98,9 +98,8 @@ static enum tw_status no_clone(const char *project, const char *clone, int why, 
 	if (why == EACCES)
 		return tw_fail(err, TW_NOT_FOUND, "the server may not read the clone %.60s", clone);
 	return tw_fail(err, TW_NOT_FOUND,
-	        "there is no clone %.60s/%.60s in the server's --repositories: ask its "
-	        "administrator",
-	        project, clone);
+	        "no clone %.60s/%.60s in the server's --repositories: ask a server admin", project,
+	        clone);
 }
 
 enum tw_status tw_sources_open(
@@ -115,7 +114,7 @@ enum tw_status tw_sources_open(
 
 	if (below < 0)
 		return tw_fail(err, TW_NOT_FOUND,
-		        *dir ? "the server's --repositories cannot be read: ask its administrator"
+		        *dir ? "the server's --repositories cannot be read: ask a server admin"
 		             : "the server has no clones: set --repositories");
 	if (!tw_sources_is_folder(project) || !tw_sources_is_folder(clone)) {
 		(void)close(below);
@@ -227,8 +226,8 @@ static enum tw_status death_response(const struct tw_child_end *end, const char 
 	        tw_log_text("reason", tw_death_name(end->death)));
 	if (end->death == TW_DEATH_LOOP || end->death == TW_DEATH_MEMORY)
 		return tw_fail(err, TW_DEADLINE,
-		        "the clone %.60s is too large: reading it took more time or memory than it "
-		        "may",
+		        "the clone %.60s is too large: reading it exceeded its time or memory "
+		        "limit",
 		        clone);
 	if (end->death == TW_DEATH_NONE)
 		return tw_fail(err, why->code, "%s", why->msg);

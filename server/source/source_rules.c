@@ -164,7 +164,7 @@ static enum tw_status check_texts(const char *name, const json_t *r, struct tw_e
 		        "owners is the path of a file in the repository, like .github/CODEOWNERS",
 		        err);
 	if (emails && !json_is_boolean(emails))
-		return wrong(name, "show_emails is true or false", err);
+		return wrong(name, "show_emails must be true or false", err);
 	if (!*clone && !*tw_source_text(r, "link"))
 		return wrong(name, "it has neither link nor clone", err);
 	return TW_OK;

@@ -159,8 +159,8 @@ static void begin_next(struct tw_source_scheduler *t)
 static enum tw_status busy(struct tw_source_scheduler *t, struct tw_err *err)
 {
 	t->counts.refused++;
-	return tw_fail(err, TW_BUSY,
-	        "other questions about source code are being answered: ask again in a moment");
+	return tw_fail(
+	        err, TW_BUSY, "too many source code requests are in progress: retry in a moment");
 }
 
 /* Waits for that state; false after the time limit. */

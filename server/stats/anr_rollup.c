@@ -425,8 +425,8 @@ enum tw_status tw_anr_rollup_merge(
 	while (r.at < r.end)
 		if (!read_part(&r, t))
 			return r.full ? tw_fail(err, TW_TOO_LARGE,
-			                        "this is too much for one answer; narrow the "
-			                        "filter or the time")
+			                        "the response is too large; narrow the filter or "
+			                        "the time range")
 			              : tw_fail(err, TW_CORRUPT,
 			                        "the sums of ANRs and locks are damaged");
 	return TW_OK;

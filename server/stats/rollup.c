@@ -143,8 +143,7 @@ static enum tw_status damaged(struct tw_err *err)
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(
-	        err, TW_NOMEM, "so many rollups do not fit into one answer; narrow the filter");
+	return tw_fail(err, TW_NOMEM, "too many rollups for one response; narrow the filter");
 }
 
 static int by_id(const void *pa, const void *pb)

@@ -19,8 +19,7 @@ enum { LEVEL_MAX = 63, LEVELS = 64 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(
-	        err, TW_NOMEM, "so many call trees do not fit into one answer; narrow the filter");
+	return tw_fail(err, TW_NOMEM, "too many call trees for one response; narrow the filter");
 }
 
 /* --- writing --- */

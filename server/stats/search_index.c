@@ -15,7 +15,7 @@
 static enum tw_status damaged(struct tw_err *err)
 {
 	return tw_fail(err, TW_CORRUPT,
-	        "the index for searches is damaged; `tracewell rollup --rebuild` makes it again");
+	        "the search index is damaged; rebuild it with `tracewell rollup --rebuild`");
 }
 
 static enum tw_status no_memory(struct tw_err *err)

@@ -269,8 +269,8 @@ static enum tw_status check_room(const struct tw_blobs *b, uint64_t bytes, struc
 	if (tw_disk_free_percent(&d) < b->min_free_percent &&
 	        !(b->engine->yield && b->engine->yield(b->store)))
 		return tw_fail(err, TW_FULL,
-		        "less than %u %% of the disk is free: uploads are not accepted until there "
-		        "is room",
+		        "less than %u %% of the disk is free: uploads are refused until there is "
+		        "space",
 		        b->min_free_percent);
 	if (bytes > d.free_bytes)
 		return tw_fail(err, TW_FULL, "no space left for uploads");

@@ -71,7 +71,7 @@ enum tw_status tw_piece_open(
         struct tw_blobs *b, const char *object, int *ret_fd, struct tw_err *err)
 {
 	if (!is_piece(object))
-		return tw_fail(err, TW_NOT_FOUND, "no such piece");
+		return tw_fail(err, TW_NOT_FOUND, "no such chunk");
 	return b->engine->get(b->store, object, 0, ret_fd, err);
 }
 

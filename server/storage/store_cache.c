@@ -432,7 +432,7 @@ static enum tw_status join_fetch(
 	f->holders++;
 	if (!wait_fetch(c, f, until_ms))
 		st = tw_fail(err, TW_BUSY,
-		        "a file of this is on its way from the storage; ask again in a moment");
+		        "a file of this trace is being fetched from the store; retry in a moment");
 	else if (f->status != TW_OK)
 		tw_err_copy(err, &f->err);
 	if (f->done && f->status == TW_OK) {

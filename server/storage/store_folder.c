@@ -322,7 +322,7 @@ static enum tw_status get(
 	path_of(store, key, path);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 && errno == ENOENT)
-		return tw_fail(err, TW_NOT_FOUND, "the content is not kept any more");
+		return tw_fail(err, TW_NOT_FOUND, "the content is no longer stored");
 	if (fd < 0)
 		return fail_errno("open", path, err);
 	*ret_fd = fd;
@@ -338,7 +338,7 @@ static enum tw_status stat_file(
 	path_of(store, key, path);
 	if (stat(path, &s) != 0)
 		return errno == ENOENT
-		               ? tw_fail(err, TW_NOT_FOUND, "the content is not kept any more")
+		               ? tw_fail(err, TW_NOT_FOUND, "the content is no longer stored")
 		               : fail_errno("stat", path, err);
 	*ret = (struct tw_store_file){.key = key,
 	        .bytes = (uint64_t)s.st_size,

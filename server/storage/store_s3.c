@@ -125,7 +125,7 @@ static enum tw_status ready(void *store, struct tw_err *err)
 	(void)pthread_mutex_lock(&s->lock);
 	why = s->why;
 	(void)pthread_mutex_unlock(&s->lock);
-	return tw_fail(err, TW_BUSY, "the storage is away (%.150s); come back", why.msg);
+	return tw_fail(err, TW_BUSY, "the store is unavailable (%.150s); retry later", why.msg);
 }
 
 /* Distinguishes errors for which retrying is pointless. */
@@ -209,8 +209,8 @@ static enum tw_status lock_cache(struct store *s, const char *data_dir, struct t
 		return TW_OK;
 	if (errno == EWOULDBLOCK)
 		return tw_fail(err, TW_CONFLICT,
-		        "another server has the data folder %.200s, and caches files in it: with "
-		        "--blobs in a store each server needs a --data of its own",
+		        "another server uses the data folder %.200s as its cache: with --blobs in "
+		        "a store, each server needs a separate --data",
 		        data_dir);
 	return tw_fail_errno(err, TW_IO, "%.120s cannot be locked", path);
 }
@@ -324,8 +324,8 @@ static enum tw_status put(void *store, struct tw_store_put *p, struct tw_err *er
 		return st;
 	if (is_doubted(s, p->key))
 		return tw_fail(err, TW_BUSY,
-		        "the same content was deleted and the storage did not say that it is "
-		        "gone; come back in a few minutes");
+		        "the same content is being deleted, and the store has not confirmed it; "
+		        "retry in a few minutes");
 	st = record_result(s, tw_s3_put(s->s3, &o, p->fd, &why), &why);
 	if (st != TW_OK) {
 		tw_err_copy(err, &why);
@@ -378,7 +378,7 @@ static enum tw_status fill(void *arg, const char *key, int fd, struct tw_err *er
 	st = record_result(s, tw_s3_get(s->s3, key, fd, sha256, &bytes, &why), &why);
 	if (st == TW_OK && is_content(key) && strcmp(sha256, name_of(key, name)) != 0)
 		st = tw_fail(&why, TW_CORRUPT,
-		        "what the store keeps of it is damaged: %llu bytes of another SHA-256",
+		        "its object in the store is damaged: %llu bytes of another SHA-256",
 		        (unsigned long long)bytes);
 	(void)atomic_fetch_add(&s->counts.received, bytes);
 	if (st != TW_OK)

@@ -161,7 +161,7 @@ enum tw_status tw_symbols_acquire(struct tw_symbols *s, const char *image_sha256
 	enum tw_status st = TW_OK;
 
 	if (*image_sha256 && strlen(image_sha256) != TW_SHA256_HEX - 1)
-		return tw_fail(err, TW_BUG, "%.80s is no content hash", image_sha256);
+		return tw_fail(err, TW_BUG, "%.80s is not a content hash", image_sha256);
 	(void)pthread_mutex_lock(&s->lock);
 	if (*image_sha256) {
 		r = find(s, image_sha256);

@@ -139,6 +139,6 @@ enum tw_status tw_trace_file_system(struct tw_trace_file *f, struct tw_buf *out,
 	if (st == TW_OK && tw_buf_status(out) != TW_OK)
 		st = tw_oom(err);
 	if (st == TW_OK && !found)
-		st = tw_fail(err, TW_NOT_FOUND, "nothing is kept of the device's trace");
+		st = tw_fail(err, TW_NOT_FOUND, "nothing of the device's trace is stored");
 	return st;
 }

@@ -389,8 +389,7 @@ struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f)
 static enum tw_status check_time(struct tw_err *err)
 {
 	return tw_work_is_overdue()
-	               ? tw_fail(err, TW_DEADLINE,
-	                         "the answer takes longer than --query-deadline allows")
+	               ? tw_fail(err, TW_DEADLINE, "the query exceeds --query-deadline")
 	               : TW_OK;
 }
 

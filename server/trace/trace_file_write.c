@@ -71,8 +71,7 @@ enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *
 	const char *why = db ? sqlite3_errmsg(db) : "out of memory";
 
 	if (rc == SQLITE_INTERRUPT)
-		return tw_fail(
-		        err, TW_DEADLINE, "the answer takes longer than --query-deadline allows");
+		return tw_fail(err, TW_DEADLINE, "the query exceeds --query-deadline");
 	if (rc == SQLITE_FULL)
 		return tw_fail(err, TW_FULL, "the disk is full (%s)", doing);
 	if (rc == SQLITE_NOMEM)

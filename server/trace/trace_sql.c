@@ -6,10 +6,10 @@ static enum tw_status fail(struct tw_trace_sql *s, struct tw_err *err)
 {
 	if (s->stopped == TW_DEADLINE)
 		return tw_fail(err, TW_DEADLINE,
-		        "the statement takes too long; ask for fewer rows or threads");
+		        "the statement takes too long; select fewer rows or threads");
 	if (s->stopped != TW_OK)
 		return tw_fail(err, s->stopped,
-		        "the statement needs more than %lld MB of memory; ask for fewer rows",
+		        "the statement needs more than %lld MB of memory; select fewer rows",
 		        (long long)(s->limits.memory >> 20));
 	return tw_fail(
 	        err, TW_BAD_REQUEST, "%.180s", s->db ? sqlite3_errmsg(s->db) : "out of memory");
@@ -225,7 +225,7 @@ enum tw_status tw_trace_sql_run(
 	if (sqlite3_prepare_v2(s->db, sql, -1, &q, &rest) != SQLITE_OK)
 		return fail(s, err);
 	if (!q)
-		return tw_fail(err, TW_BAD_REQUEST, "there is no statement");
+		return tw_fail(err, TW_BAD_REQUEST, "the statement is empty");
 	if (s->limits.deadline && sqlite3_column_count(q) == 0) {
 		(void)sqlite3_finalize(q);
 		return tw_fail(err, TW_BAD_REQUEST, "only SELECT is possible here");

@@ -32,7 +32,7 @@ const escape = (text) => encodeURIComponent(text).replace(/[!'()*]/g, (c) => '%'
  * with the test, and is late on a busy machine. */
 export const present = (s, target) => until(async () => {
 	const answer = await s.get(target);
-	return answer.status === 503 && answer.text.includes('storage is away') ? undefined : answer;
+	return answer.status === 503 && answer.text.includes('store is unavailable') ? undefined : answer;
 }, `a response to ${target}`);
 
 /* The query in the order of the scheme, without its signature. */

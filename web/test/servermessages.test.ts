@@ -44,7 +44,7 @@ function shown(): string[] {
 		...Object.entries(WRONG).flatMap(([f, before]) => ofCalls(`${f}.c`, /^wrong$/).filter(wordy).map((what) => before + what)),
 		...ofCalls('source_link.c', /^refuse$/).filter(wordy).map((why) => `repository r: link ${why}`),
 		...ofCalls('api_source.c', /^say_why$/).filter(wordy),
-		...ofCalls('anr_cause.c', PRINTS).filter((f) => wordy(sample(f)) && !/^%s%s|^Lock%s%s|^a lock/.test(f)), // lists, and what has two forms, which stand below
+		...ofCalls('anr_cause.c', PRINTS).filter((f) => wordy(sample(f)) && !/^%s%s|^Lock%s%s|^an unnamed lock/.test(f)), // lists, and what has two forms, which stand below
 		...ofDefs('repairs.def', /^REPAIR$/, 2),
 		...ofDefs('detect_rules.def', /^DETECTOR$/, 3, 6),
 		...ofDefs('start_phases.def', /^PHASE$/, 1).filter((t) => / /.test(t)),
@@ -55,7 +55,7 @@ test('the sources are read: formats over several lines, macros in them, both sid
 	const all = shown();
 	assert.ok(all.length > 400, `${all.length}`);
 	for (const f of ['no such trace', '%s must be a number from %ld to %ld', 'kind', 'the sums of ANRs and locks are damaged', 'JSON on the main thread',
-		'rollups of a label are not kept by class or os: leave one of them out'])
+		'rollups by label are not stored by class or os: omit one of them'])
 		assert.ok(f === 'kind' || all.includes(f) || all.some((a) => a.startsWith(f.slice(0, 20))), f);
 });
 
@@ -117,13 +117,13 @@ const PUT_TOGETHER: [string, string][] = [
 	['the clone has no tag, branch or commit v1 (or any other form of the name): fetch it, or set how versions are named', '克隆中没有标签、分支或提交 v1，也没有其他可能的名称：请拉取它，或设置版本的命名方式'],
 	['Deadlock of A and B', 'A 和 B 的死锁'],
 	['Lock of Db, held in Feed.load', 'Db 的锁，持有于 Feed.load'],
-	['Lock, held in code that is not known', '锁，持有于未知代码'],
+	['Lock, held in unknown code', '锁，持有于未知代码'],
 	['JSON on the main thread: 25 ms in Gson.fromJson, called by Feed.load.', '主线程上的 JSON 处理：Gson.fromJson 耗时 25 ms，调用方为 Feed.load。'],
 	['Our own title: 1.25 s in a wait.', 'Our own title：一次等待耗时 1.25 s。'],
 	['25 ms in A.b, of that 20 ms in C.d.', 'A.b 耗时 25 ms，其中 C.d 占 20 ms。'],
 	['p95 of cold_start is 12 % slower (1.2 s → 1.34 s, 95 % sure it is between +5.0 % and +19 %), most of it in a.b.C.', 'cold_start 的 p95 变慢 12%（1.2 s → 1.34 s，95% 置信区间为 +5.0 % 到 +19 %），大部分来自 a.b.C。'],
 	['median of cold_start is 4.0 % faster (1 s → 960 ms, 95 % sure it is between -6 % and -2 %); no single method\'s change is sure.', 'cold_start 的中位数变快 4.0%（1 s → 960 ms，95% 置信区间为 -6 % 到 -2 %）；没有单个方法的变化是确定的。'],
-	['this key may send 100 requests a minute and has; come back in 9 s', '这个密钥每分钟最多 100 个请求，已用完；请在 9 秒后再来'],
+	['this key has reached its limit of 100 requests a minute; retry in 9 s', '这个密钥每分钟最多 100 个请求，已用完；请在 9 秒后再来'],
 	['rule 2 (json): threshold_ms: a number of milliseconds, 0 to 600000', '规则 2（json）：threshold_ms：0 到 600000 的毫秒数'],
 ];
 

@@ -182,7 +182,7 @@ static const char *without_chain(struct classifier *j)
 	const char *does = describe_activity(j, j->f->main, j->f->end);
 
 	if (j->f->end == TW_ANR_IDLE)
-		return "main was idle when the dump was taken: what kept it busy was over by then";
+		return "main was idle when the dump was taken: the work that blocked it had ended";
 	if (j->f->end == TW_ANR_NO_STACK)
 		return no_main;
 	if (j->f->end == TW_ANR_HOLDER_GONE)

@@ -41,8 +41,8 @@ enum tw_status tw_art_record_header(struct tw_art *s, const uint8_t *p, struct t
 		        "the first ART record would be at byte %u of the header", first);
 	if (s->record_bytes < (s->version == 3 ? SIZE_V3 : s->version == 2 ? SIZE_V2 : SIZE_V1))
 		return tw_fail_at(err, TW_CORRUPT, s->offset + 16,
-		        "ART records of %zu bytes do not hold what version %u says",
-		        s->record_bytes, s->version);
+		        "ART records of %zu bytes do not fit version %u", s->record_bytes,
+		        s->version);
 	if (start_us < TW_ART_TIME_MAX / 1000)
 		s->start_ns = start_us * 1000;
 	if (s->clock == TW_ART_CLOCK_UNKNOWN) {

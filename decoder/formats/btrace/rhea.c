@@ -219,7 +219,7 @@ enum tw_status tw_rhea_end(struct tw_rhea *r, bool cut, struct tw_err *err)
 	enum tw_status st = tw_lines_finish(&r->lines, cut ? TW_LINES_CUT : TW_LINES_OPEN, err);
 
 	if (st == TW_OK && r->events == 0)
-		st = tw_fail_at(err, TW_CORRUPT, r->lines.offset, "not one line is a trace event");
+		st = tw_fail_at(err, TW_CORRUPT, r->lines.offset, "no line is a trace event");
 	return st;
 }
 

@@ -513,7 +513,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st != TW_OK || s->trace.events + s->chrome.events)
 		return st;
 	return tw_fail_at(err, TW_CORRUPT, s->offset,
-	        "the page holds no event of a kernel trace or of Chrome");
+	        "the page contains no events of a kernel trace or of Chrome");
 }
 
 const struct tw_format tw_format_systrace = {

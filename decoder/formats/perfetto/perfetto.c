@@ -632,8 +632,8 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st == TW_OK && s->n_profiles && s->marks.emitted == 0 &&
 	        tw_samples_count(s->stacks.samples) == 0)
 		return tw_fail(err, TW_UNSUPPORTED,
-		        "this Perfetto trace holds a heap profile and nothing of time; profiles of "
-		        "memory are not read here, open it in the Perfetto UI");
+		        "this Perfetto trace contains a heap profile without timing; open it in "
+		        "the Perfetto UI");
 	return st == TW_OK ? tw_samples_emit(s->stacks.samples, s->stacks.interval_ns, err) : st;
 }
 

@@ -248,8 +248,8 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st == TW_OK)
 		st = end_stack(b, err);
 	if (st == TW_OK && tw_samples_count(b->samples) == 0)
-		return tw_fail_at(err, TW_CORRUPT, 0,
-		        "not one stack with its time in this log of BlockCanary");
+		return tw_fail_at(
+		        err, TW_CORRUPT, 0, "no stack with a time in this BlockCanary log");
 	return st == TW_OK ? tw_samples_emit(b->samples, 0, err) : st;
 }
 

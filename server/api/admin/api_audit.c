@@ -25,8 +25,8 @@ static enum tw_status project_of(
 	*ret_project_id = everywhere ? NULL : tw_req_caller(r)->project_id;
 	if (everywhere && tw_req_caller(r)->scope != TW_SCOPE_SERVER)
 		return tw_fail(err, TW_DENIED,
-		        "only an admin of the server sees changes everywhere; leave everywhere out "
-		        "for those of the project");
+		        "only a server admin can list changes of all projects; omit everywhere to "
+		        "list those of the project");
 	return TW_OK;
 }
 

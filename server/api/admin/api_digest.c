@@ -233,7 +233,7 @@ static enum tw_status refuse_new_addresses(
 	for (size_t i = 0; st == TW_OK && i < rules->n_mail; i++)
 		if (!has(&old, rules->mail[i]))
 			st = tw_fail(err, TW_CONFLICT,
-			        "this server cannot mail: it was given no --smtp-url");
+			        "this server cannot send mail: --smtp-url is not set");
 	json_decref(doc);
 	return st;
 }

@@ -137,7 +137,7 @@ static enum tw_status read_event(const json_t *one, unsigned *io, struct tw_err 
 			return TW_OK;
 		}
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "there is no event %.40s; there are regression.found, regression.returned, "
+	        "unknown event %.40s; the events are regression.found, regression.returned, "
 	        "regression.fixed, regression.status, anr.new, anr.returned, alert.found, "
 	        "alert.returned, alert.fixed and digest",
 	        word ? word : "of that kind");
@@ -375,7 +375,7 @@ static enum tw_status find_delivery(
 	enum tw_status st = find_target(r, ret_hook, err);
 
 	if (st == TW_OK && !tw_str_u64(tw_str_of(tw_req_path(r, "delivery")), INT64_MAX, ret_id))
-		st = tw_fail(err, TW_NOT_FOUND, "no such delivery to this webhook");
+		st = tw_fail(err, TW_NOT_FOUND, "this webhook has no such delivery");
 	return st;
 }
 

@@ -258,7 +258,7 @@ enum tw_status tw_api_issue_group(struct tw_req *r, enum tw_tracker tracker, tw_
 	        catalogue(r), project(r), &all, key, tw_req_arena(r), &groups, &n, err);
 
 	if (st == TW_OK && (n == 0 || !key[0]))
-		st = tw_fail(err, TW_NOT_FOUND, "no such group of ANRs");
+		st = tw_fail(err, TW_NOT_FOUND, "no such ANR group");
 	if (st == TW_OK)
 		st = tw_catalogue_anr_exemplars(catalogue(r), project(r), &all, key,
 		        tw_req_arena(r), &traces, &n_traces, err);

@@ -55,7 +55,7 @@ static enum tw_status need_provider(struct tw_req *r, struct tw_err *err)
 {
 	if (tw_api_of(r)->oidc)
 		return TW_OK;
-	return tw_fail(err, TW_NOT_FOUND, "no provider signs people in here: --oidc-issuer");
+	return tw_fail(err, TW_NOT_FOUND, "sign-in by a provider is not set up: --oidc-issuer");
 }
 
 static struct tw_oidc_call call_of(struct tw_req *r)
@@ -123,8 +123,8 @@ static enum tw_status check_password(struct tw_req *r, const json_t *body, struc
 	if (!password)
 		return tw_fail(err, TW_BAD_REQUEST, "password must be a text");
 	if (!tw_api_present_session(r, session))
-		return tw_fail(err, TW_DENIED,
-		        "an account is linked in a browser that is signed in here by password");
+		return tw_fail(
+		        err, TW_DENIED, "to link an account, sign in with its password first");
 	st = tw_catalogue_user_get(tw_api_of(r)->catalogue, tw_req_caller(r)->name, &user, err);
 	if (st == TW_OK && !user.password[0])
 		return tw_fail(err, TW_DENIED,
@@ -147,7 +147,7 @@ static enum tw_status link_to(struct tw_req *r, const json_t *body, struct tw_er
 	if (st == TW_OK)
 		st = begin_for(r, &call, tw_req_caller(r)->user_id, &location, err);
 	if (st == TW_IO && call.why == TW_OIDC_AWAY)
-		st = tw_fail(err, TW_BUSY, "%.60s does not answer; try again in a while",
+		st = tw_fail(err, TW_BUSY, "%.60s does not respond; try again later",
 		        tw_oidc_name(tw_api_of(r)->oidc));
 	return st == TW_OK ? tw_req_reply_json(r, 200, json_pack("{ss}", "location", location), err)
 	                   : st;
@@ -298,7 +298,7 @@ static const struct tw_param next_params[] = {
         {0},
 };
 static const struct tw_param callback_params[] = {
-        TW_PARAM_TEXT("state", 0, "As it was given to the provider."),
+        TW_PARAM_TEXT("state", 0, "As sent to the provider."),
         TW_PARAM_TEXT("code", 0, "Exchanged for an ID token."),
         TW_PARAM_TEXT("iss", 0, "The provider (RFC 9207)."),
         TW_PARAM_TEXT("error", 0, "Why the provider refused."),

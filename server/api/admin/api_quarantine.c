@@ -91,7 +91,7 @@ static enum tw_status retry(struct tw_req *r, struct tw_err *err)
 
 	if (st == TW_OK && found.state != TW_TRACE_FAILED)
 		st = tw_fail(
-		        err, TW_CONFLICT, "it is being tried already: ask for the trace, and wait");
+		        err, TW_CONFLICT, "the trace is already being decoded: wait for its state");
 	if (st == TW_OK)
 		st = tw_ingest_has_room(r, found.bytes, err);
 	if (st == TW_OK)
@@ -101,7 +101,7 @@ static enum tw_status retry(struct tw_req *r, struct tw_err *err)
 		return st;
 	tw_jobs_wake(api->jobs);
 	tw_log(TW_LOG_INFO, "quarantine_retry", tw_log_text("id", tw_req_id(r)),
-	        tw_log_text("trace", id), tw_log_text("by", tw_req_caller(r)->key_id));
+	        tw_log_text("trace", id), tw_log_text("key", tw_req_caller(r)->key_id));
 	return tw_req_reply_json(r, 202, json_pack("{ss ss}", "id", id, "state", "queued"), err);
 }
 
@@ -117,7 +117,7 @@ static enum tw_status discard(struct tw_req *r, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	tw_log(TW_LOG_INFO, "quarantine_discarded", tw_log_text("id", tw_req_id(r)),
-	        tw_log_text("trace", id), tw_log_text("by", tw_req_caller(r)->key_id));
+	        tw_log_text("trace", id), tw_log_text("key", tw_req_caller(r)->key_id));
 	return tw_req_reply_empty(r, 204, err);
 }
 

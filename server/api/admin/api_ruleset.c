@@ -78,7 +78,7 @@ static enum tw_status reply_version(
 
 const struct tw_param tw_api_ruleset_params[] = {
         TW_PARAM_OPTIONAL_NUMBER(
-                "version", 1, INT64_MAX / 2, "An earlier version; the last 200 are kept."),
+                "version", 1, INT64_MAX / 2, "An earlier version; the last 200 are stored."),
         {0},
 };
 
@@ -110,8 +110,8 @@ enum tw_status tw_api_ruleset_put(struct tw_req *r, const struct tw_api_ruleset 
 	enum tw_status st;
 
 	if (after && (!json_is_integer(after) || json_integer_value(after) < 0))
-		st = tw_fail(err, TW_BAD_REQUEST,
-		        "version is the number of the rules that these are a change of");
+		st = tw_fail(
+		        err, TW_BAD_REQUEST, "version must be the number of the changed rules");
 	else
 		st = store(r, of, after ? json_integer_value(after) : -1, doc, err);
 	json_decref(doc);

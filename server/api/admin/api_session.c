@@ -56,7 +56,7 @@ static enum tw_status sign_in_by_token(struct tw_req *r, const char *token, stru
 		return start_session(r, &who, hash, "link", err);
 	st = tw_catalogue_key_find(tw_api_of(r)->catalogue, hash, tw_req_address(r), &who, err);
 	if (st == TW_OK && who.scope == TW_SCOPE_INGEST)
-		st = tw_fail(err, TW_NO_TOKEN, "an ingest key signs nobody in");
+		st = tw_fail(err, TW_NO_TOKEN, "an ingest key cannot sign in");
 	return st == TW_OK ? start_session(r, &who, NULL, "key", err) : st;
 }
 
@@ -83,8 +83,7 @@ static enum tw_status sign_in_by_password(
 	if (st == TW_OK)
 		st = tw_api_check_password(r, &user, password, err);
 	if (st == TW_OK && user.is_disabled)
-		st = tw_fail(
-		        err, TW_DENIED, "this account is disabled; ask an admin of the server");
+		st = tw_fail(err, TW_DENIED, "this account is disabled; ask a server admin");
 	if (st != TW_OK)
 		return st;
 	memcpy(who.user_id, user.id, sizeof who.user_id);

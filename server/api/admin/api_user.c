@@ -32,7 +32,7 @@ static enum tw_status user_of(struct tw_req *r, struct tw_user *ret, struct tw_e
 	char name[TW_USER_NAME_BYTES];
 
 	if (tw_user_name(value ? value : "", name, NULL) != TW_OK)
-		return tw_fail(err, TW_NOT_FOUND, "there is no user of that name");
+		return tw_fail(err, TW_NOT_FOUND, "no user of that name");
 	return tw_catalogue_user_get(tw_api_of(r)->catalogue, name, ret, err);
 }
 
@@ -137,7 +137,7 @@ static enum tw_status set_subject(
 
 	if (!api->oidc)
 		return tw_fail(
-		        err, TW_BAD_REQUEST, "no provider signs people in here: --oidc-issuer");
+		        err, TW_BAD_REQUEST, "sign-in by a provider is not set up: --oidc-issuer");
 	if (!subject || strlen(subject) > TW_JWT_SUBJECT_MAX)
 		return tw_fail(err, TW_BAD_REQUEST, "subject must be a text of at most %d bytes",
 		        TW_JWT_SUBJECT_MAX);

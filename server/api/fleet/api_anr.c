@@ -275,13 +275,12 @@ static enum tw_status answer_group(struct tw_fleet_question *q, struct tw_err *e
 	enum tw_status st = TW_OK;
 
 	if (strlen(key) != TW_ANR_KEY_BYTES - 1 || strspn(key, "0123456789abcdef") != strlen(key))
-		return tw_fail(err, TW_NOT_FOUND, "a group of ANRs goes by 16 digits, 0-9 and a-f");
+		return tw_fail(err, TW_NOT_FOUND, "the key of an ANR group is 16 hex digits");
 	st = load(q, key, &p, err);
 	if (st == TW_OK && p.n == 0)
 		st = tw_fail(err, TW_NOT_FOUND,
-		        "there is no ANR of this group in that time and filter; a mapping or a "
-		        "rule "
-		        "that came later gives ANRs another group");
+		        "this group has no ANRs in that time range and filter; a later mapping or "
+		        "rule may have moved them to another group");
 	return st == TW_OK ? put_one(q, &p, err) : st;
 }
 

@@ -369,8 +369,8 @@ static const struct tw_param tree_params[] = {
                 "Method numbers from the top, with dots between them: drill-down. 404 when neither "
                 "side has that path."),
         TW_PARAM_OPTIONAL_NUMBER("max_nodes", 1, NODES_MAX,
-                "The heaviest nodes on either side are kept, the rest becomes nodes with `other`. "
-                "--flame-nodes sets the default."),
+                "The heaviest nodes of both sides are returned, the others are merged into nodes "
+                "with `other`. --flame-nodes sets the default."),
         {0},
 };
 

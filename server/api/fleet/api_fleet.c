@@ -86,13 +86,13 @@ static enum tw_status take_label(void *arg, const char *name, const char *value,
 		return TW_OK;
 	if (!strchr(value, '='))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "label is KEY=VALUE; with nothing behind = those traces that have none");
+		        "label must be KEY=VALUE; an empty VALUE selects traces without the label");
 	if (l->n++ == 0)
 		return TW_OK; /* belongs to the filter */
 	if (!tw_fleet_store_of(l->q)->engine->any_label)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "traces are counted by one label at a time: leave out label= or ask for "
-		        "by=label: and its key");
+		        "traces are counted by one label at a time: omit label= or use by=label: "
+		        "with the same key");
 	if (l->q->n_labels == TW_FLEET_LABELS_MAX)
 		return tw_fail(err, TW_BAD_REQUEST, "there are too many labels");
 	l->q->labels[l->q->n_labels++] = value;
@@ -173,7 +173,7 @@ enum tw_status tw_fleet_run(struct tw_req *r,
 	if (st == TW_OK)
 		st = answer(&q, err);
 	if (st == TW_OK && tw_buf_status(&q.out) != TW_OK)
-		st = tw_fail(err, TW_TOO_LARGE, "the answer is too large");
+		st = tw_fail(err, TW_TOO_LARGE, "the response is too large");
 	if (st == TW_OK)
 		st = tw_req_reply_buf(
 		        r, 200, q.type ? q.type : "application/json", true, &q.out, err);

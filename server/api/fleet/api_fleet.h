@@ -14,7 +14,7 @@
 enum { TW_FLEET_GROUPS_MAX = 2000 }; /* in a response */
 enum { TW_FLEET_LABELS_MAX = 16 };
 
-#define TW_FLEET_LABEL_ALONE "rollups of a label are not kept by class or os: leave one of them out"
+#define TW_FLEET_LABEL_ALONE "rollups by label are not stored by class or os: omit one of them"
 
 struct tw_fleet_question {
 	struct tw_req *req;

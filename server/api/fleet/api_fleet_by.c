@@ -13,9 +13,8 @@ enum { TOP = 20, TOP_MAX = 200 };
 static enum tw_status not_counted_by(const char *key, struct tw_err *err)
 {
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "traces are not counted by the label %.64s; GET /api/v1/fleet/labels tells by "
-	        "which "
-	        "they are, PUT changes it",
+	        "traces are not counted by the label %.64s; GET /api/v1/fleet/labels lists the "
+	        "labels, PUT changes them",
 	        key);
 }
 
@@ -44,8 +43,8 @@ static enum tw_status check_filter(
 		return tw_fail(err, TW_BAD_REQUEST, TW_FLEET_LABEL_ALONE);
 	if (f->label[0] && (strncmp(f->label, key, len) != 0 || f->label[len] != '='))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "traces are counted by one label at a time: leave out label= or ask for "
-		        "by=label: and its key");
+		        "traces are counted by one label at a time: omit label= or use by=label: "
+		        "with the same key");
 	return TW_OK;
 }
 

@@ -18,7 +18,7 @@ struct asked {
 const struct tw_param tw_fleet_callers_params[] = {
         TW_PARAM_REQUIRED("name", 0, "Name of the method, as in /api/v1/fleet/methods."),
         TW_PARAM_NUMBER(
-                "limit", LIMIT, 1, LIMIT_MAX, "Of callers, and of callees: those with most time."),
+                "limit", LIMIT, 1, LIMIT_MAX, "Number of callers, and of callees, by time."),
         {0},
 };
 
@@ -56,8 +56,7 @@ static enum tw_status find(struct tw_fleet_question *q, struct asked *a, struct 
 	st = tw_catalogue_rollup_find(tw_api_of(q->req)->catalogue,
 	        tw_req_caller(q->req)->project_id, a->name, q->arena, &ids, &n, err);
 	if (st == TW_OK && n == 0)
-		st = tw_fail(
-		        err, TW_NOT_FOUND, "no trace that was counted has a method of that name");
+		st = tw_fail(err, TW_NOT_FOUND, "no counted trace has a method of that name");
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		uint32_t number = tw_fleet_number(&a->taking.names, ids[i]);
 

@@ -145,7 +145,7 @@ static enum tw_status open_sides(struct tw_comparison *c, struct tw_err *err)
 	if (st == TW_OK && !a->trace_id && !b->trace_id && !a->query.n_labels &&
 	        !b->query.n_labels && same_filter(&a->filter, &b->filter))
 		st = tw_fail(err, TW_BAD_REQUEST,
-		        "A and B are the same: say what differs, as in a=8.3.0&b=8.3.1, "
+		        "A and B are the same: set what differs, as in a=8.3.0&b=8.3.1, "
 		        "a.os=13&b.os=14 or a=trace:ID");
 	return st;
 }
@@ -296,8 +296,8 @@ const struct tw_param tw_fleet_compare_params[] = {
                 "Methods in the response, by their change of self time."),
         TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
         TW_PARAM_TEXT("method", 0,
-                "A method whose quantiles of wall time, in the traces that have it, are returned, "
-                "too."),
+                "Also returns the wall time percentiles of this method, over the traces that have "
+                "it."),
         TW_PARAM_FLAG("tree", true, ""),
         {0},
 };

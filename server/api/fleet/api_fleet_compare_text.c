@@ -121,8 +121,8 @@ static const char *put_stat_change(
 	(void)change_text(x->change_high, high);
 	if (!x->enough)
 		return tw_arena_printf(c->q->arena,
-		        "%s of %s is %s in A and %s in B, of %llu and %llu traces: too few to tell "
-		        "a difference from chance (%d on each side are needed).",
+		        "%s of %s is %s in A and %s in B, of %llu and %llu traces: too few to "
+		        "distinguish a difference from chance (%d per side are needed).",
 		        word, name, a, b, (unsigned long long)s->mix.traces[TW_SIDE_A],
 		        (unsigned long long)s->mix.traces[TW_SIDE_B], TW_COMPARE_ENOUGH);
 	if (!x->sure)
@@ -267,7 +267,7 @@ void tw_comparison_markdown(const struct tw_comparison *c, struct tw_buf *out)
 	for (size_t i = 0; i < c->n_methods && i < ROWS; i++)
 		put_method(c, &c->methods[i], out);
 	(void)tw_buf_printf(out,
-	        "\n%llu methods in all. Quantiles are at most %.1f %% beside the truth; intervals "
-	        "come from %d resamples of the traces.\n",
+	        "\n%llu methods in all. Percentiles are accurate to within %.1f %%; intervals come "
+	        "from %d resamples of the traces.\n",
 	        (unsigned long long)c->n_methods, 100 * TW_SKETCH_ERROR, TW_COMPARE_RESAMPLES);
 }

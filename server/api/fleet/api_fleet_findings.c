@@ -230,7 +230,7 @@ static void put_cause(struct tw_fleet_question *q, const struct cause *c)
 	tw_json_key(&q->j, "name");
 	if (m->id)
 		tw_json_str(&q->j, m->name[0] ? tw_str_of(m->name)
-		                              : TW_STR("(a method that is not known any more)"));
+		                              : TW_STR("(a method that no longer exists)"));
 	else
 		tw_json_null(&q->j);
 	tw_json_key_bool(&q->j, "resolved", m->named);
@@ -390,11 +390,11 @@ static enum tw_status check_rule(const struct answer *a, struct tw_err *err)
 			return TW_OK;
 	if (!a->only[0])
 		return TW_OK;
-	return tw_fail(err, TW_NOT_FOUND, "there is no detector of the id %.40s", a->only);
+	return tw_fail(err, TW_NOT_FOUND, "no detector has the id %.40s", a->only);
 }
 
 const struct tw_param tw_fleet_findings_params[] = {
-        TW_PARAM_TEXT("rule", 0, "Of this detector alone, by its id."),
+        TW_PARAM_TEXT("rule", 0, "Id of a detector; only its findings."),
         TW_PARAM_NUMBER("limit", CAUSES, 1, CAUSES_MAX, "Causes of each detector."),
         {0},
 };

@@ -34,7 +34,7 @@ static enum tw_status check_label(const json_t *label, struct tw_err *err)
 
 	if (!text || !*text || strlen(text) > LABEL_BYTES || strchr(text, '='))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "a label is named by a text of 1 to %d bytes without =", LABEL_BYTES);
+		        "the name of a label must have 1 to %d bytes and no =", LABEL_BYTES);
 	return tw_check_text("a label", text, err);
 }
 
@@ -44,13 +44,14 @@ static enum tw_status check_labels(const json_t *labels, struct tw_err *err)
 
 	if (!json_is_array(labels) || json_array_size(labels) > TW_ROLLUP_LABELS_MAX)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "labels is a list of at most %d names, as in {\"labels\":[\"device\"]}",
+		        "labels must be a list of at most %d names, as in "
+		        "{\"labels\":[\"device\"]}",
 		        TW_ROLLUP_LABELS_MAX);
 	for (size_t i = 0; st == TW_OK && i < json_array_size(labels); i++) {
 		st = check_label(json_array_get(labels, i), err);
 		for (size_t k = 0; st == TW_OK && k < i; k++)
 			if (json_equal(json_array_get(labels, i), json_array_get(labels, k)))
-				st = tw_fail(err, TW_BAD_REQUEST, "a label stands there twice");
+				st = tw_fail(err, TW_BAD_REQUEST, "a label is listed twice");
 	}
 	return st;
 }

@@ -40,7 +40,7 @@ static enum tw_status read_metric(const char *text, size_t len, unsigned *ret, s
 			return TW_OK;
 		}
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "there is no metric %.*s; there are wall, self, cpu, waiting, calls and call",
+	        "unknown metric %.*s; the metrics are wall, self, cpu, waiting, calls and call",
 	        (int)(len < 40 ? len : 40), text);
 }
 
@@ -88,10 +88,9 @@ static enum tw_status read_sort(
 
 const struct tw_param tw_fleet_methods_params[] = {
         TW_PARAM_TEXT("metrics", 0,
-                "Some of wall, self, cpu, waiting, calls and call (wall time of a call: quantiles "
-                "are "
-                "over traces, of the mean of each, not over single calls), with commas between "
-                "them. The default is wall,self,calls."),
+                "Some of wall, self, cpu, waiting, calls and call (wall time per call: percentiles "
+                "over traces, of the mean of each), separated by commas. The default is "
+                "wall,self,calls."),
         TW_PARAM_TEXT("sort", 0,
                 "p50, p75, p95, p99, mean, max or sum, then _ and a metric. The default is "
                 "p95_self."),
@@ -348,10 +347,8 @@ static enum tw_status put_series(struct tw_fleet_question *q, const char *name, 
 const struct tw_param tw_fleet_method_params[] = {
         TW_PARAM_REQUIRED("name", 0, "Name of the method, as in /api/v1/fleet/methods."),
         TW_PARAM_TEXT("metrics", 0,
-                "Some of wall, self, cpu, waiting, calls and call (wall time of a call: quantiles "
-                "are "
-                "over traces, of the mean of each, not over single calls), with commas between "
-                "them. All when absent."),
+                "Some of wall, self, cpu, waiting, calls and call (wall time per call: percentiles "
+                "over traces, of the mean of each), separated by commas. All when absent."),
         {0},
 };
 
@@ -369,8 +366,7 @@ static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *
 		st = tw_catalogue_rollup_find(tw_api_of(q->req)->catalogue,
 		        tw_req_caller(q->req)->project_id, name, q->arena, &ids, &s.n_ids, err);
 	if (st == TW_OK && s.n_ids == 0)
-		st = tw_fail(
-		        err, TW_NOT_FOUND, "no trace that was counted has a method of that name");
+		st = tw_fail(err, TW_NOT_FOUND, "no counted trace has a method of that name");
 	s.ids = ids;
 	if (st == TW_OK)
 		st = tw_fleet_read_only(q,

@@ -45,8 +45,8 @@ static enum tw_status matches_name(void *arg, const char *name, bool *ret_fits, 
 
 	if (++n->names_matched % NAMES_A_LOOK == 0 && tw_monotonic_ms() > n->until_ms)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "the regular expression takes too long over this project's names: make it "
-		        "simpler, or ask for a name");
+		        "the regular expression takes too long on this project's names: simplify "
+		        "it, or search for a name");
 	return tw_match_check(n->match, tw_str_of(name), ret_fits, err);
 }
 
@@ -91,8 +91,8 @@ static enum tw_status read_names(struct tw_fleet_question *q, const char *text, 
 	if (st == TW_OK && !regex && *ret_n == 0)
 		st = read_by_words(q, text, &rows, ret_n, &all, err);
 	if (st == TW_OK && !all)
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "more than %d methods have such a name: ask for fewer", NAMES_MAX);
+		return tw_fail(err, TW_BAD_REQUEST, "more than %d methods match: narrow the search",
+		        NAMES_MAX);
 	*ret = rows;
 	return st;
 }
@@ -102,7 +102,7 @@ const struct tw_param tw_fleet_search_params[] = {
                 "The method whose calls are searched: a name as in /api/v1/fleet/methods, a part "
                 "of it, or words with * for any text."),
         TW_PARAM_FLAG("regex", false, "method is a regular expression over names."),
-        TW_PARAM_NUMBER("over_ns", 0, 0, INT64_MAX / 2, "Calls that took more nanoseconds."),
+        TW_PARAM_NUMBER("over_ns", 0, 0, INT64_MAX / 2, "Calls longer than this, in nanoseconds."),
         TW_PARAM_TEXT("thread", 0,
                 "On a thread of that name; main is the main thread, whatever its name."),
         TW_PARAM_TEXT("threads", 0, "The same as thread."),

@@ -28,7 +28,7 @@ static const struct tw_param question_params[] = {
         TW_PARAM_ENUM("threads", threads, "The threads whose waits count."),
         TW_PARAM_ENUM("thread", threads, "The same as threads."),
         TW_PARAM_ENUM("source", sources,
-                "Where waits are known from: traced calls, reports of threads (ANRs), or both."),
+                "Source of the waits: traced calls, thread dumps (ANRs), or both."),
         TW_PARAM_ENUM("sort", sorts, ""),
         {0},
 };
@@ -205,7 +205,7 @@ static enum tw_status answer_lock(struct tw_fleet_question *q, struct tw_err *er
 	st = tw_catalogue_locks(c, project, &of, q->arena, &all, &n_all, err);
 	if (st == TW_OK && n_all == 0)
 		st = tw_fail(err, TW_NOT_FOUND,
-		        "nobody waited for a lock of that name in that time and filter");
+		        "no thread waited for a lock of that name in that time range and filter");
 	if (st == TW_OK)
 		st = tw_catalogue_lock_series(c, project, &of, by == 1, q->arena, &rows, &n, err);
 	if (st != TW_OK)

@@ -331,7 +331,7 @@ static enum tw_status store_commit(struct tw_req *r, const json_t *body, struct 
 
 	if (st == TW_OK && (!json_is_string(said) || json_object_size(body) != 1))
 		st = tw_fail(err, TW_BAD_REQUEST,
-		        "the body is {\"commit\": \"7 to 64 hex digits\"} and nothing else");
+		        "the body must be {\"commit\": \"7 to 64 hex digits\"}");
 	if (st == TW_OK && json_string_length(said))
 		st = tw_upload_meta_commit(json_string_value(said), commit, err);
 	if (st == TW_OK)

@@ -59,13 +59,13 @@ static uint64_t taken_today(void *arg, const char *rule)
 /* --- for devices --- */
 
 static const struct tw_param device_params[] = {
-        TW_PARAM_TEXT(
-                "device_id", TW_MAX_TEXT, "One installation, by a lasting name of its own choice."),
+        TW_PARAM_TEXT("device_id", TW_MAX_TEXT,
+                "Id of the installation, chosen by the app; it must not change."),
         TW_PARAM_TEXT("app", TW_MAX_TEXT, ""),
         TW_PARAM_TEXT("version_name", TW_MAX_TEXT, ""),
         TW_PARAM_TEXT("device", TW_MAX_TEXT, ""),
         TW_PARAM_TEXT("os", TW_MAX_TEXT, ""),
-        TW_PARAM_TEXT("scenario", TW_MAX_TEXT, "Leaves out rules of other scenarios."),
+        TW_PARAM_TEXT("scenario", TW_MAX_TEXT, "Only rules of this scenario."),
         {0},
 };
 

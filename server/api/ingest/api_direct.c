@@ -120,7 +120,7 @@ static enum tw_status read_body(
 		if (strcmp(name, "bytes") != 0 && strcmp(name, "sha256") != 0 &&
 		        strcmp(name, "meta") != 0)
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "%.60s is not known: send bytes, sha256 and meta", name);
+			        "unknown member %.60s: send bytes, sha256 and meta", name);
 	}
 	st = read_size(r, body, u, err);
 	return st == TW_OK ? read_pairs(r, json_object_get(body, "meta"), u, err) : st;
@@ -153,8 +153,8 @@ static enum tw_status has_room(struct tw_req *r, const struct announced *u, stru
 		drop(r, &(struct tw_direct){.key_id = u->of.key_id, .id = open.expired[i]});
 	if (st == TW_OK && open.n >= most)
 		st = tw_fail(err, TW_RATE,
-		        "%u uploads of this key have addresses and are not done; finish those, or "
-		        "wait until they are an hour old",
+		        "%u direct uploads of this key are not complete; complete them, or wait "
+		        "until they expire after an hour",
 		        open.n);
 	return st == TW_OK ? tw_req_charge_key(r, u->of.bytes, err) : st;
 }
@@ -244,7 +244,7 @@ static enum tw_status done_before(struct tw_req *r, const struct tw_direct *d, s
 		        err, TW_NOT_FOUND, "no upload of this key has that id, or it is over");
 	if (st == TW_OK)
 		st = trace_id ? reply_trace(r, trace_id, false, err)
-		              : tw_fail(err, TW_BUG, "no trace was noted");
+		              : tw_fail(err, TW_BUG, "no trace was stored");
 	json_decref(o);
 	return st;
 }

@@ -125,7 +125,7 @@ static enum tw_status part_begin(struct upload *u, size_t kind, struct tw_err *e
 	struct part *p = &u->parts[kind];
 
 	if (p->name)
-		return tw_fail(err, TW_BAD_REQUEST, "part %s comes twice", p->name);
+		return tw_fail(err, TW_BAD_REQUEST, "part %s is sent twice", p->name);
 	u->now = p;
 	p->name = part_kinds[kind].name;
 	p->side = part_kinds[kind].side;
@@ -158,7 +158,7 @@ static enum tw_status form_part(void *arg, const char *name, struct tw_err *err)
 	u->in_meta = strcmp(name, "meta") == 0;
 	u->now = NULL;
 	if (u->in_meta && u->has_meta)
-		return tw_fail(err, TW_BAD_REQUEST, "part meta comes twice");
+		return tw_fail(err, TW_BAD_REQUEST, "part meta is sent twice");
 	if (u->in_meta) {
 		u->has_meta = true;
 		u->meta_text = tw_arena_alloc(tw_req_arena(u->req), TW_MAX_SMALL_BODY, 1);
@@ -168,7 +168,7 @@ static enum tw_status form_part(void *arg, const char *name, struct tw_err *err)
 		if (strcmp(name, part_kinds[i].name) == 0)
 			return part_begin(u, i, err);
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "part %s is not known; there are meta, trace, threads, atrace, binder, names, anr "
+	        "unknown part %s; the parts are meta, trace, threads, atrace, binder, names, anr "
 	        "and system",
 	        name);
 }
@@ -238,7 +238,7 @@ static enum tw_status read_query_pair(
 		return TW_OK;
 	u->parts[PART_TRACE].forced = tw_format_by_name(tw_str_of(value));
 	if (!u->parts[PART_TRACE].forced)
-		return tw_fail(err, TW_BAD_REQUEST, "format %.64s is not known", value);
+		return tw_fail(err, TW_BAD_REQUEST, "unknown format %.64s", value);
 	return TW_OK;
 }
 
@@ -511,8 +511,8 @@ static const struct tw_param meta_params[] = {
         TW_PARAM_TEXT("build_id", TW_MAX_TEXT, ""),
         TW_PARAM_TEXT("mapping_id", TW_MAX_TEXT, ""),
         TW_PARAM_TEXT("commit", 64,
-                "The git commit that the build is made of, 7 to 64 hex digits; stored with the "
-                "build, so build_id is needed. The first one sent is kept."),
+                "Git commit of the build, 7 to 64 hex digits; requires build_id. The first one "
+                "sent is stored."),
         TW_PARAM_TEXT("device", TW_MAX_TEXT, ""),
         TW_PARAM_TEXT("os", TW_MAX_TEXT, ""),
         TW_PARAM_TEXT("abi", TW_MAX_TEXT, ""),
@@ -522,15 +522,15 @@ static const struct tw_param meta_params[] = {
         TW_PARAM_TEXT("uuid", TW_MAX_TEXT, ""),
         TW_PARAM_TEXT("capture", TW_MAX_TEXT, "The capture rule that recorded this trace."),
         TW_PARAM_TEXT("device_id", TW_MAX_TEXT,
-                "As sent to /api/v1/capture; stored as a hash, which counts users of groups of "
-                "ANRs."),
+                "As sent to /api/v1/capture; stored as a hash, which counts the users of ANR "
+                "groups."),
         TW_PARAM_OPTIONAL_NUMBER("pid", 0, UINT32_MAX, ""),
         TW_PARAM_OPTIONAL_NUMBER("started_at", 0, INT64_MAX,
                 "When the recording began, Unix milliseconds by the device's clock. The trace "
                 "counts on this day if it is at most 30 days before its arrival."),
         TW_PARAM_OPTIONAL_NUMBER("sent_at", 0, INT64_MAX,
-                "The same clock at the start of this request; corrects started_at if the "
-                "device's clock is wrong."),
+                "Time of the device's clock when the request is sent, Unix milliseconds; corrects "
+                "started_at if that clock is wrong."),
         TW_PARAM_TEXT("labels", 0, "A JSON object of texts, numbers and flags, at most 64."),
         TW_PARAM_TEXT("format", 0, "Forces a format instead of recognising it by content."),
         {0},

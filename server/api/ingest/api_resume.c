@@ -111,8 +111,8 @@ static enum tw_status check_type(const struct tw_req *r, struct tw_err *err)
 
 	if (type && strcasecmp(type, "application/offset+octet-stream") == 0)
 		return TW_OK;
-	return tw_fail(
-	        err, TW_UNSUPPORTED, "a piece's Content-Type is application/offset+octet-stream");
+	return tw_fail(err, TW_UNSUPPORTED,
+	        "the Content-Type of a chunk must be application/offset+octet-stream");
 }
 
 /* NULL if out of memory. */
@@ -132,11 +132,11 @@ static enum tw_status check_piece(struct tw_req *r, const struct tw_resume *u, s
 
 	if (u->trace_id[0])
 		return declared
-		               ? tw_fail(err, TW_DENIED, "this upload is finished; begin a new one")
+		               ? tw_fail(err, TW_DENIED, "this upload is complete; start a new one")
 		               : TW_OK;
 	if (declared != UINT64_MAX && declared > u->length - u->offset)
 		return tw_fail(err, TW_TOO_LARGE,
-		        "the piece goes past Upload-Length, %" PRIu64 " bytes", u->length);
+		        "the chunk exceeds Upload-Length, %" PRIu64 " bytes", u->length);
 	return TW_OK;
 }
 
@@ -171,7 +171,8 @@ static enum tw_status begin_patch(struct tw_req *r, struct tw_err *err)
 		return st;
 	if (offset != p->of->offset)
 		return tw_fail(err, TW_CONFLICT,
-		        "the upload is at %" PRIu64 ", not %" PRIu64 "; ask with HEAD",
+		        "the offset of the upload is %" PRIu64 ", not %" PRIu64
+		        "; get it with HEAD",
 		        p->of->offset, offset);
 	st = p->of->trace_id[0] ? TW_OK : tw_ingest_has_room(r, p->of->length, err);
 	return st == TW_OK ? begin_piece(r, p, err) : st;
@@ -261,7 +262,7 @@ static enum tw_status verify(struct tw_req *r, struct piece *p, struct tw_err *e
 		gnutls_hash_output(p->sum, sum);
 		if (memcmp(sum, p->expected.bytes, p->expected.len) != 0)
 			return tw_fail(err, TW_CHECKSUM,
-			        "the piece is not what its checksum says; send it again");
+			        "the checksum of the chunk does not match; send it again");
 	}
 	return tw_resume_end_piece(resumes(r), p->of, true, err);
 }
@@ -292,7 +293,7 @@ static enum tw_status check_creation(
 
 	if (tw_req_header(r, "Upload-Defer-Length"))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "Upload-Defer-Length is not supported: say Upload-Length");
+		        "Upload-Defer-Length is not supported: set Upload-Length");
 	st = number_header(r, "Upload-Length", ret_length, err);
 	if (st == TW_OK && *ret_length == 0)
 		st = tw_fail(err, TW_BAD_REQUEST, "Upload-Length is 0: send a trace");

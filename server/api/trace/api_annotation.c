@@ -127,10 +127,9 @@ static enum tw_status check_place(
 
 	if (a->ts_ns < 0 && a->method_index < 0)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "say where it belongs: ts_ns, a time, or method, a method's index");
+		        "set the position: ts_ns, a time, or method, the index of a method");
 	if (a->ts_ns < 0 && (a->dur_ns > 0 || a->tid >= 0))
-		return tw_fail(
-		        err, TW_BAD_REQUEST, "dur_ns and tid belong to a time: say ts_ns too");
+		return tw_fail(err, TW_BAD_REQUEST, "dur_ns and tid require ts_ns");
 	if (a->dur_ns > INT64_MAX - (a->ts_ns > 0 ? a->ts_ns : 0))
 		return tw_fail(err, TW_BAD_REQUEST, "ts_ns and dur_ns are too large");
 	if (a->method_index >= v->n_methods)

@@ -19,10 +19,10 @@ static enum tw_status read_around(
 		if (!tw_str_u64(
 		            tw_str_split(&rest, '.'), i < 2 ? INT64_MAX : UINT32_MAX, &parts[i]))
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "around is a call as TID.BEGIN_NS.DEPTH, not %.60s", text);
+			        "around must be a call as TID.BEGIN_NS.DEPTH, not %.60s", text);
 	if (rest.len)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "around is a call as TID.BEGIN_NS.DEPTH, not %.60s", text);
+		        "around must be a call as TID.BEGIN_NS.DEPTH, not %.60s", text);
 	*ret = (struct tw_call){
 	        .tid = parts[0], .start_ns = (int64_t)parts[1], .depth = (uint32_t)parts[2]};
 	return TW_OK;

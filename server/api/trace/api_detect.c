@@ -109,7 +109,7 @@ static enum tw_status trace_of(const json_t *body, const char **ret, struct tw_e
 	*ret = json_string_value(json_object_get(body, "trace"));
 	if (!*ret || strlen(*ret) != TW_ID_BYTES - 1)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "trace is the id of the trace on which the rules are tried");
+		        "trace must be the id of the trace on which the rules are tested");
 	return TW_OK;
 }
 

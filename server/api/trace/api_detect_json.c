@@ -165,10 +165,9 @@ static void put_own_text(struct tw_detecting *d, const struct tw_heavy *h, uint3
 	if (own != TW_NO_METHOD && h->leaf == own && h->leaf_self_ns >= whole_ns / 2) {
 		shown(d, own, name);
 		(void)snprintf(
-		        out, SENTENCE_BYTES, "%s in %s itself, not in what it calls.", took, name);
+		        out, SENTENCE_BYTES, "%s in %s itself, without its callees.", took, name);
 	} else
-		(void)snprintf(out, SENTENCE_BYTES,
-		        "No single call has half of it: its time is spread over many.");
+		(void)snprintf(out, SENTENCE_BYTES, "No single call takes half of it.");
 }
 
 static void put_path_text(

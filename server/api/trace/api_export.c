@@ -53,12 +53,11 @@ static const char *const raw_kinds[] = {"sqlite", NULL};
 
 static const struct tw_param export_params[] = {
         TW_PARAM_ENUM("metric", metrics,
-                "folded: all three; d3 and svg: wall and count; the others hold what they can and "
-                "take wall."),
+                "folded supports all three, d3 and svg wall and count; other formats ignore it."),
         TW_PARAM_ENUM("view", views, "d3 and svg."),
         TW_PARAM_NUMBER("max_nodes", 0, 0, NODES_MAX,
                 "d3 and svg; the rest becomes (other). 0: 20,000 in d3, 4,000 in svg."),
-        TW_PARAM_FLAG("merged", false, "folded: stacks do not begin with their thread."),
+        TW_PARAM_FLAG("merged", false, "folded: stacks do not start with their thread."),
         {0},
 };
 
@@ -76,7 +75,7 @@ static enum tw_status read_query(
 	enum tw_status st;
 
 	if (!q.kind)
-		return tw_fail(err, TW_NOT_FOUND, "there is no such export");
+		return tw_fail(err, TW_NOT_FOUND, "no such export");
 	st = tw_view_selection(v, false, &q.sel, err);
 	*ret = q;
 	if (!kind)
@@ -198,11 +197,10 @@ static enum tw_status read_ticket_body(struct tw_req *r, const json_t *body, str
 		st = tw_fail(err, TW_BAD_REQUEST,
 		        "the body is {\"kind\": ..., \"query\": ...}, both texts");
 	if (st == TW_OK && !is_query(query))
-		st = tw_fail(
-		        err, TW_BAD_REQUEST, "query is what stands behind the ? of the export");
+		st = tw_fail(err, TW_BAD_REQUEST, "query must be the query string of the export");
 	if (st == TW_OK) {
 		path = path_of_kind(r, kind, ret_suffix);
-		st = path ? TW_OK : tw_fail(err, TW_BAD_REQUEST, "there is no such kind");
+		st = path ? TW_OK : tw_fail(err, TW_BAD_REQUEST, "no such kind");
 	}
 	if (st == TW_OK) {
 		t->target = tw_arena_printf(tw_req_arena(r), "/api/v1/traces/%s/%s%s%s", id, path,

@@ -35,7 +35,7 @@ static const char *const formats[] = {"json", "columns", NULL};
 static const struct tw_param flame_params[] = {
         TW_PARAM_ENUM("view", views, ""),
         TW_PARAM_ENUM("metric", metrics,
-                "What widths are: wall time, calls, CPU time, or the two parts of wall time: "
+                "What widths represent: wall time, calls, CPU time, or the two parts of wall time, "
                 "running and waiting. Where CPU time is known, running is CPU time, otherwise the "
                 "time outside methods that only wait (decoder/symbols/waits.def). 400 for cpu when "
                 "the trace has no CPU time."),
@@ -45,8 +45,8 @@ static const struct tw_param flame_params[] = {
         TW_PARAM_OPTIONAL_NUMBER("max_nodes", 1, NODES_MAX,
                 "The rest becomes (other). --flame-nodes sets the default."),
         TW_PARAM_NUMBER("skip", 0, 0, UINT32_MAX,
-                "Leaves out that many of the root's heaviest children and shows the others below "
-                "an (other) root: the content of (other) in a response that showed this many. 404 "
+                "Omits that many of the root's heaviest children and returns the others below an "
+                "(other) root: the content of (other) in a response that showed this many. 404 "
                 "when the root has no more children."),
         {0},
 };
@@ -59,8 +59,7 @@ static enum tw_status read_flame_query(const struct tw_question *q, struct tw_fl
 	enum tw_status st = TW_OK;
 
 	if (st == TW_OK && metric == TW_METRIC_CPU && !tw_trace_file_info(q->v.file)->has_cpu)
-		st = tw_fail(
-		        err, TW_BAD_REQUEST, "metric: this trace tells no CPU time of its calls");
+		st = tw_fail(err, TW_BAD_REQUEST, "metric: this trace has no CPU times");
 	if (st != TW_OK)
 		return st;
 	*ret = (struct tw_flame_query){.view = (enum tw_flame_view)tw_req_enum(r, "view"),

@@ -27,7 +27,7 @@ struct answer {
 
 static const struct tw_param cells_params[] = {
         TW_PARAM_NUMBER("cells", CELLS_DEFAULT, 1, TW_LANE_CELLS_MAX,
-                "Equal parts of the range; notes that are shorter than one are drawn together."),
+                "Equal parts of the range; notes shorter than one are merged."),
         {0},
 };
 
@@ -114,7 +114,7 @@ static enum tw_status read_kinds(const struct answer *a, uint64_t *ret, struct t
 		if (one.len < sizeof name)
 			memcpy(name, one.ptr, one.len);
 		if (tw_note_of_name(name) == TW_NOTE_COUNT)
-			return tw_fail(err, TW_BAD_REQUEST, "there is no kind of note %.*s",
+			return tw_fail(err, TW_BAD_REQUEST, "unknown kind of note %.*s",
 			        one.len > 64 ? 64 : (int)one.len, one.ptr);
 		*ret |= UINT64_C(1) << tw_note_of_name(name);
 	}

@@ -30,8 +30,7 @@ static enum tw_status check_tag(const json_t *item, const char **ret, struct tw_
 		return tw_fail(err, TW_BAD_REQUEST, "a tag has at most %d bytes: %.40s",
 		        TW_TAG_BYTES, tag);
 	if (strchr(tag, ','))
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "a tag holds no comma, so that lists of them can be asked for: %.40s", tag);
+		return tw_fail(err, TW_BAD_REQUEST, "a tag must not contain a comma: %.40s", tag);
 	st = tw_check_text("a tag", tag, err);
 	if (st == TW_OK)
 		*ret = tag;

@@ -179,7 +179,7 @@ static enum tw_status read_query(struct answer *a, struct tw_note_query *q, stru
 	if (kind && kind[0]) {
 		q->kind = tw_note_of_name(kind);
 		if (q->kind == TW_NOTE_COUNT)
-			return tw_fail(err, TW_BAD_REQUEST, "there is no kind of note %.64s", kind);
+			return tw_fail(err, TW_BAD_REQUEST, "unknown kind of note %.64s", kind);
 	}
 	q->after = (uint64_t)tw_req_number(r, "cursor");
 	q->limit = UINT32_MAX; /* put_note counts the notes of the selected threads */

@@ -65,14 +65,13 @@ static const struct tw_param perfetto_params[] = {
                 .kind = TW_PARAM_IS_FLAG,
                 .optional = true,
                 .dflt = true,
-                .about = "false leaves the system trace out; true is an error (404) if none was "
-                         "sent."},
+                .about = "false omits the system trace; true fails with 404 if none was sent."},
         TW_PARAM_ENUM("format", forms,
                 "`tar`: the system trace byte for byte, ours, and a manifest; for Perfetto 58 and "
                 "later."),
         TW_PARAM_ENUM("compress", compressions,
-                "`gzip` and `zstd` (Perfetto 58 and later) of the whole file; `packets`: ours in "
-                "compressed packets."),
+                "`gzip` and `zstd` (Perfetto 58 and later) compress the file; `packets` stores "
+                "tracewell's own packets compressed."),
         {0},
 };
 static const struct tw_param merge_params[] = {
@@ -267,7 +266,7 @@ static enum tw_status add_id(
 	if (!text)
 		return tw_oom(err);
 	if (id.len != TW_ID_CHARS)
-		return tw_fail(err, TW_BAD_REQUEST, "ids are trace ids with commas between them");
+		return tw_fail(err, TW_BAD_REQUEST, "ids must be trace ids, separated by commas");
 	if (d->n == TW_PERFETTO_MAX_SOURCES)
 		return tw_fail(err, TW_BAD_REQUEST, "at most %d traces go into one file",
 		        TW_PERFETTO_MAX_SOURCES);

@@ -119,7 +119,7 @@ static enum tw_status read_request(struct tw_req *r, const json_t *body, struct 
 	*ret_sql = json_string_value(json_object_get(body, "sql"));
 	if (!*ret_sql || known != 1)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "send sql, a text, and if wanted limit and format, nothing else");
+		        "the body must have sql, a text; limit and format are optional");
 	if (strlen(*ret_sql) > SQL_MAX)
 		return tw_fail(err, TW_BAD_REQUEST, "sql is longer than %d bytes", SQL_MAX);
 	if (a->limit < 1 || a->limit > ROWS_MAX)

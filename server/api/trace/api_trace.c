@@ -184,7 +184,7 @@ static enum tw_status delete_trace(struct tw_req *r, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	tw_log(TW_LOG_INFO, "trace_deleted", tw_log_text("trace", id),
-	        tw_log_text("by", tw_req_caller(r)->key_id));
+	        tw_log_text("key", tw_req_caller(r)->key_id));
 	return tw_req_reply_empty(r, 204, err);
 }
 

@@ -177,7 +177,8 @@ static enum tw_status find_thread(
 		        "thread is missing: slices are listed for one, main, a tid or a name");
 	if (sel.n_tids > 1)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "thread=%.40s means %zu threads: slices are listed for one, such as %llu",
+		        "thread=%.40s selects %zu threads: slices are listed for one thread, such "
+		        "as %llu",
 		        word, sel.n_tids, (unsigned long long)sel.tids[0]);
 	for (uint32_t i = 0; i < n; i++)
 		if (tw_selection_has(&sel, &t[i])) {

@@ -59,7 +59,7 @@ static enum tw_status library(
 
 	if (beginning.len == 0 || beginning.len > TW_FRAME_RULE_BYTES)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "transform: library: takes the beginning of a name, up to %d bytes",
+		        "transform: library: needs a prefix of a name, up to %d bytes",
 		        TW_FRAME_RULE_BYTES);
 	(void)snprintf(label, sizeof label, "[%.*s]", (int)beginning.len, beginning.ptr);
 	copy = tw_arena_str(q->arena, tw_str_of(label));
@@ -128,7 +128,7 @@ static enum tw_status read_step(
 
 const struct tw_param tw_question_step_params[] = {
         TW_PARAM_TEXT("transform", 4096,
-                "Up to 32 steps with commas between them, applied in order to the calls before "
+                "Up to 32 steps, separated by commas, applied in order to the calls before "
                 "they are counted: focus:METHOD (only its outermost calls and what they call), "
                 "drop:METHOD (without its calls and everything they call), merge:METHOD (its time "
                 "and callees become its caller's), fold:METHOD (the time of its callees becomes "

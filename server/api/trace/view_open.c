@@ -25,7 +25,7 @@ static enum tw_status not_ready(const struct tw_trace_row *row, struct tw_err *e
 		return tw_fail_at(err, TW_CONFLICT, row->error.offset,
 		        "this trace could not be decoded: %.150s", row->error.msg);
 	return tw_fail(err, TW_CONFLICT,
-	        "this trace is still being decoded (%s%s%.120s); ask again in a moment",
+	        "this trace is still being decoded (%s%s%.120s); retry in a moment",
 	        tw_trace_state_name(row->state), row->error.msg[0] ? ": " : "", row->error.msg);
 }
 
@@ -132,7 +132,7 @@ static enum tw_status requeue_damaged(
 
 	if (st == TW_OK && now.state == TW_TRACE_READY && now.ready_ms == seen->ready_ms) {
 		tw_log(TW_LOG_WARN, "trace_file_damaged", tw_log_text("trace", seen->id),
-		        tw_log_text("then", "decoding it again"));
+		        tw_log_text("action", "decoding it again"));
 		tw_metrics_healed(api->metrics);
 		st = tw_catalogue_trace_requeue(api->catalogue, seen->project_id, seen->id, err);
 		tw_jobs_wake(api->jobs);
@@ -149,7 +149,7 @@ static enum tw_status has_room(struct tw_req *r, const struct tw_trace_row *row,
 
 	if (st == TW_FULL)
 		return tw_fail(err, TW_FULL,
-		        "only the upload of this trace was kept, and the disk has no room to "
+		        "only the upload of this trace is stored, and the disk has no space to "
 		        "decode it again");
 	if (st == TW_OK && api->backlog)
 		st = tw_backlog_check_again(api->backlog, row->project_id, row->upload_bytes, err);
@@ -181,7 +181,7 @@ static enum tw_status requeue_archived(
 	if (st != TW_OK)
 		return st;
 	return tw_fail(err, TW_CONFLICT,
-	        "only the upload of this trace was kept; it is being decoded again, ask again in a "
+	        "only the upload of this trace is stored; it is being decoded again, retry in a "
 	        "moment");
 }
 
@@ -200,13 +200,13 @@ static enum tw_status fail_open(
 	if (!row->upload_kept)
 		return tw_fail(err, TW_NOT_FOUND,
 		        "this trace is lost: its decoded file is damaged, and its upload was not "
-		        "kept");
+		        "stored");
 	st = requeue_damaged(r, row, err);
 	if (st != TW_OK)
 		return st;
 	return tw_fail(err, TW_BUSY,
 	        "the decoded file of this trace was damaged; it is being decoded again from its "
-	        "upload, ask again in a moment");
+	        "upload, retry in a moment");
 }
 
 enum tw_status tw_view_open_id(

@@ -143,7 +143,7 @@ enum tw_status tw_jwt_verify(const struct tw_jwt *t, const json_t *keys, struct 
 
 	if (!w)
 		return tw_fail(err, TW_UNSUPPORTED,
-		        "the token is signed by %.20s, which is not taken here", t->alg);
+		        "the token is signed by %.20s, which is not accepted", t->alg);
 	for (size_t i = 0; i < n && i < TW_JWT_KEYS_MAX; i++) {
 		const json_t *key = json_array_get(list, i);
 

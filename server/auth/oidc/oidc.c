@@ -90,8 +90,8 @@ static enum tw_status check_config(const struct tw_oidc_config *c, struct tw_err
 		        "oidc-issuer: %.100s is not an https address without query", c->issuer);
 	if (!*c->client_id)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "--oidc-issuer needs --oidc-client-id: what the provider calls this "
-		        "server");
+		        "--oidc-issuer needs --oidc-client-id, the id of this server at the "
+		        "provider");
 	if (!tw_claim_lists(c->scopes, ' ', "openid"))
 		return tw_fail(err, TW_BAD_REQUEST, "oidc-scopes: openid must be among them");
 	if (*c->new_roles && !c->create)

@@ -11,8 +11,8 @@ static const struct {
 static enum tw_status no_rule(struct tw_str rule, struct tw_err *err)
 {
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "%.*s gives no role: write viewer:PROJECT, editor:PROJECT, admin:PROJECT or "
-	        "server-admin, behind VALUE= in --oidc-roles",
+	        "%.*s is not a role: use viewer:PROJECT, editor:PROJECT, admin:PROJECT or "
+	        "server-admin, after VALUE= in --oidc-roles",
 	        (int)(rule.len < 60 ? rule.len : 60), rule.ptr);
 }
 

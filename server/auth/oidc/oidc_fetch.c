@@ -124,7 +124,7 @@ static enum tw_status perform(CURL *curl, const struct tw_fetch *f, struct tw_bu
 	curl_slist_free_all(headers);
 	if (code != CURLE_OK)
 		return tw_fail(
-		        err, TW_IO, "the provider does not answer: %s", curl_easy_strerror(code));
+		        err, TW_IO, "the provider does not respond: %s", curl_easy_strerror(code));
 	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, ret_http);
 	return TW_OK;
 }
@@ -138,8 +138,8 @@ enum tw_status tw_oidc_fetch(
 	CURL *curl;
 
 	if (!tw_fetch_allows(f->url, f->loopback_http))
-		return tw_fail(
-		        err, TW_IO, "the provider names %.80s, and only https is asked", f->url);
+		return tw_fail(err, TW_IO,
+		        "the provider names %.80s; only https addresses are used", f->url);
 	curl = curl_easy_init();
 	if (!curl)
 		return tw_oom(err);

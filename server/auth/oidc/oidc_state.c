@@ -175,7 +175,7 @@ enum tw_status tw_oidc_state_begin(struct tw_oidc_states *s, const struct tw_oid
 static enum tw_status fail_state(struct tw_err *err)
 {
 	return tw_fail(err, TW_NO_TOKEN,
-	        "this sign-in was not begun in this browser, took too long or was used already");
+	        "this sign-in was not started in this browser, took too long or was already used");
 }
 
 static enum tw_status use_shared(

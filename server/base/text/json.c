@@ -33,7 +33,7 @@ enum tw_status tw_check_text(const char *name, const char *value, struct tw_err 
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)value[i] < ' ' || value[i] == 0x7f)
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "%s holds a control character at byte %zu", name, i);
+			        "%s contains a control character at byte %zu", name, i);
 	return TW_OK;
 }
 

@@ -84,7 +84,7 @@ static enum tw_status check_amounts(const char *rule, const json_t *r, struct tw
 	if (share && (!json_is_number(share) || !(s >= 0 && s <= 1)))
 		return wrong(rule, "share is a number from 0 to 1", err);
 	if (per_day && (!json_is_integer(per_day) || json_integer_value(per_day) < 0))
-		return wrong(rule, "per_day is a whole number of traces, 0 for any", err);
+		return wrong(rule, "per_day is a whole number of traces, 0: unlimited", err);
 	return TW_OK;
 }
 
@@ -98,7 +98,7 @@ static enum tw_status check_texts(const char *rule, const json_t *r, struct tw_e
 	        (!json_is_string(scenario) || json_string_length(scenario) > TW_CAPTURE_NAME_MAX))
 		return wrong(rule, "scenario is a text of at most 64 bytes", err);
 	if (on && !json_is_boolean(on))
-		return wrong(rule, "enabled is true or false", err);
+		return wrong(rule, "enabled must be true or false", err);
 	if (record && !json_is_object(record))
 		return wrong(rule, "record must be an object", err);
 	if (record && json_dumpb(record, NULL, 0, JSON_COMPACT) > TW_CAPTURE_RECORD_BYTES)

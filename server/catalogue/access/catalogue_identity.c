@@ -195,8 +195,7 @@ static enum tw_status check_requester(struct tw_db *db, const struct tw_identity
 		        "hti", who->requested_by, who->user_id, tw_unix_ms());
 	if (st == TW_OK && !there)
 		return end_as(TW_IDENTITY_OVER, ret_end,
-		        tw_fail(err, TW_DENIED,
-		                "the session in which the link was asked for is over"));
+		        tw_fail(err, TW_DENIED, "the session that requested the link has ended"));
 	return st;
 }
 
@@ -229,11 +228,10 @@ static enum tw_status make_account(struct tw_db *db, const struct tw_identity *w
 
 	if (!who->may_be_new)
 		return end_as(TW_IDENTITY_UNKNOWN, ret_end,
-		        tw_fail(err, TW_DENIED, "nobody here has an account for it"));
+		        tw_fail(err, TW_DENIED, "no account is linked to it"));
 	if (!*who->name)
 		return end_as(TW_IDENTITY_NO_NAME, ret_end,
-		        tw_fail(err, TW_DENIED,
-		                "the provider tells no name that an account may have"));
+		        tw_fail(err, TW_DENIED, "the provider sends no valid account name"));
 	st = tw_cat_user_insert(db, who->name, "", false, ret->id, err);
 	if (st == TW_CONFLICT)
 		*ret_end = TW_IDENTITY_NAME_TAKEN;
@@ -333,7 +331,7 @@ enum tw_status tw_catalogue_identity_set(struct tw_catalogue *c, const char *use
 		return st;
 	st = by_id(w, user_id, &a, &there, err);
 	if (st == TW_OK && !there)
-		st = tw_fail(err, TW_NOT_FOUND, "there is no such user");
+		st = tw_fail(err, TW_NOT_FOUND, "no such user");
 	if (st == TW_OK)
 		st = set(w, &a, &to, err);
 	return tw_cat_end(c, w, st, err);
@@ -350,7 +348,7 @@ static enum tw_status drop(struct tw_db *db, const char *user_id, struct tw_err 
 		st = tw_cat_exec(
 		        db, &changed, err, "DELETE FROM identity WHERE user_id=?", "t", user_id);
 	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "the account is linked to nobody at a provider");
+		st = tw_fail(err, TW_NOT_FOUND, "the account is not linked to a provider");
 	if (st == TW_OK)
 		st = tw_cat_exec(
 		        db, NULL, err, "DELETE FROM session WHERE user_id=?", "t", user_id);

@@ -213,7 +213,7 @@ enum tw_status tw_catalogue_decoded_drop(
 	        " AND rollup_state<>0 AND anr_state<>0 AND (detected<>0 OR rollup_state<>1)",
 	        "tt", project_id, trace_id);
 	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "the trace changed meanwhile");
+		st = tw_fail(err, TW_NOT_FOUND, "the trace was changed during the request");
 	if (st == TW_OK)
 		st = tw_cat_small_drop(w, trace_id, TW_CAT_SMALL_DECODED, &small, err);
 	if (st == TW_OK && !small)
@@ -253,7 +253,7 @@ static enum tw_status drop_rows(
 	        "tt", project_id, trace_id);
 
 	if (st == TW_OK && changed == 0)
-		return tw_fail(err, TW_NOT_FOUND, "the trace changed meanwhile");
+		return tw_fail(err, TW_NOT_FOUND, "the trace was changed during the request");
 	return st == TW_OK ? tw_cat_exec(db, NULL, err,
 	                             "DELETE FROM part WHERE project_id=? AND trace_id=?"
 	                             " AND part<>'system'",

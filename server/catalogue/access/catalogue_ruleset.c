@@ -30,7 +30,7 @@ enum tw_status tw_catalogue_ruleset(struct tw_catalogue *c, const char *project_
 
 	if (st == TW_OK && list.n == 0 && version)
 		return tw_fail(err, TW_NOT_FOUND,
-		        "there is no version %lld of the rules, or it is not kept any more",
+		        "version %lld of the rules does not exist or is no longer stored",
 		        (long long)version);
 	if (st == TW_OK)
 		*ret = list.n ? *(struct tw_ruleset *)list.rows : (struct tw_ruleset){.author = ""};
@@ -74,8 +74,8 @@ static enum tw_status check_last(int64_t last, int64_t after, struct tw_err *err
 	if (after < 0 || after == last)
 		return TW_OK;
 	return tw_fail(err, TW_CONFLICT,
-	        "the rules were changed meanwhile: version %lld holds now, not %lld; look "
-	        "at them again and make the change there",
+	        "the rules were changed: the current version is %lld, not %lld; load them again "
+	        "and repeat the change",
 	        (long long)last, (long long)after);
 }
 

@@ -303,7 +303,7 @@ static enum tw_status read_person(
 		ret->seen_ms = tw_cat_int(&q, 3);
 	} else {
 		st = tw_fail(err, TW_DENIED,
-		        "you are signed in as %.64s, who has no account here, or a disabled one; "
+		        "you are signed in as %.64s, whose account does not exist or is disabled; "
 		        "ask an admin",
 		        name);
 	}

@@ -104,7 +104,7 @@ static enum tw_status read_user(
 	}
 	st = tw_cat_close(&q, err);
 	if (st == TW_OK && !there)
-		st = tw_fail(err, TW_NOT_FOUND, "there is no user of that name");
+		st = tw_fail(err, TW_NOT_FOUND, "no user of that name");
 	if (st == TW_OK)
 		*ret = u;
 	return st;
@@ -136,7 +136,7 @@ static enum tw_status name_of(
 	if (tw_cat_row(&q))
 		(void)snprintf(ret, TW_USER_NAME_BYTES, "%s", tw_cat_str(&q, 0));
 	else
-		st = tw_fail(err, TW_NOT_FOUND, "there is no such user");
+		st = tw_fail(err, TW_NOT_FOUND, "no such user");
 	return tw_cat_close_after(&q, st, err);
 }
 

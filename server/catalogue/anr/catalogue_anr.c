@@ -15,7 +15,7 @@ enum { SLICES_MAX = 100, DAYS_MAX = 50000 };
 static enum tw_status no_room(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
-	        "this is too much for one answer; narrow the filter or the time");
+	        "the response is too large; narrow the filter or the time range");
 }
 
 /* Reports have only one kind (anr_rollup.h). */

@@ -8,7 +8,7 @@ enum { KEY_COLUMN = 11, LOCK_COLUMN = 11, SCRATCH_BYTES = 4 << 20 };
 static enum tw_status too_much(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
-	        "this is too much for one answer; narrow the filter or the time");
+	        "the response is too large; narrow the filter or the time range");
 }
 
 static const char *text_at(const struct tw_cat_query *q, int col)

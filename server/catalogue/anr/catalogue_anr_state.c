@@ -172,7 +172,7 @@ static enum tw_status store(struct tw_db *db, const char *project_id, const char
 	if (st != TW_OK)
 		return st;
 	if (what->status == TW_REGRESS_RETURNED && was.status != TW_REGRESS_FIXED)
-		return tw_fail(err, TW_CONFLICT, "the group was answered in the meantime");
+		return tw_fail(err, TW_CONFLICT, "the group was changed by another request");
 	st = tw_cat_exec(db, NULL, err,
 	        "INSERT INTO anr_state(project_id,key,status,fixed_in,fixed_ms,owner,note,"
 	        "muted_until_ms,author,changed_ms) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"

@@ -13,7 +13,7 @@ enum { DAY_BYTES = 32 };
 static enum tw_status no_room(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
-	        "this is too much for one answer; narrow the filter or the time");
+	        "the response is too large; narrow the filter or the time range");
 }
 
 static unsigned kinds_of(const struct tw_lock_question *q)

@@ -79,7 +79,7 @@ enum tw_status tw_catalogue_rollup_load(struct tw_catalogue *c, const struct tw_
 
 static enum tw_status fail_changed(struct tw_err *err)
 {
-	return tw_fail(err, TW_CONFLICT, "the cell changed meanwhile");
+	return tw_fail(err, TW_CONFLICT, "the cell was changed by another transaction");
 }
 
 static enum tw_status take_deltas(struct tw_db *db, const char *project_id,

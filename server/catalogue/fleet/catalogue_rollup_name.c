@@ -34,7 +34,7 @@ static enum tw_status first_rename(struct tw_db *db, const struct tw_rollup_rena
 		if (!ret->project_id || !ret->build_id)
 			st = tw_oom(err);
 	} else if (tw_cat_at_end(&q)) {
-		st = tw_fail(err, TW_NOT_FOUND, "no mapping came");
+		st = tw_fail(err, TW_NOT_FOUND, "no mapping was uploaded");
 	}
 	return tw_cat_close_after(&q, st, err);
 }

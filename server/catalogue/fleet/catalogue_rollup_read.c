@@ -11,7 +11,7 @@ enum { CELLS_AT_ONCE = 256, NAMES_AT_ONCE = 16384 };
 static enum tw_status too_much(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
-	        "these are too many rollups for one answer; narrow the filter or the time");
+	        "too many rollups for one response; narrow the filter or the time range");
 }
 
 enum tw_status tw_cat_bytes(const struct tw_cat_query *q, int col, struct tw_arena *a,

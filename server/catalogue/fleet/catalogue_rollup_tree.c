@@ -113,7 +113,7 @@ struct trees { /* reads trees into an arena */
 static enum tw_status too_much(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
-	        "these are too many call trees for one answer; narrow the filter or the time");
+	        "too many call trees for one response; narrow the filter or the time range");
 }
 
 static enum tw_status read_delta(const struct tw_cat_query *q, struct tw_arena *a,
@@ -309,7 +309,7 @@ static enum tw_status forget_put_off(
 
 static enum tw_status fail_changed(struct tw_err *err)
 {
-	return tw_fail(err, TW_CONFLICT, "the tree changed meanwhile");
+	return tw_fail(err, TW_CONFLICT, "the tree was changed by another transaction");
 }
 
 static enum tw_status take_deltas(struct tw_db *db, const char *project_id,

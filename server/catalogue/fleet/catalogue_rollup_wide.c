@@ -18,7 +18,7 @@
 static enum tw_status no_memory(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
-	        "these are too many rollups for one answer; narrow the filter or the time");
+	        "too many rollups for one response; narrow the filter or the time range");
 }
 
 /* Of a cell with parts; the signature is the sum over all cells. */

@@ -75,7 +75,7 @@ static enum tw_status take_loose(struct tw_db *db, const struct tw_rollup_due *o
 		        loose[i].pack);
 	st = tw_cat_rows_end(&rows, st, err);
 	return st == TW_OK && rows.changed != (int64_t)n
-	               ? tw_fail(err, TW_CONFLICT, "they were packed meanwhile")
+	               ? tw_fail(err, TW_CONFLICT, "they were packed by another transaction")
 	               : st;
 }
 

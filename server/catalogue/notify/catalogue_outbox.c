@@ -64,7 +64,8 @@ enum tw_status tw_cat_no_test(
 
 	if (st == TW_OK && there)
 		st = tw_fail(err, TW_CONFLICT,
-		        "a test of this webhook is still waiting or under way: see its deliveries");
+		        "a test of this webhook is already queued or in progress: see its "
+		        "deliveries");
 	return st;
 }
 

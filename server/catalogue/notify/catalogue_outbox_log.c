@@ -80,7 +80,7 @@ enum tw_status tw_catalogue_logged(struct tw_catalogue *c, const char *project_i
 	        LOGGED("body") " AND delivery_id=?3", "tti", project_id, hook_id, delivery_id);
 
 	if (st == TW_OK && l.n == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "no such delivery to this webhook");
+		st = tw_fail(err, TW_NOT_FOUND, "this webhook has no such delivery");
 	if (st == TW_OK)
 		st = read_tries(c, l.rows, a, err);
 	if (st == TW_OK)
@@ -98,7 +98,7 @@ static enum tw_status check_redelivery(struct tw_db *db, const char *project_id,
 	        "tti", project_id, hook_id, delivery_id);
 
 	if (st == TW_OK && event < 0)
-		st = tw_fail(err, TW_NOT_FOUND, "no such delivery to this webhook");
+		st = tw_fail(err, TW_NOT_FOUND, "this webhook has no such delivery");
 	if (st == TW_OK && event == TW_HOOK_TEST)
 		st = tw_cat_no_test(db, project_id, hook_id, err);
 	else if (st == TW_OK)

@@ -98,13 +98,13 @@ enum tw_status tw_hook_url(const char *url, struct tw_err *err)
 	for (const char *c = url; *c; c++)
 		if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f || *c == '\\')
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "url holds a character that belongs in no address: percent-encode "
-			        "it");
+			        "url contains a character that is not allowed in an address: "
+			        "percent-encode it");
 	if (!scheme || host == 0)
 		return tw_fail(err, TW_BAD_REQUEST, "url must be http:// or https:// and a host");
 	if (memchr(url + scheme, '@', host))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "url holds a name or password: deliveries are signed instead");
+		        "url must not contain a name or password: deliveries are signed instead");
 	if (!is_whole(url))
 		return tw_fail(
 		        err, TW_BAD_REQUEST, "url names no host and port that anybody could go to");
@@ -187,8 +187,7 @@ enum tw_status tw_hook_url_public(
 
 	if (host && tw_hook_is_private(address) && !tw_proxies_trust(allowed, address))
 		st = tw_fail(err, TW_BAD_REQUEST,
-		        "%.100s is a private address: the server does not go there unless "
-		        "--webhook-private allows it",
+		        "%.100s is a private address, which --webhook-private does not allow",
 		        host);
 	curl_free(host);
 	return st;

@@ -30,6 +30,6 @@ enum tw_status tw_end_need_blobs(struct tw_needed_blobs *n, enum tw_status st, s
 	tw_catalogue_only_while(NULL, NULL);
 	if (!n->lost)
 		return st;
-	return tw_fail(err, TW_BUSY,
-	        "the same content was deleted at another server just now: send it again");
+	return tw_fail(
+	        err, TW_BUSY, "another server has just deleted the same content: send it again");
 }

@@ -79,8 +79,8 @@ enum tw_status tw_storage_agree(
 	if (st != TW_OK || !recorded[0] || strcmp(recorded, s->blobs) == 0)
 		return st;
 	return tw_fail(err, TW_CONFLICT,
-	        "the files of this data folder are in %.60s: say --blobs=%.60s, or bring them to "
-	        "another folder or store with `tracewell migrate`",
+	        "the files of this data folder are in %.60s: set --blobs=%.60s, or move them with "
+	        "`tracewell migrate`",
 	        recorded, recorded);
 }
 
@@ -121,8 +121,8 @@ enum tw_status tw_storage_prove(
 	if (p.found || !p.checked)
 		return TW_OK;
 	return tw_fail(err, TW_CONFLICT,
-	        "the catalogue names uploads and none of the first %u is in the store: another "
-	        "bucket or prefix, or copy the folders blobs and traces there first",
+	        "none of the first %u uploads of the catalogue is in the store: check bucket and "
+	        "prefix, or copy the folders blobs and traces there first",
 	        p.checked);
 }
 

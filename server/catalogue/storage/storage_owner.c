@@ -40,7 +40,7 @@ static enum tw_status read_id(const char *path, char out[TW_STORAGE_OWNER], stru
 	out[n > 0 ? n : 0] = '\0';
 	if (tw_ulid_valid(out) || (fd < 0 && why == ENOENT))
 		return TW_OK;
-	return tw_fail(err, TW_CONFLICT, "%.150s is damaged: put its copy back", path);
+	return tw_fail(err, TW_CONFLICT, "%.150s is damaged: restore it from a backup", path);
 }
 
 static enum tw_status write_id(const char *path, const char *id, int *ret_fd, struct tw_err *err)
@@ -185,24 +185,22 @@ static enum tw_status check_claim(const struct tw_storage_claim *c, const struct
 
 	if (is_source_prefix(c, o))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "%.100s is where the source has its files, by another name: a prefix is "
-		        "one catalogue's, so name another with --to-blobs",
+		        "%.100s has the files of the source, under another name: a prefix belongs "
+		        "to one catalogue, so use another with --to-blobs",
 		        where);
 	if (c->storage->adopt)
 		return TW_OK;
 	if (o->n_others)
 		return tw_fail(err, TW_CONFLICT,
-		        "%.60s is another catalogue's (%.40s): choose another prefix, or put its "
-		        "file data/storage_owner back, or say --s3-adopt once",
+		        "%.60s belongs to another catalogue (%.40s): use another prefix, restore "
+		        "the file data/storage_owner, or set --s3-adopt once",
 		        where, o->others[0]);
 	if (!o->is_ours && !names_files)
 		st = has_files(e, store, &any, err);
 	if (st == TW_OK && any)
 		st = tw_fail(err, TW_CONFLICT,
-		        "%.50s has files, and this catalogue names none: restore its catalogue, "
-		        "run "
-		        "`tracewell check --rebuild`, choose another prefix, or set --s3-adopt "
-		        "once",
+		        "%.50s has files, but this catalogue has none: restore its catalogue, run "
+		        "`tracewell check --rebuild`, use another prefix, or set --s3-adopt once",
 		        where);
 	return st;
 }

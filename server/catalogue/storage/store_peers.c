@@ -22,7 +22,7 @@ static enum tw_status hold(
 	}
 	if (st == TW_OK && !*ret && !alone)
 		st = tw_fail(err, TW_BUSY,
-		        "another server deletes the same content from the store; come back");
+		        "another server is deleting the same content from the store; retry");
 	return st;
 }
 
@@ -36,7 +36,7 @@ static enum tw_status let_go(
 
 	if (st == TW_OK && !held)
 		st = tw_fail(err, TW_BUSY,
-		        "the catalogue was away while something was put into the store; come back");
+		        "the catalogue was unavailable during an upload to the store; retry");
 	return st;
 }
 
@@ -46,7 +46,8 @@ static enum tw_status still(void *arg, const char *key, uint64_t held_by, struct
 	enum tw_status st = tw_catalogue_key_held(arg, key, held_by, &held, err);
 
 	return st == TW_OK && !held
-	               ? tw_fail(err, TW_CONFLICT, "the catalogue was away: another may have it")
+	               ? tw_fail(err, TW_CONFLICT,
+	                         "the catalogue was unavailable: another server may have it")
 	               : st;
 }
 

@@ -280,8 +280,7 @@ enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *projec
 	st = tw_cat_build_get(db, project_id, build_id, a, &row, &found, err);
 	tw_cat_done(c, db);
 	if (st == TW_OK && !found)
-		return tw_fail(
-		        err, TW_NOT_FOUND, "no trace and no mapping was sent for this build");
+		return tw_fail(err, TW_NOT_FOUND, "no trace or mapping was sent for this build");
 	if (st == TW_OK)
 		*ret = row;
 	return st;

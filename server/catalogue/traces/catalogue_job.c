@@ -368,7 +368,7 @@ enum tw_status tw_catalogue_trace_requeue(
 		        " WHERE project_id=? AND trace_id=? AND upload_kept=1",
 		        "tt", project_id, trace_id);
 	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "the upload of this trace is not kept any more");
+		st = tw_fail(err, TW_NOT_FOUND, "the upload of this trace is no longer stored");
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,bytes)"

@@ -273,7 +273,8 @@ static enum tw_status and_label(
 
 	if (!at || at == label || strchr(",:}", label[0]))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "label is KEY=VALUE, with nothing behind = those without it, not %.60s",
+		        "label must be KEY=VALUE, with an empty VALUE for traces without it, not "
+		        "%.60s",
 		        label);
 	(void)tw_buf_printf(&w->sql, " AND (%s(1=0", at[1] ? "" : "NOT ");
 	if (!at[1])

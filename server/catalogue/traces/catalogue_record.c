@@ -231,7 +231,7 @@ static enum tw_status write_record(struct tw_record_reader *r, struct source *s,
 	tw_json_close(&j, '}');
 	st = tw_cat_close(&q, err);
 	if (st == TW_OK && (rows[0] == 0 || rows[1] == 0))
-		st = tw_fail(err, TW_NOT_FOUND, "there is no such %s", s->tables[1]);
+		st = tw_fail(err, TW_NOT_FOUND, "no such %s", s->tables[1]);
 	if (st == TW_OK && tw_buf_status(out) != TW_OK)
 		st = tw_fail(err, tw_buf_status(out), "no memory for a record");
 	return st;

@@ -92,7 +92,7 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw
 static enum tw_status not_found(struct tw_err *err)
 {
 	return tw_fail(err, TW_NOT_FOUND,
-	        "no such upload: it was deleted, is too old, or never was; begin a new one");
+	        "no such upload: it was deleted, expired or never existed; start a new one");
 }
 
 static enum tw_status get(struct tw_db *db, const char *project_id, const char *id,
@@ -222,7 +222,7 @@ static enum tw_status check_limits(struct tw_db *db, const struct tw_resumable *
 	if (count >= limits->count)
 		return tw_fail(err, TW_RATE,
 		        "%" PRIu64
-		        " uploads of this key are not finished; finish or delete one first",
+		        " uploads of this key are incomplete; complete or delete one first",
 		        count);
 	if (u->bytes > limits->bytes || bytes > limits->bytes - u->bytes)
 		return tw_fail(err, TW_RATE,
@@ -287,7 +287,7 @@ static enum tw_status hold(struct tw_db *db, const struct tw_resumable_hold *h, 
 	/* a trace's upload is not written: its pieces may be being deleted */
 	if (st == TW_OK && !changed && !ret->trace_id[0])
 		st = tw_fail(err, TW_LOCKED,
-		        "another request is writing this upload; ask again in a moment");
+		        "another request is writing this upload; retry in a moment");
 	return st;
 }
 
@@ -344,8 +344,8 @@ enum tw_status tw_catalogue_resumables_renew(struct tw_catalogue *c,
 
 static enum tw_status lost(struct tw_err *err)
 {
-	return tw_fail(err, TW_LOCKED,
-	        "another server went on with this upload; ask with HEAD how far it is");
+	return tw_fail(
+	        err, TW_LOCKED, "another server continued this upload; get its offset with HEAD");
 }
 
 /* --- changes under a hold --- */

@@ -23,14 +23,14 @@ static const char synopsis[] = "backup --data DIR --to FOLDER|s3://BUCKET[/PREFI
 static void print_skipped(void *arg, const char *id, const char *why)
 {
 	tw_progress_clear(arg);
-	(void)fprintf(stderr, "the upload of %s is left out: %s\n", id, why);
+	(void)fprintf(stderr, "the upload of %s is excluded: %s\n", id, why);
 }
 
 static void print_sums(const struct tw_backup_sums *s)
 {
-	(void)printf("%" PRIu64 " uploads are in the backup; %" PRIu64
-	             " files copied (%.1f MB), %" PRIu64 " of earlier ones dropped, %" PRIu64
-	             " left out\n",
+	(void)printf("%" PRIu64 " uploads in the backup: %" PRIu64
+	             " files copied (%.1f MB), %" PRIu64 " obsolete files deleted, %" PRIu64
+	             " uploads excluded\n",
 	        s->uploads - s->left_out, s->copied, (double)s->bytes / 1e6, s->dropped,
 	        s->left_out);
 }
@@ -69,7 +69,7 @@ static enum tw_status run(const char *data, const char *to, struct tw_backup bac
 
 	if (is_same_folder(data, to))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "--to is the data folder itself: a backup needs a folder of its own");
+		        "--to is the data folder itself: a backup needs a separate folder");
 	backup.left_out = print_skipped;
 	backup.step = step;
 	backup.arg = &bar;

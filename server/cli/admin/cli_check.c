@@ -51,14 +51,14 @@ static void step(void *arg, const struct tw_check_sums *s)
 static void print_sums(const struct tw_check_sums *s)
 {
 	(void)fprintf(stderr,
-	        "looked at %" PRIu64 " uploads, %" PRIu64 " mappings and %" PRIu64
+	        "checked %" PRIu64 " uploads, %" PRIu64 " mappings and %" PRIu64
 	        " decoded files, read %.1f MB: ",
 	        s->uploads, s->mappings, s->decoded, (double)s->bytes / 1e6);
 	if (s->wrong)
 		(void)fprintf(
 		        stderr, "%" PRIu64 " wrong, %" PRIu64 " repaired\n", s->wrong, s->repaired);
 	else
-		(void)fprintf(stderr, "all as it should be\n");
+		(void)fprintf(stderr, "no problems found\n");
 }
 
 /* --- lost/ --- */
@@ -141,8 +141,8 @@ static int check_data(const char *data, bool quick, bool repair, bool json)
 	if (st == TW_OK)
 		st = tw_check_run(&check, &sums, &err);
 	if (st == TW_OK && strcmp(tw_catalogue_engine(check.catalogue), "postgresql") == 0)
-		(void)fputs(
-		        "The catalogue's own pages are PostgreSQL's: pg_amcheck looks at them.\n",
+		(void)fputs("The pages of the catalogue belong to PostgreSQL: check them with "
+		            "pg_amcheck.\n",
 		        stderr);
 	tw_catalogue_close(check.catalogue);
 	tw_blobs_close(check.blobs);
@@ -175,9 +175,9 @@ static enum tw_status print_rebuilt(
 	struct tw_json *j;
 
 	(void)fprintf(stderr,
-	        "Not in the records: accounts, keys, settings of projects, and what was counted of "
-	        "traces that were deleted. Make a key with `tracewell key create --data %s`, and "
-	        "start the server: it counts and indexes the traces again.\n",
+	        "The records do not contain accounts, keys, project settings and figures of "
+	        "deleted traces. Create a key with `tracewell key create --data %s` and start the "
+	        "server: it counts and indexes the traces again.\n",
 	        data);
 	if (!json) {
 		(void)printf("rebuilt the catalogue of %s from %" PRIu64 " records: %" PRIu64

@@ -48,7 +48,7 @@ static int conclude(const struct tw_doctor *d)
 	if (d->wrong)
 		(void)fprintf(stderr, "%u wrong, %u notes\n", d->wrong, d->notes);
 	else
-		(void)fprintf(stderr, "nothing wrong was found, %u notes\n", d->notes);
+		(void)fprintf(stderr, "no problems found, %u notes\n", d->notes);
 	return d->wrong ? TW_EXIT_FAILED : TW_EXIT_OK;
 }
 

@@ -87,16 +87,15 @@ static void block_writes(void *arg)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)sigaction(SIGINT, &on_end, NULL);
 	(void)sigaction(SIGTERM, &on_end, NULL);
-	(void)fputs(
-	        "Both are alike.  The source answers what is read, and refuses what is changed, "
-	        "until this command is ended: start the server of the new folder, send "
-	        "everybody to it, stop the old server, then end this with Ctrl-C.\n",
+	(void)fputs("Source and target are equal.  The source serves reads and refuses changes "
+	            "until this command ends: start the server of the new folder, redirect clients "
+	            "to it, stop the old server, then press Ctrl-C.\n",
 	        stderr);
 	while (!ended && tw_catalogue_still_held(m->rows.from, NULL) == TW_OK)
 		(void)nanosleep(&look, NULL);
-	(void)fputs("The source takes changes again, and what it takes from here on is not in the "
-	            "copy.  If that is not what is served now, delete it and run this again with "
-	            "an empty target (a prefix of a store with --s3-adopt).\n",
+	(void)fputs("The source accepts changes again; from now on they are missing in the copy.  "
+	            "If the copy is not in use yet, delete it and repeat the migration with an "
+	            "empty target (a prefix of a store with --s3-adopt).\n",
 	        stderr);
 }
 
@@ -193,13 +192,12 @@ static void print_sums(const struct outcome *o)
 		(void)printf("%zu tables with %" PRIu64 " rows are alike by count and SHA-256\n",
 		        o->rows.n, rows);
 	if (mended)
-		(void)printf("%" PRIu64 " texts had bytes that are no UTF-8: U+FFFD stands in "
-		             "their place\n",
+		(void)printf("%" PRIu64 " texts had bytes that are not UTF-8, replaced by U+FFFD\n",
 		        mended);
 	if (o->state == TW_MIGRATE_COPIED)
-		(void)fputs("A server has the source, and writes to it: stop it and run this once "
-		            "more, which only does what is left, or run it with --hold.  Until "
-		            "then the new folder is not served.\n",
+		(void)fputs("A server is writing to the source: stop it and repeat the command, "
+		            "which copies only the rest, or run it with --hold.  Until then no "
+		            "server can use the new folder.\n",
 		        stderr);
 }
 

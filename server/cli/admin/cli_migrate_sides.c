@@ -36,10 +36,10 @@ static enum tw_status check_flags(const struct tw_migrate_options *a, struct tw_
 {
 	if (is_same_folder(a->from, a->data))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "--data is --from itself: the copy needs a folder of its own");
+		        "--data is the folder of --from: the copy needs a separate folder");
 	if (!tw_data_catalogue_is_there(a->from))
 		return tw_fail(err, TW_NOT_FOUND,
-		        "%.120s is no data folder of a server: it has no catalogue.db nor "
+		        "%.120s is not a data folder: it has neither catalogue.db nor "
 		        "catalogue.url",
 		        a->from);
 	if (a->verify && !tw_data_catalogue_is_there(a->data))
@@ -49,8 +49,8 @@ static enum tw_status check_flags(const struct tw_migrate_options *a, struct tw_
 		        err, TW_BUSY, "another process has the catalogue of %.120s open", a->data);
 	if (has_store_flags(a) && !a->to_blobs)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "--s3-endpoint and its like are of the store that --to-blobs names; where "
-		        "the source's files are says its folder");
+		        "--s3-endpoint and similar options belong to the store of --to-blobs; the "
+		        "source's store is recorded in its folder");
 	return TW_OK;
 }
 
@@ -96,7 +96,7 @@ static enum tw_status check_stores(const struct tw_migrate_sides *s, struct tw_e
 	if (!s->to.blobs[0] || !s->from.blobs[0] || !tw_s3_is_same(&from, &to))
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "%.100s is where the source has its files, and a prefix is one catalogue's: name "
+	        "%.100s has the files of the source, and a prefix belongs to one catalogue: use "
 	        "another with --to-blobs",
 	        s->to.blobs);
 }

@@ -113,11 +113,11 @@ static enum tw_status print_json(
 
 static void print_result(const struct tw_rollup_reset *sums)
 {
-	(void)fprintf(stderr, "made %" PRIu64 " days again, of %" PRIu64 " traces\n", sums->days,
+	(void)fprintf(stderr, "recounted %" PRIu64 " days of %" PRIu64 " traces\n", sums->days,
 	        sums->traces);
 	if (sums->days_kept)
 		(void)fprintf(stderr,
-		        "left %" PRIu64 " days as they were: traces that they count are gone\n",
+		        "%" PRIu64 " days unchanged: some of their traces were deleted\n",
 		        sums->days_kept);
 }
 
@@ -125,7 +125,8 @@ static void print_left(uint64_t n, const char *what)
 {
 	if (n)
 		(void)fprintf(stderr,
-		        "left %" PRIu64 " %s; the server tries again, later each time\n", n, what);
+		        "left %" PRIu64 " %s; the server retries with increasing delays\n", n,
+		        what);
 }
 
 /* Failed traces are postponed so that the others are processed; reports them. */

@@ -54,8 +54,7 @@ static enum tw_status read_line(const char *prompt, char *out, size_t cap, struc
 		(void)fputc('\n', stderr);
 	}
 	if (!got)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, "the password is read from stdin, and there was none");
+		return tw_fail(err, TW_BAD_REQUEST, "no password on stdin");
 	out[strcspn(out, "\r\n")] = '\0';
 	return TW_OK;
 }
@@ -71,7 +70,7 @@ static enum tw_status read_password(
 	if (st == TW_OK && isatty(STDIN_FILENO)) {
 		st = read_line("Again: ", again, sizeof again, err);
 		if (st == TW_OK && strcmp(once, again) != 0)
-			st = tw_fail(err, TW_BAD_REQUEST, "these were two different passwords");
+			st = tw_fail(err, TW_BAD_REQUEST, "the passwords differ");
 	}
 	return st == TW_OK ? tw_password_hash(once, ret, err) : st;
 }

@@ -93,7 +93,7 @@ enum tw_status tw_decode_json_text(
 		size_t take = end ? (size_t)(end - p) : n;
 
 		if (tw_buf_add(&d->line, p, take) != TW_OK)
-			st = tw_fail(err, TW_NOMEM, "a line of the answer is too long");
+			st = tw_fail(err, TW_NOMEM, "a line of the response is too long");
 		if (st == TW_OK && end) {
 			st = put_line(
 			        (struct tw_str){(const char *)d->line.data, d->line.len}, err);

@@ -50,7 +50,7 @@ static enum tw_status serve(const struct tw_mcp *m, char *line, struct tw_err *e
 			continue;
 		if (json_dumpf(answer, stdout, JSON_COMPACT) != 0 || putchar('\n') == EOF ||
 		        fflush(stdout) != 0)
-			st = tw_fail(err, TW_IO, "stdout: nobody reads any more");
+			st = tw_fail(err, TW_IO, "stdout: the reader closed it");
 		json_decref(answer);
 	}
 	return st;

@@ -456,7 +456,6 @@ int tw_cli_open(int argc, char **argv)
 	if (n < 0)
 		return TW_EXIT_USAGE;
 	if (n > MAX_FILES)
-		return tw_cli_misused(
-		        &usage, argv[0], "at most %d files are opened at once", MAX_FILES);
+		return tw_cli_misused(&usage, argv[0], "at most %d files can be opened", MAX_FILES);
 	return open_files(&o, n, argv + 1);
 }

@@ -157,7 +157,7 @@ static enum tw_status is_counted(
 
 	if (!counted)
 		return tw_fail(err, TW_IO,
-		        "the server does not say whether trace %s is counted: it is older than "
+		        "the server does not report whether trace %s is counted: it is older than "
 		        "this command",
 		        id);
 	if (strcmp(counted, "unreadable") == 0)
@@ -175,7 +175,7 @@ static enum tw_status has_reached(const struct push *p, const char *id, const js
 
 	*ret_done = false;
 	if (!state)
-		return tw_fail(err, TW_IO, "the answer has no state: is this tracewell?");
+		return tw_fail(err, TW_IO, "the response has no state: is this tracewell?");
 	if (strcmp(state, "failed") == 0)
 		return failed_trace(id, trace, err);
 	*ret_done = strcmp(state, "archived") == 0 || strcmp(state, "ready") == 0;
@@ -301,7 +301,7 @@ static enum tw_status upload(
 	if (st != TW_OK)
 		return st;
 	*ret_id = json_string_value(json_object_get(*ret, "id"));
-	return *ret_id ? TW_OK : tw_fail(err, TW_IO, "the answer has no id: is this tracewell?");
+	return *ret_id ? TW_OK : tw_fail(err, TW_IO, "the response has no id: is this tracewell?");
 }
 
 /* JSON files in folders may be traces (Chrome, Sentry, Matrix, ...) or anything else: the server
@@ -364,7 +364,7 @@ static enum tw_status send_until_compiled(struct push *p, const char *url, const
 		json_decref(answer);
 		if (tw_monotonic_ms() >= until)
 			return tw_fail(err, TW_DEADLINE,
-			        "stored, and not compiled after %d minutes: the build shows its "
+			        "stored, but not compiled after %d minutes: the build shows its "
 			        "state",
 			        MAPPING_MOST_S / 60);
 		if (tw_monotonic_ms() - began >= MAPPING_EARLY_MS)
@@ -515,7 +515,7 @@ static void push_folder(struct push *p, const char *path, unsigned depth)
 			        (S_ISREG(st.st_mode) && is_trace_name(entries[i]->d_name)))
 				push_path(p, inner, depth + 1);
 			else
-				report_skipped(p, inner, "not named as traces are");
+				report_skipped(p, inner, "not named like a trace");
 		}
 		tw_mem_free(entries[i]);
 	}
@@ -628,7 +628,7 @@ int tw_cli_push(int argc, char **argv)
 		return TW_EXIT_USAGE;
 	if (n == 0 && !p.mapping && !p.retrace)
 		return tw_cli_misused(&usage, argv[0],
-		        "say what to send: a FILE, a FOLDER, --mapping or --retrace");
+		        "nothing to send: give a FILE, a FOLDER, --mapping or --retrace");
 	if ((p.mapping || p.retrace) && !p.build_id)
 		return tw_cli_misused(
 		        &usage, argv[0], "--build-id is missing: a mapping belongs to a build");

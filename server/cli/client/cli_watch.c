@@ -286,8 +286,8 @@ static enum tw_status print_new(
 	}
 	if (!is_all && !is_enough(w, traces))
 		(void)fprintf(stderr,
-		        "tracewell watch: more came than the %d traces of a look; some are left "
-		        "out\n",
+		        "tracewell watch: more than %d traces arrived since the last poll; some "
+		        "are not shown\n",
 		        PAGES * PAGE);
 	remember(w, traces, is_all);
 	return st;
@@ -321,7 +321,7 @@ static enum tw_status read_pages(
 		json_decref(next);
 		next = json_incref(json_object_get(more, "next_cursor"));
 		if (st == TW_OK && json_array_extend(traces, json_object_get(more, "traces")) != 0)
-			st = tw_fail(err, TW_IO, "the answer has no traces");
+			st = tw_fail(err, TW_IO, "the response has no traces");
 		json_decref(more);
 	}
 	*ret_is_all = !json_is_string(next);

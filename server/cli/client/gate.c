@@ -12,7 +12,7 @@
 static enum tw_status misunderstood(const char *text, struct tw_err *err)
 {
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "'%.200s' is no condition: write STAT(SCENARIO) or STAT(method:NAME), > or <, and "
+	        "'%.200s' is not a condition: use STAT(SCENARIO) or STAT(method:NAME), > or <, and "
 	        "a change, as in 'p95(cold_start) > +10%%' or 'mean(method:com.app.A.b) > 5ms'; "
 	        "STAT is p50, p75, p95, p99, mean or share",
 	        text);
@@ -198,7 +198,7 @@ enum tw_gate_result tw_gate_check(const struct tw_gate *g, const json_t *answer,
 	c = g->is_share ? share_of(subject) : stat_of(g, subject);
 	if (!c.enough) {
 		(void)snprintf(ret_why, TW_GATE_TEXT_BYTES,
-		        "too few traces on one side to judge %s", g->stat);
+		        "too few traces on one side to evaluate %s", g->stat);
 		return TW_GATE_TOO_LITTLE;
 	}
 	if (g->budget)

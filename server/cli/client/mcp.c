@@ -263,9 +263,8 @@ static enum tw_status request(struct call *c, char **ret, struct tw_err *err)
 	if (strlen(*ret) <= c->mcp->most)
 		return TW_OK;
 	return tw_fail(err, TW_TOO_LARGE,
-	        "the answer has %zu bytes, more than %zu: narrow it by limit, max_nodes, a "
-	        "version, a "
-	        "scenario or a text to look for",
+	        "the response has %zu bytes, more than %zu: narrow it by limit, max_nodes, a "
+	        "version, a scenario or a search text",
 	        strlen(*ret), c->mcp->most);
 }
 
@@ -304,10 +303,9 @@ static json_t *call_tool(const struct tw_mcp *m, json_t *id, const json_t *param
 	if (t && (!arguments || json_is_object(arguments)))
 		return answer_of(id, run_tool(m, t, arguments));
 	if (t)
-		(void)tw_fail(&err, TW_BAD_REQUEST, "arguments is no object");
+		(void)tw_fail(&err, TW_BAD_REQUEST, "arguments is not an object");
 	else
-		(void)tw_fail(
-		        &err, TW_BAD_REQUEST, "there is no tool \"%.100s\"", name ? name : "");
+		(void)tw_fail(&err, TW_BAD_REQUEST, "unknown tool \"%.100s\"", name ? name : "");
 	return error_of(id, BAD_PARAMS, err.msg);
 }
 
@@ -326,7 +324,7 @@ static json_t *answer_request(
 		return answer_of(id, list_tools(m));
 	if (strcmp(method, "tools/call") == 0)
 		return call_tool(m, id, params);
-	(void)tw_fail(&err, TW_BAD_REQUEST, "there is no method \"%.100s\"", method);
+	(void)tw_fail(&err, TW_BAD_REQUEST, "unknown method \"%.100s\"", method);
 	return error_of(id, NO_METHOD, err.msg);
 }
 
@@ -340,9 +338,9 @@ enum tw_status tw_mcp_answer(
 
 	*ret = NULL;
 	if (!said)
-		*ret = error_of(NULL, NO_JSON, "the message is no JSON");
+		*ret = error_of(NULL, NO_JSON, "the message is not JSON");
 	else if (!method || (id && !json_is_string(id) && !json_is_integer(id)))
-		*ret = error_of(NULL, NO_REQUEST, "the message is no request");
+		*ret = error_of(NULL, NO_REQUEST, "the message is not a request");
 	else if (id)
 		*ret = answer_request(m, method, id, json_object_get(said, "params"));
 	else /* a message without id gets no response */

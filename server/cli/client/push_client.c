@@ -235,7 +235,7 @@ static enum tw_status refusal(const struct attempt *a, struct tw_err *err)
 	const char *message = json_string_value(json_object_get(e, "message"));
 	enum tw_status code = word ? tw_status_of_name(word) : TW_IO;
 
-	tw_fail(err, code, "the server answers %ld: %s", a->http,
+	tw_fail(err, code, "the server returned %ld: %s", a->http,
 	        message ? message : "no reason given");
 	json_decref(json);
 	return code;
@@ -249,7 +249,7 @@ static enum tw_status read_answer(const struct attempt *a, json_t **ret, struct 
 		return refusal(a, err);
 	json = json_loadb((const char *)a->answer.data, a->answer.len, 0, NULL);
 	if (!json)
-		return tw_fail(err, TW_IO, "the answer is not JSON: is this tracewell?");
+		return tw_fail(err, TW_IO, "the response is not JSON: is this tracewell?");
 	*ret = json;
 	return TW_OK;
 }
@@ -277,7 +277,7 @@ static enum tw_status transport_failed(
         const struct tw_push_client *c, CURLcode code, struct tw_err *err)
 {
 	const char *why =
-	        code == CURLE_WRITE_ERROR ? "the answer is too large" : curl_easy_strerror(code);
+	        code == CURLE_WRITE_ERROR ? "the response is too large" : curl_easy_strerror(code);
 	long os = 0; /* the reason for a failed connection: "Connection refused" */
 
 	if (code == CURLE_COULDNT_CONNECT &&
@@ -368,8 +368,8 @@ enum tw_status tw_push_client_send(struct tw_push_client *c, const struct tw_pus
 			patience_ms -= ms;
 		if (!again || request->once || tries == TRIES || patience_ms < 0)
 			return st;
-		(void)fprintf(stderr, "tracewell: %s; trying again in %.1f s\n", err->msg,
-		        (double)ms / 1000);
+		(void)fprintf(
+		        stderr, "tracewell: %s; retrying in %.1f s\n", err->msg, (double)ms / 1000);
 		sleep_ms(ms);
 	}
 }

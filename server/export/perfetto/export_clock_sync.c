@@ -183,6 +183,6 @@ const char *tw_clock_sync_why_not(const struct tw_system *s, const struct tw_clo
 	if (s->fault != TW_SYSTEM_FINE)
 		return tw_system_why(s);
 	if (place->choice == TW_CLOCK_SYNC_APART)
-		return "its clocks say that it is of another time or another device";
+		return "its clocks belong to another time or device";
 	return NULL;
 }

@@ -43,9 +43,8 @@ static enum tw_status put_header(
 	uint8_t h[TW_TAR_BLOCK];
 
 	if (!tw_tar_head(h, name, 0644, bytes))
-		return tw_fail(err, TW_TOO_LARGE,
-		        "a member of more than 8 GiB does not go into a tar; ask for "
-		        "format=perfetto");
+		return tw_fail(
+		        err, TW_TOO_LARGE, "a tar member cannot exceed 8 GiB; use format=perfetto");
 	if (tw_buf_add(&t->piece, h, sizeof h) != TW_OK)
 		return no_memory(err);
 	t->left = bytes;

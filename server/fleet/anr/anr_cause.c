@@ -306,8 +306,8 @@ static const char *join_classes(const struct tw_anr_find *f)
 		const char *name = short_name(f, f->locks.at[i], TW_ANR_PART_CLASS);
 		const char *between = i == 0 ? "" : i + 1 == f->locks.n ? " and " : ", ";
 
-		out = tw_arena_printf(f->arena, "%s%s%s", out, between,
-		        name[0] ? name : "a lock that is not named");
+		out = tw_arena_printf(
+		        f->arena, "%s%s%s", out, between, name[0] ? name : "an unnamed lock");
 	}
 	return out;
 }
@@ -337,8 +337,8 @@ static const char *title_of(const struct tw_anr_find *f, enum kind k)
 	        [SLEEP] = "Sleep in",
 	        [WAIT] = "Wait in",
 	        [RUN] = "Running"};
-	const char *frame = f->frames.n ? short_name(f, f->frames.at[0], TW_ANR_PART_METHOD)
-	                                : "code that is not known";
+	const char *frame =
+	        f->frames.n ? short_name(f, f->frames.at[0], TW_ANR_PART_METHOD) : "unknown code";
 
 	if (k == DEADLOCK)
 		return tw_arena_printf(f->arena, "Deadlock of %s", join_classes(f));

@@ -52,10 +52,10 @@ static enum tw_status check_members(const json_t *o, size_t at, struct tw_err *e
 			        "action, name, frame, lock, kind, groups and enabled",
 			        at + 1, name);
 		if (strcmp(name, "enabled") == 0 && !json_is_boolean(v))
-			return wrong(at, "enabled is true or false", err);
+			return wrong(at, "enabled must be true or false", err);
 		if (strcmp(name, "enabled") != 0 && strcmp(name, "groups") != 0 &&
 		        !json_is_string(v))
-			return wrong(at, "action, name, frame, lock and kind are texts", err);
+			return wrong(at, "action, name, frame, lock and kind must be texts", err);
 	}
 	return TW_OK;
 }
@@ -112,7 +112,7 @@ static enum tw_status read_groups(
 		return TW_OK;
 	if (!json_is_array(v) || json_array_size(v) == 0 ||
 	        json_array_size(v) > TW_ANR_RULE_GROUPS_MAX)
-		return wrong(at, "groups is a list of 1 to 50 keys", err);
+		return wrong(at, "groups must be a list of 1 to 50 keys", err);
 	for (size_t i = 0; i < json_array_size(v); i++)
 		if (!is_key(json_string_value(json_array_get(v, i))))
 			return wrong(at, "a key of a group has 16 digits, 0-9 and a-f", err);
@@ -128,13 +128,13 @@ static enum tw_status read_words(struct rule *r, const json_t *o, size_t at, str
 	while (r->act < ACTS && (!act || strcmp(acts[r->act], act) != 0))
 		r->act++;
 	if (r->act == ACTS)
-		return wrong(at, "action is skip, merge or name", err);
+		return wrong(at, "action must be skip, merge or name", err);
 	r->off = json_is_false(json_object_get(o, "enabled"));
 	r->kind = json_string_value(json_object_get(o, "kind"));
 	r->name = json_string_value(name);
 	if (r->kind && !is_in(tw_anr_kinds, r->kind))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "rule %zu: there is no kind %.40s; there are deadlock, lock, path, io, "
+		        "rule %zu: unknown kind %.40s; the kinds are deadlock, lock, path, io, "
 		        "binder, no_cpu, gc, sleep, wait, run, idle and unknown",
 		        at + 1, r->kind);
 	if (r->act != SKIP &&
@@ -147,9 +147,9 @@ static enum tw_status read_words(struct rule *r, const json_t *o, size_t at, str
 static enum tw_status check_whole(const struct rule *r, size_t at, struct tw_err *err)
 {
 	if (r->act == SKIP && (!r->frame || r->lock || r->kind || r->groups || r->name))
-		return wrong(at, "skip says which frame is not blamed, and nothing else", err);
+		return wrong(at, "a skip rule has only the frame that is not blamed", err);
 	if (r->act != SKIP && !r->frame && !r->lock && !r->kind && !r->groups)
-		return wrong(at, "say which ANRs: by frame, lock, kind or groups", err);
+		return wrong(at, "select ANRs by frame, lock, kind or groups", err);
 	return TW_OK;
 }
 

@@ -64,7 +64,7 @@ static enum tw_status no_memory(struct tw_err *err)
 static enum tw_status in_time(const struct scan *l, struct tw_err *err)
 {
 	return tw_deadline_passed(l->deadline)
-	               ? tw_fail(err, TW_DEADLINE, "not all scenarios could be looked at in time")
+	               ? tw_fail(err, TW_DEADLINE, "not all scenarios could be analysed in time")
 	               : TW_OK;
 }
 
@@ -597,7 +597,7 @@ enum tw_status tw_regress_detect(struct tw_fleet_store *store, const struct tw_r
 
 	if (atomic_exchange(&store->detecting, true))
 		return tw_fail(err, TW_BUSY,
-		        "the server looks for what got slower already; ask again in a moment");
+		        "the server is already detecting regressions; retry in a moment");
 	st = detect(store, of, ret, err);
 	atomic_store(&store->detecting, false);
 	return st;

@@ -18,7 +18,7 @@ static const struct number numbers[] = {
         {"certainty", "standard errors", 2, 20, false},
         {"min_traces", "traces on each side of a change", 5, 1000000, true},
         {"min_days", "days on each side of a change", 1, 14, true},
-        {"window_days", "days that are looked at", 4, TW_REGRESS_DAYS, true},
+        {"window_days", "days that are analysed", 4, TW_REGRESS_DAYS, true},
         {"min_share", "a share of the scenario's median", 0, 1, false},
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
@@ -89,7 +89,7 @@ static enum tw_status read_all(json_t *doc, double v[NUMBERS], struct tw_err *er
 
 		st = n ? read_number(n, at, &v[i], err)
 		       : tw_fail(err, TW_BAD_REQUEST,
-		                 "there is no rule %.40s; there are min_change, certainty, "
+		                 "unknown rule %.40s; the rules are min_change, certainty, "
 		                 "min_traces, min_days, window_days and min_share",
 		                 name);
 		if (st != TW_OK)
@@ -106,7 +106,7 @@ enum tw_status tw_regress_rules_read(
 	double v[NUMBERS];
 
 	if (!json_is_object(doc))
-		return tw_fail(err, TW_BAD_REQUEST, "the rules are a JSON object");
+		return tw_fail(err, TW_BAD_REQUEST, "the rules must be a JSON object");
 	take(io, v);
 	st = copy ? read_all(copy, v, err) : tw_oom(err);
 	json_decref(copy);

@@ -81,10 +81,10 @@ enum tw_status tw_req_held(struct tw_req *r, enum tw_status st, struct tw_err *e
 	tw_req_set_header(r, "Retry-After", text);
 	if (r->held->too_much)
 		return tw_fail(err, TW_BUSY,
-		        "this answer needs more memory than one caller may use (--answer-memory); "
+		        "the response needs more memory than one caller may use (--answer-memory); "
 		        "select fewer threads or a shorter range");
 	return tw_fail(
-	        err, TW_BUSY, "too many large answers are in progress; try again in a few seconds");
+	        err, TW_BUSY, "too many large responses are in progress; retry in a few seconds");
 }
 
 void tw_req_release(struct tw_req *r)

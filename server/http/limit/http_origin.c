@@ -71,11 +71,11 @@ enum tw_status tw_req_check_origin(const struct tw_req *r, struct tw_err *err)
 		return TW_OK;
 	if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
 		return tw_fail(err, TW_DENIED,
-		        "a change asked for by a page of another site (%.20s)", site);
+		        "a change requested by a page of another site (%.20s)", site);
 	if (origin && !is_ours(r, origin))
 		return tw_fail(err, TW_DENIED,
-		        "a change asked for by the page of %.100s, which is not this server; set "
-		        "--public-url when a proxy gives it another name",
+		        "a change requested by a page of %.100s, which is not this server; set "
+		        "--public-url if a proxy serves it under another name",
 		        origin);
 	return TW_OK;
 }

@@ -72,7 +72,8 @@ static enum tw_status take_user(struct tw_req *r, struct tw_err *err)
 	l = lines_of(r, name);
 	if (l.n > 1)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "the proxy must take %.40s away from what clients send: it came twice",
+		        "%.40s was sent twice: the proxy must remove the header from requests of "
+		        "clients",
 		        name);
 	if (l.n && *l.values[0])
 		r->proxy_user = l.values[0];

@@ -75,7 +75,7 @@ static enum tw_status validate_framing(
 	if (s->codings && strcmp(version, "HTTP/1.0") == 0)
 		return tw_fail(err, TW_BAD_REQUEST, "HTTP/1.0 does not know Transfer-Encoding");
 	if (s->bad_name)
-		return tw_fail(err, TW_BAD_REQUEST, "\"%.60s\" is no header's name", s->bad_name);
+		return tw_fail(err, TW_BAD_REQUEST, "\"%.60s\" is not a header name", s->bad_name);
 	if (s->hosts > 1 || (s->hosts == 0 && !may_lack_host))
 		return tw_fail(err, TW_BAD_REQUEST, "%s",
 		        s->hosts ? "more than one Host header" : "the Host header is missing");

@@ -151,7 +151,7 @@ static void put(struct tw_quota *q, struct tw_quota_slot *s, enum tw_quota_who w
 static enum tw_status refuse(struct tw_quota *q, enum tw_quota_who who, enum tw_quota_what what,
         unsigned wait_s, struct tw_err *err)
 {
-	return tw_fail(err, TW_RATE, "%s may send %" PRIu64 " %s %s and has; come back in %u s",
+	return tw_fail(err, TW_RATE, "%s has reached its limit of %" PRIu64 " %s %s; retry in %u s",
 	        subjects[who], q->limits.most[who][what], windows[what].unit, windows[what].span,
 	        wait_s);
 }

@@ -101,7 +101,7 @@ static void wipe(gnutls_datum_t *d)
 
 static enum tw_status no_pem(const char *path, const char *what, int rc, struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST, "%.100s holds no %s in PEM: %s", path, what,
+	return tw_fail(err, TW_BAD_REQUEST, "%.100s contains no %s in PEM: %s", path, what,
 	        gnutls_strerror(rc));
 }
 
@@ -156,7 +156,7 @@ static enum tw_status read_pair(const struct tw_tls *t, struct pair *ret, struct
 	enum tw_status st = read_chain(t->paths[0], ret, err);
 
 	if (st == TW_OK && (ret->n == 0 || ret->n > MAX_CHAIN))
-		st = tw_fail(err, TW_BAD_REQUEST, "%.100s must hold 1 to %d certificates",
+		st = tw_fail(err, TW_BAD_REQUEST, "%.100s must contain 1 to %d certificates",
 		        t->paths[0], (int)MAX_CHAIN);
 	if (st == TW_OK)
 		st = read_key(t->paths[1], ret, err);

@@ -148,7 +148,7 @@ static enum tw_status check_limits(const struct tw_resumes *rs, const struct tw_
 	}
 	if (count >= rs->limits.count)
 		return tw_fail(err, TW_RATE,
-		        "%u uploads of this key are not finished; finish or delete one first",
+		        "%u uploads of this key are incomplete; complete or delete one first",
 		        count);
 	if (length > rs->limits.bytes || bytes > rs->limits.bytes - length)
 		return tw_fail(err, TW_RATE,
@@ -243,7 +243,7 @@ static struct tw_resume_entry *find(struct tw_resumes *rs, const char *project_i
 static enum tw_status not_found(struct tw_err *err)
 {
 	return tw_fail(err, TW_NOT_FOUND,
-	        "no such upload: it was deleted, is too old, or never was; begin a new one");
+	        "no such upload: it was deleted, expired or never existed; start a new one");
 }
 
 enum tw_status tw_resume_progress_of(struct tw_resumes *rs, const char *project_id, const char *id,
@@ -284,7 +284,7 @@ enum tw_status tw_resume_acquire(struct tw_resumes *rs, const char *project_id, 
 		st = not_found(err);
 	else if (e->busy)
 		st = tw_fail(err, TW_LOCKED,
-		        "another request is writing this upload; ask again in a moment");
+		        "another request is writing this upload; retry in a moment");
 	else
 		e->busy = true;
 	(void)pthread_mutex_unlock(&rs->lock);
@@ -392,7 +392,7 @@ enum tw_status tw_resume_write(
 	at = r->offset + e->pending;
 	if (n > r->length - at)
 		return tw_fail_at(err, TW_TOO_LARGE, r->length,
-		        "the piece goes past Upload-Length, %" PRIu64 " bytes", r->length);
+		        "the chunk exceeds Upload-Length, %" PRIu64 " bytes", r->length);
 	if (at + n - e->checked > CHECK_EVERY_BYTES) {
 		e->checked = at + n;
 		st = tw_blobs_check_room(rs->blobs, err);

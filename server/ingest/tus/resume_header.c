@@ -54,7 +54,8 @@ static enum tw_status read_pair(struct tw_arena *a, struct tw_str one, struct tw
 	if (!pair->value)
 		return err->code;
 	if (strlen(pair->value) != len)
-		return tw_fail(err, TW_BAD_REQUEST, "Upload-Metadata: %.64s holds NUL", pair->name);
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "Upload-Metadata: %.64s contains NUL", pair->name);
 	*ret_taken = true;
 	return TW_OK;
 }

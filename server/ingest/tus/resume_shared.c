@@ -363,7 +363,7 @@ static enum tw_status begin_part(struct entry *e, struct tw_err *err)
 {
 	if (e->pieces >= TW_RESUMABLE_PIECES && e->r.offset < e->r.length)
 		return tw_fail(err, TW_TOO_LARGE,
-		        "this upload came in %d pieces: begin a new one, in larger ones",
+		        "this upload has %d chunks: start a new one with larger chunks",
 		        TW_RESUMABLE_PIECES);
 	e->since_ms = tw_monotonic_ms();
 	return tw_blob_begin(e->s->place.blobs, e->r.length, &e->now, err);
@@ -402,7 +402,7 @@ enum tw_status tw_resume_shared_write(
 		return st;
 	if (n > r->length - r->offset - e->received)
 		return tw_fail_at(err, TW_TOO_LARGE, r->length,
-		        "the piece goes past Upload-Length, %" PRIu64 " bytes", r->length);
+		        "the chunk exceeds Upload-Length, %" PRIu64 " bytes", r->length);
 	if (!e->now)
 		st = begin_part(e, err);
 	if (st == TW_OK)

@@ -51,8 +51,8 @@ static enum tw_status open_piece(
 	}
 	return st != TW_OK ? st
 	                   : tw_fail(err, TW_CORRUPT,
-	                             "a piece of the upload was damaged in the storage: begin a "
-	                             "new one");
+	                             "a chunk of the upload was damaged in the store: start a new "
+	                             "upload");
 }
 
 static enum tw_status append_piece(struct tw_blobs *b, const struct tw_resumable_piece *p,
@@ -66,7 +66,8 @@ static enum tw_status append_piece(struct tw_blobs *b, const struct tw_resumable
 		        "the upload has a hole at %" PRIu64 ": begin a new one", at);
 	st = open_piece(b, p, &fd, err);
 	if (st == TW_NOT_FOUND)
-		return tw_fail(err, TW_BUSY, "a piece of the upload is not there: ask with HEAD");
+		return tw_fail(
+		        err, TW_BUSY, "a chunk of the upload is missing: get the offset with HEAD");
 	if (st != TW_OK)
 		return st;
 	st = append_file(fd, to, p->bytes, err);
@@ -88,7 +89,7 @@ static enum tw_status append_all(const struct tw_resume_place *p, const struct t
 		at += pieces[i].bytes;
 	}
 	if (st == TW_OK && at != r->length)
-		st = tw_fail(err, TW_BUSY, "the upload changed: ask with HEAD");
+		st = tw_fail(err, TW_BUSY, "the upload changed: get its offset with HEAD");
 	if (st == TW_OK && lseek(to, 0, SEEK_SET) != 0)
 		st = tw_fail(err, TW_IO, "an upload cannot be read");
 	return st;

@@ -177,9 +177,8 @@ static enum tw_status read_notes(
 
 		if (kind == TW_NOTE_COUNT)
 			return wrong(r, "notes",
-			        "each is a kind of note that traces have, such as contention, "
-			        "wait, "
-			        "park, gc, io, binder or class_load",
+			        "each must be a kind of note, such as contention, wait, park, gc, "
+			        "io, binder or class_load",
 			        err);
 		rule->notes |= UINT64_C(1) << kind;
 	}
@@ -223,7 +222,7 @@ static enum tw_status read_methods(
 	if (list && (!json_is_array(list) || n > TW_DETECT_PATTERNS_MAX))
 		return wrong(r, "methods", "a list of at most 100 patterns of names", err);
 	if (n == 0 && !rule->notes)
-		return wrong(r, "methods", "say which methods, or which notes", err);
+		return wrong(r, "methods", "set methods or notes", err);
 	rule->patterns = tw_mem_zalloc(n + 1, sizeof *rule->patterns);
 	if (!rule->patterns)
 		return tw_oom(err);

@@ -84,7 +84,7 @@ static enum tw_status check_list(const json_t *project, const char *member, stru
 
 		if (!json_is_string(text) || len == 0 || len > TW_FRAME_RULE_BYTES)
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "%s: number %zu is no text of 1 to %d bytes", member, i + 1,
+			        "%s: number %zu is not a text of 1 to %d bytes", member, i + 1,
 			        TW_FRAME_RULE_BYTES);
 	}
 	return TW_OK;

@@ -89,7 +89,8 @@ static enum tw_status explain_missing(struct tw_s3 *s, const char *key, struct t
 	tw_s3_answer_done(&a);
 	return st == TW_OK
 	               ? tw_fail(err, TW_BUSY,
-	                         "the store says of %.90s that it is there and that it is not", key)
+	                         "the store reports both that %.90s exists and that it does not",
+	                         key)
 	               : st;
 }
 
@@ -134,8 +135,8 @@ static enum tw_status verify(struct tw_s3 *s, const struct tw_s3_object *o, stru
 	if (st != TW_OK && st != TW_NOT_FOUND)
 		return st;
 	return tw_fail(err, TW_BUSY,
-	        "the store took %.90s and keeps another, or %llu of its %llu bytes", o->key,
-	        (unsigned long long)kept.bytes, (unsigned long long)o->bytes);
+	        "the store accepted %.90s but has another object, or %llu of its %llu bytes",
+	        o->key, (unsigned long long)kept.bytes, (unsigned long long)o->bytes);
 }
 
 static enum tw_status put_whole(
@@ -320,7 +321,7 @@ enum tw_status tw_s3_put(struct tw_s3 *s, const struct tw_s3_object *o, int fd, 
 	if (st == TW_NOT_FOUND) /* the bucket is missing, or another client ended the multipart
 	                         * upload */
 		st = tw_fail(err, TW_BUSY,
-		        "the store answered 404 for %.100s: is the bucket there?", o->key);
+		        "the store returned 404 for %.100s: does the bucket exist?", o->key);
 	return st == TW_OK ? verify(s, o, err) : st;
 }
 

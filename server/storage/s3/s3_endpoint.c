@@ -79,8 +79,8 @@ static enum tw_status set_place(struct tw_s3 *s, const struct tw_s3_endpoint *p,
 
 	if (!split_place(p->where, bucket, prefix, sizeof bucket))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "say where to: s3://BUCKET or s3://BUCKET/PREFIX, of letters, digits and "
-		        "._-");
+		        "the target must be s3://BUCKET or s3://BUCKET/PREFIX, of letters, digits "
+		        "and ._-");
 	(void)snprintf(s->region, sizeof s->region, "%.79s",
 	        setting(p->region, "AWS_REGION", "us-east-1"));
 	if (!is_plain(s->region, "-_"))

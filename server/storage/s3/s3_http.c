@@ -390,9 +390,9 @@ static enum tw_status fail_refused(
 	tw_xml_text(text, "Message", message, sizeof message);
 	if (strcmp(code, "NoSuchBucket") == 0)
 		return tw_fail(err, TW_DENIED,
-		        "the store answered %ld for %.100s: there is no bucket of that name",
-		        t->a->status, t->s->where);
-	return tw_fail(err, st, "the store answered %ld for %.90s%s%s %.60s", t->a->status, name,
+		        "the store returned %ld for %.100s: no bucket of that name", t->a->status,
+		        t->s->where);
+	return tw_fail(err, st, "the store returned %ld for %.90s%s%s %.60s", t->a->status, name,
 	        code[0] ? ": " : "", code, message);
 }
 
@@ -401,10 +401,10 @@ static enum tw_status fail_unanswered(const struct try *t, CURLcode code, struct
 	const char *name = *t->r->key ? t->r->key : t->s->where;
 
 	if (t->no_room)
-		return tw_fail(err, TW_FULL, "no space left for what the store sends");
+		return tw_fail(err, TW_FULL, "no space left for data from the store");
 	if (atomic_load(&t->s->stopped))
 		return tw_fail(err, TW_BUSY, "the server is being stopped");
-	return tw_fail(err, TW_BUSY, "the store does not answer for %.90s: %.80s", name,
+	return tw_fail(err, TW_BUSY, "the store does not respond for %.90s: %.80s", name,
 	        curl_easy_strerror(code));
 }
 
@@ -510,17 +510,18 @@ static enum tw_status check_outcome(
 	}
 	if (outcome == TW_S3_BROKEN && code == CURLE_OK && is_damaged(k, t->a, t))
 		return tw_fail(err, TW_CORRUPT,
-		        "the store keeps %.90s damaged: it is not what was put", t->r->key);
+		        "%.90s is damaged in the store: it differs from the uploaded content",
+		        t->r->key);
 	*ret_again = !k->r->once && !is_permanent(t, code, outcome) &&
 	             wait_a_while(k, t->retry_after_ms);
 	if (outcome == TW_S3_SILENT)
 		return fail_unanswered(t, code, err);
 	if (outcome == TW_S3_BROKEN)
-		return tw_fail(err, TW_BUSY,
-		        "the store sends %.90s cut short, or other than it was put", t->r->key);
+		return tw_fail(
+		        err, TW_BUSY, "the store returned %.90s truncated or changed", t->r->key);
 	if (outcome == TW_S3_MISSING)
 		return tw_fail(err, TW_NOT_FOUND,
-		        "the store answered 404 for %.100s: it is not there", t->r->key);
+		        "the store returned 404 for %.100s: it does not exist", t->r->key);
 	return fail_refused(t, outcome, err);
 }
 

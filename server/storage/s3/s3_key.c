@@ -31,7 +31,7 @@ static enum tw_status from_environment(struct tw_s3_key *key, struct tw_err *err
 
 	if (!id || !*id || !secret || !*secret)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to those of the store");
+		        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to the keys of the store");
 	if (!copy_value(tw_str_of(id), key->id, sizeof key->id) ||
 	        !copy_value(tw_str_of(secret), key->secret, sizeof key->secret) ||
 	        !copy_value(tw_str_of(token ? token : ""), key->token, sizeof key->token))

@@ -45,7 +45,7 @@ test('people, by the command line', async (t) => {
 	user(s, 'correct horse\n', 'create', 'Ann');
 	assert.match(fails(s, 'correct horse\n', 'create', 'ann'), /a user ann already/);
 	assert.match(fails(s, 'short\n', 'create', 'bob'), /10 to 256/);
-	assert.match(fails(s, '', 'create', 'bob'), /read from stdin/);
+	assert.match(fails(s, '', 'create', 'bob'), /no password on stdin/);
 	assert.match(fails(s, 'correct horse\n', 'create', 'a b'), /letters, digits/);
 	assert.equal(user(s, '', 'list'), 'ann\tnone\n');
 	user(s, '', 'role', 'ann', '--project', 'test', '--role', 'editor');

@@ -149,7 +149,7 @@ test('whom nobody knows stays out, and is let in by what the provider calls them
 		tracewell('user', 'unlink', 'eve', '--data', s.data);
 		assert.notEqual((await who(s, jar)).user, 'eve', 'who came by it is out');
 		assert.equal(whyOf(await signIn(s, new Jar(), 'eve-7')), 'not_invited');
-		assert.throws(() => tracewell('user', 'unlink', 'eve', '--data', s.data), /linked to nobody/);
+		assert.throws(() => tracewell('user', 'unlink', 'eve', '--data', s.data), /not linked to a provider/);
 		assert.throws(() => tracewell('user', 'disable', 'nobody', '--data', s.data));
 		const { entries } = (await admin('GET', '/api/v1/audit?limit=20&everywhere=1')).json;
 		assert.deepEqual(entries.filter((e) => e.actor.kind === 'cli').map((e) => e.action).slice(0, 3), ['identity.unlink', 'user.change', 'user.change']);
@@ -533,7 +533,7 @@ test('a provider that hangs, fails or talks without end holds up nobody else', a
 	assert.equal(await away(), 'away');
 	assert.match(s.log, /reason=away .*the provider responded with 500/);
 	p.only = (pathname, res) => pathname.includes('well-known') && res.end(Buffer.alloc(1 << 20, ' '));
-	await until(async () => (await away(), s.log.includes('the provider does not answer: Failed writing') ? true : undefined), 'an answer without end');
+	await until(async () => (await away(), s.log.includes('the provider does not respond: Failed writing') ? true : undefined), 'an answer without end');
 	p.about = { issuer: 'https://evil.example' };
 	p.only = undefined;
 	await until(async () => (await away(), s.log.includes('issuer is https://evil.example') ? true : undefined), 'another issuer');
@@ -582,10 +582,10 @@ test('settings that cannot be meant keep the server from starting', async (t) =>
 	assert.match(fails(...good, '--oidc-scopes', 'profile'), /openid must be among them/);
 	assert.match(fails(...good, '--oidc-client-secret-file', '/nowhere'), /No such file/);
 	assert.match(fails(...good, '--oidc-client-secret-file', empty), /contains no secret/);
-	assert.match(fails(...good, '--oidc-roles', 'perf=owner:test'), /gives no role/);
+	assert.match(fails(...good, '--oidc-roles', 'perf=owner:test'), /is not a role/);
 	assert.match(fails(...good, '--oidc-new-roles', 'viewer:test'), /--oidc-create/);
 	// whoever the provider knows could take the name of a colleague whom the proxy signs in
-	assert.match(fails(...good, '--oidc-create', '--trusted-proxies', '127.0.0.1', '--proxy-user-header', 'Remote-User'), /take a name that the proxy will vouch for/);
+	assert.match(fails(...good, '--oidc-create', '--trusted-proxies', '127.0.0.1', '--proxy-user-header', 'Remote-User'), /take the name of a user of the proxy/);
 });
 
 test('where no provider is set, nothing of it is there', async (t) => {

@@ -66,7 +66,7 @@ test('a backup without the key says that secrets must be set anew, and makes a n
 	assert.equal((await asker(s)('GET', `/${made.id}`)).json.secret_lost, true);
 	await asker(s)('POST', `/${made.id}/test`);
 	const failed = await until(async () => (await asker(s)('GET', `/${made.id}/deliveries`)).json.deliveries.find((d) => d.log.length), 'a try');
-	assert.match(failed.log[0].error, /sealed by a key that this server does not have .*: give it another secret/);
+	assert.match(failed.log[0].error, /encrypted with a key that this server does not have .*: set another secret/);
 	assert.deepEqual(r.got, [], 'nothing goes unsigned');
 	await s.stop();
 	const args = s.args;

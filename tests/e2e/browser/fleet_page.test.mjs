@@ -261,7 +261,7 @@ test('nothing there is told in words, in each panel', async (t) => {
 	await page.goto(`${server.url}/fleet/methods?app=nobody`);
 	await page.waitForSelector('#methods >> text=No counted trace matches');
 	await page.goto(`${server.url}/fleet/methods?method=no.such.Method`);
-	await page.waitForSelector('#method [role=alert] >> text=no trace that was counted has a method of that name');
+	await page.waitForSelector('#method [role=alert] >> text=no counted trace has a method of that name');
 	await page.goto(`${server.url}/fleet/none`);
 	await page.waitForSelector('text=no page at this address');
 	await done(page, t);

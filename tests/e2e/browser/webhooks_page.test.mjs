@@ -68,7 +68,7 @@ test('one that its receiver ended says why it is paused, and is resumed', async 
 	receiver.manner['/h'] = 'gone';
 	const found = await findSlower(server, 12);
 	const page = await asAdmin();
-	await page.locator(ROW).getByText('it answered 410').waitFor();
+	await page.locator(ROW).getByText('it returned 410').waitFor();
 	await page.locator(ROW).getByText('Events in the meantime are not sent.').waitFor();
 	receiver.manner['/h'] = 'fine';
 	await page.getByRole('button', { name: 'Resume perf channel' }).click();

@@ -58,7 +58,7 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		going = false;
 		await load;
 		assert.equal(code, 0, told);
-		assert.match(told, /\d+ uploads are in the backup; \d+ files copied \(\d+\.\d MB\), 0 of earlier ones dropped, 0 left out/);
+		assert.match(told, /\d+ uploads in the backup: \d+ files copied \(\d+\.\d MB\), 0 obsolete files deleted, 0 uploads excluded/);
 		assert.ok(isWhole(to), 'every file that it names is there');
 
 		const want = await flameOf(s, before[0]);
@@ -85,7 +85,7 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		assert.ok(Number(await age()) < 60);
 		await s.decoded(await upload(s, 3));
 		await s.ask('DELETE', `/api/v1/traces/${ids[0]}`);
-		assert.match(backup(s.data, to).told, /^2 uploads are in the backup; 2 files copied .* 1 of earlier ones dropped/);
+		assert.match(backup(s.data, to).told, /^2 uploads in the backup: 2 files copied .* 1 obsolete files deleted/);
 		assert.ok(isWhole(to));
 	});
 
@@ -110,7 +110,7 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		fs.appendFileSync(blob, 'x');
 		const { code, told } = backup(s.data, to);
 		assert.equal(code, 1);
-		assert.match(told, /the upload of [0-9A-Z]{26} is left out: it is damaged/);
+		assert.match(told, /the upload of [0-9A-Z]{26} is excluded: it is damaged/);
 		assert.match(told, /^1 uploads are in the backup/m);
 		const again = await startServer(t, { data: to });
 		for (const id of ids) assert.equal((await again.get(`/api/v1/traces/${id}/flame`, { key: s.read })).status, 200);
@@ -145,10 +145,10 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		const before = files();
 		const refused = backup(fresh.data, to);
 		assert.equal(refused.code, 1);
-		assert.match(refused.told, /a copy of another server.* none of its projects is here; name another folder, or say --replace/);
+		assert.match(refused.told, /a copy of another server.* it shares no project with this server; use another folder, or set --replace/);
 		assert.deepEqual(files(), before);
 		assert.equal(backup(old.data, to).code, 0, 'its own goes on');
-		assert.match(backup(fresh.data, to, '--replace').told, /^1 uploads are in the backup; 2 files copied .* 1 of earlier ones dropped/);
+		assert.match(backup(fresh.data, to, '--replace').told, /^1 uploads in the backup: 2 files copied .* 1 obsolete files deleted/);
 		assert.ok(isWhole(to));
 	});
 

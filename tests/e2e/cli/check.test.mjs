@@ -58,7 +58,7 @@ describe('tracewell check', { concurrency: 2 }, () => {
 		const { s } = await withTrace(t);
 		const { code, lines, told } = check(s.data);
 		assert.deepEqual([code, lines], [0, []]);
-		assert.match(told, /looked at 1 uploads, 2 mappings and 1 decoded files, read \d+\.\d MB: all as it should be/);
+		assert.match(told, /checked 1 uploads, 2 mappings and 1 decoded files, read \d+\.\d MB: no problems found/);
 	});
 
 	test('any flipped byte of a decoded file is found, and mended from the upload', async (t) => {
@@ -90,7 +90,7 @@ describe('tracewell check', { concurrency: 2 }, () => {
 		const { code, lines } = check(s.data, '--repair');
 		assert.equal(code, 1);
 		assert.match(lines[0], new RegExp(`^wrong: the upload of trace ${id} \\(part trace\\) is missing`));
-		assert.match(lines[1], /nothing is left to decode it from/);
+		assert.match(lines[1], /cannot be decoded again/);
 	});
 
 	test('a compiled mapping is made again from its text', async (t) => {

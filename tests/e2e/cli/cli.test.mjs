@@ -80,7 +80,7 @@ const LACKS = {
 	mcp: [[[], '--server'], [['--server', 'x'], '--key or TRACEWELL_KEY in the environment']],
 	backup: [[[], '--to']],
 	migrate: [[[], '--from'], [['--from', 'x'], '--data']],
-	push: [[['x'], '--server'], [['x', '--server', 'x'], '--key or TRACEWELL_KEY in the environment'], [['--server', 'x', '--key', 'k'], 'say what to send'], [['--server', 'x', '--key', 'k', '--mapping', 'm'], '--build-id']],
+	push: [[['x'], '--server'], [['x', '--server', 'x'], '--key or TRACEWELL_KEY in the environment'], [['--server', 'x', '--key', 'k'], 'nothing to send'], [['--server', 'x', '--key', 'k', '--mapping', 'm'], '--build-id']],
 };
 
 test('each command names what is missing', async () => {
@@ -470,7 +470,7 @@ test('a setting that nobody knows: which may have been meant', async (t) => {
 	fs.writeFileSync(at, '# mine\nlistn = 127.0.0.1:0\n');
 	assert.equal(await says(['--config', at]), `tracewell serve: ${at} line 2: unknown setting listn; did you mean listen?`);
 	const s = await startServer(t, { env: { TRACEWELL_QUERY_DEADLNE: '5', TRACEWELL_KEY: 'x', TRACEWELL_SERVICE_HOST: '10.0.0.1', TRACEWELL_PORT: 'tcp://10.0.0.1:80' } });
-	assert.deepEqual([...s.log.matchAll(/event=setting_unknown (.*)/g)].map(([, what]) => what), ['environment=query-deadlne meant=query-deadline']);
+	assert.deepEqual([...s.log.matchAll(/event=setting_unknown (.*)/g)].map(([, what]) => what), ['environment=query-deadlne similar=query-deadline']);
 });
 
 test('progress: on terminals only, and gone at the end', async (t) => {

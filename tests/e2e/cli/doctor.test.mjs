@@ -194,13 +194,13 @@ describe('a server from outside', () => {
 	});
 
 	test('does not answer', async () => {
-		assert.match((await doctor(['--server', 'http://127.0.0.1:1'])).of('reach').message, /does not answer: .*firewall/);
+		assert.match((await doctor(['--server', 'http://127.0.0.1:1'])).of('reach').message, /does not respond: .*firewall/);
 		assert.ok((await doctor(['--server', 'http://no.such.host.invalid'])).of('reach'));
 	});
 
 	test('is something else, or of another time', async (t) => {
 		const other = await pretend(t, (q, r) => r.end('hello'));
-		assert.match((await doctor(['--server', other])).of('not_tracewell').message, /Another program than tracewell/);
+		assert.match((await doctor(['--server', other])).of('not_tracewell').message, /A program other than tracewell/);
 		const late = await pretend(t, (q, r) => r.setHeader('Date', new Date(Date.now() + 3600_000).toUTCString()).setHeader('Content-Type', 'application/json').end('{"status":"ok"}'));
 		assert.match((await doctor(['--server', late])).of('skew').message, /3[56]\d\d seconds ahead/);
 	});
@@ -234,7 +234,7 @@ test('the OpenID provider is asked as the server would ask it', async (t) => {
 	await broken('provider_keys', /has 0 keys/, () => (p.keys = []), () => (p.keys = keys));
 	assert.ok((await doctor(args)).good('provider_keys'), 'mended');
 	const gone = await doctor(['--oidc-issuer', 'https://127.0.0.1:1']);
-	assert.match(gone.of('provider').message, /does not answer/);
+	assert.match(gone.of('provider').message, /does not respond/);
 	assert.match((await doctor(['--oidc-issuer', 'http://id.example'])).of('provider').message, /is not an https address/);
 });
 

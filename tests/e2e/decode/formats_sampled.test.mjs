@@ -175,7 +175,7 @@ test('sampled stacks', async (t) => {
 
 	await t.test('refusals say what to do', async () => {
 		for (const [body, words] of [
-			['{"platform":"android","sampled_profile":"QUJD"}', /carries is not a trace/],
+			['{"platform":"android","sampled_profile":"QUJD"}', /does not contain a trace/],
 			['{"format":"java-stacks/7"}', /java-stacks\/1/],
 			['dt\nver|9\nprec|6\n\n', /version 9/],
 			[Buffer.concat([Buffer.from([4, 3, 2, 1, 0, 0, 0, 0, 9, 0, 0, 0]), Buffer.alloc(40)]), /versions 3 to 5/],

@@ -19,7 +19,7 @@ const links = (pid) => {
 };
 const isTemplate = (pid) => links(pid).length === 4 && links(pid)[3].startsWith('socket:');
 const templates = (s) => childrenOf(s).filter((c) => c.template && isTemplate(c.pid)).map((c) => c.pid);
-const started = (s) => [...s.log.matchAll(/event=decoding trace=\S+ try=\d+ pid=(\d+)/g)].map((m) => Number(m[1]));
+const started = (s) => [...s.log.matchAll(/event=decoding trace=\S+ attempt=\d+ pid=(\d+)/g)].map((m) => Number(m[1]));
 const gone = (pid) => {
 	try {
 		return /^State:\tZ/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8')) || undefined;

@@ -252,7 +252,7 @@ test('a child that crashes, loops, eats memory or runs programs costs its own tr
 				const x = await json(s, `/api/v1/traces/${id}`);
 				return x.state === 'failed' ? x : undefined;
 			}, 'a failed trace');
-			const words = { crash: /crashed/, loop: /CPU time/, eat: /exit 9|memory/, sleep: /too long/, run: /may do/ };
+			const words = { crash: /crashed/, loop: /CPU time/, eat: /exit 9|memory/, sleep: /too long/, run: /forbidden system call/ };
 			assert.match(failed.error.message, words[how]);
 			assert.equal((await fetch(`${s.url}/healthz`)).status, 200);
 		});

@@ -325,7 +325,7 @@ async function compare(t, data, { first }, options, lose) {
 	const where = await lose();
 	const rebuilt = await run(['check', '--rebuild', '--data', where, '--json'], options.env);
 	assert.equal(rebuilt.code, 0, rebuilt.told);
-	assert.match(rebuilt.told, /Not in the records: accounts, keys, settings of projects/);
+	assert.match(rebuilt.told, /The records do not contain accounts, keys, project settings/);
 	const sums = JSON.parse(rebuilt.out);
 	assert.deepEqual([sums.ready, sums.queued, sums.failed, sums.builds, sums.skipped], [8, 0, 1, 3, 0]);
 	const twice = await run(['check', '--rebuild', '--data', where], options.env);

@@ -54,7 +54,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 	test('a decoder ends when its trace is deleted', async (t) => {
 		const s = await startServer(t, { args: ['--decode-workers', '1', '--shutdown', '0'], env: { TRACEWELL_WORKER_FAULT: 'sleep' } });
 		const { id } = (await s.post('/api/v1/traces', sampleTrace(44))).json;
-		const pid = await until(async () => /event=decoding trace=\S+ try=1 pid=(\d+)/.exec(s.log)?.[1], 'a decoder');
+		const pid = await until(async () => /event=decoding trace=\S+ attempt=1 pid=(\d+)/.exec(s.log)?.[1], 'a decoder');
 		assert.ok(fs.existsSync(`/proc/${pid}`));
 		assert.equal((await s.ask('DELETE', `/api/v1/traces/${id}`)).status, 204);
 		await until(async () => (fs.existsSync(`/proc/${pid}`) ? undefined : true), 'the end of its decoder');

@@ -133,7 +133,7 @@ test('a fleet, asked', async (t) => {
 			near(g.wall.p50, rank(of, 50), method.error);
 		}
 		assert.deepEqual((await by('scenarios?', '&label=device%3Dphone%201')).groups.map((g) => [g.key, g.duration_ns.traces]), [['phone 1', 24]]);
-		const refused = [['by=label:colour', /not counted by the label colour/], ['by=label:', /not counted by the label/], ['by=label:device&class=low', /leave one of them out/], ['by=label:device&label=a%3Db', /one label at a time/]];
+		const refused = [['by=label:colour', /not counted by the label colour/], ['by=label:', /not counted by the label/], ['by=label:device&class=low', /omit one of them/], ['by=label:device&label=a%3Db', /one label at a time/]];
 		for (const [query, words] of [...(onClickHouse ? [] : refused),
 			['by=label:device&top=0', /top/], ['by=label:device&top=201', /top/], ['label=device', /KEY=VALUE/]]) {
 			const { status, json } = await s.get(`/api/v1/fleet/scenarios?${query}`);
@@ -146,7 +146,7 @@ test('a fleet, asked', async (t) => {
 		for (const [query, words] of [
 			['methods?device=Pixel', /no parameter device here, only: metrics, sort, order/], ['methods?colour=red', /no parameter colour/], ['methods?metrics=wall,heat', /no metric heat/],
 			['methods?sort=p42_self', /sort is p50/], ['methods?sort=p95_', /sort is .*, not p95_$/], ['methods?sort=beauty', /sort is .* call, as in p95_self, not beauty$/], ['methods?limit=many', /limit must be a number from 1 to \d+, not many$/], ['methods?class=huge', /class/], ['scenarios?by=moon', /by/],
-			['methods?since=5&until=4', /since is after/], ['method', /name is required/], ...(onClickHouse ? [] : [['methods?label=a%3Db&os=14', /leave one of them out/]]), ['methods?q=(&regex=1', /./],
+			['methods?since=5&until=4', /since is after/], ['method', /name is required/], ...(onClickHouse ? [] : [['methods?label=a%3Db&os=14', /omit one of them/]]), ['methods?q=(&regex=1', /./],
 			['methods?limit=0', /limit/],
 		]) {
 			const { status, json } = await s.get(`/api/v1/fleet/${query}`);

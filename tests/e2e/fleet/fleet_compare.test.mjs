@@ -114,7 +114,7 @@ test('two sides of a fleet', async (t) => {
 		const none = (await compare(s, 'a=8.3.0&b=not%20semver')).json;
 		assert.equal(none.comparable, false);
 		assert.match(none.summary, /B \(not semver\) has no traces/);
-		for (const [query, status, words] of [['', 400, /A and B are the same/], ['a=1&b=1', 400, /say what differs/], ['a=1&b=2&colour=red', 400, /no parameter colour/], ['a=1&b=2&mix=x', 400, /mix/],
+		for (const [query, status, words] of [['', 400, /A and B are the same/], ['a=1&b=1', 400, /set what differs/], ['a=1&b=2&colour=red', 400, /no parameter colour/], ['a=1&b=2&mix=x', 400, /mix/],
 			['a=1&b=2&a.class=huge', 400, /class/], ['a=trace:01ABC&b=8.3.0', 404, /./], ['a=1&b=2&only=x', 400, /only/], ['a=1&b=2&format=pdf', 400, /format/]]) {
 			const answer = await compare(s, query);
 			assert.equal(answer.status, status, `${query}: ${answer.text}`);
@@ -142,7 +142,7 @@ test('two sides of a fleet', async (t) => {
 		for (const wrong of ['p42(cold_start) > 1%', 'p50(cold_start)', 'p50(cold_start) > 5', 'share(cold_start) > 1%', 'p50() > 1%', 'p50(x) = 1%']) {
 			const answer = gate('--fail-if', wrong);
 			assert.equal(answer.status, 2, wrong);
-			assert.match(answer.stderr, /is no condition/);
+			assert.match(answer.stderr, /is not a condition/);
 		}
 		const filter = spawnSync(binary(), ['compare', '--server', s.url, '--key', s.read, '--base', 'os=14,version_name=8.3.0', '--head', 'os=14,version_name=8.3.1', '--fail-if', 'mean(cold_start) > 10%'], { encoding: 'utf8' });
 		assert.equal(filter.status, 1, filter.stdout + filter.stderr);
@@ -157,9 +157,9 @@ test('devices that say nothing of their class: one sentence says that their mix 
 	const plain = fleet.filter((_, i) => i % 8 === 0);
 	for (const [i, x] of plain.entries()) await s.post('/api/v1/traces', trace(x), { query: { version_name: x.version, build_id: `b${x.version}`, scenario: 'cold_start' }, headers: { 'Idempotency-Key': `plain-${i}` } });
 	await until(async () => ((await s.get('/api/v1/fleet/flame')).json?.of_traces === plain.length ? true : undefined), 'all counted', 60);
-	const note = /^No trace says how strong its device is \(ram_mb or device_class\), so another mix of devices could not be corrected for\.$/m;
+	const note = /^No trace reports the class of its device \(ram_mb or device_class\), so differences in the device mix could not be corrected\.$/m;
 	assert.match((await compare(s, 'a=8.3.0&b=8.3.1')).json.mix.note, note);
-	assert.match((await compare(s, 'a=8.3.0&b=8.3.1&format=markdown')).text, /No trace says how strong/);
+	assert.match((await compare(s, 'a=8.3.0&b=8.3.1&format=markdown')).text, /No trace reports the class/);
 	assert.equal((await compare(s, 'a=8.3.0&b=8.3.2')).json.mix.note, '', 'one side has nothing');
 	for (const form of [[], ['--markdown']]) assert.match(spawnSync(binary(), ['compare', '--server', s.url, '--key', s.read, '--base', '8.3.0', '--head', '8.3.1', ...form], { encoding: 'utf8' }).stdout, note);
 });

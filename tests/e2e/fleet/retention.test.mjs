@@ -200,7 +200,7 @@ describe('retention', { concurrency: 2 }, () => {
 		const answers = [];
 		for (const id of ids) answers.push(await s.get(`/api/v1/traces/${id}/methods`));
 		assert.deepEqual(answers.map((r) => r.status), [409, 409, 503, 503, 503, 503, 503, 503]);
-		assert.match(answers[7].json.error.message, /wait to be decoded.*come back in 10 s/);
+		assert.match(answers[7].json.error.message, /are queued for decoding.*retry in 10 s/);
 		assert.equal(answers[7].headers.get('retry-after'), '10');
 		assert.equal((await s.get(`/api/v1/traces/${ids[7]}`)).json.state, 'archived');
 		assert.equal((await s.post('/api/v1/traces', sampleTrace(130))).status, 202, 'uploads have the rest');
@@ -210,7 +210,7 @@ describe('retention', { concurrency: 2 }, () => {
 		await s.start();
 		const full = await s.get(`/api/v1/traces/${ids[7]}/methods`);
 		assert.equal(full.status, 507, full.text);
-		assert.match(full.json.error.message, /no room to decode it again/);
+		assert.match(full.json.error.message, /no space to decode it again/);
 		assert.ok(Number(full.headers.get('retry-after')) > 0);
 	});
 

@@ -151,7 +151,7 @@ test('traces by label, session, version code, ABI and when they were recorded', 
 	const values = async (column) => (await s.get('/api/v1/facets', { query: { column } })).json.values;
 	assert.deepEqual(await values('abi'), [{ value: 'arm64-v8a', count: 3 }, { value: 'x86', count: 1 }]);
 	assert.deepEqual((await values('label')).slice(0, 3), [{ value: 'beta=false', count: 2 }, { value: 'beta=true', count: 2 }, { value: 'user=u=0,x', count: 2 }]);
-	for (const [bad, why] of [['abi=x86&abi=arm64-v8a', /abi is given more than once/], ['label=x', /label is KEY=VALUE/], ['version_code_min=8.1', /version_code_min must be a number/], ['started_since=today', /started_since must be a number/]]) {
+	for (const [bad, why] of [['abi=x86&abi=arm64-v8a', /abi is given more than once/], ['label=x', /label must be KEY=VALUE/], ['version_code_min=8.1', /version_code_min must be a number/], ['started_since=today', /started_since must be a number/]]) {
 		const { status, json } = await s.get(`/api/v1/traces?${bad}`);
 		assert.equal(status, 400, bad);
 		assert.match(json.error.message, why);

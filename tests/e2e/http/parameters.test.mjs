@@ -26,7 +26,7 @@ test('an unknown parameter is refused everywhere, with a list of the known ones'
 			const known = (op.parameters ?? []).map(found).filter((p) => p.in === 'query').map((p) => p.name);
 			const answer = await s.ask(method.toUpperCase(), path.replace(/\{\w+\}/g, '1'), { query: { colour: 'red' } });
 			assert.equal(answer.status, 400, `${method} ${path}: ${answer.text}`);
-			assert.match(answer.json.error.message, /^there is no parameter colour here, only: /, `${method} ${path}`);
+			assert.match(answer.json.error.message, /^unknown parameter colour; the parameters are: /, `${method} ${path}`);
 			assert.deepEqual([...answer.json.error.known].sort(), known.sort(), `${method} ${path}`);
 			const shown = answer.json.error.message.split('only: ')[1].split(', ');
 			assert.ok(shown.every((name) => name === '...' || name === 'none' || known.includes(name)), `whole names: ${shown}`);

@@ -23,7 +23,7 @@ const counted = async (s, limit) => Number(new RegExp(`^tracewell_quota_refused_
 function isRefused(answer, within) {
 	assert.equal(answer.status, 429, answer.text);
 	assert.equal(answer.json.error.status, 'too_many_requests');
-	assert.match(answer.json.error.message, /come back in \d+ s/);
+	assert.match(answer.json.error.message, /retry in \d+ s/);
 	const wait = Number(answer.headers.get('retry-after'));
 	assert.ok(wait >= 1 && wait <= within, `Retry-After: ${wait}`);
 }

@@ -51,7 +51,7 @@ test("a burst of other projects' holds up nobody", async (t) => {
 const BUSY = (answer) => {
 	assert.equal(answer.status, 503, answer.text);
 	assert.equal(answer.json.error.status, 'busy');
-	assert.match(answer.json.error.message, /wait to be decoded/);
+	assert.match(answer.json.error.message, /are queued for decoding/);
 	assert.equal(answer.headers.get('retry-after'), '10');
 };
 
@@ -81,12 +81,12 @@ test('past the bound of what waits, all ways in say when to come back', async (t
 		let said = '';
 		push.stderr.setEncoding('utf8').on('data', (d) => (said += d));
 		const ended = new Promise((done) => push.once('exit', done));
-		await until(() => (/trying again in 1\d\.\d s/.test(said) ? true : undefined), 'push waits', 20);
+		await until(() => (/retrying in 1\d\.\d s/.test(said) ? true : undefined), 'push waits', 20);
 		await s.stop('SIGKILL');
 		s.env = {};
 		await s.start();
 		assert.equal(await ended, 0, said);
-		assert.equal(said.match(/trying again/g).length, 1, said);
+		assert.equal(said.match(/retrying/g).length, 1, said);
 	});
 	await until(async () => ((await s.post('/api/v1/traces', sampleTrace(3, 50))).status === 202 ? true : undefined), 'room');
 });

@@ -162,7 +162,7 @@ test('push', async (t) => {
 		assert.equal(got.code, 0, got.stderr);
 		assert.equal(got.ids.length, 1);
 		assert.match(got.stderr, /skipped \S*settings\.json: JSON of no format that the server reads/);
-		assert.match(got.stderr, /skipped \S*readme\.md: not named as traces are/);
+		assert.match(got.stderr, /skipped \S*readme\.md: not named like a trace/);
 		assert.match(got.stderr, /2 files skipped, 1 sent/);
 		const named = await push(...to, mixed('settings.json'));
 		assert.equal(named.code, 1, 'who names it means it');
@@ -170,11 +170,11 @@ test('push', async (t) => {
 	await t.test('refusals are told in words, and not tried again', async () => {
 		const bad = await push('--server', s.url, '--key', 'twi_nonsense', at('a.bin'));
 		assert.notEqual(bad.code, 0);
-		assert.doesNotMatch(bad.stderr, /trying again/);
+		assert.doesNotMatch(bad.stderr, /retrying/);
 		assert.match(bad.stderr, /401/);
 		const odd = await push(...to, at('notes.md'));
 		assert.notEqual(odd.code, 0);
-		assert.match(odd.stderr, /415|not a trace/);
+		assert.match(odd.stderr, /415|does not contain a trace/);
 		assert.equal((await push(...to, '--part', 'nonsense', at('a.bin'))).code !== 0, true);
 	});
 	await t.test('a busy server and a broken connection are tried again', async () => {
@@ -193,7 +193,7 @@ test('push', async (t) => {
 		});
 		const got = await push('--server', url, '--key', s.ingest, '--wait', at('deep/er/b.bin'));
 		assert.equal(got.code, 0, got.stderr);
-		assert.equal(got.stderr.match(/trying again/g).length, 2, got.stderr);
+		assert.equal(got.stderr.match(/retrying/g).length, 2, got.stderr);
 		assert.ok(bytes > 0);
 	});
 	await t.test('an answer that was lost on the way makes no second trace', async () => {

@@ -103,7 +103,7 @@ test('a certificate of nobody known, or of another name, is refused', async (t) 
 	for (const [secure, cert, ca] of [[true, ours, []], [false, ours, []], [true, another, ['--smtp-ca-file', another.file]], [false, another, ['--smtp-ca-file', another.file]]]) {
 		const m = await startMails(t, { secure, ...cert });
 		const [state, why] = await tryMail(t, ['--smtp-url', `${secure ? 'smtps' : 'smtp'}://127.0.0.1:${m.port}`, ...ca]);
-		assert.match(why, /certificate is of another name, over, or signed by nobody that is known here/);
+		assert.match(why, /certificate has another name, has expired or is not signed by a trusted CA/);
 		assert.deepEqual([state, m.mails], ['waiting', []]);
 	}
 	const { status, stderr } = spawnSync(binary(), ['serve', '--data', path.join(dir, 'data'), '--listen', '127.0.0.1:0', '--smtp-url', 'smtp://127.0.0.1', '--mail-from', 'a@b.c', '--smtp-ca-file', path.join(dir, 'none')], { encoding: 'utf8', timeout: 60_000 });
@@ -126,7 +126,7 @@ test('the doctor says whether mail would go, without sending any, and where link
 		assert.deepEqual([level, words.test(text)], ['wrong', true], text);
 	};
 	await tell(/--smtp-user or its password is wrong/, ...mail, '--smtp-password-file', wrong, '--smtp-ca-file', ours.file);
-	await tell(/certificate is of another name/, ...mail, '--smtp-password-file', secret);
+	await tell(/certificate has another name/, ...mail, '--smtp-password-file', secret);
 	await tell(/--smtp-user needs --smtp-password-file/, ...mail);
 	await tell(/needs --mail-from/, '--smtp-url', `smtp://127.0.0.1:${m.port}`);
 	await tell(/Mail cannot be sent through smtp:\/\/127.0.0.1:1:/, '--smtp-url', 'smtp://127.0.0.1:1', '--mail-from', 'a@b.c');
@@ -137,6 +137,6 @@ test('the doctor says whether mail would go, without sending any, and where link
 	const other = http.createServer((req, res) => res.end('{}'));
 	await new Promise((ok) => other.listen(0, '127.0.0.1', ok));
 	t.after(() => other.close());
-	assert.match((await doctor('--public-url', `http://127.0.0.1:${other.address().port}`)).public_url[1], /another program than tracewell/);
-	assert.match((await doctor('--public-url', 'http://127.0.0.1:1')).public_url[1], /does not answer/);
+	assert.match((await doctor('--public-url', `http://127.0.0.1:${other.address().port}`)).public_url[1], /a program other than tracewell/);
+	assert.match((await doctor('--public-url', 'http://127.0.0.1:1')).public_url[1], /does not respond/);
 });

@@ -179,9 +179,9 @@ test('what the tracker refuses is reported, and what fails for a time is tried a
 	const of = `regressions/${id}`;
 	for (const [status, headers, body, words] of [[401, {}, { message: 'Bad credentials' }, 'the tracker refuses the token (401): Bad credentials'],
 		[403, {}, { message: 'Resource not accessible' }, 'the token may not do this (403): Resource not accessible'],
-		[404, {}, { message: 'Not Found' }, 'there is no such project or issue, or the token may not read it (404): Not Found'],
+		[404, {}, { message: 'Not Found' }, 'no such project or issue, or the token may not read it (404): Not Found'],
 		[422, {}, { message: 'Validation Failed' }, 'the tracker refuses it (422): Validation Failed'],
-		[301, { Location: 'http://169.254.169.254/x' }, {}, /^it answered 301 and leads elsewhere/]]) {
+		[301, { Location: 'http://169.254.169.254/x' }, {}, /^it returned 301, a redirect/]]) {
 		await use(s, tracker);
 		// a search comes before every try after the first
 		tracker.fail = tracker.got.length ? [null, [status, headers, body]] : [[status, headers, body]];
@@ -236,7 +236,7 @@ test('a renamed project is followed, with the token to the same host only', asyn
 	const other = await startTrackers(t, 'github');
 	tracker.fail = [[301, { Location: `${other.url}/repos/acme/shop/issues/1` }, {}]];
 	hurry(s);
-	await inState(s, `regressions/${id}`, 'open', (o) => /answered 301/.test(o.error));
+	await inState(s, `regressions/${id}`, 'open', (o) => /returned 301/.test(o.error));
 	assert.equal(other.got.length, 0);
 	const refused = await set(s, { ...tracker.settings, api: other.url, token: undefined });
 	assert.deepEqual([refused.status, refused.json.error.message], [400, 'api is another server: enter its token as well']);

@@ -150,7 +150,7 @@ test('rules are judged before they are kept, in words that name rule and member'
 		[{ rules: [{ ...RULE, id: undefined }] }, /^rule 1: id: /],
 		[{ rules: [{ ...RULE, title: '' }] }, /\(mine\): title: /],
 		[{ rules: [{ ...RULE, title: 'a\nb' }] }, /\(mine\): title: .*control/],
-		[{ rules: [{ ...RULE, methods: [] }] }, /methods: say which methods, or which notes/],
+		[{ rules: [{ ...RULE, methods: [] }] }, /methods: set methods or notes/],
 		[{ rules: [{ ...RULE, methods: [''] }] }, /methods: .*1 to 200 bytes/],
 		[{ rules: [{ ...RULE, methods: [7] }] }, /methods: each is a text/],
 		[{ rules: [{ ...RULE, methods: ['/(/'] }] }, /methods: \/\(\/: not a regular expression/],
@@ -167,7 +167,7 @@ test('rules are judged before they are kept, in words that name rule and member'
 		[{ rules: [], frames: { slow_ms: 800 } }, /slow before it is frozen/],
 		[{ rules: [], frames: { fast_ms: 8 } }, /no fast_ms/],
 		[{ rules: [], frames: [] }, /frames: an object/],
-		[{ rules: [], version: -1 }, /version is the number/],
+		[{ rules: [], version: -1 }, /version must be the number/],
 	];
 	for (const [body, why] of bad) {
 		const r = await put(body);
@@ -214,9 +214,9 @@ test('trying changes nothing, and what cannot be looked through is told in words
 		assert.equal(r.status, status, r.text);
 		assert.match(r.json.error.message, why);
 	};
-	await refused({ rules: [RULE] }, 400, /trace is the id/);
+	await refused({ rules: [RULE] }, 400, /trace must be the id/);
 	await refused({ rules: [{ ...RULE, kind: 'x' }], trace: trace.id }, 400, /rule 1 \(mine\): kind/);
-	await refused({ rules: [RULE], trace: 'short' }, 400, /trace is the id/);
+	await refused({ rules: [RULE], trace: 'short' }, 400, /trace must be the id/);
 	await refused({ rules: [RULE], trace: '0'.repeat(26) }, 404, /./);
 
 	await t.test('an archived trace is decoded again, and says so', async () => {
@@ -225,7 +225,7 @@ test('trying changes nothing, and what cannot be looked through is told in words
 		await s.ask('PUT', '/api/v1/retention', { key: s.admin, body: json({ decoded_max_age_days: 7 }) });
 		await until(async () => ((await state()) === 'archived' ? true : undefined), 'archived');
 		await s.ask('PUT', '/api/v1/retention', { key: s.admin, body: json({}) });
-		await refused({ rules: [RULE], trace: trace.id }, 409, /only the upload of this trace was kept; it is being decoded again/);
+		await refused({ rules: [RULE], trace: trace.id }, 409, /only the upload of this trace is stored; it is being decoded again/);
 		await until(async () => ((await state()) === 'ready' ? true : undefined), 'ready again');
 		assert.deepEqual((await s.get(`/api/v1/traces/${trace.id}/findings`)).json.findings, before.findings);
 	});

@@ -277,7 +277,7 @@ test('settings are refused in words that name repository and field', async (t) =
 	await wrong({ refs: ['{version}..{build}'] }, /refs/);
 	await wrong({ packages: ['a/b'] }, /packages/);
 	await wrong({ owners: '../OWNERS' }, /owners is the path/);
-	await wrong({ show_emails: 1 }, /show_emails is true or false/);
+	await wrong({ show_emails: 1 }, /show_emails must be true or false/);
 	await wrong({ tokens: 'x' }, /tokens is not a field/);
 	await wrong({ link: '', clone: '' }, /neither link nor clone/);
 	assert.match((await put(s, [APP, APP], 400)).json.error.message, /name is used twice/);
@@ -349,7 +349,7 @@ test('a child that hangs is ended at its time, and the server goes on', async (t
 	const s = await startServer(t, { args: ['--repositories', clones, '--query-deadline', '2000'], env: { TRACEWELL_WORKER_FAULT: 'loop' } });
 	await put(s, [APP]);
 	const a = await ask(s, { method: LOAD, version: '1.1' });
-	assert.match(a.reason, /took more time or memory than it may/);
+	assert.match(a.reason, /exceeded its time or memory limit/);
 	assert.equal(a.link, 'https://git.example.com/app/blob/v1.1/app/src/main/kotlin/com/example/feed/FeedAdapter.kt', 'the likely place all the same');
 	const read = await s.metric('tracewell_source_answers_total', { from: 'clone' });
 	assert.equal((await ask(s, { method: LOAD, version: '1.1' })).reason, a.reason);
@@ -407,5 +407,5 @@ test('equal questions at one moment are one child, and a project that floods hol
 	const flood = Promise.all(Array(40).fill(0).map((_, i) => s.get('/api/v1/source', { query: { method: LOAD, line: String(i + 1) } })));
 	const other = await s.get('/api/v1/source', { key: read, query: { method: LOAD, version: '1.1' } });
 	assert.deepEqual([other.status, other.json.found], [200, true], other.text);
-	for (const a of await flood) assert.ok(a.status === 200 || (a.status === 503 && /ask again in a moment/.test(a.text)), a.text);
+	for (const a of await flood) assert.ok(a.status === 200 || (a.status === 503 && /retry in a moment/.test(a.text)), a.text);
 });

@@ -47,7 +47,7 @@ test('under load; what is fetched is a data folder with the same answers; again 
 	going = false;
 	await load;
 	assert.equal(first.code, 0, first.told);
-	assert.match(first.told, /\d+ uploads are in the backup; \d+ files copied/);
+	assert.match(first.told, /\d+ uploads in the backup: \d+ files copied/);
 
 	const again = await startServer(t, { data: store.fetch('restored') });
 	for (const id of before) {
@@ -76,10 +76,10 @@ test('says what it cannot do', async (t) => {
 	await upload(s, 1);
 	const wrong = await store.backup(s.data, { AWS_SECRET_ACCESS_KEY: 'guessed' });
 	assert.equal(wrong.code, 1);
-	assert.match(wrong.told, /the store answered 403/);
+	assert.match(wrong.told, /the store returned 403/);
 	assert.ok(!wrong.told.includes('guessed'));
 	assert.match((await store.backup(s.data, { AWS_ACCESS_KEY_ID: '' })).told, /set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
-	assert.match((await store.backup(s.data, {}, 's3://')).told, /say where to/);
-	assert.match((await store.backup(s.data, {}, 's3://nowhere/x')).told, /the store answered 404/);
+	assert.match((await store.backup(s.data, {}, 's3://')).told, /the target must be/);
+	assert.match((await store.backup(s.data, {}, 's3://nowhere/x')).told, /the store returned 404/);
 	assert.deepEqual(s.spool(), []);
 });

@@ -31,7 +31,7 @@ test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 900
 			assert.equal(migrate(['--from', source, '--data', target, '--to-catalog', db.url('one')], { TRACEWELL_CRASH_AT: step }).signal, 'SIGKILL', step);
 			const early = spawnSync(binary(), ['serve', '--data', target, '--listen', '127.0.0.1:0'], { encoding: 'utf8' });
 			assert.notEqual(early.status, 0);
-			assert.match(early.stderr + early.stdout, /half a copy/);
+			assert.match(early.stderr + early.stdout, /an incomplete copy/);
 		}
 		const done = migrate(['--from', source, '--data', target, '--to-catalog', db.url('one'), '--json']);
 		assert.equal(done.code, 0, done.told);
@@ -43,7 +43,7 @@ test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 900
 		assert.ok(done.json.tables.find((x) => x.name === 'trace').written < done.json.tables.find((x) => x.name === 'trace').from.rows, 'what was there is not put again');
 		const again = migrate(['--from', source, '--data', target]);
 		assert.equal(again.code, 1);
-		assert.match(again.told, /in use .* name an empty one; or, if it is a copy that was done and nobody has used, delete it and begin anew/);
+		assert.match(again.told, /in use .* use an empty one; if it is a complete, unused copy, delete it and start again/);
 	});
 
 	await t.test('what differs is found', async () => {
@@ -99,7 +99,7 @@ test('beside a server: reads go on, what came meanwhile comes too, and what wait
 	const copied = migrate(['--from', source, '--data', target, '--to-catalog', url, '--json']);
 	assert.equal(copied.code, 0, copied.told);
 	assert.equal(copied.json.state, 'copied');
-	assert.match(spawnSync(binary(), ['key', 'list', '--data', target, '--project', 'test'], { encoding: 'utf8' }).stderr, /half a copy/);
+	assert.match(spawnSync(binary(), ['key', 'list', '--data', target, '--project', 'test'], { encoding: 'utf8' }).stderr, /an incomplete copy/);
 
 	const second = await s.trace(sampleTrace(21), { query: { app: 'shop', version_name: '1' } });
 	assert.equal((await s.ask('DELETE', `/api/v1/traces/${first.id}`)).status, 204);
@@ -110,7 +110,7 @@ test('beside a server: reads go on, what came meanwhile comes too, and what wait
 	child.stderr.setEncoding('utf8').on('data', (text) => (told += text));
 	child.stdout.setEncoding('utf8').on('data', (text) => (out += text));
 	const ended = new Promise((done) => child.once('close', done));
-	await until(() => (told.includes('The source answers what is read') ? true : undefined), 'held');
+	await until(() => (told.includes('The source serves reads') ? true : undefined), 'held');
 	assert.equal((await s.get(`/api/v1/traces/${second.id}`)).json.state, 'ready', 'readers do not wait for the end of the hold');
 	assert.equal((await s.get(`/api/v1/traces/${second.id}/flame`)).status, 200);
 	child.kill('SIGHUP'); // a terminal that was closed
@@ -122,7 +122,7 @@ test('beside a server: reads go on, what came meanwhile comes too, and what wait
 	child.kill('SIGINT');
 	assert.equal(await ended, 0, told);
 	assert.equal(JSON.parse(out).state, 'done');
-	assert.match(told, /takes changes again.*delete it and run this again/);
+	assert.match(told, /accepts changes again.*delete it and repeat/);
 
 	assert.equal((await moved.get(`/api/v1/traces/${first.id}`)).status, 404);
 	assert.equal((await moved.get(`/api/v1/traces/${second.id}`)).json.state, 'ready');
@@ -239,7 +239,7 @@ test('back from PostgreSQL beside its server, held while a decode is under way t
 	child.stderr.setEncoding('utf8').on('data', (text) => (told += text));
 	child.stdout.setEncoding('utf8').on('data', (text) => (out += text));
 	const ended = new Promise((done) => child.once('close', done));
-	await until(() => (told.includes('The source answers what is read') ? true : undefined), 'held', 60);
+	await until(() => (told.includes('The source serves reads') ? true : undefined), 'held', 60);
 	assert.equal((await s.get(`/api/v1/traces/${id}`)).json.state, 'decoding');
 	await s.stop('SIGKILL');
 	child.kill('SIGINT');
@@ -257,18 +257,18 @@ test('what cannot be done is refused in words', { skip }, async (t) => {
 	for (const data of [one, other]) spawnSync(binary(), ['key', 'create', '--data', await makeData(data), '--project', 'p', '--scope', 'read']);
 	const target = path.join(folder(t), 'new');
 	for (const [args, words] of [
-		[['--from', one, '--data', one], /folder of its own/],
-		[['--from', path.join(one, 'no'), '--data', target], /no data folder/],
-		[['--from', one, '--data', other, '--to-catalog', db.url('x')], /catalogue of its own/],
+		[['--from', one, '--data', one], /separate folder/],
+		[['--from', path.join(one, 'no'), '--data', target], /not a data folder/],
+		[['--from', one, '--data', other, '--to-catalog', db.url('x')], /already has a catalogue/],
 		[['--from', one, '--data', other], /in use/],
 		[['--from', one, '--data', target, '--to-catalog', 'mysql://x'], /PostgreSQL/],
 		[['--from', one, '--data', target, '--verify'], /no catalogue yet/],
 	]) {
 		const r = migrate(args);
-		assert.equal(r.code, /folder of|PostgreSQL/.test(words.source) ? 2 : 1, `${args.join(' ')}: ${r.told}`);
+		assert.equal(r.code, /folder|PostgreSQL/.test(words.source) ? 2 : 1, `${args.join(' ')}: ${r.told}`);
 		assert.match(r.told, words, args.join(' '));
 	}
 	assert.equal(migrate([]).code, 2);
 	assert.equal(migrate(['--from', one, '--data', target, '--to-catalog', db.url('half')], { TRACEWELL_CRASH_AT: 'migrate_rows' }).signal, 'SIGKILL');
-	assert.match(migrate(['--from', other, '--data', target]).told, /half a copy of another catalogue/);
+	assert.match(migrate(['--from', other, '--data', target]).told, /an incomplete copy of another catalogue/);
 });

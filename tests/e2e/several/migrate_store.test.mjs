@@ -71,7 +71,7 @@ test('a file and a folder to PostgreSQL and a store, and back: files, rows and a
 			const timer = setTimeout(() => early.kill('SIGKILL'), 20000);
 			assert.equal(await new Promise((end) => early.once('close', end)), 1, `${step}: ${told}`);
 			clearTimeout(timer);
-			assert.match(told, /half a copy/, step);
+			assert.match(told, /an incomplete copy/, step);
 		}
 		assert.equal(b.keys().length, Object.keys(files).length);
 		b.log.length = 0;
@@ -173,7 +173,7 @@ test('beside a server with a store: it answers all the time, and what came meanw
 	b.log.length = 0;
 	const held = startMigrate([...args, '--hold', '--json'], a.env);
 	t.after(() => held.child.kill('SIGKILL'));
-	await until(() => (held.told.includes('The source answers what is read') ? true : undefined), 'held');
+	await until(() => (held.told.includes('The source serves reads') ? true : undefined), 'held');
 	assert.equal(b.log.filter((line) => line.startsWith('PUT ')).length, 2, 'the upload that came and what was decoded of it');
 	for (const key of old.filter((k) => !k.includes(first.id) && k.startsWith('traces/'))) assert.equal(b.count('HEAD', key), 1, 'and each was looked at once, not while it is held');
 	const now = await s.get(`/api/v1/traces/${second.id}/flame`);
@@ -219,7 +219,7 @@ test('what is damaged or missing is named and counted, into a store and out of i
 	b.fault = () => undefined;
 	assert.equal(r.code, 1, 'lost files are no success');
 	assert.deepEqual([r.json.state, r.json.files.lost, r.json.files.copied], ['done', 3, most.length - there.length], r.told);
-	assert.deepEqual(lostIn(r).sort(), [[s.traces[0].id, 'its decoded is damaged'], [s.traces[1].id, 'the content is not kept any more'], [s.traces[2].id, 'its trace is damaged']].sort(), r.told);
+	assert.deepEqual(lostIn(r).sort(), [[s.traces[0].id, 'its decoded is damaged'], [s.traces[1].id, 'the content is no longer stored'], [s.traces[2].id, 'its trace is damaged']].sort(), r.told);
 	assert.deepEqual(b.keys(), most);
 
 	const flipped = b.keys().find((key) => key.startsWith('blobs/') && fs.readFileSync(b.file(key)).equals(sampleTrace(20)));
@@ -247,17 +247,17 @@ test('what cannot be done with a store is refused in words', { timeout: 900_000 
 	fs.cpSync(path.dirname(b.file(some, 'taken')), path.join(b.folder, 'full', path.dirname(some)), { recursive: true });
 	/* 2: the arguments can never work together; 1: this time they do not */
 	for (const [code, args, words, env = b.env] of [
-		[1, ['--from', source, '--data', fresh(), ...toStore(b, 'taken')], /another catalogue's/],
-		[1, ['--from', source, '--data', fresh(), ...toStore(b, 'full')], /has files, and this catalogue names none/],
-		[2, ['--from', kept, '--data', fresh(), ...toStore(b, 'taken')], /where the source has its files/],
-		[2, ['--from', kept, '--data', fresh(), `--to-blobs=s3://${b.name}/taken/`, `--s3-endpoint=${b.url}/`, '--s3-adopt'], /where the source has its files, and/],
-		[2, ['--from', kept, '--data', fresh(), `--to-blobs=s3://${b.name}/taken`, `--s3-endpoint=${b.url.replace('127.0.0.1', 'localhost')}`, '--s3-adopt'], /where the source has its files, by another name/],
+		[1, ['--from', source, '--data', fresh(), ...toStore(b, 'taken')], /another catalogue/],
+		[1, ['--from', source, '--data', fresh(), ...toStore(b, 'full')], /has files, but this catalogue has none/],
+		[2, ['--from', kept, '--data', fresh(), ...toStore(b, 'taken')], /has the files of the source/],
+		[2, ['--from', kept, '--data', fresh(), `--to-blobs=s3://${b.name}/taken/`, `--s3-endpoint=${b.url}/`, '--s3-adopt'], /has the files of the source, and/],
+		[2, ['--from', kept, '--data', fresh(), `--to-blobs=s3://${b.name}/taken`, `--s3-endpoint=${b.url.replace('127.0.0.1', 'localhost')}`, '--s3-adopt'], /has the files of the source, by another name/],
 		[1, ['--from', source, '--data', kept, ...toStore(c)], /the files of this data folder are in s3:\/\/files\/taken/],
-		[2, ['--from', source, '--data', fresh(), `--s3-endpoint=${b.url}`], /of the store that --to-blobs names/],
+		[2, ['--from', source, '--data', fresh(), `--s3-endpoint=${b.url}`], /the store of --to-blobs/],
 		[2, ['--from', source, '--data', fresh(), '--to-blobs=ftp://x'], /s3:\/\/BUCKET/],
 		[2, ['--from', source, '--data', fresh(), ...toStore(b, 'x'), '--s3-timeout=no'], /s3-timeout/],
 		[1, ['--from', source, '--data', fresh(), ...toStore(b, 'x')], /AccessDenied|InvalidAccessKey|Signature|403/, { ...b.env, AWS_SECRET_ACCESS_KEY: 'wrong' }],
-		[1, ['--from', source, '--data', fresh(), '--to-blobs=s3://files/x', '--s3-endpoint=http://127.0.0.1:9', '--s3-timeout=1'], /127\.0\.0\.1|connect|answer/],
+		[1, ['--from', source, '--data', fresh(), '--to-blobs=s3://files/x', '--s3-endpoint=http://127.0.0.1:9', '--s3-timeout=1'], /127\.0\.0\.1|connect|respond/],
 		[1, ['--from', kept, '--data', fresh()], /taken|files|bucket|store/, { ...b.env, TRACEWELL_BLOBS: 's3://files/elsewhere' }],
 	]) {
 		const r = await migrate(args, env);

@@ -88,7 +88,7 @@ test('the main job, and what only a file has', { skip }, async (t) => {
 		}
 		const own = await makeData(folder(t));
 		tracewell('key', 'create', '--data', own, '--project', 'p', '--scope', 'read');
-		assert.match(run('serve', '--data', own, '--catalog', db.url('third'), '--listen', '127.0.0.1:0').stderr, /catalogue of its own/);
+		assert.match(run('serve', '--data', own, '--catalog', db.url('third'), '--listen', '127.0.0.1:0').stderr, /already has a catalogue/);
 		db.sql('UPDATE catalogue_schema SET version=version+1', 'main');
 		assert.match(run('key', 'list', '--data', data, '--project', 'test').stderr, /newer tracewell/);
 		db.sql('UPDATE catalogue_schema SET version=version-1', 'main');
@@ -122,7 +122,7 @@ test('two servers on one catalogue: what one began when it was killed is done by
 	const [a, b] = [await serve(t, data, url, {}, several), await serve(t, data, url, {}, several)];
 	const alone = run('serve', '--data', data, '--catalog', url, '--listen', '127.0.0.1:0');
 	assert.notEqual(alone.status, 0);
-	assert.match(alone.stderr, /another server is at work/);
+	assert.match(alone.stderr, /another server uses this catalogue/);
 	for (let i = 0; i < 40; i++) {
 		const answer = await upload(i % 2 ? a : b, sampleTrace(10 + i), `k${i}`);
 		assert.ok(answer.status === 202 || answer.status === 200, answer.text);

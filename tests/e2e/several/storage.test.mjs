@@ -304,7 +304,7 @@ test('a 404 of another than the store makes nothing fail for good', async (t) =>
 	b.fault = (q) => (q.url.includes('/traces/') ? { status: 404, code: 'NotHere' } : undefined);
 	const answer = await s.get(`/api/v1/traces/${id}/flame`);
 	assert.equal(answer.status, 503, answer.text);
-	assert.match(answer.text, /the store answered 404/);
+	assert.match(answer.text, /the store returned 404/);
 	assert.equal((await s.get('/api/v1/traces')).json.traces[0].state, 'ready');
 	assert.equal((await ready(s)).status, 200, 'one object says nothing of the store');
 	b.fault = () => undefined;
@@ -331,7 +331,7 @@ test('a copy on the node that is damaged is fetched anew, and nothing is decoded
 	const s = await start(t, b);
 	const { id } = await s.trace(sampleTrace(59));
 	await s.stop();
-	fs.writeFileSync(path.join(s.data, 'cache', `${id}.db`), 'not what was put');
+	fs.writeFileSync(path.join(s.data, 'cache', `${id}.db`), 'differs from the uploaded content');
 	await s.start();
 	const from = s.log.length;
 	assert.equal((await s.get(`/api/v1/traces/${id}/flame`)).status, 200);
@@ -353,7 +353,7 @@ test('who cannot wait for a slow store is told to come back, and finds the file 
 	};
 	const early = await s.get(`/api/v1/traces/${id}/flame`);
 	assert.equal(early.status, 503, early.text);
-	assert.match(early.text, /on its way from the storage/);
+	assert.match(early.text, /being fetched from the store/);
 	pass();
 	await until(() => (cached(s).includes(`${id}.db`) ? true : undefined), 'it came all the same');
 	assert.equal((await s.get(`/api/v1/traces/${id}/flame`)).status, 200);
@@ -370,7 +370,7 @@ test('what was deleted without an answer is not put again while the deletion may
 	await until(() => (b.keys().length === 0 ? true : undefined), 'all objects gone');
 	const again = await s.post('/api/v1/traces', sampleTrace(59), {});
 	assert.equal(again.status, 503, again.text);
-	assert.match(again.text, /did not say that it is gone/);
+	assert.match(again.text, /has not confirmed it/);
 	assert.equal((await s.trace(sampleTrace(60))).state, 'ready', 'anything else is taken');
 });
 
@@ -382,7 +382,7 @@ test('a check of what is in a store that goes away says so, and no untruth of fi
 	b.fault = (q) => (q.url.includes('/blobs/') ? { status: 503, code: 'SlowDown' } : undefined);
 	const checked = await run(['check', '--data', s.data], { ...b.env, TRACEWELL_S3_TIMEOUT: '1' });
 	assert.notEqual(checked.code, 0);
-	assert.match(checked.told, /the store answered 503/);
+	assert.match(checked.told, /the store returned 503/);
 	assert.doesNotMatch(checked.told, /missing|damaged|unreadable/);
 });
 
@@ -396,14 +396,14 @@ test('a prefix is one catalogue\'s: another, or a fresh one, does not start on i
 	const before = b.all();
 	assert.ok(before.some((key) => key.startsWith('owner/')));
 	const fresh = path.join(b.dir, 'fresh');
-	assert.match((await serveOn(b, fresh)).told, /is another catalogue's .*--s3-adopt/);
+	assert.match((await serveOn(b, fresh)).told, /belongs to another catalogue .*--s3-adopt/);
 	const owner = before.find((key) => key.startsWith('owner/'));
 	fs.renameSync(b.file(owner), path.join(b.dir, 'owner'));
-	assert.match((await serveOn(b, fresh)).told, /has files, and this catalogue names none/);
+	assert.match((await serveOn(b, fresh)).told, /has files, but this catalogue has none/);
 	fs.renameSync(path.join(b.dir, 'owner'), b.file(owner));
 	assert.deepEqual(b.all(), before);
 	fs.rmSync(path.join(s.data, 'storage_owner'));
-	assert.match((await serveOn(b, s.data)).told, /is another catalogue's/);
+	assert.match((await serveOn(b, s.data)).told, /belongs to another catalogue/);
 	s.args = b.args('--s3-adopt');
 	await s.start();
 	assert.equal((await s.get(`/api/v1/traces/${id}/flame`)).status, 200);
@@ -441,7 +441,7 @@ test('a store that is silent at the start is proven when it answers; a first sta
 	b.fault = () => ({ drop: true });
 	const first = await serveOn(b, path.join(b.dir, 'fresh'), '--s3-timeout=1');
 	assert.equal(first.code, 1);
-	assert.match(first.told, /the store does not answer/);
+	assert.match(first.told, /the store does not respond/);
 	await s.start();
 	assert.equal((await s.post('/api/v1/traces', sampleTrace(67))).status, 503);
 	const kept = fs.readFileSync(b.file(keyOf(sampleTrace(66))));
@@ -498,18 +498,18 @@ test('a wrong key, bucket or set-up is told in words', async (t) => {
 	const serve = (args, env = {}) => run(['serve', '--data', s.data, '--listen', '127.0.0.1:0', ...args], { ...b.env, ...env });
 	const wrong = await serve(b.args(), { AWS_SECRET_ACCESS_KEY: 'guessed' });
 	assert.equal(wrong.code, 1);
-	assert.match(wrong.told, /the store answered 403 .*SignatureDoesNotMatch/);
+	assert.match(wrong.told, /the store returned 403 .*SignatureDoesNotMatch/);
 	assert.ok(!wrong.told.includes('guessed'));
 	assert.match((await serve(b.args(), { AWS_ACCESS_KEY_ID: '' })).told, /set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
-	assert.match((await serve([])).told, /files of this data folder are in s3:\/\/files\/tw: say --blobs/);
+	assert.match((await serve([])).told, /files of this data folder are in s3:\/\/files\/tw: set --blobs/);
 	assert.match((await serve(['--blobs=s3://files/tx', ...b.args().slice(1)])).told, /are in s3:\/\/files\/tw/);
 	fs.rmSync(path.join(s.data, 'storage'));
 	assert.match((await serve(['--blobs=s3://files/tx', ...b.args().slice(1)])).told, /none of the first 1 is in the store/);
-	assert.match((await serve(['--blobs=s3://nowhere/tw', ...b.args().slice(1)])).told, /there is no bucket of that name/);
+	assert.match((await serve(['--blobs=s3://nowhere/tw', ...b.args().slice(1)])).told, /no bucket of that name/);
 	const doctor = (args, env = {}) => run(['doctor', ...args], { ...b.env, ...env });
-	assert.match((await doctor([`--blobs=s3://files/tw`, `--s3-endpoint=${b.url}`])).told, /good: s3:\/\/files\/tw answers|s3:\/\/files\/tw answers/);
-	assert.match((await doctor([`--blobs=s3://files/tw`, `--s3-endpoint=${b.url}`], { AWS_SECRET_ACCESS_KEY: 'x' })).told, /refuses: the store answered 403/);
-	assert.match((await doctor(['--blobs=s3://files/tw', '--s3-endpoint=http://127.0.0.1:9'])).told, /does not answer: the store does not answer/);
+	assert.match((await doctor([`--blobs=s3://files/tw`, `--s3-endpoint=${b.url}`])).told, /good: s3:\/\/files\/tw responds|s3:\/\/files\/tw responds/);
+	assert.match((await doctor([`--blobs=s3://files/tw`, `--s3-endpoint=${b.url}`], { AWS_SECRET_ACCESS_KEY: 'x' })).told, /refuses: the store returned 403/);
+	assert.match((await doctor(['--blobs=s3://files/tw', '--s3-endpoint=http://127.0.0.1:9'])).told, /does not respond: the store does not respond/);
 	assert.match((await serve(['--blobs=ftp://x'])).told, /--blobs is s3:\/\/BUCKET/);
 	assert.match((await serve([`--blobs=s3://files/tw`, '--s3-endpoint=http://127.0.0.1:9/x'])).told, /the store's address is/);
 });
@@ -559,7 +559,7 @@ test('check, sql, backup, export and import look there too', async (t) => {
 	assert.equal((await s.decoded(one.id)).state, 'ready');
 	await until(() => (b.keys().includes(fileOf(one.id)) ? true : undefined), 'decoded again');
 	b.fault = () => ({ status: 500, code: 'InternalError' });
-	assert.match((await run(['check', '--data', s.data, '--quick'], { ...b.env, TRACEWELL_S3_TIMEOUT: '1' })).told, /the store answered 500/);
+	assert.match((await run(['check', '--data', s.data, '--quick'], { ...b.env, TRACEWELL_S3_TIMEOUT: '1' })).told, /the store returned 500/);
 	b.fault = () => undefined;
 	assert.match(spawnSync(binary(), ['check', '--data', s.data], { encoding: 'utf8', env: { ...process.env, AWS_ACCESS_KEY_ID: '' } }).stderr, /set AWS_ACCESS_KEY_ID/);
 	await restored.stop();
@@ -597,7 +597,7 @@ test('a device puts its trace straight into the store', async (t) => {
 	assert.ok(begun.json.expires_ms > Date.now() && begun.json.expires_ms < Date.now() + 3700e3);
 	const early = await s.post(begun.json.complete_url);
 	assert.equal(early.status, 409, early.text);
-	assert.match(early.json.error.message, /nothing was put/);
+	assert.match(early.json.error.message, /was not uploaded yet/);
 	assert.equal((await fetch(begun.json.url, { method: 'PUT', body: 'x', headers: begun.json.headers }).catch(() => ({ status: 0 }))).status === 200, false, 'another length is not signed');
 	assert.equal((await putTo({ ...begun.json, url: begun.json.url.replace(begun.json.id, 'x'.repeat(26)) }, body)).status, 403, 'nor another key');
 	assert.equal((await putTo(begun.json, body)).status, 200);
@@ -661,6 +661,6 @@ test('a data folder has no such addresses', async (t) => {
 	const s = await startServer(t);
 	const answer = await announce(s, sampleTrace(63));
 	assert.equal(answer.status, 409);
-	assert.match(answer.json.error.message, /folder of its own: send them to \/api\/v1\/traces/);
+	assert.match(answer.json.error.message, /in its folder: send them to \/api\/v1\/traces/);
 	assert.equal((await s.post('/api/v1/uploads/direct/01ARZ3NDEKTSV4RRFFQ69G5FAV/complete')).status, 409);
 });

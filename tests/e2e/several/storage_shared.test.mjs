@@ -136,7 +136,7 @@ test('a deleter that lost its claim asks anew, and two servers are not in one fo
 	const gone = await one.trace(body);
 	const second = await refused(['--data', one.data, ...args()], b.env);
 	assert.notEqual(second.code, 0);
-	assert.match(second.told, /a --data of its own/);
+	assert.match(second.told, /a separate --data/);
 
 	age(b, keyOf(body), HOUR_MS);
 	const from = b.log.length;

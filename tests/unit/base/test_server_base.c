@@ -429,7 +429,7 @@ static void test_flags_refused(void **state)
 	static const struct {
 		const char *call, *says;
 	} calls[] = {
-	        {"x", "tracewell x: say what to do: make, list or ask"},
+	        {"x", "tracewell x: specify an action: make, list or ask"},
 	        {"x lits --key k", "tracewell x: \"lits\" is unknown: use make, list or ask"},
 	        {"x list", "tracewell x list: --key or TW_TEST_FLAG in the environment is missing"},
 	        {"x list --key=",
@@ -445,7 +445,7 @@ static void test_flags_refused(void **state)
 	        {"x list --name n", "tracewell x: --name must be a capital, not \"n\""},
 	        {"x list --on=yes", "tracewell x: --on takes no value"},
 	        {"x list --list 1 --list 2 --list 3",
-	                "tracewell x: --list may be given 2 times at most"},
+	                "tracewell x: --list may be given at most 2 times"},
 	        {"x list --colour pink",
 	                "tracewell x: --colour must be red, green or blue, not \"pink\""},
 	        {"x list --size 1", "tracewell x: --size must be a number from 2 to 9, not \"1\""},

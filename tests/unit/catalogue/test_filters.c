@@ -218,8 +218,8 @@ static void test_what_is_refused(void **state)
 	        {"version_code_min=8.1", "version_code_min must be a number"},
 	        {"state=done", "state is queued, decoding, ready, failed or archived"},
 	        {"pinned=maybe", "pinned must be 0 or 1"},
-	        {"label=user", "label is KEY=VALUE"},
-	        {"label==x", "label is KEY=VALUE"},
+	        {"label=user", "label must be KEY=VALUE"},
+	        {"label==x", "label must be KEY=VALUE"},
 	        {"tag=1,2,3,4,5,6,7,8,9", "more than 8 tags"},
 	};
 	struct store *s = *state;

@@ -110,7 +110,7 @@ static void test_verdict_of_main_alone(void **state)
 	says("\"main\" prio=5 tid=1 Native\n"
 	     "  at android.os.MessageQueue.nativePollOnce(Native method)\n"
 	     "  at android.os.MessageQueue.next(MessageQueue.java:335)\n",
-	        "main was idle when the dump was taken: what kept it busy was over by then",
+	        "main was idle when the dump was taken: the work that blocked it had ended",
 	        "idle");
 	says("Reason: executing service a.b/.S, waited 20005ms\n"
 	     "\"main\" prio=5 tid=1 Runnable\n  at a.b.Work.sum(Work.java:1)\n",
@@ -164,7 +164,7 @@ static void test_rings(void **state)
 
 	(void)state;
 	assert_string_equal(anr_word(r.doc, "verdict"),
-	        "main was idle when the dump was taken: what kept it busy was over by then; beside "
+	        "main was idle when the dump was taken: the work that blocked it had ended; beside "
 	        "it a deadlock: t2 waits for a lock of L22 held by t3, which waits for a lock of "
 	        "L23 held by t4, in a ring of 3 threads, and 1 more");
 	assert_int_equal(json_array_size(cycles), 2);
@@ -297,8 +297,7 @@ static void test_what_the_kernel_says(void **state)
 	                "binder_thread_read",
 	                "binder"},
 	        {"do_epoll_wait",
-	                "main was idle when the dump was taken: what kept it busy was over "
-	                "by then",
+	                "main was idle when the dump was taken: the work that blocked it had ended",
 	                "idle"},
 	        {"wait_on_page_bit_common",
 	                "main waits for input or output in the kernel's "

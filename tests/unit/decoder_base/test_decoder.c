@@ -480,7 +480,7 @@ static void test_refusals(void **state)
 	refused(&b, TW_CORRUPT, 32, "no readable record");
 	start(&b, MONO);
 	b.len = 3;
-	refused(&b, TW_UNSUPPORTED, 0, "not a trace");
+	refused(&b, TW_UNSUPPORTED, 0, "a trace in a known format");
 	start(&b, MONO);
 	b.len = 0;
 	refused(&b, TW_BAD_REQUEST, 0, "empty");
@@ -489,7 +489,7 @@ static void test_refusals(void **state)
 	refused(&b, TW_CORRUPT, 32, "no readable record");
 	start(&b, MONO);
 	memset(b.data + 4, 0, 4); /* pid 0 */
-	refused(&b, TW_UNSUPPORTED, 0, "not a trace");
+	refused(&b, TW_UNSUPPORTED, 0, "a trace in a known format");
 }
 
 /* --- preflight --- */

@@ -396,7 +396,7 @@ static void test_texts_of_events(void **state)
 	        "This is a test of the webhook, requested by ann.\n\n");
 	expect_event(TW_HOOK_FIXED,
 	        "{\"by\":\"an API key\",\"regression\":{\"method\":\"a.B.c\",\"head\":\"2\","
-	        "\"percent\":91,\"change\":0.5,\"low\":0.4,\"high\":0.6,\"before_ns\":1000,"
+	        "\"percentile\":91,\"change\":0.5,\"low\":0.4,\"high\":0.6,\"before_ns\":1000,"
 	        "\"after_ns\":1500}}",
 	        "Fixed (by an API key): a.B.c, which was +50 % in 2: 1.00 µs to 1.50 µs at the "
 	        "91st "
@@ -417,7 +417,7 @@ static void test_texts_of_digests(void **state)
 	        "New groups of ANRs\n\n- a.B.c, 1 report. \n- d.E.f, 2 reports. \n\n"
 	        "Scenarios, 1970-01-01 against 1970-01-01 (UTC)\n\n"
 	        "- Traces without a scenario: median 1.00 µs, 95th percentile 2.00 µs, 1 trace\n\n"
-	        "Slowest methods, by time of their own, 1970-01-01 (UTC)\n\n"
+	        "Slowest methods by self time, 1970-01-01 (UTC)\n\n"
 	        "- a.B.c: 1.00 µs per trace, in 2 traces\n\n"
 	        "Traces\n\n1 trace came in, 0 of them could not be decoded, 1 was deleted by "
 	        "retention.\n\n");
@@ -438,7 +438,7 @@ static void test_texts_of_issues(void **state)
 	        json_loads("{\"verdict\":\"It waits.\",\"count\":1,\"users\":0,\"versions\":1,"
 	                   "\"devices\":2}",
 	                0, NULL);
-	json_t *slow = json_loads("{\"method\":\"a.B.c\",\"head\":\"2\",\"percent\":50,"
+	json_t *slow = json_loads("{\"method\":\"a.B.c\",\"head\":\"2\",\"percentile\":50,"
 	                          "\"traces_before\":1,\"traces_after\":2}",
 	        0, NULL);
 	json_t *blame = json_loads(
@@ -536,11 +536,11 @@ static void test_an_alert_has_one_figure(void **state)
 		const char *unit = alert_figures[i].unit, *shown = alert_figures[i].text;
 
 		(void)snprintf(facts, sizeof facts,
-		        "{\"alert\":{\"kind\":\"%s\",\"anr\":\"\",\"unit\":\"%s\",\"percent\":95,"
-		        "\"value\":%f,\"limit\":%f,\"traces\":12,\"days\":7}}",
+		        "{\"alert\":{\"kind\":\"%s\",\"anr\":\"\",\"unit\":\"%s\",\"percentile\":95,"
+		        "\"value\":%f,\"threshold\":%f,\"traces\":12,\"days\":7}}",
 		        strcmp(unit, "share") == 0 ? "slow_frames" : "duration", unit,
 		        alert_figures[i].value, alert_figures[i].value);
-		(void)snprintf(text, sizeof text, ": %s (limit: %s;", shown, shown);
+		(void)snprintf(text, sizeof text, ": %s (threshold: %s;", shown, shown);
 		expect_alert(facts, text);
 	}
 }

@@ -282,8 +282,8 @@ static void patience_is_each_ones_own(void **state)
 	end_children('a', 3);
 	join_all();
 	assert_int_equal(led->st, TW_BUSY);
-	assert_string_equal(led->err.msg,
-	        "other questions about source code are being answered: ask again in a moment");
+	assert_string_equal(
+	        led->err.msg, "too many source code requests are in progress: retry in a moment");
 	assert_int_equal(shares->st, TW_OK);
 	forget_all();
 }

@@ -667,7 +667,7 @@ static void test_parameters(void **state)
 	asked_for(f, "/read?name=x&w=blue", "w is red or green, not blue");
 	asked_for(f, "/read?name=x&n=1&n=2", "n is given more than once");
 	asked_for(f, "/read?name=x&hidden=1",
-	        "there is no parameter hidden here, only: name, n, m, f, w, v, many, last");
+	        "unknown parameter hidden; the parameters are: name, n, m, f, w, v, many, last");
 	asked_for(f, "/read?name=x&hidden=1", "\"known\":");
 	/* a route that takes any parameter reads only those that it declares */
 	asked_for(f, "/any?name=x&hidden=1&last=z", "[x 7 42 1 0 -1  unread]");

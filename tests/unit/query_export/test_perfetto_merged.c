@@ -113,7 +113,7 @@ static void test_clocks(void **state)
 		assert_true(merged_says(&x, "clock", c->choice ? c->choice : "alone"));
 		if (!c->choice) {
 			assert_true(merged_says(&x, "system_trace_left_out",
-			        "its clocks say that it is of another time or another device"));
+			        "its clocks belong to another time or device"));
 			assert_int_equal(x.trace.n_runs, 0);
 		} else {
 			merged_same_packets(&x);
@@ -219,7 +219,7 @@ static void test_no_trace(void **state)
 		merged_beside(&x, &b);
 		assert_int_equal(perfetto_errors(&x.trace), 0);
 		assert_true(merged_says(
-		        &x, "system_trace_left_out", "it is no Perfetto trace, or empty"));
+		        &x, "system_trace_left_out", "it is not a Perfetto trace, or empty"));
 		for (size_t k = 0; k < x.trace.n; k++)
 			ours += merged_is_call(&x.trace.slices[k]);
 		assert_int_equal(ours, x.m.n);
@@ -255,7 +255,7 @@ static void test_packed(void **state)
 	packed.len = ZSTD_compress(packed.data, packed.cap, zeros, 600 << 20, 1);
 	free(zeros);
 	merged_beside(&x, &packed);
-	assert_true(merged_says(&x, "system_trace_left_out", "it unfolds to too much"));
+	assert_true(merged_says(&x, "system_trace_left_out", "its decompressed size is too large"));
 	tw_buf_done(&packed);
 	merged_done(&x);
 }

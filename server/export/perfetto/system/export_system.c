@@ -249,11 +249,11 @@ struct tw_system *tw_system_free(struct tw_system *s)
 const char *tw_system_why(const struct tw_system *s)
 {
 	static const char *const words[TW_SYSTEM_FAULTS] = {
-	        [TW_SYSTEM_TOO_LARGE] = "it unfolds to too much",
-	        [TW_SYSTEM_NO_TRACE] = "it is no Perfetto trace, or empty",
+	        [TW_SYSTEM_TOO_LARGE] = "its decompressed size is too large",
+	        [TW_SYSTEM_NO_TRACE] = "it is not a Perfetto trace, or empty",
 	        [TW_SYSTEM_TWO_CODECS] = "it mixes two compressions, which Perfetto refuses",
 	        [TW_SYSTEM_TOO_MUCH] =
-	                "it says more of clocks and threads than can be kept in mind",
+	                "it has more clock and thread data than the memory limit allows",
 	};
 
 	return words[s->fault];

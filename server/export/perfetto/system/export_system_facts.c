@@ -223,7 +223,7 @@ static enum tw_status read_facts(struct facts *f, struct tw_system *s, struct tw
 	if (!take_clocks(f, s) || !take_threads(f, s))
 		return no_memory(err);
 	if (f->bad || f->p != f->end)
-		return tw_fail(err, TW_CORRUPT, "what is kept of the device's trace is damaged");
+		return tw_fail(err, TW_CORRUPT, "the stored part of the device's trace is damaged");
 	return TW_OK;
 }
 

@@ -96,7 +96,7 @@ static enum tw_status push_packets(void *arg, const uint8_t *p, size_t n, struct
 	if (r->step_bytes > TW_SYSTEM_PUSH_MAX_BYTES) {
 		r->too_large = true;
 		return tw_fail_at(err, TW_TOO_LARGE, r->at,
-		        "the device's Perfetto trace unfolds to too much");
+		        "the decompressed size of the device's Perfetto trace is too large");
 	}
 	return tw_perfetto_packets_push(&r->packets, p, n, err);
 }

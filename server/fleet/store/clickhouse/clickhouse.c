@@ -334,13 +334,13 @@ static enum tw_status refused(const struct asking *k, long status, struct tw_err
 	(void)tw_str_u64(tw_str_split(&rest, ','), INT32_MAX, &code);
 	if (code == TIMEOUT)
 		return tw_fail(err, TW_DEADLINE,
-		        "ClickHouse could not answer in time; narrow the filter or the time");
+		        "ClickHouse did not respond in time; narrow the filter or the time range");
 	if (code == TOO_MANY_ROWS || code == TOO_MUCH || code == TOO_MANY_BYTES || code == TOO_BIG)
 		return tw_fail(err, TW_TOO_LARGE,
-		        "too many rows for one answer of ClickHouse; narrow the filter or the "
-		        "time");
+		        "too many rows for one response of ClickHouse; narrow the filter or the "
+		        "time range");
 	if (status == 502 || status == 503 || status == 504)
-		return tw_fail(err, TW_BUSY, "ClickHouse does not answer: HTTP %ld", status);
+		return tw_fail(err, TW_BUSY, "ClickHouse returned HTTP %ld", status);
 	return tw_fail(
 	        err, TW_IO, "ClickHouse refused a query: HTTP %ld, %.140s", status, k->message);
 }
@@ -354,7 +354,7 @@ static enum tw_status end_of(struct asking *k, CURLcode code, struct tw_err *err
 	if (k->too_large) {
 		(void)atomic_fetch_add(&c->answered, 1);
 		return tw_fail(err, TW_TOO_LARGE,
-		        "too many rows for one answer; narrow the filter or the time");
+		        "too many rows for one response; narrow the filter or the time range");
 	}
 	if (code == CURLE_OK && status / 100 == 2) {
 		(void)atomic_fetch_add(&c->answered, 1);
@@ -365,7 +365,7 @@ static enum tw_status end_of(struct asking *k, CURLcode code, struct tw_err *err
 		return refused(k, status, err);
 	}
 	(void)atomic_fetch_add(&c->unanswered, 1);
-	return tw_fail(err, TW_BUSY, "ClickHouse does not answer: %s", curl_easy_strerror(code));
+	return tw_fail(err, TW_BUSY, "ClickHouse does not respond: %s", curl_easy_strerror(code));
 }
 
 /* Nothing was sent, so another host may be tried. */

@@ -18,7 +18,7 @@ enum { PART_BYTES = 256 << 20, CELLS_FIRST = 64 };
 static enum tw_status too_much(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
-	        "these are too many rollups for one answer; narrow the filter or the time");
+	        "too many rollups for one response; narrow the filter or the time range");
 }
 
 /* tw_bucket_of as SQL.  log2 may round up just below a power of two, which is corrected. */

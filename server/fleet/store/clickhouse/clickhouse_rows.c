@@ -65,7 +65,7 @@ static struct row read_row(struct tw_clickhouse_reader *r)
 static enum tw_status full(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
-	        "these are too many call trees for one answer; narrow the filter or the time");
+	        "too many call trees for one response; narrow the filter or the time range");
 }
 
 /* A node whose caller was left out is left out too. */

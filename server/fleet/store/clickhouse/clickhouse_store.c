@@ -86,8 +86,8 @@ static enum tw_status bring_up_to_date(struct tw_fleet_clickhouse *f, struct tw_
 
 	if (st == TW_OK && version > TABLES_VERSION)
 		return tw_fail(err, TW_CONFLICT,
-		        "the tables in ClickHouse are of a later tracewell (form %" PRIu64
-		        ", this one knows %d)",
+		        "the tables in ClickHouse were written by a later tracewell (version "
+		        "%" PRIu64 ", this one supports %d)",
 		        version, TABLES_VERSION);
 	if (st != TW_OK || version == TABLES_VERSION)
 		return st;

@@ -316,7 +316,7 @@ enum tw_status tw_clickhouse_run(struct tw_fleet_clickhouse *f, const struct tw_
 		q.ms = query->until_ms - tw_monotonic_ms();
 	if (st == TW_OK && q.ms <= 0)
 		st = tw_fail(err, TW_DEADLINE,
-		        "ClickHouse could not answer in time; narrow the filter or the time");
+		        "ClickHouse did not respond in time; narrow the filter or the time range");
 	if (st == TW_OK && tw_buf_status(sql) != TW_OK)
 		st = tw_fail(err, TW_TOO_LARGE, "the filter is too long");
 	q.sql = (struct tw_str){(const char *)sql->data, sql->len};
