@@ -371,7 +371,6 @@ export const refusals: Record<string, string> = {
 	'a chunk\'s start is out of range': '数据块的起点超出范围',
 	'a chunk\'s columns are damaged': '数据块的列已损坏',
 	'the chunk is damaged': '数据块已损坏',
-	'no such chunk': '没有这个数据块',
 	'the trace file is damaged (slices)': 'Trace 文件已损坏（切片）',
 	'this upload is in quarantine, because decoders died of it: an admin of the project can save its bytes': '这个上传使解码器崩溃，已被隔离：项目管理员可以下载它',
 	'the upload has no such part': '上传中没有这个部分',
