@@ -28,7 +28,7 @@ test('an unknown parameter is refused everywhere, with a list of the known ones'
 			assert.equal(answer.status, 400, `${method} ${path}: ${answer.text}`);
 			assert.match(answer.json.error.message, /^unknown parameter colour; the parameters are: /, `${method} ${path}`);
 			assert.deepEqual([...answer.json.error.known].sort(), known.sort(), `${method} ${path}`);
-			const shown = answer.json.error.message.split('only: ')[1].split(', ');
+			const shown = answer.json.error.message.split('are: ')[1].split(', ');
 			assert.ok(shown.every((name) => name === '...' || name === 'none' || known.includes(name)), `whole names: ${shown}`);
 			asked++;
 		}

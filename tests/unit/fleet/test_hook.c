@@ -536,7 +536,8 @@ static void test_an_alert_has_one_figure(void **state)
 		const char *unit = alert_figures[i].unit, *shown = alert_figures[i].text;
 
 		(void)snprintf(facts, sizeof facts,
-		        "{\"alert\":{\"kind\":\"%s\",\"anr\":\"\",\"unit\":\"%s\",\"percentile\":95,"
+		        "{\"alert\":{\"kind\":\"%s\",\"anr\":\"\",\"unit\":\"%s\",\"percentile\":"
+		        "95,"
 		        "\"value\":%f,\"threshold\":%f,\"traces\":12,\"days\":7}}",
 		        strcmp(unit, "share") == 0 ? "slow_frames" : "duration", unit,
 		        alert_figures[i].value, alert_figures[i].value);
