@@ -51,6 +51,8 @@ int fixture_start(void **state)
 	f->config = (struct tw_config){.roles = TW_ROLE_ALL,
 	        .listen = "127.0.0.1:0",
 	        .public_url = "",
+	        .storage.blobs = "",
+	        .oidc.issuer = "",
 	        .max_in_flight = 2,
 	        .connections = 64,
 	        .connection_timeout_s = 2,
