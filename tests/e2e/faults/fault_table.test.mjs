@@ -378,7 +378,10 @@ async function run(row, parts, load, pair) {
 	const ended = performance.now();
 	if (hangs) result.refused = Math.max(...load.answers.filter((x) => x.began >= from && x.began + x.took < ended && x.status !== 202).map((x) => x.took)) / 1000;
 	await load.more(5, `uploads after: ${result.name}`);
-	for (const name of ['in1', 'in2', 'q1', 'd1', 'd2']) await until(async () => ((await ready(parts[name])).status === 200 ? true : undefined), `${name} is ready after: ${result.name}`, 180);
+	for (const name of ['in1', 'in2', 'q1', 'd1', 'd2']) {
+		let now;
+		await until(async () => ((now = await ready(parts[name])).status === 200 ? true : undefined), () => `${name} is ready after: ${result.name}; ${now?.text}`, 180);
+	}
 	return Object.assign(result, { gap: load.gap(from), ready: (performance.now() - ended) / 1000, uploads: load.since(from),
 		statuses: since(load.statuses, before).filter(([status]) => status === 0 || status >= 400), reasons: since(load.reasons, reasons) });
 }
