@@ -16,9 +16,6 @@
 
 #define NODE_MAX (UINT32_MAX >> 1)
 enum { FIRST_SLOTS = 1024 };
-/* As long threads of Java code need.  Nodes that are not needed are never touched; of the slots,
- * EXPECT_MAX limits the memory that few of them can touch. */
-enum { CALLS_PER_NODE = 4, CALLS_PER_SLOT = 8, EXPECT_MAX = 1 << 20 };
 
 /* The part of a node that every call accesses: half a cache line. The rest is in parallel
  * arrays. */
@@ -127,8 +124,10 @@ static void hash(struct tw_tree_builder *b, uint32_t node)
 	*slot_of(b, b->parents[node], method) = (struct slot){node, method};
 }
 
-static bool rehash(struct tw_tree_builder *b, uint32_t n_slots)
+static bool rehash(struct tw_tree_builder *b)
 {
+	uint32_t n_slots = b->n_slots * (b->n_slots < 1 << 18 ? 4 : 2);
+
 	if (n_slots > b->cap_slots) {
 		struct slot *slots = tw_mem_zalloc(n_slots, sizeof *slots);
 
@@ -167,39 +166,21 @@ static bool resize_zeros(void **p, uint32_t from, uint32_t cap, size_t size)
 	return true;
 }
 
-static bool reserve_nodes(struct tw_tree_builder *b, uint32_t cap)
-{
-	if (!resize((void **)&b->nodes, cap, sizeof *b->nodes) ||
-	        !resize((void **)&b->parents, cap, sizeof *b->parents) ||
-	        !resize_zeros((void **)&b->cpu_plus_1, b->cap, cap, sizeof *b->cpu_plus_1) ||
-	        !resize_zeros((void **)&b->count_high, b->cap, cap, sizeof *b->count_high))
-		return false;
-	b->cap = cap;
-	return true;
-}
-
 /* Ensures capacity for one more node, and for it and its sibling in the hash. */
 static bool make_room(struct tw_tree_builder *b)
 {
-	if (b->n == b->cap && !reserve_nodes(b, b->cap * 2))
-		return false;
-	return b->n_hashed + 2 < b->n_slots / 2 ||
-	       rehash(b, b->n_slots * (b->n_slots < 1 << 18 ? 4 : 2));
-}
+	if (b->n == b->cap) {
+		uint32_t cap = b->cap * 2;
 
-enum tw_status tw_tree_builder_expect(struct tw_tree_builder *b, uint64_t calls)
-{
-	uint32_t n_slots = b->n_slots;
-
-	if (calls > EXPECT_MAX)
-		calls = EXPECT_MAX;
-	while (n_slots < calls / CALLS_PER_SLOT)
-		n_slots *= 2;
-	if ((b->cap < calls / CALLS_PER_NODE &&
-	            !reserve_nodes(b, (uint32_t)calls / CALLS_PER_NODE)) ||
-	        (n_slots > b->n_slots && !rehash(b, n_slots)))
-		b->status = TW_NOMEM;
-	return b->status;
+		if (!resize((void **)&b->nodes, cap, sizeof *b->nodes) ||
+		        !resize((void **)&b->parents, cap, sizeof *b->parents) ||
+		        !resize_zeros(
+		                (void **)&b->cpu_plus_1, b->cap, cap, sizeof *b->cpu_plus_1) ||
+		        !resize_zeros((void **)&b->count_high, b->cap, cap, sizeof *b->count_high))
+			return false;
+		b->cap = cap;
+	}
+	return b->n_hashed + 2 < b->n_slots / 2 || rehash(b);
 }
 
 static uint32_t remember(struct tw_tree_builder *b, uint32_t parent, uint32_t node)

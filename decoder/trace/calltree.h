@@ -43,8 +43,6 @@ struct tw_tree_builder *tw_tree_builder_new(uint64_t max_nodes);
 struct tw_tree_builder *tw_tree_builder_free(struct tw_tree_builder *b);
 /* Begins another tree in the memory of the last one. */
 void tw_tree_builder_reset(struct tw_tree_builder *b, uint64_t max_nodes);
-/* Reserves space for as many nodes as that many calls usually have. */
-enum tw_status tw_tree_builder_expect(struct tw_tree_builder *b, uint64_t calls);
 /* Slices of one thread in pre-order; depth may rise by at most one.  tw_tree_builder_cut restarts
  * at depth 0, to merge another thread into the same tree. */
 enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_slice *s, size_t n);

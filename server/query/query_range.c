@@ -218,12 +218,9 @@ static enum tw_status scan_part(struct worker *h, struct part *p, struct tw_err 
 	struct tw_range_walk w = {sel->from_ns, sel->to_ns, 0};
 	enum tw_status st = TW_OK;
 	uint32_t i = p->first;
-	uint64_t calls = 0;
 
 	p->tree = tw_tree_builder_new(UINT32_MAX);
-	for (uint32_t k = p->first; k < p->end; k++)
-		calls += p->lane->rows[k].info.slices;
-	if (!p->tree || tw_tree_builder_expect(p->tree, calls) != TW_OK)
+	if (!p->tree)
 		return no_memory(err);
 	for (; st == TW_OK && i < p->end && !atomic_load(&h->scan->stop); i++) {
 		st = scan_chunk(h, p, i, &w, err);
