@@ -30,6 +30,22 @@ for (const [width, scheme] of [[1280, 'light'], [1920, 'dark'], [2560, 'light']]
 		await done(page, t);
 	});
 
+test('a trace and all that its page loads is at most 120 KB, compressed', async () => {
+	await (await open()).context().close(); // signed in: what follows begins with the trace
+	const context = await browser.newContext();
+	const page = await context.newPage();
+	const sizes = [];
+	page.on('response', (r) => new URL(r.url()).pathname.startsWith('/api/') || sizes.push(r.request().sizes()));
+	await visit(page, server, `/traces/${id}`);
+	await page.waitForSelector('[data-ready]');
+	await page.waitForSelector('.flame canvas');
+	await settled(page);
+	const all = (await Promise.all(sizes)).map((z) => z.responseBodySize);
+	const kb = all.reduce((a, b) => a + b, 0) / 1024;
+	assert.ok(all.length > 10 && kb > 50 && kb <= 120, `${all.length} files, ${kb} KB`);
+	await context.close();
+});
+
 test('tabs: by pointer and keys, in the address; panels come when they are first shown', async (t) => {
 	const page = await open('/builds');
 	const asked = [];
@@ -146,6 +162,32 @@ async function pinch(page, apart, to, on = 'canvas.calls') {
 	for (let i = 1; i <= 5; i++) await client.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: at(apart + ((to - apart) * i) / 5) });
 	await client.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
 }
+
+/* What opens over the page: how, and what is there then. */
+const rightOn = (place) => async (page) => {
+	const box = await boxOf(page, place);
+	await page.mouse.click(box.x + box.width * 0.3, box.y + Math.min(40, box.height / 2), { button: 'right' });
+};
+const press = (name) => (page) => page.getByRole('button', { name, exact: true }).first().click();
+const OVER = [['order of threads', press('Sort'), '[role=dialog]'], ['colours', press('Colours'), '[role=dialog]'], ['title and tags', press('Edit'), '[role=dialog]'], ['other tools', press('Other tools'), '[role=dialog]'],
+	['a call', rightOn('canvas.calls'), '.menu'], ['a thread', rightOn('.threads .name'), '.menu'], ['a frame', rightOn('.flame canvas'), '.menu'], ['keys', (page) => page.keyboard.press('?'), 'dialog[open]'], ['upload', press('Upload'), 'dialog[open]']];
+
+for (const scheme of ['light', 'dark'])
+	test(`menus and dialogs over a trace: axe finds nothing, all can be read, Escape closes them, ${scheme}`, async (t) => {
+		const page = await open(`/traces/${id}`, scheme);
+		await page.waitForSelector('[data-ready]');
+		await page.waitForSelector('.flame canvas');
+		await settled(page);
+		const rules = scheme === 'light' ? undefined : ['color-contrast']; // the themes share everything but their colours
+		for (const [name, show, there] of OVER) {
+			await show(page);
+			await page.locator(there).first().waitFor();
+			assert.deepEqual([await violations(page, rules), await unreadable(page)], [[], []], name);
+			await page.keyboard.press('Escape');
+			await page.locator(there).waitFor({ state: 'hidden' });
+		}
+		await done(page, t);
+	});
 
 test('a phone shows one pane at a time; pinch, tap and buttons work on the timeline', async (t) => {
 	const context = await browser.newContext({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });

@@ -103,13 +103,13 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 				{tid !== null && <Choice label={tr('Threads')} value={one ? 'one' : 'all'} options={[['all', tr('All threads')], ['one', tr('Thread {tid}', { tid })]]} onPick={(v) => pickOne(v === 'one')} />}
 				{range && <Choice label={tr('Time')} value={part ? 'part' : 'all'} options={[['part', tr('Selection, {range}', { range: duration(range[1] - range[0]) })], ['all', tr('Whole trace')]]} onPick={(v) => pickPart(v === 'part')} />}
 			</div>}
-			<h3>{tr('Open in')}</h3>
+			<h2>{tr('Open in')}</h2>
 			<button class="item" onClick={go(() => openLater(async () => speedscopeAddress(tools.speedscope, await ticket(t.id, 'speedscope', scopeQuery(scope)), one ? tr('{name}, thread {tid}', { name, tid }) : name)))}>speedscope</button>
 			<button class="item" onClick={go(() => openLater(async () => firefoxAddress(tools.firefox, await ticket(t.id, 'firefox', scopeQuery(scope)))))}>Firefox Profiler</button>
 			<button class="item" onClick={go(() => openLater(async () => perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', scopeQuery(scope)))))}>{tr('Perfetto UI (by link)')}</button>
 			<button class="item" onClick={go(copy)}>{tr('Copy a link for the Perfetto UI')}</button>
 			<output class="quiet">{copied}</output>
-			<h3>{tr('Download')}</h3>
+			<h2>{tr('Download')}</h2>
 			<a class="item" download href={api.perfettoUrl(t.id, scopeQuery(scope))}>Perfetto</a>
 			{DOWNLOADS.map(([kind, label, more]) =>
 				<a class="item" key={label} download href={api.exportUrl(t.id, kind, scopeQuery(scope, more))}>{label}</a>)}
