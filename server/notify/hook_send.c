@@ -335,8 +335,8 @@ static void explain_no_response(const struct sending *one, CURLcode code, char *
 	(void)curl_easy_getinfo(one->curl, CURLINFO_PRETRANSFER_TIME, &connected);
 	if (one->refused[0] && code == CURLE_COULDNT_CONNECT)
 		(void)snprintf(out, cap,
-		        "its name leads to %s, a private address: the server does not go there "
-		        "unless --webhook-private allows it",
+		        "its name resolves to %s, a private address, which --webhook-private does "
+		        "not allow",
 		        one->refused);
 	else if (code == CURLE_OPERATION_TIMEDOUT && connected <= 0)
 		(void)snprintf(out, cap, "no connection within %d seconds", TW_SEND_CONNECT_S);

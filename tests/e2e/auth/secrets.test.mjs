@@ -94,7 +94,7 @@ test('a key that is none, or that others can read, is refused at the start', asy
 	fs.chmodSync(file, 0o600);
 	for (const text of ['', 'abc\n', `${'g'.repeat(64)}\n`, `${'0'.repeat(66)}\n`]) {
 		fs.writeFileSync(file, text);
-		refused(/is no key: one line of 64 hex digits/);
+		refused(/is not a key: one line of 64 hex digits/);
 	}
 	refused(/cannot be read/, '--secret-key-file', path.join(s.data, 'none'));
 	const given = path.join(s.data, 'given');

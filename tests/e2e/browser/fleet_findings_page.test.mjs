@@ -72,7 +72,7 @@ test('nothing found and nothing there are told apart', async (t) => {
 	await page.goto(`${server.url}/fleet/findings?app=found&rule=network`);
 	await page.waitForSelector('#finding >> text=Detectors found nothing');
 	await page.goto(`${server.url}/fleet/findings?app=found&rule=gone`);
-	await page.waitForSelector('#finding [role=alert] >> text=no detector of the id gone');
+	await page.waitForSelector('#finding [role=alert] >> text=no detector has the id gone');
 	await done(page, t);
 });
 

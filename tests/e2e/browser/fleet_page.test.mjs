@@ -220,7 +220,7 @@ test('a label that is counted by narrows all, and what cannot be asked with it i
 	await page.click('h1 a:has-text("Fleet")');
 	await traces(EACH / 2);
 	await page.selectOption('select[name=class]', 'low');
-	await page.waitForSelector('#scenarios [role=alert] >> text=leave one of them out');
+	await page.waitForSelector('#scenarios [role=alert] >> text=omit one of them');
 	await page.click('button[aria-label="Any label"]');
 	await traces(EACH / 3);
 	await done(page, t);

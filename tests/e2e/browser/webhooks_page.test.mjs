@@ -83,7 +83,7 @@ test('the digest is set and read beforehand, and the tracker is named', async (t
 	await page.selectOption('#digest [name=weekday]', '3');
 	await page.fill('#digest [name=mail]', 'ann@example.com\nbob');
 	await page.click('#digest button.primary');
-	await page.waitForSelector('#digest [role=alert] >> text=no address like ann@example.com');
+	await page.waitForSelector('#digest [role=alert] >> text=not an address such as ann@example.com');
 	await page.fill('#digest [name=mail]', 'ann@example.com');
 	await page.click('#digest button.primary');
 	await page.waitForSelector('#digest button.primary[disabled]');

@@ -81,7 +81,7 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		assert.ok(Number(await age()) >= 5 * 86400);
 		fs.rmSync(path.join(s.data, 'backup.done'));
 		assert.equal(await age(), undefined, 'no copy, no age');
-		assert.match(backup(s.data, to).told, /^2 uploads are in the backup; 0 files copied/);
+		assert.match(backup(s.data, to).told, /^2 uploads in the backup: 0 files copied/);
 		assert.ok(Number(await age()) < 60);
 		await s.decoded(await upload(s, 3));
 		await s.ask('DELETE', `/api/v1/traces/${ids[0]}`);
@@ -111,7 +111,7 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		const { code, told } = backup(s.data, to);
 		assert.equal(code, 1);
 		assert.match(told, /the upload of [0-9A-Z]{26} is excluded: it is damaged/);
-		assert.match(told, /^1 uploads are in the backup/m);
+		assert.match(told, /^1 uploads in the backup/m);
 		const again = await startServer(t, { data: to });
 		for (const id of ids) assert.equal((await again.get(`/api/v1/traces/${id}/flame`, { key: s.read })).status, 200);
 		await again.stop();

@@ -67,9 +67,9 @@ test('help is a success, a flag that nobody knows is wrong usage, of every subco
 /* What each command lacks when it is called with these arguments alone; null: nothing. */
 const LACKS = {
 	serve: null, rollup: null, check: null, audit: null, doctor: null,
-	key: [[[], 'say what to do: create, list, rotate or revoke'], [['create', '--scope', 'read'], '--project'], [['create', '--project', 'p'], '--scope'], [['revoke', '--project', 'p'], 'ID']],
-	user: [[[], 'say what to do: create, passwd, role, list, remove, disable, enable or unlink'], [['role', 'ann'], '--role'], [['passwd'], 'NAME']],
-	link: [[[], 'say what to do: create']],
+	key: [[[], 'specify an action: create, list, rotate or revoke'], [['create', '--scope', 'read'], '--project'], [['create', '--project', 'p'], '--scope'], [['revoke', '--project', 'p'], 'ID']],
+	user: [[[], 'specify an action: create, passwd, role, list, remove, disable, enable or unlink'], [['role', 'ann'], '--role'], [['passwd'], 'NAME']],
+	link: [[[], 'specify an action: create']],
 	decode: [[[], 'FILE']], open: [[[], 'FILE']], import: [[[], 'FILE']],
 	perfetto: [[[], 'FILE'], [['x'], '--output']],
 	export: [[[], 'FILE'], [['x', '-o', 'y'], '--to'], [['x', '--to', 'csv'], '--output'], [['--project', 'p'], '--output']],

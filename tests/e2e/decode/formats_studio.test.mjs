@@ -67,7 +67,7 @@ test('files of other tools', async (t) => {
 	await t.test('Android Studio: heap dumps and allocations are refused with the reason', async () => {
 		const heap = Buffer.concat([Buffer.from('JAVA PROFILE 1.0.3\0', 'latin1'), Buffer.alloc(200)]);
 		const native = Buffer.from(message(1, [...message(37, message(5, [8, 1])), 80, 1]));
-		for (const [name, body, why] of [['.hprof', heap, /heap dump .*Android Studio/], ['.heapprofd', native, /heap profile .* Perfetto UI/], ['.alloc', Buffer.from([10, 3, 8, 1, 16, 2, 2, 2, 2]), /not a trace in any format/]]) {
+		for (const [name, body, why] of [['.hprof', heap, /heap dump .*Android Studio/], ['.heapprofd', native, /heap profile .* Perfetto UI/], ['.alloc', Buffer.from([10, 3, 8, 1, 16, 2, 2, 2, 2]), /a trace in a known format/]]) {
 			const { status, json: answer, text } = await s.post('/api/v1/traces', body);
 			assert.ok([415, 422].includes(status), `${name}: ${text}`);
 			assert.match(answer.error.message, why, name);

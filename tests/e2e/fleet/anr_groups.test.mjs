@@ -132,7 +132,7 @@ test('a fleet of known causes', async (t) => {
 		assert.ok(titles(json).has('Running Screen.draw'), 'the frame below is blamed');
 		const late = await put(s, [], 0);
 		assert.equal(late.status, 409);
-		assert.match(late.json.error.message, /version 1 holds now/);
+		assert.match(late.json.error.message, /current version is 1/);
 		assert.equal((await put(s, [], 1)).json.version, 2);
 		const after = await settled(s, sent.length);
 		assert.deepEqual(after.groups, before.groups);

@@ -192,7 +192,7 @@ test('lists, pages, filters and deletion', async (t) => {
 		const { error } = (await s.get('/api/v1/traces?order=up')).json;
 		assert.match(error.message, /^order is (desc or asc|asc or desc), not up$/);
 		const put = await s.ask('PUT', '/api/v1/traces');
-		assert.equal(put.json.error.message, 'this path takes POST, GET, HEAD, not PUT');
+		assert.equal(put.json.error.message, 'this path supports POST, GET, HEAD, not PUT');
 	});
 	await t.test('deletion takes row, trace file and blobs', { skip: process.env.TRACEWELL_TEST_BUCKET && 'its files are in a store (storage.test.mjs)' }, async () => {
 		const count = (folder) => fs.readdirSync(path.join(s.data, folder), { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).length;

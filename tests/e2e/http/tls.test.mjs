@@ -159,7 +159,7 @@ test('a new certificate serves the next connection while requests run; a wrong o
 	kept.destroy();
 	fs.writeFileSync(where.cert, 'no certificate at all');
 	s.child.kill('SIGHUP');
-	await until(() => (/event=certificate_kept .*holds no certificates/.test(s.log) ? true : undefined), 'it is told');
+	await until(() => (/event=certificate_kept .*contains no certificates/.test(s.log) ? true : undefined), 'it is told');
 	use({ cert: one.cert, key: two.key }, where);
 	s.child.kill('SIGHUP');
 	await until(() => (/event=certificate_kept .*is not that of the certificate/.test(s.log) ? true : undefined), 'it is told');
@@ -189,7 +189,7 @@ test('what is wrong at the start is told in a sentence', () => {
 	};
 	told(serve('--tls-cert', one.cert), /both --tls-cert and --tls-key/);
 	told(serve('--tls-cert', one.cert, '--tls-key', two.key), /is not that of the certificate/);
-	told(serve('--tls-cert', one.key, '--tls-key', one.key), /holds no certificates/);
+	told(serve('--tls-cert', one.key, '--tls-key', one.key), /contains no certificates/);
 	told(serve('--tls-cert', one.cert, '--tls-key', '/nowhere.key'), /cannot read \/nowhere\.key/);
 	told(spawnSync(binary(), ['serve', '--listen', '0.0.0.0:0'], { encoding: 'utf8' }), /--tls-cert/);
 });

@@ -53,7 +53,7 @@ test('what is known of a trace is found by the rules that come with the server',
 		assert.equal(frozen.cause.message, 'Database on the main thread: 800 ms in android.database.sqlite.SQLiteDatabase.query, called by com.shop.Cart.load.');
 		assert.deepEqual([message.what, message.dur_ns / MS, message.cause.message], ['message', 900, '860 ms in com.shop.Cart.heavy.']);
 		assert.deepEqual([slow.what, slow.frozen, slow.dur_ns / MS], ['frame', false, 48]);
-		assert.equal(slow.cause.message, '48 ms in android.view.Choreographer.doFrame itself, not in what it calls.');
+		assert.equal(slow.cause.message, '48 ms in android.view.Choreographer.doFrame itself, without its callees.');
 	});
 
 	await t.test('phases of the start, each with what dominates it', () => {
@@ -155,7 +155,7 @@ test('rules are judged before they are kept, in words that name rule and member'
 		[{ rules: [{ ...RULE, methods: [7] }] }, /methods: each is a text/],
 		[{ rules: [{ ...RULE, methods: ['/(/'] }] }, /methods: \/\(\/: not a regular expression/],
 		[{ rules: [{ ...RULE, methods: Array.from({ length: 41 }, () => '/a/') }] }, /at most 40 \/expressions\//],
-		[{ rules: [{ ...RULE, notes: ['gremlin'] }] }, /notes: each is a kind of note/],
+		[{ rules: [{ ...RULE, notes: ['gremlin'] }] }, /notes: each must be a kind of note/],
 		[{ rules: [{ ...RULE, threshold_ms: -1 }] }, /threshold_ms: a number of milliseconds, 0 to 600000/],
 		[{ rules: [{ ...RULE, threshold_ms: '5' }] }, /threshold_ms: a number/],
 		[{ rules: [{ ...RULE, severity: 'loud' }] }, /severity: there are info, warning and error/],
@@ -187,7 +187,7 @@ test('versions: the last holds, earlier ones are read and brought back', async (
 	assert.equal((await keep(s, { ...first, version: 0 })).status, 200, 'what is told can be sent back');
 	assert.equal((await keep(s, { version: 1, rules: [RULE], frames: { slow_ms: 32 } })).status, 200);
 	const late = await keep(s, { version: 1, rules: [] });
-	assert.deepEqual([late.status, /version 2 holds now, not 1/.test(late.json.error.message)], [409, true]);
+	assert.deepEqual([late.status, /current version is 2, not 1/.test(late.json.error.message)], [409, true]);
 	const { json: now } = await s.get('/api/v1/detectors');
 	assert.deepEqual([now.version, now.rules, now.frames, now.versions.map((v) => v.version)], [2, [RULE], { slow_ms: 32 }, [2, 1]]);
 	const { json: old } = await s.get('/api/v1/detectors?version=1');

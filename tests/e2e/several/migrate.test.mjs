@@ -217,7 +217,7 @@ test('a volume that is not mounted is no migration that lost its files', { timeo
 	for (const name of ['blobs', 'traces']) fs.renameSync(path.join(data, name), path.join(data, `${name}.away`));
 	const failed = migrate(['--from', data, '--data', target]);
 	assert.equal(failed.code, 1);
-	assert.match(failed.told, /20 of the source's 20 files are lost: is all of it mounted\?/);
+	assert.match(failed.told, /20 of the source's 20 files are missing: is everything mounted\?/);
 	assert.match(spawnSync(binary(), ['serve', '--data', target, '--listen', '127.0.0.1:0'], { encoding: 'utf8' }).stderr, /migrat/, 'nobody serves it');
 	for (const name of ['blobs', 'traces']) {
 		fs.rmSync(path.join(data, name), { recursive: true, force: true });

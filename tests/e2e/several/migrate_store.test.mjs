@@ -251,7 +251,7 @@ test('what cannot be done with a store is refused in words', { timeout: 900_000 
 		[1, ['--from', source, '--data', fresh(), ...toStore(b, 'full')], /has files, but this catalogue has none/],
 		[2, ['--from', kept, '--data', fresh(), ...toStore(b, 'taken')], /has the files of the source/],
 		[2, ['--from', kept, '--data', fresh(), `--to-blobs=s3://${b.name}/taken/`, `--s3-endpoint=${b.url}/`, '--s3-adopt'], /has the files of the source, and/],
-		[2, ['--from', kept, '--data', fresh(), `--to-blobs=s3://${b.name}/taken`, `--s3-endpoint=${b.url.replace('127.0.0.1', 'localhost')}`, '--s3-adopt'], /has the files of the source, by another name/],
+		[2, ['--from', kept, '--data', fresh(), `--to-blobs=s3://${b.name}/taken`, `--s3-endpoint=${b.url.replace('127.0.0.1', 'localhost')}`, '--s3-adopt'], /has the files of the source, under another name/],
 		[1, ['--from', source, '--data', kept, ...toStore(c)], /the files of this data folder are in s3:\/\/files\/taken/],
 		[2, ['--from', source, '--data', fresh(), `--s3-endpoint=${b.url}`], /the store of --to-blobs/],
 		[2, ['--from', source, '--data', fresh(), '--to-blobs=ftp://x'], /s3:\/\/BUCKET/],

@@ -554,7 +554,7 @@ test('check, sql, backup, export and import look there too', async (t) => {
 	assert.equal(imported.code, 0, imported.told);
 
 	fs.rmSync(b.file(fileOf(one.id)));
-	assert.match((await check()).told, /decoded file of trace .* is missing; its upload is whole/);
+	assert.match((await check()).told, /decoded file of trace .* is missing; its upload is intact/);
 	assert.match((await check('--repair')).told, /repaired: .*queued to be decoded again/);
 	assert.equal((await s.decoded(one.id)).state, 'ready');
 	await until(() => (b.keys().includes(fileOf(one.id)) ? true : undefined), 'decoded again');
