@@ -29,14 +29,12 @@ static bool make_room(struct page *p, uint32_t limit, struct tw_arena *a)
 	return p->rows != NULL;
 }
 
-static bool read_file(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_stored_file *f = ret_row;
-
-	*f = (struct tw_stored_file){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a),
-	        tw_cat_text(q, 2, a), tw_cat_text(q, 3, a), (uint64_t)tw_cat_int(q, 4)};
-	return f->project_id && f->id && f->what && f->sha256;
-}
+static const struct tw_fields file_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_stored_file, project_id, "", NULL),
+                TW_FIELD(struct tw_stored_file, id, "", NULL),
+                TW_FIELD(struct tw_stored_file, what, "", NULL),
+                TW_FIELD(struct tw_stored_file, sha256, "", NULL),
+                TW_FIELD(struct tw_stored_file, bytes, "", NULL));
 
 /* sql takes project, id and `what` of the previous row, and the limit. */
 static enum tw_status list_files(struct tw_catalogue *c, const char *sql,
@@ -45,15 +43,8 @@ static enum tw_status list_files(struct tw_catalogue *c, const char *sql,
 {
 	static const struct tw_stored_file first = {"", "", "", "", 0};
 	const struct tw_stored_file *from = after ? after : &first;
-	struct tw_cat_list list = {a, limit, sizeof **ret, read_file, NULL, 0};
-	enum tw_status st = tw_cat_list(
-	        c, &list, err, sql, "ttti", from->project_id, from->id, from->what, (int64_t)limit);
-
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
+	return tw_cat_list(c, TW_CAT_LIST(a, limit, &file_fields, ret, ret_n), err, sql, "ttti",
+	        from->project_id, from->id, from->what, (int64_t)limit);
 }
 
 enum tw_status tw_catalogue_stored_parts(struct tw_catalogue *c, const struct tw_stored_file *after,

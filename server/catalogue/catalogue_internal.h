@@ -346,6 +346,10 @@ enum tw_status tw_cat_query_write(struct tw_cat_query *q, struct tw_db *db,
         const struct tw_cat_written *what, struct tw_err *err, const char *sql, const char *types,
         ...);
 
+/* The first row of a statement with placeholders, by its fields.  *row is unchanged without one. */
+enum tw_status tw_cat_get(struct tw_db *db, const struct tw_fields *fields, struct tw_arena *a,
+        void *row, bool *ret_found, struct tw_err *err, const char *sql, const char *types, ...);
+
 /* The first column of the first row; *io is unchanged if there is no row. */
 enum tw_status tw_cat_first_int(
         struct tw_db *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...);
@@ -363,7 +367,24 @@ struct tw_cat_list {
 	void *rows; /* the result, if TW_OK */
 	size_t n;
 	const struct tw_fields *fields; /* of the statement's placeholders; NULL: it has none */
+	/* Optional: where the result goes if TW_OK, as the address and number of rows or, without
+	 * ret_n, as a copy of the first row. */
+	void *ret;
+	size_t *ret_n;
+	const char *missing; /* message of TW_NOT_FOUND if there is no row; NULL: not an error */
 };
+#define TW_CAT_LIST(arena_, limit_, fields_, ret_, ret_n_)                                         \
+	&(struct tw_cat_list)                                                                      \
+	{                                                                                          \
+		.arena = (arena_), .limit = (limit_), .row_bytes = sizeof **(ret_),                \
+		.fields = (fields_), .ret = (ret_), .ret_n = (ret_n_)                              \
+	}
+#define TW_CAT_ONE(arena_, fields_, ret_, missing_)                                                \
+	&(struct tw_cat_list)                                                                      \
+	{                                                                                          \
+		.arena = (arena_), .limit = 1, .row_bytes = sizeof *(ret_), .fields = (fields_),   \
+		.ret = (ret_), .missing = (missing_)                                               \
+	}
 enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct tw_err *err,
         const char *sql, const char *types, ...);
 

@@ -206,6 +206,24 @@ enum tw_status tw_cat_close_after(struct tw_cat_query *q, enum tw_status st, str
 	return st == TW_OK ? ended : st;
 }
 
+enum tw_status tw_cat_get(struct tw_db *db, const struct tw_fields *fields, struct tw_arena *a,
+        void *row, bool *ret_found, struct tw_err *err, const char *sql, const char *types, ...)
+{
+	struct tw_cat_query q = {.db = db, .fields = fields};
+	enum tw_status st;
+	va_list ap;
+
+	va_start(ap, types);
+	st = open_query(&q, sql, types, ap, err);
+	va_end(ap);
+	if (st != TW_OK)
+		return st;
+	*ret_found = tw_cat_row(&q);
+	if (*ret_found && tw_row_read(&q, 0, fields, a, row) < 0)
+		st = tw_oom(err);
+	return tw_cat_close_after(&q, st, err);
+}
+
 static enum tw_status first_int(struct tw_cat_query *q, int64_t *io, struct tw_err *err)
 {
 	if (tw_cat_row(q))
@@ -270,6 +288,19 @@ static enum tw_status read_list(struct tw_cat_query *q, struct tw_cat_list *l, s
 	return tw_cat_close_after(q, st, err);
 }
 
+static enum tw_status store_list(const struct tw_cat_list *l, struct tw_err *err)
+{
+	if (l->n == 0 && l->missing)
+		return tw_fail(err, TW_NOT_FOUND, "%s", l->missing);
+	if (l->ret_n)
+		memcpy(l->ret, &l->rows, sizeof l->rows);
+	else if (l->ret && l->n)
+		memcpy(l->ret, l->rows, l->row_bytes);
+	if (l->ret_n)
+		*l->ret_n = l->n;
+	return TW_OK;
+}
+
 enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct tw_err *err,
         const char *sql, const char *types, ...)
 {
@@ -290,7 +321,7 @@ enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct
 	if (st == TW_OK)
 		st = read_list(&q, l, err);
 	tw_cat_done(c, q.db);
-	return st;
+	return st == TW_OK ? store_list(l, err) : st;
 }
 
 static enum tw_status run_to_end(struct tw_cat_query *q, struct tw_err *err)

@@ -1,16 +1,30 @@
 #include "server/catalogue/catalogue_row.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "decoder/base/buf.h"
 #include "server/catalogue/catalogue_internal.h"
+
+static const struct tw_field text_field = {.column = "", .kind = TW_FIELD_TEXT};
+const struct tw_fields tw_text_fields = {&text_field, 1};
 
 /* NOLINTBEGIN(misc-no-recursion) groups of fields nest as deep as their tables */
 
 static void *member(const struct tw_field *f, const void *row)
 {
 	return (char *)(uintptr_t)row + f->offset;
+}
+
+/* "" for a number without a name. */
+static const char *word_of(const struct tw_field *f, int64_t number)
+{
+	int64_t i = 0;
+
+	while (i < number && f->names[i])
+		i++;
+	return i == number && f->names[i] ? f->names[i] : "";
 }
 
 /* --- from a statement's row --- */
@@ -26,7 +40,14 @@ static bool read_one(const struct tw_cat_query *q, int at, const struct tw_field
 		memcpy(to, &text, sizeof text);
 		return text != NULL;
 	}
+	if (f->kind == TW_FIELD_CHARS) {
+		text = tw_cat_str(q, at);
+		(void)snprintf(to, f->bytes, "%s", text ? text : "");
+		return true;
+	}
 	number = tw_cat_int(q, at);
+	if (f->names && !*word_of(f, number))
+		return false;
 	if (f->kind == TW_FIELD_BOOL)
 		*(bool *)to = number != 0;
 	else if (f->kind == TW_FIELD_DOUBLE)
@@ -65,10 +86,12 @@ static int64_t number_of(const struct tw_field *f, const void *at)
 	return *(const int64_t *)at;
 }
 
-static const char *text_of(const void *at)
+static const char *text_of(const struct tw_field *f, const void *at)
 {
 	const char *text;
 
+	if (f->kind == TW_FIELD_CHARS)
+		return at;
 	memcpy(&text, at, sizeof text);
 	return text ? text : "";
 }
@@ -81,8 +104,8 @@ static int bind_from(
 
 		if (f->kind == TW_FIELD_GROUP)
 			at = bind_from(q, at, f->group, value);
-		else if (f->kind == TW_FIELD_TEXT)
-			tw_cat_bind_text(q, at++, text_of(value));
+		else if (f->kind == TW_FIELD_TEXT || f->kind == TW_FIELD_CHARS)
+			tw_cat_bind_text(q, at++, text_of(f, value));
 		else
 			tw_cat_bind_int(q, at++, number_of(f, value));
 	}
@@ -157,15 +180,6 @@ static json_t *parsed(const char *text, bool is_list)
 	return value;
 }
 
-static const char *word_of(const struct tw_field *f, int64_t number)
-{
-	int64_t i = 0;
-
-	while (i < number && f->names[i])
-		i++;
-	return i == number && f->names[i] ? f->names[i] : "";
-}
-
 static json_t *text_json(const struct tw_field *f, const char *text)
 {
 	if (f->shape == TW_SHAPE_OBJECT || f->shape == TW_SHAPE_LIST)
@@ -179,8 +193,8 @@ static json_t *value_json(const struct tw_field *f, const void *at)
 
 	if (f->kind == TW_FIELD_GROUP)
 		return tw_row_json(f->group, at);
-	if (f->kind == TW_FIELD_TEXT)
-		return text_json(f, text_of(at));
+	if (f->kind == TW_FIELD_TEXT || f->kind == TW_FIELD_CHARS)
+		return text_json(f, text_of(f, at));
 	if (f->kind == TW_FIELD_BOOL)
 		return json_boolean(*(const bool *)at);
 	if (f->kind == TW_FIELD_DOUBLE)

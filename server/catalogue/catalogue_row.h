@@ -22,6 +22,7 @@ struct tw_buf;
 
 enum tw_field_kind {
 	TW_FIELD_TEXT,  /* const char *, in the arena, never NULL */
+	TW_FIELD_CHARS, /* char[], truncated to its size */
 	TW_FIELD_INT64, /* also uint64_t */
 	TW_FIELD_INT32,
 	TW_FIELD_UINT32, /* also an enum */
@@ -47,7 +48,7 @@ struct tw_field {
 	const char *column; /* or an expression, of which a row can be read but not written */
 	const char *json;   /* NULL: not in JSON */
 	enum tw_field_kind kind;
-	size_t offset; /* of the member */
+	size_t offset, bytes; /* of the member */
 	enum tw_field_shape shape;
 	const char *const *names; /* NULL, or the JSON text of each value, ended by NULL */
 	double scale;
@@ -57,8 +58,10 @@ struct tw_field {
 #define TW_FIELD(T, member, column_, json_, ...)                                                     \
 	{                                                                                            \
 		.column = (column_), .json = (json_), .offset = offsetof(T, member),               \
+		.bytes = sizeof ((T *)NULL)->member,                                              \
 		.kind = _Generic(((T *)NULL)->member, const char *                                 \
-		                 : TW_FIELD_TEXT, int64_t                                          \
+		                 : TW_FIELD_TEXT, char *                                           \
+		                 : TW_FIELD_CHARS, int64_t                                          \
 		                 : TW_FIELD_INT64, uint64_t                                        \
 		                 : TW_FIELD_INT64, uint32_t                                        \
 		                 : TW_FIELD_UINT32, int                                            \
@@ -72,10 +75,19 @@ struct tw_field {
 		.json = (json_), .offset = offsetof(T, member), .kind = TW_FIELD_GROUP,            \
 		.group = (fields)                                                                  \
 	}
+/* Of fields listed here. */
+#define TW_FIELDS_OF(...)                                                                          \
+	{                                                                                          \
+		(const struct tw_field[]){__VA_ARGS__},                                            \
+		        sizeof((const struct tw_field[]){__VA_ARGS__}) / sizeof(struct tw_field)   \
+	}
 #define TW_FIELDS(list)                                                                            \
 	{                                                                                          \
 		(list), sizeof(list) / sizeof *(list)                                              \
 	}
+
+/* Rows of one text each: const char *. */
+extern const struct tw_fields tw_text_fields;
 
 /* The row as an object; NULL: out of memory. */
 json_t *tw_row_json(const struct tw_fields *f, const void *row);

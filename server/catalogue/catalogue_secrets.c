@@ -9,13 +9,10 @@ struct secret {
 	const char *project_id, *hook_id, *text;
 };
 
-static bool read_secret(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct secret *r = ret_row;
-
-	*r = (struct secret){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a), tw_cat_text(q, 2, a)};
-	return r->project_id && r->hook_id && r->text;
-}
+static const struct tw_fields secret_fields =
+        TW_FIELDS_OF(TW_FIELD(struct secret, project_id, "project_id", NULL),
+                TW_FIELD(struct secret, hook_id, "hook_id", NULL),
+                TW_FIELD(struct secret, text, "secret", NULL));
 
 static enum tw_status seal_one(struct tw_db *db, const struct tw_secret_key *by,
         const struct secret *s, uint64_t *io_lost, struct tw_err *err)
@@ -72,11 +69,10 @@ enum tw_status tw_catalogue_hooks_encrypt(struct tw_catalogue *c, const struct t
         struct tw_arena *a, uint64_t *ret_lost, struct tw_err *err)
 {
 	bool wipe;
-	struct tw_cat_list l = {a, ROWS_MOST, sizeof(struct secret), read_secret, NULL, 0};
+	struct tw_cat_list l = {a, ROWS_MOST, sizeof(struct secret), NULL, NULL, 0, &secret_fields};
 	enum tw_status st = tw_cat_list(c, &l, err, /* full scan: at most a few per project */
-	        "SELECT project_id, hook_id, secret FROM webhook ORDER BY project_id, hook_id"
-	        " LIMIT ?",
-	        "i", (int64_t)ROWS_MOST);
+	        "SELECT {columns} FROM webhook ORDER BY project_id, hook_id LIMIT ?", "i",
+	        (int64_t)ROWS_MOST);
 
 	*ret_lost = 0;
 	wipe = st == TW_OK && !tw_secret_key_lost(by) && any_plain(&l);

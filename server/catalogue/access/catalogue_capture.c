@@ -73,33 +73,24 @@ enum tw_status tw_cat_capture_count(struct tw_db *db, const char *project_id, co
 	return st;
 }
 
-static bool read_count(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_capture_count *r = ret_row;
-
-	*r = (struct tw_capture_count){tw_cat_text(q, 0, a), tw_cat_int(q, 1),
-	        (uint64_t)tw_cat_int(q, 2), (uint64_t)tw_cat_int(q, 3)};
-	return r->rule != NULL;
-}
+static const struct tw_fields count_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_capture_count, rule, "", NULL),
+                TW_FIELD(struct tw_capture_count, day, "", NULL),
+                TW_FIELD(struct tw_capture_count, traces, "", NULL),
+                TW_FIELD(struct tw_capture_count, devices, "", NULL));
 
 enum tw_status tw_catalogue_capture_counts(struct tw_catalogue *c, const char *project_id,
         int64_t first_day, struct tw_arena *a, struct tw_capture_count **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list list = {a, ROWS_MAX, sizeof **ret, read_count, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
+	return tw_cat_list(c, TW_CAT_LIST(a, ROWS_MAX, &count_fields, ret, ret_n),
+	        err, /* primary key */
 	        "SELECT rule, day, sum(traces), sum(devices) FROM (SELECT rule, day, traces, "
 	        "devices"
 	        " FROM capture_day WHERE project_id=?1 AND day>=?2 UNION ALL SELECT name, day,"
 	        " traces, devices FROM count_delta WHERE project_id=?1 AND counter=1 AND day>=?2)"
 	        " of_both GROUP BY rule, day ORDER BY rule, day LIMIT ?3",
 	        "tii", project_id, first_day, (int64_t)ROWS_MAX);
-
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
 }
 
 enum tw_status tw_catalogue_capture_forget(

@@ -179,17 +179,10 @@ static enum tw_status no_such_key(struct tw_err *err)
 enum tw_status tw_catalogue_key_get(struct tw_catalogue *c, const char *project_id,
         const char *key_id, struct tw_arena *a, struct tw_key_row *ret, struct tw_err *err)
 {
-	struct tw_cat_list l = {
-	        .arena = a, .limit = 1, .row_bytes = sizeof *ret, .fields = &tw_key_fields};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	return tw_cat_list(c, TW_CAT_ONE(a, &tw_key_fields, ret, "no such key in use"),
+	        err, /* primary key */
 	        "SELECT {columns} FROM api_key WHERE project_id=? AND key_id=? AND revoked_ms=0",
 	        "tt", project_id, key_id);
-
-	if (st == TW_OK && l.n == 0)
-		st = no_such_key(err);
-	if (st == TW_OK)
-		*ret = *(struct tw_key_row *)l.rows;
-	return st;
 }
 
 /* --- rotation and revocation --- */

@@ -5,22 +5,17 @@
 
 enum { VERSIONS_KEPT = 200 };
 
-static bool read_rules(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_ruleset *r = ret_row;
-
-	*r = (struct tw_ruleset){.version = tw_cat_int(q, 0),
-	        .author = tw_cat_text(q, 1, a),
-	        .created_ms = tw_cat_int(q, 2),
-	        .value = tw_cat_text(q, 3, a)};
-	return r->value && r->author;
-}
+static const struct tw_fields rules_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_ruleset, version, "", NULL),
+                TW_FIELD(struct tw_ruleset, author, "", NULL),
+                TW_FIELD(struct tw_ruleset, created_ms, "", NULL),
+                TW_FIELD(struct tw_ruleset, value, "", NULL));
 
 enum tw_status tw_catalogue_ruleset(struct tw_catalogue *c, const char *project_id,
         const char *kind, int64_t version, struct tw_arena *a, struct tw_ruleset *ret,
         struct tw_err *err)
 {
-	struct tw_cat_list list = {a, 1, sizeof *ret, read_rules, NULL, 0};
+	struct tw_cat_list list = {a, 1, sizeof *ret, NULL, NULL, 0, &rules_fields};
 	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
 	        "SELECT version, author, created_ms, value FROM ruleset WHERE project_id=?1 AND"
 	        " kind=?2 AND version>=?3 AND version<=CASE ?3 WHEN 0 THEN 9223372036854775807 "
@@ -41,7 +36,8 @@ enum tw_status tw_catalogue_ruleset_versions(struct tw_catalogue *c, const char 
         const char *kind, struct tw_arena *a, struct tw_ruleset **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list list = {a, TW_RULESETS_LISTED, sizeof **ret, read_rules, NULL, 0};
+	struct tw_cat_list list = {
+	        a, TW_RULESETS_LISTED, sizeof **ret, NULL, NULL, 0, &rules_fields};
 	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
 	        "SELECT version, author, created_ms, '' FROM ruleset WHERE project_id=? AND kind=?"
 	        " ORDER BY version DESC LIMIT ?",

@@ -24,44 +24,34 @@ static enum tw_status over(struct tw_err *err)
 	return tw_fail(err, TW_NO_TOKEN, "not signed in, or the session is over; sign in again");
 }
 
-static void copy_text(const struct tw_cat_query *q, int col, char *out, size_t cap)
-{
-	const char *text = tw_cat_str(q, col);
-
-	(void)snprintf(out, cap, "%s", text ? text : "");
-}
-
 struct holder { /* the owner of a session, for the audit log */
 	char user_id[TW_ID_BYTES], name[TW_USER_NAME_BYTES];
 	char project_id[TW_ID_BYTES], key_id[TW_ID_BYTES];
 	struct tw_actor actor;
 };
 
+static const struct tw_fields holder_fields =
+        TW_FIELDS_OF(TW_FIELD(struct holder, user_id, "s.user_id", NULL),
+                TW_FIELD(struct holder, name, "u.name", NULL),
+                TW_FIELD(struct holder, project_id, "s.project_id", NULL),
+                TW_FIELD(struct holder, key_id, "s.key_id", NULL));
+
 static enum tw_status read_holder(struct tw_db *db, const uint8_t hash[32], struct holder *ret,
         bool *ret_there, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys */
-	        "SELECT s.user_id, u.name, s.project_id, s.key_id"
-	        " FROM session s LEFT JOIN \"user\" u ON u.user_id=s.user_id WHERE s.hash=?",
+	enum tw_status st = tw_cat_get(db, &holder_fields, NULL, ret, ret_there,
+	        err, /* primary keys */
+	        "SELECT {columns} FROM session s LEFT JOIN \"user\" u ON u.user_id=s.user_id"
+	        " WHERE s.hash=?",
 	        "h", hash);
 
-	if (st != TW_OK)
-		return st;
-	*ret_there = tw_cat_row(&q);
-	if (*ret_there) {
-		copy_text(&q, 0, ret->user_id, sizeof ret->user_id);
-		copy_text(&q, 1, ret->name, sizeof ret->name);
-		copy_text(&q, 2, ret->project_id, sizeof ret->project_id);
-		copy_text(&q, 3, ret->key_id, sizeof ret->key_id);
-	}
 	ret->actor = (struct tw_actor){.kind = "link", .id = "", .name = ""};
 	if (ret->user_id[0])
 		ret->actor =
 		        (struct tw_actor){.kind = "user", .id = ret->user_id, .name = ret->name};
 	else if (ret->key_id[0])
 		ret->actor = (struct tw_actor){.kind = "key", .id = ret->key_id, .name = ""};
-	return tw_cat_close(&q, err);
+	return st;
 }
 
 /* The actor of a sign-in or sign-out is only known from the session. */
@@ -158,31 +148,26 @@ enum tw_status tw_catalogue_link_use(struct tw_catalogue *c, const uint8_t link_
 	return tw_cat_end(c, w, st, err);
 }
 
+#define FOUND(member, column) TW_FIELD(struct found, member, column, NULL)
+static const struct tw_fields session_fields = TW_FIELDS_OF(FOUND(caller.user_id, "s.user_id"),
+        FOUND(caller.project_id, "s.project_id"), FOUND(caller.key_id, "s.key_id"),
+        FOUND(seen_ms, "s.seen_ms"), FOUND(idle_ms, "s.idle_ms"), FOUND(caller.name, "u.name"),
+        FOUND(is_admin, "u.is_admin"));
+static const struct tw_fields person_fields = TW_FIELDS_OF(FOUND(caller.user_id, "user_id"),
+        FOUND(caller.name, "name"), FOUND(is_admin, "is_admin"), FOUND(seen_ms, "last_seen_ms"));
+
 static enum tw_status read_session(
         struct tw_db *db, const uint8_t hash[32], struct found *ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys */
-	        "SELECT s.user_id, s.project_id, s.key_id, s.seen_ms, s.idle_ms, u.name, u.is_admin"
-	        " FROM session s LEFT JOIN \"user\" u ON u.user_id=s.user_id"
+	bool there = false;
+	enum tw_status st = tw_cat_get(db, &session_fields, NULL, ret, &there,
+	        err, /* primary keys */
+	        "SELECT {columns} FROM session s LEFT JOIN \"user\" u ON u.user_id=s.user_id"
 	        " WHERE s.hash=?1 AND s.expires_ms>?2 AND s.seen_ms+s.idle_ms>?2"
 	        " AND coalesce(u.is_disabled,0)=0",
 	        "hi", hash, tw_unix_ms());
 
-	if (st != TW_OK)
-		return st;
-	if (!tw_cat_row(&q)) {
-		st = tw_cat_close(&q, err);
-		return st == TW_OK ? over(err) : st;
-	}
-	copy_text(&q, 0, ret->caller.user_id, TW_ID_BYTES);
-	copy_text(&q, 1, ret->caller.project_id, TW_ID_BYTES);
-	copy_text(&q, 2, ret->caller.key_id, TW_ID_BYTES);
-	ret->seen_ms = tw_cat_int(&q, 3);
-	ret->idle_ms = tw_cat_int(&q, 4);
-	copy_text(&q, 5, ret->caller.name, TW_USER_NAME_BYTES);
-	ret->is_admin = tw_cat_int(&q, 6) != 0;
-	return tw_cat_close(&q, err);
+	return st == TW_OK && !there ? over(err) : st;
 }
 
 static enum tw_status key_scope(struct tw_db *db, struct tw_caller *caller, struct tw_err *err)
@@ -197,31 +182,29 @@ static enum tw_status key_scope(struct tw_db *db, struct tw_caller *caller, stru
 	return st == TW_OK && caller->scope == TW_SCOPE_PUBLIC ? over(err) : st;
 }
 
+#define CALLER(member, column) TW_FIELD(struct tw_caller, member, column, NULL)
+static const struct tw_fields admin_fields = TW_FIELDS_OF(CALLER(project_id, "project_id"));
+static const struct tw_fields member_fields =
+        TW_FIELDS_OF(CALLER(project_id, "project_id"), CALLER(scope, "scope"));
+
 /* The requested project, or the first in which the person has a role. */
 static enum tw_status choose_project(struct tw_db *db, bool is_admin, const char *project,
         struct tw_caller *caller, struct tw_err *err)
 {
-	struct tw_cat_query q;
+	bool there;
 	enum tw_status st;
 
+	caller->scope = is_admin ? TW_SCOPE_SERVER : TW_SCOPE_PUBLIC;
 	if (is_admin) /* primary key */
-		st = tw_cat_query(&q, db, err,
-		        "SELECT project_id, 5 FROM project WHERE ?1='' OR project_id=?1"
+		st = tw_cat_get(db, &admin_fields, NULL, caller, &there, err,
+		        "SELECT {columns} FROM project WHERE ?1='' OR project_id=?1"
 		        " ORDER BY project_id LIMIT 1",
 		        "t", project);
 	else /* primary key */
-		st = tw_cat_query(&q, db, err,
-		        "SELECT project_id, scope FROM member WHERE user_id=?1"
+		st = tw_cat_get(db, &member_fields, NULL, caller, &there, err,
+		        "SELECT {columns} FROM member WHERE user_id=?1"
 		        " AND (?2='' OR project_id=?2) ORDER BY project_id LIMIT 1",
 		        "tt", caller->user_id, project);
-	if (st != TW_OK)
-		return st;
-	caller->scope = is_admin ? TW_SCOPE_SERVER : TW_SCOPE_PUBLIC;
-	if (tw_cat_row(&q)) {
-		copy_text(&q, 0, caller->project_id, TW_ID_BYTES);
-		caller->scope = (enum tw_scope)tw_cat_int(&q, 1);
-	}
-	st = tw_cat_close(&q, err);
 	if (st == TW_OK && project[0] && !caller->project_id[0])
 		st = tw_fail(err, TW_NOT_FOUND, "no such project");
 	return st;
@@ -287,27 +270,17 @@ enum tw_status tw_catalogue_session_find(struct tw_catalogue *c, const uint8_t h
 static enum tw_status read_person(
         struct tw_db *db, const char *name, struct found *ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(/* unique index of name */
-	        &q, db, err,
-	        "SELECT user_id, name, is_admin, last_seen_ms FROM \"user\""
-	        " WHERE name=? AND is_disabled=0",
-	        "t", name);
+	bool there = false;
+	enum tw_status st =
+	        tw_cat_get(db, &person_fields, NULL, ret, &there, err, /* unique index of name */
+	                "SELECT {columns} FROM \"user\" WHERE name=? AND is_disabled=0", "t", name);
 
-	if (st != TW_OK)
-		return st;
-	if (tw_cat_row(&q)) {
-		copy_text(&q, 0, ret->caller.user_id, TW_ID_BYTES);
-		copy_text(&q, 1, ret->caller.name, TW_USER_NAME_BYTES);
-		ret->is_admin = tw_cat_int(&q, 2) != 0;
-		ret->seen_ms = tw_cat_int(&q, 3);
-	} else {
+	if (st == TW_OK && !there)
 		st = tw_fail(err, TW_DENIED,
 		        "you are signed in as %.64s, whose account does not exist or is disabled; "
 		        "ask an admin",
 		        name);
-	}
-	return tw_cat_close_after(&q, st, err);
+	return st;
 }
 
 /* Best effort, as for a session. */

@@ -217,16 +217,11 @@ static enum tw_status take_slices(struct tw_anr_rollups *all, size_t limit,
 	return TW_OK;
 }
 
-static bool read_slice(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_anr_slice *r = ret_row;
-
-	*r = (struct tw_anr_slice){.key = tw_cat_text(q, 0, a),
-	        .value = tw_cat_text(q, 1, a),
-	        .count = (uint64_t)tw_cat_int(q, 2),
-	        .users = (uint64_t)tw_cat_int(q, 3)};
-	return r->key && r->value;
-}
+static const struct tw_fields slice_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_anr_slice, key, "", NULL),
+                TW_FIELD(struct tw_anr_slice, value, "", NULL),
+                TW_FIELD(struct tw_anr_slice, count, "", NULL),
+                TW_FIELD(struct tw_anr_slice, users, "", NULL));
 
 #define SLICE(value)                                                                               \
 	"SELECT h.key, " value ", count(*) AS n, count(DISTINCT nullif(h.who,0))" FROM_ONE         \
@@ -237,15 +232,9 @@ static enum tw_status count_slices(struct tw_catalogue *c, const struct tw_anr_r
         const char *sql, struct tw_arena *a, struct tw_anr_slice **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list list = {a, SLICES_MAX, sizeof **ret, read_slice, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err, sql, TW_ANR_TYPES "ti",
-	        TW_ANR_ARGS(query->project_id, query->filter), query->name, (int64_t)SLICES_MAX);
-
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
+	return tw_cat_list(c, TW_CAT_LIST(a, SLICES_MAX, &slice_fields, ret, ret_n), err, sql,
+	        TW_ANR_TYPES "ti", TW_ANR_ARGS(query->project_id, query->filter), query->name,
+	        (int64_t)SLICES_MAX);
 }
 
 enum tw_status tw_catalogue_anr_slices(struct tw_catalogue *c, const char *project_id,
@@ -274,19 +263,14 @@ enum tw_status tw_catalogue_anr_slices(struct tw_catalogue *c, const char *proje
 	return take_slices(&all, by == TW_ANR_BY_DAY ? DAYS_MAX : SLICES_MAX, ret, ret_n, err);
 }
 
-static bool read_exemplar(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_anr_exemplar *r = ret_row;
-
-	*r = (struct tw_anr_exemplar){.trace_id = tw_cat_text(q, 0, a),
-	        .version_name = tw_cat_text(q, 1, a),
-	        .device = tw_cat_text(q, 2, a),
-	        .os = tw_cat_text(q, 3, a),
-	        .verdict = tw_cat_text(q, 4, a),
-	        .recorded_ms = tw_cat_int(q, 5),
-	        .there = tw_cat_int(q, 6) != 0};
-	return r->trace_id && r->version_name && r->device && r->os && r->verdict;
-}
+static const struct tw_fields exemplar_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_anr_exemplar, trace_id, "", NULL),
+                TW_FIELD(struct tw_anr_exemplar, version_name, "", NULL),
+                TW_FIELD(struct tw_anr_exemplar, device, "", NULL),
+                TW_FIELD(struct tw_anr_exemplar, os, "", NULL),
+                TW_FIELD(struct tw_anr_exemplar, verdict, "", NULL),
+                TW_FIELD(struct tw_anr_exemplar, recorded_ms, "", NULL),
+                TW_FIELD(struct tw_anr_exemplar, there, "", NULL));
 
 /* The latest ones, day by day, stopping at the day that completes the list. */
 #define EXEMPLARS(there)                                                                           \
@@ -313,7 +297,7 @@ enum tw_status tw_catalogue_anr_exemplars(struct tw_catalogue *c, const char *pr
 		return no_room(err);
 	for (int there = 1; st == TW_OK && there >= 0 && n < TW_ANR_EXEMPLARS; there--) {
 		struct tw_cat_list list = {
-		        a, TW_ANR_EXEMPLARS - n, sizeof *all, read_exemplar, NULL, 0};
+		        a, TW_ANR_EXEMPLARS - n, sizeof *all, NULL, NULL, 0, &exemplar_fields};
 
 		st = tw_cat_list(c, &list, err, sql[there], /* anr_trace_of_key, primary keys */
 		        TW_ANR_TYPES "tii", TW_ANR_ARGS(project_id, f), key,

@@ -276,13 +276,9 @@ struct old {
 	const char *project_id, *trace_id;
 };
 
-static bool read_old(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct old *r = ret_row;
-
-	*r = (struct old){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a)};
-	return r->project_id && r->trace_id;
-}
+static const struct tw_fields old_fields =
+        TW_FIELDS_OF(TW_FIELD(struct old, project_id, "project_id", NULL),
+                TW_FIELD(struct old, trace_id, "trace_id", NULL));
 
 static enum tw_status forget_all(
         struct tw_catalogue *c, const struct old *old, size_t n, struct tw_err *err)
@@ -301,14 +297,15 @@ enum tw_status tw_catalogue_anr_expire(
         struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
-	struct tw_cat_list list = {a, EXPIRED_AT_ONCE, sizeof(struct old), read_old, NULL, 0};
+	struct tw_cat_list list = {
+	        a, EXPIRED_AT_ONCE, sizeof(struct old), NULL, NULL, 0, &old_fields};
 	bool days = false;
 	enum tw_status st = a ? tw_cat_anr_rollup_expire(c, day, a, &days, err) : tw_oom(err);
 
 	if (st == TW_OK && !days) /* rollups first, so that reports need not be subtracted one by
 	                           * one */
 		st = tw_cat_list(c, &list, err, /* anr_trace_by_age */
-		        "SELECT project_id, trace_id FROM anr_trace WHERE day<? LIMIT ?", "ii", day,
+		        "SELECT {columns} FROM anr_trace WHERE day<? LIMIT ?", "ii", day,
 		        (int64_t)EXPIRED_AT_ONCE);
 	if (st == TW_OK && list.n)
 		st = forget_all(c, list.rows, list.n, err);

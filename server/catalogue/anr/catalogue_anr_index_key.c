@@ -16,21 +16,10 @@ struct rename {
 	const char *project_id, *build_id, *after_id;
 };
 
-static bool read_rename(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct rename *r = ret_row;
-
-	*r = (struct rename){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a), tw_cat_text(q, 2, a)};
-	return r->project_id && r->build_id && r->after_id;
-}
-
-static bool read_id(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	const char **r = ret_row;
-
-	*r = tw_cat_text(q, 0, a);
-	return *r != NULL;
-}
+static const struct tw_fields rename_fields =
+        TW_FIELDS_OF(TW_FIELD(struct rename, project_id, "project_id", NULL),
+                TW_FIELD(struct rename, build_id, "build_id", NULL),
+                TW_FIELD(struct rename, after_id, "after_id", NULL));
 
 static enum tw_status traces_of(
         struct tw_catalogue *c, const struct rename *r, struct tw_cat_list *ids, struct tw_err *err)
@@ -89,14 +78,14 @@ static enum tw_status mark_stale(struct tw_catalogue *c, const struct rename *r,
 enum tw_status tw_catalogue_anr_renames(struct tw_catalogue *c, bool *ret_more, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
-	struct tw_cat_list first = {a, 1, sizeof(struct rename), read_rename, NULL, 0};
-	struct tw_cat_list ids = {a, MARKED_AT_ONCE, sizeof(const char *), read_id, NULL, 0};
+	struct tw_cat_list first = {a, 1, sizeof(struct rename), NULL, NULL, 0, &rename_fields};
+	struct tw_cat_list ids = {
+	        a, MARKED_AT_ONCE, sizeof(const char *), NULL, NULL, 0, &tw_text_fields};
 	enum tw_status st = TW_OK;
 
 	if (!a)
 		return tw_oom(err);
-	st = tw_cat_list(c, &first, err,
-	        "SELECT project_id, build_id, after_id FROM anr_rename LIMIT 1", "");
+	st = tw_cat_list(c, &first, err, "SELECT {columns} FROM anr_rename LIMIT 1", "");
 	if (st == TW_OK && first.n)
 		st = traces_of(c, first.rows, &ids, err);
 	if (st == TW_OK && first.n)
@@ -108,17 +97,19 @@ enum tw_status tw_catalogue_anr_renames(struct tw_catalogue *c, bool *ret_more, 
 
 /* --- pending facts --- */
 
+static const struct tw_fields stale_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_anr_stale, project_id, "", NULL),
+                TW_FIELD(struct tw_anr_stale, trace_id, "", NULL),
+                TW_FIELD(struct tw_anr_stale, build_id, "", NULL),
+                TW_FIELD(struct tw_anr_stale, mapping_id, "", NULL),
+                TW_FIELD(struct tw_anr_stale, anr, "", NULL));
+
 static bool read_stale(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
 	struct tw_anr_stale *r = ret_row;
+	const int at = tw_row_read(q, 0, &stale_fields, a, r);
 
-	*r = (struct tw_anr_stale){.project_id = tw_cat_text(q, 0, a),
-	        .trace_id = tw_cat_text(q, 1, a),
-	        .build_id = tw_cat_text(q, 2, a),
-	        .mapping_id = tw_cat_text(q, 3, a),
-	        .anr = tw_cat_int(q, 4) != 0};
-	return r->project_id && r->trace_id && r->build_id && r->mapping_id &&
-	       (!r->anr || tw_cat_bytes(q, 5, a, &r->brief, NULL) == TW_OK);
+	return at >= 0 && (!r->anr || tw_cat_bytes(q, at, a, &r->brief, NULL) == TW_OK);
 }
 
 enum tw_status tw_cat_lock_list(struct tw_catalogue *c, const char *project_id,

@@ -361,22 +361,18 @@ struct old_day {
 	int64_t day;
 };
 
-static bool read_old(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct old_day *r = ret_row;
-
-	*r = (struct old_day){tw_cat_text(q, 0, a), tw_cat_int(q, 1)};
-	return r->project_id != NULL;
-}
+static const struct tw_fields old_fields =
+        TW_FIELDS_OF(TW_FIELD(struct old_day, project_id, "project_id", NULL),
+                TW_FIELD(struct old_day, day, "day", NULL));
 
 enum tw_status tw_cat_anr_rollup_expire(
         struct tw_catalogue *c, int64_t day, struct tw_arena *a, bool *ret_more, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	struct tw_cat_list list = {a, 1, sizeof(struct old_day), read_old, NULL, 0};
+	struct tw_cat_list list = {a, 1, sizeof(struct old_day), NULL, NULL, 0, &old_fields};
 	const struct old_day *old;
 	enum tw_status st = tw_cat_list(c, &list, err, /* anr_day_by_age */
-	        "SELECT project_id, day FROM anr_day WHERE day<? LIMIT 1", "i", day);
+	        "SELECT {columns} FROM anr_day WHERE day<? LIMIT 1", "i", day);
 
 	*ret_more = st == TW_OK && list.n > 0;
 	if (!*ret_more)

@@ -9,18 +9,12 @@
 
 enum { FIXED_IN_BYTES = 1024 };
 
-static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_anr_state *r = ret_row;
-
-	*r = (struct tw_anr_state){.key = tw_cat_text(q, 0, a),
-	        .triage = {(enum tw_regress_status)tw_cat_int(q, 1), tw_cat_text(q, 2, a),
-	                tw_cat_text(q, 4, a), tw_cat_text(q, 5, a), tw_cat_int(q, 6)},
-	        .fixed_ms = tw_cat_int(q, 3),
-	        .author = tw_cat_text(q, 7, a),
-	        .changed_ms = tw_cat_int(q, 8)};
-	return r->key && r->triage.fixed_in && r->triage.owner && r->triage.note && r->author;
-}
+#define STATE(member, column) TW_FIELD(struct tw_anr_state, member, column, NULL)
+static const struct tw_fields state_fields = TW_FIELDS_OF(STATE(key, "key"),
+        STATE(triage.status, "status"), STATE(triage.fixed_in, "fixed_in"),
+        STATE(fixed_ms, "fixed_ms"), STATE(triage.owner, "owner"), STATE(triage.note, "note"),
+        STATE(triage.muted_until_ms, "muted_until_ms"), STATE(author, "author"),
+        STATE(changed_ms, "changed_ms"));
 
 /* Whether a report from that version shows that the fix failed: compares the numbers in
  * versions. */
@@ -70,17 +64,14 @@ enum tw_status tw_catalogue_anr_states(struct tw_catalogue *c, const char *proje
         const char *key, struct tw_arena *a, struct tw_anr_state **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_ANR_STATES_MAX, sizeof **ret, read_row, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
-	        "SELECT key, status, fixed_in, fixed_ms, owner, note, muted_until_ms, author, "
-	        "changed_ms"
-	        " FROM anr_state WHERE project_id=?1 AND (?2='' OR key=?2) ORDER BY key LIMIT ?3",
+	enum tw_status st = tw_cat_list(c,
+	        TW_CAT_LIST(a, TW_ANR_STATES_MAX, &state_fields, ret, ret_n), err, /* primary key */
+	        "SELECT {columns} FROM anr_state WHERE project_id=?1 AND (?2='' OR key=?2)"
+	        " ORDER BY key LIMIT ?3",
 	        "tti", project_id, key, (int64_t)TW_ANR_STATES_MAX);
 
 	if (st != TW_OK)
 		return st;
-	*ret = l.rows;
-	*ret_n = l.n;
 	return find_returned(c, project_id, *ret, *ret_n, err);
 }
 

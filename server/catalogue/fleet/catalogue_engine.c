@@ -34,22 +34,18 @@ enum tw_status tw_catalogue_engine_set(struct tw_catalogue *c, const char *name,
 
 /* --- deleted traces --- */
 
-static bool read_erased(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_erased *r = ret_row;
-
-	*r = (struct tw_erased){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a), tw_cat_int(q, 2)};
-	return r->project_id && r->trace_id;
-}
+static const struct tw_fields erased_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_erased, project_id, "project_id", NULL),
+                TW_FIELD(struct tw_erased, trace_id, "trace_id", NULL),
+                TW_FIELD(struct tw_erased, day, "day", NULL));
 
 enum tw_status tw_catalogue_erased(struct tw_catalogue *c, bool hidden, uint32_t limit,
         struct tw_arena *a, struct tw_erased **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {a, limit, sizeof **ret, read_erased, NULL, 0};
+	struct tw_cat_list list = {a, limit, sizeof **ret, NULL, NULL, 0, &erased_fields};
 	enum tw_status st = tw_cat_list(c, &list, err, /* fleet_erase_hidden */
-	        "SELECT project_id, trace_id, day FROM fleet_erase WHERE hidden=? ORDER BY trace_id"
-	        " LIMIT ?",
-	        "ii", (int64_t)hidden, (int64_t)limit);
+	        "SELECT {columns} FROM fleet_erase WHERE hidden=? ORDER BY trace_id LIMIT ?", "ii",
+	        (int64_t)hidden, (int64_t)limit);
 
 	*ret = st == TW_OK ? list.rows : NULL;
 	*ret_n = st == TW_OK ? list.n : 0;
@@ -75,35 +71,25 @@ enum tw_status tw_catalogue_erased_done(struct tw_catalogue *c, bool hidden,
 
 /* --- ANRs and lock waits --- */
 
-static bool read_copy(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_anr_copy *r = ret_row;
-	struct tw_trace_meta *m = &r->row.meta;
-	const char **const texts[] = {&r->project_id, &r->trace_id, &m->app, &m->version_name,
-	        &m->build_id, &m->mapping_id, &m->scenario, &m->device, &m->os, &m->labels,
-	        &r->device_class, &r->key, &r->kind, &r->name, &r->title, &r->verdict};
-	const int n = sizeof texts / sizeof *texts;
-
-	*r = (struct tw_anr_copy){.row = {.meta = {.recorded_ms = tw_cat_int(q, n)}},
-	        .who = tw_cat_int(q, n + 1),
-	        .keyed = tw_cat_int(q, n + 2),
-	        .anr = tw_cat_int(q, n + 3) != 0};
-	for (int i = 0; i < n; i++)
-		if (!(*texts[i] = tw_cat_text(q, i, a)))
-			return false;
-	m->version_code = m->abi = m->process = m->session_id = m->uuid = "";
-	return true;
-}
+#define COPY(member, column) TW_FIELD(struct tw_anr_copy, member, column, NULL)
+static const struct tw_fields copy_fields = TW_FIELDS_OF(COPY(project_id, "h.project_id"),
+        COPY(trace_id, "h.trace_id"), COPY(row.meta.app, "h.app"),
+        COPY(row.meta.version_name, "h.version_name"), COPY(row.meta.build_id, "h.build_id"),
+        COPY(row.meta.mapping_id, "h.mapping_id"), COPY(row.meta.scenario, "h.scenario"),
+        COPY(row.meta.device, "h.device"), COPY(row.meta.os, "h.os"),
+        COPY(row.meta.labels, "h.labels"), COPY(device_class, "h.device_class"), COPY(key, "h.key"),
+        COPY(kind, "h.kind"), COPY(name, "a.name"), COPY(title, "a.title"),
+        COPY(verdict, "a.verdict"), COPY(row.meta.recorded_ms, "t.recorded_ms"), COPY(who, "h.who"),
+        COPY(keyed, "h.keyed"), COPY(anr, "h.anr"), COPY(row.meta.version_code, "''"),
+        COPY(row.meta.abi, "''"), COPY(row.meta.process, "''"), COPY(row.meta.session_id, "''"),
+        COPY(row.meta.uuid, "''"));
 
 enum tw_status tw_catalogue_anr_uncopied(struct tw_catalogue *c, uint32_t limit, struct tw_arena *a,
         struct tw_anr_copy **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {a, limit, sizeof **ret, read_copy, NULL, 0};
+	struct tw_cat_list list = {a, limit, sizeof **ret, NULL, NULL, 0, &copy_fields};
 	enum tw_status st = tw_cat_list(c, &list, err, /* anr_trace_uncopied, primary keys */
-	        "SELECT h.project_id, h.trace_id, h.app, h.version_name, h.build_id, h.mapping_id,"
-	        " h.scenario, h.device, h.os, h.labels, h.device_class, h.key, h.kind, a.name,"
-	        " a.title, a.verdict, t.recorded_ms, h.who, h.keyed, h.anr FROM anr_trace h JOIN "
-	        "trace t"
+	        "SELECT {columns} FROM anr_trace h JOIN trace t"
 	        " ON t.project_id=h.project_id AND t.trace_id=h.trace_id LEFT JOIN anr a ON"
 	        " a.project_id=h.project_id AND a.trace_id=h.trace_id WHERE h.copied=0 AND"
 	        " h.keyed<>0 ORDER BY h.project_id, h.trace_id LIMIT ?",

@@ -344,11 +344,8 @@ enum tw_status tw_catalogue_regressions(struct tw_catalogue *c, const char *proj
         const struct tw_regression_query *of, struct tw_arena *a, struct tw_regression **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {.arena = a,
-	        .limit = TW_REGRESSIONS_MAX,
-	        .row_bytes = sizeof **ret,
-	        .fields = &tw_regression_fields};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	return tw_cat_list(c, TW_CAT_LIST(a, TW_REGRESSIONS_MAX, &tw_regression_fields, ret, ret_n),
+	        err, /* primary key */
 	        COLUMNS "AND (?2='' OR app=?2) AND (?3='' OR scenario=?3) AND (?4='' OR method=?4)"
 	                " AND (?5='' OR head=?5) AND (?6='' OR owner=?6) AND (?7>>CAST(status AS "
 	                "INTEGER))&1=1"
@@ -356,46 +353,28 @@ enum tw_status tw_catalogue_regressions(struct tw_catalogue *c, const char *proj
 	                " ORDER BY day DESC, (after_ns-before_ns) DESC, regression_id LIMIT ?9",
 	        "ttttttiii", project_id, of->app, of->scenario, of->method, of->version, of->owner,
 	        (int64_t)of->statuses, of->unmuted_at_ms, (int64_t)TW_REGRESSIONS_MAX);
-
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
 }
 
 enum tw_status tw_catalogue_regression_get(struct tw_catalogue *c, const char *project_id,
         const char *id, struct tw_arena *a, struct tw_regression *ret, struct tw_err *err)
 {
-	struct tw_cat_list l = {
-	        .arena = a, .limit = 1, .row_bytes = sizeof *ret, .fields = &tw_regression_fields};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	return tw_cat_list(c, TW_CAT_ONE(a, &tw_regression_fields, ret, "no such regression"),
+	        err, /* primary key */
 	        COLUMNS "AND regression_id=?2", "tt", project_id, id);
-
-	if (st == TW_OK && l.n == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "no such regression");
-	if (st == TW_OK)
-		*ret = *(struct tw_regression *)l.rows;
-	return st;
 }
 
 enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, const char *id,
         struct tw_arena *a, struct tw_regression *ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	bool found, copied;
-	enum tw_status st = tw_cat_query_fields(&q, db, &tw_regression_fields, err,
-	        COLUMNS "AND regression_id=?2", "tt", project_id, id); /* primary key */
+	bool found = false;
+	enum tw_status st;
 
-	if (st != TW_OK)
-		return st;
-	found = tw_cat_row(&q);
 	*ret = (struct tw_regression){.id = NULL};
-	copied = !found || tw_row_read(&q, 0, &tw_regression_fields, a, ret) >= 0;
-	st = found ? TW_OK : tw_fail(err, TW_NOT_FOUND, "no such regression");
-	if (!copied)
-		st = tw_oom(err);
-	return tw_cat_close_after(&q, st, err);
+	st = tw_cat_get(db, &tw_regression_fields, a, ret, &found, err,
+	        COLUMNS "AND regression_id=?2", "tt", project_id, id); /* primary key */
+	if (st == TW_OK && !found)
+		st = tw_fail(err, TW_NOT_FOUND, "no such regression");
+	return st;
 }
 
 /* Call in the transaction, with the previous status. */

@@ -10,32 +10,21 @@
 
 enum { DELTAS_AT_ONCE = 512 };
 
-static bool read_due(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_rollup_due *r = ret_row;
-
-	*r = (struct tw_rollup_due){tw_cat_text(q, 0, a), tw_cat_int(q, 1)};
-	return r->project_id != NULL;
-}
+static const struct tw_fields due_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_rollup_due, project_id, "project_id", NULL),
+                TW_FIELD(struct tw_rollup_due, cell_id, "cell_id", NULL));
 
 enum tw_status tw_catalogue_rollup_due(struct tw_catalogue *c, const struct tw_rollup_when *when,
         uint32_t limit, struct tw_arena *a, struct tw_rollup_due **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list list = {a, limit, sizeof **ret, read_due, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err,
-	        "SELECT project_id, cell_id FROM rollup_cell INDEXED BY rollup_cell_pending"
-	        " WHERE project_id>?1 AND pending>0 AND again_ms<=?2 AND"
-	        " (pending>=min(?3,max(?4,(traces-pending)/4)) OR day<?5)"
-	        " ORDER BY project_id, pending DESC LIMIT ?6",
+	return tw_cat_list(c, TW_CAT_LIST(a, limit, &due_fields, ret, ret_n), err,
+	        "SELECT {columns} FROM rollup_cell INDEXED BY rollup_cell_pending WHERE "
+	        "project_id>?1 AND pending>0 AND again_ms<=?2 AND "
+	        "(pending>=min(?3,max(?4,(traces-pending)/4)) OR day<?5) ORDER BY project_id, "
+	        "pending DESC LIMIT ?6",
 	        "tiiiii", when->after_project, when->now_ms, (int64_t)when->most,
 	        (int64_t)when->least, when->day, (int64_t)limit);
-
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
 }
 
 static enum tw_status load(struct tw_db *db, const struct tw_rollup_due *of, struct tw_arena *a,

@@ -246,37 +246,25 @@ enum tw_status tw_catalogue_trees_read(struct tw_catalogue *c, const char *proje
 
 /* --- adding deltas to trees --- */
 
-static bool read_due(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_rollup_due *r = ret_row;
-
-	*r = (struct tw_rollup_due){tw_cat_text(q, 0, a), tw_cat_int(q, 1)};
-	return r->project_id != NULL;
-}
+static const struct tw_fields due_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_rollup_due, project_id, "project_id", NULL),
+                TW_FIELD(struct tw_rollup_due, cell_id, "cell_id", NULL));
 
 enum tw_status tw_catalogue_trees_due(struct tw_catalogue *c, uint32_t deltas, int64_t day,
         int64_t now_ms, uint32_t limit, struct tw_arena *a, struct tw_rollup_due **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {a, limit, sizeof **ret, read_due, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err,
-	        "SELECT project_id, cell_id FROM (SELECT project_id, cell_id FROM rollup_tree"
-	        " INDEXED BY rollup_tree_pending WHERE pending>0 AND (pending>=min(?1,max(?5,"
-	        "2*version)) OR day<?2) AND NOT EXISTS (SELECT 1 FROM rollup_tree_later l WHERE"
-	        " l.project_id=rollup_tree.project_id AND l.cell_id=rollup_tree.cell_id AND"
-	        " l.again_ms>?3) ORDER BY pending DESC LIMIT ?4) of_deltas UNION ALL SELECT "
-	        "project_id,"
-	        " cell_id FROM rollup_tree_rough r INDEXED BY rollup_tree_unrough WHERE data=x''"
-	        " AND NOT EXISTS (SELECT 1 FROM rollup_tree_later l WHERE"
-	        " l.project_id=r.project_id AND l.cell_id=r.cell_id AND l.again_ms>?3) LIMIT ?4",
+	return tw_cat_list(c, TW_CAT_LIST(a, limit, &due_fields, ret, ret_n), err,
+	        "SELECT {columns} FROM (SELECT project_id, cell_id FROM rollup_tree INDEXED BY "
+	        "rollup_tree_pending WHERE pending>0 AND (pending>=min(?1,max(?5,2*version)) OR "
+	        "day<?2) AND NOT EXISTS (SELECT 1 FROM rollup_tree_later l WHERE "
+	        "l.project_id=rollup_tree.project_id AND l.cell_id=rollup_tree.cell_id AND "
+	        "l.again_ms>?3) ORDER BY pending DESC LIMIT ?4) of_deltas UNION ALL SELECT "
+	        "project_id, cell_id FROM rollup_tree_rough r INDEXED BY rollup_tree_unrough WHERE "
+	        "data=x'' AND NOT EXISTS (SELECT 1 FROM rollup_tree_later l WHERE "
+	        "l.project_id=r.project_id AND l.cell_id=r.cell_id AND l.again_ms>?3) LIMIT ?4",
 	        "iiiii", (int64_t)deltas, day, now_ms, (int64_t)limit,
 	        (int64_t)TW_ROLLUP_TREE_LEAST);
-
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
 }
 
 enum tw_status tw_catalogue_tree_load(struct tw_catalogue *c, const struct tw_rollup_due *of,

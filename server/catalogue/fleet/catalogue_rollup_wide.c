@@ -153,34 +153,22 @@ enum tw_status tw_cat_wide_delete(
 	return st;
 }
 
-static bool read_due(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_rollup_wide *r = ret_row;
-	struct tw_rollup_dims *d = &r->dims;
-
-	*r = (struct tw_rollup_wide){.project_id = tw_cat_text(q, 0, a), .due = tw_cat_int(q, 6)};
-	d->day = tw_cat_int(q, 1);
-	d->app = tw_cat_text(q, 2, a);
-	d->version_name = tw_cat_text(q, 3, a);
-	d->build_id = tw_cat_text(q, 4, a);
-	d->mapping_id = tw_cat_text(q, 5, a);
-	return r->project_id && d->app && d->version_name && d->build_id && d->mapping_id;
-}
+static const struct tw_fields due_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_rollup_wide, project_id, "project_id", NULL),
+                TW_FIELD(struct tw_rollup_wide, dims.day, "day", NULL),
+                TW_FIELD(struct tw_rollup_wide, dims.app, "app", NULL),
+                TW_FIELD(struct tw_rollup_wide, dims.version_name, "version_name", NULL),
+                TW_FIELD(struct tw_rollup_wide, dims.build_id, "build_id", NULL),
+                TW_FIELD(struct tw_rollup_wide, dims.mapping_id, "mapping_id", NULL),
+                TW_FIELD(struct tw_rollup_wide, due, "due", NULL));
 
 enum tw_status tw_catalogue_wides_due(struct tw_catalogue *c, int64_t day, uint32_t limit,
         struct tw_arena *a, struct tw_rollup_wide **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {a, limit, sizeof **ret, read_due, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err, /* rollup_wide_due */
-	        "SELECT " WIDE_KEY ",due FROM rollup_wide WHERE due>0 AND day<? ORDER BY day DESC"
-	        " LIMIT ?",
+	return tw_cat_list(c, TW_CAT_LIST(a, limit, &due_fields, ret, ret_n),
+	        err, /* rollup_wide_due */
+	        "SELECT {columns} FROM rollup_wide WHERE due>0 AND day<? ORDER BY day DESC LIMIT ?",
 	        "ii", day, (int64_t)limit);
-
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
 }
 
 static enum tw_status load(struct tw_cat_cells *k, struct tw_rollup_wide *io, struct tw_err *err)

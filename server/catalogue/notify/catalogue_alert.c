@@ -57,51 +57,23 @@ static const struct tw_field rule_fields[] = {
 };
 const struct tw_fields tw_alert_rule_fields = TW_FIELDS(rule_fields);
 
-static bool read_rule(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	const struct tw_alert_rule *r = ret_row;
-
-	return tw_row_read(q, 0, &tw_alert_rule_fields, a, ret_row) >= 0 &&
-	       (unsigned)r->kind < TW_ALERT_KINDS;
-}
-
 enum tw_status tw_catalogue_alert_rules(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_alert_rule **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {.arena = a,
-	        .limit = TW_ALERT_RULES_MAX,
-	        .row_bytes = sizeof **ret,
-	        .read = read_rule,
-	        .fields = &tw_alert_rule_fields};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	return tw_cat_list(c, TW_CAT_LIST(a, TW_ALERT_RULES_MAX, &tw_alert_rule_fields, ret, ret_n),
+	        err, /* primary key */
 	        "SELECT {columns} FROM alert_rule r WHERE r.project_id=? ORDER BY r.rule_id"
 	        " LIMIT ?",
 	        "ti", project_id, (int64_t)TW_ALERT_RULES_MAX);
-
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
 }
 
 enum tw_status tw_catalogue_alert_rule_get(struct tw_catalogue *c, const char *project_id,
         const char *id, struct tw_arena *a, struct tw_alert_rule *ret, struct tw_err *err)
 {
-	struct tw_cat_list l = {.arena = a,
-	        .limit = 1,
-	        .row_bytes = sizeof *ret,
-	        .read = read_rule,
-	        .fields = &tw_alert_rule_fields};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	return tw_cat_list(c, TW_CAT_ONE(a, &tw_alert_rule_fields, ret, "no such alert rule"),
+	        err, /* primary key */
 	        "SELECT {columns} FROM alert_rule r WHERE r.project_id=? AND r.rule_id=?", "tt",
 	        project_id, id);
-
-	if (st == TW_OK && l.n == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "no such alert rule");
-	if (st == TW_OK)
-		*ret = *(struct tw_alert_rule *)l.rows;
-	return st;
 }
 
 static enum tw_status has_room(struct tw_db *db, const char *project_id, struct tw_err *err)
@@ -198,7 +170,8 @@ static const struct tw_field alert_fields[] = {
         ALERT(of.value, "value_micro"),
         ALERT(of.traces, "traces"),
         ALERT(of.is_over, "is_over"),
-        ALERT(triage.status, "status"),
+        TW_FIELD(
+                struct tw_alert, triage.status, "x.status", NULL, .names = tw_regress_status_names),
         ALERT(triage.fixed_in, "fixed_in"),
         ALERT(triage.owner, "owner"),
         ALERT(triage.note, "note"),
@@ -207,15 +180,6 @@ static const struct tw_field alert_fields[] = {
         ALERT(last_ms, "last_ms"),
 };
 static const struct tw_fields fields_of_alert = TW_FIELDS(alert_fields);
-
-static bool read_alert(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	const struct tw_alert *r = ret_row;
-
-	return tw_row_read(q, 0, &fields_of_alert, a, ret_row) >= 0 &&
-	       (unsigned)r->rule.kind < TW_ALERT_KINDS &&
-	       (unsigned)r->triage.status < TW_REGRESS_STATUSES;
-}
 
 #define ALERTS_WHERE                                                                               \
 	"SELECT {columns} FROM alert x CROSS JOIN alert_rule r WHERE x.project_id=?1 AND"          \
@@ -226,18 +190,8 @@ static enum tw_status list_alerts(struct tw_catalogue *c, const char *sql, const
         const char *id, size_t limit, struct tw_arena *a, struct tw_alert **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list l = {.arena = a,
-	        .limit = limit,
-	        .row_bytes = sizeof **ret,
-	        .read = read_alert,
-	        .fields = &fields_of_alert};
-	enum tw_status st = tw_cat_list(c, &l, err, sql, "tti", project_id, id, (int64_t)limit);
-
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
+	return tw_cat_list(c, TW_CAT_LIST(a, limit, &fields_of_alert, ret, ret_n), err, sql, "tti",
+	        project_id, id, (int64_t)limit);
 }
 
 enum tw_status tw_catalogue_alerts(struct tw_catalogue *c, const char *project_id, const char *id,
@@ -611,14 +565,13 @@ enum tw_status tw_catalogue_alerts_put(struct tw_catalogue *c, const struct tw_a
 
 /* --- reports of known ANR groups in the last 24 hours and in the days before --- */
 
-static bool read_spike(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_anr_spike *r = ret_row;
-
-	*r = (struct tw_anr_spike){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a), tw_cat_text(q, 2, a),
-	        tw_cat_int(q, 3), tw_cat_int(q, 4), tw_cat_int(q, 5)};
-	return r->key && r->title && r->trace_id;
-}
+static const struct tw_fields spike_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_anr_spike, key, "", NULL),
+                TW_FIELD(struct tw_anr_spike, title, "", NULL),
+                TW_FIELD(struct tw_anr_spike, trace_id, "", NULL),
+                TW_FIELD(struct tw_anr_spike, recent, "", NULL),
+                TW_FIELD(struct tw_anr_spike, before, "", NULL),
+                TW_FIELD(struct tw_anr_spike, first_ms, "", NULL));
 
 enum tw_status tw_catalogue_anr_spikes(struct tw_catalogue *c, const char *project_id,
         const struct tw_alert_rule *of, int64_t now_ms, struct tw_arena *a,
@@ -626,8 +579,8 @@ enum tw_status tw_catalogue_anr_spikes(struct tw_catalogue *c, const char *proje
 {
 	const int64_t since_ms = now_ms - TW_DAY_MS;
 	const int64_t from_ms = since_ms - of->days * TW_DAY_MS;
-	struct tw_cat_list l = {a, TW_ANR_SPIKES_MAX, sizeof **ret, read_spike, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* anr_trace_of_day_and_key, primary key */
+	return tw_cat_list(c, TW_CAT_LIST(a, TW_ANR_SPIKES_MAX, &spike_fields, ret, ret_n),
+	        err, /* anr_trace_of_day_and_key, primary key */
 	        "SELECT g.key, CASE WHEN a.name<>'' THEN a.name ELSE a.title END, g.trace_id,"
 	        " g.recent, g.earlier, g.first_ms FROM (SELECT h.key AS key,"
 	        " sum(CASE WHEN h.recorded_ms>=?3 THEN 1 ELSE 0 END) AS recent,"
@@ -644,10 +597,4 @@ enum tw_status tw_catalogue_anr_spikes(struct tw_catalogue *c, const char *proje
 	        " g.key LIMIT ?9",
 	        "tiiitttti", project_id, from_ms, since_ms, from_ms / TW_DAY_MS, of->app,
 	        of->scenario, of->version_name, of->id, (int64_t)TW_ANR_SPIKES_MAX);
-
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
 }

@@ -39,59 +39,39 @@ enum tw_status tw_catalogue_digest_ingest(struct tw_catalogue *c, const char *pr
 	return st;
 }
 
-static bool read_id(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	const char **r = ret_row;
-
-	*r = tw_cat_text(q, 0, a);
-	return *r != NULL;
-}
-
 enum tw_status tw_catalogue_digest_regressions(struct tw_catalogue *c, const char *project_id,
         struct tw_digest_period of, int event, struct tw_arena *a, const char *const **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {
-	        a, TW_DIGEST_REGRESSIONS_MAX, sizeof(const char *), read_id, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* regression_history_by_time */
+	return tw_cat_list(c,
+	        TW_CAT_LIST(a, TW_DIGEST_REGRESSIONS_MAX, &tw_text_fields, ret, ret_n),
+	        err, /* regression_history_by_time */
 	        "SELECT regression_id FROM regression_history INDEXED BY"
 	        " regression_history_by_time WHERE project_id=?1 AND at_ms>=?2 AND at_ms<?3 AND"
 	        " event=?4 GROUP BY regression_id ORDER BY max(at_ms) DESC LIMIT ?5",
 	        "tiiii", project_id, of.since_ms, of.until_ms, (int64_t)event,
 	        (int64_t)TW_DIGEST_REGRESSIONS_MAX);
-
-	if (st == TW_OK) {
-		*ret = (const char *const *)l.rows;
-		*ret_n = l.n;
-	}
-	return st;
 }
 
-static bool read_anr(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_digest_anr *r = ret_row;
-
-	*r = (struct tw_digest_anr){.key = tw_cat_text(q, 0, a),
-	        .name = tw_cat_text(q, 1, a),
-	        .title = tw_cat_text(q, 2, a),
-	        .verdict = tw_cat_text(q, 3, a),
-	        .count = tw_cat_int(q, 4),
-	        .total = tw_cat_int(q, 5)};
-	return r->key && r->name && r->title && r->verdict;
-}
+static const struct tw_fields anr_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_digest_anr, key, "", NULL),
+                TW_FIELD(struct tw_digest_anr, name, "", NULL),
+                TW_FIELD(struct tw_digest_anr, title, "", NULL),
+                TW_FIELD(struct tw_digest_anr, verdict, "", NULL),
+                TW_FIELD(struct tw_digest_anr, count, "", NULL),
+                TW_FIELD(struct tw_digest_anr, total, "", NULL));
 
 /* By arrival, as trace ids are: devices upload reports days after the digest of their day. */
 enum tw_status tw_catalogue_digest_anrs(struct tw_catalogue *c, const char *project_id,
         struct tw_digest_period of, struct tw_arena *a, struct tw_digest_anr **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_DIGEST_ANRS_MAX, sizeof **ret, read_anr, NULL, 0};
 	char since[TW_ID_BYTES], until[TW_ID_BYTES];
-	enum tw_status st;
 
 	tw_ulid_first(of.since_ms, since);
 	tw_ulid_first(of.until_ms, until);
-	st = tw_cat_list(c, &l, err, /* primary key, anr_trace_of_key */
+	return tw_cat_list(c, TW_CAT_LIST(a, TW_DIGEST_ANRS_MAX, &anr_fields, ret, ret_n),
+	        err, /* primary key, anr_trace_of_key */
 	        "WITH g AS MATERIALIZED (SELECT key, count(*) AS n, max(trace_id) AS newest FROM"
 	        " anr_trace WHERE project_id=?1 AND anr=1 AND trace_id>=?2 AND trace_id<?3 AND"
 	        " key<>'' GROUP BY key)"
@@ -100,12 +80,6 @@ enum tw_status tw_catalogue_digest_anrs(struct tw_catalogue *c, const char *proj
 	        " FROM anr_trace p INDEXED BY anr_trace_of_key WHERE p.project_id=?1 AND p.anr=1"
 	        " AND p.key=g.key AND p.trace_id<?2) ORDER BY g.n DESC, g.key LIMIT ?4",
 	        "ttti", project_id, since, until, (int64_t)TW_DIGEST_ANRS_MAX);
-
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
 }
 
 enum tw_status tw_catalogue_digest_last(struct tw_catalogue *c, const char *project_id,

@@ -34,18 +34,8 @@ const struct tw_fields tw_hook_fields = TW_FIELDS(hook_fields);
 enum tw_status tw_catalogue_hooks(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_webhook **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {.arena = a,
-	        .limit = TW_HOOKS_MAX,
-	        .row_bytes = sizeof **ret,
-	        .fields = &tw_hook_fields};
-	enum tw_status st = tw_cat_list(
-	        c, &l, err, COLUMNS "ORDER BY hook_id", "t", project_id); /* primary key */
-
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
+	return tw_cat_list(c, TW_CAT_LIST(a, TW_HOOKS_MAX, &tw_hook_fields, ret, ret_n), err,
+	        COLUMNS "ORDER BY hook_id", "t", project_id); /* primary key */
 }
 
 static enum tw_status no_hook(struct tw_err *err)
@@ -56,15 +46,8 @@ static enum tw_status no_hook(struct tw_err *err)
 enum tw_status tw_catalogue_hook_get(struct tw_catalogue *c, const char *project_id, const char *id,
         struct tw_arena *a, struct tw_webhook *ret, struct tw_err *err)
 {
-	struct tw_cat_list l = {
-	        .arena = a, .limit = 1, .row_bytes = sizeof *ret, .fields = &tw_hook_fields};
-	enum tw_status st = tw_cat_list(c, &l, err, COLUMNS "AND hook_id=?2", "tt", project_id, id);
-
-	if (st == TW_OK && l.n == 0)
-		st = no_hook(err);
-	if (st == TW_OK)
-		*ret = *(struct tw_webhook *)l.rows;
-	return st;
+	return tw_cat_list(c, TW_CAT_ONE(a, &tw_hook_fields, ret, "no such webhook"), err,
+	        COLUMNS "AND hook_id=?2", "tt", project_id, id);
 }
 
 static enum tw_status has_room(struct tw_db *db, const char *project_id, struct tw_err *err)

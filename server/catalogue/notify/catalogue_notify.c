@@ -109,34 +109,23 @@ enum tw_status tw_cat_regression_note(struct tw_db *db, const char *project_id,
 	return st;
 }
 
-static bool read_entry(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_regression_entry *r = ret_row;
-
-	*r = (struct tw_regression_entry){.n = tw_cat_int(q, 0),
-	        .at_ms = tw_cat_int(q, 1),
-	        .author = tw_cat_text(q, 2, a),
-	        .event = (enum tw_hook_event)tw_cat_int(q, 3),
-	        .status = (enum tw_regress_status)tw_cat_int(q, 4),
-	        .version = tw_cat_text(q, 5, a)};
-	return r->author && r->version;
-}
+static const struct tw_fields entry_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_regression_entry, n, "n", NULL),
+                TW_FIELD(struct tw_regression_entry, at_ms, "at_ms", NULL),
+                TW_FIELD(struct tw_regression_entry, author, "author", NULL),
+                TW_FIELD(struct tw_regression_entry, event, "event", NULL),
+                TW_FIELD(struct tw_regression_entry, status, "status", NULL),
+                TW_FIELD(struct tw_regression_entry, version, "version", NULL));
 
 enum tw_status tw_catalogue_regression_history(struct tw_catalogue *c, const char *project_id,
         const char *regression_id, struct tw_arena *a, struct tw_regression_entry **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_REGRESSION_ENTRIES, sizeof **ret, read_entry, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
-	        "SELECT n, at_ms, author, event, status, version FROM regression_history WHERE"
-	        " project_id=? AND regression_id=? ORDER BY n DESC LIMIT ?",
+	return tw_cat_list(c, TW_CAT_LIST(a, TW_REGRESSION_ENTRIES, &entry_fields, ret, ret_n),
+	        err, /* primary key */
+	        "SELECT {columns} FROM regression_history WHERE project_id=? AND regression_id=? "
+	        "ORDER BY n DESC LIMIT ?",
 	        "tti", project_id, regression_id, (int64_t)TW_REGRESSION_ENTRIES);
-
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
 }
 
 /* --- ANRs --- */

@@ -147,77 +147,52 @@ enum tw_status tw_catalogue_outbox_next(struct tw_catalogue *c, const char *afte
 	return st;
 }
 
-static bool read_due(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_due *r = ret_row;
-
-	*r = (struct tw_due){tw_cat_int(q, 0), tw_cat_text(q, 1, a)};
-	return r->hook_id != NULL;
-}
+static const struct tw_fields due_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_due, id, "o.delivery_id", NULL),
+                TW_FIELD(struct tw_due, hook_id, "o.hook_id", NULL));
 
 /* Of a paused or held hook only its test is considered. */
 enum tw_status tw_catalogue_outbox_due(struct tw_catalogue *c, const char *project_id,
         int64_t now_ms, struct tw_arena *a, struct tw_due **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_HOOKS_MAX + 1, sizeof **ret, read_due, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary key, outbox_tests, outbox_waiting */
-	        "SELECT o.delivery_id, o.hook_id FROM (SELECT coalesce((SELECT t.delivery_id FROM"
-	        " outbox t INDEXED BY outbox_tests WHERE t.project_id=?1 AND "
-	        "t.hook_id=of_project.hook_id"
-	        " AND t.state=0 AND t.event=6 LIMIT 1), CASE WHEN of_project.open THEN (SELECT "
-	        "d.delivery_id"
-	        " FROM outbox d INDEXED BY outbox_waiting WHERE d.project_id=?1 AND"
-	        " d.hook_id=of_project.hook_id AND d.state=0 AND d.due_ms<=?2 ORDER BY d.due_ms,"
-	        " d.delivery_id LIMIT 1) END) AS id FROM (SELECT hook_id, paused_ms=0 AND"
-	        " hold_ms<=?2 AS open FROM webhook WHERE project_id=?1 UNION ALL SELECT ?3, 1=1) "
-	        "of_project)"
-	        " f CROSS JOIN outbox o ON o.delivery_id=f.id ORDER BY o.due_ms, o.delivery_id",
+	return tw_cat_list(c, TW_CAT_LIST(a, TW_HOOKS_MAX + 1, &due_fields, ret, ret_n),
+	        err, /* primary key, outbox_tests, outbox_waiting */
+	        "SELECT {columns} FROM (SELECT coalesce((SELECT t.delivery_id FROM outbox t "
+	        "INDEXED BY outbox_tests WHERE t.project_id=?1 AND t.hook_id=of_project.hook_id "
+	        "AND t.state=0 AND t.event=6 LIMIT 1), CASE WHEN of_project.open THEN (SELECT "
+	        "d.delivery_id FROM outbox d INDEXED BY outbox_waiting WHERE d.project_id=?1 AND "
+	        "d.hook_id=of_project.hook_id AND d.state=0 AND d.due_ms<=?2 ORDER BY d.due_ms, "
+	        "d.delivery_id LIMIT 1) END) AS id FROM (SELECT hook_id, paused_ms=0 AND "
+	        "hold_ms<=?2 AS open FROM webhook WHERE project_id=?1 UNION ALL SELECT ?3, 1=1) "
+	        "of_project) f CROSS JOIN outbox o ON o.delivery_id=f.id ORDER BY o.due_ms, "
+	        "o.delivery_id",
 	        "tit", project_id, now_ms, TW_HOOK_MAIL);
-
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
 }
 
-static bool read_delivery(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_delivery *r = ret_row;
-
-	*r = (struct tw_delivery){.id = tw_cat_int(q, 0),
-	        .project_id = tw_cat_text(q, 1, a),
-	        .project = tw_cat_text(q, 2, a),
-	        .hook_id = tw_cat_text(q, 3, a),
-	        .event_id = tw_cat_text(q, 4, a),
-	        .event = (enum tw_hook_event)tw_cat_int(q, 5),
-	        .facts = tw_cat_text(q, 6, a),
-	        .created_ms = tw_cat_int(q, 7),
-	        .tries = tw_cat_int(q, 8),
-	        .url = tw_cat_text(q, 9, a),
-	        .secret = tw_cat_text(q, 10, a),
-	        .kind = (enum tw_hook_kind)tw_cat_int(q, 11),
-	        .fails = tw_cat_int(q, 12)};
-	return r->project_id && r->project && r->hook_id && r->event_id && r->facts && r->url &&
-	       r->secret;
-}
+static const struct tw_fields delivery_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_delivery, id, "o.delivery_id", NULL),
+                TW_FIELD(struct tw_delivery, project_id, "o.project_id", NULL),
+                TW_FIELD(struct tw_delivery, project, "p.name", NULL),
+                TW_FIELD(struct tw_delivery, hook_id, "o.hook_id", NULL),
+                TW_FIELD(struct tw_delivery, event_id, "o.event_id", NULL),
+                TW_FIELD(struct tw_delivery, event, "o.event", NULL),
+                TW_FIELD(struct tw_delivery, facts, "o.facts", NULL),
+                TW_FIELD(struct tw_delivery, created_ms, "o.created_ms", NULL),
+                TW_FIELD(struct tw_delivery, tries, "o.tries", NULL),
+                TW_FIELD(struct tw_delivery, url, "w.url", NULL),
+                TW_FIELD(struct tw_delivery, secret, "w.secret", NULL),
+                TW_FIELD(struct tw_delivery, kind, "w.kind", NULL),
+                TW_FIELD(struct tw_delivery, fails, "w.fails", NULL));
 
 enum tw_status tw_catalogue_outbox_get(struct tw_catalogue *c, int64_t id, struct tw_arena *a,
         struct tw_delivery *ret, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, 1, sizeof *ret, read_delivery, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary keys */
-	        "SELECT o.delivery_id, o.project_id, p.name, o.hook_id, o.event_id, o.event,"
-	        " o.facts, o.created_ms, o.tries, w.url, w.secret, w.kind, w.fails FROM outbox o"
-	        " CROSS JOIN project p ON p.project_id=o.project_id LEFT JOIN webhook w ON"
-	        " w.project_id=o.project_id AND w.hook_id=o.hook_id WHERE o.delivery_id=?",
+	return tw_cat_list(c, TW_CAT_ONE(a, &delivery_fields, ret, "no such delivery"),
+	        err, /* primary keys */
+	        "SELECT {columns} FROM outbox o CROSS JOIN project p ON p.project_id=o.project_id "
+	        "LEFT JOIN webhook w ON w.project_id=o.project_id AND w.hook_id=o.hook_id WHERE "
+	        "o.delivery_id=?",
 	        "i", id);
-
-	if (st == TW_OK && l.n == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "no such delivery");
-	if (st == TW_OK)
-		*ret = *(struct tw_delivery *)l.rows;
-	return st;
 }
 
 /* --- results --- */

@@ -5,38 +5,26 @@
 
 #include "server/catalogue/catalogue_internal.h"
 
-static bool read_logged(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_logged *r = ret_row;
+static const struct tw_fields logged_fields = TW_FIELDS_OF(TW_FIELD(struct tw_logged, id, "", NULL),
+        TW_FIELD(struct tw_logged, created_ms, "", NULL),
+        TW_FIELD(struct tw_logged, due_ms, "", NULL), TW_FIELD(struct tw_logged, tries, "", NULL),
+        TW_FIELD(struct tw_logged, event_id, "", NULL), TW_FIELD(struct tw_logged, body, "", NULL),
+        TW_FIELD(struct tw_logged, event, "", NULL), TW_FIELD(struct tw_logged, state, "", NULL),
+        TW_FIELD(struct tw_logged, length, "", NULL));
 
-	*r = (struct tw_logged){.id = tw_cat_int(q, 0),
-	        .created_ms = tw_cat_int(q, 1),
-	        .due_ms = tw_cat_int(q, 2),
-	        .tries = tw_cat_int(q, 3),
-	        .event_id = tw_cat_text(q, 4, a),
-	        .body = tw_cat_text(q, 5, a),
-	        .event = (enum tw_hook_event)tw_cat_int(q, 6),
-	        .state = (enum tw_outbox_state)tw_cat_int(q, 7),
-	        .length = tw_cat_int(q, 8)};
-	return r->event_id && r->body;
-}
-
-static bool read_try(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_try *r = ret_row;
-
-	*r = (struct tw_try){tw_cat_int(q, 0), tw_cat_int(q, 1), tw_cat_int(q, 2), tw_cat_int(q, 3),
-	        tw_cat_int(q, 4), tw_cat_text(q, 5, a)};
-	return r->error != NULL;
-}
+static const struct tw_fields try_fields = TW_FIELDS_OF(
+        TW_FIELD(struct tw_try, delivery_id, "delivery_id", NULL),
+        TW_FIELD(struct tw_try, n, "n", NULL), TW_FIELD(struct tw_try, at_ms, "at_ms", NULL),
+        TW_FIELD(struct tw_try, took_ms, "took_ms", NULL),
+        TW_FIELD(struct tw_try, http, "http", NULL), TW_FIELD(struct tw_try, error, "error", NULL));
 
 static enum tw_status read_tries(
         struct tw_catalogue *c, struct tw_logged *of, struct tw_arena *a, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_TRIES_REPORTED, sizeof(struct tw_try), read_try, NULL, 0};
+	struct tw_cat_list l = {
+	        a, TW_TRIES_REPORTED, sizeof(struct tw_try), NULL, NULL, 0, &try_fields};
 	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
-	        "SELECT delivery_id, n, at_ms, took_ms, http, error FROM outbox_try WHERE"
-	        " delivery_id=? AND n>? ORDER BY n LIMIT ?",
+	        "SELECT {columns} FROM outbox_try WHERE delivery_id=? AND n>? ORDER BY n LIMIT ?",
 	        "iii", of->id, of->tries - TW_TRIES_REPORTED, (int64_t)TW_TRIES_REPORTED);
 
 	of->log = l.rows;
@@ -56,7 +44,7 @@ enum tw_status tw_catalogue_deliveries(struct tw_catalogue *c, const char *proje
         const char *hook_id, int64_t before, uint32_t limit, struct tw_arena *a,
         struct tw_logged **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, limit, sizeof **ret, read_logged, NULL, 0};
+	struct tw_cat_list l = {a, limit, sizeof **ret, NULL, NULL, 0, &logged_fields};
 	enum tw_status st = tw_cat_list(c, &l, err, /* outbox_by_hook */
 	        LOGGED(BODY_CUT) " AND delivery_id<?3 ORDER BY delivery_id DESC LIMIT ?4", "ttii",
 	        project_id, hook_id, before ? before : INT64_MAX, (int64_t)limit);
@@ -75,7 +63,7 @@ enum tw_status tw_catalogue_logged(struct tw_catalogue *c, const char *project_i
         const char *hook_id, int64_t delivery_id, struct tw_arena *a, struct tw_logged *ret,
         struct tw_err *err)
 {
-	struct tw_cat_list l = {a, 1, sizeof *ret, read_logged, NULL, 0};
+	struct tw_cat_list l = {a, 1, sizeof *ret, NULL, NULL, 0, &logged_fields};
 	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
 	        LOGGED("body") " AND delivery_id=?3", "tti", project_id, hook_id, delivery_id);
 

@@ -43,60 +43,33 @@ enum tw_status tw_catalogue_ticket_regression_mark(struct tw_catalogue *c, const
 
 /* --- rows --- */
 
-#define COLUMNS                                                                                    \
-	"SELECT project_id, mark, subject_id, tracker, title, body, assignee, author, ticket_key," \
-	" url, error, kind, state, tries, due_ms, created_ms, changed_ms FROM ticket "
-
-static bool read_ticket(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_ticket *r = ret_row;
-	const char **texts[] = {&r->project_id, &r->mark, &r->subject_id, &r->tracker, &r->title,
-	        &r->body, &r->assignee, &r->author, &r->key, &r->url, &r->error};
-	int at = 0;
-
-	*r = (struct tw_ticket){.project_id = NULL};
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		*texts[i] = tw_cat_text(q, at++, a);
-		if (!*texts[i])
-			return false;
-	}
-	r->kind = (enum tw_ticket_kind)tw_cat_int(q, at++);
-	r->state = (enum tw_ticket_state)tw_cat_int(q, at++);
-	r->tries = tw_cat_int(q, at++);
-	r->due_ms = tw_cat_int(q, at++);
-	r->created_ms = tw_cat_int(q, at++);
-	r->changed_ms = tw_cat_int(q, at);
-	return r->state < TW_TICKET_STATES;
-}
+#define TICKET(member, column, ...) TW_FIELD(struct tw_ticket, member, column, NULL, __VA_ARGS__)
+static const struct tw_fields ticket_fields = TW_FIELDS_OF(TICKET(project_id, "project_id"),
+        TICKET(mark, "mark"), TICKET(subject_id, "subject_id"), TICKET(tracker, "tracker"),
+        TICKET(title, "title"), TICKET(body, "body"), TICKET(assignee, "assignee"),
+        TICKET(author, "author"), TICKET(key, "ticket_key"), TICKET(url, "url"),
+        TICKET(error, "error"), TICKET(kind, "kind"),
+        TICKET(state, "state", .names = tw_ticket_state_names), TICKET(tries, "tries"),
+        TICKET(due_ms, "due_ms"), TICKET(created_ms, "created_ms"),
+        TICKET(changed_ms, "changed_ms"));
 
 enum tw_status tw_catalogue_ticket_get(struct tw_catalogue *c, const char *project_id,
         const char *mark, struct tw_arena *a, struct tw_ticket *ret, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, 1, sizeof *ret, read_ticket, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
-	        COLUMNS "WHERE project_id=? AND mark=?", "tt", project_id, mark);
-
-	if (st == TW_OK && l.n == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "no ticket was created for it");
-	if (st == TW_OK)
-		*ret = *(struct tw_ticket *)l.rows;
-	return st;
+	return tw_cat_list(c, TW_CAT_ONE(a, &ticket_fields, ret, "no ticket was created for it"),
+	        err, /* primary key */
+	        "SELECT {columns} FROM ticket WHERE project_id=? AND mark=?", "tt", project_id,
+	        mark);
 }
 
 enum tw_status tw_catalogue_tickets_due(struct tw_catalogue *c, int64_t now_ms, struct tw_arena *a,
         struct tw_ticket **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_TICKETS_DUE, sizeof **ret, read_ticket, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* ticket_due */
-	        COLUMNS "WHERE due_ms>0 AND due_ms<=? ORDER BY CASE state WHEN 1 THEN 1 ELSE 0 END,"
-	                " due_ms LIMIT ?",
+	return tw_cat_list(c, TW_CAT_LIST(a, TW_TICKETS_DUE, &ticket_fields, ret, ret_n),
+	        err, /* ticket_due */
+	        "SELECT {columns} FROM ticket WHERE due_ms>0 AND due_ms<=?"
+	        " ORDER BY CASE state WHEN 1 THEN 1 ELSE 0 END, due_ms LIMIT ?",
 	        "ii", now_ms, (int64_t)TW_TICKETS_DUE);
-
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
 }
 
 /* --- changes --- */

@@ -88,20 +88,12 @@ enum tw_status tw_catalogue_annotations(struct tw_catalogue *c, const char *proj
         const char *trace_id, struct tw_arena *arena, struct tw_annotation **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list l = {.arena = arena,
-	        .limit = TW_ANNOTATIONS_MAX,
-	        .row_bytes = sizeof **ret,
-	        .fields = &tw_annotation_fields};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	return tw_cat_list(c,
+	        TW_CAT_LIST(arena, TW_ANNOTATIONS_MAX, &tw_annotation_fields, ret, ret_n),
+	        err, /* primary key */
 	        "SELECT {columns} FROM annotation"
 	        " WHERE project_id=? AND trace_id=? ORDER BY annotation_id",
 	        "tt", project_id, trace_id);
-
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
 }
 
 static enum tw_status must_have_changed(enum tw_status st, int changed, struct tw_err *err)

@@ -98,18 +98,10 @@ static enum tw_status no_memory(struct tw_err *err)
 enum tw_status tw_cat_build_get(struct tw_db *db, const char *project_id, const char *build_id,
         struct tw_arena *a, struct tw_build_row *ret, bool *ret_found, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	/* primary key; mapping_job_by_build, twice */
-	enum tw_status st = tw_cat_query_fields(&q, db, &tw_build_fields, err,
+	return tw_cat_get(db, &tw_build_fields, a, ret, ret_found,
+	        err, /* primary key; mapping_job_by_build, twice */
 	        "SELECT {columns}" BUILDS " WHERE build.project_id=? AND build.build_id=?", "tt",
 	        project_id, build_id);
-
-	if (st != TW_OK)
-		return st;
-	*ret_found = tw_cat_row(&q);
-	if (*ret_found && tw_row_read(&q, 0, &tw_build_fields, a, ret) < 0)
-		st = no_memory(err);
-	return tw_cat_close_after(&q, st, err);
 }
 
 static enum tw_status put(
@@ -420,18 +412,12 @@ enum tw_status tw_catalogue_commit_set(struct tw_catalogue *c, const char *proje
 	        err);
 }
 
-static bool read_text(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	*(const char **)ret_row = tw_cat_text(q, 0, a);
-	return *(const char **)ret_row != NULL;
-}
-
 /* A version's revision is the one set for its builds by the build system: values from devices are
  * not trusted, and if two builds differ (variants, or two apps without a filter) it is unknown. */
 enum tw_status tw_catalogue_commit_of(struct tw_catalogue *c, const char *project_id,
         const struct tw_release *of, struct tw_arena *a, const char **ret, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, 2, sizeof *ret, read_text, NULL, 0};
+	struct tw_cat_list l = {a, 2, sizeof *ret, NULL, NULL, 0, &tw_text_fields};
 	enum tw_status st;
 
 	if (*of->build_id)

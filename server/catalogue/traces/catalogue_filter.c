@@ -9,19 +9,10 @@ const struct tw_fields tw_filter_fields = TW_FIELDS(row_fields);
 enum tw_status tw_catalogue_filters(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_filter_row **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {.arena = a,
-	        .limit = TW_FILTERS_MAX,
-	        .row_bytes = sizeof **ret,
-	        .fields = &tw_filter_fields};
-	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
+	return tw_cat_list(c, TW_CAT_LIST(a, TW_FILTERS_MAX, &tw_filter_fields, ret, ret_n),
+	        err, /* primary key */
 	        "SELECT {columns} FROM saved_filter WHERE project_id=? ORDER BY name", "t",
 	        project_id);
-
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
 }
 
 static enum tw_status check_room(

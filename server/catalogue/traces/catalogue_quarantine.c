@@ -52,34 +52,20 @@ enum tw_status tw_cat_quarantine_leave(
 enum tw_status tw_catalogue_quarantine(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_quarantined **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {.arena = a,
-	        .limit = TW_QUARANTINE_PAGE,
-	        .row_bytes = sizeof **ret,
-	        .fields = &tw_quarantined_fields};
-	enum tw_status st = tw_cat_list(c, &l, err, /* quarantine_by_age */
+	return tw_cat_list(c,
+	        TW_CAT_LIST(a, TW_QUARANTINE_PAGE, &tw_quarantined_fields, ret, ret_n),
+	        err, /* quarantine_by_age */
 	        COLUMNS "WHERE project_id=? ORDER BY first_ms, q.trace_id LIMIT ?", "ti",
 	        project_id, (int64_t)TW_QUARANTINE_PAGE);
-
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
 }
 
 enum tw_status tw_catalogue_quarantine_get(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *a, struct tw_quarantined *ret, struct tw_err *err)
 {
-	struct tw_cat_list l = {
-	        .arena = a, .limit = 1, .row_bytes = sizeof *ret, .fields = &tw_quarantined_fields};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary keys */
+	return tw_cat_list(c,
+	        TW_CAT_ONE(a, &tw_quarantined_fields, ret, "no such trace in quarantine"),
+	        err, /* primary keys */
 	        COLUMNS "WHERE project_id=? AND trace_id=?", "tt", project_id, trace_id);
-
-	if (st == TW_OK && l.n == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "no such trace in quarantine");
-	if (st == TW_OK)
-		*ret = *(struct tw_quarantined *)l.rows;
-	return st;
 }
 
 enum tw_status tw_catalogue_quarantine_size(

@@ -63,31 +63,11 @@ static enum tw_status end(
 
 /* --- reading --- */
 
-#define COLUMNS                                                                                    \
-	"resumable_id,project_id,key_id,trace_id,idempotency_key,bytes,arrived,pieces,"            \
-	"expires_ms,metadata FROM resumable"
-
-static void copy_text(const struct tw_cat_query *q, int col, char *out, size_t cap)
-{
-	const char *text = tw_cat_str(q, col);
-
-	(void)snprintf(out, cap, "%s", text ? text : "");
-}
-
-static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw_resumable *ret)
-{
-	copy_text(q, 0, ret->id, sizeof ret->id);
-	copy_text(q, 1, ret->project_id, sizeof ret->project_id);
-	copy_text(q, 2, ret->key_id, sizeof ret->key_id);
-	copy_text(q, 3, ret->trace_id, sizeof ret->trace_id);
-	copy_text(q, 4, ret->key, sizeof ret->key);
-	ret->bytes = (uint64_t)tw_cat_int(q, 5);
-	ret->arrived = (uint64_t)tw_cat_int(q, 6);
-	ret->pieces = (uint32_t)tw_cat_int(q, 7);
-	ret->expires_ms = tw_cat_int(q, 8);
-	ret->metadata = tw_cat_text(q, 9, a);
-	return ret->metadata != NULL;
-}
+#define ROW(member, column) TW_FIELD(struct tw_resumable, member, column, NULL)
+static const struct tw_fields row_fields = TW_FIELDS_OF(ROW(id, "resumable_id"),
+        ROW(project_id, "project_id"), ROW(key_id, "key_id"), ROW(trace_id, "trace_id"),
+        ROW(key, "idempotency_key"), ROW(bytes, "bytes"), ROW(arrived, "arrived"),
+        ROW(pieces, "pieces"), ROW(expires_ms, "expires_ms"), ROW(metadata, "metadata"));
 
 static enum tw_status not_found(struct tw_err *err)
 {
@@ -98,22 +78,16 @@ static enum tw_status not_found(struct tw_err *err)
 static enum tw_status get(struct tw_db *db, const char *project_id, const char *id,
         struct tw_arena *a, struct tw_resumable *ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
 	int64_t now = 0;
+	bool there = false;
 	enum tw_status st = tw_cat_now(db, &now, err);
 
 	if (st == TW_OK)
-		st = tw_cat_query(&q, db, err, /* primary key */
-		        "SELECT " COLUMNS " WHERE project_id=? AND resumable_id=? AND state<2"
-		        " AND expires_ms>?",
+		st = tw_cat_get(db, &row_fields, a, ret, &there, err, /* primary key */
+		        "SELECT {columns} FROM resumable WHERE project_id=? AND resumable_id=?"
+		        " AND state<2 AND expires_ms>?",
 		        "tti", project_id, id, now);
-	if (st != TW_OK)
-		return st;
-	if (!tw_cat_row(&q))
-		st = tw_cat_at_end(&q) ? not_found(err) : TW_OK;
-	else if (!read_row(&q, a, ret))
-		st = tw_oom(err);
-	return tw_cat_close_after(&q, st, err);
+	return st == TW_OK && !there ? not_found(err) : st;
 }
 
 enum tw_status tw_catalogue_resumable_get(struct tw_catalogue *c, const char *project_id,
@@ -129,23 +103,21 @@ enum tw_status tw_catalogue_resumable_get(struct tw_catalogue *c, const char *pr
 	return st;
 }
 
-static bool read_piece(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_resumable_piece *p = ret_row;
-
-	*p = (struct tw_resumable_piece){(uint64_t)tw_cat_int(q, 0), (uint64_t)tw_cat_int(q, 1),
-	        tw_cat_text(q, 2, a), tw_cat_text(q, 3, a)};
-	return p->sha256 && p->object;
-}
+static const struct tw_fields piece_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_resumable_piece, start, "start", NULL),
+                TW_FIELD(struct tw_resumable_piece, bytes, "bytes", NULL),
+                TW_FIELD(struct tw_resumable_piece, sha256, "sha256", NULL),
+                TW_FIELD(struct tw_resumable_piece, object, "object", NULL));
 
 enum tw_status tw_catalogue_resumable_pieces(struct tw_catalogue *c, const char *project_id,
         const char *id, struct tw_arena *a, struct tw_resumable_piece **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_RESUMABLE_PIECES + 1, sizeof **ret, read_piece, NULL, 0};
+	struct tw_cat_list l = {
+	        a, TW_RESUMABLE_PIECES + 1, sizeof **ret, NULL, NULL, 0, &piece_fields};
 	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
-	        "SELECT start,bytes,sha256,object FROM resumable_piece WHERE project_id=?"
-	        " AND resumable_id=? ORDER BY start",
+	        "SELECT {columns} FROM resumable_piece WHERE project_id=? AND resumable_id=? ORDER "
+	        "BY start",
 	        "tt", project_id, id);
 
 	*ret = l.rows;
@@ -466,21 +438,9 @@ enum tw_status tw_catalogue_resumable_release(
 
 /* --- deletion --- */
 
-static enum tw_status find_unclean(struct tw_db *db, const char *sql, int64_t now,
-        struct tw_resumable_hold *ret, bool *ret_found, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, sql, "ii", now, now);
-
-	if (st != TW_OK)
-		return st;
-	*ret_found = tw_cat_row(&q);
-	if (*ret_found) {
-		copy_text(&q, 0, ret->project_id, sizeof ret->project_id);
-		copy_text(&q, 1, ret->id, sizeof ret->id);
-	}
-	return tw_cat_close(&q, err);
-}
+static const struct tw_fields unclean_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_resumable_hold, project_id, "project_id", NULL),
+                TW_FIELD(struct tw_resumable_hold, id, "resumable_id", NULL));
 
 /* Expired ones are counted once, by the server that marks them. */
 static enum tw_status take_unclean(struct tw_db *db, struct tw_resumable_hold *io, int64_t now,
@@ -488,16 +448,17 @@ static enum tw_status take_unclean(struct tw_db *db, struct tw_resumable_hold *i
 {
 	bool found = false;
 	int changed = 0, expired = 0;
-	enum tw_status st = find_unclean(db, /* resumable_to_clean */
-	        "SELECT project_id, resumable_id FROM resumable WHERE state>0 AND (state=2 OR"
-	        " pieces>0) AND until_ms<=? AND until_ms<=? LIMIT 1",
-	        now, io, &found, err);
+	enum tw_status st =
+	        tw_cat_get(db, &unclean_fields, NULL, io, &found, err, /* resumable_to_clean */
+	                "SELECT {columns} FROM resumable WHERE state>0 AND (state=2 OR"
+	                " pieces>0) AND until_ms<=? AND until_ms<=? LIMIT 1",
+	                "ii", now, now);
 
 	if (st == TW_OK && !found)
-		st = find_unclean(db, /* resumable_by_end */
-		        "SELECT project_id, resumable_id FROM resumable WHERE expires_ms<=? AND"
+		st = tw_cat_get(db, &unclean_fields, NULL, io, &found, err, /* resumable_by_end */
+		        "SELECT {columns} FROM resumable WHERE expires_ms<=? AND"
 		        " until_ms<=? ORDER BY expires_ms LIMIT 1",
-		        now, io, &found, err);
+		        "ii", now, now);
 	if (st == TW_OK && found) /* primary key */
 		st = tw_cat_exec(db, &expired, err,
 		        "UPDATE resumable SET state=2 WHERE project_id=? AND resumable_id=? AND"

@@ -40,20 +40,17 @@ enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_s
 	return st;
 }
 
-static bool read_trace(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_named_trace *r = ret_row;
-
-	*r = (struct tw_named_trace){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a),
-	        tw_cat_text(q, 2, a), tw_cat_text(q, 3, a)};
-	return r->project_id && r->trace_id && r->build_id && r->mapping_id;
-}
+static const struct tw_fields trace_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_named_trace, project_id, "", NULL),
+                TW_FIELD(struct tw_named_trace, trace_id, "", NULL),
+                TW_FIELD(struct tw_named_trace, build_id, "", NULL),
+                TW_FIELD(struct tw_named_trace, mapping_id, "", NULL));
 
 enum tw_status tw_catalogue_stage_todo(struct tw_catalogue *c, const struct tw_stage_marks *m,
         const char *project_id, uint32_t limit, struct tw_arena *a, struct tw_named_trace **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {a, limit, sizeof **ret, read_trace, NULL, 0};
+	struct tw_cat_list list = {a, limit, sizeof **ret, NULL, NULL, 0, &trace_fields};
 	char sql[SQL_BYTES];
 	enum tw_status st = tw_cat_list(c, &list, err,
 	        SQL(sql,
@@ -162,7 +159,7 @@ enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw
 	struct tw_db *w = NULL;
 	struct tw_arena *a = tw_arena_new(1 << 20);
 	struct tw_cat_list list = {
-	        a, RESUMED_AT_ONCE, sizeof(struct tw_named_trace), read_trace, NULL, 0};
+	        a, RESUMED_AT_ONCE, sizeof(struct tw_named_trace), NULL, NULL, 0, &trace_fields};
 	enum tw_status st =
 	        a ? tw_cat_list(c, &list, err, /* postponed_by_time */
 	                    "SELECT project_id, trace_id, '', '' FROM postponed WHERE stage=? AND"
