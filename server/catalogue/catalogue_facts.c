@@ -1,4 +1,4 @@
-#include "server/catalogue/catalogue_facts.h"
+#include "server/catalogue/catalogue.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "server/derive/jobs_digest.h"
+#include "server/derive/jobs_hook.h"
 
 #include <stdlib.h>
 #include <string.h>

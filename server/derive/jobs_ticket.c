@@ -1,4 +1,3 @@
-#include "server/derive/jobs_ticket.h"
 
 #include <inttypes.h>
 #include <stdio.h>

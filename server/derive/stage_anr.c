@@ -22,7 +22,6 @@
 #include "server/derive/rollup/rollup_writer_int.h"
 #include "server/fleet/anr/anr_brief.h"
 #include "server/fleet/anr/anr_cause.h"
-#include "server/fleet/anr/anr_lock.h"
 #include "server/fleet/anr/anr_names.h"
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_readers.h"

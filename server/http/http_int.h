@@ -18,14 +18,103 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
 #include "server/base/config.h"
 #include "server/base/thread/pool.h"
 #include "server/http/http.h"
-#include "server/http/http_encode.h"
-#include "server/http/http_path.h"
-#include "server/http/limit/http_slots.h"
 #include "server/http/metrics.h"
+
+/*
+ * Request targets: decoding, path templates, query pairs.
+ *
+ * A target in absolute form (http://host/path) is accepted as RFC 9112 requires; its authority
+ * then replaces the Host header. The target is split at / before it is decoded, so that %2f stays
+ * inside its segment; NUL, broken escapes and invalid UTF-8 are refused everywhere.
+ */
+
+enum { TW_MAX_PIECES = 12, TW_MAX_PAIRS = 64 };
+
+struct tw_pair {
+	const char *name, *value;
+};
+
+struct tw_target {
+	const char *path;      /* as sent, without authority and query */
+	const char *authority; /* host and port of a target in absolute form, or NULL */
+	const char *pieces[TW_MAX_PIECES];
+	size_t n_pieces;
+	struct tw_pair pairs[TW_MAX_PAIRS]; /* of the query */
+	size_t n_pairs;
+};
+
+/* Texts are in the arena.  TW_BAD_REQUEST with a message. */
+enum tw_status tw_target_parse(
+        struct tw_arena *a, const char *raw, struct tw_target *ret, struct tw_err *err) TW_MUST_USE;
+/* Whether the path matches "/api/v1/traces/{id}/flame"; {*} as the last segment matches the
+ * rest. */
+bool tw_target_matches(const struct tw_target *t, const char *template);
+/* The segment for {name}; for "*" the rest, joined by / in the arena.  NULL: no such segment. */
+const char *tw_target_piece(
+        const struct tw_target *t, const char *template, const char *name, struct tw_arena *a);
+
+/* The value of the first query pair of that name; NULL if there is none. */
+const char *tw_target_query(const struct tw_target *t, const char *name);
+
+/*
+ * Negotiates and applies Content-Encoding.
+ *
+ * Thread: a stream one at a time.
+ */
+
+enum tw_coding { TW_CODING_IDENTITY, TW_CODING_GZIP, TW_CODING_ZSTD };
+
+/* "identity", "gzip", "zstd". */
+const char *tw_coding_name(enum tw_coding c);
+
+/* The coding of an Accept-Encoding header (NULL: absent) with the highest weight; for equal weights
+ * zstd, then gzip, then identity.  Parts that do not parse are ignored. */
+enum tw_coding tw_coding_choose(const char *accept);
+/* Whether this coding is acceptable (weight above 0, by name or by *). */
+bool tw_coding_accepted(const char *accept, enum tw_coding c);
+
+struct tw_encoder;
+/* NULL if memory is short. */
+struct tw_encoder *tw_encoder_new(enum tw_coding c);
+struct tw_encoder *tw_encoder_free(struct tw_encoder *e);
+/* Consumes p; appends available output to *out.  `end`: the last input. */
+enum tw_status tw_encoder_push(struct tw_encoder *e, const void *p, size_t n, bool end,
+        struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
+
+/*
+ * Upload slots, shared so that no key or address takes them all.
+ *
+ * A key may have three times as many slots as are free: alone 3/4 of all, with a second one 3/7
+ * each. An address may have seven times as many, because many keys may come from one proxy. So a
+ * new caller always finds free slots, however many the others hold.
+ */
+
+struct tw_slots;
+
+struct tw_slot { /* zeroed: none is held */
+	bool held;
+	unsigned counters[2]; /* of the key and of the address */
+};
+
+enum tw_status tw_slots_new(unsigned limit, struct tw_slots **ret, struct tw_err *err) TW_MUST_USE;
+struct tw_slots *tw_slots_free(struct tw_slots *s); /* accepts NULL; returns NULL */
+/* `key`: id of the key or person, "" if none.  TW_BUSY if all slots or the caller's share are in
+ * use. */
+enum tw_status tw_slots_take(struct tw_slots *s, const char *key, const char *address,
+        struct tw_slot *ret, struct tw_err *err) TW_MUST_USE;
+void tw_slots_release(struct tw_slots *s, struct tw_slot *slot);
+/* Whether more than half of the slots are taken. */
+bool tw_slots_scarce(const struct tw_slots *s);
 
 struct tw_held;
 struct tw_watch;

@@ -1,4 +1,4 @@
-#include "server/http/http_path.h"
+#include "server/http/http_int.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,4 +1,4 @@
-#include "server/ops/backup_s3.h"
+#include "server/ops/backup.h"
 
 #include <fcntl.h>
 #include <stdio.h>

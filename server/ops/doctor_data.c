@@ -10,7 +10,7 @@
 
 #include "server/base/clock.h"
 #include "server/base/file/disk.h"
-#include "server/catalogue/catalogue_facts.h"
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/data_catalogue.h"
 #include "server/db/catalogue_postgres.h"
 #include "server/ops/doctor.h"

@@ -1,4 +1,4 @@
-#include "server/source/source_jvm.h"
+#include "server/source/source_name.h"
 
 #include <string.h>
 

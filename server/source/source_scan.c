@@ -5,7 +5,7 @@
  * declarations. Kotlin ends statements at line ends, so a declaration without a brace stays pending
  * until a line begins that cannot continue it.
  */
-#include "server/source/source_scan.h"
+#include "server/source/source_name.h"
 
 #include "server/source/source_lex.h"
 

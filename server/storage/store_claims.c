@@ -1,4 +1,4 @@
-#include "server/storage/store_claims.h"
+#include "server/storage/blob_int.h"
 
 #include <pthread.h>
 #include <stdio.h>

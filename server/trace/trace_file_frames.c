@@ -1,5 +1,5 @@
 /* trace_file_frames.c - passes payloads to another thread, through a relay (base/relay.h). */
-#include "server/trace/trace_file_frames.h"
+#include "server/trace/trace_file_internal.h"
 
 #include <zstd.h>
 

@@ -1,4 +1,4 @@
-#include "server/trace/trace_file_inlined.h"
+#include "server/trace/trace_file_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,12 @@
 #define TW_TRACE_FILE_INTERNAL_H
 
 #include <sqlite3.h>
+#include <stddef.h>
 
+#include "decoder/base/err.h"
+#include "decoder/trace/trace_out.h"
 #include "server/trace/trace_file.h"
+#include "server/trace/trace_file_unpack.h"
 
 enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 2 };
 /* Limits on the decoded size of a frame: a chunk of 65,536 slices with every column at its longest,
@@ -43,5 +47,125 @@ enum tw_status tw_chunk_directory_load(
         struct tw_chunk_directory *d, sqlite3 *db, struct tw_err *err) TW_MUST_USE;
 void tw_chunk_directory_of(const struct tw_chunk_directory *d, uint32_t thread_id,
         const struct tw_chunk_row **ret, uint32_t *ret_n);
+
+/*
+ * Compresses payloads in parallel with the code that produces them.
+ *
+ * Payloads are copied into a few slots; one thread compresses them in order and passes each frame
+ * to `store`.  If no thread can be created, the caller's thread does this.
+ * Thread: one caller; `store` runs in the other thread until tw_frames_finish has returned.
+ */
+
+struct tw_frame_info {
+	bool is_tree;
+	struct tw_chunk_info chunk; /* is_tree: only thread_id */
+	uint32_t nodes;             /* is_tree */
+};
+
+/* The compressed frame of a payload. */
+typedef enum tw_status (*tw_frame_fn)(void *arg, const struct tw_frame_info *info,
+        const struct tw_buf *frame, struct tw_err *err);
+
+struct tw_frames;
+
+/* NULL: out of memory. */
+struct tw_frames *tw_frames_new(int zstd_level, tw_frame_fn store, void *arg);
+/* Waits for work in progress and ignores its result. */
+struct tw_frames *tw_frames_free(struct tw_frames *f);
+/* Copies the payload.  Returns the first error of compressing or storing this payload or an earlier
+ * one. */
+enum tw_status tw_frames_add(struct tw_frames *f, const struct tw_frame_info *info,
+        const uint8_t *payload, size_t len, struct tw_err *err) TW_MUST_USE;
+/* Returns when everything is stored.  Can be called again, without effect. */
+enum tw_status tw_frames_finish(struct tw_frames *f, struct tw_err *err) TW_MUST_USE;
+/* The context, while nothing is being compressed. */
+struct ZSTD_CCtx_s *tw_frames_zstd(struct tw_frames *f);
+
+/*
+ * Computes the summary tree of a trace while its call trees are written.
+ *
+ * Thread: one at a time.
+ */
+
+struct tw_summary_maker;
+
+/* NULL: out of memory. */
+struct tw_summary_maker *tw_summary_maker_new(tw_summary_fn make);
+struct tw_summary_maker *tw_summary_maker_free(struct tw_summary_maker *m);
+
+/* A thread's call tree, whose nodes are in *arena. The maker takes ownership of the arena and sets
+ * it to NULL, or gives up. */
+void tw_summary_maker_keep(
+        struct tw_summary_maker *m, const struct tw_tree *tree, struct tw_arena **arena);
+
+/* Stores the summary tree next to the trees; `methods`: number of methods in the trace.  TW_OK
+ * without storing anything if there are too few nodes or not enough memory. */
+enum tw_status tw_summary_maker_store(
+        struct tw_summary_maker *m, sqlite3 *db, uint32_t methods, struct tw_err *err) TW_MUST_USE;
+
+/*
+ * Computes the sums of a trace's notes while the notes are written.
+ *
+ * Notes are summed in blocks of TW_NOTE_BLOCK consecutive notes, so the sums of a range cost its
+ * blocks and the notes at its two ends (tw_query_note_sums). Thread: one at a time.
+ */
+
+enum { TW_NOTE_BLOCK = 2048 };
+
+struct tw_sums_maker;
+
+/* NULL: out of memory. */
+struct tw_sums_maker *tw_sums_maker_new(void);
+struct tw_sums_maker *tw_sums_maker_free(struct tw_sums_maker *m);
+
+/* Call for each note, in order; stores a block when it is full. */
+enum tw_status tw_sums_maker_add(struct tw_sums_maker *m, sqlite3 *db,
+        const struct tw_note_row *note, struct tw_err *err) TW_MUST_USE;
+/* Call after the last note. */
+enum tw_status tw_sums_maker_end(
+        struct tw_sums_maker *m, sqlite3 *db, struct tw_err *err) TW_MUST_USE;
+
+/*
+ * Reads the sampled frames of a trace as the methods of its mapping.
+ *
+ * A trace identifies a sampled frame by method and line, as its mapping may arrive later, and a
+ * native frame by address and build id, as its symbols may. Here each frame is replaced by the
+ * methods that the mapping has for the line, or by the method alone, or by its function or module,
+ * in the table of methods, the call trees, the chunks and the threads, so that all readers of the
+ * file get the same calls. These methods have indexes after the stored ones, in the order of their
+ * names. A frame that called an outline gets the line from which the outline's code was extracted.
+ * If frames of one method and line called several outlines, their common methods are used. Thread:
+ * as the trace file's.
+ */
+
+struct tw_inlined;
+
+/* ret NULL: the trace has no such frame. Everything is allocated in the arena. */
+enum tw_status tw_inlined_new(struct tw_trace_file *f, const struct tw_names *names,
+        struct tw_arena *a, struct tw_inlined **ret, struct tw_err *err) TW_MUST_USE;
+/* Updates facts of `threads` (from tw_trace_file_threads) and of the trace. */
+void tw_inlined_facts(
+        const struct tw_inlined *in, struct tw_thread_info *threads, struct tw_trace_info *info);
+const struct tw_method_ref *tw_inlined_refs(const struct tw_inlined *in, uint32_t *ret_n);
+/* Built at the first call. */
+enum tw_status tw_inlined_methods(struct tw_inlined *in, const struct tw_method_info **ret,
+        uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* A copy. TW_NOT_FOUND: no such thread, or the summary tree. */
+enum tw_status tw_inlined_tree(const struct tw_inlined *in, uint32_t thread_id, struct tw_arena *a,
+        struct tw_tree *ret, struct tw_err *err) TW_MUST_USE;
+/* Chunks are built at the first call. */
+enum tw_status tw_inlined_chunks(struct tw_inlined *in, uint32_t thread_id,
+        const struct tw_chunk_row **ret, uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* The zstd frame of a chunk. */
+enum tw_status tw_inlined_chunk(struct tw_inlined *in, uint32_t chunk_id, struct tw_str *ret,
+        struct tw_err *err) TW_MUST_USE;
+
+/* The stored data (trace_file_read.c). */
+enum tw_status tw_trace_file_stored_tree(struct tw_trace_file *f, uint32_t thread_id,
+        struct tw_arena *a, struct tw_tree *ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_trace_file_stored_chunks(struct tw_trace_file *f, uint32_t thread_id,
+        const struct tw_chunk_row **ret, uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_trace_file_stored_chunk(struct tw_trace_file *f, const struct tw_chunk_row *row,
+        struct tw_chunk *c, struct tw_err *err) TW_MUST_USE;
 
 #endif

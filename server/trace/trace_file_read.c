@@ -6,7 +6,7 @@
  * frames have checksums.
  */
 #include "server/base/clock.h"
-#include "server/trace/trace_file_inlined.h"
+#include "server/trace/trace_file_internal.h"
 #include "server/trace/trace_file_vfs.h"
 
 #include <fcntl.h>

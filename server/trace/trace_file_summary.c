@@ -5,7 +5,6 @@
  * The summary tree is optional, and only saves time: if it would be about as large as the trees, or
  * there is not enough memory, none is stored.
  */
-#include "server/trace/trace_file_summary.h"
 
 #include <zstd.h>
 

@@ -1,5 +1,4 @@
 /* trace_file_sums.c - sums of notes by block: computed while notes are written, and read back. */
-#include "server/trace/trace_file_sums.h"
 
 #include "decoder/base/sum.h"
 #include "server/trace/note_keys.h"

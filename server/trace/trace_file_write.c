@@ -13,9 +13,6 @@
 
 #include "server/base/embedded.h"
 #include "server/base/file/io.h"
-#include "server/trace/trace_file_frames.h"
-#include "server/trace/trace_file_summary.h"
-#include "server/trace/trace_file_sums.h"
 #include "server/trace/trace_file_vfs.h"
 
 extern const struct tw_embedded tw_trace_schema[];

@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/trace/trace_stored.h"
-
 enum { READERS = 64 };
 
 struct kept {

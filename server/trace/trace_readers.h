@@ -21,4 +21,13 @@ enum tw_status tw_trace_readers_open(struct tw_trace_readers *r, struct tw_blobs
 /* Ends the use of a reader (NULL: none), which `r` may keep.  Returns NULL. */
 struct tw_trace_file *tw_trace_readers_close(struct tw_trace_readers *r, struct tw_trace_file *f);
 
+/* --- Opens a trace's file from the storage --- */
+
+/* TW_NOT_FOUND if missing, TW_BUSY while the storage is unavailable. */
+enum tw_status tw_trace_stored_open(struct tw_blobs *b, const char *trace_id,
+        struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
+/* TW_BUSY also if the file was not fetched by until_ms (monotonic; 0: no limit). */
+enum tw_status tw_trace_stored_open_by(struct tw_blobs *b, const char *trace_id, int64_t until_ms,
+        struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
+
 #endif

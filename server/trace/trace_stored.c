@@ -1,4 +1,4 @@
-#include "server/trace/trace_stored.h"
+#include "server/trace/trace_readers.h"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 #include "server/auth/ticket.h"
-#include "server/http/http_encode.h"
+#include "server/http/http_int.h"
 
 enum { TEXT_BYTES = 4096, NOW_MS = 1000 };
 

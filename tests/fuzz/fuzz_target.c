@@ -5,7 +5,7 @@
 
 #include "decoder/base/buf.h"
 #include "fuzz.h"
-#include "server/http/http_path.h"
+#include "server/http/http_int.h"
 
 static void escape(struct tw_buf *out, const char *text)
 {

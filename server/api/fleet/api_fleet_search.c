@@ -17,7 +17,7 @@
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet_search.h"
 #include "server/storage/blob.h"
-#include "server/trace/trace_stored.h"
+#include "server/trace/trace_readers.h"
 
 enum { LIMIT_MAX = 200, NAMES_MAX = 4096, PATH_BYTES = 1500 };
 /* Files are read for this long after the index, however long that took in another database. */

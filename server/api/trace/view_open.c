@@ -15,7 +15,7 @@
 #include "server/ingest/backlog.h"
 #include "server/query/natives.h"
 #include "server/storage/blob.h"
-#include "server/trace/trace_stored.h"
+#include "server/trace/trace_readers.h"
 
 enum { PATH_BYTES = 1500 };
 

@@ -1,4 +1,4 @@
-#include "server/catalogue/fleet/rollup_cell.h"
+#include "server/catalogue/fleet/catalogue_rollup.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 
 #include <jansson.h>

@@ -12,7 +12,7 @@
 #include "server/cli/cli.h"
 #include "server/cli/cli_out.h"
 #include "server/cli/cli_term.h"
-#include "server/ops/backup_s3.h"
+#include "server/ops/backup.h"
 #include "server/storage/backup_mark.h"
 
 enum { TIMEOUT_S = 60, PART_BYTES = 64 << 20 };

@@ -18,8 +18,8 @@
 #include "server/export/export.h"
 #include "server/query/natives.h"
 #include "server/storage/blob.h"
+#include "server/trace/trace_readers.h"
 #include "server/trace/trace_sql.h"
-#include "server/trace/trace_stored.h"
 
 static const char synopsis[] = "sql FILE-OR-ID [--data DIR] [--mapping M] [--retrace R] "
                                "[--symbols SO]... [--format table|csv|json] [--json] 'SELECT ...'";

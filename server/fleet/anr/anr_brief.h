@@ -12,7 +12,10 @@
 
 #include <jansson.h>
 
+#include "decoder/symbols/retrace.h"
+#include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/query/query.h"
+#include "server/trace/trace_file.h"
 
 /* Compressed, in the arena; ptr NULL: out of memory.  doc and path may be NULL. */
 struct tw_str tw_anr_brief(const json_t *doc, const json_t *path, struct tw_arena *a);
@@ -26,5 +29,26 @@ json_t *tw_anr_unbrief(struct tw_str brief);
  * with json_decref. */
 enum tw_status tw_anr_path_of_calls(struct tw_trace_file *f, int64_t end_ns, int64_t waited_ns,
         struct tw_arena *a, json_t **ret, struct tw_err *err) TW_MUST_USE;
+
+/*
+ * The locks that threads of one trace waited for, from calls and from thread dumps.
+ *
+ * Independent of HTTP and SQL.
+ */
+
+struct tw_lock_list { /* in an arena */
+	struct tw_lock_wait *at;
+	size_t n, cap;
+};
+
+/* Adds contended locks from the notes of a trace: the TW_LOCKS_MAX with the longest waits. */
+enum tw_status tw_locks_of_trace(struct tw_trace_file *f, struct tw_arena *a,
+        struct tw_lock_list *io, struct tw_err *err) TW_MUST_USE;
+/* Adds the waits of a document "anr" in the names of its build, from which the list borrows. */
+enum tw_status tw_locks_of_anr(const json_t *doc, struct tw_arena *a, struct tw_lock_list *io,
+        struct tw_err *err) TW_MUST_USE;
+/* Resolves the names of locks from calls, which have the trace's names; retrace may be NULL. */
+enum tw_status tw_locks_name(const struct tw_retrace *retrace, struct tw_arena *a,
+        struct tw_lock_list *io, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -1,4 +1,4 @@
-#include "server/fleet/anr/anr_lock.h"
+#include "server/fleet/anr/anr_brief.h"
 
 #include <stdlib.h>
 #include <string.h>

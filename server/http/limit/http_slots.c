@@ -1,4 +1,4 @@
-#include "server/http/limit/http_slots.h"
+#include "server/http/http_int.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "server/storage/s3/s3_key.h"
+#include "server/storage/s3/s3_int.h"
 
 #include <errno.h>
 #include <fcntl.h>

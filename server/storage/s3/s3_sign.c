@@ -1,4 +1,4 @@
-#include "server/storage/s3/s3_sign.h"
+#include "server/storage/s3/s3_http.h"
 
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>

@@ -23,8 +23,7 @@
 #include "server/base/ulid.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/cli/cli.h"
-#include "server/http/http_encode.h"
-#include "server/http/http_path.h"
+#include "server/http/http_int.h"
 #include "server/ingest/upload_meta.h"
 #include "tests/unit/unit.h"
 

@@ -17,7 +17,7 @@
 #include "server/base/clock.h"
 #include "server/export/export.h"
 #include "server/export/perfetto/export_perfetto.h"
-#include "server/http/http_encode.h"
+#include "server/http/http_int.h"
 #include "tests/event_log.h"
 #include "tests/trace_fixture.h"
 #include "tests/unit/unit.h"

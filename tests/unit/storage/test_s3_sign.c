@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "server/storage/s3/s3.h"
-#include "server/storage/s3/s3_sign.h"
+#include "server/storage/s3/s3_http.h"
 #include "server/storage/s3/s3_xml.h"
 #include "tests/unit/unit.h"
 

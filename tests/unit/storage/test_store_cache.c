@@ -18,8 +18,8 @@
 
 #include "server/base/clock.h"
 #include "server/catalogue/traces/catalogue_job.h"
+#include "server/storage/blob_int.h"
 #include "server/storage/store_cache.h"
-#include "server/storage/store_claims.h"
 #include "tests/unit/unit.h"
 
 enum { KIB = 1024, ASKERS = 6 };

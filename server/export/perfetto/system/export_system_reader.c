@@ -4,8 +4,8 @@
  * The time range of a bundle of kernel events is that of its events: the bundle's packet often has
  * no time, or the time of writing.
  */
-#include "server/export/perfetto/system/export_system_reader.h"
 #include "server/base/file/io.h"
+#include "server/export/perfetto/system/export_system.h"
 
 #include <errno.h>
 #include <string.h>
