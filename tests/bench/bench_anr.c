@@ -18,7 +18,9 @@
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_retention.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
+#include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/catalogue/catalogue.h"
+#include "server/catalogue/notify/catalogue_alert.h"
 #include "sizes.h"
 
 enum { DAY0 = 20000, DAYS = 14, ARENA = 64 << 20 };
@@ -58,6 +60,20 @@ static const char *const load_sql[] = {"BEGIN",
         "'A.java:1','com.app.Lock'||((g+k*7)%400),'com.app.Owner'||((g+k*7)%400)||'.take',"
         "'pool-1',1+i%3,1,1000000+i%997*1000,1000000+i%997*1000 FROM sim, (SELECT 0 AS k"
         " UNION ALL SELECT 1 UNION ALL SELECT 2)",
+        /* the inbox's other items: a decision for each group, 1,000 regressions, 1,000 alerts */
+        "INSERT INTO anr_state(project_id,key,status,owner,author,changed_ms) SELECT DISTINCT"
+        " project,'g'||g,g%3,'ann','ann',1 FROM sim",
+        "INSERT INTO regression(project_id,regression_id,app,scenario,method,descriptor,base,head,"
+        "day,percent,before_ns,after_ns,change_ppm,low_ppm,high_ppm,score_milli,n_before,n_after,"
+        "before_trace,after_trace,status,first_ms,last_ms) SELECT project,'r'||i,'app','page',"
+        "'com.app.C'||i||'.run','','1.0','1.1',20000+i%14,50,1000000,1500000,500000,400000,600000,"
+        "9000,40,40,id,id,i%4,1,day*86400000+i FROM sim LIMIT 1000",
+        "INSERT INTO alert_rule(project_id,rule_id,name,kind,app,scenario,version_name,percentile,"
+        "limit_micro,least,days,mail,author,created_ms,changed_ms) SELECT project,'rule','slow',0,"
+        "'','','',95,1,1,7,0,'ann',1,1 FROM ask",
+        "INSERT INTO alert(project_id,alert_id,rule_id,app,subject,title,trace_id,value_micro,"
+        "traces,is_over,status,first_ms,last_ms) SELECT project,'a'||i,'rule','app','1.'||i,'',id,"
+        "5,40,1,i%4,1,day*86400000+i FROM sim LIMIT 1000",
         "INSERT INTO anr_day(project_id,day) SELECT DISTINCT project, day FROM sim", "COMMIT"};
 
 static void load(struct bench *b, const char *path, uint64_t rows)
@@ -97,6 +113,27 @@ static void ask_groups(struct bench *b)
 	                   b->c, b->project, b->filter, "", b->arena, &groups, &n, NULL) == TW_OK,
 	        "groups");
 	bench_must(n > 50, "many groups");
+}
+
+/* As GET /api/v1/inbox reads it (server/api/fleet/api_inbox.c). */
+static void ask_inbox(struct bench *b)
+{
+	const struct tw_regression_query all = {
+	        "", "", "", "", "", (1U << TW_REGRESS_STATUSES) - 1, 0};
+	struct tw_regression *regressions;
+	struct tw_anr_state *states;
+	struct tw_alert *alerts;
+	size_t n_regressions, n_states, n_alerts;
+
+	ask_groups(b);
+	bench_must(tw_catalogue_regressions(b->c, b->project, &all, b->arena, &regressions,
+	                   &n_regressions, NULL) == TW_OK &&
+	                   tw_catalogue_anr_states(b->c, b->project, "", b->arena, &states,
+	                           &n_states, NULL) == TW_OK &&
+	                   tw_catalogue_alerts(b->c, b->project, "", b->arena, &alerts, &n_alerts,
+	                           NULL) == TW_OK,
+	        "the inbox");
+	bench_must(n_regressions == 1000 && n_states > 50 && n_alerts == 1000, "its items");
 }
 
 static void ask_sums(struct bench *b)
@@ -206,7 +243,8 @@ static const struct {
         {"groups of a version", ask_groups, 0, "1.1"}, {"how many, 14 days", ask_sums, 0, ""},
         {"by day, 14 days", ask_days, 0, ""}, {"a group's page", ask_group, 0, ""},
         {"locks, 14 days", ask_locks, 0, ""}, {"locks of a version", ask_locks, 0, "1.1"},
-        {"a lock's page", ask_lock, 0, ""}, {"kept firsts", ask_firsts, 0, ""}};
+        {"a lock's page", ask_lock, 0, ""}, {"kept firsts", ask_firsts, 0, ""},
+        {"the inbox", ask_inbox, 0, ""}};
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static void tell_numbers(const char *path)
