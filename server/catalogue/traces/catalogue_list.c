@@ -23,7 +23,7 @@ enum {
 	FACETS_MAX = 200,
 	FILTER_TAGS = 8,
 	FILTER_WORDS = 8,
-	BINDS_MAX = 64
+	BINDS_MAX = 80
 };
 
 static const char *const sort_columns[] = {
@@ -178,25 +178,59 @@ static enum tw_status and_tags(
 	return st;
 }
 
-/* Every word of the text occurs somewhere. */
-static enum tw_status and_part(
-        struct where *w, const char *sql, const char *text, struct tw_err *err)
+/* Each column is searched, as joining them to one text costs as much as searching it. */
+static enum tw_status and_word(
+        struct where *w, const char *columns, struct tw_str word, struct tw_err *err)
 {
-	struct tw_str rest = tw_str_of(text);
+	const char *pattern = like_pattern(w->arena, word);
+	struct tw_str rest = tw_str_of(columns);
+	const char *begin = " AND (";
+
+	if (!pattern)
+		return tw_oom(err);
+	if (w->n == BINDS_MAX)
+		return too_many(w, err);
+	for (; rest.len; begin = " OR ") {
+		const struct tw_str column = tw_str_split(&rest, ' ');
+
+		(void)tw_buf_printf(&w->sql, "%s%.*s LIKE ?%d ESCAPE '\\'", begin, (int)column.len,
+		        column.ptr, w->n + 2);
+	}
+	(void)tw_buf_printf(&w->sql, ")");
+	w->binds[w->n].text = pattern;
+	w->binds[w->n++].number = 0;
+	return TW_OK;
+}
+
+static int longer_first(const void *pa, const void *pb)
+{
+	const size_t a = ((const struct tw_str *)pa)->len, b = ((const struct tw_str *)pb)->len;
+
+	return (a < b) - (a > b);
+}
+
+/* Every word of the text occurs somewhere.  Long words are searched for first: they occur in fewer
+ * traces, and the others are not searched for in the rest. */
+static enum tw_status and_part(
+        struct where *w, const char *columns, const char *text, struct tw_err *err)
+{
+	struct tw_str words[FILTER_WORDS], rest = tw_str_of(text);
 	enum tw_status st = TW_OK;
+	size_t n = 0;
 
-	for (int n = 0; st == TW_OK && rest.len;) {
+	while (rest.len) {
 		struct tw_str word = tw_str_split(&rest, ' ');
-		const char *pattern;
 
-		if (!word.len)
-			continue;
-		if (n++ == FILTER_WORDS)
+		if (word.len && n == FILTER_WORDS)
 			return tw_fail(
 			        err, TW_BAD_REQUEST, "q has more than %d words", FILTER_WORDS);
-		pattern = like_pattern(w->arena, word);
-		st = pattern ? and_value(w, sql, pattern, 0, err) : tw_oom(err);
+		if (word.len)
+			words[n++] = word;
 	}
+	if (n)
+		qsort(words, n, sizeof *words, longer_first);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = and_word(w, columns, words[i], err);
 	return st;
 }
 
@@ -264,6 +298,21 @@ static enum tw_status or_label(struct where *w, const char *sql, const char *lab
 	return st == TW_OK && !any_value && at[1] ? or_plain(w, sql, key, at + 1, err) : st;
 }
 
+/* Most traces lack the value, which one search shows instead of one for each form of the label. */
+static enum tw_status and_value_occurs(
+        struct where *w, const char *sql, const char *label, struct tw_err *err)
+{
+	const char *last = strrchr(label, '=') + 1;
+	const char *quoted = json_text(w->arena, tw_str_of(last));
+	const size_t len = quoted ? strlen(quoted) : 0;
+	const char *text =
+	        len ? tw_arena_str(w->arena, (struct tw_str){quoted + 1, len - 2}) : NULL;
+
+	if (!text)
+		return tw_oom(err);
+	return *last ? and_value(w, sql, text, 0, err) : TW_OK;
+}
+
 /* KEY=VALUE, where the value may contain =; KEY= matches traces without it. */
 static enum tw_status and_label(
         struct where *w, const char *sql, const char *label, struct tw_err *err)
@@ -276,8 +325,10 @@ static enum tw_status and_label(
 		        "label must be KEY=VALUE, with an empty VALUE for traces without it, not "
 		        "%.60s",
 		        label);
+	if (at[1])
+		st = and_value_occurs(w, sql, label, err);
 	(void)tw_buf_printf(&w->sql, " AND (%s(1=0", at[1] ? "" : "NOT ");
-	if (!at[1])
+	if (st == TW_OK && !at[1])
 		st = or_label(w, sql, label, at, true, err);
 	(void)tw_buf_printf(&w->sql, ")");
 	for (; st == TW_OK && at; at = strchr(at + 1, '='))
