@@ -103,13 +103,16 @@ enum tw_status tw_catalogue_file_drops_take(struct tw_catalogue *c, struct tw_ar
 	return st;
 }
 
+/* In the order of keys, in which other transactions add them: two that wait for each other would be
+ * ended by PostgreSQL. */
 enum tw_status tw_catalogue_file_drops_done(
         struct tw_catalogue *c, const struct tw_file_drop *of, size_t n, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	struct tw_cat_rows rows = {.types = "ti",
-	        .sql = "DELETE FROM file_drop WHERE (key,due_ms) IN (SELECT r.c1,r.c2 FROM "
-	               "{rows})"};
+	        .sql = "DELETE FROM file_drop WHERE key IN (SELECT key FROM file_drop WHERE"
+	               " (key,due_ms) IN (SELECT r.c1,r.c2 FROM {rows}) ORDER BY key" TW_EITHER(
+	                       "", " FOR UPDATE") ")"};
 	enum tw_status st = tw_cat_begin_one(c, &w, err);
 
 	if (st != TW_OK)

@@ -312,10 +312,10 @@ static enum tw_status delete_trace(struct tw_catalogue *c, const char *project_i
 			contents[n_contents++] = parts[i].sha256;
 	if (st == TW_OK)
 		st = tw_cat_unused_blobs(w, contents, n_contents, a, &ret->sha256, &ret->n, err);
-	if (st == TW_OK && !(small & TW_CAT_SMALL_DECODED))
-		st = tw_cat_trace_drop(w, trace_id, err);
 	if (st == TW_OK && !(small & TW_CAT_SMALL_UPLOAD))
 		st = tw_cat_record_drop(w, trace_id, err);
+	if (st == TW_OK && !(small & TW_CAT_SMALL_DECODED))
+		st = tw_cat_trace_drop(w, trace_id, err);
 	return tw_cat_end(c, w, st, err); /* the audit entry is written with the rows */
 }
 
