@@ -90,7 +90,7 @@ test('an upload that was an object before is one of both: each goes with its own
 	for (const key of c.bucket.keys()) fs.utimesSync(c.bucket.file(key), old, old);
 	db.sql('UPDATE file_drop SET due_ms=0', 'two');
 	await until(() => (c.bucket.keys().length === 0 ? true : undefined), () => `the objects are gone: ${c.bucket.keys()}`, 60);
-	await until(() => db.sql('SELECT count(*) FROM file_drop', 'two') === '0' || undefined, 'nothing is left to do', 60);
+	await until(() => db.sql('SELECT count(*) FROM file_drop', 'two') === '0' || undefined, 'nothing is left to do', 150);
 	assert.deepEqual((await now.get(`/api/v1/traces/${after.id}/raw/trace`)).bytes, upload(21));
 });
 

@@ -1,0 +1,75 @@
+/*
+ * small_files.mjs - what a small trace costs with a store and PostgreSQL, without and with --small-files, in turns: requests
+ * to the store, statements, log and bytes of PostgreSQL, processor time of server and children, and of PostgreSQL.
+ *
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/small_files.mjs [TRACES [ROUNDS]]
+ */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import zlib from 'node:zlib';
+
+import { startBucket } from '../e2e/bucket.mjs';
+import { sampleTrace } from '../e2e/make.mjs';
+import { startPostgres } from '../e2e/postgres.mjs';
+import { Server, sleep, until } from '../e2e/server.mjs';
+
+const TRACES = Number(process.argv[2] ?? 300);
+const ROUNDS = Number(process.argv[3] ?? 2);
+const SENDERS = 8;
+const CALLS = 15; // of three records each
+const TICKS = 100; // a second, of /proc
+const bodies = Array.from({ length: TRACES }, (_, n) => zlib.gzipSync(sampleTrace(CALLS, n + 1)));
+
+/* ms of a process and of those that it has waited for; 0: it ended meanwhile, and is among the latter. */
+function ticksOf(pid) {
+	try {
+		return fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 15).reduce((sum, n) => sum + (Number(n) * 1000) / TICKS, 0);
+	} catch (e) {
+		if (e.code !== 'ENOENT' && e.code !== 'ESRCH') throw e;
+		return 0;
+	}
+}
+const childrenOf = (pid) => fs.readdirSync(`/proc/${pid}/task`).flatMap((tid) => fs.readFileSync(`/proc/${pid}/task/${tid}/children`, 'utf8').trim().split(' ').filter(Boolean));
+const cpuOf = (pid) => [pid, ...childrenOf(pid)].reduce((sum, of) => sum + ticksOf(of), 0);
+
+async function measure(name, args) {
+	const ends = [];
+	const t = { after: (end) => ends.unshift(end) };
+	const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-small-files-'));
+	const more = ['shared_preload_libraries=pg_stat_statements', 'pg_stat_statements.max=10000'].flatMap((setting) => ['-c', setting]);
+	const db = await startPostgres(t, { more });
+	db.sql('CREATE EXTENSION pg_stat_statements');
+	const b = await startBucket(t);
+	const s = new Server(path.join(home, 'data'), b.args('--device-requests', '0', '--max-queue', '100000', '--catalog', db.url('one'), ...args), b.env);
+	await s.start();
+	s.ingestKey = s.ingest;
+	db.sql('SELECT pg_stat_statements_reset()');
+	const state = () => ({ server: cpuOf(s.child.pid), postgres: cpuOf(db.child.pid), log: Number(db.sql("SELECT pg_current_wal_lsn()-'0/0'")), bytes: Number(db.sql("SELECT pg_database_size('postgres')")), put: b.count('PUT', '/'), get: b.count('GET', '/blobs/') + b.count('GET', '/traces/') + b.count('HEAD', '/') });
+	const before = state();
+	let next = 0;
+	await Promise.all(
+		Array.from({ length: SENDERS }, async () => {
+			while (next < TRACES) {
+				const n = next++;
+				const answer = await s.post('/api/v1/traces', bodies[n], { query: { app: 'shop', build_id: 'b', version_name: '1', scenario: 'start', device: `d${n}` }, headers: { 'Idempotency-Key': `k${n}` } });
+				if (answer.status !== 202) throw new Error(answer.text);
+			}
+		}),
+	);
+	await until(async () => (await sleep(500), Number(db.sql('SELECT count(*) FROM trace WHERE state=2 AND rollup_state<>0', 'one')) === TRACES ? true : undefined), 'all counted', 600);
+	await until(() => (args.length || b.count('PUT', '/records/') >= TRACES ? true : undefined), 'records', 60);
+	const after = state();
+	const statements = Number(db.sql("SELECT sum(calls) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%' AND query NOT LIKE '%FROM trace WHERE state=2 AND rollup_state<>0%'"));
+	const per = (key, digits = 2) => ((after[key] - before[key]) / TRACES).toFixed(digits);
+	console.log(`${name.padEnd(20)}: per trace ${per('put')} PUT, ${per('get')} GET and HEAD, ${(statements / TRACES).toFixed(1)} statements, ${(Number(per('log')) / 1000).toFixed(1)} KB of log, ${(Number(per('bytes')) / 1000).toFixed(1)} KB in PostgreSQL; processor ms: server and children ${per('server')}, PostgreSQL ${per('postgres')}`);
+	await s.stop();
+	for (const end of ends) await end();
+	fs.rmSync(home, { recursive: true, force: true });
+}
+
+console.log(`${TRACES} traces of ${bodies[0].length} bytes`);
+for (let round = 0; round < ROUNDS; round++) {
+	await measure('objects', []);
+	await measure('--small-files=16K', ['--small-files=16K']);
+}
