@@ -144,8 +144,8 @@ enum tw_status tw_api_keep_setting(
 
 const struct tw_param tw_api_thread_params[] = {
         TW_PARAM_TEXT("thread", 0,
-                "Threads: all (the default), or main, a thread id or a name, or several with "
-                "commas between them. main is the main thread, of each process if a trace has "
+                "Threads: all (the default), main, a thread id or a name, or several, separated by "
+                "commas. main is the main thread, of each process if a trace has "
                 "several."),
         TW_PARAM_TEXT("threads", 0, "The same as thread."),
         {0},

@@ -57,9 +57,9 @@ static const char *const purposes[] = {"upload", "read", NULL};
 
 static const struct tw_param readyz_params[] = {
         TW_PARAM_ENUM("for", purposes,
-                "`read`: whether readers can be answered, which needs `reading` and `running` "
-                "alone: the catalogue can be read, and the server is not being stopped. The other "
-                "checks are reported and do not count. `upload`: all checks count."),
+                "`read`: readiness for queries, which needs only the checks `reading` and "
+                "`running` (the catalogue can be read, and the server is not shutting down); the "
+                "others are reported but do not count. `upload`: all checks count."),
         {0},
 };
 

@@ -101,7 +101,7 @@ static bool is_late(void *arg)
 static const char *const forms[] = {"json", "markdown", "html", "text", NULL};
 
 static const struct tw_param form_params[] = {
-        TW_PARAM_ENUM("for", forms, "html is returned as text/plain: to look at, not to run."),
+        TW_PARAM_ENUM("for", forms, "html is returned as text/plain, so that it is not rendered."),
         {0},
 };
 

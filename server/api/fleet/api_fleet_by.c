@@ -77,10 +77,10 @@ const struct tw_param tw_fleet_by_params[] = {
                 "/api/v1/fleet/labels); not with class or os, nor with label of another key. "
                 "When absent, version, or day for one method."),
         TW_PARAM_NUMBER("top", TOP, 1, TOP_MAX,
-                "Of by=label:KEY: this many values, those with most traces, have groups of their "
-                "own; the others are one group with the key \"\" whose values is their number. A "
-                "single other value keeps its own group. Traces without the label are the group "
-                "with the key \"\" and values 0."),
+                "With by=label:KEY: number of values with a separate group, by traces. The others "
+                "form one group with the key \"\" and their number as `values`; a single other "
+                "value has a separate group. Traces without the label are the group with the key "
+                "\"\" and `values` 0."),
         {0},
 };
 

@@ -99,8 +99,8 @@ static enum tw_status read_names(struct tw_fleet_question *q, const char *text, 
 
 const struct tw_param tw_fleet_search_params[] = {
         TW_PARAM_REQUIRED("method", 0,
-                "The method whose calls are searched: a name as in /api/v1/fleet/methods, a part "
-                "of it, or words with * for any text."),
+                "Name of the method as in /api/v1/fleet/methods, a part of it, or words with * for "
+                "any text."),
         TW_PARAM_FLAG("regex", false, "method is a regular expression over names."),
         TW_PARAM_NUMBER("over_ns", 0, 0, INT64_MAX / 2, "Calls longer than this, in nanoseconds."),
         TW_PARAM_TEXT("thread", 0,

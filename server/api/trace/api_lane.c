@@ -98,7 +98,7 @@ static void put_tid(struct answer *a, uint32_t thread_id)
 /* --- lanes --- */
 
 static const struct tw_param kinds_params[] = {
-        TW_PARAM_TEXT("kind", 0, "Kinds of notes with commas between them; all when absent."),
+        TW_PARAM_TEXT("kind", 0, "Kinds of notes, separated by commas; default: all."),
         {0},
 };
 

@@ -75,7 +75,7 @@ static const struct tw_param perfetto_params[] = {
         {0},
 };
 static const struct tw_param merge_params[] = {
-        TW_PARAM_REQUIRED("ids", 0, "Up to 16 trace ids with commas between them."),
+        TW_PARAM_REQUIRED("ids", 0, "Up to 16 trace ids, separated by commas."),
         TW_PARAM_TEXT("align", 0,
                 "`clock`: by shared clocks, otherwise at the start; `start`; `slice:NAME`: the "
                 "first call of that name in each. Absent: by clock within a device and session, "

@@ -445,7 +445,8 @@ static const struct tw_param method_params[] = {
                 "Name of the method as in traces, com.example.Feed.load; a signature after it is "
                 "ignored."),
         TW_PARAM_TEXT("file", TEXT_BYTES, "Name of the source file, if a mapping has it."),
-        TW_PARAM_NUMBER("line", 0, 0, 10000000, "A line of the method, to tell overloads apart."),
+        TW_PARAM_NUMBER("line", 0, 0, 10000000,
+                "A line of the method, which selects one of several overloads."),
         TW_PARAM_TEXT("app", TEXT_BYTES,
                 "The app that the version belongs to, if the project has several."),
         {0},

@@ -122,7 +122,7 @@ static const struct side_params params[TW_SIDES] = {
         {"a", "a_thread", "a_from", "a_to"}, {"b", "b_thread", "b_from", "b_to"}};
 
 const struct tw_param tw_sides_params[] = {
-        TW_PARAM_REQUIRED("a", 0, "Side A: up to 16 trace ids with commas between them."),
+        TW_PARAM_REQUIRED("a", 0, "Side A: up to 16 trace ids, separated by commas."),
         TW_PARAM_REQUIRED(
                 "b", 0, "Side B: up to 16 trace ids, separated by commas; also those of A."),
         TW_PARAM_OPTIONAL_NUMBER("a_from", 0, TW_VIEW_TIME_MAX,

@@ -54,7 +54,7 @@ export interface Flame {
 	names: string[]; name: number[]; parent: number[]; value: number[]; self: number[];
 	count: number[]; method: number[]; other: number[]; total_nodes: number; shown_nodes: number; partial: boolean;
 }
-/** Of the last mapping of a kind that was sent; an earlier one stays in use until it is ready. */
+/** State of the last uploaded mapping of a kind; an earlier one remains in use until it is ready. */
 export type MappingState = 'none' | 'queued' | 'compiling' | 'ready' | 'failed';
 export interface MappingError { status: string; message: string; offset: number | null }
 export interface Build {
@@ -80,7 +80,7 @@ export interface NoteSum { kind: string; tid: number | null; text: string; notes
 export interface Activity { from_ns: number; to_ns: number; cells: number; threads: { tid: number; activity: number[] }[]; partial: boolean }
 export interface Session {
 	signed_in: boolean; scope: string; user: string | null; project: { id: string; name: string } | null;
-	trace_project: { id: string; name: string } | null; // of the trace that was asked for
+	trace_project: { id: string; name: string } | null; // of the requested trace
 	projects: { id: string; name: string }[]; version: string; perfetto_ui: string; speedscope_ui: string; firefox_ui: string;
 	oidc: { name: string; linked: boolean } | null; // a provider that signs people in
 }
@@ -100,7 +100,7 @@ export interface Key {
 export interface Stage { stage: string; waiting: number; oldest_ms: number; postponed: { reason: string; traces: number }[] }
 export interface Project { id: string; name: string; created_ms: number }
 
-/** An answer that is not a 2xx, or none at all (status 0). */
+/** A response that is not 2xx, or none (status 0). */
 export class Refusal extends Error {
 	constructor(public status: number, message: string, public offset: number | null = null) {
 		super(message);
@@ -121,7 +121,7 @@ export function useTools(s: Session): void {
 	Object.assign(tools, { perfetto: s.perfetto_ui, speedscope: s.speedscope_ui, firefox: s.firefox_ui });
 }
 
-/** What whoever is signed in may do here beside looking. */
+/** Permissions of the session beyond reading. */
 export const may = { write: false, admin: false, server: false };
 export function useScope(s: Session): void {
 	may.server = s.scope === 'server';
@@ -154,7 +154,7 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
 	return answer(path, r);
 }
 
-/** What came, if it is a 2xx; else its error. */
+/** The response's JSON if it is 2xx; otherwise throws its error. */
 async function answer(path: string, r: Response): Promise<Response> {
 	answered(path, r.status);
 	if (r.ok) return r;
@@ -163,7 +163,7 @@ async function answer(path: string, r: Response): Promise<Response> {
 	throw new Refusal(r.status, message ? await heardInTime(message) : tr('The server answered {status}.', { status: r.status }), body?.error?.offset ?? null);
 }
 
-/** Sends a file, and tells how much of it the server has: fetch cannot. */
+/** Uploads a file with progress, which fetch does not support. */
 export function upload(method: string, path: string, body: Blob | FormData, params: Params, progress: (sent: number) => void): Promise<Response> {
 	return new Promise((done, fail) => {
 		const x = new XMLHttpRequest();
@@ -180,23 +180,23 @@ export function upload(method: string, path: string, body: Blob | FormData, para
 	});
 }
 
-const ahead = new Map<string, Promise<unknown>>(); // asked for before anybody needs it
+const ahead = new Map<string, Promise<unknown>>(); // requested ahead
 const aheadKey = (path: string, params: Params) => path + JSON.stringify(params);
 
-/** Asks while the page's code still comes; who asks the same once more is given that answer, once. */
+/** Requests data while the page's code is still loading; the first equal request later uses that response. */
 function askAhead(path: string, params: Params = {}): void {
 	const key = aheadKey(path, params);
 	const answer = get(path, params);
 	ahead.set(key, answer);
-	answer.catch(() => ahead.delete(key)); // who needs it asks for itself, and is told why
+	answer.catch(() => ahead.delete(key)); // the real request runs later and reports the error
 }
 
-/** What was asked for is of another project. */
+/** The requested item belongs to another project. */
 export function dropAhead(): void {
 	ahead.clear();
 }
 
-/** What was asked for ahead and nobody took yet; who looks at it leaves it there. */
+/** A response requested ahead and not used yet; reading it does not consume it. */
 function peek<T>(path: string): Promise<T> | undefined {
 	return ahead.get(aheadKey(path, {})) as Promise<T> | undefined;
 }
@@ -211,13 +211,13 @@ export async function get<T>(path: string, params: Params = {}, signal?: AbortSi
 	return (await call(url(path, params), { signal })).json() as Promise<T>;
 }
 
-/** A change: what it carries goes as JSON. */
+/** A change; its body is sent as JSON. */
 export const send = (method: string, path: string, body?: object, signal?: AbortSignal) =>
 	call(url(path), body ? { method, signal, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } } : { method, signal });
 
 const ROOTS: Record<string, string> = { 'all threads': tr('all threads'), 'selected threads': tr('selected threads'), thread: tr('thread') };
 
-/** What stands for no method is the server's word. */
+/** Names that are not methods are texts of the server. */
 function withRoot(f: Flame): Flame {
 	const name = f.method[0] < 0 ? ROOTS[f.names[f.name[0]]] : undefined;
 	return name ? { ...f, names: f.names.map((n, i) => (i === f.name[0] ? name : n)) } : f;
@@ -300,7 +300,7 @@ export interface ComparedTree {
 	parent: number[]; method: number[]; other: number[]; a_ns: number[]; b_ns: number[]; a_self_ns: number[]; b_self_ns: number[];
 	a_count: number[]; b_count: number[]; total_nodes: number; shown_nodes: number;
 	a_traces?: number[]; b_traces?: number[]; // in how many of the traces a node is, where that was counted
-	significant?: number[]; // 0: the node's change may be chance; none: that was not asked
+	significant?: number[]; // 0: the node's change may be chance; absent: not requested
 }
 export interface Comparison extends ComparedTree { a: ComparedTrace[]; b: ComparedTrace[]; thread: ComparedThreads }
 export type ComparedThreads = 'main' | 'all';

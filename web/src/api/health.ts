@@ -16,14 +16,14 @@ function ask(): void {
 	timer = setTimeout(() => fetch('/api/v1/session').then(serverText, ask), ASK_MS);
 }
 
-/** No answer came. */
+/** No response arrived. */
 export function lost(): void {
 	if (away.value) return;
 	away.value = true;
 	ask();
 }
 
-/** Any answer came. */
+/** A response arrived. */
 function serverText(): void {
 	if (!away.value) return;
 	clearTimeout(timer);
@@ -31,7 +31,7 @@ function serverText(): void {
 	returned.value++;
 }
 
-/** Asks whether the server is there, for those who ask by other ways than `call`. */
+/** Checks whether the server responds, for requests that do not use `call`. */
 export function probe(): void {
 	fetch('/api/v1/session').then(serverText, lost);
 }

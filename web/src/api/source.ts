@@ -1,4 +1,4 @@
-// Where the calls of a thread come from, in words: nobody shall read a count of samples as one of calls.
+// Describes the source of a thread's calls, so that sample counts are not read as call counts.
 import type { Thread } from './api';
 import { duration } from '../i18n/format';
 import { tr } from '../i18n/strings/frame';
@@ -36,10 +36,10 @@ export const many = (n: number, w: Words) => w.of(n);
 // Of these every call was seen; of all others some may have been sampled or only counted.
 const ALL_SEEN = ['btrace2', 'rhea1', 'rhea_atrace', 'atrace', 'systrace', 'chrome'];
 
-/** What the number of a trace's slices counts, as far as its format tells. */
+/** What the number of a trace's slices counts, as far as its format records it. */
 export const headOf = (format: string) => (ALL_SEEN.includes(format) ? WORDS.calls.head : WORDS.mixed.head);
 
-/** What stands beside the name of a thread; '' when every call was seen. */
+/** The remark next to a thread's name; '' if every call was recorded. */
 export function mark(t: Thread): string {
 	if (t.source === 'counts') return tr('counts, no times');
 	if (t.source !== 'samples') return '';

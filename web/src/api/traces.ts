@@ -1,9 +1,9 @@
-// What a list of traces says of one, and what its address may hold.
+// Row texts of a trace list, and the parameters of its address.
 import type { Trace } from './api';
 import { count, duration } from '../i18n/format';
 import { tr } from '../i18n/strings/frame';
 
-/** What people call it, else what it is a trace of. */
+/** Its title, otherwise its scenario or app. */
 export function nameOf(t: Trace): string {
 	return t.title || [t.meta.app, t.meta.version_name, t.meta.scenario].filter(Boolean).join(' ') || t.id;
 }
@@ -26,7 +26,7 @@ export function keptOf(q: URLSearchParams): string {
 	return out.toString();
 }
 
-/** Changes that turn any address of the list into the saved one; what nobody knows is left out. */
+/** Changes that turn any address of the list into the saved one; unknown ones are omitted. */
 export function changesTo(saved: string): Record<string, string[] | null> {
 	const q = new URLSearchParams(saved);
 	return { ...Object.fromEntries(KEPT.map((k) => [k, q.getAll(k)])), cursor: null, n: null };

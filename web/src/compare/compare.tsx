@@ -1,4 +1,4 @@
-// Two selections beside each other: a sentence, the differential flame graph, the methods.  The
+// Compares two selections: a summary, the differential flame graph, the methods.  The
 // address holds all of it; sides are lists of traces here, and the server may learn other ways to name one.
 import { useEffect } from 'preact/hooks';
 import { api, Refusal, type ComparedTrace, type Comparison } from '../api/api';
@@ -29,7 +29,7 @@ function Side({ name, list }: { name: string; list: ComparedTrace[] }) {
 	);
 }
 
-/** Names of the path come with the answers that led here; a fresh link knows only the last. */
+/** Names of the path come from earlier responses; a fresh link knows only the last. */
 const seen = new Map<number, string>();
 
 function Graphs({ c, root }: { c: Comparison; root: number[] }) {

@@ -1,4 +1,4 @@
-// Two sides beside each other: which traces stand where, numbers a trace, what to draw, what to say of it.
+// Comparison of two sides: their traces, numbers per trace, the drawing and the summary.
 import { pixel } from '../ui/color';
 import { duration, signed } from '../i18n/format';
 import type { ComparedTree, Comparison, Flame, Trace } from '../api/api';
@@ -32,7 +32,7 @@ export async function comparisonOf(meant: string, root: string, ask: (thread: st
 	if (meant === 'main') return { ...(await ask('main')), thread: 'main' };
 	if (meant === '' && root === '') {
 		const c = await ask('main').catch((e: unknown) => {
-			if ((e as { status?: number }).status !== 404) throw e; // one of them does not tell its main thread
+			if ((e as { status?: number }).status !== 404) throw e; // one of them has no known main thread
 		});
 		if (c && onBoth(c)) return { ...c, thread: 'main' };
 	}
@@ -80,7 +80,7 @@ export function flameOf(c: ComparedTree, side: 'a' | 'b'): { f: Flame; nodes: nu
 		method: nodes.map(() => -1), other: of(c.other), total_nodes: c.total_nodes, shown_nodes: c.shown_nodes, partial: false } };
 }
 
-/** Method numbers from the top of the answer to a node. */
+/** Method numbers from the root of the response to a node. */
 export function pathTo(c: ComparedTree, node: number): number[] {
 	const path: number[] = [];
 	for (let i = node; i > 0; i = c.parent[i]) if (c.method[i] >= 0) path.unshift(c.method[i]);
@@ -100,7 +100,7 @@ export function relative({ a, b }: Pair): string {
 	return signed((b - a) / a);
 }
 
-/** What the comparison comes down to, in one sentence. */
+/** The summary of the comparison. */
 export function verdict(c: Comparison): string {
 	const all = pairOf(c, 0, 'ns');
 	const each = c.a.length + c.b.length > 2 ? tr(' a trace') : '';

@@ -18,7 +18,7 @@ const STEPS = [-4, -3, -2, -1, 0, 1, 2, 3, 4];
 
 const each = (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(1));
 
-/** What a node says of both sides. */
+/** Text of a node for both sides. */
 export function told(c: ComparedTree, node: number): [string, string][] {
 	const [all, self, calls] = [pairOf(c, node, 'ns'), pairOf(c, node, 'self_ns'), pairOf(c, node, 'count')];
 	const seen = (side: 'a' | 'b') => (node > 0 && !c.other[node] && c[`${side}_traces`] ? tr(', in {c} of {c2} traces', { c: count(c[`${side}_traces`]![node]), c2: count(c[side].length) }) : '');
@@ -85,7 +85,7 @@ export function Below({ c, open }: { c: ComparedTree; open: (node: number) => vo
 	);
 }
 
-/** A rest shows what it stands for below its node; one of the root needs a larger answer. */
+/** Opening a rest shows its nodes below its parent; at the root a larger response is requested. */
 export function openNode(c: ComparedTree, node: number, root: number[], go: (root: number[]) => void, more: () => void): void {
 	if (c.other[node] && c.parent[node] === 0) more();
 	else go([...root, ...pathTo(c, c.other[node] ? c.parent[node] : node)]);

@@ -1,4 +1,4 @@
-// Calls of two ranges of one trace as a differential flame graph: A is the range that was kept, B the selected one.
+// Calls of two ranges of one trace as a differential flame graph: A is the stored range, B the selected one.
 import { useMemo } from 'preact/hooks';
 import { api, Refusal, type ComparedTree } from '../api/api';
 import { Below, Crumbs, DiffGraph, Legend, openNode } from './comparegraph';
@@ -12,7 +12,7 @@ import type { Base } from '../trace/state/base';
 
 const NODES_MAX = 200000;
 
-/** What a side asks the server for. */
+/** Request of a side. */
 const part = (side: 'a' | 'b', id: string, { from, to, tids }: Base) =>
 	({ [side]: id, [`${side}_from`]: from, [`${side}_to`]: to, [`${side}_thread`]: tids ? [...tids].join(',') : 'all' });
 

@@ -1,4 +1,4 @@
-// Two sides of the fleet beside each other: versions, filters or single traces.  The address holds all of it.
+// Compares two sides of the fleet: versions, filters or single traces.  The selection is in the address.
 import { useEffect } from 'preact/hooks';
 import { get, Refusal, url, type ComparedTree } from '../api/api';
 import { sentence } from '../i18n/format';
@@ -29,7 +29,7 @@ function Nothing() {
 	);
 }
 
-/** No answer, in the server's words, and what can be done about it. */
+/** The server's error, and its remedies. */
 function Refused({ error, retry }: { error: Error; retry: () => void }) {
 	const status = error instanceof Refusal ? error.status : 0;
 	const alone = SIDES.filter((s) => text(s).startsWith('trace:'));

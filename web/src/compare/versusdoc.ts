@@ -1,4 +1,4 @@
-// Two sides of the fleet: what the address asks of the server, and what its answer says in words and places.
+// Two sides of the fleet: the request from the address, and texts and positions from its response.
 import type { ComparedTree } from '../api/api';
 import { classWord } from '../api/classes';
 import { COMMA } from '../i18n/format';
@@ -35,7 +35,7 @@ export const WORDS = ['app', 'version_name', 'scenario', 'class', 'os', 'build_i
 export const SIDES = ['a', 'b'] as const;
 const DATES = ['since', 'until'];
 const OWN = SIDES.flatMap((side) => [side, ...[...WORDS, ...DATES].map((w) => `${side}.${w}`)]);
-/** Everything of the address that says what is compared. */
+/** The address parameters that define the comparison. */
 export const ASKED = [...WORDS, 'days', 'mix', ...OWN];
 
 type Get = (name: string) => string;
@@ -45,7 +45,7 @@ export function daysOf(text: string): number {
 	return /^\d+$/.test(text) && n >= 1 && n <= 400 ? n : 30;
 }
 
-/** A day as the server takes it; what is no day is for the server to refuse. */
+/** A day as a parameter; the server refuses invalid ones. */
 function dayOf(text: string): number | string {
 	const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : NaN;
 	return Number.isFinite(ms) ? ms : text;
@@ -61,7 +61,7 @@ function spanOf(get: Get, side: string, days: number): Record<string, number | s
 /** The first day that both sides have. */
 export const sinceOf = (get: Get, now: number): number => (Math.floor(now / DAY_MS) - daysOf(get('days')) + 1) * DAY_MS;
 
-/** What the address asks, as the server takes it; null: the sides are not told apart yet. */
+/** The request of the address; null: the sides are equal. */
 export function paramsOf(get: Get, now: number): Record<string, number | string> | null {
 	if (!OWN.some((name) => get(name))) return null;
 	const days = daysOf(get('days'));
@@ -77,7 +77,7 @@ export function swapped(get: Get): Record<string, string | null> {
 	return Object.fromEntries(OWN.map((name) => [name, get(other(name)) || null]));
 }
 
-/** The id in what somebody typed or pasted: an id, or a trace's address. */
+/** The id in a typed or pasted text: an id, or a trace's address. */
 export function traceIn(typed: string): string {
 	return /[0-9A-HJKMNP-TV-Z]{26}/.exec(typed.toUpperCase())?.[0] ?? typed.trim();
 }
@@ -117,7 +117,7 @@ export function leftOut(side: 'a' | 'b', v: Versus): string {
 
 export interface Axis { low: number; high: number }
 
-/** The changes that a picture must have room for; 0 is always in it. */
+/** The range of changes that a picture must cover; it includes 0. */
 export function axisOf(stats: Stat[]): Axis {
 	const all = stats.flatMap((s) => [s.change.low, s.change.value, s.change.high]).filter((v): v is number => v !== null);
 	const [low, high] = [Math.min(0, ...all), Math.max(0, ...all)];

@@ -12,7 +12,7 @@ import { ask } from './versuspick';
 const NODES_MAX = 200000;
 const GREY = tr('the change is under 1 % of the whole, or may be chance');
 
-/** Names of the path come with the answers that led here; numbers are those of one comparison. */
+/** Names of the path come from earlier responses; numbers are those of one comparison. */
 const seen = { of: '', names: new Map<number, string>() };
 
 function namesOf(key: string, c: ComparedTree): Map<number, string> {

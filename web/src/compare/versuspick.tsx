@@ -1,4 +1,4 @@
-// What stands on each side: pickers for both and for each, in rows; all of it is in the address.
+// Pickers of both sides and of each side, in rows; their values are in the address.
 import { useEffect, useState } from 'preact/hooks';
 import { get } from '../api/api';
 import { CLASSES, classWord } from '../api/classes';

@@ -1,4 +1,4 @@
-// Methods of two sides of the fleet: means of a trace, how far they may be chance, who has them at all.
+// Methods of two sides of the fleet: means per trace, confidence intervals, and on which side they exist.
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { change, relative } from './comparedoc';
@@ -89,7 +89,7 @@ function Filter() {
 	return <label class="inline">{tr('Filter')}{' '}<input type="search" value={typed} placeholder={tr('part of a name, or /expression/')} onInput={(e) => type(e.currentTarget.value)} /></label>;
 }
 
-/** What is left of the server's methods, in the order that was asked for. */
+/** The filtered methods of the server, in the selected order. */
 function useShown(v: Versus): Method[] {
 	const { key, down } = useOrder();
 	const fit = matching(v.methods.map((m) => m.name), text('filter'));

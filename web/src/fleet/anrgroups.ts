@@ -1,4 +1,4 @@
-// Groups of ANRs as the server tells them, in words.
+// ANR groups of the server, and their texts.
 import { COMMA } from '../i18n/format';
 import { tr } from '../i18n/strings/anrs';
 
@@ -36,7 +36,7 @@ export function says(r: Rule): string {
 	return r.action === 'merge' ? tr('ANRs {which} are one group.', { which }) : tr('Groups {which} get this name.', { which });
 }
 
-/** The groups that a rule would be for, without those that it has. */
+/** The groups that a rule could take, without the ones it has. */
 export function withGroup(r: Rule, key: string): Rule {
 	const groups = r.groups ?? [];
 	return { ...r, groups: groups.includes(key) ? groups.filter((k) => k !== key) : [...groups, key] };

@@ -1,4 +1,4 @@
-// The rules by which ANRs are grouped: tried in their order, changed by whoever may write, all versions kept.
+// The rules by which ANRs are grouped: applied in order, changed by users with write permission, all versions stored.
 import { useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { ACTS, KINDS, says, type Rule, type Rules } from './anrgroups';

@@ -35,7 +35,7 @@ function Row({ g, days, picked, pick }: { g: Group; days: number; picked: boolea
 	);
 }
 
-/** Says what waits: reports that do not have their group by the rules and names that hold. */
+/** Shows the number of reports that are not grouped by the current rules and names. */
 function Waiting({ v, again }: { v: Groups; again: () => void }) {
 	useEffect(() => {
 		if (!v.pending) return undefined;

@@ -1,4 +1,4 @@
-// What people do with regressions and ANR groups: take, fix, mute, assign; of one or of several at once.
+// Decisions about regressions and ANR groups: acknowledge, fix, mute, assign; for one or several.
 import { useState } from 'preact/hooks';
 import { may } from '../api/api';
 import { tr } from '../i18n/strings/inbox';

@@ -1,4 +1,4 @@
-// The state of a project at a glance, its methods and findings: each panel asks, waits and fails by itself.
+// The state of a project at a glance, its methods and findings: each panel loads and fails independently.
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { FleetFilter } from './fleetfilter';
@@ -9,7 +9,7 @@ import { Narrowed } from './fleetparts';
 import { path } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
-/** The state of the project: what needs somebody, how long its scenarios take, what arrived. */
+/** The state of the project: open items, durations of scenarios, arrived traces. */
 export function Overview({ newest }: { newest: ComponentChildren }) {
 	return <>
 		<div class="row head"><h1>{tr('Overview')}</h1><FleetFilter /><Narrowed /></div>

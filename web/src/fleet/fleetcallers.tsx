@@ -1,4 +1,4 @@
-// Who calls a method in the fleet's merged call trees, and what it calls, with shares of its time.
+// Callers and callees of a method in the fleet's merged call trees, with shares of its time.
 import type { ComponentChildren } from 'preact';
 
 import { get } from '../api/api';
@@ -8,7 +8,7 @@ import { count, duration, percent } from '../i18n/format';
 import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/fleet';
 
-/** A thread is no method: its row leads nowhere. */
+/** A thread is not a method: its row has no link. */
 function Name({ of }: { of: Near }) {
 	return of.thread ? <span title={tr('These threads call it directly')}>{tr.rich('threads {name}', { name: <b>{of.name}</b> })}</span> : <a class="mono" href={methodLink(of.name)}><MethodName name={of.name} /></a>;
 }
@@ -25,7 +25,7 @@ function Row({ of, traces, what }: { of: Near; traces: number; what: string }) {
 	);
 }
 
-/** What the shares leave: of callees the method's own time, and calls that were too short to be kept. */
+/** The remaining share: of callees, the method's self time and calls too short to be stored. */
 function Rest({ label, title, ns, of }: { label: string; title: string; ns: number; of: Callers }) {
 	if (ns * 1000 < of.total_ns) return null; // 0.1 %
 	return <tr class="quiet"><td title={title}>{label}</td><td class="num share"><span class="bar" style={{ width: `${(100 * ns) / of.total_ns}%` }} />{percent(ns / of.total_ns)}</td><td class="num">{duration(ns / of.of_traces)}</td><td /><td /></tr>;

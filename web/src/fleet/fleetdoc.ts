@@ -1,4 +1,4 @@
-// Numbers of the fleet as the server tells them, and questions about them.
+// Fleet figures of the server, and computations on them.
 import { count, duration, tickStep } from '../i18n/format';
 import { tr } from '../i18n/strings/fleet';
 
@@ -8,10 +8,10 @@ export type MetricName = 'self' | 'wall' | 'call' | 'calls' | 'cpu' | 'waiting';
 export type StatName = 'p50' | 'p75' | 'p95' | 'p99' | 'mean' | 'max' | 'sum';
 
 export interface Head { since_ms: number; until_ms: number; traces: number; cells: number; error: number }
-/** What groups differ by; of a label `values` says how many of its values a group is: none, one, or the rest. */
+/** The key of groups; for a label, `values` is the number of its values in a group: none, one, or the others. */
 export interface Keyed { key: string; values?: number }
 export interface ScenarioGroup extends Keyed { scenario: string; duration_ns: Stat; exemplars: Record<'p50' | 'p75' | 'p95' | 'p99' | 'max', string | null> }
-/** Of answers by a label: how many values there are, and traces that came before it was counted by. */
+/** For responses by label: the number of values, and traces that arrived before it was counted. */
 export interface ByLabel { values?: number; not_counted?: number }
 export interface Scenarios extends Head, ByLabel { by: string; total: number; groups: ScenarioGroup[] }
 export type FleetMethodRow = { name: string; descriptor: string; resolved: boolean; build_id: string; share: number } & Partial<Record<MetricName, Metric>>;
@@ -21,7 +21,7 @@ export interface Near { name: string; thread: boolean; total_ns: number; share: 
 export interface Callers extends Head { name: string; of_traces: number; omitted_below_ns: number; total_ns: number; self_ns: number; calls: number; callers_total: number; callers: Near[]; callees_total: number; callees: Near[] }
 export interface Series extends Head, ByLabel { name: string; by: string; groups: Point[] }
 
-/** What is told of a method, and what it means. */
+/** Metrics of a method, and their meaning. */
 export const METRICS: [MetricName, string, string][] = [
 	['self', tr('Self'), tr('self time per trace')],
 	['wall', tr('Wall'), tr('total time per trace, with callees')],
@@ -54,18 +54,18 @@ export function compareVersions(a: string, b: string): number {
 export const LABEL = 'label:';
 /** The rest of a label's values are the last of all; those without it the last but that. */
 const rank = (g: Keyed) => ((g.values ?? 1) > 1 ? 2 : g.values === 0 ? 1 : 0);
-/** What a group is called; two of one answer never have one name, for no value is empty or begins so. */
+/** The name of a group; unique within a response, because no value is empty or begins like that. */
 export function groupName(g: Keyed): string {
 	if (g.values === undefined || g.values === 1) return g.key || tr('not given');
 	return g.values ? tr('{values} other values', { values: count(g.values) }) : tr('(none)');
 }
-/** Tells groups of one answer apart, whatever they are called. */
+/** Identifies a group within a response. */
 export const groupId = (g: Keyed): string => (g.values === undefined || g.values === 1 ? g.key : g.values ? '\u0000rest' : '\u0000none');
 const byTraces = (traces: (g: never) => number) => (a: Keyed, b: Keyed) => rank(a) - rank(b) || traces(b as never) - traces(a as never) || natural.compare(a.key, b.key);
 
 export interface Scenario { scenario: string; traces: number; versions: ScenarioGroup[]; older: number; most: number }
 
-/** How a scenario's groups stand: the newest first, or those with most traces. */
+/** Order of a scenario's groups: newest first, or by traces. */
 const inScenario = (by: string) => (by === 'version' || by === 'day' ? (a: ScenarioGroup, b: ScenarioGroup) => compareVersions(b.key, a.key) : byTraces((g: ScenarioGroup) => g.duration_ns.traces));
 
 /** Scenarios with most traces first; of each its latest versions, or the largest of its other groups. */
@@ -81,7 +81,7 @@ export function scenarioRows(groups: ScenarioGroup[], latest: number, by = 'vers
 /** By which share it changed; null: nothing to hold it against. */
 export const changeOf = (now: number, before: number | undefined): number | null => (before ? now / before - 1 : null);
 
-/** Two quantiles that are each at most `error` beside the truth may differ by this share and still be one. */
+/** Two quantiles, each accurate to within `error`, may differ by this share without a real change. */
 export const unsure = (error: number): number => (1 + error) / (1 - error) - 1;
 
 const ENOUGH = 10;
@@ -106,7 +106,7 @@ function places(by: string, shown: Point[]): number[] {
 	return by === 'day' && long > 0 ? days.map((d) => (d - days[0] + 0.5) / (long + 1)) : shown.map((_, i) => (i + 0.5) / shown.length);
 }
 
-/** The picture of a series: of groups that say the metric, the last ones, from zero up. */
+/** The chart of a series: the last groups that have the metric, from zero. */
 export function chartOf(by: string, groups: Point[], metric: MetricName, wide: number, high: number): Chart {
 	const told = groups.filter((g) => g[metric]?.traces);
 	const shown = told.slice(-MARKS);
@@ -124,7 +124,7 @@ export function chartOf(by: string, groups: Point[], metric: MetricName, wide: n
 	};
 }
 
-/** Which marks get their name below: as many as there is room for, the last one always. */
+/** The marks with a label: as many as fit, always including the last. */
 export function namedMarks(marks: Mark[], room: number): Mark[] {
 	const out: Mark[] = [];
 	for (const m of [...marks].reverse()) if (!out.length || out[out.length - 1].x - m.x >= room) out.push(m);

@@ -8,7 +8,7 @@ import { link, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
 import { tr } from '../i18n/strings/fleet';
 
-/** What a group's key narrows the filter to; a day is no filter. */
+/** What a group's key narrows the filter to; a day is not a filter. */
 const FILTER: Record<string, string> = { version: 'version_name', class: 'class', os: 'os', scenario: 'scenario', app: 'app', build: 'build_id' };
 /** The filter that leaves only a group; null: there is none. */
 function filterOf(by: string, g: Point): Record<string, string> | null {
@@ -19,7 +19,7 @@ const HIGH = 190, NAME_WIDE = 84;
 
 const line = (marks: Mark[], of: 'p50' | 'p75' | 'p95') => marks.map((m) => `${m.x.toFixed(1)},${m[of].toFixed(1)}`).join(' ');
 
-/** All that is told of a group, for the pointer. */
+/** All figures of a group, shown under the pointer. */
 const told = (metric: MetricName, g: Point) => {
 	const m = g[metric]!;
 	return `${groupName(g)}: p50 ${valueOf(metric, m.p50)}, p75 ${valueOf(metric, m.p75)}, p95 ${valueOf(metric, m.p95)}, ${count(m.traces)} ${m.traces === 1 ? 'trace' : 'traces'}`;

@@ -12,7 +12,7 @@ import { tr } from '../i18n/strings/fleet';
 
 const PAGE = 100, MOST = 1000;
 
-/** What the address asks to sort by. */
+/** The sort order in the address. */
 function useSort(): { metric: MetricName; stat: StatName; order: 'asc' | 'desc' } {
 	return { metric: metricNamed(text('sort')), stat: statNamed(text('stat')), order: text('order') === 'asc' ? 'asc' : 'desc' };
 }

@@ -13,11 +13,11 @@ import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
 const LATEST = 3, LARGEST = 8, SCENARIOS = 6, ROWS = 5, METHODS = 8;
-const LOOK_MS = 5000; // how often it is asked again what waits
+const LOOK_MS = 5000; // poll interval of pending traces
 
-/* --- what came in --- */
+/* --- arrived traces --- */
 
-/** What lists and rules can be asked by: they know nothing of classes of devices. */
+/** Filters of lists and rules, which do not support device classes. */
 function useListed(): { params: Record<string, string>; key: string; since: number } {
 	const named = { app: text('app'), version_name: text('version_name'), scenario: text('scenario'), os: text('os'), build_id: text('build_id') };
 	const params = Object.fromEntries(Object.entries(named).filter(([, v]) => v));
@@ -38,7 +38,7 @@ function Fact({ name, n, capped = false, bad, to }: { name: string; n: number; c
 	return <div><dt>{name}</dt><dd>{to && n > 0 ? <a href={to}>{shown}</a> : shown}</dd></div>;
 }
 
-/** Says which parts of the filter a panel cannot keep to. */
+/** Lists the parts of the filter that a panel does not support. */
 function Beyond({ of }: { of: string[] }) {
 	const names: Record<string, string> = { class: 'devices', label: tr('label'), os: 'system', build_id: 'build' };
 	const beyond = of.filter((k) => text(k)).map((k) => names[k]);

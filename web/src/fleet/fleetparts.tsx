@@ -1,4 +1,4 @@
-// What the pages of the fleet share: the filter and links that keep it, a change, how far numbers may be off.
+// Shared parts of the fleet pages: the filter and links that keep it, a change, how far numbers may be off.
 import { get } from '../api/api';
 import { changeOf, LABEL, unsure } from './fleetdoc';
 import { useFleet } from './fleetfilter';
@@ -21,7 +21,7 @@ export function withFilter(to: string, more: Record<string, string> = {}): strin
 /** The page of one method over the fleet. */
 export const methodLink = (name: string, more: Record<string, string> = {}): string => withFilter('/fleet/methods', { method: name, ...more });
 
-/** The filter, and the label that traces are counted by; the server says it where it cannot have both label and class. */
+/** The filter, and the label that traces are counted by; the server refuses label and class together. */
 export function useAsked(): { params: Record<string, string | number>; key: string; days: number } {
 	const fleet = useFleet();
 	const label = text('label');
@@ -35,13 +35,13 @@ export const useLabels = (): string[] => useLoad('fleet labels', () => get<{ lab
 const BYS: [string, string][] = [['version', tr('version')], ['day', tr('day')], ['class', tr('devices')], ['os', 'Android'], ['scenario', tr('scenario')], ['app', tr('app')], ['build', tr('build')]];
 export const byName = (by: string): string => (by.startsWith(LABEL) ? by.slice(LABEL.length) : BYS.find(([b]) => b === by)?.[1] ?? by);
 
-/** By what the address says, of what can be asked with its filter; `not` is left out. */
+/** The dimension in the address, among those that fit its filter; without `not`. */
 export function useBy(not: string[] = []): { by: string; bys: string[] } {
 	const label = text('label');
 	const labels = useLabels().filter((l) => !label || label.startsWith(`${l}=`)).map((l) => LABEL + l);
 	const fixed = BYS.map(([b]) => b).filter((b) => !not.includes(b) && !(label && (b === 'class' || b === 'os'))); // rollups of a label know neither
 	const asked = text('by');
-	// one that is not counted by is asked for, too: the server says what to do
+	// an uncounted label is requested, too: the server's error has the remedy
 	const bys = [...fixed, ...(asked.startsWith(LABEL) && !labels.includes(asked) ? [...labels, asked] : labels)];
 	return { by: bys.includes(asked) ? asked : 'version', bys };
 }

@@ -1,4 +1,4 @@
-// The daily inbox: regressions, ANR groups and alerts in one list, by state, answered one by one or several at once.
+// The daily inbox: regressions, ANR groups and alerts in one list, by state, changed one at a time or in bulk.
 import { useEffect, useState } from 'preact/hooks';
 import { get, may } from '../api/api';
 import { count, inUnit, signed, when } from '../i18n/format';
@@ -54,7 +54,7 @@ function Row({ i, picked, pick }: { i: Item; picked: boolean; pick: () => void }
 	);
 }
 
-/** Keys that answer the selected items, or the one that has the focus. */
+/** Keys that change the selected items, or the focused one. */
 const DECISIONS: Record<string, () => Decision> = { a: () => ({ status: 'acknowledged' }), f: () => ({ status: 'fixed' }), m: () => ({ muted_until_ms: inMuteDays() }) };
 
 export function InboxPage({ name }: { name: string }) {

@@ -27,7 +27,7 @@ function Text({ path }: { path: string }) {
 	);
 }
 
-/** path: of the API, of what the issue is about. */
+/** path: API path of the issue's subject. */
 export function IssueText({ path }: { path: string }) {
 	const [open, show] = useState(false);
 	return <><button aria-expanded={open} onClick={() => show(!open)}>{tr('Issue text')}</button>{open && <Text path={path} />}</>;

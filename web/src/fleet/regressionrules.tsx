@@ -1,4 +1,4 @@
-// What a change must have to be told: thresholds that a project can tune.
+// Thresholds of detected changes, which a project can set.
 import { useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { useChange } from '../ui/change';

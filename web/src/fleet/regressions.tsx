@@ -1,4 +1,4 @@
-// What got slower, as the server found it: who looks at it, how sure it is, and what is enough to be told.
+// Regressions with owner and confidence, and the thresholds of detection.
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { useChange } from '../ui/change';
@@ -25,7 +25,7 @@ const STATUS: Record<string, string> = { open: tr('Open'), acknowledged: tr('Ack
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
-/** One sentence that can be sent to somebody. */
+/** A one-sentence summary for sharing. */
 function sentence(r: Regression): string {
 	const what = r.method ? tr('{method} in {scenario}', { method: r.method, scenario: r.scenario || tr('all scenarios') }) : r.scenario || tr('Traces without a scenario');
 	if (r.kind === 'new') return tr('New: {method} takes {after_ns} at the median in {share} of {scenario} traces of {head}; {base} did not have it. That is {change} of a median trace, 95 % confidence interval {low} to {high}.', { method: r.method, after_ns: duration(r.after_ns), share: percent(r.share), scenario: r.scenario || 'all', head: r.head, base: r.base || tr('the version before'), change: percent(r.change), low: percent(r.low), high: percent(r.high) });
@@ -150,7 +150,7 @@ function Table({ rows, again }: { rows: Regression[]; again: () => void }) {
 	);
 }
 
-/** What nobody answered; what somebody acknowledged is folded, but when one of it is open. */
+/** Open regressions; acknowledged ones are collapsed unless one of them is open. */
 function Live({ rows, again }: { rows: Regression[]; again: () => void }) {
 	const taken = rows.filter((r) => r.status === 'acknowledged');
 	const [unfolded, unfold] = useState(false); // closing a row does not fold the list under the reader
@@ -161,7 +161,7 @@ function Live({ rows, again }: { rows: Regression[]; again: () => void }) {
 	</>;
 }
 
-/** What the rules ask for, since too few traces look like nothing found. */
+/** The rules' thresholds, because too few traces look like no findings. */
 function Nothing() {
 	const load = useLoad('regression rules', () => get<Record<'min_traces' | 'min_days' | 'window_days', number>>('/api/v1/regressions/rules'));
 	const r = load.value;
@@ -171,7 +171,7 @@ function Nothing() {
 	</>;
 }
 
-/** Looks now, and says what came of it. */
+/** Runs the detection now and shows its result. */
 function Look({ done }: { done: () => void }) {
 	const [busy, say] = useState(false);
 	const [told, tell] = useState('');
@@ -193,7 +193,7 @@ export function RegressionsPage() {
 	const muted = text('muted') === '1';
 	const load = useLoad(`regressions ${status} ${muted}`, () => get<{ regressions: Regression[] }>('/api/v1/regressions', { status, ...(muted && { muted: 'true' }) }));
 	const v = load.value;
-	const [came, settle] = useState(false); // what stands below is not moved by the list
+	const [came, settle] = useState(false); // the list does not move the content below
 	useCame(load, () => settle(true));
 	useEffect(() => {
 		document.title = tr('Regressions · tracewell');

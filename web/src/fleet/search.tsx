@@ -1,4 +1,4 @@
-// Calls of the whole fleet that took more than a time: asked for in the address, each hit leads to its call.
+// Calls in the fleet longer than a given time; the query is in the address, and each hit links to its call.
 import { useEffect } from 'preact/hooks';
 import { get } from '../api/api';
 import { CLASSES, classWord } from '../api/classes';
@@ -26,7 +26,7 @@ export function hitLink(h: Hit): string {
 	return link(`/traces/${h.trace}?thread=${tid}&from=${Math.max(0, from - margin)}&to=${to + margin}&a=${from}&b=${to}&find=${encodeURIComponent(h.method)}`);
 }
 
-/** What the address asks for, as the server takes it; null: nothing yet. */
+/** The request of the address; null: none yet. */
 function question(): Record<string, string> | null {
 	const over = Number(text('over'));
 	const q = {

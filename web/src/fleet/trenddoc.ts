@@ -57,7 +57,7 @@ export function trendChart(t: Trend, which: Which, wide: number, high: number): 
 	};
 }
 
-/** Those whose names have room, the two of the change before others. */
+/** Versions whose names fit, the two of the change first. */
 export function namedVersions(all: TrendChart['versions'], room: number, first: string[]): TrendChart['versions'] {
 	const out: TrendChart['versions'] = [];
 	for (const v of [...all.filter((a) => first.includes(a.of.version)), ...all.filter((a) => !first.includes(a.of.version)).reverse()])

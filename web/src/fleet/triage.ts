@@ -1,4 +1,4 @@
-// What needs somebody: regressions, ANR groups and alerts, as the server lists them, and what people decide about them.
+// Open items: regressions, ANR groups and alerts of the server, and the decisions about them.
 import { send } from '../api/api';
 import { tr } from '../i18n/strings/inbox';
 

@@ -25,7 +25,7 @@ function trim(v: number, digits: number): string {
 	return v.toFixed(digits).replace(/\.0+$/, '').replace(/(\.\d*[1-9])0+$/, '$1');
 }
 
-/** What stands between the parts of a list. */
+/** The separator of a list. */
 export const COMMA = language === 'en' ? ', ' : '，';
 
 export const PERCENT = language === 'en' ? ' %' : '%';

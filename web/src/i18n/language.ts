@@ -1,4 +1,4 @@
-// The language of the page.  Texts stand in the code in English; another language is a table from them,
+// The language of the page.  Texts in the code are English; another language is a table from them,
 // loaded only where it is spoken, before the code that needs it runs.  A change loads the page anew.
 import type { ComponentChildren } from 'preact';
 
@@ -8,7 +8,7 @@ export const LANGUAGES: Record<Language, string> = { en: 'English', 'zh-Hans': '
 
 const KEY = 'tracewell-language';
 
-/** What somebody chose, else the first of the browser's languages that is here, else English. */
+/** The chosen language, otherwise the first supported one of the browser, otherwise English. */
 export function languageOf(chosen: string | null, wanted: readonly string[]): Language {
 	if (chosen !== null && Object.hasOwn(LANGUAGES, chosen)) return chosen as Language;
 	for (const one of wanted) {
@@ -31,7 +31,7 @@ const onPage = typeof document !== 'undefined'; // not in a worker, not in a tes
 export const language: Language = onPage ? languageOf(remembered(), navigator.languages) : 'en';
 if (onPage) document.documentElement.lang = language;
 
-/** Keeps the choice, and loads the page in it: the address holds what is shown. */
+/** Stores the choice and reloads the page; the address has its state. */
 export function speak(one: Language): void {
 	try {
 		localStorage.setItem(KEY, one);

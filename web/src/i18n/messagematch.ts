@@ -31,7 +31,7 @@ function valuesOf({ literals }: Message, text: string): string[] | null {
 	return values;
 }
 
-/** Those that say most come first: "no such trace" before "no {1}". */
+/** The most specific come first: "no such trace" before "no {1}". */
 const weight = (s: Message) => s.literals.join('').length + (s.literals[1].startsWith('; ') ? 1000 : 0); // what joins two goes before either
 const ordered = (table: Record<string, string>) => Object.entries(table).filter(([k]) => HOLE.test(k)).map(parse).sort((a, b) => weight(b) - weight(a));
 

@@ -90,7 +90,7 @@ function Table({ rows, columns, picked, pick, pickAll }: {
 	);
 }
 
-/** Asks again while something is on its way, less and less often; not while nobody looks. */
+/** Polls with growing intervals while traces are in progress and the page is visible. */
 function useRefresh(on: boolean, state: string, again: () => void): void {
 	const turn = useRef({ state: '', n: 0 });
 	useEffect(() => {

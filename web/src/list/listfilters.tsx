@@ -1,4 +1,4 @@
-// Which traces are listed: fields over the address, and lists that are kept by a name.
+// Which traces are listed: fields stored in the address, and saved lists.
 import { useRef, useState } from 'preact/hooks';
 import { api, may } from '../api/api';
 import { count, when } from '../i18n/format';

@@ -14,7 +14,7 @@ const FORMATS: [kind: string, label: string][] = [
 	['perfetto', 'Perfetto'], ['speedscope', 'speedscope'], ['firefox', 'Firefox Profiler'], ['chrome', tr('Chrome trace events')], ['pprof', 'pprof'],
 	['folded', tr('Folded stacks')], ['svg', tr('Flame graph as SVG')], ['csv', tr('Methods as CSV')], ['raw', tr('Original upload')],
 ];
-const BETWEEN_DOWNLOADS_MS = 300; // browsers drop those that come at once
+const BETWEEN_DOWNLOADS_MS = 300; // browsers drop concurrent downloads
 
 function addressOf(t: Trace, kind: string): string {
 	return kind === 'perfetto' ? api.perfettoUrl(t.id) : kind === 'raw' ? api.rawUrl(t.id) : api.exportUrl(t.id, kind, {});
@@ -29,7 +29,7 @@ function download(href: string): void {
 	a.remove();
 }
 
-/** One after another; the first failure ends it, and what was done stays done. */
+/** One after another; the first failure ends it, and earlier changes remain. */
 async function each(list: Trace[], verb: string, say: (s: string) => void, one: (t: Trace) => Promise<unknown>): Promise<void> {
 	for (const [i, t] of list.entries()) {
 		if (list.length > 1) say(tr('{verb} {i} of {list}', { verb, i: i + 1, list: list.length }));

@@ -29,7 +29,7 @@ export interface Upload {
 	error?: Error;
 }
 
-/** What is said of each trace; empty where nothing is. */
+/** Metadata of each trace; empty if there is none. */
 export interface Details { app: string; version_name: string; scenario: string; device: string; build_id: string }
 export const details = signal<Details>({ app: '', version_name: '', scenario: '', device: '', build_id: '' });
 
@@ -131,7 +131,7 @@ async function sendTrace(u: Upload): Promise<void> {
 	change(u.id, { stage: 'decoding', trace: id, sent: 1 });
 	landed.value++;
 	pump();
-	if (answer.status === 202) await api.mark(id, { title: u.file.name.slice(0, 200) }).catch(() => undefined); // a title is no reason to fail
+	if (answer.status === 202) await api.mark(id, { title: u.file.name.slice(0, 200) }).catch(() => undefined); // a failed title does not fail the upload
 	await decoded(u, id);
 }
 

@@ -6,7 +6,7 @@ export type Kind = 'trace' | 'methods' | 'retrace' | 'symbols';
 /** A file, the folder that it was dropped in, its first bytes, and the build id of an ELF file ('' without one). */
 export interface Dropped { file: File; folder: string; head: string; library?: string }
 
-/** `alone`: it cannot be sent as it is. */
+/** `alone`: it cannot be sent without its trace. */
 export interface Planned { file: File; kind: Kind; sides: [Side, File][]; build: string; alone: boolean }
 
 /** By its content: a mapping is text of a known shape.  A side file is known by its name, which the recorder gives it. */
@@ -37,7 +37,7 @@ type Known = Dropped & { kind: Kind | Side };
 /** Is it clear which file belongs to which? */
 const isClear = (all: Known[]) => new Set(all.filter((d) => d.kind !== 'trace').map((d) => d.kind)).size === all.filter((d) => d.kind !== 'trace').length;
 
-/** Several mappings of one kind may be of several builds: none of them names the traces beside it. */
+/** Several mappings of one kind may be of several builds: none of them is applied to the traces dropped with it. */
 function planGroup(all: Known[], known: string): Planned[] {
 	const of = (kind: Kind | Side) => all.filter((d) => d.kind === kind);
 	const one = of('trace').length === 1;

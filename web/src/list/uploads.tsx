@@ -24,7 +24,7 @@ export function Choose({ primary, done }: { primary?: boolean; done?: () => void
 	</>;
 }
 
-/** The place that says what may be dropped; dropping works on the whole page. */
+/** The drop area; files can be dropped anywhere on the page. */
 export function DropZone({ done }: { done?: () => void }) {
 	return (
 		<div class="dropzone">
@@ -54,7 +54,7 @@ export function UploadDialog({ close }: { close: () => void }) {
 	);
 }
 
-/** Which build a mapping is of, where nothing says so. */
+/** Asks for the build of a mapping if it is unknown. */
 function NameBuild({ u }: { u: Upload }) {
 	const builds = useLoad('builds to name', () => api.builds('')).value?.builds ?? [];
 	const [build, hold] = useState('');
@@ -92,7 +92,7 @@ function Row({ u }: { u: Upload }) {
 	);
 }
 
-/** What is on its way, at the corner of every page. */
+/** Uploads in progress, in the corner of every page. */
 export function Tray() {
 	const list = uploads.value;
 	const busy = list.filter(isBusy).length;

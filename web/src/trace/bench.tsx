@@ -30,7 +30,7 @@ function TabBar({ tabs, at }: { tabs: { id: string; title: string }[]; at: strin
 	</div>;
 }
 
-/** A panel is put together when it is first shown, and begins anew with each: what it holds is in the address. */
+/** Panels mount when first shown; their state is in the address. */
 function Body({ panel, shown }: { panel: PanelKind; shown: Shown }) {
 	const [box, , height] = useSize<HTMLDivElement>();
 	return <div ref={box} key={panel.id} class="tabbody" id="tabpanel" role="tabpanel" aria-labelledby={`tab-${panel.id}`} tabIndex={0} style={{ '--pane': `${height}px` }}>

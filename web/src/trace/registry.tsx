@@ -60,7 +60,7 @@ function Scope({ busy, thread }: Shown) {
 		onPick={(v) => set({ threads: v === 'one' ? null : v, root: null, skip: null })} />;
 }
 
-/** What panels of calls ask the server for. */
+/** Query parameters of the call panels. */
 function useCalls(s: Shown) {
 	const { t, busy, tids, range, matches, names, turn } = s;
 	const chosen = useMemo(() => (tids ? busy.filter((x) => tids.has(x.tid)) : busy), [busy, tids]);

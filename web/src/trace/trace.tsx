@@ -1,4 +1,4 @@
-// One trace: what it is, its timeline, and panels of what is selected.
+// One trace: its head, its timeline, and panels for the selection.
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { ComponentChild } from 'preact';
 import { AnnotateButton, useAnnotations } from './panels/annotationpanel';
@@ -28,7 +28,7 @@ import { TraceHead } from './tracehead';
 import { nameOf } from '../api/traces';
 import { Waiting } from './waiting';
 
-/* Refusals of a decode that leave the upload in quarantine: it died, instead of saying what is wrong. */
+/* Decode failures that quarantine the upload: the decoder crashed without reporting an error. */
 const DEATHS = new Set(['internal', 'out_of_memory', 'deadline']);
 
 const POLL_MS = 1000;
@@ -86,7 +86,7 @@ function useRange(thread: Thread | null): { range: Range | null; tids: Set<numbe
 	return { range, tids };
 }
 
-/** What stands below the timeline comes once calls are drawn there, or after a moment: drawing them comes first. */
+/** The parts below the timeline are mounted once calls are drawn, or after a moment: drawing has priority. */
 function useRest(id: string): [boolean, () => void] {
 	const [rest, come] = useState(false);
 	const now = useCallback(() => come(true), []);
@@ -126,7 +126,7 @@ function Ready({ t }: { t: Trace }) {
 
 	const loads = [threads, names, sums];
 	const failed = loads.find((l) => l.error && !l.value);
-	const stale = loads.find((l) => l.error); // what is there stays
+	const stale = loads.find((l) => l.error); // loaded data is retained
 	if (failed) return <Failure error={failed.error!} retry={failed.again} />;
 	if (!threads.value || !names.value || !sums.value) return <Busy what={tr('Opening the trace')} />;
 	const known = { tids: all.map((x) => x.tid), methods: list.length, hasCpu: t.has_cpu === true, columns: COLUMN_NAMES, tabs: ['timeline', ...PANELS.map((p) => p.id)] };
@@ -167,11 +167,11 @@ export function TracePage({ id }: { id: string }) {
 		const timer = setTimeout(load.again, POLL_MS);
 		return () => clearTimeout(timer);
 	}, [waiting, load.busy]);
-	// asking for what only the decoded file tells has it made again
+	// requesting data of the decoded file starts another decode
 	useEffect(() => {
 		if (t?.state === 'archived' && !load.busy) void api.threads(id).catch(() => undefined); // again with each look: one may fail
 	}, [id, t?.state, load.busy]);
-	// a mapping may arrive while the page is open: look again when it is looked at again
+	// a mapping may arrive while the page is open: reload when the page becomes visible again
 	useEffect(() => {
 		const back = () => document.visibilityState === 'visible' && load.again();
 		document.addEventListener('visibilitychange', back);

@@ -1,4 +1,4 @@
-// A trace's title, pin and tags: shown to all, changed by those who may.
+// A trace's title, pin and tags: visible to all, editable with permission.
 import { useState } from 'preact/hooks';
 import { api, may, type Trace } from '../api/api';
 import { COMMA, when } from '../i18n/format';
@@ -29,7 +29,7 @@ function TagForm({ add }: { add: (tag: string) => void }) {
 	);
 }
 
-/** What the project's rules delete of it, and when. */
+/** Parts of it that the project's rules will delete, and when. */
 function Ends({ t, later }: { t: Trace; later?: boolean }) {
 	const parts: [string, number | null][] = [['deleted', t.expires_ms], [tr('raw upload deleted'), t.upload_expires_ms], [tr('decoded file deleted'), t.decoded_expires_ms]];
 	const told = parts.filter(([, ms]) => ms !== null && (ms === t.expires_ms || t.expires_ms === null || ms < t.expires_ms));
@@ -45,7 +45,7 @@ function Brief({ t }: { t: Trace }) {
 	return <span class="brief quiet" title={parts.join(' · ')}>{parts.join(' · ')}</span>;
 }
 
-/** Title, tags and pin, for those who may change them. */
+/** Title, tags and pin, for users who may change them. */
 function Edit({ t, mark }: { t: Trace; mark: (m: Marks) => Promise<void> }) {
 	return <Popover small label={tr('Edit')} title={tr('Title, tags and pin')}>{(close) => <>
 		<TitleForm t={t} save={(title) => void mark({ title }).then(close, () => undefined)} close={close} />

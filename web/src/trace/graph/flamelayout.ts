@@ -10,7 +10,7 @@ export interface Boxes {
 	byRow: number[][]; // node indexes of a row, left to right
 }
 
-/** Children start at the left edge of their parent, in the order of the answer (falling value). */
+/** Children start at the left edge of their parent, in the order of the response (falling value). */
 export function boxesOf(f: Flame): Boxes {
 	const n = f.value.length;
 	const depth = new Uint16Array(n);
@@ -61,7 +61,7 @@ export function walk(f: Flame, b: Boxes, node: number, key: string): number {
 	return other !== undefined && node !== 0 && f.parent[other] === f.parent[node] ? other : node;
 }
 
-/** The direct children of node 0, in the order of the answer. */
+/** The direct children of node 0, in the order of the response. */
 export function childrenOf(f: Pick<Flame, 'parent'>): number[] {
 	const out: number[] = [];
 	for (let i = 1; i < f.parent.length; i++) if (f.parent[i] === 0) out.push(i);
@@ -84,7 +84,7 @@ export function parsePlace(text: string): Place | null {
 	return m && { path: m[1] ? m[1].split('.').map(Number) : [], skip: Number(m[2] ?? 0) };
 }
 
-/** Where a node leads when it is opened, `at` being where the graph was asked for: the node as the
+/** Where opening a node leads; `at` is the place for which the graph was requested: the node as the
  *  root, or for a rest its parent without the children that are shown. */
 export function placeOf(f: Flame, at: Place, node: number): Place {
 	const path = [...at.path, ...pathOf(f, node)];

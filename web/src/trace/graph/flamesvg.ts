@@ -14,7 +14,7 @@ export function escapeXml(s: string): string {
 		.replace(/[&<>"']/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' })[c]!);
 }
 
-/** The whole graph as it stands, every box with a title that tells its numbers. */
+/** The complete graph; each box has a title with its numbers. */
 export function svgOf(f: Flame, b: Boxes, show: (v: number) => string, safe = false): string {
 	const out = [`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${b.rows * ROW}" width="${WIDTH}" height="${b.rows * ROW}" font-family="monospace" font-size="11">`,
 		'<rect width="100%" height="100%" fill="#ffffff"/>'];

@@ -1,4 +1,4 @@
-// What merged graphs and trees say in words and numbers.
+// Labels and numbers of merged graphs and trees.
 import type { Flame } from '../../api/api';
 import { count, duration, percent } from '../../i18n/format';
 import { childrenOf, type Boxes, type Place } from './flamelayout';
@@ -25,7 +25,7 @@ export function metricOf(key: string, w: Words): Metric {
 export interface Answer {
 	f: Flame;
 	boxes: Boxes;
-	at: Place; // what was asked for: nodes of an answer lie below this, whatever the address says by now
+	at: Place; // place of the request: the response's nodes are below it, even if the address has changed since
 }
 
 export function numbers(f: Flame, node: number, m: Metric, w: Words): [string, string][] {

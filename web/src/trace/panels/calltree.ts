@@ -1,4 +1,4 @@
-// A merged call tree that is loaded as it is opened: what is there, what is open, which rows that gives.
+// A merged call tree that is loaded as it is opened: loaded nodes, open nodes, and the resulting rows.
 // An answer holds a tree's heaviest nodes; what it left out is asked for when somebody opens it.
 import type { Flame } from '../../api/api';
 import { withoutParameters } from '../../i18n/format';
@@ -35,7 +35,7 @@ function grow(f: Flame, into: TreeNode, heads: number[]): TreeNode[] {
 			made.set(i, node);
 		}
 	}
-	for (const n of made.values()) // a rest alone says no more than that there is something
+	for (const n of made.values()) // a rest alone has no information
 		if (n.children!.length === 1 && n.children![0].other > 0) n.children = null;
 	return list;
 }
@@ -121,7 +121,7 @@ async function openOne(n: TreeNode, more: number, fill: Fill): Promise<void> {
 	}
 }
 
-/** Opens what an address says; what is not there is passed over. */
+/** Opens the nodes of an address; missing ones are skipped. */
 export async function openTree(root: TreeNode, text: string, fill: Fill): Promise<void> {
 	const words = text.match(/\d+|[+*(),]/g) ?? [];
 	let at = 0;

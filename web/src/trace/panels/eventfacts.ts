@@ -1,4 +1,4 @@
-// What an event says beside its text.
+// Details of an event beside its text.
 import type { Note } from '../../api/api';
 import { bytes, count } from '../../i18n/format';
 import { tr } from '../../i18n/strings/trace';
@@ -7,7 +7,7 @@ const says = (v: unknown): string => (typeof v === 'string' ? v : JSON.stringify
 
 /** Label and value; `named` names a thread. */
 export function factsOf(n: Note, named: (tid: number) => string): [string, string][] {
-	const held = n.kind === 'contention' && n.value > 0; // its owner is told by name
+	const held = n.kind === 'contention' && n.value > 0; // its owner is shown by name
 	const facts: [string, string][] = Object.entries(n.detail ?? {}).filter(([k]) => !held || k !== 'owner').map(([k, v]) => [k.replaceAll('_', ' '), says(v)]);
 	if (held) facts.unshift([tr('held by'), named(n.value)]);
 	if (n.kind === 'binder' && n.value > 0) facts.unshift([tr('answered by'), named(n.value)]);

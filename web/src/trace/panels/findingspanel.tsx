@@ -9,7 +9,7 @@ import { Panel, Pending, useLoad } from '../../ui/parts';
 import { link, set, text } from '../../ui/route';
 import { tr } from '../../i18n/strings/trace';
 
-/** The address that shows a stretch, selected, with what is around it. */
+/** The address that selects a range and shows it with its surroundings. */
 export function spotOf(s: Spot, end: number, open: string, tids: Set<number>, start = 0): Record<string, string | number | null> {
 	const [from, to] = around({ ts_ns: s.start_ns, dur_ns: s.dur_ns }, end, start);
 	return { ...(s.tid !== null && tids.has(s.tid) ? { thread: s.tid, open: openAlso(open, s.tid) } : {}), from, to, a: s.start_ns, b: s.start_ns + Math.max(1, s.dur_ns) };

@@ -1,4 +1,4 @@
-// The table of methods: what the canvases show, as numbers.
+// The table of methods: the canvases as numbers.
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, Refusal, type Method } from '../../api/api';
 import { count, duration, percent } from '../../i18n/format';
@@ -32,7 +32,7 @@ interface Props {
 	onFind: (name: string) => void;
 }
 
-/** What the address says of the order; the usual where that is nothing. */
+/** The order in the address; otherwise the default. */
 function sorting(): { sort: string; order: string } {
 	const asked = text('sort');
 	const sort = asked === 'name' || COLUMNS.some((c) => c.key === asked) ? asked : 'running_ns';

@@ -17,7 +17,7 @@ import { tr } from '../../i18n/strings/trace';
 const LOAD = 2000;
 const ROWS = 15;
 
-/** What a row says beside its text; '' where that is all. */
+/** Details of a row beside its text; '' if there are none. */
 const detailOf = (n: Note, named: (tid: number) => string) => factsOf(n, named).map(([k, v]) => `${k}: ${v}`).join(COMMA);
 
 /** Times are shown as the chart shows them, from `start` on; states are those of the thread that is shown. */

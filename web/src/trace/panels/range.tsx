@@ -1,5 +1,5 @@
 // Everything of the selected time and threads in one table: calls, thread states, events and counters; beside
-// another range of the same trace, when one was kept to compare with.
+// another range of the same trace, if one was stored for comparison.
 import { useMemo } from 'preact/hooks';
 import { api, type Method, type Thread } from '../../api/api';
 import { count, duration, percent } from '../../i18n/format';

@@ -1,5 +1,5 @@
-// The merged calls as a tree of rows: opened by pointer and keys, rows virtual, what an answer left out
-// asked for as it is opened.  What is open is in the address.
+// The merged calls as a tree of rows: opened by pointer and keys, with virtual rows; nodes that a response omitted are
+// requested when opened.  Open nodes are in the address.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api } from '../../api/api';
 import { closeAll, formatTree, graft, isLeaf, lacks, openHeaviest, openTree, pathOf, rowsOf, treeOf, typed, type TreeNode } from './calltree';
@@ -30,7 +30,7 @@ interface Props {
 	up: () => void;
 }
 
-/** The tree of an answer, with what is asked for later. */
+/** The tree of a response, extended by later requests. */
 function useTree({ id, a, params }: Props) {
 	const root = useMemo(() => treeOf(a.f), [a]);
 	const [turn, again] = useState(0);
@@ -44,7 +44,7 @@ function useTree({ id, a, params }: Props) {
 		const path = [...a.at.path, ...lack.path];
 		graft(n, await api.flame(id, { ...params, root: path.join('.'), skip: lack.skip + top || null }, abort.current.signal));
 	};
-	/** Does what changes the tree, then shows it and says in the address what is open. */
+	/** Changes the tree, renders it and stores the open nodes in the address. */
 	const change = async (what: () => Promise<TreeNode | void>, push = false): Promise<TreeNode | void> => {
 		fail(null);
 		try {
@@ -99,7 +99,7 @@ function hitsIn(rows: TreeNode[], matches: Uint8Array | null): { rows: number[];
 	return { rows: hits, value };
 }
 
-/** How far it is scrolled, held in the address; what that says is waited for while the tree is still opened. */
+/** The scroll position in the address; restored once the tree is open. */
 function useScroll(box: preact.RefObject<HTMLDivElement>, root: TreeNode, rows: TreeNode[], height: number): [number, () => void] {
 	const [top, put] = useState(0);
 	const wanted = useRef<number | null>(null);
@@ -160,7 +160,7 @@ export function TreeGrid(p: Props) {
 	const hits = useMemo(() => hitsIn(rows, matches), [rows, matches]);
 	const first = Math.max(0, Math.floor(top / ROW) - AROUND);
 	const shown = rows.slice(first, Math.ceil((top + Math.max(height, ROW)) / ROW) + AROUND);
-	const away = at < first || at >= first + shown.length; // the focus stays on a row that is scrolled away
+	const away = at < first || at >= first + shown.length; // the focus remains on a row that is scrolled away
 	const seen = shown.slice(first > 0 ? AROUND : 0);
 	const base = Math.max(0, seen.reduce((d, n) => Math.min(d, n.depth), Infinity) - INDENTS);
 

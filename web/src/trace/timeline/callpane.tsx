@@ -38,7 +38,7 @@ export function useSelected(scene: Scene, progress: ReadonlyMap<number, Progress
 		else show(null);
 		return () => { left = true; };
 	}, [at, at && progress.get(at.tid)]);
-	return at && (state ?? { at, called: null, all: false }); // until it is told of, the one before stays
+	return at && (state ?? { at, called: null, all: false }); // the previous one is shown until it is described
 }
 
 const hitOf = (c: Call): Hit => ({ method: c.method, start: c.start_ns, end: c.start_ns + c.dur_ns, depth: c.depth, merged: 0, index: -1 });
@@ -104,7 +104,7 @@ function Facts({ p, call, thread, on }: { p: TimelineProps; call: Called; thread
 	</dl>;
 }
 
-/** A call in a list; the bar is its share of `whole`. */
+/** A call in a list; the bar is its share of the total. */
 function Line({ hit, name, whole, current = false, go }: { hit: Hit; name: string; whole: number; current?: boolean; go: () => void }) {
 	const short = hit.merged > 1 ? tr('{merged} short ones', { merged: count(hit.merged) }) : splitName(name)[1] || name;
 	const share = whole > 0 ? length(hit) / whole : 0;

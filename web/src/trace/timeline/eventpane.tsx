@@ -1,4 +1,4 @@
-// The event that is selected: what it is, when, for how long, of which thread, and where it leads.
+// The selected event: kind, time, duration, thread and targets.
 import { useEffect, useLayoutEffect } from 'preact/hooks';
 import type { Note } from '../../api/api';
 import { duration } from '../../i18n/format';

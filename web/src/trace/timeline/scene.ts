@@ -117,7 +117,7 @@ export class Scene {
 		this.worker.postMessage(m, transfer);
 	}
 
-	/** Tells the visible calls of a thread, now and whenever others are to be seen; null: no more. */
+	/** Reports the visible calls of a thread, now and after each change; null: stops. */
 	list(tid: number | null): void {
 		clearTimeout(this.listing);
 		this.listed = tid;
@@ -250,7 +250,7 @@ export class Scene {
 		return this.last?.picture ?? this.view;
 	}
 
-	/** What /threads told stands in for tiles that are not there yet. */
+	/** Activity of /threads is drawn until its tiles are loaded. */
 	private stripsOf(t: Thread): Strip[] {
 		const got = this.tiles.strips(this.shown(), t.tid);
 		return got.length > 0 ? got : [{ tile: this.whole, cells: Uint8Array.from(t.activity) }];
@@ -279,7 +279,7 @@ export class Scene {
 		return (name) => style.getPropertyValue(`--${name}`);
 	}
 
-	/** Everything that stands still while the pointer moves. */
+	/** Everything that does not follow the pointer. */
 	draw(): void {
 		const l = this.last;
 		const g = this.e?.canvas.getContext('2d', { alpha: false }); // what is opaque is put on the screen without blending
@@ -340,7 +340,7 @@ export class Scene {
 		return new Set(l.groups.slice(i, j).flatMap((g) => (g.thread ? [g.thread.tid] : [])));
 	}
 
-	/** What follows the pointer; a canvas that stays empty is not touched, as each costs a frame. */
+	/** The parts that follow the pointer; a canvas without content is not touched, because each costs a frame. */
 	drawOver(): void {
 		const something = this.selected !== null || this.spot !== null || this.flow !== null || this.cursor !== null;
 		if (!something && !this.overlaid) return;
@@ -409,7 +409,7 @@ export class Scene {
 		return this.ask((id) => ({ kind: 'call', id, call }));
 	}
 
-	/** What is at a point of the canvas, in CSS pixels. */
+	/** The item at a point of the canvas, in CSS pixels. */
 	async at(x: number, y: number): Promise<Hover | null> {
 		const group = this.groupAt(y);
 		const time = this.timeAt(x);

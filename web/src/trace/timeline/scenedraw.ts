@@ -44,7 +44,7 @@ function eachInView(lanes: Lane[], v: Span, on: (from: number, to: number) => vo
 		}
 }
 
-/** What concerns every thread lies over every thread: collections and ANRs as bands, spans by their ends,
+/** Items of all threads are drawn over all threads: collections and ANRs as bands, spans by their ends,
  *  marks as lines. */
 export function drawBands(g: CanvasRenderingContext2D, v: Span, width: number, height: number, lanes: (kind: string) => Lane[], ink: Ink): void {
 	for (const kind of ['gc', 'anr']) {
@@ -76,7 +76,7 @@ export function drawAnnotations(g: CanvasRenderingContext2D, v: Span, width: num
 	g.globalAlpha = 1;
 }
 
-/** Shades what is not selected, and marks the edges. */
+/** Shades the time outside the selection, and marks its edges. */
 export function drawRange(g: CanvasRenderingContext2D, r: Span & { tids: ReadonlySet<number> | null }, v: Span, width: number, height: number,
 	groups: Group[], top: number, ink: Ink): void {
 	const a = Math.max(0, Math.min(width, xOf(r.from, v, width)));

@@ -29,7 +29,7 @@ import { Heads, HoverTip, Under } from './timelineparts';
 import { closedProcesses, openFromAddress, openTids, viewOf, type TimelineProps } from './timelineview';
 import { layoutOf, Presence, SPAN_KINDS, TRACE_KINDS } from './tracks';
 
-/** What lies where, and what is open, by the address. */
+/** Layout and open groups, from the address. */
 function usePlan(p: TimelineProps) {
 	const presence = useMemo(() => new Presence(p.sums), [p.sums]);
 	const openText = text('open');
@@ -43,7 +43,7 @@ function usePlan(p: TimelineProps) {
 	return { presence, open, layout, opened };
 }
 
-/** What the scene told last. */
+/** The last state reported by the scene. */
 function useNews() {
 	const [progress, report] = useState<ReadonlyMap<number, Progress>>(new Map());
 	const [error, fail] = useState<{ tid: number | null; lanes?: boolean; message: string } | null>(null);
@@ -110,14 +110,14 @@ function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof 
 	useLayoutEffect(() => scene.update({ threads: p.threads, layout, names: p.names, matches: p.matches, focus: p.focus?.tid ?? null, range: p.range, opened, annotations: timesOf(annotations.value) }),
 		[p.threads, layout, p.names, p.matches, p.focus, p.range, opened, annotations.value]);
 	const first = useRef(true);
-	useEffect(() => { // another filter or order: the thread that is looked at stays in view
+	useEffect(() => { // another filter or order: the current thread remains in view
 		const g = first.current ? null : layout.groups.find((x) => x.thread !== null && x.thread === p.focus);
 		first.current = false;
 		if (g) control.reveal(g);
 	}, [p.threads]);
 	useEffect(() => scene.look(), [dark.value, safe.value]);
 	useEffect(() => effect(() => {
-		void query.value; // the back button, or a button elsewhere on the page
+		void query.value; // the back button, or a button of another panel
 		if (!sameView(scene.view, viewOf(p.whole))) scene.move(viewOf(p.whole));
 	}), []);
 	useEffect(() => {
@@ -130,7 +130,7 @@ function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof 
 	}, [p.focus?.tid]);
 }
 
-/** What is selected is told in its details. */
+/** The selection is described in the details pane. */
 const isCall = (h: Hover, at?: CallId) => h.what === 'call' && at !== undefined && h.tid === at.tid && h.hit.start === at.start && h.hit.depth === at.depth;
 
 export function Timeline(p: TimelineProps) {

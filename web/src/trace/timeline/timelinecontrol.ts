@@ -54,7 +54,7 @@ export class Control implements Actions, HeadActions {
 	private sought: { tid: number; after: Place; forward: boolean } | null = null; // in one that is not loaded yet
 	private clicked: Promise<Hover | null> | null = null;
 
-	/** point: what is under the pointer; tell: what a key led to, in words; ask: what to do with a method. */
+	/** point: the item under the pointer; tell: a message about the result of a key; ask: opens the menu of a method. */
 	constructor(private point: (s: Shown | null) => void, private tell: (said: string) => void, private ask: (about: About) => void, private about: (t: AboutThread) => void) {}
 
 	private get p(): TimelineProps {
@@ -70,7 +70,7 @@ export class Control implements Actions, HeadActions {
 		return this.now.layout.groups.find((g) => g.thread?.tid === tid);
 	}
 
-	/* --- what is under the pointer, and where it leads --- */
+	/* --- the item under the pointer, and its targets --- */
 
 	hover(h: Hover | null): void {
 		if (this.pointer.busy) return;
@@ -83,7 +83,7 @@ export class Control implements Actions, HeadActions {
 		}
 	}
 
-	/** What this note leads to is drawn; who woke a thread has to be asked for. */
+	/** Draws the target of this note; the waker of a thread must be requested. */
 	private meet(spot: Spot): void {
 		const { scene } = this;
 		this.here = null;
@@ -105,7 +105,7 @@ export class Control implements Actions, HeadActions {
 		else this.scene.draw();
 	}
 
-	/* --- what is selected --- */
+	/* --- the selection --- */
 
 	/** A click anywhere in the timeline: on a call, it selects it; the second zooms to it. */
 	click(e: MouseEvent, canvas: boolean): void {
@@ -168,7 +168,7 @@ export class Control implements Actions, HeadActions {
 		this.scene.move({ from, to });
 	}
 
-	/** The thread of the call is the one that is looked at. */
+	/** Makes the call's thread the current one. */
 	private choose(tid: number, { start, depth }: Hit, push = false): void {
 		const call = formatCall({ tid, start, depth });
 		if (tid === this.p.focus?.tid) set({ call, event: null }, push);
@@ -184,7 +184,7 @@ export class Control implements Actions, HeadActions {
 		set({ call: null, event: null }, true);
 	}
 
-	/** Selects a call from elsewhere, and shows where it is. */
+	/** Selects a call of another panel and scrolls to it. */
 	goTo(tid: number, hit: Hit): void {
 		this.choose(tid, hit);
 		const { view } = this.scene;
@@ -281,7 +281,7 @@ export class Control implements Actions, HeadActions {
 		if (!this.now.open.has(t.tid)) this.put(withOpen(this.now.open, t.tid, {}));
 	}
 
-	/** Calls of a thread came: what was sought among them is asked for once all are there. */
+	/** Calls of a thread arrived: a pending search continues once all are loaded. */
 	progress(tid: number, complete: boolean): void {
 		if (complete) this.loaded.add(tid);
 		else this.loaded.delete(tid);
@@ -357,7 +357,7 @@ export class Control implements Actions, HeadActions {
 		if (t) set({ pin: toggled(arrangement().pinned, t.tid) }, true);
 	}
 
-	/** The next thread is looked at instead. */
+	/** Makes the next thread the current one. */
 	hide(t: Pick<Thread, 'tid'> | null = this.p.focus): void {
 		if (!t) return;
 		const at = this.p.threads.findIndex((x) => x.tid === t.tid);

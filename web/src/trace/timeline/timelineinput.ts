@@ -6,10 +6,10 @@ import { ROW, type Group } from './tracks';
 const MOVED = 3; // CSS pixels; less is a click
 const PINCHED = 0.0025; // of the logarithm of the zoom, for a step of the wheel
 
-/** What the timeline around the scene does. */
+/** Actions of the timeline around the scene. */
 export interface Actions {
 	rows(g: Group, row: number): void; // of an open thread, the first that is shown
-	select(from: number, to: number, tids: ReadonlySet<number> | null): void; // null: the threads stay as they are
+	select(from: number, to: number, tids: ReadonlySet<number> | null): void; // null: the threads are unchanged
 	clear(): void;
 	menu(): void; // of the selected call
 	zoomTo(what: 'whole' | 'selection'): void;
@@ -20,7 +20,7 @@ export interface Actions {
 	full(): void;
 	add(): void;
 	selectView(): void;
-	mark(): void; // what is selected, as a range
+	mark(): void; // the selection, as a range
 	extend(share: number): void; // of the view, the selection's end
 	step(forward: boolean): void;
 	follow(): void;
@@ -69,7 +69,7 @@ function moveDrag(scene: Scene, act: Actions, d: Drag, x: number, y: number): vo
 	else scene.scroll(d.top + d.y - y);
 }
 
-/** Two fingers: what they hold stays below them. */
+/** Two fingers: the content below them moves with them. */
 class Pinch {
 	private at = new Map<number, number>(); // where each is
 	private held: { a: number; b: number } | null = null; // times below them when the second came

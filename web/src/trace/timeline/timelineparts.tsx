@@ -1,4 +1,4 @@
-// What stands around the timeline's canvas: heads in view, what is under the pointer, the line and the table below.
+// The parts around the timeline's canvas: visible heads, the item under the pointer, the status line and the table below.
 import { useEffect } from 'preact/hooks';
 import type { Thread } from '../../api/api';
 import { count, duration } from '../../i18n/format';

@@ -1,4 +1,4 @@
-// What the address says of the timeline: the view, what is open, the range and its threads.
+// The timeline's state in the address: view, open threads, range and its threads.
 import type { ComponentChild } from 'preact';
 import { api, currentProject, type NoteSum, type Thread } from '../../api/api';
 import type { Span } from '../state/axis';
@@ -22,11 +22,11 @@ export interface TimelineProps {
 	sums: NoteSum[];
 	focus: Thread | null;
 	range: Range | null;
-	picked: ReadonlySet<number> | null; // threads that are looked at together, or alone in a range; null: all, or just the focus
+	picked: ReadonlySet<number> | null; // threads selected together, or alone in a range; null: all, or only the focus
 	step: { turn: number; forward: boolean };
 	onFound: (found: Found | null) => void;
 	onDrawn: () => void; // calls are on the screen
-	onDetails: (of: ComponentChild) => void; // of what is selected
+	onDetails: (of: ComponentChild) => void; // of the selection
 }
 
 const tids = (list: string): number[] => [...new Set(list.split(',').filter((v) => /^\d{1,16}$/.test(v)).map(Number))];
@@ -46,7 +46,7 @@ export function withoutProcessOf(tid: number, threads: Thread[]): string | null 
 	return [...closed].join(',') || null;
 }
 
-/** The view that the address tells. */
+/** The view in the address. */
 export function viewOf(whole: Span): Span {
 	const from = number('from') ?? whole.from;
 	return { from, to: Math.max(from + 1, number('to') ?? whole.to) };
@@ -59,7 +59,7 @@ export function openFromAddress(first: Thread | null): OpenSet {
 	return !open && row && first ? withOpen(set, first.tid, { row }) : set;
 }
 
-/** Threads of a trace in order, those with calls, those that are listed, and the one that is looked at. */
+/** Threads of a trace in order, those with calls, those that are listed, and the current one. */
 export function threadsFromAddress(threads: Thread[]) {
 	const all = inOrder(threads);
 	const busy = all.filter((t) => t.slices > 0);
@@ -88,7 +88,7 @@ export function selectRange(p: TimelineProps, from: number, to: number, tids: Re
 	set({ ...time, sel: calls.map((t) => t.tid).join(','), threads: calls.length === 0 ? null : 'sel' }, push);
 }
 
-/** Takes a thread into the set of those that are looked at together, or out of it. */
+/** Adds a thread to the selected threads, or removes it. */
 export function addToRange(p: TimelineProps, t: Thread): void {
 	const before = text('sel') ? text('sel').split(',').map(Number) : [];
 	const tids = new Set(before.length > 0 ? before : p.focus ? [p.focus.tid] : []);

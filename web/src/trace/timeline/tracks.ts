@@ -1,4 +1,4 @@
-// What lies where on the timeline: groups from top to bottom, the tracks in them.  Pixels are CSS pixels.
+// Layout of the timeline: groups from top to bottom, and their tracks.  Pixels are CSS pixels.
 import type { NoteSum, Thread } from '../../api/api';
 import type { OpenSet } from '../state/opened';
 
@@ -6,7 +6,7 @@ export const ROW = 18;
 export const OPEN_ROWS = 20; // of an open thread, unless it is shown in full
 const CLOSED = 30;
 const PROCESS = 28;
-const TITLE = 66; // an open group is at least as high as what its head says
+const TITLE = 66; // an open group is at least as high as the text of its head
 const SPANS = 16;
 const STATES = 9;
 const COUNTER = 34;
@@ -156,7 +156,7 @@ function processGroup(process: Process, open: boolean, y: number): Group {
 	return { thread: null, process, open, y, height: PROCESS, tracks: [], strip, calls: null, hidden: 0 };
 }
 
-/** A head would repeat what its only thread says. */
+/** A head would repeat the text of its only thread. */
 const isOneThread = ({ name, pid, threads }: Process) => threads.length === 1 && (name === threads[0].name || name === String(pid));
 
 /** The groups of these threads, in their order, below their processes; closed: keys of processes. */

@@ -1,8 +1,8 @@
-// The bytes of an answer, in memory of our own: it can be given back the moment it was read, where what
-// the browser makes of an answer waits for a collector that knows little of its size.
+// The bytes of a response in a buffer of this module, which is freed as soon as it was read; the browser's
+// own buffers wait for a garbage collector that does not know their size.
 
 const PIECE_BYTES = 65536;
-const idle: ArrayBuffer[] = []; // pieces that travel to a stream and back, used again by the next answer
+const idle: ArrayBuffer[] = []; // chunks passed to a stream and back, reused by the next response
 
 /** Bytes that come in pieces; grows where more come than were expected. */
 class Gathered {
@@ -42,13 +42,13 @@ async function pull(reader: ReadableStreamBYOBReader, expected: number): Promise
 	}
 }
 
-/** expected: bytes that there may be; with fewer it takes longer, with more it takes room. */
+/** expected: estimated bytes; too few cost time, too many cost memory. */
 export async function bytesOf(answer: Response, expected: number): Promise<Uint8Array> {
 	let reader: ReadableStreamBYOBReader;
 	try {
 		reader = answer.body!.getReader({ mode: 'byob' });
 	} catch {
-		return new Uint8Array(await answer.arrayBuffer()); // a browser whose answers cannot be read so
+		return new Uint8Array(await answer.arrayBuffer()); // a browser without readable byte streams
 	}
 	return pull(reader, expected);
 }

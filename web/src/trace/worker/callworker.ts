@@ -1,5 +1,5 @@
 // The worker that owns the calls: started while the page's code still comes, as it takes its time, and
-// told what to load as soon as that is known, though nothing is drawn yet.
+// started as soon as the threads to load are known, before anything is drawn.
 import type { ToWorker } from './messages';
 
 declare const WORKER_URL: string;
@@ -12,13 +12,13 @@ export function beginWorker(): void {
 	early ??= make();
 }
 
-/** Has the one that nobody took yet load these threads. */
+/** Starts loading these threads in the unused worker. */
 export function loadEarly(trace: string, project: string, tids: number[]): void {
 	const m: ToWorker = { kind: 'open', trace, project, tids, early: true };
 	early?.postMessage(m);
 }
 
-/** One that nobody else has. */
+/** A worker for exclusive use. */
 export function takeWorker(): Worker {
 	const w = early ?? make();
 	early = null;

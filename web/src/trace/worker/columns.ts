@@ -5,7 +5,7 @@ const MAGIC = 0x32435754;
 const HEADER = 48;
 const HAS_CPU = 1, HAS_MERGED = 2;
 
-/** Where slices go: each to a place of its own, begun before it is ended. */
+/** Receives slices: each has a separate index and begins before it ends. */
 export interface Places {
 	begin(at: number, start: number, method: number, merged: number): void;
 	finish(at: number, end: number): void;
@@ -13,7 +13,7 @@ export interface Places {
 
 export class DamagedChunk extends Error {}
 
-/** Reads varints of one column; numbers stay exact up to 2^53. */
+/** Reads varints of one column; numbers are exact up to 2^53. */
 class Column {
 	constructor(private p: Uint8Array, private at: number, readonly end: number) {}
 

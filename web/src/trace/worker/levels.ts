@@ -9,17 +9,17 @@ export interface Chunk {
 	slices: number;
 }
 
-/** Fetches one path; throws when the answer is not a good one. */
+/** Fetches one path; throws unless the response is 2xx. */
 export type Fetch = (path: string, signal: AbortSignal) => Promise<Response>;
 
-/** An answer that is not a good one, or none at all (status 0). */
+/** A response that is not 2xx, or none (status 0). */
 export class Refused extends Error {
 	constructor(message: string, readonly status = 0, readonly code = 'lost') {
 		super(message);
 	}
 }
 
-/** One worth asking for again: the server is busy, or did not answer. */
+/** Worth a retry: the server is busy or did not respond. */
 export class Passing extends Refused {}
 
 const AT_ONCE = 6;
@@ -27,7 +27,7 @@ const TRIES = 4;
 const SLICE_BYTES = 12; // of a payload; most take fewer
 const WAIT_MS = 250; // before the second try; twice as long before each further one
 
-export const WHOLE_MAX = 5_000_000; // slices that are loaded whole, of all open threads together
+export const WHOLE_MAX = 5_000_000; // slices that are loaded completely, of all open threads together
 export const PART_MAX = 700_000; // slices of the part that is loaded around the view, beyond that
 
 /** Chunks by level, coarsest last. */
@@ -52,7 +52,7 @@ export function plan(chunks: Chunk[], room = WHOLE_MAX): { whole: Chunk[][]; par
 export interface Part {
 	level: number;
 	chunks: Chunk[];
-	from: number; // the time that they tell all of
+	from: number; // the time range that they cover
 	to: number;
 }
 
@@ -89,7 +89,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 	});
 }
 
-/** Asks again when the reason may pass; a TypeError is how fetch tells of a connection that broke. */
+/** Retries if the reason may be temporary; fetch reports a broken connection as a TypeError. */
 export async function persist<T>(ask: () => Promise<T>, signal: AbortSignal, waitMs = WAIT_MS): Promise<T> {
 	for (let i = 1; ; i++) {
 		signal.throwIfAborted();
@@ -102,7 +102,7 @@ export async function persist<T>(ask: () => Promise<T>, signal: AbortSignal, wai
 	}
 }
 
-/** A level's chunks, some fetched at once; `on` hears how many are there. */
+/** A level's chunks, some fetched at once; `on` receives their number. */
 export async function loadLevel(chunks: Chunk[], path: (chunk: number) => string, fetch: Fetch,
 	signal: AbortSignal, on: (done: number) => void, waitMs = WAIT_MS): Promise<Payload[]> {
 	const out: Payload[] = new Array(chunks.length);

@@ -1,4 +1,4 @@
-// What the page and its worker say to each other.  Threads are told by tid.
+// Messages between the page and its worker.  Threads are identified by tid.
 import type { Found } from './calls';
 import type { Label, Look, View } from './paint';
 
@@ -34,14 +34,14 @@ export interface Called extends CallId {
 	made: number; // calls that it makes itself
 }
 
-/** Why something was not answered: as the server refused it, or status 0 where no answer came or reading one failed. */
+/** Why a request failed: the server's error, or status 0 if there was no response or it could not be read. */
 export interface WorkerError {
 	code: string; // the server's word, or `lost`, `internal`
 	status: number;
 	message: string;
 }
 
-/** What is told of the call under the pointer; null where only merged calls are loaded. */
+/** Data about the call under the pointer; null if only merged calls are loaded. */
 export interface About {
 	self: number | null;
 	methodCount: number | null;

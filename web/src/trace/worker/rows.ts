@@ -4,9 +4,9 @@ import { DamagedChunk, type Payload, type Places } from './columns';
 
 const WORD = 2 ** 32;
 const HALF = 2 ** 16;
-const LONG = WORD - 1; // stands for a length that is kept aside
+const LONG = WORD - 1; // marks a length that is stored separately
 
-/** The same numbers with room for greater ones. */
+/** The same numbers in a wider array. */
 function wider(list: Uint16Array | Uint32Array): Uint32Array {
 	return list instanceof Uint32Array ? list : Uint32Array.from(list);
 }
@@ -110,7 +110,7 @@ export function firstEndingAfter(rows: Rows, lo: number, hi: number, t: number):
 	return lo;
 }
 
-/** The same from `at` on, by doubling steps: near ones are found at once. */
+/** The same from `at` on, by doubling steps: near ones are found quickly. */
 export function gallop(rows: Rows, at: number, hi: number, t: number): number {
 	let step = 1;
 	let lo = at;

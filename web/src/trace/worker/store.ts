@@ -1,4 +1,4 @@
-// The slices of one open thread: whole where they fit, else a coarse level and the part in view.
+// The slices of one open thread: all if they fit, otherwise a coarse level and the visible part.
 import { totalsOf, type Totals } from './calls';
 import { levelsOf, loadLevel, Passing, partFor, persist, plan, Refused, type Chunk, type Fetch, type Part } from './levels';
 import { toRows, type Rows } from './rows';
@@ -35,7 +35,7 @@ function breathe(): Promise<void> {
 }
 
 export class Store {
-	rows: Rows | null = null; // of the whole thread, the finest that is kept
+	rows: Rows | null = null; // of the complete thread, the finest stored level
 	private reached: Progress = { loaded: 0, total: 0, slices: 0, complete: false };
 	private sums: { of: Rows; totals: Totals } | null = null;
 	private part: { rows: Rows; of: Part } | null = null;
@@ -52,7 +52,7 @@ export class Store {
 		return (this.rows?.n ?? 0) + (this.part?.rows.n ?? 0);
 	}
 
-	/** Loads; `room` slices may be kept whole.  What is finer than the first level waits for `seen`. */
+	/** Loads; up to `room` slices are stored completely.  Levels finer than the first wait for `seen`. */
 	async load(room: (slices: number) => number, seen: Promise<void>): Promise<void> {
 		const { signal } = this.abort;
 		const directory = await persist(async () => (await get(`${this.base}?thread=${this.tid}&${this.query}`, signal)).json(), signal);
@@ -79,7 +79,7 @@ export class Store {
 		this.on(p);
 	}
 
-	/** Once every call is there; added up when somebody asks. */
+	/** Once every call is loaded; computed on request. */
 	get totals(): Totals | null {
 		const r = this.rows;
 		if (!r || r.merged) return null;
@@ -101,14 +101,14 @@ export class Store {
 		this.partial?.abort();
 	}
 
-	/** What is best to show between two times; loads what would be better. */
+	/** The best loaded level between two times; starts loading a better one. */
 	view(from: number, to: number): Rows | null {
 		if (this.levels.length > 0) this.aim(from, to);
 		const p = this.part;
 		return p && p.of.from <= from && p.of.to >= to ? p.rows : this.rows;
 	}
 
-	/** What is best to tell of a call that begins then; loads nothing. */
+	/** The best loaded data about a call with this begin; loads nothing. */
 	at(start: number): Rows | null {
 		const p = this.part;
 		return p && p.of.from <= start && p.of.to > start ? p.rows : this.rows;
@@ -125,7 +125,7 @@ export class Store {
 		this.timer = setTimeout(() => void this.loadPart(want), SETTLE_MS);
 	}
 
-	/** The part in view, finer; the thread's own numbers stay as they are. */
+	/** The visible part at a finer level; the thread's totals are unchanged. */
 	private async loadPart(want: Part): Promise<void> {
 		this.partial?.abort();
 		const abort = new AbortController();
@@ -137,7 +137,7 @@ export class Store {
 			this.on(this.reached);
 		} catch (why) {
 			if (abort.signal.aborted) return;
-			this.aimed = null; // asked again with the next view
+			this.aimed = null; // requested again with the next view
 			this.fail(why);
 		}
 	}

@@ -31,7 +31,7 @@ function tellFound(s: Store): void {
 	say({ kind: 'found', tid: s.tid, found: s.rows && look?.matches ? found(s.rows, look.matches) : null });
 }
 
-/** Takes room for a thread's slices when there is enough. */
+/** Reserves memory for a thread's slices if there is enough. */
 function room(tid: number, slices: number): number {
 	let taken = 0;
 	for (const [other, n] of promised) if (other !== tid) taken += n;
@@ -40,7 +40,7 @@ function room(tid: number, slices: number): number {
 	return left;
 }
 
-/** What is seen first comes first: the rest of the calls is asked for once there is a picture. */
+/** Loads the visible part first; the other calls are requested after the first picture. */
 let pictured: () => void;
 const firstPicture = new Promise<void>((done) => {
 	pictured = done;
@@ -57,7 +57,7 @@ function begin(tid: number): void {
 	stores.set(tid, store);
 	store.load((slices) => room(tid, slices), firstPicture).catch((why: unknown) => {
 		if (store.stopped) return;
-		if (opened!.early) return end(tid); // nobody would hear of it: whoever opens it asks anew
+		if (opened!.early) return end(tid); // no listener is left: opening the thread again sends a new request
 		store.stop(); // the other lanes
 		fail(tid, why);
 	});
@@ -70,7 +70,7 @@ function end(tid: number): void {
 	reached.delete(tid);
 }
 
-/** What is still on its way for threads that were closed is not waited for. */
+/** Requests of closed threads are not awaited. */
 function open(m: Extract<ToWorker, { kind: 'open' }>): void {
 	const unheard = opened?.early ? [...reached] : [];
 	opened = m;
@@ -108,7 +108,7 @@ function picture(m: Extract<ToWorker, { kind: 'paint' }>): void {
 	if (calls > 0) pictured();
 }
 
-/** What a question gets when answering it failed: its asker goes on. */
+/** Response to a request that failed, so that the requester continues. */
 function nothing(m: ToWorker): void {
 	if (m.kind === 'paint') say({ kind: 'painted', picture: m.picture, buffer: m.buffer, labels: [], calls: 0 }, [m.buffer]);
 	else if (m.kind === 'hit') say({ kind: 'hit', id: m.id, hit: null, about: NOTHING });
