@@ -49,7 +49,7 @@ test('a digest is told once a period, by webhook and by mail, across restarts', 
 		assert.match(html.text, /<li><code>com\.app\.Repo\.load<\/code>/);
 	});
 	await t.test('settings that cannot be meant are refused in words', async () => {
-		for (const [body, words] of [[{ every: 'hourly' }, /off, daily or weekly/], [{ hour: 24 }, /0 to 23/], [{ weekday: -1 }, /0 to 6/], [{ mail: ['ann'] }, /not an address such as/], [{ mail: ['a@b.c\r\nBcc: x@y.z'] }, /no address/],
+		for (const [body, words] of [[{ every: 'hourly' }, /off, daily or weekly/], [{ hour: 24 }, /0 to 23/], [{ weekday: -1 }, /0 to 6/], [{ mail: ['ann'] }, /not an address such as/], [{ mail: ['a@b.c\r\nBcc: x@y.z'] }, /not an address/],
 			[{ mail: Array(21).fill('a@b.c') }, /at most 20/], [{ colour: 1 }, /nothing else/]]) {
 			const a = await put(body);
 			assert.equal(a.status, 400, a.text);
