@@ -126,6 +126,7 @@ static void add_rows(struct tw_buf *out, const char *sql)
 		add_numbers(out, 1, 1000);
 		add_numbers(out, 3, 40000);
 		(void)tw_buf_add(out, trace_id, TW_ROLLUP_ID);
+		add_numbers(out, 1, 5); /* attempt */
 	} else if (strncmp(sql, "method,groupArray", 17) == 0) {
 		add_numbers(out, 1, 77);
 		(void)tw_buf_add_u8(out, 2);
@@ -150,6 +151,7 @@ static void add_rows(struct tw_buf *out, const char *sql)
 	} else if (strncmp(sql, "count(),max(tree_level)", 23) == 0) {
 		add_numbers(out, 1, 4);
 		(void)tw_buf_add_u8(out, 1);
+		add_numbers(out, 1, 5); /* attempt */
 	} else {
 		add_numbers(out, 1, 3); /* a count or a version */
 	}
