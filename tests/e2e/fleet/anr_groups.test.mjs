@@ -184,7 +184,7 @@ test('bad rules and questions are answered in words', async (t) => {
 		[[{ action: 'skip', frame: '/(/' }], /rule 1: frame: not a regular expression/], [[{ action: 'skip', frame: 'x'.repeat(201) }], /1 to 200 bytes/], [[{ action: 'skip', frame: '' }], /1 to 200 bytes/],
 		[[{ action: 'skip', frame: 'a' }, { action: 'blame', frame: 'b' }], /rule 2: action must be skip, merge or name/], [[{ action: 'skip', frame: 'a', colour: 'red' }], /colour is not a member of a rule/],
 		[[{ action: 'skip' }], /frame that is not blamed/], [[{ action: 'merge', frame: 'a' }], /a name has 1 to 100 bytes/], [[{ action: 'merge', name: 'x' }], /select ANRs/],
-		[[{ action: 'name', name: 'a\u0007', kind: 'io' }], /control characters/], [[{ action: 'name', name: 'x', kind: 'heat' }], /unknown kind heat/], [[{ action: 'name', name: 'x', groups: ['12'] }], /16 hex digits/],
+		[[{ action: 'name', name: 'a\u0007', kind: 'io' }], /control characters/], [[{ action: 'name', name: 'x', kind: 'heat' }], /unknown kind heat/], [[{ action: 'name', name: 'x', groups: ['12'] }], /16 digits, 0-9 and a-f/],
 		[[{ action: 'name', name: 'x', groups: [] }], /1 to 50 keys/], [[{ action: 'skip', frame: 5 }], /must be texts/], [[{ action: 'skip', frame: 'a', enabled: 1 }], /enabled must be true or false/],
 	]) {
 		const { status, json } = await put(s, rules);
@@ -193,7 +193,7 @@ test('bad rules and questions are answered in words', async (t) => {
 	}
 	assert.match((await put(s, [], -1)).json.error.message, /number of the changed rules/);
 	assert.equal((await s.get('/api/v1/anr/rules')).json.version, 0, 'nothing was stored');
-	for (const [query, words] of [['anr/groups?colour=red', /no parameter colour/], ['anr/groups?kind=heat', /kind/], ['anr/groups?since=5&until=4', /since is after/], ['anr/groups?limit=0', /limit/],
+	for (const [query, words] of [['anr/groups?colour=red', /unknown parameter colour/], ['anr/groups?kind=heat', /kind/], ['anr/groups?since=5&until=4', /since is after/], ['anr/groups?limit=0', /limit/],
 		['fleet/locks?threads=some', /threads/], ['fleet/locks?sort=hot', /sort/], ['fleet/locks?q=(&regex=1', /./], ['fleet/lock', /name is required/], ['fleet/lock?name=a&by=moon', /by/]]) {
 		const { status, json } = await s.get(`/api/v1/${query}`);
 		assert.equal(status, 400, query);
