@@ -91,7 +91,7 @@ test('each command names what is missing', async () => {
 			const r = await run([name, ...args], { env: { TRACEWELL_KEY: '' } });
 			assert.equal(r.code, 2, `${name} ${args.join(' ')}: ${r.stderr}`);
 			assert.equal(r.stdout, '');
-			assert.ok(r.stderr.split('\n')[0].includes(lack.startsWith('say') ? lack : `${lack} is missing`), `${name} ${args.join(' ')}: ${r.stderr}`);
+			assert.ok(r.stderr.split('\n')[0].includes(/^(specify|nothing)/.test(lack) ? lack : `${lack} is missing`), `${name} ${args.join(' ')}: ${r.stderr}`);
 		}
 });
 
@@ -259,7 +259,7 @@ test('--json is JSON, an object a line', async (t) => {
 	const traces = lines(sent.stdout);
 	assert.deepEqual(traces.map((l) => [path.basename(l.file), l.state]), [['a.bin', 'ready'], ['b.bin', 'ready']]);
 	const refused = await run(['push', '--server', s.url, '--key', s.ingest, '--json', file('odd.bin')]);
-	assert.deepEqual([refused.code, lines(refused.stdout).map((l) => [path.basename(l.file), l.state, /answers 4/.test(l.error), 'id' in l])], [1, [['odd.bin', 'refused', true, false]]]);
+	assert.deepEqual([refused.code, lines(refused.stdout).map((l) => [path.basename(l.file), l.state, /returned 4/.test(l.error), 'id' in l])], [1, [['odd.bin', 'refused', true, false]]]);
 	const away = await run(['push', '--server', s.url, '--key', s.ingest, '--json', file('none.bin')]);
 	assert.deepEqual([away.code, lines(away.stdout).map((l) => l.state)], [1, ['unsent']]);
 
@@ -328,7 +328,7 @@ test('push --wait --json: "failed" is what the server says, not what the asking 
 	fs.writeFileSync(at, sampleTrace());
 	const r = await run(['push', '--server', `http://127.0.0.1:${odd.address().port}`, '--key', 'x', '--wait', '--json', at]);
 	assert.equal(r.code, 1);
-	assert.deepEqual(lines(r.stdout).map((l) => [l.state, l.error]), [['accepted', 'the server answers 403: no']]);
+	assert.deepEqual(lines(r.stdout).map((l) => [l.state, l.error]), [['accepted', 'the server returned 403: no']]);
 });
 
 test('decode --json: a report that is longer than a megabyte', async (t) => {

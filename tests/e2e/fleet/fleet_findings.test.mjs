@@ -90,7 +90,7 @@ test('findings of a fleet', async (t) => {
 	});
 
 	await t.test('what cannot be asked is said', async () => {
-		for (const [query, status, words] of [['rule=nothing', 404, /no detector/], ['limit=0', 400, /limit/], ['limit=101', 400, /limit/], ['by=moon', 400, /by/], ['colour=red', 400, /no parameter colour/]]) {
+		for (const [query, status, words] of [['rule=nothing', 404, /no detector/], ['limit=0', 400, /limit/], ['limit=101', 400, /limit/], ['by=moon', 400, /by/], ['colour=red', 400, /unknown parameter colour/]]) {
 			const answer = await s.get(`/api/v1/fleet/findings?${query}`);
 			assert.equal(answer.status, status, query);
 			assert.match(answer.json.error.message, words);

@@ -119,7 +119,7 @@ test('one flame graph of a fleet', async (t) => {
 
 	await t.test('what cannot be asked is said in words', async () => {
 		for (const [query, status, words] of [['metric=heat', 400, /metric/], ['view=round', 400, /view/], ['frames=some', 400, /frames/], ['root=a', 400, /root is method numbers/],
-			['root=99999', 404, /./], ['thread=nobody', 404, /none of these traces has threads called nobody/], ['colour=red', 400, /no parameter colour/], ['max_nodes=0', 400, /max_nodes/]]) {
+			['root=99999', 404, /./], ['thread=nobody', 404, /none of these traces has threads called nobody/], ['colour=red', 400, /unknown parameter colour/], ['max_nodes=0', 400, /max_nodes/]]) {
 			const answer = await s.get(`/api/v1/fleet/flame?${query}`);
 			assert.equal(answer.status, status, query);
 			assert.match(answer.json.error.message, words);

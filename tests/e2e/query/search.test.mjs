@@ -86,7 +86,7 @@ test('calls of a fleet, looked for', async (t) => {
 
 	await t.test('what cannot be asked is said in words', async () => {
 		for (const [query, words] of [
-			[{}, /method is required/], [{ method: '(', regex: 1 }, /not a regular expression/], [{ method: 'x', colour: 'red' }, /no parameter colour/], [{ method: 'x', over_ns: -1 }, /over_ns/],
+			[{}, /method is required/], [{ method: '(', regex: 1 }, /not a regular expression/], [{ method: 'x', colour: 'red' }, /unknown parameter colour/], [{ method: 'x', over_ns: -1 }, /over_ns/],
 			[{ method: 'x', over_ns: 'soon' }, /over_ns/], [{ method: 'x', limit: 0 }, /limit/], [{ method: 'x', since: 5, until: 4 }, /since is after/],
 			[{ method: '^(([a-zA-Z.]+)+)+[0-9]$', regex: 1 }, /too costly|too long/], [{ method: 'x', ancestor: '[', ancestor_regex: 1 }, /not a regular expression/],
 		]) {
