@@ -120,7 +120,7 @@ step('5. two versions are compared, once devices sent them', 2, async () => {
 
 step('6. thresholds for regressions are set, and one is found', 6, async () => {
 	await go('Problems', 'Regressions');
-	await fill(page.locator('#thresholds [name=least_days]'), '1');
+	await fill(page.locator('#thresholds [name=min_days]'), '1');
 	await click('#thresholds button.primary');
 	await click(page.getByRole('button', { name: 'Check now' }));
 	await page.locator('tr[data-regression]', { hasText: 'com.app.Repo.load' }).waitFor();
