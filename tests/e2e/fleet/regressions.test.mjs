@@ -100,7 +100,7 @@ test('a version that is slower', async (t) => {
 			assert.match(answer.json.error.message, words);
 		}
 		for (const [method, path, body, words] of [
-			['PUT', 'regressions/rules', { speed: 1 }, /no rule speed/], ['PUT', 'regressions/rules', { certainty: 0 }, /certainty is standard errors/],
+			['PUT', 'regressions/rules', { speed: 1 }, /unknown rule speed/], ['PUT', 'regressions/rules', { certainty: 0 }, /certainty is standard errors/],
 			['PUT', 'regressions/rules', { window_days: 4, min_days: 3 }, /at least twice/], ['PATCH', `regressions/${found.id}`, { app: 'x' }, /nothing else/],
 			['PATCH', `regressions/${found.id}`, { status: 'great' }, /status/], ['PATCH', `regressions/${found.id}`, { muted_until_ms: -1 }, /since 1970/]]) {
 			const answer = await ask(method, path, body);
