@@ -272,9 +272,9 @@ enum tw_status tw_cat_now(struct tw_db *db, int64_t *ret_ms, struct tw_err *err)
 
 static bool read_listed(const struct tw_cat_query *q, const struct tw_cat_list *l, void *row)
 {
+	memset(row, 0, l->row_bytes);
 	if (l->read)
 		return l->read(q, l->arena, row);
-	memset(row, 0, l->row_bytes);
 	return tw_row_read(q, 0, l->fields, l->arena, row) >= 0;
 }
 
