@@ -338,7 +338,7 @@ describe('retention', { concurrency: 2 }, () => {
 	test('rules are judged, and are for admins', async (t) => {
 		const s = await start(t);
 		for (const [body, words] of [
-			[{ max_age: 3 }, /no rule "max_age"/],
+			[{ max_age: 3 }, /unknown rule "max_age"/],
 			[{ max_age_days: -1 }, /max_age_days must be a whole number from 1/],
 			[{ max_age_days: '3' }, /whole number/],
 			[{ max_bytes: 1e300 }, /max_bytes/],

@@ -300,7 +300,7 @@ static void test_rules(void **state)
 	assert_int_equal(json_integer_value(json_object_get(doc, "window_days")), 28);
 	json_decref(doc);
 	refused("[]", "JSON object");
-	refused("{\"speed\": 1}", "no rule speed");
+	refused("{\"speed\": 1}", "unknown rule speed");
 	refused("{\"certainty\": 1}", "certainty is standard errors");
 	refused("{\"min_days\": 1.5}", "whole number");
 	refused("{\"min_change\": \"1\"}", "min_change");
