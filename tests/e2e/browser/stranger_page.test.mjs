@@ -158,9 +158,9 @@ step('10. an alert rule is previewed and added', 9, async () => {
 	await click(page.getByRole('button', { name: 'Add an alert rule' }));
 	const form = page.getByRole('form', { name: 'A new alert rule' });
 	await fill(form.getByLabel('Name'), 'Slow start');
-	await fill(form.getByLabel('Limit in ms'), String(800 * MS));
+	await fill(form.getByLabel('Threshold in ms'), String(800 * MS));
 	await click(form.getByRole('button', { name: 'Preview' }));
-	await form.getByText(/above the limit now\. Nothing was saved\.|No traces/).waitFor();
+	await form.getByText(/above the threshold now|No figure/).waitFor();
 	await click(form.getByRole('button', { name: 'Add' }));
 	await page.locator('tr[data-rule]', { hasText: 'Slow start' }).waitFor();
 });
