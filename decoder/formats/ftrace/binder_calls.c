@@ -102,5 +102,7 @@ enum tw_status tw_binder_received(struct tw_binder_calls *b, struct tw_marks *m,
 		return TW_OK;
 	}
 	call = find(b, t->answers);
-	return call && call->from == ev->by ? emit(m, TW_NOTE_binder, call, ev->ts_ns, err) : TW_OK;
+	if (!call || !call->to || call->from != ev->by) /* also if damage repeats its number */
+		return TW_OK;
+	return emit(m, TW_NOTE_binder, call, ev->ts_ns, err);
 }

@@ -230,6 +230,19 @@ static void test_binder(void **state)
 	event_log_done(&log);
 }
 
+/* Damage: the call's number is used again before the answer is received. */
+static void test_binder_repeated(void **state)
+{
+	struct event_log log = text_run(HEAD SENT(7, 01, 101, 0, "0x10") RECEIVED(8, 02, 101) SENT(
+	        8, 03, 102, 1, "0x0") SENT(7, 04, 101, 0, "0x10") RECEIVED(7, 05, 102)
+	                RECEIVED(9, 06, 101) SENT(9, 07, 103, 1, "0x0") RECEIVED(7, 10, 103));
+
+	(void)state;
+	text_told(&log, "note binder 8 1000004000 6000 9 343  ");
+	assert_int_equal(event_log_repairs(&log), 0);
+	event_log_done(&log);
+}
+
 static void test_frequencies(void **state)
 {
 	struct event_log log = text_run(
@@ -523,6 +536,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_facts),
         cmocka_unit_test(test_states),
         cmocka_unit_test(test_binder),
+        cmocka_unit_test(test_binder_repeated),
         cmocka_unit_test(test_frequencies),
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_clock),
