@@ -463,9 +463,15 @@ enum tw_status tw_cat_trace_drop(struct tw_db *w, const char *trace_id, struct t
 /* The same for the record of a trace. */
 enum tw_status tw_cat_record_drop(struct tw_db *w, const char *trace_id, struct tw_err *err);
 
-/* Deletes a trace's files that are rows (small_file.h), before its own rows.  *ret: which there
- * were. */
-enum tw_cat_small { TW_CAT_SMALL_UPLOAD = 1, TW_CAT_SMALL_DECODED = 2 };
+/* Deletes a trace's files that are rows (small_file.h), before its own rows and after its job's, as
+ * the end of a decode locks them in that order.  *ret: TW_CAT_SMALL_UPLOAD and TW_CAT_SMALL_DECODED
+ * if there were any. */
+enum tw_cat_small {
+	TW_CAT_SMALL_UPLOAD = 1, /* without the next */
+	TW_CAT_SMALL_DECODED = 2,
+	TW_CAT_SMALL_SYSTEM = 4, /* the device's own trace, which outlives the upload */
+	TW_CAT_SMALL_ALL = 7
+};
 enum tw_status tw_cat_small_drop(
         struct tw_db *w, const char *trace_id, unsigned which, unsigned *ret, struct tw_err *err);
 

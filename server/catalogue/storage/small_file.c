@@ -66,7 +66,7 @@ enum tw_status tw_cat_small_drop(
 		return TW_OK;
 	st = tw_cat_query(&q, w, err, /* primary key */
 	        "DELETE FROM small_file WHERE trace_id=?1 AND (?2&CASE part WHEN '" TW_SMALL_DECODED
-	        "' THEN 2 ELSE 1 END)<>0 RETURNING part",
+	        "' THEN 2 WHEN 'system' THEN 4 ELSE 1 END)<>0 RETURNING part",
 	        "ti", trace_id, (int64_t)which);
 	if (st != TW_OK)
 		return st;

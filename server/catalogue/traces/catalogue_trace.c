@@ -250,13 +250,15 @@ static enum tw_status note_erasure(
 }
 
 static enum tw_status delete_rows(struct tw_db *db, const char *project_id, const char *trace_id,
-        bool erase, struct tw_err *err)
+        bool erase, unsigned *ret_small, struct tw_err *err)
 {
 	int changed = 0;
 	/* locks in the same order as the end of a job: the job, its trace */
 	enum tw_status st = tw_cat_exec(db, NULL, err,
 	        "DELETE FROM job WHERE project_id=? AND trace_id=?", "tt", project_id, trace_id);
 
+	if (st == TW_OK)
+		st = tw_cat_small_drop(db, trace_id, TW_CAT_SMALL_ALL, ret_small, err);
 	if (st == TW_OK && erase)
 		st = note_erasure(db, project_id, trace_id, err);
 
@@ -303,10 +305,7 @@ static enum tw_status delete_trace(struct tw_catalogue *c, const char *project_i
 		return st;
 	st = get_parts(w, project_id, trace_id, a, &parts, &n, err);
 	if (st == TW_OK)
-		st = tw_cat_small_drop(
-		        w, trace_id, TW_CAT_SMALL_UPLOAD | TW_CAT_SMALL_DECODED, &small, err);
-	if (st == TW_OK)
-		st = delete_rows(w, project_id, trace_id, erase, err);
+		st = delete_rows(w, project_id, trace_id, erase, &small, err);
 	for (size_t i = 0; i < n; i++)
 		if (parts[i].found || !(small & TW_CAT_SMALL_UPLOAD))
 			contents[n_contents++] = parts[i].sha256;
