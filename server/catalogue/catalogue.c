@@ -1,6 +1,7 @@
 /* catalogue.c - opening, connections and transactions. */
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/storage/catalogue_files.h"
+#include "server/catalogue/storage/small_file.h"
 #include "server/catalogue/traces/catalogue_job.h"
 
 #include <errno.h>
@@ -300,7 +301,10 @@ enum tw_status tw_catalogue_has_trace(
 enum tw_status tw_catalogue_has_decoded(
         struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err)
 {
-	return is_there(c, "SELECT 1 FROM trace WHERE trace_id=? AND state<>4", trace_id, ret, err);
+	return is_there(c,
+	        "SELECT 1 FROM trace WHERE trace_id=? AND state<>4 AND NOT EXISTS (SELECT 1 FROM"
+	        " small_file f WHERE f.trace_id=trace.trace_id AND f.part='" TW_SMALL_DECODED "')",
+	        trace_id, ret, err);
 }
 
 #define POSITION_OF_EACH                                                                           \

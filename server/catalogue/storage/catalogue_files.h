@@ -19,7 +19,8 @@ struct tw_blob_list { /* content hashes */
 	size_t n;
 };
 
-/* Whether a row refers to this blob / trace file.  Archived traces have no trace file. */
+/* Whether a row refers to this blob / trace file.  Archived traces have no trace file, and files in
+ * rows (small_file.h) are not referred to. */
 enum tw_status tw_catalogue_has_blob(
         struct tw_catalogue *c, const char *sha256, bool *ret, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_has_decoded(

@@ -13,6 +13,7 @@
 #include "server/catalogue/storage/small_file.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"
 #include "server/catalogue/traces/catalogue_trace.h"
+#include "server/storage/blob_store.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -156,7 +157,8 @@ enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job
 	return tw_catalogue_job_publish(c, job, s, NULL, err);
 }
 
-/* In PostgreSQL one statement. */
+/* In PostgreSQL one statement.  An object of an earlier decode is deleted if the file is in a row
+ * now. */
 static enum tw_status set_ready(struct tw_db *w, const struct tw_job_row *job,
         const struct tw_trace_summary *s, struct tw_err *err)
 {
@@ -164,12 +166,16 @@ static enum tw_status set_ready(struct tw_db *w, const struct tw_job_row *job,
 	"UPDATE trace SET state=2, ready_ms=?1, tries=?2, error_status='', error_message='',"      \
 	" error_offset=-1, file_sha256=?3, anr=?4, {sets}"
 	const bool one = w->engine->is_shared;
+	char object[TW_STORE_KEY] = "";
 	enum tw_status st = one ? TW_OK : tw_cat_drop_job(w, job, err);
 
+	if (s->file_hex)
+		(void)tw_trace_key(job->trace_id, object);
 	if (st == TW_OK)
 		st = tw_cat_write(w, &(struct tw_cat_written){&tw_trace_summary_fields, s, NULL},
 		        err, /* primary keys */
-		        TW_EITHER(READY " WHERE project_id=?5 AND trace_id=?6 AND ?7=?7 AND ?8=?8",
+		        TW_EITHER(READY " WHERE project_id=?5 AND trace_id=?6 AND ?7=?7 AND ?8=?8"
+		                        " AND ?9=?9",
 		                "WITH gone AS (DELETE FROM job WHERE project_id=?5 AND trace_id=?6"
 		                " AND claimed=1 AND owner=?7 AND tries=?2 RETURNING project_id,"
 		                " trace_id), calm AS (DELETE FROM quarantine USING gone WHERE"
@@ -178,13 +184,20 @@ static enum tw_status set_ready(struct tw_db *w, const struct tw_job_row *job,
 		                " FROM gone WHERE trace.project_id=gone.project_id AND"
 		                " trace.trace_id=gone.trace_id), large AS (DELETE FROM small_file"
 		                " USING gone WHERE small_file.trace_id=gone.trace_id AND"
-		                " part='" TW_SMALL_DECODED "' AND ?8=''), small AS (INSERT INTO"
+		                " part='" TW_SMALL_DECODED "' AND ?8=''), earlier AS (INSERT INTO"
+		                " file_drop(key,due_ms,tries) SELECT ?9," TW_CAT_DATABASE_MS ",0"
+		                " FROM gone JOIN trace USING(project_id,trace_id) WHERE ?9<>''"
+		                " AND file_bytes>0 AND NOT EXISTS(SELECT 1 FROM small_file f WHERE"
+		                " f.trace_id=gone.trace_id AND f.part='" TW_SMALL_DECODED "')"
+		                " ON CONFLICT(key) DO UPDATE SET due_ms=excluded.due_ms), small AS "
+		                "(INSERT INTO"
 		                " small_file(trace_id,part,project_id,content) SELECT trace_id,"
 		                "'" TW_SMALL_DECODED "',project_id,decode(?8,'hex') FROM gone WHERE"
 		                " ?8<>'' ON CONFLICT(trace_id,part) DO UPDATE SET"
 		                " content=excluded.content) SELECT 1 FROM gone"),
-		        "iitttttt", tw_unix_ms(), (int64_t)job->tries, s->file_sha256, s->anr,
-		        job->project_id, job->trace_id, job->owner, s->file_hex ? s->file_hex : "");
+		        "iittttttt", tw_unix_ms(), (int64_t)job->tries, s->file_sha256, s->anr,
+		        job->project_id, job->trace_id, job->owner, s->file_hex ? s->file_hex : "",
+		        object);
 	if (st == TW_OK && one)
 		return check_owner(w, job, (int)tw_db_changed(w), err);
 	return st == TW_OK ? tw_cat_quarantine_leave(w, job, err) : st;
