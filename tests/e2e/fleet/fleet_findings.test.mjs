@@ -109,7 +109,7 @@ test('findings of a fleet', async (t) => {
 
 	await t.test('other rules look at all of them again', async () => {
 		const rules = (await s.get('/api/v1/detectors')).json;
-		const doc = { version: rules.version, rules: [{ id: 'mine', kind: 'own', title: 'Store', methods: ['com.app.Store'], threads: 'main', threshold_ms: 1, severity: 'error', says: '' }, ...rules.rules.filter((r) => r.id !== 'json').map((r) => (r.id === 'preferences' ? { ...r, threshold_ms: 22 } : r))] };
+		const doc = { version: rules.version, rules: [{ id: 'mine', kind: 'own', title: 'Store', methods: ['com.app.Store'], threads: 'main', threshold_ms: 1, severity: 'error', message: '' }, ...rules.rules.filter((r) => r.id !== 'json').map((r) => (r.id === 'preferences' ? { ...r, threshold_ms: 22 } : r))] };
 		assert.equal((await s.ask('PUT', '/api/v1/detectors', { key: s.write, body: JSON.stringify(doc) })).status, 200);
 		const f = await settled(s, FLEET.length - 1, (v) => of(v, 'mine')?.traces === 3);
 		assert.equal(of(f, 'json'), undefined);
