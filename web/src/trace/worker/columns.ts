@@ -3,7 +3,7 @@
 
 const MAGIC = 0x32435754;
 const HEADER = 48;
-const HAS_CPU = 1, HAS_MERGED = 2;
+const HAS_MERGED = 2;
 
 /** Receives slices: each has a separate index and begins before it ends. */
 export interface Places {
@@ -175,7 +175,6 @@ export class Payload {
 	readonly n: number;
 	readonly open: Float64Array; // calls that are open where it begins, outermost first: begin, duration, method
 	readonly merged: boolean;
-	readonly hasCpu: boolean;
 	private readonly spans: [number, number][] = []; // of the columns
 
 	constructor(private p: Uint8Array, readonly startNs: number) {
@@ -184,7 +183,6 @@ export class Payload {
 		if (view.getUint32(0, true) !== MAGIC) throw new DamagedChunk('not a chunk');
 		this.n = view.getUint32(4, true);
 		const flags = view.getUint32(12, true);
-		this.hasCpu = (flags & HAS_CPU) !== 0;
 		this.merged = (flags & HAS_MERGED) !== 0;
 		let at = HEADER;
 		for (let i = 0; i < 8; i++) {
