@@ -7,7 +7,7 @@ const doc = (...rules: Doc['rules']): Doc => ({ rules, frames: { slow_ms: 16 } }
 const rule = (id: string, more = {}) => ({ id, title: id.toUpperCase(), methods: ['a.B', 'c.D'], threshold_ms: 16, ...more });
 
 test('what is written is the same document, with lists in one line', () => {
-	const d = doc(rule('x', { says: 'a "quoted", [text]\n' }), rule('y', { methods: [] }));
+	const d = doc(rule('x', { message: 'a "quoted", [text]\n' }), rule('y', { methods: [] }));
 	assert.deepEqual(JSON.parse(written(d)), d);
 	assert.ok(written(d).includes('"methods": ["a.B", "c.D"]'));
 	assert.deepEqual(Object.keys(JSON.parse(written({ ...d, version: 7 } as Doc))), ['rules', 'frames']);
