@@ -65,7 +65,7 @@ static const struct tw_param device_params[] = {
         TW_PARAM_TEXT("version_name", TW_MAX_TEXT, ""),
         TW_PARAM_TEXT("device", TW_MAX_TEXT, ""),
         TW_PARAM_TEXT("os", TW_MAX_TEXT, ""),
-        TW_PARAM_TEXT("scenario", TW_MAX_TEXT, "Only rules of this scenario."),
+        TW_PARAM_TEXT("scenario", TW_MAX_TEXT, "Omits rules of other scenarios."),
         {0},
 };
 

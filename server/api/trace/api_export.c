@@ -53,7 +53,8 @@ static const char *const raw_kinds[] = {"sqlite", NULL};
 
 static const struct tw_param export_params[] = {
         TW_PARAM_ENUM("metric", metrics,
-                "folded supports all three, d3 and svg wall and count; other formats ignore it."),
+                "folded supports all three, d3 and svg wall and count, other formats only wall. "
+                "400 for others."),
         TW_PARAM_ENUM("view", views, "d3 and svg."),
         TW_PARAM_NUMBER("max_nodes", 0, 0, NODES_MAX,
                 "d3 and svg; the rest becomes (other). 0: 20,000 in d3, 4,000 in svg."),
