@@ -22,7 +22,7 @@ const zh = {
 	'Assign': '指派',
 	'{n} reports': '{n} 份报告',
 	'{n} times': '{n} 倍',
-	'{value}, threshold {threshold}': '{value}，上限 {threshold}',
+	'{value}, threshold {threshold}': '{value}，阈值 {threshold}',
 	'no figure': '无数值',
 	'Alert': '告警',
 	'Alerts': '告警',

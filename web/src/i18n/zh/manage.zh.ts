@@ -171,7 +171,7 @@ const zh = {
 	'Add a rule': '添加规则',
 	'Loading rules': '正在加载规则',
 	'No rules yet: devices record nothing.': '还没有规则：前来询问的设备会被告知不必录制。',
-	'Devices poll every {max_age_s} minutes. Sampling is stable per device id: a larger share keeps the devices already chosen. Days are UTC.': '设备每 {max_age_s} 分钟询问一次。表明身份的设备按其名称选取：总是同一批设备，提高比例只会增加设备。日期以 UTC 为准。',
+	'Devices poll every {max_age_s} minutes. Sampling is stable per device id: a larger share keeps the devices already chosen. Days are UTC.': '设备每 {max_age_s} 分钟询问一次。按设备 id 抽样，结果稳定：提高比例时，已选中的设备不变。日期以 UTC 为准。',
 	'Capture · tracewell': '采集 · tracewell',
 	'Capture': '采集',
 	'On the device': '在设备上',
