@@ -3,7 +3,7 @@
  *
  * The file is a library with its symbol table (.symtab, otherwise .dynsym), or a file of symbols
  * split from one.  Names are demangled (C++, Rust).  Functions that the compiler inlined, and
- * lines, are not in the image (decision 0080).  Thread: one at a time.
+ * lines, are not in the image (decision 0081).  Thread: one at a time.
  */
 #ifndef TW_NATIVE_WRITE_H
 #define TW_NATIVE_WRITE_H
