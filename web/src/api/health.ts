@@ -13,7 +13,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 function ask(): void {
 	clearTimeout(timer);
-	timer = setTimeout(() => fetch('/api/v1/session').then(serverText, ask), ASK_MS);
+	timer = setTimeout(() => fetch('/api/v1/session').then(found, ask), ASK_MS);
 }
 
 /** No response arrived. */
@@ -24,7 +24,7 @@ export function lost(): void {
 }
 
 /** A response arrived. */
-function serverText(): void {
+function found(): void {
 	if (!away.value) return;
 	clearTimeout(timer);
 	away.value = false;
@@ -33,11 +33,11 @@ function serverText(): void {
 
 /** Checks whether the server responds, for requests that do not use `call`. */
 export function probe(): void {
-	fetch('/api/v1/session').then(serverText, lost);
+	fetch('/api/v1/session').then(found, lost);
 }
 
 export function answered(path: string, status: number): void {
-	serverText();
+	found();
 	if (status === 401 && !path.startsWith('/api/v1/session')) expired.value++;
 	if (status === 404) missing.value = { path: path.split('?')[0], turn: missing.value.turn + 1 };
 }

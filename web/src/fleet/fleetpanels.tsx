@@ -40,7 +40,7 @@ function Fact({ name, n, capped = false, bad, to }: { name: string; n: number; c
 
 /** Lists the parts of the filter that a panel does not support. */
 function Beyond({ of }: { of: string[] }) {
-	const names: Record<string, string> = { class: 'devices', label: tr('label'), os: 'system', build_id: 'build' };
+	const names: Record<string, string> = { class: tr('devices'), label: tr('label'), os: tr('system'), build_id: tr('build') };
 	const beyond = of.filter((k) => text(k)).map((k) => names[k]);
 	return beyond.length ? <p class="quiet">{tr('Not filtered by {beyond}.', { beyond: beyond.join(tr(' and ')) })}</p> : null;
 }

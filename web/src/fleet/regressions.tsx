@@ -28,9 +28,9 @@ const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 /** A one-sentence summary for sharing. */
 function sentence(r: Regression): string {
 	const what = r.method ? tr('{method} in {scenario}', { method: r.method, scenario: r.scenario || tr('all scenarios') }) : r.scenario || tr('Traces without a scenario');
-	if (r.kind === 'new') return tr('New: {method} takes {after_ns} at the median in {share} of {scenario} traces of {head}; {base} did not have it. That is {change} of a median trace, 95 % confidence interval {low} to {high}.', { method: r.method, after_ns: duration(r.after_ns), share: percent(r.share), scenario: r.scenario || 'all', head: r.head, base: r.base || tr('the version before'), change: percent(r.change), low: percent(r.low), high: percent(r.high) });
+	if (r.kind === 'new') return tr('New: {method} takes {after_ns} at the median in {share} of {scenario} traces of {head}; {base} did not have it. That is {change} of a median trace, 95 % confidence interval {low} to {high}.', { method: r.method, after_ns: duration(r.after_ns), share: percent(r.share), scenario: r.scenario || tr('all'), head: r.head, base: r.base || tr('the version before'), change: percent(r.change), low: percent(r.low), high: percent(r.high) });
 	const since = r.head ? tr('{head} against {base}', { head: r.head, base: r.base || tr('the version before') }) : tr('since {day_ms}', { day_ms: day(r.day_ms) });
-	return tr('{what} is {change} slower, {since}: {before_ns} to {after_ns} at the {percent}, 95 % confidence interval {low} to {high}.', { what, change: percent(r.change), since, before_ns: duration(r.before_ns), after_ns: duration(r.after_ns), percent: r.percentile === 50 ? 'median' : tr('{percent}th percentile', { percent: r.percentile }), low: signed(r.low), high: signed(r.high) });
+	return tr('{what} is {change} slower, {since}: {before_ns} to {after_ns} at the {percent}, 95 % confidence interval {low} to {high}.', { what, change: percent(r.change), since, before_ns: duration(r.before_ns), after_ns: duration(r.after_ns), percent: r.percentile === 50 ? tr('median') : tr('{percent}th percentile', { percent: r.percentile }), low: signed(r.low), high: signed(r.high) });
 }
 
 function How({ r }: { r: Regression }) {

@@ -332,7 +332,7 @@ const zh = {
 	'{busy_ns} busy, {calls}{of}': '忙碌 {busy_ns}，{calls}{of}',
 	'main': '主线程',
 	' busy': ' 忙碌',
-	'Show {hidden} counters': '显示 {hidden} 个计数器',
+	'Show {n} counters': '显示 {n} 个计数器',
 	'Open': '展开',
 	'Fewer rows': '显示较少的行',
 	'All {max_depth} rows': '全部 {max_depth} 行',

@@ -73,7 +73,7 @@ export function Head({ g, focused, picked, on }: { g: Group; focused: boolean; p
 	if (!t)
 		return <Item g={g} on={on}>
 			<span class="name plain">{tr('Whole trace')}</span><Tracks g={g} />
-			{g.hidden !== 0 && <button class="small bottom" onClick={on.counters}>{tr('Show {hidden} counters', { hidden: count(g.hidden) })}</button>}
+			{g.hidden !== 0 && <button class="small bottom" onClick={on.counters}>{tr.many(g.hidden, 'Show {n} counter', 'Show {n} counters')}</button>}
 		</Item>;
 	const name = t.name || tr('thread {tid}', { tid: t.tid });
 	const foldable = t.slices > 0 || g.tracks.length > 0;
