@@ -75,9 +75,9 @@ describe('a project', { concurrency: 2 }, () => {
 			assert.ok(other.read && other.write);
 			const into = take(other.data, file);
 			assert.equal(into.code, 0, into.told);
-			assert.match(into.told, /^3 traces and 1 builds imported, 0 traces were there already, 0 have new ids/);
+			assert.match(into.told, /^3 traces and 1 builds imported, 0 traces existed already, 0 have new ids/);
 			assert.deepEqual(await seen(other, ids), want);
-			assert.match(take(other.data, file).told, /^0 traces and 0 builds imported, 3 traces were there already/);
+			assert.match(take(other.data, file).told, /^0 traces and 0 builds imported, 3 traces existed already/);
 			assert.deepEqual(await seen(other, ids), want);
 			assert.equal((await other.get('/api/v1/traces', { key: s.read })).status, 401, 'keys stay where they are');
 			const again = await other.post('/api/v1/traces', sampleTrace(20), { query: { build_id: 'b1' }, headers: { 'Idempotency-Key': 'key-0' } });
@@ -91,14 +91,14 @@ describe('a project', { concurrency: 2 }, () => {
 		const file = path.join(folder(t), 'p.tar');
 		send(s.data, file);
 		const into = take(s.data, file, '--project', 'copy');
-		assert.match(into.told, /^3 traces and 1 builds imported, 0 traces were there already, 3 have new ids/, into.told);
+		assert.match(into.told, /^3 traces and 1 builds imported, 0 traces existed already, 3 have new ids/, into.told);
 		const reader = s.key('read', 'copy');
 		const list = await until(async () => {
 			const { json } = await s.get('/api/v1/traces', { key: reader });
 			return json.traces.every((x) => x.state === 'ready') ? json.traces : undefined;
 		}, 'all decoded');
 		assert.deepEqual([list.length, list.filter((x) => ids.includes(x.id)).length], [3, 0]);
-		assert.match(take(s.data, file, '--project', 'copy').told, /^0 traces .* 3 traces were there already/);
+		assert.match(take(s.data, file, '--project', 'copy').told, /^0 traces .* 3 traces existed already/);
 		assert.equal((await s.get('/api/v1/traces', { key: reader })).json.total, 3);
 		const flame = async (id, key) => (await s.get(`/api/v1/traces/${id}/flame`, { key })).json.value;
 		assert.equal(await flame(list.find((x) => x.meta.scenario === 's0').id, reader), await flame(ids[0], s.read));

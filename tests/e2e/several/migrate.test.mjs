@@ -265,7 +265,7 @@ test('what cannot be done is refused in words', { skip }, async (t) => {
 		[['--from', one, '--data', target, '--verify'], /no catalogue yet/],
 	]) {
 		const r = migrate(args);
-		assert.equal(r.code, /folder|PostgreSQL/.test(words.source) ? 2 : 1, `${args.join(' ')}: ${r.told}`);
+		assert.equal(r.code, /separate folder|PostgreSQL/.test(words.source) ? 2 : 1, `${args.join(' ')}: ${r.told}`);
 		assert.match(r.told, words, args.join(' '));
 	}
 	assert.equal(migrate([]).code, 2);

@@ -68,7 +68,7 @@ function patch(s, at, offset, body, headers = {}, key) {
 	let late = false;
 	return until(async () => {
 		const answer = await ask(s, 'PATCH', at, { 'Content-Type': TYPE, 'Upload-Offset': String(offset), ...headers }, body, key);
-		if (late && answer.status === 409 && answer.text.includes(`the upload is at ${offset + body.length},`))
+		if (late && answer.status === 409 && answer.text.includes(`the offset of the upload is ${offset + body.length},`))
 			[offset, body, headers] = [offset + body.length, '', {}];
 		else if (answer.status === 503 && /does not respond|store is unavailable/.test(answer.text)) late = true;
 		else return answer;

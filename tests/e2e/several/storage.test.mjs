@@ -447,7 +447,7 @@ test('a store that is silent at the start is proven when it answers; a first sta
 	const kept = fs.readFileSync(b.file(keyOf(sampleTrace(66))));
 	fs.rmSync(b.file(keyOf(sampleTrace(66)))); // another store answers
 	b.fault = () => undefined;
-	await until(() => (/none of the first 1 is in the store/.test(s.log) ? true : undefined), 'it is found to be another');
+	await until(() => (/none of the first 1 uploads of the catalogue is in the store/.test(s.log) ? true : undefined), 'it is found to be another');
 	assert.equal((await ready(s)).status, 503);
 	assert.equal((await s.post('/api/v1/traces', sampleTrace(67))).status, 503);
 	fs.writeFileSync(b.file(keyOf(sampleTrace(66))), kept);
@@ -504,7 +504,7 @@ test('a wrong key, bucket or set-up is told in words', async (t) => {
 	assert.match((await serve([])).told, /files of this data folder are in s3:\/\/files\/tw: set --blobs/);
 	assert.match((await serve(['--blobs=s3://files/tx', ...b.args().slice(1)])).told, /are in s3:\/\/files\/tw/);
 	fs.rmSync(path.join(s.data, 'storage'));
-	assert.match((await serve(['--blobs=s3://files/tx', ...b.args().slice(1)])).told, /none of the first 1 is in the store/);
+	assert.match((await serve(['--blobs=s3://files/tx', ...b.args().slice(1)])).told, /none of the first 1 uploads of the catalogue is in the store/);
 	assert.match((await serve(['--blobs=s3://nowhere/tw', ...b.args().slice(1)])).told, /no bucket of that name/);
 	const doctor = (args, env = {}) => run(['doctor', ...args], { ...b.env, ...env });
 	assert.match((await doctor([`--blobs=s3://files/tw`, `--s3-endpoint=${b.url}`])).told, /good: s3:\/\/files\/tw responds|s3:\/\/files\/tw responds/);
