@@ -113,7 +113,8 @@ enum tw_status tw_catalogue_mark_migrating(
 		        to, "SELECT source FROM catalogue_migration", present, sizeof present, err);
 	if (st == TW_OK && strcmp(present, source) != 0)
 		return tw_fail(err, TW_CONFLICT,
-		        "the target has half a copy of another catalogue: name an empty one");
+		        "the target has an incomplete copy of another catalogue: name an empty "
+		        "one");
 	return st;
 }
 

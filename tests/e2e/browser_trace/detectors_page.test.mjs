@@ -133,7 +133,7 @@ test('the form changes, adds and switches off rules, and a preview counts what t
 	await page.waitForSelector('text=/No differences from version/');
 	const { rules } = (await server.get('/api/v1/detectors')).json;
 	assert.deepEqual(rules.find((r) => r.id === 'cart-work'), { id: 'cart-work', kind: 'own', title: 'Cart work!', methods: ['com.shop.Cart'], threads: 'main', threshold_ms: 100, severity: 'warning' });
-	assert.equal(rules.find((r) => r.id === 'sleep').on, false);
+	assert.equal(rules.find((r) => r.id === 'sleep').enabled, false);
 	await server.put('/api/v1/detectors', JSON.stringify(before.defaults), { key: server.write });
 	await done(page, t);
 });
