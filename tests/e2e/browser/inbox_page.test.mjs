@@ -145,7 +145,7 @@ test('more items than a page: pages by cursor, keys and buttons; what is selecte
 		const v = await inbox({ state: 'all', limit: 40, ...(cursor && { cursor }) });
 		assert.equal(v.total, all.length);
 		seen.push(...v.items.map((i) => i.id));
-		({ cursor } = v);
+		cursor = v.next_cursor;
 	}
 	assert.deepEqual(seen, all, 'each item once, in the order of the whole list');
 

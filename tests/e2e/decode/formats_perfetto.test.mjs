@@ -34,7 +34,7 @@ test('Perfetto traces', async (t) => {
 			/* begun on one CPU, ended on another */
 			assert.deepEqual(await s.flameLines(trace.id, 13), ['  paint 5000', '  draw 700']);
 			const { kinds } = await notes(s, trace.id);
-			assert.deepEqual(kinds, { instant: 4, async: 5, counter: 6, state: 10, wakeup: 2, process: 2, flow: 1, frame: 4 });
+			assert.deepEqual(kinds, { instant: 4, async: 5, binder: 1, counter: 6, state: 10, wakeup: 2, process: 2, flow: 1, frame: 4 });
 			assert.equal(repair(trace, 'kernel_overrun').kind, 'loss');
 			assert.equal(repair(trace, 'event_unread').count, 1);
 			const { notes: frames } = await notes(s, trace.id, '&kind=frame');

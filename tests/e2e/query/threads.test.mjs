@@ -95,7 +95,7 @@ test('an unknown thread is 404, and the answer says how to list those there are'
 			}
 		}
 	}
-	for (const [query, words] of [[{}, /thread is missing.*main/], [{ thread: 'all' }, /thread is missing/], [{ thread: `main,${SYNC}` }, /means 2 threads/]]) {
+	for (const [query, words] of [[{}, /thread is missing.*main/], [{ thread: 'all' }, /thread is missing/], [{ thread: `main,${SYNC}` }, /selects 2 threads/]]) {
 		const { status, json } = await s.get(`/api/v1/traces/${id}/slices`, { query });
 		assert.equal(status, 400);
 		assert.match(json.error.message, words);
