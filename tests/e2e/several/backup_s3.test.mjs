@@ -58,9 +58,9 @@ test('under load; what is fetched is a data folder with the same answers; again 
 	assert.ok(isWhole(again.data));
 
 	await store.backup(s.data);
-	assert.match((await store.backup(s.data)).told, /; 1 files copied/, 'the catalogue alone');
+	assert.match((await store.backup(s.data)).told, /: 1 files copied/, 'the catalogue alone');
 	await upload(s, 500);
-	assert.match((await store.backup(s.data)).told, /; 2 files copied/);
+	assert.match((await store.backup(s.data)).told, /: 2 files copied/);
 });
 
 async function until200(s, target, key) {
