@@ -97,7 +97,7 @@ static bool clean(struct tw_row_cursor *c, struct tw_str *io)
 	if (!out)
 		return false;
 	*io = (struct tw_str){out, tw_utf8_clean(out, cap, *io)};
-	c->mended++;
+	c->repaired++;
 	return true;
 }
 

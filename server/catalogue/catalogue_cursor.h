@@ -23,8 +23,8 @@ struct tw_row_cursor {
 	const struct tw_table *table;
 	bool there; /* whether there is a row */
 	struct tw_cell row[TW_COLUMNS_MAX];
-	uint64_t rows;   /* read so far, including this one */
-	uint64_t mended; /* texts that differ from the stored ones */
+	uint64_t rows;     /* read so far, including this one */
+	uint64_t repaired; /* texts that differ from the stored ones */
 	/* private */
 	struct tw_db *db;
 	struct tw_cat_query q;

@@ -284,7 +284,7 @@ static enum tw_status walk_table(struct tw_migrate_rows *m, size_t i, enum pass 
 		end_side(w.to_sha, &w.to, &w.of->to);
 	}
 	if (pass != DROP)
-		w.of->mended = w.from.mended;
+		w.of->repaired = w.from.repaired;
 	tw_row_cursor_close(&w.from);
 	tw_row_cursor_close(&w.to);
 	for (int k = 0; k < CHANGES; k++)

@@ -25,7 +25,7 @@ struct tw_migrate_side {
 struct tw_migrate_table {
 	const char *name;
 	uint64_t put, dropped;
-	uint64_t mended;                 /* texts of the source with invalid UTF-8 */
+	uint64_t repaired;               /* texts of the source with invalid UTF-8 */
 	struct tw_migrate_side from, to; /* from tw_catalogue_compare */
 	uint64_t differ;
 	char first[TW_MIGRATE_FIRST]; /* the key of the first different row */

@@ -131,7 +131,7 @@ static void write_tables(struct tw_json *j, const struct tw_migrate_rows *rows)
 		tw_json_key_str(j, "name", tw_str_of(t->name));
 		tw_json_key_int(j, "written", (int64_t)t->put);
 		tw_json_key_int(j, "dropped", (int64_t)t->dropped);
-		tw_json_key_int(j, "repaired", (int64_t)t->mended);
+		tw_json_key_int(j, "repaired", (int64_t)t->repaired);
 		tw_json_key_int(j, "different", (int64_t)t->differ);
 		write_side(j, "from", &t->from);
 		write_side(j, "to", &t->to);
@@ -177,12 +177,12 @@ static void print_json(const struct outcome *o, const char *why)
 
 static void print_sums(const struct outcome *o)
 {
-	uint64_t rows = 0, put = 0, mended = 0;
+	uint64_t rows = 0, put = 0, repaired = 0;
 
 	for (size_t i = 0; i < o->rows.n; i++) {
 		rows += o->rows.tables[i].from.rows;
 		put += o->rows.tables[i].put;
-		mended += o->rows.tables[i].mended;
+		repaired += o->rows.tables[i].repaired;
 	}
 	(void)printf("%s: %" PRIu64 " rows put; %" PRIu64 " files, %" PRIu64 " linked, %" PRIu64
 	             " copied (%.1f MB), %" PRIu64 " lost\n",
@@ -191,9 +191,9 @@ static void print_sums(const struct outcome *o)
 	if (o->state == TW_MIGRATE_DONE || o->state == TW_MIGRATE_COMPARED)
 		(void)printf("%zu tables with %" PRIu64 " rows are alike by count and SHA-256\n",
 		        o->rows.n, rows);
-	if (mended)
+	if (repaired)
 		(void)printf("%" PRIu64 " texts had bytes that are not UTF-8, replaced by U+FFFD\n",
-		        mended);
+		        repaired);
 	if (o->state == TW_MIGRATE_COPIED)
 		(void)fputs("A server is writing to the source: stop it and repeat the command, "
 		            "which copies only the rest, or run it with --hold.  Until then no "

@@ -1,7 +1,7 @@
 /*
- * stranger_page.test.mjs - the first day of somebody new, from an empty data folder: a file of each format, the slow
+ * stranger_page.test.mjs - the first day of a new user, from an empty data folder: a file of each format, the slow
  * method, a link for a colleague, two versions, a regression, an ANR group, thresholds, SQL and the server's health.
- * Each step reports its clicks, keys and seconds, and may take at most so many clicks and keys. A typed word is one key.
+ * Each step prints its clicks, keys and seconds, and has a limit on clicks and keys. A typed word counts as one key.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

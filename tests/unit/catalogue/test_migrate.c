@@ -418,7 +418,7 @@ static void test_bytes_that_are_no_text(void **state)
 	catalogue_run(p.source, "INSERT INTO project VALUES('p1',CAST(x'61ff62' AS TEXT),1),"
 	                        "('p2',CAST(x'610063' AS TEXT),1)");
 	bring(&p);
-	assert_int_equal(table(&p, "project")->mended, 2);
+	assert_int_equal(table(&p, "project")->repaired, 2);
 	assert_int_equal(differing(&p), 0);
 	name = catalogue_text(p.target, "SELECT name FROM project WHERE project_id='p1'");
 	assert_string_equal(name, "a\xef\xbf\xbd"
