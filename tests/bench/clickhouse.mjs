@@ -14,7 +14,7 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 
-import { freePort, root, startServer, until } from '../e2e/server.mjs';
+import { atEnd, freePort, root, startServer, until } from '../e2e/server.mjs';
 
 const sizes = process.argv.slice(2).map(Number);
 const SHARDS = Number(process.env.SHARDS ?? 1), REPEATS = Number(process.env.REPEATS ?? 3), PER_TRACE = 100;
@@ -30,7 +30,7 @@ const shards = ports.map((port) => `<shard><replica><host>127.0.0.1</host><port>
 for (let i = 0; i < SHARDS; i++) {
 	const child = spawn(path.join(root, 'tests/unit/on_clickhouse'), ['--serve', folders[i], String(ports[i])], { stdio: 'ignore', env: { ...process.env, CLICKHOUSE_SHARDS: shards } });
 	pids.push(child.pid); /* on_clickhouse becomes the server */
-	t.after(() => new Promise((done) => child.once('exit', done) && child.kill('SIGKILL')).then(() => fs.rmSync(folders[i], { recursive: true, force: true })));
+	atEnd(t, () => new Promise((done) => child.once('exit', done) && child.kill('SIGKILL')).then(() => fs.rmSync(folders[i], { recursive: true, force: true })));
 	await until(async () => (await fetch(`http://127.0.0.1:${ports[i]}/ping`).catch(() => undefined))?.ok || undefined, 'ClickHouse');
 }
 

@@ -14,7 +14,7 @@ import path from 'node:path';
 
 import { startBucket } from './bucket.mjs';
 import { sampleTrace } from './make.mjs';
-import { Server, sleep, until } from './server.mjs';
+import { Server, atEnd, sleep, until } from './server.mjs';
 
 export const blobKey = (body) => {
 	const sha256 = createHash('sha256').update(body).digest('hex');
@@ -53,7 +53,7 @@ class Cluster {
 		const data = path.join(this.home, `node${++this.n}`);
 		fs.mkdirSync(data);
 		const s = new Server(data, this.args(...args), { ...this.bucket.env, TRACEWELL_CATALOG: this.url, ...env }, under);
-		this.t.after(() => s.stop('SIGKILL'));
+		atEnd(this.t, () => s.stop('SIGKILL'));
 		await s.start();
 		if (host) s.url = `http://${host}:${s.port}`;
 		for (const scope of SCOPES) {
@@ -91,7 +91,7 @@ class Cluster {
 			load.going = false;
 			return Promise.all(all);
 		};
-		this.t.after(() => (load.given_up = true));
+		atEnd(this.t, () => (load.given_up = true));
 		/* As many more as that. */
 		load.more = async (more, what, seconds = 60) => {
 			const from = load.kept.size;
@@ -136,6 +136,6 @@ class Cluster {
 /* `bucket`: another store than bucket.mjs; `at`: the address that this is reached by. */
 export async function startCluster(t, { db, name, url, at, bucket }) {
 	const c = new Cluster(t, db, bucket ?? (await startBucket(t, 'files', at)), url ?? db.url(name));
-	t.after(() => fs.rmSync(c.home, { recursive: true, force: true }));
+	atEnd(t, () => fs.rmSync(c.home, { recursive: true, force: true }));
 	return c;
 }

@@ -13,6 +13,8 @@ import http from 'node:http';
 import net from 'node:net';
 import { fileURLToPath } from 'node:url';
 
+import { atEnd } from './server.mjs';
+
 const file = fileURLToPath(import.meta.url);
 
 function forward(gate) {
@@ -89,7 +91,7 @@ export async function startGates(t) {
 	const waiting = new Map();
 	let n = 0;
 	child.on('message', ({ id, port }) => waiting.get(id)(port));
-	t.after(() => child.disconnect());
+	atEnd(t, () => child.disconnect());
 	const call = (message) => new Promise((done) => {
 		waiting.set(++n, done);
 		child.send({ id: n, ...message });

@@ -9,7 +9,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
-import { until } from './server.mjs';
+import { atEnd, until } from './server.mjs';
 
 const HOME = '/usr/lib/postgresql';
 const versions = fs.existsSync(HOME) ? fs.readdirSync(HOME).filter((v) => Number(v) >= 15 && fs.existsSync(`${HOME}/${v}/bin/initdb`)) : [];
@@ -76,7 +76,7 @@ export async function startPostgres(t, { tcp, more } = {}) {
 	const db = new Postgres(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-pg-')), tcp, more);
 	db.make();
 	await db.start();
-	t.after(async () => {
+	atEnd(t, async () => {
 		await db.stop();
 		fs.rmSync(db.folder, { recursive: true, force: true });
 	});

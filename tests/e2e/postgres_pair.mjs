@@ -12,7 +12,7 @@ import os from 'node:os';
 import path from 'node:path';
 
 import { Postgres, command, postgresIsThere } from './postgres.mjs';
-import { freePort, until } from './server.mjs';
+import { atEnd, freePort, until } from './server.mjs';
 
 const run = (...all) => execFileSync(all[0], all.slice(1), { stdio: ['ignore', 'pipe', 'pipe'], cwd: '/', encoding: 'utf8' });
 
@@ -88,7 +88,7 @@ function copy(primary, replica) {
 
 async function make(t) {
 	const node = new Node(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-pg-')), await freePort());
-	t.after(async () => {
+	atEnd(t, async () => {
 		if (node.child && node.child.exitCode === null && node.child.signalCode === null) await node.stop('SIGQUIT');
 		fs.rmSync(node.folder, { recursive: true, force: true });
 	});

@@ -8,7 +8,7 @@ import https from 'node:https';
 
 import Provider from 'oidc-provider';
 
-import { cookiesOf } from './server.mjs';
+import { atEnd, cookiesOf } from './server.mjs';
 
 export const CLIENT = { id: 'tracewell', secret: 'the secret of the client' };
 
@@ -28,7 +28,7 @@ async function listen(t, tls) {
 	const server = tls ? https.createServer(tls, answer) : http.createServer(answer);
 	await new Promise((done) => server.listen(0, '127.0.0.1', done));
 	server.url = `${tls ? 'https' : 'http'}://localhost:${server.address().port}`;
-	t.after(() => {
+	atEnd(t, () => {
 		server.closeAllConnections();
 		server.close();
 	});

@@ -6,7 +6,7 @@ import crypto from 'node:crypto';
 import http from 'node:http';
 import net from 'node:net';
 
-import { until } from './server.mjs';
+import { atEnd, until } from './server.mjs';
 
 /** As README says: over the time, a dot and the body; not older than five minutes. */
 export function isSigned(got, secret) {
@@ -64,7 +64,7 @@ export async function startReceiver(t) {
 	const r = new Receiver();
 	await new Promise((ok) => r.http.listen(0, '127.0.0.1', ok));
 	r.url = `http://127.0.0.1:${r.http.address().port}`;
-	t.after(() => {
+	atEnd(t, () => {
 		r.http.closeAllConnections();
 		r.http.close();
 	});
@@ -106,7 +106,7 @@ export async function startMail(t) {
 		say('220 here');
 	});
 	await new Promise((ok) => server.listen(0, '127.0.0.1', ok));
-	t.after(() => server.close());
+	atEnd(t, () => server.close());
 	return { mails, refused, silent, heard, url: `smtp://127.0.0.1:${server.address().port}` };
 }
 

@@ -57,6 +57,35 @@ export function sanitized() {
  * memory and the calls that are forbidden. */
 export const endsUnlike = (how) => sanitized() && ['crash', 'eat', 'run'].includes(how) && 'built with a sanitizer';
 
+const ENDS = new WeakMap();
+
+/* Calls `end` at the end of the test or suite `t`: those of later calls first, and each although others fail. t.after() calls
+ * them in the order they were given, so a folder would be removed while a server writes to it. */
+export function atEnd(t, end) {
+	const ends = ENDS.get(t) ?? [];
+	ends.push(end);
+	if (ends.length > 1) return;
+	ENDS.set(t, ends);
+	t.after(async () => {
+		const failed = [];
+		while (ends.length) {
+			try {
+				await ends.pop()();
+			} catch (e) {
+				failed.push(e);
+			}
+		}
+		if (failed.length) throw failed[0];
+	});
+}
+
+/* An empty temporary folder, removed at the end of `t`. */
+export function newFolder(t, prefix) {
+	const folder = fs.mkdtempSync(path.join(os.tmpdir(), prefix));
+	atEnd(t, () => fs.rmSync(folder, { recursive: true, force: true }));
+	return folder;
+}
+
 /* A test() whose tests run `n` at a time, for a file of tests that mostly wait and share nothing. */
 export function sideBySide(n) {
 	const all = [];
@@ -354,12 +383,9 @@ async function bucketArgs(t, args, data) {
 /* `t`: the test or suite context whose end stops it and removes its data.  `under`: a program and its arguments that becomes
  * the server. */
 export async function startServer(t, { args = [], env = {}, data, under } = {}) {
-	const folder = data ?? fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-e2e-'));
+	const folder = data ?? newFolder(t, 'tracewell-e2e-');
 	const server = new Server(folder, [...args, ...(await bucketArgs(t, args, data))], env, under);
 	await server.start();
-	t.after(async () => {
-		await server.stop();
-		if (!data) fs.rmSync(folder, { recursive: true, force: true });
-	});
+	atEnd(t, () => server.stop());
 	return server;
 }

@@ -4,6 +4,8 @@
  */
 import http from 'node:http';
 
+import { atEnd } from './server.mjs';
+
 const TOKEN = 'secret-token-1';
 const ACCEPTED = {
 	github: (h) => h.authorization === `Bearer ${TOKEN}` && h.accept === 'application/vnd.github+json' && /^\d{4}-\d\d-\d\d$/.test(h['x-github-api-version']) && h['user-agent'],
@@ -150,6 +152,6 @@ export async function startTrackers(t, kind) {
 	const r = new Trackers(kind);
 	await new Promise((done) => r.http.listen(0, '127.0.0.1', done));
 	r.url = `http://127.0.0.1:${r.http.address().port}/api`;
-	t.after(() => { r.http.closeAllConnections(); r.http.close(); });
+	atEnd(t, () => { r.http.closeAllConnections(); r.http.close(); });
 	return r;
 }

@@ -10,14 +10,14 @@ import path from 'node:path';
 
 import { startBucket } from '../e2e/bucket.mjs';
 import { startPostgres } from '../e2e/postgres.mjs';
-import { Server, freePort, root, until } from '../e2e/server.mjs';
+import { Server, atEnd, freePort, root, until } from '../e2e/server.mjs';
 
 export const hasProxy = spawnSync('which', ['haproxy']).status === 0;
 
 export function folder(t, name) {
 	const at = fs.mkdtempSync(path.join(os.tmpdir(), `tracewell-${name}-`));
 	fs.chmodSync(at, 0o755);
-	t.after(() => fs.rmSync(at, { recursive: true, force: true }));
+	atEnd(t, () => fs.rmSync(at, { recursive: true, force: true }));
 	return at;
 }
 
@@ -53,7 +53,7 @@ export async function startClickHouse(t, users) {
 	fs.mkdirSync(path.join(at, 'users.d'));
 	fs.writeFileSync(path.join(at, 'users.d/tracewell.xml'), users.replaceAll('clickhouse>', 'yandex>')); /* as 18.16 calls the root */
 	const child = spawn(path.join(root, 'tests/unit/on_clickhouse'), ['--serve', at, String(port)], { stdio: 'ignore' });
-	t.after(() => new Promise((done) => (child.exitCode === null ? child.once('exit', done).kill('SIGKILL') : done())));
+	atEnd(t, () => new Promise((done) => (child.exitCode === null ? child.once('exit', done).kill('SIGKILL') : done())));
 	await until(async () => (await fetch(`http://127.0.0.1:${port}/ping`).catch(() => undefined))?.ok || undefined, 'ClickHouse');
 	return `127.0.0.1:${port}`;
 }
@@ -67,7 +67,7 @@ export async function startBalance(t, env) {
 		{ stdio: ['ignore', 'ignore', 'pipe'], env: { PATH: process.env.PATH, TRACEWELL_BIND: `127.0.0.1:${port}`, ...env } });
 	let said = '';
 	child.stderr.on('data', (piece) => (said += piece));
-	t.after(() => new Promise((done) => (child.exitCode === null ? child.once('close', done).kill('SIGTERM') : done())));
+	atEnd(t, () => new Promise((done) => (child.exitCode === null ? child.once('close', done).kill('SIGTERM') : done())));
 	const url = `http://127.0.0.1:${port}`;
 	await until(async () => ((await fetch(url + '/proxyz').catch(() => null))?.status === 200 ? true : undefined), 'the proxy').catch((e) => assert.fail(e.message + said));
 	return url;
@@ -81,6 +81,6 @@ export async function startOne(t, name, command, env) {
 	if (at >= 0) rest.splice(at, 2);
 	const s = new Server(folder(t, name), rest, env);
 	await s.start();
-	t.after(() => s.stop());
+	atEnd(t, () => s.stop());
 	return s;
 }

@@ -10,7 +10,7 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 
 import { sampleTrace } from '../e2e/make.mjs';
-import { Server, binary, root, startServer, tracewell } from '../e2e/server.mjs';
+import { Server, atEnd, binary, root, startServer, tracewell } from '../e2e/server.mjs';
 import { settings, yaml } from './cluster.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-orchestrate-'));
@@ -84,7 +84,7 @@ test('what copies each night copies: on Kubernetes and by the timer', async (t) 
 	assert.ok(value('StateDirectory').split(' ').includes(path.basename(value('Environment').split('=')[1])), 'where it may write');
 	const copy = new Server(to, [], {});
 	await copy.start();
-	t.after(() => copy.stop());
+	atEnd(t, () => copy.stop());
 	assert.equal((await copy.get(`/api/v1/traces/${id}`, { key: s.read })).json.state, 'ready');
 });
 

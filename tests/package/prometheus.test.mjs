@@ -10,7 +10,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { sampleTrace } from '../e2e/make.mjs';
-import { freePort, root, startServer, tracewell, until } from '../e2e/server.mjs';
+import { atEnd, freePort, root, startServer, tracewell, until } from '../e2e/server.mjs';
 import { folder } from './cluster.mjs';
 import { compiled } from './types.mjs';
 
@@ -34,7 +34,7 @@ scrape_configs: [{job_name: tracewell, static_configs: [{targets: ['${target}']}
 		{ stdio: ['ignore', 'ignore', 'pipe'] });
 	let said = '';
 	child.stderr.on('data', (piece) => (said += piece));
-	t.after(() => new Promise((done) => (child.exitCode === null ? child.once('close', done).kill('SIGKILL') : done())));
+	atEnd(t, () => new Promise((done) => (child.exitCode === null ? child.once('close', done).kill('SIGKILL') : done())));
 	const ask = async (what) => (await fetch(`http://127.0.0.1:${port}/api/v1/${what}`)).json();
 	await until(async () => ((await ask('status/buildinfo').catch(() => null))?.status === 'success' ? true : undefined), 'Prometheus').catch((e) => assert.fail(e.message + said));
 	return { ask, query: (expr) => ask(`query?query=${encodeURIComponent(expr)}`) };

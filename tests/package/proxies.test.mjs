@@ -14,7 +14,7 @@ import { after, before, test } from 'node:test';
 import * as tus from 'tus-js-client';
 
 import { sampleTrace } from '../e2e/make.mjs';
-import { root, startServer, until } from '../e2e/server.mjs';
+import { atEnd, root, startServer, until } from '../e2e/server.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-proxies-'));
 const at = (name) => path.join(folder, name);
@@ -93,7 +93,7 @@ for (const [name, configure] of Object.entries(proxies)) {
 		const child = spawn(program, args, { env: { ...process.env, HOME: folder, XDG_DATA_HOME: folder } });
 		let said = '';
 		for (const out of [child.stdout, child.stderr]) out.on('data', (piece) => (said += piece));
-		t.after(() => new Promise((done) => child.once('close', done).kill('SIGTERM')));
+		atEnd(t, () => new Promise((done) => child.once('close', done).kill('SIGTERM')));
 		const ask = through(port);
 		await until(async () => ((await ask('GET', '/readyz').catch(() => null))?.status === 200 ? true : undefined), `${name} ready`).catch((e) => assert.fail(`${e.message}: ${said}`));
 
@@ -135,7 +135,7 @@ async function startNode(t, name) {
 		req.resume().on('end', () => res.end(name));
 	});
 	await new Promise((done) => server.listen(0, '127.0.0.1', done));
-	t.after(() => {
+	atEnd(t, () => {
 		server.closeAllConnections?.();
 		server.close();
 	});
@@ -147,7 +147,7 @@ function startProgram(t, [program, ...args], env = {}) {
 	const child = spawn(program, args, { env: { ...process.env, HOME: folder, XDG_DATA_HOME: folder, ...env } });
 	const out = { said: '' };
 	for (const from of [child.stdout, child.stderr]) from.on('data', (piece) => (out.said += piece));
-	t.after(() => new Promise((done) => child.once('close', done).kill('SIGTERM')));
+	atEnd(t, () => new Promise((done) => child.once('close', done).kill('SIGTERM')));
 	return out;
 }
 

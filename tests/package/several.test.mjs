@@ -11,7 +11,7 @@ import { test } from 'node:test';
 
 import { sampleTrace } from '../e2e/make.mjs';
 import { postgresIsThere, startPostgres } from '../e2e/postgres.mjs';
-import { Server, binary, freePort, root, sleep, until } from '../e2e/server.mjs';
+import { Server, atEnd, binary, freePort, root, sleep, until } from '../e2e/server.mjs';
 import { folder, hasProxy } from './cluster.mjs';
 
 const NAME = 'traces.example.com';
@@ -21,7 +21,7 @@ const skip = !postgresIsThere ? 'no PostgreSQL 15' : !hasProxy && 'no haproxy';
 async function startRole(t, data, url, role, port) {
 	const s = new Server(data, ['--catalog', url, '--several-servers', '--role', role, '--behind-proxy', '--trusted-proxies', '127.0.0.1', ...(port ? ['--listen', `127.0.0.1:${port}`] : [])], {});
 	await s.start();
-	t.after(() => s.stop());
+	atEnd(t, () => s.stop());
 	return s;
 }
 
@@ -42,7 +42,7 @@ async function startProxy(t, ports) {
 	const child = spawn('haproxy', ['-db', '-f', `${at}/haproxy.cfg`], { stdio: ['ignore', 'ignore', 'pipe'] });
 	let said = '';
 	child.stderr.on('data', (piece) => (said += piece));
-	t.after(() => new Promise((done) => child.once('close', done).kill('SIGTERM')));
+	atEnd(t, () => new Promise((done) => child.once('close', done).kill('SIGTERM')));
 	const ask = (method, target, { key, body, headers = {} } = {}) => new Promise((done, fail) => {
 		const req = https.request({ host: '127.0.0.1', port, method, path: target, servername: NAME, ca, agent: false, timeout: 30000,
 			headers: { Host: NAME, ...(key ? { Authorization: `Bearer ${key}` } : {}), ...(body ? { 'Content-Length': body.length } : {}), ...headers } }, (res) => {

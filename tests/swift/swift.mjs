@@ -10,7 +10,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 
-import { until } from '../e2e/server.mjs';
+import { atEnd, until } from '../e2e/server.mjs';
 
 const PROGRAMS = ['proxy', 'account', 'container', 'object'];
 const there = PROGRAMS.every((of) => fs.existsSync(`/usr/bin/swift-${of}-server`)) && spawnSync('which', ['memcached']).status === 0;
@@ -160,7 +160,7 @@ class Swift {
 
 export async function startSwift(t, name = 'files') {
 	const swift = new Swift(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-swift-')), name);
-	t.after(() => swift.stop());
+	atEnd(t, () => swift.stop());
 	await swift.start();
 	return swift;
 }

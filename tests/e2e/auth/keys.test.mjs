@@ -4,13 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { sampleMapping } from '../make.mjs';
-import { binary, makeData, startServer, tracewell } from '../server.mjs';
+import { binary, makeData, newFolder, startServer, tracewell } from '../server.mjs';
 
 const json = (o) => JSON.stringify(o);
 
@@ -160,8 +158,7 @@ test('a key that may only send gives a build its mapping, and replaces none', as
 });
 
 test('a key for a project that is not there: a new one is told, with what may have been meant', async (t) => {
-	const parent = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-slip-'));
-	t.after(() => fs.rmSync(parent, { recursive: true }));
+	const parent = newFolder(t, 'tracewell-slip-');
 	const data = await makeData(path.join(parent, 'new'));
 	const key = (verb, project, ...more) => spawnSync(binary(), ['key', verb, '--data', data, '--project', project, ...more], { encoding: 'utf8' });
 	const create = (project, ...more) => key('create', project, '--scope', 'read', ...more);

@@ -6,13 +6,12 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
 import { CLIENT, Jar, jwt, knows, newKey, publicOf, realProvider, saysAnything } from '../provider.mjs';
-import { binary, cookiesOf, freePort, startServer, tracewell, until } from '../server.mjs';
+import { atEnd, binary, cookiesOf, freePort, newFolder, startServer, tracewell, until } from '../server.mjs';
 
 /* A port that is free now: provider and server must know each other's address before they run. */
 /* A server that the provider signs people in to. */
@@ -309,8 +308,7 @@ test('an address and its word of being verified are of one document', async (t) 
 });
 
 test('a provider on https is believed by the authority that is named for it, and by no other', async (t) => {
-	const dir = fs.mkdtempSync('/tmp/tracewell-oidc-');
-	t.after(() => fs.rmSync(dir, { recursive: true }));
+	const dir = newFolder(t, 'tracewell-oidc-');
 	const file = (name) => path.join(dir, name);
 	const own = (name) => execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost',
 		'-addext', 'subjectAltName=DNS:localhost', '-keyout', file(`${name}.key`), '-out', file(`${name}.pem`)], { stdio: 'ignore' });
@@ -523,7 +521,7 @@ test('a provider that hangs, fails or talks without end holds up nobody else', a
 	const p = await saysAnything(t);
 	const s = await signsIn(t, p, ['--oidc-create', '--query-deadline', '1500', '--query-threads', '1']);
 	const waiting = [];
-	t.after(() => waiting.forEach((res) => res.destroy()));
+	atEnd(t, () => waiting.forEach((res) => res.destroy()));
 	const hang = (at) => (pathname, res) => pathname === at && waiting.push(res);
 	const away = async () => {
 		const answer = await new Jar().ask(begin(s));
@@ -562,8 +560,7 @@ test('a provider that hangs, fails or talks without end holds up nobody else', a
 });
 
 test('settings that cannot be meant keep the server from starting', async (t) => {
-	const dir = fs.mkdtempSync('/tmp/tracewell-oidc-');
-	t.after(() => fs.rmSync(dir, { recursive: true }));
+	const dir = newFolder(t, 'tracewell-oidc-');
 	const empty = path.join(dir, 'empty');
 	fs.writeFileSync(empty, '\n');
 	const fails = (...args) => {
@@ -595,8 +592,7 @@ test('where no provider is set, nothing of it is there', async (t) => {
 });
 
 test('a public client, and a secret from a file', async (t) => {
-	const dir = fs.mkdtempSync('/tmp/tracewell-oidc-');
-	t.after(() => fs.rmSync(dir, { recursive: true }));
+	const dir = newFolder(t, 'tracewell-oidc-');
 	const file = path.join(dir, 'secret');
 	fs.writeFileSync(file, `${CLIENT.secret}\n`);
 	knows('ida', { preferred_username: 'ida' });
@@ -611,8 +607,7 @@ test('a public client, and a secret from a file', async (t) => {
 
 test('what one of several servers began another ends, and none ends it again', { skip: postgresIsThere ? false : 'PostgreSQL 15 or later is not installed' }, async (t) => {
 	const db = await startPostgres(t);
-	const data = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-signin-'));
-	t.after(() => fs.rmSync(data, { recursive: true, force: true }));
+	const data = newFolder(t, 'tracewell-signin-');
 	const servers = [];
 	let to = 0;
 	const balancer = http.createServer((q, r) => {
@@ -624,7 +619,7 @@ test('what one of several servers began another ends, and none ends it again', {
 		q.pipe(inner);
 	});
 	await new Promise((done) => balancer.listen(0, '127.0.0.1', done));
-	t.after(() => balancer.close() && balancer.closeAllConnections());
+	atEnd(t, () => balancer.close() && balancer.closeAllConnections());
 	const front = { url: `http://127.0.0.1:${balancer.address().port}` };
 	const provider = await realProvider(t, `${front.url}/api/v1/oidc/callback`, {});
 	for (let i = 0; i < 2; i++) servers.push(await startServer(t, { data, env: { TRACEWELL_OIDC_CLIENT_SECRET: CLIENT.secret }, args: ['--catalog', db.url('signin'), '--several-servers',

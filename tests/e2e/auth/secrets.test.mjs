@@ -5,12 +5,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { isSigned, startReceiver } from '../receiver.mjs';
-import { binary, startServer, until } from '../server.mjs';
+import { binary, newFolder, startServer, until } from '../server.mjs';
 
 const ARGS = ['--webhook-private', '127.0.0.0/8'];
 const asker = (s) => (method, target, body) => s.ask(method, `/api/v1/webhooks${target}`, { key: s.admin, body: body && JSON.stringify(body) });
@@ -49,8 +48,7 @@ test('no secret stands in the catalogue, and what was told signs, also across a 
 test('a backup without the key says that secrets must be set anew, and makes a new key when it is told to', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	const made = (await asker(s)('POST', '', { url: `${r.url}/h` })).json;
-	const copy = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-copy-'));
-	t.after(() => fs.rmSync(copy, { recursive: true, force: true }));
+	const copy = newFolder(t, 'tracewell-copy-');
 	execFileSync(binary(), ['backup', '--data', s.data, '--to', path.join(copy, 'b')], { stdio: 'pipe' });
 	const files = fs.readdirSync(path.join(copy, 'b'), { recursive: true });
 	assert.ok(!files.some((f) => /secret/.test(f)), 'the key is in no backup');

@@ -11,7 +11,7 @@ import { after, before, test } from 'node:test';
 import { drop, launch } from '../browser.mjs';
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { ID, library, placed, recording } from '../native.mjs';
-import { binary, until } from '../server.mjs';
+import { atEnd, binary, until } from '../server.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-open-test-'));
 const file = (name, bytes) => (fs.writeFileSync(path.join(folder, name), bytes), path.join(folder, name));
@@ -40,7 +40,7 @@ function started(t, env, ...args) {
 	child.stdout.on('data', (piece) => (o.out += piece));
 	child.stderr.on('data', (piece) => (o.err += piece));
 	o.ended = new Promise((done) => child.once('exit', (code, signal) => done({ code, signal })));
-	t.after(() => child.kill('SIGKILL'));
+	atEnd(t, () => child.kill('SIGKILL'));
 	return o;
 }
 

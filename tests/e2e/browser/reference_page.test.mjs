@@ -4,7 +4,7 @@ import { test } from 'node:test';
 
 import { violations } from '../axe.mjs';
 import { launch, unreadable } from '../browser.mjs';
-import { startServer } from '../server.mjs';
+import { atEnd, startServer } from '../server.mjs';
 
 /* All sections are of one make; looking at each would take minutes. */
 const KEPT = ['upload_trace', 'fleet_methods', 'make_webhook', 'schema-trace'];
@@ -12,7 +12,7 @@ const KEPT = ['upload_trace', 'fleet_methods', 'make_webhook', 'schema-trace'];
 test('the reference can be read', async (t) => {
 	const s = await startServer(t);
 	const browser = await launch();
-	t.after(() => browser.close());
+	atEnd(t, () => browser.close());
 	for (const [colorScheme, width] of [['light', 1280], ['dark', 1280], ['light', 600]])
 		await t.test(`${colorScheme}, ${width} wide`, async () => {
 			const page = await browser.newPage({ colorScheme, viewport: { width, height: 900 } });

@@ -14,7 +14,7 @@ import { dragged, drop } from '../browser.mjs';
 import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
 import { ID, library, OTHER, placed, recording, source } from '../native.mjs';
 import { browser, done, HOSTILE, id, server, watched } from '../page.mjs';
-import { binary, root, startServer, tracewell } from '../server.mjs';
+import { atEnd, binary, root, startServer, tracewell } from '../server.mjs';
 
 const link = (s, path = '') => `${tracewell('link', 'create', '--data', s.data, '--url', s.url).replace('/signin', `/signin${path && `?next=${encodeURIComponent(path)}`}`)}`;
 
@@ -108,7 +108,7 @@ test('chosen with details; a mapping alone asks for its build', async (t) => {
 
 test('a library that is dropped with a trace names its native frames', async (t) => {
 	const page = await entered(server, '/traces'), folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-library-'));
-	t.after(() => fs.rmSync(folder, { recursive: true }));
+	atEnd(t, () => fs.rmSync(folder, { recursive: true }));
 	const bare = library(folder, OTHER, source, '-Wl,--build-id=none');
 	await drop(page, [['native.data', fs.readFileSync(recording)], ['libshop.so', fs.readFileSync(library(folder, ID, placed))], ['libbare.so', fs.readFileSync(bare)]]);
 	await row(page, 'libshop.so').getByText(`Names native frames of build id ${ID}`).waitFor();

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { browser, done, id, openTrace, stand } from '../page.mjs';
-import { until } from '../server.mjs';
+import { atEnd, until } from '../server.mjs';
 
 test('the Perfetto UI is stand.handed the file, and the way back to this view', async (t) => {
 	const page = await openTrace('?find=okhttp3');
@@ -26,7 +26,7 @@ test('the Perfetto UI is stand.handed the file, and the way back to this view', 
 
 test('a window of the Perfetto UI that is closed is noticed at once', async (t) => {
 	stand.mute = true;
-	t.after(() => (stand.mute = false));
+	atEnd(t, () => (stand.mute = false));
 	const page = await openTrace();
 	const popup = page.waitForEvent('popup');
 	await page.click('text=Open in the Perfetto UI');

@@ -5,14 +5,13 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { copied, settled, tab } from '../browser.mjs';
 import { inverted, paths, STEPS, stepped, subtree } from '../naive.mjs';
 import { done, open, openTrace, server, id, shots } from '../page.mjs';
-import { root, tracewell, until } from '../server.mjs';
+import { newFolder, root, tracewell, until } from '../server.mjs';
 
 const graph = (page, panel = 'Merged flame graph') => page.getByRole('region', { name: panel });
 const flame = (page) => page.locator('[data-flame]');
@@ -432,8 +431,7 @@ test('CPU and waiting time, where a trace tells them', async (t) => {
 	const none = await openTrace();
 	assert.equal(await none.getByRole('button', { name: 'CPU', exact: true }).count(), 0);
 	await done(none, t);
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-views-'));
-	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	const dir = newFolder(t, 'tracewell-views-');
 	const file = path.join(dir, 'dual.trace');
 	fs.writeFileSync(file, execFileSync('python3', [path.join(root, 'tests', 'gen', 'art.py'), 'v1-dual', '--json', path.join(dir, 't.json'),
 		'--seed', '5', '--calls', '900', '--threads', '3']));

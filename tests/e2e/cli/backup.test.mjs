@@ -9,7 +9,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
-import { binary, startServer, until } from '../server.mjs';
+import { atEnd, binary, startServer, until } from '../server.mjs';
 
 function backup(data, to, ...args) {
 	const run = spawnSync(binary(), ['backup', '--data', data, '--to', to, ...args], { encoding: 'utf8' });
@@ -31,7 +31,7 @@ async function upload(s, n) {
 
 function folder(t) {
 	const dir = fs.mkdtempSync(path.join(fs.realpathSync('/tmp'), 'tracewell-backup-'));
-	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	atEnd(t, () => fs.rmSync(dir, { recursive: true, force: true }));
 	return path.join(dir, 'backup');
 }
 

@@ -5,12 +5,11 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { btrace } from '../make.mjs';
-import { binary, root, startServer } from '../server.mjs';
+import { binary, newFolder, root, startServer } from '../server.mjs';
 
 const PID = 4000;
 const STARTS = 30;
@@ -42,8 +41,7 @@ function gitlabSteps(known) {
 
 /* A checkout with a build that records; the answer of the step that failed, or the last. */
 async function runAll(t, steps, factor) {
-	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-ci-'));
-	t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
+	const folder = newFolder(t, 'tracewell-ci-');
 	fs.mkdirSync(path.join(folder, 'bin'));
 	fs.symlinkSync(binary(), path.join(folder, 'bin/tracewell'));
 	fs.mkdirSync(path.join(folder, 'recorded'));

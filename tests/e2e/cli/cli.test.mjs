@@ -7,12 +7,11 @@ import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
-import { binary, makeData, root, startServer, until } from '../server.mjs';
+import { atEnd, binary, makeData, newFolder, root, startServer, until } from '../server.mjs';
 import { sendSlower } from '../slower.mjs';
 
 /* `input` null: standard input is empty.  `enough`: for a program that goes on until it is ended, what it has to print before. */
@@ -34,9 +33,7 @@ const onTerminal = (args, { env, ...options } = {}) =>
 const lines = (text) => text.trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
 
 function folder(t) {
-	const at = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-cli-'));
-	t.after(() => fs.rmSync(at, { recursive: true, force: true }));
-	return at;
+	return newFolder(t, 'tracewell-cli-');
 }
 
 /* The commands that `tracewell help` lists, each once. */
@@ -323,7 +320,7 @@ test('push --wait --json: "failed" is what the server says, not what the asking 
 	const answers = { '/api/v1/traces': '{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}' };
 	const odd = http.createServer((req, res) => { req.resume().on('end', () => { if (req.method === 'GET') res.statusCode = 403; res.end(req.method === 'GET' ? '{"error":{"status":"denied","message":"no"}}' : answers[req.url.split('?')[0]]); }); });
 	await new Promise((done) => odd.listen(0, '127.0.0.1', done));
-	t.after(() => odd.close());
+	atEnd(t, () => odd.close());
 	const at = path.join(folder(t), 'a.bin');
 	fs.writeFileSync(at, sampleTrace());
 	const r = await run(['push', '--server', `http://127.0.0.1:${odd.address().port}`, '--key', 'x', '--wait', '--json', at]);
@@ -348,7 +345,7 @@ async function listing(t, traces) {
 		res.end(JSON.stringify({ traces: traces.slice(from, from + 100), total: traces.length, next_cursor: from + 100 < traces.length ? String(from + 100) : null }));
 	});
 	await new Promise((done) => server.listen(0, '127.0.0.1', done));
-	t.after(() => server.close());
+	atEnd(t, () => server.close());
 	return `http://127.0.0.1:${server.address().port}`;
 }
 const listed = (n, state = 'ready', more = {}) => ({ id: `01ARZ3NDEKTSV4RRFFQ6${String(n).padStart(6, '0')}`, created_ms: 1.7e12 + n, state, meta: {}, ...more });
@@ -357,7 +354,7 @@ test('watch: bursts are told whole, old traces are not news, long texts are no h
 	const traces = Array.from({ length: 300 }, (_, i) => listed(300 - i, 'ready', { title: 'x'.repeat(20_000) }));
 	const url = await listing(t, traces);
 	const child = spawn(binary(), ['watch', '--server', url, '--key', 'k', '--every', '1', '--json'], { stdio: ['ignore', 'pipe', 'pipe'] });
-	t.after(() => child.kill());
+	atEnd(t, () => child.kill());
 	let out = '', said = '';
 	child.stdout.setEncoding('utf8').on('data', (d) => (out += d));
 	child.stderr.setEncoding('utf8').on('data', (d) => (said += d));
@@ -389,7 +386,7 @@ test('watch: a line for each trace and each change of its state', async (t) => {
 	const s = await startServer(t);
 	const first = await s.trace(sampleTrace(), { query: { scenario: 'cold_start', version_name: '8.3.1', device: 'Pixel\u009b31m 8\u202e' } });
 	const child = spawn(binary(), ['watch', '--server', s.url, '--every', '1', '--json'], { env: { ...process.env, TRACEWELL_KEY: s.read }, stdio: ['ignore', 'pipe', 'pipe'] });
-	t.after(() => child.kill());
+	atEnd(t, () => child.kill());
 	let out = '';
 	child.stdout.setEncoding('utf8').on('data', (d) => (out += d));
 	const told = (id) => out.split('\n').slice(0, -1).map((l) => JSON.parse(l)).filter((l) => l.id === id);
@@ -478,7 +475,7 @@ test('progress: on terminals only, and gone at the end', async (t) => {
 	await s.trace(sampleTrace());
 	const slow = http.createServer((req, res) => { req.resume().on('end', () => res.end('{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}')); });
 	await new Promise((done) => slow.listen(0, '127.0.0.1', done));
-	t.after(() => slow.close());
+	atEnd(t, () => slow.close());
 	const big = path.join(folder(t), 'big.bin');
 	fs.writeFileSync(big, randomBytes(4 << 20)); // as long when it is compressed
 	const small = path.join(folder(t), 'small.bin');

@@ -5,13 +5,12 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { anchorsOf, blocksOf, commandsOf, documents, linksOf, textOf } from '../documents.mjs';
 import { btrace, zstd } from '../make.mjs';
-import { binary, root, startServer, until } from '../server.mjs';
+import { binary, newFolder, root, startServer, until } from '../server.mjs';
 
 /* [document, how the command begins, why it is not run here]. */
 const NOT_RUN = [
@@ -74,8 +73,7 @@ const recording = (load) => btrace([[MAIN, 2, 1_001_000_000, load], [MAIN, 3, 1_
 
 /* What the documents take for granted: files of a recording, a checkout of the app, a fleet of two versions. */
 async function prepare(t, s) {
-	const at = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-documents-'));
-	t.after(() => fs.rmSync(at, { recursive: true, force: true }));
+	const at = newFolder(t, 'tracewell-documents-');
 	const write = (name, bytes) => (fs.mkdirSync(path.dirname(path.join(at, name)), { recursive: true }), fs.writeFileSync(path.join(at, name), bytes));
 	write('rhea-atrace.bin', recording(60_000_000));
 	write('rhea-atrace.bin.zst', zstd(recording(60_000_000)));

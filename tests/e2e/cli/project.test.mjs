@@ -5,12 +5,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
-import { binary, startServer, until } from '../server.mjs';
+import { binary, newFolder, startServer, until } from '../server.mjs';
 
 function run(...args) {
 	const { status, stdout, stderr } = spawnSync(binary(), args, { encoding: 'utf8' });
@@ -22,9 +21,7 @@ const take = (data, file, ...more) => run('import', file, '--data', data, ...mor
 const isWhole = (data) => spawnSync(binary(), ['check', '--data', data]).status === 0;
 
 function folder(t) {
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-project-'));
-	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
-	return dir;
+	return newFolder(t, 'tracewell-project-');
 }
 
 /* A project with something of everything. */

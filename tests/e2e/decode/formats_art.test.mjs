@@ -4,10 +4,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { root, startServer, tracewell } from '../server.mjs';
+import { newFolder, root, startServer, tracewell } from '../server.mjs';
 
 const phone = path.join(root, 'tests', 'gen', 'art.py');
 
@@ -42,8 +41,7 @@ async function checkThreads(s, id, truth, source) {
 
 test('ART traces', async (t) => {
 	const s = await startServer(t);
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-art-'));
-	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	const dir = newFolder(t, 'tracewell-art-');
 	const push = (trace) => tracewell('push', '--server', s.url, '--key', s.ingest, '--wait', trace);
 
 	for (const layout of ['v1-wall', 'v1-dual', 'stream-wall', 'stream-dual', 'v2b-wall', 'v2b-dual', 'v2b-late',

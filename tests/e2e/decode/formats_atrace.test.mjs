@@ -5,13 +5,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
 
 import { btrace, form } from '../make.mjs';
-import { root, startServer } from '../server.mjs';
+import { newFolder, root, startServer } from '../server.mjs';
 
 const golden = (format, name) => fs.readFileSync(path.join(root, 'tests/golden', format, name, 'input'));
 const PID = 40000; /* over 15 bits: the method trace knows 7232 only */
@@ -82,8 +81,7 @@ test('text traces', async (t) => {
 	});
 
 	await t.test('an archive of the same files is the same trace', async (t) => {
-		const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-atrace-'));
-		t.after(() => fs.rmSync(dir, { recursive: true }));
+		const dir = newFolder(t, 'tw-atrace-');
 		const files = { 'rhea-atrace.gz': zlib.gzipSync(sections), 'rhea-atrace.bin': methods, 'binder.txt': binder };
 		for (const [name, bytes] of Object.entries(files)) fs.writeFileSync(path.join(dir, name), bytes);
 		const form3 = form(['trace', methods], ['atrace', sections], ['binder', binder]);

@@ -5,11 +5,10 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { root, startServer } from '../server.mjs';
+import { newFolder, root, startServer } from '../server.mjs';
 
 const golden = (format, name = 'minimal') => fs.readFileSync(path.join(root, 'tests/golden', format, name, 'input'));
 const varint = (n) => (n < 128 ? [n] : [(n % 128) + 128, ...varint(Math.floor(n / 128))]);
@@ -36,8 +35,7 @@ test('files of other tools', async (t) => {
 	};
 
 	await t.test('Android Studio: recorded Java/Kotlin methods (.trace of ART) have the phone\'s calls', async () => {
-		const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-studio-'));
-		t.after(() => fs.rmSync(dir, { recursive: true }));
+		const dir = newFolder(t, 'tw-studio-');
 		for (const layout of ['v1-dual', 'stream-dual', 'v2c-dual']) {
 			const truth = path.join(dir, `${layout}.json`), file = execFileSync('python3', [path.join(root, 'tests/gen/art.py'), layout, '--seed', '7', '--calls', '300', '--threads', '3', '--json', truth]);
 			const trace = await s.trace(file);

@@ -4,11 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { binary } from '../server.mjs';
+import { binary, newFolder } from '../server.mjs';
 
 const python = `
 import sqlite3, sys
@@ -17,8 +15,7 @@ db.executescript("PRAGMA application_id=0x54575452; PRAGMA user_version=2;" + sy
 `;
 
 function refused(t, sql) {
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-file-'));
-	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	const dir = newFolder(t, 'tracewell-file-');
 	const file = path.join(dir, 'x.db');
 	execFileSync('python3', ['-c', python, file, sql]);
 	const r = spawnSync(binary(), ['sql', file, 'SELECT 1'], { encoding: 'utf8', timeout: 60_000 });

@@ -1,12 +1,11 @@
 /* Perfetto files over HTTP: joined to the device's own trace, cut, packed, of several traces, and refused. */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
 import zlib from 'node:zlib';
 import { btrace, form, sampleMapping, sampleTrace, sub, systemTrace } from '../make.mjs';
-import { startServer, tracewell } from '../server.mjs';
+import { newFolder, startServer, tracewell } from '../server.mjs';
 
 function packets(bytes) {
 	const list = [];
@@ -155,8 +154,7 @@ test('Perfetto files', async (t) => {
 	});
 
 	await t.test('the command line joins, cuts and packs as the server does', async () => {
-		const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-perfetto-'));
-		t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+		const dir = newFolder(t, 'tracewell-perfetto-');
 		const at = (name) => path.join(dir, name);
 		fs.writeFileSync(at('trace'), sampleTrace(300));
 		fs.writeFileSync(at('other'), sampleTrace(100, 5000));
@@ -185,8 +183,7 @@ test('Perfetto files', async (t) => {
 	});
 
 	await t.test('the command line takes the threads and the time that the server takes', async () => {
-		const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-perfetto-'));
-		t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+		const dir = newFolder(t, 'tracewell-perfetto-');
 		const at = (name) => path.join(dir, name);
 		const calls = Array.from({ length: 60 }, (_, i) => [4000 + (i % 3), 1 + (i % 5), 1_000_000 + i * 10_000, 9000]);
 		fs.writeFileSync(at('trace'), btrace(calls, { pid: 4000 }));

@@ -4,10 +4,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { binary, endsUnlike, startServer, tracewell, until } from '../server.mjs';
+import { binary, endsUnlike, newFolder, startServer, tracewell, until } from '../server.mjs';
 
 const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
 
@@ -20,9 +19,7 @@ function simulate(dir, ...args) {
 
 /* A folder that goes with the test. */
 function scratch(t) {
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-sim-'));
-	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
-	return dir;
+	return newFolder(t, 'tracewell-sim-');
 }
 
 async function json(s, target) {

@@ -10,7 +10,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { Faults, shim } from '../faults.mjs';
-import { Server, inFull, until } from '../server.mjs';
+import { Server, atEnd, inFull, until } from '../server.mjs';
 
 const MOST = 1000;
 const LANES = 4;
@@ -111,7 +111,7 @@ async function start(t) {
 	const faults = new Faults(folder, data);
 	const s = new Server(data, ['--shutdown', '5', '--min-free', '0', '--reserve', '0', '--worker-jail=false'], { LD_PRELOAD: faults.shim });
 	await s.start();
-	t.after(async () => {
+	atEnd(t, async () => {
 		await s.stop();
 		fs.rmSync(folder, { recursive: true, force: true });
 	});

@@ -19,7 +19,7 @@ import { startGates } from '../gates.mjs';
 import { sampleTrace } from '../make.mjs';
 import { postgresIsThere } from '../postgres.mjs';
 import { startPair, startPrimary } from '../postgres_pair.mjs';
-import { binary, freePort, root, sanitized, sleep, until } from '../server.mjs';
+import { atEnd, binary, freePort, newFolder, root, sanitized, sleep, until } from '../server.mjs';
 
 const FULL = process.env.FAULT_TABLE === 'full';
 const has = (program) => spawnSync('which', [program]).status === 0;
@@ -133,13 +133,12 @@ function program(t, gates, gate, start) {
 		resume: () => signal(part.pids(), 'SIGCONT'),
 		cut: (closed) => gates.set(gate, { closed }),
 	};
-	t.after(() => part.child.exitCode === null && part.child.signalCode === null && part.kill());
+	atEnd(t, () => part.child.exitCode === null && part.child.signalCode === null && part.kill());
 	return part;
 }
 
 async function startProxies(t, gates, ports) {
-	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-proxy-'));
-	t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
+	const folder = newFolder(t, 'tracewell-proxy-');
 	const parts = {}, urls = [];
 	for (const name of ['proxy1', 'proxy2']) {
 		const port = await freePort();
@@ -162,7 +161,7 @@ async function startProxies(t, gates, ports) {
 
 async function startClickHouse(t, gates) {
 	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-ch-')), port = await freePort();
-	t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
+	atEnd(t, () => fs.rmSync(folder, { recursive: true, force: true }));
 	const part = program(t, gates, 'clickhouse', async () => {
 		const child = spawn(path.join(root, 'tests/unit/on_clickhouse'), ['--serve', folder, String(port)], { stdio: 'ignore' });
 		await until(async () => (await fetch(`http://127.0.0.1:${port}/ping`).catch(() => undefined))?.ok || undefined, 'ClickHouse');
@@ -441,7 +440,7 @@ for (const engine of ['clickhouse', 'embedded'])
 		c.servers = [parts.q1];
 
 		const load = new Load(proxies.urls, c.keys.ingest);
-		t.after(() => {
+		atEnd(t, () => {
 			load.given_up = true;
 			return load.end();
 		});

@@ -14,7 +14,7 @@ import { test } from 'node:test';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { random } from '../power.mjs';
-import { Server, binary, sleep, until } from '../server.mjs';
+import { Server, atEnd, binary, sleep, until } from '../server.mjs';
 
 const KILLS = Number(process.env.KILLS ?? 30);
 const SEED = Number(process.env.KILL_SEED ?? 1);
@@ -120,7 +120,7 @@ test(`killed ${KILLS} times under load`, async (t) => {
 	const load = new Load(s);
 	const chance = random(SEED);
 	await s.start();
-	t.after(async () => {
+	atEnd(t, async () => {
 		await s.stop('SIGKILL');
 		fs.rmSync(folder, { recursive: true, force: true });
 	});

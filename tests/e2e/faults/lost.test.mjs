@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
@@ -13,16 +12,14 @@ import zlib from 'node:zlib';
 
 import { startBucket } from '../bucket.mjs';
 import { form, sampleMapping, sampleTrace, systemTrace } from '../make.mjs';
-import { Server, binary, root, until } from '../server.mjs';
+import { Server, atEnd, binary, newFolder, root, until } from '../server.mjs';
 
 const golden = (name) => fs.readFileSync(path.join(root, 'tests/golden/anr', name, 'input'));
 const CATALOGUE = ['catalogue.db', 'catalogue.db-wal', 'catalogue.db-shm'];
 const json = (o) => JSON.stringify(o);
 
 function folder(t) {
-	const data = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-lost-'));
-	t.after(() => fs.rmSync(data, { recursive: true, force: true }));
-	return data;
+	return newFolder(t, 'tracewell-lost-');
 }
 
 /* A server whose catalogue is a file in its folder, wherever the other tests have theirs. */
@@ -31,7 +28,7 @@ async function serve(t, data, { args = [], env = {} } = {}) {
 	s.args = args;
 	s.schema = undefined;
 	await s.start();
-	t.after(() => s.stop());
+	atEnd(t, () => s.stop());
 	return s;
 }
 

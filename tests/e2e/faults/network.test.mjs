@@ -14,7 +14,7 @@ import { test } from 'node:test';
 import { startCluster } from '../cluster.mjs';
 import { sampleTrace } from '../make.mjs';
 import { Postgres, postgresIsThere } from '../postgres.mjs';
-import { sanitized, sleep, until } from '../server.mjs';
+import { atEnd, sanitized, sleep, until } from '../server.mjs';
 
 
 const SECONDS = Number(process.env.CUT_SECONDS ?? 4);
@@ -41,7 +41,7 @@ const within = (...all) => run('ip', 'netns', 'exec', name, ...all);
 
 function makeNet(t) {
 	run('ip', 'netns', 'add', name);
-	t.after(() => run('ip', 'netns', 'del', name));
+	atEnd(t, () => run('ip', 'netns', 'del', name));
 	run('ip', 'link', 'add', name, 'type', 'veth', 'peer', 'name', 'up0', 'netns', name);
 	run('ip', 'addr', 'add', `${outside}/30`, 'dev', name);
 	run('ip', 'link', 'set', name, 'up');
@@ -63,7 +63,7 @@ async function startDatabase(t) {
 	db.make();
 	fs.appendFileSync(path.join(db.data, 'pg_hba.conf'), `host all all ${net}.0/24 trust\n`);
 	await db.start();
-	t.after(async () => {
+	atEnd(t, async () => {
 		await db.stop();
 		fs.rmSync(db.folder, { recursive: true, force: true });
 	});

@@ -14,7 +14,7 @@ import { test } from 'node:test';
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { ANY, Faults, shim } from '../faults.mjs';
 import { random } from '../power.mjs';
-import { Server, binary, inFull, until } from '../server.mjs';
+import { Server, atEnd, binary, inFull, until } from '../server.mjs';
 
 const skip = !fs.existsSync(shim) && `no ${shim}`;
 const SECONDS = Number(process.env.LACK_SECONDS ?? inFull(24, 8));
@@ -100,7 +100,7 @@ async function start(t) {
 	const faults = new Faults(folder, data);
 	const s = new Server(data, ['--shutdown', '5', '--min-free', '0', '--worker-jail=false'], { LD_PRELOAD: faults.shim });
 	await s.start();
-	t.after(async () => {
+	atEnd(t, async () => {
 		await s.stop('SIGKILL');
 		fs.rmSync(folder, { recursive: true, force: true });
 	});

@@ -5,11 +5,10 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { sampleMapping, sampleTrace } from '../make.mjs';
-import { binary, startServer, until } from '../server.mjs';
+import { binary, newFolder, startServer, until } from '../server.mjs';
 
 /* Queries of a busy machine take as long as they need. */
 const patient = { args: ['--query-deadline', '600000'] };
@@ -66,8 +65,7 @@ test('uploads, flame graphs, downloads, mappings and deletions at once', async (
 
 /* A trace whose Perfetto file is far larger than what sockets hold. */
 async function largeTrace(s, t) {
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-parallel-'));
-	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	const dir = newFolder(t, 'tracewell-parallel-');
 	execFileSync(sim, ['--out', dir, '--seed', '5', '--records', '400000', '--threads', '3']);
 	return s.trace(fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
 }

@@ -10,7 +10,7 @@ import { test } from 'node:test';
 
 import { startCluster } from '../cluster.mjs';
 import { command, postgresIsThere, startPostgres } from '../postgres.mjs';
-import { inFull, sleep, until } from '../server.mjs';
+import { atEnd, inFull, sleep, until } from '../server.mjs';
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
 const FAULTS = Number(process.env.FAULTS ?? inFull(60, 15));
@@ -67,7 +67,7 @@ test('sessions end, writers quarrel, nobody gets a connection: nothing is lost o
 	await well('serialization failures and deadlocks');
 
 	const many = crowd(db, 200);
-	t.after(() => many.forEach((one) => one.kill()));
+	atEnd(t, () => many.forEach((one) => one.kill()));
 	await enough('no connection', () => {
 		try {
 			db.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${MINE}`);

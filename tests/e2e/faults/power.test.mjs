@@ -20,7 +20,7 @@ import { promisify } from 'node:util';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { Disk, Recorder, digestOf, random, recorder, snapshot, writeImage } from '../power.mjs';
-import { Server, binary, inFull, until } from '../server.mjs';
+import { Server, atEnd, binary, inFull, until } from '../server.mjs';
 
 const SECONDS = Number(process.env.POWER_SECONDS ?? inFull(25, 8));
 const SEED = Number(process.env.POWER_SEED ?? 1);
@@ -36,7 +36,7 @@ const files = (folder) => fs.readdirSync(folder, { recursive: true, withFileType
 /* In memory where that is: thousands of small files. */
 function scratch(t) {
 	const dir = fs.mkdtempSync(path.join(fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir(), 'tracewell-power-'));
-	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	atEnd(t, () => fs.rmSync(dir, { recursive: true, force: true }));
 	return dir;
 }
 

@@ -10,7 +10,7 @@ import { describe, test } from 'node:test';
 
 import { Faults, shim } from '../faults.mjs';
 import { sampleTrace } from '../make.mjs';
-import { Server, until } from '../server.mjs';
+import { Server, atEnd, until } from '../server.mjs';
 
 async function start(t) {
 	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-put-off-'));
@@ -19,7 +19,7 @@ async function start(t) {
 	const faults = new Faults(folder, path.join(data, 'spool', '01'));
 	const s = new Server(data, ['--min-free', '0', '--worker-attempts', '2'], { LD_PRELOAD: faults.shim });
 	await s.start();
-	t.after(async () => {
+	atEnd(t, async () => {
 		await s.stop();
 		fs.rmSync(folder, { recursive: true, force: true });
 	});

@@ -11,7 +11,7 @@ import { test } from 'node:test';
 
 import { sampleTrace } from '../make.mjs';
 import { parse, value } from '../prometheus.mjs';
-import { Server, until } from '../server.mjs';
+import { Server, atEnd, until } from '../server.mjs';
 
 const { O_RDONLY, O_WRONLY, O_NONBLOCK } = fs.constants;
 
@@ -50,7 +50,7 @@ async function start(t) {
 	const reading = setInterval(() => s.hear(), 20);
 	await s.start();
 	clearInterval(reading);
-	t.after(async () => {
+	atEnd(t, async () => {
 		await s.stop();
 		fs.closeSync(s.stderr);
 		fs.rmSync(folder, { recursive: true, force: true });

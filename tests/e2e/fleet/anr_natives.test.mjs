@@ -5,12 +5,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { addresses, ID, library, OTHER, source } from '../native.mjs';
-import { binary, startServer, until } from '../server.mjs';
+import { binary, newFolder, startServer, until } from '../server.mjs';
 
 const hex = (n) => n.toString(16).padStart(16, '0');
 /* The main thread is in `top`, called by `caller`; its libc was not stripped. */
@@ -28,8 +27,7 @@ DALVIK THREADS (1):
 `;
 
 test('native frames of ANR reports', async (t) => {
-	const s = await startServer(t), dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-anr-natives-'));
-	t.after(() => fs.rmSync(dir, { recursive: true }));
+	const s = await startServer(t), dir = newFolder(t, 'tw-anr-natives-');
 	const so = library(dir, ID), at = addresses(so);
 	const text = report(at('shop_total') + 2, at('_ZN4shop4Cart3payEii') + 3);
 	const PLACES = [at('shop_total') + 2, at('_ZN4shop4Cart3payEii') + 3].map((n) => `libshop.so+0x${n.toString(16)}`), NAMED = ['shop_total', 'shop::Cart::pay(int, int)'];
@@ -83,8 +81,7 @@ test('native frames of ANR reports', async (t) => {
 });
 
 test('symbols that arrive while the server is killed name the groups once it is back', async (t) => {
-	const s = await startServer(t), dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-anr-natives-'));
-	t.after(() => fs.rmSync(dir, { recursive: true }));
+	const s = await startServer(t), dir = newFolder(t, 'tw-anr-natives-');
 	const so = library(dir, ID, source), at = addresses(so), titles = async () => (await s.get('/api/v1/anr/groups')).json;
 	for (const build of ['one', 'two']) await s.trace(report(at('shop_total'), at('shop_total')), { app: 'shop', build_id: build, scenario: 'anr' });
 	await until(async () => ((await titles())?.anrs === 2 ? true : undefined), 'grouped');

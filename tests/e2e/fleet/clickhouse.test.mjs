@@ -8,13 +8,12 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { fleet } from '../../gen/anr_fleet.mjs';
 import { btrace } from '../make.mjs';
-import { root, sleep, startServer, until } from '../server.mjs';
+import { atEnd, newFolder, root, sleep, startServer, until } from '../server.mjs';
 
 const at = process.env.TRACEWELL_TEST_CLICKHOUSE;
 const PID = 4400, MS = 1_000_000;
@@ -112,7 +111,7 @@ async function startBetween(t, before) {
 		res.writeHead(answer.status).end(Buffer.from(await answer.arrayBuffer()));
 	});
 	await new Promise((done) => gate.listen(0, '127.0.0.1', done));
-	t.after(() => { gate.close(); gate.closeAllConnections(); });
+	atEnd(t, () => { gate.close(); gate.closeAllConnections(); });
 	return `127.0.0.1:${gate.address().port}`;
 }
 
@@ -133,8 +132,8 @@ test('traces that are counted again during an answer do not mix their figures', 
 			await ask(`INSERT INTO ${table} (${names}) SELECT ${names.map((n) => (n === 'attempt' ? `attempt + ${replaced}` : n))} FROM ${table} WHERE attempt = ${first.attempt} AND (${where})`);
 		}
 	};
+	atEnd(t, () => fetch(`http://${at}/`, { method: 'POST', body: `DROP DATABASE IF EXISTS ${database}` }));
 	const s = await startServer(t, { args: ['--analytics', `clickhouse://${await startBetween(t, replace)}/${database}`] });
-	t.after(() => fetch(`http://${at}/`, { method: 'POST', body: `DROP DATABASE IF EXISTS ${database}` }));
 	await s.put('/api/v1/builds/b/methods', mapping);
 	await s.trace(trace(20), { query: { app: 'shop', scenario: 'open', build_id: 'b' } });
 	await until(async () => ((await s.get('/api/v1/fleet/scenarios?by=all')).json.traces === 1 ? true : undefined), 'counted');
@@ -169,7 +168,7 @@ async function startGate(t, files, login) {
 		server.closeAllConnections();
 	});
 	await new Promise((done) => server.listen(0, '127.0.0.1', done));
-	t.after(gate.end);
+	atEnd(t, gate.end);
 	gate.at = `127.0.0.1:${server.address().port}`;
 	return gate;
 }
@@ -177,8 +176,8 @@ async function startGate(t, files, login) {
 test('a search leads to its calls, however long ClickHouse takes', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE is not set' }, async (t) => {
 	let late = 0;
 	const database = `late_${process.pid}`;
+	atEnd(t, () => fetch(`http://${at}/`, { method: 'POST', body: `DROP DATABASE IF EXISTS ${database}` }));
 	const s = await startServer(t, { args: ['--analytics', `clickhouse://${await startBetween(t, () => sleep(late))}/${database}`] });
-	t.after(() => fetch(`http://${at}/`, { method: 'POST', body: `DROP DATABASE IF EXISTS ${database}` }));
 	await s.put('/api/v1/builds/b/methods', mapping);
 	await s.trace(trace(20), { query: { app: 'shop', scenario: 'open', build_id: 'b' } });
 	await until(async () => ((await s.get('/api/v1/fleet/scenarios?by=all')).json.traces === 1 ? true : undefined), 'counted');
@@ -195,8 +194,7 @@ test('a search leads to its calls, however long ClickHouse takes', { skip: !at &
 });
 
 test('TLS, a password, and the next host', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE is not set' }, async (t) => {
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-ch-tls-'));
-	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	const dir = newFolder(t, 'tw-ch-tls-');
 	const certificate = (name) => {
 		const [key, cert] = ['key', 'crt'].map((end) => path.join(dir, `${name}.${end}`));
 		execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert], { stdio: 'ignore' });
@@ -209,7 +207,7 @@ test('TLS, a password, and the next host', { skip: !at && 'TRACEWELL_TEST_CLICKH
 	const gates = [await startGate(t, ours, login), await startGate(t, ours, login)];
 	const database = `tls_${process.pid}`;
 	const start = (ca) => startServer(t, { args: ['--analytics', `clickhouse+https://${gates.map((g) => g.at).join(',')}/${database}`, '--analytics-user', login.user, '--analytics-password-file', password, '--analytics-ca-file', ca] });
-	t.after(() => fetch(`http://${at}/`, { method: 'POST', body: `DROP DATABASE IF EXISTS ${database}` }));
+	atEnd(t, () => fetch(`http://${at}/`, { method: 'POST', body: `DROP DATABASE IF EXISTS ${database}` }));
 	const s = await start(ours.cert);
 	const counted = async (n) => {
 		assert.ok((await s.post('/api/v1/traces', trace(10 + n), { query: { app: 'shop', scenario: 'open' }, headers: { 'Idempotency-Key': `tls-${n}` } })).status <= 202);

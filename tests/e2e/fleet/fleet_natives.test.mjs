@@ -4,18 +4,15 @@
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import { test } from 'node:test';
 
 import { ID, library, placed, recording } from '../native.mjs';
-import { sleep, startServer, until } from '../server.mjs';
+import { newFolder, sleep, startServer, until } from '../server.mjs';
 
 const OTHERS = ['[libnone.so]', '[libother.so]'], UNNAMED = [...OTHERS, '[libshop.so]'], NAMED = [...OTHERS, 'shop::Cart::pay(int, int)', 'shop_log', 'shop_total'];
 /* The library's file. */
 function makeLibrary(t) {
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-natives-'));
-	t.after(() => fs.rmSync(dir, { recursive: true }));
+	const dir = newFolder(t, 'tw-natives-');
 	return fs.readFileSync(library(dir, ID, placed));
 }
 

@@ -10,7 +10,7 @@ import zlib from 'node:zlib';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { lint, parse } from '../prometheus.mjs';
-import { binary, makeData, sanitized, startServer, tracewell, until } from '../server.mjs';
+import { atEnd, binary, makeData, sanitized, startServer, tracewell, until } from '../server.mjs';
 
 test('a key reaches its own project and nothing else', async (t) => {
 	const s = await startServer(t);
@@ -259,7 +259,7 @@ test('the command line', async (t) => {
 	assert.equal(fails('serve', '--no-such-flag', '1').status, 2);
 	assert.match(fails('serve', '--listen', '0.0.0.0:0').stderr, /behind-proxy/);
 	const data = ['--data', path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-cli-')), 'new')];
-	t.after(() => fs.rmSync(path.dirname(data[1]), { recursive: true }));
+	atEnd(t, () => fs.rmSync(path.dirname(data[1]), { recursive: true }));
 	assert.match(fails('key', 'create', ...data, '--project', 'p', '--scope', 'read').stderr, /is not a data folder of a server/);
 	await makeData(data[1]);
 	assert.equal(fails('key', 'create', ...data, '--project', 'p').status, 2);

@@ -11,7 +11,7 @@ import { describe, test } from 'node:test';
 
 import { btrace, sampleTrace } from '../make.mjs';
 import { lint, parse, value } from '../prometheus.mjs';
-import { root, startServer, until } from '../server.mjs';
+import { newFolder, root, startServer, until } from '../server.mjs';
 
 const read = async (s) => parse((await s.get('/metrics', { key: null })).text);
 const declared = [...fs.readFileSync(path.join(root, 'server/http/metrics.def'), 'utf8').matchAll(/^METRIC\((\w+), (\w+), /gm)].map(([, name, type]) => ({ name, type }));
@@ -108,8 +108,7 @@ test('targets and headers that are too long are counted as limits', async (t) =>
 });
 
 test('where the server speaks TLS its listener for metrics does, by the same certificate', async (t) => {
-	const dir = fs.mkdtempSync('/tmp/tracewell-metrics-');
-	t.after(() => fs.rmSync(dir, { recursive: true }));
+	const dir = newFolder(t, 'tracewell-metrics-');
 	const [cert, key] = ['crt', 'key'].map((f) => path.join(dir, `one.${f}`));
 	execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost',
 		'-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert], { stdio: 'ignore' });

@@ -13,7 +13,7 @@ import { startBucket } from '../bucket.mjs';
 import { ANY, Faults, shim } from '../faults.mjs';
 import { sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
-import { Server, startServer, until } from '../server.mjs';
+import { Server, atEnd, startServer, until } from '../server.mjs';
 
 const ready = async (s, target = '/readyz') => s.get(target, { key: null });
 const checks = async (s) => (await ready(s)).json.checks;
@@ -53,7 +53,7 @@ for (const error of ['EIO', 'ENOSPC'])
 		const faults = new Faults(folder, data);
 		const s = new Server(data, [], { LD_PRELOAD: faults.shim });
 		await s.start();
-		t.after(async () => {
+		atEnd(t, async () => {
 			faults.disarm();
 			await s.stop();
 			fs.rmSync(folder, { recursive: true, force: true });
@@ -74,7 +74,7 @@ test('a commit that fails is seen without a probe, and its end too', { skip: (pr
 	const faults = new Faults(folder, path.join(data, 'catalogue.db-wal'));
 	const s = new Server(data, [], { LD_PRELOAD: faults.shim });
 	await s.start();
-	t.after(async () => {
+	atEnd(t, async () => {
 		faults.disarm();
 		await s.stop();
 		fs.rmSync(folder, { recursive: true, force: true });
@@ -145,7 +145,7 @@ test('PostgreSQL stands still: a query that had begun ends with 503', { skip: !p
 	const s = await startServer(t, { args: ['--catalog', db.url('query')] });
 	const { id } = await s.trace(sampleTrace(5));
 	const psql = spawn('psql', ['-XqtA', db.base], { stdio: ['pipe', 'pipe', 'ignore'] });
-	t.after(() => psql.kill('SIGKILL'));
+	atEnd(t, () => psql.kill('SIGKILL'));
 	const locked = new Promise((done) => psql.stdout.once('data', done));
 	psql.stdin.write("SET search_path=query; BEGIN; LOCK TABLE annotation IN ACCESS EXCLUSIVE MODE; SELECT 'locked';\n");
 	await locked;
@@ -173,7 +173,7 @@ test('somebody locks the table that uploads write: /readyz does not wait for it'
 	void s.ingest; // a key is a write
 	await turns(s, 200);
 	const psql = spawn('psql', ['-XqtA', db.base], { stdio: ['pipe', 'pipe', 'ignore'] });
-	t.after(() => psql.kill('SIGKILL'));
+	atEnd(t, () => psql.kill('SIGKILL'));
 	const locked = new Promise((done) => psql.stdout.once('data', done));
 	psql.stdin.write('SET search_path=locked; BEGIN; LOCK TABLE job IN EXCLUSIVE MODE; SELECT 1;\n');
 	await locked;
@@ -228,7 +228,7 @@ function mountFull(t, kind) {
 	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-full-'));
 	const disk = path.join(folder, 'disk');
 	fs.mkdirSync(disk);
-	t.after(() => {
+	atEnd(t, () => {
 		try {
 			execFileSync('umount', ['-l', disk]);
 		} finally {
@@ -274,7 +274,7 @@ for (const kind of ['tmpfs', 'ext4'])
 			const disk = mountFull(t, kind);
 			const s = new Server(path.join(disk, 'data'), ['--min-free', '0', '--retention-every', '1'], {});
 			await s.start();
-			t.after(() => s.stop('SIGKILL'));
+			atEnd(t, () => s.stop('SIGKILL'));
 			void s.ingest, s.read, s.write, s.admin;
 			const ids = [];
 			for (let i = 0; i < 16; i++) ids.push((await s.trace(sampleTrace(50, 1000 + i), { query: { scenario: i < 3 ? 'old' : 'new' } })).id);

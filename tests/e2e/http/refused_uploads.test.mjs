@@ -7,14 +7,13 @@ import { execFile, spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 
 import { compile, java, skip as noJava } from '../jdk.mjs';
 import { sampleTrace } from '../make.mjs';
-import { root, sleep, startServer, until } from '../server.mjs';
+import { atEnd, newFolder, root, sleep, startServer, until } from '../server.mjs';
 
 const run = promisify(execFile);
 const MIB = 1 << 20;
@@ -61,8 +60,7 @@ async function curl(folder, c, more) {
 }
 
 test('the answer to a refused upload arrives', async (t) => {
-	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-refused-'));
-	t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
+	const folder = newFolder(t, 'tracewell-refused-');
 	const s = await startServer(t, { args: ['--max-body', '512K'] });
 	const roomy = await startServer(t, { args: ['--max-body', '100M', '--max-in-flight', '1'] });
 	const all = cases(s.url, [
@@ -118,13 +116,12 @@ async function changeOfKey(t, s, from, to) {
 		server.on('drain', () => client.resume());
 	});
 	await new Promise((done) => proxy.listen(0, '127.0.0.1', done));
-	t.after(() => proxy.close());
+	atEnd(t, () => proxy.close());
 	return `http://127.0.0.1:${proxy.address().port}`;
 }
 
 test('the device uploader gets the status of a refusal while it sends 10 MB', { skip: noJava }, async (t) => {
-	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-refused-'));
-	t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
+	const folder = newFolder(t, 'tracewell-refused-');
 	compile(folder, [...java('deploy/device/dev/tracewell'), path.join(root, 'tests/device/Device.java')]);
 	const device = async (...args) => (await run('java', ['-XX:TieredStopAtLevel=1', '-cp', folder, 'Device', ...args])).stdout.trim();
 	const s = await startServer(t);

@@ -12,7 +12,7 @@ import { test } from 'node:test';
 import tls from 'node:tls';
 
 import { sampleTrace } from '../make.mjs';
-import { binary, startServer, until } from '../server.mjs';
+import { atEnd, binary, startServer, until } from '../server.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-tls-'));
 process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
@@ -96,7 +96,7 @@ test('every answer has HSTS, and cookies are secure', async (t) => {
 test('uploads, resumed ones, streams and many requests of one connection', async (t) => {
 	const { s } = await started(t);
 	const agent = new https.Agent({ keepAlive: true, maxSockets: 1, ca });
-	t.after(() => agent.destroy());
+	atEnd(t, () => agent.destroy());
 	const body = sampleTrace(5);
 	const up = await ask(s, 'POST', '/api/v1/traces', { key: s.ingest, body, agent });
 	assert.equal(up.status, 202, up.bytes.toString());

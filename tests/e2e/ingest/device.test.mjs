@@ -12,7 +12,7 @@ import { after, before, test } from 'node:test';
 
 import { compile, java, skip } from '../jdk.mjs';
 import { sampleTrace } from '../make.mjs';
-import { freePort, root, startServer, until } from '../server.mjs';
+import { atEnd, freePort, root, startServer, until } from '../server.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-device-'));
 const classes = path.join(folder, 'classes');
@@ -48,7 +48,7 @@ async function stub(t, answer) {
 	const s = { asked: [] };
 	s.http = http.createServer((req, res) => req.resume().on('end', () => (s.asked.push(req), answer(req, res))));
 	await new Promise((done) => s.http.listen(0, '127.0.0.1', done));
-	t.after(() => (s.http.closeAllConnections(), s.http.close()));
+	atEnd(t, () => (s.http.closeAllConnections(), s.http.close()));
 	s.url = `http://127.0.0.1:${s.http.address().port}`;
 	return s;
 }

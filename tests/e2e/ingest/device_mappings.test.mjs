@@ -11,7 +11,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { compile, java, skip, stubs } from '../jdk.mjs';
-import { root, startServer } from '../server.mjs';
+import { atEnd, root, startServer } from '../server.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-mappings-'));
 const classes = path.join(folder, 'classes');
@@ -60,7 +60,7 @@ test('a server that starts again meanwhile is waited for', { skip }, async (t) =
 	s.on('connection', (socket) => cut < 2 && (cut++, socket.destroy()));
 	await new Promise((done) => s.listen(0, '127.0.0.1', done));
 	const { port } = s.address();
-	t.after(() => (s.closeAllConnections(), s.close()));
+	atEnd(t, () => (s.closeAllConnections(), s.close()));
 	const { code, err } = await run('send', `http://127.0.0.1:${port}`, 'key', 'b', 'methods', methods);
 	assert.equal(code, 0, err);
 	assert.equal(cut, 2);
@@ -71,7 +71,7 @@ test('a mapping that is queued is waited for', { skip }, async (t) => {
 	const asked = [];
 	const s = http.createServer((req, res) => req.resume().on('end', () => (asked.push(req.url), res.writeHead(asked.length < 3 ? 202 : 200).end())));
 	await new Promise((done) => s.listen(0, '127.0.0.1', done));
-	t.after(() => (s.closeAllConnections(), s.close()));
+	atEnd(t, () => (s.closeAllConnections(), s.close()));
 	const { code, err } = await run('send', `http://127.0.0.1:${s.address().port}`, 'key', 'b', 'methods', methods);
 	assert.equal(code, 0, err);
 	assert.equal(asked.length, 3);

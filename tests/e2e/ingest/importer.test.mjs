@@ -3,11 +3,10 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
 import { btrace, form, sampleMapping, sampleTrace, systemTrace } from '../make.mjs';
-import { startServer } from '../server.mjs';
+import { newFolder, startServer } from '../server.mjs';
 
 const shell = process.env.TRACE_PROCESSOR;
 const wanted = `
@@ -23,8 +22,7 @@ const wanted = `
 
 test('Perfetto\'s importer reads our files without a complaint', { skip: !shell && 'TRACE_PROCESSOR is not set' }, async (t) => {
 	const s = await startServer(t);
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-importer-'));
-	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	const dir = newFolder(t, 'tracewell-importer-');
 	const imported = (bytes) => {
 		fs.writeFileSync(path.join(dir, 'trace'), bytes);
 		fs.writeFileSync(path.join(dir, 'query'), wanted);

@@ -11,7 +11,7 @@ import { test } from 'node:test';
 import zlib from 'node:zlib';
 
 import { btrace, form, sampleMapping, sampleTrace, zstd } from '../make.mjs';
-import { sleep, startServer, tracewell, until } from '../server.mjs';
+import { atEnd, newFolder, sleep, startServer, tracewell, until } from '../server.mjs';
 
 const words = { 400: 'bad_request', 401: 'no_token', 403: 'denied', 404: 'not_found', 409: 'conflict', 413: 'too_large', 415: 'unsupported', 422: 'malformed', 507: 'disk_full' };
 
@@ -370,7 +370,7 @@ test('a disk that fills up on the way', async (t) => {
 		fs.rmdirSync(data);
 		return t.skip('a small file system cannot be mounted here');
 	}
-	t.after(() => {
+	atEnd(t, () => {
 		execFileSync('umount', ['-l', data]);
 		fs.rmdirSync(data);
 	});
@@ -384,8 +384,7 @@ test('a disk that fills up on the way', async (t) => {
 
 test('tracewell push', async (t) => {
 	const s = await startServer(t);
-	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-push-'));
-	t.after(() => fs.rmSync(folder, { recursive: true }));
+	const folder = newFolder(t, 'tracewell-push-');
 	fs.mkdirSync(path.join(folder, 'inner'));
 	fs.writeFileSync(path.join(folder, 'rhea-atrace.bin'), sampleTrace(5));
 	fs.writeFileSync(path.join(folder, 'inner', 'b.bin.gz'), zlib.gzipSync(sampleTrace(6)));

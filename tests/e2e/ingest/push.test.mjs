@@ -3,12 +3,11 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
 import { sampleMapping, sampleTrace } from '../make.mjs';
-import { binary, startServer } from '../server.mjs';
+import { atEnd, binary, newFolder, startServer } from '../server.mjs';
 
 /* Not synchronous: what it talks to may live in this process. */
 function push(...args) {
@@ -21,8 +20,7 @@ function push(...args) {
 }
 
 function folder(t, files) {
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-push-'));
-	t.after(() => fs.rmSync(dir, { recursive: true }));
+	const dir = newFolder(t, 'tw-push-');
 	for (const [name, bytes] of Object.entries(files)) {
 		fs.mkdirSync(path.dirname(path.join(dir, name)), { recursive: true });
 		fs.writeFileSync(path.join(dir, name), bytes);
@@ -42,7 +40,7 @@ function proxy(t, target, spoil) {
 		onward.on('error', () => res.destroy());
 		req.pipe(onward);
 	});
-	t.after(() => server.close());
+	atEnd(t, () => server.close());
 	return new Promise((done) => server.listen(0, '127.0.0.1', () => done(`http://127.0.0.1:${server.address().port}`)));
 }
 
@@ -120,7 +118,7 @@ test('push repeats a mapping that is not waited for with pauses, until it is com
 		res.writeHead(compiled ? 200 : 202).end(JSON.stringify(compiled ? { state: 'ready', entries: 9 } : { state: 'queued' }));
 	}));
 	await new Promise((done) => busy.listen(0, '127.0.0.1', done));
-	t.after(() => (busy.closeAllConnections(), busy.close()));
+	atEnd(t, () => (busy.closeAllConnections(), busy.close()));
 	const at = folder(t, { 'map.txt': sampleMapping });
 	const r = await push('--server', `http://127.0.0.1:${busy.address().port}`, '--key', 'x', '--build-id', 'p', '--mapping', at('map.txt'));
 	assert.equal(r.code, 0, r.stderr);

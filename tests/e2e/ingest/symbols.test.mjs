@@ -5,16 +5,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { addresses, ID, library, OTHER, placed, profile, recording, source } from '../native.mjs';
-import { binary, startServer, until } from '../server.mjs';
+import { binary, newFolder, startServer, until } from '../server.mjs';
 
 test('symbols of native libraries', async (t) => {
-	const s = await startServer(t), dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-symbols-'));
-	t.after(() => fs.rmSync(dir, { recursive: true }));
+	const s = await startServer(t), dir = newFolder(t, 'tw-symbols-');
 	const so = library(dir, ID), at = addresses(so);
 	const stack = [at('shop_total') + 2, at('_ZN4shop4Cart3payEii') + 3];
 	const foreign = { ingest: s.key('ingest', 'beta'), read: s.key('read', 'beta') };

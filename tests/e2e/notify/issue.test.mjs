@@ -3,13 +3,11 @@
  * owners and its source; what was measured; and what would end it.
  */
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { Repository } from '../repository.mjs';
-import { startServer, until } from '../server.mjs';
+import { newFolder, startServer, until } from '../server.mjs';
 import { findSlower } from '../slower.mjs';
 
 const source = (load) => `package com.app
@@ -33,8 +31,7 @@ const ANR = `"main" prio=5 tid=1 Blocked
 `;
 
 test('suspect commits, owners and source are part of an issue', async (t) => {
-	const clones = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-clones-'));
-	t.after(() => fs.rmSync(clones, { recursive: true, force: true }));
+	const clones = newFolder(t, 'tracewell-clones-');
 	const s = await startServer(t, { args: ['--repositories', clones, '--public-url', 'https://traces.example.com'] });
 	const { id } = await findSlower(s, 12);
 	const issue = async (what = `regressions/${id}`, tracker = 'github') => (await s.get(`/api/v1/${what}/issue?for=${tracker}`)).json;

@@ -13,7 +13,7 @@ import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { SMTPServer } from 'smtp-server';
 
-import { binary, startServer, until } from '../server.mjs';
+import { atEnd, binary, startServer, until } from '../server.mjs';
 
 const json = (o) => JSON.stringify(o);
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-mail-'));
@@ -47,7 +47,7 @@ async function startMails(t, options) {
 	});
 	server.on('error', () => {});
 	await new Promise((ok) => server.listen(0, '127.0.0.1', ok));
-	t.after(() => new Promise((ok) => server.close(ok)));
+	atEnd(t, () => new Promise((ok) => server.close(ok)));
 	return { mails, logins, port: server.server.address().port };
 }
 
@@ -136,7 +136,7 @@ test('the doctor says whether mail would go, without sending any, and where link
 	assert.deepEqual((await doctor('--public-url', s.url)).public_url[0], 'note', 'of this machine');
 	const other = http.createServer((req, res) => res.end('{}'));
 	await new Promise((ok) => other.listen(0, '127.0.0.1', ok));
-	t.after(() => other.close());
+	atEnd(t, () => other.close());
 	assert.match((await doctor('--public-url', `http://127.0.0.1:${other.address().port}`)).public_url[1], /a program other than tracewell/);
 	assert.match((await doctor('--public-url', 'http://127.0.0.1:1')).public_url[1], /does not respond/);
 });

@@ -3,12 +3,10 @@
  * labels and the author of the change; closed there it is fixed here, and one that returns is reopened there.
  */
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 
 import { Repository } from '../repository.mjs';
-import { sideBySide, startServer, until } from '../server.mjs';
+import { newFolder, sideBySide, startServer, until } from '../server.mjs';
 import { findSlower } from '../slower.mjs';
 import { startTrackers } from '../trackers.mjs';
 
@@ -53,8 +51,7 @@ async function addSource(t, s, clones) {
 
 for (const kind of KINDS)
 	test(`${kind}: created with labels and assignee, closed there, reopened by a return`, async (t) => {
-		const clones = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-clones-'));
-		t.after(() => fs.rmSync(clones, { recursive: true, force: true }));
+		const clones = newFolder(t, 'tracewell-clones-');
 		const s = await startServer(t, { args: ['--repositories', clones, ...ARGS] });
 		const tracker = await startTrackers(t, kind);
 		const { id } = await findSlower(s, 12);

@@ -5,22 +5,19 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import Ajv from 'ajv';
 import * as read from '../export_readers.mjs';
 import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
-import { binary, reads, root, sample, startServer, tracewell, until } from '../server.mjs';
+import { binary, newFolder, reads, root, sample, startServer, tracewell, until } from '../server.mjs';
 
 const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
 const samples = sample('btrace2/javac-parallel');
 const KINDS = ['speedscope', 'folded', 'pprof', 'chrome', 'firefox', 'd3', 'csv', 'svg', 'sqlite'];
 
 function scratch(t) {
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-export-'));
-	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
-	return dir;
+	return newFolder(t, 'tracewell-export-');
 }
 
 function push(s, dir, ...more) {

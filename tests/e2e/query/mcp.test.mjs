@@ -7,7 +7,7 @@ import readline from 'node:readline';
 import { test } from 'node:test';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
-import { binary, startServer, until } from '../server.mjs';
+import { atEnd, binary, startServer, until } from '../server.mjs';
 
 class Assistant {
 	constructor(t, server, key, args = []) {
@@ -15,7 +15,7 @@ class Assistant {
 		this.lines = readline.createInterface({ input: this.child.stdout })[Symbol.asyncIterator]();
 		this.ended = new Promise((done) => this.child.once('exit', done));
 		this.n = 0;
-		t.after(() => this.child.kill('SIGKILL'));
+		atEnd(t, () => this.child.kill('SIGKILL'));
 	}
 
 	async ask(method, params) {

@@ -5,19 +5,16 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { difference, inverted, paths, STEPS, stepped, subtree, sums, weights, within } from '../naive.mjs';
-import { binary, root, startServer, tracewell } from '../server.mjs';
+import { binary, newFolder, root, startServer, tracewell } from '../server.mjs';
 
 const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
 const phone = path.join(root, 'tests', 'gen', 'art.py');
 
 function scratch(t) {
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-reshape-'));
-	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
-	return dir;
+	return newFolder(t, 'tracewell-reshape-');
 }
 
 async function json(s, target) {

@@ -6,13 +6,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { sampleTrace } from '../make.mjs';
 import { Repository, shopRepository } from '../repository.mjs';
-import { sanitized, startServer } from '../server.mjs';
+import { newFolder, sanitized, startServer } from '../server.mjs';
 
 const LINK = 'https://git.example.com/app/blob/{commit}/{path}#L{line}';
 const APP = { name: 'app', packages: ['com.example.'], link: LINK, commit_link: 'https://git.example.com/app/commit/{commit}',
@@ -20,9 +19,7 @@ const APP = { name: 'app', packages: ['com.example.'], link: LINK, commit_link: 
 const LOAD = 'com.example.feed.FeedAdapter.load';
 
 function folder(t) {
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-clones-'));
-	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
-	return dir;
+	return newFolder(t, 'tracewell-clones-');
 }
 
 async function withClones(t, repositories, make) {

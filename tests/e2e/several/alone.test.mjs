@@ -14,7 +14,7 @@ import { test } from 'node:test';
 
 import { launch, visit } from '../browser.mjs';
 import { sampleMapping, sampleTrace } from '../make.mjs';
-import { sanitized, startServer, until } from '../server.mjs';
+import { atEnd, sanitized, startServer, until } from '../server.mjs';
 import { sendSlower } from '../slower.mjs';
 
 const lacks = spawnSync('strace', ['-V']).error ? 'no strace here' : sanitized() ? 'sanitizers do not bear a tracer' : false;
@@ -26,7 +26,7 @@ const UNIX = /\bconnect\(.*sa_family=AF_UNIX, sun_path=("[^"]*")/;
 /* A server that strace follows from its first call on, and its lines once it has ended: call .ended() for them. */
 async function traced(t, options = {}) {
 	const log = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-alone-')), 'calls');
-	t.after(() => fs.rmSync(path.dirname(log), { recursive: true, force: true }));
+	atEnd(t, () => fs.rmSync(path.dirname(log), { recursive: true, force: true }));
 	/* -D: the server is this test's child, the tracer a grandchild of it */
 	const s = await startServer(t, { ...options, under: ['strace', '-D', '-f', '-q', '-s', '200', '-e', 'trace=connect,sendto,sendmsg,sendmmsg,socket', '-e', 'signal=none', '-o', log] });
 	const { pid } = s.child;
@@ -62,7 +62,7 @@ test('one that knows of a webhook talks to that, and the test sees it', { skip: 
 	const told = [];
 	const receiver = http.createServer((req, res) => { told.push(req.url); req.resume().on('end', () => res.end()); });
 	await new Promise((done) => receiver.listen(0, '127.0.0.1', done));
-	t.after(() => receiver.close());
+	atEnd(t, () => receiver.close());
 	const { port } = receiver.address();
 	const { s, ended } = await traced(t, { args: ['--webhook-private', '127.0.0.0/8'] });
 	const hook = (await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: JSON.stringify({ url: `http://127.0.0.1:${port}/hook` }) })).json.id;
@@ -78,7 +78,7 @@ test('the page asks its own server alone', async (t) => {
 	await sendSlower(s, 5);
 	const { id } = await s.trace(sampleTrace(), { query: { build_id: 'b', scenario: 'cold_start' } });
 	const browser = await launch();
-	t.after(() => browser.close());
+	atEnd(t, () => browser.close());
 	const context = await browser.newContext();
 	const asked = new Set();
 	/* the context sees what pages, their workers and their frames ask for */

@@ -10,7 +10,7 @@ import { test } from 'node:test';
 
 import { sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
-import { Server, until } from '../server.mjs';
+import { Server, atEnd, newFolder, until } from '../server.mjs';
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
 const upload = (s, n) => s.post('/api/v1/traces', sampleTrace(100 + n), { query: { app: 'shop', version_name: '1', scenario: 'cold_start' }, headers: { 'Idempotency-Key': `k${n}` } });
@@ -21,7 +21,7 @@ const leads = (s) => metric(s, 'tracewell_leader');
 async function serve(t, data, url, node, more = []) {
 	const s = new Server(data, ['--catalog', url, '--several-servers', ...(node ? ['--node', node] : []), ...more], {});
 	await s.start();
-	t.after(() => {
+	atEnd(t, () => {
 		s.child.kill('SIGCONT');
 		return s.stop();
 	});
@@ -36,8 +36,7 @@ async function bring(to, from, n, of) {
 
 test('one counts for all, and another follows it', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
-	const data = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-lead-'));
-	t.after(() => fs.rmSync(data, { recursive: true, force: true }));
+	const data = newFolder(t, 'tracewell-lead-');
 	const url = db.url('lead');
 	const a = await serve(t, data, url, 'first');
 	await until(async () => ((await leads(a)) === 1 ? true : undefined), 'the first leads');

@@ -4,13 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
-import { Server, binary, inFull, makeData, sideBySide, sleep, tracewell, until } from '../server.mjs';
+import { Server, atEnd, binary, inFull, makeData, newFolder, sideBySide, sleep, tracewell, until } from '../server.mjs';
 
 const test = sideBySide(2);
 
@@ -18,15 +16,13 @@ const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed'
 const run = (...args) => spawnSync(binary(), args, { encoding: 'utf8' });
 
 function folder(t) {
-	const data = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-pg-'));
-	t.after(() => fs.rmSync(data, { recursive: true, force: true }));
-	return data;
+	return newFolder(t, 'tracewell-pg-');
 }
 
 async function serve(t, data, url, env = {}, args = []) {
 	const s = new Server(data, ['--catalog', url, ...args], env);
 	await s.start();
-	t.after(() => {
+	atEnd(t, () => {
 		s.child.kill('SIGCONT');
 		return s.stop();
 	});

@@ -11,7 +11,7 @@ import { test } from 'node:test';
 import { blobKey, fileKey, recordKey, startCluster } from '../cluster.mjs';
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
-import { binary, startServer, until } from '../server.mjs';
+import { binary, newFolder, startServer, until } from '../server.mjs';
 
 const skip = !postgresIsThere && 'PostgreSQL 15 or later is not installed';
 const SMALL = '--small-files=16K';
@@ -147,8 +147,7 @@ test('check and migrate take rows for files', { skip, timeout: 240000 }, async (
 });
 
 test('the setting needs PostgreSQL and a store', { timeout: 60000 }, async (t) => {
-	const data = fs.mkdtempSync('/tmp/tw-small-');
-	t.after(() => fs.rmSync(data, { recursive: true }));
+	const data = newFolder(t, 'tw-small-');
 	const { code, text } = await run(['serve', '--data', data, '--listen', '127.0.0.1:0', SMALL], {});
 	assert.notEqual(code, 0);
 	assert.match(text, /--small-files needs a catalogue in PostgreSQL/);

@@ -6,14 +6,13 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { present, startBucket } from '../bucket.mjs';
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
-import { Server, binary, inFull, until } from '../server.mjs';
+import { Server, atEnd, binary, inFull, newFolder, until } from '../server.mjs';
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
 const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
@@ -25,8 +24,7 @@ const HOUR_MS = 3600 * 1000;
 async function setUp(t, name) {
 	const db = await startPostgres(t);
 	const bucket = await startBucket(t);
-	const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-shared-'));
-	t.after(() => fs.rmSync(home, { recursive: true, force: true }));
+	const home = newFolder(t, 'tracewell-shared-');
 	fs.writeFileSync(path.join(home, 'secret.key'), randomBytes(32).toString('hex') + '\n', { mode: 0o600 });
 	let n = 0;
 	const args = (...more) => bucket.args('--catalog', db.url(name), '--several-servers', '--secret-key-file', path.join(home, 'secret.key'), ...more);
@@ -34,7 +32,7 @@ async function setUp(t, name) {
 		const data = path.join(home, `node${++n}`);
 		fs.mkdirSync(data);
 		const s = new Server(data, args(...more), { ...bucket.env, TRACEWELL_CATALOG: db.url(name), ...env });
-		t.after(() => s.stop());
+		atEnd(t, () => s.stop());
 		await s.start();
 		return s;
 	};
