@@ -1,6 +1,6 @@
 /*
- * bucket.mjs - an S3-compatible store for tests: s3rver, behind a gate that verifies signatures and the
- * sums of bodies from the scheme's text alone (s3rver takes any), and in which things go wrong on demand.
+ * bucket.mjs - an S3-compatible store for tests. It verifies signatures and the sums of bodies from the scheme's text alone,
+ * stores objects in files, and things go wrong in it on demand.
  *
  *   const b = await startBucket(t);
  *   const s = await startServer(t, { args: b.args(), env: b.env });
@@ -11,25 +11,27 @@
  * { wait } milliseconds; { hang } no answer. What `early` gives is asked before the body is read: { reset } the
  * connection is reset within it.
  */
-import { createHash, createHmac } from 'node:crypto';
+import { fork } from 'node:child_process';
+import { createHash, createHmac, randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
-import S3rver from 's3rver';
+import { fileURLToPath } from 'node:url';
 
-import { sleep, until } from './server.mjs';
+import { atEnd, sleep, until } from './server.mjs';
 
-const SUFFIX = '._S3rver_object';
+const SUFFIX = '._object'; // a key may be a folder of other keys
 const SECRET = 'S3RVER';
 const LATE_MS = 15 * 60 * 1000;
 
-const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
+const sha256 = (bytes, as = 'hex') => createHash('sha256').update(bytes).digest(as);
+const md5 = (bytes) => createHash('md5').update(bytes).digest('hex');
 const hmac = (key, text) => createHmac('sha256', key).update(text).digest();
 const escape = (text) => encodeURIComponent(text).replace(/[!'()*]/g, (c) => '%' + c.charCodeAt(0).toString(16).toUpperCase());
 
-/* A response of a server to a read, asked for again while the server believes the store to be away: it shares this process
- * with the test, and is late on a busy machine. */
+/* A response of a server to a read, asked for again while the server believes the store to be away: it may share this
+ * process with the test, and is late on a busy machine. */
 export const present = (s, target) => until(async () => {
 	const answer = await s.get(target);
 	return answer.status === 503 && answer.text.includes('store is unavailable') ? undefined : answer;
@@ -67,19 +69,11 @@ function isSigned(q, c, secret) {
 
 const timeOf = (text) => Date.parse((text ?? '').replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
 
-/* The store removes a folder with its last object, also while it is listed. */
-function entries(folder) {
-	try {
-		return fs.readdirSync(folder, { withFileTypes: true });
-	} catch (e) {
-		if (e.code !== 'ENOENT') throw e;
-		return [];
-	}
-}
+const xml = (text) => ({ status: 200, headers: { 'content-type': 'application/xml' }, bytes: Buffer.from(`<?xml version="1.0"?>${text}`) });
 
 class Bucket {
 	constructor(dir, name, secret) {
-		Object.assign(this, { dir, name, secret, log: [], skewMs: 0, pageKeys: 3, busy: new Map(), fault: () => undefined, early: () => undefined });
+		Object.assign(this, { dir, name, secret, log: [], skewMs: 0, pageKeys: 3, fault: () => undefined, early: () => undefined });
 		this.env = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: secret };
 	}
 
@@ -100,7 +94,7 @@ class Bucket {
 	all(prefix = 'tw') {
 		const keys = [];
 		const list = (folder, key) => {
-			for (const e of entries(folder))
+			for (const e of fs.existsSync(folder) ? fs.readdirSync(folder, { withFileTypes: true }) : [])
 				if (e.isDirectory()) list(path.join(folder, e.name), key + e.name + '/');
 				else if (e.name.endsWith(SUFFIX)) keys.push(key + e.name.slice(0, -SUFFIX.length));
 		};
@@ -122,8 +116,11 @@ class Bucket {
 		return to;
 	}
 
-	isOurs(q) {
-		return q.headers.host.startsWith(`${this.name}.`) || q.url.startsWith(`/${this.name}/`);
+	/* The key of a request, by the bucket's host name or path; undefined: another bucket. */
+	keyOf(q) {
+		const key = decodeURIComponent(q.url.split('?')[0]).slice(1);
+		if (q.headers.host.startsWith(`${this.name}.`)) return key;
+		return key === this.name || key.startsWith(`${this.name}/`) ? key.slice(this.name.length + 1) : undefined;
 	}
 
 	count(method, part) {
@@ -145,56 +142,89 @@ class Bucket {
 		if (!isSigned(q, claim, this.secret)) this.answer(r, q, 403, 'SignatureDoesNotMatch');
 		else if (late) this.answer(r, q, 403, 'RequestTimeTooSkewed');
 		else if (claim.payload !== 'UNSIGNED-PAYLOAD' && sha256(body) !== claim.payload) this.answer(r, q, 400, 'XAmzContentSHA256Mismatch');
+		else if (sha256(body, 'base64') !== (q.headers['x-amz-checksum-sha256'] ?? sha256(body, 'base64'))) this.answer(r, q, 400, 'BadDigest');
 		else return false;
 		return true;
 	}
 
-	/* Its own: s3rver has no second page on today's Node.  Pages are short, so that there are some. */
-	list(r, query) {
+	/* Pages are short, so that there are some. */
+	list(query) {
 		const [prefix, after] = [query.get('prefix') ?? '', query.get('continuation-token') ?? ''];
 		const most = Math.min(Number(query.get('max-keys')), this.pageKeys);
 		const left = this.keys('').filter((key) => key.startsWith(prefix) && key > after);
 		const page = left.slice(0, most);
 		const more = left.length > page.length;
 		const of = (key) => fs.statSync(this.file(key, ''));
-		r.writeHead(200, { date: this.date, 'content-type': 'application/xml' }).end(`<?xml version="1.0"?><ListBucketResult><IsTruncated>${more}</IsTruncated>` +
+		return xml(`<ListBucketResult><IsTruncated>${more}</IsTruncated>` +
 			(more ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : '') +
 			page.map((key) => `<Contents><Key>${key}</Key><LastModified>${of(key).mtime.toISOString()}</LastModified><Size>${of(key).size}</Size></Contents>`).join('') +
 			'</ListBucketResult>');
 	}
 
-	/* An object is the one before or the one that was put, as in any store: s3rver writes it in place. */
-	async alone(q, work) {
-		const key = q.url.split('?')[0];
-		const before = this.busy.get(key) ?? Promise.resolve();
-		let done;
-		const mine = new Promise((ok) => (done = ok));
-		this.busy.set(key, mine);
-		await before;
-		work(done);
+	/* Of an object; undefined: there is none.  Tests also put files without one. */
+	metadata(file) {
+		const at = fs.statSync(file, { throwIfNoEntry: false });
+		if (!at?.isFile()) return undefined;
+		const known = file.replace(/object$/, 'metadata.json');
+		const more = fs.existsSync(known) ? JSON.parse(fs.readFileSync(known)) : { etag: `"${md5(fs.readFileSync(file))}"` };
+		return { ...more, 'last-modified': at.mtime.toUTCString(), 'content-length': at.size };
 	}
 
-	pass(q, r, body, fault, done) {
-		const { expect, authorization, ...headers } = q.headers;
-		const host = (headers.host ?? '').split('.')[0];
-		const url = q.url.replace(/[?&]X-Amz-[^&]*/g, '').replace(/^([^?&]*)&/, '$1?');
-		const inner = http.request({ port: this.inner, host: '127.0.0.1', method: q.method, path: host === this.name ? `/${host}${url}` : url, headers: { ...headers, host: '127.0.0.1' } }, async (answer) => {
-			const bytes = await answer.toArray().then(Buffer.concat, () => undefined);
-			done();
-			if (!bytes) return q.socket.destroy();
-			if (fault?.drop === 'after') return q.socket.destroy();
-			if (answer.statusCode === 500 && q.method === 'POST' && q.url.includes('uploadId=')) return this.answer(r, q, 404, 'NoSuchUpload'); // joined before
-			if (fault?.flip && bytes.length) bytes[bytes.length >> 1] ^= 1;
-			r.writeHead(answer.statusCode, { ...answer.headers, date: this.date, ...(fault?.etag && answer.headers.etag ? { etag: fault.etag } : {}) });
-			if (!fault?.cut) return r.end(bytes);
-			r.write(bytes.subarray(0, bytes.length >> 1));
-			setTimeout(() => q.socket.destroy(), 20);
-		});
-		inner.on('error', () => {
-			done();
-			q.socket.destroy();
-		});
-		inner.end(body);
+	/* An object is the one before or the one that was put, as in any store, whenever this process is killed. */
+	store(file, body, etag, headers) {
+		const whole = path.join(this.dir, `put-${randomUUID()}`);
+		fs.mkdirSync(path.dirname(file), { recursive: true });
+		fs.writeFileSync(file.replace(/object$/, 'metadata.json'), JSON.stringify({ etag, ...Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('x-amz-meta-'))) }));
+		fs.writeFileSync(whole, body);
+		fs.renameSync(whole, file);
+		return { status: 200, headers: { etag } };
+	}
+
+	object(q, key, body) {
+		const file = this.file(key, '');
+		if (q.method === 'PUT') return this.store(file, body, `"${md5(body)}"`, q.headers);
+		if (q.method === 'DELETE') {
+			for (const gone of [file, file.replace(/object$/, 'metadata.json')]) fs.rmSync(gone, { force: true });
+			return { status: 204 };
+		}
+		const headers = this.metadata(file);
+		if (!headers) return { status: 404, code: 'NoSuchKey' };
+		if (q.method === 'HEAD') return { status: 200, headers };
+		const bytes = fs.readFileSync(file);
+		const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(q.headers.range ?? '') ?? [];
+		if (first === undefined) return { status: 200, headers, bytes };
+		const part = bytes.subarray(Number(first), last ? Number(last) + 1 : undefined);
+		if (!part.length) return { status: 416, code: 'InvalidRange' };
+		return { status: 206, headers: { ...headers, 'content-length': part.length, 'content-range': `bytes ${first}-${Number(first) + part.length - 1}/${bytes.length}` }, bytes: part };
+	}
+
+	/* An upload in parts: a folder with its key and headers, and each part by its number. */
+	parts(q, key, query, body) {
+		if (q.method === 'GET') return { status: 501, code: 'NotImplemented' }; // a list of them
+		if (query.has('uploads')) {
+			const id = randomUUID();
+			fs.mkdirSync(path.join(this.dir, 'parts', id), { recursive: true });
+			fs.writeFileSync(path.join(this.dir, 'parts', id, 'begun'), JSON.stringify({ key, headers: q.headers }));
+			return xml(`<InitiateMultipartUploadResult><UploadId>${id}</UploadId></InitiateMultipartUploadResult>`);
+		}
+		const folder = path.join(this.dir, 'parts', path.basename(query.get('uploadId')));
+		const begun = fs.existsSync(folder) ? JSON.parse(fs.readFileSync(path.join(folder, 'begun'))) : {};
+		if (begun.key !== key) return { status: 404, code: 'NoSuchUpload' };
+		if (q.method === 'PUT') {
+			fs.writeFileSync(path.join(folder, String(Number(query.get('partNumber')))), body);
+			return { status: 200, headers: { etag: `"${md5(body)}"` } };
+		}
+		let answer = { status: 204 };
+		if (q.method === 'POST') {
+			const named = [...body.toString().matchAll(/<PartNumber>(\d+)<\/PartNumber>/g)].map(([, number]) => path.join(folder, number));
+			if (!named.length || !named.every((part) => fs.existsSync(part))) return { status: 400, code: 'InvalidPart' };
+			const pieces = named.map((part) => fs.readFileSync(part));
+			const etag = `"${md5(Buffer.concat(pieces.map((part) => createHash('md5').update(part).digest())))}-${pieces.length}"`;
+			this.store(this.file(key, ''), Buffer.concat(pieces), etag, begun.headers);
+			answer = xml(`<CompleteMultipartUploadResult><ETag>${etag}</ETag></CompleteMultipartUploadResult>`);
+		}
+		fs.rmSync(folder, { recursive: true });
+		return answer;
 	}
 
 	async take(q, r) {
@@ -211,28 +241,58 @@ class Bucket {
 		if (fault?.status) return this.answer(r, q, fault.status, fault.code, fault.retryAfter ? { 'retry-after': String(fault.retryAfter) } : {});
 		const query = new URLSearchParams(q.url.split('?')[1] ?? '');
 		if (this.refuse(q, r, body)) return;
-		if (q.method === 'GET' && query.has('list-type') && this.isOurs(q)) this.list(r, query);
-		else await this.alone(q, (done) => this.pass(q, r, body, fault, done));
+		const key = this.keyOf(q);
+		const { status, code, headers, bytes = Buffer.alloc(0) } = key === undefined ? { status: 404, code: 'NoSuchBucket' }
+			: query.has('list-type') ? this.list(query) : query.has('uploads') || query.has('uploadId') ? this.parts(q, key, query, body) : this.object(q, key, body);
+		if (fault?.drop === 'after') return q.socket.destroy();
+		if (code) return this.answer(r, q, status, code);
+		if (fault?.flip && bytes.length) bytes[bytes.length >> 1] ^= 1;
+		r.writeHead(status, { 'content-length': bytes.length, ...headers, date: this.date, ...(fault?.etag && headers?.etag ? { etag: fault.etag } : {}) });
+		if (!fault?.cut) return r.end(bytes);
+		r.write(bytes.subarray(0, bytes.length >> 1));
+		setTimeout(() => q.socket.destroy(), 20);
 	}
 }
 
 /* `at`: the address that it is reached by; `dir`: a folder that stays, where one is given, and the secret of its key. */
 export async function startBucket(t, name = 'files', at = '127.0.0.1', { dir: kept, secret = SECRET } = {}) {
 	const dir = kept ?? fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-s3-'));
-	const store = new S3rver({ port: 0, address: '127.0.0.1', silent: true, directory: path.join(dir, 'store'), configureBuckets: [{ name }] });
 	const bucket = new Bucket(dir, name, secret);
-	bucket.inner = (await store.run()).port;
+	fs.mkdirSync(bucket.folder, { recursive: true });
 	const gate = http.createServer((q, r) => bucket.take(q, r).catch(() => q.socket.destroy()));
 	await new Promise((done) => gate.listen(0, at, done));
 	bucket.port = gate.address().port;
 	bucket.url = `http://${at}:${bucket.port}`;
-	t.after(async () => {
+	atEnd(t, async () => {
 		gate.close();
 		gate.closeAllConnections();
-		const closed = store.close();
-		store.httpServer.closeAllConnections(); /* requests that the gate passed on */
-		await closed;
 		if (!kept) fs.rmSync(dir, { recursive: true, force: true });
 	});
 	return bucket;
+}
+
+const file = fileURLToPath(import.meta.url);
+
+/* A bucket in a process of its own, for tests that compute for long or wait for commands: a new server expects a response within
+ * five seconds.  `fails({ method, status, code })`: requests of that method fail so, until `fails({})`. */
+export async function startBucketApart(t) {
+	const child = fork(file);
+	const heard = () => new Promise((done) => child.once('message', done));
+	atEnd(t, () => child.disconnect());
+	const { dir, name, url } = await heard();
+	return Object.assign(new Bucket(dir, name, SECRET), { url, fails: (fault) => (child.send(fault), heard()) });
+}
+
+if (process.argv[1] === file) {
+	const ends = [];
+	const bucket = await startBucket({ after: (end) => ends.push(end) });
+	process.on('message', (fault) => {
+		bucket.fault = (q) => (q.method === fault.method ? fault : undefined);
+		process.send({});
+	});
+	process.on('disconnect', async () => {
+		for (const end of ends) await end();
+		process.exit();
+	});
+	process.send({ dir: bucket.dir, name: bucket.name, url: bucket.url });
 }

@@ -364,20 +364,13 @@ export async function makeData(data) {
 	return data;
 }
 
-const BUCKET = `import { startBucket } from ${JSON.stringify(new URL('./bucket.mjs', import.meta.url).href)};
-const ends = [];
-const bucket = await startBucket({ after: (end) => ends.push(end) });
-process.send({ args: bucket.args(), env: bucket.env });
-process.on('disconnect', async () => { for (const end of ends) await end(); process.exit(); });`;
-
 /* Where the tests want the files in a store: in a process of its own, because subcommands are waited for. */
 async function bucketArgs(t, args, data) {
 	if (!process.env.TRACEWELL_TEST_BUCKET || data || args.some((arg) => /^--(blobs|s3)/.test(arg))) return [];
-	const child = spawn(process.execPath, ['--input-type=module', '-e', BUCKET], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-	t.after(() => child.disconnect());
-	const bucket = await new Promise((done) => child.once('message', done));
+	const { startBucketApart } = await import('./bucket.mjs');
+	const bucket = await startBucketApart(t);
 	Object.assign(process.env, bucket.env);
-	return bucket.args;
+	return bucket.args();
 }
 
 /* `t`: the test or suite context whose end stops it and removes its data.  `under`: a program and its arguments that becomes

@@ -6,15 +6,14 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
-import os from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import * as tus from 'tus-js-client';
 
-import { present, startBucket } from '../bucket.mjs';
+import { present, startBucketApart } from '../bucket.mjs';
 import { sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
-import { Server, until as within } from '../server.mjs';
+import { Server, atEnd, newFolder, until as within } from '../server.mjs';
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
 const TYPE = 'application/offset+octet-stream';
@@ -25,9 +24,8 @@ const until = (ask, what) => within(ask, what, 240); // each try to delete piece
 /* A database, and servers with the same folder, or one each and a store. */
 async function setUp(t, name, kind) {
 	const db = await startPostgres(t);
-	const bucket = kind === 's3' ? await startBucket(t) : null;
-	const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-resume-'));
-	t.after(() => fs.rmSync(home, { recursive: true, force: true }));
+	const bucket = kind === 's3' ? await startBucketApart(t) : null;
+	const home = newFolder(t, 'tracewell-resume-');
 	fs.writeFileSync(path.join(home, 'secret.key'), randomBytes(32).toString('hex') + '\n', { mode: 0o600 });
 	let n = 0, first;
 	const serve = async (env = {}, more = []) => {
@@ -35,7 +33,7 @@ async function setUp(t, name, kind) {
 		fs.mkdirSync(data, { recursive: true });
 		const args = ['--catalog', db.url(name), '--several-servers', '--secret-key-file', path.join(home, 'secret.key'), ...more];
 		const s = new Server(data, bucket ? bucket.args(...args) : args, { ...bucket?.env, TRACEWELL_CATALOG: db.url(name), ...env });
-		t.after(() => s.stop('SIGKILL'));
+		atEnd(t, () => s.stop('SIGKILL'));
 		await s.start();
 		first ??= s;
 		for (const scope of ['ingest', 'read', 'write']) Object.defineProperty(s, scope, { get: () => (first[`${scope}Of`] ??= first.key(scope)) });
@@ -168,10 +166,10 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 		if (bucket) await t.test('while the store is away a piece is refused, and what was there stays', async () => {
 			const open = await begin(one, bytes);
 			assert.equal((await patch(one, open, 0, bytes.subarray(0, 500))).status, 204);
-			bucket.fault = (q) => (q.method === 'PUT' ? { status: 403, code: 'AccessDenied' } : undefined);
+			await bucket.fails({ method: 'PUT', status: 403, code: 'AccessDenied' });
 			const refused = await patch(other, open, 500, bytes.subarray(500));
 			assert.equal(refused.status, 503, refused.text);
-			bucket.fault = () => undefined;
+			await bucket.fails({});
 			assert.equal((await offsetOf(one, open)).offset, 500);
 			const whole = await goOn(one, open, bytes);
 			assert.deepEqual((await present(other, `/api/v1/traces/${whole}/raw/trace`)).bytes, bytes);
@@ -196,7 +194,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 			q.pipe(inner);
 		});
 		await new Promise((done) => balancer.listen(0, '127.0.0.1', done));
-		t.after(() => balancer.close() && balancer.closeAllConnections());
+		atEnd(t, () => balancer.close() && balancer.closeAllConnections());
 		const bytes = sampleTrace(60000, 7);
 		let kills = 0;
 		const id = await new Promise((resolve, reject) => {
