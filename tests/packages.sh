@@ -20,7 +20,7 @@ stopped() { # PACKAGE...
 # Packages of every tier, the packages of the tests from npm, and the built page.
 all() {
 	install_missing "${BUILD_PACKAGES[@]}" ccache libcmocka-dev python3-yaml clang libclang-rt-14-dev clang-format clang-tidy pmccabe \
-		binutils chromium-headless-shell fonts-dejavu-core openssl strace faketime iproute2 nftables
+		binutils chromium-headless-shell fonts-dejavu-core openssl sqlite3 strace faketime iproute2 nftables
 	stopped postgresql clickhouse-server haproxy
 	install_node
 	npm_install tests

@@ -155,15 +155,9 @@ function analyticsOf(data, args) {
 	return ['--analytics', `clickhouse://${at}/t_${data.slice(-40).toLowerCase().replace(/[^a-z0-9]/g, '_')}`];
 }
 
-const FILE_SQL = `import sqlite3,sys
-c=sqlite3.connect(sys.argv[1], timeout=20)
-s=''
-for part in sys.argv[2].split(';'):
-  s+=part+';'
-  if sqlite3.complete_statement(s):
-    for row in c.execute(s): print(*row)
-    s=''
-c.commit()`;
+/* Statements on a file of SQLite, several in one transaction; rows as lines, columns between blanks. */
+export const sqlite = (file, text) => execFileSync('sqlite3', ['-bail', '-cmd', '.timeout 20000', '-separator', ' ', file,
+	text.includes(';') ? `BEGIN IMMEDIATE;${text};COMMIT` : text], { encoding: 'utf8' }).trim();
 
 export class Server {
 	constructor(data, args, env, under = []) {
@@ -205,9 +199,10 @@ export class Server {
 		this.url = `http://127.0.0.1:${this.port}`;
 	}
 
-	/* Statements of a test's own, that both engines know; rows as lines, columns between blanks. */
+	/* Statements that both engines know, as sqlite() does. */
 	sql(text) {
-		return execFileSync(...(this.schema ? ['psql', ['-XqtA', '-F', ' ', '-v', 'ON_ERROR_STOP=1', '-c', `SET search_path=${this.schema}`, '-c', text, process.env.TRACEWELL_TEST_POSTGRES]] : ['python3', ['-c', FILE_SQL, path.join(this.data, 'catalogue.db'), text]]), { encoding: 'utf8' }).trim();
+		if (!this.schema) return sqlite(path.join(this.data, 'catalogue.db'), text);
+		return execFileSync('psql', ['-XqtA', '-F', ' ', '-v', 'ON_ERROR_STOP=1', '-c', `SET search_path=${this.schema}`, '-c', text, process.env.TRACEWELL_TEST_POSTGRES], { encoding: 'utf8' }).trim();
 	}
 
 	key(scope, project = 'test') {

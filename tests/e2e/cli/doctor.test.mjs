@@ -7,13 +7,12 @@ import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
-import os from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { saysAnything } from '../provider.mjs';
-import { binary, sanitized, startServer } from '../server.mjs';
+import { atEnd, binary, newFolder, sanitized, sqlite, startServer } from '../server.mjs';
 
 /* What it says as { what: [level, text] }, and its exit code. `before`: the program that starts it. */
 async function doctor(args, { before = [], env = {} } = {}) {
@@ -40,7 +39,7 @@ async function breaks(args, what, level, words, breaking, options) {
 }
 
 function change(data, ...statements) {
-	execFileSync('python3', ['-c', 'import sqlite3,sys\ndb=sqlite3.connect(sys.argv[1],timeout=20)\nfor s in sys.argv[2:]: db.execute(s)\ndb.commit()', path.join(data, 'catalogue.db'), ...statements]);
+	sqlite(path.join(data, 'catalogue.db'), statements.join(';'));
 }
 
 async function stopped(t, fill = async () => {}) {
@@ -74,8 +73,7 @@ describe('the machine', () => {
 	test('too little memory', { skip }, () => breaks([], 'memory_limit', 'wrong', /1024 MiB of address space/, nothing, limited(`--as=${2 ** 30}`)));
 
 	test('no seccomp, no Landlock', { skip }, async (t) => {
-		const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-doctor-'));
-		t.after(() => fs.rmSync(dir, { recursive: true }));
+		const dir = newFolder(t, 'tracewell-doctor-');
 		const source = path.join(dir, 'old.c');
 		const shim = path.join(dir, 'old.so');
 		fs.writeFileSync(source, '#include <errno.h>\nint seccomp_load(void *f) { (void)f; return -EINVAL; }\n' +
@@ -89,7 +87,7 @@ describe('the machine', () => {
 
 	test('the port is taken, the address is none', async (t) => {
 		const server = net.createServer().listen(0, '127.0.0.1');
-		t.after(() => server.close());
+		atEnd(t, () => server.close());
 		await new Promise((done) => server.once('listening', done));
 		const { port } = server.address();
 		const taken = await doctor(['--listen', `127.0.0.1:${port}`]);
@@ -101,8 +99,7 @@ describe('the machine', () => {
 	});
 
 	test('the files for TLS', async (t) => {
-		const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-doctor-'));
-		t.after(() => fs.rmSync(dir, { recursive: true }));
+		const dir = newFolder(t, 'tracewell-doctor-');
 		const [cert, key] = ['c.pem', 'k.pem'].map((n) => path.join(dir, n));
 		fs.writeFileSync(cert, '-----BEGIN CERTIFICATE-----\n');
 		fs.writeFileSync(key, '-----BEGIN PRIVATE KEY-----\n', { mode: 0o600 });
@@ -119,8 +116,7 @@ describe('the machine', () => {
 
 describe('a data folder', { concurrency: 2 }, () => {
 	test('is not there yet, or is no folder', async (t) => {
-		const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-doctor-'));
-		t.after(() => fs.rmSync(dir, { recursive: true }));
+		const dir = newFolder(t, 'tracewell-doctor-');
 		const none = await doctor(['--data', path.join(dir, 'none')]);
 		assert.deepEqual([none.of('data').level, none.code], ['note', 0]);
 		fs.writeFileSync(path.join(dir, 'file'), '');
@@ -139,7 +135,7 @@ describe('a data folder', { concurrency: 2 }, () => {
 
 	test('the schema is newer or unknown, or there is none', async (t) => {
 		const data = await stopped(t);
-		const version = Number(execFileSync('python3', ['-c', 'import sqlite3,sys\nprint(sqlite3.connect(sys.argv[1]).execute("PRAGMA user_version").fetchone()[0])', path.join(data, 'catalogue.db')], { encoding: 'utf8' }));
+		const version = Number(sqlite(path.join(data, 'catalogue.db'), 'PRAGMA user_version'));
 		await breaks(['--data', data], 'schema', 'wrong', /newer tracewell/, async () => change(data, `PRAGMA user_version=${version + 1}`));
 		change(data, `PRAGMA user_version=${version}`);
 		await breaks(['--data', data], 'schema', 'wrong', /not a catalogue of tracewell/, async () => change(data, 'PRAGMA user_version=0'));
@@ -190,7 +186,7 @@ describe('a data folder', { concurrency: 2 }, () => {
 describe('a server from outside', () => {
 	const pretend = (t, answer) => new Promise((done) => {
 		const server = http.createServer(answer).listen(0, '127.0.0.1', () => done(`http://127.0.0.1:${server.address().port}`));
-		t.after(() => server.close());
+		atEnd(t, () => server.close());
 	});
 
 	test('does not answer', async () => {
@@ -239,8 +235,7 @@ test('the OpenID provider is asked as the server would ask it', async (t) => {
 });
 
 test('the folder of clones: missing, empty, no clone, a link out, borrowed, old', async (t) => {
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-doctor-clones-'));
-	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	const dir = newFolder(t, 'tracewell-doctor-clones-');
 	const clones = path.join(dir, 'clones');
 	const args = ['--repositories', clones];
 	assert.match((await doctor(args)).of('repositories').message, /is not a readable folder/);

@@ -10,7 +10,7 @@ import path from 'node:path';
 import { sampleTrace } from '../make.mjs';
 import { answers, failedIn, fill, folder, json, keysOf, migrate, serve } from '../migrating.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
-import { binary, makeData, sideBySide, startServer, until } from '../server.mjs';
+import { atEnd, binary, makeData, sideBySide, startServer, until } from '../server.mjs';
 
 const test = sideBySide(3);
 
@@ -20,7 +20,6 @@ test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 900
 	const [source, target, back] = [folder(t), path.join(folder(t), 'new'), path.join(folder(t), 'back')];
 	const failed = await failedIn(t, source);
 	const s = await serve(t, source);
-	s.db = (sql) => Number(spawnSync('python3', ['-c', 'import sqlite3,sys;print(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone()[0])', path.join(source, 'catalogue.db'), sql], { encoding: 'utf8' }).stdout);
 	const known = { failed, ready: await fill(s) };
 	const before = await answers(s, known);
 	const audit = (await s.get('/api/v1/audit', { key: s.admin })).json.entries;
@@ -105,7 +104,7 @@ test('beside a server: reads go on, what came meanwhile comes too, and what wait
 	assert.equal((await s.ask('DELETE', `/api/v1/traces/${first.id}`)).status, 204);
 
 	const child = spawn(binary(), ['migrate', '--from', source, '--data', target, '--hold', '--json'], { stdio: ['ignore', 'pipe', 'pipe'] });
-	t.after(() => child.kill('SIGKILL'));
+	atEnd(t, () => child.kill('SIGKILL'));
 	let told = '', out = '';
 	child.stderr.setEncoding('utf8').on('data', (text) => (told += text));
 	child.stdout.setEncoding('utf8').on('data', (text) => (out += text));
@@ -181,7 +180,7 @@ test('what a run before left cut short, as a loss of power does, is not built up
 test('on another file system files are copied, and what is there is read rather than copied again', { skip: fs.existsSync('/dev/shm') && fs.statSync('/dev/shm').dev !== fs.statSync('/tmp').dev ? false : 'no second file system', timeout: 900_000 }, async (t) => {
 	const { data } = await threeTraces(t);
 	const parent = fs.mkdtempSync('/dev/shm/tracewell-mig-');
-	t.after(() => fs.rmSync(parent, { recursive: true, force: true }));
+	atEnd(t, () => fs.rmSync(parent, { recursive: true, force: true }));
 	const target = path.join(parent, 'new');
 	const files = filesIn(data);
 	assert.equal(migrate(['--from', data, '--data', target], { TRACEWELL_CRASH_AT: 'migrate_file' }).signal, 'SIGKILL');
@@ -234,7 +233,7 @@ test('back from PostgreSQL beside its server, held while a decode is under way t
 	const { id } = (await s.post('/api/v1/traces', sampleTrace(20))).json;
 	await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.state === 'decoding' ? true : undefined), 'a decode under way');
 	const child = spawn(binary(), ['migrate', '--from', source, '--data', back, '--hold', '--json'], { stdio: ['ignore', 'pipe', 'pipe'] });
-	t.after(() => child.kill('SIGKILL'));
+	atEnd(t, () => child.kill('SIGKILL'));
 	let told = '', out = '';
 	child.stderr.setEncoding('utf8').on('data', (text) => (told += text));
 	child.stdout.setEncoding('utf8').on('data', (text) => (out += text));

@@ -13,7 +13,7 @@ import { startBucket } from '../bucket.mjs';
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { answers, failedIn, fill, folder, json, keysOf, serve, startMigrate } from '../migrating.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
-import { binary, makeData, until } from '../server.mjs';
+import { atEnd, binary, makeData, until } from '../server.mjs';
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
 const migrate = (args, env) => startMigrate(args, env).ended;
@@ -54,7 +54,6 @@ test('a file and a folder to PostgreSQL and a store, and back: files, rows and a
 	const [source, target, back] = [folder(t), path.join(folder(t), 'new'), path.join(folder(t), 'back')];
 	const failed = await failedIn(t, source);
 	const s = await serve(t, source);
-	s.db = (sql) => Number(spawnSync('python3', ['-c', 'import sqlite3,sys;print(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone()[0])', path.join(source, 'catalogue.db'), sql], { encoding: 'utf8' }).stdout);
 	const known = { failed, ready: await fill(s) };
 	const before = await answers(s, known);
 	await s.stop();
@@ -156,7 +155,7 @@ test('beside a server with a store: it answers all the time, and what came meanw
 
 	b.fault = (q) => (q.method === 'PUT' && !q.url.includes('/owner/') ? (slow++, { wait: 1500 }) : undefined);
 	const copying = startMigrate([...args, '--json'], a.env);
-	t.after(() => copying.child.kill('SIGKILL'));
+	atEnd(t, () => copying.child.kill('SIGKILL'));
 	await until(() => (slow > 0 ? true : undefined), 'a file on its way');
 	const before = await Promise.all(s.traces.map(({ id }) => s.get(`/api/v1/traces/${id}/flame`)));
 	assert.ok(before.every((r) => r.status === 200));
@@ -172,7 +171,7 @@ test('beside a server with a store: it answers all the time, and what came meanw
 	const old = b.keys();
 	b.log.length = 0;
 	const held = startMigrate([...args, '--hold', '--json'], a.env);
-	t.after(() => held.child.kill('SIGKILL'));
+	atEnd(t, () => held.child.kill('SIGKILL'));
 	await until(() => (held.told.includes('The source serves reads') ? true : undefined), 'held');
 	assert.equal(b.log.filter((line) => line.startsWith('PUT ')).length, 2, 'the upload that came and what was decoded of it');
 	for (const key of old.filter((k) => !k.includes(first.id) && k.startsWith('traces/'))) assert.equal(b.count('HEAD', key), 1, 'and each was looked at once, not while it is held');

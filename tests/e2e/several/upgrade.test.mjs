@@ -3,17 +3,13 @@
  * test catalogue_upgrade covers migrations.
  */
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { binary, makeData, tracewell } from '../server.mjs';
-
-const sql = (file, text) => execFileSync('python3', ['-c', 'import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1])\n' +
-	'print(db.execute(sys.argv[2]).fetchone())\ndb.commit()', file, text], { encoding: 'utf8' }).trim();
+import { binary, makeData, newFolder, sqlite, tracewell } from '../server.mjs';
 
 const digest = (file) => crypto.createHash('sha256').update(fs.readFileSync(file)).digest('hex');
 
@@ -22,12 +18,11 @@ for (const [name, statement, words] of [
 	['without a version', 'PRAGMA user_version=0', /no schema number: it is not a catalogue of tracewell/],
 ])
 	test(`a catalogue ${name} is refused and left unchanged`, async (t) => {
-		const data = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-upgrade-'));
-		t.after(() => fs.rmSync(data, { recursive: true, force: true }));
+		const data = newFolder(t, 'tracewell-upgrade-');
 		await makeData(data);
 		const file = path.join(data, 'catalogue.db');
 		tracewell('key', 'create', '--data', data, '--project', 'p', '--scope', 'read');
-		sql(file, statement);
+		sqlite(file, statement);
 		const before = digest(file);
 		for (const args of [['serve', '--data', data, '--listen', '127.0.0.1:0'], ['key', 'list', '--data', data, '--project', 'p']]) {
 			const run = spawnSync(binary(), args, { encoding: 'utf8', timeout: 60_000 });
