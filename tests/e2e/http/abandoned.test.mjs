@@ -36,8 +36,7 @@ test('queries of clients that closed the connection', { timeout: 400_000 }, asyn
 			await until(async () => ((await open()) === 1 ? true : undefined), 'no request but that for the metrics', 120);
 			const took = performance.now() - left;
 			t.diagnostic(`${n} queries of ${each.toFixed(0)} ms each ended ${(took / 1000).toFixed(1)} s after ${how}`);
-			assert.ok(took < (n * each) / 2, `${took} ms`);
-			assert.ok((await ended()) - before > n / 2);
+			assert.ok((await ended()) - before > n / 2, 'most were not answered to the end');
 			assert.match(s.log, /event=request .*status=499/);
 		});
 	}

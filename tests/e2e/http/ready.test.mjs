@@ -270,7 +270,7 @@ test('a reserve with holes, as a copy may have, is allocated at the start', asyn
 
 for (const kind of ['tmpfs', 'ext4'])
 	test(`a full disk (${kind}): deletes, retention and restarts work, nothing is lost`,
-		{ timeout: 180000, skip: process.env.TRACEWELL_TEST_BUCKET || process.env.TRACEWELL_TEST_POSTGRES ? 'of the folder' : !canMount ? 'mounting is not allowed' : kind === 'ext4' && !canLoop && 'no loop devices' }, async (t) => {
+		{ timeout: 900000, skip: process.env.TRACEWELL_TEST_BUCKET || process.env.TRACEWELL_TEST_POSTGRES ? 'of the folder' : !canMount ? 'mounting is not allowed' : kind === 'ext4' && !canLoop && 'no loop devices' }, async (t) => {
 			const disk = mountFull(t, kind);
 			const s = new Server(path.join(disk, 'data'), ['--min-free', '0', '--retention-every', '1'], {});
 			await s.start();

@@ -33,7 +33,7 @@ async function begin(t, name, args = [SMALL]) {
 	return { db, c, s, rows: (where = 'true') => Number(db.sql(`SELECT count(*) FROM small_file WHERE ${where}`, name)) };
 }
 
-test('a small trace costs no object, and is read at any server', { skip, timeout: 240000 }, async (t) => {
+test('a small trace costs no object, and is read at any server', { skip, timeout: 900000 }, async (t) => {
 	const { c, s, rows } = await begin(t, 'rows');
 	const other = await c.serve({ args: [SMALL] });
 	const kept = [];
@@ -53,7 +53,7 @@ test('a small trace costs no object, and is read at any server', { skip, timeout
 	assert.ok(c.bucket.keys().includes(blobKey(sampleMapping)), 'a mapping is an object');
 });
 
-test('a larger trace is an object with a record, and one of both kinds too', { skip, timeout: 240000 }, async (t) => {
+test('a larger trace is an object with a record, and one of both kinds too', { skip, timeout: 900000 }, async (t) => {
 	const { c, s, rows } = await begin(t, 'large');
 	const large = await s.trace(upload(LARGE));
 	assert.ok(upload(LARGE).length > 16384 && large.state === 'ready');
@@ -64,7 +64,7 @@ test('a larger trace is an object with a record, and one of both kinds too', { s
 	assert.deepEqual((await s.get(`/api/v1/traces/${large.id}/raw/trace`)).bytes, upload(LARGE));
 });
 
-test('rows go with their trace, and equal uploads have their own', { skip, timeout: 240000 }, async (t) => {
+test('rows go with their trace, and equal uploads have their own', { skip, timeout: 900000 }, async (t) => {
 	const { db, c, s, rows } = await begin(t, 'deleted');
 	const [one, other] = [await s.trace(upload(20)), await s.trace(upload(20), { query: { build_id: 'x' } })];
 	assert.notEqual(one.id, other.id);
@@ -77,7 +77,7 @@ test('rows go with their trace, and equal uploads have their own', { skip, timeo
 	assert.equal(c.bucket.count('DELETE', '/blobs/') + c.bucket.count('DELETE', '/traces/') + c.bucket.count('DELETE', '/records/'), 0);
 });
 
-test('an upload that was an object before is one of both: each goes with its own trace', { skip, timeout: 240000 }, async (t) => {
+test('an upload that was an object before is one of both: each goes with its own trace', { skip, timeout: 900000 }, async (t) => {
 	const { db, c, s, rows } = await begin(t, 'two', []);
 	const before = await s.trace(upload(21));
 	assert.ok(c.bucket.keys().includes(blobKey(upload(21))) && rows() === 0);
@@ -94,7 +94,7 @@ test('an upload that was an object before is one of both: each goes with its own
 	assert.deepEqual((await now.get(`/api/v1/traces/${after.id}/raw/trace`)).bytes, upload(21));
 });
 
-test('a damaged row is decoded again, here to an object', { skip, timeout: 240000 }, async (t) => {
+test('a damaged row is decoded again, here to an object', { skip, timeout: 900000 }, async (t) => {
 	const { db, c, s, rows } = await begin(t, 'again');
 	const trace = await s.trace(upload(22));
 	await s.stop();
@@ -107,7 +107,7 @@ test('a damaged row is decoded again, here to an object', { skip, timeout: 24000
 	assert.match(JSON.stringify((await now.get(`/api/v1/traces/${trace.id}/flame`)).json), /unknown:1/);
 });
 
-test('uploads and decodes go on exactly once when servers are killed', { skip, timeout: 240000 }, async (t) => {
+test('uploads and decodes go on exactly once when servers are killed', { skip, timeout: 900000 }, async (t) => {
 	const { c, rows } = await begin(t, 'killed');
 	await c.serve({ args: [SMALL] });
 	const load = c.send(3, { least: 12 });
@@ -129,7 +129,7 @@ test('uploads and decodes go on exactly once when servers are killed', { skip, t
 	assert.deepEqual(c.bucket.keys(), []);
 });
 
-test('check and migrate take rows for files', { skip, timeout: 240000 }, async (t) => {
+test('check and migrate take rows for files', { skip, timeout: 900000 }, async (t) => {
 	const { c, s } = await begin(t, 'programs');
 	const kept = [await s.trace(upload(23)), await s.trace(upload(24))];
 	const env = { ...c.bucket.env, TRACEWELL_CATALOG: c.url };
@@ -146,7 +146,7 @@ test('check and migrate take rows for files', { skip, timeout: 240000 }, async (
 	}
 });
 
-test('the setting needs PostgreSQL and a store', { timeout: 60000 }, async (t) => {
+test('the setting needs PostgreSQL and a store', { timeout: 900000 }, async (t) => {
 	const data = newFolder(t, 'tw-small-');
 	const { code, text } = await run(['serve', '--data', data, '--listen', '127.0.0.1:0', SMALL], {});
 	assert.notEqual(code, 0);
