@@ -310,7 +310,10 @@ CREATE UNIQUE INDEX trace_once_by_content ON trace(project_id, device, uuid, con
 	WHERE idempotency_key = '' AND device <> '' AND uuid <> '';
 CREATE UNIQUE INDEX trace_once_by_time ON trace(project_id, device, started_ms, content) WHERE once = 1; -- sqlite
 --postgres CREATE UNIQUE INDEX trace_once_by_time ON trace(project_id, device, started_ms, md5(content)) WHERE once = 1;
-CREATE INDEX trace_by_created ON trace(project_id, created_ms, trace_id);
+-- in SQLite with the columns that a search of the list reads: these rows are a third of the table's pages
+CREATE INDEX trace_by_created ON trace(project_id, created_ms, trace_id, -- sqlite
+	title, app, version_name, device, scenario, build_id, process); -- sqlite
+--postgres CREATE INDEX trace_by_created ON trace(project_id, created_ms, trace_id);
 CREATE INDEX trace_by_recorded ON trace(project_id, recorded_ms);
 CREATE INDEX trace_by_duration ON trace(project_id, duration_ns, trace_id);
 CREATE INDEX trace_by_slices ON trace(project_id, slices, trace_id);

@@ -77,6 +77,8 @@ static void load(const char *path, const char *project, uint64_t n)
 
 	bench_must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, "tracewell") == SQLITE_OK,
 	        "a second connection");
+	bench_must(sqlite3_exec(db, "PRAGMA cache_size=-1000000", NULL, NULL, NULL) == SQLITE_OK,
+	        "memory for the indexes");
 	bench_must(sqlite3_prepare_v2(db, load_sql, -1, &s, NULL) == SQLITE_OK, sqlite3_errmsg(db));
 	(void)sqlite3_bind_text(s, 1, project, -1, SQLITE_STATIC);
 	(void)sqlite3_bind_int64(s, 2, (int64_t)n);

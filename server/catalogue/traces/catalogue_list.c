@@ -107,26 +107,6 @@ static enum tw_status and_value(
 	return TW_OK;
 }
 
-/* Escapes %, _ and \ in a word of the search. */
-static char *like_pattern(struct tw_arena *a, struct tw_str text)
-{
-	size_t len = text.len;
-	char *p = tw_arena_alloc(a, len * 2 + 3, 1);
-	size_t at = 0;
-
-	if (!p)
-		return NULL;
-	p[at++] = '%';
-	for (size_t i = 0; i < len; i++) {
-		if (strchr("%_\\", text.ptr[i]))
-			p[at++] = '\\';
-		p[at++] = text.ptr[i];
-	}
-	p[at++] = '%';
-	p[at] = '\0';
-	return p;
-}
-
 static enum tw_status and_number(
         struct where *w, const char *name, const char *sql, const char *value, struct tw_err *err)
 {
@@ -178,30 +158,6 @@ static enum tw_status and_tags(
 	return st;
 }
 
-/* Each column is searched, as joining them to one text costs as much as searching it. */
-static enum tw_status and_word(
-        struct where *w, const char *columns, struct tw_str word, struct tw_err *err)
-{
-	const char *pattern = like_pattern(w->arena, word);
-	struct tw_str rest = tw_str_of(columns);
-	const char *begin = " AND (";
-
-	if (!pattern)
-		return tw_oom(err);
-	if (w->n == BINDS_MAX)
-		return too_many(w, err);
-	for (; rest.len; begin = " OR ") {
-		const struct tw_str column = tw_str_split(&rest, ' ');
-
-		(void)tw_buf_printf(&w->sql, "%s%.*s LIKE ?%d ESCAPE '\\'", begin, (int)column.len,
-		        column.ptr, w->n + 2);
-	}
-	(void)tw_buf_printf(&w->sql, ")");
-	w->binds[w->n].text = pattern;
-	w->binds[w->n++].number = 0;
-	return TW_OK;
-}
-
 static int longer_first(const void *pa, const void *pb)
 {
 	const size_t a = ((const struct tw_str *)pa)->len, b = ((const struct tw_str *)pb)->len;
@@ -212,7 +168,7 @@ static int longer_first(const void *pa, const void *pb)
 /* Every word of the text occurs somewhere.  Long words are searched for first: they occur in fewer
  * traces, and the others are not searched for in the rest. */
 static enum tw_status and_part(
-        struct where *w, const char *columns, const char *text, struct tw_err *err)
+        struct where *w, const char *sql, const char *text, struct tw_err *err)
 {
 	struct tw_str words[FILTER_WORDS], rest = tw_str_of(text);
 	enum tw_status st = TW_OK;
@@ -229,8 +185,11 @@ static enum tw_status and_part(
 	}
 	if (n)
 		qsort(words, n, sizeof *words, longer_first);
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = and_word(w, columns, words[i], err);
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		const char *word = tw_arena_str(w->arena, words[i]);
+
+		st = word ? and_value(w, sql, word, 0, err) : tw_oom(err);
+	}
 	return st;
 }
 
@@ -407,22 +366,32 @@ static enum tw_status bind_where(struct tw_cat_query *q, struct tw_db *db, const
 	return st;
 }
 
+/* *ret_ids: if few match, their ids for TW_CAT_AMONG_IDS, so that the page is read without another
+ * search; otherwise NULL. */
 static enum tw_status count_all(struct tw_db *db, const char *project_id, const struct where *w,
-        uint64_t *ret, struct tw_err *err)
+        uint64_t *ret, const char **ret_ids, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	char sql[WHERE_MAX + 128];
+	char sql[WHERE_MAX + 256];
 	enum tw_status st;
 
 	(void)snprintf(sql, sizeof sql,
-	        "SELECT count(*) FROM (SELECT 1 FROM trace WHERE project_id=?%s LIMIT %d) AS "
-	        "of_list",
+	        "SELECT count(*)%s FROM (SELECT trace_id FROM trace WHERE project_id=?%s LIMIT %d) "
+	        "AS"
+	        " of_list",
+	        w->sql.len
+	                ? "," TW_EITHER("json_group_array(trace_id)", "array_agg(trace_id)::text")
+	                : "",
 	        w->sql.len ? (const char *)w->sql.data : "", TW_TRACE_TOTAL_MAX + 1);
 	st = bind_where(&q, db, sql, project_id, w, err);
 	if (st != TW_OK)
 		return st;
 	*ret = tw_cat_row(&q) ? (uint64_t)tw_cat_int(&q, 0) : 0;
-	return tw_cat_close(&q, err);
+	if (w->sql.len && *ret > 0 && *ret <= LIMIT_MAX) {
+		*ret_ids = tw_cat_text(&q, 1, w->arena);
+		st = *ret_ids ? TW_OK : tw_oom(err);
+	}
+	return tw_cat_close_after(&q, st, err);
 }
 
 static int64_t sort_value(const struct tw_trace_row *r, enum tw_trace_sort sort)
@@ -473,32 +442,33 @@ static enum tw_status add_cursor(
 }
 
 /* A column's index returns a page in order if the filter matches many rows.  If it matches few,
- * they are found by the filter's index and sorted, as the ordered index would read all rows of the
- * project.  + prevents the planner from choosing it. */
+ * they are read by their ids and sorted.  + prevents the planner from reading all rows of the
+ * project in order. */
 static enum tw_status read_page(struct tw_db *db, const char *project_id,
-        const struct tw_trace_filter *f, uint64_t total, struct where *w, struct page *p,
+        const struct tw_trace_filter *f, const char *ids, struct where *w, struct page *p,
         struct tw_err *err)
 {
 	const char *order = f->ascending ? "ASC" : "DESC";
-	const bool few = w->sql.len && total <= LIMIT_MAX;
-	const char *column = few ? sorted_columns[f->sort] : sort_columns[f->sort];
+	const char *column = ids ? sorted_columns[f->sort] : sort_columns[f->sort];
 	char sql[WHERE_MAX + 1024];
 	struct tw_cat_query q;
 	enum tw_status st = TW_OK;
 
-	if (few)
-		(void)tw_buf_printf(&w->sql, ")");
-	if (f->cursor && f->cursor[0])
+	if (ids) {
+		tw_buf_clear(&w->sql);
+		w->n = 0;
+		st = and_value(w, "trace_id" TW_CAT_AMONG_IDS("?"), ids, 0, err);
+	}
+	if (st == TW_OK && f->cursor && f->cursor[0])
 		st = add_cursor(w, f, column, err);
 	if (st == TW_OK && tw_buf_status(&w->sql) != TW_OK)
 		st = tw_oom(err);
-	if (st != TW_OK || total == 0)
+	if (st != TW_OK)
 		return st;
 	/* trace_by_created, _duration, _slices or _bytes: one per sort column */
 	(void)snprintf(sql, sizeof sql,
-	        "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace WHERE project_id=?%s%s"
+	        "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace WHERE project_id=?%s"
 	        " ORDER BY %s %s, trace_id %s LIMIT %zu",
-	        few ? " AND trace_id IN (SELECT trace_id FROM trace WHERE project_id=?1" : "",
 	        w->sql.len ? (const char *)w->sql.data : "", column, order, order, p->limit + 1);
 	st = bind_where(&q, db, sql, project_id, w, err);
 	return st == TW_OK ? read_rows(&q, w->arena, p, err) : st;
@@ -523,14 +493,15 @@ static enum tw_status list(struct tw_db *db, const char *project_id,
         struct tw_err *err)
 {
 	struct where w = {.arena = a};
+	const char *ids = NULL;
 	enum tw_status st;
 
 	tw_buf_init(&w.sql, WHERE_MAX);
 	st = build_where(&w, f, err);
 	if (st == TW_OK)
-		st = count_all(db, project_id, &w, ret_total, err);
-	if (st == TW_OK)
-		st = read_page(db, project_id, f, *ret_total, &w, p, err);
+		st = count_all(db, project_id, &w, ret_total, &ids, err);
+	if (st == TW_OK && *ret_total > 0)
+		st = read_page(db, project_id, f, ids, &w, p, err);
 	tw_buf_done(&w.sql);
 	return st == TW_OK ? end_page(p, f->sort, a, err) : st;
 }

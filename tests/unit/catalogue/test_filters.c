@@ -47,6 +47,8 @@ static const struct {
         {"", "", "", "{}", 4000},
 };
 
+static const char *const devices[MADE] = {"Pixel 8", "PIXEL 9", "x_1", "x%1", "\xC3\x84", ""};
+
 static void add(struct store *s, const struct tw_trace_meta *meta, char ret_id[TW_ID_BYTES])
 {
 	static const char sha[] =
@@ -81,6 +83,7 @@ static int setup(void **state)
 		meta.app = "a";
 		meta.version_code = made[i].code;
 		meta.abi = made[i].abi;
+		meta.device = devices[i];
 		meta.session_id = made[i].session;
 		meta.labels = made[i].labels;
 		meta.started_ms = made[i].started_ms;
@@ -202,6 +205,14 @@ static void test_each_filter(void **state)
 	        {"label=user=", "2 4 5"},
 	        {"label=user=&abi=x86", "4"},
 	        {"label=user=%", ""},
+	        {"q=pixel", "0 1"}, /* in any column, in any case */
+	        {"q=PiXeL a", "0 1"},
+	        {"q=pixel9", ""},
+	        {"q=x_1", "2"}, /* no wildcards */
+	        {"q=x%1", "3"},
+	        {"q=%", "3"},
+	        {"q=\xC3\x84", "4"},
+	        {"q=pixel&abi=armeabi-v7a", ""},
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -31,6 +31,7 @@
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"
 #include "server/catalogue/traces/catalogue_trace.h"
+#include "server/db/catalogue_sqlite.h"
 #include "server/ingest/upload_meta.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/catalogue_plan/plan_anr.h"
@@ -619,20 +620,21 @@ static unsigned judge(sqlite3 *db, const char *sql, bool sorts)
 static void test_nothing_is_scanned(void **state)
 {
 	struct session *s = *state;
-	sqlite3 *db = NULL;
+	struct tw_db *db = NULL;
 	unsigned bad = 0, explained = 0;
 
-	assert_int_equal(sqlite3_open(s->path, &db), SQLITE_OK);
+	/* as the server does: with its functions */
+	assert_int_equal(tw_db_sqlite_open(s->path, TW_DB_LOOK, &db, NULL, NULL), TW_OK);
 	for (size_t i = 0; i < n_statements; i++) {
 		const char *sql = statements[i];
 
 		if (strncmp(sql, "SELECT", 6) != 0 && strncmp(sql, "UPDATE", 6) != 0 &&
 		        strncmp(sql, "DELETE", 6) != 0 && strncmp(sql, "INSERT", 6) != 0)
 			continue;
-		bad += judge(db, sql, false);
+		bad += judge(tw_db_sqlite(db), sql, false);
 		explained++;
 	}
-	(void)sqlite3_close(db);
+	tw_db_close(db);
 	assert_int_equal(bad, 0);
 	assert_in_range(explained, 50, MAX_STATEMENTS - 1);
 }
