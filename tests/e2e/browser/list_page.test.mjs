@@ -437,6 +437,30 @@ test('builds: what names them, who waits, and a command that works as it stands'
 	await done(page, t);
 });
 
+test('a page of builds that was opened from a bookmark leads back to the first', async (t) => {
+	const key = server.key('ingest', 'lists');
+	for (const build of ['pages-1', 'pages-2']) await server.put(`/api/v1/builds/${build}/methods`, '1,1,p.Main run ()V\n', { key });
+	const page = await openList({}, '/builds');
+	await page.route(/\/api\/v1\/builds(\?|$)/, (r) => r.continue({ url: `${r.request().url()}${r.request().url().includes('?') ? '&' : '?'}limit=1` }));
+	const first = () => page.locator('tr[data-build]').getAttribute('data-build');
+	await page.reload();
+	await page.getByText('1 to 1').waitFor();
+	const newest = await first();
+	await page.getByRole('button', { name: 'Next' }).click();
+	await page.waitForFunction((name) => document.querySelector('tr[data-build]').dataset.build !== name, newest);
+	await page.getByText('2 to 2').waitFor();
+	await settled(page);
+	const bookmark = page.url();
+	await page.goto('about:blank');
+	await page.goto(bookmark);
+	await page.getByText('2 to 2').waitFor();
+	assert.notEqual(await first(), newest);
+	await page.getByRole('button', { name: 'Back' }).click();
+	await page.waitForSelector(`tr[data-build="${newest}"]`);
+	assert.equal(new URL(page.url()).pathname, '/builds');
+	await done(page, t);
+});
+
 test('keys: made and shown once, rotated, revoked', async (t) => {
 	const page = await openList({}, '/keys', 'dark');
 	const panel = page.getByRole('region', { name: 'Keys of this project' });

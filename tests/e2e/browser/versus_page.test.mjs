@@ -234,6 +234,14 @@ test('what cannot be compared is said, with a way out', async (t) => {
 	await whole(page);
 	await page.goBack();
 	await page.waitForSelector('[role=alert] >> text=A and B are the same');
+	let broken = true;
+	await page.route('**/api/v1/fleet/scenarios*', (route) => (broken ? route.fulfill({ status: 503, contentType: 'application/json', body: '{"error":{"status":"busy","message":"too much at once"}}' }) : route.continue()));
+	await page.goto(`${server.url}/fleet/compare`);
+	await page.waitForSelector('[role=alert] >> text=The versions could not be loaded.');
+	await page.waitForSelector('text=Choose A and B');
+	broken = false;
+	await page.locator('[role=alert]').getByRole('button', { name: 'Try again' }).click();
+	await whole(page);
 	await page.goto(`${server.url}/fleet/compare?a=8.3.0&b=9.9.9&scenario=checkout`);
 	await page.waitForSelector('.verdict-line >> text=B (9.9.9)');
 	await page.getByRole('button', { name: 'Use 400 days' }).click();

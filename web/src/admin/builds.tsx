@@ -6,6 +6,7 @@ import { count, percent, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
 import { KeyButton, keyLine, NewKey } from '../ui/makekey';
 import { Command, Pending, useLoad } from '../ui/parts';
+import { EmptyPage, Pages } from '../ui/pages';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/manage';
 import { several } from '../api/traces';
@@ -115,7 +116,8 @@ export function BuildsPage() {
 				{v && <button class="small" onClick={page.again} disabled={page.busy}>{tr('Refresh')}</button>}</div>
 			<p>{tr.rich('Traces contain method ids; the build’s {code} maps them to names. Send the mapping of each build once, before or after its traces, and the R8 {code2} if the app is obfuscated.', { code: <code>methodMapping.txt</code>, code2: <code>mapping.txt</code> })}</p>
 			<Pending of={page} what={tr('Loading builds')} />
-			{v && v.builds.length === 0 && <div class="notice"><strong>{tr('No builds yet.')}</strong>
+			{v && v.builds.length === 0 && cursor && <EmptyPage />}
+			{v && v.builds.length === 0 && !cursor && <div class="notice"><strong>{tr('No builds yet.')}</strong>
 				<p>{tr('A build appears here with its first trace or mapping:')}</p>
 				<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/BUILD/methods`}</Command></div>}
 			{waiting.length > 0 && <div class="notice warn"><strong>{tr('{lacking} of {waiting} {lacking2} names.', { lacking: several(lacking, 'trace'), waiting: several(waiting.length, 'build'), lacking2: lacking === 1 ? tr('lacks') : tr('lack') })}</strong>
@@ -127,9 +129,7 @@ export function BuildsPage() {
 						<th scope="col">{tr('Mapping sent')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 					<tbody>{v.builds.map((b) => <Row key={b.build_id} b={b} open={open === b.build_id} />)}</tbody>
 				</table></div>)}
-			<div class="row pages">
-				{cursor && <button onClick={() => history.back()}>{tr('Back')}</button>}
-				{v?.next_cursor && <button onClick={() => set({ cursor: v.next_cursor }, true)}>{tr('More')}</button>}</div>
+			{v && <Pages rows={v.builds.length} cursor={v.next_cursor} of={page} />}
 			{v && <FramesPanel />}
 		</main>
 	);

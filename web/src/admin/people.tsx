@@ -23,8 +23,16 @@ function RoleSelect({ label, value, pick }: { label: string; value: Role; pick: 
 	);
 }
 
+/** Pages of a list: `cursors` led to the shown one, none to the first. */
+function Turn({ cursors, next, to }: { cursors: string[]; next: string | null; to: (cursors: string[]) => void }) {
+	if (cursors.length === 0 && !next) return null;
+	return <div class="row"><button disabled={cursors.length === 0} onClick={() => to(cursors.slice(0, -1))}>{tr('Back')}</button>
+		<button disabled={!next} onClick={() => to([...cursors, next!])}>{tr('Next')}</button></div>;
+}
+
 function Members({ project, came }: { project: string; came: () => void }) {
-	const [cursor, page] = useState('');
+	const [cursors, turn] = useState<string[]>([]);
+	const cursor = cursors[cursors.length - 1] ?? '';
 	const load = useLoad(`members ${cursor}`, () => get<{ members: Member[]; next_cursor: string | null }>('/api/v1/members', { cursor }));
 	useCame(load, came);
 	const [error, change] = useChange(load.again);
@@ -48,7 +56,7 @@ function Members({ project, came }: { project: string; came: () => void }) {
 					<td class="actions"><Sure what={tr('Remove')} label={tr('Remove {name} from the project', { name: m.name })} act={() => void change(() => send('DELETE', member(m.name)))} /></td>
 				</tr>)}</tbody>
 			</table></div>}
-			{v?.next_cursor && <div class="row"><button onClick={() => page(v.next_cursor!)}>{tr('More')}</button></div>}
+			{v && <Turn cursors={cursors} next={v.next_cursor} to={turn} />}
 			{(v || load.error) && <form class="row" onSubmit={add}>
 				<label class="inline">{tr('Name')}{' '}<input name="member" spellcheck={false} autocapitalize="none" value={name} onInput={(e) => put(e.currentTarget.value)} /></label>
 				<label class="inline">{tr('Role')}{' '}<RoleSelect label={tr('Role')} value={role} pick={pick} /></label>
@@ -114,7 +122,8 @@ function Linked({ u, change }: { u: User; change: (c: () => Promise<unknown>) =>
 }
 
 function Accounts({ changed, provider }: { changed: () => void; provider: string }) {
-	const [cursor, page] = useState('');
+	const [cursors, turn] = useState<string[]>([]);
+	const cursor = cursors[cursors.length - 1] ?? '';
 	const load = useLoad(`users ${cursor}`, () => get<{ users: User[]; next_cursor: string | null }>('/api/v1/users', { cursor }));
 	const [error, change] = useChange(() => { load.again(); changed(); });
 	const [name, putName] = useState('');
@@ -135,7 +144,7 @@ function Accounts({ changed, provider }: { changed: () => void; provider: string
 					<th scope="col">{tr('Last seen')}</th><th scope="col">{tr('Made')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.users.map((u) => <Account key={u.name} u={u} provider={provider} change={change} />)}</tbody>
 			</table></div>}
-			{v?.next_cursor && <div class="row"><button onClick={() => page(v.next_cursor!)}>{tr('More')}</button></div>}
+			{v && <Turn cursors={cursors} next={v.next_cursor} to={turn} />}
 			{(v || load.error) && <form class="row" onSubmit={add}>
 				<label class="inline">{tr('Name')}{' '}<input name="account" spellcheck={false} autocapitalize="none" autoComplete="off" value={name} onInput={(e) => putName(e.currentTarget.value)} /></label>
 				<label class="inline">{tr('Password')}{' '}<input name="new-password" type="password" autoComplete="new-password" placeholder={tr('ten characters or more')} value={password} onInput={(e) => putPassword(e.currentTarget.value)} /></label>

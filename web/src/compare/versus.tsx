@@ -115,7 +115,7 @@ export function VersusPage() {
 	const values = useValues();
 	const params = paramsOf(text, Date.now());
 	const of = JSON.stringify(params);
-	const { sides, busy } = useSuggestion(values, !params);
+	const { sides, versions, busy } = useSuggestion(values, !params);
 	const needed = !params && !sides && !busy;
 	useEffect(() => {
 		if (sides) set({ ...sides, app: sides.app || null });
@@ -128,7 +128,7 @@ export function VersusPage() {
 			<LinkCheck />
 			<div class="row head"><h1>{tr('Compare')}</h1><span class="grow" />{params && <Links params={params} />}</div>
 			<Picker values={values} needed={needed} />
-			{params ? <Body params={params} of={of} /> : needed ? <Nothing /> : <Busy what={tr('Comparing')} />}
+			{params ? <Body params={params} of={of} /> : needed ? <>{versions.error && <Failure error={versions.error} retry={versions.again} title={tr('The versions could not be loaded.')} />}<Nothing /></> : <Busy what={tr('Comparing')} />}
 		</main>
 	);
 }

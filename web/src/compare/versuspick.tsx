@@ -25,14 +25,14 @@ export function useValues(): Values {
 }
 
 /** Sides for an address without any: the two newest versions of one app, the most used unless the address names another. */
-export function useSuggestion({ load, app }: Values, wanted: boolean): { sides: Record<'a' | 'b' | 'app', string> | null; busy: boolean } {
+export function useSuggestion({ load, app }: Values, wanted: boolean): { sides: Record<'a' | 'b' | 'app', string> | null; versions: Loaded<unknown>; busy: boolean } {
 	const of = text('app') || app[0] || '';
 	const [scenario, since] = [text('scenario'), sinceOf(text, Date.now())];
 	const ask = wanted && !load.busy;
 	const versions = useLoad(ask ? `versions ${of} ${scenario} ${since}` : '', async (s) => (ask
 		? (await get<{ groups: { key: string }[] }>('/api/v1/fleet/scenarios', { by: 'version', app: of, scenario, since }, s)).groups.map((g) => g.key) : []));
 	const two = ask && !versions.busy ? suggested([...new Set(versions.value)]) : null;
-	return { sides: two && { a: two[0], b: two[1], app: app.length > 1 ? of : text('app') }, busy: wanted && (load.busy || versions.busy) };
+	return { sides: two && { a: two[0], b: two[1], app: app.length > 1 ? of : text('app') }, versions, busy: wanted && (load.busy || versions.busy) };
 }
 
 /** Another question: the graph begins at its top. */

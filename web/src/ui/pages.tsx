@@ -35,7 +35,7 @@ const FROM_HERE = 'next page';
 export const fromStart = (changes: Changes): Changes => ({ ...changes, cursor: null, n: null });
 
 /** `cursor` is the next page's; `of` loads the page that the address names, which until then is another one than the shown. */
-export function Pages({ rows, total, cursor, of }: { rows: number; total: string; cursor: string | null; of: Loaded<unknown> }) {
+export function Pages({ rows, total, cursor, of }: { rows: number; total?: string; cursor: string | null; of: Loaded<unknown> }) {
 	const before = number('n') ?? 0;
 	const first = !text('cursor');
 	const next = () => {
@@ -57,7 +57,7 @@ export function Pages({ rows, total, cursor, of }: { rows: number; total: string
 			<button disabled={first} onClick={() => set(fromStart({}))}>{tr('First')}</button>
 			<button disabled={first} onClick={back}>{tr('Back')}</button>
 			<button disabled={!cursor} onClick={next}>{tr('Next')}</button>
-			{rows > 0 && <span class="quiet">{tr('{before} to {rows} of {total}', { before: count(before + 1), rows: count(before + rows), total })}</span>}
+			{rows > 0 && <span class="quiet">{total ? tr('{before} to {rows} of {total}', { before: count(before + 1), rows: count(before + rows), total }) : tr('{before} to {rows}', { before: count(before + 1), rows: count(before + rows) })}</span>}
 		</nav>
 	);
 }

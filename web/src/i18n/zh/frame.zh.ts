@@ -16,6 +16,7 @@ const zh = {
 	'First': '首页',
 	'Back': '上一页',
 	'Next': '下一页',
+	'{before} to {rows}': '第 {before} 至 {rows} 条',
 	'{before} to {rows} of {total}': '第 {before} 至 {rows} 条，共 {total} 条',
 	'This page of the list is now empty.': '列表的这一页现在是空的。',
 	'To the first page': '回到首页',

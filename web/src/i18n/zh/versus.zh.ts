@@ -103,6 +103,7 @@ const zh = {
 	'B as in A': 'B 按 A 计',
 	'as it is': '原样',
 	'Sides': '对比内容',
+	'The versions could not be loaded.': '版本没有加载成功。',
 	'The lists of choices could not be loaded.': '可选内容没有加载成功。',
 	'Days are UTC days of recording. Filters of A or B override the common ones.': '日期为 UTC 的整天，以录制时间为准。A 或 B 单独的选择优先于两侧共同的选择。',
 	'All': '全部',
