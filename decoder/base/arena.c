@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /*
  * Block sizes double from 4 KiB to 1 MiB; a larger allocation gets its own block.
@@ -15,7 +16,7 @@
  * between them, and new allocations are filled with bytes that differ between arenas, so that reads
  * of uninitialised memory give visibly different results.
  */
-enum { FIRST_BLOCK = 4096, LAST_BLOCK = 1 << 20, ALIGN = 16 };
+enum { FIRST_BLOCK = 4096, LAST_BLOCK = 1 << 20, ALIGN = 16, LARGE_PAGE = 2 << 20 };
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -195,6 +196,16 @@ void *tw_mem_resize(void *p, size_t n, size_t size)
 	return q;
 }
 
+void tw_mem_will_fill(void *p, size_t bytes)
+{
+	const uintptr_t mask = LARGE_PAGE - 1;
+	uintptr_t from = ((uintptr_t)p + mask) & ~mask;
+	uintptr_t end = ((uintptr_t)p + bytes) & ~mask;
+
+	if (p && from < end)
+		(void)madvise((char *)p + (from - (uintptr_t)p), end - from, MADV_HUGEPAGE);
+}
+
 void tw_mem_free(void *p)
 {
 	if (account && p)
@@ -240,6 +251,7 @@ static struct block *add_block(struct tw_arena *a, size_t need)
 	b = tw_mem_alloc(1, sizeof *b + size);
 	if (!b)
 		return NULL;
+	tw_mem_will_fill(b, sizeof *b + size);
 	b->size = size;
 	b->used = 0;
 	b->next = a->head;

@@ -51,6 +51,9 @@ void *tw_mem_alloc(size_t n, size_t size) __attribute__((alloc_size(1, 2)));
 void *tw_mem_zalloc(size_t n, size_t size) __attribute__((alloc_size(1, 2)));
 void *tw_mem_resize(void *p, size_t n, size_t size) __attribute__((alloc_size(2, 3)));
 void tw_mem_free(void *p);
+/* The first `bytes` of the block will all be written: the system may use large pages, which cost
+ * fewer faults. */
+void tw_mem_will_fill(void *p, size_t bytes);
 
 /*
  * A memory account with a limit, for one task.

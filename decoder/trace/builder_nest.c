@@ -197,6 +197,8 @@ static enum tw_status measure(struct nest *n, uint64_t *ret_found, uint32_t *ret
 	n->depths = tw_mem_alloc(n->track->n, sizeof *n->depths);
 	if (!n->order || !n->depths)
 		return TW_NOMEM;
+	tw_mem_will_fill(n->order, n->track->n * sizeof *n->order);
+	tw_mem_will_fill(n->depths, n->track->n * sizeof *n->depths);
 	*ret_found = measure_subtrees(n->track, n->depths, n->order, ret_largest);
 	return TW_OK;
 }

@@ -42,6 +42,7 @@ static bool slices_reserve(struct tw_slice **p, size_t *cap, size_t want)
 	q = tw_mem_resize(*p, want, sizeof *q);
 	if (!q)
 		return false;
+	tw_mem_will_fill(q, want * sizeof *q);
 	*p = q;
 	*cap = want;
 	return true;
