@@ -70,6 +70,14 @@ static inline uint64_t tw_u64le(const uint8_t *p)
 	return (uint64_t)tw_u32le(p) | (uint64_t)tw_u32le(p + 4) << 32;
 }
 
+static inline void tw_put_u32le(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)v;
+	p[1] = (uint8_t)(v >> 8);
+	p[2] = (uint8_t)(v >> 16);
+	p[3] = (uint8_t)(v >> 24);
+}
+
 static inline void tw_put_u64le(uint8_t *p, uint64_t v)
 {
 	p[0] = (uint8_t)v;
@@ -109,26 +117,19 @@ static inline uint8_t *tw_put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* The same for sizes that cannot be predicted: no branch decides between one and two bytes, nor
- * between three and four. */
+/* The same for sizes that cannot be predicted: no branch decides between one and four bytes. */
 static inline uint8_t *tw_put_varint_branchless(uint8_t *p, uint64_t v)
 {
-	unsigned more;
+	uint32_t groups = (uint32_t)((v & 0x7F) | (v << 1 & 0x7F00) | (v << 2 & 0x7F0000) |
+	                             (v << 3 & 0x7F000000));
+	unsigned more = v > 0x7F;
 
-	if (v >> 14 == 0) {
-		more = v > 0x7F;
-		p[0] = (uint8_t)((v & 0x7F) | more << 7);
-		p[1] = (uint8_t)(v >> 7);
-		return p + 1 + more;
-	}
+	more += v > 0x3FFF;
+	more += v > 0x1FFFFF;
 	if (v >> 28)
 		return tw_put_varint(p, v);
-	more = v >> 21 > 0;
-	p[0] = (uint8_t)(v | 0x80);
-	p[1] = (uint8_t)(v >> 7 | 0x80);
-	p[2] = (uint8_t)((v >> 14 & 0x7F) | more << 7);
-	p[3] = (uint8_t)(v >> 21);
-	return p + 3 + more;
+	tw_put_u32le(p, groups | (0x80808080u & ((1u << 8 * more) - 1)));
+	return p + 1 + more;
 }
 
 /* Reads a varint at *p, not past `end`, and moves *p after it.  False if truncated or overlong. */

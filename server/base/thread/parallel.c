@@ -13,12 +13,13 @@ enum { STACK_BYTES = 1 << 20 };
 static _Atomic unsigned pretended;
 static _Atomic unsigned helping; /* running helpers of all calls */
 
-struct helper {
+struct tw_helper {
 	pthread_t thread;
 	tw_parallel_fn work;
 	void *arg;
 	struct tw_mem_account *account; /* of the caller */
 	struct tw_work_limit limit;     /* likewise */
+	_Atomic bool done;
 };
 
 static unsigned count_cores(void)
@@ -54,46 +55,71 @@ static bool take_helper_slot(void)
 
 static void *help(void *arg)
 {
-	const struct helper *h = arg;
+	struct tw_helper *h = arg;
 
 	(void)tw_mem_count_for(h->account);
 	tw_work_limit_set(h->limit);
 	h->work(h->arg);
+	(void)atomic_fetch_sub(&helping, 1);
+	atomic_store(&h->done, true);
 	return NULL;
 }
 
-static bool start_helper(struct helper *h)
+/* False: no helper is available. */
+static bool start_helper(struct tw_helper *h, tw_parallel_fn work, void *arg)
 {
 	pthread_attr_t attr;
-	int failed = pthread_attr_init(&attr);
+	int failed;
 
-	if (failed)
+	if (!take_helper_slot())
 		return false;
-	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
-	failed = pthread_create(&h->thread, &attr, help, h);
-	(void)pthread_attr_destroy(&attr);
+	*h = (struct tw_helper){.work = work,
+	        .arg = arg,
+	        .account = tw_mem_counted_for(),
+	        .limit = tw_work_limit()};
+	failed = pthread_attr_init(&attr);
+	if (!failed) {
+		(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
+		failed = pthread_create(&h->thread, &attr, help, h);
+		(void)pthread_attr_destroy(&attr);
+	}
+	if (failed)
+		(void)atomic_fetch_sub(&helping, 1);
 	return !failed;
 }
 
 void tw_parallel_for(unsigned hands, tw_parallel_fn work, void *arg)
 {
-	struct helper helpers[TW_PARALLEL_MAX - 1];
+	struct tw_helper helpers[TW_PARALLEL_MAX - 1];
 	unsigned n = 0;
 
-	while (n < TW_PARALLEL_MAX - 1 && n + 1 < hands && take_helper_slot()) {
-		helpers[n] = (struct helper){.work = work,
-		        .arg = arg,
-		        .account = tw_mem_counted_for(),
-		        .limit = tw_work_limit()};
-		if (!start_helper(&helpers[n])) {
-			(void)atomic_fetch_sub(&helping, 1);
-			break;
-		}
+	while (n < TW_PARALLEL_MAX - 1 && n + 1 < hands && start_helper(&helpers[n], work, arg))
 		n++;
-	}
 	work(arg);
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++)
 		(void)pthread_join(helpers[i].thread, NULL);
-		(void)atomic_fetch_sub(&helping, 1);
+}
+
+struct tw_helper *tw_parallel_start(tw_parallel_fn work, void *arg)
+{
+	struct tw_helper *h = tw_mem_alloc(1, sizeof *h);
+
+	if (h && !start_helper(h, work, arg)) {
+		tw_mem_free(h);
+		return NULL;
 	}
+	return h;
+}
+
+bool tw_parallel_is_done(const struct tw_helper *h)
+{
+	return atomic_load(&h->done);
+}
+
+struct tw_helper *tw_parallel_join(struct tw_helper *h)
+{
+	if (h)
+		(void)pthread_join(h->thread, NULL);
+	tw_mem_free(h);
+	return NULL;
 }

@@ -1,13 +1,16 @@
 /*
  * parallel.h - runs one task in parallel on idle cores.
  *
- * The caller works together with helper threads that live for the call.  One call uses at most
- * TW_PARALLEL_MAX threads including the caller; all helpers of the process together are at most one
- * fewer than the cores.  If no helper is available the caller does all the work without waiting.
+ * The caller works together with helper threads that live for the call or for one task.  One call
+ * uses at most TW_PARALLEL_MAX threads including the caller; all helpers of the process together
+ * are at most one fewer than the cores.  If no helper is available the caller does all the work
+ * without waiting.
  * Thread: any.
  */
 #ifndef TW_PARALLEL_H
 #define TW_PARALLEL_H
+
+#include <stdbool.h>
 
 enum { TW_PARALLEL_MAX = 4 };
 
@@ -19,6 +22,13 @@ unsigned tw_parallel_threads(void);
 
 /* Runs `work` in at most `hands` threads including the caller, and waits for all. */
 void tw_parallel_for(unsigned hands, tw_parallel_fn work, void *arg);
+
+/* Runs `work` in one helper thread while the caller does something else.  NULL: none is available.
+ */
+struct tw_helper *tw_parallel_start(tw_parallel_fn work, void *arg);
+bool tw_parallel_is_done(const struct tw_helper *h);
+/* Waits until `work` has returned.  Accepts NULL; returns NULL. */
+struct tw_helper *tw_parallel_join(struct tw_helper *h);
 
 /* Tests and measurements: overrides the number of cores; 0 restores it. */
 void tw_parallel_pretend(unsigned cores);

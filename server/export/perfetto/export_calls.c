@@ -14,7 +14,7 @@
 #include "server/export/perfetto/export_cursor.h"
 #include "server/export/perfetto/export_packet.h"
 
-enum { RUN_EVENTS = 4096, NAME_MAX_BYTES = 16384 };
+enum { RUN_EVENTS = 4096, NAME_MAX_BYTES = 16384, AHEAD_MAX = 4 };
 #define CPU_UNKNOWN INT64_MIN
 
 struct lane { /* the export of one thread */
@@ -23,6 +23,7 @@ struct lane { /* the export of one thread */
 	bool open;       /* the cursor is open */
 	bool introduced; /* the first packets of its sequence are written */
 	uint32_t seq;
+	struct tw_packet_seq packets;
 	uint32_t place;  /* current step of the clock sync */
 	int64_t last_ns; /* time of the previous event */
 	uint32_t *iids;  /* interned name by method; 0: not written yet */
@@ -43,6 +44,7 @@ struct tw_calls {
 	uint32_t *heap;             /* merged lanes with more events, earliest on top */
 	uint32_t n_heap, next_single;
 	bool begun;
+	struct tw_read_ahead *ahead;
 	char *name; /* NAME_MAX_BYTES */
 };
 
@@ -133,11 +135,20 @@ static bool end_cpu(struct lane *l, uint64_t *ret_step)
 	return end != CPU_UNKNOWN;
 }
 
+/* Time since the sequence's previous packet, at *last_ns, which becomes ts_ns. */
+static inline uint64_t step_to(int64_t *last_ns, int64_t ts_ns)
+{
+	uint64_t delta = ts_ns > *last_ns ? (uint64_t)(ts_ns - *last_ns) : 0;
+
+	*last_ns += (int64_t)delta;
+	return delta;
+}
+
 /* A begin that also defines its name or ends a flow. */
 static enum tw_status put_begin(struct tw_calls *c, struct lane *l, struct tw_buf *out,
         const struct tw_edge *e, uint64_t delta)
 {
-	struct tw_packet_named b = {.seq = l->seq, .delta_ns = delta, .flow = l->flow};
+	struct tw_packet_named b = {.seq = &l->packets, .delta_ns = delta, .flow = l->flow};
 
 	if (e->method < c->n_methods) {
 		if (l->iids[e->method] == 0) {
@@ -157,25 +168,22 @@ static enum tw_status put_begin(struct tw_calls *c, struct lane *l, struct tw_bu
 static enum tw_status put_edge(
         struct tw_calls *c, struct lane *l, struct tw_buf *out, const struct tw_edge *e)
 {
-	int64_t now = tw_ours_time(c->ours, &l->place, e->ts_ns);
-	uint64_t delta = now > l->last_ns ? (uint64_t)(now - l->last_ns) : 0;
+	uint64_t delta = step_to(&l->last_ns, tw_ours_time(c->ours, &l->place, e->ts_ns));
 	uint32_t iid = e->begin && e->method < c->n_methods ? l->iids[e->method] : 0;
 	uint64_t cpu_ns;
 	uint8_t *p;
 
-	if (now > l->last_ns)
-		l->last_ns = now;
 	if (e->begin && (iid == 0 || l->cpu_ends || l->flow))
 		return put_begin(c, l, out, e, delta);
 	if (tw_buf_reserve(out, TW_PACKET_MAX_BYTES) != TW_OK)
 		return tw_buf_status(out);
 	p = out->data + out->len;
 	if (e->begin)
-		p = tw_packet_begin(p, l->seq, delta, iid);
+		p = tw_packet_begin(p, &l->packets, delta, iid);
 	else if (l->cpu_ends && end_cpu(l, &cpu_ns))
-		p = tw_packet_end_cpu(p, l->seq, delta, cpu_ns);
+		p = tw_packet_end_cpu(p, &l->packets, delta, cpu_ns);
 	else
-		p = tw_packet_end(p, l->seq, delta);
+		p = tw_packet_end(p, &l->packets, delta);
 	out->len = (size_t)(p - out->data);
 	return TW_OK;
 }
@@ -208,24 +216,78 @@ static enum tw_status open_lane(struct tw_calls *c, struct lane *l, struct tw_er
 	        TW_PERFETTO_MAX_DEPTH, o->sel.from_ns, o->sel.to_ns, err);
 }
 
+/* Whether a call needs a begin and an end only: no name, and no edge of the range within it. */
+static inline bool is_plain(const struct tw_cursor *at, const uint32_t *iids, uint32_t n_methods,
+        const struct tw_slice *s)
+{
+	return s->start_ns >= at->from_ns && s->start_ns + s->dur_ns <= at->to_ns &&
+	       s->depth < TW_PERFETTO_MAX_DEPTH && s->method < n_methods && iids[s->method];
+}
+
+/* The plain calls of a chunk, which nearly all are, in one loop with the positions in local
+ * variables.  Stops at the first other one. */
+static enum tw_status run_plain(const struct tw_calls *c, struct lane *l, int64_t until_ns,
+        int *left, struct tw_buf *out, struct tw_err *err)
+{
+	const struct tw_clock_sync *place = &c->ours->place;
+	const struct tw_packet_seq packets = l->packets;
+	const uint32_t *iids = l->iids;
+	struct tw_cursor *at = &l->cursor;
+	const struct tw_slice *s = at->slices + at->at;
+	const struct tw_slice *end = at->slices + at->n;
+	int64_t add_ns = tw_clock_sync_time(place, &l->place, at->next_ns) - at->next_ns;
+	int64_t last_ns = l->last_ns;
+	uint32_t depth = at->depth;
+	int n = *left;
+	uint8_t *p;
+
+	if (tw_buf_reserve(out, (size_t)n * TW_PACKET_MAX_BYTES) != TW_OK)
+		return no_memory(err);
+	p = out->data + out->len;
+	if (l->place + 1 < place->n && place->steps[l->place + 1].from_ns <= until_ns)
+		until_ns = place->steps[l->place + 1].from_ns - 1;
+	for (; s < end && is_plain(at, iids, c->n_methods, s); s++) {
+		for (; depth > s->depth && n > 0 && at->ends[depth - 1] <= until_ns; n--)
+			p = tw_packet_end(
+			        p, &packets, step_to(&last_ns, at->ends[--depth] + add_ns));
+		if (depth > s->depth || n == 0 || s->start_ns > until_ns)
+			break;
+		p = tw_packet_begin(
+		        p, &packets, step_to(&last_ns, s->start_ns + add_ns), iids[s->method]);
+		at->ends[depth] = s->start_ns + s->dur_ns;
+		at->methods[depth++] = s->method;
+		n--;
+	}
+	out->len = (size_t)(p - out->data);
+	l->last_ns = last_ns;
+	at->at = (size_t)(s - at->slices);
+	at->depth = depth;
+	*left = n;
+	return tw_cursor_settle(at, err);
+}
+
 /* Writes events of one thread up to until_ns, at most *left, which is reduced. */
 static enum tw_status run(struct tw_calls *c, struct lane *l, int64_t until_ns, int *left,
         struct tw_buf *out, struct tw_err *err)
 {
-	enum tw_status st = l->introduced || l->cursor.done ? TW_OK : introduce(c, l, out);
+	const struct tw_cursor *at = &l->cursor;
+	enum tw_status st = TW_OK;
 
-	if (st != TW_OK)
+	if (!l->introduced && !at->done && introduce(c, l, out) != TW_OK)
 		return no_memory(err);
-	for (; *left > 0 && !l->cursor.done && l->cursor.next_ns <= until_ns; --*left) {
+	while (st == TW_OK && *left > 0 && !at->done && at->next_ns <= until_ns) {
 		struct tw_edge e;
 
+		if (!l->cpu_ends && !l->flow)
+			st = run_plain(c, l, until_ns, left, out, err);
+		if (st != TW_OK || *left == 0 || at->done || at->next_ns > until_ns)
+			continue; /* ends the loop */
 		st = tw_cursor_next(&l->cursor, &e, err);
-		if (st != TW_OK)
-			return st;
-		if (put_edge(c, l, out, &e) != TW_OK)
-			return no_memory(err);
+		if (st == TW_OK && put_edge(c, l, out, &e) != TW_OK)
+			st = no_memory(err);
+		--*left;
 	}
-	return TW_OK;
+	return st;
 }
 
 static bool earlier(const struct tw_calls *c, uint32_t a, uint32_t b)
@@ -272,8 +334,13 @@ static enum tw_status begin(struct tw_calls *c, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	c->begun = true;
-	for (uint32_t i = 0; i < c->n_lanes; i++)
+	c->ahead = tw_read_ahead_new();
+	if (!c->ahead)
+		return no_memory(err);
+	for (uint32_t i = 0; i < c->n_lanes; i++) {
 		c->lanes[i].seq = c->ours->seqs[i];
+		c->lanes[i].packets = tw_packet_seq(c->lanes[i].seq);
+	}
 	for (uint32_t i = 0; st == TW_OK && i < c->n_merged; i++) {
 		st = open_lane(c, &c->lanes[i], err);
 		if (st == TW_OK)
@@ -281,6 +348,28 @@ static enum tw_status begin(struct tw_calls *c, struct tw_err *err)
 	}
 	c->next_single = c->n_merged;
 	return st;
+}
+
+/* Decodes the chunk that is needed next, as far as one can tell, and a few at most. */
+static void read_ahead(struct tw_calls *c)
+{
+	struct tw_cursor *next = NULL;
+	uint32_t held = 0;
+
+	if (tw_read_ahead_is_busy(c->ahead))
+		return;
+	for (uint32_t i = 0; i < c->n_heap; i++) {
+		struct tw_cursor *one = &c->lanes[c->heap[i]].cursor;
+
+		held += one->next_row != NULL;
+		if (tw_cursor_wants_ahead(one) && (!next || one->n - one->at < next->n - next->at))
+			next = one;
+	}
+	if (c->n_heap == 0 && c->next_single < c->n_lanes && c->lanes[c->next_single].open &&
+	        tw_cursor_wants_ahead(&c->lanes[c->next_single].cursor))
+		next = &c->lanes[c->next_single].cursor;
+	if (next && held < AHEAD_MAX)
+		tw_read_ahead_start(c->ahead, next);
 }
 
 /* The time of the next event of the other merged lanes. */
@@ -331,6 +420,8 @@ enum tw_status tw_calls_step(
 {
 	enum tw_status st = c->begun ? TW_OK : begin(c, err);
 
+	if (st == TW_OK)
+		read_ahead(c);
 	if (st == TW_OK && c->n_heap)
 		st = step_merged(c, out, err);
 	else if (st == TW_OK && c->next_single < c->n_lanes)
@@ -394,6 +485,7 @@ struct tw_calls *tw_calls_free(struct tw_calls *c)
 		return NULL;
 	for (uint32_t i = 0; c->lanes && i < c->n_lanes; i++)
 		close_lane(c, &c->lanes[i]);
+	tw_read_ahead_free(c->ahead);
 	tw_mem_free(c->lanes);
 	tw_mem_free(c->heap);
 	tw_mem_free(c->name);

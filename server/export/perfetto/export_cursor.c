@@ -1,5 +1,114 @@
 #include "server/export/perfetto/export_cursor.h"
 
+#include "server/base/clock.h"
+#include "server/base/thread/parallel.h"
+#include "server/trace/trace_file_unpack.h"
+
+enum { WORTH_A_THREAD = 4096 };
+
+/* --- read-ahead --- */
+
+struct tw_read_ahead {
+	struct tw_helper *helper; /* NULL: idle */
+	struct tw_cursor *cursor; /* for which it works */
+	const struct tw_chunk_row *row;
+	struct tw_unpacker *unpacker;
+	struct tw_buf frame; /* the stored chunk: a file is read by one thread at a time */
+	enum tw_status status;
+};
+
+struct tw_read_ahead *tw_read_ahead_new(void)
+{
+	struct tw_read_ahead *a = tw_mem_zalloc(1, sizeof *a);
+
+	if (!a)
+		return NULL;
+	tw_buf_init(&a->frame, SIZE_MAX / 2);
+	a->unpacker = tw_unpacker_new();
+	return a->unpacker ? a : tw_read_ahead_free(a);
+}
+
+/* Waits for the helper.  A chunk that could not be decoded is read again when it is needed, which
+ * reports the error. */
+static void take_over(struct tw_read_ahead *a)
+{
+	if (!a->helper)
+		return;
+	a->helper = tw_parallel_join(a->helper);
+	a->cursor->next_row = a->status == TW_OK ? a->row : NULL;
+	a->cursor->ahead = NULL;
+}
+
+struct tw_read_ahead *tw_read_ahead_free(struct tw_read_ahead *a)
+{
+	if (!a)
+		return NULL;
+	take_over(a);
+	tw_unpacker_free(a->unpacker);
+	tw_buf_done(&a->frame);
+	tw_mem_free(a);
+	return NULL;
+}
+
+bool tw_read_ahead_is_busy(struct tw_read_ahead *a)
+{
+	if (a->helper && tw_parallel_is_done(a->helper))
+		take_over(a);
+	return a->helper != NULL;
+}
+
+bool tw_cursor_wants_ahead(const struct tw_cursor *c)
+{
+	const struct tw_chunk_row *row = &c->rows[c->row];
+
+	return c->row < c->n_rows && !c->ahead && c->next_row != row &&
+	       row->info.slices >= WORTH_A_THREAD && row->info.start_ns < c->to_ns;
+}
+
+static void decode_ahead(void *arg)
+{
+	struct tw_read_ahead *a = arg;
+	const struct tw_str frame = {(const char *)a->frame.data, a->frame.len};
+	struct tw_err err;
+
+	a->status = tw_unpacker_chunk(a->unpacker, frame, a->row, &a->cursor->next, &err);
+}
+
+void tw_read_ahead_start(struct tw_read_ahead *a, struct tw_cursor *c)
+{
+	const struct tw_chunk_row *row = &c->rows[c->row];
+	struct tw_err err;
+
+	if (a->row != row) /* otherwise it was read when no helper was available */
+		tw_buf_clear(&a->frame);
+	if (a->row != row &&
+	        tw_trace_file_chunk_raw(c->file, row->chunk_id, &a->frame, &err) != TW_OK)
+		return;
+	a->row = row;
+	a->cursor = c;
+	c->next_row = NULL;
+	a->helper = tw_parallel_start(decode_ahead, a);
+	c->ahead = a->helper ? a : NULL;
+}
+
+/* --- the cursor --- */
+
+/* Reads the chunk of the next row. */
+static enum tw_status next_chunk(struct tw_cursor *c, struct tw_err *err)
+{
+	const struct tw_chunk_row *row = &c->rows[c->row++];
+	struct tw_chunk read = c->chunk;
+
+	if (c->ahead)
+		take_over(c->ahead);
+	if (c->next_row != row || tw_work_is_overdue())
+		return tw_trace_file_chunk(c->file, row, &c->chunk, err);
+	c->chunk = c->next;
+	c->next = read;
+	c->next_row = NULL;
+	return TW_OK;
+}
+
 /* Loads chunks until one has a slice at c->at. Its slices begin with those that were open at its
  * start. */
 static enum tw_status load(struct tw_cursor *c, struct tw_err *err)
@@ -11,7 +120,7 @@ static enum tw_status load(struct tw_cursor *c, struct tw_err *err)
 		if (!c->in_open) {
 			if (c->row >= c->n_rows)
 				return TW_OK;
-			st = tw_trace_file_chunk(c->file, &c->rows[c->row++], &c->chunk, err);
+			st = next_chunk(c, err);
 			if (st != TW_OK)
 				return st;
 		}
@@ -78,7 +187,7 @@ static enum tw_status skip(struct tw_cursor *c, struct tw_err *err)
 }
 
 /* After the slice at c->at has changed. */
-static inline enum tw_status settle(struct tw_cursor *c, struct tw_err *err)
+enum tw_status tw_cursor_settle(struct tw_cursor *c, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -114,6 +223,7 @@ enum tw_status tw_cursor_open_range(struct tw_cursor *c, struct tw_trace_file *f
 	*c = (struct tw_cursor){
 	        .file = f, .max_depth = max_depth, .from_ns = from_ns, .to_ns = to_ns};
 	tw_chunk_init(&c->chunk);
+	tw_chunk_init(&c->next);
 	c->ends = tw_mem_alloc(max_depth, sizeof *c->ends);
 	c->methods = tw_mem_alloc(max_depth, sizeof *c->methods);
 	if (!c->ends || !c->methods)
@@ -124,7 +234,7 @@ enum tw_status tw_cursor_open_range(struct tw_cursor *c, struct tw_trace_file *f
 	while (c->n_rows < n && c->rows[c->n_rows].info.level == 0)
 		c->n_rows++;
 	c->row = first_row(c);
-	return settle(c, err);
+	return tw_cursor_settle(c, err);
 }
 
 enum tw_status tw_cursor_open(struct tw_cursor *c, struct tw_trace_file *f, uint32_t thread_id,
@@ -155,7 +265,7 @@ enum tw_status tw_cursor_next(struct tw_cursor *c, struct tw_edge *ret, struct t
 	c->ends[c->depth] = end_ns < c->to_ns ? end_ns : c->to_ns;
 	c->methods[c->depth++] = s->method;
 	c->at++;
-	return settle(c, err);
+	return tw_cursor_settle(c, err);
 }
 
 enum tw_status tw_cursor_next_slice(struct tw_cursor *c, struct tw_slice *ret, struct tw_err *err)
@@ -171,12 +281,16 @@ enum tw_status tw_cursor_next_slice(struct tw_cursor *c, struct tw_slice *ret, s
 	ret->dur_ns = end_ns - ret->start_ns;
 	if (ret->dur_ns < s->dur_ns)
 		ret->cpu_ns = -1;
-	return settle(c, err);
+	return tw_cursor_settle(c, err);
 }
 
 void tw_cursor_close(struct tw_cursor *c)
 {
+	if (c->ahead)
+		take_over(c->ahead);
 	tw_chunk_done(&c->chunk);
+	tw_chunk_done(&c->next);
+	c->next_row = NULL;
 	tw_mem_free(c->ends);
 	tw_mem_free(c->methods);
 	c->ends = NULL;

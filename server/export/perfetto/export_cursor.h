@@ -3,7 +3,8 @@
  *
  * At equal times ends come before begins, inner ends before outer ones, outer begins before inner
  * ones.  Calls deeper than max_depth are omitted with both their edges and counted.  For a range,
- * calls that overlap it are returned, clipped to it.  Memory: one decoded chunk and the open stack.
+ * calls that overlap it are returned, clipped to it.  Memory: one decoded chunk and the open stack,
+ * with read-ahead two chunks.
  */
 #ifndef TW_EXPORT_CURSOR_H
 #define TW_EXPORT_CURSOR_H
@@ -26,7 +27,10 @@ struct tw_cursor {
 	const struct tw_slice *slices; /* of the chunk: its open stack first, then its own */
 	size_t n, at;
 	bool in_open;
-	int64_t *ends; /* of the open calls, max_depth of them */
+	struct tw_read_ahead *ahead;         /* that decodes into `next`; NULL: none */
+	struct tw_chunk next;                /* decoded ahead, */
+	const struct tw_chunk_row *next_row; /* of this row; NULL: none */
+	int64_t *ends;                       /* of the open calls, max_depth of them */
 	uint32_t *methods;
 	uint32_t depth, max_depth;
 	uint64_t clipped;
@@ -48,6 +52,22 @@ enum tw_status tw_cursor_next(
  * false. */
 enum tw_status tw_cursor_next_slice(
         struct tw_cursor *c, struct tw_slice *ret, struct tw_err *err) TW_MUST_USE;
+/* After calls of the current list, from `at` on, were entered and left by the caller: `at`,
+ * `depth`, `ends` and `methods` are set. */
+enum tw_status tw_cursor_settle(struct tw_cursor *c, struct tw_err *err) TW_MUST_USE;
 void tw_cursor_close(struct tw_cursor *c);
+
+/* Decodes a cursor's next chunk in a helper thread while its current one is read: one chunk at a
+ * time, for cursors of the same file. */
+struct tw_read_ahead;
+/* NULL: out of memory. */
+struct tw_read_ahead *tw_read_ahead_new(void);
+/* After its cursors are closed.  Accepts NULL; returns NULL. */
+struct tw_read_ahead *tw_read_ahead_free(struct tw_read_ahead *a);
+bool tw_read_ahead_is_busy(struct tw_read_ahead *a);
+/* Whether the cursor has a next chunk that is worth a thread and not decoded yet. */
+bool tw_cursor_wants_ahead(const struct tw_cursor *c);
+/* If a helper thread is available; not while it is busy. */
+void tw_read_ahead_start(struct tw_read_ahead *a, struct tw_cursor *c);
 
 #endif

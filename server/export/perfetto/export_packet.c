@@ -1,6 +1,7 @@
 #include "server/export/perfetto/export_packet.h"
 
-uint8_t *tw_packet_end_cpu(uint8_t *p, uint32_t seq, uint64_t delta_ns, uint64_t cpu_ns)
+uint8_t *tw_packet_end_cpu(
+        uint8_t *p, const struct tw_packet_seq *seq, uint64_t delta_ns, uint64_t cpu_ns)
 {
 	uint8_t *start = p;
 

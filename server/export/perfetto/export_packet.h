@@ -25,52 +25,63 @@ static inline unsigned tw_varint_bytes(uint64_t v)
 	return (63u - (unsigned)__builtin_clzll(v | 1)) / 7 + 1;
 }
 
+/* The field of a sequence, "50 seq", the same in all its packets. */
+struct tw_packet_seq {
+	uint64_t field;
+	unsigned bytes;
+};
+
+static inline struct tw_packet_seq tw_packet_seq(uint32_t seq)
+{
+	uint8_t field[8] = {0x50};
+	const uint8_t *end = tw_put_varint(field + 1, seq);
+
+	return (struct tw_packet_seq){tw_u64le(field), (unsigned)(end - field)};
+}
+
 /* Timestamp and sequence, after the packet's own two bytes. */
-static inline uint8_t *tw_packet_head(uint8_t *p, uint32_t seq, uint64_t delta_ns)
+static inline uint8_t *tw_packet_head(
+        uint8_t *p, const struct tw_packet_seq *seq, uint64_t delta_ns)
 {
 	*p++ = 0x40;
 	p = tw_put_varint_branchless(p, delta_ns);
-	*p++ = 0x50;
-	return tw_put_varint(p, seq);
+	tw_put_u64le(p, seq->field);
+	return p + seq->bytes;
 }
 
 /* Write at p, which has TW_PACKET_MAX_BYTES free; return the byte after. */
 static inline uint8_t *tw_packet_begin(
-        uint8_t *p, uint32_t seq, uint64_t delta_ns, uint32_t name_iid)
+        uint8_t *p, const struct tw_packet_seq *seq, uint64_t delta_ns, uint32_t name_iid)
 {
-	uint8_t *start = p;
 	uint8_t *event = tw_packet_head(p + 2, seq, delta_ns);
+	uint8_t *end;
 
-	event[0] = 0x5A;
-	event[2] = 0x48;
-	event[3] = 0x01;
+	tw_put_u32le(event, 0x0148005A);
 	event[4] = 0x50;
-	p = tw_put_varint_branchless(event + 5, name_iid);
-	event[1] = (uint8_t)(p - event - 2);
-	start[0] = 0x0A;
-	start[1] = (uint8_t)(p - start - 2); /* well below 128 */
-	return p;
+	end = tw_put_varint_branchless(event + 5, name_iid);
+	event[1] = (uint8_t)(end - event - 2);
+	p[0] = 0x0A;
+	p[1] = (uint8_t)(end - p - 2); /* well below 128 */
+	return end;
 }
 
-static inline uint8_t *tw_packet_end(uint8_t *p, uint32_t seq, uint64_t delta_ns)
+static inline uint8_t *tw_packet_end(uint8_t *p, const struct tw_packet_seq *seq, uint64_t delta_ns)
 {
-	uint8_t *start = p;
+	uint8_t *event = tw_packet_head(p + 2, seq, delta_ns);
 
-	p = tw_packet_head(p + 2, seq, delta_ns);
-	*p++ = 0x5A;
-	*p++ = 0x02;
-	*p++ = 0x48;
-	*p++ = 0x02;
-	start[0] = 0x0A;
-	start[1] = (uint8_t)(p - start - 2);
-	return p;
+	tw_put_u32le(event, 0x0248025A);
+	p[0] = 0x0A;
+	p[1] = (uint8_t)(event + 4 - p - 2);
+	return event + 4;
 }
 
 /* The same with the increase of the thread's CPU time, for an END. */
-uint8_t *tw_packet_end_cpu(uint8_t *p, uint32_t seq, uint64_t delta_ns, uint64_t cpu_ns);
+uint8_t *tw_packet_end_cpu(
+        uint8_t *p, const struct tw_packet_seq *seq, uint64_t delta_ns, uint64_t cpu_ns);
 
 struct tw_packet_named { /* a begin that also defines its name or ends a flow */
-	uint32_t seq, name_iid;
+	const struct tw_packet_seq *seq;
+	uint32_t name_iid;
 	uint64_t delta_ns;
 	struct tw_str name; /* ptr NULL: already defined */
 	bool cpu;           /* includes a CPU time step of 0 */

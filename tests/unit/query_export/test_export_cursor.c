@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "server/base/thread/parallel.h"
 #include "server/export/perfetto/export_cursor.h"
 #include "tests/trace_fixture.h"
 #include "tests/unit/unit.h"
@@ -26,6 +27,17 @@ static size_t next_call(const struct model *m, size_t at, uint64_t tid, int64_t 
 	while (at < m->n && !reaches_in(&m->slices[at], tid, from, to))
 		at++;
 	return at;
+}
+
+static struct tw_read_ahead *ahead; /* NULL: without */
+static unsigned n_ahead;
+
+static void read_ahead(struct tw_cursor *c)
+{
+	if (!ahead || tw_read_ahead_is_busy(ahead) || !tw_cursor_wants_ahead(c))
+		return;
+	tw_read_ahead_start(ahead, c);
+	n_ahead += c->ahead != NULL;
 }
 
 /* Follows a cursor with a stack of the model's calls: same order, same cut times. */
@@ -48,6 +60,7 @@ static void same_edges(const struct model *m, const struct trace_fixture *f, uin
 		struct tw_edge e;
 		int64_t told = c.next_ns;
 
+		read_ahead(&c);
 		assert_int_equal(tw_cursor_next(&c, &e, NULL), TW_OK);
 		assert_true(e.ts_ns == told && e.ts_ns >= last);
 		last = e.ts_ns;
@@ -118,6 +131,18 @@ static void test_chunks(void **state)
 	follow(77, 3 * TW_CHUNK_SLICES, 12);
 }
 
+static void test_read_ahead(void **state)
+{
+	(void)state;
+	tw_parallel_pretend(2);
+	ahead = tw_read_ahead_new();
+	assert_non_null(ahead);
+	follow(77, 3 * TW_CHUNK_SLICES, 12);
+	assert_in_range(n_ahead, 2, 100);
+	ahead = tw_read_ahead_free(ahead);
+	tw_parallel_pretend(0);
+}
+
 /* What is too deep goes with both its ends, and is counted where it is in the range. */
 static void test_depth(void **state)
 {
@@ -151,6 +176,7 @@ static void test_depth(void **state)
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_read_ahead),
         cmocka_unit_test(test_depth),
 };
 

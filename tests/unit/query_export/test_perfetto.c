@@ -232,16 +232,18 @@ static void test_golden(void **state)
 	        0x12, 0x09, 0x08, 0x01, 0x12, 0x05, 'a', '.', 'B', '.', 'c', 0x5a, 0x04, 0x48, 0x01,
 	        0x50, 0x01};
 	uint8_t out[TW_PACKET_MAX_BYTES];
+	const struct tw_packet_seq seq = tw_packet_seq(1000);
+	const struct tw_packet_seq largest = tw_packet_seq(UINT32_MAX);
 	const struct tw_packet_named first = {
-	        .seq = 1000, .name_iid = 1, .delta_ns = 3000, .name = TW_STR("a.B.c")};
+	        .seq = &seq, .name_iid = 1, .delta_ns = 3000, .name = TW_STR("a.B.c")};
 	struct tw_buf b;
 
 	(void)state;
-	assert_int_equal(tw_packet_begin(out, 1000, 3000, 5000) - out, sizeof begin);
+	assert_int_equal(tw_packet_begin(out, &seq, 3000, 5000) - out, sizeof begin);
 	assert_memory_equal(out, begin, sizeof begin);
-	assert_int_equal(tw_packet_end(out, 1000, 3000) - out, sizeof end);
+	assert_int_equal(tw_packet_end(out, &seq, 3000) - out, sizeof end);
 	assert_memory_equal(out, end, sizeof end);
-	assert_in_range(tw_packet_begin(out, UINT32_MAX, UINT64_MAX, UINT32_MAX) - out, 1,
+	assert_in_range(tw_packet_begin(out, &largest, UINT64_MAX, UINT32_MAX) - out, 1,
 	        TW_PACKET_MAX_BYTES);
 	tw_buf_init(&b, 1000);
 	assert_int_equal(tw_packet_begin_named(&b, &first), TW_OK);
