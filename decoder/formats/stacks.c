@@ -62,11 +62,6 @@ static enum tw_status emit(struct tw_stacks *s, const struct tw_event *ev, struc
 	return s->n_batch == BATCH ? flush(s, err) : TW_OK;
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static uint32_t *slot_of(const struct tw_stacks *s, uint32_t track)
 {
 	uint32_t at = (track * 0x9E3779B1u) & (s->n_slots - 1);
@@ -210,14 +205,14 @@ enum tw_status tw_stacks_add(
 	uint32_t n;
 
 	if (!k)
-		return no_memory(err);
+		return tw_oom(err);
 	if (sample->ts_ns < k->last_ns || sample->ts_ns < 0 || sample->ts_ns > MAX_TIME_NS) {
 		s->sink->ops->repair(s->sink, TW_REPAIR_impossible_time, sample->offset, 1);
 		return TW_OK;
 	}
 	n = within_depth(s, sample);
 	if (!reserve(s, k, n))
-		return no_memory(err);
+		return tw_oom(err);
 	if (sample->continued || !after_gap(s, k, sample->ts_ns)) {
 		s->followed |= sample->ts_ns > k->last_ns && k->last_ns != INT64_MIN;
 	} else {

@@ -43,11 +43,6 @@ struct tw_shaper {
 	uint64_t clipped;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- processing --- */
 
 static enum tw_status begin_mips(struct tw_shaper *s, const struct batch *b)
@@ -77,7 +72,7 @@ static enum tw_status begin_thread(struct tw_shaper *s, const struct batch *b, s
 	else
 		s->tree = tw_tree_builder_new(b->max_nodes);
 	tw_chunker_start(&s->chunker, b->thread_id, 0, 0);
-	return s->tree && begin_mips(s, b) == TW_OK ? TW_OK : no_memory(err);
+	return s->tree && begin_mips(s, b) == TW_OK ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status add_slices(struct tw_shaper *s, const struct batch *b, struct tw_err *err)
@@ -85,7 +80,7 @@ static enum tw_status add_slices(struct tw_shaper *s, const struct batch *b, str
 	enum tw_status st = TW_OK;
 
 	if (tw_tree_builder_add(s->tree, b->slices, b->n) != TW_OK)
-		return no_memory(err);
+		return tw_oom(err);
 	if (b->n)
 		st = tw_chunker_add(&s->chunker, b->slices, b->n, err);
 	for (uint32_t i = 0; st == TW_OK && i < s->n_mips; i++)
@@ -107,7 +102,7 @@ static enum tw_status write_tree(struct tw_shaper *s, uint32_t thread_id, struct
 		st = s->out->ops->tree(
 		        s->out, thread_id, &tree, &a, s->payload.data, s->payload.len, err);
 	else
-		st = no_memory(err);
+		st = tw_oom(err);
 	tw_arena_free(a);
 	return st;
 }
@@ -182,7 +177,7 @@ static enum tw_status open_batch(struct tw_shaper *s, struct tw_err *err)
 	if (!b->slices)
 		b->slices = tw_mem_alloc(BATCH, sizeof *b->slices);
 	if (!b->slices)
-		return no_memory(err);
+		return tw_oom(err);
 	b->n = 0;
 	b->begins = b->ends = false;
 	s->filled = b;

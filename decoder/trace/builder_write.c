@@ -37,11 +37,6 @@ struct writer {
 	uint32_t n_order;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- the order of threads --- */
 
 static bool is_main(const struct track *t)
@@ -294,7 +289,7 @@ static enum tw_status write_thread(
 	        .interval_ns = t->interval_ns,
 	};
 	if (!take_running(w, t))
-		return no_memory(err);
+		return tw_oom(err);
 	w->info.has_cpu |= t->cpu_ns || w->running.any;
 	st = tw_shaper_begin(w->shaper, t, thread_id, err);
 	if (st == TW_OK)
@@ -329,7 +324,7 @@ static enum tw_status write_notes(struct writer *w, struct tw_err *err)
 	enum tw_status st;
 
 	if (!thread_ids)
-		return no_memory(err);
+		return tw_oom(err);
 	for (uint32_t i = 0; i < w->n_order; i++)
 		thread_ids[w->order[i]] = i + 1;
 	for (uint32_t i = 0; i < w->b->n_tracks; i++)
@@ -407,10 +402,10 @@ enum tw_status tw_builder_write(struct tw_builder *b, struct tw_trace_out *out, 
 		return st;
 	w = tw_mem_zalloc(1, sizeof *w);
 	if (!w)
-		return no_memory(err);
+		return tw_oom(err);
 	w->b = b;
 	w->out = out;
-	st = prepare(w) ? write_threads(w, err) : no_memory(err);
+	st = prepare(w) ? write_threads(w, err) : tw_oom(err);
 	if (st == TW_OK)
 		st = write_rest(w, err);
 	free_writer(w);

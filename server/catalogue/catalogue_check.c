@@ -18,11 +18,6 @@ struct page {
 	size_t n;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static bool make_room(struct page *p, uint32_t limit, struct tw_arena *a)
 {
 	*p = (struct page){tw_arena_alloc(a, limit, sizeof *p->rows), 0};
@@ -97,10 +92,10 @@ static enum tw_status read_builds(struct tw_cat_query *q, uint32_t limit, struct
 	enum tw_status st = TW_OK;
 
 	if (!make_room(p, limit, a))
-		return tw_cat_close_after(q, no_memory(err), err);
+		return tw_cat_close_after(q, tw_oom(err), err);
 	while (st == TW_OK && p->n + FILES_OF_BUILD <= limit && tw_cat_row(q))
 		if (!add_build(q, a, p))
-			st = no_memory(err);
+			st = tw_oom(err);
 	return tw_cat_close_after(q, st, err);
 }
 
@@ -143,7 +138,7 @@ static enum tw_status run_check(struct tw_db *db, const char *sql,
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
 	struct tw_cat_query q;
-	enum tw_status st = a ? tw_cat_query(&q, db, err, sql, "") : no_memory(err);
+	enum tw_status st = a ? tw_cat_query(&q, db, err, sql, "") : tw_oom(err);
 
 	if (st == TW_OK) {
 		while (tw_cat_row(&q)) {

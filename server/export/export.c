@@ -42,11 +42,6 @@ const struct tw_export_kind *tw_export_kind(const char *name)
 	return NULL;
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- names and text for formats --- */
 
 static struct tw_str display(struct tw_export *x, uint32_t method)
@@ -274,7 +269,7 @@ static enum tw_status make_flame(struct tw_export *x, struct tw_err *err)
 	if (!x->format->flame_nodes)
 		return TW_OK;
 	st = tw_query_graph(x->file, &x->q.sel, &q, NULL, x->arena, &x->flame, err);
-	return st == TW_OK && !place_flame(x) ? no_memory(err) : st;
+	return st == TW_OK && !place_flame(x) ? tw_oom(err) : st;
 }
 
 static enum tw_status start(
@@ -290,19 +285,19 @@ static enum tw_status start(
 	x->thread_arena = tw_arena_new(ARENA_MAX_BYTES);
 	x->name_arena = tw_arena_new(ARENA_MAX_BYTES);
 	if (!x->arena || !x->thread_arena || !x->name_arena)
-		return no_memory(err);
+		return tw_oom(err);
 	st = tw_trace_file_inline(x->file, &x->names, err);
 	if (st == TW_OK)
 		st = tw_trace_file_method_refs(x->file, &x->methods, &x->n_methods, err);
 	if (st != TW_OK)
 		return st;
 	if (!copy_query(x, &x->q) || !copy_facts(x, facts) || !make_tables(x))
-		return no_memory(err);
+		return tw_oom(err);
 	if (x->format->gzip) {
 		tw_zlib_memory(&x->z);
 		if (deflateInit2(&x->z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8,
 		            Z_DEFAULT_STRATEGY) != Z_OK)
-			return no_memory(err);
+			return tw_oom(err);
 		x->z_open = true;
 	}
 	return make_flame(x, err);
@@ -332,7 +327,7 @@ enum tw_status tw_export_open(struct tw_trace_file *file, const struct tw_names 
 		        err, TW_BAD_REQUEST, "%s does not have this metric", format->kind.name);
 	x = tw_mem_zalloc(1, sizeof *x);
 	if (!x)
-		return no_memory(err);
+		return tw_oom(err);
 	x->format = format;
 	x->file = file;
 	x->names = names ? *names : (struct tw_names){NULL, NULL};
@@ -357,7 +352,7 @@ static enum tw_status pack(struct tw_export *x, struct tw_err *err)
 	x->z.avail_in = (unsigned)x->out.len;
 	do {
 		if (tw_buf_reserve(&x->packed, TW_EXPORT_PIECE) != TW_OK)
-			return no_memory(err);
+			return tw_oom(err);
 		x->z.next_out = x->packed.data + x->packed.len;
 		x->z.avail_out = TW_EXPORT_PIECE;
 		result = deflate(&x->z, x->ended ? Z_FINISH : Z_NO_FLUSH);
@@ -377,7 +372,7 @@ static enum tw_status make_piece(struct tw_export *x, struct tw_err *err)
 	while (st == TW_OK && !x->ended && x->out.len == 0 && x->packed.len == 0) {
 		st = tw_export_walk(x, err);
 		if (st == TW_OK && tw_buf_status(&x->out) != TW_OK)
-			st = no_memory(err);
+			st = tw_oom(err);
 		if (st == TW_OK && x->format->gzip) {
 			st = pack(x, err);
 			tw_buf_clear(&x->out);

@@ -12,11 +12,6 @@
 
 enum { NOTES_AT_ONCE = 4096 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static bool is_full(const struct tw_export *x)
 {
 	return x->out.len >= TW_EXPORT_PIECE || x->out.status != TW_OK;
@@ -83,7 +78,7 @@ static enum tw_status need_tree(struct tw_export *x, struct tw_err *err)
 			depth = x->tree.nodes[i].depth;
 	x->path = tw_arena_zalloc(x->thread_arena, (size_t)depth + 1, sizeof *x->path);
 	x->has_tree = x->path != NULL;
-	return x->has_tree ? TW_OK : no_memory(err);
+	return x->has_tree ? TW_OK : tw_oom(err);
 }
 
 static uint32_t slot_of(const struct tw_follow *f, uint32_t parent, uint32_t method)
@@ -106,7 +101,7 @@ static enum tw_status follow_tree(struct tw_export *x, struct tw_err *err)
 	*f = (struct tw_follow){.mask = size - 1};
 	f->slots = tw_arena_zalloc(x->thread_arena, size, sizeof *f->slots);
 	if (!f->slots)
-		return no_memory(err);
+		return tw_oom(err);
 	for (uint32_t i = 1; i < x->tree.n; i++) {
 		uint32_t at = slot_of(f, x->tree.nodes[i].parent, x->tree.nodes[i].method);
 
@@ -212,7 +207,7 @@ static enum tw_status walk_slices(
 	if (!x->cursor_open) {
 		st = open_edges(x, false, err);
 		if (st == TW_OK && !make_slice_ids(x))
-			return no_memory(err);
+			return tw_oom(err);
 	}
 	while (st == TW_OK && !x->cursor.done && !is_full(x)) {
 		st = tw_cursor_next_slice(&x->cursor, &x->slice, err);
@@ -364,7 +359,7 @@ static enum tw_status add_totals(struct tw_export *x, struct tw_err *err)
 	if (st != TW_OK || x->again)
 		return st;
 	if (!t->rows && !make_totals(x))
-		return no_memory(err);
+		return tw_oom(err);
 	if (!tw_tree_add_methods(&x->tree, x->n_methods, t->rows, t->active))
 		return tw_fail(err, TW_CORRUPT, "a call tree is damaged");
 	for (uint32_t i = 1; i < x->tree.n; i++)
@@ -394,7 +389,7 @@ static enum tw_status rank(struct tw_export *x, struct tw_err *err)
 	uint32_t n = 0;
 
 	if (!list)
-		return no_memory(err);
+		return tw_oom(err);
 	for (uint32_t i = 0; x->totals.rows && i < x->n_methods; i++)
 		if (x->totals.rows[i].count)
 			list[n++] = (struct ranked){x->totals.rows[i].self_ns, i};

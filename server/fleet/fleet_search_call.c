@@ -61,11 +61,6 @@ static bool same_space(const struct tw_rollup_naming *a, const struct tw_rollup_
 	return strcmp(a->build_id, b->build_id) == 0 && strcmp(a->mapping_id, b->mapping_id) == 0;
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* False: out of memory. */
 static bool take_ancestors(struct finding *f)
 {
@@ -143,7 +138,7 @@ static enum tw_status search_threads(struct finding *f, struct tw_err *err)
 			continue;
 		st = tw_trace_file_tree(f->file, threads[i].thread_id, f->arena, &tree, err);
 		if (st == TW_OK && !find_longest(f, &threads[i], &tree))
-			st = no_memory(err);
+			st = tw_oom(err);
 	}
 	return st;
 }
@@ -174,7 +169,7 @@ static enum tw_status find_call(struct finding *f, struct tw_err *err)
 	enum tw_status st = tw_trace_file_methods(f->file, &f->infos, &f->n_infos, err);
 
 	if (st == TW_OK && !take_ancestors(f))
-		st = no_memory(err);
+		st = tw_oom(err);
 	if (st != TW_OK)
 		return st;
 	f->method = find_method(f);
@@ -194,7 +189,7 @@ enum tw_status tw_search_find_call(struct tw_trace_file *file, const struct tw_s
 	        .arena = tw_arena_new(ARENA_BYTES),
 	        .max_ns = query->over_ns,
 	        .below = -1};
-	enum tw_status st = f.arena ? find_call(&f, err) : no_memory(err);
+	enum tw_status st = f.arena ? find_call(&f, err) : tw_oom(err);
 
 	tw_arena_free(f.arena);
 	if (st == TW_OK)

@@ -145,11 +145,6 @@ struct tw_encoder *tw_encoder_free(struct tw_encoder *e)
 	return NULL;
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static enum tw_status push_zstd(struct tw_encoder *e, const void *p, size_t n, bool end,
         struct tw_buf *out, struct tw_err *err)
 {
@@ -161,11 +156,11 @@ static enum tw_status push_zstd(struct tw_encoder *e, const void *p, size_t n, b
 		ZSTD_outBuffer to;
 
 		if (tw_buf_reserve(out, STEP) != TW_OK)
-			return no_memory(err);
+			return tw_oom(err);
 		to = (ZSTD_outBuffer){out->data + out->len, STEP, 0};
 		left = ZSTD_compressStream2(e->zstd, &to, &in, how);
 		if (ZSTD_isError(left))
-			return no_memory(err);
+			return tw_oom(err);
 		out->len += to.pos;
 	}
 	return TW_OK;
@@ -182,7 +177,7 @@ static enum tw_status push_gzip(struct tw_encoder *e, const void *p, size_t n, b
 		bool last = end && piece == n;
 
 		if (tw_buf_reserve(out, STEP) != TW_OK)
-			return no_memory(err);
+			return tw_oom(err);
 		/* zlib 1.2 takes a non-const pointer and does not write through it */
 		memcpy(&e->gzip.next_in, &at, sizeof at);
 		e->gzip.avail_in = (uInt)piece;
@@ -190,7 +185,7 @@ static enum tw_status push_gzip(struct tw_encoder *e, const void *p, size_t n, b
 		e->gzip.avail_out = STEP;
 		st = deflate(&e->gzip, last ? Z_FINISH : e->begun ? Z_NO_FLUSH : Z_SYNC_FLUSH);
 		if (st == Z_STREAM_ERROR)
-			return no_memory(err);
+			return tw_oom(err);
 		at += piece - e->gzip.avail_in;
 		n -= piece - e->gzip.avail_in;
 		out->len += STEP - e->gzip.avail_out;
@@ -208,7 +203,7 @@ enum tw_status tw_encoder_push(struct tw_encoder *e, const void *p, size_t n, bo
 	else if (e->coding == TW_CODING_GZIP)
 		st = push_gzip(e, p, n, end, out, err);
 	else
-		st = tw_buf_add(out, p, n) == TW_OK ? TW_OK : no_memory(err);
+		st = tw_buf_add(out, p, n) == TW_OK ? TW_OK : tw_oom(err);
 	e->begun = e->begun || n > 0;
 	return st;
 }

@@ -138,14 +138,9 @@ struct making {
 	bool partial;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static enum tw_status put(struct making *m, const char *key, json_t *part, struct tw_err *err)
 {
-	return json_object_set_new(m->out, key, part) == 0 ? TW_OK : no_memory(err);
+	return json_object_set_new(m->out, key, part) == 0 ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status late(const struct making *m, struct tw_err *err)
@@ -309,7 +304,7 @@ static enum tw_status put_scenario(struct making *m, json_t *list, const struct 
 {
 	struct tw_rollup_head *h = tw_arena_zalloc(m->a, 2, sizeof *h);
 	struct tw_fleet_lengths now = {.stat = {.n = 0}}, then = now;
-	enum tw_status st = h ? late(m, err) : no_memory(err);
+	enum tw_status st = h ? late(m, err) : tw_oom(err);
 
 	if (st == TW_OK && h)
 		st = tw_fleet_lengths(g, h, &now, err);
@@ -362,7 +357,7 @@ static enum tw_status rank_methods(struct making *m, const struct tw_rollup *r,
 	uint64_t *ids = tw_arena_alloc(m->a, r->n + 1, sizeof *ids);
 	struct tw_sketch *s = tw_arena_zalloc(m->a, 1, sizeof *s);
 	struct tw_rollup_naming *names = NULL;
-	enum tw_status st = ids && s ? TW_OK : no_memory(err);
+	enum tw_status st = ids && s ? TW_OK : tw_oom(err);
 
 	for (uint32_t i = 0; ids && i < r->n; i++)
 		ids[i] = r->methods[i].id;
@@ -529,7 +524,7 @@ enum tw_status tw_digest_preview(struct tw_fleet_store *store, const struct tw_d
 	m.out = json_pack("{s:{s:s, s:s}, s:I, s:I}", "project", "id", of->project_id, "name",
 	        of->project, "since_ms", (json_int_t)of->period.since_ms, "until_ms",
 	        (json_int_t)of->period.until_ms);
-	st = m.a && m.out && m.listed ? put_all(&m, err) : no_memory(err);
+	st = m.a && m.out && m.listed ? put_all(&m, err) : tw_oom(err);
 	tw_arena_free(m.a);
 	json_decref(m.listed);
 	if (st == TW_OK)

@@ -9,11 +9,6 @@
 
 enum { TEAMS_BYTES = 20 << 10 }; /* Teams refuses more than 28 KB in total */
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- text --- */
 
 static void text_member(struct tw_text_links *w, const struct tw_delivery *d, const json_t *facts)
@@ -120,7 +115,7 @@ enum tw_status tw_hook_body(
 	json_t *body =
 	        facts && (unsigned)d->kind < TW_HOOK_KINDS ? kinds[d->kind](d, facts, base) : NULL;
 	char *text = tw_json_dumps(body, JSON_COMPACT);
-	enum tw_status st = text ? tw_buf_add_str(out, tw_str_of(text)) : no_memory(err);
+	enum tw_status st = text ? tw_buf_add_str(out, tw_str_of(text)) : tw_oom(err);
 
 	if (text && st != TW_OK)
 		st = tw_fail(err, st, "the webhook's body is too large");

@@ -38,11 +38,6 @@ struct both {
 	uint32_t n;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 enum tw_status tw_compare_late(struct tw_err *err)
 {
 	return tw_fail(err, TW_DEADLINE,
@@ -58,7 +53,7 @@ static enum tw_status add_trees(struct tw_tree_builder *b, const struct tw_compa
 			if (tw_deadline_passed(deadline))
 				return tw_compare_late(err);
 			if (tw_tree_builder_add_tree(b, &s->traces[i].trees[k]) != TW_OK)
-				return no_memory(err);
+				return tw_oom(err);
 		}
 	return TW_OK;
 }
@@ -71,10 +66,10 @@ static enum tw_status merge_side(const struct tw_compare_side *s,
 	enum tw_status st;
 
 	if (!b)
-		return no_memory(err);
+		return tw_oom(err);
 	st = add_trees(b, s, deadline, err);
 	if (st == TW_OK && tw_tree_builder_finish(b, a, ret) != TW_OK)
-		st = no_memory(err);
+		st = tw_oom(err);
 	tw_tree_builder_free(b);
 	return st;
 }
@@ -191,7 +186,7 @@ static enum tw_status pair_up(struct both *b, const struct tw_compare_query *q,
 	b->pairs = tw_arena_alloc(a, most, sizeof *b->pairs);
 	b->gathered = tw_arena_alloc(a, most, sizeof *b->gathered);
 	if (!b->pairs || !b->gathered)
-		return no_memory(err);
+		return tw_oom(err);
 	root.weight = weight(b, &root);
 	b->pairs[b->n++] = root;
 	for (uint32_t i = 0; i < b->n; i++) {
@@ -347,7 +342,7 @@ enum tw_status tw_query_compare(const struct tw_compare_side sides[TW_SIDES],
 	if (st != TW_OK)
 		return st;
 	if (!keep_heaviest(&b, q->max_nodes, a, &kept) || !lay_out(&b, kept, a, ret))
-		return no_memory(err);
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -395,7 +390,7 @@ enum tw_status tw_query_compare_methods(const struct tw_compare_side sides[TW_SI
 	uint32_t n = 0;
 
 	if (!s.all || !s.rows || !s.active)
-		return no_memory(err);
+		return tw_oom(err);
 	for (int side = 0; side < TW_SIDES; side++)
 		for (uint32_t i = 0; st == TW_OK && i < sides[side].n_traces; i++)
 			st = add_trace(&s, &sides[side].traces[i], side, err);

@@ -24,11 +24,6 @@ struct tw_group { /* the members [first, first + n), which have the same method 
 	uint32_t method, first, n;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static enum tw_status too_late(struct tw_err *err)
 {
 	return tw_fail(err, TW_DEADLINE, "the query exceeds --query-deadline");
@@ -356,7 +351,7 @@ static enum tw_status open_root_path(
 		g->n_heap = 0;
 		at = child;
 		if (!open_node(g, at))
-			return g->late ? too_late(err) : no_memory(err);
+			return g->late ? too_late(err) : tw_oom(err);
 	}
 	*ret = at;
 	return TW_OK;
@@ -414,7 +409,7 @@ static enum tw_status grow(
 		}
 		if (!open_node(g, heap_pop(g))) {
 			*ret_partial = g->late;
-			return g->late ? TW_OK : no_memory(err);
+			return g->late ? TW_OK : tw_oom(err);
 		}
 		g->shown++;
 	}
@@ -522,7 +517,7 @@ enum tw_status tw_grow(struct tw_grower *g, const struct tw_flame_query *q,
 	enum tw_status st;
 
 	if (!start(g, members, n, q->max_nodes))
-		return g->late ? too_late(err) : no_memory(err);
+		return g->late ? too_late(err) : tw_oom(err);
 	st = open_root_path(g, q, &root, err);
 	if (st == TW_OK)
 		st = skip_children(g, root, q->skip, err);
@@ -538,7 +533,7 @@ enum tw_status tw_grow(struct tw_grower *g, const struct tw_flame_query *q,
 		total = g->n - g->nodes[root].first_child;
 	l.base_depth = g->nodes[root].node.depth;
 	if (!lay_out(&l, root, g->arena))
-		return no_memory(err);
+		return tw_oom(err);
 	*ret = (struct tw_flame){
 	        .nodes = l.out, .n = l.n, .total_nodes = total, .partial = partial};
 	return TW_OK;

@@ -74,11 +74,6 @@ struct worker {
 	struct tw_chunk chunk;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- one part --- */
 
 static enum tw_status read_chunk(
@@ -175,7 +170,7 @@ static enum tw_status account(struct scan *s, uint64_t grown, struct tw_err *err
 	fits = s->nodes < SIZE_MAX / sizeof(struct tw_tree_node) &&
 	       tw_arena_fits(s->query->arena, (size_t)s->nodes * sizeof(struct tw_tree_node));
 	(void)pthread_mutex_unlock(&s->lock);
-	return fits ? TW_OK : no_memory(err);
+	return fits ? TW_OK : tw_oom(err);
 }
 
 /* The i-th chunk of the part's lane. */
@@ -196,7 +191,7 @@ static enum tw_status scan_chunk(struct worker *h, const struct part *p, uint32_
 	if (grown == TW_OK)
 		grown = add_chunk(p->tree, w, p->lane->running, &row->info, &h->chunk);
 	if (grown == TW_NOMEM)
-		return no_memory(err);
+		return tw_oom(err);
 	if (grown != TW_OK)
 		return tw_fail(err, TW_CORRUPT, "the trace file is damaged (slices)");
 	return account(h->scan, tw_tree_builder_nodes(p->tree) - before, err);
@@ -221,7 +216,7 @@ static enum tw_status scan_part(struct worker *h, struct part *p, struct tw_err 
 
 	p->tree = tw_tree_builder_new(UINT32_MAX);
 	if (!p->tree)
-		return no_memory(err);
+		return tw_oom(err);
 	for (; st == TW_OK && i < p->end && !atomic_load(&h->scan->stop); i++) {
 		st = scan_chunk(h, p, i, &w, err);
 		if (st == TW_OK)
@@ -246,7 +241,7 @@ static enum tw_status join_parts(struct scan *s, const struct lane *l, struct tw
 	}
 	for (uint32_t i = 1; i < l->n_parts; i++)
 		parts[i].tree = tw_tree_builder_free(parts[i].tree);
-	return st == TW_OK ? TW_OK : no_memory(err);
+	return st == TW_OK ? TW_OK : tw_oom(err);
 }
 
 static struct tw_tree_node *room_for(struct scan *s, uint32_t n)
@@ -274,7 +269,7 @@ static enum tw_status finish_lane(struct scan *s, struct lane *l, struct tw_err 
 	n = tw_tree_builder_nodes(p->tree);
 	nodes = room_for(s, n);
 	if (!nodes || tw_tree_builder_finish_into(p->tree, nodes) != TW_OK)
-		return no_memory(err);
+		return tw_oom(err);
 	l->tree = (struct tw_tree){nodes, n};
 	p->tree = tw_tree_builder_free(p->tree);
 	return TW_OK;
@@ -313,10 +308,10 @@ static enum tw_status read_running(struct scan *s, struct tw_err *err)
 	(void)tw_trace_file_threads(s->query->file, &n);
 	s->running = tw_arena_zalloc(s->query->arena, (size_t)n + 1, sizeof *s->running);
 	if (!s->running)
-		return no_memory(err);
+		return tw_oom(err);
 	s->n_running = n + 1;
 	st = tw_trace_file_notes(s->query->file, &q, add_state, s, err);
-	return st == TW_OK && s->status != TW_OK ? no_memory(err) : st;
+	return st == TW_OK && s->status != TW_OK ? tw_oom(err) : st;
 }
 
 /* --- the complete scan --- */
@@ -369,7 +364,7 @@ static void work(void *arg)
 	tw_buf_init(&h.frame, SIZE_MAX / 2);
 	tw_chunk_init(&h.chunk);
 	if (!h.unpacker)
-		fail(s, no_memory(&err), &err);
+		fail(s, tw_oom(&err), &err);
 	while (h.unpacker && (at = atomic_fetch_add(&s->next, 1)) < s->n_parts)
 		take_part(&h, s->queue[at]);
 	tw_chunk_done(&h.chunk);
@@ -387,7 +382,7 @@ static enum tw_status open_lanes(struct scan *s, uint64_t *ret_chunks, struct tw
 
 	s->lanes = tw_arena_alloc(s->query->arena, (size_t)n + 1, sizeof *s->lanes);
 	if (!s->lanes)
-		return no_memory(err);
+		return tw_oom(err);
 	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
 		struct lane *l = &s->lanes[s->n_lanes];
 		bool selected = s->query->only ? s->query->only->thread_id == t[i].thread_id
@@ -465,7 +460,7 @@ static enum tw_status plan(struct scan *s, unsigned workers, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	count_parts(s, chunks, workers);
-	return cut_parts(s) ? TW_OK : no_memory(err);
+	return cut_parts(s) ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status gather(const struct scan *s, struct tw_forest *ret, struct tw_err *err)
@@ -475,7 +470,7 @@ static enum tw_status gather(const struct scan *s, struct tw_forest *ret, struct
 	uint32_t n = 0;
 
 	if (!trees)
-		return no_memory(err);
+		return tw_oom(err);
 	for (uint32_t i = 0; i < s->n_lanes; i++)
 		if (s->lanes[i].tree.n)
 			trees[n++] = s->lanes[i].tree;

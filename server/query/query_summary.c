@@ -11,11 +11,6 @@
 #include "server/query/query.h"
 #include "server/query/query_reshape.h"
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* As a call tree, except for the order of siblings: a rest is last and may be the heaviest. */
 static struct tw_tree tree_of(const struct tw_flame *f, uint32_t rest, struct tw_arena *a)
 {
@@ -52,13 +47,13 @@ enum tw_status tw_query_summary(const struct tw_forest *f, uint32_t max_nodes, u
 	t = tree_of(&flame, rest, a);
 	b = t.nodes ? tw_tree_builder_new(UINT32_MAX) : NULL;
 	if (!b)
-		return no_memory(err);
+		return tw_oom(err);
 	st = tw_tree_builder_add_tree(b, &t);
 	if (st == TW_OK)
 		st = tw_tree_builder_finish(b, a, &ret->tree);
 	tw_tree_builder_free(b);
 	ret->rest = rest;
-	return st == TW_OK ? TW_OK : no_memory(err);
+	return st == TW_OK ? TW_OK : tw_oom(err);
 }
 
 bool tw_summary_answers(const struct tw_summary_tree *c, const struct tw_flame_query *q)

@@ -18,11 +18,6 @@ static enum tw_status damaged(struct tw_err *err)
 	        "the search index is damaged; rebuild it with `tracewell rollup --rebuild`");
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- writing --- */
 
 static int by_method(const void *pa, const void *pb)
@@ -94,7 +89,7 @@ static enum tw_status read_threads(const uint8_t **p, const uint8_t *end, struct
 		return damaged(err);
 	ret->threads = tw_arena_alloc(a, n + 1, sizeof *ret->threads);
 	if (!ret->threads)
-		return no_memory(err);
+		return tw_oom(err);
 	ret->n_threads = (uint32_t)n;
 	for (uint64_t i = 0; i < n; i++)
 		if (!read_thread(p, end, &ret->threads[i]))
@@ -325,7 +320,7 @@ static enum tw_status read_ones(struct packing *k, const struct tw_str *ones, st
 		return st;
 	/* an entry has at least ten bytes */
 	k->entries = tw_arena_alloc(k->arena, bytes / 10 + k->n + 1, sizeof *k->entries);
-	return k->entries && join_threads(k) ? TW_OK : no_memory(err);
+	return k->entries && join_threads(k) ? TW_OK : tw_oom(err);
 }
 
 enum tw_status tw_index_pack(const struct tw_str *ones, size_t n, struct tw_arena *a,
@@ -336,12 +331,12 @@ enum tw_status tw_index_pack(const struct tw_str *ones, size_t n, struct tw_aren
 	        .rests = tw_arena_zalloc(a, n + 1, sizeof *k.rests),
 	        .n = n};
 	uint32_t first_thread = 0;
-	enum tw_status st = k.heads && k.rests ? read_ones(&k, ones, err) : no_memory(err);
+	enum tw_status st = k.heads && k.rests ? read_ones(&k, ones, err) : tw_oom(err);
 
 	if (st != TW_OK)
 		return st;
 	if (!k.heads || !k.rests || !k.entries)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; i < n; i++) {
 		if (!read_entries(&k, i, first_thread))
 			return damaged(err);
@@ -349,7 +344,7 @@ enum tw_status tw_index_pack(const struct tw_str *ones, size_t n, struct tw_aren
 	}
 	if (k.n_entries)
 		qsort(k.entries, k.n_entries, sizeof *k.entries, by_slot);
-	return write_rows(&k, ret) ? TW_OK : no_memory(err);
+	return write_rows(&k, ret) ? TW_OK : tw_oom(err);
 }
 
 /* --- searching --- */

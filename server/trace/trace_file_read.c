@@ -39,11 +39,6 @@ struct tw_trace_file {
 #define ARENA_MAX_BYTES ((size_t)1 << 30)
 enum { OPS_PER_CHECK = 20000 }; /* instructions of SQLite's virtual machine: about a millisecond */
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 enum tw_status tw_trace_file_noted(struct tw_trace_file *f, enum tw_status st)
 {
 	f->damaged = f->damaged || st == TW_CORRUPT;
@@ -113,7 +108,7 @@ static enum tw_status each_row(struct tw_trace_file *f, const char *sql,
 		return sql_fail(f, "opening a trace file", err);
 	while (st == TW_OK && (rc = sqlite3_step(s)) == SQLITE_ROW)
 		if (!row(f, s) || tw_trace_text_oom())
-			st = no_memory(err);
+			st = tw_oom(err);
 	if (st == TW_OK && rc != SQLITE_DONE)
 		st = sql_fail(f, "reading a trace file", err);
 	(void)sqlite3_finalize(s);
@@ -281,7 +276,7 @@ static enum tw_status load(struct tw_trace_file *f, struct tw_err *err)
 	f->threads = tw_arena_alloc(f->arena, (size_t)threads, sizeof *f->threads);
 	f->repairs = tw_arena_alloc(f->arena, TW_REPAIR_COUNT, sizeof *f->repairs);
 	if (!f->threads || !f->repairs)
-		return no_memory(err);
+		return tw_oom(err);
 	f->cap_threads = (uint32_t)threads;
 	f->facts.format = "";
 	st = each_row(f, "SELECT key, value FROM trace_meta WHERE key<>'" TW_TRACE_SYSTEM_KEY "'",
@@ -338,7 +333,7 @@ static struct tw_trace_file *new_reader(void)
 enum tw_status tw_trace_file_open_on(int fd, struct tw_trace_file **ret, struct tw_err *err)
 {
 	struct tw_trace_file *f = new_reader();
-	enum tw_status st = f ? open_db(f, fd, err) : no_memory(err);
+	enum tw_status st = f ? open_db(f, fd, err) : tw_oom(err);
 
 	if (st == TW_OK)
 		*ret = f;
@@ -475,7 +470,7 @@ enum tw_status tw_trace_file_method_refs(struct tw_trace_file *f, const struct t
 			return st;
 		f->refs = tw_arena_alloc(f->arena, (size_t)n, sizeof *f->refs);
 		if (!f->refs)
-			return no_memory(err);
+			return tw_oom(err);
 		f->n_refs = 0;
 		f->cap_refs = (uint32_t)n;
 		st = each_row(f, "SELECT id, name FROM trace_method ORDER BY method", ref_row, err);
@@ -503,7 +498,7 @@ enum tw_status tw_trace_file_methods(struct tw_trace_file *f, const struct tw_me
 			return st;
 		f->methods = tw_arena_alloc(f->arena, (size_t)n, sizeof *f->methods);
 		if (!f->methods)
-			return no_memory(err);
+			return tw_oom(err);
 		f->n_methods = 0;
 		f->cap_methods = (uint32_t)n;
 		st = each_row(f,
@@ -569,7 +564,7 @@ enum tw_status tw_trace_file_chunk_raw(
 	if (st == TW_OK && !f->inlined)
 		blob = blob_at(f->chunk_data);
 	if (st == TW_OK && tw_buf_add(out, blob.ptr, blob.len) != TW_OK)
-		st = no_memory(err);
+		st = tw_oom(err);
 	(void)sqlite3_reset(f->chunk_data);
 	return st;
 }

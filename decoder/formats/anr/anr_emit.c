@@ -23,11 +23,6 @@ struct emitter {
 	uint32_t *syms;  /* of one stack, outermost first */
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static uint32_t pid_of(const struct tw_anr_dump *d)
 {
 	return d->pid && d->pid <= UINT32_MAX ? (uint32_t)d->pid : PROCESS_NONE;
@@ -209,7 +204,7 @@ static enum tw_status emit_reason(struct emitter *t, struct tw_err *err)
 	if (note.text.len == 0)
 		note.text = tw_str_of(tw_anr_plain(t->m->arena, t->s.verdict));
 	if (!note.text.ptr)
-		return no_memory(err);
+		return tw_oom(err);
 	if (blamed != TW_ANR_NO_INDEX) {
 		const struct tw_anr_dump *d = &t->m->dumps[blamed];
 		const struct tw_anr_finding *f = &t->s.findings[blamed];
@@ -270,7 +265,7 @@ enum tw_status tw_anr_emit(struct tw_anr *m, struct tw_err *err)
 	struct tw_str json;
 
 	if (!prepare(&t))
-		return no_memory(err);
+		return tw_oom(err);
 	emit_clock(&t);
 	st = emit_reason(&t, err);
 	if (st == TW_OK)
@@ -281,6 +276,6 @@ enum tw_status tw_anr_emit(struct tw_anr *m, struct tw_err *err)
 		return st;
 	json = tw_anr_document(m, &t.s, t.times_ns);
 	if (!json.ptr)
-		return no_memory(err);
+		return tw_oom(err);
 	return m->sink->ops->document(m->sink, "anr", json, err);
 }

@@ -52,7 +52,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->limits = *limits;
 	s->unit_ns = 1000;
 	s->last_method = &s->first_method;
-	return tw_art_table_init(s) ? TW_OK : tw_art_no_memory(err);
+	return tw_art_table_init(s) ? TW_OK : tw_oom(err);
 }
 
 void tw_art_repair(struct tw_art *s, enum tw_repair what, uint64_t offset)
@@ -206,7 +206,7 @@ static enum tw_status push_held(struct tw_art *s, const uint8_t **p, size_t *n, 
 	enum tw_status st;
 
 	if (!reserve(s, take))
-		return tw_art_no_memory(err);
+		return tw_oom(err);
 	memcpy(s->hold + s->n_hold, *p, take);
 	s->n_hold += take;
 	*p += take;
@@ -231,7 +231,7 @@ static enum tw_status push_direct(
 		return st;
 	if (used == 0) {
 		if (!reserve(s, *n))
-			return tw_art_no_memory(err);
+			return tw_oom(err);
 		memcpy(s->hold, *p, *n);
 		s->n_hold = used = *n;
 	} else {
@@ -255,7 +255,7 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 	while (st == TW_OK && n)
 		st = s->n_hold ? push_held(s, &p, &n, err) : push_direct(s, &p, &n, err);
 	if (st == TW_OK && s->no_memory)
-		st = tw_art_no_memory(err);
+		st = tw_oom(err);
 	return st;
 }
 
@@ -318,7 +318,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_art_table_finish(s, err);
 	if (st == TW_OK && s->no_memory)
-		st = tw_art_no_memory(err);
+		st = tw_oom(err);
 	if (st != TW_OK)
 		return st;
 	if (s->pid != s->emitted_pid || s->version == 6)

@@ -196,7 +196,6 @@ void tw_art_name_method(
 enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
         const struct tw_art_call *record, struct tw_err *err);
 enum tw_status tw_art_table_finish(struct tw_art *s, struct tw_err *err);
-enum tw_status tw_art_no_memory(struct tw_err *err);
 
 /* art_record.c */
 enum tw_status tw_art_record_header(struct tw_art *s, const uint8_t *p, struct tw_err *err);

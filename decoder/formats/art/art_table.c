@@ -22,11 +22,6 @@ enum { FIRST_SLOTS = 1024, GAPS_ENOUGH = 16, GAPS_FIFTH = 5, STACK_ENTERS = 4 };
 
 #define SAMPLED_FROM_NS 100000
 
-enum tw_status tw_art_no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 bool tw_art_table_init(struct tw_art *s)
 {
 	s->n_thread_slots = 16;
@@ -307,7 +302,7 @@ enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
 	if (call.named) {
 		m = cached(s, call.method, call.offset);
 		if (!m || (!m->sym && !first_use(s, m, call.offset)))
-			return s->no_memory ? tw_art_no_memory(err) : TW_OK;
+			return s->no_memory ? tw_oom(err) : TW_OK;
 	}
 	if (s->n_examined < TW_ART_GAPS)
 		examine_gap(s, t, &call);

@@ -78,10 +78,10 @@ enum tw_status tw_art_text_method(
 	if (len == 0)
 		tw_art_repair(s, TW_REPAIR_line_malformed, offset);
 	if (!m)
-		return s->no_memory ? tw_art_no_memory(err) : TW_OK;
+		return s->no_memory ? tw_oom(err) : TW_OK;
 	name = tw_arena_alloc(s->arena, len, 1);
 	if (!name)
-		return tw_art_no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; i < class_name.len; i++)
 		name[i] = (char)(class_name.ptr[i] == '/' ? '.' : class_name.ptr[i]);
 	if (method.len) {
@@ -288,7 +288,7 @@ enum tw_status tw_art_text_emit(struct tw_art *s, struct tw_err *err)
 		(void)json_object_set_new(o, s->keys[i].key, json_string(s->keys[i].value));
 	text = json_dumps(o, JSON_COMPACT | JSON_SORT_KEYS);
 	if (!text || json_object_size(o) == 0)
-		st = tw_art_no_memory(err);
+		st = tw_oom(err);
 	else
 		st = s->sink->ops->document(s->sink, "art", tw_str_of(text), err);
 	free(text);

@@ -85,11 +85,6 @@ static void repair(struct btrace3 *s, enum tw_repair what, uint64_t offset)
 	s->sink->ops->repair(s->sink, what, offset, 1);
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
         struct tw_sink *sink, struct tw_err *err)
 {
@@ -102,7 +97,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->first_ns = INT64_MAX;
 	s->facts = (struct tw_btrace3_facts){.arena = a, .sink = sink, .max = limits->max_notes};
 	s->samples = tw_samples_new(a, limits, sink);
-	return s->samples ? TW_OK : no_memory(err);
+	return s->samples ? TW_OK : tw_oom(err);
 }
 
 /* --- header --- */

@@ -116,11 +116,6 @@ static uint32_t frame_sym(struct sentry *s, const json_t *frame)
 	return s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* Thread ids are numbers, possibly in strings; other words are hashed. */
 static uint64_t tid_of_word(struct tw_str word)
 {
@@ -244,7 +239,7 @@ static enum tw_status read_profile(struct sentry *s, const json_t *profile, stru
 	enum tw_status st;
 
 	if (!syms)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; i < n; i++)
 		syms[i] = frame_sym(s, json_array_get(frames, i));
 	find_zero(s, samples);
@@ -311,7 +306,7 @@ static enum tw_status describe(struct sentry *s, uint32_t track, struct tw_err *
 		s->described =
 		        tw_arena_alloc(s->arena, s->limits.max_threads, sizeof *s->described);
 	if (!s->described)
-		return no_memory(err);
+		return tw_oom(err);
 	if (s->n_described < s->limits.max_threads)
 		s->described[s->n_described++] = track;
 	s->sink->ops->source(s->sink, track, TW_SOURCE_SAMPLES, 0);
@@ -446,7 +441,7 @@ static enum tw_status keep_inner(struct sentry *s, struct tw_str text, struct tw
 	size_t len = 0;
 
 	if (!out)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; i < text.len && text.ptr[i] != '='; i++) {
 		int digit = digit_of(text.ptr[i]);
 
@@ -526,7 +521,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->limits = *limits;
 	s->samples = tw_samples_new(a, limits, sink);
 	tw_json_text_init(&s->text, a, sink, "Sentry profile", 0);
-	return s->samples ? TW_OK : no_memory(err);
+	return s->samples ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)

@@ -105,11 +105,6 @@ static void repair(struct perfetto *s, enum tw_repair what, uint64_t offset)
 	s->sink->ops->repair(s->sink, what, offset, 1);
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static int probe(const uint8_t *head, size_t len)
 {
 	return tw_perfetto_packets_begin(head, len) ? 85 : 0;
@@ -231,7 +226,7 @@ static enum tw_status name_of(struct perfetto *s, const struct tw_perfetto_seque
 	*ret = 0;
 	if (e->name.len)
 		return tw_perfetto_intern_text(&s->texts, e->name, offset, ret) ? TW_OK
-		                                                                : no_memory(err);
+		                                                                : tw_oom(err);
 	if (e->name_iid == 0)
 		return TW_OK;
 	if (tw_perfetto_intern_get(
@@ -240,9 +235,8 @@ static enum tw_status name_of(struct perfetto *s, const struct tw_perfetto_seque
 		return TW_OK;
 	}
 	repair(s, TW_REPAIR_method_unnamed, offset);
-	return tw_perfetto_intern_text(&s->texts, TW_STR("[unknown]"), offset, ret)
-	               ? TW_OK
-	               : no_memory(err);
+	return tw_perfetto_intern_text(&s->texts, TW_STR("[unknown]"), offset, ret) ? TW_OK
+	                                                                            : tw_oom(err);
 }
 
 static enum tw_status track_of(struct perfetto *s, const struct tw_perfetto_sequence *q,
@@ -448,7 +442,7 @@ static enum tw_status unpack(
 		z = tw_unzip_new(a, &limits, push_inner, s);
 	s->inner_offset = p->offset;
 	s->inside = true;
-	st = z ? tw_unzip_push(z, p->payload.bytes, p->payload.len, err) : no_memory(err);
+	st = z ? tw_unzip_push(z, p->payload.bytes, p->payload.len, err) : tw_oom(err);
 	if (st == TW_OK)
 		st = tw_unzip_finish(z, &end, err);
 	if (st == TW_OK && end != TW_UNZIP_COMPLETE)
@@ -529,7 +523,7 @@ static enum tw_status take_packet(
 	enum tw_status st;
 
 	if (!q)
-		return no_memory(err);
+		return tw_oom(err);
 	st = update_sequence(s, q, p, err);
 	if (st != TW_OK)
 		return st;
@@ -586,7 +580,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->sequences.salt = limits->hash_salt;
 	tw_perfetto_intern_init(&s->texts, a, limits, sink);
 	if (!tw_marks_init(&s->marks, a, limits, sink))
-		return no_memory(err);
+		return tw_oom(err);
 	s->marks.any_order = true; /* only packets of one sequence are in order */
 	s->flows = (struct tw_flows){.arena = a, .marks = &s->marks};
 	tw_perfetto_tracks_init(&s->tracks, a, limits, &s->marks, &s->texts);
@@ -599,7 +593,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	        .sink = sink, .marks = &s->marks, .texts = &s->texts, .tracks = &s->tracks};
 	s->frames = (struct tw_perfetto_frames){.arena = a, .marks = &s->marks, .texts = &s->texts};
 	s->stacks.samples = tw_samples_new(a, limits, sink);
-	return s->stacks.samples ? TW_OK : no_memory(err);
+	return s->stacks.samples ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)

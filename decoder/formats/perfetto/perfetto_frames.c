@@ -43,11 +43,6 @@ static const char *const JANKS[] = {"none", "compositor scheduling", "prediction
         "app deadline missed", "buffer stuffing", "unknown", "compositor stuffing",
         "dropped frame"};
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static void repair(struct tw_perfetto_frames *s, enum tw_repair what, uint64_t offset)
 {
 	s->marks->sink->ops->repair(s->marks->sink, what, offset, 1);
@@ -142,7 +137,7 @@ static enum tw_status begin(
 	uint32_t *link;
 
 	if (!prepare(s))
-		return no_memory(err);
+		return tw_oom(err);
 	if (*link_of(s, added->cookie))
 		st = emit_open(s, added->cookie, err);
 	if (st == TW_OK && s->ring[at].open)
@@ -207,7 +202,7 @@ static enum tw_status take_start(struct tw_perfetto_frames *s, unsigned kind,
 	if (KINDS[kind].layer)
 		layer = f->text[KINDS[kind].layer];
 	if (layer.len && !tw_perfetto_intern_text(s->texts, layer, offset, &frame.layer))
-		return no_memory(err);
+		return tw_oom(err);
 	return begin(s, &frame, err);
 }
 

@@ -35,11 +35,6 @@ struct bundle {
 	bool lost;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static void repair(struct tw_perfetto_ftrace *t, enum tw_repair what, uint64_t offset)
 {
 	t->marks->sink->ops->repair(t->marks->sink, what, offset, 1);
@@ -82,7 +77,7 @@ static enum tw_status keep(struct tw_perfetto_ftrace *t, const struct bundle *b,
 		return TW_OK;
 	}
 	if (t->n == t->cap && !widen(t))
-		return no_memory(err);
+		return tw_oom(err);
 	t->list[t->n] = *ev;
 	t->list[t->n].ts_ns = tw_perfetto_clocks_event(t->clocks, ns, b->offset);
 	t->list[t->n].offset = b->offset;
@@ -217,7 +212,7 @@ static enum tw_status take_event(struct tw_perfetto_ftrace *t, const struct bund
 	if (!what.number || !read_event(what.number, tw_pb_in(&what), &ev, &text))
 		return TW_OK;
 	if (text.len && !tw_perfetto_intern_text(t->texts, text, b->offset, &ev.text))
-		return no_memory(err);
+		return tw_oom(err);
 	if (ev.kind == SWITCH)
 		t->running[b->cpu] = (uint64_t)ev.other + 1;
 	return keep(t, b, &ev, err);
@@ -340,7 +335,7 @@ static enum tw_status take_compact(struct tw_perfetto_ftrace *t, const struct bu
 	enum tw_status st;
 
 	if (!read_names(t, message, b->offset, &c))
-		return no_memory(err);
+		return tw_oom(err);
 	read_columns(message, &c);
 	st = take_switches(t, b, &c, err);
 	return st == TW_OK ? take_wakings(t, b, &c, err) : st;

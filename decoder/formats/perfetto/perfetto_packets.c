@@ -41,11 +41,6 @@ static void repair(struct tw_perfetto_packets *s, enum tw_repair what, uint64_t 
 	s->sink->ops->repair(s->sink, what, place(s, offset), 1);
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- shape of a packet --- */
 
 /* Number fields of a packet; all others contain bytes. */
@@ -239,7 +234,7 @@ static enum tw_status read_body(struct tw_perfetto_packets *s, const uint8_t *p,
 	if (s->n_held == 0 && take == want)
 		return hand_on(s, p, take, ret_used, err);
 	if (take && !hold(s, p, take))
-		return no_memory(err);
+		return tw_oom(err);
 	return take == want ? hand_on(s, s->held, s->n_held, ret_used, err) : TW_OK;
 }
 
@@ -371,7 +366,7 @@ enum tw_status tw_perfetto_packets_push(
 
 			used = n < room ? n : room;
 			if (!enqueue(s, p, used))
-				return no_memory(err);
+				return tw_oom(err);
 		} else {
 			st = frame(s, p, n, &used, err);
 		}

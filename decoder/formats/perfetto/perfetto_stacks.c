@@ -7,11 +7,6 @@
 
 static const struct tw_perfetto_scope everywhere = {0, 0};
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static void repair(struct tw_perfetto_stacks *s, enum tw_repair what, uint64_t offset)
 {
 	s->sink->ops->repair(s->sink, what, offset, 1);
@@ -145,7 +140,7 @@ static enum tw_status add_frame(struct tw_perfetto_stacks *s, struct tw_perfetto
 		uint32_t unknown;
 
 		if (!tw_perfetto_intern_text(s->texts, TW_STR("[unknown]"), offset, &unknown))
-			return no_memory(err);
+			return tw_oom(err);
 		repair(s, TW_REPAIR_method_unnamed, offset);
 		sym = tw_perfetto_intern_sym(s->texts, unknown);
 	}
@@ -175,7 +170,7 @@ static enum tw_status set_stack(struct tw_perfetto_stacks *s, struct tw_perfetto
 	return set(s, scope, TW_PERFETTO_STACK, i->iid,
 	               (uint64_t)first << 32 | (tw_samples_frames(s->samples) - first))
 	               ? TW_OK
-	               : no_memory(err);
+	               : tw_oom(err);
 }
 
 static bool set_task(
@@ -240,7 +235,7 @@ static enum tw_status take(struct tw_perfetto_stacks *s, const struct tw_pb_fiel
 	default:
 		return set_stack(s, scope, &i, offset, err);
 	}
-	return ok ? TW_OK : no_memory(err);
+	return ok ? TW_OK : tw_oom(err);
 }
 
 enum tw_status tw_perfetto_stacks_intern(struct tw_perfetto_stacks *s, struct tw_pb message,
@@ -322,7 +317,7 @@ static enum tw_status add_piece(struct tw_perfetto_stacks *s, uint32_t pid, uint
 		return TW_OK;
 	tw_tids_process(&s->marks->tids, k, pid);
 	if (!track_of(s, k, &piece.track))
-		return no_memory(err);
+		return tw_oom(err);
 	if (!piece.track)
 		return TW_OK;
 	if (when->ts_ns > s->marks->last_ns)
@@ -392,7 +387,7 @@ static enum tw_status inline_stack(struct tw_perfetto_stacks *s, struct tw_pb me
 		if (name.len == 0)
 			name = TW_STR("[unknown]");
 		if (!tw_perfetto_intern_text(s->texts, name, offset, &number))
-			return no_memory(err);
+			return tw_oom(err);
 		st = tw_samples_frame(
 		        s->samples, tw_perfetto_intern_sym(s->texts, number), offset, err);
 	}
@@ -415,7 +410,7 @@ enum tw_status tw_perfetto_stacks_sample(struct tw_perfetto_stacks *s, struct tw
 
 			task = i.number[2] << 32 | (i.number[3] & UINT32_MAX);
 			if (i.iid && !set_task(s, when->scope, &i))
-				return no_memory(err);
+				return tw_oom(err);
 		} else if (f.number == 2) {
 			task = get(s, when->scope, TW_PERFETTO_TASK, f.value);
 		} else if (f.number == 5 || f.number == 6) {

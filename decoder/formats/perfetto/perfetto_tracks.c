@@ -17,11 +17,6 @@ void tw_perfetto_tracks_init(struct tw_perfetto_tracks *t, struct tw_arena *a,
 	        .arena = a, .marks = marks, .texts = texts, .max_depth = limits->max_depth};
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static void repair(struct tw_perfetto_tracks *t, enum tw_repair what, uint64_t offset)
 {
 	t->marks->sink->ops->repair(t->marks->sink, what, offset, 1);
@@ -79,7 +74,7 @@ enum tw_status tw_perfetto_tracks_get(struct tw_perfetto_tracks *t, uint64_t uui
 
 	*ret = NULL;
 	if (t->n == t->cap && !widen(t))
-		return no_memory(err);
+		return tw_oom(err);
 	slot = slot_of(t, uuid, of_thread_id);
 	if (*slot) {
 		*ret = t->list[*slot - 1].track;
@@ -91,7 +86,7 @@ enum tw_status tw_perfetto_tracks_get(struct tw_perfetto_tracks *t, uint64_t uui
 	}
 	k = tw_arena_zalloc(t->arena, 1, sizeof *k);
 	if (!k)
-		return no_memory(err);
+		return tw_oom(err);
 	k->uuid = uuid;
 	k->of_thread_id = of_thread_id;
 	k->multiplier = 1;
@@ -123,7 +118,7 @@ enum tw_status tw_perfetto_tracks_name_process(struct tw_perfetto_tracks *t, uin
 		return TW_OK;
 	if (!tw_perfetto_intern_text(t->texts, name, offset, &number) ||
 	        !tw_perfetto_intern_set(t->texts, everywhere, TW_PERFETTO_PROCESS, pid, number))
-		return no_memory(err);
+		return tw_oom(err);
 	return tw_marks_note(t->marks, &note, err);
 }
 
@@ -189,7 +184,7 @@ static enum tw_status tree_process(
 			name = tw_pb_str(&f);
 	if (!tw_perfetto_intern_set(
 	            t->texts, everywhere, TW_PERFETTO_THREAD, pid, (uint64_t)pid << 32))
-		return no_memory(err);
+		return tw_oom(err);
 	return tw_perfetto_tracks_name_process(t, pid, name, offset, err);
 }
 
@@ -212,7 +207,7 @@ static enum tw_status tree_thread(
 	if (!tw_perfetto_intern_text(t->texts, name, offset, &number) ||
 	        !tw_perfetto_intern_set(
 	                t->texts, everywhere, TW_PERFETTO_THREAD, tid, pid << 32 | number))
-		return no_memory(err);
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -310,12 +305,12 @@ enum tw_status tw_perfetto_tracks_describe(
 	if (d.parent && d.parent != d.uuid)
 		k->parent = d.parent;
 	if (d.name.len && !tw_perfetto_intern_text(t->texts, d.name, offset, &k->name))
-		return no_memory(err);
+		return tw_oom(err);
 	k->title = k->name;
 	if (!k->title && d.thread.number &&
 	        !tw_perfetto_intern_text(
 	                t->texts, thread_name(tw_pb_in(&d.thread)), offset, &k->title))
-		return no_memory(err);
+		return tw_oom(err);
 	if (d.counter.number)
 		read_counter(k, tw_pb_in(&d.counter));
 	if (d.process.number)
@@ -465,7 +460,7 @@ enum tw_status tw_perfetto_tracks_begin(struct tw_perfetto_tracks *t, struct tw_
 		return TW_OK;
 	}
 	if (!reserve(t, k) || !name_of(t, k, ev, &o.name))
-		return no_memory(err);
+		return tw_oom(err);
 	k->open[k->n_open++] = o;
 	return TW_OK;
 }
@@ -503,7 +498,7 @@ enum tw_status tw_perfetto_tracks_span(struct tw_perfetto_tracks *t, struct tw_p
 
 	see(t, ev->ts_ns + dur_ns);
 	if (!name_of(t, k, ev, &o.name))
-		return no_memory(err);
+		return tw_oom(err);
 	return emit_span(t, k, &o, ev->ts_ns + dur_ns, err);
 }
 
@@ -531,7 +526,7 @@ enum tw_status tw_perfetto_tracks_instant(struct tw_perfetto_tracks *t, struct t
 	uint32_t name;
 
 	if (!name_of(t, k, ev, &name))
-		return no_memory(err);
+		return tw_oom(err);
 	note.text = tw_perfetto_intern_str(t->texts, name);
 	return emit_note(t, k, &note, err);
 }

@@ -54,11 +54,6 @@ static void malformed(struct java_samples *s)
 	s->sink->ops->repair(s->sink, TW_REPAIR_record_malformed, TW_NO_OFFSET, 1);
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static uint32_t sym_of(struct java_samples *s, struct tw_str name)
 {
 	return s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
@@ -198,7 +193,7 @@ static enum tw_status read_minimal(struct java_samples *s, const json_t *root, s
 	enum tw_status st;
 
 	if (!syms)
-		return no_memory(err);
+		return tw_oom(err);
 	if (!tw_json_i64(json_object_get(root, "pid"), &pid) || pid < 0 || pid > INT32_MAX)
 		pid = 0;
 	if (interval_ms > 0 && interval_ms < 1e9)
@@ -310,7 +305,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->arena = a;
 	s->samples = tw_samples_new(a, limits, sink);
 	tw_json_text_init(&s->text, a, sink, "file of Java stacks", 0);
-	return s->samples ? TW_OK : no_memory(err);
+	return s->samples ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)

@@ -40,11 +40,6 @@ struct tw_profilo_hold {
 	uint32_t n_fallbacks;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* Makes space for one more; NULL: out of memory. */
 static void *more(struct tw_profilo_hold *h, struct list *l, size_t size)
 {
@@ -114,7 +109,7 @@ static enum tw_status thread_of(struct tw_profilo_hold *h, uint32_t tid, uint64_
 	}
 	t = more(h, &h->threads, sizeof *t);
 	if (!t)
-		return no_memory(err);
+		return tw_oom(err);
 	*t = (struct thread){tid, TW_PROFILO_NO_MARK, false};
 	h->thread_slots[at] = h->threads.n;
 	*ret = t;
@@ -187,7 +182,7 @@ enum tw_status tw_profilo_hold_begin(struct tw_profilo_hold *h, const struct tw_
 	}
 	m = more(h, &h->marks, sizeof *m);
 	if (!m)
-		return no_memory(err);
+		return tw_oom(err);
 	*m = (struct mark){.begin_ns = mark->ts_ns,
 	        .end_ns = -1,
 	        .offset = mark->offset,
@@ -206,7 +201,7 @@ static enum tw_status close_mark(
 	uint32_t *closed = more(h, &h->closed, sizeof *closed);
 
 	if (!closed)
-		return no_memory(err);
+		return tw_oom(err);
 	*closed = t->open;
 	m->end_ns = end_ns > m->begin_ns ? end_ns : m->begin_ns;
 	t->open = m->below;
@@ -273,13 +268,13 @@ enum tw_status tw_profilo_hold_name(
 		name.len = h->limits.max_name_bytes;
 	}
 	if (!widen_texts(h))
-		return no_memory(err);
+		return tw_oom(err);
 	slot = text_slot(h, name);
 	if (!*slot) {
 		copy = tw_arena_str(h->arena, name);
 		t = copy ? more(h, &h->texts, sizeof *t) : NULL;
 		if (!t)
-			return no_memory(err);
+			return tw_oom(err);
 		*t = (struct tw_str){copy, name.len};
 		*slot = h->texts.n;
 	}

@@ -50,11 +50,6 @@ struct tw_samples *tw_samples_new(
 	return s->shared ? s : NULL;
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static bool at_limit(struct tw_samples *s, uint32_t n, uint32_t most, uint64_t offset)
 {
 	if (n < most && n < s->limits.max_slices)
@@ -70,7 +65,7 @@ enum tw_status tw_samples_frame(
 		return TW_OK;
 	if (!tw_list_grow(
 	            s->arena, (void **)&s->frames, s->n_frames, &s->cap_frames, sizeof *s->frames))
-		return no_memory(err);
+		return tw_oom(err);
 	s->frames[s->n_frames++] = sym;
 	return TW_OK;
 }
@@ -129,7 +124,7 @@ enum tw_status tw_samples_add(
 	if (at_limit(s, s->n, MAX_SAMPLES, p.offset))
 		return TW_OK;
 	if (!tw_list_grow(s->arena, (void **)&s->list, s->n, &s->cap, sizeof *s->list) || !s->list)
-		return no_memory(err);
+		return tw_oom(err);
 	s->list[s->n] = (struct kept){p, s->n};
 	s->n++;
 	return TW_OK;
@@ -229,10 +224,10 @@ enum tw_status tw_samples_emit(struct tw_samples *s, int64_t interval_ns, struct
 		return TW_OK;
 	qsort(s->list, s->n, sizeof *s->list, by_track_and_time);
 	if (interval_ns <= 0 && !find_interval(s, &interval_ns))
-		return no_memory(err);
+		return tw_oom(err);
 	stacks = tw_stacks_new(s->arena, &s->limits, s->sink, interval_ns);
 	if (!stacks)
-		return no_memory(err);
+		return tw_oom(err);
 	for (uint32_t i = 0; st == TW_OK && i < s->n;) {
 		const struct tw_sample_piece *p = &s->list[i].p;
 		struct tw_sample sample = {.track = p->track,
@@ -309,7 +304,7 @@ enum tw_status tw_samples_emit_sums(struct tw_samples *s, enum tw_source source,
 	enum tw_status st = TW_OK;
 
 	if (!stacks)
-		return no_memory(err);
+		return tw_oom(err);
 	if (s->n)
 		qsort_r(s->list, s->n, sizeof *s->list, by_track_and_path, s->frames);
 	for (uint32_t i = 0; st == TW_OK && i < s->n;)

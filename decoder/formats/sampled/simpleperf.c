@@ -78,11 +78,6 @@ static void repair(struct simpleperf *s, enum tw_repair what, uint64_t n)
 	s->sink->ops->repair(s->sink, what, s->record_offset, n);
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
         struct tw_sink *sink, struct tw_err *err)
 {
@@ -93,7 +88,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->want = HEADER;
 	s->first_ns = INT64_MAX;
 	s->samples = tw_samples_new(a, limits, sink);
-	return s->samples ? TW_OK : no_memory(err);
+	return s->samples ? TW_OK : tw_oom(err);
 }
 
 /* --- names --- */
@@ -320,7 +315,7 @@ static enum tw_status reserve(struct simpleperf *s, struct tw_err *err)
 		return TW_OK;
 	s->record = tw_arena_alloc(s->arena, cap, 1);
 	s->cap = s->record ? cap : 0;
-	return s->record ? TW_OK : no_memory(err);
+	return s->record ? TW_OK : tw_oom(err);
 }
 
 /* Checks whether a record begins with the bytes in the head. Returns the number of further bytes

@@ -142,11 +142,6 @@ static enum tw_status count_hooks(struct tw_req *r, json_int_t *ret, struct tw_e
 	return st;
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* The period ends with the current minute, so that a repeated request within it sends only once. */
 static enum tw_status send_now(
         struct tw_req *r, const struct tw_digest_rules *to, struct tw_err *err)
@@ -167,7 +162,7 @@ static enum tw_status send_now(
 		return st;
 	facts = json_pack("{s:o}", "digest", digest);
 	text = tw_json_dumps(facts, JSON_COMPACT);
-	st = text ? tw_catalogue_digest_notify(api->catalogue, &of, text, to, err) : no_memory(err);
+	st = text ? tw_catalogue_digest_notify(api->catalogue, &of, text, to, err) : tw_oom(err);
 	free(text);
 	json_decref(facts);
 	return st;

@@ -8,11 +8,6 @@
 #include "server/api/api.h"
 #include "server/base/text/json.h"
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 enum tw_status tw_api_ruleset_load(struct tw_req *r, const struct tw_api_ruleset *of,
         int64_t version, struct tw_ruleset *ret, json_t **ret_doc, struct tw_err *err)
 {
@@ -22,7 +17,7 @@ enum tw_status tw_api_ruleset_load(struct tw_req *r, const struct tw_api_ruleset
 	if (st != TW_OK)
 		return st;
 	*ret_doc = ret->value ? json_loads(ret->value, 0, NULL) : of->none();
-	return *ret_doc ? TW_OK : no_memory(err);
+	return *ret_doc ? TW_OK : tw_oom(err);
 }
 
 static json_t *versions_json(const struct tw_ruleset *v, size_t n)
@@ -49,7 +44,7 @@ static enum tw_status reply(struct tw_req *r, const struct tw_api_ruleset *of,
 	if (whole)
 		return tw_req_reply_json(r, 200, doc, err);
 	json_decref(doc);
-	return no_memory(err);
+	return tw_oom(err);
 }
 
 static enum tw_status reply_version(
@@ -73,7 +68,7 @@ static enum tw_status reply_version(
 	if (tag && !tw_req_reply_unchanged(r, tag))
 		return reply(r, of, &rules, doc, versions_json(versions, n), err);
 	json_decref(doc);
-	return tag ? TW_OK : no_memory(err);
+	return tag ? TW_OK : tw_oom(err);
 }
 
 const struct tw_param tw_api_ruleset_params[] = {
@@ -96,7 +91,7 @@ static enum tw_status store(struct tw_req *r, const struct tw_api_ruleset *of, i
 	enum tw_status st;
 
 	if (!text)
-		return no_memory(err);
+		return tw_oom(err);
 	st = tw_catalogue_ruleset_put(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
 	        of->kind, after, &rules, err);
 	free(text);

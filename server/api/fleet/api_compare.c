@@ -25,11 +25,6 @@ struct comparison {
 	struct tw_json j;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static struct tw_str name_of(const struct comparison *c, uint32_t method)
 {
 	return method < c->sides.n_names ? c->sides.names[method] : TW_STR("");
@@ -164,7 +159,7 @@ static enum tw_status read_tree_query(
 	enum tw_status st = TW_OK;
 
 	if (!path)
-		return no_memory(err);
+		return tw_oom(err);
 	while (st == TW_OK && rest.len) {
 		uint64_t method = 0;
 
@@ -192,7 +187,7 @@ static enum tw_status answer_tree(struct comparison *c, struct tw_err *err)
 		return st;
 	tw_json_open(&c->j, '{');
 	if (!put_sides(c) || !put_names(c, &t))
-		return no_memory(err);
+		return tw_oom(err);
 	tw_compare_put_tree(&c->j, &t);
 	tw_json_close(&c->j, '}');
 	return TW_OK;
@@ -339,7 +334,7 @@ static enum tw_status run(struct tw_req *r,
         enum tw_status (*answer)(struct comparison *c, struct tw_err *err), struct tw_err *err)
 {
 	struct comparison c = {.req = r, .arena = tw_arena_new(ARENA_MAX)};
-	enum tw_status st = c.arena ? TW_OK : no_memory(err);
+	enum tw_status st = c.arena ? TW_OK : tw_oom(err);
 
 	tw_buf_init(&c.out, BODY_MAX);
 	c.j = tw_json_to(&c.out);

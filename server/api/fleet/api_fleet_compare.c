@@ -17,11 +17,6 @@ enum { LIMIT_MAX = 1000, SCENARIOS_MAX = 50 };
 
 static const char *const sides[TW_SIDES] = {"a", "b"};
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- the sides --- */
 
 static const char *label_of(struct tw_fleet_question *q, const struct tw_compared_side *s)
@@ -52,7 +47,7 @@ static enum tw_status make_cell(
 
 	s->cells.list = tw_arena_alloc(q->arena, 1, sizeof(const struct tw_rollup_cell *));
 	if (!cell || !delta || !s->cells.list)
-		return no_memory(err);
+		return tw_oom(err);
 	*delta = (struct tw_rollup_delta){s->trace_id, f->duration_ns, f->facts};
 	*cell = (struct tw_rollup_cell){
 	        .dims = f->cells[0], .traces = 1, .deltas = delta, .n_deltas = 1};
@@ -81,7 +76,7 @@ static enum tw_status read_trace(
 		        "trace %s is not decoded: it can be compared once it is ready",
 		        s->trace_id);
 	s->folder = tw_rollup_worker_new(&parts);
-	st = s->folder ? tw_rollup_worker_read(s->folder, &row, &s->folding, err) : no_memory(err);
+	st = s->folder ? tw_rollup_worker_read(s->folder, &row, &s->folding, err) : tw_oom(err);
 	if (st == TW_OK && s->folding.n_cells == 0)
 		return tw_fail(err, TW_CONFLICT, "trace %s has no times to compare", s->trace_id);
 	return st == TW_OK ? make_cell(q, s, err) : st;
@@ -102,7 +97,7 @@ static enum tw_status read_cells(
 	        q->n_cells, tw_fleet_traces(q)};
 	for (size_t i = 0; s->cells.list && i < q->n_cells; i++)
 		s->cells.list[i] = &q->cells[i];
-	return s->cells.list ? TW_OK : no_memory(err);
+	return s->cells.list ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status open_side(struct tw_comparison *c, int side, struct tw_err *err)
@@ -122,7 +117,7 @@ static enum tw_status open_side(struct tw_comparison *c, int side, struct tw_err
 	s->filter = c->q->filter;
 	s->label = label_of(c->q, s);
 	if (!s->label)
-		return no_memory(err);
+		return tw_oom(err);
 	return s->trace_id ? read_trace(c->q, s, err) : read_cells(c->q, s, err);
 }
 
@@ -164,7 +159,7 @@ static enum tw_status list_scenarios(
 	const char **list = tw_arena_alloc(c->q->arena, all + 1, sizeof(const char *));
 
 	if (!list)
-		return no_memory(err);
+		return tw_oom(err);
 	for (int side = 0; side < TW_SIDES; side++)
 		for (size_t i = 0; i < c->sides[side].cells.n; i++)
 			list[n++] = c->sides[side].cells.list[i]->dims.scenario;
@@ -188,7 +183,7 @@ static enum tw_status compare_scenario(struct tw_comparison *c, const char *name
 
 	s->name = name;
 	if (!lengths)
-		return no_memory(err);
+		return tw_oom(err);
 	st = tw_fleet_mix(cells, name, correct, c->q->arena, &s->mix, err);
 	if (st == TW_OK)
 		st = tw_fleet_mix_lengths(&s->mix, c->q->arena, lengths, err);
@@ -209,7 +204,7 @@ static enum tw_status compare_scenarios(struct tw_comparison *c,
 		return st;
 	c->scenarios = tw_arena_zalloc(c->q->arena, n + 1, sizeof *c->scenarios);
 	if (!c->scenarios)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = compare_scenario(c, names[i], cells, correct, err);
 	return st;
@@ -223,7 +218,7 @@ static enum tw_status read_names(struct tw_comparison *c, int side, int class, s
 	enum tw_status st;
 
 	if (!ids)
-		return no_memory(err);
+		return tw_oom(err);
 	for (uint32_t i = 0; i < r->n; i++)
 		ids[i] = r->methods[i].id;
 	st = tw_catalogue_rollup_names(tw_api_of(c->q->req)->catalogue,
@@ -260,7 +255,7 @@ static enum tw_status compare_one(struct tw_comparison *c, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (!s)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; i < c->n_methods && !c->one; i++)
 		if (tw_str_eq(c->methods[i].name, tw_str_of(c->method)))
 			c->one = &c->methods[i];
@@ -560,7 +555,7 @@ static enum tw_status answer_compare(struct tw_fleet_question *q, struct tw_err 
 	enum tw_status st;
 
 	if (!c)
-		return no_memory(err);
+		return tw_oom(err);
 	c->q = q;
 	c->method = tw_req_text_or_empty(q->req, "method");
 	st = open_sides(c, err);

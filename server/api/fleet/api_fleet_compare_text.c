@@ -9,11 +9,6 @@
 
 enum { TEXT_BYTES = 48, ROWS = 20, DEFAULT_STAT = 2 /* p95 */ };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- numbers --- */
 
 /* "1.43 s", "18 ms", "250 µs". */
@@ -175,7 +170,7 @@ enum tw_status tw_comparison_describe(struct tw_comparison *c, struct tw_err *er
 		c->sentence = put_traces(c, s);
 	else
 		c->sentence = put_stat_change(c, s);
-	return c->sentence ? TW_OK : no_memory(err);
+	return c->sentence ? TW_OK : tw_oom(err);
 }
 
 /* --- Markdown --- */

@@ -22,11 +22,6 @@ struct trees {
 	struct tw_compare both;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* Both sides get the resolution of the larger one: a node that only one side has would look like a
  * change. */
 static size_t all_cells(const struct tw_comparison *c)
@@ -96,7 +91,7 @@ static enum tw_status join(struct tw_comparison *c, struct trees *t, struct tw_e
 	enum tw_status st;
 
 	if (!one)
-		return no_memory(err);
+		return tw_oom(err);
 	st = tw_fleet_read_root(c->q, &query.root, &query.n_root, err);
 	for (int side = 0; st == TW_OK && side < TW_SIDES; side++) {
 		st = tw_fleet_graph_tree(
@@ -201,7 +196,7 @@ static enum tw_status put(struct tw_comparison *c, struct trees *t, struct tw_er
 	enum tw_status st;
 
 	if (!used || !at)
-		return no_memory(err);
+		return tw_oom(err);
 	st = use_root(c, t, used, err);
 	if (st != TW_OK)
 		return st;
@@ -235,7 +230,7 @@ enum tw_status tw_comparison_put_tree(struct tw_comparison *c, struct tw_err *er
 	enum tw_status st;
 
 	if (!t)
-		return no_memory(err);
+		return tw_oom(err);
 	st = read_side(c, t, TW_SIDE_A, err);
 	if (st == TW_OK)
 		st = read_side(c, t, TW_SIDE_B, err);

@@ -5,11 +5,6 @@
 
 enum { ROOT_MAX = 4096, NODES_MAX = 200000 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q, const struct tw_fleet_cells_of *of,
         struct tw_rollup_tree *t, struct tw_err *err)
 {
@@ -29,7 +24,7 @@ static enum tw_status mark_foreign(
 	enum tw_status st = foreign ? tw_frame_rules_of(tw_api_of(q->req)->catalogue,
 	                                      tw_req_caller(q->req)->project_id, q->arena, &rules,
 	                                      &version, err)
-	                            : no_memory(err);
+	                            : tw_oom(err);
 
 	for (uint32_t i = t->names.n_threads; st == TW_OK && foreign && i < t->names.n; i++)
 		foreign[i] = !tw_frame_rules_app(rules, t->names.names[i]);
@@ -107,7 +102,7 @@ enum tw_status tw_fleet_read_root(
 	size_t n = 0;
 
 	if (!path)
-		return no_memory(err);
+		return tw_oom(err);
 	while (rest.len) {
 		uint64_t number = 0;
 

@@ -15,11 +15,6 @@
 
 enum { KEEP = 50 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- answers --- */
 
 static const struct tw_api_ruleset detectors;
@@ -42,7 +37,7 @@ static enum tw_status answer(struct tw_req *r, struct tw_detecting *d, struct tw
 	d->scratch = tw_arena_new(CAUSE_MAX);
 	d->deadline = tw_view_deadline(&d->v);
 	d->j = tw_json_to(&d->out);
-	st = d->arena && d->scratch ? tw_detecting_run(d, err) : no_memory(err);
+	st = d->arena && d->scratch ? tw_detecting_run(d, err) : tw_oom(err);
 	if (st == TW_OK)
 		st = tw_detecting_put(d, err);
 	if (st == TW_OK)

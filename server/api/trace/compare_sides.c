@@ -14,11 +14,6 @@ struct opening {
 	struct tw_deadline deadline;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- one trace --- */
 
 /* Unknown methods of two builds are different even if their ids are equal. */
@@ -40,13 +35,13 @@ static enum tw_status read_names(const struct opening *o, const struct tw_view *
 	struct tw_str *names = tw_arena_alloc(o->arena, (size_t)v->n_methods + 1, sizeof *names);
 
 	if (!names)
-		return no_memory(err);
+		return tw_oom(err);
 	for (uint32_t i = 0; i < v->n_methods; i++) {
 		bool known = true;
 
 		names[i] = name_of(o, v, i, &known);
 		if (!names[i].ptr)
-			return no_memory(err);
+			return tw_oom(err);
 		t->n_named += known;
 	}
 	t->names = names;
@@ -83,7 +78,7 @@ static enum tw_status open_trace(
 	enum tw_status st;
 
 	if (!text)
-		return no_memory(err);
+		return tw_oom(err);
 	st = tw_view_open_id(o->req, text, &v, err);
 	if (st != TW_OK)
 		return st;
@@ -153,7 +148,7 @@ static enum tw_status open_side(struct opening *o, const struct side_params *p,
 	struct tw_str rest = tw_str_of(tw_req_text(o->req, side));
 	struct tw_side_trace *t = tw_arena_zalloc(o->arena, TW_SIDE_TRACES_MAX, sizeof *t);
 	uint32_t n = 0;
-	enum tw_status read = t ? read_part(o, p, err) : no_memory(err);
+	enum tw_status read = t ? read_part(o, p, err) : tw_oom(err);
 
 	if (read != TW_OK)
 		return read;
@@ -217,7 +212,7 @@ static enum tw_status number(
 	struct tw_str *names = tw_arena_alloc(a, n + 1, sizeof *names);
 
 	if (!names)
-		return no_memory(err);
+		return tw_oom(err);
 	if (n)
 		qsort(list, n, sizeof *list, by_name);
 	for (size_t i = 0; i < n; i++) {
@@ -241,12 +236,12 @@ static enum tw_status number_all(struct tw_sides *s, struct tw_arena *a, struct 
 			n += s->traces[side][i].n_names;
 	list = n < UINT32_MAX ? tw_arena_alloc(a, n + 1, sizeof *list) : NULL;
 	if (!list)
-		return no_memory(err);
+		return tw_oom(err);
 	n = 0;
 	for (int side = 0; side < TW_SIDES; side++)
 		for (uint32_t i = 0; i < s->side[side].n_traces; i++) {
 			if (!list_names(&s->traces[side][i], a, list + n, &numbers[side][i]))
-				return no_memory(err);
+				return tw_oom(err);
 			n += s->traces[side][i].n_names;
 		}
 	st = number(s, list, n, a, err);
@@ -284,13 +279,13 @@ enum tw_status tw_sides_open(
 	enum tw_status st = TW_OK;
 
 	if (!o.name)
-		return no_memory(err);
+		return tw_oom(err);
 	for (int side = 0; st == TW_OK && side < TW_SIDES; side++)
 		st = open_side(&o, &params[side], &s.traces[side], &s.side[side].n_traces, err);
 	if (st == TW_OK)
 		st = number_all(&s, a, err);
 	if (st == TW_OK && !gather_forests(&s, a))
-		st = no_memory(err);
+		st = tw_oom(err);
 	if (st == TW_OK)
 		*ret = s;
 	return st;

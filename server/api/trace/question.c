@@ -7,11 +7,6 @@
 #define BODY_MAX  ((size_t)256 << 20)
 #define ARENA_MAX ((size_t)1 << 30)
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static enum tw_status open_question(struct tw_req *r, struct tw_question *q, struct tw_err *err)
 {
 	enum tw_status st = tw_view_open(r, &q->v, err);
@@ -24,7 +19,7 @@ static enum tw_status open_question(struct tw_req *r, struct tw_question *q, str
 	q->arena = tw_arena_new(ARENA_MAX);
 	q->name = q->arena ? tw_arena_alloc(q->arena, TW_NAME_BYTES, 1) : NULL;
 	q->names = q->name ? tw_arena_zalloc(q->arena, q->v.n_methods + 1, sizeof *q->names) : NULL;
-	return q->names ? tw_view_selection(&q->v, false, &q->sel, err) : no_memory(err);
+	return q->names ? tw_view_selection(&q->v, false, &q->sel, err) : tw_oom(err);
 }
 
 static void close_question(struct tw_question *q)

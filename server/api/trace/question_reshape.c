@@ -15,11 +15,6 @@
 #include "server/api/trace/question.h"
 #include "server/query/detect/frame_rules.h"
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static uint8_t *new_set(const struct tw_question *q, struct tw_reshape *step)
 {
 	uint8_t *set;
@@ -42,7 +37,7 @@ static enum tw_status one_method(
 	uint64_t method = 0;
 
 	if (!set)
-		return no_memory(err);
+		return tw_oom(err);
 	if (!tw_str_u64(text, UINT32_MAX, &method) || method >= step->n_methods)
 		return tw_fail(err, TW_BAD_REQUEST, "transform: this trace has no method %.*s",
 		        (int)(text.len % 100), text.ptr);
@@ -64,7 +59,7 @@ static enum tw_status library(
 	(void)snprintf(label, sizeof label, "[%.*s]", (int)beginning.len, beginning.ptr);
 	copy = tw_arena_str(q->arena, tw_str_of(label));
 	if (!set || !copy)
-		return no_memory(err);
+		return tw_oom(err);
 	for (uint32_t i = 0; i < step->n_methods; i++)
 		if (tw_frame_begins(tw_question_name(q, i), beginning))
 			select_method(set, i);
@@ -81,7 +76,7 @@ static enum tw_status app_only(
 	enum tw_status st;
 
 	if (!set)
-		return no_memory(err);
+		return tw_oom(err);
 	st = tw_frame_rules_of(tw_api_of(q->v.req)->catalogue, q->v.row.project_id, q->arena,
 	        &rules, ret_version, err);
 	for (uint32_t i = 0; st == TW_OK && i < step->n_methods; i++)

@@ -185,11 +185,6 @@ static uint64_t ms_left(const struct tw_oidc_call *call)
 	return left > 0 ? (uint64_t)left : 0;
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static enum tw_status find_provider(struct tw_oidc *o, struct tw_oidc_call *call,
         struct tw_provider_metadata *ret, struct tw_err *err)
 {
@@ -233,7 +228,7 @@ enum tw_status tw_oidc_begin(struct tw_oidc *o, struct tw_oidc_call *call,
 		return st;
 	location = location_of(o, call, provider.authorization, &s);
 	if (!location)
-		return no_memory(err);
+		return tw_oom(err);
 	*ret_location = location;
 	return TW_OK;
 }
@@ -309,7 +304,7 @@ static enum tw_status exchange(struct tw_oidc *o, struct tw_oidc_call *call,
 		f.password = tw_form_escaped(call->arena, o->secret);
 	}
 	if (!f.form || (basic && (!f.user || !f.password)))
-		return no_memory(err);
+		return tw_oom(err);
 	call->why = TW_OIDC_AWAY;
 	st = tw_oidc_fetch(&f, &http, &json, err);
 	if (st == TW_OK)
@@ -393,7 +388,7 @@ static enum tw_status add_userinfo(struct tw_oidc *o, struct tw_oidc_call *call,
 	        !json_equal(json_object_get(more, "sub"), json_object_get(claims, "sub")))
 		st = refuse(call, TW_OIDC_TOKEN, err, "UserInfo is about another user", "");
 	if (st == TW_OK && !tw_claim_add(claims, more))
-		st = no_memory(err);
+		st = tw_oom(err);
 	json_decref(more);
 	return st;
 }
@@ -418,7 +413,7 @@ static enum tw_status person_of(const struct tw_oidc *o, struct tw_oidc_call *ca
 	ret->name = tw_arena_str(call->arena, tw_str_of(name));
 	ret->email = tw_arena_str(call->arena, tw_str_of(email ? email : ""));
 	if (!ret->subject || !ret->name || !ret->email)
-		return no_memory(err);
+		return tw_oom(err);
 	ret->n_grants = tw_role_rules_grant(&o->rules, role, ret->grants);
 	ret->no_role_claim = o->rules.n && !role;
 	ret->n_first = tw_role_rules_grant(&o->first, NULL, ret->first);

@@ -12,11 +12,6 @@
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/db/catalogue_sqlite.h"
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static enum tw_status find_project(
         struct tw_db *db, const char *name, char ret_id[TW_ID_BYTES], bool *ret, struct tw_err *err)
 {
@@ -117,7 +112,7 @@ static enum tw_status read_projects(struct tw_db *db, struct tw_arena *a,
 		return st;
 	rows = tw_arena_alloc(a, cap, sizeof *rows);
 	if (!rows)
-		return no_memory(err);
+		return tw_oom(err);
 	st = tw_cat_query(&q, db, err,
 	        "SELECT project_id, name, created_ms FROM project ORDER BY project_id", "");
 	if (st != TW_OK)
@@ -126,7 +121,7 @@ static enum tw_status read_projects(struct tw_db *db, struct tw_arena *a,
 		rows[n] = (struct tw_project_row){
 		        tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a), tw_cat_int(&q, 2)};
 		if (!rows[n].id || !rows[n].name)
-			st = no_memory(err);
+			st = tw_oom(err);
 		n++;
 	}
 	*ret = rows;

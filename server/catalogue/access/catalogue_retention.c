@@ -5,11 +5,6 @@
 
 enum { OLD_MAX = 4096 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static enum tw_status read_traces_use(
         struct tw_db *db, const char *project_id, struct tw_use *ret, struct tw_err *err)
 {
@@ -70,7 +65,7 @@ static enum tw_status read_old(struct tw_cat_query *q, uint32_t limit, struct tw
 	size_t n = 0;
 
 	if (!rows)
-		return tw_cat_close_after(q, no_memory(err), err);
+		return tw_cat_close_after(q, tw_oom(err), err);
 	while (n < limit && tw_cat_row(q)) {
 		rows[n] = (struct tw_old_trace){.id = tw_cat_text(q, 0, a),
 		        .name = tw_cat_text(q, 1, a),
@@ -79,7 +74,7 @@ static enum tw_status read_old(struct tw_cat_query *q, uint32_t limit, struct tw
 		        .bytes = (uint64_t)tw_cat_int(q, 4)};
 		n++;
 		if (!rows[n - 1].id || !rows[n - 1].name)
-			return tw_cat_close_after(q, no_memory(err), err);
+			return tw_cat_close_after(q, tw_oom(err), err);
 	}
 	*ret = rows;
 	*ret_n = n;
@@ -237,7 +232,7 @@ static enum tw_status read_contents(struct tw_db *db, const char *project_id, co
 	if (st != TW_OK)
 		return st;
 	if (!ret->sha256)
-		return tw_cat_close_after(&q, no_memory(err), err);
+		return tw_cat_close_after(&q, tw_oom(err), err);
 	while (ret->n < TW_CATALOGUE_PARTS && tw_cat_row(&q))
 		ret->sha256[ret->n++] = tw_cat_text(&q, 0, a);
 	return tw_cat_close(&q, err);

@@ -168,11 +168,6 @@ struct choosing {
 	bool all;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* Adds a method whose name fits. */
 static void choose(struct choosing *k, const struct tw_cat_query *q, const char *name)
 {
@@ -204,7 +199,7 @@ static enum tw_status choose_names(struct choosing *k, struct tw_cat_query *q, s
 			last = fits ? tw_arena_str(k->arena, tw_str_of(name)) : "";
 		}
 		if (st == TW_OK && !last)
-			st = no_memory(err);
+			st = tw_oom(err);
 		if (st == TW_OK && fits)
 			choose(k, q, last);
 	}
@@ -249,7 +244,7 @@ static enum tw_status read_rest(struct tw_db *db, struct tw_stmt **kept, struct 
 		m->descriptor = tw_cat_text(&q, 3, k->arena);
 		m->named = tw_cat_int(&q, 4) != 0;
 		if (!m->build_id || !m->mapping_id || !m->raw || !m->descriptor)
-			st = no_memory(err);
+			st = tw_oom(err);
 	}
 	return tw_cat_close_after(&q, st, err);
 }
@@ -272,7 +267,7 @@ enum tw_status tw_catalogue_index_names(struct tw_catalogue *c, const struct tw_
 	        .all = true};
 	struct tw_stmt *kept = NULL;
 	struct tw_db *db = NULL;
-	enum tw_status st = k.rows ? tw_cat_reader(c, &db, err) : no_memory(err);
+	enum tw_status st = k.rows ? tw_cat_reader(c, &db, err) : tw_oom(err);
 
 	if (st != TW_OK)
 		return st;

@@ -14,11 +14,6 @@
 
 enum { NEWS_DAYS = 7, EVENT_ID_BYTES = 96, ARENA_BYTES = 1 << 20 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* Takes the reference to facts. */
 static enum tw_status queue_event(struct tw_db *db, const char *project_id,
         const struct tw_notice *of, json_t *facts, struct tw_err *err)
@@ -26,7 +21,7 @@ static enum tw_status queue_event(struct tw_db *db, const char *project_id,
 	/* a name that is not valid text suppresses the event, but not the stored row */
 	char *text = tw_json_dumps(facts ? facts : json_null(), JSON_COMPACT | JSON_ENCODE_ANY);
 	const struct tw_notice what = {of->event, of->id, text};
-	enum tw_status st = !text   ? no_memory(err)
+	enum tw_status st = !text   ? tw_oom(err)
 	                    : facts ? tw_cat_notify(db, project_id, &what, err)
 	                            : TW_OK;
 
@@ -100,8 +95,8 @@ enum tw_status tw_cat_regression_note(struct tw_db *db, const char *project_id,
 {
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
 	struct tw_regression r = {.id = ""};
-	enum tw_status st = a ? tw_cat_regression_read(db, project_id, regression_id, a, &r, err)
-	                      : no_memory(err);
+	enum tw_status st =
+	        a ? tw_cat_regression_read(db, project_id, regression_id, a, &r, err) : tw_oom(err);
 
 	if (st == TW_OK)
 		st = note(db, project_id, &r, what, err);
@@ -144,9 +139,8 @@ static enum tw_status read_shown(
 		*ret = (struct shown){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a),
 		        tw_cat_text(q, 2, a), tw_cat_text(q, 3, a), tw_cat_int(q, 4), true};
 	return tw_cat_close_after(q,
-	        ret->first && (!ret->app || !ret->version || !ret->device || !ret->os)
-	                ? no_memory(err)
-	                : TW_OK,
+	        ret->first && (!ret->app || !ret->version || !ret->device || !ret->os) ? tw_oom(err)
+	                                                                               : TW_OK,
 	        err);
 }
 
@@ -183,7 +177,7 @@ enum tw_status tw_cat_anr_note(struct tw_db *db, const struct tw_anr_stale *of,
 	struct shown by = {.first = false};
 	char id[EVENT_ID_BYTES];
 	const struct tw_notice what = {TW_HOOK_ANR, id, NULL};
-	enum tw_status st = a ? find_shown(db, of, cause->key, a, &by, err) : no_memory(err);
+	enum tw_status st = a ? find_shown(db, of, cause->key, a, &by, err) : tw_oom(err);
 
 	(void)snprintf(id, sizeof id, "anr.%s", cause->key);
 	if (st == TW_OK && by.first && by.recorded_ms >= tw_unix_ms() - NEWS_DAYS * TW_DAY_MS)
@@ -199,7 +193,7 @@ enum tw_status tw_cat_anr_note_return(struct tw_db *db, const struct tw_anr_stal
 	struct shown by = {.first = false};
 	char id[EVENT_ID_BYTES];
 	const struct tw_notice what = {TW_HOOK_ANR_RETURNED, id, NULL};
-	enum tw_status st = a ? find_shown(db, of, "", a, &by, err) : no_memory(err);
+	enum tw_status st = a ? find_shown(db, of, "", a, &by, err) : tw_oom(err);
 
 	(void)snprintf(id, sizeof id, "anr.%s.%" PRId64, cause->key, fixed_ms);
 	if (st == TW_OK)

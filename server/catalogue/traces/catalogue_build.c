@@ -90,11 +90,6 @@ const struct tw_fields tw_build_fields = TW_FIELDS(build);
 
 enum { LIMIT_MAX = 500 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 enum tw_status tw_cat_build_get(struct tw_db *db, const char *project_id, const char *build_id,
         struct tw_arena *a, struct tw_build_row *ret, bool *ret_found, struct tw_err *err)
 {
@@ -326,12 +321,12 @@ static enum tw_status list(struct tw_db *db, const char *project_id, const char 
 		if (p->n == p->limit) {
 			p->cursor = tw_arena_printf(a, "%lld.%s", (long long)p->last_created,
 			        p->rows[p->n - 1].build_id);
-			st = p->cursor ? TW_OK : no_memory(err);
+			st = p->cursor ? TW_OK : tw_oom(err);
 			break;
 		}
 		at = tw_row_read(&q, 0, &tw_build_fields, a, &p->rows[p->n++]);
 		if (at < 0)
-			st = no_memory(err);
+			st = tw_oom(err);
 		else
 			p->last_created = tw_cat_int(&q, at);
 	}
@@ -348,7 +343,7 @@ enum tw_status tw_catalogue_builds(struct tw_catalogue *c, const char *project_i
 
 	p.rows = tw_arena_alloc(a, p.limit, sizeof *p.rows);
 	if (!p.rows)
-		return no_memory(err);
+		return tw_oom(err);
 	st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;
@@ -382,7 +377,7 @@ enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project
 	if (st == TW_OK) {
 		if (tw_cat_row(&q))
 			found = tw_cat_text(&q, 0, a);
-		st = tw_cat_close_after(&q, found ? TW_OK : no_memory(err), err);
+		st = tw_cat_close_after(&q, found ? TW_OK : tw_oom(err), err);
 	}
 	tw_cat_done(c, db);
 	if (st == TW_OK)

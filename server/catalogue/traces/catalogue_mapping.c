@@ -16,11 +16,6 @@
 
 enum { QUEUED_MOST = 1000 }; /* per project */
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static const struct tw_mapping_upload *upload_of(
         const struct tw_build_row *b, enum tw_mapping_kind kind)
 {
@@ -63,7 +58,7 @@ static enum tw_status pending_source(
 	if (st != TW_OK)
 		return st;
 	*ret = tw_cat_row(&q) ? tw_cat_text(&q, 0, a->arena) : "";
-	return tw_cat_close_after(&q, *ret ? TW_OK : no_memory(err), err);
+	return tw_cat_close_after(&q, *ret ? TW_OK : tw_oom(err), err);
 }
 
 static enum tw_status drop_earlier(struct tw_db *db, const struct add *a, struct tw_err *err)
@@ -263,7 +258,7 @@ enum tw_status tw_catalogue_mapping_get(struct tw_catalogue *c, const struct tw_
 			        .may_replace = tw_cat_int(&q, 4) != 0,
 			        .known_image = ""};
 		if (found && (!ret->build_id || !ret->source_sha256))
-			st = no_memory(err);
+			st = tw_oom(err);
 		st = tw_cat_close_after(&q, st, err);
 	}
 	tw_cat_done(c, db);

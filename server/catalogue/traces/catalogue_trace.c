@@ -16,11 +16,6 @@ const char *tw_trace_state_name(enum tw_trace_state s)
 	return (unsigned)s < TW_TRACE_STATES ? tw_trace_state_names[s] : "failed";
 }
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- the row --- */
 
 #define META(member, json) TW_FIELD(struct tw_trace_meta, member, #member, json)
@@ -121,7 +116,7 @@ static enum tw_status get_trace(struct tw_db *db, const char *project_id, const 
 	if (st != TW_OK)
 		return st;
 	if (tw_cat_row(&q))
-		st = tw_cat_read_trace(&q, a, &row) ? TW_OK : no_memory(err);
+		st = tw_cat_read_trace(&q, a, &row) ? TW_OK : tw_oom(err);
 	else if (tw_cat_at_end(&q))
 		st = tw_fail(err, TW_NOT_FOUND, "no such trace");
 	st = tw_cat_close_after(&q, st, err);
@@ -162,9 +157,9 @@ static enum tw_status get_parts(struct tw_db *db, const char *project_id, const 
 		return st;
 	while (parts && st == TW_OK && n < PARTS_MAX && tw_cat_row(&q))
 		if (tw_row_read(&q, 0, &fields_of_part, a, &parts[n++]) < 0)
-			st = no_memory(err);
+			st = tw_oom(err);
 	if (!parts)
-		st = no_memory(err);
+		st = tw_oom(err);
 	*ret = parts;
 	*ret_n = n;
 	return tw_cat_close_after(&q, st, err);

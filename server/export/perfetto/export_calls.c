@@ -48,11 +48,6 @@ struct tw_calls {
 	char *name; /* NAME_MAX_BYTES */
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- a thread's first packets --- */
 
 /* Describes the thread's track: samples or calls. */
@@ -210,7 +205,7 @@ static enum tw_status open_lane(struct tw_calls *c, struct lane *l, struct tw_er
 	if (tw_trace_file_info(o->file)->has_cpu)
 		l->cpu_ends = tw_mem_alloc(TW_PERFETTO_MAX_DEPTH, sizeof *l->cpu_ends);
 	if (!l->iids || (tw_trace_file_info(o->file)->has_cpu && !l->cpu_ends))
-		return no_memory(err);
+		return tw_oom(err);
 	l->open = true;
 	return tw_cursor_open_range(&l->cursor, o->file, l->thread->thread_id,
 	        TW_PERFETTO_MAX_DEPTH, o->sel.from_ns, o->sel.to_ns, err);
@@ -242,7 +237,7 @@ static enum tw_status run_plain(const struct tw_calls *c, struct lane *l, int64_
 	uint8_t *p;
 
 	if (tw_buf_reserve(out, (size_t)n * TW_PACKET_MAX_BYTES) != TW_OK)
-		return no_memory(err);
+		return tw_oom(err);
 	p = out->data + out->len;
 	if (l->place + 1 < place->n && place->steps[l->place + 1].from_ns <= until_ns)
 		until_ns = place->steps[l->place + 1].from_ns - 1;
@@ -274,7 +269,7 @@ static enum tw_status run(struct tw_calls *c, struct lane *l, int64_t until_ns, 
 	enum tw_status st = TW_OK;
 
 	if (!l->introduced && !at->done && introduce(c, l, out) != TW_OK)
-		return no_memory(err);
+		return tw_oom(err);
 	while (st == TW_OK && *left > 0 && !at->done && at->next_ns <= until_ns) {
 		struct tw_edge e;
 
@@ -284,7 +279,7 @@ static enum tw_status run(struct tw_calls *c, struct lane *l, int64_t until_ns, 
 			continue; /* ends the loop */
 		st = tw_cursor_next(&l->cursor, &e, err);
 		if (st == TW_OK && put_edge(c, l, out, &e) != TW_OK)
-			st = no_memory(err);
+			st = tw_oom(err);
 		--*left;
 	}
 	return st;
@@ -336,7 +331,7 @@ static enum tw_status begin(struct tw_calls *c, struct tw_err *err)
 	c->begun = true;
 	c->ahead = tw_read_ahead_new();
 	if (!c->ahead)
-		return no_memory(err);
+		return tw_oom(err);
 	for (uint32_t i = 0; i < c->n_lanes; i++) {
 		c->lanes[i].seq = c->ours->seqs[i];
 		c->lanes[i].packets = tw_packet_seq(c->lanes[i].seq);
@@ -465,11 +460,11 @@ enum tw_status tw_calls_new(struct tw_ours *o, uint64_t merge_bytes, struct tw_c
 	enum tw_status st;
 
 	if (!c)
-		return no_memory(err);
+		return tw_oom(err);
 	c->ours = o;
 	st = tw_trace_file_method_refs(o->file, &c->methods, &c->n_methods, err);
 	if (st == TW_OK && !make_lanes(c, merge_bytes))
-		st = no_memory(err);
+		st = tw_oom(err);
 	if (st != TW_OK) {
 		tw_calls_free(c);
 		return st;

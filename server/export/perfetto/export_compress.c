@@ -9,11 +9,6 @@ enum { IN_BYTES = 256 << 10, ZSTD_LEVEL = 3, GZIP_LEVEL = 7, GZIP_WRAP = 15 + 16
 /* Perfetto recommends compressed packets below 512 KB. */
 enum { FOLD_BYTES = 384 << 10, FIELD_ZLIB = 50, FIELD_ZSTD = 133 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- packets --- */
 
 /* Number of bytes of the complete packets at the front, up to FOLD_BYTES but at least one
@@ -117,7 +112,7 @@ static enum tw_status deflate_some(
 	*ret_n = z->gzip.avail_out;
 	rc = deflate(&z->gzip, z->over ? Z_FINISH : z->begun ? Z_NO_FLUSH : Z_SYNC_FLUSH);
 	if (rc == Z_STREAM_ERROR)
-		return no_memory(err);
+		return tw_oom(err);
 	z->at = z->n - z->gzip.avail_in;
 	*ret_n -= z->gzip.avail_out;
 	z->flushed = rc == Z_STREAM_END;
@@ -134,7 +129,7 @@ static enum tw_status zstd_some(
 	size_t left = ZSTD_compressStream2(z->zstd, &to, &in, z->over ? ZSTD_e_end : how);
 
 	if (ZSTD_isError(left))
-		return no_memory(err);
+		return tw_oom(err);
 	z->at = in.pos;
 	z->flushed = z->over && left == 0;
 	*ret_n = to.pos;
@@ -193,13 +188,13 @@ enum tw_status tw_compress_open(struct tw_pull inner, enum tw_perfetto_compressi
 
 	if (!z) {
 		inner.free(inner.arg);
-		return no_memory(err);
+		return tw_oom(err);
 	}
 	z->inner = inner;
 	z->in = tw_mem_alloc(IN_BYTES, 1);
 	if (!z->in || !start(z, how)) {
 		free_compressor(z);
-		return no_memory(err);
+		return tw_oom(err);
 	}
 	*ret = (struct tw_pull){read_compressed, free_compressor, z};
 	return TW_OK;

@@ -40,11 +40,6 @@ struct join {
 	struct tw_buf loose; /* our packets, to be compressed */
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- the device's trace --- */
 
 /* The copied range: the union of the ranges requested of our traces. */
@@ -82,7 +77,7 @@ static enum tw_status step_system(struct join *x, struct tw_err *err)
 	if (st != TW_OK || gap == SIZE_MAX)
 		return st;
 	if (tw_buf_add(&x->rest, x->piece.data + gap, x->piece.len - gap) != TW_OK)
-		return no_memory(err);
+		return tw_oom(err);
 	x->piece.len = gap;
 	x->stage = OURS;
 	return TW_OK;
@@ -94,7 +89,7 @@ static enum tw_status step_rest(struct join *x, struct tw_err *err)
 
 	if (x->rest.len) {
 		if (tw_buf_add(&x->piece, x->rest.data, x->rest.len) != TW_OK)
-			return no_memory(err);
+			return tw_oom(err);
 		tw_buf_done(&x->rest);
 		return TW_OK;
 	}
@@ -113,7 +108,7 @@ static enum tw_status put_loose(struct join *x, bool all, struct tw_err *err)
 
 	while (x->loose.len && (all || x->loose.len >= COMPRESS_BYTES)) {
 		if (tw_compress_packets(&x->loose, zstd, &x->piece) != TW_OK)
-			return no_memory(err);
+			return tw_oom(err);
 	}
 	return TW_OK;
 }
@@ -210,12 +205,12 @@ static enum tw_status put_begin(struct join *x, struct tw_err *err)
 		return TW_OK;
 	t = tw_mem_zalloc(1, sizeof *t);
 	if (!t)
-		return no_memory(err);
+		return tw_oom(err);
 	tw_plan_origin(x->plan, add_fact, t);
 	x->origin_written = true;
 	st = put_facts(x, t);
 	tw_mem_free(t);
-	return st == TW_OK ? TW_OK : no_memory(err);
+	return st == TW_OK ? TW_OK : tw_oom(err);
 }
 
 /* Clock readings for a file without snapshots of the device: MONOTONIC with BOOTTIME, which
@@ -240,7 +235,7 @@ static enum tw_status put_head(struct join *x, struct tw_err *err)
 	return tw_track_put_clocks(&x->piece, ids,
 	               (const int64_t[]){boot > 0 ? boot : 0, mono > 0 ? mono : 0}, 2) == TW_OK
 	               ? TW_OK
-	               : no_memory(err);
+	               : tw_oom(err);
 }
 
 static enum tw_status put_uuid(struct join *x)
@@ -265,7 +260,7 @@ static enum tw_status put_tail(struct join *x, struct tw_err *err)
 	enum tw_status st;
 
 	if (!t)
-		return no_memory(err);
+		return tw_oom(err);
 	if (!x->origin_written)
 		tw_plan_origin(x->plan, add_fact, t);
 	tw_plan_facts(x->plan, add_fact, t);
@@ -281,7 +276,7 @@ static enum tw_status put_tail(struct join *x, struct tw_err *err)
 		st = put_facts(x, t);
 	tw_mem_free(t);
 	x->stage = ENDED;
-	return st == TW_OK ? TW_OK : no_memory(err);
+	return st == TW_OK ? TW_OK : tw_oom(err);
 }
 
 /* --- reading --- */
@@ -358,7 +353,7 @@ enum tw_status tw_join_open(
 	struct join *x = tw_mem_zalloc(1, sizeof *x);
 
 	if (!x)
-		return no_memory(err);
+		return tw_oom(err);
 	x->plan = plan;
 	x->with_system = with_system;
 	tw_buf_init(&x->piece, COLD_MAX_BYTES);

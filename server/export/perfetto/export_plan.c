@@ -18,11 +18,6 @@
 enum { ARENA_BYTES = 256 << 20, PID_STEP = 10000000, KEY_BYTES = 64, SUFFIX_BYTES = 16 };
 #define MAX_TIME_NS ((int64_t)1 << 61)
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- the traces --- */
 
 static bool copy_facts(
@@ -85,7 +80,7 @@ static enum tw_status add_source(struct tw_plan *p, const struct tw_perfetto_sou
 	o->names = s->names ? *s->names : (struct tw_names){NULL, NULL};
 	o->arena = p->arena;
 	if (!copy_facts(p, &s->facts, &o->facts) || !copy_selection(p, &s->sel, &o->sel))
-		return no_memory(err);
+		return tw_oom(err);
 	find_machine(p, o);
 	return TW_OK;
 }
@@ -330,7 +325,7 @@ static enum tw_status assign_ids(struct tw_plan *p, struct tw_err *err)
 		o->salt = salt;
 		o->seqs = tw_arena_alloc(p->arena, (size_t)lanes + 1, sizeof *o->seqs);
 		if (!o->seqs)
-			return no_memory(err);
+			return tw_oom(err);
 		/* the busiest threads come first and get the short ids */
 		for (uint32_t k = 0; k < lanes; k++)
 			o->seqs[k] = tw_system_sequence(p->system, &next);
@@ -408,7 +403,7 @@ static enum tw_status begin(struct tw_plan *p, struct tw_err *err)
 			p->kept[i] = kept_facts(&p->sources[i]);
 	}
 	if (st == TW_OK && !label(p))
-		st = no_memory(err);
+		st = tw_oom(err);
 	return st == TW_OK && !may_wait(p) ? tw_plan_finalize(p, err) : st;
 }
 
@@ -419,11 +414,11 @@ enum tw_status tw_plan_new(const struct tw_perfetto_source *sources, size_t n,
 	enum tw_status st;
 
 	if (!p)
-		return no_memory(err);
+		return tw_oom(err);
 	p->options = *options;
 	p->system_fd = -1;
 	p->left_out = "";
-	st = make_tables(p, sources, n) ? begin(p, err) : no_memory(err);
+	st = make_tables(p, sources, n) ? begin(p, err) : tw_oom(err);
 	if (st == TW_OK)
 		*ret = p;
 	else

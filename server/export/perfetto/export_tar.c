@@ -30,11 +30,6 @@ struct tar {
 	uint32_t pad; /* padding after the member */
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- headers --- */
 
 static enum tw_status put_header(
@@ -46,7 +41,7 @@ static enum tw_status put_header(
 		return tw_fail(
 		        err, TW_TOO_LARGE, "a tar member cannot exceed 8 GiB; use format=perfetto");
 	if (tw_buf_add(&t->piece, h, sizeof h) != TW_OK)
-		return no_memory(err);
+		return tw_oom(err);
 	t->left = bytes;
 	t->pad = (uint32_t)tw_tar_pad(bytes);
 	return TW_OK;
@@ -56,7 +51,7 @@ static enum tw_status put_zeros(struct tar *t, size_t n, struct tw_err *err)
 {
 	static const uint8_t zeros[TW_TAR_BLOCK * 2];
 
-	return tw_buf_add(&t->piece, zeros, n) == TW_OK ? TW_OK : no_memory(err);
+	return tw_buf_add(&t->piece, zeros, n) == TW_OK ? TW_OK : tw_oom(err);
 }
 
 /* --- manifest --- */
@@ -125,7 +120,7 @@ static enum tw_status put_manifest(struct tar *t, struct tw_err *err)
 	tw_json_close(&j, '}');
 	tw_json_close(&j, '}');
 	st = tw_buf_status(&text) == TW_OK ? put_header(t, manifest_name, text.len, err)
-	                                   : no_memory(err);
+	                                   : tw_oom(err);
 	if (st == TW_OK)
 		st = tw_buf_add(&t->piece, text.data, text.len);
 	t->left = 0;
@@ -158,7 +153,7 @@ static enum tw_status count_ours(struct tar *t, uint64_t *ret, struct tw_err *er
 
 	*ret = 0;
 	if (!out)
-		return no_memory(err);
+		return tw_oom(err);
 	st = tw_join_open(t->plan, false, &ours, err);
 	if (st != TW_OK) {
 		tw_mem_free(out);
@@ -268,7 +263,7 @@ enum tw_status tw_tar_open(struct tw_plan *plan, struct tw_pull *ret, struct tw_
 	struct tar *t = tw_mem_zalloc(1, sizeof *t);
 
 	if (!t)
-		return no_memory(err);
+		return tw_oom(err);
 	t->plan = plan;
 	tw_buf_init(&t->piece, (size_t)MANIFEST_BYTES * 4);
 	*ret = (struct tw_pull){read_tar, free_tar, t};

@@ -10,11 +10,6 @@
 
 enum { DISTINCT_MAX = 4096, SLOTS = 2 * DISTINCT_MAX };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static struct tw_lock_wait *push(struct tw_lock_list *l, struct tw_arena *a)
 {
 	if (l->n == l->cap) {
@@ -172,17 +167,17 @@ enum tw_status tw_locks_of_trace(
 
 	r.threads = tw_trace_file_threads(f, &r.n_threads);
 	if (!r.slots)
-		return no_memory(err);
+		return tw_oom(err);
 	st = tw_trace_file_notes(f, &q, add_note, &r, err);
 	if (st == TW_OK && r.no_memory)
-		return no_memory(err);
+		return tw_oom(err);
 	if (r.list.n)
 		qsort(r.list.at, r.list.n, sizeof *r.list.at, by_total);
 	for (size_t i = 0; st == TW_OK && i < r.list.n && i < TW_LOCKS_MAX; i++) {
 		struct tw_lock_wait *w = push(io, a);
 
 		if (!w)
-			return no_memory(err);
+			return tw_oom(err);
 		*w = r.list.at[i];
 	}
 	return st;
@@ -241,10 +236,10 @@ enum tw_status tw_locks_of_anr(
 			continue;
 		w = push(io, a);
 		if (!w)
-			return no_memory(err);
+			return tw_oom(err);
 		w->is_main = thread == main;
 		if (!read_wait(w, doc, threads, thread, a))
-			return no_memory(err);
+			return tw_oom(err);
 	}
 	return TW_OK;
 }
@@ -283,6 +278,6 @@ enum tw_status tw_locks_name(const struct tw_retrace *retrace, struct tw_arena *
 {
 	for (size_t i = 0; i < io->n; i++)
 		if (!io->at[i].dump && !name_lock(retrace, a, &io->at[i]))
-			return no_memory(err);
+			return tw_oom(err);
 	return TW_OK;
 }

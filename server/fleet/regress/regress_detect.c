@@ -56,11 +56,6 @@ struct scan {
 	int64_t median_ns;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static enum tw_status in_time(const struct scan *l, struct tw_err *err)
 {
 	return tw_deadline_passed(l->deadline)
@@ -102,7 +97,7 @@ static enum tw_status find_versions(struct scan *l, struct tw_err *err)
 	size_t n = 0;
 
 	if (!all)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; i < l->n_cells; i++)
 		all[i] = (struct version){
 		        l->cells[i].dims.version_name, l->cells[i].dims.day, l->cells[i].traces};
@@ -193,7 +188,7 @@ static enum tw_status make_buckets(struct scan *l, struct tw_err *err)
 	l->totals = tw_arena_alloc(l->arena, n + 1, sizeof *l->totals);
 	l->n_buckets = 0;
 	if (!placed || !cells || !l->buckets || !l->parts || !l->totals)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; i < n; i++) {
 		cells[i] = placed[i].cell;
 		if (i == 0 || by_bucket(&placed[i - 1], &placed[i]) != 0) {
@@ -203,7 +198,7 @@ static enum tw_status make_buckets(struct scan *l, struct tw_err *err)
 			b->cells = &cells[i];
 			b->sketch = tw_arena_zalloc(l->arena, 1, sizeof *b->sketch);
 			if (!b->sketch)
-				return no_memory(err);
+				return tw_oom(err);
 		}
 		l->buckets[l->n_buckets - 1].n++;
 	}
@@ -239,7 +234,7 @@ static enum tw_status scan_lengths(struct scan *l, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (!h || !all)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; st == TW_OK && i < l->n_buckets; i++) {
 		const struct bucket *b = &l->buckets[i];
 		const struct tw_fleet_group group = {"", "", 0, b->cells, b->n};
@@ -305,7 +300,7 @@ static enum tw_status name_entries(
 {
 	uint64_t *ids = tw_arena_alloc(l->arena, n + 1, sizeof *ids);
 	struct tw_rollup_naming *names = NULL;
-	enum tw_status st = ids ? TW_OK : no_memory(err);
+	enum tw_status st = ids ? TW_OK : tw_oom(err);
 
 	if (!ids)
 		return st;
@@ -367,7 +362,7 @@ static enum tw_status find_hidden(
 	enum tw_status st = TW_OK;
 
 	if (!s)
-		return no_memory(err);
+		return tw_oom(err);
 	l->of = (struct tw_regress_totals){l->totals, l->n_buckets, l->median_ns, {0}};
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		const uint32_t version = entries[i].bucket->version;
@@ -411,7 +406,7 @@ static enum tw_status make_entries(
 		return st;
 	entries = tw_arena_alloc(l->arena, n_all + 1, sizeof *entries);
 	if (!entries)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; i < l->n_buckets; i++)
 		for (uint32_t k = 0; k < l->buckets[i].methods.n; k++)
 			entries[n++] = (struct entry){
@@ -535,7 +530,7 @@ static enum tw_status scan_all(
 	qsort(cells, n, sizeof *cells, by_scenario);
 	all = tw_arena_alloc(a, n, sizeof *all);
 	if (!all)
-		return no_memory(err);
+		return tw_oom(err);
 	n = find_ranges(l, cells, n, all);
 	for (size_t i = 0; i < n && one != TW_DEADLINE; i++) {
 		one = scan_range(l, days, &cells[all[(l->turn + i) % n].first], &why);
@@ -558,7 +553,7 @@ enum tw_status tw_regress_rules_of(struct tw_catalogue *c, const char *project_i
 
 	*ret = tw_regress_defaults;
 	if (st == TW_OK && text)
-		st = doc ? tw_regress_rules_read(doc, ret, err) : no_memory(err);
+		st = doc ? tw_regress_rules_read(doc, ret, err) : tw_oom(err);
 	json_decref(doc);
 	return st;
 }
@@ -580,7 +575,7 @@ static enum tw_status detect(struct tw_fleet_store *store, const struct tw_regre
 	l.arena = tw_arena_new(ARENA_MAX);
 	l.finder = tw_regress_finder_new();
 	st = a && l.arena && l.finder ? tw_regress_rules_of(l.c, of->project_id, a, &l.rules, err)
-	                              : no_memory(err);
+	                              : tw_oom(err);
 	days.first_day = of->today - (int64_t)l.rules.window_days + 1;
 	if (st == TW_OK)
 		st = scan_all(&l, &days, a, err);

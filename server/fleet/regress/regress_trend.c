@@ -21,11 +21,6 @@ struct work { /* cells of one line */
 	struct tw_sketch *sketch;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 struct tw_trend_quantile tw_trend_quantile_of(const struct tw_sketch *s, unsigned percent)
 {
 	const double p = percent / 100.0;
@@ -91,7 +86,7 @@ static enum tw_status make_line(struct work *w, const struct tw_rollup_cell *cel
 	enum tw_status st;
 
 	if (!own)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; i < n; i++)
 		if (!line->version || strcmp(cells[i].dims.version_name, line->version) == 0)
 			own[n_own++] = cells[i];
@@ -100,7 +95,7 @@ static enum tw_status make_line(struct work *w, const struct tw_rollup_cell *cel
 		return st;
 	line->points = tw_arena_alloc(w->arena, n_days + 1, sizeof *line->points);
 	if (!line->points)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; st == TW_OK && i < n_days; i++) {
 		w->late = w->late || tw_deadline_passed(w->deadline);
 		if (w->late)
@@ -146,7 +141,7 @@ static enum tw_status mark_versions(struct work *w, const struct tw_rollup_cell 
 		return st;
 	all = tw_arena_alloc(w->arena, n_of + 1, sizeof *all);
 	if (!all)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; i < n_of; i++) {
 		all[i] = (struct tw_trend_mark){of[i].key, INT64_MAX, of[i].traces};
 		for (size_t k = 0; k < of[i].n; k++)
@@ -228,7 +223,7 @@ enum tw_status tw_regress_trend(struct tw_fleet_store *store, const char *projec
 	w.head = tw_arena_zalloc(a, 1, sizeof *w.head);
 	w.sketch = tw_arena_zalloc(a, 1, sizeof *w.sketch);
 	if (!w.head || !w.sketch)
-		return no_memory(err);
+		return tw_oom(err);
 	if (of->method[0])
 		st = find_method(store->catalogue, project_id, &w, err);
 	of_cells.only = w.ids;

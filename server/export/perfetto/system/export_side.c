@@ -75,11 +75,6 @@ struct tw_side {
 	struct tw_arena *scratch;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static const struct tw_thread_info *thread_of(const struct tw_side *s, uint32_t thread_id)
 {
 	return thread_id && thread_id <= s->n_threads ? &s->threads[thread_id - 1] : NULL;
@@ -542,7 +537,7 @@ enum tw_status tw_side_step(
 		s->done = s->n < BATCH;
 	}
 	if (st == TW_OK && s->status != TW_OK)
-		st = no_memory(err);
+		st = tw_oom(err);
 	*ret_done = s->done;
 	return st;
 }
@@ -553,7 +548,7 @@ enum tw_status tw_side_new(
 	struct tw_side *s = tw_mem_zalloc(1, sizeof *s);
 
 	if (!s)
-		return no_memory(err);
+		return tw_oom(err);
 	s->ours = o;
 	s->has_system = has_system;
 	s->threads = tw_trace_file_threads(o->file, &s->n_threads);
@@ -565,7 +560,7 @@ enum tw_status tw_side_new(
 	o->flows = tw_arena_zalloc(o->arena, (size_t)s->n_threads + 1, sizeof *o->flows);
 	if (!s->scratch || !s->by_tid || !s->track_groups || !s->described || !o->flows) {
 		tw_side_free(s);
-		return no_memory(err);
+		return tw_oom(err);
 	}
 	for (uint32_t i = 0; i < s->n_threads; i++)
 		s->by_tid[i] = &s->threads[i];

@@ -12,11 +12,6 @@ struct scan {
 	struct tw_system_reader reader;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- tracks --- */
 
 static void use_id(struct tw_system *s, uint64_t id)
@@ -155,7 +150,7 @@ static enum tw_status each(void *arg, struct tw_system_packet *p, struct tw_err 
 	if (p->head.sequence < TW_SYSTEM_SEQUENCES)
 		s->sequences[p->head.sequence / 8] |= (uint8_t)(1U << p->head.sequence % 8);
 	if (st == TW_OK && note_payload(c, p) != TW_OK)
-		st = no_memory(err);
+		st = tw_oom(err);
 	/* The times of snapshots, descriptors and process trees do not bound the recording. */
 	if (p->first_ns >= 0 && p->head.content.number != TW_SYSTEM_PROCESS_TREE &&
 	        p->head.content.number != TW_SYSTEM_TRACK) {
@@ -210,7 +205,7 @@ enum tw_status tw_system_scan(int fd, struct tw_system **ret, struct tw_err *err
 	enum tw_status st;
 
 	if (!c.s)
-		return no_memory(err);
+		return tw_oom(err);
 	c.s->clocks.sink = &c.reader.sink;
 	st = read_all(&c, fd, err);
 	c.s->clocks.sink = NULL;

@@ -24,17 +24,12 @@ struct tw_system_copy {
 	uint64_t packets;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static enum tw_status put(struct tw_system_copy *c, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	(void)tw_buf_add_u8(c->out, 0x0A);
 	(void)tw_buf_add_varint(c->out, n);
 	if (tw_buf_add(c->out, p, n) != TW_OK)
-		return no_memory(err);
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -113,7 +108,7 @@ static enum tw_status keep_steps(
 		return TW_OK;
 	s = skipped_of(c, p->index);
 	if (!s)
-		return no_memory(err);
+		return tw_oom(err);
 	if (p->head.snapshot.number)
 		s->steps = 0; /* its clock is set to a new value */
 	if (!p->moved)
@@ -176,7 +171,7 @@ enum tw_status tw_system_copy_open(int fd, struct tw_system *s, const struct tw_
 	enum tw_status st;
 
 	if (!c)
-		return no_memory(err);
+		return tw_oom(err);
 	c->system = s;
 	c->range = *range;
 	st = tw_system_reader_open(&c->reader, fd, &s->clocks, each, c, err);

@@ -17,11 +17,6 @@ enum { VERSION = 1, LEVEL = 3 };
 enum { IS_CUT = 1, IS_FLUSHED = 2, HAS_ZLIB = 4, HAS_ZSTD = 8 };
 #define MAX_TIME_NS ((int64_t)1 << 61) /* of clocks; a sum of two does not overflow */
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- encoding --- */
 
 static void put_clocks(const struct tw_perfetto_clocks *c, struct tw_buf *out)
@@ -81,12 +76,12 @@ enum tw_status tw_system_pack(const struct tw_system *s, struct tw_buf *out, str
 	cap = ZSTD_compressBound(plain.len);
 	if (tw_buf_status(&plain) != TW_OK || tw_buf_reserve(out, cap) != TW_OK) {
 		tw_buf_done(&plain);
-		return no_memory(err);
+		return tw_oom(err);
 	}
 	n = ZSTD_compress(out->data + out->len, cap, plain.data, plain.len, LEVEL);
 	tw_buf_done(&plain);
 	if (ZSTD_isError(n))
-		return no_memory(err);
+		return tw_oom(err);
 	out->len += n;
 	return TW_OK;
 }
@@ -221,7 +216,7 @@ static enum tw_status read_facts(struct facts *f, struct tw_system *s, struct tw
 	take_bits(f, s->sequences, sizeof s->sequences);
 	take_bits(f, s->prefixes, sizeof s->prefixes);
 	if (!take_clocks(f, s) || !take_threads(f, s))
-		return no_memory(err);
+		return tw_oom(err);
 	if (f->bad || f->p != f->end)
 		return tw_fail(err, TW_CORRUPT, "the stored part of the device's trace is damaged");
 	return TW_OK;
@@ -241,7 +236,7 @@ enum tw_status tw_system_unpack(struct tw_str bytes, struct tw_system **ret, str
 		f.end = plain + (f.bad ? 0 : n);
 		st = read_facts(&f, s, err);
 	} else {
-		st = no_memory(err);
+		st = tw_oom(err);
 	}
 	tw_mem_free(plain);
 	if (st == TW_OK)

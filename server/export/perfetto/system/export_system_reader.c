@@ -13,11 +13,6 @@
 
 enum { STEP_BYTES = 64 << 10, ARENA_BYTES = 256 << 20, UNPACK_BYTES = 4 << 20 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 static void count_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n)
 {
 	struct tw_system_reader *r =
@@ -46,7 +41,7 @@ static enum tw_status decompress_packet(
 	struct tw_arena *a = tw_arena_new(UNPACK_BYTES);
 	struct tw_unzip *z = a ? tw_unzip_new(a, &limits, push_inner, r) : NULL;
 	enum tw_unzip_end end = TW_UNZIP_COMPLETE;
-	enum tw_status st = z ? TW_OK : no_memory(err);
+	enum tw_status st = z ? TW_OK : tw_oom(err);
 
 	r->inside = true;
 	if (st == TW_OK)
@@ -111,7 +106,7 @@ enum tw_status tw_system_reader_open(struct tw_system_reader *r, int fd,
 	        .fd = fd, .clocks = clocks, .each = each, .arg = arg, .sink = {&ops}};
 	r->arena = tw_arena_new(ARENA_BYTES);
 	if (!r->arena)
-		return no_memory(err);
+		return tw_oom(err);
 	r->sequences.arena = r->arena;
 	r->sequences.salt = (uintptr_t)r->arena;
 	tw_perfetto_packets_init(&r->packets, r->arena, &r->sink, each_packet, r);
@@ -119,7 +114,7 @@ enum tw_status tw_system_reader_open(struct tw_system_reader *r, int fd,
 	r->inner.inside = &r->inner_offset;
 	r->piece = tw_arena_alloc(r->arena, STEP_BYTES, 1);
 	r->unzip = tw_unzip_new(r->arena, &limits, push_packets, r);
-	return r->piece && r->unzip ? TW_OK : no_memory(err);
+	return r->piece && r->unzip ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status finish(struct tw_system_reader *r, struct tw_err *err)
@@ -290,7 +285,7 @@ enum tw_status tw_system_reader_time(
 	struct bundle b;
 
 	if (!q)
-		return no_memory(err);
+		return tw_oom(err);
 	p->first_ns = p->last_ns = -1;
 	p->index = q->id ? q->scope.sequence : 0;
 	if (p->head.flags & TW_PERFETTO_STATE_CLEARED)
