@@ -138,7 +138,6 @@ static enum watched watch(struct compiler *c, struct tw_child *child)
 static enum tw_status start_child(
         struct compiler *c, int input, struct tw_child *child, struct tw_err *err)
 {
-	static const char *const tasks[] = {"map", "retrace", "symbols"};
 	const struct tw_config *config = c->of->parts->config;
 	json_t *limits = tw_child_limits(config);
 	struct tw_child_task t = {NULL, -1, -1, &input, 1, config->worker_wall_s, true};
@@ -148,8 +147,8 @@ static enum tw_status start_child(
 	if (limits)
 		(void)json_object_set_new(limits, "decoded_bytes",
 		        json_integer((json_int_t)config->max_mapping_bytes));
-	t.task = task = json_pack("{s:s,s:s,s:o}", "kind", tasks[c->sent.kind], "build",
-	        c->sent.build_id, "limits", limits);
+	t.task = task = json_pack("{s:s,s:s,s:o}", "kind", tw_mapping_kind_words[c->sent.kind],
+	        "build", c->sent.build_id, "limits", limits);
 	if (!task)
 		return tw_oom(err);
 	st = tw_blobs_check_reserve(c->of->parts->blobs, err); /* the reserve is for deletes */

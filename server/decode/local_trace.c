@@ -7,21 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "decoder/base/unzip.h"
 #include "decoder/bundle.h"
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "server/base/file/io.h"
-#include "server/decode/native_write.h"
+#include "server/decode/compile_mapping.h"
 #include "server/query/query.h"
 
-enum {
-	READ_BYTES = 256 << 10,
-	PATH_BYTES = 512,
-	MAP_ENTRIES = 16 << 20,
-	BUNDLE_HEAD = TW_DECODER_HEAD_BYTES
-};
+enum { READ_BYTES = 256 << 10, PATH_BYTES = 512, BUNDLE_HEAD = TW_DECODER_HEAD_BYTES };
 
 static enum tw_status fail_errno(const char *path, struct tw_err *err)
 {
@@ -82,22 +76,22 @@ static enum tw_status decode_file(const char *path, const char *part, struct tw_
 	return st;
 }
 
-struct bundle_file {
+struct input {
 	const char *path;
-	struct tw_builder *builder; /* NULL: the caller has its own sink */
+	struct tw_builder *builder; /* NULL: none, or the caller has its own sink */
 	uint64_t bytes;
 };
 
-static enum tw_status feed_bundle(void *arg, tw_bytes_fn push, void *to, struct tw_err *err)
+static enum tw_status feed(void *arg, tw_bytes_fn push, void *to, struct tw_err *err)
 {
-	struct bundle_file *f = arg;
+	struct input *f = arg;
 
 	return tw_local_read(f->path, push, to, &f->bytes, err);
 }
 
 static void side_of_bundle(void *arg, enum tw_bundle_side what)
 {
-	const struct bundle_file *f = arg;
+	const struct input *f = arg;
 
 	if (!f->builder)
 		return;
@@ -107,7 +101,7 @@ static void side_of_bundle(void *arg, enum tw_bundle_side what)
 		tw_builder_next_input(f->builder);
 }
 
-static enum tw_status decode_bundle(struct bundle_file *f, struct tw_arena *a, struct tw_sink *sink,
+static enum tw_status decode_bundle(struct input *f, struct tw_arena *a, struct tw_sink *sink,
         struct tw_trace_facts *ret, struct tw_err *err)
 {
 	struct tw_limits limits = tw_limits_default();
@@ -115,7 +109,7 @@ static enum tw_status decode_bundle(struct bundle_file *f, struct tw_arena *a, s
 	        .limits = &limits,
 	        .sink = sink,
 	        .arg = f,
-	        .feed = feed_bundle,
+	        .feed = feed,
 	        .side = side_of_bundle};
 	const struct tw_format *format = NULL;
 	uint64_t bytes = 0;
@@ -146,7 +140,7 @@ enum tw_status tw_local_decode(const char *path, const char *part, struct tw_sin
         struct tw_builder *builder, struct tw_trace_facts *ret, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(tw_limits_default().max_memory_bytes);
-	struct bundle_file f = {path, builder, 0};
+	struct input f = {path, builder, 0};
 	enum tw_status st;
 
 	if (!a)
@@ -159,78 +153,14 @@ enum tw_status tw_local_decode(const char *path, const char *part, struct tw_sin
 	return st;
 }
 
-static enum tw_status push_unzip(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+enum tw_status tw_local_compile(
+        enum tw_mapping_kind kind, const char *path, struct tw_buf *image, struct tw_err *err)
 {
-	return tw_unzip_push(arg, p, n, err);
-}
+	const struct tw_limits limits = tw_limits_default();
+	union tw_mapping_stats stats;
+	struct input f = {path, NULL, 0};
 
-static enum tw_status push_map(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
-{
-	return tw_map_writer_push(arg, p, n, err);
-}
-
-static enum tw_status push_retrace(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
-{
-	return tw_retrace_writer_push(arg, p, n, err);
-}
-
-static enum tw_status read_text(
-        const char *path, tw_bytes_fn push, void *writer, struct tw_err *err)
-{
-	struct tw_limits limits = tw_limits_default();
-	struct tw_arena *a = tw_arena_new(limits.max_memory_bytes);
-	struct tw_unzip *z = a && writer ? tw_unzip_new(a, &limits, push, writer) : NULL;
-	enum tw_unzip_end end;
-	uint64_t bytes = 0;
-	enum tw_status st = z ? tw_local_read(path, push_unzip, z, &bytes, err) : tw_oom(err);
-
-	if (st == TW_OK)
-		st = tw_unzip_finish(z, &end, err);
-	tw_unzip_free(z);
-	tw_arena_free(a);
-	return st;
-}
-
-static enum tw_status compile_map(const char *path, struct tw_buf *image, struct tw_err *err)
-{
-	struct tw_map_writer *w =
-	        tw_map_writer_new(tw_limits_default().max_decoded_bytes, MAP_ENTRIES);
-	struct tw_map_stats stats;
-	enum tw_status st = read_text(path, push_map, w, err);
-
-	if (st == TW_OK)
-		st = tw_map_writer_finish(w, image, &stats, err);
-	tw_map_writer_free(w);
-	return st;
-}
-
-static enum tw_status compile_retrace(const char *path, struct tw_buf *image, struct tw_err *err)
-{
-	struct tw_retrace_writer *w = tw_retrace_writer_new(tw_limits_default().max_decoded_bytes);
-	struct tw_retrace_stats stats;
-	enum tw_status st = read_text(path, push_retrace, w, err);
-
-	if (st == TW_OK)
-		st = tw_retrace_writer_finish(w, image, &stats, err);
-	tw_retrace_writer_free(w);
-	return st;
-}
-
-static enum tw_status push_symbols(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
-{
-	return tw_native_writer_push(arg, p, n, err);
-}
-
-static enum tw_status compile_symbols(const char *path, struct tw_buf *image, struct tw_err *err)
-{
-	struct tw_native_writer *w = tw_native_writer_new(tw_limits_default().max_decoded_bytes);
-	struct tw_native_stats stats;
-	enum tw_status st = read_text(path, push_symbols, w, err);
-
-	if (st == TW_OK)
-		st = tw_native_writer_finish(w, image, &stats, err);
-	tw_native_writer_free(w);
-	return st;
+	return tw_compile_mapping(kind, &limits, feed, &f, image, &stats, err);
 }
 
 void tw_local_names_init(struct tw_local_names *n)
@@ -279,7 +209,8 @@ enum tw_status tw_local_symbols_read(
 		return tw_fail(err, TW_BAD_REQUEST, "at most %d files of symbols are read",
 		        TW_LOCAL_SYMBOLS);
 	for (size_t i = 0; st == TW_OK && i < n_files; i++)
-		st = compile_symbols(files[i], &n->symbols[n->natives.n + i], err);
+		st = tw_local_compile(
+		        TW_MAPPING_SYMBOLS, files[i], &n->symbols[n->natives.n + i], err);
 	return st == TW_OK ? tw_local_names_open(n, err) : st;
 }
 
@@ -290,11 +221,11 @@ enum tw_status tw_local_names_read(
 
 	if (mapping) {
 		tw_buf_clear(&n->images[0]);
-		st = compile_map(mapping, &n->images[0], err);
+		st = tw_local_compile(TW_MAPPING_METHODS, mapping, &n->images[0], err);
 	}
 	if (st == TW_OK && retrace) {
 		tw_buf_clear(&n->images[1]);
-		st = compile_retrace(retrace, &n->images[1], err);
+		st = tw_local_compile(TW_MAPPING_RETRACE, retrace, &n->images[1], err);
 	}
 	return st == TW_OK ? tw_local_names_open(n, err) : st;
 }

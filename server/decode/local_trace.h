@@ -8,6 +8,7 @@
 #include "decoder/base/buf.h"
 #include "decoder/decoder.h"
 #include "decoder/symbols/names.h"
+#include "server/catalogue/traces/catalogue_build.h"
 #include "server/trace/trace_file.h"
 
 struct tw_builder;
@@ -21,6 +22,10 @@ enum tw_status tw_local_read(const char *path,
  * files as all of them.  builder: the builder to which the sink belongs, or NULL. */
 enum tw_status tw_local_decode(const char *path, const char *part, struct tw_sink *sink,
         struct tw_builder *builder, struct tw_trace_facts *ret, struct tw_err *err) TW_MUST_USE;
+
+/* Compiles a mapping, or the symbols of a library; appends the image to *image. */
+enum tw_status tw_local_compile(enum tw_mapping_kind kind, const char *path, struct tw_buf *image,
+        struct tw_err *err) TW_MUST_USE;
 
 enum { TW_LOCAL_SYMBOLS = 64 }; /* files */
 

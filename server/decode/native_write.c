@@ -1,6 +1,6 @@
 /*
  * native_write.c - reads an ELF file by libelf.  It is hostile until it is an image, so this runs
- * in the sandboxed child (worker_map.c).
+ * in the sandboxed child (compile_mapping.c).
  */
 #include "server/decode/native_write.h"
 

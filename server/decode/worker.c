@@ -507,12 +507,10 @@ static enum tw_status run(const json_t *task, json_t **ret, struct tw_err *err)
 		return st;
 	if (is_source(task))
 		return tw_worker_source(task, ret, err);
-	if (strcmp(kind, "symbols") == 0)
-		return tw_worker_symbols(task, ret, err);
-	if (strcmp(kind, "map") == 0)
-		return tw_worker_map(task, ret, err);
-	return strcmp(kind, "retrace") == 0 ? tw_worker_retrace(task, ret, err)
-	                                    : run_trace(task, ret, err);
+	for (int i = TW_MAPPING_METHODS; i <= TW_MAPPING_SYMBOLS; i++)
+		if (strcmp(kind, tw_mapping_kind_words[i]) == 0)
+			return tw_worker_mapping((enum tw_mapping_kind)i, task, ret, err);
+	return run_trace(task, ret, err);
 }
 
 /* With one heap the memory limit does not count a second heap's reserved addresses. */

@@ -10,6 +10,7 @@
 
 #include "decoder/base/err.h"
 #include "decoder/limits.h"
+#include "server/catalogue/traces/catalogue_build.h"
 #include "server/decode/worker.h"
 
 /* Descriptors; inputs follow the first one. */
@@ -30,9 +31,9 @@ enum tw_status tw_worker_write(int fd, const uint8_t *p, size_t n, struct tw_err
 /* A line before the answer, for a parent that has set child.early (child.h). */
 void tw_worker_send_line(const json_t *o);
 
-/* Tasks "map", "retrace" and "symbols": *ret has the counts; the caller frees with json_decref. */
-enum tw_status tw_worker_symbols(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_worker_map(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
+/* A task named by tw_mapping_kind_words: *ret has the counts; the caller frees with json_decref. */
+enum tw_status tw_worker_mapping(enum tw_mapping_kind kind, const json_t *task, json_t **ret,
+        struct tw_err *err) TW_MUST_USE;
 /* Task "preflight": checks uploads (preflight_protocol.h) until its input ends. */
 enum tw_status tw_worker_preflight(
         const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
@@ -40,6 +41,5 @@ enum tw_status tw_worker_preflight(
 enum tw_status tw_worker_source(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
 /* Call before the child enters its sandbox. */
 enum tw_status tw_worker_source_begin(struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_worker_retrace(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -290,28 +290,23 @@ static enum tw_status store_image(struct checker *k, const struct tw_stored_file
 static bool compile_again(
         struct checker *k, const struct tw_stored_file *source, const struct tw_stored_file *image)
 {
-	const bool is_retrace = strcmp(source->what, "retrace") == 0;
-	struct tw_local_names names;
+	const enum tw_mapping_kind kind =
+	        tw_str_starts(tw_str_of(image->id), TW_STR(TW_NATIVE_BUILD)) ? TW_MAPPING_SYMBOLS
+	        : strcmp(source->what, "retrace") == 0                       ? TW_MAPPING_RETRACE
+	                                                                     : TW_MAPPING_METHODS;
+	struct tw_buf made;
 	char path[64];
-	const char *const file = path;
-	const struct tw_buf *made = &names.images[is_retrace];
 	int fd = -1;
 	enum tw_status st = tw_blob_open(k->c->blobs, source->sha256, &fd, NULL);
 
 	if (st != TW_OK)
 		return false;
 	(void)snprintf(path, sizeof path, "/dev/fd/%d", fd);
-	tw_local_names_init(&names);
-	if (tw_str_starts(tw_str_of(image->id), TW_STR(TW_NATIVE_BUILD))) {
-		made = &names.symbols[0];
-		st = tw_local_symbols_read(&names, &file, 1, NULL);
-	} else {
-		st = tw_local_names_read(
-		        &names, is_retrace ? NULL : path, is_retrace ? path : NULL, NULL);
-	}
+	tw_buf_init(&made, SIZE_MAX / 2);
+	st = tw_local_compile(kind, path, &made, NULL);
 	if (st == TW_OK)
-		st = store_image(k, image, made, NULL);
-	tw_local_names_done(&names);
+		st = store_image(k, image, &made, NULL);
+	tw_buf_done(&made);
 	(void)close(fd);
 	return st == TW_OK;
 }

@@ -17,7 +17,7 @@ const NOT_THE_PAGE = new RegExp('^server/(?:\\w+/)*(' + [
 	'jwt\\w*|oidc_\\w+|s3\\w*|store_\\w+|spool|secret|trace_(file|sql)\\w*|blob_store|worker_fault|preflight_process|io|periodic|lost|trace_record', // the log, or a word of its own
 	'catalogue_(search_index|rollup_add|rollup_tree|job)|rollup_tree_add|rollup_trace|jobs_(store|hook|sweep|digest)|hook_send|ticket|blob|hook_body',
 ].join('|') + ')\\.');
-const DECODES = /^server\/decode\/(child|worker|worker_map|jobs_map)\.c$|^decoder/;
+const DECODES = /^server\/decode\/(child|worker|compile_mapping|jobs_map)\.c$|^decoder/;
 const HIDDEN = /^TW_(IO|BUG)$/; // the answer tells of the log instead; of a decode they are told
 
 const wordy = (text: string) => /[A-Za-z]{2,} [a-z]{2,}/.test(text);
