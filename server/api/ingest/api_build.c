@@ -454,43 +454,18 @@ static enum tw_status one_build(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_json(r, 200, o, err);
 }
 
+#define PUT_MAPPING(of, begins, what)                                                              \
+	{                                                                                          \
+		.method = "PUT", .path = "/api/v1/builds/{build_id}/" of, .needs = TW_NEED_INGEST, \
+		.params = TW_PARAMS(wait_params), .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,         \
+		.upload = true, .max_body = max_mapping, .begin = begins, .body = mapping_body,    \
+		.end = end_mapping, .abort = abort_mapping, .summary = what                        \
+	}
+
 const struct tw_route tw_routes_build[] = {
-        {.method = "PUT",
-                .path = "/api/v1/builds/{build_id}/methods",
-                .needs = TW_NEED_INGEST,
-                .params = TW_PARAMS(wait_params),
-                .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
-                .upload = true,
-                .max_body = max_mapping,
-                .begin = begin_mapping,
-                .body = mapping_body,
-                .end = end_mapping,
-                .abort = abort_mapping,
-                .summary = "Sets the method mapping of a build"},
-        {.method = "PUT",
-                .path = "/api/v1/builds/{build_id}/retrace",
-                .needs = TW_NEED_INGEST,
-                .params = TW_PARAMS(wait_params),
-                .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
-                .upload = true,
-                .max_body = max_mapping,
-                .begin = begin_retrace,
-                .body = mapping_body,
-                .end = end_mapping,
-                .abort = abort_mapping,
-                .summary = "Sets R8's or ProGuard's mapping of a build"},
-        {.method = "PUT",
-                .path = "/api/v1/builds/{build_id}/symbols",
-                .needs = TW_NEED_INGEST,
-                .params = TW_PARAMS(wait_params),
-                .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
-                .upload = true,
-                .max_body = max_mapping,
-                .begin = begin_symbols,
-                .body = mapping_body,
-                .end = end_mapping,
-                .abort = abort_mapping,
-                .summary = "Sets the symbols of a native library"},
+        PUT_MAPPING("methods", begin_mapping, "Sets the method mapping of a build"),
+        PUT_MAPPING("retrace", begin_retrace, "Sets R8's or ProGuard's mapping of a build"),
+        PUT_MAPPING("symbols", begin_symbols, "Sets the symbols of a native library"),
         {.method = "PUT",
                 .path = "/api/v1/builds/{build_id}/commit",
                 .needs = TW_NEED_INGEST,
