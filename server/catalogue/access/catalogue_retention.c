@@ -58,46 +58,21 @@ enum tw_status tw_catalogue_use(
 	return st;
 }
 
-static enum tw_status read_old(struct tw_cat_query *q, uint32_t limit, struct tw_arena *a,
-        struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err)
-{
-	struct tw_old_trace *rows = tw_arena_alloc(a, limit, sizeof *rows);
-	size_t n = 0;
-
-	if (!rows)
-		return tw_cat_close_after(q, tw_oom(err), err);
-	while (n < limit && tw_cat_row(q)) {
-		rows[n] = (struct tw_old_trace){.id = tw_cat_text(q, 0, a),
-		        .name = tw_cat_text(q, 1, a),
-		        .created_ms = tw_cat_int(q, 2),
-		        .since_ms = tw_cat_int(q, 3),
-		        .bytes = (uint64_t)tw_cat_int(q, 4)};
-		n++;
-		if (!rows[n - 1].id || !rows[n - 1].name)
-			return tw_cat_close_after(q, tw_oom(err), err);
-	}
-	*ret = rows;
-	*ret_n = n;
-	return tw_cat_close(q, err);
-}
+static const struct tw_fields old_fields = TW_FIELDS_OF(TW_FIELD(struct tw_old_trace, id, "", NULL),
+        TW_FIELD(struct tw_old_trace, name, "", NULL),
+        TW_FIELD(struct tw_old_trace, created_ms, "", NULL),
+        TW_FIELD(struct tw_old_trace, since_ms, "", NULL),
+        TW_FIELD(struct tw_old_trace, bytes, "", NULL));
 
 static enum tw_status select_old(struct tw_catalogue *c, const char *sql,
         const struct tw_old_query *of, struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,
         struct tw_err *err)
 {
 	const uint32_t limit = of->limit < OLD_MAX ? of->limit : OLD_MAX;
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(&q, db, err, sql, "tiiii", of->project_id, of->before_ms, (int64_t)limit,
-	        (int64_t)of->keep_annotated, of->firsts_ms);
-	if (st == TW_OK)
-		st = read_old(&q, limit, a, ret, ret_n, err);
-	tw_cat_done(c, db);
-	return st;
+	return tw_cat_list(c, TW_CAT_LIST(a, limit, &old_fields, ret, ret_n), err, sql, "tiiii",
+	        of->project_id, of->before_ms, (int64_t)limit, (int64_t)of->keep_annotated,
+	        of->firsts_ms);
 }
 
 #define NAMED                                                                                      \

@@ -233,37 +233,24 @@ enum tw_status tw_catalogue_mapping_expire(
 	return st;
 }
 
+static const struct tw_fields sent_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_mapping_sent, build_id, "build_id", NULL),
+                TW_FIELD(struct tw_mapping_sent, kind, "kind", NULL),
+                TW_FIELD(struct tw_mapping_sent, source_sha256, "source_sha256", NULL),
+                TW_FIELD(struct tw_mapping_sent, bytes, "bytes", NULL),
+                TW_FIELD(struct tw_mapping_sent, may_replace, "may_replace", NULL));
+
 enum tw_status tw_catalogue_mapping_get(struct tw_catalogue *c, const struct tw_job_row *job,
         struct tw_arena *a, struct tw_mapping_sent *ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	struct tw_db *db;
-	bool found = false;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	enum tw_status st = tw_cat_list(c,
+	        TW_CAT_ONE(a, &sent_fields, ret, "the upload of the mapping was deleted"), err,
+	        /* primary key */
+	        "SELECT {columns} FROM mapping_job WHERE project_id=? AND job_id=?", "tt",
+	        job->project_id, job->trace_id);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(&q, db, err, /* primary key */
-	        "SELECT build_id, kind, source_sha256, bytes, may_replace FROM mapping_job"
-	        " WHERE project_id=? AND job_id=?",
-	        "tt", job->project_id, job->trace_id);
-	if (st == TW_OK) {
-		found = tw_cat_row(&q);
-		if (found)
-			*ret = (struct tw_mapping_sent){.project_id = job->project_id,
-			        .build_id = tw_cat_text(&q, 0, a),
-			        .kind = (enum tw_mapping_kind)tw_cat_int(&q, 1),
-			        .source_sha256 = tw_cat_text(&q, 2, a),
-			        .bytes = (uint64_t)tw_cat_int(&q, 3),
-			        .may_replace = tw_cat_int(&q, 4) != 0,
-			        .known_image = ""};
-		if (found && (!ret->build_id || !ret->source_sha256))
-			st = tw_oom(err);
-		st = tw_cat_close_after(&q, st, err);
-	}
-	tw_cat_done(c, db);
-	if (st == TW_OK && !found)
-		st = tw_fail(err, TW_NOT_FOUND, "the upload of the mapping was deleted");
+	ret->project_id = job->project_id;
+	ret->known_image = "";
 	return st;
 }
 
