@@ -424,12 +424,15 @@ CREATE UNIQUE INDEX mapping_job_by_build ON mapping_job(project_id, build_id, ki
 CREATE INDEX mapping_job_by_project ON mapping_job(claimed, project_id, due_ms);
 CREATE INDEX mapping_job_by_content ON mapping_job(source_sha256) WHERE source_sha256<>'';
 
--- Builds with a new mapping: names of their traces after after_id are to be counted again.
-CREATE TABLE recount (
+-- Builds with a new mapping, per stage of derived data: 'names' counts the names of their traces
+-- again, 'rollup' renames methods, 'anr' reports.  Those up to after_id are done.
+CREATE TABLE build_rename (
 	project_id TEXT NOT NULL,
 	build_id TEXT NOT NULL,
-	after_id TEXT NOT NULL DEFAULT '',
-	PRIMARY KEY (project_id, build_id)
+	stage TEXT NOT NULL,
+	after_id TEXT NOT NULL DEFAULT '', -- of a trace or a method
+	generation INTEGER NOT NULL,       -- changes with each mapping
+	PRIMARY KEY (project_id, build_id, stage)
 ) STRICT, WITHOUT ROWID;
 
 -- Resumable uploads that any of several servers can continue.  A single server stores them in
@@ -598,15 +601,6 @@ CREATE INDEX rollup_method_by_name ON rollup_method(project_id, name, method_id)
 CREATE INDEX rollup_method_by_build ON rollup_method(project_id, build_id, method_id);
 CREATE INDEX rollup_method_by_mapping ON rollup_method(project_id, mapping_id, method_id) WHERE mapping_id <> '';
 CREATE INDEX rollup_method_by_age ON rollup_method(seen_day);
-
--- Builds with a new mapping: their methods after after_id are to be named again.
-CREATE TABLE rollup_rename (
-	project_id TEXT NOT NULL,
-	build_id TEXT NOT NULL,
-	after_id INTEGER NOT NULL DEFAULT 0,
-	generation INTEGER NOT NULL DEFAULT 0, -- changes with each mapping
-	PRIMARY KEY (project_id, build_id)
-) STRICT, WITHOUT ROWID;
 
 -- Traces whose work in a stage of derived data failed temporarily (server/derive/pipeline.h).  A
 -- column of trace says that the trace is postponed; the row says until when, and why.
@@ -875,14 +869,6 @@ CREATE TABLE lock_wait (
 	total_ns INTEGER NOT NULL,
 	max_ns INTEGER NOT NULL,
 	PRIMARY KEY (project_id, trace_id, seq)
-) STRICT, WITHOUT ROWID;
-
--- Builds with a new mapping: their traces after after_id are to be named again.
-CREATE TABLE anr_rename (
-	project_id TEXT NOT NULL,
-	build_id TEXT NOT NULL,
-	after_id TEXT NOT NULL DEFAULT '',
-	PRIMARY KEY (project_id, build_id)
 ) STRICT, WITHOUT ROWID;
 
 -- Each day that anr_trace has rows of.  A change to a counted row raises the generation, which

@@ -35,6 +35,7 @@ struct tw_mapping_ids;
 struct tw_mapping_sent;
 struct tw_name_counts;
 struct tw_named_trace;
+struct tw_rename;
 struct tw_trace_row;
 
 enum {
@@ -408,13 +409,18 @@ bool tw_cat_read_trace(const struct tw_cat_query *q, struct tw_arena *a, struct 
 /* Stores the counts of a trace's names in its row and its build's sums; NULL removes them. */
 enum tw_status tw_cat_set_names(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_name_counts *counts, struct tw_err *err);
-/* After a new mapping: schedules counting the names of a build's traces, renaming its methods in
- * rollups, and running detectors again. */
-enum tw_status tw_cat_recount(
-        struct tw_db *db, const char *project_id, const char *build_id, struct tw_err *err);
-/* Only the renaming in rollups. */
-enum tw_status tw_cat_rename(
-        struct tw_db *db, const char *project_id, const char *build_id, struct tw_err *err);
+/* After a new mapping: schedules a stage ("names", "rollup", "anr") to name the build again.  A new
+ * generation stops a renaming with an earlier mapping, even one that has not begun. */
+enum tw_status tw_cat_rename(struct tw_db *db, const char *stage, const char *project_id,
+        const char *build_id, struct tw_err *err);
+/* A build to rename, after that of `after` (NULL: the first); TW_NOT_FOUND: none. */
+enum tw_status tw_cat_rename_next(struct tw_catalogue *c, const char *stage,
+        const struct tw_rename *after, struct tw_arena *a, struct tw_rename *ret,
+        struct tw_err *err);
+/* Records that the build is renamed up to `last`; NULL: completely.  *ret_ours false: another
+ * mapping arrived, and the renaming restarts. */
+enum tw_status tw_cat_rename_done(struct tw_db *db, const char *stage, const struct tw_rename *of,
+        const char *last, bool *ret_ours, struct tw_err *err);
 
 /* Whether these are still the trace's mappings. */
 enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace *of,

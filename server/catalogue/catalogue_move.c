@@ -263,14 +263,10 @@ static enum tw_status move_builds(struct tw_db *db, const struct tw_project_move
 		        "tti", m->to_id, m->from_id, tw_unix_ms());
 	if (st == TW_OK && ret->builds)
 		st = tw_cat_exec(db, NULL, err,
-		        "INSERT OR IGNORE INTO main.recount(project_id,build_id) SELECT ?1,build_id"
-		        " FROM src.build WHERE project_id=?2",
-		        "tt", m->to_id, m->from_id);
-	if (st == TW_OK && ret->builds)
-		st = tw_cat_exec(db, NULL, err,
-		        "INSERT INTO main.rollup_rename(project_id,build_id,generation)"
-		        " SELECT ?1,build_id,random() FROM src.build WHERE project_id=?2"
-		        " ON CONFLICT DO UPDATE SET after_id=0, generation=excluded.generation",
+		        "INSERT INTO main.build_rename(project_id,build_id,stage,generation)"
+		        " SELECT ?1,build_id,column1,random() FROM src.build,"
+		        " (VALUES('names'),('rollup')) WHERE project_id=?2"
+		        " ON CONFLICT DO UPDATE SET after_id='', generation=excluded.generation",
 		        "tt", m->to_id, m->from_id);
 	return st;
 }

@@ -12,53 +12,23 @@ enum { MARKED_AT_ONCE = 256 };
 
 /* --- new mappings --- */
 
-struct rename {
-	const char *project_id, *build_id, *after_id;
-};
-
-static const struct tw_fields rename_fields =
-        TW_FIELDS_OF(TW_FIELD(struct rename, project_id, "project_id", NULL),
-                TW_FIELD(struct rename, build_id, "build_id", NULL),
-                TW_FIELD(struct rename, after_id, "after_id", NULL));
-
-static enum tw_status traces_of(
-        struct tw_catalogue *c, const struct rename *r, struct tw_cat_list *ids, struct tw_err *err)
+static enum tw_status traces_of(struct tw_catalogue *c, const struct tw_rename *r,
+        struct tw_arena *a, const char ***ret, size_t *ret_n, struct tw_err *err)
 {
-	return tw_cat_list(c, ids, err, /* anr_trace_by_build, anr_trace_by_mapping, primary key */
-	        "SELECT trace_id FROM (SELECT * FROM (SELECT trace_id FROM anr_trace WHERE "
-	        "project_id=?1"
-	        " AND build_id=?2 AND trace_id>?3 ORDER BY trace_id LIMIT ?4) of_build UNION "
-	        "SELECT * FROM"
-	        " (SELECT trace_id FROM anr_trace WHERE project_id=?1 AND mapping_id=?2 AND"
-	        " mapping_id<>'' AND trace_id>?3 ORDER BY trace_id LIMIT ?4) of_mapping UNION"
-	        " SELECT * FROM (SELECT h.trace_id FROM build_library u JOIN anr_trace h ON"
-	        " h.project_id=?1 AND h.build_id=u.build_id AND h.trace_id>?3 WHERE"
+	return tw_cat_list(c, TW_CAT_LIST(a, MARKED_AT_ONCE, &tw_text_fields, ret, ret_n), err,
+	        /* anr_trace_by_build, anr_trace_by_mapping, primary key */
+	        "SELECT trace_id FROM (SELECT * FROM (SELECT trace_id FROM anr_trace WHERE"
+	        " project_id=?1 AND build_id=?2 AND trace_id>?3 ORDER BY trace_id LIMIT ?4)"
+	        " of_build UNION SELECT * FROM (SELECT trace_id FROM anr_trace WHERE project_id=?1"
+	        " AND mapping_id=?2 AND mapping_id<>'' AND trace_id>?3 ORDER BY trace_id LIMIT ?4)"
+	        " of_mapping UNION SELECT * FROM (SELECT h.trace_id FROM build_library u JOIN"
+	        " anr_trace h ON h.project_id=?1 AND h.build_id=u.build_id AND h.trace_id>?3 WHERE"
 	        " u.project_id=?1 AND u.library=?2 ORDER BY h.trace_id LIMIT ?4) of_library)"
 	        " of_all ORDER BY trace_id LIMIT ?4",
 	        "ttti", r->project_id, r->build_id, r->after_id, (int64_t)MARKED_AT_ONCE);
 }
 
-/* Does nothing if another mapping arrived in the meantime, which restarts the renaming. */
-static enum tw_status save_progress(struct tw_db *db, const struct rename *r, const char *last,
-        bool *ret_ours, struct tw_err *err)
-{
-	int changed = 0;
-	enum tw_status st;
-
-	if (last)
-		st = tw_cat_exec(db, &changed, err, /* primary key */
-		        "UPDATE anr_rename SET after_id=?4 WHERE project_id=?1 AND build_id=?2 AND"
-		        " after_id=?3",
-		        "tttt", r->project_id, r->build_id, r->after_id, last);
-	else
-		st = tw_cat_exec(db, &changed, err,
-		        "DELETE FROM anr_rename WHERE project_id=? AND build_id=? AND after_id=?",
-		        "ttt", r->project_id, r->build_id, r->after_id);
-	*ret_ours = changed > 0;
-	return st;
-}
-
-static enum tw_status mark_stale(struct tw_catalogue *c, const struct rename *r,
+static enum tw_status mark_stale(struct tw_catalogue *c, const struct tw_rename *r,
         const char *const *ids, size_t n, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
@@ -67,7 +37,7 @@ static enum tw_status mark_stale(struct tw_catalogue *c, const struct rename *r,
 
 	if (st != TW_OK)
 		return st;
-	st = save_progress(w, r, n ? ids[n - 1] : NULL, &ours, err);
+	st = tw_cat_rename_done(w, "anr", r, n ? ids[n - 1] : NULL, &ours, err);
 	for (size_t i = 0; st == TW_OK && ours && i < n; i++)
 		st = tw_cat_exec(w, NULL, err, /* primary key */
 		        "UPDATE anr_trace SET keyed=0 WHERE project_id=? AND trace_id=?", "tt",
@@ -78,21 +48,18 @@ static enum tw_status mark_stale(struct tw_catalogue *c, const struct rename *r,
 enum tw_status tw_catalogue_anr_renames(struct tw_catalogue *c, bool *ret_more, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
-	struct tw_cat_list first = {a, 1, sizeof(struct rename), NULL, NULL, 0, &rename_fields};
-	struct tw_cat_list ids = {
-	        a, MARKED_AT_ONCE, sizeof(const char *), NULL, NULL, 0, &tw_text_fields};
-	enum tw_status st = TW_OK;
+	struct tw_rename r;
+	const char **ids = NULL;
+	size_t n = 0;
+	enum tw_status st = a ? tw_cat_rename_next(c, "anr", NULL, a, &r, err) : tw_oom(err);
 
-	if (!a)
-		return tw_oom(err);
-	st = tw_cat_list(c, &first, err, "SELECT {columns} FROM anr_rename LIMIT 1", "");
-	if (st == TW_OK && first.n)
-		st = traces_of(c, first.rows, &ids, err);
-	if (st == TW_OK && first.n)
-		st = mark_stale(c, first.rows, ids.rows, ids.n, err);
-	*ret_more = st == TW_OK && first.n;
+	*ret_more = st == TW_OK;
+	if (st == TW_OK)
+		st = traces_of(c, &r, a, &ids, &n, err);
+	if (st == TW_OK)
+		st = mark_stale(c, &r, ids, n, err);
 	tw_arena_free(a);
-	return st;
+	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
 /* --- pending facts --- */

@@ -305,7 +305,8 @@ static enum tw_status next_day(struct tw_catalogue *c, const struct tw_anr_rollu
 	return tw_cat_select_int(c, ret_day, err, /* anr_day_waiting, anr_trace_by_rollup */
 	        "SELECT d.day FROM anr_day d WHERE d.project_id=?1 AND d.waiting=1 AND ((d.day<?3"
 	        " AND EXISTS(" SETTLED ")) OR (" SETTLED " LIMIT 1 OFFSET ?4)=1) AND NOT"
-	        " EXISTS(SELECT 1 FROM anr_rename r WHERE r.project_id=?1) ORDER BY d.day LIMIT 1",
+	        " EXISTS(SELECT 1 FROM build_rename r WHERE r.project_id=?1 AND r.stage='anr') "
+	        "ORDER BY d.day LIMIT 1",
 	        "tiii", due->project_id, due->rules, due->today, (int64_t)due->least - 1);
 }
 

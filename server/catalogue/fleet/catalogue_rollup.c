@@ -49,9 +49,9 @@ static enum tw_status name_again_if_mapped(
 	enum tw_status st = tw_cat_is_named_by(db, &of, &names->by, &same, err);
 
 	if (st == TW_OK && !same && m->build_id[0])
-		st = tw_cat_rename(db, names->project_id, m->build_id, err);
+		st = tw_cat_rename(db, "rollup", names->project_id, m->build_id, err);
 	if (st == TW_OK && !same && m->mapping_id[0])
-		st = tw_cat_rename(db, names->project_id, m->mapping_id, err);
+		st = tw_cat_rename(db, "rollup", names->project_id, m->mapping_id, err);
 	return st;
 }
 

@@ -197,21 +197,15 @@ enum tw_status tw_catalogue_wide_store(struct tw_catalogue *c, const struct tw_r
 
 /* --- names, expiry, recomputation (catalogue_rollup_name.c, catalogue_rollup_reset.c) --- */
 
-struct tw_rollup_rename { /* a build with a new mapping */
-	const char *project_id, *build_id;
-	int64_t after_id;
-	int64_t generation; /* of the mapping */
-};
 /* The first build after `after` (NULL: the first), with *ret_n of its methods by rising id;
  * TW_NOT_FOUND: none. */
-enum tw_status tw_catalogue_rollup_renames(struct tw_catalogue *c,
-        const struct tw_rollup_rename *after, struct tw_arena *a, struct tw_rollup_rename *ret,
-        struct tw_rollup_naming **ret_methods, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_rollup_renames(struct tw_catalogue *c, const struct tw_rename *after,
+        struct tw_arena *a, struct tw_rename *ret, struct tw_rollup_naming **ret_methods,
+        size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 /* Stores these names and advances past the last; n 0 ends the build.  Does nothing if another
  * mapping arrived in the meantime. */
-enum tw_status tw_catalogue_rollup_renamed(struct tw_catalogue *c,
-        const struct tw_rollup_rename *of, const struct tw_rollup_naming *methods, size_t n,
-        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_rollup_renamed(struct tw_catalogue *c, const struct tw_rename *of,
+        const struct tw_rollup_naming *methods, size_t n, struct tw_err *err) TW_MUST_USE;
 
 /* Deletes cells of days before `day`, and names of methods that only those used, in batches. */
 enum tw_status tw_catalogue_rollup_expire(

@@ -260,10 +260,10 @@ static enum tw_status name_again(struct tw_catalogue *c, const char *project_id,
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(w, NULL, err,
-	        "INSERT INTO rollup_rename(project_id,build_id,generation) SELECT project_id,"
-	        " build_id, ?2 FROM build WHERE project_id=?1 ON CONFLICT(project_id,build_id) DO "
-	        "UPDATE SET"
-	        " after_id=0, generation=excluded.generation",
+	        "INSERT INTO build_rename(project_id,build_id,stage,generation) SELECT project_id,"
+	        " build_id, 'rollup', ?2 FROM build WHERE project_id=?1"
+	        " ON CONFLICT(project_id,build_id,stage) DO UPDATE SET after_id='',"
+	        " generation=excluded.generation",
 	        "ti", project_id, tw_cat_random());
 	return tw_cat_end(c, w, st, err);
 }

@@ -146,6 +146,7 @@ enum tw_status tw_cat_build_put(struct tw_db *db, const struct tw_mapping_sent *
         const struct tw_build_row *row, struct tw_arena *a, struct tw_blob_list *ret_unused,
         struct tw_err *err)
 {
+	static const char *const stages[] = {"names", "rollup", "anr"};
 	struct tw_build_row before = {.map_sha256 = "",
 	        .source_sha256 = "",
 	        .retrace = {.sha256 = "", .source_sha256 = ""}};
@@ -159,8 +160,8 @@ enum tw_status tw_cat_build_put(struct tw_db *db, const struct tw_mapping_sent *
 	if (st == TW_OK)
 		st = (of->kind == TW_MAPPING_RETRACE ? put_retrace : put)(
 		        db, of->project_id, row, err);
-	if (st == TW_OK)
-		st = tw_cat_recount(db, of->project_id, row->build_id, err);
+	for (size_t i = 0; st == TW_OK && i < sizeof stages / sizeof *stages; i++)
+		st = tw_cat_rename(db, stages[i], of->project_id, row->build_id, err);
 	if (st == TW_OK)
 		st = tw_cat_unused_blobs(db,
 		        (const char *const[]){before.map_sha256, before.source_sha256,

@@ -2,8 +2,8 @@
  * catalogue_names.c - how many names of a build's traces its mappings resolve.
  *
  * Each trace's counts are in its row and summed in its build's, and both change in the same
- * transaction.  A new mapping only adds a row to `recount`: its traces are marked in batches, so
- * that no transaction grows with the number of traces.
+ * transaction.  A new mapping only adds rows to `build_rename`: its traces are marked in batches,
+ * so that no transaction grows with the number of traces.
  */
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/catalogue/catalogue_internal.h"
@@ -174,24 +174,6 @@ enum tw_status tw_cat_set_names(struct tw_db *db, const char *project_id, const 
 	return st;
 }
 
-enum tw_status tw_cat_recount(
-        struct tw_db *db, const char *project_id, const char *build_id, struct tw_err *err)
-{
-	enum tw_status st = tw_cat_exec(db, NULL, err,
-	        "INSERT INTO recount(project_id,build_id) VALUES(?,?)"
-	        " ON CONFLICT(project_id,build_id) DO UPDATE SET after_id=''",
-	        "tt", project_id, build_id);
-
-	if (st == TW_OK)
-		st = tw_cat_rename(db, project_id, build_id, err);
-	if (st == TW_OK)
-		st = tw_cat_exec(db, NULL, err,
-		        "INSERT INTO anr_rename(project_id,build_id) VALUES(?,?)"
-		        " ON CONFLICT(project_id,build_id) DO UPDATE SET after_id=''",
-		        "tt", project_id, build_id);
-	return st;
-}
-
 struct setting { /* tw_catalogue_names_set, as one transaction */
 	const struct tw_trace_names *of;
 	size_t n;
@@ -249,52 +231,69 @@ enum tw_status tw_catalogue_names_set(
 
 /* --- a mapping came --- */
 
-struct recount {
-	bool found;
-	const char *project_id, *build_id, *after_id;
-};
+static const struct tw_fields rename_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_rename, project_id, "project_id", NULL),
+                TW_FIELD(struct tw_rename, build_id, "build_id", NULL),
+                TW_FIELD(struct tw_rename, after_id, "after_id", NULL),
+                TW_FIELD(struct tw_rename, generation, "generation", NULL));
 
-static enum tw_status first_recount(
-        struct tw_db *db, struct tw_arena *a, struct recount *ret, struct tw_err *err)
+enum tw_status tw_cat_rename(struct tw_db *db, const char *stage, const char *project_id,
+        const char *build_id, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(
-	        &q, db, err, "SELECT project_id, build_id, after_id FROM recount LIMIT 1", "");
-
-	if (st != TW_OK)
-		return st;
-	ret->found = tw_cat_row(&q);
-	if (ret->found) {
-		ret->project_id = tw_cat_text(&q, 0, a);
-		ret->build_id = tw_cat_text(&q, 1, a);
-		ret->after_id = tw_cat_text(&q, 2, a);
-		if (!ret->project_id || !ret->build_id || !ret->after_id)
-			st = tw_oom(err);
-	}
-	return tw_cat_close_after(&q, st, err);
+	return tw_cat_exec(db, NULL, err,
+	        "INSERT INTO build_rename(project_id,build_id,stage,generation) VALUES(?,?,?,?)"
+	        " ON CONFLICT(project_id,build_id,stage) DO UPDATE SET after_id='',"
+	        " generation=excluded.generation",
+	        "ttti", project_id, build_id, stage, tw_cat_random());
 }
 
-/* The last trace of the batch to mark, after after_id; "" if there is none. */
-static enum tw_status last_of_batch(struct tw_db *db, struct tw_arena *a, const struct recount *r,
-        const char **ret, struct tw_err *err)
+enum tw_status tw_cat_rename_next(struct tw_catalogue *c, const char *stage,
+        const struct tw_rename *after, struct tw_arena *a, struct tw_rename *ret,
+        struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* trace_by_build, trace_by_mapping */
+	return tw_cat_list(c, TW_CAT_ONE(a, &rename_fields, ret, "no mapping was uploaded"), err,
+	        /* primary key */
+	        "SELECT {columns} FROM build_rename WHERE stage=? AND (project_id,build_id)>(?,?)"
+	        " ORDER BY project_id, build_id LIMIT 1",
+	        "ttt", stage, after ? after->project_id : "", after ? after->build_id : "");
+}
+
+enum tw_status tw_cat_rename_done(struct tw_db *db, const char *stage, const struct tw_rename *of,
+        const char *last, bool *ret_ours, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_exec(db, &changed, err, /* primary key */
+	        last ? "UPDATE build_rename SET after_id=?6 WHERE project_id=?1 AND build_id=?2 AND"
+	               " stage=?3 AND after_id=?4 AND generation=?5"
+	             : "DELETE FROM build_rename WHERE project_id=?1 AND build_id=?2 AND stage=?3"
+	               " AND after_id=?4 AND generation=?5",
+	        last ? "tttti"
+	               "t"
+	             : "tttti",
+	        of->project_id, of->build_id, stage, of->after_id, of->generation, last);
+
+	*ret_ours = changed > 0;
+	return st;
+}
+
+/* The last trace of the batch to mark, after after_id; NULL if there is none. */
+static enum tw_status last_of_batch(struct tw_catalogue *c, struct tw_arena *a,
+        const struct tw_rename *r, const char **ret, struct tw_err *err)
+{
+	const char **last = NULL;
+	size_t n = 0;
+	enum tw_status st = tw_cat_list(c, TW_CAT_LIST(a, 1, &tw_text_fields, &last, &n), err,
+	        /* trace_by_build, trace_by_mapping */
 	        "SELECT max(trace_id) FROM (SELECT trace_id FROM ("
 	        "SELECT * FROM (SELECT trace_id FROM trace WHERE project_id=?1 AND build_id=?2"
 	        " AND trace_id>?3 ORDER BY trace_id LIMIT ?4) of_build UNION "
 	        "SELECT * FROM (SELECT trace_id FROM trace WHERE project_id=?1 AND mapping_id=?2"
 	        " AND mapping_id<>'' AND trace_id>?3 ORDER BY trace_id LIMIT ?4) of_mapping) "
-	        "of_both"
-	        " ORDER BY trace_id LIMIT ?4) of_these",
+	        "of_both ORDER BY trace_id LIMIT ?4) of_these",
 	        "ttti", r->project_id, r->build_id, r->after_id, (int64_t)MARKED_AT_ONCE);
 
-	if (st != TW_OK)
-		return st;
-	*ret = tw_cat_row(&q) ? tw_cat_text(&q, 0, a) : "";
-	if (!*ret)
-		st = tw_oom(err);
-	return tw_cat_close_after(&q, st, err);
+	*ret = n && last[0][0] ? last[0] : NULL;
+	return st;
 }
 
 /* The marks that a new mapping changes: counts of names, and findings that depend on names. */
@@ -303,7 +302,7 @@ static enum tw_status last_of_batch(struct tw_db *db, struct tw_arena *a, const 
 	" detected=CASE WHEN detected>0 THEN 0 ELSE detected END"
 
 static enum tw_status mark(
-        struct tw_db *db, const struct recount *r, const char *last, struct tw_err *err)
+        struct tw_db *db, const struct tw_rename *r, const char *last, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* trace_by_build */
 	        "UPDATE trace SET named=" AGAIN " WHERE project_id=?1 AND build_id=?2 AND"
@@ -316,53 +315,29 @@ static enum tw_status mark(
 		        " AND mapping_id<>'' AND trace_id>?3 AND trace_id<=?4 AND (named=1 OR"
 		        " detected>0)",
 		        "tttt", r->project_id, r->build_id, r->after_id, last);
-	if (st == TW_OK)
-		st = tw_cat_exec(db, NULL, err,
-		        "UPDATE recount SET after_id=?3 WHERE project_id=?1 AND build_id=?2", "ttt",
-		        r->project_id, r->build_id, last);
 	return st;
-}
-
-static enum tw_status mark_some(
-        struct tw_db *db, struct tw_arena *a, bool *ret_more, struct tw_err *err)
-{
-	struct recount r = {false, "", "", ""};
-	const char *last = "";
-	enum tw_status st = first_recount(db, a, &r, err);
-
-	*ret_more = r.found;
-	if (st == TW_OK && r.found)
-		st = last_of_batch(db, a, &r, &last, err);
-	if (st != TW_OK || !r.found)
-		return st;
-	if (last[0])
-		return mark(db, &r, last, err);
-	return tw_cat_exec(db, NULL, err, "DELETE FROM recount WHERE project_id=? AND build_id=?",
-	        "tt", r.project_id, r.build_id);
 }
 
 enum tw_status tw_catalogue_names_mark(
         struct tw_catalogue *c, struct tw_arena *a, bool *ret_more, struct tw_err *err)
 {
+	struct tw_rename r;
+	const char *last = NULL;
 	struct tw_db *w = NULL;
-	struct recount r = {false, "", "", ""};
-	bool more = false;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	bool ours = false;
+	enum tw_status st = tw_cat_rename_next(c, "names", NULL, a, &r, err);
 
-	if (st != TW_OK)
-		return st;
-	st = first_recount(db, a, &r, err); /* a check that writes nothing */
-	tw_cat_done(c, db);
-	if (st == TW_OK && r.found) {
-		st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
-		if (st != TW_OK)
-			return st;
-		st = tw_cat_end(c, w, mark_some(w, a, &more, err), err);
-	}
+	*ret_more = st == TW_OK;
 	if (st == TW_OK)
-		*ret_more = more;
-	return st;
+		st = last_of_batch(c, a, &r, &last, err);
+	if (st == TW_OK)
+		st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	if (st != TW_OK)
+		return st == TW_NOT_FOUND ? TW_OK : st;
+	st = tw_cat_rename_done(w, "names", &r, last, &ours, err);
+	if (st == TW_OK && ours && last)
+		st = mark(w, &r, last, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 /* --- mappings of a trace --- */

@@ -6,6 +6,7 @@
 #define TW_CATALOGUE_NAMES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
@@ -15,6 +16,10 @@ struct tw_name_counts;
 
 struct tw_named_trace {
 	const char *project_id, *trace_id, *build_id, *mapping_id;
+};
+struct tw_rename { /* a build with a new mapping; what follows after_id is to be named again */
+	const char *project_id, *build_id, *after_id;
+	int64_t generation; /* of the mapping */
 };
 /* Marks some traces of a build with a new mapping as uncounted; *ret_more: call again. */
 enum tw_status tw_catalogue_names_mark(

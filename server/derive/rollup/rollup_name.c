@@ -123,12 +123,12 @@ static enum tw_status rename_one(struct tw_rollup_worker *f, const char *project
 }
 
 /* The build after the last one, in rotation, so that a failing build does not block others. */
-static enum tw_status next_rename(struct tw_rollup_worker *f, struct tw_rollup_rename *ret,
+static enum tw_status next_rename(struct tw_rollup_worker *f, struct tw_rename *ret,
         struct tw_rollup_naming **ret_methods, size_t *ret_n, struct tw_err *err)
 {
 	enum tw_status st;
 
-	f->rename_turn = (struct tw_rollup_rename){f->rename_project, f->rename_build, 0, 0};
+	f->rename_turn = (struct tw_rename){f->rename_project, f->rename_build, "", 0};
 	st = tw_catalogue_rollup_renames(
 	        f->parts.catalogue, &f->rename_turn, f->arena, ret, ret_methods, ret_n, err);
 	if (st == TW_NOT_FOUND && f->rename_project[0])
@@ -144,7 +144,7 @@ static enum tw_status next_rename(struct tw_rollup_worker *f, struct tw_rollup_r
 /* The methods behind a frame with a line number depend on the mapping, so the traces of the build
  * are counted again on days where all of them still exist.  On other days only the names change. */
 static enum tw_status count_again(
-        struct tw_rollup_worker *f, const struct tw_rollup_rename *of, struct tw_err *err)
+        struct tw_rollup_worker *f, const struct tw_rename *of, struct tw_err *err)
 {
 	struct tw_rollup_reset sums;
 	bool expanded = false;
@@ -161,7 +161,7 @@ enum tw_status tw_rollup_worker_rename(
         struct tw_rollup_worker *f, bool *ret_more, struct tw_err *err)
 {
 	struct tw_rollup_naming *methods = NULL;
-	struct tw_rollup_rename of;
+	struct tw_rename of;
 	size_t n = 0;
 	enum tw_status st;
 
@@ -170,7 +170,7 @@ enum tw_status tw_rollup_worker_rename(
 	*ret_more = st == TW_OK;
 	if (st == TW_NOT_FOUND)
 		return TW_OK;
-	if (st == TW_OK && of.after_id == 0)
+	if (st == TW_OK && !of.after_id[0])
 		st = count_again(f, &of, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = rename_one(f, of.project_id, &methods[i], err);

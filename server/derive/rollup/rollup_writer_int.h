@@ -30,7 +30,7 @@ struct tw_rollup_worker {
 	int64_t known_day; /* the day for which they were written */
 	/* The project, or build of it, served last, for rotation. */
 	char add_turn[TW_ID_BYTES];
-	struct tw_rollup_rename rename_turn; /* strings in the two below */
+	struct tw_rename rename_turn; /* strings in the two below */
 	char rename_project[TW_ID_BYTES], rename_build[TW_ROLLUP_WORKER_BUILD_BYTES];
 	int64_t erase_ms; /* monotonic: time of the next removal of rows of deleted traces */
 	int64_t purge_ms; /* the same of rows that others replaced; 0: not planned yet */

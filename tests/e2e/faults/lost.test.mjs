@@ -240,7 +240,7 @@ async function resumable(s, bytes, meta) {
 
 async function counted(s) {
 	await until(() => (s.sql(`SELECT (SELECT count(*) FROM trace WHERE state<2 OR (state=2 AND (rollup_state=0 OR anr_state=0 OR (detected=0 AND rollup_state=1)))) +
-		(SELECT count(*) FROM recount) + (SELECT count(*) FROM rollup_rename) + (SELECT count(*) FROM anr_rename)`) === '0' ? true : undefined), 'all counted', 180).catch((e) => assert.fail(`${e.message} ${s.log.slice(-3000)}`));
+		(SELECT count(*) FROM build_rename)`) === '0' ? true : undefined), 'all counted', 180).catch((e) => assert.fail(`${e.message} ${s.log.slice(-3000)}`));
 }
 
 /* Traces of every kind, in two projects; the last one is queued. */

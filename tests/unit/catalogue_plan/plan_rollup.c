@@ -103,7 +103,7 @@ void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *proj
 	struct tw_named_trace *todo;
 	char next[TW_ID_BYTES];
 	struct tw_rollup_cell *cells, one;
-	struct tw_rollup_rename rename;
+	struct tw_rename rename;
 	struct tw_rollup_reset sums;
 	struct tw_rollup_due *due;
 	struct tw_rollup_tree t = {.arena = a, .traces = 1};

@@ -571,15 +571,14 @@ static int teardown(void **state)
 
 /* --- judging --- */
 
-/* Tables that stay small: jobs are those not decoded yet, recounts and renames builds whose mapping
- * just came,
+/* Tables that stay small: jobs are those not decoded yet, renames builds whose mapping just came,
  * quarantines are bounded by retention,
  * the others a handful per person.  A check of the whole database looks at all of it. */
 static bool may_be_scanned(const char *step)
 {
 	static const char *const small[] = {"SCAN project", "SCAN session", "SCAN signin_link",
-	        "SCAN job", "SCAN recount", "SCAN fleet_engine" /* a row */, "SCAN rollup_rename",
-	        "SCAN anr_rename", "SCAN e VIRTUAL TABLE" /* labels of a row */,
+	        "SCAN job", "SCAN build_rename", "SCAN fleet_engine" /* a row */,
+	        "SCAN e VIRTUAL TABLE" /* labels of a row */,
 	        "SCAN n VIRTUAL TABLE" /* names to look up */, "SCAN exemplar" /* a page of them */,
 	        "SCAN quarantine", "SCAN signin_used" /* 4096 */, "SCAN signin_try" /* 16384 */,
 	        "SCAN resumable USING INDEX resumable_open" /* as many as keys may have open */,

@@ -411,11 +411,11 @@ static void test_two_mappings_at_once(void **state)
 {
 	struct session *s = *state;
 	struct tw_rollup_naming *methods;
-	struct tw_rollup_rename old, new;
+	struct tw_rename old, new;
 	char name[200];
 	size_t n;
 
-	run(s, "DELETE FROM rollup_rename");
+	run(s, "DELETE FROM build_rename");
 	give(s, "one");
 	assert_int_equal(
 	        tw_catalogue_rollup_renames(s->c, NULL, s->arena, &old, &methods, &n, NULL), TW_OK);
@@ -426,9 +426,11 @@ static void test_two_mappings_at_once(void **state)
 	assert_int_equal(tw_catalogue_rollup_renamed(s->c, &old, methods, n, NULL), TW_OK);
 	assert_int_equal(
 	        number(s, "SELECT count(*) FROM rollup_method WHERE name='by.the.first'"), 0);
-	assert_int_equal(number(s, "SELECT after_id FROM rollup_rename"), 0);
+	assert_int_equal(
+	        number(s, "SELECT count(*) FROM build_rename WHERE stage='rollup' AND after_id=''"),
+	        1);
 	assert_int_equal(tw_catalogue_rollup_renamed(s->c, &old, NULL, 0, NULL), TW_OK);
-	assert_int_equal(number(s, "SELECT count(*) FROM rollup_rename"), 1);
+	assert_int_equal(number(s, "SELECT count(*) FROM build_rename WHERE stage='rollup'"), 1);
 
 	assert_int_equal(
 	        tw_catalogue_rollup_renames(s->c, NULL, s->arena, &new, &methods, &n, NULL), TW_OK);
@@ -447,13 +449,15 @@ static void test_names_of_a_mapping_that_is_gone_are_given_again(void **state)
 	const struct tw_rollup_naming late = {77, "b831", "", "#77", "old.name", "", true};
 	struct tw_rollup_names names = {s->project, &late, 1, DAY0, {"two", ""}};
 
-	run(s, "DELETE FROM rollup_rename");
+	run(s, "DELETE FROM build_rename");
 	assert_int_equal(tw_catalogue_rollup_name(s->c, &names, NULL), TW_OK);
-	assert_int_equal(number(s, "SELECT count(*) FROM rollup_rename"), 0);
+	assert_int_equal(number(s, "SELECT count(*) FROM build_rename WHERE stage='rollup'"), 0);
 	give(s, "three");
-	run(s, "DELETE FROM rollup_rename");
+	run(s, "DELETE FROM build_rename");
 	assert_int_equal(tw_catalogue_rollup_name(s->c, &names, NULL), TW_OK);
-	assert_int_equal(number(s, "SELECT count(*) FROM rollup_rename WHERE build_id='b831'"), 1);
+	assert_int_equal(number(s, "SELECT count(*) FROM build_rename WHERE stage='rollup' AND "
+	                           "build_id='b831'"),
+	        1);
 }
 
 static const struct CMUnitTest tests[] = {
