@@ -11,7 +11,7 @@
 #include "decoder/base/err.h"
 #include "server/base/config.h"
 #include "server/base/text/json.h"
-#include "server/catalogue/storage/need_blobs.h"
+#include "server/catalogue/storage/shared_files.h"
 #include "server/derive/delete.h"
 #include "server/http/http.h"
 #include "server/ingest/commit_upload.h"

@@ -100,9 +100,7 @@ enum tw_status tw_catalogue_copy(
 enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
         void (*wrong)(void *arg, const char *text), void *arg, struct tw_err *err) TW_MUST_USE;
 
-/*
- * Inspects a catalogue read-only: no migration, and no lock that affects a server.
- */
+/* --- read-only inspection: no migration, and no lock that affects a server --- */
 
 struct tw_catalogue_facts {
 	int schema, known_schema; /* of the file; of this program.  The rest is 0 unless they are

@@ -25,7 +25,7 @@
 #include "server/base/role.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/storage/catalogue_files.h"
-#include "server/catalogue/storage/need_blobs.h"
+#include "server/catalogue/storage/shared_files.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/traces/catalogue_job.h"

@@ -29,7 +29,6 @@
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_move.h"
 #include "server/catalogue/storage/catalogue_files.h"
-#include "server/catalogue/storage/stored.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_list.h"

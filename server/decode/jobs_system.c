@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "server/catalogue/storage/catalogue_files.h"
-#include "server/catalogue/storage/need_blobs.h"
+#include "server/catalogue/storage/shared_files.h"
 #include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/jobs.h"

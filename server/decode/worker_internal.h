@@ -42,4 +42,19 @@ enum tw_status tw_worker_source(const json_t *task, json_t **ret, struct tw_err 
 /* Call before the child enters its sandbox. */
 enum tw_status tw_worker_source_begin(struct tw_err *err) TW_MUST_USE;
 
+/* Makes the child misbehave, to test its limits: TRACEWELL_WORKER_FAULT=crash|loop|eat|sleep|run|
+ * tire|unlocked in the server's environment, TRACEWELL_PREFLIGHT_FAULT for preflight processes
+ * (preflight.h), TRACEWELL_SOURCE_FAULT for clone readers.  Only in test builds (property
+ * test_faults of a profile); other builds read no environment variable here. */
+#if TW_TEST_FAULTS
+enum tw_status tw_worker_fault(const char *variable, struct tw_err *err) TW_MUST_USE;
+#else
+static inline enum tw_status tw_worker_fault(const char *variable, struct tw_err *err)
+{
+	(void)variable;
+	(void)err;
+	return TW_OK;
+}
+#endif
+
 #endif

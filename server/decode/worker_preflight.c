@@ -11,7 +11,6 @@
 #include "server/base/file/io.h"
 #include "server/decode/preflight.h"
 #include "server/decode/preflight_protocol.h"
-#include "server/decode/worker_fault.h"
 #include "server/decode/worker_internal.h"
 
 enum { SOCKET_FD = TW_WORKER_OUTPUT };

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "server/base/clock.h"
-#include "server/decode/worker_fault.h"
 #include "server/decode/worker_internal.h"
 #include "server/source/source_git.h"
 #include "server/source/source_owners.h"

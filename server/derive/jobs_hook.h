@@ -1,6 +1,6 @@
 /*
- * jobs_hook.h - notifications: a thread that delivers the outbox, and a thread that makes digests
- * when they are due.
+ * jobs_hook.h - notifications, a thread each: deliveries of the outbox, digests, and issues in
+ * trackers.
  *
  * Several deliveries run concurrently: one per hook and a few per project, with projects served in
  * rotation.  A receiver that hangs delays only its own deliveries.
@@ -38,12 +38,9 @@ void tw_hook_runner_wake(struct tw_hook_runner *h); /* something is to be delive
 enum tw_status tw_hook_runner_metrics(const struct tw_hook_runner *h, struct tw_catalogue *c,
         struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 
-/*
- * Makes the digests that are due, of all projects, and their mails.
- *
- * Thread: one at a time.
- */
+/* --- digests that are due, of all projects, and their mails --- */
 
+/* Thread: one at a time. */
 enum {
 	TW_DIGEST_LOOK_S = 20, /* interval between checks for due digests */
 	TW_DIGEST_MOST_S = 60  /* time limit per digest; parts left out are marked in it */
@@ -69,15 +66,12 @@ struct tw_digest_mail {
 enum tw_status tw_digest_mail(
         const struct tw_digest_mail *m, struct tw_mail *ret, struct tw_err *err) TW_MUST_USE;
 
-/*
- * Creates issues in the projects' trackers, reads their state, and reopens them: one thread, one
- * request after another.
- *
- * A closed issue marks its regression as fixed.  After a failed request a project waits, longer
- * each time; it delays other projects only by the duration of that request.
- * Thread: start and stop by the owner.
- */
+/* --- issues --- */
 
+/* Creates issues in the projects' trackers, reads their state, and reopens them, one request after
+ * another.  A closed issue marks its regression as fixed. After a failed request a project waits,
+ * longer each time; it delays other projects only by the duration of that request.  Thread: start
+ * and stop by the owner. */
 struct tw_hook_parts;
 struct tw_ticket_runner;
 /* allowed: private addresses that may be reached.  Both must outlive it. */

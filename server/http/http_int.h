@@ -1,6 +1,5 @@
 /*
- * http_int.h - shared by http.c, http_validate.c, http_pools.c, http_request.c and http_reply.c
- * only.
+ * http_int.h - shared by the files of this folder only.
  *
  * Life of a request, one arrow per callback of libmicrohttpd.  Looking up a caller needs the
  * catalogue and is done on a pool, with the connection suspended:
@@ -30,14 +29,11 @@
 #include "server/http/http.h"
 #include "server/http/metrics.h"
 
-/*
- * Request targets: decoding, path templates, query pairs.
- *
- * A target in absolute form (http://host/path) is accepted as RFC 9112 requires; its authority
- * then replaces the Host header. The target is split at / before it is decoded, so that %2f stays
- * inside its segment; NUL, broken escapes and invalid UTF-8 are refused everywhere.
- */
+/* --- request targets: decoding, path templates, query pairs --- */
 
+/* A target in absolute form (http://host/path) is accepted as RFC 9112 requires; its authority
+ * then replaces the Host header. The target is split at / before it is decoded, so that %2f
+ * stays inside its segment; NUL, broken escapes and invalid UTF-8 are refused everywhere. */
 enum { TW_MAX_PIECES = 12, TW_MAX_PAIRS = 64 };
 
 struct tw_pair {
@@ -66,12 +62,9 @@ const char *tw_target_piece(
 /* The value of the first query pair of that name; NULL if there is none. */
 const char *tw_target_query(const struct tw_target *t, const char *name);
 
-/*
- * Negotiates and applies Content-Encoding.
- *
- * Thread: a stream one at a time.
- */
+/* --- Content-Encoding --- */
 
+/* Thread: a stream one at a time. */
 enum tw_coding { TW_CODING_IDENTITY, TW_CODING_GZIP, TW_CODING_ZSTD };
 
 /* "identity", "gzip", "zstd". */
@@ -91,14 +84,12 @@ struct tw_encoder *tw_encoder_free(struct tw_encoder *e);
 enum tw_status tw_encoder_push(struct tw_encoder *e, const void *p, size_t n, bool end,
         struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 
-/*
- * Upload slots, shared so that no key or address takes them all.
- *
- * A key may have three times as many slots as are free: alone 3/4 of all, with a second one 3/7
- * each. An address may have seven times as many, because many keys may come from one proxy. So a
- * new caller always finds free slots, however many the others hold.
- */
+/* --- upload slots --- */
 
+/* Shared so that no key or address takes them all: a key may have three times as many slots as are
+ * free: alone 3/4 of all, with a second one 3/7 each. An address may have seven times as many,
+ * because many keys may come from one proxy. So a new caller always finds free slots, however many
+ * the others hold. */
 struct tw_slots;
 
 struct tw_slot { /* zeroed: none is held */
@@ -308,5 +299,12 @@ void tw_reply_error(struct tw_req *r);
 /* Writes the same reply directly to the socket, in the middle of a body, where the library accepts
  * none.  The caller then closes the connection. */
 void tw_reply_error_now(struct tw_req *r);
+
+struct tw_tls;
+
+enum { TW_HTTP_TLS_OPTIONS = 3 };
+
+/* Options for MHD_OPTION_ARRAY: none if t is NULL. */
+void tw_http_tls_options(struct tw_tls *t, struct MHD_OptionItem ret[TW_HTTP_TLS_OPTIONS]);
 
 #endif

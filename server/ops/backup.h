@@ -1,5 +1,5 @@
 /*
- * backup.h - copies a data folder to another data folder.
+ * backup.h - copies a data folder to another data folder, or to an S3-compatible store.
  *
  * The catalogue is copied as of one moment, then every file that this copy references; last, the
  * catalogue's copy replaces the previous one.  If interrupted, the previous backup is intact.
@@ -43,15 +43,12 @@ struct tw_backup {
 enum tw_status tw_backup_run(
         const struct tw_backup *backup, struct tw_backup_sums *ret, struct tw_err *err) TW_MUST_USE;
 
-/*
- * Copies a data folder to an S3-compatible store.
- *
- * Names are the same as in the folder, so that a download of the store is a data folder again.  The
- * catalogue is uploaded last and replaces the previous one.  Existing contents are not sent again;
- * unreferenced ones remain until the store's own rules delete them.  Decoded files are omitted if
- * the upload exists: a server decodes them again. Thread: the caller's.
- */
+/* --- to a store --- */
 
+/* Names are the same as in the folder, so that a download of the store is a data folder again.
+ * The catalogue is uploaded last and replaces the previous one. Existing contents are not sent
+ * again; unreferenced ones remain until the store's own rules delete them. Decoded files are
+ * omitted if the upload exists: a server decodes them again.  Thread: the caller's. */
 /* `to` and `decoded` of `backup` are ignored. */
 enum tw_status tw_backup_s3_run(const struct tw_backup *backup, struct tw_s3 *to,
         struct tw_backup_sums *ret, struct tw_err *err) TW_MUST_USE;

@@ -10,7 +10,6 @@
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/catalogue_files.h"
-#include "server/catalogue/storage/stored.h"
 #include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 

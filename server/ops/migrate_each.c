@@ -6,7 +6,6 @@
 #include "decoder/base/arena.h"
 #include "server/base/thread/pool.h"
 #include "server/catalogue/storage/catalogue_files.h"
-#include "server/catalogue/storage/stored.h"
 
 struct batch;
 

@@ -19,7 +19,6 @@
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/catalogue_files.h"
-#include "server/catalogue/storage/stored.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/ops/project_archive.h"
 

@@ -23,7 +23,6 @@
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/catalogue_files.h"
-#include "server/catalogue/storage/stored.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/local_trace.h"
 #include "server/ops/project_archive.h"

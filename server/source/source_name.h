@@ -13,16 +13,13 @@
 #include "decoder/base/err.h"
 #include "server/source/source_lex.h"
 
-/*
- * Finds the declarations of classes and methods in a Java or Kotlin file.
- *
- * Not a compiler: it uses braces, brackets and the words before them.  The lines of a method are
- * from the first annotation to its closing brace; of a Kotlin function without braces, to the end
- * of its expression.  A class is named as in a trace, Outer$Inner; the name of an anonymous one
- * ends in "$?". Top-level functions of Kotlin are in the class "".  Files may have any content:
- * time is linear, and at most TW_SCAN_DECLS declarations are kept.  Pure.
- */
+/* --- declarations of classes and methods in a Java or Kotlin file --- */
 
+/* Not a compiler: it uses braces, brackets and the words before them. The lines of a method are
+ * from the first annotation to its closing brace; of a Kotlin function without braces, to the
+ * end of its expression. A class is named as in a trace, Outer$Inner; the name of an anonymous
+ * one ends in "$?". Top-level functions of Kotlin are in the class "". Files may have any
+ * content: time is linear, and at most TW_SCAN_DECLS declarations are kept. Pure. */
 /*
  * Recognises names in a Kotlin file that differ in class files: @JvmName of functions, accessors
  * and the file; and the begin of a property's accessors.

@@ -16,14 +16,11 @@
 #include "server/storage/blob.h"
 #include "server/storage/blob_store.h"
 
-/*
- * Prevents the deletion of an object that is being written.
- *
- * Equal content is one object.  A writer holds a claim on its key until its row exists; a deleter
- * claims the key exclusively and looks for rows again after that.  A claim can linger, for writers
- * that create their row later.
- */
+/* --- claims, which prevent the deletion of an object that is being written --- */
 
+/* Equal content is one object. A writer holds a claim on its key until its row exists; a deleter
+ * claims the key exclusively and looks for rows again after that. A claim can linger, for
+ * writers that create their row later. */
 struct tw_key_claims;
 
 struct tw_key_claims *tw_key_claims_new(void);

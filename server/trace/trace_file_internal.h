@@ -48,14 +48,11 @@ enum tw_status tw_chunk_directory_load(
 void tw_chunk_directory_of(const struct tw_chunk_directory *d, uint32_t thread_id,
         const struct tw_chunk_row **ret, uint32_t *ret_n);
 
-/*
- * Compresses payloads in parallel with the code that produces them.
- *
- * Payloads are copied into a few slots; one thread compresses them in order and passes each frame
- * to `store`.  If no thread can be created, the caller's thread does this.
- * Thread: one caller; `store` runs in the other thread until tw_frames_finish has returned.
- */
+/* --- payloads compressed in parallel with the code that produces them --- */
 
+/* Payloads are copied into a few slots; one thread compresses them in order and passes each
+ * frame to `store`. If no thread can be created, the caller's thread does this.  Thread: one
+ * caller; `store` runs in the other thread until tw_frames_finish has returned. */
 struct tw_frame_info {
 	bool is_tree;
 	struct tw_chunk_info chunk; /* is_tree: only thread_id */
@@ -81,12 +78,9 @@ enum tw_status tw_frames_finish(struct tw_frames *f, struct tw_err *err) TW_MUST
 /* The context, while nothing is being compressed. */
 struct ZSTD_CCtx_s *tw_frames_zstd(struct tw_frames *f);
 
-/*
- * Computes the summary tree of a trace while its call trees are written.
- *
- * Thread: one at a time.
- */
+/* --- the summary tree, computed while call trees are written --- */
 
+/* Thread: one at a time. */
 struct tw_summary_maker;
 
 /* NULL: out of memory. */
@@ -103,13 +97,10 @@ void tw_summary_maker_keep(
 enum tw_status tw_summary_maker_store(
         struct tw_summary_maker *m, sqlite3 *db, uint32_t methods, struct tw_err *err) TW_MUST_USE;
 
-/*
- * Computes the sums of a trace's notes while the notes are written.
- *
- * Notes are summed in blocks of TW_NOTE_BLOCK consecutive notes, so the sums of a range cost its
- * blocks and the notes at its two ends (tw_query_note_sums). Thread: one at a time.
- */
+/* --- sums of notes, computed while notes are written --- */
 
+/* Notes are summed in blocks of TW_NOTE_BLOCK consecutive notes, so the sums of a range cost its
+ * blocks and the notes at its two ends (tw_query_note_sums).  Thread: one at a time. */
 enum { TW_NOTE_BLOCK = 2048 };
 
 struct tw_sums_maker;
@@ -125,19 +116,16 @@ enum tw_status tw_sums_maker_add(struct tw_sums_maker *m, sqlite3 *db,
 enum tw_status tw_sums_maker_end(
         struct tw_sums_maker *m, sqlite3 *db, struct tw_err *err) TW_MUST_USE;
 
-/*
- * Reads the sampled frames of a trace as the methods of its mapping.
- *
- * A trace identifies a sampled frame by method and line, as its mapping may arrive later, and a
- * native frame by address and build id, as its symbols may. Here each frame is replaced by the
- * methods that the mapping has for the line, or by the method alone, or by its function or module,
- * in the table of methods, the call trees, the chunks and the threads, so that all readers of the
- * file get the same calls. These methods have indexes after the stored ones, in the order of their
- * names. A frame that called an outline gets the line from which the outline's code was extracted.
- * If frames of one method and line called several outlines, their common methods are used. Thread:
- * as the trace file's.
- */
+/* --- sampled frames as the methods of the trace's mapping --- */
 
+/* A trace identifies a sampled frame by method and line, as its mapping may arrive later, and a
+ * native frame by address and build id, as its symbols may. Here each frame is replaced by the
+ * methods that the mapping has for the line, or by the method alone, or by its function or
+ * module, in the table of methods, the call trees, the chunks and the threads, so that all
+ * readers of the file get the same calls. These methods have indexes after the stored ones, in
+ * the order of their names. A frame that called an outline gets the line from which the
+ * outline's code was extracted. If frames of one method and line called several outlines, their
+ * common methods are used.  Thread: as the trace file's. */
 struct tw_inlined;
 
 /* ret NULL: the trace has no such frame. Everything is allocated in the arena. */

@@ -19,14 +19,11 @@
 #include "server/stats/rollup.h"
 #include "server/stats/rollup_id.h"
 
-/*
- * The cells in which a trace is counted, and the ids of cells and methods.
- *
- * A cell is the key of rollups: a day and the dimensions of queries.  Its id, and a method's, is a
- * hash of its content, so that every process computes the same and rebuilding rollups gives the
- * same rows.
- */
+/* --- cells, and the ids of cells and methods --- */
 
+/* A cell is the key of rollups: a day and the dimensions of queries. Its id, and a method's, is
+ * a hash of its content, so that every process computes the same and rebuilding rollups gives
+ * the same rows. */
 struct tw_trace_row;
 
 enum { TW_ROLLUP_LABELS_MAX = 4, TW_ROLLUP_CELLS_MAX = 1 + TW_ROLLUP_LABELS_MAX };

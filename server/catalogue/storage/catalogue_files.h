@@ -1,5 +1,6 @@
 /*
- * catalogue_files.h - which files rows refer to: for sweeps, checks and backups.  Thread: any.
+ * catalogue_files.h - the files that rows refer to, for sweeps, checks and backups: one, a page, or
+ * each of them.  Thread: any.
  */
 #ifndef TW_CATALOGUE_FILES_H
 #define TW_CATALOGUE_FILES_H
@@ -57,5 +58,18 @@ enum tw_status tw_catalogue_stored_mappings(struct tw_catalogue *c,
 enum tw_status tw_catalogue_stored_traces(struct tw_catalogue *c,
         const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
         struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+
+/* `f` may be modified; it, everything it points to and `a` are valid until the next page.  Within a
+ * page, the previous rows precede it in memory. */
+typedef enum tw_status (*tw_stored_fn)(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err);
+
+/* Calls `one` for every file, and stops at its first failure.  Reads a page at a time, so that
+ * neither memory nor a snapshot of the catalogue grows with their number. */
+enum tw_status tw_stored_each(struct tw_catalogue *c, tw_stored_page_fn page, tw_stored_fn one,
+        void *arg, struct tw_err *err) TW_MUST_USE;
+
+/* Number of files; 0 if it cannot be determined. */
+uint64_t tw_stored_count(struct tw_catalogue *c, tw_stored_page_fn page);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "server/base/config.h"
 #include "server/catalogue/storage/catalogue_files.h"
-#include "server/catalogue/storage/stored.h"
 #include "server/storage/blob.h"
 #include "server/storage/blob_store.h"
 

@@ -21,7 +21,6 @@
 #include "server/base/thread/pool.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/storage/catalogue_files.h"
-#include "server/catalogue/storage/stored.h"
 #include "server/catalogue/traces/catalogue_record.h"
 
 enum {

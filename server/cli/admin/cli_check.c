@@ -5,7 +5,6 @@
 
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/catalogue_files.h"
-#include "server/catalogue/storage/stored.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"
 #include "server/cli/cli_out.h"

@@ -1,6 +1,6 @@
 /*
  * anr_brief.h - the parts of an ANR report from which its cause is determined, small enough for the
- * catalogue.
+ * catalogue; and the locks that threads of a trace waited for.
  *
  * From the document "anr": the blamed process and the threads that wait for each other, unchanged;
  * from a trace's calls: the heaviest path of the main thread.  With it a cause can be determined
@@ -30,11 +30,7 @@ json_t *tw_anr_unbrief(struct tw_str brief);
 enum tw_status tw_anr_path_of_calls(struct tw_trace_file *f, int64_t end_ns, int64_t waited_ns,
         struct tw_arena *a, json_t **ret, struct tw_err *err) TW_MUST_USE;
 
-/*
- * The locks that threads of one trace waited for, from calls and from thread dumps.
- *
- * Independent of HTTP and SQL.
- */
+/* --- locks, from calls and from thread dumps --- */
 
 struct tw_lock_list { /* in an arena */
 	struct tw_lock_wait *at;

@@ -3,26 +3,22 @@
  *
  * Temporary failures (no answer, 408, 429, 5xx, a truncated body, clock skew) are retried with
  * growing random delays until the request's time is over.  Then the result is TW_BUSY: a later
- * request may succeed.  TW_NOT_FOUND means only that the object is missing.
- * Thread: any; each request uses its own handle from a pool.
+ * request may succeed.  TW_NOT_FOUND means only that the object is missing.  Signatures are AWS
+ * Signature Version 4 and made here, because libcurl supports neither presigned URLs (for a
+ * device's upload) nor a store with a different clock. Thread: any; each request uses its own
+ * handle from a pool.
  */
 #ifndef TW_S3_HTTP_H
 #define TW_S3_HTTP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "decoder/base/buf.h"
 #include "decoder/base/err.h"
 #include "decoder/base/str.h"
 #include "server/storage/blob.h"
-
-/*
- * AWS Signature Version 4, which authenticates requests to an S3-compatible store.
- *
- * libcurl can sign, but supports neither presigned URLs (for a device's upload) nor a store with a
- * different clock.  Pure.
- */
 
 #define TW_S3_UNSIGNED "UNSIGNED-PAYLOAD"
 
@@ -150,5 +146,12 @@ void tw_s3_answer_done(struct tw_s3_answer *a);
  * headers. */
 enum tw_status tw_s3_address(struct tw_s3 *s, const struct tw_s3_request *r, unsigned expires_s,
         struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
+
+/* Text between tags in responses, which are untrusted: only the requested tags are read, and no
+ * reference is resolved.  Pure. */
+/* The text between the next <tag> and </tag>; *text continues after it. */
+bool tw_xml_next(struct tw_str *text, const char *tag, struct tw_str *ret);
+/* The first such text, with entities decoded, truncated to `cap`; "" if there is none. */
+void tw_xml_text(struct tw_str text, const char *tag, char *out, size_t cap);
 
 #endif

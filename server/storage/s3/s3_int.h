@@ -9,15 +9,12 @@
 #include "decoder/base/err.h"
 #include "server/storage/s3/s3_http.h"
 
-/*
- * The access key that signs requests to a store, and its source.
- *
- * A file in the format of AWS's credentials (its first section), read again when it changes, as for
- * temporary credentials; without one, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
- * AWS_SESSION_TOKEN of the environment.  Never a flag: process lists show those.
- * Thread: one at a time.
- */
+/* --- the access key that signs requests to a store, and its source --- */
 
+/* A file in the format of AWS's credentials (its first section), read again when it changes, as
+ * for temporary credentials; without one, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+ * AWS_SESSION_TOKEN of the environment. Never a flag: process lists show those.  Thread: one at
+ * a time. */
 enum { TW_S3_KEY_ID = 160, TW_S3_SECRET = 257, TW_S3_TOKEN = 4096 };
 
 struct tw_s3_key {

@@ -9,7 +9,6 @@
 
 #include "server/storage/s3/s3.h"
 #include "server/storage/s3/s3_http.h"
-#include "server/storage/s3/s3_xml.h"
 #include "tests/unit/unit.h"
 
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -14,13 +14,10 @@
 #include "decoder/formats/perfetto/perfetto_packets.h"
 #include "decoder/formats/perfetto/perfetto_sequences.h"
 
-/*
- * The packets of a Perfetto file, one by one, with their times.
- *
- * Decompresses the file and resynchronises after damage, as the decoder does.  Packets inside
- * compressed ones are reported after the one that contains them. Thread: one at a time.
- */
+/* --- packets one by one, with their times --- */
 
+/* Decompresses the file and resynchronises after damage, as the decoder does. Packets inside
+ * compressed ones are reported after the one that contains them.  Thread: one at a time. */
 enum { TW_SYSTEM_PUSH_MAX_BYTES = 32 << 20 }; /* maximum unpacked size of one piece of the file */
 
 /* Field numbers of a packet that are distinguished here. */

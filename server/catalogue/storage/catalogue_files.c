@@ -1,4 +1,3 @@
-#include "server/catalogue/storage/stored.h"
 #include "server/catalogue/storage/catalogue_files.h"
 
 enum { PAGE = 256, PAGE_ARENA = 4 << 20 };
