@@ -21,7 +21,6 @@ union tw_mapping_stats { /* by kind */
 /* `feed` pushes the text or the ELF file, compressed or not; appends the image to *out. */
 enum tw_status tw_compile_mapping(enum tw_mapping_kind kind, const struct tw_limits *limits,
         enum tw_status (*feed)(void *arg, tw_bytes_fn push, void *to, struct tw_err *err),
-        void *arg, struct tw_buf *out, union tw_mapping_stats *ret,
-        struct tw_err *err) TW_MUST_USE;
+        void *arg, struct tw_buf *out, union tw_mapping_stats *ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

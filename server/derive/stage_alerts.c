@@ -1,7 +1,7 @@
 /*
  * stage_alerts.c - evaluates each project's alert rules every ten minutes.
  */
-#include "server/derive/stage_alerts.h"
+#include "server/derive/stages.h"
 
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"

@@ -5,7 +5,7 @@
  * Keys are assigned separately from the extraction, so that a new trace, a late mapping and changed
  * rules are handled alike, and none needs the trace's file again.
  */
-#include "server/derive/stage_anr.h"
+#include "server/derive/stages.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * stage_findings.c - runs detectors on ready traces and stores their findings.
  */
-#include "server/derive/stage_findings.h"
+#include "server/derive/stages.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -246,7 +246,7 @@ void tw_watch_got(struct MHD_Connection *connection, size_t bytes);
 /* Set if the client closes the connection during TW_WAIT_SERVER; valid as long as the connection.
  * NULL: not watched. */
 const _Atomic bool *tw_watch_abandoned(struct MHD_Connection *connection);
-/* Keeps its socket half open after it is closed (http_linger.h). */
+/* Keeps its socket half open after it is closed (http_linger.c). */
 void tw_watch_linger(struct MHD_Connection *connection);
 /* Whether it was accepted above the limit, with no idle connection to close. */
 bool tw_watch_is_surplus(struct MHD_Connection *connection);
@@ -306,5 +306,18 @@ enum { TW_HTTP_TLS_OPTIONS = 3 };
 
 /* Options for MHD_OPTION_ARRAY: none if t is NULL. */
 void tw_http_tls_options(struct tw_tls *t, struct MHD_OptionItem ret[TW_HTTP_TLS_OPTIONS]);
+
+/* --- sockets whose client is still sending --- */
+
+/* Closing a socket with unread data resets the connection, and the client may lose the response. So
+ * the socket stays half closed and its data is discarded until the client closes it, limited in
+ * time and bytes.  Thread: any may call take. */
+struct tw_linger;
+
+enum tw_status tw_linger_start(struct tw_linger **ret, struct tw_err *err) TW_MUST_USE;
+/* Keeps a duplicate of `fd`, which the caller closes as usual. */
+void tw_linger_take(struct tw_linger *l, int fd);
+/* Closes all sockets.  Accepts NULL; returns NULL. */
+struct tw_linger *tw_linger_stop(struct tw_linger *l);
 
 #endif

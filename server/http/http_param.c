@@ -1,5 +1,5 @@
 /* http_param.c - checks a request's query against its route's parameters, and reads them. */
-#include "server/http/http_param.h"
+#include "server/http/http.h"
 
 #include <assert.h>
 #include <inttypes.h>

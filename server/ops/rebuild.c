@@ -1,4 +1,4 @@
-#include "server/ops/rebuild.h"
+#include "server/ops/check.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "server/export/perfetto/system/export_system_copy.h"
+#include "server/export/perfetto/system/export_system.h"
 #include "server/export/perfetto/system/export_system_facts.h"
 
 static int file_of(const uint8_t *data, size_t size)

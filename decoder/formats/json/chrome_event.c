@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "decoder/formats/detail.h"
-#include "decoder/formats/json/chrome_fields.h"
 #include "decoder/formats/json/json_text.h"
 #include "decoder/formats/markers/facts.h"
 

@@ -1,4 +1,4 @@
-#include "decoder/formats/json/chrome_fields.h"
+#include "decoder/formats/json/chrome_event.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "decoder/formats/markers/tids.h"
+#include "decoder/formats/markers/marks.h"
 
 #include "decoder/base/hash.h"
 

@@ -17,13 +17,10 @@
 #include "decoder/formats/detail.h"
 #include "decoder/formats/format.h"
 #include "decoder/formats/markers/flows.h"
-#include "decoder/formats/perfetto/perfetto_event.h"
-#include "decoder/formats/perfetto/perfetto_frames.h"
-#include "decoder/formats/perfetto/perfetto_ftrace.h"
 #include "decoder/formats/perfetto/perfetto_packet.h"
 #include "decoder/formats/perfetto/perfetto_packets.h"
+#include "decoder/formats/perfetto/perfetto_parts.h"
 #include "decoder/formats/perfetto/perfetto_sequences.h"
-#include "decoder/formats/perfetto/perfetto_stacks.h"
 
 enum { UNPACK_BYTES = 4 << 20, ASYNC_TRACK_BYTES = 256 };
 

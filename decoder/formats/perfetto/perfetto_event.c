@@ -1,4 +1,4 @@
-#include "decoder/formats/perfetto/perfetto_event.h"
+#include "decoder/formats/perfetto/perfetto_parts.h"
 
 #include <stddef.h>
 #include <string.h>

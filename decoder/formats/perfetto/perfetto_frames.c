@@ -4,7 +4,7 @@
  * Frames are stored in a ring in the order in which they begin, and found by cookie.  A frame still
  * open when its ring slot is reused, or when its cookie begins again, is emitted as open.
  */
-#include "decoder/formats/perfetto/perfetto_frames.h"
+#include "decoder/formats/perfetto/perfetto_parts.h"
 
 #include <stdio.h>
 

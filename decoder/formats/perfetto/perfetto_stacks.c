@@ -1,4 +1,4 @@
-#include "decoder/formats/perfetto/perfetto_stacks.h"
+#include "decoder/formats/perfetto/perfetto_parts.h"
 
 #include <stdio.h>
 #include <string.h>

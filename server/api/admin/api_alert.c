@@ -10,7 +10,7 @@
 #include "server/base/text/json.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/derive/jobs_hook.h"
-#include "server/derive/stage_alerts.h"
+#include "server/derive/stages.h"
 
 enum {
 	NAME_BYTES = 100,

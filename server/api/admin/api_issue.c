@@ -1,10 +1,9 @@
-#include "server/api/admin/api_issue.h"
+#include "server/api/api_shared.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/api/trace/api_source.h"
 #include "server/base/clock.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/api/admin/api_issue.h"
 #include "server/api/api.h"
+#include "server/api/api_shared.h"
 #include "server/base/secret.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/notify/catalogue_hook.h"

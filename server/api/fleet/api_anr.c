@@ -12,7 +12,7 @@
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/derive/pipeline.h"
-#include "server/derive/stage_anr.h"
+#include "server/derive/stages.h"
 #include "server/fleet/anr/anr_rules.h"
 
 enum { LIMIT_MAX = TW_ANR_GROUPS_MAX };

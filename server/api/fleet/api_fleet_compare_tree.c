@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "server/api/api.h"
-#include "server/api/fleet/api_compare.h"
+#include "server/api/api_shared.h"
 #include "server/api/fleet/api_fleet_compare.h"
 
 enum { TREES = TW_SIDES * TW_MIX_CLASSES };

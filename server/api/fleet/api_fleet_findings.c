@@ -8,7 +8,7 @@
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
 #include "server/catalogue/fleet/catalogue_found.h"
-#include "server/derive/stage_findings.h"
+#include "server/derive/stages.h"
 #include "server/fleet/found.h"
 
 enum { CAUSES = 5, CAUSES_MAX = 100, ROWS_MAX = 500000, LOOK_EACH = 64, MS_TO_TELL = 500 };

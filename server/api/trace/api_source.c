@@ -5,7 +5,7 @@
  * If a part is unavailable (no clone, no such tag, too large), the response says why and has the
  * remaining parts, above all the link.
  */
-#include "server/api/trace/api_source.h"
+#include "server/api/api_shared.h"
 
 #include <string.h>
 

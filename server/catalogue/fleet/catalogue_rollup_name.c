@@ -5,7 +5,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/fleet/catalogue_rollup.h"
@@ -23,10 +22,12 @@ enum tw_status tw_catalogue_rollup_renames(struct tw_catalogue *c, const struct 
         size_t *ret_n, struct tw_err *err)
 {
 	const size_t limit = TW_ROLLUP_NAMED_AT_ONCE;
+	uint64_t after_id = 0;
 	enum tw_status st = tw_cat_rename_next(c, "rollup", after, a, ret, err);
 
 	if (st != TW_OK)
 		return st;
+	(void)tw_str_u64(tw_str_of(ret->after_id), INT64_MAX, &after_id); /* "": 0 */
 	return tw_cat_list(c, TW_CAT_LIST(a, limit, &method_fields, ret_methods, ret_n), err,
 	        /* rollup_method_by_build, _by_mapping */
 	        "SELECT {columns} FROM ("
@@ -35,8 +36,7 @@ enum tw_status tw_catalogue_rollup_renames(struct tw_catalogue *c, const struct 
 	        "SELECT * FROM (SELECT * FROM rollup_method WHERE project_id=?1 AND mapping_id=?2"
 	        " AND mapping_id<>'' AND method_id>?3 ORDER BY method_id LIMIT ?4) of_mapping)"
 	        " of_both ORDER BY method_id LIMIT ?4",
-	        "ttii", ret->project_id, ret->build_id, (int64_t)atoll(ret->after_id),
-	        (int64_t)limit);
+	        "ttii", ret->project_id, ret->build_id, (int64_t)after_id, (int64_t)limit);
 }
 
 static enum tw_status set_name(struct tw_db *db, struct tw_stmt **kept, const char *project_id,

@@ -10,7 +10,6 @@
 #include "server/cli/cli_out.h"
 #include "server/cli/cli_term.h"
 #include "server/ops/check.h"
-#include "server/ops/rebuild.h"
 #include "server/storage/lost.h"
 
 enum { LOST_DAYS = 64 };

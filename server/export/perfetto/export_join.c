@@ -14,8 +14,7 @@
 
 #include "server/export/perfetto/export_calls.h"
 #include "server/export/perfetto/export_compress.h"
-#include "server/export/perfetto/system/export_side.h"
-#include "server/export/perfetto/system/export_system_copy.h"
+#include "server/export/perfetto/system/export_system.h"
 
 enum { PIECE_BYTES = 256 << 10, FACTS = 256, COMPRESS_BYTES = 320 << 10 };
 #define MERGE_MAX_BYTES ((uint64_t)192 << 20)

@@ -6,7 +6,6 @@
 #include "server/export/perfetto/export_compress.h"
 #include "server/export/perfetto/export_join.h"
 #include "server/export/perfetto/export_plan.h"
-#include "server/export/perfetto/export_tar.h"
 
 struct tw_perfetto {
 	struct tw_plan *plan;

@@ -1,5 +1,4 @@
 /* export_tar.c - see the header. */
-#include "server/export/perfetto/export_tar.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "server/http/limit/http_linger.h"
+#include "server/http/http_int.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -18,7 +18,6 @@
 #include "decoder/base/arena.h"
 #include "server/base/thread/periodic.h"
 #include "server/http/http_int.h"
-#include "server/http/limit/http_linger.h"
 
 /* A body may be slow at first.  Then it needs a minimum rate, and earlier a higher one while upload
  * slots are scarce. */

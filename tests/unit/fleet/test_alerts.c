@@ -16,7 +16,7 @@
 #include "server/base/config.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
-#include "server/derive/stage_alerts.h"
+#include "server/derive/stages.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 

@@ -6,7 +6,7 @@
  * must nest. Others are put on a further track of the same name. A span that fits on none of
  * LEVELS tracks is truncated to the enclosing span and counted.
  */
-#include "server/export/perfetto/system/export_side.h"
+#include "server/export/perfetto/export_calls.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* export_system_copy.c - see the header. */
-#include "server/export/perfetto/system/export_system_copy.h"
+#include "server/export/perfetto/system/export_system.h"
 
 #include <string.h>
 
