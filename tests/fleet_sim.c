@@ -159,6 +159,31 @@ bool sim_tree(const struct sim_trace *t, struct tw_rollup_tree *ret)
 	return fits;
 }
 
+const char *const sim_kinds[SIM_KINDS] = {"main", "pool-#-thread-#"};
+
+size_t sim_kind(const struct sim_trace *t, int kind, struct tw_rollup_fact ret[SIM_METHODS])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_facts; i++) {
+		const struct tw_rollup_fact *f = &t->facts[i];
+		const uint32_t on = f->at % 3;
+
+		if (on == (kind ? 0 : 1))
+			continue;
+		ret[n] = *f;
+		if (on == 2) {
+			ret[n].count = 1 + f->count / 2;
+			ret[n].total_ns = f->total_ns / (2 + kind);
+			ret[n].self_ns = f->self_ns / (2 + kind);
+			ret[n].sum_ns = f->sum_ns / (2 + kind);
+			ret[n].cpu_ns = f->cpu_ns < 0 ? -1 : f->cpu_ns / (2 + kind);
+		}
+		n++;
+	}
+	return n;
+}
+
 static bool insert_row(
         struct tw_db *db, struct tw_stmt **kept, const char *project_id, const struct sim_trace *t)
 {
@@ -204,6 +229,7 @@ struct batch {
 	struct sim_trace traces[FOLDED_AT_ONCE];
 	struct tw_rollup_reading foldings[FOLDED_AT_ONCE];
 	struct tw_buf facts[FOLDED_AT_ONCE], trees[FOLDED_AT_ONCE], posts[FOLDED_AT_ONCE];
+	struct tw_buf threads[FOLDED_AT_ONCE];
 	struct tw_rollup_dims cells[FOLDED_AT_ONCE][2];
 	struct tw_trace_row rows[FOLDED_AT_ONCE];
 };
@@ -238,6 +264,15 @@ static void write_posts(const struct sim_trace *t, struct tw_buf *out)
 			        t->facts[i].method, 1, t->facts[i].self_ns / 2};
 	}
 	tw_index_write(&all, out);
+}
+
+static void write_kinds(const struct sim_trace *t, struct tw_buf *out)
+{
+	struct tw_rollup_fact facts[SIM_METHODS];
+
+	tw_buf_init(out, FACTS_BYTES);
+	for (int k = 0; k < SIM_KINDS; k++)
+		tw_rollup_write_thread(tw_str_of(sim_kinds[k]), facts, sim_kind(t, k, facts), out);
 }
 
 /* Of every fifth trace none. */
@@ -280,10 +315,12 @@ static bool fold_batch(struct tw_fleet_store *s, const char *project_id, struct 
 		fine = write_tree(t, &b->trees[n]) && fine;
 		tw_buf_init(&b->posts[n], FACTS_BYTES);
 		write_posts(t, &b->posts[n]);
+		write_kinds(t, &b->threads[n]);
 		b->foldings[n] = (struct tw_rollup_reading){project_id, t->id, &t->dims, 1,
 		        t->duration_ns, {(const char *)out->data, out->len},
 		        {(const char *)b->trees[n].data, b->trees[n].len},
-		        {(const char *)b->posts[n].data, b->posts[n].len}, NULL};
+		        {(const char *)b->posts[n].data, b->posts[n].len},
+		        {(const char *)b->threads[n].data, b->threads[n].len}, NULL};
 		if (sim_labels)
 			label(b, n, i);
 	}
@@ -292,6 +329,7 @@ static bool fold_batch(struct tw_fleet_store *s, const char *project_id, struct 
 		tw_buf_done(&b->facts[i]);
 		tw_buf_done(&b->trees[i]);
 		tw_buf_done(&b->posts[i]);
+		tw_buf_done(&b->threads[i]);
 	}
 	return fine;
 }

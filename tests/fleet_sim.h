@@ -38,6 +38,12 @@ enum { SIM_THREADS = 3 };
 extern const char *const sim_threads[SIM_THREADS];
 bool sim_tree(const struct sim_trace *t, struct tw_rollup_tree *ret);
 
+/* The facts of a trace on a kind of thread, by method: a third of its methods run on the first
+ * alone, a third on the second alone, the others on both.  Returns their number. */
+enum { SIM_KINDS = 2 };
+extern const char *const sim_kinds[SIM_KINDS];
+size_t sim_kind(const struct sim_trace *t, int kind, struct tw_rollup_fact ret[SIM_METHODS]);
+
 /* Writes rows of ready traces [from, to), and folds them; false: db says why. */
 bool sim_load(struct tw_catalogue *c, struct tw_db *db, const char *project_id, uint64_t from,
         uint64_t to, int64_t day0);

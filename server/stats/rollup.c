@@ -2,6 +2,7 @@
  * rollup.c - formats.
  * facts: n, then for each method its number (8 bytes) and as varints count, total, self, sum, CPU
  *        time + 1.
+ * threads: for each kind of thread the length of its name (varint), the name, and its facts.
  * part:  for each method its number (8 bytes), the length of the rest (varint), the id of the worst
  *        trace, and the sketch; by rising numbers.
  */
@@ -130,6 +131,29 @@ bool tw_rollup_next_fact(
 		*p = NULL;
 		return false;
 	}
+	return true;
+}
+
+void tw_rollup_write_thread(
+        struct tw_str name, const struct tw_rollup_fact *facts, size_t n, struct tw_buf *out)
+{
+	(void)tw_buf_add_varint(out, name.len);
+	(void)tw_buf_add_str(out, name);
+	tw_rollup_write_facts(facts, n, out);
+}
+
+bool tw_rollup_next_thread(const uint8_t **p, const uint8_t *end, struct tw_str *ret)
+{
+	uint64_t len;
+
+	if (*p == end)
+		return false;
+	if (!tw_get_varint(p, end, &len) || len > (uint64_t)(end - *p)) {
+		*p = NULL;
+		return false;
+	}
+	*ret = (struct tw_str){(const char *)*p, len};
+	*p += len;
 	return true;
 }
 

@@ -53,6 +53,13 @@ void tw_rollup_write_facts(const struct tw_rollup_fact *facts, size_t n, struct 
 bool tw_rollup_next_fact(
         const uint8_t **p, const uint8_t *end, uint64_t *n, struct tw_rollup_fact *ret);
 
+/* Appends the facts of a kind of thread, which must be sorted by method. */
+void tw_rollup_write_thread(
+        struct tw_str name, const struct tw_rollup_fact *facts, size_t n, struct tw_buf *out);
+/* Reads the name of the next kind; its facts follow, for tw_rollup_next_fact.  False: the end, or
+ * *p is NULL and it is damaged. */
+bool tw_rollup_next_thread(const uint8_t **p, const uint8_t *end, struct tw_str *ret);
+
 struct tw_rollup_piece { /* an addend; borrowed */
 	struct tw_rollup_piece *next;
 	const uint8_t *at, *end; /* a stored sketch; NULL: one number */

@@ -138,6 +138,7 @@ enum tw_status tw_fleet_read_only(
 	q->query.project_id = tw_req_caller(q->req)->project_id;
 	q->query.filter = q->filter;
 	q->query.label_key = q->label_key;
+	q->query.thread = q->thread;
 	q->query.labels = labels;
 	q->query.n_labels = q->n_labels;
 	if (!labels)

@@ -27,6 +27,7 @@ struct tw_fleet_question {
 	const char *label_key;                   /* of by=label:KEY; "": not grouped by a label */
 	const char *labels[TW_FLEET_LABELS_MAX]; /* label= after the first */
 	size_t n_labels;
+	const char *thread; /* kind of thread of its methods; NULL: all */
 	struct tw_fleet_values values;
 	uint64_t not_counted;        /* traces of the filter from before the label was counted */
 	struct tw_fleet_query query; /* of the cells, once they are read */

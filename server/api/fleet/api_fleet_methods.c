@@ -86,6 +86,31 @@ static enum tw_status read_sort(
 	        said);
 }
 
+#define THREAD_PARAMS                                                                              \
+	TW_PARAM_TEXT("thread", 0,                                                                 \
+	        "Only calls on threads of that name, with # for digits, as in pool-#-thread-#; "   \
+	        "main is the main thread, whatever its name. Requires ClickHouse."),               \
+	        TW_PARAM_TEXT("threads", 0, "The same as thread.")
+
+/* Kinds of thread are stored by ClickHouse alone. */
+static enum tw_status read_thread(struct tw_fleet_question *q, struct tw_err *err)
+{
+	const char *name = tw_api_thread(q->req);
+	char *kind = tw_arena_alloc(q->arena, TW_ROLLUP_THREAD_BYTES, 1);
+
+	if (!kind)
+		return tw_oom(err);
+	if (!name || !name[0] || strcmp(name, "all") == 0)
+		return TW_OK;
+	if (!tw_fleet_store_of(q)->engine->threads)
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "methods are counted by thread only with --analytics: omit thread= or use "
+		        "/api/v1/fleet/flame");
+	tw_rollup_thread_name(tw_str_of(name), strcmp(name, "main") == 0, kind);
+	q->thread = kind;
+	return TW_OK;
+}
+
 const struct tw_param tw_fleet_methods_params[] = {
         TW_PARAM_TEXT("metrics", 0,
                 "Some of wall, self, cpu, waiting, calls and call (wall time per call: percentiles "
@@ -100,6 +125,7 @@ const struct tw_param tw_fleet_methods_params[] = {
         TW_PARAM_FLAG("waits", true,
                 "false leaves out methods that only wait, as nativePollOnce, Object.wait and park "
                 "(decoder/symbols/waits.def)."),
+        THREAD_PARAMS,
         TW_PARAM_NUMBER("limit", 50, 1, LIMIT_MAX, ""),
         TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
         {0},
@@ -109,6 +135,8 @@ static enum tw_status read_table(struct tw_fleet_question *q, struct table *t, s
 {
 	enum tw_status st = read_metrics(q, "wall,self,calls", &t->metrics, err);
 
+	if (st == TW_OK)
+		st = read_thread(q, err);
 	if (st == TW_OK)
 		st = read_sort(q, t, err);
 	t->rising = (unsigned)tw_req_enum(q->req, "order");
@@ -349,6 +377,7 @@ const struct tw_param tw_fleet_method_params[] = {
         TW_PARAM_TEXT("metrics", 0,
                 "Some of wall, self, cpu, waiting, calls and call (wall time per call: percentiles "
                 "over traces, of the mean of each), separated by commas. All when absent."),
+        THREAD_PARAMS,
         {0},
 };
 
@@ -362,6 +391,8 @@ static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *
 
 	if (st == TW_OK)
 		st = read_metrics(q, "wall,self,cpu,waiting,calls,call", &s.metrics, err);
+	if (st == TW_OK)
+		st = read_thread(q, err);
 	if (st == TW_OK)
 		st = tw_catalogue_rollup_find(tw_api_of(q->req)->catalogue,
 		        tw_req_caller(q->req)->project_id, name, q->arena, &ids, &s.n_ids, err);

@@ -85,10 +85,11 @@ struct tw_rollup_reading { /* a trace to count, whose methods have names */
 	const struct tw_rollup_dims *cells;
 	size_t n_cells;
 	int64_t duration_ns;
-	struct tw_str facts;              /* as written by tw_rollup_write_facts */
-	struct tw_str tree;               /* as written by tw_rollup_tree_write; may be empty */
-	struct tw_str posts;              /* as written by tw_index_write; may be empty */
-	const struct tw_trace_row *row;   /* for engines that keep labels; NULL: it has none */
+	struct tw_str facts;            /* as written by tw_rollup_write_facts */
+	struct tw_str tree;             /* as written by tw_rollup_tree_write; may be empty */
+	struct tw_str posts;            /* as written by tw_index_write; may be empty */
+	struct tw_str threads;          /* by tw_rollup_write_thread, for engines that keep them */
+	const struct tw_trace_row *row; /* for engines that keep labels; NULL: it has none */
 	struct tw_used_libraries natives; /* whose symbols named its frames */
 };
 /* One transaction.  Skips traces that were counted or deleted in the meantime, and those whose

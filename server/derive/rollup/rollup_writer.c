@@ -93,7 +93,8 @@ struct reading { /* state of a trace being counted */
 	struct tw_mapping_ids by; /* the mappings that named them */
 	struct tw_libraries natives;
 	struct tw_str index_entries;
-	bool is_first; /* first of its batch, so all memory is available to it */
+	struct tw_str threads; /* facts by kind of thread */
+	bool is_first;         /* first of its batch, so all memory is available to it */
 };
 
 const char *tw_rollup_worker_raw(struct tw_rollup_worker *f, const struct tw_named *m)
@@ -220,8 +221,11 @@ static enum tw_status take_entries(struct tw_rollup_worker *f, struct reading *r
 		if (r->facts[i].method != TW_ROLLUP_OTHER)
 			numbers[r->facts[i].at] = r->facts[i].method;
 	st = tw_rollup_take_index(f, &of, &r->index_entries, err);
-	return st == TW_NOMEM ? TW_OK
-	                      : st; /* a trace with too many entries is counted without them */
+	if (st == TW_NOMEM) /* a trace with too many entries is counted without them */
+		st = TW_OK;
+	if (st == TW_OK && f->parts.fleet->engine->threads)
+		st = tw_rollup_take_threads(f, &of, &r->threads, err);
+	return st;
 }
 
 static enum tw_status read_open_file(struct tw_rollup_worker *f, struct reading *r,
@@ -309,7 +313,7 @@ static enum tw_status write_facts(struct tw_rollup_worker *f, const struct readi
 	tw_buf_init(&out, FACTS_BYTES);
 	tw_rollup_write_facts(r->facts, r->n_facts, &out);
 	*ret = (struct tw_rollup_reading){r->row.project_id, r->row.id, r->cells, r->n_cells,
-	        r->row.summary.duration_ns, {"", 0}, r->tree, r->index_entries, &r->row,
+	        r->row.summary.duration_ns, {"", 0}, r->tree, r->index_entries, r->threads, &r->row,
 	        {r->natives, r->row.meta.build_id, day_of(f, r)}};
 	return tw_rollup_finalize(&out, f->arena, &ret->facts, err);
 }

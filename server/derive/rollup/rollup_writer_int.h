@@ -69,6 +69,9 @@ struct tw_rollup_indexing { /* borrowed */
 /* In f's arena. */
 enum tw_status tw_rollup_take_index(struct tw_rollup_worker *f, const struct tw_rollup_indexing *of,
         struct tw_str *ret, struct tw_err *err) TW_MUST_USE;
+/* The same methods' facts by kind of thread, for engines that store them. */
+enum tw_status tw_rollup_take_threads(struct tw_rollup_worker *f,
+        const struct tw_rollup_indexing *of, struct tw_str *ret, struct tw_err *err) TW_MUST_USE;
 /* Packs the entries of a cell, if there are enough. */
 enum tw_status tw_rollup_pack_index(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_err *err) TW_MUST_USE;

@@ -24,8 +24,9 @@ struct tw_fleet_query { /* borrowed */
 	const char *label_key;     /* the label of TW_DIM_LABEL; NULL or "": that of filter.label */
 	const char *const *labels; /* more "key=value" filters; needs any_label */
 	size_t n_labels;
-	unsigned metrics; /* a bit per metric of methods; 0: durations alone */
-	unsigned dims;    /* enum tw_fleet_dim: cells that differ only by others may be merged */
+	const char *thread; /* methods on this kind of thread; NULL: on all; needs `threads` */
+	unsigned metrics;   /* a bit per metric of methods; 0: durations alone */
+	unsigned dims;      /* enum tw_fleet_dim: cells that differ only by others may be merged */
 	const uint64_t *only; /* methods, sorted; NULL: all.  A hint: others may be returned too */
 	size_t n_only;
 	int64_t until_ms; /* monotonic; 0: no deadline */
@@ -53,6 +54,7 @@ struct tw_fleet_store;
 struct tw_fleet_engine {
 	const char *name;
 	bool any_label; /* can filter and group by every label, not only by counted ones */
+	bool threads;   /* stores methods by kind of thread too */
 	uint32_t batch; /* number of traces of a project that are best written together */
 
 	/* Counts traces whose methods have names, and marks them in the catalogue. Traces that were

@@ -48,7 +48,7 @@ test('tables, queries and dashboard', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE 
 	await t.test('the queries of the guide', async () => {
 		const guide = fs.readFileSync(path.join(root, 'deploy/guides/clickhouse.md'), 'utf8');
 		const queries = /```sql\n(.*?)```/s.exec(guide)[1].split(/;\s*\n/).filter((q) => q.trim());
-		assert.equal(queries.length, 12);
+		assert.equal(queries.length, 13);
 		const rows = [];
 		for (const q of queries) rows.push(await ask(q.replace(/^--.*$/gm, '')));
 		assert.deepEqual(rows[0].map((r) => Number(r[2])), [20, 20]);
@@ -59,6 +59,7 @@ test('tables, queries and dashboard', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE 
 		assert.equal(Number(rows[9][0][1]), N);
 		assert.equal(rows[10].reduce((sum, r) => sum + Number(r[2]), 0), anrs.length, 'ANRs by group');
 		assert.ok(rows[10].every((r) => /^[0-9a-f]{16}$/.test(r[0]) && r[1] && Number(r[3]) > 0), JSON.stringify(rows[10]));
+		assert.ok(rows[12].some((r) => r[0] === 'com.shop.Repo.load' && Number(r[1]) === 20), JSON.stringify(rows[12]));
 		assert.ok(rows[11].some((r) => r[1].endsWith('getString')) && rows[11].every((r) => r[0]), 'each with its thread');
 	});
 
@@ -97,6 +98,23 @@ test('tables, queries and dashboard', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE 
 		const left = `SELECT sum(n) FROM (${['traces', 'method_times', 'call_trees', 'longest_calls', 'findings'].map((table) => `SELECT count() AS n FROM ${table} WHERE trace = '${id}'${table === 'traces' ? ' AND deleted = 0' : ''}`).join(' UNION ALL ')})`;
 		await until(async () => (Number((await ask(left))[0][0]) === 0 ? true : undefined), 'rows removed');
 		assert.equal((await s.get('/api/v1/fleet/scenarios?by=all&scenario=cold_start')).json.traces, N - 1);
+	});
+
+	await t.test('methods by kind of thread, as in the trace alone', async () => {
+		const calls = [[PID, 3, 4 * MS, 5 * MS], [PID, 2, 3 * MS, 7 * MS], [PID, 1, MS, 20 * MS], [PID + 1, 2, 2 * MS, 3 * MS], [PID + 2, 2, 2 * MS, 4 * MS], [PID + 2, 3, 8 * MS, MS]];
+		const { id } = await s.trace(btrace(calls, { pid: PID }), { query: { app: 'shop', scenario: 'threads', build_id: 'b' } });
+		await until(async () => ((await s.get('/api/v1/fleet/scenarios?by=all&scenario=threads')).json.traces === 1 ? true : undefined), 'counted');
+		const kinds = new Map((await s.get(`/api/v1/traces/${id}/threads`)).json.threads.map((x) => [x.is_main ? 'main' : x.name.replace(/\d+/g, '#') || 'thread', x]));
+		assert.ok(kinds.size >= 2, JSON.stringify([...kinds]));
+		for (const kind of kinds.keys()) {
+			const of = calls.filter(([tid]) => (tid === PID) === (kind === 'main'));
+			const { json } = await s.get(`/api/v1/fleet/methods?scenario=threads&metrics=wall,calls&thread=${encodeURIComponent(kind)}`);
+			const sums = json.methods.map((m) => [m.name.split('.').at(-1), m.calls.sum, m.wall.sum]).sort();
+			const truth = ['getString', 'load', 'onCreate'].map((name, i) => [name, of.filter((c) => c[1] === 3 - i)]).filter(([, own]) => own.length).map(([name, own]) => [name, own.length, own.reduce((sum, c) => sum + c[3], 0)]);
+			assert.deepEqual(sums, truth, kind);
+			const one = (await s.get(`/api/v1/fleet/method?name=com.shop.Repo.load&by=all&scenario=threads&metrics=calls&thread=${encodeURIComponent(kind)}`)).json;
+			assert.equal(one.groups[0].calls.sum, of.filter((c) => c[1] === 2).length);
+		}
 	});
 });
 

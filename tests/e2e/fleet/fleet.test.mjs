@@ -146,7 +146,7 @@ test('a fleet, asked', async (t) => {
 		for (const [query, words] of [
 			['methods?device=Pixel', /unknown parameter device; the parameters are: metrics, sort, order/], ['methods?colour=red', /unknown parameter colour/], ['methods?metrics=wall,heat', /unknown metric heat/],
 			['methods?sort=p42_self', /sort is p50/], ['methods?sort=p95_', /sort is .*, not p95_$/], ['methods?sort=beauty', /sort is .* call, as in p95_self, not beauty$/], ['methods?limit=many', /limit must be a number from 1 to \d+, not many$/], ['methods?class=huge', /class/], ['scenarios?by=moon', /by/],
-			['methods?since=5&until=4', /since is after/], ['method', /name is required/], ...(onClickHouse ? [] : [['methods?label=a%3Db&os=14', /omit one of them/]]), ['methods?q=(&regex=1', /./],
+			['methods?since=5&until=4', /since is after/], ['method', /name is required/], ...(onClickHouse ? [] : [['methods?label=a%3Db&os=14', /omit one of them/], ['methods?thread=main', /by thread only with --analytics/], ['method?name=com.app.Repo.load&threads=main', /by thread only/]]), ['methods?q=(&regex=1', /./],
 			['methods?limit=0', /limit/],
 		]) {
 			const { status, json } = await s.get(`/api/v1/fleet/${query}`);

@@ -185,15 +185,13 @@ static struct tw_rollup collect(struct session *s, const struct tw_fleet_group *
 	return r;
 }
 
-static void check_methods(
-        struct session *s, const struct tw_fleet_group g[ENGINES], unsigned metrics)
+static void check_rollups(const struct tw_rollup *a, const struct tw_rollup *b)
 {
 	static struct tw_sketch sketch;
-	const struct tw_rollup a = collect(s, &g[0], metrics), b = collect(s, &g[1], metrics);
 
-	assert_int_equal(a.n, b.n);
-	for (uint32_t i = 0; i < a.n; i++) {
-		const struct tw_rollup_method *const of[ENGINES] = {&a.methods[i], &b.methods[i]};
+	assert_int_equal(a->n, b->n);
+	for (uint32_t i = 0; i < a->n; i++) {
+		const struct tw_rollup_method *const of[ENGINES] = {&a->methods[i], &b->methods[i]};
 
 		assert_int_equal(of[0]->id, of[1]->id);
 		for (unsigned m = 0; m < TW_ROLLUP_METRICS; m++) {
@@ -207,6 +205,14 @@ static void check_methods(
 			assert_true(!stats[0].worst == !stats[1].worst);
 		}
 	}
+}
+
+static void check_methods(
+        struct session *s, const struct tw_fleet_group g[ENGINES], unsigned metrics)
+{
+	const struct tw_rollup a = collect(s, &g[0], metrics), b = collect(s, &g[1], metrics);
+
+	check_rollups(&a, &b);
 }
 
 /* By that dimension, with that filter. */
@@ -354,6 +360,80 @@ static void test_any_label(void **state)
 	assert_int_equal(s->of[1]->engine->count(s->of[1], &query, &n, NULL), TW_OK);
 	assert_int_equal(n, truth);
 	assert_true(n > 0);
+}
+
+/* --- methods by thread --- */
+
+/* The catalogue stores none: the sums of what the traces brought, as it sums them. */
+static struct tw_rollup sum_of(
+        struct session *s, const struct tw_rollup_filter *f, int kind, unsigned metrics)
+{
+	struct tw_rollup r = {.arena = s->arena, .metrics = metrics};
+	static struct sim_trace t;
+
+	for (uint64_t i = 0; i < s->traces; i++) {
+		struct tw_rollup_fact facts[SIM_METHODS];
+		struct tw_buf out;
+		const char *bytes;
+
+		sim_make(s->project, i, DAY0, &t);
+		if ((f->version_name[0] && strcmp(f->version_name, t.dims.version_name) != 0) ||
+		        (f->scenario[0] && strcmp(f->scenario, t.dims.scenario) != 0))
+			continue;
+		tw_buf_init(&out, 1 << 20);
+		tw_rollup_write_facts(facts, sim_kind(&t, kind, facts), &out);
+		bytes = tw_arena_str(s->arena, (struct tw_str){(const char *)out.data, out.len});
+		assert_int_equal(tw_rollup_add_facts(&r, tw_arena_str(s->arena, tw_str_of(t.id)),
+		                         (const uint8_t *)bytes, out.len, NULL),
+		        TW_OK);
+		tw_buf_done(&out);
+	}
+	if (r.n)
+		qsort(r.methods, r.n, sizeof *r.methods, by_id);
+	return r;
+}
+
+static void check_threads(struct session *s)
+{
+	static const struct tw_rollup_filter of[] = {
+	        {"", "", "", "", "", "", "", 0, 0}, {"", "8.3.1", "", "page", "", "", "", 0, 0}};
+
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+		for (int kind = 0; kind < SIM_KINDS; kind++) {
+			struct tw_fleet_query query = ask_of(s, &of[i], 0);
+			struct tw_fleet_group *group;
+			struct tw_rollup a, b;
+			struct read r;
+			size_t n = 0;
+
+			tw_arena_reset(s->arena);
+			query.metrics = TW_ROLLUP_ALL;
+			query.thread = sim_kinds[kind];
+			a = sum_of(s, &of[i], kind, query.metrics);
+			r = read_cells(s, 1, &query);
+			assert_int_equal(tw_fleet_groups(r.cells, r.n, TW_FLEET_ALL, false,
+			                         s->arena, &group, &n, NULL),
+			        TW_OK);
+			b = collect(s, group, query.metrics);
+			assert_true(a.n > 0);
+			check_rollups(&a, &b);
+		}
+}
+
+static void test_threads(void **state)
+{
+	struct session *s = session_of(state);
+	const struct tw_rollup_filter all = {"", "", "", "", "", "", "", 0, 0};
+	struct tw_fleet_query query = ask_of(s, &all, 0);
+	struct read r;
+
+	check_threads(s);
+	query.metrics = 1U << TW_ROLLUP_SELF;
+	query.thread = "it's none";
+	r = read_cells(s, 1, &query);
+	assert_int_equal(r.n, 1);
+	assert_int_equal(r.cells[0].traces, s->traces);
+	assert_int_equal(r.cells[0].parts[TW_ROLLUP_SELF].len, 0);
 }
 
 /* --- trees --- */
@@ -665,7 +745,8 @@ static void test_twice(void **state)
 	assert_true(sim_put(s->of[1], s->project, 0, s->traces / 3, DAY0));
 	run_sql(s,
 	        "INSERT INTO method_times SELECT project,day,app,version_name,build_id,scenario,"
-	        "device_class,os,trace,attempt+1,method,calls*7,total_ns*7,self_ns*7,sum_ns,cpu_ns"
+	        "device_class,os,trace,attempt+1,method,calls*7,total_ns*7,self_ns*7,sum_ns,cpu_ns,"
+	        "threads,thread_calls,thread_total_ns,thread_self_ns,thread_sum_ns,thread_cpu_ns"
 	        " FROM method_times WHERE method%3=0");
 	run_sql(s, "INSERT INTO call_trees SELECT project,day,app,version_name,build_id,scenario,"
 	           "device_class,os,trace,attempt+1,path,parent,depth,method,thread,calls*7,total_"
@@ -678,6 +759,7 @@ static void test_twice(void **state)
 	test_searches(state);
 	test_purge(s);
 	check_all(s);
+	check_threads(s);
 	test_trees(state);
 	test_searches(state);
 }
@@ -775,6 +857,7 @@ static void test_earlier_tables(void **state)
 	put_found(s, 0, 1, &f);
 	run_sql(s, "ALTER TABLE findings DROP COLUMN figures");
 	run_sql(s, "ALTER TABLE traces DROP COLUMN deleted");
+	run_sql(s, "ALTER TABLE method_times DROP COLUMN thread_cpu_ns");
 	run_sql(s, "DROP TABLE tracewell");
 	run_sql(s, "CREATE TABLE tracewell (version UInt32, attempt UInt64)"
 	           " ENGINE = ReplacingMergeTree(attempt) ORDER BY version");
@@ -993,10 +1076,11 @@ static void test_anrs(void **state)
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_quotes),
         cmocka_unit_test(test_damaged), cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_cells), cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_any_label), cmocka_unit_test(test_trees),
-        cmocka_unit_test(test_searches), cmocka_unit_test(test_findings),
-        cmocka_unit_test(test_regressions), cmocka_unit_test(test_twice),
-        cmocka_unit_test(test_earlier_tables), cmocka_unit_test(test_anrs),
-        cmocka_unit_test(test_decoded_again), cmocka_unit_test(test_deleted)};
+        cmocka_unit_test(test_any_label), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_trees), cmocka_unit_test(test_searches),
+        cmocka_unit_test(test_findings), cmocka_unit_test(test_regressions),
+        cmocka_unit_test(test_twice), cmocka_unit_test(test_earlier_tables),
+        cmocka_unit_test(test_anrs), cmocka_unit_test(test_decoded_again),
+        cmocka_unit_test(test_deleted)};
 
 UNIT_TESTS_WITH("fleet_engines", tests, setup, teardown)

@@ -14,6 +14,7 @@
 #include "server/fleet/store/clickhouse/clickhouse_int.h"
 
 enum { PART_BYTES = 256 << 20, CELLS_FIRST = 64 };
+#define COLUMN_LETTERS "abcdefghijklmnopqrstuvwxyz_"
 
 static enum tw_status too_much(struct tw_err *err)
 {
@@ -28,6 +29,31 @@ static void put_bucket(struct tw_buf *sql)
 	                                 "toUInt8(k-5)))) AS b"));
 }
 
+/* The expression with the columns of all threads, or the values of the query's. */
+static void put_columns(struct tw_buf *sql, const struct tw_fleet_query *query, const char *text)
+{
+	for (const char *p = text; *p;) {
+		const size_t n = strcspn(p, "@"),
+		             name = strspn(p + n + (p[n] != 0), COLUMN_LETTERS);
+
+		(void)tw_buf_add(sql, p, n);
+		p += n;
+		if (!*p)
+			break;
+		p++;
+		if (query->thread) {
+			(void)tw_buf_printf(sql,
+			        "if(length(threads)=1,%.*s,thread_%.*s[indexOf(threads,", (int)name,
+			        p, (int)name, p);
+			tw_clickhouse_quote(sql, query->thread);
+			(void)tw_buf_add_str(sql, TW_STR(")])"));
+		} else {
+			(void)tw_buf_add(sql, p, name);
+		}
+		p += name;
+	}
+}
+
 /* Rows of a value v and its highest bit k, from rows with a value. */
 static void put_values(struct tw_buf *sql, const struct tw_fleet_query *query, const char *table,
         const char *value)
@@ -40,7 +66,9 @@ static void put_values(struct tw_buf *sql, const struct tw_fleet_query *query, c
 		(void)tw_buf_add_str(sql, TW_STR("method,"));
 	else
 		(void)tw_buf_add_str(sql, TW_STR("attempt,"));
-	(void)tw_buf_printf(sql, "trace,toUInt64(%s) AS v", value);
+	(void)tw_buf_add_str(sql, TW_STR("trace,toUInt64("));
+	put_columns(sql, query, value);
+	(void)tw_buf_add_str(sql, TW_STR(") AS v"));
 }
 
 /* --- durations --- */
@@ -181,15 +209,16 @@ static void select_heads(struct tw_buf *sql, const struct tw_fleet_query *query)
 
 /* --- methods --- */
 
+/* @ precedes columns that also exist by kind of thread. */
 static const struct {
 	const char *value, *known; /* a condition, "" none */
-} metrics[TW_ROLLUP_METRICS] = {[TW_ROLLUP_WALL] = {"total_ns", ""},
-        [TW_ROLLUP_SELF] = {"self_ns", ""},
-        [TW_ROLLUP_CPU] = {"cpu_ns", " AND cpu_ns>=0"},
-        [TW_ROLLUP_WAITING] = {"if(toInt64(sum_ns)>cpu_ns,toInt64(sum_ns)-cpu_ns,0)",
-                " AND cpu_ns>=0"},
-        [TW_ROLLUP_CALLS] = {"calls", ""},
-        [TW_ROLLUP_CALL] = {"intDiv(sum_ns,greatest(calls,1))", " AND calls>0"}};
+} metrics[TW_ROLLUP_METRICS] = {[TW_ROLLUP_WALL] = {"@total_ns", ""},
+        [TW_ROLLUP_SELF] = {"@self_ns", ""},
+        [TW_ROLLUP_CPU] = {"@cpu_ns", " AND @cpu_ns>=0"},
+        [TW_ROLLUP_WAITING] = {"if(toInt64(@sum_ns)>@cpu_ns,toInt64(@sum_ns)-@cpu_ns,0)",
+                " AND @cpu_ns>=0"},
+        [TW_ROLLUP_CALLS] = {"@calls", ""},
+        [TW_ROLLUP_CALL] = {"intDiv(@sum_ns,greatest(@calls,1))", " AND @calls>0"}};
 
 struct part { /* encoded methods of one metric of a cell */
 	struct growing *g;
@@ -359,7 +388,12 @@ static void put_rows(struct tw_buf *sql, const struct tw_fleet_query *query, uns
 {
 	put_values(sql, query, "method_times", metrics[metric].value);
 	tw_clickhouse_where(sql, query, NULL, "method_times");
-	(void)tw_buf_add_str(sql, tw_str_of(metrics[metric].known));
+	if (query->thread) {
+		(void)tw_buf_add_str(sql, TW_STR(" AND has(threads,"));
+		tw_clickhouse_quote(sql, query->thread);
+		(void)tw_buf_add_u8(sql, ')');
+	}
+	put_columns(sql, query, metrics[metric].known);
 	put_only(sql, query);
 	(void)tw_buf_add_str(sql, TW_STR("))"));
 }

@@ -7,6 +7,7 @@
  * with an unknown result counts a trace twice.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -95,7 +96,8 @@ enum table { METHOD_TIMES, CALL_TREES, LONGEST_CALLS, TRACES, TABLES };
 
 static const char *const inserts[TABLES] = {
         "INSERT INTO method_times (" TW_CH_DIMS
-        ",method,calls,total_ns,self_ns,sum_ns,cpu_ns) FORMAT RowBinary",
+        ",method,calls,total_ns,self_ns,sum_ns,cpu_ns,threads,thread_calls,thread_total_ns,"
+        "thread_self_ns,thread_sum_ns,thread_cpu_ns) FORMAT RowBinary",
         "INSERT INTO call_trees (" TW_CH_DIMS
         ",path,parent,depth,method,thread,calls,total_ns,self_ns,cpu_ns,cpu_self_ns)"
         " FORMAT RowBinary",
@@ -135,25 +137,115 @@ static enum tw_status damaged(struct tw_err *err)
 	return tw_fail(err, TW_BUG, "facts of a trace cannot be read");
 }
 
+struct on_thread { /* a method's fact on one kind of thread */
+	struct tw_str name;
+	struct tw_rollup_fact fact;
+};
+
+static int by_method(const void *pa, const void *pb)
+{
+	const struct on_thread *a = pa, *b = pb;
+
+	if (a->fact.method != b->fact.method)
+		return a->fact.method < b->fact.method ? -1 : 1;
+	return tw_str_cmp(a->name, b->name);
+}
+
+/* NULL list: only counts. */
+static enum tw_status each_thread(
+        struct tw_str threads, struct on_thread *list, size_t *ret_n, struct tw_err *err)
+{
+	const uint8_t *p = (const uint8_t *)threads.ptr;
+	const uint8_t *end = p + threads.len;
+	struct on_thread t;
+
+	*ret_n = 0;
+	while (tw_rollup_next_thread(&p, end, &t.name)) {
+		uint64_t left = UINT64_MAX;
+
+		for (; tw_rollup_next_fact(&p, end, &left, &t.fact); ++*ret_n)
+			if (list)
+				list[*ret_n] = t;
+		if (!p)
+			break;
+	}
+	return p ? TW_OK : damaged(err);
+}
+
+/* By method. */
+static enum tw_status read_threads(struct rows *r, struct tw_str threads, struct on_thread **ret,
+        size_t *ret_n, struct tw_err *err)
+{
+	enum tw_status st;
+
+	*ret = NULL;
+	*ret_n = 0;
+	if (threads.len == 0)
+		return TW_OK;
+	st = each_thread(threads, NULL, ret_n, err);
+	if (st != TW_OK)
+		return st;
+	*ret = tw_arena_alloc(r->arena, *ret_n + 1, sizeof **ret);
+	if (!*ret)
+		return tw_oom(err);
+	st = each_thread(threads, *ret, ret_n, err);
+	if (*ret_n)
+		qsort(*ret, *ret_n, sizeof **ret, by_method);
+	return st;
+}
+
+/* In the order of columns. */
+enum { FACT_COLUMNS = 5 };
+static void put_fact(struct tw_buf *out, const struct tw_rollup_fact *f, int column)
+{
+	const uint64_t values[FACT_COLUMNS] = {f->count, tw_clickhouse_unsigned(f->total_ns),
+	        tw_clickhouse_unsigned(f->self_ns), tw_clickhouse_unsigned(f->sum_ns),
+	        (uint64_t)f->cpu_ns};
+
+	(void)tw_buf_add_u64le(out, values[column]);
+}
+
+/* Arrays: the kinds of thread that call a method, and if there are several, each value on these. */
+static void put_threads(struct tw_buf *out, const struct on_thread *t, size_t n)
+{
+	(void)tw_buf_add_varint(out, n);
+	for (size_t i = 0; i < n; i++) {
+		(void)tw_buf_add_varint(out, t[i].name.len);
+		(void)tw_buf_add_str(out, t[i].name);
+	}
+	for (int column = 0; column < FACT_COLUMNS; column++) {
+		(void)tw_buf_add_varint(out, n > 1 ? n : 0);
+		for (size_t i = 0; n > 1 && i < n; i++)
+			put_fact(out, &t[i].fact, column);
+	}
+}
+
+/* Facts and threads are both in the order of methods. */
 static enum tw_status put_facts(
         struct rows *r, const struct tw_rollup_reading *of, struct tw_err *err)
 {
 	const uint8_t *p = (const uint8_t *)of->facts.ptr;
 	const uint8_t *end = p + of->facts.len;
 	struct tw_rollup_fact f;
+	struct on_thread *threads;
 	uint64_t left = UINT64_MAX;
+	size_t n, at = 0;
+	enum tw_status st = read_threads(r, of->threads, &threads, &n, err);
 
-	while (tw_rollup_next_fact(&p, end, &left, &f)) {
+	while (st == TW_OK && tw_rollup_next_fact(&p, end, &left, &f)) {
 		struct tw_buf *out = begin_row(r, METHOD_TIMES);
+		size_t from;
 
 		(void)tw_buf_add_u64le(out, f.method);
-		(void)tw_buf_add_u64le(out, f.count);
-		(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(f.total_ns));
-		(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(f.self_ns));
-		(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(f.sum_ns));
-		(void)tw_buf_add_u64le(out, (uint64_t)f.cpu_ns);
+		for (int column = 0; column < FACT_COLUMNS; column++)
+			put_fact(out, &f, column);
+		while (at < n && threads[at].fact.method < f.method)
+			at++;
+		for (from = at; at < n && threads[at].fact.method == f.method; at++)
+			;
+		put_threads(out, threads + from, at - from);
 	}
-	return p ? TW_OK : damaged(err);
+	return st == TW_OK && !p ? damaged(err) : st;
 }
 
 /* --- call trees --- */

@@ -14,7 +14,7 @@ enum { BATCH = 256, TEXT_BYTES = 256 };
 /* --- tables --- */
 
 /* Version of the tables; raised when a change of tables.def needs other tables. */
-enum { TABLES_VERSION = 3 };
+enum { TABLES_VERSION = 4 };
 
 static const char *const tables[] = {
 #define TABLE(name, columns, engine) "CREATE TABLE IF NOT EXISTS " #name " (" columns ") " engine,
@@ -35,8 +35,13 @@ static enum tw_status run_once(struct tw_fleet_clickhouse *f, const char *sql, b
 /* Columns that tables of earlier versions lack. */
 static const struct {
 	const char *table, *column, *type;
-} added[] = {
-        {"findings", "figures", "Array(UInt64) AFTER partial"}, {"traces", "deleted", "UInt8"}};
+} added[] = {{"findings", "figures", "Array(UInt64) AFTER partial"}, {"traces", "deleted", "UInt8"},
+        {"method_times", "threads", "Array(String)"},
+        {"method_times", "thread_calls", "Array(UInt64)"},
+        {"method_times", "thread_total_ns", "Array(UInt64)"},
+        {"method_times", "thread_self_ns", "Array(UInt64)"},
+        {"method_times", "thread_sum_ns", "Array(UInt64)"},
+        {"method_times", "thread_cpu_ns", "Array(Int64)"}};
 
 static enum tw_status select_number(
         struct tw_fleet_clickhouse *f, const char *sql, uint64_t *ret, struct tw_err *err)
@@ -263,6 +268,7 @@ static void free_store(struct tw_fleet_store *s)
 
 static const struct tw_fleet_engine clickhouse = {.name = "clickhouse",
         .any_label = true,
+        .threads = true,
         .batch = BATCH,
         .put = tw_clickhouse_put,
         .name_methods = tw_clickhouse_name,

@@ -459,6 +459,7 @@ export const refusals: Record<string, string> = {
 	'label must be KEY=VALUE; an empty VALUE selects traces without the label': 'label 的格式是 KEY=VALUE；= 后为空表示没有该标签的 Trace',
 	'traces are not counted by the label {1}; GET /api/v1/fleet/labels lists the labels, PUT changes them': '没有按标签 {1} 统计；GET /api/v1/fleet/labels 查看按哪些标签统计，PUT 修改',
 	'traces are counted by one label at a time: omit label= or use by=label: with the same key': '一次只能按一个标签统计：请去掉 label=，或使用 by=label: 加标签名',
+	'methods are counted by thread only with --analytics: omit thread= or use /api/v1/fleet/flame': '只有使用 --analytics 时才按线程统计方法：请去掉 thread=，或使用 /api/v1/fleet/flame',
 	'no counted trace has a method of that name': '已统计的 Trace 中没有该名称的方法',
 	'trace {1} is not decoded: it can be compared once it is ready': 'Trace {1} 尚未解码：就绪后才能对比',
 	'trace {1} has no times to compare': 'Trace {1} 没有可对比的耗时',
