@@ -27,8 +27,7 @@ static enum tw_status schema_version(
 static enum tw_status apply(
         struct tw_db *db, const struct tw_embedded *file, int number, struct tw_err *err)
 {
-	PGresult *r =
-	        tw_postgres_run((struct tw_postgres *)db, (const char *)file->data, NULL, false);
+	PGresult *r = tw_postgres_run((struct tw_postgres *)db, (const char *)file->data, NULL);
 	enum tw_status st = r ? TW_OK : tw_postgres_fail(db, err);
 
 	PQclear(r);

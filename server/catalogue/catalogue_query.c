@@ -102,12 +102,11 @@ static enum tw_status prepare(
 	enum tw_status st;
 
 	if (!q->fields)
-		return q->db->engine->prepare(q->db, sql, q->kept != NULL, &q->stmt, err);
+		return q->db->engine->prepare(q->db, sql, &q->stmt, err);
 	tw_buf_init(&text, STATEMENT_MAX);
 	st = tw_row_statement(sql, q->fields, own, &text, err);
 	if (st == TW_OK)
-		st = q->db->engine->prepare(
-		        q->db, (const char *)text.data, q->kept != NULL, &q->stmt, err);
+		st = q->db->engine->prepare(q->db, (const char *)text.data, &q->stmt, err);
 	tw_buf_done(&text);
 	return st;
 }

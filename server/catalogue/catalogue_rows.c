@@ -52,7 +52,7 @@ static enum tw_status prepare(struct tw_cat_rows *r, struct tw_err *err)
 	(void)tw_buf_printf(&text, "%s", place + strlen(PLACE));
 	(void)tw_buf_add_u8(&text, 0);
 	st = tw_buf_status(&text) == TW_OK
-	             ? r->db->engine->prepare(r->db, (const char *)text.data, true, &r->stmt, err)
+	             ? r->db->engine->prepare(r->db, (const char *)text.data, &r->stmt, err)
 	             : tw_oom(err);
 	tw_buf_done(&text);
 	return st;

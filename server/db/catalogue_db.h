@@ -62,9 +62,8 @@ struct tw_db_engine {
 	/* Whether the last failure says that another transaction changed the same rows first. */
 	bool (*conflicts)(const struct tw_db *db);
 
-	/* stays: the statement is executed many times. */
-	enum tw_status (*prepare)(struct tw_db *db, const char *sql, bool stays,
-	        struct tw_stmt **ret, struct tw_err *err);
+	enum tw_status (*prepare)(
+	        struct tw_db *db, const char *sql, struct tw_stmt **ret, struct tw_err *err);
 	void (*drop)(struct tw_stmt *s);
 	void (*bind_text)(struct tw_stmt *s, int at, const char *text); /* copies */
 	void (*bind_int)(struct tw_stmt *s, int at, int64_t v);

@@ -137,13 +137,6 @@ enum tw_status tw_postgres_fail(struct tw_db *db, struct tw_err *err)
 
 /* --- connections --- */
 
-static void forget_prepared(struct tw_postgres *p)
-{
-	for (unsigned i = 0; i < p->n_prepared; i++)
-		tw_mem_free(p->prepared[i]);
-	p->n_prepared = 0;
-}
-
 static void ignore_notice(void *arg, const char *message)
 {
 	(void)arg;
@@ -193,7 +186,7 @@ static bool configure_session(struct tw_postgres *p)
 	PGresult *r;
 	bool fine;
 
-	forget_prepared(p);
+	tw_postgres_forget_plans(p);
 	p->settled = false;
 	p->stale = p->taken = p->gave_up = false;
 	p->db.session++;
@@ -301,51 +294,23 @@ static bool is_fine(const PGresult *r)
 	return s == PGRES_COMMAND_OK || s == PGRES_TUPLES_OK;
 }
 
-/* The number of a prepared statement; -1: it is not prepared.  *ret_failed (free with PQclear): the
- * error if preparing failed, which aborts a transaction. */
-static int prepared_number(struct tw_postgres *p, const char *sql,
-        const struct tw_postgres_values *v, PGresult **ret_failed)
-{
-	char name[16];
-	PGresult *r;
-
-	for (unsigned i = 0; i < p->n_prepared; i++)
-		if (strcmp(p->prepared[i], sql) == 0)
-			return (int)i;
-	if (p->n_prepared == TW_POSTGRES_PREPARED)
-		return -1;
-	p->prepared[p->n_prepared] = tw_mem_alloc(strlen(sql) + 1, 1);
-	if (!p->prepared[p->n_prepared])
-		return -1;
-	(void)snprintf(name, sizeof name, "s%u", p->n_prepared);
-	r = tw_postgres_answer(p, PQsendPrepare(p->of, name, sql, v->n, v->types), sql);
-	if (!is_fine(r)) {
-		tw_mem_free(p->prepared[p->n_prepared]);
-		*ret_failed = r;
-		return -1;
-	}
-	PQclear(r);
-	memcpy(p->prepared[p->n_prepared], sql, strlen(sql) + 1);
-	return (int)p->n_prepared++;
-}
-
-static PGresult *send(
-        struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v, bool stays)
+static PGresult *send(struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v)
 {
 	PGresult *failed = NULL;
-	int place = v && stays ? prepared_number(p, sql, v, &failed) : -1;
-	char name[16];
+	char name[TW_POSTGRES_NAME];
+	bool named;
 	int sent;
 
+	if (!p->in_transaction)
+		tw_postgres_renew_plans(p);
 	if (!v)
 		return ask(p, sql);
+	named = tw_postgres_name(p, sql, v, name, &failed) >= 0;
 	if (failed)
 		return failed;
-	(void)snprintf(name, sizeof name, "s%d", place);
-	sent = place < 0 ? PQsendQueryParams(
-	                           p->of, sql, v->n, v->types, v->values, v->lengths, v->formats, 1)
-	                 : PQsendQueryPrepared(
-	                           p->of, name, v->n, v->values, v->lengths, v->formats, 1);
+	sent = named ? PQsendQueryPrepared(p->of, name, v->n, v->values, v->lengths, v->formats, 1)
+	             : PQsendQueryParams(
+	                       p->of, sql, v->n, v->types, v->values, v->lengths, v->formats, 1);
 	return tw_postgres_answer(p, sent, sql);
 }
 
@@ -375,17 +340,19 @@ static void note_end(struct tw_postgres *p, const PGresult *r)
 }
 
 PGresult *tw_postgres_run(
-        struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v, bool stays)
+        struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v)
 {
 	const bool within = p->in_transaction;
+	bool outdated;
 	PGresult *r;
 
 	note_no_memory(p); /* the default error */
-	r = ready(p) ? send(p, sql, v, stays) : NULL;
-	/* the server was restarted in the meantime: the transaction last_host not begun */
-	if (r && is_lost(p) && !within && !p->gave_up) {
+	r = ready(p) ? send(p, sql, v) : NULL;
+	outdated = r && tw_postgres_outdated(p, r);
+	/* the server was restarted in the meantime: no transaction was begun */
+	if (r && (outdated || is_lost(p)) && !within && !p->gave_up) {
 		PQclear(r);
-		r = ready(p) ? send(p, sql, v, stays) : NULL;
+		r = ready(p) ? send(p, sql, v) : NULL;
 	}
 	if (!is_lost(p))
 		p->in_transaction = PQtransactionStatus(p->of) != PQTRANS_IDLE;
@@ -397,6 +364,10 @@ PGresult *tw_postgres_run(
 		return r;
 	}
 	note_end(p, r);
+	if (outdated) { /* works when the transaction runs again */
+		p->failed = TW_BUSY;
+		p->conflict = true;
+	}
 	PQclear(r);
 	return NULL;
 }
@@ -413,7 +384,7 @@ static enum tw_status run(struct tw_db *db, const char *sql, struct tw_err *err)
 	tw_buf_init(&text, SQL_BYTES);
 	st = tw_postgres_sql(sql, &text, &n);
 	if (st == TW_OK)
-		r = tw_postgres_run((struct tw_postgres *)db, (const char *)text.data, NULL, false);
+		r = tw_postgres_run((struct tw_postgres *)db, (const char *)text.data, NULL);
 	tw_buf_done(&text);
 	if (st != TW_OK)
 		return tw_fail(err, st, "catalogue: no memory for a statement");
@@ -443,7 +414,7 @@ static void close_db(struct tw_db *db)
 {
 	struct tw_postgres *p = (struct tw_postgres *)db;
 
-	forget_prepared(p);
+	tw_postgres_forget_plans(p);
 	PQfinish(p->of);
 	tw_mem_free(p->address);
 	tw_mem_free(p);

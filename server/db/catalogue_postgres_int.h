@@ -8,7 +8,17 @@
 
 #include "server/db/catalogue_postgres.h"
 
-enum { TW_POSTGRES_PREPARED = 64, TW_POSTGRES_MESSAGE = 300 };
+enum { TW_POSTGRES_PREPARED = 128, TW_POSTGRES_SEEN = 512, TW_POSTGRES_MESSAGE = 300 };
+
+/* Statements of a session that PostgreSQL has parsed, by their number in its name. */
+struct tw_postgres_prepared {
+	uint64_t keys[TW_POSTGRES_PREPARED]; /* of text and types of parameters */
+	char *texts[TW_POSTGRES_PREPARED];
+	unsigned n;
+	bool there;                      /* the session has some, even if they are forgotten here */
+	uint64_t seen[TW_POSTGRES_SEEN]; /* keys of statements that ran before, by hash */
+	int64_t until_ms, life_ms;       /* then they are planned again */
+};
 
 enum tw_postgres_hold {
 	TW_POSTGRES_FREE,  /* a reader or a command */
@@ -32,8 +42,7 @@ struct tw_postgres {
 	enum tw_status failed; /* the last failure, and its message */
 	bool conflict;         /* it is a conflict with another transaction */
 	char message[TW_POSTGRES_MESSAGE];
-	char *prepared[TW_POSTGRES_PREPARED]; /* SQL of the prepared statements, by their number */
-	unsigned n_prepared;
+	struct tw_postgres_prepared prepared;
 };
 
 struct tw_postgres_values {
@@ -43,10 +52,10 @@ struct tw_postgres_values {
 	const int *lengths, *formats;
 };
 
-/* Runs one statement, prepared or not; NULL on failure, see tw_postgres_fail.  values NULL: several
- * statements without parameters.  Free with PQclear. */
+/* Runs one statement; NULL on failure, see tw_postgres_fail.  values NULL: several statements
+ * without parameters.  Free with PQclear. */
 PGresult *tw_postgres_run(
-        struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v, bool stays);
+        struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v);
 enum tw_status tw_postgres_fail(struct tw_db *db, struct tw_err *err);
 
 /* The last result of the sent statements (free with PQclear); NULL if none was sent.  A longer wait
@@ -72,9 +81,22 @@ unsigned tw_postgres_hosts(const char *address);
 void tw_postgres_dial(struct tw_postgres *p, unsigned host);
 bool tw_postgres_is_stale(struct tw_postgres *p);
 
+/* Prepared statements (catalogue_postgres_plan.c).  The name of a statement that runs repeatedly,
+ * which is prepared at its second run; -1: run it without a name.  *ret_failed (free with PQclear):
+ * the error if preparing failed, which aborts a transaction. */
+enum { TW_POSTGRES_NAME = 16 };
+int tw_postgres_name(struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v,
+        char name[TW_POSTGRES_NAME], PGresult **ret_failed);
+/* The session is new or ended. */
+void tw_postgres_forget_plans(struct tw_postgres *p);
+/* Outside transactions: has PostgreSQL plan again what it planned long ago. */
+void tw_postgres_renew_plans(struct tw_postgres *p);
+/* Whether the failure says that a prepared statement no longer fits; all are then forgotten. */
+bool tw_postgres_outdated(struct tw_postgres *p, const PGresult *r);
+
 /* Statements (catalogue_postgres_stmt.c), as in struct tw_db_engine. */
 enum tw_status tw_postgres_prepare(
-        struct tw_db *db, const char *sql, bool stays, struct tw_stmt **ret, struct tw_err *err);
+        struct tw_db *db, const char *sql, struct tw_stmt **ret, struct tw_err *err);
 void tw_postgres_drop(struct tw_stmt *s);
 void tw_postgres_bind_text(struct tw_stmt *s, int at, const char *text);
 void tw_postgres_bind_int(struct tw_stmt *s, int at, int64_t v);

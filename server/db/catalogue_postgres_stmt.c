@@ -22,7 +22,7 @@ enum { ARRAY_HEAD = 20, ARRAY_COUNT_AT = 12, ARRAY_MOST = 1 << 30 };
 struct statement {
 	struct tw_stmt stmt;
 	char *sql;
-	bool stays, no_memory;
+	bool no_memory;
 	PGresult *rows;
 	int row, n;
 	/* Of n parameters; copies are in `owned`. */
@@ -41,7 +41,7 @@ static struct statement *of(struct tw_stmt *s)
 }
 
 enum tw_status tw_postgres_prepare(
-        struct tw_db *db, const char *sql, bool stays, struct tw_stmt **ret, struct tw_err *err)
+        struct tw_db *db, const char *sql, struct tw_stmt **ret, struct tw_err *err)
 {
 	struct statement *s = tw_mem_zalloc(1, sizeof *s);
 	struct tw_buf text;
@@ -63,7 +63,6 @@ enum tw_status tw_postgres_prepare(
 		        err, st == TW_OK ? TW_NOMEM : st, "catalogue: no memory for a statement");
 	}
 	s->stmt.db = db;
-	s->stays = stays;
 	*ret = &s->stmt;
 	return TW_OK;
 }
@@ -284,7 +283,7 @@ static bool send(struct statement *s)
 	struct tw_postgres *p = (struct tw_postgres *)s->stmt.db;
 	const struct tw_postgres_values v = {s->n, s->types, s->values, s->lengths, s->formats};
 
-	s->rows = tw_postgres_run(p, s->sql, &v, s->stays);
+	s->rows = tw_postgres_run(p, s->sql, &v);
 	s->row = -1;
 	return s->rows != NULL;
 }

@@ -127,11 +127,10 @@ static void keep(struct statement_cache *k, sqlite3_stmt *s)
 }
 
 static enum tw_status prepare(
-        struct tw_db *db, const char *sql, bool stays, struct tw_stmt **ret, struct tw_err *err)
+        struct tw_db *db, const char *sql, struct tw_stmt **ret, struct tw_err *err)
 {
 	struct sqlite_stmt *s = tw_mem_zalloc(1, sizeof *s);
 
-	(void)stays; /* all are cached */
 	if (!s)
 		return fail(NULL, err);
 	s->stmt.db = db;

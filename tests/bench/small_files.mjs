@@ -2,7 +2,9 @@
  * small_files.mjs - what a small trace costs with a store and PostgreSQL, without and with --small-files, in turns: requests
  * to the store, statements, log and bytes of PostgreSQL, processor time of server and children, and of PostgreSQL.
  *
- *   TRACEWELL=build-release/server/tracewell node tests/bench/small_files.mjs [TRACES [ROUNDS]]
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/small_files.mjs [TRACES [ROUNDS [OTHER-BINARY]]]
+ *
+ * With a second binary both take turns: a busy machine slows both.
  */
 import fs from 'node:fs';
 import os from 'node:os';
@@ -12,10 +14,11 @@ import zlib from 'node:zlib';
 import { startBucket } from '../e2e/bucket.mjs';
 import { sampleTrace } from '../e2e/make.mjs';
 import { startPostgres } from '../e2e/postgres.mjs';
-import { Server, sleep, until } from '../e2e/server.mjs';
+import { Server, binary, sleep, until } from '../e2e/server.mjs';
 
 const TRACES = Number(process.argv[2] ?? 300);
 const ROUNDS = Number(process.argv[3] ?? 2);
+const other = process.argv[4];
 const SENDERS = 8;
 const CALLS = 15; // of three records each
 const TICKS = 100; // a second, of /proc
@@ -33,7 +36,8 @@ function ticksOf(pid) {
 const childrenOf = (pid) => fs.readdirSync(`/proc/${pid}/task`).flatMap((tid) => fs.readFileSync(`/proc/${pid}/task/${tid}/children`, 'utf8').trim().split(' ').filter(Boolean));
 const cpuOf = (pid) => [pid, ...childrenOf(pid)].reduce((sum, of) => sum + ticksOf(of), 0);
 
-async function measure(name, args) {
+async function measure(program, name, args) {
+	process.env.TRACEWELL = program;
 	const ends = [];
 	const t = { after: (end) => ends.unshift(end) };
 	const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-small-files-'));
@@ -62,14 +66,14 @@ async function measure(name, args) {
 	const after = state();
 	const statements = Number(db.sql("SELECT sum(calls) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%' AND query NOT LIKE '%FROM trace WHERE state=2 AND rollup_state<>0%'"));
 	const per = (key, digits = 2) => ((after[key] - before[key]) / TRACES).toFixed(digits);
-	console.log(`${name.padEnd(20)}: per trace ${per('put')} PUT, ${per('get')} GET and HEAD, ${(statements / TRACES).toFixed(1)} statements, ${(Number(per('log')) / 1000).toFixed(1)} KB of log, ${(Number(per('bytes')) / 1000).toFixed(1)} KB in PostgreSQL; processor ms: server and children ${per('server')}, PostgreSQL ${per('postgres')}`);
+	console.log(`${programs.length > 1 ? `${path.relative('.', program)} ` : ''}${name.padEnd(20)}: per trace ${per('put')} PUT, ${per('get')} GET and HEAD, ${(statements / TRACES).toFixed(1)} statements, ${(Number(per('log')) / 1000).toFixed(1)} KB of log, ${(Number(per('bytes')) / 1000).toFixed(1)} KB in PostgreSQL; processor ms: server and children ${per('server')}, PostgreSQL ${per('postgres')}`);
 	await s.stop();
 	for (const end of ends) await end();
 	fs.rmSync(home, { recursive: true, force: true });
 }
 
 console.log(`${TRACES} traces of ${bodies[0].length} bytes`);
-for (let round = 0; round < ROUNDS; round++) {
-	await measure('objects', []);
-	await measure('--small-files=16K', ['--small-files=16K']);
-}
+const programs = [binary(), ...(other ? [path.resolve(other)] : [])];
+for (let round = 0; round < ROUNDS; round++)
+	for (const args of [[], ['--small-files=16K']])
+		for (const program of programs) await measure(program, args[0] ?? 'objects', args);

@@ -473,7 +473,106 @@ static void test_no_room_in_a_hurry(void **state)
 	(void)tw_catalogue_close(c);
 }
 
+/* --- prepared statements --- */
+
+#define PLANNED "SELECT a FROM planned WHERE b=?"
+
+static int64_t planned(struct tw_db *db)
+{
+	int64_t n = -1;
+
+	assert_int_equal(tw_cat_first_int(db, &n, NULL, PLANNED, "t", "x"), TW_OK);
+	return n;
+}
+
+/* When the session prepared it, in us; 0: it has not. */
+static int64_t prepared_at(struct tw_db *db)
+{
+	int64_t us = 0;
+
+	assert_int_equal(tw_cat_first_int(db, &us, NULL,
+	                         "SELECT coalesce(max((extract(epoch FROM prepare_time)"
+	                         "*1000000)::bigint),0) FROM pg_prepared_statements"
+	                         " WHERE statement='SELECT a FROM planned WHERE b=$1'",
+	                         ""),
+	        TW_OK);
+	return us;
+}
+
+/* A statement is prepared when it runs again, and works on after all that makes its session or
+ * PostgreSQL forget it. */
+static void test_prepared_statements(void **state)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+	struct tw_catalogue *c;
+	struct tw_db *db, *beside;
+	char sql[64];
+	int64_t n, first;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	c = catalogue_in("/planned");
+	beside = catalogue_beside("/planned");
+	catalogue_run(beside, "CREATE TABLE planned (a integer, b text)");
+	catalogue_run(beside, "INSERT INTO planned VALUES (7, 'x')");
+	assert_int_equal(tw_cat_reader(c, &db, NULL), TW_OK);
+	assert_int_equal(planned(db), 7);
+	assert_int_equal(prepared_at(db), 0);
+	assert_int_equal(planned(db), 7);
+	first = prepared_at(db);
+	assert_true(first > 0);
+	while (prepared_at(db) == first) { /* plans are renewed */
+		assert_int_equal(planned(db), 7);
+		(void)nanosleep(&pause, NULL);
+	}
+
+	assert_int_equal(planned(db), 7);
+	catalogue_run(beside, "ALTER TABLE planned ALTER a TYPE bigint");
+	assert_int_equal(planned(db), 7);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(planned(db), 7);
+	assert_int_equal(tw_db_run(db, "DEALLOCATE ALL", NULL), TW_OK);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(planned(db), 7);
+	assert_true(prepared_at(db) > 0);
+
+	assert_int_equal(tw_db_run(db, "BEGIN", NULL), TW_OK);
+	assert_int_equal(tw_db_run(db, "DEALLOCATE ALL", NULL), TW_OK);
+	assert_int_equal(tw_cat_first_int(db, &n, NULL, PLANNED, "t", "x"), TW_BUSY);
+	assert_true(db->engine->conflicts(db)); /* so that the transaction runs again */
+	assert_int_equal(tw_db_run(db, "ROLLBACK", NULL), TW_OK);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(planned(db), 7);
+
+	for (int i = 0; i < 3; i++) { /* the same text with other types */
+		assert_int_equal(
+		        tw_cat_first_int(db, &n, NULL, "SELECT length(?||'')", "t", "ab"), TW_OK);
+		assert_int_equal(n, 2);
+		assert_int_equal(
+		        tw_cat_first_int(db, &n, NULL, "SELECT length(?||'')", "i", (int64_t)12345),
+		        TW_OK);
+		assert_int_equal(n, 5);
+	}
+	for (int i = 0; i < 600; i++) { /* more than are stored */
+		(void)snprintf(sql, sizeof sql, "SELECT %d+?", i / 2);
+		assert_int_equal(tw_cat_first_int(db, &n, NULL, sql, "i", (int64_t)1), TW_OK);
+		assert_int_equal(n, i / 2 + 1);
+	}
+	assert_int_equal(tw_cat_first_int(db, &n, NULL,
+	                         "SELECT count(*)<=128 FROM pg_prepared_statements", ""),
+	        TW_OK);
+	assert_int_equal(n, 1);
+	catalogue_run(beside, END_OTHERS);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(planned(db), 7);
+	tw_cat_done(c, db);
+	tw_db_close(beside);
+	(void)tw_catalogue_close(c);
+}
+
 static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_prepared_statements),
         cmocka_unit_test(test_one_server_or_several),
         cmocka_unit_test(test_a_lost_hold_does_not_write),
         cmocka_unit_test(test_begins_again_after_a_wait),

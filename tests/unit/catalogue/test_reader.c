@@ -80,9 +80,9 @@ static enum tw_status run_nothing(struct tw_db *db, const char *sql, struct tw_e
 }
 
 static enum tw_status prepare_nothing(
-        struct tw_db *db, const char *sql, bool stays, struct tw_stmt **ret, struct tw_err *err)
+        struct tw_db *db, const char *sql, struct tw_stmt **ret, struct tw_err *err)
 {
-	(void)db, (void)sql, (void)stays, (void)ret;
+	(void)db, (void)sql, (void)ret;
 	return tw_oom(err);
 }
 
