@@ -552,52 +552,67 @@ enum tw_status tw_blob_open(struct tw_blobs *b, const char *sha256, int *ret_fd,
 	return tw_blob_open_by(b, sha256, 0, ret_fd, err);
 }
 
+static enum tw_status get_row(
+        struct tw_blobs *b, const struct tw_blob_at *at, int *ret_fd, struct tw_err *err)
+{
+	return b->rows.get(b->rows.arg, at->sha256, at->trace_id, ret_fd, err);
+}
+
+enum tw_status tw_blob_get(struct tw_blobs *b, const struct tw_blob_at *at, int64_t until_ms,
+        int *ret_fd, struct tw_err *err)
+{
+	enum tw_status st = TW_NOT_FOUND;
+
+	if (b->rows.get && !b->rows.are_rare)
+		st = get_row(b, at, ret_fd, err);
+	if (st == TW_NOT_FOUND)
+		st = b->engine->get(b->store, at->key, until_ms, ret_fd, err);
+	if (st == TW_NOT_FOUND && b->rows.get && b->rows.are_rare)
+		st = get_row(b, at, ret_fd, err);
+	return st;
+}
+
+static enum tw_status size_of_row(
+        struct tw_blobs *b, const struct tw_blob_at *at, uint64_t *ret_bytes, struct tw_err *err)
+{
+	return b->rows.size(b->rows.arg, at->sha256, at->trace_id, ret_bytes, err);
+}
+
+enum tw_status tw_blob_size(
+        struct tw_blobs *b, const struct tw_blob_at *at, uint64_t *ret_bytes, struct tw_err *err)
+{
+	struct tw_store_file f = {.bytes = 0};
+	enum tw_status st = TW_NOT_FOUND;
+
+	if (b->rows.get && !b->rows.are_rare)
+		st = size_of_row(b, at, ret_bytes, err);
+	if (st != TW_NOT_FOUND)
+		return st;
+	st = b->engine->stat_file(b->store, at->key, &f, err);
+	*ret_bytes = f.bytes;
+	if (st == TW_NOT_FOUND && b->rows.get && b->rows.are_rare)
+		st = size_of_row(b, at, ret_bytes, err);
+	return st;
+}
+
 enum tw_status tw_blob_open_by(
         struct tw_blobs *b, const char *sha256, int64_t until_ms, int *ret_fd, struct tw_err *err)
 {
 	char key[TW_STORE_KEY];
-	enum tw_status st = TW_NOT_FOUND;
 
 	if (!tw_blob_key(sha256, key))
 		return tw_fail(err, TW_NOT_FOUND, "no such content");
-	if (b->rows.get)
-		st = b->rows.get(b->rows.arg, sha256, NULL, ret_fd, err);
-	return st == TW_NOT_FOUND ? b->engine->get(b->store, key, until_ms, ret_fd, err) : st;
-}
-
-/* The size of a file in a row; TW_NOT_FOUND: no row has it. */
-enum tw_status tw_blob_row_stat(struct tw_blobs *b, const char *sha256, const char *trace_id,
-        uint64_t *ret_bytes, struct tw_err *err)
-{
-	struct stat s = {.st_size = 0};
-	int fd = -1;
-	enum tw_status st =
-	        b->rows.get ? b->rows.get(b->rows.arg, sha256, trace_id, &fd, err) : TW_NOT_FOUND;
-
-	if (st != TW_OK)
-		return st;
-	if (fstat(fd, &s) != 0)
-		st = tw_fail_errno(err, TW_IO, "a file cannot be read");
-	(void)close(fd);
-	*ret_bytes = (uint64_t)s.st_size;
-	return st;
+	return tw_blob_get(b, &(struct tw_blob_at){key, sha256, NULL}, until_ms, ret_fd, err);
 }
 
 enum tw_status tw_blob_stat(
         struct tw_blobs *b, const char *sha256, uint64_t *ret_bytes, struct tw_err *err)
 {
-	struct tw_store_file f = {.bytes = 0};
 	char key[TW_STORE_KEY];
-	enum tw_status st;
 
 	if (!tw_blob_key(sha256, key))
 		return tw_fail(err, TW_NOT_FOUND, "no such content");
-	st = tw_blob_row_stat(b, sha256, NULL, ret_bytes, err);
-	if (st != TW_NOT_FOUND)
-		return st;
-	st = b->engine->stat_file(b->store, key, &f, err);
-	*ret_bytes = f.bytes;
-	return st;
+	return tw_blob_size(b, &(struct tw_blob_at){key, sha256, NULL}, ret_bytes, err);
 }
 
 enum tw_status tw_blob_delete(struct tw_blobs *b, const char *sha256, struct tw_err *err)

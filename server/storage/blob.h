@@ -146,10 +146,13 @@ struct tw_blob_rows { /* small files in rows of the catalogue (small_file.h) */
 	/* A descriptor at offset 0; TW_NOT_FOUND: no row has it.  sha256 NULL: the trace's file. */
 	enum tw_status (*get)(void *arg, const char *sha256, const char *trace_id, int *ret_fd,
 	        struct tw_err *err);
+	enum tw_status (*size)(void *arg, const char *sha256, const char *trace_id,
+	        uint64_t *ret_bytes, struct tw_err *err);
 	void *arg;
 	uint64_t most_bytes; /* of a new file that is to be in rows; 0: none is */
+	bool are_rare;       /* look for rows only if the store lacks the file */
 };
-/* From now on, files are looked for in rows first. */
+/* From now on, files are read from rows too. */
 void tw_blobs_use_rows(struct tw_blobs *b, const struct tw_blob_rows *rows);
 bool tw_blobs_have_rows(const struct tw_blobs *b);
 uint64_t tw_blobs_row_bytes(const struct tw_blobs *b); /* most_bytes */

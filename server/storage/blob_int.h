@@ -70,8 +70,13 @@ struct tw_blob_writer {
 enum tw_status tw_blob_put_held(
         struct tw_blobs *b, struct tw_store_put *p, struct tw_err *err) TW_MUST_USE;
 
-/* The size of a file in a row of the catalogue; TW_NOT_FOUND: no row has it. */
-enum tw_status tw_blob_row_stat(struct tw_blobs *b, const char *sha256, const char *trace_id,
-        uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
+struct tw_blob_at { /* a file in the store, or in a row of the catalogue */
+	const char *key;
+	const char *sha256, *trace_id; /* either */
+};
+enum tw_status tw_blob_get(struct tw_blobs *b, const struct tw_blob_at *at, int64_t until_ms,
+        int *ret_fd, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_blob_size(struct tw_blobs *b, const struct tw_blob_at *at, uint64_t *ret_bytes,
+        struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -56,13 +56,10 @@ enum tw_status tw_trace_open_by(
         struct tw_blobs *b, const char *trace_id, int64_t until_ms, int *ret_fd, struct tw_err *err)
 {
 	char key[TW_STORE_KEY];
-	enum tw_status st = TW_NOT_FOUND;
 
 	if (!tw_trace_key(trace_id, key))
 		return no_trace(err);
-	if (b->rows.get)
-		st = b->rows.get(b->rows.arg, NULL, trace_id, ret_fd, err);
-	return st == TW_NOT_FOUND ? b->engine->get(b->store, key, until_ms, ret_fd, err) : st;
+	return tw_blob_get(b, &(struct tw_blob_at){key, NULL, trace_id}, until_ms, ret_fd, err);
 }
 
 enum tw_status tw_trace_delete(struct tw_blobs *b, const char *trace_id, struct tw_err *err)
@@ -75,18 +72,11 @@ enum tw_status tw_trace_delete(struct tw_blobs *b, const char *trace_id, struct 
 enum tw_status tw_trace_stat(
         struct tw_blobs *b, const char *trace_id, uint64_t *ret_bytes, struct tw_err *err)
 {
-	struct tw_store_file f = {.bytes = 0};
 	char key[TW_STORE_KEY];
-	enum tw_status st;
 
 	if (!tw_trace_key(trace_id, key))
 		return no_trace(err);
-	st = tw_blob_row_stat(b, NULL, trace_id, ret_bytes, err);
-	if (st != TW_NOT_FOUND)
-		return st;
-	st = b->engine->stat_file(b->store, key, &f, err);
-	*ret_bytes = f.bytes;
-	return st;
+	return tw_blob_size(b, &(struct tw_blob_at){key, NULL, trace_id}, ret_bytes, err);
 }
 
 static enum tw_status put_trace(struct tw_blobs *b, struct tw_store_put *p, struct tw_err *err)

@@ -23,6 +23,12 @@ static enum tw_status write_content(struct tw_str content, int *ret_fd, struct t
 }
 
 /* Equal uploads have a row each, of which any is read. */
+#define UPLOAD(column) /* part_by_content, primary key */                                          \
+	"SELECT " column " FROM part p JOIN small_file f USING(trace_id,part)"                     \
+	" WHERE p.sha256=? LIMIT 1"
+#define DECODED(column) /* primary key */                                                          \
+	"SELECT " column " FROM small_file WHERE trace_id=? AND part='" TW_SMALL_DECODED "'"
+
 static enum tw_status get(
         void *arg, const char *sha256, const char *trace_id, int *ret_fd, struct tw_err *err)
 {
@@ -33,14 +39,8 @@ static enum tw_status get(
 
 	if (st != TW_OK)
 		return st;
-	st = sha256 ? tw_cat_query(&q, db, err, /* part_by_content, primary key */
-	                      "SELECT f.content FROM part p JOIN small_file f USING(trace_id,part)"
-	                      " WHERE p.sha256=? LIMIT 1",
-	                      "t", sha256)
-	            : tw_cat_query(&q, db, err, /* primary key */
-	                      "SELECT content FROM small_file WHERE trace_id=?"
-	                      " AND part='" TW_SMALL_DECODED "'",
-	                      "t", trace_id);
+	st = tw_cat_query(&q, db, err, sha256 ? UPLOAD("f.content") : DECODED("content"), "t",
+	        sha256 ? sha256 : trace_id);
 	if (st == TW_OK) {
 		st = tw_cat_row(&q) ? write_content(tw_cat_blob(&q, 0), ret_fd, err) : TW_NOT_FOUND;
 		st = tw_cat_close_after(&q, st, err);
@@ -49,10 +49,32 @@ static enum tw_status get(
 	return st;
 }
 
+static enum tw_status size(
+        void *arg, const char *sha256, const char *trace_id, uint64_t *ret, struct tw_err *err)
+{
+	int64_t bytes = -1;
+	enum tw_status st = tw_cat_select_int(arg, &bytes, err,
+	        sha256 ? UPLOAD("octet_length(f.content)") : DECODED("octet_length(content)"), "t",
+	        sha256 ? sha256 : trace_id);
+
+	if (st == TW_OK && bytes < 0)
+		st = TW_NOT_FOUND;
+	if (st == TW_OK)
+		*ret = (uint64_t)bytes;
+	return st;
+}
+
+/* Rows added later by other servers are still found, after the store was asked. */
 void tw_small_files_use(struct tw_blobs *b, struct tw_catalogue *c, uint64_t most_bytes)
 {
-	if (tw_blobs_remote(b) && !tw_cat_is_sqlite(c))
-		tw_blobs_use_rows(b, &(struct tw_blob_rows){get, c, most_bytes});
+	int64_t any = 1;
+
+	if (!tw_blobs_remote(b) || tw_cat_is_sqlite(c))
+		return;
+	if (most_bytes == 0)
+		(void)tw_cat_select_int(c, &any, NULL,
+		        "SELECT count(*) FROM (SELECT 1 FROM small_file LIMIT 1) s", "");
+	tw_blobs_use_rows(b, &(struct tw_blob_rows){get, size, c, most_bytes, any == 0});
 }
 
 enum tw_status tw_cat_small_drop(

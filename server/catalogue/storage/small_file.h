@@ -4,7 +4,8 @@
  *
  * A row is added by the transaction that accepts the upload or makes the trace ready, and deleted
  * with the trace's rows, so that no object is written, listed or deleted for it.  Readers look for
- * a row first, whatever the setting is now.  Thread: any.
+ * a row first; in a server that adds none and found none at its start, only if the store lacks the
+ * file.  Thread: any.
  */
 #ifndef TW_SMALL_FILE_H
 #define TW_SMALL_FILE_H
