@@ -1,22 +1,22 @@
 /* export_compress.c - see the header. */
 #include "server/export/perfetto/export_compress.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "decoder/base/codec_memory.h"
+#include "server/base/thread/parallel.h"
 
 enum { IN_BYTES = 256 << 10, ZSTD_LEVEL = 3, GZIP_LEVEL = 7, GZIP_WRAP = 15 + 16 };
-/* Perfetto recommends compressed packets below 512 KB. */
-enum { FOLD_BYTES = 384 << 10, FIELD_ZLIB = 50, FIELD_ZSTD = 133 };
+enum { FIELD_ZLIB = 50, FIELD_ZSTD = 133 };
 
 /* --- packets --- */
 
-/* Number of bytes of the complete packets at the front, up to FOLD_BYTES but at least one
- * packet. */
-static size_t whole_packets(const struct tw_buf *b)
+/* Number of bytes of the complete packets at p, up to TW_FOLD_BYTES but at least one packet. */
+static size_t whole_packets(const uint8_t *p, size_t len)
 {
-	const uint8_t *end = b->data + b->len;
-	const uint8_t *p = b->data;
+	const uint8_t *begin = p;
+	const uint8_t *end = p + len;
 	size_t taken = 0;
 
 	while (p < end && *p == 0x0A) {
@@ -26,53 +26,95 @@ static size_t whole_packets(const struct tw_buf *b)
 		if (!tw_get_varint(&p, end, &n) || n > (uint64_t)(end - p))
 			break;
 		p += n;
-		if (taken && (size_t)(p - b->data) > FOLD_BYTES)
+		if (taken && (size_t)(p - begin) > TW_FOLD_BYTES)
 			break;
-		taken = (size_t)(p - b->data);
+		taken = (size_t)(p - begin);
 	}
-	return taken ? taken : b->len;
+	return taken ? taken : len;
 }
 
-static enum tw_status pack(
-        const uint8_t *p, size_t n, bool zstd, uint8_t *to, size_t cap, size_t *ret_n)
+struct fold { /* packets that are compressed together */
+	const uint8_t *p;
+	size_t n;
+	uint8_t *packed; /* NULL: out of memory */
+	size_t len;
+};
+
+struct folds {
+	struct fold each[TW_PARALLEL_MAX];
+	unsigned n;
+	_Atomic unsigned next;
+	bool zstd;
+};
+
+static bool pack(struct fold *f, bool zstd, size_t cap)
 {
 	uLongf len = cap;
-	size_t got;
 
-	if (!zstd) {
-		if (compress2(to, &len, p, n, GZIP_LEVEL) != Z_OK)
-			return TW_NOMEM;
-		*ret_n = len;
-		return TW_OK;
+	if (zstd) {
+		f->len = ZSTD_compress(f->packed, cap, f->p, f->n, ZSTD_LEVEL);
+		return !ZSTD_isError(f->len);
 	}
-	got = ZSTD_compress(to, cap, p, n, ZSTD_LEVEL);
-	*ret_n = got;
-	return ZSTD_isError(got) ? TW_NOMEM : TW_OK;
+	if (compress2(f->packed, &len, f->p, f->n, GZIP_LEVEL) != Z_OK)
+		return false;
+	f->len = len;
+	return true;
 }
 
-enum tw_status tw_compress_packets(struct tw_buf *loose, bool zstd, struct tw_buf *out)
+static void pack_some(void *arg)
 {
-	size_t n = whole_packets(loose);
-	size_t cap = zstd ? ZSTD_compressBound(n) : compressBound(n);
-	uint32_t tag = (uint32_t)(zstd ? FIELD_ZSTD : FIELD_ZLIB) << 3 | 2;
-	uint8_t *packed = tw_mem_alloc(cap, 1);
-	uint8_t head[16];
-	size_t n_head;
-	size_t len = 0;
+	struct folds *all = arg;
+	unsigned at;
 
-	if (!packed || pack(loose->data, n, zstd, packed, cap, &len) != TW_OK) {
-		tw_mem_free(packed);
-		return TW_NOMEM;
+	while ((at = atomic_fetch_add(&all->next, 1)) < all->n) {
+		struct fold *f = &all->each[at];
+		size_t cap = all->zstd ? ZSTD_compressBound(f->n) : compressBound(f->n);
+
+		f->packed = tw_mem_alloc(cap, 1);
+		if (f->packed && !pack(f, all->zstd, cap)) {
+			tw_mem_free(f->packed);
+			f->packed = NULL;
+		}
 	}
-	n_head = (size_t)(tw_put_varint(tw_put_varint(head, tag), len) - head);
+}
+
+static enum tw_status put_fold(const struct fold *f, bool zstd, struct tw_buf *out)
+{
+	uint32_t tag = (uint32_t)(zstd ? FIELD_ZSTD : FIELD_ZLIB) << 3 | 2;
+	uint8_t head[16];
+	size_t n = (size_t)(tw_put_varint(tw_put_varint(head, tag), f->len) - head);
+
+	if (!f->packed)
+		return TW_NOMEM;
 	(void)tw_buf_add_u8(out, 0x0A);
-	(void)tw_buf_add_varint(out, n_head + len);
-	(void)tw_buf_add(out, head, n_head);
-	(void)tw_buf_add(out, packed, len);
-	tw_mem_free(packed);
-	memmove(loose->data, loose->data + n, loose->len - n);
-	loose->len -= n;
-	return tw_buf_status(out);
+	(void)tw_buf_add_varint(out, n + f->len);
+	(void)tw_buf_add(out, head, n);
+	return tw_buf_add(out, f->packed, f->len);
+}
+
+enum tw_status tw_compress_packets(
+        struct tw_buf *loose, size_t least, bool zstd, struct tw_buf *out)
+{
+	struct folds all = {.zstd = zstd};
+	enum tw_status st = TW_OK;
+	size_t at = 0;
+
+	while (all.n < TW_PARALLEL_MAX && loose->len - at >= least) {
+		struct fold *f = &all.each[all.n++];
+
+		f->p = loose->data + at;
+		f->n = whole_packets(f->p, loose->len - at);
+		at += f->n;
+	}
+	tw_parallel_for(all.n, pack_some, &all);
+	for (unsigned i = 0; i < all.n; i++) {
+		if (st == TW_OK)
+			st = put_fold(&all.each[i], zstd, out);
+		tw_mem_free(all.each[i].packed);
+	}
+	memmove(loose->data, loose->data + at, loose->len - at);
+	loose->len -= at;
+	return st;
 }
 
 /* --- the complete file --- */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/base/thread/parallel.h"
 #include "server/export/perfetto/export_calls.h"
 #include "server/export/perfetto/export_compress.h"
 #include "server/export/perfetto/system/export_system.h"
@@ -101,12 +102,16 @@ static enum tw_status step_rest(struct join *x, struct tw_err *err)
 
 /* --- ours --- */
 
+/* Collects as many packets as several threads compress at once, except for the first bytes. */
 static enum tw_status put_loose(struct join *x, bool all, struct tw_err *err)
 {
-	bool zstd = x->plan->system && x->plan->system->has_zstd;
+	const bool zstd = x->plan->system && x->plan->system->has_zstd;
+	const size_t least = all ? 1 : COMPRESS_BYTES;
+	const size_t enough =
+	        all || !x->begun ? least : (size_t)TW_FOLD_BYTES * tw_parallel_threads();
 
-	while (x->loose.len && (all || x->loose.len >= COMPRESS_BYTES)) {
-		if (tw_compress_packets(&x->loose, zstd, &x->piece) != TW_OK)
+	while (x->loose.len >= enough) {
+		if (tw_compress_packets(&x->loose, least, zstd, &x->piece) != TW_OK)
 			return tw_oom(err);
 	}
 	return TW_OK;

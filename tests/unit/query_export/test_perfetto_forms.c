@@ -10,10 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 #include <zstd.h>
 
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
+#include "server/base/thread/parallel.h"
+#include "server/export/perfetto/export_compress.h"
 #include "tests/event_log.h"
 #include "tests/merged_fixture.h"
 #include "tests/unit/unit.h"
@@ -137,6 +140,73 @@ static void test_tar(void **state)
 	assert_int_equal(perfetto_errors(&x.trace), 0);
 	merged_same_calls(&x, &s, 400 * S + 10000);
 	merged_done(&x);
+}
+
+/* --- compressed packets --- */
+
+/* The packets in the compressed ones, in order; returns the number of groups. */
+static size_t unpack(const struct tw_buf *packed, struct tw_buf *ret)
+{
+	static uint8_t group[TW_FOLD_BYTES];
+	const uint8_t *p = packed->data;
+	const uint8_t *end = packed->data + packed->len;
+	size_t n = 0;
+
+	for (; p < end; n++) {
+		uint64_t tag = 0, len = 0;
+		uLongf got = sizeof group;
+
+		assert_int_equal(*p++, 0x0A);
+		assert_true(tw_get_varint(&p, end, &len) && len <= (uint64_t)(end - p));
+		assert_true(tw_get_varint(&p, end, &tag) && tw_get_varint(&p, end, &len));
+		if (tag >> 3 == 50)
+			assert_int_equal(uncompress(group, &got, p, len), Z_OK);
+		else
+			got = ZSTD_decompress(group, sizeof group, p, len);
+		assert_int_equal(tw_buf_add(ret, group, got), TW_OK);
+		p += len;
+	}
+	return n;
+}
+
+/* Several groups at once, with any number of threads; the last bytes stay until they are asked
+ * for. */
+static void test_groups(void **state)
+{
+	enum { PACKETS = 9000, BODY = 100 };
+	struct tw_buf all, loose, packed, back;
+
+	(void)state;
+	tw_buf_init(&all, SIZE_MAX / 2);
+	for (uint32_t i = 0; i < PACKETS; i++) {
+		assert_int_equal(tw_buf_add_u8(&all, 0x0A), TW_OK);
+		assert_int_equal(tw_buf_add_u8(&all, BODY), TW_OK);
+		for (uint32_t k = 0; k < BODY / 4; k++)
+			assert_int_equal(tw_buf_add_u32le(&all, i * k), TW_OK);
+	}
+	for (unsigned i = 0; i < 6; i++) {
+		const bool zstd = i & 1;
+
+		tw_parallel_pretend(1 + i / 2);
+		tw_buf_init(&loose, SIZE_MAX / 2);
+		tw_buf_init(&packed, SIZE_MAX / 2);
+		tw_buf_init(&back, SIZE_MAX / 2);
+		assert_int_equal(tw_buf_add(&loose, all.data, all.len), TW_OK);
+		assert_int_equal(tw_compress_packets(&loose, 320 << 10, zstd, &packed), TW_OK);
+		assert_int_equal(unpack(&packed, &back), 2);
+		assert_int_equal(back.len + loose.len, all.len);
+		assert_in_range(loose.len, 1, 320 << 10);
+		assert_int_equal(tw_compress_packets(&loose, 1, zstd, &packed), TW_OK);
+		assert_int_equal(loose.len, 0);
+		tw_buf_clear(&back);
+		assert_int_equal(unpack(&packed, &back), 3);
+		assert_true(back.len == all.len && memcmp(back.data, all.data, all.len) == 0);
+		tw_buf_done(&loose);
+		tw_buf_done(&packed);
+		tw_buf_done(&back);
+	}
+	tw_parallel_pretend(0);
+	tw_buf_done(&all);
 }
 
 /* --- lack of memory --- */
@@ -286,6 +356,7 @@ static void test_sample(void **state)
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_range),
         cmocka_unit_test(test_tar),
+        cmocka_unit_test(test_groups),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_sample),
 };
