@@ -7,7 +7,7 @@
 #include "decoder/base/codec_memory.h"
 #include "server/base/thread/parallel.h"
 
-enum { IN_BYTES = 256 << 10, ZSTD_LEVEL = 3, GZIP_LEVEL = 7, GZIP_WRAP = 15 + 16 };
+enum { IN_BYTES = 256 << 10, ZSTD_LEVEL = 3, GZIP_LEVEL = 6, GZIP_WRAP = 15 + 16 };
 enum { FIELD_ZLIB = 50, FIELD_ZSTD = 133 };
 
 /* --- packets --- */
