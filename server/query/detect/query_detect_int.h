@@ -6,7 +6,7 @@
 
 #include "server/query/detect/query_detect.h"
 
-struct tw_cover { /* a call counted by a rule; notes inside it are the same event */
+struct tw_cover { /* a call counted by a rule; notes that overlap it are the same event */
 	uint32_t thread_id, group;
 	int64_t start_ns, end_ns;
 };

@@ -111,8 +111,7 @@ static int by_place(const void *pa, const void *pb)
 	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
 }
 
-/* Sorts covers and merges overlapping ones, so that a binary search finds the one that contains a
- * time. */
+/* Sorts covers and merges overlapping ones, so that a binary search finds the one at a time. */
 static void merge_covers(struct tw_detector *d)
 {
 	uint32_t n = 0;
@@ -132,9 +131,12 @@ static void merge_covers(struct tw_detector *d)
 	d->n_covers = n;
 }
 
-static bool is_covered(const struct tw_detector *d, uint32_t thread_id, uint32_t group, int64_t ts)
+/* The clocks of a call and of its note may differ, and a sampled call begins late: any overlap
+ * counts. */
+static bool is_covered(const struct tw_detector *d, uint32_t group, const struct seen *s)
 {
-	const struct tw_cover key = {thread_id, group, ts, ts};
+	const int64_t last_ns = tw_sum_ns(s->ts_ns, s->dur_ns > 0 ? s->dur_ns - 1 : 0);
+	const struct tw_cover key = {s->thread_id, group, last_ns, last_ns};
 	uint32_t low = 0, high = d->n_covers;
 
 	while (low < high) {
@@ -145,8 +147,8 @@ static bool is_covered(const struct tw_detector *d, uint32_t thread_id, uint32_t
 		else
 			high = middle;
 	}
-	return low && d->covers[low - 1].thread_id == thread_id &&
-	       d->covers[low - 1].group == group && ts < d->covers[low - 1].end_ns;
+	return low && d->covers[low - 1].thread_id == s->thread_id &&
+	       d->covers[low - 1].group == group && s->ts_ns < d->covers[low - 1].end_ns;
 }
 
 /* --- counting --- */
@@ -173,7 +175,7 @@ static void count_one(struct tw_detector *d, struct ends *ends, const struct see
 		const struct tw_detect_spec *spec = &d->query->rules[rule];
 
 		if (s->ts_ns < ends[rule].counted_ns || s->ts_ns < ends[spec->group].reported_ns ||
-		        is_covered(d, s->thread_id, spec->group, s->ts_ns))
+		        is_covered(d, spec->group, s))
 			continue;
 		counted |= UINT64_C(1) << rule;
 		ends[rule].counted_ns = end_ns;
