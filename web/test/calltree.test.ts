@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Flame } from '../src/api/api';
-import { closeAll, formatTree, graft, isLeaf, lacks, openHeaviest, openTree, pathOf, rowsOf, treeOf, typed, type TreeNode } from '../src/trace/panels/calltree';
+import { closeAll, formatTree, graft, isLeaf, lacks, openHeaviest, openHottest, openTree, pathOf, rowsOf, treeOf, typed, type TreeNode } from '../src/trace/panels/calltree';
 import { hitsOf, nextHit } from '../src/trace/parts/hits';
 
 /** A whole tree: method m has the children m * 10 + 1 .. + 3 down to three levels; values halve. */
@@ -79,12 +79,12 @@ test('the address holds what is open', async () => {
 	const root = treeOf(answer([], 0, 2, 1));
 	await openTree(root, '+1(1(12),3*2)', fill);
 	assert.deepEqual(names(root), [-1, 1, 11, 12, 121, 122, '+1', '+1', 2, 3, 31, 311, 312, '+1', 32, '+1']);
-	const text = formatTree(root, 100);
+	const text = formatTree(root, 100)!;
 	const other = treeOf(answer([], 0, 2, 1));
 	await openTree(other, text, fill);
 	assert.deepEqual(names(other), names(root));
 	assert.equal(formatTree(other, 100), text);
-	assert.equal(formatTree(other, 3), '', 'too long');
+	assert.equal(formatTree(other, 3), null, 'too long');
 	closeAll(other);
 	assert.equal(formatTree(other, 100), '+1');
 	await openTree(other, '(77(1),2)((', fill); // what is not there, and what makes no sense
@@ -96,7 +96,17 @@ test('the heaviest path opens to its end', async () => {
 	const last = await openHeaviest(root, fill);
 	assert.deepEqual(pathOf(last), [1, 11, 111]);
 	assert.ok(isLeaf(last));
-	assert.match(formatTree(root, 100), /^\(1\*1\)$/);
+	assert.equal(formatTree(root, 100), '(1*1)');
+});
+
+test('the hottest path opens down to the first node that splits, without asking', () => {
+	const node = (value: number, ...children: TreeNode[]): TreeNode => ({ method: value, name: '', value, self: 0, count: 1, other: 0, depth: 0, parent: null, children, open: false, more: 0 });
+	const root = node(100, node(90, node(80, node(39, node(39)), node(30)), node(1)), node(9));
+	openHottest(root);
+	assert.deepEqual(names(root), [100, 90, 80, 39, 30, 1, 9]);
+	const cut = treeOf(answer([], 0, 2, 1));
+	openHottest(cut);
+	assert.deepEqual(names(cut), [-1, 1, 2, '+1']);
 });
 
 test('letters lead to the next row that begins with them', () => {

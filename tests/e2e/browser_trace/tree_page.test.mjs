@@ -17,7 +17,7 @@ const flame = async (more = '') => (await server.get(`/api/v1/traces/${id}/flame
 const level = async (page) => Number(await selected(page).getAttribute('aria-level'));
 
 async function openTree(more = '') {
-	const page = await openTrace(`?threads=all&as=tree${more}`);
+	const page = await openTrace(`?threads=all&as=tree&tree=-${more}`); // closed
 	await page.waitForSelector('.treebody .treerow[aria-level="2"]');
 	await page.locator('.tree').focus();
 	return page;
@@ -70,6 +70,25 @@ test('the call tree is walked and opened by keys, and the address holds it', asy
 	await page.waitForFunction((n) => document.querySelector('.treerow[aria-selected=true]')?.getAttribute('aria-level') === String(n), heaviest(whole));
 	await page.goBack();
 	await page.waitForSelector('.treerow[aria-level="3"]', { state: 'detached' });
+	await done(page, t);
+});
+
+test('the tree opens with its hottest path, and a link keeps it closed', async (t) => {
+	const page = await openTrace('?as=tree');
+	await page.waitForSelector('.treebody .treerow[aria-level="3"]');
+	const open = page.locator('.treerow[aria-expanded=true]');
+	const { children: [hottest] } = (await server.get(`/api/v1/traces/${id}/flame?thread=main`)).json;
+	assert.ok((await open.nth(1).innerText()).startsWith(hottest.name.split('.').slice(-2).join('.')), 'the heaviest root');
+	assert.equal(query(page).get('tree'), null);
+	await page.locator('.tree').focus();
+	await page.keyboard.press('ArrowDown');
+	await page.keyboard.press('ArrowLeft');
+	await page.waitForSelector('.treerow[aria-level="3"]', { state: 'detached' });
+	await settled(page);
+	assert.equal(query(page).get('tree'), '-');
+	await page.reload();
+	await page.waitForSelector('.treebody .treerow[aria-level="2"]');
+	assert.equal(await open.count(), 1);
 	await done(page, t);
 });
 

@@ -4,6 +4,8 @@ import type { Flame } from '../../api/api';
 import { withoutParameters } from '../../i18n/format';
 import { childrenOf, type Place } from '../graph/flamelayout';
 
+const HOTTEST_MAX = 40; // levels: an endless recursion is not unfolded
+
 export interface TreeNode {
 	method: number; // -1: the top, or a rest
 	name: string;
@@ -87,8 +89,8 @@ export function rowsOf(root: TreeNode): TreeNode[] {
 const opened = (n: TreeNode) => (n.open && n.children ? n.children.filter((c) => c.open) : []);
 
 /** What is open, for the address: methods with what is open in them, "12+1(5,7*3(9))" : in 12, whose rest
- *  was opened once, 5 and 7; in 7 the heaviest child and so on three times, there 9. */
-export function formatTree(root: TreeNode, max: number): string {
+ *  was opened once, 5 and 7; in 7 the heaviest child and so on three times, there 9.  null: longer than max. */
+export function formatTree(root: TreeNode, max: number): string | null {
 	const list = (n: TreeNode): string => opened(n).map(one).join(',');
 	const one = (n: TreeNode): string => {
 		let at = n;
@@ -101,7 +103,7 @@ export function formatTree(root: TreeNode, max: number): string {
 		return `${n.method}${n.more ? `+${n.more}` : ''}${steps ? `*${steps}` : ''}${inner ? `(${inner})` : ''}`;
 	};
 	const text = `${root.more ? `+${root.more}` : ''}${list(root) ? `(${list(root)})` : ''}`;
-	return text.length <= max ? text : '';
+	return text.length <= max ? text : null;
 }
 
 export function closeAll(root: TreeNode): void {
@@ -163,6 +165,14 @@ export async function openHeaviest(from: TreeNode, fill: Fill): Promise<TreeNode
 		const next = n.children?.[0];
 		if (!next || next.other > 0) return n;
 		n = next;
+	}
+}
+
+/** Opens the hottest path as far as it is loaded: below the root's heaviest child, down to the first node of which no child has half. */
+export function openHottest(root: TreeNode): void {
+	for (let n = root; n.children?.length && n.depth < HOTTEST_MAX; n = n.children[0]) {
+		n.open = true;
+		if (n.children[0].other > 0 || (n !== root && 2 * n.children[0].value < n.value)) return;
 	}
 }
 

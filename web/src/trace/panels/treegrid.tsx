@@ -2,7 +2,7 @@
 // requested when opened.  Open nodes are in the address.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api } from '../../api/api';
-import { closeAll, formatTree, graft, isLeaf, lacks, openHeaviest, openTree, pathOf, rowsOf, treeOf, typed, type TreeNode } from './calltree';
+import { closeAll, formatTree, graft, isLeaf, lacks, openHeaviest, openHottest, openTree, pathOf, rowsOf, treeOf, typed, type TreeNode } from './calltree';
 import type { Place } from '../graph/flamelayout';
 import type { Answer, Metric } from '../graph/graphparts';
 import { holdScroll, scrolledTo } from '../../ui/held';
@@ -15,6 +15,7 @@ import { tr } from '../../i18n/strings/trace';
 import { AROUND, Line, ROW, Titles } from './treeline';
 
 const ADDRESS_MAX = 3000; // characters that may say what is open
+const CLOSED = '-'; // instead of the hottest path
 const TYPED_MS = 900; // letters that follow each other sooner are one word
 const INDENTS = 3; // levels above the highest row in view that indentation begins at
 
@@ -32,7 +33,12 @@ interface Props {
 
 /** The tree of a response, extended by later requests. */
 function useTree({ id, a, params }: Props) {
-	const root = useMemo(() => treeOf(a.f), [a]);
+	const tree = useMemo(() => {
+		const top = treeOf(a.f);
+		openHottest(top);
+		return { root: top, first: formatTree(top, ADDRESS_MAX), held: '' }; // held: the address's text of what is open
+	}, [a]);
+	const { root } = tree;
 	const [turn, again] = useState(0);
 	const [error, fail] = useState<Error | null>(null);
 	const abort = useRef(new AbortController());
@@ -50,7 +56,9 @@ function useTree({ id, a, params }: Props) {
 		try {
 			const n = await what();
 			again((t) => t + 1);
-			set({ tree: formatTree(root, ADDRESS_MAX) || null }, push);
+			const open = formatTree(root, ADDRESS_MAX);
+			tree.held = open === null || open === tree.first ? '' : open || CLOSED;
+			set({ tree: tree.held || null }, push);
 			return n;
 		} catch (why) {
 			if ((why as Error).name !== 'AbortError') fail(why as Error);
@@ -59,9 +67,10 @@ function useTree({ id, a, params }: Props) {
 	const told = text('tree');
 	useEffect(() => { // another tree, or the back button
 		abort.current = new AbortController();
-		if (told === formatTree(root, ADDRESS_MAX)) return;
+		if (told === tree.held) return;
+		tree.held = told;
 		closeAll(root);
-		void openTree(root, told, fill).then(() => again((t) => t + 1), (why: Error) => why.name !== 'AbortError' && fail(why));
+		void openTree(root, told === CLOSED ? '' : told || (tree.first ?? ''), fill).then(() => again((t) => t + 1), (why: Error) => why.name !== 'AbortError' && fail(why));
 	}, [root, told]);
 	useEffect(() => () => abort.current.abort(), [root]);
 	return { root, rows, error, fill, change };
