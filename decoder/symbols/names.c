@@ -164,6 +164,27 @@ bool tw_names_display(const struct tw_names *n, const struct tw_named *what, cha
 	return true;
 }
 
+void tw_names_descriptor(
+        const struct tw_names *n, const struct tw_named *what, char *out, size_t cap)
+{
+	const struct tw_str plain = tw_names_plain(what->name);
+	struct tw_method_name name = {0};
+	struct tw_str none;
+
+	out[0] = '\0';
+	if (what->has_id && n->map) {
+		(void)tw_map_find(n->map, what->id, &name);
+	} else if (!what->has_id && !tw_names_is_frame(what->name)) {
+		(void)split(plain, &name.class_name, &name.method, &none);
+		name.descriptor = tw_str_from(what->name, plain.len);
+	}
+	if (n->retrace && !what->original && name.method.len)
+		tw_retrace_descriptor(
+		        n->retrace, name.class_name, name.method, name.descriptor, out, cap);
+	else
+		(void)tw_utf8_clean(out, cap, name.descriptor);
+}
+
 static const struct tw_str waits[] = {
 #define WAIT(name) {(name), sizeof(name) - 1},
 #include "decoder/symbols/waits.def"

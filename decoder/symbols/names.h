@@ -49,6 +49,11 @@ bool tw_names_frames(const struct tw_names *n, const struct tw_named *what,
  * "unknown:<id>".  A native frame without symbols is shown as its module, "[libapp.so]". */
 bool tw_names_display(const struct tw_names *n, const struct tw_named *what, char *out, size_t cap);
 
+/* The method's descriptor (JVM), which distinguishes overloads: with original types, valid UTF-8,
+ * truncated to cap; "" if unknown. */
+void tw_names_descriptor(
+        const struct tw_names *n, const struct tw_named *what, char *out, size_t cap);
+
 /* Distinguishes methods that wait from methods that work, by their names.
  *
  * A looper's thread spends most of a trace in nativePollOnce, a pool's thread in park. Tables

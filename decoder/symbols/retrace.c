@@ -264,6 +264,7 @@ struct tw_retraced tw_retrace_reported(
 	        .class_name = moved ? m->class_name : c->orig,
 	        .method = m->name,
 	        .args = m->args,
+	        .type = m->type,
 	        .source = is_file(source) ? source : TW_STR(""),
 	        .kotlin = c->source.len > 3 &&
 	                  memcmp(c->source.ptr + c->source.len - 3, ".kt", 3) == 0,
@@ -387,4 +388,79 @@ bool tw_retrace_display(const struct tw_retrace *r, struct tw_str class_name, st
 		at = put_method(out, cap, at, list[i].class_name, list[i].method);
 	}
 	return true;
+}
+
+/* --- descriptors of originals --- */
+
+/* One type of Java as in a descriptor: "int[]" becomes "[I". */
+static size_t put_type(char *out, size_t cap, size_t at, struct tw_str java)
+{
+	static const char letters[] = "ZBCSIJFDV";
+
+	while (java.len > 2 && memcmp(java.ptr + java.len - 2, "[]", 2) == 0) {
+		java.len -= 2;
+		at = put(out, cap, at, TW_STR("["));
+	}
+	for (const char *c = letters; *c; c++)
+		if (tw_str_eq(java, primitive(*c)))
+			return put(out, cap, at, (struct tw_str){c, 1});
+	at = put(out, cap, at, TW_STR("L"));
+	for (struct tw_str rest = java; rest.len;) {
+		at = put(out, cap, at, tw_str_split(&rest, '.'));
+		if (rest.len)
+			at = put(out, cap, at, TW_STR("/"));
+	}
+	return put(out, cap, at, TW_STR(";"));
+}
+
+static void put_java(char *out, size_t cap, const struct tw_retraced *m)
+{
+	struct tw_str args = m->args;
+	size_t at = put(out, cap, 0, TW_STR("("));
+
+	while (args.len)
+		at = put_type(out, cap, at, tw_str_split(&args, ','));
+	at = put(out, cap, at, TW_STR(")"));
+	(void)put_type(out, cap, at, m->type);
+}
+
+/* The descriptor with the original names of its classes. */
+static void put_obfuscated(
+        const struct tw_retrace *r, struct tw_str descriptor, char *out, size_t cap)
+{
+	char buf[CLASS_BYTES];
+	size_t at = 0;
+
+	while (descriptor.len) {
+		struct tw_str type;
+		size_t arrays;
+
+		if (descriptor.ptr[0] == '(' || descriptor.ptr[0] == ')') {
+			at = put(out, cap, at, (struct tw_str){descriptor.ptr, 1});
+			descriptor = tw_str_from(descriptor, 1);
+			continue;
+		}
+		if (!take_type(r, &descriptor, buf, &type, &arrays))
+			break;
+		for (; arrays; arrays--)
+			at = put(out, cap, at, TW_STR("["));
+		at = put_type(out, cap, at, type);
+	}
+}
+
+void tw_retrace_descriptor(const struct tw_retrace *r, struct tw_str class_name,
+        struct tw_str method, struct tw_str descriptor, char *out, size_t cap)
+{
+	struct tw_retraced list[MAX_ALTERNATIVES];
+	size_t n = tw_retrace_method(r, class_name, method, descriptor, list, MAX_ALTERNATIVES);
+
+	out[0] = '\0';
+	for (size_t i = 1; i < n; i++)
+		if (!tw_str_eq(list[i].args, list[0].args) ||
+		        !tw_str_eq(list[i].type, list[0].type))
+			return;
+	if (n && list[0].type.len)
+		put_java(out, cap, &list[0]);
+	else if (n == 0)
+		put_obfuscated(r, descriptor, out, cap);
 }

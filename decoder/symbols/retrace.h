@@ -62,6 +62,7 @@ bool tw_retrace_class(const struct tw_retrace *r, struct tw_str obf, struct tw_s
 struct tw_retraced {
 	struct tw_str class_name, method;
 	struct tw_str args;   /* as in Java, with commas; "" none or unknown */
+	struct tw_str type;   /* that it returns, as in Java; "" unknown */
 	struct tw_str source; /* source file of class_name, "" unknown */
 	uint32_t line;        /* 0 unknown */
 	uint32_t alternative; /* frames with the same number were inlined into each other */
@@ -117,5 +118,10 @@ struct tw_retrace_file tw_retrace_file(const struct tw_retraced *f, struct tw_st
  * unchanged. */
 bool tw_retrace_display(const struct tw_retrace *r, struct tw_str class_name, struct tw_str method,
         struct tw_str descriptor, char *out, size_t cap);
+
+/* The original's descriptor (JVM), valid UTF-8, truncated to cap; "" if unknown or if alternatives
+ * differ in it. */
+void tw_retrace_descriptor(const struct tw_retrace *r, struct tw_str class_name,
+        struct tw_str method, struct tw_str descriptor, char *out, size_t cap);
 
 #endif

@@ -254,6 +254,7 @@ static void add_method(struct frames *f, struct retrace_range part)
 	struct tw_retraced one = tw_retrace_method_of(f->r, &f->c, part, part.end - 1);
 
 	one.args = TW_STR("");
+	one.type = TW_STR("");
 	f->n = tw_retrace_add_different(f->list, f->n, f->cap, &one);
 }
 

@@ -27,6 +27,16 @@ struct tw_str tw_view_name(
 	return name;
 }
 
+struct tw_str tw_view_descriptor(
+        const struct tw_view *v, uint32_t method, char buf[TW_DESCRIPTOR_BYTES])
+{
+	const struct tw_named what = method < v->n_methods ? tw_method_named(&v->methods[method])
+	                                                   : (struct tw_named){.name = TW_STR("")};
+
+	tw_names_descriptor(&v->names, &what, buf, TW_DESCRIPTOR_BYTES);
+	return tw_str_of(buf);
+}
+
 enum tw_status tw_view_waits(
         const struct tw_view *v, struct tw_arena *a, struct tw_waits *ret, struct tw_err *err)
 {

@@ -31,6 +31,11 @@ struct tw_view {
 enum { TW_NAME_BYTES = 16384 };
 struct tw_str tw_view_name(
         const struct tw_view *v, uint32_t method, char buf[TW_NAME_BYTES], bool *ret_known);
+/* The descriptor (JVM) that distinguishes a method from its overloads, valid UTF-8; "" if unknown.
+ */
+enum { TW_DESCRIPTOR_BYTES = 1024 };
+struct tw_str tw_view_descriptor(
+        const struct tw_view *v, uint32_t method, char buf[TW_DESCRIPTOR_BYTES]);
 /* Per method of the trace, whether it only waits (decoder/symbols/names.h).  Names of the platform
  * are never obfuscated, so a mapping of R8 does not matter. */
 enum tw_status tw_view_waits(const struct tw_view *v, struct tw_arena *a, struct tw_waits *ret,

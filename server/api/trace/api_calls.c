@@ -77,6 +77,7 @@ static void put_call(struct tw_question *q, const struct tw_call *c)
 	tw_json_key_int(&q->j, "depth", c->depth);
 	tw_json_key_int(&q->j, "method", c->method);
 	tw_json_key_str(&q->j, "name", tw_question_name(q, c->method));
+	tw_question_put_descriptor(q, c->method);
 	tw_json_close(&q->j, '}');
 }
 

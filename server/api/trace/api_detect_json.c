@@ -34,6 +34,7 @@ static void put_method(struct tw_detecting *d, const char *key, uint32_t method)
 	tw_json_open(&d->j, '{');
 	tw_json_key_int(&d->j, "method", method);
 	tw_json_key_str(&d->j, "name", tw_view_name(&d->v, method, d->name, NULL));
+	tw_json_key_str(&d->j, "descriptor", tw_view_descriptor(&d->v, method, d->name));
 	tw_json_close(&d->j, '}');
 }
 

@@ -107,6 +107,8 @@ static void put_node(struct tw_question *q, const struct tw_flame_node *n)
 {
 	tw_json_open(&q->j, '{');
 	tw_json_key_str(&q->j, "name", node_name(q, n));
+	if (!n->others && n->method != TW_NO_METHOD)
+		tw_question_put_descriptor(q, n->method);
 	tw_json_key_int(&q->j, "value", n->value);
 	tw_json_key_int(&q->j, "self", n->self);
 	tw_json_key_int(&q->j, "count", (int64_t)n->count);

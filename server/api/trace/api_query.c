@@ -191,6 +191,7 @@ static void put_method(struct tw_question *q, const struct table *t, uint32_t me
 	else
 		tw_json_null(&q->j);
 	tw_json_key_str(&q->j, "name", name);
+	tw_question_put_descriptor(q, method);
 	tw_json_key_int(&q->j, "count", (int64_t)row->count);
 	tw_json_key_int(&q->j, "total_ns", row->total_ns);
 	tw_json_key_int(&q->j, "sum_ns", row->sum_ns);

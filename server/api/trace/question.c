@@ -79,6 +79,11 @@ struct tw_str tw_question_name(const struct tw_question *q, uint32_t method)
 	return q->names[method] = (struct tw_str){copy, name.len};
 }
 
+void tw_question_put_descriptor(struct tw_question *q, uint32_t method)
+{
+	tw_json_key_str(&q->j, "descriptor", tw_view_descriptor(&q->v, method, q->name));
+}
+
 enum tw_status tw_question_reshape(
         struct tw_question *q, struct tw_forest *forest, struct tw_err *err)
 {

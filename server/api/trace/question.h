@@ -34,6 +34,8 @@ enum tw_status tw_question_run(struct tw_req *r,
 
 /* Each name is looked up once.  Valid as long as q. */
 struct tw_str tw_question_name(const struct tw_question *q, uint32_t method);
+/* Writes the member "descriptor": "" if unknown, or for a frame that a step made. */
+void tw_question_put_descriptor(struct tw_question *q, uint32_t method);
 
 /* Returns whether steps change the trees. */
 static inline bool tw_question_reshapes(const struct tw_question *q)

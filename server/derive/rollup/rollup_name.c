@@ -74,19 +74,6 @@ void tw_namer_close(const struct tw_derive_parts *p, struct tw_namer *n)
 	*n = (struct tw_namer){0};
 }
 
-/* The descriptor that distinguishes overloads; obfuscated types in it are not resolved. */
-static struct tw_str descriptor_of(const struct tw_names *names, const struct tw_named *what)
-{
-	struct tw_method_name found;
-
-	if (names->retrace)
-		return (struct tw_str){"", 0};
-	if (!what->has_id)
-		return tw_str_from(what->name, tw_names_plain(what->name).len);
-	return names->map && tw_map_find(names->map, what->id, &found) ? found.descriptor
-	                                                               : (struct tw_str){"", 0};
-}
-
 bool tw_namer_name(struct tw_rollup_worker *f, const struct tw_names *names,
         const struct tw_named *what, struct tw_rollup_naming *m)
 {
@@ -95,7 +82,7 @@ bool tw_namer_name(struct tw_rollup_worker *f, const struct tw_names *names,
 	m->named = tw_names_display(names, what, f->name, TW_ROLLUP_WORKER_NAME_BYTES);
 	(void)tw_rollup_bound_name(tw_str_of(f->name), name);
 	m->name = tw_arena_str(f->arena, tw_str_of(name));
-	(void)tw_utf8_clean(descriptor, sizeof descriptor, descriptor_of(names, what));
+	tw_names_descriptor(names, what, descriptor, sizeof descriptor);
 	m->descriptor = tw_arena_str(f->arena, tw_str_of(descriptor));
 	return m->name && m->descriptor;
 }

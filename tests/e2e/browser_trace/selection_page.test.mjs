@@ -341,3 +341,28 @@ for (const [scheme, width] of [...THEMES, ['light', 390], ['dark', 2560]])
 		assert.ok(!wide, 'nothing is beside the window');
 		await done(page, t);
 	});
+
+test('overloads are distinct in every view, and details show the signature', async (t) => {
+	await server.put('/api/v1/builds/over/methods', ['com.acme.Json parse (Ljava/lang/String;I)V', 'com.acme.Json parse ([B)V', 'com.acme.Feed load (J)Lcom/acme/Item;'].map((m, i) => `${i + 1},1,${m}`).join('\n') + '\n');
+	const over = await server.trace(btrace([[MAIN, 1, 1, 50], [MAIN, 2, 2, 30], [MAIN, 3, 0, 90]].map(([tid, method, at, dur]) => [tid, method, at * MS, dur * MS]), { pid: MAIN }), { query: { build_id: 'over' } });
+	const page = await open(`?call=${MAIN}.${over.start_ns + MS}.1`, { trace: over.id });
+	const details = page.getByRole('region', { name: 'The selected call' });
+	await details.getByText('Same method').waitFor();
+	assert.equal(await title(page).innerText(), 'com.acme.Json.parse(String, int)');
+	await details.getByText('Json.parse(java.lang.String, int): void', { exact: true }).waitFor();
+	assert.match(await details.getByRole('region', { name: 'Callees' }).innerText(), /Json\.parse\(byte\[\]\)/);
+	const stack = await details.getByRole('region', { name: 'Stack' }).getByRole('listitem').allInnerTexts();
+	assert.deepEqual(stack.map((s) => s.split('\n')[0]), ['Feed.load', 'Json.parse(String, int)']);
+	await details.getByRole('region', { name: 'Stack' }).getByRole('button', { name: 'Feed.load' }).click();
+	await details.getByText('Feed.load(long): com.acme.Item', { exact: true }).waitFor();
+	for (const [tab, rows] of [['Methods', '.methods tbody .name button'], ['Call tree', '.treebody .method']]) {
+		await page.getByRole('tab', { name: tab }).click();
+		await page.locator(rows).getByText('parse').first().waitFor();
+		const names = (await page.locator(rows).allInnerTexts()).map((n) => n.replace(/^.*\.(?=\w+\.)/, ''));
+		for (const name of ['Feed.load', 'Json.parse(String, int)', 'Json.parse(byte[])']) assert.ok(names.includes(name), `${tab}: ${names}`);
+	}
+	await page.keyboard.press('/');
+	await page.keyboard.type('parse(byte');
+	await page.getByText('1 of 3 methods').waitFor();
+	await done(page, t);
+});

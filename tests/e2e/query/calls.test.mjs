@@ -52,6 +52,23 @@ test('single calls', async (t) => {
 	});
 });
 
+test('overloads are distinguished by their descriptors', async (t) => {
+	const s = await startServer(t);
+	await s.put('/api/v1/builds/over/methods', '1,1,com.acme.Json parse (Ljava/lang/String;)V\n2,1,com.acme.Json parse ()V\n3,1,com.acme.Feed load\n');
+	const trace = await s.trace(btrace([[MAIN, 3, 0, 90 * MS], [MAIN, 1, MS, 50 * MS], [MAIN, 2, 2 * MS, 30 * MS]], { pid: MAIN }), { query: { build_id: 'over', app: 'acme' } });
+	const ask = async (path) => (await s.get(`/api/v1/traces/${trace.id}/${path}`)).json;
+	const all = [['com.acme.Feed.load', ''], ['com.acme.Json.parse', '()V'], ['com.acme.Json.parse', '(Ljava/lang/String;)V']];
+	const pairs = (rows) => rows.map((r) => [r.name, r.descriptor]).sort();
+	const { names, descriptors } = await ask('names');
+	assert.deepEqual(names.map((n, i) => [n, descriptors[i]]).sort(), all);
+	assert.deepEqual(pairs((await ask('methods')).methods), all);
+	assert.deepEqual(pairs((await ask('calls')).calls), all);
+	assert.deepEqual(pairs((await ask('search?q=parse')).methods), all.slice(1));
+	const { children: [load] } = await ask('flame?thread=main');
+	assert.deepEqual([load, load.children[0], load.children[0].children[0]].map((n) => [n.name, n.descriptor]), [all[0], all[2], all[1]]);
+	assert.equal('descriptor' in (await ask('flame?thread=main')), false, 'the root is not a method');
+});
+
 test('the CPU time of calls', async (t) => {
 	const { s, at, start } = await traced(t);
 	assert.equal((await s.get(`${at}/calls?around=${MAIN}.${start + 62 * MS}.1&limit=0`)).json.around.cpu_ns, null, 'the trace has none');
@@ -75,6 +92,15 @@ test('the CPU time of calls', async (t) => {
 	assert.deepEqual(await inRange(70, 320), { doFrame: [250, 50], put: [250, 50] }, 'both edges cut both calls');
 	assert.deepEqual(await inRange(20, 500), { doFrame: [380, 180], put: [300, 100] }, 'one edge cuts the outer call');
 	assert.deepEqual(await inRange(150, 250), { doFrame: [100, 0], put: [100, 0] });
+
+	/* visit calls itself: the thread is off its CPU for 200 of its 400 ms */
+	const recursive = ['# tracer: nop', '#', turn(0, 0, MAIN), mark(0, `B|${MAIN}|visit`), mark(50, `B|${MAIN}|visit`), turn(100, MAIN, 0), turn(300, 0, MAIN),
+		mark(350, `E|${MAIN}`), mark(400, `E|${MAIN}`), turn(500, MAIN, 0), ''].join('\n');
+	const again = await s.trace(recursive, { query: { app: 'acme' } });
+	for (const of of ['', '?thread=main', `?from=${again.start_ns}&to=${again.end_ns}`]) {
+		const [m] = (await s.get(`/api/v1/traces/${again.id}/methods${of}`)).json.methods;
+		assert.deepEqual([m.count, m.total_ns, m.sum_ns, m.cpu_ns, m.waiting_ns].map((v, i) => (i ? v / MS : v)), [2, 400, 700, 200, 200], of);
+	}
 });
 
 test('methods that only wait are told from those that work', async (t) => {

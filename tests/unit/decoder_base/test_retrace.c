@@ -564,9 +564,58 @@ static void test_plain_names(void **state)
 	}
 }
 
+/* Overloads are distinguished by their descriptors, with the original types where R8 renamed them.
+ */
+static void test_descriptors(void **state)
+{
+	static const struct {
+		const char *name, *plain, *original;
+	} rows[] = {
+	        {"a.a.a(I)V", "(I)V", "(I)V"},
+	        {"a.a.a(La/a;)V", "(La/a;)V", "(Lo/First;[[Ljava/lang/String;)[Z"},
+	        {"a.a.k(La/a;[[La/a;J)La/a;", "(La/a;[[La/a;J)La/a;",
+	                "(Lo/First;[[Lo/First;J)Lo/First;"},
+	        {"a.a.one", "", "(J)V"},
+	        {"a.a.two", "", ""},
+	        {"x.Kept.m(Ljava/lang/String;)V", "(Ljava/lang/String;)V", "(Ljava/lang/String;)V"},
+	        {"x.Kept.m", "", ""},
+	        {"a.a.a(:12)", "", ""},
+	        {"draw (frame 3)", "", ""},
+	        {"", "", ""},
+	};
+	struct mapping m = made("o.First -> a.a:\n"
+	                        "    void parse(int) -> a\n"
+	                        "    boolean[] parse(o.First,java.lang.String[][]) -> a\n"
+	                        "      # {\"id\":\"com.android.tools.r8.residualsignature\","
+	                        "\"signature\":\"(La/a;)V\"}\n"
+	                        "    void single(long) -> one\n"
+	                        "    void left(int) -> two\n"
+	                        "    void right(long) -> two\n");
+	const struct tw_names none = {0};
+	const struct tw_names names = {.retrace = &m.r};
+	char out[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct tw_named what = {.name = tw_str_of(rows[i].name)};
+		const struct tw_named original = {.name = what.name, .original = true};
+
+		tw_names_descriptor(&none, &what, out, sizeof out);
+		assert_string_equal(out, rows[i].plain);
+		tw_names_descriptor(&names, &what, out, sizeof out);
+		assert_string_equal(out, rows[i].original);
+		tw_names_descriptor(&names, &original, out, sizeof out);
+		assert_string_equal(out, rows[i].plain);
+	}
+	tw_names_descriptor(&names, &(struct tw_named){.has_id = true, .id = 1}, out, sizeof out);
+	assert_string_equal(out, "");
+	tw_buf_done(&m.image);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_plain_names),
+        cmocka_unit_test(test_descriptors),
         cmocka_unit_test(test_methods),
         cmocka_unit_test(test_stacks),
         cmocka_unit_test(test_many_members),

@@ -5,7 +5,7 @@ import { CAUSED, does, lockName, stackText, threadName, type Anr, type AnrProces
 import { Calls, Method, Stack, type Way } from './anrparts';
 import { Raw, useRaw } from './anrraw';
 import { Threads } from './anrthreads';
-import { count, duration, sentence } from '../i18n/format';
+import { count, duration, sentence, withoutParameters } from '../i18n/format';
 import { ended, serverText } from '../i18n/servertext';
 import { openAlso } from '../trace/state/opened';
 import { atTimeline } from '../trace/state/tab';
@@ -96,7 +96,8 @@ function More({ doc, p }: { doc: Anr; p: AnrProcess }) {
 
 /** From a frame to its method in the trace beside the report: the last seconds of that thread. */
 function wayTo(t: Trace, names: string[], at_ns: number, waited_ms: number | null): Way {
-	const known = new Map(names.map((n) => [n.split('(')[0], n]));
+	const known = new Map<string, string>();
+	for (const n of names) known.set(withoutParameters(n), known.has(withoutParameters(n)) ? withoutParameters(n) : n); // overloads: all of them
 	const [start, end] = [t.start_ns ?? 0, t.end_ns ?? 0];
 	const to = at_ns > start && at_ns <= end ? at_ns : end; // a report without a time of the trace is of its end
 	const from = Math.max(start, to - (waited_ms ?? WAITED_MS) * 1e6);

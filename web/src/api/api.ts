@@ -3,6 +3,7 @@ import { answered, lost } from './health';
 import { heardInTime } from '../i18n/servertext';
 import { tr } from '../i18n/strings/frame';
 import { flameOf, type FlameColumns } from './flamecolumns';
+import { distinct, distinctName } from './overloads';
 
 export interface Summary {
 	slices: number; threads: number; methods: number; max_depth: number; duration_ns: number; timed: boolean;
@@ -223,6 +224,9 @@ function withRoot(f: Flame): Flame {
 	return name ? { ...f, names: f.names.map((n, i) => (i === f.name[0] ? name : n)) } : f;
 }
 
+/** A row that names a method of the trace. */
+export const named = <T extends { method: number; name: string }>(id: string, m: T): T => ({ ...m, name: distinctName(id, m.method, m.name) });
+
 const trace = (id: string) => `/api/v1/traces/${encodeURIComponent(id)}`;
 
 /** What a trace's page needs first. */
@@ -266,11 +270,14 @@ export const api = {
 	compareMethods: (p: Params, s?: AbortSignal) => get<ComparedMethods>('/api/v1/compare/methods', p, s),
 	threads: async (id: string) => withProcesses(await get<Threads>(`${trace(id)}/threads`)),
 	threadsAhead: async (id: string) => withProcesses((await peek<Threads>(`${trace(id)}/threads`)) ?? { threads: [] }).threads,
-	names: (id: string) => get<{ names: string[]; resolved: string }>(`${trace(id)}/names`),
+	names: async (id: string) => {
+		const n = await get<{ names: string[]; descriptors: string[]; resolved: string }>(`${trace(id)}/names`);
+		return { ...n, names: distinct(id, n.names, n.descriptors) };
+	},
 	methods: (id: string, p: Params, s?: AbortSignal) =>
-		get<{ methods: Method[]; total: number; busy_ns: number; partial: boolean }>(`${trace(id)}/methods`, p, s),
-	calls: (id: string, p: Params, s?: AbortSignal) => get<Calls>(`${trace(id)}/calls`, p, s),
-	flame: (id: string, p: Params, s?: AbortSignal) => get<FlameColumns>(`${trace(id)}/flame`, { ...p, format: 'columns' }, s).then((c) => withRoot(flameOf(c))),
+		get<{ methods: Method[]; total: number; busy_ns: number; partial: boolean }>(`${trace(id)}/methods`, p, s).then((v) => ({ ...v, methods: v.methods.map((m) => named(id, m)) })),
+	calls: (id: string, p: Params, s?: AbortSignal) => get<Calls>(`${trace(id)}/calls`, p, s).then((v) => ({ ...v, calls: v.calls.map((c) => named(id, c)) })),
+	flame: (id: string, p: Params, s?: AbortSignal) => get<FlameColumns>(`${trace(id)}/flame`, { ...p, format: 'columns' }, s).then((c) => withRoot(flameOf({ ...c, names: c.names.map((n, i) => distinctName(id, c.methods[i], n)) }))),
 	documents: <T>(id: string, kind: string, s?: AbortSignal) =>
 		get<{ documents: { kind: string; content: T }[] }>(`${trace(id)}/documents`, { kind }, s),
 	notes: (id: string, p: Params, s?: AbortSignal) =>

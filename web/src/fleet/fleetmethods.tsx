@@ -1,4 +1,5 @@
 // Methods over many traces: one statistic of each metric, sorted by one of them; and one method.
+import { distinctions, signature } from '../api/overloads';
 import { get } from '../api/api';
 import { METRICS, metricNamed, STATS, statNamed, valueOf, type FleetMethodRow, type FleetMethods, type MetricName, type StatName } from './fleetdoc';
 import { FleetCallers } from './fleetcallers';
@@ -34,12 +35,12 @@ function Cell({ m, metric, stat, most }: { m: FleetMethodRow; metric: MetricName
 	return <td class={`num ${most ? 'share' : ''}`}>{most > 0 && <span class="bar" style={{ width: `${(100 * of[stat]) / most}%` }} />}{valueOf(metric, of[stat])}</td>;
 }
 
-function Row({ m, most }: { m: FleetMethodRow; most: number }) {
+function Row({ m, distinction = '', most }: { m: FleetMethodRow; distinction?: string; most: number }) {
 	const { metric, stat } = useSort();
 	const worst = m[metric]?.exemplar;
 	return (
 		<tr data-method={m.name}>
-			<td class="name"><a href={methodLink(m.name, { metric: metric === 'self' ? '' : metric })} title={m.descriptor || undefined}><MethodName name={m.name} /></a>{!m.resolved && m.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: m.build_id })}</span>}</td>
+			<td class="name"><a href={methodLink(m.name, { metric: metric === 'self' ? '' : metric })} title={signature(m.descriptor) || undefined}><MethodName name={m.name + distinction} /></a>{!m.resolved && m.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: m.build_id })}</span>}</td>
 			{METRICS.map(([of]) => <Cell key={of} m={m} metric={of} stat={stat} most={of === metric ? most : 0} />)}
 			<td class="num" title={tr('{traces} traces have it', { traces: count(m[metric]?.traces ?? 0) })}>{percent(m.share)}</td>
 			<td class="nowrap">{worst && <a href={link(`/traces/${worst}?find=${encodeURIComponent(m.name)}`)} aria-label={tr('The trace with the most of {name}', { name: m.name })}>{tr('worst')}</a>}</td>
@@ -50,12 +51,13 @@ function Row({ m, most }: { m: FleetMethodRow; most: number }) {
 function Table({ v, rows }: { v: FleetMethods; rows: number }) {
 	const { metric, stat } = useSort();
 	const most = Math.max(0, ...v.methods.map((m) => m[metric]?.[stat] ?? 0));
+	const overloads = distinctions(v.methods.map((m) => m.name), v.methods.map((m) => m.descriptor));
 	return <>
 		<p class="quiet" role="status">{tr.rich('{total} {total2} of {traces} {traces2}{methods}.', { total: count(v.total), total2: v.total === 1 ? tr('method') : tr('methods'), traces: count(v.traces), traces2: v.traces === 1 ? tr('trace') : tr('traces'), methods: v.total > v.methods.length && tr(', the first {methods}', { methods: count(v.methods.length) }) })}</p>
 		<div class="scroll"><table class="methods">
 			<thead><tr><th scope="col">{tr('Method')}</th>{METRICS.map(([of, label, hint]) => <Heading key={of} metric={of} label={label} hint={hint} />)}
 				<th scope="col" class="num">{tr('In traces')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
-			<tbody>{v.methods.map((m) => <Row key={`${m.name} ${m.descriptor} ${m.build_id}`} m={m} most={most} />)}</tbody>
+			<tbody>{v.methods.map((m, i) => <Row key={`${m.name} ${m.descriptor} ${m.build_id}`} m={m} distinction={overloads.get(i)} most={most} />)}</tbody>
 		</table></div>
 		{v.total > v.methods.length && (rows < MOST ? <p><button onClick={() => set({ rows: Math.min(MOST, rows + PAGE) })}>{tr('Show more')}</button></p>
 			: <p class="quiet">{tr('More than {most} are not shown: filter by name.', { most: count(MOST) })}</p>)}

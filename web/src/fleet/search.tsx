@@ -1,4 +1,5 @@
 // Calls in the fleet longer than a given time; the query is in the address, and each hit links to its call.
+import { distinctions } from '../api/overloads';
 import { useEffect } from 'preact/hooks';
 import { get } from '../api/api';
 import { CLASSES, classWord } from '../api/classes';
@@ -69,11 +70,11 @@ function Form() {
 	);
 }
 
-function Row({ h }: { h: Hit }) {
+function Row({ h, distinction = '' }: { h: Hit; distinction?: string }) {
 	return (
 		<tr>
 			<td class="num"><a href={hitLink(h)} title={h.call ? tr('Opens the trace at this call') : tr('Opens the trace')}>{duration(h.max_ns)}</a></td>
-			<td><MethodName name={h.method} /></td>
+			<td><MethodName name={h.method + distinction} /></td>
 			<td>{h.thread || (h.is_main ? tr('main') : tr('unnamed'))}{h.is_main && h.thread && h.thread !== 'main' && <span class="quiet">{' '}{tr('(main)')}</span>}</td>
 			<td>{h.version_name || '–'}</td>
 			<td>{h.scenario || '–'}</td>
@@ -98,12 +99,13 @@ function Hits({ ask }: { ask: Record<string, string> }) {
 	const v = load.value;
 	if (load.error) return <Failure error={load.error} retry={load.again} />;
 	if (!v) return <Busy what={tr('Searching')} />;
+	const overloads = distinctions(v.hits.map((h) => h.method), v.hits.map((h) => h.descriptor));
 	return <>
 		<p class="quiet" role="status">{summary(v)}</p>
 		{v.hits.length > 0 && <div class="scroll"><table>
 			<thead><tr><th scope="col" class="num">{tr('Longest call')}</th><th scope="col">{tr('Method')}</th><th scope="col">{tr('Thread')}</th><th scope="col">{tr('Version')}</th>
 				<th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Devices')}</th><th scope="col">Android</th><th scope="col">{tr('Day')}</th></tr></thead>
-			<tbody>{v.hits.map((h) => <Row key={`${h.trace} ${h.method} ${h.descriptor} ${h.thread} ${h.is_main}`} h={h} />)}</tbody>
+			<tbody>{v.hits.map((h, i) => <Row key={`${h.trace} ${h.method} ${h.descriptor} ${h.thread} ${h.is_main}`} h={h} distinction={overloads.get(i)} />)}</tbody>
 		</table></div>}
 	</>;
 }

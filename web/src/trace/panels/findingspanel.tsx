@@ -1,5 +1,5 @@
 // Findings of the trace that is open: a click shows the call in the timeline.
-import { get, type Thread } from '../../api/api';
+import { get, named, type Thread } from '../../api/api';
 import type { Findings } from './findings';
 import { FindingsView, type Spot } from './findingsview';
 import { around } from '../state/notekinds';
@@ -15,8 +15,11 @@ export function spotOf(s: Spot, end: number, open: string, tids: Set<number>, st
 	return { ...(s.tid !== null && tids.has(s.tid) ? { thread: s.tid, open: openAlso(open, s.tid) } : {}), from, to, a: s.start_ns, b: s.start_ns + Math.max(1, s.dur_ns) };
 }
 
+const distinctly = (id: string, f: Findings): Findings =>
+	({ ...f, findings: f.findings.map((x) => ({ ...x, call: x.call && named(id, x.call), caller: x.caller && named(id, x.caller) })) });
+
 export function FindingsPanel({ id, threads, start, end, turn }: { id: string; threads: Thread[]; start: number; end: number; turn: number }) {
-	const load = useLoad(`${id} ${turn}`, (s) => get<Findings>(`/api/v1/traces/${id}/findings`, {}, s));
+	const load = useLoad(`${id} ${turn}`, async (s) => distinctly(id, await get<Findings>(`/api/v1/traces/${id}/findings`, {}, s)));
 	const tids = new Set(threads.filter((t) => t.slices > 0).map((t) => t.tid));
 	const show = (s: Spot) => set({ ...spotOf(s, end, text('open'), tids, start), ...atTimeline() }, true);
 	return (

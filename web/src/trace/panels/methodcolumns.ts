@@ -1,6 +1,6 @@
 // The columns of the table of methods: which there are, which are shown, rows as text.
 import type { Method } from '../../api/api';
-import { count, duration } from '../../i18n/format';
+import { count, duration, withoutParameters } from '../../i18n/format';
 import type { Words } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
 
@@ -18,8 +18,8 @@ export const COLUMNS: Column[] = [
 	{ key: 'self_ns', title: tr('Self'), hint: tr('Wall time without callees') },
 	{ key: 'total_ns', title: tr('Total'), hint: tr('Wall time with the method on the stack; recursive calls count once') },
 	{ key: 'sum_ns', title: tr('Wall'), hint: tr('Wall time of all its calls, including nested ones'), rare: true },
-	{ key: 'cpu_ns', title: 'CPU', hint: tr('CPU time of all its calls'), cpu: true },
-	{ key: 'waiting_ns', title: tr('Waiting'), hint: tr('Wall time of all its calls spent off the CPU'), cpu: true },
+	{ key: 'cpu_ns', title: 'CPU', hint: tr('CPU time with the method on the stack; recursive calls count once'), cpu: true },
+	{ key: 'waiting_ns', title: tr('Waiting'), hint: tr('Total time spent off the CPU'), cpu: true },
 	{ key: 'p95_ns', title: 'p95', hint: tr('95 % of its calls take at most this, within 1.6 %') },
 	{ key: 'max_ns', title: tr('Longest'), hint: tr('Its longest call') },
 ];
@@ -61,5 +61,5 @@ export function rowText(m: Method, columns: Column[], words: Words): string {
 /** What the server is asked for by a filter: text, or /expression/. */
 export function filterOf(text: string): { q: string; regex: string | null } {
 	const m = /^\/(.+)\/$/.exec(text);
-	return m ? { q: m[1], regex: '1' } : { q: text, regex: null };
+	return m ? { q: m[1], regex: '1' } : { q: withoutParameters(text), regex: null }; // the server's names have no parameters
 }

@@ -3,7 +3,8 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, type Call, type Calls, type Thread } from '../../api/api';
 import { showSource } from '../parts/methodmenu';
 import { formatCall, parseCall } from '../state/selection';
-import { count, duration, percent, splitName } from '../../i18n/format';
+import { count, duration, percent, splitName, withoutParameters } from '../../i18n/format';
+import { signatureOf } from '../../api/overloads';
 import { wordsOf } from '../../api/source';
 import type { Called, CallId, Hit } from '../worker/messages';
 import { kindTitle } from '../state/notekinds';
@@ -142,6 +143,7 @@ export function CallPane({ p, selected, on }: { p: TimelineProps; selected: Sele
 	const all = selected.all || !thread?.slices; // or none ever comes
 	const words = wordsOf(thread ? [thread] : []);
 	const name = (call && p.names[call.hit.method]) ?? '';
+	const takes = call ? signatureOf(p.id, call.hit.method) : '';
 	const key = (e: KeyboardEvent) => {
 		if (e.key !== 'Escape') return;
 		e.stopPropagation();
@@ -162,6 +164,7 @@ export function CallPane({ p, selected, on }: { p: TimelineProps; selected: Sele
 				</div>}
 				<button class="plain close" aria-label={tr('Clear the selection')} onClick={() => on.unselect()}>×</button>
 			</header>
+			{takes && <p class="mono quiet anywhere signature">{splitName(withoutParameters(name))[1]}<wbr />{takes}</p>}
 			{!call && !all && <Busy what={tr('Loading {many}', { many: words.many })} />}
 			{!call && all && <p class="quiet" role="status">{tr('No loaded call starts there. Zoom in to load more of a long trace.')}</p>}
 			{call && <div class="columns">

@@ -1,0 +1,60 @@
+// Overloads: methods of one name, which their parameters distinguish.
+
+const PRIMITIVES: Record<string, string> = { Z: 'boolean', B: 'byte', C: 'char', S: 'short', I: 'int', J: 'long', F: 'float', D: 'double', V: 'void' };
+
+/** "(Ljava/lang/String;[I)V" → its parameters and its type as in Java; null: not a descriptor. */
+export function typesOf(descriptor: string): { parameters: string[]; type: string } | null {
+	const [, inner, last] = /^\((.*)\)(.*)$/.exec(descriptor) ?? [];
+	if (inner === undefined) return null;
+	const java = (t: string) => {
+		const depth = t.lastIndexOf('[') + 1;
+		const of = t.slice(depth);
+		return (PRIMITIVES[of] ?? of.slice(1, -1).replaceAll('/', '.')) + '[]'.repeat(depth);
+	};
+	const types = (s: string) => (s.match(/\[*(?:L[^;]*;|[ZBCSIJFDV])/g) ?? []).map(java);
+	return { parameters: types(inner), type: types(last)[0] ?? '' };
+}
+
+const short = (type: string) => type.slice(type.lastIndexOf('.') + 1);
+
+/** "(String, int[]): void"; full: with packages. */
+export function signature(descriptor: string, full = true, typed = true): string {
+	const of = typesOf(descriptor);
+	if (!of) return '';
+	const show = full ? (t: string) => t : short;
+	return `(${of.parameters.map(show).join(', ')})${typed && of.type ? `: ${show(of.type)}` : ''}`;
+}
+
+/** For methods that share their name, the text that distinguishes them: as short as suffices for all of that name. */
+export function distinctions(names: string[], descriptors: string[]): Map<number, string> {
+	const first = new Map<string, number>();
+	const groups = new Map<string, number[]>();
+	names.forEach((name, i) => {
+		const before = first.get(name);
+		if (before === undefined) first.set(name, i);
+		else groups.set(name, [...(groups.get(name) ?? [before]), i]);
+	});
+	const out = new Map<number, string>();
+	for (const group of groups.values()) {
+		const known = group.filter((i) => typesOf(descriptors[i] ?? ''));
+		const different = new Set(known.map((i) => descriptors[i])).size;
+		const forms = [[false, false], [false, true], [true, false], [true, true]].map(([full, typed]) => known.map((i) => signature(descriptors[i], full, typed)));
+		const form = forms.find((f) => new Set(f).size === different) ?? forms[forms.length - 1];
+		if (different > 1 || known.length < group.length) known.forEach((i, k) => out.set(i, form[k]));
+	}
+	return out;
+}
+
+let open = { id: '', descriptors: [] as string[], suffixes: new Map<number, string>() };
+
+/** The names of a trace's methods, overloads with their parameters; from then on its other answers name them so, too. */
+export function distinct(id: string, names: string[], descriptors: string[]): string[] {
+	open = { id, descriptors, suffixes: distinctions(names, descriptors) };
+	return open.suffixes.size ? names.map((n, i) => n + (open.suffixes.get(i) ?? '')) : names;
+}
+
+/** The name of a method in an answer about the trace. */
+export const distinctName = (id: string, method: number, name: string): string => name + (id === open.id ? open.suffixes.get(method) ?? '' : '');
+
+/** Parameters and type of a method of the trace that is shown; "" unknown. */
+export const signatureOf = (id: string, method: number): string => (id === open.id ? signature(open.descriptors[method] ?? '') : '');
