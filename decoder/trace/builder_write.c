@@ -158,12 +158,13 @@ static void enter(struct writer *w, const struct tw_slice *s)
 		w->frames[w->depth - 1].children_ns += s->dur_ns;
 	m->count++;
 	m->sum_ns = tw_sum_ns(m->sum_ns, s->dur_ns);
-	if (w->active[s->method]++ == 0)
+	if (w->active[s->method]++ == 0) {
 		m->total_ns = tw_sum_ns(m->total_ns, s->dur_ns);
+		if (s->cpu_ns >= 0)
+			m->cpu_ns = tw_sum_ns(m->cpu_ns < 0 ? 0 : m->cpu_ns, s->cpu_ns);
+	}
 	if (s->dur_ns > m->max_ns)
 		m->max_ns = s->dur_ns;
-	if (s->cpu_ns >= 0)
-		m->cpu_ns = tw_sum_ns(m->cpu_ns < 0 ? 0 : m->cpu_ns, s->cpu_ns);
 	w->frames[w->depth++] = (struct frame){0, s->dur_ns, s->method};
 }
 

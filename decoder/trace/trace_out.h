@@ -51,7 +51,7 @@ struct tw_method_info {
 	int64_t sum_ns;   /* wall of all calls; recursive calls counted each time */
 	int64_t self_ns;
 	int64_t max_ns;
-	int64_t cpu_ns; /* -1 unknown */
+	int64_t cpu_ns; /* like total_ns, on the CPU; -1 unknown */
 };
 
 struct tw_chunk_info {

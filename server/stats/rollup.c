@@ -22,7 +22,7 @@ enum { SLOTS_FIRST = 1024, FACT_NUMBERS = 5 };
 
 int64_t tw_rollup_value(const struct tw_rollup_fact *f, enum tw_rollup_metric m)
 {
-	int64_t waiting = f->sum_ns > f->cpu_ns ? f->sum_ns - f->cpu_ns : 0;
+	int64_t waiting = f->total_ns > f->cpu_ns ? f->total_ns - f->cpu_ns : 0;
 	const int64_t values[TW_ROLLUP_METRICS] = {[TW_ROLLUP_WALL] = f->total_ns,
 	        [TW_ROLLUP_SELF] = f->self_ns,
 	        [TW_ROLLUP_CPU] = f->cpu_ns,

@@ -601,13 +601,14 @@ bool tw_tree_add_methods(
 		m = &rows[n->method];
 		if (m->count == 0)
 			m->cpu_ns = -1;
-		if (n->cpu_ns >= 0)
-			m->cpu_ns = tw_sum_ns(m->cpu_ns < 0 ? 0 : m->cpu_ns, n->cpu_ns);
 		m->count += n->count;
 		m->sum_ns += n->total_ns;
 		m->self_ns += n->self_ns;
-		if (active[n->method]++ == 0) /* recursion counts once */
+		if (active[n->method]++ == 0) { /* recursion counts once */
 			m->total_ns += n->total_ns;
+			if (n->cpu_ns >= 0)
+				m->cpu_ns = tw_sum_ns(m->cpu_ns < 0 ? 0 : m->cpu_ns, n->cpu_ns);
+		}
 		if (n->max_ns > m->max_ns)
 			m->max_ns = n->max_ns;
 		at = i;

@@ -266,7 +266,8 @@ def truth(methods, threads):
             row = by_method.setdefault(name, {'count': 0, 'sum_ns': 0, 'cpu_ns': 0})
             row['count'] += 1
             row['sum_ns'] += wall - begun[1]
-            row['cpu_ns'] += cpu - begun[2] if cpu >= 0 else 0
+            nested = any(method == begun[0] for method, _, _ in stack)  # recursion counts once
+            row['cpu_ns'] += cpu - begun[2] if cpu >= 0 and not nested else 0
     return {'slices': slices, 'methods': by_method}
 
 

@@ -62,12 +62,12 @@ static int rising(const void *pa, const void *pb)
 	return -falling(pa, pb);
 }
 
-/* Of all calls; -1 without CPU times. */
+/* Of the total time; -1 without CPU times. */
 static int64_t waiting_ns(const struct tw_method_info *m)
 {
 	if (m->cpu_ns < 0)
 		return -1;
-	return m->sum_ns > m->cpu_ns ? m->sum_ns - m->cpu_ns : 0;
+	return m->total_ns > m->cpu_ns ? m->total_ns - m->cpu_ns : 0;
 }
 
 static int64_t p95_ns(const struct table *t, uint32_t method)

@@ -59,6 +59,33 @@ static void test_full_of_roots(void **state)
 	trace_log_done(&log);
 }
 
+/* The CPU time of a method is at most its total time, also where it calls itself. */
+static void test_recursive_cpu(void **state)
+{
+	static const int64_t calls[][3] = {{0, 100, 60}, {10, 80, 50}, {20, 30, 20}};
+	struct tw_limits l = tw_limits_default();
+	struct tw_builder *b = tw_builder_new(&l);
+	struct tw_sink *s = tw_builder_sink(b);
+	struct tw_event ev = {.kind = TW_EV_SLICE};
+	struct trace_log log;
+
+	(void)state;
+	ev.track = s->ops->track(s, 1, 7, TW_TID_FULL);
+	ev.sym = s->ops->method(s, 1);
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+		ev.ts_ns = calls[i][0];
+		ev.dur_ns = calls[i][1];
+		ev.cpu_ns = calls[i][2];
+		assert_int_equal(s->ops->events(s, &ev, 1, NULL), TW_OK);
+	}
+	log = written(b);
+	assert_int_equal(log.methods[0].count, 3);
+	assert_int_equal(log.methods[0].sum_ns, 210);
+	assert_int_equal(log.methods[0].total_ns, 100);
+	assert_int_equal(log.methods[0].cpu_ns, 60);
+	trace_log_done(&log);
+}
+
 /* Sums of the longest calls there can be end where numbers do. */
 static void test_sums_out_of_range(void **state)
 {
@@ -84,6 +111,7 @@ static void test_sums_out_of_range(void **state)
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_of_roots),
         cmocka_unit_test(test_sums_out_of_range),
+        cmocka_unit_test(test_recursive_cpu),
 };
 
 UNIT_TESTS("builder_sums", tests)

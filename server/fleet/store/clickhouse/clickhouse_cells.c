@@ -215,7 +215,7 @@ static const struct {
 } metrics[TW_ROLLUP_METRICS] = {[TW_ROLLUP_WALL] = {"@total_ns", ""},
         [TW_ROLLUP_SELF] = {"@self_ns", ""},
         [TW_ROLLUP_CPU] = {"@cpu_ns", " AND @cpu_ns>=0"},
-        [TW_ROLLUP_WAITING] = {"if(toInt64(@sum_ns)>@cpu_ns,toInt64(@sum_ns)-@cpu_ns,0)",
+        [TW_ROLLUP_WAITING] = {"if(toInt64(@total_ns)>@cpu_ns,toInt64(@total_ns)-@cpu_ns,0)",
                 " AND @cpu_ns>=0"},
         [TW_ROLLUP_CALLS] = {"@calls", ""},
         [TW_ROLLUP_CALL] = {"intDiv(@sum_ns,greatest(@calls,1))", " AND @calls>0"}};
