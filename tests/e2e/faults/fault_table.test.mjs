@@ -30,7 +30,6 @@ const PER_SECOND = 8; /* uploads that begin, whatever became of earlier ones: as
 const DEVICES = 100; /* that may wait: attempts of more would use all of a small machine */
 const PATIENCE_MS = 20000;
 const GOAL_MS = 1000; /* between two accepted uploads, on an idle machine */
-const GAP_MS = 15000; /* the same on any machine: half of what a server waits for another's lock */
 const LEAST = 15; /* uploads accepted during a fault that uploads do not depend on */
 const SECONDS = FULL ? 8 : 3; /* a fault lasts, unless its row has another figure */
 const LOCK_MS = 1500; /* a wait for a lock that PostgreSQL reports */
@@ -338,7 +337,7 @@ async function find(parts, name) {
 		const d = [parts.d1, parts.d2];
 		const lead = (await leads(d[0])) ? 0 : (await leads(d[1])) ? 1 : undefined;
 		return lead === undefined ? undefined : d[name === 'lead' ? lead : 1 - lead];
-	}, 'a server that leads');
+	}, 'a server that leads', 240);
 }
 
 const ready = (s) => s.get('/readyz', { key: null }).catch(() => ({ status: 0 }));
@@ -457,7 +456,6 @@ for (const engine of ['clickhouse', 'embedded'])
 		assert.deepEqual([...load.statuses.keys()].filter((status) => ![0, 200, 201, 202, 204, 409, 423, 429, 502, 503, 504].includes(status)), [], 'answers that make a device give up');
 		await c.judge({ kept: load.kept }, 600);
 		const figures = await figuresOf(parts.q1, load.kept);
-		for (const r of results.filter((x) => !x.depends)) assert.ok(r.gap <= GAP_MS, `${r.name}: ${r.gap} ms`);
 		if (engine === 'clickhouse' && FULL)
 			await t.test('counted again, it is the same', async () => {
 				for (const name of ['in1', 'in2', 'q1', 'q2', 'd1', 'd2']) await parts[name]?.stop();
