@@ -246,7 +246,7 @@ CREATE TABLE trace (
 	state INTEGER NOT NULL,     -- 0 queued, 1 decoding, 2 ready, 3 failed, 4 decoded file expired: decoded again on request
 	created_ms INTEGER NOT NULL,
 	ready_ms INTEGER NOT NULL DEFAULT 0,
-	tries INTEGER NOT NULL DEFAULT 0,
+	attempts INTEGER NOT NULL DEFAULT 0,
 	upload_bytes INTEGER NOT NULL,
 	-- from the uploader
 	app TEXT NOT NULL,
@@ -291,8 +291,8 @@ CREATE TABLE trace (
 	title TEXT NOT NULL DEFAULT '',
 	pinned INTEGER NOT NULL DEFAULT 0,                -- 1: exempt from retention
 	annotations INTEGER NOT NULL DEFAULT 0,           -- rows in annotation
-	upload_kept INTEGER NOT NULL DEFAULT 1,           -- 0: the upload expired, the decoded file remains
-	kept_for TEXT NOT NULL DEFAULT '',                -- why retention spares it, such as 'exemplar'; '' no reason
+	has_upload INTEGER NOT NULL DEFAULT 1,           -- 0: the upload expired, the decoded file remains
+	exempt_reason TEXT NOT NULL DEFAULT '',                -- why retention spares it, such as 'exemplar'; '' no reason
 	-- derived data
 	rollup_state INTEGER NOT NULL DEFAULT 0, -- rollups: 1 counted, 2 unreadable, 3 postponed
 	anr_state INTEGER NOT NULL DEFAULT 0,    -- ANRs and locks: 1 indexed, 2 unreadable, 3 postponed
@@ -323,12 +323,12 @@ CREATE INDEX trace_by_session ON trace(project_id, session_id) WHERE session_id 
 CREATE INDEX trace_by_id ON trace(trace_id); -- at startup only the file's name is known
 CREATE INDEX trace_uncounted ON trace(project_id, trace_id) WHERE state = 2 AND named >= 0 AND named <> 1 AND build_id <> '';
 CREATE INDEX trace_by_mapping ON trace(project_id, mapping_id) WHERE mapping_id <> '';
-CREATE INDEX trace_with_upload ON trace(project_id, created_ms, trace_id) WHERE upload_kept=1;
+CREATE INDEX trace_with_upload ON trace(project_id, created_ms, trace_id) WHERE has_upload=1;
 CREATE INDEX trace_rollup_todo ON trace(project_id, created_ms, trace_id) WHERE state = 2 AND rollup_state = 0;
 CREATE INDEX trace_anr_todo ON trace(project_id, trace_id) WHERE state = 2 AND anr_state = 0;
 CREATE INDEX trace_of_anr ON trace(project_id, anr, created_ms, trace_id) WHERE anr<>'';
 CREATE INDEX trace_with_anr ON trace(project_id, created_ms, trace_id) WHERE anr<>'';
-CREATE INDEX trace_decoded ON trace(project_id, ready_ms, trace_id) WHERE state=2 AND upload_kept=1;
+CREATE INDEX trace_decoded ON trace(project_id, ready_ms, trace_id) WHERE state=2 AND has_upload=1;
 CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state = 2 AND rollup_state = 1; -- others are in no cell
 
 -- Changes of counters that every upload or deletion changes, until they are added to the counter's
@@ -365,7 +365,7 @@ CREATE INDEX part_by_content ON part(sha256);
 CREATE TABLE file_drop ( -- not copied
 	key TEXT PRIMARY KEY,      -- below the prefix of the store
 	due_ms INTEGER NOT NULL,   -- of the next attempt, also while a server makes one
-	tries INTEGER NOT NULL
+	attempts INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX file_drop_due ON file_drop(due_ms);
 
@@ -388,7 +388,7 @@ CREATE TABLE job (
 	trace_id TEXT NOT NULL,
 	claimed INTEGER NOT NULL DEFAULT 0,
 	due_ms INTEGER NOT NULL,           -- unclaimed: not before; claimed: end of the lease
-	tries INTEGER NOT NULL DEFAULT 0,
+	attempts INTEGER NOT NULL DEFAULT 0,
 	owner TEXT NOT NULL DEFAULT '',
 	queued_ms INTEGER NOT NULL,
 	batch INTEGER NOT NULL DEFAULT 0,  -- number of the upload's transaction.  Only files of the highest may not be durable yet
@@ -410,7 +410,7 @@ CREATE TABLE mapping_job (
 	may_replace INTEGER NOT NULL DEFAULT 0, -- a mapping with other content
 	claimed INTEGER NOT NULL DEFAULT 0,     -- 0 queued, 1 being compiled, 2 failed
 	due_ms INTEGER NOT NULL,                -- as in job, like the next four
-	tries INTEGER NOT NULL DEFAULT 0,
+	attempts INTEGER NOT NULL DEFAULT 0,
 	owner TEXT NOT NULL DEFAULT '',
 	queued_ms INTEGER NOT NULL,
 	bytes INTEGER NOT NULL DEFAULT 0,
@@ -555,7 +555,7 @@ CREATE TABLE rollup_cell (
 	pending INTEGER NOT NULL,             -- of these, still in rollup_delta
 	version INTEGER NOT NULL DEFAULT 0,   -- rises when deltas are added to the parts
 	head BLOB NOT NULL,                   -- durations of traces, with examples
-	tries INTEGER NOT NULL DEFAULT 0,     -- failures in a row
+	attempts INTEGER NOT NULL DEFAULT 0,     -- failures in a row
 	again_ms INTEGER NOT NULL DEFAULT 0,  -- next attempt not before
 	PRIMARY KEY (project_id, cell_id)
 ) STRICT;
@@ -608,7 +608,7 @@ CREATE TABLE postponed (
 	project_id TEXT NOT NULL,
 	trace_id TEXT NOT NULL,
 	stage TEXT NOT NULL,
-	tries INTEGER NOT NULL,
+	attempts INTEGER NOT NULL,
 	again_ms INTEGER NOT NULL, -- then tried again; once that has begun, then forgotten
 	waits INTEGER NOT NULL,    -- 1 until then
 	reason TEXT NOT NULL,
@@ -643,7 +643,7 @@ CREATE TABLE rollup_tree_delta (
 CREATE TABLE rollup_tree_later (
 	project_id TEXT NOT NULL,
 	cell_id INTEGER NOT NULL,
-	tries INTEGER NOT NULL,
+	attempts INTEGER NOT NULL,
 	again_ms INTEGER NOT NULL,
 	PRIMARY KEY (project_id, cell_id)
 ) STRICT, WITHOUT ROWID;
@@ -945,8 +945,8 @@ CREATE TABLE outbox (
 	created_ms INTEGER NOT NULL,
 	due_ms INTEGER NOT NULL,
 	until_ms INTEGER NOT NULL,       -- abandoned after this time
-	tries INTEGER NOT NULL DEFAULT 0,
-	tries_left INTEGER NOT NULL,
+	attempts INTEGER NOT NULL DEFAULT 0,
+	attempts_left INTEGER NOT NULL,
 	state INTEGER NOT NULL DEFAULT 0 -- 0 waiting, 1 delivered, 2 abandoned
 ) STRICT;
 CREATE UNIQUE INDEX outbox_once ON outbox(project_id, hook_id, event_id);
@@ -958,7 +958,7 @@ CREATE INDEX outbox_by_age ON outbox(created_ms) WHERE state <> 0;
 CREATE INDEX outbox_anrs ON outbox(project_id, created_ms) WHERE event = 4;
 
 -- Attempts of a delivery.
-CREATE TABLE outbox_try (
+CREATE TABLE outbox_attempt (
 	delivery_id INTEGER NOT NULL,
 	n INTEGER NOT NULL,
 	at_ms INTEGER NOT NULL,
@@ -989,7 +989,7 @@ CREATE TABLE alert_rule (
 	version_name TEXT NOT NULL,
 	percentile INTEGER NOT NULL,  -- of times
 	limit_micro INTEGER NOT NULL, -- millionths of the kind's unit
-	least INTEGER NOT NULL,       -- traces or reports that a figure needs
+	min_traces INTEGER NOT NULL,  -- traces or reports that a figure needs
 	days INTEGER NOT NULL,        -- that it covers
 	mail INTEGER NOT NULL,        -- 1: also to the addresses of the digest
 	author TEXT NOT NULL,
@@ -1038,7 +1038,7 @@ CREATE TABLE ticket (
 	url TEXT NOT NULL DEFAULT '',
 	state INTEGER NOT NULL,      -- server/catalogue/notify/catalogue_ticket.h
 	error TEXT NOT NULL DEFAULT '',
-	tries INTEGER NOT NULL DEFAULT 0,
+	attempts INTEGER NOT NULL DEFAULT 0,
 	due_ms INTEGER NOT NULL,     -- next request; 0 none
 	created_ms INTEGER NOT NULL,
 	changed_ms INTEGER NOT NULL, -- last change or check of its state

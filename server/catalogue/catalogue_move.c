@@ -219,8 +219,8 @@ static enum tw_status adjust_traces(
 	if (st != TW_OK || !m->decode)
 		return st;
 	st = tw_cat_exec(db, NULL, err,
-	        "UPDATE main.trace SET state=0, tries=0, error_status='', error_message='',"
-	        " error_offset=-1 WHERE project_id=? AND upload_kept=1 AND trace_id IN"
+	        "UPDATE main.trace SET state=0, attempts=0, error_status='', error_message='',"
+	        " error_offset=-1 WHERE project_id=? AND has_upload=1 AND trace_id IN"
 	        " (SELECT new FROM temp.move)",
 	        "t", m->to_id);
 	if (st == TW_OK)
@@ -228,7 +228,7 @@ static enum tw_status adjust_traces(
 		        "INSERT INTO main.job(project_id,trace_id,due_ms,queued_ms,bytes) SELECT"
 		        " project_id,trace_id,?2,?2,upload_bytes FROM main.trace WHERE "
 		        "project_id=?1 AND"
-		        " upload_kept=1 AND trace_id IN (SELECT new FROM temp.move)",
+		        " has_upload=1 AND trace_id IN (SELECT new FROM temp.move)",
 		        "ti", m->to_id, tw_unix_ms());
 	return st;
 }
@@ -277,7 +277,7 @@ static enum tw_status publish_decoded(
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err,
 	        "SELECT old, new FROM temp.move JOIN src.trace ON project_id=? AND trace_id=old"
-	        " WHERE upload_kept=0",
+	        " WHERE has_upload=0",
 	        "t", m->from_id);
 
 	if (st != TW_OK)
@@ -464,7 +464,7 @@ static enum tw_status list_decoded(
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err,
 	        "SELECT old, new FROM temp.move JOIN src.trace ON project_id=? AND trace_id=old"
-	        " WHERE upload_kept=0",
+	        " WHERE has_upload=0",
 	        "t", m->from_id);
 
 	if (st != TW_OK)

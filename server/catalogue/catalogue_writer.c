@@ -291,7 +291,7 @@ bool tw_cat_again(enum tw_status st, unsigned *io_tries)
 enum tw_status tw_cat_transact(struct tw_catalogue *c, enum tw_cat_subject alone, const char *id,
         tw_cat_work work, void *arg, struct tw_err *err)
 {
-	unsigned tries = 0;
+	unsigned attempts = 0;
 	enum tw_status st;
 
 	do {
@@ -300,6 +300,6 @@ enum tw_status tw_cat_transact(struct tw_catalogue *c, enum tw_cat_subject alone
 		st = tw_cat_begin(c, alone, id, &w, err);
 		if (st == TW_OK)
 			st = tw_cat_end(c, w, work(w, arg, err), err);
-	} while (tw_cat_again(st, &tries));
+	} while (tw_cat_again(st, &attempts));
 	return st;
 }

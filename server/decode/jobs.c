@@ -111,7 +111,7 @@ static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct t
 	enum tw_status st;
 
 	/* a separate file per attempt: an abandoned attempt may still write to its own */
-	(void)snprintf(name, sizeof name, "%s-%u", r->job.trace_id, r->job.tries);
+	(void)snprintf(name, sizeof name, "%s-%u", r->job.trace_id, r->job.attempts);
 	tw_spool_path(parts->blobs, name, r->out, sizeof r->out);
 	st = tw_blobs_check_reserve(parts->blobs, err); /* the reserve is for deletes */
 	if (st == TW_OK)
@@ -170,7 +170,7 @@ static void parts_fetched(struct tw_jobs *j, struct running *r)
 		return;
 	}
 	tw_log(TW_LOG_INFO, "decoding", tw_log_text("trace", r->job.trace_id),
-	        tw_log_number("attempt", r->job.tries), tw_log_number("pid", r->child.pid));
+	        tw_log_number("attempt", r->job.attempts), tw_log_number("pid", r->child.pid));
 }
 
 static void output_stored(struct tw_jobs *j, struct running *r)

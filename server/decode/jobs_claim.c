@@ -25,7 +25,7 @@ _Static_assert((int)HELD >= (int)TW_RUN_WORKERS, "every running job has a claim"
 
 struct claim { /* a copy: the renewing thread reads it while the dispatcher ends the job */
 	char project_id[TW_ID_BYTES], trace_id[TW_ID_BYTES];
-	uint32_t tries;
+	uint32_t attempts;
 	enum tw_queue queue;
 };
 
@@ -60,8 +60,8 @@ static bool renew(const struct tw_decode_parts *parts, const struct claim *held,
 	struct tw_err err;
 
 	for (size_t i = 0; i < n; i++) {
-		rows[i] = (struct tw_job_row){held[i].project_id, held[i].trace_id, held[i].tries,
-		        parts->node, held[i].queue};
+		rows[i] = (struct tw_job_row){held[i].project_id, held[i].trace_id,
+		        held[i].attempts, parts->node, held[i].queue};
 		jobs[i] = &rows[i];
 	}
 	if (n == 0 || tw_catalogue_jobs_renew(parts->catalogue, jobs, n, SHARED_MS, &err) == TW_OK)
@@ -159,7 +159,7 @@ void tw_claims_add(struct tw_claims *c, const struct tw_job_row *job)
 
 		(void)snprintf(of->project_id, sizeof of->project_id, "%s", job->project_id);
 		(void)snprintf(of->trace_id, sizeof of->trace_id, "%s", job->trace_id);
-		of->tries = job->tries;
+		of->attempts = job->attempts;
 		of->queue = job->queue;
 	}
 	(void)pthread_mutex_unlock(&c->lock);
@@ -172,7 +172,7 @@ void tw_claims_remove(struct tw_claims *c, const struct tw_job_row *job)
 	(void)pthread_mutex_lock(&c->lock);
 	for (size_t i = 0; i < c->n; i++)
 		if (strcmp(c->held[i].trace_id, job->trace_id) == 0 &&
-		        c->held[i].tries == job->tries) {
+		        c->held[i].attempts == job->attempts) {
 			c->held[i] = c->held[--c->n];
 			break;
 		}

@@ -26,7 +26,7 @@ enum { PAUSE_LEAST_MS = 1000, PAUSE_MOST_MS = 30000, PUT_MS = 10000 };
 static void log_result(const struct running *r, const char *outcome, const struct tw_err *why)
 {
 	tw_log(why ? TW_LOG_WARN : TW_LOG_INFO, "decoded", tw_log_text("trace", r->job.trace_id),
-	        tw_log_text("outcome", outcome), tw_log_number("attempt", r->job.tries),
+	        tw_log_text("outcome", outcome), tw_log_number("attempt", r->job.attempts),
 	        tw_log_number("ms", tw_monotonic_ms() - r->started_ms),
 	        tw_log_text("reason", why ? why->msg : ""));
 }
@@ -222,7 +222,7 @@ bool tw_run_abandon(struct tw_jobs *j, struct running *r)
 {
 	r->ending = ENDING_RETRY; /* if the claim still exists, the trace is queued again */
 	tw_log(TW_LOG_INFO, "decoding_abandoned", tw_log_text("trace", r->job.trace_id),
-	        tw_log_number("attempt", r->job.tries),
+	        tw_log_number("attempt", r->job.attempts),
 	        tw_log_number("ms", tw_monotonic_ms() - r->started_ms));
 	(void)unlink(r->out);
 	return tw_run_finalize(j, r);
@@ -232,11 +232,11 @@ bool tw_run_fail(struct tw_jobs *j, struct running *r, const struct tw_err *why,
 {
 	static const char *const outcomes[] = {"", "failed", "retry", "postponed"};
 
-	r->ending =
-	        tw_run_is_environment(why->code, fault) ? ENDING_WAIT
-	        : may_retry(r, why->code, fault) && r->job.tries < j->parts.config->worker_attempts
-	                ? ENDING_RETRY
-	                : ENDING_FAILED;
+	r->ending = tw_run_is_environment(why->code, fault) ? ENDING_WAIT
+	            : may_retry(r, why->code, fault) &&
+	                            r->job.attempts < j->parts.config->worker_attempts
+	                    ? ENDING_RETRY
+	                    : ENDING_FAILED;
 	r->why = *why;
 	if (r->ending == ENDING_WAIT)
 		pause_starting(j);

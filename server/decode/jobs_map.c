@@ -305,7 +305,7 @@ static void log_end(const struct compiler *c, const char *outcome, const struct 
 	tw_log(why ? TW_LOG_WARN : TW_LOG_INFO, "mapping_compiled",
 	        tw_log_text("build", c->sent.build_id),
 	        tw_log_text("kind", tw_mapping_kind_words[c->sent.kind]),
-	        tw_log_text("outcome", outcome), tw_log_number("attempt", c->job.tries),
+	        tw_log_text("outcome", outcome), tw_log_number("attempt", c->job.attempts),
 	        tw_log_number("ms", tw_monotonic_ms() - c->started_ms),
 	        tw_log_text("reason", why ? why->msg : ""));
 }
@@ -331,7 +331,7 @@ static enum tw_status write_end(struct compiler *c, const struct outcome *o,
 		return tw_catalogue_job_retry(catalogue, &c->job, err);
 	if (tw_run_is_environment(why->code, o->fault))
 		return tw_catalogue_job_wait(catalogue, &c->job, why, err);
-	if (worth_a_retry(o, why->code) && c->job.tries < c->of->parts->config->worker_attempts)
+	if (worth_a_retry(o, why->code) && c->job.attempts < c->of->parts->config->worker_attempts)
 		return tw_catalogue_job_retry(catalogue, &c->job, err);
 	return tw_catalogue_mapping_failed(
 	        catalogue, &c->job, &c->sent, &reported, c->arena, ret_unused, err);
@@ -344,7 +344,8 @@ static const char *word_of(
 		return o->how == LOST ? "abandoned" : "stopped";
 	if (tw_run_is_environment(why->code, o->fault))
 		return "postponed";
-	return worth_a_retry(o, why->code) && c->job.tries < c->of->parts->config->worker_attempts
+	return worth_a_retry(o, why->code) &&
+	                       c->job.attempts < c->of->parts->config->worker_attempts
 	               ? "retry"
 	               : "failed";
 }
@@ -394,7 +395,7 @@ static void work(struct compiler *c)
 	enum tw_status st =
 	        tw_catalogue_mapping_get(parts->catalogue, &c->job, c->arena, &c->sent, &why);
 
-	(void)snprintf(name, sizeof name, "map-%s-%u", c->job.trace_id, c->job.tries);
+	(void)snprintf(name, sizeof name, "map-%s-%u", c->job.trace_id, c->job.attempts);
 	tw_spool_path(parts->blobs, name, c->out, sizeof c->out);
 	if (st == TW_OK)
 		st = compile(c, &o, &why);

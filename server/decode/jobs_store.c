@@ -142,11 +142,11 @@ static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, stru
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
-static int64_t wait_after(uint32_t tries)
+static int64_t wait_after(uint32_t attempts)
 {
 	int64_t ms = AGAIN_LEAST_MS;
 
-	while (--tries && ms < AGAIN_MOST_MS)
+	while (--attempts && ms < AGAIN_MOST_MS)
 		ms *= 2;
 	return ms < AGAIN_MOST_MS ? ms : AGAIN_MOST_MS;
 }
@@ -168,7 +168,7 @@ static bool drop_taken(struct tw_store_job *j, struct tw_file_drop *of, size_t n
 			of[n_done++] = d;
 		else
 			(void)tw_catalogue_file_drop_later(
-			        j->catalogue, &d, wait_after(d.tries), NULL);
+			        j->catalogue, &d, wait_after(d.attempts), NULL);
 	}
 	return n_done && tw_catalogue_file_drops_done(j->catalogue, of, n_done, NULL) == TW_OK &&
 	       n_done == n;

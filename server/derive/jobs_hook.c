@@ -91,7 +91,7 @@ static enum tw_status write_down(
 {
 	const struct tw_sent *s = &f->result;
 	const bool held = !is_mail(&f->of) && holds_all(s);
-	const int64_t fails = held ? f->of.fails : f->of.tries;
+	const int64_t fails = held ? f->of.fails : f->of.attempts;
 	const struct tw_tried t = {.at_ms = f->ended_ms - s->took_ms,
 	        .took_ms = s->took_ms,
 	        .http = s->http,

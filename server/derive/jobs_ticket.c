@@ -221,7 +221,7 @@ static void wait(struct work *w, enum tw_ticket_state from)
 	struct tw_err err;
 
 	w->row.due_ms = tw_unix_ms() +
-	                tw_hook_wait_ms(w->row.tries, random_number(), w->sent.retry_after_s);
+	                tw_hook_wait_ms(w->row.attempts, random_number(), w->sent.retry_after_s);
 	change(w, from);
 	if (tw_catalogue_tickets_hold(catalogue(w), w->row.project_id,
 	            tw_unix_ms() + (w->sent.retry_after_s ? w->sent.retry_after_s * 1000 : HOLD_MS),
@@ -236,7 +236,7 @@ static void failed(struct work *w, enum outcome o, enum tw_ticket_state from)
 	tw_log(TW_LOG_WARN, "ticket_failed", tw_log_text("project", w->row.project_id),
 	        tw_log_text("ticket", w->row.mark), tw_log_number("http", w->sent.http),
 	        tw_log_text("reason", w->error));
-	if (o == LATER && w->row.tries < TRIES_MOST) {
+	if (o == LATER && w->row.attempts < TRIES_MOST) {
 		wait(w, from);
 		return;
 	}
@@ -252,7 +252,7 @@ static void created(struct work *w)
 	w->row.state = w->seen.closed ? TW_TICKET_CLOSED : TW_TICKET_OPEN;
 	w->row.key = w->seen.key;
 	w->row.url = w->seen.url;
-	w->row.tries = 0;
+	w->row.attempts = 0;
 	w->row.due_ms = w->seen.closed ? 0 : tw_unix_ms() + POLL_MS;
 	change(w, TW_TICKET_WAITING);
 	tw_log(TW_LOG_INFO, "ticket_created", tw_log_text("project", w->row.project_id),
@@ -266,11 +266,11 @@ static bool refuses_assignee(const struct work *w, enum outcome o)
 
 static void create(struct work *w)
 {
-	const bool first = w->row.tries == 0;
+	const bool first = w->row.attempts == 0;
 	enum outcome o = DONE;
 
 	/* stored before the request, so that a crash acquire_lease to a search */
-	w->row.tries++;
+	w->row.attempts++;
 	w->row.due_ms = tw_unix_ms() + UNSURE_MS;
 	change(w, TW_TICKET_WAITING);
 	if (!first)
@@ -365,12 +365,12 @@ static void read_state(struct work *w)
 		return;
 	}
 	if (o != DONE) { /* the token can be corrected */
-		w->row.tries++;
+		w->row.attempts++;
 		wait(w, TW_TICKET_OPEN);
 		return;
 	}
 	w->error[0] = '\0';
-	w->row.tries = 0;
+	w->row.attempts = 0;
 	w->row.due_ms = tw_unix_ms() + POLL_MS;
 	if (w->seen.closed) {
 		if (apply_closing(w, &err) != TW_OK) {
@@ -439,7 +439,7 @@ static void reopen(struct work *w)
 	struct tw_buf comment;
 	enum outcome o;
 
-	w->row.tries++;
+	w->row.attempts++;
 	w->row.due_ms = tw_unix_ms() + UNSURE_MS;
 	change(w, TW_TICKET_REOPENING);
 	tw_buf_init(&comment, COMMENT_BYTES);
@@ -457,7 +457,7 @@ static void reopen(struct work *w)
 	if (o == DONE) {
 		w->error[0] = '\0';
 		w->row.state = TW_TICKET_OPEN;
-		w->row.tries = 0;
+		w->row.attempts = 0;
 		w->row.due_ms = tw_unix_ms() + POLL_MS;
 		change(w, TW_TICKET_REOPENING);
 	} else

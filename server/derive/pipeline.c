@@ -43,7 +43,7 @@ enum { DONE, POSTPONED, FAILED, ENDS }; /* result of the work on a trace */
 
 struct held { /* a project whose work failed */
 	char project_id[TW_ID_BYTES];
-	unsigned tries;
+	unsigned attempts;
 	int64_t until_ms; /* monotonic; 0: the slot is free */
 	const char *reason;
 };
@@ -210,10 +210,10 @@ static void note_end(struct tw_runner *r, const char *project_id, enum tw_status
 	if (strcmp(h->project_id, project_id) == 0 && st == TW_OK)
 		*h = (struct held){.until_ms = 0};
 	if (st != TW_OK) {
-		const unsigned tries = strcmp(h->project_id, project_id) == 0 ? h->tries : 0;
+		const unsigned attempts = strcmp(h->project_id, project_id) == 0 ? h->attempts : 0;
 
-		*h = (struct held){.tries = tries + (tries < HELD_DOUBLINGS),
-		        .until_ms = tw_monotonic_ms() + ((int64_t)HELD_MS << tries),
+		*h = (struct held){.attempts = attempts + (attempts < HELD_DOUBLINGS),
+		        .until_ms = tw_monotonic_ms() + ((int64_t)HELD_MS << attempts),
 		        .reason = tw_status_name(st)};
 		(void)snprintf(h->project_id, sizeof h->project_id, "%s", project_id);
 	}

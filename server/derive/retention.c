@@ -160,7 +160,7 @@ static bool is_kept(const struct tw_retention *r, const struct tw_trace_row *row
 {
 	bool spoken_of = row->title[0] || row->annotations;
 
-	return row->pinned || row->kept_for[0] || (r->keep_annotated && spoken_of) ||
+	return row->pinned || row->exempt_reason[0] || (r->keep_annotated && spoken_of) ||
 	       (r->keep_first_anr && row->first_anr);
 }
 
@@ -173,7 +173,7 @@ struct tw_ends tw_retention_ends(const struct tw_retention *r, const struct tw_t
 	if (is_kept(r, row))
 		return ends;
 	ends.trace_ms = end_of(row->created_ms, anr ? r->anr_max_age_days : r->max_age_days);
-	if (!row->upload_kept)
+	if (!row->has_upload)
 		return ends;
 	upload_ms = end_of(row->created_ms, r->uploads_max_age_days);
 	if (row->state == TW_TRACE_ARCHIVED)

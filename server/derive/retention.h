@@ -2,7 +2,7 @@
  * retention.h - a project's retention rules, and the traces that are due.
  *
  * Limits are age, number and bytes.  The oldest traces are deleted first; never pinned traces,
- * those retained for their value (kept_for) or those not decoded yet.  The first trace of each
+ * those retained for their value (exempt_reason) or those not decoded yet.  The first trace of each
  * group of ANRs outlives its age, but no other limit.  As the senders of ANRs determine the groups,
  * only the newest TW_FIRSTS_KEPT of those past their age are retained, with at most TW_FIRSTS_BYTES
  * in total.  If traces of ANRs have a separate age, only that applies to them.

@@ -132,7 +132,7 @@ static enum tw_status put_decoded(
 	struct tw_trace_row row;
 	enum tw_status st = tw_catalogue_trace_get(r->copy, f->project_id, f->id, a, &row, err);
 
-	if (st == TW_OK && row.upload_kept)
+	if (st == TW_OK && row.has_upload)
 		return tw_catalogue_trace_requeue(r->copy, f->project_id, f->id, err);
 	if (st == TW_OK)
 		st = put_only_copy(r, f, err);

@@ -194,7 +194,7 @@ static enum tw_status put_decoded(
 	int fd = -1;
 	enum tw_status st = tw_catalogue_trace_get(e->copy, f->project_id, f->id, a, &row, err);
 
-	if (st != TW_OK || row.upload_kept)
+	if (st != TW_OK || row.has_upload)
 		return st;
 	(void)snprintf(name, sizeof name, "decoded/%.26s.db", f->id);
 	st = tw_trace_open(e->blobs, f->id, &fd, err);

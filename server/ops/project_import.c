@@ -312,7 +312,7 @@ static enum tw_status check_decoded(
 	uint64_t bytes;
 	enum tw_status st = tw_catalogue_trace_get(im->copy, f->project_id, f->id, a, &row, err);
 
-	if (st != TW_OK || row.upload_kept)
+	if (st != TW_OK || row.has_upload)
 		return st;
 	(void)snprintf(name, sizeof name, "%.26s.db", f->id);
 	spool_path(im, name, path);

@@ -127,7 +127,7 @@ static enum tw_status set_state(
 	if (st != TW_OK)
 		return st;
 	*ret_queue = false;
-	set_number(trace, "upload_kept", f.upload);
+	set_number(trace, "has_upload", f.upload);
 	if (f.decoded && is_current(trace, &f)) {
 		r->sums.ready++;
 	} else if (f.upload && number_of(trace, "state") == TW_TRACE_FAILED) {

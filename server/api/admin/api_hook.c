@@ -325,7 +325,7 @@ static json_t *logged_json(const struct tw_logged *l)
 	return json_pack("{s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:I, s:o}", "id",
 	        (json_int_t)l->id, "event_id", l->event_id, "event", tw_hook_event_names[l->event],
 	        "state", tw_outbox_names[l->state], "created_ms", (json_int_t)l->created_ms,
-	        "next_ms", (json_int_t)(waits ? l->due_ms : 0), "attempts", (json_int_t)l->tries,
+	        "next_ms", (json_int_t)(waits ? l->due_ms : 0), "attempts", (json_int_t)l->attempts,
 	        "body", l->body, "body_length", (json_int_t)l->length, "log", tries_json(l));
 }
 

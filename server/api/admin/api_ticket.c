@@ -183,7 +183,7 @@ static enum tw_status reply(struct tw_req *r, int http, const char *mark, struct
 	        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "state",
 	                tw_ticket_state_names[t.state], "for", t.tracker, "key", t.key, "url",
 	                t.url, "error", t.error, "assignee", t.assignee, "author", t.author,
-	                "attempts", (json_int_t)t.tries, "next_ms", (json_int_t)t.due_ms,
+	                "attempts", (json_int_t)t.attempts, "next_ms", (json_int_t)t.due_ms,
 	                "created_ms", (json_int_t)t.created_ms, "updated_ms",
 	                (json_int_t)t.changed_ms),
 	        err);

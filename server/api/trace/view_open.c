@@ -197,7 +197,7 @@ static enum tw_status fail_open(
 		return tw_fail(err, TW_NOT_FOUND, "this trace was deleted");
 	if (!is_file_bad(st))
 		return st;
-	if (!row->upload_kept)
+	if (!row->has_upload)
 		return tw_fail(err, TW_NOT_FOUND,
 		        "this trace is lost: its decoded file is damaged, and its upload was not "
 		        "stored");

@@ -83,7 +83,7 @@ static enum tw_status select_old(struct tw_catalogue *c, const char *sql,
 	" AND p.trace_id=trace.trace_id"
 /* Neither pinned nor kept for a reason. */
 #define MAY_GO                                                                                     \
-	" AND pinned=0 AND kept_for='' AND (?4=0 OR (title='' AND annotations=0))"                 \
+	" AND pinned=0 AND exempt_reason='' AND (?4=0 OR (title='' AND annotations=0))"            \
 	" AND NOT (created_ms>=?5 AND " TW_TRACE_IS_FIRST ") "
 #define OLDEST(index, which)                                                                       \
 	"SELECT " NAMED "created_ms, file_bytes + " PARTS_OF ") FROM trace INDEXED BY " index      \
@@ -109,7 +109,7 @@ enum tw_status tw_catalogue_oldest_uploads(struct tw_catalogue *c, const struct 
 	return select_old(c,
 	        "SELECT " NAMED "created_ms, " PARTS_OF " AND part<>'system')"
 	        " FROM trace INDEXED BY trace_with_upload WHERE project_id=?1 AND created_ms<?2"
-	        " AND upload_kept=1 AND state=2" MAY_GO "ORDER BY created_ms, trace_id LIMIT ?3",
+	        " AND has_upload=1 AND state=2" MAY_GO "ORDER BY created_ms, trace_id LIMIT ?3",
 	        of, a, ret, ret_n, err);
 }
 
@@ -119,7 +119,7 @@ enum tw_status tw_catalogue_oldest_archived(struct tw_catalogue *c, const struct
 	return select_old(c,
 	        "SELECT " NAMED "created_ms, " PARTS_OF ")"
 	        " FROM trace INDEXED BY trace_with_upload WHERE project_id=?1 AND created_ms<?2"
-	        " AND upload_kept=1 AND state=4" MAY_GO "ORDER BY created_ms, trace_id LIMIT ?3",
+	        " AND has_upload=1 AND state=4" MAY_GO "ORDER BY created_ms, trace_id LIMIT ?3",
 	        of, a, ret, ret_n, err);
 }
 
@@ -143,7 +143,7 @@ enum tw_status tw_catalogue_firsts_since(struct tw_catalogue *c, const struct tw
 	        WITH_GROUPS
 	        "SELECT '', '', created_ms, created_ms, file_bytes + " PARTS_OF ") FROM"
 	        " g CROSS JOIN trace ON project_id=?1 AND trace_id=" FIRST_OF_GROUP
-	        " WHERE created_ms<?2 AND pinned=0 AND kept_for='' AND (?4=0 OR (title=''"
+	        " WHERE created_ms<?2 AND pinned=0 AND exempt_reason='' AND (?4=0 OR (title=''"
 	        " AND annotations=0)) AND ?5=?5 ORDER BY created_ms DESC, trace_id DESC LIMIT ?3",
 	        of, a, &rows, &n, err);
 
@@ -161,7 +161,7 @@ enum tw_status tw_catalogue_oldest_decoded(struct tw_catalogue *c, const struct 
 {
 	return select_old(c,
 	        "SELECT " NAMED "ready_ms, file_bytes FROM trace INDEXED BY trace_decoded"
-	        " WHERE project_id=?1 AND ready_ms<?2 AND upload_kept=1 AND state=2"
+	        " WHERE project_id=?1 AND ready_ms<?2 AND has_upload=1 AND state=2"
 	        " AND rollup_state<>0 AND anr_state<>0 AND (detected<>0 OR rollup_state<>1)" MAY_GO
 	        "ORDER BY ready_ms, trace_id LIMIT ?3",
 	        of, a, ret, ret_n, err);
@@ -179,7 +179,7 @@ enum tw_status tw_catalogue_decoded_drop(
 		return st;
 	st = tw_cat_exec(w, &changed, err, /* not before rollups, which read its decoded file */
 	        "UPDATE trace SET state=4, file_bytes=0, file_sha256='' WHERE project_id=? AND"
-	        " trace_id=? AND state=2 AND upload_kept=1 AND pinned=0 AND kept_for=''"
+	        " trace_id=? AND state=2 AND has_upload=1 AND pinned=0 AND exempt_reason=''"
 	        " AND rollup_state<>0 AND anr_state<>0 AND (detected<>0 OR rollup_state<>1)",
 	        "tt", project_id, trace_id);
 	if (st == TW_OK && changed == 0)
@@ -218,8 +218,8 @@ static enum tw_status drop_rows(
 {
 	int changed = 0;
 	enum tw_status st = tw_cat_exec(db, &changed, err,
-	        "UPDATE trace SET upload_kept=0 WHERE project_id=? AND trace_id=? AND state=2"
-	        " AND pinned=0 AND kept_for=''",
+	        "UPDATE trace SET has_upload=0 WHERE project_id=? AND trace_id=? AND state=2"
+	        " AND pinned=0 AND exempt_reason=''",
 	        "tt", project_id, trace_id);
 
 	if (st == TW_OK && changed == 0)

@@ -146,7 +146,7 @@ static enum tw_status is_newly_fixed(struct tw_db *db, const char *project_id,
 	" UNION SELECT after_trace FROM regression WHERE project_id=?1 AND " which
 /* Another regression may need them too, so keep_evidence() must follow. */
 #define RELEASE(which)                                                                             \
-	"UPDATE trace SET kept_for='' WHERE project_id=?1 AND kept_for='" KEPT_FOR "'"             \
+	"UPDATE trace SET exempt_reason='' WHERE project_id=?1 AND exempt_reason='" KEPT_FOR "'"   \
 	" AND trace_id IN (" EVIDENCE(which) ")"
 
 /* A "fixed" status set by a person is kept. */
@@ -213,7 +213,8 @@ static enum tw_status has_room(
 static enum tw_status keep_evidence(struct tw_db *db, const char *project_id, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* primary keys */
-	        "UPDATE trace SET kept_for='" KEPT_FOR "' WHERE project_id=?1 AND kept_for=''"
+	        "UPDATE trace SET exempt_reason='" KEPT_FOR
+	        "' WHERE project_id=?1 AND exempt_reason=''"
 	        " AND trace_id IN (" EVIDENCE("status<>2") ")",
 	        "t", project_id);
 }

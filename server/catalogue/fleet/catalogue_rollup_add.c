@@ -114,7 +114,7 @@ enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *pro
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(w, &changed, err, /* primary key */
-	        "UPDATE rollup_cell SET head=?, version=version+1, pending=pending-?, tries=0"
+	        "UPDATE rollup_cell SET head=?, version=version+1, pending=pending-?, attempts=0"
 	        " WHERE project_id=? AND cell_id=? AND version=?",
 	        "bitii", head, (int64_t)was->n_deltas, project_id, was->cell_id, was->version);
 	if (st == TW_OK && changed == 0)
@@ -137,8 +137,8 @@ enum tw_status tw_catalogue_rollup_put_off(
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(w, NULL, err, /* primary key */
-	        "UPDATE rollup_cell SET tries=tries+1, again_ms=?1+" TW_PUT_OFF_MS(
-	                "tries") " WHERE project_id=?2 AND cell_id=?3",
+	        "UPDATE rollup_cell SET attempts=attempts+1, again_ms=?1+" TW_PUT_OFF_MS(
+	                "attempts") " WHERE project_id=?2 AND cell_id=?3",
 	        "iti", now_ms, of->project_id, of->cell_id);
 	return tw_cat_end(c, w, st, err);
 }

@@ -351,11 +351,11 @@ enum tw_status tw_catalogue_tree_put_off(
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(w, NULL, err, /* primary key */
-	        "INSERT INTO rollup_tree_later(project_id,cell_id,tries,again_ms)"
+	        "INSERT INTO rollup_tree_later(project_id,cell_id,attempts,again_ms)"
 	        " VALUES(?1,?2,1,?3+" TW_PUT_OFF_MS(
 	                "0") ") ON CONFLICT(project_id,cell_id) DO UPDATE SET"
-	                     " tries=rollup_tree_later.tries+1, again_ms=?3+" TW_PUT_OFF_MS(
-	                             "rollup_tree_later.tries"),
+	                     " attempts=rollup_tree_later.attempts+1, again_ms=?3+" TW_PUT_OFF_MS(
+	                             "rollup_tree_later.attempts"),
 	        "tii", of->project_id, of->cell_id, now_ms);
 	return tw_cat_end(c, w, st, err);
 }

@@ -50,7 +50,7 @@ static const struct tw_field rule_fields[] = {
         RULE(percentile, "percentile", "percentile"),
         RULE(days, "days", "days"),
         RULE(threshold, "limit_micro", NULL),
-        RULE(min_traces, "least", "min_traces"),
+        RULE(min_traces, "min_traces", "min_traces"),
         RULE(mail, "mail", "mail"),
         RULE(created_ms, "created_ms", "created_ms"),
         RULE(changed_ms, "changed_ms", "updated_ms"),
@@ -103,7 +103,8 @@ enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *p
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO alert_rule(project_id,rule_id,name,app,scenario,version_name,"
-		        "author,kind,percentile,days,limit_micro,least,mail,created_ms,changed_ms)"
+		        "author,kind,percentile,days,limit_micro,min_traces,mail,created_ms,"
+		        "changed_ms)"
 		        " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?14)",
 		        "tttttttiiiiiii", project_id, ret_id, r->name, r->app, r->scenario,
 		        r->version_name, r->author, (int64_t)r->kind, (int64_t)r->percentile,
@@ -125,7 +126,8 @@ enum tw_status tw_catalogue_alert_rule_change(struct tw_catalogue *c, const char
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(w, &changed, err, /* primary key */
-	        "UPDATE alert_rule SET name=?3, percentile=?4, days=?5, limit_micro=?6, least=?7,"
+	        "UPDATE alert_rule SET name=?3, percentile=?4, days=?5, limit_micro=?6, "
+	        "min_traces=?7,"
 	        " mail=?8, changed_ms=?9 WHERE project_id=?1 AND rule_id=?2",
 	        "tttiiiiii", project_id, r->id, r->name, (int64_t)r->percentile, (int64_t)r->days,
 	        r->threshold, (int64_t)r->min_traces, (int64_t)r->mail, tw_unix_ms());

@@ -142,7 +142,7 @@ enum tw_status tw_catalogue_hook_delete(
 		st = no_hook(err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* outbox_by_hook, primary key */
-		        "DELETE FROM outbox_try WHERE delivery_id IN (SELECT delivery_id FROM"
+		        "DELETE FROM outbox_attempt WHERE delivery_id IN (SELECT delivery_id FROM"
 		        " outbox WHERE project_id=? AND hook_id=?)",
 		        "tt", project_id, id);
 	if (st == TW_OK)

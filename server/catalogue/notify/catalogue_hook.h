@@ -89,7 +89,7 @@ struct tw_delivery {
 	int64_t id;
 	const char *project_id, *project, *hook_id, *event_id, *facts;
 	enum tw_hook_event event;
-	int64_t created_ms, tries;
+	int64_t created_ms, attempts;
 	/* of the hook; "" for mail */
 	const char *url, *secret;
 	enum tw_hook_kind kind;
@@ -131,7 +131,7 @@ struct tw_try {
 	const char *error;
 };
 struct tw_logged {
-	int64_t id, created_ms, due_ms, tries;
+	int64_t id, created_ms, due_ms, attempts;
 	int64_t length;              /* of the complete body, in characters */
 	const char *event_id, *body; /* up to its first TW_LOGGED_BODY characters */
 	enum tw_hook_event event;

@@ -44,7 +44,7 @@ enum tw_status tw_cat_notify(
 		return st;
 	return tw_cat_exec(db, NULL, err, /* primary key, outbox_waiting */
 	        "INSERT INTO outbox(project_id,hook_id,event_id,event,facts,created_ms,"
-	        "due_ms,until_ms,tries_left) SELECT ?1, w.hook_id, ?2, ?3, ?4, ?5, ?5, ?6, ?7"
+	        "due_ms,until_ms,attempts_left) SELECT ?1, w.hook_id, ?2, ?3, ?4, ?5, ?5, ?6, ?7"
 	        " FROM webhook w WHERE w.project_id=?1 AND w.paused_ms=0 AND (w.events>>CAST(?3 AS "
 	        "INTEGER))&1=1"
 	        " AND (SELECT count(*) FROM outbox o WHERE o.project_id=?1 AND"
@@ -71,7 +71,7 @@ enum tw_status tw_cat_no_test(
 
 #define TELL_ONE                                                                                   \
 	"INSERT INTO outbox(project_id,hook_id,event_id,event,facts,created_ms,"                   \
-	"due_ms,until_ms,tries_left) VALUES(?1,?2,?3,?4,?5,?6,?6,?7,?8) ON CONFLICT DO NOTHING"
+	"due_ms,until_ms,attempts_left) VALUES(?1,?2,?3,?4,?5,?6,?6,?7,?8) ON CONFLICT DO NOTHING"
 
 enum tw_status tw_cat_notify_mail(
         struct tw_db *db, const char *project_id, const struct tw_notice *what, struct tw_err *err)
@@ -178,7 +178,7 @@ static const struct tw_fields delivery_fields =
                 TW_FIELD(struct tw_delivery, event, "o.event", NULL),
                 TW_FIELD(struct tw_delivery, facts, "o.facts", NULL),
                 TW_FIELD(struct tw_delivery, created_ms, "o.created_ms", NULL),
-                TW_FIELD(struct tw_delivery, tries, "o.tries", NULL),
+                TW_FIELD(struct tw_delivery, attempts, "o.attempts", NULL),
                 TW_FIELD(struct tw_delivery, url, "w.url", NULL),
                 TW_FIELD(struct tw_delivery, secret, "w.secret", NULL),
                 TW_FIELD(struct tw_delivery, kind, "w.kind", NULL),
@@ -201,17 +201,18 @@ static enum tw_status note_try(struct tw_db *db, const struct tw_delivery *of,
         const struct tw_tried *t, int *ret_there, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary keys */
-	        "INSERT INTO outbox_try(delivery_id,n,at_ms,took_ms,http,error) SELECT"
-	        " delivery_id, tries+1, ?2, ?3, ?4, ?5 FROM outbox WHERE delivery_id=?1 ON "
+	        "INSERT INTO outbox_attempt(delivery_id,n,at_ms,took_ms,http,error) SELECT"
+	        " delivery_id, attempts+1, ?2, ?3, ?4, ?5 FROM outbox WHERE delivery_id=?1 ON "
 	        "CONFLICT DO NOTHING",
 	        "iiiit", of->id, t->at_ms, t->took_ms, t->http, t->error);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(db, ret_there, err,
-		        "UPDATE outbox SET tries=tries+1, tries_left=tries_left-1, body=?2,"
+		        "UPDATE outbox SET attempts=attempts+1, attempts_left=attempts_left-1, "
+		        "body=?2,"
 		        " due_ms=CASE WHEN ?6<>0 THEN due_ms ELSE ?3 END, state=CASE WHEN ?4='' "
 		        "THEN 1"
-		        " WHEN ?7<>0 OR tries_left<=1 OR until_ms<=?5 THEN 2 ELSE 0 END WHERE"
+		        " WHEN ?7<>0 OR attempts_left<=1 OR until_ms<=?5 THEN 2 ELSE 0 END WHERE"
 		        " delivery_id=?1",
 		        "ititiii", of->id, t->body, t->next_ms, t->error, t->at_ms,
 		        (int64_t)t->holds_all, (int64_t)t->in_vain);
@@ -263,7 +264,8 @@ static enum tw_status trim(struct tw_db *db, const struct tw_delivery *of, struc
 	if (st != TW_OK || last == 0)
 		return st;
 	st = tw_cat_exec(db, NULL, err, /* outbox_by_hook */
-	        "DELETE FROM outbox_try WHERE delivery_id IN (SELECT delivery_id FROM outbox WHERE"
+	        "DELETE FROM outbox_attempt WHERE delivery_id IN (SELECT delivery_id FROM outbox "
+	        "WHERE"
 	        " project_id=? AND hook_id=? AND delivery_id<=? AND state<>0)",
 	        "tti", of->project_id, of->hook_id, last);
 	if (st == TW_OK)
@@ -328,7 +330,7 @@ enum tw_status tw_catalogue_outbox_expire(
 	        "i", now_ms);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* outbox_by_age, primary key */
-		        "DELETE FROM outbox_try WHERE delivery_id IN (SELECT delivery_id FROM"
+		        "DELETE FROM outbox_attempt WHERE delivery_id IN (SELECT delivery_id FROM"
 		        " outbox WHERE state<>0 AND created_ms<? LIMIT 1000)",
 		        "i", before);
 	if (st == TW_OK)

@@ -7,7 +7,8 @@
 
 static const struct tw_fields logged_fields = TW_FIELDS_OF(TW_FIELD(struct tw_logged, id, "", NULL),
         TW_FIELD(struct tw_logged, created_ms, "", NULL),
-        TW_FIELD(struct tw_logged, due_ms, "", NULL), TW_FIELD(struct tw_logged, tries, "", NULL),
+        TW_FIELD(struct tw_logged, due_ms, "", NULL),
+        TW_FIELD(struct tw_logged, attempts, "", NULL),
         TW_FIELD(struct tw_logged, event_id, "", NULL), TW_FIELD(struct tw_logged, body, "", NULL),
         TW_FIELD(struct tw_logged, event, "", NULL), TW_FIELD(struct tw_logged, state, "", NULL),
         TW_FIELD(struct tw_logged, length, "", NULL));
@@ -24,8 +25,9 @@ static enum tw_status read_tries(
 	struct tw_cat_list l = {
 	        a, TW_TRIES_REPORTED, sizeof(struct tw_try), NULL, NULL, 0, &try_fields};
 	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
-	        "SELECT {columns} FROM outbox_try WHERE delivery_id=? AND n>? ORDER BY n LIMIT ?",
-	        "iii", of->id, of->tries - TW_TRIES_REPORTED, (int64_t)TW_TRIES_REPORTED);
+	        "SELECT {columns} FROM outbox_attempt WHERE delivery_id=? AND n>? ORDER BY n LIMIT "
+	        "?",
+	        "iii", of->id, of->attempts - TW_TRIES_REPORTED, (int64_t)TW_TRIES_REPORTED);
 
 	of->log = l.rows;
 	of->n_log = st == TW_OK ? l.n : 0;
@@ -36,7 +38,8 @@ static enum tw_status read_tries(
 #define LOGGED(body)                                                                               \
 	"SELECT delivery_id, created_ms, CASE WHEN event=6 THEN due_ms ELSE max(due_ms,"           \
 	"coalesce((SELECT hold_ms FROM webhook WHERE project_id=?1 AND hook_id=?2),0)) END,"       \
-	" tries, event_id, " body ", event, state, length(body) FROM outbox WHERE project_id=?1"   \
+	" attempts, event_id, " body                                                               \
+	", event, state, length(body) FROM outbox WHERE project_id=?1"                             \
 	" AND hook_id=?2"
 #define BODY_CUT "substr(body,1,2048)" /* TW_LOGGED_BODY */
 
@@ -105,7 +108,7 @@ static enum tw_status queue_redelivery(struct tw_db *db, const char *project_id,
 {
 	const int64_t now = tw_unix_ms();
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
-	        "UPDATE outbox SET state=0, due_ms=?2, until_ms=?3, tries_left=?4 WHERE"
+	        "UPDATE outbox SET state=0, due_ms=?2, until_ms=?3, attempts_left=?4 WHERE"
 	        " delivery_id=?1",
 	        "iiii", delivery_id, now, now + TW_HOOK_GIVE_UP_DAYS * TW_DAY_MS,
 	        event == TW_HOOK_TEST ? INT64_C(1) : (int64_t)TW_HOOK_TRIES);

@@ -49,7 +49,7 @@ static const struct tw_fields ticket_fields = TW_FIELDS_OF(TICKET(project_id, "p
         TICKET(title, "title"), TICKET(body, "body"), TICKET(assignee, "assignee"),
         TICKET(author, "author"), TICKET(key, "ticket_key"), TICKET(url, "url"),
         TICKET(error, "error"), TICKET(kind, "kind"),
-        TICKET(state, "state", .names = tw_ticket_state_names), TICKET(tries, "tries"),
+        TICKET(state, "state", .names = tw_ticket_state_names), TICKET(attempts, "attempts"),
         TICKET(due_ms, "due_ms"), TICKET(created_ms, "created_ms"),
         TICKET(changed_ms, "changed_ms"));
 
@@ -83,7 +83,7 @@ enum tw_status tw_catalogue_ticket_add(
 
 	if (st != TW_OK)
 		return st;
-	/* tries are retained: a failed creation may have succeeded in the tracker */
+	/* attempts are retained: a failed creation may have succeeded in the tracker */
 	st = tw_cat_exec(w, NULL, err,
 	        "INSERT INTO ticket(project_id,mark,kind,subject_id,tracker,title,body,assignee,"
 	        "author,state,due_ms,created_ms,changed_ms)"
@@ -114,10 +114,10 @@ enum tw_status tw_catalogue_ticket_change(struct tw_catalogue *c, const struct t
 		return st;
 	st = tw_cat_exec(w, NULL, err, /* primary key */
 	        "UPDATE ticket SET tracker=?3, assignee=?4, ticket_key=?5, url=?6, error=?7,"
-	        " state=?8, tries=?9, due_ms=?10, changed_ms=?11 WHERE project_id=?1 AND mark=?2"
+	        " state=?8, attempts=?9, due_ms=?10, changed_ms=?11 WHERE project_id=?1 AND mark=?2"
 	        " AND state=?12",
 	        "tttttttiiiii", t->project_id, t->mark, t->tracker, t->assignee, t->key, t->url,
-	        t->error, (int64_t)t->state, t->tries, t->due_ms, tw_unix_ms(), (int64_t)from);
+	        t->error, (int64_t)t->state, t->attempts, t->due_ms, tw_unix_ms(), (int64_t)from);
 	return tw_cat_end(c, w, st, err);
 }
 
@@ -158,7 +158,7 @@ enum tw_status tw_cat_ticket_returned(
 	if (r->status == TW_REGRESS_FIXED)
 		return TW_OK;
 	return tw_cat_exec(db, NULL, err, /* primary key */
-	        "UPDATE ticket SET subject_id=?2, state=3, tries=0, error='', due_ms=?4 WHERE"
+	        "UPDATE ticket SET subject_id=?2, state=3, attempts=0, error='', due_ms=?4 WHERE"
 	        " project_id=?1 AND kind=0 AND (state=2 OR (state=1 AND ?5=1 AND subject_id=?3))"
 	        " AND (subject_id=?2 OR subject_id=?3)",
 	        "tttii", project_id, r->id, r->earlier, tw_unix_ms(), (int64_t)returned);
@@ -171,7 +171,7 @@ enum tw_status tw_cat_ticket_group_returned(struct tw_db *db, const char *projec
 
 	tw_ticket_mark(project_id, TW_TICKET_ANR, key, mark);
 	return tw_cat_exec(db, NULL, err, /* primary key */
-	        "UPDATE ticket SET state=3, tries=0, error='', due_ms=?3 WHERE project_id=?1 AND"
+	        "UPDATE ticket SET state=3, attempts=0, error='', due_ms=?3 WHERE project_id=?1 AND"
 	        " mark=?2 AND (state=2 OR (state=1 AND ?4=1))",
 	        "ttii", project_id, mark, tw_unix_ms(), (int64_t)by_report);
 }

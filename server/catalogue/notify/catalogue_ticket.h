@@ -42,7 +42,7 @@ struct tw_ticket {
 	const char *key, *url, *error;
 	enum tw_ticket_kind kind;
 	enum tw_ticket_state state;
-	int64_t tries, due_ms, created_ms, changed_ms;
+	int64_t attempts, due_ms, created_ms, changed_ms;
 };
 /* TW_NOT_FOUND. */
 enum tw_status tw_catalogue_ticket_get(struct tw_catalogue *c, const char *project_id,
@@ -55,8 +55,8 @@ enum { TW_TICKETS_DUE = 16 };
 /* Tickets with a due request: those to be created or reopened first. */
 enum tw_status tw_catalogue_tickets_due(struct tw_catalogue *c, int64_t now_ms, struct tw_arena *a,
         struct tw_ticket **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
-/* Stores tracker, assignee, key, url, error, state, tries and due_ms, if the stored state is still
- * `from`. */
+/* Stores tracker, assignee, key, url, error, state, attempts and due_ms, if the stored state is
+ * still `from`. */
 enum tw_status tw_catalogue_ticket_change(struct tw_catalogue *c, const struct tw_ticket *t,
         enum tw_ticket_state from, struct tw_err *err) TW_MUST_USE;
 /* No request of the project before that time. */

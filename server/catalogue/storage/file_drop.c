@@ -13,7 +13,7 @@ enum { ATTEMPT_MS = 60000 }; /* after which another server may try */
 #define NOW(ms) TW_EITHER(ms, ms "*0+" TW_CAT_DATABASE_MS)
 /* primary key */
 #define ADD                                                                                        \
-	"INSERT INTO file_drop(key,due_ms,tries) VALUES(?1," NOW(                                  \
+	"INSERT INTO file_drop(key,due_ms,attempts) VALUES(?1," NOW(                               \
 	        "?2") ",0) ON CONFLICT(key) DO"                                                    \
 	              " UPDATE SET due_ms=excluded.due_ms"
 
@@ -89,11 +89,11 @@ enum tw_status tw_catalogue_file_drops_take(struct tw_catalogue *c, struct tw_ar
 		return st;
 	st = tw_cat_query(&q, w, err, /* file_drop_due */
 	        "UPDATE file_drop SET due_ms=" NOW(
-	                "?1") "+?2, tries=tries+1 FROM (SELECT key AS k"
+	                "?1") "+?2, attempts=attempts+1 FROM (SELECT key AS k"
 	                      " FROM file_drop WHERE due_ms<=" NOW(
 	                              "?1") " ORDER BY due_ms LIMIT ?3" TW_EITHER("",
 	                              " FOR UPDATE SKIP LOCKED") ") taken WHERE key=taken.k"
-	                                                         " RETURNING key,due_ms,tries",
+	                                                         " RETURNING key,due_ms,attempts",
 	        "iii", tw_unix_ms(), (int64_t)ATTEMPT_MS, (int64_t)TW_FILE_DROPS);
 	if (st == TW_OK)
 		st = read_taken(&q, a, of, &n, err);

@@ -20,8 +20,8 @@ enum { TW_FILE_DROPS = 64 }; /* taken at once */
 
 struct tw_file_drop {
 	const char *key;
-	int64_t due_ms; /* of the next attempt, also of another server */
-	uint32_t tries; /* with this one */
+	int64_t due_ms;    /* of the next attempt, also of another server */
+	uint32_t attempts; /* with this one */
 };
 
 /* From now on, transactions of this catalogue add keys.  Before its first transaction. */

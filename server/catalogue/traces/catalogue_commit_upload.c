@@ -467,14 +467,14 @@ static void write_all(struct tw_catalogue *c, struct tw_cat_arrival *all)
 {
 	struct tw_err err = {0};
 	bool apart = false, more;
-	unsigned tries = 0;
+	unsigned attempts = 0;
 	enum tw_status st;
 
 	do {
 		const size_t lost = count_lost(all);
 
 		st = write_once(c, all, apart, &err);
-		more = tw_cat_again(st, &tries) ||
+		more = tw_cat_again(st, &attempts) ||
 		       (st != TW_OK && (count_lost(all) > lost ||
 		                               (!apart && all->next && any_failed(all))));
 		apart = apart || st != TW_OK;

@@ -21,7 +21,7 @@
 enum { RETRY_AFTER_MS = 500, WAIT_LEAST_MS = 1000, WAIT_MOST_MS = 60000 };
 
 /* Only the claim to end. */
-#define OWN(table) " AND claimed=1 AND owner=? AND " table ".tries=?"
+#define OWN(table) " AND claimed=1 AND owner=? AND " table ".attempts=?"
 
 /* The state of a mapping is in its job's row. */
 static enum tw_status set_state(struct tw_db *db, const struct tw_job_row *job,
@@ -30,8 +30,8 @@ static enum tw_status set_state(struct tw_db *db, const struct tw_job_row *job,
 	if (job->queue == TW_QUEUE_MAPPINGS)
 		return TW_OK;
 	return tw_cat_exec(db, NULL, err,
-	        "UPDATE trace SET state=?, tries=? WHERE project_id=? AND trace_id=?", "iitt",
-	        (int64_t)state, (int64_t)job->tries, job->project_id, job->trace_id);
+	        "UPDATE trace SET state=?, attempts=? WHERE project_id=? AND trace_id=?", "iitt",
+	        (int64_t)state, (int64_t)job->attempts, job->project_id, job->trace_id);
 }
 
 enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner, int64_t lease_ms,
@@ -94,7 +94,7 @@ enum tw_status tw_cat_drop_job(struct tw_db *db, const struct tw_job_row *job, s
 #define DROP(table, id) "DELETE FROM " table " WHERE project_id=? AND " id "=?" OWN(table)
 	int changed = 0;
 	enum tw_status st = tw_cat_exec(db, &changed, err, TW_OF_QUEUE(job->queue, DROP), "ttti",
-	        job->project_id, job->trace_id, job->owner, (int64_t)job->tries);
+	        job->project_id, job->trace_id, job->owner, (int64_t)job->attempts);
 
 	return st == TW_OK ? check_owner(db, job, changed, err) : st;
 }
@@ -110,7 +110,7 @@ static enum tw_status renew(struct tw_db *db, const struct tw_job_row *const *jo
 		st = tw_cat_exec(db, NULL, err, /* primary key */
 		        TW_OF_QUEUE(jobs[i]->queue, RENEW), "ittti", now + lease_ms,
 		        jobs[i]->project_id, jobs[i]->trace_id, jobs[i]->owner,
-		        (int64_t)jobs[i]->tries);
+		        (int64_t)jobs[i]->attempts);
 	return st;
 }
 
@@ -145,7 +145,7 @@ enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job
 	if (st == TW_OK)
 		st = tw_cat_first_int(db, &held, err, /* primary key */
 		        TW_OF_QUEUE(job->queue, HELD), "tttii", job->project_id, job->trace_id,
-		        job->owner, (int64_t)job->tries, now + for_ms);
+		        job->owner, (int64_t)job->attempts, now + for_ms);
 	tw_cat_done(c, db);
 	*ret = held != 0;
 	return st;
@@ -163,7 +163,7 @@ static enum tw_status set_ready(struct tw_db *w, const struct tw_job_row *job,
         const struct tw_trace_summary *s, struct tw_err *err)
 {
 #define READY                                                                                      \
-	"UPDATE trace SET state=2, ready_ms=?1, tries=?2, error_status='', error_message='',"      \
+	"UPDATE trace SET state=2, ready_ms=?1, attempts=?2, error_status='', error_message='',"   \
 	" error_offset=-1, file_sha256=?3, anr=?4, {sets}"
 	const bool one = w->engine->is_shared;
 	char object[TW_STORE_KEY] = "";
@@ -177,7 +177,7 @@ static enum tw_status set_ready(struct tw_db *w, const struct tw_job_row *job,
 		        TW_EITHER(READY " WHERE project_id=?5 AND trace_id=?6 AND ?7=?7 AND ?8=?8"
 		                        " AND ?9=?9",
 		                "WITH gone AS (DELETE FROM job WHERE project_id=?5 AND trace_id=?6"
-		                " AND claimed=1 AND owner=?7 AND tries=?2 RETURNING project_id,"
+		                " AND claimed=1 AND owner=?7 AND attempts=?2 RETURNING project_id,"
 		                " trace_id), calm AS (DELETE FROM quarantine USING gone WHERE"
 		                " quarantine.project_id=gone.project_id AND"
 		                " quarantine.trace_id=gone.trace_id), ready AS (" READY
@@ -185,7 +185,7 @@ static enum tw_status set_ready(struct tw_db *w, const struct tw_job_row *job,
 		                " trace.trace_id=gone.trace_id), large AS (DELETE FROM small_file"
 		                " USING gone WHERE small_file.trace_id=gone.trace_id AND"
 		                " part='" TW_SMALL_DECODED "' AND ?8=''), earlier AS (INSERT INTO"
-		                " file_drop(key,due_ms,tries) SELECT ?9," TW_CAT_DATABASE_MS ",0"
+		                " file_drop(key,due_ms,attempts) SELECT ?9," TW_CAT_DATABASE_MS ",0"
 		                " FROM gone JOIN trace USING(project_id,trace_id) WHERE ?9<>''"
 		                " AND file_bytes>0 AND NOT EXISTS(SELECT 1 FROM small_file f WHERE"
 		                " f.trace_id=gone.trace_id AND f.part='" TW_SMALL_DECODED "')"
@@ -195,7 +195,7 @@ static enum tw_status set_ready(struct tw_db *w, const struct tw_job_row *job,
 		                "'" TW_SMALL_DECODED "',project_id,decode(?8,'hex') FROM gone WHERE"
 		                " ?8<>'' ON CONFLICT(trace_id,part) DO UPDATE SET"
 		                " content=excluded.content) SELECT 1 FROM gone"),
-		        "iittttttt", tw_unix_ms(), (int64_t)job->tries, s->file_sha256, s->anr,
+		        "iittttttt", tw_unix_ms(), (int64_t)job->attempts, s->file_sha256, s->anr,
 		        job->project_id, job->trace_id, job->owner, s->file_hex ? s->file_hex : "",
 		        object);
 	if (st == TW_OK && one)
@@ -234,10 +234,10 @@ enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_j
 	st = tw_cat_drop_job(w, job, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
-		        "UPDATE trace SET state=3, tries=?, error_status=?, error_message=?,"
+		        "UPDATE trace SET state=3, attempts=?, error_status=?, error_message=?,"
 		        " error_offset=? WHERE project_id=? AND trace_id=?",
-		        "ittitt", (int64_t)job->tries, tw_status_name(why->code), why->msg, offset,
-		        job->project_id, job->trace_id);
+		        "ittitt", (int64_t)job->attempts, tw_status_name(why->code), why->msg,
+		        offset, job->project_id, job->trace_id);
 	if (st == TW_OK)
 		st = death ? tw_cat_quarantine_enter(w, job, death, err)
 		           : tw_cat_quarantine_leave(w, job, err);
@@ -252,7 +252,7 @@ enum tw_status tw_catalogue_job_retry(
 #define RETRY(table, id)                                                                           \
 	"UPDATE " table " SET claimed=0, due_ms=?, owner='' WHERE project_id=? AND " id            \
 	"=?" OWN(table)
-	const int64_t later = (int64_t)RETRY_AFTER_MS << (job->tries < 6 ? job->tries : 6);
+	const int64_t later = (int64_t)RETRY_AFTER_MS << (job->attempts < 6 ? job->attempts : 6);
 	int64_t now = 0;
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
@@ -264,7 +264,7 @@ enum tw_status tw_catalogue_job_retry(
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err, TW_OF_QUEUE(job->queue, RETRY), "ittti",
 		        now + later, job->project_id, job->trace_id, job->owner,
-		        (int64_t)job->tries);
+		        (int64_t)job->attempts);
 	if (st == TW_OK)
 		st = check_owner(w, job, changed, err);
 	if (st == TW_OK)
@@ -277,8 +277,9 @@ static enum tw_status put_off(struct tw_db *db, const struct tw_job_row *job, st
 {
 #define PUT_OFF(table, id)                                                                         \
 	"UPDATE " table                                                                            \
-	" SET claimed=0, owner='', tries=?, due_ms=?4+max(min((?4-queued_ms)/4,?6),?5)"            \
-	" WHERE project_id=?2 AND " id "=?3 AND claimed=1 AND owner=?7 AND " table ".tries=?1+1"
+	" SET claimed=0, owner='', attempts=?, due_ms=?4+max(min((?4-queued_ms)/4,?6),?5)"         \
+	" WHERE project_id=?2 AND " id "=?3 AND claimed=1 AND owner=?7 AND " table                 \
+	".attempts=?1+1"
 	int64_t now = 0;
 	int changed = 0;
 	enum tw_status st = tw_cat_now(db, &now, err);
@@ -286,7 +287,7 @@ static enum tw_status put_off(struct tw_db *db, const struct tw_job_row *job, st
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(db, &changed, err, TW_OF_QUEUE(job->queue, PUT_OFF), "ittiiit",
-	        (int64_t)job->tries - 1, job->project_id, job->trace_id, now,
+	        (int64_t)job->attempts - 1, job->project_id, job->trace_id, now,
 	        (int64_t)WAIT_LEAST_MS, (int64_t)WAIT_MOST_MS, job->owner);
 
 	return st == TW_OK ? check_owner(db, job, changed, err) : st;
@@ -305,18 +306,19 @@ enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
 		        job->queue == TW_QUEUE_MAPPINGS
-		                ? "UPDATE mapping_job SET tries=?, error_status=?, error_message=?,"
+		                ? "UPDATE mapping_job SET attempts=?, error_status=?, "
+		                  "error_message=?,"
 		                  " error_offset=-1 WHERE project_id=? AND job_id=?"
-		                : "UPDATE trace SET state=0, tries=?, error_status=?,"
+		                : "UPDATE trace SET state=0, attempts=?, error_status=?,"
 		                  " error_message=?, error_offset=-1 WHERE project_id=? AND"
 		                  " trace_id=?",
-		        "itttt", (int64_t)job->tries - 1, tw_status_name(why->code), why->msg,
+		        "itttt", (int64_t)job->attempts - 1, tw_status_name(why->code), why->msg,
 		        job->project_id, job->trace_id);
 	return tw_cat_end(c, w, st, err);
 }
 
 #define RELEASE(table, id)                                                                         \
-	"UPDATE " table " SET claimed=0, due_ms=0, owner='', tries=max(tries-1,0) WHERE"           \
+	"UPDATE " table " SET claimed=0, due_ms=0, owner='', attempts=max(attempts-1,0) WHERE"     \
 	" claimed=1 AND (?1='' OR owner=?1)"
 
 /* "": any owner's.  An attempt interrupted by the server's own end does not count. */
@@ -374,11 +376,11 @@ enum tw_status tw_catalogue_trace_requeue(
 	        project_id, trace_id);
 	if (st == TW_OK) /* a fleet engine's rows are replaced by those of the new decode */
 		st = tw_cat_exec(w, &changed, err,
-		        "UPDATE trace SET state=0, tries=0, error_status='', error_message='',"
+		        "UPDATE trace SET state=0, attempts=0, error_status='', error_message='',"
 		        " error_offset=-1, anr_state=0, detected=0,"
 		        " rollup_state=CASE WHEN rollup_state=2 OR EXISTS(SELECT 1 FROM"
 		        " fleet_engine) THEN 0 ELSE rollup_state END"
-		        " WHERE project_id=? AND trace_id=? AND upload_kept=1",
+		        " WHERE project_id=? AND trace_id=? AND has_upload=1",
 		        "tt", project_id, trace_id);
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "the upload of this trace is no longer stored");

@@ -21,7 +21,7 @@ enum tw_queue { TW_QUEUE_TRACES, TW_QUEUE_MAPPINGS, TW_QUEUES };
 
 struct tw_job_row {
 	const char *project_id, *trace_id; /* of a mapping: the job's id */
-	uint32_t tries;                    /* including this one */
+	uint32_t attempts;                 /* including this one */
 	const char *owner;                 /* the claiming process */
 	enum tw_queue queue;
 	/* Of a claimed trace: its parts, without those extracted from an archive, which is done

@@ -319,9 +319,9 @@ enum tw_status tw_catalogue_mapping_failed(struct tw_catalogue *c, const struct 
 	st = tw_cat_exec(w, &changed, err, /* primary key */
 	        "UPDATE mapping_job SET claimed=2, owner='', source_sha256='', error_status=?,"
 	        " error_message=?, error_offset=? WHERE project_id=? AND job_id=? AND claimed=1"
-	        " AND owner=? AND tries=?",
+	        " AND owner=? AND attempts=?",
 	        "ttittti", tw_status_name(why->code), why->msg, offset, job->project_id,
-	        job->trace_id, job->owner, (int64_t)job->tries);
+	        job->trace_id, job->owner, (int64_t)job->attempts);
 	if (st == TW_OK && !changed)
 		st = tw_cat_drop_job(w, job, err); /* returns why nothing changed */
 	if (st == TW_OK)

@@ -20,7 +20,7 @@ static const struct tw_field row_fields[] = {
         ROW(last_ms, "last_ms", "last_ms"),
         ROW(deaths, "deaths", "crashes"),
         ROW(bytes, "upload_bytes", "bytes"),
-        ROW(pinned, "pinned<>0 OR kept_for<>''", NULL),
+        ROW(pinned, "pinned<>0 OR exempt_reason<>''", NULL),
         ROW(spoken_of, "title<>'' OR annotations>0", NULL),
 };
 const struct tw_fields tw_quarantined_fields = TW_FIELDS(row_fields);
@@ -38,7 +38,7 @@ enum tw_status tw_cat_quarantine_enter(struct tw_db *db, const struct tw_job_row
 	        " format=excluded.format, decoder_version=excluded.decoder_version,"
 	        " last_ms=excluded.last_ms, deaths=quarantine.deaths+excluded.deaths",
 	        "tttitiii", job->project_id, job->trace_id, note->reason, (int64_t)note->signal,
-	        note->format, (int64_t)note->decoder_version, tw_unix_ms(), (int64_t)job->tries);
+	        note->format, (int64_t)note->decoder_version, tw_unix_ms(), (int64_t)job->attempts);
 }
 
 enum tw_status tw_cat_quarantine_leave(

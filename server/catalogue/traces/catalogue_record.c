@@ -26,8 +26,8 @@ enum {
 /* Recomputed from the files, or a key that a rebuilt catalogue does not have. */
 static bool is_derived(const char *column)
 {
-	static const char *const names[] = {"key_id", "tries", "named", "rollup_state", "anr_state",
-	        "detected", "once", "kept_for", "traces"};
+	static const char *const names[] = {"key_id", "attempts", "named", "rollup_state",
+	        "anr_state", "detected", "once", "exempt_reason", "traces"};
 
 	if (strncmp(column, "names_", 6) == 0)
 		return true;

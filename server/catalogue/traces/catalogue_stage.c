@@ -126,11 +126,11 @@ enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct 
 	st = set(w, t, m->postpone, todo_of(m), &changed, err);
 	if (st == TW_OK && changed)
 		st = tw_cat_exec(w, NULL, err,
-		        "INSERT INTO postponed(project_id,trace_id,stage,tries,again_ms,waits,"
+		        "INSERT INTO postponed(project_id,trace_id,stage,attempts,again_ms,waits,"
 		        "reason) VALUES(?1,?2,?3,1,?4+5000,1,?5) ON"
 		        " CONFLICT(project_id,trace_id,stage) DO UPDATE SET"
-		        " tries=postponed.tries+1, waits=1, reason=?5,"
-		        " again_ms=?4+" TW_PUT_OFF_MS("postponed.tries"),
+		        " attempts=postponed.attempts+1, waits=1, reason=?5,"
+		        " again_ms=?4+" TW_PUT_OFF_MS("postponed.attempts"),
 		        "tttit", t->project_id, t->trace_id, m->stage, now_ms, reason);
 	return tw_cat_end(c, w, st, err);
 }

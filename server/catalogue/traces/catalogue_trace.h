@@ -76,15 +76,15 @@ struct tw_trace_row {
 	struct tw_trace_meta meta;
 	struct tw_trace_summary summary;
 	struct tw_err error; /* FAILED: why */
-	uint32_t tries;
+	uint32_t attempts;
 	uint64_t upload_bytes;
 	const char *title; /* set by people, "" */
 	const char *tags;  /* JSON array of texts */
 	bool pinned;
-	const char *kept_for; /* why retention must keep it, "" */
-	const char *anr;      /* the group of its ANR, "" none */
-	bool first_anr;       /* and is the first of that group */
-	bool upload_kept;     /* false: only the decoded file is stored */
+	const char *exempt_reason; /* why retention must keep it, "" */
+	const char *anr;           /* the group of its ANR, "" none */
+	bool first_anr;            /* and is the first of that group */
+	bool has_upload;           /* false: only the decoded file is stored */
 	uint32_t annotations;
 	enum tw_counted counted;
 };

@@ -163,20 +163,21 @@ static enum tw_status find_project(struct tw_catalogue *c, struct tw_db *db, str
 /* In PostgreSQL one statement, which skips a job that another server is claiming; its rows are the
  * parts.  ?1: the owner, ?2: the end of its lease, ?3: now, ?4: the project. */
 #define TAKE(table, id, which, shown, parts, of_parts)                                             \
-	TW_EITHER("UPDATE " table " SET claimed=1, due_ms=?2, tries=tries+1, owner=?1 WHERE"       \
+	TW_EITHER("UPDATE " table " SET claimed=1, due_ms=?2, attempts=attempts+1, owner=?1 WHERE" \
 	          " (project_id," id ") IN (SELECT project_id," id " FROM " table " WHERE " which  \
 	          " AND due_ms<=?3 ORDER BY due_ms LIMIT 1)"                                       \
-	          " RETURNING project_id," id ",tries,bytes,NULL",                                 \
+	          " RETURNING project_id," id ",attempts,bytes,NULL",                              \
 	        "WITH mine AS (SELECT project_id," id " FROM " table " WHERE " which               \
 	        " AND due_ms<=?3 ORDER BY due_ms LIMIT 1 FOR UPDATE SKIP LOCKED), taken AS"        \
-	        " (UPDATE " table " SET claimed=1, due_ms=?2, tries=" table ".tries+1, owner=?1"   \
+	        " (UPDATE " table " SET claimed=1, due_ms=?2, attempts=" table                     \
+	        ".attempts+1, owner=?1"                                                            \
 	        " FROM mine WHERE " table ".project_id=mine.project_id AND " table "." id          \
 	        "=mine." id " RETURNING " table ".project_id," table "." id "," table              \
-	        ".tries," table ".bytes)" shown " SELECT taken.project_id,taken." id               \
-	        ",taken.tries,taken.bytes," parts " FROM taken" of_parts)
+	        ".attempts," table ".bytes)" shown " SELECT taken.project_id,taken." id            \
+	        ",taken.attempts,taken.bytes," parts " FROM taken" of_parts)
 #define TAKE_TRACE(which)                                                                          \
 	TAKE("job", "trace_id", which,                                                             \
-	        ", shown AS (UPDATE trace SET state=1, tries=taken.tries FROM taken WHERE"         \
+	        ", shown AS (UPDATE trace SET state=1, attempts=taken.attempts FROM taken WHERE"   \
 	        " trace.project_id=taken.project_id AND trace.trace_id=taken.trace_id)",           \
 	        PART_COLUMNS,                                                                      \
 	        " LEFT JOIN part p ON p.project_id=taken.project_id AND"                           \
@@ -232,8 +233,8 @@ static enum tw_status show_and_read_parts(struct tw_db *w, struct taking *io, st
 	const struct tw_job_row *job = io->job;
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_exec(w, NULL, err,
-	        "UPDATE trace SET state=1, tries=? WHERE project_id=? AND trace_id=?", "itt",
-	        (int64_t)job->tries, job->project_id, job->trace_id);
+	        "UPDATE trace SET state=1, attempts=? WHERE project_id=? AND trace_id=?", "itt",
+	        (int64_t)job->attempts, job->project_id, job->trace_id);
 
 	if (st == TW_OK)
 		st = tw_cat_query(&q, w, err, /* primary key */

@@ -45,8 +45,8 @@ async function seen(s, ids) {
 	for (const id of ids) {
 		await s.decoded(id);
 		const { json } = await s.get(`/api/v1/traces/${id}`);
-		const { meta, title, tags, pinned, state, summary, created_ms, upload_kept } = json;
-		of[id] = { meta, title, tags, pinned, state, slices: summary.slices, created_ms, upload_kept,
+		const { meta, title, tags, pinned, state, summary, created_ms, has_upload } = json;
+		of[id] = { meta, title, tags, pinned, state, slices: summary.slices, created_ms, has_upload,
 			flame: (await s.get(`/api/v1/traces/${id}/flame`)).json,
 			methods: (await s.get(`/api/v1/traces/${id}/methods`)).json,
 			annotations: (await s.get(`/api/v1/traces/${id}/annotations`)).json };

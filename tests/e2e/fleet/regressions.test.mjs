@@ -63,7 +63,7 @@ test('a version that is slower', async (t) => {
 	await t.test('evidence stays as long as the regression is open, however long unseen, and no longer', async () => {
 		const other = (await s.get('/api/v1/traces?limit=200')).json.traces.find((x) => !x.exempt_reason).id;
 		const kept = async (id) => (await s.get(`/api/v1/traces/${id}`)).json.exempt_reason;
-		s.sql(`UPDATE trace SET kept_for='regression' WHERE trace_id='${other}'; UPDATE regression SET app='gone', before_trace='${other}', last_ms=last_ms-17280000000 WHERE method=''`);
+		s.sql(`UPDATE trace SET exempt_reason='regression' WHERE trace_id='${other}'; UPDATE regression SET app='gone', before_trace='${other}', last_ms=last_ms-17280000000 WHERE method=''`);
 		await look();
 		assert.equal(await kept(other), 'regression', 'open, unseen for 200 days');
 		const gone = (await list()).find((r) => r.app === 'gone');

@@ -104,7 +104,7 @@ describe('retention', { concurrency: 2 }, () => {
 		for (let i = 0; i < 4; i++) ids.push(await upload(s, 70 + i));
 		await s.ask('PATCH', `/api/v1/traces/${ids[0]}`, { key: s.write, body: '{"title":"the slow one"}' });
 		await s.ask('POST', `/api/v1/traces/${ids[1]}/annotations`, { key: s.write, body: '{"text":"here","ts_ns":1}' });
-		s.sql(`UPDATE trace SET kept_for='exemplar' WHERE trace_id='${ids[2]}'`);
+		s.sql(`UPDATE trace SET exempt_reason='exemplar' WHERE trace_id='${ids[2]}'`);
 		age(s, Object.fromEntries(ids.map((id) => [id, 40])));
 		const due = async (r) => (await rules(s, r, { dry_run: 'true' })).json.expiring_now.map((d) => d.id).sort();
 		assert.deepEqual(await due({ max_age_days: 30 }), [ids[0], ids[1], ids[3]].sort());
@@ -303,7 +303,7 @@ describe('retention', { concurrency: 2 }, () => {
 		for (let i = 0; i < 8; i++) ids.push(await upload(s, 20_000 + i));
 		age(s, Object.fromEntries(ids.map((id, i) => [id, 20 - i])));
 		await s.ask('PATCH', `/api/v1/traces/${ids[1]}`, { key: s.write, body: '{"pinned":true}' });
-		s.sql(`UPDATE trace SET kept_for='regression' WHERE trace_id='${ids[3]}'`);
+		s.sql(`UPDATE trace SET exempt_reason='regression' WHERE trace_id='${ids[3]}'`);
 		await s.ran('retention');
 		assert.equal(await s.total(), 8, 'below the limit nothing is deleted');
 		const { disk, use } = (await s.get('/api/v1/retention')).json;

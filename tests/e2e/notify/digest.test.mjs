@@ -164,7 +164,7 @@ test('groups of ANRs are told by their first report, however many reports others
 });
 
 /** A digest that waits to be mailed; its period is its id. */
-const toMail = (s, id) => db(s, `insert into outbox(project_id,hook_id,event_id,event,facts,created_ms,due_ms,until_ms,tries_left)
+const toMail = (s, id) => db(s, `insert into outbox(project_id,hook_id,event_id,event,facts,created_ms,due_ms,until_ms,attempts_left)
 	select project_id,'mail','digest.${id}',5,'{"digest":{}}',${Date.now()},1,${Date.now() + 72 * HOUR_MS},15 from project where name='test'`);
 
 test('a mailbox that is refused costs the others nothing, a mail server that does not say good-bye holds up nobody', async (t) => {

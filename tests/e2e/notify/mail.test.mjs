@@ -60,7 +60,7 @@ fs.writeFileSync(wrong, 'hush\n');
 async function tryMail(t, args) {
 	const s = await startServer(t, { args: ['--mail-from', 'tracewell@example.com', ...args] });
 	assert.equal((await s.ask('PUT', '/api/v1/digest/settings', { key: s.admin, body: json({ mail: ['ann@example.com'] }) })).status, 200);
-	s.sql(`insert into outbox(project_id,hook_id,event_id,event,facts,created_ms,due_ms,until_ms,tries_left)
+	s.sql(`insert into outbox(project_id,hook_id,event_id,event,facts,created_ms,due_ms,until_ms,attempts_left)
 	select project_id,'mail','digest.1.1',5,'{"digest":{},"to":"ann@example.com"}',${Date.now()},1,${Date.now() + 1e8},15 from project where name='test'`);
 	const d = await until(async () => (await s.get('/api/v1/webhooks/mail/deliveries', { key: s.admin })).json.deliveries.find((x) => x.log.length), 'a try', 40);
 	return [d.state, d.log[0].error];

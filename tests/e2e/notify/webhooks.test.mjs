@@ -201,7 +201,7 @@ test('kill -9 between the answer and its writing down tells once more under the 
 test('what was answered and cannot be written down is not sent again, and nothing else is sent', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	const [h, other] = [await hook(s, `${r.url}/h`), await hook(s, `${r.url}/other`)];
-	db(s, s.schema ? 'alter table outbox_try add constraint no_room check (false) not valid' : "create trigger no_room before insert on outbox_try begin select raise(abort, 'no room'); end");
+	db(s, s.schema ? 'alter table outbox_attempt add constraint no_room check (false) not valid' : "create trigger no_room before insert on outbox_attempt begin select raise(abort, 'no room'); end");
 	await test1(s, h.id);
 	await r.wait('/h');
 	const refused = () => s.log.split('delivery_not_stored').length - 1;
@@ -211,7 +211,7 @@ test('what was answered and cannot be written down is not sent again, and nothin
 	assert.ok(refused() < 6, 'later each time');
 	assert.deepEqual([r.at('/h').length, r.at('/other').length], [1, 0]);
 	assert.match((await asker(s)('POST', `/${h.id}/test`)).json.error.message, /a test of this webhook is already queued/);
-	db(s, s.schema ? 'alter table outbox_try drop constraint no_room' : 'drop trigger no_room');
+	db(s, s.schema ? 'alter table outbox_attempt drop constraint no_room' : 'drop trigger no_room');
 	await r.wait('/other', 1, 70);
 	assert.deepEqual([(await delivery(s, h.id, (d) => d.log.length)).state, r.at('/h').length], ['delivered', 1]);
 });

@@ -383,7 +383,7 @@ static void test_lapsed_and_put_off(void **state)
 	assert_int_equal(tw_catalogue_jobs_renew(m->c, NULL, 0, 10000, NULL), TW_OK); /* not it */
 	assert_int_equal(tw_catalogue_job_claim(m->c, "me", 10000, m->arena, &row, NULL), TW_OK);
 	assert_string_equal(row.trace_id, m->jobs[first].id);
-	assert_int_equal(row.tries, 2);
+	assert_int_equal(row.attempts, 2);
 	assert_int_equal(tw_catalogue_job_done(m->c, &dead, &summary, NULL), TW_CONFLICT);
 	assert_int_equal(tw_catalogue_job_retry(m->c, &dead, NULL), TW_CONFLICT);
 	assert_int_equal(tw_catalogue_job_failed(m->c, &dead, &why, NULL, NULL), TW_CONFLICT);
@@ -437,7 +437,7 @@ static void test_one_of_each_project(void **state)
 	/* one whose lease ran out is claimed again, although its project has one */
 	assert_int_equal(tw_catalogue_queue_claim(m->c, &one, m->arena, &first, NULL), TW_OK);
 	assert_string_equal(first.trace_id, m->jobs[ids[2]].id);
-	assert_int_equal(first.tries, 2);
+	assert_int_equal(first.attempts, 2);
 }
 
 /* More projects than one statement reads: each is served once a round, in the order of their ids.

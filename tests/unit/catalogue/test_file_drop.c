@@ -72,11 +72,11 @@ static void test_taken_once(void **state)
 	drop(s, "traces/a");
 	of = take(s, 2);
 	take(s, 0);
-	assert_int_equal(of[0].tries, 1);
+	assert_int_equal(of[0].attempts, 1);
 	assert_int_equal(tw_catalogue_file_drops_done(s->c, of, 1, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_file_drop_later(s->c, &of[1], 0, NULL), TW_OK);
 	of = take(s, 1);
-	assert_int_equal(of[0].tries, 2);
+	assert_int_equal(of[0].attempts, 2);
 	assert_int_equal(tw_catalogue_file_drops_done(s->c, of, 1, NULL), TW_OK);
 	take(s, 0);
 }

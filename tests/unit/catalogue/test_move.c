@@ -63,7 +63,7 @@ static void fill(struct world *w)
 	for (int i = 0; i < TRACES; i++)
 		arrive(c, w->from_id);
 	assert_int_equal(
-	        tw_cat_exec(c->writers[0].db, NULL, NULL, "UPDATE trace SET upload_kept=0", ""),
+	        tw_cat_exec(c->writers[0].db, NULL, NULL, "UPDATE trace SET has_upload=0", ""),
 	        TW_OK);
 	(void)tw_catalogue_close(c);
 }

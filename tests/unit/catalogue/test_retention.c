@@ -128,7 +128,7 @@ static void test_what_is_kept_stays(void **state)
 	open_store(&s);
 	add_traces(&s, "a", 9);
 	catalogue_run(s.db, "UPDATE trace SET pinned=1 WHERE app='a0'");
-	catalogue_run(s.db, "UPDATE trace SET kept_for='regression' WHERE app='a1'");
+	catalogue_run(s.db, "UPDATE trace SET exempt_reason='regression' WHERE app='a1'");
 	catalogue_run(s.db, "UPDATE trace SET state=0 WHERE app='a2'"); /* not decoded */
 	catalogue_run(s.db, "UPDATE trace SET state=1 WHERE app='a3'");
 	catalogue_run(s.db, "UPDATE trace SET title='t' WHERE app='a4'");

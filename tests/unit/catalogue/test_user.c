@@ -1,5 +1,5 @@
 /*
- * Unit tests of people: names, passwords, tries, roles and what ends a session.
+ * Unit tests of people: names, passwords, attempts, roles and what ends a session.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -347,7 +347,7 @@ static void test_a_link_once(void **state)
 	assert_int_equal(use_link(p, 3, 105), TW_NO_TOKEN); /* not in the millisecond it ends */
 }
 
-/* --- tries --- */
+/* --- attempts --- */
 
 static enum tw_status try(struct tw_throttle *t, const char *who, const char *where, int64_t at_ms)
 {

@@ -184,7 +184,7 @@ static void use_quarantine(struct session *s, const struct tw_job_row *job)
 	assert_string_equal(one.reason, "crash");
 	assert_string_equal(one.format, "btrace2");
 	assert_int_equal(one.signal, 11);
-	assert_int_equal(one.deaths, job->tries);
+	assert_int_equal(one.deaths, job->attempts);
 	assert_int_equal(one.bytes, 1000);
 	assert_int_equal(one.state, TW_TRACE_FAILED);
 	assert_int_equal(
@@ -219,7 +219,7 @@ static void use_jobs(struct session *s)
 	assert_int_equal(tw_catalogue_job_wait(s->c, &job, &why, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_jobs_recover(s->c, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
-	assert_int_equal(job.tries, 1); /* waiting cost none */
+	assert_int_equal(job.attempts, 1); /* waiting cost none */
 	assert_int_equal(tw_catalogue_job_retry(s->c, &job, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_jobs_recover(s->c, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
@@ -333,7 +333,7 @@ static void use_mapping_jobs(struct session *s)
 	assert_int_equal(tw_catalogue_job_wait(s->c, &job, &why, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_jobs_recover(s->c, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_queue_claim(s->c, &claim, s->arena, &job, NULL), TW_OK);
-	assert_int_equal(job.tries, 1);
+	assert_int_equal(job.attempts, 1);
 	assert_int_equal(tw_catalogue_job_wait(s->c, &job, &why, NULL), TW_OK);
 	sent.may_replace = true;
 	assert_int_equal(

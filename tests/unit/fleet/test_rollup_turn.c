@@ -110,7 +110,7 @@ static void test_a_poisoned_cell_is_put_off(void **state)
 	assert_int_equal(n.cells_failed, 1);
 	assert_true(n.cells > 1);
 	assert_int_equal(number(s, "SELECT count(*) FROM rollup_cell WHERE pending>0"), 1);
-	assert_int_equal(number(s, "SELECT tries FROM rollup_cell WHERE pending>0"), 1);
+	assert_int_equal(number(s, "SELECT attempts FROM rollup_cell WHERE pending>0"), 1);
 	assert_true(number(s, "SELECT again_ms FROM rollup_cell WHERE pending>0") > tw_unix_ms());
 
 	/* its time comes, it fails again, and waits longer */
@@ -118,17 +118,17 @@ static void test_a_poisoned_cell_is_put_off(void **state)
 	more = true;
 	while (more)
 		assert_int_equal(tw_rollup_worker_add(s->folder, 1, 0, &more, NULL), TW_OK);
-	assert_int_equal(number(s, "SELECT tries FROM rollup_cell WHERE pending>0"), 2);
+	assert_int_equal(number(s, "SELECT attempts FROM rollup_cell WHERE pending>0"), 2);
 	assert_true(number(s, "SELECT again_ms FROM rollup_cell WHERE pending>0") >
 	            tw_unix_ms() + 5000);
 
-	/* made whole, it is added up, and its tries are forgotten */
+	/* made whole, it is added up, and its attempts are forgotten */
 	run(s, "UPDATE rollup_cell SET again_ms=0; UPDATE rollup_delta SET data=x'00'");
 	more = true;
 	while (more)
 		assert_int_equal(tw_rollup_worker_add(s->folder, 1, 0, &more, NULL), TW_OK);
 	assert_int_equal(number(s, "SELECT count(*) FROM rollup_cell WHERE pending>0"), 0);
-	assert_int_equal(number(s, "SELECT max(tries) FROM rollup_cell"), 0);
+	assert_int_equal(number(s, "SELECT max(attempts) FROM rollup_cell"), 0);
 }
 
 static void add_trees(struct session *s)
@@ -159,7 +159,7 @@ static void test_poisoned_trees_are_put_off(void **state)
 	add_trees(s);
 	assert_int_equal(
 	        number(s, "SELECT count(*) FROM rollup_tree WHERE cell_id>0 AND pending>0"), 0);
-	assert_int_equal(number(s, "SELECT count(*) FROM rollup_tree_later WHERE tries=1"), 40);
+	assert_int_equal(number(s, "SELECT count(*) FROM rollup_tree_later WHERE attempts=1"), 40);
 
 	/* their time comes: some are whole by then, the others wait longer */
 	run(s, "UPDATE rollup_tree_later SET again_ms=0; UPDATE rollup_tree SET pending=1 WHERE "
@@ -172,7 +172,7 @@ static void test_poisoned_trees_are_put_off(void **state)
 	assert_int_equal(number(s, "SELECT count(*) FROM rollup_tree_later"), 20);
 	assert_int_equal(tw_catalogue_trees_late(s->c, &late, NULL), TW_OK);
 	assert_int_equal(late, 20);
-	assert_int_equal(number(s, "SELECT min(tries) FROM rollup_tree_later"), 2);
+	assert_int_equal(number(s, "SELECT min(attempts) FROM rollup_tree_later"), 2);
 	assert_true(number(s, "SELECT min(again_ms) FROM rollup_tree_later") > tw_unix_ms() + 5000);
 	run(s, "DELETE FROM rollup_tree WHERE cell_id<0; DELETE FROM rollup_tree_delta WHERE"
 	       " cell_id<0; DELETE FROM rollup_tree_later");
@@ -290,9 +290,9 @@ static void test_what_may_pass_is_tried_again(void **state)
 	run(s, "DELETE FROM trace; DELETE FROM rollup_cell; DELETE FROM rollup_delta");
 	assert_true(sim_rows(s->db, s->project, 0, 2, DAY0));
 	t = first_waiting(s);
-	for (int tries = 1; tries <= 3; tries++) {
+	for (int attempts = 1; attempts <= 3; attempts++) {
 		postpone(s, &t);
-		assert_int_equal(number(s, "SELECT tries FROM postponed"), tries);
+		assert_int_equal(number(s, "SELECT attempts FROM postponed"), attempts);
 		for (int all = 0; all < 2; all++) {
 			assert_int_equal(tw_catalogue_stage_waiting(s->c, tw_stage_rollup.marks,
 			                         all ? "" : s->project, &w, NULL),
@@ -319,7 +319,7 @@ static void test_what_may_pass_is_tried_again(void **state)
 
 	/* its attempts are remembered for a day */
 	resume(s, 1000 + 21600000 + TW_DAY_MS - 1);
-	assert_int_equal(number(s, "SELECT tries FROM postponed"), 3);
+	assert_int_equal(number(s, "SELECT attempts FROM postponed"), 3);
 	resume(s, 1000 + 21600000 + TW_DAY_MS);
 	assert_int_equal(number(s, "SELECT count(*) FROM postponed"), 0);
 
