@@ -41,8 +41,8 @@ struct tw_api { /* borrowed */
 	struct tw_health *health;
 	struct tw_oidc *oidc; /* NULL: no provider */
 	struct tw_throttle *throttle;
-	struct tw_secret_key *seal; /* encrypts secrets of webhooks */
-	uint8_t ticket_key[32];     /* ticket.h */
+	struct tw_secret_key *secret_key; /* encrypts secrets of webhooks */
+	uint8_t ticket_key[32];           /* ticket.h */
 	/* for /metrics */
 	struct tw_metrics *metrics;
 	struct tw_quota *quota;

@@ -93,12 +93,11 @@ static enum tw_status send_file(
 static enum tw_status not_built(struct tw_req *r, struct tw_err *err)
 {
 	static const char page[] =
-	        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>tracewell</title>"
-	        "<h1>The page was not built</h1><p>This server answers its API, but its page is "
-	        "missing: "
-	        "run <code>npm ci &amp;&amp; npm run build</code> in <code>web/</code> and build "
-	        "the "
-	        "server again, or use <code>./deploy/run</code>, which does both.";
+	        "<!doctype html><html lang=\"en\"><meta"
+	        " charset=\"utf-8\"><title>tracewell</title><h1>The page was not"
+	        " built</h1><p>This server answers its API, but its page is missing: run"
+	        " <code>npm ci &amp;&amp; npm run build</code> in <code>web/</code> and build"
+	        " the server again, or use <code>./deploy/run</code>, which does both.";
 
 	return tw_req_reply_static(r, 200, "text/html; charset=utf-8", page, sizeof page - 1, err);
 }

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "decoder/base/err.h"
-#include "server/catalogue/access/catalogue_tries.h"
+#include "server/catalogue/access/catalogue_throttle.h"
 
 /* Size of a burst, and milliseconds until one attempt is forgotten. */
 enum {

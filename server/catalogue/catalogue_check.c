@@ -201,9 +201,8 @@ enum tw_status tw_catalogue_copy(struct tw_catalogue *c, const char *path, struc
 
 	if (!tw_cat_is_sqlite(c))
 		return tw_fail(err, TW_UNSUPPORTED,
-		        "the catalogue is in PostgreSQL: back it up with pg_dump, and after that "
-		        "copy "
-		        "blobs/ and traces/ of the data folder");
+		        "the catalogue is in PostgreSQL: back it up with pg_dump, and after that"
+		        " copy blobs/ and traces/ of the data folder");
 	st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;

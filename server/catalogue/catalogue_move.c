@@ -168,10 +168,9 @@ static enum tw_status columns_of(
 	struct tw_cat_query q;
 	size_t used = 0;
 	enum tw_status st = tw_cat_query(&q, db, err,
-	        "SELECT name FROM pragma_table_info(?) WHERE name NOT IN ('project_id','trace_id',"
-	        "'named','rollup_state','anr_state','detected','install') AND name NOT LIKE "
-	        "'names\\_%' "
-	        "ESCAPE '\\'",
+	        "SELECT name FROM pragma_table_info(?) WHERE name NOT IN"
+	        " ('project_id','trace_id','named','rollup_state','anr_state','detected',"
+	        "'install') AND name NOT LIKE 'names\\_%' ESCAPE '\\'",
 	        "t", table);
 
 	out[0] = '\0';
@@ -226,9 +225,9 @@ static enum tw_status adjust_traces(
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
 		        "INSERT INTO main.job(project_id,trace_id,due_ms,queued_ms,bytes) SELECT"
-		        " project_id,trace_id,?2,?2,upload_bytes FROM main.trace WHERE "
-		        "project_id=?1 AND"
-		        " has_upload=1 AND trace_id IN (SELECT new FROM temp.move)",
+		        " project_id,trace_id,?2,?2,upload_bytes FROM main.trace WHERE"
+		        " project_id=?1 AND has_upload=1 AND trace_id IN (SELECT new FROM"
+		        " temp.move)",
 		        "ti", m->to_id, tw_unix_ms());
 	return st;
 }
@@ -545,9 +544,8 @@ enum tw_status tw_catalogue_must_be_file(const struct tw_catalogue *c, struct tw
 	if (tw_cat_is_sqlite(c))
 		return TW_OK;
 	return tw_fail(err, TW_UNSUPPORTED,
-	        "projects are exported from and imported into a catalogue in the data folder; this "
-	        "one "
-	        "is in PostgreSQL");
+	        "projects are exported from and imported into a catalogue in the data folder;"
+	        " this one is in PostgreSQL");
 }
 
 enum tw_status tw_catalogue_project_move(struct tw_catalogue *to,

@@ -36,7 +36,7 @@ enum tw_status tw_cat_unknown_schema(int have, const struct tw_embedded *schema,
 		        "tracewell");
 	return tw_fail(err, TW_UNSUPPORTED,
 	        "the catalogue has schema %d, this program knows up to %d: it was written by a "
-	        "newer tracewell",
+	        "newer tracewell, or by one before the first release",
 	        have, tw_cat_last_schema(schema));
 }
 

@@ -25,7 +25,7 @@
 #include "server/base/thread/periodic.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/access/catalogue_identity.h"
-#include "server/catalogue/access/catalogue_tries.h"
+#include "server/catalogue/access/catalogue_throttle.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/data_catalogue.h"
 #include "server/catalogue/notify/catalogue_hook.h"
@@ -337,12 +337,12 @@ static enum tw_status use_sign_in(
 static enum tw_status count_attempt(void *arg, const struct tw_throttle_cost *cost, bool count,
         int64_t *ret_wait_ms, struct tw_err *err)
 {
-	return tw_catalogue_tries(arg, cost, count, ret_wait_ms, err);
+	return tw_catalogue_throttle(arg, cost, count, ret_wait_ms, err);
 }
 
 static void refund_attempt(void *arg, const struct tw_throttle_cost *cost)
 {
-	(void)tw_catalogue_tries_back(
+	(void)tw_catalogue_throttle_back(
 	        arg, cost, NULL); /* on failure one attempt too many is counted */
 }
 
@@ -351,7 +351,7 @@ static bool share_throttle(struct server *s, struct tw_throttle *t, const char *
 	struct tw_throttle_sharing sharing = {
 	        .take = count_attempt, .give_back = refund_attempt, .arg = s->api.catalogue};
 
-	if (!tw_secret_key_derive(s->api.seal, what, sharing.secret))
+	if (!tw_secret_key_derive(s->api.secret_key, what, sharing.secret))
 		return false;
 	tw_throttle_share(t, &sharing);
 	return true;
@@ -363,12 +363,12 @@ static bool share_keys(struct server *s)
 {
 	struct tw_oidc_sharing sharing = {.use = use_sign_in, .arg = s->api.catalogue};
 
-	if (!tw_secret_key_derive(s->api.seal, "tickets", s->api.ticket_key) ||
-	        !tw_secret_key_derive(s->api.seal, "signin seal", sharing.seal) ||
-	        !tw_secret_key_derive(s->api.seal, "signin state", sharing.secret) ||
+	if (!tw_secret_key_derive(s->api.secret_key, "tickets", s->api.ticket_key) ||
+	        !tw_secret_key_derive(s->api.secret_key, "signin seal", sharing.cookie_key) ||
+	        !tw_secret_key_derive(s->api.secret_key, "signin state", sharing.secret) ||
 	        !share_throttle(s, s->api.throttle, "tries of passwords") ||
 	        (s->api.oidc &&
-	                !share_throttle(s, tw_oidc_tries(s->api.oidc), "tries of sign-ins")))
+	                !share_throttle(s, tw_oidc_throttle(s->api.oidc), "tries of sign-ins")))
 		return false;
 	if (s->api.oidc)
 		tw_oidc_share(s->api.oidc, &sharing);
@@ -388,17 +388,17 @@ static enum tw_status open_secret_key(struct server *s, struct tw_err *err)
 		st = tw_catalogue_hooks_encrypted(s->api.catalogue, &encrypted, err);
 	if (st == TW_OK)
 		st = tw_secret_decrypt(s->api.config->data_dir, s->api.config->secret_key_file,
-		        !encrypted || s->api.config->new_secret_key, &s->api.seal, err);
+		        !encrypted || s->api.config->new_secret_key, &s->api.secret_key, err);
 	if (st != TW_OK)
 		return st;
-	if (tw_catalogue_is_shared(s->api.catalogue) && !tw_secret_key_lost(s->api.seal) &&
+	if (tw_catalogue_is_shared(s->api.catalogue) && !tw_secret_key_lost(s->api.secret_key) &&
 	        !share_keys(s))
 		return tw_oom(err);
 	a = tw_arena_new(SECRETS_ARENA);
-	st = a ? tw_catalogue_hooks_encrypt(s->api.catalogue, s->api.seal, a, &lost, err)
+	st = a ? tw_catalogue_hooks_encrypt(s->api.catalogue, s->api.secret_key, a, &lost, err)
 	       : tw_oom(err);
 	(void)tw_arena_free(a);
-	if (tw_secret_key_lost(s->api.seal))
+	if (tw_secret_key_lost(s->api.secret_key))
 		tw_log(TW_LOG_WARN, "secret_key_lost",
 		        tw_log_text("reason",
 		                "secret.key is not in the data folder, and secrets are sealed by "
@@ -446,7 +446,7 @@ static enum tw_status start_hooks(struct server *s, struct tw_err *err)
 	return tw_hook_runner_start(&(struct tw_hook_parts){.config = s->api.config,
 	                                    .catalogue = s->api.catalogue,
 	                                    .fleet = s->api.fleet,
-	                                    .seal = s->api.seal,
+	                                    .secret_key = s->api.secret_key,
 	                                    .node = s->node},
 	        &s->api.hooks, err);
 }
@@ -662,7 +662,7 @@ static void close_all(struct server *s)
 	s->api.recorder = tw_recorder_stop(s->api.recorder);
 	s->api.pipeline = tw_pipeline_stop(s->api.pipeline);
 	s->api.hooks = tw_hook_runner_stop(s->api.hooks);
-	s->api.seal = tw_secret_key_free(s->api.seal);
+	s->api.secret_key = tw_secret_key_free(s->api.secret_key);
 	s->api.leader = tw_lease_stop(s->api.leader);
 	s->keep_quota = tw_periodic_stop(s->keep_quota);
 	if (s->api.quota && !tw_catalogue_is_shared(s->api.catalogue))

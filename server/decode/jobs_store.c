@@ -24,7 +24,7 @@ enum {
 	PROBE_MS = 15000,
 	PROBE_AWAY_MS = 2000,
 	YOUNG_MS = 30 * 60 * 1000, /* the row may not be visible to this server yet */
-	LEAD_MS = 60000,
+	LEASE_MS = 60000,
 	RENEW_MS = 15000,
 	SWEEP_FEW = 16, /* up to this number is swept in any case */
 	SWEEP_SHARE = 10,
@@ -33,7 +33,7 @@ enum {
 	AGAIN_LEAST_MS = 1000,
 	AGAIN_MOST_MS = 5 * 60 * 1000
 };
-_Static_assert(2 * RENEW_MS < LEAD_MS, "the lease of the sweep outlives one renewal that fails");
+_Static_assert(2 * RENEW_MS < LEASE_MS, "the lease of the sweep outlives one renewal that fails");
 
 struct tw_store_job {
 	struct tw_store_job_parts parts;
@@ -46,7 +46,7 @@ struct tw_store_job {
 	bool logged_away;
 	enum tw_status logged_why; /* logged again if it differs: after an outage the store may be
 	                              another one */
-	int64_t probe_ms, drops_ms, sweep_ms, lead_ms; /* time of the next */
+	int64_t probe_ms, drops_ms, sweep_ms, lease_ms; /* time of the next */
 	uint64_t swept, seen, unnamed;
 };
 
@@ -197,7 +197,7 @@ static void drop_due(struct tw_store_job *j)
 /* --- availability --- */
 
 /* After a start without the store, verifies that it is this catalogue's. */
-static enum tw_status ask(struct tw_store_job *j, struct tw_err *err)
+static enum tw_status check_store(struct tw_store_job *j, struct tw_err *err)
 {
 	enum tw_status st = j->engine->probe(j->store, err);
 
@@ -219,15 +219,15 @@ static void probe(struct tw_store_job *j)
 
 	if (tw_monotonic_ms() < j->probe_ms && !(away && !j->logged_away))
 		return;
-	st = ask(j, &err);
+	st = check_store(j, &err);
 	if (st == TW_OK) {
 		if (j->logged_away) {
-			tw_log(TW_LOG_INFO, "storage", tw_log_text("state", "there again"));
+			tw_log(TW_LOG_INFO, "storage", tw_log_text("state", "available"));
 			tw_records_complete(j->parts.recorder);
 		}
 		j->logged_away = false;
 	} else if (!j->logged_away || st != j->logged_why) {
-		tw_log(TW_LOG_ERROR, "storage", tw_log_text("state", "away"),
+		tw_log(TW_LOG_ERROR, "storage", tw_log_text("state", "unavailable"),
 		        tw_log_text("reason", err.msg));
 		j->logged_away = true;
 		j->logged_why = st;
@@ -238,21 +238,22 @@ static void probe(struct tw_store_job *j)
 /* --- the sweep --- */
 
 /* One of several servers sweeps.  TW_CONFLICT: another one does. */
-static enum tw_status lead(struct tw_store_job *j, int64_t for_ms, struct tw_err *err)
+static enum tw_status take_lease(struct tw_store_job *j, int64_t for_ms, struct tw_err *err)
 {
 	bool mine = true;
 	enum tw_status st;
 
-	if (tw_monotonic_ms() < j->lead_ms)
+	if (tw_monotonic_ms() < j->lease_ms)
 		return TW_OK;
 	st = tw_catalogue_take_lease(j->catalogue, "storage", j->parts.node, for_ms, &mine, err);
 	if (st == TW_OK && !mine)
 		st = tw_fail(err, TW_CONFLICT, "another server sweeps");
-	j->lead_ms = st == TW_OK ? tw_monotonic_ms() + RENEW_MS : 0;
+	j->lease_ms = st == TW_OK ? tw_monotonic_ms() + RENEW_MS : 0;
 	return st;
 }
 
-static void attend(struct tw_store_job *j)
+/* Work that a long sweep must not delay. */
+static void do_due(struct tw_store_job *j)
 {
 	probe(j);
 	drop_due(j);
@@ -271,11 +272,11 @@ static enum tw_status count_one(void *arg, const struct tw_store_file *f, struct
 	struct tw_store_job *j = arg;
 
 	if (tw_periodic_stopping(j->thread))
-		return tw_fail(err, TW_BUSY, "the server is being stopped");
-	attend(j);
+		return tw_fail(err, TW_BUSY, "the server is shutting down");
+	do_due(j);
 	j->seen++;
 	j->unnamed += is_unnamed(j, f, err);
-	return lead(j, LEAD_MS, err);
+	return take_lease(j, LEASE_MS, err);
 }
 
 static enum tw_status sweep_one(void *arg, const struct tw_store_file *f, struct tw_err *err)
@@ -284,9 +285,9 @@ static enum tw_status sweep_one(void *arg, const struct tw_store_file *f, struct
 	enum tw_status st;
 
 	if (tw_periodic_stopping(j->thread))
-		return tw_fail(err, TW_BUSY, "the server is being stopped");
-	attend(j);
-	st = lead(j, LEAD_MS, err);
+		return tw_fail(err, TW_BUSY, "the server is shutting down");
+	do_due(j);
+	st = take_lease(j, LEASE_MS, err);
 	if (st != TW_OK || !is_unnamed(j, f, err))
 		return st;
 	st = drop_unnamed(j, f->key, err);
@@ -339,7 +340,7 @@ static void sweep(struct tw_store_job *j)
 	if (!every_ms || tw_monotonic_ms() < j->sweep_ms ||
 	        j->engine->ready(j->store, NULL) != TW_OK)
 		return;
-	if (lead(j, LEAD_MS, &err) != TW_OK) { /* another server swept, or is sweeping */
+	if (take_lease(j, LEASE_MS, &err) != TW_OK) { /* another server swept, or is sweeping */
 		j->sweep_ms = tw_monotonic_ms() + every_ms;
 		return;
 	}
@@ -362,7 +363,7 @@ static void supervise(struct tw_periodic *p, void *arg)
 	struct tw_store_job *j = arg;
 
 	j->thread = p;
-	attend(j);
+	do_due(j);
 	sweep(j);
 }
 

@@ -302,7 +302,7 @@ static enum tw_status sweep_file(void *arg, const struct tw_store_file *f, struc
 	struct sweep *s = arg;
 
 	if (atomic_load(s->stop))
-		return tw_fail(err, TW_BUSY, "the server is being stopped");
+		return tw_fail(err, TW_BUSY, "the server is shutting down");
 	if (s->n == NAMES_AT_ONCE)
 		sweep_gathered(s);
 	if (strlen(f->key) >= TW_STORE_KEY) { /* not a name of this server */
@@ -361,7 +361,7 @@ static enum tw_status return_known(void *arg, const struct tw_lost_file *f, stru
 	struct tw_err why;
 
 	if (atomic_load(s->stop))
-		return tw_fail(err, TW_BUSY, "the server is being stopped");
+		return tw_fail(err, TW_BUSY, "the server is shutting down");
 	for (int i = 0; i < FOLDERS; i++) {
 		const size_t len = strlen(folders[i].name);
 
@@ -534,9 +534,9 @@ enum tw_status tw_jobs_refuse_without_catalogue(struct tw_blobs *b, struct tw_er
 	if (st != TW_OK || c.records + c.traces + c.blobs_n == 0)
 		return st;
 	return tw_fail(err, TW_CONFLICT,
-	        "%.40s has %llu uploads and %llu decoded traces, but no catalogue: restore it, or "
-	        "run "
-	        "`tracewell check --rebuild`, or start once with --adopt (moves them to lost/)",
+	        "%.40s has %llu uploads and %llu decoded traces, but no catalogue: restore it,"
+	        " or run `tracewell check --rebuild`, or start once with --adopt (moves them to"
+	        " lost/)",
 	        tw_blobs_dir(b), (unsigned long long)c.blobs_n, (unsigned long long)c.traces);
 }
 
@@ -559,9 +559,9 @@ enum tw_status tw_jobs_refuse_other_catalogue(
 	if (st != TW_OK || (unknown <= UNKNOWN_FEW && c.unknown_records <= rows))
 		return st;
 	return tw_fail(err, TW_CONFLICT,
-	        "the catalogue lacks %llu of %llu traces in %.40s: restore it, or move it away and "
-	        "run "
-	        "`tracewell check --rebuild`, or start once with --adopt (moves them to lost/)",
+	        "the catalogue lacks %llu of %llu traces in %.40s: restore it, or move it away"
+	        " and run `tracewell check --rebuild`, or start once with --adopt (moves them to"
+	        " lost/)",
 	        (unsigned long long)unknown, (unsigned long long)most(c.records, c.traces),
 	        tw_blobs_dir(b));
 }
@@ -643,7 +643,7 @@ static void check_trace_files(const struct tw_decode_parts *parts, const _Atomic
 	enum tw_status st = check_projects(parts, stop, &checked, &err);
 
 	if (st == TW_OK && atomic_load(stop))
-		st = tw_fail(&err, TW_BUSY, "the server is being stopped");
+		st = tw_fail(&err, TW_BUSY, "the server is shutting down");
 	tw_log(st == TW_OK ? TW_LOG_INFO : TW_LOG_WARN, "start_check",
 	        tw_log_text("state", st == TW_OK ? "complete" : "incomplete"),
 	        tw_log_number("traces", (int64_t)checked), tw_log_text("reason", err.msg));

@@ -244,7 +244,7 @@ enum tw_status tw_preflight_begin(struct tw_preflights *ps, const char *project_
 	p->until_ms = tw_monotonic_ms() + START_MS;
 	if (!tw_pool_submit(ps->pool, &p->task)) {
 		unqueue(ps);
-		tw_mem_free(p); /* the server is being stopped */
+		tw_mem_free(p); /* the server is shutting down */
 		return TW_OK;
 	}
 	*ret = p;

@@ -25,8 +25,8 @@ struct tw_hook_parts {
 	const struct tw_config *config;
 	struct tw_catalogue *catalogue;
 	struct tw_fleet_store *fleet;
-	const struct tw_secret_key *seal; /* encrypts the receivers' secrets */
-	const char *node;                 /* this process among all servers */
+	const struct tw_secret_key *secret_key; /* encrypts the receivers' secrets */
+	const char *node;                       /* this process among all servers */
 };
 
 /* Also validates the settings: TW_BAD_REQUEST with a message.  Stop it also after a failure. */

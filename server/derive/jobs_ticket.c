@@ -470,22 +470,23 @@ static void reopen(struct work *w)
 
 static enum tw_status load(struct work *w, struct tw_err *err)
 {
-	const char *text = NULL, *sealed = NULL;
+	const char *text = NULL, *encrypted = NULL;
 	int64_t changed_ms;
 	enum tw_status st = tw_catalogue_setting_get(catalogue(w), w->row.project_id,
 	        TW_SETTING_TRACKER, w->arena, &text, &changed_ms, err);
 
 	if (st == TW_OK)
 		st = tw_catalogue_setting_get(catalogue(w), w->row.project_id,
-		        TW_SETTING_TRACKER_TOKEN, w->arena, &sealed, &changed_ms, err);
+		        TW_SETTING_TRACKER_TOKEN, w->arena, &encrypted, &changed_ms, err);
 	if (st != TW_OK)
 		return st;
 	w->tracker = text ? json_loads(text, 0, NULL) : NULL;
-	if (!w->tracker || !tw_tracker_has_api(w->tracker) || !sealed || !*sealed)
+	if (!w->tracker || !tw_tracker_has_api(w->tracker) || !encrypted || !*encrypted)
 		return tw_fail(err, TW_CONFLICT, "the project's tracker has no API and token");
 	if (strcmp(tw_text_of(w->tracker, "for"), w->row.tracker) != 0)
 		return tw_fail(err, TW_CONFLICT, "the project has another tracker now");
-	st = tw_secret_key_read(w->by->parts->seal, w->row.project_id, sealed, w->token, err);
+	st = tw_secret_key_read(
+	        w->by->parts->secret_key, w->row.project_id, encrypted, w->token, err);
 	if (st != TW_OK)
 		return tw_fail(
 		        err, TW_CONFLICT, "the tracker's token cannot be decrypted: set it again");

@@ -284,7 +284,7 @@ static void run_pooled(struct tw_pool_task *task, bool stopping)
 	enum tw_status st = tw_req_hold(r, &r->err);
 
 	if (stopping)
-		st = tw_fail(&r->err, TW_BUSY, "the server is being stopped");
+		st = tw_fail(&r->err, TW_BUSY, "the server is shutting down");
 	if (st != TW_OK) {
 		refuse(r, st);
 	} else {
@@ -299,7 +299,7 @@ static void run_pooled(struct tw_pool_task *task, bool stopping)
 		if (tw_req_keeps_waiting(r))
 			return;
 		if (r->refused == TW_OK && !r->response)
-			refuse(r, tw_fail(&r->err, TW_BUSY, "the server is being stopped"));
+			refuse(r, tw_fail(&r->err, TW_BUSY, "the server is shutting down"));
 	}
 	(void)MHD_resume_connection(r->connection);
 }
@@ -310,7 +310,7 @@ static void run_lookup(struct tw_pool_task *task, bool stopping)
 	enum tw_status st;
 
 	if (stopping)
-		st = tw_fail(&r->err, TW_BUSY, "the server is being stopped");
+		st = tw_fail(&r->err, TW_BUSY, "the server is shutting down");
 	else
 		st = admit_request(r, &r->err);
 	if (st == TW_OK && r->phase == TW_PHASE_BODY)

@@ -214,7 +214,7 @@ bool tw_health_checks(
 	if (err.code == TW_OK && !(reads && probed.writable))
 		err.code = TW_BUSY;
 	writes = set_status(&ret[1], "catalogue", &err, "the catalogue cannot be written");
-	runs = set(&ret[2], "running", !atomic_load(&h->draining), "the server is being stopped");
+	runs = set(&ret[2], "running", !atomic_load(&h->draining), "the server is shutting down");
 	writes = check_disk(&h->parts, &probed, &ret[3]) && writes;
 	writes = check_uploads(&probed, &ret[4]) && writes;
 	err = (struct tw_err){.code = TW_OK};

@@ -20,6 +20,10 @@ enum { TW_MAX_LABELS = 64, TW_MAX_LABELS_BYTES = 4096 };
 /* A trace that claims to be older comes from a device whose clock is wrong. */
 enum { TW_RECORDED_DAYS = 30 };
 
+struct tw_ingest_pair { /* as in the query of POST /api/v1/traces */
+	const char *name, *value;
+};
+
 /* A commit id, 7 to 64 hex digits, converted to lower case; TW_BAD_REQUEST. */
 enum tw_status tw_upload_meta_commit(
         const char *text, char ret[TW_COMMIT_BYTES], struct tw_err *err) TW_MUST_USE;

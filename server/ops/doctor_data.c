@@ -155,7 +155,8 @@ static void report_facts(struct tw_doctor *d, const struct tw_catalogue_facts *f
 	} else if (f->schema > f->known_schema) {
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "schema",
 		        "The catalogue has schema %d and this program supports up to %d: it was "
-		        "written by a newer tracewell. Use that version, or restore a backup.",
+		        "written by a newer tracewell, or by one before the first release. Use "
+		        "that version, or restore a backup.",
 		        f->schema, f->known_schema);
 	} else if (f->schema < f->known_schema) {
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "schema",
@@ -167,9 +168,9 @@ static void report_facts(struct tw_doctor *d, const struct tw_catalogue_facts *f
 		        "The catalogue has the schema of this program.");
 		if (f->newest_ms > now + AHEAD_S * INT64_C(1000))
 			tw_doctor_report(d, TW_DOCTOR_WRONG, "clock_back",
-			        "The newest trace is %lld minutes in the future: the clock went "
-			        "back. "
-			        "Correct it (NTP), because retention and sessions depend on it.",
+			        "The newest trace is %lld minutes in the future: the clock went"
+			        " back. Correct it (NTP), because retention and sessions depend"
+			        " on it.",
 			        (long long)(f->newest_ms - now) / 60000);
 		report_work(d, f, now);
 	}

@@ -372,7 +372,7 @@ static void run_fetch(struct tw_pool_task *task, bool stopping)
 	(void)make_room(c);
 	(void)pthread_mutex_unlock(&c->lock);
 	path_of(c, temporary, path);
-	f->status = stopping ? tw_fail(&f->err, TW_BUSY, "the server is being stopped")
+	f->status = stopping ? tw_fail(&f->err, TW_BUSY, "the server is shutting down")
 	                     : fetch(f, path);
 	(void)pthread_mutex_lock(&c->lock);
 	if (f->status == TW_OK && !f->doomed)
@@ -403,7 +403,7 @@ static struct flight *start_fetch(struct tw_cache *c, const struct tw_cache_requ
 	if (tw_pool_submit(c->fetchers, &f->task))
 		return f;
 	f->holders++; /* the requester releases its own hold later */
-	f->status = tw_fail(&f->err, TW_BUSY, "the server is being stopped");
+	f->status = tw_fail(&f->err, TW_BUSY, "the server is shutting down");
 	finish_fetch(c, f);
 	f->holders--;
 	return f;

@@ -40,7 +40,7 @@ static json_t *events_json(unsigned events)
 static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 {
 	char secret[TW_SECRET_PLAIN_MAX + 1];
-	const bool lost = tw_secret_key_read(tw_api_of(r)->seal, tw_req_caller(r)->project_id,
+	const bool lost = tw_secret_key_read(tw_api_of(r)->secret_key, tw_req_caller(r)->project_id,
 	                          h->secret, secret, NULL) != TW_OK;
 	json_t *j;
 
@@ -52,13 +52,13 @@ static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 }
 
 /* A new secret, in plain text and encrypted; the caller wipes it. */
-static enum tw_status new_sealed(struct tw_req *r, char ret_plain[TW_SECRET_BYTES],
-        char ret_sealed[TW_SECRET_TEXT_BYTES], struct tw_err *err)
+static enum tw_status new_encrypted(struct tw_req *r, char ret_plain[TW_SECRET_BYTES],
+        char ret_encrypted[TW_SECRET_TEXT_BYTES], struct tw_err *err)
 {
 	enum tw_status st = tw_secret_new("twh_", ret_plain, err);
 
-	return st == TW_OK ? tw_secret_encrypt(
-	                             tw_api_of(r)->seal, project(r), ret_plain, ret_sealed, err)
+	return st == TW_OK ? tw_secret_encrypt(tw_api_of(r)->secret_key, project(r), ret_plain,
+	                             ret_encrypted, err)
 	                   : st;
 }
 
@@ -217,11 +217,11 @@ static enum tw_status refuse_private(
 
 static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	char secret[TW_SECRET_BYTES], sealed[TW_SECRET_TEXT_BYTES];
+	char secret[TW_SECRET_BYTES], encrypted[TW_SECRET_TEXT_BYTES];
 	char id[TW_ID_BYTES];
 	struct tw_webhook h = {.name = "",
 	        .url = "",
-	        .secret = sealed,
+	        .secret = encrypted,
 	        .author = tw_api_author(r),
 	        .events = TW_HOOK_CHOICES};
 	enum tw_status st = read_hook(body, &h, err);
@@ -229,7 +229,7 @@ static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *
 	if (st == TW_OK)
 		st = refuse_private(r, h.url, "", err);
 	if (st == TW_OK)
-		st = new_sealed(r, secret, sealed, err);
+		st = new_encrypted(r, secret, encrypted, err);
 	if (st == TW_OK)
 		st = tw_catalogue_hook_add(catalogue(r), project(r), &h, id, err);
 	return st == TW_OK ? reply(r, 201, id, secret, err) : st;
@@ -245,7 +245,7 @@ static void set_paused(struct tw_webhook *h, bool paused)
 
 static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	char secret[TW_SECRET_BYTES], sealed[TW_SECRET_TEXT_BYTES];
+	char secret[TW_SECRET_BYTES], encrypted[TW_SECRET_TEXT_BYTES];
 	struct tw_webhook h;
 	const char *was;
 	bool paused, new_secret = false;
@@ -263,11 +263,11 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 	if (st == TW_OK)
 		st = read_flag(body, "new_secret", &new_secret, err);
 	if (st == TW_OK && new_secret)
-		st = new_sealed(r, secret, sealed, err);
+		st = new_encrypted(r, secret, encrypted, err);
 	if (st != TW_OK)
 		return st;
 	if (new_secret)
-		h.secret = sealed;
+		h.secret = encrypted;
 	set_paused(&h, paused);
 	st = tw_catalogue_hook_change(catalogue(r), project(r), &h, err);
 	if (st != TW_OK)

@@ -214,7 +214,7 @@ static void log_missing_claim(struct tw_req *r, const struct tw_oidc_person *p)
 static enum tw_status find_account(struct tw_req *r, const struct tw_oidc_person *p,
         enum tw_oidc_why *ret_why, struct tw_err *err)
 {
-	struct tw_throttle *tries = tw_oidc_tries(tw_api_of(r)->oidc);
+	struct tw_throttle *tries = tw_oidc_throttle(tw_api_of(r)->oidc);
 	int64_t now_ms = tw_unix_ms();
 	char account[ACCOUNT_BYTES];
 	unsigned wait_s;
@@ -257,7 +257,7 @@ static enum tw_status finish(
 static enum tw_status try_finish(
         struct tw_req *r, struct tw_oidc_call *call, struct tw_oidc_person *ret, struct tw_err *err)
 {
-	struct tw_throttle *tries = tw_oidc_tries(tw_api_of(r)->oidc);
+	struct tw_throttle *tries = tw_oidc_throttle(tw_api_of(r)->oidc);
 	const char *address = tw_req_address(r);
 	int64_t now_ms = tw_unix_ms();
 	unsigned wait_s;

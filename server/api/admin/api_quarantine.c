@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "server/api/api.h"
+#include "server/api/ingest/api_ingest.h"
 #include "server/base/log.h"
 #include "server/base/text/json.h"
 #include "server/catalogue/catalogue_row.h"
@@ -10,7 +11,6 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/jobs.h"
 #include "server/derive/delete.h"
-#include "server/ingest/ingest.h"
 
 static enum tw_status find(
         struct tw_req *r, struct tw_quarantined *ret, const char **ret_id, struct tw_err *err)

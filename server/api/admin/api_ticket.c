@@ -33,7 +33,7 @@ static const char *project(const struct tw_req *r)
 /* --- the tracker --- */
 
 /* "": none. */
-static enum tw_status sealed_token(struct tw_req *r, const char **ret, struct tw_err *err)
+static enum tw_status encrypted_token(struct tw_req *r, const char **ret, struct tw_err *err)
 {
 	int64_t changed_ms;
 	enum tw_status st = tw_catalogue_setting_get(catalogue(r), project(r),
@@ -44,11 +44,11 @@ static enum tw_status sealed_token(struct tw_req *r, const char **ret, struct tw
 	return st;
 }
 
-static bool can_read(struct tw_req *r, const char *sealed)
+static bool can_read(struct tw_req *r, const char *encrypted)
 {
 	char token[TW_SECRET_PLAIN_MAX + 1];
-	const bool can =
-	        tw_secret_key_read(tw_api_of(r)->seal, project(r), sealed, token, NULL) == TW_OK;
+	const bool can = tw_secret_key_read(tw_api_of(r)->secret_key, project(r), encrypted, token,
+	                         NULL) == TW_OK;
 
 	explicit_bzero(token, sizeof token);
 	return can;
@@ -57,26 +57,27 @@ static bool can_read(struct tw_req *r, const char *sealed)
 /* Does not contain the token. */
 static enum tw_status get_tracker(struct tw_req *r, struct tw_err *err)
 {
-	const char *sealed = "";
+	const char *encrypted = "";
 	json_t *doc;
 	enum tw_status st = tw_api_tracker(r, &doc, err);
 
 	if (st != TW_OK)
 		return st;
-	st = sealed_token(r, &sealed, err);
+	st = encrypted_token(r, &encrypted, err);
 	if (st != TW_OK) {
 		json_decref(doc);
 		return st;
 	}
-	(void)json_object_set_new(doc, "token_set", json_boolean(*sealed));
-	(void)json_object_set_new(doc, "token_lost", json_boolean(*sealed && !can_read(r, sealed)));
+	(void)json_object_set_new(doc, "token_set", json_boolean(*encrypted));
+	(void)json_object_set_new(
+	        doc, "token_lost", json_boolean(*encrypted && !can_read(r, encrypted)));
 	return tw_req_reply_json(r, 200, doc, err);
 }
 
 /* A stored token is sent only to the server for which it was entered: an admin who changes the
  * address enters the token again. */
 static enum tw_status check_origin(
-        struct tw_req *r, const json_t *doc, const char *sealed, struct tw_err *err)
+        struct tw_req *r, const json_t *doc, const char *encrypted, struct tw_err *err)
 {
 	char was[ORIGIN_BYTES], is[ORIGIN_BYTES];
 	json_t *before;
@@ -87,7 +88,7 @@ static enum tw_status check_origin(
 	tw_hook_host(tw_text_of(before, "api"), was, sizeof was);
 	tw_hook_host(tw_text_of(doc, "api"), is, sizeof is);
 	json_decref(before);
-	if (*sealed && *is && strcmp(was, is) != 0)
+	if (*encrypted && *is && strcmp(was, is) != 0)
 		return tw_fail(
 		        err, TW_BAD_REQUEST, "api is another server: enter its token as well");
 	return TW_OK;
@@ -103,13 +104,13 @@ static bool is_token(const char *text)
 
 static enum tw_status keep_token(struct tw_req *r, const char *token, struct tw_err *err)
 {
-	char sealed[TW_SECRET_TEXT_BYTES] = "";
+	char encrypted[TW_SECRET_TEXT_BYTES] = "";
 	enum tw_status st = TW_OK;
 
 	if (*token)
-		st = tw_secret_encrypt(tw_api_of(r)->seal, project(r), token, sealed, err);
+		st = tw_secret_encrypt(tw_api_of(r)->secret_key, project(r), token, encrypted, err);
 	return st == TW_OK ? tw_catalogue_setting_set(catalogue(r), project(r),
-	                             TW_SETTING_TRACKER_TOKEN, sealed, err)
+	                             TW_SETTING_TRACKER_TOKEN, encrypted, err)
 	                   : st;
 }
 
@@ -133,7 +134,7 @@ static enum tw_status refuse_private(struct tw_req *r, const char *url, struct t
 }
 
 static enum tw_status check(struct tw_req *r, const json_t *doc, const json_t *token,
-        const char *sealed, struct tw_err *err)
+        const char *encrypted, struct tw_err *err)
 {
 	enum tw_status st = tw_tracker_check(doc, err);
 
@@ -143,7 +144,7 @@ static enum tw_status check(struct tw_req *r, const json_t *doc, const json_t *t
 		st = tw_fail(err, TW_BAD_REQUEST,
 		        "token must be at most %d characters without spaces", TW_SECRET_PLAIN_MAX);
 	if (st == TW_OK && !token)
-		st = check_origin(r, doc, sealed, err);
+		st = check_origin(r, doc, encrypted, err);
 	if (st == TW_OK && tw_tracker_has_api(doc))
 		st = refuse_private(r, tw_text_of(doc, "api"), err);
 	return st;
@@ -152,14 +153,14 @@ static enum tw_status check(struct tw_req *r, const json_t *doc, const json_t *t
 static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	const json_t *token = json_object_get(body, "token");
-	const char *sealed = "";
+	const char *encrypted = "";
 	json_t *doc = without_token(body);
-	enum tw_status st = doc ? sealed_token(r, &sealed, err) : tw_oom(err);
+	enum tw_status st = doc ? encrypted_token(r, &encrypted, err) : tw_oom(err);
 
 	if (st == TW_OK)
-		st = check(r, doc, token, sealed, err);
+		st = check(r, doc, token, encrypted, err);
 	/* a stored token must never be sent to another address, even after a crash */
-	if (st == TW_OK && token && *sealed)
+	if (st == TW_OK && token && *encrypted)
 		st = keep_token(r, "", err);
 	if (st == TW_OK)
 		st = tw_api_keep_setting(r, TW_SETTING_TRACKER, doc, err);
@@ -289,12 +290,12 @@ static enum tw_status find(struct tw_req *r, const char *mark, bool *ret_exists,
 
 static enum tw_status ready_tracker(struct tw_req *r, json_t **ret, struct tw_err *err)
 {
-	const char *sealed = "";
+	const char *encrypted = "";
 	enum tw_status st = tw_api_tracker(r, ret, err);
 
 	if (st == TW_OK)
-		st = sealed_token(r, &sealed, err);
-	if (st == TW_OK && (!tw_tracker_has_api(*ret) || !*sealed))
+		st = encrypted_token(r, &encrypted, err);
+	if (st == TW_OK && (!tw_tracker_has_api(*ret) || !*encrypted))
 		st = tw_fail(err, TW_CONFLICT,
 		        "the project's tracker has no API and token: an administrator sets them");
 	return st;

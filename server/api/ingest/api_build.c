@@ -74,9 +74,8 @@ static enum tw_status check_kind(
 	if (kind != TW_MAPPING_SYMBOLS)
 		return !is_native ? TW_OK
 		                  : tw_fail(err, TW_BAD_REQUEST,
-		                            "builds of native libraries (elf:...) have symbols, "
-		                            "and no "
-		                            "other mapping");
+		                            "builds of native libraries (elf:...) have symbols,"
+		                            " and no other mapping");
 	if (tw_build_id_clean(tw_str_of(id), clean) && strcmp(clean, id) == 0)
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,

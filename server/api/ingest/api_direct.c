@@ -3,8 +3,8 @@
  * reports it as done.
  *
  * Only for object storage: the bytes bypass the server, which reads and commits them like any
- * upload (ingest.h) when the device reports `done`. If that response is lost the device can repeat
- * the request for a day.
+ * upload (api_ingest.h) when the device reports `done`. If that response is lost the device can
+ * repeat the request for a day.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "server/api/api.h"
+#include "server/api/ingest/api_ingest.h"
 #include "server/base/clock.h"
 #include "server/base/ulid.h"
 #include "server/decode/jobs_store.h"
 #include "server/ingest/direct.h"
-#include "server/ingest/ingest.h"
 #include "server/storage/s3/s3.h"
 
 enum { PAIRS_MAX = 64, URL_MAX = 8 << 10, KEY_MAX = 255 };

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "server/api/api.h"
+#include "server/api/ingest/api_ingest.h"
 #include "server/base/clock.h"
 #include "server/base/file/io.h"
 #include "server/base/log.h"
@@ -21,7 +22,6 @@
 #include "server/http/http_form.h"
 #include "server/ingest/backlog.h"
 #include "server/ingest/commit_upload.h"
-#include "server/ingest/ingest.h"
 #include "server/ingest/upload_meta.h"
 #include "server/storage/blob.h"
 

@@ -4,7 +4,7 @@
  * Creation (with and without a first piece), offset, checksum, expiration and termination.
  * Upload-Metadata has the same names as the query of POST /api/v1/traces. Pieces are written to
  * disk as they arrive (resume.h). After the last one the upload is committed like any other body
- * (ingest.h). Repeated requests create one trace, because the upload has an Idempotency-Key.
+ * (api_ingest.h). Repeated requests create one trace, because the upload has an Idempotency-Key.
  */
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "server/api/api.h"
+#include "server/api/ingest/api_ingest.h"
 #include "server/base/file/sha256.h"
-#include "server/ingest/ingest.h"
 #include "server/ingest/tus/resume.h"
 #include "server/ingest/tus/resume_header.h"
 

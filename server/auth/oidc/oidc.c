@@ -171,7 +171,7 @@ const char *tw_oidc_issuer(const struct tw_oidc *o)
 	return o->config->issuer;
 }
 
-struct tw_throttle *tw_oidc_tries(struct tw_oidc *o)
+struct tw_throttle *tw_oidc_throttle(struct tw_oidc *o)
 {
 	return o->tries;
 }

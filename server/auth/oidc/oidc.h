@@ -48,7 +48,7 @@ struct tw_oidc *tw_oidc_close(struct tw_oidc *o); /* accepts NULL; returns NULL 
 
 const char *tw_oidc_name(const struct tw_oidc *o); /* display name */
 const char *tw_oidc_issuer(const struct tw_oidc *o);
-struct tw_throttle *tw_oidc_tries(struct tw_oidc *o); /* separate from password attempts */
+struct tw_throttle *tw_oidc_throttle(struct tw_oidc *o); /* separate from password attempts */
 
 struct tw_oidc_call {             /* one request of a sign-in */
 	const char *redirect_uri; /* where the provider redirects the browser */

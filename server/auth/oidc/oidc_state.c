@@ -24,7 +24,7 @@ struct used {
 };
 
 struct tw_oidc_states {
-	uint8_t seal[TW_TICKET_KEY_BYTES], secret[TW_TICKET_KEY_BYTES];
+	uint8_t cookie_key[TW_TICKET_KEY_BYTES], secret[TW_TICKET_KEY_BYTES];
 	struct tw_oidc_sharing with; /* use NULL: not shared */
 	pthread_mutex_t lock;
 	struct used used[TW_OIDC_STATES_USED];
@@ -37,7 +37,7 @@ enum tw_status tw_oidc_states_new(struct tw_oidc_states **ret, struct tw_err *er
 
 	if (!s)
 		return tw_oom(err);
-	st = tw_ticket_key_new(s->seal, err);
+	st = tw_ticket_key_new(s->cookie_key, err);
 	if (st == TW_OK)
 		st = tw_ticket_key_new(s->secret, err);
 	if (st != TW_OK) {
@@ -52,7 +52,7 @@ enum tw_status tw_oidc_states_new(struct tw_oidc_states **ret, struct tw_err *er
 void tw_oidc_states_share(struct tw_oidc_states *s, const struct tw_oidc_sharing *with)
 {
 	s->with = *with;
-	memcpy(s->seal, with->seal, sizeof s->seal);
+	memcpy(s->cookie_key, with->cookie_key, sizeof s->cookie_key);
 	memcpy(s->secret, with->secret, sizeof s->secret);
 }
 
@@ -166,7 +166,7 @@ enum tw_status tw_oidc_state_begin(struct tw_oidc_states *s, const struct tw_oid
 		return tw_oom(err);
 	st = derive_all(s, id, &begun, err);
 	if (st == TW_OK)
-		st = tw_ticket_sign(s->seal, &t, a, ret_cookie, err);
+		st = tw_ticket_sign(s->cookie_key, &t, a, ret_cookie, err);
 	if (st == TW_OK)
 		*ret = begun;
 	return st;
@@ -218,7 +218,7 @@ enum tw_status tw_oidc_state_take(struct tw_oidc_states *s, const char *cookie, 
 	struct tw_oidc_state begun = {.next = "/"};
 	uint8_t id[ID_BYTES + 1];
 	struct tw_ticket t;
-	enum tw_status st = tw_ticket_open(s->seal, cookie, now_ms, a, &t, err);
+	enum tw_status st = tw_ticket_open(s->cookie_key, cookie, now_ms, a, &t, err);
 
 	if (st == TW_NO_TOKEN)
 		return fail_state(err);

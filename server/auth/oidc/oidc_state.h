@@ -44,7 +44,7 @@ struct tw_oidc_state {
 enum tw_status tw_oidc_states_new(struct tw_oidc_states **ret, struct tw_err *err) TW_MUST_USE;
 /* State shared by all servers from now on; call before the first sign-in. */
 struct tw_oidc_sharing {
-	uint8_t seal[32], secret[32]; /* the same on all servers */
+	uint8_t cookie_key[32], secret[32]; /* the same on all servers */
 	/* Records the use; *ret_first false: it was already used. */
 	enum tw_status (*use)(
 	        void *arg, const char *mark, int64_t until_ms, bool *ret_first, struct tw_err *err);

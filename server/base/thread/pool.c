@@ -245,7 +245,7 @@ static void run(struct tw_pool_task *task, bool stopping)
 	uint64_t one = 1;
 
 	if (stopping)
-		e->status = tw_fail(&e->err, TW_BUSY, "the server is being stopped");
+		e->status = tw_fail(&e->err, TW_BUSY, "the server is shutting down");
 	else
 		e->status = e->run(e->arg, &e->err);
 	atomic_store(&e->done, true); /* the task may be freed from here on */

@@ -34,15 +34,13 @@ static enum tw_status is_rule(struct tw_db *db, const char *project_id, const ch
 	        "SELECT 1 FROM project_setting s," TW_EITHER("json_each(s.value, '$.rules') r",
 	                "jsonb_array_elements(s.value::jsonb->'"
 	                "rules') r(value)") " WHERE"
-	                                    " s.project_id=? "
-	                                    "AND "
-	                                    "s.key="
+	                                    " s.project_id=? AND s.key="
 	                                    "'" TW_SETTING_CAPTURE "' AND " TW_EITHER("json_"
-	                                                                              "extract(r."
-	                                                                              "value, "
-	                                                                              "'$.name')",
-	                                            "(r.value->>"
-	                                            "'name')") "=?",
+	                                                                              "extract(r"
+	                                                                              ".value,"
+	                                                                              " '$.name'"
+	                                                                              ")",
+	                                            "(r.value->>'name')") "=?",
 	        "tt", project_id, name);
 }
 
@@ -85,11 +83,10 @@ enum tw_status tw_catalogue_capture_counts(struct tw_catalogue *c, const char *p
 {
 	return tw_cat_list(c, TW_CAT_LIST(a, ROWS_MAX, &count_fields, ret, ret_n),
 	        err, /* primary key */
-	        "SELECT rule, day, sum(traces), sum(devices) FROM (SELECT rule, day, traces, "
-	        "devices"
-	        " FROM capture_day WHERE project_id=?1 AND day>=?2 UNION ALL SELECT name, day,"
-	        " traces, devices FROM count_delta WHERE project_id=?1 AND counter=1 AND day>=?2)"
-	        " of_both GROUP BY rule, day ORDER BY rule, day LIMIT ?3",
+	        "SELECT rule, day, sum(traces), sum(devices) FROM (SELECT rule, day, traces,"
+	        " devices FROM capture_day WHERE project_id=?1 AND day>=?2 UNION ALL SELECT"
+	        " name, day, traces, devices FROM count_delta WHERE project_id=?1 AND counter=1"
+	        " AND day>=?2) of_both GROUP BY rule, day ORDER BY rule, day LIMIT ?3",
 	        "tii", project_id, first_day, (int64_t)ROWS_MAX);
 }
 

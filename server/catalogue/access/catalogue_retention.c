@@ -10,9 +10,8 @@ static enum tw_status read_traces_use(
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* the project's rows, once a sweep */
-	        "SELECT count(*), sum(pinned), sum(file_bytes), sum(CASE state WHEN 4 THEN 1 ELSE "
-	        "0 END) FROM trace"
-	        " WHERE project_id=?",
+	        "SELECT count(*), sum(pinned), sum(file_bytes), sum(CASE state WHEN 4 THEN 1"
+	        " ELSE 0 END) FROM trace WHERE project_id=?",
 	        "t", project_id);
 
 	if (st != TW_OK)

@@ -18,9 +18,8 @@ enum tw_status tw_catalogue_ruleset(struct tw_catalogue *c, const char *project_
 	struct tw_cat_list list = {a, 1, sizeof *ret, NULL, NULL, 0, &rules_fields};
 	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
 	        "SELECT version, author, created_ms, value FROM ruleset WHERE project_id=?1 AND"
-	        " kind=?2 AND version>=?3 AND version<=CASE ?3 WHEN 0 THEN 9223372036854775807 "
-	        "ELSE ?3 END"
-	        " ORDER BY version DESC LIMIT 1",
+	        " kind=?2 AND version>=?3 AND version<=CASE ?3 WHEN 0 THEN 9223372036854775807"
+	        " ELSE ?3 END ORDER BY version DESC LIMIT 1",
 	        "tti", project_id, kind, version);
 
 	if (st == TW_OK && list.n == 0 && version)

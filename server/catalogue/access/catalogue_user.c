@@ -257,9 +257,9 @@ enum tw_status tw_catalogue_member_set(struct tw_catalogue *c, const char *proje
 		        project_id);
 	else if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err,
-		        "INSERT INTO member SELECT ?1,project_id,?3 FROM project WHERE "
-		        "project_id=?2"
-		        " ON CONFLICT(user_id,project_id) DO UPDATE SET scope=excluded.scope",
+		        "INSERT INTO member SELECT ?1,project_id,?3 FROM project WHERE"
+		        " project_id=?2 ON CONFLICT(user_id,project_id) DO UPDATE SET"
+		        " scope=excluded.scope",
 		        "tti", user_id, project_id, (int64_t)scope);
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NOT_FOUND,

@@ -86,9 +86,8 @@ static enum tw_status name_group(struct tw_db *db, struct tw_stmt **kept,
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary keys */
 	        "SELECT a.kind, a.name, a.title, a.verdict, a.detail, h.version_name FROM anr a"
-	        " CROSS JOIN anr_trace h WHERE a.project_id=?1 AND a.trace_id=?2 AND "
-	        "h.project_id=?1"
-	        " AND h.trace_id=?2",
+	        " CROSS JOIN anr_trace h WHERE a.project_id=?1 AND a.trace_id=?2 AND"
+	        " h.project_id=?1 AND h.trace_id=?2",
 	        "tt", query->project_id, newest);
 
 	*ret_there = false;
@@ -148,9 +147,9 @@ static enum tw_status count_pending(struct tw_catalogue *c, const char *project_
 {
 	int64_t n = 0;
 	enum tw_status st = tw_cat_select_int(c, &n, err, /* anr_trace_by_rules */
-	        "SELECT (SELECT count(*) FROM anr_trace WHERE project_id=?1 AND anr=1 AND "
-	        "keyed<?2)+"
-	        "(SELECT count(*) FROM anr_trace WHERE project_id=?1 AND anr=1 AND keyed>?2)",
+	        "SELECT (SELECT count(*) FROM anr_trace WHERE project_id=?1 AND anr=1 AND"
+	        " keyed<?2)+(SELECT count(*) FROM anr_trace WHERE project_id=?1 AND anr=1 AND"
+	        " keyed>?2)",
 	        "ti", project_id, rules);
 
 	ret->pending = (uint64_t)n;

@@ -55,8 +55,8 @@ static enum tw_status insert_anr_trace(
 
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
-		        "INSERT INTO "
-		        "anr_trace(project_id,trace_id,recorded_ms,day,app,version_name,"
+		        "INSERT INTO"
+		        " anr_trace(project_id,trace_id,recorded_ms,day,app,version_name,"
 		        "build_id,mapping_id,scenario,device,device_class,os,labels,who,anr)"
 		        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 		        "ttiitttttttttii", row->project_id, row->id, m->recorded_ms,
@@ -226,9 +226,8 @@ static enum tw_status next_range(struct tw_db *db, struct range *io, struct tw_e
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
 	        "SELECT min(x) FROM (SELECT (SELECT trace_id FROM trace WHERE project_id=?1 AND"
-	        " trace_id>?2 ORDER BY trace_id LIMIT 1 OFFSET ?3) AS x UNION ALL SELECT"
-	        " (SELECT trace_id FROM anr_trace WHERE project_id=?1 AND trace_id>?2 ORDER BY "
-	        "trace_id"
+	        " trace_id>?2 ORDER BY trace_id LIMIT 1 OFFSET ?3) AS x UNION ALL SELECT (SELECT"
+	        " trace_id FROM anr_trace WHERE project_id=?1 AND trace_id>?2 ORDER BY trace_id"
 	        " LIMIT 1 OFFSET ?3)) of_both",
 	        "tti", io->project_id, io->after, (int64_t)RESET_AT_ONCE);
 

@@ -105,18 +105,13 @@ enum tw_status tw_catalogue_anr_stale(struct tw_catalogue *c, const char *projec
 	enum tw_status st = tw_cat_list(c, &list,
 	        err, /* anr_trace_unnamed, anr_trace_by_rules, primary keys */
 	        "WITH stale(trace_id) AS (SELECT * FROM (SELECT trace_id FROM anr_trace WHERE"
-	        " project_id=?1 AND keyed=0 LIMIT ?3) of_none UNION SELECT * FROM (SELECT trace_id "
-	        "FROM"
-	        " anr_trace WHERE project_id=?1 AND anr=1 AND keyed<?2 LIMIT ?3) of_older UNION "
-	        "SELECT "
-	        "* FROM"
-	        " (SELECT trace_id FROM anr_trace WHERE project_id=?1 AND anr=1 AND keyed>?2 LIMIT "
-	        "?3) "
-	        "of_newer"
-	        " LIMIT ?3) SELECT h.project_id, h.trace_id, h.build_id, h.mapping_id, h.anr,"
-	        " a.brief FROM stale s CROSS JOIN anr_trace h ON h.project_id=?1 AND"
-	        " h.trace_id=s.trace_id LEFT JOIN anr a ON a.project_id=?1 AND"
-	        " a.trace_id=s.trace_id",
+	        " project_id=?1 AND keyed=0 LIMIT ?3) of_none UNION SELECT * FROM (SELECT"
+	        " trace_id FROM anr_trace WHERE project_id=?1 AND anr=1 AND keyed<?2 LIMIT ?3)"
+	        " of_older UNION SELECT * FROM (SELECT trace_id FROM anr_trace WHERE"
+	        " project_id=?1 AND anr=1 AND keyed>?2 LIMIT ?3) of_newer LIMIT ?3) SELECT"
+	        " h.project_id, h.trace_id, h.build_id, h.mapping_id, h.anr, a.brief FROM stale"
+	        " s CROSS JOIN anr_trace h ON h.project_id=?1 AND h.trace_id=s.trace_id LEFT"
+	        " JOIN anr a ON a.project_id=?1 AND a.trace_id=s.trace_id",
 	        "tii", project_id, rules, (int64_t)limit);
 
 	if (st == TW_OK) {
@@ -186,9 +181,8 @@ enum tw_status tw_catalogue_anr_keyed(struct tw_catalogue *c, const struct tw_an
 		st = tw_cat_anr_rollup_undo(w, of->project_id, of->trace_id, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &there, err, /* primary key */
-		        "UPDATE anr_trace SET keyed=?, rollup_generation=0, copied=0 WHERE "
-		        "project_id=? AND "
-		        "trace_id=?",
+		        "UPDATE anr_trace SET keyed=?, rollup_generation=0, copied=0 WHERE"
+		        " project_id=? AND trace_id=?",
 		        "itt", rules, of->project_id, of->trace_id);
 	if (st == TW_OK && there && cause)
 		st = join_group(w, of, cause, err);

@@ -33,9 +33,9 @@ enum tw_status tw_cat_anr_rollup_undo(
 {
 	return tw_cat_exec(db, NULL, err, /* primary keys */
 	        "UPDATE anr_day SET generation=generation+1, waiting=1 WHERE project_id=?1 AND"
-	        " day=(SELECT day FROM anr_trace WHERE project_id=?1 AND trace_id=?2) AND "
-	        "generation="
-	        "(SELECT rollup_generation FROM anr_trace WHERE project_id=?1 AND trace_id=?2)",
+	        " day=(SELECT day FROM anr_trace WHERE project_id=?1 AND trace_id=?2) AND"
+	        " generation=(SELECT rollup_generation FROM anr_trace WHERE project_id=?1 AND"
+	        " trace_id=?2)",
 	        "tt", project_id, trace_id);
 }
 
@@ -136,11 +136,9 @@ static bool count(void *arg, const struct tw_anr_rollup_report *of, const char *
 static enum tw_status pick(struct counting *c, int *ret_n, struct tw_err *err)
 {
 	return tw_cat_exec(c->db, ret_n, err, /* anr_trace_by_rollup, primary key */
-	        "UPDATE anr_trace SET rollup_generation=?6 WHERE project_id=?1 AND trace_id IN "
-	        "(SELECT trace_id"
-	        " FROM anr_trace WHERE project_id=?1 AND day=?2 AND rollup_generation<?3 AND "
-	        "keyed<>0 AND (anr=0"
-	        " OR keyed=?4) LIMIT ?5)",
+	        "UPDATE anr_trace SET rollup_generation=?6 WHERE project_id=?1 AND trace_id IN"
+	        " (SELECT trace_id FROM anr_trace WHERE project_id=?1 AND day=?2 AND"
+	        " rollup_generation<?3 AND keyed<>0 AND (anr=0 OR keyed=?4) LIMIT ?5)",
 	        "tiiiii", c->project_id, c->day, c->generation, c->rules, (int64_t)COUNTED_AT_ONCE,
 	        (int64_t)BEING_COUNTED);
 }
@@ -219,8 +217,7 @@ static enum tw_status store(
 		st = tw_cat_exec_kept(c->db, &c->store, err,
 		        "INSERT INTO anr_rollup(" SUM_KEY ",generation,data)"
 		        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (" SUM_UNIQUE
-		        ") DO UPDATE SET"
-		        " generation=excluded.generation, data=excluded.data",
+		        ") DO UPDATE SET generation=excluded.generation, data=excluded.data",
 		        SUM_TYPES "ib", SUM_ARGS(c, t, s), c->generation,
 		        &(struct tw_str){(const char *)out.data, out.len});
 	tw_buf_done(&out);
@@ -233,9 +230,8 @@ static enum tw_status drop_some(struct tw_db *db, const char *project_id, int64_
 {
 	return tw_cat_exec(db, ret_n, err, /* primary keys */
 	        "DELETE FROM anr_rollup WHERE (" SUM_UNIQUE ") IN (SELECT " SUM_UNIQUE
-	        " FROM anr_rollup"
-	        " WHERE project_id=? AND what IN (0,1) AND fine IN (0,1) AND day=? AND generation<?"
-	        " LIMIT ?)",
+	        " FROM anr_rollup WHERE project_id=? AND what IN (0,1) AND fine IN (0,1) AND"
+	        " day=? AND generation<? LIMIT ?)",
 	        "tiii", project_id, day, before, (int64_t)DROPPED_AT_ONCE);
 }
 

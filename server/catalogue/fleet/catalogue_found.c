@@ -28,9 +28,8 @@ static enum tw_status todo_of(struct tw_catalogue *c, const struct todo *t, stru
 	        a, t->limit, sizeof(struct tw_trace_row), read_row, NULL, 0, &tw_trace_fields};
 	return tw_cat_list(c, ret, err, /* trace_detected */
 	        "SELECT " TW_CAT_TRACE_COLUMNS
-	        " FROM trace WHERE project_id=? AND state=2 AND rollup_state=1 AND "
-	        "detected BETWEEN ?"
-	        " AND ? ORDER BY detected DESC, trace_id DESC LIMIT ?",
+	        " FROM trace WHERE project_id=? AND state=2 AND rollup_state=1 AND detected"
+	        " BETWEEN ? AND ? ORDER BY detected DESC, trace_id DESC LIMIT ?",
 	        "tiii", t->project_id, t->from, t->to, (int64_t)t->limit);
 }
 
@@ -68,8 +67,7 @@ enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *pr
 	if (st == TW_OK)
 		st = tw_cat_first_int(db, &behind, err, /* trace_detected */
 		        "SELECT count(*) FROM trace WHERE project_id=? AND state=2 AND"
-		        " rollup_state=1 "
-		        "AND detected>?",
+		        " rollup_state=1 AND detected>?",
 		        "ti", project_id, number);
 	tw_cat_done(c, db);
 	*ret = (uint64_t)(before + behind);

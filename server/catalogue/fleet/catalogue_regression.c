@@ -64,9 +64,8 @@ static enum tw_status find_fixed(struct tw_db *db, const char *project_id,
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* regression_by_series */
 	        "SELECT regression_id, status, fixed_day, fixed_in FROM regression WHERE"
-	        " project_id=? AND app=?"
-	        " AND scenario=? AND method=? AND descriptor=? AND status=? AND day<=? AND kind=?"
-	        " ORDER BY day DESC, regression_id DESC LIMIT 1",
+	        " project_id=? AND app=? AND scenario=? AND method=? AND descriptor=? AND"
+	        " status=? AND day<=? AND kind=? ORDER BY day DESC, regression_id DESC LIMIT 1",
 	        "tttttiii", project_id, f->app, f->scenario, f->method, f->descriptor,
 	        (int64_t)TW_REGRESS_FIXED, f->day, (int64_t)f->kind);
 
@@ -91,8 +90,9 @@ static enum tw_status insert(struct tw_db *db, const char *project_id,
 	if (st != TW_OK)
 		return st;
 	return tw_cat_exec(db, NULL, err,
-	        "INSERT INTO regression(project_id,regression_id,app,scenario,method,descriptor,"
-	        "base,head,day,percent,before_ns,after_ns,change_ppm,low_ppm,high_ppm,score_milli,"
+	        "INSERT INTO"
+	        " regression(project_id,regression_id,app,scenario,method,descriptor,base,head,"
+	        "day,percent,before_ns,after_ns,change_ppm,low_ppm,high_ppm,score_milli,"
 	        "n_before,n_after,before_trace,after_trace,status,fixed_in,fixed_day,earlier,"
 	        "first_ms,last_ms,kind)"
 	        " VALUES(?,?,?,?,?,?,?,?,?,0,0,0,0,0,0,0,0,0,'','',?,'',0,?,?12,?12,?13)",
@@ -348,10 +348,9 @@ enum tw_status tw_catalogue_regressions(struct tw_catalogue *c, const char *proj
 	return tw_cat_list(c, TW_CAT_LIST(a, TW_REGRESSIONS_MAX, &tw_regression_fields, ret, ret_n),
 	        err, /* primary key */
 	        COLUMNS "AND (?2='' OR app=?2) AND (?3='' OR scenario=?3) AND (?4='' OR method=?4)"
-	                " AND (?5='' OR head=?5) AND (?6='' OR owner=?6) AND (?7>>CAST(status AS "
-	                "INTEGER))&1=1"
-	                " AND (?8=0 OR muted_until_ms<=?8)"
-	                " ORDER BY day DESC, (after_ns-before_ns) DESC, regression_id LIMIT ?9",
+	                " AND (?5='' OR head=?5) AND (?6='' OR owner=?6) AND (?7>>CAST(status AS"
+	                " INTEGER))&1=1 AND (?8=0 OR muted_until_ms<=?8) ORDER BY day DESC,"
+	                " (after_ns-before_ns) DESC, regression_id LIMIT ?9",
 	        "ttttttiii", project_id, of->app, of->scenario, of->method, of->version, of->owner,
 	        (int64_t)of->statuses, of->unmuted_at_ms, (int64_t)TW_REGRESSIONS_MAX);
 }
@@ -402,9 +401,8 @@ enum tw_status tw_cat_regression_triage(struct tw_db *w, const char *project_id,
 
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err,
-		        "UPDATE regression SET status=?, fixed_in=?, owner=?, note=?, "
-		        "muted_until_ms=?"
-		        " WHERE project_id=? AND regression_id=?",
+		        "UPDATE regression SET status=?, fixed_in=?, owner=?, note=?,"
+		        " muted_until_ms=? WHERE project_id=? AND regression_id=?",
 		        "itttitt", (int64_t)what->status, what->fixed_in, what->owner, what->note,
 		        what->muted_until_ms, project_id, id);
 	if (st == TW_OK && !changed)

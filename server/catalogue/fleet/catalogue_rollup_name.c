@@ -30,12 +30,11 @@ enum tw_status tw_catalogue_rollup_renames(struct tw_catalogue *c, const struct 
 	(void)tw_str_u64(tw_str_of(ret->after_id), INT64_MAX, &after_id); /* "": 0 */
 	return tw_cat_list(c, TW_CAT_LIST(a, limit, &method_fields, ret_methods, ret_n), err,
 	        /* rollup_method_by_build, _by_mapping */
-	        "SELECT {columns} FROM ("
-	        "SELECT * FROM (SELECT * FROM rollup_method WHERE project_id=?1 AND build_id=?2"
-	        " AND method_id>?3 ORDER BY method_id LIMIT ?4) of_build UNION "
-	        "SELECT * FROM (SELECT * FROM rollup_method WHERE project_id=?1 AND mapping_id=?2"
-	        " AND mapping_id<>'' AND method_id>?3 ORDER BY method_id LIMIT ?4) of_mapping)"
-	        " of_both ORDER BY method_id LIMIT ?4",
+	        "SELECT {columns} FROM (SELECT * FROM (SELECT * FROM rollup_method WHERE"
+	        " project_id=?1 AND build_id=?2 AND method_id>?3 ORDER BY method_id LIMIT ?4)"
+	        " of_build UNION SELECT * FROM (SELECT * FROM rollup_method WHERE project_id=?1"
+	        " AND mapping_id=?2 AND mapping_id<>'' AND method_id>?3 ORDER BY method_id LIMIT"
+	        " ?4) of_mapping) of_both ORDER BY method_id LIMIT ?4",
 	        "ttii", ret->project_id, ret->build_id, (int64_t)after_id, (int64_t)limit);
 }
 

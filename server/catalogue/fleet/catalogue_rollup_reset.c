@@ -133,9 +133,7 @@ static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, 
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* trace_detected */
 		        "UPDATE trace SET detected=0 WHERE project_id=? AND state=2 AND"
-		        " rollup_state=1 "
-		        "AND"
-		        " detected<0",
+		        " rollup_state=1 AND detected<0",
 		        "t", project_id);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* primary key */

@@ -46,11 +46,10 @@ enum tw_status tw_catalogue_index_loose(struct tw_catalogue *c, const struct tw_
 {
 	struct tw_cat_list list = {a, limit, sizeof **ret, read_row, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
-	        "SELECT pack, data FROM rollup_post WHERE project_id=?1 AND cell_id=?2 AND slot=?3"
-	        " AND pack IN (SELECT pack FROM (SELECT pack, sum(length(data)) OVER (ORDER BY "
-	        "pack)"
-	        " AS upto FROM rollup_post WHERE project_id=?1 AND cell_id=?2 AND slot=?3 LIMIT ?4)"
-	        " of_cell WHERE upto<=?5) ORDER BY pack",
+	        "SELECT pack, data FROM rollup_post WHERE project_id=?1 AND cell_id=?2 AND"
+	        " slot=?3 AND pack IN (SELECT pack FROM (SELECT pack, sum(length(data)) OVER"
+	        " (ORDER BY pack) AS upto FROM rollup_post WHERE project_id=?1 AND cell_id=?2"
+	        " AND slot=?3 LIMIT ?4) of_cell WHERE upto<=?5) ORDER BY pack",
 	        "tiiii", of->project_id, of->cell_id, (int64_t)TW_INDEX_ONE, (int64_t)limit,
 	        (int64_t)TW_INDEX_PACK_BYTES);
 

@@ -102,9 +102,9 @@ enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *p
 	st = has_room(w, project_id, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
-		        "INSERT INTO alert_rule(project_id,rule_id,name,app,scenario,version_name,"
-		        "author,kind,percentile,days,limit_micro,min_traces,mail,created_ms,"
-		        "changed_ms)"
+		        "INSERT INTO"
+		        " alert_rule(project_id,rule_id,name,app,scenario,version_name,author,"
+		        "kind,percentile,days,limit_micro,min_traces,mail,created_ms,changed_ms)"
 		        " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?14)",
 		        "tttttttiiiiiii", project_id, ret_id, r->name, r->app, r->scenario,
 		        r->version_name, r->author, (int64_t)r->kind, (int64_t)r->percentile,
@@ -126,9 +126,8 @@ enum tw_status tw_catalogue_alert_rule_change(struct tw_catalogue *c, const char
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(w, &changed, err, /* primary key */
-	        "UPDATE alert_rule SET name=?3, percentile=?4, days=?5, limit_micro=?6, "
-	        "min_traces=?7,"
-	        " mail=?8, changed_ms=?9 WHERE project_id=?1 AND rule_id=?2",
+	        "UPDATE alert_rule SET name=?3, percentile=?4, days=?5, limit_micro=?6,"
+	        " min_traces=?7, mail=?8, changed_ms=?9 WHERE project_id=?1 AND rule_id=?2",
 	        "tttiiiiii", project_id, r->id, r->name, (int64_t)r->percentile, (int64_t)r->days,
 	        r->threshold, (int64_t)r->min_traces, (int64_t)r->mail, tw_unix_ms());
 	if (st == TW_OK && !changed)
@@ -299,8 +298,7 @@ static enum tw_status read_stored(struct tw_db *db, const char *project_id, cons
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
 	        "SELECT is_over, quiet, status, notified, notified_ms, muted_until_ms FROM alert"
-	        " WHERE"
-	        " project_id=? AND alert_id=?",
+	        " WHERE project_id=? AND alert_id=?",
 	        "tt", project_id, id);
 
 	*ret = (struct stored){.exists = false};
@@ -584,19 +582,16 @@ enum tw_status tw_catalogue_anr_spikes(struct tw_catalogue *c, const char *proje
 	return tw_cat_list(c, TW_CAT_LIST(a, TW_ANR_SPIKES_MAX, &spike_fields, ret, ret_n),
 	        err, /* anr_trace_of_day_and_key, primary key */
 	        "SELECT g.key, CASE WHEN a.name<>'' THEN a.name ELSE a.title END, g.trace_id,"
-	        " g.recent, g.earlier, g.first_ms FROM (SELECT h.key AS key,"
-	        " sum(CASE WHEN h.recorded_ms>=?3 THEN 1 ELSE 0 END) AS recent,"
-	        " sum(CASE WHEN h.recorded_ms<?3 THEN 1 ELSE 0 END) AS earlier,"
-	        " min(h.recorded_ms) AS first_ms,"
-	        " max(CASE WHEN h.recorded_ms>=?3 THEN h.trace_id ELSE '' END) AS trace_id"
-	        " FROM anr_trace h WHERE h.project_id=?1 AND h.anr=1 AND h.day>=?4 AND"
-	        " h.recorded_ms>=?2 AND h.key<>'' AND (?5='' OR h.app=?5) AND"
-	        " (?6='' OR h.scenario=?6) AND (?7='' OR h.version_name=?7) GROUP BY h.key) g"
-	        " CROSS JOIN anr a WHERE g.recent>0 AND g.earlier>0 AND a.project_id=?1 AND"
-	        " a.trace_id=g.trace_id ORDER BY CASE WHEN g.key IN (SELECT subject FROM alert "
-	        "WHERE"
-	        " project_id=?1 AND rule_id=?8 AND is_over=1) THEN 0 ELSE 1 END, g.recent DESC,"
-	        " g.key LIMIT ?9",
+	        " g.recent, g.earlier, g.first_ms FROM (SELECT h.key AS key, sum(CASE WHEN"
+	        " h.recorded_ms>=?3 THEN 1 ELSE 0 END) AS recent, sum(CASE WHEN h.recorded_ms<?3"
+	        " THEN 1 ELSE 0 END) AS earlier, min(h.recorded_ms) AS first_ms, max(CASE WHEN"
+	        " h.recorded_ms>=?3 THEN h.trace_id ELSE '' END) AS trace_id FROM anr_trace h"
+	        " WHERE h.project_id=?1 AND h.anr=1 AND h.day>=?4 AND h.recorded_ms>=?2 AND"
+	        " h.key<>'' AND (?5='' OR h.app=?5) AND (?6='' OR h.scenario=?6) AND (?7='' OR"
+	        " h.version_name=?7) GROUP BY h.key) g CROSS JOIN anr a WHERE g.recent>0 AND"
+	        " g.earlier>0 AND a.project_id=?1 AND a.trace_id=g.trace_id ORDER BY CASE WHEN"
+	        " g.key IN (SELECT subject FROM alert WHERE project_id=?1 AND rule_id=?8 AND"
+	        " is_over=1) THEN 0 ELSE 1 END, g.recent DESC, g.key LIMIT ?9",
 	        "tiiitttti", project_id, from_ms, since_ms, from_ms / TW_DAY_MS, of->app,
 	        of->scenario, of->version_name, of->id, (int64_t)TW_ANR_SPIKES_MAX);
 }

@@ -74,11 +74,11 @@ enum tw_status tw_catalogue_digest_anrs(struct tw_catalogue *c, const char *proj
 	        err, /* primary key, anr_trace_of_key */
 	        "WITH g AS MATERIALIZED (SELECT key, count(*) AS n, max(trace_id) AS newest FROM"
 	        " anr_trace WHERE project_id=?1 AND anr=1 AND trace_id>=?2 AND trace_id<?3 AND"
-	        " key<>'' GROUP BY key)"
-	        " SELECT g.key, a.name, a.title, a.verdict, g.n, count(*) OVER () FROM g CROSS"
-	        " JOIN anr a ON a.project_id=?1 AND a.trace_id=g.newest WHERE NOT EXISTS(SELECT 1"
-	        " FROM anr_trace p INDEXED BY anr_trace_of_key WHERE p.project_id=?1 AND p.anr=1"
-	        " AND p.key=g.key AND p.trace_id<?2) ORDER BY g.n DESC, g.key LIMIT ?4",
+	        " key<>'' GROUP BY key) SELECT g.key, a.name, a.title, a.verdict, g.n, count(*)"
+	        " OVER () FROM g CROSS JOIN anr a ON a.project_id=?1 AND a.trace_id=g.newest"
+	        " WHERE NOT EXISTS(SELECT 1 FROM anr_trace p INDEXED BY anr_trace_of_key WHERE"
+	        " p.project_id=?1 AND p.anr=1 AND p.key=g.key AND p.trace_id<?2) ORDER BY g.n"
+	        " DESC, g.key LIMIT ?4",
 	        "ttti", project_id, since, until, (int64_t)TW_DIGEST_ANRS_MAX);
 }
 

@@ -22,7 +22,7 @@ struct tw_db; /* catalogue_db.h */
 
 struct tw_webhook {
 	const char *id, *name, *url, *author, *paused_why;
-	const char *secret; /* encrypted (seal.h) for the project */
+	const char *secret; /* encrypted (secret.h) for the project */
 	enum tw_hook_kind kind;
 	unsigned events; /* a bit each */
 	int64_t created_ms, delivered_ms, failing_ms, fails, paused_ms;

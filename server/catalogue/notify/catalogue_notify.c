@@ -150,12 +150,11 @@ static enum tw_status find_shown(struct tw_db *db, const struct tw_anr_stale *of
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys, anr_trace_of_key */
-	        "SELECT h.app, h.version_name, h.device, h.os, h.recorded_ms FROM anr a CROSS JOIN"
-	        " anr_trace h ON h.project_id=a.project_id AND h.trace_id=a.trace_id WHERE"
-	        " a.project_id=?1 AND a.trace_id=?2 AND (?3='' OR (a.key='' AND NOT EXISTS(SELECT"
-	        " 1 FROM anr_trace o INDEXED BY anr_trace_of_key WHERE o.project_id=?1 AND o.anr=1 "
-	        "AND"
-	        " o.key=?3)))",
+	        "SELECT h.app, h.version_name, h.device, h.os, h.recorded_ms FROM anr a CROSS"
+	        " JOIN anr_trace h ON h.project_id=a.project_id AND h.trace_id=a.trace_id WHERE"
+	        " a.project_id=?1 AND a.trace_id=?2 AND (?3='' OR (a.key='' AND NOT"
+	        " EXISTS(SELECT 1 FROM anr_trace o INDEXED BY anr_trace_of_key WHERE"
+	        " o.project_id=?1 AND o.anr=1 AND o.key=?3)))",
 	        "ttt", of->project_id, of->trace_id, of_group);
 
 	return st == TW_OK ? read_shown(&q, a, ret, err) : st;

@@ -43,11 +43,11 @@ enum tw_status tw_cat_notify(
 	if (st != TW_OK || flood)
 		return st;
 	return tw_cat_exec(db, NULL, err, /* primary key, outbox_waiting */
-	        "INSERT INTO outbox(project_id,hook_id,event_id,event,facts,created_ms,"
-	        "due_ms,until_ms,attempts_left) SELECT ?1, w.hook_id, ?2, ?3, ?4, ?5, ?5, ?6, ?7"
-	        " FROM webhook w WHERE w.project_id=?1 AND w.paused_ms=0 AND (w.events>>CAST(?3 AS "
-	        "INTEGER))&1=1"
-	        " AND (SELECT count(*) FROM outbox o WHERE o.project_id=?1 AND"
+	        "INSERT INTO"
+	        " outbox(project_id,hook_id,event_id,event,facts,created_ms,due_ms,until_ms,"
+	        "attempts_left) SELECT ?1, w.hook_id, ?2, ?3, ?4, ?5, ?5, ?6, ?7 FROM webhook w"
+	        " WHERE w.project_id=?1 AND w.paused_ms=0 AND (w.events>>CAST(?3 AS"
+	        " INTEGER))&1=1 AND (SELECT count(*) FROM outbox o WHERE o.project_id=?1 AND"
 	        " o.hook_id=w.hook_id AND o.state=0)<?8 ON CONFLICT DO NOTHING",
 	        "ttitiiii", project_id, what->id, (int64_t)what->event, what->facts, now,
 	        abandon_at(now), (int64_t)TW_HOOK_TRIES, (int64_t)TW_HOOK_WAITING_MAX);
@@ -208,12 +208,10 @@ static enum tw_status note_try(struct tw_db *db, const struct tw_delivery *of,
 
 	if (st == TW_OK)
 		st = tw_cat_exec(db, ret_there, err,
-		        "UPDATE outbox SET attempts=attempts+1, attempts_left=attempts_left-1, "
-		        "body=?2,"
-		        " due_ms=CASE WHEN ?6<>0 THEN due_ms ELSE ?3 END, state=CASE WHEN ?4='' "
-		        "THEN 1"
-		        " WHEN ?7<>0 OR attempts_left<=1 OR until_ms<=?5 THEN 2 ELSE 0 END WHERE"
-		        " delivery_id=?1",
+		        "UPDATE outbox SET attempts=attempts+1, attempts_left=attempts_left-1,"
+		        " body=?2, due_ms=CASE WHEN ?6<>0 THEN due_ms ELSE ?3 END, state=CASE"
+		        " WHEN ?4='' THEN 1 WHEN ?7<>0 OR attempts_left<=1 OR until_ms<=?5 THEN"
+		        " 2 ELSE 0 END WHERE delivery_id=?1",
 		        "ititiii", of->id, t->body, t->next_ms, t->error, t->at_ms,
 		        (int64_t)t->holds_all, (int64_t)t->in_vain);
 	return st;
@@ -264,9 +262,8 @@ static enum tw_status trim(struct tw_db *db, const struct tw_delivery *of, struc
 	if (st != TW_OK || last == 0)
 		return st;
 	st = tw_cat_exec(db, NULL, err, /* outbox_by_hook */
-	        "DELETE FROM outbox_attempt WHERE delivery_id IN (SELECT delivery_id FROM outbox "
-	        "WHERE"
-	        " project_id=? AND hook_id=? AND delivery_id<=? AND state<>0)",
+	        "DELETE FROM outbox_attempt WHERE delivery_id IN (SELECT delivery_id FROM outbox"
+	        " WHERE project_id=? AND hook_id=? AND delivery_id<=? AND state<>0)",
 	        "tti", of->project_id, of->hook_id, last);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,

@@ -93,11 +93,8 @@ enum tw_status tw_catalogue_ticket_add(
 	        " assignee=excluded.assignee, author=excluded.author, ticket_key='', url='',"
 	        " error='', state=0, due_ms=excluded.due_ms, changed_ms=excluded.changed_ms"
 	        " WHERE ticket.state=4",
-	        "tti"
-	        "tttttt"
-	        "i",
-	        t->project_id, t->mark, (int64_t)t->kind, t->subject_id, t->tracker, t->title,
-	        t->body, t->assignee, t->author, now);
+	        "ttitttttti", t->project_id, t->mark, (int64_t)t->kind, t->subject_id, t->tracker,
+	        t->title, t->body, t->assignee, t->author, now);
 	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"ticket.create", t->project_id, t->subject_id,
 	                .facts = {{"tracker", t->tracker}, {"mark", t->mark}}},

@@ -370,9 +370,8 @@ enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project
 		return st;
 	st = tw_cat_query(/* build_by_age */
 	        &q, db, err,
-	        "SELECT build_id FROM (SELECT build_id, version_name, app FROM build"
-	        " WHERE project_id=?1 ORDER BY created_ms DESC, build_id DESC LIMIT 5000) "
-	        "of_project"
+	        "SELECT build_id FROM (SELECT build_id, version_name, app FROM build WHERE"
+	        " project_id=?1 ORDER BY created_ms DESC, build_id DESC LIMIT 5000) of_project"
 	        " WHERE version_name=?2 AND (?3='' OR app=?3) LIMIT 1",
 	        "ttt", project_id, of->version_name, of->app);
 	if (st == TW_OK) {

@@ -42,9 +42,9 @@ enum tw_status tw_catalogue_filter_set(struct tw_catalogue *c, const char *proje
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO saved_filter(project_id,name,query,author,updated_ms)"
-		        " VALUES(?,?,?,?,?) ON CONFLICT(project_id,name) DO UPDATE SET "
-		        "query=excluded.query,"
-		        " author=excluded.author, updated_ms=excluded.updated_ms",
+		        " VALUES(?,?,?,?,?) ON CONFLICT(project_id,name) DO UPDATE SET"
+		        " query=excluded.query, author=excluded.author,"
+		        " updated_ms=excluded.updated_ms",
 		        "tttti", project_id, row->name, row->query, row->author, tw_unix_ms());
 	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){

@@ -189,9 +189,9 @@ static enum tw_status set_ready(struct tw_db *w, const struct tw_job_row *job,
 		                " FROM gone JOIN trace USING(project_id,trace_id) WHERE ?9<>''"
 		                " AND file_bytes>0 AND NOT EXISTS(SELECT 1 FROM small_file f WHERE"
 		                " f.trace_id=gone.trace_id AND f.part='" TW_SMALL_DECODED "')"
-		                " ON CONFLICT(key) DO UPDATE SET due_ms=excluded.due_ms), small AS "
-		                "(INSERT INTO"
-		                " small_file(trace_id,part,project_id,content) SELECT trace_id,"
+		                " ON CONFLICT(key) DO UPDATE SET due_ms=excluded.due_ms), small"
+		                " AS (INSERT INTO small_file(trace_id,part,project_id,content)"
+		                " SELECT trace_id,"
 		                "'" TW_SMALL_DECODED "',project_id,decode(?8,'hex') FROM gone WHERE"
 		                " ?8<>'' ON CONFLICT(trace_id,part) DO UPDATE SET"
 		                " content=excluded.content) SELECT 1 FROM gone"),
@@ -307,8 +307,8 @@ enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job
 		st = tw_cat_exec(w, NULL, err,
 		        job->queue == TW_QUEUE_MAPPINGS
 		                ? "UPDATE mapping_job SET attempts=?, error_status=?, "
-		                  "error_message=?,"
-		                  " error_offset=-1 WHERE project_id=? AND job_id=?"
+		                  "error_message=?, error_offset=-1 WHERE project_id=? AND"
+		                  " job_id=?"
 		                : "UPDATE trace SET state=0, attempts=?, error_status=?,"
 		                  " error_message=?, error_offset=-1 WHERE project_id=? AND"
 		                  " trace_id=?",
@@ -389,8 +389,8 @@ enum tw_status tw_catalogue_trace_requeue(
 		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,bytes)"
 		        " SELECT project_id, trace_id, " TW_CAT_BY_NOW(
 		                "?3") ", ?3, upload_bytes FROM"
-		                      " trace"
-		                      " WHERE project_id=?1 AND trace_id=?2 ON CONFLICT DO NOTHING",
+		                      " trace WHERE project_id=?1 AND trace_id=?2 ON CONFLICT DO"
+		                      " NOTHING",
 		        "tti", project_id, trace_id, now);
 	if (st == TW_OK)
 		st = tw_cat_set_names(w, project_id, trace_id, NULL, err);

@@ -376,9 +376,8 @@ static enum tw_status count_all(struct tw_db *db, const char *project_id, const 
 	enum tw_status st;
 
 	(void)snprintf(sql, sizeof sql,
-	        "SELECT count(*)%s FROM (SELECT trace_id FROM trace WHERE project_id=?%s LIMIT %d) "
-	        "AS"
-	        " of_list",
+	        "SELECT count(*)%s FROM (SELECT trace_id FROM trace WHERE project_id=?%s LIMIT"
+	        " %d) AS of_list",
 	        w->sql.len
 	                ? "," TW_EITHER("json_group_array(trace_id)", "array_agg(trace_id)::text")
 	                : "",

@@ -31,12 +31,13 @@ enum tw_status tw_cat_quarantine_enter(struct tw_db *db, const struct tw_job_row
         const struct tw_death_note *note, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err,
-	        "INSERT INTO quarantine(project_id,trace_id,reason,signal,format,decoder_version,"
-	        "first_ms,last_ms,deaths) VALUES(?1,?2,?3,?4,?5,?6,?7,?7,?8)"
-	        " ON CONFLICT(project_id,trace_id) DO UPDATE SET reason=excluded.reason, "
-	        "signal=excluded.signal,"
-	        " format=excluded.format, decoder_version=excluded.decoder_version,"
-	        " last_ms=excluded.last_ms, deaths=quarantine.deaths+excluded.deaths",
+	        "INSERT INTO"
+	        " quarantine(project_id,trace_id,reason,signal,format,decoder_version,first_ms,"
+	        "last_ms,deaths) VALUES(?1,?2,?3,?4,?5,?6,?7,?7,?8) ON"
+	        " CONFLICT(project_id,trace_id) DO UPDATE SET reason=excluded.reason,"
+	        " signal=excluded.signal, format=excluded.format,"
+	        " decoder_version=excluded.decoder_version, last_ms=excluded.last_ms,"
+	        " deaths=quarantine.deaths+excluded.deaths",
 	        "tttitiii", job->project_id, job->trace_id, note->reason, (int64_t)note->signal,
 	        note->format, (int64_t)note->decoder_version, tw_unix_ms(), (int64_t)job->attempts);
 }

@@ -377,9 +377,8 @@ enum tw_status tw_record_adder_new(
 
 	if (st == TW_OK && rows)
 		st = tw_fail(err, TW_CONFLICT,
-		        "the catalogue is not empty: it has %lld projects, accounts, builds and "
-		        "traces; "
-		        "move it away first",
+		        "the catalogue is not empty: it has %lld projects, accounts, builds and"
+		        " traces; move it away first",
 		        (long long)rows);
 	if (st != TW_OK)
 		return st;

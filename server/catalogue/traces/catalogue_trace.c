@@ -192,12 +192,11 @@ enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *proje
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err,
 		        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes,found)"
-		        " SELECT project_id,trace_id,?3,?4,?5,?6,1 FROM trace"
-		        " WHERE project_id=?1 AND trace_id=?2 ON CONFLICT"
-		        "(project_id,trace_id,part) DO UPDATE SET sha256=CASE WHEN part.found<>0 "
-		        "THEN"
-		        " excluded.sha256 ELSE part.sha256 END, bytes=CASE WHEN part.found<>0 THEN"
-		        " excluded.bytes ELSE part.bytes END",
+		        " SELECT project_id,trace_id,?3,?4,?5,?6,1 FROM trace WHERE"
+		        " project_id=?1 AND trace_id=?2 ON CONFLICT(project_id,trace_id,part) DO"
+		        " UPDATE SET sha256=CASE WHEN part.found<>0 THEN excluded.sha256 ELSE"
+		        " part.sha256 END, bytes=CASE WHEN part.found<>0 THEN excluded.bytes"
+		        " ELSE part.bytes END",
 		        "ttttti", project_id, trace_id, part->part, part->sha256, part->format,
 		        (int64_t)part->bytes);
 	if (st == TW_OK && changed == 0)

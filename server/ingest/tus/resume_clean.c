@@ -33,7 +33,7 @@ static enum tw_status remove_pieces(struct tw_resume_cleaner *c, struct tw_perio
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = tw_periodic_stopping(p)
-		             ? tw_fail(err, TW_BUSY, "the server is being stopped")
+		             ? tw_fail(err, TW_BUSY, "the server is shutting down")
 		             : tw_piece_remove(c->place.blobs, pieces[i].object, err);
 	return st == TW_OK ? tw_catalogue_resumable_cleaned(c->place.catalogue, h, err) : st;
 }

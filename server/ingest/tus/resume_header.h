@@ -5,7 +5,7 @@
 #define TW_RESUME_HEADER_H
 
 #include "decoder/base/arena.h"
-#include "server/ingest/ingest.h"
+#include "server/ingest/upload_meta.h"
 
 enum { TW_RESUME_PAIRS = 32, TW_RESUME_SUM = 32 };
 

@@ -402,7 +402,7 @@ static enum tw_status fail_unanswered(const struct try *t, CURLcode code, struct
 	if (t->no_room)
 		return tw_fail(err, TW_FULL, "no space left for data from the store");
 	if (atomic_load(&t->s->stopped))
-		return tw_fail(err, TW_BUSY, "the server is being stopped");
+		return tw_fail(err, TW_BUSY, "the server is shutting down");
 	return tw_fail(err, TW_BUSY, "the store does not respond for %.90s: %.80s", name,
 	        curl_easy_strerror(code));
 }

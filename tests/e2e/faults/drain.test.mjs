@@ -31,7 +31,7 @@ test('SIGTERM: not ready at once, still serving, then no new connection, then wh
 		return r.status === 503 ? r : undefined;
 	}, 'a red readiness');
 	assert.equal(red.json.checks.running.ok, false);
-	assert.match(red.json.checks.running.message, /being stopped/);
+	assert.match(red.json.checks.running.message, /shutting down/);
 	assert.equal((await s.get('/readyz?for=read', { key: null })).status, 503, 'readers go elsewhere, too');
 	const upload = await s.post('/api/v1/traces', sampleTrace(61));
 	assert.equal(upload.status, 202, 'whoever has not noticed yet is served');

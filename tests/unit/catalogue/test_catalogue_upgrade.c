@@ -173,7 +173,7 @@ static void test_applied_after_a_copy(void **state)
 	assert_int_equal(tw_catalogue_open(address, &c, &err), TW_UNSUPPORTED);
 	(void)snprintf(refusal, sizeof refusal,
 	        "the catalogue has schema %d, this program knows up to %d: it was written by a "
-	        "newer tracewell",
+	        "newer tracewell, or by one before the first release",
 	        last() + 1, last());
 	assert_string_equal(err.msg, refusal);
 	is_upgraded(&p);

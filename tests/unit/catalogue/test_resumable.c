@@ -19,7 +19,7 @@
 #include "server/base/ulid.h"
 #include "server/catalogue/access/catalogue_identity.h"
 #include "server/catalogue/access/catalogue_project.h"
-#include "server/catalogue/access/catalogue_tries.h"
+#include "server/catalogue/access/catalogue_throttle.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/traces/catalogue_resumable.h"
 #include "tests/unit/catalogue_fixture.h"
@@ -396,12 +396,12 @@ static void test_signins(void **state)
 static enum tw_status take(void *arg, const struct tw_throttle_cost *ask, bool count,
         int64_t *ret_wait_ms, struct tw_err *err)
 {
-	return tw_catalogue_tries(arg, ask, count, ret_wait_ms, err);
+	return tw_catalogue_throttle(arg, ask, count, ret_wait_ms, err);
 }
 
 static void give_back(void *arg, const struct tw_throttle_cost *ask)
 {
-	(void)tw_catalogue_tries_back(arg, ask, NULL);
+	(void)tw_catalogue_throttle_back(arg, ask, NULL);
 }
 
 /* Two servers count in the same buckets. */
@@ -446,15 +446,15 @@ static void test_tries_after_the_clock_went_back(void **state)
 	struct tw_db *beside = catalogue_beside(f->dir);
 	int64_t wait_ms = 0;
 
-	assert_int_equal(tw_catalogue_tries(f->c, &ask, true, &wait_ms, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_throttle(f->c, &ask, true, &wait_ms, NULL), TW_OK);
 	assert_int_equal(wait_ms, 0);
 	catalogue_run(beside, "UPDATE signin_try SET empty_ms=empty_ms+3600000");
-	assert_int_equal(tw_catalogue_tries(f->c, &ask, true, &wait_ms, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_throttle(f->c, &ask, true, &wait_ms, NULL), TW_OK);
 	assert_in_range(wait_ms, 1, 1000);
 	assert_in_range(catalogue_number(beside, "SELECT max(empty_ms) FROM signin_try"),
 	        tw_unix_ms(), tw_unix_ms() + 4000 + 500);
 	catalogue_run(beside, "UPDATE signin_try SET empty_ms=empty_ms-1000");
-	assert_int_equal(tw_catalogue_tries(f->c, &ask, true, &wait_ms, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_throttle(f->c, &ask, true, &wait_ms, NULL), TW_OK);
 	assert_int_equal(wait_ms, 0); /* it drains as ever */
 	tw_db_close(beside);
 }

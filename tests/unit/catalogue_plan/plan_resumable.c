@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "server/catalogue/access/catalogue_identity.h"
-#include "server/catalogue/access/catalogue_tries.h"
+#include "server/catalogue/access/catalogue_throttle.h"
 #include "server/catalogue/traces/catalogue_resumable.h"
 
 void plan_use_resumables(struct tw_catalogue *c, const char *project)
@@ -46,7 +46,7 @@ void plan_use_resumables(struct tw_catalogue *c, const char *project)
 	assert_int_equal(tw_catalogue_resumable_clean(c, &h, 60000, &yes, NULL), TW_NOT_FOUND);
 	assert_int_equal(tw_catalogue_resumable_release(c, &h, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_signin_use(c, "mark", 1, &yes, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_tries(c, &query, true, &wait_ms, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_tries_back(c, &query, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_throttle(c, &query, true, &wait_ms, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_throttle_back(c, &query, NULL), TW_OK);
 	tw_arena_free(a);
 }

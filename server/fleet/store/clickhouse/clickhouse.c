@@ -77,9 +77,9 @@ static bool take_host(struct tw_clickhouse *c, struct tw_str host)
 static enum tw_status bad_url(struct tw_err *err)
 {
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "--analytics is clickhouse://HOST:8123/DATABASE, with several hosts as HOST,HOST, "
-	        "and "
-	        "clickhouse+https:// with TLS; a database is named by letters, digits and _");
+	        "--analytics is clickhouse://HOST:8123/DATABASE, with several hosts as"
+	        " HOST,HOST, and clickhouse+https:// with TLS; a database is named by letters,"
+	        " digits and _");
 }
 
 static enum tw_status take_url(struct tw_clickhouse *c, const char *url, struct tw_err *err)

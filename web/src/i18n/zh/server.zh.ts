@@ -37,7 +37,7 @@ export const refusals: Record<string, string> = {
 	'the body is empty: send a trace file': '正文为空：请发送一个 Trace 文件',
 	'the body is empty: send {1}': '正文为空：请发送 {1}',
 	'the server is shutting down; send the request again': '服务器正在停止；请重新发送',
-	'the server is being stopped': '服务器正在停止',
+	'the server is shutting down': '服务器正在停止',
 	'{1} uploads of the same key are in progress; retry later': '同一密钥已有 {1} 个上传正在进行；请稍后重试',
 	'{1} uploads from the same address are in progress; retry later': '同一地址已有 {1} 个上传正在进行；请稍后重试',
 	'all {1} connections are in use; retry later': '全部 {1} 个连接都在使用中；请稍后重试',

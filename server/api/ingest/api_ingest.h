@@ -1,16 +1,13 @@
 /*
- * ingest.h - validates and accepts a trace that was not sent as one body, with the same rules.
+ * api_ingest.h - validates and accepts a trace that was not sent as one body, with the same rules.
  */
-#ifndef TW_INGEST_H
-#define TW_INGEST_H
+#ifndef TW_API_INGEST_H
+#define TW_API_INGEST_H
 
 #include <stdbool.h>
 
 #include "server/http/http.h"
-
-struct tw_ingest_pair { /* as in the query of POST /api/v1/traces */
-	const char *name, *value;
-};
+#include "server/ingest/upload_meta.h"
 
 struct tw_ingest_body {
 	const char *key; /* Idempotency-Key */
@@ -23,7 +20,7 @@ struct tw_ingest_body {
 /* Checks whether this many more bytes may wait for decoding (backlog.h).  TW_BUSY, with Retry-After
  * set. */
 enum tw_status tw_ingest_has_room(struct tw_req *r, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
-/* Would that be taken: the pairs, and the request's Idempotency-Key? */
+/* Checks metadata and the request's Idempotency-Key before the body is sent. */
 enum tw_status tw_ingest_check(struct tw_req *r, const struct tw_ingest_pair *pairs, size_t n,
         struct tw_err *err) TW_MUST_USE;
 /* The body becomes a trace of the request's caller (commit_upload.h).  Thread: may wait for the

@@ -1,9 +1,9 @@
 /*
- * catalogue_tries.h - rate limits for all servers on one catalogue: leaky buckets on the database's
- * clock (auth_throttle.h).
+ * catalogue_throttle.h - rate limits for all servers on one catalogue: leaky buckets on the
+ * database's clock (auth_throttle.h).
  */
-#ifndef TW_CATALOGUE_TRIES_H
-#define TW_CATALOGUE_TRIES_H
+#ifndef TW_CATALOGUE_THROTTLE_H
+#define TW_CATALOGUE_THROTTLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,13 +20,13 @@ struct tw_throttle_cost {
 	struct tw_throttle_bucket buckets[2];
 	size_t n;
 };
-enum { TW_TRIES_ROWS = 16384 }; /* beyond that, the bucket that is empty first is dropped */
+enum { TW_THROTTLE_ROWS = 16384 }; /* beyond that, the bucket that is empty first is dropped */
 
 /* *ret_wait_ms: time until all buckets have space; 0: they have, and with `count` it is taken. */
-enum tw_status tw_catalogue_tries(struct tw_catalogue *c, const struct tw_throttle_cost *cost,
+enum tw_status tw_catalogue_throttle(struct tw_catalogue *c, const struct tw_throttle_cost *cost,
         bool count, int64_t *ret_wait_ms, struct tw_err *err) TW_MUST_USE;
 /* Returns what was taken. */
-enum tw_status tw_catalogue_tries_back(
+enum tw_status tw_catalogue_throttle_back(
         struct tw_catalogue *c, const struct tw_throttle_cost *cost, struct tw_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "server/catalogue/access/catalogue_tries.h"
+#include "server/catalogue/access/catalogue_throttle.h"
 
 #include "server/catalogue/catalogue_internal.h"
 
@@ -56,7 +56,7 @@ static enum tw_status make_room(struct tw_db *db, int64_t now, size_t n, struct 
 	if (st == TW_OK)
 		st = tw_cat_first_int(
 		        db, &rows, err, "SELECT count(*) FROM signin_try", ""); /* few */
-	if (st == TW_OK && rows + (int64_t)n > TW_TRIES_ROWS)
+	if (st == TW_OK && rows + (int64_t)n > TW_THROTTLE_ROWS)
 		st = tw_cat_exec(db, NULL, err, /* signin_try_by_end */
 		        "DELETE FROM signin_try WHERE what IN (SELECT what FROM signin_try"
 		        " ORDER BY empty_ms LIMIT ?)",
@@ -94,7 +94,7 @@ static enum tw_status read_wait(struct tw_catalogue *c, const struct tw_throttle
 	return st;
 }
 
-enum tw_status tw_catalogue_tries(struct tw_catalogue *c, const struct tw_throttle_cost *cost,
+enum tw_status tw_catalogue_throttle(struct tw_catalogue *c, const struct tw_throttle_cost *cost,
         bool count, int64_t *ret_wait_ms, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
@@ -117,7 +117,7 @@ enum tw_status tw_catalogue_tries(struct tw_catalogue *c, const struct tw_thrott
 	return tw_cat_end(c, w, st, err);
 }
 
-enum tw_status tw_catalogue_tries_back(
+enum tw_status tw_catalogue_throttle_back(
         struct tw_catalogue *c, const struct tw_throttle_cost *cost, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
