@@ -9,8 +9,9 @@ enum { MAX_PAGE = 500, PAGE = 100 };
 
 static const struct tw_param audit_params[] = {
         TW_PARAM_FLAG("everywhere", false, "Of all projects and the server itself; scope: server."),
-        TW_PARAM_TEXT("action", 0, "key.create, or key for all of keys."),
-        TW_PARAM_TEXT("actor", 0, "Name or id."),
+        TW_PARAM_TEXT("action", 0,
+                "Only this action, such as key.create; key means all actions on keys."),
+        TW_PARAM_TEXT("actor", 0, "Name or id of the person or key."),
         TW_PARAM_TEXT("target", 0, "Id or name of the changed object."),
         TW_PARAM_OPTIONAL_NUMBER("cursor", 0, INT64_MAX, "`next_cursor` of the previous page."),
         TW_PARAM_NUMBER("limit", PAGE, 1, MAX_PAGE, "Entries of a page."),

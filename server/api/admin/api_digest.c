@@ -50,7 +50,8 @@ static enum tw_status find_project(struct tw_req *r, const char **ret_name, stru
 }
 
 static const struct tw_param days_params[] = {
-        TW_PARAM_OPTIONAL_NUMBER("days", 1, 31, "1 when absent, or 7 if digests are weekly."),
+        TW_PARAM_OPTIONAL_NUMBER("days", 1, 31,
+                "Days that it covers. The default is 1, or 7 if digests are weekly."),
         {0},
 };
 
@@ -101,7 +102,8 @@ static bool is_late(void *arg)
 static const char *const forms[] = {"json", "markdown", "html", "text", NULL};
 
 static const struct tw_param form_params[] = {
-        TW_PARAM_ENUM("for", forms, "html is returned as text/plain, so that it is not rendered."),
+        TW_PARAM_ENUM(
+                "for", forms, "`html` is returned as text/plain, so that it is not rendered."),
         {0},
 };
 

@@ -543,9 +543,9 @@ static const struct tw_param table_params[] = {
                 "not called in B."),
         TW_PARAM_TEXT("q", 0,
                 "Part of the name, in any case, or with regex a regular expression (PCRE2)."),
-        TW_PARAM_FLAG("regex", false, "q is a regular expression."),
+        TW_PARAM_FLAG("regex", false, "Whether `q` is a regular expression."),
         TW_PARAM_NUMBER("limit", 25, 1, METHODS_MAX, "Rows."),
-        TW_PARAM_NUMBER("offset", 0, 0, UINT32_MAX, "Rows left out before them."),
+        TW_PARAM_NUMBER("offset", 0, 0, UINT32_MAX, "Number of rows to skip."),
         {0},
 };
 

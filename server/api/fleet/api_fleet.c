@@ -41,9 +41,9 @@ static const char *const classes[] = {"low", "mid", "high", "unknown", NULL};
 	                "trace. 30 days before until when absent."),                               \
 	        TW_PARAM_OPTIONAL_NUMBER(of "until", 0, TIME_MAX, "Unix ms; now when absent.")
 #define INDEXED_LABEL                                                                              \
-	"key=value of an indexed label (then without class and os); key= traces without that "     \
-	"label.  With ClickHouse of any label, several times and with class and os."
-#define ANY_LABEL "key=value of any label, or device=NAME (then without class and os)."
+	"An indexed label as key=value, without class and os; key= selects traces without that "   \
+	"label.  With ClickHouse any label, also several, and with class and os."
+#define ANY_LABEL "Any label as key=value, or device=NAME, without class and os."
 
 const struct tw_param tw_fleet_filter_params[] = {FILTER_PARAMS("", INDEXED_LABEL), {0}};
 const struct tw_param tw_fleet_any_label_params[] = {FILTER_PARAMS("", ANY_LABEL), {0}};

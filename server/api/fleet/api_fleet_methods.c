@@ -117,13 +117,14 @@ const struct tw_param tw_fleet_methods_params[] = {
                 "over traces, of the mean of each), separated by commas. The default is "
                 "wall,self,calls."),
         TW_PARAM_TEXT("sort", 0,
-                "p50, p75, p95, p99, mean, max or sum, then _ and a metric. The default is "
-                "p95_self."),
+                "The column to sort by: p50, p75, p95, p99, mean, max or sum, then _ and a "
+                "metric. The default is p95_self."),
         TW_PARAM_ENUM("order", tw_orders, ""),
         TW_PARAM_TEXT("q", 0, "Names that contain this text."),
-        TW_PARAM_FLAG("regex", false, "q is a regular expression."),
+        TW_PARAM_FLAG("regex", false, "Whether `q` is a regular expression."),
         TW_PARAM_FLAG("waits", true,
-                "false leaves out methods that only wait, as nativePollOnce, Object.wait and park "
+                "`false` omits methods that only wait, such as nativePollOnce, Object.wait and "
+                "park "
                 "(decoder/symbols/waits.def)."),
         THREAD_PARAMS,
         TW_PARAM_NUMBER("limit", 50, 1, LIMIT_MAX, ""),

@@ -101,13 +101,14 @@ const struct tw_param tw_fleet_search_params[] = {
         TW_PARAM_REQUIRED("method", 0,
                 "Name of the method as in /api/v1/fleet/methods, a part of it, or words with * for "
                 "any text."),
-        TW_PARAM_FLAG("regex", false, "method is a regular expression over names."),
+        TW_PARAM_FLAG("regex", false, "Whether `method` is a regular expression over names."),
         TW_PARAM_NUMBER("over_ns", 0, 0, INT64_MAX / 2, "Calls longer than this, in nanoseconds."),
         TW_PARAM_TEXT("thread", 0,
                 "On a thread of that name; main is the main thread, whatever its name."),
         TW_PARAM_TEXT("threads", 0, "The same as thread."),
         TW_PARAM_TEXT("ancestor", 0, "Called by that method, directly or not."),
-        TW_PARAM_FLAG("ancestor_regex", false, "ancestor is a regular expression over names."),
+        TW_PARAM_FLAG(
+                "ancestor_regex", false, "Whether `ancestor` is a regular expression over names."),
         TW_PARAM_NUMBER("limit", 50, 1, LIMIT_MAX, "Largest number of hits in the response."),
         {0},
 };

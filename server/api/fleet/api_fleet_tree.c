@@ -55,7 +55,8 @@ static const char *const frames[] = {"all", "app", NULL};
 
 const struct tw_param tw_fleet_taking_params[] = {
         TW_PARAM_ENUM("frames", frames,
-                "app: only the app's frames, by the project's rules (/api/v1/frames); the time of "
+                "`app` returns only the app's frames, by the project's rules (/api/v1/frames); the "
+                "time of "
                 "others belongs to their callers."),
         TW_PARAM_TEXT("thread", 0, "Only threads of that name, with # for digits."),
         TW_PARAM_TEXT("threads", 0, "The same as thread."),
@@ -89,7 +90,8 @@ const struct tw_param tw_fleet_root_params[] = {
         TW_PARAM_TEXT("root", 0,
                 "Methods from the top of the view to the node to start at, with dots between "
                 "them."),
-        TW_PARAM_OPTIONAL_NUMBER("max_nodes", 1, NODES_MAX, "--flame-nodes sets the default."),
+        TW_PARAM_OPTIONAL_NUMBER("max_nodes", 1, NODES_MAX,
+                "Most nodes of the response. --flame-nodes sets the default."),
         {0},
 };
 

@@ -34,7 +34,7 @@ static const struct tw_param question_params[] = {
 };
 static const struct tw_param locks_params[] = {
         TW_PARAM_TEXT("q", 0, "Methods and classes that contain this text."),
-        TW_PARAM_FLAG("regex", false, "q is a regular expression."),
+        TW_PARAM_FLAG("regex", false, "Whether `q` is a regular expression."),
         TW_PARAM_NUMBER("limit", 100, 1, TW_LOCK_ROWS_MAX, ""),
         TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
         {0},

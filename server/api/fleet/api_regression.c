@@ -20,7 +20,7 @@ static const char *const statuses[] = {
         "live", "all", "open", "acknowledged", "fixed", "returned", NULL};
 
 static const struct tw_param list_params[] = {
-        TW_PARAM_ENUM("status", statuses, "live: open, acknowledged and returned."),
+        TW_PARAM_ENUM("status", statuses, "`live` is open, acknowledged and returned."),
         TW_PARAM_TEXT("app", 0, "Exactly this app."),
         TW_PARAM_TEXT("scenario", 0, "Exactly this scenario."),
         TW_PARAM_TEXT("method", 0, "Name of the method."),

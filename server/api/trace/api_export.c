@@ -53,12 +53,14 @@ static const char *const raw_kinds[] = {"sqlite", NULL};
 
 static const struct tw_param export_params[] = {
         TW_PARAM_ENUM("metric", metrics,
-                "folded supports all three, d3 and svg wall and count, other formats only wall. "
-                "400 for others."),
-        TW_PARAM_ENUM("view", views, "d3 and svg."),
+                "What widths represent. `folded` supports all three, `d3` and `svg` wall and "
+                "count, "
+                "other formats only wall. 400 for others."),
+        TW_PARAM_ENUM("view", views, "The view in `d3` and `svg`."),
         TW_PARAM_NUMBER("max_nodes", 0, 0, NODES_MAX,
-                "d3 and svg; the rest becomes (other). 0: 20,000 in d3, 4,000 in svg."),
-        TW_PARAM_FLAG("merged", false, "folded: stacks do not start with their thread."),
+                "Most nodes in `d3` and `svg`; the rest becomes (other). 0 means 20,000 in `d3` "
+                "and 4,000 in `svg`."),
+        TW_PARAM_FLAG("merged", false, "In `folded`, stacks do not start with their thread."),
         {0},
 };
 

@@ -27,7 +27,7 @@ struct answer {
 
 static const struct tw_param cells_params[] = {
         TW_PARAM_NUMBER("cells", CELLS_DEFAULT, 1, TW_LANE_CELLS_MAX,
-                "Equal parts of the range; notes shorter than one are merged."),
+                "Number of equal parts of the range; events shorter than one are merged."),
         {0},
 };
 
@@ -98,7 +98,7 @@ static void put_tid(struct answer *a, uint32_t thread_id)
 /* --- lanes --- */
 
 static const struct tw_param kinds_params[] = {
-        TW_PARAM_TEXT("kind", 0, "Kinds of notes, separated by commas; default: all."),
+        TW_PARAM_TEXT("kind", 0, "Kinds of events, separated by commas. The default is all."),
         {0},
 };
 
@@ -307,13 +307,13 @@ const struct tw_route tw_routes_lane[] = {
                 .params = TW_PARAMS(
                         tw_api_thread_params, tw_view_range_params, cells_params, kinds_params),
                 .end = lanes,
-                .summary = "Notes by kind and thread; short ones are merged"},
+                .summary = "Events by kind and thread; short ones are merged"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/notes/sums",
                 .needs = TW_NEED_READ,
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params),
                 .end = sums,
-                .summary = "Number and durations of notes by kind"},
+                .summary = "Number and durations of events by kind"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/activity",
                 .needs = TW_NEED_READ,

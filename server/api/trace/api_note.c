@@ -163,7 +163,7 @@ static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
 }
 
 static const struct tw_param notes_params[] = {
-        TW_PARAM_TEXT("kind", 0, "Only notes of this kind."),
+        TW_PARAM_TEXT("kind", 0, "Only events of this kind."),
         TW_PARAM_NUMBER("cursor", 0, 0, INT64_MAX, "`next_cursor` of the previous page."),
         TW_PARAM_NUMBER("limit", NOTES_DEFAULT, 1, NOTES_MAX, ""),
         {0},
