@@ -15,7 +15,7 @@
 #include "server/base/clock.h"
 #include "server/db/catalogue_postgres_int.h"
 
-enum { LIFE_FIRST_MS = 1000, LIFE_MAX_MS = 600000 };
+enum { LIFE_FIRST_MS = 1000, LIFE_MAX_MS = 60000 };
 
 static void forget_all(struct tw_postgres_prepared *a)
 {

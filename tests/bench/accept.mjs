@@ -1,0 +1,73 @@
+/*
+ * accept.mjs - what an accepted small upload costs with the catalogue in PostgreSQL, on a server that does nothing else:
+ * processor time of server and PostgreSQL, the uploads per second that two cores would take at that price, and the
+ * statements with the most time.
+ *
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/accept.mjs [UPLOADS [ROUNDS [OTHER-BINARY]]]
+ *
+ * With a second binary both take turns: a busy machine slows both.
+ */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import zlib from 'node:zlib';
+
+import { sampleTrace } from '../e2e/make.mjs';
+import { startPostgres } from '../e2e/postgres.mjs';
+import { Server, binary } from '../e2e/server.mjs';
+
+const UPLOADS = Number(process.argv[2] ?? 2000);
+const ROUNDS = Number(process.argv[3] ?? 1);
+const other = process.argv[4];
+const SENDERS = 32;
+const CALLS = 15; // of three records each
+const TICKS = 100; // a second, of /proc
+const CORES = 2;
+const bodies = Array.from({ length: UPLOADS }, (_, n) => zlib.gzipSync(sampleTrace(CALLS, n + 1)));
+
+/* ms of a process and of those that it has waited for; 0: it ended meanwhile, and is among the latter. */
+function ticksOf(pid) {
+	try {
+		return fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 15).reduce((sum, n) => sum + (Number(n) * 1000) / TICKS, 0);
+	} catch (e) {
+		if (e.code !== 'ENOENT' && e.code !== 'ESRCH') throw e;
+		return 0;
+	}
+}
+const childrenOf = (pid) => fs.readdirSync(`/proc/${pid}/task`).flatMap((tid) => fs.readFileSync(`/proc/${pid}/task/${tid}/children`, 'utf8').trim().split(' ').filter(Boolean));
+const cpuOf = (pid) => [pid, ...childrenOf(pid)].reduce((sum, of) => sum + ticksOf(of), 0);
+
+async function measure(program) {
+	process.env.TRACEWELL = program;
+	const ends = [];
+	const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-accept-'));
+	const more = ['shared_preload_libraries=pg_stat_statements', 'pg_stat_statements.track_planning=on'].flatMap((setting) => ['-c', setting]);
+	const db = await startPostgres({ after: (end) => ends.unshift(end) }, { more });
+	db.sql('CREATE EXTENSION pg_stat_statements');
+	const s = new Server(path.join(home, 'data'), ['--role', 'ingest', '--several-servers', '--device-requests', '0', '--max-queue', '1000000', '--catalog', db.url('one')]);
+	await s.start();
+	s.ingestKey = s.ingest;
+	db.sql('SELECT pg_stat_statements_reset()');
+	const before = { server: cpuOf(s.child.pid), postgres: cpuOf(db.child.pid), at: performance.now() };
+	let next = 0;
+	await Promise.all(
+		Array.from({ length: SENDERS }, async () => {
+			while (next < UPLOADS) {
+				const n = next++;
+				const answer = await s.post('/api/v1/traces', bodies[n], { query: { app: 'shop', build_id: 'b', version_name: '1', scenario: 'start', device: `d${n}` }, headers: { 'Idempotency-Key': `k${n}` } });
+				if (answer.status !== 202) throw new Error(answer.text);
+			}
+		}),
+	);
+	const seconds = (performance.now() - before.at) / 1000;
+	const server = (cpuOf(s.child.pid) - before.server) / UPLOADS, postgres = (cpuOf(db.child.pid) - before.postgres) / UPLOADS;
+	console.log(`${path.relative('.', program)}: ${(UPLOADS / seconds).toFixed(0)} uploads/s accepted here; processor ms per upload: server ${server.toFixed(2)}, PostgreSQL ${postgres.toFixed(2)}, so ${((CORES * 1000) / (server + postgres)).toFixed(0)}/s on ${CORES} cores without the clients`);
+	const rows = JSON.parse(db.sql("SELECT json_agg(r) FROM (SELECT calls, plans, total_plan_time AS plan, total_exec_time AS exec, shared_blks_hit+shared_blks_read AS blocks, query FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%' ORDER BY total_plan_time+total_exec_time DESC LIMIT 8) r"));
+	for (const r of rows) console.log(`  ${(r.calls / UPLOADS).toFixed(2)} runs, ${(r.plans / UPLOADS).toFixed(2)} plans, ${(r.plan / UPLOADS).toFixed(3)} + ${(r.exec / UPLOADS).toFixed(3)} ms, ${(r.blocks / r.calls).toFixed(0)} blocks a run: ${r.query.replace(/\s+/g, ' ').slice(0, 150)}`);
+	await s.stop();
+	for (const end of ends) await end();
+	fs.rmSync(home, { recursive: true, force: true });
+}
+
+const programs = [binary(), ...(other ? [path.resolve(other)] : [])];
+for (let round = 0; round < ROUNDS; round++) for (const program of programs) await measure(program);
