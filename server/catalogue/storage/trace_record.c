@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
+#include "decoder/base/hash.h"
 #include "server/base/clock.h"
 #include "server/base/file/io.h"
 #include "server/base/file/sha256.h"
@@ -28,9 +29,10 @@ enum {
 	STRIPES = 64,
 	THREADS = 2,
 	THREADS_REMOTE = 6,
-	PENDING_MAX = 1024,
-	DELAY_MS = 1000, /* most traces are decoded by then */
+	PENDING_MAX = 16384,
+	DELAY_MS = 10000, /* most traces are decoded by then */
 	DELAY_STEP_MS = 500,
+	DELAY_LISTS = 256,
 	BUILD_BYTES = 1024
 };
 
@@ -47,7 +49,10 @@ struct tw_recorder {
 	_Atomic unsigned pending;
 	pthread_mutex_t stripes[STRIPES]; /* by key, from reading its rows to writing the file */
 	pthread_mutex_t delayed_lock;
-	struct later *delayed, **delayed_end; /* first records of traces, oldest first */
+	/* First records of traces by their ids, oldest first. */
+	struct delayed {
+		struct later *first, **end;
+	} delayed[DELAY_LISTS];
 	struct tw_periodic *delay;
 };
 
@@ -149,7 +154,7 @@ static enum tw_status put(
 
 /* build_id "": the record of the trace. */
 static enum tw_status record(struct tw_recorder *r, const char *project_id, const char *trace_id,
-        const char *build_id, bool is_new, struct tw_err *err)
+        const char *build_id, bool waits, struct tw_err *err)
 {
 	char key[TW_STORE_KEY];
 	struct tw_buf text;
@@ -162,7 +167,7 @@ static enum tw_status record(struct tw_recorder *r, const char *project_id, cons
 	tw_buf_init(&text, TW_RECORD_BYTES);
 	(void)pthread_mutex_lock(stripe_of(r, key));
 	st = build_id[0] ? tw_record_of_build(r->rows, project_id, build_id, &text, err)
-	                 : tw_record_of_trace(r->rows, project_id, trace_id, is_new, &text, err);
+	                 : tw_record_of_trace(r->rows, project_id, trace_id, waits, &text, err);
 	if (st == TW_OK)
 		st = put(r, key, &text, err);
 	(void)pthread_mutex_unlock(stripe_of(r, key));
@@ -171,11 +176,11 @@ static enum tw_status record(struct tw_recorder *r, const char *project_id, cons
 }
 
 static void record_or_log(struct tw_recorder *r, const char *project_id, const char *trace_id,
-        const char *build_id, bool is_new)
+        const char *build_id, bool waits)
 {
 	struct tw_err err;
 
-	if (record(r, project_id, trace_id, build_id, is_new, &err) != TW_OK)
+	if (record(r, project_id, trace_id, build_id, waits, &err) != TW_OK)
 		tw_log_err(
 		        TW_LOG_WARN, "record_not_written", build_id[0] ? build_id : trace_id, &err);
 }
@@ -188,8 +193,8 @@ struct later {
 	int64_t since_ms;
 	struct tw_recorder *recorder;
 	char project_id[TW_ID_BYTES], trace_id[TW_ID_BYTES];
-	char build_id[BUILD_BYTES];
-	bool is_new;
+	bool waits;
+	char build_id[];
 };
 
 static void free_later(struct later *l)
@@ -203,25 +208,27 @@ static void run_later(struct tw_pool_task *task, bool stopping)
 	struct later *l = (struct later *)(void *)task;
 
 	(void)stopping;
-	record_or_log(l->recorder, l->project_id, l->trace_id, l->build_id, l->is_new);
+	record_or_log(l->recorder, l->project_id, l->trace_id, l->build_id, l->waits);
 	free_later(l);
 }
 
 /* NULL: too many are pending, or out of memory. */
 static struct later *make_later(struct tw_recorder *r, const char *project_id, const char *trace_id,
-        const char *build_id, bool is_new)
+        const char *build_id, bool waits)
 {
-	struct later *l =
-	        atomic_load(&r->pending) < PENDING_MAX ? tw_mem_zalloc(1, sizeof *l) : NULL;
+	const size_t len = strlen(build_id);
+	struct later *l = atomic_load(&r->pending) < PENDING_MAX
+	                          ? tw_mem_zalloc(1, sizeof *l + len + 1)
+	                          : NULL;
 
 	if (!l)
 		return NULL;
 	l->task.run = run_later;
 	l->recorder = r;
-	l->is_new = is_new;
+	l->waits = waits;
 	(void)snprintf(l->project_id, sizeof l->project_id, "%s", project_id);
 	(void)snprintf(l->trace_id, sizeof l->trace_id, "%s", trace_id);
-	(void)snprintf(l->build_id, sizeof l->build_id, "%s", build_id);
+	memcpy(l->build_id, build_id, len + 1);
 	(void)atomic_fetch_add(&r->pending, 1);
 	return l;
 }
@@ -233,31 +240,47 @@ static void submit(struct later *l)
 }
 
 static void queue_or_record(struct tw_recorder *r, const char *project_id, const char *trace_id,
-        const char *build_id, bool is_new)
+        const char *build_id, bool waits)
 {
-	struct later *l = make_later(r, project_id, trace_id, build_id, is_new);
+	struct later *l = make_later(r, project_id, trace_id, build_id, waits);
 
 	if (l)
 		submit(l);
 	else
-		record_or_log(r, project_id, trace_id, build_id, is_new);
+		record_or_log(r, project_id, trace_id, build_id, waits);
+}
+
+static struct delayed *delayed_of(struct tw_recorder *r, const char *trace_id)
+{
+	return &r->delayed[tw_hash_str(tw_str_of(trace_id), 0) % DELAY_LISTS];
+}
+
+/* NULL: no trace of that id, or none at all if it is NULL, came until then. */
+static struct later *take_delayed(
+        struct tw_recorder *r, struct delayed *d, const char *trace_id, int64_t until_ms)
+{
+	struct later **at, *l;
+
+	(void)pthread_mutex_lock(&r->delayed_lock);
+	for (at = &d->first; trace_id && *at && strcmp((*at)->trace_id, trace_id) != 0;
+	        at = &(*at)->next)
+		continue;
+	l = *at && (*at)->since_ms <= until_ms ? *at : NULL;
+	if (l) {
+		*at = l->next;
+		d->end = l->next ? d->end : at;
+	}
+	(void)pthread_mutex_unlock(&r->delayed_lock);
+	return l;
 }
 
 static void submit_delayed(struct tw_recorder *r, int64_t until_ms)
 {
 	struct later *l;
 
-	do {
-		(void)pthread_mutex_lock(&r->delayed_lock);
-		l = r->delayed && r->delayed->since_ms <= until_ms ? r->delayed : NULL;
-		if (l) {
-			r->delayed = l->next;
-			r->delayed_end = l->next ? r->delayed_end : &r->delayed;
-		}
-		(void)pthread_mutex_unlock(&r->delayed_lock);
-		if (l)
+	for (int i = 0; i < DELAY_LISTS; i++)
+		while ((l = take_delayed(r, &r->delayed[i], NULL, until_ms)))
 			submit(l);
-	} while (l);
 }
 
 static void end_delay(struct tw_periodic *p, void *arg)
@@ -268,17 +291,8 @@ static void end_delay(struct tw_periodic *p, void *arg)
 
 static void cancel_delayed(struct tw_recorder *r, const char *trace_id)
 {
-	struct later **at, *l;
+	struct later *l = take_delayed(r, delayed_of(r, trace_id), trace_id, INT64_MAX);
 
-	(void)pthread_mutex_lock(&r->delayed_lock);
-	for (at = &r->delayed; *at && strcmp((*at)->trace_id, trace_id) != 0; at = &(*at)->next)
-		continue;
-	l = *at;
-	if (l) {
-		*at = l->next;
-		r->delayed_end = l->next ? r->delayed_end : at;
-	}
-	(void)pthread_mutex_unlock(&r->delayed_lock);
 	if (l)
 		free_later(l);
 }
@@ -294,16 +308,18 @@ void tw_record_trace(struct tw_recorder *r, const char *project_id, const char *
 void tw_record_new_trace(struct tw_recorder *r, const char *project_id, const char *trace_id)
 {
 	struct later *l = r ? make_later(r, project_id, trace_id, "", true) : NULL;
+	struct delayed *d;
 
 	if (!l) {
 		if (r)
 			record_or_log(r, project_id, trace_id, "", true);
 		return;
 	}
+	d = delayed_of(r, trace_id);
 	(void)pthread_mutex_lock(&r->delayed_lock);
 	l->since_ms = tw_monotonic_ms();
-	*r->delayed_end = l;
-	r->delayed_end = &l->next;
+	*d->end = l;
+	d->end = &l->next;
 	(void)pthread_mutex_unlock(&r->delayed_lock);
 }
 
@@ -532,7 +548,8 @@ enum tw_status tw_recorder_start(
 		return tw_oom(err);
 	r->catalogue = c;
 	r->blobs = b;
-	r->delayed_end = &r->delayed;
+	for (int i = 0; i < DELAY_LISTS; i++)
+		r->delayed[i].end = &r->delayed[i].first;
 	(void)pthread_mutex_init(&r->delayed_lock, NULL);
 	for (int i = 0; i < STRIPES; i++)
 		(void)pthread_mutex_init(&r->stripes[i], NULL);

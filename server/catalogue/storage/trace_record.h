@@ -6,7 +6,7 @@
  * data folder or as objects; the content is catalogue_record.h's.  A record is written after the
  * row was committed and removed before the row is deleted, so a record without a row shows that the
  * catalogue lost a committed row.  Records are not synced, and the first one of a trace is written
- * a second after its commit, unless the decoded trace is recorded before: a power failure or a kill
+ * 10 seconds after its commit, unless it is decoded before: a power failure or a kill
  * may take the newest, and the next start writes them again from the catalogue
  * (tw_records_complete).  Only if the catalogue is lost at the same time do such uploads stay
  * without a row, as files.  Separate threads write records, so an upload does not wait for its own.

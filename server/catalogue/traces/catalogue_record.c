@@ -9,6 +9,7 @@
 #include "server/catalogue/catalogue_tables.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/small_file.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 enum { SQL_BYTES = 1 << 14, AT_ONCE = 500 };
 
@@ -18,7 +19,6 @@ static const char *const tables_of_trace[] = {
 static const char *const tables_of_build[] = {"project", "build", "mapping_job"};
 
 enum {
-	N_NEW_TRACE = 3, /* nothing was added to it yet */
 	N_TRACE = sizeof tables_of_trace / sizeof *tables_of_trace,
 	N_BUILD = sizeof tables_of_build / sizeof *tables_of_build
 };
@@ -71,7 +71,7 @@ struct tw_record_reader {
 	struct tw_catalogue *catalogue;
 	pthread_mutex_t lock; /* of the fields below */
 	struct tw_db *db;     /* NULL: not open yet */
-	struct source trace, new_trace, build;
+	struct source trace, build;
 };
 
 static void find_columns(struct source *s, unsigned of)
@@ -95,9 +95,9 @@ static void write_select(const struct source *s, unsigned of, unsigned width, co
 		else
 			(void)tw_buf_printf(out, ",NULL");
 	(void)tw_buf_printf(out, " FROM \"%s\" WHERE project_id=?1", s->tables[of]);
-	(void)tw_buf_printf(out, of ? " AND %s=?2" : " AND ?2=?2", id_column);
+	(void)tw_buf_printf(out, of ? " AND %s=?2" : " AND ?2=?2 AND ?3=?3", id_column);
 	if (strcmp(s->tables[of], "trace") == 0)
-		(void)tw_buf_printf(out, NOT_SMALL);
+		(void)tw_buf_printf(out, NOT_SMALL " AND (?3=0 OR state<%d)", TW_TRACE_READY);
 }
 
 static enum tw_status make_source(struct source *s, const char *const *tables, unsigned n,
@@ -136,8 +136,6 @@ enum tw_status tw_record_reader_new(
 	(void)pthread_mutex_init(&r->lock, NULL);
 	st = make_source(&r->trace, tables_of_trace, N_TRACE, "trace_id", err);
 	if (st == TW_OK)
-		st = make_source(&r->new_trace, tables_of_trace, N_NEW_TRACE, "trace_id", err);
-	if (st == TW_OK)
 		st = make_source(&r->build, tables_of_build, N_BUILD, "build_id", err);
 	if (st == TW_OK)
 		*ret = r;
@@ -149,9 +147,8 @@ enum tw_status tw_record_reader_new(
 static void disconnect(struct tw_record_reader *r)
 {
 	tw_stmt_drop(r->trace.kept);
-	tw_stmt_drop(r->new_trace.kept);
 	tw_stmt_drop(r->build.kept);
-	r->trace.kept = r->new_trace.kept = r->build.kept = NULL;
+	r->trace.kept = r->build.kept = NULL;
 	tw_db_close(r->db);
 	r->db = NULL;
 }
@@ -162,7 +159,6 @@ struct tw_record_reader *tw_record_reader_free(struct tw_record_reader *r)
 		return NULL;
 	disconnect(r);
 	tw_mem_free(r->trace.sql);
-	tw_mem_free(r->new_trace.sql);
 	tw_mem_free(r->build.sql);
 	(void)pthread_mutex_destroy(&r->lock);
 	tw_mem_free(r);
@@ -215,13 +211,13 @@ static void write_rows(struct tw_cat_query *q, const struct source *s, struct tw
 }
 
 static enum tw_status write_record(struct tw_record_reader *r, struct source *s,
-        const char *project_id, const char *id, struct tw_buf *out, struct tw_err *err)
+        const char *project_id, const char *id, bool waits, struct tw_buf *out, struct tw_err *err)
 {
 	uint64_t rows[N_TRACE] = {0};
 	struct tw_json j = tw_json_to(out);
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_kept(
-	        &q, r->db, &s->kept, err, s->sql, "tt", project_id, id); /* primary keys */
+	enum tw_status st = tw_cat_query_kept(&q, r->db, &s->kept, err, s->sql, "tti", project_id,
+	        id, (int64_t)waits); /* primary keys */
 
 	if (st != TW_OK)
 		return st;
@@ -238,7 +234,7 @@ static enum tw_status write_record(struct tw_record_reader *r, struct source *s,
 }
 
 static enum tw_status read_record(struct tw_record_reader *r, struct source *s,
-        const char *project_id, const char *id, struct tw_buf *out, struct tw_err *err)
+        const char *project_id, const char *id, bool waits, struct tw_buf *out, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -246,7 +242,7 @@ static enum tw_status read_record(struct tw_record_reader *r, struct source *s,
 	if (!r->db)
 		st = tw_cat_reader_new(r->catalogue, &r->db, err);
 	if (st == TW_OK)
-		st = write_record(r, s, project_id, id, out, err);
+		st = write_record(r, s, project_id, id, waits, out, err);
 	if (st != TW_OK && st != TW_NOT_FOUND)
 		disconnect(r);
 	(void)pthread_mutex_unlock(&r->lock);
@@ -254,15 +250,15 @@ static enum tw_status read_record(struct tw_record_reader *r, struct source *s,
 }
 
 enum tw_status tw_record_of_trace(struct tw_record_reader *r, const char *project_id,
-        const char *trace_id, bool is_new, struct tw_buf *out, struct tw_err *err)
+        const char *trace_id, bool waits, struct tw_buf *out, struct tw_err *err)
 {
-	return read_record(r, is_new ? &r->new_trace : &r->trace, project_id, trace_id, out, err);
+	return read_record(r, &r->trace, project_id, trace_id, waits, out, err);
 }
 
 enum tw_status tw_record_of_build(struct tw_record_reader *r, const char *project_id,
         const char *build_id, struct tw_buf *out, struct tw_err *err)
 {
-	return read_record(r, &r->build, project_id, build_id, out, err);
+	return read_record(r, &r->build, project_id, build_id, false, out, err);
 }
 
 /* --- lists --- */

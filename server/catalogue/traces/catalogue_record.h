@@ -28,10 +28,10 @@ enum tw_status tw_record_reader_new(
         struct tw_catalogue *c, struct tw_record_reader **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_record_reader *tw_record_reader_free(struct tw_record_reader *r); /* accepts NULL */
 
-/* Appends the record to *out.  TW_NOT_FOUND: no such trace or build.  is_new: just uploaded, so it
- * has no tags or annotations. */
+/* Appends the record to *out.  TW_NOT_FOUND: no such trace or build.  waits: also if it is decoded
+ * by now, as the end of its decode writes the record. */
 enum tw_status tw_record_of_trace(struct tw_record_reader *r, const char *project_id,
-        const char *trace_id, bool is_new, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
+        const char *trace_id, bool waits, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_record_of_build(struct tw_record_reader *r, const char *project_id,
         const char *build_id, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 
