@@ -15,7 +15,7 @@ test('changes are listed, picked by kind, and paged', async (t) => {
 	for (const scheme of ['light', 'dark']) {
 		const page = await watched(scheme);
 		await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-		await navigate(page, 'Changes');
+		await navigate(page, 'Audit log');
 		await page.reload(); // its address is served too
 		const rows = page.locator('tr[data-entry]');
 		await rows.filter({ hasText: HOSTILE }).filter({ hasText: 'created a key' }).first().waitFor();

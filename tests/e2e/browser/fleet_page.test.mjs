@@ -79,7 +79,7 @@ test('from the overview to the slow method and the version that made it slow', a
 		for (const [at, percent] of [[3, 50], [4, 75], [5, 95], [6, 99]]) near(points[i][at], rank(Array.from({ length: EACH }, (_, k) => loadOf(version, k)), percent));
 	await page.waitForSelector('text=accurate to within 1.6 %');
 	assert.equal(await page.locator('#method g[data-mark]').count(), VERSIONS.length);
-	await page.click('#method tr[data-point="9.10.0"] a:has-text("worst")');
+	await page.click('#method tr[data-point="9.10.0"] a:has-text("slowest trace")');
 	await page.waitForSelector('[data-ready]');
 	assert.equal(new URL(page.url()).searchParams.get('find'), 'com.shop.Repo.load');
 	await page.goBack();

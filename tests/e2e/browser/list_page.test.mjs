@@ -498,7 +498,7 @@ test('keys: made and shown once, rotated, revoked', async (t) => {
 	await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
 	await panel.getByText(/^revoked/).first().waitFor();
 	for (const key of [first, second]) assert.equal((await server.post('/api/v1/traces', small(5), { key })).status, 401);
-	await panel.getByLabel('Works').selectOption('90 days');
+	await panel.getByLabel('Valid').selectOption('90 days');
 	await panel.getByLabel('Name', { exact: true }).fill('ends');
 	await panel.getByRole('button', { name: 'Create a key' }).click();
 	await panel.locator('tr[data-key]').filter({ hasText: 'ends 20' }).waitFor();

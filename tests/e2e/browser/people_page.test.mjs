@@ -34,10 +34,10 @@ test('an admin makes accounts and gives roles, and they hold', async (t) => {
 		await page.waitForSelector(`#accounts td:has-text("${name}")`);
 	}
 	await page.fill('input[name=member]', 'ann');
-	await page.click('button:has-text("Give the role")');
+	await page.click('button:has-text("Grant the role")');
 	await page.waitForSelector('#members td:has-text("ann")');
 	await page.fill('input[name=member]', 'nobody');
-	await page.click('button:has-text("Give the role")');
+	await page.click('button:has-text("Grant the role")');
 	await page.waitForSelector('#members [role=alert]:has-text("no user of that name")');
 
 	const ann = await watched();

@@ -69,7 +69,7 @@ test('an admin tries rules out, saves them, and sees what goes next and why', as
 		assert.deepEqual((({ max_age_days, max_bytes }) => [max_age_days, max_bytes])((await s.get('/api/v1/retention')).json.rules), [30, 2 ** 29]);
 		await page.goto(`${s.url}/retention`); // its address works too
 		await page.waitForSelector('text=At most 512 MiB are used');
-		await navigate(page, 'Changes');
+		await navigate(page, 'Audit log');
 		await page.locator('tr[data-entry]', { hasText: 'changed a setting' }).filter({ hasText: 'retention' }).first().waitFor();
 		await page.goto(`${s.url}/traces?cols=state,expires`);
 		await page.locator('th', { hasText: 'Expires' }).waitFor();

@@ -57,12 +57,12 @@ test('an expression, a filter, nothing found, and a wrong one', async (t) => {
 	await page.fill('form.search [name=version_name]', '');
 	await page.fill('form.search [name=over]', '60000');
 	await page.click('form.search button.primary');
-	await page.waitForSelector('text=Nothing as long');
+	await page.waitForSelector('text=No call is that long');
 	await page.fill('form.search [name=method]', '(');
 	await page.click('form.search button.primary');
 	await page.waitForSelector('[role=alert] >> text=regular expression');
 	await page.goBack();
-	await page.waitForSelector('text=Nothing as long');
+	await page.waitForSelector('text=No call is that long');
 	await done(page, t);
 });
 

@@ -86,7 +86,7 @@ test('a regression says whose it is and what changed its lines', async (t) => {
 	await page.waitForSelector('text=not set; CODEOWNERS names @shop/data');
 	await changes(page);
 	assert.equal(await page.inputValue('[name=owner]'), '', 'suggested, not set');
-	await page.getByRole('button', { name: 'Take' }).click();
+	await page.getByRole('button', { name: 'Use as owner' }).click();
 	assert.equal(await page.inputValue('[name=owner]'), '@shop/data');
 	await page.click('[aria-label="Actions"] button.primary');
 	await page.locator('tr[data-regression]').getByText('@shop/data').waitFor();

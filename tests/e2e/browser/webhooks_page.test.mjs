@@ -91,7 +91,7 @@ test('the digest is set and read beforehand, and the tracker is named', async (t
 	await page.getByRole('button', { name: 'Preview' }).click();
 	await page.waitForSelector('pre.digest >> text=com.app.Repo.load in slower');
 	await page.getByRole('button', { name: 'Send it now' }).click();
-	await page.locator('#digest [role=status]').getByText('On its way to 1 webhook and 1 address.').waitFor();
+	await page.locator('#digest [role=status]').getByText('Queued for 1 webhook and 1 address.').waitFor();
 	const told = await until(() => receiver.at('/h').find((g) => g.json.event === 'digest'), 'the digest is told');
 	assert.match(told.json.text, /com\.app\.Repo\.load in slower/);
 	await page.fill('#tracker [name=template]', 'https://github.com/o/r/issues/new?title={title}&body={body}');
@@ -139,7 +139,7 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	const form = page.getByRole('form', { name: 'A new alert rule' });
 	await form.getByLabel('Name').fill('Slow start');
 	await form.getByLabel('Percentile').fill('50');
-	await form.getByLabel('At least traces').fill('5');
+	await form.getByLabel('Minimum traces').fill('5');
 	await form.getByLabel('Scenario').fill('slower');
 	await form.getByLabel('Threshold in ms').fill(String((p50['8.3.0'] + p50['8.3.1']) / 2));
 	await form.getByRole('button', { name: 'Preview' }).click();
@@ -170,7 +170,7 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	await row.getByText('20.0 s').waitFor();
 	const [rule] = await rules();
 	assert.deepEqual([rule.name, rule.kind, rule.scenario, rule.percentile, rule.threshold, rule.min_traces, rule.days, rule.mail], ['Slow start', 'duration', 'slower', 50, 20000, 5, 3, true]);
-	await page.getByRole('button', { name: 'Look now' }).click();
+	await page.getByRole('button', { name: 'Check now' }).click();
 	await row.getByText('8.3.1: ').waitFor();
 	await page.setViewportSize({ width: 390, height: 800 });
 	const scope = row.locator('td', { hasText: /^slower$/ });

@@ -72,10 +72,10 @@ test('rules are written, judged, tried, kept, and brought back', async (t) => {
 	await page.waitForSelector('#rules [role=alert] >> text=This is not JSON');
 	await page.fill(editor, shipped.replace('"kind": "sleep"', '"kind": "nap"'));
 	await page.waitForSelector('tr[data-differs=sleep]:has-text("nap")');
-	await page.click('#try button:text-is("Try")');
+	await page.click('#try button:text-is("Test")');
 	await page.waitForSelector('#try [role=alert] >> text=/Rule 12 \\(sleep\\): kind: there are json/i');
 	await page.fill(editor, JSON.stringify({ rules: [{ id: 'cart', kind: 'own', title: HOSTILE, methods: ['com.shop.Cart'], threshold_ms: 100, message: HOSTILE }], frames: { slow_ms: 8, frozen_ms: 40 } }));
-	await page.click('#try button:text-is("Try")');
+	await page.click('#try button:text-is("Test")');
 	await page.waitForSelector('#try >> text=2 findings with these rules, 3 with the active rules. Nothing was saved.');
 	await page.waitForSelector(`#try tr[data-rule=cart]:has-text("${HOSTILE}")`);
 	await page.waitForSelector('#try >> text=3 frames: 3 slow (over 8.00 ms), 2 of them frozen (over 40.0 ms)');
@@ -88,11 +88,11 @@ test('rules are written, judged, tried, kept, and brought back', async (t) => {
 	await page.click('text=Save as a new version');
 	await page.waitForSelector('#rules header >> text=/Version 2/');
 	await page.selectOption('select[name=version]', '1');
-	await page.waitForSelector('#rules header >> text=/not active any more/');
+	await page.waitForSelector('#rules header >> text=/no longer active/');
 	await page.click('text=Restore these rules');
 	await page.waitForSelector('#rules header >> text=/Version 3/');
 	assert.equal((await server.get('/api/v1/detectors')).json.rules[0].id, 'cart');
-	await page.click('#try button:text-is("Try")');
+	await page.click('#try button:text-is("Test")');
 	await page.waitForSelector('#try >> text=2 findings with these rules, 2 with the active rules.');
 	await page.locator('#try tr[data-finding=cart] button').first().click();
 	await page.waitForSelector(`#findings tr[data-rule=cart]:has-text("${HOSTILE}")`);
@@ -150,7 +150,7 @@ for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 		await page.goto(`${server.url}/detectors?as=json&trace=${shop}`);
 		await page.fill(editor, (await page.inputValue(editor)).replace('"threshold_ms": 16', '"threshold_ms": 8').replace('"org.json.JSONObject", ', ''));
 		await page.waitForSelector('tr[data-differs=json]');
-		await page.click('#try button:text-is("Try")');
+		await page.click('#try button:text-is("Test")');
 		await page.waitForSelector('#try tr[data-phase=application]');
 		assert.deepEqual(await unreadable(page), []);
 		assert.deepEqual(await violations(page), []);

@@ -57,7 +57,7 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 	const over = seen?.filter((f) => f.exceeded).length ?? 0;
 	return <>
 		<div class="row"><button type="button" disabled={busy || !(Number(d.threshold) > 0)} onClick={() => void preview()}>{tr('Preview')}</button>
-			<span role="status">{seen && (seen.length === 0 ? tr('No figure: too few traces.') : tr('{over} of {all} are above the threshold now. Nothing was saved.', { over, all: seen.length }))}</span></div>
+			<span role="status">{seen && (seen.length === 0 ? tr('No value: too few traces.') : tr('{over} of {all} are above the threshold now. Nothing was saved.', { over, all: seen.length }))}</span></div>
 		{error && <Failure error={error} />}
 		{seen && seen.length > 0 && <div class="scroll"><table>
 			<thead><tr><th scope="col">{tr('Of')}</th><th scope="col" class="num">{tr('Now')}</th><th scope="col" class="num">{unit === 'times' ? tr('Reports') : tr('Traces')}</th><th scope="col">{tr('Above the threshold')}</th></tr></thead>
@@ -66,7 +66,7 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 				<td class="num nowrap">{f.trace ? <a href={link(`/traces/${f.trace}`)}>{shown(f.value, unit)}</a> : shown(f.value, unit)}</td>
 				<td class="num">{count(f.traces)}</td><td>{f.exceeded ? <span class="loss">{tr('yes')}</span> : <span class="quiet">{tr('no')}</span>}</td></tr>)}</tbody>
 		</table></div>}
-		{seen && seen.length > LISTED && <p class="quiet">{tr.many(seen.length - LISTED, 'And one more with a lower figure.', 'And {n} more with lower figures.')}</p>}
+		{seen && seen.length > LISTED && <p class="quiet">{tr.many(seen.length - LISTED, 'And one more with a lower figure.', 'And {n} more with lower values.')}</p>}
 	</>;
 }
 
@@ -84,14 +84,14 @@ function Form({ rule, mail, keep, cancel }: { rule?: Rule; mail: boolean; keep: 
 			<div class="row">
 				<label class="inline">{tr('Name')}{' '}<input name="name" maxLength={100} required autofocus value={d.name} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
 				{rule ? <span class="quiet">{tr('{figure} of {scope}', { figure: KINDS.find(([k]) => k === rule.kind)?.[1] ?? rule.kind, scope: scopeOf(rule) })}</span>
-					: <label class="inline">{tr('Figure')}{' '}<select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, words]) => <option key={k} value={k}>{words}</option>)}</select></label>}
+					: <label class="inline">{tr('Metric')}{' '}<select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, words]) => <option key={k} value={k}>{words}</option>)}</select></label>}
 				{unit === 'ms' && <label class="inline">{tr('Percentile')}{' '}{number('percentile', 99)}</label>}
 				<label class="inline">{unit === 'ms' ? tr('Threshold in ms') : unit === 'share' ? tr('Threshold in %') : tr('Threshold, times the mean day')}{' '}<input class="short" type="number" name="threshold" min="0" step="any" required value={d.threshold} onInput={(e) => put({ ...d, threshold: e.currentTarget.value })} /></label>
 			</div>
 			<div class="row">
 				{!rule && <><label class="inline">{tr('App')}{' '}{scope('app')}</label><label class="inline">{tr('Scenario')}{' '}{scope('scenario')}</label><label class="inline">{tr('Version')}{' '}{scope('version_name')}</label></>}
 				<label class="inline">{tr('Days')}{' '}{number('days', 90)}</label>
-				<label class="inline">{unit === 'times' ? tr('At least reports') : tr('At least traces')}{' '}{number('min_traces', 1000000)}</label>
+				<label class="inline">{unit === 'times' ? tr('Minimum reports') : tr('Minimum traces')}{' '}{number('min_traces', 1000000)}</label>
 				{mail && <label class="inline"><input type="checkbox" name="mail" checked={d.mail} onChange={(e) => put({ ...d, mail: e.currentTarget.checked })} />{' '}{tr("also to the digest's addresses")}</label>}
 			</div>
 			<Preview d={d} rule={rule} />
@@ -108,7 +108,7 @@ function Row({ r, now, edit, remove }: { r: Rule; now: Look | null; edit: () => 
 			<td>{figureOf(r)}</td>
 			<td class="anywhere">{scopeOf(r)}</td>
 			<td class="num nowrap">{shown(r.threshold, r.unit)}</td>
-			<td>{own && (own.length ? own.map((f) => <div key={`${f.app} ${f.version} ${f.anr}`} class={f.exceeded ? 'loss' : 'quiet'}>{subjectOf(f)}: {shown(f.value, r.unit)} ({count(f.traces)})</div>) : <span class="quiet">{now?.partial ? tr('no figure in time') : tr('too few traces')}</span>)}</td>
+			<td>{own && (own.length ? own.map((f) => <div key={`${f.app} ${f.version} ${f.anr}`} class={f.exceeded ? 'loss' : 'quiet'}>{subjectOf(f)}: {shown(f.value, r.unit)} ({count(f.traces)})</div>) : <span class="quiet">{now?.partial ? tr('no value in time') : tr('too few traces')}</span>)}</td>
 			<td class="actions"><button class="small" aria-label={tr('Change {name}', { name: r.name })} onClick={edit}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={remove} /></td>
 		</tr>
 	);
@@ -129,11 +129,11 @@ export function AlertRules() {
 		show(null);
 	};
 	return (
-		<Panel title={tr('Alerts')} id="alerts" aside={v && <>{v.rules.length > 0 && <button onClick={() => void change(look)}>{tr('Look now')}</button>}{' '}{editing !== '' && v.rules.length < v.max_rules && <button onClick={() => edit('')}>{tr('Add an alert rule')}</button>}</>}>
+		<Panel title={tr('Alerts')} id="alerts" aside={v && <>{v.rules.length > 0 && <button onClick={() => void change(look)}>{tr('Check now')}</button>}{' '}{editing !== '' && v.rules.length < v.max_rules && <button onClick={() => edit('')}>{tr('Add an alert rule')}</button>}</>}>
 			<Pending of={load} what={tr('Loading alert rules')} />
-			{v && v.rules.length === 0 && editing !== '' && <p class="quiet">{tr('No alert rules yet. A rule reports each version whose figure is above a threshold, once, in the inbox, to webhooks and by mail.')}</p>}
+			{v && v.rules.length === 0 && editing !== '' && <p class="quiet">{tr('No alert rules yet. A rule reports each version whose metric exceeds a threshold, once: in the inbox, to webhooks and by mail.')}</p>}
 			{v && v.rules.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Figure')}</th><th scope="col">{tr('Of')}</th><th scope="col" class="num">{tr('Threshold')}</th><th scope="col">{tr('Now')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Metric')}</th><th scope="col">{tr('Of')}</th><th scope="col" class="num">{tr('Threshold')}</th><th scope="col">{tr('Now')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.rules.map((r) => <Row key={r.id} r={r} now={now} edit={() => edit(r.id)} remove={() => void change(() => send('DELETE', `/api/v1/alerts/rules/${r.id}`))} />)}</tbody>
 			</table></div>}
 			{v && (rule || editing === '') && <Form key={editing} rule={rule} mail={v.mail} keep={(d) => void keep(d)} cancel={() => edit(null)} />}

@@ -9,7 +9,7 @@ import { tr } from '../i18n/strings/manage';
 
 interface Entries { entries: Entry[]; next_cursor: number | null }
 
-const COLUMNS = [tr('When'), tr('Who'), tr('Did'), tr('To'), tr('Details'), tr('From')];
+const COLUMNS = [tr('When'), tr('Who'), tr('Action'), tr('Target'), tr('Details'), tr('From')];
 
 /** What was done to a trace that may still be there leads to it. */
 function Target({ e }: { e: Entry }) {
@@ -24,7 +24,7 @@ function Row({ e }: { e: Entry }) {
 			<td title={e.actor.id || undefined}>{who(e)}</td>
 			<td title={e.action} class="nowrap">{did(e)}</td>
 			<td title={target(e) === e.target ? undefined : e.target}><Target e={e} /></td>
-			<td class="anywhere">{facts(e)}</td>
+			<td class="anywhere wide">{facts(e)}</td>
 			<td title={e.request ? tr('request {request}', { request: e.request }) : undefined} class="nowrap">{e.address || <span class="quiet">{tr('on the server')}</span>}</td>
 		</tr>
 	);
@@ -50,12 +50,12 @@ export function AuditPage() {
 	const asked = SORTS.some(([s]) => s === named) ? named : '';
 	const everywhere = may.server && text('everywhere') === '1';
 	useEffect(() => {
-		document.title = tr('Changes · tracewell');
+		document.title = tr('Audit log · tracewell');
 	}, []);
 	return (
 		<main>
-			<div class="row head"><h1>{tr('Changes')}</h1></div>
-			<Panel title={tr('Audit log')} aside={<>
+			<div class="row head"><h1>{tr('Audit log')}</h1></div>
+			<Panel title={tr('Entries')} aside={<>
 				{may.server && <label class="inline"><input type="checkbox" checked={everywhere} onChange={(e) => set({ everywhere: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('of all projects and the server')}</label>}
 				<label class="inline">{tr('Show')}{' '}<select value={asked} onChange={(e) => set({ action: e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
 			</>}>

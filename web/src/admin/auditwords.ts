@@ -9,14 +9,14 @@ export interface Entry {
 
 export const SORTS: [action: string, shown: string][] = [['', tr('everything')], ['key', tr('keys')], ['user', tr('accounts')], ['member', tr('roles')], ['session', tr('signing in and out')],
 	['identity', tr('provider links')], ['link', tr('sign-in links')], ['trace', tr('traces')], ['upload', tr('uploads')], ['decoded', tr('decoded files')], ['mapping', tr('mappings')], ['setting', tr('settings')], ['annotation', tr('annotations')],
-	['filter', tr('saved lists')], ['webhook', 'Webhooks'], ['project', tr('projects')], ['audit', tr('this record')], ['catalogue', tr('the catalogue')]];
+	['filter', tr('saved lists')], ['webhook', 'Webhooks'], ['project', tr('projects')], ['audit', tr('this log')], ['catalogue', tr('the catalogue')]];
 
 const KINDS: Record<string, string> = { cli: tr('command line, '), key: tr('key '), link: tr('sign-in link'), server: tr('the server itself'), nobody: tr('unknown') };
 
 const DONE: Record<string, string> = {
 	'session.start': tr('signed in'), 'session.end': tr('signed out'), 'session.end_all': tr('signed out everywhere'), 'link.create': tr('created a sign-in link'),
 	'key.create': tr('created a key'), 'key.rotate': tr('rotated a key'), 'key.revoke': tr('revoked a key'),
-	'user.create': tr('created an account'), 'user.change': tr('changed an account'), 'user.remove': tr('removed an account'), 'member.set': tr('gave a role'), 'member.remove': tr('removed a role'),
+	'user.create': tr('created an account'), 'user.change': tr('changed an account'), 'user.remove': tr('removed an account'), 'member.set': tr('granted a role'), 'member.remove': tr('removed a role'),
 	'identity.link': tr('linked an account to the provider'), 'identity.unlink': tr('unlinked an account from the provider'),
 	'project.create': tr('created a project'), 'project.import': tr('imported a project'), 'mapping.set': tr('sent a mapping'), 'build.commit': tr('set the commit of a build'), 'setting.set': tr('changed a setting'), 'regression.change': tr('updated a regression'), 'anr.change': tr('updated an ANR group'),
 	'trace.mark': tr('edited a trace'), 'trace.delete': tr('deleted a trace'), 'trace.requeue': tr('requested another decode of a trace'), 'upload.delete': tr('deleted an upload'),

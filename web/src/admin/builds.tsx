@@ -35,7 +35,7 @@ function Mapping({ b }: { b: Build }) {
 		{b.mapping && <span class="quiet"> {several(b.entries, 'method')}</span>}
 		{b.malformed > 0 && <span class="quiet">{tr(', {malformed} lines unreadable', { malformed: count(b.malformed) })}</span>}
 		<Sent state={b.state} error={b.error} />
-		{b.duplicates > 0 && <span class="quiet">{tr(', {duplicates} ids twice', { duplicates: count(b.duplicates) })}</span>}
+		{b.duplicates > 0 && <span class="quiet">{tr(', {duplicates} duplicate ids', { duplicates: count(b.duplicates) })}</span>}
 	</>;
 }
 
@@ -125,8 +125,8 @@ export function BuildsPage() {
 			{v && v.builds.length > 0 && (
 				<div class="scroll"><table>
 					<thead><tr><th scope="col">{tr('Build')}</th><th scope="col">{tr('App')}</th><th scope="col">{tr('Mapping')}</th><th scope="col">{tr('R8 mapping')}</th>
-						<th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Waiting')}</th><th scope="col" class="num">{tr('Ids named')}</th>
-						<th scope="col">{tr('Mapping sent')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+						<th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Waiting')}</th><th scope="col" class="num">{tr('Ids resolved')}</th>
+						<th scope="col">{tr('Mapping uploaded')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 					<tbody>{v.builds.map((b) => <Row key={b.build_id} b={b} open={open === b.build_id} />)}</tbody>
 				</table></div>)}
 			{v && <Pages rows={v.builds.length} cursor={v.next_cursor} of={page} />}

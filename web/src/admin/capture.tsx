@@ -113,7 +113,7 @@ export function CapturePage() {
 			<div class="row head"><h1>{tr('Capture')}</h1></div>
 			<Rules />
 			<Panel title={tr('On the device')}>
-				<p>{tr.rich("Poll with an ingest key, keep the response and its ETag, and record only what it names. Send each trace with {code} set to the rule's name and the same {code2}, so that it is counted.", { code: <code>capture=</code>, code2: <code>device_id</code> })}</p>
+				<p>{tr.rich("Poll with an ingest key and cache the response with its ETag. Record only what the response lists. Upload each trace with {code} set to the rule's name and the same {code2}, so that it is counted.", { code: <code>capture=</code>, code2: <code>device_id</code> })}</p>
 				<Command>{`curl -H "Authorization: Bearer $KEY" -H 'If-None-Match: "…"' \\\n  "${location.origin}/api/v1/capture?app=com.example&version_name=8.3.1&device=Pixel+8&os=14&device_id=$INSTALLATION"`}</Command>
 			</Panel>
 		</main>

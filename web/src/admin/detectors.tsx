@@ -46,7 +46,7 @@ function Differences({ from, to, title }: { from: Doc; to: Doc | null; title: st
 	return (
 		<div class="scroll"><table>
 			<caption>{tr('Differences from {title}', { title })}</caption>
-			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('What')}</th><th scope="col">{tr('There')}</th><th scope="col">{tr('Here')}</th></tr></thead>
+			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('What')}</th><th scope="col">{tr('Before')}</th><th scope="col">{tr('After')}</th></tr></thead>
 			<tbody>{list.map((d, i) => (
 				<tr key={i} data-differs={d.what}><td>{d.what}</td><td>{d.member}</td><td class="anywhere">{d.before && <del>{d.before}</del>}</td><td class="anywhere">{d.after && <ins>{d.after}</ins>}</td></tr>))}</tbody>
 		</table></div>
@@ -158,13 +158,13 @@ function Try({ draft }: { draft: string }) {
 		}
 	});
 	return (
-		<Panel title={tr('Try them')} id="try">
+		<Panel title={tr('Test the rules')} id="try">
 			{error && <Failure error={error} retry={again} />}
 			<div class="row">
-				<label class="inline">{tr('On')}{' '}<select name="trace" value={chosen} onChange={(e) => set({ trace: e.currentTarget.value })}>
+				<label class="inline">{tr('Trace')}{' '}<select name="trace" value={chosen} onChange={(e) => set({ trace: e.currentTarget.value })}>
 					{chosen && !traces.some((t) => t.id === chosen) && <option value={chosen}>{chosen}</option>}
 					{traces.map((t) => <option key={t.id} value={t.id}>{nameOf(t)}, {when(t.created_ms)}</option>)}</select></label>
-				<button class="primary" disabled={busy || !chosen} onClick={() => void begin()}>{busy ? tr('Trying') : tr('Try')}</button>
+				<button class="primary" disabled={busy || !chosen} onClick={() => void begin()}>{busy ? tr('Testing') : tr('Test')}</button>
 				<button disabled={at >= 0 || latest.length === 0} onClick={() => void preview()}>{at >= 0 ? tr('Trace {at} of {all}', { at: at + 1 > latest.length ? latest.length : at + 1, all: latest.length }) : tr('Preview on the latest {n}', { n: latest.length })}</button>
 				{!chosen && <span class="quiet">{tr('There is no trace to test the rules on yet.')}</span>}
 			</div>
@@ -194,7 +194,7 @@ function Editor({ v, again }: { v: Kept; again: () => void }) {
 	const title = against !== 'kept' ? tr('the default rules') : v.version ? tr('version {version}', { version: v.version }) : tr('the active rules');
 	return <>
 		<Panel title={tr('Rules')} id="rules" aside={<>
-			<span class="quiet">{v.version === 0 ? tr('Default rules') : tr('Version {version}{author}, {created_ms}', { version: v.version, author: v.author && tr(' by {author}', { author: v.author }), created_ms: when(v.created_ms) })}{!now && tr(', not active any more')}</span>
+			<span class="quiet">{v.version === 0 ? tr('Default rules') : tr('Version {version}{author}, {created_ms}', { version: v.version, author: v.author && tr(' by {author}', { author: v.author }), created_ms: when(v.created_ms) })}{!now && tr(', no longer active')}</span>
 			<Versions v={v} held={changed} />
 			<Choice label={tr('View')} value={asJson ? 'json' : 'form'} options={[['form', tr('Form')], ['json', 'JSON']]} onPick={(o) => set({ as: o === 'json' ? o : null })} /></>}>
 			{!asJson && (doc ? <DetectorTable doc={doc} put={(d) => put(written(d))} /> : <p class="quiet">{tr('Fix the JSON to use the form.')}</p>)}

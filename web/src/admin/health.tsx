@@ -20,7 +20,7 @@ const CHECKS: Record<string, string> = {
 	reading: tr('Catalogue is readable'), catalogue: tr('Catalogue is writable'), running: tr('Server is not stopping'), disk: tr('Disk has space'),
 	uploads: tr('Uploads can be stored'), jobs: tr('Decoders work'), storage: tr('Stored files are reachable'), analytics: 'ClickHouse',
 };
-const STAGES: Record<string, string> = { names: tr('Names of methods'), rollup: tr('Sums over many traces'), anr: tr('ANR groups'), findings: tr('Detectors') };
+const STAGES: Record<string, string> = { names: tr('Names of methods'), rollup: tr('Rollups'), anr: tr('ANR groups'), findings: tr('Detectors') };
 const LIMITS: Record<string, string> = {
 	size: tr('body too large'), target: tr('address too long'), rate: tr('rate limit'), headers: tr('headers too large'), busy: tr('server busy'), deadline: tr('query took too long'),
 	disk: tr('disk full'), slow_body: tr('body arrived too slowly'), slow_headers: tr('headers arrived too slowly'),

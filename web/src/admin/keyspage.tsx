@@ -54,8 +54,8 @@ function Make({ made }: { made: (secret: string, name: string) => void }) {
 	return <>
 		<form class="row" onSubmit={make}>
 			<label class="inline">{tr('Name')}{' '}<input value={name} maxLength={200} required autocomplete="off" placeholder={tr('release builds')} onInput={(e) => hold(e.currentTarget.value)} /></label>
-			<label class="inline">{tr('May')}{' '}<select value={scope} onChange={(e) => pick(e.currentTarget.value)}>{SCOPES.map(([s]) => <option key={s} value={s}>{s}</option>)}</select></label>
-			<label class="inline">{tr('Works')}{' '}<select value={days} onChange={(e) => live(Number(e.currentTarget.value))}>{LIVES.map(([d, shown]) => <option key={d} value={d}>{shown}</option>)}</select></label>
+			<label class="inline">{tr('Scope')}{' '}<select value={scope} onChange={(e) => pick(e.currentTarget.value)}>{SCOPES.map(([s]) => <option key={s} value={s}>{s}</option>)}</select></label>
+			<label class="inline">{tr('Valid')}{' '}<select value={days} onChange={(e) => live(Number(e.currentTarget.value))}>{LIVES.map(([d, shown]) => <option key={d} value={d}>{shown}</option>)}</select></label>
 			<button class="primary" disabled={!name.trim()}>{tr('Create a key')}</button>
 			<span class="quiet">{SCOPES.find(([s]) => s === scope)![1]}</span>
 		</form>
@@ -123,7 +123,7 @@ function Keys({ came }: { came: () => void }) {
 			<Pending of={load} what={tr('Loading keys')} />
 			{load.value && keys.length === 0 && <p class="quiet">{tr('No keys yet. An app needs an ingest key to send traces.')}</p>}
 			{keys.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('May')}</th><th scope="col">{tr('Made')}</th><th scope="col">{tr('Last seen')}</th>
+				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Scope')}</th><th scope="col">{tr('Created')}</th><th scope="col">{tr('Last seen')}</th>
 					<th scope="col">{tr('State')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{keys.map((k) => <Row key={k.id} k={k} rotate={() => ask({ what: 'rotate', k })} revoke={() => ask({ what: 'revoke', k })} />)}</tbody>
 			</table></div>}
@@ -161,9 +161,9 @@ function Projects() {
 		<Panel title={tr('Projects')}>
 			<Pending of={load} what={tr('Loading projects')} />
 			{list.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Made')}</th><th scope="col">{tr('Id')}</th></tr></thead>
+				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Created')}</th><th scope="col">{tr('Id')}</th></tr></thead>
 				<tbody>{list.map((p) => (
-					<tr key={p.id}><td><a href={`/?project=${p.id}`} target="_self">{p.name}</a>{p.id === here && <span class="quiet">{' '}{tr('shown now')}</span>}</td>
+					<tr key={p.id}><td><a href={`/?project=${p.id}`} target="_self">{p.name}</a>{p.id === here && <span class="quiet">{' '}{tr('current')}</span>}</td>
 						<td class="when">{when(p.created_ms)}</td><td><code>{p.id}</code></td></tr>))}</tbody>
 			</table></div>}
 			{(load.value || load.error) && <><p class="quiet">{tr.rich('A project has its own traces, builds and keys, isolated from other projects.{server}', { server: !may.server && tr(' Projects are created on the server, with a first key:') })}</p>

@@ -60,7 +60,7 @@ function Members({ project, came }: { project: string; came: () => void }) {
 			{(v || load.error) && <form class="row" onSubmit={add}>
 				<label class="inline">{tr('Name')}{' '}<input name="member" spellcheck={false} autocapitalize="none" value={name} onInput={(e) => put(e.currentTarget.value)} /></label>
 				<label class="inline">{tr('Role')}{' '}<RoleSelect label={tr('Role')} value={role} pick={pick} /></label>
-				<button disabled={!name.trim()}>{tr('Give the role')}</button>
+				<button disabled={!name.trim()}>{tr('Grant the role')}</button>
 			</form>}
 			{error && <Failure error={error} />}
 		</Panel>
@@ -141,7 +141,7 @@ function Accounts({ changed, provider }: { changed: () => void; provider: string
 			{v && v.users.length === 0 && <p class="quiet">{tr('No accounts yet. You are signed in with a one-time link: create an account for yourself.')}</p>}
 			{v && v.users.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Admin of the server')}</th><th scope="col">{tr('Password')}</th>{provider && <th scope="col">{provider}</th>}
-					<th scope="col">{tr('Last seen')}</th><th scope="col">{tr('Made')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+					<th scope="col">{tr('Last seen')}</th><th scope="col">{tr('Created')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.users.map((u) => <Account key={u.name} u={u} provider={provider} change={change} />)}</tbody>
 			</table></div>}
 			{v && <Turn cursors={cursors} next={v.next_cursor} to={turn} />}

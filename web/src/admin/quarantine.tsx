@@ -81,7 +81,7 @@ export function QuarantinePage() {
 				{!load.value && load.busy && <Busy what={tr('Loading the quarantine')} />}
 				{load.value && list.length === 0 && <p>{tr('The quarantine is empty.')}</p>}
 				{list.length > 0 && <div class="scroll"><table>
-					<thead><tr><th scope="col">{tr('Upload')}</th><th scope="col">{tr('The decoder')}</th><th scope="col">{tr('Format')}</th><th scope="col" class="num">{tr('Deaths')}</th><th scope="col" class="num">{tr('Size')}</th>
+					<thead><tr><th scope="col">{tr('Upload')}</th><th scope="col">{tr('The decoder')}</th><th scope="col">{tr('Format')}</th><th scope="col" class="num">{tr('Crashes')}</th><th scope="col" class="num">{tr('Size')}</th>
 						<th scope="col" class="num">{tr('First')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 					<tbody>{list.map((q) => <Row key={q.id} q={q} again={() => again(q)} discard={() => ask(q)} />)}</tbody>
 				</table></div>}

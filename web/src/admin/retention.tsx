@@ -27,11 +27,11 @@ function Used({ room }: { room: Room }) {
 			<dl class="roomfacts">
 				<div><dt>{tr.rich('{span}Raw uploads', { span: <span class="swatch raw" /> })}</dt><dd>{bytes(use.upload_bytes)}</dd></div>
 				<div><dt>{tr.rich('{span}Decoded files', { span: <span class="swatch decoded" /> })}</dt><dd>{bytes(use.decoded_bytes)}</dd></div>
-				<div><dt>{tr('Together')}</dt><dd>{bytes(total)}{rules.max_bytes && <span class="quiet">{' '}{tr('of {max_bytes}', { max_bytes: bytes(rules.max_bytes) })}</span>}</dd></div>
+				<div><dt>{tr('Total')}</dt><dd>{bytes(total)}{rules.max_bytes && <span class="quiet">{' '}{tr('of {max_bytes}', { max_bytes: bytes(rules.max_bytes) })}</span>}</dd></div>
 				<div><dt>{tr('Traces')}</dt><dd>{count(use.traces)}{rules.max_traces && <span class="quiet">{' '}{tr('of {max_traces}', { max_traces: count(rules.max_traces) })}</span>}</dd></div>
 				<div><dt>{tr('Pinned')}</dt><dd>{count(use.pinned)}</dd></div>
 				{room.disk && <div><dt>{tr('Disk')}</dt><dd>{bytes(room.disk.used_bytes)}{' '}<span class="quiet">{tr('of {max_bytes}', { max_bytes: bytes(room.disk.size_bytes) })}</span></dd></div>}
-				<div><dt>{tr('Only raw')}</dt><dd>{count(use.archived)}</dd></div>
+				<div><dt>{tr('Raw only')}</dt><dd>{count(use.archived)}</dd></div>
 			</dl>
 			{room.disk && <p class="quiet">{tr('Above {max_percent} % of the disk, the oldest traces of the projects that store most are deleted.', { max_percent: room.disk.max_percent })}</p>}
 		</Panel>
@@ -42,7 +42,7 @@ function Goes({ list, rules }: { list: Due[]; rules: Rules }) {
 	const now = Date.now();
 	return (
 		<div class="scroll"><table>
-			<thead><tr><th scope="col" class="num">{tr('When')}</th><th scope="col">{tr('Deleted')}</th><th scope="col">{tr('Of')}</th><th scope="col">{tr('Why')}</th><th scope="col" class="num">{tr('Frees')}</th></tr></thead>
+			<thead><tr><th scope="col" class="num">{tr('When')}</th><th scope="col">{tr('Deleted')}</th><th scope="col">{tr('Of')}</th><th scope="col">{tr('Reason')}</th><th scope="col" class="num">{tr('Frees')}</th></tr></thead>
 			<tbody>{list.map((d) => (
 				<tr key={d.id + d.deletes} data-due={d.id}><td class="num">{time(d, now)}</td><td>{what(d)}</td><td><a href={link(`/traces/${d.id}`)}>{d.name}</a></td>
 					<td>{why(d, rules)}</td><td class="num">{bytes(d.bytes)}</td></tr>))}</tbody>
@@ -57,7 +57,7 @@ function Next({ room, days, span, tried, busy }: { room: Room; days: number; spa
 		<Panel title={tried ? tr('Preview') : tr('Next deletions')} id="next"
 			aside={<label class="inline">{tr('Within')}{' '}<select value={days} disabled={busy} onChange={(e) => span(Number(e.currentTarget.value))}>{SPANS.map(([d, s]) => <option key={d} value={d}>{s}</option>)}</select></label>}>
 			{list.length === 0 ? <p class="quiet">{tr('Nothing with {tried} rules.', { tried: tried ? tr('these') : tr('the current') })}</p> : <>
-				<p>{tr.rich('{told}{list}, {freed}{due}. A pin keeps a trace.', { told: list.length >= TOLD ? tr('The first ') : '', list: several(list.length, 'item'), freed: bytes(freed), due: room.expiring_now.length > 0 && <>; <strong>{tr('{due} of them at once{tried}', { due: room.expiring_now.length === list.length ? tr('all') : count(room.expiring_now.length), tried: tried ? tr(' when the rules are saved') : '' })}</strong></> })}</p>
+				<p>{tr.rich('{told}{list}, {freed}{due}. A pin keeps a trace.', { told: list.length >= TOLD ? tr('The first ') : '', list: several(list.length, 'item'), freed: bytes(freed), due: room.expiring_now.length > 0 && <>; <strong>{tr('{due} of them immediately{tried}', { due: room.expiring_now.length === list.length ? tr('all') : count(room.expiring_now.length), tried: tried ? tr(' when the rules are saved') : '' })}</strong></> })}</p>
 				<Goes list={list} rules={room.rules} /></>}
 		</Panel>
 	);

@@ -48,11 +48,11 @@ function Form({ v, keep }: { v: TrackerOf; keep: (t: object) => Promise<boolean>
 		<form class="rule" onSubmit={save} aria-label={tr('Issue tracker')}>
 			<label class="inline">{tr('Issue tracker')}{' '}<select name="for" value={d.for} onChange={(e) => put({ ...d, for: e.currentTarget.value })}>
 				{KINDS.map(([kind, name]) => <option key={kind} value={kind}>{name}</option>)}</select></label>
-			<label class="list">{tr.rich('Address of a new issue {part}', { part: <span class="quiet">{tr('with {names}; empty: none', { names: '{title}, {body}' })}</span> })}
+			<label class="list">{tr.rich('URL of a new issue {part}', { part: <span class="quiet">{tr('with {names}; empty: none', { names: '{title}, {body}' })}</span> })}
 				<input name="template" class="mono wide" maxLength={1000} spellcheck={false} value={d.template} placeholder={example.template} onInput={(e) => put({ ...d, template: e.currentTarget.value })} /></label>
-			<Field name="api" label={tr('API address')} hint={tr('creates issues by a button; empty: none')} value={d.api} put={set('api')} placeholder={example.api} />
+			<Field name="api" label={tr('API URL')} hint={tr('creates issues by a button; empty: none')} value={d.api} put={set('api')} placeholder={example.api} />
 			{d.api && <>
-				<Field name="repository" label={tr('Project there')} value={d.repository} put={set('repository')} placeholder={example.repository} />
+				<Field name="repository" label={tr('Project key')} value={d.repository} put={set('repository')} placeholder={example.repository} />
 				{d.for === 'jira' && <>
 					<Field name="user" label={tr('User')} hint={tr('email address, of Jira Cloud only')} value={d.user} put={set('user')} />
 					<Field name="issue_type" label={tr('Issue type')} value={d.issue_type} put={set('issue_type')} placeholder={TYPE} />

@@ -20,7 +20,7 @@ interface Hooks { webhooks: Hook[]; max_webhooks: number; public_url: string; ma
 type Draft = Pick<Hook, 'name' | 'url' | 'kind' | 'events'>;
 
 const EVENTS: [event: string, shown: string][] = [['regression.found', tr('new regression')], ['regression.returned', tr('regression reopened')], ['regression.fixed', tr('regression fixed')],
-	['regression.status', tr('regression acknowledged or reopened')], ['anr.new', tr('new ANR group')], ['anr.returned', tr('ANR group returned')], ['alert.found', tr('figure above its threshold')], ['alert.returned', tr('figure above its threshold again')], ['alert.fixed', tr('figure below its threshold again')], ['digest', tr('digest')]];
+	['regression.status', tr('regression acknowledged or reopened')], ['anr.new', tr('new ANR group')], ['anr.returned', tr('ANR group returned')], ['alert.found', tr('metric above its threshold')], ['alert.returned', tr('metric above its threshold again')], ['alert.fixed', tr('metric below its threshold again')], ['digest', tr('digest')]];
 const KINDS: [kind: string, shown: string][] = [['json', 'JSON'], ['slack', 'Slack'], ['teams', 'Microsoft Teams'], ['matrix', 'Matrix (hookshot)']];
 const FULL = 500; // events of a hook that may wait
 
@@ -57,7 +57,7 @@ function State({ h }: { h: Hook }) {
 	if (h.secret_lost) return <><span class="state failed">{tr('no secret')}</span> <span class="quiet">{tr('It was encrypted with a key that this server does not have. Create a new secret.')}</span></>;
 	if (h.paused_ms) return <><span class="state failed">{tr('paused')}</span> <span class="quiet">{tr('{paused_ms}{paused_why}. Events in the meantime are not sent.', { paused_ms: when(h.paused_ms), paused_why: h.paused_reason ? `: ${h.paused_reason}` : tr(', manually') })}</span></>;
 	if (h.failing_ms) return <><span class="state queued">{tr('failing')}</span> <span class="quiet">{tr('since {failing_ms}, {fails} attempts in a row', { failing_ms: when(h.failing_ms), fails: count(h.consecutive_failures) })}</span></>;
-	if (h.delivered_ms) return <><span class="state ready">{tr('works')}</span> <span class="quiet">{tr('last delivery {delivered_ms}', { delivered_ms: when(h.delivered_ms) })}</span></>;
+	if (h.delivered_ms) return <><span class="state ready">{tr('active')}</span> <span class="quiet">{tr('last delivery {delivered_ms}', { delivered_ms: when(h.delivered_ms) })}</span></>;
 	return <span class="quiet">{tr('no deliveries yet')}</span>;
 }
 
@@ -79,7 +79,7 @@ function Row({ h, open, edit, say }: { h: Hook; open: boolean } & Acts) {
 		<tr data-hook={h.id}>
 			<td><button class="plain" aria-expanded={open} onClick={() => set({ open: open ? null : h.id })}>{name}</button><div class="quiet anywhere">{partOf(h.url, 'origin')}</div></td>
 			<td class="nowrap">{KINDS.find(([k]) => k === h.kind)?.[1] ?? h.kind}</td>
-			<td class="anywhere">{h.events.length === EVENTS.length ? tr('everything') : h.events.join(', ')}</td>
+			<td class="anywhere">{h.events.length === EVENTS.length ? tr('all events') : h.events.join(', ')}</td>
 			<td><State h={h} /></td>
 			<td class="num" title={h.waiting >= FULL ? tr('The queue is full: further events are dropped') : undefined}>{count(h.waiting)}{h.waiting >= FULL && <span class="loss">{' '}{tr('full')}</span>}</td>
 			<td class="actions">
@@ -127,7 +127,7 @@ function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 			{secret && <Secret secret={secret} done={() => show('')} />}
 			{v.webhooks.length === 0 && editing === null && <p class="quiet">{tr('No webhooks yet. A webhook notifies a chat or a program of new, reopened and fixed regressions and of new ANR groups.')}</p>}
 			{v.webhooks.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('For')}</th><th scope="col">{tr('Tells of')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Waiting')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('For')}</th><th scope="col">{tr('Events')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Waiting')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.webhooks.map((h) => <Row key={h.id} h={h} open={open === h.id} edit={() => edit(h.id)} say={(...of) => void say(...of)} />)}</tbody>
 			</table></div>}
 			{editing !== null && <Form key={editing} hook={v.webhooks.find((h) => h.id === editing)} keep={put} cancel={() => edit(null)} />}

@@ -58,7 +58,7 @@ function SendNow({ days, sent }: { days: string; sent: () => void }) {
 	};
 	return <>
 		<button disabled={busy} onClick={() => void sendNow()}>{tr('Send it now')}</button>
-		<span role="status" class="quiet">{told && tr('On its way to {receivers}.', { receivers: receivers(told) })}</span>
+		<span role="status" class="quiet">{told && tr('Queued for {receivers}.', { receivers: receivers(told) })}</span>
 		{error && <Failure error={error} />}
 	</>;
 }

@@ -12,7 +12,7 @@ interface Delivery { id: number; event_id: string; event: string; state: string;
 
 const SHOWN = 32_768; // characters of a body
 const STATES: Record<string, string> = { waiting: 'queued', delivered: 'ready', given_up: 'failed' };
-const STATE_NAMES: Record<string, string> = { waiting: tr('waiting'), delivered: tr('delivered'), given_up: tr('given up') };
+const STATE_NAMES: Record<string, string> = { waiting: tr('waiting'), delivered: tr('delivered'), given_up: tr('failed') };
 
 /** As people read it; what is no JSON as it is. */
 function pretty(body: string): string {
@@ -70,7 +70,7 @@ export function Deliveries({ hook, sign = '' }: { hook: string; sign?: string })
 		{!list && <Pending of={load} what={tr('Loading deliveries')} />}
 		{list?.length === 0 && <p class="quiet">{tr('No deliveries yet.')}</p>}
 		{list && list.length > 0 && <div class="scroll"><table class="deliveries">
-			<thead><tr><th scope="col">{tr('When')}</th><th scope="col">{tr('Event')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Tries')}</th><th scope="col">{tr('Result')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+			<thead><tr><th scope="col">{tr('When')}</th><th scope="col">{tr('Event')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Attempts')}</th><th scope="col">{tr('Result')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 			<tbody>{list.map((d) => <Row key={d.id} hook={hook} d={d} again={() => void change(() => send('POST', `/api/v1/webhooks/${hook}/deliveries/${d.id}`))} />)}</tbody>
 		</table></div>}
 		{error && <Failure error={error} />}

@@ -54,7 +54,7 @@ export const PLACES: Place[] = [
 	{ at: '/keys', group: 'manage', label: tr('Keys'), page: later('keys', async () => (await import('../admin/keyspage')).KeysPage) },
 	{ at: '/people', group: 'manage', label: tr('People'), needs: 'admin', page: people, props: ({ s }) => ({ project: s.project?.name ?? '', provider: s.oidc?.name ?? '' }) },
 	{ at: '/health', group: 'manage', label: tr('Health'), needs: 'role', page: later('health', async () => (await import('../admin/health')).HealthPage) },
-	{ at: '/audit', group: 'manage', label: tr('Changes'), needs: 'admin', page: later('audit', async () => (await import('../admin/audit')).AuditPage) },
+	{ at: '/audit', group: 'manage', label: tr('Audit log'), needs: 'admin', page: later('audit', async () => (await import('../admin/audit')).AuditPage) },
 	{ at: '/account', needs: 'user', page: account, props: ({ s, leave }) => ({ name: s.user, provider: s.oidc, out: leave }) },
 ];
 

@@ -106,7 +106,7 @@ export function Palette({ s, early, close }: { s: Session; early: Early; close: 
 						})}
 					</div>))}
 			</div>
-			<p class="quiet hint" role="status">{load.error ? load.error.message : load.value?.partial ? tr('Not all names could be searched in time.') : asked && !load.busy && load.value && options.length === 1 ? tr('Nothing has this name.') : load.value?.methods_are_similar ? tr('No method has this name. Similar names are shown.') : traceOf(path.value) ? tr('In this trace only: close this and press /.') : tr('↑ ↓ and Enter open. Words are combined; * stands for any text.')}</p>
+			<p class="quiet hint" role="status">{load.error ? load.error.message : load.value?.partial ? tr('Not all names could be searched in time.') : asked && !load.busy && load.value && options.length === 1 ? tr('No matches.') : load.value?.methods_are_similar ? tr('No method has this name. Similar names are shown.') : traceOf(path.value) ? tr('In this trace only: close this and press /.') : tr('↑ ↓ and Enter open. Words are combined; * stands for any text.')}</p>
 		</dialog>
 	);
 }

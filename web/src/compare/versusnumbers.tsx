@@ -77,7 +77,7 @@ function Row({ name, s, x, head }: { name: string; s: Stat; x: Axis; head?: prea
 	);
 }
 
-const HEADS = <><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Change')}</th><th scope="col">{tr.rich('95 % confidence interval {part}', { part: <span class="usual">{tr('(dashed: no change)')}</span> })}</th><th scope="col">{tr('So B is')}</th></>;
+const HEADS = <><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Change')}</th><th scope="col">{tr.rich('95 % confidence interval {part}', { part: <span class="usual">{tr('(dashed: no change)')}</span> })}</th><th scope="col">{tr('Verdict')}</th></>;
 
 function Head({ c }: { c: Scenario }) {
 	return <th scope="rowgroup" rowSpan={Object.keys(c.stats).length} class="scenario anywhere">{c.scenario || <span class="quiet">{tr('no scenario')}</span>}

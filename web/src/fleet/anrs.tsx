@@ -56,7 +56,7 @@ function List() {
 		<Panel title={tr('ANRs by cause')} id="anrs" aside={<>
 			<label class="inline">{tr('Kind')}{' '}<select name="kind" value={kind} onChange={(e) => set({ kind: e.currentTarget.value }, true)}>
 				<option value="">{tr('any')}</option>{Object.entries(KINDS).map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
-			{picked.length > 0 && <a class="button" href={`${link('/anrs/rules')}${link('/').includes('?') ? '&' : '?'}groups=${picked.join('.')}`}>{picked.length === 1 ? tr('Name it') : tr('Merge {picked}', { picked: picked.length })}</a>}
+			{picked.length > 0 && <a class="button" href={`${link('/anrs/rules')}${link('/').includes('?') ? '&' : '?'}groups=${picked.join('.')}`}>{picked.length === 1 ? tr('Rename') : tr('Merge {picked}', { picked: picked.length })}</a>}
 			<a class="button" href={within('/anrs/rules')}>{tr('Rules')}</a>
 		</>}>
 			<FleetFilter />
@@ -67,7 +67,7 @@ function List() {
 				<p class="quiet">{tr.rich('{anrs} {anrs2}{users} in {total} {total2}.', { anrs: count(v.anrs), anrs2: v.anrs === 1 ? tr('report') : tr('reports'), users: v.users > 0 && <>{' '}{tr('of {users} {users2}', { users: count(v.users), users2: v.users === 1 ? tr('user') : tr('users') })}</>, total: count(v.total), total2: v.total === 1 ? tr('group') : tr('groups') })}</p>
 				<div class="scroll"><table>
 					<thead><tr>{may.write && <th scope="col"><span class="hidden">{tr('Pick')}</span></th>}<th scope="col">{tr('Cause')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Users')}</th>
-						<th scope="col">{tr('{days} days', { days: fleet.days })}</th><th scope="col" class="num">{tr('Versions')}</th><th scope="col" class="num">{tr('Devices')}</th><th scope="col">{tr('Last')}</th></tr></thead>
+						<th scope="col">{tr('{days} days', { days: fleet.days })}</th><th scope="col" class="num">{tr('Versions')}</th><th scope="col" class="num">{tr('Devices')}</th><th scope="col">{tr('Last seen')}</th></tr></thead>
 					<tbody>{v.groups.map((g) => <Row key={g.key} g={g} days={fleet.days} picked={picked.includes(g.key)} pick={may.write ? () => turn(g.key) : undefined} />)}</tbody>
 				</table></div></>}
 		</Panel>

@@ -14,11 +14,9 @@ export function Overview({ newest }: { newest: ComponentChildren }) {
 	return <>
 		<div class="row head"><h1>{tr('Overview')}</h1><FleetFilter /><Narrowed /></div>
 		<div class="pair"><Regressions /><Anrs /></div>
-		<ScenarioTimes />
-		{newest}
+		<div class="pair far"><ScenarioTimes />{newest}</div>
 		<Intake />
-		<FleetFindings />
-		<Slowest />
+		<div class="pair far"><FleetFindings /><Slowest /></div>
 	</>;
 }
 

@@ -44,14 +44,14 @@ function Both({ of }: { of: Callers }) {
 	const callees = of.callees.reduce((n, c) => n + c.total_ns, 0);
 	return <>
 		<div class="scroll"><table>
-			<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('Of its time')}</th><th scope="col" class="num" title={tr('Mean per counted trace')}>{tr('A trace')}</th><th scope="col" class="num">{tr('Calls')}</th><th scope="col" class="num" title={tr('At least')}>{tr('In traces')}</th></tr></thead>
+			<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('Of its time')}</th><th scope="col" class="num" title={tr('Mean per counted trace')}>{tr('Per trace')}</th><th scope="col" class="num">{tr('Calls')}</th><th scope="col" class="num" title={tr('At least')}>{tr('In traces')}</th></tr></thead>
 			<List title={tr('Called by')} list={of.callers} total={of.callers_total} of={of} />
 			<List title={tr('It calls')} list={of.callees} total={of.callees_total} of={of}>
 				<Rest label={tr('its own time')} title={tr('Time in the method itself, without its callees')} ns={of.self_ns} of={of} />
 				<Rest label={tr('other calls')} title={tr('Calls that were too short to keep, and calls not listed')} ns={of.total_ns - of.self_ns - callees} of={of} />
 			</List>
 		</table></div>
-		<p class="quiet">{tr.rich('{calls} calls, {of_traces} a trace over {of_traces2} {of_traces3}. A call inside a call of the same method counts with the outer one.{omitted_below_ns} {link}', { calls: count(of.calls), of_traces: duration(of.total_ns / of.of_traces), of_traces2: count(of.of_traces), of_traces3: of.of_traces === 1 ? tr('trace') : tr('traces'), omitted_below_ns: of.omitted_below_ns > 0 && tr(' Calls that took less than {omitted_below_ns} in their trace may be missing.', { omitted_below_ns: duration(of.omitted_below_ns) }), link: <a href={withFilter('/fleet')}>{tr('The flame graph of these traces')}</a> })}</p>
+		<p class="quiet">{tr.rich('{calls} calls, {of_traces} per trace over {of_traces2} {of_traces3}. A nested call of the same method counts with the outer one.{omitted_below_ns} {link}', { calls: count(of.calls), of_traces: duration(of.total_ns / of.of_traces), of_traces2: count(of.of_traces), of_traces3: of.of_traces === 1 ? tr('trace') : tr('traces'), omitted_below_ns: of.omitted_below_ns > 0 && tr(' Calls that took less than {omitted_below_ns} in their trace may be missing.', { omitted_below_ns: duration(of.omitted_below_ns) }), link: <a href={withFilter('/fleet')}>{tr('The flame graph of these traces')}</a> })}</p>
 	</>;
 }
 

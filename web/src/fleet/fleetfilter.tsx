@@ -77,7 +77,7 @@ export function Trend({ trend, days, name, high = 20, wide = 150 }: { trend: Day
 	const step = wide / bars;
 	const said = sums.reduce((a, b) => a + b, 0);
 	return (
-		<svg class="bars" role="img" aria-label={tr('{name}: {said} in {days} days, at most {max} {days2}', { name, said, days, max: Math.max(...sums), days2: bars === days ? tr('a day') : tr('a bar') })} width={wide} height={high}>
+		<svg class="bars" role="img" aria-label={tr('{name}: {said} in {days} days, at most {max} {days2}', { name, said, days, max: Math.max(...sums), days2: bars === days ? tr('per day') : tr('per bar') })} width={wide} height={high}>
 			{sums.map((n, i) => <rect key={i} x={i * step} width={Math.max(1, step - 1)} y={high - Math.max(1, (n / most) * high)} height={Math.max(1, (n / most) * high)} class={n ? '' : 'none'} />)}
 		</svg>
 	);

@@ -25,7 +25,7 @@ const findingsLink = (id: string) => link(`/traces/${id}?findings=1`);
 const ink = (r: RuleSum) => (r.severity === 'error' ? 'loss' : r.severity === 'warning' ? 'warnink' : '');
 
 function Worst({ id, what }: { id: string | null | undefined; what: string }) {
-	return id ? <a href={findingsLink(id)} aria-label={what}>{tr('worst')}</a> : <span class="quiet" title={tr('It was deleted')}>{tr('gone')}</span>;
+	return id ? <a href={findingsLink(id)} aria-label={what}>{tr('slowest trace')}</a> : <span class="quiet" title={tr('It was deleted')}>{tr('deleted')}</span>;
 }
 
 function Cause({ c }: { c: CauseSum | undefined }) {
@@ -50,7 +50,7 @@ export function FleetFindings() {
 			{f && !load.error && f.rules.length === 0 && <p class="quiet">{nothing(f)}</p>}
 			{f && !load.error && f.rules.length > 0 && <>
 				<div class="scroll findings"><table>
-					<thead><tr><th scope="col">{tr('What')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Of the traces with findings')}>{tr('Each')}</th><th scope="col">{tr('Mainly by')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
+					<thead><tr><th scope="col">{tr('What')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Of the traces with findings')}>{tr('Per trace')}</th><th scope="col">{tr('Mainly by')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 					<tbody>{f.rules.slice(0, ROWS).map((r) => <tr key={r.id} data-rule={r.id}>
 						<td class="anywhere named"><a href={withFilter('/fleet/findings', { rule: r.id })}>{serverText(r.title)}</a></td>
 						<td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>
@@ -69,13 +69,13 @@ export function FleetFindings() {
 function Rules({ f, chosen }: { f: Found; chosen: string }) {
 	return (
 		<div class="scroll"><table>
-			<thead><tr><th scope="col">{tr('What')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Of all')}</th><th scope="col" class="num">{tr('Times')}</th><th scope="col" class="num">{tr('On the main thread')}</th>
-				<th scope="col" class="num">{tr('Each trace')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('From')}</th><th scope="col">{tr('Traces with most')}</th></tr></thead>
+			<thead><tr><th scope="col">{tr('What')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num">{tr('On the main thread')}</th>
+				<th scope="col" class="num">{tr('Per trace')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('Threshold')}</th><th scope="col">{tr('Traces with most')}</th></tr></thead>
 			<tbody>{f.rules.map((r) => <tr key={r.id} data-rule={r.id} aria-current={r.id === chosen ? 'true' : undefined}>
-				<td class="anywhere"><button class="small" aria-expanded={r.id === chosen} onClick={() => set({ rule: r.id === chosen ? null : r.id }, true)}>{serverText(r.title)}</button></td>
+				<td class="anywhere wide"><button class="plain linkish" aria-expanded={r.id === chosen} onClick={() => set({ rule: r.id === chosen ? null : r.id }, true)}>{serverText(r.title)}</button></td>
 				<td class="num">{count(r.traces)}</td><td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{count(r.found)}</td>
 				<td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td><td class="num">{duration(r.max_ns)}</td><td class="num">{duration(r.threshold_ns)}</td>
-				<td class="nowrap">{r.exemplars.map((e, i) => <>{i > 0 && ' '}{e.id ? <a href={findingsLink(e.id)} aria-label={tr('Findings of a trace with {ns} of {title}', { ns: duration(e.ns), title: serverText(r.title) })}>{duration(e.ns)}</a> : <span class="quiet">{tr('gone')}</span>}</>)}</td>
+				<td class="nowrap">{r.exemplars.map((e, i) => <>{i > 0 && ' '}{e.id ? <a href={findingsLink(e.id)} aria-label={tr('Findings of a trace with {ns} of {title}', { ns: duration(e.ns), title: serverText(r.title) })}>{duration(e.ns)}</a> : <span class="quiet">{tr('deleted')}</span>}</>)}</td>
 			</tr>)}</tbody>
 		</table></div>
 	);
@@ -85,7 +85,7 @@ function Causes({ r }: { r: RuleSum }) {
 	return <>
 		<h3>{tr('Caused by')}</h3>
 		<div class="scroll"><table>
-			<thead><tr><th scope="col">{tr('Method of the app')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Times')}</th><th scope="col" class="num">{tr('Time')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
+			<thead><tr><th scope="col">{tr('Method of the app')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num">{tr('Time')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 			<tbody>{r.causes.map((c) => <tr key={`${c.name} ${c.build_id}`} data-cause={c.name ?? ''}>
 				<td class="anywhere wide"><Cause c={c} />{!c.resolved && c.name !== null && c.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: c.build_id })}</span>}</td>
 				<td class="num">{count(c.traces)}</td><td class="num">{count(c.found)}</td><td class="num">{duration(c.ns)}</td><td class="num">{duration(c.max_ns)}</td>
@@ -102,8 +102,8 @@ function Groups({ r, by, shown }: { r: RuleSum; by: string; shown: (g: Group) =>
 	const rows = (by === 'version' || by === 'day' ? ordered.reverse() : ordered).filter((g) => g.of_traces > 0);
 	return <>
 		<div class="scroll"><table>
-			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Traces with it')}</th><th scope="col" class="num">{tr('Of all')}</th><th scope="col"><span class="hidden">{tr('Share')}</span></th>
-				<th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num">{tr('Each trace')}</th></tr></thead>
+			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Affected traces')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col"><span class="hidden">{tr('Share')}</span></th>
+				<th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num">{tr('Per trace')}</th></tr></thead>
 			<tbody>{rows.slice(0, GROUPS).map((g) => <tr key={groupId(g)} data-group={g.key}>
 				<td class="anywhere">{g.key ? g.key : <span class="quiet">{shown(g)}</span>}</td><td class="num">{count(g.traces)}<span class="quiet">{' '}{tr('of {of_traces}', { of_traces: count(g.of_traces) })}</span></td><td class="num">{percent(g.traces / g.of_traces)}</td>
 				<td class="draw"><svg class="bars" width="120" height="10" aria-hidden="true"><rect y="1" height="8" width={Math.max(1, (120 * g.traces) / g.of_traces / most)} /></svg></td>

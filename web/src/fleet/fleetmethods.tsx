@@ -43,7 +43,7 @@ function Row({ m, distinction = '', most }: { m: FleetMethodRow; distinction?: s
 			<td class="name"><a href={methodLink(m.name, { metric: metric === 'self' ? '' : metric })} title={signature(m.descriptor) || undefined}><MethodName name={m.name + distinction} /></a>{!m.resolved && m.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: m.build_id })}</span>}</td>
 			{METRICS.map(([of]) => <Cell key={of} m={m} metric={of} stat={stat} most={of === metric ? most : 0} />)}
 			<td class="num" title={tr('{traces} traces have it', { traces: count(m[metric]?.traces ?? 0) })}>{percent(m.share)}</td>
-			<td class="nowrap">{worst && <a href={link(`/traces/${worst}?find=${encodeURIComponent(m.name)}`)} aria-label={tr('The trace with the most of {name}', { name: m.name })}>{tr('worst')}</a>}</td>
+			<td class="nowrap">{worst && <a href={link(`/traces/${worst}?find=${encodeURIComponent(m.name)}`)} aria-label={tr('The trace with the most of {name}', { name: m.name })}>{tr('slowest trace')}</a>}</td>
 		</tr>
 	);
 }
@@ -79,8 +79,8 @@ function List() {
 		<Panel title={tr('Methods of all traces')} id="methods" aside={<>
 			<Choice label={tr('Statistic over traces')} value={stat} options={STATS} onPick={(s) => set({ stat: s === 'p95' ? null : s, rows: null }, true)} />
 			<label class="inline">{tr('Find')}{' '}<input type="search" name="q" value={q} onInput={(e) => set({ q: e.currentTarget.value, rows: null })} /></label>
-			<label class="inline" title={tr('Methods that only wait: for messages, locks or timers')}><input type="checkbox" name="waits" checked={waits} onChange={(e) => set({ waits: e.currentTarget.checked ? 1 : null, rows: null }, true)} />{' '}{tr('waits')}</label>
-			<label class="inline"><input type="checkbox" name="regex" checked={regex} onChange={(e) => set({ regex: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('expression')}</label>
+			<label class="inline" title={tr('Methods that only wait: for messages, locks or timers')}><input type="checkbox" name="waits" checked={waits} onChange={(e) => set({ waits: e.currentTarget.checked ? 1 : null, rows: null }, true)} />{' '}{tr('include waits')}</label>
+			<label class="inline"><input type="checkbox" name="regex" checked={regex} onChange={(e) => set({ regex: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('regex')}</label>
 		</>}>
 			<Pending of={load} what={tr('Loading methods')} />
 			{v && !load.error && v.methods.length === 0 && <p class="quiet">{v.traces === 0 ? tr('No counted trace matches. Traces are counted shortly after they are ready.') : tr('No method matches this name.')}</p>}

@@ -45,7 +45,7 @@ function Beyond({ of }: { of: string[] }) {
 	return beyond.length ? <p class="quiet">{tr('Not filtered by {beyond}.', { beyond: beyond.join(tr(' and ')) })}</p> : null;
 }
 
-const STAGES: Record<string, string> = { names: tr('names'), rollup: tr('sums'), anr: tr('ANRs'), findings: tr('findings') };
+const STAGES: Record<string, string> = { names: tr('names'), rollup: tr('rollups'), anr: tr('ANRs'), findings: tr('findings') };
 
 /** Ready traces that are missing below, and why; nothing when none is. */
 function Derived({ load }: { load: Loaded<{ stages: Stage[] }> }) {
@@ -234,7 +234,7 @@ export function Slowest() {
 				<tbody>{v.methods.map((m) => <tr key={`${m.name} ${m.descriptor} ${m.build_id}`} data-method={m.name}>
 					<td class="anywhere wide"><a href={methodLink(m.name)}><MethodName name={m.name} /></a></td>
 					<td class="num">{duration(m.self!.p50)}</td><td class="num">{duration(m.self!.p95)}</td><td class="num">{duration(m.wall!.p95)}</td><td class="num">{percent(m.share)}</td>
-					<td class="nowrap">{m.self!.exemplar && <a href={link(`/traces/${m.self!.exemplar}?find=${encodeURIComponent(m.name)}`)} aria-label={tr('The trace with most own time in {name}', { name: m.name })}>{tr('worst')}</a>}</td>
+					<td class="nowrap">{m.self!.exemplar && <a href={link(`/traces/${m.self!.exemplar}?find=${encodeURIComponent(m.name)}`)} aria-label={tr('The trace with most own time in {name}', { name: m.name })}>{tr('slowest trace')}</a>}</td>
 				</tr>)}</tbody>
 			</table></div>}
 		</Panel>

@@ -26,7 +26,7 @@ const shown = (value: number, unit: NonNullable<Item['alert']>['unit']) => inUni
 
 function figureOf(i: Item): string {
 	if (i.anr) return tr.many(i.anr.count, '{n} report', '{n} reports');
-	if (i.alert) return tr('{value}, threshold {threshold}', { value: i.alert.traces || i.alert.anr ? shown(i.alert.value, i.alert.unit) : tr('no figure'), threshold: shown(i.alert.threshold, i.alert.unit) });
+	if (i.alert) return tr('{value}, threshold {threshold}', { value: i.alert.traces || i.alert.anr ? shown(i.alert.value, i.alert.unit) : tr('no value'), threshold: shown(i.alert.threshold, i.alert.unit) });
 	return i.regression!.kind === 'new' ? tr('new method') : signed(i.regression!.change);
 }
 
@@ -90,7 +90,7 @@ export function InboxPage({ name }: { name: string }) {
 	const all = items.length > 0 && picked.length === items.length;
 	return (
 		<main class="inbox">
-			<div class="row head"><h1>{tr('Inbox')}</h1><span class="grow" /><span class="quiet">{tr('j k move, x selects, a acknowledges, f fixes, m mutes')}</span></div>
+			<div class="row head"><h1>{tr('Inbox')}</h1><span class="grow" /><span class="quiet keyhint">{tr('j k move, x selects, a acknowledges, f fixes, m mutes')}</span></div>
 			<Tabs box={box} counts={v?.counts} />
 			<div class="row">
 				<label class="inline">{tr('Kind')}<select value={kind} onChange={(e) => filter({ kind: e.currentTarget.value })}>

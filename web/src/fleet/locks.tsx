@@ -33,10 +33,10 @@ function Monitors({ of }: { of: string[] }) {
 function Row({ l }: { l: Lock }) {
 	return (
 		<tr data-lock={l.name}>
-			<td class="anywhere"><button class="plain link" onClick={() => set({ name: l.name }, true)}>{l.owner ? <MethodName name={l.owner} /> : tr('an unknown holder')}</button></td>
+			<td class="anywhere"><button class="plain linkish" onClick={() => set({ name: l.name }, true)}>{l.owner ? <MethodName name={l.owner} /> : tr('an unknown holder')}</button></td>
 			<td class="anywhere"><Monitors of={l.monitors} /></td><td class="anywhere">{l.holder}</td>
 			<Numbers s={l} /><td class="num">{count(l.versions)}</td><td class="nowrap">{when(l.last_ms)}</td>
-			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}`)} aria-label={tr('The trace of the longest wait for {name}', { name: l.name })}>{tr('worst')}</a>}</td>
+			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}`)} aria-label={tr('The trace of the longest wait for {name}', { name: l.name })}>{tr('longest wait')}</a>}</td>
 		</tr>
 	);
 }
@@ -74,7 +74,7 @@ function List() {
 	return (
 		<Panel title={asked.threads ? tr('Locks that threads waited for') : tr('Locks that main threads waited for')} id="locks" aside={<>
 			<label class="inline">{tr('Threads')}{' '}<select name="threads" value={asked.threads} onChange={(e) => set({ threads: e.currentTarget.value }, true)}><option value="">{tr('main')}</option><option value="all">{tr('all')}</option></select></label>
-			<label class="inline">{tr('Said by')}{' '}<select name="source" value={asked.source} onChange={(e) => set({ source: e.currentTarget.value }, true)}><option value="">{tr('both')}</option><option value="calls">{tr('traces')}</option><option value="reports">{tr('ANR reports')}</option></select></label>
+			<label class="inline">{tr('Source')}{' '}<select name="source" value={asked.source} onChange={(e) => set({ source: e.currentTarget.value }, true)}><option value="">{tr('both')}</option><option value="calls">{tr('traces')}</option><option value="reports">{tr('ANR reports')}</option></select></label>
 			<label class="inline">{tr('Sort by')}{' '}<select name="sort" value={sort} onChange={(e) => set({ sort: e.currentTarget.value === 'total' ? null : e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
 			<label class="inline">{tr('Find')}{' '}<input type="search" name="q" value={q} onInput={(e) => set({ q: e.currentTarget.value })} /></label>
 		</>}>
@@ -82,7 +82,7 @@ function List() {
 			{(!v || load.error) && <Pending of={load} what={tr('Loading locks')} />}
 			{v && v.locks.length === 0 && <p class="quiet">{tr('No thread of these traces waited for a lock. Lock waits come from monitor sections of traces and from thread dumps of ANR reports.')}</p>}
 			{v && v.locks.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">{tr('Taken in')}</th><th scope="col">{tr('Lock of')}</th><th scope="col">{tr('Held by')}</th>{NUMBERS}<th scope="col" class="num">{tr('Versions')}</th><th scope="col">{tr('Last')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
+				<thead><tr><th scope="col">{tr('Acquired in')}</th><th scope="col">{tr('Lock class')}</th><th scope="col">{tr('Held by')}</th>{NUMBERS}<th scope="col" class="num">{tr('Versions')}</th><th scope="col">{tr('Last seen')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 				<tbody>{v.locks.map((l) => <Row key={l.name} l={l} />)}</tbody>
 			</table></div>}
 			<p class="quiet">{tr("In ANR reports, only the main thread's wait has a duration, where the report gives it.")}</p>

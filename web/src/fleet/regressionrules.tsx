@@ -8,12 +8,12 @@ import { tr } from '../i18n/strings/regressions';
 type Rules = Record<'min_change' | 'certainty' | 'min_traces' | 'min_days' | 'window_days' | 'min_share', number>;
 
 const FIELDS: [keyof Rules, string, string, number][] = [ // what it is, its unit, how much of it is one
-	['min_change', tr('A change of at least'), '%', 100],
-	['certainty', tr('and at least'), tr('standard errors: 4 means one false alarm in tens of thousands of checks'), 1],
-	['min_traces', tr('with at least'), tr('traces on each side'), 1],
-	['min_days', tr('on at least'), tr('days on each side'), 1],
-	['window_days', tr('within'), tr('days'), 1],
-	['min_share', tr('and for a method, of at least'), tr("% of the scenario's median"), 100],
+	['min_change', tr('Minimum change'), '%', 100],
+	['certainty', tr('Minimum certainty'), tr('standard errors'), 1],
+	['min_traces', tr('Minimum traces per side'), tr('traces'), 1],
+	['min_days', tr('Minimum days per side'), tr('days'), 1],
+	['window_days', tr('Compared time'), tr('days'), 1],
+	['min_share', tr('Minimum change of a method'), tr("% of the scenario's median"), 100],
 ];
 
 function Form({ rules, keep }: { rules: Rules; keep: (r: Rules) => Promise<boolean> }) {
@@ -26,9 +26,9 @@ function Form({ rules, keep }: { rules: Rules; keep: (r: Rules) => Promise<boole
 	const same = FIELDS.every(([key, , , one]) => draft[key] === shown(key, one));
 	return (
 		<form class="rule" onSubmit={save} aria-label={tr('Thresholds')}>
-			{FIELDS.map(([key, before, after]) => (
-				<label class="inline" key={key}>{before} <input class="short" name={key} inputMode="decimal" disabled={!may.write} value={draft[key]}
-					onInput={(e) => put({ ...draft, [key]: e.currentTarget.value })} /> {after}</label>))}
+			<div class="rules">{FIELDS.map(([key, name, unit]) => (
+				<label key={key}>{name}<span class="row"><input name={key} inputMode="decimal" disabled={!may.write} value={draft[key]}
+					onInput={(e) => put({ ...draft, [key]: e.currentTarget.value })} /> {unit}</span></label>))}</div>
 			{may.write && <div class="row"><button class="primary" disabled={same}>{tr('Save')}</button></div>}
 		</form>
 	);
@@ -38,11 +38,11 @@ export function RegressionRules() {
 	const load = useLoad('regression rules', () => get<Rules>('/api/v1/regressions/rules'));
 	const [error, change] = useChange(load.again);
 	return (
-		<Panel title={tr('Metric')} id="thresholds">
+		<Panel title={tr('Alert thresholds')} id="thresholds">
 			<Pending of={load} what={tr('Loading thresholds')} />
 			{load.value && <Form key={JSON.stringify(load.value)} rules={load.value} keep={(r) => change(() => send('PUT', '/api/v1/regressions/rules', r))} />}
 			{error && <Failure error={error} />}
-			{load.value && <p class="quiet">{tr("Each version is compared with the previous one on the days when both were used, per device class, and the days of each version with each other. A trace counts on its day of recording.")}</p>}
+			{load.value && <p class="quiet">{tr("Four standard errors mean one false alarm in tens of thousands of checks. Each version is compared with the previous one on the days when both were used, per device class, and the days of each version with each other. A trace counts on its day of recording.")}</p>}
 		</Panel>
 	);
 }

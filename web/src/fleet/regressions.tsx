@@ -64,7 +64,7 @@ function Evidence({ r }: { r: Regression }) {
 interface Entry { n: number; at_ms: number; author: string; event: string; status: string; version: string }
 
 function told(e: Entry): string {
-	if (e.event === 'regression.found') return 'found';
+	if (e.event === 'regression.found') return tr('found');
 	if (e.event === 'regression.returned') return tr('reopened');
 	return e.status === 'fixed' && e.version ? tr('fixed in {version}', { version: e.version }) : STATUS[e.status]?.toLowerCase() ?? e.status;
 }
@@ -96,7 +96,7 @@ function Answer({ r, file, say }: { r: Regression; file: string; say: (what: Par
 			</div>
 			<div class="row">
 				<label class="inline">{tr('Owner')}{' '}<input name="owner" maxLength={200} value={owner} onInput={(e) => own(e.currentTarget.value)} /></label>
-				{file && !owner.trim() && <span class="from-file"><span class="quiet">{tr('not set; CODEOWNERS names')}</span> {file} <button type="button" class="small" onClick={() => own(file.slice(0, 200))}>{tr('Take')}</button></span>}
+				{file && !owner.trim() && <span class="from-file"><span class="quiet">{tr('not set; CODEOWNERS names')}</span> {file} <button type="button" class="small" onClick={() => own(file.slice(0, 200))}>{tr('Use as owner')}</button></span>}
 			</div>
 			<label class="list">{tr('Note')}<textarea name="note" rows={2} maxLength={2000} value={note} onInput={(e) => put(e.currentTarget.value)} /></label>
 			<div class="row"><button class="primary" disabled={owner.trim() === r.owner && note === r.note}>{tr('Save')}</button></div>
@@ -113,7 +113,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 	return <>
 		<tr data-regression={r.id}>
 			<td class="nowrap"><How r={r} /></td>
-			<td class="wide anywhere"><button class="plain mono" aria-expanded={open} onClick={toggle}>{r.method ? <MethodName name={r.method} /> : tr('the whole trace')}</button></td>
+			<td class="wide anywhere"><button class="plain linkish" aria-expanded={open} onClick={toggle}>{r.method ? <MethodName name={r.method} /> : tr('the whole trace')}</button></td>
 			<td class="anywhere">{r.scenario || <span class="quiet">{tr('none')}</span>}{r.app && <span class="quiet"> {r.app}</span>}</td>
 			<td class="nowrap">{r.base && r.head ? <a href={versions(r)} title={tr('Compare {base} with {head}', { base: r.base, head: r.head })}>{tr('{head} after {base}', { head: r.head, base: r.base })}</a> : <>{r.head || day(r.day_ms)}{r.base && <span class="quiet">{' '}{tr('after {base}', { base: r.base })}</span>}</>}</td>
 			<td class="num">{r.kind === 'new' ? <span class="quiet">{tr('absent')}</span> : duration(r.before_ns)}</td>
@@ -184,7 +184,7 @@ function Look({ done }: { done: () => void }) {
 		}).catch((why: Error) => tell(why.message));
 		say(false);
 	};
-	return <><span class="quiet" role="status">{told}</span> <button disabled={busy} onClick={() => void look()}>{busy ? tr('Looking') : tr('Check now')}</button></>;
+	return <><span class="quiet" role="status">{told}</span> <button disabled={busy} onClick={() => void look()}>{busy ? tr('Checking') : tr('Check now')}</button></>;
 }
 
 export function RegressionsPage() {
@@ -199,7 +199,7 @@ export function RegressionsPage() {
 		document.title = tr('Regressions · tracewell');
 	}, []);
 	return (
-		<main>
+		<main class="widest">
 			<div class="row head"><h1>{tr('Regressions')}</h1></div>
 			<Panel title={tr('Regressions')} aside={<>
 				<label class="inline"><input type="checkbox" checked={muted} onChange={(e) => set({ muted: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('include muted')}</label>

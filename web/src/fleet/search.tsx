@@ -50,13 +50,13 @@ function Form() {
 		<form class="rule search" onSubmit={ask} aria-label={tr('Search for')}>
 			<div class="row">
 				<label class="inline grow">{tr('Method')}{' '}<input name="method" class="mono" required defaultValue={text('method')} placeholder="com.shop.Repo.load" autofocus /></label>
-				<label class="inline"><input type="checkbox" name="regex" value="1" defaultChecked={text('regex') === '1'} />{' '}{tr('expression')}</label>
+				<label class="inline"><input type="checkbox" name="regex" value="1" defaultChecked={text('regex') === '1'} />{' '}{tr('regex')}</label>
 				<label class="inline">{tr('longer than')}{' '}<input name="over" class="short" inputMode="decimal" pattern="[0-9]+([.][0-9]+)?" title={tr('A number of milliseconds')} defaultValue={text('over')} />{' '}{'ms'}</label>
 				<label class="inline">{tr('on thread')}{' '}<input name="on" defaultValue={text('on')} placeholder={tr('any, or main')} /></label>
 			</div>
 			<div class="row">
-				<label class="inline grow">{tr('Below')}{' '}<input name="below" class="mono" defaultValue={text('below')} placeholder={tr('any direct or indirect caller')} /></label>
-				<label class="inline"><input type="checkbox" name="below_regex" value="1" defaultChecked={text('below_regex') === '1'} />{' '}{tr('expression')}</label>
+				<label class="inline grow">{tr('Called by')}{' '}<input name="below" class="mono" defaultValue={text('below')} placeholder={tr('any direct or indirect caller')} /></label>
+				<label class="inline"><input type="checkbox" name="below_regex" value="1" defaultChecked={text('below_regex') === '1'} />{' '}{tr('regex')}</label>
 				<label class="inline">{tr('Version')}{' '}<input name="version_name" class="short" defaultValue={text('version_name')} placeholder={tr('any')} /></label>
 				<label class="inline">{tr('Scenario')}{' '}<input name="scenario" defaultValue={text('scenario')} placeholder={tr('any')} /></label>
 				<label class="inline">{tr('Devices')}{' '}<select name="class" defaultValue={text('class')}>
@@ -89,7 +89,7 @@ function Row({ h, distinction = '' }: { h: Hit; distinction?: string }) {
 export function summary(v: Found): string {
 	if (v.methods === 0) return tr('No counted trace has a method with this name.');
 	const of = tr.many(v.traces, '{n} trace', '{n} traces');
-	if (v.hits.length === 0) return v.partial ? tr('Nothing found within the time limit, in {of}.', { of }) : tr('Nothing as long in {of}.', { of });
+	if (v.hits.length === 0) return v.partial ? tr('Nothing found within the time limit, in {of}.', { of }) : tr('No call is that long in {of}.', { of });
 	return tr('The {hits} of {matches} in {of}{partial}.', { hits: v.hits.length === 1 ? tr('longest call') : tr('{hits} longest', { hits: count(v.hits.length) }), matches: count(v.matches), of, partial: v.partial ? tr('; there may be more: the time limit was reached') : '' });
 }
 
@@ -112,12 +112,12 @@ function Hits({ ask }: { ask: Record<string, string> }) {
 
 export function SearchPage() {
 	useEffect(() => {
-		document.title = tr('Search · tracewell');
+		document.title = tr('Slow calls · tracewell');
 	}, []);
 	const ask = question();
 	return (
-		<main>
-			<div class="row head"><h1>{tr('Search')}</h1></div>
+		<main class="widest">
+			<div class="row head"><h1>{tr('Slow calls')}</h1></div>
 			<Panel title={tr('Calls of all traces')} id="asked">
 				<Form key={JSON.stringify(ask)} />
 				{ask ? <Hits ask={ask} /> : <p class="quiet">{tr('Enter a method and a minimum duration. Searches traces of the last 30 days.')}</p>}

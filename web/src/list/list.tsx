@@ -132,12 +132,12 @@ export function ListPage() {
 	}, [empty]);
 
 	return (
-		<main>
+		<main class="widest">
 			<div class="row head">
 				<h1>{empty ? tr('Send a first trace') : tr('Traces')}</h1>
 				{v && v.total > 0 && <span class="quiet">{totalOf(v)} {isFiltered() ? tr('match') : tr('in this project')}</span>}
 				<span class="grow" />
-				{!empty && <span class="quiet">{tr('? for keys')}</span>}
+				{!empty && <span class="quiet keyhint">{tr('? for keys')}</span>}
 				{!empty && <ColumnChooser shown={columns} />}
 			</div>
 			{first && v && v.total > 0 && <Arrival t={rows[rows.length - 1]} />}

@@ -86,7 +86,7 @@ const zh = {
 	'Health': '运行状况',
 	'Webhooks': 'Webhook',
 	'People': '人员',
-	'Changes': '操作记录',
+	'Audit log': '审计日志',
 	'Try again': '重试',
 	'Sign in to continue.': '请登录后继续。',
 	'Not found': '这里什么也没有。',

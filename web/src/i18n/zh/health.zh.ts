@@ -10,7 +10,7 @@ const zh = {
 	'Decoders work': '解码器正常',
 	'Stored files are reachable': '存储的文件可访问',
 	'Names of methods': '方法名',
-	'Sums over many traces': '多个 Trace 的汇总',
+	'Rollups': '汇总',
 	'ANR groups': 'ANR 分组',
 	'Detectors': '检测器',
 	'body too large': '请求体过大',

@@ -23,7 +23,7 @@ const zh = {
 	'{n} reports': '{n} 份报告',
 	'{n} times': '{n} 倍',
 	'{value}, threshold {threshold}': '{value}，阈值 {threshold}',
-	'no figure': '无数值',
+	'no value': '无数值',
 	'Alert': '告警',
 	'Alerts': '告警',
 	'new method': '新方法',
