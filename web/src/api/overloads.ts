@@ -27,19 +27,19 @@ export function signature(descriptor: string, full = true, typed = true): string
 
 /** For methods that share their name, the text that distinguishes them: as short as suffices for all of that name. */
 export function distinctions(names: string[], descriptors: string[]): Map<number, string> {
-	const first = new Map<string, number>();
 	const groups = new Map<string, number[]>();
 	names.forEach((name, i) => {
-		const before = first.get(name);
-		if (before === undefined) first.set(name, i);
-		else groups.set(name, [...(groups.get(name) ?? [before]), i]);
+		const group = groups.get(name);
+		if (group) group.push(i);
+		else groups.set(name, [i]);
 	});
 	const out = new Map<number, string>();
 	for (const group of groups.values()) {
-		const known = group.filter((i) => typesOf(descriptors[i] ?? ''));
+		if (group.length === 1) continue;
+		const known = group.filter((i) => typesOf(descriptors[i]));
 		const different = new Set(known.map((i) => descriptors[i])).size;
-		const forms = [[false, false], [false, true], [true, false], [true, true]].map(([full, typed]) => known.map((i) => signature(descriptors[i], full, typed)));
-		const form = forms.find((f) => new Set(f).size === different) ?? forms[forms.length - 1];
+		const forms = [0, 1, 2, 3].map((k) => known.map((i) => signature(descriptors[i], k > 1, k % 2 > 0)));
+		const form = forms.find((f) => new Set(f).size === different) ?? forms[3];
 		if (different > 1 || known.length < group.length) known.forEach((i, k) => out.set(i, form[k]));
 	}
 	return out;

@@ -31,7 +31,7 @@ function TagForm({ add }: { add: (tag: string) => void }) {
 
 /** Parts of it that the project's rules will delete, and when. */
 function Ends({ t, later }: { t: Trace; later?: boolean }) {
-	const parts: [string, number | null][] = [['deleted', t.expires_ms], [tr('raw upload deleted'), t.upload_expires_ms], [tr('decoded file deleted'), t.decoded_expires_ms]];
+	const parts: [string, number | null][] = [[tr('kept until'), t.expires_ms], [tr('raw upload until'), t.upload_expires_ms], [tr('decoded file until'), t.decoded_expires_ms]];
 	const told = parts.filter(([, ms]) => ms !== null && (ms === t.expires_ms || t.expires_ms === null || ms < t.expires_ms));
 	if (told.length === 0 && t.has_upload) return null;
 	return <a class={later ? 'quiet later ends' : 'quiet'} href={link('/retention')} title={tr("By the project's retention rules; pin the trace to keep it")}>
@@ -41,7 +41,7 @@ function Ends({ t, later }: { t: Trace; later?: boolean }) {
 /** What one looks for first, in a line. */
 function Brief({ t }: { t: Trace }) {
 	const m = t.meta;
-	const parts = [t.title && [m.app, m.version_name].filter(Boolean).join(' '), m.build_id, t.title && m.scenario, [m.device, m.os].filter(Boolean).join(', '), t.summary ? lengthOf(t.summary) : ''].filter(Boolean);
+	const parts = [t.title && [m.app, m.version_name].filter(Boolean).join(' '), m.build_id, t.title && m.scenario, [m.device, m.os && `Android ${m.os}`].filter(Boolean).join(', '), t.summary?.timed ? lengthOf(t.summary) : ''].filter(Boolean);
 	return <span class="brief quiet" title={parts.join(' · ')}>{parts.join(' · ')}</span>;
 }
 
