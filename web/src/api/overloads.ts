@@ -36,11 +36,13 @@ export function distinctions(names: string[], descriptors: string[]): Map<number
 	const out = new Map<number, string>();
 	for (const group of groups.values()) {
 		if (group.length === 1) continue;
-		const known = group.filter((i) => typesOf(descriptors[i]));
+		const known = group.filter((i) => descriptors[i][0] === '(');
 		const different = new Set(known.map((i) => descriptors[i])).size;
-		const forms = [0, 1, 2, 3].map((k) => known.map((i) => signature(descriptors[i], k > 1, k % 2 > 0)));
-		const form = forms.find((f) => new Set(f).size === different) ?? forms[3];
-		if (different > 1 || known.length < group.length) known.forEach((i, k) => out.set(i, form[k]));
+		if (different < 2 && known.length === group.length) continue;
+		for (let k = 0; k < 4; k++) {
+			known.forEach((i) => out.set(i, signature(descriptors[i], k > 1, k % 2 > 0)));
+			if (new Set(known.map((i) => out.get(i))).size === different) break;
+		}
 	}
 	return out;
 }
