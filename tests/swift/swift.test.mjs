@@ -38,10 +38,10 @@ test('one server: whole and in parts, read again, by a device, deleted', { skip,
 	const third = sampleTrace(41);
 	const asked = await s.post('/api/v1/uploads/direct', JSON.stringify({ bytes: third.length, sha256: createHash('sha256').update(third).digest('hex'), meta: {} }));
 	assert.equal(asked.status, 201, asked.text);
-	const { url, headers, done } = asked.json;
+	const { url, headers, complete_url } = asked.json;
 	const put = await fetch(url, { method: 'PUT', headers, body: third });
 	assert.equal(put.status, 200, await put.text());
-	const arrived = await s.post(done, '');
+	const arrived = await s.post(complete_url);
 	assert.ok(arrived.status < 300, arrived.text);
 	assert.equal((await s.decoded(arrived.json.id)).state, 'ready');
 
