@@ -104,7 +104,8 @@ static void list_known(const struct tw_route *route, char *out, size_t cap)
 	(void)snprintf(out, cap, "none");
 	for (const struct tw_param *const *list = route->params; list && *list; list++)
 		for (const struct tw_param *p = *list; p->name; p++) {
-			const bool fits = len + strlen(p->name) + sizeof ", ..." < cap;
+			const bool fits =
+			        len + strlen(", ") + strlen(p->name) + sizeof ", ..." <= cap;
 
 			len += (size_t)snprintf(out + len, cap - len, "%s%s", len ? ", " : "",
 			        fits ? p->name : "...");

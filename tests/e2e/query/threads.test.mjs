@@ -30,6 +30,7 @@ before(async (t) => {
 	}
 	await s.put('/api/v1/builds/b/methods', MAPPING);
 	await until(async () => ((await s.get('/api/v1/fleet/flame')).json?.traces === 2 ? true : undefined), 'counted', 90);
+	await until(async () => ((await s.get('/api/v1/fleet/callers?name=com.app.Repo.load')).status === 200 ? true : undefined), 'counted by name', 90);
 	doc = (await s.get('/api/v1/openapi.json', { key: null })).json;
 });
 
@@ -43,7 +44,7 @@ function endpoints() {
 		if (at === '/api/v1/merge') query.ids = `${id},${other}`;
 		if (at.startsWith('/api/v1/compare')) Object.assign(query, { a: id, b: other });
 		if (at === '/api/v1/fleet/compare') Object.assign(query, { 'a.scenario': 'first', 'b.scenario': 'second', tree: 1 });
-		if (at === '/api/v1/fleet/callers') query.name = 'com.app.Repo.load';
+		if (/\/fleet\/(callers|method)$/.test(at)) query.name = 'com.app.Repo.load';
 		if (at === '/api/v1/fleet/search') query.method = 'com.app.Repo.load';
 		if (at === '/api/v1/fleet/lock') query.name = 'x';
 		return [{ at, fleet: at.startsWith('/api/v1/fleet'), query }];
@@ -69,6 +70,11 @@ test('thread=main is the main thread wherever a thread can be chosen', async () 
 			const by = await ask({ thread: FLEET_MAIN });
 			if (at === '/api/v1/fleet/lock') { /* there are none: only not refused */
 				assert.equal(by.status, 404, by.text);
+				continue;
+			}
+			if (/\/fleet\/methods?$/.test(at)) { /* times of methods by thread are ClickHouse's: clickhouse.test.mjs */
+				assert.equal(by.status, 400, by.text);
+				assert.match(by.json.error.message, /only with --analytics/);
 				continue;
 			}
 			same(by, await ask({ threads: 'main' }), `${url}: threads= is thread=`);
