@@ -1,5 +1,6 @@
 // Files of one drop: traces, what belongs to them, and the build that a mapping names.
 import assert from 'node:assert/strict';
+import { File as NodeFile } from 'node:buffer'; // Node 18 has no global File
 import { test } from 'node:test';
 import { buildIdOf } from '../src/list/elf';
 import { buildOf, kindOf, planOf } from '../src/list/uploadplan';
@@ -7,7 +8,7 @@ import { buildOf, kindOf, planOf } from '../src/list/uploadplan';
 const MAPPING = '1,0,com.acme.App.start ()V\n';
 const OTHER = '1,0,com.acme.Other.start ()V\n';
 const R8 = '# pg_map_id: abc123\ncom.acme.App -> a.a:\n';
-const drop = (...files: [name: string, head?: string, folder?: string][]) => files.map(([name, head = '', folder = '']) => ({ file: new File([head], name), folder, head }));
+const drop = (...files: [name: string, head?: string, folder?: string][]) => files.map(([name, head = '', folder = '']) => ({ file: new NodeFile([head], name) as unknown as File, folder, head }));
 const plan = (files: ReturnType<typeof drop>, known = '') => planOf(files, known).map((p) => [p.file.name, p.kind, p.build, p.sides.map(([part, f]) => `${part}=${f.name}`).join(' '), p.alone]);
 
 test('a mapping is known by its text, what belongs to a trace by its name', () => {
