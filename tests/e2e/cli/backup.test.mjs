@@ -13,14 +13,14 @@ import { atEnd, binary, startServer, until } from '../server.mjs';
 
 function backup(data, to, ...args) {
 	const run = spawnSync(binary(), ['backup', '--data', data, '--to', to, ...args], { encoding: 'utf8' });
-	return { code: run.status, told: run.stdout + run.stderr };
+	return { code: run.status, output: run.stdout + run.stderr };
 }
 
 function backupBeside(data, to) {
 	const child = spawn(binary(), ['backup', '--data', data, '--to', to], { stdio: ['ignore', 'pipe', 'inherit'] });
-	let told = '';
-	child.stdout.setEncoding('utf8').on('data', (text) => (told += text));
-	return new Promise((done) => child.once('close', (code) => done({ code, told })));
+	let output = '';
+	child.stdout.setEncoding('utf8').on('data', (text) => (output += text));
+	return new Promise((done) => child.once('close', (code) => done({ code, output })));
 }
 
 const isWhole = (data) => spawnSync(binary(), ['check', '--data', data]).status === 0;
@@ -54,11 +54,11 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 				if (i % 5 === 0) await s.ask('DELETE', `/api/v1/traces/${during.shift()}`);
 			}
 		})();
-		const { code, told } = await backupBeside(s.data, to);
+		const { code, output } = await backupBeside(s.data, to);
 		going = false;
 		await load;
-		assert.equal(code, 0, told);
-		assert.match(told, /\d+ uploads in the backup: \d+ files copied \(\d+\.\d MB\), 0 obsolete files deleted, 0 uploads excluded/);
+		assert.equal(code, 0, output);
+		assert.match(output, /\d+ uploads in the backup: \d+ files copied \(\d+\.\d MB\), 0 obsolete files deleted, 0 uploads excluded/);
 		assert.ok(isWhole(to), 'every file that it names is there');
 
 		const want = await flameOf(s, before[0]);
@@ -81,11 +81,11 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		assert.ok(Number(await age()) >= 5 * 86400);
 		fs.rmSync(path.join(s.data, 'backup.done'));
 		assert.equal(await age(), undefined, 'no copy, no age');
-		assert.match(backup(s.data, to).told, /^2 uploads in the backup: 0 files copied/);
+		assert.match(backup(s.data, to).output, /^2 uploads in the backup: 0 files copied/);
 		assert.ok(Number(await age()) < 60);
 		await s.decoded(await upload(s, 3));
 		await s.ask('DELETE', `/api/v1/traces/${ids[0]}`);
-		assert.match(backup(s.data, to).told, /^2 uploads in the backup: 2 files copied .* 1 obsolete files deleted/);
+		assert.match(backup(s.data, to).output, /^2 uploads in the backup: 2 files copied .* 1 obsolete files deleted/);
 		assert.ok(isWhole(to));
 	});
 
@@ -108,10 +108,10 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		for (const id of ids) await s.decoded(id);
 		const blob = execFileSync('find', [path.join(s.data, 'blobs'), '-type', 'f'], { encoding: 'utf8' }).split('\n')[0];
 		fs.appendFileSync(blob, 'x');
-		const { code, told } = backup(s.data, to);
+		const { code, output } = backup(s.data, to);
 		assert.equal(code, 1);
-		assert.match(told, /the upload of [0-9A-Z]{26} is excluded: it is damaged/);
-		assert.match(told, /^1 uploads in the backup/m);
+		assert.match(output, /the upload of [0-9A-Z]{26} is excluded: it is damaged/);
+		assert.match(output, /^1 uploads in the backup/m);
 		const again = await startServer(t, { data: to });
 		for (const id of ids) assert.equal((await again.get(`/api/v1/traces/${id}/flame`, { key: s.read })).status, 200);
 		await again.stop();
@@ -145,18 +145,18 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		const before = files();
 		const refused = backup(fresh.data, to);
 		assert.equal(refused.code, 1);
-		assert.match(refused.told, /a copy of another server.* it shares no project with this server; use another folder, or set --replace/);
+		assert.match(refused.output, /a copy of another server.* it shares no project with this server; use another folder, or set --replace/);
 		assert.deepEqual(files(), before);
 		assert.equal(backup(old.data, to).code, 0, 'its own goes on');
-		assert.match(backup(fresh.data, to, '--replace').told, /^1 uploads in the backup: 2 files copied .* 1 obsolete files deleted/);
+		assert.match(backup(fresh.data, to, '--replace').output, /^1 uploads in the backup: 2 files copied .* 1 obsolete files deleted/);
 		assert.ok(isWhole(to));
 	});
 
 	test('says what it cannot do', async (t) => {
 		const s = await startServer(t);
-		assert.match(backup(s.data, s.data).told, /is the data folder itself/);
-		assert.match(backup('/nonexistent', folder(t)).told, /is not a data folder of a server/);
-		assert.match(backup(s.data, '/proc/backup').told, /cannot|mkdir/);
+		assert.match(backup(s.data, s.data).output, /is the data folder itself/);
+		assert.match(backup('/nonexistent', folder(t)).output, /is not a data folder of a server/);
+		assert.match(backup(s.data, '/proc/backup').output, /cannot|mkdir/);
 		assert.equal(spawnSync(binary(), ['backup', '--data', s.data]).status, 2);
 	});
 });
