@@ -367,7 +367,7 @@ struct stream {
 	struct tw_buf ready;
 	size_t sent; /* of ready */
 	bool ended, failed;
-	struct tw_held *held; /* of its request, which ends after the last fill */
+	struct tw_held *held; /* shared with its request, which ends before a helper thread may */
 	struct tw_outflow outflow;
 	char id[TW_REQ_ID];
 	char owner[TW_ID_BYTES]; /* of its tasks, as the request may be freed by then */
@@ -383,6 +383,7 @@ static void free_stream(void *cls)
 	(void)tw_encoder_free(s->encoder);
 	tw_mem_free(s->raw);
 	tw_buf_done(&s->ready);
+	(void)tw_held_close(s->held);
 	tw_mem_free(s);
 }
 
@@ -466,7 +467,7 @@ static struct stream *new_stream(
 	        .connection = r->connection,
 	        .ops = ops,
 	        .arg = arg,
-	        .held = r->held,
+	        .held = tw_held_share(r->held),
 	        .outflow.ready = true};
 	memcpy(s->id, r->id, sizeof s->id);
 	(void)snprintf(s->owner, sizeof s->owner, "%s", tw_http_owner_of(r));

@@ -66,17 +66,16 @@ static void *help(void *arg)
 }
 
 /* False: no helper is available. */
-static bool start_helper(struct tw_helper *h, tw_parallel_fn work, void *arg)
+static bool start_helper(
+        struct tw_helper *h, tw_parallel_fn work, void *arg, struct tw_work_limit limit)
 {
 	pthread_attr_t attr;
 	int failed;
 
 	if (!take_helper_slot())
 		return false;
-	*h = (struct tw_helper){.work = work,
-	        .arg = arg,
-	        .account = tw_mem_counted_for(),
-	        .limit = tw_work_limit()};
+	*h = (struct tw_helper){
+	        .work = work, .arg = arg, .account = tw_mem_counted_for(), .limit = limit};
 	failed = pthread_attr_init(&attr);
 	if (!failed) {
 		(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
@@ -93,7 +92,8 @@ void tw_parallel_for(unsigned hands, tw_parallel_fn work, void *arg)
 	struct tw_helper helpers[TW_PARALLEL_MAX - 1];
 	unsigned n = 0;
 
-	while (n < TW_PARALLEL_MAX - 1 && n + 1 < hands && start_helper(&helpers[n], work, arg))
+	while (n < TW_PARALLEL_MAX - 1 && n + 1 < hands &&
+	        start_helper(&helpers[n], work, arg, tw_work_limit()))
 		n++;
 	work(arg);
 	for (unsigned i = 0; i < n; i++)
@@ -104,7 +104,7 @@ struct tw_helper *tw_parallel_start(tw_parallel_fn work, void *arg)
 {
 	struct tw_helper *h = tw_mem_alloc(1, sizeof *h);
 
-	if (h && !start_helper(h, work, arg)) {
+	if (h && !start_helper(h, work, arg, (struct tw_work_limit){0})) {
 		tw_mem_free(h);
 		return NULL;
 	}

@@ -23,8 +23,9 @@ unsigned tw_parallel_threads(void);
 /* Runs `work` in at most `hands` threads including the caller, and waits for all. */
 void tw_parallel_for(unsigned hands, tw_parallel_fn work, void *arg);
 
-/* Runs `work` in one helper thread while the caller does something else.  NULL: none is available.
- */
+/* Runs `work` in one helper thread while the caller does something else.  It counts memory for the
+ * caller's account, which must exist until tw_parallel_join; the caller's work limit does not
+ * apply, as it may end with the request.  NULL: none is available. */
 struct tw_helper *tw_parallel_start(tw_parallel_fn work, void *arg);
 bool tw_parallel_is_done(const struct tw_helper *h);
 /* Waits until `work` has returned.  Accepts NULL; returns NULL. */

@@ -222,9 +222,20 @@ struct tw_held *tw_held_open(struct tw_answer_memory *m, const struct tw_holders
 		return NULL;
 	h->account.more = more;
 	h->of = m;
+	h->owners = 1;
 	(void)pthread_mutex_lock(&m->lock);
 	enter_all(h, who);
 	(void)pthread_mutex_unlock(&m->lock);
+	return h;
+}
+
+struct tw_held *tw_held_share(struct tw_held *h)
+{
+	if (!h)
+		return NULL;
+	(void)pthread_mutex_lock(&h->of->lock);
+	h->owners++;
+	(void)pthread_mutex_unlock(&h->of->lock);
 	return h;
 }
 
@@ -258,14 +269,19 @@ void tw_held_finalize(struct tw_held *h)
 struct tw_held *tw_held_close(struct tw_held *h)
 {
 	struct tw_answer_memory *m = h ? h->of : NULL;
+	bool last;
 
 	if (!h)
 		return NULL;
 	(void)pthread_mutex_lock(&m->lock);
-	release_grant(h, atomic_load(&h->account.granted));
-	leave_all(h);
+	last = --h->owners == 0;
+	if (last) {
+		release_grant(h, atomic_load(&h->account.granted));
+		leave_all(h);
+	}
 	(void)pthread_mutex_unlock(&m->lock);
-	tw_mem_free(h);
+	if (last)
+		tw_mem_free(h);
 	return NULL;
 }
 

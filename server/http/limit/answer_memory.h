@@ -39,17 +39,21 @@ struct tw_held {
 	struct tw_answer_memory *of;
 	struct tw_holder *holders[3];
 	int64_t small; /* part of the grant outside the shares */
+	unsigned owners;
 	bool begun;    /* a stream that has output: not limited by the holders' shares */
 	bool too_much; /* refused although no other response holds memory */
 };
 
 /* NULL: out of memory. */
 struct tw_held *tw_held_open(struct tw_answer_memory *m, const struct tw_holders *who);
+/* A further owner of the same memory: a stream, whose helper threads may outlive the request.
+ * Returns h; accepts NULL. */
+struct tw_held *tw_held_share(struct tw_held *h);
 /* Counts for other holders from now on. */
 void tw_held_move(struct tw_held *h, const struct tw_holders *who);
 /* Returns the unused part of the grant. */
 void tw_held_finalize(struct tw_held *h);
-/* Returns the rest.  Accepts NULL; returns NULL. */
+/* The last owner returns the rest.  Accepts NULL; returns NULL. */
 struct tw_held *tw_held_close(struct tw_held *h);
 
 /* Whether a response was refused within the last two seconds. */

@@ -14,6 +14,8 @@
 
 #include "decoder/base/arena.h"
 #include "server/base/role.h"
+#include "server/base/thread/parallel.h"
+#include "server/http/limit/answer_memory.h"
 #include "server/http/metrics.h"
 #include "tests/unit/unit.h"
 
@@ -129,6 +131,41 @@ static enum tw_status stream(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_stream(r, 200, "text/plain", true, &ops, c, err);
 }
 
+/* A stream without end, whose helper thread works on when the client is gone. */
+static _Atomic bool client_gone;
+
+static void take_memory(void *arg)
+{
+	(void)arg;
+	while (!client_gone)
+		(void)usleep(1000);
+	tw_mem_free(tw_mem_alloc(8 << 20, 1));
+}
+
+static enum tw_status endless_read(
+        void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+{
+	(void)arg;
+	(void)err;
+	memset(out, 'x', cap);
+	*ret_n = cap;
+	return TW_OK;
+}
+
+static void endless_free(void *arg)
+{
+	(void)tw_parallel_join(arg);
+}
+
+static enum tw_status endless(struct tw_req *r, struct tw_err *err)
+{
+	static const struct tw_stream_ops ops = {endless_read, endless_free};
+	struct tw_helper *helper = tw_parallel_start(take_memory, NULL);
+
+	assert_non_null(helper);
+	return tw_req_reply_stream(r, 200, "text/plain", false, &ops, helper, err);
+}
+
 static enum tw_status silent(struct tw_req *r, struct tw_err *err)
 {
 	(void)r;
@@ -219,6 +256,7 @@ static struct tw_route routes[] = {
                 .needs = TW_NEED_PUBLIC,
                 .params = TW_PARAMS(stream_params),
                 .end = stream},
+        {.method = "GET", .path = "/endless", .needs = TW_NEED_PUBLIC, .end = endless},
         {.method = "GET",
                 .path = "/silent",
                 .needs = TW_NEED_PUBLIC,
@@ -567,6 +605,44 @@ static void test_streams_that_fail(void **state)
 	assert_false(dechunk(body, &len));
 }
 
+static void wait_for_metric(const struct fixture *f, const char *metric)
+{
+	bool found = false;
+
+	for (int i = 0; i < 10000 && !found; i++) {
+		struct tw_buf b;
+
+		tw_buf_init(&b, 1 << 20);
+		tw_metrics_write(f->parts.metrics, &b);
+		tw_answer_memory_metrics(f->parts.answer_memory, &b);
+		assert_int_equal(tw_buf_add(&b, "", 1), TW_OK);
+		found = strstr((const char *)b.data, metric) != NULL;
+		tw_buf_done(&b);
+		if (!found)
+			(void)usleep(1000);
+	}
+	if (!found)
+		fail_msg("not in the metrics: %s", metric);
+}
+
+static void test_helper_outlives_its_request(void **state)
+{
+	struct fixture *f = *state;
+	char c;
+	int fd;
+
+	tw_parallel_pretend(2);
+	client_gone = false;
+	fd = dial(f);
+	say(fd, "GET /endless HTTP/1.1\r\n" HOST "\r\n");
+	assert_int_equal(recv(fd, &c, 1, 0), 1);
+	(void)close(fd);
+	wait_for_metric(f, "tracewell_requests_open 0\n");
+	client_gone = true;
+	wait_for_metric(f, "tracewell_answer_memory_bytes 0\n");
+	tw_parallel_pretend(0);
+}
+
 static void test_no_answer_is_a_bug_told(void **state)
 {
 	struct fixture *f = *state;
@@ -692,6 +768,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_etags),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_streams_that_fail),
+        cmocka_unit_test(test_helper_outlives_its_request),
         cmocka_unit_test(test_no_answer_is_a_bug_told),
         cmocka_unit_test(test_keep_alive_after_refusal),
         cmocka_unit_test(test_memory_that_fails),
