@@ -112,14 +112,14 @@ void tw_outflow_begin(struct tw_http *h, struct tw_outflow *o, struct MHD_Connec
 
 void tw_outflow_end(struct tw_http *h, struct tw_outflow *o)
 {
-	if (!o->at)
-		return;
 	(void)pthread_mutex_lock(&h->outflow_lock);
-	*o->at = o->next;
-	if (o->next)
-		o->next->at = o->at;
+	if (o->at) {
+		*o->at = o->next;
+		if (o->next)
+			o->next->at = o->at;
+		o->at = NULL;
+	}
 	(void)pthread_mutex_unlock(&h->outflow_lock);
-	o->at = NULL;
 }
 
 /* Whether fewer bytes were read than any client needs, in a window in which bytes were always
