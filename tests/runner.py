@@ -269,7 +269,7 @@ def meson_jobs(folder, suite=None, names=None, wrapper=(), slower=1):
     return jobs
 
 
-def node_job(file, env=None, binary=SERVER, kind='e2e', timeout=1800):
+def node_job(file, env=None, binary=SERVER, kind='e2e', timeout=900):
     name = os.path.basename(file).replace('.test.mjs', '')
     return Job('%s %s' % (kind, name), ['node', '--test', '--test-reporter=tap', file],
                {'TRACEWELL': binary, **(env or {})}, 'node', timeout,

@@ -315,10 +315,13 @@ class Neighbourhood {
 		const failures = [];
 		const end = performance.now() + seconds * 1000;
 		let peak = 0;
-		const look = setInterval(() => (peak = Math.max(peak, this.server.resident())), 100);
+		const look = () => (peak = this.server.exited ? peak : Math.max(peak, this.server.resident()));
+		const looking = setInterval(look, 100);
 		for (let i = 0; (i < rounds || performance.now() < end) && !failures.length; i++) await round(this.b, samples, failures);
-		clearInterval(look);
-		return { samples, failures, peak: Math.max(peak, this.server.resident()) };
+		clearInterval(looking);
+		look();
+		if (this.server.exited) failures.push(`the server ended: ${JSON.stringify(await this.server.ended)} ${this.server.log.slice(-2000)}`);
+		return { samples, failures, peak };
 	}
 
 	/* B's rounds while A attacks. */
