@@ -59,13 +59,13 @@ LONG = {
 SWIFT = ['swift-proxy', 'swift-account', 'swift-container', 'swift-object', 'memcached']  # a store
 # Under a sanitizer no shim can make calls fail, and a kill at every step takes too long.
 NOT_SANITIZED = ['fault', 'kills', 'no_memory', 'power']
-THREADED = ['auth', 'backup', 'drain', 'fair', 'fleet', 'ingest', 'merged', 'parallel', 'quota', 'resume', 'retention', 'slow', 'tls',
+THREADED = ['auth', 'backup', 'drain', 'fair', 'fleet', 'ingest', 'merged', 'neighbours', 'parallel', 'quota', 'resume', 'retention', 'slow', 'tls',
             'wild']
-THREADED_UNIT = ['builder_shape', 'http', 'http_form', 'notes', 'perfetto', 'query', 'range', 'relay', 'server_base', 'source_turn',
+THREADED_UNIT = ['builder_shape', 'http', 'http_form', 'notes', 'perfetto', 'query', 'range', 'relay', 'server_base', 'source_scheduler',
                  'store', 'unzip']
 # Quick enough for valgrind; MEMCHECK=all takes every file but the jail's, which forbids what valgrind needs.
 MEMCHECKED = """base lines columns method_map repairs quota anr anr_json anr_line anr_locks anr_names marks atrace art_early art_packet
-    art_pairs btrace3 builder_memory builder_merge builder_nest builder_sums catalogue_plan chrome compare crown export_cursor
+    art_pairs btrace3 builder_memory builder_merge builder_nest builder_sums catalogue_plan chrome compare summary_tree export_cursor
     notes""".split()
 
 
@@ -304,7 +304,18 @@ def run_web():
           for f in sorted(glob.glob('web/dist-test/*.js'))], CORES)
 
 
+def check_lists():
+    """The lists above name tests of kinds that are not run here: each name must be a test's."""
+    listed = json.loads(subprocess.run(['meson', 'introspect', BUILD, '--tests'], capture_output=True, check=True).stdout)
+    units, files = {test['name'] for test in listed}, set(e2e_names(False) + e2e_names(True))
+    stale = [n for n in THREADED_UNIT + MEMCHECKED if n not in units]
+    stale += [n for n in FULL_E2E + ON_DISK + SMOKE + CLICKHOUSE + POSTGRES_S3 + list(LONG) + NOT_SANITIZED + THREADED if n not in files]
+    if stale:
+        RUN.fail('tests/runner.py names no test: ' + ' '.join(stale))
+
+
 def run_unit():
+    check_lists()
     pool(meson_jobs(BUILD, 'unit'), CORES + 1)  # PostgreSQL's mostly wait
 
 
