@@ -153,7 +153,7 @@ static void add_rows(struct tw_buf *out, const char *sql)
 		(void)tw_buf_add_u8(out, 1);
 		add_numbers(out, 1, 5); /* attempt */
 	} else {
-		add_numbers(out, 1, 3); /* a count or a version */
+		add_numbers(out, 1, 1); /* a count or a version */
 	}
 }
 

@@ -844,32 +844,36 @@ static void test_addresses(void **state)
 		        TW_BAD_REQUEST);
 }
 
-/* --- tables of an earlier form --- */
+/* --- tables of a later version --- */
 
-static void test_earlier_tables(void **state)
+static void open_again(struct session *s)
 {
-	struct session *s = session_of(state);
-	struct tw_found_rule rules[1] = {{.id = {"json", 4}, .found = 1, .ns = 5}};
-	struct tw_found f = {.n = 1, .rules = rules, .frames = 7};
 	char url[256];
 	struct tw_err err;
 
-	put_found(s, 0, 1, &f);
-	run_sql(s, "ALTER TABLE findings DROP COLUMN figures");
-	run_sql(s, "ALTER TABLE traces DROP COLUMN deleted");
-	run_sql(s, "ALTER TABLE method_times DROP COLUMN thread_cpu_ns");
-	run_sql(s, "DROP TABLE tracewell");
-	run_sql(s, "CREATE TABLE tracewell (version UInt32, attempt UInt64)"
-	           " ENGINE = ReplacingMergeTree(attempt) ORDER BY version");
-	run_sql(s, "INSERT INTO tracewell VALUES (1, 1)");
 	s->of[1] = tw_fleet_store_free(s->of[1]);
 	(void)snprintf(url, sizeof url, "clickhouse://%s/%s", getenv("TRACEWELL_TEST_CLICKHOUSE"),
 	        tw_clickhouse_database(s->at));
 	if (tw_fleet_clickhouse_new(
 	            s->c, &(struct tw_clickhouse_at){url, "", "", ""}, &s->of[1], &err) != TW_OK)
 		fail_msg("%s", err.msg);
-	put_found(s, 1, 1, &f);
-	check_found(s, 60);
+}
+
+static void test_later_tables(void **state)
+{
+	struct session *s = session_of(state);
+	const struct tw_fleet_query query = ask_of(s, &filters[0], 0);
+	struct tw_err err = {.msg = ""};
+	uint64_t n = 0;
+
+	run_sql(s, "INSERT INTO tracewell VALUES (1000, 1)");
+	open_again(s);
+	assert_int_equal(s->of[1]->engine->count(s->of[1], &query, &n, &err), TW_CONFLICT);
+	assert_non_null(strstr(err.msg, "later tracewell (version 1000"));
+	run_sql(s, "DROP TABLE tracewell");
+	open_again(s);
+	assert_int_equal(s->of[1]->engine->count(s->of[1], &query, &n, NULL), TW_OK);
+	assert_true(n > 0);
 }
 
 /* --- decoded again, and deleted --- */
@@ -1079,7 +1083,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_quotes),
         cmocka_unit_test(test_any_label), cmocka_unit_test(test_threads),
         cmocka_unit_test(test_trees), cmocka_unit_test(test_searches),
         cmocka_unit_test(test_findings), cmocka_unit_test(test_regressions),
-        cmocka_unit_test(test_twice), cmocka_unit_test(test_earlier_tables),
+        cmocka_unit_test(test_twice), cmocka_unit_test(test_later_tables),
         cmocka_unit_test(test_anrs), cmocka_unit_test(test_decoded_again),
         cmocka_unit_test(test_deleted)};
 

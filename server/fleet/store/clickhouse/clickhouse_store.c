@@ -14,7 +14,7 @@ enum { BATCH = 256, TEXT_BYTES = 256 };
 /* --- tables --- */
 
 /* Version of the tables; raised when a change of tables.def needs other tables. */
-enum { TABLES_VERSION = 4 };
+enum { TABLES_VERSION = 1 };
 
 static const char *const tables[] = {
 #define TABLE(name, columns, engine) "CREATE TABLE IF NOT EXISTS " #name " (" columns ") " engine,
@@ -32,17 +32,6 @@ static enum tw_status run_once(struct tw_fleet_clickhouse *f, const char *sql, b
 	return tw_clickhouse_request(f->at, &q, out, err);
 }
 
-/* Columns that tables of earlier versions lack. */
-static const struct {
-	const char *table, *column, *type;
-} added[] = {{"findings", "figures", "Array(UInt64) AFTER partial"}, {"traces", "deleted", "UInt8"},
-        {"method_times", "threads", "Array(String)"},
-        {"method_times", "thread_calls", "Array(UInt64)"},
-        {"method_times", "thread_total_ns", "Array(UInt64)"},
-        {"method_times", "thread_self_ns", "Array(UInt64)"},
-        {"method_times", "thread_sum_ns", "Array(UInt64)"},
-        {"method_times", "thread_cpu_ns", "Array(Int64)"}};
-
 static enum tw_status select_number(
         struct tw_fleet_clickhouse *f, const char *sql, uint64_t *ret, struct tw_err *err)
 {
@@ -58,31 +47,8 @@ static enum tw_status select_number(
 	return st;
 }
 
-/* ClickHouse 18.16 lacks ADD COLUMN IF NOT EXISTS, and another server may add the column
- * concurrently. */
-static enum tw_status add_column(struct tw_fleet_clickhouse *f, size_t i, struct tw_err *err)
-{
-	char known[2 * TEXT_BYTES], add[TEXT_BYTES];
-	uint64_t there = 0;
-	enum tw_status st;
-
-	(void)snprintf(known, sizeof known,
-	        "SELECT count() FROM system.columns WHERE database='%s' AND table='%s' AND"
-	        " name='%s'",
-	        tw_clickhouse_database(f->at), added[i].table, added[i].column);
-	(void)snprintf(add, sizeof add, "ALTER TABLE %s ADD COLUMN %s %s", added[i].table,
-	        added[i].column, added[i].type);
-	st = select_number(f, known, &there, err);
-	if (st != TW_OK || there)
-		return st;
-	st = run_once(f, add, false, NULL, err);
-	if (st == TW_OK || select_number(f, known, &there, NULL) != TW_OK)
-		return st;
-	return there ? TW_OK : st;
-}
-
-/* Refuses tables of a later version. Newer servers find the version in the table. */
-static enum tw_status bring_up_to_date(struct tw_fleet_clickhouse *f, struct tw_err *err)
+/* Refuses tables of a later version.  Notes the version of new ones. */
+static enum tw_status check_version(struct tw_fleet_clickhouse *f, struct tw_err *err)
 {
 	char text[TEXT_BYTES];
 	uint64_t version = 0;
@@ -96,10 +62,8 @@ static enum tw_status bring_up_to_date(struct tw_fleet_clickhouse *f, struct tw_
 		        version, TABLES_VERSION);
 	if (st != TW_OK || version == TABLES_VERSION)
 		return st;
-	for (size_t i = 0; st == TW_OK && i < sizeof added / sizeof *added; i++)
-		st = add_column(f, i, err);
 	(void)snprintf(text, sizeof text, "INSERT INTO tracewell VALUES (%d, 1)", TABLES_VERSION);
-	return st == TW_OK ? run_once(f, text, false, NULL, err) : st;
+	return run_once(f, text, false, NULL, err);
 }
 
 /* A user without the right to create a database uses the one that an administrator created. */
@@ -119,7 +83,7 @@ static enum tw_status make_tables(struct tw_fleet_clickhouse *f, struct tw_err *
 	st = TW_OK;
 	for (size_t i = 0; st == TW_OK && i < sizeof tables / sizeof *tables; i++)
 		st = run_once(f, tables[i], false, NULL, err);
-	return st == TW_OK ? bring_up_to_date(f, err) : st;
+	return st == TW_OK ? check_version(f, err) : st;
 }
 
 enum tw_status tw_clickhouse_ready(struct tw_fleet_clickhouse *f, struct tw_err *err)
