@@ -3,7 +3,7 @@
  * clickhouse.mjs - times of questions on many traces in ClickHouse, by rows of method_times: clickhouse.mjs [ROWS...]
  *
  * Rows are made by ClickHouse itself: 100 methods a trace of 5,000, 30 days, 10 versions, 4 scenarios, 3 classes, a label of
- * 50 values.  Prints bytes a row, and of each question the median of REPEATS (3): time in ms, processor time of all ClickHouse servers
+ * 50 values, one method in ten on two kinds of thread.  Prints bytes a row and those of the columns of threads, and of each question the median of REPEATS (3): time in ms, processor time of all ClickHouse servers
  * in ms, its ratio to that of a sum of three columns of all rows, so that busy and other machines can be compared, and
  * the rows that its statements select.
  * SHARDS=2 spreads them over two servers.
@@ -73,6 +73,7 @@ async function spread() {
 	}
 }
 
+const THREADS = 'threads, thread_calls, thread_total_ns, thread_self_ns, thread_sum_ns, thread_cpu_ns';
 const COLUMNS = 'project, day, app, version_name, build_id, scenario, device_class, os, trace, attempt';
 const DIMS = (n) => `toDate(today() - ${n} % 30) AS day, 'app', concat('8.', toString(${n} % 10)) AS v, concat('b', toString(${n} % 10)), ['cold_start','page','feed','cart'][${n} % 4 + 1], ['low','mid','high'][intDiv(${n}, 7) % 3 + 1], ['13','14'][${n} % 2 + 1], toFixedString(concat('01', leftPad(toString(${n}), 24, '0')), 26), toUInt64(${n} + 1)`.replace(/leftPad\((.*?), 24, '0'\)/, "substring(concat('000000000000000000000000', $1), -24)");
 
@@ -80,7 +81,7 @@ async function fill(project, from, to) {
 	await ask(`INSERT INTO traces (${COLUMNS}, time, mapping_id, device, label_keys, label_values, duration_ns, tree, tree_level) SELECT '${project}', ${DIMS('number')}, now(), '', 'phone', ['flavour'], [concat('f', toString(number % 50))], toUInt64(1e8 + cityHash64(number) % 1000000000), 0, 0 FROM numbers(${from}, ${to - from})`);
 	const step = 20000;
 	for (let at = from; at < to; at += step)
-		await ask(`INSERT INTO method_times (${COLUMNS}, method, calls, total_ns, self_ns, sum_ns, cpu_ns) SELECT '${project}', ${DIMS('n')}, m * 7919 + 1, 1 + h % 20, self * 2, self, self * 2, toInt64(self) FROM (SELECT intDiv(number, ${PER_TRACE}) AS n, cityHash64(number) AS h, (h % 50 + (number % ${PER_TRACE}) * 50) AS m, toUInt64(1000 + m * 100 + h % (1000 + m * 300)) AS self FROM numbers(${at * PER_TRACE}, ${Math.min(step, to - at) * PER_TRACE}))`);
+		await ask(`INSERT INTO method_times (${COLUMNS}, method, calls, total_ns, self_ns, sum_ns, cpu_ns, ${THREADS}) SELECT '${project}', ${DIMS('n')}, m * 7919 + 1, 1 + h % 20, self * 2, self, self * 2, toInt64(self), if(two, ['main', 'pool-#-thread-#'], [['main', 'pool-#-thread-#', 'RenderThread'][m % 3 + 1]]), ${['1 + h % 20', 'self * 2', 'self', 'self * 2', 'toInt64(self)'].map((of) => `if(two, [intDiv(${of}, 2), intDiv(${of} + 1, 2)], ${of === 'toInt64(self)' ? 'emptyArrayInt64()' : 'emptyArrayUInt64()'})`).join()} FROM (SELECT intDiv(number, ${PER_TRACE}) AS n, cityHash64(number) AS h, (h % 50 + (number % ${PER_TRACE}) * 50) AS m, toUInt64(1000 + m * 100 + h % (1000 + m * 300)) AS self, h % 10 = 0 AS two FROM numbers(${at * PER_TRACE}, ${Math.min(step, to - at) * PER_TRACE}))`);
 }
 
 const s = await startServer(t, { args: ['--analytics', `clickhouse://127.0.0.1:${ports[0]}/tw`, '--query-deadline', '600000'] });
@@ -98,8 +99,11 @@ for (const rows of sizes) {
 	const added = (to - from) * PER_TRACE;
 	from = to;
 	await quiet();
-	let bytes = 0;
-	for (let i = 0; i < SHARDS; i++) bytes += Number(await ask("SELECT sum(bytes) FROM system.parts WHERE active AND table LIKE 'method_times%'", i));
+	let bytes = 0, threads = 0;
+	for (let i = 0; i < SHARDS; i++) {
+		bytes += Number(await ask("SELECT sum(bytes) FROM system.parts WHERE active AND table LIKE 'method_times%'", i));
+		threads += Number(await ask("SELECT sum(data_compressed_bytes) FROM system.columns WHERE table LIKE 'method_times%' AND name LIKE 'thread%'", i));
+	}
 	const median = async (fn) => {
 		const runs = [];
 		for (let i = 0; i < REPEATS; i++) {
@@ -114,7 +118,7 @@ for (const rows of sizes) {
 	const times = Math.max(1, Math.ceil(1e7 / rows)); /* so that ticks of 10 ms do not matter */
 	const many = await median(async () => { for (let i = 0; i < times; i++) await ask('SELECT sum(self_ns + total_ns + cpu_ns) FROM method_times'); });
 	const scan = { ms: many.ms / times, cpu: many.cpu / times };
-	console.log(`${rows} rows of ${to} traces on ${SHARDS}: ${(bytes / rows).toFixed(1)} bytes a row, ${Math.round(filled)} rows/s made, ${cpu.toFixed(1)} s of processor a million rows, scan ${scan.ms.toFixed(0)} ms, processor ${scan.cpu.toFixed(1)} ms`);
+	console.log(`${rows} rows of ${to} traces on ${SHARDS}: ${(bytes / rows).toFixed(1)} bytes a row, ${(threads / rows).toFixed(1)} of them by thread, ${Math.round(filled)} rows/s made, ${cpu.toFixed(1)} s of processor a million rows, scan ${scan.ms.toFixed(0)} ms, processor ${scan.cpu.toFixed(1)} ms`);
 	for (const [name, query] of Object.entries(questions)) {
 		let status;
 		const { ms, cpu: own, rows: read } = await median(async () => (status = await asked(`/api/v1/fleet/${query}`)));
