@@ -319,6 +319,9 @@ CREATE INDEX trace_by_duration ON trace(project_id, duration_ns, trace_id);
 CREATE INDEX trace_by_slices ON trace(project_id, slices, trace_id);
 CREATE INDEX trace_by_bytes ON trace(project_id, upload_bytes, trace_id);
 CREATE INDEX trace_by_build ON trace(project_id, build_id, created_ms);
+CREATE INDEX trace_by_device ON trace(project_id, device);
+CREATE INDEX trace_by_end ON trace(project_id, state, created_ms, trace_id) WHERE state > 2; -- failed, archived
+CREATE INDEX trace_pinned ON trace(project_id, created_ms, trace_id) WHERE pinned = 1;
 CREATE INDEX trace_by_session ON trace(project_id, session_id) WHERE session_id <> '';
 CREATE INDEX trace_by_id ON trace(trace_id); -- at startup only the file's name is known
 CREATE INDEX trace_uncounted ON trace(project_id, trace_id) WHERE state = 2 AND named >= 0 AND named <> 1 AND build_id <> '';

@@ -300,6 +300,12 @@ size_t tw_cat_place(const struct tw_cat_numbers *of, int64_t number);
 const char *tw_cat_ids(
         const struct tw_db *db, const char *const *ids, size_t n, struct tw_arena *a);
 
+/* True of the rows of `from`, which ends with a LIMIT; `key` is their primary key.  A plan of
+ * PostgreSQL that is made for any limit would join them with the complete table. */
+#define TW_CAT_SOME(key, from)                                                                     \
+	TW_EITHER("(" key ") IN (SELECT " key " FROM " from ")",                                   \
+	        "ctid=ANY(ARRAY(SELECT ctid FROM " from "))")
+
 /* One statement for many rows (catalogue_rows.c).  In `sql`, {rows} stands for a source named r
  * with columns c1, c2, ..., one per type (t, i or b, as in tw_cat_query).  PostgreSQL runs it at
  * the end, or when there are many: until then the rows are not written. */

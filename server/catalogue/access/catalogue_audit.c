@@ -196,8 +196,8 @@ enum tw_status tw_catalogue_audit_expire(
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(w, &changed, err, /* audit_by_age */
-	        "DELETE FROM audit WHERE entry_id IN"
-	        " (SELECT entry_id FROM audit WHERE at_ms<?1 ORDER BY at_ms LIMIT ?2)",
+	        "DELETE FROM audit WHERE " TW_CAT_SOME(
+	                "entry_id", "audit WHERE at_ms<?1 ORDER BY at_ms LIMIT ?2"),
 	        "ii", before_ms, (int64_t)EXPIRE_AT_ONCE);
 	if (st == TW_OK && changed)
 		st = tw_cat_audit(w,

@@ -55,15 +55,15 @@ static enum tw_status forget_names(struct tw_db *db, int64_t day, int *ret_n, st
 {
 	int libraries = 0;
 	enum tw_status st = tw_cat_exec(db, ret_n, err, /* rollup_method_by_age */
-	        "DELETE FROM rollup_method WHERE (project_id,method_id) IN (SELECT project_id,"
-	        " method_id FROM rollup_method WHERE seen_day<? LIMIT ?)",
+	        "DELETE FROM rollup_method WHERE " TW_CAT_SOME(
+	                "project_id,method_id", "rollup_method WHERE seen_day<? LIMIT ?"),
 	        "ii", day, (int64_t)FORGOTTEN_AT_ONCE);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(db, &libraries, err, /* build_library_by_age */
-		        "DELETE FROM build_library WHERE (project_id,library,build_id) IN (SELECT"
-		        " project_id, library, build_id FROM build_library WHERE seen_day<? LIMIT"
-		        " ?)",
+		        "DELETE FROM build_library WHERE " TW_CAT_SOME(
+		                "project_id,library,build_id",
+		                "build_library WHERE seen_day<? LIMIT ?"),
 		        "ii", day, (int64_t)FORGOTTEN_AT_ONCE);
 	*ret_n += libraries;
 	return st;

@@ -327,13 +327,15 @@ enum tw_status tw_catalogue_outbox_expire(
 	        "i", now_ms);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* outbox_by_age, primary key */
-		        "DELETE FROM outbox_attempt WHERE delivery_id IN (SELECT delivery_id FROM"
-		        " outbox WHERE state<>0 AND created_ms<? LIMIT 1000)",
+		        "DELETE FROM outbox_attempt WHERE delivery_id" TW_EITHER(" IN (",
+		                "=ANY(ARRAY(") "SELECT delivery_id FROM outbox WHERE"
+		                               " state<>0 AND created_ms<? LIMIT 1000" TW_EITHER(
+		                                       ")", "))"),
 		        "i", before);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
-		        "DELETE FROM outbox WHERE delivery_id IN (SELECT delivery_id FROM outbox"
-		        " WHERE state<>0 AND created_ms<? LIMIT 1000)",
+		        "DELETE FROM outbox WHERE " TW_CAT_SOME(
+		                "delivery_id", "outbox WHERE state<>0 AND created_ms<? LIMIT 1000"),
 		        "i", before);
 	return tw_cat_end(c, w, st, err);
 }

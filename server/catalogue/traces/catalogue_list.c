@@ -118,12 +118,21 @@ static enum tw_status and_number(
 	return and_value(w, sql, NULL, (int64_t)number, err);
 }
 
+/* Few traces have other states than ready: these conditions find them without the others. */
+#define WAITS " AND trace_id IN (SELECT trace_id FROM job WHERE project_id=?1)"
+#define ENDED " AND state>2" /* trace_by_end */
+
 static enum tw_status and_state(
         struct where *w, const char *sql, const char *word, struct tw_err *err)
 {
 	for (int s = TW_TRACE_QUEUED; s < TW_TRACE_STATES; s++)
-		if (strcmp(word, tw_trace_state_name((enum tw_trace_state)s)) == 0)
+		if (strcmp(word, tw_trace_state_name((enum tw_trace_state)s)) == 0) {
+			if (s < TW_TRACE_READY)
+				(void)tw_buf_printf(&w->sql, WAITS);
+			else if (s > TW_TRACE_READY)
+				(void)tw_buf_printf(&w->sql, ENDED);
 			return and_value(w, sql, NULL, s, err);
+		}
 	return tw_fail(err, TW_BAD_REQUEST,
 	        "state is queued, decoding, ready, failed or archived, not %.60s", word);
 }
@@ -531,15 +540,21 @@ enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_i
 
 /* --- facets --- */
 
+/* Of the newest traces only: on a large project the columns of all rows take seconds to read, and
+ * their labels longer. */
+#define NEWEST        " ORDER BY created_ms DESC, trace_id DESC LIMIT "
 #define MOST_FREQUENT " GROUP BY 1 ORDER BY n DESC, 1 LIMIT 200"
+#define COLUMN_FACET                                                                               \
+	"SELECT %s, count(*) AS n FROM (SELECT %s FROM trace WHERE project_id=?" NEWEST            \
+	"100000) AS of_newest" MOST_FREQUENT
+#define TAG_FACET "SELECT tag, count(*) AS n FROM trace_tag WHERE project_id=?" MOST_FREQUENT
 
-/* Labels of the newest traces only: for all, every row would have to be read. */
 #define LABEL_FACET                                                                                \
 	"SELECT e.key||'='||" TW_EITHER("CASE WHEN e.type IN ('true','false') THEN e.type"         \
 	                                " ELSE e.value END",                                       \
 	        "e.value") " AS label, count(*) AS n FROM (SELECT labels FROM trace WHERE"         \
-	                   " project_id=? AND labels<>'' ORDER BY created_ms DESC, trace_id DESC"  \
-	                   " LIMIT 2000) AS of_newest, " TW_EITHER("json_each(of_newest.labels)",  \
+	                   " project_id=? AND labels<>''" NEWEST                                   \
+	                   "2000) AS of_newest, " TW_EITHER("json_each(of_newest.labels)",         \
 	                           "jsonb_each_text(of_newest.labels::jsonb)") " e" MOST_FREQUENT
 
 enum { FACET_SQL = sizeof LABEL_FACET + 1 };
@@ -547,25 +562,19 @@ enum { FACET_SQL = sizeof LABEL_FACET + 1 };
 /* False: not a column whose values can be listed. */
 static bool facet_sql(const char *column, char out[FACET_SQL])
 {
-	const char *from = NULL;
+	int i = 0;
 
-	for (int i = 0; i < TW_TRACE_BYS && !from; i++)
-		if (strcmp(filters[i].name, column) == 0) {
-			const enum kind kind = filters[i].kind;
-
-			from = kind == TEXT || kind == STATE ? "trace"
-			       : kind == TAG                 ? "trace_tag"
-			       : kind == LABEL               ? ""
-			                                     : NULL;
-		}
-	if (!from)
+	while (i < TW_TRACE_BYS && strcmp(filters[i].name, column) != 0)
+		i++;
+	if (i == TW_TRACE_BYS)
 		return false;
-	if (from[0])
-		(void)snprintf(out, FACET_SQL,
-		        "SELECT %s, count(*) AS n FROM %s WHERE project_id=?" MOST_FREQUENT, column,
-		        from);
+	if (filters[i].kind == TEXT || filters[i].kind == STATE)
+		(void)snprintf(out, FACET_SQL, COLUMN_FACET, column, column);
+	else if (filters[i].kind == TAG || filters[i].kind == LABEL)
+		(void)snprintf(
+		        out, FACET_SQL, "%s", filters[i].kind == TAG ? TAG_FACET : LABEL_FACET);
 	else
-		(void)snprintf(out, FACET_SQL, "%s", LABEL_FACET);
+		return false;
 	return true;
 }
 

@@ -16,7 +16,9 @@
 #include "server/api/routes.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_annotation.h"
 #include "server/catalogue/traces/catalogue_commit_upload.h"
+#include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_list.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/http/http.h"
@@ -287,6 +289,48 @@ static void test_facets(void **state)
 	        TW_BAD_REQUEST);
 }
 
+static const char *claim(struct store *s, struct tw_job_row *ret)
+{
+	static char text[MADE][4];
+	int k = 0;
+
+	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000000, s->arena, ret, NULL), TW_OK);
+	while (k < MADE && strcmp(ret->trace_id, s->ids[k]) != 0)
+		k++;
+	assert_in_range(k, 0, MADE - 1);
+	(void)snprintf(text[k], sizeof text[k], "%d", k);
+	return text[k];
+}
+
+/* Each state but ready is found without reading the traces in others. */
+static void test_states(void **state)
+{
+	const struct tw_trace_summary summary = {.slices = 1, .format = "btrace2"};
+	const struct tw_err why = {.code = TW_CORRUPT, .msg = "no"};
+	const struct tw_trace_marks pin = {.sets_pinned = true, .pinned = true};
+	struct store *s = *state;
+	struct tw_job_row done, failed, decoding;
+	const char *k_done = claim(s, &done), *k_failed = claim(s, &failed);
+	const char *k_decoding = claim(s, &decoding);
+
+	assert_int_equal(tw_catalogue_job_done(s->c, &done, &summary, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_failed(s->c, &failed, &why, NULL, NULL), TW_OK);
+	lets_through(s, "state=ready", k_done);
+	lets_through(s, "state=failed", k_failed);
+	lets_through(s, "state=decoding", k_decoding);
+	lets_through(s, "state=archived", "");
+	facet(s, "state", "queued:3 decoding:1 ready:1 failed:1 ");
+	assert_int_equal(
+	        tw_catalogue_trace_mark(s->c, s->caller.project_id, failed.trace_id, &pin, NULL),
+	        TW_OK);
+	lets_through(s, "pinned=1", k_failed);
+	lets_through(s, "pinned=1&state=failed", k_failed);
+	assert_int_equal(
+	        tw_catalogue_trace_requeue(s->c, failed.project_id, failed.trace_id, NULL), TW_OK);
+	lets_through(s, "state=queued&pinned=1", k_failed);
+	lets_through(s, "state=failed", "");
+}
+
 /* More match than are sorted: the page is read by the order's index. */
 static void test_many(void **state)
 {
@@ -360,6 +404,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_filter),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_facets),
+        cmocka_unit_test(test_states),
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_declared),
 };

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-enum { PLAN_SQL = 4096 };
+enum { PLAN_SQL = 4096, PLAN_STATEMENTS = 512 };
 
 /* Fails where it takes one not.  Nothing happens where there is no server. */
 void plan_on_postgres(const char *dir, char (*statements)[PLAN_SQL], size_t n);
