@@ -326,10 +326,19 @@ export class Server {
 		return socket;
 	}
 
+	/* A server that does not end is killed after three minutes, and the test fails instead of waiting for ever. */
 	async stop(signal = 'SIGTERM') {
 		if (this.exited) return this.ended;
 		this.child.kill(signal);
-		return this.ended;
+		let late = false;
+		const timer = setTimeout(() => {
+			late = true;
+			this.child.kill('SIGKILL');
+		}, 180_000 * (sanitized() ? 4 : 1));
+		const end = await this.ended;
+		clearTimeout(timer);
+		if (late) throw new Error(`the server did not end after ${signal}: ${this.log.slice(-2000)}`);
+		return end;
 	}
 
 	/* Resident memory in MiB. */
