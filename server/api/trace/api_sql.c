@@ -105,6 +105,13 @@ static enum tw_status csv_row(void *arg, const struct tw_sql_value *v, int n)
 
 /* --- the request --- */
 
+static bool accepts_csv(const struct tw_req *r)
+{
+	const char *accept = tw_req_header(r, "Accept");
+
+	return accept && strstr(accept, "text/csv") && !strstr(accept, "application/json");
+}
+
 static enum tw_status read_request(struct tw_req *r, const json_t *body, struct answer *a,
         const char **ret_sql, struct tw_err *err)
 {
@@ -113,9 +120,9 @@ static enum tw_status read_request(struct tw_req *r, const json_t *body, struct 
 	const size_t known = json_object_size(body) - (limit ? 1 : 0) -
 	                     (json_object_get(body, "format") ? 1 : 0);
 
-	(void)r;
 	a->limit = limit ? json_integer_value(limit) : ROWS;
-	a->csv = format && strcmp(format, "csv") == 0;
+	a->csv = json_object_get(body, "format") ? format && strcmp(format, "csv") == 0
+	                                         : accepts_csv(r);
 	*ret_sql = json_string_value(json_object_get(body, "sql"));
 	if (!*ret_sql || known != 1)
 		return tw_fail(err, TW_BAD_REQUEST,
