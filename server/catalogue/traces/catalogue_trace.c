@@ -64,6 +64,11 @@ static const char *const counted_names[] = {"waiting", "counted", "unreadable", 
 	                                                           ")"
 #define OF_TRACE " WHERE t.project_id=trace.project_id AND t.trace_id=trace.trace_id"
 
+/* The name that a rule gave the cause, otherwise its title. */
+#define ANR_TITLE                                                                                  \
+	"CASE WHEN anr='' THEN '' ELSE coalesce((SELECT CASE WHEN t.name<>'' THEN t.name"          \
+	" ELSE t.title END FROM anr t" OF_TRACE "),'') END"
+
 #define ROW(member, column, json) TW_FIELD(struct tw_trace_row, member, column, json)
 static const struct tw_field row_fields[] = {
         ROW(id, "trace_id", "id"),
@@ -81,6 +86,7 @@ static const struct tw_field row_fields[] = {
         ROW(pinned, "pinned", "pinned"),
         ROW(exempt_reason, "exempt_reason", "exempt_reason"),
         ROW(anr, "anr", "anr"),
+        ROW(anr_title, ANR_TITLE, "anr_title"),
         ROW(first_anr, TW_TRACE_IS_FIRST, "first_anr"),
         TW_FIELD(struct tw_trace_row, tags, TAGS, "tags", .shape = TW_SHAPE_LIST),
         ROW(annotations, "annotations", "annotations"),

@@ -83,6 +83,7 @@ struct tw_trace_row {
 	bool pinned;
 	const char *exempt_reason; /* why retention must keep it, "" */
 	const char *anr;           /* the group of its ANR, "" none */
+	const char *anr_title;     /* its cause, "" none */
 	bool first_anr;            /* and is the first of that group */
 	bool has_upload;           /* false: only the decoded file is stored */
 	uint32_t annotations;

@@ -54,6 +54,16 @@ test('groups lead to one of them, with its report and its deadlock drawn', async
 	await done(page, t);
 });
 
+test('rows of ANRs in the list name their cause', async (t) => {
+	await prepare();
+	const { groups } = (await server.get('/api/v1/anr/groups?app=shop')).json;
+	const page = await open('/traces?app=shop');
+	await page.locator('tr[data-trace]').first().waitFor();
+	const names = await page.locator('tr[data-trace] a.rowlink').allInnerTexts();
+	assert.deepEqual([...new Set(names)].sort(), groups.map((g) => g.name || g.title).sort());
+	await done(page, t);
+});
+
 test('rules are made in the page, hold, and are taken back', async (t) => {
 	await prepare();
 	const page = await asWriter();

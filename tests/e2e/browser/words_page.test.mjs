@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { violations } from '../axe.mjs';
 import { unreadable, visit } from '../browser.mjs';
 import { browser, done, id, open, server, shots } from '../page.mjs';
+import { until } from '../server.mjs';
 
 /* What is in English: words in a row, or one alone, that no name, code or choice of the data holds. */
 function english(page) {
@@ -85,7 +86,7 @@ const DEADLOCK = `"main" prio=5 tid=1 Blocked
 
 test("the server's own sentences: refusals, verdicts, detectors; its answers stay English", async (t) => {
 	const anr = await server.trace(DEADLOCK, { query: { app: 'words', scenario: 'anr' } });
-	const page = await open('/traces');
+	const page = await open('/search');
 	const asked = [];
 	page.on('request', (r) => asked.push(r.url()));
 	await page.click('header button[lang="zh-Hans"]');
@@ -96,6 +97,9 @@ test("the server's own sentences: refusals, verdicts, detectors; its answers sta
 	await page.waitForSelector('[role=alert]:has-text("没有这个 Trace")');
 	assert.equal((await (await answer).json()).error.message, 'no such trace');
 	assert.ok(asked.some((u) => /\/servermessages-/.test(u)));
+	await until(async () => (await server.get(`/api/v1/traces/${anr.id}`)).json.anr_title !== '', 'the cause of the ANR');
+	await page.goto(`${server.url}/traces`);
+	await page.waitForSelector(`tr[data-trace="${anr.id}"] a.rowlink:has-text("Cart 和 Store 的死锁")`);
 	await page.goto(`${server.url}/traces/${anr.id}`);
 	await page.waitForSelector('.verdict:has-text("死锁：主线程等待 Store 的锁（由 DB-writer 持有），DB-writer 又在等待 Cart 的锁（由主线程持有）。")');
 	assert.equal(await page.locator('#anr h3:has-text("死锁：2 个线程")').count(), 1);
@@ -164,6 +168,13 @@ test('the menus of the navigation, by keys and by pointer, on wide and narrow sc
 	assert.equal(await page.getByRole('button', { name: 'Sign out' }).count(), 0);
 	await page.getByRole('button', { name: 'Manage' }).click();
 	await page.waitForSelector('.places a:has-text("Retention")');
-	assert.equal(await page.evaluate(() => [...document.querySelectorAll('.places > ul:not([hidden])')].every((e) => e.getBoundingClientRect().left >= 0 && e.getBoundingClientRect().right <= innerWidth)), true);
+	for (const width of [360, 390]) {
+		await page.setViewportSize({ width, height: 740 });
+		for (const name of ['Fleet', 'Problems', 'Manage']) {
+			if (await page.getByRole('button', { name }).getAttribute('aria-expanded') === 'false') await page.getByRole('button', { name }).click();
+			await page.locator('.places > ul:not([hidden])').waitFor();
+			assert.deepEqual(await unreadable(page), [], `${name} at ${width}`);
+		}
+	}
 	await done(page, t);
 });

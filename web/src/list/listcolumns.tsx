@@ -45,7 +45,7 @@ export function sharedOf(list: Trace[]): { app: boolean } {
 /** What tells a trace from its neighbours: its title or scenario first, its app only where there are several. */
 export function NameCell({ t, shared }: { t: Trace; shared: { app: boolean } }) {
 	const m = t.meta;
-	const name = t.title || m.scenario || (m.process !== m.app && m.process) || m.app || t.id;
+	const name = t.title || (t.anr_title && serverText(t.anr_title)) || m.scenario || (m.process !== m.app && m.process) || m.app || t.id;
 	const rest = [m.scenario, !shared.app && m.app, m.process !== m.app && m.process].filter((x): x is string => Boolean(x) && x !== name);
 	return <div class="named">
 		{t.pinned && <Pinned />}
