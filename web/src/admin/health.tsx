@@ -98,7 +98,7 @@ function Stages({ stages, all }: { stages: Stage[]; all: Sample[] | null }) {
 
 function Bar({ used, of, label }: { used: number; of: number; label: string }) {
 	const share = of > 0 ? Math.min(1, used / of) : 0;
-	return <div class="roombar" role="img" aria-label={label}><span class={share > 0.9 ? 'full' : 'decoded'} style={{ width: `${share * 100}%` }} /></div>;
+	return <div class="roombar" role="img" aria-label={label}><span class={share > 0.9 ? 'full' : 'used'} style={{ width: `${share * 100}%` }} /></div>;
 }
 
 function Space({ all }: { all: Sample[] }) {

@@ -101,7 +101,7 @@ function Groups({ r, by, shown }: { r: RuleSum; by: string; shown: (g: Group) =>
 	const ordered = inOrder(by, r.groups as unknown as Point[]) as unknown as Group[];
 	const rows = (by === 'version' || by === 'day' ? ordered.reverse() : ordered).filter((g) => g.of_traces > 0);
 	return <>
-		<div class="scroll"><table>
+		<div class="scroll" role="group" aria-label={tr('Affected traces')} tabIndex={0}><table>
 			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Affected traces')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col"><span class="hidden">{tr('Share')}</span></th>
 				<th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num">{tr('Per trace')}</th></tr></thead>
 			<tbody>{rows.slice(0, GROUPS).map((g) => <tr key={groupId(g)} data-group={g.key}>
