@@ -33,8 +33,20 @@ test('an admin says what devices record, and sees what came', async (t) => {
 	await page.fill('form.rule [name=device]', 'Nokia*\n');
 	await page.fill('form.rule [name=app]', 'com.none.*');
 	await page.waitForSelector('form.rule [data-known=app]:has-text("Matches none of the 1")');
+	const preview = page.getByRole('form', { name: 'A new rule' }).getByRole('button', { name: 'Preview' });
+	await preview.click();
+	await page.waitForSelector('form.rule [role=status]:has-text("0 of the latest 1 traces match")');
 	await page.fill('form.rule [name=device]', '');
+	await page.waitForSelector('form.rule [role=status]:empty', { state: 'attached' }); // of other conditions
 	await page.fill('form.rule [name=app]', '');
+	await preview.click();
+	await page.waitForSelector('form.rule [role=status]:has-text("1 of the latest 1 traces match; 1.0 % of their devices would record. Nothing was saved.")');
+	assert.deepEqual(await page.locator('form.rule tr[data-matches] td').allInnerTexts(), ['8.3.1', 'com.acme.shop', '–', '–', '1']);
+	assert.deepEqual(await told({ version_name: '8.3.1' }), []);
+	await page.fill('form.rule [name=scenario]', 'another');
+	await preview.click();
+	await page.waitForSelector('form.rule [role=status]:has-text("0 of the latest 1 traces match")');
+	await page.fill('form.rule [name=scenario]', 'cold_start');
 	await page.fill('form.rule [name=share]', '100');
 	await page.fill('form.rule [name=per_day]', '2');
 	await page.fill('form.rule [name=record]', '{"max_seconds": }');
@@ -79,6 +91,26 @@ for (const scheme of ['light', 'dark'])
 		if (shots) await page.screenshot({ path: path.join(shots, `capture-${scheme}.png`), fullPage: true });
 		await done(page, t);
 	});
+
+test('the rules as JSON', async (t) => {
+	const page = await asAdmin();
+	await page.click('summary:has-text("As JSON")');
+	const text = page.getByRole('textbox', { name: 'As JSON' });
+	const doc = JSON.parse(await text.inputValue());
+	assert.deepEqual(doc.rules.map((r) => r.name), ['cold-starts']);
+	await text.fill('{"rules": [');
+	await page.click('.asjson >> text=Save');
+	await page.waitForSelector('.asjson [role=alert] >> text=This is not JSON');
+	await text.fill(JSON.stringify({ rules: [{ name: 'no spaces here' }] }));
+	await page.click('.asjson >> text=Save');
+	await page.waitForSelector('[role=alert] >> text=letters, digits');
+	assert.deepEqual(await told({ version_name: '9.0' }), ['cold-starts']);
+	await text.fill(JSON.stringify({ ...doc, max_age_s: 1800, rules: doc.rules.map((r) => ({ ...r, per_day: 7 })) }));
+	await page.click('.asjson >> text=Save');
+	await page.waitForSelector('tr[data-rule=cold-starts] >> text=2 of 7');
+	await page.waitForSelector('text=Devices poll every 30 minutes.');
+	await done(page, t);
+});
 
 test('a rule goes for good when that is said twice', async (t) => {
 	const page = await asAdmin();

@@ -62,7 +62,11 @@ test('an admin tries rules out, saves them, and sees what goes next and why', as
 			await page.context().close();
 			continue;
 		}
-		await page.fill('input[name=max_bytes]', '0.5');
+		await page.click('summary:has-text("As JSON")');
+		const json = page.getByRole('textbox', { name: 'As JSON' });
+		await json.fill(JSON.stringify({ ...JSON.parse(await json.inputValue()), max_bytes: 2 ** 29 }));
+		await page.getByRole('button', { name: 'Fill in the form' }).click();
+		assert.equal(await page.inputValue('input[name=max_bytes]'), '0.5');
 		await page.click('text=Save rules');
 		await page.waitForSelector('text=Traces are deleted 30 days after upload.');
 		await page.waitForSelector('text=At most 512 MiB are used');

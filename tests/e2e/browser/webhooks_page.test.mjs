@@ -162,8 +162,12 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	const change = page.getByRole('form', { name: 'Change Slow start' });
 	await change.getByText('duration of slower').waitFor();
 	assert.equal(await change.getByLabel('Threshold in ms').inputValue(), '100000');
-	await change.getByLabel('Threshold in ms').fill('20000');
-	await change.getByLabel('Days').fill('3');
+	await change.locator('summary', { hasText: 'As JSON' }).click();
+	const json = change.getByRole('textbox', { name: 'As JSON' });
+	await json.fill(JSON.stringify({ ...JSON.parse(await json.inputValue()), threshold: 20000, days: 3 }));
+	await change.getByRole('button', { name: 'Fill in the form' }).click();
+	assert.equal(await change.getByLabel('Threshold in ms').inputValue(), '20000');
+	assert.equal(await change.getByLabel('Days').inputValue(), '3');
 	await change.getByRole('button', { name: 'Preview' }).click();
 	await change.getByText('0 of 2 are above the threshold now. Nothing was saved.').waitFor();
 	await change.getByRole('button', { name: 'Save' }).click();

@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { get, send } from '../api/api';
 import { COMMA, count, inUnit } from '../i18n/format';
 import { tr } from '../i18n/strings/webhooks';
+import { AsJson } from './asjson';
 import { Sure, useChange } from '../ui/change';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { link } from '../ui/route';
@@ -31,11 +32,14 @@ const subjectOf = (f: Figure) => f.version || f.title || f.anr || tr('no version
 const draftOf = (r: Rule): Draft => ({ ...r, threshold: String(r.unit === 'share' ? Number((r.threshold * PERCENT).toPrecision(DIGITS)) : r.threshold) });
 
 /** What the server takes; of a stored rule only what can be changed. */
-function bodyOf(d: Draft, stored: boolean): object {
+function bodyOf(d: Draft, stored: boolean): Partial<Rule> {
 	const ms = unitOf(d.kind) === 'ms';
 	const threshold = Number(d.threshold) / (unitOf(d.kind) === 'share' ? PERCENT : 1);
 	return { name: d.name.trim(), threshold, min_traces: d.min_traces, days: d.days, mail: d.mail, ...(ms && { percentile: d.percentile }), ...(!stored && { kind: d.kind, app: d.app.trim(), scenario: d.scenario.trim(), version_name: d.version_name.trim() }) };
 }
+
+/** The fields that a rule as JSON has replace those of the form. */
+const merged = (d: Draft, v: Partial<Rule>): Draft => draftOf({ ...d, ...bodyOf(d, false), ...v, unit: unitOf(v.kind ?? d.kind) } as Rule);
 
 function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 	const [seen, see] = useState<Figure[] | null>(null);
@@ -95,6 +99,7 @@ function Form({ rule, mail, keep, cancel }: { rule?: Rule; mail: boolean; keep: 
 				{mail && <label class="inline"><input type="checkbox" name="mail" checked={d.mail} onChange={(e) => put({ ...d, mail: e.currentTarget.checked })} />{' '}{tr("also to the digest's addresses")}</label>}
 			</div>
 			<Preview d={d} rule={rule} />
+			<AsJson value={bodyOf(d, !!rule)} label={tr('Fill in the form')} use={(v) => put(merged(d, v))} />
 			<div class="row"><button class="primary">{rule ? tr('Save') : tr('Add')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
 		</form>
 	);

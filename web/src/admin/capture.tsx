@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { Sure, useChange } from '../ui/change';
+import { AsJson } from './asjson';
 import { RuleForm, type Rule } from './captureform';
 import { COMMA, count, percent } from '../i18n/format';
 import { Busy, Command, Failure, Panel, useLoad } from '../ui/parts';
@@ -99,6 +100,7 @@ function Rules() {
 			{v && (v.rules.length > 0 || v.days.length > 0) && <Table v={v} edit={edit} keep={(r) => void keep(r)} />}
 			{v && editing !== null && <RuleForm key={editing} rule={v.rules.find((r) => r.name === editing)} keep={put} cancel={() => edit(null)} />}
 			{error && <Failure error={error} />}
+			{v && may.admin && editing === null && <AsJson value={{ max_age_s: v.max_age_s, rules: v.rules }} label={tr('Save')} use={(doc) => void change(() => send('PUT', '/api/v1/capture/rules', doc))} />}
 			{v && <p class="quiet">{tr('Devices poll every {max_age_s} minutes. Sampling is stable per device id: a larger share keeps the devices already chosen. Days are UTC.', { max_age_s: count(v.max_age_s / 60) })}</p>}
 		</Panel>
 	);

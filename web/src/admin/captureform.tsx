@@ -1,7 +1,8 @@
 // One capture rule, made or changed.
-import { useState } from 'preact/hooks';
-import { api } from '../api/api';
-import { COMMA } from '../i18n/format';
+import { useLayoutEffect, useState } from 'preact/hooks';
+import { api, type Trace } from '../api/api';
+import { COMMA, count, percent } from '../i18n/format';
+import { useChange } from '../ui/change';
 import { Failure, useLoad } from '../ui/parts';
 import { matches } from './patterns';
 import { tr } from '../i18n/strings/manage';
@@ -13,6 +14,8 @@ interface Draft { name: string; enabled: boolean; scenario: string; app: string;
 
 const CONDITIONS: [keyof Where, string, string][] = [['version_name', tr('Versions'), '8.3.* 9.0'], ['app', tr('Apps'), 'com.example.*'], ['device', tr('Devices'), 'Pixel*'], ['os', 'Android', '1[45]']];
 const KNOWN = 4; // matching values that are listed
+const LATEST = 500; // traces of a preview
+const GROUPS = 10; // and rows
 const joined = (patterns?: string[]) => (patterns ?? []).join('\n');
 const listed = (text: string) => text.split('\n').map((l) => l.trim()).filter(Boolean);
 
@@ -47,6 +50,39 @@ function Known({ column, patterns }: { column: keyof Where; patterns: string[] }
 		: tr('Matches {n} of {all}: {list}', { n: met.length, all: values.length, list: met.slice(0, KNOWN).join(COMMA) + (met.length > KNOWN ? ', …' : '') })}</span>;
 }
 
+interface Preview { all: number; met: number; groups: { of: string[]; n: number }[] }
+
+/** Which of the latest traces come from where the rule applies. */
+function previewOf(traces: Trace[], d: Draft): Preview {
+	const met = traces.filter(({ meta }) => (!d.scenario.trim() || meta.scenario === d.scenario.trim())
+		&& CONDITIONS.every(([key]) => listed(d[key]).length === 0 || listed(d[key]).some((p) => matches(p, meta[key]))));
+	const groups = new Map<string, { of: string[]; n: number }>();
+	for (const { meta } of met) {
+		const of = CONDITIONS.map(([key]) => meta[key]);
+		const group = groups.get(of.join('\n')) ?? { of, n: 0 };
+		group.n++;
+		groups.set(of.join('\n'), group);
+	}
+	return { all: traces.length, met: met.length, groups: [...groups.values()].sort((a, b) => b.n - a.n) };
+}
+
+function Previewed({ d }: { d: Draft }) {
+	const [p, put] = useState<Preview | null>(null);
+	const [error, run] = useChange(() => undefined);
+	useLayoutEffect(() => put(null), [d]);
+	const share = Number(d.share) / 100;
+	return <>
+		<div class="row"><button type="button" onClick={() => void run(async () => put(previewOf((await api.traces({ limit: LATEST })).traces, d)))}>{tr('Preview')}</button>
+			<span role="status">{p && tr('{met} of the latest {all} traces match; {share} of their devices would record. Nothing was saved.', { met: count(p.met), all: count(p.all), share: percent(share) })}</span></div>
+		{error && <Failure error={error} />}
+		{p && p.groups.length > 0 && <div class="scroll"><table>
+			<thead><tr>{CONDITIONS.map(([key, label]) => <th scope="col" key={key}>{label}</th>)}<th scope="col" class="num">{tr('Traces')}</th></tr></thead>
+			<tbody>{p.groups.slice(0, GROUPS).map((g) => <tr key={g.of.join()} data-matches>{g.of.map((v, i) => <td class="anywhere" key={CONDITIONS[i][0]}>{v || '–'}</td>)}<td class="num">{count(g.n)}</td></tr>)}</tbody>
+		</table></div>}
+		{p && p.groups.length > GROUPS && <p class="quiet">{tr.many(p.groups.length - GROUPS, 'And one more with fewer traces.', 'And {n} more with fewer traces.')}</p>}
+	</>;
+}
+
 export function RuleForm({ rule, keep, cancel }: { rule?: Rule; keep: (r: Rule) => Promise<void>; cancel: () => void }) {
 	const [d, put] = useState(draftOf(rule));
 	const [error, fail] = useState<Error | null>(null);
@@ -76,6 +112,7 @@ export function RuleForm({ rule, keep, cancel }: { rule?: Rule; keep: (r: Rule) 
 			</div>
 			<label class="list">{tr.rich('Recording settings {part}', { part: <span class="quiet">{tr('JSON, passed to the recorder on the device unchanged')}</span> })}
 				<textarea rows={4} class="mono" {...text('record')} /></label>
+			<Previewed d={d} />
 			{error && <Failure error={error} />}
 			<div class="row"><button class="primary" disabled={!d.name.trim()}>{rule ? tr('Save') : tr('Add')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
 		</form>

@@ -1,4 +1,5 @@
 // How long traces are kept: the room that is used, the rules, and what goes next by them.
+import { AsJson } from './asjson';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { call, get, may, url } from '../api/api';
 import { bytes, count } from '../i18n/format';
@@ -54,7 +55,7 @@ function Next({ room, days, span, tried, busy }: { room: Room; days: number; spa
 	const list = inTurn(room);
 	const freed = list.reduce((n, d) => n + d.bytes, 0);
 	return (
-		<Panel title={tried ? tr('Preview') : tr('Next deletions')} id="next"
+		<Panel title={tried ? tr('Preview of deletions') : tr('Next deletions')} id="next"
 			aside={<label class="inline">{tr('Within')}{' '}<select value={days} disabled={busy} onChange={(e) => span(Number(e.currentTarget.value))}>{SPANS.map(([d, s]) => <option key={d} value={d}>{s}</option>)}</select></label>}>
 			{list.length === 0 ? <p class="quiet">{tr('Nothing with {tried} rules.', { tried: tried ? tr('these') : tr('the current') })}</p> : <>
 				<p>{tr.rich('{told}{list}, {freed}{due}. A pin keeps a trace.', { told: list.length >= TOLD ? tr('The first ') : '', list: several(list.length, 'item'), freed: bytes(freed), due: room.expiring_now.length > 0 && <>; <strong>{tr('{due} of them immediately{tried}', { due: room.expiring_now.length === list.length ? tr('all') : count(room.expiring_now.length), tried: tried ? tr(' when the rules are saved') : '' })}</strong></> })}</p>
@@ -91,6 +92,7 @@ function Edit({ rules, tryOut, save, busy, said }: { rules: Rules; tryOut: (r: R
 			<div class="row"><button type="button" disabled={!now || busy} onClick={() => tryOut(now)}>{tr('Preview deletions')}</button>
 				<button class="primary" disabled={!now || !changed || busy}>{tr('Save rules')}</button>
 				<span class="quiet" role="status">{said || tr('Nothing is deleted before the rules are saved.')}</span></div>
+			<AsJson value={now ?? rules} label={tr('Fill in the form')} use={(v) => { type(textsOf({ ...rules, ...v })); flag({ ...rules, ...v }); }} />
 		</form>
 	);
 }

@@ -127,6 +127,7 @@ const zh = {
 	'Preview of the digest': '摘要现在的内容',
 	'Hide the preview': '隐藏预览',
 	'Preview': '预览',
+	'Fill in the form': '填入表单',
 	'1 webhook': '1 个 Webhook',
 	'{webhooks} webhooks': '{webhooks} 个 Webhook',
 	'1 address': '1 个地址',
