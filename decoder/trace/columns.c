@@ -307,13 +307,12 @@ static enum tw_status read_slices(struct reader *r, struct hot *io)
 static enum tw_status read_rare(struct reader *r)
 {
 	struct tw_chunk *c = r->chunk;
-	const uint64_t more = r->flags & TW_FLAG_CPU ? 1 : 0; /* than the CPU time */
 	uint64_t v = 0;
 
-	for (size_t i = 0; r->flags & (TW_FLAG_CPU | TW_FLAG_CPU_KNOWN) && i < c->n; i++) {
-		if (!take_slowly(r, TW_COL_CPU, (uint64_t)TW_TIME_MAX + more, &v))
+	for (size_t i = 0; r->flags & TW_FLAG_CPU && i < c->n; i++) {
+		if (!take_slowly(r, TW_COL_CPU, (uint64_t)TW_TIME_MAX + 1, &v))
 			return TW_CORRUPT;
-		c->slices[i].cpu_ns = (int64_t)(v - more);
+		c->slices[i].cpu_ns = (int64_t)v - 1;
 	}
 	for (size_t i = 0; r->flags & TW_FLAG_MERGED && i < c->n; i++) {
 		if (!take_slowly(r, TW_COL_MERGED, UINT32_MAX, &v))

@@ -22,9 +22,8 @@ enum tw_column {
 	TW_COLUMNS
 };
 enum { TW_CHUNK_MAGIC = 0x32435754 /* "TWC2" */ };
-/* TW_FLAG_CPU_KNOWN: every slice has its CPU time, as earlier versions stored it, with 0 where it
- * was unknown; TW_FLAG_CPU: plus 1, and 0 where it is unknown. */
-enum { TW_FLAG_CPU_KNOWN = 1, TW_FLAG_MERGED = 2, TW_FLAG_CPU = 4 };
+/* Which of the last two columns exist. */
+enum { TW_FLAG_MERGED = 2, TW_FLAG_CPU = 4 };
 
 /* Times stay below 2^62, so that the sum of two never overflows. */
 #define TW_TIME_MAX ((int64_t)1 << 62)
