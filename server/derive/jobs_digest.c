@@ -116,32 +116,21 @@ enum tw_status tw_digests_make(struct tw_fleet_store *store, struct tw_periodic 
 
 /* --- mail --- */
 
-static enum tw_status name_receivers(
-        const struct tw_digest_mail *m, const char *only, struct tw_mail *ret, struct tw_err *err)
+static enum tw_status check_recipient(
+        const struct tw_digest_mail *m, const char *to, struct tw_err *err)
 {
 	struct tw_digest_rules rules;
 	json_t *doc;
 	int64_t changed_ms;
-	const char **to = tw_arena_alloc(m->arena, TW_MAILS_MAX, sizeof(const char *));
+	bool listed = false;
 	enum tw_status st =
-	        to ? read_rules(m->c, m->of->project_id, m->arena, &doc, &rules, &changed_ms, err)
-	           : tw_oom(err);
+	        read_rules(m->c, m->of->project_id, m->arena, &doc, &rules, &changed_ms, err);
 
-	if (!to)
-		return st;
-	for (size_t i = 0; st == TW_OK && i < rules.n_mail; i++) {
-		if (only && strcmp(only, rules.mail[i]) != 0)
-			continue;
-		to[ret->n_to] = tw_arena_str(m->arena, tw_str_of(rules.mail[i]));
-		if (!to[ret->n_to++])
-			st = tw_oom(err);
-	}
-	ret->to = to;
+	for (size_t i = 0; st == TW_OK && i < rules.n_mail; i++)
+		listed = listed || strcmp(to, rules.mail[i]) == 0;
 	json_decref(doc);
-	if (st == TW_OK && ret->n_to == 0)
-		st = tw_fail(err, TW_NOT_FOUND,
-		        only ? "the address was removed from the digest"
-		             : "the digest has no mail recipients any longer");
+	if (st == TW_OK && !listed)
+		st = tw_fail(err, TW_NOT_FOUND, "the address was removed from the digest");
 	return st;
 }
 
@@ -173,13 +162,12 @@ static void write_form(const struct tw_digest_mail *m, const json_t *facts, enum
 		tw_buf_printf(out, "</body></html>\n");
 }
 
-static enum tw_status write_message(const struct tw_digest_mail *m, const struct tw_mail *to,
-        const json_t *facts, struct tw_err *err)
+static enum tw_status write_message(
+        const struct tw_digest_mail *m, const char *to, const json_t *facts, struct tw_err *err)
 {
 	struct tw_buf subject, text, html;
 	struct tw_mail_text mail = {.from = m->by->from,
-	        .to = to->to,
-	        .n_to = to->n_to,
+	        .to = to,
 	        .id = tw_arena_printf(m->arena, "%s.%s", m->of->event_id, m->of->project_id),
 	        .at_ms = m->of->created_ms};
 	enum tw_status st;
@@ -212,16 +200,22 @@ enum tw_status tw_digest_mail(
         const struct tw_digest_mail *m, struct tw_mail *ret, struct tw_err *err)
 {
 	json_t *facts;
+	const char *to;
 	enum tw_status st;
 
 	*ret = (struct tw_mail){.by = m->by};
 	if (!*m->by->url)
 		return tw_fail(err, TW_BAD_REQUEST, "--smtp-url is not set");
 	facts = json_loads(m->of->facts, 0, NULL);
-	st = facts ? name_receivers(m, json_string_value(json_object_get(facts, "to")), ret, err)
-	           : tw_oom(err);
+	to = json_string_value(json_object_get(facts, "to"));
+	if (!facts)
+		return tw_oom(err);
+	st = to ? check_recipient(m, to, err) : tw_fail(err, TW_BUG, "a mail has no recipient");
 	if (st == TW_OK)
-		st = write_message(m, ret, facts, err);
+		st = write_message(m, to, facts, err);
+	ret->to = st == TW_OK ? tw_arena_str(m->arena, tw_str_of(to)) : NULL;
+	if (st == TW_OK && !ret->to)
+		st = tw_oom(err);
 	json_decref(facts);
 	return st;
 }

@@ -115,10 +115,6 @@ static void log_result(struct tw_hook_runner *h, const struct flight *f, enum tw
 	tw_log(failed ? TW_LOG_WARN : TW_LOG_INFO, failed ? "delivery_failed" : "delivered",
 	        tw_log_text("hook", f->of.hook_id), tw_log_text("event", f->of.event_id),
 	        tw_log_number("http", s->http), tw_log_number("took_ms", s->took_ms));
-	if (!failed && s->refusals)
-		tw_log(TW_LOG_WARN, "mail_receivers_refused", tw_log_text("event", f->of.event_id),
-		        tw_log_text("project", f->of.project_id),
-		        tw_log_number("receivers", s->refusals));
 }
 
 static void free_flight(struct flight *f)

@@ -59,10 +59,9 @@ struct tw_digest_mail {
 	struct tw_arena *arena; /* owns the mail's texts */
 	struct tw_buf *message;
 };
-/* Writes the mail of a digest to the recipient of the delivery: one mail per address, so that
- * recipients do not see each other.  A delivery without a recipient (queued by an older version)
- * goes to all recipients in one mail that names none of them.  TW_NOT_FOUND: the project no longer
- * has that address. */
+/* Writes the mail of a digest or an alert to the recipient of the delivery: one mail per address,
+ * so that recipients do not see each other.  TW_NOT_FOUND: the project no longer has that
+ * address. */
 enum tw_status tw_digest_mail(
         const struct tw_digest_mail *m, struct tw_mail *ret, struct tw_err *err) TW_MUST_USE;
 

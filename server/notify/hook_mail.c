@@ -87,12 +87,7 @@ void tw_mail_write(const struct tw_mail_text *m, struct tw_buf *out)
 	        "=_tracewell_two_forms"; /* "=_" occurs in no line of base64 */
 	const char *host = strchr(m->from, '@');
 
-	tw_buf_printf(out, "From: tracewell <%s>\r\n", m->from);
-	put(out, "To: ");
-	if (m->n_to == 1)
-		tw_buf_printf(out, "<%s>\r\n", m->to[0]);
-	else
-		put(out, "undisclosed-recipients:;\r\n"); /* recipients do not see each other */
+	tw_buf_printf(out, "From: tracewell <%s>\r\nTo: <%s>\r\n", m->from, m->to);
 	put_subject(out, m->subject);
 	put_date(out, m->at_ms);
 	tw_buf_printf(out, "Message-ID: <%s%s>\r\n", m->id, host ? host : "@tracewell");

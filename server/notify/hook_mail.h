@@ -17,9 +17,7 @@ enum { TW_MAIL_ADDRESS_BYTES = 254 };
 bool tw_mail_address(const char *address);
 
 struct tw_mail_text {
-	const char *from, *subject, *id;
-	const char *const *to;
-	size_t n_to;
+	const char *from, *to, *subject, *id;
 	int64_t at_ms;
 	struct tw_str text, html;
 };

@@ -21,7 +21,6 @@ struct sending {
 	struct tw_str unsent; /* the rest of a mail */
 	size_t received;
 	struct tw_buf *response; /* NULL: the response is not stored */
-	unsigned refusals;
 	int64_t began_ms;
 	const struct tw_proxies *allowed;
 	char refused[INET6_ADDRSTRLEN]; /* the private address that was refused */
@@ -147,8 +146,6 @@ static size_t on_reply(char *p, size_t size, size_t n, void *arg)
 	                  : one->unsent.len == 0 ? TW_SEND_BYE_S
 	                                         : TW_SEND_MAIL_S;
 
-	if (no && p[1] == '5') /* about the mail, not the protocol */
-		one->refusals++;
 	(void)curl_easy_setopt(one->curl, CURLOPT_SERVER_RESPONSE_TIMEOUT, wait);
 	return size * n;
 }
@@ -307,17 +304,15 @@ enum tw_status tw_sender_mail(struct tw_sender *s, const struct tw_mail *what, s
 {
 	char from[300];
 	struct sending *one = NULL;
-	bool whole = true;
+	bool whole;
 	enum tw_status st = begin(s, what->arg, &one, err);
 
 	if (st != TW_OK || !one)
 		return st;
 	by_mail(one, what->by);
 	one->unsent = what->message;
-	for (size_t i = 0; i < what->n_to; i++)
-		whole = add_line(&one->to, what->to[i], "") && whole;
+	whole = add_line(&one->to, what->to, "");
 	(void)snprintf(from, sizeof from, "<%s>", what->by->from);
-	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_RCPT_ALLOWFAILS, 1L);
 	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_FROM, from);
 	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_RCPT, one->to);
 	(void)curl_easy_setopt(one->curl, CURLOPT_UPLOAD, 1L);
@@ -432,7 +427,6 @@ static void report(const struct sending *one, CURLcode code, struct tw_sent *ret
 	*ret = (struct tw_sent){.arg = one->arg,
 	        .http = one->is_mail ? 0 : http,
 	        .took_ms = tw_monotonic_ms() - one->began_ms,
-	        .refusals = one->refusals,
 	        .retry_after_s = after,
 	        .truncated = cut};
 	if (location && strlen(location) < sizeof ret->location)

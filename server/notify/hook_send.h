@@ -59,12 +59,10 @@ struct tw_smtp { /* "" if unset */
 };
 struct tw_mail {
 	const struct tw_smtp *by;
-	const char *const *to;
-	size_t n_to;
+	const char *to; /* one address */
 	struct tw_str message;
 	void *arg;
 };
-/* A refused receiver does not prevent delivery to the others. */
 enum tw_status tw_sender_mail(
         struct tw_sender *s, const struct tw_mail *what, struct tw_err *err) TW_MUST_USE;
 
@@ -77,7 +75,6 @@ struct tw_sent {
 	int64_t http, took_ms, retry_after_s; /* http 0: no response */
 	bool truncated;                       /* the response exceeds its limit */
 	char location[TW_SEND_URL_BYTES];     /* of a redirect, absolute; "" none */
-	unsigned refusals;                    /* number of refused receivers of a delivered mail */
 	bool in_vain;                         /* permanent refusal by a mail server */
 	char error[TW_SEND_ERROR_BYTES];      /* message; "": delivered */
 };

@@ -163,11 +163,11 @@ test('groups of ANRs are told by their first report, however many reports others
 	assert.deepEqual([anrs.total, anrs.list.map((g) => g.count)], [2, [2, 1]]);
 });
 
-/** A digest that waits to be mailed; its period is its id. */
-const toMail = (s, id) => db(s, `insert into outbox(project_id,hook_id,event_id,event,facts,created_ms,due_ms,until_ms,attempts_left)
-	select project_id,'mail','digest.${id}',5,'{"digest":{}}',${Date.now()},1,${Date.now() + 72 * HOUR_MS},15 from project where name='test'`);
+/** Queues a digest for one address; its period is its id. */
+const toMail = (s, id, to) => db(s, `insert into outbox(project_id,hook_id,event_id,event,facts,created_ms,due_ms,until_ms,attempts_left)
+	select project_id,'mail','digest.${id}',5,'${json({ digest: {}, to })}',${Date.now()},1,${Date.now() + 72 * HOUR_MS},15 from project where name='test'`);
 
-test('a mailbox that is refused costs the others nothing, a mail server that does not say good-bye holds up nobody', async (t) => {
+test('a refused mailbox delays no other, and neither does a mail server that does not answer QUIT', async (t) => {
 	const [r, mail] = [await startReceiver(t), await startMail(t)];
 	const s = await startServer(t, { args: ['--webhook-private', '127.0.0.1', '--smtp-url', mail.url, '--mail-from', 'tracewell@example.com'] });
 	const key = s.admin;
@@ -176,21 +176,19 @@ test('a mailbox that is refused costs the others nothing, a mail server that doe
 	await s.ask('PUT', '/api/v1/digest/settings', { key, body: json({ mail: ['ann@example.com', 'dead@example.com', 'bob@example.com'] }) });
 	mail.refused.add('dead@example.com');
 	mail.silent.add('QUIT');
-	toMail(s, 1);
+	toMail(s, 1, 'ann@example.com');
 	const one = await ended(1);
 	assert.deepEqual([one.state, one.attempts, one.log[0].error], ['delivered', 1, '']);
-	assert.deepEqual(mail.mails.map((m) => m.to), [['ann@example.com', 'bob@example.com']]);
-	assert.match(s.log, /mail_receivers_refused.*\b1\b/);
+	assert.deepEqual(mail.mails.map((m) => m.to), [['ann@example.com']]);
 
-	['ann', 'bob'].forEach((n) => mail.refused.add(`${n}@example.com`));
-	toMail(s, 2);
+	toMail(s, 2, 'dead@example.com');
 	await until(() => (mail.heard.filter((w) => w === 'QUIT').length === 2 ? true : undefined), 'its second QUIT', 30);
 	await s.ask('POST', `/api/v1/webhooks/${hook.id}/test`, { key });
 	await r.wait('/h');
 	const two = await ended(2);
 	assert.deepEqual([two.state, two.attempts, two.log[0].error], ['given_up', 1, 'the mail server returned 550']);
 	mail.silent.add('MAIL');
-	toMail(s, 3);
+	toMail(s, 3, 'bob@example.com');
 	await until(() => (mail.heard.filter((w) => w === 'MAIL').length === 3 ? true : undefined), 'its third MAIL', 30);
 	await s.stop(); // and does not wait for the mail server
 	assert.equal(mail.heard.filter((w) => w === 'MAIL').length, 3);
