@@ -199,16 +199,11 @@ enum tw_status tw_secret_key_read(const struct tw_secret_key *s, const char *who
         const char *text, char ret[TW_SECRET_PLAIN_MAX + 1], struct tw_err *err)
 {
 	unsigned char sealed[NONCE_BYTES + TW_SECRET_PLAIN_MAX + TAG_BYTES];
-	const bool is_sealed = tw_secret_is_encrypted(text);
 	const char *from = text + sizeof mark - 1;
 	unsigned long long n = 0;
 	size_t len = 0;
 
-	if (!is_sealed && strlen(text) <= TW_SECRET_PLAIN_MAX) {
-		(void)snprintf(ret, TW_SECRET_PLAIN_MAX + 1, "%s", text);
-		return TW_OK;
-	}
-	if (!is_sealed || s->lost ||
+	if (!tw_secret_is_encrypted(text) || s->lost ||
 	        sodium_base642bin(sealed, sizeof sealed, from, strlen(from), NULL, &len, NULL,
 	                sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0 ||
 	        len < NONCE_BYTES + TAG_BYTES ||

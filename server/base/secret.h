@@ -3,8 +3,7 @@
  * that the server must be able to read again, with a key stored separately.
  *
  * XChaCha20-Poly1305 by libsodium: "sealed:1:" and base64 of nonce and ciphertext.  The owner of a
- * secret is authenticated with it, so that a secret cannot be moved to another owner.  Text that
- * was never encrypted is returned unchanged.
+ * secret is authenticated with it, so that a secret cannot be moved to another owner.
  * Thread: any.
  */
 #ifndef TW_SECRET_H
@@ -37,7 +36,7 @@ bool tw_secret_is_encrypted(const char *text);
 /* TW_CONFLICT: the key is lost. */
 enum tw_status tw_secret_encrypt(const struct tw_secret_key *s, const char *whose,
         const char *plain, char ret[TW_SECRET_TEXT_BYTES], struct tw_err *err) TW_MUST_USE;
-/* TW_NOT_FOUND: encrypted with another key, or for another owner. */
+/* TW_NOT_FOUND: encrypted with another key, or for another owner, or not at all. */
 enum tw_status tw_secret_key_read(const struct tw_secret_key *s, const char *whose,
         const char *text, char ret[TW_SECRET_PLAIN_MAX + 1], struct tw_err *err) TW_MUST_USE;
 

@@ -376,40 +376,48 @@ static bool share_keys(struct server *s)
 	return true;
 }
 
-/* The key of secrets and of links.  Encrypts secrets that an older server stored in plain text. */
-static enum tw_status open_secret_key(struct server *s, struct tw_err *err)
+static void log_lost_secrets(
+        const struct server *s, const struct tw_stored_secret *secrets, size_t n)
 {
-	struct tw_arena *a = NULL;
-	uint64_t lost = 0;
-	bool encrypted = false;
-	enum tw_status st = tw_ticket_key_new(s->api.ticket_key, err);
+	char plain[TW_SECRET_PLAIN_MAX + 1];
+	int64_t lost = 0;
 
-	if (st == TW_OK)
-		st = tw_catalogue_hooks_encrypted(s->api.catalogue, &encrypted, err);
-	if (st == TW_OK)
-		st = tw_secret_decrypt(s->api.config->data_dir, s->api.config->secret_key_file,
-		        !encrypted || s->api.config->new_secret_key, &s->api.secret_key, err);
-	if (st != TW_OK)
-		return st;
-	if (tw_catalogue_is_shared(s->api.catalogue) && !tw_secret_key_lost(s->api.secret_key) &&
-	        !share_keys(s))
-		return tw_oom(err);
-	a = tw_arena_new(SECRETS_ARENA);
-	st = a ? tw_catalogue_hooks_encrypt(s->api.catalogue, s->api.secret_key, a, &lost, err)
-	       : tw_oom(err);
-	(void)tw_arena_free(a);
+	for (size_t i = 0; i < n; i++)
+		lost += tw_secret_key_read(s->api.secret_key, secrets[i].project_id,
+		                secrets[i].encrypted, plain, NULL) != TW_OK;
+	explicit_bzero(plain, sizeof plain);
 	if (tw_secret_key_lost(s->api.secret_key))
 		tw_log(TW_LOG_WARN, "secret_key_lost",
 		        tw_log_text("reason",
-		                "secret.key is not in the data folder, and secrets are sealed by "
-		                "it: bring it back, or start once with --new-secret-key; until "
+		                "secret.key is not in the data folder, and secrets are encrypted "
+		                "with it: restore it, or start once with --new-secret-key; until "
 		                "then no webhook gets a secret"));
 	if (lost)
-		tw_log(TW_LOG_WARN, "webhook_secrets_lost",
-		        tw_log_number("webhooks", (int64_t)lost),
+		tw_log(TW_LOG_WARN, "secrets_lost", tw_log_number("secrets", lost),
 		        tw_log_text("reason",
-		                "secret.key is another than the one that sealed them: "
-		                "give them other secrets, or bring that key back"));
+		                "webhooks or trackers have secrets that were encrypted with "
+		                "another secret.key: restore that key, or set new secrets"));
+}
+
+/* The keys of links and of secrets.  A new key of secrets is made if none is stored. */
+static enum tw_status open_secret_key(struct server *s, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(SECRETS_ARENA);
+	struct tw_stored_secret *secrets = NULL;
+	size_t n = 0;
+	enum tw_status st = a ? tw_ticket_key_new(s->api.ticket_key, err) : tw_oom(err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_secrets(s->api.catalogue, a, &secrets, &n, err);
+	if (st == TW_OK)
+		st = tw_secret_decrypt(s->api.config->data_dir, s->api.config->secret_key_file,
+		        n == 0 || s->api.config->new_secret_key, &s->api.secret_key, err);
+	if (st == TW_OK && tw_catalogue_is_shared(s->api.catalogue) &&
+	        !tw_secret_key_lost(s->api.secret_key) && !share_keys(s))
+		st = tw_oom(err);
+	if (st == TW_OK)
+		log_lost_secrets(s, secrets, n);
+	(void)tw_arena_free(a);
 	return st;
 }
 

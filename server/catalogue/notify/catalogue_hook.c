@@ -5,7 +5,7 @@
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
 
-enum { HOST_BYTES = 300 };
+enum { HOST_BYTES = 300, SECRETS_MAX = 200000 };
 
 #define HOOK(member, column, json) TW_FIELD(struct tw_webhook, member, column, json)
 static const struct tw_field hook_fields[] = {
@@ -48,6 +48,20 @@ enum tw_status tw_catalogue_hook_get(struct tw_catalogue *c, const char *project
 {
 	return tw_cat_list(c, TW_CAT_ONE(a, &tw_hook_fields, ret, "no such webhook"), err,
 	        COLUMNS "AND hook_id=?2", "tt", project_id, id);
+}
+
+static const struct tw_fields secret_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_stored_secret, project_id, "", NULL),
+                TW_FIELD(struct tw_stored_secret, encrypted, "", NULL));
+
+enum tw_status tw_catalogue_secrets(struct tw_catalogue *c, struct tw_arena *a,
+        struct tw_stored_secret **ret, size_t *ret_n, struct tw_err *err)
+{
+	return tw_cat_list(c, TW_CAT_LIST(a, SECRETS_MAX, &secret_fields, ret, ret_n), err,
+	        "SELECT project_id, secret FROM webhook UNION ALL" /* at most a few per project */
+	        " SELECT project_id, value FROM project_setting WHERE value LIKE 'sealed:%'"
+	        " LIMIT ?",
+	        "i", (int64_t)SECRETS_MAX);
 }
 
 static enum tw_status has_room(struct tw_db *db, const char *project_id, struct tw_err *err)

@@ -45,14 +45,12 @@ enum tw_status tw_catalogue_hook_change(struct tw_catalogue *c, const char *proj
 enum tw_status tw_catalogue_hook_delete(struct tw_catalogue *c, const char *project_id,
         const char *id, struct tw_err *err) TW_MUST_USE;
 
-struct tw_secret_key;
-/* Encrypts secrets that are stored in plain text (catalogue_secrets.c); *ret_lost: number of
- * secrets that the key cannot decrypt. */
-enum tw_status tw_catalogue_hooks_encrypted(
-        struct tw_catalogue *c, bool *ret, struct tw_err *err) TW_MUST_USE; /* whether any is
-                                                                             * encrypted */
-enum tw_status tw_catalogue_hooks_encrypt(struct tw_catalogue *c, const struct tw_secret_key *by,
-        struct tw_arena *a, uint64_t *ret_lost, struct tw_err *err) TW_MUST_USE;
+struct tw_stored_secret {
+	const char *project_id, *encrypted; /* secret.h */
+};
+/* All secrets that are stored encrypted: of webhooks, and the tokens of issue trackers. */
+enum tw_status tw_catalogue_secrets(struct tw_catalogue *c, struct tw_arena *a,
+        struct tw_stored_secret **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 
 /* --- the outbox (catalogue_outbox.c) --- */
 
