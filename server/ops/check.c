@@ -125,7 +125,7 @@ static enum tw_status read_thread(
 	return st;
 }
 
-/* For decoded files of older versions, which have no SHA-256 in the catalogue. */
+/* For decoded files that a rebuild found (rebuild.c): the catalogue has no SHA-256 of them. */
 static enum verdict read_through(int fd)
 {
 	const struct tw_thread_info *threads = NULL;

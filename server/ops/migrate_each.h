@@ -17,8 +17,7 @@ enum { TW_MIGRATE_THREADS = 8, TW_MIGRATE_NAME = 200 };
 
 struct tw_migrate_file {
 	char key[TW_STORE_KEY];     /* blob_store.h; "" invalid name */
-	char sha256[TW_SHA256_HEX]; /* "" unknown: older versions did not store it for decoded files
-	                             */
+	char sha256[TW_SHA256_HEX]; /* "" unknown: a decoded file that a rebuild found */
 	uint64_t bytes;             /* 0 unknown */
 	unsigned thread_index;      /* below TW_MIGRATE_THREADS, unique among concurrent calls */
 	char id[TW_MIGRATE_NAME], what[TW_MIGRATE_NAME]; /* for messages */

@@ -138,7 +138,7 @@ static enum tw_status set_state(
 		set_number(trace, "file_bytes", 0);
 		set_text(trace, "file_sha256", "");
 		r->sums.queued++;
-	} else if (f.decoded) {
+	} else if (f.decoded) { /* its SHA-256 is not known to be right: `check` reads it through */
 		st = read_decoded(r->of->blobs, trace, err);
 		set_number(trace, "state", TW_TRACE_READY);
 		set_number(trace, "file_bytes", (int64_t)f.decoded_bytes);

@@ -40,7 +40,7 @@ enum tw_status tw_catalogue_have(struct tw_catalogue *c, enum tw_name_kind what,
 struct tw_stored_file {
 	const char *project_id, *id; /* of a trace, or of a build */
 	const char *what; /* a part's name; "mapping", "retrace", their "... image", "... upload" */
-	const char *sha256; /* "" unknown */
+	const char *sha256; /* "" unknown: a decoded file that a rebuild found (rebuild.c) */
 	uint64_t bytes;     /* 0 unknown */
 };
 /* A page of files in a fixed order, after the row `after` (the last row of the previous page; NULL:

@@ -84,7 +84,7 @@ test('without its catalogue a folder with files is not served, and nothing in it
 	assert.equal(looked.code, 1);
 	assert.match(looked.told, /has files but no catalogue: restore catalogue\.db .*check --rebuild/);
 
-	/* an empty one, as an older server made it, or of another folder */
+	/* an empty one, or one of another folder */
 	const other = folder(t);
 	const fresh = await serve(t, other);
 	await fresh.stop();
