@@ -11,7 +11,7 @@
 
 #include "decoder/base/ahead.h"
 #include "decoder/formats/sinks/null_sink.h"
-#include "decoder/symbols/mapping_kind.h"
+#include "decoder/symbols/map_text.h"
 
 struct tw_decoder {
 	struct tw_arena *arena;
@@ -77,7 +77,7 @@ void tw_decoder_read_ahead(struct tw_decoder *d)
 static enum tw_status refuse_unknown(const struct tw_decoder *d, struct tw_err *err)
 {
 	const struct tw_str head = {(const char *)d->head, d->n_head};
-	const char *belongs = tw_mapping_belongs(tw_mapping_kind(head));
+	const char *belongs = tw_map_text_belongs(tw_map_text_of(head));
 
 	if (tw_str_starts(head, TW_STR("JAVA PROFILE 1.0")))
 		return tw_fail_at(err, TW_UNSUPPORTED, 0,

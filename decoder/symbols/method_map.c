@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "decoder/limits.h"
-#include "decoder/symbols/mapping_kind.h"
+#include "decoder/symbols/map_text.h"
 
 enum { HEADER = 64, RECORD = 24, MAX_LINE = 32 << 10, MAX_ID = INT32_MAX, DIGITS = 1 << 16 };
 
@@ -287,7 +287,7 @@ static const char *guess(const struct tw_map_writer *w)
 	if (w->saw_nul)
 		return "it is a binary file, not methodMapping.txt";
 	if (w->saw_retrace)
-		return tw_mapping_belongs(TW_MAPPING_RETRACE);
+		return tw_map_text_belongs(TW_MAP_TEXT_RETRACE);
 	return "is this methodMapping.txt?";
 }
 

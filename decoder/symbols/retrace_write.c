@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "decoder/base/arena.h"
-#include "decoder/symbols/mapping_kind.h"
+#include "decoder/symbols/map_text.h"
 #include "decoder/symbols/retrace.h"
 #include "decoder/symbols/retrace_image.h"
 
@@ -497,8 +497,8 @@ static const char *guess(const struct tw_retrace_writer *w)
 		return "it is a binary file";
 	if (tw_str_trim(rest).len == 0)
 		return "it is empty";
-	return tw_mapping_kind(rest) == TW_MAPPING_METHODS
-	               ? tw_mapping_belongs(TW_MAPPING_METHODS)
+	return tw_map_text_of(rest) == TW_MAP_TEXT_METHODS
+	               ? tw_map_text_belongs(TW_MAP_TEXT_METHODS)
 	               : "is this R8's or ProGuard's mapping.txt?";
 }
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decoder/symbols/mapping_kind.h"
+#include "decoder/symbols/map_text.h"
 #include "decoder/symbols/method_map.h"
 #include "tests/unit/unit.h"
 
@@ -197,25 +197,25 @@ static void test_kinds(void **state)
 {
 	static const struct {
 		const char *text;
-		enum tw_mapping_kind kind;
+		enum tw_map_text kind;
 	} rows[] = {
-	        {"", TW_MAPPING_NONE},
-	        {"# compiler: R8\n\n", TW_MAPPING_NONE},
-	        {"1,2,a.B run ()V\n", TW_MAPPING_METHODS},
-	        {"\xEF\xBB\xBF\r\n1,2,a.B", TW_MAPPING_METHODS},
-	        {"1,2,", TW_MAPPING_NONE},
-	        {"1,main\n2,3,a.B c\n", TW_MAPPING_NONE},
-	        {"# compiler: R8\r\na.B -> c.d:\r\n", TW_MAPPING_RETRACE},
-	        {"a.B -> c.d", TW_MAPPING_NONE},
-	        {"words:\na.B -> c.d:\n", TW_MAPPING_NONE},
+	        {"", TW_MAP_TEXT_NONE},
+	        {"# compiler: R8\n\n", TW_MAP_TEXT_NONE},
+	        {"1,2,a.B run ()V\n", TW_MAP_TEXT_METHODS},
+	        {"\xEF\xBB\xBF\r\n1,2,a.B", TW_MAP_TEXT_METHODS},
+	        {"1,2,", TW_MAP_TEXT_NONE},
+	        {"1,main\n2,3,a.B c\n", TW_MAP_TEXT_NONE},
+	        {"# compiler: R8\r\na.B -> c.d:\r\n", TW_MAP_TEXT_RETRACE},
+	        {"a.B -> c.d", TW_MAP_TEXT_NONE},
+	        {"words:\na.B -> c.d:\n", TW_MAP_TEXT_NONE},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		assert_int_equal(tw_mapping_kind(tw_str_of(rows[i].text)), rows[i].kind);
-	assert_null(tw_mapping_belongs(TW_MAPPING_NONE));
-	assert_non_null(strstr(tw_mapping_belongs(TW_MAPPING_METHODS), "/methods"));
-	assert_non_null(strstr(tw_mapping_belongs(TW_MAPPING_RETRACE), "/retrace"));
+		assert_int_equal(tw_map_text_of(tw_str_of(rows[i].text)), rows[i].kind);
+	assert_null(tw_map_text_belongs(TW_MAP_TEXT_NONE));
+	assert_non_null(strstr(tw_map_text_belongs(TW_MAP_TEXT_METHODS), "/methods"));
+	assert_non_null(strstr(tw_map_text_belongs(TW_MAP_TEXT_RETRACE), "/retrace"));
 }
 
 static const struct CMUnitTest tests[] = {
