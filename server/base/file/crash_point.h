@@ -8,12 +8,21 @@
 #define TW_CRASH_POINT_H
 
 #if TW_TEST_FAULTS
-void tw_crash_point(const char *step);
-#else
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#endif
+
 static inline void tw_crash_point(const char *step)
 {
+#if TW_TEST_FAULTS
+	const char *at = getenv("TRACEWELL_CRASH_AT");
+
+	if (at && strcmp(at, step) == 0)
+		(void)raise(SIGKILL);
+#else
 	(void)step;
-}
 #endif
+}
 
 #endif
