@@ -40,7 +40,6 @@
 #include "server/storage/blob.h"
 #include "server/storage/blob_store.h"
 #include "server/storage/lost.h"
-#include "server/storage/spool.h"
 
 enum { PATH_BYTES = 1500, PAGE = 500, DAY_S = 86400, UNKNOWN_FEW = TW_MOVE_AT_ONCE };
 

@@ -27,10 +27,10 @@
 #include "server/base/log.h"
 #include "server/storage/blob_int.h"
 #include "server/storage/blob_store.h"
-#include "server/storage/spool.h"
 
 enum {
 	PATH_BYTES = TW_BLOB_PATH,
+	SPOOL_TRIES = 10,
 	PIECE_BYTES = 1 << 16,
 	CHECK_EVERY_BYTES = 16 << 20,
 	MISSING_PROBES = 20,       /* a deleted reserve may mean that the folder is being deleted */
@@ -287,14 +287,66 @@ void tw_spool_path(struct tw_blobs *b, const char *name, char *out, size_t cap)
 	(void)snprintf(out, cap, "%s/%s/%s", b->dir, b->spool, name);
 }
 
+/* --- spool folders of servers that share a data folder --- */
+
+static bool lock_of(const char *path, char out[PATH_BYTES])
+{
+	return snprintf(out, PATH_BYTES, "%s/.lock", path) < PATH_BYTES;
+}
+
+/* Another server may have removed the folder as a dead server's before it was locked. */
+static bool is_there(int fd)
+{
+	struct stat s;
+
+	return fstat(fd, &s) == 0 && s.st_nlink > 0;
+}
+
+/* Creates the folder and holds it until *ret_lock is closed. */
+static enum tw_status own_spool(const char *path, int *ret_lock, struct tw_err *err)
+{
+	char lock[PATH_BYTES];
+	int fd = -1;
+
+	if (!lock_of(path, lock))
+		return tw_fail(err, TW_BAD_REQUEST, "--data is too long");
+	for (int i = 0; i < SPOOL_TRIES; i++) {
+		if (mkdir(path, 0700) != 0 && errno != EEXIST)
+			break;
+		fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		if (fd >= 0 && flock(fd, LOCK_EX) == 0 && is_there(fd)) {
+			*ret_lock = fd;
+			return TW_OK;
+		}
+		if (fd >= 0)
+			(void)close(fd);
+	}
+	return tw_fail_errno(err, TW_IO, "%s cannot be made and locked", path);
+}
+
+bool tw_spool_is_dead(const char *path)
+{
+	char lock[PATH_BYTES];
+	int fd = lock_of(path, lock) ? open(lock, O_RDWR | O_CLOEXEC) : -1;
+	const bool dead = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+
+	if (dead)
+		(void)unlink(lock); /* a server waiting for the lock creates another */
+	if (fd >= 0)
+		(void)close(fd);
+	return dead;
+}
+
 enum tw_status tw_blobs_own_spool(struct tw_blobs *b, const char *name, struct tw_err *err)
 {
 	char path[PATH_BYTES];
 
 	(void)snprintf(b->spool, sizeof b->spool, "spool/%s", name);
 	tw_spool_path(b, "", path, sizeof path);
-	return tw_spool_own(path, &b->spool_lock, err);
+	return own_spool(path, &b->spool_lock, err);
 }
+
+/* --- the file of a writer --- */
 
 static enum tw_status open_spool(struct tw_blob_writer *w, struct tw_err *err)
 {

@@ -157,9 +157,14 @@ void tw_blobs_use_rows(struct tw_blobs *b, const struct tw_blob_rows *rows);
 bool tw_blobs_have_rows(const struct tw_blobs *b);
 uint64_t tw_blobs_row_bytes(const struct tw_blobs *b); /* most_bytes */
 
-/* For servers that share a data folder: spools files in spool/NAME/ from now on. */
+/* Servers that share a data folder have one spool folder each; the others remove it when its server
+ * is dead.  A server is alive while it holds a lock on a file in its folder, which ends with the
+ * process; so the file system must support flock across machines. */
+/* Spools files in spool/NAME/ from now on. */
 enum tw_status tw_blobs_own_spool(
         struct tw_blobs *b, const char *name, struct tw_err *err) TW_MUST_USE;
+/* Whether the server of a spool folder is dead.  If so, the caller removes the contents. */
+bool tw_spool_is_dead(const char *path);
 
 /* Path of a file of that name in spool/, which is emptied at the next start. */
 void tw_spool_path(struct tw_blobs *b, const char *name, char *out, size_t cap);
