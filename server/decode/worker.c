@@ -30,8 +30,8 @@
 #include "server/base/text/json.h"
 #include "server/decode/jail.h"
 #include "server/decode/worker_internal.h"
+#include "server/export/perfetto/system/export_system.h"
 #include "server/export/perfetto/system/export_system_facts.h"
-#include "server/export/perfetto/system/export_system_report.h"
 #include "server/query/query.h"
 #include "server/trace/trace_file.h"
 

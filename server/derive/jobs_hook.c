@@ -14,7 +14,6 @@
 #include "server/base/secret.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/notify/catalogue_hook.h"
-#include "server/notify/hook_body.h"
 #include "server/notify/hook_send.h"
 #include "server/notify/text.h"
 

@@ -1,11 +1,12 @@
-#include "server/notify/hook_body.h"
+/* hook_body.c - the JSON that a webhook's receiver gets: ours, Slack's, Teams'. */
+#include "server/notify/text.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/base/text/json.h"
-#include "server/notify/text.h"
+#include "server/catalogue/notify/catalogue_hook.h"
 
 enum { TEAMS_BYTES = 20 << 10 }; /* Teams refuses more than 28 KB in total */
 

@@ -1,5 +1,6 @@
 /*
- * text.h - sentences about regressions, ANRs and digests, in any markup.
+ * text.h - sentences about regressions, ANRs and digests, in any markup, and the bodies of webhooks
+ * made of them.
  *
  * They use only the facts stored with an event (catalogue_tell.c, digest.c), so that a text is the
  * same whenever it is sent.  Pure.  Thread: any.
@@ -46,5 +47,14 @@ const char *tw_text_event_url(const struct tw_text_links *w, enum tw_hook_event 
 /* A complete digest (text_digest.c), with its title first if `title`. */
 void tw_text_digest(struct tw_text_links *w, const json_t *digest, bool title);
 void tw_text_digest_title(const json_t *digest, struct tw_buf *out);
+
+/* --- the body of a webhook, in the format of its receiver (hook_body.c) --- */
+
+enum { TW_HOOK_BODY_BYTES = 256 << 10 };
+
+struct tw_delivery;
+/* JSON of the delivery's event for the kind of its hook; base "": without links. */
+enum tw_status tw_hook_body(const struct tw_delivery *d, const char *base, struct tw_buf *out,
+        struct tw_err *err) TW_MUST_USE;
 
 #endif

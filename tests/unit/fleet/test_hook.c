@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/catalogue/notify/hook.h"
+#include "server/catalogue/notify/catalogue_hook.h"
 #include "server/notify/digest.h"
-#include "server/notify/hook_body.h"
 #include "server/notify/hook_mail.h"
 #include "server/notify/issue.h"
 #include "server/notify/markup.h"
+#include "server/notify/text.h"
 #include "tests/unit/unit.h"
 
 #define MINUTE_MS INT64_C(60000)

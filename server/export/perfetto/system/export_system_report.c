@@ -1,5 +1,6 @@
-/* export_system_report.c - see the header. */
-#include "server/export/perfetto/system/export_system_report.h"
+/* export_system_report.c - reports whether the device's own trace can be joined with one of ours.
+ */
+#include "server/export/perfetto/system/export_system.h"
 
 #include "server/base/text/json_write.h"
 #include "server/export/perfetto/export_clock_sync.h"
