@@ -1,7 +1,8 @@
 /*
  * method_map.h - methodMapping.txt of a build: method id to class, method, descriptor.
  *
- * Text grammar (btrace.md 1.3): `#` lines are comments, the first is the mapping's version;
+ * Text grammar (of btrace's Gradle plugin): `#` lines are comments, the first is the mapping's
+ * version;
  * `<id>,<access flags>,<class> <method>[ <descriptor>]`. If an id occurs twice, the last line wins.
  * Lines that do not parse are counted, with the offset of the first.
  *

@@ -2,7 +2,7 @@
  * found.h - detector findings of a trace in a compact encoding, and their sums over many traces.
  *
  * A trace has a sum for each rule with findings, and for those the app's methods that caused most
- * of it, by their numbers in rollups (rollup_cell.h).  No files, no SQL, no names.  Thread: one at
+ * of it, by their numbers in rollups (rollup_id.h).  No files, no SQL, no names.  Thread: one at
  * a time.
  */
 #ifndef TW_FOUND_H

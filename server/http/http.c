@@ -3,7 +3,7 @@
  *
  * libmicrohttpd 0.9.75 accepts a reply before the body, and then closes the connection, or after
  * it. So a refusal is sent immediately if a large body follows, or in the middle of one by our own
- * code (tw_reply_error_now), and the socket lingers (http_linger.h): clients that send everything
+ * code (tw_reply_error_now), and the socket lingers (tw_watch_linger): clients that send everything
  * before they read receive the reply, and others stop sending.  The rest of a small body is
  * discarded first, and the connection stays open.
  *

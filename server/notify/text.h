@@ -2,8 +2,8 @@
  * text.h - sentences about regressions, ANRs and digests, in any markup, and the bodies of webhooks
  * made of them.
  *
- * They use only the facts stored with an event (catalogue_tell.c, digest.c), so that a text is the
- * same whenever it is sent.  Pure.  Thread: any.
+ * They use only the facts stored with an event (catalogue_notify.c, digest.c), so that a text is
+ * the same whenever it is sent.  Pure.  Thread: any.
  */
 #ifndef TW_TEXT_H
 #define TW_TEXT_H

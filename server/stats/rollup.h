@@ -4,7 +4,7 @@
  * A trace contributes facts, one per method.  Facts of any number of traces are summed into parts,
  * one per metric: a sketch per method, and the trace with its worst value.  Adding is commutative
  * and associative to the byte: the same traces give the same parts in any order and grouping.
- * Methods are numbers (rollup_cell.h) with the same meaning everywhere.  No files, no SQL.
+ * Methods are numbers (rollup_id.h) with the same meaning everywhere.  No files, no SQL.
  * Thread: one at a time.
  */
 #ifndef TW_ROLLUP_H

@@ -24,7 +24,7 @@ bool tw_rollup_bound_name(struct tw_str name, char out[TW_ROLLUP_NAME_BYTES]);
 bool tw_rollup_is_cut(const char *name);
 
 /* What identifies a method within a build: "#id", or its name in the trace, bounded.  The name of
- * an expanded frame (trace_file_inlined.h) depends on the mapping and begins with TW_RAW_EXPANDED,
+ * an expanded frame (trace_file_inlined.c) depends on the mapping and begins with TW_RAW_EXPANDED,
  * which no stored name contains. */
 #define TW_RAW_EXPANDED '\x01'
 enum { TW_ROLLUP_RAW_BYTES = TW_ROLLUP_NAME_BYTES + 1 };

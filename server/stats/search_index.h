@@ -22,7 +22,7 @@ static inline unsigned tw_index_slot(uint64_t method)
 }
 
 struct tw_index_entry {
-	uint64_t method; /* numbered as in rollup_cell.h */
+	uint64_t method; /* numbered as in rollup_id.h */
 	uint32_t thread; /* index */
 	int64_t max_ns;  /* its longest call there */
 };

@@ -3,7 +3,7 @@
  * complete.
  *
  * The engine makes them durable (store_*.c).  With a remote store, a writer holds a claim on its
- * key until the row exists (store_claims.h).
+ * key until the row exists (store_claims.c).
  */
 #include "server/storage/blob.h"
 

@@ -99,7 +99,7 @@ enum tw_status tw_blob_delete(struct tw_blobs *b, const char *sha256, struct tw_
 
 /* Equal content shares one file, so blobs without a row are deleted only while no upload is between
  * a blob's commit and its row.  Does nothing with object storage: there each blob is claimed
- * individually (store_claims.h), because a put can take arbitrarily long. */
+ * individually (store_claims.c), because a put can take arbitrarily long. */
 void tw_blob_use_begin(struct tw_blobs *b);
 void tw_blob_use_end(struct tw_blobs *b);
 void tw_blob_drop_begin(struct tw_blobs *b); /* waits for uses; excludes new ones */

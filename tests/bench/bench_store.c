@@ -1,6 +1,6 @@
 /*
- * bench_store.c - durable uploads of 64 KiB, by the code that ends one in the server (arrive.h),
- * beside bare loops in the same data folder.
+ * bench_store.c - durable uploads of 64 KiB, by the code that ends one in the server
+ * (commit_upload.h), beside bare loops in the same data folder.
  *
  * The short loop writes, fsyncs and renames: after a power cut what it renamed may have its old
  * name.  The durable loop syncs the folder as well, as an upload does, whose row is durable beside.

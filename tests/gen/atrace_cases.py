@@ -229,7 +229,7 @@ nonsense
 
 
 def rhea1_text():
-    """Calls, exceptions and recursion of two threads; what each should give is told in test_rhea1.c."""
+    """Calls, exceptions and recursion of two threads; test_rhea.c has what each should give."""
     rnd = random.Random(5)
     out = ['512|TRACE_START|1306401857000000|16667|2147483647|2|1\n']
     t = 1306401857369

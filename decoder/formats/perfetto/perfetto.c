@@ -3,8 +3,8 @@
  *
  * Each packet (perfetto_packets.h) belongs to a sequence, which has its own interned names,
  * defaults and clocks until it clears its state.  These are read: clock snapshots, processes and
- * threads, the kernel's scheduler events and markers (perfetto_ftrace.h), track events
- * (perfetto_tracks.h), stack samples (perfetto_stacks.h), display frames (perfetto_frames.h)
+ * threads, the kernel's scheduler events and markers (perfetto_ftrace.c), track events
+ * (perfetto_tracks.h), stack samples (perfetto_stacks.c), display frames (perfetto_frames.c)
  * and the memory of processes, also in compressed packets.  Unknown fields and packets are skipped:
  * newer recorders write more.
  *

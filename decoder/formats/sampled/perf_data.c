@@ -16,7 +16,7 @@
  * end: files with symbols, then records by time.  Addresses of callers are those of the return;
  * simpleperf has already moved them to the call.  Frames of ART around code that it interprets are
  * left out.  Learned from platform/system/extras (simpleperf) and
- * Linux (tools/perf, perf_event.h).
+ * Linux (tools/perf, linux/perf_event.h).
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * catalogue_rollup.h - rollups in the catalogue: deltas, parts, names of methods.
  *
  * A trace is counted once: one transaction marks it and adds a delta to each of its cells
- * (rollup_cell.h).  Deltas of a cell are added to its parts in one transaction that deletes them,
+ * (tw_rollup_cell).  Deltas of a cell are added to its parts in one transaction that deletes them,
  * by any server.  So a kill at any point neither loses nor double-counts.  Names are written
  * before, so that no transaction has more than TW_ROLLUP_NAMED_AT_ONCE rows and uploads never wait
  * for more. Projects are handled in turn; failures are postponed and block nothing.

@@ -1,8 +1,8 @@
 /*
  * catalogue_rollup_add.c - adds deltas of a cell to its parts: due cells, and the replacement.
  *
- * The sums are computed outside any transaction (rollup_add.h).  The replacement succeeds only if
- * the cell's version and all deltas are unchanged.
+ * The sums are computed outside any transaction (derive/rollup/rollup_add.c).  The replacement
+ * succeeds only if the cell's version and all deltas are unchanged.
  */
 #include <string.h>
 

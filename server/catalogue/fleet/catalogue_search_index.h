@@ -1,6 +1,6 @@
 /*
- * catalogue_search_index.h - the search index (post.h) in the catalogue: first one row per trace
- * and cell, packed when the cell's rollup is computed.
+ * catalogue_search_index.h - the search index (stats/search_index.h) in the catalogue: first one
+ * row per trace and cell, packed when the cell's rollup is computed.
  *
  * Thread: any.
  */

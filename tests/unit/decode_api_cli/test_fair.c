@@ -1,5 +1,5 @@
 /* Unit tests of fair.c: accounts, and what decodes teach about the next; of pool.c and turn_lock.c:
- * turns of owners.  Shares of time, with the decoders' queue, are in test_turn.c.
+ * turns of owners.  Shares of time, with the decoders' queue, are in test_claim_turn.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>

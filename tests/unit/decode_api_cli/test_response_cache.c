@@ -1,4 +1,4 @@
-/* answers.c: what is kept, what makes room, and that its limits hold. */
+/* Unit tests of response_cache.c: which responses are stored, which are evicted, and its limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
