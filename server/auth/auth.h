@@ -4,6 +4,7 @@
  * A caller is a key of a project, a signed-in person, or anonymous.  Secrets are stored hashed; a
  * key reaches only its own project, a person only projects with a role (I11).  Each route states
  * the permission that it needs.
+ * Thread: any.
  */
 #ifndef TW_AUTH_H
 #define TW_AUTH_H

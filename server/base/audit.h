@@ -4,6 +4,7 @@
  * The thread that serves a request (or runs a subcommand) sets its actor once; every change of the
  * catalogue writes its audit entry in the same transaction, so none lacks one.  Threads without an
  * actor act for the server itself.
+ * Thread: any; the actor belongs to the thread that set it.
  */
 #ifndef TW_AUDIT_H
 #define TW_AUDIT_H

@@ -1,4 +1,7 @@
-/* caller.h - the sender of a request, and the permissions that routes require. */
+/*
+ * caller.h - the sender of a request, and the permissions that routes require.
+ * Pure.  Thread: any.
+ */
 #ifndef TW_CALLER_H
 #define TW_CALLER_H
 

@@ -5,6 +5,7 @@
  * Work for a role that no server has waits until a server has it; nothing is lost.
  *
  * Each route of the API states the roles that serve it.
+ * Pure.  Thread: any.
  */
 #ifndef TW_ROLE_H
 #define TW_ROLE_H

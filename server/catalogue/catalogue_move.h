@@ -4,6 +4,7 @@
  * Copied: its traces with parts, titles, tags and annotations, its builds with their mappings, its
  * settings (rules of retention and of frames) and saved filters.  Not copied: keys, members,
  * sessions and all other data that is secret or belongs to the server.
+ * Thread: any.
  */
 #ifndef TW_CATALOGUE_MOVE_H
 #define TW_CATALOGUE_MOVE_H

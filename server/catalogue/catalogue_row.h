@@ -5,6 +5,7 @@
  * the columns of all fields, {values} by one parameter each and {sets} by column=parameter, after
  * the statement's own parameters.  Reading and JSON follow the same table, so that a new column is
  * one line.
+ * Thread: any.
  */
 #ifndef TW_CATALOGUE_ROW_H
 #define TW_CATALOGUE_ROW_H

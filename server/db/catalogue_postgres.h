@@ -4,6 +4,7 @@
  *
  * A lost connection is replaced at its next use outside a transaction; within one, everything fails
  * until the transaction is ended.  Writing transactions run concurrently.
+ * Thread: of a connection, one at a time.
  */
 #ifndef TW_CATALOGUE_POSTGRES_H
 #define TW_CATALOGUE_POSTGRES_H

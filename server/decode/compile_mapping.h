@@ -1,6 +1,7 @@
 /*
  * compile_mapping.h - compiles a mapping of a build, or the symbols of a native library, to the
  * image in which names are looked up.
+ * Thread: any.
  */
 #ifndef TW_COMPILE_MAPPING_H
 #define TW_COMPILE_MAPPING_H

@@ -1,6 +1,7 @@
 /*
  * local_trace.h - reads uploads, mappings and thread lists from files, for commands without a
  * server.
+ * Thread: the command's only one.
  */
 #ifndef TW_LOCAL_TRACE_H
 #define TW_LOCAL_TRACE_H

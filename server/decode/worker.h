@@ -10,6 +10,7 @@
  *   result {"ok":true,"summary":{…}} or {"ok":false,"error":{"status","message","offset"}}
  * A result that is missing or not JSON means that the child died; the parent reports the reason
  * from its exit status.
+ * Thread: the process's only one, before it starts helpers.
  */
 #ifndef TW_WORKER_H
 #define TW_WORKER_H

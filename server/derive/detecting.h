@@ -1,5 +1,6 @@
 /*
  * detecting.h - runs a project's detectors on one trace: names, findings, frames and app start.
+ * Thread: of a struct tw_detecting, one at a time.
  */
 #ifndef TW_DETECTING_H
 #define TW_DETECTING_H

@@ -14,6 +14,7 @@
  *
  * To add one: export_<name>.c, a line in exports.def, the file in meson.build, the kind in
  * schema/openapi.json, and a test that reads the output.
+ * Thread: of an export, one at a time.
  */
 #ifndef TW_EXPORT_FORMAT_H
 #define TW_EXPORT_FORMAT_H

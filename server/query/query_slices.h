@@ -4,6 +4,7 @@
  * Chunks of a thread are in time order and carry the stack that was open at their begin.  For a
  * range, the open stack of the first chunk comes before the slices of this and the following
  * chunks.
+ * Thread: one query.
  */
 #ifndef TW_QUERY_SLICES_H
 #define TW_QUERY_SLICES_H

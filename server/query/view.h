@@ -1,5 +1,6 @@
 /*
  * view.h - a ready trace opened for one request: its file, and the mappings for its method names.
+ * Thread: one request.
  */
 #ifndef TW_VIEW_H
 #define TW_VIEW_H

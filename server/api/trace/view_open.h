@@ -1,5 +1,6 @@
 /*
  * view_open.h - opens the ready trace of a request, and reads the request's selection.
+ * Thread: the one that answers the request.
  */
 #ifndef TW_VIEW_OPEN_H
 #define TW_VIEW_OPEN_H

@@ -3,6 +3,7 @@
  *
  * With TRACEWELL_CRASH_AT=<step> in the environment the process kills itself (SIGKILL) at that
  * step, like a power cut.  Only in builds for tests (meson option test_faults).
+ * Thread: any.
  */
 #ifndef TW_CRASH_POINT_H
 #define TW_CRASH_POINT_H

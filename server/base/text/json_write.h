@@ -3,6 +3,7 @@
  *
  * Commas are added automatically; strings are made valid UTF-8 and escaped.  The buffer's sticky
  * status reports at the end whether everything fitted.
+ * Thread: one at a time.
  */
 #ifndef TW_JSON_WRITE_H
 #define TW_JSON_WRITE_H

@@ -1,4 +1,7 @@
-/* near_match.h - suggests the intended word for an unknown one. */
+/*
+ * near_match.h - suggests the intended word for an unknown one.
+ * Pure.  Thread: any.
+ */
 #ifndef TW_NEAR_MATCH_H
 #define TW_NEAR_MATCH_H
 

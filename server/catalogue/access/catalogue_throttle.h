@@ -1,6 +1,7 @@
 /*
  * catalogue_throttle.h - rate limits for all servers on one catalogue: leaky buckets on the
  * database's clock (auth_throttle.h).
+ * Thread: any.
  */
 #ifndef TW_CATALOGUE_THROTTLE_H
 #define TW_CATALOGUE_THROTTLE_H

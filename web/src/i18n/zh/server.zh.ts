@@ -574,7 +574,6 @@ export const refusals: Record<string, string> = {
 	'url must not contain a name or password: deliveries are signed instead': 'url 中不能有用户名或密码：投递以签名验证',
 	'url names no host and port that anybody could go to': 'url 没有给出可访问的主机和端口',
 	'the address was removed from the digest': '该地址已不在名单中',
-	'the digest has no mail recipients any longer': '摘要已没有收件人',
 	'every must be off, daily or weekly': 'every 必须是 off、daily 或 weekly',
 	'mail must be a list of at most {1} addresses': 'mail 必须是最多 {1} 个地址的列表',
 	'mail: "{1}" is not an address such as ann@example.com': 'mail：“{1}”不是 ann@example.com 这样的地址',
