@@ -198,25 +198,6 @@ static void check_golden(const char *text, const char *hex)
 	tw_buf_done(&b);
 }
 
-/* Chunks as older trace files have them. */
-static void check_older(const char *text, const char *hex)
-{
-	static struct golden g;
-	static uint8_t bytes[TEXT_MAX];
-	struct tw_buf b = {.data = bytes};
-
-	read_golden(&g, text);
-	b.len = read_hex(tw_str_of(read_text(hex)), bytes, sizeof bytes);
-	check_decoded(&g, &b);
-}
-
-/* Chunks whose CPU times have no mark for unknown ones. */
-static void test_known_cpu(void **state)
-{
-	(void)state;
-	check_older("tests/golden/columns/open.txt", "tests/golden/columns/open.known.hex");
-}
-
 /* CPU times that are not known stay so beside others. */
 static void test_unknown_cpu(void **state)
 {
@@ -260,7 +241,6 @@ static void test_document(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_known_cpu),
         cmocka_unit_test(test_unknown_cpu),
         cmocka_unit_test(test_document),
 };
