@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { api, Refusal } from '../api/api';
 import { bytes } from '../i18n/format';
-import { Busy, Failure, useLoad } from '../ui/parts';
+import { Busy, download, Failure, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/anr';
 
 const MOST = 16 << 20; // bytes that are unpacked
@@ -45,13 +45,6 @@ async function reportText(id: string, signal: AbortSignal): Promise<{ text: stri
 	return read(blob.stream());
 }
 
-function save(text: string, name: string): void {
-	const url = URL.createObjectURL(new Blob([text], { type: 'text/plain;charset=utf-8' }));
-	const a = Object.assign(document.createElement('a'), { href: url, download: name });
-	a.click();
-	setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
-
 export function Raw({ id }: { id: string }) {
 	const load = useLoad(id, (s) => reportText(id, s));
 	const v = load.value;
@@ -64,7 +57,7 @@ export function Raw({ id }: { id: string }) {
 			<div class="row"><h3>{tr('Original report')}</h3>
 				<span class="quiet">{v.text.length > SHOWN ? tr('the first {shown} of ', { shown: bytes(SHOWN) }) : ''}{bytes(v.text.length)}{v.cut ? tr(', truncated') : ''}</span>
 				<span class="grow" />
-				<button class="small" onClick={() => save(v.text, `${id}-anr.txt`)}>{tr('Download as text')}</button></div>
+				<button class="small" onClick={() => download(new Blob([v.text], { type: 'text/plain;charset=utf-8' }), `${id}-anr.txt`)}>{tr('Download as text')}</button></div>
 			<pre class="raw" tabIndex={0}>{v.text.slice(0, SHOWN)}</pre>
 		</section>
 	);

@@ -25,6 +25,13 @@ export function Failure({ error, retry, title, more, again = tr('Try again') }: 
 	);
 }
 
+/** Saves a file that the page made. */
+export function download(file: Blob, name: string): void {
+	const href = URL.createObjectURL(file);
+	Object.assign(document.createElement('a'), { href, download: name }).click();
+	setTimeout(() => URL.revokeObjectURL(href), 60_000);
+}
+
 /** What is waited for; past a second, for how long by now. */
 export function Busy({ what }: { what: string }) {
 	const [seconds, count] = useState(0);

@@ -5,6 +5,7 @@ import type { Boxes } from './flamelayout';
 import { paintBoxes, ROW } from './flamepaint';
 import { svgOf, WIDTH } from './flamesvg';
 import type { Answer, Metric } from './graphparts';
+import { download } from '../../ui/parts';
 import { Popover } from '../../ui/popover';
 import { tr } from '../../i18n/strings/trace';
 import { dark, safe } from '../../ui/theme';
@@ -23,22 +24,14 @@ function pngOf(f: Flame, b: Boxes, matches: Uint8Array | null): Promise<Blob> {
 	return new Promise((ok, no) => canvas.toBlob((blob) => (blob ? ok(blob) : no(new Error(tr('The browser could not create the picture.')))), 'image/png'));
 }
 
-function save(blob: Blob, name: string): void {
-	const a = document.createElement('a');
-	a.href = URL.createObjectURL(blob);
-	a.download = name;
-	a.click();
-	setTimeout(() => URL.revokeObjectURL(a.href), 10_000);
-}
-
 export function SaveGraph({ a, id, metric, matches }: { a: Answer; id: string; metric: Metric; matches: Uint8Array | null }) {
 	const [said, say] = useState('');
 	const file = (kind: string) => `flame-${id}.${kind}`;
 	const run = (job: () => Promise<string>) => job().then(say, (why: Error) => say(why.message));
 	return (
 		<Popover label={tr('Save picture')} title={tr('Save the picture')} small>{(close) => <>
-			<button class="item" onClick={() => { save(new Blob([svgOf(a.f, a.boxes, metric.show, safe.value)], { type: 'image/svg+xml' }), file('svg')); close(); }}>{tr('As SVG')}</button>
-			<button class="item" onClick={() => run(async () => { save(await pngOf(a.f, a.boxes, matches), file('png')); return tr('Saved.'); })}>{tr('As PNG')}</button>
+			<button class="item" onClick={() => { download(new Blob([svgOf(a.f, a.boxes, metric.show, safe.value)], { type: 'image/svg+xml' }), file('svg')); close(); }}>{tr('As SVG')}</button>
+			<button class="item" onClick={() => run(async () => { download(await pngOf(a.f, a.boxes, matches), file('png')); return tr('Saved.'); })}>{tr('As PNG')}</button>
 			<button class="item" onClick={() => run(async () => { await navigator.clipboard.write([new ClipboardItem({ 'image/png': pngOf(a.f, a.boxes, matches) })]); return tr('Copied.'); })}>{tr('Copy as PNG')}</button>
 			<output class="quiet">{said}</output>
 		</>}</Popover>

@@ -4,7 +4,7 @@ import { api, may, send, type Thread } from '../../api/api';
 import { count, duration, when } from '../../i18n/format';
 import { tr } from '../../i18n/strings/sql';
 import { useMore } from '../../ui/held';
-import { Failure, Panel, Pending, useLoad } from '../../ui/parts';
+import { download, Failure, Panel, Pending, useLoad } from '../../ui/parts';
 import { Popover } from '../../ui/popover';
 import { number, set, text } from '../../ui/route';
 import { placeOfCall } from './calls';
@@ -30,9 +30,7 @@ const TABLES = [
 const ask = (id: string, body: object, signal?: AbortSignal) => send('POST', `/api/v1/traces/${encodeURIComponent(id)}/sql`, body, signal);
 
 async function saveCsv(id: string, sql: string): Promise<void> {
-	const href = URL.createObjectURL(await (await ask(id, { sql, format: 'csv', limit: CSV_LIMIT })).blob());
-	Object.assign(document.createElement('a'), { href, download: `${id}.csv` }).click();
-	setTimeout(() => URL.revokeObjectURL(href), 60_000);
+	download(await (await ask(id, { sql, format: 'csv', limit: CSV_LIMIT })).blob(), `${id}.csv`);
 }
 
 function Keep({ sql, used, done, close }: { sql: string; used: string[]; done: () => void; close: () => void }) {
