@@ -73,3 +73,15 @@ test('names are matched as text, or as an expression between slashes', () => {
 	assert.equal(of('/(/'), null, 'no expression');
 	assert.deepEqual(of('/'), [0, 0, 0]);
 });
+
+test('a time that was rounded to nothing is shown as less than the unit', async () => {
+	Object.assign(globalThis, { location: { pathname: '/', search: '' }, addEventListener: () => undefined });
+	const { metricOf, numbers } = await import('../src/trace/graph/graphparts');
+	const { wordsOf } = await import('../src/api/source');
+	const words = wordsOf([]);
+	const show = (unit: number | undefined, node: number) => numbers({ ...f, unit }, node, metricOf('wall', words), words).slice(0, 2).map((n) => n[1]);
+	assert.deepEqual(show(10_000, 0), ['1.00 µs', '< 10.0 µs']);
+	assert.deepEqual(show(10_000, 1), ['600 ns', '60 ns']);
+	assert.deepEqual(show(1, 0), ['1.00 µs', '0']);
+	assert.deepEqual(show(undefined, 0), ['1.00 µs', '0']);
+});

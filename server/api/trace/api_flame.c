@@ -1,6 +1,9 @@
 /*
  * api_flame.c - flame graphs of one trace, nested and as columns.
  */
+#include <stdlib.h>
+
+#include "decoder/base/sum.h"
 #include "server/api/api.h"
 #include "server/api/trace/question.h"
 
@@ -44,6 +47,12 @@ static const struct tw_param flame_params[] = {
                 "Method indexes from the top of the view, with dots between them: drill-down."),
         TW_PARAM_OPTIONAL_NUMBER("max_nodes", 1, NODES_MAX,
                 "The rest becomes (other). --flame-nodes sets the default."),
+        TW_PARAM_NUMBER("digits", 0, 0, 9,
+                "With format=columns: rounds times, for smaller responses, to the largest power of "
+                "ten "
+                "that is at most 10^-digits of the lightest node. The value of each node is "
+                "accurate "
+                "to within one such unit. 0: exact. Numbers of calls are always exact."),
         TW_PARAM_NUMBER("skip", 0, 0, UINT32_MAX,
                 "Omits that many of the root's heaviest children and returns the others below an "
                 "(other) root: the content of (other) in a response that showed this many. 404 "
@@ -161,22 +170,21 @@ static void put_nested(struct tw_question *q, const struct tw_flame *f)
 	}
 }
 
-enum column { COLUMN_DEPTH, COLUMN_SELF, COLUMN_COUNT, COLUMN_OTHER, COLUMNS };
+/* A name of the nodes and how many nodes have it. */
+struct used_name {
+	uint32_t slot; /* method, or one of the two after the last method */
+	uint32_t first, nodes;
+};
 
-static int64_t field(const struct tw_flame_node *n, enum column which)
+/* The most frequent names first: their indexes have the fewest digits. */
+static int by_use(const void *pa, const void *pb)
 {
-	switch (which) {
-	case COLUMN_DEPTH:
-		return n->depth;
-	case COLUMN_SELF:
-		return n->self;
-	case COLUMN_COUNT:
-		return (int64_t)n->count;
-	case COLUMN_OTHER:
-	case COLUMNS:
-		break;
-	}
-	return n->others;
+	const struct used_name *a = pa;
+	const struct used_name *b = pb;
+
+	if (a->nodes != b->nodes)
+		return a->nodes > b->nodes ? -1 : 1;
+	return a->first < b->first ? -1 : a->first > b->first ? 1 : 0;
 }
 
 static void put_numbers(struct tw_question *q, const char *key, const int64_t *v, uint32_t n)
@@ -188,53 +196,115 @@ static void put_numbers(struct tw_question *q, const char *key, const int64_t *v
 	tw_json_close(&q->j, ']');
 }
 
-/* Names and their methods by order of appearance, then each node's place in that list. */
-static bool put_name_columns(struct tw_question *q, const struct tw_flame *f)
+enum { COLUMN_OTHER_METHOD = -2, COLUMN_ROOT_METHOD = -1 };
+
+/* The names, their methods, and the index of each node's name. */
+static bool put_name_columns(struct tw_question *q, const struct tw_flame *f, int64_t *values)
 {
-	const uint32_t n_names = q->v.n_methods + q->n_labels;
-	uint32_t *number = tw_arena_zalloc(q->arena, n_names + 2, sizeof *number);
-	int64_t *methods = tw_arena_alloc(q->arena, n_names + 2, sizeof *methods);
-	int64_t *of = tw_arena_alloc(q->arena, f->n, sizeof *of);
+	const uint32_t n_methods = q->v.n_methods + q->n_labels;
+	struct used_name *used = tw_arena_alloc(q->arena, n_methods + 2, sizeof *used);
+	uint32_t *number = tw_arena_zalloc(q->arena, n_methods + 2, sizeof *number);
+	uint32_t *slots = tw_arena_alloc(q->arena, f->n, sizeof *slots);
+	int64_t *methods = tw_arena_alloc(q->arena, n_methods + 2, sizeof *methods);
 	uint32_t n = 0;
 
-	if (!number || !methods || !of)
+	if (!used || !number || !slots || !methods)
 		return false;
-	tw_json_key(&q->j, "names");
-	tw_json_open(&q->j, '[');
 	for (uint32_t i = 0; i < f->n; i++) {
 		const struct tw_flame_node *node = &f->nodes[i];
-		uint32_t slot = node->others                   ? n_names
-		                : node->method == TW_NO_METHOD ? n_names + 1
-		                                               : node->method;
 
-		if (number[slot] == 0) {
-			tw_json_str(&q->j, node_name(q, node));
-			methods[n] = slot < n_names ? (int64_t)slot : -1;
-			number[slot] = ++n;
+		slots[i] = node->others                   ? n_methods
+		           : node->method == TW_NO_METHOD ? n_methods + 1
+		                                          : node->method;
+		if (number[slots[i]] == 0) {
+			used[n] = (struct used_name){.slot = slots[i], .first = i};
+			number[slots[i]] = ++n;
 		}
-		of[i] = number[slot] - 1;
+		used[number[slots[i]] - 1].nodes++;
+	}
+	qsort(used, n, sizeof *used, by_use);
+	tw_json_key(&q->j, "names");
+	tw_json_open(&q->j, '[');
+	for (uint32_t k = 0; k < n; k++) {
+		tw_json_str(&q->j, node_name(q, &f->nodes[used[k].first]));
+		number[used[k].slot] = k;
+		methods[k] = used[k].slot < n_methods    ? (int64_t)used[k].slot
+		             : used[k].slot == n_methods ? COLUMN_OTHER_METHOD
+		                                         : COLUMN_ROOT_METHOD;
 	}
 	tw_json_close(&q->j, ']');
 	put_numbers(q, "methods", methods, n);
-	put_numbers(q, "name", of, f->n);
+	for (uint32_t i = 0; i < f->n; i++)
+		values[i] = number[slots[i]];
+	put_numbers(q, "name", values, f->n);
 	return true;
 }
 
-/* In pre-order.  Parents follow from the depths, values from the self values. */
-static enum tw_status put_columns(
-        struct tw_question *q, const struct tw_flame *f, struct tw_err *err)
+static void put_children(struct tw_question *q, const struct tw_flame *f, int64_t *values)
 {
-	static const char *const keys[COLUMNS] = {"depth", "self", "count", "other"};
+	for (uint32_t i = 0; i < f->n; i++)
+		values[i] = 0;
+	for (uint32_t i = 1; i < f->n; i++)
+		values[f->nodes[i].parent]++;
+	put_numbers(q, "children", values, f->n);
+}
+
+/* The largest power of ten of which the lightest node has 10^digits. Most digits of a self time are
+ * noise that no compression removes. */
+static int64_t unit_of(const struct tw_flame *f, unsigned digits)
+{
+	int64_t least = INT64_MAX;
+	int64_t unit = 1;
+
+	for (uint32_t i = 1; i < f->n; i++)
+		if (!f->nodes[i].others && f->nodes[i].value < least)
+			least = f->nodes[i].value;
+	if (least == INT64_MAX)
+		return 1;
+	for (unsigned i = 0; i < digits; i++)
+		least /= 10;
+	while (least / 10 >= unit)
+		unit *= 10;
+	return unit;
+}
+
+/* Rounds the sum of all nodes up to each one, so that errors do not add up: the value of a node is
+ * the difference of two such sums. */
+static void put_self(struct tw_question *q, const struct tw_flame *f, int64_t unit, int64_t *values)
+{
+	int64_t exact = 0;
+	int64_t rounded = 0;
+
+	for (uint32_t i = 0; i < f->n; i++) {
+		int64_t before = rounded;
+
+		exact = tw_sum_ns(exact, f->nodes[i].self);
+		rounded = exact / unit + (exact % unit >= unit - unit / 2);
+		values[i] = rounded - before;
+	}
+	tw_json_key_int(&q->j, "unit", unit);
+	put_numbers(q, "self", values, f->n);
+}
+
+/* In pre-order. */
+static enum tw_status put_columns(
+        struct tw_question *q, const struct tw_flame *f, int64_t unit, struct tw_err *err)
+{
 	int64_t *values = tw_arena_alloc(q->arena, f->n, sizeof *values);
+	uint32_t n_others = 0;
 
 	tw_json_open(&q->j, '{');
-	if (!values || !put_name_columns(q, f))
+	if (!values || !put_name_columns(q, f, values))
 		return tw_oom(err);
-	for (int k = 0; k < COLUMNS; k++) {
-		for (uint32_t i = 0; i < f->n; i++)
-			values[i] = field(&f->nodes[i], (enum column)k);
-		put_numbers(q, keys[k], values, f->n);
-	}
+	put_children(q, f, values);
+	put_self(q, f, unit, values);
+	for (uint32_t i = 0; i < f->n; i++)
+		values[i] = (int64_t)f->nodes[i].count;
+	put_numbers(q, "count", values, f->n);
+	for (uint32_t i = 0; i < f->n; i++)
+		if (f->nodes[i].others)
+			values[n_others++] = f->nodes[i].others;
+	put_numbers(q, "other", values, n_others);
 	put_totals(q, f);
 	tw_json_close(&q->j, '}');
 	return TW_OK;
@@ -244,6 +314,8 @@ static enum tw_status answer_flame(struct tw_question *q, struct tw_err *err)
 {
 	struct tw_flame_query fq;
 	struct tw_flame f;
+	const unsigned digits = (unsigned)tw_req_number(q->v.req, "digits");
+	int64_t unit = 1;
 	bool columns;
 	enum tw_status st = read_flame_query(q, &fq, &columns, err);
 
@@ -251,8 +323,10 @@ static enum tw_status answer_flame(struct tw_question *q, struct tw_err *err)
 		st = tw_query_graph(q->v.file, &q->sel, &fq, &q->deadline, q->arena, &f, err);
 	if (st != TW_OK)
 		return st;
+	if (columns && digits && fq.metric != TW_METRIC_COUNT)
+		unit = unit_of(&f, digits);
 	if (columns)
-		return put_columns(q, &f, err);
+		return put_columns(q, &f, unit, err);
 	put_nested(q, &f);
 	return TW_OK;
 }

@@ -59,22 +59,49 @@ async function checkRests(s, id, view, want) {
 	assert.equal(seen.length, want.length);
 }
 
+/* The tree of columns. */
+function unpacked(c) {
+	let next = 0;
+	let rests = 0;
+	const read = () => {
+		const i = next++;
+		const node = { name: c.names[c.name[i]], value: c.self[i] * c.unit, self: c.self[i] * c.unit, count: c.count[i], children: [] };
+		const method = c.methods[c.name[i]];
+		if (method === -2) node.other = c.other[rests++];
+		else if (method >= 0) node.method = method;
+		for (let n = c.children[i]; n > 0; n--) node.value += node.children[node.children.push(read()) - 1].value;
+		return node;
+	};
+	const root = read();
+	assert.deepEqual([next, rests], [c.name.length, c.other.length], 'every node is below the root');
+	return root;
+}
+
+const nodesOf = (node) => [node, ...node.children.flatMap(nodesOf)];
+
 /* Columns leave out what follows from the others, and descriptors: /names has them. */
 async function checkColumns(s, id, query, nested) {
 	const c = await json(s, `/api/v1/traces/${id}/flame?${query}&format=columns`);
-	const open = [];
-	c.name.forEach((name, i) => {
-		const node = { name: c.names[name], value: c.self[i], self: c.self[i], count: c.count[i], children: [] };
-		if (c.other[i]) node.other = c.other[i];
-		else if (c.methods[name] >= 0) node.method = c.methods[name];
-		open.length = c.depth[i];
-		for (const above of open) above.value += node.self;
-		open.at(-1)?.children.push(node);
-		open.push(node);
-	});
 	const { total_nodes, shown_nodes, partial, ...root } = JSON.parse(JSON.stringify(nested, (key, v) => (key === 'max_ns' || key === 'descriptor' ? undefined : v)));
-	assert.deepEqual(open[0], root, query);
-	assert.deepEqual([c.total_nodes, c.shown_nodes, c.partial], [total_nodes, shown_nodes, partial]);
+	assert.deepEqual(unpacked(c), root, query);
+	assert.deepEqual([c.unit, c.total_nodes, c.shown_nodes, c.partial], [1, total_nodes, shown_nodes, partial]);
+	const uses = c.names.map((_, k) => c.name.filter((name) => name === k).length);
+	assert.deepEqual(uses, [...uses].sort((a, b) => b - a), 'frequent names first');
+}
+
+/* Rounded columns differ from exact ones by less than a unit in every value, and that is small beside each node. */
+async function checkRounded(s, id, query, nested, digits) {
+	const c = await json(s, `/api/v1/traces/${id}/flame?${query}&format=columns&digits=${digits}`);
+	const exact = nodesOf(nested);
+	const least = Math.min(...exact.slice(1).filter((n) => n.other === undefined).map((n) => n.value));
+	assert.equal(c.unit, query.includes('count') ? 1 : Math.max(1, 10 ** Math.floor(Math.log10(Math.floor(least / 10 ** digits)))), `${query}: lightest ${least}`);
+	const rounded = nodesOf(unpacked(c));
+	assert.equal(rounded.length, exact.length);
+	for (const [i, n] of rounded.entries()) {
+		assert.ok(n.self >= 0 && Math.abs(n.value - exact[i].value) < Math.max(1, c.unit), `${n.name}: ${n.value}, exactly ${exact[i].value}, in units of ${c.unit}`);
+		assert.deepEqual([n.name, n.count, n.method, n.other], [exact[i].name, exact[i].count, exact[i].method, exact[i].other]);
+	}
+	return c.unit;
 }
 
 async function checkAgainst(s, id, truth) {
@@ -95,6 +122,10 @@ async function checkAgainst(s, id, truth) {
 		const cut = await json(s, `/api/v1/traces/${id}/flame?thread=all&view=${view}&max_nodes=40`);
 		assert.equal(checkFlame(cut), selfSum, `${view}, cut`);
 		await checkColumns(s, id, `thread=all&view=${view}&max_nodes=40`, cut);
+		assert.ok((await checkRounded(s, id, `thread=all&view=${view}&max_nodes=40`, cut, 2)) >= 10, 'something is rounded');
+		await checkRounded(s, id, `thread=all&view=${view}&max_nodes=40`, cut, 9);
+		const calls = `view=${view}&metric=count&max_nodes=40`;
+		await checkRounded(s, id, calls, await json(s, `/api/v1/traces/${id}/flame?${calls}`), 1);
 		for (const metric of ['count', 'waiting', 'running'])
 			await checkColumns(s, id, `view=${view}&metric=${metric}&max_nodes=200`, await json(s, `/api/v1/traces/${id}/flame?view=${view}&metric=${metric}&max_nodes=200`));
 		await checkRests(s, id, view, view === 'top_down' ? flame.children.map((c) => [c.name, c.value])

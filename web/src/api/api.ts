@@ -54,6 +54,7 @@ export interface Calls {
 export interface Flame {
 	names: string[]; name: number[]; parent: number[]; value: number[]; self: number[];
 	count: number[]; method: number[]; other: number[]; total_nodes: number; shown_nodes: number; partial: boolean;
+	unit?: number; // times are rounded to it
 }
 /** State of the last uploaded mapping of a kind; an earlier one remains in use until it is ready. */
 export type MappingState = 'none' | 'queued' | 'compiling' | 'ready' | 'failed';

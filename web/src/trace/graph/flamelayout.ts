@@ -21,8 +21,8 @@ export function boxesOf(f: Flame): Boxes {
 	const total = f.value[0] || 1;
 	for (let i = 0; i < n; i++) {
 		const p = f.parent[i];
-		depth[i] = i === 0 ? 0 : depth[p] + 1;
-		x0[i] = i === 0 ? 0 : next[p];
+		depth[i] = i && depth[p] + 1;
+		x0[i] = next[p];
 		x1[i] = x0[i] + f.value[i] / total;
 		next[i] = x0[i];
 		if (i > 0) next[p] = x1[i];
@@ -90,14 +90,13 @@ export function placeOf(f: Flame, at: Place, node: number): Place {
 	const path = [...at.path, ...pathOf(f, node)];
 	if (f.other[node] === 0 || node === 0) return { path, skip: 0 };
 	const parent = f.parent[node];
-	let shown = 0;
-	for (let i = parent + 1; i < f.parent.length; i++) if (f.parent[i] === parent && !f.other[i]) shown++;
+	const shown = f.parent.filter((p, i) => i > 0 && p === parent && !f.other[i]).length;
 	return { path, skip: (parent === 0 ? at.skip : 0) + shown };
 }
 
 /** One step back: from a rest to what it is the rest of, else to the caller above. */
 export function above(at: Place): Place {
-	return at.skip ? { path: at.path, skip: 0 } : { path: at.path.slice(0, -1), skip: 0 };
+	return { path: at.skip ? at.path : at.path.slice(0, -1), skip: 0 };
 }
 
 /** Without the children that are wide enough to be seen; null when none is narrower, or all are. */

@@ -31,7 +31,7 @@ export interface Answer {
 export function numbers(f: Flame, node: number, m: Metric, w: Words): [string, string][] {
 	return [
 		[m.all, m.show(f.value[node])],
-		[m.own, m.show(f.self[node])],
+		[m.own, f.unit! > 1 && !f.self[node] ? `< ${m.show(f.unit!)}` : m.show(f.self[node])],
 		['count', many(f.count[node], w)],
 		['share', tr('{f} of this graph', { f: percent(f.value[node] / (f.value[0] || 1)) })],
 	];

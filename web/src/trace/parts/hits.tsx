@@ -26,12 +26,7 @@ export function hitsOf(f: Flame, matches: Uint8Array | null): Hits | null {
 
 /** The hit after (or before) a place in a rising list; behind the last comes the first. */
 export function nextHit(nodes: number[], at: number, forward: boolean): number {
-	const behind = nodes.findIndex((n) => n > at); // -1: none
-	const last = nodes.length - 1;
-	if (last < 0) return -1;
-	if (forward) return nodes[Math.max(0, behind)];
-	const before = (behind < 0 ? last : behind - 1) - (nodes[behind < 0 ? last : behind - 1] === at ? 1 : 0);
-	return nodes[before < 0 ? last : before];
+	return (forward ? nodes.find((n) => n > at) ?? nodes[0] : nodes.filter((n) => n < at).at(-1) ?? nodes.at(-1)) ?? -1;
 }
 
 export function HitBar({ hits, of, share, what, go }: {
