@@ -86,6 +86,12 @@ for (const scheme of ['light', 'dark'])
 		const page = await asAdmin(scheme, scheme === 'dark' ? 1920 : 1280);
 		await page.click('[aria-label="Change cold-starts"]');
 		await page.waitForSelector('form.rule');
+		await page.getByRole('form').getByRole('button', { name: 'Preview' }).click();
+		await page.waitForSelector('form.rule tr[data-matches]');
+		await page.setViewportSize({ width: 390, height: 844 });
+		assert.deepEqual(await unreadable(page), []);
+		assert.deepEqual(await violations(page), []);
+		await page.setViewportSize({ width: scheme === 'dark' ? 1920 : 1280, height: 900 });
 		assert.deepEqual(await unreadable(page), []);
 		assert.deepEqual(await violations(page), []);
 		if (shots) await page.screenshot({ path: path.join(shots, `capture-${scheme}.png`), fullPage: true });

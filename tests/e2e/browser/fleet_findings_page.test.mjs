@@ -45,6 +45,7 @@ test('from the card to a rule, its causes and versions, and to the findings of t
 	const cells = await row('json').locator('td').allInnerTexts();
 	assert.deepEqual(cells.slice(1, 3), ['50 %', '406 ms']);
 	assert.ok(cells[4].includes(name), cells[4]);
+	assert.ok((await row('json').locator('td').first().boundingBox()).width >= 280, 'its title is not broken into many lines');
 	assert.equal(await page.locator('main img').count(), 0);
 	await row('json').locator('a').first().click();
 	await page.locator('#finding tr[data-group="3.10"] td:has-text("4 of 4")').waitFor();

@@ -20,6 +20,13 @@ test('the state of an idle server', async (t) => {
 		await page.waitForSelector('#stages tr[data-stage=rollup]');
 		await page.waitForSelector('#space >> text=/ used, .* free/');
 		await page.waitForSelector('#slow tr[data-route="/api/v1/traces"]');
+		assert.equal(await page.evaluate(() => {
+			const colour = (e) => getComputedStyle(e).backgroundColor;
+			const memory = [...document.querySelectorAll('#space .roombar span')].at(-1); // far below its limit
+			return colour(memory) === colour(document.body.appendChild(Object.assign(document.createElement('i'), { style: 'background: var(--accent)' })));
+		}), true, 'no colour of a warning');
+		assert.deepEqual([await violations(page), await unreadable(page)], [[], []]);
+		await page.setViewportSize({ width: 390, height: 844 }); // tables without links scroll by keys
 		assert.deepEqual([await violations(page), await unreadable(page)], [[], []]);
 		await done(page, t);
 	}

@@ -63,7 +63,7 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 		<div class="row"><button type="button" disabled={busy || !(Number(d.threshold) > 0)} onClick={() => void preview()}>{tr('Preview')}</button>
 			<span role="status">{seen && (seen.length === 0 ? tr('No value: too few traces.') : tr('{over} of {all} are above the threshold now. Nothing was saved.', { over, all: seen.length }))}</span></div>
 		{error && <Failure error={error} />}
-		{seen && seen.length > 0 && <div class="scroll"><table>
+		{seen && seen.length > 0 && <div class="scroll" role="group" aria-label={tr('Preview')} tabIndex={0}><table>
 			<thead><tr><th scope="col">{tr('Of')}</th><th scope="col" class="num">{tr('Now')}</th><th scope="col" class="num">{unit === 'times' ? tr('Reports') : tr('Traces')}</th><th scope="col">{tr('Above the threshold')}</th></tr></thead>
 			<tbody>{seen.slice(0, LISTED).map((f) => <tr key={`${f.app} ${subjectOf(f)}`} data-figure={subjectOf(f)}>
 				<td class="anywhere">{[d.app || f.app, subjectOf(f)].filter(Boolean).join(COMMA)}</td>

@@ -69,7 +69,7 @@ function Row({ r, days, edit, drop }: { r: Rule; days: Day[]; edit: () => void; 
 function Table({ v, edit, keep }: { v: Rules; edit: (name: string) => void; keep: (rules: Rule[]) => void }) {
 	const gone = v.days.filter((d) => d.rule === '');
 	return (
-		<div class="scroll"><table>
+		<div class="scroll" role="group" aria-label={tr('Recording rules')} tabIndex={0}><table>
 			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('For')}</th><th scope="col" class="num">{tr('Share')}</th>
 				<th scope="col" class="num">{tr('Traces today')}</th><th scope="col" class="num">{tr('Devices today')}</th><th scope="col">{tr('{days} days', { days: DAYS })}</th>
 				{may.admin && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>

@@ -20,13 +20,13 @@ const CHECKS: Record<string, string> = {
 	reading: tr('Catalogue is readable'), catalogue: tr('Catalogue is writable'), running: tr('Server is not stopping'), disk: tr('Disk has space'),
 	uploads: tr('Uploads can be stored'), jobs: tr('Decoders work'), storage: tr('Stored files are reachable'), analytics: 'ClickHouse',
 };
-const STAGES: Record<string, string> = { names: tr('Names of methods'), rollup: tr('Rollups'), anr: tr('ANR groups'), findings: tr('Detectors') };
+const STAGES: Record<string, string> = { names: tr('Method names'), rollup: tr('Rollups'), anr: tr('ANR groups'), findings: tr('Detectors') };
 const LIMITS: Record<string, string> = {
 	size: tr('body too large'), target: tr('address too long'), rate: tr('rate limit'), headers: tr('headers too large'), busy: tr('server busy'), deadline: tr('query took too long'),
 	disk: tr('disk full'), slow_body: tr('body arrived too slowly'), slow_headers: tr('headers arrived too slowly'),
 };
 
-const refusal = (answer: Response) => new Refusal(answer.status, tr('The server answered {status}.', { status: answer.status }));
+const refusal = (answer: Response) => new Refusal(answer.status, tr('The server returned {status}.', { status: answer.status }));
 
 /** Readiness is also told by a 503, with the same body. */
 async function readiness(signal: AbortSignal): Promise<Ready> {
@@ -85,7 +85,7 @@ function Stages({ stages, all }: { stages: Stage[]; all: Sample[] | null }) {
 	const everywhere = new Map(all ? byLabel(all, 'tracewell_stage_waiting_traces', 'stage') : []);
 	return (
 		<Panel title={tr('Background stages')} id="stages">
-			<div class="scroll"><table>
+			<div class="scroll" role="group" aria-label={tr('Background stages')} tabIndex={0}><table>
 				<thead><tr><th scope="col">{tr('Stage')}</th><th scope="col" class="num">{tr('Waiting traces')}</th><th scope="col" class="num">{tr('All projects')}</th><th scope="col">{tr('Oldest since')}</th><th scope="col">{tr('Postponed because')}</th></tr></thead>
 				<tbody>{stages.map((s) => (
 					<tr key={s.stage} data-stage={s.stage}><td>{STAGES[s.stage] ?? s.stage}</td><td class="num">{count(s.waiting)}</td><td class="num">{counted(everywhere.get(s.stage) ?? null) ?? '–'}</td>
@@ -107,7 +107,7 @@ function Space({ all }: { all: Sample[] }) {
 	const memory = sumOf(all, 'tracewell_answer_memory_bytes') ?? 0;
 	const limit = sumOf(all, 'tracewell_answer_memory_limit_bytes') ?? 0;
 	const disk = tr('{used} of {size} used, {free} free', { used: bytes(size - free), size: bytes(size), free: bytes(free) });
-	const answers = tr('{used} of {limit} granted to responses', { used: bytes(memory), limit: bytes(limit) });
+	const answers = tr('{used} of {limit} reserved for responses', { used: bytes(memory), limit: bytes(limit) });
 	return (
 		<Panel title={tr('Disk and memory')} id="space" aside={<a href={link('/retention')}>{tr('Retention')}</a>}>
 			{size > 0 && <><p>{disk}</p><Bar used={size - free} of={size} label={disk} /></>}
@@ -139,8 +139,8 @@ function Slow({ all }: { all: Sample[] }) {
 	const slow = routes.reduce((n, r) => n + r.over, 0);
 	return (
 		<Panel title={tr('Slow requests')} id="slow" aside={<span class="quiet">{tr.many(slow, '{n} request over 1 s', '{n} requests over 1 s')}</span>}>
-			{shown.length === 0 ? <p class="quiet">{tr('No requests yet.')}</p> : <div class="scroll"><table>
-				<thead><tr><th scope="col">{tr('Request')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num">{tr('Over 1 s')}</th><th scope="col" class="num">{tr('Mean')}</th><th scope="col" class="num">{tr('95 % below')}</th></tr></thead>
+			{shown.length === 0 ? <p class="quiet">{tr('No requests yet.')}</p> : <div class="scroll" role="group" aria-label={tr('Slow requests')} tabIndex={0}><table>
+				<thead><tr><th scope="col">{tr('Request')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num">{tr('Over 1 s')}</th><th scope="col" class="num">{tr('Mean')}</th><th scope="col" class="num">{tr('p95')}</th></tr></thead>
 				<tbody>{shown.map((r) => (
 					<tr key={`${r.method} ${r.route}`} data-route={r.route}><td class="mono anywhere">{r.method} {r.route}</td><td class="num">{count(r.count)}</td>
 						<td class="num">{r.over ? <>{count(r.over)} <span class="quiet">{percent(r.over / r.count)}</span></> : '0'}</td><td class="num">{duration(r.mean_s * 1e9)}</td>

@@ -162,7 +162,7 @@ async function answer(path: string, r: Response): Promise<Response> {
 	if (r.ok) return r;
 	const body = await r.json().catch(() => null);
 	const message = body?.error?.message;
-	throw new Refusal(r.status, message ? await heardInTime(message) : tr('The server answered {status}.', { status: r.status }), body?.error?.offset ?? null);
+	throw new Refusal(r.status, message ? await heardInTime(message) : tr('The server returned {status}.', { status: r.status }), body?.error?.offset ?? null);
 }
 
 /** Uploads a file with progress, which fetch does not support. */

@@ -36,7 +36,7 @@ function groupsOf(v: Found | null, asked: string, s: Session): Group[] {
 		groups.unshift(
 			{ title: v.methods_are_similar ? tr('Similar methods') : tr('Methods'), options: v.methods.map((m) => ({ to: at('/fleet/methods', { method: m.name }), shown: <MethodName name={m.name} />, aside: m.raw })) },
 			{ title: tr('Traces'), options: [...v.traces.map((t) => ({ to: link(`/traces/${t.id}`), shown: t.title || [t.app, t.version_name, t.scenario].filter(Boolean).join(' ') || t.id, aside: `${[t.device, when(t.created_ms)].filter(Boolean).join(' · ')}` })),
-				...(v.traces_total > v.traces.length ? [{ to: at('/traces', { q: asked }), shown: v.traces_total_is_capped ? tr('All traces') : tr.many(v.traces_total, 'All {n} traces', 'All {n} traces') }] : [])] },
+				...(v.traces_total > v.traces.length ? [{ to: at('/traces', { q: asked }), shown: v.traces_total_is_capped ? tr('All traces') : tr.many(v.traces_total, 'All traces', 'All {n} traces') }] : [])] },
 			{ title: tr('ANR groups'), options: v.anrs.map((g) => ({ to: link(`/anrs/${g.key}`), shown: g.name || serverText(g.title), aside: tr.many(g.count, '{n} report', '{n} reports') })) },
 			{ title: tr('Regressions'), options: v.regressions.map((r) => ({ to: at('/regressions', { open: r.id, status: 'all' }), shown: r.method ? <MethodName name={r.method} /> : r.scenario, aside: r.head })) },
 			{ title: tr('Builds'), options: v.builds.map((b) => ({ to: at('/traces', { build_id: b.build_id }), shown: b.build_id, aside: [b.app, b.version_name].filter(Boolean).join(' ') })) });

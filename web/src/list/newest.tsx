@@ -10,7 +10,7 @@ import { lengthOf } from '../api/traces';
 export function Newest({ list, total, capped }: { list: Trace[]; total: number; capped: boolean }) {
 	const shared = sharedOf(list);
 	return (
-		<Panel title={tr('Newest traces')} id="newest" aside={<a href={link('/traces')}>{capped ? tr('All traces') : tr.many(total, 'All {n} traces', 'All {n} traces')}</a>}>
+		<Panel title={tr('Newest traces')} id="newest" aside={<a href={link('/traces')}>{capped ? tr('All traces') : tr.many(total, 'All traces', 'All {n} traces')}</a>}>
 			<div class="scroll"><table class="traces">
 				<thead><tr><th scope="col">{tr('Trace')}</th><th scope="col">{tr('Version')}</th><th scope="col">{tr('Device')}</th><th scope="col" class="num">{tr('Duration')}</th><th scope="col" class="num">{tr('Calls, samples')}</th><th scope="col" class="num">{tr('Arrived')}</th></tr></thead>
 				<tbody>{list.map((t) => (

@@ -22,8 +22,8 @@ export function Arrival({ t }: { t: Trace | null }) {
 					<span class="dot" aria-hidden="true" />{stateName(s)}</li>))}</ol>
 			{!t && <p class="quiet">{tr('Waiting for the first trace. This page updates automatically.')}</p>}
 			{t && t.state === 'queued' && <p>{t.error ? tr('The upload is stored, but {message}.', { message: serverText(t.error.message) }) : tr('The upload is stored and queued for decoding.')}</p>}
-			{t && t.state === 'decoding' && <p>{tr('It is being decoded.')}</p>}
-			{t && t.state === 'failed' && <p>{tr.rich('It could not be decoded: {message}. {link}', { message: serverText(t.error?.message ?? ''), link: <a href={link(`/traces/${t.id}`)}>{tr('Details')}</a> })}</p>}
+			{t && t.state === 'decoding' && <p>{tr('The trace is being decoded.')}</p>}
+			{t && t.state === 'failed' && <p>{tr.rich('The trace could not be decoded: {message}. {link}', { message: serverText(t.error?.message ?? ''), link: <a href={link(`/traces/${t.id}`)}>{tr('Details')}</a> })}</p>}
 			{ready && <p><strong>{tr('The first trace is ready.')}</strong> <a class="button primary" href={link(`/traces/${t.id}`)}>{tr('Open {t}', { t: nameOf(t) })}</a></p>}
 		</div>
 	);

@@ -18,7 +18,7 @@ export const get: Fetch = async (path, signal) => {
 	});
 	if (r.ok) return r;
 	const body = await r.json().catch(() => null);
-	const message = body?.error?.message ?? `The server answered ${r.status}.`;
+	const message = body?.error?.message ?? `The server returned ${r.status}.`;
 	throw new (r.status === 429 || r.status >= 500 ? Passing : Refused)(message, r.status, body?.error?.status ?? '');
 };
 
