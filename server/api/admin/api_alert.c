@@ -364,6 +364,6 @@ const struct tw_route tw_routes_alert[] = {
                 .path = "/api/v1/alerts/evaluate",
                 .needs = TW_NEED_WRITE,
                 .end = evaluate_all,
-                .summary = "Compares all figures with their limits now"},
+                .summary = "Compares all figures with their thresholds now"},
         {0},
 };

@@ -8,7 +8,8 @@
 enum { MAX_PAGE = 500, PAGE = 100 };
 
 static const struct tw_param audit_params[] = {
-        TW_PARAM_FLAG("everywhere", false, "Of all projects and the server itself; scope: server."),
+        TW_PARAM_FLAG("everywhere", false,
+                "Entries of all projects and of the server itself; scope: server."),
         TW_PARAM_TEXT("action", 0,
                 "Only this action, such as key.create; key means all actions on keys."),
         TW_PARAM_TEXT("actor", 0, "Name or id of the person or key."),

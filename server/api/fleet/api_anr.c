@@ -124,7 +124,7 @@ static void put_trend(struct tw_fleet_question *q, const struct page *p, const c
 }
 
 static const struct tw_param page_params[] = {
-        TW_PARAM_OPTIONAL_ENUM("kind", tw_anr_kinds, "Groups of that kind of cause."),
+        TW_PARAM_OPTIONAL_ENUM("kind", tw_anr_kinds, "Only groups with this kind of cause."),
         TW_PARAM_NUMBER("limit", 100, 1, LIMIT_MAX, ""),
         TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
         {0},

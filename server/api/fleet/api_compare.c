@@ -536,13 +536,14 @@ static const char *const sorts[] = {[TW_BY_SELF_CHANGE] = "self_change",
 static const char *const kinds[] = {"all", "slower", "faster", "new", "removed", NULL};
 
 static const struct tw_param table_params[] = {
-        TW_PARAM_ENUM("sort", sorts, "Changes are of one trace's values, up or down."),
+        TW_PARAM_ENUM(
+                "sort", sorts, "Column to sort by. Changes are per trace, in either direction."),
         TW_PARAM_ENUM("order", tw_orders, ""),
         TW_PARAM_ENUM("only", kinds,
                 "`slower`, `faster`: by self time per trace; `new`: not called in A; `removed`: "
                 "not called in B."),
         TW_PARAM_TEXT("q", 0,
-                "Part of the name, in any case, or with regex a regular expression (PCRE2)."),
+                "Part of the name, ignoring case; with regex=true, a regular expression (PCRE2)."),
         TW_PARAM_FLAG("regex", false, "Whether `q` is a regular expression."),
         TW_PARAM_NUMBER("limit", 25, 1, METHODS_MAX, "Rows."),
         TW_PARAM_NUMBER("offset", 0, 0, UINT32_MAX, "Number of rows to skip."),

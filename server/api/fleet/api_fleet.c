@@ -26,20 +26,21 @@ enum { DEFAULT_DAYS = 30, NAME_BYTES = 32 };
 static const char *const classes[] = {"low", "mid", "high", "unknown", NULL};
 
 #define FILTER_PARAMS(of, label_about)                                                             \
-	TW_PARAM_TEXT(of "app", 0, "Of that app."),                                                \
-	        TW_PARAM_TEXT(of "version_name", 0, "Of that version."),                           \
-	        TW_PARAM_TEXT(of "build_id", 0, "Of that build."),                                 \
-	        TW_PARAM_TEXT(of "scenario", 0, "Of that scenario."),                              \
-	        TW_PARAM_OPTIONAL_ENUM(of "class", classes, "Of devices of that class."),          \
-	        TW_PARAM_TEXT(of "os", 0, "Of that system."),                                      \
+	TW_PARAM_TEXT(of "app", 0, "Only this app."),                                              \
+	        TW_PARAM_TEXT(of "version_name", 0, "Only this version."),                         \
+	        TW_PARAM_TEXT(of "build_id", 0, "Only this build."),                               \
+	        TW_PARAM_TEXT(of "scenario", 0, "Only this scenario."),                            \
+	        TW_PARAM_OPTIONAL_ENUM(of "class", classes, "Only devices of this class."),        \
+	        TW_PARAM_TEXT(of "os", 0, "Only this system version."),                            \
 	        {.name = of "label",                                                               \
 	                .kind = TW_PARAM_IS_TEXT,                                                  \
 	                .repeated = true,                                                          \
 	                .about = (label_about)},                                                   \
 	        TW_PARAM_OPTIONAL_NUMBER(of "since", 0, TIME_MAX,                                  \
-	                "Unix ms; whole days, UTC, by the time at which the server received the "  \
-	                "trace. 30 days before until when absent."),                               \
-	        TW_PARAM_OPTIONAL_NUMBER(of "until", 0, TIME_MAX, "Unix ms; now when absent.")
+	                "Start, Unix ms. Traces are selected by whole days (UTC) of their "        \
+	                "recording time. Absent: 30 days before until."),                          \
+	        TW_PARAM_OPTIONAL_NUMBER(of "until", 0, TIME_MAX,                                  \
+	                "End, Unix ms; its day is included. Absent: now.")
 #define INDEXED_LABEL                                                                              \
 	"An indexed label as key=value, without class and os; key= selects traces without that "   \
 	"label.  With ClickHouse any label, also several, and with class and os."

@@ -72,10 +72,10 @@ static enum tw_status read_key(struct tw_fleet_question *q, const char *key, str
 
 const struct tw_param tw_fleet_by_params[] = {
         TW_PARAM_TEXT("by", 0,
-                "What groups differ by: all, day, version, build, scenario, class, os, app or "
-                "label:KEY: the values of a label by which traces are counted (GET "
-                "/api/v1/fleet/labels); not with class or os, nor with label of another key. "
-                "When absent, version, or day for one method."),
+                "The dimension of the groups: all, day, version, build, scenario, class, os, app, "
+                "or label:KEY for a label by which traces are counted (GET /api/v1/fleet/labels). "
+                "label:KEY cannot be combined with class, os, or label of another key. The default "
+                "is version, or day for one method."),
         TW_PARAM_NUMBER("top", TOP, 1, TOP_MAX,
                 "With by=label:KEY: number of values with a separate group, by traces. The others "
                 "form one group with the key \"\" and their number as `values`; a single other "

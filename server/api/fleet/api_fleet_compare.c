@@ -288,7 +288,7 @@ const struct tw_param tw_fleet_compare_params[] = {
                 "Methods that became slower or faster, that one side lacks, or whose change is "
                 "significant."),
         TW_PARAM_NUMBER("limit", 50, 1, LIMIT_MAX,
-                "Methods in the response, by their change of self time."),
+                "Methods in the response, largest change of self time first."),
         TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
         TW_PARAM_TEXT("method", 0,
                 "Also returns the wall time percentiles of this method, over the traces that have "

@@ -91,7 +91,7 @@ const struct tw_param tw_fleet_root_params[] = {
                 "Methods from the top of the view to the node to start at, with dots between "
                 "them."),
         TW_PARAM_OPTIONAL_NUMBER("max_nodes", 1, NODES_MAX,
-                "Most nodes of the response. --flame-nodes sets the default."),
+                "Largest number of nodes in the response. --flame-nodes sets the default."),
         {0},
 };
 

@@ -268,7 +268,7 @@ static json_t *counts_json(const struct inbox *b)
 static const struct tw_param inbox_params[] = {
         TW_PARAM_ENUM("state", box_names,
                 "`new` is open and not muted; `live` is neither fixed nor muted."),
-        TW_PARAM_OPTIONAL_ENUM("kind", kind_names, "Only these."),
+        TW_PARAM_OPTIONAL_ENUM("kind", kind_names, "Only items of these kinds."),
         TW_PARAM_TEXT("app", 0, "Exactly this app."),
         TW_PARAM_TEXT("owner", 0, "Exactly this owner."),
         TW_PARAM_TEXT("cursor", 0, "`next_cursor` of the previous page."),

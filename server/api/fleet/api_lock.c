@@ -25,7 +25,7 @@ static const char *const sources[] = {"all", "calls", "reports", NULL};
 static const char *const sorts[] = {"total", "max", "traces", "waits", NULL};
 
 static const struct tw_param question_params[] = {
-        TW_PARAM_ENUM("threads", threads, "The threads whose waits count."),
+        TW_PARAM_ENUM("threads", threads, "The threads whose waits are counted."),
         TW_PARAM_ENUM("thread", threads, "The same as threads."),
         TW_PARAM_ENUM("source", sources,
                 "Source of the waits: traced calls, thread dumps (ANRs), or both."),

@@ -26,7 +26,7 @@ static const struct tw_param list_params[] = {
         TW_PARAM_TEXT("method", 0, "Name of the method."),
         TW_PARAM_TEXT("version_name", 0, "The version that became slower."),
         TW_PARAM_TEXT("owner", 0, "Exactly this owner."),
-        TW_PARAM_FLAG("muted", false, "Also muted ones."),
+        TW_PARAM_FLAG("muted", false, "Also returns muted ones."),
         {0},
 };
 

@@ -293,8 +293,8 @@ static enum tw_status find_all(struct search *s, const char *text, json_t *out, 
 }
 
 static const struct tw_param search_params[] = {
-        TW_PARAM_REQUIRED("q", 0, "Words."),
-        TW_PARAM_NUMBER("limit", 8, 1, LIMIT_MAX, "Of each kind."),
+        TW_PARAM_REQUIRED("q", 0, "Search words, separated by spaces."),
+        TW_PARAM_NUMBER("limit", 8, 1, LIMIT_MAX, "Largest number of results of each kind."),
         {0},
 };
 

@@ -52,7 +52,7 @@ static enum tw_status answer(struct tw_req *r, struct tw_detecting *d, struct tw
 
 static const struct tw_param keep_params[] = {
         TW_PARAM_NUMBER("limit", KEEP, 1, TW_DETECT_KEEP_MAX,
-                "Findings of each rule that are returned, the longest."),
+                "Number of findings per rule in the response, longest first."),
         {0},
 };
 

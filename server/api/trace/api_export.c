@@ -58,8 +58,8 @@ static const struct tw_param export_params[] = {
                 "other formats only wall. 400 for others."),
         TW_PARAM_ENUM("view", views, "The view in `d3` and `svg`."),
         TW_PARAM_NUMBER("max_nodes", 0, 0, NODES_MAX,
-                "Most nodes in `d3` and `svg`; the rest becomes (other). 0 means 20,000 in `d3` "
-                "and 4,000 in `svg`."),
+                "Largest number of nodes in `d3` and `svg`; the rest becomes (other). 0 means "
+                "20,000 in `d3` and 4,000 in `svg`."),
         TW_PARAM_FLAG("merged", false, "In `folded`, stacks do not start with their thread."),
         {0},
 };

@@ -27,7 +27,8 @@ struct answer {
 
 static const struct tw_param cells_params[] = {
         TW_PARAM_NUMBER("cells", CELLS_DEFAULT, 1, TW_LANE_CELLS_MAX,
-                "Number of equal parts of the range; events shorter than one are merged."),
+                "Number of cells, equal parts of the range; events shorter than a cell are "
+                "merged."),
         {0},
 };
 

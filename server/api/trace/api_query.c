@@ -268,7 +268,7 @@ static const struct tw_param methods_params[] = {
         TW_PARAM_NUMBER("limit", 25, 1, METHODS_MAX, ""),
         TW_PARAM_NUMBER("offset", 0, 0, UINT32_MAX, ""),
         TW_PARAM_TEXT("q", 0,
-                "Part of the name, in any case, or with regex a regular expression (PCRE2)."),
+                "Part of the name, ignoring case; with regex=true, a regular expression (PCRE2)."),
         TW_PARAM_FLAG("regex", false, "Whether `q` is a regular expression."),
         TW_PARAM_FLAG("p95", false,
                 "Also returns p95_ns, for which every call of the selection is read. sort=p95_ns "

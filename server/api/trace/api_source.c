@@ -457,10 +457,10 @@ static const struct tw_param version_params[] = {
         {0},
 };
 static const struct tw_param versions_params[] = {
-        TW_PARAM_TEXT("base", TEXT_BYTES, "The version before."),
-        TW_PARAM_TEXT("head", TEXT_BYTES, "The version after; absent: the newest commit."),
-        TW_PARAM_TEXT("base_build", TEXT_BYTES, "The build before."),
-        TW_PARAM_TEXT("head_build", TEXT_BYTES, "The build after."),
+        TW_PARAM_TEXT("base", TEXT_BYTES, "The earlier version."),
+        TW_PARAM_TEXT("head", TEXT_BYTES, "The later version; absent: the newest commit."),
+        TW_PARAM_TEXT("base_build", TEXT_BYTES, "The earlier build."),
+        TW_PARAM_TEXT("head_build", TEXT_BYTES, "The later build."),
         {0},
 };
 
