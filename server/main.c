@@ -70,13 +70,13 @@ static command_fn command_of(const char *name)
 
 static int unknown(const char *name)
 {
-	struct tw_cli_nearest near = {NULL, 0};
+	struct tw_near_match near = {NULL, 0};
 
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		if (*commands[i].summary)
-			tw_cli_near(&near, name, commands[i].name);
-	tw_cli_near(&near, name, "version");
-	tw_cli_near(&near, name, "help");
+			tw_near_match_try(&near, name, commands[i].name);
+	tw_near_match_try(&near, name, "version");
+	tw_near_match_try(&near, name, "help");
 	(void)fprintf(stderr, "tracewell: unknown command %s%s%s%s\n", name,
 	        near.best ? "; did you mean " : "", near.best ? near.best : "",
 	        near.best ? "?" : "");

@@ -77,7 +77,7 @@ static size_t setting_of(struct tw_str name)
 /* The setting most similar to the name, with dashes or underscores; NULL: none. */
 static const char *nearest(struct tw_str name)
 {
-	struct tw_cli_nearest near = {NULL, 0};
+	struct tw_near_match near = {NULL, 0};
 	char word[MAX_ENV];
 	size_t n = name.len < sizeof word ? name.len : sizeof word - 1;
 
@@ -85,7 +85,7 @@ static const char *nearest(struct tw_str name)
 		word[i] = (char)(name.ptr[i] == '_' ? '-' : name.ptr[i]);
 	word[n] = '\0';
 	for (size_t i = 0; i < N_SETTINGS; i++)
-		tw_cli_near(&near, word, settings[i].flag);
+		tw_near_match_try(&near, word, settings[i].flag);
 	return near.best;
 }
 

@@ -90,12 +90,12 @@ static void list_words(const char *const *words, char *out, size_t cap)
 
 static int refuse_unknown(const struct reading *r, const char *arg, size_t len)
 {
-	struct tw_cli_nearest near = {NULL, 0};
+	struct tw_near_match near = {NULL, 0};
 	char word[NAME_BYTES];
 
 	(void)snprintf(word, sizeof word, "%.*s", len > 2 ? (int)len - 2 : 0, arg + 2);
 	for (size_t i = 0; i < r->usage->n_flags && strncmp(arg, "--", 2) == 0; i++)
-		tw_cli_near(&near, word, r->usage->flags[i].name);
+		tw_near_match_try(&near, word, r->usage->flags[i].name);
 	return refuse(r, "unknown flag %.*s%s%s%s", len < SHOWN ? (int)len : SHOWN, arg,
 	        near.best ? "; did you mean --" : "", near.best ? near.best : "",
 	        near.best ? "?" : "");

@@ -10,7 +10,7 @@ static unsigned least(unsigned a, unsigned b)
 }
 
 /* Three rows of the table: two letters back (for swaps), one back, current. */
-unsigned tw_cli_distance(const char *a, const char *b)
+unsigned tw_near_distance(const char *a, const char *b)
 {
 	unsigned rows[3][LONGEST + 1];
 	size_t n = strlen(a), m = strlen(b);
@@ -33,10 +33,10 @@ unsigned tw_cli_distance(const char *a, const char *b)
 	return rows[n % 3][m];
 }
 
-void tw_cli_near(struct tw_cli_nearest *n, const char *word, const char *name)
+void tw_near_match_try(struct tw_near_match *n, const char *word, const char *name)
 {
 	size_t len = strlen(word);
-	unsigned d = tw_cli_distance(word, name);
+	unsigned d = tw_near_distance(word, name);
 
 	if (len >= 2 && strncmp(word, name, len) == 0)
 		d = 1;

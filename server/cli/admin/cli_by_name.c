@@ -22,10 +22,10 @@ struct found {
 static void compare(
         const char *name, const struct tw_project_row *rows, size_t n, struct found *ret)
 {
-	struct tw_cli_nearest hint = {.best = NULL};
+	struct tw_near_match hint = {.best = NULL};
 
 	for (size_t i = 0; i < n; i++) {
-		tw_cli_near(&hint, name, rows[i].name);
+		tw_near_match_try(&hint, name, rows[i].name);
 		if (strcmp(rows[i].name, name) == 0) {
 			ret->is_there = true;
 			(void)snprintf(ret->id, sizeof ret->id, "%s", rows[i].id);

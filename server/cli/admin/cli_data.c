@@ -103,7 +103,7 @@ static void compare_folders(struct nearest *n, const char *dir, const char *word
 	struct dirent *e;
 
 	while (d && (e = readdir(d))) {
-		const unsigned distance = tw_cli_distance(word, e->d_name);
+		const unsigned distance = tw_near_distance(word, e->d_name);
 
 		if (e->d_name[0] == '.' || (n->path[0] && distance >= n->distance) ||
 		        snprintf(path, sizeof path, "%s%s%s%s", dir,
