@@ -6,10 +6,9 @@
 #define TW_DETECTING_H
 
 #include "server/base/text/json_write.h"
-#include "server/query/detect/detect_frames.h"
 #include "server/query/detect/detect_rules.h"
-#include "server/query/detect/detect_start.h"
 #include "server/query/detect/frame_rules.h"
+#include "server/query/detect/query_detect.h"
 #include "server/query/view.h"
 
 /* Classifications of names from earlier traces: most of a small trace's cost is its names, most of

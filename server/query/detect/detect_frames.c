@@ -1,4 +1,4 @@
-#include "server/query/detect/detect_frames.h"
+#include "server/query/detect/query_detect.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "server/query/detect/detect_start.h"
+#include "server/query/detect/query_detect.h"
 
 #include "decoder/base/sum.h"
 #include "server/query/detect/name_pattern.h"

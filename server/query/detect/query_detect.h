@@ -37,7 +37,7 @@ struct tw_detect_spec { /* per rule */
 };
 
 /* The role of a method, from tw_detect_query.marks: one of these or, from TW_MARK_PHASE on, a phase
- * of the start (detect_start.h). */
+ * of the start (below). */
 enum {
 	TW_MARK_NONE,
 	TW_MARK_LOOP,
@@ -118,5 +118,75 @@ struct tw_heavy_query {
 enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_heavy_query *query,
         struct tw_arena *a, struct tw_heavy *ret, bool *ret_partial,
         struct tw_err *err) TW_MUST_USE;
+
+/* --- slow frames (detect_frames.c) --- */
+
+/* From the calls that draw frames or, if a trace has none of those, from the display timeline; and
+ * messages that delayed a frame. */
+
+enum { TW_FRAMES_LISTED = 50, TW_FRAMES_MAX = 1 << 18 };
+
+enum tw_frames_from { TW_FRAMES_NOWHERE, TW_FRAMES_CALLS, TW_FRAMES_NOTES };
+
+struct tw_frame_found {
+	int64_t start_ns, dur_ns;
+	uint32_t method;     /* TW_NO_METHOD: a note */
+	bool message;        /* not a frame, but a message that delayed one */
+	const char *display; /* the note's description; "" */
+};
+
+struct tw_frames {
+	enum tw_frames_from from;
+	uint64_t total, slow, frozen,
+	        messages;            /* numbers of frames; frozen ones count as slow too */
+	struct tw_frame_found *list; /* slow frames and messages, longest first */
+	uint32_t n;
+	unsigned cut; /* TW_CUT_ */
+};
+
+struct tw_frame_limits {
+	int64_t slow_ns, frozen_ns;
+	uint64_t most; /* frames of the display timeline to count */
+	const struct tw_deadline *deadline;
+};
+
+enum tw_status tw_detect_frames(struct tw_trace_file *f, const struct tw_detected *d,
+        const struct tw_frame_limits *limits, struct tw_arena *a, struct tw_frames *ret,
+        struct tw_err *err) TW_MUST_USE;
+
+/* --- an app's start (detect_start.c) --- */
+
+/* Reconstructed from the calls of its main thread: the mark of a method (by its name) and the
+ * phases formed by marked calls. */
+
+enum tw_phase {
+#define PHASE(id, title) TW_PHASE_##id,
+#define PHASE_MARK(id, names)
+#include "server/query/detect/start_phases.def"
+#undef PHASE
+#undef PHASE_MARK
+	TW_PHASES
+};
+
+/* TW_MARK_NONE: not relevant. */
+uint8_t tw_detect_mark_of(struct tw_str name);
+
+struct tw_start_phase {
+	const char *id, *title;
+	int64_t start_ns, dur_ns; /* if several calls: from the first begin to the last end */
+	uint32_t method;          /* TW_NO_METHOD: a section, or several calls */
+	uint32_t thread_id;
+};
+
+struct tw_start {
+	bool cold; /* includes the start of the process */
+	size_t n;  /* 0: the trace contains no start */
+	struct tw_start_phase phases[TW_PHASES];
+	int64_t start_ns, end_ns;
+	int64_t initial_ns, full_ns; /* from start_ns to the end of the first frame, and of the call
+	                              * that reports the app fully drawn; 0: not in the trace */
+};
+
+void tw_detect_start(const struct tw_detected *d, struct tw_start *ret);
 
 #endif

@@ -13,8 +13,7 @@
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
-#include "server/query/detect/detect_frames.h"
-#include "server/query/detect/detect_start.h"
+#include "server/query/detect/query_detect.h"
 #include "tests/trace_fixture.h"
 #include "tests/unit/unit.h"
 
