@@ -78,6 +78,8 @@ struct tw_jobs {
 	unsigned n_slots;
 	struct tw_child_template children; /* of the dispatcher */
 	struct running slots[TW_RUN_WORKERS];
+	int spare[TW_RUN_WORKERS]; /* second outputs, empty */
+	unsigned n_spare;
 	struct tw_compilers *compilers; /* jobs_internal.h; NULL: none */
 	struct tw_claims *claims;       /* jobs_internal.h; NULL: a single server */
 };

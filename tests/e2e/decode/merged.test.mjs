@@ -80,6 +80,13 @@ test('the device\'s trace in an archive is joined like one in a form', async (t)
 		assert.ok((await s.get(`/api/v1/traces/${trace.id}/raw/system`)).bytes.equals(other));
 		assert.equal(trace.report.repairs.find((r) => r.name === 'entry_skipped').count, 2);
 	});
+	await t.test('a shorter one after a longer one is complete, and nothing else', async () => {
+		for (const [seed, bytes] of [[101, Buffer.concat([system, system])], [102, system]]) {
+			const trace = await s.trace(zip({ 'a.bin': sampleTrace(seed), 's.pftrace': bytes }));
+			assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+			assert.ok((await s.get(`/api/v1/traces/${trace.id}/raw/system`)).bytes.equals(bytes));
+		}
+	});
 	await t.test('an archive without one has none', async () => {
 		const trace = await s.trace(zip({ 'a.bin': btrace([[4000, 1, 1000, 50]]) }));
 		assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
