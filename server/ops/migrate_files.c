@@ -206,7 +206,7 @@ static enum tw_status is_stored(
 
 /* --- storing --- */
 
-/* Creates traces/ab and traces/ab/cd; the folders of blobs/ exist. */
+/* Creates traces and traces/ab; the folders of blobs/ exist. */
 static enum tw_status make_folders(const char *path, struct tw_err *err)
 {
 	char upper[PATH_BYTES], leaf[PATH_BYTES];

@@ -2,7 +2,7 @@
  * blob.h - files by content (uploads and mappings), and trace files by trace id.
  *
  * A file is written to data/spool/<ulid>, then passed to the storage engine (blob_store.h): the
- * data folder (blobs/ab/<sha256> and traces/ab/cd/<id>.db) or an object store, where these are
+ * data folder (blobs/ab/<sha256> and traces/ab/<id>.db) or an object store, where these are
  * keys.  It is durable there before anything refers to it (I1).  Leftovers of a crash in spool/,
  * and files without a row, are removed (I9).  Contents are not inspected here.
  * While an object store does not answer, calls return TW_BUSY.
@@ -105,7 +105,7 @@ void tw_blob_use_end(struct tw_blobs *b);
 void tw_blob_drop_begin(struct tw_blobs *b); /* waits for uses; excludes new ones */
 void tw_blob_drop_end(struct tw_blobs *b);
 
-/* Path of a trace file in the data folder: traces/ab/cd/<id>.db, from the id's last characters. */
+/* Path of a trace file in the data folder: traces/ab/<id>.db, from the id's last characters. */
 enum tw_status tw_trace_path(
         struct tw_blobs *b, const char *trace_id, char *out, size_t cap, struct tw_err *err);
 /* O_RDONLY | O_CLOEXEC; TW_NOT_FOUND if missing. */

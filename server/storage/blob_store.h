@@ -1,7 +1,7 @@
 /*
  * blob_store.h - the interface of a storage engine.
  *
- * Stores complete files by key ("blobs/ab/<sha256>", "traces/ab/cd/<id>.db"), written from spool/
+ * Stores complete files by key ("blobs/ab/<sha256>", "traces/ab/<id>.db"), written from spool/
  * and read through a local descriptor.  A new engine is one file that defines a tw_store_engine,
  * and one line in blob.c.  Retention and permissions are decided by callers.
  * Thread: any.

@@ -11,14 +11,15 @@
 #include "server/base/file/sha256.h"
 #include "server/storage/blob_int.h"
 
-/* Ids begin with their time; their last characters are evenly distributed. */
+/* Ids begin with their time; their last characters are evenly distributed.  One folder deep: with a
+ * second one nearly every trace would create a folder and sync its parent. */
 bool tw_trace_key(const char *id, char out[TW_STORE_KEY])
 {
 	size_t len = strlen(id);
 
 	if (len != TW_ID_CHARS || strspn(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != len)
 		return false;
-	(void)snprintf(out, TW_STORE_KEY, "traces/%.2s/%.2s/%s.db", id + len - 2, id + len - 4, id);
+	(void)snprintf(out, TW_STORE_KEY, "traces/%.2s/%s.db", id + len - 2, id);
 	return true;
 }
 

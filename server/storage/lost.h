@@ -2,7 +2,7 @@
  * lost.h - data/lost/: files without a row in the catalogue, kept for a time instead of deleted.
  *
  * lost/YYYY-MM-DD/KEY, with the day (UTC) on which the file was moved and its key in the data
- * folder (blobs/ab/..., traces/ab/cd/..., records/x/...).  The file keeps its modification time.
+ * folder (blobs/ab/..., traces/ab/..., records/x/...).  The file keeps its modification time.
  * If a newer catalogue with a row for the file is restored, the next start moves the file back.
  * Only data folders have lost/: objects of a store remain in place.
  * Thread: any.

@@ -1,5 +1,5 @@
 /*
- * store_folder.c - files in the data folder itself: blobs/ab/<sha256>, traces/ab/cd/<id>.db.
+ * store_folder.c - files in the data folder itself: blobs/ab/<sha256>, traces/ab/<id>.db.
  *
  * An upload survives power loss (I1) because it is renamed from spool/ into its folder under
  * blobs/, then the file and the folder are synced; the 256 folders are created and synced at start.
@@ -242,7 +242,7 @@ static enum tw_status put_content(struct tw_store_put *p, char path[PATH_BYTES],
 	return TW_OK;
 }
 
-/* base/ab and base/ab/cd */
+/* base and base/ab */
 static enum tw_status make_shards(const char *leaf, struct tw_err *err)
 {
 	char upper[PATH_BYTES];
@@ -395,7 +395,7 @@ static enum tw_status list(
 {
 	const struct walk w = {store, each, arg};
 
-	return walk(&w, folder, strcmp(folder, "traces") == 0 ? 2 : 1, err);
+	return walk(&w, folder, 1, err);
 }
 
 const struct tw_store_engine tw_store_folder = {

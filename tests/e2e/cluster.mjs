@@ -21,7 +21,7 @@ export const blobKey = (body) => {
 	return `blobs/${sha256.slice(0, 2)}/${sha256}`;
 };
 export const recordKey = (id) => `records/${id.slice(-1)}/${id}`;
-export const fileKey = (id) => `traces/${id.slice(-2)}/${id.slice(-4, -2)}/${id}.db`;
+export const fileKey = (id) => `traces/${id.slice(-2)}/${id}.db`;
 
 /* Numbers that come the same again, for faults that are drawn by lot. */
 export function lots(seed) {

@@ -160,7 +160,7 @@ test('what a crash left goes to lost/ and stays there for --lost-days', async (t
 	await s.trace(sampleTrace(15));
 	await s.stop('SIGKILL');
 	await s.ended;
-	const sha = 'ab'.repeat(32), blob = path.join('blobs/ab', sha), decoded = 'traces/11/11/01ARZ3NDEKTSV4RRFFQ6911111.db';
+	const sha = 'ab'.repeat(32), blob = path.join('blobs/ab', sha), decoded = 'traces/11/01ARZ3NDEKTSV4RRFFQ6911111.db';
 	fs.mkdirSync(path.join(data, path.dirname(decoded)), { recursive: true });
 	fs.writeFileSync(path.join(data, blob), 'cut short');
 	fs.writeFileSync(path.join(data, decoded), 'deleted in part');

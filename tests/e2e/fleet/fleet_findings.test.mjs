@@ -147,7 +147,7 @@ function isInPipe(s) {
 async function deletedWithin(s, n) {
 	const id = await send(s, FLEET[n], n);
 	await settled(s, 1);
-	const [at, aside] = [path.join(s.data, 'traces', id.slice(-2), id.slice(-4, -2), `${id}.db`), path.join(s.data, `aside${n}`)];
+	const [at, aside] = [path.join(s.data, 'traces', id.slice(-2), `${id}.db`), path.join(s.data, `aside${n}`)];
 	fs.rmSync(at);
 	assert.equal(spawnSync('mkfifo', [aside]).status, 0);
 	fs.linkSync(aside, at);

@@ -158,7 +158,7 @@ async function threeTraces(t) {
 	const traces = [];
 	for (const n of [20, 21, 22]) traces.push(await s.trace(sampleTrace(n), { query: { app: 'shop' } }));
 	await s.stop();
-	return { s, data, traces, fileOf: ({ id }) => `traces/${id.slice(-2)}/${id.slice(-4, -2)}/${id}.db` };
+	return { s, data, traces, fileOf: ({ id }) => `traces/${id.slice(-2)}/${id}.db` };
 }
 
 test('what a run before left cut short, as a loss of power does, is not built upon', { timeout: 900_000 }, async (t) => {

@@ -197,7 +197,7 @@ test('what is damaged or missing is named and counted, into a store and out of i
 	const [source, target, back] = [folder(t), path.join(folder(t), 'new'), path.join(folder(t), 'back')];
 	const s = await small(t, { data: source });
 	await s.stop();
-	const [cut, gone] = [s.traces[0].id, s.traces[1].id].map((id) => `traces/${id.slice(-2)}/${id.slice(-4, -2)}/${id}.db`);
+	const [cut, gone] = [s.traces[0].id, s.traces[1].id].map((id) => `traces/${id.slice(-2)}/${id}.db`);
 	const upload = filesIn(source).find((key) => key.startsWith('blobs/') && fs.readFileSync(path.join(source, key)).equals(sampleTrace(22)));
 	fs.truncateSync(path.join(source, cut), 100);
 	fs.rmSync(path.join(source, gone));

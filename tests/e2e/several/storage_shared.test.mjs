@@ -17,7 +17,7 @@ import { Server, atEnd, binary, inFull, newFolder, until } from '../server.mjs';
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
 const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
 const keyOf = (body) => `blobs/${sha256(body).slice(0, 2)}/${sha256(body)}`;
-const fileOf = (id) => `traces/${id.slice(-2)}/${id.slice(-4, -2)}/${id}.db`;
+const fileOf = (id) => `traces/${id.slice(-2)}/${id}.db`;
 const HOUR_MS = 3600 * 1000;
 
 /* A database, a store, and servers with a folder each. */
