@@ -252,8 +252,14 @@ static enum tw_status log_method(
 static enum tw_status log_note(
         struct tw_trace_out *o, const struct tw_note_row *n, struct tw_err *err)
 {
-	(void)n, (void)err;
-	((struct trace_log *)(void *)o)->notes++;
+	struct trace_log *log = log_of(o);
+
+	(void)err;
+	if (!grow((void **)&log->notes, log->n_notes, sizeof *log->notes))
+		return TW_NOMEM;
+	log->notes[log->n_notes] = *n;
+	log->notes[log->n_notes].text.ptr = tw_arena_str(log->arena, n->text);
+	log->notes[log->n_notes++].detail = TW_STR("");
 	return TW_OK;
 }
 
@@ -296,6 +302,7 @@ void trace_log_done(struct trace_log *log)
 	tw_mem_free(log->trees);
 	tw_mem_free(log->threads);
 	tw_mem_free(log->methods);
+	tw_mem_free(log->notes);
 	tw_arena_free(log->arena);
 }
 

@@ -62,7 +62,8 @@ struct trace_log {
 	struct tw_method_info *methods;
 	size_t n_methods;
 	struct tw_trace_info info;
-	size_t notes, documents;
+	struct tw_note_row *notes; /* texts are in the arena, without details */
+	size_t n_notes, documents;
 	uint64_t repairs[TW_REPAIR_COUNT];
 	uint64_t first_offsets[TW_REPAIR_COUNT]; /* of repairs that were made */
 	struct tw_arena *arena;

@@ -243,6 +243,12 @@ enum tw_status tw_builder_document(
 void tw_builder_sort_notes(struct tw_builder *b);
 /* The span of all notes with a time; unchanged if there are none. */
 void tw_builder_notes_span(const struct tw_builder *b, int64_t *start_ns, int64_t *end_ns);
+/* Extends the span by the states that the trace's own input recorded. */
+void tw_builder_states_span(const struct tw_builder *b, int64_t *start_ns, int64_t *end_ns);
+/* Clips the states of the system's trace to the span: that recording has its own begin and end.
+ * Removes states outside it. The notes are sorted before and after; links of states are invalid
+ * afterwards. */
+void tw_builder_clip_states(struct tw_builder *b, int64_t start_ns, int64_t end_ns);
 /* Collects the states of each track, once tracks are joined.  False: out of memory. */
 bool tw_builder_link_states(struct tw_builder *b);
 /* Collects the times when a track's thread was on a CPU. False: out of memory; free *ret either

@@ -206,6 +206,58 @@ void tw_builder_notes_span(const struct tw_builder *b, int64_t *start_ns, int64_
 	}
 }
 
+/* --- states and the length of a trace --- */
+
+void tw_builder_states_span(const struct tw_builder *b, int64_t *start_ns, int64_t *end_ns)
+{
+	for (uint32_t i = 0; i < b->n_notes; i++) {
+		const struct note *n = &b->notes[i];
+		int64_t end = n->dur_ns > 0 ? n->ts_ns + n->dur_ns : n->ts_ns;
+
+		if (n->kind != TW_NOTE_state || n->from_system)
+			continue;
+		if (n->ts_ns < *start_ns)
+			*start_ns = n->ts_ns;
+		if (end > *end_ns)
+			*end_ns = end;
+	}
+}
+
+/* Whether a part of the state is within the range; the rest of it is removed. */
+static bool clip(struct note *n, int64_t start_ns, int64_t end_ns)
+{
+	int64_t end = n->ts_ns + n->dur_ns;
+
+	if (n->dur_ns <= 0) /* a single time */
+		return n->ts_ns >= start_ns && n->ts_ns <= end_ns;
+	if (n->ts_ns < start_ns)
+		n->ts_ns = start_ns;
+	if (end > end_ns)
+		end = end_ns;
+	n->dur_ns = end - n->ts_ns;
+	return n->dur_ns > 0;
+}
+
+void tw_builder_clip_states(struct tw_builder *b, int64_t start_ns, int64_t end_ns)
+{
+	uint32_t n = 0;
+	uint32_t early = 0; /* notes that began before the range: some may begin later now */
+
+	for (uint32_t i = 0; i < b->n_notes; i++) {
+		struct note *note = &b->notes[i];
+		bool begins_early = note->ts_ns < start_ns;
+
+		if (note->kind == TW_NOTE_state && note->from_system &&
+		        !clip(note, start_ns, end_ns))
+			continue;
+		early += begins_early;
+		b->notes[n++] = *note;
+	}
+	b->n_notes = n;
+	if (early)
+		qsort(b->notes, early, sizeof *b->notes, by_time);
+}
+
 /* --- states by thread --- */
 
 static uint32_t final_track(const struct tw_builder *b, uint32_t track)

@@ -35,6 +35,7 @@ struct writer {
 	uint32_t running_at;
 	uint32_t *order; /* of tracks with their own thread */
 	uint32_t n_order;
+	bool timed; /* some thread's slices have times */
 };
 
 /* --- the order of threads --- */
@@ -292,6 +293,7 @@ static enum tw_status write_thread(
 	if (!take_running(w, t))
 		return tw_oom(err);
 	w->info.has_cpu |= t->cpu_ns || w->running.any;
+	w->timed |= t->n && has_times(t);
 	st = tw_shaper_begin(w->shaper, t, thread_id, err);
 	if (st == TW_OK)
 		st = walk(w, t, err);
@@ -336,11 +338,25 @@ static enum tw_status write_notes(struct writer *w, struct tw_err *err)
 	return st;
 }
 
+/* Calls and the states of the trace's own input determine its span, without calls all notes. */
+static void set_span(struct writer *w)
+{
+	struct tw_trace_info *i = &w->info;
+
+	if (i->slices == 0) {
+		tw_builder_notes_span(w->b, &i->start_ns, &i->end_ns);
+	} else if (w->timed) {
+		tw_builder_states_span(w->b, &i->start_ns, &i->end_ns);
+		tw_builder_clip_states(w->b, i->start_ns, i->end_ns);
+	}
+}
+
 static enum tw_status write_rest(struct writer *w, struct tw_err *err)
 {
 	const struct tw_trace_out_ops *ops = w->out->ops;
 	enum tw_status st = TW_OK;
 
+	set_span(w);
 	for (uint32_t i = 0; st == TW_OK && i < w->n_methods; i++)
 		st = ops->method(w->out, &w->methods[i], err);
 	if (st == TW_OK)
@@ -354,8 +370,6 @@ static enum tw_status write_rest(struct writer *w, struct tw_err *err)
 	w->info.mono_base_ns = w->b->clock.mono_base_ns;
 	w->info.boot_base_ns = w->b->clock.boot_base_ns;
 	w->info.methods = w->n_methods;
-	if (w->info.slices == 0) /* without slices, the notes determine the duration */
-		tw_builder_notes_span(w->b, &w->info.start_ns, &w->info.end_ns);
 	return st == TW_OK ? ops->info(w->out, &w->info, err) : st;
 }
 

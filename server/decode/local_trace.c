@@ -99,6 +99,8 @@ static void side_of_bundle(void *arg, enum tw_bundle_side what)
 		tw_builder_next_input_at_end(f->builder);
 	else
 		tw_builder_next_input(f->builder);
+	if (what == TW_BUNDLE_SYSTEM)
+		tw_builder_input_is_system(f->builder);
 }
 
 static enum tw_status decode_bundle(struct input *f, struct tw_arena *a, struct tw_sink *sink,

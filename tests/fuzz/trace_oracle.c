@@ -143,5 +143,5 @@ void trace_oracle_check(struct trace_log *log, const struct tw_limits *limits)
 	FUZZ_CHECK(slices == log->info.slices && slices <= limits->max_slices);
 	FUZZ_CHECK(log->n_threads == log->info.threads && log->n_threads <= limits->max_threads);
 	FUZZ_CHECK(log->n_methods == log->info.methods && log->n_methods <= limits->max_methods);
-	FUZZ_CHECK(log->notes <= limits->max_notes && log->info.start_ns <= log->info.end_ns);
+	FUZZ_CHECK(log->n_notes <= limits->max_notes && log->info.start_ns <= log->info.end_ns);
 }

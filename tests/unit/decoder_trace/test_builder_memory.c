@@ -175,8 +175,8 @@ static void test_notes_fill_it(void **state)
 	s->ops->transaction(s, TW_STR("a.b.IShop"), 1, TW_STR("buy"));
 	assert_int_equal(tw_builder_write(b, &log.out, NULL), TW_OK);
 	assert_int_equal(log.documents, 1);
-	assert_in_range(log.notes, ARENA / 2 / 500, ARENA / 400);
-	assert_int_equal(log.repairs[TW_REPAIR_note_limit], TRIES - log.notes + 1);
+	assert_in_range(log.n_notes, ARENA / 2 / 500, ARENA / 400);
+	assert_int_equal(log.repairs[TW_REPAIR_note_limit], TRIES - log.n_notes + 1);
 	assert_int_equal(log.info.slices, 100);
 	assert_int_equal(log.n_methods, 100);
 	assert_int_equal(log.repairs[TW_REPAIR_name_limit], 1); /* the transaction's */

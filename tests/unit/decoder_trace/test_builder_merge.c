@@ -233,7 +233,7 @@ static void test_before_the_zero(void **state)
 	assert_int_equal(n, 1);
 	assert_int_equal(s[0].start_ns, 0);
 	assert_int_equal(s[0].dur_ns, 10);
-	assert_int_equal(log.notes, 1);
+	assert_int_equal(log.n_notes, 1);
 	assert_int_equal(log.repairs[TW_REPAIR_begin_clamped], 2);
 	trace_log_done(&log);
 }
@@ -262,7 +262,7 @@ static void test_over_before_the_zero(void **state)
 		assert_int_equal(f.sink->ops->note(f.sink, &note, NULL), TW_OK);
 		assert_int_equal(f.sink->ops->note(f.sink, &process, NULL), TW_OK);
 		write_out(&f, &log);
-		assert_int_equal(log.notes, 1 + notes[i].kept);
+		assert_int_equal(log.n_notes, 1 + notes[i].kept);
 		assert_int_equal(log.repairs[TW_REPAIR_before_trace], !notes[i].kept);
 		trace_log_done(&log);
 	}

@@ -94,7 +94,7 @@ static void note(struct tw_sink *s, uint32_t track, enum tw_note_kind kind, int6
 	        .ts_ns = ts,
 	        .dur_ns = dur,
 	        .value = -1,
-	        .text = TW_STR(text)};
+	        .text = tw_str_of(text)};
 
 	assert_int_equal(s->ops->note(s, &n, NULL), TW_OK);
 }
@@ -204,7 +204,7 @@ static void test_without_calls(void **state)
 	trace_log_done(&log);
 }
 
-/* With calls the trace is as long as these. */
+/* With calls, counters do not extend the trace. */
 static void test_with_calls(void **state)
 {
 	struct tw_builder *b = begun();
@@ -221,6 +221,64 @@ static void test_with_calls(void **state)
 	trace_log_done(&log);
 }
 
+/* States that the trace's own input recorded belong to the trace, also before and after its calls.
+ */
+static void test_with_own_states(void **state)
+{
+	struct tw_builder *b = begun();
+	struct tw_sink *s = tw_builder_sink(b);
+	uint32_t track = s->ops->track(s, 1, 7, TW_TID_FULL);
+	struct trace_log log;
+
+	(void)state;
+	note(s, track, TW_NOTE_state, 350, 100, "running");
+	note(s, track, TW_NOTE_state, 450, 20, "sleeping");
+	call(s, track, 400, 50, -1, 1);
+	log = written(b);
+	assert_int_equal(log.info.start_ns, 350);
+	assert_int_equal(log.info.end_ns, 470);
+	assert_int_equal(log.n_notes, 2);
+	trace_log_done(&log);
+}
+
+/* The device's recording has its own begin and end: only the part during the trace is stored. */
+static void test_with_system_states(void **state)
+{
+	static const struct {
+		int64_t ts_ns, dur_ns;
+		const char *text;
+	} want[] = {{390, -1, "battery"}, {400, 20, "running"}, {420, 15, "sleeping"},
+	        {435, 15, "runnable"}, {450, -1, "dead"}, {480, -1, "battery"}};
+	struct tw_builder *b = begun();
+	struct tw_sink *s = tw_builder_sink(b);
+	uint32_t track = s->ops->track(s, 1, 7, TW_TID_FULL);
+	struct trace_log log;
+
+	(void)state;
+	call(s, track, 400, 50, -1, 1);
+	tw_builder_input_is_system(b);
+	note(s, track, TW_NOTE_state, 300, 40, "running"); /* it ends before the trace */
+	note(s, track, TW_NOTE_state, 340, 60, "sleeping");
+	note(s, track, TW_NOTE_state, 380, 40, "running");
+	note(s, 0, TW_NOTE_counter, 390, -1, "battery");
+	note(s, track, TW_NOTE_state, 420, 15, "sleeping");
+	note(s, track, TW_NOTE_state, 435, 90, "runnable");
+	note(s, track, TW_NOTE_state, 450, -1, "dead");
+	note(s, track, TW_NOTE_state, 450, 30, "running");
+	note(s, track, TW_NOTE_state, 451, -1, "dead");
+	note(s, 0, TW_NOTE_counter, 480, -1, "battery");
+	log = written(b);
+	assert_int_equal(log.info.start_ns, 400);
+	assert_int_equal(log.info.end_ns, 450);
+	assert_int_equal(log.n_notes, sizeof want / sizeof *want);
+	for (size_t i = 0; i < log.n_notes; i++) {
+		assert_int_equal(log.notes[i].ts_ns, want[i].ts_ns);
+		assert_int_equal(log.notes[i].dur_ns, want[i].dur_ns);
+		assert_true(tw_str_eq(log.notes[i].text, tw_str_of(want[i].text)));
+	}
+	trace_log_done(&log);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_like_a_table),
         cmocka_unit_test(test_covers),
@@ -228,6 +286,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_when_states_say_nothing),
         cmocka_unit_test(test_without_calls),
         cmocka_unit_test(test_with_calls),
+        cmocka_unit_test(test_with_own_states),
+        cmocka_unit_test(test_with_system_states),
 };
 
 UNIT_TESTS("running", tests)
