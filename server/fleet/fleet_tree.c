@@ -66,6 +66,7 @@ enum tw_status tw_fleet_tree_ids(const struct tw_rollup_tree *const *trees, size
 
 struct named { /* an id, and its index before sorting */
 	struct tw_str name;
+	const char *descriptor;
 	uint64_t id;
 	bool is_thread;
 	uint32_t number;
@@ -75,10 +76,12 @@ static int by_name(const void *pa, const void *pb)
 {
 	const struct named *a = pa;
 	const struct named *b = pb;
+	int c;
 
 	if (a->is_thread != b->is_thread)
 		return a->is_thread ? -1 : 1;
-	return tw_str_cmp(a->name, b->name);
+	c = tw_str_cmp(a->name, b->name);
+	return c ? c : strcmp(a->descriptor, b->descriptor);
 }
 
 static int by_id(const void *pa, const void *pb)
@@ -93,7 +96,7 @@ static size_t list_threads(const struct tw_rollup_tree *const *trees, size_t n, 
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < trees[i]->n_threads; k++)
 			list[used++] = (struct named){
-			        trees[i]->threads[k].name, trees[i]->threads[k].id, true, 0};
+			        trees[i]->threads[k].name, "", trees[i]->threads[k].id, true, 0};
 	return used;
 }
 
@@ -101,17 +104,20 @@ static enum tw_status number_all(struct named *list, size_t n, struct tw_arena *
         struct tw_fleet_names *ret, struct tw_err *err)
 {
 	struct tw_str *names = tw_arena_alloc(a, n + 1, sizeof *names);
+	const char **descriptors = tw_arena_alloc(a, n + 1, sizeof *descriptors);
 	uint64_t *ids = tw_arena_alloc(a, n + 1, sizeof *ids);
 	uint32_t *numbers = tw_arena_alloc(a, n + 1, sizeof *numbers);
 
-	*ret = (struct tw_fleet_names){.names = names, .ids = ids, .numbers = numbers};
-	if (!names || !ids || !numbers)
+	*ret = (struct tw_fleet_names){
+	        .names = names, .descriptors = descriptors, .ids = ids, .numbers = numbers};
+	if (!names || !descriptors || !ids || !numbers)
 		return no_memory(err);
 	if (n)
 		qsort(list, n, sizeof *list, by_name);
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || by_name(&list[i - 1], &list[i]) != 0) {
 			ret->n_threads += list[i].is_thread;
+			descriptors[ret->n] = list[i].descriptor;
 			names[ret->n++] = list[i].name;
 		}
 		list[i].number = ret->n - 1;
@@ -141,7 +147,8 @@ enum tw_status tw_fleet_tree_names(const struct tw_rollup_tree *const *trees, si
 		return no_memory(err);
 	used = list_threads(trees, n, list);
 	for (size_t i = 0; i < n_ids; i++) {
-		list[used] = (struct named){tw_fleet_name(&namings[i], a), namings[i].id, false, 0};
+		list[used] = (struct named){tw_fleet_name(&namings[i], a), namings[i].descriptor,
+		        namings[i].id, false, 0};
 		if (!list[used++].name.ptr)
 			return no_memory(err);
 	}

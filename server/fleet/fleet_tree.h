@@ -22,6 +22,7 @@ enum tw_status tw_fleet_trees(const struct tw_tree_cell *cells, size_t n, struct
 
 struct tw_fleet_names {             /* of methods and threads; a number is an index into names */
 	const struct tw_str *names; /* in their order, threads first */
+	const char *const *descriptors; /* of methods; "" unknown */
 	uint32_t n, n_threads;
 	const uint64_t *ids;     /* sorted */
 	const uint32_t *numbers; /* of ids */
@@ -30,8 +31,8 @@ struct tw_fleet_names {             /* of methods and threads; a number is an in
 /* Ids of methods (not threads) in the trees, sorted. */
 enum tw_status tw_fleet_tree_ids(const struct tw_rollup_tree *const *trees, size_t n,
         struct tw_arena *a, uint64_t **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
-/* namings belong to those ids, in the same order. Methods with the same name are merged. Methods
- * without a mapping are separate for each build. */
+/* namings belong to those ids, in the same order. Methods with the same name and
+ * descriptor are merged. Methods without a mapping are separate for each build. */
 enum tw_status tw_fleet_tree_names(const struct tw_rollup_tree *const *trees, size_t n,
         const struct tw_rollup_naming *namings, size_t n_ids, struct tw_arena *a,
         struct tw_fleet_names *ret, struct tw_err *err) TW_MUST_USE;

@@ -21,7 +21,7 @@ test('two traces are two sides, the older first; more are those of two versions'
 
 /* A: top 100 = m 60 (gone) + n 40; B, two traces: top 220 = n 200 (self 180, new o 20) + rest 20. */
 const c: Comparison = {
-	a: [{}], b: [{}, {}], names: [{ method: 3, name: 'p.M.m' }, { method: 4, name: 'p.N.n' }, { method: 7, name: 'p.O.o' }],
+	a: [{}], b: [{}, {}], names: [{ method: 3, name: 'p.M.m', descriptor: '' }, { method: 4, name: 'p.N.n', descriptor: '' }, { method: 7, name: 'p.O.o', descriptor: '' }],
 	parent: [0, 0, 0, 2, 0], method: [-1, 3, 4, 7, -1], other: [0, 0, 0, 0, 5],
 	a_ns: [100, 60, 40, 0, 0], b_ns: [220, 0, 200, 20, 20], a_self_ns: [0, 60, 40, 0, 0], b_self_ns: [0, 0, 180, 20, 20],
 	a_count: [0, 1, 2, 0, 0], b_count: [0, 0, 4, 2, 9], total_nodes: 8, shown_nodes: 3,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { distinct, distinctions, distinctName, signature, signatureOf } from '../src/api/overloads';
+import { distinct, distinctions, distinctName, signature, signatureOf, withOverloads } from '../src/api/overloads';
 
 test('a descriptor as in Java', () => {
 	assert.equal(signature('(Ljava/lang/String;[[IJ)V'), '(java.lang.String, int[][], long): void');
@@ -28,4 +28,10 @@ test('answers about the open trace name overloads, those about others do not', (
 	assert.equal(distinctName('u', 1, 'a.P.parse'), 'a.P.parse');
 	assert.equal(signatureOf('t', 2), '(long): int');
 	assert.equal(signatureOf('u', 2), '');
+});
+
+test('rows of an answer have names of their own', () => {
+	const rows = [{ name: 'a.P.parse', descriptor: '(I)V', n: 1 }, { name: 'a.P.parse', descriptor: '(J)V', n: 2 }, { name: 'a.P.one', descriptor: '(J)V', n: 3 }];
+	assert.deepEqual(withOverloads(rows).map((r) => `${r.name} ${r.n}`), ['a.P.parse(int) 1', 'a.P.parse(long) 2', 'a.P.one 3']);
+	assert.deepEqual(withOverloads(rows.slice(1)), rows.slice(1));
 });

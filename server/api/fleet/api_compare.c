@@ -19,14 +19,20 @@
 /* --- the two sides, with a common numbering of methods --- */
 
 /* A side is a list of traces of the caller's project, given by ids (`a=`, `b=`), whole or of a time
- * range and some threads.  A method is the same on both sides if its name is.  A method without a
- * mapping is kept apart by build, because the same id means another method in another build. */
+ * range and some threads.  A method is the same on both sides if its name and its descriptor are;
+ * one without a descriptor is the same as the only one of its name that has one, because not every
+ * format and mapping has descriptors.  A method without a mapping is kept apart by build, because
+ * the same id means another method in another build. */
 
 enum { TW_SIDE_TRACES_MAX = 16 };
 
+struct method_name {
+	struct tw_str name, descriptor; /* "": unknown */
+};
+
 struct tw_side_trace {
 	struct tw_trace_row row;
-	const struct tw_str *names; /* of its methods, by index */
+	const struct method_name *names; /* of its methods, by index */
 	uint32_t n_names;
 	uint32_t n_named; /* number of those with a known name */
 	struct tw_forest forest;
@@ -35,7 +41,7 @@ struct tw_side_trace {
 struct tw_sides {
 	struct tw_side_trace *traces[TW_SIDES];
 	struct tw_compare_side side[TW_SIDES];
-	const struct tw_str *names; /* by common number */
+	const struct method_name *names; /* by common number */
 	uint32_t n_names;
 	struct tw_deadline deadline;
 };
@@ -52,30 +58,35 @@ struct opening {
 /* --- one trace --- */
 
 /* Unknown methods of two builds are different even if their ids are equal. */
-static struct tw_str name_in_trace(
-        const struct opening *o, const struct tw_view *v, uint32_t method, bool *ret_known)
+static bool name_in_trace(const struct opening *o, const struct tw_view *v, uint32_t method,
+        struct method_name *ret, bool *ret_known)
 {
 	struct tw_str name = tw_view_name(v, method, o->name, ret_known);
 	const char *copy = *ret_known || !v->row.meta.build_id[0]
 	                           ? tw_arena_str(o->arena, name)
 	                           : tw_arena_printf(o->arena, "%.*s of build %s", (int)name.len,
 	                                     name.ptr, v->row.meta.build_id);
+	struct tw_str of = tw_view_descriptor(v, method, o->name);
+	const char *descriptor = of.len ? tw_arena_str(o->arena, of) : "";
 
-	return tw_str_of(copy);
+	if (!copy || !descriptor)
+		return false;
+	*ret = (struct method_name){tw_str_of(copy), tw_str_of(descriptor)};
+	return true;
 }
 
 static enum tw_status read_names(const struct opening *o, const struct tw_view *v,
         struct tw_side_trace *t, struct tw_err *err)
 {
-	struct tw_str *names = tw_arena_alloc(o->arena, (size_t)v->n_methods + 1, sizeof *names);
+	struct method_name *names =
+	        tw_arena_alloc(o->arena, (size_t)v->n_methods + 1, sizeof *names);
 
 	if (!names)
 		return tw_oom(err);
 	for (uint32_t i = 0; i < v->n_methods; i++) {
 		bool known = true;
 
-		names[i] = name_in_trace(o, v, i, &known);
-		if (!names[i].ptr)
+		if (!name_in_trace(o, v, i, &names[i], &known))
 			return tw_oom(err);
 		t->n_named += known;
 	}
@@ -208,13 +219,32 @@ static enum tw_status open_side(struct opening *o, const struct side_params *p,
 /* --- common numbers --- */
 
 struct named {
-	struct tw_str name;
+	struct method_name of;
 	uint32_t *number; /* the method's number in its trace */
 };
 
 static int by_name(const void *pa, const void *pb)
 {
-	return tw_str_cmp(((const struct named *)pa)->name, ((const struct named *)pb)->name);
+	const struct method_name *a = &((const struct named *)pa)->of;
+	const struct method_name *b = &((const struct named *)pb)->of;
+	int c = tw_str_cmp(a->name, b->name);
+
+	return c ? c : tw_str_cmp(a->descriptor, b->descriptor);
+}
+
+/* Whether the entry is the method of the one before it, in the order of by_name. */
+static bool is_same(const struct named *list, size_t i, size_t n)
+{
+	const struct method_name *of = &list[i].of;
+	size_t last = i;
+
+	if (i == 0 || !tw_str_eq(list[i - 1].of.name, of->name))
+		return false;
+	if (list[i - 1].of.descriptor.len || !of->descriptor.len)
+		return tw_str_eq(list[i - 1].of.descriptor, of->descriptor);
+	while (last + 1 < n && tw_str_eq(list[last + 1].of.name, of->name))
+		last++;
+	return tw_str_eq(of->descriptor, list[last].of.descriptor);
 }
 
 static void renumber(struct tw_forest *f, const uint32_t *numbers, uint32_t n)
@@ -245,15 +275,15 @@ static bool list_names(const struct tw_side_trace *t, struct tw_arena *a, struct
 static enum tw_status number(
         struct tw_sides *s, struct named *list, size_t n, struct tw_arena *a, struct tw_err *err)
 {
-	struct tw_str *names = tw_arena_alloc(a, n + 1, sizeof *names);
+	struct method_name *names = tw_arena_alloc(a, n + 1, sizeof *names);
 
 	if (!names)
 		return tw_oom(err);
 	if (n)
 		qsort(list, n, sizeof *list, by_name);
 	for (size_t i = 0; i < n; i++) {
-		if (i == 0 || !tw_str_eq(list[i].name, names[s->n_names - 1]))
-			names[s->n_names++] = list[i].name;
+		s->n_names += !is_same(list, i, n);
+		names[s->n_names - 1] = list[i].of;
 		*list[i].number = s->n_names - 1;
 	}
 	s->names = names;
@@ -343,9 +373,19 @@ struct comparison {
 	struct tw_json j;
 };
 
-static struct tw_str name_of(const struct comparison *c, uint32_t method)
+static struct method_name name_of(const struct comparison *c, uint32_t method)
 {
-	return method < c->sides.n_names ? c->sides.names[method] : TW_STR("");
+	return method < c->sides.n_names ? c->sides.names[method]
+	                                 : (struct method_name){TW_STR(""), TW_STR("")};
+}
+
+static void put_name(struct comparison *c, uint32_t method)
+{
+	const struct method_name of = name_of(c, method);
+
+	tw_json_key_int(&c->j, "method", method);
+	tw_json_key_str(&c->j, "name", of.name);
+	tw_json_key_str(&c->j, "descriptor", of.descriptor);
 }
 
 /* --- the selections --- */
@@ -433,8 +473,7 @@ static bool put_names(struct comparison *c, const struct tw_compare *t)
 		if (!shown[i])
 			continue;
 		tw_json_open(&c->j, '{');
-		tw_json_key_int(&c->j, "method", i);
-		tw_json_key_str(&c->j, "name", c->sides.names[i]);
+		put_name(c, i);
 		tw_json_close(&c->j, '}');
 	}
 	tw_json_close(&c->j, ']');
@@ -543,7 +582,9 @@ static const struct tw_param table_params[] = {
                 "`slower`, `faster`: by self time per trace; `new`: not called in A; `removed`: "
                 "not called in B."),
         TW_PARAM_TEXT("q", 0,
-                "Part of the name, ignoring case; with regex=true, a regular expression (PCRE2)."),
+                "Part of the name, ignoring case; with regex=true, a regular expression (PCRE2). "
+                "A text with a parenthesis is also compared with parameters and type, as in "
+                "`parse(java.lang.String, int): void` or `parse(String, int): void`."),
         TW_PARAM_FLAG("regex", false, "Whether `q` is a regular expression."),
         TW_PARAM_NUMBER("limit", 25, 1, METHODS_MAX, "Rows."),
         TW_PARAM_NUMBER("offset", 0, 0, UINT32_MAX, "Number of rows to skip."),
@@ -563,6 +604,7 @@ static void read_table(const struct tw_req *r, struct table *t)
 static bool is_requested(const struct comparison *c, const struct table *t,
         const struct tw_match *match, const struct tw_compare_method *m)
 {
+	const struct method_name of = name_of(c, m->method);
 	bool meant = true;
 
 	if (t->only == SLOWER)
@@ -573,7 +615,7 @@ static bool is_requested(const struct comparison *c, const struct table *t,
 		meant = m->of[TW_SIDE_A].count == 0;
 	else if (t->only == GONE)
 		meant = m->of[TW_SIDE_B].count == 0;
-	return meant && (!match || tw_match_has(match, name_of(c, m->method)));
+	return meant && (!match || tw_match_has_method(match, of.name, of.descriptor));
 }
 
 /* Keeps the requested methods, in place; returns their number. */
@@ -596,8 +638,7 @@ static void put_method(struct comparison *c, const struct tw_compare_method *m)
 	static const char *const keys[TW_SIDES] = {"a", "b"};
 
 	tw_json_open(&c->j, '{');
-	tw_json_key_int(&c->j, "method", m->method);
-	tw_json_key_str(&c->j, "name", name_of(c, m->method));
+	put_name(c, m->method);
 	for (int side = 0; side < TW_SIDES; side++) {
 		tw_json_key(&c->j, keys[side]);
 		tw_json_open(&c->j, '{');

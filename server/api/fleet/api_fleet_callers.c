@@ -79,6 +79,7 @@ static void put_list(struct tw_fleet_question *q, const struct asked *a, const c
 	for (size_t i = 0; i < n && i < (size_t)a->limit; i++) {
 		tw_json_open(&q->j, '{');
 		tw_json_key_str(&q->j, "name", names->names[list[i].number]);
+		tw_fleet_put_text(q, "descriptor", names->descriptors[list[i].number]);
 		tw_json_key_bool(&q->j, "thread", list[i].number < names->n_threads);
 		tw_json_key_int(&q->j, "total_ns", list[i].total_ns);
 		tw_json_key(&q->j, "share");

@@ -129,6 +129,7 @@ void tw_fleet_put_names(
 		tw_json_open(&q->j, '{');
 		tw_json_key_int(&q->j, "method", i);
 		tw_json_key_str(&q->j, "name", names->names[i]);
+		tw_fleet_put_text(q, "descriptor", names->descriptors[i]);
 		tw_json_close(&q->j, '}');
 	}
 	tw_json_close(&q->j, ']');

@@ -211,13 +211,15 @@ static bool rank_one(struct tw_question *q, const struct table *t, const struct 
 {
 	struct ranked *r = &list[*n];
 	struct tw_str name = {0};
+	char descriptor[TW_DESCRIPTOR_BYTES];
 	bool known;
 
 	if (t->rows[method].count == 0)
 		return true;
 	if (match || t->sort == BY_NAME)
 		name = name_of(q, method, &known);
-	if (match && !tw_match_has(match, name))
+	if (match &&
+	        !tw_match_has_method(match, name, tw_view_descriptor(&q->v, method, descriptor)))
 		return true;
 	*r = (struct ranked){.method = method, .key = sort_key(t, method)};
 	if (t->sort == BY_NAME)
@@ -268,7 +270,9 @@ static const struct tw_param methods_params[] = {
         TW_PARAM_NUMBER("limit", 25, 1, METHODS_MAX, ""),
         TW_PARAM_NUMBER("offset", 0, 0, UINT32_MAX, ""),
         TW_PARAM_TEXT("q", 0,
-                "Part of the name, ignoring case; with regex=true, a regular expression (PCRE2)."),
+                "Part of the name, ignoring case; with regex=true, a regular expression (PCRE2). "
+                "A text with a parenthesis is also compared with parameters and type, as in "
+                "`parse(java.lang.String, int): void` or `parse(String, int): void`."),
         TW_PARAM_FLAG("regex", false, "Whether `q` is a regular expression."),
         TW_PARAM_FLAG("p95", false,
                 "Also returns p95_ns, for which every call of the selection is read. sort=p95_ns "
@@ -345,13 +349,14 @@ static void search_all(struct tw_question *q, const struct table *all, const str
 	for (uint32_t i = 0; i < all->n_rows && i < q->v.n_methods; i++) {
 		const struct tw_method_info *m = &all->rows[i];
 		struct tw_str name = tw_view_name(&q->v, i, q->name, NULL);
+		char descriptor[TW_DESCRIPTOR_BYTES];
 
 		if (i % LOOK_EVERY == 0 && tw_deadline_passed(&q->deadline)) {
 			ret->partial = true;
 			return;
 		}
 		ret->all_self_ns += m->self_ns;
-		if (!tw_match_has(match, name))
+		if (!tw_match_has_method(match, name, tw_view_descriptor(&q->v, i, descriptor)))
 			continue;
 		ret->count += m->count;
 		ret->self_ns += m->self_ns;

@@ -5,7 +5,9 @@
 #include <strings.h>
 
 #include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
 
+enum { METHOD_MAX_BYTES = 1 << 16 };
 enum { TEXT_MAX = 512, STEPS_MAX = 20000, HEAP_MAX_KIB = 1024 };
 
 struct tw_match {
@@ -13,6 +15,7 @@ struct tw_match {
 	pcre2_match_data *data;
 	pcre2_match_context *context;
 	size_t len;
+	bool parameters; /* compare those of methods, too */
 	char text[TEXT_MAX + 1];
 };
 
@@ -51,6 +54,7 @@ enum tw_status tw_match_new(const char *text, bool regex, struct tw_match **ret,
 		return tw_oom(err);
 	memcpy(m->text, text, len + 1);
 	m->len = len;
+	m->parameters = strstr(text, regex ? "\\(" : "(") != NULL;
 	if (regex)
 		st = compile(m, err);
 	if (st == TW_OK)
@@ -100,4 +104,93 @@ enum tw_status tw_match_check(
 		        name.ptr);
 	*ret_has = result >= 0;
 	return TW_OK;
+}
+
+/* --- parameters --- */
+
+static const char *primitive(char letter)
+{
+	static const struct {
+		char letter;
+		const char *word;
+	} all[] = {{'Z', "boolean"}, {'B', "byte"}, {'C', "char"}, {'S', "short"}, {'I', "int"},
+	        {'J', "long"}, {'F', "float"}, {'D', "double"}, {'V', "void"}};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (all[i].letter == letter)
+			return all[i].word;
+	return NULL;
+}
+
+/* Removes the first type from a descriptor and writes it as in Java; false: not a type. */
+static bool put_type(struct tw_buf *b, struct tw_str *rest, bool packages)
+{
+	const char *word;
+	size_t arrays = 0;
+	size_t end;
+	size_t name = 1;
+
+	while (arrays < rest->len && rest->ptr[arrays] == '[')
+		arrays++;
+	*rest = tw_str_from(*rest, arrays);
+	if (!rest->len)
+		return false;
+	word = primitive(rest->ptr[0]);
+	end = word ? 0 : tw_str_find(*rest, TW_STR(";"));
+	if (end >= rest->len || (!word && rest->ptr[0] != 'L'))
+		return false;
+	for (size_t i = 1; !packages && i < end; i++)
+		if (rest->ptr[i] == '/')
+			name = i + 1;
+	if (word)
+		(void)tw_buf_printf(b, "%s", word);
+	for (size_t i = name; i < end; i++)
+		(void)tw_buf_add_u8(b, (uint8_t)(rest->ptr[i] == '/' ? '.' : rest->ptr[i]));
+	for (size_t i = 0; i < arrays; i++)
+		(void)tw_buf_printf(b, "[]");
+	*rest = tw_str_from(*rest, end + 1);
+	return true;
+}
+
+/* "(Ljava/lang/String;I)V" as "(java.lang.String, int): void" or "(String, int): void"; otherwise
+ * unchanged. */
+static void put_signature(struct tw_buf *b, struct tw_str descriptor, bool packages)
+{
+	struct tw_str rest = tw_str_from(descriptor, 1);
+	size_t begin = b->len;
+	bool fits = descriptor.len > 0 && descriptor.ptr[0] == '(';
+
+	(void)tw_buf_printf(b, "(");
+	for (bool first = true; fits && rest.len && rest.ptr[0] != ')'; first = false) {
+		(void)tw_buf_printf(b, first ? "" : ", ");
+		fits = put_type(b, &rest, packages);
+	}
+	(void)tw_buf_printf(b, "): ");
+	rest = tw_str_from(rest, 1);
+	if (fits && put_type(b, &rest, packages) && !rest.len)
+		return;
+	b->len = begin < b->len ? begin : b->len;
+	(void)tw_buf_add_str(b, descriptor);
+}
+
+bool tw_match_has_method(const struct tw_match *m, struct tw_str name, struct tw_str descriptor)
+{
+	struct tw_buf b;
+	bool has = tw_match_has(m, name);
+
+	if (has || !m->parameters || !descriptor.len)
+		return has;
+	tw_buf_init(&b, METHOD_MAX_BYTES);
+	for (int form = 0; !has && form < 3; form++) {
+		tw_buf_clear(&b);
+		(void)tw_buf_add_str(&b, name);
+		if (form < 2)
+			put_signature(&b, descriptor, form == 0);
+		else
+			(void)tw_buf_add_str(&b, descriptor);
+		has = tw_buf_status(&b) == TW_OK &&
+		      tw_match_has(m, (struct tw_str){(const char *)b.data, b.len});
+	}
+	tw_buf_done(&b);
+	return has;
 }

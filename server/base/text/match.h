@@ -19,6 +19,10 @@ enum tw_status tw_match_new(
 struct tw_match *tw_match_free(struct tw_match *m);
 /* False also if matching exceeds the limits. */
 bool tw_match_has(const struct tw_match *m, struct tw_str name);
+/* Whether a method fits by its name or, if the text has a parenthesis, by its name with the
+ * parameters and the type of its JVM descriptor: as in Java, with or without packages, or
+ * unchanged. */
+bool tw_match_has_method(const struct tw_match *m, struct tw_str name, struct tw_str descriptor);
 /* Like tw_match_has, but TW_BAD_REQUEST if matching exceeds the limits. */
 enum tw_status tw_match_check(const struct tw_match *m, struct tw_str name, bool *ret_has,
         struct tw_err *err) TW_MUST_USE;

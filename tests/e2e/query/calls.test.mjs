@@ -64,6 +64,9 @@ test('overloads are distinguished by their descriptors', async (t) => {
 	assert.deepEqual(pairs((await ask('methods')).methods), all);
 	assert.deepEqual(pairs((await ask('calls')).calls), all);
 	assert.deepEqual(pairs((await ask('search?q=parse')).methods), all.slice(1));
+	for (const [q, found] of [['parse(', all.slice(1)], ['parse(String): void', [all[2]]], ['PARSE(java.lang.String', [all[2]]], ['json.parse()', [all[1]]], ['String', []]])
+		for (const path of ['search', 'methods']) assert.deepEqual(pairs((await ask(`${path}?q=${encodeURIComponent(q)}`)).methods), found, `${path} ${q}`);
+	assert.deepEqual(pairs((await ask(`methods?regex=1&q=${encodeURIComponent('parse\\((?!\\))')}`)).methods), [all[2]]);
 	const { children: [load] } = await ask('flame?thread=main');
 	assert.deepEqual([load, load.children[0], load.children[0].children[0]].map((n) => [n.name, n.descriptor]), [all[0], all[2], all[1]]);
 	assert.equal('descriptor' in (await ask('flame?thread=main')), false, 'the root is not a method');

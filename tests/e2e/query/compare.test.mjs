@@ -139,6 +139,27 @@ test('ids that nothing names are not one method because they are one number', as
 	assert.equal((await compare({ a: unnamed.id, b: a1.id })).json.a[0].named, 0);
 });
 
+test('overloads are compared with themselves, and a method without parameters with the only one of its name', async () => {
+	const send = async (build, mapping, records) => {
+		await s.put(`/api/v1/builds/${build}/methods`, mapping);
+		return (await s.trace(btrace(records, { pid: PID }), { query: { build_id: build, app: 'shop' } })).id;
+	};
+	const overloads = ['1,1,a.Json parse (I)V', '2,1,a.Json parse (Ljava/lang/String;)V', '3,1,a.Feed load ()V', ''].join('\n');
+	const sides = {
+		a: await send('o1', overloads, [[PID, 1, 1000, 100], [PID, 2, 2000, 300], [PID, 3, 3000, 50]]),
+		b: await send('o2', overloads.replace('a.Feed load ()V', 'a.Feed load'), [[PID, 1, 1000, 100], [PID, 2, 2000, 900], [PID, 3, 3000, 50]]),
+	};
+	const key = (m) => `${m.name.slice(2)}${m.descriptor}`;
+	const rows = (json) => json.methods.map((m) => [key(m), m.a.self_ns, m.b.self_ns]).sort();
+	const all = [['Feed.load()V', 50, 50], ['Json.parse(I)V', 100, 100], ['Json.parse(Ljava/lang/String;)V', 300, 900]];
+	assert.deepEqual(rows((await table(sides)).json), all);
+	assert.deepEqual(rows((await table({ ...sides, q: 'parse(String' })).json), all.slice(2));
+	const { json } = await compare(sides);
+	assert.deepEqual(json.names.map(key).sort(), all.map(([k]) => k));
+	const of = new Map(json.names.map((n) => [n.method, key(n)]));
+	assert.deepEqual(json.method.flatMap((m, i) => (of.has(m) ? [[of.get(m), json.a_ns[i], json.b_ns[i]]] : [])).sort(), all);
+});
+
 test('what cannot be compared is refused in words', async () => {
 	const many = Array.from({ length: 17 }, (_, i) => a1.id.slice(0, 24) + String(i).padStart(2, '0')).join();
 	for (const [query, status, words] of [

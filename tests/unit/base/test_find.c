@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/base/text/find.h"
+#include "server/base/text/match.h"
 #include "tests/unit/unit.h"
 
 static enum tw_find_rank rank(const char *text, const char *name)
@@ -162,7 +163,42 @@ static void typing_errors_as_defined(void **state)
 	}
 }
 
+static bool fits(const char *text, bool regex, const char *descriptor)
+{
+	struct tw_match *m = NULL;
+	bool has;
+
+	assert_int_equal(tw_match_new(text, regex, &m, NULL), TW_OK);
+	has = tw_match_has_method(m, TW_STR("com.acme.Json.parse"), tw_str_of(descriptor));
+	assert_null(tw_match_free(m));
+	return has;
+}
+
+static void methods_by_their_parameters(void **state)
+{
+	static const char two[] = "(Ljava/lang/String;[[I)Ljava/util/Map$Entry;";
+	static const char *const not_descriptors[] = {"", "()", "(", "(I", "(L)V",
+	        "(Ljava/lang/String)V", "(II)", "()V)", "(Q)V", "([", "()["};
+
+	(void)state;
+	assert_true(fits("parse(string, int[][]): Map$Entry", false, two));
+	assert_true(fits("(java.lang.String, int", false, two));
+	assert_true(fits("parse(Ljava/lang/String;[[I)", false, two));
+	assert_true(fits("parse\\(String, \\w+\\[", true, two));
+	assert_true(fits("parse(): void", false, "()V"));
+	assert_false(fits("parse(int", false, two));
+	assert_false(fits("parse(", false, ""));
+	assert_false(fits("String", false, two)); /* only a parenthesis begins parameters */
+	assert_false(fits("(String)$", true, two));
+	for (size_t i = 0; i < sizeof not_descriptors / sizeof *not_descriptors; i++) {
+		assert_false(fits("parse(): ", false, not_descriptors[i]));
+		assert_int_equal(
+		        fits("parse(", false, not_descriptors[i]), not_descriptors[i][0] != '\0');
+	}
+}
+
 static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(methods_by_their_parameters),
         cmocka_unit_test(words_by_their_place),
         cmocka_unit_test(stars),
         cmocka_unit_test(bounds),

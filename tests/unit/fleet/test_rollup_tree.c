@@ -200,10 +200,16 @@ static void test_a_graph_adds_up(void **state)
 	assert_int_equal(tw_fleet_tree_ids(trees, 1, a, &ids, &n, NULL), TW_OK);
 	namings = tw_arena_zalloc(a, n, sizeof *namings);
 	for (size_t i = 0; i < n; i++) /* all of one name: paths become one */
-		namings[i] = (struct tw_rollup_naming){
-		        ids[i], "b", "", "", ids[i] % 2 ? "x.Odd.m" : "x.Even.m", "", true};
+		namings[i] = (struct tw_rollup_naming){ids[i], "b", "", "",
+		        ids[i] % 2 ? "x.Odd.m" : "x.Even.m", ids[i] % 2 ? "()V" : "", true};
+	for (size_t i = 0; i < n; i++) /* except overloads */
+		if (ids[i] % 4 == 1)
+			namings[i].descriptor = "(I)V";
 	assert_int_equal(tw_fleet_tree_names(trees, 1, namings, n, a, &names, NULL), TW_OK);
-	assert_int_equal(names.n, SIM_THREADS + 2);
+	assert_int_equal(names.n, SIM_THREADS + 3);
+	assert_string_equal(names.descriptors[SIM_THREADS], "");
+	assert_string_equal(names.descriptors[SIM_THREADS + 1], "()V");
+	assert_string_equal(names.descriptors[SIM_THREADS + 2], "(I)V");
 	assert_int_equal(tw_fleet_tree_read(&t, &how, a, &read, NULL), TW_OK);
 	assert_int_equal(tw_fleet_graph_add(&g, 0, &read, 1, t.traces, NULL), TW_OK);
 	assert_int_equal(tw_fleet_graph_tree(&g, 0, false, names.n, a, &tree, NULL), TW_OK);

@@ -3,7 +3,7 @@ import { answered, lost } from './health';
 import { heardInTime } from '../i18n/servertext';
 import { tr } from '../i18n/strings/frame';
 import { flameOf, type FlameColumns } from './flamecolumns';
-import { distinct, distinctName } from './overloads';
+import { distinct, distinctName, withOverloads } from './overloads';
 
 export interface Summary {
 	slices: number; threads: number; methods: number; max_depth: number; duration_ns: number; timed: boolean;
@@ -267,8 +267,8 @@ export const api = {
 	makeProject: async (name: string) => (await send('POST', '/api/v1/projects', { name })).json() as Promise<{ id: string; name: string }>,
 	projects: () => get<{ projects: Project[] }>('/api/v1/projects'),
 	mergeUrl: (ids: string[]) => url('/api/v1/merge', { ids: ids.join(',') }),
-	compare: (p: Params, s?: AbortSignal) => get<Comparison>('/api/v1/compare', p, s),
-	compareMethods: (p: Params, s?: AbortSignal) => get<ComparedMethods>('/api/v1/compare/methods', p, s),
+	compare: (p: Params, s?: AbortSignal) => get<Comparison>('/api/v1/compare', p, s).then((c) => ({ ...c, names: withOverloads(c.names) })),
+	compareMethods: (p: Params, s?: AbortSignal) => get<ComparedMethods>('/api/v1/compare/methods', p, s).then((v) => ({ ...v, methods: withOverloads(v.methods) })),
 	threads: async (id: string) => withProcesses(await get<Threads>(`${trace(id)}/threads`)),
 	threadsAhead: async (id: string) => withProcesses((await peek<Threads>(`${trace(id)}/threads`)) ?? { threads: [] }).threads,
 	names: async (id: string) => {
@@ -304,7 +304,7 @@ export const api = {
 export interface ComparedTrace { trace: Trace; methods: number; named: number }
 /** Calls of both sides as one tree, in pre-order; sums over the traces of each side, of which a and b tell how many. */
 export interface ComparedTree {
-	a: { length: number }; b: { length: number }; names: { method: number; name: string }[];
+	a: { length: number }; b: { length: number }; names: { method: number; name: string; descriptor: string }[];
 	parent: number[]; method: number[]; other: number[]; a_ns: number[]; b_ns: number[]; a_self_ns: number[]; b_self_ns: number[];
 	a_count: number[]; b_count: number[]; total_nodes: number; shown_nodes: number;
 	a_traces?: number[]; b_traces?: number[]; // in how many of the traces a node is, where that was counted
@@ -313,5 +313,5 @@ export interface ComparedTree {
 export interface Comparison extends ComparedTree { a: ComparedTrace[]; b: ComparedTrace[]; thread: ComparedThreads }
 export type ComparedThreads = 'main' | 'all';
 export interface Compared { self_ns: number; total_ns: number; count: number; traces: number }
-export interface ComparedMethod { method: number; name: string; a: Compared; b: Compared }
+export interface ComparedMethod { method: number; name: string; descriptor: string; a: Compared; b: Compared }
 export interface ComparedMethods { methods: ComparedMethod[]; total: number; new: number; removed: number }

@@ -47,6 +47,12 @@ export function distinctions(names: string[], descriptors: string[]): Map<number
 	return out;
 }
 
+/** Rows of one answer, overloads among them named with their parameters. */
+export function withOverloads<T extends { name: string; descriptor: string }>(rows: T[]): T[] {
+	const of = distinctions(rows.map((r) => r.name), rows.map((r) => r.descriptor));
+	return of.size ? rows.map((r, i) => ({ ...r, name: r.name + (of.get(i) ?? '') })) : rows;
+}
+
 let open = { id: '', descriptors: [] as string[], suffixes: new Map<number, string>() };
 
 /** The names of a trace's methods, overloads with their parameters; from then on its other answers name them so, too. */

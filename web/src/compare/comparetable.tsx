@@ -1,16 +1,15 @@
 // The methods of two sides as a table: ordered and chosen by the server, numbers of one trace.
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api, Refusal, type ComparedMethod, type ComparedMethods } from '../api/api';
 import { change, relative, type Pair } from './comparedoc';
 import { count, duration } from '../i18n/format';
 import { filterOf } from '../trace/panels/methodcolumns';
+import { Filter } from '../ui/filter';
 import { Busy, Choice, Copy, Failure, MethodName, Panel, useLoad } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/compare';
 
 const STEP = 25;
 const ROWS_MAX = 10000;
-const TYPING_MS = 200;
 const ONLY: [string, string][] = [['all', tr('All')], ['slower', tr('Slower')], ['faster', tr('Faster')], ['new', tr('New')], ['removed', tr('Removed')]];
 
 export interface Sides { params: Record<string, string>; traces: { a: number; b: number } }
@@ -32,20 +31,6 @@ function Sorted({ by, label, usual = 'desc' }: { by: string; label: string; usua
 			<button class="plain" onClick={pick}>{label}{order && <span aria-hidden="true">{order === 'asc' ? ' ↑' : ' ↓'}</span>}</button>
 		</th>
 	);
-}
-
-function Filter() {
-	const value = text('filter');
-	const [typed, put] = useState(value);
-	const timer = useRef(0);
-	useLayoutEffect(() => put(value), [value]);
-	const type = (v: string) => {
-		put(v);
-		clearTimeout(timer.current);
-		timer.current = window.setTimeout(() => set({ filter: v, rows: null }), TYPING_MS);
-	};
-	return <label class="inline">{tr('Filter')}
-		<input type="search" value={typed} placeholder={tr('part of a name, or /expression/')} onInput={(e) => type(e.currentTarget.value)} /></label>;
 }
 
 function Row({ m, of, most }: { m: ComparedMethod; of: Sides['traces']; most: number }) {

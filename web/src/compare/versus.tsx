@@ -8,7 +8,7 @@ import { Busy, Failure, useLoad } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
 import { tr } from '../i18n/strings/versus';
-import { ASKED, daysOf, isAlone, paramsOf, SIDES, swapped, treeOf, WHERE, type FleetTree, type Versus } from './versusdoc';
+import { ASKED, daysOf, isAlone, named, paramsOf, SIDES, swapped, treeOf, WHERE, type FleetTree, type Versus } from './versusdoc';
 import { rootOf, VersusGraph } from './versusgraph';
 import { MixCard, OneMethod, Quantiles, SideCard } from './versusnumbers';
 import { ask, Picker, useSuggestion, useValues } from './versuspick';
@@ -77,7 +77,7 @@ function useTree(params: Params | null, key: string) {
 
 function useNumbers(params: Params | null, key: string) {
 	const own = { only: ONLY.some(([k]) => k === text('only')) ? text('only') : '' };
-	return useLoad<Versus | null>(`numbers ${key} ${JSON.stringify(own)}`, async (s) => (params ? get<Versus>(WHERE, { ...params, ...own, tree: '0', limit: METHODS_MAX }, s) : null));
+	return useLoad<Versus | null>(`numbers ${key} ${JSON.stringify(own)}`, async (s) => (params ? named(await get<Versus>(WHERE, { ...params, ...own, tree: '0', limit: METHODS_MAX }, s)) : null));
 }
 
 function Body({ params, of }: { params: Params; of: string }) {

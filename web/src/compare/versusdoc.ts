@@ -1,6 +1,7 @@
 // Two sides of the fleet: the request from the address, and texts and positions from its response.
 import type { ComparedTree } from '../api/api';
 import { classWord } from '../api/classes';
+import { withOverloads } from '../api/overloads';
 import { COMMA } from '../i18n/format';
 import { tr } from '../i18n/strings/versus';
 import { newestFirst } from '../api/traces';
@@ -17,7 +18,7 @@ export interface Side { label: string; traces: number; compared: number; since_m
 export interface Scenario { scenario: string; a_traces: number; b_traces: number; mix: Mix; stats: Stats }
 export interface Mean { a: number; b: number; change: Interval }
 export interface Method {
-	name: string; resolved: boolean; state: 'new' | 'removed' | 'both'; self_ns: Mean; total_ns: Mean; calls: Mean;
+	name: string; descriptor: string; shown?: string; resolved: boolean; state: 'new' | 'removed' | 'both'; self_ns: Mean; total_ns: Mean; calls: Mean;
 	a_share: number; b_share: number; p: number | null; significant: boolean;
 }
 export interface One { name: string; a_share: number; b_share: number; share_margin: number | null; stats: Stats }
@@ -150,8 +151,11 @@ export function sorted(list: Method[], key: Key, down: boolean): Method[] {
 	});
 }
 
+/** The response, overloads named with their parameters: `shown`. */
+export const named = (v: Versus): Versus => ({ ...v, methods: withOverloads(v.methods).map((m, i) => ({ ...m, name: v.methods[i].name, shown: m.name })) });
+
 /** The tree as the differential graph draws it: with fewer traces than chance is told by, it is not asked. */
 export function treeOf(t: FleetTree, least = 10): ComparedTree {
 	const { a_of_traces: a, b_of_traces: b, significant, ...rest } = t;
-	return { ...rest, a: { length: Math.max(1, a) }, b: { length: Math.max(1, b) }, ...(Math.min(a, b) >= least && { significant }) };
+	return { ...rest, names: withOverloads(rest.names), a: { length: Math.max(1, a) }, b: { length: Math.max(1, b) }, ...(Math.min(a, b) >= least && { significant }) };
 }

@@ -1,16 +1,15 @@
 // Methods of two sides of the fleet: means per trace, confidence intervals, and on which side they exist.
 import type { ComponentChildren } from 'preact';
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { change, relative } from './comparedoc';
 import { count, duration, percent } from '../i18n/format';
 import { matching } from '../ui/matching';
+import { Filter } from '../ui/filter';
 import { Choice, Copy, MethodName, Panel } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
 import { isAlone, sorted, type Key, type Mean, type Method, type Versus } from './versusdoc';
 
 const STEP = 25;
-const TYPING_MS = 200;
 export const METHODS_MAX = 1000; // that the server tells at once
 export const ONLY: [string, string][] = [['all', tr('All')], ['slower', tr('Slower')], ['faster', tr('Faster')], ['new', tr('New')], ['removed', tr('Removed')], ['significant', tr('Significant')]];
 const COLUMNS: [Key, string][] = [['name', tr('Method')], ['self_a', tr('Self A')], ['self_b', tr('Self B')], ['self_change', tr('Self change')], ['total_a', tr('Total A')], ['total_b', tr('Total B')], ['total_change', tr('Total change')],
@@ -59,7 +58,7 @@ function Row({ m, most, judged, detail }: { m: Method; most: number; judged: boo
 	const open = text('method') === m.name;
 	return <>
 		<tr data-method={m.name}>
-			<td class="mono name"><button class="plain" aria-expanded={open} onClick={() => set({ method: open ? null : m.name }, true)}><MethodName name={m.name} /></button>
+			<td class="mono name"><button class="plain" aria-expanded={open} onClick={() => set({ method: open ? null : m.name }, true)}><MethodName name={m.shown ?? m.name} /></button>
 				{m.state !== 'both' && <span class="state">{m.state === 'new' ? tr('new') : tr('removed')}</span>}</td>
 			<td class="num">{duration(m.self_ns.a)}</td><td class="num">{duration(m.self_ns.b)}</td><Changed m={m.self_ns} show={duration} chance={judged && !m.significant && m.self_ns.a !== m.self_ns.b} most={most} />
 			<td class="num">{duration(m.total_ns.a)}</td><td class="num">{duration(m.total_ns.b)}</td><Changed m={m.total_ns} show={duration} />
@@ -73,26 +72,13 @@ function Row({ m, most, judged, detail }: { m: Method; most: number; judged: boo
 /** Plain numbers, in nanoseconds, calls and shares, with tabs between. */
 function tsv(list: Method[]): string {
 	const head = ['method', 'a_self_ns', 'b_self_ns', 'a_total_ns', 'b_total_ns', 'a_calls', 'b_calls', 'a_share', 'b_share', 'relative', 'significant'];
-	return [head.join('\t'), ...list.map((m) => [m.name, m.self_ns.a, m.self_ns.b, m.total_ns.a, m.total_ns.b, m.calls.a, m.calls.b, m.a_share, m.b_share, relative(m.self_ns), m.significant].join('\t'))].join('\n');
-}
-
-function Filter() {
-	const value = text('filter');
-	const [typed, put] = useState(value);
-	const timer = useRef(0);
-	useLayoutEffect(() => put(value), [value]);
-	const type = (v: string) => {
-		put(v);
-		clearTimeout(timer.current);
-		timer.current = window.setTimeout(() => set({ filter: v, rows: null }), TYPING_MS);
-	};
-	return <label class="inline">{tr('Filter')}{' '}<input type="search" value={typed} placeholder={tr('part of a name, or /expression/')} onInput={(e) => type(e.currentTarget.value)} /></label>;
+	return [head.join('\t'), ...list.map((m) => [m.shown ?? m.name, m.self_ns.a, m.self_ns.b, m.total_ns.a, m.total_ns.b, m.calls.a, m.calls.b, m.a_share, m.b_share, relative(m.self_ns), m.significant].join('\t'))].join('\n');
 }
 
 /** The filtered methods of the server, in the selected order. */
 function useShown(v: Versus): Method[] {
 	const { key, down } = useOrder();
-	const fit = matching(v.methods.map((m) => m.name), text('filter'));
+	const fit = matching(v.methods.map((m) => m.shown ?? m.name), text('filter'));
 	return sorted(fit ? v.methods.filter((_, i) => fit[i]) : v.methods, key, down);
 }
 
@@ -113,7 +99,7 @@ export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; det
 			{list.length === 0 && <p class="quiet">{tr('No methods match.')}</p>}
 			{list.length > 0 && <div class={`scroll${busy ? ' stale' : ''}`}><table class="methods compared">
 				<thead><tr>{COLUMNS.map(([k, label]) => <Sorted key={k} by={k} label={label} />)}</tr></thead>
-				<tbody>{shown.map((m) => <Row key={m.name} m={m} most={most} judged={!isAlone(v)} detail={detail} />)}</tbody>
+				<tbody>{shown.map((m) => <Row key={m.shown} m={m} most={most} judged={!isAlone(v)} detail={detail} />)}</tbody>
 			</table></div>}
 			<div class="row under"><span class="quiet">{tr.rich('{shown} of {list} methods{methods}{v}', { shown: count(shown.length), list: count(list.length), methods: there > v.methods.length && tr(' of the {methods} whose self time changed most, of {there}', { methods: count(v.methods.length), there: count(there) }), v: isAlone(v) ? '.' : tr('; means per trace. At most 1 in 20 of the changes not marked as chance is due to chance.') })}</span>
 				{list.length > rows && <button class="small" onClick={() => set({ rows: rows * 4 })}>{tr('Show more')}</button>}</div>

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 
 import { get } from '../api/api';
+import { withOverloads } from '../api/overloads';
 import type { Callers, Near } from './fleetdoc';
 import { methodLink, useAsked, withFilter } from './fleetparts';
 import { count, duration, percent } from '../i18n/format';
@@ -9,14 +10,14 @@ import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/fleet';
 
 /** A thread is not a method: its row has no link. */
-function Name({ of }: { of: Near }) {
-	return of.thread ? <span title={tr('These threads call it directly')}>{tr.rich('threads {name}', { name: <b>{of.name}</b> })}</span> : <a class="mono" href={methodLink(of.name)}><MethodName name={of.name} /></a>;
+function Name({ of, shown }: { of: Near; shown: string }) {
+	return of.thread ? <span title={tr('These threads call it directly')}>{tr.rich('threads {name}', { name: <b>{of.name}</b> })}</span> : <a class="mono" href={methodLink(of.name)}><MethodName name={shown} /></a>;
 }
 
-function Row({ of, traces, what }: { of: Near; traces: number; what: string }) {
+function Row({ of, shown, traces, what }: { of: Near; shown: string; traces: number; what: string }) {
 	return (
 		<tr data-near={of.name}>
-			<td class="anywhere"><Name of={of} /></td>
+			<td class="anywhere"><Name of={of} shown={shown} /></td>
 			<td class="num share"><span class="bar" style={{ width: `${Math.min(100, 100 * of.share)}%` }} />{percent(of.share)}</td>
 			<td class="num" title={tr('{total_ns} in all {what}', { total_ns: duration(of.total_ns), what })}>{duration(of.total_ns / traces)}</td>
 			<td class="num">{count(of.calls)}</td>
@@ -35,7 +36,7 @@ function List({ title, list, total, of, children }: { title: string; list: Near[
 	return (
 		<tbody>
 			<tr><th scope="rowgroup" colSpan={5}>{title}{total > list.length && <span class="quiet">{tr(', {list} of {total}', { list: count(list.length), total: count(total) })}</span>}</th></tr>
-			{list.map((n) => <Row key={`${n.thread} ${n.name}`} of={n} traces={of.of_traces} what={tr('{of_traces} traces', { of_traces: count(of.of_traces) })} />)}{children}
+			{withOverloads(list).map((n, i) => <Row key={`${n.thread} ${n.name}`} of={list[i]} shown={n.name} traces={of.of_traces} what={tr('{of_traces} traces', { of_traces: count(of.of_traces) })} />)}{children}
 		</tbody>
 	);
 }

@@ -79,8 +79,6 @@ const zh = {
 	'Faster': '变快',
 	'New': '新增',
 	'Removed': '消失',
-	'Filter': '筛选',
-	'part of a name, or /expression/': '名称的一部分，或 /正则表达式/',
 	'Called in {traces} of {all} traces': '{all} 条 Trace 中有 {traces} 条调用了它',
 	'in {traces}/{all}': '出现于 {traces}/{all}',
 	'removed': '消失',

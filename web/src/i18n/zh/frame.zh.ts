@@ -263,6 +263,8 @@ const zh = {
 	'unknown': '未知',
 	'hide the thread': '隐藏该线程',
 	'pin the thread to the top, or unpin it': '置顶该线程，或取消置顶',
+	'Filter': '筛选',
+	'part of a name, or /expression/': '名称的一部分，或 /正则表达式/',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;

@@ -215,8 +215,6 @@ const zh = {
 	'Copy stack': '复制堆栈',
 	'	at {f}': '	at {f}',
 	'p95 is computed from recorded calls and is not available after the graph was changed': 'p95 取自录制到的单次调用，经过变换后无法得知',
-	'Filter': '筛选',
-	'part of a name, or /expression/': '名称的一部分，或 /正则表达式/',
 	'Columns': '列',
 	'Show where it runs{id}': '显示它在何处运行{id}',
 	'; method id {id}': '；方法 ID {id}',

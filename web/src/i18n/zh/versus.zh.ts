@@ -125,8 +125,6 @@ const zh = {
 	'In A': 'A 中占比',
 	'In B': 'B 中占比',
 	'By how much it changed, up or down': '变化幅度，增或减',
-	'Filter': '筛选',
-	'part of a name, or /expression/': '名称的一部分，或 /正则表达式/',
 	'Methods': '方法',
 	'Which': '显示哪些',
 	'Copy as TSV': '复制为 TSV',

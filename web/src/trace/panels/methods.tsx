@@ -1,10 +1,11 @@
 // The table of methods: the canvases as numbers.
-import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { api, Refusal, type Method } from '../../api/api';
 import { count, duration, percent } from '../../i18n/format';
 import { HitBar, nextHit } from '../parts/hits';
 import { cell, chosen, COLUMNS, filterOf, rowText, tsvOf, withColumn, type Column } from './methodcolumns';
 import { MethodMenu, type About } from '../parts/methodmenu';
+import { Filter } from '../../ui/filter';
 import { Busy, Copy, Failure, MethodName, Panel, useLoad, type Loaded } from '../../ui/parts';
 import { number, set, text } from '../../ui/route';
 import type { Words } from '../../api/source';
@@ -12,7 +13,6 @@ import { tr } from '../../i18n/strings/trace';
 
 const STEP = 25;
 const ROWS_MAX = 10000;
-const TYPING_MS = 200;
 const P95_RESHAPED = tr('p95 is computed from recorded calls and is not available after the graph was changed');
 
 type Page = Awaited<ReturnType<typeof api.methods>>;
@@ -54,20 +54,6 @@ function Sorted({ by, label, hint }: { by: string; label: string; hint?: string 
 			<button class="plain" onClick={pick}>{by !== 'name' && arrow}{label}{by === 'name' && arrow}</button>
 		</th>
 	);
-}
-
-function Filter() {
-	const value = text('filter');
-	const [typed, put] = useState(value);
-	const timer = useRef(0);
-	useLayoutEffect(() => put(value), [value]);
-	const change = (v: string) => {
-		put(v);
-		clearTimeout(timer.current);
-		timer.current = window.setTimeout(() => set({ filter: v, rows: null }), TYPING_MS);
-	};
-	return <label class="inline">{tr('Filter')}
-		<input type="search" value={typed} placeholder={tr('part of a name, or /expression/')} onInput={(e) => change(e.currentTarget.value)} /></label>;
 }
 
 /** Which columns there are, as a list to pick from. */
