@@ -88,6 +88,7 @@ for (const scheme of ['light', 'dark'])
 		await page.waitForSelector('form.rule');
 		await page.getByRole('form').getByRole('button', { name: 'Preview' }).click();
 		await page.waitForSelector('form.rule tr[data-matches]');
+		assert.equal(new Set(await page.locator('form.rule .conditions textarea').evaluateAll((all) => all.map((e) => e.getBoundingClientRect().top))).size, 1, 'fields of conditions in one row');
 		await page.setViewportSize({ width: 390, height: 844 });
 		assert.deepEqual(await unreadable(page), []);
 		assert.deepEqual(await violations(page), []);

@@ -102,7 +102,7 @@ export function InboxPage({ name }: { name: string }) {
 			{error && <Failure error={error} />}
 			<Pending of={load} what={tr('Loading the inbox')} />
 			{v && v.total > 0 && items.length === 0 && <EmptyPage />}
-			{v && v.total === 0 && <div class="notice"><strong>{box === 'live' ? tr('Nothing needs review.') : tr('Nothing is in this state.')}</strong>
+			{v && v.total === 0 && <div class="notice"><strong>{box === 'live' ? tr('No unresolved items.') : tr('Nothing is in this state.')}</strong>
 				{box !== 'all' && v.counts.all > 0 && <p><button onClick={() => go(link('/inbox?state=all'))}>{tr('Show all {n}', { n: count(v.counts.all) })}</button></p>}</div>}
 			{items.length > 0 && <div class="scroll"><table>
 				<thead><tr>{may.write && <th scope="col" class="check"><input type="checkbox" aria-label={tr('Select all on this page')} checked={all} onChange={() => hold(all ? [] : items.map(keyOf))} /></th>}

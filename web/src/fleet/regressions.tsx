@@ -20,7 +20,7 @@ interface Regression {
 
 const DAY_MS = 86400000;
 const MUTED_DAYS = 7;
-const SHOWN: [string, string][] = [['live', tr('needs review')], ['open', tr('open')], ['acknowledged', tr('acknowledged')], ['returned', tr('reopened')], ['fixed', tr('fixed')], ['all', tr('all')]];
+const SHOWN: [string, string][] = [['live', tr('unresolved')], ['open', tr('open')], ['acknowledged', tr('acknowledged')], ['returned', tr('reopened')], ['fixed', tr('fixed')], ['all', tr('all')]];
 const STATUS: Record<string, string> = { open: tr('Open'), acknowledged: tr('Acknowledged'), fixed: tr('Fixed'), returned: tr('Reopened') };
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);

@@ -24,7 +24,7 @@ export const decide = (items: Pick<Item, 'kind' | 'id'>[], what: Decision): Prom
 export const inMuteDays = (): number => Date.now() + MUTED_DAYS * DAY_MS;
 export const isMuted = (i: { muted_until_ms: number }): boolean => i.muted_until_ms > Date.now();
 
-export const BOX_NAMES: Record<Box, string> = { live: tr('Needs review'), new: tr('New'), acknowledged: tr('Acknowledged'), returned: tr('Returned'), fixed: tr('Fixed'), muted: tr('Muted'), all: tr('All') };
+export const BOX_NAMES: Record<Box, string> = { live: tr('Unresolved'), new: tr('New'), acknowledged: tr('Acknowledged'), returned: tr('Returned'), fixed: tr('Fixed'), muted: tr('Muted'), all: tr('All') };
 export const STATUS_NAMES: Record<Item['status'], string> = { open: tr('New'), acknowledged: tr('Acknowledged'), fixed: tr('Fixed'), returned: tr('Returned') };
 
 /** Its state in words: with the version of a fix, and how long it is muted. */

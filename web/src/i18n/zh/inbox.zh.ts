@@ -2,7 +2,7 @@
 import type { Fits } from '../language';
 
 const zh = {
-	'Needs review': '待处理',
+	'Unresolved': '待处理',
 	'New': '新问题',
 	'Acknowledged': '已确认',
 	'Returned': '再次出现',
@@ -43,7 +43,7 @@ const zh = {
 	'Mine': '我负责的',
 	'Clear': '清除',
 	'Loading the inbox': '正在加载收件箱',
-	'Nothing needs review.': '没有待处理的问题。',
+	'No unresolved items.': '没有待处理的问题。',
 	'Nothing is in this state.': '没有处于此状态的问题。',
 	'Show all {n}': '显示全部 {n} 项',
 	'Select all on this page': '选择本页全部',

@@ -33,7 +33,7 @@ const zh = {
 	'Alert thresholds': '告警阈值',
 	'Loading thresholds': '正在加载阈值',
 	'Four standard errors mean one false alarm in tens of thousands of checks. Each version is compared with the previous one on the days when both were used, per device class, and the days of each version with each other. A trace counts on its day of recording.': '4 个标准误差对应数万次检查中的一次误报。每个版本按两者都使用的日期、逐个设备等级与前一版本对比；每个版本的各天之间也相互对比。Trace 按录制日期计入。',
-	'needs review': '待处理',
+	'unresolved': '待处理',
 	'open': '未处理',
 	'acknowledged': '已确认',
 	'reopened': '再次出现',
