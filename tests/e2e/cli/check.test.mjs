@@ -1,5 +1,5 @@
 /*
- * check.test.mjs - damage on disk is noticed, told and mended from what is whole: by `tracewell check`
+ * check.test.mjs - damage on disk is found, reported and repaired from intact files: by `tracewell check`
  * on a data folder, and by the server when it reads.
  */
 import assert from 'node:assert/strict';
@@ -13,7 +13,7 @@ import { binary, startServer } from '../server.mjs';
 
 function check(data, ...args) {
 	const run = spawnSync(binary(), ['check', '--data', data, ...args], { encoding: 'utf8' });
-	return { code: run.status, lines: run.stdout.split('\n').filter(Boolean), told: run.stderr };
+	return { code: run.status, lines: run.stdout.split('\n').filter(Boolean), stderr: run.stderr };
 }
 
 function filesBelow(folder) {
@@ -56,9 +56,9 @@ async function withTrace(t, trace = sampleTrace(2000)) {
 describe('tracewell check', { concurrency: 2 }, () => {
 	test('finds nothing where nothing is wrong, beside a running server', async (t) => {
 		const { s } = await withTrace(t);
-		const { code, lines, told } = check(s.data);
+		const { code, lines, stderr } = check(s.data);
 		assert.deepEqual([code, lines], [0, []]);
-		assert.match(told, /checked 1 uploads, 2 mappings and 1 decoded files, (?:read )?\d+\.\d MB: no problems found/);
+		assert.match(stderr, /checked 1 uploads, 2 mappings and 1 decoded files, (?:read )?\d+\.\d MB: no problems found/);
 	});
 
 	test('any flipped byte of a decoded file is found, and mended from the upload', async (t) => {
@@ -103,27 +103,27 @@ describe('tracewell check', { concurrency: 2 }, () => {
 		flip(source);
 		const { code, lines } = check(s.data, '--repair', '--json');
 		assert.equal(code, 1);
-		const told = JSON.parse(lines[0]);
-		assert.deepEqual([told.id, told.problem, told.repaired], ['b1', 'mapping', false]);
+		const finding = JSON.parse(lines[0]);
+		assert.deepEqual([finding.id, finding.problem, finding.repaired], ['b1', 'mapping', false]);
 		await s.decoded(id);
 	});
 
-	test('a damaged catalogue is told', async (t) => {
+	test('a damaged catalogue is reported', async (t) => {
 		const { s } = await withTrace(t);
 		await s.stop();
 		const file = path.join(s.data, 'catalogue.db');
 		const bytes = fs.readFileSync(file);
 		bytes.fill(0xa5, bytes.length - 4096 * 3, bytes.length - 4096);
 		fs.writeFileSync(file, bytes);
-		const { code, lines, told } = check(s.data);
+		const { code, lines, stderr } = check(s.data);
 		assert.equal(code, 1);
-		assert.match(lines.join() + told, /malformed|wrong|missing from index|invalid page|btree/i);
+		assert.match(lines.join() + stderr, /malformed|wrong|missing from index|invalid page|btree/i);
 	});
 
 	test('says what is not a data folder, and makes none', () => {
-		const { code, told } = check('/nonexistent/data');
+		const { code, stderr } = check('/nonexistent/data');
 		assert.equal(code, 1);
-		assert.match(told, /is not a data folder of a server/);
+		assert.match(stderr, /is not a data folder of a server/);
 		assert.equal(fs.existsSync('/nonexistent'), false);
 		assert.equal(spawnSync(binary(), ['check', 'extra']).status, 2);
 	});

@@ -13,7 +13,7 @@ import { binary, newFolder, startServer, until } from '../server.mjs';
 
 function run(...args) {
 	const { status, stdout, stderr } = spawnSync(binary(), args, { encoding: 'utf8' });
-	return { code: status, told: stdout + stderr };
+	return { code: status, output: stdout + stderr };
 }
 
 const send = (data, out, project = 'test') => run('export', '--project', project, '--data', data, '-o', out);
@@ -64,17 +64,17 @@ describe('a project', { concurrency: 2 }, () => {
 			const file = path.join(folder(t), `p.${ending}`);
 			const want = await seen(s, ids);
 			const out = send(s.data, file);
-			assert.equal(out.code, 0, out.told);
-			assert.match(out.told, /^3 traces and 1 builds exported/);
+			assert.equal(out.code, 0, out.output);
+			assert.match(out.output, /^3 traces and 1 builds exported/);
 			if (ending === 'tar') assert.match(execFileSync('tar', ['tf', file], { encoding: 'utf8' }), /^tracewell-project.json\ncatalogue.db\nblobs\//);
 
 			const other = await startServer(t);
 			assert.ok(other.read && other.write);
 			const into = take(other.data, file);
-			assert.equal(into.code, 0, into.told);
-			assert.match(into.told, /^3 traces and 1 builds imported, 0 traces existed already, 0 have new ids/);
+			assert.equal(into.code, 0, into.output);
+			assert.match(into.output, /^3 traces and 1 builds imported, 0 traces existed already, 0 have new ids/);
 			assert.deepEqual(await seen(other, ids), want);
-			assert.match(take(other.data, file).told, /^0 traces and 0 builds imported, 3 traces existed already/);
+			assert.match(take(other.data, file).output, /^0 traces and 0 builds imported, 3 traces existed already/);
 			assert.deepEqual(await seen(other, ids), want);
 			assert.equal((await other.get('/api/v1/traces', { key: s.read })).status, 401, 'keys stay where they are');
 			const again = await other.post('/api/v1/traces', sampleTrace(20), { query: { build_id: 'b1' }, headers: { 'Idempotency-Key': 'key-0' } });
@@ -88,14 +88,14 @@ describe('a project', { concurrency: 2 }, () => {
 		const file = path.join(folder(t), 'p.tar');
 		send(s.data, file);
 		const into = take(s.data, file, '--project', 'copy');
-		assert.match(into.told, /^3 traces and 1 builds imported, 0 traces existed already, 3 have new ids/, into.told);
+		assert.match(into.output, /^3 traces and 1 builds imported, 0 traces existed already, 3 have new ids/, into.output);
 		const reader = s.key('read', 'copy');
 		const list = await until(async () => {
 			const { json } = await s.get('/api/v1/traces', { key: reader });
 			return json.traces.every((x) => x.state === 'ready') ? json.traces : undefined;
 		}, 'all decoded');
 		assert.deepEqual([list.length, list.filter((x) => ids.includes(x.id)).length], [3, 0]);
-		assert.match(take(s.data, file, '--project', 'copy').told, /^0 traces .* 3 traces existed already/);
+		assert.match(take(s.data, file, '--project', 'copy').output, /^0 traces .* 3 traces existed already/);
 		assert.equal((await s.get('/api/v1/traces', { key: reader })).json.total, 3);
 		const flame = async (id, key) => (await s.get(`/api/v1/traces/${id}/flame`, { key })).json.value;
 		assert.equal(await flame(list.find((x) => x.meta.scenario === 's0').id, reader), await flame(ids[0], s.read));
@@ -144,9 +144,9 @@ describe('a project', { concurrency: 2 }, () => {
 		for (const [what, with_] of Object.entries(harm)) {
 			const broken = path.join(dir, 'broken');
 			fs.writeFileSync(broken, with_);
-			const { code, told } = take(other.data, broken);
+			const { code, output } = take(other.data, broken);
 			assert.equal(code, 1, what);
-			assert.match(told, /^tracewell import: .*nothing was changed/, `${what}: ${told}`);
+			assert.match(output, /^tracewell import: .*nothing was changed/, `${what}: ${output}`);
 			assert.equal((await other.get('/api/v1/traces')).json.total, 0, what);
 		}
 		assert.deepEqual(other.spool(), []);
@@ -163,8 +163,8 @@ describe('a project', { concurrency: 2 }, () => {
 		const cut = path.join(dir, 'cut.tar.zst');
 		fs.writeFileSync(cut, fs.readFileSync(path.join(dir, 'piped.tar.zst')).subarray(0, -50));
 		assert.notEqual(take(path.join(dir, 'cut'), cut).code, 0);
-		assert.match(send(s.data, file, 'nobody').told, /there is no project "nobody"/);
-		assert.match(take(other.data, path.join(dir, 'none')).told, /No such file/);
+		assert.match(send(s.data, file, 'nobody').output, /there is no project "nobody"/);
+		assert.match(take(other.data, path.join(dir, 'none')).output, /No such file/);
 		assert.deepEqual([run('import').code, run('export', '--project', 'x').code], [2, 2]);
 	});
 });

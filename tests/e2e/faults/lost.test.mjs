@@ -32,7 +32,7 @@ async function serve(t, data, { args = [], env = {} } = {}) {
 	return s;
 }
 
-/* Its words where the server does not start. */
+/* The error message of a server that does not start. */
 async function refused(t, data, options) {
 	await assert.rejects(serve(t, data, options), (e) => (assert.match(e.message, /the server ended/), (refused.why = e.message), true));
 	return refused.why;
@@ -41,9 +41,9 @@ async function refused(t, data, options) {
 /* Not spawnSync: a store may be in this process. */
 function run(args, env) {
 	const child = spawn(binary(), args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
-	const got = { out: '', told: '' };
+	const got = { out: '', stderr: '' };
 	child.stdout.setEncoding('utf8').on('data', (text) => (got.out += text));
-	child.stderr.setEncoding('utf8').on('data', (text) => (got.told += text));
+	child.stderr.setEncoding('utf8').on('data', (text) => (got.stderr += text));
 	return new Promise((done) => child.once('close', (code) => done({ code, ...got })));
 }
 
@@ -80,9 +80,9 @@ test('without its catalogue a folder with files is not served, and nothing in it
 	assert.match(why, /has 3 uploads and 3 decoded traces, but no catalogue: restore it, or run `tracewell check --rebuild`, or start once with --adopt/);
 	assert.deepEqual(kept(data), files);
 	assert.ok(!fs.existsSync(path.join(data, 'catalogue.db')), 'no empty catalogue is left');
-	const looked = await check(data);
-	assert.equal(looked.code, 1);
-	assert.match(looked.told, /has files but no catalogue: restore catalogue\.db .*check --rebuild/);
+	const checked = await check(data);
+	assert.equal(checked.code, 1);
+	assert.match(checked.stderr, /has files but no catalogue: restore catalogue\.db .*check --rebuild/);
 
 	/* an empty one, or one of another folder */
 	const other = folder(t);
@@ -99,7 +99,7 @@ test('without its catalogue a folder with files is not served, and nothing in it
 	assert.deepEqual([...below(data, 'lost', day, 'blobs'), ...below(data, 'lost', day, 'traces')], files);
 	assert.equal(below(data, 'lost', day, 'records').length, 3);
 	const listed = await check(data);
-	assert.equal(listed.code, 0, listed.told);
+	assert.equal(listed.code, 0, listed.stderr);
 	assert.match(listed.out, new RegExp(`lost: 9 files, \\d+\\.\\d MB, in .*/lost/${day}`));
 	const lines = (await check(data, '--json')).out.trim().split('\n').map((line) => JSON.parse(line));
 	assert.deepEqual([lines.length, lines[0].problem], [9, 'lost']);
@@ -196,7 +196,7 @@ test('a backup leaves lost/ out, and a server starts on it', async (t) => {
 	fs.mkdirSync(path.join(data, 'lost/2026-01-02/blobs/ab'), { recursive: true });
 	fs.writeFileSync(path.join(data, 'lost/2026-01-02/blobs/ab/x'), 'x');
 	const made = await run(['backup', '--data', data, '--to', copy]);
-	assert.equal(made.code, 0, made.told);
+	assert.equal(made.code, 0, made.stderr);
 	assert.ok(!fs.existsSync(path.join(copy, 'lost')));
 	const keys = { readKey: s.read };
 	await s.stop();
@@ -213,13 +213,13 @@ test('commands with a mistyped --data make no folder and name the nearest one', 
 	for (const [slip, nearest] of [[path.join(dir, 'dat'), data], [path.join(dir, 'date/'), data], [dir, data], [path.join(data, 'blobs/x'), undefined]])
 		for (const command of commands) {
 			const got = await run([...command, '--data', slip]);
-			assert.equal(got.code, 1, `${command} ${slip}: ${got.told}`);
-			assert.match(got.told, nearest ? new RegExp(`is not a data folder of a server; the nearest one is ${nearest}\n`) : /is not a data folder of a server/);
+			assert.equal(got.code, 1, `${command} ${slip}: ${got.stderr}`);
+			assert.match(got.stderr, nearest ? new RegExp(`is not a data folder of a server; the nearest one is ${nearest}\n`) : /is not a data folder of a server/);
 			if (slip !== dir) assert.ok(!fs.existsSync(slip), `${command} made ${slip}`);
 		}
 	assert.deepEqual(fs.readdirSync(dir), ['data']);
 	const none = await run(['link', 'create', '--data', path.join(dir, 'data/spool/none/none')]);
-	assert.match(none.told, /is not a data folder of a server/);
+	assert.match(none.stderr, /is not a data folder of a server/);
 	await s.stop();
 });
 
@@ -321,13 +321,13 @@ async function compare(t, data, { first }, options, lose) {
 
 	const where = await lose();
 	const rebuilt = await run(['check', '--rebuild', '--data', where, '--json'], options.env);
-	assert.equal(rebuilt.code, 0, rebuilt.told);
-	assert.match(rebuilt.told, /The records do not contain accounts, keys, project settings/);
+	assert.equal(rebuilt.code, 0, rebuilt.stderr);
+	assert.match(rebuilt.stderr, /The records do not contain accounts, keys, project settings/);
 	const sums = JSON.parse(rebuilt.out);
 	assert.deepEqual([sums.ready, sums.queued, sums.failed, sums.builds, sums.skipped], [8, 0, 1, 3, 0]);
 	const twice = await run(['check', '--rebuild', '--data', where], options.env);
 	assert.equal(twice.code, 1);
-	assert.match(twice.told, /the catalogue is not empty/);
+	assert.match(twice.stderr, /the catalogue is not empty/);
 
 	s = await serve(t, where, { ...options, args: [...(options.args ?? []), ...(where === data ? [] : ['--s3-adopt'])] });
 	keys = await keysOf(s, where, options.env);
@@ -345,7 +345,7 @@ async function compare(t, data, { first }, options, lose) {
 	assert.ok(!/event=swept/.test(s.log), 'nothing is unknown to it');
 	await s.stop();
 	const checked = await run(['check', '--data', where], options.env);
-	assert.deepEqual([checked.code, checked.out], [0, ''], checked.told);
+	assert.deepEqual([checked.code, checked.out], [0, ''], checked.stderr);
 }
 
 test('a catalogue is rebuilt from its folder: list, flame graphs, fleet figures and ANR groups are as before', async (t) => {
@@ -354,7 +354,7 @@ test('a catalogue is rebuilt from its folder: list, flame graphs, fleet figures 
 	/* the queued one while it is queued */
 	moveCatalogue(data, path.join(data, 'queued'));
 	const rebuilt = await run(['check', '--rebuild', '--data', data]);
-	assert.equal(rebuilt.code, 0, rebuilt.told);
+	assert.equal(rebuilt.code, 0, rebuilt.stderr);
 	assert.match(rebuilt.out, /rebuilt the catalogue of .* from 12 records: 7 traces ready, 1 to be decoded, 1 failed, 3 builds; 0 records skipped/);
 	for (const name of CATALOGUE) fs.rmSync(path.join(data, name), { force: true });
 	moveCatalogue(path.join(data, 'queued'), data);

@@ -17,9 +17,9 @@ async function startStore(t) {
 		async backup(data, more = {}, to = 's3://backups/nightly') {
 			const child = spawn(binary(), ['backup', '--data', data, '--to', to, '--s3-endpoint', `${bucket.url}/`],
 				{ stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...bucket.env, ...more } });
-			let told = '';
-			for (const out of [child.stdout, child.stderr]) out.setEncoding('utf8').on('data', (text) => (told += text));
-			return new Promise((done) => child.once('close', (code) => done({ code, told })));
+			let output = '';
+			for (const out of [child.stdout, child.stderr]) out.setEncoding('utf8').on('data', (text) => (output += text));
+			return new Promise((done) => child.once('close', (code) => done({ code, output })));
 		},
 		fetch: (name) => bucket.fetch(name, 'nightly'),
 	};
@@ -46,8 +46,8 @@ test('under load; what is fetched is a data folder with the same answers; again 
 	const first = await store.backup(s.data);
 	going = false;
 	await load;
-	assert.equal(first.code, 0, first.told);
-	assert.match(first.told, /\d+ uploads in the backup: \d+ files copied/);
+	assert.equal(first.code, 0, first.output);
+	assert.match(first.output, /\d+ uploads in the backup: \d+ files copied/);
 
 	const again = await startServer(t, { data: store.fetch('restored') });
 	for (const id of before) {
@@ -58,9 +58,9 @@ test('under load; what is fetched is a data folder with the same answers; again 
 	assert.ok(isWhole(again.data));
 
 	await store.backup(s.data);
-	assert.match((await store.backup(s.data)).told, /: 1 files copied/, 'the catalogue alone');
+	assert.match((await store.backup(s.data)).output, /: 1 files copied/, 'the catalogue alone');
 	await upload(s, 500);
-	assert.match((await store.backup(s.data)).told, /: 2 files copied/);
+	assert.match((await store.backup(s.data)).output, /: 2 files copied/);
 });
 
 async function until200(s, target, key) {
@@ -76,10 +76,10 @@ test('says what it cannot do', async (t) => {
 	await upload(s, 1);
 	const wrong = await store.backup(s.data, { AWS_SECRET_ACCESS_KEY: 'guessed' });
 	assert.equal(wrong.code, 1);
-	assert.match(wrong.told, /the store returned 403/);
-	assert.ok(!wrong.told.includes('guessed'));
-	assert.match((await store.backup(s.data, { AWS_ACCESS_KEY_ID: '' })).told, /set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
-	assert.match((await store.backup(s.data, {}, 's3://')).told, /the target must be/);
-	assert.match((await store.backup(s.data, {}, 's3://nowhere/x')).told, /the store returned 404/);
+	assert.match(wrong.output, /the store returned 403/);
+	assert.ok(!wrong.output.includes('guessed'));
+	assert.match((await store.backup(s.data, { AWS_ACCESS_KEY_ID: '' })).output, /set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
+	assert.match((await store.backup(s.data, {}, 's3://')).output, /the target must be/);
+	assert.match((await store.backup(s.data, {}, 's3://nowhere/x')).output, /the store returned 404/);
 	assert.deepEqual(s.spool(), []);
 });
