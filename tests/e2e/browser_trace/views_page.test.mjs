@@ -213,6 +213,33 @@ function holds(rows, own, what) {
 	assert.deepEqual(rows.map(([, ns]) => ns), Object.values(own).sort((a, b) => b - a).slice(0, ROWS).filter((ns) => ns > 0), what);
 }
 
+test('on a phone a name breaks between its words', async (t) => {
+	const page = await open(`/traces/${id}?threads=all&tab=methods&rows=${ROWS}`, 'light', 390);
+	await page.waitForSelector('.methods tbody tr');
+	await settled(page);
+	const { names, broken } = await page.evaluate(() => {
+		const range = document.createRange();
+		const out = { names: 0, broken: [] };
+		for (const cell of document.querySelectorAll('.methods td.name')) {
+			const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+			const chars = [];
+			while (walk.nextNode())
+				for (let i = 0; i < walk.currentNode.data.length; i++) {
+					range.setStart(walk.currentNode, i);
+					range.setEnd(walk.currentNode, i + 1);
+					chars.push([walk.currentNode.data[i], Math.round(range.getBoundingClientRect().bottom)]);
+				}
+			const ends = chars.flatMap(([, bottom], i) => (i > 0 && bottom > chars[i - 1][1] ? [i] : []));
+			out.names += ends.length > 0;
+			for (const i of ends) if (/[a-z]{2}/.test(chars[i - 1][0] + chars[i][0])) out.broken.push(`${cell.textContent} at ${i}`);
+		}
+		return out;
+	});
+	assert.ok(names > 0, 'some are longer than a line');
+	assert.deepEqual(broken, []);
+	await done(page, t);
+});
+
 test('each step gives what a walk over every path gives, is a crumb and can be undone', async (t) => {
 	const page = await open('/');
 	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);

@@ -2,7 +2,8 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { HOW, type AnrFrame, type AnrThread } from './anrdoc';
-import { count, splitName } from '../i18n/format';
+import { count } from '../i18n/format';
+import { MethodName } from '../ui/parts';
 import { tr } from '../i18n/strings/anr';
 
 /** Leads from a frame to the calls of that method, where the trace beside the report has some. */
@@ -15,8 +16,7 @@ export const Calls = createContext<Way | null>(null);
 
 export function Method({ f, track }: { f: AnrFrame; track?: number }) {
 	const way = useContext(Calls);
-	const [pkg, rest] = f.kind ? ['', f.name] : splitName(f.name);
-	const name = <><span class="quiet">{pkg}</span>{rest}</>;
+	const name = f.kind ? f.name : <MethodName name={f.name} />;
 	return (
 		<span class="mono method">
 			{track !== undefined && way?.has(f.name)

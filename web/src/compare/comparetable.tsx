@@ -3,7 +3,7 @@ import { api, Refusal, type ComparedMethod, type ComparedMethods } from '../api/
 import { change, relative, type Pair } from './comparedoc';
 import { count, duration } from '../i18n/format';
 import { filterOf } from '../trace/panels/methodcolumns';
-import { Filter } from '../ui/filter';
+import { Filter, Sorted } from '../ui/filter';
 import { Busy, Choice, Copy, Failure, MethodName, Panel, useLoad } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/compare';
@@ -18,20 +18,6 @@ type Number_ = 'self_ns' | 'total_ns' | 'count';
 
 const pair = (m: ComparedMethod, what: Number_, of: Sides['traces']): Pair => ({ a: m.a[what] / of.a, b: m.b[what] / of.b });
 const calls = (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(1));
-
-function Sorted({ by, label, usual = 'desc' }: { by: string; label: string; usual?: string }) {
-	const now = text('sort') || 'self_change';
-	const order = now === by ? text('order') || usual : '';
-	const pick = () => {
-		const to = order === usual ? (usual === 'asc' ? 'desc' : 'asc') : usual;
-		set({ sort: by === 'self_change' ? null : by, order: to === usual ? null : to }, true);
-	};
-	return (
-		<th scope="col" class={by === 'name' ? '' : 'num'} aria-sort={order ? (order === 'asc' ? 'ascending' : 'descending') : 'none'}>
-			<button class="plain" onClick={pick}>{label}{order && <span aria-hidden="true">{order === 'asc' ? ' ↑' : ' ↓'}</span>}</button>
-		</th>
-	);
-}
 
 function Row({ m, of, most }: { m: ComparedMethod; of: Sides['traces']; most: number }) {
 	const [self, total, n] = [pair(m, 'self_ns', of), pair(m, 'total_ns', of), pair(m, 'count', of)];
@@ -55,13 +41,14 @@ function tsv(v: ComparedMethods, of: Sides['traces']): string {
 		...v.methods.map((m) => [m.name, ...keys.flatMap((k) => Object.values(pair(m, k, of)))].join('\t'))].join('\n');
 }
 
-function Table({ v, of }: { v: ComparedMethods; of: Sides['traces'] }) {
+function Table({ v, of, sort, order }: { v: ComparedMethods; of: Sides['traces']; sort: string; order: string }) {
+	const heads = { now: { sort, order }, standard: 'self_change' };
 	const most = Math.max(1, ...v.methods.map((m) => Math.abs(pair(m, 'self_ns', of).b - pair(m, 'self_ns', of).a)));
 	return (
 		<div class="scroll"><table class="methods compared">
-			<thead><tr><Sorted by="name" label={tr('Method')} usual="asc" /><Sorted by="self_a" label={tr('Self A')} /><Sorted by="self_b" label={tr('Self B')} /><Sorted by="self_change" label={tr('Self change')} />
-				<th scope="col" class="num">{tr('Of A')}</th><Sorted by="total_a" label={tr('Total A')} /><Sorted by="total_b" label={tr('Total B')} /><Sorted by="total_change" label={tr('Total change')} />
-				<Sorted by="count_a" label={tr('Calls A')} /><Sorted by="count_b" label={tr('Calls B')} /><Sorted by="count_change" label={tr('Calls change')} /></tr></thead>
+			<thead><tr><Sorted by="name" label={tr('Method')} {...heads} /><Sorted by="self_a" label={tr('Self A')} {...heads} /><Sorted by="self_b" label={tr('Self B')} {...heads} /><Sorted by="self_change" label={tr('Self change')} {...heads} />
+				<th scope="col" class="num">{tr('Of A')}</th><Sorted by="total_a" label={tr('Total A')} {...heads} /><Sorted by="total_b" label={tr('Total B')} {...heads} /><Sorted by="total_change" label={tr('Total change')} {...heads} />
+				<Sorted by="count_a" label={tr('Calls A')} {...heads} /><Sorted by="count_b" label={tr('Calls B')} {...heads} /><Sorted by="count_change" label={tr('Calls change')} {...heads} /></tr></thead>
 			<tbody>{v.methods.map((m) => <Row key={m.method} m={m} of={of} most={most} />)}</tbody>
 		</table></div>
 	);
@@ -71,8 +58,9 @@ export function CompareTable({ sides }: { sides: Sides }) {
 	const only = text('only') || 'all';
 	const filter = text('filter');
 	const sort = text('sort') || 'self_change';
+	const order = text('order') || (sort === 'name' ? 'asc' : 'desc');
 	const limit = Math.min(ROWS_MAX, Math.max(1, number('rows') ?? STEP));
-	const params = { ...sides.params, sort, order: text('order') || (sort === 'name' ? 'asc' : 'desc'), only, ...filterOf(filter), limit };
+	const params = { ...sides.params, sort, order, only, ...filterOf(filter), limit };
 	const page = useLoad(JSON.stringify(params), (s) => api.compareMethods(params, s));
 	const v = page.value;
 	const badFilter = page.error instanceof Refusal && page.error.status === 400 && filter.startsWith('/');
@@ -84,7 +72,7 @@ export function CompareTable({ sides }: { sides: Sides }) {
 			{page.error && !badFilter && <Failure error={page.error} retry={page.again} />}
 			{!v && page.busy && <Busy what={tr('Summing both sides')} />}
 			{v && v.total === 0 && <p class="quiet">{tr('No methods match.')}</p>}
-			{v && v.total > 0 && <div class={page.busy || badFilter ? 'stale' : ''}><Table v={v} of={sides.traces} /></div>}
+			{v && v.total > 0 && <div class={page.busy || badFilter ? 'stale' : ''}><Table v={v} of={sides.traces} sort={sort} order={order} /></div>}
 			{v && v.total > 0 && <div class="row under"><span class="quiet">{tr('{methods} of {total} methods', { methods: count(v.methods.length), total: count(v.total) })}</span>
 				{v.methods.length < v.total && limit < ROWS_MAX && <button class="small" onClick={() => set({ rows: Math.min(ROWS_MAX, limit * 4) })}>{tr('Show more')}</button>}</div>}
 		</Panel>

@@ -51,13 +51,13 @@ export interface PanelKind {
 /** Numbers with commas. */
 export const tidsOf = (list: string) => new Set(list.split(',').filter((v) => /^\d{1,16}$/.test(v)).map(Number));
 
-/** Of which threads a panel is. */
-function Scope({ busy, thread }: Shown) {
-	const several = text('sel').includes(',');
+/** Of which threads a panel is; `standard` without a word in the address. */
+function Scope({ busy, thread, standard = 'one' }: Shown & { standard?: string }) {
+	const sel = text('sel');
 	if (busy.length < 2 || !thread) return null;
-	return <Choice label={tr('Threads')} value={text('threads') || 'one'}
-		options={[['one', thread.name || tr('thread {tid}', { tid: thread.tid })], ...(several ? [['sel', tr('{text} threads', { text: count(tidsOf(text('sel')).size) })] as [string, string]] : []), ['all', tr('All threads')]]}
-		onPick={(v) => set({ threads: v === 'one' ? null : v, root: null, skip: null })} />;
+	return <Choice label={tr('Threads')} value={text('threads') || standard}
+		options={[['one', thread.name || tr('thread {tid}', { tid: thread.tid })], ...(sel.includes(',') ? [['sel', tr('{text} threads', { text: count(tidsOf(sel).size) })] as [string, string]] : []), ['all', tr('All threads')]]}
+		onPick={(v) => set({ threads: v === standard ? null : v, root: null, skip: null })} />;
 }
 
 /** Query parameters of the call panels. */
@@ -96,7 +96,7 @@ function Selected(s: Shown) {
 
 function States(s: Shown) {
 	const { of } = useCalls(s);
-	return <StatesPanel id={s.t.id} threads={s.listed} tids={s.tids} range={of.range ?? [s.whole.from, s.whole.to]} scope={<Scope {...s} />} />;
+	return <StatesPanel id={s.t.id} threads={s.listed} tids={text('threads') ? s.tids : null} range={of.range ?? [s.whole.from, s.whole.to]} scope={<Scope {...s} standard="all" />} />;
 }
 
 const findings = later<{ id: string; threads: Thread[]; start: number; end: number; turn: number }>('findings', async () => (await import('../admin/detectors')).FindingsPanel, 'Findings');

@@ -87,10 +87,15 @@ export function Pending({ of, what }: { of: Loaded<unknown>; what: string }) {
 	</>;
 }
 
-/** A method's name: its package is quiet, and a line breaks behind it first. */
+const PIECES = /(?<=[.(])|(?=\$)|(?<=[a-z])(?=[A-Z])/;
+
+/** A name that breaks after its dots and before its capital letters, not within a word. */
+const breakable = (name: string) => name.split(PIECES).map((piece) => [<wbr />, piece]);
+
+/** A method's name: its package is quiet. */
 export function MethodName({ name }: { name: string }) {
 	const [pkg, rest] = splitName(name);
-	return <><span class="quiet">{pkg}</span><wbr />{rest}</>;
+	return <><span class="quiet">{breakable(pkg)}</span>{breakable(rest)}</>;
 }
 
 /** Width and height of an element's content in CSS pixels, kept current; known before the first frame is drawn. */

@@ -5,7 +5,7 @@ import { count, duration, percent } from '../../i18n/format';
 import { HitBar, nextHit } from '../parts/hits';
 import { cell, chosen, COLUMNS, filterOf, rowText, tsvOf, withColumn, type Column } from './methodcolumns';
 import { MethodMenu, type About } from '../parts/methodmenu';
-import { Filter } from '../../ui/filter';
+import { Filter, Sorted } from '../../ui/filter';
 import { Busy, Copy, Failure, MethodName, Panel, useLoad, type Loaded } from '../../ui/parts';
 import { number, set, text } from '../../ui/route';
 import type { Words } from '../../api/source';
@@ -38,22 +38,6 @@ function sorting(): { sort: string; order: string } {
 	const sort = asked === 'name' || COLUMNS.some((c) => c.key === asked) ? asked : 'running_ns';
 	const order = text('order');
 	return { sort, order: order === 'asc' || order === 'desc' ? order : sort === 'name' ? 'asc' : 'desc' };
-}
-
-function Sorted({ by, label, hint }: { by: string; label: string; hint?: string }) {
-	const now = sorting();
-	const usual = by === 'name' ? 'asc' : 'desc';
-	const order = now.sort === by ? now.order : '';
-	const pick = () => {
-		const to = order === usual ? (usual === 'asc' ? 'desc' : 'asc') : usual;
-		set({ sort: by === 'running_ns' ? null : by, order: to === usual ? null : to }, true);
-	};
-	const arrow = order && <span aria-hidden="true">{order === 'asc' ? ' ↑ ' : ' ↓ '}</span>;
-	return (
-		<th scope="col" class={by === 'name' ? '' : 'num'} title={hint} aria-sort={order ? (order === 'asc' ? 'ascending' : 'descending') : 'none'}>
-			<button class="plain" onClick={pick}>{by !== 'name' && arrow}{label}{by === 'name' && arrow}</button>
-		</th>
-	);
 }
 
 /** Which columns there are, as a list to pick from. */
@@ -115,6 +99,7 @@ function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; a
 	const body = useRef<HTMLTableSectionElement>(null);
 	const [at, put] = useState(-1);
 	const { matches, words } = p;
+	const heads = { now: sorting(), standard: 'running_ns' };
 	const lit = (m: Method) => !!matches && matches[m.method] === 1;
 	const hits = useMemo(() => v.methods.flatMap((m, i) => (lit(m) ? [i] : [])), [v, matches]);
 	const most = Math.max(1, ...v.methods.map((m) => m.self_ns));
@@ -129,8 +114,8 @@ function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; a
 		{matches && <HitBar hits={hits.length} of={v.methods.length} share={hits.reduce((n, i) => n + v.methods[i].self_ns, 0) / (v.busy_ns || 1)} what={tr('rows')} go={go} />}
 		<div class="scroll"><table class="methods">
 			<thead><tr>
-				<Sorted by="name" label={tr('Method')} />
-				{columns.map((c) => <Sorted key={c.key} by={c.key} label={c.key === 'count' ? words.head : c.title} hint={c.key === 'count' ? words.hint : c.key === 'p95_ns' && p.transform ? tr('Unknown: {reason}', { reason: P95_RESHAPED }) : c.hint} />)}
+				<Sorted by="name" label={tr('Method')} {...heads} />
+				{columns.map((c) => <Sorted key={c.key} {...heads} by={c.key} label={c.key === 'count' ? words.head : c.title} hint={c.key === 'count' ? words.hint : c.key === 'p95_ns' && p.transform ? tr('Unknown: {reason}', { reason: P95_RESHAPED }) : c.hint} />)}
 				<th scope="col" class="num">{tr('Self share')}</th>
 				<th scope="col"><span class="hidden">{tr('More')}</span></th>
 			</tr></thead>
