@@ -96,7 +96,7 @@ bool tw_clickhouse_read_dims(struct tw_clickhouse_reader *r, unsigned dims, stru
         struct tw_rollup_dims *ret);
 enum tw_status tw_clickhouse_damaged(struct tw_err *err);
 
-/* --- reading (clickhouse_cells.c, clickhouse_tree.c, clickhouse_rows.c) --- */
+/* --- reading (clickhouse_cells.c, clickhouse_rows.c) --- */
 
 enum tw_status tw_clickhouse_cells(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         struct tw_arena *a, struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err);
