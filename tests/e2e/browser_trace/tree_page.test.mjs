@@ -31,7 +31,7 @@ function heaviest(node) {
 
 test('the call tree is walked and opened by keys, and the address holds it', async (t) => {
 	const page = await openTree();
-	const whole = await flame();
+	const whole = await flame('&max_nodes=200000');
 	const first = whole.children[0];
 	await page.keyboard.press('ArrowDown');
 	assert.match(await selected(page).innerText(), new RegExp(first.name.split('.').slice(-2).join('.').replace(/[^\w.]/g, '.')));
@@ -192,7 +192,7 @@ test('a search counts, tells its share of time and steps, in every view', async 
 	await page.fill('.search input', '/run$/');
 	const graph = panel(page, 'Merged flame graph');
 	const said = graph.locator('.hits output').first();
-	const whole = await flame('&max_nodes=10000');
+	const whole = await flame();
 	let hits = 0, inside = 0;
 	const walk = (node, under) => {
 		const hit = node.method !== undefined && /run$/i.test(node.name);

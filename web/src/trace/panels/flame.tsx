@@ -75,11 +75,10 @@ function Children({ a, name, metric, words, open, callers = false }: { a: Answer
 	);
 }
 
-// Opening a node loads those below it.  10,000 are most of those wider than a pixel of the widest screens.
-const NODES = { tree: 2000, graph: 10_000 };
+const TREE_NODES = 2000; // of an answer to a tree: more are asked for where it is opened
 
 const paramsOf = (p: Props, view: string, metric: string, transform: string, tree = false) =>
-	({ thread: p.thread, view, metric, from: p.range?.[0], to: p.range?.[1], transform, max_nodes: tree ? NODES.tree : NODES.graph, digits: tree || view === 'bottom_up' ? null : 4 });
+	({ thread: p.thread, view, metric, from: p.range?.[0], to: p.range?.[1], transform, max_nodes: tree ? TREE_NODES : null, digits: tree || view === 'bottom_up' ? null : 4 });
 
 function useFlame(p: Props, view: string, metric: string, at: Place, transform: string, tree = false) {
 	const params = { ...paramsOf(p, view, metric, transform, tree), root: at.path.join('.'), skip: at.skip || null };
