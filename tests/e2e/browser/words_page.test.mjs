@@ -16,11 +16,12 @@ function english(page) {
 		const DATA = 'code, pre, kbd, dt, .mono, textarea, [lang]:not(html), option, noscript, .brand, .top .quiet, .name, .tags, .presets';
 		const NAMES = new Set(['Trace', 'Webhook', 'Android', 'ms', 'test', 'web', 'main']);
 		const left = (text) => !NAMES.has(text.trim()) && (/\b[a-z]{2,} [a-z]{2,}\b/.test(text) || /^[^\p{L}\d]*[A-Z]?[a-z]{2,}[^\p{L}\d]*$/u.test(text));
+		const isName = (e) => e.matches(':has(> wbr, > .quiet > wbr)'); // method names break between their words
 		const found = [];
 		const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 		for (let n = walker.nextNode(); n; n = walker.nextNode()) {
 			const e = n.parentElement;
-			if (e.getClientRects().length && !e.closest(DATA) && left(n.textContent)) found.push(n.textContent.trim());
+			if (e.getClientRects().length && !e.closest(DATA) && !isName(e) && !isName(e.parentElement) && left(n.textContent)) found.push(n.textContent.trim());
 		}
 		for (const e of document.querySelectorAll('[aria-label], [title], [placeholder]'))
 			for (const a of ['aria-label', 'title', 'placeholder']) if (left(e.getAttribute(a) ?? '') && !e.closest(DATA)) found.push(`${a}: ${e.getAttribute(a)}`);
