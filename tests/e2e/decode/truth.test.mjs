@@ -117,7 +117,7 @@ async function checkAgainst(s, id, truth) {
 	}
 	const selfSum = Object.values(truth.methods).reduce((n, m) => n + m.self_ns, 0);
 	for (const view of ['top_down', 'bottom_up']) {
-		const flame = await json(s, `/api/v1/traces/${id}/flame?thread=all&view=${view}`);
+		const flame = await json(s, `/api/v1/traces/${id}/flame?thread=all&view=${view}&max_nodes=200000`);
 		assert.equal(checkFlame(flame), selfSum, view);
 		const cut = await json(s, `/api/v1/traces/${id}/flame?thread=all&view=${view}&max_nodes=40`);
 		assert.equal(checkFlame(cut), selfSum, `${view}, cut`);
