@@ -82,9 +82,9 @@ static bool sane(const struct tw_builder *b, const struct tw_note *n)
 	       n->dur_ns <= most && n->detail.len <= DETAIL_MAX_BYTES;
 }
 
-static int64_t end_of(const struct tw_note *n)
+static int64_t end_of(int64_t ts_ns, int64_t dur_ns)
 {
-	return n->dur_ns > 0 ? n->ts_ns + n->dur_ns : n->ts_ns;
+	return dur_ns > 0 ? ts_ns + dur_ns : ts_ns;
 }
 
 static enum tw_status keep_note(
@@ -126,8 +126,8 @@ static enum tw_status keep_note(
 	        .from_system = b->of_system,
 	};
 	b->n_notes++;
-	if (end_of(note) > b->last_ns)
-		b->last_ns = end_of(note);
+	if (end_of(note->ts_ns, note->dur_ns) > b->last_ns)
+		b->last_ns = end_of(note->ts_ns, note->dur_ns);
 	return TW_OK;
 }
 
@@ -194,7 +194,7 @@ void tw_builder_notes_span(const struct tw_builder *b, int64_t *start_ns, int64_
 
 	for (uint32_t i = 0; i < b->n_notes; i++) {
 		const struct note *n = &b->notes[i];
-		int64_t end = n->dur_ns > 0 ? n->ts_ns + n->dur_ns : n->ts_ns;
+		int64_t end = end_of(n->ts_ns, n->dur_ns);
 
 		if (n->kind == TW_NOTE_process)
 			continue;
@@ -212,7 +212,7 @@ void tw_builder_states_span(const struct tw_builder *b, int64_t *start_ns, int64
 {
 	for (uint32_t i = 0; i < b->n_notes; i++) {
 		const struct note *n = &b->notes[i];
-		int64_t end = n->dur_ns > 0 ? n->ts_ns + n->dur_ns : n->ts_ns;
+		int64_t end = end_of(n->ts_ns, n->dur_ns);
 
 		if (n->kind != TW_NOTE_state || n->from_system)
 			continue;
@@ -226,7 +226,7 @@ void tw_builder_states_span(const struct tw_builder *b, int64_t *start_ns, int64
 /* Whether a part of the state is within the range; the rest of it is removed. */
 static bool clip(struct note *n, int64_t start_ns, int64_t end_ns)
 {
-	int64_t end = n->ts_ns + n->dur_ns;
+	int64_t end = end_of(n->ts_ns, n->dur_ns);
 
 	if (n->dur_ns <= 0) /* a single time */
 		return n->ts_ns >= start_ns && n->ts_ns <= end_ns;
