@@ -20,7 +20,7 @@ async function asAdmin(scheme, width) {
 	return page;
 }
 
-const told = async (query) => (await server.get('/api/v1/capture', { key: server.ingest, query })).json.captures.map((c) => c.rule);
+const rulesFor = async (query) => (await server.get('/api/v1/capture', { key: server.ingest, query })).json.captures.map((c) => c.rule);
 
 test('an admin says what devices record, and sees what came', async (t) => {
 	const page = await asAdmin();
@@ -42,7 +42,7 @@ test('an admin says what devices record, and sees what came', async (t) => {
 	await preview.click();
 	await page.waitForSelector('form.rule [role=status]:has-text("1 of the latest 1 traces match; 1.0 % of their devices would record. Nothing was saved.")');
 	assert.deepEqual(await page.locator('form.rule tr[data-matches] td').allInnerTexts(), ['8.3.1', 'com.acme.shop', '–', '–', '1']);
-	assert.deepEqual(await told({ version_name: '8.3.1' }), []);
+	assert.deepEqual(await rulesFor({ version_name: '8.3.1' }), []);
 	await page.fill('form.rule [name=scenario]', 'another');
 	await preview.click();
 	await page.waitForSelector('form.rule [role=status]:has-text("0 of the latest 1 traces match")');
@@ -58,18 +58,18 @@ test('an admin says what devices record, and sees what came', async (t) => {
 	await page.fill('form.rule [name=name]', 'cold-starts');
 	await page.click('form.rule button.primary');
 	await page.waitForSelector('tr[data-rule=cold-starts] >> text=version 8.3.* or 9.0');
-	assert.deepEqual(await told({ version_name: '9.0', device_id: 'one' }), ['cold-starts']);
+	assert.deepEqual(await rulesFor({ version_name: '9.0', device_id: 'one' }), ['cold-starts']);
 	for (const seed of [50, 51]) await server.trace(sampleTrace(seed), { query: { capture: 'cold-starts', device_id: 'one' } });
 	await page.reload();
 	await page.waitForSelector('tr[data-rule=cold-starts] >> text=2 of 2 full');
 	await page.waitForSelector('svg[aria-label$=", 0, 2"]');
-	assert.deepEqual(await told({ version_name: '9.0' }), []);
+	assert.deepEqual(await rulesFor({ version_name: '9.0' }), []);
 	await page.click('[aria-label="Change cold-starts"]');
 	assert.equal(await page.inputValue('form.rule [name=version_name]'), '8.3.*\n9.0');
 	await page.fill('form.rule [name=per_day]', '1000');
 	await page.click('form.rule button.primary');
 	await page.waitForSelector('tr[data-rule=cold-starts] >> text=2 of 1,000');
-	assert.deepEqual(await told({ version_name: '9.0' }), ['cold-starts']);
+	assert.deepEqual(await rulesFor({ version_name: '9.0' }), ['cold-starts']);
 	await done(page, t);
 });
 
@@ -111,7 +111,7 @@ test('the rules as JSON', async (t) => {
 	await text.fill(JSON.stringify({ rules: [{ name: 'no spaces here' }] }));
 	await page.click('.asjson >> text=Save');
 	await page.waitForSelector('[role=alert] >> text=letters, digits');
-	assert.deepEqual(await told({ version_name: '9.0' }), ['cold-starts']);
+	assert.deepEqual(await rulesFor({ version_name: '9.0' }), ['cold-starts']);
 	await text.fill(JSON.stringify({ ...doc, max_age_s: 1800, rules: doc.rules.map((r) => ({ ...r, per_day: 7 })) }));
 	await page.click('.asjson >> text=Save');
 	await page.waitForSelector('tr[data-rule=cold-starts] >> text=2 of 7');
@@ -125,6 +125,6 @@ test('a rule goes for good when that is said twice', async (t) => {
 	await page.click('text=Remove permanently');
 	await page.waitForSelector('td:has-text("by deleted rules")', { state: 'detached' });
 	await page.waitForSelector('tr[data-rule=cold-starts]', { state: 'detached' });
-	assert.deepEqual(await told({ version_name: '9.0' }), []);
+	assert.deepEqual(await rulesFor({ version_name: '9.0' }), []);
 	await done(page, t);
 });
