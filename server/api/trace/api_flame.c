@@ -49,10 +49,8 @@ static const struct tw_param flame_params[] = {
                 "The rest becomes (other). --flame-nodes sets the default."),
         TW_PARAM_NUMBER("digits", 0, 0, 9,
                 "With format=columns: rounds times, for smaller responses, to the largest power of "
-                "ten "
-                "that is at most 10^-digits of the lightest node. The value of each node is "
-                "accurate "
-                "to within one such unit. 0: exact. Numbers of calls are always exact."),
+                "ten that is at most 10^-digits of the lightest node. The value of each node is "
+                "accurate to within one such unit. 0: exact. Numbers of calls are always exact."),
         TW_PARAM_NUMBER("skip", 0, 0, UINT32_MAX,
                 "Omits that many of the root's heaviest children and returns the others below an "
                 "(other) root: the content of (other) in a response that showed this many. 404 "
