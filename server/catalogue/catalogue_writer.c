@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "server/base/thread/pool.h"
+#include "server/base/thread/turn_lock.h"
 #include "server/db/catalogue_postgres.h"
 #include "server/db/catalogue_sqlite.h"
 

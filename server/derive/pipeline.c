@@ -35,6 +35,7 @@ enum {
 
 const struct tw_stage *const tw_stages[] = {
 #define STAGE(name) &tw_stage_##name,
+#include "server/catalogue/traces/catalogue_stage.h"
 #include "server/derive/stages.def"
 #undef STAGE
         NULL};

@@ -16,6 +16,7 @@
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_ruleset.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
+#include "server/catalogue/fleet/catalogue_engine.h"
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/pipeline.h"

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "server/base/clock.h"
+#include "server/catalogue/fleet/catalogue_engine.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer_int.h"

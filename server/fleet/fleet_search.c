@@ -1,4 +1,5 @@
 #include "server/fleet/fleet_search.h"
+#include "server/stats/search_index.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 
 #include "server/base/text/json.h"
 #include "server/catalogue/notify/catalogue_hook.h"
+#include "server/notify/markup.h"
 
 enum { TEAMS_BYTES = 20 << 10 }; /* Teams refuses more than 28 KB in total */
 

@@ -1,4 +1,5 @@
 #include "server/notify/issue.h"
+#include "server/notify/markup.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 #include "server/notify/text.h"
+#include "server/notify/markup.h"
 
 #include <stdio.h>
 #include <string.h>

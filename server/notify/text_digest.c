@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/notify/markup.h"
 #include "server/notify/text.h"
 
 static int64_t number(const json_t *j, const char *key)

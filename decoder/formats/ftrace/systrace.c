@@ -16,6 +16,7 @@
 #include "decoder/formats/format.h"
 #include "decoder/formats/inflate.h"
 #include "decoder/formats/json/chrome_event.h"
+#include "decoder/formats/json/chrome_text.h"
 
 enum { TOKEN_BYTES = 512, SNIFF_BYTES = 4, PIECE_BYTES = 3072, PS_LONG = 10, PS_SHORT = 4 };
 

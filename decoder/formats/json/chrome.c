@@ -5,6 +5,7 @@
  */
 #include "decoder/formats/format.h"
 #include "decoder/formats/json/chrome_event.h"
+#include "decoder/formats/json/chrome_text.h"
 
 struct chrome {
 	struct tw_ftrace trace;

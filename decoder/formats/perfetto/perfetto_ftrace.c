@@ -1,4 +1,5 @@
 #include "decoder/formats/perfetto/perfetto_parts.h"
+#include "decoder/formats/perfetto/perfetto_tracks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

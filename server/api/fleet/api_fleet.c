@@ -12,6 +12,7 @@
 #include "server/api/fleet/api_fleet_tree.h"
 #include "server/base/clock.h"
 #include "server/catalogue/storage/catalogue_files.h"
+#include "server/catalogue/traces/catalogue_stage.h"
 #include "server/derive/pipeline.h"
 
 #define BODY_MAX  ((size_t)64 << 20)

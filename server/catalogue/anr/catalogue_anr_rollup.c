@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
+#include "server/stats/anr_rollup.h"
 
 enum {
 	COUNTED_AT_ONCE = 256,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
+#include "server/stats/anr_rollup.h"
 
 struct answer {
 	const struct tw_anr_rollup_query *query;

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
+#include "server/stats/anr_rollup.h"
 
 /* Kinds of waits (catalogue_anr_rollup_feed.c). */
 enum { OF_CALLS = 1 | 2, OF_REPORTS = 4 | 8, OF_MAIN = 2 | 8, OF_ALL = 15 };

@@ -7,6 +7,7 @@
 #include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
+#include "server/catalogue/traces/catalogue_stage.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"
 #include "server/cli/cli_out.h"

@@ -7,6 +7,7 @@
 
 #include "server/catalogue/fleet/catalogue_search_index.h"
 #include "server/derive/rollup/rollup_writer_int.h"
+#include "server/stats/search_index.h"
 
 enum { POST_BYTES = 8 << 20, PACKED_AT_ONCE = 256, PACK_FROM = 8 };
 

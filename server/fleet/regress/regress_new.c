@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/stats/change_point.h"
 #include "server/stats/regress.h"
 
 enum { HALF = 2 };

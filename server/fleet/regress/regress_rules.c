@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "server/stats/change_point.h"
 #include "server/stats/regress.h"
 
 const struct tw_regress_rules tw_regress_defaults = {{0.1, 4, 30, 2}, 28, 0.01};

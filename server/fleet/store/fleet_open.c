@@ -7,6 +7,7 @@
 #include "server/base/config.h"
 #include "server/base/log.h"
 #include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/fleet/catalogue_engine.h"
 #include "server/fleet/store/fleet_clickhouse.h"
 
 enum { PATH_BYTES = 1500, CONFIG_BYTES = 1 << 20, PROJECTS_BYTES = 16 << 20 };

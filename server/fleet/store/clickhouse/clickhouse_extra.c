@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "server/catalogue/fleet/catalogue_engine.h"
 #include "server/fleet/store/clickhouse/clickhouse_int.h"
 
 enum { COPY_BYTES = 64 << 20 };

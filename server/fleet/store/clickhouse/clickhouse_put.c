@@ -16,6 +16,7 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/fleet/found.h"
 #include "server/fleet/store/clickhouse/clickhouse_int.h"
+#include "server/stats/search_index.h"
 
 enum { ROWS_BYTES = 512 << 20, TREE_BYTES = 64 << 20, BATCH_MS = 250 };
 

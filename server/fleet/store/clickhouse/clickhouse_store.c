@@ -18,6 +18,7 @@ enum { TABLES_VERSION = 1 };
 
 static const char *const tables[] = {
 #define TABLE(name, columns, engine) "CREATE TABLE IF NOT EXISTS " #name " (" columns ") " engine,
+#include "server/catalogue/fleet/catalogue_engine.h"
 #include "server/fleet/store/clickhouse/tables.def"
 #undef TABLE
         ("CREATE TABLE IF NOT EXISTS tracewell (version UInt32, attempt UInt64)"
