@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "server/api/routes.h"
+#include "server/api/api.h"
 #include "server/http/http.h"
 
 static const char *const needs[] = {[TW_NEED_PUBLIC] = "PUBLIC",

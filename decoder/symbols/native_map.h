@@ -2,7 +2,7 @@
  * native_map.h - the functions of a native library: address to name, by its build id.
  *
  * One flat image, stored as a file and memory-mapped by readers; lookups neither copy nor allocate.
- * server/decode/native_write.h makes it of an ELF file.
+ * server/decode/native_write.c makes it of an ELF file.
  *
  * Image, little-endian.  Header, 64 bytes: magic "TWELF1\0\0", u32 functions, u32 segments,
  * u64 bytes of the names, u8 bytes of the build id, 7 zero bytes, 32 bytes of the build id.  Then

@@ -1,5 +1,5 @@
 /*
- * api.h - the parts of the server that endpoints use; shared by several api_*.c: small JSON bodies,
+ * api.h - the parts of the server that endpoints use, and all routes; small JSON bodies,
  * JSON of rows, limits of texts.
  */
 #ifndef TW_API_H
@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "decoder/base/err.h"
 #include "server/base/config.h"
@@ -90,5 +91,16 @@ enum tw_status tw_api_keep_setting(
 /* thread= and threads=, which mean the same; NULL: neither. */
 extern const struct tw_param tw_api_thread_params[];
 const char *tw_api_thread(const struct tw_req *r);
+
+/* --- routes (routes.c) --- */
+
+/* All routes in matching order, one area after the other.
+ *
+ * Each area is `const struct tw_route tw_routes_<area>[]` in its api_*.c, ending with an element
+ * without method, and is listed in routes.c.  A route states everything about itself (struct
+ * tw_route in http.h); schema/openapi.py copies it to schema/openapi.json. */
+
+struct tw_route;
+const struct tw_route *tw_routes(size_t *ret_n);
 
 #endif

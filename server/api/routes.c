@@ -1,5 +1,4 @@
 /* All routes in one list, tried in this order. */
-#include "server/api/routes.h"
 
 #include <assert.h>
 #include <threads.h>

@@ -1,4 +1,4 @@
-#include "server/catalogue/catalogue_cursor.h"
+#include "server/catalogue/catalogue_migrate_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,7 +10,6 @@
 
 #include "server/base/file/crash_point.h"
 #include "server/base/file/sha256.h"
-#include "server/catalogue/catalogue_cursor.h"
 #include "server/catalogue/catalogue_migrate_int.h"
 
 enum { SQL_BYTES = 1 << 14, AT_ONCE = 500, TELL_EVERY = 1000, ROW_BYTES = 1 << 30 };

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 
 #include "server/api/api.h"
-#include "server/api/routes.h"
 #include "server/auth/auth_throttle.h"
 #include "server/auth/oidc/oidc.h"
 #include "server/auth/ticket.h"

@@ -2,7 +2,7 @@
  * native_write.c - reads an ELF file by libelf.  It is hostile until it is an image, so this runs
  * in the sandboxed child (compile_mapping.c).
  */
-#include "server/decode/native_write.h"
+#include "server/decode/compile_mapping.h"
 
 #include <elf.h>
 #include <gelf.h>

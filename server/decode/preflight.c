@@ -12,19 +12,262 @@
  */
 #include "server/decode/preflight.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "decoder/base/arena.h"
+#include "server/base/child.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/thread/pool.h"
-#include "server/decode/preflight_process.h"
+#include "server/base/ulid.h"
+#include "server/decode/jobs_internal.h"
+#include "server/decode/preflight_protocol.h"
+#include "server/http/metrics.h"
+
+/* --- one process --- */
+
+/* It checks uploads of one project, one after the other, and is started by the first request.  A
+ * process that does not answer in time is killed; one that died is logged and counted.  Its
+ * response is untrusted: an invalid status, an unknown format or an unterminated text counts as the
+ * end of the process. */
+
+/* Seconds that one check may take. */
+enum { TIMEOUT_S = 5 };
+
+struct process {
+	bool busy, is_running;
+	bool timed_out; /* it did not answer the last request and was killed */
+	unsigned requests;
+	int64_t used; /* sequence number of the last selection */
+	int socket;
+	char project_id[TW_ID_BYTES]; /* whose uploads it has read */
+	struct tw_child child;
+};
+
+/* Memory: a zstd window of 128 MiB, the chain, and the program. */
+enum { REQUESTS_MAX = 100, CPU_S = 60, MEMORY_BYTES = 512 << 20 };
+
+/* Waits until the process has ended. */
+static struct tw_child_end reap(struct process *p)
+{
+	struct tw_child_end end = {0};
+	json_t *answer = NULL;
+
+	(void)close(p->socket);
+	tw_child_wait(&p->child);
+	if (tw_child_collect(&p->child, &answer, &end, NULL) == TW_OK)
+		json_decref(answer);
+	p->is_running = false;
+	return end;
+}
+
+static void process_end(struct process *p)
+{
+	if (!p->is_running)
+		return;
+	p->child.killed = true;
+	tw_child_kill(&p->child);
+	(void)reap(p);
+}
+
+static json_t *task_of(const struct tw_config *c)
+{
+	json_t *limits = tw_child_limits(c);
+
+	if (limits) {
+		(void)json_object_set_new(limits, "memory_bytes", json_integer(MEMORY_BYTES));
+		(void)json_object_set_new(limits, "cpu_s", json_integer(CPU_S));
+	}
+	return json_pack("{s:s,s:o}", "kind", "preflight", "limits", limits);
+}
+
+static enum tw_status start(struct process *p, const struct tw_config *c, struct tw_err *err)
+{
+	json_t *task = task_of(c);
+	int ends[2];
+	struct tw_child_task t = {task, -1, -1, NULL, 0, TIMEOUT_S, false};
+	enum tw_status st;
+
+	if (!task)
+		return tw_oom(err);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+		json_decref(task);
+		return tw_fail_errno(err, TW_BUSY, "starting a preflight process");
+	}
+	t.output = ends[1];
+	st = tw_child_start(&p->child, &t, err);
+	(void)close(ends[1]);
+	json_decref(task);
+	if (st != TW_OK) {
+		(void)close(ends[0]);
+		return st;
+	}
+	p->socket = ends[0];
+	p->is_running = true;
+	p->requests = 0;
+	return TW_OK;
+}
+
+/* --- the socket; false when the other end is closed, or at the deadline --- */
+
+static bool socket_is_ready(const struct process *p, short what)
+{
+	int64_t left = p->child.deadline_ms - tw_monotonic_ms();
+	struct pollfd poll_fd = {.fd = p->socket, .events = what};
+
+	return left > 0 && poll(&poll_fd, 1, (int)left) > 0;
+}
+
+static bool send_all(const struct process *p, const void *bytes, size_t n)
+{
+	const uint8_t *at = bytes;
+
+	while (n && socket_is_ready(p, POLLOUT)) {
+		ssize_t k = send(p->socket, at, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (k < 0 && errno != EINTR && errno != EAGAIN)
+			return false;
+		at += k > 0 ? k : 0;
+		n -= k > 0 ? (size_t)k : 0;
+	}
+	return n == 0;
+}
+
+static bool receive_all(const struct process *p, void *bytes, size_t n)
+{
+	uint8_t *at = bytes;
+
+	while (n && socket_is_ready(p, POLLIN)) {
+		ssize_t k = recv(p->socket, at, n, MSG_DONTWAIT);
+
+		if (k == 0 || (k < 0 && errno != EINTR && errno != EAGAIN))
+			return false;
+		at += k > 0 ? k : 0;
+		n -= k > 0 ? (size_t)k : 0;
+	}
+	return n == 0;
+}
+
+static bool request(
+        struct process *p, const struct tw_head *head, struct tw_preflight_response *ret)
+{
+	struct tw_preflight_request r;
+
+	memset(&r, 0, sizeof r);
+	r.n = (uint32_t)head->n;
+	r.window_log = head->window_log;
+	r.whole = head->whole;
+	(void)snprintf(r.forced, sizeof r.forced, "%s", head->forced ? head->forced->name : "");
+	p->requests++;
+	p->child.deadline_ms = tw_monotonic_ms() + (int64_t)TIMEOUT_S * 1000;
+	return send_all(p, &r, sizeof r) && send_all(p, head->bytes, head->n) &&
+	       receive_all(p, ret, sizeof *ret);
+}
+
+static bool is_text(const char *p, size_t cap)
+{
+	return memchr(p, '\0', cap) != NULL;
+}
+
+/* False: not a usable response, or the process ran out of memory, of which the decoder has more. */
+static bool read_response(const struct tw_preflight_response *a, const struct tw_format **ret)
+{
+	if (a->status > TW_FULL || a->status == TW_NOMEM || a->status == TW_BUG ||
+	        !is_text(a->format, sizeof a->format) || !is_text(a->msg, sizeof a->msg))
+		return false;
+	*ret = a->format[0] ? tw_format_by_name(tw_str_of(a->format)) : NULL;
+	return a->status != TW_OK || *ret;
+}
+
+/* From now on it checks uploads of this project.  A process that has read another project's uploads
+ * is ended. */
+static void process_assign(struct process *p, const char *project_id)
+{
+	if (strcmp(p->project_id, project_id) != 0)
+		process_end(p);
+	(void)snprintf(p->project_id, sizeof p->project_id, "%s", project_id);
+}
+
+/* Returns whether it was killed at the deadline. */
+static bool log_end(struct process *p, struct tw_metrics *metrics)
+{
+	const struct tw_child_end end = reap(p);
+
+	tw_metrics_death(metrics, end.death);
+	tw_log(TW_LOG_WARN, "preflight_process_ended",
+	        tw_log_text("reason", tw_death_name(end.death)),
+	        tw_log_number("signal", end.signal));
+	return p->child.killed;
+}
+
+enum outcome { ANSWERED, TIMED_OUT, FAILED };
+
+static enum outcome check_once(struct process *p, struct tw_metrics *metrics,
+        const struct tw_head *head, struct tw_preflight_response *ret,
+        const struct tw_format **ret_format)
+{
+	if (!request(p, head, ret))
+		return log_end(p, metrics) ? TIMED_OUT : FAILED;
+	if (read_response(ret, ret_format))
+		return ANSWERED;
+	tw_log(TW_LOG_WARN, "preflight_response_invalid",
+	        tw_log_number("status", (int64_t)ret->status));
+	process_end(p);
+	*ret_format = NULL;
+	return FAILED;
+}
+
+/* It has answered as many requests as one process may. */
+static bool process_is_used_up(const struct process *p)
+{
+	return p->is_running && p->requests >= REQUESTS_MAX;
+}
+
+/* Call after the answer is delivered: a new process takes longer to start than an upload otherwise
+ * waits. */
+static void process_replace(struct process *p, const struct tw_config *c)
+{
+	process_end(p);
+	(void)start(p, c, NULL); /* the next request tries again */
+}
+
+/* As tw_preflight_end.  If a process that answered earlier requests fails, a new process checks the
+ * upload again: the earlier requests may have used up its CPU time or memory. */
+static enum tw_status process_check(struct process *p, const struct tw_config *c,
+        struct tw_metrics *metrics, const struct tw_head *head, const struct tw_format **ret,
+        struct tw_err *err)
+{
+	struct tw_preflight_response a;
+	struct tw_err why;
+	enum outcome out = FAILED;
+	bool is_new = false;
+
+	*ret = NULL;
+	p->timed_out = false;
+	while (out == FAILED && !is_new) {
+		is_new = !p->is_running;
+		if (is_new && start(p, c, &why) != TW_OK) {
+			tw_log_err(
+			        TW_LOG_WARN, "preflight_not_started", "checking an upload", &why);
+			return TW_OK;
+		}
+		out = check_once(p, metrics, head, &a, ret);
+	}
+	p->timed_out = out == TIMED_OUT;
+	if (out != ANSWERED || a.status == TW_OK)
+		return TW_OK;
+	return tw_fail_at(err, (enum tw_status)a.status, a.offset, "%s", a.msg);
+}
 
 /* KEPT > AT_ONCE: one is always free.  CHECK_MS: a check, and a second one by a new process. */
-enum { AT_ONCE = 4, KEPT = 16, START_MS = 2000, CHECK_MS = (TW_PREFLIGHT_TIMEOUT_S + 1) * 1000 };
+enum { AT_ONCE = 4, KEPT = 16, START_MS = 2000, CHECK_MS = (TIMEOUT_S + 1) * 1000 };
 
 /* QUEUED: more would not be checked in time, and each holds a copy of an upload's first bytes. */
 enum { SKIP_MS = 60000, SKIPPED = 32, QUEUED = 256 };
@@ -42,7 +285,7 @@ struct tw_preflights {
 	pthread_cond_t done;
 	unsigned queued; /* preflights that no thread has taken yet */
 	int64_t turns;
-	struct tw_preflight_process processes[KEPT];
+	struct process processes[KEPT];
 	struct skipped_project skipped[SKIPPED]; /* the oldest makes room */
 	unsigned next_skipped;
 };
@@ -93,7 +336,7 @@ struct tw_preflights *tw_preflights_free(struct tw_preflights *ps)
 		return NULL;
 	ps->pool = tw_pool_stop(ps->pool);
 	for (size_t i = 0; i < KEPT; i++)
-		tw_preflight_process_end(&ps->processes[i]);
+		process_end(&ps->processes[i]);
 	(void)pthread_cond_destroy(&ps->done);
 	(void)pthread_mutex_destroy(&ps->lock);
 	tw_mem_free(ps);
@@ -103,19 +346,19 @@ struct tw_preflights *tw_preflights_free(struct tw_preflights *ps)
 /* --- choosing a process, with the lock held --- */
 
 /* The project's own process before a new one, and that before ending another project's. */
-static int preference(const struct tw_preflight_process *process, const char *project_id)
+static int preference(const struct process *process, const char *project_id)
 {
 	if (!process->is_running)
 		return 1;
 	return strcmp(process->project_id, project_id) == 0 ? 2 : 0;
 }
 
-static struct tw_preflight_process *take_process(struct tw_preflights *ps, const char *project_id)
+static struct process *take_process(struct tw_preflights *ps, const char *project_id)
 {
-	struct tw_preflight_process *best = NULL;
+	struct process *best = NULL;
 
 	for (size_t i = 0; i < KEPT; i++) {
-		struct tw_preflight_process *process = &ps->processes[i];
+		struct process *process = &ps->processes[i];
 		int better;
 
 		if (process->busy) /* its other members belong to the thread that uses it */
@@ -153,16 +396,15 @@ static void skip(struct tw_preflights *ps, const char *project_id)
 /* --- a preflight --- */
 
 /* Returns the process that was used, which stays busy. */
-static struct tw_preflight_process *check(struct tw_preflight *p)
+static struct process *check(struct tw_preflight *p)
 {
 	struct tw_preflights *ps = p->of;
-	struct tw_preflight_process *process = take_process(ps, p->project_id);
+	struct process *process = take_process(ps, p->project_id);
 
 	p->until_ms = tw_monotonic_ms() + CHECK_MS;
 	(void)pthread_mutex_unlock(&ps->lock);
-	tw_preflight_process_assign(process, p->project_id);
-	p->status = tw_preflight_process_check(
-	        process, ps->config, ps->metrics, &p->head, &p->format, &p->err);
+	process_assign(process, p->project_id);
+	p->status = process_check(process, ps->config, ps->metrics, &p->head, &p->format, &p->err);
 	(void)pthread_mutex_lock(&ps->lock);
 	if (process->timed_out && !is_skipped(ps, p->project_id))
 		skip(ps, p->project_id);
@@ -171,11 +413,11 @@ static struct tw_preflight_process *check(struct tw_preflight *p)
 
 /* Called before the lock is released, so that the project's next upload finds the process idle.  A
  * process that is used up is replaced first, without the lock. */
-static void release(struct tw_preflights *ps, struct tw_preflight_process *process)
+static void release(struct tw_preflights *ps, struct process *process)
 {
-	if (tw_preflight_process_is_used_up(process)) {
+	if (process_is_used_up(process)) {
 		(void)pthread_mutex_unlock(&ps->lock);
-		tw_preflight_process_replace(process, ps->config);
+		process_replace(process, ps->config);
 		(void)pthread_mutex_lock(&ps->lock);
 	}
 	process->busy = false;
@@ -185,7 +427,7 @@ static void run(struct tw_pool_task *task, bool stopping)
 {
 	struct tw_preflight *p = (struct tw_preflight *)task;
 	struct tw_preflights *ps = p->of;
-	struct tw_preflight_process *used = NULL;
+	struct process *used = NULL;
 	bool is_cancelled;
 
 	(void)pthread_mutex_lock(&ps->lock);

@@ -5,7 +5,8 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
 #include "server/catalogue/fleet/catalogue_found.h"
-#include "server/fleet/alert.h"
+#include "server/catalogue/notify/catalogue_alert.h"
+#include "server/fleet/store/fleet_store.h"
 #include "server/query/detect/detect_rules.h"
 
 /* --- alerts --- */

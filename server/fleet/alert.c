@@ -1,9 +1,11 @@
-#include "server/fleet/alert.h"
+#include "server/fleet/fleet.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/catalogue/notify/catalogue_alert.h"
 #include "server/fleet/found.h"
+#include "server/fleet/store/fleet_store.h"
 
 enum { DEADLINE_ROWS = 64 };
 

@@ -103,4 +103,20 @@ enum tw_status tw_fleet_stat(const struct tw_rollup_method *const *of, size_t n,
         enum tw_rollup_metric m, struct tw_sketch *s, struct tw_fleet_stat *ret,
         struct tw_err *err) TW_MUST_USE;
 
+/* --- the current figures of an alert rule (alert.c) --- */
+
+/* From rollups of traces and from ANR reports. */
+struct tw_alert_evaluation;
+struct tw_alert_figure;
+struct tw_deadline;
+struct tw_fleet_store;
+
+enum { TW_ALERT_FIGURES_MAX = 100 }; /* per rule: the versions with most traces */
+
+/* Figures with at least rule->min_traces traces or reports, and all figures of known alerts that
+ * have not ended. TW_DEADLINE. */
+enum tw_status tw_alert_figures(struct tw_fleet_store *store, const struct tw_alert_evaluation *of,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_alert_figure **ret,
+        size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+
 #endif

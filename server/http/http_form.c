@@ -4,7 +4,7 @@
  * The processor reports a part's bytes with their offset; the next part begins at offset 0 or with
  * another name.
  */
-#include "server/http/http_form.h"
+#include "server/http/http.h"
 
 #include <microhttpd.h>
 #include <stdio.h>

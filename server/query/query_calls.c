@@ -1,4 +1,4 @@
-#include "server/query/query_calls.h"
+#include "server/query/query.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "server/source/source_link.h"
+#include "server/source/source_rules.h"
 
 #include <stdio.h>
 

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/source/source_link.h"
-
 enum { PREFIX_BYTES = 200, ROOT_BYTES = 200, REF_BYTES = 200, STARS_MAX = 4, WHAT_BYTES = 100 };
 
 static const char *const members[] = {"name", "packages", "link", "commit_link", "roots", "refs",

@@ -12,7 +12,7 @@
 
 #include "decoder/base/buf.h"
 #include "fuzz.h"
-#include "server/http/http_form.h"
+#include "server/http/http.h"
 #include "server/http/http_int.h"
 
 static struct tw_req request;

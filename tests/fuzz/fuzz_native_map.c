@@ -3,7 +3,7 @@
 
 #include "fuzz.h"
 #include "mapping.h"
-#include "server/decode/native_write.h"
+#include "server/decode/compile_mapping.h"
 
 static void *start(void)
 {

@@ -12,7 +12,6 @@
 
 #include "fuzz.h"
 #include "server/ingest/tus/resume.h"
-#include "server/ingest/tus/resume_header.h"
 
 enum { STEPS = 60, LENGTH_MOST = 6000, PIECE_MOST = 700, ARENA_BYTES = 1 << 20 };
 

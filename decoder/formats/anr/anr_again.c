@@ -1,4 +1,4 @@
-#include "decoder/formats/anr/anr_again.h"
+#include "decoder/formats/anr/anr_report.h"
 
 #include "decoder/formats/anr/anr_scan.h"
 #include "decoder/formats/json/json_text.h"

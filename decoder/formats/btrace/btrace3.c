@@ -24,12 +24,251 @@
  * their duration, frames and scenes are instants.
  */
 #include <jansson.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
-#include "decoder/formats/btrace/btrace3_facts.h"
 #include "decoder/formats/format.h"
 #include "decoder/formats/sampled/samples.h"
+#include "decoder/formats/sink.h"
+
+/* --- facts other than the stacks --- */
+
+enum type {
+	T_BINDER = 2,
+	T_JANK = 3,
+	T_WAIT = 6,
+	T_PARK = 7,
+	T_MONITOR = 8,
+	T_GC = 11,
+	T_MUTEX = 12,
+	T_VSYNC = 13,
+	T_DRAW = 14,
+	T_ARGUMENT = 15,
+	T_UNPARK = 17,
+	T_SCENE = 18,
+	T_LOAD_LIBRARY = 20,
+	T_NOTIFY = 22,
+	T_UNLOCK = 23
+};
+
+struct totals { /* of a thread so far */
+	uint64_t objects, bytes;
+	uint32_t faults, switches, forced;
+};
+
+struct fact { /* a note that is held until time 0 is known */
+	int64_t ts_ns, dur_ns;
+	uint64_t offset;
+	uint32_t track;
+	uint32_t type;
+	struct totals totals;
+};
+
+struct facts { /* the owner sets arena, sink and max */
+	struct tw_arena *arena;
+	struct tw_sink *sink;
+	uint32_t max;
+	struct fact *list;
+	uint32_t n, cap;
+	uint32_t pid;
+	int64_t zero_ns;
+};
+
+enum { FIRST_FACTS = 256, COUNTERS = 5 };
+
+#define STEP_NS ((int64_t)10000000) /* between two values of a counter */
+
+/* A thread released the main thread. */
+static bool is_release(unsigned type)
+{
+	return type == T_UNPARK || type == T_NOTIFY || type == T_UNLOCK;
+}
+
+/* Past the maximum the fact is counted and dropped. */
+static enum tw_status facts_keep(struct facts *s, const struct fact *f, struct tw_err *err)
+{
+	if (s->n >= s->max) {
+		s->sink->ops->repair(s->sink, TW_REPAIR_note_limit, f->offset, 1);
+		return TW_OK;
+	}
+	if (s->n == s->cap) {
+		uint32_t cap = s->cap ? s->cap * 2 : FIRST_FACTS;
+		struct fact *facts = tw_arena_alloc(s->arena, cap, sizeof *facts);
+
+		if (!facts)
+			return tw_oom(err);
+		if (s->n)
+			memcpy(facts, s->list, s->n * sizeof *facts);
+		s->list = facts;
+		s->cap = cap;
+	}
+	s->list[s->n++] = *f;
+	return TW_OK;
+}
+
+static const char *type_name(unsigned type)
+{
+	static const char *const names[] = {[2] = "binder",
+	        "jank message",
+	        "custom",
+	        "trace stack",
+	        "wait",
+	        "park",
+	        "monitor",
+	        "allocation",
+	        "JNI",
+	        "GC",
+	        "mutex",
+	        "vsync",
+	        "draw frame",
+	        "argument",
+	        "flush",
+	        "unpark",
+	        "scene",
+	        "GC internal",
+	        "load library",
+	        "poll",
+	        "notify",
+	        "unlock"};
+	const char *name = type < sizeof names / sizeof *names ? names[type] : NULL;
+
+	return name ? name : "sample";
+}
+
+static enum tw_note_kind kind_of(unsigned type)
+{
+	switch (type) {
+	case T_BINDER:
+		return TW_NOTE_binder;
+	case T_WAIT:
+		return TW_NOTE_wait;
+	case T_PARK:
+		return TW_NOTE_park;
+	case T_MONITOR:
+	case T_MUTEX:
+		return TW_NOTE_contention;
+	case T_GC:
+		return TW_NOTE_gc;
+	case T_LOAD_LIBRARY:
+		return TW_NOTE_section;
+	case T_JANK:
+	case T_VSYNC:
+	case T_DRAW:
+	case T_SCENE:
+		return TW_NOTE_instant;
+	default:
+		return TW_NOTE_sample;
+	}
+}
+
+static int by_track_and_time(const void *pa, const void *pb)
+{
+	const struct fact *a = pa;
+	const struct fact *b = pb;
+
+	if (a->track != b->track)
+		return a->track < b->track ? -1 : 1;
+	if (a->ts_ns != b->ts_ns)
+		return a->ts_ns < b->ts_ns ? -1 : 1;
+	return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+/* 0 if the counter fell, or rose by more than JSON readers support. */
+static int64_t since(uint64_t now, uint64_t before)
+{
+	return now > before && now - before <= INT64_MAX ? (int64_t)(now - before) : 0;
+}
+
+struct counters { /* of one thread */
+	struct totals first;
+	struct {
+		int64_t value, ts_ns;
+	} emitted[COUNTERS];
+};
+
+/* Emits the changes on the thread since its first sample; `last`: at its last sample. */
+static enum tw_status count(
+        struct facts *s, struct counters *c, const struct fact *f, bool last, struct tw_err *err)
+{
+	const struct totals *t = &f->totals;
+	const struct {
+		const char *name;
+		int64_t value;
+	} now[COUNTERS] = {{"allocated bytes", since(t->bytes, c->first.bytes)},
+	        {"allocated objects", since(t->objects, c->first.objects)},
+	        {"major faults", since(t->faults, c->first.faults)},
+	        {"context switches", since(t->switches, c->first.switches)},
+	        {"forced context switches", since(t->forced, c->first.forced)}};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < COUNTERS; i++) {
+		struct tw_note note = {.kind = TW_NOTE_counter,
+		        .track = f->track,
+		        .ts_ns = f->ts_ns - s->zero_ns,
+		        .dur_ns = -1,
+		        .value = now[i].value,
+		        .offset = f->offset,
+		        .text = tw_str_of(now[i].name)};
+
+		if (note.value <= c->emitted[i].value)
+			continue;
+		if (!last && c->emitted[i].value && note.ts_ns - c->emitted[i].ts_ns < STEP_NS)
+			continue;
+		c->emitted[i].value = note.value;
+		c->emitted[i].ts_ns = note.ts_ns;
+		st = s->sink->ops->note(s->sink, &note, err);
+	}
+	return st;
+}
+
+static enum tw_status emit_fact(struct facts *s, const struct fact *f, struct tw_err *err)
+{
+	struct tw_note note = {.kind = kind_of(f->type),
+	        .track = f->track,
+	        .ts_ns = f->ts_ns - s->zero_ns,
+	        .dur_ns = f->dur_ns,
+	        .value = -1,
+	        .offset = f->offset,
+	        .text = tw_str_of(type_name(f->type))};
+
+	if (is_release(f->type)) {
+		note.kind = TW_NOTE_wakeup;
+		note.dur_ns = -1;
+		note.value = s->pid;
+		note.text = TW_STR("main");
+	} else if (note.kind == TW_NOTE_sample || (f->dur_ns < 0 && note.kind != TW_NOTE_instant)) {
+		return TW_OK;
+	} else if (note.kind == TW_NOTE_instant) {
+		note.value = 0;
+	}
+	return s->sink->ops->note(s->sink, &note, err);
+}
+
+/* Emits all facts, once; zero_ns is time 0. */
+static enum tw_status facts_emit(struct facts *s, uint32_t pid, int64_t zero_ns, struct tw_err *err)
+{
+	struct counters c = {0};
+	enum tw_status st = TW_OK;
+
+	s->pid = pid;
+	s->zero_ns = zero_ns;
+	if (s->n)
+		qsort(s->list, s->n, sizeof *s->list, by_track_and_time);
+	for (uint32_t i = 0; st == TW_OK && i < s->n; i++) {
+		const struct fact *f = &s->list[i];
+		bool last = i + 1 == s->n || f[1].track != f->track;
+
+		if (i == 0 || f[-1].track != f->track)
+			c = (struct counters){.first = f->totals};
+		st = count(s, &c, f, last, err);
+		if (st == TW_OK)
+			st = emit_fact(s, f, err);
+	}
+	return st;
+}
 
 enum {
 	HEADER = 28,
@@ -51,7 +290,7 @@ struct record {
 	unsigned type;
 	uint32_t tid, saved, actual;
 	int64_t begin_ns, end_ns, cpu_begin_ns, cpu_end_ns;
-	struct tw_btrace3_totals totals;
+	struct totals totals;
 };
 
 enum state { IN_HEADER, IN_EXTRA, IN_TYPE, IN_FIXED, IN_STACK, LOST };
@@ -66,7 +305,7 @@ struct btrace3 {
 	uint32_t version, pid, n_carry, want;
 	int64_t start_ns; /* of the recording, 0 unknown */
 	int64_t first_ns; /* of all samples */
-	struct tw_btrace3_facts facts;
+	struct facts facts;
 	uint32_t tracks[TIDS];
 	uint32_t monitor_sym, gc_sym;
 	struct record now;
@@ -95,7 +334,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->limits = *limits;
 	s->want = HEADER;
 	s->first_ns = INT64_MAX;
-	s->facts = (struct tw_btrace3_facts){.arena = a, .sink = sink, .max = limits->max_notes};
+	s->facts = (struct facts){.arena = a, .sink = sink, .max = limits->max_notes};
 	s->samples = tw_samples_new(a, limits, sink);
 	return s->samples ? TW_OK : tw_oom(err);
 }
@@ -159,7 +398,7 @@ static void read_extra(struct btrace3 *s)
 
 static uint32_t fixed_bytes(const struct btrace3 *s, unsigned type)
 {
-	return COMMON + 8u + (type == TW_BTRACE3_ARGUMENT ? 8u : 0) + (s->version >= 4 ? 16u : 0) +
+	return COMMON + 8u + (type == T_ARGUMENT ? 8u : 0) + (s->version >= 4 ? 16u : 0) +
 	       (s->version >= 5 ? 12u : 0);
 }
 
@@ -180,9 +419,9 @@ static void read_type(struct btrace3 *s)
 		expect(s, IN_FIXED, fixed_bytes(s, type));
 }
 
-static void read_totals(const struct btrace3 *s, const uint8_t *p, struct tw_btrace3_totals *ret)
+static void read_totals(const struct btrace3 *s, const uint8_t *p, struct totals *ret)
 {
-	*ret = (struct tw_btrace3_totals){0};
+	*ret = (struct totals){0};
 	if (s->version >= 4) {
 		ret->objects = tw_u64le(p);
 		ret->bytes = tw_u64le(p + 8);
@@ -218,7 +457,7 @@ static void read_fixed(struct btrace3 *s)
 	        .cpu_end_ns = clock_of(p + 32),
 	        .saved = tw_u32le(p + fixed - 8),
 	        .actual = tw_u32le(p + fixed - 4)};
-	read_totals(s, p + COMMON + (type == TW_BTRACE3_ARGUMENT ? 8 : 0), &r->totals);
+	read_totals(s, p + COMMON + (type == T_ARGUMENT ? 8 : 0), &r->totals);
 	if (r->saved > MAX_SAVED) {
 		lose(s);
 		return;
@@ -239,11 +478,11 @@ static uint32_t track_of(struct btrace3 *s, uint32_t tid)
 /* A leaf frame for waits that the device's stacks do not show. */
 static uint32_t leaf_of(struct btrace3 *s, unsigned type)
 {
-	if (type == TW_BTRACE3_MONITOR && !s->monitor_sym)
+	if (type == T_MONITOR && !s->monitor_sym)
 		s->monitor_sym = s->sink->ops->name(s->sink, TW_STR("Monitor.Lock"));
-	if (type == TW_BTRACE3_GC && !s->gc_sym)
+	if (type == T_GC && !s->gc_sym)
 		s->gc_sym = s->sink->ops->name(s->sink, TW_STR("Heap.WaitForGcToCompleteLocked"));
-	return type == TW_BTRACE3_MONITOR ? s->monitor_sym : type == TW_BTRACE3_GC ? s->gc_sym : 0;
+	return type == T_MONITOR ? s->monitor_sym : type == T_GC ? s->gc_sym : 0;
 }
 
 static enum tw_status add_frames(struct btrace3 *s, const struct record *r, struct tw_err *err)
@@ -289,7 +528,7 @@ static enum tw_status read_stack(struct btrace3 *s, struct tw_err *err)
 	uint32_t track;
 	enum tw_status st;
 
-	if (tw_btrace3_is_release(r.type) && r.end_ns > 0) {
+	if (is_release(r.type) && r.end_ns > 0) {
 		r.begin_ns = r.end_ns;
 		r.cpu_begin_ns = r.cpu_end_ns;
 	}
@@ -313,10 +552,9 @@ static enum tw_status read_stack(struct btrace3 *s, struct tw_err *err)
 	st = add_samples(s, &r, track, err);
 	if (st != TW_OK)
 		return st;
-	return tw_btrace3_facts_keep(&s->facts,
-	        &(struct tw_btrace3_fact){r.begin_ns,
-	                r.end_ns > r.begin_ns ? r.end_ns - r.begin_ns : -1, r.offset, track, r.type,
-	                r.totals},
+	return facts_keep(&s->facts,
+	        &(struct fact){r.begin_ns, r.end_ns > r.begin_ns ? r.end_ns - r.begin_ns : -1,
+	                r.offset, track, r.type, r.totals},
 	        err);
 }
 
@@ -373,7 +611,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	        &(struct tw_clock){.pid = s->pid, .mono_base_ns = -1, .boot_base_ns = s->first_ns});
 	tw_samples_move_zero(s->samples, s->first_ns);
 	st = tw_samples_emit(s->samples, 0, err);
-	return st == TW_OK ? tw_btrace3_facts_emit(&s->facts, s->pid, s->first_ns, err) : st;
+	return st == TW_OK ? facts_emit(&s->facts, s->pid, s->first_ns, err) : st;
 }
 
 const struct tw_format tw_format_btrace3 = {

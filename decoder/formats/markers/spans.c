@@ -1,4 +1,4 @@
-#include "decoder/formats/markers/spans.h"
+#include "decoder/formats/markers/marks.h"
 
 #include <string.h>
 

@@ -20,7 +20,6 @@
 #include "decoder/formats/perfetto/perfetto_packet.h"
 #include "decoder/formats/perfetto/perfetto_packets.h"
 #include "decoder/formats/perfetto/perfetto_parts.h"
-#include "decoder/formats/perfetto/perfetto_sequences.h"
 #include "decoder/formats/perfetto/perfetto_tracks.h"
 
 enum { UNPACK_BYTES = 4 << 20, ASYNC_TRACK_BYTES = 256 };

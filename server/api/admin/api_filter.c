@@ -3,7 +3,7 @@
 
 #include "server/api/api.h"
 #include "server/catalogue/catalogue_row.h"
-#include "server/catalogue/traces/catalogue_filter.h"
+#include "server/catalogue/traces/catalogue_list.h"
 
 static enum tw_status list_filters(struct tw_req *r, struct tw_err *err)
 {

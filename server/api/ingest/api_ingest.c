@@ -19,7 +19,7 @@
 #include "server/base/log.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/preflight.h"
-#include "server/http/http_form.h"
+#include "server/http/http.h"
 #include "server/ingest/backlog.h"
 #include "server/ingest/commit_upload.h"
 #include "server/ingest/upload_meta.h"

@@ -19,7 +19,6 @@
 #include "server/api/ingest/api_ingest.h"
 #include "server/base/file/sha256.h"
 #include "server/ingest/tus/resume.h"
-#include "server/ingest/tus/resume_header.h"
 
 static const char version[] = "1.0.0";
 static const char url_prefix[] = "/api/v1/uploads/";

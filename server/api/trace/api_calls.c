@@ -4,7 +4,7 @@
  */
 #include "server/api/api.h"
 #include "server/api/trace/question.h"
-#include "server/query/query_calls.h"
+#include "server/query/query.h"
 
 /* TID.BEGIN.DEPTH, as in the page's URL. */
 static enum tw_status read_around(

@@ -12,7 +12,6 @@
 #include "server/api/api.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/traces/catalogue_build.h"
-#include "server/source/source_link.h"
 #include "server/source/source_query.h"
 #include "server/source/source_rules.h"
 

@@ -1,6 +1,6 @@
 /* catalogue_filter.c - saved filters of a project. */
-#include "server/catalogue/traces/catalogue_filter.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/traces/catalogue_list.h"
 
 #define ROW(member) TW_FIELD(struct tw_filter_row, member, #member, #member)
 static const struct tw_field row_fields[] = {ROW(name), ROW(query), ROW(author), ROW(updated_ms)};

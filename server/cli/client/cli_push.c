@@ -29,7 +29,7 @@
 #include "server/cli/cli_term.h"
 #include "server/cli/client/cli_server.h"
 #include "server/cli/client/push_client.h"
-#include "server/decode/native_write.h"
+#include "server/decode/compile_mapping.h"
 
 /* --- the body of an upload --- */
 

@@ -35,7 +35,7 @@ struct lane { /* the export of one thread */
 	uint32_t depth;
 };
 
-struct tw_calls {
+struct tw_call_writer {
 	struct tw_ours *ours;
 	const struct tw_method_ref *methods;
 	uint32_t n_methods;
@@ -71,7 +71,7 @@ static void describe(const struct tw_thread_info *t, char name[64], const char *
 	}
 }
 
-static enum tw_status introduce(struct tw_calls *c, struct lane *l, struct tw_buf *out)
+static enum tw_status introduce(struct tw_call_writer *c, struct lane *l, struct tw_buf *out)
 {
 	const struct tw_ours *o = c->ours;
 	bool known;
@@ -107,7 +107,7 @@ static enum tw_status introduce(struct tw_calls *c, struct lane *l, struct tw_bu
 
 /* --- events --- */
 
-static struct tw_str name_of(struct tw_calls *c, uint32_t method)
+static struct tw_str name_of(struct tw_call_writer *c, uint32_t method)
 {
 	const struct tw_named what = tw_method_named(&c->methods[method]);
 
@@ -140,7 +140,7 @@ static inline uint64_t step_to(int64_t *last_ns, int64_t ts_ns)
 }
 
 /* A begin that also defines its name or ends a flow. */
-static enum tw_status put_begin(struct tw_calls *c, struct lane *l, struct tw_buf *out,
+static enum tw_status put_begin(struct tw_call_writer *c, struct lane *l, struct tw_buf *out,
         const struct tw_edge *e, uint64_t delta)
 {
 	struct tw_packet_named b = {.seq = &l->packets, .delta_ns = delta, .flow = l->flow};
@@ -161,7 +161,7 @@ static enum tw_status put_begin(struct tw_calls *c, struct lane *l, struct tw_bu
 }
 
 static enum tw_status put_edge(
-        struct tw_calls *c, struct lane *l, struct tw_buf *out, const struct tw_edge *e)
+        struct tw_call_writer *c, struct lane *l, struct tw_buf *out, const struct tw_edge *e)
 {
 	uint64_t delta = step_to(&l->last_ns, tw_ours_time(c->ours, &l->place, e->ts_ns));
 	uint32_t iid = e->begin && e->method < c->n_methods ? l->iids[e->method] : 0;
@@ -185,7 +185,7 @@ static enum tw_status put_edge(
 
 /* --- lanes --- */
 
-static void close_lane(struct tw_calls *c, struct lane *l)
+static void close_lane(struct tw_call_writer *c, struct lane *l)
 {
 	if (l->open)
 		c->ours->clipped += l->cursor.clipped;
@@ -197,7 +197,7 @@ static void close_lane(struct tw_calls *c, struct lane *l)
 	l->open = false;
 }
 
-static enum tw_status open_lane(struct tw_calls *c, struct lane *l, struct tw_err *err)
+static enum tw_status open_lane(struct tw_call_writer *c, struct lane *l, struct tw_err *err)
 {
 	const struct tw_ours *o = c->ours;
 
@@ -221,7 +221,7 @@ static inline bool is_plain(const struct tw_cursor *at, const uint32_t *iids, ui
 
 /* The plain calls of a chunk, which nearly all are, in one loop with the positions in local
  * variables.  Stops at the first other one. */
-static enum tw_status run_plain(const struct tw_calls *c, struct lane *l, int64_t until_ns,
+static enum tw_status run_plain(const struct tw_call_writer *c, struct lane *l, int64_t until_ns,
         int *left, struct tw_buf *out, struct tw_err *err)
 {
 	const struct tw_clock_sync *place = &c->ours->place;
@@ -262,7 +262,7 @@ static enum tw_status run_plain(const struct tw_calls *c, struct lane *l, int64_
 }
 
 /* Writes events of one thread up to until_ns, at most *left, which is reduced. */
-static enum tw_status run(struct tw_calls *c, struct lane *l, int64_t until_ns, int *left,
+static enum tw_status run(struct tw_call_writer *c, struct lane *l, int64_t until_ns, int *left,
         struct tw_buf *out, struct tw_err *err)
 {
 	const struct tw_cursor *at = &l->cursor;
@@ -285,7 +285,7 @@ static enum tw_status run(struct tw_calls *c, struct lane *l, int64_t until_ns, 
 	return st;
 }
 
-static bool earlier(const struct tw_calls *c, uint32_t a, uint32_t b)
+static bool earlier(const struct tw_call_writer *c, uint32_t a, uint32_t b)
 {
 	int64_t ta = c->lanes[a].cursor.next_ns;
 	int64_t tb = c->lanes[b].cursor.next_ns;
@@ -293,7 +293,7 @@ static bool earlier(const struct tw_calls *c, uint32_t a, uint32_t b)
 	return ta != tb ? ta < tb : a < b;
 }
 
-static void sift_down(struct tw_calls *c)
+static void sift_down(struct tw_call_writer *c)
 {
 	uint32_t lane = c->heap[0];
 	uint32_t at = 0;
@@ -313,7 +313,7 @@ static void sift_down(struct tw_calls *c)
 	c->heap[at] = lane;
 }
 
-static void heap_add(struct tw_calls *c, uint32_t lane)
+static void heap_add(struct tw_call_writer *c, uint32_t lane)
 {
 	uint32_t at = c->n_heap++;
 
@@ -324,7 +324,7 @@ static void heap_add(struct tw_calls *c, uint32_t lane)
 	c->heap[at] = lane;
 }
 
-static enum tw_status begin(struct tw_calls *c, struct tw_err *err)
+static enum tw_status begin(struct tw_call_writer *c, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -346,7 +346,7 @@ static enum tw_status begin(struct tw_calls *c, struct tw_err *err)
 }
 
 /* Decodes the chunk that is needed next, as far as one can tell, and a few at most. */
-static void read_ahead(struct tw_calls *c)
+static void read_ahead(struct tw_call_writer *c)
 {
 	struct tw_cursor *next = NULL;
 	uint32_t held = 0;
@@ -368,7 +368,7 @@ static void read_ahead(struct tw_calls *c)
 }
 
 /* The time of the next event of the other merged lanes. */
-static int64_t next_other_ns(const struct tw_calls *c)
+static int64_t next_other_ns(const struct tw_call_writer *c)
 {
 	int64_t next = INT64_MAX;
 
@@ -378,7 +378,7 @@ static int64_t next_other_ns(const struct tw_calls *c)
 	return next;
 }
 
-static enum tw_status step_merged(struct tw_calls *c, struct tw_buf *out, struct tw_err *err)
+static enum tw_status step_merged(struct tw_call_writer *c, struct tw_buf *out, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -396,7 +396,7 @@ static enum tw_status step_merged(struct tw_calls *c, struct tw_buf *out, struct
 	return st;
 }
 
-static enum tw_status step_single(struct tw_calls *c, struct tw_buf *out, struct tw_err *err)
+static enum tw_status step_single(struct tw_call_writer *c, struct tw_buf *out, struct tw_err *err)
 {
 	struct lane *l = &c->lanes[c->next_single];
 	enum tw_status st = l->open ? TW_OK : open_lane(c, l, err);
@@ -410,8 +410,8 @@ static enum tw_status step_single(struct tw_calls *c, struct tw_buf *out, struct
 	return st;
 }
 
-enum tw_status tw_calls_step(
-        struct tw_calls *c, struct tw_buf *out, bool *ret_done, struct tw_err *err)
+enum tw_status tw_call_writer_step(
+        struct tw_call_writer *c, struct tw_buf *out, bool *ret_done, struct tw_err *err)
 {
 	enum tw_status st = c->begun ? TW_OK : begin(c, err);
 
@@ -427,7 +427,7 @@ enum tw_status tw_calls_step(
 
 /* --- opening --- */
 
-static bool make_lanes(struct tw_calls *c, uint64_t merge_bytes)
+static bool make_lanes(struct tw_call_writer *c, uint64_t merge_bytes)
 {
 	const struct tw_selection *sel = &c->ours->sel;
 	uint32_t n;
@@ -453,10 +453,10 @@ static bool make_lanes(struct tw_calls *c, uint64_t merge_bytes)
 	return true;
 }
 
-enum tw_status tw_calls_new(struct tw_ours *o, uint64_t merge_bytes, struct tw_calls **ret,
-        uint32_t *ret_n, struct tw_err *err)
+enum tw_status tw_call_writer_new(struct tw_ours *o, uint64_t merge_bytes,
+        struct tw_call_writer **ret, uint32_t *ret_n, struct tw_err *err)
 {
-	struct tw_calls *c = tw_mem_zalloc(1, sizeof *c);
+	struct tw_call_writer *c = tw_mem_zalloc(1, sizeof *c);
 	enum tw_status st;
 
 	if (!c)
@@ -466,7 +466,7 @@ enum tw_status tw_calls_new(struct tw_ours *o, uint64_t merge_bytes, struct tw_c
 	if (st == TW_OK && !make_lanes(c, merge_bytes))
 		st = tw_oom(err);
 	if (st != TW_OK) {
-		tw_calls_free(c);
+		tw_call_writer_free(c);
 		return st;
 	}
 	*ret = c;
@@ -474,7 +474,7 @@ enum tw_status tw_calls_new(struct tw_ours *o, uint64_t merge_bytes, struct tw_c
 	return TW_OK;
 }
 
-struct tw_calls *tw_calls_free(struct tw_calls *c)
+struct tw_call_writer *tw_call_writer_free(struct tw_call_writer *c)
 {
 	if (!c)
 		return NULL;

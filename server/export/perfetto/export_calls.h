@@ -11,16 +11,16 @@
 
 #include "server/export/perfetto/export_ours.h"
 
-struct tw_calls;
+struct tw_call_writer;
 
 /* Selects the threads of o's selection with calls, in the order of the file; *ret_n of them. */
-enum tw_status tw_calls_new(struct tw_ours *o, uint64_t merge_bytes, struct tw_calls **ret,
-        uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_call_writer_new(struct tw_ours *o, uint64_t merge_bytes,
+        struct tw_call_writer **ret, uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
 /* Appends a few thousand events at most; *ret_done: complete.  Set o->seqs before the first
  * call. */
-enum tw_status tw_calls_step(
-        struct tw_calls *c, struct tw_buf *out, bool *ret_done, struct tw_err *err) TW_MUST_USE;
-struct tw_calls *tw_calls_free(struct tw_calls *c);
+enum tw_status tw_call_writer_step(struct tw_call_writer *c, struct tw_buf *out, bool *ret_done,
+        struct tw_err *err) TW_MUST_USE;
+struct tw_call_writer *tw_call_writer_free(struct tw_call_writer *c);
 
 /* --- events that are not calls (system/export_side.c) --- */
 

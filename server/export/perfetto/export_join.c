@@ -33,7 +33,7 @@ struct join {
 	struct tw_buf rest; /* packets of the device's trace to write after ours */
 	uint32_t now;       /* index of our current trace */
 	struct tw_side *side;
-	struct tw_calls *calls;
+	struct tw_call_writer *calls;
 	struct tw_buf piece; /* produced but not yet read */
 	size_t taken;
 	bool begun;          /* something was read */
@@ -128,13 +128,13 @@ static enum tw_status open_ours(struct join *x, struct tw_err *err)
 	        x->plan->system && o->machine == x->plan->ours[x->plan->system_of].machine,
 	        &x->side, err);
 	if (st == TW_OK)
-		st = tw_calls_new(o, MERGE_MAX_BYTES, &x->calls, &lanes, err);
+		st = tw_call_writer_new(o, MERGE_MAX_BYTES, &x->calls, &lanes, err);
 	return st;
 }
 
 static void next_ours(struct join *x)
 {
-	x->calls = tw_calls_free(x->calls);
+	x->calls = tw_call_writer_free(x->calls);
 	x->side = tw_side_free(x->side);
 	x->now++;
 	if (x->now == x->plan->n)
@@ -154,7 +154,7 @@ static enum tw_status step_ours(struct join *x, struct tw_err *err)
 		if (done)
 			x->side = tw_side_free(x->side);
 	} else if (st == TW_OK) {
-		st = tw_calls_step(x->calls, to, &done, err);
+		st = tw_call_writer_step(x->calls, to, &done, err);
 		if (done)
 			next_ours(x);
 	}
@@ -343,7 +343,7 @@ static void free_join(void *arg)
 	struct join *x = arg;
 
 	tw_system_copy_close(x->copy);
-	tw_calls_free(x->calls);
+	tw_call_writer_free(x->calls);
 	tw_side_free(x->side);
 	tw_buf_done(&x->piece);
 	tw_buf_done(&x->rest);

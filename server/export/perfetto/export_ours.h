@@ -6,8 +6,8 @@
 #define TW_EXPORT_OURS_H
 
 #include "server/export/perfetto/export_clock_sync.h"
+#include "server/export/perfetto/export_packet.h"
 #include "server/export/perfetto/export_perfetto.h"
-#include "server/export/perfetto/export_track.h"
 
 struct tw_ours {
 	struct tw_trace_file *file;

@@ -393,13 +393,13 @@ static enum tw_status assign_ids(struct tw_plan *p, struct tw_err *err)
 	salt = salt >> 16 | (uint64_t)tw_system_prefix(p->system) << 48;
 	for (uint32_t i = 0; i < p->n; i++) {
 		struct tw_ours *o = &p->ours[i];
-		struct tw_calls *calls = NULL;
+		struct tw_call_writer *calls = NULL;
 		uint32_t lanes = 0;
-		enum tw_status st = tw_calls_new(o, 0, &calls, &lanes, err);
+		enum tw_status st = tw_call_writer_new(o, 0, &calls, &lanes, err);
 
 		if (st != TW_OK)
 			return st;
-		tw_calls_free(calls);
+		tw_call_writer_free(calls);
 		o->salt = salt;
 		o->seqs = tw_arena_alloc(p->arena, (size_t)lanes + 1, sizeof *o->seqs);
 		if (!o->seqs)

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decoder/formats/anr/anr_again.h"
 #include "decoder/formats/anr/anr_report.h"
 #include "decoder/formats/sinks/null_sink.h"
 

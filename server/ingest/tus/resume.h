@@ -19,6 +19,7 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
 #include "server/auth/auth.h"
+#include "server/ingest/upload_meta.h"
 #include "server/storage/blob.h"
 
 enum { TW_RESUME_METADATA = 16 << 10, TW_RESUME_KEY = 256 };
@@ -96,5 +97,26 @@ enum tw_status tw_resume_drop(struct tw_resumes *rs, struct tw_resume *r, struct
 void tw_resumes_expire(struct tw_resumes *rs);
 /* Gauges and counters in Prometheus format. */
 void tw_resumes_metrics(struct tw_resumes *rs, struct tw_buf *out);
+
+/* --- tus headers (resume_header.c) --- */
+
+/* Pure, except for the arena. */
+
+enum { TW_RESUME_PAIRS = 32, TW_RESUME_SUM = 32 };
+
+/* Upload-Metadata, NULL like "": at most TW_RESUME_PAIRS pairs, decoded, without the file facts
+ * that clients add by themselves.  TW_BAD_REQUEST. */
+enum tw_status tw_resume_read_metadata(struct tw_arena *a, const char *text,
+        struct tw_ingest_pair pairs[TW_RESUME_PAIRS], size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+
+struct tw_resume_sum {
+	bool sha1; /* otherwise SHA-256 */
+	uint8_t bytes[TW_RESUME_SUM];
+	size_t len;
+};
+/* Upload-Checksum.  TW_BAD_REQUEST. */
+enum tw_status tw_resume_read_sum(struct tw_arena *a, const char *text, struct tw_resume_sum *ret,
+        struct tw_err *err) TW_MUST_USE;
 
 #endif

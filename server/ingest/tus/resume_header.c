@@ -1,4 +1,4 @@
-#include "server/ingest/tus/resume_header.h"
+#include "server/ingest/tus/resume.h"
 
 #include <gnutls/gnutls.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/api/routes.h"
+#include "server/api/api.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/traces/catalogue_annotation.h"

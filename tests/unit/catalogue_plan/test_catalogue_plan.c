@@ -25,7 +25,6 @@
 #include "server/catalogue/traces/catalogue_annotation.h"
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/traces/catalogue_commit_upload.h"
-#include "server/catalogue/traces/catalogue_filter.h"
 #include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_list.h"
 #include "server/catalogue/traces/catalogue_names.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "decoder/symbols/names.h"
-#include "server/decode/native_write.h"
+#include "server/decode/compile_mapping.h"
 #include "tests/unit/unit.h"
 
 #define BUILD_ID "0123456789abcdef0123456789abcdef01234567"

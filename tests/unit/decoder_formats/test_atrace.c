@@ -11,7 +11,7 @@
 
 #include "decoder/base/hash.h"
 #include "decoder/formats/ftrace/ftrace.h"
-#include "decoder/formats/markers/spans.h"
+#include "decoder/formats/markers/marks.h"
 #include "tests/unit/decoder_formats/text_fixture.h"
 #include "tests/unit/unit.h"
 

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "server/source/source_link.h"
 #include "server/source/source_name.h"
 #include "server/source/source_owners.h"
 #include "server/source/source_rules.h"

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "server/base/role.h"
-#include "server/http/http_form.h"
+#include "server/http/http.h"
 #include "tests/unit/unit.h"
 
 static uint64_t limit_of(const struct tw_config *config)

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "server/query/query_calls.h"
+#include "server/query/query.h"
 #include "tests/trace_fixture.h"
 #include "tests/unit/unit.h"
 

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "server/ingest/tus/resume.h"
-#include "server/ingest/tus/resume_header.h"
 #include "tests/unit/unit.h"
 
 enum { LENGTH = 5000, PIECE = 1250, FIELD_MOST = 1 << 16 };

@@ -14,7 +14,6 @@
 #include "decoder/base/unzip.h"
 #include "decoder/formats/perfetto/perfetto_packet.h"
 #include "decoder/formats/perfetto/perfetto_packets.h"
-#include "decoder/formats/perfetto/perfetto_sequences.h"
 
 /* --- packets one by one, with their times --- */
 
