@@ -14,7 +14,7 @@ const NOT_THE_PAGE = new RegExp('^server/(?:\\w+/)*(' + [
 	'cli\\w*|doctor\\w*|local_trace|push_client|proxy|gate|mcp|data_\\w+|check|crew', // commands
 	'backup\\w*|migrate\\w*|project_\\w+|rebuild|catalogue_(migrate\\w*|move|check|cursor|upgrade|record)|quota_file', // commands on a folder
 	'config|role|tls|oidc|storage_\\w+|catalogue_(shared|postgres\\w*|sqlite)|pool|jail|http_listen', // a server's start
-	'jwt\\w*|oidc_\\w+|s3\\w*|store_\\w+|spool|secret|trace_(file|sql)\\w*|blob_store|preflight_process|io|periodic|lost|trace_record', // the log, or a word of its own
+	'jwt\\w*|oidc_\\w+|s3\\w*|store_\\w+|spool|secret|trace_(file|sql)\\w*|blob_store|preflight|io|periodic|lost|trace_record', // the log, or a word of its own
 	'catalogue_(search_index|rollup_add|rollup_tree|job)|rollup_tree_add|rollup_trace|jobs_(store|hook|sweep|digest)|hook_send|ticket|blob|hook_body',
 ].join('|') + ')\\.');
 const DECODES = /^server\/decode\/(child|worker|compile_mapping|jobs_map)\.c$|^decoder/;

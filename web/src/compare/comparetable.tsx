@@ -3,8 +3,8 @@ import { api, Refusal, type ComparedMethod, type ComparedMethods } from '../api/
 import { change, relative, type Pair } from './comparedoc';
 import { count, duration } from '../i18n/format';
 import { filterOf } from '../trace/panels/methodcolumns';
-import { Filter, Sorted } from '../ui/filter';
-import { Busy, Choice, Copy, Failure, MethodName, Panel, useLoad } from '../ui/parts';
+import { Filter } from '../ui/filter';
+import { Busy, Choice, Copy, Failure, MethodName, Panel, Sorted, useLoad } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/compare';
 

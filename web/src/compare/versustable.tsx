@@ -4,7 +4,7 @@ import { change, relative } from './comparedoc';
 import { count, duration, percent } from '../i18n/format';
 import { matching } from '../ui/matching';
 import { Filter } from '../ui/filter';
-import { Choice, Copy, MethodName, Panel } from '../ui/parts';
+import { Choice, Copy, MethodName, Panel, Sorted } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
 import { isAlone, sorted, type Key, type Mean, type Method, type Versus } from './versusdoc';
@@ -21,24 +21,12 @@ function margin({ change: c }: Mean, show: (v: number) => string): string {
 	return c.high === null || c.value === null || c.high === c.value ? '' : `± ${show(c.high - c.value)}`;
 }
 
-function useOrder(): { key: Key; down: boolean } {
-	const [said, order] = [text('sort'), text('order')];
-	const key = COLUMNS.find(([k]) => k === said)?.[0] ?? 'self_change';
-	return { key, down: order ? order === 'desc' : key !== 'name' };
-}
+const STANDARD = 'self_change';
 
-function Sorted({ by, label }: { by: Key; label: string }) {
-	const { key, down } = useOrder();
-	const on = key === by;
-	const pick = () => {
-		const to = on ? !down : by !== 'name';
-		set({ sort: by === 'self_change' ? null : by, order: to === (by !== 'name') ? null : to ? 'desc' : 'asc', rows: null }, true);
-	};
-	return (
-		<th scope="col" class={by === 'name' ? '' : 'num'} aria-sort={on ? (down ? 'descending' : 'ascending') : 'none'}>
-			<button class="plain" onClick={pick} title={by.endsWith('change') ? tr('By how much it changed, up or down') : undefined}>{label}{on && <span aria-hidden="true">{down ? ' ↓' : ' ↑'}</span>}</button>
-		</th>
-	);
+function useOrder(): { key: Key; down: boolean } {
+	const [sort, order] = [text('sort'), text('order')];
+	const key = COLUMNS.find(([k]) => k === sort)?.[0] ?? STANDARD;
+	return { key, down: order ? order === 'desc' : key !== 'name' };
 }
 
 function Changed({ m, show, chance = false, most }: { m: Mean; show: (v: number) => string; chance?: boolean; most?: number }) {
@@ -86,6 +74,8 @@ export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; det
 	const only = ONLY.some(([k]) => k === text('only')) ? text('only') : 'all';
 	const rows = Math.max(1, number('rows') ?? STEP);
 	const list = useShown(v);
+	const { key, down } = useOrder();
+	const heads = { now: { sort: key, order: down ? 'desc' : 'asc' }, standard: STANDARD };
 	const shown = list.slice(0, rows);
 	const most = Math.max(1, ...shown.map((m) => Math.abs(m.self_ns.b - m.self_ns.a)));
 	const asked = text('method');
@@ -98,7 +88,7 @@ export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; det
 				{detail(asked)}</section>}
 			{list.length === 0 && <p class="quiet">{tr('No methods match.')}</p>}
 			{list.length > 0 && <div class={`scroll${busy ? ' stale' : ''}`}><table class="methods compared">
-				<thead><tr>{COLUMNS.map(([k, label]) => <Sorted key={k} by={k} label={label} />)}</tr></thead>
+				<thead><tr>{COLUMNS.map(([k, label]) => <Sorted key={k} by={k} label={label} hint={k.endsWith('change') ? tr('By how much it changed, up or down') : undefined} {...heads} />)}</tr></thead>
 				<tbody>{shown.map((m) => <Row key={m.shown} m={m} most={most} judged={!isAlone(v)} detail={detail} />)}</tbody>
 			</table></div>}
 			<div class="row under"><span class="quiet">{tr.rich('{shown} of {list} methods{methods}{v}', { shown: count(shown.length), list: count(list.length), methods: there > v.methods.length && tr(' of the {methods} whose self time changed most, of {there}', { methods: count(v.methods.length), there: count(there) }), v: isAlone(v) ? '.' : tr('; means per trace. At most 1 in 20 of the changes not marked as chance is due to chance.') })}</span>

@@ -7,7 +7,7 @@ import { FleetMethod } from './fleetmethod';
 import { FleetFilter } from './fleetfilter';
 import { methodLink, Narrowed, Stated, useAsked, withFilter } from './fleetparts';
 import { count, percent } from '../i18n/format';
-import { Choice, MethodName, Panel, Pending, useLoad } from '../ui/parts';
+import { Choice, MethodName, Panel, Pending, Sorted, useLoad } from '../ui/parts';
 import { link, number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
@@ -16,17 +16,6 @@ const PAGE = 100, MOST = 1000;
 /** The sort order in the address. */
 function useSort(): { metric: MetricName; stat: StatName; order: 'asc' | 'desc' } {
 	return { metric: metricNamed(text('sort')), stat: statNamed(text('stat')), order: text('order') === 'asc' ? 'asc' : 'desc' };
-}
-
-function Heading({ metric, label, hint }: { metric: MetricName; label: string; hint: string }) {
-	const now = useSort();
-	const on = now.metric === metric;
-	const pick = () => set({ sort: metric === 'self' ? null : metric, order: on && now.order === 'desc' ? 'asc' : null, rows: null }, true);
-	return (
-		<th scope="col" class="num" title={hint} aria-sort={on ? (now.order === 'asc' ? 'ascending' : 'descending') : 'none'}>
-			<button class="plain" onClick={pick}>{on && <span aria-hidden="true">{now.order === 'asc' ? '↑ ' : '↓ '}</span>}{label}</button>
-		</th>
-	);
 }
 
 function Cell({ m, metric, stat, most }: { m: FleetMethodRow; metric: MetricName; stat: StatName; most: number }) {
@@ -49,13 +38,13 @@ function Row({ m, distinction = '', most }: { m: FleetMethodRow; distinction?: s
 }
 
 function Table({ v, rows }: { v: FleetMethods; rows: number }) {
-	const { metric, stat } = useSort();
+	const { metric, stat, order } = useSort();
 	const most = Math.max(0, ...v.methods.map((m) => m[metric]?.[stat] ?? 0));
 	const overloads = distinctions(v.methods.map((m) => m.name), v.methods.map((m) => m.descriptor));
 	return <>
 		<p class="quiet" role="status">{tr.rich('{total} {total2} of {traces} {traces2}{methods}.', { total: count(v.total), total2: v.total === 1 ? tr('method') : tr('methods'), traces: count(v.traces), traces2: v.traces === 1 ? tr('trace') : tr('traces'), methods: v.total > v.methods.length && tr(', the first {methods}', { methods: count(v.methods.length) }) })}</p>
 		<div class="scroll"><table class="methods">
-			<thead><tr><th scope="col">{tr('Method')}</th>{METRICS.map(([of, label, hint]) => <Heading key={of} metric={of} label={label} hint={hint} />)}
+			<thead><tr><th scope="col">{tr('Method')}</th>{METRICS.map(([of, label, hint]) => <Sorted key={of} by={of} label={label} hint={hint} now={{ sort: metric, order }} standard="self" />)}
 				<th scope="col" class="num">{tr('In traces')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 			<tbody>{v.methods.map((m, i) => <Row key={`${m.name} ${m.descriptor} ${m.build_id}`} m={m} distinction={overloads.get(i)} most={most} />)}</tbody>
 		</table></div>

@@ -5,7 +5,7 @@ import { Refusal } from '../api/api';
 import { sentence, splitName } from '../i18n/format';
 import { returned } from '../api/health';
 import { ended } from '../i18n/servertext';
-import { link } from './route';
+import { link, set } from './route';
 import { tr } from '../i18n/strings/frame';
 
 /** What went wrong, and what to do; `more` says what the server cannot know. */
@@ -156,5 +156,21 @@ export function Choice({ label, value, options, onPick }: {
 				<button key={v} aria-pressed={v === value} onClick={() => onPick(v)}>{t}</button>
 			))}
 		</div>
+	);
+}
+
+/** A column's head, which orders the rows; `standard` is the column without a word in the address. */
+export function Sorted({ by, label, hint, now, standard }: { by: string; label: string; hint?: string; now: { sort: string; order: string }; standard: string }) {
+	const usual = by === 'name' ? 'asc' : 'desc';
+	const order = now.sort === by ? now.order : '';
+	const pick = () => {
+		const to = order === usual ? (usual === 'asc' ? 'desc' : 'asc') : usual;
+		set({ sort: by === standard ? null : by, order: to === usual ? null : to, rows: null }, true);
+	};
+	const arrow = order && <span aria-hidden="true">{order === 'asc' ? ' ↑ ' : ' ↓ '}</span>;
+	return (
+		<th scope="col" class={by === 'name' ? '' : 'num'} title={hint} aria-sort={order ? (order === 'asc' ? 'ascending' : 'descending') : 'none'}>
+			<button class="plain" onClick={pick}>{by !== 'name' && arrow}{label}{by === 'name' && arrow}</button>
+		</th>
 	);
 }
