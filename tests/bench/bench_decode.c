@@ -6,11 +6,14 @@
  * machine: the same file decompressed alone (libzstd), as many bytes as the trace file has written
  * and synced, and the same calls as rows of an SQLite table.
  *
- *   bench_decode FILE.zst [TIMES]
+ *   bench_decode FILE.zst [TIMES [only]]
+ *
+ * With `only` it decodes and prints no yardsticks, for a profile.
  */
 #include <fcntl.h>
 #include <malloc.h>
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,7 +264,8 @@ static void print_yardsticks(const char *trace, const struct steps *best, double
 
 int main(int argc, char **argv)
 {
-	int times = argc > 2 ? argv[2][0] - '0' : 3;
+	long times = argc > 2 ? strtol(argv[2], NULL, 10) : 3;
+	bool only = argc > 3 && strcmp(argv[3], "only") == 0;
 	char path[64];
 	struct steps best = {0};
 	double peak_bytes = 0; /* of the first; more in one process add what malloc keeps apart */
@@ -276,9 +280,9 @@ int main(int argc, char **argv)
 	(void)mallopt(M_ARENA_MAX, 1); /* as the server's decoder does */
 	p = slurp(argv[1], &len);
 	(void)snprintf(path, sizeof path, "/tmp/bench_decode-%d.db", (int)getpid());
-	for (int i = 0; i < times; i++) {
+	for (long i = 0; i < times; i++) {
 		struct steps s;
-		double z = plain_zstd(p, len);
+		double z = only ? zstd_s : plain_zstd(p, len);
 
 		decode_once(p, len, path, &s);
 		if (i == 0)
@@ -296,8 +300,10 @@ int main(int argc, char **argv)
 	        (unsigned long long)best.slices, (double)best.slices / best_s / 1e6, best.push,
 	        best.write, best.commit);
 	(void)printf("CPU of all threads %.0f ns per record\n", cpu_s * 1e9 / (double)best.slices);
-	(void)printf("against zstd -d %.2f x (%.3f s)\n", best_s / zstd_s, zstd_s);
-	print_yardsticks(path, &best, best_s);
+	if (!only) {
+		(void)printf("against zstd -d %.2f x (%.3f s)\n", best_s / zstd_s, zstd_s);
+		print_yardsticks(path, &best, best_s);
+	}
 	(void)printf("trace file %.3f B per slice\n", (double)best.bytes / (double)best.slices);
 	(void)printf("peak memory %.1f MiB, %.1f B per record past 64 MiB and the input\n",
 	        peak_bytes / (1 << 20),
