@@ -295,6 +295,8 @@ uint32_t tw_nest_read(
 /* Offset in the input of the last slice read (back 1), or of one before it; TW_NO_OFFSET if
  * unknown. */
 uint64_t tw_nest_offset(const struct nest *n, uint32_t back);
+/* Begins again with the first slice. */
+void tw_nest_rewind(struct nest *n);
 void tw_nest_close(struct nest *n);
 
 /* builder_mip.c */
@@ -338,11 +340,15 @@ enum tw_status tw_shaper_begin(
 /* Space for the next slices in pre-order, at least one, until they are added. */
 enum tw_status tw_shaper_room(
         struct tw_shaper *s, struct tw_slice **ret, uint32_t *ret_room, struct tw_err *err);
-void tw_shaper_add(struct tw_shaper *s, uint32_t n);
+enum tw_status tw_shaper_add(struct tw_shaper *s, uint32_t n, struct tw_err *err);
+/* The complete tree of the thread, to be read before tw_shaper_end.  *ret_clipped: calls that did
+ * not fit. */
+enum tw_status tw_shaper_tree(
+        struct tw_shaper *s, struct tw_tree *ret, uint64_t *ret_clipped, struct tw_err *err);
 enum tw_status tw_shaper_end(
         struct tw_shaper *s, const struct tw_thread_info *thread, struct tw_err *err);
-/* After the last thread: all output is delivered.  *ret_clipped: calls that did not fit in a
- * tree. */
+/* After the last thread: all output is delivered.  *ret_clipped: calls that did not fit in
+ * any tree. */
 enum tw_status tw_shaper_finish(struct tw_shaper *s, uint64_t *ret_clipped, struct tw_err *err);
 
 #endif

@@ -262,6 +262,11 @@ uint64_t tw_nest_offset(const struct nest *n, uint32_t back)
 	return tw_record_offset(&n->track->records.at[n->order[n->at - back]]);
 }
 
+void tw_nest_rewind(struct nest *n)
+{
+	n->at = 0;
+}
+
 void tw_nest_close(struct nest *n)
 {
 	tw_mem_free(n->order);

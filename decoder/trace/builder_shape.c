@@ -1,10 +1,11 @@
 /*
  * builder_shape.c - turns a thread's slices into chunks, mip levels and the call tree.
  *
- * The walk that finds the slices fills batches; they are processed in order, in a separate thread
- * if the trace is large enough.  A batch fits a core's cache; the ring of batches bridges the time
- * in which the walk sorts the next thread.  The output goes to the trace_out in that thread, and is
- * identical to the byte either way.
+ * The walk that finds the slices fills batches and adds them to the call tree, about half of the
+ * work; the other half, chunks and mip levels, is done in order in a separate thread if the trace
+ * is large enough.  A batch fits a core's cache; the ring of batches bridges the time in which the
+ * walk sorts the next thread.  The output goes to the trace_out in that thread, and is identical to
+ * the byte either way.
  */
 #include "decoder/base/relay.h"
 #include "decoder/trace/builder_internal.h"
@@ -22,9 +23,11 @@ struct batch { /* of one thread */
 	/* begins: */
 	uint32_t thread_id, n_levels;
 	int64_t thresholds_ns[TW_MIP_LEVELS];
-	uint64_t max_nodes;
 	/* ends: */
 	struct tw_thread_info thread;
+	struct tw_tree tree;
+	struct tw_arena *arena; /* of the tree */
+	struct tw_buf encoded;  /* the tree */
 };
 
 struct tw_shaper {
@@ -34,13 +37,13 @@ struct tw_shaper {
 	struct tw_relay *relay;
 	struct batch batches[SLOTS];
 	struct batch *filled; /* NULL: none yet */
+	struct tw_tree_builder *tree;
+	uint64_t clipped;
 	/* used by the processing: */
 	struct tw_buf payload;
 	struct chunker chunker;
 	struct mip mips[TW_MIP_LEVELS];
 	uint32_t n_mips, n_mips_ready;
-	struct tw_tree_builder *tree;
-	uint64_t clipped;
 };
 
 /* --- processing --- */
@@ -67,20 +70,14 @@ static enum tw_status begin_mips(struct tw_shaper *s, const struct batch *b)
 
 static enum tw_status begin_thread(struct tw_shaper *s, const struct batch *b, struct tw_err *err)
 {
-	if (s->tree)
-		tw_tree_builder_reset(s->tree, b->max_nodes);
-	else
-		s->tree = tw_tree_builder_new(b->max_nodes);
 	tw_chunker_start(&s->chunker, b->thread_id, 0, 0);
-	return s->tree && begin_mips(s, b) == TW_OK ? TW_OK : tw_oom(err);
+	return begin_mips(s, b) == TW_OK ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status add_slices(struct tw_shaper *s, const struct batch *b, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	if (tw_tree_builder_add(s->tree, b->slices, b->n) != TW_OK)
-		return tw_oom(err);
 	if (b->n)
 		st = tw_chunker_add(&s->chunker, b->slices, b->n, err);
 	for (uint32_t i = 0; st == TW_OK && i < s->n_mips; i++)
@@ -88,40 +85,29 @@ static enum tw_status add_slices(struct tw_shaper *s, const struct batch *b, str
 	return st;
 }
 
-static enum tw_status write_tree(struct tw_shaper *s, uint32_t thread_id, struct tw_err *err)
+static void free_tree(struct batch *b)
 {
-	struct tw_arena *a = tw_arena_new(s->limits->max_memory_bytes);
-	struct tw_tree tree;
-	enum tw_status st = a ? tw_tree_builder_finish(s->tree, a, &tree) : TW_NOMEM;
-
-	s->clipped += tw_tree_builder_clipped(s->tree);
-	tw_buf_clear(&s->payload);
-	if (st == TW_OK)
-		st = tw_tree_encode(&tree, &s->payload);
-	if (st == TW_OK)
-		st = s->out->ops->tree(
-		        s->out, thread_id, &tree, &a, s->payload.data, s->payload.len, err);
-	else
-		st = tw_oom(err);
-	tw_arena_free(a);
-	return st;
+	b->arena = tw_arena_free(b->arena);
+	tw_buf_done(&b->encoded);
 }
 
-static enum tw_status end_thread(struct tw_shaper *s, const struct batch *b, struct tw_err *err)
+static enum tw_status end_thread(struct tw_shaper *s, struct batch *b, struct tw_err *err)
 {
 	enum tw_status st = tw_chunker_flush(&s->chunker, err);
 
 	for (uint32_t i = 0; st == TW_OK && i < s->n_mips; i++)
 		st = tw_mip_finish(&s->mips[i], err);
 	if (st == TW_OK)
-		st = write_tree(s, b->thread.thread_id, err);
+		st = s->out->ops->tree(s->out, b->thread.thread_id, &b->tree, &b->arena,
+		        b->encoded.data, b->encoded.len, err);
+	free_tree(b);
 	return st == TW_OK ? s->out->ops->thread(s->out, &b->thread, err) : st;
 }
 
 static enum tw_status shape(void *arg, uint32_t slot, struct tw_err *err)
 {
 	struct tw_shaper *s = arg;
-	const struct batch *b = &s->batches[slot];
+	struct batch *b = &s->batches[slot];
 	enum tw_status st = b->begins ? begin_thread(s, b, err) : TW_OK;
 
 	if (st == TW_OK)
@@ -141,6 +127,8 @@ struct tw_shaper *tw_shaper_new(const struct tw_builder *b, struct tw_trace_out 
 	s->limits = &b->limits;
 	s->out = out;
 	tw_buf_init(&s->payload, SIZE_MAX / 2);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		tw_buf_init(&s->batches[i].encoded, SIZE_MAX / 2);
 	s->relay = tw_relay_new(beside ? SLOTS : 1, shape, s);
 	if (!s->relay || tw_chunker_init(&s->chunker, &s->payload, out) != TW_OK)
 		return tw_shaper_free(s);
@@ -154,8 +142,10 @@ struct tw_shaper *tw_shaper_free(struct tw_shaper *s)
 	if (!s)
 		return NULL;
 	tw_relay_free(s->relay);
-	for (uint32_t i = 0; i < SLOTS; i++)
+	for (uint32_t i = 0; i < SLOTS; i++) {
 		tw_mem_free(s->batches[i].slices);
+		free_tree(&s->batches[i]);
+	}
 	tw_chunker_done(&s->chunker);
 	for (uint32_t i = 0; i < s->n_mips_ready; i++)
 		tw_chunker_done(&s->mips[i].chunker);
@@ -187,6 +177,7 @@ static enum tw_status open_batch(struct tw_shaper *s, struct tw_err *err)
 enum tw_status tw_shaper_begin(
         struct tw_shaper *s, const struct track *t, uint32_t thread_id, struct tw_err *err)
 {
+	uint64_t max_nodes = s->limits->max_tree_nodes + t->n / TREE_SHARE;
 	enum tw_status st = open_batch(s, err);
 
 	if (st != TW_OK)
@@ -194,8 +185,11 @@ enum tw_status tw_shaper_begin(
 	s->filled->begins = true;
 	s->filled->thread_id = thread_id;
 	s->filled->n_levels = tw_mip_plan(t, s->filled->thresholds_ns);
-	s->filled->max_nodes = s->limits->max_tree_nodes + t->n / TREE_SHARE;
-	return TW_OK;
+	if (s->tree)
+		tw_tree_builder_reset(s->tree, max_nodes);
+	else
+		s->tree = tw_tree_builder_new(max_nodes);
+	return s->tree ? TW_OK : tw_oom(err);
 }
 
 enum tw_status tw_shaper_room(
@@ -213,9 +207,33 @@ enum tw_status tw_shaper_room(
 	return st;
 }
 
-void tw_shaper_add(struct tw_shaper *s, uint32_t n)
+enum tw_status tw_shaper_add(struct tw_shaper *s, uint32_t n, struct tw_err *err)
 {
-	s->filled->n += n;
+	struct batch *b = s->filled;
+
+	if (tw_tree_builder_add(s->tree, b->slices + b->n, n) != TW_OK)
+		return tw_oom(err);
+	b->n += n;
+	return TW_OK;
+}
+
+enum tw_status tw_shaper_tree(
+        struct tw_shaper *s, struct tw_tree *ret, uint64_t *ret_clipped, struct tw_err *err)
+{
+	struct batch *b = s->filled;
+	enum tw_status st = TW_NOMEM;
+
+	b->arena = tw_arena_new(s->limits->max_memory_bytes);
+	if (b->arena)
+		st = tw_tree_builder_finish(s->tree, b->arena, &b->tree);
+	if (st == TW_OK)
+		st = tw_tree_encode(&b->tree, &b->encoded);
+	if (st != TW_OK)
+		return tw_oom(err);
+	*ret = b->tree;
+	*ret_clipped = tw_tree_builder_clipped(s->tree);
+	s->clipped += *ret_clipped;
+	return TW_OK;
 }
 
 enum tw_status tw_shaper_end(
@@ -228,9 +246,6 @@ enum tw_status tw_shaper_end(
 
 enum tw_status tw_shaper_finish(struct tw_shaper *s, uint64_t *ret_clipped, struct tw_err *err)
 {
-	enum tw_status st = tw_relay_finish(s->relay, err);
-
-	if (st == TW_OK)
-		*ret_clipped = s->clipped;
-	return st;
+	*ret_clipped = s->clipped;
+	return tw_relay_finish(s->relay, err);
 }

@@ -2,9 +2,11 @@
  * builder_write.c - writes the finished trace piece by piece.
  *
  * Tracks are joined (builder_merge.c), threads sorted, methods numbered by falling count.  Then
- * each thread is walked once in pre-order: the walk sums the methods' totals, and its slices are
- * processed by builder_shape.c.  If the scheduler's states of a thread are recorded but its CPU
- * clock is not, the time on a CPU within each call is the call's CPU time.
+ * each thread is walked once in pre-order and its slices are processed by builder_shape.c.  The
+ * methods' sums are those of the nodes of the thread's call tree, of which there are far fewer than
+ * calls; only if some calls have no node, the thread is walked again to sum its calls.  If the
+ * scheduler's states of a thread are recorded but its CPU clock is not, the time on a CPU within
+ * each call is the call's CPU time.
  */
 #include "decoder/trace/builder_internal.h"
 
@@ -13,12 +15,7 @@
 
 #include "decoder/base/sum.h"
 
-/* A call that is open while a thread is walked. */
-struct frame {
-	int64_t children_ns;
-	int64_t dur_ns;
-	uint32_t method;
-};
+enum { AT_ONCE = 256 };
 
 struct writer {
 	struct tw_builder *b;
@@ -26,8 +23,8 @@ struct writer {
 	struct tw_trace_info info;
 	struct tw_method_info *methods; /* by table index */
 	uint32_t n_methods;             /* those with a call; unused names are omitted */
-	uint32_t *active;               /* open calls of the method on this thread */
-	struct frame *frames;           /* limits.max_depth */
+	uint32_t *active;               /* how often the method is in the path */
+	uint32_t *path;                 /* methods of the open calls; limits.max_depth */
 	uint32_t depth;
 	struct tw_shaper *shaper;
 	struct tw_thread_info thread;
@@ -140,33 +137,53 @@ static bool number_methods(struct writer *w)
 	return true;
 }
 
-static void leave(struct writer *w)
+static void leave(struct writer *w, uint32_t depth)
 {
-	const struct frame *f = &w->frames[--w->depth];
-	struct tw_method_info *m = &w->methods[f->method];
-
-	m->self_ns = tw_sum_ns(m->self_ns, f->dur_ns - f->children_ns);
-	w->active[f->method]--;
+	while (w->depth > depth)
+		w->active[w->path[--w->depth]]--;
 }
 
-static void enter(struct writer *w, const struct tw_slice *s)
+/* Adds the calls of a node to its method.  Nodes are added in pre-order. */
+static void sum_node(struct writer *w, const struct tw_tree_node *n)
 {
-	struct tw_method_info *m = &w->methods[s->method];
+	struct tw_method_info *m = &w->methods[n->method];
 
-	while (w->depth > s->depth)
-		leave(w);
-	if (w->depth)
-		w->frames[w->depth - 1].children_ns += s->dur_ns;
-	m->count++;
-	m->sum_ns = tw_sum_ns(m->sum_ns, s->dur_ns);
-	if (w->active[s->method]++ == 0) {
-		m->total_ns = tw_sum_ns(m->total_ns, s->dur_ns);
-		if (s->cpu_ns >= 0)
-			m->cpu_ns = tw_sum_ns(m->cpu_ns < 0 ? 0 : m->cpu_ns, s->cpu_ns);
+	leave(w, n->depth - 1);
+	m->count += n->count;
+	m->sum_ns = tw_sum_ns(m->sum_ns, n->total_ns);
+	m->self_ns = tw_sum_ns(m->self_ns, n->self_ns);
+	if (n->max_ns > m->max_ns)
+		m->max_ns = n->max_ns;
+	if (w->active[n->method]++ == 0) {
+		m->total_ns = tw_sum_ns(m->total_ns, n->total_ns);
+		if (n->cpu_ns >= 0)
+			m->cpu_ns = tw_sum_ns(m->cpu_ns < 0 ? 0 : m->cpu_ns, n->cpu_ns);
 	}
-	if (s->dur_ns > m->max_ns)
-		m->max_ns = s->dur_ns;
-	w->frames[w->depth++] = (struct frame){0, s->dur_ns, s->method};
+	w->path[w->depth++] = n->method;
+}
+
+static void sum_tree(struct writer *w, const struct tw_tree *t)
+{
+	for (uint32_t i = 1; i < t->n; i++)
+		sum_node(w, &t->nodes[i]);
+	leave(w, 0);
+}
+
+/* The same for a single call. */
+static void sum_slice(struct writer *w, const struct tw_slice *s)
+{
+	sum_node(w, &(struct tw_tree_node){.method = s->method,
+	                    .depth = s->depth + 1,
+	                    .count = 1,
+	                    .total_ns = s->dur_ns,
+	                    .self_ns = s->dur_ns,
+	                    .cpu_ns = s->cpu_ns,
+	                    .max_ns = s->dur_ns});
+	if (s->depth) {
+		struct tw_method_info *caller = &w->methods[w->path[s->depth - 1]];
+
+		caller->self_ns = tw_sum_ns(caller->self_ns, -s->dur_ns);
+	}
 }
 
 /* --- one thread --- */
@@ -193,7 +210,8 @@ static void count_slices(struct tw_thread_info *t, const struct tw_slice *s, uin
 	t->end_ns = end_ns;
 }
 
-/* Removes those of the last n slices read that are too deep; returns the number that remain. */
+/* Removes those of n slices that are too deep; returns the number that remain.  nest: which read
+ * them just before, to report them; NULL: not again. */
 static uint32_t clip_depth(
         struct writer *w, const struct nest *nest, struct tw_slice *s, uint32_t n)
 {
@@ -202,8 +220,9 @@ static uint32_t clip_depth(
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (s[i].depth >= limit) {
-			tw_builder_repair(
-			        w->b, TW_REPAIR_depth_clipped, tw_nest_offset(nest, n - i), 1);
+			if (nest)
+				tw_builder_repair(w->b, TW_REPAIR_depth_clipped,
+				        tw_nest_offset(nest, n - i), 1);
 			continue;
 		}
 		if (kept < i)
@@ -213,33 +232,71 @@ static uint32_t clip_depth(
 	return kept;
 }
 
-static enum tw_status walk(struct writer *w, struct track *t, struct tw_err *err)
+static void add_running(struct writer *w, struct tw_slice *s, uint32_t n)
 {
-	struct nest nest;
-	struct tw_slice *s;
-	uint32_t n = 1;
-	enum tw_status st = tw_nest_open(&nest, w->b, t);
+	for (uint32_t i = 0; w->running.any && i < n; i++)
+		s[i].cpu_ns = tw_running_within(
+		        &w->running, s[i].start_ns, s[i].start_ns + s[i].dur_ns, &w->running_at);
+}
 
-	if (st != TW_OK) {
-		tw_nest_close(&nest);
-		return tw_fail(err, st, "a thread's calls do not fit in memory");
-	}
-	while (n && (st = tw_shaper_room(w->shaper, &s, &n, err)) == TW_OK) {
+static enum tw_status shape(struct writer *w, struct nest *nest, struct tw_err *err)
+{
+	enum tw_status st;
+	struct tw_slice *s;
+	uint32_t n;
+
+	while ((st = tw_shaper_room(w->shaper, &s, &n, err)) == TW_OK) {
 		uint32_t kept;
 
-		n = tw_nest_read(&nest, w->b, s, n);
-		kept = clip_depth(w, &nest, s, n);
-		for (uint32_t i = 0; w->running.any && i < kept; i++)
-			s[i].cpu_ns = tw_running_within(&w->running, s[i].start_ns,
-			        s[i].start_ns + s[i].dur_ns, &w->running_at);
+		n = tw_nest_read(nest, w->b, s, n);
+		if (n == 0)
+			break;
+		kept = clip_depth(w, nest, s, n);
+		add_running(w, s, kept);
 		count_slices(&w->thread, s, kept);
-		for (uint32_t i = 0; i < kept; i++)
-			enter(w, &s[i]);
-		tw_shaper_add(w->shaper, kept);
+		st = tw_shaper_add(w->shaper, kept, err);
+		if (st != TW_OK)
+			break;
 	}
+	return st;
+}
+
+/* Sums the thread's calls one by one, as its tree does not have all of them. */
+static void sum_calls(struct writer *w, struct nest *nest)
+{
+	struct tw_slice s[AT_ONCE];
+	uint32_t n;
+
+	tw_nest_rewind(nest);
+	w->running_at = 0;
+	while ((n = tw_nest_read(nest, w->b, s, AT_ONCE)) > 0) {
+		uint32_t kept = clip_depth(w, NULL, s, n);
+
+		add_running(w, s, kept);
+		for (uint32_t i = 0; i < kept; i++)
+			sum_slice(w, &s[i]);
+	}
+	leave(w, 0);
+}
+
+static enum tw_status walk(struct writer *w, struct track *t, struct tw_err *err)
+{
+	uint64_t clipped = 0;
+	struct tw_tree tree;
+	struct nest nest;
+	enum tw_status st = tw_nest_open(&nest, w->b, t);
+
+	if (st != TW_OK)
+		(void)tw_fail(err, st, "a thread's calls do not fit in memory");
+	if (st == TW_OK)
+		st = shape(w, &nest, err);
+	if (st == TW_OK)
+		st = tw_shaper_tree(w->shaper, &tree, &clipped, err);
+	if (st == TW_OK && clipped)
+		sum_calls(w, &nest);
+	else if (st == TW_OK)
+		sum_tree(w, &tree);
 	tw_nest_close(&nest);
-	while (w->depth)
-		leave(w);
 	return st;
 }
 
@@ -379,17 +436,17 @@ static void free_writer(struct writer *w)
 	tw_running_free(&w->running);
 	tw_mem_free(w->methods);
 	tw_mem_free(w->active);
-	tw_mem_free(w->frames);
+	tw_mem_free(w->path);
 	tw_mem_free(w->order);
 	tw_mem_free(w);
 }
 
 static bool prepare(struct writer *w)
 {
-	w->frames = tw_mem_alloc((size_t)w->b->limits.max_depth + 1, sizeof *w->frames);
+	w->path = tw_mem_alloc((size_t)w->b->limits.max_depth + 1, sizeof *w->path);
 	w->shaper = tw_shaper_new(w->b, w->out);
 	tw_builder_sort_notes(w->b);
-	return w->frames && w->shaper && order_tracks(w) && number_methods(w) &&
+	return w->path && w->shaper && order_tracks(w) && number_methods(w) &&
 	       tw_builder_link_states(w->b);
 }
 

@@ -108,8 +108,65 @@ static void test_sums_out_of_range(void **state)
 	trace_log_done(&log);
 }
 
+/* Nested calls, of which some call their own method, with CPU times. */
+static struct trace_log nested_calls(uint32_t max_tree_nodes)
+{
+	struct tw_limits l = tw_limits_default();
+	struct tw_builder *b;
+	struct tw_sink *s;
+
+	l.max_tree_nodes = max_tree_nodes;
+	b = tw_builder_new(&l);
+	assert_non_null(b);
+	s = tw_builder_sink(b);
+	for (int64_t i = 0; i < 60; i++) {
+		const int64_t at = i * 1000;
+		const uint64_t m = 1 + (uint64_t)i % 7;
+		const uint64_t n = 1 + (uint64_t)i % 11;
+		const int64_t calls[][4] = {{at + 10, 3 + i, 2, (int64_t)n},
+		        {at + 5, 100 + i, 70, (int64_t)m}, {at + 210, 4, -1, (int64_t)m},
+		        {at + 200, 90, 30 + i, (int64_t)n}, {at, 400 + i, 350, (int64_t)m}};
+
+		for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
+			const struct tw_event ev = {.kind = TW_EV_SLICE,
+			        .ts_ns = calls[k][0],
+			        .dur_ns = calls[k][1],
+			        .cpu_ns = calls[k][2],
+			        .track = s->ops->track(s, 1, 7, TW_TID_FULL),
+			        .sym = s->ops->method(s, (uint64_t)calls[k][3])};
+
+			assert_int_equal(s->ops->events(s, &ev, 1, NULL), TW_OK);
+		}
+	}
+	return written(b);
+}
+
+/* Methods have the sums of all calls, also of those that do not fit in the tree. */
+static void test_methods_of_full_tree(void **state)
+{
+	struct trace_log full = nested_calls(3);
+	struct trace_log whole = nested_calls(1000);
+
+	(void)state;
+	assert_true(full.repairs[TW_REPAIR_call_tree_full] > 0);
+	assert_int_equal(whole.repairs[TW_REPAIR_call_tree_full], 0);
+	assert_int_equal(full.n_methods, whole.n_methods);
+	for (size_t i = 0; i < full.n_methods; i++) {
+		assert_int_equal(full.methods[i].id, whole.methods[i].id);
+		assert_int_equal(full.methods[i].count, whole.methods[i].count);
+		assert_int_equal(full.methods[i].sum_ns, whole.methods[i].sum_ns);
+		assert_int_equal(full.methods[i].total_ns, whole.methods[i].total_ns);
+		assert_int_equal(full.methods[i].self_ns, whole.methods[i].self_ns);
+		assert_int_equal(full.methods[i].max_ns, whole.methods[i].max_ns);
+		assert_int_equal(full.methods[i].cpu_ns, whole.methods[i].cpu_ns);
+	}
+	trace_log_done(&full);
+	trace_log_done(&whole);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_of_roots),
+        cmocka_unit_test(test_methods_of_full_tree),
         cmocka_unit_test(test_sums_out_of_range),
         cmocka_unit_test(test_recursive_cpu),
 };
