@@ -282,19 +282,23 @@ enum tw_status tw_builder_end(struct tw_builder *b, struct track *t, const struc
 enum tw_status tw_builder_close_open(struct tw_builder *b, struct track *t);
 
 /* builder_nest.c: iterates the slices of a track in pre-order. */
+struct link {
+	uint32_t next; /* record */
+	uint32_t step; /* number of calls that close before it; 2^31 or more: none */
+};
 struct nest {
 	struct track *track;
-	uint32_t *order;  /* pre-order position to record */
-	uint32_t *depths; /* by record; while opening, the size of its subtree in post-order */
-	uint64_t at;
+	struct link *links; /* records in post-order: by record */
+	uint32_t first;
+	uint32_t *order;    /* other records: pre-order position to record */
+	uint32_t *depths;   /* and by record */
+	uint32_t depth, at; /* of the next one; its index or its position */
+	bool again;         /* read again: nothing is counted */
 };
 enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *t);
-/* The next slices, at most `max` (method is the symbol's table index); 0 at the end. */
-uint32_t tw_nest_read(
-        struct nest *n, const struct tw_builder *b, struct tw_slice *ret, uint32_t max);
-/* Offset in the input of the last slice read (back 1), or of one before it; TW_NO_OFFSET if
- * unknown. */
-uint64_t tw_nest_offset(const struct nest *n, uint32_t back);
+/* The next slices, at most `max` (method is the symbol's table index); 0 at the end.  Calls that
+ * are too deep are left out and counted. */
+uint32_t tw_nest_read(struct nest *n, struct tw_builder *b, struct tw_slice *ret, uint32_t max);
 /* Begins again with the first slice. */
 void tw_nest_rewind(struct nest *n);
 void tw_nest_close(struct nest *n);

@@ -2,15 +2,17 @@
  * builder_nest.c - turns a track's records into slices in pre-order.
  *
  * Records in the order of their ends are a post-order: the subtree of a record is a run of records
- * that ends with it.  One pass with a stack of finished subtrees finds the runs' lengths:
+ * that ends with it.  One pass with a stack of finished subtrees finds the children of each record:
  *
  *   records   a b C d E    C = {a b C}, E = {a b C d E}
  *   stack     a | a b | C | C d | E
  *
- * Read backwards, a post-order is a pre-order with the children right to left, so a second pass
- * backwards gives each record its position in the forward pre-order.  If the ends are not rising,
- * or two records overlap without nesting, the track is sorted by begin (outer first) and overlaps
- * are clipped.
+ * and links the records in pre-order, E C a b d: a record to its first child, and the last record
+ * of a subtree to the next sibling of the subtree's root.  The stack is kept in links that are not
+ * set yet, so there is nothing but eight bytes per record, and reading needs no decisions.
+ *
+ * If the ends are not rising, or two records overlap without nesting, the track is sorted by begin
+ * (outer first) and overlaps are clipped.
  */
 #include "decoder/trace/builder_internal.h"
 
@@ -18,63 +20,76 @@
 #include <string.h>
 
 enum { AHEAD = 16 };
+#define NONE UINT32_MAX
+#define LAST (UINT32_C(1) << 31)
 
-/* Fills sizes.  Returns the index of the first record that overlaps an earlier one without nesting,
- * or the number of records if there is none; then *ret_largest is the size of the largest subtree.
- */
-static uint64_t measure_subtrees(
-        const struct track *t, uint32_t *sizes, uint32_t *stack, uint32_t *ret_largest)
+/* A subtree on the stack: its last record in pre-order, whose link is not set yet and holds the
+ * subtree below on the stack and how much deeper than the root that record is. */
+static inline uint32_t last_of(const struct link *links, uint32_t root)
 {
-	uint32_t n_stack = 0;
+	uint32_t step = links[root].step;
 
-	for (uint64_t i = 0; i < t->n; i++) {
-		const struct call c = tw_record_call(&t->records, i);
-		uint32_t size = 1;
-
-		for (; n_stack; size += sizes[stack[--n_stack]]) {
-			const struct call left = tw_record_call(&t->records, stack[n_stack - 1]);
-
-			if (left.start_ns >= c.start_ns)
-				continue;
-			if (left.start_ns + left.dur_ns > c.start_ns)
-				return i;
-			break;
-		}
-		sizes[i] = size;
-		stack[n_stack++] = (uint32_t)i;
-	}
-	*ret_largest = 0; /* the roots are left on the stack */
-	for (uint32_t i = 0; i < n_stack; i++)
-		if (sizes[stack[i]] > *ret_largest)
-			*ret_largest = sizes[stack[i]];
-	return t->n;
+	return step & LAST ? step & ~LAST : root;
 }
 
-/* Goes backwards over the post-order: `ends` holds, per level, the pre-order position at which the
- * next child to the left must end.  A size is replaced by the record's depth once it is read. */
-static void order_forward(struct nest *n, uint32_t *ends, uint32_t *starts)
+/* Takes the children of record i, which begins at start_ns, from the stack and links them. */
+static inline void take_children(
+        const struct track *t, struct link *links, int64_t start_ns, uint32_t *top, uint32_t i)
 {
-	const struct track *t = n->track;
-	uint32_t depth = 0;
+	uint32_t first = NONE;
+	uint32_t last = NONE; /* of the whole subtree */
+	uint32_t deeper = 0;
 
-	ends[0] = (uint32_t)t->n;
-	starts[0] = 0;
-	for (uint64_t i = t->n; i-- > 0;) {
-		uint32_t size = n->depths[i];
-		uint32_t at;
+	while (*top != NONE && tw_record_call(&t->records, *top).start_ns >= start_ns) {
+		uint32_t end = last_of(links, *top);
+		struct link below = links[end];
 
-		while (ends[depth] == starts[depth])
-			depth--; /* all children of this level are placed */
-		at = ends[depth] - size;
-		n->order[at] = (uint32_t)i;
-		n->depths[i] = depth;
-		ends[depth] = at;
-		if (size > 1) {
-			depth++;
-			starts[depth] = at + 1;
-			ends[depth] = at + size;
+		if (first == NONE) {
+			last = end;
+			deeper = below.step + 1;
+		} else {
+			links[end] = (struct link){first, below.step + 1};
 		}
+		first = *top;
+		*top = below.next;
 	}
+	if (first == NONE) {
+		links[i] = (struct link){*top, 0};
+		return;
+	}
+	links[i] = (struct link){first, LAST | last};
+	links[last] = (struct link){*top, deeper};
+}
+
+/* Links the records.  Returns the index of the first one that overlaps an earlier one without
+ * nesting, or the number of records if there is none; then *ret_first is the first root. */
+static uint64_t link_records(const struct track *t, struct link *links, uint32_t *ret_first)
+{
+	uint32_t top = NONE;
+	uint32_t next = NONE;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		int64_t start_ns = tw_record_call(&t->records, i).start_ns;
+
+		take_children(t, links, start_ns, &top, i);
+		if (top != NONE) {
+			const struct call left = tw_record_call(&t->records, top);
+
+			if (left.start_ns + left.dur_ns > start_ns)
+				return i;
+		}
+		top = i;
+	}
+	while (top != NONE) { /* the roots */
+		uint32_t end = last_of(links, top);
+		struct link below = links[end];
+
+		links[end] = (struct link){next, below.step + 1};
+		next = top;
+		top = below.next;
+	}
+	*ret_first = next;
+	return t->n;
 }
 
 static int outer_first(const void *pa, const void *pb, void *records)
@@ -176,99 +191,121 @@ static enum tw_status open_sorted(struct nest *n, struct tw_builder *b, uint64_t
 	return TW_OK;
 }
 
-/* A chain can have no more levels than the largest subtree has records. */
-static enum tw_status open_post_order(struct nest *n, uint32_t largest)
+/* *ret_found: as returned by link_records. */
+static enum tw_status open_post_order(struct nest *n, uint64_t *ret_found)
 {
-	uint32_t levels = largest + 2;
-	uint32_t *ends = tw_mem_alloc(levels, 2 * sizeof *ends);
-
-	if (!ends)
+	n->links = tw_mem_alloc(n->track->n, sizeof *n->links);
+	if (!n->links)
 		return TW_NOMEM;
-	order_forward(n, ends, ends + levels);
-	tw_mem_free(ends);
-	return TW_OK;
-}
-
-/* Fills n->depths with sizes, using the memory of the later order as the stack.  *ret_found: as
- * returned by measure_subtrees. */
-static enum tw_status measure(struct nest *n, uint64_t *ret_found, uint32_t *ret_largest)
-{
-	n->order = tw_mem_alloc(n->track->n, sizeof *n->order);
-	n->depths = tw_mem_alloc(n->track->n, sizeof *n->depths);
-	if (!n->order || !n->depths)
-		return TW_NOMEM;
-	tw_mem_will_fill(n->order, n->track->n * sizeof *n->order);
-	tw_mem_will_fill(n->depths, n->track->n * sizeof *n->depths);
-	*ret_found = measure_subtrees(n->track, n->depths, n->order, ret_largest);
+	tw_mem_will_fill(n->links, n->track->n * sizeof *n->links);
+	*ret_found = link_records(n->track, n->links, &n->first);
 	return TW_OK;
 }
 
 enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *t)
 {
 	uint64_t found = 0;
-	uint32_t largest = 0;
 	enum tw_status st = TW_OK;
 
 	*n = (struct nest){.track = t};
 	if (t->n == 0)
 		return TW_OK;
-	if (t->n >= UINT32_MAX)
+	if (t->n >= LAST)
 		return TW_TOO_LARGE;
 	if (!t->unordered)
-		st = measure(n, &found, &largest);
+		st = open_post_order(n, &found);
 	if (st != TW_OK)
 		return st;
-	if (n->depths && found == t->n)
-		return open_post_order(n, largest);
-	tw_mem_free(n->depths);
-	tw_mem_free(n->order);
-	n->depths = n->order = NULL;
-	return open_sorted(n, b, found);
-}
-
-uint32_t tw_nest_read(
-        struct nest *n, const struct tw_builder *b, struct tw_slice *ret, uint32_t max)
-{
-	const struct records *records = &n->track->records;
-	const int64_t *cpu_ns = n->track->cpu_ns;
-	const uint32_t *indexes = b->indexes;
-	const uint32_t *order;
-	uint64_t left = n->track->n - n->at;
-
-	if (left == 0)
-		return 0;
-	order = n->order + n->at;
-	if (max > left)
-		max = (uint32_t)left;
-	for (uint32_t k = 0; k < max; k++) {
-		uint32_t i = order[k];
-		const struct call c = tw_record_call(records, i);
-
-		/* pre-order accesses records at random: prefetch the next ones */
-		if (k + AHEAD < left)
-			__builtin_prefetch(&records->at[order[k + AHEAD]]);
-		ret[k] = (struct tw_slice){.start_ns = c.start_ns,
-		        .dur_ns = c.dur_ns,
-		        .cpu_ns = cpu_ns ? cpu_ns[i] : -1,
-		        .method = indexes[c.sym - 1],
-		        .depth = n->depths[i]};
+	if (found < t->n) {
+		tw_nest_close(n);
+		n->track = t;
+		st = open_sorted(n, b, found);
 	}
-	n->at += max;
-	return max;
+	tw_nest_rewind(n);
+	n->again = false;
+	return st;
 }
 
-uint64_t tw_nest_offset(const struct nest *n, uint32_t back)
+static inline void take(
+        struct nest *n, const uint32_t *indexes, uint32_t i, uint32_t depth, struct tw_slice *ret)
 {
-	return tw_record_offset(&n->track->records.at[n->order[n->at - back]]);
+	const struct call c = tw_record_call(&n->track->records, i);
+
+	*ret = (struct tw_slice){.start_ns = c.start_ns,
+	        .dur_ns = c.dur_ns,
+	        .cpu_ns = n->track->cpu_ns ? n->track->cpu_ns[i] : -1,
+	        .method = indexes[c.sym - 1],
+	        .depth = depth};
+}
+
+/* Counts a record that is too deep, once. */
+static void clip(const struct nest *n, struct tw_builder *b, uint32_t i)
+{
+	if (!n->again)
+		tw_builder_repair(
+		        b, TW_REPAIR_depth_clipped, tw_record_offset(&n->track->records.at[i]), 1);
+}
+
+static uint32_t read_linked(
+        struct nest *n, struct tw_builder *b, struct tw_slice *ret, uint32_t max)
+{
+	uint32_t depth = n->depth;
+	uint32_t i = n->at;
+	uint32_t read = 0;
+
+	while (read < max && i != NONE) {
+		struct link link = n->links[i];
+
+		/* the records are visited upwards, but for those with children, which are ahead */
+		if (i + AHEAD < n->track->n) {
+			__builtin_prefetch(&n->links[i + AHEAD]);
+			__builtin_prefetch(&n->track->records.at[i + AHEAD]);
+		}
+		if (depth < b->limits.max_depth)
+			take(n, b->indexes, i, depth, &ret[read++]);
+		else
+			clip(n, b, i);
+		depth += 1 - (link.step & LAST ? 0 : link.step);
+		i = link.next;
+	}
+	n->depth = depth;
+	n->at = i;
+	return read;
+}
+
+static uint32_t read_sorted(
+        struct nest *n, struct tw_builder *b, struct tw_slice *ret, uint32_t max)
+{
+	uint32_t read = 0;
+
+	while (read < max && n->at < n->track->n) {
+		uint32_t i = n->order[n->at++];
+
+		if (n->at + AHEAD < n->track->n) /* records are accessed at random */
+			__builtin_prefetch(&n->track->records.at[n->order[n->at + AHEAD]]);
+		if (n->depths[i] < b->limits.max_depth)
+			take(n, b->indexes, i, n->depths[i], &ret[read++]);
+		else
+			clip(n, b, i);
+	}
+	return read;
+}
+
+uint32_t tw_nest_read(struct nest *n, struct tw_builder *b, struct tw_slice *ret, uint32_t max)
+{
+	return n->links ? read_linked(n, b, ret, max) : read_sorted(n, b, ret, max);
 }
 
 void tw_nest_rewind(struct nest *n)
 {
-	n->at = 0;
+	n->again = true;
+	n->depth = 0;
+	n->at = n->links ? n->first : 0;
 }
 
 void tw_nest_close(struct nest *n)
 {
+	tw_mem_free(n->links);
 	tw_mem_free(n->order);
 	tw_mem_free(n->depths);
 	*n = (struct nest){0};

@@ -210,28 +210,6 @@ static void count_slices(struct tw_thread_info *t, const struct tw_slice *s, uin
 	t->end_ns = end_ns;
 }
 
-/* Removes those of n slices that are too deep; returns the number that remain.  nest: which read
- * them just before, to report them; NULL: not again. */
-static uint32_t clip_depth(
-        struct writer *w, const struct nest *nest, struct tw_slice *s, uint32_t n)
-{
-	const uint32_t limit = w->b->limits.max_depth;
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (s[i].depth >= limit) {
-			if (nest)
-				tw_builder_repair(w->b, TW_REPAIR_depth_clipped,
-				        tw_nest_offset(nest, n - i), 1);
-			continue;
-		}
-		if (kept < i)
-			s[kept] = s[i];
-		kept++;
-	}
-	return kept;
-}
-
 static void add_running(struct writer *w, struct tw_slice *s, uint32_t n)
 {
 	for (uint32_t i = 0; w->running.any && i < n; i++)
@@ -246,15 +224,12 @@ static enum tw_status shape(struct writer *w, struct nest *nest, struct tw_err *
 	uint32_t n;
 
 	while ((st = tw_shaper_room(w->shaper, &s, &n, err)) == TW_OK) {
-		uint32_t kept;
-
 		n = tw_nest_read(nest, w->b, s, n);
 		if (n == 0)
 			break;
-		kept = clip_depth(w, nest, s, n);
-		add_running(w, s, kept);
-		count_slices(&w->thread, s, kept);
-		st = tw_shaper_add(w->shaper, kept, err);
+		add_running(w, s, n);
+		count_slices(&w->thread, s, n);
+		st = tw_shaper_add(w->shaper, n, err);
 		if (st != TW_OK)
 			break;
 	}
@@ -270,10 +245,8 @@ static void sum_calls(struct writer *w, struct nest *nest)
 	tw_nest_rewind(nest);
 	w->running_at = 0;
 	while ((n = tw_nest_read(nest, w->b, s, AT_ONCE)) > 0) {
-		uint32_t kept = clip_depth(w, NULL, s, n);
-
-		add_running(w, s, kept);
-		for (uint32_t i = 0; i < kept; i++)
+		add_running(w, s, n);
+		for (uint32_t i = 0; i < n; i++)
 			sum_slice(w, &s[i]);
 	}
 	leave(w, 0);
