@@ -434,6 +434,11 @@ static inline void note_order(struct track *t, int64_t end_ns, uint64_t offset)
 	}
 }
 
+static inline uint32_t offset_of(const struct tw_event *ev)
+{
+	return ev->offset < TW_OFFSET_UNKNOWN ? (uint32_t)ev->offset : TW_OFFSET_UNKNOWN;
+}
+
 static inline __attribute__((always_inline)) enum tw_status record(
         struct tw_builder *b, struct track *t, const struct tw_event *ev)
 {
@@ -455,8 +460,7 @@ static inline __attribute__((always_inline)) enum tw_status record(
 		t->cpu_ns[t->n] = ev->cpu_ns;
 	if (t->n == 0 || ev->ts_ns < t->first_ns)
 		t->first_ns = ev->ts_ns;
-	tw_record_put(&t->records, t->n++, &c,
-	        ev->offset < TW_OFFSET_UNKNOWN ? (uint32_t)ev->offset : TW_OFFSET_UNKNOWN);
+	tw_record_put(&t->records, t->n++, &c, offset_of(ev));
 	b->slices++;
 	b->symbols[ev->sym - 1].count++;
 	if (end > b->last_ns)
@@ -496,6 +500,47 @@ static inline void take_event(struct tw_builder *b, const struct tw_event *ev)
 		b->status = tw_builder_end(b, t, ev);
 }
 
+/* Takes the calls at the begin of a batch that are as nearly all calls are: on one track, in order,
+ * without CPU time, and with space.  Returns their number. */
+static size_t take_run(struct tw_builder *b, const struct tw_event *ev, size_t n)
+{
+	struct track *t = ev->track && ev->track <= b->n_tracks ? &b->tracks[ev->track - 1] : NULL;
+	uint64_t left = b->limits.max_slices - b->slices;
+	int64_t first_ns;
+	int64_t end_ns;
+	size_t i = 0;
+
+	if (!t || t->n == 0 || t->cpu_ns)
+		return 0;
+	if (left > t->cap - t->n)
+		left = t->cap - t->n;
+	if (n > left)
+		n = left;
+	first_ns = t->first_ns;
+	end_ns = t->last_end_ns;
+	for (; i < n; i++) {
+		const struct tw_event *e = &ev[i];
+		const struct call c = {e->ts_ns, e->dur_ns, e->sym};
+
+		if (e->kind != TW_EV_SLICE || e->track != ev->track || e->any_order ||
+		        e->cpu_ns >= 0 || e->sym == 0 || !sane(b, e) ||
+		        !tw_record_fits(&t->records, &c) || c.start_ns + c.dur_ns < end_ns)
+			break;
+		end_ns = c.start_ns + c.dur_ns;
+		if (c.start_ns < first_ns)
+			first_ns = c.start_ns;
+		tw_record_put(&t->records, t->n + i, &c, offset_of(e));
+		b->symbols[e->sym - 1].count++;
+	}
+	t->n += i;
+	t->first_ns = first_ns;
+	t->last_end_ns = end_ns;
+	b->slices += i;
+	if (i && end_ns > b->last_ns)
+		b->last_ns = end_ns;
+	return i;
+}
+
 static void take_moved_event(struct tw_builder *b, const struct tw_event *ev)
 {
 	struct tw_event moved = *ev;
@@ -514,11 +559,15 @@ static enum tw_status sink_events(
 
 	if (b->cut_sym || b->left_out_sym)
 		place_names(b, ev, n);
-	for (size_t i = 0; i < n && b->status == TW_OK; i++)
+	for (size_t i = 0; i < n && b->status == TW_OK;) {
+		i += moved ? 0 : take_run(b, ev + i, n - i);
+		if (i == n)
+			break;
 		if (moved)
-			take_moved_event(b, &ev[i]);
+			take_moved_event(b, &ev[i++]);
 		else
-			take_event(b, &ev[i]);
+			take_event(b, &ev[i++]);
+	}
 	if (b->status != TW_OK)
 		return tw_fail(err, b->status,
 		        "the trace needs more memory than "
