@@ -73,7 +73,8 @@ struct tw_frames *tw_frames_free(struct tw_frames *f);
  * one. */
 enum tw_status tw_frames_add(struct tw_frames *f, const struct tw_frame_info *info,
         const uint8_t *payload, size_t len, struct tw_err *err) TW_MUST_USE;
-/* Returns when everything is stored.  Can be called again, without effect. */
+/* Returns when everything is stored.  Can be called again, without effect; payloads added later are
+ * compressed and stored in the caller's thread. */
 enum tw_status tw_frames_finish(struct tw_frames *f, struct tw_err *err) TW_MUST_USE;
 /* The context, while nothing is being compressed. */
 struct ZSTD_CCtx_s *tw_frames_zstd(struct tw_frames *f);
@@ -94,8 +95,8 @@ void tw_summary_maker_keep(
 
 /* Stores the summary tree next to the trees; `methods`: number of methods in the trace.  TW_OK
  * without storing anything if there are too few nodes or not enough memory. */
-enum tw_status tw_summary_maker_store(
-        struct tw_summary_maker *m, sqlite3 *db, uint32_t methods, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_summary_maker_store(struct tw_summary_maker *m, struct tw_frames *frames,
+        uint32_t methods, struct tw_err *err) TW_MUST_USE;
 
 /* --- sums of notes, computed while notes are written --- */
 

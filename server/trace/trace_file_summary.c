@@ -6,11 +6,8 @@
  * there is not enough memory, none is stored.
  */
 
-#include <zstd.h>
-
 #include "server/trace/trace_file_internal.h"
 
-enum { ZSTD_LEVEL = 3 };
 /* 4.7 M nodes.  A thread's tree is added after the thread's calls, which are larger, were freed. */
 #define MAX_BYTES ((size_t)256 << 20)
 
@@ -84,66 +81,37 @@ void tw_summary_maker_keep(
 	*arena = NULL;
 }
 
-static enum tw_status insert(
-        sqlite3 *db, const struct tw_tree *t, const struct tw_buf *frame, struct tw_err *err)
+/* As another thread's tree. */
+static enum tw_status store(struct tw_frames *frames, const struct tw_tree *t, struct tw_err *err)
 {
-	sqlite3_stmt *s = NULL;
-	int rc;
-
-	if (sqlite3_prepare_v2(db, "INSERT INTO trace_tree VALUES(?,?,?)", -1, &s, NULL) !=
-	        SQLITE_OK)
-		return tw_trace_sql_fail(db, "writing a crown", err);
-	(void)sqlite3_bind_int64(s, 1, TW_SUMMARY_THREAD_ID);
-	(void)sqlite3_bind_int64(s, 2, t->n);
-	(void)sqlite3_bind_blob64(s, 3, frame->data, frame->len, SQLITE_STATIC);
-	rc = sqlite3_step(s);
-	(void)sqlite3_finalize(s);
-	return rc == SQLITE_DONE ? TW_OK : tw_trace_sql_fail(db, "writing a crown", err);
-}
-
-static enum tw_status pack(const struct tw_tree *t, struct tw_buf *frame, struct tw_err *err)
-{
-	ZSTD_CCtx *z = ZSTD_createCCtx();
+	const struct tw_frame_info info = {
+	        .is_tree = true, .chunk.thread_id = TW_SUMMARY_THREAD_ID, .nodes = t->n};
 	struct tw_buf payload;
-	enum tw_status st = z ? TW_OK : TW_NOMEM;
+	enum tw_status st;
 
 	tw_buf_init(&payload, SIZE_MAX / 2);
+	st = tw_tree_encode(t, &payload);
 	if (st == TW_OK)
-		st = tw_tree_encode(t, &payload);
-	if (st == TW_OK)
-		st = tw_buf_reserve(frame, ZSTD_compressBound(payload.len));
-	if (st == TW_OK) {
-		(void)ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, ZSTD_LEVEL);
-		(void)ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1);
-		frame->len = ZSTD_compress2(z, frame->data, frame->cap, payload.data, payload.len);
-	}
-	if (st == TW_OK && ZSTD_isError(frame->len))
-		st = tw_fail(err, TW_BUG, "zstd: %s", ZSTD_getErrorName(frame->len));
+		st = tw_frames_add(frames, &info, payload.data, payload.len, err);
 	tw_buf_done(&payload);
-	(void)ZSTD_freeCCtx(z);
 	return st;
 }
 
 enum tw_status tw_summary_maker_store(
-        struct tw_summary_maker *m, sqlite3 *db, uint32_t methods, struct tw_err *err)
+        struct tw_summary_maker *m, struct tw_frames *frames, uint32_t methods, struct tw_err *err)
 {
 	const struct tw_forest forest = {m->trees, m->n};
 	struct tw_summary_tree summary;
 	struct tw_arena *arena;
-	struct tw_buf frame;
 	enum tw_status st;
 
 	if (m->given_up || m->nodes < UINT64_C(2) * TW_SUMMARY_NODES)
 		return TW_OK;
-	tw_buf_init(&frame, SIZE_MAX / 2);
 	arena = tw_arena_new(MAX_BYTES);
 	st = arena ? m->make(&forest, TW_SUMMARY_NODES, methods, arena, &summary, err) : TW_NOMEM;
 	if (st == TW_OK)
-		st = pack(&summary.tree, &frame, err);
-	if (st == TW_OK)
-		st = insert(db, &summary.tree, &frame, err);
+		st = store(frames, &summary.tree, err);
 	tw_arena_free(arena);
-	tw_buf_done(&frame);
 	give_up(m);
 	return st == TW_NOMEM ? TW_OK : st;
 }

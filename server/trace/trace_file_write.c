@@ -489,7 +489,7 @@ enum tw_status tw_trace_writer_commit(
 	enum tw_status st = write_threads(w, err);
 
 	if (st == TW_OK)
-		st = tw_summary_maker_store(w->summary, w->db, w->methods, err);
+		st = tw_summary_maker_store(w->summary, w->frames, w->methods, err);
 	if (st == TW_OK)
 		st = tw_sums_maker_end(w->sums, w->db, err);
 	if (st == TW_OK)
