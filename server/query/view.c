@@ -27,6 +27,21 @@ struct tw_str tw_view_name(
 	return name;
 }
 
+struct tw_str tw_view_obfuscated(const struct tw_view *v, uint32_t method, char buf[TW_NAME_BYTES])
+{
+	char *original = method < v->n_methods && v->names.retrace ? buf + TW_NAME_BYTES / 2 : NULL;
+	struct tw_names before = v->names;
+	struct tw_named what;
+
+	if (!original)
+		return TW_STR("");
+	what = tw_method_named(&v->methods[method]);
+	before.retrace = NULL;
+	tw_names_display(&before, &what, buf, TW_NAME_BYTES / 2);
+	tw_names_display(&v->names, &what, original, TW_NAME_BYTES / 2);
+	return strcmp(buf, original) == 0 ? TW_STR("") : tw_str_of(buf);
+}
+
 struct tw_str tw_view_descriptor(
         const struct tw_view *v, uint32_t method, char buf[TW_DESCRIPTOR_BYTES])
 {

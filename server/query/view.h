@@ -32,6 +32,8 @@ struct tw_view {
 enum { TW_NAME_BYTES = 16384 };
 struct tw_str tw_view_name(
         const struct tw_view *v, uint32_t method, char buf[TW_NAME_BYTES], bool *ret_known);
+/* The name of a method in the trace if R8 renamed it, valid UTF-8; "" otherwise. */
+struct tw_str tw_view_obfuscated(const struct tw_view *v, uint32_t method, char buf[TW_NAME_BYTES]);
 /* The descriptor (JVM) that distinguishes a method from its overloads, valid UTF-8; "" if unknown.
  */
 enum { TW_DESCRIPTOR_BYTES = 1024 };

@@ -247,6 +247,15 @@ static enum tw_status compare_methods(struct tw_comparison *c, struct tw_err *er
 	                   : st;
 }
 
+/* Whether `text` is the name of the method, alone or with its descriptor. */
+static bool is_named(const struct tw_compared_method *m, struct tw_str text)
+{
+	if (!tw_str_starts(text, m->name))
+		return false;
+	text = tw_str_from(text, m->name.len);
+	return text.len == 0 || tw_str_eq(text, tw_str_of(m->naming->descriptor));
+}
+
 /* Quantiles of wall time in the traces that have the method. */
 static enum tw_status compare_one(struct tw_comparison *c, struct tw_err *err)
 {
@@ -257,7 +266,7 @@ static enum tw_status compare_one(struct tw_comparison *c, struct tw_err *err)
 	if (!s)
 		return tw_oom(err);
 	for (size_t i = 0; i < c->n_methods && !c->one; i++)
-		if (tw_str_eq(c->methods[i].name, tw_str_of(c->method)))
+		if (is_named(&c->methods[i], tw_str_of(c->method)))
 			c->one = &c->methods[i];
 	for (int k = 0; st == TW_OK && c->one && k < TW_SIDES * TW_MIX_CLASSES; k++) {
 		int side = k / TW_MIX_CLASSES, class = k % TW_MIX_CLASSES;
@@ -292,7 +301,7 @@ const struct tw_param tw_fleet_compare_params[] = {
         TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
         TW_PARAM_TEXT("method", 0,
                 "Also returns the wall time percentiles of this method, over the traces that have "
-                "it."),
+                "it: a name, with a descriptor for one of several overloads."),
         TW_PARAM_FLAG("tree", true, ""),
         {0},
 };

@@ -131,6 +131,11 @@ static void put_names(const struct tw_view *v, struct tw_json *j, char *resolved
 	for (uint32_t i = 0; i < v->n_methods; i++)
 		tw_json_str(j, tw_view_descriptor(v, i, buf));
 	tw_json_close(j, ']');
+	tw_json_key(j, "obfuscated");
+	tw_json_open(j, '[');
+	for (uint32_t i = 0; v->names.retrace && i < v->n_methods; i++)
+		tw_json_str(j, tw_view_obfuscated(v, i, buf));
+	tw_json_close(j, ']');
 	tw_json_key_str(j, "resolved", (struct tw_str){resolved, v->n_methods});
 }
 

@@ -149,6 +149,22 @@ test('a route loads what it needs', async (t) => {
 	await done(page, t);
 });
 
+test('what a trace needs is requested once, before the code of its page', async (t) => {
+	const page = await open('/builds');
+	const asked = [];
+	page.on('request', (r) => asked.push(new URL(r.url()).pathname + new URL(r.url()).search));
+	await page.goto(`${server.url}/traces/${id}`);
+	await page.waitForSelector('[data-ready]');
+	await settled(page);
+	const code = asked.findIndex((at) => at.startsWith('/assets/trace-'));
+	for (const at of [`/api/v1/session?trace=${id}`, ...['', '/threads', '/names', '/notes/sums', '/documents?kind=anr'].map((what) => `/api/v1/traces/${id}${what}`)]) {
+		assert.equal(asked.filter((one) => one === at).length, 1, `${at}: ${asked.join(' ')}`);
+		assert.ok(asked.indexOf(at) < code, `${at}: ${asked.join(' ')}`);
+	}
+	assert.equal(asked.filter((at) => at.startsWith('/assets/worker-')).length, 1);
+	await done(page, t);
+});
+
 for (const width of [2560, 3840])
 	inFullRuns(`every page fits ${width} pixels`, async (t) => {
 		const page = await open('/', 'light', width);

@@ -153,6 +153,29 @@ test('the table is sorted, narrowed and opened, and all of it is in the address'
 	await done(page, t);
 });
 
+test('of overloads the one that is clicked is opened', async (t) => {
+	const methods = ['onCreate ()V', 'parse (Ljava/lang/String;)V', 'parse ([B)V'].map((m, i) => `${i + 1},1,com.shop.Json ${m}`).join('\n') + '\n';
+	const ids = [];
+	for (const longer of [0, 30_000]) {
+		await server.put(`/api/v1/builds/over${longer}/methods`, methods);
+		const calls = btrace([[PID, 2, 1_002_000, 20_000 + longer], [PID, 3, 1_100_000, 10_000], [PID, 1, 1_000_000, 200_000]], { pid: PID });
+		ids.push((await server.trace(calls, { query: { app: 'over', version_name: `1.${longer}`, build_id: `over${longer}`, scenario: 'overloads' } })).id);
+	}
+	await until(async () => ((await answer(`a=trace:${ids[0]}&b=trace:${ids[1]}`))?.comparable ? true : undefined), 'both are counted', 60);
+	const page = await open(`/fleet/compare?a=trace:${ids[0]}&b=trace:${ids[1]}`);
+	await whole(page);
+	await row(page, 'com.shop.Json.parse').getByRole('button', { name: 'byte[]' }).click();
+	await page.waitForSelector('[data-one]');
+	assert.deepEqual(await page.locator('#methods [aria-expanded=true]').allInnerTexts(), ['com.shop.Json.parse(byte[])']);
+	assert.match(await page.locator('[data-one] [data-stat=p50]').innerText(), /10\.0 µs\s+10\.0 µs/, 'its own times');
+	await page.reload();
+	await page.waitForSelector('[data-one]');
+	assert.deepEqual(await page.locator('#methods [aria-expanded=true]').allInnerTexts(), ['com.shop.Json.parse(byte[])']);
+	await page.locator('#methods [aria-expanded=true]').click();
+	await page.locator('[data-one]').waitFor({ state: 'detached' });
+	await done(page, t);
+});
+
 test('the graph is grey where it may be chance, shows what is gone, and goes by keys', async (t) => {
 	await ready();
 	const page = await open(ADDRESS);

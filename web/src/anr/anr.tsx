@@ -1,6 +1,7 @@
 // Why an application did not respond: the verdict, who blocks whom, deadlocks, and all threads.
 import { useMemo } from 'preact/hooks';
 import { api, type Trace } from '../api/api';
+import { turnOf, type Reports } from './reports';
 import { CAUSED, does, lockName, stackText, threadName, type Anr, type AnrProcess, type AnrStep } from './anrdoc';
 import { Calls, Method, Stack, type Way } from './anrparts';
 import { Raw, useRaw } from './anrraw';
@@ -9,7 +10,7 @@ import { count, duration, sentence, withoutParameters } from '../i18n/format';
 import { ended, serverText } from '../i18n/servertext';
 import { openAlso } from '../trace/state/opened';
 import { atTimeline } from '../trace/state/tab';
-import { Copy, Panel, useLoad, type Loaded } from '../ui/parts';
+import { Copy, Panel, useLoad } from '../ui/parts';
 import { link, number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anr';
 import { Waits } from './waitpicture';
@@ -138,15 +139,6 @@ function Report({ doc, t, names }: { doc: Anr; t: Trace; names: string[] }) {
 			<Calls.Provider value={way}><Body doc={doc} p={p} timed={t.summary?.timed === true} /></Calls.Provider>
 		</Panel>
 	);
-}
-
-export type Reports = { content: Anr }[];
-
-const turnOf = (t: Trace) => JSON.stringify(t.report?.names); // changes when a mapping came
-
-/** The ANR reports of a trace. */
-export function useReports(t: Trace): Loaded<{ documents: Reports }> {
-	return useLoad(t.id + turnOf(t), (s) => api.documents<Anr>(t.id, 'anr', s));
 }
 
 export function AnrPanel({ t, reports }: { t: Trace; reports: Reports }) {

@@ -1,4 +1,5 @@
 // The server's API, as types and calls.
+import { earlyResponse } from './early';
 import { answered, lost } from './health';
 import { heardInTime } from '../i18n/servertext';
 import { tr } from '../i18n/strings/frame';
@@ -147,7 +148,7 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
 	if (init.method && init.method !== 'GET') headers.set('X-Tracewell', '1');
 	let r: Response;
 	try {
-		r = await fetch(path, { ...init, headers });
+		r = await ((!init.method && earlyResponse(path)) || fetch(path, { ...init, headers }));
 	} catch (why) {
 		if ((why as Error).name === 'AbortError') throw why;
 		lost();
@@ -272,7 +273,7 @@ export const api = {
 	threads: async (id: string) => withProcesses(await get<Threads>(`${trace(id)}/threads`)),
 	threadsAhead: async (id: string) => withProcesses((await peek<Threads>(`${trace(id)}/threads`)) ?? { threads: [] }).threads,
 	names: async (id: string) => {
-		const n = await get<{ names: string[]; descriptors: string[]; resolved: string }>(`${trace(id)}/names`);
+		const n = await get<{ names: string[]; descriptors: string[]; obfuscated: string[]; resolved: string }>(`${trace(id)}/names`);
 		return { ...n, names: distinct(id, n.names, n.descriptors) };
 	},
 	methods: (id: string, p: Params, s?: AbortSignal) =>

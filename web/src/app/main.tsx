@@ -205,17 +205,11 @@ function App() {
 function beginEarly(): void {
 	const id = traceOf(path.value);
 	const known = load();
-	if (id) preload(document.querySelector<HTMLMetaElement>('meta[name=trace-modules]')?.content ?? '');
 	(id ? trace : (placeOf(path.value) ?? PLACES[0]).page).begin();
 	if (!id) return;
 	aheadOfTrace(id);
 	beginWorker();
-	Promise.all([import('../trace/trace'), known]).then(([m]) => m.openEarly(id)).catch(() => undefined); // who draws the calls asks for them, too
-}
-
-/** What a module needs is asked for with it, not once it was read. */
-function preload(modules: string): void {
-	for (const href of modules.split(' ').filter(Boolean)) document.head.append(Object.assign(document.createElement('link'), { rel: 'modulepreload', href }));
+	Promise.all([import('../trace/timeline/timelineview'), known]).then(([m]) => m.openEarly(id)).catch(() => undefined); // who draws the calls asks for them, too
 }
 
 beginEarly();

@@ -1,7 +1,7 @@
 // Compares two sides of the fleet: versions, filters or single traces.  The selection is in the address.
 import { useEffect } from 'preact/hooks';
 import { get, Refusal, url, type ComparedTree } from '../api/api';
-import { sentence } from '../i18n/format';
+import { sentence, withoutParameters } from '../i18n/format';
 import { ended, serverText } from '../i18n/servertext';
 import { LinkCheck } from '../trace/state/linkcheck';
 import { Busy, Failure, useLoad } from '../ui/parts';
@@ -93,7 +93,7 @@ function Body({ params, of }: { params: Params; of: string }) {
 			{!v.comparable && <Empty v={v} />}
 			{v.comparable && <>
 				{!isAlone(v) && <Quantiles v={v} />}
-				<VersusTable v={v} busy={load.busy} detail={(name) => <><OneMethod params={params} of={of} name={name} /><SourceBox method={name} app={text('app')} base={versionOf('a')} head={versionOf('b')} /></>} />
+				<VersusTable v={v} busy={load.busy} detail={(name, descriptor) => <><OneMethod params={params} of={of} name={name + descriptor} /><SourceBox method={name} app={text('app')} base={versionOf('a')} head={versionOf('b')} /></>} />
 				<VersusGraph tree={tree as Parameters<typeof VersusGraph>[0]['tree']} of={of} />
 			</>}
 		</div>
@@ -104,8 +104,8 @@ function Links({ params }: { params: Params }) {
 	const other = () => ask(swapped(text));
 	return <>
 		<button onClick={other}>{tr('Swap A and B')}</button>
-		<a class="button" href={url(WHERE, { ...params, method: text('method'), format: 'markdown' })}>Markdown</a>
-		<a class="button" href={url(WHERE, { ...params, method: text('method') })}>JSON</a>
+		<a class="button" href={url(WHERE, { ...params, method: withoutParameters(text('method')), format: 'markdown' })}>Markdown</a>
+		<a class="button" href={url(WHERE, { ...params, method: withoutParameters(text('method')) })}>JSON</a>
 		<button onClick={startOver}>{tr('Start over')}</button>
 	</>;
 }

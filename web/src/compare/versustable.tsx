@@ -1,7 +1,7 @@
 // Methods of two sides of the fleet: means per trace, confidence intervals, and on which side they exist.
 import type { ComponentChildren } from 'preact';
 import { change, relative } from './comparedoc';
-import { count, duration, percent } from '../i18n/format';
+import { count, duration, percent, withoutParameters } from '../i18n/format';
 import { matching } from '../ui/matching';
 import { Filter } from '../ui/filter';
 import { Choice, Copy, MethodName, Panel, Sorted } from '../ui/parts';
@@ -40,33 +40,37 @@ function Changed({ m, show, chance = false, most }: { m: Mean; show: (v: number)
 	);
 }
 
-type Detail = (name: string) => ComponentChildren;
+type Detail = (name: string, descriptor: string) => ComponentChildren;
+
+/** The name that distinguishes it from other overloads. */
+const nameOf = (m: Method) => m.shown ?? m.name;
 
 function Row({ m, most, judged, detail }: { m: Method; most: number; judged: boolean; detail: Detail }) {
-	const open = text('method') === m.name;
+	const name = nameOf(m);
+	const open = text('method') === name;
 	return <>
 		<tr data-method={m.name}>
-			<td class="mono name"><button class="plain" aria-expanded={open} onClick={() => set({ method: open ? null : m.name }, true)}><MethodName name={m.shown ?? m.name} /></button>
+			<td class="mono name"><button class="plain" aria-expanded={open} onClick={() => set({ method: open ? null : name }, true)}><MethodName name={name} /></button>
 				{m.state !== 'both' && <span class="state">{m.state === 'new' ? tr('new') : tr('removed')}</span>}</td>
 			<td class="num">{duration(m.self_ns.a)}</td><td class="num">{duration(m.self_ns.b)}</td><Changed m={m.self_ns} show={duration} chance={judged && !m.significant && m.self_ns.a !== m.self_ns.b} most={most} />
 			<td class="num">{duration(m.total_ns.a)}</td><td class="num">{duration(m.total_ns.b)}</td><Changed m={m.total_ns} show={duration} />
 			<td class="num">{calls(m.calls.a)}</td><td class="num">{calls(m.calls.b)}</td><Changed m={m.calls} show={calls} />
 			<td class="num">{percent(m.a_share)}</td><td class="num">{percent(m.b_share)}</td>
 		</tr>
-		{open && <tr class="more"><td colSpan={COLUMNS.length}>{detail(m.name)}</td></tr>}
+		{open && <tr class="more"><td colSpan={COLUMNS.length}>{detail(m.name, m.descriptor)}</td></tr>}
 	</>;
 }
 
 /** Plain numbers, in nanoseconds, calls and shares, with tabs between. */
 function tsv(list: Method[]): string {
 	const head = ['method', 'a_self_ns', 'b_self_ns', 'a_total_ns', 'b_total_ns', 'a_calls', 'b_calls', 'a_share', 'b_share', 'relative', 'significant'];
-	return [head.join('\t'), ...list.map((m) => [m.shown ?? m.name, m.self_ns.a, m.self_ns.b, m.total_ns.a, m.total_ns.b, m.calls.a, m.calls.b, m.a_share, m.b_share, relative(m.self_ns), m.significant].join('\t'))].join('\n');
+	return [head.join('\t'), ...list.map((m) => [nameOf(m), m.self_ns.a, m.self_ns.b, m.total_ns.a, m.total_ns.b, m.calls.a, m.calls.b, m.a_share, m.b_share, relative(m.self_ns), m.significant].join('\t'))].join('\n');
 }
 
 /** The filtered methods of the server, in the selected order. */
 function useShown(v: Versus): Method[] {
 	const { key, down } = useOrder();
-	const fit = matching(v.methods.map((m) => m.shown ?? m.name), text('filter'));
+	const fit = matching(v.methods.map(nameOf), text('filter'));
 	return sorted(fit ? v.methods.filter((_, i) => fit[i]) : v.methods, key, down);
 }
 
@@ -83,13 +87,13 @@ export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; det
 	return (
 		<Panel title={tr('Methods')} id="methods" aside={<><Choice label={tr('Which')} value={only} options={ONLY.map(([k, t]): [string, string] => [k, `${t} (${count(v.counts[k] ?? 0)})`])} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} />
 			<Filter />{list.length > 0 && <Copy text={tsv(list)} label={tr('Copy as TSV')} />}</>}>
-			{asked && !shown.some((m) => m.name === asked) && <section class="asked" aria-label={tr('One method')}>
+			{asked && !shown.some((m) => nameOf(m) === asked) && <section class="asked" aria-label={tr('One method')}>
 				<div class="row"><h3 class="anywhere"><MethodName name={asked} /></h3><span class="grow" /><button class="small" onClick={() => set({ method: null }, true)}>{tr('Close')}</button></div>
-				{detail(asked)}</section>}
+				{detail(withoutParameters(asked), v.methods.find((m) => nameOf(m) === asked)?.descriptor ?? '')}</section>}
 			{list.length === 0 && <p class="quiet">{tr('No methods match.')}</p>}
 			{list.length > 0 && <div class={`scroll${busy ? ' stale' : ''}`}><table class="methods compared">
 				<thead><tr>{COLUMNS.map(([k, label]) => <Sorted key={k} by={k} label={label} hint={k.endsWith('change') ? tr('By how much it changed, up or down') : undefined} {...heads} />)}</tr></thead>
-				<tbody>{shown.map((m) => <Row key={m.shown} m={m} most={most} judged={!isAlone(v)} detail={detail} />)}</tbody>
+				<tbody>{shown.map((m) => <Row key={nameOf(m)} m={m} most={most} judged={!isAlone(v)} detail={detail} />)}</tbody>
 			</table></div>}
 			<div class="row under"><span class="quiet">{tr.rich('{shown} of {list} methods{methods}{v}', { shown: count(shown.length), list: count(list.length), methods: there > v.methods.length && tr(' of the {methods} whose self time changed most, of {there}', { methods: count(v.methods.length), there: count(there) }), v: isAlone(v) ? '.' : tr('; means per trace. At most 1 in 20 of the changes not marked as chance is due to chance.') })}</span>
 				{list.length > rows && <button class="small" onClick={() => set({ rows: rows * 4 })}>{tr('Show more')}</button>}</div>

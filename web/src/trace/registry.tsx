@@ -1,7 +1,7 @@
 // The panels below the timeline, in the order of their tabs. A new one is a file, and a line here and in state/tab.ts.
 import type { ComponentType } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { AnrPanel, type Reports } from '../anr/anr';
+import type { Reports } from '../anr/reports';
 import type { NoteSum, Thread, Trace } from '../api/api';
 import { wordsOf } from '../api/source';
 import { count } from '../i18n/format';
@@ -99,7 +99,9 @@ function States(s: Shown) {
 	return <StatesPanel id={s.t.id} threads={s.listed} tids={text('threads') ? s.tids : null} range={of.range ?? [s.whole.from, s.whole.to]} scope={<Scope {...s} standard="all" />} />;
 }
 
-const findings = later<{ id: string; threads: Thread[]; start: number; end: number; turn: number }>('findings', async () => (await import('../admin/detectors')).FindingsPanel, 'Findings');
+const findings = later<{ id: string; threads: Thread[]; start: number; end: number; turn: number }>('findings', async () => (await import('./panels/findingspanel')).FindingsPanel, 'Findings');
+
+const anr = later<{ t: Trace; reports: Reports }>('anr', async () => (await import('../anr/anr')).AnrPanel, 'ANR');
 
 const sql = later<{ id: string; threads: Thread[]; whole: Span; turn: number }>('sql', async () => (await import('./panels/sql')).SqlPanel, 'SQL');
 
@@ -107,7 +109,7 @@ const calls = (s: Shown) => s.busy.length > 0 && s.thread !== null;
 const timed = (s: Shown) => s.t.summary?.timed !== false;
 
 export const PANELS: PanelKind[] = [
-	{ id: 'anr', title: 'ANR', needs: (s) => s.reports.length > 0, Component: (s) => <AnrPanel t={s.t} reports={s.reports} /> },
+	{ id: 'anr', title: 'ANR', needs: (s) => s.reports.length > 0, Component: (s) => <anr.Page t={s.t} reports={s.reports} /> },
 	{ id: 'flame', title: tr('Flame graph'), needs: calls, Component: (s) => <Merged {...s} tree={false} /> },
 	{ id: 'tree', title: tr('Call tree'), needs: calls, Component: (s) => <Merged {...s} tree /> },
 	{ id: 'range', title: tr('Selected range'), needs: (s) => s.range !== null, Component: Selected },

@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { ComponentChild } from 'preact';
 import { AnnotateButton, useAnnotations } from './panels/annotationpanel';
-import { useReports } from '../anr/anr';
+import { useReports } from '../anr/reports';
 import { api, may, Refusal, type Thread, type Trace } from '../api/api';
 import { Bench } from './bench';
 import { Exports } from './exports';
@@ -109,7 +109,7 @@ function Ready({ t }: { t: Trace }) {
 	const idle = text('idle') === '1';
 	const { all, busy, listed, there, focus: thread } = useMemo(() => threadsFromAddress(ranOf(mainOf(threads.value?.threads ?? [], t.meta.pid), sums.value?.sums ?? [])), [threads.value, sums.value, idle, number('thread'), text('tq'), text('tsort'), text('tgroup'), text('pin'), text('hide')]);
 	const list = useMemo(() => names.value?.names ?? [], [names.value]);
-	const matches = useMemo(() => matching(list, find), [list, find]);
+	const matches = useMemo(() => matching(list, find, names.value?.obfuscated), [list, find]);
 	const start = t.start_ns ?? 0;
 	const end = t.end_ns ?? 1;
 	const whole = useMemo(() => ({ from: start, to: Math.max(end, start + 1) }), [start, end]);
@@ -152,8 +152,6 @@ function Ready({ t }: { t: Trace }) {
 		<Bench shown={shown} come={(rest || !upper) && (documents !== undefined || reports.error !== null)} upper={upper} details={details} />
 	</>;
 }
-
-export { openEarly } from './timeline/timelineview';
 
 export function TracePage({ id }: { id: string }) {
 	const load = useLoad(id, (s) => api.trace(id, s));

@@ -1,5 +1,6 @@
 // The worker that owns the calls: started while the page's code still comes, as it takes its time, and
 // started as soon as the threads to load are known, before anything is drawn.
+import { earlyWorker } from '../../api/early';
 import type { ToWorker } from './messages';
 
 declare const WORKER_URL: string;
@@ -9,7 +10,7 @@ let early: Worker | null = null;
 const make = () => new Worker(WORKER_URL, { type: 'module' });
 
 export function beginWorker(): void {
-	early ??= make();
+	early ??= earlyWorker() ?? make();
 }
 
 /** Starts loading these threads in the unused worker. */
