@@ -214,7 +214,7 @@ export class Scene {
 		if (m.kind === 'painted') this.painted(m);
 		else if (m.kind === 'progress') {
 			this.on.progress(m.tid, m);
-			this.repaint();
+			if (m.fresh) this.repaint();
 		} else if (m.kind === 'failed') this.on.failed(m.tid, m.error);
 		else if (m.kind === 'found') this.on.found(m.tid, m.found);
 		else if (m.kind === 'visible') this.on.visible(m.calls);

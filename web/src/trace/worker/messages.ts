@@ -1,6 +1,7 @@
 // Messages between the page and its worker.  Threads are identified by tid.
 import type { Found } from './calls';
 import type { Label, Look, View } from './paint';
+import type { Progress } from './store';
 
 export interface Hit {
 	method: number;
@@ -72,7 +73,7 @@ export type ToWorker =
 	| { kind: 'next'; tid: number; after: Place; forward: boolean };
 
 export type FromWorker =
-	| { kind: 'progress'; tid: number; loaded: number; total: number; slices: number; complete: boolean }
+	| ({ kind: 'progress'; tid: number } & Progress)
 	| { kind: 'failed'; tid: number | null; error: WorkerError } // calls of a thread; null: what was asked last
 	| { kind: 'painted'; picture: Picture; buffer: ArrayBuffer; labels: Label[]; calls: number } // calls: loaded by then
 	| { kind: 'hit'; id: number; hit: Hit | null; about: About }

@@ -4,12 +4,14 @@ import { levelsOf, loadLevel, Passing, partFor, persist, plan, Refused, type Chu
 import { toRows, type Rows } from './rows';
 
 const SETTLE_MS = 60; // a view that moves on is not worth loading
+const TELL_MS = 100; // between reports about chunks that change no picture
 
 export interface Progress {
 	loaded: number;
 	total: number;
 	slices: number;
 	complete: boolean;
+	fresh: boolean; // other calls can be painted
 }
 
 export const get: Fetch = async (path, signal) => {
@@ -36,7 +38,7 @@ function breathe(): Promise<void> {
 
 export class Store {
 	rows: Rows | null = null; // of the complete thread, the finest stored level
-	private reached: Progress = { loaded: 0, total: 0, slices: 0, complete: false };
+	private reached: Progress = { loaded: 0, total: 0, slices: 0, complete: false, fresh: false };
 	private sums: { of: Rows; totals: Totals } | null = null;
 	private part: { rows: Rows; of: Part } | null = null;
 	private levels: Chunk[][] = [];
@@ -63,15 +65,19 @@ export class Store {
 		if (parts) this.levels = levelsOf(chunks);
 		for (const [i, level] of whole.entries()) {
 			if (i > 0) await seen;
-			const came = await this.fetch(level, signal, (done) =>
-				this.tell({ loaded: before + done, total, slices: this.rows?.n ?? 0, complete: false }));
+			let told = performance.now();
+			const came = await this.fetch(level, signal, (done) => {
+				if (performance.now() - told < TELL_MS) return;
+				told = performance.now();
+				this.tell({ loaded: before + done, total, slices: this.rows?.n ?? 0, complete: false, fresh: false });
+			});
 			before += level.length;
 			const rows = await toRows(came, false, breathe);
 			signal.throwIfAborted();
 			this.rows = rows;
-			this.tell({ loaded: before, total, slices: this.rows.n, complete: i === whole.length - 1 });
+			this.tell({ loaded: before, total, slices: this.rows.n, complete: i === whole.length - 1, fresh: true });
 		}
-		if (whole.length === 0) this.tell({ loaded: 0, total: 0, slices: 0, complete: true });
+		if (whole.length === 0) this.tell({ loaded: 0, total: 0, slices: 0, complete: true, fresh: true });
 	}
 
 	private tell(p: Progress): void {
@@ -134,7 +140,7 @@ export class Store {
 			const rows = await toRows(await this.fetch(want.chunks, abort.signal, () => {}), true, breathe);
 			abort.signal.throwIfAborted();
 			this.part = { rows, of: want };
-			this.on(this.reached);
+			this.on({ ...this.reached, fresh: true });
 		} catch (why) {
 			if (abort.signal.aborted) return;
 			this.aimed = null; // requested again with the next view
