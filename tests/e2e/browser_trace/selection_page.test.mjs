@@ -366,3 +366,34 @@ test('overloads are distinct in every view, and details show the signature', asy
 	await page.getByText('1 of 3 methods').waitFor();
 	await done(page, t);
 });
+
+test('a search finds methods by their obfuscated names', async (t) => {
+	const calls = ['a.b.c', 'a.b.d', 'com.acme.Kept.run'].map((name, i) => ({ ph: 'X', cat: 'method', name, pid: 1, tid: 1, ts: 1000 + i * 100, dur: 50 }));
+	await server.put('/api/v1/builds/r8/retrace', 'com.acme.shop.Checkout -> a.b:\n    1:1:void pay():1:1 -> c\n    2:2:void refund():2:2 -> d\n');
+	const renamed = await server.trace(JSON.stringify({ traceEvents: calls }), { query: { build_id: 'r8' } });
+	const { names, obfuscated } = (await server.get(`/api/v1/traces/${renamed.id}/names`)).json;
+	assert.deepEqual(names.map((name, i) => [name, obfuscated[i]]).sort(), [['com.acme.Kept.run', ''], ['com.acme.shop.Checkout.pay', 'a.b.c'], ['com.acme.shop.Checkout.refund', 'a.b.d']]);
+	assert.deepEqual((await server.get(`/api/v1/traces/${id}/names`)).json.obfuscated, [], 'a build without a mapping of R8');
+	const page = await open('', { trace: renamed.id });
+	await page.keyboard.press('/');
+	await page.keyboard.type('a.b.d');
+	await page.getByText('1 of 3 methods').waitFor();
+	await page.keyboard.press('Enter');
+	await shown(page, 'com.acme.shop.Checkout.refund');
+	await done(page, t);
+});
+
+test('on a phone no hint in a field is cut', async (t) => {
+	const page = await open('', { width: 390, height: 844 });
+	const cut = () => page.locator('main input[placeholder]:visible').evaluateAll((all) => all.map((e) => {
+		const style = getComputedStyle(e);
+		const g = document.createElement('canvas').getContext('2d');
+		g.font = style.font;
+		return [e.placeholder, e.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - g.measureText(e.placeholder).width];
+	}).filter(([, left]) => left < 0));
+	assert.deepEqual(await cut(), []);
+	await page.getByRole('tab', { name: 'Methods', exact: true }).click();
+	await page.locator('.methods tbody tr').first().waitFor();
+	assert.deepEqual(await cut(), []);
+	await done(page, t);
+});

@@ -59,7 +59,7 @@ export function Threads({ p, timed }: { p: AnrProcess; timed: boolean }) {
 			<div class="row"><h3>{tr('Threads in the dump')}</h3><span class="quiet">{filter || state ? tr('{found} of ', { found: count(found.length) }) : ''}{count(p.threads.length)}
 				{p.threads_left_out > 0 ? tr(', {threads_left_out} more omitted', { threads_left_out: count(p.threads_left_out) }) : ''}</span>
 				<States p={p} chosen={state} /><span class="grow" />
-				<label class="inline">{tr('Filter')}<input type="search" value={filter} placeholder={tr('name, state, class or method')} onInput={(e) => set({ anr: e.currentTarget.value, anrrows: null })} /></label></div>
+				<label class="inline">{tr('Filter')}<input type="search" size={28} value={filter} placeholder={tr('name, state, class or method')} onInput={(e) => set({ anr: e.currentTarget.value, anrrows: null })} /></label></div>
 			{found.length === 0 ? <p class="quiet">{tr('No thread{state} has this text in its name, state, locks or stack.', { state: state ? tr(' that is {state}', { state }) : '' })}</p>
 				: <div class="scroll" tabIndex={0}><table class="anrthreads">
 					<thead><tr><th scope="col">{tr('Thread')}</th><th scope="col" class="num">{tr('Id')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Holds')}</th><th scope="col">{tr('Wants')}</th><th scope="col">{tr('Top frame')}</th></tr></thead>

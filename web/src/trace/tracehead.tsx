@@ -41,7 +41,7 @@ function Ends({ t, later }: { t: Trace; later?: boolean }) {
 /** What one looks for first, in a line. */
 function Brief({ t }: { t: Trace }) {
 	const m = t.meta;
-	const parts = [t.title && [m.app, m.version_name].filter(Boolean).join(' '), m.build_id, t.title && m.scenario, [m.device, m.os && `Android ${m.os}`].filter(Boolean).join(', '), t.summary?.timed ? lengthOf(t.summary) : ''].filter(Boolean);
+	const parts = [t.title && [m.app, m.version_name].filter(Boolean).join(' '), m.build_id, t.title && m.scenario, [m.device, m.os && (/^\d/.test(m.os) ? `Android ${m.os}` : m.os)].filter(Boolean).join(', '), t.summary?.timed ? lengthOf(t.summary) : ''].filter(Boolean);
 	return <span class="brief quiet" title={parts.join(' · ')}>{parts.join(' · ')}</span>;
 }
 

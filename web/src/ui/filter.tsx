@@ -15,5 +15,5 @@ export function Filter() {
 		clearTimeout(timer.current);
 		timer.current = window.setTimeout(() => set({ filter: v, rows: null }), TYPING_MS);
 	};
-	return <label class="inline">{tr('Filter')}{' '}<input type="search" value={typed} placeholder={tr('part of a name, or /expression/')} onInput={(e) => type(e.currentTarget.value)} /></label>;
+	return <label class="inline">{tr('Filter')}{' '}<input type="search" size={28} value={typed} placeholder={tr('part of a name, or /expression/')} onInput={(e) => type(e.currentTarget.value)} /></label>;
 }

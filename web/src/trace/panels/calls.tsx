@@ -70,7 +70,7 @@ function Table({ v, threads, start, method, view }: { v: Calls; threads: Thread[
 						<td class="num share"><span class="bar" style={{ width: `${(100 * c.dur_ns) / (v.max_ns || 1)}%` }} /><button class="plain" aria-current={id === chosen || undefined} title={tr('Show this call in the timeline')} onClick={() => set(placeOfCall(c, view), true)}>{duration(c.dur_ns)}</button></td>
 						<td class="num">{duration(c.start_ns - start)}</td>
 						{!method && <td class="mono name"><button class="plain" title={c.name} onClick={() => set({ calls: c.method, min: null, max: null }, true)}><MethodName name={c.name} /></button></td>}
-						<td>{named(c.tid)} <span class="quiet num">{c.tid}</span></td><td class="num">{c.depth}</td>
+						<td class="thread">{named(c.tid)} <span class="quiet num">{c.tid}</span></td><td class="num">{c.depth}</td>
 					</tr>);
 			})}</tbody>
 		</table></div>
