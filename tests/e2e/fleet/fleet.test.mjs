@@ -299,3 +299,26 @@ test('a trace counts on the day on which it was recorded', async (t) => {
 	await s.start();
 	assert.deepEqual(await days(4), { [dayOf(now)]: 2, [dayOf(at)]: 2 }, 'made again from the traces');
 });
+
+test('the time of a method never exceeds the length of its threads', async (t) => {
+	const s = await startServer(t);
+	const MS = 1_000_000, OTHER = PID + 1;
+	/* on main a call of load in one of load in one of load; both threads are in onCreate from begin to end */
+	const calls = [[PID, 2, 30, 10], [PID, 2, 20, 40], [PID, 2, 10, 80], [PID, 1, 1, 100], [OTHER, 2, 5, 90], [OTHER, 1, 1, 100]];
+	const { id } = await s.trace(btrace(calls.map(([tid, method, at, dur]) => [tid, method, at * MS, dur * MS]), { pid: PID }), { query: { build_id: 'nested', scenario: 'nested' } });
+	await s.put('/api/v1/builds/nested/methods', mapping);
+	const { summary } = (await s.get(`/api/v1/traces/${id}`)).json;
+	const { methods } = await until(async () => {
+		const { json } = await s.get('/api/v1/fleet/methods?scenario=nested&metrics=wall,self,calls');
+		return json?.methods?.length === 2 && json.methods.every((m) => m.resolved) ? json : undefined;
+	}, 'it is counted and named', 60);
+	const of = Object.fromEntries(methods.map((m) => [m.name, m]));
+	assert.deepEqual([of['com.app.Repo.load'].wall.max, of['com.app.Repo.load'].calls.max], [(80 + 90) * MS, 4], 'inner calls are counted, their time is not counted again');
+	assert.equal(of['com.app.Main.onCreate'].wall.max, 2 * summary.duration_ns, 'all of two threads');
+	for (const m of methods) assert.ok(m.wall.max <= 2 * summary.duration_ns && m.self.max <= m.wall.max, m.name);
+	if (!onClickHouse) return;
+	for (const thread of ['main', 'Thread-#']) {
+		const { json } = await s.get(`/api/v1/fleet/methods?scenario=nested&metrics=wall&thread=${encodeURIComponent(thread)}`);
+		for (const m of json.methods) assert.ok(m.wall.max <= summary.duration_ns, `${m.name} on ${thread}`);
+	}
+});
