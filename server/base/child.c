@@ -350,6 +350,32 @@ static struct tw_str last_line(struct tw_str s, bool whole)
 	return (struct tw_str){s.ptr + begin, end - begin};
 }
 
+/* Waits for the end of the child and reads all that it wrote. */
+static enum tw_status reap(struct tw_child *c, struct tw_buf *ret_answer, int *ret_status)
+{
+	enum tw_status st;
+
+	tw_buf_init(ret_answer, ANSWER_MAX_BYTES);
+	while (waitpid(c->pid, ret_status, 0) < 0 && errno == EINTR)
+		continue;
+	st = read_answer(c->answer_fd, ret_answer);
+	log_complaints(c->complaints_fd);
+	return st;
+}
+
+static bool exited_well(int status)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static enum tw_status died(
+        const struct tw_child *c, int status, struct tw_child_end *io, struct tw_err *err)
+{
+	io->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	io->death = death_of(c, io->signal);
+	return explain(c, status, err);
+}
+
 enum tw_status tw_child_collect(
         struct tw_child *c, json_t **ret, struct tw_child_end *ret_end, struct tw_err *err)
 {
@@ -358,31 +384,67 @@ enum tw_status tw_child_collect(
 	struct tw_str rest, early = {0};
 	json_t *json = NULL;
 	int status = 0;
-	enum tw_status st = TW_OK;
+	enum tw_status st = reap(c, &answer, &status);
 
-	tw_buf_init(&answer, ANSWER_MAX_BYTES);
-	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
-		continue;
-	st = read_answer(c->answer_fd, &answer);
 	rest = split_answer(&answer, end.format);
 	if (c->early)
 		early = last_line(rest, true);
 	if (c->early)
 		rest = last_line(rest, false);
-	if (st == TW_OK && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+	if (st == TW_OK && exited_well(status))
 		json = json_loadb(rest.ptr, rest.len, 0, NULL);
-	log_complaints(c->complaints_fd);
 	if (json_is_object(json)) {
 		*ret = json;
 		st = TW_OK;
 	} else {
 		json_decref(json);
-		end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-		end.death = death_of(c, end.signal);
-		st = explain(c, status, err);
+		st = died(c, status, &end, err);
 		if (c->early)
 			*c->early = json_loadb(early.ptr, early.len, 0, NULL);
 	}
+	*ret_end = end;
+	close_all(c);
+	tw_buf_done(&answer);
+	return st;
+}
+
+static bool add_object(struct tw_str text, json_t **io, size_t *io_n)
+{
+	json_t *o = json_loadb(text.ptr, text.len, 0, NULL);
+
+	const bool is_object = json_is_object(o);
+
+	if (is_object)
+		io[(*io_n)++] = o;
+	else
+		json_decref(o);
+	return is_object;
+}
+
+enum tw_status tw_child_collect_lines(struct tw_child *c, json_t **ret, size_t cap, size_t *ret_n,
+        struct tw_child_end *ret_end, struct tw_err *err)
+{
+	struct tw_child_end end = {0};
+	struct tw_buf answer;
+	struct tw_str rest;
+	int status = 0;
+	enum tw_status st = reap(c, &answer, &status);
+	bool whole = st == TW_OK;
+
+	*ret_n = 0;
+	rest = (struct tw_str){(const char *)answer.data, answer.len};
+	while (whole && *ret_n < cap && rest.len && memchr(rest.ptr, '\n', rest.len)) {
+		const struct tw_str line = tw_str_split(&rest, '\n');
+		const struct tw_format *format = tw_format_by_name(line);
+
+		if (format)
+			(void)snprintf(end.format, sizeof end.format, "%s", format->name);
+		else
+			whole = add_object(line, ret, ret_n);
+	}
+	if (whole && exited_well(status) && *ret_n == 0) /* not even locked in: the reason */
+		whole = add_object(rest, ret, ret_n);
+	st = whole && exited_well(status) ? TW_OK : died(c, status, &end, err);
 	*ret_end = end;
 	close_all(c);
 	tw_buf_done(&answer);

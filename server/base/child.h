@@ -16,7 +16,7 @@
 
 #include "decoder/base/err.h"
 
-enum { TW_CHILD_INPUTS = 16, TW_CHILD_FDS = 6 + TW_CHILD_INPUTS };
+enum { TW_CHILD_INPUTS = 31, TW_CHILD_FDS = 6 + TW_CHILD_INPUTS };
 
 /* How a decoder died.  An error that it reports itself is not a death. */
 enum tw_death {
@@ -75,6 +75,11 @@ void tw_child_kill(struct tw_child *c);
  * that the child wrote before it died (NULL: none; free with json_decref). */
 enum tw_status tw_child_collect(struct tw_child *c, json_t **ret, struct tw_child_end *ret_end,
         struct tw_err *err) TW_MUST_USE;
+
+/* The same for a child that does several tasks: the objects of all complete lines, at most cap,
+ * even on failure.  Each line that names a format says that of the task that follows. */
+enum tw_status tw_child_collect_lines(struct tw_child *c, json_t **ret, size_t cap, size_t *ret_n,
+        struct tw_child_end *ret_end, struct tw_err *err) TW_MUST_USE;
 
 struct tw_config;
 /* The limits of a decoder in the form of its task; NULL: out of memory. */

@@ -61,7 +61,7 @@ struct tw_config {
 	unsigned key_requests, device_requests; /* per minute; 0: no limit */
 	uint64_t key_bytes, device_bytes;       /* per day */
 	unsigned connections, connections_per_address, connection_timeout_s;
-	unsigned http_threads, query_threads, decode_workers;
+	unsigned http_threads, query_threads, decode_workers, decode_group;
 	uint64_t worker_memory_bytes;
 	unsigned worker_cpu_s, worker_wall_s, worker_attempts;
 	bool several;             /* other servers share the catalogue and the folder */

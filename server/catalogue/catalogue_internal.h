@@ -439,18 +439,19 @@ enum tw_status tw_cat_has_images(struct tw_db *db, const char *project_id,
 enum tw_status tw_cat_add_libraries(struct tw_db *db, const char *project_id,
         const struct tw_used_libraries *used, struct tw_err *err);
 
-/* Claims a job for that owner with at most per_project claims of one project (catalogue_turn.c).
- * Call with the queue's lock held.  Its project is charged from now on: tw_fair_end must be
- * called. */
+/* Claims a job for that owner with at most per_project claims of one project (catalogue_turn.c),
+ * and up to cap - 1 more (tw_catalogue_jobs_claim).  Call with the queue's lock held.  The project
+ * is charged from now on for the first job: tw_fair_end must be called. */
 struct tw_cat_turn {
 	enum tw_queue queue;
 	const char *owner;
 	int64_t lease_ms;
 	unsigned per_project; /* 0: no limit */
-	int64_t now;          /* set by the claim */
+	uint64_t small_bytes;
+	int64_t now; /* set by the claim */
 };
 enum tw_status tw_cat_claim(struct tw_catalogue *c, struct tw_cat_turn *io, struct tw_arena *a,
-        struct tw_job_row *ret, bool *ret_found, struct tw_err *err);
+        struct tw_job_row *ret, size_t cap, size_t *ret_n, struct tw_err *err);
 /* Deletes the row of a claimed job.  TW_CONFLICT: another server has the job; TW_NOT_FOUND: it was
  * deleted (catalogue_job.c). */
 enum tw_status tw_cat_drop_job(struct tw_db *db, const struct tw_job_row *job, struct tw_err *err);

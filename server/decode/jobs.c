@@ -12,6 +12,8 @@
  * ending that cannot be written to the catalogue keeps its slot and is written later.  Once a
  * second the claims of running children are checked; a child whose trace was deleted is killed.
  *
+ * Small jobs of one project share a child and their transactions (jobs_group.c).
+ *
  * Mappings are compiled by jobs_map.c; jobs_sweep.c sweeps the data folder.
  */
 #include "server/decode/jobs.h"
@@ -46,20 +48,25 @@ enum {
 	CHECK_CLAIMS_MS = 1000,
 	STALL_MS = 30000,
 	PAUSED_MS = 4000,
+	GROUP_BYTES = 16 << 10,
 	EXPIRE_LOST_MS = 3600 * 1000
 };
 
 /* --- starting a job --- */
 
 /* May run concurrently with the dispatcher. */
-static enum tw_status fetch_parts(void *arg, struct tw_err *err)
+enum tw_status tw_run_fetch(struct running *r, struct tw_err *err)
 {
-	struct running *r = arg;
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < r->job.n_parts; i++)
 		st = tw_blob_open(r->jobs->parts.blobs, r->job.parts[i].sha256, &r->fds[i], err);
 	return st;
+}
+
+static enum tw_status fetch_parts(void *arg, struct tw_err *err)
+{
+	return tw_run_fetch(arg, err);
 }
 
 static void close_parts(struct running *r)
@@ -95,7 +102,7 @@ static enum tw_status spawn(struct tw_jobs *j, struct running *r, struct tw_err 
 
 	if (!task)
 		return tw_oom(err);
-	st = tw_jobs_open_output(r->out, &t.output, err);
+	st = tw_run_open_output(r, &t.output, err);
 	if (st == TW_OK) {
 		st = tw_child_start(&r->child, &t, err);
 		(void)close(t.output);
@@ -104,21 +111,33 @@ static enum tw_status spawn(struct tw_jobs *j, struct running *r, struct tw_err 
 	return st;
 }
 
-/* Call once its parts are open. */
-static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct tw_err *err)
+enum tw_status tw_run_open_output(struct running *r, int *ret, struct tw_err *err)
 {
-	const struct tw_decode_parts *parts = &j->parts;
 	char name[64];
-	enum tw_status st;
 
 	/* a separate file per attempt: an abandoned attempt may still write to its own */
 	(void)snprintf(name, sizeof name, "%s-%u", r->job.trace_id, r->job.attempts);
-	tw_spool_path(parts->blobs, name, r->out, sizeof r->out);
-	st = tw_blobs_check_reserve(parts->blobs, err); /* the reserve is for deletes */
-	if (st == TW_OK && j->n_spare)
-		r->system_fd = j->spare[--j->n_spare];
-	else if (st == TW_OK)
-		st = tw_jobs_open_system(parts, r->job.trace_id, &r->system_fd, err);
+	tw_spool_path(r->jobs->parts.blobs, name, r->out, sizeof r->out);
+	return tw_jobs_open_output(r->out, ret, err);
+}
+
+enum tw_status tw_run_open_system(struct running *r, struct tw_err *err)
+{
+	struct tw_jobs *j = r->jobs;
+
+	if (!j->n_spare)
+		return tw_jobs_open_system(&j->parts, r->job.trace_id, &r->system_fd, err);
+	r->system_fd = j->spare[--j->n_spare];
+	return TW_OK;
+}
+
+/* Call once its parts are open. */
+static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct tw_err *err)
+{
+	enum tw_status st = tw_blobs_check_reserve(j->parts.blobs, err); /* is for deletes */
+
+	if (st == TW_OK)
+		st = tw_run_open_system(r, err);
 	if (st == TW_OK)
 		st = spawn(j, r, err);
 	close_parts(r);
@@ -144,16 +163,34 @@ static void release_system(struct running *r)
 	r->system_fd = -1;
 }
 
-static void release_slot(struct running *r)
+void tw_run_init(struct running *r, struct tw_jobs *j, struct tw_arena *a)
+{
+	*r = (struct running){
+	        .jobs = j, .arena = a, .started_ms = tw_monotonic_ms(), .system_fd = -1};
+	for (size_t i = 0; i < TW_CHILD_INPUTS; i++)
+		r->fds[i] = -1;
+}
+
+void tw_run_clear(struct running *r)
 {
 	release_system(r);
-	tw_claims_remove(r->jobs->claims, &r->job);
 	close_parts(r);
 	tw_run_release(r);
 	json_decref(r->result);
 	r->result = NULL;
-	r->arena = tw_arena_free(r->arena);
 	r->used = false;
+}
+
+void tw_run_release_slot(struct running *r)
+{
+	if (!r->group)
+		tw_claims_remove(r->jobs->claims, &r->job);
+	for (size_t i = 0; i < r->n_group; i++)
+		tw_run_clear(&r->group[i]);
+	tw_run_clear(r);
+	r->group = NULL;
+	r->n_group = 0;
+	r->arena = tw_arena_free(r->arena);
 	r->step = STEP_CHILD;
 	r->ending = ENDING_NONE;
 }
@@ -167,7 +204,7 @@ static void fail_job(
 	r->step = STEP_CHILD;
 	tw_run_release(r);
 	if (tw_run_fail(j, r, why, fault))
-		release_slot(r);
+		tw_run_release_slot(r);
 	else
 		r->used = true; /* until it can be recorded */
 }
@@ -205,7 +242,7 @@ static void output_stored(struct tw_jobs *j, struct running *r)
 		return;
 	}
 	j->pause_ms = 0;
-	release_slot(r);
+	tw_run_release_slot(r);
 }
 
 static void step_done(struct tw_jobs *j, struct running *r)
@@ -228,6 +265,17 @@ static void begin_step(struct tw_jobs *j, struct running *r, enum step step)
 		step_done(j, r);
 }
 
+enum tw_status tw_run_result(struct running *r, struct tw_err *ret)
+{
+	if (json_is_true(json_object_get(r->result, "ok")))
+		return TW_OK;
+	tw_child_error(r->result, ret);
+	r->end.death = ret->code == TW_NOMEM ? TW_DEATH_MEMORY
+	               : ret->code == TW_BUG ? TW_DEATH_BUG
+	                                     : TW_DEATH_NONE;
+	return ret->code;
+}
+
 static void child_ended(struct tw_jobs *j, struct running *r)
 {
 	struct tw_err why = {0};
@@ -238,16 +286,11 @@ static void child_ended(struct tw_jobs *j, struct running *r)
 	if (r->abandoned) {
 		r->end.death = TW_DEATH_NONE;
 		if (tw_run_abandon(j, r))
-			release_slot(r);
+			tw_run_release_slot(r);
 		return;
 	}
-	if (st == TW_OK && !json_is_true(json_object_get(r->result, "ok"))) {
-		tw_child_error(r->result, &why);
-		st = why.code;
-		r->end.death = st == TW_NOMEM ? TW_DEATH_MEMORY
-		               : st == TW_BUG ? TW_DEATH_BUG
-		                              : TW_DEATH_NONE;
-	}
+	if (st == TW_OK)
+		st = tw_run_result(r, &why);
 	if (r->end.death != TW_DEATH_NONE)
 		tw_child_template_end(
 		        &j->children); /* the next child gets another address layout */
@@ -288,53 +331,64 @@ static bool is_running(const struct tw_jobs *j, const struct running *r)
 	return false;
 }
 
-/* Claims and starts one job; false if there is none or no space. */
+/* Claims and starts a job, or several small ones; false if there is none or no space. */
 static bool claim_and_start(struct tw_jobs *j)
 {
 	struct running *r = find_slot(j);
 	const struct tw_claim claim = {
 	        TW_QUEUE_TRACES, j->parts.node, tw_claims_lease_ms(&j->parts), per_project(j)};
+	struct tw_job_row jobs[TW_RUN_GROUP];
+	size_t n = 0;
 	struct tw_err err;
 	enum tw_status st;
 
 	if (!r || !tw_claims_are_current(j->claims))
 		return false;
-	*r = (struct running){.jobs = j,
-	        .arena = tw_arena_new(1 << 20),
-	        .started_ms = tw_monotonic_ms(),
-	        .system_fd = -1};
-	for (size_t i = 0; i < TW_CHILD_INPUTS; i++)
-		r->fds[i] = -1;
+	tw_run_init(r, j, tw_arena_new(1 << 20));
 	if (!r->arena)
 		return false;
-	st = tw_catalogue_queue_claim(j->parts.catalogue, &claim, r->arena, &r->job, &err);
+	st = tw_catalogue_jobs_claim(j->parts.catalogue, &claim, GROUP_BYTES, r->arena, jobs,
+	        j->group_pool ? j->parts.config->decode_group : 1, &n, &err);
 	if (st != TW_OK) {
 		if (st != TW_NOT_FOUND)
 			tw_log_err(TW_LOG_ERROR, "claim_failed", "claiming a job", &err);
-		release_slot(r);
+		tw_run_release_slot(r);
 		return false;
 	}
+	r->job = jobs[0];
 	if (is_running(j,
 	            r)) { /* its lease expired during the job, and this server claimed it again */
-		release_slot(r);
+		tw_run_release_slot(r);
 		return false;
 	}
-	tw_claims_add(j->claims, &r->job);
 	tw_crash_point("job_claimed");
-	begin_step(j, r, STEP_FETCH);
+	if (n > 1) {
+		tw_group_begin(j, r, jobs, n);
+	} else {
+		tw_claims_add(j->claims, &r->job);
+		begin_step(j, r, STEP_FETCH);
+	}
 	return tw_monotonic_ms() >= j->resume_ms; /* otherwise the server lacks a resource */
 }
 
 static bool waits_for_storage(const struct running *r)
 {
-	return r->used && r->ending == ENDING_NONE && r->step != STEP_CHILD;
+	return r->used && r->ending == ENDING_NONE &&
+	       (r->step == STEP_FETCH || r->step == STEP_STORE);
 }
 
 static void continue_steps(struct tw_jobs *j)
 {
-	for (unsigned i = 0; i < j->n_slots; i++)
-		if (waits_for_storage(&j->slots[i]) && atomic_load(&j->slots[i].task.done))
-			step_done(j, &j->slots[i]);
+	for (unsigned i = 0; i < j->n_slots; i++) {
+		struct running *r = &j->slots[i];
+
+		if (!waits_for_storage(r))
+			continue;
+		if (r->group && tw_group_is_stored(r))
+			tw_group_stored(j, r);
+		else if (!r->group && atomic_load(&r->task.done))
+			step_done(j, r);
+	}
 }
 
 static void retry_endings(struct tw_jobs *j)
@@ -342,8 +396,10 @@ static void retry_endings(struct tw_jobs *j)
 	for (unsigned i = 0; i < j->n_slots; i++) {
 		struct running *r = &j->slots[i];
 
-		if (r->used && r->ending != ENDING_NONE && tw_run_finalize(j, r))
-			release_slot(r);
+		if (r->used && r->step == STEP_ENDINGS)
+			tw_group_retry_endings(j, r);
+		else if (r->used && r->ending != ENDING_NONE && tw_run_finalize(j, r))
+			tw_run_release_slot(r);
 	}
 }
 
@@ -361,7 +417,7 @@ static void check_claims(struct tw_jobs *j)
 		struct running *r = &j->slots[i];
 		bool held = true;
 
-		if (!has_child(r) || r->child.killed || r->abandoned ||
+		if (!has_child(r) || r->group || r->child.killed || r->abandoned ||
 		        tw_catalogue_job_held(
 		                j->parts.catalogue, &r->job, -TW_DAY_MS, &held, NULL) != TW_OK ||
 		        held)
@@ -410,7 +466,7 @@ static bool wait_for_events(struct tw_jobs *j, int timeout_ms)
 			(void)!read(j->wake_fd, &count, sizeof count);
 		for (nfds_t i = 1; i < n; i++)
 			if (fds[i].revents)
-				child_ended(j, of[i]);
+				(of[i]->group ? tw_group_child_ended : child_ended)(j, of[i]);
 	}
 	continue_steps(j);
 	check_deadlines(j);
@@ -427,6 +483,7 @@ static void drain(struct tw_jobs *j)
 	if (j->async_pool)
 		tw_blobs_stop(j->parts.blobs);
 	j->async_pool = tw_pool_stop(j->async_pool);
+	j->group_pool = tw_pool_stop(j->group_pool);
 	for (unsigned i = 0; i < j->n_slots; i++) {
 		struct running *r = &j->slots[i];
 		struct tw_err why = {.code = TW_BUSY};
@@ -441,7 +498,10 @@ static void drain(struct tw_jobs *j)
 				json_decref(result);
 		}
 		(void)unlink(r->out);
-		release_slot(r); /* the next start finds the claim and queues the trace again */
+		for (size_t k = 0; k < r->n_group; k++)
+			(void)unlink(r->group[k].out);
+		tw_run_release_slot(
+		        r); /* the next start finds the claim and queues the trace again */
 	}
 	while (j->n_spare)
 		(void)close(j->spare[--j->n_spare]);
@@ -487,6 +547,14 @@ static unsigned slots(const struct tw_config *c)
 	return n < TW_RUN_WORKERS ? n : TW_RUN_WORKERS;
 }
 
+/* A child that dies consumes an attempt of the job that it was doing, though others may have used
+ * up its limits, so another attempt must be left. */
+static bool may_group(const struct tw_decode_parts *parts)
+{
+	return !tw_catalogue_is_shared(parts->catalogue) && parts->config->decode_group > 1 &&
+	       parts->config->worker_attempts > 1;
+}
+
 enum tw_status tw_jobs_start(
         const struct tw_decode_parts *parts, struct tw_jobs **ret, struct tw_err *err)
 {
@@ -515,10 +583,13 @@ enum tw_status tw_jobs_start(
 	st = tw_compilers_start(&j->parts, j->claims, &j->compilers, err);
 	if (st == TW_OK && tw_blobs_remote(parts->blobs))
 		st = tw_pool_start(2 * j->n_slots < 32 ? 2 * j->n_slots : 32, &j->async_pool, err);
+	else if (st == TW_OK && may_group(parts) && j->n_slots)
+		st = tw_pool_start(TW_RUN_GROUP, &j->group_pool, err);
 	if (st != TW_OK || j->wake_fd < 0 || pthread_create(&j->thread, NULL, dispatch, j) != 0) {
 		if (j->wake_fd >= 0)
 			(void)close(j->wake_fd);
 		(void)tw_pool_stop(j->async_pool);
+		(void)tw_pool_stop(j->group_pool);
 		(void)tw_compilers_stop(j->compilers, 0);
 		(void)tw_claims_stop(j->claims);
 		tw_mem_free(j);

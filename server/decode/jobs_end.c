@@ -131,33 +131,71 @@ enum tw_status tw_run_store(void *arg, struct tw_err *err)
 	return publishes_in_transaction(r) ? TW_OK : put_file(r, err);
 }
 
-enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err *err)
+static struct tw_trace_summary summary_of(const struct running *r)
 {
-	const json_t *summary = json_object_get(r->result, "summary");
-	const struct tw_job_place place = {put_file, r};
-	struct tw_trace_summary s = tw_jobs_summary_of(summary);
-	enum tw_status st;
+	struct tw_trace_summary s = tw_jobs_summary_of(json_object_get(r->result, "summary"));
 
 	s.file_sha256 = r->sha256;
 	s.file_bytes = r->file_bytes;
 	s.file_hex = r->file_hex;
-	st = tw_catalogue_job_publish(
-	        j->parts.catalogue, &r->job, &s, publishes_in_transaction(r) ? &place : NULL, err);
-	tw_crash_point("row_ready");
-	if (j->parts.ended)
-		j->parts.ended(j->parts.arg, TW_QUEUE_TRACES);
+	return s;
+}
+
+/* The job's end is in the catalogue, or was refused. */
+static enum tw_status recorded(struct tw_jobs *j, struct running *r, enum tw_status st)
+{
+	const json_t *summary = json_object_get(r->result, "summary");
+
 	if (st == TW_NOT_FOUND) { /* the trace was deleted during its decode: delete its file too */
 		drop_files(j, r);
 		return TW_OK;
 	}
 	if (st == TW_OK) {
 		tw_record_trace(j->parts.recorder, r->job.project_id, r->job.trace_id);
-		tw_metrics_decode(j->parts.metrics, s.format, "ready",
+		tw_metrics_decode(j->parts.metrics, tw_jobs_summary_of(summary).format, "ready",
 		        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
 		tw_jobs_count_repairs(&j->parts, summary);
 		log_result(r, "ready", NULL);
 	}
 	return st;
+}
+
+static void wake_stages(struct tw_jobs *j)
+{
+	tw_crash_point("row_ready");
+	if (j->parts.ended)
+		j->parts.ended(j->parts.arg, TW_QUEUE_TRACES);
+}
+
+enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err *err)
+{
+	const struct tw_job_place place = {put_file, r};
+	const struct tw_trace_summary s = summary_of(r);
+	enum tw_status st = tw_catalogue_job_publish(
+	        j->parts.catalogue, &r->job, &s, publishes_in_transaction(r) ? &place : NULL, err);
+
+	wake_stages(j);
+	return recorded(j, r, st);
+}
+
+enum tw_status tw_run_record_all(struct tw_jobs *j, struct running *const *runs, size_t n,
+        enum tw_status *ret, struct tw_err *err)
+{
+	struct tw_job_row jobs[TW_RUN_GROUP];
+	struct tw_trace_summary summaries[TW_RUN_GROUP];
+	enum tw_status st;
+
+	for (size_t i = 0; i < n; i++) {
+		jobs[i] = runs[i]->job;
+		summaries[i] = summary_of(runs[i]);
+	}
+	st = tw_catalogue_jobs_publish(j->parts.catalogue, jobs, summaries, n, ret, err);
+	if (st != TW_OK)
+		return st;
+	wake_stages(j);
+	for (size_t i = 0; i < n; i++)
+		ret[i] = recorded(j, runs[i], ret[i]);
+	return TW_OK;
 }
 
 /* Whether the server is at fault, not the trace. A child that exceeds its own memory limit, and an
@@ -169,11 +207,11 @@ bool tw_run_is_environment(enum tw_status st, enum fault fault)
 }
 
 /* A deadline would be exceeded again, unless the child was killed because the machine was short of
- * memory. */
+ * memory, or other jobs had used its time. */
 static bool may_retry(const struct running *r, enum tw_status st, enum fault fault)
 {
 	return st == TW_NOMEM || st == TW_BUG || (st == TW_IO && fault == FAULT_INPUT) ||
-	       (st == TW_DEADLINE && r->end.death == TW_DEATH_MEMORY);
+	       (st == TW_DEADLINE && (r->end.death == TW_DEATH_MEMORY || r->in_group));
 }
 
 static void pause_starting(struct tw_jobs *j)
@@ -198,6 +236,8 @@ static enum tw_status write_ending(struct tw_jobs *j, struct running *r, struct 
 		return tw_catalogue_job_wait(c, &r->job, &r->why, err);
 	if (r->ending == ENDING_RETRY)
 		return tw_catalogue_job_retry(c, &r->job, err);
+	if (r->ending == ENDING_RETURN)
+		return tw_catalogue_job_return(c, &r->job, err);
 	return tw_catalogue_job_failed(c, &r->job, &r->why, r->end.death ? &note : NULL, err);
 }
 
@@ -216,6 +256,13 @@ bool tw_run_finalize(struct tw_jobs *j, struct running *r)
 	else if (r->ending == ENDING_FAILED)
 		tw_record_trace(j->parts.recorder, r->job.project_id, r->job.trace_id);
 	return st == TW_OK || st == TW_NOT_FOUND || st == TW_CONFLICT;
+}
+
+bool tw_run_return(struct tw_jobs *j, struct running *r)
+{
+	r->ending = ENDING_RETURN;
+	(void)unlink(r->out);
+	return tw_run_finalize(j, r);
 }
 
 bool tw_run_abandon(struct tw_jobs *j, struct running *r)

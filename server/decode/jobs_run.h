@@ -18,13 +18,16 @@
 #include "server/decode/jobs.h"
 #include "server/storage/blob.h"
 
-enum { TW_RUN_PATH = 1500, TW_RUN_WORKERS = 64 };
+/* A group's child has an input per job, and an output for each but the first: config.decode_group
+ * is at most this. */
+enum { TW_RUN_PATH = 1500, TW_RUN_WORKERS = 64, TW_RUN_GROUP = (TW_CHILD_INPUTS + 1) / 2 };
 
 enum ending { /* the outcome of a job that did not succeed */
 	ENDING_NONE,
 	ENDING_FAILED,
 	ENDING_RETRY,
-	ENDING_WAIT
+	ENDING_WAIT,
+	ENDING_RETURN /* not begun: queued again as it was */
 };
 
 enum fault { /* the origin of an error */
@@ -35,8 +38,9 @@ enum fault { /* the origin of an error */
 
 enum step { /* the operation that an unfinished job waits for */
 	STEP_CHILD,
-	STEP_FETCH, /* fetching its parts */
-	STEP_STORE  /* storing the child's output */
+	STEP_FETCH,  /* fetching its parts */
+	STEP_STORE,  /* storing the child's output */
+	STEP_ENDINGS /* of a group: endings that could not be written yet */
 };
 
 struct running { /* a child and its job */
@@ -61,12 +65,18 @@ struct running { /* a child and its job */
 	bool abandoned;       /* the child was killed because the claim was lost */
 	int system_fd;        /* of the child's second output, -1 none */
 	char out[TW_RUN_PATH];
+	/* Several small jobs of one child (jobs_group.c).  They have no child; this one has no job
+	 * of its own. */
+	struct running *group; /* NULL: none */
+	size_t n_group, n_begun;
+	bool in_group;
 };
 
 struct tw_jobs {
 	struct tw_decode_parts parts;
 	pthread_t thread;
 	struct tw_pool *async_pool; /* NULL: storage is the disk */
+	struct tw_pool *group_pool; /* NULL: no groups; stores outputs in parallel */
 	int wake_fd;
 	_Atomic bool stop;
 	_Atomic uint64_t serial; /* for names of map outputs */
@@ -90,6 +100,9 @@ void tw_run_release(struct running *r);
 enum tw_status tw_run_store(void *arg, struct tw_err *err) TW_MUST_USE;
 /* Records that the output was stored in the trace's row. */
 enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err *err) TW_MUST_USE;
+/* The same for several, in one transaction: ret[i] is the status of each. */
+enum tw_status tw_run_record_all(struct tw_jobs *j, struct running *const *runs, size_t n,
+        enum tw_status *ret, struct tw_err *err) TW_MUST_USE;
 /* Deletes the output: another server decodes the trace, or has. */
 void tw_run_discard(struct running *r);
 /* Does the error concern all jobs (space, descriptors, storage), not this one? */
@@ -98,7 +111,34 @@ bool tw_run_is_environment(enum tw_status st, enum fault fault);
 bool tw_run_finalize(struct tw_jobs *j, struct running *r);
 /* Chooses the ending of a job that did not succeed, and writes it as tw_run_finalize. */
 bool tw_run_fail(struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault);
+/* Queues a job again that was not begun.  As tw_run_finalize. */
+bool tw_run_return(struct tw_jobs *j, struct running *r);
 /* Ends a job whose claim is gone: deleted, or another server's.  As tw_run_finalize. */
 bool tw_run_abandon(struct tw_jobs *j, struct running *r);
+
+/* --- jobs.c --- */
+
+void tw_run_init(struct running *r, struct tw_jobs *j, struct tw_arena *a);
+/* Ends the use of everything but the arena. */
+void tw_run_clear(struct running *r);
+void tw_run_release_slot(struct running *r);
+/* Opens the parts of the upload. */
+enum tw_status tw_run_fetch(struct running *r, struct tw_err *err) TW_MUST_USE;
+/* Names and opens the output. */
+enum tw_status tw_run_open_output(struct running *r, int *ret, struct tw_err *err) TW_MUST_USE;
+/* The second output of a child. */
+enum tw_status tw_run_open_system(struct running *r, struct tw_err *err) TW_MUST_USE;
+/* The error that a child reported; TW_OK: none. */
+enum tw_status tw_run_result(struct running *r, struct tw_err *ret);
+
+/* --- jobs_group.c --- */
+
+/* For a slot without a job: the claimed ones are its group. */
+void tw_group_begin(struct tw_jobs *j, struct running *r, const struct tw_job_row *jobs, size_t n);
+void tw_group_child_ended(struct tw_jobs *j, struct running *r);
+bool tw_group_is_stored(const struct running *r);
+void tw_group_stored(struct tw_jobs *j, struct running *r);
+/* Writes endings again that could not be written. */
+void tw_group_retry_endings(struct tw_jobs *j, struct running *r);
 
 #endif

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
@@ -25,6 +26,7 @@
 #include "decoder/formats/sinks/aside_sink.h"
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
+#include "server/base/child.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/file/io.h"
 #include "server/base/text/json.h"
@@ -36,11 +38,11 @@
 #include "server/trace/trace_file.h"
 
 enum { ANSWER_FD = 1, TASK_FD = 3, SYSTEM_FD = 5 };
-enum { READ_BYTES = 1 << 20 };
+enum { READ_BYTES = 1 << 20, GROUP = (TW_CHILD_INPUTS + 1) / 2, GROUP_CPU_S = 1 };
 
 static bool input_failed; /* included in the answer */
-static struct tw_trace_writer
-        *writer; /* prepared, in a copy of a template; ends with the process */
+/* In a copy of a template they are prepared: one per trace of a group. */
+static struct tw_trace_writer *writers[GROUP];
 enum {
 	PARTS_MAX = 16,
 	BUNDLE_HEAD = TW_DECODER_HEAD_BYTES,
@@ -147,6 +149,8 @@ static enum tw_status push_decoder(void *arg, const uint8_t *p, size_t n, struct
 
 struct job {
 	struct tw_limits limits;
+	int input, output; /* descriptors of its first part and of its trace file */
+	struct tw_trace_writer **writer;
 	struct tw_arena *arena;
 	struct tw_builder *builder;
 	struct tw_trace_facts facts;
@@ -300,13 +304,13 @@ static enum tw_status decode_parts(struct job *j, const json_t *parts, struct tw
 			if (pass_of(text(p, "part")) != pass)
 				continue;
 			if (pass == 2)
-				begin_side(j, side_of(text(p, "part")), TW_WORKER_INPUT + (int)i);
-			if (pass == 1 && is_bundle(j, TW_WORKER_INPUT + (int)i))
-				st = decode_bundle(j, TW_WORKER_INPUT + (int)i, system, err);
+				begin_side(j, side_of(text(p, "part")), j->input + (int)i);
+			if (pass == 1 && is_bundle(j, j->input + (int)i))
+				st = decode_bundle(j, j->input + (int)i, system, err);
 			else if (pass == 1)
-				st = decode_part(j, p, TW_WORKER_INPUT + (int)i, err);
+				st = decode_part(j, p, j->input + (int)i, err);
 			else
-				decode_side(j, p, TW_WORKER_INPUT + (int)i, err);
+				decode_side(j, p, j->input + (int)i, err);
 		}
 	return st;
 }
@@ -418,18 +422,18 @@ static enum tw_status summarise(
 
 static enum tw_status write_trace(struct job *j, struct tw_err *err)
 {
-	enum tw_status st = writer ? TW_OK : tw_trace_writer_prepare(&writer, err);
+	enum tw_status st = *j->writer ? TW_OK : tw_trace_writer_prepare(j->writer, err);
 
 	if (st == TW_OK)
-		st = tw_trace_writer_begin(writer, TW_WORKER_OUTPUT, tw_query_summary, err);
+		st = tw_trace_writer_begin(*j->writer, j->output, tw_query_summary, err);
 	if (st == TW_OK)
-		st = tw_builder_write(j->builder, tw_trace_writer_out(writer), err);
+		st = tw_builder_write(j->builder, tw_trace_writer_out(*j->writer), err);
 	if (st == TW_OK)
-		st = write_system(j, writer, err);
+		st = write_system(j, *j->writer, err);
 	if (st == TW_OK)
-		st = tw_trace_writer_commit(writer, &j->facts, err);
+		st = tw_trace_writer_commit(*j->writer, &j->facts, err);
 	if (st != TW_OK) /* its thread may still read what the builder has */
-		writer = tw_trace_writer_free(writer);
+		*j->writer = tw_trace_writer_free(*j->writer);
 	return st;
 }
 
@@ -440,41 +444,60 @@ enum tw_status tw_worker_salt(struct tw_limits *l, struct tw_err *err)
 	return TW_OK;
 }
 
-static enum tw_status run_trace(const json_t *task, json_t **ret, struct tw_err *err)
+static enum tw_status decode_and_write(
+        struct job *j, const json_t *parts, json_t **ret, struct tw_err *err)
 {
-	struct job j = {.system_fd = -1,
-	        .limits = tw_worker_limits(json_object_get(task, "limits")),
-	        .facts = {.format = "", .decoder_version = TW_DECODER_VERSION}};
-	enum tw_status st = tw_worker_salt(&j.limits, err);
+	enum tw_status st;
 
-	if (st != TW_OK)
-		return st;
-	j.arena = tw_arena_new(j.limits.max_memory_bytes);
-	j.builder = j.arena ? tw_builder_new(&j.limits) : NULL;
-	if (!j.builder)
-		st = tw_oom(err);
-	else
-		st = decode_parts(&j, json_object_get(task, "parts"), err);
+	j->arena = tw_arena_new(j->limits.max_memory_bytes);
+	j->builder = j->arena ? tw_builder_new(&j->limits) : NULL;
+	st = j->builder ? decode_parts(j, parts, err) : tw_oom(err);
 	tw_crash_point("child_decoded");
 	if (st == TW_OK)
-		st = write_trace(&j, err);
+		st = write_trace(j, err);
 	if (st == TW_OK)
-		st = summarise(&j, tw_trace_writer_written(writer), ret, err);
-	tw_builder_free(j.builder);
-	tw_arena_free(j.arena);
+		st = summarise(j, tw_trace_writer_written(*j->writer), ret, err);
+	tw_builder_free(j->builder);
+	tw_arena_free(j->arena);
 	return st;
+}
+
+/* Number `i` of n. */
+static enum tw_status begin_job(
+        struct job *j, const json_t *task, size_t i, size_t n, struct tw_err *err)
+{
+	*j = (struct job){.system_fd = -1,
+	        .limits = tw_worker_limits(json_object_get(task, "limits")),
+	        .input = TW_WORKER_INPUT + (int)i,
+	        .output = i ? TW_WORKER_INPUT + (int)(n + i) - 1 : TW_WORKER_OUTPUT,
+	        .writer = &writers[i],
+	        .facts = {.format = "", .decoder_version = TW_DECODER_VERSION}};
+	return tw_worker_salt(&j->limits, err);
+}
+
+static enum tw_status run_trace(const json_t *task, json_t **ret, struct tw_err *err)
+{
+	struct job j;
+	enum tw_status st = begin_job(&j, task, 0, 1, err);
+
+	return st == TW_OK ? decode_and_write(&j, json_object_get(task, "parts"), ret, err) : st;
 }
 
 /* --- answer --- */
 
+static json_t *answer_json(enum tw_status st, json_t *summary, const struct tw_err *why)
+{
+	return st == TW_OK ? json_pack("{s:b,s:o}", "ok", 1, "summary", summary)
+	                   : json_pack("{s:b,s:b,s:{s:s,s:s,s:I}}", "ok", 0, "input_failed",
+	                             input_failed && st == TW_IO, "error", "status",
+	                             tw_status_name(st), "message", why->msg, "offset",
+	                             why->offset == TW_NO_OFFSET ? (json_int_t)-1
+	                                                         : (json_int_t)why->offset);
+}
+
 static bool answer(enum tw_status st, json_t *summary, const struct tw_err *why)
 {
-	json_t *o = st == TW_OK ? json_pack("{s:b,s:o}", "ok", 1, "summary", summary)
-	                        : json_pack("{s:b,s:b,s:{s:s,s:s,s:I}}", "ok", 0, "input_failed",
-	                                  input_failed && st == TW_IO, "error", "status",
-	                                  tw_status_name(st), "message", why->msg, "offset",
-	                                  why->offset == TW_NO_OFFSET ? (json_int_t)-1
-	                                                              : (json_int_t)why->offset);
+	json_t *o = answer_json(st, summary, why);
 	char *s = tw_json_dumps(o, JSON_COMPACT);
 	size_t len = s ? strlen(s) : 0;
 	bool sent = len && tw_write_all(ANSWER_FD, s, len);
@@ -496,6 +519,44 @@ void tw_worker_send_line(const json_t *o)
 	free(s);
 }
 
+static bool may_continue(void)
+{
+	struct timespec used;
+
+	return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0 && used.tv_sec < GROUP_CPU_S;
+}
+
+/* Small traces of one project, one after the other.  Each is answered by a line.  Ends early after
+ * an error, after a trace that wrote to the only second output, and after one that took long: the
+ * parent gives the others to another child. */
+static enum tw_status run_group(const json_t *task, json_t **ret, struct tw_err *err)
+{
+	const json_t *jobs = json_object_get(task, "jobs");
+	const size_t n = json_array_size(jobs) < GROUP ? json_array_size(jobs) : GROUP;
+	bool more = true;
+
+	for (size_t i = 0; more && i < n; i++) {
+		json_t *summary = NULL, *line;
+		struct job j;
+		enum tw_status st = begin_job(&j, task, i, n, err);
+
+		if (st == TW_OK && i)
+			st = tw_worker_fault("TRACEWELL_WORKER_FAULT", err);
+		if (st == TW_OK)
+			st = decode_and_write(&j, json_array_get(jobs, i), &summary, err);
+		more = st == TW_OK && !j.system_bytes && may_continue();
+		if (st == TW_OK)
+			writers[i] = tw_trace_writer_free(writers[i]);
+		(void)close(j.input); /* what comes later cannot change it */
+		(void)close(j.output);
+		line = answer_json(st, summary, err);
+		tw_worker_send_line(line);
+		json_decref(line);
+	}
+	*ret = json_object();
+	return *ret ? TW_OK : tw_oom(err);
+}
+
 static enum tw_status run(const json_t *task, json_t **ret, struct tw_err *err)
 {
 	const char *kind = text(task, "kind");
@@ -511,7 +572,7 @@ static enum tw_status run(const json_t *task, json_t **ret, struct tw_err *err)
 	for (int i = TW_MAPPING_METHODS; i <= TW_MAPPING_SYMBOLS; i++)
 		if (strcmp(kind, tw_mapping_kind_words[i]) == 0)
 			return tw_worker_mapping((enum tw_mapping_kind)i, task, ret, err);
-	return run_trace(task, ret, err);
+	return strcmp(kind, "traces") == 0 ? run_group(task, ret, err) : run_trace(task, ret, err);
 }
 
 /* With one heap the memory limit does not count a second heap's reserved addresses. */
@@ -525,8 +586,9 @@ void tw_worker_prepare(void)
 	use_one_heap();
 	json_object_seed(0);
 	tw_jail_prepare();
-	if (tw_trace_writer_prepare(&writer, NULL) != TW_OK)
-		writer = NULL;
+	for (size_t i = 0; i < GROUP; i++)
+		if (tw_trace_writer_prepare(&writers[i], NULL) != TW_OK)
+			writers[i] = NULL;
 	(void)malloc_trim(0); /* or each copy would merge what was freed here */
 }
 
@@ -542,7 +604,7 @@ int tw_worker_main(void)
 		json_decref(task);
 		return 64; /* started by hand */
 	}
-	if (!writer)
+	if (!writers[0])
 		use_one_heap();
 	st = enter_sandbox(task, &err);
 	tw_crash_point("child_started");

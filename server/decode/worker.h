@@ -5,6 +5,8 @@
  * descriptor 3, its output on 4 and the inputs from 5 on.  It enters its sandbox (jail.h) before it
  * reads a byte of an input, decodes, writes its output and prints a result as JSON on descriptor 1:
  *   task   {"kind":"trace","parts":[{"part","format"}…],"limits":{…}}
+ *          {"kind":"traces","jobs":[[{"part","format"}]…],"limits":{…}}: a part each; the outputs
+ *          but the first follow the inputs; a result per line, and the rest not done after an error
  *          {"kind":"methods"|"retrace"|"symbols","build","limits":{…}}
  *          {"kind":"source",…}: worker_source.c; its input is the folder of a clone
  *   result {"ok":true,"summary":{…}} or {"ok":false,"error":{"status","message","offset"}}

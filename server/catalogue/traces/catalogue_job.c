@@ -44,27 +44,32 @@ enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner,
 enum tw_status tw_catalogue_queue_claim(struct tw_catalogue *c, const struct tw_claim *of,
         struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err)
 {
+	size_t n;
+
+	return tw_catalogue_jobs_claim(c, of, 0, a, ret, 1, &n, err);
+}
+
+enum tw_status tw_catalogue_jobs_claim(struct tw_catalogue *c, const struct tw_claim *of,
+        uint64_t small_bytes, struct tw_arena *a, struct tw_job_row *ret, size_t cap, size_t *ret_n,
+        struct tw_err *err)
+{
 	struct tw_cat_turn by = {.queue = of->queue,
 	        .owner = tw_arena_str(a, tw_str_of(of->owner)),
 	        .lease_ms = of->lease_ms,
-	        .per_project = of->per_project};
-	struct tw_job_row job;
-	bool found = false;
+	        .per_project = of->per_project,
+	        .small_bytes = small_bytes};
 	enum tw_status st;
 
 	if (!by.owner)
 		return tw_oom(err);
 	(void)pthread_mutex_lock(&c->turns[of->queue].lock);
-	st = tw_cat_claim(c, &by, a, &job, &found, err);
+	st = tw_cat_claim(c, &by, a, ret, cap, ret_n, err);
 	(void)pthread_mutex_unlock(&c->turns[of->queue].lock);
-	if (st != TW_OK)
-		return st;
-	if (!found) {
+	if (st == TW_OK && !*ret_n) {
 		tw_fair_idle(&c->turns[of->queue].fair);
-		return tw_fail(err, TW_NOT_FOUND, "nothing is queued");
+		st = tw_fail(err, TW_NOT_FOUND, "nothing is queued");
 	}
-	*ret = job;
-	return TW_OK;
+	return st;
 }
 
 /* Nothing changed: determines whether it was deleted or taken over. */
@@ -221,6 +226,24 @@ enum tw_status tw_catalogue_job_publish(struct tw_catalogue *c, const struct tw_
 	return tw_cat_end(c, w, st, err);
 }
 
+enum tw_status tw_catalogue_jobs_publish(struct tw_catalogue *c, const struct tw_job_row *jobs,
+        const struct tw_trace_summary *summaries, size_t n, enum tw_status *ret, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+
+	for (size_t i = 0; i < n; i++)
+		tw_fair_end(&c->turns[jobs[i].queue].fair, jobs[i].trace_id);
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		ret[i] = set_ready(w, &jobs[i], &summaries[i], err);
+		if (ret[i] != TW_NOT_FOUND && ret[i] != TW_CONFLICT) /* these changed nothing */
+			st = ret[i];
+	}
+	return tw_cat_end(c, w, st, err);
+}
+
 enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_err *why, const struct tw_death_note *death, struct tw_err *err)
 {
@@ -269,6 +292,30 @@ enum tw_status tw_catalogue_job_retry(
 		st = check_owner(w, job, changed, err);
 	if (st == TW_OK)
 		st = set_state(w, job, TW_TRACE_QUEUED, err);
+	return tw_cat_end(c, w, st, err);
+}
+
+enum tw_status tw_catalogue_job_return(
+        struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err)
+{
+#define RETURN(table, id)                                                                          \
+	"UPDATE " table " SET claimed=0, due_ms=queued_ms, owner='', attempts=" table ".attempts-" \
+	"1 WHERE project_id=? AND " id "=?" OWN(table)
+	struct tw_job_row before = *job;
+	struct tw_db *w = NULL;
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+
+	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(w, &changed, err, TW_OF_QUEUE(job->queue, RETURN), "ttti", job->project_id,
+	        job->trace_id, job->owner, (int64_t)job->attempts);
+	if (st == TW_OK)
+		st = check_owner(w, job, changed, err);
+	before.attempts--;
+	if (st == TW_OK)
+		st = set_state(w, &before, TW_TRACE_QUEUED, err);
 	return tw_cat_end(c, w, st, err);
 }
 

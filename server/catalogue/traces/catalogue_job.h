@@ -44,6 +44,11 @@ struct tw_claim {
 };
 enum tw_status tw_catalogue_queue_claim(struct tw_catalogue *c, const struct tw_claim *of,
         struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err) TW_MUST_USE;
+/* Traces: claims up to cap jobs of one project, more than one only if each is an upload of one part
+ * with at most small_bytes that was not attempted before.  With PostgreSQL always one. */
+enum tw_status tw_catalogue_jobs_claim(struct tw_catalogue *c, const struct tw_claim *of,
+        uint64_t small_bytes, struct tw_arena *a, struct tw_job_row *ret, size_t cap, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
 /* Renews these claims for lease_ms; lost ones stay lost.  Claims of the owner that are not listed
  * (it may not know that it got one) expire.  Call from one thread at a time. */
 enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_job_row *const *jobs,
@@ -55,8 +60,17 @@ enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job
  * another server has it; nothing was changed.  TW_NOT_FOUND: it was deleted. */
 enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_trace_summary *summary, struct tw_err *err) TW_MUST_USE;
-/* The same; if the owner still holds the job, calls put before the end becomes visible, to move the
- * result into place: no other server that had the job can do so then or later. */
+/* The same for several jobs, in one transaction: ret[i] is TW_OK, TW_CONFLICT or TW_NOT_FOUND.  On
+ * failure no job is ended. */
+enum tw_status tw_catalogue_jobs_publish(struct tw_catalogue *c, const struct tw_job_row *jobs,
+        const struct tw_trace_summary *summaries, size_t n, enum tw_status *ret,
+        struct tw_err *err) TW_MUST_USE;
+/* Ends the claim as if it had not been made. */
+enum tw_status tw_catalogue_job_return(
+        struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err);
+/* As tw_catalogue_job_done; if the owner still holds the job, calls put before the end becomes
+ * visible, to move the result into place: no other server that had the job can do so then or later.
+ */
 struct tw_job_place {
 	enum tw_status (*put)(void *arg, struct tw_err *err);
 	void *arg;

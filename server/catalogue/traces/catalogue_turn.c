@@ -284,8 +284,55 @@ static enum tw_status find(struct tw_catalogue *c, struct tw_cat_turn *io, struc
 	return st;
 }
 
+/* --- more jobs of the same project, in SQLite --- */
+
+static bool is_small(const struct taking *t, uint64_t small_bytes)
+{
+	return t->job->n_parts == 1 && t->job->attempts == 1 && t->bytes <= small_bytes;
+}
+
+/* Of the project's oldest jobs those that are small. */
+static enum tw_status take_small(struct tw_db *w, const struct tw_cat_turn *of, struct tw_arena *a,
+        struct tw_job_row *io, size_t cap, size_t *io_n, struct tw_err *err)
+{
+	const size_t first = *io_n;
+	struct tw_part *parts = tw_arena_alloc(a, cap, sizeof *parts);
+	struct tw_cat_query q;
+	enum tw_status st =
+	        !parts ? tw_oom(err)
+	               : tw_cat_query(&q, w, err, /* job_by_project, part's primary key */
+	                         "UPDATE job SET claimed=1, due_ms=?2, attempts=1, owner=?1 WHERE "
+	                         "(project_id,"
+	                         " trace_id) IN (SELECT project_id, trace_id FROM (SELECT * FROM "
+	                         "job"
+	                         " WHERE " OF_PROJECT
+	                         " AND due_ms<=?3 ORDER BY due_ms LIMIT ?6) oldest"
+	                         " WHERE bytes<=?5 AND attempts=0 AND (SELECT count(*) FROM part p "
+	                         "WHERE"
+	                         " p.project_id=?4 AND p.trace_id=oldest.trace_id AND p.found=0)=1)"
+	                         " RETURNING trace_id",
+	                         "tiitii", of->owner, of->now + of->lease_ms, of->now,
+	                         io->project_id, (int64_t)of->small_bytes, (int64_t)(cap - first));
+
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && *io_n < cap && tw_cat_row(&q)) {
+		struct tw_job_row *job = &io[*io_n];
+
+		*job = (struct tw_job_row){io->project_id, tw_cat_text(&q, 0, a), 1, of->owner,
+		        of->queue, &parts[*io_n], 0};
+		st = job->trace_id ? TW_OK : tw_oom(err);
+		++*io_n;
+	}
+	st = tw_cat_close_after(&q, st, err);
+	for (size_t i = first; st == TW_OK && i < *io_n; i++)
+		st = show_and_read_parts(
+		        w, &(struct taking){.arena = a, .job = &io[i], .parts = &parts[i]}, err);
+	return st;
+}
+
 enum tw_status tw_cat_claim(struct tw_catalogue *c, struct tw_cat_turn *io, struct tw_arena *a,
-        struct tw_job_row *ret, bool *ret_found, struct tw_err *err)
+        struct tw_job_row *ret, size_t cap, size_t *ret_n, struct tw_err *err)
 {
 	struct taking t = {.arena = a, .job = ret};
 	struct tw_db *w = NULL;
@@ -293,17 +340,22 @@ enum tw_status tw_cat_claim(struct tw_catalogue *c, struct tw_cat_turn *io, stru
 	struct best best;
 	enum tw_status st = find(c, io, &best, &lapsed, err);
 
-	*ret_found = false;
+	*ret_n = 0;
 	if (st != TW_OK || (!lapsed && !best.project[0]))
 		return st;
 	st = tw_cat_begin_one(c, &w, err);
 	if (st != TW_OK)
 		return st;
 	st = take(w, io, lapsed ? "" : best.project, &t, err);
+	*ret_n = t.found;
+	if (st == TW_OK && t.found && !lapsed && cap > 1 && !w->engine->is_shared &&
+	        is_small(&t, io->small_bytes))
+		st = take_small(w, io, a, ret, cap, ret_n, err);
 	st = tw_cat_end(c, w, st, err);
-	if (st != TW_OK || !t.found)
+	if (st != TW_OK || !t.found) {
+		*ret_n = 0;
 		return st;
-	*ret_found = true;
+	}
 	if (!lapsed)
 		(void)snprintf(c->turns[io->queue].served, TW_ID_BYTES, "%s", best.project);
 	tw_fair_begin(&c->turns[io->queue].fair, ret->project_id, ret->trace_id, t.bytes);

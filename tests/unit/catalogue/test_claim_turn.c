@@ -440,6 +440,87 @@ static void test_one_of_each_project(void **state)
 	assert_int_equal(first.attempts, 2);
 }
 
+enum { GROUP = 8 };
+
+static size_t claim_group(struct model *m, struct tw_job_row *ret)
+{
+	const struct tw_claim any = {TW_QUEUE_TRACES, "me", 100000, 0};
+	size_t n = 0;
+	enum tw_status st =
+	        tw_catalogue_jobs_claim(m->c, &any, BYTES, m->arena, ret, GROUP, &n, NULL);
+
+	assert_true(st == TW_OK || (st == TW_NOT_FOUND && n == 0));
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(ret[i].n_parts, 1);
+	return n;
+}
+
+static bool has_id(const struct tw_job_row *rows, size_t n, const char *id)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(rows[i].trace_id, id) == 0)
+			return true;
+	return false;
+}
+
+/* Small first attempts of one project are claimed together, and returned and ended each on its own.
+ */
+static void test_groups(void **state)
+{
+	struct model *m = *state;
+	const struct tw_trace_summary summaries[GROUP] = {{.slices = 1, .format = "btrace2"},
+	        {.slices = 1, .format = "btrace2"}, {.slices = 1, .format = "btrace2"}};
+	int small[] = {arrive(m, 1), arrive(m, 1)}, large = arrive_of(m, 1, BYTES + 1);
+	int more[] = {arrive(m, 1), arrive(m, 1)}, other = arrive(m, 2);
+	struct tw_job_row rows[GROUP], again[GROUP];
+	enum tw_status ends[GROUP];
+
+	if (!tw_cat_is_sqlite(m->c)) {
+		assert_int_equal(claim_group(m, rows), 1);
+		return;
+	}
+	assert_int_equal(claim_group(m, rows), 4);
+	for (int i = 0; i < 2; i++) {
+		assert_true(has_id(rows, 4, m->jobs[small[i]].id));
+		assert_true(has_id(rows, 4, m->jobs[more[i]].id));
+	}
+	assert_int_equal(claim_group(m, again), 1);
+	assert_string_equal(again[0].trace_id, m->jobs[other].id);
+	assert_int_equal(tw_catalogue_job_done(m->c, &again[0], &summaries[0], NULL), TW_OK);
+	assert_int_equal(claim_group(m, again), 1); /* a large one is alone */
+	assert_string_equal(again[0].trace_id, m->jobs[large].id);
+	assert_int_equal(tw_catalogue_job_done(m->c, &again[0], &summaries[0], NULL), TW_OK);
+	assert_int_equal(claim_group(m, again), 0);
+
+	/* two return as if they had not been claimed; one fails, and is alone from then on */
+	assert_int_equal(tw_catalogue_job_return(m->c, &rows[1], NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_return(m->c, &rows[2], NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_return(m->c, &rows[2], NULL), TW_CONFLICT);
+	assert_int_equal(claim_group(m, again), 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(again[i].attempts, 1);
+		assert_true(has_id(rows + 1, 2, again[i].trace_id));
+	}
+	assert_int_equal(tw_catalogue_job_retry(m->c, &rows[3], NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_return(m->c, &again[0], NULL), TW_OK);
+	assert_int_equal(tw_catalogue_jobs_recover(m->c, NULL), TW_OK); /* none waits any more */
+	assert_int_equal(claim_group(m, rows), 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(rows[i].attempts, 1);
+	assert_int_equal(claim_group(m, again), 1);
+	assert_int_equal(again[0].attempts, 2);
+
+	/* one of a group was deleted, the claim of another ended */
+	assert_int_equal(tw_catalogue_job_return(m->c, &rows[1], NULL), TW_OK);
+	assert_int_equal(tw_catalogue_jobs_publish(m->c, rows, summaries, 3, ends, NULL), TW_OK);
+	assert_int_equal(ends[0], TW_OK);
+	assert_int_equal(ends[1], TW_CONFLICT);
+	assert_int_equal(ends[2], TW_OK);
+	assert_int_equal(tw_catalogue_job_return(m->c, &rows[0], NULL), TW_CONFLICT);
+	assert_int_equal(claim_group(m, again), 1);
+	assert_string_equal(again[0].trace_id, rows[1].trace_id);
+}
+
 /* More projects than one statement reads: each is served once a round, in the order of their ids.
  */
 static void test_many_projects(void **state)
@@ -587,6 +668,7 @@ static const struct CMUnitTest tests[] = {
         TEST(test_nothing_is_saved_up),
         TEST(test_lapsed_and_put_off),
         TEST(test_one_of_each_project),
+        TEST(test_groups),
         TEST(test_many_projects),
         TEST(test_bound_of_traces),
         TEST(test_bound_of_bytes),

@@ -1,0 +1,282 @@
+/*
+ * jobs_group.c - small jobs of one project that share a child and their transactions.
+ *
+ * Starting a process costs more than decoding a small trace, and so does a transaction.  A group
+ * has a slot; its jobs are claimed together, decoded one after the other by one child, stored in
+ * parallel and recorded together.  A child that dies consumes an attempt of the job that it was
+ * doing, as always; that job runs alone afterwards, since a group has first attempts only.  Jobs
+ * that were not begun are queued again, as if they had not been claimed.
+ */
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/log.h"
+#include "server/decode/jail.h"
+#include "server/decode/jobs_internal.h"
+#include "server/decode/jobs_run.h"
+
+/* --- endings --- */
+
+/* The slot is in use until all endings are written. */
+static void release_if_over(struct running *r)
+{
+	r->step = STEP_ENDINGS;
+	for (size_t i = 0; i < r->n_group; i++)
+		if (r->group[i].used)
+			return;
+	tw_run_release_slot(r);
+}
+
+static void end_job(struct running *m, bool written)
+{
+	if (written)
+		tw_run_clear(m);
+}
+
+static void fail_job(
+        struct tw_jobs *j, struct running *m, const struct tw_err *why, enum fault fault)
+{
+	if (!tw_run_is_environment(why->code, fault))
+		j->pause_ms = 0;
+	tw_run_release(m);
+	end_job(m, tw_run_fail(j, m, why, fault));
+}
+
+static void return_from(struct tw_jobs *j, struct running *r, size_t first)
+{
+	for (size_t i = first; i < r->n_group; i++)
+		if (r->group[i].used)
+			end_job(&r->group[i], tw_run_return(j, &r->group[i]));
+}
+
+void tw_group_retry_endings(struct tw_jobs *j, struct running *r)
+{
+	for (size_t i = 0; i < r->n_group; i++)
+		if (r->group[i].used)
+			end_job(&r->group[i], tw_run_finalize(j, &r->group[i]));
+	release_if_over(r);
+}
+
+/* --- the child --- */
+
+static json_t *task_of(const struct running *r)
+{
+	json_t *jobs = json_array();
+
+	for (size_t i = 0; i < r->n_begun; i++)
+		(void)json_array_append_new(
+		        jobs, json_pack("[{s:s,s:s}]", "part", r->group[i].job.parts[0].part,
+		                      "format", r->group[i].job.parts[0].format));
+	return json_pack("{s:s,s:o,s:o}", "kind", "traces", "jobs", jobs, "limits",
+	        tw_child_limits(r->jobs->parts.config));
+}
+
+/* Jobs whose upload or output cannot be opened are left out, with those after them: as the first of
+ * a queue, such a job runs alone and tells why. */
+static size_t open_files(struct running *r, int outputs[TW_RUN_GROUP], struct tw_err *err)
+{
+	size_t n = 0;
+
+	while (n < r->n_group && tw_run_fetch(&r->group[n], err) == TW_OK &&
+	        tw_run_open_output(&r->group[n], &outputs[n], err) == TW_OK)
+		n++;
+	return n;
+}
+
+static enum tw_status spawn(struct running *r, const int *outputs, struct tw_err *err)
+{
+	int inputs[TW_CHILD_INPUTS];
+	json_t *task = task_of(r);
+	struct tw_child_task t = {.task = task,
+	        .output = outputs[0],
+	        .second = r->system_fd,
+	        .inputs = inputs,
+	        .n_inputs = 2 * r->n_begun - 1,
+	        .wall_s = r->jobs->parts.config->worker_wall_s,
+	        .from = TW_JAIL_SANITIZED ? NULL : &r->jobs->children};
+	enum tw_status st;
+
+	for (size_t i = 0; i < r->n_begun; i++) {
+		inputs[i] = r->group[i].fds[0];
+		if (i)
+			inputs[r->n_begun + i - 1] = outputs[i];
+	}
+	st = task ? tw_child_start(&r->child, &t, err) : tw_oom(err);
+	json_decref(task);
+	return st;
+}
+
+/* Returns the origin of an error in *ret_fault. */
+static enum tw_status start(
+        struct tw_jobs *j, struct running *r, enum fault *ret_fault, struct tw_err *err)
+{
+	int outputs[TW_RUN_GROUP];
+	enum tw_status st = tw_blobs_check_reserve(j->parts.blobs, err); /* is for deletes */
+
+	*ret_fault = FAULT_SERVER;
+	if (st == TW_OK)
+		st = tw_run_open_system(r, err);
+	if (st != TW_OK)
+		return st;
+	r->n_begun = open_files(r, outputs, err);
+	if (r->n_begun == 0) {
+		*ret_fault = r->group[0].fds[0] < 0 ? FAULT_INPUT : FAULT_SERVER;
+		return err->code;
+	}
+	st = spawn(r, outputs, err);
+	for (size_t i = 0; i < r->n_begun; i++) {
+		(void)close(outputs[i]);
+		(void)close(r->group[i].fds[0]);
+		r->group[i].fds[0] = -1;
+	}
+	return st;
+}
+
+static bool add_jobs(struct tw_jobs *j, struct running *r, const struct tw_job_row *jobs, size_t n)
+{
+	r->group = tw_arena_alloc(r->arena, n, sizeof *r->group);
+	if (!r->group)
+		return false;
+	r->n_group = n;
+	for (size_t i = 0; i < n; i++) {
+		struct running *m = &r->group[i];
+
+		tw_run_init(m, j, r->arena);
+		m->job = jobs[i];
+		m->in_group = m->used = true;
+	}
+	return true;
+}
+
+void tw_group_begin(struct tw_jobs *j, struct running *r, const struct tw_job_row *jobs, size_t n)
+{
+	struct tw_err why;
+	enum fault fault;
+
+	if (!add_jobs(j, r, jobs, n)) {
+		for (size_t i = 0; i < n; i++)
+			(void)tw_catalogue_job_return(j->parts.catalogue, &jobs[i], NULL);
+		tw_run_release_slot(r);
+		return;
+	}
+	r->used = true;
+	r->step = STEP_CHILD;
+	if (start(j, r, &fault, &why) != TW_OK) {
+		fail_job(j, &r->group[0], &why, fault);
+		return_from(j, r, 1);
+		release_if_over(r);
+		return;
+	}
+	return_from(j, r, r->n_begun);
+	for (size_t i = 0; i < r->n_begun; i++)
+		tw_log(TW_LOG_INFO, "decoding", tw_log_text("trace", r->group[i].job.trace_id),
+		        tw_log_number("attempt", r->group[i].job.attempts),
+		        tw_log_number("pid", r->child.pid));
+}
+
+/* --- results --- */
+
+static void begin_store(struct tw_jobs *j, struct running *r, struct running *m)
+{
+	if (tw_jobs_count_of(json_object_get(m->result, "summary"), "system_bytes")) {
+		m->system_fd = r->system_fd; /* the child's last job */
+		r->system_fd = -1;
+	}
+	m->step = STEP_STORE;
+	m->task.run = tw_run_store;
+	m->task.arg = m;
+	m->task.wake_fd = j->wake_fd;
+	tw_async_task_begin(&m->task, j->group_pool);
+}
+
+static void job_done(struct tw_jobs *j, struct running *r, struct running *m)
+{
+	struct tw_err why = {0};
+
+	if (tw_run_result(m, &why) == TW_OK) {
+		begin_store(j, r, m);
+		return;
+	}
+	if (m->end.death != TW_DEATH_NONE)
+		tw_child_template_end(&j->children);
+	fail_job(j, m, &why,
+	        json_is_true(json_object_get(m->result, "input_failed")) ? FAULT_INPUT
+	                                                                 : FAULT_CHILD);
+}
+
+void tw_group_child_ended(struct tw_jobs *j, struct running *r)
+{
+	json_t *results[TW_RUN_GROUP];
+	struct tw_err why = {0};
+	size_t n = 0;
+	enum tw_status st =
+	        tw_child_collect_lines(&r->child, results, r->n_begun, &n, &r->end, &why);
+
+	tw_crash_point("child_done");
+	r->step = STEP_STORE;
+	if (r->end.death != TW_DEATH_NONE)
+		tw_child_template_end(
+		        &j->children); /* the next child gets another address layout */
+	for (size_t i = 0; i < n; i++) {
+		r->group[i].result = results[i];
+		job_done(j, r, &r->group[i]);
+	}
+	if (st != TW_OK && n < r->n_begun) { /* during this job */
+		r->group[n].end = r->end;
+		fail_job(j, &r->group[n++], &why, FAULT_CHILD);
+	}
+	return_from(j, r, n);
+}
+
+static bool is_storing(const struct running *m)
+{
+	return m->used && m->ending == ENDING_NONE && m->step == STEP_STORE;
+}
+
+bool tw_group_is_stored(const struct running *r)
+{
+	for (size_t i = 0; i < r->n_group; i++)
+		if (is_storing(&r->group[i]) && !atomic_load(&r->group[i].task.done))
+			return false;
+	return true;
+}
+
+static void recorded(struct tw_jobs *j, struct running *m, enum tw_status st, struct tw_err *why)
+{
+	if (st != TW_OK && st != TW_CONFLICT) {
+		fail_job(j, m, why, FAULT_SERVER);
+		return;
+	}
+	if (st == TW_CONFLICT)
+		tw_run_discard(m);
+	j->pause_ms = 0;
+	tw_run_clear(m);
+}
+
+void tw_group_stored(struct tw_jobs *j, struct running *r)
+{
+	struct running *stored[TW_RUN_GROUP];
+	enum tw_status ends[TW_RUN_GROUP];
+	struct tw_err why = {0};
+	size_t n = 0;
+	bool together;
+
+	for (size_t i = 0; i < r->n_group; i++) {
+		struct running *m = &r->group[i];
+
+		if (is_storing(m) && m->task.status == TW_OK)
+			stored[n++] = m;
+		else if (is_storing(m))
+			fail_job(j, m, &m->task.err, FAULT_SERVER);
+	}
+	together = n && tw_run_record_all(j, stored, n, ends, &why) == TW_OK;
+	for (size_t i = 0; i < n; i++) {
+		if (!together)
+			ends[i] = tw_run_record(j, stored[i], &why);
+		recorded(j, stored[i], ends[i], &why);
+	}
+	release_if_over(r);
+}
