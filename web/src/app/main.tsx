@@ -209,7 +209,7 @@ function beginEarly(): void {
 	if (!id) return;
 	aheadOfTrace(id);
 	beginWorker();
-	Promise.all([import('../trace/timeline/timelineview'), known]).then(([m]) => m.openEarly(id)).catch(() => undefined); // who draws the calls asks for them, too
+	Promise.all([import('../trace/trace'), known]).then(([m]) => m.openEarly(id)).catch(() => undefined); // who draws the calls asks for them, too
 }
 
 beginEarly();
