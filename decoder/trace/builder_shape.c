@@ -27,7 +27,6 @@ struct batch { /* of one thread */
 	struct tw_thread_info thread;
 	struct tw_tree tree;
 	struct tw_arena *arena; /* of the tree */
-	struct tw_buf encoded;  /* the tree */
 };
 
 struct tw_shaper {
@@ -85,10 +84,18 @@ static enum tw_status add_slices(struct tw_shaper *s, const struct batch *b, str
 	return st;
 }
 
-static void free_tree(struct batch *b)
+static enum tw_status write_tree(struct tw_shaper *s, struct batch *b, struct tw_err *err)
 {
+	enum tw_status st;
+
+	tw_buf_clear(&s->payload);
+	if (tw_tree_encode(&b->tree, &s->payload) == TW_OK)
+		st = s->out->ops->tree(s->out, b->thread.thread_id, &b->tree, &b->arena,
+		        s->payload.data, s->payload.len, err);
+	else
+		st = tw_oom(err);
 	b->arena = tw_arena_free(b->arena);
-	tw_buf_done(&b->encoded);
+	return st;
 }
 
 static enum tw_status end_thread(struct tw_shaper *s, struct batch *b, struct tw_err *err)
@@ -98,9 +105,7 @@ static enum tw_status end_thread(struct tw_shaper *s, struct batch *b, struct tw
 	for (uint32_t i = 0; st == TW_OK && i < s->n_mips; i++)
 		st = tw_mip_finish(&s->mips[i], err);
 	if (st == TW_OK)
-		st = s->out->ops->tree(s->out, b->thread.thread_id, &b->tree, &b->arena,
-		        b->encoded.data, b->encoded.len, err);
-	free_tree(b);
+		st = write_tree(s, b, err);
 	return st == TW_OK ? s->out->ops->thread(s->out, &b->thread, err) : st;
 }
 
@@ -127,8 +132,6 @@ struct tw_shaper *tw_shaper_new(const struct tw_builder *b, struct tw_trace_out 
 	s->limits = &b->limits;
 	s->out = out;
 	tw_buf_init(&s->payload, SIZE_MAX / 2);
-	for (uint32_t i = 0; i < SLOTS; i++)
-		tw_buf_init(&s->batches[i].encoded, SIZE_MAX / 2);
 	s->relay = tw_relay_new(beside ? SLOTS : 1, shape, s);
 	if (!s->relay || tw_chunker_init(&s->chunker, &s->payload, out) != TW_OK)
 		return tw_shaper_free(s);
@@ -144,7 +147,7 @@ struct tw_shaper *tw_shaper_free(struct tw_shaper *s)
 	tw_relay_free(s->relay);
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		tw_mem_free(s->batches[i].slices);
-		free_tree(&s->batches[i]);
+		tw_arena_free(s->batches[i].arena);
 	}
 	tw_chunker_done(&s->chunker);
 	for (uint32_t i = 0; i < s->n_mips_ready; i++)
@@ -226,8 +229,6 @@ enum tw_status tw_shaper_tree(
 	b->arena = tw_arena_new(s->limits->max_memory_bytes);
 	if (b->arena)
 		st = tw_tree_builder_finish(s->tree, b->arena, &b->tree);
-	if (st == TW_OK)
-		st = tw_tree_encode(&b->tree, &b->encoded);
 	if (st != TW_OK)
 		return tw_oom(err);
 	*ret = b->tree;
