@@ -1,11 +1,11 @@
 /*
  * calltree.c - builds a merged call tree from slices, and sorts it.
  *
- * While building, a node is found by (parent, method) in an open-addressing hash; the path of the
- * open slices is a stack of nodes.  Finishing sorts the children of each node by falling total time
- * and lays the nodes out in pre-order.  A full tree takes no new nodes: a call without a node
- * counts as its caller's self time, and is counted as clipped.  The stored form is in
- * calltree_store.c.
+ * While building, a node with two siblings or more is found by (parent, method) in an
+ * open-addressing hash, any other one from its parent; the path of the open slices is a stack of
+ * nodes.  Finishing sorts the children of each node by falling total time and lays the nodes out in
+ * pre-order.  A full tree takes no new nodes: a call without a node counts as its caller's self
+ * time, and is counted as clipped.  The stored form is in calltree_store.c.
  */
 #include "decoder/trace/calltree.h"
 
@@ -22,8 +22,8 @@ enum { FIRST_SLOTS = 1024 };
 struct grown {
 	uint32_t method;
 	uint32_t last_child : 31; /* most calls repeat the previous child; 0: none */
-	uint32_t several : 1;     /* has several children, which are in the hash; an only child is
-	                           * last_child */
+	uint32_t several : 1;     /* has three children or more, which are in the hash; an only
+	                           * child is last_child, of two the other one is its follower */
 	uint32_t follower; /* or the order repeats: the sibling called after this one last time */
 	uint32_t count;    /* the low half */
 	int64_t total_ns, max_ns;
@@ -45,7 +45,8 @@ struct tw_tree_builder {
 	uint32_t n_slots;   /* in use: power of two, at least twice n_hashed */
 	uint32_t cap_slots;
 	uint32_t n_hashed;
-	uint32_t *path; /* node of the open slice at each depth */
+	uint32_t n_pairs; /* nodes with two children */
+	uint32_t *path;   /* node of the open slice at each depth */
 	uint32_t depth, cap_path;
 	uint64_t clipped; /* slices without a node */
 	enum tw_status status;
@@ -64,6 +65,7 @@ void tw_tree_builder_reset(struct tw_tree_builder *b, uint64_t max_nodes)
 	b->n_slots = FIRST_SLOTS;
 	memset(b->slots, 0, b->n_slots * sizeof *b->slots);
 	b->n_hashed = 0;
+	b->n_pairs = 0;
 	b->depth = 0;
 	b->clipped = 0;
 	b->status = TW_OK;
@@ -166,7 +168,7 @@ static bool resize_zeros(void **p, uint32_t from, uint32_t cap, size_t size)
 	return true;
 }
 
-/* Ensures capacity for one more node, and for it and its sibling in the hash. */
+/* Ensures capacity for one more node, and for it and its two siblings in the hash. */
 static bool make_room(struct tw_tree_builder *b)
 {
 	if (b->n == b->cap) {
@@ -180,7 +182,7 @@ static bool make_room(struct tw_tree_builder *b)
 			return false;
 		b->cap = cap;
 	}
-	return b->n_hashed + 2 < b->n_slots / 2 || rehash(b);
+	return b->n_hashed + 3 < b->n_slots / 2 || rehash(b);
 }
 
 static uint32_t remember(struct tw_tree_builder *b, uint32_t parent, uint32_t node)
@@ -208,18 +210,29 @@ static uint32_t expected_child(struct tw_tree_builder *b, uint32_t parent, uint3
 	return next;
 }
 
-/* An only child needs no hash entry, and most nodes have only one child. */
+/* One or two children are found by prediction and need no hash entry, and most nodes have no
+ * more. */
 static uint32_t new_child(struct tw_tree_builder *b, uint32_t parent, uint32_t method)
 {
 	struct grown *p = &b->nodes[parent];
+	uint32_t last = p->last_child;
 	uint32_t node = b->n++;
 
 	b->nodes[node] = (struct grown){.method = method};
 	b->parents[node] = parent;
-	if (p->last_child && !p->several) {
+	if (last && !p->several) {
+		uint32_t other = b->nodes[last].follower;
+
+		if (!other) {
+			b->nodes[node].follower = last;
+			b->n_pairs++;
+			return node;
+		}
 		p->several = 1;
-		hash(b, p->last_child);
-		b->n_hashed++;
+		hash(b, last);
+		hash(b, other);
+		b->n_hashed += 2;
+		b->n_pairs--;
 	}
 	if (p->several) {
 		hash(b, node);
@@ -472,6 +485,11 @@ static int by_falling_total(const void *pa, const void *pb)
 	return a->method < b->method ? -1 : a->method > b->method;
 }
 
+static struct kid kid_of(const struct tw_tree_builder *b, uint32_t node)
+{
+	return (struct kid){b->nodes[node].total_ns, node, b->nodes[node].method};
+}
+
 /* Insertion sort for few children, as most nodes have. */
 static void sort_kids(struct kid *k, uint32_t n)
 {
@@ -500,13 +518,9 @@ static bool gather(struct tw_tree_builder *b, struct kids *k)
 		k->first[b->parents[i] + 2] += b->nodes[b->parents[i]].several;
 	for (uint32_t i = 2; i < b->n + 2; i++)
 		k->first[i] += k->first[i - 1];
-	for (uint32_t i = 1; i < b->n; i++) {
-		const struct grown *g = &b->nodes[i];
-
+	for (uint32_t i = 1; i < b->n; i++)
 		if (b->nodes[b->parents[i]].several)
-			k->list[k->first[b->parents[i] + 1]++] =
-			        (struct kid){g->total_ns, i, g->method};
-	}
+			k->list[k->first[b->parents[i] + 1]++] = kid_of(b, i);
 	for (uint32_t i = 0; i < b->n; i++)
 		if (b->nodes[i].several)
 			sort_kids(k->list + k->first[i], k->first[i + 1] - k->first[i]);
@@ -555,9 +569,16 @@ static void lay_out(const struct tw_tree_builder *b, const struct kids *k, struc
 				todo[n_todo][0] = kids[i].node;
 				todo[n_todo++][1] = at;
 			}
-			if (n_todo) /* the next sibling, once the first child's subtree is done */
-				__builtin_prefetch(&b->nodes[todo[n_todo - 1][0]]);
+		} else if (node && b->nodes[node].follower) {
+			struct kid pair[] = {kid_of(b, node), kid_of(b, b->nodes[node].follower)};
+			uint32_t second = by_falling_total(&pair[0], &pair[1]) < 0;
+
+			node = pair[!second].node;
+			todo[n_todo][0] = pair[second].node;
+			todo[n_todo++][1] = at;
 		}
+		if (node && n_todo) /* the next sibling, once the first child's subtree is done */
+			__builtin_prefetch(&b->nodes[todo[n_todo - 1][0]]);
 		if (node)
 			continue;
 		if (n_todo == 0)
@@ -587,7 +608,7 @@ enum tw_status tw_tree_builder_finish_into(struct tw_tree_builder *b, struct tw_
 			b->nodes[0].total_ns =
 			        tw_sum_ns(b->nodes[0].total_ns, b->nodes[i].total_ns);
 	if (gather(b, &k))
-		todo = tw_mem_alloc((size_t)b->n_hashed + 1, sizeof *todo);
+		todo = tw_mem_alloc((size_t)b->n_hashed + b->n_pairs + 1, sizeof *todo);
 	if (todo)
 		lay_out(b, &k, nodes, todo);
 	else
