@@ -11,13 +11,14 @@ import { endsUnlike, startServer, until } from '../server.mjs';
 const started = (s) => [...s.log.matchAll(/event=decoding trace=(\S+) attempt=(\d+) pid=(\d+)/g)].map(([, id, attempt, pid]) => ({ id, attempt: Number(attempt), pid }));
 
 /* A server whose only decoder of the project never ends, until it is restarted with all the uploads waiting. */
-async function waiting(t, bodies, { args = [], fault } = {}) {
+async function waiting(t, bodies, { args = [], fault, last } = {}) {
 	const s = await startServer(t, { args: ['--decode-workers', '1', '--shutdown', '0', ...args], env: { TRACEWELL_WORKER_FAULT: 'sleep' } });
 	const ids = [];
 	for (const body of bodies) {
 		ids.push((await s.post('/api/v1/traces', body)).json.id);
 		await until(() => started(s).length || undefined, 'the decoder that sleeps');
 	}
+	await last?.(s);
 	await s.stop();
 	const seen = started(s).length;
 	s.env = fault ? { TRACEWELL_WORKER_FAULT: fault } : {};
@@ -43,6 +44,19 @@ describe('groups', { concurrency: 2 }, () => {
 		const first = since().filter((d) => ids.includes(d.id));
 		assert.equal(first.length, 20, 'each once');
 		assert.equal(new Set(first.map((d) => d.pid)).size, 2, '16 and 4');
+	});
+
+	test('a group holds up no other project', async (t) => {
+		let other;
+		const last = async (s) => {
+			other = (await s.post('/api/v1/traces', sampleTrace(5), { key: s.key('ingest', 'other') })).json.id;
+		};
+		const { s, ids, since } = await waiting(t, Array.from({ length: 40 }, (_, i) => sampleTrace(10 + i)), { last });
+		await ends(s, ids);
+		const order = since();
+		const before = order.slice(0, order.findIndex((d) => d.id === other));
+		assert.ok(order.some((d) => d.id === other));
+		assert.ok(new Set(before.map((d) => d.pid)).size <= 1, `${before.length} before it`);
 	});
 
 	test('an upload that cannot be read has its own error', async (t) => {

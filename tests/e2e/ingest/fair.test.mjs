@@ -21,7 +21,8 @@ function overtook(log, request, id) {
 }
 
 test("a burst of other projects' holds up nobody", async (t) => {
-	const s = await startServer(t, { args: ['--decode-workers', '1'] });
+	/* a decoder per trace, so that traces say whose time it was; groups: decode/group */
+	const s = await startServer(t, { args: ['--decode-workers', '1', '--decode-group', '1'] });
 	const keys = ['one', 'two', 'three'].map((name) => s.key('ingest', name));
 	const alone = { ingest: s.key('ingest', 'alone'), read: s.key('read', 'alone') };
 	let n = 0;
