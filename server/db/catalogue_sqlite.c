@@ -251,13 +251,17 @@ static int room_of(struct tw_db *db)
 	return room;
 }
 
+/* Case is ignored (ASCII).  The last character is compared second: few texts have both ends of a
+ * word at its distance. */
 static bool occurs(const char *text, size_t n, const char *word, size_t len)
 {
-	const char lower = (char)tolower((unsigned char)word[0]);
-	const char upper = (char)toupper((unsigned char)word[0]);
+	const size_t last = len - 1;
+	const int first = tolower((unsigned char)word[0]), end = tolower((unsigned char)word[last]);
 
 	for (size_t i = 0; i + len <= n; i++)
-		if ((text[i] == lower || text[i] == upper) && strncasecmp(text + i, word, len) == 0)
+		if (tolower((unsigned char)text[i]) == first &&
+		        tolower((unsigned char)text[i + last]) == end &&
+		        strncasecmp(text + i, word, len) == 0)
 			return true;
 	return false;
 }
@@ -271,10 +275,11 @@ static void has_word(sqlite3_context *context, int n, sqlite3_value **values)
 	bool has = false;
 
 	for (int i = 1; word && !has && i < n; i++) {
-		const char *text = (const char *)sqlite3_value_text(values[i]);
+		const size_t text_len = (size_t)sqlite3_value_bytes(values[i]);
+		const char *text =
+		        text_len >= len ? (const char *)sqlite3_value_text(values[i]) : NULL;
 
-		has = text &&
-		      (len == 0 || occurs(text, (size_t)sqlite3_value_bytes(values[i]), word, len));
+		has = text && (len == 0 || occurs(text, text_len, word, len));
 	}
 	sqlite3_result_int(context, has);
 }
