@@ -41,11 +41,24 @@ export function target(e: Entry): string {
 
 const NAMED: Record<string, string> = { scope: tr('scope'), expires_ms: tr('expires'), kind: tr('kind'), role: tr('role'), project: tr('project'), build_id: tr('build'), name: tr('name'), title: tr('title'), status: tr('status'), count: tr('count'), bytes: tr('bytes') };
 
+const DIGITS = 12; // of a number: 0.1, not 0.10000000000000001
+
+/* A setting is JSON; one without parts of its own reads as its members. */
+function setting(value: string): string {
+	try {
+		const members = Object.entries(JSON.parse(value) as object);
+		if (members.length && members.every(([, v]) => typeof v !== 'object'))
+			return members.map(([k, v]) => `${k.replaceAll('_', ' ')} ${typeof v === 'number' ? Number(v.toPrecision(DIGITS)) : v}`).join(COMMA);
+	} catch { /* text */ }
+	return value;
+}
+
 /* What came later reads as it is written. */
 function fact(name: string, value: string): string {
 	const words = NAMED[name] ?? name.replace(/_ms$/, '').replaceAll('_', ' ');
 	if (name === 'expires_ms' && value === '0') return tr('never expires');
 	if (name.endsWith('_ms')) return `${words} ${value === '0' ? tr('never') : when(Number(value))}`;
+	if (name === 'value') return setting(value);
 	if (name === 'how') return tr('by {value}', { value });
 	return value === 'true' ? words : value === 'false' ? tr('not {words}', { words }) : `${words} ${value}`;
 }

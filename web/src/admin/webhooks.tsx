@@ -19,7 +19,7 @@ interface Hook {
 interface Hooks { webhooks: Hook[]; max_webhooks: number; public_url: string; mail: boolean }
 type Draft = Pick<Hook, 'name' | 'url' | 'kind' | 'events'>;
 
-const EVENTS: [event: string, shown: string][] = [['regression.found', tr('new regression')], ['regression.returned', tr('regression reopened')], ['regression.fixed', tr('regression fixed')],
+const EVENTS: [event: string, shown: string][] = [['regression.found', tr('new regression')], ['regression.returned', tr('regression returned')], ['regression.fixed', tr('regression fixed')],
 	['regression.status', tr('regression acknowledged or reopened')], ['anr.new', tr('new ANR group')], ['anr.returned', tr('ANR group returned')], ['alert.found', tr('metric above its threshold')], ['alert.returned', tr('metric above its threshold again')], ['alert.fixed', tr('metric below its threshold again')], ['digest', tr('digest')]];
 const KINDS: [kind: string, shown: string][] = [['json', 'JSON'], ['slack', 'Slack'], ['teams', 'Microsoft Teams'], ['matrix', 'Matrix (hookshot)']];
 const FULL = 500; // events of a hook that may wait
@@ -125,7 +125,7 @@ function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 	return (
 		<Panel title={tr('Webhooks')} id="webhooks" aside={editing === null && v.webhooks.length < v.max_webhooks && <button onClick={() => edit('')}>{tr('Add a webhook')}</button>}>
 			{secret && <Secret secret={secret} done={() => show('')} />}
-			{v.webhooks.length === 0 && editing === null && <p class="quiet">{tr('No webhooks yet. A webhook notifies a chat or a program of new, reopened and fixed regressions and of new ANR groups.')}</p>}
+			{v.webhooks.length === 0 && editing === null && <p class="quiet">{tr('No webhooks yet. A webhook notifies a chat or a program of new, returned and fixed regressions and of new ANR groups.')}</p>}
 			{v.webhooks.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('For')}</th><th scope="col">{tr('Events')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Waiting')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.webhooks.map((h) => <Row key={h.id} h={h} open={open === h.id} edit={() => edit(h.id)} say={(...of) => void say(...of)} />)}</tbody>

@@ -168,7 +168,7 @@ function Page({ s }: { s: Session }) {
 	const place = placeOf(p);
 	if (s.scope === 'public' && (!place || place.needs === 'role' || !allowed(place, s))) return <NoRole />;
 	if (place && allowed(place, s)) return <place.page.Page key={s.project?.id} {...place.props?.({ s, leave })} />;
-	return <main><h1>{tr('Page not found')}</h1><Failure error={new Refusal(404, tr('There is no page at this address.'))} /></main>;
+	return <main><h1>{tr('Page not found')}</h1><Failure title={tr('No page has this address.')} error={new Refusal(404, tr('Check the link, or choose from the menu.'))} /></main>;
 }
 
 /** Stands over the page, so that nothing moves when it comes and goes. */

@@ -7,6 +7,7 @@ import { tr } from '../i18n/strings/inbox';
 import { useChange } from '../ui/change';
 import { Failure, MethodName, Pending, useLoad } from '../ui/parts';
 import { EmptyPage, fromStart, Pages, useRowKeys } from '../ui/pages';
+import { narrow } from '../ui/narrow';
 import { go, link, set, text, type Changes } from '../ui/route';
 import { KINDS } from './anrgroups';
 import { Decisions } from './decisions';
@@ -38,13 +39,16 @@ function Tabs({ box, counts }: { box: Box; counts?: Record<Box, number> }) {
 	);
 }
 
+const kindOf = (i: Item): string => (i.kind === 'anr' ? tr('ANR, {kind}', { kind: KINDS[i.anr!.kind] ?? i.anr!.kind }) : i.alert ? tr('Alert') : tr('Regression'));
+
 function Row({ i, picked, pick }: { i: Item; picked: boolean; pick: () => void }) {
 	return (
 		<tr data-item={keyOf(i)} class={picked ? 'is-picked' : ''}>
 			{may.write && <td class="check"><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Select {title}', { title: i.title })} /></td>}
 			<td class="anywhere wide"><a class="rowlink" href={addressOf(i)}>{i.alert ? i.title : i.kind === 'anr' ? serverText(i.title) : i.title ? <MethodName name={i.title} /> : tr('the whole trace')}</a>
-				{i.scenario && i.scenario !== i.title && <span class="quiet"> {i.scenario}</span>}</td>
-			<td class="nowrap">{i.kind === 'anr' ? tr('ANR, {kind}', { kind: KINDS[i.anr!.kind] ?? i.anr!.kind }) : i.alert ? tr('Alert') : tr('Regression')}</td>
+				{i.scenario && i.scenario !== i.title && <span class="quiet"> {i.scenario}</span>}
+				{narrow.value && <div class="quiet">{kindOf(i)}</div>}</td>
+			{!narrow.value && <td class="nowrap">{kindOf(i)}</td>}
 			<td class="num">{figureOf(i)}</td>
 			<td>{stateOf(i)}</td>
 			<td class="anywhere">{i.owner || <span class="quiet">{tr('nobody')}</span>}</td>
@@ -102,11 +106,12 @@ export function InboxPage({ name }: { name: string }) {
 			{error && <Failure error={error} />}
 			<Pending of={load} what={tr('Loading the inbox')} />
 			{v && v.total > 0 && items.length === 0 && <EmptyPage />}
-			{v && v.total === 0 && <div class="notice"><strong>{box === 'live' ? tr('No unresolved items.') : tr('Nothing is in this state.')}</strong>
+			{v && v.total === 0 && <div class="notice"><strong>{v.counts.all === 0 ? tr('The inbox is empty.') : box === 'live' ? tr('No unresolved items.') : tr('No items match.')}</strong>
+				{v.counts.all === 0 && <p>{tr.rich('Regressions, ANR groups and alerts of this project appear here. {rules} define when a change is reported.', { rules: <a href={link('/regressions')}>{tr('Thresholds')}</a> })}</p>}
 				{box !== 'all' && v.counts.all > 0 && <p><button onClick={() => go(link('/inbox?state=all'))}>{tr('Show all {n}', { n: count(v.counts.all) })}</button></p>}</div>}
 			{items.length > 0 && <div class="scroll"><table>
 				<thead><tr>{may.write && <th scope="col" class="check"><input type="checkbox" aria-label={tr('Select all on this page')} checked={all} onChange={() => hold(all ? [] : items.map(keyOf))} /></th>}
-					<th scope="col">{tr('What')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('Change, reports')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Owner')}</th><th scope="col">{tr('Version')}</th><th scope="col">{tr('Last seen')}</th></tr></thead>
+					<th scope="col">{tr('What')}</th>{!narrow.value && <th scope="col">{tr('Kind')}</th>}<th scope="col" class="num">{tr('Change, reports')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Owner')}</th><th scope="col">{tr('Version')}</th><th scope="col">{tr('Last seen')}</th></tr></thead>
 				<tbody>{items.map((i) => <Row key={keyOf(i)} i={i} picked={keys.includes(keyOf(i))} pick={() => pick(i)} />)}</tbody>
 			</table></div>}
 			{v && <Pages rows={items.length} total={count(v.total)} cursor={v.next_cursor} of={load} />}

@@ -7,6 +7,7 @@ import { IssueText } from './issue';
 import { Failure, MethodName, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { RegressionRules } from './regressionrules';
 import { RegressionTrend } from './regressiontrend';
+import { BOX_NAMES, STATUS_NAMES } from './triage';
 import { link, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
 import { tr } from '../i18n/strings/regressions';
@@ -20,8 +21,8 @@ interface Regression {
 
 const DAY_MS = 86400000;
 const MUTED_DAYS = 7;
-const SHOWN: [string, string][] = [['live', tr('unresolved')], ['open', tr('open')], ['acknowledged', tr('acknowledged')], ['returned', tr('reopened')], ['fixed', tr('fixed')], ['all', tr('all')]];
-const STATUS: Record<string, string> = { open: tr('Open'), acknowledged: tr('Acknowledged'), fixed: tr('Fixed'), returned: tr('Reopened') };
+const SHOWN: [string, string][] = [['live', BOX_NAMES.live], ['open', BOX_NAMES.new], ['acknowledged', BOX_NAMES.acknowledged], ['returned', BOX_NAMES.returned], ['fixed', BOX_NAMES.fixed], ['all', BOX_NAMES.all]];
+const STATUS: Record<string, string> = STATUS_NAMES;
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
@@ -65,7 +66,7 @@ interface Entry { n: number; at_ms: number; author: string; event: string; statu
 
 function told(e: Entry): string {
 	if (e.event === 'regression.found') return tr('found');
-	if (e.event === 'regression.returned') return tr('reopened');
+	if (e.event === 'regression.returned') return tr('returned');
 	return e.status === 'fixed' && e.version ? tr('fixed in {version}', { version: e.version }) : STATUS[e.status]?.toLowerCase() ?? e.status;
 }
 
@@ -104,7 +105,7 @@ function Answer({ r, file, say }: { r: Regression; file: string; say: (what: Par
 	);
 }
 
-const COLUMNS = [tr('Status'), tr('What'), tr('Scenario'), tr('Since'), tr('Before'), tr('After'), tr('Change'), tr('Traces'), tr('Owner')];
+const COLUMNS = [tr('State'), tr('What'), tr('Change'), tr('Before'), tr('After'), tr('Scenario'), tr('Since'), tr('Traces'), tr('Owner')];
 
 function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle: () => void; again: () => void }) {
 	const [error, change] = useChange(again);
@@ -114,11 +115,11 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 		<tr data-regression={r.id}>
 			<td class="nowrap"><How r={r} /></td>
 			<td class="wide anywhere"><button class="plain linkish" aria-expanded={open} onClick={toggle}>{r.method ? <MethodName name={r.method} /> : tr('the whole trace')}</button></td>
-			<td class="anywhere">{r.scenario || <span class="quiet">{tr('none')}</span>}{r.app && <span class="quiet"> {r.app}</span>}</td>
-			<td class="nowrap">{r.base && r.head ? <a href={versions(r)} title={tr('Compare {base} with {head}', { base: r.base, head: r.head })}>{tr('{head} after {base}', { head: r.head, base: r.base })}</a> : <>{r.head || day(r.day_ms)}{r.base && <span class="quiet">{' '}{tr('after {base}', { base: r.base })}</span>}</>}</td>
+			{r.kind === 'new' ? <td class="num" title={tr('{change} of a median trace, 95 % confidence interval {low} to {high}', { change: percent(r.change), low: percent(r.low), high: percent(r.high) })}>{tr('new')}</td> : <td class="num" title={tr('95 % confidence interval {low} to {high}', { low: signed(r.low), high: signed(r.high) })}>{signed(r.change)}</td>}
 			<td class="num">{r.kind === 'new' ? <span class="quiet">{tr('absent')}</span> : duration(r.before_ns)}</td>
 			<td class="num">{duration(r.after_ns)}</td>
-			{r.kind === 'new' ? <td class="num" title={tr('{change} of a median trace, 95 % confidence interval {low} to {high}', { change: percent(r.change), low: percent(r.low), high: percent(r.high) })}>{tr('new')}</td> : <td class="num" title={tr('95 % confidence interval {low} to {high}', { low: signed(r.low), high: signed(r.high) })}>{signed(r.change)}</td>}
+			<td class="anywhere">{r.scenario || <span class="quiet">{tr('none')}</span>}{r.app && <span class="quiet"> {r.app}</span>}</td>
+			<td class="nowrap">{r.base && r.head ? <a href={versions(r)} title={tr('Compare {base} with {head}', { base: r.base, head: r.head })}>{tr('{head} after {base}', { head: r.head, base: r.base })}</a> : <>{r.head || day(r.day_ms)}{r.base && <span class="quiet">{' '}{tr('after {base}', { base: r.base })}</span>}</>}</td>
 			<td class="num">{count(r.traces_before)} / {count(r.traces_after)}</td>
 			<td class="anywhere">{r.owner}</td>
 		</tr>

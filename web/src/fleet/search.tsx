@@ -51,7 +51,7 @@ function Form() {
 			<div class="row">
 				<label class="inline grow">{tr('Method')}{' '}<input name="method" class="mono" required defaultValue={text('method')} placeholder="com.shop.Repo.load" autofocus /></label>
 				<label class="inline"><input type="checkbox" name="regex" value="1" defaultChecked={text('regex') === '1'} />{' '}{tr('regex')}</label>
-				<label class="inline">{tr('longer than')}{' '}<input name="over" class="short" inputMode="decimal" pattern="[0-9]+([.][0-9]+)?" title={tr('A number of milliseconds')} defaultValue={text('over')} />{' '}{'ms'}</label>
+				<label class="inline">{tr('longer than (ms)')}{' '}<input name="over" class="short" inputMode="decimal" pattern="[0-9]+([.][0-9]+)?" title={tr('A number of milliseconds')} defaultValue={text('over')} /></label>
 				<label class="inline">{tr('on thread')}{' '}<input name="on" defaultValue={text('on')} placeholder={tr('any, or main')} /></label>
 			</div>
 			<div class="row">

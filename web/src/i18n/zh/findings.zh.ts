@@ -26,7 +26,7 @@ const zh = {
 	'Default rules': '服务器自带',
 	'Version {version}{author}, {created_ms}': '版本 {version}{author}，{created_ms}',
 	', no longer active': '，已不再生效',
-	'Detectors': '查找的内容',
+	'Detectors': '检测器',
 	'These rules were not saved.': '这些规则没有保存。',
 	'Save as a new version': '保存为新版本',
 	'Restore these rules': '恢复使用这些规则',

@@ -167,7 +167,7 @@ const zh = {
 	'{days} days': '{days} 天',
 	'by deleted rules': '由已不存在的规则产生',
 	'deleted rules': '已不存在的规则',
-	'Recording rules': '设备录制什么',
+	'Recording rules': '录制规则',
 	'Add a rule': '添加规则',
 	'Loading rules': '正在加载规则',
 	'No rules yet: devices record nothing.': '还没有规则：前来询问的设备会被告知不必录制。',

@@ -24,7 +24,7 @@ const zh = {
 	'Search for': '查找内容',
 	'Method': '方法',
 	'regex': '正则表达式',
-	'longer than': '长于',
+	'longer than (ms)': '长于（毫秒）',
 	'A number of milliseconds': '毫秒数',
 	'on thread': '所在线程',
 	'any, or main': '任意线程，或 main',

@@ -3,7 +3,7 @@ import type { Fits } from '../language';
 
 const zh = {
 	'new regression': '性能变慢',
-	'regression reopened': '再次出现',
+	'regression returned': '再次出现',
 	'regression fixed': '已修复',
 	'regression acknowledged or reopened': '有人确认或重新打开',
 	'metric above its threshold': '指标超出阈值',
@@ -92,7 +92,7 @@ const zh = {
 	'I have copied it': '我已保存',
 	'Webhooks': 'Webhook',
 	'Add a webhook': '添加 Webhook',
-	'No webhooks yet. A webhook notifies a chat or a program of new, reopened and fixed regressions and of new ANR groups.': '还没有 Webhook。当性能变慢、问题再次出现或已修复，或者应用以新的方式停止响应时，Webhook 会通知聊天工具或您的程序。',
+	'No webhooks yet. A webhook notifies a chat or a program of new, returned and fixed regressions and of new ANR groups.': '还没有 Webhook。当性能变慢、问题再次出现或已修复，或者应用以新的方式停止响应时，Webhook 会通知聊天工具或您的程序。',
 	'State': '状态',
 	'Waiting': '等待中',
 	'Actions': '操作',
