@@ -5,7 +5,7 @@
 const KB = 1024;
 export const BUDGETS = { workbench: 112 * KB, panels: 24 * KB, fleet: 80 * KB, manage: 32 * KB, chinese: 68 * KB, messages: 30 * KB };
 const FLEET = /^(home|inbox|palette|list|uploads|upload|regressions|search|anrs|anrgroup|hangs|locks|fleet|versus|detectors|webhooks|issue|source)\w*-/; // files of those pages
-const MANAGE = /^(builds|keyspage|people|account|audit|capture|retention|quarantine|health)-/;
+const MANAGE = /^(builds|keyspage|people|account|audit|capture|retention|quarantine|health|lost)-/;
 
 /** Which budget a built file counts against; `opens` and `shows` are the files that open a trace, and those of its panels. A
  *  piece that several other pages share counts by the folder that most of it is from. */

@@ -95,6 +95,7 @@ test('answered in the page, by pointer and by keys', async (t) => {
 	const rows = page.locator('tr[data-item]');
 	await rows.first().waitFor();
 	const n = await rows.count();
+	assert.equal(await page.getByRole('group', { name: 'State' }).locator('[aria-pressed=true]').innerText(), `Unresolved ${n}`);
 	assert.deepEqual(await violations(page), []);
 	await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
 	const bar = page.getByRole('region', { name: 'Selected' });
@@ -112,7 +113,7 @@ test('answered in the page, by pointer and by keys', async (t) => {
 	await page.waitForFunction(() => document.querySelectorAll('tr[data-item]').length === 1);
 	await page.keyboard.press('j');
 	await page.keyboard.press('m');
-	await page.getByText('Nothing is in this state.').waitFor();
+	await page.getByText('No items match.').waitFor();
 	await page.getByRole('button', { name: /^Muted/ }).click();
 	await page.locator(`tr[data-item="${first}"]:has-text("muted until")`).waitFor();
 	await page.getByLabel('Kind').selectOption('anr');

@@ -81,6 +81,7 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	await page.locator(METHOD).getByText('muted until').waitFor();
 	await page.getByRole('button', { name: 'Mark as fixed' }).click();
 	await page.locator(METHOD).waitFor({ state: 'detached' });
+	assert.equal(await page.getByLabel('Show').locator('option:checked').innerText(), 'Unresolved', 'in the words of the inbox');
 	await page.getByLabel('Show').selectOption('fixed');
 	await page.locator(METHOD).getByText('Fixed').waitFor();
 	await done(page, t);

@@ -56,6 +56,7 @@ test('several files at once, of several formats, and one that is none', async (t
 	await row(page, HOSTILE).locator('text=Ready').waitFor();
 	await row(page, 'stacks.folded').locator('text=/Ready|Failed/').waitFor();
 	await row(page, 'picture.png').locator('text=Failed').waitFor();
+	await row(page, 'picture.png').getByText('Not a trace in a known format. Choose a recording').waitFor();
 	assert.equal(await row(page, 'picture.png').getByRole('button', { name: 'Try again' }).count(), 0, 'it would be refused again');
 	assert.match(page.url(), /\/regressions/, 'several leave the reader where they are');
 	assert.deepEqual(await violations(page), []);
@@ -179,5 +180,10 @@ test('an address that does not exist is a page to a browser, and JSON to a progr
 	assert.equal((await fetch(`${server.url}/no/such/page`)).headers.get('content-type'), 'application/json');
 	assert.equal((await fetch(`${server.url}/api/v1/nothing`, { headers: { Accept: 'text/html' } })).headers.get('content-type'), 'application/json');
 	assert.ok(id);
+	await page.getByRole('link', { name: 'All traces', exact: true }).click();
+	await page.getByRole('heading', { name: 'Traces', exact: true }).waitFor();
+	await page.getByRole('link', { name: 'Overview', exact: true }).click();
+	await page.getByRole('link', { name: /^All (\d+ )?traces$/ }).click();
+	await page.waitForURL(/\/traces/);
 	await done(page, t);
 });

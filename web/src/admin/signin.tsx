@@ -1,7 +1,7 @@
 // Signing in: by an OpenID provider, by name and password, by the one-time link (its token stands behind #),
 // or with a key.
 import { useEffect, useState } from 'preact/hooks';
-import { api } from '../api/api';
+import { api, Refusal } from '../api/api';
 import { Failure } from '../ui/parts';
 import { beginAddress, refusal } from './provider';
 import { go, text } from '../ui/route';
@@ -68,7 +68,7 @@ export function SignIn({ done, provider, ended = false }: { done: () => Promise<
 				</label>
 				<button class={provider ? undefined : 'primary'} disabled={busy || !name.trim() || !password}>{busy ? tr('Signing in') : tr('Sign in')}</button>
 			</form>
-			{error && <Failure error={error} />}
+			{error && <Failure title={tr('Sign-in failed.')} error={error instanceof Refusal && error.status === 401 ? new Error(error.message) : error} />}
 			<details>
 				<summary>{tr('With a key')}</summary>
 				<form onSubmit={(e) => { e.preventDefault(); void enter({ token: token.trim() }); }}>

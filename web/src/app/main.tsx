@@ -16,6 +16,7 @@ import { narrow } from '../ui/narrow';
 import { Busy, Failure } from '../ui/parts';
 import { Popover } from '../ui/popover';
 import { flush, follow, go, link, path, set, text } from '../ui/route';
+import type { Why } from '../admin/lost';
 import { SignIn } from '../admin/signin';
 import { tr } from '../i18n/strings/frame';
 import { dark, toggle } from '../ui/theme';
@@ -56,6 +57,7 @@ async function load(): Promise<void> {
 	}
 }
 
+const lost = later<{ why: Why; label?: string }>('lost', async () => (await import('../admin/lost')).Lost);
 const dialog = later<{ close: () => void }>('upload', async () => (await import('../list/uploads')).UploadDialog, ASIDE);
 
 /** Sends files from any page. */
@@ -69,16 +71,6 @@ function UploadButton() {
 
 function isForeign(why: Error): boolean {
 	return why instanceof Refusal && why.status === 404 && text('project') !== '';
-}
-
-function Foreign() {
-	return (
-		<div class="notice bad" role="alert">
-			<strong>{tr('Project not found')}</strong>
-			<p>{tr('The project in this address does not exist, or you have no access to it.')}</p>
-			<p><a class="button" href="/" target="_self">{tr('Show a project you can access')}</a></p>
-		</div>
-	);
 }
 
 /** Another project's list: a trace, a build or a page of the list of this one is not in it. */
@@ -150,15 +142,6 @@ function Head({ s }: { s: Session | null }) {
 	);
 }
 
-function NoRole() {
-	return (
-		<main><div class="notice">
-			<strong>{tr('You do not have a role in any project yet.')}</strong>
-			<p>{tr('Ask an admin for a role, then reload this page.')}</p>
-		</div></main>
-	);
-}
-
 function Page({ s }: { s: Session }) {
 	const p = path.value;
 	const id = traceOf(p);
@@ -166,9 +149,9 @@ function Page({ s }: { s: Session }) {
 	if (!s.signed_in) return <SignIn done={load} provider={s.oidc?.name} ended={ended.value} />;
 	if (id) return <trace.Page key={id} id={id} />;
 	const place = placeOf(p);
-	if (s.scope === 'public' && (!place || place.needs === 'role' || !allowed(place, s))) return <NoRole />;
+	if (s.scope === 'public' && (!place || place.needs === 'role' || !allowed(place, s))) return <lost.Page why="role" />;
 	if (place && allowed(place, s)) return <place.page.Page key={s.project?.id} {...place.props?.({ s, leave })} />;
-	return <main><h1>{tr('Page not found')}</h1><Failure title={tr('No page has this address.')} error={new Refusal(404, tr('Check the link, or choose from the menu.'))} /></main>;
+	return place ? <lost.Page key={p} why={place.needs === 'user' ? 'user' : 'admin'} label={place.label} /> : <lost.Page key={p} why="address" />;
 }
 
 /** Stands over the page, so that nothing moves when it comes and goes. */
@@ -195,7 +178,7 @@ function App() {
 		<>
 			<Head s={s} />
 			<Away />
-			{failed.value ? <main>{isForeign(failed.value) ? <Foreign /> : <Failure error={failed.value} retry={load} />}</main>
+			{failed.value ? isForeign(failed.value) ? <lost.Page why="project" /> : <main><Failure error={failed.value} retry={load} /></main>
 				: s ? <><Page s={s} /><Keys /><Drop signedIn={s.signed_in} /></> : <main><Busy what={tr('Checking your session')} /></main>}
 		</>
 	);

@@ -1,7 +1,7 @@
 // Sending files from the page: how they are chosen, and how far each of them is.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api } from '../api/api';
-import { bytes } from '../i18n/format';
+import { api, Refusal } from '../api/api';
+import { bytes, sentence } from '../i18n/format';
 import { ended } from '../i18n/servertext';
 import { tr } from '../i18n/strings/uploads';
 import { Dialog } from '../ui/popover';
@@ -54,6 +54,15 @@ export function UploadDialog({ close }: { close: () => void }) {
 	);
 }
 
+/** What to do about a refusal, by its status; the server cannot know that the file was dropped on a page. */
+const REMEDIES: Record<number, string> = {
+	403: tr('Ask an admin for the editor role.'),
+	413: tr('Compress the file (gzip or zstd), or ask the operator to raise --max-body.'),
+	415: tr('Choose a recording, a mapping or a .so file; the guide "Formats" lists all that are read.'),
+	507: tr('Ask the operator to free disk space.'),
+};
+const remedyOf = (why: Error): string => (why instanceof Refusal ? REMEDIES[why.status] ?? '' : '');
+
 /** Asks for the build of a mapping if it is unknown. */
 function NameBuild({ u }: { u: Upload }) {
 	const builds = useLoad('builds to name', () => api.builds('')).value?.builds ?? [];
@@ -87,7 +96,7 @@ function Row({ u }: { u: Upload }) {
 			{busy && <progress max={1} value={u.stage === 'sending' && u.sent < 1 ? u.sent : undefined} aria-label={tr('Progress of {file}', { file: u.file.name })} />}
 			<span class={u.stage === 'failed' ? 'badtext' : 'quiet'}>{stageOf(u)}{u.sides.map(([, side]) => ` · ${side.name}`)}</span>
 			{u.stage === 'unnamed' && <NameBuild u={u} />}
-			{u.error && <p class="anywhere">{ended(u.error.message)}{mayRetry(u.error) && <>{' '}<button class="small" onClick={() => retry(u.id)}>{tr('Try again')}</button></>}</p>}
+			{u.error && <p class="anywhere">{ended(sentence(u.error.message))} {remedyOf(u.error)}{mayRetry(u.error) && <>{' '}<button class="small" onClick={() => retry(u.id)}>{tr('Try again')}</button></>}</p>}
 		</li>
 	);
 }

@@ -13,7 +13,7 @@ export interface Later<P> {
 
 /** A page whose code comes with its first use.  What failed once stays failed for the browser, and a
  *  newer server has other files: the way out is to load the page anew, at the same address.  With a title it is
- *  a panel of a page; ASIDE shows nothing until it is there. */
+ *  a panel of a page; ASIDE shows nothing until it is there or failed. */
 export function later<P extends object>(name: string, load: () => Promise<ComponentType<P>>, panel = ''): Later<P> {
 	let code: Promise<ComponentType<P>> | undefined;
 	const come = () => (code ??= load());
@@ -24,9 +24,10 @@ export function later<P extends object>(name: string, load: () => Promise<Compon
 	const Page = (props: P) => {
 		const part = useLoad(name, () => come().then((Inner) => ({ Inner })));
 		if (part.value) return <part.value.Inner {...props} />;
-		if (panel === ASIDE) return null;
+		if (panel === ASIDE && !part.error) return null;
 		const instead = part.error ? <Failure error={new Error(tr('Part of this page could not be loaded. The server is not responding, or it was updated after the page was opened.'))}
 			title={tr('The page is incomplete.')} again={tr('Reload the page')} retry={anew} /> : <Busy what={tr('Loading the page')} />;
+		if (panel === ASIDE) return <div class="aside-failed">{instead}</div>;
 		if (panel) return <Panel title={panel}>{instead}</Panel>;
 		return <main>{part.error && <h1>tracewell</h1>}{instead}</main>;
 	};
