@@ -51,7 +51,7 @@ async function page() {
 	mkdirSync('dist/assets', { recursive: true });
 	const worker = await bundle('src/trace/worker/worker.ts', 'dist/assets');
 	const app = await bundle('src/app/main.tsx', 'dist/assets', {
-		splitting: true, chunkNames: '[name]-[hash]', inject: ['src/app/base.ts'], define: { WORKER_URL: JSON.stringify(worker.href) } });
+		splitting: true, chunkNames: '[name]-[hash]', define: { WORKER_URL: JSON.stringify(worker.href) } });
 	const css = await bundle('src/app/style.css', 'dist/assets');
 	const early = await bundle('src/app/early.ts', 'dist/assets', { format: 'iife', define: { WORKER_URL: JSON.stringify(worker.href) } });
 	const trace = [app.of('src/trace/trace.tsx'), ...app.needs('src/trace/trace.tsx')];
