@@ -91,9 +91,9 @@ struct times {
 		(uint64_t)((b) - (BELOW(b) << TW_STEPS_LOG2)) << BELOW(b), (1u << BELOW(b)) - 1,   \
 		        BELOW(b)                                                                   \
 	}
-#define TIMES4(b)  TIMES(b), TIMES(b + 1), TIMES(b + 2), TIMES(b + 3)
-#define TIMES16(b) TIMES4(b), TIMES4(b + 4), TIMES4(b + 8), TIMES4(b + 12)
-#define TIMES64(b) TIMES16(b), TIMES16(b + 16), TIMES16(b + 32), TIMES16(b + 48)
+#define TIMES4(b)  TIMES(b), TIMES((b) + 1), TIMES((b) + 2), TIMES((b) + 3)
+#define TIMES16(b) TIMES4(b), TIMES4((b) + 4), TIMES4((b) + 8), TIMES4((b) + 12)
+#define TIMES64(b) TIMES16(b), TIMES16((b) + 16), TIMES16((b) + 32), TIMES16((b) + 48)
 static const struct times bucket_times[] = {
         TIMES64(0u), TIMES64(64u), TIMES64(128u), TIMES64(192u)};
 

@@ -52,13 +52,13 @@ static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 }
 
 /* A new secret, in plain text and encrypted; the caller wipes it. */
-static enum tw_status new_encrypted(struct tw_req *r, char ret_plain[TW_SECRET_BYTES],
-        char ret_encrypted[TW_SECRET_TEXT_BYTES], struct tw_err *err)
+static enum tw_status new_encrypted(struct tw_req *r, char plain[TW_SECRET_BYTES],
+        char encrypted[TW_SECRET_TEXT_BYTES], struct tw_err *err)
 {
-	enum tw_status st = tw_secret_new("twh_", ret_plain, err);
+	enum tw_status st = tw_secret_new("twh_", plain, err);
 
-	return st == TW_OK ? tw_secret_encrypt(tw_api_of(r)->secret_key, project(r), ret_plain,
-	                             ret_encrypted, err)
+	return st == TW_OK ? tw_secret_encrypt(
+	                             tw_api_of(r)->secret_key, project(r), plain, encrypted, err)
 	                   : st;
 }
 

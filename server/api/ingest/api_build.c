@@ -457,8 +457,8 @@ static enum tw_status one_build(struct tw_req *r, struct tw_err *err)
 	{                                                                                          \
 		.method = "PUT", .path = "/api/v1/builds/{build_id}/" of, .needs = TW_NEED_INGEST, \
 		.params = TW_PARAMS(wait_params), .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,         \
-		.upload = true, .max_body = max_mapping, .begin = begins, .body = mapping_body,    \
-		.end = end_mapping, .abort = abort_mapping, .summary = what                        \
+		.upload = true, .max_body = max_mapping, .begin = (begins), .body = mapping_body,  \
+		.end = end_mapping, .abort = abort_mapping, .summary = (what)                      \
 	}
 
 const struct tw_route tw_routes_build[] = {
