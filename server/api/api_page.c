@@ -120,9 +120,7 @@ static bool is_view(const char *path)
 /* Whether a browser navigates to the path, rather than a program or a page that loads a file. */
 static bool is_visit(const struct tw_req *r)
 {
-	const char *accept = tw_req_header(r, "Accept");
-
-	return accept && strstr(accept, "text/html");
+	return tw_req_media_weight(r, "text/html") > 0;
 }
 
 static enum tw_status page(struct tw_req *r, struct tw_err *err)

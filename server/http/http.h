@@ -173,6 +173,8 @@ uint64_t tw_req_ms_left(const struct tw_req *r);
 
 /* Whether the client accepts this Content-Encoding ("zstd", "gzip"). */
 bool tw_req_accepts(const struct tw_req *r, const char *coding);
+/* Weight of a media type that Accept names, up to 1000; 0: it does not, or refuses it. */
+unsigned tw_req_media_weight(const struct tw_req *r, const char *type);
 
 /* Continues as a GET of another target (path and query) for another caller, in the `end` of a
  * slow route: the target's route replies.  `as` must be authenticated; its permission is still

@@ -107,6 +107,28 @@ bool tw_coding_accepted(const char *accept, enum tw_coding c)
 	return weights[c] > 0;
 }
 
+unsigned tw_media_weight(const char *accept, const char *type)
+{
+	struct tw_str rest = tw_str_of(accept ? accept : "");
+	unsigned weight = 0;
+
+	while (rest.len) {
+		struct tw_str part = tw_str_split(&rest, ',');
+
+		if (!is_word(tw_str_trim(tw_str_split(&part, ';')), type))
+			continue;
+		weight = 1000;
+		while (part.len) {
+			struct tw_str p = tw_str_trim(tw_str_split(&part, ';'));
+
+			if (p.len >= 2 && (p.ptr[0] | 0x20) == 'q' && p.ptr[1] == '=' &&
+			        !parse_weight(tw_str_from(p, 2), &weight))
+				weight = 0;
+		}
+	}
+	return weight;
+}
+
 struct tw_encoder {
 	enum tw_coding coding;
 	ZSTD_CCtx *zstd;

@@ -75,6 +75,8 @@ const char *tw_coding_name(enum tw_coding c);
 enum tw_coding tw_coding_choose(const char *accept);
 /* Whether this coding is acceptable (weight above 0, by name or by *). */
 bool tw_coding_accepted(const char *accept, enum tw_coding c);
+/* Weight of a media type in an Accept header (NULL: absent), up to 1000; 0: not named. */
+unsigned tw_media_weight(const char *accept, const char *type);
 
 struct tw_encoder;
 /* NULL if memory is short. */

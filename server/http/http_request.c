@@ -359,6 +359,11 @@ uint64_t tw_req_ms_left(const struct tw_req *r)
 	return now < r->deadline_ns ? (r->deadline_ns - now + 999999) / 1000000 : 0;
 }
 
+unsigned tw_req_media_weight(const struct tw_req *r, const char *type)
+{
+	return tw_media_weight(tw_req_header(r, "Accept"), type);
+}
+
 bool tw_req_accepts(const struct tw_req *r, const char *coding)
 {
 	const char *accept = tw_req_header(r, "Accept-Encoding");

@@ -105,11 +105,9 @@ static enum tw_status csv_row(void *arg, const struct tw_sql_value *v, int n)
 
 /* --- the request --- */
 
-static bool accepts_csv(const struct tw_req *r)
+static bool prefers_csv(const struct tw_req *r)
 {
-	const char *accept = tw_req_header(r, "Accept");
-
-	return accept && strstr(accept, "text/csv") && !strstr(accept, "application/json");
+	return tw_req_media_weight(r, "text/csv") > tw_req_media_weight(r, "application/json");
 }
 
 static enum tw_status read_request(struct tw_req *r, const json_t *body, struct answer *a,
@@ -122,7 +120,7 @@ static enum tw_status read_request(struct tw_req *r, const json_t *body, struct 
 
 	a->limit = limit ? json_integer_value(limit) : ROWS;
 	a->csv = json_object_get(body, "format") ? format && strcmp(format, "csv") == 0
-	                                         : accepts_csv(r);
+	                                         : prefers_csv(r);
 	*ret_sql = json_string_value(json_object_get(body, "sql"));
 	if (!*ret_sql || known != 1)
 		return tw_fail(err, TW_BAD_REQUEST,

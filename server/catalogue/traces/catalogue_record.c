@@ -263,59 +263,35 @@ enum tw_status tw_record_of_build(struct tw_record_reader *r, const char *projec
 
 /* --- lists --- */
 
-static enum tw_status list_ids(struct tw_catalogue *c, const char *sql,
-        const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
-        struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err)
-{
-	struct tw_stored_file *rows = tw_arena_alloc(a, limit, sizeof *rows);
-	struct tw_cat_query q;
-	struct tw_db *db;
-	size_t n = 0;
-	enum tw_status st = rows ? tw_cat_reader(c, &db, err) : tw_oom(err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(&q, db, err, sql, "tti", after ? after->project_id : "",
-	        after ? after->id : "", (int64_t)limit);
-	if (st == TW_OK) {
-		while (st == TW_OK && n < limit && tw_cat_row(&q)) {
-			rows[n] = (struct tw_stored_file){
-			        tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a), "record", "", 0};
-			if (!rows[n].project_id || !rows[n].id)
-				st = tw_oom(err);
-			n++;
-		}
-		st = tw_cat_close_after(&q, st, err);
-	}
-	tw_cat_done(c, db);
-	if (st != TW_OK)
-		return st;
-	*ret = rows;
-	*ret_n = n;
-	return TW_OK;
-}
+#define ID_FIELDS(id_)                                                                             \
+	TW_FIELDS_OF(TW_FIELD(struct tw_stored_file, project_id, "project_id", NULL),              \
+	        TW_FIELD(struct tw_stored_file, id, id_, NULL))
+static const struct tw_fields trace_id_fields = ID_FIELDS("trace_id");
+static const struct tw_fields build_id_fields = ID_FIELDS("build_id");
 
 enum tw_status tw_catalogue_recorded_traces(struct tw_catalogue *c,
         const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
         struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err)
 {
-	return list_ids(c, /* primary key */
-	        "SELECT project_id, trace_id FROM trace WHERE (project_id, trace_id) > (?1, "
-	        "?2)" NOT_SMALL " ORDER BY project_id, trace_id LIMIT ?3",
-	        after, limit, a, ret, ret_n, err);
+	return tw_cat_list(c, TW_CAT_LIST(a, limit, &trace_id_fields, ret, ret_n), err,
+	        /* primary key */
+	        "SELECT {columns} FROM trace WHERE (project_id, trace_id) > (?1, ?2)" NOT_SMALL
+	        " ORDER BY project_id, trace_id LIMIT ?3",
+	        "tti", after ? after->project_id : "", after ? after->id : "", (int64_t)limit);
 }
 
 enum tw_status tw_catalogue_recorded_builds(struct tw_catalogue *c,
         const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
         struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err)
 {
-	return list_ids(c, /* primary key */
-	        "SELECT project_id, build_id FROM build WHERE (project_id, build_id) > (?1, ?2)"
+	return tw_cat_list(c, TW_CAT_LIST(a, limit, &build_id_fields, ret, ret_n), err,
+	        /* primary key */
+	        "SELECT {columns} FROM build WHERE (project_id, build_id) > (?1, ?2)"
 	        " AND (source_sha256 || retrace_source_sha256 || commit_id <> '' OR EXISTS(SELECT 1"
 	        " FROM mapping_job m WHERE m.project_id=build.project_id AND"
 	        " m.build_id=build.build_id))"
 	        " ORDER BY project_id, build_id LIMIT ?3",
-	        after, limit, a, ret, ret_n, err);
+	        "tti", after ? after->project_id : "", after ? after->id : "", (int64_t)limit);
 }
 
 enum tw_status tw_catalogue_record_rows(struct tw_catalogue *c, uint64_t *ret, struct tw_err *err)

@@ -35,8 +35,8 @@ enum tw_status tw_record_of_trace(struct tw_record_reader *r, const char *projec
 enum tw_status tw_record_of_build(struct tw_record_reader *r, const char *project_id,
         const char *build_id, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 
-/* Pages of everything that has a record: all traces, and builds with a mapping (uploaded or in use)
- * or a commit. */
+/* Pages of everything that has a record, its ids only: all traces, and builds with a mapping
+ * (uploaded or in use) or a commit. */
 enum tw_status tw_catalogue_recorded_traces(struct tw_catalogue *c,
         const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
         struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;

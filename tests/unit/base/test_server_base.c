@@ -208,6 +208,12 @@ static void test_accept_encoding(void **state)
 	assert_false(tw_coding_accepted("identity;q=0", TW_CODING_IDENTITY));
 	assert_false(tw_coding_accepted("*;q=0", TW_CODING_IDENTITY));
 	assert_true(tw_coding_accepted("zstd;q=0.1, gzip", TW_CODING_ZSTD));
+	assert_int_equal(tw_media_weight(NULL, "text/html"), 0);
+	assert_int_equal(tw_media_weight("text/html,*/*;q=0.8", "text/html"), 1000);
+	assert_int_equal(tw_media_weight("*/*;q=0.8", "text/html"), 0);
+	assert_int_equal(tw_media_weight("a/b, Text/HTML;level=1; q=0.4", "text/html"), 400);
+	assert_int_equal(tw_media_weight("text/html;q=2", "text/html"), 0);
+	assert_int_equal(tw_media_weight("text/htmlx", "text/html"), 0);
 }
 
 static void test_targets(void **state)
