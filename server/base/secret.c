@@ -180,7 +180,7 @@ enum tw_status tw_secret_encrypt(const struct tw_secret_key *s, const char *whos
 
 	if (s->lost)
 		return tw_fail(err, TW_CONFLICT,
-		        "the key that seals secrets is lost: bring secret.key back into the data "
+		        "the key that encrypts secrets is missing: restore secret.key to the data "
 		        "folder, or start once with --new-secret-key");
 	if (len > TW_SECRET_PLAIN_MAX)
 		return tw_fail(err, TW_TOO_LARGE, "a secret is longer than %d bytes",

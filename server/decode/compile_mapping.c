@@ -49,7 +49,7 @@ enum tw_status tw_compile_mapping(enum tw_mapping_kind kind, const struct tw_lim
 	/* A truncated mapping would resolve only some names.  The client can send it again. */
 	if (st == TW_OK && end != TW_UNZIP_COMPLETE)
 		st = tw_fail_at(err, TW_CORRUPT, tw_unzip_bytes(z),
-		        "the mapping's compressed data is damaged or cut");
+		        "the mapping's compressed data is damaged or truncated");
 	if (st == TW_OK)
 		st = c.methods   ? tw_map_writer_finish(c.methods, out, &ret->methods, err)
 		     : c.retrace ? tw_retrace_writer_finish(c.retrace, out, &ret->retrace, err)

@@ -76,7 +76,7 @@ static enum tw_status refuse_unknown(const json_t *doc, struct tw_err *err)
 	if (n == json_object_size(doc))
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "a digest has every, hour, weekday, webhook and mail, nothing else");
+	        "the only fields of a digest are every, hour, weekday, webhook and mail");
 }
 
 enum tw_status tw_digest_rules_read(

@@ -35,7 +35,7 @@ static void put_day(struct tw_buf *out, int64_t ms)
 
 void tw_text_digest_title(const json_t *digest, struct tw_buf *out)
 {
-	tw_buf_printf(out, "%s: what is slow and new, ",
+	tw_buf_printf(out, "%s: slow methods and changes, ",
 	        tw_text_of(json_object_get(digest, "project"), "name"));
 	put_time(out, number(digest, "since_ms"));
 	tw_buf_printf(out, " to ");

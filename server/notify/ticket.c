@@ -148,8 +148,8 @@ static enum tw_status check_known(const json_t *doc, struct tw_err *err)
 	if (n == json_object_size(doc))
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "a tracker has for, template, api, repository, user, token, labels, assignees and "
-	        "issue_type, nothing else");
+	        "the only fields of a tracker are for, template, api, repository, user, token, "
+	        "labels, assignees and issue_type");
 }
 
 bool tw_tracker_has_api(const json_t *doc)

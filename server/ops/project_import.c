@@ -188,7 +188,7 @@ static enum tw_status end_member(void *arg, bool cut, struct tw_err *err)
 	struct import *im = arg;
 
 	if (cut)
-		return broken(err, "it is damaged or was cut");
+		return broken(err, "it is damaged or truncated");
 	if (im->writer)
 		return end_blob(im, err);
 	return im->fd >= 0 ? end_spool(im, err) : TW_OK;
@@ -219,7 +219,7 @@ static enum tw_status read_members(
 	if (st == TW_OK)
 		st = tw_unpack_finish(u, &whole, err);
 	if (st == TW_OK && (end != TW_UNZIP_COMPLETE || !whole))
-		st = broken(err, "it is damaged or was cut");
+		st = broken(err, "it is damaged or truncated");
 	return st;
 }
 
@@ -392,7 +392,7 @@ static enum tw_status import_rows(struct import *im, struct tw_catalogue *c, con
 		st = each_blob(im, store_blob, err);
 	im->copy = tw_catalogue_close(im->copy);
 	if (st == TW_NOT_FOUND)
-		return broken(err, "its catalogue is of another project");
+		return broken(err, "its catalogue belongs to another project");
 	if (st == TW_OK) {
 		st = tw_catalogue_project_find(c, to, to_id, err);
 		if (st == TW_NOT_FOUND)

@@ -89,8 +89,8 @@ enum tw_status tw_link_check(
 		return refuse(what, "has no blanks, quotes, brackets or letters beyond ASCII", err);
 	if (!find_places(text, &places))
 		return refuse(what,
-		        "knows {commit}, {path}, {line}, {end} and {version} in braces, nothing "
-		        "else",
+		        "has an unknown name in braces: only {commit}, {path}, {line}, {end} and "
+		        "{version} are known",
 		        err);
 	if (needs_path && !(places & 1U << PATH))
 		return refuse(what, "must contain {path}", err);

@@ -117,8 +117,7 @@ static enum tw_status check_lists(const char *name, const json_t *r, struct tw_e
 	        {"packages", is_prefix, "a prefix of class names, like com.example."},
 	        {"roots", is_path,
 	                "a folder from the root of the repository, like app/src/main/java; * and "
-	                "** "
-	                "stand for folders"},
+	                "** match folders"},
 	        {"refs", is_ref,
 	                "the name of a tag or branch with {version} or {build} in it, like "
 	                "v{version}"},

@@ -451,7 +451,7 @@ enum tw_status tw_blob_write_fd(struct tw_blob_writer *w, int fd, struct tw_err 
 		if (n > 0)
 			st = tw_blob_write(w, piece, (size_t)n, err);
 	}
-	return n < 0 ? fail_errno("read what goes to", w->path, err) : st;
+	return n < 0 ? fail_errno("copying an upload to", w->path, err) : st;
 }
 
 /* --- names --- */

@@ -278,7 +278,7 @@ static const char *add_other_cycles(struct classifier *j, const char *verdict)
 		return verdict;
 	if (others > 1)
 		tail = text(j, tw_arena_printf(j->m->arena, ", and %u more", others - 1));
-	return text(j, tw_arena_printf(j->m->arena, "%s; beside it a %s: %s%s", verdict,
+	return text(j, tw_arena_printf(j->m->arena, "%s; also a %s: %s%s", verdict,
 	                       kind_of_cycle(&g->cycles[other]),
 	                       describe_cycle(j, g->cycles[other].first, ""), tail));
 }
@@ -576,7 +576,7 @@ static bool classify_samples(const struct tw_anr *m, struct tw_anr_summary *s, i
 	s->sampled = true;
 	s->end = s->findings[s->blamed].end;
 	s->cluster = s->findings[s->blamed].cluster;
-	s->verdict = tw_arena_printf(m->arena, "main stood in " METHOD " in %u of %u samples",
+	s->verdict = tw_arena_printf(m->arena, "main was in " METHOD " in %u of %u samples",
 	        ARG(tw_anr_str(m, best)), counts[best], n);
 	if (s->verdict && span_ns >= 100000000)
 		s->verdict = tw_arena_printf(m->arena, "%s over %lld.%lld s", s->verdict,

@@ -92,10 +92,10 @@ static enum tw_status refuse_unknown(
 	if (n == json_object_size(body))
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
-	        is_new ? "an alert rule has name, kind, app, scenario, version_name, percentile, "
-	                 "threshold, min_traces, days and mail, nothing else"
-	               : "name, percentile, threshold, min_traces, days and mail of an alert rule "
-	                 "can be changed, nothing else: add a rule for another figure");
+	        is_new ? "the only fields of an alert rule are name, kind, app, scenario, "
+	                 "version_name, percentile, threshold, min_traces, days and mail"
+	               : "only name, percentile, threshold, min_traces, days and mail of an alert "
+	                 "rule can be changed: add a rule for another figure");
 }
 
 static enum tw_status read_whole(const json_t *body, const char *key, int64_t least, int64_t most,

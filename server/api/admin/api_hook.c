@@ -124,7 +124,7 @@ static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
 	if (n == json_object_size(body))
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "a webhook has name, url, kind, events, paused and new_secret, nothing else");
+	        "the only fields of a webhook are name, url, kind, events, paused and new_secret");
 }
 
 static enum tw_status read_event(const json_t *one, unsigned *io, struct tw_err *err)

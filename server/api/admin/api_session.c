@@ -301,7 +301,7 @@ static enum tw_status create_project(struct tw_req *r, const json_t *body, struc
 	if (st == TW_OK)
 		st = tw_catalogue_project(tw_api_of(r)->catalogue, name, id, &is_new, err);
 	if (st == TW_OK && !is_new)
-		st = tw_fail(err, TW_CONFLICT, "there is a project of that name");
+		st = tw_fail(err, TW_CONFLICT, "a project with that name already exists");
 	if (st != TW_OK)
 		return st;
 	return tw_req_reply_json(r, 201, json_pack("{ss ss}", "id", id, "name", name), err);

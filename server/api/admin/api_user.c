@@ -79,7 +79,7 @@ static enum tw_status list_members(struct tw_req *r, struct tw_err *err)
 	const char *project_id = tw_req_caller(r)->project_id;
 
 	if (!project_id[0])
-		return tw_fail(err, TW_NOT_FOUND, "there is no project yet");
+		return tw_fail(err, TW_NOT_FOUND, "no project exists yet");
 	return list(r, project_id, "members", member_json, err);
 }
 

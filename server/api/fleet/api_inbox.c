@@ -380,8 +380,7 @@ static enum tw_status check_body(const json_t *body, struct tw_err *err)
 		        "items is a list of 1 to %d objects with kind and id", CHANGED_MAX);
 	if (n < 2 || n != json_object_size(body))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "status, fixed_in, owner, note and muted_until_ms can be changed, nothing "
-		        "else");
+		        "only status, fixed_in, owner, note and muted_until_ms can be changed");
 	return TW_OK;
 }
 

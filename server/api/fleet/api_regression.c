@@ -119,8 +119,8 @@ static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
 	if (n && n == json_object_size(body))
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "of a regression, status, fixed_in, owner, note and muted_until_ms can be changed, "
-	        "nothing else");
+	        "only status, fixed_in, owner, note and muted_until_ms of a regression can be "
+	        "changed");
 }
 
 static enum tw_status read_status(

@@ -102,7 +102,8 @@ static enum tw_status read_size(
 	if (!sha256 || strlen(sha256) != TW_SHA256_HEX - 1 ||
 	        strspn(sha256, "0123456789abcdef") != TW_SHA256_HEX - 1)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "sha256 must be that of the upload, 64 characters of 0 to 9 and a to f");
+		        "sha256 must be the SHA-256 of the upload: 64 characters of 0 to 9 and a "
+		        "to f");
 	u->of.bytes = (uint64_t)bytes;
 	u->of.sha256 = tw_arena_str(tw_req_arena(r), tw_str_of(sha256));
 	return u->of.sha256 ? TW_OK : tw_oom(err);

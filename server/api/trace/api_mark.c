@@ -71,7 +71,7 @@ static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
 		known++;
 	if (known == 0 || known != json_object_size(body))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "of a trace, title, pinned and tags can be changed, nothing else");
+		        "only title, pinned and tags of a trace can be changed");
 	return TW_OK;
 }
 

@@ -38,7 +38,7 @@ static enum tw_status name_is_free(struct tw_db *db, const char *name, struct tw
 	        db, &taken, err, "SELECT 1 FROM \"user\" WHERE name=?", "t", name);
 
 	if (st == TW_OK && taken)
-		st = tw_fail(err, TW_CONFLICT, "there is a user %s already", name);
+		st = tw_fail(err, TW_CONFLICT, "user %s already exists", name);
 	return st;
 }
 

@@ -26,7 +26,7 @@ static enum tw_status check_room(
 
 	if (st == TW_OK && others >= TW_FILTERS_MAX)
 		st = tw_fail(err, TW_CONFLICT,
-		        "a project keeps at most %d filters; delete one first", TW_FILTERS_MAX);
+		        "a project can have at most %d filters; delete one first", TW_FILTERS_MAX);
 	return st;
 }
 

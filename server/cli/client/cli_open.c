@@ -272,7 +272,7 @@ static enum tw_status push(struct opened *o, int n, char **files, struct tw_err 
 	(void)(in ? fclose(in) : close(out));
 	(void)waitpid(pid, &status, 0);
 	/* push has printed its errors; the files that were sent can be shown */
-	return o->trace[0] ? TW_OK : tw_fail(err, TW_NOT_FOUND, "there is nothing to show");
+	return o->trace[0] ? TW_OK : tw_fail(err, TW_NOT_FOUND, "nothing to show");
 }
 
 /* The URL has a secret, and all users of the machine can read the arguments of programs: so the

@@ -58,9 +58,9 @@ static void describe(const struct tw_thread_info *t, char name[64], const char *
 	*ret_description = NULL;
 	(void)snprintf(name, 64, "methods");
 	if (t->source == TW_SOURCE_SAMPLES) {
-		*ret_description = "Stacks were sampled: a slice is a frame that stood in all "
-		                   "samples of it. Calls between two samples are not seen, and "
-		                   "several in a row may look like one.";
+		*ret_description = "Stacks were sampled: a slice is a frame that was present in "
+		                   "all of its samples. Calls between two samples are not seen, "
+		                   "and several in a row may look like one.";
 		if (t->interval_ns > 0)
 			(void)snprintf(name, 64, "methods (sampled every %.4g ms)", ms);
 		else

@@ -162,7 +162,7 @@ static enum tw_status read_pair(const struct tw_tls *t, struct pair *ret, struct
 		st = read_key(t->paths[1], ret, err);
 	if (st == TW_OK && !fits(ret))
 		st = tw_fail(err, TW_BAD_REQUEST,
-		        "the key in %.60s is not that of the certificate in %.60s", t->paths[1],
+		        "the key in %.60s does not match the certificate in %.60s", t->paths[1],
 		        t->paths[0]);
 	if (st != TW_OK)
 		free_pair(ret);

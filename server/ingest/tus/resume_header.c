@@ -100,7 +100,7 @@ enum tw_status tw_resume_read_sum(
 	if (!bytes)
 		return err->code;
 	if (len != (sha1 ? 20u : 32u))
-		return tw_fail(err, TW_BAD_REQUEST, "Upload-Checksum is of the wrong length");
+		return tw_fail(err, TW_BAD_REQUEST, "Upload-Checksum has the wrong length");
 	*ret = (struct tw_resume_sum){.sha1 = sha1, .len = len};
 	memcpy(ret->bytes, bytes, len);
 	return TW_OK;

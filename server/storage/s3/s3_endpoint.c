@@ -64,8 +64,7 @@ static enum tw_status set_endpoint(
 	if (n == 0 || n > 250 || host[n + strspn(host + n, "/")] || memchr(host, '@', n) ||
 	        (host == endpoint && strstr(endpoint, "://")))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "the store's address is https://HOST or http://HOST:PORT, nothing behind "
-		        "it");
+		        "the store's address is https://HOST or http://HOST:PORT, without a path");
 	(void)snprintf(
 	        s->host, sizeof s->host, "%s%s%.*s", bucket, *bucket ? "." : "", (int)n, host);
 	(void)snprintf(s->base, sizeof s->base, "%s%s", scheme, s->host);

@@ -56,7 +56,7 @@ test('a backup without the key says that secrets must be set anew, and makes a n
 	assert.ok(!fs.existsSync(path.join(s.data, 'secret.key')), 'none in its place');
 	for (const [method, target, body] of [['PATCH', `/${made.id}`, { new_secret: true }], ['POST', '', { url: `${r.url}/i` }]]) {
 		const refused = await asker(s)(method, target, body);
-		assert.deepEqual([refused.status, /key that seals secrets is lost.*--new-secret-key/.test(refused.text)], [409, true], refused.text);
+		assert.deepEqual([refused.status, /key that encrypts secrets is missing.*--new-secret-key/.test(refused.text)], [409, true], refused.text);
 	}
 	assert.equal((await asker(s)('GET', `/${made.id}`)).json.secret_lost, true);
 	await asker(s)('POST', `/${made.id}/test`);

@@ -154,7 +154,7 @@ test('a file that is not there is told by its own name, before anything is start
 test('what is no trace is told in words, and nothing stays', async (t) => {
 	const o = opened(t, file('picture.png', Buffer.from('\x89PNG\r\n\x1a\n then some', 'latin1')));
 	assert.equal((await o.ended).code, 1);
-	assert.match(o.err, /picture\.png: .+\n.*there is nothing to show/s);
+	assert.match(o.err, /picture\.png: .+\n.*nothing to show/s);
 	assert.deepEqual(left(), []);
 });
 

@@ -95,7 +95,7 @@ test('anr: the verdict is shown first, the chain below it as steps', async (t) =
 	const page = await open(id);
 	assert.equal(await page.innerText('#anr .verdict'),
 		'Main waits 5 s for a lock of Cart held by DB-writer, which runs SQLiteConnection.execute for OrderDao.insert' +
-			'; beside it a deadlock: say "hi" waits for a lock of Right held by crossing, which waits for a lock of Left held by say "hi".');
+			'; also a deadlock: say "hi" waits for a lock of Right held by crossing, which waits for a lock of Left held by say "hi".');
 	const steps = await page.locator('#anr .chain > li').allInnerTexts();
 	assert.equal(steps.length, 2);
 	assert.match(steps[0], /^main Blocked waits in com\.example\.shop\.Cart\.total Cart\.java:88\s+wants a lock of com\.example\.shop\.Cart 0x045af028, held by DB-writer, taken in com\.example\.shop\.OrderDao\.insert/);
@@ -262,7 +262,7 @@ test('anr: another process of the same report', async (t) => {
 
 test('anr: looks at intervals name where main stood', async (t) => {
 	const page = await open(looks);
-	assert.equal(await page.innerText('#anr .verdict'), 'Main stood in Io.read in 3 of 4 samples over 3.0 s.');
+	assert.equal(await page.innerText('#anr .verdict'), 'Main was in Io.read in 3 of 4 samples over 3.0 s.');
 	await page.selectOption('#anr select', '2');
 	await page.waitForSelector('#anr .verdict:has-text("Draw.it")');
 	await done(page, t);

@@ -22,7 +22,7 @@ test('a dump becomes a trace with its document, samples and notes', async (t) =>
 	assert.equal(documents.length, 1);
 	const doc = documents[0].content;
 	assert.equal(doc.verdict, 'main waits 5 s for a lock of Cart held by DB-writer, which runs SQLiteConnection.execute for OrderDao.insert' +
-		'; beside it a deadlock: say "hi" waits for a lock of Right held by crossing, which waits for a lock of Left held by say "hi"');
+		'; also a deadlock: say "hi" waits for a lock of Right held by crossing, which waits for a lock of Left held by say "hi"');
 	assert.equal(doc.kind, 'input');
 	assert.match(doc.cluster, /^[0-9a-f]{16}$/);
 	const [shop, flinger] = doc.processes;

@@ -162,7 +162,7 @@ test('a new certificate serves the next connection while requests run; a wrong o
 	await until(() => (/event=certificate_kept .*contains no certificates/.test(s.log) ? true : undefined), 'it is told');
 	use({ cert: one.cert, key: two.key }, where);
 	s.child.kill('SIGHUP');
-	await until(() => (/event=certificate_kept .*is not that of the certificate/.test(s.log) ? true : undefined), 'it is told');
+	await until(() => (/event=certificate_kept .*does not match the certificate/.test(s.log) ? true : undefined), 'it is told');
 	assert.equal((await handshake(s, {})).serial, 2002, 'the one before goes on');
 	use(one, where); // without a signal: the files are looked at
 	await until(async () => ((await handshake(s, {})).serial === 1001 ? true : undefined), 'noticed by itself');
@@ -188,7 +188,7 @@ test('what is wrong at the start is told in a sentence', () => {
 		assert.match(r.stderr, words);
 	};
 	told(serve('--tls-cert', one.cert), /both --tls-cert and --tls-key/);
-	told(serve('--tls-cert', one.cert, '--tls-key', two.key), /is not that of the certificate/);
+	told(serve('--tls-cert', one.cert, '--tls-key', two.key), /does not match the certificate/);
 	told(serve('--tls-cert', one.key, '--tls-key', one.key), /contains no certificates/);
 	told(serve('--tls-cert', one.cert, '--tls-key', '/nowhere.key'), /cannot read \/nowhere\.key/);
 	told(spawnSync(binary(), ['serve', '--listen', '0.0.0.0:0'], { encoding: 'utf8' }), /--tls-cert/);

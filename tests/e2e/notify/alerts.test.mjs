@@ -120,7 +120,7 @@ test('a rule is tried before it is saved', async (t) => {
 	const changed = async (limit) => (await attempt({ rule: id, threshold: limit })).json.figures.filter((f) => f.exceeded).map((f) => f.version);
 	assert.deepEqual([await changed(p95s[1] * 1.05), await changed(p95s[1] * 1.2)], [['8.3.1'], []], 'its alert ends a tenth below the limit');
 	assert.equal((await s.get(`/api/v1/alerts/rules/${id}`)).json.threshold, draft.threshold);
-	for (const [body, status, words] of [[{ rule: 'none', threshold: 1 }, 404, /alert rule/], [{ rule: 5, threshold: 1 }, 400, /rule is the id/], [{ rule: id, kind: 'duration' }, 400, /add a rule for another figure/], [{ kind: 'duration' }, 400, /above 0/], [{ ...draft, colour: 1 }, 400, /nothing else/]]) {
+	for (const [body, status, words] of [[{ rule: 'none', threshold: 1 }, 404, /alert rule/], [{ rule: 5, threshold: 1 }, 400, /rule is the id/], [{ rule: id, kind: 'duration' }, 400, /add a rule for another figure/], [{ kind: 'duration' }, 400, /above 0/], [{ ...draft, colour: 1 }, 400, /only fields/]]) {
 		const a = await attempt(body);
 		assert.equal(a.status, status, a.text);
 		assert.match(a.json.error.message, words);
@@ -276,7 +276,7 @@ test('rules that cannot be meant are refused in words', async (t) => {
 	const s = await startServer(t);
 	const good = { name: 'a', kind: 'duration', threshold: 800 };
 	for (const [more, words] of [[{ name: '' }, /name must be a text/], [{ kind: 'memory' }, /duration, initial_display/], [{ threshold: 0 }, /above 0/], [{ threshold: '800' }, /above 0/], [{ threshold: 1e12 }, /above 0/],
-		[{ kind: 'slow_frames', threshold: 5 }, /share of frames/], [{ percentile: 100 }, /1 to 99/], [{ percentile: 9.5 }, /1 to 99/], [{ min_traces: 0 }, /1 to 1000000/], [{ days: 91 }, /1 to 90/], [{ mail: 'no' }, /true or false/], [{ colour: 1 }, /nothing else/]]) {
+		[{ kind: 'slow_frames', threshold: 5 }, /share of frames/], [{ percentile: 100 }, /1 to 99/], [{ percentile: 9.5 }, /1 to 99/], [{ min_traces: 0 }, /1 to 1000000/], [{ days: 91 }, /1 to 90/], [{ mail: 'no' }, /true or false/], [{ colour: 1 }, /only fields/]]) {
 		const a = await ask(s, 'POST', 'alerts/rules', { ...good, ...more });
 		assert.equal(a.status, 400, a.text);
 		assert.match(a.json.error.message, words);

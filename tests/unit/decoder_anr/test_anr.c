@@ -164,9 +164,9 @@ static void test_rings(void **state)
 
 	(void)state;
 	assert_string_equal(anr_word(r.doc, "verdict"),
-	        "main was idle when the dump was taken: the work that blocked it had ended; beside "
-	        "it a deadlock: t2 waits for a lock of L22 held by t3, which waits for a lock of "
-	        "L23 held by t4, in a ring of 3 threads, and 1 more");
+	        "main was idle when the dump was taken: the work that blocked it had ended; also a "
+	        "deadlock: t2 waits for a lock of L22 held by t3, which waits for a lock of L23 "
+	        "held by t4, in a ring of 3 threads, and 1 more");
 	assert_int_equal(json_array_size(cycles), 2);
 	assert_int_equal(anr_number(first, "size"), 3);
 	assert_string_equal(member(first, 0, "frame"), "r.R2.go");
@@ -187,7 +187,7 @@ static void test_rings(void **state)
 	        "thread 77, which the dump does not have",
 	        "holder_gone");
 	says("\"b\" prio=5 tid=9 Runnable\n  at x.Y.z(Y.java:1)\n\n" RING_OF_B_AND_C,
-	        "the report has no stack of the main thread; beside it a deadlock: b waits for a "
+	        "the report has no stack of the main thread; also a deadlock: b waits for a "
 	        "lock of Two held by c, which waits for a lock of Three held by b",
 	        "no_stack");
 }
@@ -508,7 +508,7 @@ static void test_looks_at_intervals(void **state)
 
 	(void)state;
 	assert_string_equal(
-	        anr_word(r.doc, "verdict"), "main stood in Io.read in 3 of 4 samples over 0.9 s");
+	        anr_word(r.doc, "verdict"), "main was in Io.read in 3 of 4 samples over 0.9 s");
 	assert_true(json_is_true(json_object_get(r.doc, "sampled")));
 	assert_int_equal(anr_count(r.doc, "processes"), 4);
 	assert_int_equal(anr_number(anr_process(&r, 3), "at_ns"), 900000000);

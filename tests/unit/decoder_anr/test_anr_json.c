@@ -56,7 +56,7 @@ static void test_several_events_are_looks(void **state)
 	        FRAME("a.b.Main", "stop", "7")) "," EVENT(FRAME("a.b.Main", "go", "8")) "]");
 
 	(void)state;
-	assert_string_equal(anr_word(r.doc, "verdict"), "main stood in Main.go in 2 of 3 samples");
+	assert_string_equal(anr_word(r.doc, "verdict"), "main was in Main.go in 2 of 3 samples");
 	assert_int_equal(anr_count(r.doc, "processes"), 3);
 	anr_done(&r);
 	r = read_json(EVENT(FRAME("a.b.Main", "go", "7")) "\n" EVENT(FRAME("a.b.Main", "go", "7")));

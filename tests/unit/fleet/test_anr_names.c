@@ -230,9 +230,9 @@ static void test_as_the_original(void **state)
 	assert_string_not_equal(anr_word(obfuscated, "cluster"), anr_word(original, "cluster"));
 	assert_string_equal(anr_word(got, "cluster"), anr_word(original, "cluster"));
 	assert_string_equal(anr_word(got, "verdict"),
-	        "main waits 5 s for a lock of Store held by w, which sleeps in Store.check; beside "
-	        "it a deadlock: l waits for the class lock of Cart held by r, which waits for a "
-	        "lock of OrderDao held by l");
+	        "main waits 5 s for a lock of Store held by w, which sleeps in Store.check; also a "
+	        "deadlock: l waits for the class lock of Cart held by r, which waits for a lock of "
+	        "OrderDao held by l");
 	forget_inlining(got);
 	got_text = json_dumps(got, JSON_INDENT(1));
 	assert_string_equal(got_text, want_text);
@@ -243,7 +243,7 @@ static void test_as_the_original(void **state)
 	json_decref(original);
 }
 
-/* Looks of a watchdog: the frame that main stood in most often is counted by its original name. */
+/* Looks of a watchdog: the frame that main was in most often is counted by its original name. */
 static void test_looks(void **state)
 {
 	static const char report[] =
@@ -260,7 +260,7 @@ static void test_looks(void **state)
 	assert_true(json_is_true(json_object_get(doc, "sampled")));
 	got = named(doc, mapping);
 	assert_string_equal(
-	        anr_word(got, "verdict"), "main stood in Cart.total in 2 of 3 samples over 1.0 s");
+	        anr_word(got, "verdict"), "main was in Cart.total in 2 of 3 samples over 1.0 s");
 	json_decref(got);
 	json_decref(doc);
 }
