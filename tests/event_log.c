@@ -128,7 +128,7 @@ static void log_source(
 	        tw_slice_source_name(source), (long long)interval_ns);
 }
 
-/* What is told as JSON must be read as JSON, whatever bytes it is made of. */
+/* Emitted JSON must parse as JSON, whatever bytes it contains. */
 static void check_json(struct event_log *log, struct tw_str json)
 {
 	json_t *o = json_loadb(json.ptr, json.len, JSON_REJECT_DUPLICATES, NULL);
@@ -337,7 +337,7 @@ const char *event_log_run_starved(const void *p, size_t n)
 		if (all)
 			return st == TW_OK ? NULL : "a run with all its memory failed";
 		if (st != TW_NOMEM && st != TW_OK)
-			return "a failed allocation was told as something else";
+			return "a failed allocation was reported as another error";
 	}
 	return "there is no end of allocations";
 }

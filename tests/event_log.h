@@ -1,5 +1,5 @@
 /*
- * event_log.h - a sink that remembers all it is told, for tests.
+ * event_log.h - a sink that records everything it receives, for tests.
  *
  * A track's handle is its tid + 1, a method's its id + 1 (a hash of a large one) and a name's its
  * hash, so that events can be read as they are.  Runs the decoder chain over bytes cut as a seed
@@ -19,9 +19,9 @@ struct event_log {
 	struct tw_clock clock;
 	uint64_t counts[TW_REPAIR_COUNT];
 	uint64_t offsets[TW_REPAIR_COUNT]; /* of the first case */
-	bool bad_json;       /* a detail or a document that is no JSON object was told */
+	bool bad_json;       /* a detail or a document that is not a JSON object was emitted */
 	struct tw_buf kept;  /* of a bundle: the device's own trace */
-	struct tw_buf names; /* lines: "tid name" for each thread told, notes, documents */
+	struct tw_buf names; /* lines: "tid name" for each emitted thread, notes, documents */
 	/* of the run */
 	enum tw_status status;
 	struct tw_err err;
@@ -51,7 +51,7 @@ void event_log_run_cut(
  * TW_OK when it was the log's own.  NULL, or what went wrong. */
 const char *event_log_run_starved(const void *p, size_t n);
 
-/* All that was told beside events, as text. */
+/* Everything emitted other than events, as text. */
 const char *event_log_text(struct event_log *log);
 
 /* NULL when both runs gave the same, else what differs. */

@@ -20,7 +20,7 @@
 struct perfetto_slice {
 	int64_t pid, tid;         /* tid -1: of a process */
 	int64_t begin_ns, end_ns; /* CLOCK_BOOTTIME; end -1: never closed; equal for an instant */
-	int64_t cpu_ns;           /* -1 not told */
+	int64_t cpu_ns;           /* -1: absent */
 	uint32_t depth;
 	struct tw_str name;         /* borrowed from the input */
 	struct tw_str track;        /* name of its track, "" the thread's own */
@@ -59,7 +59,7 @@ struct perfetto_trace {
 	unsigned n_threads;
 	struct tw_str attributes[4]; /* the messages */
 	unsigned n_attributes;
-	unsigned told_twice; /* attributes that were told before: all would be shown */
+	unsigned told_twice; /* attributes emitted before: all would be shown */
 };
 
 /* bytes must stay while the trace is used; all memory is in the arena.  False on lack of it. */

@@ -191,7 +191,7 @@ def pool(jobs, at_once, quiet=False):
     """Runs jobs, `at_once` at a time; returns the names of those that failed."""
     waiting = sorted(jobs, key=lambda j: -RUN.known.get(j.name, 1e6 + j.size))
     running, failed = {}, []
-    began_all = told = time.monotonic()
+    began_all = reported = time.monotonic()
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
@@ -203,8 +203,8 @@ def pool(jobs, at_once, quiet=False):
                                          env={**os.environ, **job.env, **more}, start_new_session=True)
                 running[child.pid] = (job, child, out, time.monotonic())
             now = time.monotonic()
-            if now - told > 60:  # a long silence looks like a hang
-                told = now
+            if now - reported > 60:  # a long silence looks like a hang
+                reported = now
                 print('   %.0f s: %d of %d done, now %s' % (now - began_all, len(jobs) - len(waiting) - len(running), len(jobs),
                                                             ', '.join(j.name for j, *_ in running.values())))
                 sys.stdout.flush()

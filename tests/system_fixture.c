@@ -287,7 +287,7 @@ static void put_sdk_begin(struct maker *m)
 	packet(m, &p);
 }
 
-/* A section of 100 ns each, `step` after the one before; the name is told once. */
+/* A section of 100 ns each, `step` after the one before; the name is emitted once. */
 static void put_sdk(struct maker *m, int64_t step, bool name)
 {
 	for (uint64_t type = 1; type <= 2; type++) {

@@ -15,7 +15,7 @@ struct trace_fixture {
 
 /* TW_OK or what failed.  Gone, with its file, by trace_fixture_done. */
 enum tw_status trace_fixture_make(struct trace_fixture *f, const struct model *m);
-/* The same of whatever was told to b, which is freed. */
+/* The same of everything added to b, which is freed. */
 enum tw_status trace_fixture_write(struct trace_fixture *f, struct tw_builder *b);
 /* With what is kept of the device's own trace. */
 enum tw_status trace_fixture_write_system(

@@ -2,7 +2,7 @@
  * trace_model.h - traces made up at random whose every slice is known beforehand.
  *
  * Call trees are drawn depth first, so that their pre-order, depth and parents
- * are known without any of the product's code, and told to a sink in one of the
+ * are known without any of the product's code, and emitted to a sink in one of the
  * forms that formats use.  Made-up times hold ties: calls of no length, calls
  * that begin with their parent or end with it.
  */

@@ -249,7 +249,7 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static void tell_numbers(const char *path)
 {
-	static const char *const told[][2] = {
+	static const char *const reported[][2] = {
 	        {"sums of groups by day",
 	                "SELECT count(*) FROM anr_rollup WHERE what=0 AND fine=0"},
 	        {"sums of groups by all",
@@ -267,8 +267,8 @@ static void tell_numbers(const char *path)
 
 	bench_must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, "tracewell") == SQLITE_OK,
 	        "a second connection");
-	for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
-		bench_tell_number(db, told[i][0], told[i][1]);
+	for (size_t i = 0; i < sizeof reported / sizeof reported[0]; i++)
+		bench_tell_number(db, reported[i][0], reported[i][1]);
 	(void)sqlite3_close(db);
 }
 

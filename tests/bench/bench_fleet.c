@@ -7,7 +7,7 @@
  * server's own code, a new one for each size, day after day as in life: cells of
  * days that are over are added up, which is counted too.  CPU time of this
  * process, so that what else runs counts little; each question is asked three
- * times and the best is told.  Flat means that the last columns stay near 1, or
+ * times and the best is printed.  Flat means that the last columns stay near 1, or
  * fall: many traces of a cell are added up at once.  Below stands what questions
  * read; methods of a class are read cell by cell, those of all classes by day.
  */
@@ -270,7 +270,7 @@ static double best_of_3(struct bench *b, int row)
 /* What questions read, so that what grows with traces is seen. */
 static void tell_numbers(const struct bench *b)
 {
-	static const char *const told[][2] = {{"cells", "SELECT count(*) FROM rollup_cell"},
+	static const char *const reported[][2] = {{"cells", "SELECT count(*) FROM rollup_cell"},
 	        {"cells added up over a day", "SELECT count(*) FROM rollup_wide WHERE sign<>0"},
 	        {"deltas not added up", "SELECT count(*) FROM rollup_delta"},
 	        {"KB a part of a cell",
@@ -282,8 +282,8 @@ static void tell_numbers(const struct bench *b)
 	                "SELECT avg(length(data))/1024.0 FROM rollup_tree WHERE version>0"},
 	        {"MB of postings", "SELECT sum(length(data))/1048576.0 FROM rollup_post"}};
 
-	for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
-		bench_tell_number(tw_db_sqlite(b->db), told[i][0], told[i][1]);
+	for (size_t i = 0; i < sizeof reported / sizeof reported[0]; i++)
+		bench_tell_number(tw_db_sqlite(b->db), reported[i][0], reported[i][1]);
 }
 
 static void measure(const char *folder, uint64_t n, struct bench_took *took)

@@ -1,5 +1,5 @@
 /*
- * bench_regress.c - how often changes are told that are none, and how soon those that are.
+ * bench_regress.c - the rate of false regressions, and the delay of real ones.
  *
  * usage: bench_regress [SERIES]     (400)
  *
@@ -21,7 +21,7 @@ struct bench {
 	struct tw_arena *arena;
 };
 
-struct told {
+struct reported {
 	unsigned series, found, wrong;
 	unsigned delays[DAYS + 1];
 };
@@ -52,7 +52,7 @@ static bool names_it(const struct sim_series *s, const struct tw_regress_found *
 	return s->by_day > 0 && r->head[0] == '\0' && llabs(r->day - 20000 - s->day) <= 3;
 }
 
-static void run_one(struct bench *b, const struct sim_series *s, struct told *t)
+static void run_one(struct bench *b, const struct sim_series *s, struct reported *t)
 {
 	const unsigned changed = s->by_version > 0 ? s->version * SIM_VERSION_DAYS : s->day;
 	bool found = false, wrong = false;
@@ -77,7 +77,7 @@ static void run_one(struct bench *b, const struct sim_series *s, struct told *t)
 	t->wrong += wrong;
 }
 
-static unsigned delay_at(const struct told *t, unsigned percent)
+static unsigned delay_at(const struct reported *t, unsigned percent)
 {
 	unsigned seen = 0;
 
@@ -91,14 +91,14 @@ static unsigned delay_at(const struct told *t, unsigned percent)
 
 static void run(struct bench *b, struct sim_series s, unsigned n, const char *what)
 {
-	struct told t = {0};
+	struct reported t = {0};
 
 	for (unsigned i = 0; i < n; i++) {
 		s.seed = i + 1;
 		run_one(b, &s, &t);
 	}
 	(void)printf("  %-34s %4u a day: found in %5.1f %%, after %u days (p50) and %u (p90); "
-	             "something else told in %.2f %%\n",
+	             "another change reported in %.2f %%\n",
 	        what, s.traces_a_day, 100.0 * t.found / t.series, delay_at(&t, 50),
 	        delay_at(&t, 90), 100.0 * t.wrong / t.series);
 }
@@ -193,7 +193,7 @@ static void run_new(
 	struct sim_series s = {
 	        .days = DAYS, .traces_a_day = traces, .spread = 0.4, .day_noise = 0.03};
 	const unsigned from = CHANGED * SIM_VERSION_DAYS;
-	struct told t = {0};
+	struct reported t = {0};
 
 	for (unsigned i = 0; i < n; i++) {
 		bool found = false;
@@ -209,7 +209,7 @@ static void run_new(
 		t.series++;
 		t.found += found;
 	}
-	(void)printf("  %-34s %4u a day: told in %6.2f %%, after %u days (p50) and %u (p90)\n",
+	(void)printf("  %-34s %4u a day: reported in %6.2f %%, after %u days (p50) and %u (p90)\n",
 	        what, traces, 100.0 * t.found / t.series, delay_at(&t, 50), delay_at(&t, 90));
 }
 

@@ -135,7 +135,7 @@ function verdict() {
 	const at = (i) => `${samples[i].mib.toFixed(1)} MiB and ${samples[i].fds} descriptors`;
 	console.log(`${at(0)} at the start, ${at(samples.length >> 1)} in the middle, ${at(samples.length - 1)} at the end`);
 	console.log(`memory ${grown >= 0 ? '+' : ''}${grown.toFixed(1)} MiB, descriptors ${opened >= 0 ? '+' : ''}${opened}, last third against second; ` +
-		`${counts.failed} requests failed, ${counts.refused} were told to come back: ${flat ? 'FLAT' : 'NOT FLAT'}`);
+		`${counts.failed} requests failed, ${counts.refused} were asked to retry later: ${flat ? 'FLAT' : 'NOT FLAT'}`);
 	return flat;
 }
 

@@ -31,17 +31,17 @@ final class Device {
 		return new TraceUploader.Listener() {
 			@Override
 			public void sent(Map<String, String> metadata, String traceId) {
-				System.out.println("told sent " + metadata.get("scenario") + " " + traceId);
+				System.out.println("reported sent " + metadata.get("scenario") + " " + traceId);
 			}
 
 			@Override
 			public void refused(Map<String, String> metadata, String why) {
-				System.out.println("told refused " + metadata.get("scenario") + " " + why.substring(0, 3));
+				System.out.println("reported refused " + metadata.get("scenario") + " " + why.substring(0, 3));
 			}
 
 			@Override
 			public void waits(Map<String, String> metadata, String why, long ms) {
-				System.out.println("told waits " + metadata.get("scenario") + " " + ms);
+				System.out.println("reported waits " + metadata.get("scenario") + " " + ms);
 			}
 		};
 	}

@@ -1,6 +1,6 @@
 /*
  * cluster.mjs - several servers on PostgreSQL and an S3-compatible store, devices that send to all of them
- * until they are told yes, and what must be so after whatever went wrong meanwhile.
+ * until they are accepted, and the checks after any fault.
  *
  *   const c = await startCluster(t, { db, name: 'x' });
  *   const s = await c.serve();
@@ -64,11 +64,11 @@ class Cluster {
 		return s;
 	}
 
-	/* As devices do: the same key until it is accepted, at one server after the other.  Ends when it is told to, not
+	/* As devices do: the same key until it is accepted, at one server after the other.  Ends on request, not
 	 * before each has sent what it began. `large`: calls more in those of the first; `patience`:
 	 * milliseconds after which the next server is asked. */
 	send(n, { most = Infinity, pause = 5, least = 0, large = 0, patience = 90000 } = {}) {
-		const load = { kept: new Map(), told: new Map(), slowest: 0, going: true };
+		const load = { kept: new Map(), reported: new Map(), slowest: 0, going: true };
 		const one = async (of) => {
 			for (let i = 0; ((load.going && i < most) || i < least) && !load.given_up; i++) {
 				const [key, calls] = [`${of}-${i}`, 5 + ((7 * i + of) % 40) + (of === 0 ? large : 0)];
@@ -79,7 +79,7 @@ class Cluster {
 						headers: { Authorization: `Bearer ${this.keys.ingest}`, 'Idempotency-Key': key }, signal: AbortSignal.timeout(patience) }).catch(() => null);
 					const json = await answer?.json().catch(() => null);
 					load.slowest = Math.max(load.slowest, Date.now() - began);
-					load.told.set(answer?.status ?? 0, (load.told.get(answer?.status ?? 0) ?? 0) + 1);
+					load.reported.set(answer?.status ?? 0, (load.reported.get(answer?.status ?? 0) ?? 0) + 1);
 					if (json && (answer.status === 202 || answer.status === 200)) load.kept.set(key, { id: json.id, calls, of });
 					else await sleep(50);
 				}
@@ -109,10 +109,10 @@ class Cluster {
 		return (Date.now() - began) / 1000;
 	}
 
-	/* What was accepted is there, decoded once and counted once; nobody was told anything but to come back. */
-	async judge({ kept, told = new Map() }, seconds = 90) {
+	/* What was accepted is there, decoded once and counted once; the only refusal was a request to retry. */
+	async judge({ kept, reported = new Map() }, seconds = 90) {
 		const s = this.servers[0];
-		assert.deepEqual([...told.keys()].filter((status) => ![0, 200, 202, 429, 503].includes(status)), [], JSON.stringify([...told]));
+		assert.deepEqual([...reported.keys()].filter((status) => ![0, 200, 202, 429, 503].includes(status)), [], JSON.stringify([...reported]));
 		const ids = new Set([...kept.values()].map((k) => k.id));
 		assert.equal(ids.size, kept.size, 'each a trace of its own');
 		await until(async () => ((await s.get('/api/v1/traces', { query: { state: 'ready', limit: 1 } }).catch(() => null))?.json?.total >= kept.size ? true : undefined), 'all decoded', seconds);

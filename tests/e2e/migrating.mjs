@@ -27,18 +27,18 @@ export async function serve(t, data, env = {}, args = ['--webhook-private', '127
 export function migrate(args, env = {}) {
 	const { TRACEWELL_CATALOG: _, ...own } = process.env;
 	const r = spawnSync(binary(), ['migrate', ...args], { encoding: 'utf8', env: { ...own, ...env } });
-	return { code: r.status, signal: r.signal, told: r.stdout + r.stderr, json: r.stdout.startsWith('{') ? JSON.parse(r.stdout) : undefined };
+	return { code: r.status, signal: r.signal, reported: r.stdout + r.stderr, json: r.stdout.startsWith('{') ? JSON.parse(r.stdout) : undefined };
 }
 
-/* The same where this process has the store; until it ends, what it told so far is `told`. */
+/* The same where this process has the store; its output so far is `reported`. */
 export function startMigrate(args, env = {}) {
 	const { TRACEWELL_CATALOG: _, ...own } = process.env;
 	const child = spawn(binary(), ['migrate', ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...own, ...env } });
-	const run = { child, told: '', out: '' };
-	child.stdout.setEncoding('utf8').on('data', (text) => { run.out += text; run.told += text; });
-	child.stderr.setEncoding('utf8').on('data', (text) => (run.told += text));
+	const run = { child, reported: '', out: '' };
+	child.stdout.setEncoding('utf8').on('data', (text) => { run.out += text; run.reported += text; });
+	child.stderr.setEncoding('utf8').on('data', (text) => (run.reported += text));
 	run.ended = new Promise((done) => child.once('close', (code, signal) =>
-		done({ code, signal, told: run.told, json: run.out.startsWith('{') ? JSON.parse(run.out) : undefined })));
+		done({ code, signal, reported: run.reported, json: run.out.startsWith('{') ? JSON.parse(run.out) : undefined })));
 	return run;
 }
 

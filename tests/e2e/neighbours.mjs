@@ -232,7 +232,7 @@ export const ATTACKS = {
 /* For finding out which of the mappings it is. */
 export const SINGLE_MAPPINGS = Object.fromEntries(Object.keys(MAPPING_KINDS).map((kind) => [`8 mappings: ${kind}`, mappingAttack([kind])]));
 
-/* The attacker's thread.  It says 'begun' once its loops run, and its counts when it was told to end. */
+/* The attacker's thread.  It says 'begun' once its loops run, and its counts after it was asked to end. */
 async function attacker() {
 	const control = new AbortController();
 	setMaxListeners(0, control.signal);

@@ -122,7 +122,7 @@ static uint32_t name(struct tw_sink *s, struct tw_str text)
 	return handle(&digest_of(s)->syms, key);
 }
 
-/* --- what is told --- */
+/* --- emitted data --- */
 
 static void say(struct digest *d, uint64_t what, uint64_t a, uint64_t b, struct tw_str text)
 {
@@ -194,7 +194,7 @@ static void source(struct tw_sink *s, uint32_t at, enum tw_source from, int64_t 
 	say(digest_of(s), 6, at, mix(from, (uint64_t)interval_ns), TW_STR(""));
 }
 
-/* What is told as JSON is read as JSON, whatever bytes it is made of. */
+/* Emitted JSON parses as JSON, whatever bytes it contains. */
 static void check_json(struct digest *d, struct tw_str json)
 {
 	json_t *o;

@@ -1,5 +1,5 @@
 /*
- * digest.h - a sink that keeps a digest of all it is told, for the fuzz targets.
+ * digest.h - a sink that digests everything it receives, for the fuzz targets.
  *
  * Two runs over the same bytes are compared by a few numbers, so that thousands
  * fit in a second; tests/event_log.h, which keeps everything, shows what it is.
@@ -33,7 +33,7 @@ struct digest {
 	struct tw_err err;
 	const struct tw_format *format;
 	uint64_t bytes;
-	bool look_closely; /* read what is told as JSON, too */
+	bool look_closely; /* also parse emitted JSON */
 };
 
 /* How an input is decoded. */

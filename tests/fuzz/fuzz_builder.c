@@ -1,6 +1,6 @@
 /*
- * The builder told anything at all, in the order and form of the input: four bytes an event.
- * Whatever comes, what it hands out is a trace, and the same when it is told again.
+ * The builder gets arbitrary events, in the order and form of the input: four bytes per event.
+ * The result is always a valid trace, and the same for the same events.
  */
 #include <string.h>
 

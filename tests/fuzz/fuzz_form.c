@@ -66,13 +66,13 @@ static enum tw_status on_data(void *arg, const void *p, size_t n, struct tw_err 
 	return tw_buf_add(arg, p, n);
 }
 
-/* Reads the form in pieces of `step`; what came out is in told. */
-static enum tw_status run(const uint8_t *p, size_t n, size_t step, struct tw_buf *told)
+/* Reads the form in pieces of `step`; the result is in `reported`. */
+static enum tw_status run(const uint8_t *p, size_t n, size_t step, struct tw_buf *reported)
 {
 	static const struct tw_form_ops ops = {on_part, on_data};
 	struct tw_err err = {0};
 	struct tw_form *f = NULL;
-	enum tw_status st = tw_form_new(&request, &ops, told, &f, &err);
+	enum tw_status st = tw_form_new(&request, &ops, reported, &f, &err);
 
 	FUZZ_CHECK(st == TW_OK);
 	for (size_t at = 0; st == TW_OK && at < n; at += step)

@@ -134,7 +134,7 @@ static void piece(struct upload *u, unsigned arg, bool apart, enum end end)
 	FUZZ_CHECK(tw_resume_begin_piece(u->rs, r, apart, &err) == TW_OK);
 	sent = send(u, r, u->written, arg * 3 % PIECE_MOST, 1 + arg % 97);
 	u->written += apart && end != KEPT ? 0 : sent;
-	if (end == KILLED) { /* nothing is told to anyone */
+	if (end == KILLED) { /* no response was sent */
 		u->rs = tw_resumes_close(u->rs);
 		open_all(u);
 		return;

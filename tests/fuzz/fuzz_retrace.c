@@ -17,7 +17,7 @@ static enum tw_status push(void *w, const uint8_t *p, size_t n)
 	return tw_retrace_writer_push(w, p, n, NULL);
 }
 
-static enum tw_status finish(void *w, struct tw_buf *image, uint8_t told[FUZZ_TOLD_BYTES])
+static enum tw_status finish(void *w, struct tw_buf *image, uint8_t reported[FUZZ_TOLD_BYTES])
 {
 	struct tw_retrace_stats stats;
 	enum tw_status st;
@@ -25,7 +25,7 @@ static enum tw_status finish(void *w, struct tw_buf *image, uint8_t told[FUZZ_TO
 	_Static_assert(sizeof stats <= FUZZ_TOLD_BYTES, "room for them");
 	memset(&stats, 0, sizeof stats);
 	st = tw_retrace_writer_finish(w, image, &stats, NULL);
-	memcpy(told, &stats, sizeof stats);
+	memcpy(reported, &stats, sizeof stats);
 	return st;
 }
 

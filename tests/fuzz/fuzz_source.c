@@ -1,5 +1,5 @@
 /* Files of whoever may commit: the first byte says whether it is Java, Kotlin or a code owners
- * file. Whatever they are, lines lie within the file and in order, and what is told lies in the
+ * file. For any content, lines are within the file and in order, and returned texts are part of the
  * text. */
 #include <string.h>
 

@@ -18,7 +18,7 @@ static int file_of(const uint8_t *data, size_t size)
 	return fd;
 }
 
-/* The copy; a gap for ours is told once. */
+/* The copy; a gap for our packets is emitted once. */
 static void copy(
         int fd, struct tw_system *s, const struct tw_system_range *range, struct tw_buf *out)
 {

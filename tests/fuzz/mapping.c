@@ -8,7 +8,7 @@
 
 struct made {
 	enum tw_status status;
-	uint8_t told[FUZZ_TOLD_BYTES];
+	uint8_t reported[FUZZ_TOLD_BYTES];
 	struct tw_buf image;
 };
 
@@ -23,7 +23,7 @@ static void make(
 	for (size_t at = 0; ret->status == TW_OK && at < n; at += step)
 		ret->status = m->push(w, p + at, n - at < step ? n - at : step);
 	if (ret->status == TW_OK)
-		ret->status = m->finish(w, &ret->image, ret->told);
+		ret->status = m->finish(w, &ret->image, ret->reported);
 	m->stop(w);
 }
 
@@ -40,7 +40,7 @@ void fuzz_mapping(const struct fuzz_mapping *m, const uint8_t *data, size_t size
 	FUZZ_CHECK(whole.status == cut.status && whole.image.len == cut.image.len);
 	if (whole.status == TW_OK) {
 		FUZZ_CHECK(memcmp(whole.image.data, cut.image.data, whole.image.len) == 0);
-		FUZZ_CHECK(memcmp(whole.told, cut.told, sizeof whole.told) == 0);
+		FUZZ_CHECK(memcmp(whole.reported, cut.reported, sizeof whole.reported) == 0);
 		FUZZ_CHECK(m->ask(whole.image.data, whole.image.len, text, n));
 	}
 	(void)m->ask(text, n, text, n);

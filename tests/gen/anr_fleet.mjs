@@ -5,7 +5,7 @@
  * report to report: lines, numbers of lambdas and anonymous classes, ids of objects and threads, the
  * order of a ring, where exactly within a lock or a path a thread stood.
  *
- * Causes with `obf` are told in the names that MAPPING turns back.
+ * Causes with `obf` have obfuscated names, which MAPPING resolves.
  */
 export const VERSIONS = ['8.3.0', '8.3.1', '8.4.0-rc.1+build.7'];
 
@@ -29,7 +29,7 @@ const main = (state, lines, how) => thread('main', 1, state, [...lines, ...tail]
 const wants = (id, type, tid) => `  - waiting to lock <${id}> (a ${type})${tid ? ` held by thread ${tid}` : ''}`;
 const holds = (id, type) => `  - locked <${id}> (a ${type})`;
 
-/* kind, title: what a group of it must be told as.  make(i): report i of it. */
+/* kind, title: how its group must be reported.  make(i): report i of it. */
 export const CAUSES = [
 	{
 		id: 'ring', kind: 'deadlock', title: 'Deadlock of Cart and Stock', locks: ['com.shop.Cart', 'com.shop.Stock'],

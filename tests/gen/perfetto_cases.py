@@ -172,7 +172,7 @@ def frames():
 
 
 def of_old():
-    """Spans, moments and flows as Chrome once told them, by letter and id."""
+    """Spans, moments and flows as Chrome once reported them, by letter and id."""
     t = BASE + 40_000_000
     old = lambda us, phase, *what, **named: event(t + us * 1000, 4, 0, sub(23, named.get('name', 'load')),
                                                   sub(6, num(2, ord(phase)), *what))

@@ -97,7 +97,7 @@ test('HAProxy asks for the services by the names and ports that they have', () =
 	}
 });
 
-test('secrets are references to what the reader is told to make', () => {
+test('secrets are references to objects that the guide creates', () => {
 	const made = [...head.matchAll(/--from-literal=([a-z0-9.-]+)=/g)].map((m) => m[1]);
 	const used = new Set();
 	for (const role of ROLES) {

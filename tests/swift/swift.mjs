@@ -14,7 +14,7 @@ import { atEnd, until } from '../e2e/server.mjs';
 
 const PROGRAMS = ['proxy', 'account', 'container', 'object'];
 const there = PROGRAMS.every((of) => fs.existsSync(`/usr/bin/swift-${of}-server`)) && spawnSync('which', ['memcached']).status === 0;
-export const lacksSwift = there ? (process.getuid() === 0 ? false : 'Swift becomes the user that it is told: run as root') : 'no Swift (Debian: swift-proxy swift-account swift-container swift-object memcached)';
+export const lacksSwift = there ? (process.getuid() === 0 ? false : 'Swift switches to its configured user: run as root') : 'no Swift (Debian: swift-proxy swift-account swift-container swift-object memcached)';
 
 const freePort = () => new Promise((done) => {
 	const s = net.createServer().listen(0, '127.0.0.1', () => {

@@ -52,7 +52,7 @@ test('one server: whole and in parts, read again, by a device, deleted', { skip,
 	assert.deepEqual(await b.keys('files+segments'), [], 'and their parts');
 });
 
-test('a wrong key and a bucket that is not there are told in words', { skip, timeout: 120000 }, async (t) => {
+test('a wrong key and a missing bucket are reported with a message', { skip, timeout: 120000 }, async (t) => {
 	const b = await startSwift(t);
 	const s = await startServer(t, { args: b.args(), env: { ...b.env, AWS_SECRET_ACCESS_KEY: 'wrong' } }).catch((e) => e);
 	assert.ok(s instanceof Error || (await s.get('/readyz', { key: null })).status === 503);
@@ -76,5 +76,5 @@ test('two servers under load, one of which is killed', { skip, timeout: 240000 }
 	await load.end();
 	await c.works();
 	await c.judge(load, 120);
-	t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.told])}, the slowest ${load.slowest} ms`);
+	t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.reported])}, the slowest ${load.slowest} ms`);
 });

@@ -5,7 +5,7 @@ import { did, facts, SORTS, target, who, type Entry } from '../src/admin/auditwo
 const entry = (more: Partial<Entry>): Entry =>
 	({ id: 1, at_ms: 0, project: 'p', actor: { kind: 'user', id: 'u', name: 'mira' }, address: '', request: '', action: 'key.create', target: '01KEY', facts: {}, ...more });
 
-test('what was done is told in words, also what came later', () => {
+test('audited actions have a description, also unknown ones', () => {
 	assert.equal(did(entry({})), 'created a key');
 	assert.equal(did(entry({ action: 'session.end_all' })), 'signed out everywhere');
 	assert.equal(did(entry({ action: 'moon.land_on' })), 'moon land on');

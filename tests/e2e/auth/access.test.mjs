@@ -117,14 +117,14 @@ test('every route, every kind of caller', async (t) => {
 				const id = r.method === 'DELETE' ? gone : trace.id;
 				const name = 'nobody.at.all';
 				const a = await s.ask(r.method, filled(r, { id, name, build_id: 'b1', kind: 'csv', part: 'trace' }), as);
-				const told = `${who}: ${r.method} ${r.path} answers ${a.status} ${a.status >= 400 ? a.text : ''}`;
+				const reported = `${who}: ${r.method} ${r.path} answers ${a.status} ${a.status >= 400 ? a.text : ''}`;
 				if (REACH[who].includes(r.need)) {
 					// signing in without credentials, and a ticket that was never made, are refused as such
 					const itself = r.path.startsWith('/api/v1/tickets') || (r.method === 'POST' && r.path === '/api/v1/session');
-					assert.ok(itself || (a.status !== 401 && a.status !== 403), told);
+					assert.ok(itself || (a.status !== 401 && a.status !== 403), reported);
 				} else {
-					assert.equal(a.status, who === 'nobody' ? 401 : 403, told);
-					if (r.method !== 'HEAD') assert.ok(a.json.error.message.length > 10, told);
+					assert.equal(a.status, who === 'nobody' ? 401 : 403, reported);
+					if (r.method !== 'HEAD') assert.ok(a.json.error.message.length > 10, reported);
 				}
 			}
 		});

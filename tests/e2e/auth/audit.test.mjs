@@ -233,8 +233,8 @@ test('the command line and the server itself are noted; entries go when they are
 		return found.length ? found : undefined;
 	}, 'the older trace is deleted');
 	assert.deepEqual([gone.actor.kind, gone.target], ['server', a]);
-	const told = tracewell('audit', '--data', s.data, '--action', 'trace').split('\n');
-	assert.ok(told.some((l) => l.includes('trace.delete') && l.includes(a)), told.join('\n'));
+	const reported = tracewell('audit', '--data', s.data, '--action', 'trace').split('\n');
+	assert.ok(reported.some((l) => l.includes('trace.delete') && l.includes(a)), reported.join('\n'));
 	const lines = tracewell('audit', '--data', s.data, '--json', '--limit', '3').split('\n').map((l) => JSON.parse(l));
 	assert.equal(lines.length, 3);
 	assert.ok(lines[0].id > lines[2].id);

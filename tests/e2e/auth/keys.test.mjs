@@ -157,7 +157,7 @@ test('a key that may only send gives a build its mapping, and replaces none', as
 	}
 });
 
-test('a key for a project that is not there: a new one is told, with what may have been meant', async (t) => {
+test('a key for an unknown project: the error says that it is new and suggests a similar name', async (t) => {
 	const parent = newFolder(t, 'tracewell-slip-');
 	const data = await makeData(path.join(parent, 'new'));
 	const key = (verb, project, ...more) => spawnSync(binary(), ['key', verb, '--data', data, '--project', project, ...more], { encoding: 'utf8' });

@@ -129,7 +129,7 @@ test('whom nobody knows stays out, and is let in by what the provider calls them
 		assert.equal(refused.status, 403);
 		assert.match(refused.json.error.message, /disabled/);
 		const wrong = await s.ask('POST', '/api/v1/session', { key: null, body: '{"name":"eve","password":"something else"}' });
-		assert.equal(wrong.status, 401, 'told to nobody who does not know the password');
+		assert.equal(wrong.status, 401, 'shown only to those who know the password');
 		assert.equal((await admin('PUT', '/api/v1/users/eve', { disabled: false })).status, 204);
 		await signIn(s, jar, 'eve-7');
 		assert.equal((await who(s, jar)).user, 'eve');
@@ -287,7 +287,7 @@ test('roles where the provider tells none', async (t) => {
 	};
 	assert.equal(await now({ groups: ['perf'] }), 'write');
 	assert.ok(!s.log.includes('oidc_no_role_claim'));
-	assert.equal(await now({}), 'public', 'who is in no group any more is often told of by silence');
+	assert.equal(await now({}), 'public', 'providers often omit the claim of a user who left every group');
 	assert.match(s.log, /event=oidc_no_role_claim .*claim=groups subject=sub-of-ann/);
 	assert.equal(await now({ groups: ['perf'] }), 'write');
 	assert.equal(await now({ groups: null }), 'public');

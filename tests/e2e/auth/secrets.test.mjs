@@ -24,7 +24,7 @@ async function signed(s, r, hook, secret) {
 	return isSigned(got, secret);
 }
 
-test('no secret stands in the catalogue, and what was told signs, also across a restart', async (t) => {
+test('the catalogue contains no secret, and the issued secret still signs after a restart', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	const made = (await asker(s)('POST', '', { url: `${r.url}/h` })).json;
 	const kept = () => db(s, 'select secret from webhook');
@@ -42,7 +42,7 @@ test('no secret stands in the catalogue, and what was told signs, also across a 
 	assert.equal(await signed(s, r, made.id, again.secret), true);
 });
 
-test('a backup without the key says that secrets must be set anew, and makes a new key when it is told to', async (t) => {
+test('a backup without the key reports that secrets must be set again, and creates a new key on request', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	const made = (await asker(s)('POST', '', { url: `${r.url}/h` })).json;
 	const copy = newFolder(t, 'tracewell-copy-');

@@ -10,7 +10,7 @@ import { Faults, shim } from '../faults.mjs';
 import { browser, dir, done, id, open, server, shots, watched } from '../page.mjs';
 import { startServer, tracewell } from '../server.mjs';
 
-test('what went wrong is told', async (t) => {
+test('failures are shown', async (t) => {
 	const page = await open('/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV');
 	await page.waitForSelector('text=Trace not found');
 	await page.goto(`${server.url}/traces/${id}?root=0.0.0.0.0.0`);

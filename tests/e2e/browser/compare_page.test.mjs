@@ -158,7 +158,7 @@ test('new and gone methods, by hostile names, sorted, filtered and copied', asyn
 		for (let i = 0; i < d.length; i += 4) if (d[i + 2] - d[i] > 60) return true;
 	});
 
-	// what went meanwhile is told, and there is a way on
+	// deletions in between are shown, with a way to continue
 	await server.ask('DELETE', `/api/v1/traces/${b}`);
 	await page.reload();
 	await page.getByRole('alert').getByText('These traces cannot be compared.').waitFor();

@@ -270,7 +270,7 @@ const views = [
 ];
 
 for (const [i, [where, what, place, words]] of views.entries())
-	(i % 3 ? inFullRuns : test)(`${what.source} that takes long is told with its time, one that fails with a way on`, async (t) => {
+	(i % 3 ? inFullRuns : test)(`${what.source} that takes long is shown with its duration, one that fails with a way to continue`, async (t) => {
 		const page = await open(where === '/builds' ? '/' : '/builds');
 		let held;
 		let way = 'hold';
@@ -292,7 +292,7 @@ for (const [i, [where, what, place, words]] of views.entries())
 		await done(page, t);
 	});
 
-test('an answer that is not complete is told as such', async (t) => {
+test('an incomplete response is marked as such', async (t) => {
 	const page = await open('/builds');
 	await page.route(/\/(flame|methods)\?/, async (route) => {
 		const answer = await route.fetch();

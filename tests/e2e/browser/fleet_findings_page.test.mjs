@@ -66,7 +66,7 @@ test('from the card to a rule, its causes and versions, and to the findings of t
 	await done(page, t);
 });
 
-test('nothing found and nothing there are told apart', async (t) => {
+test('no findings and no traces are shown differently', async (t) => {
 	await ready();
 	const page = await open('/fleet/findings?app=nobody');
 	await page.waitForSelector('#findings >> text=No analysed trace matches');

@@ -109,7 +109,7 @@ test('a method tells who calls it and what it calls, and leads there', async (t)
 	await done(page, t);
 });
 
-test('several apps are told to be added up, and one is picked', async (t) => {
+test('the page shows that several apps are summed, and one can be selected', async (t) => {
 	await ready();
 	await server.trace(trace(loadOf('9.10.0', 1)), { query: { app: 'another', scenario: 'open_cart', version_name: '1' } });
 	const page = await open('/fleet');
@@ -121,7 +121,7 @@ test('several apps are told to be added up, and one is picked', async (t) => {
 	await done(page, t);
 });
 
-test('what came in is told, and leads to the lists', async (t) => {
+test('arrivals are shown and link to the lists', async (t) => {
 	await ready();
 	const page = await open(OVERVIEW);
 	await whole(page);
@@ -253,7 +253,7 @@ test('scenarios and a method by a label that is counted by, and on to one of its
 	await done(page, t);
 });
 
-test('nothing there is told in words, in each panel', async (t) => {
+test('each panel has a message when it is empty', async (t) => {
 	await ready();
 	const page = await open('/fleet?app=nobody');
 	for (const [panel, words] of [['#intake', 'No traces for'], ['#scenarios', 'No counted trace matches'], ['#slower', 'No open regressions'], ['#topanrs', 'No ANRs for'], ['#slowest', 'No counted trace matches']])

@@ -94,9 +94,9 @@ test('labels, sessions, version codes, ABI and days of recording, in the address
 	const day = Date.UTC(2026, 0, 10, 12);
 	const made = [];
 	for (let i = 0; i < 4; i++)
-		made.push(await upload(90 + i, { app: 'com.acme.told', version_code: `${804 + i}`, abi: i ? 'arm64-v8a' : 'x86', session_id: `s-${i >> 1}`, started_at: `${day + i * 86400000}`, labels: JSON.stringify({ user: `u,${i % 2}`, [HOSTILE]: HOSTILE, beta: i > 1 }) }));
-	const told = (...which) => which.map((i) => made[i]);
-	const page = await openList({ app: 'com.acme.told', more: '1' });
+		made.push(await upload(90 + i, { app: 'com.acme.filters', version_code: `${804 + i}`, abi: i ? 'arm64-v8a' : 'x86', session_id: `s-${i >> 1}`, started_at: `${day + i * 86400000}`, labels: JSON.stringify({ user: `u,${i % 2}`, [HOSTILE]: HOSTILE, beta: i > 1 }) }));
+	const reported = (...which) => which.map((i) => made[i]);
+	const page = await openList({ app: 'com.acme.filters', more: '1' });
 	await gets(page, made);
 	const label = page.getByLabel('Label', { exact: true });
 	const add = async (text) => {
@@ -106,17 +106,17 @@ test('labels, sessions, version codes, ABI and days of recording, in the address
 	};
 	assert.ok((await page.locator('#known-labels option').evaluateAll((all) => all.map((o) => o.value))).includes(`${HOSTILE}=${HOSTILE}`), 'suggested');
 	await add('user=u,1');
-	await gets(page, told(1, 3));
+	await gets(page, reported(1, 3));
 	await add('beta=true');
-	await gets(page, told(3));
+	await gets(page, reported(3));
 	await settled(page);
 	assert.deepEqual(new URL(page.url()).searchParams.getAll('label'), ['user=u,1', 'beta=true']);
 	await page.reload();
-	await gets(page, told(3));
+	await gets(page, reported(3));
 	await page.getByRole('button', { name: 'Without the label user=u,1' }).click();
-	await gets(page, told(2, 3));
+	await gets(page, reported(2, 3));
 	await add(`${HOSTILE}=${HOSTILE}`);
-	await gets(page, told(2, 3));
+	await gets(page, reported(2, 3));
 	await page.getByRole('button', { name: 'Save this list' }).click();
 	await page.getByLabel('Name of this list').pressSequentially('beta');
 	await page.keyboard.press('Enter');
@@ -124,7 +124,7 @@ test('labels, sessions, version codes, ABI and days of recording, in the address
 	await page.getByRole('button', { name: 'Clear', exact: true }).click();
 	await gets(page, [...ids, ...made]);
 	await page.getByRole('button', { name: 'beta', exact: true }).click();
-	await gets(page, told(2, 3));
+	await gets(page, reported(2, 3));
 	await page.getByRole('button', { name: 'Delete the saved list beta' }).click();
 	await page.getByRole('button', { name: 'Without the label beta=true' }).click();
 	await page.getByRole('button', { name: `Without the label ${HOSTILE}=${HOSTILE}` }).click();
@@ -140,25 +140,25 @@ test('labels, sessions, version codes, ABI and days of recording, in the address
 		await page.keyboard.press('Enter');
 	};
 	await type('Session', 's-1');
-	await gets(page, told(2, 3));
+	await gets(page, reported(2, 3));
 	await type('Session', ' ');
 	await type('Smallest code', '805');
-	await gets(page, told(1, 2, 3));
+	await gets(page, reported(1, 2, 3));
 	await type('Largest code', '806');
-	await gets(page, told(1, 2));
+	await gets(page, reported(1, 2));
 	await page.getByLabel('Smallest code', { exact: true }).fill('');
 	await page.keyboard.press('Enter');
 	await page.getByLabel('Largest code', { exact: true }).fill('');
 	await page.keyboard.press('Enter');
 	await page.getByLabel('ABI').selectOption('x86');
-	await gets(page, told(0));
+	await gets(page, reported(0));
 	await page.getByLabel('ABI').selectOption('');
 	await page.getByLabel('Version code').selectOption('807');
-	await gets(page, told(3));
+	await gets(page, reported(3));
 	await page.getByLabel('Version code').selectOption('');
 	await page.getByLabel('Recorded since', { exact: true }).fill('2026-01-11');
 	await page.getByLabel('Recorded until', { exact: true }).fill('2026-01-12');
-	await gets(page, told(1, 2));
+	await gets(page, reported(1, 2));
 	assert.deepEqual(await unreadable(page), []);
 	for (const id of made) await server.ask('DELETE', `/api/v1/traces/${id}`, { key: server.key('write', 'lists') });
 	await done(page, t);
@@ -318,7 +318,7 @@ test('what merging refuses is said', async (t) => {
 	await done(page, t);
 });
 
-test('traces are deleted after being told what goes', async (t) => {
+test('traces are deleted after a confirmation that lists them', async (t) => {
 	const extra = [];
 	for (let i = 0; i < 3; i++) extra.push(await upload(200 + i, { app: 'com.acme.extra' }));
 	const write = server.key('write', 'lists');

@@ -48,11 +48,11 @@ const link = (o) => until(() => /^http\S+$/m.exec(o.out)?.[0], `a link; it said 
 
 test('a browser gets the link by a file that is private', async (t) => {
 	const programs = fs.mkdtempSync(path.join(folder, 'programs-'));
-	const told = path.join(programs, 'told');
-	fs.writeFileSync(path.join(programs, 'xdg-open'), `#!/bin/sh\nprintf '%s\\n' "$@" >${told}.new && mv ${told}.new ${told}\n`, { mode: 0o755 });
+	const reported = path.join(programs, 'opened');
+	fs.writeFileSync(path.join(programs, 'xdg-open'), `#!/bin/sh\nprintf '%s\\n' "$@" >${reported}.new && mv ${reported}.new ${reported}\n`, { mode: 0o755 });
 	const o = started(t, { TMPDIR: folder, DISPLAY: ':99', PATH: `${programs}:${process.env.PATH}` }, path.join(folder, 'trace.bin'));
 	const address = await link(o);
-	const [file, ...more] = await until(() => (fs.existsSync(told) ? fs.readFileSync(told, 'utf8').trim().split('\n') : undefined), 'xdg-open is started');
+	const [file, ...more] = await until(() => (fs.existsSync(reported) ? fs.readFileSync(reported, 'utf8').trim().split('\n') : undefined), 'xdg-open is started');
 	assert.deepEqual(more, []);
 	assert.ok(!file.includes('twl_') && !file.includes('#'), file);
 	assert.equal(fs.statSync(file).mode & 0o777, 0o600);
@@ -142,7 +142,7 @@ test('a link leads nowhere but to this page', async (t) => {
 	assert.equal((await o.ended).code, 0);
 });
 
-test('a file that is not there is told by its own name, before anything is started', async (t) => {
+test('a missing file is reported by its name, before anything is started', async (t) => {
 	for (const args of [[path.join(folder, 'nothere')], [path.join(folder, 'trace.bin'), '--mapping', path.join(folder, 'nothere')]]) {
 		const o = opened(t, ...args);
 		assert.equal((await o.ended).code, 1);
@@ -151,7 +151,7 @@ test('a file that is not there is told by its own name, before anything is start
 	}
 });
 
-test('what is no trace is told in words, and nothing stays', async (t) => {
+test('a file that is not a trace is reported, and nothing is left behind', async (t) => {
 	const o = opened(t, file('picture.png', Buffer.from('\x89PNG\r\n\x1a\n then some', 'latin1')));
 	assert.equal((await o.ended).code, 1);
 	assert.match(o.err, /picture\.png: .+\n.*nothing to show/s);

@@ -410,7 +410,7 @@ test('graph and table can be of all threads', async (t) => {
 	await done(page, t);
 });
 
-test('a chunk that fails in passing is asked for again, one that stays away is told', async (t) => {
+test('a chunk that fails once is requested again; one that keeps failing is reported', async (t) => {
 	const page = await open('/builds');
 	let failures = 2;
 	let stays = false;

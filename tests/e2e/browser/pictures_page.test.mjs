@@ -88,7 +88,7 @@ test('each shows its page as it is today', { timeout: 900_000 }, async (t) => {
 		const other = last ? await apart(blank, bytes, last) : 1;
 		last = bytes;
 		judged.push(`${name} ${far.toFixed(4)} (another page ${other.toFixed(3)})`);
-		assert.ok(other > MOST_APART, 'it would be told from another page');
+		assert.ok(other > MOST_APART, 'it differs from another page');
 		assert.deepEqual(said, known[name], `${name}: other headings; PICTURES=write makes the pictures anew`);
 		assert.ok(far <= MOST_APART, `${name} is ${far} apart from its page; PICTURES=write makes the pictures anew`);
 	}
@@ -96,7 +96,7 @@ test('each shows its page as it is today', { timeout: 900_000 }, async (t) => {
 	if (writes) fs.writeFileSync(record, JSON.stringify(known, null, '\t') + '\n');
 });
 
-test('each is small, is used, and is told in words', () => {
+test('each is small, is used, and has a text alternative', () => {
 	const names = fs.readdirSync(FOLDER).filter((f) => f.endsWith('.webp'));
 	assert.deepEqual(names.map((f) => path.basename(f, '.webp')).sort(), pictures(ids).map(([name]) => name).sort());
 	const used = new Map();

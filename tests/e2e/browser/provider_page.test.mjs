@@ -123,7 +123,7 @@ test('an account is linked on its own page', async () => {
 	await done(page, 'provider-disabled-dark');
 });
 
-test('a provider that is away is told in words, and passwords go on', async () => {
+test('an unavailable provider is reported, and passwords still work', async () => {
 	const page = await open('light', 1920);
 	provider.only = (_, res) => res.writeHead(503).end();
 	// what the server knows of it is an hour old at most: begin where it must ask anew

@@ -25,7 +25,7 @@ test('a part of the page that does not come can be asked for again, at the same 
 	await done(page, t);
 });
 
-test('a server that goes away is told, what is shown stays, and the page goes on when it is back', async (t) => {
+test('an unavailable server is reported, the content remains, and the page continues when it is back', async (t) => {
 	const page = await openTrace();
 	await page.waitForSelector('[data-flame]');
 	await page.waitForLoadState('networkidle');
@@ -57,7 +57,7 @@ test('calls that could not be loaded while the server was away come when it is b
 	await done(page, t);
 });
 
-test('a trace that is deleted meanwhile is told, and what was loaded stays', async (t) => {
+test('a trace deleted while it is open is reported, and what was loaded remains', async (t) => {
 	const trace = (await server.trace(sampleTrace(70))).id;
 	const page = await open(`/traces/${trace}`);
 	await page.waitForSelector('[data-ready]');
@@ -72,7 +72,7 @@ test('a trace that is deleted meanwhile is told, and what was loaded stays', asy
 	await done(page, t);
 });
 
-test('a mapping that arrives refreshes the names, is told, and the view stays', async (t) => {
+test('a mapping that arrives refreshes the names, is announced, and keeps the view', async (t) => {
 	const trace = (await server.trace(sampleTrace(60), { query: { build_id: 'meanwhile' } })).id;
 	const page = await open(`/traces/${trace}?tab=methods`);
 	await page.waitForSelector('[data-ready]');
@@ -144,7 +144,7 @@ test('a link of this version is understood whole', async (t) => {
 	await done(page, t);
 });
 
-test('a session that has ended is told; signed in again, the page is as it was', async (t) => {
+test('a session that has ended is reported; after signing in again the page is unchanged', async (t) => {
 	const page = await openTrace('?find=okhttp3');
 	await page.waitForSelector('[data-flame]');
 	await page.waitForLoadState('networkidle');

@@ -73,7 +73,7 @@ test('one that its receiver ended says why it is paused, and is resumed', async 
 	receiver.manner['/h'] = 'fine';
 	await page.getByRole('button', { name: 'Resume perf channel' }).click();
 	await page.getByRole('button', { name: 'Pause perf channel' }).waitFor();
-	await until(() => receiver.at('/h').filter((g) => g.json.regression?.id === found.id)[0], 'it is told'); // what waited goes out at once
+	await until(() => receiver.at('/h').filter((g) => g.json.regression?.id === found.id)[0], 'it is reported'); // what waited goes out at once
 	await done(page, t);
 });
 
@@ -92,8 +92,8 @@ test('the digest is set and read beforehand, and the tracker is named', async (t
 	await page.waitForSelector('pre.digest >> text=com.app.Repo.load in slower');
 	await page.getByRole('button', { name: 'Send it now' }).click();
 	await page.locator('#digest [role=status]').getByText('Queued for 1 webhook and 1 address.').waitFor();
-	const told = await until(() => receiver.at('/h').find((g) => g.json.event === 'digest'), 'the digest is told');
-	assert.match(told.json.text, /com\.app\.Repo\.load in slower/);
+	const reported = await until(() => receiver.at('/h').find((g) => g.json.event === 'digest'), 'the digest is delivered');
+	assert.match(reported.json.text, /com\.app\.Repo\.load in slower/);
 	await page.fill('#tracker [name=template]', 'https://github.com/o/r/issues/new?title={title}&body={body}');
 	await page.click('#tracker button.primary');
 	await page.waitForSelector('#tracker button.primary[disabled]');

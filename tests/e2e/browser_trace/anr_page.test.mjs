@@ -232,7 +232,7 @@ test('anr: a frame leads to its calls in the trace of the same seconds', async (
 	await done(page, t);
 });
 
-test('anr: a sampled trace of the same seconds stands below the report, told as sampled', async (t) => {
+test('anr: a sampled trace of the same seconds is below the report, marked as sampled', async (t) => {
 	const page = await open(sampled, '?stack=0');
 	assert.match(await page.innerText('#anr .verdict'), /^Main/);
 	const threads = (await server.get(`/api/v1/traces/${sampled}/threads`)).json.threads;

@@ -55,7 +55,7 @@ test('a trace without a main thread says what that means', async (t) => {
 	await done(page, t);
 });
 
-test('sampled calls are told as what they are', async (t) => {
+test('sampled calls are marked as sampled', async (t) => {
 	const sampled = await server.trace(fs.readFileSync(path.join(root, 'tests/golden/java_samples/realistic/input')), { query: { app: 'shop' } });
 	const page = await open(`/traces/${sampled.id}?findings=1`);
 	await page.waitForSelector('#findings >> text=/The calls of the main thread are samples/');

@@ -148,8 +148,8 @@ test('above 5 million calls a view from near shows exactly what was recorded', a
 		assert.deepEqual(got, want.map((c) => [c[0], c[1], c[3]]), 'to the nanosecond');
 		assert.equal((await counted.innerText()).split(',')[0], whole, 'a part in view is not counted as the thread');
 		await page.waitForFunction((n) => document.querySelectorAll('.timeline table tbody tr').length === n, want.length);
-		const told = await rows.evaluateAll((list) => list.map((tr) => [...tr.cells].map((c) => c.textContent)));
-		assert.deepEqual(told, want.map(([start, end, name, depth]) => [written(start - trace.start_ns), written(end - start), String(depth), name]));
+		const reported = await rows.evaluateAll((list) => list.map((tr) => [...tr.cells].map((c) => c.textContent)));
+		assert.deepEqual(reported, want.map(([start, end, name, depth]) => [written(start - trace.start_ns), written(end - start), String(depth), name]));
 	}
 
 	/* moved away, the table is of what is in view now */

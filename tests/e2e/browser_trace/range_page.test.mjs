@@ -231,7 +231,7 @@ test('threads are found, sorted, grouped, pinned and hidden', async (t) => {
 	await done(page, t);
 });
 
-test('an event is selected by a click, in the table, and told in the details', async (t) => {
+test('an event is selected by a click or in the table, and shown in the details', async (t) => {
 	const page = await open('?open=' + PID, { trace: kernel });
 	const states = await page.locator('.threads .track.thin').first().boundingBox();
 	const canvas = await page.locator('canvas.calls').boundingBox();

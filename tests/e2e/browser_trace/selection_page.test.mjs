@@ -104,12 +104,12 @@ test('a click selects a call: outline, times, stack, callees, neighbours; the ad
 	await shown(page, NAMES[LOAD - 1]);
 	assert.equal(query(page).get('call'), `${MAIN}.${start + 9 * MS}.1`);
 	assert.ok((await outlined(page)) > 300, 'an outline is seen');
-	const told = await facts(page);
-	assert.equal(told.wall, '30.0 ms');
-	assert.match(told.self, /^5\.00 ms 17 %/);
-	assert.match(told['of its caller'], /^30/);
-	assert.match(told.Thread, new RegExp(`${MAIN}`));
-	assert.equal(told['starts at'], '9.00 ms');
+	const reported = await facts(page);
+	assert.equal(reported.wall, '30.0 ms');
+	assert.match(reported.self, /^5\.00 ms 17 %/);
+	assert.match(reported['of its caller'], /^30/);
+	assert.match(reported.Thread, new RegExp(`${MAIN}`));
+	assert.equal(reported['starts at'], '9.00 ms');
 	assert.deepEqual((await lines(page, 'Stack')).map(([n]) => n), ['Runner.run', 'Loader.load']);
 	assert.deepEqual((await lines(page, 'Callees')).map(([n, d]) => [n, d]), [['FileParser.parseFiles', '20.0 ms'], ['Loader.read', '5.00 ms']], 'the longest first');
 
@@ -315,16 +315,16 @@ test('m marks the selected call as the range, and its duration is shown', async 
 	await done(page, t);
 });
 
-test('running and sleeping of a call are told where the trace has states', async (t) => {
+test('running and sleeping times of a call are shown where the trace has states', async (t) => {
 	const page = await open('', { trace: states });
 	await page.getByRole('button', { name: 'Visible calls as a table' }).click();
 	await page.locator('.short').getByRole('button', { name: 'load' }).click();
 	await shown(page, 'load');
 	await page.waitForFunction(() => document.querySelector('.callpane .facts')?.textContent.includes('sleeping'));
-	const told = await facts(page);
-	assert.equal(told.wall, '50.0 ms');
-	assert.match(told.running, /^20\.0 ms 40/);
-	assert.match(told.sleeping, /^30\.0 ms 60/);
+	const reported = await facts(page);
+	assert.equal(reported.wall, '50.0 ms');
+	assert.match(reported.running, /^20\.0 ms 40/);
+	assert.match(reported.sleeping, /^30\.0 ms 60/);
 	await done(page, t);
 });
 

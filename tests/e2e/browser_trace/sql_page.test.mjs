@@ -36,7 +36,7 @@ test('examples run, a row leads to its call, and the address keeps the query', a
 	await done(page, t);
 });
 
-test('names in results are text, errors are told, and nothing but SELECT runs', async (t) => {
+test('names in results are text, errors are shown, and only SELECT runs', async (t) => {
 	const page = await openTrace('?tab=sql');
 	await run(page, `SELECT '${HOSTILE}' AS name, NULL AS missing, 1.5 AS number`);
 	await page.locator('#sql').getByRole('cell', { name: HOSTILE, exact: true }).waitFor();

@@ -102,7 +102,7 @@ test('stepping through threads leaves the back button alone', async () => {
 	await page.context().close();
 });
 
-test('the head of a looper shows when it worked, and its colours are told', async () => {
+test('the head of a looper shows when it worked, and its colours have a legend', async () => {
 	const page = await open();
 	assert.match(await page.locator('.threads li .facts').first().innerText(), /59\.\d ms busy/, '99 ms less 40 of nativePollOnce');
 	await page.getByRole('button', { name: 'Colours', exact: true }).click();
@@ -179,7 +179,7 @@ test('rows of one kind of events never stand under the title of another', async 
 	await page.context().close();
 });
 
-test('a session that ends while calls are loaded is told', async () => {
+test('a session that ends while calls are loaded is reported', async () => {
 	const page = await open('?open=none');
 	await page.context().clearCookies();
 	await page.locator('.threads .name').nth(1).press('Enter');
@@ -187,7 +187,7 @@ test('a session that ends while calls are loaded is told', async () => {
 	await page.context().close();
 });
 
-test('states and events that did not load are told, and come when they are asked for again', async () => {
+test('states and events that failed to load are reported, and load on retry', async () => {
 	let refused = 0;
 	let broken = true;
 	const page = await open('', { trace: kernel, before: (p) => p.route(/\/notes\/lanes\?/, (route) => (broken ? (refused++, route.fulfill({ status: 503, json: { error: { status: 'busy', message: 'too many questions at once', offset: null } } })) : route.continue())) });

@@ -49,7 +49,7 @@ test('the call tree is walked and opened by keys, and the address holds it', asy
 	await page.waitForSelector('.treerow[aria-level="3"]');
 	assert.equal(await size(), held);
 	await page.locator('.tree').focus();
-	/* what has the focus is told, also where its row is scrolled away */
+	/* the focused row is announced, also while it is scrolled out of view */
 	const active = () => page.evaluate(() => document.getElementById(document.querySelector('.tree').getAttribute('aria-activedescendant'))?.getAttribute('aria-selected'));
 	await page.keyboard.press('Home');
 	await page.keyboard.press('*');

@@ -383,11 +383,11 @@ test('a permalink holds every state of the page', async (t) => {
 	await settled(other);
 	const tables = () => other.locator('.sandwich table').allInnerTexts();
 	await other.waitForSelector('.sandwich table tbody tr');
-	const told = await tables();
+	const reported = await tables();
 	await other.reload();
 	await other.waitForSelector('[data-half="Callers"] table tbody tr');
 	await other.waitForSelector('[data-half="Callees"]');
-	assert.deepEqual(await tables(), told);
+	assert.deepEqual(await tables(), reported);
 	/* the table says what the server says: who called it, heaviest first */
 	const up = (await server.get(`/api/v1/traces/${id}/flame?thread=all&view=bottom_up&transform=fold:${method.method}&root=${method.method}`)).json;
 	assert.deepEqual((await other.locator('[data-half="Callers"] tbody tr').allInnerTexts()).map((r) => r.split(/[\n\t]/)[0].trim()).slice(0, 5), up.children.slice(0, 5).map((c) => c.name));
@@ -422,7 +422,7 @@ test('a permalink holds tables, rows and how far each graph is scrolled', async 
 	await flame(page).locator('canvas').click({ position: { x: 40, y: 60 } });
 	await page.waitForSelector('.crumbs');
 	await stands(page, '[data-flame] .flame', 0);
-	await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))); // it has told so
+	await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))); // it has been announced
 	await page.goBack();
 	await page.waitForSelector('.crumbs', { state: 'detached' });
 	await stands(page, '[data-flame] .flame', 180);

@@ -350,7 +350,7 @@ async function listing(t, traces) {
 }
 const listed = (n, state = 'ready', more = {}) => ({ id: `01ARZ3NDEKTSV4RRFFQ6${String(n).padStart(6, '0')}`, created_ms: 1.7e12 + n, state, meta: {}, ...more });
 
-test('watch: bursts are told whole, old traces are not news, long texts are no hindrance', async (t) => {
+test('watch: bursts are complete, old traces are not listed, long texts are accepted', async (t) => {
 	const traces = Array.from({ length: 300 }, (_, i) => listed(300 - i, 'ready', { title: 'x'.repeat(20_000) }));
 	const url = await listing(t, traces);
 	const child = spawn(binary(), ['watch', '--server', url, '--key', 'k', '--every', '1', '--json'], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -358,8 +358,8 @@ test('watch: bursts are told whole, old traces are not news, long texts are no h
 	let out = '', said = '';
 	child.stdout.setEncoding('utf8').on('data', (d) => (out += d));
 	child.stderr.setEncoding('utf8').on('data', (d) => (said += d));
-	const told = () => out.split('\n').slice(0, -1).map((l) => JSON.parse(l)).map((l) => `${Number(l.id.slice(-6))} ${l.state}`);
-	const come = (n) => until(() => (told().length >= n ? true : undefined), `${n} lines: ${said}`);
+	const reported = () => out.split('\n').slice(0, -1).map((l) => JSON.parse(l)).map((l) => `${Number(l.id.slice(-6))} ${l.state}`);
+	const come = (n) => until(() => (reported().length >= n ? true : undefined), `${n} lines: ${said}`);
 	await come(100);
 	traces.unshift(...Array.from({ length: 250 }, (_, i) => listed(550 - i, 'queued')));
 	await come(350);
@@ -369,7 +369,7 @@ test('watch: bursts are told whole, old traces are not news, long texts are no h
 	traces.unshift(listed(551));
 	await come(601);
 	const range = (from, to, state) => Array.from({ length: to - from + 1 }, (_, i) => `${from + i} ${state}`);
-	assert.deepEqual(told(), [...range(201, 300, 'ready'), ...range(301, 550, 'queued'), ...range(301, 550, 'ready'), '551 ready']);
+	assert.deepEqual(reported(), [...range(201, 300, 'ready'), ...range(301, 550, 'queued'), ...range(301, 550, 'ready'), '551 ready']);
 	assert.equal(said, '');
 });
 
@@ -390,11 +390,11 @@ test('watch: a line for each trace and each change of its state', async (t) => {
 	atEnd(t, () => child.kill());
 	let out = '';
 	child.stdout.setEncoding('utf8').on('data', (d) => (out += d));
-	const told = (id) => out.split('\n').slice(0, -1).map((l) => JSON.parse(l)).filter((l) => l.id === id);
-	await until(() => (told(first.id).length ? true : undefined), 'the first');
+	const reported = (id) => out.split('\n').slice(0, -1).map((l) => JSON.parse(l)).filter((l) => l.id === id);
+	await until(() => (reported(first.id).length ? true : undefined), 'the first');
 	const second = await s.trace(sampleTrace(20), { query: { scenario: 'page' } });
-	await until(() => (told(second.id).at(-1)?.state === 'ready' ? true : undefined), 'the second, ready');
-	assert.equal(told(first.id).length, 1, 'what does not change is told once');
+	await until(() => (reported(second.id).at(-1)?.state === 'ready' ? true : undefined), 'the second, ready');
+	assert.equal(reported(first.id).length, 1, 'an unchanged trace is listed once');
 
 	const labelled = await s.trace(sampleTrace(30), { query: { version_code: '804', labels: JSON.stringify({ user: '4,7=x', wifi: true }) } });
 	const by = async (...where) => (await run(['watch', '--server', s.url, '--key', s.read, ...where.flatMap((w) => ['--where', w]), '--once', '--json'])).stdout.split('\n').slice(0, -1).map((l) => JSON.parse(l).id);

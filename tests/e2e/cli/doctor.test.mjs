@@ -27,13 +27,13 @@ async function doctor(args, { before = [], env = {} } = {}) {
 	return { code, said, of: (what) => said.find((s) => s.check === what && s.level !== 'good'), good: (what) => said.some((s) => s.check === what && s.level === 'good') };
 }
 
-/* That thing is well, then broken, then told at that level with those words. */
+/* The subject is sound, then broken, then reported at that level with that text. */
 async function breaks(args, what, level, words, breaking, options) {
 	const before = await doctor(args);
 	assert.equal(before.of(what), undefined, `${what} before: ${before.of(what)?.message}`);
 	const after = await breaking(() => doctor(args, options));
 	const found = (after ?? (await doctor(args, options))).of(what);
-	assert.ok(found, `${what} was not told`);
+	assert.ok(found, `${what} was not reported`);
 	assert.equal(found.level, level);
 	assert.match(found.message, words);
 }
@@ -51,7 +51,7 @@ async function stopped(t, fill = async () => {}) {
 
 const nothing = async () => undefined;
 
-test('a good set-up is told as one, and nothing is changed by looking', async (t) => {
+test('a good setup passes, and checking changes nothing', async (t) => {
 	const s = await startServer(t);
 	await s.trace(sampleTrace(30));
 	const list = () => fs.readdirSync(s.data).sort().join();

@@ -63,9 +63,9 @@ test('Perfetto files', async (t) => {
 
 	await t.test('hold the device\'s trace, and say so in the report', async () => {
 		assert.equal(joined.state, 'ready', JSON.stringify(joined.error));
-		const { system: told } = joined.report;
-		assert.deepEqual([told.joined, told.reason, told.clock, told.offset_ns, told.residual_ns], [true, null, 'monotonic', 5_000_000_000, 0]);
-		assert.equal(told.packets, packets(system).length);
+		const { system: reported } = joined.report;
+		assert.deepEqual([reported.joined, reported.reason, reported.clock, reported.offset_ns, reported.residual_ns], [true, null, 'monotonic', 5_000_000_000, 0]);
+		assert.equal(reported.packets, packets(system).length);
 		assert.equal(alone.report.system, null);
 		const whole = await file(joined.id);
 		assert.equal(whole.status, 200);

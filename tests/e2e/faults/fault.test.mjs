@@ -50,7 +50,7 @@ class Run {
 		const sent = await this.upload(n);
 		const map = await this.s.put('/api/v1/builds/b/methods?wait=1', `# ${version}\n${sampleMapping}`).catch(() => null);
 		for (const answer of [sent, map])
-			if (answer && answer.status >= 300) assert.ok(answer.json?.error?.message, 'an error is told: ' + answer.text);
+			if (answer && answer.status >= 300) assert.ok(answer.json?.error?.message, 'an error has a message: ' + answer.text);
 		if (map?.status === 200) {
 			this.mapped = version;
 			this.maybe.clear();

@@ -24,7 +24,7 @@ const SENDERS = 6;
 const hash = (bytes) => createHash('sha256').update(bytes).digest('hex');
 const files = (folder) => fs.readdirSync(folder, { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).length;
 
-/* Clients that never stop, and what they were told. */
+/* Clients that never stop, and the responses that they received. */
 class Load {
 	constructor(s) {
 		this.s = s;

@@ -73,7 +73,7 @@ class Run {
 			const answers = await this.work().finally(() => ({ calls, hits, what } = this.faults.disarm()));
 			assert.ok(!this.s.exited, `the server lives: ${this.s.child.signalCode}, ${this.s.log.slice(-600)}`);
 			for (const answer of answers.filter((a) => a && a.status >= 400 && !a.headers.get('content-type')?.startsWith('text/')))
-				assert.ok(answer.json?.error?.message || answer.json?.status === 'not_ready', `an error is told: ${answer.status} ${answer.text}`);
+				assert.ok(answer.json?.error?.message || answer.json?.status === 'not_ready', `an error is reported: ${answer.status} ${answer.text}`);
 			const after = await this.upload();
 			assert.ok(after && after.status < 300, `all is well again: ${after?.text}`);
 			this.accepted.add(after.json.id);
@@ -132,7 +132,7 @@ test('no descriptor is left, at every place in turn', { skip }, async (t) => {
 	await run.end();
 });
 
-/* A place is told by the calls that led to it. */
+/* A location is identified by its call stack. */
 test('no memory is left, at one place after the other', { skip }, async (t) => {
 	const run = await start(t);
 	const end = Date.now() + (SECONDS / 2) * 1000;

@@ -105,5 +105,5 @@ test('sessions end, writers quarrel, nobody gets a connection: nothing is lost o
 
 	await load.end();
 	await c.judge(load);
-	t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.told])}, the slowest ${load.slowest} ms`);
+	t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.reported])}, the slowest ${load.slowest} ms`);
 });

@@ -47,14 +47,14 @@ class Client {
 	constructor(s, recorder) {
 		this.s = s;
 		this.recorder = recorder;
-		this.told = new Map(); /* X-Request-Id: what the answer promises */
+		this.reported = new Map(); /* X-Request-Id: what the answer promises */
 		this.sent = new Map(); /* SHA-256: slices of what was uploaded */
 	}
 
 	async ask(method, target, options, promise) {
 		const answer = await this.s.ask(method, target, options);
 		assert.ok(answer.status < 300, `${method} ${target}: ${answer.status} ${answer.text}`);
-		this.told.set(answer.headers.get('x-request-id'), promise(answer));
+		this.reported.set(answer.headers.get('x-request-id'), promise(answer));
 		return answer;
 	}
 
@@ -139,7 +139,7 @@ class Promises {
 	hear({ op, data }) {
 		if (op === 'mark') this.keep(JSON.parse(data));
 		const id = op === 'sent' && /\r\nX-Request-Id: ([^\r]*)\r\n/i.exec(data.toString('latin1'))?.[1];
-		if (id && this.client.told.has(id)) this.keep(this.client.told.get(id));
+		if (id && this.client.reported.has(id)) this.keep(this.client.reported.get(id));
 	}
 }
 
@@ -215,7 +215,7 @@ async function checkFiles(s) {
 	});
 }
 
-/* `keys` are the client's, once it was told them. */
+/* `keys` are the client's, after it received them. */
 async function checkState(data, held, keys) {
 	/* another boot of the machine */
 	const uploads = path.join(data, 'uploads');

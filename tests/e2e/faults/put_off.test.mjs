@@ -35,13 +35,13 @@ describe('decoders that cannot write', { skip: !fs.existsSync(shim) && `no ${shi
 			for (let i = 0; i < 3; i++) ids.push((await s.post('/api/v1/traces', sampleTrace(20, 5000 + i))).json.id);
 			const trace = async (id) => (await s.get(`/api/v1/traces/${id}`)).json;
 
-			const told = await until(async () => {
+			const reported = await until(async () => {
 				const now = await trace(ids[0]);
 				return now.error ? now : undefined;
 			}, 'the reason', 10);
-			assert.equal(told.error.status, status);
-			assert.match(told.error.message, words);
-			assert.equal(told.error.offset, null);
+			assert.equal(reported.error.status, status);
+			assert.match(reported.error.message, words);
+			assert.equal(reported.error.offset, null);
 			const starts = () => s.log.match(/outcome=postponed/g)?.length ?? 0;
 			await until(() => (starts() >= 4 ? true : undefined), 'more attempts than a trace has tries');
 			for (const id of ids) {

@@ -1,5 +1,5 @@
 /*
- * quarantine.test.mjs - uploads of which decoders died: kept, told with why, for admins alone, tried again
+ * quarantine.test.mjs - uploads whose decoders died: stored, listed with the reason, for admins only, retried
  * or thrown away, and bounded.
  */
 import assert from 'node:assert/strict';
@@ -105,7 +105,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 		assert.equal((await s.get(`/api/v1/quarantine/${id}/threads`, { key: s.admin })).status, 404);
 	});
 
-	test('the format is told when it was recognised before the end', async (t) => {
+	test('the format is reported if it was recognised before the end', async (t) => {
 		const s = await startServer(t, { args: ['--worker-attempts', '1'], env: { TRACEWELL_CRASH_AT: 'child_decoded' } });
 		await s.trace(sampleTrace(42));
 		const [one] = await listed(s);

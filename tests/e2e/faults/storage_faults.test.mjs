@@ -64,7 +64,7 @@ test('by lot, under load', { skip, timeout: 900_000 }, async (t) => {
 	await load.end();
 	t.diagnostic(`all pages ${await c.works()} s after it was well`);
 	await c.judge(load);
-	t.diagnostic(`all done ${(Date.now() - began) / 1000} s after; ${load.kept.size} uploads, answers ${JSON.stringify([...load.told])}, faults ${JSON.stringify([...made])}`);
+	t.diagnostic(`all done ${(Date.now() - began) / 1000} s after; ${load.kept.size} uploads, answers ${JSON.stringify([...load.reported])}, faults ${JSON.stringify([...made])}`);
 	for (const { id, calls, of } of [...load.kept.values()].slice(0, 20))
 		assert.deepEqual((await c.servers[1].get(`/api/v1/traces/${id}/raw/trace`)).bytes, sampleTrace(calls, 4000 + of));
 });
@@ -77,7 +77,7 @@ test('it refuses everybody for a while, and its clock runs off', { skip, timeout
 	const load = c.send(2, { pause: 20 });
 	await load.more(5, 'uploads before');
 	c.bucket.fault = () => ({ status: 403, code: 'AccessDenied' });
-	const refused = () => load.told.get(503) ?? 0;
+	const refused = () => load.reported.get(503) ?? 0;
 	await until(() => (refused() >= 4 ? true : undefined), 'uploads are refused');
 	heal(c.bucket);
 	const began = Date.now();

@@ -69,7 +69,7 @@ async function fill(s) {
 	assert.fail('the pipe is not full');
 }
 
-const told = (log) => [...log.matchAll(/event=log_lost lines=(\d+)/g)].reduce((sum, [, n]) => sum + Number(n), 0);
+const reported = (log) => [...log.matchAll(/event=log_lost lines=(\d+)/g)].reduce((sum, [, n]) => sum + Number(n), 0);
 
 test('a pipe that nobody reads holds nothing up, and tells what it lost when it is read', { timeout: 900_000 }, async (t) => {
 	const s = await start(t);
@@ -79,11 +79,11 @@ test('a pipe that nobody reads holds nothing up, and tells what it lost when it 
 	const flags = parseInt(/^flags:\s(\d+)/m.exec(fs.readFileSync(`/proc/self/fdinfo/${s.stderr}`, 'utf8'))[1], 8);
 	assert.equal(flags & O_NONBLOCK, 0, 'whoever else writes there still waits');
 	s.hear();
-	assert.equal(told(s.log), 0);
+	assert.equal(reported(s.log), 0);
 	const were = await lost(s);
 	await s.get('/api/v1/traces');
-	await until(() => (told(s.hear()) > 0 ? true : undefined), 'told in the log');
-	assert.equal(told(s.log), were);
+	await until(() => (reported(s.hear()) > 0 ? true : undefined), 'reported in the log');
+	assert.equal(reported(s.log), were);
 	for (const line of s.log.trimEnd().split('\n')) assert.match(line, /^time=\S+ level=\w+ event=/, 'whole lines only');
 	assert.equal(await lost(s), were, 'and no more are lost');
 });
@@ -95,7 +95,7 @@ test('a pipe whose reader is gone ends nothing', { timeout: 900_000 }, async (t)
 	const were = await until(async () => (await lost(s)) || undefined, 'lines lost');
 	s.open();
 	await s.get('/api/v1/traces');
-	await until(() => (told(s.hear()) >= were ? true : undefined), 'told in the log');
+	await until(() => (reported(s.hear()) >= were ? true : undefined), 'reported in the log');
 	assert.equal((await s.stop()).code, 0);
 	assert.match(s.hear(), /event=stopped/);
 });

@@ -40,9 +40,9 @@ const counted = (s, n, query = '') => until(async () => {
 }, `${n} traces counted`, 60);
 
 const rank = (values, percent) => [...values].sort((a, b) => a - b)[Math.ceil((values.length * percent) / 100) - 1];
-const near = (told, truth, error) => assert.ok(Math.abs(told - truth) <= truth * error, `${told} for ${truth}`);
+const near = (reported, truth, error) => assert.ok(Math.abs(reported - truth) <= truth * error, `${reported} for ${truth}`);
 
-/* There any label may be filtered by, and of several worst traces any is told. */
+/* Any label may be filtered by, and any of several equally slow traces may be returned. */
 const onClickHouse = Boolean(process.env.TRACEWELL_TEST_CLICKHOUSE);
 const unlike = (text) => (onClickHouse ? text.replace(/"exemplar":"[^"]*"/g, '"exemplar":"one"') : text);
 
@@ -193,13 +193,13 @@ test('values of a label: who has none, who came before it was one to count by, a
 	for (let i = 0; i < 4; i++) await send1(20 + i, { flavourful: 'no' });
 	await counted(s, 3 + values.length + 4);
 	const ask = async (top) => (await s.get(`/api/v1/fleet/scenarios?by=label%3Aflavour&top=${top}`)).json;
-	const told = (v) => v.groups.map((g) => [g.key, g.values, g.duration_ns.traces]);
+	const reported = (v) => v.groups.map((g) => [g.key, g.values, g.duration_ns.traces]);
 	const few = await ask(2);
 	assert.deepEqual([few.traces, few.not_counted, few.values, few.total], [12, 3, 5, 4]);
-	assert.deepEqual(told(few), [['', 0, 4], ['beta', 1, 3], ['stable', 1, 2], ['', 3, 3]]);
+	assert.deepEqual(reported(few), [['', 0, 4], ['beta', 1, 3], ['stable', 1, 2], ['', 3, 3]]);
 	const rest = few.groups.at(-1);
 	assert.equal(rest.duration_ns.max - rest.duration_ns.mean > 0, true, 'of all of them');
-	assert.deepEqual(told(await ask(4)), [['', 0, 4], ['(none)', 1, 1], ['beta', 1, 3], ['stable', 1, 2], ['x=1', 1, 1], ['ö', 1, 1]], 'one alone is no rest');
+	assert.deepEqual(reported(await ask(4)), [['', 0, 4], ['(none)', 1, 1], ['beta', 1, 3], ['stable', 1, 2], ['x=1', 1, 1], ['ö', 1, 1]], 'one alone is no rest');
 	assert.equal((await s.get('/api/v1/fleet/scenarios?by=all&label=flavour%3D')).json.traces, 4);
 	await s.stop();
 	tracewell('rollup', '--data', s.data, '--rebuild');

@@ -36,7 +36,7 @@ async function send(s, x, i) {
 
 const compare = (s, query) => s.get(`/api/v1/fleet/compare?${query}`);
 const sum = (list, of) => list.reduce((n, x) => n + of(x), 0);
-const near = (told, truth, error) => assert.ok(Math.abs(told - truth) <= Math.abs(truth) * error, `${told} for ${truth}`);
+const near = (reported, truth, error) => assert.ok(Math.abs(reported - truth) <= Math.abs(truth) * error, `${reported} for ${truth}`);
 
 test('two sides of a fleet', async (t) => {
 	const s = await startServer(t);

@@ -25,7 +25,7 @@ test('inlined methods in the fleet', async (t) => {
 	const s = await startServer(t);
 	const send = async (build, i) => (await s.trace(stacks, { query: { app: 'shop', build_id: build, version_name: build, scenario: build }, headers: { 'Idempotency-Key': `${build}-${i}` } })).id;
 	const methods = async (build, sort = 'p50_wall') => (await s.get(`/api/v1/fleet/methods?scenario=${build}&metrics=wall,self,calls&sort=${sort}`)).json;
-	const told = async (build, want, traces) => {
+	const reported = async (build, want, traces) => {
 		let now;
 		await until(async () => {
 			now = await methods(build);
@@ -47,7 +47,7 @@ test('inlined methods in the fleet', async (t) => {
 	await t.test('the mapping came first', async () => {
 		assert.equal((await s.put('/api/v1/builds/first/retrace', map())).status, 200);
 		for (let i = 0; i < 3; i++) await send('first', i);
-		await told('first', wall(), 3);
+		await reported('first', wall(), 3);
 		const paths = await flame('first');
 		assert.ok(paths.some((p) => p.endsWith('android.os.Looper.loop;shop.Cart.pay;shop.Price.sum;shop.Price.round')), paths.join('\n'));
 		assert.ok(!paths.some((p) => /outline|a\.[ao]\./.test(p)), paths.join('\n'));
@@ -62,21 +62,21 @@ test('inlined methods in the fleet', async (t) => {
 	await t.test('the mapping came late: the traces of its build are counted again', async () => {
 		for (let i = 0; i < 3; i++) await send('late', i);
 		await send('other', 0);
-		await told('late', { 'android.os.Looper.loop': 40, 'a.a.m': 40, 'a.o.x': 10 }, 3);
+		await reported('late', { 'android.os.Looper.loop': 40, 'a.a.m': 40, 'a.o.x': 10 }, 3);
 		assert.equal((await s.put('/api/v1/builds/late/retrace', map())).status, 200);
-		await told('late', wall(), 3);
-		await told('other', { 'android.os.Looper.loop': 40, 'a.a.m': 40, 'a.o.x': 10 }, 1);
-		await told('first', wall(), 3);
+		await reported('late', wall(), 3);
+		await reported('other', { 'android.os.Looper.loop': 40, 'a.a.m': 40, 'a.o.x': 10 }, 1);
+		await reported('first', wall(), 3);
 	});
 
 	await t.test('and replaced', async () => {
 		assert.equal((await s.put('/api/v1/builds/late/retrace', map('total'), { key: s.write })).status, 200);
-		await told('late', wall('total'), 3);
+		await reported('late', wall('total'), 3);
 	});
 
 	await t.test('where a trace of the day is gone, the rest keeps its figures and is named', async () => {
 		const ids = [await send('gone', 0), await send('gone', 1)];
-		await told('gone', { 'android.os.Looper.loop': 40, 'a.a.m': 40, 'a.o.x': 10 }, 2);
+		await reported('gone', { 'android.os.Looper.loop': 40, 'a.a.m': 40, 'a.o.x': 10 }, 2);
 		assert.equal((await s.ask('DELETE', `/api/v1/traces/${ids[0]}`, { key: s.write })).status, 204);
 		assert.equal((await s.put('/api/v1/builds/gone/retrace', map())).status, 200);
 		await until(async () => ((await methods('gone')).methods.some((m) => m.name === 'shop.Cart.pay') ? true : undefined), 'named');

@@ -15,7 +15,7 @@ test('a version that is slower', async (t) => {
 	const look = () => lookAt(s);
 	const list = async (query = '') => (await s.get(`/api/v1/regressions${query}`)).json.regressions;
 
-	await t.test('is not told by the first thresholds, which want more than a day', async () => {
+	await t.test('is not reported with the first thresholds, which require more than a day', async () => {
 		const looked = await look();
 		assert.deepEqual([looked.series > 0, looked.found, looked.new], [true, 0, 0]);
 		assert.deepEqual(await list(), []);
@@ -41,7 +41,7 @@ test('a version that is slower', async (t) => {
 		assert.deepEqual((await s.get(`/api/v1/regressions/${found.id}`)).json, found);
 	});
 
-	await t.test('its days are told, with intervals, for both versions and all', async () => {
+	await t.test('its days have values with intervals, for both versions and for all', async () => {
 		const trend = (await s.get(`/api/v1/regressions/${found.id}/trend`)).json;
 		assert.deepEqual([trend.metric, trend.change_ms, trend.versions_total], ['self', found.day_ms, 2]);
 		assert.deepEqual(trend.lines.map((l) => [l.version, l.points.map((p) => p.traces)]), [[null, [70]], ['8.3.0', [35]], ['8.3.1', [35]]]);

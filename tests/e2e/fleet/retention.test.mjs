@@ -58,7 +58,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.equal((await rules(s, { max_age_days: 0, uploads_max_age_days: null })).json.rules.max_age_days, null);
 	});
 
-	test('by age: told before, then deleted with its files; pinned traces stay', async (t) => {
+	test('by age: previewed, then deleted with its files; pinned traces remain', async (t) => {
 		const s = await start(t);
 		const ids = [await upload(s, 50), await upload(s, 51), await upload(s, 52)];
 		await s.ask('PATCH', `/api/v1/traces/${ids[1]}`, { key: s.write, body: '{"pinned":true}' });
@@ -73,8 +73,8 @@ describe('retention', { concurrency: 2 }, () => {
 
 		assert.equal((await rules(s, { max_age_days: 30 })).status, 200);
 		await gone(s, ids[0]);
-		const told = (await s.get(`/api/v1/traces/${ids[2]}`)).json;
-		assert.ok(Math.abs(told.expires_ms - (told.created_ms + 30 * DAY_MS)) < 1);
+		const reported = (await s.get(`/api/v1/traces/${ids[2]}`)).json;
+		assert.ok(Math.abs(reported.expires_ms - (reported.created_ms + 30 * DAY_MS)) < 1);
 		assert.equal((await s.get(`/api/v1/traces/${ids[1]}`)).json.expires_ms, null);
 		assert.ok((await there(s, ids[1])) && (await there(s, ids[2])));
 		assert.deepEqual([files(s, 'blobs'), files(s, 'traces')], [2, 2]);
@@ -178,8 +178,8 @@ describe('retention', { concurrency: 2 }, () => {
 		await s.ask('PATCH', `/api/v1/traces/${pinned}`, { key: s.write, body: '{"pinned":true}' });
 		age(s, { [id]: 25, [pinned]: 25 });
 		await rules(s, { uploads_max_age_days: 30 });
-		const told = (await s.get(`/api/v1/traces/${id}`)).json;
-		assert.equal(Math.round((told.expires_ms - told.created_ms) / DAY_MS), 30);
+		const reported = (await s.get(`/api/v1/traces/${id}`)).json;
+		assert.equal(Math.round((reported.expires_ms - reported.created_ms) / DAY_MS), 30);
 		const { expiring_soon: soon } = (await s.get('/api/v1/retention')).json;
 		assert.deepEqual(soon.map((d) => [d.id, d.deletes, d.reason]), [[id, 'trace', 'archived_age']]);
 		age(s, { [id]: 6, [pinned]: 6 });
@@ -214,7 +214,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.ok(Number(full.headers.get('retry-after')) > 0);
 	});
 
-	test('decoded files alone: told, deleted, and made again for whoever opens the trace', async (t) => {
+	test('decoded files alone: previewed, deleted, and made again when the trace is opened', async (t) => {
 		const s = await start(t);
 		const id = await upload(s, 77);
 		const pinned = await upload(s, 78);
@@ -232,8 +232,8 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.ok(dry.json.expiring_soon[0].expires_ms > Date.now() && dry.json.expiring_soon[0].expires_ms < Date.now() + 3 * DAY_MS);
 		assert.deepEqual((await rules(s, { decoded_max_age_days: 7 }, { dry_run: 'true', days: 1 })).json.expiring_soon, []);
 		await rules(s, { decoded_max_age_days: 7 });
-		const told = (await s.get(`/api/v1/traces/${id}`)).json;
-		assert.deepEqual([told.expires_ms, told.upload_expires_ms, told.decoded_expires_ms], [null, null, dry.json.expiring_soon[0].expires_ms]);
+		const reported = (await s.get(`/api/v1/traces/${id}`)).json;
+		assert.deepEqual([reported.expires_ms, reported.upload_expires_ms, reported.decoded_expires_ms], [null, null, dry.json.expiring_soon[0].expires_ms]);
 		decodedDays(3);
 		const state = async () => (await s.get(`/api/v1/traces/${id}`)).json.state;
 		await until(async () => ((await state()) === 'archived' ? true : undefined), 'archived');

@@ -273,7 +273,7 @@ test('the command line', async (t) => {
 		if (!s) return t6.skip('no IPv6 here');
 		assert.equal((await fetch(`http://[::1]:${s.port}/healthz`)).status, 200);
 	});
-	await t.test('a port in use is told', async (tp) => {
+	await t.test('a port in use is reported', async (tp) => {
 		const s = await startServer(tp);
 		const e = fails('serve', '--data', s.data + '-2', '--listen', `127.0.0.1:${s.port}`);
 		fs.rmSync(s.data + '-2', { recursive: true, force: true });

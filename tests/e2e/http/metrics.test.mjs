@@ -85,11 +85,11 @@ test('what strangers send makes no new series', async (t) => {
 
 test('on a listener of its own it is there alone', async (t) => {
 	const s = await startServer(t, { args: ['--metrics-listen', '127.0.0.1:0'] });
-	const port = await until(() => /event=metrics port=(\d+)/.exec(s.log)?.[1], 'the port told');
+	const port = await until(() => /event=metrics port=(\d+)/.exec(s.log)?.[1], 'the reported port');
 	const ask = (target, options) => fetch(`http://127.0.0.1:${port}${target}`, options);
-	const told = await ask('/metrics');
-	assert.equal(told.status, 200);
-	lint(parse(await told.text()));
+	const reported = await ask('/metrics');
+	assert.equal(reported.status, 200);
+	lint(parse(await reported.text()));
 	for (const target of ['/', '/healthz', '/api/v1/session', '/api/v1/traces']) assert.equal((await ask(target)).status, 404, target);
 	assert.equal((await ask('/api/v1/traces', { method: 'POST', body: 'x', headers: { Authorization: `Bearer ${s.ingest}` } })).status, 404);
 	const main = await s.get('/metrics', { key: null });
@@ -113,7 +113,7 @@ test('where the server speaks TLS its listener for metrics does, by the same cer
 	execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost',
 		'-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert], { stdio: 'ignore' });
 	const s = await startServer(t, { args: ['--tls-cert', cert, '--tls-key', key, '--metrics-listen', '127.0.0.1:0'] });
-	const port = await until(() => /event=metrics port=(\d+)/.exec(s.log)?.[1], 'the port told');
+	const port = await until(() => /event=metrics port=(\d+)/.exec(s.log)?.[1], 'the reported port');
 	const answer = await new Promise((done, fail) => {
 		https.get({ host: '127.0.0.1', port, path: '/metrics', ca: fs.readFileSync(cert), agent: false }, (a) => {
 			const pieces = [];

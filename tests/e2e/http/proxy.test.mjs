@@ -53,7 +53,7 @@ test('the client is the last address that no trusted proxy has', async (t) => {
 		'1.1.1.1, 9.9.9.9': '9.9.9.9', // what stands before was made up
 		'9.9.9.9, 10.1.2.3': '9.9.9.9', // two proxies in a row
 		'127.0.0.1, 9.9.9.9, 10.1.2.3, fd00::7': '9.9.9.9',
-		'10.0.0.9': '10.0.0.9', // nobody else is told
+		'10.0.0.9': '10.0.0.9', // no other client is affected
 		'2001:DB8::0:1': '2001:db8::1',
 		'[2001:db8::2]:443': '2001:db8::2',
 		'::ffff:203.0.113.7': '203.0.113.7', // a proxy that listens for both

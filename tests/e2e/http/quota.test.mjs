@@ -1,5 +1,5 @@
 /*
- * quota.test.mjs - what a key and a device may send: refused with 429 past it, told what is left,
+ * quota.test.mjs - quotas of keys and devices: 429 beyond them, the remainder in headers,
  * counted, and remembered by the next server.
  */
 import assert from 'node:assert/strict';
@@ -57,7 +57,7 @@ test('bytes of a key', async (t) => {
 	assert.equal((await s.post('/api/v1/traces', sampleTrace(50, 2))).status, 202);
 	isRefused(await s.post('/api/v1/traces', sampleTrace(50, 3)), 86400);
 	assert.equal((await s.post('/api/v1/traces', 'x')).status, 415, 'what is left is left');
-	/* a body of a length nobody told counts as it comes */
+	/* a body without a declared length counts as it arrives */
 	const s2 = s.key('ingest');
 	const stream = new ReadableStream({ start: (c) => (c.enqueue(body), c.close()) });
 	const chunked = await s.post('/api/v1/traces', stream, { key: s2 });

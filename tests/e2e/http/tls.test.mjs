@@ -159,10 +159,10 @@ test('a new certificate serves the next connection while requests run; a wrong o
 	kept.destroy();
 	fs.writeFileSync(where.cert, 'no certificate at all');
 	s.child.kill('SIGHUP');
-	await until(() => (/event=certificate_kept .*contains no certificates/.test(s.log) ? true : undefined), 'it is told');
+	await until(() => (/event=certificate_kept .*contains no certificates/.test(s.log) ? true : undefined), 'it is reported');
 	use({ cert: one.cert, key: two.key }, where);
 	s.child.kill('SIGHUP');
-	await until(() => (/event=certificate_kept .*does not match the certificate/.test(s.log) ? true : undefined), 'it is told');
+	await until(() => (/event=certificate_kept .*does not match the certificate/.test(s.log) ? true : undefined), 'it is reported');
 	assert.equal((await handshake(s, {})).serial, 2002, 'the one before goes on');
 	use(one, where); // without a signal: the files are looked at
 	await until(async () => ((await handshake(s, {})).serial === 1001 ? true : undefined), 'noticed by itself');
@@ -181,15 +181,15 @@ test('half-open handshakes and garbage hold nobody up', async (t) => {
 	assert.equal((await ask(s, 'GET', '/healthz')).status, 200);
 });
 
-test('what is wrong at the start is told in a sentence', () => {
+test('errors at the start have one clear message', () => {
 	const serve = (...args) => spawnSync(binary(), ['serve', '--data', path.join(folder, 'none'), '--listen', '127.0.0.1:0', ...args], { encoding: 'utf8' });
-	const told = (r, words) => {
+	const reported = (r, words) => {
 		assert.notEqual(r.status, 0);
 		assert.match(r.stderr, words);
 	};
-	told(serve('--tls-cert', one.cert), /both --tls-cert and --tls-key/);
-	told(serve('--tls-cert', one.cert, '--tls-key', two.key), /does not match the certificate/);
-	told(serve('--tls-cert', one.key, '--tls-key', one.key), /contains no certificates/);
-	told(serve('--tls-cert', one.cert, '--tls-key', '/nowhere.key'), /cannot read \/nowhere\.key/);
-	told(spawnSync(binary(), ['serve', '--listen', '0.0.0.0:0'], { encoding: 'utf8' }), /--tls-cert/);
+	reported(serve('--tls-cert', one.cert), /both --tls-cert and --tls-key/);
+	reported(serve('--tls-cert', one.cert, '--tls-key', two.key), /does not match the certificate/);
+	reported(serve('--tls-cert', one.key, '--tls-key', one.key), /contains no certificates/);
+	reported(serve('--tls-cert', one.cert, '--tls-key', '/nowhere.key'), /cannot read \/nowhere\.key/);
+	reported(spawnSync(binary(), ['serve', '--listen', '0.0.0.0:0'], { encoding: 'utf8' }), /--tls-cert/);
 });

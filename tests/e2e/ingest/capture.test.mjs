@@ -24,14 +24,14 @@ async function withRules(t, rules = RULES) {
 const ask = (s, query, headers = {}) => s.get('/api/v1/capture', { key: s.ingest, query, headers });
 const names = (a) => a.json.captures.map((c) => c.rule);
 
-test('without rules devices are told to record nothing', async (t) => {
+test('without rules devices are asked to record nothing', async (t) => {
 	const s = await startServer(t);
 	const a = await ask(s, {});
 	assert.deepEqual([a.status, a.json], [200, { max_age_s: 3600, captures: [] }]);
 	assert.deepEqual((await s.get('/api/v1/capture/rules')).json, { max_age_s: 3600, rules: [], updated_ms: 0, days: [] });
 });
 
-test('a device is told what fits it, and nothing again while that stays so', async (t) => {
+test('a device gets its matching rules, and 304 while they are unchanged', async (t) => {
 	const s = await withRules(t);
 	const a = await ask(s, { version_name: '8.3.1' });
 	assert.deepEqual(a.json, { max_age_s: 600, captures: [

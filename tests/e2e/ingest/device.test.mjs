@@ -238,14 +238,14 @@ test('nothing said of a trace is taken; when it was recorded is added; who liste
 	assert.equal(await says('bare', q, bare), 'true');
 	const out = await says('send', s.url, s.ingest, q);
 	const { json } = await s.get('/api/v1/traces');
-	assert.equal(out.match(/^told sent null (\S+)$/m)?.[1], json.traces[0].id, out);
+	assert.equal(out.match(/^reported sent null (\S+)$/m)?.[1], json.traces[0].id, out);
 	assert.equal((await s.decoded(json.traces[0].id)).meta.started_ms, when.getTime());
 	await says('add', q, '1000000', file('r.bin', Buffer.alloc(5000, 'no trace ')), 'scenario=start');
-	assert.match(await says('send', s.url, s.ingest, q), /^told refused start 4\d\d$/m);
+	assert.match(await says('send', s.url, s.ingest, q), /^reported refused start 4\d\d$/m);
 	await says('add', q, '1000000', bare, 'scenario=start');
 	const closed = await stub(t, (req, res) => res.writeHead(503).end());
 	const d = device('send', closed.url, s.ingest, q);
-	await until(() => (/^told waits start \d+$/m.test(d.out) ? true : undefined), 'a wait');
+	await until(() => (/^reported waits start \d+$/m.test(d.out) ? true : undefined), 'a wait');
 	d.child.kill();
 	await d.ended;
 });

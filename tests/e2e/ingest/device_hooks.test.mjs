@@ -61,7 +61,7 @@ test('what each recorder leaves is queued once, sent, and decoded', { skip }, as
 	assert.deepEqual([by.get('btrace3').pid, by.get('btrace3').build_id], [99, 'former']);
 	assert.match(fs.readFileSync(path.join(app, 'files/rhea/tracing/1234/build.properties'), 'utf8'), /^build_id=8\.3\.1-4711-release$/m);
 	assert.deepEqual([by.get('art').build_id, by.get('art').abi, by.get('art').pid], ['8.3.1-4711-release', 'arm64-v8a', 1234]);
-	assert.equal(by.get('art').labels.ram_mb, 5120, 'by which its class is told');
+	assert.equal(by.get('art').labels.ram_mb, 5120, 'from which its class is derived');
 });
 
 test('of who does not allow it nothing is kept', { skip }, () => {

@@ -229,7 +229,7 @@ test('damage that leaves a readable part is a trace', async (t) => {
 		const body = btrace([[4000, 1, 1000, 500], [4000, 2, 2000, 3 * day], [4000, 3, 4000, 10], [4000, 4, -1, 0], [4000, 5, 5000, 10]]);
 		const trace = await s.trace(body);
 		assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
-		assert.ok(trace.report.repairs.length > 0, 'told in the report');
+		assert.ok(trace.report.repairs.length > 0, 'named in the report');
 		assert.ok(trace.end_ns - trace.start_ns < day, 'the span is not blown up');
 	});
 });

@@ -78,11 +78,11 @@ test('push through pipes, also over a network that fails', async (t) => {
 		child.on('close', (code) => done({ code, ...out }));
 	});
 	assert.equal(sent.code, 0, sent.stderr);
-	const told = sent.stdout.trim().split('\n').map((line) => JSON.parse(line));
-	assert.deepEqual(told.map((x) => x.state), ['ready', 'ready']);
-	assert.deepEqual([told[0].file, /^\/dev\/fd\/\d+$/.test(told[1].file)], ['-', true]);
+	const reported = sent.stdout.trim().split('\n').map((line) => JSON.parse(line));
+	assert.deepEqual(reported.map((x) => x.state), ['ready', 'ready']);
+	assert.deepEqual([reported[0].file, /^\/dev\/fd\/\d+$/.test(reported[1].file)], ['-', true]);
 	assert.match(sent.stderr, /mapping of p: 9 methods/);
-	for (const { id } of told) assert.deepEqual((await s.get(`/api/v1/traces/${id}/threads`)).json.threads.map((x) => x.name), ['piped']);
+	for (const { id } of reported) assert.deepEqual((await s.get(`/api/v1/traces/${id}/threads`)).json.threads.map((x) => x.name), ['piped']);
 });
 
 /* 4 MB of stacks, of one line again and again (which compresses past the limit of ratios) and of different ones. */
@@ -165,7 +165,7 @@ test('push', async (t) => {
 		const named = await push(...to, mixed('settings.json'));
 		assert.equal(named.code, 1, 'who names it means it');
 	});
-	await t.test('refusals are told in words, and not tried again', async () => {
+	await t.test('refusals have a message and are not retried', async () => {
 		const bad = await push('--server', s.url, '--key', 'twi_nonsense', at('a.bin'));
 		assert.notEqual(bad.code, 0);
 		assert.doesNotMatch(bad.stderr, /retrying/);

@@ -76,11 +76,11 @@ test('with the first piece, and with an Idempotency-Key', async (t) => {
 	assert.equal(await s.total(), 1);
 });
 
-test('what is supported is told, and what is not is refused', async (t) => {
+test('supported extensions are listed, others are refused', async (t) => {
 	const s = await startServer(t, { args: ['--max-body', '64K'] });
-	const told = await ask(s, 'OPTIONS', '/api/v1/uploads', {}, undefined, null);
-	assert.equal(told.status, 204);
-	const { headers } = told;
+	const reported = await ask(s, 'OPTIONS', '/api/v1/uploads', {}, undefined, null);
+	assert.equal(reported.status, 204);
+	const { headers } = reported;
 	assert.equal(headers.get('tus-version'), '1.0.0');
 	assert.equal(headers.get('tus-extension'), 'creation,creation-with-upload,checksum,expiration,termination');
 	assert.equal(headers.get('tus-checksum-algorithm'), 'sha1,sha256');

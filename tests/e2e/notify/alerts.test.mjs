@@ -29,7 +29,7 @@ async function look(s) {
 }
 const alerts = async (s, state = 'all') => (await s.get('/api/v1/inbox', { query: { state, kind: 'alert' } })).json.items;
 const hook = async (s, r, path = '/h') => assert.equal((await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: JSON.stringify({ url: `${r.url}${path}`, events: ['alert.found', 'alert.returned', 'alert.fixed'] }) })).status, 201);
-const told = (s) => s.sql("select event_id from outbox where event>=8 and hook_id<>'mail' order by delivery_id").split('\n').filter(Boolean);
+const reported = (s) => s.sql("select event_id from outbox where event>=8 and hook_id<>'mail' order by delivery_id").split('\n').filter(Boolean);
 const p95 = async (s, version) => (await s.get('/api/v1/fleet/scenarios', { query: { by: 'version', scenario: 'slower' } })).json.groups.find((g) => g.key === version).duration_ns.p95;
 
 test('a budget is reported once per version, by webhook, mail and inbox, with one figure', async (t) => {
@@ -62,7 +62,7 @@ test('a budget is reported once per version, by webhook, mail and inbox, with on
 
 	await look(s);
 	await look(s);
-	assert.equal(told(s).length, 1, 'further looks say nothing');
+	assert.equal(reported(s).length, 1, 'further looks say nothing');
 
 	await t.test('a figure that swings around the limit is not reported again', async () => {
 		const value = item.alert.value;
@@ -70,7 +70,7 @@ test('a budget is reported once per version, by webhook, mail and inbox, with on
 			await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { threshold: now });
 			await look(s);
 		}
-		assert.equal(told(s).length, 1, 'a tenth below the limit, and not less, is below');
+		assert.equal(reported(s).length, 1, 'a tenth below the limit, and not less, is below');
 		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { threshold: value * 1.2 });
 		await look(s);
 		assert.equal((await r.wait('/h', 2)).json.event, 'alert.fixed');
@@ -78,7 +78,7 @@ test('a budget is reported once per version, by webhook, mail and inbox, with on
 		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { threshold: value * 0.9 });
 		await look(s);
 		assert.equal((await alerts(s))[0].status, 'returned');
-		assert.equal(told(s).length, 2, 'within a day the inbox alone shows it');
+		assert.equal(reported(s).length, 2, 'within a day the inbox alone shows it');
 		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { threshold: value * 1.2 });
 		await look(s);
 		s.sql(`update alert set notified_ms=notified_ms-${DAY_MS}`);
@@ -164,7 +164,7 @@ test('a return that was not reported at first is reported later, if it is not ov
 	};
 	const said = async (n, what) => {
 		await r.wait('/h', n);
-		assert.equal(told(s).length, n, what);
+		assert.equal(reported(s).length, n, what);
 		assert.equal(events()[n - 1], what);
 	};
 	await look(s);
@@ -173,33 +173,33 @@ test('a return that was not reported at first is reported later, if it is not ov
 	await said(2, 'fixed');
 	await below(false);
 	await look(s);
-	assert.equal(told(s).length, 2, 'not within a day');
+	assert.equal(reported(s).length, 2, 'not within a day');
 	await dayLater();
 	await said(3, 'returned');
 	await dayLater();
-	assert.equal(told(s).length, 3, 'and once');
+	assert.equal(reported(s).length, 3, 'and once');
 
 	for (const status of ['acknowledged', 'fixed']) {
 		s.sql(`update alert set notified_ms=${Date.now()}`);
 		await below(true);
-		const n = told(s).length;
+		const n = reported(s).length;
 		await below(false);
 		await answer({ status });
 		await dayLater();
-		assert.equal(told(s).length, n, `${status}: somebody knows`);
+		assert.equal(reported(s).length, n, `${status}: somebody knows`);
 		await below(true);
-		assert.equal(told(s).length, n, 'nor is the end of what was not reported');
+		assert.equal(reported(s).length, n, 'nor is the end of what was not reported');
 		await below(false);
 		await dayLater();
-		assert.equal(told(s).length, n + 1, 'the next one is reported');
+		assert.equal(reported(s).length, n + 1, 'the next one is reported');
 	}
 
-	const n = told(s).length;
+	const n = reported(s).length;
 	await answer({ muted_until_ms: Date.now() + DAY_MS });
 	await below(true);
 	await below(false);
 	await dayLater();
-	assert.equal(told(s).length, n, 'muted');
+	assert.equal(reported(s).length, n, 'muted');
 	await answer({ muted_until_ms: 0 });
 	await look(s);
 	await said(n + 1, 'returned');
@@ -232,7 +232,7 @@ test('a known ANR group that spikes is reported once a spike', async (t) => {
 	await report(s, 6);
 	await until(async () => s.sql("select count(*) from anr_trace where key<>''") === '7' || undefined, 'a fifth');
 	await look(s);
-	assert.equal(told(s).length, 1);
+	assert.equal(reported(s).length, 1);
 
 	await t.test('it ends, and the next spike is reported', async () => {
 		await ask(s, 'PATCH', `alerts/rules/${id}`, { min_traces: 100 });
@@ -269,7 +269,7 @@ for (const step of ['alert_figures', 'alert_stored'])
 		await r.wait('/h', 2);
 		await look(s);
 		assert.deepEqual(r.at('/h').map((g) => [g.json.event, g.json.alert.version]).sort(), [['alert.found', '8.3.0'], ['alert.found', '8.3.1']]);
-		assert.equal(told(s).length, 2);
+		assert.equal(reported(s).length, 2);
 	});
 
 test('rules that cannot be meant are refused in words', async (t) => {

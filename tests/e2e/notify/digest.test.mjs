@@ -1,5 +1,5 @@
 /*
- * digest.test.mjs - slow methods and changes, made once a period across restarts, told by webhook and by mail;
+ * digest.test.mjs - slow methods and changes, made once a period across restarts, sent by webhook and by mail;
  * a regression that a later version fixes by itself, and one that comes back; issues for three trackers.
  */
 import assert from 'node:assert/strict';
@@ -18,7 +18,7 @@ const HOUR_MS = 3_600_000;
 
 const db = (s, sql) => s.sql(sql);
 
-test('a digest is told once a period, by webhook and by mail, across restarts', async (t) => {
+test('a digest is sent once a period, by webhook and by mail, across restarts', async (t) => {
 	const [r, mail] = [await startReceiver(t), await startMail(t)];
 	const s = await startServer(t, { args: ['--webhook-private', '127.0.0.1', '--public-url', BASE, '--smtp-url', mail.url, '--mail-from', 'tracewell@example.com'] });
 	const put = (body) => s.ask('PUT', '/api/v1/digest/settings', { key: s.admin, body: json(body) });
@@ -26,7 +26,7 @@ test('a digest is told once a period, by webhook and by mail, across restarts', 
 	await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: json({ url: `${r.url}/other`, events: ['anr.new'] }) });
 	await findSlower(s, 12);
 	const today = Math.floor(Date.now() / (24 * HOUR_MS));
-	assert.deepEqual((await s.get('/api/v1/digest')).json.scenarios, [], 'a day that is not over is told when it is');
+	assert.deepEqual((await s.get('/api/v1/digest')).json.scenarios, [], 'a day is reported when it is over');
 	db(s, 'update rollup_cell set day=day-1');
 
 	await t.test('how it would read now', async () => {
@@ -80,7 +80,7 @@ test('a digest is told once a period, by webhook and by mail, across restarts', 
 	await s.start();
 	await s.ran('digests', { first: true });
 	assert.deepEqual([r.at('/h').length, r.at('/other').length, mail.mails.length, db(s, 'select count(*) from digest_made')], [1, 0, 2, '1']);
-	/* at another hour of the same day, or of the week, nothing is told twice */
+	/* at another hour of the same day, or of the week, nothing is sent twice */
 	for (const body of [{ every: 'daily', hour: 0 }, { every: 'weekly', hour, weekday: new Date().getUTCDay() }]) {
 		assert.equal((await put({ ...body, mail: ['ann@example.com'] })).status, 200);
 		db(s, `update project_setting set updated_ms=updated_ms-${200 * HOUR_MS} where key='digest'`);
@@ -91,7 +91,7 @@ test('a digest is told once a period, by webhook and by mail, across restarts', 
 	}
 });
 
-test('a digest is told when somebody says so, and the planned one all the same', async (t) => {
+test('a digest can be sent on request, and the scheduled one still follows', async (t) => {
 	const [r, mail] = [await startReceiver(t), await startMail(t)];
 	const s = await startServer(t, { args: ['--webhook-private', '127.0.0.1', '--smtp-url', mail.url, '--mail-from', 'tracewell@example.com'] });
 	const tell = (key = s.admin) => s.ask('POST', '/api/v1/digest?days=7', { key });
@@ -118,7 +118,7 @@ test('a digest is told when somebody says so, and the planned one all the same',
 	await until(() => (mail.mails.length >= 2 ? true : undefined), 'two mails');
 	assert.deepEqual([r.at('/other').length, r.at('/paused').length, db(s, 'select count(*) from digest_made')], [0, 0, '0']);
 	const ids = Number(db(s, "select count(distinct event_id) from outbox where hook_id<>'mail'"));
-	assert.ok(ids <= 2, 'what is asked for twice in a minute is told once');
+	assert.ok(ids <= 2, 'two requests within a minute send one digest');
 	await r.wait('/h', ids);
 });
 
@@ -152,7 +152,7 @@ test('without a server to mail by a digest can be turned off, and nobody added',
 	assert.equal((await put({ every: 'off' })).status, 200);
 });
 
-test('groups of ANRs are told by their first report, however many reports others have', async (t) => {
+test('groups of ANRs are reported by their first report, whatever the number of later reports', async (t) => {
 	const s = await startServer(t);
 	const report = (n, who, query) => s.trace(`"main" prio=5 tid=1 Blocked\n  at a.B${n}.c(B.java:1)\n  - waiting to lock <0x01> (a a.T${n}) held by thread 2\n\n"w" prio=5 tid=2 Runnable\n  at com.example.app.Class${n}.method1(D.java:3)\n  - locked <0x01> (a a.T${n})\n`, { query: { version_name: '1', device: `${who}`, ...query } });
 	for (const [n, who] of [[1, 'old'], [1, 'new'], [2, 'x'], [2, 'y']]) await report(n, who);
@@ -222,7 +222,7 @@ test('status follows: a later version fixes it, another brings it back', async (
 
 	await send(s, '8.3.2', 1.35); // better by a third, and still more than a tenth above
 	await look(s);
-	assert.equal((await get()).status, 'open', 'what is left would still be told');
+	assert.equal((await get()).status, 'open', 'the rest would still be reported');
 	await send(s, '8.3.3', 1.02);
 	await look(s);
 	const fixed = await get();
@@ -242,7 +242,7 @@ test('status follows: a later version fixes it, another brings it back', async (
 	const back = (await s.get('/api/v1/regressions?method=com.app.Repo.load&status=returned')).json.regressions;
 	assert.deepEqual(back.map((x) => [x.base, x.head, x.earlier]), [['8.3.3', '8.3.4', found.id]]);
 	assert.deepEqual(await standsIn(), [], 'what came back stands for it');
-	await until(() => (events().length === 5 ? true : undefined), 'all is told');
+	await until(() => (events().length === 5 ? true : undefined), 'everything is sent');
 	assert.deepEqual(events(), ['regression.found', 'regression.fixed', 'regression.status', 'regression.fixed', 'regression.returned']);
 	assert.match(r.at('/h').find((g) => g.json.event === 'regression.fixed' && g.json.regression.method).json.text, /^Fixed in 8\.3\.3 \(by tracewell\): com\.app\.Repo\.load in slower/);
 });

@@ -87,7 +87,7 @@ test('STARTTLS is used where it is offered, also without a login', async (t) => 
 	assert.equal(m.mails[0].secure, true);
 });
 
-test('a wrong password is told as such, never sent in the clear, and tried again', async (t) => {
+test('a wrong password is reported as such, never sent in the clear, and retried', async (t) => {
 	const m = await startMails(t, { ...ours, authOptional: false });
 	const login = ['--smtp-user', 'ann', '--smtp-password-file'];
 	const [state, why] = await tryMail(t, ['--smtp-url', `smtp://127.0.0.1:${m.port}`, '--smtp-ca-file', ours.file, ...login, wrong]);

@@ -1,6 +1,6 @@
 /*
- * webhooks.test.mjs - the team is told, signed and once, also across kill -9; receivers that hang, refuse,
- * redirect, close or talk without end are told of in words and hold up nobody else.
+ * webhooks.test.mjs - events are sent to the team once and signed, also across kill -9; receivers that hang, refuse,
+ * redirect, close or never stop sending are reported and block no other delivery.
  */
 import assert from 'node:assert/strict';
 
@@ -33,7 +33,7 @@ const db = (s, sql) => s.sql(sql);
 /** What only time would bring: deliveries are due now. */
 const hurry = (s) => db(s, 'update webhook set hold_ms=0; update outbox set due_ms=1 where state=0');
 
-test('a regression is told: signed, once, in each receiver\'s form', async (t) => {
+test('a regression is sent: signed, once, in each receiver\'s form', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	const plain = await hook(s, `${r.url}/plain`, { name: 'ours' });
 	for (const kind of ['slack', 'teams', 'matrix']) await hook(s, `${r.url}/${kind}`, { kind, events: ['regression.found'] });
@@ -85,7 +85,7 @@ test('a regression is told: signed, once, in each receiver\'s form', async (t) =
 	assert.ok(!listed.text.includes('twh_'), 'a secret is shown once');
 });
 
-test('receivers that misbehave are told of in words, and hold up nobody', async (t) => {
+test('misbehaving receivers are reported and block no other delivery', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	const cases = [['hang', /no response within 15 seconds/, 0], ['busy', /it returned 500/, 500], ['redirect', /returned 302, a redirect/, 302],
 		['away', /closed without a response/, 0], ['cut', /closed during the response/, 200], ['later', /returned 429/, 429]];
@@ -178,7 +178,7 @@ test('kill -9 between the change and its delivery loses nothing and tells nothin
 	s.env = {};
 	await s.start();
 	await r.wait('/h', 2);
-	await until(async () => ((await asker(s)('GET', `/${h.id}`)).json.waiting === 0 ? true : undefined), 'all are told');
+	await until(async () => ((await asker(s)('GET', `/${h.id}`)).json.waiting === 0 ? true : undefined), 'all are sent');
 	const { deliveries } = (await asker(s)('GET', `/${h.id}/deliveries`)).json;
 	assert.deepEqual(deliveries.map((d) => d.state), ['delivered', 'delivered']);
 	assert.equal(new Set(r.at('/h').map((g) => g.json.id)).size, 2);
@@ -205,7 +205,7 @@ test('what was answered and cannot be written down is not sent again, and nothin
 	await test1(s, h.id);
 	await r.wait('/h');
 	const refused = () => s.log.split('delivery_not_stored').length - 1;
-	await until(() => (refused() >= 1 ? true : undefined), 'it is told', 20);
+	await until(() => (refused() >= 1 ? true : undefined), 'it is reported', 20);
 	await test1(s, other.id);
 	await until(() => (refused() >= 3 ? true : undefined), 'it is written again', 40);
 	assert.ok(refused() < 6, 'later each time');
@@ -232,7 +232,7 @@ test('projects have their turns, and who stops waits for no receiver', async (t)
 	assert.match(s.log, /event=stopped/);
 });
 
-test('a new group of ANRs is told once', async (t) => {
+test('a new group of ANRs is sent once', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	await hook(s, `${r.url}/h`, { events: ['anr.new'] });
 	const report = (n) => `"main" prio=5 tid=1 Blocked\n  at a.B.c(B.java:1)\n  - waiting to lock <0x01> (a a.T) held by thread 2\n\n"w${n}" prio=5 tid=2 Runnable\n  at com.example.app.Class0.method1(D.java:3)\n  - locked <0x01> (a a.T)\n`;

@@ -106,7 +106,7 @@ test('the CPU time of calls', async (t) => {
 	}
 });
 
-test('methods that only wait are told from those that work', async (t) => {
+test('methods that only wait are distinguished from those that work', async (t) => {
 	const { s, at } = await traced(t);
 	const ask = async (path) => (await s.get(path)).json;
 

@@ -65,7 +65,7 @@ test('what is known of a trace is found by the rules that come with the server',
 		assert.match(causes.create.message, /^JSON on the main thread: 120 ms in org.json.JSONObject.<init>, called by com.shop.Feed.parse\.$/);
 	});
 
-	await t.test('no more are told than asked for, the longest', async () => {
+	await t.test('at most the requested number is returned: the longest', async () => {
 		const body = json({ trace: trace.id, rules: [{ ...RULE, methods: ['java.io.FileInputStream'], threads: 'all', threshold_ms: 1 }] });
 		const { json: two } = await s.post('/api/v1/detectors/preview', body, { key: s.read, query: { limit: 2 } });
 		assert.deepEqual([rule(two, 'mine').found, rule(two, 'mine').listed], [3, 2]);
@@ -97,19 +97,19 @@ function naive({ list, nameOf }, rules) {
 	const out = Object.fromEntries(rules.map((r) => [r.id, { calls: 0, total: 0, found: [] }]));
 	const state = new Map(); // call: rules that count it, kinds that it tells
 	for (const c of main) {
-		const mine = { counted: new Set(), told: new Set() };
+		const mine = { counted: new Set(), reported: new Set() };
 		state.set(c, mine);
 		if (loops(c)) continue;
 		const around = above(c).filter((a) => !((loop.get(a) ?? Infinity) <= c.start)); // a loop ends what is around it
 		for (const r of rules) {
-			if (!fits(r, c) || around.some((a) => state.get(a).counted.has(r.id) || state.get(a).told.has(r.kind)) || mine.told.has(r.kind)) continue;
+			if (!fits(r, c) || around.some((a) => state.get(a).counted.has(r.id) || state.get(a).reported.has(r.kind)) || mine.reported.has(r.kind)) continue;
 			mine.counted.add(r.id);
-			const told = c.dur >= r.threshold_ms * MS;
-			if (told) mine.told.add(r.kind);
+			const reported = c.dur >= r.threshold_ms * MS;
+			if (reported) mine.reported.add(r.kind);
 			if (loop.has(c)) continue; // it lies around a loop
 			out[r.id].calls++;
 			out[r.id].total += c.dur;
-			if (told) out[r.id].found.push([c.start, c.dur]);
+			if (reported) out[r.id].found.push([c.start, c.dur]);
 		}
 	}
 	return out;
@@ -184,7 +184,7 @@ test('versions: the last holds, earlier ones are read and brought back', async (
 	const first = (await s.get('/api/v1/detectors')).json;
 	assert.deepEqual([first.version, first.versions, first.rules.length > 10], [0, [], true]);
 	assert.deepEqual([first.rules, first.frames], [first.defaults.rules, first.defaults.frames]);
-	assert.equal((await keep(s, { ...first, version: 0 })).status, 200, 'what is told can be sent back');
+	assert.equal((await keep(s, { ...first, version: 0 })).status, 200, 'a response can be sent back as a request');
 	assert.equal((await keep(s, { version: 1, rules: [RULE], frames: { slow_ms: 32 } })).status, 200);
 	const late = await keep(s, { version: 1, rules: [] });
 	assert.deepEqual([late.status, /current version is 2, not 1/.test(late.json.error.message)], [409, true]);
@@ -200,7 +200,7 @@ test('versions: the last holds, earlier ones are read and brought back', async (
 	assert.equal((await s.get('/api/v1/detectors', { headers: tag })).status, 304);
 });
 
-test('trying changes nothing, and what cannot be looked through is told in words', async (t) => {
+test('a preview changes nothing, and a trace that cannot be scanned is reported', async (t) => {
 	const { s, trace } = await shop(t, ['--retention-every', '1']);
 	const attempt = (body) => s.post('/api/v1/detectors/preview', json(body), { key: s.read });
 	const before = (await s.get(`/api/v1/traces/${trace.id}/findings`)).json;

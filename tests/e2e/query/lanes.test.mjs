@@ -26,10 +26,10 @@ test('lanes, sums and activity', async (t) => {
 
 	await t.test('lanes with room for each note tell what /notes tells', async () => {
 		const lanes = (await s.get(`${at}/notes/lanes?cells=4096&kind=state,wakeup&from=${trace.start_ns}&to=${trace.end_ns}`)).json;
-		const told = lanes.lanes.flatMap((l) => unrolled(lanes, l).filter((_, i) => l.notes[i] === 1));
+		const reported = lanes.lanes.flatMap((l) => unrolled(lanes, l).filter((_, i) => l.notes[i] === 1));
 		assert.equal(lanes.partial, false);
-		assert.ok(told.length > 3);
-		for (const n of told)
+		assert.ok(reported.length > 3);
+		for (const n of reported)
 			assert.ok(notes.some((x) => Object.keys(n).every((k) => x[k] === n[k])), JSON.stringify(n));
 		const all = lanes.lanes.flatMap((l) => l.notes).reduce((a, b) => a + b, 0);
 		assert.equal(all, notes.filter((n) => n.kind === 'state' || n.kind === 'wakeup').length);

@@ -46,8 +46,8 @@ test('an assistant asks which methods are slow, and nothing but that', async (t)
 	assert.ok(slow.inputSchema.properties.version_name);
 
 	const methods = await until(async () => {
-		const told = await a.call('slowest_methods', { version_name: '1.0', limit: 3 });
-		return told.methods?.length ? told.methods : undefined;
+		const reported = await a.call('slowest_methods', { version_name: '1.0', limit: 3 });
+		return reported.methods?.length ? reported.methods : undefined;
 	}, 'counted methods');
 	const same = await s.get('/api/v1/fleet/methods?version_name=1.0&limit=3');
 	assert.deepEqual(methods, same.json.methods);
@@ -55,7 +55,7 @@ test('an assistant asks which methods are slow, and nothing but that', async (t)
 	assert.deepEqual(flame, (await s.get(`/api/v1/traces/${id}/flame?max_nodes=10`)).json);
 	assert.equal((await a.call('list_traces', {})).traces[0].id, id);
 
-	/* what is wrong is told in words, and it goes on */
+	/* errors have a message, and the session continues */
 	assert.match(await a.call('trace', { id: 'nobody' }), /trace/);
 	assert.match(await a.call('slowest_methods', { sort: 'p95_beauty' }), /beauty/);
 	assert.match(await a.call('list_traces', { colour: 'red' }), /no parameter "colour"/);

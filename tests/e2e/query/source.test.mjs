@@ -220,7 +220,7 @@ test('a shallow clone says that it is one, beside what it has', { skip: sanitize
 	assert.match(a.reason, /is shallow.*unshallow/);
 });
 
-test('commits of times that no calendar has are told within those it has', async (t) => {
+test('commits with impossible times get the nearest possible time', async (t) => {
 	const { s } = await withClones(t, [{ ...APP, roots: [], refs: ['{version}'] }], (dir) => {
 		const r = new Repository(path.join(dir, 'test/app'));
 		const file = (n) => `package com.example\nclass A {\n\tfun f(): Int {\n\t\treturn ${n}\n\t}\n}\n`;
@@ -235,7 +235,7 @@ test('commits of times that no calendar has are told within those it has', async
 	assert.equal(a.newest_ms, undefined, 'a time to come is no age');
 });
 
-test('a merge that changes the lines by itself is told', async (t) => {
+test('a merge that itself changes the lines is reported', async (t) => {
 	const { s, made } = await withClones(t, [{ ...APP, roots: [], refs: ['{version}'] }], (dir) => {
 		const r = new Repository(path.join(dir, 'test/app'));
 		const file = (n) => `package com.example\nclass A {\n\tfun f(): Int {\n\t\treturn ${n}\n\t}\n}\n`;
@@ -355,7 +355,7 @@ test('a child that hangs is ended at its time, and the server goes on', async (t
 	assert.equal((await s.get('/healthz')).status, 200);
 });
 
-test('what was known before the history is told when the child dies of it', { skip: sanitized() && 'a sanitizer takes the signal' }, async (t) => {
+test('facts found before the history are returned when the child dies reading it', { skip: sanitized() && 'a sanitizer takes the signal' }, async (t) => {
 	const clones = folder(t);
 	const { ids } = shopRepository(path.join(clones, 'test/app'));
 	const s = await startServer(t, { args: ['--repositories', clones], env: { TRACEWELL_SOURCE_FAULT: 'crash' } });

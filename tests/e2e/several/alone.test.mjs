@@ -1,5 +1,5 @@
 /*
- * alone.test.mjs - nothing phones home: a server that was told of no other address connects to none, looks no name up
+ * alone.test.mjs - nothing phones home: a server without configured addresses connects to none, looks up no name
  * and sends no datagram, while it is used as people and devices use it; and the page asks its own server alone.
  *
  * The system calls of the server and of all its children are written down by strace; without one the test skips.
@@ -59,15 +59,15 @@ test('a server that knows no other address talks to none', { skip: lacks }, asyn
 });
 
 test('one that knows of a webhook talks to that, and the test sees it', { skip: lacks }, async (t) => {
-	const told = [];
-	const receiver = http.createServer((req, res) => { told.push(req.url); req.resume().on('end', () => res.end()); });
+	const reported = [];
+	const receiver = http.createServer((req, res) => { reported.push(req.url); req.resume().on('end', () => res.end()); });
 	await new Promise((done) => receiver.listen(0, '127.0.0.1', done));
 	atEnd(t, () => receiver.close());
 	const { port } = receiver.address();
 	const { s, ended } = await traced(t, { args: ['--webhook-private', '127.0.0.0/8'] });
 	const hook = (await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: JSON.stringify({ url: `http://127.0.0.1:${port}/hook` }) })).json.id;
 	await s.ask('POST', `/api/v1/webhooks/${hook}/test`, { key: s.admin });
-	await until(() => (told.length ? true : undefined), 'the webhook is told');
+	await until(() => (reported.length ? true : undefined), 'the webhook is called');
 	const foreign = (await ended()).filter((l) => FOREIGN.test(l));
 	assert.ok(foreign.length > 0, 'the connection is written down');
 	for (const l of foreign) assert.match(l, new RegExp(`htons\\(${port}\\).*127\\.0\\.0\\.1`));

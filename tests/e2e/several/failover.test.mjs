@@ -61,7 +61,7 @@ describe('a primary and its replica', { concurrency: true }, () => {
 		assert.ok(c.servers.some((s) => /event=catalogue_stale/.test(s.log)), 'it was seen');
 		await load.end();
 		await c.judge(load);
-		t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.told])}, the slowest ${load.slowest} ms`);
+		t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.reported])}, the slowest ${load.slowest} ms`);
 	});
 
 	test('the replica is gone: what cannot be promised is not, and nobody waits for ever', { skip, timeout: 900_000 }, async (t) => {
@@ -79,7 +79,7 @@ describe('a primary and its replica', { concurrency: true }, () => {
 		assert.deepEqual([first.status, second.status], [503, 503], first.text + second.text);
 		assert.ok(second.waited < first.waited, `${first.waited} s, ${second.waited} s: a commit is not waited for as long as the one before, by it and by what the server writes itself`);
 		assert.equal((await s.get('/api/v1/traces')).status, 200, 'what is read is answered');
-		assert.equal((await s.get('/readyz?for=read', { key: null })).status, 200, 'and a proxy told so');
+		assert.equal((await s.get('/readyz?for=read', { key: null })).status, 200, 'and a proxy sees it');
 		pair.primary.sql("ALTER SYSTEM SET synchronous_standby_names=''");
 		pair.primary.sql('SELECT pg_reload_conf()');
 		const healed = Date.now();

@@ -33,7 +33,7 @@ test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 900
 			assert.match(early.stderr + early.stdout, /an incomplete copy/);
 		}
 		const done = migrate(['--from', source, '--data', target, '--to-catalog', db.url('one'), '--json']);
-		assert.equal(done.code, 0, done.told);
+		assert.equal(done.code, 0, done.reported);
 		assert.equal(done.json.state, 'done');
 		for (const table of done.json.tables) {
 			assert.deepEqual(table.from, table.to, table.name);
@@ -42,7 +42,7 @@ test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 900
 		assert.ok(done.json.tables.find((x) => x.name === 'trace').written < done.json.tables.find((x) => x.name === 'trace').from.rows, 'what was there is not put again');
 		const again = migrate(['--from', source, '--data', target]);
 		assert.equal(again.code, 1);
-		assert.match(again.told, /in use .* use an empty one; if it is a complete, unused copy, delete it and start again/);
+		assert.match(again.reported, /in use .* use an empty one; if it is a complete, unused copy, delete it and start again/);
 	});
 
 	await t.test('what differs is found', async () => {
@@ -50,13 +50,13 @@ test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 900
 		db.sql("UPDATE trace SET title='other' WHERE title<>''", 'one');
 		const wrong = migrate(['--from', source, '--data', target, '--verify']);
 		assert.equal(wrong.code, 1);
-		assert.match(wrong.told, new RegExp(`table trace is not alike: .* 1 differ, the first is project_id=.*${known.ready.id}`));
+		assert.match(wrong.reported, new RegExp(`table trace is not alike: .* 1 differ, the first is project_id=.*${known.ready.id}`));
 		db.sql("UPDATE trace SET title='Näher ansehen' WHERE title<>''", 'one');
 		const blob = fs.readdirSync(path.join(target, 'blobs'), { recursive: true }).find((f) => f.length > 10);
 		fs.rmSync(path.join(target, 'blobs', blob));
 		const lacks = migrate(['--from', source, '--data', target, '--verify']);
 		assert.equal(lacks.code, 1);
-		assert.match(lacks.told, /the target's .*(not there|not kept)/);
+		assert.match(lacks.reported, /the target's .*(not there|not kept)/);
 		fs.linkSync(path.join(source, 'blobs', blob), path.join(target, 'blobs', blob));
 	});
 
@@ -77,7 +77,7 @@ test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 900
 	await moved.stop();
 
 	const returned = migrate(['--from', target, '--data', back, '--json']);
-	assert.equal(returned.code, 0, returned.told);
+	assert.equal(returned.code, 0, returned.reported);
 	assert.deepEqual([returned.json.from, returned.json.to, returned.json.state], ['postgresql', 'sqlite', 'done']);
 	const home = keysOf(s, await serve(t, back));
 	assert.match(home.log, /catalogue=sqlite/);
@@ -96,7 +96,7 @@ test('beside a server: reads go on, what came meanwhile comes too, and what wait
 	void [s.read, s.write, s.admin];
 
 	const copied = migrate(['--from', source, '--data', target, '--to-catalog', url, '--json']);
-	assert.equal(copied.code, 0, copied.told);
+	assert.equal(copied.code, 0, copied.reported);
 	assert.equal(copied.json.state, 'copied');
 	assert.match(spawnSync(binary(), ['key', 'list', '--data', target, '--project', 'test'], { encoding: 'utf8' }).stderr, /an incomplete copy/);
 
@@ -105,11 +105,11 @@ test('beside a server: reads go on, what came meanwhile comes too, and what wait
 
 	const child = spawn(binary(), ['migrate', '--from', source, '--data', target, '--hold', '--json'], { stdio: ['ignore', 'pipe', 'pipe'] });
 	atEnd(t, () => child.kill('SIGKILL'));
-	let told = '', out = '';
-	child.stderr.setEncoding('utf8').on('data', (text) => (told += text));
+	let reported = '', out = '';
+	child.stderr.setEncoding('utf8').on('data', (text) => (reported += text));
 	child.stdout.setEncoding('utf8').on('data', (text) => (out += text));
 	const ended = new Promise((done) => child.once('close', done));
-	await until(() => (told.includes('The source serves reads') ? true : undefined), 'held');
+	await until(() => (reported.includes('The source serves reads') ? true : undefined), 'held');
 	assert.equal((await s.get(`/api/v1/traces/${second.id}`)).json.state, 'ready', 'readers do not wait for the end of the hold');
 	assert.equal((await s.get(`/api/v1/traces/${second.id}/flame`)).status, 200);
 	child.kill('SIGHUP'); // a terminal that was closed
@@ -119,9 +119,9 @@ test('beside a server: reads go on, what came meanwhile comes too, and what wait
 	const moved = keysOf(s, await serve(t, target));
 	await s.stop('SIGKILL');
 	child.kill('SIGINT');
-	assert.equal(await ended, 0, told);
+	assert.equal(await ended, 0, reported);
 	assert.equal(JSON.parse(out).state, 'done');
-	assert.match(told, /accepts changes again.*delete it and repeat/);
+	assert.match(reported, /accepts changes again.*delete it and repeat/);
 
 	assert.equal((await moved.get(`/api/v1/traces/${first.id}`)).status, 404);
 	assert.equal((await moved.get(`/api/v1/traces/${second.id}`)).json.state, 'ready');
@@ -141,7 +141,7 @@ test('uploads that wait are decoded where they were brought', { skip, timeout: 9
 	assert.equal((await dying.ended).signal, 'SIGKILL');
 	assert.ok(ids.length > 0);
 	const r = migrate(['--from', source, '--data', target, '--to-catalog', db.url('waits')]);
-	assert.equal(r.code, 0, r.told);
+	assert.equal(r.code, 0, r.reported);
 	const moved = keysOf(dying, await serve(t, target));
 	for (const id of ids) assert.equal((await moved.decoded(id)).state, 'ready');
 });
@@ -172,7 +172,7 @@ test('what a run before left cut short, as a loss of power does, is not built up
 		fs.writeFileSync(path.join(target, key), files[key].slice(0, 50), 'latin1');
 	}
 	const done = migrate(['--from', data, '--data', target, '--json']);
-	assert.deepEqual([done.code, done.json.state, done.json.files.linked, done.json.files.lost], [0, 'done', 2, 0], done.told);
+	assert.deepEqual([done.code, done.json.state, done.json.files.linked, done.json.files.lost], [0, 'done', 2, 0], done.reported);
 	assert.deepEqual(filesIn(target), files);
 	assert.deepEqual(filesIn(data), files, 'the source stays as it was');
 });
@@ -189,7 +189,7 @@ test('on another file system files are copied, and what is there is read rather 
 	const key = Object.keys(files)[0];
 	fs.writeFileSync(path.join(target, key), files[key].slice(0, 50), 'latin1');
 	const done = migrate(['--from', data, '--data', target, '--json']);
-	assert.deepEqual([done.code, done.json.files.linked, done.json.files.copied, done.json.files.bytes], [0, 0, 1, files[key].length], done.told);
+	assert.deepEqual([done.code, done.json.files.linked, done.json.files.copied, done.json.files.bytes], [0, 0, 1, files[key].length], done.reported);
 	assert.deepEqual(filesIn(target), files);
 });
 
@@ -199,11 +199,11 @@ test('what the source lacks or has damaged is named and counted, and the rest is
 	fs.rmSync(path.join(data, fileOf(traces[0])));
 	fs.truncateSync(path.join(data, fileOf(traces[1])), 100);
 	const done = migrate(['--from', data, '--data', target, '--json']);
-	assert.deepEqual([done.code, done.json.state, done.json.files.lost], [1, 'done', 2], done.told);
-	for (const { id } of traces.slice(0, 2)) assert.match(done.told, new RegExp(`^${id}: .*, in the source too$`, 'm'));
+	assert.deepEqual([done.code, done.json.state, done.json.files.lost], [1, 'done', 2], done.reported);
+	for (const { id } of traces.slice(0, 2)) assert.match(done.reported, new RegExp(`^${id}: .*, in the source too$`, 'm'));
 	assert.ok(!fs.existsSync(path.join(target, fileOf(traces[1]))));
 	const compared = migrate(['--from', data, '--data', target, '--verify', '--json']);
-	assert.deepEqual([compared.code, compared.json.state, compared.json.files.lost], [1, 'compared', 2], compared.told);
+	assert.deepEqual([compared.code, compared.json.state, compared.json.files.lost], [1, 'compared', 2], compared.reported);
 	const moved = keysOf(s, await serve(t, target)); // uploads are there: what lacks is decoded again
 	for (const { id } of traces) assert.equal((await moved.decoded(id)).state, 'ready');
 });
@@ -216,14 +216,14 @@ test('a volume that is not mounted is no migration that lost its files', { timeo
 	for (const name of ['blobs', 'traces']) fs.renameSync(path.join(data, name), path.join(data, `${name}.away`));
 	const failed = migrate(['--from', data, '--data', target]);
 	assert.equal(failed.code, 1);
-	assert.match(failed.told, /20 of the source's 20 files are missing: is everything mounted\?/);
+	assert.match(failed.reported, /20 of the source's 20 files are missing: is everything mounted\?/);
 	assert.match(spawnSync(binary(), ['serve', '--data', target, '--listen', '127.0.0.1:0'], { encoding: 'utf8' }).stderr, /migrat/, 'nobody serves it');
 	for (const name of ['blobs', 'traces']) {
 		fs.rmSync(path.join(data, name), { recursive: true, force: true });
 		fs.renameSync(path.join(data, `${name}.away`), path.join(data, name));
 	}
 	const done = migrate(['--from', data, '--data', target, '--json']);
-	assert.deepEqual([done.code, done.json.state, done.json.files.lost], [0, 'done', 0], done.told);
+	assert.deepEqual([done.code, done.json.state, done.json.files.lost], [0, 'done', 0], done.reported);
 });
 
 test('back from PostgreSQL beside its server, held while a decode is under way there', { skip, timeout: 900_000 }, async (t) => {
@@ -234,15 +234,15 @@ test('back from PostgreSQL beside its server, held while a decode is under way t
 	await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.state === 'decoding' ? true : undefined), 'a decode under way');
 	const child = spawn(binary(), ['migrate', '--from', source, '--data', back, '--hold', '--json'], { stdio: ['ignore', 'pipe', 'pipe'] });
 	atEnd(t, () => child.kill('SIGKILL'));
-	let told = '', out = '';
-	child.stderr.setEncoding('utf8').on('data', (text) => (told += text));
+	let reported = '', out = '';
+	child.stderr.setEncoding('utf8').on('data', (text) => (reported += text));
 	child.stdout.setEncoding('utf8').on('data', (text) => (out += text));
 	const ended = new Promise((done) => child.once('close', done));
-	await until(() => (told.includes('The source serves reads') ? true : undefined), 'held', 60);
+	await until(() => (reported.includes('The source serves reads') ? true : undefined), 'held', 60);
 	assert.equal((await s.get(`/api/v1/traces/${id}`)).json.state, 'decoding');
 	await s.stop('SIGKILL');
 	child.kill('SIGINT');
-	assert.equal(await ended, 0, told);
+	assert.equal(await ended, 0, reported);
 	const r = JSON.parse(out);
 	assert.deepEqual([r.state, r.from, r.to], ['done', 'postgresql', 'sqlite']);
 	for (const table of r.tables) assert.deepEqual(table.from, table.to, table.name);
@@ -264,10 +264,10 @@ test('what cannot be done is refused in words', { skip }, async (t) => {
 		[['--from', one, '--data', target, '--verify'], /no catalogue yet/],
 	]) {
 		const r = migrate(args);
-		assert.equal(r.code, /separate folder|PostgreSQL/.test(words.source) ? 2 : 1, `${args.join(' ')}: ${r.told}`);
-		assert.match(r.told, words, args.join(' '));
+		assert.equal(r.code, /separate folder|PostgreSQL/.test(words.source) ? 2 : 1, `${args.join(' ')}: ${r.reported}`);
+		assert.match(r.reported, words, args.join(' '));
 	}
 	assert.equal(migrate([]).code, 2);
 	assert.equal(migrate(['--from', one, '--data', target, '--to-catalog', db.url('half')], { TRACEWELL_CRASH_AT: 'migrate_rows' }).signal, 'SIGKILL');
-	assert.match(migrate(['--from', other, '--data', target]).told, /an incomplete copy of another catalogue/);
+	assert.match(migrate(['--from', other, '--data', target]).reported, /an incomplete copy of another catalogue/);
 });

@@ -46,8 +46,8 @@ async function small(t, { data = folder(t), args, env } = {}) {
 	return s;
 }
 
-/* Each file of the source is read against a sum and told where it lacks: by name, and as a count. */
-const lostIn = (r) => [...r.told.matchAll(/^(\S+): (.*), in the source too$/gm)].map(([, id, why]) => [id, why]);
+/* Each file of the source is compared by its checksum; missing ones are reported by name and as a count. */
+const lostIn = (r) => [...r.reported.matchAll(/^(\S+): (.*), in the source too$/gm)].map(([, id, why]) => [id, why]);
 
 test('a file and a folder to PostgreSQL and a store, and back: files, rows and answers are the same', { skip, timeout: 900_000 }, async (t) => {
 	const [db, b] = [await startPostgres(t), await startBucket(t)];
@@ -65,17 +65,17 @@ test('a file and a folder to PostgreSQL and a store, and back: files, rows and a
 		for (const step of ['object_put', 'migrate_file', 'migrate_rows', 'migrate_brought']) {
 			assert.equal((await migrate(there, { ...b.env, TRACEWELL_CRASH_AT: step })).signal, 'SIGKILL', step);
 			const early = spawn(binary(), ['serve', '--data', target, '--listen', '127.0.0.1:0', ...b.args()], { env: { ...process.env, ...b.env }, stdio: ['ignore', 'pipe', 'pipe'] });
-			let told = '';
-			for (const out of [early.stdout, early.stderr]) out.setEncoding('utf8').on('data', (text) => (told += text));
+			let reported = '';
+			for (const out of [early.stdout, early.stderr]) out.setEncoding('utf8').on('data', (text) => (reported += text));
 			const timer = setTimeout(() => early.kill('SIGKILL'), 20000);
-			assert.equal(await new Promise((end) => early.once('close', end)), 1, `${step}: ${told}`);
+			assert.equal(await new Promise((end) => early.once('close', end)), 1, `${step}: ${reported}`);
 			clearTimeout(timer);
-			assert.match(told, /an incomplete copy/, step);
+			assert.match(reported, /an incomplete copy/, step);
 		}
 		assert.equal(b.keys().length, Object.keys(files).length);
 		b.log.length = 0;
 		done = await migrate([...there, '--json'], b.env);
-		assert.equal(done.code, 0, done.told);
+		assert.equal(done.code, 0, done.reported);
 		assert.deepEqual([done.json.state, done.json.from, done.json.to, done.json.from_blobs, done.json.to_blobs], ['done', 'sqlite', 'postgresql', '', 's3://files/tw']);
 		assert.deepEqual([done.json.files.copied, done.json.files.linked, done.json.files.lost], [0, 0, 0]);
 		assert.ok(done.json.files.files >= Object.keys(files).length);
@@ -96,7 +96,7 @@ test('a file and a folder to PostgreSQL and a store, and back: files, rows and a
 		for (const step of ['migrate_file', 'migrate_rows'])
 			assert.equal((await migrate(['--from', target, '--data', back], { ...b.env, TRACEWELL_CRASH_AT: step })).signal, 'SIGKILL', step);
 		const r = await migrate(['--from', target, '--data', back, '--json'], b.env);
-		assert.equal(r.code, 0, r.told);
+		assert.equal(r.code, 0, r.reported);
 		assert.deepEqual([r.json.state, r.json.from, r.json.to, r.json.from_blobs, r.json.to_blobs], ['done', 'postgresql', 'sqlite', 's3://files/tw', '']);
 		assert.deepEqual(bytesIn(back), files);
 		assert.ok(!fs.existsSync(path.join(back, 'storage')));
@@ -125,11 +125,11 @@ test('what differs in a store is found by --verify, and a decoded file that was 
 	const s = await small(t, { data: source });
 	await s.stop();
 	const done = await migrate(['--from', source, '--data', target, ...toStore(b)], b.env);
-	assert.equal(done.code, 0, done.told);
-	assert.match(done.told, /done: .* copied/);
+	assert.equal(done.code, 0, done.reported);
+	assert.match(done.reported, /done: .* copied/);
 	const verify = () => migrate(['--from', source, '--data', target, '--verify', '--json'], b.env);
 	const whole = await verify();
-	assert.deepEqual([whole.code, whole.json.state], [0, 'compared'], whole.told);
+	assert.deepEqual([whole.code, whole.json.state], [0, 'compared'], whole.reported);
 	for (const kind of ['blobs/', 'traces/']) {
 		const at = b.file(b.keys().find((key) => key.startsWith(kind)));
 		const bytes = fs.readFileSync(at);
@@ -137,7 +137,7 @@ test('what differs in a store is found by --verify, and a decoded file that was 
 			if (wrong) fs.writeFileSync(at, wrong);
 			else fs.rmSync(at);
 			const r = await verify();
-			assert.equal(r.code, 1, r.told);
+			assert.equal(r.code, 1, r.reported);
 			assert.match(r.json.error, wrong ? /the target's .* damaged/ : /the target's .* not there/);
 		}
 		fs.writeFileSync(at, bytes);
@@ -163,7 +163,7 @@ test('beside a server with a store: it answers all the time, and what came meanw
 	assert.equal(copying.child.exitCode, null, 'it was still copying');
 	assert.ok(slow > 1, 'several at once');
 	const copied = await copying.ended;
-	assert.deepEqual([copied.code, copied.json.state], [0, 'copied'], copied.told);
+	assert.deepEqual([copied.code, copied.json.state], [0, 'copied'], copied.reported);
 	b.fault = () => undefined;
 
 	const third = await s.trace(sampleTrace(30), { query: { app: 'shop' } });
@@ -172,7 +172,7 @@ test('beside a server with a store: it answers all the time, and what came meanw
 	b.log.length = 0;
 	const held = startMigrate([...args, '--hold', '--json'], a.env);
 	atEnd(t, () => held.child.kill('SIGKILL'));
-	await until(() => (held.told.includes('The source serves reads') ? true : undefined), 'held');
+	await until(() => (held.reported.includes('The source serves reads') ? true : undefined), 'held');
 	assert.equal(b.log.filter((line) => line.startsWith('PUT ')).length, 2, 'the upload that came and what was decoded of it');
 	for (const key of old.filter((k) => !k.includes(first.id) && k.startsWith('traces/'))) assert.equal(b.count('HEAD', key), 1, 'and each was looked at once, not while it is held');
 	const now = await s.get(`/api/v1/traces/${second.id}/flame`);
@@ -182,7 +182,7 @@ test('beside a server with a store: it answers all the time, and what came meanw
 	await s.stop('SIGKILL');
 	held.child.kill('SIGINT');
 	const r = await held.ended;
-	assert.deepEqual([r.code, r.json.state, r.json.from_blobs, r.json.to_blobs], [0, 'done', 's3://files/tw', 's3://other/tw'], r.told);
+	assert.deepEqual([r.code, r.json.state, r.json.from_blobs, r.json.to_blobs], [0, 'done', 's3://files/tw', 's3://other/tw'], r.reported);
 
 	assert.equal((await moved.get(`/api/v1/traces/${first.id}`)).status, 404);
 	assert.equal((await moved.get(`/api/v1/traces/${second.id}`)).json.title, 'meanwhile');
@@ -207,7 +207,7 @@ test('what is damaged or missing is named and counted, into a store and out of i
 
 	b.fault = (q) => (q.method === 'PUT' && q.url.includes('/traces/') ? { status: 403, code: 'AccessDenied' } : undefined);
 	const denied = await migrate(['--from', source, '--data', target, ...toStore(b), '--json'], b.env);
-	assert.deepEqual([denied.code, denied.json.state], [1, 'failed'], denied.told);
+	assert.deepEqual([denied.code, denied.json.state], [1, 'failed'], denied.reported);
 	assert.match(denied.json.error, /AccessDenied/);
 	const there = b.keys();
 	assert.ok(there.length > 0 && there.every((key) => key.startsWith('blobs/')), there.join(' '));
@@ -217,8 +217,8 @@ test('what is damaged or missing is named and counted, into a store and out of i
 	const r = await migrate(['--from', source, '--data', target, ...toStore(b), '--json'], b.env);
 	b.fault = () => undefined;
 	assert.equal(r.code, 1, 'lost files are no success');
-	assert.deepEqual([r.json.state, r.json.files.lost, r.json.files.copied], ['done', 3, most.length - there.length], r.told);
-	assert.deepEqual(lostIn(r).sort(), [[s.traces[0].id, 'its decoded is damaged'], [s.traces[1].id, 'the content is no longer stored'], [s.traces[2].id, 'its trace is damaged']].sort(), r.told);
+	assert.deepEqual([r.json.state, r.json.files.lost, r.json.files.copied], ['done', 3, most.length - there.length], r.reported);
+	assert.deepEqual(lostIn(r).sort(), [[s.traces[0].id, 'its decoded is damaged'], [s.traces[1].id, 'the content is no longer stored'], [s.traces[2].id, 'its trace is damaged']].sort(), r.reported);
 	assert.deepEqual(b.keys(), most);
 
 	const flipped = b.keys().find((key) => key.startsWith('blobs/') && fs.readFileSync(b.file(key)).equals(sampleTrace(20)));
@@ -226,8 +226,8 @@ test('what is damaged or missing is named and counted, into a store and out of i
 	bytes[20] ^= 1;
 	fs.writeFileSync(b.file(flipped), bytes);
 	const home = await migrate(['--from', target, '--data', back, '--json'], b.env);
-	assert.deepEqual([home.code, home.json.state, home.json.files.lost], [1, 'done', 4], home.told);
-	assert.ok(lostIn(home).some(([id, why]) => id === s.traces[0].id && /damaged/.test(why)), home.told);
+	assert.deepEqual([home.code, home.json.state, home.json.files.lost], [1, 'done', 4], home.reported);
+	assert.ok(lostIn(home).some(([id, why]) => id === s.traces[0].id && /damaged/.test(why)), home.reported);
 	assert.deepEqual(filesIn(back), most.filter((key) => key !== flipped));
 });
 
@@ -260,8 +260,8 @@ test('what cannot be done with a store is refused in words', { timeout: 900_000 
 		[1, ['--from', kept, '--data', fresh()], /taken|files|bucket|store/, { ...b.env, TRACEWELL_BLOBS: 's3://files/elsewhere' }],
 	]) {
 		const r = await migrate(args, env);
-		assert.equal(r.code, code, `${args.join(' ')}: ${r.told}`);
-		assert.match(r.told, words, args.join(' '));
+		assert.equal(r.code, code, `${args.join(' ')}: ${r.reported}`);
+		assert.match(r.reported, words, args.join(' '));
 	}
 	assert.deepEqual(b.all('x'), [], 'nothing was begun there');
 });

@@ -167,7 +167,7 @@ test('a server that stood still for longer than its lease lost its work, and wri
 	const other = await serve(t, data, url, {}, several);
 	await until(async () => ((await other.get(`/api/v1/traces/${id}`)).json?.state === 'ready' ? true : undefined), 'taken over', 60);
 	still.child.kill('SIGCONT');
-	await until(() => (/event=claim_lost/.test(still.log) ? true : undefined), 'told that it lost it');
+	await until(() => (/event=claim_lost/.test(still.log) ? true : undefined), 'informed that it lost it');
 	assert.doesNotMatch(still.log, /outcome=ready/);
 	assert.equal((await answered).json.id, id);
 	assert.equal(run('check', '--data', data).status, 0, 'the file is the one that the row tells');
@@ -205,7 +205,7 @@ test('its server is restarted under load: what was accepted is there, and all go
 	await until(() => (kept.size > before + 20 ? true : undefined), 'uploads after');
 	going = false;
 	await Promise.all(senders);
-	assert.deepEqual([...refused].filter((status) => status !== 503), [], 'nobody is told anything but to come back');
+	assert.deepEqual([...refused].filter((status) => status !== 503), [], 'the only refusal is a request to retry');
 	await until(async () => ((await s.get('/api/v1/traces', { query: { state: 'ready' } })).json?.total >= kept.size ? true : undefined), 'all decoded', 120);
 	for (const id of [...kept.values()].slice(0, 50)) assert.equal((await s.get(`/api/v1/traces/${id}`)).json.state, 'ready');
 	const total = (await s.get('/api/v1/traces')).json.total;

@@ -241,7 +241,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 			assert.equal((await dying.ended).signal, 'SIGKILL', step);
 			const head = await ask(other, 'HEAD', at);
 			if (step in counted) assert.equal(head.headers.get('upload-offset'), String(counted[step]), step);
-			else assert.ok(head.status === 423 || head.headers.get('tracewell-trace'), `${step}: it is whole, and not told to be done before it is a trace`);
+			else assert.ok(head.status === 423 || head.headers.get('tracewell-trace'), `${step}: it is whole, and not reported to be done before it is a trace`);
 			return { at, bytes };
 		}));
 		const traces = await Promise.all(uploads.map(({ at, bytes }) => goOn(other, at, bytes)));

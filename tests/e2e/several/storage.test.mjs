@@ -25,9 +25,9 @@ const ready = (s) => s.get('/readyz', { key: null });
 /* Asynchronous: the store is in this process. */
 function run(args, env) {
 	const child = spawn(binary(), args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
-	let told = '';
-	for (const out of [child.stdout, child.stderr]) out.setEncoding('utf8').on('data', (text) => (told += text));
-	return new Promise((done) => child.once('close', (code) => done({ code, told })));
+	let reported = '';
+	for (const out of [child.stdout, child.stderr]) out.setEncoding('utf8').on('data', (text) => (reported += text));
+	return new Promise((done) => child.once('close', (code) => done({ code, reported })));
 }
 
 /* Like startServer; the same data folder again on demand. */
@@ -241,7 +241,7 @@ test('a clock that is another\'s is learnt from the store', async (t) => {
 	assert.equal((await s.trace(sampleTrace(47))).state, 'ready');
 });
 
-test('while the store is away uploads are told to come back, decodes are put off, and nothing is lost', async (t) => {
+test('while the store is unavailable uploads are asked to retry, decodes are postponed, and nothing is lost', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b, { args: ['--s3-timeout=2'] });
 	const kept = await s.trace(sampleTrace(48));
@@ -339,7 +339,7 @@ test('a copy on the node that is damaged is fetched anew, and nothing is decoded
 	assert.doesNotMatch(s.log.slice(from), /event=decoding/);
 });
 
-test('who cannot wait for a slow store is told to come back, and finds the file then', async (t) => {
+test('a client that cannot wait for a slow store is asked to retry, and finds the file then', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b, { args: ['--query-deadline=300'] });
 	const { id } = await s.trace(sampleTrace(59));
@@ -382,8 +382,8 @@ test('a check of what is in a store that goes away says so, and no untruth of fi
 	b.fault = (q) => (q.url.includes('/blobs/') ? { status: 503, code: 'SlowDown' } : undefined);
 	const checked = await run(['check', '--data', s.data], { ...b.env, TRACEWELL_S3_TIMEOUT: '1' });
 	assert.notEqual(checked.code, 0);
-	assert.match(checked.told, /the store returned 503/);
-	assert.doesNotMatch(checked.told, /missing|damaged|unreadable/);
+	assert.match(checked.reported, /the store returned 503/);
+	assert.doesNotMatch(checked.reported, /missing|damaged|unreadable/);
 });
 
 const serveOn = (b, data, ...more) => run(['serve', '--data', data, '--listen', '127.0.0.1:0', ...b.args(...more)], b.env);
@@ -396,14 +396,14 @@ test('a prefix is one catalogue\'s: another, or a fresh one, does not start on i
 	const before = b.all();
 	assert.ok(before.some((key) => key.startsWith('owner/')));
 	const fresh = path.join(b.dir, 'fresh');
-	assert.match((await serveOn(b, fresh)).told, /belongs to another catalogue .*--s3-adopt/);
+	assert.match((await serveOn(b, fresh)).reported, /belongs to another catalogue .*--s3-adopt/);
 	const owner = before.find((key) => key.startsWith('owner/'));
 	fs.renameSync(b.file(owner), path.join(b.dir, 'owner'));
-	assert.match((await serveOn(b, fresh)).told, /has files, but this catalogue has none/);
+	assert.match((await serveOn(b, fresh)).reported, /has files, but this catalogue has none/);
 	fs.renameSync(path.join(b.dir, 'owner'), b.file(owner));
 	assert.deepEqual(b.all(), before);
 	fs.rmSync(path.join(s.data, 'storage_owner'));
-	assert.match((await serveOn(b, s.data)).told, /belongs to another catalogue/);
+	assert.match((await serveOn(b, s.data)).reported, /belongs to another catalogue/);
 	s.args = b.args('--s3-adopt');
 	await s.start();
 	assert.equal((await s.get(`/api/v1/traces/${id}/flame`)).status, 200);
@@ -441,7 +441,7 @@ test('a store that is silent at the start is proven when it answers; a first sta
 	b.fault = () => ({ drop: true });
 	const first = await serveOn(b, path.join(b.dir, 'fresh'), '--s3-timeout=1');
 	assert.equal(first.code, 1);
-	assert.match(first.told, /the store does not respond/);
+	assert.match(first.reported, /the store does not respond/);
 	await s.start();
 	assert.equal((await s.post('/api/v1/traces', sampleTrace(67))).status, 503);
 	const kept = fs.readFileSync(b.file(keyOf(sampleTrace(66))));
@@ -490,7 +490,7 @@ for (const step of ['spool_written', 'object_put', 'row_committed', 'job_claimed
 		assert.deepEqual((await s.get(`/api/v1/traces/${trace.id}/raw/trace`)).bytes, sampleTrace(52));
 	});
 
-test('a wrong key, bucket or set-up is told in words', async (t) => {
+test('a wrong key, bucket or setup is reported with a message', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b);
 	await s.trace(sampleTrace(53));
@@ -498,20 +498,20 @@ test('a wrong key, bucket or set-up is told in words', async (t) => {
 	const serve = (args, env = {}) => run(['serve', '--data', s.data, '--listen', '127.0.0.1:0', ...args], { ...b.env, ...env });
 	const wrong = await serve(b.args(), { AWS_SECRET_ACCESS_KEY: 'guessed' });
 	assert.equal(wrong.code, 1);
-	assert.match(wrong.told, /the store returned 403 .*SignatureDoesNotMatch/);
-	assert.ok(!wrong.told.includes('guessed'));
-	assert.match((await serve(b.args(), { AWS_ACCESS_KEY_ID: '' })).told, /set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
-	assert.match((await serve([])).told, /files of this data folder are in s3:\/\/files\/tw: set --blobs/);
-	assert.match((await serve(['--blobs=s3://files/tx', ...b.args().slice(1)])).told, /are in s3:\/\/files\/tw/);
+	assert.match(wrong.reported, /the store returned 403 .*SignatureDoesNotMatch/);
+	assert.ok(!wrong.reported.includes('guessed'));
+	assert.match((await serve(b.args(), { AWS_ACCESS_KEY_ID: '' })).reported, /set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
+	assert.match((await serve([])).reported, /files of this data folder are in s3:\/\/files\/tw: set --blobs/);
+	assert.match((await serve(['--blobs=s3://files/tx', ...b.args().slice(1)])).reported, /are in s3:\/\/files\/tw/);
 	fs.rmSync(path.join(s.data, 'storage'));
-	assert.match((await serve(['--blobs=s3://files/tx', ...b.args().slice(1)])).told, /none of the first 1 uploads of the catalogue is in the store/);
-	assert.match((await serve(['--blobs=s3://nowhere/tw', ...b.args().slice(1)])).told, /no bucket of that name/);
+	assert.match((await serve(['--blobs=s3://files/tx', ...b.args().slice(1)])).reported, /none of the first 1 uploads of the catalogue is in the store/);
+	assert.match((await serve(['--blobs=s3://nowhere/tw', ...b.args().slice(1)])).reported, /no bucket of that name/);
 	const doctor = (args, env = {}) => run(['doctor', ...args], { ...b.env, ...env });
-	assert.match((await doctor([`--blobs=s3://files/tw`, `--s3-endpoint=${b.url}`])).told, /good: s3:\/\/files\/tw responds|s3:\/\/files\/tw responds/);
-	assert.match((await doctor([`--blobs=s3://files/tw`, `--s3-endpoint=${b.url}`], { AWS_SECRET_ACCESS_KEY: 'x' })).told, /refuses: the store returned 403/);
-	assert.match((await doctor(['--blobs=s3://files/tw', '--s3-endpoint=http://127.0.0.1:9'])).told, /does not respond: the store does not respond/);
-	assert.match((await serve(['--blobs=ftp://x'])).told, /--blobs is s3:\/\/BUCKET/);
-	assert.match((await serve([`--blobs=s3://files/tw`, '--s3-endpoint=http://127.0.0.1:9/x'])).told, /the store's address is/);
+	assert.match((await doctor([`--blobs=s3://files/tw`, `--s3-endpoint=${b.url}`])).reported, /good: s3:\/\/files\/tw responds|s3:\/\/files\/tw responds/);
+	assert.match((await doctor([`--blobs=s3://files/tw`, `--s3-endpoint=${b.url}`], { AWS_SECRET_ACCESS_KEY: 'x' })).reported, /refuses: the store returned 403/);
+	assert.match((await doctor(['--blobs=s3://files/tw', '--s3-endpoint=http://127.0.0.1:9'])).reported, /does not respond: the store does not respond/);
+	assert.match((await serve(['--blobs=ftp://x'])).reported, /--blobs is s3:\/\/BUCKET/);
+	assert.match((await serve([`--blobs=s3://files/tw`, '--s3-endpoint=http://127.0.0.1:9/x'])).reported, /the store's address is/);
 });
 
 test('the key may come from a file that changes, and the bucket stand in the host\'s name', async (t) => {
@@ -535,38 +535,38 @@ test('check, sql, backup, export and import look there too', async (t) => {
 	const check = (...more) => run(['check', '--data', s.data, ...more], b.env);
 	for (const more of [[], ['--quick']]) {
 		const answer = await check(...more);
-		assert.equal(answer.code, 0, answer.told);
+		assert.equal(answer.code, 0, answer.reported);
 	}
 	const noted = await run(['audit', '--data', s.data, '--action', 'build.methods'], { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' });
-	assert.equal(noted.code, 0, 'what is not in the store is told without its key: ' + noted.told);
+	assert.equal(noted.code, 0, 'a missing object is reported without its key: ' + noted.reported);
 	const rows = await run(['sql', one.id, '--data', s.data, 'SELECT 6*7 AS n'], b.env);
-	assert.match(rows.told, /42/);
+	assert.match(rows.reported, /42/);
 	const copy = path.join(b.dir, 'copy');
 	const backup = await run(['backup', '--data', s.data, '--to', copy], b.env);
-	assert.equal(backup.code, 0, backup.told);
+	assert.equal(backup.code, 0, backup.reported);
 	const restored = await startServer(t, { data: copy });
 	assert.deepEqual((await restored.get(`/api/v1/traces/${other.id}/flame`, { key: s.read })).json, (await s.get(`/api/v1/traces/${other.id}/flame`)).json);
 
 	const archive = path.join(b.dir, 'project.tar.zst');
 	const exported = await run(['export', '--data', s.data, '--project', 'test', '-o', archive], b.env);
-	assert.equal(exported.code, 0, exported.told);
+	assert.equal(exported.code, 0, exported.reported);
 	const imported = await run(['import', archive, '--data', s.data, '--project', 'again'], b.env);
-	assert.equal(imported.code, 0, imported.told);
+	assert.equal(imported.code, 0, imported.reported);
 
 	fs.rmSync(b.file(fileOf(one.id)));
-	assert.match((await check()).told, /decoded file of trace .* is missing; its upload is intact/);
-	assert.match((await check('--repair')).told, /repaired: .*queued to be decoded again/);
+	assert.match((await check()).reported, /decoded file of trace .* is missing; its upload is intact/);
+	assert.match((await check('--repair')).reported, /repaired: .*queued to be decoded again/);
 	assert.equal((await s.decoded(one.id)).state, 'ready');
 	await until(() => (b.keys().includes(fileOf(one.id)) ? true : undefined), 'decoded again');
 	b.fault = () => ({ status: 500, code: 'InternalError' });
-	assert.match((await run(['check', '--data', s.data, '--quick'], { ...b.env, TRACEWELL_S3_TIMEOUT: '1' })).told, /the store returned 500/);
+	assert.match((await run(['check', '--data', s.data, '--quick'], { ...b.env, TRACEWELL_S3_TIMEOUT: '1' })).reported, /the store returned 500/);
 	b.fault = () => undefined;
 	assert.match(spawnSync(binary(), ['check', '--data', s.data], { encoding: 'utf8', env: { ...process.env, AWS_ACCESS_KEY_ID: '' } }).stderr, /set AWS_ACCESS_KEY_ID/);
 	await restored.stop();
 });
 
 const announce = (s, body, more = {}) => s.post('/api/v1/uploads/direct', JSON.stringify({ bytes: body.length, sha256: sha256(body), ...more.said }), { key: more.key ?? s.ingest, headers: more.headers });
-const putTo = (told, body) => fetch(told.url, { method: told.method, body, headers: told.headers });
+const putTo = (reported, body) => fetch(reported.url, { method: reported.method, body, headers: reported.headers });
 
 test('a trace whose upload is gone is moved to another store as it was decoded', async (t) => {
 	const [b, c] = [await startBucket(t), await startBucket(t, 'others')];
@@ -580,8 +580,8 @@ test('a trace whose upload is gone is moved to another store as it was decoded',
 	const other = await start(t, c);
 	assert.ok(other.read);
 	const imported = await run(['import', archive, '--data', other.data], c.env);
-	assert.equal(imported.code, 0, imported.told);
-	assert.match(imported.told, /^1 trace/, imported.told);
+	assert.equal(imported.code, 0, imported.reported);
+	assert.match(imported.reported, /^1 trace/, imported.reported);
 	assert.ok(c.keys().includes(fileOf(id)), c.keys().join(' '));
 	assert.ok(!fs.existsSync(path.join(other.data, 'blobs')) && !fs.existsSync(path.join(other.data, 'traces')));
 	assert.deepEqual((await other.get(`/api/v1/traces/${id}/flame`)).json, (await s.get(`/api/v1/traces/${id}/flame`)).json);

@@ -46,9 +46,9 @@ function share(from, to) {
 
 const refused = (args, env) => {
 	const child = spawn(binary(), ['serve', '--listen', '127.0.0.1:0', ...args], { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...env } });
-	let told = '';
-	child.stderr.setEncoding('utf8').on('data', (text) => (told += text));
-	return new Promise((done) => child.once('close', (code) => done({ code, told })));
+	let reported = '';
+	child.stderr.setEncoding('utf8').on('data', (text) => (reported += text));
+	return new Promise((done) => child.once('close', (code) => done({ code, reported })));
 };
 const age = (b, key, ms) => {
 	const at = new Date(Date.now() - ms);
@@ -90,10 +90,10 @@ test('what one server takes the other reads and finishes, and no file is common 
 		const fresh = path.join(home, 'fresh');
 		const elsewhere = await refused(['--data', fresh, ...args(`--blobs=s3://${b.name}/elsewhere`)], b.env);
 		assert.notEqual(elsewhere.code, 0);
-		assert.match(elsewhere.told, /another store/);
+		assert.match(elsewhere.reported, /another store/);
 		const bare = await refused(['--data', path.join(home, 'bare'), '--catalog', db.url('shared'), '--several-servers'], b.env);
 		assert.notEqual(bare.code, 0);
-		assert.match(bare.told, /another store/);
+		assert.match(bare.reported, /another store/);
 	});
 });
 
@@ -134,7 +134,7 @@ test('a deleter that lost its claim asks anew, and two servers are not in one fo
 	const gone = await one.trace(body);
 	const second = await refused(['--data', one.data, ...args()], b.env);
 	assert.notEqual(second.code, 0);
-	assert.match(second.told, /a separate --data/);
+	assert.match(second.reported, /a separate --data/);
 
 	age(b, keyOf(body), HOUR_MS);
 	const from = b.log.length;

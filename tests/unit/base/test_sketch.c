@@ -60,8 +60,8 @@ static void test_quantiles(void **state)
 		qsort(values, N, sizeof *values, by_value);
 		for (size_t k = 0; k < sizeof percents / sizeof *percents; k++) {
 			int64_t truth = values[(N * percents[k] + 99) / 100 - 1];
-			int64_t told = tw_sketch_quantile(&one, percents[k]);
-			double off = truth ? ((double)told - (double)truth) / (double)truth : 0;
+			int64_t reported = tw_sketch_quantile(&one, percents[k]);
+			double off = truth ? ((double)reported - (double)truth) / (double)truth : 0;
 
 			assert_true(off <= TW_SKETCH_ERROR && off >= -TW_SKETCH_ERROR);
 		}

@@ -116,7 +116,7 @@ static void test_a_pair_is_read_and_copied(void **state)
 	assert_null(tw_tls_close(NULL));
 }
 
-/* What is wrong is told by the name of the file that is. */
+/* The error names the wrong file. */
 static void test_what_is_wrong_is_named(void **state)
 {
 	struct files *f = *state;
@@ -140,7 +140,7 @@ static void test_what_is_wrong_is_named(void **state)
 	assert_int_equal(unlink(other), 0);
 }
 
-/* Files that do not fit each other leave the one in use as it is, and are told once. */
+/* Files that do not match leave the current one unchanged, and are reported once. */
 static void test_replaced_while_used(void **state)
 {
 	struct files *f = *state;

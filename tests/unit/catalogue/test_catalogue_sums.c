@@ -30,7 +30,7 @@ struct fixture {
 	char dir[40], path[64];
 	uint8_t *bytes; /* of the catalogue, whole */
 	size_t n;
-	char *told; /* its content as text */
+	char *reported; /* its content as text */
 };
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
@@ -142,7 +142,7 @@ static int setup(void **state)
 	fill(f.path);
 	f.bytes = read_file(f.path, &f.n);
 	assert_int_equal(tw_catalogue_open(f.path, &c, NULL), TW_OK);
-	f.told = tell_all(c);
+	f.reported = tell_all(c);
 	(void)tw_catalogue_close(c);
 	*state = &f;
 	return 0;
@@ -153,7 +153,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	tw_mem_free(f->bytes);
-	free(f->told);
+	free(f->reported);
 	return nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -171,16 +171,16 @@ static enum outcome judge(const struct fixture *f, const char *path)
 	struct tw_err err = {0};
 	unsigned wrong = 0;
 	enum outcome o = SEEN;
-	char *told;
+	char *reported;
 
 	if (tw_catalogue_open(path, &c, &err) != TW_OK) {
 		assert_true(err.msg[0]);
 		return SEEN;
 	}
 	if (tw_catalogue_verify(c, count_one, &wrong, &err) == TW_OK && wrong == 0) {
-		told = tell_all(c);
-		o = told && strcmp(told, f->told) == 0 ? HARMLESS : MISSED;
-		free(told);
+		reported = tell_all(c);
+		o = reported && strcmp(reported, f->reported) == 0 ? HARMLESS : MISSED;
+		free(reported);
 	}
 	(void)tw_catalogue_close(c);
 	return o;

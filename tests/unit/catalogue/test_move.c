@@ -28,7 +28,7 @@ struct world {
 	struct tw_catalogue *to;
 	struct tw_arena *arena;
 	char from_id[TW_ID_BYTES], to_id[TW_ID_BYTES];
-	int seen, fail_at; /* traces told of; at which one to fail, 0 none */
+	int seen, fail_at; /* reported traces; the one to fail at, 0 none */
 	int64_t there;     /* rows that others saw at the last of them */
 };
 
@@ -52,7 +52,7 @@ static void arrive(struct tw_catalogue *c, const char *project_id)
 	assert_int_equal(tw_catalogue_trace_add(c, &up, id, &is_new, NULL), TW_OK);
 }
 
-/* Traces without uploads, whose decoded files are told of one by one. */
+/* Traces without uploads, whose decoded files are reported one by one. */
 static void fill(struct world *w)
 {
 	struct tw_catalogue *c;

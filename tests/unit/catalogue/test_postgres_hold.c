@@ -258,7 +258,7 @@ static void test_counters(void **state)
 	tw_arena_free(a);
 }
 
-/* One more waits, and is told in the end; what is given back is given out. */
+/* One more waits, and is refused at the end; a returned connection is reused. */
 static void test_so_many_connections(void **state)
 {
 	struct tw_db *out[READERS];
@@ -430,8 +430,8 @@ static enum tw_status beside_slow_ones(struct tw_catalogue *c, int n_slow, bool 
 	return st;
 }
 
-/* One look-up that takes long is its session's trouble; when several do, the server hangs, and who
- * is in a hurry is told at once. */
+/* One slow lookup affects only its session; when several are slow, the server counts as hung, and a
+ * caller with a short deadline is refused immediately. */
 static void test_a_slow_look_up_is_its_own(void **state)
 {
 	const struct timespec pause = {.tv_sec = 2};

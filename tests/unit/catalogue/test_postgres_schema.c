@@ -52,7 +52,7 @@ static void tear_down(struct both *b)
 	assert_int_equal(rmdir(b->dir), 0);
 }
 
-/* Row by row, so that the first that one lacks is told. */
+/* Row by row, so that the first missing one is reported. */
 static void same(const struct both *b, const char *of_file, const char *of_server, int least)
 {
 	struct tw_cat_query file, server;

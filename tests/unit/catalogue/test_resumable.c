@@ -239,7 +239,7 @@ static void test_what_goes(void **state)
 	assert_int_equal(clean(f, &c, &expired), TW_OK);
 	assert_false(expired);
 	assert_string_equal(c.id, id);
-	assert_int_equal(hold_for(f, &h, LEASE_MS), TW_OK); /* to be told of */
+	assert_int_equal(hold_for(f, &h, LEASE_MS), TW_OK); /* to be reported */
 	assert_int_equal(tw_catalogue_resumable_drop(f->c, &h, NULL), TW_LOCKED);
 	(void)snprintf(c.owner, sizeof c.owner, "slow cleaner"); /* another has it by now */
 	assert_int_equal(tw_catalogue_resumable_cleaned(f->c, &c, NULL), TW_OK);

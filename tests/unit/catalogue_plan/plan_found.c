@@ -12,14 +12,14 @@
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/pipeline.h"
 
-struct told {
+struct reported {
 	const char *id;
 	unsigned n;
 };
 
 static enum tw_status take(void *arg, const char *trace_id, struct tw_str data, struct tw_err *err)
 {
-	struct told *t = arg;
+	struct reported *t = arg;
 
 	(void)err;
 	assert_string_equal(trace_id, t->id);
@@ -100,8 +100,8 @@ void plan_use_found(struct tw_catalogue *c, const char *project, const char *id)
 	struct tw_found_trace t = {{project, id, "", ""}, {"", ""}, of, 2, {"x", 1}};
 	const struct tw_rollup_reading f = {project, id, &dims, 1, 5, {0}, {0}, {"x", 1}};
 	const char *library = "elf:0123", *image = "former";
-	struct told told = {id, 0};
-	const struct tw_found_reading all = {project, cells, 2, take, &told};
+	struct reported reported = {id, 0};
+	const struct tw_found_reading all = {project, cells, 2, take, &reported};
 
 	assert_false(
 	        is_todo(c, project, id, 7)); /* before it is counted there are no cells for it */
@@ -122,12 +122,12 @@ void plan_use_found(struct tw_catalogue *c, const char *project, const char *id)
 	assert_true(is_todo(c, project, id, 8));
 	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 8, NULL), TW_OK); /* in place of it */
 	assert_int_equal(tw_catalogue_found_read(c, &all, NULL), TW_OK);
-	assert_int_equal(told.n, 1);
+	assert_int_equal(reported.n, 1);
 	put_off(c, project, id);
 	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 9, NULL), TW_OK); /* anew */
-	told.n = 0;
+	reported.n = 0;
 	assert_int_equal(tw_catalogue_found_read(c, &all, NULL), TW_OK);
-	assert_int_equal(told.n, 1);
+	assert_int_equal(reported.n, 1);
 	give_up(c, project, id);
 	assert_false(is_todo(c, project, id, 10));
 }

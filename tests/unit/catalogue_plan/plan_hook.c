@@ -136,7 +136,7 @@ static void use_deliveries(
 	        tw_catalogue_redeliver(c, project, "other", log[0].id, NULL), TW_NOT_FOUND);
 }
 
-/* Devices can invent groups of ANRs: so many are told in an hour, each once. */
+/* Devices can invent groups of ANRs: a limited number is reported per hour, each once. */
 static void use_floods(
         struct tw_catalogue *c, const char *project, const char *hook, struct tw_arena *a)
 {

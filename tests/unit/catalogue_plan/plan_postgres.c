@@ -28,7 +28,7 @@ static bool is_asked(const char *sql)
 }
 
 /* It is parsed and its tables, columns, functions and operators are found; it is not run.  Kinds of
- * values are guessed: where two guesses differ, which the kinds that are told do not, it says so.
+ * values are guessed: where two guesses differ, and the declared kinds do not, that is an error.
  */
 static bool takes(struct tw_db *db, const char *sql)
 {

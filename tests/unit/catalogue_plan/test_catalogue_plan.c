@@ -589,7 +589,7 @@ static bool may_be_scanned(const char *step)
 	return false;
 }
 
-/* Steps of the plan that walk a whole table, or with `sorts` that sort; told and counted. */
+/* Steps of the plan that walk a whole table, or with `sorts` that sort; printed and counted. */
 static unsigned judge(sqlite3 *db, const char *sql, bool sorts)
 {
 	char explain[PLAN_SQL + 32];

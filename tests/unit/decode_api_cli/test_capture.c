@@ -1,4 +1,5 @@
-/* Unit tests of capture.c: which rules a device is told, whom a share chooses, what is refused. */
+/* Unit tests of capture.c: which rules a device gets, which devices a share selects, which rules
+ * are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,8 +37,8 @@ static uint64_t all_taken(void *arg, const char *rule)
 	return *(uint64_t *)arg;
 }
 
-/* The names of the rules that the device is told, with commas. */
-static const char *told(
+/* The names of the rules that the device gets, with commas. */
+static const char *reported(
         const char *doc_text, const struct tw_capture_device *d, uint64_t taken, char out[256])
 {
 	json_t *doc = read_doc(doc_text);
@@ -74,21 +75,21 @@ static void test_rules_fit_what_a_device_says(void **state)
 	char out[256];
 
 	(void)state;
-	assert_string_equal(told(doc, &d, 0, out), "any,cold");
+	assert_string_equal(reported(doc, &d, 0, out), "any,cold");
 	d.version_name = "8.3.1";
-	assert_string_equal(told(doc, &d, 0, out), "any,v83,cold");
+	assert_string_equal(reported(doc, &d, 0, out), "any,v83,cold");
 	d.version_name = "8.31";
-	assert_string_equal(told(doc, &d, 0, out), "any,cold");
+	assert_string_equal(reported(doc, &d, 0, out), "any,cold");
 	d.version_name = "9.1";
-	assert_string_equal(told(doc, &d, 0, out), "any,v83,cold");
+	assert_string_equal(reported(doc, &d, 0, out), "any,v83,cold");
 	d.device = "Pixel 8";
-	assert_string_equal(told(doc, &d, 0, out), "any,v83,cold");
+	assert_string_equal(reported(doc, &d, 0, out), "any,v83,cold");
 	d.os = "14";
 	d.version_name = "";
-	assert_string_equal(told(doc, &d, 0, out), "any,pixel,cold");
+	assert_string_equal(reported(doc, &d, 0, out), "any,pixel,cold");
 	d.scenario = "scroll";
 	d.app = "com.acme.shop";
-	assert_string_equal(told(doc, &d, 0, out), "any,pixel,mine");
+	assert_string_equal(reported(doc, &d, 0, out), "any,pixel,mine");
 }
 
 static void test_a_days_room_is_kept(void **state)
@@ -98,9 +99,9 @@ static void test_a_days_room_is_kept(void **state)
 	char out[256];
 
 	(void)state;
-	assert_string_equal(told(doc, &nobody, 9, out), "ten,any");
-	assert_string_equal(told(doc, &nobody, 10, out), "any");
-	assert_string_equal(told(doc, &nobody, 11, out), "any");
+	assert_string_equal(reported(doc, &nobody, 9, out), "ten,any");
+	assert_string_equal(reported(doc, &nobody, 10, out), "any");
+	assert_string_equal(reported(doc, &nobody, 11, out), "any");
 }
 
 /* Of `n` devices. */
@@ -116,7 +117,7 @@ static unsigned chosen(double share, unsigned n, uint8_t *by_device)
 	d.id = id;
 	for (unsigned i = 0; i < n; i++) {
 		(void)snprintf(id, sizeof id, "install-%u", i);
-		by_device[i] = told(text, &d, 0, out)[0] == 'r';
+		by_device[i] = reported(text, &d, 0, out)[0] == 'r';
 		got += by_device[i];
 	}
 	return got;

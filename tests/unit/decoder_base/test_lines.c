@@ -46,7 +46,7 @@ static struct tw_buf lines_of(struct tw_str input, size_t step, size_t max_bytes
 	}
 	assert_int_equal(tw_lines_finish(&l, TW_LINES_OPEN, NULL), TW_OK);
 	assert_int_equal(
-	        tw_lines_finish(&l, TW_LINES_OPEN, NULL), TW_OK); /* once told it is gone */
+	        tw_lines_finish(&l, TW_LINES_OPEN, NULL), TW_OK); /* once reported as lost */
 	tw_arena_free(a);
 	return s.text;
 }
@@ -151,7 +151,7 @@ static void test_refused(void **state)
 	assert_true(tw_lines_init(&l, a, MAX, each, &s));
 	assert_int_equal(tw_lines_push(&l, (const uint8_t *)"a\nb\nc\n", 6, &err), TW_CORRUPT);
 	assert_int_equal(err.offset, 2);
-	assert_int_equal(s.text.len, 4); /* nothing after the refusal was told */
+	assert_int_equal(s.text.len, 4); /* nothing was emitted after the refusal */
 	tw_buf_done(&s.text);
 	tw_arena_free(a);
 }

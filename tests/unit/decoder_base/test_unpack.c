@@ -356,7 +356,7 @@ static enum tw_status decode(const struct tw_buf *in, struct event_log *log, str
 	"# tracer: nop\n#\n  a-" n " (    7) [000] d..3 1.000001: sched_switch: prev_comm=a "      \
 	"prev_pid=" n " prev_prio=120 prev_state=S ==> next_comm=b next_pid=8 next_prio=120\n"
 
-/* The larger of the device's own traces is what a form calls `system`: told so, and kept as it
+/* The larger of the device's own traces is what a form calls `system`: marked so, and stored as it
  * stands; the other is a side file. */
 static void test_bundle_with_the_system(void **state)
 {

@@ -224,7 +224,7 @@ static void test_members(void **state)
 	tw_buf_done(&plain);
 }
 
-/* What was cut off is missing and nothing else; every cut is told. */
+/* Only the truncated part is missing; every truncation is reported. */
 static void test_cut(void **state)
 {
 	struct tw_buf plain, whole;

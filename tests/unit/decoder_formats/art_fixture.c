@@ -81,7 +81,7 @@ void art_record3(struct tw_buf *b, unsigned tid, uint32_t word, uint32_t cpu, ui
 	art_u32(b, wall);
 }
 
-/* --- looking at what was told --- */
+/* --- checking the emitted events --- */
 
 /* Runs whole, and in pieces, which must give the same. */
 void art_run(struct event_log *log, const struct tw_buf *b)

@@ -1,5 +1,6 @@
 /*
- * art_fixture.h - ART traces made by hand, and what was told of them held to what should be.
+ * art_fixture.h - ART traces made by hand, and their emitted events compared with the expected
+ * ones.
  */
 #ifndef TW_ART_FIXTURE_H
 #define TW_ART_FIXTURE_H
@@ -22,7 +23,7 @@ void art_record3(struct tw_buf *b, unsigned tid, uint32_t word, uint32_t cpu, ui
 /* Runs it whole, and in pieces, which must give the same. */
 void art_run(struct event_log *log, const struct tw_buf *b);
 void art_run_done(struct event_log *log, struct tw_buf *b);
-/* Was this piece of a line told? */
+/* Was this piece of a line emitted? */
 bool art_told(const struct event_log *log, const char *line);
 /* The i-th event. */
 void art_check(const struct event_log *log, size_t i, enum tw_ev_kind kind, uint64_t method,

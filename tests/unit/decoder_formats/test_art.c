@@ -353,7 +353,7 @@ static void test_short_sampling(void **state)
 {
 	static const struct {
 		unsigned stack, samples;
-		const char *told; /* NULL: calls */
+		const char *reported; /* NULL: calls */
 	} rows[] = {{5, 3, "source 2 samples 1000000\n"}, {4, 2, "source 2 samples 1000000\n"},
 	        {5, 1, "source 2 samples -1\n"}, {3, 4, NULL}};
 
@@ -368,13 +368,13 @@ static void test_short_sampling(void **state)
 		for (unsigned i = 1; i < rows[k].samples; i++)
 			art_record2(&b, 1, i % 2 ? 8 | 1 : 8, 50 + 1000 * i);
 		art_run_done(&log, &b);
-		assert_int_equal(art_told(&log, "source"), rows[k].told != NULL);
-		assert_true(!rows[k].told || art_told(&log, rows[k].told));
+		assert_int_equal(art_told(&log, "source"), rows[k].reported != NULL);
+		assert_true(!rows[k].reported || art_told(&log, rows[k].reported));
 		event_log_done(&log);
 	}
 }
 
-/* The header's number of records against those that are there: 173 told, 15 there. */
+/* The header's number of records and the actual one: 173 declared, 15 present. */
 static void test_missing_records(void **state)
 {
 	for (int there = 1; there <= 3; there++) {

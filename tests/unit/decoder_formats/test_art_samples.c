@@ -259,7 +259,7 @@ static void put_trace(struct tw_buf *b, const struct said *s)
 	tw_buf_done(&summary);
 }
 
-/* "CLASS.NAME(descriptor...": as it is told. */
+/* "CLASS.NAME(descriptor...": as it is emitted. */
 static void check_said(const struct event_log *log, const struct said *s, size_t i)
 {
 	const struct said_line *l = &s->lines[i];
@@ -283,7 +283,7 @@ static void check_section(const struct said *s)
 	struct event_log log;
 	struct tw_buf b;
 	size_t unrolls = 0;
-	size_t told = 0;
+	size_t reported = 0;
 
 	put_trace(&b, s);
 	art_run(&log, &b);
@@ -296,8 +296,8 @@ static void check_section(const struct said *s)
 		unrolls += s->lines[i].action == 2;
 	}
 	for (size_t i = 0; i + 12 < log.names.len; i++)
-		told += memcmp(log.names.data + i, "note unroll ", 12) == 0;
-	assert_int_equal(told, unrolls);
+		reported += memcmp(log.names.data + i, "note unroll ", 12) == 0;
+	assert_int_equal(reported, unrolls);
 	assert_true(unrolls > 0);
 	event_log_done(&log);
 }

@@ -158,12 +158,12 @@ static void test_samples(void **state)
 	event_log_done(&log);
 }
 
-/* A counter that changes with each sample is told every 10 ms, and at the end. */
+/* A counter that changes with each sample is emitted every 10 ms, and at the end. */
 static void test_totals_are_thinned(void **state)
 {
 	struct event_log log;
 	struct tw_buf b;
-	size_t told = 0;
+	size_t reported = 0;
 
 	(void)state;
 	header(&b, 0, 5, JSON);
@@ -173,8 +173,9 @@ static void test_totals_are_thinned(void **state)
 		                9, 5, 100 + i * MS / 10, 0, 10, 0, 5, 100 + i, 1, 2, 3, 0, {1}});
 	log = run(&b);
 	for (const char *at = event_log_text(&log); (at = strstr(at, "note counter ")); at++)
-		told++;
-	assert_int_equal(told, 11); /* of 99.9 ms: the first change, nine steps, the last sample */
+		reported++;
+	assert_int_equal(
+	        reported, 11); /* of 99.9 ms: the first change, nine steps, the last sample */
 	assert_non_null(strstr(event_log_text(&log), "note counter 6 99900000 -1 999 "));
 	assert_null(strstr(event_log_text(&log), "note sample "));
 	event_log_done(&log);

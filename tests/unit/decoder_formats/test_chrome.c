@@ -25,7 +25,7 @@ static struct event_log run(const char *text)
 	return log;
 }
 
-static bool told(struct event_log *log, const char *what)
+static bool reported(struct event_log *log, const char *what)
 {
 	return strstr(event_log_text(log), what) != NULL;
 }
@@ -103,7 +103,7 @@ static void test_order(void **state)
 		assert_event(&log, 2, TW_EV_END, 8000, 0, -1);
 		assert_event(&log, 3, TW_EV_END, 10000, 0, -1);
 		assert_int_equal(log.events[1].sym, event_log_name(TW_STR("GC: Alloc")));
-		assert_true(told(&log, "note gc 5 5000 3000"));
+		assert_true(reported(&log, "note gc 5 5000 3000"));
 		assert_int_equal(event_log_repairs(&log), 0);
 		event_log_done(&log);
 	}
@@ -154,7 +154,7 @@ static void test_moments_and_counters(void **state)
 	assert_true(noted(&log, "note counter 0 5000 -1 2", "n[0x1] b"));
 	assert_true(noted(&log, "note sample 5 6000 -1 0", "cpu"));
 	assert_true(noted(&log, "note process 0 0 -1 3", "app"));
-	assert_true(told(&log, "4 main\n"));
+	assert_true(reported(&log, "4 main\n"));
 	assert_int_equal(event_log_repairs(&log), 0);
 	event_log_done(&log);
 }
@@ -184,7 +184,7 @@ static void test_spans(void **state)
 	event_log_done(&log);
 }
 
-/* Spans of one category and id that overlap without nesting are told apart by their names. */
+/* Spans of one category and id that overlap without nesting are distinguished by their names. */
 static void test_spans_by_name(void **state)
 {
 	struct event_log log = run("[" AT("b", 0, "\"cat\":\"net\",\"id\":1,\"name\":\"request\"")
@@ -242,7 +242,7 @@ static void test_threads(void **state)
 	assert_int_equal(log.events[0].track, log.events[1].track);
 	assert_true(log.events[0].track > 1u << 30);
 	assert_int_equal(log.events[2].track, 1);
-	assert_true(told(&log, " render\n"));
+	assert_true(reported(&log, " render\n"));
 	event_log_done(&log);
 }
 

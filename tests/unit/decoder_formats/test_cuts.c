@@ -1,4 +1,4 @@
-/* Property: however an upload arrives, the same is told of it (I3).  Random recordings, sound and
+/* Property: however an upload arrives, its events are the same (I3).  Random recordings, sound and
  * damaged, plain and compressed, run whole and in random pieces. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,7 +88,7 @@ static void damage(struct tw_buf *b, uint64_t *state)
 
 static void test_any_cut(void **state)
 {
-	uint64_t told = 0, mended = 0, random = 2026;
+	uint64_t reported = 0, mended = 0, random = 2026;
 
 	(void)state;
 	for (int round = 0; round < 400; round++) {
@@ -111,13 +111,13 @@ static void test_any_cut(void **state)
 				fail_msg("round %d, seed %d: %s", round, (int)seed, why);
 			event_log_done(&pieces);
 		}
-		told += whole.n;
+		reported += whole.n;
 		mended += event_log_repairs(&whole);
 		event_log_done(&whole);
 		tw_buf_done(&b);
 	}
 	/* the inputs did say something, and were damaged */
-	assert_in_range(told, 50000, 400 * 1500);
+	assert_in_range(reported, 50000, 400 * 1500);
 	assert_in_range(mended, 1000, UINT64_MAX);
 }
 
@@ -134,7 +134,7 @@ static size_t common_events(const struct event_log *a, const struct event_log *b
 	return n;
 }
 
-/* What was told of a recording is not taken back when more of it comes: the events of a prefix are
+/* Emitted events are not withdrawn when more input arrives: the events of a prefix are
  * a prefix of the events, but for what the decoder was still looking at. */
 static void test_any_prefix(void **state)
 {

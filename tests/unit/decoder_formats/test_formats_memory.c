@@ -87,7 +87,7 @@ static enum tw_status run_chain(
 	return st;
 }
 
-/* As it would be told to be of format f. */
+/* As if format f were forced. */
 static enum tw_status run(const struct tw_format *f, struct weak_sink *w)
 {
 	struct tw_arena *a = tw_arena_new((size_t)1 << 30);

@@ -10,7 +10,7 @@
 #include "tests/unit/decoder_formats/text_fixture.h"
 #include "tests/unit/unit.h"
 
-/* Lines with NULs in them; what is told is of thread 12. */
+/* Lines with NULs in them; the events are of thread 12. */
 static struct event_log run_bytes(const char *lines, size_t n)
 {
 	char text[1024];

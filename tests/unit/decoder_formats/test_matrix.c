@@ -52,7 +52,7 @@ static void test_stack(void **state)
 	assert_non_null(strstr(event_log_text(&log), "note merged 2 0 450000000 4 "));
 	assert_non_null(strstr(event_log_text(&log), "note message 2 0 800000000 800 "));
 	assert_non_null(strstr(event_log_text(&log), " Main {\"cost\":800,"));
-	assert_null(strstr(event_log_text(&log), "1048574")); /* the stack is not told twice */
+	assert_null(strstr(event_log_text(&log), "1048574")); /* the stack is not emitted twice */
 	assert_int_equal(event_log_repairs(&log), 0);
 	event_log_done(&log);
 }

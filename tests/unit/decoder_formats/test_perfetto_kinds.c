@@ -129,7 +129,7 @@ static void test_frequency(void **state)
 	perfetto_done(&w);
 }
 
-/* One that holds nothing else is refused, in words; beside events it is told. */
+/* A trace that contains nothing else is refused with a message; with events it is reported. */
 static void test_heap_profile(void **state)
 {
 	(void)state;
@@ -210,7 +210,8 @@ static void test_frames(void **state)
 	perfetto_done(&w);
 }
 
-/* More open at a time than are kept: the oldest are told as open, in the order of their begins. */
+/* More open at a time than are kept: the oldest are emitted as open, in the order of their begins.
+ */
 static void test_many_frames(void **state)
 {
 	enum { KEPT = 4096, MORE = 3 };
@@ -309,7 +310,7 @@ static void test_spans_of_old(void **state)
 	event_log_done(&log);
 }
 
-/* Nestable spans of one id are told apart by category, scope and name, as Perfetto does. */
+/* Nestable spans of one id are distinguished by category, scope and name, as Perfetto does. */
 static void test_keys_of_old(void **state)
 {
 	static const struct old list[] = {

@@ -175,7 +175,7 @@ static void test_names_like_facts(void **state)
 /* --- 1.0 --- */
 
 /* Events as "B:A B:B2 E:B3", each at the time its last digit says; calls as "A[1..4]" in the order
- * in which they are told. */
+ * in which they are emitted. */
 static void vector(const char *events, const char *calls, enum tw_repair what, uint64_t count)
 {
 	char text[2048] = "";

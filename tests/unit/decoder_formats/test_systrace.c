@@ -35,7 +35,7 @@ static void assert_begin(const struct event_log *log, size_t at, const char *nam
 	assert_int_equal(log->events[at].sym, event_log_name(tw_str_of(name)));
 }
 
-static bool told(const struct event_log *log, const char *what)
+static bool reported(const struct event_log *log, const char *what)
 {
 	return memmem(log->names.data, log->names.len, what, strlen(what)) != NULL;
 }
@@ -56,9 +56,9 @@ static void test_sections(void **state)
 	assert_int_equal(log.n, 2);
 	assert_begin(&log, 0, "one");
 	assert_begin(&log, 1, "two</p>");
-	assert_true(told(&log, "10 com.acme.app\n"));
-	assert_true(told(&log, "13 a name of words\n"));
-	assert_true(told(&log, "note process 0 0 -1 10"));
+	assert_true(reported(&log, "10 com.acme.app\n"));
+	assert_true(reported(&log, "13 a name of words\n"));
+	assert_true(reported(&log, "note process 0 0 -1 10"));
 	assert_int_equal(log.counts[TW_REPAIR_line_malformed], 1);
 	assert_int_equal(event_log_repairs(&log), 1);
 	event_log_done(&log);
@@ -205,7 +205,7 @@ static void test_chrome_json(void **state)
 	assert_begin(&log, 1, "one");
 	assert_int_equal(log.events[0].ts_ns - log.events[1].ts_ns, 2000);
 	assert_int_equal(log.events[2].ts_ns - log.events[0].ts_ns, 2000);
-	assert_true(told(&log, "</script>"));
+	assert_true(reported(&log, "</script>"));
 	assert_int_equal(log.counts[TW_REPAIR_section_unknown], 1);
 	assert_int_equal(event_log_repairs(&log), 1);
 	event_log_done(&log);

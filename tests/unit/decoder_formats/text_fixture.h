@@ -1,5 +1,6 @@
 /*
- * text_fixture.h - kernel texts made by hand, and what was told of them held to what should be.
+ * text_fixture.h - kernel texts made by hand, and their emitted events compared with the expected
+ * ones.
  */
 #ifndef TW_TEXT_FIXTURE_H
 #define TW_TEXT_FIXTURE_H
@@ -11,7 +12,7 @@
 
 /* Runs it whole and in pieces, which must give the same. */
 struct event_log text_run(const char *text);
-/* One of the lines that were told beside events. */
+/* One of the emitted lines other than events. */
 void text_told(const struct event_log *log, const char *line);
 /* The event at `at`; name NULL: none. */
 void text_event(const struct event_log *log, size_t at, enum tw_ev_kind kind, uint32_t tid,

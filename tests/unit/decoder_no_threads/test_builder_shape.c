@@ -17,8 +17,8 @@ static const struct model_shape large = {11, 2, 66000, 40, false};
 /* The same of one thread, for what is tried again and again. */
 static const struct model_shape larger_than_a_chunk = {13, 1, 66000, 40, false};
 
-/* All that a trace_out is told, as bytes. */
-struct told {
+/* Everything passed to a trace_out, as bytes. */
+struct reported {
 	struct tw_trace_out out; /* first */
 	struct tw_buf bytes;
 	uint32_t calls, fail_at; /* the call that fails, 0 none */
@@ -27,7 +27,7 @@ struct told {
 static enum tw_status tell(
         struct tw_trace_out *out, const void *fact, size_t fact_bytes, struct tw_err *err)
 {
-	struct told *t = (struct told *)(void *)out;
+	struct reported *t = (struct reported *)(void *)out;
 
 	if (++t->calls == t->fail_at)
 		return tw_fail_at(err, TW_FULL, 5, "no room");
@@ -37,7 +37,7 @@ static enum tw_status tell(
 static enum tw_status tell_payload(
         struct tw_trace_out *out, const uint8_t *payload, size_t len, struct tw_err *err)
 {
-	struct told *t = (struct told *)(void *)out;
+	struct reported *t = (struct reported *)(void *)out;
 
 	(void)err;
 	return tw_buf_add(&t->bytes, payload, len);
@@ -120,9 +120,9 @@ static struct tw_builder *builder_of(const struct model *m, uint32_t max_tree_no
 }
 
 /* Owed to tw_buf_done. */
-static struct told write_out(struct tw_builder *b)
+static struct reported write_out(struct tw_builder *b)
 {
-	struct told t = {.out = {&ops}};
+	struct reported t = {.out = {&ops}};
 
 	tw_buf_init(&t.bytes, SIZE_MAX / 2);
 	assert_int_equal(tw_builder_write(b, &t.out, NULL), TW_OK);
@@ -133,8 +133,8 @@ static struct told write_out(struct tw_builder *b)
 static void same(const struct model *m, uint32_t max_tree_nodes)
 {
 	uint32_t before = threads_made;
-	struct told beside = write_out(builder_of(m, max_tree_nodes));
-	struct told in_line;
+	struct reported beside = write_out(builder_of(m, max_tree_nodes));
+	struct reported in_line;
 
 	assert_int_equal(threads_made - before, 1);
 	no_threads = true;
@@ -166,7 +166,7 @@ static void test_small_has_none(void **state)
 	(void)state;
 	for (int more = 0; more < 2; more++, shape.per_thread++) {
 		uint32_t before = threads_made;
-		struct told t;
+		struct reported t;
 		struct model m;
 
 		model_make(&m, &shape);
@@ -177,7 +177,7 @@ static void test_small_has_none(void **state)
 	}
 }
 
-/* What is told may be refused: the writing ends with that error. */
+/* The output may fail: writing ends with that error. */
 static void test_refused(void **state)
 {
 	struct model m;
@@ -186,7 +186,7 @@ static void test_refused(void **state)
 	(void)state;
 	model_make(&m, &larger_than_a_chunk);
 	for (uint32_t n = 1; !done; n += 1 + n / 8) {
-		struct told t = {.out = {&ops}, .fail_at = n};
+		struct reported t = {.out = {&ops}, .fail_at = n};
 		struct tw_builder *b = builder_of(&m, 0);
 		struct tw_err err = {0};
 		enum tw_status st;
@@ -204,7 +204,7 @@ static void test_refused(void **state)
 }
 
 /* Which allocation is the n-th is the threads' own affair, so not every one is tried
- * (test_builder_memory does); that it is told when one fails is not. */
+ * (test_builder_memory does); that a failure is reported is not. */
 static void test_no_memory(void **state)
 {
 	struct model m;
@@ -213,7 +213,7 @@ static void test_no_memory(void **state)
 	(void)state;
 	model_make(&m, &larger_than_a_chunk);
 	for (uint64_t n = 1; !done; n += 1 + n / 8) {
-		struct told t = {.out = {&ops}};
+		struct reported t = {.out = {&ops}};
 		struct tw_builder *b = builder_of(&m, 0);
 		enum tw_status st;
 

@@ -118,7 +118,7 @@ static void test_goes_on(void **state)
 	tw_relay_free(l.relay);
 }
 
-/* What follows the piece that fails is dropped, and all are told why. */
+/* Pieces after the failed one are dropped, and every caller gets the reason. */
 static void test_first_error(void **state)
 {
 	(void)state;

@@ -82,7 +82,7 @@ static void test_bad_samples(void **state)
 	event_log_done(&log);
 }
 
-/* Frames of two documents on one clock; the gap rule with the interval that is told. */
+/* Frames of two documents on one clock; the gap rule with the stated interval. */
 static void test_two_documents(void **state)
 {
 	struct event_log log = run(HEAD "[0,1,0]]}\n" HEAD "[500000,1,0],[3000001,1,0]]}\n");

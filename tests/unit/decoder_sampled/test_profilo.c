@@ -168,7 +168,7 @@ static void test_marks_beside_samples(void **state)
 {
 	struct maker m;
 	struct event_log log;
-	const char *told;
+	const char *reported;
 
 	(void)state;
 	start(&m, HEAD);
@@ -179,11 +179,11 @@ static void test_marks_beside_samples(void **state)
 	entry(&m, "WAIT_END", 5, 1020, 7, 0);
 	entry(&m, "MARK_POP", 6, 1030, 7, 0);
 	log = run(&m, NULL);
-	told = event_log_text(&log);
+	reported = event_log_text(&log);
 	assert_int_equal(log.n, 2);
-	assert_non_null(strstr(told, "note section 8 0 30000 0 50 inflate \n"));
-	assert_non_null(strstr(told, "note wait 8 10000 10000 -1 "));
-	assert_non_null(strstr(told, "source 8 samples 0\n"));
+	assert_non_null(strstr(reported, "note section 8 0 30000 0 50 inflate \n"));
+	assert_non_null(strstr(reported, "note wait 8 10000 10000 -1 "));
+	assert_non_null(strstr(reported, "source 8 samples 0\n"));
 	event_log_done(&log);
 }
 
@@ -307,7 +307,7 @@ static void test_threads(void **state)
 {
 	struct maker m;
 	struct event_log log;
-	const char *told;
+	const char *reported;
 
 	(void)state;
 	start(&m, HEAD);
@@ -321,13 +321,13 @@ static void test_threads(void **state)
 	text(&m, "STRING_VALUE", 7, 6, "a.b(1),odd,c(x),d.e(22)");
 	entry(&m, "TRACE_TIMEOUT", 8, 1000, 7, 0);
 	log = run(&m, NULL);
-	told = event_log_text(&log);
-	assert_non_null(strstr(told, "23743 busy|thread\n"));
-	assert_non_null(strstr(told, "note counter 8 0 -1 30 "));
-	assert_non_null(strstr(told, "note process 0 0 -1 1 0 a.b \n"));
-	assert_non_null(strstr(told, "note process 0 0 -1 22 0 d.e \n"));
-	assert_null(strstr(told, "odd"));
-	assert_non_null(strstr(told, "TRACE_TIMEOUT \n"));
+	reported = event_log_text(&log);
+	assert_non_null(strstr(reported, "23743 busy|thread\n"));
+	assert_non_null(strstr(reported, "note counter 8 0 -1 30 "));
+	assert_non_null(strstr(reported, "note process 0 0 -1 1 0 a.b \n"));
+	assert_non_null(strstr(reported, "note process 0 0 -1 22 0 d.e \n"));
+	assert_null(strstr(reported, "odd"));
+	assert_non_null(strstr(reported, "TRACE_TIMEOUT \n"));
 	event_log_done(&log);
 }
 

@@ -219,7 +219,7 @@ static void check_retrace(const struct row *r)
 	tw_retrace_writer_free(w);
 }
 
-/* A mapping is no trace either: whoever uploads one as such is told where it belongs. */
+/* A mapping is not a trace either: the error names the path where it belongs. */
 static void check_refusal(const struct row *r)
 {
 	struct tw_limits limits = tw_limits_default();

@@ -113,7 +113,7 @@ static void thread(struct tw_buf *b, uint64_t tid, uint64_t pid, const char *nam
 }
 
 /* A record with one number: of lost samples, or whether threads are sampled off the CPU. */
-static void told(struct tw_buf *b, unsigned kind, unsigned field, uint64_t v)
+static void reported(struct tw_buf *b, unsigned kind, unsigned field, uint64_t v)
 {
 	struct tw_buf m;
 
@@ -138,7 +138,7 @@ static struct event_log run_ended(struct tw_buf *b)
 	return run(b);
 }
 
-/* --- what is told --- */
+/* --- emitted data --- */
 
 static uint64_t id_of(uint32_t symbol)
 {
@@ -217,7 +217,7 @@ static void test_off_cpu(void **state)
 		struct event_log log;
 
 		if (how < 2)
-			told(&b, 5, 6, (uint64_t)off_cpu);
+			reported(&b, 5, 6, (uint64_t)off_cpu);
 		else
 			events(&b, "cpu-clock", off_cpu ? "sched:sched_switch" : "cache-misses");
 		for (int ms = 0; ms < 4; ms++)
@@ -240,7 +240,7 @@ static void test_lost(void **state)
 
 	(void)state;
 	SAMPLE(&b, 0, MAIN, 0);
-	told(&b, 2, 2, 17);                          /* lost */
+	reported(&b, 2, 2, 17);                      /* lost */
 	SAMPLE(&b, 1, UINT64_C(1) << 40, 0);         /* no thread is called so */
 	SAMPLE(&b, INT64_C(1) << 42, MAIN, 0);       /* nor is there such a time */
 	sample(&b, 2, MAIN, (const int[]){9});       /* without a stack */
@@ -253,8 +253,8 @@ static void test_lost(void **state)
 	(void)tw_buf_add(&m, "\x0d\x00", 2); /* a field that is */
 	record(&b, 1, &m);
 	tw_buf_done(&m);
-	told(&b, 6, 1, 1); /* a switch of threads, and what is not known */
-	told(&b, 15, 1, 1);
+	reported(&b, 6, 1, 1); /* a switch of threads, and what is not known */
+	reported(&b, 15, 1, 1);
 	log = run_ended(&b);
 	assert_int_equal(log.status, TW_OK);
 	is_told(&log, MAIN, "+0@0 -0@0 ");
@@ -265,7 +265,7 @@ static void test_lost(void **state)
 	event_log_done(&log);
 }
 
-/* A stack that could not be unwound to its end is kept, and told. */
+/* An incompletely unwound stack is stored and reported. */
 static void test_unwinding(void **state)
 {
 	struct tw_buf b = begin();
@@ -301,7 +301,8 @@ static void test_found_again(void **state)
 			(void)tw_buf_add_u8(&b, 0xff); /* else four zeros were the end */
 			for (unsigned i = 1; i < n; i++)
 				(void)tw_buf_add_u8(&b, (uint8_t)(fill * i));
-			told(&b, 2, 1, 0); /* so short that the next begins in what was looked at */
+			reported(&b, 2, 1,
+			        0); /* so short that the next begins in what was looked at */
 			SAMPLE(&b, 1, MAIN, 1, 0);
 			log = run_ended(&b);
 			is_told(&log, MAIN, "+0@0 +1@1 -1@2 -0@2 ");

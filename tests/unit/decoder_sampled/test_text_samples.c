@@ -31,7 +31,7 @@ static struct event_log run(const char *name)
 	return log;
 }
 
-/* Lines that were told and begin so. */
+/* Emitted lines with this prefix. */
 static size_t count(const struct event_log *log, const char *prefix)
 {
 	struct tw_str rest = {(const char *)log->names.data, log->names.len};

@@ -532,8 +532,8 @@ static void test_tids(void **state)
 	trace_log_done(&h.log);
 }
 
-/* The trace's own names: told before or after the use, the first stays, unused ones are left out;
- * ids in the direct table and beyond it. */
+/* The trace's own names: emitted before or after their use, the first wins, unused ones are
+ * omitted; ids in the direct table and beyond it. */
 static void test_method_names(void **state)
 {
 	static const uint64_t ids[] = {7, (uint64_t)1 << 47, 8};

@@ -58,7 +58,7 @@ static void is_told(const struct call *calls, size_t n, uint64_t count, uint64_t
 	trace_log_done(&log);
 }
 
-#define TOLD(count, offset, ...)                                                                   \
+#define REPORTED(count, offset, ...)                                                               \
 	do {                                                                                       \
 		static const struct call calls[] = {__VA_ARGS__};                                  \
 		is_told(calls, sizeof calls / sizeof *calls, count, offset);                       \
@@ -68,22 +68,22 @@ static void test_offsets(void **state)
 {
 	(void)state;
 	/* ends rise: found while subtrees are measured, behind some that nest */
-	TOLD(1, 96, {1, 2, 32}, {0, 10, 48}, {20, 10, 64}, {25, 2, 80}, {25, 10, 96});
-	TOLD(2, 48, {0, 10, 32}, {5, 10, 48}, {8, 20, 64});
+	REPORTED(1, 96, {1, 2, 32}, {0, 10, 48}, {20, 10, 64}, {25, 2, 80}, {25, 10, 96});
+	REPORTED(2, 48, {0, 10, 32}, {5, 10, 48}, {8, 20, 64});
 	/* out of order: by place in the input, whatever the time */
-	TOLD(2, 32, {25, 10, 32}, {20, 10, 48}, {0, 10, 64}, {5, 10, 80});
-	TOLD(2, 48, {20, 10, 32}, {5, 10, 48}, {0, 10, 64}, {25, 10, 80});
+	REPORTED(2, 32, {25, 10, 32}, {20, 10, 48}, {0, 10, 64}, {5, 10, 80});
+	REPORTED(2, 48, {20, 10, 32}, {5, 10, 48}, {0, 10, 64}, {25, 10, 80});
 	/* no overlap: an outer call that was written before its inner one */
-	TOLD(0, 0, {0, 10, 32}, {5, 5, 48});
+	REPORTED(0, 0, {0, 10, 32}, {5, 5, 48});
 	/* the same end, written too early, and behind it one that does overlap */
-	TOLD(1, 80, {0, 10, 32}, {5, 5, 48}, {20, 10, 64}, {25, 10, 80});
+	REPORTED(1, 80, {0, 10, 32}, {5, 5, 48}, {20, 10, 64}, {25, 10, 80});
 	/* past what is kept of an offset */
-	TOLD(1, TW_NO_OFFSET, {0, 10, 32}, {5, 10, UINT64_C(1) << 32});
-	TOLD(1, UINT32_MAX - 1, {0, 10, 32}, {5, 10, UINT32_MAX - 1});
-	TOLD(1, TW_NO_OFFSET, {0, 10, 32}, {5, 10, TW_NO_OFFSET});
+	REPORTED(1, TW_NO_OFFSET, {0, 10, 32}, {5, 10, UINT64_C(1) << 32});
+	REPORTED(1, UINT32_MAX - 1, {0, 10, 32}, {5, 10, UINT32_MAX - 1});
+	REPORTED(1, TW_NO_OFFSET, {0, 10, 32}, {5, 10, TW_NO_OFFSET});
 }
 
-/* What was sorted is told where it was not in order; what was only cut was not. */
+/* Sorted events are reported where they were out of order; merely split ones were in order. */
 static void test_order(void **state)
 {
 	static const struct call falling[] = {{20, 10, 32}, {0, 10, 48}, {40, 1, 64}, {30, 1, 80}};
@@ -172,7 +172,7 @@ static void check_too_deep(bool ordered)
 		tell(s, 7, &(struct call){900, 1, 16}, sym);
 	for (int i = DEPTH + TOO_DEEP; i > 0; i--) /* written from the inner to the outer */
 		tell(s, 7, &(struct call){i, 100 - 2 * i, 1000 - (uint64_t)i}, sym);
-	for (int i = DEPTH + 1; i > 0; i--) /* fewer, so told later, but earlier in the input */
+	for (int i = DEPTH + 1; i > 0; i--) /* fewer, so reported later, but earlier in the input */
 		tell(s, 8, &(struct call){i, 100 - 2 * i, 500 - (uint64_t)i}, sym);
 	assert_int_equal(tw_builder_write(b, &log.out, NULL), TW_OK);
 	assert_int_equal(log.repairs[TW_REPAIR_depth_clipped], TOO_DEEP + 1);

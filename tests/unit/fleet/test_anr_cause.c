@@ -288,7 +288,7 @@ static void no_document_is_a_cause_too(void **state)
 	tw_arena_free(a);
 }
 
-/* Each failing allocation is told, and nothing is lost. */
+/* Each failed allocation is reported, and nothing leaks. */
 static void memory_may_be_short(void **state)
 {
 	struct anr_report r = anr_read_text(held);

@@ -133,13 +133,13 @@ static void test_frames(void **state)
 {
 	(void)state;
 	becomes("  at a.b.d(SourceFile:3)\n", "com.shop.Cart.save(Cart.kt:3)\n");
-	/* a line tells which of several it is; without one all are told */
+	/* a line selects one of several; without it all are returned */
 	becomes("  at a.b.c(SourceFile:5)\n", "com.shop.Cart.clear(Cart.kt:21)\n");
 	becomes("  at a.b.c(SourceFile:2)\n", "com.shop.Cart.total(Cart.kt:11)\n");
 	becomes("  at a.b.c(unavailable:2)\n",
 	        "com.shop.Cart.total | com.shop.Cart.clear | com.shop.Cart.left | "
 	        "com.shop.Cart.between | com.shop.Cart.right(unavailable:2)\n");
-	/* two that cover one line are told both, none is guessed */
+	/* two that cover one line are both returned, none is guessed */
 	becomes("  at a.b.c(SourceFile:8)\n",
 	        "com.shop.Cart.left | com.shop.Cart.right(SourceFile:8)\n");
 	/* what was inlined is a frame of its own; the lock is that of the method that is there */

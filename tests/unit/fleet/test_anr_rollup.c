@@ -95,7 +95,7 @@ static void test_how_many(void **state)
 	for (int64_t users = 1; users <= 200000; users *= 7) {
 		struct tw_arena *a = tw_arena_new((size_t)256 << 20);
 		struct tw_anr_rollup days[4] = {{0}}, kept = {0};
-		uint64_t told;
+		uint64_t reported;
 		double off;
 
 		for (int64_t i = 0; i < 2 * users; i++) { /* each twice, on two days */
@@ -109,11 +109,11 @@ static void test_how_many(void **state)
 		}
 		for (int d = 0; d < 4; d++)
 			merge(a, &kept, &days[d]);
-		told = tw_distinct_count(&kept.parts->sets[TW_ANR_ROLLUP_USERS]);
-		off = ((double)told - (double)users) / (double)users;
+		reported = tw_distinct_count(&kept.parts->sets[TW_ANR_ROLLUP_USERS]);
+		off = ((double)reported - (double)users) / (double)users;
 		assert_true(off < 0.09 && off > -0.09); /* three times the standard error */
 		if (users <= TW_ANR_ROLLUP_DISTINCT)
-			assert_int_equal(told, users);
+			assert_int_equal(reported, users);
 		assert_int_equal(kept.parts->sum.traces, 2 * users);
 		tw_arena_free(a);
 	}

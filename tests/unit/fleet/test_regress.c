@@ -94,7 +94,7 @@ static void test_a_version_that_is_mended(void **state)
 	assert_string_equal(l.of[0].fixed_in, "1.3");
 }
 
-/* Less than half is left, and it would still be told. */
+/* Less than half is left, and it would still be reported. */
 static void test_a_version_that_is_half_mended(void **state)
 {
 	struct sim_series s = usual;
@@ -160,7 +160,7 @@ static void test_later_versions_that_are_as_slow(void **state)
 	}
 }
 
-/* What such certainty costs: of those mended, how many are told by then. */
+/* The cost of such certainty: how many fixed ones are reported by then. */
 static void test_a_fix_is_told_in_time(void **state)
 {
 	static const unsigned traces[] = {100, 200};

@@ -257,7 +257,7 @@ static void test_fixed_and_back(void **state)
 	assert_string_equal(rows[0].earlier, rows[1].id);
 }
 
-static size_t told(struct session *s, const char *id, struct tw_regression_entry **ret)
+static size_t reported(struct session *s, const char *id, struct tw_regression_entry **ret)
 {
 	size_t n = 0;
 
@@ -283,7 +283,7 @@ static void test_who_opens_it_again_is_not_overruled(void **state)
 	keep(s, &f, 0);
 	assert_int_equal(query(s, &q, &rows), 1);
 	(void)snprintf(id, sizeof id, "%s", rows[0].id);
-	assert_int_equal(told(s, id, &entries), 2);
+	assert_int_equal(reported(s, id, &entries), 2);
 	assert_string_equal(entries[0].author, "tracewell");
 	assert_string_equal(entries[0].version, "5");
 	assert_int_equal(entries[0].event, TW_HOOK_FIXED);
@@ -291,7 +291,7 @@ static void test_who_opens_it_again_is_not_overruled(void **state)
 	keep(s, &f, 0);
 	assert_int_equal(query(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_OPEN);
-	assert_int_equal(told(s, id, &entries), 3);
+	assert_int_equal(reported(s, id, &entries), 3);
 	f.fixed_in = "6"; /* it was there when it was opened again, and passes first today */
 	f.fixed_from = 420;
 	keep(s, &f, 0);
@@ -299,7 +299,7 @@ static void test_who_opens_it_again_is_not_overruled(void **state)
 	keep(s, &f, 0);
 	assert_int_equal(query(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_OPEN);
-	assert_int_equal(told(s, id, &entries), 3);
+	assert_int_equal(reported(s, id, &entries), 3);
 	f.fixed_in = "7"; /* a version that comes after it is news */
 	f.fixed_from = tw_unix_ms() / TW_DAY_MS;
 	keep(s, &f, 0);
@@ -327,7 +327,7 @@ static void test_a_persons_version_stays(void **state)
 	keep(s, &f, 0);
 	assert_int_equal(query(s, &q, &rows), 1);
 	assert_string_equal(rows[0].of.fixed_in, "8.4-rc1");
-	assert_int_equal(told(s, id, &entries), 2);
+	assert_int_equal(reported(s, id, &entries), 2);
 }
 
 /* The day moves by some from look to look. */

@@ -1,6 +1,6 @@
 /*
- * Methods that a version has and none before it: told when that is sure, and not when it only looks
- * so.
+ * Methods that a version has and none before it: reported when that is certain, and not when it
+ * only looks so.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +53,7 @@ static void make(const unsigned have[VERSIONS], int64_t ns)
 		}
 }
 
-/* How many are told: none or one. */
+/* The number of reported ones: 0 or 1. */
 static size_t find(void)
 {
 	w.found.n = 0;

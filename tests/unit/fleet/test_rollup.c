@@ -146,12 +146,12 @@ static int by_value(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-static void near_truth(int64_t told, int64_t truth)
+static void near_truth(int64_t reported, int64_t truth)
 {
-	double off = ((double)told - (double)truth) / (double)(truth ? truth : 1);
+	double off = ((double)reported - (double)truth) / (double)(truth ? truth : 1);
 
 	if (off > TW_SKETCH_ERROR || off < -TW_SKETCH_ERROR)
-		fail_msg("told %lld for %lld", (long long)told, (long long)truth);
+		fail_msg("got %lld instead of %lld", (long long)reported, (long long)truth);
 }
 
 /* The values of a method's metric in the traces of a version (SIM_VERSIONS: any). */
@@ -217,21 +217,21 @@ static void compare(
 	static const char *const versions[] = {"8.3.0", "8.3.1", "8.3.2", ""};
 	static int64_t values[TRACES];
 	struct tw_rollup_filter f = everything;
-	struct tw_fleet_stat told;
+	struct tw_fleet_stat reported;
 	int64_t sum = 0;
 	size_t n = truth_of(s, method, version, metric, values);
 
 	f.version_name = versions[version];
-	told = asked(s, &f, method, metric);
+	reported = asked(s, &f, method, metric);
 	for (size_t i = 0; i < n; i++)
 		sum += values[i];
-	assert_int_equal(told.n, n);
-	assert_int_equal(told.sum, sum);
+	assert_int_equal(reported.n, n);
+	assert_int_equal(reported.sum, sum);
 	if (n == 0)
 		return;
-	assert_int_equal(told.max, values[n - 1]);
+	assert_int_equal(reported.max, values[n - 1]);
 	for (int q = 0; q < TW_FLEET_QUANTILES; q++)
-		near_truth(told.at[q], values[(n * tw_fleet_percents[q] + 99) / 100 - 1]);
+		near_truth(reported.at[q], values[(n * tw_fleet_percents[q] + 99) / 100 - 1]);
 }
 
 static void compare_some(struct session *s)
@@ -342,7 +342,7 @@ static void test_counting_again_is_the_same(void **state)
 	free(after);
 }
 
-/* What the threads of all cells took together, and in how many nodes it is told. */
+/* What the threads of all cells took together, and the number of nodes. */
 static int64_t tree_total(struct session *s, bool rough, uint32_t *ret_nodes)
 {
 	struct tw_rollup_tree t = {.arena = s->arena};
@@ -525,7 +525,7 @@ static void test_values_of_a_label(void **state)
 	assert_string_equal(c[3].dims.label, "a=b");
 	assert_string_equal(c[4].dims.label, TW_FLEET_REST);
 	assert_string_equal(c[5].dims.label, TW_FLEET_REST);
-	make_labels(c); /* a rest of one value is told by its name */
+	make_labels(c); /* a rest of one value has that value's name */
 	assert_int_equal(tw_fleet_label_values(c, 7, 3, s->arena, &v, NULL), TW_OK);
 	assert_int_equal(v.rest, 0);
 	assert_string_equal(c[5].dims.label, "small");

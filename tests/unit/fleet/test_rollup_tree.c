@@ -178,7 +178,7 @@ static void test_what_is_dropped_stays_in_its_caller(void **state)
 	tw_arena_free(few.arena);
 }
 
-/* As a call tree: each total is self and children, the rest told. */
+/* As a call tree: each total is self and children, the rest is stated. */
 static void test_a_graph_adds_up(void **state)
 {
 	struct tw_arena *a = tw_arena_new(ARENA);

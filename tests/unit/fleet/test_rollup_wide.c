@@ -51,7 +51,7 @@ static void make(void)
 		assert_int_equal(tw_rollup_wides_add(s.c, LAST, &more, NULL), TW_OK);
 }
 
-struct read { /* what a question by day or another grouping is told, and of how many cells */
+struct read { /* the response to a query by day or another grouping, and its number of cells */
 	struct tw_buf bytes;
 	size_t with_parts;
 };

@@ -1,4 +1,4 @@
-/* Postings: what traces wrote is found in the pack of them, and alone; damage is told. */
+/* Postings: what traces wrote is found in the pack of them, and alone; damage is reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -101,7 +101,7 @@ static void test_packed_is_found(void **state)
 	look(rows, a, METHODS + 1, -1, &s);
 	assert_int_equal(s.n, 0);
 
-	/* cut anywhere it is told to be damaged, and nothing is read behind its end */
+	/* truncated anywhere it is reported as damaged, and nothing is read past its end */
 	for (size_t n = 0; n < ones[0].len; n++) {
 		char *copy = tw_mem_alloc(n ? n : 1, 1);
 		struct tw_str cut = {copy, n};

@@ -19,7 +19,7 @@
 
 enum { MOST = 80, LONG_MS = 20000, SHORT_MS = 300 };
 
-/* Children that go on until they are told to end, and who began in which order. */
+/* Children that run until they are asked to end, and who began in which order. */
 struct house {
 	struct tw_source_scheduler *turns;
 	pthread_mutex_t lock;
@@ -142,7 +142,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* All threads are at their end, and what they were told can be looked at. */
+/* All threads have ended, and their results can be checked. */
 static void join_all(void)
 {
 	wait_askers(0);

@@ -662,7 +662,7 @@ static void test_nothing_stays_open(void **state)
 	wait_for_metric(f, "tracewell_request_seconds_bucket{method=\"GET\",route=\"/big\",");
 }
 
-/* Each allocation in turn fails, and all after it: an answer, a told failure or a closed
+/* Each allocation in turn fails, and all after it: a response, a reported failure or a closed
  * connection, never a crash, a leak or a request that stays open. */
 static void test_memory_that_fails(void **state)
 {

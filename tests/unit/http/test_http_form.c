@@ -18,11 +18,11 @@ static uint64_t limit_of(const struct tw_config *config)
 	return 100000;
 }
 
-/* --- a form, told back as "name:bytes:sum " a part --- */
+/* --- a form, returned as "name:bytes:sum " a part --- */
 
 struct parts {
 	struct tw_form *form;
-	struct tw_buf told;
+	struct tw_buf reported;
 	char name[64];
 	uint64_t bytes, sum;
 };
@@ -30,7 +30,7 @@ struct parts {
 static void tell_part(struct parts *p)
 {
 	if (p->name[0])
-		tw_buf_printf(&p->told, "%s:%d:%d ", p->name, (int)p->bytes, (int)p->sum);
+		tw_buf_printf(&p->reported, "%s:%d:%d ", p->name, (int)p->bytes, (int)p->sum);
 	p->bytes = p->sum = 0;
 }
 
@@ -60,7 +60,7 @@ static enum tw_status form_begin(struct tw_req *r, struct tw_err *err)
 	struct parts *p = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *p);
 
 	tw_req_set_state(r, p);
-	tw_buf_init(&p->told, 1 << 16);
+	tw_buf_init(&p->reported, 1 << 16);
 	if (!tw_form_is(r))
 		return tw_fail(err, TW_UNSUPPORTED, "no form");
 	return tw_form_new(r, &ops, p, &p->form, err);
@@ -76,7 +76,7 @@ static void form_abort(struct tw_req *r)
 	struct parts *p = tw_req_state(r);
 
 	p->form = tw_form_free(p->form);
-	tw_buf_done(&p->told);
+	tw_buf_done(&p->reported);
 }
 
 static enum tw_status form_end(struct tw_req *r, struct tw_err *err)
@@ -87,7 +87,7 @@ static enum tw_status form_end(struct tw_req *r, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	tell_part(p);
-	st = tw_req_reply_buf(r, 200, "text/plain", false, &p->told, err);
+	st = tw_req_reply_buf(r, 200, "text/plain", false, &p->reported, err);
 	if (st == TW_OK)
 		form_abort(r);
 	return st;

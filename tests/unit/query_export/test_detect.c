@@ -71,7 +71,7 @@ static void tell(struct tw_sink *s)
 	call(s, other, LIB, 1, 1000);
 	note(s, main, TW_NOTE_contention, 100, 150);  /* the call once more */
 	note(s, main, TW_NOTE_contention, 80, 95);    /* likewise, by an earlier clock */
-	note(s, main, TW_NOTE_contention, 300, 350);  /* told */
+	note(s, main, TW_NOTE_contention, 300, 350);  /* reported */
 	note(s, main, TW_NOTE_park, 310, 340);        /* inside of that */
 	note(s, main, TW_NOTE_park, 400, 405);        /* too short */
 	note(s, other, TW_NOTE_contention, 300, 400); /* not the main thread's */

@@ -58,11 +58,11 @@ static void same_edges(const struct model *m, const struct trace_fixture *f, uin
 	        tw_cursor_open_range(&c, f->file, t->thread_id, DEEP, from, to, NULL), TW_OK);
 	while (!c.done) {
 		struct tw_edge e;
-		int64_t told = c.next_ns;
+		int64_t reported = c.next_ns;
 
 		read_ahead(&c);
 		assert_int_equal(tw_cursor_next(&c, &e, NULL), TW_OK);
-		assert_true(e.ts_ns == told && e.ts_ns >= last);
+		assert_true(e.ts_ns == reported && e.ts_ns >= last);
 		last = e.ts_ns;
 		if (e.begin) {
 			const struct model_slice *s = &m->slices[at];

@@ -71,15 +71,15 @@ static void test_before_the_device(void **state)
 		struct tw_perfetto_source source = merged_source(&x);
 		struct tw_perfetto *p = NULL;
 		size_t n = 0;
-		size_t told;
+		size_t reported;
 
 		assert_int_equal(tw_perfetto_open(&source, 1, &o, &p, NULL), TW_OK);
 		assert_int_equal(tw_perfetto_read(p, out, sizeof out, &n, NULL), TW_OK);
 		assert_true(n > 0);
-		told = unfold(compressions[i], out, n, head, sizeof head);
-		assert_true(told > 0 && head[0] == 0x0A);
-		assert_true(tw_str_find((struct tw_str){(char *)head, told},
-		                    TW_STR("https://t.example/traces/01ABC")) < told);
+		reported = unfold(compressions[i], out, n, head, sizeof head);
+		assert_true(reported > 0 && head[0] == 0x0A);
+		assert_true(tw_str_find((struct tw_str){(char *)head, reported},
+		                    TW_STR("https://t.example/traces/01ABC")) < reported);
 		assert_int_equal(tw_perfetto_read(p, out, sizeof out, &n, NULL), TW_IO);
 		tw_perfetto_close(p);
 	}

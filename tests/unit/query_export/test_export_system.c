@@ -204,7 +204,7 @@ static void make_keeping(struct trace_fixture *f, const struct merged *x, struct
 static void same_packets_but_facts(const struct merged *x, const struct tw_buf *kept)
 {
 	struct perfetto_trace a, b;
-	size_t told = 0;
+	size_t reported = 0;
 
 	if (kept->data[0] != 0x0A) { /* an archive, whose manifest has them */
 		assert_true(tw_str_eq(str_of(kept), str_of(&x->bytes)));
@@ -215,10 +215,10 @@ static void same_packets_but_facts(const struct merged *x, const struct tw_buf *
 	assert_int_equal(a.told_twice + b.told_twice, 0);
 	assert_in_range(a.n_packets, b.n_packets, b.n_packets + 1);
 	for (unsigned i = 0; i < a.n_attributes; i++)
-		told += a.attributes[i].len;
+		reported += a.attributes[i].len;
 	for (unsigned i = 0; i < b.n_attributes; i++)
-		told -= b.attributes[i].len;
-	assert_int_equal(told, 0);
+		reported -= b.attributes[i].len;
+	assert_int_equal(reported, 0);
 	for (size_t i = 0; i + 1 < b.n_packets; i++)
 		assert_true(tw_str_eq(
 		        b.packets[i].bytes, a.packets[i + (a.n_packets - b.n_packets)].bytes));

@@ -189,13 +189,13 @@ static void test_selections(void **state)
 
 /* --- made by hand --- */
 
-struct told {
+struct reported {
 	struct tw_builder *b;
 	struct tw_sink *sink;
 	uint32_t tracks;
 };
 
-static void begin_told(struct told *t)
+static void begin_told(struct reported *t)
 {
 	struct tw_limits limits = tw_limits_default();
 
@@ -208,7 +208,7 @@ static void begin_told(struct told *t)
 }
 
 /* A thread with one call of a microsecond. */
-static void tell_thread(struct told *t, struct tw_str name, struct tw_str method)
+static void tell_thread(struct reported *t, struct tw_str name, struct tw_str method)
 {
 	const uint64_t tid = MODEL_PID + t->tracks;
 	const struct tw_event call = {.kind = TW_EV_SLICE,
@@ -249,7 +249,7 @@ static void check_text(const struct tw_export_kind *kind, const struct tw_buf *o
 static void test_names(void **state)
 {
 	struct trace_fixture f;
-	struct told t;
+	struct reported t;
 
 	(void)state;
 	begin_told(&t);
@@ -274,7 +274,7 @@ static void test_many_threads(void **state)
 {
 	enum { MANY = 20000 };
 	struct trace_fixture f;
-	struct told t;
+	struct reported t;
 
 	(void)state;
 	begin_told(&t);
@@ -297,7 +297,7 @@ static void test_many_threads(void **state)
 
 /* --- the SQLite database, read by SQLite --- */
 
-static void tell_edge(struct told *t, enum tw_ev_kind kind, uint32_t thread, int64_t ts)
+static void tell_edge(struct reported *t, enum tw_ev_kind kind, uint32_t thread, int64_t ts)
 {
 	const struct tw_event e = {.kind = kind,
 	        .track = t->sink->ops->track(t->sink, MODEL_PID, MODEL_PID + thread, TW_TID_FULL),
@@ -335,7 +335,7 @@ static void test_parent_before_range(void **state)
 	        .all_threads = true, .ranged = true, .from_ns = 1000, .to_ns = 5000};
 	struct trace_fixture f;
 	struct tw_buf out;
-	struct told t;
+	struct reported t;
 
 	(void)state;
 	begin_told(&t);
@@ -365,7 +365,7 @@ static void test_parent_before_range(void **state)
 }
 
 /* Counting the pages writes nothing, and yet ends with the request. */
-static void check_overdue(struct told *t)
+static void check_overdue(struct reported *t)
 {
 	_Atomic bool abandoned = true;
 	struct trace_fixture f;
@@ -385,7 +385,7 @@ static void check_overdue(struct told *t)
 static void test_overdue(void **state)
 {
 	enum { NOTES = 10000 };
-	struct told t;
+	struct reported t;
 
 	(void)state;
 	begin_told(&t);

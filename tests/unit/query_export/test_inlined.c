@@ -150,7 +150,7 @@ static struct tw_tree check(struct world *w)
 }
 
 /* "run 300;pay 200;..." in pre-order. */
-static const char *told(const struct world *w, const struct tw_tree *t)
+static const char *reported(const struct world *w, const struct tw_tree *t)
 {
 	const struct tw_method_ref *refs;
 	struct tw_buf out;
@@ -224,7 +224,7 @@ static void test_range(void **state)
 	assert_int_equal(
 	        tw_query_forest(w.f.file, &all, NULL, w.arena, &forest, &partial, NULL), TW_OK);
 	assert_int_equal(forest.n, 1);
-	assert_string_equal(told(&w, &forest.trees[0]), told(&w, &t));
+	assert_string_equal(reported(&w, &forest.trees[0]), reported(&w, &t));
 	close_world(&w);
 }
 
@@ -281,7 +281,7 @@ static void test_outlines(void **state)
 	read_mapping(&w, text);
 	assert_int_equal(tw_trace_file_inline(w.f.file, &w.names, NULL), TW_OK);
 	t = check(&w);
-	assert_string_equal(told(&w, &t),
+	assert_string_equal(reported(&w, &t),
 	        "1 run 200/20; 2 jam.Jar.open 90/90; 2 tea.Cup.brew 90/0; "
 	        "3 sugar.Lump.drop 90/90");
 	close_world(&w);
@@ -309,7 +309,7 @@ static void test_native_frames(void **state)
 		write_stack(&w, stacks, 3);
 		assert_int_equal(tw_trace_file_inline(w.f.file, &w.names, NULL), TW_OK);
 		t = check(&w);
-		assert_string_equal(told(&w, &t),
+		assert_string_equal(reported(&w, &t),
 		        late ? "1 run 300/30; 2 pay 270/30; 3 [l.so] 80/80; 3 [o.so] 80/10; "
 		               "4 tail 70/70; 3 tail 80/10; 4 tail 70/70"
 		             : "1 run 300/30; 2 [l.so] 270/190; 3 [o.so] 80/10; "

@@ -351,7 +351,7 @@ static void test_limits(void **state)
 	close_world(&w);
 }
 
-/* More lanes than there may be: the first are told, and that it is not all. */
+/* More lanes than there may be: the first are returned, marked as incomplete. */
 static void test_too_many_lanes(void **state)
 {
 	struct tw_limits limits = tw_limits_default();

@@ -247,7 +247,8 @@ static void test_counters(void **state)
 	end(&x);
 }
 
-/* Each call has the CPU time it was told with, also when callees have more than their caller. */
+/* Each call has the CPU time it was recorded with, also when callees have more than their caller.
+ */
 static void test_cpu(void **state)
 {
 	struct made m = begin(1000, 5000);

@@ -364,7 +364,7 @@ static uint64_t check_honest(const struct tw_forest *f)
 	return calls;
 }
 
-/* What is told when time is up is true of a beginning of each thread. */
+/* A response at the deadline is correct for a prefix of each thread. */
 static void test_deadline(void **state)
 {
 	const struct tw_selection sel = {
@@ -384,7 +384,7 @@ static void test_deadline(void **state)
 
 			tw_parallel_pretend(cores);
 			f = trees_of(&w, &sel, &d, true);
-			/* of several hands, one can be told before another has begun at the
+			/* of several helpers, one can report before another has begun at the
 			 * start, and what lies behind a gap is left out */
 			assert_in_range(check_honest(&f), cores == 1, all);
 			tw_arena_reset(w.arena);

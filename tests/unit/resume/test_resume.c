@@ -210,7 +210,7 @@ static void go_on(struct fixture *f, const char *id, uint64_t accepted)
 	tw_resume_release(f->rs, r);
 }
 
-/* An upload of which nobody was told may be there or not, but not in the way. */
+/* An unacknowledged upload may exist or not, but must not interfere. */
 static bool is_there(struct fixture *f, const char *id)
 {
 	struct tw_resume r;
