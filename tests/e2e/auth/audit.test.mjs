@@ -104,7 +104,7 @@ async function watcher(s) {
 	return async (query = {}) => (await s.get('/api/v1/audit', { key: null, headers: headers(), query: { everywhere: '1', limit: '500', ...query } })).json.entries;
 }
 
-test('every route that changes something stands here', () => {
+test('every route that changes data is listed here', () => {
 	const lines = routesServed().map((r) => `${r.method} ${r.path}`).filter((r) => !r.startsWith('GET '));
 	const here = [...new Set(changes({ passwords: [] }).map(([route]) => route)), ...OF_QUARANTINE.map(([method]) => `${method} /api/v1/quarantine/{id}`), ...Object.keys(WITHOUT)];
 	assert.deepEqual(lines.sort(), here.sort());
@@ -181,7 +181,7 @@ test('each change leaves exactly one entry, refusals and looks none, and no secr
 		await s.get('/api/v1/traces');
 		assert.equal((await audit())[0].id, newest);
 	});
-	await t.test('no secret stands in any entry, nor its hash, nor in the log', async () => {
+	await t.test('no entry and no log line contains a secret or its hash', async () => {
 		const { createHash } = await import('node:crypto');
 		const all = json(await audit());
 		assert.ok(secrets.size > 10);
@@ -251,7 +251,7 @@ test('the command line and the server itself are noted; entries go when they are
 	assert.deepEqual(await audit({ action: 'link' }), []);
 });
 
-test('who became another by sudo is named before it, and found by it', async (t) => {
+test('the user before sudo is named, and found by that name', async (t) => {
 	const s = await startServer(t);
 	const audit = await watcher(s);
 	const env = { ...process.env };
@@ -265,7 +265,7 @@ test('who became another by sudo is named before it, and found by it', async (t)
 	assert.equal((await audit({ actor: 'ann' })).length, 1);
 });
 
-test('what is done to quarantined uploads is noted', async (t) => {
+test('actions on quarantined uploads are audited', async (t) => {
 	const s = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-attempts', '1'] });
 	const { id } = await s.trace(sampleTrace());
 	const audit = await watcher(s);
@@ -279,7 +279,7 @@ test('what is done to quarantined uploads is noted', async (t) => {
 	}
 });
 
-test('a project that is brought in from a file is noted where it comes to', { skip: process.env.TRACEWELL_TEST_POSTGRES ? 'projects are brought into files' : false }, async (t) => {
+test('importing a project is audited in that project', { skip: process.env.TRACEWELL_TEST_POSTGRES ? 'projects are brought into files' : false }, async (t) => {
 	const from = await startServer(t);
 	await from.trace(sampleTrace());
 	const file = path.join(from.data, 'project.tar');

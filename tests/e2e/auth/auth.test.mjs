@@ -95,7 +95,7 @@ test('people, by the API', async (t) => {
 	assert.ok(users[0].last_seen_ms > 0 && users[1].last_seen_ms === 0, 'who was seen');
 	assert.ok(!JSON.stringify(users).includes('argon2'));
 
-	await t.test('a role is given, changed and taken', async () => {
+	await t.test('a role is granted, changed and revoked', async () => {
 		const bob = await cookieOf(s, 'bob', 'password of bob');
 		assert.deepEqual((await who(s, bob)).projects, []);
 		assert.equal((await who(s, bob)).signed_in, true);
@@ -289,7 +289,7 @@ test("another site's page changes nothing", async (t) => {
 	assert.equal((await s.post('/api/v1/traces', sampleTrace(), { headers: evil })).status, 202, 'a key is shown on purpose');
 });
 
-test('every answer carries what keeps browsers strict', async (t) => {
+test('every response has the security headers for browsers', async (t) => {
 	const https = await startServer(t, { args: ['--public-url', 'https://traces.example', '--max-body', '1024'] });
 	const plain = await startServer(t);
 	const key = https.ingest;

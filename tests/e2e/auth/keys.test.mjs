@@ -24,7 +24,7 @@ const works = async (s, key) => (await s.get('/api/v1/traces', { key })).status;
 const endGrace = (s, id) => s.sql(`UPDATE session SET expires_ms=1 WHERE expires_ms<=(SELECT old_until_ms FROM api_key WHERE key_id='${id}'); UPDATE api_key SET old_until_ms=1 WHERE key_id='${id}'`);
 const rotate = (s, id, body) => s.ask('POST', `/api/v1/keys/${id}/rotate`, { key: s.admin, body: json(body) });
 
-test('a key ends when it said it would, and its sessions with it', async (t) => {
+test('a key expires at its stated time, with its sessions', async (t) => {
 	const s = await startServer(t);
 	const k = await made(s, { name: 'short', scope: 'read', expires_ms: Date.now() + 3_600_000 });
 	assert.equal(await works(s, k.key), 200);
@@ -100,7 +100,7 @@ test('a rotated key has two secrets for a time, and tells whether the old one is
 	assert.match(over.json.error.message, /rotated and its old secret has ended/);
 });
 
-test('a second rotation ends the first secret at once, revoking ends both', async (t) => {
+test('a second rotation ends the first secret immediately, revoking ends both', async (t) => {
 	const s = await startServer(t);
 	const k = await made(s, { scope: 'write', expires_ms: Date.now() + 3_600_000 });
 	const two = (await rotate(s, k.id, {})).json;
@@ -140,7 +140,7 @@ test('the command line does the same', async (t) => {
 	assert.match(tracewell('key', 'list', '--data', s.data, '--project', 'test'), /\tread\trevoked\tcli\t/);
 });
 
-test('a key that may only send gives a build its mapping, and replaces none', async (t) => {
+test('an ingest key may add a mapping to a build, but not replace one', async (t) => {
 	const s = await startServer(t);
 	const [ingest, write] = [s.ingest, s.write];
 	const other = sampleMapping.replaceAll('com.', 'org.');

@@ -103,7 +103,7 @@ test('the session is one like any other: followed, ended, signed out', async (t)
 	assert.equal((await who(s, jar)).signed_in, false);
 });
 
-test('whom nobody knows stays out, and is let in by what the provider calls them', async (t) => {
+test('unknown users are refused, and admitted by the provider\'s groups', async (t) => {
 	const { s } = await withReal(t, []);
 	knows('eve-7', { preferred_username: 'root', email: 'root@firm.example', email_verified: true });
 	const admin = await root(s);
@@ -121,7 +121,7 @@ test('whom nobody knows stays out, and is let in by what the provider calls them
 	const { users } = (await admin('GET', '/api/v1/users')).json;
 	assert.deepEqual(users.map((u) => [u.name, u.oidc, u.disabled]), [['eve', true, false], ['root', false, false]]);
 
-	await t.test('and who is disabled stays out, in every way', async () => {
+	await t.test('and disabled users are refused, in every way', async () => {
 		assert.equal((await admin('PUT', '/api/v1/users/eve', { disabled: true })).status, 204);
 		assert.equal((await jar.ask(`${s.url}/api/v1/session`)).status, 401, 'the session is over');
 		assert.equal(whyOf(await signIn(s, new Jar(), 'eve-7')), 'disabled');
@@ -155,7 +155,7 @@ test('whom nobody knows stays out, and is let in by what the provider calls them
 		assert.equal((await admin('PUT', '/api/v1/users/eve', { subject: 'eve-7' })).status, 204);
 	});
 
-	await t.test('and whose link is taken away', async () => {
+	await t.test('and users whose link is removed', async () => {
 		const jar = new Jar();
 		await signIn(s, jar, 'eve-7');
 		assert.equal((await who(s, jar)).user, 'eve');
@@ -165,7 +165,7 @@ test('whom nobody knows stays out, and is let in by what the provider calls them
 	});
 });
 
-test('an account is linked by whoever is signed in to it', async (t) => {
+test('an account is linked by the user who is signed in to it', async (t) => {
 	const { s } = await withReal(t, []);
 	knows('carl-9', { preferred_username: 'somebody' });
 	make(s, 'carl');
@@ -212,7 +212,7 @@ test('an account is linked by whoever is signed in to it', async (t) => {
 	assert.ok(Number(tired.headers.get('retry-after')) > 0);
 });
 
-test('tries count by what was tried: an office behind one address goes on', async (t) => {
+test('failed sign-ins count per account: others at the same address are not affected', async (t) => {
 	const p = await saysAnything(t);
 	const s = await signsIn(t, p, ['--oidc-create']);
 	const enter = async (sub, name = sub) => {
@@ -254,7 +254,7 @@ test('tries count by what was tried: an office behind one address goes on', asyn
 	assert.equal(byPassword.status, 204, 'passwords have a count of their own');
 });
 
-test('keys without a name, and keys that changed under one, are asked for anew, but not for each token', async (t) => {
+test('keys without an id, and changed keys of an id, are fetched again, but not for each token', async (t) => {
 	const p = await saysAnything(t);
 	const nameless = (alg) => ({ ...newKey(alg, 'x'), kid: undefined });
 	p.keys = [nameless('RS256')];
@@ -397,7 +397,7 @@ test('names of new accounts', async (t) => {
 	}
 });
 
-test('keys that changed are asked for once; a code is good once', async (t) => {
+test('changed keys are fetched once; a code is valid once', async (t) => {
 	const { s, provider } = await withReal(t, ['--oidc-create']);
 	knows('hal', { preferred_username: 'hal' });
 	const jar = new Jar();
@@ -426,7 +426,7 @@ test('keys that changed are asked for once; a code is good once', async (t) => {
 	assert.equal(whyOf((await other.ask(own.href)).to), 'refused', 'PKCE');
 });
 
-test('a provider that lies signs nobody in', async (t) => {
+test('a provider with false responses signs nobody in', async (t) => {
 	const p = await saysAnything(t);
 	const s = await signsIn(t, p, ['--oidc-create']);
 	const now = Math.floor(Date.now() / 1000);
@@ -520,7 +520,7 @@ test('a sign-in belongs to the browser that began it', async (t) => {
 	assert.equal(whyOf((await mine.ask(wrong.href)).to), 'token', 'an answer that says it is of another provider');
 });
 
-test('a provider that hangs, fails or talks without end holds up nobody else', async (t) => {
+test('a provider that hangs, fails or never stops sending delays nothing else', async (t) => {
 	const p = await saysAnything(t);
 	const s = await signsIn(t, p, ['--oidc-create', '--query-deadline', '1500', '--query-threads', '1']);
 	const waiting = [];
@@ -588,7 +588,7 @@ test('settings that cannot be meant keep the server from starting', async (t) =>
 	assert.match(fails(...good, '--oidc-create', '--trusted-proxies', '127.0.0.1', '--proxy-user-header', 'Remote-User'), /take the name of a user of the proxy/);
 });
 
-test('where no provider is set, nothing of it is there', async (t) => {
+test('without a configured provider none of its routes exist', async (t) => {
 	const s = await startServer(t);
 	for (const target of ['begin', 'callback']) assert.equal((await s.get(`/api/v1/oidc/${target}`, { key: null })).status, 404);
 	assert.equal((await s.get('/api/v1/session', { key: null })).json.oidc, null);
@@ -608,7 +608,7 @@ test('a public client, and a secret from a file', async (t) => {
 	assert.equal(whyOf(await signIn(none.s, new Jar(), 'ida')), 'refused');
 });
 
-test('what one of several servers began another ends, and none ends it again', { skip: postgresIsThere ? false : 'PostgreSQL 15 or later is not installed' }, async (t) => {
+test('a sign-in begun at one server is completed at another, once', { skip: postgresIsThere ? false : 'PostgreSQL 15 or later is not installed' }, async (t) => {
 	const db = await startPostgres(t);
 	const data = newFolder(t, 'tracewell-signin-');
 	const servers = [];

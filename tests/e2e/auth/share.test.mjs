@@ -163,7 +163,7 @@ test('annotations at a time and on a method', async (t) => {
 	assert.equal(trace.state, 'ready');
 });
 
-test('who wrote it', async (t) => {
+test('its author', async (t) => {
 	const { s, write, annotations } = await withTrace(t);
 	await write({ text: 'a', ts_ns: 1 });
 	const named = await s.ask('POST', '/api/v1/keys', { key: s.key('admin'), body: json({ name: 'nightly <b>bot</b>', scope: 'write' }) });
@@ -175,7 +175,7 @@ test('who wrote it', async (t) => {
 	assert.notEqual(authors[0], authors[1]);
 });
 
-test('lists are kept by a name', async (t) => {
+test('lists are saved under a name', async (t) => {
 	const s = await startServer(t);
 	const keep = (name, query, key = s.write) => s.put(`/api/v1/filters/${encodeURIComponent(name)}`, typeof query === 'string' ? json({ query }) : query, { key });
 	const list = async (key = s.read) => (await s.get('/api/v1/filters', { key })).json.filters;

@@ -68,7 +68,7 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		assert.deepEqual(await flameOf(again, before[0]), want);
 	});
 
-	test('again to the same folder: only what is new, and what was deleted goes', async (t) => {
+	test('again to the same folder: only new files are copied, and deleted ones removed', async (t) => {
 		const s = await startServer(t);
 		const to = folder(t);
 		const ids = [await upload(s, 1), await upload(s, 2)];
@@ -101,7 +101,7 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		assert.deepEqual(await flameOf(again, id), want);
 	});
 
-	test('a damaged upload is named and left out, the rest is there', async (t) => {
+	test('a damaged upload is named and skipped, the rest is copied', async (t) => {
 		const s = await startServer(t);
 		const to = folder(t);
 		const ids = [await upload(s, 1), await upload(s, 2)];
@@ -152,7 +152,7 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		assert.ok(isWhole(to));
 	});
 
-	test('says what it cannot do', async (t) => {
+	test('unsupported cases are reported', async (t) => {
 		const s = await startServer(t);
 		assert.match(backup(s.data, s.data).output, /is the data folder itself/);
 		assert.match(backup('/nonexistent', folder(t)).output, /is not a data folder of a server/);

@@ -54,7 +54,7 @@ async function withTrace(t, trace = sampleTrace(2000)) {
 }
 
 describe('tracewell check', { concurrency: 2 }, () => {
-	test('finds nothing where nothing is wrong, beside a running server', async (t) => {
+	test('finds nothing in a sound folder, while a server runs', async (t) => {
 		const { s } = await withTrace(t);
 		const { code, lines, stderr } = check(s.data);
 		assert.deepEqual([code, lines], [0, []]);
@@ -120,7 +120,7 @@ describe('tracewell check', { concurrency: 2 }, () => {
 		assert.match(lines.join() + stderr, /malformed|wrong|missing from index|invalid page|btree/i);
 	});
 
-	test('says what is not a data folder, and makes none', () => {
+	test('reports a folder that is not a data folder, and creates none', () => {
 		const { code, stderr } = check('/nonexistent/data');
 		assert.equal(code, 1);
 		assert.match(stderr, /is not a data folder of a server/);
@@ -130,7 +130,7 @@ describe('tracewell check', { concurrency: 2 }, () => {
 });
 
 describe('a server that meets damage', () => {
-	test('decodes the trace again, and says so meanwhile', async (t) => {
+	test('decodes the trace again, and reports progress', async (t) => {
 		const { s, id, decoded } = await withTrace(t);
 		for (const harm of [
 			() => fs.writeFileSync(decoded, 'no database'),

@@ -42,7 +42,7 @@ async function commands() {
 	return [...new Set([...stdout.matchAll(/^ {2}tracewell (\w+)/gm)].map((m) => m[1]))];
 }
 
-test('help is a success, a flag that nobody knows is wrong usage, of every subcommand', async () => {
+test('for every subcommand help succeeds and an unknown flag is wrong usage', async () => {
 	const names = (await commands()).filter((name) => name !== 'version' && name !== 'help');
 	assert.ok(names.length >= 20, names.join());
 	for (const name of names) {
@@ -80,7 +80,7 @@ const LACKS = {
 	push: [[['x'], '--server'], [['x', '--server', 'x'], '--key or TRACEWELL_KEY in the environment'], [['--server', 'x', '--key', 'k'], 'nothing to send'], [['--server', 'x', '--key', 'k', '--mapping', 'm'], '--build-id']],
 };
 
-test('each command names what is missing', async () => {
+test('each command names the missing argument', async () => {
 	const names = (await commands()).filter((name) => name !== 'version' && name !== 'help');
 	assert.deepEqual(Object.keys(LACKS).sort(), names.sort(), 'every command is here');
 	for (const [name, calls] of Object.entries(LACKS))
@@ -128,7 +128,7 @@ test('each wrong word is answered with the right ones', async () => {
 	}
 });
 
-test('what cannot be read or reached is a sentence without numbers of errors', async (t) => {
+test('unreadable files and unreachable servers are reported without error numbers', async (t) => {
 	const at = folder(t), no = path.join(at, 'none');
 	const to = ['--server', 'http://127.0.0.1:9', '--key', 'k'];
 	fs.writeFileSync(path.join(at, 'a.trace'), sampleTrace(9));
@@ -195,7 +195,7 @@ test('exit codes are those of deploy/guides/commands.md', async (t) => {
 				if (r.code) assert.notEqual(r.stderr + r.stdout, '', 'says why');
 			}
 		});
-	await t.test('what cannot be written is a failure', async () => {
+	await t.test('an output that cannot be written is a failure', async () => {
 		const full = (args) => run(['-c', `${[binary(), ...args].map(quote).join(' ')} >/dev/full`], { program: 'sh' });
 		for (const args of [['top', ...to], ['top', ...to, '--json'], ['watch', ...to, '--once'], ['doctor', '--json'], ['decode', file('a.trace'), '--json'], ['version']]) {
 			const r = await full(args);
@@ -203,7 +203,7 @@ test('exit codes are those of deploy/guides/commands.md', async (t) => {
 			assert.match(r.stderr, /standard output cannot be written/, args[0]);
 		}
 	});
-	await t.test('what cannot be asked for is wrong usage', async () => {
+	await t.test('invalid requests are wrong usage', async () => {
 		for (const name of ['top', 'watch']) {
 			const once = name === 'watch' ? ['--once'] : [];
 			for (const args of [[...to, '--where', `q=${'x'.repeat(20_000)}`], ['--server', 'ftp://127.0.0.1', '--key', s.read], ['--server', s.url], ['--server', s.url, '--key', '']])
@@ -316,7 +316,7 @@ test('decode and sql print original names of every format', async (t) => {
 	assert.doesNotMatch(frames, /a\.b\.c|a\.l\b/);
 });
 
-test('push --wait --json: "failed" is what the server says, not what the asking came to', async (t) => {
+test('push --wait --json: "failed" is the server\'s state, not the result of the request', async (t) => {
 	const answers = { '/api/v1/traces': '{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}' };
 	const odd = http.createServer((req, res) => { req.resume().on('end', () => { if (req.method === 'GET') res.statusCode = 403; res.end(req.method === 'GET' ? '{"error":{"status":"denied","message":"no"}}' : answers[req.url.split('?')[0]]); }); });
 	await new Promise((done) => odd.listen(0, '127.0.0.1', done));
@@ -434,7 +434,7 @@ test('top: the slowest methods of a filter', async (t) => {
 	assert.doesNotMatch((await onTerminal(to, { env: { TERM: 'dumb' } })).stdout, /\u001b/);
 });
 
-test('a word that nobody knows: what may have been meant, or nothing', async () => {
+test('an unknown command: a similar one is suggested, or none', async () => {
 	const says = async (...args) => {
 		const { code, stdout, stderr } = await run(args);
 		assert.equal(code, 2, args.join(' '));
@@ -454,7 +454,7 @@ test('a word that nobody knows: what may have been meant, or nothing', async () 
 	assert.equal(await says('check', '-'.repeat(300)), undefined);
 });
 
-test('a setting that nobody knows: which may have been meant', async (t) => {
+test('an unknown setting: a similar one is suggested', async (t) => {
 	const at = path.join(folder(t), 'tracewell.conf');
 	const says = async (args, env) => {
 		const { code, stderr } = await run(['serve', ...args], { env });

@@ -66,7 +66,7 @@ test('values of flags: formats, roles, log levels, with a blank and with =', { s
 	assert.deepEqual(await typed('tracewell top --by p7\t'), ['top', '--by', 'p75']);
 });
 
-test('folders where a folder is wanted, files where a file is, nothing where nobody can tell', { skip }, async () => {
+test('completes folders for folders, files for files, and nothing for other values', { skip }, async () => {
 	assert.deepEqual(await typed('tracewell check --data f\t'), ['check', '--data', 'folder_one/']);
 	assert.deepEqual(await typed('tracewell serve --tls-cert fi\t'), ['serve', '--tls-cert', 'file_one']);
 	assert.deepEqual(await typed('tracewell decode fi\t'), ['decode', 'file_one']);

@@ -115,7 +115,7 @@ describe('the machine', () => {
 });
 
 describe('a data folder', { concurrency: 2 }, () => {
-	test('is not there yet, or is no folder', async (t) => {
+	test('does not exist yet, or is not a folder', async (t) => {
 		const dir = newFolder(t, 'tracewell-doctor-');
 		const none = await doctor(['--data', path.join(dir, 'none')]);
 		assert.deepEqual([none.of('data').level, none.code], ['note', 0]);
@@ -133,7 +133,7 @@ describe('a data folder', { concurrency: 2 }, () => {
 		await breaks(args, 'owner', 'wrong', /belongs to user 65534/, async () => void fs.chownSync(data, 65534, 65534));
 	});
 
-	test('the schema is newer or unknown, or there is none', async (t) => {
+	test('the schema is newer, unknown or missing', async (t) => {
 		const data = await stopped(t);
 		const version = Number(sqlite(path.join(data, 'catalogue.db'), 'PRAGMA user_version'));
 		await breaks(['--data', data], 'schema', 'wrong', /newer tracewell/, async () => change(data, `PRAGMA user_version=${version + 1}`));
@@ -210,7 +210,7 @@ describe('a server from outside', () => {
 	});
 });
 
-test('the OpenID provider is asked as the server would ask it', async (t) => {
+test('the OpenID provider is queried as the server does', async (t) => {
 	const p = await saysAnything(t);
 	const args = ['--oidc-issuer', p.url, '--oidc-loopback-http'];
 	const well = await doctor(args);

@@ -61,7 +61,7 @@ test('every link within the checkout leads somewhere, in every document', () => 
 	assert.ok(n > 20, `${n} links were looked at`);
 });
 
-test('what looks like commands is marked as shell', () => {
+test('blocks that look like commands are marked as shell', () => {
 	const looks = /^(\.\/|(curl|tracewell|tracewell-admin|git|apt|docker|meson|ninja|npm|node|sudo|systemctl|alias|[A-Z]+=\$\()\b)/m;
 	const unmarked = documents().flatMap((name) => blocksOf(textOf(name)).filter((b) => b.language === '' && looks.test(b.text)).map((b) => `${name}:${b.line}`));
 	assert.deepEqual(unmarked, []);

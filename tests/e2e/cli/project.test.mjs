@@ -83,7 +83,7 @@ describe('a project', { concurrency: 2 }, () => {
 			assert.ok(isWhole(other.data));
 		});
 
-	test('under another name beside the first: with ids of its own, the same each time', async (t) => {
+	test('under another name next to the first: with separate ids, the same each time', async (t) => {
 		const { s, ids } = await filled(t);
 		const file = path.join(folder(t), 'p.tar');
 		send(s.data, file);
@@ -105,7 +105,7 @@ describe('a project', { concurrency: 2 }, () => {
 		assert.ok(isWhole(s.data));
 	});
 
-	test('a trace whose upload is gone comes as it was decoded', async (t) => {
+	test('a trace without its upload is imported as it was decoded', async (t) => {
 		const { s, ids } = await filled(t);
 		execFileSync('python3', ['-c', 'import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1], timeout=20)\n' +
 			"db.execute('UPDATE trace SET created_ms=created_ms-40*86400000 WHERE trace_id=?', (sys.argv[2],))\ndb.commit()",
@@ -123,7 +123,7 @@ describe('a project', { concurrency: 2 }, () => {
 		assert.ok(isWhole(other.data));
 	});
 
-	test('a broken archive changes nothing, and says so', async (t) => {
+	test('a broken archive changes nothing and is reported', async (t) => {
 		const { s, ids } = await filled(t);
 		const dir = folder(t);
 		const file = path.join(dir, 'p.tar');

@@ -24,7 +24,7 @@ DALVIK THREADS (2):
 ----- end 4000 -----
 `;
 
-test('an ANR report beside a trace', async (t) => {
+test('an ANR report with a trace', async (t) => {
 	const s = await startServer(t);
 	const alone = await s.trace(sampleTrace());
 	const { body, headers } = form(['trace', sampleTrace()], ['anr', report]);

@@ -108,7 +108,7 @@ test('ART traces', async (t) => {
 		assert.equal(summary.slices, 0);
 	});
 
-	await t.test('what cannot be read is refused with words', async () => {
+	await t.test('unreadable uploads are refused with a message', async () => {
 		const r = await s.post('/api/v1/traces', Buffer.from('SLOW\xf1\0' + '\0'.repeat(26), 'latin1'));
 		assert.equal(r.status, 415);
 		assert.match(r.json.error.message, /version 0xf1; this server reads/);

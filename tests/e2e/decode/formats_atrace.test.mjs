@@ -110,7 +110,7 @@ test('text traces', async (t) => {
 		assert.ok(trace.report.repairs.some((r) => r.name === 'side_clock_unknown' && r.kind === 'loss'));
 	});
 
-	await t.test('what belongs elsewhere is refused', async () => {
+	await t.test('files for other endpoints are refused', async () => {
 		for (const [name, content] of [['atrace', methods], ['atrace', 'words\n'.repeat(3000)], ['binder', 'words\n'.repeat(3000)], ['trace', binder], ['other', 'x']]) {
 			const { body, headers } = form(['trace', methods], [name, content]);
 			const answer = await s.post('/api/v1/traces', body, { headers });
@@ -118,7 +118,7 @@ test('text traces', async (t) => {
 		}
 	});
 
-	await t.test('kernel text, packed kernel text and RheaTrace 1.0 stand alone', async () => {
+	await t.test('kernel text, packed kernel text and RheaTrace 1.0 as traces of their own', async () => {
 		for (const [format, name] of [['atrace', 'realistic'], ['atrace', 'truncated'], ['systrace', 'realistic'], ['rhea1', 'realistic'], ['rhea_atrace', 'realistic']]) {
 			const trace = await s.trace(golden(format, name), {});
 			assert.equal(trace.state, 'ready', JSON.stringify(trace.error));

@@ -42,7 +42,7 @@ test('Perfetto traces', async (t) => {
 		}
 	});
 
-	await t.test('beside a method trace, on its clock', async () => {
+	await t.test('with a method trace, on its clock', async () => {
 		const PID = 10;
 		const methods = btrace([[PID, 1, 0, 1_000_000], [11, 2, 0, 500_000]], { pid: PID });
 		/* the golden trace begins when BOOTTIME is 100 s and MONOTONIC 95 s; this one a second before */
@@ -59,7 +59,7 @@ test('Perfetto traces', async (t) => {
 		assert.equal(running.ts_ns, 1_010_001_000);
 	});
 
-	await t.test('what cannot be read beside a trace costs itself', async () => {
+	await t.test('an unreadable side file does not affect the trace', async () => {
 		const methods = btrace([[10, 1, 0, 1_000_000]], { pid: 10 });
 		const { body, headers } = form(['trace', methods], ['system', golden('minimal').subarray(0, 30)]);
 		const trace = await s.trace(body, { headers });
@@ -69,7 +69,7 @@ test('Perfetto traces', async (t) => {
 		assert.equal((await s.post('/api/v1/traces', wrong.body, { headers: wrong.headers })).status, 415);
 	});
 
-	await t.test('what is exported comes back', async () => {
+	await t.test('exports can be uploaded again', async () => {
 		const calls = [];
 		for (let i = 0; i < 200; i++) calls.push([77, i % 7, i * 1000, 600], [78, i % 5, i * 900, 300]);
 		const first = await s.trace(btrace(calls, { pid: 77 }), {});

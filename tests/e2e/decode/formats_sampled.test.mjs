@@ -67,14 +67,14 @@ test('sampled stacks', async (t) => {
 		assert.ok([415, 422].includes(refused.status), refused.text);
 	});
 
-	await t.test('Java stacks, and what a gap is', async () => {
+	await t.test('Java stacks, and the definition of a gap', async () => {
 		const v = await look(s, await s.trace(golden('java_samples')));
 		assert.equal(v.format, 'java_samples');
 		assert.ok(v.threads.every((x) => x.source === 'samples' && x.interval_ns === 20e6));
 		assert.deepEqual(v.repairs, ['sample_gap']);
 	});
 
-	await t.test('Matrix: ids named by its mapping, that comes later', async () => {
+	await t.test('Matrix: ids named by a late mapping', async () => {
 		const trace = await s.trace(golden('matrix', 'minimal'), { query: { build_id: 'm1' } });
 		let v = await look(s, trace);
 		assert.equal(v.format, 'matrix');
@@ -89,7 +89,7 @@ test('sampled stacks', async (t) => {
 		assert.ok(v.notes.some((n) => n.kind === 'merged' && n.value === 4));
 	});
 
-	await t.test('simpleperf: names behind the samples, and without them', async () => {
+	await t.test('simpleperf: names after the samples, and without them', async () => {
 		const whole = await s.trace(golden('simpleperf'));
 		let v = await look(s, whole);
 		assert.equal(v.format, 'simpleperf');
@@ -173,7 +173,7 @@ test('sampled stacks', async (t) => {
 		assert.ok(v.notes.some((n) => n.kind === 'counter' && n.text === 'allocated bytes' && n.value > 0));
 	});
 
-	await t.test('refusals say what to do', async () => {
+	await t.test('refusals state the remedy', async () => {
 		for (const [body, words] of [
 			['{"platform":"android","sampled_profile":"QUJD"}', /does not contain a trace/],
 			['{"format":"java-stacks/7"}', /java-stacks\/1/],

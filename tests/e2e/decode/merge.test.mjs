@@ -209,7 +209,7 @@ test('Perfetto files', async (t) => {
 		assert.ok(!fs.existsSync(at('out')));
 	});
 
-	await t.test('also when the trace is deleted meanwhile', async () => {
+	await t.test('also when the trace is deleted during it', async () => {
 		const big = await upload(sampleTrace(60_000), system);
 		const whole = (await file(big.id)).bytes;
 		const answer = await fetch(`${s.url}/api/v1/merge?ids=${big.id}`, { headers: { Authorization: `Bearer ${s.read}`, 'Accept-Encoding': 'identity' } });

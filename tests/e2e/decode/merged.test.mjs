@@ -9,7 +9,7 @@ import { reads, sample, startServer, tracewell, until } from '../server.mjs';
 
 const folder = sample('merge/javac-and-kernel');
 
-test('a recording beside a kernel trace is on one clock with it', reads(folder), async (t) => {
+test('a recording with a kernel trace shares its clock', reads(folder), async (t) => {
 	const s = await startServer(t);
 	const part = (name) => fs.readFileSync(path.join(folder, name));
 	const { body, headers } = form(['trace', part('rhea-atrace.bin.zst')], ['system', part('system.perfetto-trace')], ['threads', part('threads.txt')]);
@@ -72,7 +72,7 @@ test('the device\'s trace in an archive is joined like one in a form', async (t)
 	assert.ok((await s.get(`/api/v1/traces/${archive.id}/raw/system`)).bytes.equals(system), 'kept byte for byte');
 	assert.ok((await export_of(archive, '?format=tar')).includes(system));
 
-	await t.test('one that is sent beside the archive is taken instead', async () => {
+	await t.test('a separately sent one replaces that of the archive', async () => {
 		const other = Buffer.concat([system, system]);
 		const both = form(['trace', zip(files)], ['system', other]);
 		const trace = await s.trace(both.body, { headers: both.headers });

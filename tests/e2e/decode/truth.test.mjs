@@ -165,7 +165,7 @@ const cases = [
 	['begins that wrap', ['--seed', 7, '--wrapped']],
 ];
 
-test('what the phone did is what is shown', async (t) => {
+test('the merged file shows what the phone did', async (t) => {
 	const s = await startServer(t);
 	for (const [what, args] of cases)
 		await t.test(what, async () => {
@@ -177,7 +177,7 @@ test('what the phone did is what is shown', async (t) => {
 		});
 });
 
-test('a mapping that comes later names what is there already', async (t) => {
+test('a late mapping names existing traces', async (t) => {
 	const s = await startServer(t);
 	const dir = scratch(t);
 	const truth = simulate(dir, '--seed', 11);
@@ -193,7 +193,7 @@ test('a mapping that comes later names what is there already', async (t) => {
 	assert.equal((await json(s, `/api/v1/traces/${id}`)).report.names.warning, null);
 });
 
-test('another build numbers its methods anew', async (t) => {
+test('another build has its own method numbers', async (t) => {
 	const s = await startServer(t);
 	for (const build of [1, 2]) {
 		const dir = scratch(t);

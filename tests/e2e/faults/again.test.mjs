@@ -64,7 +64,7 @@ test('an equal question is answered again, in each coding, and another is not', 
 	assert.equal((await counts(s)).again, 2);
 });
 
-test('nothing is kept where the setting says so', { timeout: 900_000 }, async (t) => {
+test('with the setting nothing is stored', { timeout: 900_000 }, async (t) => {
 	const s = await startServer(t, { args: ['--response-cache', '0'] });
 	const { id } = await s.trace(wide());
 	const first = await s.get(flame(id));

@@ -15,7 +15,7 @@ const refused = (s) => new Promise((done) => {
 	socket.once('error', () => done(true));
 });
 
-test('SIGTERM: not ready at once, still serving, then no new connection, then what is under way is finished', async (t) => {
+test('SIGTERM: immediately not ready, still serving, then no new connections, then running requests finish', async (t) => {
 	const s = await startServer(t, { args: ['--drain-seconds', '10', '--shutdown', '60'] });
 	assert.equal((await ready(s)).status, 200);
 

@@ -154,7 +154,7 @@ test('an older catalogue is refused; one that lacks a few traces sets them aside
 	assert.deepEqual(below(data, 'lost'), []);
 });
 
-test('what a crash left goes to lost/ and stays there for --lost-days', async (t) => {
+test('files left by a crash are moved to lost/ and remain for --lost-days', async (t) => {
 	const data = folder(t);
 	let s = await serve(t, data);
 	await s.trace(sampleTrace(15));

@@ -25,7 +25,7 @@ function fits(answer, what) {
 	assert.ok([200, 404, 409].includes(answer.status), `${what}: ${answer.status} ${answer.text.slice(0, 300)}`);
 }
 
-test('uploads, flame graphs, downloads, mappings and deletions at once', async (t) => {
+test('concurrent uploads, flame graphs, downloads, mappings and deletions', async (t) => {
 	const s = await startServer(t, patient);
 	assert.ok(s.read && s.ingest);
 	await allOf(6, async (client) => {

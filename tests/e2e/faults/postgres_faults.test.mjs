@@ -39,7 +39,7 @@ const anyUnready = (c) => until(async () => {
 	return undefined;
 }, 'it is noticed');
 
-test('sessions end, writers quarrel, nobody gets a connection: nothing is lost or counted twice', { skip, timeout: 900_000 }, async (t) => {
+test('sessions end, writers conflict, no connection is free: nothing is lost or counted twice', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const c = await startCluster(t, { db, name: 'faulty' });
 	await c.serve();

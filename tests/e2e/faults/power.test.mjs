@@ -381,7 +381,7 @@ function age(data, ids) {
 	execFileSync('python3', ['-c', script, path.join(data, 'catalogue.db'), ...ids]);
 }
 
-test('uploads at once and in pieces, mappings, deletion and retention', { skip }, async (t) => {
+test('whole and resumable uploads, mappings, deletion and retention', { skip }, async (t) => {
 	const old = [];
 	const recorded = await record(t, {
 		prepare: async (client) => {

@@ -70,7 +70,7 @@ describe('decoders that cannot write', { skip: !fs.existsSync(shim) && `no ${shi
 			assert.deepEqual(s.spool(), []);
 		});
 
-	test('a restart tries at once', async (t) => {
+	test('a restart retries immediately', async (t) => {
 		const { s, faults } = await start(t);
 		faults.arm(1, 0xffffffff, 'ENOSPC');
 		const { id } = (await s.post('/api/v1/traces', sampleTrace(20))).json;

@@ -64,7 +64,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 		assert.equal(files(s), 0);
 	});
 
-	test('an upload that cannot be read fails with its reason and holds up no other', async (t) => {
+	test('an unreadable upload fails with its reason and delays no other', async (t) => {
 		const s = await startServer(t, { args: ['--decode-workers', '1', '--worker-attempts', '3'] });
 		const body = sampleTrace(45);
 		const { id } = await s.trace(body);
@@ -130,7 +130,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 		assert.equal((await s.get(`/api/v1/traces/${id}/raw/trace`)).status, 200);
 	});
 
-	test('thrown away, its bytes go with it', async (t) => {
+	test('discarding it deletes its bytes', async (t) => {
 		const s = await poisoned(t, 'crash');
 		const { id } = await s.trace(sampleTrace(44));
 		const stays = await s.trace(sampleTrace(45));
@@ -141,7 +141,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 		assert.deepEqual((await listed(s)).map((q) => q.id), [stays.id]);
 	});
 
-	test('what is merely bad is refused in words and not kept here', async (t) => {
+	test('merely invalid uploads are refused with a message and not quarantined', async (t) => {
 		const s = await startServer(t, { args: ['--max-decoded', '200K'] }); // more than is looked at while it arrives
 		const bad = await s.trace(sampleTrace(20000));
 		assert.equal(bad.state, 'failed');
@@ -150,7 +150,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 		assert.equal((await s.get(`/api/v1/traces/${bad.id}/raw/trace`)).status, 200);
 	});
 
-	test('bounded by number and by bytes, the oldest go first, pinned ones stay', async (t) => {
+	test('bounded by number and bytes, the oldest are deleted first, pinned ones remain', async (t) => {
 		const s = await poisoned(t, 'crash', ['--worker-attempts', '1', '--retention-every', '1']);
 		const bodies = [46, 47, 48, 49].map((n) => sampleTrace(n));
 		const ids = [];

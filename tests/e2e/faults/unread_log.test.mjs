@@ -71,7 +71,7 @@ async function fill(s) {
 
 const reported = (log) => [...log.matchAll(/event=log_lost lines=(\d+)/g)].reduce((sum, [, n]) => sum + Number(n), 0);
 
-test('a pipe that nobody reads holds nothing up, and tells what it lost when it is read', { timeout: 900_000 }, async (t) => {
+test('an unread pipe blocks nothing, and lost lines are reported when it is read', { timeout: 900_000 }, async (t) => {
 	const s = await start(t);
 	assert.equal(await lost(s), 0);
 	await fill(s);

@@ -46,7 +46,7 @@ test('a dump becomes a trace with its document, samples and notes', async (t) =>
 	assert.equal(notes.find((n) => n.kind === 'anr').value, 5008);
 });
 
-test('an R8 mapping that comes later names frames, locks, notes and the verdict, and makes the cluster the original one', async (t) => {
+test('a late R8 mapping names frames, locks, notes and the verdict, and restores the original cluster', async (t) => {
 	const s = await startServer(t);
 	const dump = (main, wants, writer, holds) => `"main" prio=5 tid=1 Blocked\n${main}  - waiting to lock <0x01> (a ${wants}) held by thread 2\n\n`
 		+ `"w" prio=5 tid=2 Runnable\n${writer}  - locked <0x01> (a ${holds})\n`;
@@ -77,7 +77,7 @@ test('an R8 mapping that comes later names frames, locks, notes and the verdict,
 	assert.notEqual(before.cluster, doc.cluster);
 });
 
-test('what a contended lock tells of methods is named too', async (t) => {
+test('methods in the notes of contended locks are named too', async (t) => {
 	const s = await startServer(t);
 	const at = (us, text) => `            main-40    (   40) [000] ...1     1.${String(us).padStart(6, '0')}: tracing_mark_write: ${text}\n`;
 	const { id } = await s.trace('# tracer: nop\n#\n' + at(100, 'B|40|monitor contention with owner w (41) at void a.b.c(a.d)(SourceFile:7) waiters=0 blocking from '
@@ -89,21 +89,21 @@ test('what a contended lock tells of methods is named too', async (t) => {
 	assert.deepEqual([owner_method, owner_source, method, source], ['com.shop.Cart.total', 'Cart.java:27', 'com.shop.Store.load', 'Store.java:3']);
 });
 
-test('a cut dump keeps what it had, and says so', async (t) => {
+test('a truncated dump keeps its complete parts and is marked', async (t) => {
 	const s = await startServer(t);
 	const trace = await s.trace(golden('truncated'));
 	assert.equal(trace.state, 'ready');
 	assert.deepEqual(trace.report.repairs.map((r) => r.name), ['input_truncated', 'records_missing']);
 });
 
-test('what holds no thread is refused with words', async (t) => {
+test('a report without threads is refused with a message', async (t) => {
 	const s = await startServer(t);
 	const answer = await s.post('/api/v1/traces', golden('garbage'));
 	assert.equal(answer.status, 422);
 	assert.match(answer.json.error.message, /without a thread, a waiting channel or a reason/);
 });
 
-test('a dump of 40 MB stays within the limits of a decode', async (t) => {
+test('a dump of 40 MB is within the limits of a decode', async (t) => {
 	/* it needs 250 MB of address space, a few MB more or less by where the kernel puts libraries */
 	const s = await startServer(t, { args: ['--worker-memory', '320M'] });
 	const blocks = [];

@@ -99,7 +99,7 @@ test('a fleet of known causes', async (t) => {
 		assert.deepEqual(Object.fromEntries(one.groups.map((g) => [g.key, g.traces])), Object.fromEntries(count(held, (x) => x.version)));
 	});
 
-	await t.test('a mapping that comes later names and keys them again', async () => {
+	await t.test('a late mapping names and groups them again', async () => {
 		for (const version of VERSIONS) assert.equal((await s.put(`/api/v1/builds/b${version}/retrace`, MAPPING)).status, 200);
 		const json = await until(async () => {
 			const { json } = await s.get('/api/v1/anr/groups');
@@ -162,7 +162,7 @@ test('a fleet of known causes', async (t) => {
 		assert.equal(await everything(s), before);
 	});
 
-	await t.test('a deleted trace stays counted, named and keyed', async () => {
+	await t.test('a deleted trace remains counted, named and grouped', async () => {
 		const ring = (await s.get('/api/v1/anr/groups?kind=deadlock')).json.groups[0];
 		const one = (await s.get(`/api/v1/anr/groups/${ring.key}`)).json;
 		assert.equal((await s.ask('DELETE', `/api/v1/traces/${one.exemplars[0].trace}`)).status, 204);
@@ -177,7 +177,7 @@ test('a fleet of known causes', async (t) => {
 	});
 });
 
-test('bad rules and questions are answered in words', async (t) => {
+test('invalid rules and queries get a message', async (t) => {
 	const s = await startServer(t);
 	for (const [rules, words] of [
 		['x', /list of at most 100 rules/], [Array(101).fill({ action: 'skip', frame: 'a' }), /at most 100/], [[7], /rule 1: a rule is an object/],
@@ -221,7 +221,7 @@ test('a pattern that would never end, and names that are no names', async (t) =>
 	assert.equal(json.groups[0].last_version, hostile);
 });
 
-test('calls beside a report say what main did when the report came too late', async (t) => {
+test('calls recorded with a report show the work of main if the report came too late', async (t) => {
 	const s = await startServer(t);
 	const idle = '"main" prio=5 tid=1 Native\n  | sysTid=4000 nice=0\n  at android.os.MessageQueue.nativePollOnce(Native method)\n  at android.os.MessageQueue.next(MessageQueue.java:335)\n  at android.os.Looper.loop(Looper.java:1)\n';
 	const ms = 1_000_000;
@@ -242,7 +242,7 @@ test('calls beside a report say what main did when the report came too late', as
 	assert.deepEqual(two.groups.map((g) => g.kind).sort(), ['idle', 'path']);
 });
 
-test('an outline is never what a group is about: its caller is, by the line that the outline was taken from', async (t) => {
+test('a group is never named after an outline, but after its caller, by the outline\'s original line', async (t) => {
 	const s = await startServer(t);
 	const stacks = JSON.stringify({
 		format: 'java-stacks/1', pid: 9, interval_ms: 100,

@@ -53,7 +53,7 @@ async function everything(s) {
 	return out;
 }
 
-test('a fleet, asked', async (t) => {
+test('queries on a fleet', async (t) => {
 	const s = await startServer(t);
 	const labels = await s.ask('PUT', '/api/v1/fleet/labels', { key: s.write, body: '{"labels":["device"]}' });
 	assert.deepEqual(labels.json, { labels: ['device'] });
@@ -61,7 +61,7 @@ test('a fleet, asked', async (t) => {
 	for (const [i, x] of fleet.entries()) ids.push(await send(s, x, i));
 	await counted(s, fleet.length);
 
-	await t.test('unnamed methods stay apart, and get their names when the mapping comes', async () => {
+	await t.test('unnamed methods are kept per build, and named when the mapping arrives', async () => {
 		const before = (await s.get('/api/v1/fleet/methods')).json;
 		assert.equal(before.total, 8, 'four methods of each build');
 		assert.ok(before.methods.every((m) => !m.resolved && m.name.startsWith('unknown:') && m.build_id));
@@ -142,7 +142,7 @@ test('a fleet, asked', async (t) => {
 		}
 	});
 
-	await t.test('what cannot be asked is said in words', async () => {
+	await t.test('invalid queries get a message', async () => {
 		for (const [query, words] of [
 			['methods?device=Pixel', /unknown parameter device; the parameters are: metrics, sort, order/], ['methods?colour=red', /unknown parameter colour/], ['methods?metrics=wall,heat', /unknown metric heat/],
 			['methods?sort=p42_self', /sort is p50/], ['methods?sort=p95_', /sort is .*, not p95_$/], ['methods?sort=beauty', /sort is .* call, as in p95_self, not beauty$/], ['methods?limit=many', /limit must be a number from 1 to \d+, not many$/], ['methods?class=huge', /class/], ['scenarios?by=moon', /by/],
@@ -170,7 +170,7 @@ test('a fleet, asked', async (t) => {
 		assert.deepEqual(await everything(s), before);
 	});
 
-	await t.test('a deleted trace is no exemplar any more; it stays counted, in ClickHouse it does not', async () => {
+	await t.test('a deleted trace is no longer an exemplar; it remains counted, except in ClickHouse', async () => {
 		const before = (await s.get('/api/v1/fleet/scenarios')).json.groups[1];
 		const gone = before.exemplars.max;
 		assert.equal((await s.ask('DELETE', `/api/v1/traces/${gone}`)).status, 204);
@@ -182,7 +182,7 @@ test('a fleet, asked', async (t) => {
 	});
 });
 
-test('values of a label: who has none, who came before it was one to count by, and many', { skip: onClickHouse && 'none came before: unit test fleet_engines' }, async (t) => {
+test('values of a label: traces without it, traces from before it was configured, and many values', { skip: onClickHouse && 'none came before: unit test fleet_engines' }, async (t) => {
 	const s = await startServer(t);
 	const send1 = async (i, labels) => assert.ok((await s.post('/api/v1/traces', trace(10_000 + i), { query: { app: 'shop', scenario: 'open', labels: JSON.stringify(labels) }, headers: { 'Idempotency-Key': `label-${i}` } })).status <= 202);
 	for (let i = 0; i < 3; i++) await send1(i, { flavour: 'early' });

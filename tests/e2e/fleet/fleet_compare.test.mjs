@@ -73,7 +73,7 @@ test('two sides of a fleet', async (t) => {
 		assert.ok(raw.scenarios[0].stats.mean.change.value > 1, 'without, devices are taken for the version');
 	});
 
-	await t.test('the tree has both sides, weighed alike, and says what is sure', async () => {
+	await t.test('the tree has both sides with equal weights, and marks significant differences', async () => {
 		const { tree } = (await compare(s, 'a=8.3.0&b=8.3.1')).json;
 		const name = new Map(tree.names.map((n) => [n.method, n.name]));
 		const at = (method) => tree.method.findIndex((m) => name.get(m) === method);
@@ -110,7 +110,7 @@ test('two sides of a fleet', async (t) => {
 		assert.equal((await compare(s, 'a=8.3.0&b=8.3.1&format=markdown')).text, page.text);
 	});
 
-	await t.test('what is no answer is said in words', async () => {
+	await t.test('impossible comparisons get a message', async () => {
 		const none = (await compare(s, 'a=8.3.0&b=not%20semver')).json;
 		assert.equal(none.comparable, false);
 		assert.match(none.summary, /B \(not semver\) has no traces/);
@@ -152,7 +152,7 @@ test('two sides of a fleet', async (t) => {
 	});
 });
 
-test('devices that say nothing of their class: one sentence says that their mix counts', async (t) => {
+test('devices without a class: the response warns that their mix matters', async (t) => {
 	const s = await startServer(t);
 	const plain = fleet.filter((_, i) => i % 8 === 0);
 	for (const [i, x] of plain.entries()) await s.post('/api/v1/traces', trace(x), { query: { version_name: x.version, build_id: `b${x.version}`, scenario: 'cold_start' }, headers: { 'Idempotency-Key': `plain-${i}` } });

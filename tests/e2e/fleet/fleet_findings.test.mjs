@@ -54,7 +54,7 @@ test('findings of a fleet', async (t) => {
 	for (const [i, x] of FLEET.entries()) ids.push(await send(s, x, i));
 	const slow = FLEET.filter((x) => x.prefs > 16);
 
-	await t.test('without names nothing is found, and it is found when the mapping comes', async () => {
+	await t.test('without names nothing is found; with the mapping it is', async () => {
 		assert.deepEqual((await settled(s, FLEET.length)).rules, []);
 		for (const b of ['b1', 'b2']) await s.put(`/api/v1/builds/${b}/methods`, mapping(b));
 		const f = await settled(s, FLEET.length, (v) => of(v, 'json')?.traces === 4 && of(v, 'preferences')?.traces === slow.length && isNamed(v));
@@ -89,7 +89,7 @@ test('findings of a fleet', async (t) => {
 		assert.deepEqual([one.causes.length, one.causes_total], [1, 2]);
 	});
 
-	await t.test('what cannot be asked is said', async () => {
+	await t.test('invalid queries get a message', async () => {
 		for (const [query, status, words] of [['rule=nothing', 404, /no detector/], ['limit=0', 400, /limit/], ['limit=101', 400, /limit/], ['by=moon', 400, /by/], ['colour=red', 400, /unknown parameter colour/]]) {
 			const answer = await s.get(`/api/v1/fleet/findings?${query}`);
 			assert.equal(answer.status, status, query);
@@ -164,7 +164,7 @@ async function deletedWithin(s, n) {
 	}
 }
 
-test('a trace that goes while it is looked at is no fault', { skip: process.env.TRACEWELL_TEST_BUCKET && 'its file is in a store' }, async (t) => {
+test('a trace deleted during the query is not an error', { skip: process.env.TRACEWELL_TEST_BUCKET && 'its file is in a store' }, async (t) => {
 	const s = await startServer(t);
 	let n = 0;
 	while (!(await deletedWithin(s, n))) assert.ok(++n < 8, 'nobody looks');

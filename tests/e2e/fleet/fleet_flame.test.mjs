@@ -52,7 +52,7 @@ test('one flame graph of a fleet', async (t) => {
 	for (const [i, x] of fleet.entries()) await send(s, x, i);
 	await counted(s, fleet.length);
 
-	await t.test('methods have their names when the mapping comes, and those of builds are one', async () => {
+	await t.test('methods are named when the mapping arrives, and merged over builds', async () => {
 		const before = await flame(s);
 		assert.ok(before.names.some((n) => n.name.startsWith('unknown:') && n.name.endsWith('of build b8.3.0')), JSON.stringify(before.names));
 		for (const version of ['8.3.0', '8.3.1']) await s.put(`/api/v1/builds/b${version}/methods`, mapping);
@@ -63,7 +63,7 @@ test('one flame graph of a fleet', async (t) => {
 		assert.equal(after.total_nodes, 7);
 	});
 
-	await t.test('who calls a method, and what it calls', async () => {
+	await t.test('callers and callees of a method', async () => {
 		const load = sum(fleet, (x) => x.load), pool = sum(fleet.filter((x) => x.pool), (x) => x.load * 2);
 		const callers = async (query) => (await s.get(`/api/v1/fleet/callers?name=com.app.Repo.load&${query}`)).json;
 		const all = await callers('');
@@ -117,7 +117,7 @@ test('one flame graph of a fleet', async (t) => {
 		assert.ok(!Object.keys(nodes).some((p) => p.includes('android.os')));
 	});
 
-	await t.test('what cannot be asked is said in words', async () => {
+	await t.test('invalid queries get a message', async () => {
 		for (const [query, status, words] of [['metric=heat', 400, /metric/], ['view=round', 400, /view/], ['frames=some', 400, /frames/], ['root=a', 400, /root is method numbers/],
 			['root=99999', 404, /./], ['thread=nobody', 404, /none of these traces has threads called nobody/], ['colour=red', 400, /unknown parameter colour/], ['max_nodes=0', 400, /max_nodes/]]) {
 			const answer = await s.get(`/api/v1/fleet/flame?${query}`);

@@ -44,7 +44,7 @@ test('inlined methods in the fleet', async (t) => {
 		return paths;
 	};
 
-	await t.test('the mapping came first', async () => {
+	await t.test('the mapping arrived first', async () => {
 		assert.equal((await s.put('/api/v1/builds/first/retrace', map())).status, 200);
 		for (let i = 0; i < 3; i++) await send('first', i);
 		await reported('first', wall(), 3);
@@ -59,7 +59,7 @@ test('inlined methods in the fleet', async (t) => {
 		for (const hit of json.hits) assert.deepEqual([hit.method, hit.max_ns, hit.call.start_ns, hit.call.duration_ns], ['shop.Price.round', 10 * MS, 0, 10 * MS]);
 	});
 
-	await t.test('the mapping came late: the traces of its build are counted again', async () => {
+	await t.test('the mapping arrived late: the traces of its build are counted again', async () => {
 		for (let i = 0; i < 3; i++) await send('late', i);
 		await send('other', 0);
 		await reported('late', { 'android.os.Looper.loop': 40, 'a.a.m': 40, 'a.o.x': 10 }, 3);

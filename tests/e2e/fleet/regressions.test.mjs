@@ -60,7 +60,7 @@ test('a version that is slower', async (t) => {
 		assert.equal((await s.get(`/api/v1/regressions/${found.id}/trend`, { key: s.key('read', 'another') })).status, 404);
 	});
 
-	await t.test('evidence stays as long as the regression is open, however long unseen, and no longer', async () => {
+	await t.test('evidence is retained exactly as long as the regression is open', async () => {
 		const other = (await s.get('/api/v1/traces?limit=200')).json.traces.find((x) => !x.exempt_reason).id;
 		const kept = async (id) => (await s.get(`/api/v1/traces/${id}`)).json.exempt_reason;
 		s.sql(`UPDATE trace SET exempt_reason='regression' WHERE trace_id='${other}'; UPDATE regression SET app='gone', before_trace='${other}', last_ms=last_ms-17280000000 WHERE method=''`);
@@ -93,7 +93,7 @@ test('a version that is slower', async (t) => {
 		assert.equal((await list('?status=all&method=com.app.Repo.load')).length, 1);
 	});
 
-	await t.test('what cannot be asked or said is refused in words', async () => {
+	await t.test('invalid queries and states are refused with a message', async () => {
 		for (const [query, words] of [['colour=red', /unknown parameter colour/], ['status=gone', /status/], ['muted=perhaps', /muted/]]) {
 			const answer = await s.get(`/api/v1/regressions?${query}`);
 			assert.equal(answer.status, 400, answer.text);

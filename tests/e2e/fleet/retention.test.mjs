@@ -98,7 +98,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.equal(await s.total(), 2);
 	});
 
-	test('for their value: what people wrote about stays by rule, what is kept for a reason always', async (t) => {
+	test('by value: annotated traces are retained by rule, exempt ones always', async (t) => {
 		const s = await start(t);
 		const ids = [];
 		for (let i = 0; i < 4; i++) ids.push(await upload(s, 70 + i));
@@ -119,7 +119,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.equal((await s.get(`/api/v1/traces/${ids[2]}`)).json.exempt_reason, 'exemplar');
 	});
 
-	test('traces with an ANR have an age of their own, and the first of each group stays', async (t) => {
+	test('traces with an ANR have a separate age, and the first of each group is retained', async (t) => {
 		const s = await start(t);
 		const anr = (n) => fs.readFileSync(path.join(root, 'tests/golden/anr/realistic/input'), 'utf8') + '\n'.repeat(n);
 		const ids = [];
@@ -143,7 +143,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.deepEqual(left.map((x) => [x.id, x.expires_ms && Math.round((x.expires_ms - x.created_ms) / DAY_MS)]).sort(), [[ids[0], null], [ids[2], 90]].sort());
 	});
 
-	test('who sends ANRs decides what a group is, so its first outlives its age alone, and only so many do', { skip: process.env.TRACEWELL_TEST_POSTGRES ? 'it writes to the file' : false }, async (t) => {
+	test('the first trace of an ANR group outlives its age, up to a limit', { skip: process.env.TRACEWELL_TEST_POSTGRES ? 'it writes to the file' : false }, async (t) => {
 		const s = await start(t);
 		const ids = [await upload(s, 101), await upload(s, 102), await upload(s, 103)];
 		const sql = (script, ...args) => execFileSync('python3', ['-c', `import sqlite3,sys\ndb=sqlite3.connect(sys.argv[1],timeout=20)\n${script}\ndb.commit()`, path.join(s.data, 'catalogue.db'), ...args]);
@@ -189,7 +189,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.match(s.log, new RegExp(`event=trace_expired trace=${id} reason=archived_age`));
 	});
 
-	test('archived traces are decoded again only while there is room', async (t) => {
+	test('archived traces are decoded again only while there is space', async (t) => {
 		const s = await startServer(t, { args: ['--retention-every', '1', '--decode-workers', '1', '--max-queue', '16', '--shutdown', '0'] });
 		const ids = [];
 		for (let i = 0; i < 8; i++) ids.push(await upload(s, 120 + i));
@@ -258,7 +258,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.equal(files(s, 'traces'), 2);
 	});
 
-	test('uploads alone: the trace stays, is named late, and says so', async (t) => {
+	test('uploads alone: the trace remains, can be named late, and is marked', async (t) => {
 		const s = await start(t);
 		const id = await upload(s, 80);
 		const before = (await s.get(`/api/v1/traces/${id}/methods`)).json;
@@ -281,7 +281,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.equal((await s.ask('DELETE', `/api/v1/traces/${id}`)).status, 204);
 	});
 
-	test('below the disk floor nothing is begun, in one body or in pieces, and nothing stays behind', async (t) => {
+	test('below the disk floor no upload is begun, whole or resumable, and nothing is left', async (t) => {
 		const s = await startServer(t, { args: ['--min-free', '99'] });
 		const whole = await s.post('/api/v1/traces', sampleTrace(95));
 		assert.equal(whole.status, 507);
@@ -325,7 +325,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.match((await s.get('/metrics', { key: null })).text, /tracewell_disk_floor_traces_total 2\n/);
 	});
 
-	test('content that two traces share stays until the last goes', async (t) => {
+	test('content shared by two traces is retained until the last is deleted', async (t) => {
 		const s = await start(t);
 		const body = sampleTrace(90);
 		const ids = [(await s.trace(body, { query: { device: 'a' } })).id, (await s.trace(body, { query: { device: 'b' } })).id];

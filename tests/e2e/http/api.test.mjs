@@ -45,7 +45,7 @@ test('a key reaches its own project and nothing else', async (t) => {
 		assert.equal((await s.get('/api/v1/keys')).status, 403);
 		assert.equal((await s.get('/api/v1/traces', { key: null })).status, 401);
 	});
-	await t.test('a revoked key is nobody', async () => {
+	await t.test('a revoked key has no access', async () => {
 		const key = s.key('read', 'gone');
 		const row = tracewell('key', 'list', '--data', s.data, '--project', 'gone').split('\t');
 		assert.equal((await s.get('/api/v1/traces', { key })).status, 200);
@@ -229,7 +229,7 @@ test('health, metrics and the page', async (t) => {
 		for (const target of ['/no.js', '/assets/no', '/api/v1/no', '/api', '/.git/config', '/tracesx', '/..%2f..%2fetc%2fpasswd'])
 			assert.equal((await s.get(target, { key: null })).status, 404, target);
 	});
-	await t.test('answers are compressed as asked', async () => {
+	await t.test('responses are compressed as requested', async () => {
 		const gzip = await s.get('/api/v1/openapi.json', { key: null, headers: { 'Accept-Encoding': 'gzip' } });
 		assert.equal(gzip.headers.get('content-encoding'), 'gzip');
 		assert.equal(gzip.headers.get('vary'), 'Accept-Encoding');

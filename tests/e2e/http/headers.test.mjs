@@ -31,7 +31,7 @@ function good(answer, what) {
 	assert.doesNotMatch(answer.headers.get('server') ?? '', /./, what);
 }
 
-test('every route, given and refused; no secret in the log', async (t) => {
+test('every route, allowed and refused; no secret in the log', async (t) => {
 	const s = await startServer(t, { args: ['--public-url', 'https://traces.example', '--log-level', 'debug'] });
 	const secrets = new Set([s.ingest, s.read, s.write, s.admin]);
 	const trace = await s.trace(sampleTrace(), { query: { build_id: 'b1' } });

@@ -103,7 +103,7 @@ test('requests that are wrong as such', async (t) => {
 		}
 		assert.match(await say('nonsense\r\n\r\n'), /^(HTTP\/1\.1 400 |$)/);
 	});
-	await t.test('and the server goes on', async () => {
+	await t.test('and the server continues', async () => {
 		assert.equal((await s.get('/healthz', { key: null })).status, 200);
 		assert.deepEqual(s.spool(), []);
 		assert.equal(await s.total(), 0);
@@ -147,7 +147,7 @@ test('a farewell in one packet with the last bytes is noticed', async (t) => {
 	}
 	assert.equal(await s.total(), 0);
 
-	await t.test('and whole ones are answered', async () => {
+	await t.test('and complete ones are answered', async () => {
 		assert.match(await send(head(`Content-Length: ${body.length}`), body), /^HTTP\/1\.1 202 /);
 		assert.match(await send(head('Transfer-Encoding: chunked'), chunk(sampleTrace(30)), '0\r\n\r\n'), /^HTTP\/1\.1 202 /);
 		assert.match(await send(head('Transfer-Encoding: chunked'), chunk(cut), chunk(body.subarray(20000)), '0\r\n\r\n'), /^HTTP\/1\.1 202 /);

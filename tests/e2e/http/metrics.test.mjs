@@ -16,7 +16,7 @@ import { newFolder, root, startServer, until } from '../server.mjs';
 const read = async (s) => parse((await s.get('/metrics', { key: null })).text);
 const declared = [...fs.readFileSync(path.join(root, 'server/http/metrics.def'), 'utf8').matchAll(/^METRIC\((\w+), (\w+), /gm)].map(([, name, type]) => ({ name, type }));
 
-test('the form is strict, names keep to the rules, and all of metrics.def is there', async (t) => {
+test('the format is strict, names follow the rules, and all of metrics.def is present', async (t) => {
 	const s = await startServer(t);
 	await s.trace(sampleTrace(50));
 	await s.get('/api/v1/traces');
@@ -29,7 +29,7 @@ test('the form is strict, names keep to the rules, and all of metrics.def is the
 	assert.deepEqual([...families.values()].map((f) => `${f.name} ${f.type}`).sort(), declared.map((d) => `${d.name} ${d.type}`).sort());
 });
 
-test('it counts what happens', async (t) => {
+test('it counts events', async (t) => {
 	const s = await startServer(t);
 	const body = sampleTrace(50);
 	await s.trace(body);
@@ -67,7 +67,7 @@ test('each background task counts its runs', async (t) => {
 	assert.ok((await runs()) >= before + 2);
 });
 
-test('what strangers send makes no new series', async (t) => {
+test('unauthenticated requests create no new series', async (t) => {
 	const s = await startServer(t);
 	const ask = async (n) => {
 		await s.get(`/no/such/${n}`);
@@ -83,7 +83,7 @@ test('what strangers send makes no new series', async (t) => {
 	assert.equal(await lines(), before);
 });
 
-test('on a listener of its own it is there alone', async (t) => {
+test('a separate listener serves nothing else', async (t) => {
 	const s = await startServer(t, { args: ['--metrics-listen', '127.0.0.1:0'] });
 	const port = await until(() => /event=metrics port=(\d+)/.exec(s.log)?.[1], 'the reported port');
 	const ask = (target, options) => fetch(`http://127.0.0.1:${port}${target}`, options);
@@ -130,7 +130,7 @@ const named = (text) => [...new Set([...text.matchAll(/\btracewell_\w+/g)].map((
 const known = (word) => declared.some((d) => d.name === word || (d.type === 'histogram' && new RegExp(`^${d.name}_(bucket|sum|count)$`).test(word)));
 
 describe('deploy/', () => {
-	test('the dashboard draws what is there', () => {
+	test('the dashboard uses existing metrics', () => {
 		const board = JSON.parse(fs.readFileSync(path.join(root, 'deploy/grafana.json'), 'utf8'));
 		const exprs = board.panels.flatMap((p) => p.targets ?? []).map((x) => x.expr);
 		assert.ok(exprs.length >= 15);
@@ -147,7 +147,7 @@ describe('deploy/', () => {
 		}
 	});
 
-	test('Prometheus itself takes the rules, and what /metrics says', async (t) => {
+	test('Prometheus itself accepts the rules and /metrics', async (t) => {
 		const promtool = (args, input) => spawnSync('promtool', args, { encoding: 'utf8', input });
 		if (promtool(['--version']).error) return t.skip('promtool is not here: Debian has it in the package prometheus');
 		const rules = promtool(['check', 'rules', path.join(root, 'deploy/alerts.yml')]);
@@ -158,7 +158,7 @@ describe('deploy/', () => {
 		assert.equal(form.status, 0, form.stdout + form.stderr);
 	});
 
-	test('the alerts ask for what is there, and say what to do', () => {
+	test('the alerts use existing metrics and state a remedy', () => {
 		const text = fs.readFileSync(path.join(root, 'deploy/alerts.yml'), 'utf8');
 		const rules = text.split(/^ {6}- alert: /m).slice(1);
 		assert.ok(rules.length >= 8);

@@ -32,7 +32,7 @@ const secure = async (s, headers) => {
 
 const account = (s, name, ...more) => execFileSync(binary(), ['user', 'create', name, '--data', s.data, ...more], { input: `password of ${name}` });
 
-test('nobody is believed who is not named', async (t) => {
+test('only configured proxies are trusted', async (t) => {
 	for (const args of [[], ['--trusted-proxies', '10.0.0.0/8,192.168.0.1', '--proxy-user-header', 'Remote-User']]) {
 		const s = await startServer(t, { args });
 		account(s, 'root', '--server-admin');
@@ -84,7 +84,7 @@ test('tries of passwords count by client, not by proxy', async (t) => {
 	assert.equal((await wrong(99, '8.8.8.8')).status, 401, 'another client may try');
 });
 
-test('a trusted proxy may say who is signed in', async (t) => {
+test('a trusted proxy may name the signed-in user', async (t) => {
 	const s = await startServer(t, { args: [...TRUST, '--proxy-user-header', 'Remote-User'] });
 	account(s, 'ann@example.org');
 	s.key('read', 'test');

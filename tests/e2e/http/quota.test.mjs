@@ -67,7 +67,7 @@ test('bytes of a key', async (t) => {
 	assert.equal(await counted(s, 'key-bytes'), 1);
 });
 
-test('a body that was cut counts as far as it came', async (t) => {
+test('a truncated body counts by its received bytes', async (t) => {
 	const s = await startServer(t, { args: ['--key-bytes', '100000'] });
 	const socket = await s.socket(
 		`POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${s.ingest}\r\nContent-Length: 90000\r\n\r\n`);
@@ -77,7 +77,7 @@ test('a body that was cut counts as far as it came', async (t) => {
 	assert.ok(Number(left(after)['key-bytes'].r) >= 98999, after.headers.get('ratelimit'));
 });
 
-test('a device, however it says which it is', async (t) => {
+test('a device, however it identifies itself', async (t) => {
 	const s = await startServer(t, { args: ['--device-requests', '4'] });
 	const query = { device: 'Pixel 9/abc' };
 	const form = (device, n) => {
@@ -121,7 +121,7 @@ test('sending the same again takes no bytes of the device', async (t) => {
 	assert.equal(Number(left(other)['device-bytes'].r), 20000 - body.length - sampleTrace(50, 2).length);
 });
 
-test('a restart gives nobody a new day, whichever way the server ended', async (t) => {
+test('a restart resets no daily quota, however the server ended', async (t) => {
 	const s = await startServer(t, { args: ['--key-bytes', '6000', '--device-requests', '1'] });
 	const body = sampleTrace(50);
 	for (const n of [1, 2]) assert.equal((await s.post('/api/v1/traces', sampleTrace(50, n))).status, 202);

@@ -124,7 +124,7 @@ const halt = (db) => {
 	return all;
 };
 
-test('PostgreSQL stands still: /readyz responds all the same', { skip: !postgresIsThere && 'no PostgreSQL 15', timeout: 900_000 }, async (t) => {
+test('PostgreSQL is frozen: /readyz still responds', { skip: !postgresIsThere && 'no PostgreSQL 15', timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const s = await startServer(t, { args: ['--catalog', db.url('still')] });
 	await turns(s, 200);
@@ -140,7 +140,7 @@ test('PostgreSQL stands still: /readyz responds all the same', { skip: !postgres
 	await turns(s, 200);
 });
 
-test('PostgreSQL stands still: a query that had begun ends with 503', { skip: !postgresIsThere && 'no PostgreSQL 15', timeout: 900_000 }, async (t) => {
+test('PostgreSQL is frozen: a running query ends with 503', { skip: !postgresIsThere && 'no PostgreSQL 15', timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const s = await startServer(t, { args: ['--catalog', db.url('query')] });
 	const { id } = await s.trace(sampleTrace(5));
@@ -167,7 +167,7 @@ test('PostgreSQL stands still: a query that had begun ends with 503', { skip: !p
 	await until(async () => ((await s.get(`/api/v1/traces/${id}/annotations`)).status === 200 ? true : undefined), 'it is answered again');
 });
 
-test('somebody locks the table that uploads write: /readyz does not wait for it', { skip: !postgresIsThere && 'no PostgreSQL 15', timeout: 900_000 }, async (t) => {
+test('a lock on the table that uploads write does not delay /readyz', { skip: !postgresIsThere && 'no PostgreSQL 15', timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const s = await startServer(t, { args: ['--catalog', db.url('locked')] });
 	void s.ingest; // a key is a write

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 
 import { startServer } from '../server.mjs';
 
-test('the reference says what the description says', async (t) => {
+test('the reference matches the description', async (t) => {
 	const s = await startServer(t);
 	const doc = (await s.get('/api/v1/openapi.json', { key: null })).json;
 	const { status, headers, text } = await s.get('/api/reference', { key: null });
@@ -23,7 +23,7 @@ test('the reference says what the description says', async (t) => {
 		for (const link of links) assert.ok(link.startsWith('#') ? ids.includes(link.slice(1)) : ['data:,', '/api/reference.css', '/api/v1/openapi.json'].includes(link), link);
 	});
 
-	await t.test('every parameter and field is named in its own section, as often as it stands there', () => {
+	await t.test('every parameter and field is named in its section, as often as it occurs', () => {
 		const sections = new Map(text.split('<section id="').slice(1).map((s) => [s.slice(0, s.indexOf('"')), s.slice(0, s.indexOf('</section>'))]));
 		const shown = (id) => [...sections.get(id).matchAll(/<tr><td><code>([^<]+)<\/code>/g)].map((m) => m[1]).sort();
 		/* The names in what is described in place; what has a name of its own has a section of its own. */

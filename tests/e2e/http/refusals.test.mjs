@@ -72,7 +72,7 @@ async function refusal(s, body, to) {
 	return trace.error.message;
 }
 
-test('what deploy/guides/formats.md says is refused is refused, with words', async (t) => {
+test('everything that deploy/guides/formats.md lists as refused is refused with a message', async (t) => {
 	const s = await startServer(t);
 	for (const [begin, cases] of Object.entries(rows))
 		await t.test(begin, async () => {

@@ -35,7 +35,7 @@ async function drip(socket, text) {
 	return i;
 }
 
-test('headers that come a byte at a time', async (t) => {
+test('headers that arrive byte by byte', async (t) => {
 	const s = await startServer(t, { args: ['--connection-timeout', '10'] }); // this side may be held up for seconds
 	const before = descriptors(s);
 	const began = Date.now();
@@ -53,7 +53,7 @@ test('headers that come a byte at a time', async (t) => {
 });
 
 /* A body is not headers: as long as it comes, it may take longer than they may. */
-test('a body that is slow comes in, one that stops is cut', async (t) => {
+test('a slow body is accepted, a stalled one is ended', async (t) => {
 	const s = await startServer(t, { args: ['--connection-timeout', '10'] });
 	const body = sampleTrace(40);
 	const head = `POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${s.ingest}\r\nContent-Length: ${body.length}\r\n\r\n`;

@@ -122,7 +122,7 @@ test('uploads, resumed ones, streams and many requests of one connection', async
 	assert.equal((await piece(half, body.length)).status, 204);
 });
 
-test('large bodies pass whole in both directions, many at once', async (t) => {
+test('many large bodies pass completely in both directions', async (t) => {
 	const { s } = await started(t);
 	const noise = Buffer.alloc(6 << 20);
 	for (let i = 0; i < noise.length; i += 4) noise.writeUInt32LE((Math.imul(i, 2654435761) ^ (i << 7)) >>> 0, i);
@@ -173,7 +173,7 @@ test('a new certificate serves the next connection while requests run; a wrong o
 	assert.ok(!s.log.includes('PRIVATE KEY'));
 });
 
-test('half-open handshakes and garbage hold nobody up', async (t) => {
+test('half-open handshakes and garbage block no other client', async (t) => {
 	const { s } = await started(t, ['--connection-timeout', '15']);
 	const idle = await Promise.all([...Array(40)].map((_, i) => s.socket(i % 2 ? '' : 'GET / HTTP/1.1\r\n\r\n\x16\x03\x01')));
 	assert.equal((await ask(s, 'GET', '/healthz')).status, 200);

@@ -32,7 +32,7 @@ test('an archive of a recording', async (t) => {
 		assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
 		assert.ok(trace.report.repairs.some((r) => r.name === 'input_truncated'));
 	});
-	await t.test('one without a trace says so', async () => {
+	await t.test('one without a trace is reported', async () => {
 		const trace = await s.trace(zip({ 'a.txt': Buffer.from('nothing') }));
 		assert.equal(trace.state, 'failed');
 		assert.match(trace.error.message, /none of the 1 files/);

@@ -83,7 +83,7 @@ test('the same upload twice is one', async (t) => {
 	assert.deepEqual((await s.get('/api/v1/capture/rules')).json.days.map((d) => d.traces), [1]);
 });
 
-test('rules that are wrong are refused in words and the old ones stay', async (t) => {
+test('invalid rules are refused with a message and the old ones remain', async (t) => {
 	const s = await withRules(t);
 	for (const [body, says] of [
 		['{"rules":[{"name":"a","share":2}]}', /rule a: share is a number from 0 to 1/],

@@ -56,7 +56,7 @@ async function stub(t, answer) {
 /* Random bytes between the calls keep it large when it is compressed. */
 const large = (seed) => sampleTrace(6000, seed);
 
-test('queued without a network, sent when there is one, with all that was said', { skip }, async (t) => {
+test('queued without a network, sent when there is one, with all metadata', { skip }, async (t) => {
 	const q = queue();
 	assert.equal(await says('add', q, '1000000', file('a.bin', sampleTrace(50, 1)), 'build_id=b1', 'scenario=kalter Start €', 'device_id=d1'), 'true dropped 0');
 	assert.ok(Number(await says('once', 'http://127.0.0.1:1', 'key', q)) > 0, 'no network: later');
@@ -70,7 +70,7 @@ test('queued without a network, sent when there is one, with all that was said',
 	assert.deepEqual([trace.meta.build_id, trace.meta.scenario], ['b1', 'kalter Start €']);
 });
 
-test('the server is killed on the way, the device too: one trace, whole', { skip }, async (t) => {
+test('server and device are killed during it: one complete trace', { skip }, async (t) => {
 	const s = await startServer(t, { args: ['--listen', `127.0.0.1:${await freePort()}`] });
 	const q = queue();
 	const bytes = large(2);
@@ -88,7 +88,7 @@ test('the server is killed on the way, the device too: one trace, whole', { skip
 	assert.equal(s.log.match(/method=POST path=\/api\/v1\/uploads .*status=201/g)?.length, 1, 'it went on, it did not begin again');
 });
 
-test('a full queue drops the oldest, and what is too large is not taken', { skip }, async () => {
+test('a full queue drops the oldest and refuses too large files', { skip }, async () => {
 	const q = queue();
 	const names = [1, 2, 3].map((n) => file(`c${n}.bin`, sampleTrace(400, n)));
 	await says('add', q, '100000000', names[0]);
@@ -101,7 +101,7 @@ test('a full queue drops the oldest, and what is too large is not taken', { skip
 	assert.equal(await says('add', q, '100', names[0]), 'false dropped 0');
 });
 
-test('what is no trace goes with its reason, and holds up no other', { skip }, async (t) => {
+test('a file that is not a trace is dropped with its reason and blocks no other', { skip }, async (t) => {
 	const s = await startServer(t);
 	const q = queue();
 	await says('add', q, '1000000', file('d.bin', Buffer.alloc(5000, 'no trace ')));
@@ -123,7 +123,7 @@ test('a server that asks to wait is waited for, and a wrong key keeps the trace'
 	}
 });
 
-test('what a server asks for holds for all that waits, and for its key alone', { skip }, async (t) => {
+test('a server\'s Retry-After applies to all waiting uploads of its key', { skip }, async (t) => {
 	const s = await stub(t, (req, res) => res.writeHead(503, { 'Retry-After': '120' }).end('{}'));
 	const q = queue();
 	for (const n of [1, 2, 3]) await says('add', q, '1000000', file(`g${n}.bin`, sampleTrace(5, n)));
@@ -145,7 +145,7 @@ test('digits of the user\'s language lose no trace', { skip }, async (t) => {
 	assert.match(run('send', s.url, s.ingest, q), /^sent 1 refused 0/m);
 });
 
-test('what is asked wrongly, or answered by another, deletes nothing', { skip }, async (t) => {
+test('a wrong request, or a response from another server, deletes nothing', { skip }, async (t) => {
 	let status = 400;
 	/* the server's own words know tus: those are of what was asked, 415 and 422 here are of something between */
 	const s = await stub(t, (req, res) => res.writeHead(status, status < 412 ? { 'Tus-Resumable': '1.0.0' } : {}).end('{}'));
@@ -173,7 +173,7 @@ test('a piece that is lost on the way, and an upload the server forgot, delete n
 	}
 });
 
-test('an uploader for each trace, all at once: what another makes is left alone', { skip }, async () => {
+test('concurrent uploaders leave each other\'s files alone', { skip }, async () => {
 	const q = queue();
 	fs.mkdirSync(q);
 	const old = new Date(Date.now() - 2 * 3600_000);
@@ -187,7 +187,7 @@ test('an uploader for each trace, all at once: what another makes is left alone'
 	assert.deepEqual(left(q).filter((n) => n.includes('x.')), ['young-x.next', 'young-x.part', 'young-x.properties']);
 });
 
-test('a clock that was set back holds up nothing', { skip }, async (t) => {
+test('a clock that was set back delays nothing', { skip }, async (t) => {
 	const s = await startServer(t);
 	const q = queue();
 	await says('add', q, '1000000', file('l.bin', sampleTrace(5, 8)));
@@ -214,7 +214,7 @@ test('adding does not wait for sending, and one process sends', { skip }, async 
 	assert.equal(traces(q).length, 2);
 });
 
-test('what is found again at each start is one trace by its key', { skip }, async (t) => {
+test('a file found again at each start is one trace by its key', { skip }, async (t) => {
 	const s = await startServer(t);
 	const q = queue();
 	const anr = file('o.bin', sampleTrace(5, 11));
@@ -229,7 +229,7 @@ test('what is found again at each start is one trace by its key', { skip }, asyn
 	assert.match(await says('send', s.url, s.ingest, q), /^sent 0 refused 1 409/m);
 });
 
-test('nothing said of a trace is taken; when it was recorded is added; who listens hears its id', { skip }, async (t) => {
+test('missing metadata is not invented, the recording time is added, and listeners get the id', { skip }, async (t) => {
 	const s = await startServer(t);
 	const q = queue();
 	const bare = file('q.bin', sampleTrace(5, 13));
@@ -250,7 +250,7 @@ test('nothing said of a trace is taken; when it was recorded is added; who liste
 	await d.ended;
 });
 
-test('what to record is asked with an ETag, and kept without a network', { skip }, async (t) => {
+test('capture rules are requested with an ETag and kept without a network', { skip }, async (t) => {
 	const s = await startServer(t, { args: ['--log-level', 'debug'] });
 	const kept = path.join(folder, 'capture');
 	const ask = (url = s.url) => says('capture', url, s.ingest, kept, 'version_name=8.3.1', 'device_id=d1');

@@ -31,7 +31,7 @@ function run(s, of, ...args) {
 
 const left = () => fs.readdirSync(path.join(app, 'cache'));
 
-test('what each recorder leaves is queued once, sent, and decoded', { skip }, async (t) => {
+test('each recorder\'s files are queued once, sent and decoded', { skip }, async (t) => {
 	const trace = file('trace.bin', sampleTrace(50, 1));
 	const anr = file('anr.txt', fleet(42)[0].text);
 	const nowhere = { url: 'http://127.0.0.1:1', ingest: 'key' };
@@ -64,7 +64,7 @@ test('what each recorder leaves is queued once, sent, and decoded', { skip }, as
 	assert.equal(by.get('art').labels.ram_mb, 5120, 'from which its class is derived');
 });
 
-test('of who does not allow it nothing is kept', { skip }, () => {
+test('without consent nothing is stored', { skip }, () => {
 	const trace = file('trace.bin', sampleTrace(5, 1));
 	const nowhere = { url: 'http://127.0.0.1:1', ingest: 'key' };
 	const refused = run(nowhere, [], 'refuse', path.join(folder, 'refused'), trace, file('anr.txt', fleet(42)[0].text));
@@ -72,7 +72,7 @@ test('of who does not allow it nothing is kept', { skip }, () => {
 	assert.deepEqual(fs.readdirSync(path.join(folder, 'refused/cache')), []);
 });
 
-test('the rules of the server say what to record, and the trace says by which', { skip }, async (t) => {
+test('the server\'s rules decide what to record, and the trace names its rule', { skip }, async (t) => {
 	const s = await startServer(t);
 	const rules = { max_age_s: 60, rules: [{ name: 'cold', scenario: 'cold_start', share: 1, record: { max_seconds: 20 } }, { name: 'feed', scenario: 'feed_scroll', share: 1, record: { max_seconds: 3 } }] };
 	assert.equal((await s.ask('PUT', '/api/v1/capture/rules', { key: s.admin, body: JSON.stringify(rules) })).status, 200);

@@ -30,7 +30,7 @@ function run(...args) {
 	return new Promise((done) => child.once('close', (code) => done({ ...said, code })));
 }
 
-test('both mappings of a variant come under the id of its build', { skip }, async (t) => {
+test('both mappings of a variant are uploaded under its build id', { skip }, async (t) => {
 	const s = await startServer(t);
 	const { code, err } = await run('task', s.url, s.ingest, '8.3.1 (4711)/freeRelease', methods, retrace);
 	assert.equal(code, 0, err);
@@ -53,7 +53,7 @@ test('a mapping that is not there, or a key that is not, fails the build', { ski
 	}
 });
 
-test('a server that starts again meanwhile is waited for', { skip }, async (t) => {
+test('a restarting server is waited for', { skip }, async (t) => {
 	const asked = [];
 	const s = http.createServer((req, res) => req.resume().on('end', () => (asked.push(req.url), res.writeHead(asked.length < 3 ? 503 : 204).end())));
 	let cut = 0;

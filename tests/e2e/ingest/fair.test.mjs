@@ -56,7 +56,7 @@ const BUSY = (answer) => {
 	assert.equal(answer.headers.get('retry-after'), '10');
 };
 
-test('past the bound of what waits, all ways in say when to come back', async (t) => {
+test('beyond the backlog limit all upload endpoints return Retry-After', async (t) => {
 	const s = await startServer(t, { args: ['--decode-workers', '1', '--max-queue', '10', '--shutdown', '0', '--listen', `127.0.0.1:${await freePort()}`], env: { TRACEWELL_WORKER_FAULT: 'sleep' } });
 	const TUS = { 'Tus-Resumable': '1.0.0' };
 	const create = () => s.ask('POST', '/api/v1/uploads', { key: s.ingest, headers: { ...TUS, 'Upload-Length': '100' } });
@@ -75,7 +75,7 @@ test('past the bound of what waits, all ways in say when to come back', async (t
 	assert.match(text, /^tracewell_queue_bytes [1-9]\d*$/m);
 	assert.deepEqual(s.spool().filter((name) => name.startsWith('up-')), []);
 
-	await t.test('and push waits until there is room', async () => {
+	await t.test('and push waits until there is space', async () => {
 		const file = path.join(s.data, 'pushed.bin');
 		fs.writeFileSync(file, sampleTrace(3, 40));
 		const push = spawn(binary(), ['push', '--server', s.url, '--key', s.ingest, '--wait', file]);
@@ -92,7 +92,7 @@ test('past the bound of what waits, all ways in say when to come back', async (t
 	await until(async () => ((await s.post('/api/v1/traces', sampleTrace(3, 50))).status === 202 ? true : undefined), 'room');
 });
 
-test('a bound of bytes, and what is larger than it', async (t) => {
+test('a limit in bytes, and uploads above it', async (t) => {
 	const s = await startServer(t, { args: ['--decode-workers', '1', '--max-queue-bytes', '4K', '--shutdown', '0'], env: { TRACEWELL_WORKER_FAULT: 'sleep' } });
 	const large = sampleTrace(400);
 	assert.ok(large.length > 4096);

@@ -193,7 +193,7 @@ test('uploads that are refused', async (t) => {
 	await t.test('and after all of them', () => leavesNothing(s));
 });
 
-test('a client that goes half-way leaves nothing', async (t) => {
+test('a client that disconnects half-way leaves nothing', async (t) => {
 	const s = await startServer(t, { args: ['--connection-timeout', '60'] });
 	const body = sampleTrace(3000);
 	for (const headers of [`Content-Length: ${body.length}`, 'Transfer-Encoding: chunked']) {
@@ -280,7 +280,7 @@ test('mappings', async (t) => {
 		assert.equal(build.latest.resolved, 4);
 		assert.equal((await s.get(`/api/v1/traces/${trace.id}`)).json.report.names.retrace, true);
 	});
-	await t.test('what they name of all traces of a build is counted, and again with a later one', async () => {
+	await t.test('resolved names of all traces of a build are counted, and again with a later mapping', async () => {
 		const names = async (build, want) => {
 			let seen;
 			await until(async () => {
@@ -318,7 +318,7 @@ test('mappings', async (t) => {
 		isRefused(other, 422);
 		assert.match(other.json.error.message, /methods/);
 	});
-	await t.test('the earlier mapping stays in use after a refusal', async () => {
+	await t.test('the earlier mapping remains in use after a refusal', async () => {
 		assert.equal((await s.get('/api/v1/builds/b%2F1')).json.entries, 9);
 		assert.deepEqual(s.spool(), []);
 	});

@@ -23,7 +23,7 @@ const own = (pid) => {
 const deaths = async (s, why) => Number(new RegExp(`tracewell_decoder_crashes_total\\{reason="${why}"\\} (\\d+)`).exec((await s.get('/metrics', { key: null })).text)[1]);
 
 describe('preflight processes', { concurrency: 2 }, () => {
-	test('what no format knows is refused with its place, by a process that stays', async (t) => {
+	test('an unknown format is refused with its offset, by a process that continues', async (t) => {
 		const s = await startServer(t);
 		for (let i = 0; i < 5; i++) {
 			const r = await s.post('/api/v1/traces', Buffer.alloc(1000, i + 1));
@@ -56,7 +56,7 @@ describe('preflight processes', { concurrency: 2 }, () => {
 		assert.notEqual(processes(s)[0], first);
 	});
 
-	test('a process checks 100 uploads, and its successor is there before the next one', async (t) => {
+	test('a process checks 100 uploads, and its successor has started before the next one', async (t) => {
 		const s = await startServer(t);
 		assert.equal((await s.post('/api/v1/traces', Buffer.alloc(100, 9))).status, 415);
 		const [first, ...more] = processes(s);
@@ -65,7 +65,7 @@ describe('preflight processes', { concurrency: 2 }, () => {
 		await until(() => (processes(s).length === 1 && processes(s)[0] !== first ? true : undefined), 'another process');
 	});
 
-	test('a process reads uploads of one project, and stays for its next', async (t) => {
+	test('a process reads uploads of one project and remains for its next', async (t) => {
 		const s = await startServer(t);
 		const bad = (key) => s.post('/api/v1/traces', Buffer.alloc(100, 9), { key });
 		const [one, two] = ['one', 'two'].map((name) => s.key('ingest', name));
@@ -93,7 +93,7 @@ describe('preflight processes', { concurrency: 2 }, () => {
 		assert.equal(await deaths(s, 'loop'), 3, 'each after the first met a used process');
 	});
 
-	test('processes that hang delay nobody but their own uploads, and those not for long', async (t) => {
+	test('hanging processes delay only their own uploads, and only briefly', async (t) => {
 		const s = await startServer(t, { env: { TRACEWELL_PREFLIGHT_FAULT: 'sleep' } });
 		const other = s.key('ingest', 'other');
 		const large = Buffer.concat([sampleTrace(20), Buffer.alloc(300 << 10)]); /* its head is full while it arrives */

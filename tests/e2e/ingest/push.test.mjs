@@ -44,7 +44,7 @@ function proxy(t, target, spoil) {
 	return new Promise((done) => server.listen(0, '127.0.0.1', () => done(`http://127.0.0.1:${server.address().port}`)));
 }
 
-test('push --wait=counted: who asks the fleet then finds the trace', async (t) => {
+test('push --wait=counted: a fleet query afterwards includes the trace', async (t) => {
 	const s = await startServer(t);
 	const at = folder(t, { 'a.bin': sampleTrace(33), 'b.bin': sampleTrace(34) });
 	const to = ['--server', s.url, '--key', s.ingest, '--meta', 'app=com.a', '--meta', 'version_name=1'];
@@ -86,7 +86,7 @@ test('push through pipes, also over a network that fails', async (t) => {
 });
 
 /* 4 MB of stacks, of one line again and again (which compresses past the limit of ratios) and of different ones. */
-test('push compresses what it sends, pipes too: what compresses below the limit of uploads is taken', async (t) => {
+test('push compresses uploads and pipes: a file that compresses below the limit is accepted', async (t) => {
 	const s = await startServer(t, { args: ['--max-body', '512K'] });
 	const dull = 'main;com.shop.Cart.pay;com.shop.Cart.sum 2\n'.repeat(100_000);
 	const varied = Array.from({ length: 100_000 }, (_, i) => `main;com.shop.Cart.pay;step${i % 2000} ${1 + (i % 7)}\n`).join('');
@@ -153,7 +153,7 @@ test('push', async (t) => {
 		const none = await push(...to, path.dirname(at('notes.md')) + '/deep/er/none');
 		assert.notEqual(none.code, 0);
 	});
-	await t.test('a folder with JSON: traces are sent, what is none is skipped, by name and counted', async () => {
+	await t.test('a folder with JSON: traces are sent, other files are skipped, named and counted', async () => {
 		const chrome = JSON.stringify({ traceEvents: [{ name: 'load', ph: 'X', ts: 1000, dur: 500, pid: 1, tid: 1 }, { name: 'draw', ph: 'X', ts: 2000, dur: 500, pid: 1, tid: 1 }] });
 		const mixed = folder(t, { 'chrome.json': chrome, 'settings.json': '{"colour":"red"}', 'readme.md': 'no trace' });
 		const got = await push(...to, '--wait', mixed('.'));

@@ -114,7 +114,7 @@ test('supported extensions are listed, others are refused', async (t) => {
 	assert.deepEqual(left(s), []);
 });
 
-test('what no format knows is refused when it is whole, and goes', async (t) => {
+test('an upload of an unknown format is refused when complete, and deleted', async (t) => {
 	const s = await startServer(t);
 	const bytes = Buffer.alloc(2000, 'no trace at all ');
 	const at = await begin(s, bytes);
@@ -124,7 +124,7 @@ test('what no format knows is refused when it is whole, and goes', async (t) => 
 	assert.deepEqual([left(s), s.spool(), await s.total()], [[], [], 0]);
 });
 
-test('a piece with a checksum counts whole or not at all', async (t) => {
+test('a piece with a checksum counts completely or not at all', async (t) => {
 	const s = await startServer(t);
 	const bytes = sampleTrace(50, 4);
 	const at = await begin(s, bytes);
@@ -145,7 +145,7 @@ function age(file) {
 	fs.utimesSync(file, 1, 1);
 }
 
-test('uploads that nobody finishes are bounded, counted and go', async (t) => {
+test('unfinished uploads are limited, counted and deleted', async (t) => {
 	const s = await startServer(t, { args: ['--max-open-uploads', '2', '--max-open-bytes', '5000', '--keep-open', '3600'] });
 	const create = (n) => ask(s, 'POST', '/api/v1/uploads', { 'Upload-Length': String(n) });
 	const first = await begin(s, Buffer.alloc(2000));
@@ -194,7 +194,7 @@ test('a client that cannot send PATCH names it in a POST', async (t) => {
 	assert.equal((await s.ask('POST', '/api/v1/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', { key: s.write, headers: { 'X-HTTP-Method-Override': 'DELETE' } })).status, 405, 'nowhere else');
 });
 
-test('a server killed at any byte goes on there', async (t) => {
+test('a server killed at any byte continues there', async (t) => {
 	const s = await startServer(t);
 	const bytes = sampleTrace(200, 5);
 	const at = await begin(s, bytes, { 'Upload-Metadata': metadata({ build_id: 'killed' }) });

@@ -24,7 +24,7 @@ test('symbols of native libraries', async (t) => {
 	const folderOf = (name) => (fs.mkdirSync(path.join(dir, name)), path.join(dir, name));
 	const put = (build, body, options) => s.put(`/api/v1/builds/${build}/symbols`, body, options);
 
-	await t.test('before they come, the library is the frame', async () => {
+	await t.test('without symbols the library is the frame', async () => {
 		assert.deepEqual(await names(id), ['[libshop.so]']);
 	});
 

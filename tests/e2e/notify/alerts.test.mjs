@@ -128,7 +128,7 @@ test('a rule is tried before it is saved', async (t) => {
 	assert.equal((await attempt({ rule: id, threshold: 1 }, s.key('read', 'other'))).status, 404, "another project's rule");
 });
 
-test('displays and frames come from what detectors see in the traces', async (t) => {
+test('displays and frames are derived from detector findings', async (t) => {
 	const s = await startServer(t, { args: ARGS });
 	await s.put('/api/v1/builds/shop/methods', shopMapping);
 	await s.trace(shopTrace(), { query: { build_id: 'shop', app: 'shop', version_name: '2', scenario: 'cold' } });
@@ -272,7 +272,7 @@ for (const step of ['alert_figures', 'alert_stored'])
 		assert.equal(reported(s).length, 2);
 	});
 
-test('rules that cannot be meant are refused in words', async (t) => {
+test('contradictory rules are refused with a message', async (t) => {
 	const s = await startServer(t);
 	const good = { name: 'a', kind: 'duration', threshold: 800 };
 	for (const [more, words] of [[{ name: '' }, /name must be a text/], [{ kind: 'memory' }, /duration, initial_display/], [{ threshold: 0 }, /above 0/], [{ threshold: '800' }, /above 0/], [{ threshold: 1e12 }, /above 0/],

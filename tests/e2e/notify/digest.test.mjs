@@ -48,7 +48,7 @@ test('a digest is sent once a period, by webhook and by mail, across restarts', 
 		assert.match(html.headers.get('content-type'), /^text\/plain/);
 		assert.match(html.text, /<li><code>com\.app\.Repo\.load<\/code>/);
 	});
-	await t.test('settings that cannot be meant are refused in words', async () => {
+	await t.test('contradictory settings are refused with a message', async () => {
 		for (const [body, words] of [[{ every: 'hourly' }, /off, daily or weekly/], [{ hour: 24 }, /0 to 23/], [{ weekday: -1 }, /0 to 6/], [{ mail: ['ann'] }, /not an address such as/], [{ mail: ['a@b.c\r\nBcc: x@y.z'] }, /not an address/],
 			[{ mail: Array(21).fill('a@b.c') }, /at most 20/], [{ colour: 1 }, /only fields/]]) {
 			const a = await put(body);
@@ -122,7 +122,7 @@ test('a digest can be sent on request, and the scheduled one still follows', asy
 	await r.wait('/h', ids);
 });
 
-test('a digest for which there is no time says that something is left out', async (t) => {
+test('a digest that reaches its deadline states that it is incomplete', async (t) => {
 	const s = await startServer(t, { args: ['--query-deadline', '1'] });
 	const d = await until(async () => {
 		const a = await s.get('/api/v1/digest');
@@ -132,7 +132,7 @@ test('a digest for which there is no time says that something is left out', asyn
 	await until(async () => (/some are omitted/.test((await s.get('/api/v1/digest?for=text')).text) ? true : undefined), 'its text, when it is cut as well');
 });
 
-test('without a server to mail by a digest can be turned off, and nobody added', async (t) => {
+test('without an SMTP server a digest can be turned off, and no address added', async (t) => {
 	const s = await startServer(t);
 	const put = (body) => s.ask('PUT', '/api/v1/digest/settings', { key: s.admin, body: json(body) });
 	assert.equal((await put({ every: 'daily', mail: ['ann@example.com'] })).status, 409);

@@ -99,7 +99,7 @@ test('a wrong password is reported as such, never sent in the clear, and retried
 	assert.deepEqual([plain.logins, plain.mails], [[], []]);
 });
 
-test('a certificate of nobody known, or of another name, is refused', async (t) => {
+test('an untrusted certificate, or one of another name, is refused', async (t) => {
 	for (const [secure, cert, ca] of [[true, ours, []], [false, ours, []], [true, another, ['--smtp-ca-file', another.file]], [false, another, ['--smtp-ca-file', another.file]]]) {
 		const m = await startMails(t, { secure, ...cert });
 		const [state, why] = await tryMail(t, ['--smtp-url', `${secure ? 'smtps' : 'smtp'}://127.0.0.1:${m.port}`, ...ca]);
@@ -111,7 +111,7 @@ test('a certificate of nobody known, or of another name, is refused', async (t) 
 	assert.match(stderr, /smtp-ca-file/);
 });
 
-test('the doctor says whether mail would go, without sending any, and where links lead', async (t) => {
+test('the doctor checks mail without sending any, and reports the base of links', async (t) => {
 	const doctor = async (...args) => {
 		const { stdout } = await promisify(execFile)(binary(), ['doctor', '--json', ...args]).catch((e) => e);
 		return Object.fromEntries(stdout.trim().split('\n').map((l) => JSON.parse(l)).map((l) => [l.check, [l.level, l.message]]));

@@ -170,7 +170,7 @@ test('a group of ANRs follows a renamed project and waits as the tracker says', 
 	assert.equal((await entryOf(s, key)).status, 'fixed');
 });
 
-test('what the tracker refuses is reported, and what fails for a time is tried again when it says', async (t) => {
+test('refusals of the tracker are reported, and temporary failures are retried when it states', async (t) => {
 	const [s, tracker] = [await startServer(t, { args: ARGS }), await startTrackers(t, 'github')];
 	const { id } = await findSlower(s, 12);
 	const of = `regressions/${id}`;
@@ -255,7 +255,7 @@ for (const kind of KINDS)
 		assert.deepEqual([tracker.issues.length, made.key], [1, kind === 'jira' ? 'SHOP-1' : '1']);
 	});
 
-test('settings that cannot be a tracker are refused in words', async (t) => {
+test('invalid tracker settings are refused with a message', async (t) => {
 	const s = await startServer(t);
 	const good = { for: 'github', template: '', api: 'https://api.github.com', repository: 'acme/shop', token: 'x' };
 	for (const [more, words] of [[{ repository: 'shop' }, /owner\/name/], [{ repository: '../x' }, /owner\/name/], [{ api: 'https://a.example?x' }, /must not have a query/],

@@ -55,7 +55,7 @@ test('a regression is sent: signed, once, in each receiver\'s form', async (t) =
 	assert.match(of('matrix').html, /<code>com\.app\.Repo\.load<\/code>/);
 	await s.ask('POST', '/api/v1/regressions/detect', { key: s.write });
 
-	await t.test('what people and later versions say follows, and stands in the history', async () => {
+	await t.test('changes by people and later versions follow, and are in the history', async () => {
 		for (const status of ['acknowledged', 'fixed', 'open']) await s.ask('PATCH', `/api/v1/regressions/${found.id}`, { key: s.write, body: json({ status, owner: 'ann' }) });
 		await s.ask('PATCH', `/api/v1/regressions/${found.id}`, { key: s.write, body: json({ note: 'no news' }) });
 		await r.wait('/plain', 5);
@@ -65,7 +65,7 @@ test('a regression is sent: signed, once, in each receiver\'s form', async (t) =
 		assert.equal(history[3].author, 'tracewell');
 		assert.equal(new Set(r.at('/plain').map((g) => g.json.id)).size, 5, 'each event once');
 	});
-	await t.test('a delivery is sent once more under the same id', async () => {
+	await t.test('a delivery is resent under the same id', async () => {
 		const { deliveries } = (await asker(s)('GET', `/${plain.id}/deliveries`)).json;
 		assert.deepEqual([deliveries.length, deliveries[0].state, deliveries[0].log[0].http, deliveries[0].log[0].error], [5, 'delivered', 204, '']);
 		const whole = (await asker(s)('GET', `/${plain.id}/deliveries/${deliveries[0].id}`)).json;
@@ -109,7 +109,7 @@ test('misbehaving receivers are reported and block no other delivery', async (t)
 	}
 });
 
-test('what failed is tried again, later each time; all of it comes when the receiver is back', async (t) => {
+test('failed deliveries are retried with growing delays; all arrive when the receiver is back', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	const h = await hook(s, `${r.url}/h`);
 	r.manner['/h'] = 'busy';
@@ -128,7 +128,7 @@ test('what failed is tried again, later each time; all of it comes when the rece
 	await until(async () => ((await asker(s)('GET', `/${h.id}`)).json.waiting === 0 ? true : undefined), 'nothing waits', 20);
 	assert.equal((await asker(s)('GET', `/${h.id}`)).json.failing_ms, 0);
 
-	await t.test('one that fails holds all back; what is refused for itself waits for itself', async () => {
+	await t.test('an unreachable receiver delays all its deliveries; a single refused one delays only itself', async () => {
 		const { regressions } = (await s.get('/api/v1/regressions')).json;
 		const say = (status) => s.ask('PATCH', `/api/v1/regressions/${regressions[0].id}`, { key: s.write, body: json({ status }) });
 		r.manner['/h'] = 'wrong';
@@ -145,7 +145,7 @@ test('what failed is tried again, later each time; all of it comes when the rece
 		hurry(s);
 		await delivery(s, h.id, (x) => x.id === refused.id && x.state === 'delivered');
 	});
-	await t.test('one that says it is gone is paused, and says so; a person resumes it', async () => {
+	await t.test('a receiver that returns 410 is paused and marked; a person resumes it', async () => {
 		r.manner['/h'] = 'gone';
 		const { regressions } = (await s.get('/api/v1/regressions')).json;
 		await s.ask('PATCH', `/api/v1/regressions/${regressions[0].id}`, { key: s.write, body: json({ status: 'acknowledged' }) });
@@ -184,7 +184,7 @@ test('kill -9 between the change and its delivery loses nothing and tells nothin
 	assert.equal(new Set(r.at('/h').map((g) => g.json.id)).size, 2);
 });
 
-test('kill -9 between the answer and its writing down tells once more under the same id', async (t) => {
+test('kill -9 between the response and its row resends under the same id', async (t) => {
 	const r = await startReceiver(t);
 	const s = await startServer(t, { args: ARGS, env: { TRACEWELL_CRASH_AT: 'delivery_answered' } });
 	const h = await hook(s, `${r.url}/h`);
@@ -198,7 +198,7 @@ test('kill -9 between the answer and its writing down tells once more under the 
 	assert.equal((await delivery(s, h.id, (d) => d.state === 'delivered')).event_id, first.json.id);
 });
 
-test('what was answered and cannot be written down is not sent again, and nothing else is sent', async (t) => {
+test('a delivery whose result cannot be stored is not resent, and nothing else is sent', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	const [h, other] = [await hook(s, `${r.url}/h`), await hook(s, `${r.url}/other`)];
 	db(s, s.schema ? 'alter table outbox_attempt add constraint no_room check (false) not valid' : "create trigger no_room before insert on outbox_attempt begin select raise(abort, 'no room'); end");
@@ -216,7 +216,7 @@ test('what was answered and cannot be written down is not sent again, and nothin
 	assert.deepEqual([(await delivery(s, h.id, (d) => d.log.length)).state, r.at('/h').length], ['delivered', 1]);
 });
 
-test('projects have their turns, and who stops waits for no receiver', async (t) => {
+test('projects take turns, and stopping waits for no receiver', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	const fine = await hook(s, `${r.url}/fine`);
 	r.manner['/hang'] = 'hang';
@@ -244,7 +244,7 @@ test('a new group of ANRs is sent once', async (t) => {
 	assert.equal(new URL(got.json.url).pathname, `/anrs/${got.json.anr.key}`);
 });
 
-test('addresses that a stranger must not reach are refused behind their names', async (t) => {
+test('internal addresses are refused, also behind names', async (t) => {
 	const [s, r] = [await startServer(t, { args: ['--webhook-private', '127.0.0.0/8,169.254.0.0/16,::/96'] }), await startReceiver(t)];
 	const port = new URL(r.url).port;
 	const hosts = [['127.0.0.1', '127.0.0.1'], ['localhost', /127\.0\.0\.1|::1/], ['[::ffff:127.0.0.1]', /127/], ['0x7f.1', '127.0.0.1'], ['169.254.169.254', '169.254.169.254']];
@@ -267,7 +267,7 @@ test('addresses that a stranger must not reach are refused behind their names', 
 	assert.equal(r.got.length, 0);
 });
 
-test('what cannot be a webhook is refused in words', async (t) => {
+test('an invalid webhook is refused with a message', async (t) => {
 	const s = await startServer(t);
 	const ask = asker(s);
 	for (const [body, words] of [[{}, /url must be http/], [{ url: 'ftp://a.example' }, /url must be http/], [{ url: 'https://' }, /and a host/], [{ url: 'https://h:99999/' }, /no host and port/], [{ url: 'https://me:pw@a.example/' }, /name or password/],

@@ -116,7 +116,7 @@ test('a part of the tree, its cut, and the main thread', async () => {
 	assert.equal((await compare({ a: a1.id, b: b1.id, root: '4294967290' })).status, 404);
 });
 
-test('methods beside each other: changes, new and gone ones, per trace', async () => {
+test('methods of both sides: changed, new and removed ones, per trace', async () => {
 	const sides = { a: `${a1.id},${a2.id}`, b: b1.id };
 	const { json } = await table(sides);
 	const row = Object.fromEntries(json.methods.map((m) => [m.name.split('.').pop(), m]));
@@ -160,7 +160,7 @@ test('overloads are compared with themselves, and a method without parameters wi
 	assert.deepEqual(json.method.flatMap((m, i) => (of.has(m) ? [[of.get(m), json.a_ns[i], json.b_ns[i]]] : [])).sort(), all);
 });
 
-test('what cannot be compared is refused in words', async () => {
+test('incomparable traces are refused with a message', async () => {
 	const many = Array.from({ length: 17 }, (_, i) => a1.id.slice(0, 24) + String(i).padStart(2, '0')).join();
 	for (const [query, status, words] of [
 		[{ b: b1.id }, 400, /^a is required/], [{ a: a1.id }, 400, /^b is required/], [{ a: a1.id, b: '' }, 400, /^b is required/],

@@ -25,12 +25,12 @@ async function shop(t, args = []) {
 const rule = (f, id) => f.rules.find((r) => r.id === id);
 const sums = (f, id) => { const r = rule(f, id); return [r.calls, r.total_ns / MS, r.found, r.found_ns / MS]; };
 
-test('what is known of a trace is found by the rules that come with the server', async (t) => {
+test('known problems of a trace are found by the built-in rules', async (t) => {
 	const { s, trace } = await shop(t);
 	const { status, json: f } = await s.get(`/api/v1/traces/${trace.id}/findings`);
 	assert.equal(status, 200);
 
-	await t.test('sums: outermost calls of the main thread, without what lies around its loop', () => {
+	await t.test('sums: outermost calls of the main thread, without the frames around its loop', () => {
 		assert.deepEqual(sums(f, 'database'), [1, 800, 1, 800]);
 		assert.deepEqual(sums(f, 'sleep'), [1, 250, 1, 250]);
 		assert.deepEqual(sums(f, 'json'), [1, 120, 1, 120]);
@@ -56,7 +56,7 @@ test('what is known of a trace is found by the rules that come with the server',
 		assert.equal(slow.cause.message, '48 ms in android.view.Choreographer.doFrame itself, without its callees.');
 	});
 
-	await t.test('phases of the start, each with what dominates it', () => {
+	await t.test('phases of the start, each with its dominant method', () => {
 		assert.deepEqual([f.start.kind, f.start.dur_ns / MS], ['process', 739]);
 		assert.deepEqual(f.start.phases.map((p) => [p.id, p.start_ns / MS, p.dur_ns / MS]),
 			[['attach', 20, 40], ['providers', 61, 39], ['application', 110, 280], ['create', 420, 180], ['resume', 610, 30], ['frame', 711, 48]]);
@@ -72,7 +72,7 @@ test('what is known of a trace is found by the rules that come with the server',
 		assert.deepEqual(two.findings.map((x) => x.wall_ns / MS).sort((a, b) => b - a), [600, 8]);
 	});
 
-	await t.test('an answer that was given is not given again, until rules change', async () => {
+	await t.test('findings are computed once, until rules change', async () => {
 		const first = await s.get(`/api/v1/traces/${trace.id}/findings`);
 		const tag = { 'If-None-Match': first.headers.get('etag') };
 		assert.match(tag['If-None-Match'], new RegExp(`^"${(await s.get('/api/v1/session')).json.version}-`), 'another version may answer otherwise');
@@ -115,7 +115,7 @@ function naive({ list, nameOf }, rules) {
 	return out;
 }
 
-test('what is found in random calls is what plain counting finds', async (t) => {
+test('findings in random calls equal those of plain counting', async (t) => {
 	const { s } = await shop(t);
 	const rules = [
 		{ id: 'r0', kind: 'io', title: 'r0', methods: ['com.shop.Cart', 'java.io.FileInputStream'], threshold_ms: 8 },
@@ -138,7 +138,7 @@ test('what is found in random calls is what plain counting finds', async (t) => 
 	}
 });
 
-test('rules are judged before they are kept, in words that name rule and member', async (t) => {
+test('rules are validated before they are stored, with messages that name rule and member', async (t) => {
 	const s = await startServer(t);
 	const put = (body) => keep(s, body);
 	const bad = [
@@ -219,7 +219,7 @@ test('a preview changes nothing, and a trace that cannot be scanned is reported'
 	await refused({ rules: [RULE], trace: 'short' }, 400, /trace must be the id/);
 	await refused({ rules: [RULE], trace: '0'.repeat(26) }, 404, /./);
 
-	await t.test('an archived trace is decoded again, and says so', async () => {
+	await t.test('an archived trace is decoded again and reported', async () => {
 		s.sql('UPDATE trace SET ready_ms=ready_ms-864000000');
 		const state = async () => (await s.get(`/api/v1/traces/${trace.id}`)).json.state;
 		await s.ask('PUT', '/api/v1/retention', { key: s.admin, body: json({ decoded_max_age_days: 7 }) });
@@ -230,7 +230,7 @@ test('a preview changes nothing, and a trace that cannot be scanned is reported'
 		assert.deepEqual((await s.get(`/api/v1/traces/${trace.id}/findings`)).json.findings, before.findings);
 	});
 
-	await t.test('an expression that explodes is left out, and its rule says so', async () => {
+	await t.test('an expression that backtracks too much is skipped, and its rule is marked', async () => {
 		const body = { trace: trace.id, rules: [{ ...RULE, methods: ['/^([a-z.]|[a-z.]+)+[0-9]$/', 'com.shop.Cart.heavy'] }] };
 		const { json: f, status } = await attempt(body);
 		assert.equal(status, 200);
@@ -254,14 +254,14 @@ test('a preview changes nothing, and a trace that cannot be scanned is reported'
 		assert.deepEqual([rule(all, 'mine').found, all.findings[0].caller.name], [1, 'com.shop.Worker.run']);
 	});
 
-	await t.test('a trace without names says so', async () => {
+	await t.test('a trace without names is marked', async () => {
 		const nameless = await s.trace(shopTrace(), { query: { build_id: 'unknown' } });
 		const { json: f } = await s.get(`/api/v1/traces/${nameless.id}/findings`);
 		assert.deepEqual([f.unnamed, f.methods, f.findings], [f.methods, f.methods, []]);
 	});
 });
 
-test('a trace that could not be decoded is looked through by nobody, and says so', async (t) => {
+test('a trace that failed to decode is not scanned, and is marked', async (t) => {
 	const s = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-attempts', '1'] });
 	const { id, state } = await s.trace(shopTrace());
 	assert.equal(state, 'failed');
@@ -271,7 +271,7 @@ test('a trace that could not be decoded is looked through by nobody, and says so
 	}
 });
 
-test('an answer for which time ran out says so, and is not kept', async (t) => {
+test('a response that reached its deadline is marked and not cached', async (t) => {
 	const s = await startServer(t, { args: ['--query-deadline', '1'] });
 	await s.put('/api/v1/builds/shop/methods', mapping);
 	const trace = await s.trace(randomCalls(7, 60000).body, { query: { build_id: 'shop' } });

@@ -93,7 +93,7 @@ async function checkAll(s, id, query, kinds = KINDS) {
 	return want.size;
 }
 
-test('exports of a simulated phone say what the API says', async (t) => {
+test('exports of a simulated phone match the API', async (t) => {
 	const s = await startServer(t);
 	const dir = scratch(t);
 	execFileSync(sim, ['--out', dir, '--seed', '5', '--records', '6000']);
@@ -130,7 +130,7 @@ test('exports of a simulated phone say what the API says', async (t) => {
 		assert.equal(read.d3((await exported(s, id, 'd3', q)).text).root.value, 0);
 		assert.match((await exported(s, id, 'svg', q)).text, /<\/svg>\s*$/);
 	});
-	await t.test('speedscope: what its own schema allows', async () => {
+	await t.test('speedscope: valid by its own schema', async () => {
 		const schema = JSON.parse(fs.readFileSync(path.join(root, 'tests/node_modules/speedscope/dist/release/file-format-schema.json'), 'utf8'));
 		const valid = new Ajv({ strict: false, validateSchema: false }).compile({ ...schema, $schema: undefined });
 		const file = JSON.parse((await exported(s, id, 'speedscope')).text);
@@ -145,7 +145,7 @@ test('exports of a simulated phone say what the API says', async (t) => {
 		assert.ok(svg.includes('(other)') && !/<script|href|url\(|onload/i.test(svg));
 		assert.match((await exported(s, id, 'svg', 'metric=count')).text, /calls<\/text>/);
 	});
-	await t.test('sqlite: every table has what the API tells, and raw?as=sqlite is the same file', async () => {
+	await t.test('sqlite: every table matches the API, and raw?as=sqlite is the same file', async () => {
 		const { bytes } = await exported(s, id, 'sqlite');
 		const { query } = sqlite(s, bytes);
 		const raw = await s.get(`/api/v1/traces/${id}/raw?as=sqlite`);
@@ -159,7 +159,7 @@ test('exports of a simulated phone say what the API says', async (t) => {
 		assert.equal(query('SELECT count(*) AS n FROM event')[0].n, notes.length);
 		assert.equal(query("SELECT value FROM meta WHERE key='trace'")[0].value, id);
 	});
-	await t.test('names, types and sizes of what is downloaded', async () => {
+	await t.test('names, types and sizes of downloads', async () => {
 		const types = { speedscope: 'application/json', svg: 'image/svg+xml', csv: 'text/csv; charset=utf-8', pprof: 'application/octet-stream' };
 		for (const [kind, type] of Object.entries(types)) {
 			const { headers } = await exported(s, id, kind);
@@ -169,7 +169,7 @@ test('exports of a simulated phone say what the API says', async (t) => {
 		const packed = await s.get(`/api/v1/traces/${id}/export/pprof`, { headers: { 'Accept-Encoding': 'gzip' } });
 		assert.equal(packed.headers.get('content-encoding'), null, 'packed once');
 	});
-	await t.test('what is not there is refused', async () => {
+	await t.test('missing traces are refused', async () => {
 		const status = async (path) => (await s.get(`/api/v1/traces/${id}/export/${path}`)).status;
 		assert.equal(await status('nothing'), 404);
 		assert.equal(await status('svg?metric=cpu'), 400);
@@ -205,7 +205,7 @@ test('exports of a simulated phone say what the API says', async (t) => {
 const NAMES = ['a"b\\c', '<script>alert(1)</script>', "&amp;'\"]]>", 'Lcom/x;y;z', '=cmd|calc', '-$$Lambda$1', '\u0001\u001b[31m', '\ufffe\uffff',
 	'\u65e5\u672c\u8a9e \ud83d\ude00', 'x'.repeat(5000), '%s%n', '{"a":1}', 'end 42', '\u2028\u2029'];
 
-test('whatever methods are called, the files are whole', async (t) => {
+test('files are well-formed for any method names', async (t) => {
 	const s = await startServer(t);
 	const lines = ['# 11111111-2222-3333-4444-555555555555', ...NAMES.map((n, i) => `${i + 1},1,com.a.B ${n.replaceAll(' ', '\u00a0')} ()V`), ''];
 	const records = NAMES.map((_, i) => [4000, i + 1, 1_000_000 + i * 10_000, 5000 + i]);
@@ -234,7 +234,7 @@ test('whatever methods are called, the files are whole', async (t) => {
 	assert.match(svg.headers.get('content-disposition'), /^attachment; filename="[\w.-]+"$/);
 });
 
-test('random bytes as names: always whole JSON, XML, CSV and protobuf', async (t) => {
+test('random bytes as names: always well-formed JSON, XML, CSV and protobuf', async (t) => {
 	const s = await startServer(t);
 	let seed = 12345;
 	const random = (n) => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) % n;
@@ -275,7 +275,7 @@ test('a name of a megabyte', async (t) => {
 	assert.match((await exported(s, trace.id, 'svg')).text, /<\/svg>\s*$/);
 });
 
-test('sampled threads say so', async (t) => {
+test('sampled threads are marked', async (t) => {
 	const s = await startServer(t);
 	const trace = await s.trace(fs.readFileSync(path.join(root, 'tests/golden/profilo/realistic/input')));
 	assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
@@ -333,7 +333,7 @@ test('links that other tools may fetch', async (t) => {
 		for (const bad of ['x', ticket.slice(0, -1), `${ticket}A`, `${ticket}=`, 'A'.repeat(5000)])
 			assert.equal((await fetched(`/api/v1/tickets/${bad}/${file}`)).status, 401, bad.slice(0, 20));
 	});
-	await t.test('a query beside it changes nothing, another method is refused', async () => {
+	await t.test('an extra query changes nothing, another method is refused', async () => {
 		assert.equal((await fetched(`${made.json.path}?threads=all&project=x`)).text, ok.text);
 		assert.equal((await s.ask('DELETE', made.json.path, { key: null })).status, 405);
 	});

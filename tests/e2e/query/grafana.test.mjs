@@ -21,7 +21,7 @@ const fits = {
 	timestamp_epoch: (v) => Number.isInteger(v) && new Date(v).getUTCFullYear() > 2000, /* milliseconds */
 };
 
-test('every panel asks what the server answers', async (t) => {
+test('every panel uses existing endpoints', async (t) => {
 	const s = await startServer(t);
 	await findSlower(s, 12);
 	const filled = { __from: String(Date.now() - 30 * 86_400_000), __to: String(Date.now() + 86_400_000), version: '8.3.1', method: 'com.app.Repo.load' };
@@ -40,7 +40,7 @@ test('every panel asks what the server answers', async (t) => {
 			assert.ok(q.columns.some((c) => c.type === 'number'));
 			if (panel.type === 'timeseries') assert.equal(q.columns[0].type, 'timestamp');
 		});
-	await t.test('what is filled in is a variable of the dashboard, or Grafana’s own', () => {
+	await t.test('placeholders are variables of the dashboard or of Grafana', () => {
 		const known = board.templating.list.map((v) => v.name);
 		for (const [, name] of JSON.stringify(board).matchAll(/\$\{(\w+)\}/g)) assert.ok(known.includes(name) || name.startsWith('__'), name);
 	});

@@ -24,7 +24,7 @@ test('lanes, sums and activity', async (t) => {
 	const at = `/api/v1/traces/${trace.id}`;
 	const { notes } = (await s.get(`${at}/notes`)).json;
 
-	await t.test('lanes with room for each note tell what /notes tells', async () => {
+	await t.test('lanes with space for each note match /notes', async () => {
 		const lanes = (await s.get(`${at}/notes/lanes?cells=4096&kind=state,wakeup&from=${trace.start_ns}&to=${trace.end_ns}`)).json;
 		const reported = lanes.lanes.flatMap((l) => unrolled(lanes, l).filter((_, i) => l.notes[i] === 1));
 		assert.equal(lanes.partial, false);
@@ -51,13 +51,13 @@ test('lanes, sums and activity', async (t) => {
 		}
 	});
 
-	await t.test('activity of the whole trace is that of the thread list', async () => {
+	await t.test('activity of the complete trace equals that of the thread list', async () => {
 		const { threads } = (await s.get(`${at}/threads`)).json;
 		const { threads: strips } = (await s.get(`${at}/activity?cells=128&from=${trace.start_ns}&to=${trace.end_ns}`)).json;
 		for (const x of strips) assert.deepEqual(x.activity, threads.find((y) => y.tid === x.tid && y.slices > 0).activity);
 	});
 
-	await t.test('what makes no sense is refused', async () => {
+	await t.test('invalid queries are refused', async () => {
 		for (const q of ['notes/lanes?kind=nothing', 'notes/lanes?cells=0', 'notes/lanes?cells=4097', 'notes/lanes?from=5&to=5', 'activity?cells=0', 'notes/sums?from=9&to=2'])
 			assert.equal((await s.get(`${at}/${q}`)).status, 400, q);
 		for (const q of ['notes/lanes', 'notes/sums', 'activity']) assert.equal((await s.get(`${at}/${q}?thread=999999`)).status, 404, q);

@@ -78,7 +78,7 @@ test('reshaped calls', async (t) => {
 			stepped(list, STEPS.frame(wholePackage), STEPS.focus(made.name)));
 	});
 
-	await t.test('a subtree, and all turned around, whole and after steps', async () => {
+	await t.test('a subtree and the inverted tree, complete and after steps', async () => {
 		const index = new Map(methods.map((m) => [m.name, m.method]));
 		const known = list.filter(([p]) => p.length > 3 && p.every((m) => index.has(m)));
 		for (const [p] of [known[0], known[Math.floor(known.length / 2)], known.at(-1)])
@@ -119,7 +119,7 @@ test('reshaped calls', async (t) => {
 		await same('app', stepped(list, STEPS.app((x) => !foreign(x))));
 	});
 
-	await t.test('what no step is', async () => {
+	await t.test('invalid steps', async () => {
 		for (const bad of ['twist:1', 'focus:', 'focus:x', 'focus:999999999', 'library:', `library:${'x'.repeat(400)}`,
 			Array(33).fill('recursion').join(',')]) {
 			const { status, json: answer } = await s.get(`/api/v1/traces/${id}/flame?transform=${bad}`);

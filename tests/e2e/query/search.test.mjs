@@ -38,7 +38,7 @@ test('calls of a fleet, looked for', async (t) => {
 		ids.push(answer.json.id);
 	}
 
-	await t.test('by the number of a method, and by its name once the mapping came', async () => {
+	await t.test('by the number of a method, and by its name once the mapping arrived', async () => {
 		await until(async () => ((await search(s, { method: 'unknown:3' })).json?.matches === fleet.length ? true : undefined), 'unnamed methods', 90);
 		await s.put('/api/v1/builds/b1/methods', mapping);
 		await all(s);
@@ -84,7 +84,7 @@ test('calls of a fleet, looked for', async (t) => {
 		assert.deepEqual(regex.hits.map((h) => h.method), ['com.app.Repo.load', 'com.app.Repo.load']);
 	});
 
-	await t.test('what cannot be asked is said in words', async () => {
+	await t.test('invalid queries get a message', async () => {
 		for (const [query, words] of [
 			[{}, /method is required/], [{ method: '(', regex: 1 }, /not a regular expression/], [{ method: 'x', colour: 'red' }, /unknown parameter colour/], [{ method: 'x', over_ns: -1 }, /over_ns/],
 			[{ method: 'x', over_ns: 'soon' }, /over_ns/], [{ method: 'x', limit: 0 }, /limit/], [{ method: 'x', since: 5, until: 4 }, /since is after/],
@@ -99,7 +99,7 @@ test('calls of a fleet, looked for', async (t) => {
 		assert.equal(stranger.json.matches, 0);
 	});
 
-	await t.test('made again from the traces, it is the same; a deleted trace is no hit', async () => {
+	await t.test('rebuilt from the traces it is the same; a deleted trace is not a hit', async () => {
 		const before = await all(s);
 		await s.stop();
 		tracewell('rollup', '--data', s.data, '--rebuild');

@@ -45,7 +45,7 @@ async function ask(s, query, status = 200, what = '/api/v1/source') {
 const blame = (s, query, status) => ask(s, query, status, '/api/v1/source/blame');
 const at = (a) => [a.path, a.lines, a.note ?? null];
 
-test('a link is made of package and class alone where there is no clone', async (t) => {
+test('without a clone a link is made of package and class alone', async (t) => {
 	const s = await startServer(t);
 	assert.match((await ask(s, { method: LOAD })).reason, /no repository yet/);
 	await put(s, [{ ...APP, clone: '' }]);
@@ -61,7 +61,7 @@ test('a link is made of package and class alone where there is no clone', async 
 	assert.match((await blame(s, { method: LOAD, base: '1.0', head: '1.1' })).reason, /no clone/);
 });
 
-test('with a clone: file, lines, owners and the age of what is there', async (t) => {
+test('with a clone: file, lines, owners and the age of the lines', async (t) => {
 	const { s, made } = await withClones(t, [APP], (dir) => shopRepository(path.join(dir, 'test/app')));
 	const a = await ask(s, { method: LOAD, version: '1.1' });
 	assert.deepEqual(at(a), ['app/src/main/kotlin/com/example/feed/FeedAdapter.kt', [[7, 12]], null]);
@@ -160,7 +160,7 @@ test('a facade of several files is found in that which has the function', async 
 	assert.match((await ask(s, { method: 'com.example.Feeds.third' })).reason, /no file of that commit declares/);
 });
 
-test('a base that cannot be one is said in words, and no link leads to the newest instead', async (t) => {
+test('an invalid base gets a message, and no link to the newest version', async (t) => {
 	const { s, made: { ids, r } } = await withClones(t, [APP], (dir) => shopRepository(path.join(dir, 'test/app')));
 	const note = async (base, head) => (await blame(s, { method: LOAD, base, head })).base_note;
 	assert.equal(await note('1.0', '1.1'), undefined);
@@ -184,7 +184,7 @@ test('a base that cannot be one is said in words, and no link leads to the newes
 	assert.match((await ask(s, { method: LOAD })).link, /\/blob\/HEAD\//, 'who asks for none gets the newest');
 });
 
-test('who changed a method between two versions, through a move and a merge', async (t) => {
+test('the authors of changes to a method between two versions, through a move and a merge', async (t) => {
 	const { s, made: { ids, r } } = await withClones(t, [APP], (dir) => shopRepository(path.join(dir, 'test/app')));
 	const a = await blame(s, { method: LOAD, base: '1.0', head: '1.1' });
 	assert.deepEqual(a.commits.map((c) => [c.id, c.author, c.summary]), [[ids.logged, 'Cleo', 'Log each load'], [ids.slow, 'Bob', 'Copy rows before use <b>now</b>']]);
@@ -208,7 +208,7 @@ test('who changed a method between two versions, through a move and a merge', as
 });
 
 /* libgit2 leaks 16 bytes of such a clone, and a child that leaks ends without an answer there. */
-test('a shallow clone says that it is one, beside what it has', { skip: sanitized() && 'built with a sanitizer' }, async (t) => {
+test('a shallow clone is marked, with the data that it has', { skip: sanitized() && 'built with a sanitizer' }, async (t) => {
 	const origin = folder(t);
 	const { ids } = shopRepository(path.join(origin, 'app'));
 	const { s } = await withClones(t, [{ ...APP, refs: ['{version}'] }], (dir) => {
@@ -258,7 +258,7 @@ test('a merge that itself changes the lines is reported', async (t) => {
 	assert.deepEqual(a.commits.map((c) => c.id), [made.merge, made.right, made.left]);
 });
 
-test('settings are refused in words that name repository and field', async (t) => {
+test('invalid settings are refused with a message that names repository and field', async (t) => {
 	const s = await startServer(t);
 	const wrong = async (change, words) => assert.match((await put(s, [{ ...APP, ...change }], 400)).json.error.message, words);
 	await wrong({ name: '' }, /repository 1: a name/);
@@ -284,7 +284,7 @@ test('settings are refused in words that name repository and field', async (t) =
 	assert.deepEqual((await s.get('/api/v1/source/repositories')).json.repositories, [APP]);
 });
 
-test('a clone that is missing, no clone, a link out, or broken costs one answer in words', async (t) => {
+test('a missing, broken or foreign clone causes one error with a message', async (t) => {
 	const outside = folder(t);
 	shopRepository(path.join(outside, 'secret'));
 	const named = (clone) => ({ ...APP, name: clone, clone, packages: [`com.${clone}.`], refs: ['{version}'] });
@@ -319,7 +319,7 @@ test('a clone that is missing, no clone, a link out, or broken costs one answer 
 	assert.equal((await s.get('/healthz')).status, 200);
 });
 
-test('a file without end and a history of 5,000 commits are answered in words and in time', async (t) => {
+test('an endless file and a history of 5,000 commits end in time with a message', async (t) => {
 	const few = (n) => `package com.example;\nclass Few {\n\tint f() {\n\t\treturn ${n};\n\t}\n}\n`;
 	const { s } = await withClones(t, [{ ...APP, refs: ['{version}'] }], (dir) => {
 		const r = new Repository(path.join(dir, 'test/app'));
@@ -340,7 +340,7 @@ test('a file without end and a history of 5,000 commits are answered in words an
 	assert.ok(!a.more, 'within the deadline of a query');
 });
 
-test('a child that hangs is ended at its time, and the server goes on', async (t) => {
+test('a hanging child is killed at its deadline, and the server continues', async (t) => {
 	const clones = folder(t);
 	shopRepository(path.join(clones, 'test/app'));
 	const s = await startServer(t, { args: ['--repositories', clones, '--query-deadline', '2000'], env: { TRACEWELL_WORKER_FAULT: 'loop' } });
@@ -375,7 +375,7 @@ test('a child that cannot lock itself in costs no link', async (t) => {
 	assert.match(a.link, /^https:/);
 });
 
-test('no project reaches the clones of another, and who may only look changes nothing', async (t) => {
+test('no project can read the clones of another, and readers can change nothing', async (t) => {
 	const { s } = await withClones(t, [APP], (dir) => {
 		shopRepository(path.join(dir, 'test/app'));
 		fs.mkdirSync(path.join(dir, 'other'));
@@ -389,7 +389,7 @@ test('no project reaches the clones of another, and who may only look changes no
 	assert.equal((await s.get('/api/v1/source', { key: s.ingest, query: { method: LOAD } })).status, 403);
 });
 
-test('equal questions at one moment are one child, and a project that floods holds up no other', async (t) => {
+test('equal concurrent queries share one child, and a flood of one project delays no other', async (t) => {
 	const { s } = await withClones(t, [APP], (dir) => {
 		shopRepository(path.join(dir, 'test/app'));
 		shopRepository(path.join(dir, 'other/app'));

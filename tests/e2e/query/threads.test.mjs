@@ -87,7 +87,7 @@ test('thread=main is the main thread wherever a thread can be chosen', async () 
 		}
 });
 
-test('an unknown thread is 404, and the answer says how to list those there are', async () => {
+test('an unknown thread is 404, and the message states how to list threads', async () => {
 	for (const { at, fleet, query } of endpoints()) {
 		if (fleet) continue;
 		const url = at.replace('{id}', id).replace('{kind}', 'folded');

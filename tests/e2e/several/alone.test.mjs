@@ -103,7 +103,7 @@ test('the page asks its own server alone', async (t) => {
 const HELD = [/^http:\/\/www\.w3\.org\//, /^https:\/\/[a-z]+\.example\.com\//, /^https:\/\/github\.com\/OWNER\/REPO\//, /^https:\/\/gitlab\.com\/GROUP\/PROJECT\//,
 	/^https:\/\/api\.github\.com$/, /^https:\/\/gitlab\.com\/api\/v4$/, /^https:\/\/example\.atlassian\.net$/];
 
-test('the page’s files hold no address that could be asked', async (t) => {
+test('the page’s files contain no external address', async (t) => {
 	const s = await startServer(t);
 	const { text: html } = await s.get('/', { key: null });
 	const texts = new Map([['/', html]]);

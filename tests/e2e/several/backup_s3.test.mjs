@@ -29,7 +29,7 @@ const upload = async (s, n) => (await s.post('/api/v1/traces', sampleTrace(50 + 
 const flameOf = async (s, id, key) => (await s.get(`/api/v1/traces/${id}/flame`, { key })).json;
 const isWhole = (data) => spawnSync(binary(), ['check', '--data', data]).status === 0;
 
-test('under load; what is fetched is a data folder with the same answers; again sends what is new', async (t) => {
+test('under load; the copy is a data folder with the same responses; the next run sends only new files', async (t) => {
 	const store = await startStore(t);
 	const s = await startServer(t);
 	const before = [];
@@ -70,7 +70,7 @@ async function until200(s, target, key) {
 	}, `${target}: no 200`);
 }
 
-test('says what it cannot do', async (t) => {
+test('unsupported cases are reported', async (t) => {
 	const store = await startStore(t);
 	const s = await startServer(t);
 	await upload(s, 1);

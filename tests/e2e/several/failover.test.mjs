@@ -24,7 +24,7 @@ const unready = (c) => until(async () => {
 }, 'not ready');
 
 describe('a primary and its replica', { concurrency: true }, () => {
-	test('the primary is killed, its replica is promoted: nothing accepted is lost, all goes on', { skip, timeout: 900_000 }, async (t) => {
+	test('the primary is killed, its replica is promoted: nothing accepted is lost, everything continues', { skip, timeout: 900_000 }, async (t) => {
 		const pair = await startPair(t);
 		const c = await startCluster(t, { db: pair, url: pair.url('ha') });
 		await c.serve();
@@ -64,7 +64,7 @@ describe('a primary and its replica', { concurrency: true }, () => {
 		t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.reported])}, the slowest ${load.slowest} ms`);
 	});
 
-	test('the replica is gone: what cannot be promised is not, and nobody waits for ever', { skip, timeout: 900_000 }, async (t) => {
+	test('the replica is lost: no upload is acknowledged without it, and no request waits for ever', { skip, timeout: 900_000 }, async (t) => {
 		const pair = await startPair(t);
 		const c = await startCluster(t, { db: pair, url: pair.url('wait') });
 		const s = await c.serve();

@@ -43,26 +43,26 @@ test('one counts for all, and another follows it', { skip, timeout: 900_000 }, a
 	const b = await serve(t, data, url, 'second');
 	const folded = () => Promise.all([a, b].map((s) => s.metric('tracewell_stage_traces_total', { stage: 'rollup', outcome: 'done' })));
 
-	await t.test('what the other decodes, too', async () => {
+	await t.test('traces decoded by the other server, too', async () => {
 		await bring(b, 0, 6, b);
 		assert.deepEqual([await leads(a), await leads(b)], [1, 0]);
 		assert.deepEqual(await folded(), [6, 0]);
 	});
 
-	await t.test('each says who it is', async () => {
+	await t.test('each server reports its identity', async () => {
 		assert.match((await b.get('/metrics', { key: null })).text, /^tracewell_node_info{node="second",role="all",version="[^"]+"} 1$/m);
 		assert.equal((await a.get('/readyz', { key: null })).json.node, 'first');
 		for (const line of b.log.trim().split('\n').filter((l) => l.includes('event=decoded'))) assert.match(line, /^time=\S+ node=second level=/);
 	});
 
-	await t.test('it is stopped: the other goes on within a moment', async () => {
+	await t.test('it is stopped: the other continues immediately', async () => {
 		await a.stop();
 		assert.equal(db.sql("SELECT count(*) FROM catalogue_lead WHERE what='background' AND owner='first' AND until_ms>0", 'lead'), '0', 'it gave its lease back');
 		await until(async () => ((await leads(b)) === 1 ? true : undefined), 'the second leads', 30);
 		await bring(b, 6, 2, b);
 	});
 
-	await t.test('it dies: the other goes on when its lease has run out', async () => {
+	await t.test('it dies: the other continues when its lease has expired', async () => {
 		await a.start();
 		b.child.kill('SIGKILL');
 		await b.ended;
@@ -70,7 +70,7 @@ test('one counts for all, and another follows it', { skip, timeout: 900_000 }, a
 		await bring(a, 8, 2, a);
 	});
 
-	await t.test('it stands still and goes on: it knows that it leads no more', async () => {
+	await t.test('it freezes and resumes: it knows that it has lost the lease', async () => {
 		await b.start();
 		a.child.kill('SIGSTOP');
 		await until(async () => ((await leads(b)) === 1 ? true : undefined), 'the second leads', 40);
@@ -83,7 +83,7 @@ test('one counts for all, and another follows it', { skip, timeout: 900_000 }, a
 	});
 });
 
-test('a name that is none is refused, and one server says no name', async () => {
+test('an invalid name is refused, and a single server reports none', async () => {
 	const data = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-lead-'));
 	const s = new Server(data, ['--node', 'no name'], {});
 	await assert.rejects(s.start(), /--node must be letters, digits, \. _ and -, not "no name"/);

@@ -15,7 +15,7 @@ import { atEnd, binary, makeData, sideBySide, startServer, until } from '../serv
 const test = sideBySide(3);
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
-test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 900_000 }, async (t) => {
+test('to PostgreSQL and back: every response is unchanged', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const [source, target, back] = [folder(t), path.join(folder(t), 'new'), path.join(folder(t), 'back')];
 	const failed = await failedIn(t, source);
@@ -45,7 +45,7 @@ test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 900
 		assert.match(again.reported, /in use .* use an empty one; if it is a complete, unused copy, delete it and start again/);
 	});
 
-	await t.test('what differs is found', async () => {
+	await t.test('differences are found', async () => {
 		assert.equal(migrate(['--from', source, '--data', target, '--verify', '--json']).json.state, 'compared');
 		db.sql("UPDATE trace SET title='other' WHERE title<>''", 'one');
 		const wrong = migrate(['--from', source, '--data', target, '--verify']);
@@ -87,7 +87,7 @@ test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 900
 	assert.equal(spawnSync(binary(), ['check', '--data', back]).status, 0);
 });
 
-test('beside a server: reads go on, what came meanwhile comes too, and what waits is decoded there', { skip, timeout: 900_000 }, async (t) => {
+test('while a server runs: reads continue, new traces are copied, and queued ones are decoded in the target', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const [source, target] = [folder(t), path.join(folder(t), 'new')];
 	const url = db.url('beside');
@@ -161,7 +161,7 @@ async function threeTraces(t) {
 	return { s, data, traces, fileOf: ({ id }) => `traces/${id.slice(-2)}/${id}.db` };
 }
 
-test('what a run before left cut short, as a loss of power does, is not built upon', { timeout: 900_000 }, async (t) => {
+test('files truncated by a power loss in an earlier run are not reused', { timeout: 900_000 }, async (t) => {
 	const { data, traces, fileOf } = await threeTraces(t);
 	const target = path.join(folder(t), 'new');
 	const files = filesIn(data);
@@ -177,7 +177,7 @@ test('what a run before left cut short, as a loss of power does, is not built up
 	assert.deepEqual(filesIn(data), files, 'the source stays as it was');
 });
 
-test('on another file system files are copied, and what is there is read rather than copied again', { skip: fs.existsSync('/dev/shm') && fs.statSync('/dev/shm').dev !== fs.statSync('/tmp').dev ? false : 'no second file system', timeout: 900_000 }, async (t) => {
+test('on another file system files are copied, and existing ones are read instead of copied again', { skip: fs.existsSync('/dev/shm') && fs.statSync('/dev/shm').dev !== fs.statSync('/tmp').dev ? false : 'no second file system', timeout: 900_000 }, async (t) => {
 	const { data } = await threeTraces(t);
 	const parent = fs.mkdtempSync('/dev/shm/tracewell-mig-');
 	atEnd(t, () => fs.rmSync(parent, { recursive: true, force: true }));
@@ -193,7 +193,7 @@ test('on another file system files are copied, and what is there is read rather 
 	assert.deepEqual(filesIn(target), files);
 });
 
-test('what the source lacks or has damaged is named and counted, and the rest is there', { timeout: 900_000 }, async (t) => {
+test('missing and damaged files of the source are named and counted, and the rest is copied', { timeout: 900_000 }, async (t) => {
 	const { s, data, traces, fileOf } = await threeTraces(t);
 	const target = path.join(folder(t), 'new');
 	fs.rmSync(path.join(data, fileOf(traces[0])));
@@ -208,7 +208,7 @@ test('what the source lacks or has damaged is named and counted, and the rest is
 	for (const { id } of traces) assert.equal((await moved.decoded(id)).state, 'ready');
 });
 
-test('a volume that is not mounted is no migration that lost its files', { timeout: 900_000 }, async (t) => {
+test('an unmounted volume is not reported as lost files', { timeout: 900_000 }, async (t) => {
 	const data = folder(t), target = path.join(folder(t), 'new');
 	const s = await serve(t, data);
 	for (let n = 0; n < 10; n++) await s.trace(sampleTrace(30 + n));
@@ -226,7 +226,7 @@ test('a volume that is not mounted is no migration that lost its files', { timeo
 	assert.deepEqual([done.code, done.json.state, done.json.files.lost], [0, 'done', 0], done.reported);
 });
 
-test('back from PostgreSQL beside its server, held while a decode is under way there', { skip, timeout: 900_000 }, async (t) => {
+test('back from PostgreSQL while its server runs, paused while it decodes', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const [source, back] = [folder(t), path.join(folder(t), 'back')];
 	const s = await startServer(t, { data: source, env: { TRACEWELL_WORKER_FAULT: 'sleep' }, args: ['--catalog', db.url('busy'), '--decode-workers', '1', '--shutdown', '0'] });
@@ -250,7 +250,7 @@ test('back from PostgreSQL beside its server, held while a decode is under way t
 	assert.equal((await home.decoded(id)).state, 'ready');
 });
 
-test('what cannot be done is refused in words', { skip }, async (t) => {
+test('impossible migrations are refused with a message', { skip }, async (t) => {
 	const db = await startPostgres(t);
 	const [one, other] = [folder(t), folder(t)];
 	for (const data of [one, other]) spawnSync(binary(), ['key', 'create', '--data', await makeData(data), '--project', 'p', '--scope', 'read']);

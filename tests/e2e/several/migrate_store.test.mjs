@@ -61,7 +61,7 @@ test('a file and a folder to PostgreSQL and a store, and back: files, rows and a
 	const there = ['--from', source, '--data', target, '--to-catalog', db.url('one'), ...toStore(b)];
 	let done;
 
-	await t.test('killed anywhere, and run again: what is in the store is not sent again', async () => {
+	await t.test('killed anywhere and run again: stored files are not sent again', async () => {
 		for (const step of ['object_put', 'migrate_file', 'migrate_rows', 'migrate_brought']) {
 			assert.equal((await migrate(there, { ...b.env, TRACEWELL_CRASH_AT: step })).signal, 'SIGKILL', step);
 			const early = spawn(binary(), ['serve', '--data', target, '--listen', '127.0.0.1:0', ...b.args()], { env: { ...process.env, ...b.env }, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -83,7 +83,7 @@ test('a file and a folder to PostgreSQL and a store, and back: files, rows and a
 		for (const table of done.json.tables) assert.deepEqual(table.from, table.to, table.name);
 	});
 
-	await t.test('what is there is what was here', () => {
+	await t.test('the target equals the source', () => {
 		assert.deepEqual(bytesOf(b), files);
 		assert.deepEqual(snapshot(source), was, 'the source stays as it was');
 		assert.equal(b.all().filter((key) => key.startsWith('owner/')).length, 1);
@@ -104,7 +104,7 @@ test('a file and a folder to PostgreSQL and a store, and back: files, rows and a
 		for (const name of Object.keys(first)) if (name !== 'audit') assert.deepEqual(last[name], first[name], name); // each run is on the record
 	});
 
-	await t.test('a server answers there, and at home again, what it answered', async (t) => {
+	await t.test('a server on the target, and on the source again, returns the same responses', async (t) => {
 		const moved = keysOf(s, await serve(t, target, b.env, b.args('--webhook-private', '127.0.0.0/8')));
 		assert.match(moved.log, /catalogue=postgresql/);
 		const after = await answers(moved, known);
@@ -119,7 +119,7 @@ test('a file and a folder to PostgreSQL and a store, and back: files, rows and a
 	});
 });
 
-test('what differs in a store is found by --verify, and a decoded file that was cut is too', { timeout: 900_000 }, async (t) => {
+test('--verify finds differences in a store, also a truncated decoded file', { timeout: 900_000 }, async (t) => {
 	const b = await startBucket(t);
 	const [source, target] = [folder(t), path.join(folder(t), 'new')];
 	const s = await small(t, { data: source });
@@ -145,7 +145,7 @@ test('what differs in a store is found by --verify, and a decoded file that was 
 	assert.equal((await verify()).code, 0);
 });
 
-test('beside a server with a store: it answers all the time, and what came meanwhile is in the other store', { timeout: 900_000 }, async (t) => {
+test('while a server with a store runs: it responds throughout, and new traces are in the other store', { timeout: 900_000 }, async (t) => {
 	const [a, b] = [await startBucket(t), await startBucket(t, 'other')];
 	const [source, target] = [folder(t), path.join(folder(t), 'new')];
 	const s = await small(t, { data: source, args: a.args('--webhook-private', '127.0.0.0/8'), env: a.env });
@@ -192,7 +192,7 @@ test('beside a server with a store: it answers all the time, and what came meanw
 	assert.equal((await moved.ask('DELETE', `/api/v1/traces/${third.id}`)).status, 204);
 });
 
-test('what is damaged or missing is named and counted, into a store and out of it, and the rest is brought', { timeout: 900_000 }, async (t) => {
+test('damaged and missing files are named and counted, into a store and out of it, and the rest is copied', { timeout: 900_000 }, async (t) => {
 	const b = await startBucket(t);
 	const [source, target, back] = [folder(t), path.join(folder(t), 'new'), path.join(folder(t), 'back')];
 	const s = await small(t, { data: source });
@@ -231,7 +231,7 @@ test('what is damaged or missing is named and counted, into a store and out of i
 	assert.deepEqual(filesIn(back), most.filter((key) => key !== flipped));
 });
 
-test('what cannot be done with a store is refused in words', { timeout: 900_000 }, async (t) => {
+test('impossible migrations with a store are refused with a message', { timeout: 900_000 }, async (t) => {
 	const [b, c] = [await startBucket(t), await startBucket(t, 'other')];
 	const [source, empty] = [folder(t), folder(t)];
 	const s = await small(t, { data: source });

@@ -33,7 +33,7 @@ const several = ['--several-servers'];
 const upload = (s, body, key, query = {}) => s.post('/api/v1/traces', body, { query: { app: 'shop', version_name: '1', scenario: 'cold_start', ...query }, headers: { 'Idempotency-Key': key } });
 const counted = (s) => s.get('/api/v1/fleet/scenarios?by=all').then(({ json }) => json?.traces ?? 0);
 
-test('the main job, and what only a file has', { skip }, async (t) => {
+test('the main job, and features of a file alone', { skip }, async (t) => {
 	const db = await startPostgres(t);
 	const data = folder(t);
 	const s = await serve(t, data, db.url('main'));
@@ -65,7 +65,7 @@ test('the main job, and what only a file has', { skip }, async (t) => {
 		assert.ok((await s.get('/api/v1/traces', { query: { q: '\ufffd' } })).status === 200);
 	});
 
-	await t.test('commands find it by the folder; those that need a file say so', async () => {
+	await t.test('commands find it through the folder; those that need a file state that', async () => {
 		assert.match(tracewell('key', 'list', '--data', data, '--project', 'test'), /ingest/);
 		assert.equal(run('check', '--data', data).status, 0);
 		for (const [args, words] of [
@@ -103,7 +103,7 @@ test('the main job, and what only a file has', { skip }, async (t) => {
 /* As if the leases of all claims had run out, for which a full run waits. */
 const overdue = (db, schema) => inFull(false, true) && db.sql('UPDATE job SET due_ms=0 WHERE claimed=1', schema);
 
-test('two servers on one catalogue: what one began when it was killed is done by the other, once', { skip, timeout: 900_000 }, async (t) => {
+test('two servers on one catalogue: work begun by a killed one is done by the other, once', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const data = folder(t);
 	const url = db.url('two');
@@ -174,7 +174,7 @@ test('a server that stood still for longer than its lease lost its work, and wri
 	assert.equal((await still.trace(sampleTrace(7), { headers: { 'Idempotency-Key': 'small' } })).state, 'ready', 'and it goes on');
 });
 
-test('its server is restarted under load: what was accepted is there, and all goes on by itself', { skip, timeout: 900_000 }, async (t) => {
+test('its server is restarted under load: accepted uploads exist, and everything continues by itself', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const s = await serve(t, folder(t), db.url('restarted'));
 	const kept = new Map();

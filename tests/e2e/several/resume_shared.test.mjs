@@ -152,7 +152,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 			await until(() => counted().length === 0, 'its piece is deleted');
 		});
 
-		await t.test('what no format knows is refused when it is whole, and goes', async () => {
+		await t.test('an upload of an unknown format is refused when complete, and deleted', async () => {
 			const junk = Buffer.alloc(2000, 'no trace at all ');
 			const open = await begin(one, junk);
 			assert.equal((await patch(one, open, 0, junk.subarray(0, 900))).status, 204);
@@ -163,7 +163,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 			await until(() => counted().length === 0, 'its pieces are deleted');
 		});
 
-		if (bucket) await t.test('while the store is away a piece is refused, and what was there stays', async () => {
+		if (bucket) await t.test('while the store is unavailable a piece is refused, and earlier pieces remain', async () => {
 			const open = await begin(one, bytes);
 			assert.equal((await patch(one, open, 0, bytes.subarray(0, 500))).status, 204);
 			await bucket.fails({ method: 'PUT', status: 403, code: 'AccessDenied' });
@@ -227,7 +227,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 		assert.ok(pieces().length < bytes.length / CHUNK / 2, 'what is left is of killed servers: a piece without a row');
 	});
 
-	test('a server killed at any step leaves an offset that is true, and another goes on', { skip, timeout: 900000 }, async (t) => {
+	test('a server killed at any step leaves a correct offset, and another continues', { skip, timeout: 900000 }, async (t) => {
 		const { serve, home, pieces } = await setUp(t, 'steps', 'folder');
 		const other = await serve();
 		const steps = ['piece_written', 'piece_put', 'piece_counted', 'spool_written', 'blob_renamed', 'row_committed'];
@@ -249,7 +249,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 		for (const [i, trace] of traces.entries()) assert.deepEqual((await present(other, `/api/v1/traces/${trace}/raw/trace`)).bytes, uploads[i].bytes, steps[i]);
 		assert.equal(await other.total(), steps.length);
 
-		await t.test('a long piece is counted while it comes', async () => {
+		await t.test('a long piece is counted while it arrives', async () => {
 			const bytes = sampleTrace(250000, 5);
 			assert.ok(bytes.length > 10 << 20);
 			const at = await begin(other, bytes);
@@ -279,7 +279,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 		await until(() => (pieces().length === 0 ? true : undefined), 'it is swept when it is a day old');
 	});
 
-	test('of two PATCHes at once, at two servers, one goes on', { skip, timeout: 900000 }, async (t) => {
+	test('of two concurrent PATCHes at two servers, one continues', { skip, timeout: 900000 }, async (t) => {
 		const { serve, sql } = await setUp(t, 'once', 'folder');
 		const held = (at) => until(() => (sql(`SELECT count(*) FROM resumable WHERE owner<>'' AND resumable_id='${at.split('/').pop()}'`) === '1' ? true : undefined), 'held');
 		const servers = [await serve(), await serve()];
@@ -297,7 +297,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 		const { trace } = await offsetOf(servers[0], at);
 		assert.deepEqual((await present(servers[1], `/api/v1/traces/${trace}/raw/trace`)).bytes, bytes);
 
-		await t.test('who is under way at one server is under way at the other', async () => {
+		await t.test('an upload in progress at one server is in progress at the other', async () => {
 			const open = await begin(servers[0], bytes);
 			const socket = await sendSome(servers[0], open, 0, bytes, 700);
 			await held(open);
@@ -312,7 +312,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 			assert.equal((await ask(servers[1], 'DELETE', open)).status, 204);
 		});
 
-		await t.test('a server that stood still adds nothing behind the other', async () => {
+		await t.test('a server that was frozen adds nothing after the other continued', async () => {
 			const other = sampleTrace(310, 4);
 			const open = await begin(servers[0], other);
 			const socket = await sendSome(servers[0], open, 0, other, 900);

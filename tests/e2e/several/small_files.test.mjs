@@ -77,7 +77,7 @@ test('rows go with their trace, and equal uploads have their own', { skip, timeo
 	assert.equal(c.bucket.count('DELETE', '/blobs/') + c.bucket.count('DELETE', '/traces/') + c.bucket.count('DELETE', '/records/'), 0);
 });
 
-test('an upload that was an object before is one of both: each goes with its own trace', { skip, timeout: 900000 }, async (t) => {
+test('content stored as object and as row is deleted with each trace separately', { skip, timeout: 900000 }, async (t) => {
 	const { db, c, s, rows } = await begin(t, 'two', []);
 	const before = await s.trace(upload(21));
 	assert.ok(c.bucket.keys().includes(blobKey(upload(21))) && rows() === 0);

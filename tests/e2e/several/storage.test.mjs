@@ -68,7 +68,7 @@ test('uploads, mappings and decoded files are there, and no file is in the data 
 	assert.ok((await metric(s, 'tracewell_storage_bytes_total', { direction: 'received' })) > large.length);
 });
 
-test('what is deleted goes there too, but not what another trace still names', async (t) => {
+test('deletions reach the store, except content that another trace uses', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b);
 	const [one, other, third] = [await s.trace(sampleTrace(41)), await s.trace(sampleTrace(41), { query: { build_id: 'x' } }), await s.trace(sampleTrace(42))];
@@ -123,7 +123,7 @@ test('how old a file is goes by the store\'s clock', async (t) => {
 	await until(() => (b.keys().includes(lost) ? undefined : true), 'it is a day old, and gone');
 });
 
-test('what no row names is swept when it is older than a day, and only then', async (t) => {
+test('unreferenced objects are swept when older than a day, and only then', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b);
 	const trace = await s.trace(sampleTrace(43));
@@ -179,7 +179,7 @@ test('the cache keeps to its bound and survives a restart', async (t) => {
 	assert.equal(b.count('GET', fileOf(last)), before, 'it was read from the cache');
 });
 
-test('two who read at once fetch once', async (t) => {
+test('two concurrent readers fetch once', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b, { args: ['--query-threads=8'] });
 	const { id } = await s.trace(sampleTrace(44));
@@ -326,7 +326,7 @@ test('a file that is damaged in the store is found so, and made again', async (t
 	assert.equal((await s.get(`/api/v1/traces/${id}/flame`)).status, 200);
 });
 
-test('a copy on the node that is damaged is fetched anew, and nothing is decoded again', async (t) => {
+test('a damaged local copy is fetched again, and nothing is decoded again', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b);
 	const { id } = await s.trace(sampleTrace(59));
@@ -360,7 +360,7 @@ test('a client that cannot wait for a slow store is asked to retry, and finds th
 	assert.equal(b.count('GET', fileOf(id)), 1);
 });
 
-test('what was deleted without an answer is not put again while the deletion may still come', async (t) => {
+test('an object whose deletion got no response is not written again while the deletion may still arrive', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b);
 	const { id } = await s.trace(sampleTrace(59));
@@ -374,7 +374,7 @@ test('what was deleted without an answer is not put again while the deletion may
 	assert.equal((await s.trace(sampleTrace(60))).state, 'ready', 'anything else is taken');
 });
 
-test('a check of what is in a store that goes away says so, and no untruth of files', async (t) => {
+test('a check whose store becomes unavailable reports that, and no missing files', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b);
 	await s.trace(sampleTrace(59));
@@ -413,7 +413,7 @@ test('a prefix is one catalogue\'s: another, or a fresh one, does not start on i
 	await s.start();
 });
 
-test('a catalogue that knows little of what is there is not swept by', async (t) => {
+test('a catalogue that lacks most of the stored files is not used to sweep', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b);
 	await s.trace(sampleTrace(65));
@@ -455,7 +455,7 @@ test('a store that is silent at the start is proven when it answers; a first sta
 	assert.equal((await s.get(`/api/v1/traces/${id}/flame`)).status, 200);
 });
 
-test('while a program uses the folder beside it, the server deletes nothing', async (t) => {
+test('while another program uses the folder, the server deletes nothing', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b);
 	const { id } = await s.trace(sampleTrace(68));
@@ -640,7 +640,7 @@ test('a device puts its trace straight into the store', async (t) => {
 	assert.equal((await announce(s, body, { said: { bytes: 1e12 } })).status, 413);
 });
 
-test('two at once who say that it is done make one trace; a kill in between loses nothing', async (t) => {
+test('two concurrent completions make one trace; a kill in between loses nothing', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b);
 	const body = sampleTrace(62);

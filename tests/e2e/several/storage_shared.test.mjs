@@ -55,7 +55,7 @@ const age = (b, key, ms) => {
 	fs.utimesSync(b.file(key), at, at);
 };
 
-test('what one server takes the other reads and finishes, and no file is common to them', { skip, timeout: 900_000 }, async (t) => {
+test('uploads of one server are read and completed by the other, without shared files', { skip, timeout: 900_000 }, async (t) => {
 	const { bucket: b, db, home, args, serve } = await setUp(t, 'shared');
 	const [one, other] = [await serve(), await serve()];
 	share(one, other);
@@ -97,7 +97,7 @@ test('what one server takes the other reads and finishes, and no file is common 
 	});
 });
 
-test('what one server deletes another may put at the same time', { skip, timeout: 900_000 }, async (t) => {
+test('one server may delete content while another stores it', { skip, timeout: 900_000 }, async (t) => {
 	const { bucket: b, serve } = await setUp(t, 'race');
 	const [one, other] = [await serve(), await serve()];
 	share(one, other);
@@ -127,7 +127,7 @@ test('what one server deletes another may put at the same time', { skip, timeout
 	assert.deepEqual(b.keys().filter((key) => key === fileOf(trace.id)), [fileOf(trace.id)]);
 });
 
-test('a deleter that lost its claim asks anew, and two servers are not in one folder', { skip, timeout: 900_000 }, async (t) => {
+test('a deleter that lost its claim claims again, and two servers cannot share a folder', { skip, timeout: 900_000 }, async (t) => {
 	const { bucket: b, db, args, serve } = await setUp(t, 'lost');
 	const one = await serve();
 	const body = sampleTrace(64);
