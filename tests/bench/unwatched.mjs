@@ -13,7 +13,7 @@ export class Unwatched {
 		const page = new Unwatched();
 		page.cdp = await browser.newBrowserCDPSession();
 		page.asked = new Map();
-		page.cdp.on('Target.receivedMessageFromTarget', (e) => page.hear(JSON.parse(e.message)));
+		page.cdp.on('Target.receivedMessageFromTarget', (e) => page.receive(JSON.parse(e.message)));
 		const { browserContextId } = await page.cdp.send('Target.createBrowserContext');
 		page.context = browserContextId;
 		const plain = cookies.map(({ name, value, domain, path, httpOnly, sameSite }) => ({ name, value, domain, path, httpOnly, sameSite }));
@@ -25,7 +25,7 @@ export class Unwatched {
 		return page;
 	}
 
-	hear({ id, result, error }) {
+	receive({ id, result, error }) {
 		const ask = this.asked.get(id);
 		this.asked.delete(id);
 		if (error) ask?.no(new Error(error.message));

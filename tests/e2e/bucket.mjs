@@ -277,10 +277,10 @@ const file = fileURLToPath(import.meta.url);
  * five seconds.  `fails({ method, status, code })`: requests of that method fail so, until `fails({})`. */
 export async function startBucketApart(t) {
 	const child = fork(file);
-	const heard = () => new Promise((done) => child.once('message', done));
+	const received = () => new Promise((done) => child.once('message', done));
 	atEnd(t, () => child.disconnect());
-	const { dir, name, url } = await heard();
-	return Object.assign(new Bucket(dir, name, SECRET), { url, fails: (fault) => (child.send(fault), heard()) });
+	const { dir, name, url } = await received();
+	return Object.assign(new Bucket(dir, name, SECRET), { url, fails: (fault) => (child.send(fault), received()) });
 }
 
 if (process.argv[1] === file) {

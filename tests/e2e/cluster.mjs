@@ -4,7 +4,7 @@
  *
  *   const c = await startCluster(t, { db, name: 'x' });
  *   const s = await c.serve();
- *   const load = c.send(3);   ...   await load.end();   await c.judge(load.kept);
+ *   const load = c.send(3);   ...   await load.end();   await c.verify(load.kept);
  */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
@@ -110,7 +110,7 @@ class Cluster {
 	}
 
 	/* What was accepted is there, decoded once and counted once; the only refusal was a request to retry. */
-	async judge({ kept, reported = new Map() }, seconds = 90) {
+	async verify({ kept, reported = new Map() }, seconds = 90) {
 		const s = this.servers[0];
 		assert.deepEqual([...reported.keys()].filter((status) => ![0, 200, 202, 429, 503].includes(status)), [], JSON.stringify([...reported]));
 		const ids = new Set([...kept.values()].map((k) => k.id));

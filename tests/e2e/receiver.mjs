@@ -74,12 +74,12 @@ export async function startReceiver(t) {
 /** A mail server that keeps what it takes: what was said, and the message. It refuses the addresses in
  * `refused`, and does not answer the words in `silent`. */
 export async function startMail(t) {
-	const mails = [], refused = new Set(), silent = new Set(), heard = [];
+	const mails = [], refused = new Set(), silent = new Set(), received = [];
 	const server = net.createServer((socket) => {
 		let held = '', message = null;
 		const one = { from: '', to: [] };
 		const say = (line) => socket.write(line + '\r\n');
-		const hear = (line) => {
+		const receive = (line) => {
 			if (message !== null) {
 				if (line !== '.') return void (message += line.replace(/^\./, '') + '\r\n');
 				mails.push({ ...one, message });
@@ -88,7 +88,7 @@ export async function startMail(t) {
 			}
 			const word = line.split(/[ :]/)[0].toUpperCase();
 			if (word === 'MAIL') one.from = /<(.*?)>/.exec(line)[1];
-			heard.push(word);
+			received.push(word);
 			if (silent.has(word)) return undefined;
 			if (word === 'RCPT') {
 				const to = /<?([^<>: ]+@[^<> ]+)>?/.exec(line)[1];
@@ -101,13 +101,13 @@ export async function startMail(t) {
 		socket.on('error', () => {}).setEncoding('utf8').on('data', (text) => {
 			const lines = (held + text).split('\r\n');
 			held = lines.pop();
-			lines.forEach(hear);
+			lines.forEach(receive);
 		});
 		say('220 here');
 	});
 	await new Promise((ok) => server.listen(0, '127.0.0.1', ok));
 	atEnd(t, () => server.close());
-	return { mails, refused, silent, heard, url: `smtp://127.0.0.1:${server.address().port}` };
+	return { mails, refused, silent, received, url: `smtp://127.0.0.1:${server.address().port}` };
 }
 
 /** Subject, and both forms of a mail. */

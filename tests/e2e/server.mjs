@@ -188,9 +188,9 @@ export class Server {
 			}),
 		);
 		const start = this.log.length;
-		const hear = (text) => (this.log += text);
-		this.child.stdout.setEncoding('utf8').on('data', hear);
-		this.child.stderr?.setEncoding('utf8').on('data', hear);
+		const receive = (text) => (this.log += text);
+		this.child.stdout.setEncoding('utf8').on('data', receive);
+		this.child.stderr?.setEncoding('utf8').on('data', receive);
 		this.port = await until(
 			() => {
 				if (this.exited) throw new Error('the server ended: ' + this.log.slice(-500));

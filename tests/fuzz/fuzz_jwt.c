@@ -1,5 +1,5 @@
 /* Tokens and key sets of strangers: the input is a token, and behind a NUL a key set.  Whatever
- * they are, no token is verified but by a signature, and what is not refused can be judged. */
+ * they are, no token is verified but by a signature, and what is not refused can be validated. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -7,7 +7,7 @@
 
 enum { INPUT_BYTES = 32 << 10 };
 
-static void judge(const struct tw_jwt *t)
+static void validate(const struct tw_jwt *t)
 {
 	const struct tw_jwt_expected e = {.issuer = "https://id",
 	        .audience = "us",
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (tw_jwt_parse(a, token, &t, &err) != TW_OK) {
 		FUZZ_CHECK(err.msg[0]);
 	} else {
-		judge(&t);
+		validate(&t);
 		verify(&t, nul ? nul + 1 : text, nul ? n - token.len - 1 : 0);
 		tw_jwt_done(&t);
 	}

@@ -14,7 +14,7 @@ struct frame { /* a call on the way down to the present one */
 	uint32_t method;
 };
 
-struct tally {                          /* of a thread */
+struct counts {                         /* of a thread */
 	struct tw_method_info *methods; /* of the trace */
 	struct frame frames[MOST_DEPTH];
 	uint32_t depth, max_depth; /* frames that are set */
@@ -28,7 +28,7 @@ static void add(int64_t *sum, int64_t ns)
 	*sum = (int64_t)((uint64_t)*sum + (uint64_t)ns);
 }
 
-static void count_method(struct tally *t, const struct tw_slice *s)
+static void count_method(struct counts *t, const struct tw_slice *s)
 {
 	struct tw_method_info *m = &t->methods[s->method];
 	bool inside = false;
@@ -45,7 +45,7 @@ static void count_method(struct tally *t, const struct tw_slice *s)
 		add(&t->methods[t->frames[s->depth - 1].method].self_ns, -s->dur_ns);
 }
 
-static void take_slice(struct tally *t, const struct tw_slice *s, const struct trace_log *log)
+static void take_slice(struct counts *t, const struct tw_slice *s, const struct trace_log *log)
 {
 	int64_t end = s->start_ns + s->dur_ns;
 
@@ -97,7 +97,7 @@ static void check_tree(const struct tw_tree *t, const struct tw_thread_info *inf
 static void check_thread(
         struct trace_log *log, const struct tw_thread_info *info, struct tw_method_info *methods)
 {
-	static struct tally t;
+	static struct counts t;
 	size_t n;
 	const struct tw_slice *s = trace_log_slices(log, info->thread_id, 0, &n);
 

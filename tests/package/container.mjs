@@ -53,7 +53,7 @@ exec chroot --userspec=${user}:${group} --groups= '${this.root}' setpriv --no-ne
 	}
 
 	/* What an orchestrator takes from it. */
-	judge() {
+	verify() {
 		const { User, Volumes, Healthcheck, ExposedPorts, Cmd } = this.config;
 		assert.match(User, /^[1-9]\d*:[1-9]\d*$/, 'a number that is not root');
 		assert.deepEqual(Object.keys(Volumes), ['/data']);

@@ -244,7 +244,7 @@ test('the image: built, then run as nobody with a root that is read-only; health
 	if (!there('usr/bin/apt-get')) return t.skip('there is no fresh Debian');
 	spawnSync('umount', ['-l', path.join(debian, 'proc')]);
 	image.build(debian, path.join(folder, version));
-	const { health, command } = image.judge();
+	const { health, command } = image.verify();
 	const data = path.join(folder, 'volume');
 	const program = image.wrapper(path.join(folder, 'in-image'), data);
 	const healthy = (port) => spawnSync(program, health.slice(1).map((arg) => arg.replace(':8080', `:${port}`)), { encoding: 'utf8' });

@@ -75,6 +75,6 @@ test('two servers under load, one of which is killed', { skip, timeout: 240000 }
 	await load.more(5, 'uploads at both', 120);
 	await load.end();
 	await c.works();
-	await c.judge(load, 120);
+	await c.verify(load, 120);
 	t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.reported])}, the slowest ${load.slowest} ms`);
 });

@@ -129,11 +129,11 @@ test('a route loads what it needs', async (t) => {
 	const page = await open('/builds');
 	const loads = async (at, whole) => {
 		const scripts = new Set();
-		const hear = (r) => r.url().endsWith('.js') && scripts.add(path.basename(new URL(r.url()).pathname).split('-')[0]);
-		page.on('request', hear);
+		const receive = (r) => r.url().endsWith('.js') && scripts.add(path.basename(new URL(r.url()).pathname).split('-')[0]);
+		page.on('request', receive);
 		await page.goto(server.url + at);
 		await page.waitForSelector(whole);
-		page.off('request', hear);
+		page.off('request', receive);
 		return scripts;
 	};
 	const list = await loads('/traces', 'td');

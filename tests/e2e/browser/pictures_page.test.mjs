@@ -71,7 +71,7 @@ const apart = (page, a, b) => page.evaluate(async (both) => {
 test('each shows its page as it is today', { timeout: 900_000 }, async (t) => {
 	const known = writes ? {} : JSON.parse(fs.readFileSync(record, 'utf8'));
 	const blank = await browser.newPage();
-	const judged = [];
+	const verified = [];
 	let last;
 	const page = await (await browser.newContext({ colorScheme: 'light', viewport: SIZE, reducedMotion: 'reduce' })).newPage();
 	await signIn(page, server);
@@ -87,12 +87,12 @@ test('each shows its page as it is today', { timeout: 900_000 }, async (t) => {
 		const far = await apart(blank, bytes, fs.readFileSync(file));
 		const other = last ? await apart(blank, bytes, last) : 1;
 		last = bytes;
-		judged.push(`${name} ${far.toFixed(4)} (another page ${other.toFixed(3)})`);
+		verified.push(`${name} ${far.toFixed(4)} (another page ${other.toFixed(3)})`);
 		assert.ok(other > MOST_APART, 'it differs from another page');
 		assert.deepEqual(said, known[name], `${name}: other headings; PICTURES=write makes the pictures anew`);
 		assert.ok(far <= MOST_APART, `${name} is ${far} apart from its page; PICTURES=write makes the pictures anew`);
 	}
-	t.diagnostic(`apart: ${judged.join(', ')}`);
+	t.diagnostic(`apart: ${verified.join(', ')}`);
 	if (writes) fs.writeFileSync(record, JSON.stringify(known, null, '\t') + '\n');
 });
 

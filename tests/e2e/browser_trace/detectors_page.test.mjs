@@ -1,6 +1,6 @@
 /*
  * Detectors in the page: findings, frozen frames and the start in a trace's workbench, with the call one click
- * away; rules written, judged, tried on a trace, kept, compared and brought back; in light and dark.
+ * away; rules written, verified, tried on a trace, kept, compared and brought back; in light and dark.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -62,7 +62,7 @@ test('sampled calls are marked as sampled', async (t) => {
 	await done(page, t);
 });
 
-test('rules are written, judged, tried, kept, and brought back', async (t) => {
+test('rules are written, verified, tried, kept, and brought back', async (t) => {
 	const { shop } = await prepare();
 	const page = await open(`/detectors?as=json&trace=${shop}`);
 	await page.waitForSelector('#rules >> text=Default rules');

@@ -61,7 +61,7 @@ describe('tracewell check', { concurrency: 2 }, () => {
 		assert.match(stderr, /checked 1 uploads, 2 mappings and 1 decoded files, (?:read )?\d+\.\d MB: no problems found/);
 	});
 
-	test('any flipped byte of a decoded file is found, and mended from the upload', async (t) => {
+	test('any flipped byte of a decoded file is found, and repaired from the upload', async (t) => {
 		const { s, id, decoded } = await withTrace(t);
 		const whole = fs.readFileSync(decoded);
 		for (const share of [0, 0.13, 0.31, 0.5, 0.77, 0.999]) {

@@ -228,7 +228,7 @@ test('the OpenID provider is queried as the server does', async (t) => {
 	await broken('provider_keys', /responded with 404/, () => (p.only = (at, res) => at === '/keys' && res.writeHead(404).end()), () => (p.only = undefined));
 	const { keys } = p;
 	await broken('provider_keys', /has 0 keys/, () => (p.keys = []), () => (p.keys = keys));
-	assert.ok((await doctor(args)).good('provider_keys'), 'mended');
+	assert.ok((await doctor(args)).good('provider_keys'), 'repaired');
 	const gone = await doctor(['--oidc-issuer', 'https://127.0.0.1:1']);
 	assert.match(gone.of('provider').message, /does not respond/);
 	assert.match((await doctor(['--oidc-issuer', 'http://id.example'])).of('provider').message, /is not an https address/);

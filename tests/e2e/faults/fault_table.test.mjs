@@ -454,7 +454,7 @@ for (const engine of ['clickhouse', 'embedded'])
 		print(t, engine, results);
 		t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.statuses])}`);
 		assert.deepEqual([...load.statuses.keys()].filter((status) => ![0, 200, 201, 202, 204, 409, 423, 429, 502, 503, 504].includes(status)), [], 'answers that make a device give up');
-		await c.judge({ kept: load.kept }, 600);
+		await c.verify({ kept: load.kept }, 600);
 		const figures = await figuresOf(parts.q1, load.kept);
 		if (engine === 'clickhouse' && FULL)
 			await t.test('counted again, it is the same', async () => {

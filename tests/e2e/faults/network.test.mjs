@@ -56,7 +56,7 @@ function cut(port, ways) {
 	if (ways.includes('in')) within('nft', 'add', 'rule', 'inet', 'cut', 'in', 'ip', 'saddr', outside, 'tcp', 'sport', String(port), 'drop');
 }
 
-const mend = () => within('nft', 'flush table inet cut');
+const repair = () => within('nft', 'flush table inet cut');
 
 async function startDatabase(t) {
 	const db = new Postgres(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-pg-')), undefined, ['-c', `listen_addresses=${outside}`]);
@@ -116,7 +116,7 @@ test('a server is cut off and comes back', { skip, timeout: 600000 }, async (t) 
 		if (SECONDS < LEASE_S) db.sql('UPDATE job SET due_ms=0 WHERE claimed=1', 'cut'); // as if it were longer than leases are
 		await load.more(4, 'the other takes and decodes', 60);
 		await sleep(Math.max(0, until_ms - Date.now()));
-		mend();
+		repair();
 		const healed = Date.now();
 		await until(async () => ((await away.get('/readyz', { key: null })).status === 200 ? true : undefined), 'it is ready again', 60);
 		const ready = (Date.now() - healed) / 1000;
@@ -130,5 +130,5 @@ test('a server is cut off and comes back', { skip, timeout: 600000 }, async (t) 
 	await load.more(6, 'uploads after', 90);
 	await load.end();
 	t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.reported])}`);
-	await c.judge(load);
+	await c.verify(load);
 });

@@ -104,6 +104,6 @@ test('sessions end, writers conflict, no connection is free: nothing is lost or 
 	await well('nothing could be written');
 
 	await load.end();
-	await c.judge(load);
+	await c.verify(load);
 	t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.reported])}, the slowest ${load.slowest} ms`);
 });

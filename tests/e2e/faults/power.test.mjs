@@ -5,7 +5,7 @@
  * nothing is half there, and `tracewell check` finds nothing (I1, I9).
  *
  * A sample is tried: POWER_SECONDS (8, in a full run 25) is for each scenario, POWER_SEED (1) chooses, POWER_JOBS (2) are
- * judged at a time.  POWER_EVERY=1 tries each cut in order and in each way in which it may lose or reorder
+ * verified at a time.  POWER_EVERY=1 tries each cut in order and in each way in which it may lose or reorder
  * what is not synced, but leaves out what leaves the same bytes under the same promises as one before.
  * A failure tells the seed and the cut.
  */
@@ -116,11 +116,11 @@ class Promises {
 		this.mapping = 0;
 		this.rules = null;
 		this.keys = false;
-		this.heard = 0; /* promises so far */
+		this.promised = 0; /* promises so far */
 	}
 
 	keep(p) {
-		this.heard++;
+		this.promised++;
 		if (p.doubt) p.doubt.forEach((id) => this.doubted.add(id));
 		if (p.keys) this.keys = true;
 		if (p.trace) this.traces.set(p.trace, p.sha256);
@@ -136,7 +136,7 @@ class Promises {
 	}
 
 	/* A line of the record: the head of an answer, or what the client wrote. */
-	hear({ op, data }) {
+	receive({ op, data }) {
 		if (op === 'mark') this.keep(JSON.parse(data));
 		const id = op === 'sent' && /\r\nX-Request-Id: ([^\r]*)\r\n/i.exec(data.toString('latin1'))?.[1];
 		if (id && this.client.reported.has(id)) this.keep(this.client.reported.get(id));
@@ -253,7 +253,7 @@ const how = (n) => (n < 0 ? undefined : ADVERSE[n]); /* -1: all in order */
 const left = (disk, at, n) => disk.image(how(n), random(SEED * 1000003 + at * 31 + n));
 
 /* A server is started on what a cut behind line `at` left, in the n-th way, when `held` had been promised. */
-async function judge({ dir, lines, client }, { at, n, image, held }) {
+async function verify({ dir, lines, client }, { at, n, image, held }) {
 	const where = path.join(dir, `cut-${at}-${n}`);
 	writeImage(image, where);
 	try {
@@ -272,7 +272,7 @@ function cut({ root, base, lines, client }, at, n) {
 	const held = new Promises(client);
 	for (const line of lines.slice(0, at)) {
 		disk.play(line);
-		held.hear(line);
+		held.receive(line);
 	}
 	return { at, n, image: left(disk, at, n), held };
 }
@@ -286,29 +286,29 @@ function pointsOf(lines) {
 }
 
 /* As many as there is time for; every other one in order as long as there are any. */
-function* someCuts(recorded, tally) {
+function* someCuts(recorded, counts) {
 	const points = pointsOf(recorded.lines);
 	const chance = random(SEED);
 	const inOrder = shuffled(points.map((at) => [at, -1]), chance);
 	const adverse = shuffled(points.flatMap((at) => ADVERSE.map((_, n) => [at, n])), chance);
 	const end = Date.now() + SECONDS * 1000;
-	tally.all = inOrder.length + adverse.length;
+	counts.all = inOrder.length + adverse.length;
 	for (const work of adverse.flatMap((one, i) => (i < inOrder.length ? [inOrder[i], one] : [one])))
 		if (Date.now() < end) yield cut(recorded, ...work);
 }
 
 /* Each of them, but once what is the same in bytes and promises. */
-function* everyCut({ root, base, lines, client }, tally) {
+function* everyCut({ root, base, lines, client }, counts) {
 	const disk = new Disk(root, base);
 	const held = new Promises(client);
 	const seen = new Set();
 	for (const [i, line] of lines.entries()) {
 		disk.play(line);
-		held.hear(line);
+		held.receive(line);
 		for (let n = -1; n < ADVERSE.length; n++) {
 			const image = left(disk, i + 1, n);
-			const digest = `${digestOf(image)} ${held.heard}`;
-			tally.all++;
+			const digest = `${digestOf(image)} ${held.promised}`;
+			counts.all++;
 			if (seen.has(digest)) continue;
 			seen.add(digest);
 			yield { at: i + 1, n, image, held: held.copy() };
@@ -317,22 +317,22 @@ function* everyCut({ root, base, lines, client }, tally) {
 }
 
 async function cutAll(t, recorded) {
-	const tally = { all: 0, done: 0 };
+	const counts = { all: 0, done: 0 };
 	const began = Date.now();
 	const seconds = () => Math.round((Date.now() - began) / 1000);
 	const broken = []; /* of all cuts; of a sample the first ends the test */
 	const cuts = process.env.POWER_CUT ? [cut(recorded, ...process.env.POWER_CUT.split(',').map(Number))][Symbol.iterator]()
-		: (EVERY ? everyCut : someCuts)(recorded, tally);
+		: (EVERY ? everyCut : someCuts)(recorded, counts);
 	const worker = async () => {
 		for (let next = cuts.next(); !next.done; next = cuts.next()) {
-			await judge(recorded, next.value).catch((e) => (EVERY ? broken.push(e.message) : Promise.reject(e)));
-			if (++tally.done % 100 === 0 && EVERY) console.error(`${tally.done} cuts, ${broken.length} broken, ${seconds()} s`);
+			await verify(recorded, next.value).catch((e) => (EVERY ? broken.push(e.message) : Promise.reject(e)));
+			if (++counts.done % 100 === 0 && EVERY) console.error(`${counts.done} cuts, ${broken.length} broken, ${seconds()} s`);
 		}
 	};
 	await Promise.all(Array.from({ length: JOBS }, worker));
-	t.diagnostic(`${tally.done} of ${tally.all} cuts, over ${recorded.lines.length} operations, in ${seconds()} s`);
+	t.diagnostic(`${counts.done} of ${counts.all} cuts, over ${recorded.lines.length} operations, in ${seconds()} s`);
 	assert.deepEqual(broken, []);
-	assert.ok(tally.done > 0);
+	assert.ok(counts.done > 0);
 }
 
 /* --- what is cut --- */

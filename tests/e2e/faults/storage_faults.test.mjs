@@ -63,7 +63,7 @@ test('by lot, under load', { skip, timeout: 900_000 }, async (t) => {
 	await load.more(5, 'uploads after');
 	await load.end();
 	t.diagnostic(`all pages ${await c.works()} s after it was well`);
-	await c.judge(load);
+	await c.verify(load);
 	t.diagnostic(`all done ${(Date.now() - began) / 1000} s after; ${load.kept.size} uploads, answers ${JSON.stringify([...load.reported])}, faults ${JSON.stringify([...made])}`);
 	for (const { id, calls, of } of [...load.kept.values()].slice(0, 20))
 		assert.deepEqual((await c.servers[1].get(`/api/v1/traces/${id}/raw/trace`)).bytes, sampleTrace(calls, 4000 + of));
@@ -89,7 +89,7 @@ test('it refuses everybody for a while, and its clock runs off', { skip, timeout
 	}
 	await load.end();
 	await c.works();
-	await c.judge(load);
+	await c.verify(load);
 });
 
 test('the clock of one server is off, and it dies with a decode', { skip: skip || (sanitized() && 'no library with a sanitizer') || (!FAKETIME && 'no libfaketime (Debian: faketime)'), timeout: 900_000 }, async (t) => {

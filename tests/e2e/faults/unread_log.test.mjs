@@ -30,7 +30,7 @@ class Piped extends Server {
 		this.reader = fs.openSync(this.pipe, O_RDONLY | O_NONBLOCK);
 	}
 
-	hear() {
+	receive() {
 		const piece = Buffer.alloc(1 << 16);
 		for (let n = 1; n > 0; this.log += piece.toString('utf8', 0, n)) {
 			try {
@@ -47,7 +47,7 @@ class Piped extends Server {
 async function start(t) {
 	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-e2e-'));
 	const s = new Piped(folder);
-	const reading = setInterval(() => s.hear(), 20);
+	const reading = setInterval(() => s.receive(), 20);
 	await s.start();
 	clearInterval(reading);
 	atEnd(t, async () => {
@@ -78,11 +78,11 @@ test('an unread pipe blocks nothing, and lost lines are reported when it is read
 	for (let i = 0; i < 20; i++) assert.equal((await s.trace(sampleTrace(20 + i))).state, 'ready');
 	const flags = parseInt(/^flags:\s(\d+)/m.exec(fs.readFileSync(`/proc/self/fdinfo/${s.stderr}`, 'utf8'))[1], 8);
 	assert.equal(flags & O_NONBLOCK, 0, 'whoever else writes there still waits');
-	s.hear();
+	s.receive();
 	assert.equal(reported(s.log), 0);
 	const were = await lost(s);
 	await s.get('/api/v1/traces');
-	await until(() => (reported(s.hear()) > 0 ? true : undefined), 'reported in the log');
+	await until(() => (reported(s.receive()) > 0 ? true : undefined), 'reported in the log');
 	assert.equal(reported(s.log), were);
 	for (const line of s.log.trimEnd().split('\n')) assert.match(line, /^time=\S+ level=\w+ event=/, 'whole lines only');
 	assert.equal(await lost(s), were, 'and no more are lost');
@@ -95,7 +95,7 @@ test('a pipe whose reader is gone ends nothing', { timeout: 900_000 }, async (t)
 	const were = await until(async () => (await lost(s)) || undefined, 'lines lost');
 	s.open();
 	await s.get('/api/v1/traces');
-	await until(() => (reported(s.hear()) >= were ? true : undefined), 'reported in the log');
+	await until(() => (reported(s.receive()) >= were ? true : undefined), 'reported in the log');
 	assert.equal((await s.stop()).code, 0);
-	assert.match(s.hear(), /event=stopped/);
+	assert.match(s.receive(), /event=stopped/);
 });

@@ -338,7 +338,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.equal((await s.get(`/api/v1/traces/${ids[1]}/raw/trace`)).status, 200);
 	});
 
-	test('rules are judged, and are for admins', async (t) => {
+	test('rules are verified, and are for admins', async (t) => {
 		const s = await start(t);
 		for (const [body, words] of [
 			[{ max_age: 3 }, /unknown rule "max_age"/],

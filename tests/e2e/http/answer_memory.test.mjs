@@ -22,14 +22,14 @@ async function unread(s, target, key) {
 	const socket = await s.socket();
 	const heads = new Promise((done) => {
 		let all = '';
-		const hear = (piece) => {
+		const receive = (piece) => {
 			all += piece;
 			if (!all.includes('\r\n\r\n')) return;
 			socket.pause();
-			socket.off('data', hear);
+			socket.off('data', receive);
 			done(all);
 		};
-		socket.removeAllListeners('data').on('data', hear);
+		socket.removeAllListeners('data').on('data', receive);
 		socket.once('close', () => done(all));
 	});
 	socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n${key ? `Authorization: Bearer ${key}\r\n` : ''}\r\n`);

@@ -110,8 +110,8 @@ test('requests that are wrong as such', async (t) => {
 	});
 });
 
-/* The time-out is long: only noticing the farewell itself makes these quick. */
-test('a farewell in one packet with the last bytes is noticed', async (t) => {
+/* The time-out is long: only noticing the close itself makes these quick. */
+test('a connection closed in the packet of the last bytes is noticed', async (t) => {
 	const s = await startServer(t, { args: ['--connection-timeout', '600'] });
 	const body = sampleTrace(3000); /* more than is held in memory */
 	const cut = body.subarray(0, 20000);

@@ -48,7 +48,7 @@ async function say(s, { pieces, then }) {
 	return said;
 }
 
-function judge(c, said) {
+function verify(c, said) {
 	const answers = answersIn(said);
 	for (const { status, head } of answers) assert.ok(!WRONG.has(status), head);
 	if (isAmbiguous(c.bytes)) {
@@ -90,7 +90,7 @@ test('a server among strangers', async (t) => {
 			const n = next++;
 			const c = wildCase(SEED, n, keys);
 			try {
-				const answers = judge(c, await say(s, c));
+				const answers = verify(c, await say(s, c));
 				answered += answers.length;
 				for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1;
 				if (n % LOOK_EVERY === LOOK_EVERY - 1) await goesOn(s, (normal++, n));

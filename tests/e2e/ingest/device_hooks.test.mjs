@@ -80,5 +80,5 @@ test('the server\'s rules decide what to record, and the trace names its rule', 
 	assert.equal(run(s, [], 'capture', app, 'feed_scroll').at(-1), '3 3 feed');
 	assert.equal(run(s, [], 'capture', app, 'other').at(-1), 'none');
 	const nowhere = { url: 'http://127.0.0.1:1', ingest: 'key' };
-	assert.equal(run(nowhere, [], 'capture', app, 'feed_scroll').at(-1), '3 3 feed', 'no network: what was heard last');
+	assert.equal(run(nowhere, [], 'capture', app, 'feed_scroll').at(-1), '3 3 feed', 'no network: what was received last');
 });

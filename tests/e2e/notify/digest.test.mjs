@@ -182,16 +182,16 @@ test('a refused mailbox delays no other, and neither does a mail server that doe
 	assert.deepEqual(mail.mails.map((m) => m.to), [['ann@example.com']]);
 
 	toMail(s, 2, 'dead@example.com');
-	await until(() => (mail.heard.filter((w) => w === 'QUIT').length === 2 ? true : undefined), 'its second QUIT', 30);
+	await until(() => (mail.received.filter((w) => w === 'QUIT').length === 2 ? true : undefined), 'its second QUIT', 30);
 	await s.ask('POST', `/api/v1/webhooks/${hook.id}/test`, { key });
 	await r.wait('/h');
 	const two = await ended(2);
 	assert.deepEqual([two.state, two.attempts, two.log[0].error], ['given_up', 1, 'the mail server returned 550']);
 	mail.silent.add('MAIL');
 	toMail(s, 3, 'bob@example.com');
-	await until(() => (mail.heard.filter((w) => w === 'MAIL').length === 3 ? true : undefined), 'its third MAIL', 30);
+	await until(() => (mail.received.filter((w) => w === 'MAIL').length === 3 ? true : undefined), 'its third MAIL', 30);
 	await s.stop(); // and does not wait for the mail server
-	assert.equal(mail.heard.filter((w) => w === 'MAIL').length, 3);
+	assert.equal(mail.received.filter((w) => w === 'MAIL').length, 3);
 	for (const url of ['smtp://ann:hushhush@mail.example.com', 'ann:hushhush@mail.example.com']) {
 		const { status, stderr } = spawnSync(binary(), ['serve', '--data', s.data, '--listen', '127.0.0.1:0', '--smtp-url', url, '--mail-from', 'a@b.c'], { encoding: 'utf8', timeout: 60_000 });
 		assert.notEqual(status, 0);

@@ -20,7 +20,7 @@ const set = (s, settings) => s.ask('PUT', '/api/v1/tracker', { key: s.admin, bod
 const post = (s, of) => s.ask('POST', `/api/v1/${of}/ticket`, { key: s.write });
 const get = async (s, of) => (await s.get(`/api/v1/${of}/ticket`)).json;
 /** What only time would bring. */
-const hurry = (s) => s.sql('update ticket set due_ms=1 where due_ms>0');
+const makeDue = (s) => s.sql('update ticket set due_ms=1 where due_ms>0');
 const inState = (s, of, state, is = () => true) => until(async () => {
 	const now = await get(s, of);
 	return now.state === state && is(now) ? now : undefined;
@@ -78,12 +78,12 @@ for (const kind of KINDS)
 			jira: `${tracker.url}/browse/SHOP-1`, gitea: 'https://gitea.example.com/acme/shop/issues/1' }[kind]);
 
 		await post(s, of);
-		hurry(s);
+		makeDue(s);
 		await until(() => tracker.of('GET', /(issues|SHOP-|issue\/SHOP-)\/?1?$/).length || undefined, 'its state is read');
 		assert.equal(tracker.issues.length, 1, 'a second POST creates nothing');
 
 		issue.state = 'closed';
-		hurry(s);
+		makeDue(s);
 		await inState(s, of, 'closed');
 		const fixed = (await s.get(`/api/v1/${of}`)).json;
 		assert.deepEqual([fixed.status, fixed.note], ['fixed', `Closed in ${kind}: ${made.url}`]);
@@ -118,7 +118,7 @@ for (const kind of KINDS)
 		assert.match(issue.title, /^ANR: /);
 
 		issue.state = 'closed';
-		hurry(s);
+		makeDue(s);
 		await inState(s, of, 'closed');
 		const fixed = await entryOf(s, key);
 		assert.deepEqual([fixed.status, fixed.note], ['fixed', `Closed in ${kind}: ${made.url}`]);
@@ -136,7 +136,7 @@ for (const kind of KINDS)
 		assert.equal((await get(s, of)).state, 'open', 'a second report after the return says nothing new');
 
 		issue.state = 'closed';
-		hurry(s);
+		makeDue(s);
 		await inState(s, of, 'closed');
 		assert.equal((await entryOf(s, key)).status, 'fixed', 'a group that returned is fixed once more');
 		const again = await s.ask('PATCH', '/api/v1/inbox', { key: s.write, body: JSON.stringify({ items: [{ kind: 'anr', id: key }], owner: 'ann' }) });
@@ -157,15 +157,15 @@ test('a group of ANRs follows a renamed project and waits as the tracker says', 
 	await post(s, of);
 	await inState(s, of, 'waiting', (w) => w.error.includes('429') && w.next_ms > Date.now() + 7190 * 1000);
 	tracker.moved = true;
-	hurry(s);
+	makeDue(s);
 	await inState(s, of, 'open');
 	assert.equal(tracker.of('POST', /^\/api\/repositories\/4711\/issues$/).length, 1);
 	tracker.issues[0].state = 'closed';
 	tracker.fail = [[403, { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': String(Math.floor(Date.now() / 1000) + 3600) }, { message: 'later' }]];
-	hurry(s);
+	makeDue(s);
 	await inState(s, of, 'open', (w) => w.error.includes('403') && w.next_ms > Date.now() + 3500 * 1000);
 	assert.equal((await entryOf(s, key)).status, 'open', 'nothing is answered before the tracker is');
-	hurry(s);
+	makeDue(s);
 	await inState(s, of, 'closed');
 	assert.equal((await entryOf(s, key)).status, 'fixed');
 });
@@ -191,20 +191,20 @@ test('refusals of the tracker are reported, and temporary failures are retried w
 		tracker.fail = [null, [status, headers, { message: 'later' }]];
 		const before = tracker.got.length;
 		if ((await get(s, of)).state === 'failed') await post(s, of);
-		else hurry(s);
+		else makeDue(s);
 		await until(() => (tracker.got.length === before + 2 ? true : undefined), 'it was tried');
 		const later = await inState(s, of, 'waiting', (w) => w.error.includes(String(status)) && w.next_ms > Date.now() + seconds * 1000);
 		assert.match(later.error, /: later$/);
 	}
 	tracker.fail = [null, [201, {}, 'no object']];
-	hurry(s);
+	makeDue(s);
 	await inState(s, of, 'waiting', (w) => /not what the tracker's API documents/.test(w.error));
 	assert.equal(tracker.issues.length, 0);
-	hurry(s);
+	makeDue(s);
 	const made = await inState(s, of, 'open');
 	assert.deepEqual([made.error, tracker.issues.length], ['', 1]);
 	tracker.issues.length = 0;
-	hurry(s);
+	makeDue(s);
 	await inState(s, of, 'failed', (f) => /no such project or issue/.test(f.error));
 	await post(s, of);
 	await inState(s, of, 'open');
@@ -232,7 +232,7 @@ test('a renamed project is followed, with the token to the same host only', asyn
 	assert.equal(tracker.issues.length, 1);
 	const other = await startTrackers(t, 'github');
 	tracker.fail = [[301, { Location: `${other.url}/repos/acme/shop/issues/1` }, {}]];
-	hurry(s);
+	makeDue(s);
 	await inState(s, `regressions/${id}`, 'open', (o) => /returned 301/.test(o.error));
 	assert.equal(other.got.length, 0);
 	const refused = await set(s, { ...tracker.settings, api: other.url, token: undefined });
@@ -250,7 +250,7 @@ for (const kind of KINDS)
 		assert.equal(tracker.issues.length, 1);
 		s.env = {};
 		await s.start();
-		hurry(s);
+		makeDue(s);
 		const made = await inState(s, `regressions/${id}`, 'open');
 		assert.deepEqual([tracker.issues.length, made.key], [1, kind === 'jira' ? 'SHOP-1' : '1']);
 	});

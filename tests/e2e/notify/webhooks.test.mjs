@@ -31,7 +31,7 @@ const test1 = async (s, id) => (await asker(s)('POST', `/${id}/test`)).json.deli
 
 const db = (s, sql) => s.sql(sql);
 /** What only time would bring: deliveries are due now. */
-const hurry = (s) => db(s, 'update webhook set hold_ms=0; update outbox set due_ms=1 where state=0');
+const makeDue = (s) => db(s, 'update webhook set hold_ms=0; update outbox set due_ms=1 where state=0');
 
 test('a regression is sent: signed, once, in each receiver\'s form', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
@@ -101,7 +101,7 @@ test('misbehaving receivers are reported and block no other delivery', async (t)
 	const arrived = (await r.wait('/fine')).at;
 	const [hung] = (await delivery(s, hooks.hang.id, (d) => d.log.length)).log;
 	assert.ok(arrived < hung.at_ms + hung.took_ms, 'the one that hangs holds up itself');
-	assert.equal((await delivery(s, endless.id, (d) => d.log.length)).state, 'delivered', 'its word was heard, the rest is not read');
+	assert.equal((await delivery(s, endless.id, (d) => d.log.length)).state, 'delivered', 'its word was received, the rest is not read');
 	for (const [manner, words, http] of cases) {
 		const d = await delivery(s, hooks[manner].id, (x) => x.log.length);
 		assert.match(d.log[0].error, words);
@@ -118,13 +118,13 @@ test('failed deliveries are retried with growing delays; all arrive when the rec
 	const wait = d.next_ms - d.log[0].at_ms;
 	assert.ok(d.state === 'waiting' && wait > 45_000 && wait < 76_000, `${wait} ms`);
 	r.manner['/h'] = 'later';
-	hurry(s);
+	makeDue(s);
 	const asked = await delivery(s, h.id, (x) => x.log.some((l) => l.http === 429));
 	assert.ok(asked.next_ms - asked.log.at(-1).at_ms >= 7_199_000, 'Retry-After is honoured');
 	const listed = (await asker(s)('GET', `/${h.id}`)).json;
 	assert.ok(listed.consecutive_failures >= 2 && listed.failing_ms > 0 && listed.waiting === 2, json(listed));
 	r.manner['/h'] = 'fine';
-	hurry(s);
+	makeDue(s);
 	await until(async () => ((await asker(s)('GET', `/${h.id}`)).json.waiting === 0 ? true : undefined), 'nothing waits', 20);
 	assert.equal((await asker(s)('GET', `/${h.id}`)).json.failing_ms, 0);
 
@@ -142,7 +142,7 @@ test('failed deliveries are retried with growing delays; all arrive when the rec
 		await delivery(s, h.id, (x) => x.event === 'test' && x.state === 'delivered');
 		const still = await delivery(s, h.id, (x) => x.id === refused.id);
 		assert.deepEqual([still.state, still.attempts, still.next_ms], ['waiting', 1, refused.next_ms], `${before}`);
-		hurry(s);
+		makeDue(s);
 		await delivery(s, h.id, (x) => x.id === refused.id && x.state === 'delivered');
 	});
 	await t.test('a receiver that returns 410 is paused and marked; a person resumes it', async () => {

@@ -1,5 +1,5 @@
 /*
- * detectors.test.mjs - rules of what should not take long: judged, kept in versions, tried without being
+ * detectors.test.mjs - rules of what should not take long: verified, kept in versions, tried without being
  * kept, and what they find in traces of which that is known, or counted here in another way.
  */
 import assert from 'node:assert/strict';

@@ -60,7 +60,7 @@ describe('a primary and its replica', { concurrency: true }, () => {
 		}
 		assert.ok(c.servers.some((s) => /event=catalogue_stale/.test(s.log)), 'it was seen');
 		await load.end();
-		await c.judge(load);
+		await c.verify(load);
 		t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.reported])}, the slowest ${load.slowest} ms`);
 	});
 
@@ -87,7 +87,7 @@ describe('a primary and its replica', { concurrency: true }, () => {
 			const r = await six();
 			return r.status < 300 ? r : undefined;
 		}, 'accepted', 60);
-		t.diagnostic(`refused after ${first.waited} s and ${second.waited} s, accepted ${(Date.now() - healed) / 1000} s after it was mended`);
+		t.diagnostic(`refused after ${first.waited} s and ${second.waited} s, accepted ${(Date.now() - healed) / 1000} s after it was repaired`);
 		assert.equal((await s.decoded(again.json.id)).state, 'ready');
 		assert.equal(await s.total(), 2, 'it is one trace, whether the first answer was committed or not');
 	});

@@ -146,13 +146,13 @@ test('a server that stood still for longer than its lease lost its work, and wri
 	const url = db.url('still');
 	const still = await serve(t, data, url, {}, several);
 	const stood = new Promise((done) => {
-		const hear = (text) => {
+		const receive = (text) => {
 			if (!text.includes('event=decoding')) return;
 			still.child.kill('SIGSTOP');
-			still.child.stderr.off('data', hear);
+			still.child.stderr.off('data', receive);
 			done();
 		};
-		still.child.stderr.on('data', hear);
+		still.child.stderr.on('data', receive);
 	});
 	/* It must not end the job before the signal, however late this process reads the log. */
 	db.sql("CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN OLD; END $$", 'still');

@@ -370,7 +370,7 @@ static void test_length(void **state)
 	"id\",\"sub\":\"ann\",\"aud\":\"us\",\"nonce\":\"n\",\"exp\":1300819300,\"iat\":"          \
 	"1300818990"
 
-static enum tw_status judge(const char *claims)
+static enum tw_status validate(const char *claims)
 {
 	const struct tw_jwt_expected e = {.issuer = "https://id",
 	        .audience = "us",
@@ -400,7 +400,7 @@ static enum tw_status with(const char *name, const char *value)
 	else
 		assert_int_equal(json_object_del(all, name), 0);
 	text = json_dumps(all, 0);
-	st = judge(text);
+	st = validate(text);
 	free(text);
 	json_decref(all);
 	return st;
@@ -429,7 +429,7 @@ static void test_claims(void **state)
 	        {"nbf", "1300819061", TW_DEADLINE}, {"nbf", "\"now\"", TW_NO_TOKEN}};
 
 	(void)state;
-	assert_int_equal(judge("{" RIGHT "}"), TW_OK);
+	assert_int_equal(validate("{" RIGHT "}"), TW_OK);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		if (with(cases[i].name, cases[i].value) != cases[i].st)
 			fail_msg(

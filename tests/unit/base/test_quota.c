@@ -25,10 +25,10 @@ static enum tw_status take(
 	unsigned wait_s = 0;
 	unsigned judged_s = 0;
 	struct tw_err err;
-	enum tw_status judged = tw_quota_check(q, who, id, bytes, at_ms, &judged_s, &err);
+	enum tw_status verified = tw_quota_check(q, who, id, bytes, at_ms, &judged_s, &err);
 	enum tw_status st = tw_quota_take(q, who, id, bytes, at_ms, &wait_s, &err);
 
-	assert_int_equal(st, judged);
+	assert_int_equal(st, verified);
 	assert_int_equal(wait_s, judged_s);
 	assert_int_equal(st == TW_RATE, wait_s > 0);
 	return st;

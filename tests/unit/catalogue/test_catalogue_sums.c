@@ -165,7 +165,7 @@ static void count_one(void *arg, const char *text)
 
 enum outcome { SEEN, HARMLESS, MISSED };
 
-static enum outcome judge(const struct fixture *f, const char *path)
+static enum outcome verify(const struct fixture *f, const char *path)
 {
 	struct tw_catalogue *c = NULL;
 	struct tw_err err = {0};
@@ -196,7 +196,7 @@ static enum outcome flip(const struct fixture *f, size_t at, uint8_t bits)
 	f->bytes[at] ^= bits;
 	write_file(path, f->bytes, f->n);
 	f->bytes[at] ^= bits;
-	o = judge(f, path);
+	o = verify(f, path);
 	if (o == MISSED)
 		print_error("byte %zu, bits %d: not seen\n", at, bits);
 	(void)unlink(path);
@@ -222,7 +222,7 @@ static void test_whole_is_whole(void **state)
 {
 	const struct fixture *f = *state;
 
-	assert_int_equal(judge(f, f->path), HARMLESS);
+	assert_int_equal(verify(f, f->path), HARMLESS);
 }
 
 static void every_page_fits(const uint8_t *p, size_t n)
@@ -248,7 +248,7 @@ static void test_sums_are_in_the_file_and_its_copies(void **state)
 	p = read_file(copy, &n);
 	every_page_fits(p, n);
 	tw_mem_free(p);
-	assert_int_not_equal(judge(f, copy), SEEN); /* its pages lie elsewhere */
+	assert_int_not_equal(verify(f, copy), SEEN); /* its pages lie elsewhere */
 }
 
 static void test_any_changed_word_changes_the_sum(void **state)

@@ -384,7 +384,7 @@ static void test_nothing_changes_while_it_is_held(void **state)
 	(void)tw_catalogue_close(c);
 }
 
-/* --- slow ones, asked in a hurry --- */
+/* --- slow ones, asked in a makeDue --- */
 
 static void *ask_slowly(void *arg)
 {
@@ -450,7 +450,7 @@ static void test_a_slow_look_up_is_its_own(void **state)
 	(void)tw_catalogue_close(c);
 }
 
-/* Who is in a hurry does not wait for long for a connection either. */
+/* Who is in a makeDue does not wait for long for a connection either. */
 static void test_no_room_in_a_hurry(void **state)
 {
 	struct tw_db *out[READERS], *more = NULL;

@@ -590,7 +590,7 @@ static bool may_be_scanned(const char *step)
 }
 
 /* Steps of the plan that walk a whole table, or with `sorts` that sort; printed and counted. */
-static unsigned judge(sqlite3 *db, const char *sql, bool sorts)
+static unsigned verify(sqlite3 *db, const char *sql, bool sorts)
 {
 	char explain[PLAN_SQL + 32];
 	sqlite3_stmt *q = NULL;
@@ -627,7 +627,7 @@ static void test_nothing_is_scanned(void **state)
 		if (strncmp(sql, "SELECT", 6) != 0 && strncmp(sql, "UPDATE", 6) != 0 &&
 		        strncmp(sql, "DELETE", 6) != 0 && strncmp(sql, "INSERT", 6) != 0)
 			continue;
-		bad += judge(tw_db_sqlite(db), sql, false);
+		bad += verify(tw_db_sqlite(db), sql, false);
 		explained++;
 	}
 	tw_db_close(db);
@@ -653,7 +653,7 @@ static void test_pages_are_not_sorted(void **state)
 
 		if (!where && !next && !(builds && strstr(statements[i], "LIMIT")))
 			continue;
-		bad += judge(db, statements[i], true);
+		bad += verify(db, statements[i], true);
 		pages++;
 	}
 	(void)sqlite3_close(db);
@@ -668,9 +668,10 @@ static void test_a_scan_is_seen(void **state)
 	sqlite3 *db = NULL;
 
 	assert_int_equal(sqlite3_open(s->path, &db), SQLITE_OK);
-	assert_int_equal(judge(db, "SELECT 1 FROM trace WHERE os='x'", false), 1);
-	assert_int_equal(judge(db, "SELECT 1 FROM part WHERE bytes=1", false), 1);
-	assert_int_equal(judge(db, "SELECT 1 FROM trace WHERE project_id='' ORDER BY os", true), 1);
+	assert_int_equal(verify(db, "SELECT 1 FROM trace WHERE os='x'", false), 1);
+	assert_int_equal(verify(db, "SELECT 1 FROM part WHERE bytes=1", false), 1);
+	assert_int_equal(
+	        verify(db, "SELECT 1 FROM trace WHERE project_id='' ORDER BY os", true), 1);
 	(void)sqlite3_close(db);
 }
 

@@ -55,7 +55,7 @@ static void close_task(const int fds[FDS])
 		(void)close(fds[i]);
 }
 
-/* As a server that ends before it has heard of the copy: returns the copy and its line. */
+/* As a server that ends before it has received of the copy: returns the copy and its line. */
 static int32_t ask(const struct tw_child_template *t, const int fds[FDS], int *ret_line)
 {
 	union {

@@ -1,4 +1,4 @@
-/* Conditions of the gate: read, refused in words, judged by what an answer says. */
+/* Conditions of the gate: read, refused in words, verified by what an answer says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ static json_t *answer(double change, double low, double high, int sure)
 	        "value", change, "low", low, "high", high, "enough_traces", 1, "significant", sure);
 }
 
-static enum tw_gate_result judged(const char *text, const json_t *of, bool strict)
+static enum tw_gate_result verified(const char *text, const json_t *of, bool strict)
 {
 	char why[TW_GATE_TEXT_BYTES];
 	struct tw_gate g;
@@ -67,21 +67,21 @@ static void test_judging(void **state)
 	json_t *empty = json_object();
 
 	(void)state;
-	assert_int_equal(judged("p50(x) > 10%", slower, false), TW_GATE_FAILS);
-	assert_int_equal(judged("p50(x) > 20.1%", slower, false), TW_GATE_HOLDS);
-	assert_int_equal(judged("p50(x) > +150ms", slower, false), TW_GATE_FAILS);
-	assert_int_equal(judged("p50(x) > +0.21s", slower, false), TW_GATE_HOLDS);
-	assert_int_equal(judged("p50(x) < -10%", slower, false), TW_GATE_HOLDS);
-	assert_int_equal(judged("p50(x) > 1100ms", slower, false), TW_GATE_FAILS);
-	assert_int_equal(judged("p50(x) > 1300ms", slower, false), TW_GATE_HOLDS);
-	assert_int_equal(judged("p50(x) > 1100ms", chance, false), TW_GATE_FAILS);
-	assert_int_equal(judged("p50(x) < 1.3 s", slower, false), TW_GATE_FAILS);
-	assert_int_equal(judged("p50(x) > 10%", chance, false), TW_GATE_HOLDS);
-	assert_int_equal(judged("p50(x) > 10%", chance, true), TW_GATE_FAILS);
-	assert_int_equal(judged("p75(x) > 10%", slower, false), TW_GATE_TOO_LITTLE);
-	assert_int_equal(judged("p50(y) > 10%", slower, false), TW_GATE_TOO_LITTLE);
-	assert_int_equal(judged("p50(method:y) > 10%", slower, false), TW_GATE_TOO_LITTLE);
-	assert_int_equal(judged("p50(x) > 10%", empty, false), TW_GATE_TOO_LITTLE);
+	assert_int_equal(verified("p50(x) > 10%", slower, false), TW_GATE_FAILS);
+	assert_int_equal(verified("p50(x) > 20.1%", slower, false), TW_GATE_HOLDS);
+	assert_int_equal(verified("p50(x) > +150ms", slower, false), TW_GATE_FAILS);
+	assert_int_equal(verified("p50(x) > +0.21s", slower, false), TW_GATE_HOLDS);
+	assert_int_equal(verified("p50(x) < -10%", slower, false), TW_GATE_HOLDS);
+	assert_int_equal(verified("p50(x) > 1100ms", slower, false), TW_GATE_FAILS);
+	assert_int_equal(verified("p50(x) > 1300ms", slower, false), TW_GATE_HOLDS);
+	assert_int_equal(verified("p50(x) > 1100ms", chance, false), TW_GATE_FAILS);
+	assert_int_equal(verified("p50(x) < 1.3 s", slower, false), TW_GATE_FAILS);
+	assert_int_equal(verified("p50(x) > 10%", chance, false), TW_GATE_HOLDS);
+	assert_int_equal(verified("p50(x) > 10%", chance, true), TW_GATE_FAILS);
+	assert_int_equal(verified("p75(x) > 10%", slower, false), TW_GATE_TOO_LITTLE);
+	assert_int_equal(verified("p50(y) > 10%", slower, false), TW_GATE_TOO_LITTLE);
+	assert_int_equal(verified("p50(method:y) > 10%", slower, false), TW_GATE_TOO_LITTLE);
+	assert_int_equal(verified("p50(x) > 10%", empty, false), TW_GATE_TOO_LITTLE);
 	json_decref(slower);
 	json_decref(chance);
 	json_decref(empty);

@@ -1,4 +1,5 @@
-/* ART traces of version 1 to 3, files and streams: every field, what is mended, what is refused. */
+/* ART traces of version 1 to 3, files and streams: every field, what is repaired, what is refused.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -88,7 +88,7 @@ static void damage(struct tw_buf *b, uint64_t *state)
 
 static void test_any_cut(void **state)
 {
-	uint64_t reported = 0, mended = 0, random = 2026;
+	uint64_t reported = 0, repaired = 0, random = 2026;
 
 	(void)state;
 	for (int round = 0; round < 400; round++) {
@@ -112,13 +112,13 @@ static void test_any_cut(void **state)
 			event_log_done(&pieces);
 		}
 		reported += whole.n;
-		mended += event_log_repairs(&whole);
+		repaired += event_log_repairs(&whole);
 		event_log_done(&whole);
 		tw_buf_done(&b);
 	}
 	/* the inputs did say something, and were damaged */
 	assert_in_range(reported, 50000, 400 * 1500);
-	assert_in_range(mended, 1000, UINT64_MAX);
+	assert_in_range(repaired, 1000, UINT64_MAX);
 }
 
 /* The decoder looks this far ahead: a lone record far off waits for the next one, a short run far

@@ -143,7 +143,7 @@ static void test_base64(void **state)
 	}
 }
 
-/* Sections cost memory once, however many of them are compressed; what they decode to is judged
+/* Sections cost memory once, however many of them are compressed; what they decode to is verified
  * together, so that many small ones are no way around the limit of one. */
 static void test_many_zipped(void **state)
 {

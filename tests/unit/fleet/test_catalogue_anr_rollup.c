@@ -551,9 +551,9 @@ static int setup(void **state)
 	bool is_new;
 
 	(void)state;
-	s = (struct session){.dir = "/dev/shm/tw-tally-XXXXXX"};
+	s = (struct session){.dir = "/dev/shm/tw-counts-XXXXXX"};
 	if (!mkdtemp(s.dir)) {
-		(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-tally-XXXXXX");
+		(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-counts-XXXXXX");
 		assert_non_null(mkdtemp(s.dir));
 	}
 	s.c = catalogue_in(s.dir);

@@ -108,7 +108,7 @@ void say(int fd, const char *text)
 	}
 }
 
-const char *hear(struct fixture *f, int fd)
+const char *receive(struct fixture *f, int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
@@ -130,5 +130,5 @@ const char *ask(struct fixture *f, const char *text)
 	int fd = dial(f);
 
 	say(fd, text);
-	return hear(f, fd);
+	return receive(f, fd);
 }

@@ -24,7 +24,7 @@ struct fixture {
 	struct tw_config config;
 	struct tw_http_parts parts;
 	struct tw_http *http;
-	char reply[MAX_REPLY + 1]; /* the last one heard */
+	char reply[MAX_REPLY + 1]; /* the last one received */
 	size_t len;
 };
 
@@ -37,7 +37,7 @@ int fixture_stop(void **state);
 int dial(const struct fixture *f);
 void say(int fd, const char *text);
 /* All the server says until it closes, or for half a second of silence; closes fd. */
-const char *hear(struct fixture *f, int fd);
+const char *receive(struct fixture *f, int fd);
 const char *ask(struct fixture *f, const char *text);
 
 #define HOST "Host: x\r\nConnection: close\r\n"

@@ -426,17 +426,17 @@ static void test_chunked_over_the_limit(void **state)
 	say(fd, "POST /sum HTTP/1.1\r\n" GOOD "Transfer-Encoding: chunked\r\n\r\n");
 	send_chunks(fd, 10); /* at the limit */
 	say(fd, "0\r\n\r\n");
-	assert_has(hear(f, fd), "{\"bytes\":100000,");
+	assert_has(receive(f, fd), "{\"bytes\":100000,");
 	fd = dial(f);
 	say(fd, "POST /sum HTTP/1.1\r\n" GOOD "Transfer-Encoding: chunked\r\n\r\n");
 	send_chunks(fd, 10);
 	say(fd, "1\r\na\r\n0\r\n\r\n"); /* one more */
-	assert_has(hear(f, fd), "HTTP/1.1 413 ");
+	assert_has(receive(f, fd), "HTTP/1.1 413 ");
 	assert_int_equal(aborted, before + 1);
 	fd = dial(f);
 	say(fd, "POST /sum HTTP/1.1\r\n" GOOD "Transfer-Encoding: chunked\r\n\r\n");
 	send_chunks(fd, 400); /* far beyond: not read to its end */
-	assert_has(hear(f, fd), "HTTP/1.1 413 ");
+	assert_has(receive(f, fd), "HTTP/1.1 413 ");
 	assert_int_equal(aborted, before + 2);
 }
 
@@ -484,7 +484,7 @@ static void test_half_closed_client(void **state)
 		if (delay_us)
 			(void)usleep(delay_us);
 		(void)shutdown(fd, SHUT_WR);
-		assert_has(hear(f, fd), "{\"bytes\":3,\"sum\":294}");
+		assert_has(receive(f, fd), "{\"bytes\":3,\"sum\":294}");
 	}
 }
 
@@ -701,7 +701,7 @@ static void test_keep_alive_after_refusal(void **state)
 
 	say(fd, "POST /sum HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
 	        "GET /echo/z HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-	(void)hear(f, fd);
+	(void)receive(f, fd);
 	assert_has(f->reply, "401 Unauthorized");
 	assert_has(f->reply, "\"id\":\"z\"");
 }

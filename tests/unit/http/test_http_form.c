@@ -132,7 +132,7 @@ static const char *ask_form(struct fixture *f, const char *body, size_t cut)
 		(void)nanosleep(&pause, NULL);
 	}
 	say(fd, body + cut);
-	return hear(f, fd);
+	return receive(f, fd);
 }
 
 static void test_forms_cut_anywhere(void **state)
