@@ -123,7 +123,7 @@ static void sampled(struct tw_buf *b, unsigned how, unsigned samples)
 }
 
 /* A sampler begins with an empty stack, so an exit of nothing tells of no call from before: it
- * must not stand around all samples.  A recording of all calls is told by one left by an
+ * must not stand around all samples.  A recording of all calls is recognised by one left by an
  * exception; 600 is more than what is looked at before the judgement. */
 static void test_exit_of_none_sampled(void **state)
 {
