@@ -222,7 +222,7 @@ static enum tw_status finish(struct tw_decoder *d, struct tw_err *err)
 		return tw_fail_at(err, TW_BAD_REQUEST, 0, "the body is empty");
 	if (at == 0)
 		return tw_fail_at(err, TW_CORRUPT, 0,
-		        "the compressed data is damaged or truncated before its first byte");
+		        "no byte could be decompressed: the data is damaged or truncated");
 	if (!d->started) {
 		st = push_head(d, err);
 		if (st != TW_OK)

@@ -231,7 +231,8 @@ enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_db **ret, str
 	enum tw_status st;
 
 	if (!tw_turn_lock_within(&c->write_lock, tw_pool_owner(), SOON_MS))
-		return tw_fail(err, TW_BUSY, "the catalogue is busy: another writer has it");
+		return tw_fail(
+		        err, TW_BUSY, "the catalogue is busy: another transaction is writing");
 	w = take_free(c);
 	if (tw_cat_is_sqlite(c))
 		tw_db_sqlite_wait(w->db, SOON_MS);

@@ -186,7 +186,7 @@ static bool check_disk(
 		return set_status(c, "disk", &probe, "the data folder cannot be written");
 	if (probed->free_percent < parts->config->min_free_percent)
 		return set(c, "disk", false,
-		        "uploads are refused: less of the disk is free than --min-free");
+		        "uploads are refused: free disk space is below --min-free");
 	(void)tw_blobs_check_reserve(parts->blobs, &err);
 	return set(c, "disk", err.code == TW_OK, err.msg);
 }

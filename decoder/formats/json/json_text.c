@@ -231,7 +231,7 @@ static enum tw_status mend(
 		return TW_OK;
 	return tw_fail_at(err,
 	        json_error_code(why) == json_error_out_of_memory ? TW_NOMEM : TW_CORRUPT,
-	        begin + end, "a %s without a complete value: %s", t->what, why->text);
+	        begin + end, "the value of a %s is incomplete: %s", t->what, why->text);
 }
 
 /* Whether the error is caused by the truncation. */

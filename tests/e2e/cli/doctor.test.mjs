@@ -204,7 +204,7 @@ describe('a server from outside', () => {
 	test('is not ready, does not know the key', async (t) => {
 		const s = await startServer(t, { args: ['--min-free', '99'] });
 		const found = await doctor(['--server', s.url, '--key', 'twi_nonsense']);
-		assert.match(found.of('ready').message, /less of the disk is free/);
+		assert.match(found.of('ready').message, /free disk space is below/);
 		assert.match(found.of('key').message, /does not know this key/);
 		assert.ok((await doctor(['--server', `${s.url}/`, '--key', s.read])).good('key'));
 	});

@@ -24,8 +24,8 @@ export function Lost({ why, label = '' }: { why: Why; label?: string }) {
 		<main>
 			<h1>{label || tr('Your account')}</h1>
 			<div class="notice warn" role="alert">
-				<strong>{why === 'admin' ? tr('Only admins of this project can open this page.') : tr('A key has no account.')}</strong>
-				<p>{why === 'admin' ? tr('Ask an admin for the role, or choose another project.') : tr('Sign in with a name and password to open this page.')}</p>
+				<strong>{why === 'admin' ? tr('Only admins of this project can open this page.') : tr('You are signed in with a key, which has no account.')}</strong>
+				<p>{why === 'admin' ? tr('Ask an admin for the admin role, or choose another project.') : tr('Sign in with a name and password to open this page.')}</p>
 			</div>
 		</main>
 	);

@@ -92,7 +92,7 @@ export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; det
 				{detail(withoutParameters(asked), v.methods.find((m) => nameOf(m) === asked)?.descriptor ?? '')}</section>}
 			{list.length === 0 && <p class="quiet">{tr('No methods match.')}</p>}
 			{list.length > 0 && <div class={`scroll${busy ? ' stale' : ''}`}><table class="methods compared">
-				<thead><tr>{COLUMNS.map(([k, label]) => <Sorted key={k} by={k} label={label} hint={k.endsWith('change') ? tr('By how much it changed, up or down') : undefined} {...heads} />)}</tr></thead>
+				<thead><tr>{COLUMNS.map(([k, label]) => <Sorted key={k} by={k} label={label} hint={k.endsWith('change') ? tr('Size of the change, in either direction') : undefined} {...heads} />)}</tr></thead>
 				<tbody>{shown.map((m) => <Row key={nameOf(m)} m={m} most={most} judged={!isAlone(v)} detail={detail} />)}</tbody>
 			</table></div>}
 			<div class="row under"><span class="quiet">{tr.rich('{shown} of {list} methods{methods}{v}', { shown: count(shown.length), list: count(list.length), methods: there > v.methods.length && tr(' of the {methods} whose self time changed most, of {there}', { methods: count(v.methods.length), there: count(there) }), v: isAlone(v) ? '.' : tr('; means per trace. At most 1 in 20 of the changes not marked as chance is due to chance.') })}</span>

@@ -58,7 +58,7 @@ export function UploadDialog({ close }: { close: () => void }) {
 const REMEDIES: Record<number, string> = {
 	403: tr('Ask an admin for the editor role.'),
 	413: tr('Compress the file (gzip or zstd), or ask the operator to raise --max-body.'),
-	415: tr('Choose a recording, a mapping or a .so file; the guide "Formats" lists all that are read.'),
+	415: tr('Choose a recording, a mapping or a .so file; the guide "Formats" lists all supported formats.'),
 	507: tr('Ask the operator to free disk space.'),
 };
 const remedyOf = (why: Error): string => (why instanceof Refusal ? REMEDIES[why.status] ?? '' : '');

@@ -124,7 +124,7 @@ const zh = {
 	'Calls change': '调用变化',
 	'In A': 'A 中占比',
 	'In B': 'B 中占比',
-	'By how much it changed, up or down': '变化幅度，增或减',
+	'Size of the change, in either direction': '变化幅度，增或减',
 	'Methods': '方法',
 	'Which': '显示哪些',
 	'Copy as TSV': '复制为 TSV',
