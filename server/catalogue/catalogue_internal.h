@@ -441,7 +441,7 @@ enum tw_status tw_cat_add_libraries(struct tw_db *db, const char *project_id,
 
 /* Claims a job for that owner with at most per_project claims of one project (catalogue_turn.c),
  * and up to cap - 1 more (tw_catalogue_jobs_claim).  Call with the queue's lock held.  The project
- * is charged from now on for the first job: tw_fair_end must be called. */
+ * is charged from now on for all, under the id of the first: tw_fair_end must be called. */
 struct tw_cat_turn {
 	enum tw_queue queue;
 	const char *owner;

@@ -140,7 +140,7 @@ static void end(struct tw_fair *f, const char *trace_id)
 	a->running -= a->running > 0;
 	a->at_us += took_us;
 	a->at_us -= a->at_us > r->charged_us ? r->charged_us : a->at_us;
-	update_estimate(f, r, took_us);
+	update_estimate(f, r, took_us / r->n);
 	*r = f->running[--f->n_running];
 	drop_settled(f);
 }
@@ -183,13 +183,19 @@ static void begin(struct tw_fair *f, const struct tw_fair_run *r)
 
 void tw_fair_begin(struct tw_fair *f, const char *project_id, const char *trace_id, uint64_t bytes)
 {
-	struct tw_fair_run r = {.bytes = bytes};
+	tw_fair_begin_group(f, project_id, trace_id, bytes, 1);
+}
+
+void tw_fair_begin_group(
+        struct tw_fair *f, const char *project_id, const char *trace_id, uint64_t bytes, size_t n)
+{
+	struct tw_fair_run r = {.bytes = bytes, .n = n};
 
 	(void)snprintf(r.project_id, sizeof r.project_id, "%s", project_id);
 	(void)snprintf(r.trace_id, sizeof r.trace_id, "%s", trace_id);
 	(void)pthread_mutex_lock(&f->lock);
 	end(f, trace_id);
-	r.charged_us = estimate(f, bytes);
+	r.charged_us = n * estimate(f, bytes);
 	r.begun_ms = f->clock_ms();
 	begin(f, &r);
 	(void)pthread_mutex_unlock(&f->lock);

@@ -39,6 +39,7 @@ struct tw_fair { /* for the owner; fields are read-only */
 	struct tw_fair_run {
 		char project_id[TW_ID_BYTES], trace_id[TW_ID_BYTES];
 		uint64_t bytes, charged_us;
+		size_t n; /* traces */
 		int64_t begun_ms;
 	} running[TW_FAIR_RUNNING];
 	size_t n_running;
@@ -52,6 +53,9 @@ uint64_t tw_fair_level(struct tw_fair *f, const char *project_id, uint64_t *ret_
 /* A decode of a trace with that many bytes starts; a second start of the same trace ends the
  * first. */
 void tw_fair_begin(struct tw_fair *f, const char *project_id, const char *trace_id, uint64_t bytes);
+/* The same for n traces of about that many bytes, decoded together under the id of one. */
+void tw_fair_begin_group(
+        struct tw_fair *f, const char *project_id, const char *trace_id, uint64_t bytes, size_t n);
 /* No task is waiting.  If none is running either, all accounts are cleared. */
 void tw_fair_idle(struct tw_fair *f);
 /* The decode ended, for any reason; unknown ids are ignored. */

@@ -358,7 +358,8 @@ enum tw_status tw_cat_claim(struct tw_catalogue *c, struct tw_cat_turn *io, stru
 	}
 	if (!lapsed)
 		(void)snprintf(c->turns[io->queue].served, TW_ID_BYTES, "%s", best.project);
-	tw_fair_begin(&c->turns[io->queue].fair, ret->project_id, ret->trace_id, t.bytes);
+	tw_fair_begin_group(
+	        &c->turns[io->queue].fair, ret->project_id, ret->trace_id, t.bytes, *ret_n);
 	return TW_OK;
 }
 

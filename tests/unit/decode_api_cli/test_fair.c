@@ -91,6 +91,24 @@ static void decode(struct tw_fair *f, uint64_t bytes, int64_t ms)
 }
 
 /* One project's odd uploads do not make another's large ones look long. */
+/* 16 small traces together: charged for all, and each counts as a sixteenth of the time. */
+static void test_groups(void **state)
+{
+	static struct tw_fair f;
+	uint64_t level;
+
+	(void)state;
+	tw_fair_init(&f);
+	f.clock_ms = read_clock;
+	tw_fair_begin_group(&f, "p", "t", 0, 16);
+	assert_int_equal(tw_fair_level(&f, "p", &level), 16000);
+	now_ms += 160;
+	tw_fair_end(&f, "t");
+	assert_int_equal(tw_fair_level(&f, "p", &level), 160000);
+	assert_int_equal(f.us_a_decode, (7 * 1000 + 10000) / 8);
+	tw_fair_done(&f);
+}
+
 static void test_what_decodes_teach(void **state)
 {
 	enum { MB = 1000000 };
@@ -340,6 +358,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_many_owners, close_gate),
         cmocka_unit_test_setup(test_waiting_tasks_are_run_at_the_end, close_gate),
         cmocka_unit_test(test_accounts),
+        cmocka_unit_test(test_groups),
         cmocka_unit_test(test_what_decodes_teach),
 };
 
