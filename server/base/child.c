@@ -411,7 +411,6 @@ enum tw_status tw_child_collect(
 static bool add_object(struct tw_str text, json_t **io, size_t *io_n)
 {
 	json_t *o = json_loadb(text.ptr, text.len, 0, NULL);
-
 	const bool is_object = json_is_object(o);
 
 	if (is_object)
@@ -419,6 +418,15 @@ static bool add_object(struct tw_str text, json_t **io, size_t *io_n)
 	else
 		json_decref(o);
 	return is_object;
+}
+
+static bool add_answer(struct tw_str line, struct tw_child_end *end, json_t **io, size_t *io_n)
+{
+	if (!add_object(line, io, io_n))
+		return false;
+	(void)json_object_set_new(io[*io_n - 1], "format", json_string(end->format));
+	end->format[0] = '\0';
+	return true;
 }
 
 enum tw_status tw_child_collect_lines(struct tw_child *c, json_t **ret, size_t cap, size_t *ret_n,
@@ -440,7 +448,7 @@ enum tw_status tw_child_collect_lines(struct tw_child *c, json_t **ret, size_t c
 		if (format)
 			(void)snprintf(end.format, sizeof end.format, "%s", format->name);
 		else
-			whole = add_object(line, ret, ret_n);
+			whole = add_answer(line, &end, ret, ret_n);
 	}
 	if (whole && exited_well(status) && *ret_n == 0) /* not even locked in: the reason */
 		whole = add_object(rest, ret, ret_n);

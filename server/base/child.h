@@ -77,7 +77,8 @@ enum tw_status tw_child_collect(struct tw_child *c, json_t **ret, struct tw_chil
         struct tw_err *err) TW_MUST_USE;
 
 /* The same for a child that does several tasks: the objects of all complete lines, at most cap,
- * even on failure.  Each line that names a format says that of the task that follows. */
+ * even on failure.  A line that names a format belongs to the object after it, as its "format", or
+ * to the task that was not completed, in *ret_end. */
 enum tw_status tw_child_collect_lines(struct tw_child *c, json_t **ret, size_t cap, size_t *ret_n,
         struct tw_child_end *ret_end, struct tw_err *err) TW_MUST_USE;
 

@@ -321,12 +321,21 @@ static unsigned per_project(const struct tw_jobs *j)
 	return used + 1 < j->n_slots ? 0 : 1;
 }
 
+static bool is_of(const struct running *r, const char *trace_id)
+{
+	if (!r->group)
+		return r->used && strcmp(r->job.trace_id, trace_id) == 0;
+	for (size_t i = 0; i < r->n_group; i++)
+		if (is_of(&r->group[i], trace_id))
+			return true;
+	return false;
+}
+
 /* Whether the trace is in another slot: a slow store can outlast the lease. */
 static bool is_running(const struct tw_jobs *j, const struct running *r)
 {
 	for (unsigned i = 0; i < j->n_slots; i++)
-		if (&j->slots[i] != r && j->slots[i].used &&
-		        strcmp(j->slots[i].job.trace_id, r->job.trace_id) == 0)
+		if (&j->slots[i] != r && is_of(&j->slots[i], r->job.trace_id))
 			return true;
 	return false;
 }

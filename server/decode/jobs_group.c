@@ -8,6 +8,7 @@
  * that were not begun are queued again, as if they had not been claimed.
  */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
@@ -62,6 +63,24 @@ void tw_group_retry_endings(struct tw_jobs *j, struct running *r)
 
 /* --- the child --- */
 
+/* Far more than small jobs take.  A job that uses it up runs alone next time, with the limits of
+ * all jobs, and does not delay the others for longer. */
+enum { GROUP_CPU_S = 5, GROUP_WALL_S = 30 };
+
+static unsigned least(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+static json_t *limits_of(const struct tw_config *c)
+{
+	json_t *limits = tw_child_limits(c);
+
+	(void)json_object_set_new(
+	        limits, "cpu_s", json_integer((json_int_t)least(c->worker_cpu_s, GROUP_CPU_S)));
+	return limits;
+}
+
 static json_t *task_of(const struct running *r)
 {
 	json_t *jobs = json_array();
@@ -71,7 +90,7 @@ static json_t *task_of(const struct running *r)
 		        jobs, json_pack("[{s:s,s:s}]", "part", r->group[i].job.parts[0].part,
 		                      "format", r->group[i].job.parts[0].format));
 	return json_pack("{s:s,s:o,s:o}", "kind", "traces", "jobs", jobs, "limits",
-	        tw_child_limits(r->jobs->parts.config));
+	        limits_of(r->jobs->parts.config));
 }
 
 /* Jobs whose upload or output cannot be opened are left out, with those after them: as the first of
@@ -95,7 +114,7 @@ static enum tw_status spawn(struct running *r, const int *outputs, struct tw_err
 	        .second = r->system_fd,
 	        .inputs = inputs,
 	        .n_inputs = 2 * r->n_begun - 1,
-	        .wall_s = r->jobs->parts.config->worker_wall_s,
+	        .wall_s = least(r->jobs->parts.config->worker_wall_s, GROUP_WALL_S),
 	        .from = TW_JAIL_SANITIZED ? NULL : &r->jobs->children};
 	enum tw_status st;
 
@@ -194,8 +213,10 @@ static void begin_store(struct tw_jobs *j, struct running *r, struct running *m)
 
 static void job_done(struct tw_jobs *j, struct running *r, struct running *m)
 {
+	const char *format = json_string_value(json_object_get(m->result, "format"));
 	struct tw_err why = {0};
 
+	(void)snprintf(m->end.format, sizeof m->end.format, "%s", format ? format : "");
 	if (tw_run_result(m, &why) == TW_OK) {
 		begin_store(j, r, m);
 		return;

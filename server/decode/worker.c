@@ -38,7 +38,8 @@
 #include "server/trace/trace_file.h"
 
 enum { ANSWER_FD = 1, TASK_FD = 3, SYSTEM_FD = 5 };
-enum { READ_BYTES = 1 << 20, GROUP = (TW_CHILD_INPUTS + 1) / 2, GROUP_CPU_S = 1 };
+enum { READ_BYTES = 1 << 20, GROUP = (TW_CHILD_INPUTS + 1) / 2 };
+enum { MORE_CPU_S = 1, MORE_WALL_S = 10 };
 
 static bool input_failed; /* included in the answer */
 /* In a copy of a template they are prepared: one per trace of a group. */
@@ -507,23 +508,28 @@ static bool answer(enum tw_status st, json_t *summary, const struct tw_err *why)
 	return sent;
 }
 
-void tw_worker_send_line(const json_t *o)
+bool tw_worker_send_line(const json_t *o)
 {
 	char *s = tw_json_dumps(o, JSON_COMPACT);
 	size_t len = s ? strlen(s) : 0;
+	bool sent = false;
 
 	if (len) {
 		s[len] = '\n'; /* replaces the terminator, so that line and newline are one write */
-		(void)tw_write_all(ANSWER_FD, s, len + 1);
+		sent = tw_write_all(ANSWER_FD, s, len + 1);
 	}
 	free(s);
+	return sent;
 }
 
-static bool may_continue(void)
+/* Well below the limits of a group (jobs_group.c), so that one that is slow as a whole ends. */
+static bool may_continue(time_t began_s)
 {
-	struct timespec used;
+	struct timespec used, now;
 
-	return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0 && used.tv_sec < GROUP_CPU_S;
+	return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0 &&
+	       clock_gettime(CLOCK_MONOTONIC, &now) == 0 && used.tv_sec < MORE_CPU_S &&
+	       now.tv_sec - began_s < MORE_WALL_S;
 }
 
 /* Small traces of one project, one after the other.  Each is answered by a line.  Ends early after
@@ -533,9 +539,12 @@ static enum tw_status run_group(const json_t *task, json_t **ret, struct tw_err 
 {
 	const json_t *jobs = json_object_get(task, "jobs");
 	const size_t n = json_array_size(jobs) < GROUP ? json_array_size(jobs) : GROUP;
+	struct timespec began = {0};
 	bool more = true;
+	bool sent = true;
 
-	for (size_t i = 0; more && i < n; i++) {
+	(void)clock_gettime(CLOCK_MONOTONIC, &began);
+	for (size_t i = 0; sent && more && i < n; i++) {
 		json_t *summary = NULL, *line;
 		struct job j;
 		enum tw_status st = begin_job(&j, task, i, n, err);
@@ -544,16 +553,16 @@ static enum tw_status run_group(const json_t *task, json_t **ret, struct tw_err 
 			st = tw_worker_fault("TRACEWELL_WORKER_FAULT", err);
 		if (st == TW_OK)
 			st = decode_and_write(&j, json_array_get(jobs, i), &summary, err);
-		more = st == TW_OK && !j.system_bytes && may_continue();
+		more = st == TW_OK && !j.system_bytes && may_continue(began.tv_sec);
 		if (st == TW_OK)
 			writers[i] = tw_trace_writer_free(writers[i]);
 		(void)close(j.input); /* what comes later cannot change it */
 		(void)close(j.output);
 		line = answer_json(st, summary, err);
-		tw_worker_send_line(line);
+		sent = tw_worker_send_line(line); /* or the next line would be taken for it */
 		json_decref(line);
 	}
-	*ret = json_object();
+	*ret = sent ? json_object() : NULL;
 	return *ret ? TW_OK : tw_oom(err);
 }
 

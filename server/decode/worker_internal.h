@@ -28,8 +28,9 @@ enum tw_status tw_worker_read(int fd, uint64_t *ret_bytes, tw_worker_push_fn pus
         struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_worker_write(int fd, const uint8_t *p, size_t n, struct tw_err *err) TW_MUST_USE;
 
-/* A line before the answer, for a parent that has set child.early (child.h). */
-void tw_worker_send_line(const json_t *o);
+/* A line before the answer, for a parent that has set child.early or collects lines (child.h).
+ * False: it was not sent. */
+bool tw_worker_send_line(const json_t *o);
 
 /* A task named by tw_mapping_kind_words: *ret has the counts; the caller frees with json_decref. */
 enum tw_status tw_worker_mapping(enum tw_mapping_kind kind, const json_t *task, json_t **ret,

@@ -164,7 +164,7 @@ static void send_early(const struct job *j)
 	json_t *o = json_pack("{s:b,s:O}", "ok", 1, "summary", j->answer);
 
 	if (o)
-		tw_worker_send_line(o);
+		(void)tw_worker_send_line(o);
 	json_decref(o);
 }
 
