@@ -345,10 +345,10 @@ enum tw_status tw_shaper_begin(
 enum tw_status tw_shaper_room(
         struct tw_shaper *s, struct tw_slice **ret, uint32_t *ret_room, struct tw_err *err);
 enum tw_status tw_shaper_add(struct tw_shaper *s, uint32_t n, struct tw_err *err);
-/* The complete tree of the thread, to be read before tw_shaper_end.  *ret_clipped: calls that did
- * not fit. */
-enum tw_status tw_shaper_tree(
-        struct tw_shaper *s, struct tw_tree *ret, uint64_t *ret_clipped, struct tw_err *err);
+/* Calls of the thread that did not fit in its tree, after the last one was added. */
+uint64_t tw_shaper_clipped(const struct tw_shaper *s);
+/* The complete tree of the thread, to be read before tw_shaper_end. */
+enum tw_status tw_shaper_tree(struct tw_shaper *s, struct tw_tree *ret, struct tw_err *err);
 enum tw_status tw_shaper_end(
         struct tw_shaper *s, const struct tw_thread_info *thread, struct tw_err *err);
 /* After the last thread: all output is delivered.  *ret_clipped: calls that did not fit in

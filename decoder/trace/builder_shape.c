@@ -220,8 +220,12 @@ enum tw_status tw_shaper_add(struct tw_shaper *s, uint32_t n, struct tw_err *err
 	return TW_OK;
 }
 
-enum tw_status tw_shaper_tree(
-        struct tw_shaper *s, struct tw_tree *ret, uint64_t *ret_clipped, struct tw_err *err)
+uint64_t tw_shaper_clipped(const struct tw_shaper *s)
+{
+	return tw_tree_builder_clipped(s->tree);
+}
+
+enum tw_status tw_shaper_tree(struct tw_shaper *s, struct tw_tree *ret, struct tw_err *err)
 {
 	struct batch *b = s->filled;
 	enum tw_status st = TW_NOMEM;
@@ -232,8 +236,7 @@ enum tw_status tw_shaper_tree(
 	if (st != TW_OK)
 		return tw_oom(err);
 	*ret = b->tree;
-	*ret_clipped = tw_tree_builder_clipped(s->tree);
-	s->clipped += *ret_clipped;
+	s->clipped += tw_shaper_clipped(s);
 	return TW_OK;
 }
 

@@ -254,7 +254,7 @@ static void sum_calls(struct writer *w, struct nest *nest)
 
 static enum tw_status walk(struct writer *w, struct track *t, struct tw_err *err)
 {
-	uint64_t clipped = 0;
+	bool clipped = false;
 	struct tw_tree tree;
 	struct nest nest;
 	enum tw_status st = tw_nest_open(&nest, w->b, t);
@@ -264,12 +264,15 @@ static enum tw_status walk(struct writer *w, struct track *t, struct tw_err *err
 	if (st == TW_OK)
 		st = shape(w, &nest, err);
 	if (st == TW_OK)
-		st = tw_shaper_tree(w->shaper, &tree, &clipped, err);
-	if (st == TW_OK && clipped)
+		clipped = tw_shaper_clipped(w->shaper) > 0;
+	if (clipped)
 		sum_calls(w, &nest);
-	else if (st == TW_OK)
-		sum_tree(w, &tree);
 	tw_nest_close(&nest);
+	tw_builder_free_records(t); /* frees memory for the tree and the next thread */
+	if (st == TW_OK)
+		st = tw_shaper_tree(w->shaper, &tree, err);
+	if (st == TW_OK && !clipped)
+		sum_tree(w, &tree);
 	return st;
 }
 
@@ -327,7 +330,6 @@ static enum tw_status write_thread(
 	st = tw_shaper_begin(w->shaper, t, thread_id, err);
 	if (st == TW_OK)
 		st = walk(w, t, err);
-	tw_builder_free_records(t); /* frees memory for the next thread */
 	tw_running_free(&w->running);
 	if (st == TW_OK)
 		st = tw_shaper_end(w->shaper, &w->thread, err);
