@@ -247,13 +247,25 @@ static enum tw_status compare_methods(struct tw_comparison *c, struct tw_err *er
 	                   : st;
 }
 
-/* Whether `text` is the name of the method, alone or with its descriptor. */
-static bool is_named(const struct tw_compared_method *m, struct tw_str text)
+/* The method with this name and descriptor; of a name alone, otherwise its first overload. */
+static const struct tw_compared_method *find_method(
+        const struct tw_comparison *c, struct tw_str text)
 {
-	if (!tw_str_starts(text, m->name))
-		return false;
-	text = tw_str_from(text, m->name.len);
-	return text.len == 0 || tw_str_eq(text, tw_str_of(m->naming->descriptor));
+	const struct tw_compared_method *overload = NULL;
+
+	for (size_t i = 0; i < c->n_methods; i++) {
+		const struct tw_compared_method *m = &c->methods[i];
+		struct tw_str rest;
+
+		if (!tw_str_starts(text, m->name))
+			continue;
+		rest = tw_str_from(text, m->name.len);
+		if (tw_str_eq(rest, tw_str_of(m->naming->descriptor)))
+			return m;
+		if (rest.len == 0 && !overload)
+			overload = m;
+	}
+	return overload;
 }
 
 /* Quantiles of wall time in the traces that have the method. */
@@ -265,9 +277,7 @@ static enum tw_status compare_one(struct tw_comparison *c, struct tw_err *err)
 
 	if (!s)
 		return tw_oom(err);
-	for (size_t i = 0; i < c->n_methods && !c->one; i++)
-		if (is_named(&c->methods[i], tw_str_of(c->method)))
-			c->one = &c->methods[i];
+	c->one = find_method(c, tw_str_of(c->method));
 	for (int k = 0; st == TW_OK && c->one && k < TW_SIDES * TW_MIX_CLASSES; k++) {
 		int side = k / TW_MIX_CLASSES, class = k % TW_MIX_CLASSES;
 
