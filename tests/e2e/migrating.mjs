@@ -56,6 +56,7 @@ export async function fill(s) {
 	]) assert.ok(answer.status < 300, answer.text);
 	assert.equal(spawnSync(binary(), ['user', 'create', 'ann', '--data', s.data, '--server-admin'], { input: 'correct horse battery' }).status, 0);
 	await until(() => s.sql("SELECT count(*) FROM trace WHERE state=2 AND (rollup_state=0 OR anr_state=0 OR detected=0 OR named<>1 AND build_id<>'')") === '0', 'all counted');
+	await until(async () => (await s.get('/api/v1/builds', admin)).json.builds.every((b) => b.names.unresolved_traces === 0), 'all named');
 	return ready;
 }
 

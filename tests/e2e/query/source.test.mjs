@@ -265,7 +265,7 @@ test('invalid settings are refused with a message that names repository and fiel
 	await wrong({ link: 'javascript:alert(1)//{path}' }, /repository app: link begins with http/);
 	await wrong({ link: 'https://{path}/x' }, /link begins/);
 	await wrong({ link: 'https://h/{path}"onclick=' }, /link has no blanks, quotes/);
-	await wrong({ link: 'https://h/{file}' }, /link knows \{commit\}/);
+	await wrong({ link: 'https://h/{file}' }, /only \{commit\}, \{path\}/);
 	await wrong({ link: 'https://h/x' }, /must contain \{path\}/);
 	await wrong({ commit_link: 'https://h/{path}' }, /commit_link must contain \{commit\}/);
 	for (const clone of ['..', '../x', 'a/b', '.git', '/etc']) await wrong({ clone }, /clone is the name of a folder/);
