@@ -60,10 +60,23 @@ static void check_same_slices(struct trace_log *a, struct trace_log *b, uint32_t
 		           s[i].cpu_ns == s_b[i].cpu_ns);
 }
 
+static void check_same_notes(const struct trace_log *a, const struct trace_log *b)
+{
+	FUZZ_CHECK(a->n_notes == b->n_notes && a->documents == b->documents);
+	for (size_t i = 0; i < a->n_notes; i++) {
+		const struct tw_note_row *n = &a->notes[i];
+		const struct tw_note_row *m = &b->notes[i];
+
+		FUZZ_CHECK(n->kind == m->kind && n->thread_id == m->thread_id);
+		FUZZ_CHECK(n->ts_ns == m->ts_ns && n->dur_ns == m->dur_ns && n->value == m->value);
+		FUZZ_CHECK(tw_str_eq(n->text, m->text) && n->from_system == m->from_system);
+	}
+}
+
 static void check_same(struct trace_log *a, struct trace_log *b)
 {
 	FUZZ_CHECK(a->n_threads == b->n_threads && a->n_methods == b->n_methods);
-	FUZZ_CHECK(a->notes == b->notes && a->documents == b->documents);
+	check_same_notes(a, b);
 	for (size_t i = 0; i < a->n_threads; i++) {
 		FUZZ_CHECK(a->threads[i].tid == b->threads[i].tid &&
 		           a->threads[i].pid == b->threads[i].pid &&
