@@ -17,6 +17,9 @@
 #include "decoder/base/err.h"
 
 enum { TW_CHILD_INPUTS = 31, TW_CHILD_FDS = 6 + TW_CHILD_INPUTS };
+/* Jobs of one child that does several: each has an input, and each but the first an output that
+ * takes the place of an input.  config.decode_group is at most this. */
+enum { TW_CHILD_JOBS = (TW_CHILD_INPUTS + 1) / 2 };
 
 /* How a decoder died.  An error that it reports itself is not a death. */
 enum tw_death {

@@ -346,7 +346,7 @@ static bool claim_and_start(struct tw_jobs *j)
 	struct running *r = find_slot(j);
 	const struct tw_claim claim = {
 	        TW_QUEUE_TRACES, j->parts.node, tw_claims_lease_ms(&j->parts), per_project(j)};
-	struct tw_job_row jobs[TW_RUN_GROUP];
+	struct tw_job_row jobs[TW_CHILD_JOBS];
 	size_t n = 0;
 	struct tw_err err;
 	enum tw_status st;
@@ -593,7 +593,7 @@ enum tw_status tw_jobs_start(
 	if (st == TW_OK && tw_blobs_remote(parts->blobs))
 		st = tw_pool_start(2 * j->n_slots < 32 ? 2 * j->n_slots : 32, &j->async_pool, err);
 	else if (st == TW_OK && may_group(parts) && j->n_slots)
-		st = tw_pool_start(TW_RUN_GROUP, &j->group_pool, err);
+		st = tw_pool_start(TW_CHILD_JOBS, &j->group_pool, err);
 	if (st != TW_OK || j->wake_fd < 0 || pthread_create(&j->thread, NULL, dispatch, j) != 0) {
 		if (j->wake_fd >= 0)
 			(void)close(j->wake_fd);

@@ -181,8 +181,8 @@ enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err
 enum tw_status tw_run_record_all(struct tw_jobs *j, struct running *const *runs, size_t n,
         enum tw_status *ret, struct tw_err *err)
 {
-	struct tw_job_row jobs[TW_RUN_GROUP];
-	struct tw_trace_summary summaries[TW_RUN_GROUP];
+	struct tw_job_row jobs[TW_CHILD_JOBS];
+	struct tw_trace_summary summaries[TW_CHILD_JOBS];
 	enum tw_status st;
 
 	for (size_t i = 0; i < n; i++) {

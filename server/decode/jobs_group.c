@@ -94,8 +94,8 @@ static json_t *task_of(const struct running *r)
 }
 
 /* Jobs whose upload or output cannot be opened are left out, with those after them: as the first of
- * a queue, such a job runs alone and tells why. */
-static size_t open_files(struct running *r, int outputs[TW_RUN_GROUP], struct tw_err *err)
+ * a queue, such a job runs alone and reports the reason. */
+static size_t open_files(struct running *r, int outputs[TW_CHILD_JOBS], struct tw_err *err)
 {
 	size_t n = 0;
 
@@ -132,7 +132,7 @@ static enum tw_status spawn(struct running *r, const int *outputs, struct tw_err
 static enum tw_status start(
         struct tw_jobs *j, struct running *r, enum fault *ret_fault, struct tw_err *err)
 {
-	int outputs[TW_RUN_GROUP];
+	int outputs[TW_CHILD_JOBS];
 	enum tw_status st = tw_blobs_check_reserve(j->parts.blobs, err); /* is for deletes */
 
 	*ret_fault = FAULT_SERVER;
@@ -230,7 +230,7 @@ static void job_done(struct tw_jobs *j, struct running *r, struct running *m)
 
 void tw_group_child_ended(struct tw_jobs *j, struct running *r)
 {
-	json_t *results[TW_RUN_GROUP];
+	json_t *results[TW_CHILD_JOBS];
 	struct tw_err why = {0};
 	size_t n = 0;
 	enum tw_status st =
@@ -279,8 +279,8 @@ static void recorded(struct tw_jobs *j, struct running *m, enum tw_status st, st
 
 void tw_group_stored(struct tw_jobs *j, struct running *r)
 {
-	struct running *stored[TW_RUN_GROUP];
-	enum tw_status ends[TW_RUN_GROUP];
+	struct running *stored[TW_CHILD_JOBS];
+	enum tw_status ends[TW_CHILD_JOBS];
 	struct tw_err why = {0};
 	size_t n = 0;
 	bool together;

@@ -18,9 +18,7 @@
 #include "server/decode/jobs.h"
 #include "server/storage/blob.h"
 
-/* A group's child has an input per job, and an output for each but the first: config.decode_group
- * is at most this. */
-enum { TW_RUN_PATH = 1500, TW_RUN_WORKERS = 64, TW_RUN_GROUP = (TW_CHILD_INPUTS + 1) / 2 };
+enum { TW_RUN_PATH = 1500, TW_RUN_WORKERS = 64 };
 
 enum ending { /* the outcome of a job that did not succeed */
 	ENDING_NONE,

@@ -38,12 +38,12 @@
 #include "server/trace/trace_file.h"
 
 enum { ANSWER_FD = 1, TASK_FD = 3, SYSTEM_FD = 5 };
-enum { READ_BYTES = 1 << 20, GROUP = (TW_CHILD_INPUTS + 1) / 2 };
+enum { READ_BYTES = 1 << 20 };
 enum { MORE_CPU_S = 1, MORE_WALL_S = 10 };
 
 static bool input_failed; /* included in the answer */
 /* In a copy of a template they are prepared: one per trace of a group. */
-static struct tw_trace_writer *writers[GROUP];
+static struct tw_trace_writer *writers[TW_CHILD_JOBS];
 enum {
 	PARTS_MAX = 16,
 	BUNDLE_HEAD = TW_DECODER_HEAD_BYTES,
@@ -486,6 +486,20 @@ static enum tw_status run_trace(const json_t *task, json_t **ret, struct tw_err 
 
 /* --- answer --- */
 
+static bool send_json(const json_t *o, bool line)
+{
+	char *s = tw_json_dumps(o, JSON_COMPACT);
+	size_t len = s ? strlen(s) : 0;
+	bool sent;
+
+	if (len && line)
+		s[len++] =
+		        '\n'; /* replaces the terminator, so that line and newline are one write */
+	sent = len && tw_write_all(ANSWER_FD, s, len);
+	free(s);
+	return sent;
+}
+
 static json_t *answer_json(enum tw_status st, json_t *summary, const struct tw_err *why)
 {
 	return st == TW_OK ? json_pack("{s:b,s:o}", "ok", 1, "summary", summary)
@@ -499,27 +513,15 @@ static json_t *answer_json(enum tw_status st, json_t *summary, const struct tw_e
 static bool answer(enum tw_status st, json_t *summary, const struct tw_err *why)
 {
 	json_t *o = answer_json(st, summary, why);
-	char *s = tw_json_dumps(o, JSON_COMPACT);
-	size_t len = s ? strlen(s) : 0;
-	bool sent = len && tw_write_all(ANSWER_FD, s, len);
+	bool sent = send_json(o, false);
 
-	free(s);
 	json_decref(o);
 	return sent;
 }
 
 bool tw_worker_send_line(const json_t *o)
 {
-	char *s = tw_json_dumps(o, JSON_COMPACT);
-	size_t len = s ? strlen(s) : 0;
-	bool sent = false;
-
-	if (len) {
-		s[len] = '\n'; /* replaces the terminator, so that line and newline are one write */
-		sent = tw_write_all(ANSWER_FD, s, len + 1);
-	}
-	free(s);
-	return sent;
+	return send_json(o, true);
 }
 
 /* Well below the limits of a group (jobs_group.c), so that one that is slow as a whole ends. */
@@ -538,7 +540,8 @@ static bool may_continue(time_t began_s)
 static enum tw_status run_group(const json_t *task, json_t **ret, struct tw_err *err)
 {
 	const json_t *jobs = json_object_get(task, "jobs");
-	const size_t n = json_array_size(jobs) < GROUP ? json_array_size(jobs) : GROUP;
+	const size_t n =
+	        json_array_size(jobs) < TW_CHILD_JOBS ? json_array_size(jobs) : TW_CHILD_JOBS;
 	struct timespec began = {0};
 	bool more = true;
 	bool sent = true;
@@ -595,7 +598,7 @@ void tw_worker_prepare(void)
 	use_one_heap();
 	json_object_seed(0);
 	tw_jail_prepare();
-	for (size_t i = 0; i < GROUP; i++)
+	for (size_t i = 0; i < TW_CHILD_JOBS; i++)
 		if (tw_trace_writer_prepare(&writers[i], NULL) != TW_OK)
 			writers[i] = NULL;
 	(void)malloc_trim(0); /* or each copy would merge what was freed here */
