@@ -99,7 +99,7 @@ static void shuffle(struct tw_event *ev, size_t n, uint64_t *state)
 	}
 }
 
-/* Tells the next few events of a thread that still has some; false when all are emitted. */
+/* Emits the next few events of a thread that still has some; false when all are emitted. */
 static bool tell_some(struct tw_sink *sink, const struct tw_event *ev, size_t n, size_t *at,
         uint64_t *state, uint32_t threads)
 {

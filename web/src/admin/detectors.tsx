@@ -14,7 +14,6 @@ import { serverText } from '../i18n/servertext';
 import { tr } from '../i18n/strings/findings';
 import { nameOf } from '../api/traces';
 
-
 const LISTED = 50;
 const RECENT = 10; // traces of a preview
 const RECENT_AT_ONCE = 2;

@@ -4,7 +4,7 @@ import { levelsOf, loadLevel, Passing, partFor, persist, plan, Refused, type Chu
 import { toRows, type Rows } from './rows';
 
 const SETTLE_MS = 60; // a view that moves on is not worth loading
-const TELL_MS = 100; // between reports about chunks that change no picture
+const REPORT_MS = 100; // between reports about chunks that change no picture
 
 export interface Progress {
 	loaded: number;
@@ -65,10 +65,10 @@ export class Store {
 		if (parts) this.levels = levelsOf(chunks);
 		for (const [i, level] of whole.entries()) {
 			if (i > 0) await seen;
-			let told = performance.now();
+			let reported = performance.now();
 			const came = await this.fetch(level, signal, (done) => {
-				if (performance.now() - told < TELL_MS) return;
-				told = performance.now();
+				if (performance.now() - reported < REPORT_MS) return;
+				reported = performance.now();
 				this.tell({ loaded: before + done, total, slices: this.rows?.n ?? 0, complete: false, fresh: false });
 			});
 			before += level.length;
