@@ -1,12 +1,16 @@
 /*
  * bench_formats.c - what reading formats costs, in CPU time, so that a busy machine says the same.
  *
- * ART, kernel text, Perfetto and Chrome JSON: MB of input a second into a sink
- * that keeps nothing, and all the way to a trace file; mapping.txt: compiled and opened; an ANR
- * report of 100 MB: time and memory.  Inputs are made here and are the same every time. Each is the
- * best of several runs; peak memory is beside the input's own.
+ * ART, kernel text, Perfetto and Chrome JSON: MB of input a second and nanoseconds per event, into
+ * a sink that keeps nothing and all the way to a trace file, beside a search for line ends in the
+ * same bytes (memchr); mapping.txt: compiled and opened; an ANR report of 100 MB: time and memory.
+ * Inputs are made here and are the same every time: random calls, or those of a recording.  Each
+ * time is the best of several runs, followed by the median; peak memory is beside the input's own.
  *
- *   bench_formats [MAPPING.txt]      a real R8 mapping instead of a made one
+ *   bench_formats [-m MAPPING.txt] [-c RECORDING] [-o INPUT]
+ *
+ * -m: a real R8 mapping instead of a made one.  -c: the calls of a recording by btrace 2.0.
+ * -o: only this input, for a profile: art-dual, art-wall, atrace, perfetto, chrome, mapping, anr.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -23,7 +27,16 @@
 #include "server/query/query.h"
 #include "server/trace/trace_file.h"
 
-enum { TIMES = 5, THREADS = 8, METHODS = 4000, MAX_DEPTH = 60 };
+enum {
+	TIMES = 5,
+	MAX_THREADS = 64,
+	MAX_METHODS = 16384,
+	DRAWN_THREADS = 8,
+	DRAWN_METHODS = 4000,
+	DRAWN_STEPS = 3000000,
+	MAX_DEPTH = 60,
+	MAX_OPEN = 4096
+};
 
 #define MB 1e6
 
@@ -72,6 +85,193 @@ static uint32_t draw(uint64_t *state)
 	return (uint32_t)(*state >> 33);
 }
 
+static void decode(const struct tw_buf *in, struct tw_sink *sink, struct tw_arena *a)
+{
+	struct tw_limits limits = tw_limits_default();
+	struct tw_decoder *d = tw_decoder_new(a, &limits, NULL, NULL, sink);
+	struct tw_err err;
+
+	for (size_t at = 0; at < in->len; at += 1 << 16) { /* as the worker reads */
+		size_t n = in->len - at < 1 << 16 ? in->len - at : 1 << 16;
+
+		if (tw_decoder_push(d, in->data + at, n, &err))
+			die("decoding", &err);
+	}
+	if (tw_decoder_finish(d, &err))
+		die("decoding", &err);
+	tw_decoder_free(d);
+}
+
+/* --- calls --- */
+
+struct step { /* a method is entered or left */
+	int64_t ts_ns;
+	uint32_t thread, method;
+	bool leave;
+};
+
+static size_t n_events;    /* of the input being made */
+static struct step *steps; /* in order of time */
+static size_t n_steps;
+static size_t cap_steps;
+
+static void add_step(const struct step *s)
+{
+	if (n_steps == cap_steps) {
+		cap_steps = cap_steps ? 2 * cap_steps : 1 << 20;
+		steps = tw_mem_resize(steps, cap_steps, sizeof *steps);
+		if (!steps)
+			die("no memory", NULL);
+	}
+	steps[n_steps++] = *s;
+}
+
+/* Threads that call and return at random, in turns of 64 steps of a microsecond. */
+static void draw_steps(void)
+{
+	static uint32_t stack[DRAWN_THREADS][MAX_DEPTH];
+	unsigned depth[DRAWN_THREADS] = {0};
+	uint64_t state = 7;
+
+	for (uint32_t us = 0; us < DRAWN_STEPS; us++) {
+		unsigned t = us / 64 % DRAWN_THREADS;
+		struct step s = {.ts_ns = (int64_t)us * 1000, .thread = t};
+
+		s.leave = depth[t] == MAX_DEPTH || (depth[t] && draw(&state) % 2);
+		if (!s.leave)
+			stack[t][depth[t]++] = draw(&state) % DRAWN_METHODS;
+		s.method = s.leave ? stack[t][--depth[t]] : stack[t][depth[t] - 1];
+		add_step(&s);
+	}
+}
+
+static struct tw_event *recorded;
+static size_t n_recorded, cap_recorded;
+
+static enum tw_status record_events(
+        struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err)
+{
+	(void)s, (void)err;
+	while (n_recorded + n > cap_recorded) {
+		cap_recorded = cap_recorded ? 2 * cap_recorded : 1 << 20;
+		recorded = tw_mem_resize(recorded, cap_recorded, sizeof *recorded);
+		if (!recorded)
+			die("no memory", NULL);
+	}
+	memcpy(recorded + n_recorded, ev, n * sizeof *ev);
+	n_recorded += n;
+	return TW_OK;
+}
+
+static uint32_t record_track(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw_tid_kind kind)
+{
+	static uint64_t tids[MAX_THREADS];
+	uint32_t i = 0;
+
+	(void)s, (void)pid, (void)kind;
+	while (i < MAX_THREADS && tids[i] && tids[i] != tid)
+		i++;
+	if (i == MAX_THREADS)
+		return 0;
+	tids[i] = tid;
+	return i + 1;
+}
+
+/* btrace 2.0 numbers methods from 1. */
+static uint32_t record_method(struct tw_sink *s, uint64_t id)
+{
+	(void)s;
+	return id < MAX_METHODS ? (uint32_t)id + 1 : 0;
+}
+
+/* Outer calls first, and those of a thread together. */
+static int outer_first(const void *pa, const void *pb)
+{
+	const struct tw_event *a = pa;
+	const struct tw_event *b = pb;
+
+	if (a->track != b->track)
+		return a->track < b->track ? -1 : 1;
+	if (a->ts_ns != b->ts_ns)
+		return a->ts_ns < b->ts_ns ? -1 : 1;
+	if (a->dur_ns != b->dur_ns)
+		return a->dur_ns > b->dur_ns ? -1 : 1;
+	return a->offset > b->offset ? -1 : 1; /* a call is recorded when it ends */
+}
+
+static void leave(const struct tw_event *e)
+{
+	add_step(&(struct step){e->ts_ns + e->dur_ns, e->track - 1, e->sym - 1, true});
+}
+
+/* Stable for the steps of a thread, as mergesort is. */
+static int by_time(const void *pa, const void *pb)
+{
+	const struct step *a = pa;
+	const struct step *b = pb;
+
+	return a->ts_ns < b->ts_ns ? -1 : a->ts_ns > b->ts_ns;
+}
+
+/* The calls of a recording as enters and exits. */
+static void record_steps(const struct tw_buf *file)
+{
+	struct tw_sink_ops ops = *tw_null_sink().ops;
+	struct tw_sink sink = {&ops};
+	struct tw_limits limits = tw_limits_default();
+	struct tw_arena *a = tw_arena_new(limits.max_memory_bytes);
+	const struct tw_event *open[MAX_OPEN];
+	size_t depth = 0;
+
+	ops.events = record_events;
+	ops.track = record_track;
+	ops.method = record_method;
+	decode(file, &sink, a);
+	tw_arena_free(a);
+	qsort(recorded, n_recorded, sizeof *recorded, outer_first);
+	for (size_t i = 0; i < n_recorded; i++) {
+		const struct tw_event *e = &recorded[i];
+
+		while (depth && (open[depth - 1]->track != e->track ||
+		                        open[depth - 1]->ts_ns + open[depth - 1]->dur_ns <
+		                                e->ts_ns + e->dur_ns))
+			leave(open[--depth]);
+		if (!e->track || !e->sym || e->kind != TW_EV_SLICE || depth == MAX_OPEN)
+			continue;
+		add_step(&(struct step){e->ts_ns, e->track - 1, e->sym - 1, false});
+		open[depth++] = e;
+	}
+	while (depth)
+		leave(open[--depth]);
+	qsort(steps, n_steps, sizeof *steps, by_time);
+	tw_mem_free(recorded);
+}
+
+/* Step i of an endless recording: the same calls are repeated. */
+static struct step step_at(size_t i)
+{
+	struct step s = steps[i % n_steps];
+
+	s.ts_ns += (int64_t)(i / n_steps) * (steps[n_steps - 1].ts_ns + 1000000) - steps[0].ts_ns;
+	return s;
+}
+
+static void from_file(struct tw_buf *b, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = 1;
+
+	if (fd < 0)
+		die(path, NULL);
+	while (n > 0) {
+		if (tw_buf_reserve(b, 1 << 20))
+			die(path, NULL);
+		n = read(fd, b->data + b->len, 1 << 20);
+		b->len += n > 0 ? (size_t)n : 0;
+	}
+	(void)close(fd);
+}
+
 /* --- inputs --- */
 
 static void put16(struct tw_buf *b, unsigned v)
@@ -81,31 +281,14 @@ static void put16(struct tw_buf *b, unsigned v)
 	(void)tw_buf_add_str(b, (struct tw_str){bytes, 2});
 }
 
-struct walker { /* a thread that calls and returns at random */
-	uint32_t stack[MAX_DEPTH];
-	unsigned depth;
-};
-
-/* The method that is entered (*ret_exit false) or left. */
-static uint32_t step(struct walker *w, uint64_t *state, bool *ret_exit)
-{
-	*ret_exit = w->depth == MAX_DEPTH || (w->depth && draw(state) % 2);
-	if (*ret_exit)
-		return w->stack[--w->depth];
-	return w->stack[w->depth++] = draw(state) % METHODS;
-}
-
 static void make_art(struct tw_buf *b, bool dual, size_t bytes)
 {
-	struct walker threads[THREADS] = {0};
-	uint64_t state = 7;
-
 	(void)tw_buf_printf(b, "*version\n%d\nclock=%s\nvm=art\n*threads\n", dual ? 3 : 2,
 	        dual ? "dual" : "wall");
-	for (int i = 1; i <= THREADS; i++)
+	for (int i = 1; i <= MAX_THREADS; i++)
 		(void)tw_buf_printf(b, "%d\tpool-%d\n", i, i);
 	(void)tw_buf_printf(b, "*methods\n");
-	for (unsigned i = 0; i < METHODS; i++)
+	for (unsigned i = 0; i < MAX_METHODS; i++)
 		(void)tw_buf_printf(b,
 		        "0x%x\tcom.acme.shop.part%u.Class%u\tmethod%u\t(ILjava/lang/"
 		        "String;)V\tC.java\n",
@@ -117,45 +300,64 @@ static void make_art(struct tw_buf *b, bool dual, size_t bytes)
 	put16(b, dual ? 14 : 0);
 	for (int i = 0; i < 14; i++)
 		(void)tw_buf_add_u8(b, 0);
-	for (uint32_t us = 0; b->len < bytes; us++) {
-		unsigned t = us / 64 % THREADS; /* threads write blocks */
-		bool leave;
-		uint32_t method = step(&threads[t], &state, &leave);
+	for (size_t i = 0; b->len < bytes; i++) {
+		struct step s = step_at(i);
+		uint32_t us = (uint32_t)(s.ts_ns / 1000);
 
-		put16(b, t + 1);
-		(void)tw_buf_add_u32le(b, (method * 4 + 4) | leave);
+		put16(b, s.thread + 1);
+		(void)tw_buf_add_u32le(b, (s.method * 4 + 4) | s.leave);
 		if (dual)
-			(void)tw_buf_add_u32le(b, us / THREADS);
+			(void)tw_buf_add_u32le(b, us / 8);
 		(void)tw_buf_add_u32le(b, us);
+		n_events++;
 	}
 }
 
-/* Complete events as Chrome and many tools write them, in order of their begins. */
-static void make_chrome(struct tw_buf *b, size_t bytes)
+static void make_art_dual(struct tw_buf *b)
 {
-	struct walker threads[THREADS] = {0};
-	uint64_t state = 7;
+	make_art(b, true, 60 * 1000000);
+}
 
+static void make_art_wall(struct tw_buf *b)
+{
+	make_art(b, false, 60 * 1000000);
+}
+
+/* Begins and ends, and complete events when every fourth method ends, as Chrome writes them. */
+static void make_chrome(struct tw_buf *b)
+{
+	static int64_t begun_ns[MAX_THREADS][MAX_OPEN];
+	static unsigned depth[MAX_THREADS];
+
+	memset(depth, 0, sizeof depth);
 	(void)tw_buf_printf(b, "{\"traceEvents\":[\n");
-	for (uint32_t us = 0; b->len < bytes; us++) {
-		unsigned t = us / 64 % THREADS;
-		bool leave;
-		uint32_t method = step(&threads[t], &state, &leave);
+	for (size_t i = 0; b->len < 100 * 1000000; i++) {
+		struct step s = step_at(i);
+		unsigned *d = &depth[s.thread];
+		bool whole = s.method % 4 == 0;
+		int64_t begin_ns;
 
-		if (us % 4 == 0) {
+		if (!s.leave)
+			begun_ns[s.thread][(*d)++ % MAX_OPEN] = s.ts_ns;
+		begin_ns = s.leave && *d ? begun_ns[s.thread][--*d % MAX_OPEN] : s.ts_ns;
+		if (whole && !s.leave)
+			continue;
+		n_events++;
+		if (!whole) {
 			(void)tw_buf_printf(b,
-			        "{\"name\":\"Class%u::part%u\",\"cat\":\"shop\",\"ph\":\"X\","
-			        "\"ts\":%u.%03u,"
-			        "\"dur\":0.%03u,\"pid\":4000,\"tid\":%u,\"args\":{\"items\":%u}},"
-			        "\n",
-			        method % 700, method % 40, us, us % 1000, method % 900, 4001 + t,
-			        method % 9);
+			        "{\"name\":\"Class%u::method%u\",\"cat\":\"shop\",\"ph\":\"%c\","
+			        "\"ts\":%lld,\"pid\":4000,\"tid\":%u},\n",
+			        s.method % 700, s.method, s.leave ? 'E' : 'B',
+			        (long long)s.ts_ns / 1000, 4001 + s.thread);
 			continue;
 		}
 		(void)tw_buf_printf(b,
-		        "{\"name\":\"Class%u::method%u\",\"cat\":\"shop\",\"ph\":\"%c\",\"ts\":%u,"
-		        "\"pid\":4000,\"tid\":%u},\n",
-		        method % 700, method, leave ? 'E' : 'B', us + 1, 4001 + t);
+		        "{\"name\":\"Class%u::part%u\",\"cat\":\"shop\",\"ph\":\"X\","
+		        "\"ts\":%lld.%03lld,\"dur\":%lld.%03lld,\"pid\":4000,\"tid\":%u,"
+		        "\"args\":{\"items\":%u}},\n",
+		        s.method % 700, s.method % 40, (long long)begin_ns / 1000,
+		        (long long)begin_ns % 1000, (long long)(s.ts_ns - begin_ns) / 1000,
+		        (long long)(s.ts_ns - begin_ns) % 1000, 4001 + s.thread, s.method % 9);
 	}
 	b->len -= 2;
 	(void)tw_buf_printf(b, "]}\n");
@@ -211,11 +413,9 @@ static void put_thread_track(
 }
 
 /* Track events with interned names, a sequence of packets per thread. */
-static void make_perfetto(struct tw_buf *b, size_t bytes)
+static void make_perfetto(struct tw_buf *b)
 {
-	static bool known[THREADS][METHODS];
-	struct walker threads[THREADS] = {0};
-	uint64_t state = 7;
+	static bool known[MAX_THREADS][MAX_METHODS];
 	struct tw_buf packet;
 	struct tw_buf part;
 	struct tw_buf name;
@@ -224,29 +424,29 @@ static void make_perfetto(struct tw_buf *b, size_t bytes)
 	tw_buf_init(&part, 1 << 16);
 	tw_buf_init(&name, 1 << 10);
 	memset(known, 0, sizeof known);
-	for (unsigned t = 0; t < THREADS; t++)
+	for (unsigned t = 0; t < MAX_THREADS; t++)
 		put_thread_track(b, &packet, &part, t);
-	for (uint32_t us = 0; b->len < bytes; us++) {
-		unsigned t = us / 64 % THREADS;
-		bool leave;
-		uint32_t method = step(&threads[t], &state, &leave);
+	for (size_t i = 0; b->len < 60 * 1000000; i++) {
+		struct step s = step_at(i);
 
-		put_number(&packet, 8, (uint64_t)us * 1000 + method % 1000);
-		put_number(&packet, 10, 1 + t);
-		if (!leave && !known[t][method]) {
+		n_events++;
+		put_number(&packet, 8, (uint64_t)s.ts_ns);
+		put_number(&packet, 10, 1 + s.thread);
+		if (!s.leave && !known[s.thread][s.method]) {
 			char text[48];
 
-			(void)snprintf(text, sizeof text, "Class%u.method%u", method % 700, method);
-			put_number(&name, 1, method + 1);
+			(void)snprintf(
+			        text, sizeof text, "Class%u.method%u", s.method % 700, s.method);
+			put_number(&name, 1, s.method + 1);
 			put_bytes(&name, 2, text, strlen(text));
 			put_message(&part, 2, &name); /* InternedData.event_names */
 			put_message(&packet, 12, &part);
-			known[t][method] = true;
+			known[s.thread][s.method] = true;
 		}
-		put_number(&part, 9, leave ? 2 : 1);
-		put_number(&part, 11, 100 + t);
-		if (!leave)
-			put_number(&part, 10, method + 1);
+		put_number(&part, 9, s.leave ? 2 : 1);
+		put_number(&part, 11, 100 + s.thread);
+		if (!s.leave)
+			put_number(&part, 10, s.method + 1);
 		put_message(&packet, 11, &part);
 		put_message(b, 1, &packet);
 	}
@@ -255,42 +455,41 @@ static void make_perfetto(struct tw_buf *b, size_t bytes)
 	tw_buf_done(&name);
 }
 
-/* Sections of several threads, among what the scheduler does: four lines of marks for a switch. */
-static void make_atrace(struct tw_buf *b, size_t bytes)
+/* Sections of several threads, and a switch for every four of their lines. */
+static void make_atrace(struct tw_buf *b)
 {
-	struct walker threads[THREADS] = {0};
-	uint64_t state = 7;
-
 	(void)tw_buf_printf(b, "# tracer: nop\n#\n");
-	for (uint32_t us = 0; b->len < bytes; us++) {
-		unsigned t = us / 64 % THREADS;
-		bool leave;
-		uint32_t method;
+	for (size_t i = 0; b->len < 100 * 1000000; i++) {
+		struct step s = step_at(i);
+		unsigned t = s.thread;
+		long long us = s.ts_ns / 1000 + 5000000000;
+		char head[96];
 
-		(void)tw_buf_printf(b, "  pool-%u-%u  ( 4000) [00%u] d..%u %u.%06u: ", t, 4001 + t,
-		        t % 4, t % 3, 5000 + us / 1000000, us % 1000000);
-		if (us % 5 == 0) {
+		(void)snprintf(head, sizeof head,
+		        "  pool-%u-%u  ( 4000) [00%u] d..%u %lld.%06lld: ", t, 4001 + t, t % 4,
+		        t % 3, us / 1000000, us % 1000000);
+		n_events++;
+		if (i % 4 == 0) {
 			(void)tw_buf_printf(b,
-			        "sched_switch: prev_comm=pool-%u prev_pid=%u prev_prio=120 "
+			        "%ssched_switch: prev_comm=pool-%u prev_pid=%u prev_prio=120 "
 			        "prev_state=S ==> next_comm=pool-%u next_pid=%u next_prio=120\n",
-			        t, 4001 + t, (t + 1) % THREADS, 4001 + (t + 1) % THREADS);
-			continue;
+			        head, t, 4001 + t, (t + 1) % 8, 4001 + (t + 1) % 8);
+			n_events++;
 		}
-		method = step(&threads[t], &state, &leave);
-		if (leave)
-			(void)tw_buf_printf(b, "tracing_mark_write: E|4000\n");
+		if (s.leave)
+			(void)tw_buf_printf(b, "%stracing_mark_write: E|4000\n", head);
 		else
 			(void)tw_buf_printf(b,
-			        "tracing_mark_write: B|4000|Class%u#method%u part %u\n",
-			        method % 700, method, method % 40);
+			        "%stracing_mark_write: B|4000|Class%u#method%u part %u\n", head,
+			        s.method % 700, s.method, s.method % 40);
 	}
 }
 
-static void make_mapping(struct tw_buf *b, size_t bytes)
+static void make_mapping(struct tw_buf *b)
 {
 	uint64_t state = 7;
 
-	for (unsigned c = 0; b->len < bytes; c++) {
+	for (unsigned c = 0; b->len < 2300000; c++) {
 		(void)tw_buf_printf(b, "com.acme.shop.part%u.Class%u -> a.b%u:\n", c % 40, c, c);
 		for (unsigned m = 0; m < 20; m++)
 			(void)tw_buf_printf(b,
@@ -300,11 +499,11 @@ static void make_mapping(struct tw_buf *b, size_t bytes)
 	}
 }
 
-static void make_anr(struct tw_buf *b, size_t bytes)
+static void make_anr(struct tw_buf *b)
 {
 	uint64_t state = 7;
 
-	for (unsigned pid = 1; b->len < bytes; pid++) {
+	for (unsigned pid = 1; b->len < 100 * 1000000; pid++) {
 		(void)tw_buf_printf(b,
 		        "----- pid %u at 2026-01-01 00:00:00 -----\nCmd line: com.acme.shop%u\n\n"
 		        "DALVIK THREADS (200):\n",
@@ -318,7 +517,7 @@ static void make_anr(struct tw_buf *b, size_t bytes)
 			for (unsigned i = 0; i < 30; i++)
 				(void)tw_buf_printf(b,
 				        "  at com.acme.shop.Class%u.method%u(Class.java:%u)\n",
-				        draw(&state) % 700, draw(&state) % METHODS, i);
+				        draw(&state) % 700, draw(&state) % DRAWN_METHODS, i);
 			if (t % 5 == 0)
 				(void)tw_buf_printf(b,
 				        "  - waiting to lock <0x%08x> (a java.lang.Object) held by "
@@ -331,23 +530,6 @@ static void make_anr(struct tw_buf *b, size_t bytes)
 }
 
 /* --- runs --- */
-
-static void decode(const struct tw_buf *in, struct tw_sink *sink, struct tw_arena *a)
-{
-	struct tw_limits limits = tw_limits_default();
-	struct tw_decoder *d = tw_decoder_new(a, &limits, NULL, NULL, sink);
-	struct tw_err err;
-
-	for (size_t at = 0; at < in->len; at += 1 << 16) { /* as the worker reads */
-		size_t n = in->len - at < 1 << 16 ? in->len - at : 1 << 16;
-
-		if (tw_decoder_push(d, in->data + at, n, &err))
-			die("decoding", &err);
-	}
-	if (tw_decoder_finish(d, &err))
-		die("decoding", &err);
-	tw_decoder_free(d);
-}
 
 static double to_nothing(const struct tw_buf *in)
 {
@@ -387,33 +569,63 @@ static double to_file(const struct tw_buf *in)
 	return t;
 }
 
-static double best_of(double (*run)(const struct tw_buf *), const struct tw_buf *in, int times)
+struct times {
+	double best, median;
+};
+
+static int rising(const void *pa, const void *pb)
 {
-	double best = run(in);
+	const double *a = pa;
+	const double *b = pb;
 
-	while (--times > 0) {
-		double t = run(in);
+	return *a < *b ? -1 : *a > *b;
+}
 
-		if (t < best)
-			best = t;
+static struct times times_of(
+        double (*run)(const struct tw_buf *), const struct tw_buf *in, int times)
+{
+	double t[TIMES];
+
+	for (int i = 0; i < times; i++)
+		t[i] = run(in);
+	qsort(t, (size_t)times, sizeof *t, rising);
+	return (struct times){t[0], t[times / 2]};
+}
+
+/* The floor of every format of lines: one look at each byte. */
+static double lines_alone(const struct tw_buf *in)
+{
+	const uint8_t *p = in->data;
+	const uint8_t *end = in->data + in->len;
+	volatile size_t lines = 0;
+	double t = cpu_seconds();
+
+	while (p < end && (p = memchr(p, '\n', (size_t)(end - p))) != NULL) {
+		lines = lines + 1;
+		p++;
 	}
-	return best;
+	return cpu_seconds() - t;
 }
 
 static void report(const char *what, const struct tw_buf *in, int times, const char *must)
 {
+	double n = n_events ? (double)n_events : (double)in->len;
+	const char *unit = n_events ? "event" : "byte";
+	struct times nothing = times_of(to_nothing, in, times);
+	struct times file;
 	double before;
-	double nothing = best_of(to_nothing, in, times);
-	double file;
 
 	(void)malloc_trim(0);
 	before = memory("VmRSS:");
 	forget_peak();
-	file = best_of(to_file, in, times > 3 ? 3 : times);
-	(void)printf("%-18s %6.1f MB  read %7.1f MB/s  to trace file %6.1f MB/s  peak %6.1f MiB"
-	             "  (%s)\n",
-	        what, (double)in->len / MB, (double)in->len / MB / nothing,
-	        (double)in->len / MB / file, (memory("VmHWM:") - before) / 1048576, must);
+	file = times_of(to_file, in, times);
+	(void)printf("%-9s %6.1f MB  read %6.1f MB/s %6.1f (%.1f) ns/%s  to trace file %6.1f MB/s "
+	             "%6.1f (%.1f) ns/%s  read %2.0f %%  memchr %.0f MB/s  peak %.1f MiB  (%s)\n",
+	        what, (double)in->len / MB, (double)in->len / MB / nothing.best,
+	        nothing.best / n * 1e9, nothing.median / n * 1e9, unit,
+	        (double)in->len / MB / file.best, file.best / n * 1e9, file.median / n * 1e9, unit,
+	        nothing.best / file.best * 100, (double)in->len / MB / lines_alone(in),
+	        (memory("VmHWM:") - before) / 1048576, must);
 }
 
 static double compile(const struct tw_buf *in, struct tw_buf *image)
@@ -458,51 +670,59 @@ static void report_mapping(const struct tw_buf *in)
 	        "R8 mapping", (double)in->len / MB, load * 1e3, open * 1e3);
 }
 
-static void from_file(struct tw_buf *b, const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = 1;
-
-	if (fd < 0)
-		die(path, NULL);
-	while (n > 0) {
-		if (tw_buf_reserve(b, 1 << 20))
-			die(path, NULL);
-		n = read(fd, b->data + b->len, 1 << 20);
-		b->len += n > 0 ? (size_t)n : 0;
-	}
-	(void)close(fd);
-}
+static const struct input {
+	const char *name;
+	void (*make)(struct tw_buf *b);
+	int times;
+	const char *must;
+} inputs[] = {{"art-dual", make_art_dual, TIMES, "floor: read 150 MB/s"},
+        {"art-wall", make_art_wall, TIMES, "floor: read 150 MB/s"},
+        {"atrace", make_atrace, TIMES, "floor: read 150 MB/s"},
+        {"perfetto", make_perfetto, TIMES, "track events"},
+        {"chrome", make_chrome, TIMES, "begins, ends and complete events"},
+        {"anr", make_anr, 1, "limits of a decode: 120 s of CPU, 1.5 GiB"}};
 
 int main(int argc, char **argv)
 {
+	const char *mapping = NULL;
+	const char *calls = NULL;
+	const char *only = NULL;
 	struct tw_buf in;
+	int c;
 
 	(void)mallopt(M_ARENA_MAX, 1); /* as the server's decoder does */
+	while ((c = getopt(argc, argv, "m:c:o:")) != -1) {
+		if (c == 'm')
+			mapping = optarg;
+		else if (c == 'c')
+			calls = optarg;
+		else if (c == 'o')
+			only = optarg;
+		else
+			return 2;
+	}
 	tw_buf_init(&in, 256 << 20);
-	make_art(&in, true, 28 * 1000000);
-	report("ART, dual clock", &in, TIMES, "floor: read 150 MB/s");
-	in.len = 0;
-	make_art(&in, false, 28 * 1000000);
-	report("ART, wall clock", &in, TIMES, "floor: read 150 MB/s");
-	in.len = 0;
-	make_atrace(&in, 40 * 1000000);
-	report("kernel text", &in, TIMES, "floor: read 150 MB/s");
-	in.len = 0;
-	make_perfetto(&in, 28 * 1000000);
-	report("Perfetto", &in, TIMES, "track events");
-	in.len = 0;
-	make_chrome(&in, 40 * 1000000);
-	report("Chrome JSON", &in, TIMES, "begins, ends and complete events");
-	in.len = 0;
-	if (argc > 1)
-		from_file(&in, argv[1]);
-	else
-		make_mapping(&in, 2300000);
-	report_mapping(&in);
-	in.len = 0;
-	make_anr(&in, 100 * 1000000);
-	report("ANR report", &in, 1, "limits of a decode: 120 s of CPU, 1.5 GiB");
+	if (calls) {
+		from_file(&in, calls);
+		record_steps(&in);
+	} else {
+		draw_steps();
+	}
+	for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+		if (only && strcmp(only, inputs[i].name) != 0)
+			continue;
+		in.len = n_events = 0;
+		inputs[i].make(&in);
+		report(inputs[i].name, &in, inputs[i].times, inputs[i].must);
+	}
+	if (!only || strcmp(only, "mapping") == 0) {
+		in.len = 0;
+		if (mapping)
+			from_file(&in, mapping);
+		else
+			make_mapping(&in);
+		report_mapping(&in);
+	}
 	tw_buf_done(&in);
 	return 0;
 }
