@@ -266,7 +266,9 @@ static enum tw_status emit_edges(struct tw_chrome *c, uint32_t n, struct tw_err 
 
 	if (c->n_edges == 0)
 		return TW_OK;
-	qsort(c->edges, c->n_edges, sizeof *c->edges, by_time);
+	if (c->unsorted)
+		qsort(c->edges, c->n_edges, sizeof *c->edges, by_time);
+	c->unsorted = false;
 	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
 		const struct tw_chrome_edge *e = &c->edges[i];
 		const struct tw_mark mark = {.ts_ns = e->ts_ns,
@@ -330,9 +332,11 @@ static enum tw_status read_edge(
 		st = emit_edges(c, TW_CHROME_WINDOW / 2, err);
 	if (st == TW_OK && !room_for_edge(c))
 		st = tw_oom(err);
-	if (st == TW_OK)
-		c->edges[c->n_edges++] = edge;
-	return st;
+	if (st != TW_OK)
+		return st;
+	c->unsorted |= c->n_edges && edge.ts_ns < c->edges[c->n_edges - 1].ts_ns;
+	c->edges[c->n_edges++] = edge;
+	return TW_OK;
 }
 
 static enum tw_status read_call(struct tw_chrome *c, const struct event *e, struct tw_err *err)
@@ -608,7 +612,8 @@ static enum tw_status each_piece(void *arg, enum tw_chrome_piece what, struct tw
 		return read_kernel(c, text, offset, err);
 	e.root = NULL;
 	e.mark = (struct tw_mark){.offset = offset};
-	if (what == TW_CHROME_EVENT && tw_chrome_fields_read(text, &e.fields) && !needs_tree(&e))
+	if (what == TW_CHROME_EVENT && tw_chrome_fields_read(text, &e.fields) == text.len &&
+	        !needs_tree(&e))
 		return read_event(c, &e, err);
 	root = parse(text);
 	if (!root)
@@ -624,6 +629,17 @@ static enum tw_status each_piece(void *arg, enum tw_chrome_piece what, struct tw
 	return st;
 }
 
+static enum tw_status each_plain(
+        void *arg, struct tw_str text, uint64_t offset, size_t *ret_used, struct tw_err *err)
+{
+	struct event e = {.mark = {.offset = offset}};
+
+	*ret_used = tw_chrome_fields_read(text, &e.fields);
+	if (*ret_used && needs_tree(&e))
+		*ret_used = 0;
+	return *ret_used ? read_event(arg, &e, err) : TW_OK;
+}
+
 static enum tw_status each_line(void *arg, const struct tw_line *line, struct tw_err *err)
 {
 	return tw_ftrace_line(((struct tw_chrome *)arg)->trace, line, err);
@@ -633,7 +649,7 @@ bool tw_chrome_init(struct tw_chrome *c, struct tw_arena *a, struct tw_ftrace *t
 {
 	*c = (struct tw_chrome){.trace = trace, .flows = {.arena = a, .marks = &trace->marks}};
 	trace->marks.any_order = true;
-	return tw_chrome_text_init(&c->text, a, trace->marks.sink, each_piece, c) &&
+	return tw_chrome_text_init(&c->text, a, trace->marks.sink, each_piece, each_plain, c) &&
 	       tw_lines_init(&c->kernel, a, TW_FTRACE_LINE_MAX, each_line, c);
 }
 

@@ -35,9 +35,10 @@ struct tw_chrome {
 	struct tw_chrome_text text;
 	struct tw_lines kernel; /* of systemTraceEvents */
 	struct tw_flows flows;
-	struct tw_chrome_edge *edges; /* B and E not emitted yet, 56 bytes each */
+	struct tw_chrome_edge *edges; /* B and E not emitted yet */
 	uint32_t n_edges, cap_edges;
 	uint32_t seq;     /* of the next */
+	bool unsorted;    /* the edges are not in order of time */
 	int64_t first_ns; /* of these events */
 	uint32_t pid;     /* of the only process with calls so far; 0 none yet */
 	bool many_pids, monotonic, own_zero;
@@ -98,8 +99,9 @@ struct tw_chrome_fields {
 	struct tw_chrome_value of[TW_CHROME_FIELDS];
 };
 
-/* From the text of an object, which is UTF-8.  False: not plain. */
-bool tw_chrome_fields_read(struct tw_str text, struct tw_chrome_fields *ret);
+/* From the text of an object, which may be followed by others.  Returns the object's length; 0: not
+ * plain, not UTF-8 or not complete. */
+size_t tw_chrome_fields_read(struct tw_str text, struct tw_chrome_fields *ret);
 void tw_chrome_fields_of(const json_t *root, struct tw_chrome_fields *ret);
 struct tw_chrome_value tw_chrome_value_of(const json_t *v);
 

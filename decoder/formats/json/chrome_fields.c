@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "decoder/base/buf.h"
+
 enum { MAX_NESTED = 32, MAX_DIGITS = 18, MAX_NAME = 8 };
 
 /* A decimal number below this, divided by an exact power of ten, is rounded once, as by strtod. */
@@ -22,13 +24,36 @@ static const struct tw_str names[TW_CHROME_FIELDS] = {[TW_CHROME_S] = {"s", 1},
         [TW_CHROME_FLOW_IN] = {"flow_in", 7},
         [TW_CHROME_FLOW_OUT] = {"flow_out", 8}};
 
+/* Their names as numbers, as in word_of. */
+#define WORD2(a, b)       ((uint64_t)(b) << 8 | (a))
+#define WORD3(a, b, c)    (WORD2(a, b) | (uint64_t)(c) << 16)
+#define WORD4(a, b, c, d) (WORD2(a, b) | WORD2(c, d) << 16)
+static const uint64_t words[TW_CHROME_FIELDS] = {[TW_CHROME_S] = 's',
+        [TW_CHROME_PH] = WORD2('p', 'h'),
+        [TW_CHROME_TS] = WORD2('t', 's'),
+        [TW_CHROME_ID] = WORD2('i', 'd'),
+        [TW_CHROME_CAT] = WORD3('c', 'a', 't'),
+        [TW_CHROME_DUR] = WORD3('d', 'u', 'r'),
+        [TW_CHROME_TTS] = WORD3('t', 't', 's'),
+        [TW_CHROME_PID] = WORD3('p', 'i', 'd'),
+        [TW_CHROME_TID] = WORD3('t', 'i', 'd'),
+        [TW_CHROME_NAME] = WORD4('n', 'a', 'm', 'e'),
+        [TW_CHROME_TDUR] = WORD4('t', 'd', 'u', 'r'),
+        [TW_CHROME_BIND_ID] = WORD4('b', 'i', 'n', 'd') | (uint64_t)WORD3('_', 'i', 'd') << 32,
+        [TW_CHROME_FLOW_IN] = WORD4('f', 'l', 'o', 'w') | (uint64_t)WORD3('_', 'i', 'n') << 32,
+        [TW_CHROME_FLOW_OUT] = WORD4('f', 'l', 'o', 'w') | (uint64_t)WORD4('_', 'o', 'u', 't')
+                                                                   << 32};
+
 /* The first field whose name has at least this length. */
 static const uint8_t first_of[MAX_NAME + 2] = {TW_CHROME_S, TW_CHROME_S, TW_CHROME_PH,
         TW_CHROME_CAT, TW_CHROME_NAME, TW_CHROME_BIND_ID, TW_CHROME_BIND_ID, TW_CHROME_BIND_ID,
         TW_CHROME_FLOW_OUT, TW_CHROME_FIELDS};
 
+#define EACH(byte) ((uint64_t)(byte)*0x0101010101010101u)
+
 struct reader {
 	const char *at, *end;
+	uint64_t high; /* bytes of the texts so far, or-ed: whether all are ASCII */
 };
 
 static void skip_blanks(struct reader *r)
@@ -46,13 +71,39 @@ static bool take(struct reader *r, char c)
 	return true;
 }
 
-/* After its opening quote. */
-static bool read_text(struct reader *r, struct tw_str *ret)
+/* The high bit of each byte that is 0.  Bits above the lowest one may be wrong. */
+static uint64_t zeros(uint64_t word)
+{
+	return (word - EACH(1)) & ~word & EACH(0x80);
+}
+
+/* The end of the part of a text that needs no decision: a quote, a backslash, a control character
+ * or the end. */
+static const char *end_of_plain(struct reader *r)
 {
 	const char *p = r->at;
 
-	while (p < r->end && *p != '"' && *p != '\\' && (unsigned char)*p >= ' ')
-		p++;
+	for (; r->end - p >= 8; p += 8) {
+		uint64_t w = tw_u64le((const uint8_t *)p);
+		uint64_t ends = zeros(w ^ EACH('"')) | zeros(w ^ EACH('\\')) |
+		                ((w - EACH(' ')) & ~w & EACH(0x80));
+
+		if (ends) {
+			r->high |= w & ((ends & -ends) - 1);
+			return p + __builtin_ctzll(ends) / 8;
+		}
+		r->high |= w;
+	}
+	for (; p < r->end && *p != '"' && *p != '\\' && (unsigned char)*p >= ' '; p++)
+		r->high |= (unsigned char)*p;
+	return p;
+}
+
+/* After its opening quote. */
+static bool read_text(struct reader *r, struct tw_str *ret)
+{
+	const char *p = end_of_plain(r);
+
 	if (p == r->end || *p != '"')
 		return false;
 	*ret = (struct tw_str){r->at, (size_t)(p - r->at)};
@@ -190,41 +241,78 @@ static bool skip_nested(struct reader *r)
 	} while (true);
 }
 
-/* TW_CHROME_FIELDS: none of them. */
-static unsigned field_of(struct tw_str key)
+/* The first bytes of a text as a number, the first lowest. */
+static uint64_t word_of(const char *p, size_t len)
 {
-	unsigned end = key.len <= MAX_NAME ? first_of[key.len + 1] : 0;
+	uint64_t w = 0;
 
-	for (unsigned i = key.len <= MAX_NAME ? first_of[key.len] : 0; i < end; i++)
-		if (memcmp(names[i].ptr, key.ptr, key.len) == 0)
+	while (len)
+		w = w << 8 | (unsigned char)p[--len];
+	return w;
+}
+
+/* TW_CHROME_FIELDS: none of them. */
+static unsigned field_of(const struct reader *r, struct tw_str key)
+{
+	uint64_t word;
+
+	if (key.len == 0 || key.len > MAX_NAME)
+		return TW_CHROME_FIELDS;
+	word = r->end - key.ptr < 8
+	               ? word_of(key.ptr, key.len)
+	               : tw_u64le((const uint8_t *)key.ptr) & UINT64_MAX >> (64 - 8 * key.len);
+	for (unsigned i = first_of[key.len]; i < first_of[key.len + 1]; i++)
+		if (words[i] == word)
 			return i;
 	return TW_CHROME_FIELDS;
 }
 
-bool tw_chrome_fields_read(struct tw_str text, struct tw_chrome_fields *ret)
+static bool is_utf8(const char *p, size_t n)
 {
-	struct reader r = {text.ptr, text.ptr + text.len};
+	for (size_t i = 0; i < n;) {
+		size_t len = tw_utf8_len(p + i, n - i);
+
+		if (len == 0)
+			return false;
+		i += len;
+	}
+	return true;
+}
+
+static bool read_members(struct reader *r, struct tw_chrome_fields *ret)
+{
 	struct tw_str key;
 
-	*ret = (struct tw_chrome_fields){0};
-	if (!take(&r, '{'))
+	if (!take(r, '{'))
 		return false;
-	if (is_empty(&r, '}'))
-		return r.at == r.end;
+	if (is_empty(r, '}'))
+		return true;
 	do {
 		struct tw_chrome_value v = {.kind = TW_CHROME_OTHER};
 		unsigned field;
 
-		if (!read_key(&r, &key) || r.at == r.end)
+		if (!read_key(r, &key) || r->at == r->end)
 			return false;
-		if (!(*r.at == '{' || *r.at == '[' ? skip_nested(&r) : read_scalar(&r, &v)))
+		if (!(*r->at == '{' || *r->at == '[' ? skip_nested(r) : read_scalar(r, &v)))
 			return false;
-		field = field_of(key);
+		field = field_of(r, key);
 		if (field < TW_CHROME_FIELDS) /* of several, the last counts */
 			ret->of[field] = v;
-		skip_blanks(&r);
-	} while (take(&r, ','));
-	return take(&r, '}') && r.at == r.end;
+		skip_blanks(r);
+	} while (take(r, ','));
+	return take(r, '}');
+}
+
+size_t tw_chrome_fields_read(struct tw_str text, struct tw_chrome_fields *ret)
+{
+	struct reader r = {text.ptr, text.ptr + text.len, 0};
+	size_t n;
+
+	*ret = (struct tw_chrome_fields){0};
+	if (!read_members(&r, ret))
+		return 0;
+	n = (size_t)(r.at - text.ptr);
+	return r.high & EACH(0x80) && !is_utf8(text.ptr, n) ? 0 : n;
 }
 
 struct tw_chrome_value tw_chrome_value_of(const json_t *v)

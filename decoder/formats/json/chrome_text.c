@@ -5,17 +5,21 @@
 enum { KERNEL_PIECE_BYTES = 4096, UTF8_MAX = 4 };
 
 bool tw_chrome_text_init(struct tw_chrome_text *t, struct tw_arena *a, struct tw_sink *sink,
-        tw_chrome_fn each, void *arg)
+        tw_chrome_fn each, tw_chrome_plain_fn plain, void *arg)
 {
-	*t = (struct tw_chrome_text){.sink = sink, .each = each, .arg = arg};
+	*t = (struct tw_chrome_text){.sink = sink, .each = each, .plain = plain, .arg = arg};
 	t->held = tw_arena_alloc(a, TW_CHROME_EVENT_MAX_BYTES, 1);
 	return t->held != NULL;
 }
 
 void tw_chrome_text_restart(struct tw_chrome_text *t, uint64_t offset)
 {
-	*t = (struct tw_chrome_text){
-	        .sink = t->sink, .each = t->each, .arg = t->arg, .held = t->held, .offset = offset};
+	*t = (struct tw_chrome_text){.sink = t->sink,
+	        .each = t->each,
+	        .plain = t->plain,
+	        .arg = t->arg,
+	        .held = t->held,
+	        .offset = offset};
 }
 
 static void repair(struct tw_chrome_text *t, enum tw_repair what, uint64_t offset)
@@ -373,19 +377,36 @@ static size_t take_run(struct tw_chrome_text *t, const uint8_t *p, size_t n)
 	return t->part == TW_CHROME_PASS && (t->depth || t->in_string) ? quiet_run(t, p, n) : 0;
 }
 
+/* *ret_used: 0 if there is no event here that can be read without buffering it. */
+static enum tw_status take_plain(
+        struct tw_chrome_text *t, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
+{
+	struct tw_str text = {
+	        (const char *)p, n < TW_CHROME_EVENT_MAX_BYTES ? n : TW_CHROME_EVENT_MAX_BYTES};
+
+	*ret_used = 0;
+	if (t->part != TW_CHROME_EVENTS || *p != '{')
+		return TW_OK;
+	return t->plain(t->arg, text, t->offset, ret_used, err);
+}
+
 enum tw_status tw_chrome_text_push(
         struct tw_chrome_text *t, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < n; i++, t->offset++) {
-		size_t run = take_run(t, p + i, n - i);
+	for (size_t i = 0; st == TW_OK && i < n;) {
+		size_t used;
 
-		i += run;
-		t->offset += run;
-		if (i == n)
-			break;
-		st = push_byte(t, p[i], err);
+		st = take_plain(t, p + i, n - i, &used, err);
+		if (st == TW_OK && used == 0)
+			used = take_run(t, p + i, n - i);
+		if (st == TW_OK && used == 0) {
+			st = push_byte(t, p[i], err);
+			used = 1;
+		}
+		i += used;
+		t->offset += used;
 	}
 	return st;
 }

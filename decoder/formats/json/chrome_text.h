@@ -6,9 +6,10 @@
  *    "systemTraceEvents": "...",              a kernel trace, as a string
  *    "metadata": {...}, ...}
  *
- * Brackets and strings are tracked byte by byte and one event is buffered at a time, so a trace of
- * any size needs the memory of its largest event, which is limited.  Other values are skipped; an
- * event that is too long is counted.
+ * An event that is complete in the pushed bytes and plain (chrome_event.h) is read where it is. For
+ * any other, brackets and strings are tracked byte by byte and one event is buffered at a time, so
+ * a trace of any size needs the memory of its largest event, which is limited.  Other values are
+ * skipped; an event that is too long is counted.
  */
 #ifndef TW_CHROME_TEXT_H
 #define TW_CHROME_TEXT_H
@@ -29,6 +30,11 @@ enum tw_chrome_piece {
 typedef enum tw_status (*tw_chrome_fn)(void *arg, enum tw_chrome_piece what, struct tw_str text,
         uint64_t offset, struct tw_err *err);
 
+/* Reads the event at the front of these bytes, which may end anywhere.  *ret_used: its length; 0:
+ * it was not read, and is to be buffered. */
+typedef enum tw_status (*tw_chrome_plain_fn)(
+        void *arg, struct tw_str text, uint64_t offset, size_t *ret_used, struct tw_err *err);
+
 enum tw_chrome_part {
 	TW_CHROME_START,
 	TW_CHROME_MEMBERS, /* of the outermost object: a key is expected */
@@ -45,6 +51,7 @@ enum tw_chrome_part {
 struct tw_chrome_text {
 	struct tw_sink *sink;
 	tw_chrome_fn each;
+	tw_chrome_plain_fn plain;
 	void *arg;
 	uint64_t offset, start;          /* of the next byte; of the buffered value */
 	enum tw_chrome_part part, after; /* after: the part that contains the buffered object */
@@ -65,7 +72,7 @@ struct tw_chrome_text {
 
 /* False: out of memory. */
 bool tw_chrome_text_init(struct tw_chrome_text *t, struct tw_arena *a, struct tw_sink *sink,
-        tw_chrome_fn each, void *arg);
+        tw_chrome_fn each, tw_chrome_plain_fn plain, void *arg);
 /* Starts another text, whose first byte is at `offset`. */
 void tw_chrome_text_restart(struct tw_chrome_text *t, uint64_t offset);
 enum tw_status tw_chrome_text_push(

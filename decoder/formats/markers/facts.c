@@ -292,8 +292,28 @@ static bool is_collection(struct tw_str name)
 bool tw_fact_of(struct tw_str name, struct tw_fact *ret)
 {
 	static const struct pattern collection = {.kind = TW_NOTE_gc};
+	/* first letters of the patterns, as most names have another one */
+	static const bool may_match[256] = {['m'] = true,
+	        ['L'] = true,
+	        ['O'] = true,
+	        ['U'] = true,
+	        ['p'] = true,
+	        ['G'] = true,
+	        ['D'] = true,
+	        ['V'] = true,
+	        ['C'] = true,
+	        ['w'] = true,
+	        ['_'] = true,
+	        ['r'] = true,
+	        ['f'] = true,
+	        ['o'] = true,
+	        ['i'] = true,
+	        ['d'] = true,
+	        ['b'] = true,
+	        ['A'] = true};
+	bool may = name.len && may_match[(unsigned char)name.ptr[0]];
 
-	for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+	for (size_t i = 0; may && i < sizeof patterns / sizeof *patterns; i++) {
 		const struct pattern *p = &patterns[i];
 
 		if (name.len == 0 || name.ptr[0] != p->prefix.ptr[0] ||

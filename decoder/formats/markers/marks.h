@@ -111,7 +111,9 @@ struct tw_tids {
 	struct tw_tid *list;
 	uint32_t *slots; /* index + 1 by hash; 0 free */
 	uint32_t n, max, n_slots;
-	uint64_t salt; /* of the hash */
+	struct tw_tid *last;    /* of tw_tids_get */
+	struct tw_tid *last_in; /* of tw_tids_get_in */
+	uint64_t salt;          /* of the hash */
 };
 
 /* False: out of memory. */

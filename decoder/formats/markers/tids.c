@@ -43,16 +43,23 @@ static struct tw_tid *add(struct tw_tids *t, uint32_t at, uint64_t tid, uint64_t
 
 struct tw_tid *tw_tids_get(struct tw_tids *t, uint64_t tid, uint64_t offset)
 {
-	uint32_t at = find(t, tid, 0, true);
+	uint32_t at;
 
-	return t->slots[at] ? &t->list[t->slots[at] - 1] : add(t, at, tid, offset);
+	if (t->last && t->last->tid == tid)
+		return t->last;
+	at = find(t, tid, 0, true);
+	return t->last = t->slots[at] ? &t->list[t->slots[at] - 1] : add(t, at, tid, offset);
 }
 
 struct tw_tid *tw_tids_get_in(struct tw_tids *t, uint32_t pid, uint64_t tid, uint64_t offset)
 {
-	uint32_t at = find(t, tid, 0, true);
-	struct tw_tid *k = t->slots[at] ? &t->list[t->slots[at] - 1] : NULL;
+	struct tw_tid *k = t->last_in;
+	uint32_t at;
 
+	if (k && pid && k->tid == tid && k->pid == pid)
+		return k;
+	at = find(t, tid, 0, true);
+	k = t->slots[at] ? &t->list[t->slots[at] - 1] : NULL;
 	/* lookups without a process use this slot; further threads with this id get others */
 	if (!k) {
 		k = add(t, at, tid, offset);
@@ -64,6 +71,7 @@ struct tw_tid *tw_tids_get_in(struct tw_tids *t, uint32_t pid, uint64_t tid, uin
 		k->pid = pid;
 	else if (k)
 		tw_tids_process(t, k, pid);
+	t->last_in = k;
 	return k;
 }
 
