@@ -26,7 +26,7 @@ export const SHORTCUTS: Shortcuts[] = [
 	] },
 	{ title: tr('Inbox'), keys: [
 		one('j / k', tr('next, previous item'), 'j', 'k'), one('Enter', tr('open it'), 'Enter'), one('n / p', tr('next, previous page'), 'n', 'p'), one('x', tr('select or deselect it'), 'x'),
-		one('a', tr('acknowledge it, or the selected ones'), 'a'), one('f', tr('mark as fixed'), 'f'), one('m', tr('mute for 7 days'), 'm'), one('Esc', tr('clear the selection'), 'Escape'),
+		one('a', tr('acknowledge it, or the selected ones'), 'a'), one('f', tr('mark as fixed'), 'f'), one('m', tr('mute for 7 days'), 'm'), one('z', tr('undo the last change'), 'z'), one('Esc', tr('clear the selection'), 'Escape'),
 	] },
 	{ title: tr('Timeline'), canvas: 'timeline', keys: [
 		one(tr('w / s, + / −, Ctrl+wheel'), tr('zoom in, zoom out'), 'w', 's', '+', '=', '-'), one(tr('a / d, ← / →, drag'), tr('move earlier, later'), 'a', 'd', 'ArrowLeft', 'ArrowRight'),

@@ -6,13 +6,15 @@ import { useChange } from '../ui/change';
 import { Failure } from '../ui/parts';
 import { decide, inMuteDays, isMuted, MUTED_DAYS, type Decision, type Item } from './triage';
 
-export function Decisions({ items, changed }: { items: Pick<Item, 'kind' | 'id' | 'status' | 'owner' | 'fixed_in' | 'muted_until_ms'>[]; changed: () => void }) {
+export function Decisions({ items, changed }: { items: Pick<Item, 'kind' | 'id' | 'status' | 'owner' | 'fixed_in' | 'muted_until_ms'>[]; changed: (what: Decision) => void }) {
 	const one = items.length === 1 ? items[0] : undefined;
 	const [owner, own] = useState(one?.owner ?? '');
 	const [version, fix] = useState(one?.fixed_in ?? '');
-	const [error, change] = useChange(changed);
+	const [error, change] = useChange(() => undefined);
 	if (!may.write) return null;
-	const say = (what: Decision) => change(() => decide(items, what));
+	const say = async (what: Decision) => {
+		if (await change(() => decide(items, what))) changed(what);
+	};
 	const muted = items.every(isMuted);
 	return (
 		<form class="rule decisions" aria-label={tr('Actions')} onSubmit={(e) => { e.preventDefault(); void say({ owner: owner.trim() }); }}>

@@ -11,7 +11,7 @@ import { narrow } from '../ui/narrow';
 import { go, link, set, text, type Changes } from '../ui/route';
 import { KINDS } from './anrgroups';
 import { Decisions } from './decisions';
-import { BOX_NAMES, BOXES, decide, inMuteDays, stateOf, type Box, type Decision, type Inbox, type Item } from './triage';
+import { BOX_NAMES, BOXES, dayOf, decide, inMuteDays, mayRevert, revert, stateOf, type Box, type Decision, type Inbox, type Item } from './triage';
 
 const PAGE = 100;
 const keyOf = (i: Item) => `${i.kind} ${i.id}`;
@@ -39,13 +39,34 @@ function Tabs({ box, counts }: { box: Box; counts?: Record<Box, number> }) {
 	);
 }
 
+interface Done { before: Item[]; what: Decision }
+
+const titleOf = (i: Item): string => (i.kind === 'anr' ? serverText(i.title) : i.title || tr('the whole trace'));
+
+function newState({ before, what }: Done): string {
+	if (what.owner !== undefined) return what.owner ? tr('assigned to {owner}', { owner: what.owner }) : tr('assigned to nobody');
+	if (what.muted_until_ms !== undefined) return what.muted_until_ms ? tr('muted until {day}', { day: dayOf(what.muted_until_ms) }) : tr('unmuted');
+	return stateOf({ ...before[0], ...what, muted_until_ms: 0 });
+}
+
+/** What was changed last, and its way back. */
+function LastChange({ last, undo }: { last: Done | null; undo: () => void }) {
+	const items = last && (last.before.length === 1 ? titleOf(last.before[0]) : tr.many(last.before.length, '{n} item', '{n} items'));
+	return (
+		<p class="row quiet anywhere" role="status">
+			{last && tr('{items}: {state}', { items, state: newState(last) })}
+			{last && mayRevert(last.before, last.what) && <button class="small" onClick={undo}>{tr('Undo')}</button>}
+		</p>
+	);
+}
+
 const kindOf = (i: Item): string => (i.kind === 'anr' ? tr('ANR, {kind}', { kind: KINDS[i.anr!.kind] ?? i.anr!.kind }) : i.alert ? tr('Alert') : tr('Regression'));
 
 function Row({ i, picked, pick }: { i: Item; picked: boolean; pick: () => void }) {
 	return (
 		<tr data-item={keyOf(i)} class={picked ? 'is-picked' : ''}>
 			{may.write && <td class="check"><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Select {title}', { title: i.title })} /></td>}
-			<td class="anywhere wide"><a class="rowlink" href={addressOf(i)}>{i.alert ? i.title : i.kind === 'anr' ? serverText(i.title) : i.title ? <MethodName name={i.title} /> : tr('the whole trace')}</a>
+			<td class="anywhere wide"><a class="rowlink" href={addressOf(i)}>{i.kind === 'regression' && i.title ? <MethodName name={i.title} /> : titleOf(i)}</a>
 				{i.scenario && i.scenario !== i.title && <span class="quiet"> {i.scenario}</span>}
 				{narrow.value && <div class="quiet">{kindOf(i)}</div>}</td>
 			{!narrow.value && <td class="nowrap">{kindOf(i)}</td>}
@@ -73,28 +94,40 @@ export function InboxPage({ name }: { name: string }) {
 	const items = v?.items ?? [];
 	const picked = items.filter((i) => keys.includes(keyOf(i)));
 	const pick = (i: Item) => hold(keys.includes(keyOf(i)) ? keys.filter((k) => k !== keyOf(i)) : [...keys, keyOf(i)]);
-	const changed = () => {
+	const [last, remember] = useState<Done | null>(null);
+	const changed = (to: Done | null) => {
 		hold([]);
+		remember(to);
 		load.again();
 	};
-	const [error, change] = useChange(changed);
+	const [error, change] = useChange(() => undefined);
+	const say = async (before: Item[], what: Decision) => {
+		if (await change(() => decide(before, what))) changed({ before, what });
+	};
+	const undo = async () => {
+		if (last && await change(() => revert(last.before, last.what))) changed(null);
+	};
 	useRowKeys(items, (key, here) => {
 		const on = picked.length > 0 ? picked : here ? [here] : [];
 		const decision = DECISIONS[key]?.();
 		if (key === 'x' && here) pick(here);
-		else if (decision && may.write && on.length > 0) void change(() => decide(on, decision));
+		else if (decision && may.write && on.length > 0) void say(on, decision);
+		else if (key === 'z' && last && mayRevert(last.before, last.what)) void undo();
 		else if (key === 'Escape' && picked.length > 0) hold([]);
 		else return false;
 		return true;
 	});
-	useEffect(() => hold([]), [page]);
+	useEffect(() => {
+		hold([]);
+		remember(null);
+	}, [page]);
 	useEffect(() => {
 		document.title = tr('Inbox · tracewell');
 	}, []);
 	const all = items.length > 0 && picked.length === items.length;
 	return (
 		<main class="inbox">
-			<div class="row head"><h1>{tr('Inbox')}</h1><span class="grow" /><span class="quiet keyhint">{tr('j k move, x selects, a acknowledges, f fixes, m mutes')}</span></div>
+			<div class="row head"><h1>{tr('Inbox')}</h1><span class="grow" /><span class="quiet keyhint">{tr('j k move, x selects, a acknowledges, f fixes, m mutes, z undoes')}</span></div>
 			<Tabs box={box} counts={v?.counts} />
 			<div class="row">
 				<label class="inline">{tr('Kind')}<select value={kind} onChange={(e) => filter({ kind: e.currentTarget.value })}>
@@ -104,6 +137,7 @@ export function InboxPage({ name }: { name: string }) {
 				{(kind || owner) && <button class="small" onClick={() => filter({ kind: null, owner: null })}>{tr('Clear')}</button>}
 			</div>
 			{error && <Failure error={error} />}
+			<LastChange last={last} undo={() => void undo()} />
 			<Pending of={load} what={tr('Loading the inbox')} />
 			{v && v.total > 0 && items.length === 0 && <EmptyPage />}
 			{v && v.total === 0 && <div class="notice"><strong>{v.counts.all === 0 ? tr('The inbox is empty.') : box === 'live' ? tr('No unresolved items.') : tr('No items match.')}</strong>
@@ -111,11 +145,11 @@ export function InboxPage({ name }: { name: string }) {
 				{box !== 'all' && v.counts.all > 0 && <p><button onClick={() => go(link('/inbox?state=all'))}>{tr('Show all {n}', { n: count(v.counts.all) })}</button></p>}</div>}
 			{items.length > 0 && <div class="scroll"><table>
 				<thead><tr>{may.write && <th scope="col" class="check"><input type="checkbox" aria-label={tr('Select all on this page')} checked={all} onChange={() => hold(all ? [] : items.map(keyOf))} /></th>}
-					<th scope="col">{tr('What')}</th>{!narrow.value && <th scope="col">{tr('Kind')}</th>}<th scope="col" class="num">{tr('Change, reports')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Owner')}</th><th scope="col">{tr('Version')}</th><th scope="col">{tr('Last seen')}</th></tr></thead>
+					<th scope="col">{tr('Item')}</th>{!narrow.value && <th scope="col">{tr('Kind')}</th>}<th scope="col" class="num">{tr('Change, reports')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Owner')}</th><th scope="col">{tr('Version')}</th><th scope="col">{tr('Last seen')}</th></tr></thead>
 				<tbody>{items.map((i) => <Row key={keyOf(i)} i={i} picked={keys.includes(keyOf(i))} pick={() => pick(i)} />)}</tbody>
 			</table></div>}
 			{v && <Pages rows={items.length} total={count(v.total)} cursor={v.next_cursor} of={load} />}
-			{picked.length > 0 && <section class="picked" aria-label={tr('Selected')}><p>{tr.many(picked.length, '{n} selected', '{n} selected')}</p><Decisions key={keys.join()} items={picked} changed={changed} /></section>}
+			{picked.length > 0 && <section class="picked" aria-label={tr('Selected')}><p>{tr.many(picked.length, '{n} selected', '{n} selected')}</p><Decisions key={keys.join()} items={picked} changed={(what) => changed({ before: picked, what })} /></section>}
 		</main>
 	);
 }

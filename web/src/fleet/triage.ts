@@ -21,14 +21,29 @@ export const MUTED_DAYS = 7;
 export const decide = (items: Pick<Item, 'kind' | 'id'>[], what: Decision): Promise<unknown> =>
 	send('PATCH', '/api/v1/inbox', { items: items.map(({ kind, id }) => ({ kind, id })), ...what });
 
+/** Reverts a decision: each item gets what it had before, those with the same in one request. */
+export async function revert(before: Item[], what: Decision): Promise<void> {
+	const groups = new Map<string, Item[]>();
+	for (const i of before) {
+		const had = JSON.stringify({ ...(what.status && { status: i.status, fixed_in: i.fixed_in }), ...(what.owner !== undefined && { owner: i.owner }), ...(what.muted_until_ms !== undefined && { muted_until_ms: i.muted_until_ms }) });
+		groups.set(had, [...(groups.get(had) ?? []), i]);
+	}
+	for (const [had, items] of groups) await decide(items, JSON.parse(had) as Decision);
+}
+
+/** A returned item cannot be made a returned one again. */
+export const mayRevert = (before: Item[], what: Decision): boolean => !what.status || before.every((i) => i.status !== 'returned');
+
 export const inMuteDays = (): number => Date.now() + MUTED_DAYS * DAY_MS;
 export const isMuted = (i: { muted_until_ms: number }): boolean => i.muted_until_ms > Date.now();
 
 export const BOX_NAMES: Record<Box, string> = { live: tr('Unresolved'), new: tr('New'), acknowledged: tr('Acknowledged'), returned: tr('Returned'), fixed: tr('Fixed'), muted: tr('Muted'), all: tr('All') };
 export const STATUS_NAMES: Record<Item['status'], string> = { open: tr('New'), acknowledged: tr('Acknowledged'), fixed: tr('Fixed'), returned: tr('Returned') };
 
+export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
 /** Its state in words: with the version of a fix, and how long it is muted. */
 export function stateOf(i: Pick<Item, 'status' | 'fixed_in' | 'muted_until_ms'>): string {
 	const fixed = (i.status === 'fixed' || i.status === 'returned') && i.fixed_in ? tr('{state}, fixed in {version}', { state: STATUS_NAMES[i.status], version: i.fixed_in }) : STATUS_NAMES[i.status];
-	return isMuted(i) ? tr('{state}, muted until {day}', { state: fixed, day: new Date(i.muted_until_ms).toISOString().slice(0, 10) }) : fixed;
+	return isMuted(i) ? tr('{state}, muted until {day}', { state: fixed, day: dayOf(i.muted_until_ms) }) : fixed;
 }

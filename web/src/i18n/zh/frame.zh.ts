@@ -24,6 +24,7 @@ const zh = {
 	'next, previous item': '下一项、上一项',
 	'acknowledge it, or the selected ones': '确认它或选中的项',
 	'mark as fixed': '标记为已修复',
+	'undo the last change': '撤销上一次更改',
 	'mute for 7 days': '静音 7 天',
 	'search the project (in a trace: find a method)': '搜索项目（在 Trace 中：查找方法）',
 	'search the project, also in a trace': '搜索项目，在 Trace 中也可用',
