@@ -1,7 +1,7 @@
 // Sending files from the page: how they are chosen, and how far each of them is.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, Refusal } from '../api/api';
-import { bytes, sentence } from '../i18n/format';
+import { bytes, COMMA, count, sentence } from '../i18n/format';
 import { ended } from '../i18n/servertext';
 import { tr } from '../i18n/strings/uploads';
 import { Dialog } from '../ui/popover';
@@ -101,7 +101,17 @@ function Row({ u }: { u: Upload }) {
 	);
 }
 
-/** Uploads in progress, in the corner of every page. */
+/** How far all of them are: how many are in progress, then how many of them are ready, failed or wait for an answer. */
+function summaryOf(list: Upload[], busy: number): string {
+	const ready = list.filter((u) => u.stage === 'ready').length;
+	const failed = list.filter((u) => u.stage === 'failed').length;
+	if (busy > 0) return tr.many(busy, '{n} upload in progress', '{n} uploads in progress');
+	return [ready > 0 && tr('{n} ready', { n: count(ready) }), failed > 0 && tr('{n} failed', { n: count(failed) })].filter(Boolean).join(COMMA) || tr('Uploads');
+}
+
+const needsReader = (u: Upload): boolean => u.stage === 'failed' || u.stage === 'unnamed';
+
+/** Uploads in progress, in the corner of every page; first those that need their reader. */
 export function Tray() {
 	const list = uploads.value;
 	const busy = list.filter(isBusy).length;
@@ -114,9 +124,9 @@ export function Tray() {
 	if (list.length === 0) return null;
 	return (
 		<section class="tray" aria-label={tr('Uploads')}>
-			<header class="row"><strong role="status">{busy > 0 ? tr.many(busy, '{n} upload in progress', '{n} uploads in progress') : tr('Uploads')}</strong><span class="grow" />
+			<header class="row"><strong role="status">{summaryOf(list, busy)}</strong><span class="grow" />
 				{busy < list.length && <button class="small" onClick={dismissEnded}>{tr('Clear')}</button>}</header>
-			<ul>{list.map((u) => <Row key={u.id} u={u} />)}</ul>
+			<ul>{[...list.filter(needsReader), ...list.filter((u) => !needsReader(u))].map((u) => <Row key={u.id} u={u} />)}</ul>
 		</section>
 	);
 }

@@ -31,6 +31,8 @@ const zh = {
 	'Progress of {file}': '{file} 的进度',
 	'Try again': '重试',
 	'{n} uploads in progress': '{n} 个文件正在上传',
+	'{n} ready': '{n} 个就绪',
+	'{n} failed': '{n} 个失败',
 	'Uploads': '上传',
 	'Clear': '清除',
 	'Ask an admin for the editor role.': '请向管理员申请编辑者角色。',
