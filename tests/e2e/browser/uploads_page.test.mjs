@@ -59,6 +59,9 @@ test('several files at once, of several formats, and one that is none', async (t
 	await row(page, 'picture.png').getByText('Not a trace in a known format. Choose a recording').waitFor();
 	assert.equal(await row(page, 'picture.png').getByRole('button', { name: 'Try again' }).count(), 0, 'it would be refused again');
 	assert.match(page.url(), /\/regressions/, 'several leave the reader where they are');
+	const uploads = page.getByRole('region', { name: 'Uploads' });
+	await uploads.getByRole('status').getByText(/^\d ready, 1 failed$/).waitFor();
+	assert.match(await uploads.locator('li').first().innerText(), /picture\.png/, 'what failed is first');
 	assert.deepEqual(await violations(page), []);
 	await row(page, 'picture.png').getByRole('button', { name: 'Dismiss picture.png' }).click();
 	assert.equal(await row(page, 'picture.png').count(), 0);
@@ -166,9 +169,19 @@ test('a link to a trace opens it in whatever project it is, and a project has it
 	await other.getByLabel('Name').fill(reader.name);
 	await other.getByLabel('Password').fill(reader.password);
 	await other.keyboard.press('Enter');
-	await other.getByText('Not found').first().waitFor();
+	await other.getByText('ask an admin for a role').first().waitFor();
 	assert.ok(!other.url().includes('project='), 'what may not be read is not named');
 	await done(other, t);
+	const nobody = { name: 'without-role', password: 'has no project yet' };
+	execFileSync(binary(), ['user', 'create', nobody.name, '--data', server.data], { input: nobody.password });
+	const third = await watched();
+	await third.goto(`${server.url}/traces/${made}`);
+	await third.getByLabel('Name').fill(nobody.name);
+	await third.getByLabel('Password').fill(nobody.password);
+	await third.keyboard.press('Enter');
+	await third.getByText('You do not have a role in any project yet.').first().waitFor();
+	assert.equal(await third.getByText('Something went wrong').count(), 0);
+	await done(third, t);
 	await done(page, t);
 });
 

@@ -147,7 +147,7 @@ function Page({ s }: { s: Session }) {
 	const id = traceOf(p);
 	if (p === '/signin') return <SignIn done={load} provider={s.oidc?.name} />;
 	if (!s.signed_in) return <SignIn done={load} provider={s.oidc?.name} ended={ended.value} />;
-	if (id) return <trace.Page key={id} id={id} />;
+	if (id && s.scope !== 'public') return <trace.Page key={id} id={id} />;
 	const place = placeOf(p);
 	if (s.scope === 'public' && (!place || place.needs === 'role' || !allowed(place, s))) return <lost.Page why="role" />;
 	if (place && allowed(place, s)) return <place.page.Page key={s.project?.id} {...place.props?.({ s, leave })} />;

@@ -182,7 +182,7 @@ export function TracePage({ id }: { id: string }) {
 
 	const gone = load.error instanceof Refusal && load.error.status === 404;
 	if (load.error && !t) return <main><div class="row head"><h1>{tr('Trace')}</h1></div><Failure error={load.error} retry={load.again} title={gone ? tr('Trace not found') : undefined}
-		more={gone ? tr('It was deleted, belongs to another project, or the link is incomplete.') : ''} /></main>;
+		more={gone ? tr('It was deleted, the link is incomplete, or you have no role in its project. If the link works for the sender, ask an admin for a role.') : ''} /></main>;
 	if (!t) return <main><Busy what={tr('Opening the trace')} /></main>;
 	return (
 		<main class={t.state === 'ready' ? 'workbench' : 'wide'}>
