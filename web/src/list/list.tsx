@@ -2,11 +2,12 @@
 // refresh, rows picked by pointer or keys.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, may, type Trace } from '../api/api';
-import { ColumnChooser, NameCell, sharedOf, shownColumns, type Column } from './listcolumns';
+import { ColumnChooser, NameCell, sharedOf, shownColumns, type Column, type Shared } from './listcolumns';
 import { Filters, isFiltered, put, Saved } from './listfilters';
 import { PickedBar } from './listpicked';
 import { Busy, Failure, useLoad } from '../ui/parts';
 import { EmptyPage, Pages, useRowKeys } from '../ui/pages';
+import { narrow } from '../ui/narrow';
 import { text, texts } from '../ui/route';
 import { Arrival, Start } from './start';
 import { landed } from './upload';
@@ -59,7 +60,7 @@ function usePicked(rows: Trace[]) {
 /** A long text is cut; the pointer shows all of it. */
 const titleOf = (cell: unknown) => (typeof cell === 'string' && cell.length > 24 ? cell : undefined);
 
-function Row({ t, shared, columns, picked, pick }: { t: Trace; shared: { app: boolean }; columns: Column[]; picked: boolean; pick: (range: boolean) => void }) {
+function Row({ t, shared, columns, picked, pick }: { t: Trace; shared: Shared; columns: Column[]; picked: boolean; pick: (range: boolean) => void }) {
 	return (
 		<tr data-trace={t.id} class={picked ? 'is-picked' : ''}>
 			<td class="check"><input type="checkbox" checked={picked} aria-label={tr('Select {id}, {id2}', { id: t.title || t.meta.app || t.id, id2: t.id })}
@@ -75,7 +76,7 @@ function Table({ rows, columns, picked, pick, pickAll }: {
 }) {
 	const all = rows.every((t) => picked.has(t.id));
 	const some = rows.some((t) => picked.has(t.id));
-	const shared = sharedOf(rows);
+	const shared = sharedOf(rows, !narrow.value || columns.some((c) => c.key === 'version' || c.key === 'device'));
 	return (
 		<div class="scroll">
 			<table class="traces">
@@ -115,7 +116,7 @@ export function ListPage() {
 	const v = page.value;
 	const rows = v?.traces ?? [];
 	const { picked, list, pick, pickAll, clear } = usePicked(rows);
-	const columns = shownColumns();
+	const columns = shownColumns(rows);
 	const empty = v !== null && v.total === 0 && !isFiltered();
 	const moving = rows.some((t) => t.state === 'queued' || t.state === 'decoding');
 	useRefresh((moving || empty) && !page.busy && !asking, rows.map((t) => t.state).join(), page.again);

@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact';
 import type { Trace } from '../api/api';
 import { bytes, COMMA, count, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
+import { narrow } from '../ui/narrow';
 import { Popover } from '../ui/popover';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/list';
@@ -37,16 +38,18 @@ export function Pinned() {
 	return <svg class="pin" viewBox="0 0 16 16" width="12" height="12" role="img" aria-label={tr('pinned')}><path d="M10 1l5 5-2 1-3 3-1 4-3-3-4 4-1-1 4-4-3-3 4-1 3-3z" /></svg>;
 }
 
-/** What all of these traces have in common, so that rows need not repeat it. */
-export function sharedOf(list: Trace[]): { app: boolean } {
-	return { app: list.length > 1 && list.every((t) => t.meta.app === list[0].meta.app) };
+export interface Shared { app: boolean; place: boolean }
+
+/** What rows need not repeat: an app that all of them have, version and device if they have columns. */
+export function sharedOf(list: Trace[], place = !narrow.value): Shared {
+	return { app: list.length > 1 && list.every((t) => t.meta.app === list[0].meta.app), place };
 }
 
 /** What tells a trace from its neighbours: its title or scenario first, its app only where there are several. */
-export function NameCell({ t, shared }: { t: Trace; shared: { app: boolean } }) {
+export function NameCell({ t, shared }: { t: Trace; shared: Shared }) {
 	const m = t.meta;
 	const name = t.title || (t.anr_title && serverText(t.anr_title)) || m.scenario || (m.process !== m.app && m.process) || m.app || t.id;
-	const rest = [m.scenario, !shared.app && m.app, m.process !== m.app && m.process].filter((x): x is string => Boolean(x) && x !== name);
+	const rest = [m.scenario, !shared.app && m.app, m.process !== m.app && m.process, !shared.place && m.version_name, !shared.place && m.device].filter((x): x is string => Boolean(x) && x !== name);
 	return <div class="named">
 		{t.pinned && <Pinned />}
 		<a class="rowlink" href={link(`/traces/${t.id}`)} title={name}>{name}</a>
@@ -65,6 +68,9 @@ function Expires({ t }: { t: Trace }) {
 	return <span class="quiet">{t.pinned ? tr('pinned') : t.first_anr ? tr('first of its ANR group') : ''}</span>;
 }
 
+/** Recordings of the system alone have none. */
+export const callsOf = (s: NonNullable<Trace['summary']>): string => (s.slices > 0 ? count(s.slices) : '–');
+
 const of = (f: (s: NonNullable<Trace['summary']>) => string) => (t: Trace) => (t.summary ? f(t.summary) : '');
 
 export const COLUMNS: Column[] = [
@@ -74,7 +80,7 @@ export const COLUMNS: Column[] = [
 	{ key: 'device', label: tr('Device'), cell: (t) => <>{t.meta.device}{t.meta.os ? <span class="quiet"> {t.meta.os}</span> : null}</> },
 	{ key: 'state', label: tr('State'), cell: (t) => <State t={t} all /> },
 	{ key: 'duration', label: tr('Duration'), sort: 'duration', num: true, cell: of(lengthOf) },
-	{ key: 'calls', label: tr('Calls, samples'), sort: 'slices', num: true, cell: of((s) => count(s.slices)) },
+	{ key: 'calls', label: tr('Calls, samples'), sort: 'slices', num: true, cell: of(callsOf) },
 	{ key: 'upload', label: tr('Upload'), sort: 'bytes', num: true, cell: (t) => bytes(t.upload_bytes) },
 	{ key: 'arrived', label: tr('Arrived'), sort: 'created', num: true, cell: (t) => when(t.created_ms) },
 	{ key: 'expires', label: tr('Expires'), num: true, cell: (t) => <Expires t={t} /> },
@@ -91,6 +97,7 @@ export const COLUMNS: Column[] = [
 	{ key: 'id', label: tr('Id'), cell: (t) => <code>{t.id}</code> },
 ];
 const FIRST = ['version', 'device', 'duration', 'calls', 'upload', 'arrived'];
+const PLACE = ['version', 'device'];
 const REMEMBERED = 'tracewell.columns';
 
 function kept(): string | null {
@@ -113,11 +120,18 @@ function remember(keys: string | null): void {
 	}
 }
 
-/** Those of the address, else those chosen last here, else the first six. */
-export function shownColumns(): Column[] {
-	const keys = (text('cols') || remembered.value || FIRST.join(',')).split(',');
+/** Six columns; the format instead of version and device if no row has them, and on a phone those below the name. */
+function firstColumns(rows: Trace[]): string[] {
+	if (narrow.value) return FIRST.filter((k) => !PLACE.includes(k));
+	return rows.length > 0 && rows.every((t) => !t.meta.version_name && !t.meta.device) ? ['format', ...FIRST.filter((k) => !PLACE.includes(k))] : FIRST;
+}
+
+/** Those of the address, else those chosen last here, else the first ones. */
+export function shownColumns(rows: Trace[]): Column[] {
+	const keys = (text('cols') || remembered.value || '').split(',');
 	const found = COLUMNS.filter((c) => keys.includes(c.key));
-	return found.length > 0 ? found : COLUMNS.filter((c) => FIRST.includes(c.key));
+	const first = firstColumns(rows);
+	return found.length > 0 ? found : first.map((k) => COLUMNS.find((c) => c.key === k)!);
 }
 
 export function ColumnChooser({ shown }: { shown: Column[] }) {
