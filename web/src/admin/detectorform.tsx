@@ -4,6 +4,7 @@ import { may } from '../api/api';
 import { docOf, type Doc, type Rule } from '../trace/panels/findings';
 import { Sure } from '../ui/change';
 import { COMMA, duration } from '../i18n/format';
+import { breakable } from '../ui/parts';
 import { serverText } from '../i18n/servertext';
 import { tr } from '../i18n/strings/findings';
 
@@ -75,7 +76,7 @@ export function DetectorTable({ doc, put }: { doc: Doc; put: (d: Doc) => void })
 				const matches = [...texts(r.methods), ...texts(r.notes)];
 				return <tr key={r.id} data-rule={r.id} class={r.enabled === false ? 'quiet' : ''}>
 					{may.write && <td><input type="checkbox" checked={r.enabled !== false} aria-label={tr('Use {title}', { title })} onChange={(e) => { const { enabled: _, ...rest } = r; replace(r, e.currentTarget.checked ? rest : { ...rest, enabled: false }); }} /></td>}
-					<td class="wide">{title}</td><td class="mono anywhere" title={matches.join('\n')}>{matches.slice(0, 2).join(COMMA)}{matches.length > 2 && <span class="quiet"> {tr('and {n} more', { n: matches.length - 2 })}</span>}</td>
+					<td class="wide">{title}</td><td class="mono" title={matches.join('\n')}>{matches.slice(0, 2).map((m, i) => <>{i > 0 && COMMA}{breakable(m)}</>)}{matches.length > 2 && <span class="quiet"> {tr('and {n} more', { n: matches.length - 2 })}</span>}</td>
 					<td>{THREADS.find(([v]) => v === textOf(r.threads, 'main'))?.[1] ?? textOf(r.threads)}</td><td class="num">{typeof r.threshold_ms === 'number' ? duration(r.threshold_ms * NS_OF_MS) : ''}</td>
 					<td>{SEVERITIES.find(([v]) => v === textOf(r.severity, 'warning'))?.[1] ?? textOf(r.severity)}</td>
 					{may.write && <td class="actions"><button class="small" aria-label={tr('Change {title}', { title })} onClick={() => edit(r.id)}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {title}', { title })} act={() => change(doc.rules.filter((o) => o !== r))} /></td>}</tr>;

@@ -44,7 +44,7 @@ function Differences({ from, to, title }: { from: Doc; to: Doc | null; title: st
 	return (
 		<div class="scroll"><table>
 			<caption>{tr('Differences from {title}', { title })}</caption>
-			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('What')}</th><th scope="col">{tr('Before')}</th><th scope="col">{tr('After')}</th></tr></thead>
+			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Setting')}</th><th scope="col">{tr('Before')}</th><th scope="col">{tr('After')}</th></tr></thead>
 			<tbody>{list.map((d, i) => (
 				<tr key={i} data-differs={d.what}><td>{d.what}</td><td>{d.member}</td><td class="anywhere">{d.before && <del>{d.before}</del>}</td><td class="anywhere">{d.after && <ins>{d.after}</ins>}</td></tr>))}</tbody>
 		</table></div>

@@ -50,7 +50,7 @@ export function FleetFindings() {
 			{f && !load.error && f.rules.length === 0 && <p class="quiet">{nothing(f)}</p>}
 			{f && !load.error && f.rules.length > 0 && <>
 				<div class="scroll findings"><table>
-					<thead><tr><th scope="col">{tr('What')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Of the traces with findings')}>{tr('Per trace')}</th><th scope="col">{tr('Mainly by')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
+					<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Of the traces with findings')}>{tr('Per trace')}</th><th scope="col">{tr('Mainly by')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 					<tbody>{f.rules.slice(0, ROWS).map((r) => <tr key={r.id} data-rule={r.id}>
 						<td class="anywhere named"><a href={withFilter('/fleet/findings', { rule: r.id })}>{serverText(r.title)}</a></td>
 						<td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>
@@ -69,7 +69,7 @@ export function FleetFindings() {
 function Rules({ f, chosen }: { f: Found; chosen: string }) {
 	return (
 		<div class="scroll"><table>
-			<thead><tr><th scope="col">{tr('What')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num">{tr('On the main thread')}</th>
+			<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num">{tr('On the main thread')}</th>
 				<th scope="col" class="num">{tr('Per trace')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('Threshold')}</th><th scope="col">{tr('Traces with most')}</th></tr></thead>
 			<tbody>{f.rules.map((r) => <tr key={r.id} data-rule={r.id} aria-current={r.id === chosen ? 'true' : undefined}>
 				<td class="anywhere wide"><button class="plain linkish" aria-expanded={r.id === chosen} onClick={() => set({ rule: r.id === chosen ? null : r.id }, true)}>{serverText(r.title)}</button></td>

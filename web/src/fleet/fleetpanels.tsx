@@ -123,13 +123,13 @@ function Version({ s, i, error, by }: { s: Scenario; i: number; error: number; b
 			{i === 0 && <th scope="rowgroup" rowSpan={s.versions.length} class="anywhere">{s.scenario ? <a href={link(`/traces?${new URLSearchParams({ scenario: s.scenario, ...(text('app') && { app: text('app') }) })}`)} title={tr('Its traces')}>{s.scenario}</a> : <span class="quiet">{tr('no scenario')}</span>}
 				{s.older > 0 && <p class="quiet">{by === 'version' ? tr.many(s.older, '{n} older version', '{n} older versions') : tr('{n} more', { n: count(s.older) })}</p>}</th>}
 			<td class="anywhere"><Group s={s} g={g} by={by} /></td>
-			<td class="num">{count(d.traces)}</td>
 			<td class="num"><Exemplar id={g.exemplars.p50} what={tr('A trace at the median')}>{duration(d.p50)}</Exemplar></td>
+			<td class="num"><Change now={d.p50} before={before?.p50} error={error} few={!enough(50, d.traces, before?.traces ?? 0)} to={to} /></td>
 			<td class="num"><Exemplar id={g.exemplars.p75} what={tr('A trace at p75')}>{duration(d.p75)}</Exemplar></td>
 			<td class="num"><Exemplar id={g.exemplars.p95} what={tr('A trace at p95')}>{duration(d.p95)}</Exemplar></td>
-			<td class="num"><Change now={d.p50} before={before?.p50} error={error} few={!enough(50, d.traces, before?.traces ?? 0)} to={to} /></td>
 			<td class="num"><Change now={d.p95} before={before?.p95} error={error} few={!enough(95, d.traces, before?.traces ?? 0)} to={to} /></td>
 			<td class="draw"><Spread g={g} most={s.most} /></td>
+			<td class="num">{count(d.traces)}</td>
 		</tr>
 	);
 }
@@ -137,8 +137,8 @@ function Version({ s, i, error, by }: { s: Scenario; i: number; error: number; b
 function ScenarioTable({ rows, error, by }: { rows: Scenario[]; error: number; by: string }) {
 	return (
 		<div class="scroll"><table class="scenarios">
-			<thead><tr><th scope="col">{tr('Scenario')}</th><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">p50</th><th scope="col" class="num">p75</th><th scope="col" class="num">p95</th>
-				<th scope="col" class="num" title={tr('Against the previous version in this list, uncorrected; click for the confidence interval')}>Δ p50</th><th scope="col" class="num">Δ p95</th><th scope="col">{tr('p50 to p95')}</th></tr></thead>
+			<thead><tr><th scope="col">{tr('Scenario')}</th><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">p50</th>
+				<th scope="col" class="num" title={tr('Against the previous version in this list, uncorrected; click for the confidence interval')}>Δ p50</th><th scope="col" class="num">p75</th><th scope="col" class="num">p95</th><th scope="col" class="num">Δ p95</th><th scope="col">{tr('p50 to p95')}</th><th scope="col" class="num">{tr('Traces')}</th></tr></thead>
 			{rows.map((s) => <tbody key={s.scenario}>{s.versions.map((g, i) => <Version key={groupId(g)} s={s} i={i} error={error} by={by} />)}</tbody>)}
 		</table></div>
 	);
@@ -172,9 +172,9 @@ function Slower({ r }: { r: Regression }) {
 	return (
 		<tr data-regression={r.id}>
 			<td class="anywhere wide"><a href={link(`/regressions?open=${encodeURIComponent(r.id)}`)}>{r.method ? <MethodName name={r.method} /> : tr('the whole trace')}</a></td>
+			<td class="num slower" title={tr('{kind}95 % confidence interval {low} to {high}', { kind: r.kind === 'new' ? tr('Of a median trace; ') : '', low: signed(r.low), high: signed(r.high) })}>{r.kind === 'new' ? tr('new') : signed(r.change)}</td>
 			<td class="anywhere named">{r.scenario || <span class="quiet">{tr('no scenario')}</span>}</td>
 			<td class="nowrap">{r.head || new Date(r.day_ms).toISOString().slice(0, 10)}</td>
-			<td class="num slower" title={tr('{kind}95 % confidence interval {low} to {high}', { kind: r.kind === 'new' ? tr('Of a median trace; ') : '', low: signed(r.low), high: signed(r.high) })}>{r.kind === 'new' ? tr('new') : signed(r.change)}</td>
 			<td class="nowrap">{r.method && <a href={methodLink(r.method, { app: r.app, scenario: r.scenario, version_name: '', by: r.head ? 'version' : 'day' })} aria-label={tr('{method} over {head}', { method: r.method, head: r.head ? tr('versions') : tr('days') })}>{tr('over {head}', { head: r.head ? tr('versions') : tr('days') })}</a>}</td>
 		</tr>
 	);
@@ -189,7 +189,7 @@ export function Regressions() {
 			<Pending of={load} what={tr('Loading regressions')} />
 			{all && !load.error && all.length === 0 && <p class="quiet">{tr('No open regressions.')}</p>}
 			{all && !load.error && all.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">{tr('What')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Since')}</th><th scope="col" class="num">{tr('Slower')}</th><th scope="col"><span class="hidden">{tr('Trend')}</span></th></tr></thead>
+				<thead><tr><th scope="col">{tr('Item')}</th><th scope="col" class="num">{tr('Slower')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Since')}</th><th scope="col"><span class="hidden">{tr('Trend')}</span></th></tr></thead>
 				<tbody>{all.slice(0, ROWS).map((r) => <Slower key={r.id} r={r} />)}</tbody>
 			</table></div>}
 			<Beyond of={['class', 'label', 'os', 'build_id']} />

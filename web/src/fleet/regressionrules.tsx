@@ -38,7 +38,7 @@ export function RegressionRules() {
 	const load = useLoad('regression rules', () => get<Rules>('/api/v1/regressions/rules'));
 	const [error, change] = useChange(load.again);
 	return (
-		<Panel title={tr('Alert thresholds')} id="thresholds">
+		<Panel title={tr('Detection thresholds')} id="thresholds">
 			<Pending of={load} what={tr('Loading thresholds')} />
 			{load.value && <Form key={JSON.stringify(load.value)} rules={load.value} keep={(r) => change(() => send('PUT', '/api/v1/regressions/rules', r))} />}
 			{error && <Failure error={error} />}

@@ -105,7 +105,7 @@ function Answer({ r, file, say }: { r: Regression; file: string; say: (what: Par
 	);
 }
 
-const COLUMNS = [tr('State'), tr('What'), tr('Change'), tr('Before'), tr('After'), tr('Scenario'), tr('Since'), tr('Traces'), tr('Owner')];
+const COLUMNS = [tr('State'), tr('Item'), tr('Change'), tr('Before'), tr('After'), tr('Scenario'), tr('Since'), tr('Traces'), tr('Owner')];
 
 function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle: () => void; again: () => void }) {
 	const [error, change] = useChange(again);

@@ -90,7 +90,7 @@ export function Pending({ of, what }: { of: Loaded<unknown>; what: string }) {
 const PIECES = /(?<=[.(])|(?=\$)|(?<=[a-z])(?=[A-Z])/;
 
 /** A name that breaks after its dots and before its capital letters, not within a word. */
-const breakable = (name: string) => name.split(PIECES).map((piece) => [<wbr />, piece]);
+export const breakable = (name: string) => name.split(PIECES).map((piece) => [<wbr />, piece]);
 
 /** A method's name: its package is quiet. */
 export function MethodName({ name }: { name: string }) {

@@ -11,7 +11,7 @@ const zh = {
 	'Set up repositories': '设置代码仓库',
 	'No commit in this range changed its lines. Its callees or its arguments may have changed.': '两者之间没有提交改动它的代码行：变化来自它调用的内容或调用时的参数。',
 	'Commit': '提交',
-	'What': '内容',
+	'Subject': '标题',
 	'Author': '作者',
 	'When': '时间',
 	'There may be earlier changes.': '可能还有更早的。',

@@ -31,7 +31,7 @@ function List({ r, f, from, show, named }: { r: RuleSum; f: Findings; from: numb
 		<div class="found">
 			<p>{serverText(r.message)}</p>
 			<div class="scroll"><table>
-				<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('Wall')}</th>{cpu && <th scope="col" class="num">CPU</th>}{others && <th scope="col">{tr('Thread')}</th>}<th scope="col">{tr('What')}</th><th scope="col">{tr('Called by')}</th></tr></thead>
+				<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('Wall')}</th>{cpu && <th scope="col" class="num">CPU</th>}{others && <th scope="col">{tr('Thread')}</th>}<th scope="col">{tr('Call or event')}</th><th scope="col">{tr('Called by')}</th></tr></thead>
 				<tbody>{list.slice(0, rows).map((x, i) => (
 					<tr key={i} data-finding={r.id}>
 						<td class="num"><At s={{ tid: x.tid, start_ns: x.start_ns, dur_ns: x.wall_ns }} from={from} show={show} /></td>

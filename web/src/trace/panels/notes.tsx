@@ -57,7 +57,7 @@ export function NotesPanel({ id, threads, shown, start, end, timed }: { id: stri
 			{list.length > 0 && (
 				<div class="scroll"><table>
 					<thead><tr>{timed && <><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('For')}</th></>}<th scope="col">{tr('Thread')}</th>
-						<th scope="col">{tr('What')}</th>{more && <th scope="col">{tr('More')}</th>}</tr></thead>
+						<th scope="col">{tr('Event')}</th>{more && <th scope="col">{tr('More')}</th>}</tr></thead>
 					<tbody>{met.slice(0, rows).map((n) => (
 						<tr key={n.id} class={selected === formatEvent(idOf(n)) ? 'lit' : ''}>
 							{timed && <><td class="num"><button class="small" title={tr('Show this in the chart')} onClick={() => goTo(n)}>{duration(within(n, start, end).ts_ns - start)}</button></td>

@@ -46,7 +46,7 @@ function Repairs({ t }: { t: Trace }) {
 					{n ? tr(', {resolved} of {ids} method ids named', { resolved: count(n.resolved), ids: count(n.ids) }) : ''}</span></summary>
 			{t.report?.system && <p>{systemWords(t.report.system)}</p>}
 			{list.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">{tr('What')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('Cases')}</th>
+				<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('Cases')}</th>
 					<th scope="col" class="num">{tr('First at byte')}</th><th scope="col">{tr('Meaning')}</th></tr></thead>
 				<tbody>{list.map((r) => (
 					<tr key={r.name}><td class="mono">{r.name}</td><td><span class={`state ${r.kind}`}>{REPAIR[r.kind] ?? r.kind}</span></td>
