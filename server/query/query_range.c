@@ -30,7 +30,6 @@
 
 #include "decoder/trace/running.h"
 #include "server/base/thread/parallel.h"
-#include "server/trace/trace_file_unpack.h"
 
 struct lane {
 	const struct tw_chunk_row *rows;

@@ -165,6 +165,24 @@ enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, s
 bool tw_tree_add_methods(
         const struct tw_tree *t, uint32_t n_methods, struct tw_method_info *rows, uint32_t *active);
 
+/* --- decompresses frames and decodes chunks, without the file (trace_file_read.c) --- */
+
+/* One thread can read while others unpack, each with its own unpacker.  Thread: one at a time. */
+struct tw_unpacker;
+
+/* NULL: out of memory. */
+struct tw_unpacker *tw_unpacker_new(void);
+struct tw_unpacker *tw_unpacker_free(struct tw_unpacker *u);
+
+/* The content of a zstd frame, which states its decoded size; valid until the next call.
+ * TW_CORRUPT if damaged or larger than max_bytes. */
+enum tw_status tw_unpacker_frame(struct tw_unpacker *u, struct tw_str frame, uint64_t max_bytes,
+        struct tw_str *ret, struct tw_err *err) TW_MUST_USE;
+
+/* Decodes the stored bytes of a chunk into *c. */
+enum tw_status tw_unpacker_chunk(struct tw_unpacker *u, struct tw_str frame,
+        const struct tw_chunk_row *row, struct tw_chunk *c, struct tw_err *err) TW_MUST_USE;
+
 /* --- notes (trace_file_notes.c) --- */
 
 struct tw_note_query {
@@ -207,6 +225,18 @@ enum tw_status tw_trace_file_note_blocks(
 /* Sums of the blocks whose first ids are in first..last, block by block. */
 enum tw_status tw_trace_file_note_sums(struct tw_trace_file *f, uint64_t first, uint64_t last,
         tw_note_sum_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
+
+/* --- processes of its threads (trace_file_notes.c) --- */
+
+struct tw_trace_process {
+	uint32_t pid;       /* 0: numbered 0 in the trace, or unknown */
+	uint32_t threads;   /* number of its threads in the trace */
+	struct tw_str name; /* from the trace's notes; "" unknown */
+};
+
+/* By rising pid, allocated in the arena. */
+enum tw_status tw_trace_processes(struct tw_trace_file *f, struct tw_arena *a,
+        struct tw_trace_process **ret, uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
 
 /* --- documents (trace_file_notes.c) --- */
 

@@ -8,7 +8,6 @@
 #include "decoder/base/err.h"
 #include "decoder/trace/trace_out.h"
 #include "server/trace/trace_file.h"
-#include "server/trace/trace_file_unpack.h"
 
 enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 2 };
 /* Limits on the decoded size of a frame: a chunk of 65,536 slices with every column at its longest,
@@ -34,19 +33,6 @@ bool tw_trace_has_times(const struct tw_thread_info *t);
 int64_t tw_trace_duration_ns(const struct tw_trace_info *i, bool timed);
 
 sqlite3 *tw_trace_file_db(struct tw_trace_file *f);
-
-/* Positions of the chunks of all threads (trace_file_chunks.c).  Read in one pass, as the table has
- * no index by thread: a query per thread would scan the table each time. */
-struct tw_chunk_directory {
-	struct tw_chunk_row *rows; /* by thread, level, time */
-	uint32_t n, cap;
-	bool loaded;
-};
-/* Reads the directory once. */
-enum tw_status tw_chunk_directory_load(
-        struct tw_chunk_directory *d, sqlite3 *db, struct tw_err *err) TW_MUST_USE;
-void tw_chunk_directory_of(const struct tw_chunk_directory *d, uint32_t thread_id,
-        const struct tw_chunk_row **ret, uint32_t *ret_n);
 
 /* --- payloads compressed in parallel with the code that produces them --- */
 

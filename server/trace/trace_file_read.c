@@ -5,11 +5,13 @@
  * content may still be damaged; every number is checked before it is used as a size or index, and
  * frames have checksums.
  */
+#include "decoder/base/codec_memory.h"
 #include "server/base/clock.h"
 #include "server/trace/trace_file_internal.h"
 #include "server/trace/trace_file_vfs.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,14 +32,84 @@ struct tw_trace_file {
 	uint32_t n_methods, cap_methods;
 	struct tw_method_ref *refs;
 	uint32_t n_refs, cap_refs;
-	struct tw_chunk_directory directory;
+	/* Positions of the chunks of all threads, by thread, level, time.  Read in one pass, as the
+	 * table has no index by thread: a query per thread would scan the table each time. */
+	struct tw_chunk_row *chunks;
+	uint32_t n_chunks, cap_chunks;
+	bool has_chunks, bad_chunk; /* they were read; a row was damaged */
 	struct tw_inlined *inlined; /* NULL: as stored */
 	int owned_fd;               /* -1 none */
 };
 
 /* Method and thread tables of the largest trace, with names. */
 #define ARENA_MAX_BYTES ((size_t)1 << 30)
+enum { FIRST_CHUNKS = 64 };
 enum { OPS_PER_CHECK = 20000 }; /* instructions of SQLite's virtual machine: about a millisecond */
+
+/* --- frames, without the file --- */
+
+struct tw_unpacker {
+	ZSTD_DCtx *zstd;
+	struct tw_buf payload;
+};
+
+struct tw_unpacker *tw_unpacker_new(void)
+{
+	struct tw_unpacker *u = tw_mem_zalloc(1, sizeof *u);
+
+	if (!u)
+		return NULL;
+	tw_buf_init(&u->payload, SIZE_MAX / 2);
+	u->zstd = ZSTD_createDCtx_advanced(tw_zstd_memory());
+	return u->zstd ? u : tw_unpacker_free(u);
+}
+
+struct tw_unpacker *tw_unpacker_free(struct tw_unpacker *u)
+{
+	if (!u)
+		return NULL;
+	(void)ZSTD_freeDCtx(u->zstd);
+	tw_buf_done(&u->payload);
+	tw_mem_free(u);
+	return NULL;
+}
+
+static enum tw_status damaged_frame(struct tw_err *err)
+{
+	return tw_fail(err, TW_CORRUPT, "the trace file is damaged (frame)");
+}
+
+enum tw_status tw_unpacker_frame(struct tw_unpacker *u, struct tw_str frame, uint64_t max_bytes,
+        struct tw_str *ret, struct tw_err *err)
+{
+	unsigned long long size = ZSTD_getFrameContentSize(frame.ptr, frame.len);
+	size_t n;
+
+	if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > max_bytes)
+		return damaged_frame(err);
+	tw_buf_clear(&u->payload);
+	if (tw_buf_reserve(&u->payload, (size_t)size) != TW_OK)
+		return tw_oom(err);
+	n = ZSTD_decompressDCtx(u->zstd, u->payload.data, (size_t)size, frame.ptr, frame.len);
+	if (ZSTD_isError(n) || n != size)
+		return damaged_frame(err);
+	*ret = (struct tw_str){(const char *)u->payload.data, n};
+	return TW_OK;
+}
+
+enum tw_status tw_unpacker_chunk(struct tw_unpacker *u, struct tw_str frame,
+        const struct tw_chunk_row *row, struct tw_chunk *c, struct tw_err *err)
+{
+	struct tw_str payload = {NULL, 0};
+	enum tw_status st = tw_unpacker_frame(u, frame, TW_CHUNK_MAX_BYTES, &payload, err);
+
+	if (st != TW_OK)
+		return st;
+	return tw_chunk_decode(
+	        c, (const uint8_t *)payload.ptr, payload.len, row->info.start_ns, err);
+}
+
+/* --- the file --- */
 
 enum tw_status tw_trace_file_noted(struct tw_trace_file *f, enum tw_status st)
 {
@@ -375,7 +447,7 @@ struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f)
 	if (f->owned_fd >= 0)
 		(void)close(f->owned_fd);
 	tw_unpacker_free(f->unpacker);
-	tw_mem_free(f->directory.rows);
+	tw_mem_free(f->chunks);
 	tw_arena_free(f->arena);
 	tw_mem_free(f);
 	return NULL;
@@ -515,14 +587,103 @@ enum tw_status tw_trace_file_methods(struct tw_trace_file *f, const struct tw_me
 	return TW_OK;
 }
 
+/* --- chunks --- */
+
+/* A row that our code did not write is left out. */
+static bool chunk_row(struct tw_trace_file *f, sqlite3_stmt *s)
+{
+	int64_t thread = sqlite3_column_int64(s, 0);
+	int64_t slices = sqlite3_column_int64(s, 5);
+	const struct tw_chunk_row row = {
+	        .chunk_id = (uint32_t)sqlite3_column_int64(s, 1),
+	        .info = {.thread_id = (uint32_t)thread,
+	                .level = (uint32_t)sqlite3_column_int64(s, 2),
+	                .start_ns = sqlite3_column_int64(s, 3),
+	                .end_ns = sqlite3_column_int64(s, 4),
+	                .slices = (uint32_t)slices,
+	                .open = (uint32_t)sqlite3_column_int64(s, 6),
+	                .min_dur_ns = sqlite3_column_int64(s, 7)},
+	        .stored_bytes = (uint32_t)sqlite3_column_int64(s, 8),
+	};
+
+	if (thread <= 0 || thread > UINT32_MAX || slices <= 0 || slices > TW_CHUNK_SLICES ||
+	        row.info.start_ns < 0 || row.info.end_ns < row.info.start_ns) {
+		f->bad_chunk = true;
+		return true;
+	}
+	if (f->n_chunks == f->cap_chunks) {
+		uint32_t cap = f->cap_chunks ? f->cap_chunks * 2 : FIRST_CHUNKS;
+		struct tw_chunk_row *more = tw_mem_resize(f->chunks, cap, sizeof *more);
+
+		if (!more)
+			return false;
+		f->chunks = more;
+		f->cap_chunks = cap;
+	}
+	f->chunks[f->n_chunks++] = row;
+	return true;
+}
+
+static int by_place(const void *pa, const void *pb)
+{
+	const struct tw_chunk_row *a = pa;
+	const struct tw_chunk_row *b = pb;
+
+	if (a->info.thread_id != b->info.thread_id)
+		return a->info.thread_id < b->info.thread_id ? -1 : 1;
+	if (a->info.level != b->info.level)
+		return a->info.level < b->info.level ? -1 : 1;
+	return a->chunk_id < b->chunk_id ? -1 : a->chunk_id > b->chunk_id;
+}
+
+static enum tw_status read_chunks(struct tw_trace_file *f, struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (f->has_chunks)
+		return TW_OK;
+	f->n_chunks = 0;
+	f->bad_chunk = false;
+	st = each_row(f,
+	        "SELECT thread_id, chunk_id, level, start_ns, end_ns, slices, open, min_dur_ns,"
+	        " length(data) FROM trace_chunk",
+	        chunk_row, err);
+	if (st == TW_OK && f->bad_chunk)
+		st = damaged(f, "chunk directory", err);
+	if (st == TW_OK && f->n_chunks)
+		qsort(f->chunks, f->n_chunks, sizeof *f->chunks, by_place);
+	f->has_chunks = st == TW_OK;
+	return st;
+}
+
+/* The first chunk of this thread or a later one. */
+static uint32_t first_of(const struct tw_trace_file *f, uint64_t thread_id)
+{
+	uint32_t low = 0;
+	uint32_t high = f->n_chunks;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (f->chunks[mid].info.thread_id < thread_id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 enum tw_status tw_trace_file_stored_chunks(struct tw_trace_file *f, uint32_t thread_id,
         const struct tw_chunk_row **ret, uint32_t *ret_n, struct tw_err *err)
 {
-	enum tw_status st = tw_chunk_directory_load(&f->directory, f->db, err);
+	enum tw_status st = read_chunks(f, err);
+	uint32_t at;
 
 	if (st != TW_OK)
-		return tw_trace_file_noted(f, st);
-	tw_chunk_directory_of(&f->directory, thread_id, ret, ret_n);
+		return st;
+	at = first_of(f, thread_id);
+	*ret = f->chunks ? f->chunks + at : NULL;
+	*ret_n = first_of(f, (uint64_t)thread_id + 1) - at;
 	return TW_OK;
 }
 

@@ -14,7 +14,6 @@
 #include "server/base/text/json_write.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"
 #include "server/catalogue/traces/catalogue_trace.h"
-#include "server/trace/trace_processes.h"
 
 #define BODY_MAX ((size_t)512 << 20)
 

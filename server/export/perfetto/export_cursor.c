@@ -2,7 +2,6 @@
 
 #include "server/base/clock.h"
 #include "server/base/thread/parallel.h"
-#include "server/trace/trace_file_unpack.h"
 
 enum { WORTH_A_THREAD = 4096 };
 

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/trace/trace_processes.h"
-
 enum { BATCH = 512, LEVELS = 4, DEPTH = 16, MAX_COUNTERS = 4096, TEXT_BYTES = 1024 };
 
 enum group { LOCKS, EVENTS, STATES, ANR, SCENARIO, GROUPS };
