@@ -61,7 +61,7 @@ static inline bool tw_waits(const struct tw_waits *w, uint32_t method)
 	return method < w->n && w->of[method];
 }
 
-/* --- flame graphs (query_flame.c, query_bottom_up.c, query_grow.c) --- */
+/* --- flame graphs (query_flame.c, query_grow.c) --- */
 
 enum tw_flame_view { TW_TOP_DOWN, TW_BOTTOM_UP };
 /* Running and waiting are the two parts of wall time. Where a node's CPU time is known, running is
@@ -128,7 +128,7 @@ enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection
         const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
         struct tw_flame *ret, struct tw_err *err) TW_MUST_USE;
 
-/* --- the summary tree (query_summary.c; schema/columns.md) --- */
+/* --- the summary tree (query_flame.c; schema/columns.md) --- */
 
 /* Has at most max_nodes nodes, not counting rests. */
 enum tw_status tw_query_summary(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,

@@ -1,16 +1,154 @@
 /*
- * query_flame.c - a top-down flame graph from the call trees of the selected threads.
+ * query_flame.c - flame graphs from the call trees of the selected threads: widths of nodes, top
+ * down, bottom up, and the stored summary tree, which suffices for most graphs of a whole trace.
+ *
+ * query_grow.c opens the nodes.
  */
 #include <string.h>
 
+#include "decoder/base/sum.h"
+#include "server/query/query.h"
 #include "server/query/query_grow.h"
-#include "server/query/query_weight.h"
+#include "server/query/query_reshape.h"
+
+/* --- widths of nodes ---
+ *
+ * A call tree stores CPU time including callees; a node's self value is the difference to the
+ * callees'. Both clocks are read at slightly different moments, so a negative difference is set to
+ * 0.
+ */
+
+struct weights {
+	int64_t **own; /* per tree and node: self value; NULL: wall time is used */
+	int64_t **all; /* and the value including descendants */
+};
+
+static int64_t weight_own(
+        const struct weights *w, const struct tw_forest *f, uint32_t tree, uint32_t at)
+{
+	return w->own ? w->own[tree][at] : f->trees[tree].nodes[at].self_ns;
+}
+
+static int64_t weight_all(
+        const struct weights *w, const struct tw_forest *f, uint32_t tree, uint32_t at)
+{
+	return w->all ? w->all[tree][at] : f->trees[tree].nodes[at].total_ns;
+}
+
+static int64_t at_least_0(int64_t v)
+{
+	return v > 0 ? v : 0;
+}
+
+static void own_calls(const struct tw_tree *t, int64_t *own)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		own[i] = (int64_t)t->nodes[i].count;
+}
+
+static void own_cpu(const struct tw_tree *t, int64_t *own)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		own[i] = at_least_0(t->nodes[i].cpu_ns);
+	for (uint32_t i = 1; i < t->n; i++)
+		own[t->nodes[i].parent] -= at_least_0(t->nodes[i].cpu_ns);
+	for (uint32_t i = 0; i < t->n; i++)
+		own[i] = at_least_0(own[i]);
+}
+
+/* The CPU time may exceed the wall time: both clocks are read one after the other. */
+static void own_running(const struct tw_tree *t, const struct tw_waits *waits, int64_t *own)
+{
+	own_cpu(t, own);
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct tw_tree_node *n = &t->nodes[i];
+		int64_t self = at_least_0(n->self_ns);
+
+		if (n->cpu_ns < 0)
+			own[i] = tw_waits(waits, n->method) ? 0 : self;
+		else if (own[i] > self)
+			own[i] = self;
+	}
+}
+
+static void own_waiting(const struct tw_tree *t, const struct tw_waits *waits, int64_t *own)
+{
+	own_running(t, waits, own);
+	for (uint32_t i = 0; i < t->n; i++)
+		own[i] = at_least_0(t->nodes[i].self_ns) - own[i];
+}
+
+static void weigh_tree(
+        const struct tw_tree *t, const struct tw_flame_query *q, int64_t *own, int64_t *all)
+{
+	if (q->metric == TW_METRIC_CPU)
+		own_cpu(t, own);
+	else if (q->metric == TW_METRIC_RUNNING)
+		own_running(t, &q->waits, own);
+	else if (q->metric == TW_METRIC_WAITING)
+		own_waiting(t, &q->waits, own);
+	else
+		own_calls(t, own);
+	for (uint32_t i = 0; i < t->n; i++)
+		all[i] = own[i];
+	for (uint32_t i = t->n; i-- > 1;)
+		all[t->nodes[i].parent] += all[i];
+}
+
+static enum tw_status weigh(const struct tw_forest *f, const struct tw_flame_query *q,
+        struct tw_arena *a, struct weights *ret, struct tw_err *err)
+{
+	struct weights w = {NULL, NULL};
+
+	if (q->metric != TW_METRIC_WALL) {
+		w.own = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *w.own);
+		w.all = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *w.all);
+		if (!w.own || !w.all)
+			return tw_oom(err);
+	}
+	for (uint32_t k = 0; w.own && k < f->n; k++) {
+		w.own[k] = tw_arena_alloc(a, f->trees[k].n, sizeof **w.own);
+		w.all[k] = tw_arena_alloc(a, f->trees[k].n, sizeof **w.all);
+		if (!w.own[k] || !w.all[k])
+			return tw_oom(err);
+		weigh_tree(&f->trees[k], q, w.own[k], w.all[k]);
+	}
+	*ret = w;
+	return TW_OK;
+}
+
+enum tw_status tw_query_running(const struct tw_forest *f, const struct tw_waits *waits,
+        uint32_t n_methods, struct tw_arena *a, int64_t **ret, struct tw_err *err)
+{
+	int64_t *sums = tw_arena_zalloc(a, (size_t)n_methods + 1, sizeof *sums);
+	uint32_t most = 0;
+	int64_t *own;
+
+	for (uint32_t k = 0; k < f->n; k++)
+		most = f->trees[k].n > most ? f->trees[k].n : most;
+	own = tw_arena_alloc(a, (size_t)most + 1, sizeof *own);
+	if (!sums || !own)
+		return tw_oom(err);
+	for (uint32_t k = 0; k < f->n; k++) {
+		const struct tw_tree *t = &f->trees[k];
+
+		own_running(t, waits, own);
+		for (uint32_t i = 0; i < t->n; i++)
+			if (t->nodes[i].method < n_methods)
+				sums[t->nodes[i].method] =
+				        tw_sum_ns(sums[t->nodes[i].method], own[i]);
+	}
+	*ret = sums;
+	return TW_OK;
+}
+
+/* --- top down --- */
 
 enum { CHECK_EVERY = 4096 };
 
 /* Input of tw_grow: call trees, or the summary tree. */
 struct flame_input {
-	struct tw_weights w;
+	struct weights w;
 	const struct tw_summary_tree *summary; /* the summary tree; NULL: threads' trees */
 	/* by node of the summary tree: number of call-tree nodes merged into it and its
 	 * descendants */
@@ -27,7 +165,7 @@ static struct tw_member member_of(
 	        .tree = tree,
 	        .at = at,
 	        .method = rest ? TW_NO_METHOD : n->method,
-	        .value = tw_weight_all(&w->w, f, tree, at),
+	        .value = weight_all(&w->w, f, tree, at),
 	        .count = n->count,
 	        .max_ns = n->max_ns,
 	};
@@ -40,7 +178,7 @@ static struct tw_member_more more_of(const struct tw_grower *g, const struct tw_
 
 	return (struct tw_member_more){
 	        .hidden = w->summary ? w->merged_nodes[m->at] : n->subtree,
-	        .self = tw_weight_own(&w->w, g->forest, m->tree, m->at),
+	        .self = weight_own(&w->w, g->forest, m->tree, m->at),
 	        .order = n->total_ns,
 	};
 }
@@ -102,7 +240,7 @@ static enum tw_status grow_down(const struct tw_forest *f, struct flame_input *w
 	        .arg = w,
 	        .knows_total = true};
 	struct tw_member *roots = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *roots);
-	enum tw_status st = tw_weigh(f, q, a, &w->w, err);
+	enum tw_status st = weigh(f, q, a, &w->w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -138,4 +276,296 @@ enum tw_status tw_query_flame_of_summary(const struct tw_summary_tree *c,
 	for (uint32_t i = t->n; i-- > 1;)
 		w.merged_nodes[t->nodes[i].parent] += w.merged_nodes[i];
 	return grow_down(&one, &w, q, deadline, a, ret, err);
+}
+
+/* --- bottom up ---
+ *
+ * Level one contains the methods by self time (or calls). Below a method are its callers, each
+ * with the part of that time spent in calls from it. The complete inverted tree can be far larger
+ * than the call trees, so only the displayed part is computed.
+ */
+
+/* The caller of a node, in half a word: steps towards the callers visit nodes at random, and call
+ * trees are far larger than a cache.  Nodes are numbered through all trees. */
+struct caller {
+	uint32_t at; /* NO_CALLER: the thread */
+	uint32_t method;
+};
+
+#define NO_CALLER UINT32_MAX
+enum { AHEAD = 8 };
+
+/* Moves members to their callers, in place; time of members without a caller becomes self time. */
+static bool callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
+        struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
+{
+	struct tw_member *up = (struct tw_member *)(uintptr_t)members; /* of this grower's arena */
+	const struct caller *of = g->arg;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct caller caller = of[up[i].at];
+
+		if (i + AHEAD < n)
+			__builtin_prefetch(&of[up[i + AHEAD].at]);
+		if (caller.at == NO_CALLER) {
+			*ret_self += up[i].value;
+			continue;
+		}
+		up[kept] = up[i];
+		up[kept].at = caller.at;
+		up[kept++].method = caller.method;
+	}
+	*ret = up;
+	*ret_n = kept;
+	return true;
+}
+
+/* The first step leads from the root to the methods themselves. A thread's own time, which
+ * reshaping may leave, has no method. */
+static bool methods_then_callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
+        struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
+{
+	struct tw_member *kept =
+	        (struct tw_member *)(uintptr_t)members; /* of this grower's arena */
+	uint32_t k = 0;
+
+	g->expand = callers;
+	for (uint32_t i = 0; i < n; i++) {
+		if (members[i].method == TW_NO_METHOD)
+			*ret_self += members[i].value;
+		else if (k++ < i)
+			kept[k - 1] = members[i];
+	}
+	*ret = kept;
+	*ret_n = k;
+	return true;
+}
+
+/* All nodes of all trees as members, sorted by method if it is below `methods`. */
+struct listing {
+	const struct tw_forest *forest;
+	const struct weights *weights;
+	struct tw_member *members;
+	struct caller *callers;
+	uint32_t *next; /* by method, the last one for all others: index of a member */
+	uint32_t methods;
+};
+
+static bool is_member(const struct listing *l, uint32_t tree, uint32_t node)
+{
+	/* methods without self time were called too */
+	return node || weight_own(l->weights, l->forest, tree, 0) != 0;
+}
+
+static uint32_t slot_of(const struct listing *l, uint32_t method)
+{
+	return method < l->methods ? method : l->methods;
+}
+
+/* Returns the number of members. */
+static uint32_t count_members(struct listing *l)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < l->forest->n; k++)
+		for (uint32_t i = 0; i < l->forest->trees[k].n; i++)
+			if (is_member(l, k, i))
+				l->next[slot_of(l, l->forest->trees[k].nodes[i].method)]++;
+	for (uint32_t i = 0; i <= l->methods; i++) {
+		uint32_t count = l->next[i];
+
+		l->next[i] = n;
+		n += count;
+	}
+	return n;
+}
+
+static void add_tree(struct listing *l, uint32_t tree, uint32_t first)
+{
+	const struct tw_tree_node *nodes = l->forest->trees[tree].nodes;
+
+	for (uint32_t i = 0; i < l->forest->trees[tree].n; i++) {
+		uint32_t parent = nodes[i].parent;
+
+		l->callers[first + i] =
+		        parent ? (struct caller){first + parent, nodes[parent].method}
+		               : (struct caller){NO_CALLER, TW_NO_METHOD};
+		if (is_member(l, tree, i))
+			l->members[l->next[slot_of(l, nodes[i].method)]++] =
+			        (struct tw_member){.at = first + i,
+			                .method = nodes[i].method,
+			                .value = weight_own(l->weights, l->forest, tree, i),
+			                .count = nodes[i].count,
+			                .max_ns = nodes[i].max_ns};
+	}
+}
+
+/* One past the highest method of all nodes. */
+static uint32_t count_methods(const struct tw_forest *f)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < f->n; k++)
+		for (uint32_t i = 0; i < f->trees[k].n; i++)
+			if (f->trees[k].nodes[i].method >= n &&
+			        f->trees[k].nodes[i].method != TW_NO_METHOD)
+				n = f->trees[k].nodes[i].method + 1;
+	return n;
+}
+
+enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_flame_query *q,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
+        struct tw_err *err)
+{
+	struct tw_grower g = {
+	        .forest = f, .arena = a, .deadline = deadline, .expand = methods_then_callers};
+	struct weights w;
+	struct listing l = {.forest = f, .weights = &w, .methods = count_methods(f)};
+	uint64_t most = 1;
+	uint32_t first = 0;
+	uint32_t n;
+	enum tw_status st = weigh(f, q, a, &w, err);
+
+	if (st != TW_OK)
+		return st;
+	for (uint32_t k = 0; k < f->n; k++)
+		most += f->trees[k].n;
+	if (l.methods / 8 > most) /* a damaged file; the members are sorted later */
+		l.methods = 0;
+	l.members = most < UINT32_MAX ? tw_arena_alloc(a, most, sizeof *l.members) : NULL;
+	l.callers = l.members ? tw_arena_alloc(a, most, sizeof *l.callers) : NULL;
+	l.next = l.callers ? tw_arena_zalloc(a, (size_t)l.methods + 1, sizeof *l.next) : NULL;
+	if (!l.next)
+		return tw_oom(err);
+	n = count_members(&l);
+	for (uint32_t k = 0; k < f->n; k++) {
+		add_tree(&l, k, first);
+		first += f->trees[k].n;
+	}
+	g.arg = l.callers;
+	return tw_grow(&g, q, l.members, n, ret, err);
+}
+
+/* --- the summary tree ---
+ *
+ * It is the result of the largest query, stored as a call tree. Nodes omitted below a node are one
+ * child of it with the method `rest`, so every sum is correct. A graph is built best first, so a
+ * graph with at most as many nodes as the summary tree has the same nodes and values.
+ */
+
+/* As a call tree, except for the order of siblings: a rest is last and may be the heaviest. */
+static struct tw_tree tree_of(const struct tw_flame *f, uint32_t rest, struct tw_arena *a)
+{
+	struct tw_tree t = {tw_arena_alloc(a, f->n, sizeof *t.nodes), f->n};
+
+	for (uint32_t i = 0; t.nodes && i < f->n; i++) {
+		const struct tw_flame_node *n = &f->nodes[i];
+
+		t.nodes[i] = (struct tw_tree_node){
+		        .method = n->others ? rest : n->method,
+		        .depth = n->depth,
+		        .count = n->count,
+		        .total_ns = n->value,
+		        .cpu_ns = (int64_t)n->tree_nodes,
+		        .max_ns = n->max_ns,
+		};
+	}
+	for (uint32_t i = 1; t.nodes && i < f->n; i++) /* without descendants */
+		t.nodes[f->nodes[i].parent].cpu_ns -= (int64_t)f->nodes[i].tree_nodes;
+	return t;
+}
+
+enum tw_status tw_query_summary(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,
+        struct tw_arena *a, struct tw_summary_tree *ret, struct tw_err *err)
+{
+	const struct tw_flame_query whole = {.max_nodes = max_nodes};
+	struct tw_flame flame;
+	struct tw_tree_builder *b;
+	struct tw_tree t;
+	enum tw_status st = tw_query_flame(f, &whole, NULL, a, &flame, err);
+
+	if (st != TW_OK)
+		return st;
+	t = tree_of(&flame, rest, a);
+	b = t.nodes ? tw_tree_builder_new(UINT32_MAX) : NULL;
+	if (!b)
+		return tw_oom(err);
+	st = tw_tree_builder_add_tree(b, &t);
+	if (st == TW_OK)
+		st = tw_tree_builder_finish(b, a, &ret->tree);
+	tw_tree_builder_free(b);
+	ret->rest = rest;
+	return st == TW_OK ? TW_OK : tw_oom(err);
+}
+
+bool tw_summary_answers(const struct tw_summary_tree *c, const struct tw_flame_query *q)
+{
+	uint32_t real = 0;
+
+	if (q->view != TW_TOP_DOWN || q->metric != TW_METRIC_WALL || q->n_root || q->skip)
+		return false;
+	for (uint32_t i = 1; i < c->tree.n; i++)
+		real += c->tree.nodes[i].method != c->rest;
+	return real >= q->max_nodes;
+}
+
+/* Returns whether every thread with calls is selected, with all its calls. */
+static bool is_complete(const struct tw_trace_file *f, const struct tw_selection *sel)
+{
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(f, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (t[i].slices && !tw_selection_has(sel, &t[i]))
+			return false;
+	return !sel->ranged;
+}
+
+/* TW_NOT_FOUND if the trace has no summary tree, or it is not sufficient. */
+static enum tw_status from_summary(struct tw_trace_file *f, const struct tw_flame_query *q,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
+        struct tw_err *err)
+{
+	const struct tw_method_ref *methods;
+	struct tw_summary_tree c = {.rest = 0};
+	enum tw_status st = TW_NOT_FOUND;
+
+	if (q->max_nodes <= TW_SUMMARY_NODES && q->view == TW_TOP_DOWN)
+		st = tw_trace_file_method_refs(f, &methods, &c.rest, err);
+	if (st == TW_OK)
+		st = tw_trace_file_tree(f, TW_SUMMARY_THREAD_ID, a, &c.tree, err);
+	if (st == TW_OK && !tw_summary_answers(&c, q))
+		st = TW_NOT_FOUND;
+	return st == TW_OK ? tw_query_flame_of_summary(&c, q, deadline, a, ret, err) : st;
+}
+
+enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection *sel,
+        const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
+        struct tw_flame *ret, struct tw_err *err)
+{
+	struct tw_forest forest;
+	bool partial = false;
+	enum tw_status st = tw_selection_check(f, sel, err);
+
+	if (st == TW_OK && is_complete(f, sel) && q->n_steps == 0) {
+		st = from_summary(f, q, deadline, a, ret, err);
+		if (st != TW_NOT_FOUND)
+			return st;
+		st = TW_OK;
+	}
+	if (st == TW_OK)
+		st = tw_query_forest(f, sel, deadline, a, &forest, &partial, err);
+	if (st == TW_OK && q->n_steps) {
+		const struct tw_forest whole = forest;
+
+		st = tw_query_reshape(&whole, q->steps, q->n_steps, a, &forest, err);
+	}
+	if (st == TW_OK && q->view == TW_BOTTOM_UP)
+		st = tw_query_bottom_up(&forest, q, deadline, a, ret, err);
+	else if (st == TW_OK)
+		st = tw_query_flame(&forest, q, deadline, a, ret, err);
+	if (st == TW_OK)
+		ret->partial |= partial;
+	return st;
 }
