@@ -1,8 +1,9 @@
 // Builds the page into dist/: index.html and hashed assets.
 // `--test` bundles test/*.test.ts into dist-test/ for node's test runner instead.
 import { build } from 'esbuild';
+import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { BUDGETS, budgetOf } from './budget.mjs';
 
@@ -12,29 +13,111 @@ function parameters() {
 	return [...new Set([...source.matchAll(/\b(?:text|number|texts)\('(\w+)'\)/g)].map((m) => m[1]))].sort();
 }
 
-const shared = { bundle: true, minify: true, format: 'esm', target: 'es2022', metafile: true,
+const shared = { bundle: true, format: 'esm', target: 'es2022', metafile: true,
 	jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'none', charset: 'utf8', logLevel: 'warning',
-	define: { PARAMETERS: JSON.stringify(parameters()) } };
+	define: { PARAMETERS: JSON.stringify(parameters().join(' ')) } };
 
 const inputs = {}; // of each built file, by its name
 
-/* What `entry` became: its address, and that of all it needs at once, by source file. */
-async function bundle(entry, outdir, extra = {}) {
-	const { metafile: { outputs } } = await build({ ...shared, entryPoints: [entry], outdir,
-		entryNames: '[name]-[hash]', ...extra, define: { ...shared.define, ...extra.define } });
+/* A file and all that it needs at once. */
+function closure(outputs, f, found = new Set()) {
+	if (!found.has(f)) {
+		found.add(f);
+		for (const i of outputs[f].imports) if (i.kind === 'import-statement') closure(outputs, i.path, found);
+	}
+	return found;
+}
+
+/* A file that needs no other. */
+async function single(entry, extra = {}) {
+	const { metafile: { outputs } } = await build({ ...shared, minify: true, entryPoints: [entry], outdir: 'dist/assets', entryNames: '[name]-[hash]', ...extra,
+		define: { ...shared.define, ...extra.define } });
 	for (const [file, out] of Object.entries(outputs)) inputs[basename(file)] = out.inputs;
-	const made = (source) => Object.keys(outputs).find((f) => outputs[f].entryPoint === source);
-	const href = (f) => '/assets/' + basename(f);
-	const needs = (f) => outputs[f].imports.filter((i) => i.kind === 'import-statement').flatMap((i) => [i.path, ...needs(i.path)]);
-	const mayNeed = (f) => outputs[f].imports.flatMap((i) => [i.path, ...needs(i.path)]);
-	return { href: href(made(entry)), of: (source) => href(made(source)), needs: (source) => [...new Set(needs(made(source)))].map(href),
-		mayNeed: (source) => [...new Set([made(source), ...needs(made(source))].flatMap(mayNeed))].map(href) };
+	return '/assets/' + basename(Object.keys(outputs)[0]);
+}
+
+/* Into which file each piece is joined that the frame or a trace needs, because each file costs a browser several
+ * milliseconds. A piece that other pages need, too, is a file of its own, unless the frame can have it. */
+function joined(outputs, main, trace) {
+	const users = (f) => Object.keys(outputs).filter((e) => outputs[e].entryPoint && closure(outputs, e).has(f)).map((e) => outputs[e].entryPoint);
+	const texts = (f) => Object.keys(outputs[f].inputs).some((i) => i.startsWith('src/i18n/strings/')); // waits for a language
+	const group = new Map([...closure(outputs, main)].map((f) => [f, 'main']));
+	const all = [...closure(outputs, trace)].reverse().filter((f) => !group.has(f));
+	for (let before = -1; before !== group.size;) {
+		before = group.size;
+		for (const f of all.filter((f) => !group.has(f))) {
+			const by = users(f);
+			if (by.every((u) => u.startsWith('src/trace/'))) group.set(f, 'trace');
+			else if (by.every((u) => /^src\/(trace|compare|anr)\//.test(u))) group.set(f, 'graph');
+			else if (!texts(f) && outputs[f].imports.every((i) => group.get(i.path) === 'main')) group.set(f, 'main');
+		}
+	}
+	return group;
+}
+
+const HASH = 'BUILDHASH'; // in names until the content is known
+
+/* Writes the page's modules. esbuild splits them into pieces, one for each set of pages that share code; a second pass joins
+ * pieces into files. All files have the same hash: it is of all their contents. Returns the address of each source file that is loaded by itself, and
+ * of all it needs at once. */
+async function modules(entry, show, define) {
+	const { metafile: { outputs }, outputFiles } = await build({ ...shared, entryPoints: [entry], outdir: 'dist/assets', splitting: true,
+		write: false, entryNames: '[name]-[hash]', chunkNames: '[name]-[hash]', define: { ...shared.define, ...define } });
+	const all = Object.keys(outputs);
+	const code = new Map(outputFiles.map((o) => [relative('.', o.path), o.text]));
+	const made = (source) => all.find((f) => outputs[f].entryPoint === source);
+	const group = joined(outputs, made(entry), made(show));
+	const fileOf = (f) => group.get(f) ?? basename(f, '.js').replace(/^(?!chunk-)(.*)-\w+$/, '$1');
+	const nameOf = (f) => `${fileOf(f)}-${HASH}.js`;
+	for (const f of all) if (!group.has(f) && all.some((o) => o !== f && nameOf(o) === nameOf(f))) throw new Error(`two source files would be ${nameOf(f)}`);
+
+	const given = {}; // the names that a file exports to others
+	const short = new Map(all.map((f) => [f, new Map()])); // by the piece's names
+	const taken = {}; // by "FILE PIECE", what a file imports of another's piece
+	for (const f of all)
+		for (const [, list, path] of code.get(f).matchAll(/^import \{([^}]*)\} from "\.\/([^"]+)";$/gm)) {
+			const of = join(dirname(f), path);
+			if (nameOf(of) === nameOf(f)) continue;
+			for (const name of list.split(',').map((n) => n.trim().split(' ')[0])) {
+				if (!short.get(of).has(name)) short.get(of).set(name, '_' + (given[nameOf(of)] = (given[nameOf(of)] ?? -1) + 1).toString(36));
+				(taken[`${nameOf(f)} ${of}`] ??= new Set()).add(name);
+			}
+		}
+	const contentOf = (name) => all.filter((f) => nameOf(f) === name).map((f) => `export { ${[...short.get(f)].map(([n, s]) => `${n} as ${s}`)} } from "${f}";`
+		+ (outputs[f].entryPoint ? `export * from "${f}";${outputs[f].exports.includes('default') ? `export { default } from "${f}";` : ''}` : '')).join('\n');
+	const importOf = (by) => {
+		const of = by.split(' ')[1];
+		return `export { ${[...taken[by] ?? []].map((n) => `${short.get(of).get(n)} as ${n}`)} } from "./${nameOf(of)}";`;
+	};
+	const plugin = { name: 'joined', setup(b) {
+		b.onResolve({ filter: /./ }, ({ path, kind, importer, namespace }) => {
+			if (kind === 'entry-point') return { path, namespace: 'whole' };
+			if (namespace === 'whole') return { path, namespace: 'piece' };
+			const f = join(dirname(importer), path);
+			if (namespace === 'other' || !all.includes(f)) return { path, external: true };
+			if (nameOf(f) === nameOf(importer)) return { path: f, namespace: 'piece' };
+			return kind === 'dynamic-import' ? { path: `./${nameOf(f)}`, external: true } : { path: `${nameOf(importer)} ${f}`, namespace: 'other' };
+		});
+		b.onLoad({ filter: /./, namespace: 'whole' }, ({ path }) => ({ contents: contentOf(path), resolveDir: '.' }));
+		b.onLoad({ filter: /./, namespace: 'piece' }, ({ path }) => ({ contents: code.get(path) }));
+		b.onLoad({ filter: /./, namespace: 'other' }, ({ path }) => ({ contents: importOf(path) }));
+	} };
+	const out = await build({ ...shared, minify: true, outdir: 'dist/assets', write: false, plugins: [plugin],
+		entryPoints: [...new Set(all.map(nameOf))].map((name) => ({ in: name, out: basename(name, '.js') })) });
+	const hash = createHash('sha256').update(out.outputFiles.map((o) => o.text).join('')).digest('hex').slice(0, 8);
+	for (const o of out.outputFiles) writeFileSync(o.path.replace(HASH, hash), o.text.replaceAll(HASH, hash));
+	for (const f of all) Object.assign(inputs[nameOf(f).replace(HASH, hash)] ??= {}, outputs[f].inputs);
+
+	const href = (f) => '/assets/' + nameOf(f).replace(HASH, hash);
+	const needs = (f) => [...new Set([...closure(outputs, f)].map(href))];
+	return { needs: (source) => needs(made(source)),
+		mayNeed: (source) => [...closure(outputs, made(source))].flatMap((f) => outputs[f].imports.flatMap((i) => needs(i.path))) };
 }
 
 async function tests() {
 	rmSync('dist-test', { recursive: true, force: true });
 	const entries = readdirSync('test').filter((f) => f.endsWith('.test.ts')).map((f) => join('test', f));
-	await build({ ...shared, entryPoints: entries, outdir: 'dist-test', minify: false, platform: 'node', external: ['typescript'] });
+	await build({ ...shared, entryPoints: entries, outdir: 'dist-test', platform: 'node', external: ['typescript'] });
 }
 
 /* As the server sends it: schema/embed.py puts the compressed form beside each file. */
@@ -49,22 +132,22 @@ function gzipped(dir, opens, shows) {
 async function page() {
 	rmSync('dist', { recursive: true, force: true });
 	mkdirSync('dist/assets', { recursive: true });
-	const worker = await bundle('src/trace/worker/worker.ts', 'dist/assets');
-	const app = await bundle('src/app/main.tsx', 'dist/assets', {
-		splitting: true, chunkNames: '[name]-[hash]', define: { WORKER_URL: JSON.stringify(worker.href) } });
-	const css = await bundle('src/app/style.css', 'dist/assets');
-	const early = await bundle('src/app/early.ts', 'dist/assets', { format: 'iife', define: { WORKER_URL: JSON.stringify(worker.href) } });
-	const trace = [app.of('src/trace/trace.tsx'), ...app.needs('src/trace/trace.tsx')];
+	const worker = await single('src/trace/worker/worker.ts');
+	const css = await single('src/app/style.css');
+	const early = await single('src/app/early.ts', { format: 'iife', define: { WORKER_URL: JSON.stringify(worker) } });
+	const app = await modules('src/app/main.tsx', 'src/trace/trace.tsx', { WORKER_URL: JSON.stringify(worker) });
+	const [main, ...needs] = app.needs('src/app/main.tsx');
+	const trace = app.needs('src/trace/trace.tsx').filter((f) => f !== main && !needs.includes(f));
 	const html = readFileSync('src/app/index.html', 'utf8')
-		.replace('{{app}}', app.href)
-		.replace('{{early}}', early.href)
-		.replace('{{css}}', css.href)
-		.replace('{{needs}}', app.needs('src/app/main.tsx').map((f) => `<link rel="modulepreload" href="${f}">`).join('\n'))
+		.replace('{{app}}', main)
+		.replace('{{early}}', early)
+		.replace('{{css}}', css)
+		.replace('{{needs}}', needs.map((f) => `<link rel="modulepreload" href="${f}">`).join('\n'))
 		.replace('{{trace}}', trace.join(' '));
 	writeFileSync('dist/index.html', html);
 	writeFileSync('dist/favicon.svg', readFileSync('src/app/favicon.svg'));
 	const names = (all) => new Set(all.map((f) => basename(f)));
-	const opens = names([early.href, worker.href, app.href, ...app.needs('src/app/main.tsx'), ...trace]);
+	const opens = names([early, worker, main, ...needs, ...trace]);
 	const js = gzipped('dist', opens, names(app.mayNeed('src/trace/trace.tsx')));
 	console.log(`page built, gzipped JavaScript: ${Object.entries(js).map(([part, n]) => `${part} ${(n / 1024).toFixed(1)} KB`).join(', ')}`);
 	for (const [part, n] of Object.entries(js)) if (n > BUDGETS[part]) throw new Error(`${n - BUDGETS[part]} bytes more JavaScript than the ${part} may have`);

@@ -66,7 +66,7 @@ export function set(changes: Changes, push = false): void {
 	else if (!push) timer ??= setTimeout(flush, WRITE_MS);
 }
 
-declare const PARAMETERS: string[]; // every name that the source asks text() or number() for: build.mjs
+declare const PARAMETERS: string; // every name that the source asks text() or number() for: build.mjs
 
 const named = new Map<string, ReadonlySignal<string>>();
 
@@ -88,7 +88,7 @@ export function texts(name: string): string[] {
 
 /** Does this version know that name of the query? */
 export function known(name: string): boolean {
-	return PARAMETERS.includes(name) || named.has(name);
+	return PARAMETERS.split(' ').includes(name) || named.has(name);
 }
 
 export function number(name: string): number | null {
