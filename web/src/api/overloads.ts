@@ -2,17 +2,24 @@
 
 const PRIMITIVES: Record<string, string> = { Z: 'boolean', B: 'byte', C: 'char', S: 'short', I: 'int', J: 'long', F: 'float', D: 'double', V: 'void' };
 
+/* The types that a part of a descriptor lists, as in Java. */
+function listed(part: string): string[] {
+	const out: string[] = [];
+	let depth = 0;
+	for (let i = 0; i < part.length; i++) {
+		const end = part[i] === 'L' ? part.indexOf(';', i) : -1;
+		const type = end < 0 ? PRIMITIVES[part[i]] : part.slice(i + 1, end).replaceAll('/', '.');
+		if (end >= 0) i = end;
+		if (type) out.push(depth ? type + '[]'.repeat(depth) : type);
+		depth = part[i] === '[' ? depth + 1 : 0;
+	}
+	return out;
+}
+
 /** "(Ljava/lang/String;[I)V" → its parameters and its type as in Java; null: not a descriptor. */
 export function typesOf(descriptor: string): { parameters: string[]; type: string } | null {
-	const [, inner, last] = /^\((.*)\)(.*)$/.exec(descriptor) ?? [];
-	if (inner === undefined) return null;
-	const java = (t: string) => {
-		const depth = t.lastIndexOf('[') + 1;
-		const of = t.slice(depth);
-		return (PRIMITIVES[of] ?? of.slice(1, -1).replaceAll('/', '.')) + '[]'.repeat(depth);
-	};
-	const types = (s: string) => (s.match(/\[*(?:L[^;]*;|[ZBCSIJFDV])/g) ?? []).map(java);
-	return { parameters: types(inner), type: types(last)[0] ?? '' };
+	const end = descriptor.lastIndexOf(')');
+	return descriptor[0] === '(' && end > 0 ? { parameters: listed(descriptor.slice(1, end)), type: listed(descriptor.slice(end + 1))[0] ?? '' } : null;
 }
 
 const short = (type: string) => type.slice(type.lastIndexOf('.') + 1);

@@ -1,5 +1,5 @@
 // Numbers as people read them.  Times are written as ISO 8601 has them, in every language.
-import { language } from './language';
+import { grouped, language } from './language';
 
 const UNITS: [number, string][] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
 
@@ -30,11 +30,7 @@ export const COMMA = language === 'en' ? ', ' : '，';
 
 export const PERCENT = language === 'en' ? ' %' : '%';
 
-const plain = new Intl.NumberFormat(language);
-
-export function count(n: number): string {
-	return plain.format(n);
-}
+export const count = grouped;
 
 export function bytes(n: number): string {
 	if (n < 1024) return `${n} B`;
