@@ -22,7 +22,7 @@ const questions = board.panels.flatMap((p) => (p.targets ?? []).map((q) => ({ ti
 const filled = (expr) => expr.replaceAll('$job', '.+').replaceAll('$instance', '.+').replaceAll('$__rate_interval', '4s');
 
 /* What says nothing of one server with a folder, or before something went wrong. */
-const MAY_BE_EMPTY = ['Dead decoders', 'Limits hit', 'Cache', 'Cache hits', 'Requests to the store', 'Server errors'];
+const MAY_BE_EMPTY = ['Crashed decoders', 'Limits hit', 'Cache', 'Cache hits', 'Requests to the store', 'Server errors'];
 
 async function startPrometheus(t, target) {
 	const at = folder(t, 'prometheus');

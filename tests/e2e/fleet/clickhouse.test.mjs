@@ -70,7 +70,7 @@ test('tables, queries and dashboard', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE 
 		for (const p of board.panels) {
 			const rows = await ask(p.targets[0].rawSql.replace(/\$\{(\w+)\}/g, (_, name) => values[name] ?? assert.fail(name)));
 			assert.ok(rows.length > 0, p.title);
-			if (p.title.startsWith('Length by the values')) assert.deepEqual(rows.map((r) => [r[0], Number(r[1])]), [['a', 30], ['b', 10]]);
+			if (p.title.startsWith('Duration by the values')) assert.deepEqual(rows.map((r) => [r[0], Number(r[1])]), [['a', 30], ['b', 10]]);
 		}
 	});
 
