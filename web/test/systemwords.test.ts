@@ -17,5 +17,5 @@ test('a device\'s trace that is joined, by which clock and how far', () => {
 test('one that shares no clock, and one that is left out', () => {
 	assert.match(systemWords({ ...joined, clock: 'start' }), /no common clock.*both start at the same time/);
 	const words = systemWords({ joined: false, reason: 'it is not a Perfetto trace, or empty', packets: 0, damages: 0, cut: false });
-	assert.match(words, /left out of Perfetto files: it is not a Perfetto trace, or empty\./);
+	assert.match(words, /omitted from Perfetto files: it is not a Perfetto trace, or empty\./);
 });

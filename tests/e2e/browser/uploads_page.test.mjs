@@ -78,7 +78,7 @@ test('a recording with its side files is one trace; several mappings in one plac
 	assert.match(threads, /Renamed by list/);
 	assert.equal(await row(page, 'with threads.bin').locator('text=threads.txt').count(), 1);
 	await drop(page, [['unpaired.bin', records(12)], ['one.txt', sampleMapping], ['two.txt', sampleMapping], ['binder.txt', '1,a.b.C\n'], ['unpaired too.bin', records(13)]]);
-	for (const name of ['one.txt', 'two.txt']) await row(page, name).getByText('Which build is this mapping of?').waitFor();
+	for (const name of ['one.txt', 'two.txt']) await row(page, name).getByText('Which build does this mapping belong to?').waitFor();
 	await row(page, 'binder.txt').getByText('Drop it together with its trace').waitFor();
 	await row(page, 'unpaired.bin').locator('text=Ready').waitFor();
 	const found = (await server.get('/api/v1/traces', { query: { q: 'unpaired.bin' } })).json.traces;
@@ -102,7 +102,7 @@ test('chosen with details; a mapping alone asks for its build', async (t) => {
 	assert.deepEqual([trace.json.meta.app, trace.json.meta.version_name, trace.json.title], ['com.acme.chosen', '9.9', 'chosen.bin']);
 	await drop(page, [['map.txt', 'com.acme.Shop -> a.a:\n    1:3:void open():10:12 -> a\n']]);
 	const mapping = row(page, 'map.txt');
-	await mapping.getByText('Which build is this mapping of?').waitFor();
+	await mapping.getByText('Which build does this mapping belong to?').waitFor();
 	await mapping.getByLabel('Build').fill('chosen-build');
 	await page.keyboard.press('Enter');
 	await mapping.locator('text=In use for build chosen-build').waitFor();

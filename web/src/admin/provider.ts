@@ -16,7 +16,7 @@ const WHYS: Record<string, (name: string) => [what: string, then: string]> = {
 	linked: (name) => [tr('This {name} identity is linked to another account, or the account is linked to another identity.', { name }), tr('An admin can correct this under People.')],
 	not_invited: () => [tr('You do not have an account here.'), tr('Ask an admin to create one and link it to you.')],
 	disabled: () => [tr('Your account is disabled.'), tr('Ask an admin of the server.')],
-	busy: () => [tr('Too many sign-ins at once, or too many failed attempts.'), tr('Wait a minute, then try again.')],
+	busy: () => [tr('Too many concurrent sign-ins, or too many failed attempts.'), tr('Wait a minute, then try again.')],
 	elsewhere: () => [tr("A page of another site sent you here to sign in."), tr('To sign in, press the button.')],
 };
 

@@ -58,7 +58,7 @@ function Next({ room, days, span, tried, busy }: { room: Room; days: number; spa
 		<Panel title={tried ? tr('Preview of deletions') : tr('Next deletions')} id="next"
 			aside={<label class="inline">{tr('Within')}{' '}<select value={days} disabled={busy} onChange={(e) => span(Number(e.currentTarget.value))}>{SPANS.map(([d, s]) => <option key={d} value={d}>{s}</option>)}</select></label>}>
 			{list.length === 0 ? <p class="quiet">{tr('Nothing with {tried} rules.', { tried: tried ? tr('these') : tr('the current') })}</p> : <>
-				<p>{tr.rich('{told}{list}, {freed}{due}. A pin keeps a trace.', { told: list.length >= TOLD ? tr('The first ') : '', list: several(list.length, 'item'), freed: bytes(freed), due: room.expiring_now.length > 0 && <>; <strong>{tr('{due} of them immediately{tried}', { due: room.expiring_now.length === list.length ? tr('all') : count(room.expiring_now.length), tried: tried ? tr(' when the rules are saved') : '' })}</strong></> })}</p>
+				<p>{tr.rich('{told}{list}, {freed}{due}. Pin a trace to keep it.', { told: list.length >= TOLD ? tr('The first ') : '', list: several(list.length, 'item'), freed: bytes(freed), due: room.expiring_now.length > 0 && <>; <strong>{tr('{due} of them immediately{tried}', { due: room.expiring_now.length === list.length ? tr('all') : count(room.expiring_now.length), tried: tried ? tr(' when the rules are saved') : '' })}</strong></> })}</p>
 				<Goes list={list} rules={room.rules} /></>}
 		</Panel>
 	);

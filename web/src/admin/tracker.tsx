@@ -75,7 +75,7 @@ export function Tracker() {
 			<Pending of={load} what={tr('Loading the tracker')} />
 			{load.value && <Form key={JSON.stringify(load.value)} v={load.value} keep={(t) => change(() => send('PUT', '/api/v1/tracker', t))} />}
 			{error && <Failure error={error} />}
-			{load.value && <p class="quiet">{tr('Regressions and ANR groups get a button that opens a prefilled issue there.')}{' '}{tr('With an API, another one creates the issue; it is assigned to the author of the change, and an issue closed there fixes its regression here.')}</p>}
+			{load.value && <p class="quiet">{tr('Regressions and ANR groups get a button that opens a prefilled issue there.')}{' '}{tr('With an API, a second button creates the issue and assigns it to the author of the change. Closing the issue marks its regression as fixed.')}</p>}
 		</Panel>
 	);
 }

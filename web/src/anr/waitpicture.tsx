@@ -156,7 +156,7 @@ export function Waits({ p }: { p: AnrProcess }) {
 					{waits.map((x, i) => <option key={i} value={i}>{headOf(p, x)}</option>)}</select></label>
 					: <span class={w.deadlock ? 'badtext' : 'quiet'}>{headOf(p, w)}</span>}
 				<span class="quiet">{[q.hidden > 0 && tr('{hidden} of its {threads} threads are not shown', { hidden: count(q.hidden), threads: count(w.threads.length) }),
-					others > 0 && tr('{others} other threads wait or are waited for elsewhere', { others: count(others) })].filter(Boolean).join('; ')}</span>
+					others > 0 && tr('{others} other threads are part of other waits', { others: count(others) })].filter(Boolean).join('; ')}</span>
 				<span class="grow" />
 				<button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('As a table')}</button></div>
 			<div class="scroll" tabIndex={0}>

@@ -2,7 +2,6 @@
 // end are a tree: its root is a thread that wants none, one that the dump does not have, or a ring of
 // threads, which is a deadlock.
 import type { AnrProcess, AnrWish } from './anrdoc';
-import { tr } from '../i18n/strings/anr';
 
 export interface Wait {
 	ring: number[]; // threads (indexes) at the end: all of a deadlock, in the order of their wishes, else one or none
@@ -69,7 +68,7 @@ class Ends {
 	}
 
 	private ring(threads: number[]): string {
-		const key = tr('ring {threads}', { threads: threads[0] });
+		const key = `ring ${threads[0]}`;
 		this.waits.set(key, { ring: threads, gone: null, deadlock: true, threads: [] });
 		return key;
 	}
@@ -77,7 +76,7 @@ class Ends {
 	/** The end of a path on which nobody waits for another. */
 	private end(last: number): string {
 		const gone = this.p.threads[last].wants ?? null;
-		const key = gone ? tr('gone {holder_tid} {id}', { holder_tid: gone.holder_tid ?? '', id: gone.id }) : tr('thread {last}', { last });
+		const key = gone ? `gone ${gone.holder_tid ?? ''} ${gone.id}` : `thread ${last}`;
 		if (!this.waits.has(key)) this.waits.set(key, { ring: gone ? [] : [last], gone, deadlock: false, threads: [] });
 		return key;
 	}

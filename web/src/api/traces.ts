@@ -75,7 +75,7 @@ export function loss(list: Trace[]): string[] {
 	const pinned = list.filter((t) => t.pinned).length;
 	const out = [tr('{list} permanently. Links to {list2} stop working.', { list: list.length === 1 ? tr('This deletes its upload and decoded data') : tr('This deletes their uploads and decoded data'), list2: list.length === 1 ? 'it' : 'them' })];
 	if (notes > 0) out.push(tr('So {notes} {notes2}.', { notes: notes === 1 ? 'does' : 'do', notes2: several(notes, 'annotation') }));
-	if (pinned > 0) out.push(tr('{pinned} pinned, which was meant to keep {pinned2}.', { pinned: pinned === list.length ? (pinned === 1 ? tr('It is') : tr('All are')) : tr('{pinned} of them {pinned2}', { pinned, pinned2: pinned === 1 ? 'is' : 'are' }), pinned2: pinned === 1 ? 'it' : 'them' }));
+	if (pinned > 0) out.push(tr('{pinned} pinned; this deletes {pinned2} anyway.', { pinned: pinned === list.length ? (pinned === 1 ? tr('It is') : tr('All are')) : tr('{pinned} of them {pinned2}', { pinned, pinned2: pinned === 1 ? 'is' : 'are' }), pinned2: pinned === 1 ? 'it' : 'them' }));
 	out.push(tr('Builds and their mappings stay.'));
 	return out;
 }

@@ -17,7 +17,7 @@ const one = (shown: string, does: string, ...keys: string[]): Shortcut => ({ sho
 
 export const SHORTCUTS: Shortcuts[] = [
 	{ title: tr('Everywhere'), keys: [
-		one('?', tr('these keys'), '?'), one('Tab, Shift+Tab', tr('next, previous control'), 'Tab'), one('Enter, Space', tr('press what has the focus'), 'Enter', ' '),
+		one('?', tr('these keys'), '?'), one('Tab, Shift+Tab', tr('next, previous control'), 'Tab'), one('Enter, Space', tr('activate the focused control'), 'Enter', ' '),
 		one('Esc', tr('close a menu or this list'), 'Escape'), one('/', tr('search the project (in a trace: find a method)'), '/'), one('Ctrl+K', tr('search the project, also in a trace'), 'Ctrl k'),
 	] },
 	{ title: tr('List of traces'), keys: [

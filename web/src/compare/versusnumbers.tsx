@@ -39,7 +39,7 @@ export function MixCard({ v }: { v: Versus }) {
 			<table class="mix"><thead><tr><th scope="col">{tr('Class')}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Counts as')}</th></tr></thead>
 				<tbody>{classes.map((c) => <tr key={c.class}><td>{c.class ? classWord(c.class) : tr('not given')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
 					<td class="num">{share(c.a_weight, c.excluded)}{!corrected && !c.excluded && <span class="quiet"> / {share(c.b_weight, c.excluded)}</span>}</td></tr>)}</tbody></table>
-			<p class="quiet">{unsaid ? tr('No trace gives a device class, so differences in the device mix are not corrected.') : corrected ? tr('B is weighted by A’s device mix, so that a different mix does not show as a change.')
+			<p class="quiet">{unsaid ? tr('No trace has a device class, so differences in the device mix are not corrected.') : corrected ? tr('B is weighted by A’s device mix, so that a different mix does not show as a change.')
 				: text('mix') === 'none' ? tr('Each side keeps its own device mix: differences between devices show as changes.') : tr('The sides have no common device class, so they are not weighted.')}</p>
 		</section>
 	);
@@ -97,7 +97,7 @@ export function Quantiles({ v }: { v: Versus }) {
 				{both.slice(0, max).map((c) => <tbody key={c.scenario} data-scenario={c.scenario}>{Object.entries(c.stats).map(([name, s], i) => <Row key={name} name={name} s={s} x={x} head={i === 0 && <Head c={c} />} />)}</tbody>)}
 			</table></div>}
 			{both.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>{tr('Show more of {both} scenarios', { both: count(both.length) })}</button></div>}
-			{alone.length > 0 && <p class="quiet anywhere">{tr.rich('On one side alone: {alone}{alone2}.', { alone: alone.slice(0, 20).map((c) => `${c.scenario || tr('no scenario')} (${c.a_traces ? tr('{a_traces} in A', { a_traces: count(c.a_traces) }) : tr('{b_traces} in B', { b_traces: count(c.b_traces) })})`).join(', '), alone2: alone.length > 20 && tr(' and more') })}</p>}
+			{alone.length > 0 && <p class="quiet anywhere">{tr.rich('Only on one side: {alone}{alone2}.', { alone: alone.slice(0, 20).map((c) => `${c.scenario || tr('no scenario')} (${c.a_traces ? tr('{a_traces} in A', { a_traces: count(c.a_traces) }) : tr('{b_traces} in B', { b_traces: count(c.b_traces) })})`).join(', '), alone2: alone.length > 20 && tr(' and more') })}</p>}
 			<p class="quiet">{tr('Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0.', { error: percent(v.error) })}</p>
 		</Panel>
 	);

@@ -14,7 +14,7 @@ interface Series { lock: Lock; groups: (Sums & { key: string })[] }
 
 const SORTS: [string, string][] = [['total', tr('all time')], ['max', tr('longest')], ['traces', tr('traces')], ['waits', tr('waits')]];
 
-const time = (s: Sums, ns: number) => (s.timed ? duration(ns) : <span class="quiet">{tr('not told')}</span>);
+const time = (s: Sums, ns: number) => (s.timed ? duration(ns) : <span class="quiet">{tr('not recorded')}</span>);
 
 function Numbers({ s }: { s: Sums }) {
 	return <>
@@ -85,7 +85,7 @@ function List() {
 				<thead><tr><th scope="col">{tr('Acquired in')}</th><th scope="col">{tr('Lock class')}</th><th scope="col">{tr('Held by')}</th>{NUMBERS}<th scope="col" class="num">{tr('Versions')}</th><th scope="col">{tr('Last seen')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 				<tbody>{v.locks.map((l) => <Row key={l.name} l={l} />)}</tbody>
 			</table></div>}
-			<p class="quiet">{tr("In ANR reports, only the main thread's wait has a duration, where the report gives it.")}</p>
+			<p class="quiet">{tr("In ANR reports, only the main thread's wait has a duration, if the report contains it.")}</p>
 		</Panel>
 	);
 }

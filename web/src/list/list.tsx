@@ -145,7 +145,7 @@ export function ListPage() {
 			{!empty && <Filters />}
 			{!empty && <Saved />}
 			{page.error && <Failure error={page.error} retry={page.again} />}
-			{page.error && rows.length > 0 && <p class="quiet">{tr('The rows below are from the previous answer.')}</p>}
+			{page.error && rows.length > 0 && <p class="quiet">{tr('The rows below are from the previous response.')}</p>}
 			{!v && page.busy && <Busy what={tr('Loading traces')} />}
 			{empty && <Start />}
 			{v && v.total === 0 && isFiltered() && <div class="notice"><strong>{tr('No traces match these filters.')}</strong>

@@ -80,7 +80,7 @@ function stageOf(u: Upload): string {
 	if (u.stage === 'waiting') return tr('Waiting');
 	if (u.stage === 'sending') return u.sent < 1 ? tr('Uploading, {percent} %', { percent: Math.floor(100 * u.sent) }) : tr('Storing');
 	if (u.stage === 'decoding') return u.kind === 'trace' ? tr('Decoding') : u.kind === 'symbols' ? tr('Reading the symbols') : tr('Reading the mapping');
-	if (u.stage === 'unnamed') return tr('Which build is this mapping of?');
+	if (u.stage === 'unnamed') return tr('Which build does this mapping belong to?');
 	return u.stage === 'failed' ? tr('Failed') : u.kind === 'trace' ? tr('Ready') : u.kind === 'symbols' ? tr('Names native frames of build id {id}', { id: u.build.replace('elf:', '') }) : tr('In use for build {build}', { build: u.build });
 }
 

@@ -16,7 +16,7 @@ const zh = {
 	'match': '条匹配',
 	'in this project': '条在本项目中',
 	'? for keys': '按 ? 查看快捷键',
-	'The rows below are from the previous answer.': '下面是之前的内容。',
+	'The rows below are from the previous response.': '下面是之前的内容。',
 	'Loading traces': '正在加载 Trace',
 	'No traces match these filters.': '没有符合这些筛选条件的 Trace。',
 	'Show all traces': '显示所有 Trace',

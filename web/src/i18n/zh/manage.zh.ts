@@ -346,7 +346,7 @@ const zh = {
 	'Nothing with {tried} rules.': '按{tried}规则，没有要删除的。',
 	'these': '这些',
 	'the current': '当前',
-	'{told}{list}, {freed}{due}. A pin keeps a trace.': '{told}{list}，释放 {freed}{due}。置顶的 Trace 会保留。',
+	'{told}{list}, {freed}{due}. Pin a trace to keep it.': '{told}{list}，释放 {freed}{due}。置顶 Trace 即可保留。',
 	'The first ': '前 ',
 	'{due} of them immediately{tried}': '，其中 {due} 立即删除{tried}',
 	'all': '全部',

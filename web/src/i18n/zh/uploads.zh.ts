@@ -23,7 +23,7 @@ const zh = {
 	'Reading the mapping': '正在读取映射文件',
 	'Reading the symbols': '正在读取符号',
 	'Names native frames of build id {id}': '已用于还原 build id 为 {id} 的原生帧',
-	'Which build is this mapping of?': '这个映射文件属于哪个构建？',
+	'Which build does this mapping belong to?': '这个映射文件属于哪个构建？',
 	'Failed': '失败',
 	'Ready': '就绪',
 	'In use for build {build}': '已用于构建 {build}',

@@ -154,7 +154,7 @@ const zh = {
 	'separated by commas': '用逗号分隔',
 	'Assignees': '指派',
 	'one per line: email address or name of an author, or owner = login': '每行一个：作者的邮箱或姓名，或所有者 = 登录名',
-	'With an API, another one creates the issue; it is assigned to the author of the change, and an issue closed there fixes its regression here.': '设置 API 后，另一个按钮会直接创建 Issue：它会分配给改动的作者；在那边关闭后，这里的回归标记为已修复。',
+	'With an API, a second button creates the issue and assigns it to the author of the change. Closing the issue marks its regression as fixed.': '设置 API 后，另一个按钮会直接创建 Issue：它会分配给改动的作者；在那边关闭后，这里的回归标记为已修复。',
 	'Loading the tracker': '正在加载 Issue 跟踪系统',
 	'Regressions and ANR groups get a button that opens a prefilled issue there.': '回归和 ANR 分组会有一个按钮，用于在那里打开已填好内容的新 Issue。',
 	'waiting': '等待中',

@@ -7,7 +7,7 @@ import { tr } from '../../i18n/strings/frame';
 export function systemWords(s: System): string {
 	const flaws = [s.damages > 0 ? tr('damaged in {damages} places', { damages: count(s.damages) }) : '', s.cut ? tr('the end is missing') : ''].filter(Boolean);
 	const end = flaws.length > 0 ? ` (${flaws.join(COMMA)})` : '';
-	if (!s.joined) return tr("The device's system trace is left out of Perfetto files: {reason}{end}.", { reason: serverText(s.reason ?? ''), end });
+	if (!s.joined) return tr("The device's system trace is omitted from Perfetto files: {reason}{end}.", { reason: serverText(s.reason ?? ''), end });
 	if (s.clock === 'start')
 		return tr("The device's system trace and this trace have no common clock: in Perfetto files both start at the same time{end}.", { end });
 	const steps = (s.steps ?? 1) > 1 ? tr(', in {steps} ranges with different offsets', { steps: s.steps }) : '';

@@ -192,7 +192,7 @@ export function Timeline(p: TimelineProps) {
 						</ul>
 						<div ref={box} class="canvasbox">
 							<canvas ref={els.canvas} {...size(width, height)} class="calls" tabIndex={0} role="application"
-								aria-label={tr('Timeline of all threads. Press the question mark for keys. Threads are listed beside it; tables below contain calls, events and thread states.')}
+								aria-label={tr('Timeline of all threads. Press the question mark for keys. The thread list is next to it; the tables below contain calls, events and thread states.')}
 								{...pointer} onPointerMove={onMove} onContextMenu={(e) => control.menu(e)} onKeyDown={onKey} />
 							<canvas ref={els.over} {...size(width, height)} class="over" aria-hidden="true" />
 						</div>
