@@ -50,7 +50,7 @@ enum tw_status tw_password_verify(const char *plain, const char *name, struct tw
 
 	if (len < TW_PASSWORD_MIN || len > TW_PASSWORD_MAX)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "a password has %d to %d bytes: take a few words", TW_PASSWORD_MIN,
+		        "a password must have %d to %d bytes: use a few words", TW_PASSWORD_MIN,
 		        TW_PASSWORD_MAX);
 	if (strcasecmp(plain, name) == 0)
 		return tw_fail(err, TW_BAD_REQUEST,

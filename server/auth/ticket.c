@@ -15,7 +15,7 @@ enum { MAC_BYTES = 32, HEAD_BYTES = MAC_BYTES + 8, FIXED_BYTES = HEAD_BYTES + TW
 enum tw_status tw_ticket_key_new(uint8_t ret_key[TW_TICKET_KEY_BYTES], struct tw_err *err)
 {
 	if (getrandom(ret_key, TW_TICKET_KEY_BYTES, 0) != TW_TICKET_KEY_BYTES)
-		return tw_fail_errno(err, TW_IO, "no random bytes");
+		return tw_fail_errno(err, TW_IO, "the system returned no random bytes");
 	return TW_OK;
 }
 
@@ -51,8 +51,8 @@ enum tw_status tw_ticket_sign(const uint8_t key[TW_TICKET_KEY_BYTES], const stru
 static enum tw_status not_ours(struct tw_err *err)
 {
 	return tw_fail(err, TW_NO_TOKEN,
-	        "this link was not made here, or before the server started again; make a new one "
-	        "on the trace's page");
+	        "this link was created by another server, or before a restart; create a new one on "
+	        "the trace's page");
 }
 
 enum tw_status tw_ticket_open(const uint8_t key[TW_TICKET_KEY_BYTES], const char *text,
@@ -73,8 +73,8 @@ enum tw_status tw_ticket_open(const uint8_t key[TW_TICKET_KEY_BYTES], const char
 		return not_ours(err);
 	t.expires_ms = (int64_t)tw_u64le(sealed + MAC_BYTES);
 	if (now_ms >= t.expires_ms)
-		return tw_fail(
-		        err, TW_NO_TOKEN, "this link is over; make a new one on the trace's page");
+		return tw_fail(err, TW_NO_TOKEN,
+		        "this link has expired; create a new one on the trace's page");
 	memcpy(t.project_id, sealed + HEAD_BYTES, TW_ID_BYTES - 1);
 	t.target = tw_arena_str(
 	        a, (struct tw_str){(const char *)sealed + FIXED_BYTES, n - FIXED_BYTES});

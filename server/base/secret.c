@@ -228,7 +228,7 @@ enum tw_status tw_secret_new(
 	if (strlen(prefix) > MAX_PREFIX)
 		return tw_fail(err, TW_BUG, "prefix %s is too long", prefix);
 	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-		return tw_fail_errno(err, TW_IO, "no random bytes");
+		return tw_fail_errno(err, TW_IO, "the system returned no random bytes");
 	tw_base64url_spell(random, sizeof random, text);
 	(void)snprintf(ret_secret, TW_SECRET_BYTES, "%s%s", prefix, text);
 	return TW_OK;

@@ -138,7 +138,7 @@ static enum tw_status take_found(
 	struct evaluation *l = arg;
 
 	if (l->rows++ % DEADLINE_ROWS == 0 && tw_deadline_passed(l->deadline))
-		return tw_fail(err, TW_DEADLINE, "a figure could not be summed up in time");
+		return tw_fail(err, TW_DEADLINE, "a figure could not be computed in time");
 	if (tw_found_read((const uint8_t *)data.ptr, data.len, &l->found, NULL) != TW_OK)
 		return TW_OK; /* a damaged row is skipped */
 	if (l->rule->kind == TW_ALERT_slow_frames || l->rule->kind == TW_ALERT_frozen_frames)
@@ -226,7 +226,7 @@ static enum tw_status evaluate_versions(
 		return tw_oom(err);
 	for (size_t i = 0; st == TW_OK && i < n_groups; i++) {
 		if (tw_deadline_passed(l->deadline))
-			return tw_fail(err, TW_DEADLINE, "a figure could not be summed up in time");
+			return tw_fail(err, TW_DEADLINE, "a figure could not be computed in time");
 		if (!has_enough(l, groups[i].traces, groups[i].is_over))
 			continue;
 		st = evaluate_group(l, &groups[i], n, &(*ret)[*ret_n], err);

@@ -28,8 +28,9 @@ static enum tw_status compare_rows(
 			continue;
 		*ret_state = TW_MIGRATE_DIFFERENT;
 		st = tw_fail(err, TW_CORRUPT,
-		        "table %s is not alike: %llu rows here, %llu there, %llu differ, the first "
-		        "is %s",
+		        "table %s differs: %llu rows in the source, %llu in the target, %llu "
+		        "differ, "
+		        "the first is %s",
 		        t->name, (unsigned long long)t->from.rows, (unsigned long long)t->to.rows,
 		        (unsigned long long)t->differ, t->first);
 	}

@@ -84,8 +84,9 @@ static enum tw_status submit_file(
 	if (!s)
 		return TW_PRECONDITION; /* c->err has the reason */
 	fill(&s->file, of, c->decoded);
-	return tw_pool_submit(c->pool, &s->task) ? TW_OK
-	                                         : tw_fail(err, TW_BUG, "no thread copies files");
+	return tw_pool_submit(c->pool, &s->task)
+	               ? TW_OK
+	               : tw_fail(err, TW_BUG, "no thread that copies files could be started");
 }
 
 static enum tw_status submit_all(struct batch *c, struct tw_catalogue *of, struct tw_err *err)

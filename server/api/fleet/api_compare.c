@@ -149,7 +149,7 @@ static enum tw_status check_id(struct tw_str id, const struct tw_side_trace *t, 
 		        TW_SIDE_TRACES_MAX);
 	for (uint32_t i = 0; i < n; i++)
 		if (tw_str_eq(tw_str_of(t[i].row.id), id))
-			return tw_fail(err, TW_BAD_REQUEST, "%s: trace %s is named twice", side,
+			return tw_fail(err, TW_BAD_REQUEST, "%s: trace %s is listed twice", side,
 			        t[i].row.id);
 	return TW_OK;
 }

@@ -209,7 +209,8 @@ static enum tw_status read_cursor(struct inbox *b, struct tw_err *err)
 	if (!text[0])
 		return TW_OK;
 	if (!tw_str_u64(ms, INT64_MAX, &number) || !rest.len)
-		return tw_fail(err, TW_BAD_REQUEST, "cursor is not one that a list gave");
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "invalid cursor: use next_cursor of the previous page");
 	b->after_ms = (int64_t)number;
 	b->after_id = rest.ptr;
 	return TW_OK;

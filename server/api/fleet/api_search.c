@@ -312,7 +312,7 @@ static enum tw_status get_search(struct tw_req *r, struct tw_err *err)
 	s->until_ms = tw_monotonic_ms() + SCAN_MS;
 	st = tw_find_read(text, &s->find, err);
 	if (st == TW_OK && s->find.n == 0)
-		st = tw_fail(err, TW_BAD_REQUEST, "q= is the text to look for");
+		st = tw_fail(err, TW_BAD_REQUEST, "q is missing: set the text to search for");
 	if (st != TW_OK)
 		return st;
 	tw_find_near_read(&s->find, &s->near);

@@ -242,7 +242,7 @@ static enum tw_status done_before(struct tw_req *r, const struct tw_direct *d, s
 
 	if (st == TW_NOT_FOUND)
 		return tw_fail(
-		        err, TW_NOT_FOUND, "no upload of this key has that id, or it is over");
+		        err, TW_NOT_FOUND, "no upload of this key has that id, or it has expired");
 	if (st == TW_OK)
 		st = trace_id ? reply_trace(r, trace_id, false, err)
 		              : tw_fail(err, TW_BUG, "no trace was stored");

@@ -272,7 +272,7 @@ static enum tw_status add_id(
 		        TW_PERFETTO_MAX_SOURCES);
 	for (size_t i = 0; i < d->n; i++)
 		if (tw_str_eq(tw_str_of(d->sources[i].facts.trace_id), id))
-			return tw_fail(err, TW_BAD_REQUEST, "trace %.30s is named twice", text);
+			return tw_fail(err, TW_BAD_REQUEST, "trace %.30s is listed twice", text);
 	st = tw_view_open_id(r, text, &v, err);
 	if (st != TW_OK)
 		return st;

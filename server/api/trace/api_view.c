@@ -318,8 +318,8 @@ static enum tw_status refuse_quarantined(struct tw_req *r, const char *id, struc
 	if (st != TW_OK)
 		return st == TW_NOT_FOUND ? TW_OK : st;
 	return tw_fail(err, TW_DENIED,
-	        "this upload is in quarantine, because decoders died of it: an admin of the "
-	        "project can save its bytes");
+	        "this upload is in quarantine, because it crashed decoders: an admin of the "
+	        "project can download it");
 }
 
 static enum tw_status raw(struct tw_req *r, struct tw_err *err)

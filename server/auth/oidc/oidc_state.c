@@ -156,7 +156,7 @@ enum tw_status tw_oidc_state_begin(struct tw_oidc_states *s, const struct tw_oid
 	enum tw_status st;
 
 	if (getrandom(id, sizeof id, 0) != (ssize_t)sizeof id)
-		return tw_fail_errno(err, TW_IO, "no random bytes");
+		return tw_fail_errno(err, TW_IO, "the system returned no random bytes");
 	memcpy(begun.user_id, for_what->user_id, strlen(for_what->user_id) + 1);
 	if (begun.has_before)
 		memcpy(begun.before, for_what->before, sizeof begun.before);

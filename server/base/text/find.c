@@ -11,7 +11,7 @@ enum tw_status tw_find_read(const char *text, struct tw_find *ret, struct tw_err
 	*ret = (struct tw_find){.n = 0};
 	if (rest.len > TW_FIND_BYTES)
 		return tw_fail_at(err, TW_BAD_REQUEST, TW_FIND_BYTES,
-		        "the text to look for is longer than %d bytes", TW_FIND_BYTES);
+		        "the search text is longer than %d bytes", TW_FIND_BYTES);
 	while (rest.len) {
 		struct tw_str word = tw_str_split(&rest, ' ');
 
@@ -19,7 +19,7 @@ enum tw_status tw_find_read(const char *text, struct tw_find *ret, struct tw_err
 			continue;
 		if (ret->n == TW_FIND_WORDS)
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "the text to look for has more than %d words", TW_FIND_WORDS);
+			        "the search text has more than %d words", TW_FIND_WORDS);
 		ret->words[ret->n++] = word;
 	}
 	return TW_OK;

@@ -48,7 +48,7 @@ enum tw_status tw_match_new(const char *text, bool regex, struct tw_match **ret,
 
 	if (len > TEXT_MAX)
 		return tw_fail_at(err, TW_BAD_REQUEST, TEXT_MAX,
-		        "the text to look for is longer than %d bytes", TEXT_MAX);
+		        "the search text is longer than %d bytes", TEXT_MAX);
 	m = tw_mem_zalloc(1, sizeof *m);
 	if (!m)
 		return tw_oom(err);

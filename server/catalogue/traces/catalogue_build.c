@@ -287,7 +287,8 @@ static enum tw_status after_cursor(
 	if (!cursor[0])
 		return TW_OK;
 	if (!tw_str_u64(created, INT64_MAX, &number))
-		return tw_fail(err, TW_BAD_REQUEST, "cursor is not one that a list gave");
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "invalid cursor: use next_cursor of the previous page");
 	*ret_created = (int64_t)number;
 	*ret_id = rest.ptr; /* the rest of a NUL-terminated string */
 	return TW_OK;

@@ -355,7 +355,8 @@ static enum tw_status read_cursor(const char *cursor, struct tw_arena *a, int64_
 	if (!id)
 		return tw_oom(err);
 	if (!tw_str_u64(value, INT64_MAX, &number) || !tw_ulid_valid(id))
-		return tw_fail(err, TW_BAD_REQUEST, "cursor is not one that a list gave");
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "invalid cursor: use next_cursor of the previous page");
 	*ret_value = (int64_t)number;
 	*ret_id = id;
 	return TW_OK;

@@ -73,6 +73,6 @@ enum tw_status tw_cli_project_make(
 	if (st == TW_OK)
 		st = tw_catalogue_project(c, name, ret_id, &is_new, err);
 	if (st == TW_OK && is_new)
-		(void)fprintf(stderr, "made project %s%s\n", name, f.hint);
+		(void)fprintf(stderr, "created project %s%s\n", name, f.hint);
 	return st;
 }

@@ -46,7 +46,8 @@ static void print_json(void *arg, enum tw_doctor_level level, const char *what, 
 static int conclude(const struct tw_doctor *d)
 {
 	if (d->wrong)
-		(void)fprintf(stderr, "%u wrong, %u notes\n", d->wrong, d->notes);
+		(void)fprintf(stderr, "%u problem%s, %u notes\n", d->wrong,
+		        d->wrong == 1 ? "" : "s", d->notes);
 	else
 		(void)fprintf(stderr, "no problems found, %u notes\n", d->notes);
 	return d->wrong ? TW_EXIT_FAILED : TW_EXIT_OK;

@@ -412,7 +412,7 @@ static void print_sums(const struct outcome *o)
 	        states[o->state], put, o->files.files, o->files.linked, o->files.copied,
 	        (double)o->files.bytes / 1e6, o->files.lost);
 	if (o->state == TW_MIGRATE_DONE || o->state == TW_MIGRATE_COMPARED)
-		(void)printf("%zu tables with %" PRIu64 " rows are alike by count and SHA-256\n",
+		(void)printf("%zu tables with %" PRIu64 " rows are equal by count and SHA-256\n",
 		        o->rows.n, rows);
 	if (repaired)
 		(void)printf("%" PRIu64 " texts had bytes that are not UTF-8, replaced by U+FFFD\n",

@@ -164,11 +164,11 @@ test('a key for an unknown project: the error says that it is new and suggests a
 	const create = (project, ...more) => key('create', project, '--scope', 'read', ...more);
 	const first = create('shopping');
 	assert.equal(first.status, 0, first.stderr);
-	assert.match(first.stderr, /^made project shopping\n$/);
+	assert.match(first.stderr, /^created project shopping\n$/);
 	assert.match(first.stdout, /^twr_[\w-]{43}\n$/, 'scripts read the key alone');
 	assert.equal(create('shopping').stderr, '');
-	assert.equal(create('shoping').stderr, 'made project shoping; there is shopping\n');
-	assert.equal(create('chat').stderr, 'made project chat\n', 'like no other');
+	assert.equal(create('shoping').stderr, 'created project shoping; there is shopping\n');
+	assert.equal(create('chat').stderr, 'created project chat\n', 'like no other');
 	for (const verb of ['list', 'rotate', 'revoke']) {
 		const slip = key(verb, 'shopin', ...(verb === 'list' ? [] : ['x']));
 		assert.deepEqual([slip.status, slip.stdout], [1, '']);

@@ -50,7 +50,7 @@ test('to PostgreSQL and back: every response is unchanged', { skip, timeout: 900
 		db.sql("UPDATE trace SET title='other' WHERE title<>''", 'one');
 		const wrong = migrate(['--from', source, '--data', target, '--verify']);
 		assert.equal(wrong.code, 1);
-		assert.match(wrong.reported, new RegExp(`table trace is not alike: .* 1 differ, the first is project_id=.*${known.ready.id}`));
+		assert.match(wrong.reported, new RegExp(`table trace differs: .* 1 differ, the first is project_id=.*${known.ready.id}`));
 		db.sql("UPDATE trace SET title='Näher ansehen' WHERE title<>''", 'one');
 		const blob = fs.readdirSync(path.join(target, 'blobs'), { recursive: true }).find((f) => f.length > 10);
 		fs.rmSync(path.join(target, 'blobs', blob));

@@ -457,7 +457,8 @@ static enum tw_status insert_all(
 	for (int i = 0; st == TW_OK && i < TABLES; i++) {
 		/* as after a machine slept */
 		if (i == TRACES && attempt < tw_clickhouse_attempt_before(TW_CH_ATTEMPT_MS))
-			st = tw_fail(err, TW_BUSY, "rows of traces were written too slowly");
+			st = tw_fail(err, TW_BUSY,
+			        "writing the rows of traces to ClickHouse took too long");
 		if (st == TW_OK)
 			st = tw_clickhouse_insert(f, inserts[i], &r->of[i], err);
 	}
