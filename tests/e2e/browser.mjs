@@ -10,7 +10,7 @@ export const THEMES = inFull([['light', 1280], ['dark', 1280], ['light', 1920], 
 
 /* Runs in each page before its own scripts: knows the timers that the page waits for and the time of its last act. */
 const WATCH = `(() => {
-	const SHORT_MS = 700; // longer ones ask again how far something is
+	const SHORT_MS = 700; // longer ones poll progress
 	const QUIET_MS = 60;
 	const timers = new Set();
 	let last = performance.now();
@@ -84,7 +84,7 @@ function watch(context) {
 	const requests = { open: new Set(), begun: 0 };
 	context.requests = requests;
 	context.setDefaultTimeout(60_000);
-	/* Chromium does not always tell how a request ended whose document was left: a new document has none open. */
+	/* Chromium does not always report the end of a request whose document was left: a new document has none open. */
 	const begin = ({ page, frame }) => {
 		if (frame !== page.mainFrame()) return;
 		for (const r of requests.open) if (!r.isNavigationRequest() && r.frame().page() === page) requests.open.delete(r);
@@ -101,7 +101,7 @@ function watch(context) {
 	return context.exposeBinding('documentBegins', begin).then(() => context.addInitScript((LATE_MS ? LATE + ';' : '') + WATCH)).then(() => context);
 }
 
-/* Waits until a page has done what it was asked for: no request is open, no timer is set, nothing changes. */
+/* Waits until a page is idle: no open request, no timer, no change. */
 export async function settled(page) {
 	const { requests } = page.context();
 	await until(async () => {
@@ -125,7 +125,7 @@ export async function copied(page, act) {
 	}, 'something copied');
 }
 
-/* Waits until the page has painted what it knows. */
+/* Waits until the page has painted its data. */
 export const painted = (page) => page.evaluate(() => globalThis.painted());
 
 export async function launch() {

@@ -42,7 +42,7 @@ const sorted = (query) => [...new URLSearchParams(query.replace(/\+/g, '%2B'))]
 	.filter(([name]) => name !== 'X-Amz-Signature')
 	.map(([name, value]) => `${escape(name)}=${escape(value)}`).sort().join('&');
 
-/* What a request says of its signature, in its header or its address. */
+/* The signature of a request, from its header or its address. */
 function claimOf({ url, headers }) {
 	const query = new URLSearchParams(url.split('?')[1] ?? '');
 	if (query.has('X-Amz-Signature')) {

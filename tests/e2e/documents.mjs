@@ -26,7 +26,7 @@ export function blocksOf(text) {
 	return blocks;
 }
 
-/* What is code says nothing about links. */
+/* Code contains no links. */
 const prose = (text) => text.replace(/^ {0,3}```[^]*?^ {0,3}```\s*$/gm, '').replace(/`[^`\n]*`/g, '');
 
 export function linksOf(text) {

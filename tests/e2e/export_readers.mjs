@@ -1,9 +1,9 @@
 /*
- * export_readers.mjs - what exported files say of each method, read from their formats alone.
+ * export_readers.mjs - the methods of exported files, read from their formats alone.
  *
- * Each reader gives { methods: name -> {self, total, count}, threads: [name] } in nanoseconds;
- * total counts a call inside a call of the same method once, as the API does.  A reader that finds
- * anything that the format does not allow throws.
+ * Each reader returns { methods: name -> {self, total, count}, threads: [name] } in nanoseconds; total
+ * counts a call inside a call of the same method once, as the API does. A reader that finds anything that
+ * the format does not allow throws.
  */
 import assert from 'node:assert/strict';
 import zlib from 'node:zlib';
@@ -140,7 +140,7 @@ export function pprof(bytes) {
 	return { methods: totals.methods, threads: [...threads.keys()], labels: [...threads.values()], types, cpu, profile: p };
 }
 
-/* Every column of a table is as long as the table says. */
+/* Every column of a table has the table's length. */
 function columns(table, what, optional = []) {
 	for (const [name, column] of Object.entries(table))
 		if (name !== 'length' && Array.isArray(column) && !optional.includes(name))

@@ -98,7 +98,7 @@ export const sub = (field, ...parts) => {
 	return Buffer.concat([varint((field << 3) | 2), varint(body.length), body]);
 };
 
-/* A device's own trace: snapshots of clocks at both ends, a process, a thread that runs.  mono: as btrace() tells it. */
+/* A device's own trace: snapshots of clocks at both ends, a process, a thread that runs.  mono: from btrace(). */
 export function systemTrace(mono = BASE, { pid = 4000, boot = mono + 5_000_000_000n } = {}) {
 	const snapshot = (t) => sub(1, num(10, 1), sub(6, sub(1, num(1, 6), num(2, boot + t)), sub(1, num(1, 3), num(2, mono + t))));
 	const on = (t, from, to) => sub(2, num(1, boot + t), num(2, from), sub(4, num(2, from), num(4, 1), num(6, to)));

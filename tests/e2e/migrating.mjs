@@ -42,7 +42,7 @@ export function startMigrate(args, env = {}) {
 	return run;
 }
 
-/* Everything that a project can have, and traces in the states that stay. */
+/* Everything that a project can have, and traces in all final states. */
 export async function fill(s) {
 	const as = { key: s.write }, admin = { key: s.admin };
 	await findSlower(s, 12);

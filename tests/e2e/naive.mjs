@@ -46,14 +46,14 @@ const sumUp = (chains, depth = Infinity) => {
 	return new Map([...out].sort());
 };
 
-/* Focused on a subtree: what stands below this path, with all below; `depth`: so many levels of it. */
+/* Focused on a subtree: the nodes below this path; `depth`: number of levels. */
 export const subtree = (list, at, depth) => sumUp(list.filter(([p]) => at.every((m, i) => p[i] === m)).map(([p, self]) => [p.slice(at.length), self]), depth);
 
-/* Turned around: each method's own weight, by who called it, below `at` when only that is looked at. */
+/* Bottom-up: each method's self weight by its callers, below `at` if set. */
 export const inverted = (list, at = [], depth = Infinity) => sumUp(list.map(([p, self]) => [[...p].reverse(), self])
 	.filter(([up]) => at.every((m, i) => up[i] === m)).map(([up, self]) => [up.slice(at.length), self]), depth);
 
-/* What an answer says of every node below its root that took something. */
+/* The values of a response for every node below its root with a weight. */
 export function weights(node, above = [], out = new Map()) {
 	for (const c of node.children) {
 		const key = [...above, c.name].join(' > ');
@@ -63,7 +63,7 @@ export function weights(node, above = [], out = new Map()) {
 	return above.length > 0 ? out : new Map([...out].sort());
 }
 
-/* The first thing that two of these say differently; '' where they agree. */
+/* The first difference of two of these; '' if they are equal. */
 export function difference(is, wanted) {
 	const at = [...new Set([...is.keys(), ...wanted.keys()])].find((k) => is.get(k) !== wanted.get(k));
 	return at === undefined ? '' : `${at}: ${is.get(at)}, not ${wanted.get(at)}; ${is.size} nodes, not ${wanted.size}`;

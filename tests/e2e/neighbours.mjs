@@ -28,7 +28,7 @@ const A_ADDRESS = '127.0.0.2';
 
 /* --- requests of both --- */
 
-/* One request on a connection of its own.  Never throws: status 0 with `error` where no answer came. */
+/* One request on a separate connection.  Never throws: status 0 with `error` without a response. */
 function ask(port, method, target, { key, body, headers = {}, localAddress = '127.0.0.1', deadline = DEADLINE_MS, signal } = {}) {
 	const began = performance.now();
 	return new Promise((done) => {
@@ -151,7 +151,7 @@ function mappingAttack(kinds) {
 	return { prepare: (a) => kinds.forEach((kind) => MAPPING_KINDS[kind][1](a.full)), run: (a) => loops(a, 8 * kinds.length, (i) => send(a, MAPPING_KINDS[kinds[i % kinds.length]])) };
 }
 
-/* Opens a connection that asks and then reads nothing; resolves when it is over. */
+/* Opens a connection that sends a request and reads nothing; resolves when it is closed. */
 function unread(a, target) {
 	return new Promise((done) => {
 		const socket = net.connect({ port: a.port, host: '127.0.0.1', localAddress: A_ADDRESS });
@@ -222,7 +222,7 @@ export const ATTACKS = {
 			await Promise.all([make, loops(a, 24, () => (made.length ? asA(a, 'DELETE', `/api/v1/traces/${made.shift()}`, { key: a.write }) : undefined))]);
 		},
 	},
-	/* each with a time range of its own, so that no answer is one that was made before */
+	/* each with a different time range, so that no response is cached */
 	'20 heavy fleet questions': { run: (a) => loops(a, 20, (i) => asA(a, 'GET', `/api/v1/fleet/${FLEET[i % FLEET.length]}&since=${a.since - ++serial}`, { key: a.read })) },
 	'20 heavy flame graphs': { run: (a) => loops(a, 20, () => asA(a, 'GET', `/api/v1/traces/${a.large}/flame?max_nodes=${1000 + (++serial % 18_000)}&from=${serial}`, { key: a.read })) },
 	/* last: its jobs are left to the server */
@@ -232,7 +232,7 @@ export const ATTACKS = {
 /* For finding out which of the mappings it is. */
 export const SINGLE_MAPPINGS = Object.fromEntries(Object.keys(MAPPING_KINDS).map((kind) => [`8 mappings: ${kind}`, mappingAttack([kind])]));
 
-/* The attacker's thread.  It says 'begun' once its loops run, and its counts after it was asked to end. */
+/* The attacker's thread.  It sends 'begun' once its loops run, and its counts at the end. */
 async function attacker() {
 	const control = new AbortController();
 	setMaxListeners(0, control.signal);
@@ -256,7 +256,7 @@ if (!isMainThread && workerData?.neighbour) await attacker();
 
 const PASSWORD = 'a password of B, long enough';
 
-/* What B does in a round; each gives undefined, or what is wrong with the answer. */
+/* Requests of B in a round; each returns undefined, or the error in the response. */
 const STEPS = {
 	list: (b) => [['GET', '/api/v1/traces?limit=20', { key: b.read }], ({ text }) => {
 		const ids = JSON.parse(text).traces.map((x) => x.id);
@@ -365,7 +365,7 @@ class Neighbourhood {
 	}
 }
 
-/* A has a trace with large exports and a fleet of its own; B has a trace, a mapping and a person. */
+/* A has a trace with large exports and its own fleet; B has a trace, a mapping and a user. */
 export async function openNeighbourhood(t, { full = false, args = [] } = {}) {
 	const s = await startServer(t, { args });
 	const keys = (project) => Object.fromEntries(['ingest', 'read', 'write'].map((scope) => [scope, s.key(scope, project)]));

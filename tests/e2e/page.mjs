@@ -20,7 +20,7 @@ export const stand = { handed: undefined, mute: false }; // in for the Perfetto 
 let ui;
 const ending = [];
 
-/* Stands in for the Perfetto UI: answers PING, keeps what it is given. */
+/* Replaces the Perfetto UI: answers PING, stores the received file. */
 function fakeUi() {
 	const page = `<!doctype html><script>
 		addEventListener('message', (e) => {

@@ -13,7 +13,7 @@ import { root, until } from './server.mjs';
 export const FOLDER = path.join(root, 'deploy/guides/pictures');
 const PID = 4711, EACH = 30, MS = 1_000_000;
 
-/* A cold start: [method, milliseconds of its own before, then what it calls]. */
+/* A cold start: [method, milliseconds of self time before, then its callees]. */
 const START = ['com.acme.shop.ShopApp.onCreate', 4,
 	['com.acme.shop.di.AppComponent.create', 3, ['com.acme.shop.di.NetworkModule.client', 9], ['com.acme.shop.di.DatabaseModule.open', 2,
 		['androidx.room.RoomDatabase.init', 5], ['android.database.sqlite.SQLiteDatabase.openDatabase', 21]]],
@@ -31,7 +31,7 @@ const methods = (tree, all = []) => (all.includes(tree[0]) || all.push(tree[0]),
 const NAMES = [...methods(START), ...methods(WORKER)];
 const MAPPING = ['# v', ...NAMES.map((name, i) => `${i + 1},1,${name.replace(/\.([^.]+)$/, ' $1')} ()V`), ''].join('\n');
 
-/* Calls as they end, each with chance of its own that is the same every time. */
+/* Calls in order of their ends, each with a reproducible random part. */
 function calls(tid, tree, from, of) {
 	const records = [];
 	let n = of.seed * 7919;
@@ -82,7 +82,7 @@ export async function fill(s) {
 	return { before: ids[0], after: ids[EACH] };
 }
 
-/* [name, address, what is there once it is whole, what stands at the top of the picture, what is pressed and then there]. */
+/* [name, address, selector once it is complete, selector at the top of the picture, what is clicked and its selector]. */
 export const pictures = ({ before, after }) => [
 	['trace', `/traces/${after}`, '.flame canvas', 'body'],
 	['methods', `/traces/${after}?tab=methods`, '.methods tbody tr', 'body'],

@@ -63,14 +63,14 @@ export class Postgres {
 		return execFileSync(path.join(bin, 'psql'), ['-XqtA', '-v', 'ON_ERROR_STOP=1', '-c', `SET search_path=${schema}`, '-c', text, this.base], { encoding: 'utf8' }).trim();
 	}
 
-	/* A schema of that name is a catalogue of its own. */
+	/* A schema of that name is a separate catalogue. */
 	url(schema) {
 		this.sql(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
 		return `${this.base}&options=-csearch_path%3D${schema}`;
 	}
 }
 
-/* tcp: a port of loopback where it asks for passwords; more: arguments of the server. */
+/* tcp: a port of loopback that requires passwords; more: arguments of the server. */
 export async function startPostgres(t, { tcp, more } = {}) {
 	if (!postgresIsThere) return null;
 	const db = new Postgres(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-pg-')), tcp, more);

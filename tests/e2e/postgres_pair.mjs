@@ -69,7 +69,7 @@ class Pair {
 		await until(() => (this.primary.sql('SELECT sync_state FROM pg_stat_replication') === 'sync' ? true : undefined), 'a replica that is waited for');
 	}
 
-	/* It waits for none of its own. */
+	/* It waits for no replica. */
 	async promote() {
 		this.replica.sql("ALTER SYSTEM SET synchronous_standby_names=''");
 		this.replica.sql('SELECT pg_promote()');

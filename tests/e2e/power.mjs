@@ -20,7 +20,7 @@ const HEAD = 32; /* of a line */
 const UNDER = 16; /* where the control file has the folder */
 const OPS = ['', 'create', 'truncate', 'write', 'rename', 'unlink', 'link', 'mkdir', 'begin', 'end', 'sent', 'mark'];
 
-/* The recorder's files, and what it wrote down.  `under`: the folder that counts, and all in it. */
+/* The recorder's files and records.  `under`: the folder to consider, with its contents. */
 export class Recorder {
 	constructor(folder, under) {
 		this.shim = path.join(folder, 'record.so');
@@ -84,7 +84,7 @@ function truncated(bytes, size) {
 	return out;
 }
 
-/* How a cut treats what is not durable: `keep` of 0 loses it, 1 keeps it, else each by chance. */
+/* How a cut treats data that is not durable: `keep` of 0 loses it, 1 retains it, otherwise each by chance. */
 const IN_ORDER = { names: 1, writes: 1 };
 
 /* Values that change, of which the first `n` changes may be made durable. */
@@ -121,7 +121,7 @@ class File extends Changes {
 		return () => this.settle(total, File.apply);
 	}
 
-	/* Some sectors of a write: the others keep what was there, or zeros. */
+	/* Some sectors of a write: the others retain their old content, or zeros. */
 	static torn(bytes, { at, data }, sector, chance) {
 		let out = truncated(bytes, Math.max(bytes.length, at + data.length));
 		for (let from = at; from < at + data.length; ) {
@@ -165,7 +165,7 @@ class Folder {
 		return () => totals.forEach(([changes, total]) => changes.settle(total, latest));
 	}
 
-	/* What each name stands for, by chance. */
+	/* The file of each name, by chance. */
 	*left(how, chance) {
 		for (const [name, { durable, pending }] of this.names) {
 			const states = [durable, ...pending];
@@ -191,7 +191,7 @@ export class Disk {
 	constructor(root, taken) {
 		this.root = root;
 		this.nodes = new Map(); /* by inode */
-		this.syncs = new Map(); /* under way, by serial */
+		this.syncs = new Map(); /* in progress, by serial */
 		this.top = this.take(taken);
 	}
 

@@ -1,5 +1,5 @@
 /*
- * prometheus.mjs - a strict reader of Prometheus' text form 0.0.4, and what its naming rules ask for.
+ * prometheus.mjs - a strict reader of Prometheus' text format 0.0.4, and the checks of its naming rules.
  */
 import assert from 'node:assert/strict';
 

@@ -1,8 +1,9 @@
 /*
- * access.test.mjs - who may do what: every route asked by every kind of caller.
+ * access.test.mjs - permissions: every route requested by every kind of caller.
  *
- * What each route needs is written down here a second time, by hand, and compared with what the routes
- * state; a GET that is not listed must need READ.  The verdicts are then those of the running server.
+ * The needs of each route are listed here a second time, by hand, and compared with those that the routes
+ * declare; a GET that is not listed must need READ. The verdicts are then compared with the running
+ * server's.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 /*
- * audit.test.mjs - who changed what: every route that changes something leaves exactly one entry, in
- * which no secret stands; so do the command line and what the server deletes by itself.
+ * audit.test.mjs - the audit log: every route that changes something writes exactly one entry without
+ * secrets; so do the command line and deletions by the server itself.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -14,7 +14,7 @@ import { findSlower } from '../slower.mjs';
 
 const json = (o) => JSON.stringify(o);
 
-/* Routes that change nothing that is kept, or whose change is its own record. */
+/* Routes that change no stored data, or whose change is its own record. */
 const WITHOUT = {
 	'POST /api/v1/traces': 'a trace says by which key it was sent, and its deletion says so again',
 	'POST /v1development/profiles': 'as a trace',
@@ -35,7 +35,7 @@ const WITHOUT = {
 	'POST /api/v1/alerts/preview': 'the same',
 };
 
-/* Each of the others: the action of its entry, what is asked, what the entry must tell. */
+/* Each of the others: the action of its entry, the request, the expected entry. */
 function changes(v) {
 	const t = `/api/v1/traces/${v.trace}`;
 	return [

@@ -1,6 +1,6 @@
 /*
- * auth.test.mjs - people: passwords, sessions, roles, tries, changes asked for by other sites' pages,
- * and the command line that makes accounts.
+ * auth.test.mjs - accounts: passwords, sessions, roles, attempts, cross-site requests, and the command line
+ * that creates accounts.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -343,7 +343,7 @@ test('no event loop waits for the catalogue while callers sign in and are looked
 			const answer = ask().then(() => (answered = true));
 			const waits = await until(() => waiting() || answered || undefined, `${what} waits for the lock`);
 			assert.equal((await s.get('/healthz', { key: null })).status, 200);
-			const still = !answered && waiting() === waits; // on a slow machine the lock may time out meanwhile
+			const still = !answered && waiting() === waits; // on a slow machine the lock may time out during this
 			psql.stdin.end('COMMIT;\n');
 			await answer;
 			return still || undefined;

@@ -1,6 +1,6 @@
 /*
- * keys.test.mjs - how keys begin and end: expiry, rotation with a time for both secrets, revocation,
- * and what is known of their use.
+ * keys.test.mjs - life of keys: expiry, rotation with two valid secrets for a time, revocation, and the
+ * record of their use.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -74,7 +74,7 @@ test('ends that make no sense are refused', async (t) => {
 	assert.equal((await rotate(s, '01ARZ3NDEKTSV4RRFFQ69G5FAV', {})).status, 404);
 });
 
-test('a rotated key has two secrets for a time, and tells whether the old one is used', async (t) => {
+test('a rotated key has two secrets for a time, and reports whether the old one is used', async (t) => {
 	const s = await startServer(t);
 	const k = await made(s, { name: 'field', scope: 'read' });
 	assert.equal((await keyOf(s, k.id)).last_used_ms, 0);

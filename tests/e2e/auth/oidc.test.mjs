@@ -1,6 +1,6 @@
 /*
- * oidc.test.mjs - signing in by an OpenID provider: a real one (oidc-provider) for what must work, and
- * one that lies for what must not.
+ * oidc.test.mjs - sign-in by an OpenID provider: a real one (oidc-provider) for accepted cases, and one
+ * that lies for refused ones.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -185,7 +185,7 @@ test('an account is linked by the user who is signed in to it', async (t) => {
 	assert.match(refused.body_text, /the password is wrong/);
 	assert.equal((await who(s, jar)).user, 'carl', 'the session goes on');
 
-	const left = new Jar(); // the same session in a second window, which signs out meanwhile
+	const left = new Jar(); // the same session in a second window, which signs out during the sign-in
 	left.of.set(new URL(s.url).host, new Map(jar.of.get(new URL(s.url).host)));
 	const begun = JSON.parse((await link('carl')).body_text);
 	const late = await jar.follow(begun.location, isCallback, 'carl-9');
@@ -276,7 +276,7 @@ test('keys without an id, and changed keys of an id, are fetched again, but not 
 	assert.equal(whyOf(await signIn(s, new Jar())), null, 'and the keys that were known stay');
 });
 
-test('roles where the provider tells none', async (t) => {
+test('roles if the provider omits them', async (t) => {
 	const p = await saysAnything(t);
 	const s = await signsIn(t, p, ['--oidc-create', '--oidc-roles', 'perf=editor:test']);
 	const jar = new Jar();
@@ -418,7 +418,7 @@ test('changed keys are fetched once; a code is valid once', async (t) => {
 	assert.equal(whyOf(new URL((await replay()).headers.get('location'), s.url)), 'state', 'the state was used');
 	assert.equal(provider.asked.filter((a) => a === 'POST /token').length, tokens, 'and the provider is not bothered');
 
-	// a code that somebody saw is no good in another flow
+	// a code seen by others is invalid in another flow
 	const stolen = new URL(await jar.follow(begin(s), isCallback, 'hal')).searchParams.get('code');
 	const other = new Jar();
 	const own = new URL(await other.follow(begin(s), isCallback, 'hal'));
@@ -426,7 +426,7 @@ test('changed keys are fetched once; a code is valid once', async (t) => {
 	assert.equal(whyOf((await other.ask(own.href)).to), 'refused', 'PKCE');
 });
 
-test('a provider with false responses signs nobody in', async (t) => {
+test('a provider with false responses signs in no account', async (t) => {
 	const p = await saysAnything(t);
 	const s = await signsIn(t, p, ['--oidc-create']);
 	const now = Math.floor(Date.now() / 1000);
@@ -476,7 +476,7 @@ test('a provider with false responses signs nobody in', async (t) => {
 	]) {
 		p.stranger ??= newKey('RS256', 'stranger');
 		assert.equal(await outcome(say), why, what);
-		await s.stop(); // so that tries do not add up
+		await s.stop(); // so that attempts are not counted together
 		await s.start();
 	}
 });
@@ -584,7 +584,7 @@ test('settings that cannot be meant keep the server from starting', async (t) =>
 	assert.match(fails(...good, '--oidc-client-secret-file', empty), /contains no secret/);
 	assert.match(fails(...good, '--oidc-roles', 'perf=owner:test'), /is not a role/);
 	assert.match(fails(...good, '--oidc-new-roles', 'viewer:test'), /--oidc-create/);
-	// whoever the provider knows could take the name of a colleague whom the proxy signs in
+	// a user of the provider could take the name of a colleague whom the proxy signs in
 	assert.match(fails(...good, '--oidc-create', '--trusted-proxies', '127.0.0.1', '--proxy-user-header', 'Remote-User'), /take the name of a user of the proxy/);
 });
 

@@ -1,5 +1,5 @@
 /*
- * share.test.mjs - what people say of traces: titles, pins, tags, annotations, lists they keep.
+ * share.test.mjs - titles, pins, tags, annotations and saved lists.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -57,7 +57,7 @@ test('a trace has a title, a pin and tags', async (t) => {
 		assert.equal((await mark({ tags: many(21) })).status, 400);
 		assert.equal((await s.get(at)).json.tags.length, 20, 'a refusal changes nothing');
 	});
-	await t.test('what is refused', async () => {
+	await t.test('invalid values are refused', async () => {
 		const before = (await s.get(at)).json;
 		for (const bad of [...notText('title'), { tags: [''] }, { tags: ['  '] }, { tags: ['a,b'] }, { tags: 'a' }, { tags: [1] }, { tags: ['a\nb'] },
 			{ pinned: 'yes' }, { pinned: null }, {}, { title: 'x', app: 'y' }, { title: 'good', tags: [''] }]) {
@@ -136,7 +136,7 @@ test('annotations at a time and on a method', async (t) => {
 		assert.deepEqual((await annotations()).map((a) => a.id), [second.id]);
 		assert.equal((await s.get(at)).json.annotations, 1);
 	});
-	await t.test('what is refused', async () => {
+	await t.test('invalid values are refused', async () => {
 		for (const bad of [...notText('text'), { text: 'nowhere' }, { text: 'x', tid: 4000 }, { text: 'x', dur_ns: 5, method: 0 }, { text: 'x', ts_ns: -1 },
 			{ text: 'x', ts_ns: 1.5 }, { text: 'x', ts_ns: '1' }, { text: '', ts_ns: 1 }, { text: '\n', ts_ns: 1 }, { text: 'x'.repeat(4001), ts_ns: 1 },
 			{ text: 'x', ts_ns: Number.MAX_SAFE_INTEGER, dur_ns: 1e300 }, '{"text":"x","ts_ns":9223372036854775807,"dur_ns":1}'])
@@ -150,7 +150,7 @@ test('annotations at a time and on a method', async (t) => {
 		assert.equal((await write({ text: 'é'.repeat(2000), ts_ns: 1 })).status, 201, '4000 bytes');
 		assert.deepEqual((await annotations()).slice(1, 1 + HOSTILE.length).map((a) => a.text), HOSTILE);
 	});
-	await t.test('so many and no more', async () => {
+	await t.test('limits on their number', async () => {
 		for (let i = (await annotations()).length; i < 500; i++) assert.equal((await write({ text: 'n', ts_ns: i })).status, 201, String(i));
 		const full = await write({ text: 'one too many', ts_ns: 1 });
 		assert.equal(full.status, 409);

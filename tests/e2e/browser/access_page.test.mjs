@@ -1,5 +1,5 @@
 /*
- * Signing in, projects, deletion, and what the page says when something is wrong.
+ * Sign-in, projects, deletion, and error messages of the page.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -20,7 +20,7 @@ test('failures are shown', async (t) => {
 	await done(page, t);
 });
 
-test('a trace is deleted after being asked, and only then', async (t) => {
+test('a trace is deleted only after confirmation', async (t) => {
 	const extra = tracewell('push', '--server', server.url, '--key', server.ingest, '--build-id', 'short-lived', '--wait', path.join(dir, 'rhea-atrace.bin'));
 	const page = await open('/traces?build_id=short-lived');
 	await page.click(`tr[data-trace="${extra}"] input[type=checkbox]`);
@@ -72,7 +72,7 @@ test('links and reloads stay in the project that was picked', async (t) => {
 	await done(page, t);
 });
 
-test('a trace that could not be decoded says why', async (t) => {
+test('a trace that could not be decoded shows the reason', async (t) => {
 	const broken = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-attempts', '1'] });
 	const up = await broken.post('/api/v1/traces', fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
 	assert.equal(up.status, 202);
@@ -104,7 +104,7 @@ test('an admin saves an upload that decoders died of', async (t) => {
 	await page.close();
 });
 
-test('a trace that the server cannot decode yet says why', { skip: !fs.existsSync(shim) && `no ${shim}` }, async (t) => {
+test('a trace that the server cannot decode yet shows the reason', { skip: !fs.existsSync(shim) && `no ${shim}` }, async (t) => {
 	const folder = fs.mkdtempSync(path.join(dir, 'held-up-'));
 	const data = path.join(folder, 'data');
 	const faults = new Faults(folder, path.join(data, 'spool', '01'));

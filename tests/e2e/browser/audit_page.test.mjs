@@ -28,7 +28,7 @@ test('changes are listed, picked by kind, and paged', async (t) => {
 		await page.getByLabel('of all projects and the server').check();
 		await page.getByLabel('Show').selectOption('sign-in links');
 		await rows.filter({ hasText: 'created a sign-in link' }).filter({ hasText: 'on the server' }).first().waitFor();
-		await page.reload(); // the address holds what is looked at
+		await page.reload(); // the address contains the filters
 		await rows.filter({ hasText: 'created a sign-in link' }).first().waitFor();
 		assert.equal(await page.getByLabel('Show').inputValue(), 'link');
 		assert.ok(await page.getByLabel('of all projects and the server').isChecked());

@@ -1,6 +1,6 @@
 /*
- * What devices should record, in the page: a rule made, changed, refused and removed by an admin, what
- * came by it, and what somebody sees who may only look; in light and dark.
+ * Capture rules in the page: created, changed, refused and removed by an admin, the traces that they
+ * brought, and the view of a user who may only read; in light and dark.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -22,7 +22,7 @@ async function asAdmin(scheme, width) {
 
 const rulesFor = async (query) => (await server.get('/api/v1/capture', { key: server.ingest, query })).json.captures.map((c) => c.rule);
 
-test('an admin says what devices record, and sees what came', async (t) => {
+test('an admin sets what devices record, and sees the uploaded traces', async (t) => {
 	const page = await asAdmin();
 	await page.waitForSelector('text=No rules yet');
 	await page.click('text=Add a rule');
@@ -119,7 +119,7 @@ test('the rules as JSON', async (t) => {
 	await done(page, t);
 });
 
-test('a rule goes for good when that is said twice', async (t) => {
+test('a rule is deleted permanently after a second confirmation', async (t) => {
 	const page = await asAdmin();
 	await page.click('[aria-label="Remove cold-starts"]');
 	await page.click('text=Remove permanently');

@@ -1,6 +1,6 @@
 /*
- * Two traces beside each other, as a person compares them: picked in the list, a sentence, the graph by
- * pointer and keys, what disappeared, the table, the address.
+ * Comparison of two traces in the page: selection in the list, summary, graph by pointer and keys, removed
+ * calls, table, address.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -60,7 +60,7 @@ test('two traces of the list are compared', async (t) => {
 	assert.ok((await table(page).first().innerText()).includes(name(methods.methods[0])));
 	assert.match(await page.locator('section[aria-label="Side B"]').innerText(), /8\.3\.2/);
 
-	// orange is more; widths as in A show what is not in B
+	// orange is more; widths as in A show calls that B lacks
 	const usual = await hues(page);
 	assert.ok(usual.orange > 500, JSON.stringify(usual));
 	await page.getByRole('button', { name: 'Widths of A, with removed calls' }).click();
@@ -69,7 +69,7 @@ test('two traces of the list are compared', async (t) => {
 	assert.equal(at().searchParams.get('width'), 'a');
 	await page.getByRole('button', { name: 'As B' }).click();
 
-	// the graph by keys: into the heaviest node, and what it says
+	// the graph by keys: into the heaviest node, and its label
 	await graph(page).focus();
 	for (const key of ['Home', 'ArrowDown']) await page.keyboard.press(key);
 	assert.match(await page.locator('.keyed').innerText(), /A .*self.*B .*calls.*change/s);
@@ -148,7 +148,7 @@ test('new and gone methods, by hostile names, sorted, filtered and copied', asyn
 	const lines = (await copied(page, () => page.getByRole('button', { name: 'Copy as TSV' }).click())).split('\n').map((l) => l.split('\t'));
 	assert.deepEqual(lines, [['method', 'a_self_ns', 'b_self_ns', 'a_total_ns', 'b_total_ns', 'a_count', 'b_count'], ['p.Fresh.make', '0', '5000', '0', '5000', '0', '1'], ['p.Main.run', '4000', '4000', '9000', '9000', '1', '1']]);
 
-	// what is not there in B has no width as in B, and the strongest blue as in A
+	// calls that B lacks have no width as in B, and the strongest blue as in A
 	assert.equal((await hues(page)).blue, 0);
 	await page.getByRole('button', { name: 'Widths of A, with removed calls' }).click();
 	await page.waitForSelector('[data-diff=a]');

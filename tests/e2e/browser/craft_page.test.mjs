@@ -14,11 +14,11 @@ import { sampleTrace } from '../make.mjs';
 import { binary, inFull, root, tracewell } from '../server.mjs';
 
 const SHIFT = 0.005; // 0.1 is what counts as good; a title that grows with its trace's name is the last that moves
-let anr, other; // a trace with a report, one to compare with: made when they are asked for
+let anr, other; // a trace with a report, one to compare with: created on demand
 const person = { name: 'crafter', password: 'sees every page' };
 let session; // of that person, once signed in
 
-/* Signed in as somebody who may see every page. */
+/* Signed in as a user who may open every page. */
 async function enter(page) {
 	if (session) {
 		await page.context().addCookies(session);
@@ -37,7 +37,7 @@ async function open(target = '/', scheme = 'light', width = 1280) {
 	return page;
 }
 
-/* Every page, as a name, an address and what is there once it is whole. */
+/* Every page: name, address, and a selector that matches once it is complete. */
 async function pages() {
 	anr ??= (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/anr/realistic/input')), { query: { app: 'com.example.shop', scenario: 'anr' } })).id;
 	other ??= (await server.trace(sampleTrace(50), { query: { app: 'com.example.app', scenario: 'scroll', build_id: 'unnamed' } })).id;
@@ -125,7 +125,7 @@ inFullRuns('no request leaves the origin, whatever page is open and however it l
 	await done(page, t);
 });
 
-test('a route loads what it needs', async (t) => {
+test('a route loads only the code that it needs', async (t) => {
 	const page = await open('/builds');
 	const loads = async (at, whole) => {
 		const scripts = new Set();
@@ -218,7 +218,7 @@ test('the first key leads past the header', async (t) => {
 	await done(page, t);
 });
 
-test('each canvas says the same as a table', async (t) => {
+test('each canvas has the same content as its table', async (t) => {
 	for (const query of ['', '?view=bottom_up', '?threads=all&view=sandwich&method=1', 'compare']) {
 		const page = query === 'compare' ? await open(`/compare?a=${id}&b=${id}`) : await openTrace(query);
 		await page.waitForSelector('.flame canvas');
@@ -247,7 +247,7 @@ test('the keys are behind ? on every page', async (t) => {
 	await done(page, t);
 });
 
-test('who asks for less motion sees none', async (t) => {
+test('reduced motion disables animations', async (t) => {
 	const page = await open('/builds');
 	await page.emulateMedia({ reducedMotion: 'reduce' });
 	await page.route(/\/(threads|traces)(\?|$)/, () => {}); // never answers
@@ -259,7 +259,7 @@ test('who asks for less motion sees none', async (t) => {
 	await done(page, t);
 });
 
-/* What is asked for, where it is shown, and what stands there meanwhile. */
+/* The request, where its result is shown, and the placeholder until then. */
 const views = [
 	['/traces', /\/api\/v1\/traces\?/, 'main', 'Loading traces'], ['/builds', /\/api\/v1\/builds/, 'main', 'Loading builds'],
 	['trace', /\/traces\/\w+(\?|$)/, 'main', 'Opening the trace'], ['trace', /\/threads(\?|$)/, 'main', 'Opening the trace'], ['trace', /\/names(\?|$)/, 'main', 'Opening the trace'],

@@ -1,6 +1,6 @@
 /*
- * Findings in a fleet, on its pages: the card, one rule with its causes and versions, and
- * on to a trace's Findings panel; names of strangers stay text; light and dark.
+ * Findings of the fleet in the page: the card, one rule with its causes and versions, and the link to a
+ * trace's Findings panel; hostile names remain text; light and dark.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';

@@ -1,7 +1,7 @@
 /*
- * The fleet's pages, over a small fleet of which the truth is known: from the overview to what got
- * slower and since when; methods sorted, filtered and kept in the address; hostile names, nothing
- * there, panels that fail by themselves; in light and dark.
+ * Pages of the fleet, over a small fleet with known values: from the overview to a regression and its first
+ * day; methods sorted, filtered and restored from the address; hostile names, empty results, panels that
+ * fail separately; in light and dark.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -90,7 +90,7 @@ test('from the overview to the slow method and the version that made it slow', a
 	await done(page, t);
 });
 
-test('a method tells who calls it and what it calls, and leads there', async (t) => {
+test('a method lists its callers and callees, with links', async (t) => {
 	await ready();
 	const page = await open('/fleet/methods?app=fleet&scenario=open_cart&method=com.shop.Repo.load');
 	await page.waitForSelector('#callers tr[data-near]');
@@ -190,7 +190,7 @@ test('methods are sorted, filtered and found by name; the address holds it, Back
 	await done(page, t);
 });
 
-test('a version leads to its days, and a hostile name stays text', async (t) => {
+test('a version links to its days, and a hostile name remains text', async (t) => {
 	await ready();
 	const page = await open('/fleet/methods?app=fleet&scenario=open_cart');
 	await page.click(`#methods tr:has-text("onerror") a`);
@@ -204,7 +204,7 @@ test('a version leads to its days, and a hostile name stays text', async (t) => 
 	await done(page, t);
 });
 
-test('a label that is counted by narrows all, and what cannot be asked with it is said', async (t) => {
+test('a counted label filters all panels, and unsupported combinations are explained', async (t) => {
 	await ready();
 	const page = await open(OVERVIEW);
 	await whole(page);
@@ -267,7 +267,7 @@ test('each panel has a message when it is empty', async (t) => {
 	await done(page, t);
 });
 
-test('a panel fails by itself, and comes when it is asked again', async (t) => {
+test('a panel fails alone, and loads when it is retried', async (t) => {
 	await ready();
 	const page = await open('/');
 	let broken = true;

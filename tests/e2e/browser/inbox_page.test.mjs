@@ -33,7 +33,7 @@ const prepare = () => (ready ??= (async () => {
 	}, 'ANRs in groups', 120);
 })());
 
-test('one life for both: states, counts, bulk, and what is refused', async () => {
+test('regressions and ANR groups share states, counts, bulk actions and refusals', async () => {
 	await prepare();
 	const all = await inbox({ state: 'all' });
 	assert.ok(all.items.some((i) => i.kind === 'regression' && i.regression.change > 0.2));
@@ -148,7 +148,7 @@ test('answered in the page, by pointer and by keys', async (t) => {
 	await done(page, t);
 });
 
-test('more items than a page: pages by cursor, keys and buttons; what is selected is on the shown page', async (t) => {
+test('more items than a page: pages by cursor, keys and buttons; the selection is on the shown page', async (t) => {
 	await prepare();
 	const before = (await inbox({ state: 'all' })).total;
 	const letters = (i) => String.fromCharCode(97 + (i % 26), 97 + Math.floor(i / 26));

@@ -164,7 +164,7 @@ test('labels, sessions, version codes, ABI and days of recording, in the address
 	await done(page, t);
 });
 
-test('columns are chosen, kept and shared', async (t) => {
+test('columns are chosen, stored and shared', async (t) => {
 	const page = await openList();
 	const heads = () => page.locator('table.traces thead th').allInnerTexts();
 	const headsAre = (list) => page.waitForFunction((w) => JSON.stringify([...document.querySelectorAll('table.traces thead th')].map((e) => e.innerText)) === w, JSON.stringify(list));
@@ -258,7 +258,7 @@ test('rows by keyboard: j, k, x, X, Enter, #, Escape', async (t) => {
 	assert.equal(await page.getByLabel('Search').inputValue(), 'jx', 'letters are letters in a field');
 	await page.getByLabel('Search').fill('');
 	await gets(page, ids);
-	await settled(page); // what was typed may be searched for all the same, and rows that go take the focus along
+	await settled(page); // the typed text may still be searched for, and removed rows lose the focus
 	await page.getByLabel('Search').blur();
 	await page.keyboard.press('j');
 	await page.keyboard.press('Enter');
@@ -276,7 +276,7 @@ test('several traces: one file, exports, pins and tags', async (t) => {
 	const file = page.waitForEvent('download');
 	await bar(page).getByRole('button', { name: 'Merge into one file' }).click();
 	const merged = await file;
-	assert.match(merged.suggestedFilename(), /^merge/); /* a browser may say so before it has read the name that is sent */
+	assert.match(merged.suggestedFilename(), /^merge/); /* a browser may report this before it has read the sent name */
 	const bytes = fs.readFileSync(await merged.path());
 	assert.ok(bytes.length > 100 && bytes[0] === 0x0a, bytes.toString('latin1', 0, 200)); /* a packet */
 
@@ -306,7 +306,7 @@ test('several traces: one file, exports, pins and tags', async (t) => {
 	await done(page, t);
 });
 
-test('what merging refuses is said', async (t) => {
+test('refusals of a merge are explained', async (t) => {
 	const page = await openList({ sort: 'slices', order: 'asc' });
 	await page.locator(`tr[data-trace="${ids[0]}"] input[type=checkbox]`).click();
 	await page.locator(`tr.is-picked[data-trace="${ids[0]}"]`).waitFor();
@@ -334,7 +334,7 @@ test('traces are deleted after a confirmation that lists them', async (t) => {
 	assert.deepEqual(await unreadable(page), []);
 	await dialog.getByRole('button', { name: 'Keep' }).click();
 	assert.equal((await get(extra[0])).status, 200);
-	/* one was deleted by somebody else meanwhile: said, and the rest can go on */
+	/* one was deleted by another user: reported, and the rest can continue */
 	await server.ask('DELETE', `/api/v1/traces/${extra[1]}`, { key: write });
 	await bar(page).getByRole('button', { name: 'Delete' }).click();
 	await dialog.getByRole('button', { name: 'Delete permanently' }).click();
@@ -408,7 +408,7 @@ test('a list that does not come, and one that stops coming', async (t) => {
 	await done(page, t);
 });
 
-test('builds: what names them, who waits, and a command that works as it stands', async (t) => {
+test('builds: their mappings, waiting traces, and a command that works unchanged', async (t) => {
 	const page = await openList({}, '/builds');
 	const row = page.locator('tr[data-build="b#1 ?"]');
 	await page.getByText('lack names.').waitFor();
@@ -535,7 +535,7 @@ test('an empty server: three commands, a key, and it turns green', async (t) => 
 	await page.context().close();
 });
 
-test('a first trace on its way says how far it is', async (t) => {
+test('the first trace shows its progress', async (t) => {
 	const page = await watched();
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
 	await page.waitForSelector('nav[aria-label="Pages"]');

@@ -86,7 +86,7 @@ test('the link leads to the trace, with its names; Ctrl-C leaves nothing', async
 	assert.deepEqual(left(), []);
 });
 
-test('a library beside a trace names its native frames', async (t) => {
+test('a library opened with a trace names its native frames', async (t) => {
 	const o = opened(t, recording, library(folder, ID, placed));
 	const page = await browser.newPage();
 	await page.goto(await link(o));
@@ -111,7 +111,7 @@ test('several files are listed by their names', async (t) => {
 	assert.deepEqual(await o.ended, { code: 0, signal: null });
 });
 
-test('a second one signs nobody out of the first; a port that is asked for is of 127.0.0.1', async (t) => {
+test('a second one does not sign users out of the first; a requested port is on 127.0.0.1', async (t) => {
 	const port = 20000 + (process.pid % 20000);
 	const all = [opened(t, path.join(folder, 'trace.bin')), opened(t, path.join(folder, 'trace.bin')), opened(t, path.join(folder, 'trace.bin'), '--port', String(port))];
 	const page = await browser.newPage();

@@ -32,7 +32,7 @@ test('a trace opens with its threads, its calls and real names', async (t) => {
 	await done(page, t);
 });
 
-test('names of methods stay text', async (t) => {
+test('names of methods remain text', async (t) => {
 	const page = await openTrace('?tab=methods');
 	const name = await page.locator('.methods tbody tr').first().innerText();
 	assert.ok(name.includes('<img'), name);
@@ -55,7 +55,7 @@ test('a trace is asked for once, while the page\'s code still comes', async (t) 
 	await done(page, t);
 });
 
-test('colours without red and green are kept', async (t) => {
+test('colours without red and green are stored', async (t) => {
 	const page = await openTrace();
 	const pixels = () => page.evaluate(() => [...document.querySelector('canvas.calls').getContext('2d').getImageData(0, 0, 1200, 400).data].reduce((n, v, i) => (n * 31 + v * (i % 7)) % 1e9, 0));
 	const before = await pixels();
@@ -183,7 +183,7 @@ test('the address is written rarely, however much the wheel turns', async (t) =>
 	await done(page, t);
 });
 
-test('scroll, order and filter are in the address, and kept by a reload', async (t) => {
+test('scroll, order and filter are in the address, and survive a reload', async (t) => {
 	const page = await openTrace('?tab=methods');
 	const box = await page.locator('canvas.calls').boundingBox();
 	await page.mouse.move(box.x + 300, box.y + 100);
@@ -292,7 +292,7 @@ test('a mapping that comes late gives its names to the open page', async (t) => 
 	await done(page, t);
 });
 
-test('a second click while the answer is under way goes where it looks', async (t) => {
+test('a second click while the response is pending selects the visible node', async (t) => {
 	const page = await openTrace();
 	await page.waitForSelector('[data-flame]');
 	let goOn;
@@ -445,7 +445,7 @@ test('closing a thread stops its load, and others go on', async (t) => {
 	await done(page, t);
 });
 
-test('the check of what is readable finds what is not', async (t) => {
+test('the check of legibility finds illegible text', async (t) => {
 	const page = await open('/builds');
 	await page.waitForSelector('table');
 	assert.deepEqual(await unreadable(page), []);

@@ -1,5 +1,5 @@
 /*
- * palette_page.test.mjs - the one search: `/`, what is found while one types, keys through it, where it leads.
+ * palette_page.test.mjs - the search dialog: `/`, results while typing, keys, targets.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -25,7 +25,7 @@ async function fill() {
 
 const names = async (q) => (await server.get(`/api/v1/search?${new URLSearchParams({ q, limit: '50' })}`)).json.methods.map((m) => m.name);
 
-test('what people type finds what they mean', async () => {
+test('typical queries find the expected results', async () => {
 	await fill();
 	assert.equal((await names('JsonParser.parse'))[0], METHODS[0]);
 	assert.deepEqual((await names('parse')).filter((name) => METHODS.includes(name)), [METHODS[0], 'java.net.URI.parse'], "the app's own methods come first");
@@ -59,7 +59,7 @@ test('what people type finds what they mean', async () => {
 		}, `${q}, though another build's obfuscated name of the method is similar`, 120);
 });
 
-test('its code comes before anybody asks, and what is typed earlier is kept', async (t) => {
+test('its code is loaded before use, and text typed earlier is not lost', async (t) => {
 	await fill();
 	const page = await watched();
 	let release;
@@ -68,7 +68,7 @@ test('its code comes before anybody asks, and what is typed earlier is kept', as
 	await page.route(/\/assets\/palette-/, async (route) => { await held; await route.continue(); });
 	await visit(page, server, '/builds');
 	await asked;
-	await page.locator('button.find').waitFor(); // it may have been asked for by the page that signed in
+	await page.locator('button.find').waitFor(); // the page that signed in may have requested it
 	await painted(page);
 	await page.keyboard.press('/');
 	await painted(page);
@@ -123,7 +123,7 @@ test('a part of a name and a pattern in the search of calls', async (t) => {
 	await done(page, t);
 });
 
-test('in a trace, / stays with its methods and Ctrl+K finds all', async (t) => {
+test('in a trace, / searches its methods and Ctrl+K the project', async (t) => {
 	const page = await openTrace();
 	await page.locator('h1').first().click();
 	await page.keyboard.press('/');

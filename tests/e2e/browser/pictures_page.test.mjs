@@ -68,7 +68,7 @@ const apart = (page, a, b) => page.evaluate(async (both) => {
 	return x.reduce((sum, v, i) => sum + Math.abs(v - y[i]), 0) / (x.length * 0.75) / 255;
 }, [a, b].map((bytes) => bytes.toString('base64')));
 
-test('each shows its page as it is today', { timeout: 900_000 }, async (t) => {
+test('each picture equals its page', { timeout: 900_000 }, async (t) => {
 	const known = writes ? {} : JSON.parse(fs.readFileSync(record, 'utf8'));
 	const blank = await browser.newPage();
 	const verified = [];

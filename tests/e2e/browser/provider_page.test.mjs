@@ -1,6 +1,6 @@
 /*
- * Signing in through a provider's own page, in a browser: the button, the way there and back, and what
- * the sign-in page says when it did not work; in light and dark.
+ * Sign-in through a provider's page, in a browser: the button, redirects, and the messages of the sign-in
+ * page after a failure; in light and dark.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -126,7 +126,7 @@ test('an account is linked on its own page', async () => {
 test('an unavailable provider is reported, and passwords still work', async () => {
 	const page = await open('light', 1920);
 	provider.only = (_, res) => res.writeHead(503).end();
-	// what the server knows of it is an hour old at most: begin where it must ask anew
+	// the server caches its keys for an hour: start where it must request them again
 	await server.stop();
 	await server.start();
 	await page.goto(`${server.url}/`);

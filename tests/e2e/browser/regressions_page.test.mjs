@@ -1,6 +1,6 @@
 /*
- * Regressions, in the page: found, opened, owned, muted, fixed; thresholds set and refused; what
- * somebody sees who may only look.
+ * Regressions in the page: listed, opened, assigned, muted, fixed; thresholds set and refused; the view of
+ * a user who may only read.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';

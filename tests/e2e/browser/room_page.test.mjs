@@ -101,7 +101,7 @@ test('a viewer sees the rules and what goes, and changes nothing', async (t) => 
 	await done(page, t);
 });
 
-test('a trace whose decoded file went is decoded again when it is opened, and the page says so', async (t) => {
+test('a trace whose decoded file was deleted is decoded again when it is opened, and the page reports this', async (t) => {
 	const s = await startServer(t, { args: ['--retention-every', '1', '--decode-workers', '1'] });
 	const { id } = await s.trace(sampleTrace(64));
 	change(s, 'UPDATE trace SET ready_ms=ready_ms-9*86400000');
@@ -111,7 +111,7 @@ test('a trace whose decoded file went is decoded again when it is opened, and th
 	await page.waitForSelector('td >> text=archived');
 	let hold;
 	const held = new Promise((go) => { hold = go; });
-	await page.route((u) => u.pathname === `/api/v1/traces/${id}`, async (route) => { // what is decoded at once is seen before that
+	await page.route((u) => u.pathname === `/api/v1/traces/${id}`, async (route) => { // a fast decode ends before that
 		const r = await route.fetch();
 		const body = await r.json();
 		if (body.state === 'ready') await held;

@@ -1,6 +1,6 @@
 /*
- * Calls of the fleet, looked for in the page: the form is in the address, a hit opens its trace with
- * the call selected, and what cannot be asked is said; in light and dark.
+ * Slow calls of the fleet in the page: the form is in the address, a hit opens its trace with the call
+ * selected, and invalid searches are explained; in light and dark.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -26,7 +26,7 @@ const fleet = (async () => {
 let made;
 const ready = () => (made ??= fleet());
 
-test('a search is asked for, kept in the address, and leads to the call', async (t) => {
+test('a search is stored in the address, and its hits link to the call', async (t) => {
 	await ready();
 	const page = await open('/');
 	await navigate(page, 'Slow calls');

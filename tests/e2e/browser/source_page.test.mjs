@@ -49,7 +49,7 @@ async function changes(page) {
 	await page.waitForSelector('text=The newest commit of the clone is');
 }
 
-test('an admin says where the source lies, and tries it', async (t) => {
+test('an admin sets the location of the source, and tests it', async (t) => {
 	ids = makeClone();
 	const page = await asAdmin('/');
 	await navigate(page, 'Source');
@@ -79,7 +79,7 @@ test('an admin says where the source lies, and tries it', async (t) => {
 	await done(page, t);
 });
 
-test('a regression says whose it is and what changed its lines', async (t) => {
+test('a regression lists its owners and the commits that changed its lines', async (t) => {
 	const found = await findSlower(server);
 	const page = await asAdmin(`/regressions?open=${found.id}`);
 	await page.waitForSelector(FACTS);
@@ -105,7 +105,7 @@ test('the comparison of two versions has it at each method, the fleet at one', a
 	await done(page, t);
 });
 
-test('the menu of a method leads to its source, and says why when it cannot', async (t) => {
+test('the menu of a method links to its source, or explains why it cannot', async (t) => {
 	const page = await openTrace('?tab=methods');
 	const rows = page.locator('table.methods tbody tr');
 	await rows.filter({ hasNotText: HOSTILE }).filter({ hasText: 'com.' }).first().click({ button: 'right' });

@@ -20,7 +20,7 @@ const EACH = 12; // traces of a version
 const cold = (all = 60) => btrace([[PID, 3, 10, 5], [PID, 3, 20, 12], [PID, 2, 8, all], [PID, 4, 120, 20], [PID, 1, 1, 140 + all]]
 	.map(([tid, method, at, dur]) => [tid & 0x7fff, method, at * MS, dur * MS]), { pid: PID & 0x7fff });
 
-/* The main thread waits 200 ms for a lock that `disk`, a thread without calls, holds, and is blocked meanwhile. */
+/* The main thread waits 200 ms for a lock that `disk`, a thread without calls, holds, and is blocked during that time. */
 function locked() {
 	const stamp = (ms) => (4000 + ms / 1000).toFixed(6);
 	const mark = (ms, text) => `.acme.shop-${PID} (${PID}) [000] ...1 ${stamp(ms)}: tracing_mark_write: ${text}`;

@@ -1,5 +1,5 @@
 /*
- * Deleted wrong while the page is open: each time it says what happened and what to do, and goes on.
+ * Failures while the page is open: each is reported with a remedy, and the page continues to work.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -12,7 +12,7 @@ import { root, startServer } from '../server.mjs';
 
 const query = (page) => new URL(page.url()).searchParams;
 
-test('a part of the page that does not come can be asked for again, at the same address', async (t) => {
+test('a part of the page that fails to load can be retried, at the same address', async (t) => {
 	const page = await open('/builds');
 	let broken = true;
 	await page.route(/\/assets\/trace-/, (route) => (broken ? route.abort() : route.continue()));
@@ -90,7 +90,7 @@ test('a mapping that arrives refreshes the names, is announced, and keeps the vi
 	await done(page, t);
 });
 
-test('a link of another version: what is not understood is named, the rest is shown', async (t) => {
+test('a link of another version: unknown parameters are named, the rest is shown', async (t) => {
 	const page = await openTrace('?find=okhttp3&hologram=3&t=explode:4,recursion');
 	const notice = page.locator('.notice:has-text("Some link parameters were ignored.")');
 	await notice.waitFor();
@@ -122,7 +122,7 @@ test('values of a link that mean nothing here are named, with what is shown inst
 	await done(page, t);
 });
 
-test('a thread without calls that a link names is shown, and that it has none is said', async (t) => {
+test('a thread without calls that a link names is shown, with a note that it has none', async (t) => {
 	const trace = (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/systrace/realistic/input')))).id;
 	const { threads } = (await server.get(`/api/v1/traces/${trace}/threads`)).json;
 	const idle = threads.find((x) => x.slices === 0);
@@ -161,7 +161,7 @@ test('a session that has ended is reported; after signing in again the page is u
 });
 
 /* Names as an attacker would choose them: markup, and far too long; in every view of the page. */
-test('markup and names of 1 MB stay text, and no view breaks', async (t) => {
+test('markup and names of 1 MB remain text, and no view breaks', async (t) => {
 	const s = await startServer(t);
 	const long = 'com.example.' + 'L'.repeat(1 << 20);
 	await s.put('/api/v1/builds/names/methods', `1,1,${HOSTILE.replaceAll(' ', '\u00a0')} run ()V\n2,1,${long} go ()V\n3,1,a.B c ()V\n`);

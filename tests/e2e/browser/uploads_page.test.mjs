@@ -30,7 +30,7 @@ async function entered(s = server, at = '/', scheme = 'light', width = 1280) {
 const row = (page, name) => page.getByRole('region', { name: 'Uploads' }).locator('li', { hasText: name });
 const records = (n) => btrace(Array.from({ length: n }, (_, i) => [4000, 1 + (i % 7), i * 1000, 900]));
 
-test('an empty project asks for a file; the first that is dropped is shown once it is decoded', async (t) => {
+test('an empty project requests a file; the first that is dropped is shown once it is decoded', async (t) => {
 	const empty = await startServer(t);
 	const page = await browser.newPage();
 	await page.goto(link(empty));
@@ -70,7 +70,7 @@ test('several files at once, of several formats, and one that is none', async (t
 	await done(page, t);
 });
 
-test('a recording with its side files is one trace; several mappings in one place ask for their builds', async (t) => {
+test('a recording with its side files is one trace; several mappings dropped together request their builds', async (t) => {
 	const page = await entered(server, '/inbox');
 	await drop(page, [['with threads.bin', sampleTrace()], ['threads.txt', '4000,Renamed by list\n']]);
 	await page.waitForSelector('h1 >> text=with threads.bin');
@@ -86,7 +86,7 @@ test('a recording with its side files is one trace; several mappings in one plac
 	await done(page, t);
 });
 
-test('chosen with details; a mapping alone asks for its build', async (t) => {
+test('chosen with details; a mapping alone requests its build', async (t) => {
 	const page = await entered(server, '/traces');
 	await page.getByRole('banner').getByRole('button', { name: 'Upload', exact: true }).click();
 	const dialog = page.getByRole('dialog', { name: 'Upload traces' });

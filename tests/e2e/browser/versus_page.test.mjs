@@ -1,6 +1,6 @@
 /*
- * Two sides of a fleet in the page, of which the truth is known: what the sentence, the quantiles, the
- * table and the graph say; the address; hostile names; what cannot be compared, with a way out.
+ * Comparison of two sides of a fleet with known values: summary, quantiles, table and graph; the address;
+ * hostile names; sides that cannot be compared, with a remedy.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -68,7 +68,7 @@ const hues = (page) => page.locator('[data-diff] canvas').evaluate((c) => {
 });
 const painted = (page, hue, least) => until(async () => ((await hues(page))[hue] > least ? true : undefined), `more than ${least} pixels of ${hue}`);
 
-test('without two versions, the page asks for sides', async (t) => {
+test('without two versions, the page requests sides', async (t) => {
 	const page = await open('/fleet/compare');
 	await page.waitForSelector('text=Choose A and B');
 	await settled(page);
@@ -77,7 +77,7 @@ test('without two versions, the page asks for sides', async (t) => {
 	await done(page, t);
 });
 
-test('the page opens with the two newest versions of the most used app compared and says what the server found', async (t) => {
+test('the page compares the two newest versions of the most used app and shows the result', async (t) => {
 	await ready();
 	const page = await open('/');
 	await navigate(page, 'Compare');
@@ -176,7 +176,7 @@ test('of overloads the one that is clicked is opened', async (t) => {
 	await done(page, t);
 });
 
-test('the graph is grey where it may be chance, shows what is gone, and goes by keys', async (t) => {
+test('the graph is grey where a change may be chance, shows removed calls, and works by keys', async (t) => {
 	await ready();
 	const page = await open(ADDRESS);
 	await whole(page);
@@ -185,7 +185,7 @@ test('the graph is grey where it may be chance, shows what is gone, and goes by 
 	await page.getByRole('button', { name: 'Widths of A, with removed calls' }).click();
 	await page.waitForSelector('[data-diff=a]');
 	await page.waitForFunction(() => location.search.includes('width=a'));
-	await painted(page, 'blue', 200); // what is gone
+	await painted(page, 'blue', 200); // removed calls
 	await page.getByRole('button', { name: 'As B' }).click();
 	await page.locator('[data-diff=b] canvas').focus();
 	const keyed = page.locator('.keyed');
@@ -248,7 +248,7 @@ test('single traces, and one against a version', async (t) => {
 	await done(page, t);
 });
 
-test('what cannot be compared is said, with a way out', async (t) => {
+test('sides that cannot be compared are explained, with a remedy', async (t) => {
 	await ready();
 	const page = await open('/fleet/compare?a=8.3.0&b=8.3.0&scenario=checkout');
 	await page.waitForSelector('[role=alert] >> text=A and B are the same');
@@ -289,7 +289,7 @@ test('what cannot be compared is said, with a way out', async (t) => {
 	await done(page, t);
 });
 
-test('nothing moves while it loads, and what fails says so with a way on', async (t) => {
+test('nothing moves while it loads, and failures show a remedy', async (t) => {
 	await ready();
 	const page = await open('/');
 	await page.addInitScript(() => {

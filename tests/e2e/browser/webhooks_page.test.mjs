@@ -16,7 +16,7 @@ import { startTrackers } from '../trackers.mjs';
 let receiver, tracker;
 const ending = [];
 
-/* The server once more, with what it may reach. */
+/* The server again, with the private addresses that it may reach. */
 async function prepare() {
 	receiver = await startReceiver({ after: (f) => ending.push(f) });
 	tracker = await startTrackers({ after: (f) => ending.push(f) }, 'github');
@@ -64,7 +64,7 @@ test('a webhook is made, refused, tested, and its deliveries are read', async (t
 	await done(page, t);
 });
 
-test('one that its receiver ended says why it is paused, and is resumed', async (t) => {
+test('a webhook that its receiver ended shows why it is paused, and is resumed', async (t) => {
 	receiver.manner['/h'] = 'gone';
 	const found = await findSlower(server, 12);
 	const page = await asAdmin();

@@ -1,6 +1,6 @@
 /*
- * The page in Chinese: chosen or asked for by the browser, every page in it without a word of English
- * that is no name, readable and within its bounds, and back; and the navigation by keys.
+ * The page in Chinese: chosen by the user or the browser, every page without an English word that is not a
+ * name, readable and within its bounds, and back; and navigation by keys.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';

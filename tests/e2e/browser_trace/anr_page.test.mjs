@@ -39,7 +39,7 @@ const CROWD = ['"main" prio=5 tid=1 Blocked\n  at a.b.Store.get(Store.java:1)\n 
 	'"right" prio=5 tid=502 Blocked\n  at a.b.Right.take(Right.java:7)\n  - waiting to lock <0x02> (a a.b.Left) held by thread 501\n  - locked <0x03> (a a.b.Right)',
 	''].join('\n\n');
 
-/* A dump of the process that the trace beside it is of: main is in a method that the trace has. */
+/* A dump of the trace's process: main is in a method of the trace. */
 const BESIDE = `"main" prio=5 tid=1 Native
   | sysTid=4000 nice=0
   at com.example.app.Class3.method4(Class3.java:5)
@@ -145,7 +145,7 @@ test('anr: threads are filtered and opened, and the address holds it', async (t)
 	await done(page, t);
 });
 
-test('anr: who waits for whom is drawn, and a table says the same', async (t) => {
+test('anr: waiting threads are drawn, and a table has the same content', async (t) => {
 	const page = await open(id);
 	const waits = page.locator('#anr [aria-label="Wait graph"]');
 	const middle = async (name) => {
@@ -193,7 +193,7 @@ test('anr: states count their threads and show only them', async (t) => {
 	await done(page, t);
 });
 
-test('anr: the text of the report is one click away, and stays text', async (t) => {
+test('anr: the text of the report is one click away, and remains text', async (t) => {
 	for (const [trace, text] of [[ring, RING], [crowd, CROWD], [beside, BESIDE]]) {
 		const page = await open(trace);
 		await page.click('#anr >> text=Raw text');
@@ -260,7 +260,7 @@ test('anr: another process of the same report', async (t) => {
 	await done(page, t);
 });
 
-test('anr: looks at intervals name where main stood', async (t) => {
+test('anr: periodic stacks show where main was', async (t) => {
 	const page = await open(looks);
 	assert.equal(await page.innerText('#anr .verdict'), 'Main was in Io.read in 3 of 4 samples over 3.0 s.');
 	await page.selectOption('#anr select', '2');

@@ -85,7 +85,7 @@ test('older addresses open the panel that they mean', async (t) => {
 	await done(page, t);
 });
 
-test('lines between panes are dragged and moved by keys, and stay where they were put', async (t) => {
+test('lines between panes are moved by dragging and by keys, and keep their positions', async (t) => {
 	const page = await openTrace();
 	const line = page.getByRole('separator', { name: 'Height of the timeline' });
 	const high = async () => (await boxOf(page, '.upper')).height;
@@ -112,7 +112,7 @@ test('lines between panes are dragged and moved by keys, and stay where they wer
 	await line.dblclick({ force: true });
 	await page.waitForFunction((h) => Math.abs(document.querySelector('.upper').getBoundingClientRect().height - h) < 2, before);
 
-	/* details stand at the side, and the timeline keeps its width */
+	/* details are at the side, and the timeline keeps its width */
 	const canvas = await boxOf(page, 'canvas.calls');
 	await page.mouse.click(canvas.x + 40, canvas.y + 30);
 	await page.waitForSelector('.side .callpane');
@@ -163,7 +163,7 @@ async function pinch(page, apart, to, on = 'canvas.calls') {
 	await client.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
 }
 
-/* What opens over the page: how, and what is there then. */
+/* Overlays of the page: how each is opened, and its selector. */
 const rightOn = (place) => async (page) => {
 	const box = await boxOf(page, place);
 	await page.mouse.click(box.x + box.width * 0.3, box.y + Math.min(40, box.height / 2), { button: 'right' });

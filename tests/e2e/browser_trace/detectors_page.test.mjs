@@ -1,6 +1,6 @@
 /*
- * Detectors in the page: findings, frozen frames and the start in a trace's workbench, with the call one click
- * away; rules written, verified, tried on a trace, kept, compared and brought back; in light and dark.
+ * Detectors in the page: findings, frozen frames and the start in a trace, with a link to each call; rules
+ * written, verified, previewed on a trace, saved, compared and restored; in light and dark.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -25,7 +25,7 @@ const at = (page, name) => Number(new URL(page.url()).searchParams.get(name));
 const editor = '#rules textarea[name=rules]';
 const found = (id) => `#findings tr[data-rule="${id}"]`;
 
-test('a trace tells what keeps its main thread, and shows the call', async (t) => {
+test('a trace lists what blocks its main thread, and shows the call', async (t) => {
 	const { shop } = await prepare();
 	const page = await open(`/traces/${shop}`);
 	await tab(page, 'Findings');
@@ -47,7 +47,7 @@ test('a trace tells what keeps its main thread, and shows the call', async (t) =
 	await done(page, t);
 });
 
-test('a trace without a main thread says what that means', async (t) => {
+test('a trace without a main thread explains the consequence', async (t) => {
 	const { worker } = await prepare();
 	const page = await open(`/traces/${worker}?findings=1`);
 	await page.waitForSelector('#findings >> text=The trace does not name its main thread');
@@ -62,7 +62,7 @@ test('sampled calls are marked as sampled', async (t) => {
 	await done(page, t);
 });
 
-test('rules are written, verified, tried, kept, and brought back', async (t) => {
+test('rules are written, verified, previewed, saved and restored', async (t) => {
 	const { shop } = await prepare();
 	const page = await open(`/detectors?as=json&trace=${shop}`);
 	await page.waitForSelector('#rules >> text=Default rules');
@@ -101,7 +101,7 @@ test('rules are written, verified, tried, kept, and brought back', async (t) => 
 	await done(page, t);
 });
 
-test('the form changes, adds and switches off rules, and a preview counts what they find', async (t) => {
+test('the form changes, adds and switches off rules, and a preview counts their findings', async (t) => {
 	await prepare();
 	const before = (await server.get('/api/v1/detectors')).json;
 	const page = await open('/detectors');

@@ -1,6 +1,6 @@
 /*
  * Opening a trace in other tools: from the page, in a real browser, with pages of other origins that
- * stand in for the Perfetto UI, and with speedscope itself, whose importers read our files.
+ * replace the Perfetto UI, and with speedscope itself, whose importers read our files.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -17,7 +17,7 @@ const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
 const speedscope = path.join(root, 'tests/node_modules/speedscope/dist/release');
 const shots = process.env.SCREENSHOTS;
 let server, browser, dir, id, trace, threads, perfetto, viewer, stranger;
-let seen = []; // what the stand-in for the Perfetto UI saw
+let seen = []; // messages received by the stand-in for the Perfetto UI
 const ending = [];
 
 /* As the Perfetto UI: answers PING to its opener, takes one trace, or fetches ?url= by itself. */
@@ -122,7 +122,7 @@ test('one click hands the Perfetto UI the file, the title, the way back, the ran
 	await done(page, t);
 });
 
-test('a UI that fetches for itself gets the file, with no key and nobody else', async (t) => {
+test('a UI that fetches files itself gets the file without a key, and no other origin does', async (t) => {
 	const page = await open();
 	await page.click('button:has-text("Other tools")');
 	await page.click('button:has-text("Perfetto UI (by link)")');
@@ -230,7 +230,7 @@ test('the menu works by keys, and its downloads follow the selection', async (t)
 	await button.click();
 	await page.waitForFunction(() => document.querySelector('.tools')?.contains(document.activeElement));
 	await page.mouse.click(5, 5);
-	await page.waitForSelector('.tools', { state: 'detached' }); // a click elsewhere closes it
+	await page.waitForSelector('.tools', { state: 'detached' }); // a click outside closes it
 	await done(page, t);
 });
 

@@ -30,7 +30,7 @@ after(async () => {
 	fs.rmSync(work, { recursive: true, force: true });
 });
 
-/* What the page's worker lists is kept, to the nanosecond. */
+/* Stores the calls that the page's worker lists, to the nanosecond. */
 function keepLists() {
 	window.Worker = class extends Worker {
 		constructor(...how) {
@@ -152,7 +152,7 @@ test('above 5 million calls a view from near shows exactly what was recorded', a
 		assert.deepEqual(reported, want.map(([start, end, name, depth]) => [written(start - trace.start_ns), written(end - start), String(depth), name]));
 	}
 
-	/* moved away, the table is of what is in view now */
+	/* after moving, the table lists the calls in view */
 	const before = await page.evaluate(() => JSON.stringify(window.listed));
 	await page.locator('canvas.calls').focus();
 	for (let i = 0; i < 4; i++) await page.keyboard.press('d');

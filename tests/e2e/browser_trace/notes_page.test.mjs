@@ -88,7 +88,7 @@ test('notes: a lock wait comes first, names its holder, and its time leads to th
 	await done(page);
 });
 
-test('notes: more are shown when asked for, in order, and names stay text', async () => {
+test('notes: more are loaded on request, in order, and names remain text', async () => {
 	const page = await open(many, '?note=instant');
 	assert.equal((await rows(page)).length, 15);
 	await page.click('#notes >> text=Show more');

@@ -1,6 +1,6 @@
 /*
- * What is selected beyond one call: an area as one table and beside another one, all calls of a method, threads
- * that are found, pinned, grouped and hidden, and events; by mouse and keyboard, in the address.
+ * Selections beyond one call: a range as a table and compared with another range, all calls of a method,
+ * threads that are searched, pinned, grouped and hidden, and events; by mouse and keyboard, in the address.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -67,7 +67,7 @@ const query = (page) => new URL(page.url()).searchParams;
 const panel = (page, name) => page.getByRole('region', { name, exact: true });
 const heads = (page) => page.locator('.threads li .text').allInnerTexts();
 
-/* Where a time, in ms after the first call's begin, is on the canvas, beside the n-th head. */
+/* Position of a time, in ms after the first call's begin, on the canvas, next to the n-th head. */
 async function at(page, ms, n, dy = 10) {
 	const box = await page.locator('canvas.calls').boundingBox();
 	const li = await page.locator('.threads li').nth(n).boundingBox();
@@ -117,7 +117,7 @@ test('an area over several threads is one table of exactly that range; waits com
 	await done(page, t);
 });
 
-test('two ranges of a trace stand side by side', async (t) => {
+test('two ranges of a trace are shown side by side', async (t) => {
 	const page = await open(`?a=${start + 44 * MS}&b=${start + 66 * MS}&threads=all&tab=range`);
 	await page.getByRole('button', { name: 'Compare with another range' }).click();
 	await panel(page, 'Selected range').getByText('Range stored. Select another range').waitFor();
@@ -211,7 +211,7 @@ test('threads are found, sorted, grouped, pinned and hidden', async (t) => {
 	const tids = () => page.locator('.threads li .name .num').allInnerTexts();
 	assert.deepEqual(await tids(), [MAIN, ...POOL].map(String));
 	await page.locator('.threads li').nth(3).locator('.name').focus();
-	await settled(page); // the list scrolls to what has the focus, which closes a menu
+	await settled(page); // the list scrolls to the focused element, which closes a menu
 	await page.locator('.threads li').nth(3).locator('.name').click({ button: 'right' });
 	await page.getByRole('menuitem', { name: 'Pin to the top' }).click();
 	await settled(page);

@@ -144,7 +144,7 @@ test('a click selects a call: outline, times, stack, callees, neighbours; the ad
 	await done(page, t);
 });
 
-test('a click beside every call selects none, a drag leaves the selection', async (t) => {
+test('a click outside all calls selects none, a drag keeps the selection', async (t) => {
 	const page = await open();
 	await click(page, 80, 1);
 	await shown(page, NAMES[DRAW - 1]);
@@ -211,7 +211,7 @@ test('a double click zooms to the call, whatever comes between the clicks', asyn
 	await page.mouse.down({ clickCount: 2 });
 	await page.mouse.up({ clickCount: 2 });
 	await zoomed(70, 90);
-	/* twice in the details is no zoom */
+	/* a double click in the details does not zoom */
 	await pane(page).locator('.facts dt').first().dblclick();
 	await settled(page);
 	await zoomed(70, 90);

@@ -124,12 +124,12 @@ test('a snapshot has no time axis and no times', async () => {
 	await page.context().close();
 });
 
-test('names that fail to load again leave the page as it is, and come when they are asked for again', async () => {
+test('names that fail to reload leave the page unchanged, and load on retry', async () => {
 	const late = await server.trace(btrace([[MAIN, 7, MS, 5 * MS]], { pid: MAIN }), { query: { build_id: 'steady_late' } });
 	const page = await open('', { trace: late.id });
 	await page.route(/\/names(\?|$)/, (route) => route.fulfill({ status: 500, json: { error: { status: 'io', message: 'the disk is on fire' } } }));
 	await server.put('/api/v1/builds/steady_late/methods', '7,1,com.acme.Late name ()V\n');
-	await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange'))); // somebody comes back to the page
+	await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange'))); // the user returns to the page
 	const notice = page.locator('.notices [role=alert]');
 	await notice.getByText('the disk is on fire').waitFor();
 	await page.waitForSelector('canvas.calls');
@@ -163,7 +163,7 @@ test('a touch that the system takes over selects nothing', async () => {
 	await context.close();
 });
 
-test('rows of one kind of events never stand under the title of another', async () => {
+test('rows of one kind of events are never shown under the title of another', async () => {
 	const page = await open('?tab=events&note=state', { trace: kernel });
 	const rows = page.locator('#notes tbody tr');
 	await rows.first().waitFor();

@@ -216,7 +216,7 @@ test('the time under the pointer goes through every track', async (t) => {
 	await done(page, t);
 });
 
-test('notes tell what they are: a lock wait, a counter, a collection', async (t) => {
+test('notes show their kind: a lock wait, a counter, a collection', async (t) => {
 	const page = await open();
 	const tip = async (name, track, ms) => {
 		await page.mouse.move(await xOf(page, ms * 1e6), await yOf(page, name, track));
@@ -377,7 +377,7 @@ for (const [what, track, at, says] of [['a lock wait leads to its holder', 'Lock
 	await done(page, t);
 });
 
-test('notes are stepped through by key, and say what they are', async (t) => {
+test('notes are stepped through by key, and announce their kind', async (t) => {
 	const page = await open();
 	await page.locator('canvas.calls').focus();
 	const said = page.locator('.timeline .keyed');
@@ -488,7 +488,7 @@ test('two threads of a real recording with the kernel’s states', reads(sample(
 	const lasted = new Map();
 	for (const x of states) if (x.tid !== null) lasted.set(x.tid, (lasted.get(x.tid) ?? 0) + x.dur_ns);
 	assert.ok(lasted.size > 3);
-	for (const [of, ns] of lasted) assert.ok(ns <= end_ns - start_ns, `${of}: ${ns}`); // the kernel's recording goes on after the trace
+	for (const [of, ns] of lasted) assert.ok(ns <= end_ns - start_ns, `${of}: ${ns}`); // the kernel's recording continues after the trace
 	await page.goto(`${server.url}/traces/${real.id}?thread=${tid}&open=29495,${tid}&tab=states`);
 	await page.waitForSelector('[data-ready]:has-text("2 open threads")');
 	const ran = sums.find((x) => x.text === 'running').dur_ns;
@@ -560,7 +560,7 @@ for (const [scheme, width] of THEMES)
 		await done(page, t);
 	});
 
-test('without calls a trace still shows what it holds, and errors say what to do', async (t) => {
+test('without calls a trace still shows its content, and errors state a remedy', async (t) => {
 	const page = await open();
 	await page.route(/notes\/sums/, (r) => r.fulfill({ status: 503, json: { error: { status: 'busy', message: 'the server is busy' } } }));
 	await page.reload();
@@ -568,7 +568,7 @@ test('without calls a trace still shows what it holds, and errors say what to do
 	await page.unroute(/notes\/sums/);
 	await page.click('text=Try again');
 	await page.waitForSelector('[data-ready]');
-	/* states, notes and the call tree: what is waited for is said, and what failed can be asked for again */
+	/* states, notes and the call tree: a pending load is reported, and a failed one can be retried */
 	const { start_ns } = (await server.get(`/api/v1/traces/${id}`)).json;
 	for (const [panel, address, there] of [['Thread states', /notes\/sums\?.*from/, '.states tbody tr'], ['Events and counters', /\/notes\?.*kind=/, 'tbody tr'],
 		['Call tree', /\/flame\?/, '.treerow[aria-level="2"]']]) {

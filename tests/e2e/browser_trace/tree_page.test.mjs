@@ -122,7 +122,7 @@ test('letters find a row, Enter opens it alone, Escape goes back up', async (t) 
 	await done(page, t);
 });
 
-test('what an answer left out of the tree is asked for as it is opened', async (t) => {
+test('nodes that a response omitted are loaded when they are opened', async (t) => {
 	const page = await openTree();
 	const asked = [];
 	page.on('request', (r) => r.url().includes('/flame') && asked.push(new URL(r.url()).searchParams));
@@ -138,11 +138,11 @@ test('what an answer left out of the tree is asked for as it is opened', async (
 	await rest.dblclick();
 	await page.waitForFunction((n) => Number(document.querySelector('.tree').getAttribute('aria-rowcount')) > n, before);
 	assert.ok(asked.some((q) => Number(q.get('skip')) > 0), 'the rest was asked for');
-	await page.waitForFunction((at) => document.querySelector('.treerow[aria-selected=true]')?.getAttribute('aria-rowindex') === at, place); // the first of those it stood for
+	await page.waitForFunction((at) => document.querySelector('.treerow[aria-selected=true]')?.getAttribute('aria-rowindex') === at, place); // the first of the nodes that it replaced
 	await done(page, t);
 });
 
-test('the table tells p95, has columns to choose, and goes as text', async (t) => {
+test('the table has p95 and selectable columns, and is copied as text', async (t) => {
 	const page = await open('/');
 	await page.goto(`${server.url}/traces/${id}?threads=all&tab=methods`);
 	const table = panel(page, 'Methods');
@@ -186,7 +186,7 @@ test('the table is filtered by text and by expression', async (t) => {
 	await done(page, t);
 });
 
-test('a search counts, tells its share of time and steps, in every view', async (t) => {
+test('a search shows its count and share of time and steps through hits, in every view', async (t) => {
 	const page = await openTrace('?threads=all');
 	await page.waitForSelector('[data-flame]');
 	await page.fill('.search input', '/run$/');

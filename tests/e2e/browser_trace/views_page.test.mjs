@@ -1,6 +1,6 @@
 /*
- * Ways to look at the merged calls: steps that reshape them, the sandwich, metrics, the app's own
- * frames, and what can be done with a method; each as a person would do it.
+ * Views of merged calls: transform steps, the sandwich, metrics, the app's own frames, and the actions of a
+ * method, each as a user performs it.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -16,7 +16,7 @@ import { newFolder, root, tracewell, until } from '../server.mjs';
 const graph = (page, panel = 'Merged flame graph') => page.getByRole('region', { name: panel });
 const flame = (page) => page.locator('[data-flame]');
 
-/* What the server says of what the page shows. */
+/* The server's response for the shown view. */
 async function answer(page) {
 	await page.waitForSelector('[data-flame]');
 	const at = new URL(page.url());
@@ -57,7 +57,7 @@ const names = (node, out = new Set()) => {
 	return out;
 };
 
-test('a method is left out, merged and looked at alone; steps are taken back', async (t) => {
+test('a method is dropped, merged and focused; steps are undone', async (t) => {
 	const page = await openTrace('?threads=all');
 	const whole = await answer(page);
 	const name = await walkTo(page, 2);
@@ -139,7 +139,7 @@ test('only the app\'s frames, and a library as one frame', async (t) => {
 	await done(page, t);
 });
 
-test('whose code a method is can be said', async (t) => {
+test('a method can be classified as app or library', async (t) => {
 	const page = await openTrace('?threads=all');
 	await page.waitForSelector('[data-flame]');
 	const before = names(await answer(page));
@@ -207,7 +207,7 @@ function ownOf(map) {
 	return own;
 }
 
-/* Every row tells the right time, and no other method has more. */
+/* Every row has the right time, and no other method has more. */
 function holds(rows, own, what) {
 	assert.deepEqual(rows, rows.map(([name]) => [name, own[name]]), what);
 	assert.deepEqual(rows.map(([, ns]) => ns), Object.values(own).sort((a, b) => b - a).slice(0, ROWS).filter((ns) => ns > 0), what);
@@ -270,7 +270,7 @@ test('each step gives what a walk over every path gives, is a crumb and can be u
 	await page.locator('.step:has-text("inverted")').waitFor();
 	await page.waitForSelector('[data-flame]');
 	assert.equal(await walkTo(page, 1), Object.entries(whole).sort((a, b) => b[1] - a[1])[0][0], 'on top is who spent most');
-	/* in full: what stands below the root, as a table, against every path */
+	/* in full: the children of the root, as a table, against every path */
 	const below = async () => (await graph(page).locator('tbody tr').evaluateAll((rows) => rows.map((r) => [r.cells[0].textContent, r.cells[1].textContent]))).filter(([n]) => !n.endsWith('smaller nodes'));
 	const agrees = async (map, what) => {
 		const own = [...map].filter(([p]) => !p.includes(' > '));
@@ -284,7 +284,7 @@ test('each step gives what a walk over every path gives, is a crumb and can be u
 	await agrees(inverted(list, [], 1), 'inverted');
 	await page.getByRole('button', { name: 'Undo: inverted' }).click();
 	await page.waitForSelector('[aria-pressed=true]:has-text("Top-down")');
-	/* focus subtree: the graph is of one path, the address and crumbs say so */
+	/* focus subtree: the graph is of one path, as the address and crumbs show */
 	await page.waitForSelector('[data-flame]');
 	const name = await walkTo(page, 2);
 	await page.keyboard.press('Enter');
@@ -366,7 +366,7 @@ test('a permalink holds every state of the page', async (t) => {
 	assert.ok(before.picked.length === 3 && before.steps.length === 2 && before.top > 0, JSON.stringify([before.picked, before.steps, before.top]));
 	await page.reload();
 	assert.deepEqual(await state(), before);
-	/* in another browser, with nothing kept: the address alone; then the sandwich */
+	/* in another browser without stored state: the address alone; then the sandwich */
 	const other = await open(`/traces/${id}${before.search}`);
 	await other.waitForSelector('.treebody .treerow[aria-level="3"]');
 	assert.equal(await other.locator('[data-ready]').innerText(), before.under[0]);
@@ -388,7 +388,7 @@ test('a permalink holds every state of the page', async (t) => {
 	await other.waitForSelector('[data-half="Callers"] table tbody tr');
 	await other.waitForSelector('[data-half="Callees"]');
 	assert.deepEqual(await tables(), reported);
-	/* the table says what the server says: who called it, heaviest first */
+	/* the table equals the server's response: callers, heaviest first */
 	const up = (await server.get(`/api/v1/traces/${id}/flame?thread=all&view=bottom_up&transform=fold:${method.method}&root=${method.method}`)).json;
 	assert.deepEqual((await other.locator('[data-half="Callers"] tbody tr').allInnerTexts()).map((r) => r.split(/[\n\t]/)[0].trim()).slice(0, 5), up.children.slice(0, 5).map((c) => c.name));
 	await done(other, t);
@@ -454,7 +454,7 @@ test('a permalink holds tables, rows and how far each graph is scrolled', async 
 	await done(page, t);
 });
 
-test('CPU and waiting time, where a trace tells them', async (t) => {
+test('CPU and waiting time, if a trace has them', async (t) => {
 	const none = await openTrace();
 	assert.equal(await none.getByRole('button', { name: 'CPU', exact: true }).count(), 0);
 	await done(none, t);
@@ -479,7 +479,7 @@ test('CPU and waiting time, where a trace tells them', async (t) => {
 	await table.getByRole('button', { name: 'Waiting' }).click();
 	await page.waitForFunction(() => location.search.includes('sort=waiting_ns'));
 	await table.locator('th[aria-sort="descending"]', { hasText: 'Waiting' }).waitFor();
-	/* each metric in tree, bottom-up and sandwich: what is shown is what the server says */
+	/* each metric in tree, bottom-up and sandwich: the shown values are the server's */
 	const { methods } = (await server.get(`/api/v1/traces/${dual}/methods?limit=3&sort=total_ns`)).json;
 	const middle = methods[2].method;
 	for (const metric of ['wall', 'cpu', 'waiting', 'count']) {

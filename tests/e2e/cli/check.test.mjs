@@ -34,7 +34,7 @@ function flip(file, at) {
 	fs.closeSync(fd);
 }
 
-/* A server with a decoded trace and a mapping; where each file of it lies. */
+/* A server with a decoded trace and a mapping, and the path of each file. */
 async function withTrace(t, trace = sampleTrace(2000)) {
 	const s = await startServer(t);
 	const id = (await s.post('/api/v1/traces', trace, { query: { build_id: 'b1' } })).json.id;
@@ -69,7 +69,7 @@ describe('tracewell check', { concurrency: 2 }, () => {
 			const { code, lines } = check(s.data);
 			assert.equal(code, 1, `at ${share}`);
 			assert.match(lines[0], new RegExp(`^wrong: the decoded file of trace ${id} is damaged; its upload is intact`));
-			assert.equal(check(s.data, '--quick').code, 0); /* looks at lengths only */
+			assert.equal(check(s.data, '--quick').code, 0); /* compares lengths only */
 			fs.writeFileSync(decoded, whole);
 		}
 		flip(decoded);

@@ -22,7 +22,7 @@ function yaml(name) {
 	return JSON.parse(execFileSync('/usr/bin/python3', ['-c', program, path.join(root, 'deploy/ci', name)], { encoding: 'utf8' }));
 }
 
-/* Not spawnSync: the server's log is to be read meanwhile. */
+/* Not spawnSync: the server's log must be read during the run. */
 const bash = (script, options) => new Promise((done) => execFile('bash', ['-eo', 'pipefail', '-c', script], { ...options, timeout: 120_000 }, (error, stdout, stderr) => done({ status: error ? error.code : 0, stdout, stderr })));
 
 /* What each runs, and with which variables; expressions of the CI are filled from `known`. */

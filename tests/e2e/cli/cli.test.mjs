@@ -1,6 +1,6 @@
 /*
- * cli.test.mjs - what all subcommands have in common: exit codes as the guide's table says, --json that is JSON,
- * colours and progress on terminals alone; and `watch` and `top` against a real server.
+ * cli.test.mjs - behaviour common to all subcommands: exit codes of the guide's table, valid --json,
+ * colours and progress only on terminals; and `watch` and `top` against a real server.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -14,7 +14,7 @@ import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
 import { atEnd, binary, makeData, newFolder, root, startServer, until } from '../server.mjs';
 import { sendSlower } from '../slower.mjs';
 
-/* `input` null: standard input is empty.  `enough`: for a program that goes on until it is ended, what it has to print before. */
+/* `input` null: standard input is empty.  `enough`: for a program that runs until it is ended, the output to wait for. */
 function run(args, { input = '', env = {}, program = binary(), timeout = 60_000, cwd, enough } = {}) {
 	return new Promise((done) => {
 		const child = execFile(program, args, { env: { ...process.env, TRACEWELL_KEY: '', ...env }, timeout, cwd, maxBuffer: 1 << 26 }, (error, stdout, stderr) =>
@@ -338,7 +338,7 @@ test('decode --json: a report that is longer than a megabyte', async (t) => {
 	assert.ok(lines(r.stdout).find((e) => e.event === 'document').json);
 });
 
-/* A server of the test's own, whose traces are what `traces` says at the moment, the newest first. */
+/* A server in the test, whose traces are the current `traces`, newest first. */
 async function listing(t, traces) {
 	const server = http.createServer((req, res) => {
 		const from = Number(new URL(req.url, 'http://x').searchParams.get('cursor') ?? 0);

@@ -21,7 +21,7 @@ before(() => {
 	fs.mkdirSync(path.join(dir, 'here/folder_one'), { recursive: true });
 	fs.writeFileSync(path.join(dir, 'here/file_one'), '');
 	fs.mkdirSync(path.join(dir, 'bin'));
-	fs.writeFileSync(path.join(dir, 'bin/tracewell'), '#!/bin/sh\nprintf "GOT"; printf "<%s>" "$@"; echo\n', { mode: 0o755 }); // shows what it was asked
+	fs.writeFileSync(path.join(dir, 'bin/tracewell'), '#!/bin/sh\nprintf "GOT"; printf "<%s>" "$@"; echo\n', { mode: 0o755 }); // shows its arguments
 });
 after(() => dir && fs.rmSync(dir, { recursive: true, force: true }));
 

@@ -14,7 +14,7 @@ import { sampleMapping, sampleTrace } from '../make.mjs';
 import { saysAnything } from '../provider.mjs';
 import { atEnd, binary, newFolder, sanitized, sqlite, startServer } from '../server.mjs';
 
-/* What it says as { what: [level, text] }, and its exit code. `before`: the program that starts it. */
+/* Its messages as { check: [level, text] }, and its exit code. `before`: the program that starts it. */
 async function doctor(args, { before = [], env = {} } = {}) {
 	const [program, ...rest] = [...before, binary(), 'doctor', '--json', ...args];
 	const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
@@ -65,7 +65,7 @@ test('a good setup passes, and checking changes nothing', async (t) => {
 	assert.match(text, /^good: The catalogue has the schema of this program\.$/m);
 });
 
-const skip = sanitized() && 'built with a sanitizer'; /* which needs what is taken away here */
+const skip = sanitized() && 'built with a sanitizer'; /* which needs a descriptor that is missing here */
 
 describe('the machine', () => {
 	const limited = (...limits) => ({ before: ['prlimit', ...limits] });

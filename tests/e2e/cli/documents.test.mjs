@@ -1,6 +1,7 @@
 /*
- * documents.test.mjs - what the documents say can be done is done: every link within the checkout leads somewhere, every command in a
- * block of shell is run against a real server in the order in which a reader would, or stands in NOT_RUN with the reason.
+ * documents.test.mjs - the documents are correct: every link within the checkout has a target, and every
+ * command in a block of shell is run against a real server in the order of the document, or listed in
+ * NOT_RUN with the reason.
  */
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
@@ -39,7 +40,7 @@ const NOT_RUN = [
 	['tests/fuzz/README.md', 'ASAN_SYMBOLIZER_PATH', 'needs the fuzz build: tests/run --only fuzz makes it'],
 ];
 
-test('every link within the checkout leads somewhere, in every document', () => {
+test('every link within the checkout has a target, in every document', () => {
 	const anchors = new Map();
 	const has = (name, anchor) => {
 		if (!anchors.has(name)) anchors.set(name, anchorsOf(textOf(name)));
@@ -71,7 +72,7 @@ const MAIN = 4711;
 const methods = ['# 11111111-2222-3333-4444-555555555555', '1,1,com.app.Main onCreate ()V', '2,1,com.shop.Repo load ()V', '3,1,com.app.A b ()V', ''].join('\n');
 const recording = (load) => btrace([[MAIN, 2, 1_001_000_000, load], [MAIN, 3, 1_001_000_000 + load, 90_000_000], [MAIN, 1, 1_000_000_000, load + 100_000_000], [MAIN, 1, 2_500_000_000, 1000]], { pid: MAIN });
 
-/* What the documents take for granted: files of a recording, a checkout of the app, a fleet of two versions. */
+/* Files that the documents assume: a recording, a checkout of the app, a fleet of two versions. */
 async function prepare(t, s) {
 	const at = newFolder(t, 'tracewell-documents-');
 	const write = (name, bytes) => (fs.mkdirSync(path.dirname(path.join(at, name)), { recursive: true }), fs.writeFileSync(path.join(at, name), bytes));
@@ -82,7 +83,7 @@ async function prepare(t, s) {
 	write('mapping.txt', 'com.shop.Repo -> a.a:\n    void load() -> a\n');
 	write('threads.txt', `${MAIN},main\n4712,RenderThread\n`);
 	write('password', 'correct horse battery\n'.repeat(4));
-	write('home/.keep', ''); // nothing of whoever runs the tests
+	write('home/.keep', ''); // without files of the user who runs the tests
 	write('bin/.keep', '');
 	fs.symlinkSync(binary(), path.join(at, 'bin/tracewell'));
 	fs.mkdirSync(path.join(at, 'build-release/server'), { recursive: true });
@@ -105,7 +106,7 @@ async function prepare(t, s) {
 	return at;
 }
 
-/* One shell for all of a document, as its reader has; the first command that fails ends it. */
+/* One shell per document; the first command that fails ends it. */
 const SETUP = `
 set -eu -o pipefail
 shopt -s expand_aliases

@@ -59,7 +59,7 @@ async function seen(s, ids) {
 
 describe('a project', { concurrency: 2 }, () => {
 	for (const ending of ['tar', 'tar.zst'])
-		test(`into another server, as ${ending}, beside both`, async (t) => {
+		test(`into another server, as ${ending}, while both run`, async (t) => {
 			const { s, ids } = await filled(t);
 			const file = path.join(folder(t), `p.${ending}`);
 			const want = await seen(s, ids);

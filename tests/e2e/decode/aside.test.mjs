@@ -1,4 +1,4 @@
-/* An ANR report beside the trace of the same seconds: both show, and its stacks are no calls. */
+/* An ANR report with the trace of the same seconds: both are shown, and its stacks are not calls. */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -46,10 +46,10 @@ test('an ANR report with a trace', async (t) => {
 
 const golden = (name) => fs.readFileSync(path.join(root, 'tests/golden', name, 'realistic/input'));
 
-/* Instrumented or sampled: the report is said to be of the trace's end, in a form or in an archive. */
+/* Instrumented or sampled: the report belongs to the trace's end, in a form or in an archive. */
 for (const format of ['btrace2', 'java_samples'])
 	for (const how of ['form', 'zip'])
-		test(`an ANR dump beside ${format}, by ${how}`, async (t) => {
+		test(`an ANR dump with ${format}, by ${how}`, async (t) => {
 			const s = await startServer(t);
 			const alone = await s.trace(golden(format));
 			const { body, headers } = how === 'form' ? form(['trace', golden(format)], ['anr', golden('anr')])

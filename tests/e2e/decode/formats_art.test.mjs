@@ -62,7 +62,7 @@ test('ART traces', async (t) => {
 			const flame = await json(s, `/api/v1/traces/${id}/flame?thread=all`);
 			assert.equal(checkFlame(flame), threads.reduce((n, x) => n + x.busy_ns, 0));
 			const { notes } = await json(s, `/api/v1/traces/${id}/notes?kind=unroll`);
-			/* not known: an exit of form C does not tell its method, a late name is later than the mark */
+			/* unknown: an exit of form C does not contain its method, a late name is later than the mark */
 			const known = !/late|v2c/.test(layout);
 			assert.ok(notes.length > 0 && notes.every((n) => known ? n.text in truth.methods : n.text === ''));
 		});

@@ -1,6 +1,6 @@
 /*
- * formats_atrace.test.mjs - text traces over the wire: btrace's side files join the method trace of
- * the same form, kernel text and RheaTrace 1.0 stand alone; damage beside a trace costs only itself.
+ * formats_atrace.test.mjs - text traces over the wire: btrace's side files join the method trace of the
+ * same form, kernel text and RheaTrace 1.0 are separate traces; damage in a side file affects only itself.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 /*
- * formats_perfetto.test.mjs - Perfetto traces over the wire: alone, packed, beside another trace, in an
- * archive; what this server exports comes back; a damaged one beside a trace costs only itself.
+ * formats_perfetto.test.mjs - Perfetto traces over the wire: alone, compressed, with another trace, in an
+ * archive; files exported by this server; a damaged side file affects only itself.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

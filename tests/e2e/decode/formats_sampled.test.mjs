@@ -1,6 +1,6 @@
 /*
- * Sampled stacks of every origin, pushed to a real server: threads say that they are samples, names
- * are there or come with the build's mapping, notes and reports too.
+ * Sampled stacks of every origin, pushed to a real server: threads are marked as sampled, names are present
+ * or come with the build's mapping, also in notes and reports.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -29,7 +29,7 @@ async function waiting(t, bodies, { args = [], fault, last } = {}) {
 const ends = (s, ids) => Promise.all(ids.map((id) => s.decoded(id)));
 
 describe('groups', { concurrency: 2 }, () => {
-	test('traces that wait share a decoder, and each is what it is alone', async (t) => {
+	test('waiting traces share a decoder, and each equals its separate decode', async (t) => {
 		const { s, ids, since } = await waiting(t, Array.from({ length: 20 }, (_, i) => sampleTrace(10 + i)));
 		const traces = await ends(s, ids);
 		for (const [i, trace] of traces.entries()) {

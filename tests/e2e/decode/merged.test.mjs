@@ -51,7 +51,7 @@ test('a recording with a kernel trace shares its clock', reads(folder), async (t
 	assert.ok(share(100_000) < 0.97, 'a tenth of a millisecond shows');
 });
 
-/* What a form sends as part `system`, and what stands in an archive, are the same. */
+/* Part `system` of a form and the system trace in an archive yield the same result. */
 test('the device\'s trace in an archive is joined like one in a form', async (t) => {
 	const s = await startServer(t);
 	const system = systemTrace();

@@ -1,5 +1,5 @@
 /*
- * The simulated phone's own calls = what the trace file, the flame graph and the Perfetto file say.
+ * The calls of the simulated phone are those of the trace file, the flame graph and the Perfetto file.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -89,7 +89,7 @@ async function checkColumns(s, id, query, nested) {
 	assert.deepEqual(uses, [...uses].sort((a, b) => b - a), 'frequent names first');
 }
 
-/* Rounded columns differ from exact ones by less than a unit in every value, and that is small beside each node. */
+/* Rounded columns differ from exact ones by less than a unit in every value, which is small compared with each node. */
 async function checkRounded(s, id, query, nested, digits) {
 	const c = await json(s, `/api/v1/traces/${id}/flame?${query}&format=columns&digits=${digits}`);
 	const exact = nodesOf(nested);
@@ -206,7 +206,7 @@ test('another build has its own method numbers', async (t) => {
 const blobsOf = (s) => fs.readdirSync(path.join(s.data, 'blobs'), { recursive: true, withFileTypes: true })
 	.filter((e) => e.isFile()).map((e) => path.join(e.parentPath ?? e.path, e.name));
 
-/* Kill -9 at every step between the first byte and ready; the next start goes on where it ended. */
+/* Kill -9 at every step between the first byte and ready; the next start continues from there. */
 const steps = ['spool_created', 'spool_written', 'blob_renamed', 'content_synced', 'name_synced', 'log_synced', 'row_committed', 'job_claimed', 'child_done',
 	'trace_renamed', 'row_ready'];
 for (const step of steps)

@@ -1,6 +1,6 @@
 /*
- * again.test.mjs - what took long to answer is kept for whoever asks the same, and never given to who must not have
- * it, nor when the answer would be another by now.
+ * again.test.mjs - the response cache: slow responses are cached for equal requests, and never returned to
+ * a caller without access or after the result has changed.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -9,7 +9,7 @@ import { sampleTrace } from '../make.mjs';
 import { startServer, until } from '../server.mjs';
 
 const ready = (s) => s.get('/readyz', { key: null });
-/* By a connection of its own: those that are open are served until the end. */
+/* By a separate connection: open ones are served until the end. */
 const refused = (s) => new Promise((done) => {
 	const socket = net.connect(s.port, '127.0.0.1', () => { socket.destroy(); done(undefined); });
 	socket.once('error', () => done(true));
@@ -47,7 +47,7 @@ test('SIGTERM: immediately not ready, still serving, then no new connections, th
 	assert.equal((await s.get('/api/v1/traces')).json.total, 2);
 });
 
-test('a decode under way is finished before the end', async (t) => {
+test('a decode in progress is finished before the end', async (t) => {
 	const s = await startServer(t);
 	const { id } = (await s.post('/api/v1/traces', sampleTrace(20000))).json;
 	await s.stop();

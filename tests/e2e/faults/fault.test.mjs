@@ -66,7 +66,7 @@ class Run {
 		return this.s.log.split('\n').some((line) => line.includes('event=mapping_compiled') && !line.includes('outcome=ready'));
 	}
 
-	/* Everything is as it should be once more. */
+	/* Removes the fault. */
 	async settled(n) {
 		const again = await this.upload(n);
 		assert.ok(again && again.status < 300, 'sent again: ' + again?.text);

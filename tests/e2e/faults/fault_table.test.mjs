@@ -108,7 +108,7 @@ const HOW = {
 
 /* --- the parts --- */
 
-/* Stops or continues these processes; those that have ended are left out. */
+/* Stops or continues these processes; ended ones are skipped. */
 function signal(pids, name) {
 	for (const pid of pids)
 		try {
@@ -188,7 +188,7 @@ function database(gates, pair) {
 	};
 }
 
-/* Only Swift has processes of its own. */
+/* Only Swift has separate processes. */
 function storeOf(gates, store) {
 	return {
 		kill: () => store.kill(),

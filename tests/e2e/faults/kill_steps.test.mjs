@@ -1,8 +1,8 @@
 /*
- * kill_steps.test.mjs - a server on PostgreSQL and an S3-compatible store is killed at a step of its work, at each
- * thing that it writes or sends: an upload, its decode, its count, a deletion, files that expire. Another takes
- * over, and what is there then is what there would have been without. Steps are counted by tests/fault/fault.c.
- * EVERY=1 tries all of them, else STEPS (12) spread over them, by SEED.
+ * kill_steps.test.mjs - a server on PostgreSQL and an S3-compatible store is killed at each write or
+ * message of an upload, its decode, its count, a deletion and expiry. Another server takes over, and the
+ * result is the one without a kill. tests/fault/fault.c counts the steps. EVERY=1 tests all of them,
+ * otherwise STEPS (12) spread over them, by SEED.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -92,7 +92,7 @@ class Relay {
 		const b = this.c.bucket;
 		const old = new Date(Date.now() - DAY_MS);
 		for (const key of b.keys()) fs.utimesSync(b.file(key), old, old);
-		/* without a sweep, whoever was killed: what a deletion leaves is in the catalogue */
+		/* without a sweep, whichever server was killed: the catalogue lists the remains of a deletion */
 		this.c.db.sql('UPDATE file_drop SET due_ms=0', 'steps');
 		await until(() => this.c.db.sql('SELECT count(*) FROM file_drop', 'steps') === '0' || undefined, 'files of deleted traces are deleted', 90);
 		for (const { id } of [...this.kept.values()].filter((k) => this.gone.has(k.id))) assert.ok(!b.keys().includes(fileKey(id)), `${id} was deleted`);

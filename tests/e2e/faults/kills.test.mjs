@@ -1,8 +1,9 @@
 /*
- * kill -9 while many upload, map and delete, again and again, each time at another moment: what was
- * accepted is there and becomes ready with its exact bytes, and nothing is half there.
+ * kill -9 at random moments during many uploads, mappings and deletions: accepted uploads exist and become
+ * ready with their exact bytes, and nothing incomplete remains.
  *
- * KILLS (30) says how often; `KILLS=1000 node --test tests/e2e/faults/kills.test.mjs` is the long run.
+ * KILLS (30) sets the number of kills; `KILLS=1000 node --test tests/e2e/faults/kills.test.mjs` is the long
+ * run.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -18,7 +19,7 @@ import { Server, atEnd, binary, sleep, until } from '../server.mjs';
 
 const KILLS = Number(process.env.KILLS ?? 30);
 const SEED = Number(process.env.KILL_SEED ?? 1);
-const LOOK_EVERY = 10;   /* kills between two looks at everything */
+const LOOK_EVERY = 10;   /* kills between two complete checks */
 const MOST_KEPT = 60;    /* traces: older ones are deleted by the load itself */
 const SENDERS = 6;
 const hash = (bytes) => createHash('sha256').update(bytes).digest('hex');
@@ -28,8 +29,8 @@ const files = (folder) => fs.readdirSync(folder, { recursive: true, withFileType
 class Load {
 	constructor(s) {
 		this.s = s;
-		this.kept = new Map();    /* id: SHA-256 of what was accepted and not deleted */
-		this.doubted = new Set(); /* deletion was asked for and not answered */
+		this.kept = new Map();    /* id: SHA-256 of accepted uploads that were not deleted */
+		this.doubted = new Set(); /* deletion was requested and not answered */
 		this.sent = new Map();    /* SHA-256: slices */
 		this.open = new Map();    /* Idempotency-Key: body whose answer never came */
 		this.mapped = 0;

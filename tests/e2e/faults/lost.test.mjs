@@ -270,7 +270,7 @@ async function fillAll(t, data, options = {}) {
 	const failed = await crashing.trace(sampleTrace(33), { query: { app: 'shop' } });
 	assert.equal(failed.state, 'failed');
 	await crashing.stop();
-	/* stays queued */
+	/* remains queued */
 	const hanging = Object.assign(await serve(t, data, { args: options.args, env: { ...options.env, TRACEWELL_WORKER_FAULT: 'sleep' } }), same);
 	const queued = await hanging.post('/api/v1/traces', sampleTrace(34), { query: { app: 'shop', scenario: 'late' } });
 	assert.equal(queued.status, 202);
@@ -281,7 +281,7 @@ async function fillAll(t, data, options = {}) {
 	return { first, failed, queued: queued.json.id };
 }
 
-/* All that is asked of a project. */
+/* All responses for a project. */
 async function answers(s, key) {
 	const all = {};
 	const get = async (target) => {

@@ -1,8 +1,8 @@
 /*
- * network.test.mjs - one of two servers stands in a network namespace of its own, and its packets to PostgreSQL or
- * to the S3-compatible store are dropped, both ways and one way only, while it is at work: how long a request
- * hangs, who does its work meanwhile, and that all goes on when the network is back. Needs root, ip and nft.
- * CUT_SECONDS (4) is how long; with 40 leases run out by themselves.
+ * network.test.mjs - one of two servers runs in a separate network namespace. Its packets to PostgreSQL or
+ * to the S3-compatible store are dropped, in both directions and in one, while it works: duration of a
+ * hanging request, take-over of its work, and recovery of the network. Needs root, ip and nft. CUT_SECONDS
+ * (4) sets the duration; with 40, leases expire.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';

@@ -19,7 +19,7 @@ import { Server, atEnd, binary, inFull, until } from '../server.mjs';
 const skip = !fs.existsSync(shim) && `no ${shim}`;
 const SECONDS = Number(process.env.LACK_SECONDS ?? inFull(24, 8));
 const SEED = Number(process.env.LACK_SEED ?? 1);
-const EACH = inFull(1, 4); // of so many descriptors one is refused
+const EACH = inFull(1, 4); // one of this many descriptors is refused
 const MOST = 2000;
 const KINDS = ['open', 'accept', 'memfd', 'pipe']; // of calls that give a descriptor
 

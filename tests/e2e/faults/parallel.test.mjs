@@ -20,7 +20,7 @@ async function allOf(n, make) {
 	return Promise.all(Array.from({ length: n }, (_, i) => make(i)));
 }
 
-/* Answers that a trace may give while it is queued, there, or deleted by somebody else. */
+/* Valid statuses of a trace while it is queued, present, or deleted by another client. */
 function fits(answer, what) {
 	assert.ok([200, 404, 409].includes(answer.status), `${what}: ${answer.status} ${answer.text.slice(0, 300)}`);
 }
@@ -89,7 +89,7 @@ test('a trace is deleted while its downloads run', async (t) => {
 	const of = `/api/v1/traces/${trace.id}`;
 	const whole = (await s.get(`${of}/perfetto`, { headers: plain })).bytes.length;
 	assert.ok(whole > 8 << 20, `${whole} bytes`);
-	/* an empty file is kept open for the next decode */
+	/* an empty file remains open for the next decode */
 	const held = () => fs.readdirSync(`/proc/${s.child.pid}/fd`).filter((fd) => {
 		try {
 			const file = `/proc/${s.child.pid}/fd/${fd}`;

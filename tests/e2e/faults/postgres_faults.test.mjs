@@ -94,7 +94,7 @@ test('sessions end, writers conflict, no connection is free: nothing is lost or 
 		await well(`restarted by ${signal}`);
 	}
 
-	/* What a primary says that was made a standby under its sessions. */
+	/* The error of a primary that became a standby during its sessions. */
 	const writers = () => db.sql('SELECT pid FROM pg_locks WHERE classid=1953977199 ORDER BY 1').split('\n');
 	const before = writers();
 	db.sql("CREATE OR REPLACE FUNCTION quarrel() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no more' USING ERRCODE='25006'; END $$", 'faulty');

@@ -42,13 +42,13 @@ function scratch(t) {
 
 /* --- what a client knows --- */
 
-/* What was asked and answered; each answer holds from the moment at which the server sent it. */
+/* Requests and responses; each response applies from the moment at which the server sent it. */
 class Client {
 	constructor(s, recorder) {
 		this.s = s;
 		this.recorder = recorder;
 		this.reported = new Map(); /* X-Request-Id: what the answer promises */
-		this.sent = new Map(); /* SHA-256: slices of what was uploaded */
+		this.sent = new Map(); /* SHA-256: slices of the upload */
 	}
 
 	async ask(method, target, options, promise) {
@@ -143,7 +143,7 @@ class Promises {
 	}
 }
 
-/* --- a server on what is left --- */
+/* --- a server on the remaining files --- */
 
 async function allDecoded(s) {
 	return until(async () => {
@@ -245,7 +245,7 @@ async function checkState(data, held, keys) {
 
 /* --- cuts --- */
 
-/* What a cut does to what is not synced: how many names and writes stay, and in which pieces. */
+/* Effect of a cut on unsynced data: how many names and writes remain, and in which pieces. */
 const ADVERSE = [{ names: 0, writes: 0 }, { names: 1, writes: 0 }, { names: 0, writes: 1 },
 	{ names: 0.5, writes: 0.5 }, { names: 0.5, writes: 0.5, sector: 512 }, { names: 1, writes: 0.6, sector: 4096 }];
 
@@ -297,7 +297,7 @@ function* someCuts(recorded, counts) {
 		if (Date.now() < end) yield cut(recorded, ...work);
 }
 
-/* Each of them, but once what is the same in bytes and promises. */
+/* Each of them, but equal bytes and promises only once. */
 function* everyCut({ root, base, lines, client }, counts) {
 	const disk = new Disk(root, base);
 	const held = new Promises(client);
@@ -335,9 +335,9 @@ async function cutAll(t, recorded) {
 	assert.ok(counts.done > 0);
 }
 
-/* --- what is cut --- */
+/* --- scenarios --- */
 
-/* A server whose doings are written down.  `prepare` runs before, and what it leaves is durable. */
+/* A server whose disk operations are recorded.  `prepare` runs before, and its files are durable. */
 async function record(t, { prepare, doing }) {
 	const dir = scratch(t);
 	const root = path.join(dir, 'disk');
@@ -389,10 +389,10 @@ test('whole and resumable uploads, mappings, deletion and retention', { skip }, 
 			client.s.env = {};
 			await client.s.start();
 			makeKeys(client);
-			await client.s.ask('PUT', '/api/v1/retention', { key: client.s.admin, body: '{}' }); /* no default deletes what is aged */
+			await client.s.ask('PUT', '/api/v1/retention', { key: client.s.admin, body: '{}' }); /* no default deletes old traces */
 			for (let i = 0; i < 3; i++) old.push(await client.upload(5, 100 + i));
 			await allDecoded(client.s);
-			age(client.s.data, old.slice(0, 2)); /* beside the server, which gives the pages their sums */
+			age(client.s.data, old.slice(0, 2)); /* next to the server, which adds the page checksums */
 			await client.s.stop();
 			client.s.env = env;
 			client.recorder.mark({ trace: old[2], sha256: hash(client.content(5, 102)) });

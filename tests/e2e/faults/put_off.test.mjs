@@ -1,6 +1,6 @@
 /*
- * put_off.test.mjs - what the server lacks is not the trace's fault: while decoders cannot write,
- * traces stay queued, say why, use up none of their tries, and are decoded when it is over.
+ * put_off.test.mjs - a shortage of the server does not consume attempts of a trace: while decoders cannot
+ * write, traces stay queued and report the reason, and they are decoded when the shortage ends.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -1,6 +1,6 @@
 /*
- * quarantine.test.mjs - uploads whose decoders died: stored, listed with the reason, for admins only, retried
- * or thrown away, and bounded.
+ * quarantine.test.mjs - uploads that crashed decoders: stored, listed with the reason, visible to admins
+ * only, retried or deleted, and limited in number and size.
  */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -142,7 +142,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 	});
 
 	test('merely invalid uploads are refused with a message and not quarantined', async (t) => {
-		const s = await startServer(t, { args: ['--max-decoded', '200K'] }); // more than is looked at while it arrives
+		const s = await startServer(t, { args: ['--max-decoded', '200K'] }); // more than preflight reads
 		const bad = await s.trace(sampleTrace(20000));
 		assert.equal(bad.state, 'failed');
 		assert.deepEqual(await listed(s), []);

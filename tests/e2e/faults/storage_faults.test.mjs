@@ -31,7 +31,7 @@ function haunt(bucket, lot) {
 	bucket.fault = (q) => {
 		if (lot() > CHANCE) return;
 		const fault = FAULTS[Math.floor(lot() * FAULTS.length)];
-		if (fault.flip && q.method !== 'GET') return; // a list's text may say anything then
+		if (fault.flip && q.method !== 'GET') return; // then a list may contain any text
 		if (fault.flip && q.url.includes('list-type')) return;
 		note(Object.keys(fault).map((k) => (k === 'code' ? fault.code : k === 'status' ? fault.status : k)).join(' '));
 		return fault;
@@ -102,7 +102,7 @@ test('the clock of one server is off, and it dies with a decode', { skip: skip |
 		const { id } = answer?.json ?? {};
 		await until(() => (s.exited || (id && c.servers.some((of) => of.log.includes(`event=decoded trace=${id} `))) || undefined), 'it died with the decode, unless the other was quicker');
 		await s.stop('SIGKILL');
-		db.sql('UPDATE job SET due_ms=0 WHERE claimed=1', 'clock'); // nobody waits for its lease
+		db.sql('UPDATE job SET due_ms=0 WHERE claimed=1', 'clock'); // no server waits for its lease
 		t.diagnostic(`${off}: upload ${answer?.status}`);
 		await c.serve({ env: { LD_PRELOAD: FAKETIME, FAKETIME: off } });
 	}

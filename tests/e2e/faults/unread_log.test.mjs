@@ -1,6 +1,6 @@
 /*
- * unread_log.test.mjs - whoever was to read the log stopped doing so, or is gone: the server goes on, counts the
- * lines that it lost and tells of them when it is read again.
+ * unread_log.test.mjs - the process that reads the log blocks or exits: the server continues, counts the
+ * dropped lines and logs their number when the log is read again.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -15,7 +15,7 @@ import { Server, atEnd, until } from '../server.mjs';
 
 const { O_RDONLY, O_WRONLY, O_NONBLOCK } = fs.constants;
 
-/* A server whose stderr is a named pipe that is read when we say so. */
+/* A server whose stderr is a named pipe that the test reads on demand. */
 class Piped extends Server {
 	constructor(folder) {
 		const pipe = path.join(folder, 'pipe');
@@ -23,7 +23,7 @@ class Piped extends Server {
 		super(path.join(folder, 'data'), [], {});
 		this.pipe = pipe;
 		this.open();
-		this.stderr = fs.openSync(pipe, O_WRONLY); // ours as well: what the server must leave as it is
+		this.stderr = fs.openSync(pipe, O_WRONLY); // also ours: the server must not change it
 	}
 
 	open() {
@@ -88,7 +88,7 @@ test('an unread pipe blocks nothing, and lost lines are reported when it is read
 	assert.equal(await lost(s), were, 'and no more are lost');
 });
 
-test('a pipe whose reader is gone ends nothing', { timeout: 900_000 }, async (t) => {
+test('a pipe without a reader does not end the server', { timeout: 900_000 }, async (t) => {
 	const s = await start(t);
 	fs.closeSync(s.reader);
 	assert.equal((await s.trace(sampleTrace(20))).state, 'ready');

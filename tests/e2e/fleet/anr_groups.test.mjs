@@ -1,6 +1,6 @@
 /*
- * anr_groups.test.mjs - groups of ANRs through the public path: those that are there and no others,
- * named late, by rules that people change, made again, hostile.
+ * anr_groups.test.mjs - ANR groups through the public API: expected groups only, late names, rules set by
+ * users, regrouping, hostile input.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -57,7 +57,7 @@ test('a fleet of known causes', async (t) => {
 		}
 	});
 
-	await t.test('filters ask of some of them', async () => {
+	await t.test('filters select some of them', async () => {
 		const query = { version_name: VERSIONS[2], label: 'team=a' };
 		const { json } = await s.get('/api/v1/anr/groups', { query });
 		const of = sent.filter((x) => x.version === VERSIONS[2]);

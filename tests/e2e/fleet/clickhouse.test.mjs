@@ -167,7 +167,7 @@ test('traces that are counted again during an answer do not mix their figures', 
 	assert.equal((await methods('class=')).length, 1, 'then the last attempt');
 });
 
-/* ClickHouse behind TLS, for a user and a password; counts what it let through. */
+/* ClickHouse behind TLS, for a user and a password; counts its requests. */
 async function startGate(t, files, login) {
 	const gate = { let_in: 0, refused: 0 };
 	const server = https.createServer({ key: fs.readFileSync(files.key), cert: fs.readFileSync(files.cert) }, async (req, res) => {

@@ -1,6 +1,6 @@
 /*
- * fleet.test.mjs - what many traces say together: through the public path, named late, made again,
- * filtered in words, and counted once whatever is killed.
+ * fleet.test.mjs - rollups through the public API: late names, recounts, filters, refusals, and each trace
+ * counted once despite kills.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -61,7 +61,7 @@ test('queries on a fleet', async (t) => {
 	for (const [i, x] of fleet.entries()) ids.push(await send(s, x, i));
 	await counted(s, fleet.length);
 
-	await t.test('unnamed methods are kept per build, and named when the mapping arrives', async () => {
+	await t.test('unnamed methods are counted per build, and named when the mapping arrives', async () => {
 		const before = (await s.get('/api/v1/fleet/methods')).json;
 		assert.equal(before.total, 8, 'four methods of each build');
 		assert.ok(before.methods.every((m) => !m.resolved && m.name.startsWith('unknown:') && m.build_id));
@@ -219,7 +219,7 @@ test('killed again and again while it counts, every trace counts once', async (t
 		if (k % 3 === 1) await s.put('/api/v1/builds/b8.3.1/methods', mapping + `# ${k}\n`);
 		await sleep((k * 37) % 150);
 		await s.stop('SIGKILL');
-		if (k % 2) { /* once more, after the first turn of a stage; that may be before it listens */
+		if (k % 2) { /* again, after the first turn of a stage; that may be before it listens */
 			s.env = { TRACEWELL_CRASH_AT: ['rollup', 'names', 'anr', 'findings'][(k >> 1) % 4] };
 			const last = () => send(s, fleet[sent % fleet.length], `kill-${sent}`);
 			await s.start().then(last).catch(() => undefined);

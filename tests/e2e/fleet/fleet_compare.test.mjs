@@ -1,6 +1,6 @@
 /*
- * fleet_compare.test.mjs - two sides of a fleet whose truth is known: the method that got slower is
- * found, by how much, whatever devices the sides have; the gate of CI; and in words what is no answer.
+ * fleet_compare.test.mjs - two sides of a fleet with known values: the slower method is found with its
+ * change, whatever devices the sides have; the CI gate; messages for sides that cannot be compared.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

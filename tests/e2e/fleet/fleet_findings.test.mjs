@@ -107,7 +107,7 @@ test('findings of a fleet', async (t) => {
 		else assert.equal((await ask(s)).traces, FLEET.length, 'which stays counted');
 	});
 
-	await t.test('other rules look at all of them again', async () => {
+	await t.test('changed rules analyse all of them again', async () => {
 		const rules = (await s.get('/api/v1/detectors')).json;
 		const doc = { version: rules.version, rules: [{ id: 'mine', kind: 'own', title: 'Store', methods: ['com.app.Store'], threads: 'main', threshold_ms: 1, severity: 'error', message: '' }, ...rules.rules.filter((r) => r.id !== 'json').map((r) => (r.id === 'preferences' ? { ...r, threshold_ms: 22 } : r))] };
 		assert.equal((await s.ask('PUT', '/api/v1/detectors', { key: s.write, body: JSON.stringify(doc) })).status, 200);
@@ -143,7 +143,7 @@ function isInPipe(s) {
 	return where.some((at) => /fifo|partner/.test(at)) || where.every((at) => at === '0');
 }
 
-/* A pipe stands where its file is: who looks at the trace waits in it.  False: nobody did. */
+/* Replaces the file by a pipe, in which a reader of the trace waits.  False: no reader came. */
 async function deletedWithin(s, n) {
 	const id = await send(s, FLEET[n], n);
 	await settled(s, 1);

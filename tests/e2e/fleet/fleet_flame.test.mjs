@@ -1,6 +1,6 @@
 /*
- * fleet_flame.test.mjs - one flame graph of many traces: through the public path, with sums that are
- * the traces' own, named late, made again, the app's frames alone, and in words what cannot be asked.
+ * fleet_flame.test.mjs - one flame graph of many traces, through the public API: sums equal those of the
+ * traces, late names, recounts, app frames only, and messages of refusals.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,6 @@
 /*
- * regressions.test.mjs - what a version made slower is found, said, muted, fixed; and refused in words.
+ * regressions.test.mjs - regressions by version are detected, reported, muted and fixed; invalid requests
+ * are refused with a message.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,6 @@
 /*
- * retention.test.mjs - what a project's rules delete, when, and that they say so before; what is pinned,
- * shared or not decoded yet stays.
+ * retention.test.mjs - the deletions of a project's rules, their time and their announcement; pinned,
+ * shared and undecoded traces remain.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -223,7 +223,7 @@ describe('retention', { concurrency: 2 }, () => {
 		const { summary } = (await s.get(`/api/v1/traces/${id}`)).json;
 		const decodedDays = (days) => s.sql(`UPDATE trace SET ready_ms=ready_ms-${days * DAY_MS}`);
 		decodedDays(5);
-		const dry = await until(async () => { // a decoded file stays until its trace is counted
+		const dry = await until(async () => { // a decoded file remains until its trace is counted
 			const answer = await rules(s, { decoded_max_age_days: 7 }, { dry_run: 'true' });
 			return answer.json.expiring_soon.length ? answer : undefined;
 		}, 'counted');

@@ -47,7 +47,7 @@ test('traces that wait, and why', async (t) => {
 	assert.deepEqual(now.rollup.postponed, []);
 	assert.match(s.log, new RegExp(`event=stage_postponed stage=anr trace=${id} reason=`));
 
-	await s.stop(); /* what is postponed outlives a restart */
+	await s.stop(); /* postponed traces survive a restart */
 	await s.start();
 	assert.deepEqual((await waiting(s)).anr.postponed, [{ reason: 'not_found', traces: 1 }]);
 	fs.renameSync(`${s.data}/away`, file);

@@ -9,7 +9,7 @@ import { manyMethods } from '../neighbours.mjs';
 import { startServer, until } from '../server.mjs';
 
 const METHODS = 250_000;
-const WORTH_MS = 120_000; // of queries: far more than it takes to find out that nobody waits for them
+const WORTH_MS = 120_000; // of queries: far longer than the server needs to detect that the client has left
 
 test('queries of clients that closed the connection', { timeout: 400_000 }, async (t) => {
 	/* one thread answers, and no answer is taken from the cache: the queries last as long as their sum */

@@ -1,5 +1,5 @@
 /*
- * answer_memory.test.mjs - answers that nobody reads hold a bounded amount of memory, and no caller holds all of it.
+ * answer_memory.test.mjs - unread responses use a bounded amount of memory, and no caller uses all of it.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

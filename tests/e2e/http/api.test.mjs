@@ -1,5 +1,5 @@
 /*
- * api.test.mjs - callers and what they may, lists, deletion, health, and the server's own life.
+ * api.test.mjs - callers and their permissions, lists, deletion, health, and start and stop of the server.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -1,6 +1,6 @@
 /*
- * headers.test.mjs - the headers that keep browsers safe stand on every answer, of every route, given or
- * refused; and nothing secret that was said on the way stands in the log.
+ * headers.test.mjs - every response of every route, successful or refused, has the security headers;
+ * secrets of requests are not logged.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -64,7 +64,7 @@ test('every route, allowed and refused; no secret in the log', async (t) => {
 	const fill = { id: trace.id, build_id: 'b1', part: 'trace', kind: 'csv', chunk: '0', name: 'nobody' };
 	for (const { method, path: template } of routes) {
 		const target = template.replace(/\{([\w*]+)\}/g, (_, n) => (n === '*' ? '' : fill[n] ?? 'x'));
-		const ends = method === 'DELETE'; // as nobody only: the rest is still needed
+		const ends = method === 'DELETE'; // without credentials only: the rest is needed later
 		for (const as of [{}, ...(ends ? [] : [{ Cookie: cookie, 'X-Tracewell': '1' }])])
 			if (!(template.includes('/tickets/') && as.Cookie)) good(await s.ask(method, target, { key: null, headers: as }), `${method} ${template}`);
 	}
@@ -78,7 +78,7 @@ test('every route, allowed and refused; no secret in the log', async (t) => {
 	for (const secret of secrets) assert.ok(!s.log.includes(secret), `in the log: ${secret}`);
 });
 
-/* A view that only links reach is lost when somebody loads it again. */
+/* A view that only links reach is lost by a reload. */
 test('every address of the page is served when it is loaded as such', async (t) => {
 	const s = await startServer(t);
 	const text = ['app/main.tsx', 'app/pages.ts'].map((name) => fs.readFileSync(path.join(root, 'web/src', name), 'utf8')).join('\n');

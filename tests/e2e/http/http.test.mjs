@@ -1,6 +1,6 @@
 /*
- * http.test.mjs - what is wrong with a request before any route is asked, byte by byte: JSON where
- * there is a request to answer, and always the right status, the connection closed, nothing left.
+ * http.test.mjs - invalid requests before any route is called, byte by byte: a JSON error if there is a
+ * request to answer, always the right status, the connection closed, nothing left.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -83,8 +83,8 @@ test('requests that are wrong as such', async (t) => {
 		assert.match(await sign('http://y/api/v1/session', 'http://y'), /^HTTP\/1\.1 400 /);
 		assert.match(await sign('http://y/api/v1/session', 'http://x'), /^HTTP\/1\.1 403 /);
 	});
-	/* libmicrohttpd answers these itself: there is no request to give to anybody. */
-	await t.test('what is not HTTP', async () => {
+	/* libmicrohttpd answers these itself: there is no request to pass on. */
+	await t.test('input that is not HTTP', async () => {
 		const bytes = 300_000;
 		for (const [text, status] of [
 			['nonsense and more\r\n\r\n', 400],

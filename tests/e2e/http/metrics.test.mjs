@@ -1,6 +1,6 @@
 /*
- * metrics.test.mjs - what /metrics tells, its form and names, its own listener; the dashboard and the alerts
- * in deploy/ name only what is there.
+ * metrics.test.mjs - /metrics: values, form, names and its separate listener; the dashboard and the alerts
+ * in deploy/ use existing metrics only.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -21,7 +21,7 @@ test('the format is strict, names follow the rules, and all of metrics.def is pr
 	await s.trace(sampleTrace(50));
 	await s.get('/api/v1/traces');
 	await s.get('/nowhere');
-	fs.writeFileSync(path.join(s.data, 'backup.done'), ''); // of a copy; without one there is no age
+	fs.writeFileSync(path.join(s.data, 'backup.done'), ''); // of a backup; without one there is no age
 	const answer = await s.get('/metrics', { key: null });
 	assert.equal(answer.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
 	const families = parse(answer.text);
@@ -50,7 +50,7 @@ test('it counts events', async (t) => {
 	assert.equal(value(m, 'tracewell_resumable_open'), 1);
 	assert.equal(value(m, 'tracewell_build_info'), 1);
 	assert.equal(value(m, 'tracewell_sessions'), 0);
-	/* as df counts, whatever root has for itself; others write to the disk meanwhile */
+	/* as df counts, whatever is reserved for root; others write to the disk at the same time */
 	const [used, free] = execFileSync('df', ['-B1', '--output=used,avail', s.data], { encoding: 'utf8' }).trim().split('\n')[1].trim().split(/\s+/).map(Number);
 	assert.ok(Math.abs(value(m, 'tracewell_disk_free_percent') - (100 * free) / (used + free)) < 3);
 	assert.ok(value(m, 'tracewell_disk_free_bytes') > 0 && value(m, 'tracewell_disk_free_bytes') < value(m, 'tracewell_disk_size_bytes'));

@@ -1,10 +1,10 @@
 /*
- * openapi.test.mjs - the description that the server hands out, its routes and its answers agree.
+ * openapi.test.mjs - the served API description, the routes and the responses agree.
  *
- * Every path and method of the description is asked for: the server must know it (no 404 "no such
- * path", no 405), and every answer must be one that the description allows, of its schema.  The
- * other way round, /metrics names every route that was hit, so a route that is not described is
- * found there; and `Allow` of each path must be exactly the methods described.
+ * Every path and method of the description is requested: the server must know it (no 404 "no such path", no
+ * 405), and every response must be one that the description allows, of its schema. In the other direction,
+ * /metrics lists every requested route, so a route without a description is detected there; and `Allow` of
+ * each path must be exactly the described methods.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -36,7 +36,7 @@ function resolve(doc, pointer) {
 	return at?.$ref ? resolve(doc, at.$ref.slice(1)) : [at, pointer];
 }
 
-/* Is this answer one that the operation describes, of the type and schema it says? */
+/* Is this response one that the operation describes, of its type and schema? */
 function agrees(doc, validate, path, method, answer) {
 	const place = `/paths/${escape(path)}/${method}/responses/${answer.status}`;
 	const [described, at] = resolve(doc, place);

@@ -1,7 +1,7 @@
 /*
- * parameters.test.mjs - every endpoint of the API refuses query parameters that it does not have, and
- * lists those that it has: a parameter that is ignored gives an answer to another question, and a
- * misspelt dry_run would change what was only to be looked at.
+ * parameters.test.mjs - every endpoint of the API refuses unknown query parameters and lists the known
+ * ones: an ignored parameter would return the answer to another query, and a misspelt dry_run would apply a
+ * change that was to be previewed.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,5 @@
 /*
- * proxy.test.mjs - what proxies say of their clients is believed from those that are named, and from
- * nobody else.
+ * proxy.test.mjs - forwarded headers are trusted from the configured proxies only.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -11,7 +10,7 @@ import { binary, startServer } from '../server.mjs';
 const json = (o) => JSON.stringify(o);
 const TRUST = ['--trusted-proxies', '127.0.0.1, 10.0.0.0/8, fd00::/8'];
 
-/* The address that the server takes a request for, as the record of changes tells it. */
+/* The client address of a request, from the audit log. */
 async function takenFor(s, headers) {
 	const name = `f${Math.trunc(Math.random() * 1e9)}`;
 	const a = await s.ask('PUT', `/api/v1/filters/${name}`, { key: s.write, headers, body: json({ query: 'app=a' }) });
@@ -50,7 +49,7 @@ test('the client is the last address that no trusted proxy has', async (t) => {
 	const s = await startServer(t, { args: TRUST });
 	const cases = {
 		'9.9.9.9': '9.9.9.9',
-		'1.1.1.1, 9.9.9.9': '9.9.9.9', // what stands before was made up
+		'1.1.1.1, 9.9.9.9': '9.9.9.9', // the part before is forged
 		'9.9.9.9, 10.1.2.3': '9.9.9.9', // two proxies in a row
 		'127.0.0.1, 9.9.9.9, 10.1.2.3, fd00::7': '9.9.9.9',
 		'10.0.0.9': '10.0.0.9', // no other client is affected
@@ -79,7 +78,7 @@ test('tries of passwords count by client, not by proxy', async (t) => {
 	const s = await startServer(t, { args: TRUST });
 	const wrong = (i, from) => s.ask('POST', '/api/v1/session', { key: null, headers: { 'X-Forwarded-For': from }, body: json({ name: `nobody${i}`, password: 'a wrong one' }) });
 	let last;
-	for (let i = 0; i < 90 && last?.status !== 429; i++) last = await wrong(i, '9.9.9.9'); // some are forgotten meanwhile
+	for (let i = 0; i < 90 && last?.status !== 429; i++) last = await wrong(i, '9.9.9.9'); // some have been forgotten by then
 	assert.equal(last.status, 429);
 	assert.equal((await wrong(99, '8.8.8.8')).status, 401, 'another client may try');
 });

@@ -130,7 +130,7 @@ test('a restart resets no daily quota, however the server ended', async (t) => {
 	await s.start();
 	isRefused(await s.post('/api/v1/traces', body), 86400);
 	isRefused(await s.post('/api/v1/traces', 'x', { query: { device: 'd' } }), 60);
-	await s.stop('SIGKILL'); /* what was kept at the start before is still there */
+	await s.stop('SIGKILL'); /* the counters stored at the previous start are still there */
 	await s.start();
 	isRefused(await s.post('/api/v1/traces', body), 86400);
 	assert.ok(!s.log.includes('quota_not'), s.log);

@@ -189,7 +189,7 @@ test('a lock on the table that uploads write does not delay /readyz', { skip: !p
 });
 
 for (const [how, fault] of [['hangs', { hang: true }], ['refuses connections', { drop: true }], ['fails', { status: 500, code: 'InternalError' }]])
-	test(`the store ${how}: /readyz is red, and uploads are refused rather than kept`, { timeout: 900_000 }, async (t) => {
+	test(`the store ${how}: /readyz returns 503, and uploads are refused instead of spooled`, { timeout: 900_000 }, async (t) => {
 		const b = await startBucket(t);
 		const s = await startServer(t, { args: b.args('--s3-timeout=600'), env: b.env });
 		const { id } = await s.trace(sampleTrace(20));

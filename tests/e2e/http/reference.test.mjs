@@ -26,7 +26,7 @@ test('the reference matches the description', async (t) => {
 	await t.test('every parameter and field is named in its section, as often as it occurs', () => {
 		const sections = new Map(text.split('<section id="').slice(1).map((s) => [s.slice(0, s.indexOf('"')), s.slice(0, s.indexOf('</section>'))]));
 		const shown = (id) => [...sections.get(id).matchAll(/<tr><td><code>([^<]+)<\/code>/g)].map((m) => m[1]).sort();
-		/* The names in what is described in place; what has a name of its own has a section of its own. */
+		/* The names in inline schemas; named schemas have separate sections. */
 		const named = (s) => (typeof s !== 'object' || s === null || s.$ref ? [] : [
 			...Object.entries(s.properties ?? {}).flatMap(([name, field]) => [name, ...named(field)]),
 			...['anyOf', 'oneOf', 'allOf'].flatMap((word) => (s[word] ?? []).flatMap(named)), ...named(s.items), ...named(s.additionalProperties)]);
@@ -40,7 +40,7 @@ test('the reference matches the description', async (t) => {
 		for (const [name, schema] of Object.entries(doc.components.schemas)) assert.deepEqual(shown(`schema-${name.toLowerCase()}`), named(schema).sort(), name);
 	});
 
-	await t.test('nothing in it is run, or loaded from elsewhere', async () => {
+	await t.test('it runs no text, and loads nothing from other origins', async () => {
 		assert.doesNotMatch(text, /<script|<style|<iframe|<img|\son\w+=|\sstyle=|https?:\/\/(?!\S*example\.com)/i);
 		const css = await s.get('/api/reference.css', { key: null });
 		assert.match(css.headers.get('content-type'), /^text\/css/);

@@ -29,7 +29,7 @@ function zip(bytes, { flags = 0, method = 0, name = 'rhea-atrace.bin' } = {}) {
 const golden = (format) => fs.readFileSync(path.join(root, 'tests/golden', format, 'garbage/input'));
 const matrix = (stack) => `{"tag":"Trace_EvilMethod","detail":"NORMAL","cost":800,"stack":"${stack}"}`;
 
-/* Beginning of the row: what it says, what provokes it, what is answered; `to` names another address. */
+/* Beginning of the row: its words, the input, the expected message; `to` names another address. */
 const rows = {
 	'ANR reports:': [['no thread, waiting channel or reason in it', golden('anr'), /without a thread, a waiting channel or a reason/]],
 	'ANR events of Measure': [['no stack in it', golden('anr_json'), /without a stack/]],
@@ -62,7 +62,7 @@ function refusedColumn(begin) {
 	return line.replace(/ \|$/, '').split(' | ').at(-2);
 }
 
-/* The words of a refusal, at once or after decoding. */
+/* The message of a refusal, immediately or after decoding. */
 async function refusal(s, body, to) {
 	const answer = to ? await s.put(`/api/v1/builds/b/${to}`, body) : await s.post('/api/v1/traces', body);
 	if (answer.status > 202) return answer.json.error.message;

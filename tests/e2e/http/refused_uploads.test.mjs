@@ -35,7 +35,7 @@ for line in sys.stdin:
         print(repr(e), flush=True)
 `;
 
-/* What a program says to lines. */
+/* The responses of a program to lines. */
 function conversed(program, args, lines) {
 	const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
 	let out = '';
@@ -135,7 +135,7 @@ test('the device uploader gets the status of a refusal while it sends 10 MB', { 
 	}
 });
 
-/* An upload that has begun and goes on byte by byte; its answer, once it ends. */
+/* An upload that has begun and continues byte by byte; its response, once it ends. */
 async function slowUpload(s, key, address) {
 	const socket = await s.socket(`POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: 100000\r\n\r\n`, address);
 	socket.write(sampleTrace(1).subarray(0, 32));
@@ -158,7 +158,7 @@ test('one key cannot take all upload slots', async (t) => {
 	/* another key of the same address is served at once */
 	for (let i = 0; i < 5; i++) assert.equal((await s.post('/api/v1/traces', sampleTrace(20, 900 + i), { key: beta })).status, 202);
 	assert.equal((await s.put('/api/v1/builds/b/methods', '# v\n1,1,a.B c ()V\n', { key: beta })).status < 300, true);
-	/* while slots are scarce what is that slow is cut early, and the rest comes in */
+	/* while slots are scarce, uploads that slow are ended early, and the others are accepted */
 	await until(async () => ((await metric(s, 'tracewell_limits_hit_total{limit="slow_body"}')) >= 4 ? true : undefined), 'slow bodies are cut', 60).catch(async (e) => {
 		throw new Error(`${e.message}: ${(await s.get('/metrics', { key: null })).text.match(/limits_hit.*|uploads_open.*/g).join('; ')}`);
 	});
@@ -201,7 +201,7 @@ test('idle connections give way to new ones', async (t) => {
 	await until(() => (closed.length >= 80 ? true : undefined), 'the oldest are closed');
 	assert.ok(closed.every((at) => at < 100), `the newest are open: ${closed}`);
 	for (let i = 0; i < 5; i++) await health();
-	/* neither do those that have shown no valid key hold a place */
+	/* nor do requests without a valid key occupy a slot */
 	for (let i = 0; i < 120; i++) await open('POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer twi_none\r\nContent-Length: 5000\r\n\r\nabc');
 	for (let i = 0; i < 120; i++) await open('POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\nabc');
 	for (let i = 0; i < 5; i++) await health();

@@ -1,6 +1,6 @@
 /*
- * slow.test.mjs - clients that take their time: headers a byte at a time, bodies that stop, ends
- * that are closed by half, thousands of connections that say nothing, and many from one address.
+ * slow.test.mjs - slow clients: headers a byte at a time, bodies that stop, half-closed connections,
+ * thousands of idle connections, and many from one address.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -18,7 +18,7 @@ const descriptors = (s) => {
 		try {
 			return fs.readlinkSync(`${folder}/${fd}`).startsWith('socket:');
 		} catch {
-			return false; // closed meanwhile
+			return false; // closed in the meantime
 		}
 	}).length;
 };

@@ -1,6 +1,6 @@
 /*
- * tls.test.mjs - HTTPS by the binary itself: what it speaks, uploads and downloads through it, and
- * certificates replaced while requests run.
+ * tls.test.mjs - HTTPS by the binary itself: its protocol versions, uploads and downloads, and certificates
+ * replaced while requests run.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -17,7 +17,7 @@ import { atEnd, binary, startServer, until } from '../server.mjs';
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-tls-'));
 process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
 
-/* A certificate of its own for localhost; its serial number tells one from another. */
+/* A self-signed certificate for localhost; serial numbers distinguish them. */
 function make(name, serial, kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']) {
 	const [cert, key] = [`${name}.crt`, `${name}.key`].map((f) => path.join(folder, f));
 	execFileSync('openssl', ['req', '-x509', ...kind, '-nodes', '-days', '2', '-subj', `/CN=${name}`, '-set_serial', String(serial),
@@ -164,7 +164,7 @@ test('a new certificate serves the next connection while requests run; a wrong o
 	s.child.kill('SIGHUP');
 	await until(() => (/event=certificate_kept .*does not match the certificate/.test(s.log) ? true : undefined), 'it is reported');
 	assert.equal((await handshake(s, {})).serial, 2002, 'the one before goes on');
-	use(one, where); // without a signal: the files are looked at
+	use(one, where); // without a signal: the files are polled
 	await until(async () => ((await handshake(s, {})).serial === 1001 ? true : undefined), 'noticed by itself');
 	going = false;
 	await Promise.all(many);

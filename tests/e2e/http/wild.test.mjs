@@ -1,9 +1,9 @@
 /*
- * wild.test.mjs - a live server and thousands of connections that say what no client says (wild.mjs):
- * it stays up, answers in HTTP or closes, fails at nothing (no 500), reads one end only where a request's
- * end is in doubt, gives everything back, and serves the next normal request.
+ * wild.test.mjs - a live server and thousands of connections with input that no client sends (wild.mjs): it
+ * keeps running, answers in HTTP or closes, never returns a 500, interprets an ambiguous end of a request
+ * in one way only, releases all resources, and serves the next normal request.
  *
- * WILD_SECONDS (12) and WILD_SEED (1); a failure tells seed and number, WILD_CASE=n runs that one alone.
+ * WILD_SECONDS (12) and WILD_SEED (1); a failure prints seed and number, WILD_CASE=n runs only that case.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -25,7 +25,7 @@ const LATEST_MS = 60_000; /* of a close; the server's own time-out is 2 s */
 const KEPT_DESCRIPTORS = 24;
 const WRONG = new Set([500, 502, 504, 507]); /* never right here */
 
-/* All that the server says to a case. */
+/* The complete response to a case. */
 async function say(s, { pieces, then }) {
 	const socket = net.connect({ port: s.port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
 	let said = '';
@@ -52,7 +52,7 @@ function verify(c, said) {
 	const answers = answersIn(said);
 	for (const { status, head } of answers) assert.ok(!WRONG.has(status), head);
 	if (isAmbiguous(c.bytes)) {
-		/* where a length is no number libmicrohttpd writes the head of its refusal twice */
+		/* if a length is not a number, libmicrohttpd writes the head of its refusal twice */
 		assert.ok(new Set(answers.map(({ head }) => head)).size <= 1, `${answers.length} answers where the end is in doubt`);
 		for (const { status } of answers) assert.ok(status >= 400 || !status, `${status} where the end is in doubt`);
 	}
@@ -69,7 +69,7 @@ async function goesOn(s, n) {
 test('a server among strangers', async (t) => {
 	const s = await startServer(t, { args: ['--connection-timeout', '2', '--connections-per-address', '0', '--min-free', '0'] });
 	const keys = [s.key('ingest', 'wild'), s.key('read', 'wild'), s.key('write', 'wild'), s.key('admin', 'wild'), 'twk_none'];
-	/* Those of the catalogue are kept for the next questions: as many as were asked at one moment. */
+	/* Connections to the catalogue remain open for later queries: as many as there were concurrent ones. */
 	const of = (fd) => {
 		try {
 			return fs.readlinkSync(`/proc/${s.child.pid}/fd/${fd}`);

@@ -1,7 +1,7 @@
 /*
- * clients.test.mjs - the API's description is good for those who generate clients from it: types for TypeScript
- * (openapi-typescript, called by openapi-fetch) and classes for Python (quicktype) are made of what the server hands
- * out, compiled, and ask the server; an answer that the types do not fit fails.
+ * clients.test.mjs - the API description suits client generators: types for TypeScript (openapi-typescript,
+ * called by openapi-fetch) and classes for Python (quicktype) are generated from the served description,
+ * compiled, and used to query the server; a response that does not match the types fails.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -134,7 +134,7 @@ test('a client for TypeScript', async (t) => {
 	assert.ok(got.names.includes('com.example.app.Class0.method1'), got.names.join());
 });
 
-/* quicktype reads JSON Schema: the description's schemas are that, but for where they stand. */
+/* quicktype reads JSON Schema: the description's schemas differ only in their location. */
 const asSchema = (o) => (Array.isArray(o) ? o.map(asSchema)
 	: o && typeof o === 'object' ? Object.fromEntries(Object.entries(o).map(([k, v]) => [k, k === '$ref' ? v.replace('#/components/schemas/', '#/definitions/') : asSchema(v)])) : o);
 

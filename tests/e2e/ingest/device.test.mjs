@@ -43,7 +43,7 @@ async function says(...more) {
 	return out;
 }
 
-/* A server that answers all the same; asked: how often it was. */
+/* A server that gives every request the same response; asked: number of requests. */
 async function stub(t, answer) {
 	const s = { asked: [] };
 	s.http = http.createServer((req, res) => req.resume().on('end', () => (s.asked.push(req), answer(req, res))));
@@ -110,7 +110,7 @@ test('a file that is not a trace is dropped with its reason and blocks no other'
 	assert.deepEqual(left(q), []);
 });
 
-test('a server that asks to wait is waited for, and a wrong key keeps the trace', { skip }, async (t) => {
+test('Retry-After is followed, and a wrong key keeps the trace', { skip }, async (t) => {
 	let status = 503;
 	const { url } = await stub(t, (req, res) => res.writeHead(status, { 'Retry-After': '7' }).end('{}'));
 	for (const [answer, least] of [[503, 7000], [429, 7000], [507, 7000], [401, 7000]]) {
@@ -147,7 +147,7 @@ test('digits of the user\'s language lose no trace', { skip }, async (t) => {
 
 test('a wrong request, or a response from another server, deletes nothing', { skip }, async (t) => {
 	let status = 400;
-	/* the server's own words know tus: those are of what was asked, 415 and 422 here are of something between */
+	/* the server's refusals have tus headers: a 415 or 422 without them comes from an intermediary */
 	const s = await stub(t, (req, res) => res.writeHead(status, status < 412 ? { 'Tus-Resumable': '1.0.0' } : {}).end('{}'));
 	for (const answer of [302, 400, 404, 415, 422]) {
 		const q = queue();
@@ -224,7 +224,7 @@ test('a file found again at each start is one trace by its key', { skip }, async
 	await says('key', q, 'anr-1', anr);
 	assert.match(await says('send', s.url, s.ingest, q), /^sent 1 refused 0/m);
 	assert.equal((await s.get('/api/v1/traces')).json.total, 2);
-	/* the same key for another trace can never be taken: it goes, and says so */
+	/* the same key for another trace can never be accepted: the trace is deleted, and this is reported */
 	await says('key', q, 'anr-1', file('p.bin', sampleTrace(6, 12)));
 	assert.match(await says('send', s.url, s.ingest, q), /^sent 0 refused 1 409/m);
 });
@@ -250,7 +250,7 @@ test('missing metadata is not invented, the recording time is added, and listene
 	await d.ended;
 });
 
-test('capture rules are requested with an ETag and kept without a network', { skip }, async (t) => {
+test('capture rules are requested with an ETag and remain valid without a network', { skip }, async (t) => {
 	const s = await startServer(t, { args: ['--log-level', 'debug'] });
 	const kept = path.join(folder, 'capture');
 	const ask = (url = s.url) => says('capture', url, s.ingest, kept, 'version_name=8.3.1', 'device_id=d1');
@@ -264,7 +264,7 @@ test('capture rules are requested with an ETag and kept without a network', { sk
 	assert.match(s.log, /path=\/api\/v1\/capture.* status=304/);
 	due(0);
 	assert.equal(JSON.parse(await ask('http://127.0.0.1:1')).captures[0].rule, 'cold', 'no network: the last answer holds');
-	/* a file that the flash damaged is asked for anew; what else is said of an upload asks for nothing new */
+	/* a damaged file is requested again; other responses to an upload request nothing new */
 	due('abc');
 	assert.equal(JSON.parse(await ask()).captures[0].rule, 'cold');
 	due(Date.now() + 365 * 86400_000);

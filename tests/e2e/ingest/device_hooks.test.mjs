@@ -1,6 +1,6 @@
 /*
- * device_hooks.test.mjs - the hooks of deploy/device in an app of stubs (tests/device): what each recorder
- * leaves comes to a real server as a trace with what is to be said of it.
+ * device_hooks.test.mjs - the hooks of deploy/device in an app of stubs (tests/device): the files of each
+ * recorder arrive at a real server as a trace with the right metadata.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

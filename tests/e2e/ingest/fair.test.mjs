@@ -1,6 +1,6 @@
 /*
- * fair.test.mjs - many uploads at once: one project's burst holds up another's decode by no more
- * than its share, and past a bound of what waits the server says when to come back.
+ * fair.test.mjs - many concurrent uploads: a burst of one project delays decodes of others by no more than
+ * its share, and above the queue limits the response has a Retry-After.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -21,7 +21,7 @@ function overtook(log, request, id) {
 }
 
 test("a burst of other projects' holds up nobody", async (t) => {
-	/* a decoder per trace, so that traces say whose time it was; groups: decode/group */
+	/* a decoder per trace, so that the time of each is known; groups: decode/group */
 	const s = await startServer(t, { args: ['--decode-workers', '1', '--decode-group', '1'] });
 	const keys = ['one', 'two', 'three'].map((name) => s.key('ingest', name));
 	const alone = { ingest: s.key('ingest', 'alone'), read: s.key('read', 'alone') };

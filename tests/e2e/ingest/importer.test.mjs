@@ -1,5 +1,8 @@
-/* Perfetto's own importer over our files. It is not packaged for Debian, so the test runs where TRACE_PROCESSOR
- * names a trace_processor_shell, and skips elsewhere; tests/unit/query_export/test_perfetto*.c hold the same with a reader of ours. */
+/*
+ * Perfetto's own importer reads our files. It is not packaged for Debian, so the test runs where
+ * TRACE_PROCESSOR names a trace_processor_shell, and is skipped otherwise;
+ * tests/unit/query_export/test_perfetto*.c check the same with our reader.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';

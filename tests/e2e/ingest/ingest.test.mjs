@@ -1,6 +1,5 @@
 /*
- * ingest.test.mjs - what is accepted, what is refused and how; after each refusal nothing is left:
- * no row, no file in the spool.
+ * ingest.test.mjs - accepted and refused uploads; after a refusal no row and no file in the spool remains.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -57,7 +56,7 @@ test('uploads that are taken', async (t) => {
 		assert.equal(json.threads[0].name, 'main');
 	});
 
-	await t.test('Location tells where to look', async () => {
+	await t.test('Location is the address of the trace', async () => {
 		const answer = await s.post('/api/v1/traces', sampleTrace(3));
 		assert.equal(answer.status, 202);
 		assert.equal(answer.headers.get('location'), answer.json.url);

@@ -1,6 +1,6 @@
 /*
- * Mappings as jobs: accepted durably, compiled in a queue with turns per project, on no thread that answers
- * readers, and ended when nobody wants them.
+ * Mappings as jobs: accepted durably, compiled by a queue scheduled by project, on no thread that serves
+ * reads, and cancelled when they are no longer needed.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -9,7 +9,7 @@ import zlib from 'node:zlib';
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { atEnd, binary, newFolder, startServer } from '../server.mjs';
 
-/* Not synchronous: what it talks to may live in this process. */
+/* Not synchronous: its server may run in this process. */
 function push(...args) {
 	return new Promise((done) => {
 		const child = spawn(binary(), ['push', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -139,7 +139,7 @@ test('a piece with a checksum counts completely or not at all', async (t) => {
 	assert.equal((await s.decoded((await offsetOf(s, at)).trace)).state, 'ready');
 });
 
-/* A file of an upload, as it is long after its last byte. */
+/* A file of an upload, aged as if long after its last byte. */
 function age(file) {
 	if (file.endsWith('.json')) fs.writeFileSync(file, JSON.stringify({ ...JSON.parse(fs.readFileSync(file, 'utf8')), expires_ms: 1 }));
 	fs.utimesSync(file, 1, 1);

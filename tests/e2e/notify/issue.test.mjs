@@ -1,6 +1,7 @@
 /*
- * The text of an issue names the commits that changed the slow method, with author, date and number of lines, its
- * owners and its source; what was measured; and what would end it.
+ * The text of an issue names the commits that changed the slow method, with author, date and number of
+ * lines, its owners and its source, the measured values, and the condition under which the regression is
+ * fixed.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';

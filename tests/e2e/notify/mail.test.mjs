@@ -1,7 +1,7 @@
 /*
- * mail.test.mjs - digests mailed by a real mail server: TLS from the first byte and by STARTTLS, a
- * certificate of nobody known or of another name, logins by PLAIN and LOGIN, right and wrong, and a
- * server that takes a password without TLS.
+ * mail.test.mjs - digests mailed by a real mail server: implicit TLS and STARTTLS, certificates of an
+ * unknown authority or another name, valid and invalid logins by PLAIN and LOGIN, and a server that offers
+ * a login without TLS.
  */
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
@@ -28,7 +28,7 @@ function certificate(name, alt) {
 const ours = certificate('ours', 'IP:127.0.0.1');
 const another = certificate('another', 'DNS:mail.example.com');
 
-/** Keeps what it takes, and how whoever sent it came in. */
+/** Stores received mails, and the login of each sender. */
 async function startMails(t, options) {
 	const mails = [], logins = [];
 	const server = new SMTPServer({
@@ -56,7 +56,7 @@ fs.writeFileSync(secret, 'hush hush\n');
 const wrong = path.join(dir, 'wrong');
 fs.writeFileSync(wrong, 'hush\n');
 
-/** One digest to ann, and what the log says of the first try. */
+/** One digest to ann, and the log entry of the first attempt. */
 async function tryMail(t, args) {
 	const s = await startServer(t, { args: ['--mail-from', 'tracewell@example.com', ...args] });
 	assert.equal((await s.ask('PUT', '/api/v1/digest/settings', { key: s.admin, body: json({ mail: ['ann@example.com'] }) })).status, 200);

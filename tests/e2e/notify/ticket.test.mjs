@@ -147,7 +147,7 @@ for (const kind of KINDS)
 		assert.deepEqual([issue.state, issue.comments.length, tracker.issues.length], ['open', 2, 1]);
 	});
 
-test('a group of ANRs follows a renamed project and waits as the tracker says', async (t) => {
+test('an ANR group follows a renamed project and honours Retry-After of the tracker', async (t) => {
 	const [s, tracker] = [await startServer(t, { args: ARGS }), await startTrackers(t, 'github')];
 	await use(s, tracker);
 	await report(s, 1, '8.3.1');

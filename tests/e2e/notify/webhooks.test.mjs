@@ -21,7 +21,7 @@ async function hook(s, url, more = {}) {
 	return made.json;
 }
 
-/** The newest delivery of a hook, when `is` says so. */
+/** The newest delivery of a hook, once `is` holds. */
 const delivery = (s, id, is, seconds = 40) => until(async () => {
 	const { json: log } = await asker(s)('GET', `/${id}/deliveries`);
 	return log.deliveries.find(is);
@@ -168,7 +168,7 @@ test('failed deliveries are retried with growing delays; all arrive when the rec
 	});
 });
 
-test('kill -9 between the change and its delivery loses nothing and tells nothing twice', async (t) => {
+test('kill -9 between the change and its delivery loses no event and repeats none', async (t) => {
 	const r = await startReceiver(t);
 	const s = await startServer(t, { args: ARGS, env: { TRACEWELL_CRASH_AT: 'delivery_begun' } });
 	const h = await hook(s, `${r.url}/h`);
