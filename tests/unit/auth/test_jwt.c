@@ -40,7 +40,7 @@ static const char rfc_es256[] =
         "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQ"
         "xfKTUJqPP3-Kg6NU1Q";
 
-struct held { /* a token that is being looked at */
+struct held { /* a token that is verified */
 	struct tw_arena *arena;
 	struct tw_jwt t;
 	char text[TEXT_BYTES];

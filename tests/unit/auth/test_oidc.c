@@ -45,7 +45,7 @@ static void test_roles(void **state)
 	(void)state;
 	assert_int_equal(
 	        tw_role_rules_parse("dev=viewer:shop, cn=a,b=c=editor : the shop", true, &r, NULL),
-	        TW_BAD_REQUEST); /* "cn=a" is no role */
+	        TW_BAD_REQUEST); /* "cn=a" is not a role */
 	assert_int_equal(tw_role_rules_parse(" dev=viewer:shop, dev=editor:lib ,ou=x=admin:shop,"
 	                                     "root=server-admin,,",
 	                         true, &r, NULL),
@@ -220,7 +220,7 @@ static int teardown(void **state)
 
 static const uint8_t asker[32] = {250};
 
-/* A session of that account, in which a link is asked for. */
+/* A session of that account, in which a link is requested. */
 static void ask_as(struct people *p, const char *user_id, int64_t life_ms)
 {
 	const struct tw_session s = {asker, asker, user_id, "", "", 100000, life_ms, "password"};
@@ -228,7 +228,7 @@ static void ask_as(struct people *p, const char *user_id, int64_t life_ms)
 	assert_int_equal(tw_catalogue_session_add(p->c, &s, NULL), TW_OK);
 }
 
-/* How it ended; when somebody was signed in, who, in *ret. */
+/* The outcome; if an account was signed in, its id in *ret. */
 static enum tw_identity_end sign_in(
         struct people *p, const struct tw_identity *who, struct tw_caller *ret)
 {
@@ -269,7 +269,7 @@ static void test_account_made(void **state)
 	who.name = "ann"; /* what the provider calls them now changes nothing */
 	assert_int_equal(sign_in(*state, &who, &caller), TW_IDENTITY_SIGNED_IN);
 	assert_string_equal(caller.name, "bob");
-	who.issuer = "https://other"; /* another provider's "1" is somebody else */
+	who.issuer = "https://other"; /* another provider's "1" is another user */
 	assert_int_equal(sign_in(*state, &who, &caller), TW_IDENTITY_NAME_TAKEN);
 }
 
@@ -343,7 +343,7 @@ static void test_account_disabled(void **state)
 	assert_int_equal(tw_catalogue_user_change(p->c, p->ann, &off, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_session_find(p->c, hash, "", &caller, NULL), TW_NO_TOKEN);
 	assert_int_equal(tw_catalogue_user_caller(p->c, "ann", "", &caller, NULL), TW_DENIED);
-	/* nor does a session that was written meanwhile open anything */
+	/* nor does a session that was written in between grant access */
 	assert_int_equal(tw_catalogue_session_add(p->c, &s, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_session_find(p->c, hash, "", &caller, NULL), TW_NO_TOKEN);
 	who.requested_by = hash;

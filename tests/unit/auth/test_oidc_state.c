@@ -1,4 +1,4 @@
-/* A sign-in under way: whose it is, good once, for a while, and where it goes on. */
+/* A sign-in in progress: its browser, valid once and for a time, and its target page. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Tickets: what is sealed is opened with the same key and before its end, and nothing else is. */
+/* Tickets open only with the key that signed them and before they expire. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -29,7 +29,7 @@ static void test_nobody_is_believed_unnamed(void **state)
 	assert_false(tw_proxies_trust(&p, "::1"));
 }
 
-/* Each network ends where it says, to the bit. */
+/* Each network ends at its prefix length, to the bit. */
 static void test_networks_end(void **state)
 {
 	static const struct {
@@ -90,11 +90,11 @@ static void test_as_many_as_there_may_be(void **state)
 	assert_int_equal(tw_proxies_parse(text, &p, NULL), TW_BAD_REQUEST);
 }
 
-/* From its end: what a client made up stands before what trusted proxies wrote. */
+/* Read from its end: forged entries precede those of trusted proxies. */
 static void test_chains(void **state)
 {
 	static const struct {
-		const char *chain, *client; /* NULL: nobody is named */
+		const char *chain, *client; /* NULL: no user is named */
 		bool trusted;
 	} cases[] = {{"192.0.2.1", "192.0.2.1", false}, {"192.0.2.1, 10.0.0.2", "192.0.2.1", false},
 	        {"6.6.6.6, 192.0.2.1, 10.0.0.2, 10.0.0.3", "192.0.2.1", false},

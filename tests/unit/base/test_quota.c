@@ -118,7 +118,7 @@ static void test_no_limit(void **state)
 	(void)tw_quota_free(q);
 }
 
-/* A clock that is set back by a year holds nobody longer than a window. */
+/* A clock that is set back by a year delays no caller longer than a window. */
 static void test_clock_set_back(void **state)
 {
 	struct tw_quota *q = tw_quota_new(&limits);
@@ -217,7 +217,7 @@ static void test_restart(void **state)
 	assert_int_equal(left(q, TW_QUOTA_BYTES, "k", NOW), 400);
 	assert_int_equal(take(q, TW_QUOTA_DEVICE, "d", 1, NOW + 5000), TW_RATE);
 	assert_int_equal(take(q, TW_QUOTA_DEVICE, "e", 1, NOW + 5000), TW_OK);
-	/* what has run dry is not kept */
+	/* unused quotas are not stored */
 	assert_int_equal(tw_quota_save(q, f->path, NOW + 3 * (int64_t)DAY, NULL), TW_OK);
 	(void)tw_quota_free(q);
 	q = tw_quota_new(&limits);

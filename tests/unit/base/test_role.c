@@ -1,4 +1,4 @@
-/* Unit tests of role.c: each set of roles as text and back, and what is none. */
+/* Unit tests of role.c: each set of roles as text and back, and invalid ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

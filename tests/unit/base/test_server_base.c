@@ -428,7 +428,7 @@ static void test_flags(void **state)
 	assert_int_equal(f.number, 9);
 }
 
-/* Each kind of wrong usage says what is wrong and what would be right. */
+/* Each kind of wrong usage reports the problem and the remedy. */
 static void test_flags_refused(void **state)
 {
 	static const struct {
@@ -500,7 +500,7 @@ static void *write_to(void *arg)
 	return NULL;
 }
 
-/* A pipe gives and takes what it has room for, and a timer interrupts both sides all the time. */
+/* A pipe transfers as much as fits, and a timer interrupts both sides all the time. */
 static void test_io_complete(void **state)
 {
 	static uint8_t got[IO_BYTES + 1];

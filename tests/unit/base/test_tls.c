@@ -106,7 +106,7 @@ static void test_a_pair_is_read_and_copied(void **state)
 	assert_int_equal(tw_tls_ends_s(t), 2000000000);
 	assert_true(tw_tls_copy(t, &chain, &n, &key));
 	assert_int_equal(n, 1);
-	assert_null(tw_tls_close(t)); /* copies outlive what they were made of */
+	assert_null(tw_tls_close(t)); /* copies outlive their originals */
 	assert_int_equal(gnutls_pcert_export_x509(&chain[0], &crt), 0);
 	assert_int_equal(gnutls_x509_crt_get_expiration_time(crt), 2000000000);
 	gnutls_x509_crt_deinit(crt);
@@ -168,7 +168,7 @@ static void test_replaced_while_used(void **state)
 	(void)tw_tls_close(t);
 }
 
-/* A file that has grown without end is no chain. */
+/* An oversized file is not a chain. */
 static void test_a_chain_too_long(void **state)
 {
 	struct files *f = *state;

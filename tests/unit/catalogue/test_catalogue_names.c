@@ -142,7 +142,7 @@ static void test_sums_follow(void **state)
 	set(s, no_build, 9, 9);
 	set(s, "01ARZ3NDEKTSV4RRFFQ69G5FAV", 9, 9); /* none such: nothing */
 	SUMS(s, "b", 2, 1, 8, 5);
-	/* decoded again: not counted meanwhile */
+	/* decoded again: not counted until then */
 	assert_int_equal(tw_catalogue_trace_requeue(s->c, s->caller.project_id, two, NULL), TW_OK);
 	SUMS(s, "b", 1, 1, 3, 0);
 	assert_int_equal(todo(s, 10, &rows), 0);
@@ -174,7 +174,7 @@ static void test_a_mapping_marks_all(void **state)
 	/* its own traces and those that name it as their mapping, 256 at a time */
 	assert_int_equal(steps, 4);
 	assert_int_equal(todo(s, TRACES, &rows), TRACES * 3 / 4);
-	SUMS(s, "big", TRACES / 2, TRACES / 2, TRACES / 2, 0); /* stays until counted again */
+	SUMS(s, "big", TRACES / 2, TRACES / 2, TRACES / 2, 0); /* remains until counted again */
 	for (size_t n; (n = todo(s, 16, &rows)) > 0;)
 		for (size_t i = 0; i < n; i++)
 			set(s, rows[i].trace_id, 1, 1);

@@ -186,7 +186,7 @@ static enum outcome verify(const struct fixture *f, const char *path)
 	return o;
 }
 
-/* Each under a name of its own: what is noted of a file stays noted. */
+/* Each under a separate name: state recorded for a file persists. */
 static enum outcome flip(const struct fixture *f, size_t at, uint8_t bits)
 {
 	char path[96];
@@ -248,7 +248,7 @@ static void test_sums_are_in_the_file_and_its_copies(void **state)
 	p = read_file(copy, &n);
 	every_page_fits(p, n);
 	tw_mem_free(p);
-	assert_int_not_equal(verify(f, copy), SEEN); /* its pages lie elsewhere */
+	assert_int_not_equal(verify(f, copy), SEEN); /* its pages are at other offsets */
 }
 
 static void test_any_changed_word_changes_the_sum(void **state)
@@ -256,7 +256,7 @@ static void test_any_changed_word_changes_the_sum(void **state)
 	uint8_t page[TW_SUMS_PAGE] = {0};
 
 	(void)state;
-	assert_true(tw_sums_fit(page)); /* what was never written reads as zeros */
+	assert_true(tw_sums_fit(page)); /* unwritten pages read as zeros */
 	for (size_t i = 0; i < sizeof page; i++)
 		page[i] = (uint8_t)(i * 31 >> 3);
 	tw_sums_put(page);

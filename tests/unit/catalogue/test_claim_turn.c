@@ -42,7 +42,7 @@ struct model {
 	int served; /* project of the last claim, -1 none */
 };
 
-static int64_t now_ms; /* the decoders' clock: it stands but where a test moves it */
+static int64_t now_ms; /* the decoders' clock: it advances only when a test moves it */
 
 static int64_t read_clock(void)
 {
@@ -199,7 +199,7 @@ static uint32_t next(uint32_t *seed)
 	return *seed >> 16;
 }
 
-/* Arrivals, claims and ends as they come: each claim is what the model says. */
+/* Random arrivals, claims and ends: each claim equals the model's. */
 static void test_turns(void **state)
 {
 	struct model *m = *state;
@@ -330,13 +330,13 @@ static void test_shares_of_several_decoders(void **state)
 	hold_to_share(*state, 3, 3, HUGE * BYTES);
 }
 
-/* A small file that takes long (a bomb) is no way round. */
+/* A small file that takes long (a bomb) does not bypass the schedule. */
 static void test_shares_go_by_the_clock(void **state)
 {
 	hold_to_share(*state, 2, 2, BYTES);
 }
 
-/* What one had while nobody else wanted it is not owed to those who come late. */
+/* Time used while no other project waited is not credited to later ones. */
 static void test_nothing_is_saved_up(void **state)
 {
 	struct model *m = *state;
@@ -427,7 +427,7 @@ static void test_one_of_each_project(void **state)
 	assert_string_equal(row.trace_id, m->jobs[late].id);
 	assert_int_equal(
 	        tw_catalogue_queue_claim(m->c, &one, m->arena, &third, NULL), TW_NOT_FOUND);
-	/* another server has claims of its own */
+	/* another server has separate claims */
 	assert_int_equal(tw_catalogue_queue_claim(m->c, &other, m->arena, &third, NULL), TW_OK);
 	assert_string_equal(third.trace_id, m->jobs[ids[1]].id);
 	assert_int_equal(tw_catalogue_job_done(m->c, &first, &summary, NULL), TW_OK);
@@ -503,7 +503,7 @@ static void test_groups(void **state)
 	}
 	assert_int_equal(tw_catalogue_job_retry(m->c, &rows[3], NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_return(m->c, &again[0], NULL), TW_OK);
-	assert_int_equal(tw_catalogue_jobs_recover(m->c, NULL), TW_OK); /* none waits any more */
+	assert_int_equal(tw_catalogue_jobs_recover(m->c, NULL), TW_OK); /* none waits now */
 	assert_int_equal(claim_group(m, rows), 3);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(rows[i].attempts, 1);
@@ -603,7 +603,7 @@ static void test_bound_of_traces(void **state)
 	assert_int_equal(all, 2);
 	b = tw_backlog_free(b);
 	b = tw_backlog_new(m->c, &(struct tw_backlog_limits){10, 1 << 30});
-	assert_int_equal(send(m, b, 5), TW_BUSY); /* the same by counting anew */
+	assert_int_equal(send(m, b, 5), TW_BUSY); /* the same by recounting */
 	b = tw_backlog_free(b);
 	for (int i = 0; i < 5; i++)
 		finish(m, claim_and_check(m));
@@ -647,7 +647,7 @@ static void test_no_memory(void **state)
 	assert_null(tw_backlog_new(m->c, &(struct tw_backlog_limits){1, 1}));
 	tw_mem_fail_at(0);
 	(void)arrive(m, 0);
-	for (unsigned n = 1; !met; n++) { /* what cannot be counted refuses nobody */
+	for (unsigned n = 1; !met; n++) { /* an uncountable queue refuses no upload */
 		b = tw_backlog_new(m->c, &(struct tw_backlog_limits){1, 1 << 20});
 		tw_mem_fail_at(n);
 		met = tw_backlog_check(b, m->callers[0].project_id, 1, NULL) == TW_BUSY;

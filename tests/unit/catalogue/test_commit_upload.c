@@ -126,7 +126,7 @@ static enum tw_status add(struct store *s, const char *key,
 	return tw_catalogue_trace_add(s->to.catalogue, &up, id, ret_new, &err);
 }
 
-/* --- what is seen while files are synced --- */
+/* --- visible rows while files are synced --- */
 
 static void copy_file(const char *from_dir, const char *to_dir, const char *name)
 {
@@ -207,7 +207,7 @@ static void test_unseen_until_durable(void **state)
 	assert_int_equal(seen(&s, s.to.catalogue), 1);
 	check_cut(&w, 1, 1); /* in the log, and known to need a look */
 
-	w.calls = 0; /* again: nobody waits in a transaction for files of what is there already */
+	w.calls = 0; /* again: no transaction waits for files that exist already */
 	assert_int_equal(add(&s, "1", while_synced, &w, &is_new), TW_OK);
 	assert_false(is_new);
 	assert_true(catalogue_on_postgres() || w.calls == 0);
@@ -542,7 +542,8 @@ static void *upload_one(void *arg)
 	return NULL;
 }
 
-/* A project with many changes waiting delays another's change, and uploads, by one of its own. */
+/* A project with many waiting changes delays changes and uploads of another by only one of its own.
+ */
 static void test_projects_take_turns_at_writing(void **state)
 {
 	struct store s;

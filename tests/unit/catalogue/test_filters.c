@@ -183,7 +183,7 @@ static void test_each_filter(void **state)
 	        {"session_id=s-1&abi=arm64-v8a&version_code=804", "1"},
 	        {"started_since=2000", "1 2 5"},
 	        {"started_until=3000", "0 1"},
-	        {"started_since=0", "0 1 2 5"}, /* those that say when */
+	        {"started_since=0", "0 1 2 5"}, /* filters by time */
 	        {"started_since=1001&started_until=4000", "1 2"},
 	        {"since=1&until=9000000000000", "0 1 2 3 4 5"},
 	        {"until=1", ""},

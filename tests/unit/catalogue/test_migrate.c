@@ -377,7 +377,7 @@ static void test_mark(void **state)
 	close_pair(&p);
 }
 
-/* Nobody writes while it is held, and who reads goes on. */
+/* While it is held, writers wait and readers continue. */
 static void test_held(void **state)
 {
 	struct pair p;
@@ -424,7 +424,7 @@ static void test_bytes_that_are_no_text(void **state)
 	assert_string_equal(name, "a\xef\xbf\xbd"
 	                          "b");
 	free(name);
-	/* and where a key would be mistaken for another that is said */
+	/* and an ambiguous key is reported */
 	catalogue_run(p.source, "INSERT INTO capture_day VALUES('p1',CAST(x'fe' AS TEXT),1,1,1),"
 	                        "('p1',CAST(x'ff' AS TEXT),1,1,1)");
 	assert_int_equal(tw_catalogue_bring(&p.rows, &err), TW_CONFLICT);

@@ -69,7 +69,7 @@ static void test_keys_alone(void **state)
 	assert_null(tw_migrate_seen_free(s));
 }
 
-/* What was left out for want of memory is no proof that it is not there. */
+/* A file omitted for lack of memory may still exist. */
 static void test_without_memory(void **state)
 {
 	struct tw_migrate_seen *s = tw_migrate_seen_new();

@@ -94,7 +94,7 @@ static int teardown(void **state)
 	return nftw(w->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* What somebody beside the move sees. */
+/* The view of a concurrent reader. */
 static int64_t traces_seen(struct world *w)
 {
 	struct tw_db *db;
@@ -264,7 +264,7 @@ static void test_rules_are_not_mixed(void **state)
 	        2);
 }
 
-/* A copy of a project mails nobody whom the first one mails; of its own it keeps. */
+/* A copy of a project does not mail the original's recipients; its own remain. */
 static void test_who_gets_digests_stays_behind(void **state)
 {
 	struct world *w = *state;

@@ -55,7 +55,7 @@ static void test_one_server_or_several(void **state)
 	(void)tw_catalogue_close(one);
 }
 
-/* A server whose session ended while another came writes nothing any more. */
+/* A server that lost its session to another one stops writing. */
 static void test_a_lost_hold_does_not_write(void **state)
 {
 	struct tw_catalogue *old, *new;
@@ -69,8 +69,8 @@ static void test_a_lost_hold_does_not_write(void **state)
 	beside = catalogue_beside("/lost");
 	assert_int_equal(tw_catalogue_serve(old, false, &err), TW_OK);
 	catalogue_run(beside, END_OTHERS);
-	assert_int_equal(
-	        tw_catalogue_ping(old, &err), TW_OK); /* nobody else came: it has it again */
+	assert_int_equal(tw_catalogue_ping(old, &err),
+	        TW_OK); /* no other server came: it holds the lock again */
 	catalogue_run(beside, END_OTHERS);
 	new = catalogue_in("/lost");
 	assert_int_equal(tw_catalogue_serve(new, false, &err), TW_OK);
@@ -405,7 +405,7 @@ static enum tw_status ask_in_a_hurry(struct tw_db *db)
 	return st;
 }
 
-/* Sessions that are given up at once, and how it is with another meanwhile. */
+/* Sessions that are released immediately, and another one in between. */
 static enum tw_status beside_slow_ones(struct tw_catalogue *c, int n_slow, bool *ret_kept)
 {
 	struct tw_db *slow[2], *other;
@@ -445,7 +445,7 @@ static void test_a_slow_look_up_is_its_own(void **state)
 	assert_int_equal(beside_slow_ones(c, 1, &kept), TW_OK);
 	assert_true(kept);
 	assert_int_equal(beside_slow_ones(c, 2, &kept), TW_BUSY);
-	(void)nanosleep(&pause, NULL); /* somebody may look again */
+	(void)nanosleep(&pause, NULL); /* another attempt is allowed */
 	assert_int_equal(tw_catalogue_ping(c, NULL), TW_OK);
 	(void)tw_catalogue_close(c);
 }

@@ -86,7 +86,7 @@ static enum tw_status prepare_nothing(
 	return tw_oom(err);
 }
 
-/* Neither COMMIT nor ROLLBACK is to be had: nobody gets that connection, and what it saw, again. */
+/* If COMMIT and ROLLBACK both fail, the connection with its snapshot is not reused. */
 static void test_one_that_does_not_end_is_closed(void **state)
 {
 	struct tw_catalogue *c = *state;

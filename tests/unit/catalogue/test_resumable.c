@@ -144,7 +144,7 @@ static void test_one_goes_on(void **state)
 	assert_int_equal(hold_for(f, &b, LEASE_MS), TW_LOCKED);
 	assert_int_equal(append(f, &b, 0, 10, LEASE_MS), TW_LOCKED);
 	assert_int_equal(append(f, &a, 0, 10, LEASE_MS), TW_OK);
-	assert_int_equal(append(f, &a, 0, 10, LEASE_MS), TW_LOCKED);  /* it is elsewhere */
+	assert_int_equal(append(f, &a, 0, 10, LEASE_MS), TW_LOCKED);  /* it is at another server */
 	assert_int_equal(append(f, &a, 10, 91, LEASE_MS), TW_LOCKED); /* past its end */
 	assert_int_equal(append(f, &a, 10, 10, 0), TW_OK);
 	assert_int_equal(append(f, &a, 20, 10, LEASE_MS), TW_LOCKED); /* the hold ended with it */
@@ -158,7 +158,7 @@ static void test_one_goes_on(void **state)
 	assert_int_equal(hold_for(f, &a, LEASE_MS), TW_LOCKED);
 }
 
-/* Its time ran out: it may go on as long as nobody else did. */
+/* An expired claim may continue until another server takes it. */
 static void test_stood_still(void **state)
 {
 	struct fixture *f = *state;
@@ -246,7 +246,7 @@ static void test_what_goes(void **state)
 	assert_int_equal(pieces(f, id), 0);
 	assert_int_equal(tw_catalogue_resumable_names(f->c, object, &named, NULL), TW_OK);
 	assert_false(named);
-	assert_int_equal(look(f, id, &u), TW_OK); /* it tells of its trace */
+	assert_int_equal(look(f, id, &u), TW_OK); /* it names its trace */
 	assert_string_equal(u.trace_id, trace_id);
 	assert_int_equal(clean(f, &c, &expired), TW_NOT_FOUND);
 	assert_int_equal(hold_for(f, &h, LEASE_MS), TW_OK);
@@ -428,7 +428,7 @@ static void test_tries(void **state)
 	}
 	tw_throttle_right(t[1], "ann", "10.0.0.1");
 	assert_int_equal(tw_throttle_try(t[0], "ann", "10.0.0.1", 0, &wait_s, NULL), TW_OK);
-	tw_throttle_wrong(t[1], "ann", NULL, 0); /* there is no room to count it */
+	tw_throttle_wrong(t[1], "ann", NULL, 0); /* the limit has no space for it */
 	for (int i = 0; i < TW_THROTTLE_ADDRESS_TRIES; i++)
 		tw_throttle_wrong(t[i % 2], NULL, "10.0.0.1", 0);
 	assert_int_equal(tw_throttle_check(t[0], "bob", "10.0.0.1", 0, &wait_s, NULL), TW_RATE);

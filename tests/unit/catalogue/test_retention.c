@@ -82,7 +82,7 @@ static void add_traces(struct store *s, const char *project, int n)
 	}
 }
 
-/* The names of those that would go, with blanks between. */
+/* The names of traces to be deleted, separated by blanks. */
 static void expect_floor(struct store *s, uint64_t over_bytes, const char *names)
 {
 	struct tw_project_row *projects;

@@ -137,7 +137,8 @@ static void test_idempotency_race(void **state)
 	close_store(&s);
 }
 
-/* Half of them say something else under the same key, and each sends one more that is its own. */
+/* Half of them send other content under the same key, and each sends another one with its own key.
+ */
 static void *quarrel(void *arg)
 {
 	struct racer *r = arg;
@@ -217,7 +218,7 @@ static void test_idempotency(void **state)
 	assert_int_equal(add(s.c, &other, "k", "app", sha_b, again, &is_new), TW_OK);
 	assert_true(is_new); /* keys of another project are other keys */
 	assert_int_equal(add(s.c, &s.caller, "", "app", sha_a, again, &is_new), TW_OK);
-	assert_true(is_new); /* neither key nor uuid: nothing says that it is the same */
+	assert_true(is_new); /* neither key nor uuid: nothing identifies it as the same */
 	close_store(&s);
 }
 

@@ -244,7 +244,7 @@ static void pass(struct people *p, const char *what)
 	tw_db_close(db);
 }
 
-/* Being asked for keeps a session alive, but not beyond its end. */
+/* Use extends a session, but not beyond its maximum age. */
 static void test_idle_starts_over(void **state)
 {
 	struct people *p = *state;
@@ -417,7 +417,7 @@ static void test_tries_are_not_washed_away(void **state)
 	(void)tw_throttle_free(t);
 }
 
-/* What counts only when it failed: looking costs nothing, and each of two names stands alone. */
+/* Only failures count: checks are free, and two names are counted separately. */
 static void test_failures_alone(void **state)
 {
 	struct tw_throttle *t = tw_throttle_new();
@@ -432,8 +432,7 @@ static void test_failures_alone(void **state)
 	}
 	assert_int_equal(tw_throttle_check(t, "ann", NULL, 1, &wait_s, NULL), TW_RATE);
 	assert_int_equal(wait_s, TW_THROTTLE_ACCOUNT_MS / 1000);
-	tw_throttle_wrong(
-	        t, "ann", NULL, 1); /* one under way at the same time: no more than full */
+	tw_throttle_wrong(t, "ann", NULL, 1); /* with a concurrent one: at most full */
 	assert_int_equal(
 	        tw_throttle_check(t, "ann", NULL, 1 + TW_THROTTLE_ACCOUNT_MS, &wait_s, NULL),
 	        TW_OK);

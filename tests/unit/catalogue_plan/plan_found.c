@@ -52,7 +52,7 @@ static void give_up(struct tw_catalogue *c, const char *project, const char *id)
 	assert_int_equal(tw_catalogue_stage_give_up(c, tw_stage_findings.marks, &t, NULL), TW_OK);
 }
 
-/* What nobody looked at comes first: that is only this one then. */
+/* Unprocessed traces come first: only this one then. */
 static void skip_others(struct tw_catalogue *c, const char *project, const char *id)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
@@ -66,7 +66,7 @@ static void skip_others(struct tw_catalogue *c, const char *project, const char 
 	tw_arena_free(a);
 }
 
-/* Until its time comes nobody comes upon it. */
+/* Until it is due, it is not selected. */
 static void put_off(struct tw_catalogue *c, const char *project, const char *id)
 {
 	uint64_t waiting;
@@ -110,7 +110,7 @@ void plan_use_found(struct tw_catalogue *c, const char *project, const char *id)
 	skip_others(c, project, id);
 	memcpy(t.by.map, "other", sizeof "other");
 	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 7, NULL), TW_OK);
-	assert_true(is_todo(c, project, id, 7)); /* what another mapping names is not kept */
+	assert_true(is_todo(c, project, id, 7)); /* names of another mapping are not stored */
 	t.by.map[0] = '\0';
 	t.libraries = (struct tw_libraries){&library, &image, 1};
 	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 7, NULL), TW_OK);
@@ -124,7 +124,7 @@ void plan_use_found(struct tw_catalogue *c, const char *project, const char *id)
 	assert_int_equal(tw_catalogue_found_read(c, &all, NULL), TW_OK);
 	assert_int_equal(reported.n, 1);
 	put_off(c, project, id);
-	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 9, NULL), TW_OK); /* anew */
+	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 9, NULL), TW_OK); /* again */
 	reported.n = 0;
 	assert_int_equal(tw_catalogue_found_read(c, &all, NULL), TW_OK);
 	assert_int_equal(reported.n, 1);

@@ -6,7 +6,7 @@
 
 struct tw_catalogue;
 
-/* `id` is a ready trace of the project's, that nobody looked at. */
+/* `id` is a ready, unprocessed trace of the project. */
 void plan_use_found(struct tw_catalogue *c, const char *project, const char *id);
 
 #endif

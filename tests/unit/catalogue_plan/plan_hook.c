@@ -225,7 +225,7 @@ void plan_use_hooks(struct tw_catalogue *c, const char *project)
 	assert_int_equal(tw_catalogue_hooks(c, project, a, &rows, &n, NULL), TW_OK);
 	assert_int_equal(n, 1);
 	assert_int_equal(tw_catalogue_hook_get(c, project, id, a, &one, NULL), TW_OK);
-	assert_true(one.paused_ms > 0); /* it said that it is gone */
+	assert_true(one.paused_ms > 0); /* it responded with 410 */
 	one.paused_ms = 0;
 	assert_int_equal(tw_catalogue_hook_change(c, project, &one, NULL), TW_OK);
 	use_floods(c, project, id, a);

@@ -9,7 +9,7 @@
 
 enum { PLAN_SQL = 4096, PLAN_STATEMENTS = 512 };
 
-/* Fails where it takes one not.  Nothing happens where there is no server. */
+/* Fails if a plan does not use one.  Does nothing without a server. */
 void plan_on_postgres(const char *dir, char (*statements)[PLAN_SQL], size_t n);
 
 #endif

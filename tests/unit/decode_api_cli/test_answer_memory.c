@@ -42,7 +42,7 @@ static int64_t most_of(struct tw_held *h)
 	while (n < 256 && (all[n] = take(h, MB)))
 		n++;
 	for (int64_t i = 0; i < n; i++)
-		tw_mem_free(all[i]); /* not counted: it goes on to hold what it got */
+		tw_mem_free(all[i]); /* not counted: it continues to hold its grant */
 	return n;
 }
 
@@ -73,12 +73,12 @@ static void test_shares(void **state)
 	assert_false(b->too_much);
 	assert_true(tw_answer_memory_is_short(m));
 	a = tw_held_close(a);
-	assert_in_range(most_of(a2), 33, 36); /* what was free then, by half */
+	assert_in_range(most_of(a2), 33, 36); /* half of what was free then */
 	tw_held_close(a2);
 	tw_held_close(b);
 	tw_held_close(c);
 	a = of(m, "a", "p");
-	assert_in_range(most_of(a), 54, 56); /* nothing was kept */
+	assert_in_range(most_of(a), 54, 56); /* nothing was cached */
 	tw_held_close(a);
 	tw_answer_memory_free(m);
 }

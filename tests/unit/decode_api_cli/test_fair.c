@@ -16,7 +16,7 @@
 #include "server/base/thread/turn_lock.h"
 #include "tests/unit/unit.h"
 
-static int64_t now_ms; /* it stands but where a test moves it */
+static int64_t now_ms; /* it advances only when a test moves it */
 
 static int64_t read_clock(void)
 {
@@ -70,7 +70,7 @@ static void test_accounts(void **state)
 	tw_fair_done(&f);
 }
 
-/* What a decode of so many bytes is charged when it begins. */
+/* The charge of a decode of this size at its start. */
 static uint64_t charge(struct tw_fair *f, uint64_t bytes)
 {
 	uint64_t level, stands;
@@ -336,7 +336,7 @@ static void test_lock_passes_from_owner_to_owner(void **state)
 		while (tw_turn_waiting(&turns.lock) <= i)
 			(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
-	/* those that give up leave no gap, wherever they waited */
+	/* abandoned waits leave no gap at any position */
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(pthread_create(&impatient, NULL, give_up, owners[i]), 0);
 		(void)pthread_join(impatient, NULL);

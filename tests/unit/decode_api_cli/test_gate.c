@@ -1,4 +1,4 @@
-/* Conditions of the gate: read, refused in words, verified by what an answer says. */
+/* Conditions of the gate: parsed, refused with a message, evaluated on a response. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

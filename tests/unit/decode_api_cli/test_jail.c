@@ -237,7 +237,7 @@ static bool cannot_decode(void)
 	return !ok;
 }
 
-/* Exit code of `act` tried by a process of its own in the jail; 0 also when it was ended for it. */
+/* Exit code of `act` in a separate process in the jail; 0 also if it was killed for it. */
 static int tried(bool (*act)(void))
 {
 	int status = 0;
@@ -435,7 +435,7 @@ static void test_memory_is_counted_from_entry(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == DONE);
 }
 
-/* Without the jail the harmless ones of the acts do work here: the test can tell. */
+/* Without the jail the harmless acts succeed, so the test can detect a missing jail. */
 static void test_acts_work_outside(void **state)
 {
 	(void)state;

@@ -18,7 +18,7 @@
 extern const struct tw_embedded tw_openapi_files[];
 
 static json_t *openapi;
-static char asked[1024]; /* what the last call asked the server for */
+static char asked[1024]; /* the last call's request to the server */
 
 static enum tw_status get(void *arg, const char *path, json_t **ret, struct tw_err *err)
 {
@@ -116,7 +116,7 @@ static void test_wrong_messages(void **state)
 	assert_null(say("{\"method\":\"notifications/initialized\"}"));
 }
 
-/* Each tool is a route that is described, and what it takes can be given. */
+/* Each tool is a described route, and accepts its parameters. */
 static void test_tools_are_the_api(void **state)
 {
 	json_t *answer = say("{\"id\":1,\"method\":\"tools/list\"}");

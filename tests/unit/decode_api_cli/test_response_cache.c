@@ -70,7 +70,7 @@ static uint64_t reported(struct tw_response_cache *a, const char *name)
 	return n;
 }
 
-/* The one asked for last stays, however old it is. */
+/* The most recently used one remains, whatever its age. */
 static void bounded(void **state)
 {
 	struct tw_response_cache *a = tw_response_cache_new(ROOM);
@@ -108,7 +108,7 @@ static void too_large_is_not_kept(void **state)
 	assert_null(tw_response_cache_free(NULL));
 }
 
-/* Of two allocations either fails: nothing is kept, and nothing lost. */
+/* Either of two allocations fails: nothing is cached, and nothing leaks. */
 static void without_memory(void **state)
 {
 	struct tw_response_cache *a = tw_response_cache_new(ROOM);

@@ -1,4 +1,4 @@
-/* ANR reports of all kinds, whole: what the document says of them, above all the verdict. */
+/* Complete ANR reports of all kinds: their documents, above all the verdict. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -150,7 +150,7 @@ static const char *member(const json_t *cycle, size_t i, const char *key)
 	return anr_word(json_object_get(step, key), "name");
 }
 
-/* Every ring is named with the stacks of all its members, and the verdict tells of each. */
+/* Every ring is reported with the stacks of all its members, and the verdict names each. */
 static void test_rings(void **state)
 {
 	static const char four[] =
@@ -192,7 +192,7 @@ static void test_rings(void **state)
 	        "no_stack");
 }
 
-/* More threads than are kept of a chain: what its end does is still said of its end. */
+/* A chain above the limit of threads: the verdict still describes its end. */
 static void test_a_long_chain(void **state)
 {
 	struct anr_report r;
@@ -254,7 +254,7 @@ static void test_what_main_does(void **state)
 	        "main runs Work.sum", "running");
 }
 
-/* In these functions a thread waits; the first frame that is not how it waits says for whom. */
+/* In these functions a thread waits; the first frame outside them identifies the caller. */
 static void test_native_waits(void **state)
 {
 	(void)state;
@@ -564,7 +564,7 @@ static void test_several_processes(void **state)
 	anr_done(&r);
 }
 
-/* Where no line says which process was dumped, its name or id in the report's head does. */
+/* If no line names the dumped process, the name or id in the report's head identifies it. */
 static void test_who_is_blamed(void **state)
 {
 	static const char *const heads[] = {"ANR in com.app (com.app/.Main)\nPID: 99\n",

@@ -81,7 +81,7 @@ static void test_clusters(void **state)
 	assert_string_equal(a, b);
 	cluster_of("\"main\" prio=5 tid=1 Runnable\n  at a.A$2.run2(A.java:1)\n", b);
 	assert_string_not_equal(a, b);
-	/* a ring has one cluster wherever main stands in it; other locks have another */
+	/* a ring has one cluster whatever main's position; other locks have another */
 	cluster_of(ANR_MAIN_WANTS "\"b\" prio=5 tid=2 Runnable\n  at a.b.B.b(B.java:1)\n", a);
 	cluster_of("\"main\" prio=5 tid=1 Blocked\n  at a.b.Screen.draw(Screen.java:1)\n"
 	           "  - waiting to lock <0x01> (a a.b.Other) held by thread 2\n\n"
@@ -246,7 +246,7 @@ static void test_repeated_without_bound(void **state)
 	anr_done(&r);
 }
 
-/* A file of 24 MB of different threads, frames and locks stays within the arena of the log. */
+/* A file of 24 MB of different threads, frames and locks fits into the arena of the log. */
 static void test_a_huge_dump_stays_bounded(void **state)
 {
 	struct event_log log;

@@ -106,7 +106,7 @@ static void test_utf8_clean_replaces_bad_bytes(void **state)
 	assert_string_equal(out, "a\xEF\xBF\xBD\xEF\xBF\xBD"
 	                         "b");
 	assert_int_equal(tw_utf8_clean(out, 4, TW_STR("\xC3\xA9\xC3\xA9")), 2);
-	/* U+1F600 and U+10FFFF in Java's way; half a pair is no character */
+	/* U+1F600 and U+10FFFF in Java's way; half a pair is not a character */
 	assert_int_equal(tw_utf8_clean(out, sizeof out,
 	                         TW_STR("\xED\xA0\xBD\xED\xB8\x80\xED\xAF\xBF\xED\xBF\xBF")),
 	        8);

@@ -409,7 +409,7 @@ static void test_old_overrun(void **state)
 	}
 }
 
-/* An upload that merely ends in one unused slot says nothing about the phone's buffer. */
+/* An upload that ends in one unused slot does not imply a full buffer of the phone. */
 static void test_no_overrun(void **state)
 {
 	struct tw_buf b;

@@ -192,7 +192,7 @@ static void test_memory_that_fails(void **state)
 	}
 }
 
-/* By the first line that says something, however much of the text there is. */
+/* By the first meaningful line, whatever the length of the text. */
 static void test_kinds(void **state)
 {
 	static const struct {

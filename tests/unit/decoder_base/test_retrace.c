@@ -176,14 +176,14 @@ static void test_methods(void **state)
 	shown(&m, "a.a", "a", "(La/b;[[I)V", true, "com.shop.Cart.add");
 	shown(&m, "a.a", "a", "(Ljava/lang/String;)La/b;", true, "com.shop.Cart.find");
 	shown(&m, "a.a", "a", "(J)V", true, "com.shop.Cart.add | com.shop.Cart.find");
-	/* what was inlined is not the method; a member of another class is that class's */
+	/* an inlined method is not the method; a member of another class belongs to that class */
 	shown(&m, "a.a", "b", "", true, "com.shop.Cart.pay");
 	shown(&m, "a.a", "e", "", true, "com.shop.Moved.gone");
 	/* the residual signature is what the file has, whatever the original's types were */
 	shown(&m, "a.a", "d", "(I)V", true, "com.shop.Cart.x");
 	shown(&m, "a.a", "d", "(J)V", true, "com.shop.Cart.y");
 	shown(&m, "a.a", "d", "", true, "com.shop.Cart.x | com.shop.Cart.y");
-	/* kept members keep their names; unknown classes keep everything */
+	/* members excluded from renaming keep their names; unknown classes are unchanged */
 	shown(&m, "a.a", "onCreate", "", true, "com.shop.Cart.onCreate");
 	shown(&m, "a.b", "<init>", "()V", true, "com.shop.Item.<init>");
 	shown(&m, "a.b$c", "a", "", false, "a.b$c.a");
@@ -251,7 +251,7 @@ static void damaged_stack(const struct tw_retrace *r)
 	}
 }
 
-/* Any image: answers or not, but stays inside it. */
+/* Any image: lookups succeed or fail, but read only inside it. */
 static void test_damaged_image(void **state)
 {
 	struct mapping m = made(methods_text);
@@ -333,7 +333,7 @@ static struct tw_str at(const struct tw_retrace *r, const uint8_t *p)
 	return (struct tw_str){r->text + tw_u32le(p), tw_u32le(p + 4)};
 }
 
-/* Every pair of class and obfuscated method, asked for without a descriptor. */
+/* Every pair of class and obfuscated method, looked up without a descriptor. */
 static struct pairs count_pairs(const struct tw_retrace *r)
 {
 	struct pairs p = {0};
@@ -463,7 +463,7 @@ static void test_stacks(void **state)
 	             "    1:1:void run():1 -> a\n");
 
 	(void)state;
-	/* an outline's line says where in its caller the code was */
+	/* an outline's line identifies the position in its caller */
 	stack(&m, "a.a:1 b.s:27", "caller(Class.java:98)");
 	stack(&m, "a.a:2 b.s:27", "caller(Class.java:100)");
 	stack(&m, "a.a:3 b.s:27", "caller(Class.java:0)");
@@ -476,7 +476,7 @@ static void test_stacks(void **state)
 	/* what the compiler made is left out where another frame remains */
 	stack(&m, "b.t:2", "lambda(Class.java:9)");
 	stack(&m, "b.t:3", "far(Other.java:8)/work(Class.java:32)");
-	/* files: as the mapping says, else by the class, with the suffix of the class it is in */
+	/* files: by the mapping, otherwise by the class, with the suffix of the containing class */
 	stack(&m, "c.a:1 c.a:2", "draw(Screen.kt:5) near(Far.kt:6)/draw(Screen.kt:6)");
 	stack(&m, "d.a:1", "run(Made.java:1)");
 	/* no member fits: the class alone */

@@ -1,4 +1,4 @@
-/* Archives: what is in them, however they are cut; damage; limits; nothing but their bytes. */
+/* Archives: their content, however the input is split; damage; limits; identical bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -389,7 +389,7 @@ static void test_bundle_with_the_system(void **state)
 	tw_buf_done(&in);
 }
 
-/* Files that are compressed once more than the archive does it: their bytes count together. */
+/* Compressed files in a compressed archive: their bytes count together. */
 static void test_bundle_limit(void **state)
 {
 	enum { LINES = 4000 };

@@ -30,7 +30,7 @@ static enum tw_status keep(void *arg, const uint8_t *p, size_t n, struct tw_err 
 	return tw_buf_add(arg, p, n);
 }
 
-/* Takes what is unzipped, by itself or behind a thread that reads ahead. */
+/* Receives decompressed data, directly or from a thread that reads ahead. */
 struct taker {
 	struct tw_ahead *ahead;
 	struct tw_buf *out;
@@ -341,7 +341,7 @@ static void test_ratio_limit(void **state)
 	tw_buf_init(&zeros, ROOM);
 	assert_int_equal(tw_buf_reserve(&zeros, 3 << 20), TW_OK);
 	memset(zeros.data, 0, 3 << 20);
-	zeros.len = 1 << 20; /* up to a MiB nobody asks */
+	zeros.len = 1 << 20; /* up to a MiB is not checked */
 	tw_buf_init(&in, ROOM);
 	add_zstd(&in, zeros.data, zeros.len, 0);
 	ends(&in, &l, TW_OK, "");
@@ -400,7 +400,7 @@ static void test_hidden_output(void **state)
 	tw_buf_done(&many);
 }
 
-/* Frames and members without a byte in them add up too. */
+/* Empty frames and members count too. */
 static void test_empty_frames(void **state)
 {
 	struct tw_limits l = tw_limits_default();
@@ -423,7 +423,7 @@ static void test_empty_frames(void **state)
 		l.max_decoded_bytes = 4 << 20;
 		ends(&many, &l, TW_TOO_LARGE, "more than 16384 frames");
 		l.max_decoded_bytes = (uint64_t)4 << 30;
-		add_zlib(&in, many.data, many.len, 31); /* a thousandth of what they are */
+		add_zlib(&in, many.data, many.len, 31); /* a thousandth of their size */
 		ends(&in, &l, TW_TOO_LARGE, "more than 200 times");
 		tw_buf_done(&empty);
 		tw_buf_done(&many);
@@ -449,7 +449,7 @@ static void test_nesting_limit(void **state)
 		in = outer;
 		l.max_nesting = 3;
 		ends(&in, &l, depth <= 3 ? TW_OK : TW_TOO_LARGE, "more than 3 times");
-		l.max_nesting = 1000; /* the chain has an end of its own */
+		l.max_nesting = 1000; /* the chain has its own end */
 		ends(&in, &l, depth <= 7 ? TW_OK : TW_TOO_LARGE, "times over");
 	}
 	tw_buf_done(&in);
@@ -507,7 +507,7 @@ static void test_no_memory(void **state)
 		tw_mem_fail_at(0);
 		if (done)
 			assert_int_equal(u.status, TW_OK);
-		else if (u.status != TW_NOMEM) /* zstd says that as damage */
+		else if (u.status != TW_NOMEM) /* zstd reports that as damage */
 			assert_int_equal(u.status == TW_OK ? u.end : 99, TW_UNZIP_DAMAGED);
 		tw_buf_done(&u.out);
 		assert_in_range(n, 1, 100);
@@ -583,7 +583,7 @@ static void test_ratio_does_not_depend_on_cuts(void **state)
 	tw_buf_done(&plain);
 }
 
-struct limited { /* takes so many bytes, then fails */
+struct limited { /* accepts this many bytes, then fails */
 	size_t room, taken;
 };
 

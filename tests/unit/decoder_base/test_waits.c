@@ -35,7 +35,7 @@ static void names_may_carry_a_descriptor_or_a_line(void **state)
 	        tw_name_waits(TW_STR("art::ConditionVariable::WaitHoldingLocks(art::Thread*)")));
 }
 
-/* Messages, binder calls and lock owners are work that somebody asked for. */
+/* Messages, binder calls and lock owners are requested work. */
 static void work_does_not_wait(void **state)
 {
 	static const char *const work[] = {"", "android.os.MessageQueue.next",

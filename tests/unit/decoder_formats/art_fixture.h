@@ -8,7 +8,7 @@
 #include "tests/event_log.h"
 #include "tests/trace_model.h"
 
-#define UNNAMED UINT64_MAX /* an exit that does not tell its method */
+#define UNNAMED UINT64_MAX /* an exit without its method */
 
 void art_text(struct tw_buf *b, const char *s);
 void art_u16(struct tw_buf *b, unsigned v);

@@ -21,7 +21,7 @@ void perfetto_str(struct tw_buf *b, uint32_t field, const char *s)
 	perfetto_bytes(b, field, s, strlen(s));
 }
 
-/* Puts what is in m as a message and empties m. */
+/* Writes the content of m as a message and empties m. */
 void perfetto_sub(struct tw_buf *b, uint32_t field, struct tw_buf *m)
 {
 	perfetto_bytes(b, field, m->data, m->len);

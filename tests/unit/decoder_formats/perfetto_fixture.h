@@ -19,7 +19,7 @@ void perfetto_done(struct perfetto_writer *w);
 void perfetto_num(struct tw_buf *b, uint32_t field, uint64_t v);
 void perfetto_bytes(struct tw_buf *b, uint32_t field, const void *p, size_t n);
 void perfetto_str(struct tw_buf *b, uint32_t field, const char *s);
-/* Puts what is in m as a message and empties m. */
+/* Writes the content of m as a message and empties m. */
 void perfetto_sub(struct tw_buf *b, uint32_t field, struct tw_buf *m);
 /* Ends the packet that is being made. */
 void perfetto_packet(struct perfetto_writer *w);

@@ -65,7 +65,7 @@ static void test_text(void **state)
 	assert_int_equal(log.status, TW_OK);
 	assert_int_equal(log.n, 6);
 	art_check(&log, 0, TW_EV_BEGIN, 0, 20000, 10000);
-	/* what is open ends with its thread: the rest of each was lost by itself */
+	/* open calls end with their thread: the rest of each thread was lost separately */
 	assert_int_equal(log.events[4].kind, TW_EV_END_ALL);
 	assert_int_equal(log.events[5].kind, TW_EV_END_ALL);
 	assert_true(art_told(&log, "method 0 com.a.B.zero"));
@@ -349,7 +349,7 @@ static void test_sampling(void **state)
 	}
 }
 
-/* A first stack that is entered at one time tells a short recording from calls. */
+/* A first stack entered at one time distinguishes a short sampled recording from calls. */
 static void test_short_sampling(void **state)
 {
 	static const struct {
@@ -385,14 +385,14 @@ static void test_missing_records(void **state)
 		(void)state;
 		art_header(&b, 2, "clock=wall\nnum-method-calls=3\n");
 		for (int i = 0; i < there; i++)
-			art_record2(&b, 1, i == 1 ? 7 : 4, 10); /* one that is no action */
+			art_record2(&b, 1, i == 1 ? 7 : 4, 10); /* an invalid action */
 		art_run_done(&log, &b);
 		assert_int_equal(log.counts[TW_REPAIR_records_missing], 3 - there);
 		event_log_done(&log);
 	}
 }
 
-/* CPU time stands beside wall time in calls, call tree and methods: what is missing was waited. */
+/* Calls, call tree and methods have CPU time besides wall time: the difference is waiting. */
 static void test_both_clocks(void **state)
 {
 	struct trace_log log;

@@ -126,7 +126,8 @@ static void test_form_b_split(void **state)
 	struct tw_buf b;
 
 	(void)state;
-	for (int late = 0; late < 2; late++) { /* known methods, and the count alone, tell */
+	for (int late = 0; late < 2;
+	        late++) { /* recognised by known methods, or by the count alone */
 		lead_v2(&b, 0xF5, 0);
 		if (!late)
 			methods_v2(&b);
@@ -160,7 +161,7 @@ static void test_form_c(void **state)
 	assert_int_equal(log.counts[TW_REPAIR_input_truncated], 1);
 	event_log_done(&log);
 	tw_buf_done(&b);
-	/* times in ns: the header says no more than that of form B */
+	/* times in ns: the header is the same as that of form B */
 	lead_v2(&b, 0xF4, 0);
 	methods_v2(&b);
 	block_v2(&b, 3, "a01f b8c1ca8907  f02e 30  f18edb01");
@@ -201,7 +202,7 @@ static void test_packets_damaged(void **state)
 	assert_int_equal(log.counts[TW_REPAIR_input_truncated], 1);
 	assert_int_equal(log.counts[TW_REPAIR_record_malformed], 0);
 	event_log_done(&log);
-	/* a block that says it is larger than any */
+	/* a block that declares an impossible size */
 	lead_v2(&b, 0xF5, 0);
 	block_v2(&b, 6, B_DUAL);
 	b.data[32 + 8 + 3] = 0x02;

@@ -153,7 +153,7 @@ static void test_exit_of_none_sampled(void **state)
 	}
 }
 
-/* It ends its call as an exit does, and a mark says that an exception did it. */
+/* It ends its call as an exit does, and a mark records the exception. */
 static void test_unroll(void **state)
 {
 	struct event_log events;
@@ -212,7 +212,7 @@ static void test_open_at_the_end(void **state)
 	}
 }
 
-/* Each of the two clocks is raised to what it said before, by itself. */
+/* Each of the two clocks is raised to its previous value, separately. */
 static void test_falling_times(void **state)
 {
 	struct event_log log;

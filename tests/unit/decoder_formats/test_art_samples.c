@@ -139,7 +139,7 @@ static void test_expected(void **state)
 			json_t *want = json_array_get(events, i);
 			json_int_t wall_ns = json_integer_value(json_object_get(want, "wall_ns"));
 
-			if (micros) /* what is left of it there */
+			if (micros) /* the rest of it there */
 				(void)json_object_set_new(
 				        want, "wall_ns", json_integer(wall_ns / 1000 * 1000));
 			check_event(&log, i, want, strcmp(clock, "dual") == 0);
@@ -237,7 +237,7 @@ static void put_records(struct tw_buf *b, const struct said *s)
 	}
 }
 
-/* A trace with these calls, in the layout that the section tells. */
+/* A trace with these calls, in the layout that the section declares. */
 static void put_trace(struct tw_buf *b, const struct said *s)
 {
 	struct tw_buf summary;

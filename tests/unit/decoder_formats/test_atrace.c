@@ -260,7 +260,7 @@ static void test_frequencies(void **state)
 	event_log_done(&log);
 }
 
-/* --- what the kernel says of itself --- */
+/* --- events of the kernel --- */
 
 static void test_losses(void **state)
 {
@@ -375,7 +375,7 @@ static void test_packed(void **state)
 	}
 }
 
-/* The stream has an end of its own: a last line is whole without one. */
+/* The stream has its own end: a last line is complete without a newline. */
 static void test_packed_last_line(void **state)
 {
 	static const char text[] =

@@ -126,7 +126,7 @@ static void test_worked_bytes(void **state)
 	assert_int_equal(log.events[1].cpu_ns, 5 * MS);
 	assert_int_equal(log.events[1].offset, 47);
 	assert_int_equal(log.events[1].track, MAIN + 1);
-	assert_null(strstr(event_log_text(&log), "note counter ")); /* one sample is no change */
+	assert_null(strstr(event_log_text(&log), "note counter ")); /* one sample is not a change */
 	assert_int_equal(event_log_repairs(&log), 0);
 	event_log_done(&log);
 }

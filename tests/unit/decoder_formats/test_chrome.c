@@ -1,4 +1,5 @@
-/* Unit tests of Chrome's JSON traces: each phase, both containers, what is odd, cut, too long. */
+/* Unit tests of Chrome's JSON traces: each phase, both containers, unusual, truncated and oversized
+ * input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +110,7 @@ static void test_order(void **state)
 	}
 }
 
-/* The zero lies before the first event, for others may be earlier. */
+/* The zero is before the first event, because others may be earlier. */
 static void test_clock(void **state)
 {
 	struct event_log log = run(

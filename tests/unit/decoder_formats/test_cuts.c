@@ -116,7 +116,7 @@ static void test_any_cut(void **state)
 		event_log_done(&whole);
 		tw_buf_done(&b);
 	}
-	/* the inputs did say something, and were damaged */
+	/* the inputs contained events, and were damaged */
 	assert_in_range(reported, 50000, 400 * 1500);
 	assert_in_range(repaired, 1000, UINT64_MAX);
 }

@@ -21,7 +21,7 @@ enum { MOST_BYTES = 1 << 20, PATH_BYTES = 4096, MOST_RUNS = 100000 };
 static uint8_t input[MOST_BYTES];
 static size_t n_input;
 
-/* --- a sink that fails when it is asked for the n-th time --- */
+/* --- a sink that fails at the n-th call --- */
 
 struct weak_sink {
 	struct tw_sink sink; /* first */
@@ -193,7 +193,7 @@ static void test_sink(void **state)
 	each_case(refuse);
 }
 
-/* What decompresses asks for memory when the data is already coming. */
+/* Decompressors allocate memory after the data has begun to arrive. */
 static void test_compressed(void **state)
 {
 	static uint8_t packed[MOST_BYTES];

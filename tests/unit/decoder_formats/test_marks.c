@@ -1,4 +1,4 @@
-/* Unit tests of markers: how their fields end, and whose process they tell. */
+/* Unit tests of markers: the ends of their fields, and the processes that they name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static struct event_log run_bytes(const char *lines, size_t n)
 
 #define RUN_BYTES(lines) run_bytes(lines, sizeof(lines) - 1)
 
-/* A NUL ends a field as a bar does; what stands behind a mark are NULs. */
+/* A NUL ends a field as a bar does; a mark is followed by NULs. */
 static void test_fields_end_at_nul(void **state)
 {
 	struct event_log log = RUN_BYTES(LINE(01, "C\00010\0queue\0005") LINE(02, "B|10|x\0\0")
@@ -48,7 +48,7 @@ static void test_fields_end_at_nul(void **state)
 	event_log_done(&log);
 }
 
-/* The third field of an H is its cookie where there is no fourth, or an empty one. */
+/* The third field of an H is its cookie if the fourth is missing or empty. */
 static void test_cookie_of_an_end(void **state)
 {
 	struct event_log log = text_run(

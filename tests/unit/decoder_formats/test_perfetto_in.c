@@ -47,7 +47,7 @@ static void test_fields(void **state)
 	r = tw_pb_of(NULL, 0); /* of which no address may be made: the sanitizers look */
 	assert_false(tw_pb_next(&r, &f));
 	assert_false(tw_pb_bad(&r));
-	/* cut anywhere inside a field it is damaged, and stays so */
+	/* truncated inside a field it is damaged, and remains so */
 	for (size_t n = 0; n < sizeof bytes; n++) {
 		bool between = n == 0 || n == 3 || n == 12 || n == 17 || n == 22;
 
@@ -148,7 +148,7 @@ static const char *const inputs[] = {"golden/perfetto/minimal/input",
         "fuzz/corpus/perfetto/ftrace", "fuzz/corpus/perfetto/samples"};
 enum { INPUTS = sizeof inputs / sizeof *inputs };
 
-/* A trace that ends anywhere keeps what it had. */
+/* A truncated trace keeps its earlier events. */
 static void test_every_length(void **state)
 {
 	size_t n;
@@ -197,7 +197,7 @@ static void test_no_memory(void **state)
 	}
 }
 
-/* One byte that is wrong costs at most what stands around it. */
+/* One wrong byte damages at most its neighbourhood. */
 static void test_damage(void **state)
 {
 	struct perfetto_writer w;
@@ -406,7 +406,8 @@ static void test_depth(void **state)
 		assert_int_equal(log.n, 8);
 		assert_int_equal(log.counts[TW_REPAIR_depth_clipped], over);
 		assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 0);
-		assert_int_equal(log.events[0].dur_ns, 100 + over - 7); /* the innermost kept */
+		assert_int_equal(
+		        log.events[0].dur_ns, 100 + over - 7); /* the innermost ones retained */
 		event_log_done(&log);
 		perfetto_done(&w);
 	}

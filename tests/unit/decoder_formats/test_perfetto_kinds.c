@@ -355,7 +355,7 @@ static void test_track_zero(void **state)
 		perfetto_packet(&w);
 	}
 	for (uint64_t i = 0; i < 8; i++) {
-		bool letter = i >= 2 && i < 6; /* and says the track */
+		bool letter = i >= 2 && i < 6; /* and names the track */
 
 		perfetto_str(&w.message, 23, letter ? "b" : "a");
 		if (letter)

@@ -18,7 +18,7 @@ enum { HEAD_BYTES = 256 << 10, PATH_BYTES = 4096 };
 
 static uint8_t head[HEAD_BYTES];
 
-/* "": no such file; "none": nobody knows it. */
+/* "": no such file; "none": not recognised. */
 static const char *recognise(const char *path)
 {
 	struct tw_limits limits = tw_limits_default();

@@ -161,7 +161,7 @@ static void long_name(struct input *in)
 	in->limits.max_name_bytes = 4;
 }
 
-/* A report with more different frames than are kept. */
+/* A report with more different frames than the limit. */
 static void many_names(struct input *in)
 {
 	text(&in->trace, "----- pid 1 at 2024-01-01 00:00:00 -----\nCmd line: a.b\n\n"
@@ -262,7 +262,7 @@ static void heap(struct input *in)
 	text(&in->trace, "\x0A\x05\xAA\x02\x02\x08\x01");
 }
 
-/* A kernel trace that has none, in an archive beside a trace. */
+/* A kernel trace that has none, in an archive with a trace. */
 static void tar_entry(struct tw_buf *b, const char *name, const void *data, size_t n)
 {
 	char head[512] = "";

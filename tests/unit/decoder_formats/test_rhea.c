@@ -231,7 +231,7 @@ static void test_exceptions(void **state)
 	/* thrown and caught in the same method, with a call in between or not */
 	vector("B:A1 T:A3 E:A4", "A[1..4]", TW_REPAIR_call_unwound, 0);
 	vector("B:A1 T:A2 B:B3 E:B4 E:A5", "B[3..4] A[1..5]", TW_REPAIR_call_unwound, 0);
-	/* thrown, left, and the caller goes on */
+	/* thrown, left, and the caller continues */
 	vector("B:A1 B:B2 T:B3 B:C4 E:C5 E:A6", "C[4..5] B[2..3] A[1..6]", TW_REPAIR_call_unwound,
 	        0);
 	/* thrown on by each */

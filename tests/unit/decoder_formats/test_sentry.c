@@ -68,7 +68,7 @@ static void test_version_1(void **state)
 	event_log_done(&log);
 }
 
-/* Stacks and samples that name what is not there are left out, one by one. */
+/* Stacks and samples with missing references are omitted, one by one. */
 static void test_bad_samples(void **state)
 {
 	struct event_log log =

@@ -1,4 +1,4 @@
-/* Unit tests of systrace pages: three containers, several sections, what is cut or foreign. */
+/* Unit tests of systrace pages: three containers, several sections, truncated and foreign input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -187,7 +187,7 @@ static void test_base64_cut(void **state)
 	event_log_done(&log);
 }
 
-/* Chrome's own events stand on the kernel's clock, in a page that has both. */
+/* Chrome's own events use the kernel's clock, in a page that has both. */
 static void test_chrome_json(void **state)
 {
 	struct event_log log = run(HTML SECTION

@@ -1,4 +1,4 @@
-/* A large trace is shaped in a thread of its own: what comes out, and what fails, is as without. */
+/* A large trace is shaped in a separate thread: results and failures are the same as without. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 /* Two chunks and mip levels of one thread; the least that is worth a thread is a chunk's calls. */
 static const struct model_shape large = {11, 2, 66000, 40, false};
-/* The same of one thread, for what is tried again and again. */
+/* The same of one thread, for repeated runs. */
 static const struct model_shape larger_than_a_chunk = {13, 1, 66000, 40, false};
 
 /* Everything passed to a trace_out, as bytes. */

@@ -43,7 +43,7 @@ static void open_line(struct line *l, uint32_t slots, bool start)
 		tw_relay_start(l->relay);
 }
 
-/* TW_OK, or what the relay said first. */
+/* TW_OK, or the first status of the relay. */
 static enum tw_status hand_on(struct line *l, uint32_t from, uint32_t n, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -172,7 +172,7 @@ static void test_no_memory(void **state)
 	assert_null(tw_relay_free(NULL));
 }
 
-/* What is under way is waited for. */
+/* Work in progress is waited for. */
 static void test_freed_early(void **state)
 {
 	struct line l;

@@ -120,7 +120,7 @@ static void test_block_canary(void **state)
 	event_log_done(&log);
 }
 
-/* A file that is not named after the class is R8's: its lines tell what was inlined. */
+/* A file that is not named after the class is R8's: its lines identify inlined methods. */
 static void test_renamed_files(void **state)
 {
 	struct event_log log = run("{\"startTime\":1700000000000,\"endTime\":1700000000300,"

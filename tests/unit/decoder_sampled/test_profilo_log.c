@@ -146,7 +146,7 @@ static void read_sample(const char *name, struct tw_buf *b)
 	(void)tw_buf_add_u8(b, 0);
 }
 
-/* Every sample of the log stands in the events, and all of them are stacks.folded. */
+/* The events contain every sample of the log, and their stacks equal stacks.folded. */
 static void compare(struct event_log *log, char *text_of_log, char *folded)
 {
 	char **got = calloc(4096, sizeof *got);

@@ -207,7 +207,7 @@ static void events(struct tw_buf *b, const char *one, const char *other)
 	tw_buf_done(&m);
 }
 
-/* On the CPU a gap is a time in which nothing is known; else the thread stood where it was. */
+/* On the CPU a gap is unknown time; otherwise the thread remained where it was. */
 static void test_off_cpu(void **state)
 {
 	(void)state;
@@ -253,7 +253,7 @@ static void test_lost(void **state)
 	(void)tw_buf_add(&m, "\x0d\x00", 2); /* a field that is */
 	record(&b, 1, &m);
 	tw_buf_done(&m);
-	reported(&b, 6, 1, 1); /* a switch of threads, and what is not known */
+	reported(&b, 6, 1, 1); /* a switch of threads, and unknown records */
 	reported(&b, 15, 1, 1);
 	log = run_ended(&b);
 	assert_int_equal(log.status, TW_OK);
@@ -372,7 +372,7 @@ static uint32_t stack(struct tw_samples *s, uint32_t outer, uint32_t inner)
 	return tw_samples_share(s, first);
 }
 
-/* Equal stacks stand once, and none is taken for its beginning or end. */
+/* Equal stacks are stored once, and none is confused with its prefix or suffix. */
 static void test_shared(void **state)
 {
 	const struct tw_limits limits = tw_limits_default();

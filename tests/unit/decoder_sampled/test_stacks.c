@@ -105,7 +105,7 @@ static void test_middle(void **state)
 	done(&r);
 }
 
-/* Calls carry what the CPU clock said at the samples that begin and end them. */
+/* Calls have the CPU times of the samples that begin and end them. */
 static void test_cpu(void **state)
 {
 	static const int64_t want[] = {5, 9, 9, -1, 30, 30};
@@ -144,7 +144,7 @@ static void test_gap(void **state)
 	assert_int_equal(r.log.counts[TW_REPAIR_sample_gap], 1);
 	assert_int_equal(r.log.offsets[TW_REPAIR_sample_gap], 90 * MS);
 	done(&r);
-	begin(&r, 10 * MS, 0); /* nor where it is known what was in between */
+	begin(&r, 10 * MS, 0); /* nor if the time in between is known */
 	for (int i = 0; i < 2; i++) {
 		const uint32_t sym = 'm';
 		const struct tw_sample s = {.track = TRACK,

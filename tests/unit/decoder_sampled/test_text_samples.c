@@ -74,7 +74,7 @@ static void test_markers(void **state)
 	event_log_done(&packed);
 }
 
-/* Each switch tells a state of the one that left, and later one of who came. */
+/* Each switch gives a state of the thread that left, and later one of its successor. */
 static void test_scheduler(void **state)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* Unit tests of decoder/trace: what the builder writes is what a naive model says. */
+/* Unit tests of decoder/trace: the builder's output equals that of a naive model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -459,7 +459,7 @@ static void test_flood(void **state)
 	for (int64_t i = 0; i < FLOOD; i++)
 		tell(&h, TW_EV_END, 7, KEPT, 0, 2); /* nowhere open */
 	for (int64_t i = 0; i < FLOOD; i++)
-		tell(&h, TW_EV_BEGIN, 7, KEPT + i, 0, 1); /* too deep to be kept */
+		tell(&h, TW_EV_BEGIN, 7, KEPT + i, 0, 1); /* deeper than the limit */
 	for (int64_t i = 0; i < FLOOD; i++)
 		tell(&h, TW_EV_END, 7, KEPT + FLOOD + i, 0, 1);
 	tell(&h, TW_EV_END, 7, KEPT + 2 * FLOOD, 0, 1);

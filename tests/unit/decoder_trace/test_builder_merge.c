@@ -205,7 +205,7 @@ static void test_clocks(void **state)
 	assert_int_equal(
 	        landing(&both, &(struct tw_clock){9, MONO_NS + DAY_NS, -1, 0, 0}), 1000 + DAY_NS);
 	assert_int_equal(landing(&both, &(struct tw_clock){9, MONO_NS + DAY_NS + 1, -1, 0, 0}), -1);
-	/* an input that says nothing of clocks is taken as it is */
+	/* an input without clocks is used unchanged */
 	assert_int_equal(landing(&both, NULL), 1000);
 }
 

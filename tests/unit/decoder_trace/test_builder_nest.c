@@ -77,7 +77,7 @@ static void test_offsets(void **state)
 	REPORTED(0, 0, {0, 10, 32}, {5, 5, 48});
 	/* the same end, written too early, and behind it one that does overlap */
 	REPORTED(1, 80, {0, 10, 32}, {5, 5, 48}, {20, 10, 64}, {25, 10, 80});
-	/* past what is kept of an offset */
+	/* above the largest stored offset */
 	REPORTED(1, TW_NO_OFFSET, {0, 10, 32}, {5, 10, UINT64_C(1) << 32});
 	REPORTED(1, UINT32_MAX - 1, {0, 10, 32}, {5, 10, UINT32_MAX - 1});
 	REPORTED(1, TW_NO_OFFSET, {0, 10, 32}, {5, 10, TW_NO_OFFSET});
@@ -189,7 +189,7 @@ static void test_too_deep(void **state)
 	check_too_deep(false);
 }
 
-/* The first event of a name that was cut, or for which there was no room, tells where that was. */
+/* The first event with a truncated or dropped name records its offset. */
 static void test_names(void **state)
 {
 	const struct tw_limits l = shallow();

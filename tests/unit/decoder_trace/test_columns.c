@@ -198,7 +198,7 @@ static void check_golden(const char *text, const char *hex)
 	tw_buf_done(&b);
 }
 
-/* CPU times that are not known stay so beside others. */
+/* Unknown CPU times remain unknown among others. */
 static void test_unknown_cpu(void **state)
 {
 	(void)state;

@@ -27,7 +27,7 @@ static struct {
 	char dir[64], project[TW_ID_BYTES];
 	struct tw_catalogue *catalogue;
 	struct tw_fleet_store store;
-	struct tw_db *db; /* beside it */
+	struct tw_db *db; /* next to it */
 	struct {
 		char name[16];
 		uint64_t traces;

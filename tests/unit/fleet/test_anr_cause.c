@@ -1,4 +1,4 @@
-/* Causes of ANRs: what stays of names, rules and their bounds, keys, failing memory. */
+/* Causes of ANRs: normalised names, rules and their bounds, keys, failing memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -154,7 +154,7 @@ static json_t *kept_doc(const json_t *doc, struct tw_arena *a)
 	return named.ptr ? json_loadb(named.ptr, named.len, 0, NULL) : NULL;
 }
 
-/* By way of what is kept of a report, as the server goes. */
+/* Through the stored facts of a report, as in the server. */
 static struct found find(const char *text, const char *rules)
 {
 	struct anr_report r = anr_read_text(text);

@@ -142,11 +142,11 @@ static void test_frames(void **state)
 	/* two that cover one line are both returned, none is guessed */
 	becomes("  at a.b.c(SourceFile:8)\n",
 	        "com.shop.Cart.left | com.shop.Cart.right(SourceFile:8)\n");
-	/* what was inlined is a frame of its own; the lock is that of the method that is there */
+	/* an inlined method is a separate frame; the lock belongs to the containing method */
 	becomes("  at a.b.c(SourceFile:7)\n  - locked <0x01> (a a.s)\n",
 	        "com.shop.Store.check(Store.kt:30) inlined\ncom.shop.Cart.clear(Cart.kt:23) "
 	        "locked\n");
-	/* an outline is no frame, its line is that of its caller */
+	/* an outline is not a frame, its line is that of its caller */
 	becomes("  at a.o.f(SourceFile:3)\n  at a.d.e(SourceFile:2)\n",
 	        "com.shop.OrderDao.insert(OrderDao.java:5)\n");
 	/* a line of another mapping: the class, and the rest as it was */

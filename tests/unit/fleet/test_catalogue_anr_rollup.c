@@ -531,7 +531,7 @@ static void test_forgotten(void **state)
 	for (bool first = true; more; first = false) {
 		assert_int_equal(tw_catalogue_anr_expire(s.c, DAY0 + 2, &more, NULL), TW_OK);
 		if (!first)
-			count(true); /* what is forgotten is not counted on its way out */
+			count(true); /* expired rows are not counted while they are deleted */
 	}
 	check();
 	assert_int_equal(number("SELECT count(*) FROM anr_rollup WHERE day<20002"), 0);

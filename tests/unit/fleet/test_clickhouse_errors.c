@@ -606,7 +606,7 @@ static void test_a_sent_insert_is_not_repeated(void **state)
 	struct session *s = *state;
 	unsigned before;
 
-	assert_int_equal(count(s, NULL), TW_OK); /* a connection that is kept */
+	assert_int_equal(count(s, NULL), TW_OK); /* a persistent connection */
 	(void)plan(&s->server, CLOSED, 1);
 	before = s->server.inserts;
 	assert_int_equal(put(s, NULL), TW_BUSY);

@@ -935,7 +935,7 @@ static void test_deleted(void **state)
 			assert_int_equal(tw_catalogue_trace_erase(
 			                         s->c, s->project, t.id, s->arena, &unused, NULL),
 			        TW_OK);
-		else /* as retention does: its sums stay */
+		else /* as retention does: its sums remain */
 			assert_int_equal(tw_catalogue_trace_delete(s->c, s->project, t.id, s->arena,
 			                         &unused.sha256, &unused.n, NULL),
 			        TW_OK);

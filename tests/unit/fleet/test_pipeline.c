@@ -29,7 +29,7 @@ enum { PROJECTS = 3, TURNS_MAX = 200, DAY0 = 20000 };
 static struct {
 	char dir[64], projects[PROJECTS][TW_ID_BYTES];
 	struct tw_catalogue *catalogue;
-	struct tw_db *db; /* beside it */
+	struct tw_db *db; /* next to it */
 	struct tw_pipeline *pipeline;
 	_Atomic int left[PROJECTS]; /* turns with work; below 0: it fails */
 	_Atomic size_t n_turns;
@@ -236,7 +236,7 @@ static void test_a_stop_does_not_wait_for_the_rest(void **state)
 	assert_int_equal(s.left[0], 49);
 }
 
-/* The turn ends, no other begins, and all goes on where it was once the lease is back. */
+/* The turn ends, no other begins, and work resumes once the lease is back. */
 static void test_a_lost_lease_ends_the_turn(void **state)
 {
 	(void)state;

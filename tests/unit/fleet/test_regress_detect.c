@@ -30,7 +30,7 @@ struct session {
 	char dir[64], project[TW_ID_BYTES];
 	struct tw_catalogue *c;
 	struct tw_fleet_store *store;
-	struct tw_db *db; /* beside it */
+	struct tw_db *db; /* next to it */
 	struct tw_arena *arena;
 };
 
@@ -395,7 +395,7 @@ static unsigned covered(uint64_t seed, unsigned traces, unsigned percent, unsign
 		q = tw_trend_quantile_of(&s, percent);
 		if (q.low < 0)
 			continue;
-		++*ret_days; /* by as much as a bucket is wide it may be beside */
+		++*ret_days; /* within the width of a bucket */
 		in += (double)q.low <= (double)truth * (1 + TW_SKETCH_ERROR) &&
 		      (double)q.high >= (double)truth * (1 - TW_SKETCH_ERROR);
 	}

@@ -31,7 +31,7 @@ static struct sim_trace fleet[TRACES];
 struct session {
 	char dir[64], project[TW_ID_BYTES];
 	struct tw_catalogue *c;
-	struct tw_db *db; /* beside it */
+	struct tw_db *db; /* next to it */
 	struct tw_arena *arena;
 	struct tw_rollup_worker *folder;
 };
@@ -409,7 +409,7 @@ static void test_what_is_deleted_stays_counted(void **state)
 	compare_some(s);
 }
 
-/* Two who add up the same cell: one of them does. */
+/* Two threads sum the same cell: one of them succeeds. */
 static void test_only_one_adds_up(void **state)
 {
 	struct session *s = *state;
@@ -481,7 +481,7 @@ static void test_cells_of_a_trace(void **state)
 	assert_string_equal(d[2].label, "flavour=beta");
 	assert_string_equal(d[3].label, "n=7");
 	assert_string_equal(d[3].device_class, "");
-	assert_string_equal(d[4].label, "none="); /* so those that say nothing of it are counted */
+	assert_string_equal(d[4].label, "none="); /* so traces without it are counted */
 	assert_string_equal(tw_rollup_device_class("{\"ram_mb\":3071}"), "low");
 	assert_string_equal(tw_rollup_device_class("{\"ram_mb\":\"6144\"}"), "high");
 	assert_string_equal(

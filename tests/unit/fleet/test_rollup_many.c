@@ -138,7 +138,7 @@ static void test_cells(void **state)
 			is_text(cells[i].parts[0], cells[i].cell_id);
 		else
 			assert_int_equal(cells[i].parts[0].len, 0);
-		assert_int_equal(cells[i].parts[1].len, 0); /* not asked for */
+		assert_int_equal(cells[i].parts[1].len, 0); /* not requested */
 		assert_int_equal(cells[i].n_deltas, DELTAS);
 		for (size_t k = 0; k < DELTAS; k++) {
 			is_text(cells[i].deltas[k].facts, cells[i].cell_id);

@@ -74,7 +74,7 @@ static void merge(struct tw_rollup_tree *t, const struct tree *b)
 	assert_int_equal(tw_rollup_tree_merge(t, &w, NULL), TW_OK);
 }
 
-/* Adds traces to what was written before, and writes it anew, with at most max nodes. */
+/* Adds traces to the stored tree, and writes it again, with at most max nodes. */
 static void step(struct tree *io, const unsigned *traces, unsigned n, uint32_t max)
 {
 	struct tw_rollup_tree t = {.arena = tw_arena_new(ARENA)};

@@ -31,7 +31,7 @@ enum { TRACES = 40, DAY0 = 20000 };
 struct session {
 	char dir[64], project[TW_ID_BYTES], other[TW_ID_BYTES];
 	struct tw_catalogue *c;
-	struct tw_db *db; /* beside it */
+	struct tw_db *db; /* next to it */
 	struct tw_arena *arena;
 	struct tw_rollup_worker *folder;
 };

@@ -19,7 +19,7 @@
 
 enum { MOST = 80, LONG_MS = 20000, SHORT_MS = 300 };
 
-/* Children that run until they are asked to end, and who began in which order. */
+/* Children that run until told to end, and the order of their starts. */
 struct house {
 	struct tw_source_scheduler *turns;
 	pthread_mutex_t lock;
@@ -258,7 +258,7 @@ static void who_is_one_too_many_hears_it_at_once(void **state)
 	assert_int_equal(late.st, TW_BUSY);
 	assert_true(tw_monotonic_ms() - since < LONG_MS / 2);
 	other = start("b1", LONG_MS, TW_OK);  /* another project has room */
-	shares = start("a0", LONG_MS, TW_OK); /* and who asks the same, too */
+	shares = start("a0", LONG_MS, TW_OK); /* and equal requests, too */
 	end_children('a', TW_SOURCE_QUESTIONS_OF_PROJECT);
 	end_children('b', 1);
 	join_all();

@@ -102,7 +102,7 @@ void say(int fd, const char *text)
 		ssize_t n = send(fd, text, len, MSG_NOSIGNAL);
 
 		if (n <= 0)
-			return; /* the server may have hung up already: what it said counts */
+			return; /* the server may have closed already: its response counts */
 		text += n;
 		len -= (size_t)n;
 	}

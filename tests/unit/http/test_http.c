@@ -585,7 +585,7 @@ static void test_streams(void **state)
 		ZSTD_freeDCtx(d);
 	}
 	assert_has(ask(f, "GET /stream?n=x HTTP/1.1\r\n" HOST "\r\n"), "400 Bad Request");
-	/* what libmicrohttpd sends behind it is no answer to the next request */
+	/* bytes that libmicrohttpd sends after it are not a response to the next request */
 	assert_has(ask(f, "HEAD /stream HTTP/1.1\r\n" HOST "\r\n"), "Connection: close\r\n");
 	assert_has(ask(f, "GET /stream?n=0 HTTP/1.1\r\n" HOST "\r\n"), "200 OK");
 }

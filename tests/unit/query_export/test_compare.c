@@ -16,7 +16,7 @@
 
 enum { METHODS = RANDOM_TREE_METHODS, DEPTH = RANDOM_TREE_DEPTH, PATHS = 4000, TRACES = 3 };
 
-struct path { /* of methods from the top, and what was spent on it */
+struct path { /* of methods from the top, and its time */
 	uint32_t method[DEPTH];
 	uint32_t n;
 	struct tw_compared of[TW_SIDES];
@@ -181,7 +181,7 @@ static void check_nodes(
 	}
 }
 
-/* What is kept weighs at least as much as all that is not. */
+/* Each returned row weighs at least as much as every omitted one. */
 static void check_cut(struct world *w, const struct tw_compare *c, uint32_t max_nodes)
 {
 	double least = 1e18;
@@ -361,7 +361,7 @@ static uint32_t trees_of(const struct world *w)
 	return n;
 }
 
-/* The time is asked for before each tree, so a side of many does not run on for long. */
+/* The deadline is checked before each tree, so a side of many traces ends soon after it. */
 static void test_deadline(void **state)
 {
 	const struct tw_compare_query q = {.max_nodes = 5};

@@ -69,7 +69,7 @@ static void tell(struct tw_sink *s)
 	call(s, main, LIB, 450, 580);
 	call(s, main, APP, 440, 590);
 	call(s, other, LIB, 1, 1000);
-	note(s, main, TW_NOTE_contention, 100, 150);  /* the call once more */
+	note(s, main, TW_NOTE_contention, 100, 150);  /* the call again */
 	note(s, main, TW_NOTE_contention, 80, 95);    /* likewise, by an earlier clock */
 	note(s, main, TW_NOTE_contention, 300, 350);  /* reported */
 	note(s, main, TW_NOTE_park, 310, 340);        /* inside of that */
@@ -187,7 +187,7 @@ static void sections_are_frames(void **state)
 	close_world(&w);
 }
 
-/* Counts how often it is asked. */
+/* Counts its calls. */
 static bool at_once(void *arg)
 {
 	++*(int *)arg;

@@ -124,7 +124,7 @@ static void test_ranges(void **state)
 		follow(seed, 400, 40);
 }
 
-/* Ranges that begin in a later chunk, below what was open at its start. */
+/* Ranges that begin in a later chunk, below calls open at its start. */
 static void test_chunks(void **state)
 {
 	(void)state;

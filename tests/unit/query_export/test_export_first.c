@@ -164,7 +164,7 @@ static void test_slice(void **state)
 	p = plan(&x, &o, false, true);
 	assert_true(p->settled);
 	tw_plan_free(p);
-	o.form = TW_PERFETTO_TAR; /* begins with what is decided */
+	o.form = TW_PERFETTO_TAR; /* begins with the decided part */
 	p = plan(&x, &o, false, false);
 	assert_true(p->settled);
 	tw_plan_free(p);

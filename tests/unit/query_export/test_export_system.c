@@ -122,7 +122,7 @@ static void test_kernel_clocks_cut(void **state)
 	}
 }
 
-/* --- what is kept --- */
+/* --- stored facts --- */
 
 static struct tw_system *scan(const struct merged *x)
 {
@@ -143,7 +143,7 @@ static struct tw_str str_of(const struct tw_buf *b)
 	return (struct tw_str){(const char *)b->data, b->len};
 }
 
-/* Both say the same of a recording beside it. */
+/* Both return the same for a recording next to it. */
 static void same_report(
         const struct tw_system *a, const struct tw_system *b, const struct tw_trace_info *info)
 {
