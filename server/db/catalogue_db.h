@@ -89,6 +89,9 @@ struct tw_db_engine {
 /* SQL without a common form: SQLite's text, and PostgreSQL's, which SQLite reads as a comment. */
 #define TW_EITHER(sqlite, postgres) "/*{*/" sqlite "/*|" postgres "}*/"
 
+/* After SELECT, in statements whose best plan depends on the values: PostgreSQL plans each run. */
+#define TW_DB_BY_VALUES "/*by values*/ "
+
 /* Accepts NULL. */
 void tw_db_close(struct tw_db *db);
 enum tw_status tw_db_run(struct tw_db *db, const char *sql, struct tw_err *err);

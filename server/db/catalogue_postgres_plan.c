@@ -114,10 +114,13 @@ static int prepare(struct tw_postgres *p, uint64_t key, const char *sql,
 int tw_postgres_name(struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v,
         char name[TW_POSTGRES_NAME], PGresult **ret_failed)
 {
+	static const char by_values[] = "SELECT " TW_DB_BY_VALUES;
 	struct tw_postgres_prepared *a = &p->prepared;
 	const uint64_t key = key_of(sql, v);
 	unsigned at = 0;
 
+	if (strncmp(sql, by_values, sizeof by_values - 1) == 0)
+		return -1;
 	while (at < a->n && (a->keys[at] != key || strcmp(a->texts[at], sql) != 0))
 		at++;
 	(void)snprintf(name, TW_POSTGRES_NAME, "s%u", at);

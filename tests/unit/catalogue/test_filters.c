@@ -213,6 +213,8 @@ static void test_each_filter(void **state)
 	        {"q=x_1", "2"}, /* no wildcards */
 	        {"q=x%1", "3"},
 	        {"q=%", "3"},
+	        {"q=\\", ""},
+	        {"q=x\\_1", ""},
 	        {"q=\xC3\x84", "4"},
 	        {"q=pixel&abi=armeabi-v7a", ""},
 	};
