@@ -14,13 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "decoder/base/buf.h"
 #include "decoder/base/str.h"
 
 enum tw_pb_type { TW_PB_VARINT = 0, TW_PB_FIXED64 = 1, TW_PB_BYTES = 2, TW_PB_FIXED32 = 5 };
 
 struct tw_pb {
 	const uint8_t *at, *end;
-	bool bad;
+	uint64_t bad; /* a bool as wide as what copies it: a narrow one would stall them */
 };
 
 struct tw_pb_field {
@@ -33,7 +34,7 @@ struct tw_pb_field {
 
 static inline struct tw_pb tw_pb_of(const uint8_t *p, size_t n)
 {
-	return (struct tw_pb){p, n ? p + n : p, false};
+	return (struct tw_pb){p, n ? p + n : p, 0};
 }
 
 /* A reader of the message, or of the packed numbers, in a field; empty if the field is not
@@ -46,6 +47,57 @@ static inline struct tw_pb tw_pb_in(const struct tw_pb_field *f)
 static inline struct tw_str tw_pb_str(const struct tw_pb_field *f)
 {
 	return (struct tw_str){(const char *)f->bytes, f->len};
+}
+
+/* Reads the next field if it is a number, its tag one byte, and its value at most eight; most are.
+ * False: it is not, or there is none; nothing was read. */
+static inline bool tw_pb_small(struct tw_pb *r, uint32_t *ret_number, uint64_t *ret_value)
+{
+	const uint64_t high = 0x8080808080808080u;
+	const uint8_t *p = r->at;
+	uint64_t w;
+	uint64_t stop;
+
+	if (r->end - p < 2 || p[0] < 1 << 3 || p[0] >= 0x80 || (p[0] & 7) != TW_PB_VARINT)
+		return false;
+	*ret_number = p[0] >> 3;
+	if (p[1] < 0x80) {
+		*ret_value = p[1];
+		r->at = p + 2;
+		return true;
+	}
+	if (r->end - p < 9) {
+		if (r->end - p < 3 || p[2] >= 0x80)
+			return false;
+		*ret_value = (uint64_t)(p[1] & 0x7F) | (uint64_t)p[2] << 7;
+		r->at = p + 3;
+		return true;
+	}
+	w = tw_u64le(p + 1);
+	stop = ~w & high;
+	if (stop == 0)
+		return false;
+	r->at = p + 2 + __builtin_ctzll(stop) / 8;
+	w &= (stop ^ (stop - 1)) & ~high; /* joins groups of 7 bits to 14, 28 and 56 */
+	w = (w & 0x007F007F007F007Fu) | (w & 0x7F007F007F007F00u) >> 1;
+	w = (w & 0x00003FFF00003FFFu) | (w & 0x3FFF00003FFF0000u) >> 2;
+	*ret_value = (w & 0x000000000FFFFFFFu) | (w & 0x0FFFFFFF00000000u) >> 4;
+	return true;
+}
+
+/* The same for bytes, fewer than 128, in this field, which is below 16. */
+static inline bool tw_pb_small_bytes(
+        struct tw_pb *r, uint32_t number, const uint8_t **ret, size_t *ret_len)
+{
+	const uint8_t *p = r->at;
+
+	if (r->end - p < 2 || p[0] != (number << 3 | TW_PB_BYTES) || p[1] >= 0x80 ||
+	        p[1] > r->end - p - 2)
+		return false;
+	*ret = p + 2;
+	*ret_len = p[1];
+	r->at = p + 2 + p[1];
+	return true;
 }
 
 /* tw_pb_next of any field. */
@@ -84,7 +136,7 @@ bool tw_pb_whole(const uint8_t *p, size_t n);
 
 static inline bool tw_pb_bad(const struct tw_pb *r)
 {
-	return r->bad;
+	return r->bad != 0;
 }
 
 #endif

@@ -39,22 +39,12 @@ static enum tw_status malformed(struct tw_marks *m, const struct tw_mark *mark)
 	return TW_OK;
 }
 
-static enum tw_status flush(struct tw_marks *m, struct tw_err *err)
+enum tw_status tw_marks_flush(struct tw_marks *m, struct tw_err *err)
 {
 	unsigned n = m->n_batch;
 
 	m->n_batch = 0;
 	return n ? m->sink->ops->events(m->sink, m->batch, n, err) : TW_OK;
-}
-
-enum tw_status tw_marks_event(struct tw_marks *m, const struct tw_event *ev, struct tw_err *err)
-{
-	m->emitted++;
-	if (ev->track == 0 || (ev->sym == 0 && ev->kind != TW_EV_END))
-		return TW_OK; /* at a limit, which the sink counts */
-	m->batch[m->n_batch] = *ev;
-	m->batch[m->n_batch++].any_order |= m->any_order;
-	return m->n_batch == TW_MARKS_BATCH ? flush(m, err) : TW_OK;
 }
 
 enum tw_status tw_marks_note(struct tw_marks *m, const struct tw_note *note, struct tw_err *err)
@@ -412,7 +402,7 @@ enum tw_status tw_marks_emit(struct tw_marks *m, const struct tw_mark *mark, str
 
 enum tw_status tw_marks_finish(struct tw_marks *m, struct tw_err *err)
 {
-	enum tw_status st = flush(m, err);
+	enum tw_status st = tw_marks_flush(m, err);
 	const struct tw_span *s;
 	uint32_t at = 0;
 

@@ -182,9 +182,28 @@ uint32_t tw_marks_name(struct tw_marks *m, struct tw_str name);
 /* Emits a note and counts it. */
 enum tw_status tw_marks_note(
         struct tw_marks *m, const struct tw_note *note, struct tw_err *err) TW_MUST_USE;
-/* Emits an event, in batches. */
-enum tw_status tw_marks_event(
-        struct tw_marks *m, const struct tw_event *ev, struct tw_err *err) TW_MUST_USE;
+/* Emits the batch. */
+enum tw_status tw_marks_flush(struct tw_marks *m, struct tw_err *err) TW_MUST_USE;
+/* Emits an event, in batches.  Inline, and member by member, so that
+ * it is made in the batch: a copy would wait for what was just stored. */
+static inline TW_MUST_USE enum tw_status tw_marks_event(
+        struct tw_marks *m, const struct tw_event *ev, struct tw_err *err)
+{
+	struct tw_event *to = &m->batch[m->n_batch];
+
+	m->emitted++;
+	if (ev->track == 0 || (ev->sym == 0 && ev->kind != TW_EV_END))
+		return TW_OK; /* at a limit, which the sink counts */
+	to->ts_ns = ev->ts_ns;
+	to->dur_ns = ev->dur_ns;
+	to->cpu_ns = ev->cpu_ns;
+	to->offset = ev->offset;
+	to->track = ev->track;
+	to->sym = ev->sym;
+	to->kind = ev->kind;
+	to->any_order = ev->any_order || m->any_order;
+	return ++m->n_batch == TW_MARKS_BATCH ? tw_marks_flush(m, err) : TW_OK;
+}
 /* Open spans and facts end at the latest time. */
 enum tw_status tw_marks_finish(struct tw_marks *m, struct tw_err *err) TW_MUST_USE;
 

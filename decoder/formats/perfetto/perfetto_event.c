@@ -109,28 +109,46 @@ static uint64_t first_number(const struct tw_pb_field *f)
 	return tw_pb_number(&list, &first) ? first : 0;
 }
 
-static void read_field(const struct tw_pb_field *f, struct tw_perfetto_track_event *e)
+/* A field below 16, whose tag is one byte. */
+static inline void read_number(uint32_t number, uint64_t value, struct tw_perfetto_track_event *e)
 {
-	switch (f->number) {
+	switch (number) {
 	case 1:
-		e->delta_us = (int64_t)f->value;
+		e->delta_us = (int64_t)value;
 		e->has_delta = true;
 		break;
 	case 3:
 		if (e->category_iid == 0)
-			e->category_iid = first_number(f);
+			e->category_iid = value;
 		break;
 	case 9:
 		e->has_type = true;
-		e->type = f->value <= TW_PERFETTO_STATE ? (enum tw_perfetto_event_type)f->value
-		                                        : TW_PERFETTO_OTHER;
+		e->type = value <= TW_PERFETTO_STATE ? (enum tw_perfetto_event_type)value
+		                                     : TW_PERFETTO_OTHER;
 		break;
 	case 10:
-		e->name_iid = f->value;
+		e->name_iid = value;
 		break;
 	case 11:
-		e->track = f->value;
+		e->track = value;
 		e->has_track = true;
+		break;
+	default:
+		break;
+	}
+}
+
+static void read_field(const struct tw_pb_field *f, struct tw_perfetto_track_event *e)
+{
+	switch (f->number) {
+	case 1:
+	case 9:
+	case 10:
+	case 11:
+		read_number(f->number, f->value, e);
+		break;
+	case 3:
+		read_number(3, first_number(f), e);
 		break;
 	case 16:
 		e->absolute_us = (int64_t)f->value;
@@ -165,10 +183,16 @@ static void read_field(const struct tw_pb_field *f, struct tw_perfetto_track_eve
 void tw_perfetto_event_read(struct tw_pb message, struct tw_perfetto_track_event *ret)
 {
 	struct tw_pb_field f;
+	uint32_t number;
+	uint64_t value;
 
 	memset(ret, 0, offsetof(struct tw_perfetto_track_event, flows));
-	while (tw_pb_next(&message, &f))
-		if (f.number == 6 && f.type == TW_PB_BYTES)
+	while (true)
+		if (tw_pb_small(&message, &number, &value))
+			read_number(number, value, ret);
+		else if (!tw_pb_next(&message, &f))
+			break;
+		else if (f.number == 6 && f.type == TW_PB_BYTES)
 			read_legacy(tw_pb_in(&f), ret);
 		else
 			read_field(&f, ret);

@@ -4,13 +4,15 @@
 
 #include "decoder/base/hash.h"
 
+enum { TRACK_EVENT = 11 };
+
 static bool is_payload(uint32_t field)
 {
 	switch (field) {
-	case 1:   /* ftrace_events */
-	case 2:   /* process_tree */
-	case 9:   /* process_stats */
-	case 11:  /* track_event */
+	case 1: /* ftrace_events */
+	case 2: /* process_tree */
+	case 9: /* process_stats */
+	case TRACK_EVENT:
 	case 43:  /* process_descriptor */
 	case 44:  /* thread_descriptor */
 	case 50:  /* compressed_packets */
@@ -26,33 +28,33 @@ static bool is_payload(uint32_t field)
 	}
 }
 
-static void read_number(struct tw_perfetto_packet *p, const struct tw_pb_field *f)
+static void read_number(struct tw_perfetto_packet *p, uint32_t number, uint64_t value)
 {
-	switch (f->number) {
+	switch (number) {
 	case 8:
-		p->time = f->value;
+		p->time = value;
 		p->has_time = true;
 		break;
 	case 10:
-		p->sequence = (uint32_t)f->value;
+		p->sequence = (uint32_t)value;
 		break;
 	case 13:
-		p->flags |= (uint32_t)f->value;
+		p->flags |= (uint32_t)value;
 		break;
 	case 41:
-		p->flags |= f->value ? TW_PERFETTO_STATE_CLEARED : 0;
+		p->flags |= value ? TW_PERFETTO_STATE_CLEARED : 0;
 		break;
 	case 42:
-		p->dropped = f->value != 0;
+		p->dropped = value != 0;
 		break;
 	case 58:
-		p->clock = (uint32_t)f->value;
+		p->clock = (uint32_t)value;
 		break;
 	case 87:
-		p->first = f->value != 0;
+		p->first = value != 0;
 		break;
 	case 98:
-		p->machine = f->value;
+		p->machine = value;
 		break;
 	default:
 		break;
@@ -74,13 +76,33 @@ static void read_content(struct tw_perfetto_packet *p, const struct tw_pb_field 
 		p->heap_profile |= is_heap_profile(f->number);
 }
 
+/* The usual payload.  Set member by member: a copy would wait for them. */
+static inline void take_track_event(struct tw_perfetto_packet *p, const uint8_t *bytes, size_t len)
+{
+	p->content.number = p->payload.number = TRACK_EVENT;
+	p->content.type = p->payload.type = TW_PB_BYTES;
+	p->content.value = p->payload.value = 0;
+	p->content.bytes = p->payload.bytes = bytes;
+	p->content.len = p->payload.len = len;
+}
+
 bool tw_perfetto_packet_read(struct tw_pb message, struct tw_perfetto_packet *p)
 {
 	struct tw_pb_field f;
+	const uint8_t *bytes;
+	uint32_t number;
+	uint64_t value;
+	size_t len;
 
-	while (tw_pb_next(&message, &f)) {
-		if (f.type != TW_PB_BYTES)
-			read_number(p, &f);
+	while (true) {
+		if (tw_pb_small(&message, &number, &value))
+			read_number(p, number, value);
+		else if (tw_pb_small_bytes(&message, TRACK_EVENT, &bytes, &len))
+			take_track_event(p, bytes, len);
+		else if (!tw_pb_next(&message, &f))
+			break;
+		else if (f.type != TW_PB_BYTES)
+			read_number(p, f.number, f.value);
 		else if (f.number == 59)
 			p->defaults = f;
 		else if (f.number == 12)
@@ -131,11 +153,15 @@ struct tw_perfetto_sequence *tw_perfetto_sequences_get(struct tw_perfetto_sequen
 
 	if (id == 0)
 		return &s->none;
+	if (s->last && s->list[s->last - 1].id == id)
+		return &s->list[s->last - 1];
 	if (s->n == s->cap && s->n < MAX_SEQUENCES && !widen(s))
 		return NULL;
 	slot = slot_of(s, id);
-	if (*slot)
+	if (*slot) {
+		s->last = *slot;
 		return &s->list[*slot - 1];
+	}
 	if (s->n == MAX_SEQUENCES)
 		return &s->none;
 	s->list[s->n] = (struct tw_perfetto_sequence){.id = id, .scope = {.sequence = s->n + 1}};

@@ -47,6 +47,7 @@ struct tw_perfetto_sequences {
 	struct tw_perfetto_sequence *list;
 	uint32_t *slots; /* index + 1 by hash; 0 free */
 	uint32_t n, cap;
+	uint32_t last; /* index + 1 of the one returned last; 0: none */
 	uint64_t salt; /* of the hash */
 	struct tw_perfetto_sequence none;
 };

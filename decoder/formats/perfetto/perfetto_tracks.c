@@ -69,15 +69,18 @@ static void set_thread(
 enum tw_status tw_perfetto_tracks_get(struct tw_perfetto_tracks *t, uint64_t uuid,
         bool of_thread_id, uint64_t offset, struct tw_perfetto_track **ret, struct tw_err *err)
 {
-	struct tw_perfetto_track *k;
+	struct tw_perfetto_track *k = t->last;
 	uint32_t *slot;
 
+	*ret = k;
+	if (k && k->uuid == uuid && k->of_thread_id == of_thread_id)
+		return TW_OK;
 	*ret = NULL;
 	if (t->n == t->cap && !widen(t))
 		return tw_oom(err);
 	slot = slot_of(t, uuid, of_thread_id);
 	if (*slot) {
-		*ret = t->list[*slot - 1].track;
+		*ret = t->last = t->list[*slot - 1].track;
 		return TW_OK;
 	}
 	if (t->n == MAX_TRACKS) {
@@ -393,6 +396,23 @@ static void describe_place(const struct tw_perfetto_tracks *t, const struct tw_p
 	tw_detail_str(ret, "track", tw_perfetto_intern_str(t->texts, k->name));
 }
 
+/* A span of a track without a thread. */
+static enum tw_status emit_span_note(struct tw_perfetto_tracks *t,
+        const struct tw_perfetto_track *k, const struct tw_perfetto_open *o, int64_t dur_ns,
+        struct tw_err *err)
+{
+	struct tw_note note = {.kind = TW_NOTE_async,
+	        .ts_ns = o->start_ns,
+	        .dur_ns = dur_ns,
+	        .offset = o->offset,
+	        .text = tw_perfetto_intern_str(t->texts, o->name)};
+	struct tw_detail d;
+
+	describe_place(t, k, &d);
+	note.detail = tw_detail_text(&d);
+	return tw_marks_note(t->marks, &note, err);
+}
+
 static enum tw_status emit_span(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
         const struct tw_perfetto_open *o, int64_t end_ns, struct tw_err *err)
 {
@@ -402,23 +422,14 @@ static enum tw_status emit_span(struct tw_perfetto_tracks *t, struct tw_perfetto
 	        .dur_ns = dur_ns,
 	        .cpu_ns = -1,
 	        .offset = o->offset};
-	struct tw_note note = {.kind = TW_NOTE_async,
-	        .ts_ns = o->start_ns,
-	        .dur_ns = dur_ns,
-	        .offset = o->offset,
-	        .text = tw_perfetto_intern_str(t->texts, o->name)};
 	struct tw_tid *row = row_of(t, k);
-	struct tw_detail d;
 
-	if (row) {
-		count_process(t, k->pid);
-		ev.track = tw_tids_track(&t->marks->tids, row);
-		ev.sym = tw_perfetto_intern_sym(t->texts, o->name);
-		return tw_marks_event(t->marks, &ev, err);
-	}
-	describe_place(t, k, &d);
-	note.detail = tw_detail_text(&d);
-	return tw_marks_note(t->marks, &note, err);
+	if (!row)
+		return emit_span_note(t, k, o, dur_ns, err);
+	count_process(t, k->pid);
+	ev.track = tw_tids_track(&t->marks->tids, row);
+	ev.sym = tw_perfetto_intern_sym(t->texts, o->name);
+	return tw_marks_event(t->marks, &ev, err);
 }
 
 /* An event without a name gets the track's. */
@@ -450,7 +461,8 @@ static bool reserve(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k)
 enum tw_status tw_perfetto_tracks_begin(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
         const struct tw_perfetto_event *ev, struct tw_err *err)
 {
-	struct tw_perfetto_open o = {ev->ts_ns, ev->offset, 0};
+	struct tw_perfetto_open *o;
+	uint32_t name;
 
 	see(t, ev->ts_ns);
 	(void)row_of(t, k);
@@ -459,9 +471,12 @@ enum tw_status tw_perfetto_tracks_begin(struct tw_perfetto_tracks *t, struct tw_
 		k->hidden++;
 		return TW_OK;
 	}
-	if (!reserve(t, k) || !name_of(t, k, ev, &o.name))
+	if (!reserve(t, k) || !name_of(t, k, ev, &name))
 		return tw_oom(err);
-	k->open[k->n_open++] = o;
+	o = &k->open[k->n_open++];
+	o->start_ns = ev->ts_ns;
+	o->offset = ev->offset;
+	o->name = name;
 	return TW_OK;
 }
 

@@ -44,7 +44,8 @@ struct tw_perfetto_tracks {
 	uint32_t n, cap, max_depth;
 	uint32_t pid; /* of the only process with calls so far; 0 none yet */
 	bool many_pids;
-	uint32_t n_own; /* number of tracks with a separate thread */
+	uint32_t n_own;                 /* number of tracks with a separate thread */
+	struct tw_perfetto_track *last; /* the one requested last; NULL: none */
 };
 
 struct tw_perfetto_event {
