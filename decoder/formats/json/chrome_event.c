@@ -494,6 +494,43 @@ static enum tw_status read_name(struct tw_chrome *c, struct event *e, struct tw_
 
 /* --- one event --- */
 
+/* Kinds of phases.  TREE: it uses args or id2. */
+enum { KNOWN = 1, IGNORED = 2, CALL = 4, TREE = 8 };
+
+static const uint8_t phases[256] = {['B'] = KNOWN | CALL,
+        ['E'] = KNOWN,
+        ['X'] = KNOWN | CALL,
+        ['i'] = KNOWN,
+        ['I'] = KNOWN,
+        ['R'] = KNOWN,
+        ['C'] = KNOWN | TREE,
+        ['b'] = KNOWN | TREE,
+        ['e'] = KNOWN | TREE,
+        ['n'] = KNOWN,
+        ['S'] = KNOWN | TREE,
+        ['T'] = KNOWN,
+        ['p'] = KNOWN,
+        ['F'] = KNOWN | TREE,
+        ['s'] = KNOWN,
+        ['t'] = KNOWN,
+        ['f'] = KNOWN,
+        ['M'] = KNOWN | TREE,
+        ['P'] = KNOWN,
+        ['N'] = IGNORED,
+        ['O'] = IGNORED,
+        ['D'] = IGNORED,
+        ['V'] = IGNORED,
+        ['v'] = IGNORED,
+        ['c'] = IGNORED,
+        ['('] = IGNORED,
+        [')'] = IGNORED,
+        [','] = IGNORED};
+
+static bool is(char phase, unsigned kind)
+{
+	return (phases[(unsigned char)phase] & kind) != 0;
+}
+
 /* 0: none. */
 static char phase_of(const struct event *e)
 {
@@ -541,9 +578,9 @@ static enum tw_status read_event(struct tw_chrome *c, struct event *e, struct tw
 	e->pid = process_of(e);
 	e->cat = word(e, TW_CHROME_CAT);
 	e->mark.text = word(e, TW_CHROME_NAME);
-	if (phase && strchr("NODVvc(),", phase))
+	if (is(phase, IGNORED))
 		return TW_OK;
-	if (!phase || !strchr("BEXiIRCbenSTpFstfMP", phase))
+	if (!is(phase, KNOWN))
 		return malformed(c, e->mark.offset);
 	if (phase == 'M')
 		return read_name(c, e, err);
@@ -553,7 +590,7 @@ static enum tw_status read_event(struct tw_chrome *c, struct event *e, struct tw
 	e->mark.by = thread_of(c, e);
 	if (!e->mark.by)
 		return TW_OK; /* at the limit, which was counted */
-	if (strchr("BX", phase))
+	if (is(phase, CALL))
 		count_process(c, e->pid);
 	st = read_timed(c, e, phase, err);
 	return st == TW_OK ? read_bound_flow(c, e, err) : st;
@@ -583,9 +620,7 @@ static void read_metadata(struct tw_chrome *c, const json_t *root)
 /* Whether this kind of event uses args or id2. */
 static bool needs_tree(const struct event *e)
 {
-	char phase = phase_of(e);
-
-	return phase && strchr("CMbeSF", phase);
+	return is(phase_of(e), TREE);
 }
 
 static enum tw_status read_kernel(

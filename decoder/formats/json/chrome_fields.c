@@ -281,6 +281,7 @@ static bool is_utf8(const char *p, size_t n)
 
 static bool read_members(struct reader *r, struct tw_chrome_fields *ret)
 {
+	struct tw_chrome_value ignored;
 	struct tw_str key;
 
 	if (!take(r, '{'))
@@ -288,16 +289,22 @@ static bool read_members(struct reader *r, struct tw_chrome_fields *ret)
 	if (is_empty(r, '}'))
 		return true;
 	do {
-		struct tw_chrome_value v = {.kind = TW_CHROME_OTHER};
+		struct tw_chrome_value *to = &ignored;
 		unsigned field;
 
 		if (!read_key(r, &key) || r->at == r->end)
 			return false;
-		if (!(*r->at == '{' || *r->at == '[' ? skip_nested(r) : read_scalar(r, &v)))
-			return false;
 		field = field_of(r, key);
 		if (field < TW_CHROME_FIELDS) /* of several, the last counts */
-			ret->of[field] = v;
+			to = &ret->of[field];
+		if (*r->at != '{' && *r->at != '[') {
+			if (!read_scalar(r, to))
+				return false;
+		} else if (skip_nested(r)) {
+			*to = (struct tw_chrome_value){.kind = TW_CHROME_OTHER};
+		} else {
+			return false;
+		}
 		skip_blanks(r);
 	} while (take(r, ','));
 	return take(r, '}');
