@@ -98,10 +98,25 @@ static enum tw_status run(struct tw_trace_writer *w, enum insert which, struct t
 	return TW_OK;
 }
 
+/* Whether it is valid UTF-8 without NUL because all bytes are ASCII, as in nearly all texts. */
+static bool is_plain(struct tw_str text)
+{
+	unsigned char bad = 0;
+
+	for (size_t i = 0; i < text.len; i++)
+		bad |= (unsigned char)((unsigned char)text.ptr[i] - 1) >= 0x7F;
+	return !bad;
+}
+
+/* Statements run at once, so a text that needs no change is bound where it is. */
 void tw_trace_bind_text(sqlite3_stmt *s, int at, struct tw_str text, struct tw_buf *clean)
 {
 	size_t cap = text.len * 3 + 1;
 
+	if (text.len && is_plain(text)) {
+		(void)sqlite3_bind_text(s, at, text.ptr, (int)text.len, SQLITE_STATIC);
+		return;
+	}
 	tw_buf_clear(clean);
 	if (tw_buf_reserve(clean, cap) != TW_OK) {
 		(void)sqlite3_bind_text(s, at, "", 0, SQLITE_STATIC);
@@ -279,7 +294,10 @@ static enum tw_status out_repair(
 {
 	struct tw_trace_writer *w = writer_of(o);
 	sqlite3_stmt *s = w->stmts[INSERT_REPAIR];
+	enum tw_status st = write_threads(w, err);
 
+	if (st != TW_OK)
+		return st;
 	if (w->written.n_repairs < TW_REPAIR_COUNT)
 		w->repairs[w->written.n_repairs++] = *r;
 	(void)sqlite3_bind_text(s, 1, tw_repair_info(r->what)->name, -1, SQLITE_STATIC);
@@ -360,7 +378,8 @@ static const struct tw_trace_out_ops ops = {
 
 static enum tw_status create(struct tw_trace_writer *w, struct tw_err *err)
 {
-	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_PRIVATECACHE;
+	/* two threads use it, one after the other */
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
 	char pragmas[256];
 
 	if (tw_trace_vfs_open(&w->image, flags, &w->db) != SQLITE_OK)
