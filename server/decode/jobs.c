@@ -417,6 +417,21 @@ static bool has_child(const struct running *r)
 	return r->used && r->ending == ENDING_NONE && r->step == STEP_CHILD;
 }
 
+/* Also if that cannot be determined.  A group continues for those of its traces that are left. */
+static bool is_claimed(const struct tw_jobs *j, const struct running *r)
+{
+	bool held = true;
+
+	if (!r->group)
+		return tw_catalogue_job_held(
+		               j->parts.catalogue, &r->job, -TW_DAY_MS, &held, NULL) != TW_OK ||
+		       held;
+	for (size_t i = 0; i < r->n_group; i++)
+		if (r->group[i].used && is_claimed(j, &r->group[i]))
+			return true;
+	return false;
+}
+
 /* The trace may have been deleted by any server, or be claimed by another one now. */
 static void check_claims(struct tw_jobs *j)
 {
@@ -424,12 +439,8 @@ static void check_claims(struct tw_jobs *j)
 		return;
 	for (unsigned i = 0; i < j->n_slots; i++) {
 		struct running *r = &j->slots[i];
-		bool held = true;
 
-		if (!has_child(r) || r->group || r->child.killed || r->abandoned ||
-		        tw_catalogue_job_held(
-		                j->parts.catalogue, &r->job, -TW_DAY_MS, &held, NULL) != TW_OK ||
-		        held)
+		if (!has_child(r) || r->child.killed || r->abandoned || is_claimed(j, r))
 			continue;
 		r->abandoned = true;
 		tw_child_kill(&r->child);

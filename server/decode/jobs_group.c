@@ -245,7 +245,10 @@ void tw_group_child_ended(struct tw_jobs *j, struct running *r)
 		r->group[i].result = results[i];
 		job_done(j, r, &r->group[i]);
 	}
-	if (st != TW_OK && n < r->n_begun) { /* during this job */
+	if (r->abandoned && n < r->n_begun) {
+		end_job(&r->group[n], tw_run_abandon(j, &r->group[n]));
+		n++;
+	} else if (st != TW_OK && n < r->n_begun) { /* during this job */
 		r->group[n].end = r->end;
 		fail_job(j, &r->group[n++], &why, FAULT_CHILD);
 	}

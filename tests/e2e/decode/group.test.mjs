@@ -96,6 +96,14 @@ describe('groups', { concurrency: 2 }, () => {
 		assert.equal((s.log.match(/outcome=retry/g) ?? []).length, 3);
 	});
 
+	test('a decoder ends when its traces are deleted', async (t) => {
+		const { s, ids, since } = await waiting(t, Array.from({ length: 4 }, (_, i) => sampleTrace(10 + i)), { fault: 'sleep' });
+		await until(() => ids.every((id) => since().some((d) => d.id === id)) || undefined, 'a decoder for all');
+		for (const id of ids) assert.equal((await s.ask('DELETE', `/api/v1/traces/${id}`)).status, 204);
+		await until(() => s.log.includes('event=decoding_abandoned') || undefined, 'its end', 60);
+		assert.equal(s.log.includes('outcome='), false);
+	});
+
 	test('traces that all kill their decoder end as ever', { skip: endsUnlike('crash') }, async (t) => {
 		const { s, ids } = await waiting(t, Array.from({ length: 4 }, (_, i) => sampleTrace(10 + i)), { fault: 'crash', args: ['--worker-attempts', '2'] });
 		for (const trace of await ends(s, ids)) assert.deepEqual([trace.state, trace.attempts], ['failed', 2]);
