@@ -1,7 +1,5 @@
-/*
- * Signing in by a provider, what needs no network: which roles a claim gives, which addresses
- * may be asked, and whose account it becomes.
- */
+/* Sign-in by a provider, without a network: the roles that a claim grants, the addresses that may
+ * be requested, and the account of an identity. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

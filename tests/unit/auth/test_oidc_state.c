@@ -118,8 +118,7 @@ static void pass(struct tw_oidc_states *states, int64_t at_ms)
 	tw_arena_free(a);
 }
 
-/* However many sign in, nobody is refused for it: the one that ends first is forgotten, no other.
- */
+/* Any number of concurrent sign-ins is accepted: only the oldest one is forgotten. */
 static void test_states_full(void **state)
 {
 	struct tw_oidc_state s;

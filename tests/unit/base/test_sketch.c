@@ -1,5 +1,5 @@
-/* Sketches and what is added up of them: quantiles within the stated error, the same bytes in any
- * order and grouping, nothing believed that is damaged. */
+/* Sketches and their sums: quantiles within the stated error, the same bytes in any order and
+ * grouping, damaged input refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Unit test of what is forgotten of sums by day: a large day goes in steps, and is not read in
- * part. */
+/* Unit test of the expiry of sums by day: a large day is deleted in steps, and never read in part.
+ * */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Unit tests of catalogue_sums.c and its place in catalogue_vfs.c: a catalogue in which bytes were
- * flipped is either seen to be damaged or tells the same as before. */
+/* Unit tests of catalogue_sums.c and its use in catalogue_vfs.c: a catalogue with flipped bytes is
+ * either detected as damaged or returns the same data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

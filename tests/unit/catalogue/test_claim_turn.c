@@ -284,7 +284,7 @@ static struct decoder *first_done(struct decoder *all, int n)
 }
 
 /* Project 0 has huge traces, all others small ones; each takes the time of its kind, whatever its
- * bytes say.  Until nothing of `watched` is left; the time it took. */
+ * bytes. Runs until nothing of `watched` is left; returns the time it took. */
 static int64_t decode_all(struct model *m, int decoders, int watched)
 {
 	struct decoder all[8];
@@ -363,8 +363,8 @@ static void test_nothing_is_saved_up(void **state)
 	assert_in_range(late, 9, 11);
 }
 
-/* A claim whose time ran out is first, whoever's it is, and whoever had it cannot end it any more;
- * what is put off is nobody's turn. */
+/* An expired claim is first, whichever project it belongs to, and its former holder cannot end it;
+ * postponed traces are skipped. */
 static void test_lapsed_and_put_off(void **state)
 {
 	struct model *m = *state;

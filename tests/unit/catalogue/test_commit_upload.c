@@ -1,5 +1,5 @@
-/* Rows and the files they are about become durable side by side: nobody sees a row before both are,
- * and of what a power cut leaves, the rows that may lack their files are known. */
+/* Rows and their files become durable concurrently: no reader sees a row before both are, and after
+ * a power cut the rows that may lack their files are known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

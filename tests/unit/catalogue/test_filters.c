@@ -1,5 +1,5 @@
-/* The filters of the list of traces: what each lets through, on few rows and on more than a page of
- * them, what is refused, and that the API's description has them all. */
+/* The filters of the list of traces: the matches of each, on few rows and on more than a page;
+ * refusals; and the API's description lists all of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -378,8 +378,8 @@ static const struct tw_param *const *list_params(void)
 	return NULL;
 }
 
-/* Undeclared parameters are refused before they get here; a declared one that is no filter would
- * be ignored. */
+/* Undeclared parameters are refused earlier; a declared one that is not a filter would be ignored.
+ * */
 static void test_declared(void **state)
 {
 	static const char *const others[] = {"sort", "order", "limit", "cursor"};

@@ -163,8 +163,8 @@ static void test_some_at_a_time(void **state)
 	assert_int_equal(entries(w), TURNS + 1);
 }
 
-/* What was moved before a failure stays, the turn that failed leaves nothing, and it goes on from
- * there. */
+/* Turns before a failure remain, the failed turn leaves nothing, and the move resumes from there.
+ * */
 static void test_a_failure_in_between(void **state)
 {
 	struct tw_project_sums sums = {.traces = 77};

@@ -1,6 +1,5 @@
-/* Who has a catalogue in PostgreSQL: one server or several; and what a wait for its writers leaves
- * behind.  Nothing to ask without one (tests/unit/on_postgres).
- */
+/* Holders of a catalogue in PostgreSQL: one server or several; and the effects of a wait for its
+ * writers. Skipped without PostgreSQL (tests/unit/on_postgres). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

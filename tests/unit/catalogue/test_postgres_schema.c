@@ -1,6 +1,5 @@
-/* Both engines' migrations make the same tables: columns by name, kind and order of texts, and
- * indexes by name.  Nothing to ask without PostgreSQL (tests/unit/on_postgres).
- */
+/* Both engines' migrations create the same tables: columns by name, kind and order of texts, and
+ * indexes by name. Skipped without PostgreSQL (tests/unit/on_postgres). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

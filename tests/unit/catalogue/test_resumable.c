@@ -437,8 +437,8 @@ static void test_tries(void **state)
 		(void)tw_throttle_free(t[i]);
 }
 
-/* What is counted an hour ahead was counted before the clock was put back: nobody waits that long.
- */
+/* Counts an hour in the future were made before the clock was set back: no caller waits that long.
+ * */
 static void test_tries_after_the_clock_went_back(void **state)
 {
 	struct fixture *f = *state;

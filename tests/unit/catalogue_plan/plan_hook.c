@@ -69,8 +69,7 @@ static void use_tests(
 	assert_int_equal(tw_catalogue_outbox_get(c, 999999, a, &d, NULL), TW_NOT_FOUND);
 }
 
-/* A hook that fails holds all; what was refused for itself waits for itself, also when the others
- * come through. */
+/* A failing hook delays all its events; a refused event waits alone, while others are delivered. */
 static void use_holding(struct tw_catalogue *c, const char *project, struct tw_arena *a)
 {
 	const int64_t now = tw_unix_ms() + 1000, later = now + 1000, far = now + 100000;

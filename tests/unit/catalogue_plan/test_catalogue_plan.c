@@ -568,9 +568,9 @@ static int teardown(void **state)
 
 /* --- judging --- */
 
-/* Tables that stay small: jobs are those not decoded yet, renames builds whose mapping just came,
- * quarantines are bounded by retention,
- * the others a handful per person.  A check of the whole database looks at all of it. */
+/* Tables that remain small: jobs are undecoded traces, renames are builds with a new mapping,
+ * quarantines are bounded by retention, the others have a handful of rows per user. A check of the
+ * database reads all of it. */
 static bool may_be_scanned(const char *step)
 {
 	static const char *const small[] = {"SCAN project", "SCAN session", "SCAN signin_link",

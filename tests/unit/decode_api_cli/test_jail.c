@@ -1,7 +1,5 @@
-/*
- * Somebody who has taken over a decoder: each forbidden act, tried from inside the jail by a
- * process of its own, must fail or end that process; and what decoding needs must go on.
- */
+/* An attacker who has taken over a decoder: each forbidden act, tried from a separate process in
+ * the jail, must fail or end that process; and decoding must still work. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,4 @@
-/* The protocol of `tracewell mcp`: what is answered to which message, and which address a call
- * becomes. */
+/* The protocol of `tracewell mcp`: the response to each message, and the address of each call. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* ANR reports at their edges: repeated frames, clusters, cuts, limits, failed allocations, and the
- * real dumps beside the source tree. */
+/* Edge cases of ANR reports: repeated frames, clusters, truncation, limits, failed allocations, and
+ * the real dumps next to the source tree. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

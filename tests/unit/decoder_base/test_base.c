@@ -150,8 +150,7 @@ static void test_i64(void **state)
 	}
 }
 
-/* Strings that an unsalted FNV-1a puts into one place are spread, and elsewhere for another salt.
- */
+/* Strings with equal unsalted FNV-1a hashes are spread, and differently for another salt. */
 static void test_salted_strings(void **state)
 {
 	enum { STRINGS = 4096, SLOTS = 4096 };

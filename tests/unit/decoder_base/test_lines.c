@@ -112,8 +112,8 @@ static enum tw_status believe(void *arg, const struct tw_line *line, struct tw_e
 	return TW_OK;
 }
 
-/* A last line without its end is believed where what holds the text says so; else it is counted,
- * once. */
+/* A last line without a newline is used if the container marks the end of the text; otherwise it is
+ * counted, once. */
 static void test_last_line(void **state)
 {
 	static const struct tw_sink_ops ops = {.repair = count};

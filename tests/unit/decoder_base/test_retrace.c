@@ -485,8 +485,8 @@ static void test_stacks(void **state)
 	tw_buf_done(&m.image);
 }
 
-/* A name with more members than are looked at: lines are found in their order, names and types
- * among the first. */
+/* A name with more members than the limit: lines are found in their order, names and types among
+ * the first. */
 static void test_many_members(void **state)
 {
 	enum { MEMBERS = 20000 };

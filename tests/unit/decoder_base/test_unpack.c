@@ -356,8 +356,8 @@ static enum tw_status decode(const struct tw_buf *in, struct event_log *log, str
 	"# tracer: nop\n#\n  a-" n " (    7) [000] d..3 1.000001: sched_switch: prev_comm=a "      \
 	"prev_pid=" n " prev_prio=120 prev_state=S ==> next_comm=b next_pid=8 next_prio=120\n"
 
-/* The larger of the device's own traces is what a form calls `system`: marked so, and stored as it
- * stands; the other is a side file. */
+/* The larger of the device's traces is part `system` of a form: marked so, and stored unchanged;
+ * the other is a side file. */
 static void test_bundle_with_the_system(void **state)
 {
 	static const char small[] = SWITCHES("7");

@@ -1,5 +1,4 @@
-/* ART traces of version 1 to 3, files and streams: every field, what is repaired, what is refused.
- */
+/* ART traces of version 1 to 3, files and streams: every field, repairs, refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -122,9 +122,9 @@ static void sampled(struct tw_buf *b, unsigned how, unsigned samples)
 	art_record2(b, 1, ZERO | EXIT, 1000 * (samples + 2));
 }
 
-/* A sampler begins with an empty stack, so an exit of nothing tells of no call from before: it
- * must not stand around all samples.  A recording of all calls is recognised by one left by an
- * exception; 600 is more than what is looked at before the judgement. */
+/* A sampler begins with an empty stack, so an exit without an entry does not imply an earlier call
+ * that would enclose all samples. A recording of all calls is recognised by a call left by an
+ * exception; 600 is more than the number of records inspected before the decision. */
 static void test_exit_of_none_sampled(void **state)
 {
 	static const struct {

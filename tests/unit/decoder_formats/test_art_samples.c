@@ -1,6 +1,6 @@
-/* Real ART traces beside the source tree: as many enters, exits and open calls as their README
- * says, and event for event what the expected file of the made ones has.  Skipped, saying so, where
- * they are not there. */
+/* Real ART traces next to the source tree: the numbers of enters, exits and open calls of their
+ * README, and for the generated ones each event of the expected file. Skipped with a message if
+ * they are missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -482,8 +482,8 @@ static void test_full_of_spans(void **state)
 	tw_arena_free(a);
 }
 
-/* Cookies chosen so that all lie in one chain: it is full early, and looking stays quick; with
- * another salt they lie apart. */
+/* Cookies chosen to collide in one chain: the chain fills early, and lookups remain fast; with
+ * another salt they are spread. */
 static void test_cookies_that_meet(void **state)
 {
 	enum { CHAINS = 1 << 14, MEETING = 2000 };

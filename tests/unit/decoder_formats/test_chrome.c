@@ -378,8 +378,8 @@ static void test_flow_limit(void **state)
 	free(text);
 }
 
-/* Events of the usual shape are read without a tree.  An escape in another member makes one: both
- * must tell the same. */
+/* Events of the usual shape are read without a tree. An escape in another member requires one: both
+ * must yield the same. */
 static void test_with_and_without_tree(void **state)
 {
 	static const char *const members[] = {

@@ -80,7 +80,7 @@ static void test_bad_process(void **state)
 #define ROW(tid, tgid, t, text)                                                                    \
 	"  x-" #tid " " tgid "[000] 5.00000" #t ": tracing_mark_write: " text "\n"
 
-/* Who says of which process a thread is: the line, else a listing, else its markers; of each the
+/* The process of a thread: from the line, otherwise a listing, otherwise its markers; of each the
  * first. */
 static void test_processes_that_differ(void **state)
 {

@@ -57,9 +57,9 @@ static void test_stack(void **state)
 	event_log_done(&log);
 }
 
-/* A document is looked at in pieces until it ends or breaks: wherever the first pieces end (at 256
- * and 2,048 bytes), within a word, a number, an escape or a character, it is the same document; and
- * the one behind a broken one is found. */
+/* A document is parsed in pieces until it ends or breaks: wherever the first pieces end (at 256 and
+ * 2,048 bytes), within a word, a number, an escape or a character, it is the same document; and the
+ * one after a broken one is found. */
 static void test_pieces(void **state)
 {
 	static const char odd[] =

@@ -210,8 +210,7 @@ static void test_frames(void **state)
 	perfetto_done(&w);
 }
 
-/* More open at a time than are kept: the oldest are emitted as open, in the order of their begins.
- */
+/* More open calls than the limit: the oldest are emitted as open, in the order of their begins. */
 static void test_many_frames(void **state)
 {
 	enum { KEPT = 4096, MORE = 3 };

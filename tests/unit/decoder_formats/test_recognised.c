@@ -1,5 +1,5 @@
-/* Every golden input, and every real file beside the source tree, is recognised by its first bytes
- * as what it is and as nothing else. */
+/* Every golden input, and every real file next to the source tree, is recognised by its first bytes
+ * as its format and no other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

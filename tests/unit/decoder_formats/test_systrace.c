@@ -143,8 +143,8 @@ static void test_base64(void **state)
 	}
 }
 
-/* Sections cost memory once, however many of them are compressed; what they decode to is verified
- * together, so that many small ones are no way around the limit of one. */
+/* Sections use memory once, however many of them are compressed; their decompressed sizes count
+ * together, so that many small ones do not bypass the limit of one. */
 static void test_many_zipped(void **state)
 {
 	enum { PAGES = 2000, BLANKS = 1 << 19, BOMBS = 20 };

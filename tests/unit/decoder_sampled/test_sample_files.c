@@ -1,7 +1,7 @@
-/* Every file of the recordings beside the source tree: a trace gives as many events of each kind as
- * its README, its expected file or a count of its own lines says, a mapping as many lines; what is
- * neither is refused as an upload, with the right reason.  A file without a row here fails.
- * Skipped, saying so, where the folder is not there. */
+/* Every file of the recordings next to the source tree: a trace yields the number of events of each
+ * kind in its README, its expected file or a count of its lines, a mapping its number of lines;
+ * other files are refused as uploads, with the right reason. A file without a row here fails.
+ * Skipped with a message if the folder is missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

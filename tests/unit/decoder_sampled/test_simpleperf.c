@@ -1,5 +1,5 @@
-/* Unit tests of simpleperf's samples: frames and their names, what was not sampled, and finding
- * records again. */
+/* Unit tests of simpleperf's samples: frames and their names, unsampled time, and resynchronisation
+ * after damaged records. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

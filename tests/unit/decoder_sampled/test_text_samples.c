@@ -1,5 +1,5 @@
-/* Real kernel traces beside the source tree: every line must be read, and the packed one must give
- * what the plain one gives.  Skipped, saying so, where they are not there. */
+/* Real kernel traces next to the source tree: every line must be read, and the compressed one must
+ * yield the same as the plain one. Skipped with a message if they are missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

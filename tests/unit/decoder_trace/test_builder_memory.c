@@ -1,5 +1,5 @@
-/* The builder when memory runs out: every allocation in turn fails, and nothing leaks; and when its
- * share for names is full: what has no room is counted, and the rest is a trace (I2). */
+/* The builder without memory: every allocation in turn fails, and nothing leaks; and when the limit
+ * of names is reached, further names are counted, and the rest is a trace (I2). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Unit tests of what the scheduler's states tell: time on a CPU within calls, and how long a trace
- * without calls was. */
+/* Unit tests of the scheduler's states: time on a CPU within calls, and the duration of a trace
+ * without calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -150,8 +150,8 @@ static void test_states_are_cpu_time(void **state)
 	trace_log_done(&log);
 }
 
-/* The thread's own clock is more exact; states of a small part of it say nothing of the rest;
- * counts have no time. */
+/* The thread's own clock is more exact; states of a small part of it do not cover the rest; counts
+ * have no time. */
 static void test_when_states_say_nothing(void **state)
 {
 	struct tw_builder *b = begun();

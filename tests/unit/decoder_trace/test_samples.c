@@ -1,5 +1,5 @@
-/* Real recordings beside the source tree, decoded whole: every number of their expected.json must
- * come out.  Skipped, saying so, where they are not there. */
+/* Complete real recordings next to the source tree, decoded: every number of their expected.json
+ * must match. Skipped with a message if they are missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

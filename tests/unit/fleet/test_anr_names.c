@@ -1,5 +1,5 @@
-/* ANR documents by a mapping: a report in obfuscated names becomes what the original code's report
- * would be, and one without names to change stays byte for byte. */
+/* ANR documents with a mapping: a report with obfuscated names becomes the report of the original
+ * code, and one without names to change is unchanged, byte by byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

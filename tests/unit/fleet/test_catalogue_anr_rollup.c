@@ -1,6 +1,6 @@
-/* Groups of ANRs and locks by what is kept of days: the same answers as from a model of all
- * reports, whether none, some or all of them are counted, and after they were keyed again, looked
- * at again, or forgotten. */
+/* ANR and lock groups from rollups by day: the same results as from a model of all reports, whether
+ * none, some or all of them are counted, and after they were regrouped, indexed again or expired.
+ * */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

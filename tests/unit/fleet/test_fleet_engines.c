@@ -714,8 +714,8 @@ static void wait_for_mutations(struct session *s)
 		;
 }
 
-/* Rows of earlier attempts, and of those that did not end, go; an attempt that may still be
- * written keeps its rows. */
+/* Rows of earlier and of unfinished attempts are deleted; an attempt that may still be written
+ * keeps its rows. */
 static void test_purge(struct session *s)
 {
 	static const char replaced[] =

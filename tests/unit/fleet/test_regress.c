@@ -1,5 +1,4 @@
-/* Changes in series of many traces: what was changed is found, with its size; what was not is not.
- */
+/* Changes in series of many traces: real changes are found, with their size; no others are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

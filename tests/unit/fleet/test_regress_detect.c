@@ -1,5 +1,5 @@
-/* What got slower in a simulated fleet is found in its rollups, kept once, and follows what people
- * say of it. */
+/* Regressions of a simulated fleet are found in its rollups, stored once, and follow changes of
+ * state by users. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

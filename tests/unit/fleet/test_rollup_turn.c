@@ -139,8 +139,7 @@ static void add_trees(struct session *s)
 		assert_int_equal(tw_rollup_trees_add(s->c, 1, 0, &more, NULL), TW_OK);
 }
 
-/* So many trees that fail that no other would be taken beside them: they are put off, the rest goes
- * on. */
+/* More failing trees than a turn takes: they are postponed, and the rest continues. */
 static void test_poisoned_trees_are_put_off(void **state)
 {
 	struct session *s = *state;

@@ -1,7 +1,5 @@
-/*
- * Questions about clones under way: equal ones share one child, few run at once, no project has all
- * of them, and projects take turns.
- */
+/* Concurrent requests about clones: equal ones share one child, few run at the same time, no
+ * project uses all of them, and projects take turns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

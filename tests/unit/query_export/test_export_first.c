@@ -52,8 +52,7 @@ static size_t unfold(
 	return n;
 }
 
-/* The device's trace cannot even be read: that shows later, and the file says whose it is before.
- */
+/* An unreadable system trace: this is detected later, and the file names its trace before. */
 static void test_before_the_device(void **state)
 {
 	static const enum tw_perfetto_compression compressions[] = {

@@ -1,4 +1,4 @@
-/* The device's own trace looked through: clocks of the kernel's events, what is kept of it in the
+/* The scan of the device's system trace: clocks of the kernel's events, the facts stored in the
  * trace file, and limits. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -237,8 +237,8 @@ static void same_export(
 	tw_buf_done(&bytes);
 }
 
-/* A file made from what is kept is the one that looking through the trace makes; what is damaged,
- * or of another trace, is not believed. */
+/* A file made from stored facts equals the one made by a scan of the trace; damaged facts and those
+ * of another trace are not used. */
 static void test_made_from_kept(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
-/* Sampled frames read as the methods of a mapping: chunks, trees and tables tell the same, whatever
- * is inlined, and the sums of the trace stay. */
+/* Sampled frames read as the methods of a mapping: chunks, trees and tables agree, whatever is
+ * inlined, and the sums of the trace remain. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What stands beside calls in Perfetto files: locks and who holds them, started threads, marks,
+/* Events in Perfetto files besides calls: locks and their holders, started threads, marks,
  * counters, CPU times, samples; and several traces in one file. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -142,8 +142,8 @@ static void test_flows(void **state)
 	end(&x);
 }
 
-/* Scheduler states are a track under their thread; of a thread that nobody knows, and in a cut,
- * they are not. */
+/* Scheduler states are a track under their thread; states of unknown threads are omitted, also in a
+ * time range. */
 static void test_states(void **state)
 {
 	struct made m = begin(1000, 5000);

@@ -169,8 +169,8 @@ static size_t unpack(const struct tw_buf *packed, struct tw_buf *ret)
 	return n;
 }
 
-/* Several groups at once, with any number of threads; the last bytes stay until they are asked
- * for. */
+/* Several groups at the same time, with any number of threads; the last bytes remain until they are
+ * requested. */
 static void test_groups(void **state)
 {
 	enum { PACKETS = 9000, BODY = 100 };

@@ -1,5 +1,5 @@
-/* Real recordings of every format: what a reader of its own finds in their Perfetto files is what
- * their trace files hold, call by call. */
+/* Real recordings of every format: an independent reader of their Perfetto files finds the calls of
+ * their trace files, call by call. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

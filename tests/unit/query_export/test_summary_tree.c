@@ -1,4 +1,4 @@
-/* Unit tests of the summary tree: what is grown out of it is what the call trees give, node for
+/* Unit tests of the summary tree: a graph expanded from it equals that of the call trees, node for
  * node. */
 #include <setjmp.h>
 #include <stdarg.h>

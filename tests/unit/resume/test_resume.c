@@ -189,8 +189,8 @@ static enum tw_status upload(struct fixture *f, char id[TW_ID_BYTES], uint64_t *
 	return st;
 }
 
-/* After a failure, and after a start on what it left, the upload is there as far as was said, and
- * can be brought to its end. */
+/* After a failure, and after a start on its files, the upload has the acknowledged bytes and can be
+ * completed. */
 static void go_on(struct fixture *f, const char *id, uint64_t accepted)
 {
 	struct tw_resume *r = NULL;

@@ -1,5 +1,6 @@
-/* The cache of files that are kept elsewhere: fetched once for all who ask, bounded, the longest
- * unused first out, whole after a restart; and claims, which keep deleting and putting apart. */
+/* The cache of files in object storage: fetched once for concurrent requests, bounded, least
+ * recently used evicted first, intact after a restart; and claims, which serialise deletion and
+ * storage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
