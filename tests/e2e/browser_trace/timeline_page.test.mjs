@@ -300,6 +300,19 @@ test('dragging with Shift over threads selects time and threads, and everything 
 	await done(page, t);
 });
 
+test('a link to a time outside the trace shows the whole trace', async (t) => {
+	const shown = async (page) => (await page.locator('[data-ready]').innerText()).replaceAll(/\s+/g, ' ');
+	const page = await open();
+	const whole = await shown(page);
+	assert.match(whole, /1\.00 s in view/);
+	await page.goto(`${server.url}/traces/${id}?from=9000000000000000&to=9000000000001000`);
+	await page.waitForSelector('[data-ready]');
+	await settled(page);
+	assert.equal(await shown(page), whole);
+	assert.ok((await page.locator('.minimap .window').boundingBox()).width > 900, 'all of it is in view');
+	await done(page, t);
+});
+
 test('a drag on the ruler selects time', async (t) => {
 	const page = await open();
 	const r = await page.locator('canvas.ruler').boundingBox();

@@ -89,17 +89,18 @@ export function CallsPanel({ id, thread, range, threads, names, whole, scope, tu
 	const params = { thread, from: range?.[0], to: range?.[1], method, min_ns: min || null, max_ns: max, sort: sort === 'start' ? sort : null, limit: Math.min(MOST, rows) };
 	const load = useLoad(`${id} ${JSON.stringify(params)} ${turn}`, (s) => api.calls(id, params, s));
 	const v = load.value;
+	const hint = <span class="quiet">{tr('Calls of every method. Choose "List its calls" of a method to see only its own.')}</span>;
 	const view = { from: number('from') ?? whole.from, to: number('to') ?? whole.to };
 	return (
 		<Panel title={tr('Calls')} aside={<>{scope}<Least min={min} />
 			<Choice label={tr('Order')} value={sort} options={[['duration', tr('Longest')], ['start', tr('First')]]} onPick={(o) => set({ callsort: o === 'start' ? o : null }, true)} /></>}>
-			<p class="row">{method !== null ? <><strong class="mono anywhere"><MethodName name={names[method]} /></strong> <button class="small" onClick={() => set({ calls: null, min: null, max: null }, true)}>{tr('Calls of every method')}</button></>
-				: <span class="quiet">{tr('Calls of every method. Choose "List its calls" of a method to see only its own.')}</span>}
-				{(min > 0 || max !== null) && <button class="small" onClick={() => set({ min: null, max: null }, true)}>{tr('Every duration')}</button>}</p>
+			{(method !== null || min > 0 || max !== null || v?.count === 0) && <p class="row">{method !== null ? <><strong class="mono anywhere"><MethodName name={names[method]} /></strong> <button class="small" onClick={() => set({ calls: null, min: null, max: null }, true)}>{tr('Calls of every method')}</button></>
+				: v?.count === 0 && hint}
+				{(min > 0 || max !== null) && <button class="small" onClick={() => set({ min: null, max: null }, true)}>{tr('Every duration')}</button>}</p>}
 			<Pending of={load} what={tr('Reading calls')} />
 			{v && v.count === 0 && <p class="quiet">{tr('No calls here.')}</p>}
 			{v && v.count > 0 && <div class={load.busy ? 'stale' : ''}>
-				<p class="quiet" role="status">{tr('{count}, p50 {p50}, p95 {p95}, longest {max}, {sum} together', { count: tr.many(v.count, '{n} call', '{n} calls'), p50: duration(v.p50_ns), p95: duration(v.p95_ns), max: duration(v.max_ns), sum: duration(v.sum_ns) })}{v.partial ? tr('; incomplete: the time limit was reached') : ''}</p>
+				<p class="row"><span class="quiet" role="status">{tr('{count}, p50 {p50}, p95 {p95}, longest {max}, {sum} together', { count: tr.many(v.count, '{n} call', '{n} calls'), p50: duration(v.p50_ns), p95: duration(v.p95_ns), max: duration(v.max_ns), sum: duration(v.sum_ns) })}{v.partial ? tr('; incomplete: the time limit was reached') : ''}</span>{method === null && hint}</p>
 				<Histogram of={v} min={min} max={max} />
 				<Table v={v} threads={threads} start={whole.from} method={method !== null} view={view} />
 				<p class="row under"><span class="quiet">{tr('{shown} of {total} of these durations', { shown: count(v.calls.length), total: count(v.total) })}</span>

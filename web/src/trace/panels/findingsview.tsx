@@ -69,7 +69,7 @@ function Rules({ f, from, show, named }: { f: Findings; from: number; show: Show
 	return <>
 		{rules.length > 0 && <div class="scroll"><table>
 			<thead><tr><th scope="col">{tr('Detector')}</th><th scope="col" class="num">{tr('Findings')}</th><th scope="col" class="num">{tr('Their time')}</th><th scope="col" class="num">{tr('Longest')}</th>
-				<th scope="col" class="num">{tr('Source')}</th><th scope="col" class="num">{tr('All calls')}</th><th scope="col" class="num">{tr('Time of all')}</th></tr></thead>
+				<th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('Threshold')}</th><th scope="col" class="num">{tr('All calls')}</th><th scope="col" class="num">{tr('Time of all')}</th></tr></thead>
 			<tbody>{rules.map((r) => <Row key={r.id} r={r} open={r === chosen} toggle={() => toggle(r.id === open ? null : r.id)} />)}</tbody>
 		</table></div>}
 		{silent.length > 0 && <p class="quiet">{tr('No findings for: {silent}.', { silent: silent.map((r) => serverText(r.title)).join(COMMA) })}</p>}

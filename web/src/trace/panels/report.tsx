@@ -59,5 +59,5 @@ function Repairs({ t }: { t: Trace }) {
 
 /** All that is known of the trace as a whole. */
 export function Report({ t }: { t: Trace }) {
-	return <><Panel title={tr('Report')}><Facts t={t} /></Panel><Repairs t={t} /></>;
+	return <><Panel title={tr('Report')} id="report"><Facts t={t} /></Panel><Repairs t={t} /></>;
 }

@@ -3,15 +3,14 @@ import { useMemo, useRef } from 'preact/hooks';
 import { Flags } from '../panels/annotationpanel';
 import type { Thread } from '../../api/api';
 import type { Span } from '../state/axis';
-import { number } from '../../ui/route';
 import { Strip } from './strip';
+import { viewOf } from './timelineview';
 import { together } from './tracks';
 
 export function Minimap({ threads, whole, range, onView }: { threads: Thread[]; whole: Span; range: Span | null; onView: (v: Span) => void }) {
 	const box = useRef<HTMLDivElement>(null);
 	const activity = useMemo(() => together(threads), [threads]);
-	const from = number('from') ?? whole.from;
-	const to = number('to') ?? whole.to;
+	const { from, to } = viewOf(whole);
 	const span = Math.max(1, whole.to - whole.from);
 	const share = (t: number) => `${Math.max(0, Math.min(100, ((t - whole.from) / span) * 100))}%`;
 	const jump = (e: PointerEvent) => {

@@ -14,6 +14,7 @@ const SORT_NAMES: [Sort, string][] = [['', tr('Main first, then by activity')], 
 export function ThreadTools({ listed, all }: { listed: number; all: number }) {
 	const a = arrangement();
 	const { find } = a;
+	if (all === 0) return null;
 	return <div class="threadtools">
 		<input type="search" aria-label={tr('Find a thread')} placeholder={listed < all ? tr('{listed} of {all} threads', { listed: count(listed), all: count(all) }) : tr.many(all, '{n} thread', '{n} threads')} value={find} onInput={(e) => set({ tq: e.currentTarget.value || null, y: null })} />
 		<Popover small label={tr('Sort')} title={tr('Order of threads')}>{() => <>
