@@ -80,6 +80,63 @@ async function slow(context, page) {
 	await session.send('Network.emulateNetworkConditions', { offline: false, latency: LATE_MS, downloadThroughput: -1, uploadThroughput: -1 });
 }
 
+/* Calls that change a context permanently: it is not given to another test. */
+const LASTING = ['addInitScript', 'exposeBinding', 'exposeFunction', 'on', 'once', 'route', 'setDefaultTimeout', 'setExtraHTTPHeaders', 'setGeolocation', 'setOffline'];
+
+/*
+ * Contexts that tests closed, by their options. The next test with the same options gets one of them, without its pages,
+ * cookies, stored items and permissions. A new renderer process costs as much as loading a page twice, so an empty page of
+ * the server's origin keeps the old one alive (one process per site: see launch).
+ */
+class Spare {
+	#free = new Map();
+
+	take(options) {
+		return this.#free.get(JSON.stringify(options))?.pop();
+	}
+
+	/* Makes `close` of a new context put it here, unless it was changed permanently. */
+	lend(context, options) {
+		const free = this.#free.get(JSON.stringify(options)) ?? [];
+		this.#free.set(JSON.stringify(options), free);
+		const origins = new Set();
+		let keeper, changed = false;
+		context.on('request', (r) => r.isNavigationRequest() && r.url().startsWith('http') && origins.add(new URL(r.url()).origin));
+		for (const name of LASTING) {
+			const real = context[name].bind(context);
+			context[name] = (...more) => ((changed = true), real(...more));
+		}
+		const [pages, close] = [context.pages.bind(context), context.close.bind(context)];
+		context.pages = () => pages().filter((page) => page !== keeper);
+		context.close = async () => {
+			if (free.includes(context)) return;
+			const used = context.pages();
+			/* A handler of a route may be in the middle of its answer when a test ends. */
+			await Promise.all([context, ...used].map((x) => x.unrouteAll({ behavior: 'ignoreErrors' })));
+			if (changed || origins.size !== 1) return close();
+			try {
+				keeper ??= await emptyPage(context, ...origins);
+				await Promise.all(used.map((page) => Object.getPrototypeOf(page).close.call(page)));
+				await Promise.all([context.clearCookies(), context.clearPermissions(), keeper.evaluate(() => localStorage.clear())]);
+				if (options?.permissions) await context.grantPermissions(options.permissions);
+				context.requests.open.clear();
+				free.push(context);
+			} catch {
+				return close();
+			}
+		};
+		return context;
+	}
+}
+
+/* An empty page of this origin; the server receives no request for it. */
+async function emptyPage(context, origin) {
+	const page = await context.newPage();
+	await page.route('**', (route) => route.fulfill({ contentType: 'text/html', body: '' }));
+	await page.goto(`${origin}/`);
+	return page;
+}
+
 function watch(context) {
 	const requests = { open: new Set(), begun: 0 };
 	context.requests = requests;
@@ -91,12 +148,6 @@ function watch(context) {
 	};
 	context.on('request', (r) => (requests.open.add(r), requests.begun++));
 	for (const end of ['requestfinished', 'requestfailed']) context.on(end, (r) => requests.open.delete(r));
-	/* A handler of a route may be in the middle of its answer when a test ends. */
-	const close = context.close.bind(context);
-	context.close = async () => {
-		await Promise.all([context, ...context.pages()].map((x) => x.unrouteAll({ behavior: 'ignoreErrors' })));
-		return close();
-	};
 	if (SLOWER > 1 || LATE_MS) context.on('page', (page) => slow(context, page).catch(() => {}));
 	return context.exposeBinding('documentBegins', begin).then(() => context.addInitScript((LATE_MS ? LATE + ';' : '') + WATCH)).then(() => context);
 }
@@ -130,9 +181,16 @@ export const painted = (page) => page.evaluate(() => globalThis.painted());
 
 export async function launch() {
 	const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell', args: ['--no-sandbox', '--disable-gpu',
-		'--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'] });
+		'--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--process-per-site'] });
 	const make = browser.newContext.bind(browser);
-	browser.newContext = (options) => make(options).then(watch);
+	const spare = new Spare();
+	browser.newContext = async (options) => spare.take(options) ?? spare.lend(await make(options).then(watch), options);
+	browser.newPage = async (options) => {
+		const context = await browser.newContext(options);
+		const page = await context.newPage();
+		page.close = () => context.close();
+		return page;
+	};
 	return browser;
 }
 
