@@ -21,11 +21,27 @@ export const postgresIsThere = bin !== null;
 const as = process.getuid() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : [];
 export const command = (program, ...args) => [...as, path.join(bin, program), ...args];
 
+const made = {};
+
+/* A data folder as initdb leaves it, made once per process: a copy takes a tenth of initdb's processor time. */
+function pristine(hosts) {
+	if (made[hosts]) return made[hosts];
+	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-initdb-'));
+	process.once('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
+	fs.chmodSync(folder, 0o755);
+	const data = path.join(folder, 'data');
+	fs.mkdirSync(data);
+	if (as.length) execFileSync('chown', ['postgres:postgres', data]);
+	const [program, ...args] = command('initdb', '-D', data, '--auth-local=trust', `--auth-host=${hosts}`, '-U', 'tw', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync');
+	execFileSync(program, args, { stdio: 'ignore', cwd: '/' });
+	return (made[hosts] = data);
+}
+
 export class Postgres {
 	/* `tcp`: a port of 127.0.0.1 where it listens, too; `more`: arguments of the server. */
 	constructor(folder, tcp, more = []) {
 		this.more = more;
-		this.hosts = 'scram-sha-256'; // what who comes by TCP is asked for
+		this.hosts = 'scram-sha-256'; // authentication of connections by TCP
 		this.folder = folder;
 		this.tcp = tcp ? ['-c', 'listen_addresses=127.0.0.1', '-p', String(tcp)] : ['-c', 'listen_addresses='];
 		this.data = path.join(folder, 'data');
@@ -37,10 +53,8 @@ export class Postgres {
 		fs.mkdirSync(this.socket);
 		fs.chmodSync(this.folder, 0o755);
 		fs.chmodSync(this.socket, 0o777);
-		fs.mkdirSync(this.data);
-		if (as.length) for (const at of [this.data, this.socket]) execFileSync('chown', ['postgres:postgres', at]);
-		const [program, ...args] = command('initdb', '-D', this.data, '--auth-local=trust', `--auth-host=${this.hosts}`, '-U', 'tw', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync');
-		execFileSync(program, args, { stdio: 'ignore', cwd: '/' });
+		if (as.length) execFileSync('chown', ['postgres:postgres', this.socket]);
+		execFileSync('cp', ['-a', pristine(this.hosts), this.data]);
 	}
 
 	/* Commits are written, so that a kill loses none; a power cut is not tried. */
