@@ -7,7 +7,7 @@ import { test } from 'node:test';
 
 import { CAUSES, fleet } from '../../gen/anr_fleet.mjs';
 import { violations } from '../axe.mjs';
-import { THEMES, unreadable } from '../browser.mjs';
+import { settled, THEMES, unreadable } from '../browser.mjs';
 import { done, open, server } from '../page.mjs';
 import { until } from '../server.mjs';
 import { findSlower } from '../slower.mjs';
@@ -125,6 +125,7 @@ test('answered in the page, by pointer and by keys', async (t) => {
 	await page.keyboard.press('z');
 	await page.waitForFunction(() => document.querySelectorAll('tr[data-item]').length === 1);
 	assert.equal(await page.getByRole('button', { name: 'Undo' }).count(), 0);
+	await settled(page); // each response was read
 	await page.keyboard.press('j');
 	await page.keyboard.press('a');
 	await page.getByRole('status').filter({ hasText: ': Acknowledged' }).getByRole('button', { name: 'Undo' }).waitFor();

@@ -19,7 +19,7 @@ const DAY_MS = 86400000;
 export const MUTED_DAYS = 7;
 
 export const decide = (items: Pick<Item, 'kind' | 'id'>[], what: Decision): Promise<unknown> =>
-	send('PATCH', '/api/v1/inbox', { items: items.map(({ kind, id }) => ({ kind, id })), ...what });
+	send('PATCH', '/api/v1/inbox', { items: items.map(({ kind, id }) => ({ kind, id })), ...what }).then((answer) => answer.text()); // unread, it would hold its connection
 
 /** Reverts a decision: each item gets what it had before, those with the same in one request. */
 export async function revert(before: Item[], what: Decision): Promise<void> {
