@@ -77,7 +77,7 @@ export function DetectorTable({ doc, put }: { doc: Doc; put: (d: Doc) => void })
 				return <tr key={r.id} data-rule={r.id} class={r.enabled === false ? 'quiet' : ''}>
 					{may.write && <td><input type="checkbox" checked={r.enabled !== false} aria-label={tr('Use {title}', { title })} onChange={(e) => { const { enabled: _, ...rest } = r; replace(r, e.currentTarget.checked ? rest : { ...rest, enabled: false }); }} /></td>}
 					<td class="wide">{title}</td><td class="mono" title={matches.join('\n')}>{matches.slice(0, 2).map((m, i) => <>{i > 0 && COMMA}{breakable(m)}</>)}{matches.length > 2 && <span class="quiet"> {tr('and {n} more', { n: matches.length - 2 })}</span>}</td>
-					<td>{THREADS.find(([v]) => v === textOf(r.threads, 'main'))?.[1] ?? textOf(r.threads)}</td><td class="num">{typeof r.threshold_ms === 'number' ? duration(r.threshold_ms * NS_OF_MS) : ''}</td>
+					<td class="nowrap">{THREADS.find(([v]) => v === textOf(r.threads, 'main'))?.[1] ?? textOf(r.threads)}</td><td class="num">{typeof r.threshold_ms === 'number' ? duration(r.threshold_ms * NS_OF_MS) : ''}</td>
 					<td>{SEVERITIES.find(([v]) => v === textOf(r.severity, 'warning'))?.[1] ?? textOf(r.severity)}</td>
 					{may.write && <td class="actions"><button class="small" aria-label={tr('Change {title}', { title })} onClick={() => edit(r.id)}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {title}', { title })} act={() => change(doc.rules.filter((o) => o !== r))} /></td>}</tr>;
 			})}</tbody>

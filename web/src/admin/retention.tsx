@@ -77,9 +77,10 @@ function rulesOf(texts: Texts, flags: Pick<Rules, 'keep_annotated' | 'keep_first
 
 function Edit({ rules, tryOut, save, busy, said }: { rules: Rules; tryOut: (r: Rules | null) => void; save: (r: Rules) => void; busy: boolean; said: string }) {
 	const [texts, type] = useState(textsOf(rules));
-	const [flags, flag] = useState({ keep_annotated: rules.keep_annotated, keep_first_anr: rules.keep_first_anr });
+	const were = { keep_annotated: rules.keep_annotated, keep_first_anr: rules.keep_first_anr };
+	const [flags, flag] = useState(were);
 	const now = rulesOf(texts, flags);
-	const changed = JSON.stringify(now) !== JSON.stringify(rulesOf(textsOf(rules), rules));
+	const changed = JSON.stringify(now) !== JSON.stringify(rulesOf(textsOf(rules), were));
 	useLayoutEffect(() => tryOut(null), [JSON.stringify([texts, flags])]); // what was tried is not this any more
 	return (
 		<form onSubmit={(e) => { e.preventDefault(); if (now) save(now); }}>
@@ -94,7 +95,7 @@ function Edit({ rules, tryOut, save, busy, said }: { rules: Rules; tryOut: (r: R
 			<div class="row"><button type="button" disabled={!now || busy} onClick={() => tryOut(now)}>{tr('Preview deletions')}</button>
 				<button class="primary" disabled={!now || !changed || busy}>{tr('Save rules')}</button>
 				<span class="quiet" role="status">{said || tr('Nothing is deleted before the rules are saved.')}</span></div>
-			<AsJson value={now ?? rules} label={tr('Fill in the form')} use={(v) => { type(textsOf({ ...rules, ...v })); flag({ ...rules, ...v }); }} />
+			<AsJson value={now ?? rules} label={tr('Fill in the form')} use={(v) => { type(textsOf({ ...rules, ...v })); flag({ keep_annotated: v.keep_annotated ?? rules.keep_annotated, keep_first_anr: v.keep_first_anr ?? rules.keep_first_anr }); }} />
 		</form>
 	);
 }

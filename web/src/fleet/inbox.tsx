@@ -53,7 +53,7 @@ function newState({ before, what }: Done): string {
 function LastChange({ last, undo }: { last: Done | null; undo: () => void }) {
 	const items = last && (last.before.length === 1 ? titleOf(last.before[0]) : tr.many(last.before.length, '{n} item', '{n} items'));
 	return (
-		<p class="row quiet anywhere" role="status">
+		<p class="row quiet anywhere lastchange" role="status">
 			{last && tr('{items}: {state}', { items, state: newState(last) })}
 			{last && mayRevert(last.before, last.what) && <button class="small" onClick={undo}>{tr('Undo')}</button>}
 		</p>
