@@ -8,6 +8,7 @@
 #ifndef TW_EXPORT_PLAN_H
 #define TW_EXPORT_PLAN_H
 
+#include "server/export/export_pull.h"
 #include "server/export/perfetto/export_ours.h"
 
 struct tw_plan {
@@ -42,5 +43,19 @@ typedef void (*tw_plan_fact_fn)(void *arg, const char *key, const char *text, in
 void tw_plan_origin(const struct tw_plan *p, tw_plan_fact_fn each, void *arg);
 /* The decisions. */
 void tw_plan_facts(const struct tw_plan *p, tw_plan_fact_fn each, void *arg);
+
+/* --- the bytes of a plan: one .perfetto-trace, or a tar --- */
+
+/* The packets (export_perfetto.c); plan must outlive them.  With with_system false the device's
+ * trace is omitted, but ours keep the times that they have with it.  The caller frees with
+ * ret->free. */
+enum tw_status tw_join_open(struct tw_plan *plan, bool with_system, struct tw_pull *ret,
+        struct tw_err *err) TW_MUST_USE;
+
+/* A tar of the device's unchanged trace, ours, and a manifest (export_tar.c).  Perfetto 58 and
+ * later opens it as one trace and keeps the members' ids apart.  A tar header contains the length
+ * of its member, so ours is produced twice. */
+enum tw_status tw_tar_open(
+        struct tw_plan *plan, struct tw_pull *ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

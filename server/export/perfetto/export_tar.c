@@ -1,4 +1,4 @@
-/* export_tar.c - see the header. */
+/* export_tar.c - a plan as a tar: the device's trace, ours, and a manifest (export_plan.h). */
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "server/base/file/io.h"
 #include "server/base/file/tar_head.h"
 #include "server/base/text/json_write.h"
-#include "server/export/perfetto/export_join.h"
+#include "server/export/perfetto/export_plan.h"
 
 enum { MANIFEST_BYTES = 64 << 10, COUNT_BYTES = 256 << 10 };
 
