@@ -113,11 +113,6 @@ struct tw_unpack *tw_unpack_free(struct tw_unpack *u)
 	return NULL;
 }
 
-uint64_t tw_unpack_bytes(const struct tw_unpack *u)
-{
-	return u->out_bytes;
-}
-
 /* --- files --- */
 
 static enum tw_status begin_file(struct tw_unpack *u, struct tw_str name, struct tw_err *err)

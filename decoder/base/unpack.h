@@ -40,6 +40,5 @@ enum tw_status tw_unpack_push(
 /* *ret_whole: the end of the archive was reached. */
 enum tw_status tw_unpack_finish(
         struct tw_unpack *u, bool *ret_whole, struct tw_err *err) TW_MUST_USE;
-uint64_t tw_unpack_bytes(const struct tw_unpack *u); /* of files, so far */
 
 #endif

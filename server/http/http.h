@@ -144,9 +144,7 @@ enum { TW_CHILD_WAITERS = 64 }; /* most concurrent requests that wait for a chil
 void *tw_req_context(const struct tw_req *r); /* of the server */
 struct tw_arena *tw_req_arena(const struct tw_req *r);
 const struct tw_caller *tw_req_caller(const struct tw_req *r); /* never NULL */
-const char *tw_req_method(const struct tw_req *r);
 const struct tw_route *tw_req_route(const struct tw_req *r);
-const char *tw_req_url(const struct tw_req *r); /* path without query */
 const char *tw_req_path(
         const struct tw_req *r, const char *name); /* decoded path segment of the template; NULL */
 /* Calls fn for each query pair in order until one fails. */

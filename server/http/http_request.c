@@ -294,14 +294,11 @@ const struct tw_route *tw_req_route(const struct tw_req *r)
 	return r->route;
 }
 
-const char *tw_req_method(const struct tw_req *r)
+bool tw_req_is_https(const struct tw_req *r)
 {
-	return r->method;
-}
+	const struct tw_http_parts *parts = &r->http->parts;
 
-const char *tw_req_url(const struct tw_req *r)
-{
-	return r->target.path;
+	return parts->tls || r->proxy_https || strncmp(parts->config->public_url, "https:", 6) == 0;
 }
 
 const char *tw_req_address(const struct tw_req *r)
@@ -348,6 +345,11 @@ void tw_req_set_state(struct tw_req *r, void *state)
 void *tw_req_state(const struct tw_req *r)
 {
 	return r->state;
+}
+
+bool tw_req_is_abandoned(const struct tw_req *r)
+{
+	return r->abandoned && atomic_load(r->abandoned);
 }
 
 uint64_t tw_req_ms_left(const struct tw_req *r)

@@ -80,13 +80,6 @@ enum tw_status tw_req_check_origin(const struct tw_req *r, struct tw_err *err)
 	return TW_OK;
 }
 
-bool tw_req_is_https(const struct tw_req *r)
-{
-	const struct tw_http_parts *parts = &r->http->parts;
-
-	return parts->tls || r->proxy_https || strncmp(parts->config->public_url, "https:", 6) == 0;
-}
-
 static struct tw_str without_slashes(struct tw_str url)
 {
 	while (url.len && url.ptr[url.len - 1] == '/')

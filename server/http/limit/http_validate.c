@@ -136,11 +136,6 @@ bool tw_req_client_left(const struct tw_req *r)
 	return i && recv(i->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-bool tw_req_is_abandoned(const struct tw_req *r)
-{
-	return r->abandoned && atomic_load(r->abandoned);
-}
-
 void tw_req_shorten_timeout(const struct tw_req *r, bool hurry)
 {
 	unsigned seconds = hurry ? HURRY_S : r->http->parts.config->connection_timeout_s;

@@ -110,13 +110,3 @@ uint64_t tw_detect_rules_on(
 			bits |= UINT64_C(1) << i;
 	return bits;
 }
-
-uint64_t tw_detect_rules_noting(const struct tw_detect_rules *r, enum tw_note_kind kind)
-{
-	uint64_t bits = 0;
-
-	for (size_t i = 0; i < r->n; i++)
-		if (r->rules[i].on && r->rules[i].notes >> kind & 1)
-			bits |= UINT64_C(1) << i;
-	return bits;
-}

@@ -69,7 +69,5 @@ uint64_t tw_detect_rules_of(struct tw_detect_rules *r, struct tw_str name);
 /* The rules that apply to a thread; NULL: to notes without a thread. */
 uint64_t tw_detect_rules_on(
         const struct tw_detect_rules *r, const struct tw_thread_info *t, bool is_main);
-/* The rules that apply to a kind of note. */
-uint64_t tw_detect_rules_noting(const struct tw_detect_rules *r, enum tw_note_kind kind);
 
 #endif

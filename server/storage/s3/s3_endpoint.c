@@ -189,11 +189,6 @@ void tw_s3_stop(struct tw_s3 *s)
 	atomic_store(&s->stopped, true);
 }
 
-const char *tw_s3_where(const struct tw_s3 *s)
-{
-	return s->where;
-}
-
 const char *tw_s3_prefix(const struct tw_s3 *s)
 {
 	return s->prefix;

@@ -97,8 +97,6 @@ void tw_s3_give_up(struct tw_s3 *s, bool give_up);
 bool tw_s3_given_up(const struct tw_s3 *s);
 /* When the store last answered below 500, or bytes moved (monotonic). */
 int64_t tw_s3_answered_ms(const struct tw_s3 *s);
-/* "s3://bucket/prefix", for messages. */
-const char *tw_s3_where(const struct tw_s3 *s);
 const char *tw_s3_prefix(const struct tw_s3 *s); /* "prefix/" or "" */
 uint64_t tw_s3_part_bytes(const struct tw_s3 *s);
 /* By how many ms the store's clock is ahead of the local one, from its last response. */
