@@ -21,7 +21,7 @@ enum { TW_LIST_FIRST = 64 };
 /* Makes space for one item after the first n of *items, an array of the caller's.  False: out of
  * memory; nothing changed. */
 static inline bool tw_list_grow(
-        struct tw_arena *a, void **items, uint32_t n, uint32_t *cap, size_t size)
+        struct tw_arena *a, void **items, size_t n, uint32_t *cap, size_t size)
 {
 	const uint32_t wider = *cap ? *cap * 2 : TW_LIST_FIRST;
 	void *p;
@@ -32,7 +32,7 @@ static inline bool tw_list_grow(
 	if (!p)
 		return false;
 	if (n)
-		memcpy(p, *items, (size_t)n * size);
+		memcpy(p, *items, n * size);
 	*items = p;
 	*cap = wider;
 	return true;

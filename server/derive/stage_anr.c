@@ -439,7 +439,7 @@ static enum tw_status find_cause_of(struct anrs *h, struct tw_anr_stale *s, cons
 {
 	json_t *doc = json_object_get(brief, "doc") ? named_doc(h, brief, m) : NULL;
 	json_t *path = named_path(h, brief, m);
-	struct tw_lock_list locks = {s->locks, s->n_locks, s->n_locks};
+	struct tw_lock_list locks = {s->locks, s->n_locks, (uint32_t)s->n_locks};
 	const struct tw_anr_blame blame = {r->anr, r->app, path};
 	bool lost = !brief || (!doc && json_object_get(brief, "doc"));
 	const struct tw_anr_blame nobody = {r->anr, r->app, NULL};
@@ -492,7 +492,7 @@ static enum tw_status key_one(struct anrs *h, struct tw_anr_stale *s, const stru
 	enum tw_status st = open_mappings(h, s, m, err);
 
 	drop_dumped(s);
-	locks = (struct tw_lock_list){s->locks, s->n_locks, s->n_locks};
+	locks = (struct tw_lock_list){s->locks, s->n_locks, (uint32_t)s->n_locks};
 	if (st == TW_OK)
 		st = tw_locks_name(m->namer.names.retrace, h->arena, &locks, err);
 	if (st != TW_OK)

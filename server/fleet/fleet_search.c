@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/list.h"
+
 struct tw_search_pack { /* traces and threads of one row of the search index */
 	int64_t number;
 	struct tw_index_head head;
@@ -88,30 +90,14 @@ static enum tw_status read_pack(struct tw_search *s, const struct tw_index_row *
 	return TW_OK;
 }
 
-static bool room(struct tw_search *s)
-{
-	size_t cap = s->cap_packs ? 2 * s->cap_packs : 64;
-	struct tw_search_pack *packs;
-
-	if (s->n_packs < s->cap_packs)
-		return true;
-	packs = tw_arena_alloc(s->arena, cap, sizeof *packs);
-	if (!packs)
-		return false;
-	if (s->n_packs)
-		memcpy(packs, s->packs, s->n_packs * sizeof *packs);
-	s->packs = packs;
-	s->cap_packs = cap;
-	return true;
-}
-
 static void begin_cell(struct tw_search *s, size_t cell)
 {
 	tw_arena_reset(s->arena);
 	s->cell = cell;
 	s->cell_next = cell + 1;
 	s->packs = NULL;
-	s->n_packs = s->cap_packs = 0;
+	s->n_packs = 0;
+	s->cap_packs = 0;
 }
 
 /* Binary search: heads were added by rising numbers. */
@@ -141,7 +127,8 @@ enum tw_status tw_search_row(
 	if (cell + 1 != s->cell_next)
 		begin_cell(s, cell);
 	if (slot == TW_INDEX_HEAD) {
-		if (!room(s))
+		if (!tw_list_grow(s->arena, (void **)&s->packs, s->n_packs, &s->cap_packs,
+		            sizeof *s->packs))
 			return no_memory(err);
 		return read_pack(s, row, false, &s->packs[s->n_packs++], &rest, err);
 	}

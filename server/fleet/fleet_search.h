@@ -38,7 +38,8 @@ struct tw_search {
 	/* current position */
 	size_t cell, cell_next; /* 0: none yet */
 	struct tw_search_pack *packs;
-	size_t n_packs, cap_packs;
+	size_t n_packs;
+	uint32_t cap_packs;
 	const struct tw_search_pack *pack;
 };
 

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/list.h"
+
 const char *const tw_regress_kind_names[TW_REGRESS_KINDS + 1] = {"slower", "new", NULL};
 
 enum { STRATA = TW_REGRESS_VERSIONS * TW_REGRESS_CLASSES };
@@ -140,17 +142,8 @@ static const char *worst_of(
 enum tw_status tw_regress_add(
         struct tw_regress_list *l, const struct tw_regress_found *one, struct tw_err *err)
 {
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? 2 * l->cap : 64;
-		struct tw_regress_found *more = tw_arena_alloc(l->arena, cap, sizeof *more);
-
-		if (!more)
-			return tw_oom(err);
-		if (l->n)
-			memcpy(more, l->of, l->n * sizeof *more);
-		l->of = more;
-		l->cap = cap;
-	}
+	if (!tw_list_grow(l->arena, (void **)&l->of, l->n, &l->cap, sizeof *l->of))
+		return tw_oom(err);
 	l->of[l->n++] = *one;
 	return TW_OK;
 }

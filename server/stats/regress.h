@@ -83,7 +83,8 @@ struct tw_regress_found {
 struct tw_regress_list {
 	struct tw_arena *arena;
 	struct tw_regress_found *of;
-	size_t n, cap;
+	size_t n;
+	uint32_t cap;
 };
 
 struct tw_regress_finder;                              /* working memory, some MB */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "decoder/base/list.h"
 #include "decoder/base/sum.h"
 
 enum { FRAMES = 32, STATES = 16, NESTED = 8, STEPS = 256, NAME_BYTES = 16384, ZSTD_LEVEL = 1 };
@@ -17,11 +18,6 @@ struct label { /* a name, and its index in the chains */
 
 struct call { /* a call of an outline by a frame with a line */
 	uint32_t caller, outline;
-};
-
-struct growing {
-	void *at;
-	uint32_t n, cap;
 };
 
 struct tw_inlined {
@@ -38,34 +34,17 @@ struct tw_inlined {
 	bool *outlined; /* by stored method: whether it is an outline */
 	/* walk state that an outline leaves to its caller, without the outline's own callees */
 	struct tw_retrace_walk *outlines;
-	struct growing calls;     /* struct call, sorted by caller */
+	struct tw_list calls;     /* struct call, sorted by caller */
 	uint32_t *starts, *chain; /* by stored method: its methods, outermost first */
-	struct growing labels;    /* struct label */
+	struct tw_list labels;    /* struct label */
 	struct tw_tree *trees;    /* by thread */
 	const struct tw_thread_info *threads;
 	uint32_t n_threads, max_depth, stored_depth;
 	struct tw_method_info *methods;
-	struct growing rows;   /* struct tw_chunk_row, by thread, level, time */
-	struct growing frames; /* struct tw_str, by chunk */
+	struct tw_list rows;   /* struct tw_chunk_row, by thread, level, time */
+	struct tw_list frames; /* struct tw_str, by chunk */
 	bool chunked;
 };
-
-/* The next element of a list; NULL: out of memory. */
-static void *grow(struct growing *g, size_t size, struct tw_arena *a)
-{
-	if (g->n == g->cap) {
-		uint32_t cap = g->cap ? g->cap * 2 : 64;
-		void *more = tw_arena_alloc(a, cap, size);
-
-		if (!more)
-			return NULL;
-		if (g->n)
-			memcpy(more, g->at, g->n * size);
-		g->at = more;
-		g->cap = cap;
-	}
-	return (char *)g->at + g->n++ * size;
-}
 
 /* --- methods of a frame --- */
 
@@ -81,7 +60,7 @@ static size_t retrace(const struct tw_inlined *in, uint32_t method, struct tw_re
 
 static const struct call *calls_of(const struct tw_inlined *in, uint32_t caller, uint32_t *ret_n)
 {
-	const struct call *list = in->calls.at;
+	const struct call *list = in->calls.items;
 	uint32_t low = 0;
 	uint32_t high = in->calls.n;
 
@@ -178,7 +157,7 @@ static size_t frames_of(
 
 static bool add_label(struct tw_inlined *in, struct tw_str name)
 {
-	struct label *l = grow(&in->labels, sizeof *l, in->arena);
+	struct label *l = tw_list_add(&in->labels, in->arena, sizeof *l);
 
 	if (!l)
 		return false;
@@ -222,7 +201,7 @@ static int by_name(const void *pa, const void *pb)
 /* Assigns a method index to each distinct name. */
 static bool number(struct tw_inlined *in)
 {
-	struct label *l = in->labels.at;
+	struct label *l = in->labels.items;
 	uint32_t n = in->labels.n;
 
 	in->chain = tw_arena_alloc(in->arena, (size_t)n + 1, sizeof *in->chain);
@@ -304,7 +283,7 @@ static bool add_calls(struct tw_inlined *in, const struct tw_tree *t)
 		if (method >= in->n_stored || !in->outlined[method] || caller >= in->n_stored ||
 		        !in->lined[caller])
 			continue;
-		c = grow(&in->calls, sizeof *c, in->arena);
+		c = tw_list_add(&in->calls, in->arena, sizeof *c);
 		if (!c)
 			return false;
 		*c = (struct call){caller, method};
@@ -321,7 +300,7 @@ static bool find_calls(struct tw_inlined *in)
 	for (uint32_t i = 0; i < in->n_threads; i++)
 		if (in->trees[i].n && !add_calls(in, &in->trees[i]))
 			return false;
-	list = in->calls.at;
+	list = in->calls.items;
 	if (in->calls.n)
 		qsort(list, in->calls.n, sizeof *list, by_caller);
 	for (uint32_t i = 0; i < in->calls.n; i++)
@@ -334,7 +313,7 @@ static bool find_calls(struct tw_inlined *in)
 /* Finds frames that belong to an outline only if the called outline has their line. */
 static bool find_nested(struct tw_inlined *in)
 {
-	const struct call *list = in->calls.at;
+	const struct call *list = in->calls.items;
 	bool any = false;
 
 	for (uint32_t i = 0; i < in->calls.n; i++) {
@@ -644,8 +623,8 @@ static enum tw_status flush(struct rechunk *c, struct tw_err *err)
 	st = tw_chunk_encode(c->open, c->info.open, c->batch, c->info.slices, &c->payload);
 	bound = ZSTD_compressBound(c->payload.len);
 	bytes = tw_arena_alloc(in->arena, bound, 1);
-	row = grow(&in->rows, sizeof *row, in->arena);
-	frame = grow(&in->frames, sizeof *frame, in->arena);
+	row = tw_list_add(&in->rows, in->arena, sizeof *row);
+	frame = tw_list_add(&in->frames, in->arena, sizeof *frame);
 	if (st != TW_OK || !bytes || !row || !frame)
 		return tw_oom(err);
 	bound = ZSTD_compress(bytes, bound, c->payload.data, c->payload.len, ZSTD_LEVEL);
@@ -752,7 +731,7 @@ enum tw_status tw_inlined_chunks(struct tw_inlined *in, uint32_t thread_id,
         const struct tw_chunk_row **ret, uint32_t *ret_n, struct tw_err *err)
 {
 	enum tw_status st = in->chunked ? TW_OK : make_chunks(in, err);
-	const struct tw_chunk_row *rows = in->rows.at;
+	const struct tw_chunk_row *rows = in->rows.items;
 	uint32_t first = 0;
 	uint32_t end;
 
@@ -775,6 +754,6 @@ enum tw_status tw_inlined_chunk(
 	if (st == TW_OK && (chunk_id == 0 || chunk_id > in->frames.n))
 		st = tw_fail(err, TW_NOT_FOUND, "no such chunk");
 	if (st == TW_OK)
-		*ret = ((const struct tw_str *)in->frames.at)[chunk_id - 1];
+		*ret = ((const struct tw_str *)in->frames.items)[chunk_id - 1];
 	return st;
 }

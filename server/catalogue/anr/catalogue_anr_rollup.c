@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 #include "server/stats/anr_rollup.h"
 
@@ -57,27 +58,10 @@ struct counting {
 	enum tw_anr_rollup_what what; /* the kind being read */
 	struct tw_anr_rollups sums;   /* their values point to struct sum, in list order */
 	struct sum **of;
-	size_t cap;
+	uint32_t cap;
 	struct tw_stmt *load, *store;
 	bool outdated; /* rollups of earlier generations may be left */
 };
-
-static bool room(struct counting *c)
-{
-	const size_t cap = c->cap ? 2 * c->cap : 256;
-	struct sum **of;
-
-	if (c->sums.n < c->cap)
-		return true;
-	of = tw_arena_alloc(c->sums.arena, cap, sizeof(struct sum *));
-	if (!of)
-		return false;
-	if (c->sums.n)
-		memcpy(of, c->of, c->sums.n * sizeof(struct sum *));
-	c->of = of;
-	c->cap = cap;
-	return true;
-}
 
 /* Sets its dimensions; false: out of memory. */
 static bool begin_sum(struct counting *c, struct tw_anr_rollup *t, const char *name,
@@ -112,7 +96,9 @@ static struct tw_anr_rollup *sum_at(
 	tw_buf_printf(&key, "%d %d %zu %s", c->what, fine, strlen(name), name);
 	for (int i = 0; fine && i < DIMS; i++)
 		tw_buf_printf(&key, "%zu %s", strlen(d.texts[i]), d.texts[i]);
-	if (room(c) && tw_buf_status(&key) == TW_OK)
+	if (tw_list_grow(
+	            c->sums.arena, (void **)&c->of, c->sums.n, &c->cap, sizeof(struct sum *)) &&
+	        tw_buf_status(&key) == TW_OK)
 		t = tw_anr_rollups_at(&c->sums, (struct tw_str){(const char *)key.data, key.len});
 	tw_buf_done(&key);
 	if (t && c->sums.n > before && !begin_sum(c, t, name, &d, fine))

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 
 enum { CELLS_AT_ONCE = 256, NAMES_AT_ONCE = 16384 };
@@ -201,26 +202,14 @@ void tw_cat_cells_done(struct tw_cat_cells *k)
 struct growing { /* the cells of a result */
 	struct tw_arena *arena;
 	struct tw_rollup_cell *cells;
-	size_t n, cap;
+	size_t n;
+	uint32_t cap;
 };
 
 static bool room(struct growing *g)
 {
-	size_t cap = g->cap ? 2 * g->cap : 64;
-	struct tw_rollup_cell *cells;
-
-	if (g->n < g->cap)
-		return true;
-	if (g->n >= TW_ROLLUP_CELLS_READ)
-		return false;
-	cells = tw_arena_alloc(g->arena, cap, sizeof *cells);
-	if (!cells)
-		return false;
-	if (g->n)
-		memcpy(cells, g->cells, g->n * sizeof *cells);
-	g->cells = cells;
-	g->cap = cap;
-	return true;
+	return g->n < TW_ROLLUP_CELLS_READ &&
+	       tw_list_grow(g->arena, (void **)&g->cells, g->n, &g->cap, sizeof *g->cells);
 }
 
 /* Cells that match a filter.  Labels are key=value: those of a key sort between the key with = and

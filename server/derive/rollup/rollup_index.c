@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "server/catalogue/fleet/catalogue_search_index.h"
 #include "server/derive/rollup/rollup_writer_int.h"
 #include "server/stats/search_index.h"
@@ -21,7 +22,8 @@ struct trace_index { /* index entries of one trace */
 	uint32_t n_threads;
 	int64_t *longest; /* by method, of the current thread; -1: not called */
 	struct tw_index_entry *entries;
-	size_t n, cap;
+	size_t n;
+	uint32_t cap;
 };
 
 static bool same_thread(const struct tw_index_thread *a, const struct tw_index_thread *b)
@@ -54,17 +56,8 @@ static bool find_thread(struct trace_index *p, const struct tw_thread_info *info
 
 static bool add_entry(struct trace_index *p, const struct tw_index_entry *entry)
 {
-	if (p->n == p->cap) {
-		size_t cap = p->cap ? 2 * p->cap : 1024;
-		struct tw_index_entry *entries = tw_arena_alloc(p->arena, cap, sizeof *entries);
-
-		if (!entries)
-			return false;
-		if (p->n)
-			memcpy(entries, p->entries, p->n * sizeof *entries);
-		p->entries = entries;
-		p->cap = cap;
-	}
+	if (!tw_list_grow(p->arena, (void **)&p->entries, p->n, &p->cap, sizeof *p->entries))
+		return false;
 	p->entries[p->n++] = *entry;
 	return true;
 }

@@ -34,7 +34,8 @@ enum tw_status tw_anr_path_of_calls(struct tw_trace_file *f, int64_t end_ns, int
 
 struct tw_lock_list { /* in an arena */
 	struct tw_lock_wait *at;
-	size_t n, cap;
+	size_t n;
+	uint32_t cap;
 };
 
 /* Adds contended locks from the notes of a trace: the TW_LOCKS_MAX with the longest waits. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decoder/base/hash.h"
+#include "decoder/base/list.h"
 #include "decoder/base/sum.h"
 #include "server/fleet/anr/anr_cause_int.h"
 #include "server/query/note_names.h"
@@ -12,17 +13,8 @@ enum { DISTINCT_MAX = 4096, SLOTS = 2 * DISTINCT_MAX };
 
 static struct tw_lock_wait *push(struct tw_lock_list *l, struct tw_arena *a)
 {
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? 2 * l->cap : 64;
-		struct tw_lock_wait *more = tw_arena_alloc(a, cap, sizeof *more);
-
-		if (!more)
-			return NULL;
-		if (l->n)
-			memcpy(more, l->at, l->n * sizeof *more);
-		l->at = more;
-		l->cap = cap;
-	}
+	if (!tw_list_grow(a, (void **)&l->at, l->n, &l->cap, sizeof *l->at))
+		return NULL;
 	return &l->at[l->n++];
 }
 

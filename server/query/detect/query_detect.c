@@ -9,27 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "decoder/base/sum.h"
 #include "server/query/detect/query_detect_int.h"
-
-enum { GROW_FROM = 256 };
-
-bool tw_detect_grow(struct tw_arena *a, void **list, uint32_t n, uint32_t *cap, size_t size)
-{
-	uint32_t more = *cap ? *cap * 2 : GROW_FROM;
-	void *p;
-
-	if (n < *cap)
-		return true;
-	p = tw_arena_alloc(a, more, size);
-	if (!p)
-		return false;
-	if (n)
-		memcpy(p, *list, n * size);
-	*list = p;
-	*cap = more;
-	return true;
-}
 
 /* --- findings of a rule --- */
 
@@ -91,7 +73,7 @@ static void cover(struct tw_detector *d, uint32_t group, const struct tw_finding
 		d->ret->cut |= TW_CUT_CALLS;
 		return;
 	}
-	if (!tw_detect_grow(d->arena, (void **)&d->covers, d->n_covers, &d->cap_covers,
+	if (!tw_list_grow(d->arena, (void **)&d->covers, d->n_covers, &d->cap_covers,
 	            sizeof *d->covers)) {
 		d->no_memory = true;
 		return;
@@ -134,7 +116,7 @@ void tw_detect_mark(struct tw_detector *d, const struct tw_marked *m)
 		return;
 	if (ret->n_marked == TW_DETECT_MARKS_MAX)
 		ret->cut |= TW_CUT_MARKS;
-	else if (!tw_detect_grow(d->arena, (void **)&ret->marked, ret->n_marked, &d->cap_marked,
+	else if (!tw_list_grow(d->arena, (void **)&ret->marked, ret->n_marked, &d->cap_marked,
 	                 sizeof *ret->marked))
 		d->no_memory = true;
 	else

@@ -22,8 +22,6 @@ struct tw_detector {
 	bool no_memory;
 };
 
-/* Ensures capacity for one more than n elements. False: out of memory. */
-bool tw_detect_grow(struct tw_arena *a, void **list, uint32_t n, uint32_t *cap, size_t size);
 /* Counts an outermost call for the rules in `counted`, and adds a finding for those in
  * `reported`. */
 void tw_detect_count(

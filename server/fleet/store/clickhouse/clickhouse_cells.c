@@ -11,9 +11,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "server/fleet/store/clickhouse/clickhouse_int.h"
 
-enum { PART_BYTES = 256 << 20, CELLS_FIRST = 64 };
+enum { PART_BYTES = 256 << 20 };
 #define COLUMN_LETTERS "abcdefghijklmnopqrstuvwxyz_"
 
 static enum tw_status too_much(struct tw_err *err)
@@ -76,7 +77,8 @@ static void put_values(struct tw_buf *sql, const struct tw_fleet_query *query, c
 struct growing { /* the cells of a result */
 	struct tw_arena *arena;
 	struct tw_rollup_cell *cells;
-	size_t n, cap;
+	size_t n;
+	uint32_t cap;
 	struct tw_rollup_head *head; /* of the current cell */
 	uint64_t last;               /* attempt */
 };
@@ -126,19 +128,9 @@ static enum tw_status begin_cell(
 
 	if (st != TW_OK)
 		return st;
-	if (g->n == g->cap) {
-		const size_t cap = g->cap ? 2 * g->cap : CELLS_FIRST;
-		struct tw_rollup_cell *more = g->n < TW_ROLLUP_CELLS_READ
-		                                      ? tw_arena_alloc(g->arena, cap, sizeof *more)
-		                                      : NULL;
-
-		if (!more)
-			return too_much(err);
-		if (g->n)
-			memcpy(more, g->cells, g->n * sizeof *more);
-		g->cells = more;
-		g->cap = cap;
-	}
+	if (g->n == TW_ROLLUP_CELLS_READ ||
+	        !tw_list_grow(g->arena, (void **)&g->cells, g->n, &g->cap, sizeof *g->cells))
+		return too_much(err);
 	g->cells[g->n++] =
 	        (struct tw_rollup_cell){.cell_id = (int64_t)g->n, .dims = *d, .version = 1};
 	return TW_OK;
