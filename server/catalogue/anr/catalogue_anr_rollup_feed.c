@@ -1,4 +1,5 @@
 /* catalogue_anr_rollup_feed.c - converts rows of ANRs and lock waits to additions of rollups. */
+#include <stdio.h>
 #include <string.h>
 
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
@@ -63,7 +64,7 @@ enum tw_status tw_cat_feed_anrs(
 /* --- locks --- */
 
 struct wait {
-	const char *name;
+	const char *name, *owner;
 	struct tw_anr_rollup_one one;
 };
 struct trace { /* the trace whose waits are being read */
@@ -74,22 +75,26 @@ struct trace { /* the trace whose waits are being read */
 	size_t n;
 };
 
+/* TW_ANR_ROLLUP_COLUMNS */
+#define OF_REPORT(member) TW_FIELD(struct tw_anr_rollup_report, member, "h." #member, NULL)
+static const struct tw_fields report_fields = TW_FIELDS_OF(OF_REPORT(trace_id), OF_REPORT(app),
+        OF_REPORT(version_name), OF_REPORT(build_id), OF_REPORT(scenario), OF_REPORT(device),
+        OF_REPORT(device_class), OF_REPORT(os), OF_REPORT(day), OF_REPORT(recorded_ms),
+        OF_REPORT(who));
+/* TW_ANR_ROLLUP_LOCK_COLUMNS after the kind */
+#define OF_WAIT(member, column) TW_FIELD(struct wait, member, "l." column, NULL)
+static const struct tw_fields wait_fields = TW_FIELDS_OF(OF_WAIT(one.monitor, "monitor"),
+        OF_WAIT(owner, "owner"), OF_WAIT(one.sum.holder, "holder"), OF_WAIT(one.sum.waits, "waits"),
+        OF_WAIT(one.sum.timed, "timed"), OF_WAIT(one.sum.total_ns, "total_ns"),
+        OF_WAIT(one.sum.max_ns, "max_ns"));
+
 static bool begin(struct trace *t, const struct tw_cat_query *q)
 {
-	const char **texts[] = {&t->report.trace_id, &t->report.app, &t->report.version_name,
-	        &t->report.build_id, &t->report.scenario, &t->report.device,
-	        &t->report.device_class, &t->report.os};
-
 	tw_arena_reset(t->arena);
-	t->report = report_of(q);
 	t->n = 0;
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		*texts[i] = tw_arena_str(t->arena, tw_str_of(*texts[i]));
-		if (!*texts[i])
-			return false;
-	}
-	memset(t->id, 0, sizeof t->id);
-	memcpy(t->id, t->report.trace_id, strnlen(t->report.trace_id, sizeof t->id - 1));
+	if (tw_row_read(q, 0, &report_fields, t->arena, &t->report) < 0)
+		return false;
+	(void)snprintf(t->id, sizeof t->id, "%s", t->report.trace_id);
 	return true;
 }
 
@@ -103,24 +108,15 @@ static unsigned kind_of(const struct tw_cat_query *q)
 static bool take_wait(struct trace *t, const struct tw_cat_query *q)
 {
 	struct wait *w = &t->waits[t->n];
-	const char *monitor = tw_cat_text(q, LOCK_COLUMN + 2, t->arena);
-	const char *owner = tw_cat_text(q, LOCK_COLUMN + 3, t->arena);
-	const char *holder = tw_cat_text(q, LOCK_COLUMN + 4, t->arena);
 
-	if (!monitor || !owner || !holder)
-		return false;
 	if (t->n == TW_LOCKS_MAX) /* the limit per trace */
 		return true;
-	w->name = owner[0] ? owner : monitor;
 	w->one = one_of(&t->report);
 	w->one.bit = kind_of(q);
-	w->one.owned = owner[0] != '\0';
-	w->one.monitor = monitor;
-	w->one.sum.holder = holder;
-	w->one.sum.waits = (uint64_t)tw_cat_int(q, LOCK_COLUMN + 5);
-	w->one.sum.timed = (uint64_t)tw_cat_int(q, LOCK_COLUMN + 6);
-	w->one.sum.total_ns = tw_cat_int(q, LOCK_COLUMN + 7);
-	w->one.sum.max_ns = tw_cat_int(q, LOCK_COLUMN + 8);
+	if (tw_row_read(q, LOCK_COLUMN + 2, &wait_fields, t->arena, w) < 0)
+		return false;
+	w->one.owned = w->owner[0] != '\0';
+	w->name = w->one.owned ? w->owner : w->one.monitor;
 	t->n++;
 	return true;
 }

@@ -8,6 +8,7 @@
  * and PAGE per statement; the search ends at the first project at the level, which is the minimum.
  * The job itself is claimed by one more statement.
  */
+#include "decoder/base/list.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_trace.h"
@@ -195,6 +196,15 @@ struct taking {
 	bool found;
 };
 
+static const struct tw_fields taken_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_job_row, project_id, "", NULL),
+                TW_FIELD(struct tw_job_row, trace_id, "", NULL),
+                TW_FIELD(struct tw_job_row, attempts, "", NULL));
+/* PART_COLUMNS */
+static const struct tw_fields part_fields = TW_FIELDS_OF(TW_FIELD(struct tw_part, part, "", NULL),
+        TW_FIELD(struct tw_part, sha256, "", NULL), TW_FIELD(struct tw_part, format, "", NULL),
+        TW_FIELD(struct tw_part, bytes, "", NULL));
+
 /* The part in the row's columns from `at` on, if there is one. */
 static enum tw_status read_part(
         const struct tw_cat_query *q, int at, struct taking *io, struct tw_err *err)
@@ -203,10 +213,9 @@ static enum tw_status read_part(
 
 	if (!tw_cat_str(q, at) || !tw_cat_str(q, at)[0] || io->job->n_parts == TW_CATALOGUE_PARTS)
 		return TW_OK;
-	*p = (struct tw_part){tw_cat_text(q, at, io->arena), tw_cat_text(q, at + 1, io->arena),
-	        tw_cat_text(q, at + 2, io->arena), (uint64_t)tw_cat_int(q, at + 3), false};
+	*p = (struct tw_part){.found = false};
 	io->job->n_parts++;
-	return p->part && p->sha256 && p->format ? TW_OK : tw_oom(err);
+	return tw_row_read(q, at, &part_fields, io->arena, p) < 0 ? tw_oom(err) : TW_OK;
 }
 
 static enum tw_status read_taken(
@@ -215,14 +224,16 @@ static enum tw_status read_taken(
 	enum tw_status st = TW_OK;
 
 	while (st == TW_OK && tw_cat_row(q)) {
-		if (!io->found)
-			*io->job = (struct tw_job_row){tw_cat_text(q, 0, io->arena),
-			        tw_cat_text(q, 1, io->arena), (uint32_t)tw_cat_int(q, 2), of->owner,
-			        of->queue, io->parts, 0};
+		if (!io->found) {
+			*io->job = (struct tw_job_row){
+			        .owner = of->owner, .queue = of->queue, .parts = io->parts};
+			if (tw_row_read(q, 0, &taken_fields, io->arena, io->job) < 0)
+				st = tw_oom(err);
+		}
 		io->found = true;
 		io->bytes = (uint64_t)tw_cat_int(q, 3);
-		st = io->job->project_id && io->job->trace_id ? read_part(q, 4, io, err)
-		                                              : tw_oom(err);
+		if (st == TW_OK)
+			st = read_part(q, 4, io, err);
 	}
 	return tw_cat_close_after(q, st, err);
 }
@@ -365,40 +376,30 @@ enum tw_status tw_cat_claim(struct tw_catalogue *c, struct tw_cat_turn *io, stru
 
 /* --- waiting traces --- */
 
+static const struct tw_fields waiting_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_waiting, project_id, "project_id", NULL),
+                TW_FIELD(struct tw_waiting, traces, "count(*)", NULL),
+                TW_FIELD(struct tw_waiting, bytes, "sum(bytes)", NULL));
+
 static enum tw_status read_waiting(struct tw_db *db, struct tw_arena *a, struct tw_waiting **ret,
         size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	struct tw_waiting *all = NULL;
-	size_t cap = 0;
-	enum tw_status st = tw_cat_query(&q, db, err, /* a row per trace not yet decoded */
-	        "SELECT project_id, count(*), sum(bytes) FROM job GROUP BY project_id ORDER BY"
-	        " project_id",
-	        "");
+	struct tw_list all = {NULL};
+	enum tw_status st = tw_cat_query_fields(&q, db, &waiting_fields,
+	        err, /* a row per trace not yet decoded */
+	        "SELECT {columns} FROM job GROUP BY project_id ORDER BY project_id", "");
 
 	if (st != TW_OK)
 		return st;
-	*ret_n = 0;
 	while (st == TW_OK && tw_cat_row(&q)) {
-		if (*ret_n == cap) {
-			struct tw_waiting *more =
-			        tw_arena_alloc(a, cap ? 2 * cap : 16, sizeof *more);
+		struct tw_waiting *row = tw_list_add(&all, a, sizeof *row);
 
-			if (more && cap)
-				memcpy(more, all, cap * sizeof *all);
-			all = more;
-			cap = cap ? 2 * cap : 16;
-		}
-		if (!all) {
+		if (!row || tw_row_read(&q, 0, &waiting_fields, a, row) < 0)
 			st = tw_oom(err);
-			break;
-		}
-		(void)snprintf(
-		        all[*ret_n].project_id, sizeof all->project_id, "%s", tw_cat_str(&q, 0));
-		all[*ret_n].traces = (uint64_t)tw_cat_int(&q, 1);
-		all[(*ret_n)++].bytes = (uint64_t)tw_cat_int(&q, 2);
 	}
-	*ret = all;
+	*ret = all.items;
+	*ret_n = all.n;
 	return tw_cat_close_after(&q, st, err);
 }
 
