@@ -337,6 +337,10 @@ enum tw_status tw_cat_now(struct tw_db *db, int64_t *ret_ms, struct tw_err *err)
 enum tw_status tw_cat_exec(struct tw_db *db, int *ret_changed, struct tw_err *err, const char *sql,
         const char *types, ...);
 
+/* The same; TW_NOT_FOUND with that message if no row changed. */
+enum tw_status tw_cat_change(struct tw_db *db, const char *missing, struct tw_err *err,
+        const char *sql, const char *types, ...);
+
 enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
         const char *sql, const char *types, ...);
 /* Writes a row: its values follow the statement's own parameters.  `kept` may be NULL. */

@@ -348,6 +348,23 @@ enum tw_status tw_cat_exec(struct tw_db *db, int *ret_changed, struct tw_err *er
 	return st;
 }
 
+enum tw_status tw_cat_change(struct tw_db *db, const char *missing, struct tw_err *err,
+        const char *sql, const char *types, ...)
+{
+	struct tw_cat_query q = {.db = db};
+	enum tw_status st;
+	va_list ap;
+
+	va_start(ap, types);
+	st = open_query(&q, sql, types, ap, err);
+	va_end(ap);
+	if (st == TW_OK)
+		st = run_to_end(&q, err);
+	if (st == TW_OK && tw_db_changed(db) == 0)
+		st = tw_fail(err, TW_NOT_FOUND, "%s", missing);
+	return st;
+}
+
 enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
         const char *sql, const char *types, ...)
 {

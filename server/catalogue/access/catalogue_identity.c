@@ -341,14 +341,11 @@ static enum tw_status drop(struct tw_db *db, const char *user_id, struct tw_err 
 {
 	struct account a = {.is_admin = false};
 	bool there = false;
-	int changed = 0;
 	enum tw_status st = by_id(db, user_id, &a, &there, err);
 
 	if (st == TW_OK) /* identity_by_user */
-		st = tw_cat_exec(
-		        db, &changed, err, "DELETE FROM identity WHERE user_id=?", "t", user_id);
-	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "the account is not linked to a provider");
+		st = tw_cat_change(db, "the account is not linked to a provider", err,
+		        "DELETE FROM identity WHERE user_id=?", "t", user_id);
 	if (st == TW_OK)
 		st = tw_cat_exec(
 		        db, NULL, err, "DELETE FROM session WHERE user_id=?", "t", user_id);

@@ -171,16 +171,12 @@ enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id,
 	return st;
 }
 
-static enum tw_status no_such_key(struct tw_err *err)
-{
-	return tw_fail(err, TW_NOT_FOUND, "no such key in use");
-}
+static const char no_key[] = "no such key in use";
 
 enum tw_status tw_catalogue_key_get(struct tw_catalogue *c, const char *project_id,
         const char *key_id, struct tw_arena *a, struct tw_key_row *ret, struct tw_err *err)
 {
-	return tw_cat_list(c, TW_CAT_ONE(a, &tw_key_fields, ret, "no such key in use"),
-	        err, /* primary key */
+	return tw_cat_list(c, TW_CAT_ONE(a, &tw_key_fields, ret, no_key), err, /* primary key */
 	        "SELECT {columns} FROM api_key WHERE project_id=? AND key_id=? AND revoked_ms=0",
 	        "tt", project_id, key_id);
 }
@@ -197,19 +193,16 @@ enum tw_status tw_catalogue_key_rotate(struct tw_catalogue *c, const struct tw_k
 {
 	struct tw_db *w = NULL;
 	char until[TW_NUMBER_BYTES], ends[TW_NUMBER_BYTES];
-	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(w, &changed, err,
+	st = tw_cat_change(w, no_key, err,
 	        "UPDATE api_key SET old_hash=hash, old_until_ms=?1, old_seen_ms=0,"
 	        " hash=?2, rotated_ms=?3, expires_ms=?4"
 	        " WHERE project_id=?5 AND key_id=?6 AND revoked_ms=0",
 	        "ihiitt", old_until_ms, k->hash, tw_unix_ms(), k->expires_ms, k->project_id,
 	        key_id);
-	if (st == TW_OK && changed == 0)
-		st = no_such_key(err);
 	/* sessions begun with the old secret may be a thief's */
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
@@ -227,17 +220,14 @@ enum tw_status tw_catalogue_key_revoke(
         struct tw_catalogue *c, const char *project_id, const char *key_id, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(w, &changed, err,
+	st = tw_cat_change(w, no_key, err,
 	        "UPDATE api_key SET revoked_ms=?"
 	        " WHERE project_id=? AND key_id=? AND revoked_ms=0",
 	        "itt", tw_unix_ms(), project_id, key_id);
-	if (st == TW_OK && changed == 0)
-		st = no_such_key(err);
 	return tw_cat_end_audited(
 	        c, w, st, &(struct tw_change){"key.revoke", project_id, key_id}, err);
 }

@@ -166,23 +166,23 @@ enum tw_status tw_catalogue_oldest_decoded(struct tw_catalogue *c, const struct 
 	        of, a, ret, ret_n, err);
 }
 
+static const char was_changed[] = "the trace was changed during the request";
+
 enum tw_status tw_catalogue_decoded_drop(
         struct tw_catalogue *c, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	unsigned small = 0;
-	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(w, &changed, err, /* not before rollups, which read its decoded file */
+	st = tw_cat_change(w, was_changed,
+	        err, /* not before rollups, which read its decoded file */
 	        "UPDATE trace SET state=4, file_bytes=0, file_sha256='' WHERE project_id=? AND"
 	        " trace_id=? AND state=2 AND has_upload=1 AND pinned=0 AND exempt_reason=''"
 	        " AND rollup_state<>0 AND anr_state<>0 AND (detected<>0 OR rollup_state<>1)",
 	        "tt", project_id, trace_id);
-	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "the trace was changed during the request");
 	if (st == TW_OK)
 		st = tw_cat_small_drop(w, trace_id, TW_CAT_SMALL_DECODED, &small, err);
 	if (st == TW_OK && !small)
@@ -215,14 +215,11 @@ static enum tw_status read_contents(struct tw_db *db, const char *project_id, co
 static enum tw_status drop_rows(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
-	int changed = 0;
-	enum tw_status st = tw_cat_exec(db, &changed, err,
+	enum tw_status st = tw_cat_change(db, was_changed, err,
 	        "UPDATE trace SET has_upload=0 WHERE project_id=? AND trace_id=? AND state=2"
 	        " AND pinned=0 AND exempt_reason=''",
 	        "tt", project_id, trace_id);
 
-	if (st == TW_OK && changed == 0)
-		return tw_fail(err, TW_NOT_FOUND, "the trace was changed during the request");
 	return st == TW_OK ? tw_cat_exec(db, NULL, err,
 	                             "DELETE FROM part WHERE project_id=? AND trace_id=?"
 	                             " AND part<>'system'",

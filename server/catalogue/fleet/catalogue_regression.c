@@ -395,19 +395,16 @@ enum tw_status tw_cat_regression_triage(struct tw_db *w, const char *project_id,
         const struct tw_triage *what, struct tw_err *err)
 {
 	int64_t before = 0;
-	int changed = 0;
 	enum tw_status st = tw_cat_first_int(w, &before, err, /* primary key */
 	        "SELECT status FROM regression WHERE project_id=? AND regression_id=?", "tt",
 	        project_id, id);
 
 	if (st == TW_OK)
-		st = tw_cat_exec(w, &changed, err,
+		st = tw_cat_change(w, "no such regression", err,
 		        "UPDATE regression SET status=?, fixed_in=?, owner=?, note=?,"
 		        " muted_until_ms=? WHERE project_id=? AND regression_id=?",
 		        "itttitt", (int64_t)what->status, what->fixed_in, what->owner, what->note,
 		        what->muted_until_ms, project_id, id);
-	if (st == TW_OK && !changed)
-		st = tw_fail(err, TW_NOT_FOUND, "no such regression");
 	if (st == TW_OK)
 		st = note_triage(w, project_id, id, before, what, err);
 	return st == TW_OK

@@ -120,18 +120,15 @@ enum tw_status tw_catalogue_alert_rule_change(struct tw_catalogue *c, const char
         const struct tw_alert_rule *r, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(w, &changed, err, /* primary key */
+	st = tw_cat_change(w, "no such alert rule", err, /* primary key */
 	        "UPDATE alert_rule SET name=?3, percentile=?4, days=?5, limit_micro=?6,"
 	        " min_traces=?7, mail=?8, changed_ms=?9 WHERE project_id=?1 AND rule_id=?2",
 	        "tttiiiiii", project_id, r->id, r->name, (int64_t)r->percentile, (int64_t)r->days,
 	        r->threshold, (int64_t)r->min_traces, (int64_t)r->mail, tw_unix_ms());
-	if (st == TW_OK && !changed)
-		st = tw_fail(err, TW_NOT_FOUND, "no such alert rule");
 	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){
 	                "alert.change", project_id, r->id, .facts = {{"name", r->name}}},
@@ -142,15 +139,12 @@ enum tw_status tw_catalogue_alert_rule_delete(
         struct tw_catalogue *c, const char *project_id, const char *id, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	int deleted = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(w, &deleted, err, /* primary key */
+	st = tw_cat_change(w, "no such alert rule", err, /* primary key */
 	        "DELETE FROM alert_rule WHERE project_id=? AND rule_id=?", "tt", project_id, id);
-	if (st == TW_OK && !deleted)
-		st = tw_fail(err, TW_NOT_FOUND, "no such alert rule");
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* primary key: few rows per project */
 		        "DELETE FROM alert WHERE project_id=? AND rule_id=?", "tt", project_id, id);
@@ -217,15 +211,12 @@ enum tw_status tw_catalogue_alerts_of(struct tw_catalogue *c, const char *projec
 static enum tw_status triage_alert(struct tw_db *w, const char *project_id, const char *id,
         const struct tw_triage *what, struct tw_err *err)
 {
-	int changed = 0;
-	enum tw_status st = tw_cat_exec(w, &changed, err, /* primary key */
+	enum tw_status st = tw_cat_change(w, "no such alert", err, /* primary key */
 	        "UPDATE alert SET status=?3, fixed_in=?4, owner=?5, note=?6, muted_until_ms=?7"
 	        " WHERE project_id=?1 AND alert_id=?2",
 	        "ttittti", project_id, id, (int64_t)what->status, what->fixed_in, what->owner,
 	        what->note, what->muted_until_ms);
 
-	if (st == TW_OK && !changed)
-		st = tw_fail(err, TW_NOT_FOUND, "no such alert");
 	return st == TW_OK
 	               ? tw_cat_audit(w,
 	                         &(struct tw_change){"alert.answer", project_id, id,

@@ -38,15 +38,12 @@ enum tw_status tw_catalogue_hooks(struct tw_catalogue *c, const char *project_id
 	        COLUMNS "ORDER BY hook_id", "t", project_id); /* primary key */
 }
 
-static enum tw_status no_hook(struct tw_err *err)
-{
-	return tw_fail(err, TW_NOT_FOUND, "no such webhook");
-}
+static const char no_hook[] = "no such webhook";
 
 enum tw_status tw_catalogue_hook_get(struct tw_catalogue *c, const char *project_id, const char *id,
         struct tw_arena *a, struct tw_webhook *ret, struct tw_err *err)
 {
-	return tw_cat_list(c, TW_CAT_ONE(a, &tw_hook_fields, ret, "no such webhook"), err,
+	return tw_cat_list(c, TW_CAT_ONE(a, &tw_hook_fields, ret, no_hook), err,
 	        COLUMNS "AND hook_id=?2", "tt", project_id, id);
 }
 
@@ -118,12 +115,11 @@ enum tw_status tw_catalogue_hook_change(struct tw_catalogue *c, const char *proj
         const struct tw_webhook *h, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(w, &changed, err, /* primary key */
+	st = tw_cat_change(w, no_hook, err, /* primary key */
 	        "UPDATE webhook SET name=?3, url=?4, kind=?5, events=?6, secret=?7,"
 	        " fails=CASE WHEN ?8=0 AND paused_ms<>0 THEN 0 ELSE fails END,"
 	        " failing_ms=CASE WHEN ?8=0 AND paused_ms<>0 THEN 0 ELSE failing_ms END,"
@@ -131,8 +127,6 @@ enum tw_status tw_catalogue_hook_change(struct tw_catalogue *c, const char *proj
 	        "WHERE project_id=?1 AND hook_id=?2",
 	        "ttttiitit", project_id, h->id, h->name, h->url, (int64_t)h->kind,
 	        (int64_t)h->events, h->secret, h->paused_ms, h->paused_why);
-	if (st == TW_OK && !changed)
-		st = no_hook(err);
 	if (st == TW_OK && !h->paused_ms)      /* a new address may work immediately */
 		st = tw_cat_exec(w, NULL, err, /* outbox_waiting */
 		        "UPDATE outbox SET due_ms=min(due_ms,?3) WHERE project_id=?1 AND hook_id=?2"
@@ -145,15 +139,12 @@ enum tw_status tw_catalogue_hook_delete(
         struct tw_catalogue *c, const char *project_id, const char *id, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(w, &changed, err, "DELETE FROM webhook WHERE project_id=? AND hook_id=?",
+	st = tw_cat_change(w, no_hook, err, "DELETE FROM webhook WHERE project_id=? AND hook_id=?",
 	        "tt", project_id, id);
-	if (st == TW_OK && !changed)
-		st = no_hook(err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* outbox_by_hook, primary key */
 		        "DELETE FROM outbox_attempt WHERE delivery_id IN (SELECT delivery_id FROM"

@@ -96,27 +96,21 @@ enum tw_status tw_catalogue_annotations(struct tw_catalogue *c, const char *proj
 	        "tt", project_id, trace_id);
 }
 
-static enum tw_status must_have_changed(enum tw_status st, int changed, struct tw_err *err)
-{
-	if (st == TW_OK && changed == 0)
-		return tw_fail(err, TW_NOT_FOUND, "no such annotation");
-	return st;
-}
+static const char no_annotation[] = "no such annotation";
 
 enum tw_status tw_catalogue_annotation_edit(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, const char *id, const char *text, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(w, &changed, err,
+	st = tw_cat_change(w, no_annotation, err,
 	        "UPDATE annotation SET text=?, edited_ms=?"
 	        " WHERE project_id=? AND trace_id=? AND annotation_id=?",
 	        "tittt", text, tw_unix_ms(), project_id, trace_id, id);
-	return tw_cat_end_audited(c, w, must_have_changed(st, changed, err),
+	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){
 	                "annotation.edit", project_id, trace_id, .facts = {{"annotation", id}}},
 	        err);
@@ -126,15 +120,13 @@ enum tw_status tw_catalogue_annotation_delete(struct tw_catalogue *c, const char
         const char *trace_id, const char *id, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(w, &changed, err,
+	st = tw_cat_change(w, no_annotation, err,
 	        "DELETE FROM annotation WHERE project_id=? AND trace_id=? AND annotation_id=?",
 	        "ttt", project_id, trace_id, id);
-	st = must_have_changed(st, changed, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
 		        "UPDATE trace SET annotations=annotations-1"

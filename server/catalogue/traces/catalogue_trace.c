@@ -189,14 +189,13 @@ enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *proje
         const char *trace_id, const struct tw_part *part, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_lock(w, TW_ALONE_CONTENT, part->sha256, false, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(w, &changed, err,
+		st = tw_cat_change(w, "no such trace", err,
 		        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes,found)"
 		        " SELECT project_id,trace_id,?3,?4,?5,?6,1 FROM trace WHERE"
 		        " project_id=?1 AND trace_id=?2 ON CONFLICT(project_id,trace_id,part) DO"
@@ -205,8 +204,6 @@ enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *proje
 		        " ELSE part.bytes END",
 		        "ttttti", project_id, trace_id, part->part, part->sha256, part->format,
 		        (int64_t)part->bytes);
-	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "no such trace");
 	return tw_cat_end(c, w, st, err);
 }
 
@@ -252,7 +249,6 @@ static enum tw_status note_erasure(
 static enum tw_status delete_rows(struct tw_db *db, const char *project_id, const char *trace_id,
         bool erase, unsigned *ret_small, struct tw_err *err)
 {
-	int changed = 0;
 	/* locks in the same order as the end of a job: the job, its trace */
 	enum tw_status st = tw_cat_exec(db, NULL, err,
 	        "DELETE FROM job WHERE project_id=? AND trace_id=?", "tt", project_id, trace_id);
@@ -282,11 +278,9 @@ static enum tw_status delete_rows(struct tw_db *db, const char *project_id, cons
 		        "DELETE FROM finding WHERE project_id=? AND trace_id=?", "tt", project_id,
 		        trace_id);
 	if (st == TW_OK)
-		st = tw_cat_exec(db, &changed, err,
+		st = tw_cat_change(db, "no such trace", err,
 		        "DELETE FROM trace WHERE project_id=? AND trace_id=?", "tt", project_id,
 		        trace_id);
-	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "no such trace");
 	return st;
 }
 
