@@ -267,15 +267,37 @@ enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_j
 	return tw_cat_end(c, w, st, err);
 }
 
-/* Delays grow with every attempt, so that a job that kills its worker does not spin. */
-enum tw_status tw_catalogue_job_retry(
-        struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err)
+/* How a claim ends whose job stays in the queue. */
+struct claim_end {
+	int64_t least_ms,
+	        most_ms;          /* from now, a quarter of its age between these; 0: due at once */
+	bool counts;              /* as an attempt */
+	const struct tw_err *why; /* shown while it waits; NULL: nothing */
+};
+
+/* Records in the trace, or in the job of a mapping, why it waits. */
+static enum tw_status set_reason(struct tw_db *db, const struct tw_job_row *job, int64_t attempts,
+        const struct tw_err *why, struct tw_err *err)
 {
+	return tw_cat_exec(db, NULL, err,
+	        job->queue == TW_QUEUE_MAPPINGS
+	                ? "UPDATE mapping_job SET attempts=?, error_status=?, error_message=?,"
+	                  " error_offset=-1 WHERE project_id=? AND job_id=?"
+	                : "UPDATE trace SET state=0, attempts=?, error_status=?, error_message=?,"
+	                  " error_offset=-1 WHERE project_id=? AND trace_id=?",
+	        "itttt", attempts, tw_status_name(why->code), why->msg, job->project_id,
+	        job->trace_id);
+}
+
+static enum tw_status end_claim(struct tw_catalogue *c, const struct tw_job_row *job,
+        const struct claim_end *how, struct tw_err *err)
+{
+#define END_CLAIM(table, id)                                                                       \
+	"UPDATE " table " SET claimed=0, owner='', attempts=?4, due_ms=CASE WHEN ?7=0 THEN"        \
+	" queued_ms ELSE ?5+max(min((?5-queued_ms)/4,?7),?6) END WHERE project_id=?1 AND " id      \
+	"=?2 AND claimed=1 AND owner=?3 AND " table ".attempts=?8"
+	struct tw_job_row after = *job;
 	struct tw_db *w = NULL;
-#define RETRY(table, id)                                                                           \
-	"UPDATE " table " SET claimed=0, due_ms=?, owner='' WHERE project_id=? AND " id            \
-	"=?" OWN(table)
-	const int64_t later = (int64_t)RETRY_AFTER_MS << (job->attempts < 6 ? job->attempts : 6);
 	int64_t now = 0;
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
@@ -283,85 +305,39 @@ enum tw_status tw_catalogue_job_retry(
 	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
+	after.attempts -= !how->counts;
 	st = tw_cat_now(w, &now, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(w, &changed, err, TW_OF_QUEUE(job->queue, RETRY), "ittti",
-		        now + later, job->project_id, job->trace_id, job->owner,
-		        (int64_t)job->attempts);
+		st = tw_cat_exec(w, &changed, err, TW_OF_QUEUE(job->queue, END_CLAIM), "tttiiiii",
+		        job->project_id, job->trace_id, job->owner, (int64_t)after.attempts, now,
+		        how->least_ms, how->most_ms, (int64_t)job->attempts);
 	if (st == TW_OK)
 		st = check_owner(w, job, changed, err);
 	if (st == TW_OK)
-		st = set_state(w, job, TW_TRACE_QUEUED, err);
+		st = how->why ? set_reason(w, job, (int64_t)after.attempts, how->why, err)
+		              : set_state(w, &after, TW_TRACE_QUEUED, err);
 	return tw_cat_end(c, w, st, err);
+}
+
+/* Delays grow with every attempt, so that a job that kills its worker does not spin. */
+enum tw_status tw_catalogue_job_retry(
+        struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err)
+{
+	const int64_t later = (int64_t)RETRY_AFTER_MS << (job->attempts < 6 ? job->attempts : 6);
+
+	return end_claim(c, job, &(struct claim_end){later, later, true, NULL}, err);
 }
 
 enum tw_status tw_catalogue_job_return(
         struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err)
 {
-#define RETURN(table, id)                                                                          \
-	"UPDATE " table " SET claimed=0, due_ms=queued_ms, owner='', attempts=" table ".attempts-" \
-	"1 WHERE project_id=? AND " id "=?" OWN(table)
-	struct tw_job_row before = *job;
-	struct tw_db *w = NULL;
-	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
-
-	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, &changed, err, TW_OF_QUEUE(job->queue, RETURN), "ttti", job->project_id,
-	        job->trace_id, job->owner, (int64_t)job->attempts);
-	if (st == TW_OK)
-		st = check_owner(w, job, changed, err);
-	before.attempts--;
-	if (st == TW_OK)
-		st = set_state(w, &before, TW_TRACE_QUEUED, err);
-	return tw_cat_end(c, w, st, err);
-}
-
-/* The older the job, the longer it waits: a quarter of its age, at most a minute. */
-static enum tw_status put_off(struct tw_db *db, const struct tw_job_row *job, struct tw_err *err)
-{
-#define PUT_OFF(table, id)                                                                         \
-	"UPDATE " table                                                                            \
-	" SET claimed=0, owner='', attempts=?, due_ms=?4+max(min((?4-queued_ms)/4,?6),?5)"         \
-	" WHERE project_id=?2 AND " id "=?3 AND claimed=1 AND owner=?7 AND " table                 \
-	".attempts=?1+1"
-	int64_t now = 0;
-	int changed = 0;
-	enum tw_status st = tw_cat_now(db, &now, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(db, &changed, err, TW_OF_QUEUE(job->queue, PUT_OFF), "ittiiit",
-	        (int64_t)job->attempts - 1, job->project_id, job->trace_id, now,
-	        (int64_t)WAIT_LEAST_MS, (int64_t)WAIT_MOST_MS, job->owner);
-
-	return st == TW_OK ? check_owner(db, job, changed, err) : st;
+	return end_claim(c, job, &(struct claim_end){0, 0, false, NULL}, err);
 }
 
 enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_err *why, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
-
-	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
-	if (st != TW_OK)
-		return st;
-	st = put_off(w, job, err);
-	if (st == TW_OK)
-		st = tw_cat_exec(w, NULL, err,
-		        job->queue == TW_QUEUE_MAPPINGS
-		                ? "UPDATE mapping_job SET attempts=?, error_status=?, "
-		                  "error_message=?, error_offset=-1 WHERE project_id=? AND"
-		                  " job_id=?"
-		                : "UPDATE trace SET state=0, attempts=?, error_status=?,"
-		                  " error_message=?, error_offset=-1 WHERE project_id=? AND"
-		                  " trace_id=?",
-		        "itttt", (int64_t)job->attempts - 1, tw_status_name(why->code), why->msg,
-		        job->project_id, job->trace_id);
-	return tw_cat_end(c, w, st, err);
+	return end_claim(c, job, &(struct claim_end){WAIT_LEAST_MS, WAIT_MOST_MS, false, why}, err);
 }
 
 #define RELEASE(table, id)                                                                         \
@@ -412,7 +388,6 @@ enum tw_status tw_catalogue_trace_requeue(
 {
 	struct tw_db *w = NULL;
 	int64_t now = tw_unix_ms();
-	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
@@ -422,15 +397,13 @@ enum tw_status tw_catalogue_trace_requeue(
 	        "SELECT 1 FROM job WHERE project_id=? AND trace_id=?" TW_CAT_FOR_UPDATE, "tt",
 	        project_id, trace_id);
 	if (st == TW_OK) /* a fleet engine's rows are replaced by those of the new decode */
-		st = tw_cat_exec(w, &changed, err,
+		st = tw_cat_change(w, "the upload of this trace is no longer stored", err,
 		        "UPDATE trace SET state=0, attempts=0, error_status='', error_message='',"
 		        " error_offset=-1, anr_state=0, detected=0,"
 		        " rollup_state=CASE WHEN rollup_state=2 OR EXISTS(SELECT 1 FROM"
 		        " fleet_engine) THEN 0 ELSE rollup_state END"
 		        " WHERE project_id=? AND trace_id=? AND has_upload=1",
 		        "tt", project_id, trace_id);
-	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "the upload of this trace is no longer stored");
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,bytes)"
