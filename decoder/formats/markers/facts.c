@@ -292,7 +292,7 @@ static bool is_collection(struct tw_str name)
 bool tw_fact_of(struct tw_str name, struct tw_fact *ret)
 {
 	static const struct pattern collection = {.kind = TW_NOTE_gc};
-	/* first letters of the patterns, as most names have another one */
+	/* The first letters of all patterns: most names have another one. */
 	static const bool may_match[256] = {['m'] = true,
 	        ['L'] = true,
 	        ['O'] = true,
