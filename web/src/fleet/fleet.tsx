@@ -4,17 +4,18 @@ import { useEffect } from 'preact/hooks';
 import { FleetFilter } from './fleetfilter';
 import { FindingsPage, FleetFindings } from './fleetfindings';
 import { MethodsPage } from './fleetmethods';
-import { Anrs, Intake, Regressions, ScenarioTimes, Slowest } from './fleetpanels';
+import { Anrs, Intake, Regressions, ScenarioTimes, Slowest, useOpenRegressions } from './fleetpanels';
 import { Narrowed } from './fleetparts';
 import { path } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
 /** The state of the project: open items, durations of scenarios, arrived traces. */
 export function Overview({ newest }: { newest: ComponentChildren }) {
+	const open = useOpenRegressions();
 	return <>
 		<div class="row head"><h1>{tr('Overview')}</h1><FleetFilter /><Narrowed /></div>
-		<div class="pair"><Regressions /><Anrs /></div>
-		<div class="pair far"><ScenarioTimes />{newest}</div>
+		<div class="pair"><Regressions open={open} /><Anrs /></div>
+		<div class="pair far"><ScenarioTimes open={open} />{newest}</div>
 		<Intake />
 		<div class="pair far"><FleetFindings /><Slowest /></div>
 	</>;

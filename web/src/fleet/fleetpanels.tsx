@@ -112,51 +112,57 @@ function Group({ s, g, by }: { s: Scenario; g: ScenarioGroup; by: string }) {
 	return s.scenario && one && filter ? <a href={withFilter('/fleet/methods', { scenario: s.scenario, ...filter })} title={tr('Methods of these traces')}>{shown}</a> : <>{shown}</>;
 }
 
-function Version({ s, i, error, by }: { s: Scenario; i: number; error: number; by: string }) {
+function Version({ s, i, error, by, slower }: { s: Scenario; i: number; error: number; by: string; slower: Regression[] }) {
 	const g = s.versions[i];
 	const d = g.duration_ns;
 	const before = by === 'version' || by === 'day' ? s.versions[i + 1]?.duration_ns : undefined;
 	const older = by === 'version' ? s.versions[i + 1]?.key : '';
 	const to = older && g.key ? link(`/fleet/compare?${new URLSearchParams({ a: older, b: g.key, ...(s.scenario && { scenario: s.scenario }), ...(text('app') && { app: text('app') }) })}`) : undefined;
+	const changed = (percentile: 50 | 95, p: 'p50' | 'p95') => {
+		const open = slower.filter((r) => older && r.scenario === s.scenario && r.base === older && r.head === g.key && r.percentile === percentile);
+		return open.length === 1 ? <OpenRegression r={open[0]} />
+			: <Change now={d[p]} before={before?.[p]} error={error} few={!enough(percentile, d.traces, before?.traces ?? 0)} to={to} />;
+	};
 	return (
 		<tr data-scenario={s.scenario} data-version={g.key} data-values={g.values} class={i && by === 'version' ? 'older' : 'latest'}>
 			{i === 0 && <th scope="rowgroup" rowSpan={s.versions.length} class="anywhere">{s.scenario ? <a href={link(`/traces?${new URLSearchParams({ scenario: s.scenario, ...(text('app') && { app: text('app') }) })}`)} title={tr('Its traces')}>{s.scenario}</a> : <span class="quiet">{tr('no scenario')}</span>}
 				{s.older > 0 && <p class="quiet">{by === 'version' ? tr.many(s.older, '{n} older version', '{n} older versions') : tr('{n} more', { n: count(s.older) })}</p>}</th>}
 			<td class="anywhere"><Group s={s} g={g} by={by} /></td>
 			<td class="num"><Exemplar id={g.exemplars.p50} what={tr('A trace at the median')}>{duration(d.p50)}</Exemplar></td>
-			<td class="num"><Change now={d.p50} before={before?.p50} error={error} few={!enough(50, d.traces, before?.traces ?? 0)} to={to} /></td>
+			<td class="num">{changed(50, 'p50')}</td>
 			<td class="num"><Exemplar id={g.exemplars.p75} what={tr('A trace at p75')}>{duration(d.p75)}</Exemplar></td>
 			<td class="num"><Exemplar id={g.exemplars.p95} what={tr('A trace at p95')}>{duration(d.p95)}</Exemplar></td>
-			<td class="num"><Change now={d.p95} before={before?.p95} error={error} few={!enough(95, d.traces, before?.traces ?? 0)} to={to} /></td>
+			<td class="num">{changed(95, 'p95')}</td>
 			<td class="draw"><Spread g={g} most={s.most} /></td>
 			<td class="num">{count(d.traces)}</td>
 		</tr>
 	);
 }
 
-function ScenarioTable({ rows, error, by }: { rows: Scenario[]; error: number; by: string }) {
+function ScenarioTable({ rows, error, by, slower }: { rows: Scenario[]; error: number; by: string; slower: Regression[] }) {
 	return (
 		<div class="scroll"><table class="scenarios">
 			<thead><tr><th scope="col">{tr('Scenario')}</th><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">p50</th>
-				<th scope="col" class="num" title={tr('Against the previous version in this list, uncorrected; click for the confidence interval')}>Δ p50</th><th scope="col" class="num">p75</th><th scope="col" class="num">p95</th><th scope="col" class="num">Δ p95</th><th scope="col">{tr('p50 to p95')}</th><th scope="col" class="num">{tr('Traces')}</th></tr></thead>
-			{rows.map((s) => <tbody key={s.scenario}>{s.versions.map((g, i) => <Version key={groupId(g)} s={s} i={i} error={error} by={by} />)}</tbody>)}
+				<th scope="col" class="num" title={tr('Against the previous version in this list. Open regressions are compared per device class, other changes are uncorrected. Click for the confidence interval.')}>Δ p50</th><th scope="col" class="num">p75</th><th scope="col" class="num">p95</th><th scope="col" class="num">Δ p95</th><th scope="col">{tr('p50 to p95')}</th><th scope="col" class="num">{tr('Traces')}</th></tr></thead>
+			{rows.map((s) => <tbody key={s.scenario}>{s.versions.map((g, i) => <Version key={groupId(g)} s={s} i={i} error={error} by={by} slower={slower} />)}</tbody>)}
 		</table></div>
 	);
 }
 
-export function ScenarioTimes() {
+export function ScenarioTimes({ open }: { open: Open }) {
 	const fleet = useAsked();
 	const { by, bys } = useBy(['scenario']);
 	const load = useLoad(`scenarios ${by} ${fleet.key}`, (signal) => get<Scenarios>('/api/v1/fleet/scenarios', { ...fleet.params, by }, signal));
 	const all = text('all') === '1';
 	const v = load.value?.by === by ? load.value : null; // another question's groups have other keys
+	const slower = ['class', 'label', 'os', 'build_id'].some(text) ? [] : (open.value?.regressions ?? []).filter((r) => r.kind === 'slower' && !r.method); // those are of all traces
 	const rows = scenarioRows(v?.groups ?? [], by === 'version' ? LATEST : LARGEST, by);
 	return (
 		<Panel title={tr('Scenario durations')} id="scenarios" aside={<><PickBy by={by} bys={bys} />{rows.length > SCENARIOS && <button class="small" onClick={() => set({ all: all ? null : 1 }, true)}>{all ? tr('Show fewer') : tr('Show all {rows}', { rows: count(rows.length) })}</button>}</>}>
 			<Pending of={v ? load : { ...load, value: null }} what={tr('Loading scenarios')} />
 			{v && !load.error && rows.length === 0 && <p class="quiet">{tr('No counted trace matches. Traces are counted shortly after they are ready.')}</p>}
 			{v && !load.error && rows.length > 0 && <>
-				<ScenarioTable rows={all ? rows : rows.slice(0, SCENARIOS)} error={v.error} by={by} />
+				<ScenarioTable rows={all ? rows : rows.slice(0, SCENARIOS)} error={v.error} by={by} slower={slower} />
 				<Uncounted n={v.not_counted} />
 				<Stated error={v.error} more={by === 'version' ? tr('The latest {latest} versions by name; Δ is against the previous one.', { latest: LATEST }) : ''} />
 			</>}
@@ -180,9 +186,19 @@ function Slower({ r }: { r: Regression }) {
 	);
 }
 
-export function Regressions() {
+type Open = Loaded<{ regressions: Regression[] }>;
+
+export function useOpenRegressions(): Open {
 	const { params: { app = '', scenario = '', version_name = '' } } = useListed();
-	const load = useLoad(`slower ${JSON.stringify([app, scenario, version_name])}`, (signal) => get<{ regressions: Regression[] }>('/api/v1/regressions', { status: 'live', app, scenario, version_name }, signal));
+	return useLoad(`slower ${JSON.stringify([app, scenario, version_name])}`, (signal) => get<{ regressions: Regression[] }>('/api/v1/regressions', { status: 'live', app, scenario, version_name }, signal));
+}
+
+/** The change as the list of regressions states it, so that one change has one figure. */
+function OpenRegression({ r }: { r: Regression }) {
+	return <a class="slower" href={link(`/regressions?open=${encodeURIComponent(r.id)}`)} title={tr('Open regression, compared per device class; 95 % confidence interval {low} to {high}', { low: signed(r.low), high: signed(r.high) })}>{signed(r.change)}</a>;
+}
+
+export function Regressions({ open: load }: { open: Open }) {
 	const all = load.value?.regressions;
 	return (
 		<Panel title={tr('Regressions')} id="slower" aside={<a href={link('/regressions')}>{all && all.length > ROWS ? tr('All {all}', { all: count(all.length) }) : tr('Regressions')}</a>}>
