@@ -104,8 +104,11 @@ test('answered in the page, by pointer and by keys', async (t) => {
 	await bar.getByRole('button', { name: 'Assign' }).click();
 	const carols = (w) => page.waitForFunction((many) => [...document.querySelectorAll('tr[data-item]')].filter((r) => r.textContent.includes('carol')).length === many, w);
 	await carols(n);
+	const [kind, id] = (await rows.first().getAttribute('data-item')).split(' ');
+	await answer({ items: [{ kind, id }], owner: 'dave' });
 	await page.getByRole('status').filter({ hasText: `${n} items: assigned to carol` }).getByRole('button', { name: 'Undo' }).click();
 	await carols(0);
+	await page.locator(`tr[data-item="${kind} ${id}"]:has-text("dave")`).waitFor(); // another person's decision since then
 	await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
 	await bar.getByLabel('Owner').fill('carol');
 	await bar.getByRole('button', { name: 'Assign' }).click();

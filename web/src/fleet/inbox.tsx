@@ -44,12 +44,12 @@ interface Done { before: Item[]; what: Decision }
 const titleOf = (i: Item): string => (i.kind === 'anr' ? serverText(i.title) : i.title || tr('the whole trace'));
 
 function newState({ before, what }: Done): string {
-	if (what.owner !== undefined) return what.owner ? tr('assigned to {owner}', { owner: what.owner }) : tr('assigned to nobody');
+	if (what.owner !== undefined) return what.owner ? tr('assigned to {owner}', { owner: what.owner }) : tr('unassigned');
 	if (what.muted_until_ms !== undefined) return what.muted_until_ms ? tr('muted until {day}', { day: dayOf(what.muted_until_ms) }) : tr('unmuted');
 	return stateOf({ ...before[0], ...what, muted_until_ms: 0 });
 }
 
-/** What was changed last, and its way back. */
+/** The last change, with a button that undoes it. */
 function LastChange({ last, undo }: { last: Done | null; undo: () => void }) {
 	const items = last && (last.before.length === 1 ? titleOf(last.before[0]) : tr.many(last.before.length, '{n} item', '{n} items'));
 	return (
@@ -102,10 +102,13 @@ export function InboxPage({ name }: { name: string }) {
 	};
 	const [error, change] = useChange(() => undefined);
 	const say = async (before: Item[], what: Decision) => {
+		remember(null); // what came before cannot be undone during the change
 		if (await change(() => decide(before, what))) changed({ before, what });
 	};
 	const undo = async () => {
-		if (last && await change(() => revert(last.before, last.what))) changed(null);
+		remember(null);
+		if (last) await change(() => revert(last.before, last.what));
+		changed(null); // also after a failure, which may have reverted some
 	};
 	useRowKeys(items, (key, here) => {
 		const on = picked.length > 0 ? picked : here ? [here] : [];

@@ -1,5 +1,5 @@
 // Open items: regressions, ANR groups and alerts of the server, and the decisions about them.
-import { send } from '../api/api';
+import { get, send } from '../api/api';
 import { tr } from '../i18n/strings/inbox';
 
 export interface Item {
@@ -15,23 +15,28 @@ export interface Inbox { items: Item[]; counts: Record<Box, number>; total: numb
 
 export interface Decision { status?: Item['status']; owner?: string; note?: string; fixed_in?: string; muted_until_ms?: number }
 
-const DAY_MS = 86400000;
+const DAY_MS = 86400000, NEWEST = 1000;
 export const MUTED_DAYS = 7;
 
 export const decide = (items: Pick<Item, 'kind' | 'id'>[], what: Decision): Promise<unknown> =>
-	send('PATCH', '/api/v1/inbox', { items: items.map(({ kind, id }) => ({ kind, id })), ...what }).then((answer) => answer.text()); // unread, it would hold its connection
+	send('PATCH', '/api/v1/inbox', { items: items.map(({ kind, id }) => ({ kind, id })), ...what }).then((answer) => answer.text()); // an unread body would keep the connection in use
 
-/** Reverts a decision: each item gets what it had before, those with the same in one request. */
+const isAs = (i: Item, what: Decision): boolean =>
+	(!what.status || i.status === what.status) && (what.owner === undefined || i.owner === what.owner) && (what.muted_until_ms === undefined || i.muted_until_ms === what.muted_until_ms);
+
+/** Reverts a decision, except of items that were changed again. Items with the same previous values share a request. */
 export async function revert(before: Item[], what: Decision): Promise<void> {
 	const groups = new Map<string, Item[]>();
-	for (const i of before) {
+	const { items: now } = await get<Inbox>('/api/v1/inbox', { state: 'all', limit: NEWEST });
+	const changed = (i: Item) => now.some((n) => n.kind === i.kind && n.id === i.id && !isAs(n, what));
+	for (const i of before.filter((i) => !changed(i))) {
 		const had = JSON.stringify({ ...(what.status && { status: i.status, fixed_in: i.fixed_in }), ...(what.owner !== undefined && { owner: i.owner }), ...(what.muted_until_ms !== undefined && { muted_until_ms: i.muted_until_ms }) });
 		groups.set(had, [...(groups.get(had) ?? []), i]);
 	}
 	for (const [had, items] of groups) await decide(items, JSON.parse(had) as Decision);
 }
 
-/** A returned item cannot be made a returned one again. */
+/** The status "returned" is set only by the server, so it cannot be restored. */
 export const mayRevert = (before: Item[], what: Decision): boolean => !what.status || before.every((i) => i.status !== 'returned');
 
 export const inMuteDays = (): number => Date.now() + MUTED_DAYS * DAY_MS;

@@ -39,7 +39,7 @@ const zh = {
 	'{n} items': '{n} 项',
 	'{items}: {state}': '{items}：{state}',
 	'assigned to {owner}': '已指派给 {owner}',
-	'assigned to nobody': '已取消指派',
+	'unassigned': '已取消指派',
 	'muted until {day}': '静音至 {day}',
 	'unmuted': '已取消静音',
 	'Undo': '撤销',
