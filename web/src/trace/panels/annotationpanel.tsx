@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api, currentProject, may, type Annotation, type AnnotationPlace, type Thread } from '../../api/api';
 import { annotations, draft, showAnnotation } from '../state/annotations';
 import type { Span } from '../state/axis';
+import { viewOf } from '../state/view';
 import { duration, when } from '../../i18n/format';
 import { Copy, Failure, Panel, useLoad, type Loaded } from '../../ui/parts';
 import { number, text } from '../../ui/route';
@@ -25,7 +26,8 @@ const placed = (a: Annotation): AnnotationPlace => ({ ts_ns: given(a.ts_ns), dur
 function placeInView(whole: Span, thread: Thread | null): AnnotationPlace {
 	const [a, b] = [number('a'), number('b')];
 	if (a !== null && b !== null && b > a) return { ts_ns: a, dur_ns: b - a, tid: thread?.tid };
-	return { ts_ns: Math.round(((number('from') ?? whole.from) + (number('to') ?? whole.to)) / 2) };
+	const { from, to } = viewOf(whole);
+	return { ts_ns: Math.round((from + to) / 2) };
 }
 
 function Form({ of, place, done }: { of: Of; place: AnnotationPlace; done: () => void }) {
@@ -120,9 +122,8 @@ export function AnnotationPanel(of: Of & { again: () => void }) {
 
 /** Flags over the ruler, one for each annotation whose time is in view. */
 export function Flags({ whole }: { whole: Span }) {
-	const from = number('from') ?? whole.from;
-	const span = Math.max(1, (number('to') ?? whole.to) - from);
-	const share = (t: number) => ((t - from) / span) * 100;
+	const { from, to } = viewOf(whole);
+	const share = (t: number) => ((t - from) / Math.max(1, to - from)) * 100;
 	return (
 		<div class="flags">{annotations.value.map((a) => {
 			if (a.ts_ns === null || share(a.ts_ns + a.dur_ns) < 0 || share(a.ts_ns) > 100) return null;

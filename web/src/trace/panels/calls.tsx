@@ -9,6 +9,7 @@ import { number, set, text } from '../../ui/route';
 import { openAlso } from '../state/opened';
 import { formatCall } from '../state/selection';
 import { atTimeline } from '../state/tab';
+import { viewOf } from '../state/view';
 
 const ROWS = 100, MOST = 10000;
 const BARS_HEIGHT = 64;
@@ -90,7 +91,7 @@ export function CallsPanel({ id, thread, range, threads, names, whole, scope, tu
 	const load = useLoad(`${id} ${JSON.stringify(params)} ${turn}`, (s) => api.calls(id, params, s));
 	const v = load.value;
 	const hint = <span class="quiet">{tr('Calls of every method. Choose "List its calls" of a method to see only its own.')}</span>;
-	const view = { from: number('from') ?? whole.from, to: number('to') ?? whole.to };
+	const view = viewOf(whole);
 	return (
 		<Panel title={tr('Calls')} aside={<>{scope}<Least min={min} />
 			<Choice label={tr('Order')} value={sort} options={[['duration', tr('Longest')], ['start', tr('First')]]} onPick={(o) => set({ callsort: o === 'start' ? o : null }, true)} /></>}>

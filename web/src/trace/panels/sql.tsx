@@ -6,7 +6,8 @@ import { tr } from '../../i18n/strings/sql';
 import { useMore } from '../../ui/held';
 import { download, Failure, Panel, Pending, useLoad } from '../../ui/parts';
 import { Popover } from '../../ui/popover';
-import { number, set, text } from '../../ui/route';
+import { set, text } from '../../ui/route';
+import { viewOf } from '../state/view';
 import { placeOfCall } from './calls';
 import { isDuration, placer, savedSql, sqlOf, type Place, type Result, type Value } from './sqlrows';
 
@@ -81,7 +82,7 @@ function Rows({ v, threads, whole }: { v: Result; threads: Thread[]; whole: { fr
 	const shown = v.rows.slice(0, rows);
 	const numeric = v.columns.map((_, i) => shown.some((r) => typeof r[i] === 'number'));
 	const goTo = (p: Place) => {
-		const to = placeOfCall({ ...p, depth: p.depth ?? 0, method: -1, name: '' }, { from: number('from') ?? whole.from, to: number('to') ?? whole.to });
+		const to = placeOfCall({ ...p, depth: p.depth ?? 0, method: -1, name: '' }, viewOf(whole));
 		set(p.depth === null ? { ...to, call: null } : to, true);
 	};
 	if (v.rows.length === 0) return <p class="quiet" role="status">{tr('No rows.')}</p>;

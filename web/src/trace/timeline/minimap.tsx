@@ -4,7 +4,7 @@ import { Flags } from '../panels/annotationpanel';
 import type { Thread } from '../../api/api';
 import type { Span } from '../state/axis';
 import { Strip } from './strip';
-import { viewOf } from './timelineview';
+import { viewOf } from '../state/view';
 import { together } from './tracks';
 
 export function Minimap({ threads, whole, range, onView }: { threads: Thread[]; whole: Span; range: Span | null; onView: (v: Span) => void }) {

@@ -26,7 +26,8 @@ import { ThreadMenu, ThreadTools } from './threadtools';
 import { Control, type AboutThread, type Shown } from './timelinecontrol';
 import { keysOn, pointerOn, wheelOn } from './timelineinput';
 import { Heads, HoverTip, Under } from './timelineparts';
-import { closedProcesses, openFromAddress, openTids, viewOf, type TimelineProps } from './timelineview';
+import { closedProcesses, openFromAddress, openTids, type TimelineProps } from './timelineview';
+import { viewOf } from '../state/view';
 import { layoutOf, Presence, SPAN_KINDS, TRACE_KINDS } from './tracks';
 
 /** Layout and open groups, from the address. */

@@ -12,7 +12,8 @@ import type { Progress } from '../worker/store';
 import { tr } from '../../i18n/strings/trace';
 import type { Shown } from './timelinecontrol';
 import { Head, type HeadActions } from './timelinehead';
-import { viewOf, type TimelineProps } from './timelineview';
+import type { TimelineProps } from './timelineview';
+import { viewOf } from '../state/view';
 import { CallTip, NoteTip } from '../parts/tip';
 import { inView, type Layout } from './tracks';
 

@@ -46,13 +46,6 @@ export function withoutProcessOf(tid: number, threads: Thread[]): string | null 
 	return [...closed].join(',') || null;
 }
 
-/** The view in the address; the whole trace if nothing of it is in view. */
-export function viewOf(whole: Span): Span {
-	const from = number('from') ?? whole.from;
-	const to = Math.max(from + 1, number('to') ?? whole.to);
-	return from >= whole.to || to <= whole.from ? whole : { from, to };
-}
-
 export function openFromAddress(first: Thread | null): OpenSet {
 	const open = text('open');
 	const row = number('row'); // older addresses knew one thread
