@@ -7,7 +7,6 @@ import { Filters, isFiltered, put, Saved } from './listfilters';
 import { PickedBar } from './listpicked';
 import { Busy, Failure, useLoad } from '../ui/parts';
 import { EmptyPage, Pages, useRowKeys } from '../ui/pages';
-import { narrow } from '../ui/narrow';
 import { text, texts } from '../ui/route';
 import { Arrival, Start } from './start';
 import { landed } from './upload';
@@ -76,7 +75,7 @@ function Table({ rows, columns, picked, pick, pickAll }: {
 }) {
 	const all = rows.every((t) => picked.has(t.id));
 	const some = rows.some((t) => picked.has(t.id));
-	const shared = sharedOf(rows, !narrow.value || columns.some((c) => c.key === 'version' || c.key === 'device'));
+	const shared = sharedOf(rows, columns.some((c) => c.key === 'version' || c.key === 'device'));
 	return (
 		<div class="scroll">
 			<table class="traces">

@@ -40,7 +40,7 @@ export function Pinned() {
 
 export interface Shared { app: boolean; place: boolean }
 
-/** What rows need not repeat: an app that all of them have, version and device if they have columns. */
+/** Values that rows omit: the app if all rows have the same one, version and device if they have columns. */
 export function sharedOf(list: Trace[], place = !narrow.value): Shared {
 	return { app: list.length > 1 && list.every((t) => t.meta.app === list[0].meta.app), place };
 }
@@ -68,7 +68,7 @@ function Expires({ t }: { t: Trace }) {
 	return <span class="quiet">{t.pinned ? tr('pinned') : t.first_anr ? tr('first of its ANR group') : ''}</span>;
 }
 
-/** Recordings of the system alone have none. */
+/** System traces without method calls show a dash. */
 export const callsOf = (s: NonNullable<Trace['summary']>): string => (s.slices > 0 ? count(s.slices) : '–');
 
 const of = (f: (s: NonNullable<Trace['summary']>) => string) => (t: Trace) => (t.summary ? f(t.summary) : '');
@@ -120,13 +120,13 @@ function remember(keys: string | null): void {
 	}
 }
 
-/** Six columns; the format instead of version and device if no row has them, and on a phone those below the name. */
+/** The default columns. If no row has a version or device, the format replaces both; on a phone both are below the name. */
 function firstColumns(rows: Trace[]): string[] {
 	if (narrow.value) return FIRST.filter((k) => !PLACE.includes(k));
 	return rows.length > 0 && rows.every((t) => !t.meta.version_name && !t.meta.device) ? ['format', ...FIRST.filter((k) => !PLACE.includes(k))] : FIRST;
 }
 
-/** Those of the address, else those chosen last here, else the first ones. */
+/** The columns in the address, otherwise the last choice in this browser, otherwise the defaults. */
 export function shownColumns(rows: Trace[]): Column[] {
 	const keys = (text('cols') || remembered.value || '').split(',');
 	const found = COLUMNS.filter((c) => keys.includes(c.key));
