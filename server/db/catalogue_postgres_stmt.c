@@ -13,7 +13,7 @@
 #include "server/db/catalogue_postgres_dialect.h"
 #include "server/db/catalogue_postgres_int.h"
 
-enum { SQL_BYTES = 1 << 16, VALUES_MAX = 64 };
+enum { SQL_BYTES = 1 << 16, VALUES_MAX = 96 };
 /* Type OIDs, from PostgreSQL's catalogue. */
 enum { BOOL = 16, BYTEA = 17, INT8 = 20, INT2 = 21, INT4 = 23, TEXT = 25, NUMERIC = 1700 };
 enum { BYTEA_ARRAY = 1001, TEXT_ARRAY = 1009, INT8_ARRAY = 1016 };

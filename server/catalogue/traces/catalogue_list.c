@@ -18,7 +18,7 @@
 #include "server/base/ulid.h"
 
 enum {
-	WHERE_MAX = 8192,
+	WHERE_MAX = 16384,
 	LIMIT_MAX = 500,
 	FACETS_MAX = 200,
 	FILTER_TAGS = 8,
@@ -47,8 +47,8 @@ static const char *const sorted_columns[] = {
 	"CASE WHEN version_code<>'' AND trim(version_code,'0123456789')='' AND"                    \
 	" length(version_code)<19 THEN CAST(version_code AS BIGINT) END"
 
-/* In PostgreSQL, which estimates matches of a pattern from a sample of the column, but expects that
- * strpos() finds something in every third row, and then reads rows in an order of no use. */
+/* LIKE in PostgreSQL, which estimates its matches from a sample of the column.  For strpos() it
+ * assumes that every third row matches, and chooses a bad plan. */
 #define CONTAINS(text) " ~~ ('%'||regexp_replace(" text ",'([\\\\%_])','\\\\\\1','g')||'%')"
 
 enum kind { TEXT, NUMBER, STATE, FLAG, PART, TAG, LABEL };
@@ -512,6 +512,8 @@ static enum tw_status list(struct tw_db *db, const char *project_id,
 
 	tw_buf_init(&w.sql, WHERE_MAX);
 	st = build_where(&w, f, err);
+	if (st == TW_OK && tw_buf_status(&w.sql) != TW_OK)
+		st = tw_oom(err);
 	if (st == TW_OK)
 		st = count_all(db, project_id, &w, ret_total, &ids, err);
 	if (st == TW_OK && *ret_total > 0)

@@ -331,6 +331,11 @@ static void test_states(void **state)
 	        tw_catalogue_trace_requeue(s->c, failed.project_id, failed.trace_id, NULL), TW_OK);
 	lets_through(s, "state=queued&pinned=1", k_failed);
 	lets_through(s, "state=failed", "");
+	/* the longest condition */
+	lets_through(s,
+	        "label=a=1&label=b=1&label=c=1&label=d=1&label=e=1&label=f=1&label=g=1&label=h=1&"
+	        "label=i=1&label=j=1&q=a b c d e f g h",
+	        "");
 }
 
 /* More match than are sorted: the page is read by the order's index. */
