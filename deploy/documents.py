@@ -123,7 +123,7 @@ def setting_values(kind, meaning):
     """The same of a setting, by what it says of itself: "info or warn", "folder of ...", "PEM file of ..."."""
     if kind == 'BOOL':
         return ['true', 'false']
-    choice = re.search(r'(?:^|: )((?:\w+, )*\w+)(?:, with commas between,)? or (\w+)$', meaning)
+    choice = re.search(r'(?:^|: )((?:\w+, )*\w+)(?:, separated by commas,)? or (\w+)$', meaning)
     if choice:
         return choice.group(1).split(', ') + [choice.group(2)]
     return 'folder' if meaning.startswith('folder of') else 'file' if re.match(r'(PEM )?file of', meaning) else None

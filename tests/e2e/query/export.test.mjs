@@ -364,7 +364,7 @@ test('links that other tools may fetch', async (t) => {
 			return answer.status === 200 ? undefined : answer;
 		}, 'the end of its time');
 		assert.equal(late.status, 401);
-		assert.match(late.json.error.message, /over/);
+		assert.match(late.json.error.message, /expired/);
 	});
 	assert.ok(!s.log.includes(made.json.path.split('/').at(-2)), 'the log keeps no link');
 });
