@@ -19,7 +19,7 @@ const shared = { bundle: true, format: 'esm', target: 'es2022', metafile: true,
 
 const inputs = {}; // of each built file, by its name
 
-/* A file and all that it needs at once. */
+/* A file and all files that it imports statically. */
 function closure(outputs, f, found = new Set()) {
 	if (!found.has(f)) {
 		found.add(f);
@@ -28,7 +28,7 @@ function closure(outputs, f, found = new Set()) {
 	return found;
 }
 
-/* A file that needs no other. */
+/* Builds an entry that imports no other file. */
 async function single(entry, extra = {}) {
 	const { metafile: { outputs } } = await build({ ...shared, minify: true, entryPoints: [entry], outdir: 'dist/assets', entryNames: '[name]-[hash]', ...extra,
 		define: { ...shared.define, ...extra.define } });
@@ -36,8 +36,8 @@ async function single(entry, extra = {}) {
 	return '/assets/' + basename(Object.keys(outputs)[0]);
 }
 
-/* Into which file each piece is joined that the frame or a trace needs, because each file costs a browser several
- * milliseconds. A piece that other pages need, too, is a file of its own, unless the frame can have it. */
+/* Assigns each piece that the application shell or the trace page needs to a file, because each file costs a browser
+ * several milliseconds. A piece that other pages also need becomes a separate file, unless it can be added to the shell's. */
 function joined(outputs, main, trace) {
 	const users = (f) => Object.keys(outputs).filter((e) => outputs[e].entryPoint && closure(outputs, e).has(f)).map((e) => outputs[e].entryPoint);
 	const texts = (f) => Object.keys(outputs[f].inputs).some((i) => i.startsWith('src/i18n/strings/')); // waits for a language
@@ -58,8 +58,8 @@ function joined(outputs, main, trace) {
 const HASH = 'BUILDHASH'; // in names until the content is known
 
 /* Writes the page's modules. esbuild splits them into pieces, one for each set of pages that share code; a second pass joins
- * pieces into files. All files have the same hash: it is of all their contents. Returns the address of each source file that is loaded by itself, and
- * of all it needs at once. */
+ * the pieces into files. All file names contain the same hash, which covers all contents. Returns the addresses of the files
+ * that a source file needs when it is loaded. */
 async function modules(entry, show, define) {
 	const { metafile: { outputs }, outputFiles } = await build({ ...shared, entryPoints: [entry], outdir: 'dist/assets', splitting: true,
 		write: false, entryNames: '[name]-[hash]', chunkNames: '[name]-[hash]', define: { ...shared.define, ...define } });

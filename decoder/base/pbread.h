@@ -21,7 +21,7 @@ enum tw_pb_type { TW_PB_VARINT = 0, TW_PB_FIXED64 = 1, TW_PB_BYTES = 2, TW_PB_FI
 
 struct tw_pb {
 	const uint8_t *at, *end;
-	uint64_t bad; /* a bool as wide as what copies it: a narrow one would stall them */
+	uint64_t bad; /* a bool, 64 bits wide: copying the struct would stall on a narrower store */
 };
 
 struct tw_pb_field {
@@ -49,8 +49,8 @@ static inline struct tw_str tw_pb_str(const struct tw_pb_field *f)
 	return (struct tw_str){(const char *)f->bytes, f->len};
 }
 
-/* Reads the next field if it is a number, its tag one byte, and its value at most eight; most are.
- * False: it is not, or there is none; nothing was read. */
+/* Reads the next field if it is a number with a tag of one byte and a value of at most eight bytes,
+ * as most are.  False: it is not, or there is no field; nothing was read. */
 static inline bool tw_pb_small(struct tw_pb *r, uint32_t *ret_number, uint64_t *ret_value)
 {
 	const uint64_t high = 0x8080808080808080u;
@@ -85,7 +85,7 @@ static inline bool tw_pb_small(struct tw_pb *r, uint32_t *ret_number, uint64_t *
 	return true;
 }
 
-/* The same for bytes, fewer than 128, in this field, which is below 16. */
+/* The same for a field of this number (below 16) with fewer than 128 bytes. */
 static inline bool tw_pb_small_bytes(
         struct tw_pb *r, uint32_t number, const uint8_t **ret, size_t *ret_len)
 {

@@ -333,7 +333,7 @@ CREATE INDEX trace_of_anr ON trace(project_id, anr, created_ms, trace_id) WHERE 
 CREATE INDEX trace_with_anr ON trace(project_id, created_ms, trace_id) WHERE anr<>'';
 CREATE INDEX trace_decoded ON trace(project_id, ready_ms, trace_id) WHERE state=2 AND has_upload=1;
 CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state = 2 AND rollup_state = 1; -- others are in no cell
---postgres -- which ranges of pages contain a value: rare ones are found without reading all rows, and writing costs little
+--postgres -- finds rare values without reading all rows; costs little to write
 --postgres CREATE INDEX trace_ranges ON trace USING brin (
 --postgres 	app text_bloom_ops(n_distinct_per_range=40),
 --postgres 	version_name text_bloom_ops(n_distinct_per_range=40),
@@ -343,7 +343,7 @@ CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state
 --postgres 	process text_bloom_ops(n_distinct_per_range=40),
 --postgres 	scenario text_bloom_ops(n_distinct_per_range=40),
 --postgres 	(CASE WHEN version_code<>'' AND trim(version_code,'0123456789')='' AND length(version_code)<19 THEN CAST(version_code AS BIGINT) END) int8_minmax_ops) WITH (pages_per_range=64);
---postgres -- how many rows a filter of words selects, as catalogue_list.c states it
+--postgres -- estimates the rows that match a search for words; the same expression as in filters.def
 --postgres CREATE STATISTICS trace_words ON (lower(title||' '||app||' '||version_name||' '||device||' '||scenario||' '||build_id||' '||process||' '||trace_id)) FROM trace;
 
 -- Changes of counters that every upload or deletion changes, until they are added to the counter's

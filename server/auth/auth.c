@@ -143,8 +143,7 @@ static enum tw_status refuse_caller(
 	        [TW_NEED_SERVER] = "server"};
 
 	if (needed == TW_NEED_USER)
-		return tw_fail(err, TW_DENIED,
-		        "this requires an account: sign in with its name and password");
+		return tw_fail(err, TW_DENIED, "this requires an account: sign in as a user");
 	if (caller->scope == TW_SCOPE_PUBLIC)
 		return tw_fail(
 		        err, TW_DENIED, "you have no role in any project: ask an admin for one");

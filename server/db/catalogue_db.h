@@ -89,7 +89,8 @@ struct tw_db_engine {
 /* SQL without a common form: SQLite's text, and PostgreSQL's, which SQLite reads as a comment. */
 #define TW_EITHER(sqlite, postgres) "/*{*/" sqlite "/*|" postgres "}*/"
 
-/* After SELECT, in statements whose best plan depends on the values: PostgreSQL plans each run. */
+/* Follows SELECT in statements whose best plan depends on the values: PostgreSQL then plans each
+ * execution. */
 #define TW_DB_BY_VALUES "/*by values*/ "
 
 /* Accepts NULL. */

@@ -417,7 +417,7 @@ static bool has_child(const struct running *r)
 	return r->used && r->ending == ENDING_NONE && r->step == STEP_CHILD;
 }
 
-/* Also if that cannot be determined.  A group continues for those of its traces that are left. */
+/* True also if the claim cannot be read.  A group is claimed while one of its traces is. */
 static bool is_claimed(const struct tw_jobs *j, const struct running *r)
 {
 	bool held = true;

@@ -285,8 +285,8 @@ enum tw_status tw_query_flame_of_summary(const struct tw_summary_tree *c,
  * than the call trees, so only the displayed part is computed.
  */
 
-/* The caller of a node, in half a word: steps towards the callers visit nodes at random, and call
- * trees are far larger than a cache.  Nodes are numbered through all trees. */
+/* The caller and method of a node, in 8 bytes: steps towards the callers visit nodes in random
+ * order, and call trees are far larger than a cache.  Nodes are numbered across all trees. */
 struct caller {
 	uint32_t at; /* NO_CALLER: the thread */
 	uint32_t method;

@@ -1,11 +1,12 @@
 /*
- * bench_formats.c - what reading formats costs, in CPU time, so that a busy machine says the same.
+ * bench_formats.c - CPU time of reading formats, which depends little on the machine's load.
  *
- * ART, kernel text, Perfetto and Chrome JSON: MB of input a second and nanoseconds per event, into
- * a sink that keeps nothing and all the way to a trace file, beside a search for line ends in the
- * same bytes (memchr); mapping.txt: compiled and opened; an ANR report of 100 MB: time and memory.
- * Inputs are made here and are the same every time: random calls, or those of a recording.  Each
- * time is the best of several runs, followed by the median; peak memory is beside the input's own.
+ * ART, kernel text, Perfetto and Chrome JSON: MB of input per second and nanoseconds per event,
+ * both into a sink that discards all events and to a trace file, compared with a search for line
+ * ends in the same bytes (memchr).  mapping.txt: compiled and opened.  An ANR report of 100 MB:
+ * time and memory.  Inputs are generated and always the same: random calls, or those of a
+ * recording.  Each time is the best of several runs, followed by the median.  Peak memory excludes
+ * the input.
  *
  *   bench_formats [-m MAPPING.txt] [-c RECORDING] [-o INPUT]
  *
@@ -455,7 +456,7 @@ static void make_perfetto(struct tw_buf *b)
 	tw_buf_done(&name);
 }
 
-/* Sections of several threads, and a switch for every four of their lines. */
+/* Sections of several threads, and a context switch for every four of their lines. */
 static void make_atrace(struct tw_buf *b)
 {
 	(void)tw_buf_printf(b, "# tracer: nop\n#\n");
@@ -592,7 +593,7 @@ static struct times times_of(
 	return (struct times){t[0], t[times / 2]};
 }
 
-/* The floor of every format of lines: one look at each byte. */
+/* The lower bound for formats of lines: one pass over the bytes. */
 static double lines_alone(const struct tw_buf *in)
 {
 	const uint8_t *p = in->data;

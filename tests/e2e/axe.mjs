@@ -1,5 +1,5 @@
 /*
- * axe.mjs - the rules of axe-core that an open page breaks.
+ * axe.mjs - violations of axe-core's rules on an open page.
  */
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,8 +12,8 @@ const source = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/
 /*
  * Violations as lines: the rule, its help text, the element. With `rules`, only of these rules.
  *
- * Without them the default run leaves contrast to unreadable(), which needs a tenth of axe's time for it, and runs axe in
- * the light theme only: the themes differ in nothing but colours. A full run applies all rules in both themes.
+ * Without `rules`, the default run checks contrast with unreadable(), which takes a tenth of axe's time, and runs axe in
+ * the light theme only: the themes differ only in colours. A full run applies all rules in both themes.
  */
 export async function violations(page, rules) {
 	const quick = inFull(false, !rules);

@@ -62,7 +62,7 @@ test('0 and every change are on the axis', () => {
 
 test('classes that one side lacks are named on the side that has them', () => {
 	const v = { a: { traces: 10, compared: 8 }, b: { traces: 5, compared: 5 }, mix: { classes: [{ class: 'low', a_traces: 2, b_traces: 0, excluded: true }, { class: 'high', a_traces: 8, b_traces: 5, excluded: false }] } } as unknown as Versus;
-	assert.match(leftOut('a', v), /class low, which only A has/);
+	assert.match(leftOut('a', v), /class low, which occur only in A/);
 	assert.equal(leftOut('b', v), '');
 });
 

@@ -99,8 +99,8 @@ struct tw_chrome_fields {
 	struct tw_chrome_value of[TW_CHROME_FIELDS];
 };
 
-/* From the text of an object, which may be followed by others.  Returns the object's length; 0: not
- * plain, not UTF-8 or not complete. */
+/* Parses the object at the start of a text.  Returns the object's length, or 0 if it is not plain,
+ * not UTF-8 or incomplete. */
 size_t tw_chrome_fields_read(struct tw_str text, struct tw_chrome_fields *ret);
 void tw_chrome_fields_of(const json_t *root, struct tw_chrome_fields *ret);
 struct tw_chrome_value tw_chrome_value_of(const json_t *v);

@@ -77,8 +77,7 @@ static uint64_t zeros(uint64_t word)
 	return (word - EACH(1)) & ~word & EACH(0x80);
 }
 
-/* The end of the part of a text that needs no decision: a quote, a backslash, a control character
- * or the end. */
+/* The first quote, backslash or control character of a text, or its end. */
 static const char *end_of_plain(struct reader *r)
 {
 	const char *p = r->at;

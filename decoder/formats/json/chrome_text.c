@@ -377,7 +377,7 @@ static size_t take_run(struct tw_chrome_text *t, const uint8_t *p, size_t n)
 	return t->part == TW_CHROME_PASS && (t->depth || t->in_string) ? quiet_run(t, p, n) : 0;
 }
 
-/* *ret_used: 0 if there is no event here that can be read without buffering it. */
+/* *ret_used: 0 if the event must be buffered. */
 static enum tw_status take_plain(
         struct tw_chrome_text *t, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
 {

@@ -30,8 +30,8 @@ enum tw_chrome_piece {
 typedef enum tw_status (*tw_chrome_fn)(void *arg, enum tw_chrome_piece what, struct tw_str text,
         uint64_t offset, struct tw_err *err);
 
-/* Reads the event at the front of these bytes, which may end anywhere.  *ret_used: its length; 0:
- * it was not read, and is to be buffered. */
+/* Reads the event at the start of these bytes, which may be incomplete.  *ret_used: its length, or
+ * 0 if it must be buffered. */
 typedef enum tw_status (*tw_chrome_plain_fn)(
         void *arg, struct tw_str text, uint64_t offset, size_t *ret_used, struct tw_err *err);
 

@@ -184,8 +184,8 @@ enum tw_status tw_marks_note(
         struct tw_marks *m, const struct tw_note *note, struct tw_err *err) TW_MUST_USE;
 /* Emits the batch. */
 enum tw_status tw_marks_flush(struct tw_marks *m, struct tw_err *err) TW_MUST_USE;
-/* Emits an event, in batches.  Inline, and member by member, so that
- * it is made in the batch: a copy would wait for what was just stored. */
+/* Adds an event to the batch.  Inline, and member by member: copying a struct would stall on the
+ * stores just made. */
 static inline TW_MUST_USE enum tw_status tw_marks_event(
         struct tw_marks *m, const struct tw_event *ev, struct tw_err *err)
 {

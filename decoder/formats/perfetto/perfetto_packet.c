@@ -76,7 +76,7 @@ static void read_content(struct tw_perfetto_packet *p, const struct tw_pb_field 
 		p->heap_profile |= is_heap_profile(f->number);
 }
 
-/* The usual payload.  Set member by member: a copy would wait for them. */
+/* The usual payload.  Set member by member: copying a struct would stall on the stores. */
 static inline void take_track_event(struct tw_perfetto_packet *p, const uint8_t *bytes, size_t len)
 {
 	p->content.number = p->payload.number = TRACK_EVENT;

@@ -267,15 +267,15 @@ enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_j
 	return tw_cat_end(c, w, st, err);
 }
 
-/* How a claim ends whose job stays in the queue. */
+/* How to end the claim of a job that remains in the queue. */
 struct claim_end {
-	int64_t least_ms,
-	        most_ms;          /* from now, a quarter of its age between these; 0: due at once */
-	bool counts;              /* as an attempt */
-	const struct tw_err *why; /* shown while it waits; NULL: nothing */
+	int64_t least_ms, most_ms; /* the delay is a quarter of the job's age, within these limits;
+	                              0: due immediately */
+	bool counts;               /* counts as an attempt */
+	const struct tw_err *why;  /* shown while it waits; NULL: nothing */
 };
 
-/* Records in the trace, or in the job of a mapping, why it waits. */
+/* Records the reason for the wait in the trace, or in the job of a mapping. */
 static enum tw_status set_reason(struct tw_db *db, const struct tw_job_row *job, int64_t attempts,
         const struct tw_err *why, struct tw_err *err)
 {

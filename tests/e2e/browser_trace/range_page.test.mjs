@@ -120,7 +120,7 @@ test('an area over several threads is one table of exactly that range; waits com
 test('two ranges of a trace are shown side by side', async (t) => {
 	const page = await open(`?a=${start + 44 * MS}&b=${start + 66 * MS}&threads=all&tab=range`);
 	await page.getByRole('button', { name: 'Compare with another range' }).click();
-	await panel(page, 'Selected range').getByText('Range stored. Select another range').waitFor();
+	await panel(page, 'Selected range').getByText('Base of the comparison. Select another range').waitFor();
 	const ruler = await page.locator('canvas.ruler').boundingBox();
 	const x = async (ms) => (await at(page, ms, 0))[0];
 	await drag(page, [await x(69), ruler.y + 8], [await x(76), ruler.y + 8], false);

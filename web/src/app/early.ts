@@ -1,4 +1,4 @@
-// Runs before the modules of the page are there: has what a trace needs come meanwhile. Who needs it first takes it.
+// Runs before the page's modules are loaded: requests the data that a trace needs. The first module that needs a response takes it.
 import type { Thread } from '../api/api';
 import type { ToWorker } from '../trace/worker/messages';
 
@@ -13,7 +13,7 @@ if (id) {
 		if (project) q.set('project', project);
 		const href = q.size ? `${path}?${q}` : path;
 		const response = fetch(href);
-		response.catch(() => undefined); // reported by who takes it
+		response.catch(() => undefined); // the module that takes the response reports the error
 		responses.set(href, response);
 		return response;
 	};
@@ -27,14 +27,14 @@ if (id) {
 	ask(`${trace}/documents`, 'kind=anr');
 	Object.assign(globalThis, { early: { worker, responses } });
 
-	/* Unless the address says otherwise, the calls of the main thread are shown: they load while the page is put together. */
+	/* The page shows the main thread's calls unless the address selects others. They load while the modules do. */
 	const openMain = async () => {
 		const list = (await (await threads).clone().json()) as { threads: Thread[] };
 		const mains = list.threads.filter((t) => t.is_main && t.slices > 0);
 		const open: ToWorker = { kind: 'open', trace: id, project, tids: mains.map((t) => t.tid), early: true };
 		if (mains.length === 1) worker.postMessage(open);
 	};
-	if (!/[?&](open|thread|row|call)=/.test(location.search)) openMain().catch(() => undefined); // the page sends the same requests, and reports
+	if (!/[?&](open|thread|row|call)=/.test(location.search)) openMain().catch(() => undefined); // the page repeats failed requests and reports their errors
 	for (const href of document.querySelector<HTMLMetaElement>('meta[name=trace-modules]')!.content.split(' '))
 		document.head.append(Object.assign(document.createElement('link'), { rel: 'modulepreload', href }));
 }

@@ -111,7 +111,7 @@ export function verdictOf(s: Stat): Verdict {
 export function leftOut(side: 'a' | 'b', v: Versus): string {
 	const out = v.mix.classes.filter((c) => c.excluded && c[`${side}_traces`] > 0).map((c) => c.class || tr('without a class'));
 	if (v[side].compared >= v[side].traces || out.length === 0) return '';
-	return tr('Excluded: devices of class {out}, which only {toUpperCase} has.', { out: out.map(classWord).join(COMMA), toUpperCase: side.toUpperCase() });
+	return tr('Excluded: devices of class {out}, which occur only in {side}.', { out: out.map(classWord).join(COMMA), side: side.toUpperCase() });
 }
 
 /* --- places --- */

@@ -57,7 +57,7 @@ export interface Tr<T extends Table> {
 	many: (n: number, one: string, text: keyof T & string) => string;
 }
 
-/** 1234567.5 → "1,234,567.5", in both languages alike. Intl takes several milliseconds to begin with, before the first picture. */
+/** 1234567.5 → "1,234,567.5", in both languages. Not by Intl, whose first use takes several milliseconds before the first paint. */
 export function grouped(n: number): string {
 	const [whole, part] = String(Math.round(n * 1000) / 1000).split('.');
 	return whole.replace(/\B(?=(\d{3})+$)/g, ',') + (part ? `.${part}` : '');

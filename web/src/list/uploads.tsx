@@ -101,7 +101,7 @@ function Row({ u }: { u: Upload }) {
 	);
 }
 
-/** How far all of them are: how many are in progress, then how many of them are ready, failed or wait for an answer. */
+/** The number of uploads in progress; once none is, the numbers of ready and failed ones. */
 function summaryOf(list: Upload[], busy: number): string {
 	const ready = list.filter((u) => u.stage === 'ready').length;
 	const failed = list.filter((u) => u.stage === 'failed').length;
@@ -111,7 +111,7 @@ function summaryOf(list: Upload[], busy: number): string {
 
 const needsReader = (u: Upload): boolean => u.stage === 'failed' || u.stage === 'unnamed';
 
-/** Uploads in progress, in the corner of every page; first those that need their reader. */
+/** The uploads, in the corner of every page; failed ones and those that need a choice come first. */
 export function Tray() {
 	const list = uploads.value;
 	const busy = list.filter(isBusy).length;

@@ -347,7 +347,7 @@ const zh = {
 	'these': '这些',
 	'the current': '当前',
 	'{list}, {freed}{due}. Pin a trace to keep it.': '{list}，释放 {freed}{due}。置顶 Trace 即可保留。',
-	'More than {n} items; the first {n}': '超过 {n} 项；前 {n} 项',
+	'At least {n} items; the first {n}': '至少 {n} 项；前 {n} 项',
 	'{over} traces are above the maximum.': '有 {over} 条 Trace 超出上限。',
 	'{due} of them at the next check{tried}': '其中 {due}在下次检查时删除{tried}',
 	'all': '全部',

@@ -126,7 +126,7 @@ export const refusals: Record<string, string> = {
 	'a change by cookie or proxy needs the header X-Tracewell: 1': '通过 Cookie 或代理修改时需要请求头 X-Tracewell: 1',
 	'Authorization must be `Bearer KEY`': 'Authorization 必须是 `Bearer KEY`',
 	'send a key as Authorization: Bearer KEY, or sign in': '请以 Authorization: Bearer KEY 发送密钥，或者登录',
-	'this requires an account: sign in with its name and password': '这需要账号：请用用户名和密码登录',
+	'this requires an account: sign in as a user': '这需要账号：请以用户身份登录',
 	'you have no role in any project: ask an admin for one': '您在任何项目中都还没有角色：请向管理员申请',
 	'this needs {1} scope, the {2} has {3}': '这项操作需要 {1} 权限，当前的权限是 {3}',
 	'only a server admin can list changes of all projects; omit everywhere to list those of the project': '只有服务器管理员能看到所有项目的变更；去掉 everywhere 可查看本项目的变更',

@@ -451,7 +451,7 @@ const zh = {
 	'Hide': '隐藏',
 	'Hide these threads': '隐藏这些线程',
 	'Hide {n} of like names': '隐藏名称相似的 {n} 个',
-	'Range stored. Select another range to compare it with this one.': '已保留。请选择另一段时间，与这一段比较。',
+	'Base of the comparison. Select another range to compare it with this one.': '已设为比较的基准。请选择另一段时间，与这一段比较。',
 	'List its calls': '列出它的调用',
 	'List its {n} calls': '列出它的 {n} 次调用',
 	'{n} calls': '{n} 次调用',

@@ -23,7 +23,7 @@ const zh = {
 	'Compare': '版本对比',
 	'{low} to {high}': '{low} 至 {high}',
 	'without a class': '没有等级',
-	'Excluded: devices of class {out}, which only {toUpperCase} has.': '未计入：等级为 {out} 的设备，仅 {toUpperCase} 侧有。',
+	'Excluded: devices of class {out}, which occur only in {side}.': '未计入：等级为 {out} 的设备，仅 {side} 侧有。',
 	'the change is under 1 % of the whole, or may be chance': '变化不到整体的 1%，或可能是偶然',
 	'With fewer than ten traces on a side, changes cannot be distinguished from chance: colours show every difference.': '每侧少于十条 Trace 时无法区分偶然与变化：颜色显示所有差异。',
 	'B does not call this. Choose the widths of A to see it.': 'B 没有调用它。宽度为 A 中的宽度。',

@@ -110,7 +110,7 @@ export function RangePanel(p: Props) {
 			{base ? <button class="small" onClick={() => set({ base: null, rview: null, droot: null, dwidth: null, dnodes: null }, true)}>{tr('Stop comparing')}</button>
 				: <button class="small" title={tr('Then select another range: both are shown side by side')} onClick={() => set({ base: formatBase(here) }, true)}>{tr('Compare with another range')}</button>}
 			{v && <Copy text={() => tsv(v.sections)} label={tr('Copy as TSV')} />}</>}>
-			<p role="status"><strong>{spanText(here, p.start)}</strong>{', '}{names}{base && <span class="quiet">{' '}{formatBase(base) === formatBase(here) ? tr('Range stored. Select another range to compare it with this one.') : tr('compared with {base}', { base: spanText(base, p.start) })}</span>}</p>
+			<p role="status"><strong>{spanText(here, p.start)}</strong>{', '}{names}{base && <span class="quiet">{' '}{formatBase(base) === formatBase(here) ? tr('Base of the comparison. Select another range to compare it with this one.') : tr('compared with {base}', { base: spanText(base, p.start) })}</span>}</p>
 			{drawn && <graph.Page id={p.id} base={base} here={here} turn={p.turn} />}
 			{!drawn && <>
 				<Pending of={of} what={tr('Summing')} />
