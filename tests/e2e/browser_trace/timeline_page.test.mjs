@@ -176,7 +176,10 @@ test('scheduler states are drawn where they were, in their colours', async (t) =
 
 test('several threads are open at once on one axis, and the address holds them', async (t) => {
 	const page = await open();
-	for (const name of ['disk', 'late']) await page.click(`[aria-label="Open ${name}"]`);
+	await page.click('[aria-label="Open disk"]');
+	await page.waitForSelector('[data-ready]:has-text("2 open threads")'); // the tracks below it have moved
+	await page.click('[aria-label="Open late"]');
+	await page.waitForURL((url) => url.searchParams.get('open')?.split(',').length === 3);
 	assert.match(query(page).get('open'), new RegExp(`^${PID},${WORKER},${LATE}$`));
 	await page.waitForFunction(() => document.querySelector('[data-ready]')?.textContent.includes('3 open threads'));
 	await head(page, 'late').scrollIntoViewIfNeeded();
