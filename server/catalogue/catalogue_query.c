@@ -330,19 +330,25 @@ static enum tw_status run_to_end(struct tw_cat_query *q, struct tw_err *err)
 	return tw_cat_close(q, err);
 }
 
+/* Runs a statement that returns no rows. */
+static enum tw_status exec_args(
+        struct tw_db *db, const char *sql, const char *types, va_list ap, struct tw_err *err)
+{
+	struct tw_cat_query q = {.db = db};
+	enum tw_status st = open_query(&q, sql, types, ap, err);
+
+	return st == TW_OK ? run_to_end(&q, err) : st;
+}
+
 enum tw_status tw_cat_exec(struct tw_db *db, int *ret_changed, struct tw_err *err, const char *sql,
         const char *types, ...)
 {
-	struct tw_cat_query q = {.db = db};
 	enum tw_status st;
 	va_list ap;
 
 	va_start(ap, types);
-	st = open_query(&q, sql, types, ap, err);
+	st = exec_args(db, sql, types, ap, err);
 	va_end(ap);
-	if (st != TW_OK)
-		return st;
-	st = run_to_end(&q, err);
 	if (st == TW_OK && ret_changed)
 		*ret_changed = (int)tw_db_changed(db);
 	return st;
@@ -351,15 +357,12 @@ enum tw_status tw_cat_exec(struct tw_db *db, int *ret_changed, struct tw_err *er
 enum tw_status tw_cat_change(struct tw_db *db, const char *missing, struct tw_err *err,
         const char *sql, const char *types, ...)
 {
-	struct tw_cat_query q = {.db = db};
 	enum tw_status st;
 	va_list ap;
 
 	va_start(ap, types);
-	st = open_query(&q, sql, types, ap, err);
+	st = exec_args(db, sql, types, ap, err);
 	va_end(ap);
-	if (st == TW_OK)
-		st = run_to_end(&q, err);
 	if (st == TW_OK && tw_db_changed(db) == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "%s", missing);
 	return st;
