@@ -429,8 +429,8 @@ static enum tw_status beside_slow_ones(struct tw_catalogue *c, int n_slow, bool 
 	return st;
 }
 
-/* One slow lookup affects only its session; when several are slow, the server is considered hung,
- * and a caller with a short deadline is refused immediately. */
+/* One slow query delays only its session.  If several are slow, PostgreSQL is treated as
+ * unresponsive, and a request with a short deadline is refused immediately. */
 static void test_a_slow_look_up_is_its_own(void **state)
 {
 	const struct timespec pause = {.tv_sec = 2};

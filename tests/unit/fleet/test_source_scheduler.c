@@ -17,7 +17,7 @@
 
 enum { MOST = 80, LONG_MS = 20000, SHORT_MS = 300 };
 
-/* Children that run until told to end, and the order of their starts. */
+/* Child processes that run until the test ends them, and the order of their starts. */
 struct house {
 	struct tw_source_scheduler *turns;
 	pthread_mutex_t lock;

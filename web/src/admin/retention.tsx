@@ -10,7 +10,7 @@ import { tr } from '../i18n/strings/manage';
 import { several } from '../api/traces';
 
 const SPANS: [days: number, shown: string][] = [[7, tr('a week')], [30, tr('30 days')], [90, tr('90 days')], [365, tr('a year')]];
-const TOLD = 200; // rows that the server tells at most
+const TOLD = 200; // the server lists at most this many items of each kind
 
 const put = async (rules: Rules, days: number, dry: boolean) =>
 	(await call(url('/api/v1/retention', { days, ...(dry && { dry_run: true }) }), { method: 'PUT', body: JSON.stringify(rules), headers: { 'Content-Type': 'application/json' } })).json() as Promise<Room>;
