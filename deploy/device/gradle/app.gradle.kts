@@ -1,4 +1,4 @@
-// To be merged into app/build.gradle.kts; buildSrc of this folder goes beside settings.gradle.kts. Gradle 7.4, AGP 7.4 and later.
+// Merge this into app/build.gradle.kts and copy buildSrc next to settings.gradle.kts. Gradle 7.4, AGP 7.4 and later.
 import com.android.build.api.artifact.SingleArtifact
 import com.android.build.api.variant.BuildConfigField
 
@@ -6,10 +6,10 @@ val tracewell = providers.environmentVariable("TRACEWELL_URL").getOrElse("https:
 val buildNumber = providers.environmentVariable("BUILD_NUMBER").getOrElse("local")
 
 android {
-    buildFeatures { buildConfig = true } // AGP 8 makes none by itself
+    buildFeatures { buildConfig = true } // off by default since AGP 8
     defaultConfig {
         buildConfigField("String", "TRACEWELL_URL", "\"$tracewell\"")
-        // an ingest key: whoever takes the app apart can send traces and mappings with it, and read nothing
+        // an ingest key: extracted from the app, it can upload traces and mappings but not read
         buildConfigField("String", "TRACEWELL_INGEST_KEY", "\"${providers.environmentVariable("TRACEWELL_INGEST_KEY").getOrElse("")}\"")
     }
 }
@@ -17,7 +17,7 @@ android {
 androidComponents {
     onVariants { variant ->
         val suffix = variant.name.replaceFirstChar { it.uppercase() }
-        // one value for the app and for its mappings
+        // the same id in the app and for its mappings
         val id = variant.outputs.first().versionName.map { "$it-$buildNumber-${variant.name}" }
         variant.buildConfigFields?.put("BUILD_ID", id.map { BuildConfigField("String", "\"$it\"", null) })
 
@@ -31,7 +31,7 @@ androidComponents {
                 buildId.set(id)
                 if (minified) retrace.set(variant.artifacts.get(SingleArtifact.OBFUSCATION_MAPPING_FILE))
                 if (recorder != null) {
-                    dependsOn("assemble$suffix") // which writes it without telling Gradle
+                    dependsOn("assemble$suffix") // which writes the mapping, but not as a declared output
                     val folder = if (recorder == "matrix") "mapping" else "rhea"
                     methods.set(layout.buildDirectory.file("outputs/$folder/${variant.name}/methodMapping.txt"))
                 }

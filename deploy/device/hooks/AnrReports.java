@@ -15,21 +15,21 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 
-/** The ANRs of former processes (Android 11 on): call it at each start of the main process. */
+/** Collects the ANRs of earlier processes (Android 11 and later): call it at each start of the main process. */
 final class AnrReports {
 	private static final String LAST = "last_anr";
 
 	private AnrReports() {}
 
 	static void collect(Context context) {
-		if (Build.VERSION.SDK_INT >= 30) Tracing.IO.execute(() -> look(context));
+		if (Build.VERSION.SDK_INT >= 30) Tracing.IO.execute(() -> scan(context));
 	}
 
 	@RequiresApi(30)
 	@WorkerThread
-	private static void look(Context context) {
+	private static void scan(Context context) {
 		ActivityManager manager = context.getSystemService(ActivityManager.class);
-		// kept with this process, and given with its exit: by then another version may run
+		// returned with the exit of this process, when another version may be running
 		manager.setProcessStateSummary((BuildConfig.VERSION_NAME + "\n" + BuildConfig.BUILD_ID).getBytes(StandardCharsets.UTF_8));
 		SharedPreferences kept = Tracing.preferences(context);
 		long last = kept.getLong(LAST, 0);
@@ -40,13 +40,13 @@ final class AnrReports {
 			send(context, exit);
 		}
 		long seen = newest;
-		Tracing.IO.execute(() -> kept.edit().putLong(LAST, seen).apply()); // when they are queued: they are given again at each start
+		Tracing.IO.execute(() -> kept.edit().putLong(LAST, seen).apply()); // after they are queued: the system returns them at each start
 	}
 
 	@RequiresApi(30)
 	private static void send(Context context, ApplicationExitInfo exit) {
 		try (InputStream in = exit.getTraceInputStream()) {
-			if (in == null) return; // the system kept none
+			if (in == null) return; // the system stored no report
 			File report = File.createTempFile("anr", ".txt", context.getCacheDir());
 			try (OutputStream out = new FileOutputStream(report)) {
 				byte[] piece = new byte[8192];
@@ -54,7 +54,7 @@ final class AnrReports {
 			}
 			Tracing.keep(context, report, about(context, exit), "anr-" + exit.getPid() + "-" + exit.getTimestamp());
 		} catch (IOException lost) {
-			// the next ANR will do
+			// this report is lost
 		}
 	}
 
@@ -64,7 +64,7 @@ final class AnrReports {
 		byte[] summary = exit.getProcessStateSummary();
 		String[] of = summary == null ? new String[0] : new String(summary, StandardCharsets.UTF_8).split("\n");
 		about.put("version_name", of.length == 2 ? of[0] : null);
-		about.put("build_id", of.length == 2 ? of[1] : null); // none is better than the wrong one's names
+		about.put("build_id", of.length == 2 ? of[1] : null); // without one rather than with the names of another
 		about.remove("version_code");
 		about.put("pid", String.valueOf(exit.getPid()));
 		about.put("process", exit.getProcessName());

@@ -5,16 +5,16 @@ import android.os.Debug;
 import java.io.File;
 import java.util.Map;
 
-/** ART's own recorder, no library needed. Recording every call slows short methods many times; samples less, but they halt all threads. */
+/** ART's recorder, without a library. Recording every call makes short methods many times slower; sampling costs less, but stops all threads. */
 final class ArtTrace {
-	/** Bytes; when it is full, recording goes on for nothing. */
+	/** Bytes; calls after it is full are lost. */
 	private static final int BUFFER = 8 << 20;
 	private static final int INTERVAL_US = 1000;
 	private static File file;
 
 	private ArtTrace() {}
 
-	/** Any thread. False when a recording is on. */
+	/** On any thread. False if a recording is running. */
 	static synchronized boolean start(Context context, boolean everyCall) {
 		if (file != null) return false;
 		file = new File(context.getCacheDir(), "art-" + System.nanoTime() + ".trace");
@@ -23,7 +23,7 @@ final class ArtTrace {
 		return true;
 	}
 
-	/** It stops all threads while it writes the buffer: after the frame, never inside an animation. */
+	/** Stops all threads while it writes the buffer: call it after a frame, not during an animation. */
 	static synchronized void stop(Context context, Map<String, String> about) {
 		if (file == null) return;
 		Debug.stopMethodTracing();

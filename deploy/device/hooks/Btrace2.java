@@ -12,8 +12,8 @@ import java.io.PrintWriter;
 import java.util.Map;
 
 /**
- * btrace 2.0 (plugin 2.x) from within the app; its own script drives it from a PC, and then pulls the files itself.
- * Start and stop are public, yet marked as the library's own: lint wants @SuppressLint("RestrictedApi").
+ * Controls btrace 2.0 (plugin 2.x) from the app; its script does so from a PC and pulls the files itself.
+ * The library's start and stop are public but restricted: lint needs @SuppressLint("RestrictedApi").
  */
 final class Btrace2 {
 	private Btrace2() {}
@@ -23,7 +23,7 @@ final class Btrace2 {
 		return RheaATrace.start(context, folder(context));
 	}
 
-	/** The main thread stops it, another takes the files: they are whole when stop returns. */
+	/** Stops on the main thread; another thread collects the files, which are complete when stop returns. */
 	@MainThread
 	static void stop(Context context, String scenario) {
 		if (!RheaATrace.stop()) return;
@@ -40,11 +40,11 @@ final class Btrace2 {
 			TraceZip.zip(zip, new File(folder, "rhea-atrace.bin"), new File(folder, "rhea-atrace.gz"), new File(folder, "binder.txt"), threads);
 			Tracing.keep(context, zip, about, null);
 		} catch (IOException full) {
-			// the next recording will do
+			// this recording is lost
 		}
 	}
 
-	/** Lines tid,name: the recording has numbers alone. */
+	/** Lines of tid,name: the recording has only thread ids. */
 	private static void writeThreads(File to) throws IOException {
 		File[] tasks = new File("/proc/self/task").listFiles();
 		try (PrintWriter out = new PrintWriter(to, "UTF-8")) {
@@ -52,7 +52,7 @@ final class Btrace2 {
 				try (BufferedReader in = new BufferedReader(new FileReader(new File(task, "comm")))) {
 					out.println(task.getName() + "," + in.readLine());
 				} catch (IOException ended) {
-					// it has no name any more
+					// the thread has ended
 				}
 		}
 	}

@@ -13,7 +13,7 @@ import java.io.OutputStream;
 import java.util.Map;
 import java.util.Properties;
 
-/** btrace 3.0 leaves sampling and sampling-mapping in a folder of each process. Call it at each start: former ones are whole. */
+/** btrace 3.0 writes sampling and sampling-mapping to a folder per process. Call it at each start: those of earlier processes are complete. */
 final class Btrace3 {
 	private static final String LABEL = "build.properties";
 
@@ -29,7 +29,7 @@ final class Btrace3 {
 		});
 	}
 
-	/** By the time that it is taken another version may run. */
+	/** Stores version and build: another version may be running when the files are collected. */
 	private static void label(File own) {
 		Properties of = new Properties();
 		of.setProperty("version_name", BuildConfig.VERSION_NAME);
@@ -38,7 +38,7 @@ final class Btrace3 {
 		try (OutputStream out = new FileOutputStream(new File(own, LABEL))) {
 			of.store(out, null);
 		} catch (IOException full) {
-			// sent without them
+			// sent without version and build
 		}
 	}
 
@@ -58,7 +58,7 @@ final class Btrace3 {
 		try {
 			Map<String, String> about = Tracing.about(context, scenario);
 			Properties of = labelOf(process);
-			about.put("version_name", of.getProperty("version_name")); // none is better than the wrong one's names
+			about.put("version_name", of.getProperty("version_name")); // without one rather than with the names of another
 			about.put("build_id", of.getProperty("build_id"));
 			about.remove("version_code");
 			about.put("pid", process.getName());
@@ -69,7 +69,7 @@ final class Btrace3 {
 			for (File left : new File[] {sampling, names, new File(process, LABEL)}) left.delete();
 			process.delete();
 		} catch (IOException full) {
-			// at the next start
+			// retried at the next start
 		}
 	}
 }

@@ -8,7 +8,7 @@ import org.json.JSONArray;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/** What the server wants recorded: asked for in the background, answered from the file at a start that cannot wait. */
+/** The server's capture rule for a scenario: requested in the background, read from a file by a start that cannot wait. */
 final class Capture {
 	final String rule;
 	final JSONObject record;
@@ -18,18 +18,18 @@ final class Capture {
 		record = of.optJSONObject("record");
 	}
 
-	/** How long to record, as the rule says it, and never longer than you can bear. */
+	/** The rule's recording time, at most your own limit. */
 	int maxSeconds(int most) {
 		return record == null ? most : Math.min(record.optInt("max_seconds", most), most);
 	}
 
-	/** Call it at each start. */
+	/** Updates the stored rules. Call it at each start. */
 	@AnyThread
 	static void refresh(Context context) {
 		Tracing.IO.execute(() -> Tracing.capture(context).get(Tracing.about(context, "")));
 	}
 
-	/** What was heard last for this scenario; null: do not record. */
+	/** The last received rule for this scenario; null: do not record. */
 	@WorkerThread
 	static Capture of(Context context, String scenario) {
 		if (!Tracing.isAllowed(context)) return null;
@@ -39,12 +39,12 @@ final class Capture {
 			for (int i = 0; captures != null && i < captures.length(); i++)
 				if (captures.getJSONObject(i).optString("scenario").equals(scenario)) return new Capture(captures.getJSONObject(i));
 		} catch (JSONException damaged) {
-			// asked for again when it is old
+			// requested again when it expires
 		}
 		return null;
 	}
 
-	/** To be sent with the trace, so that it counts for its rule. */
+	/** Metadata for the trace, so that it is counted for its rule. */
 	Map<String, String> about(Context context, String scenario) {
 		Map<String, String> about = Tracing.about(context, scenario);
 		about.put("capture", rule);

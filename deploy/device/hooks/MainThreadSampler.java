@@ -12,14 +12,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** As BlockCanary does: while a message of the main thread takes long, its stack is taken and becomes a trace. */
+/** Like BlockCanary: samples the main thread's stack during each message and sends those of slow messages as a trace. */
 final class MainThreadSampler {
 	private static final int INTERVAL_MS = 50;
 	private static final int SLOW_MS = 500;
 	private static final int MOST_SAMPLES = 600;
 	private final Context context;
 	private final Thread main = Looper.getMainLooper().getThread();
-	private volatile long begun; // of the message that is at work; 0: none
+	private volatile long begun; // start of the running message; 0: none
 
 	MainThreadSampler(Context context) {
 		this.context = context;
@@ -40,7 +40,7 @@ final class MainThreadSampler {
 		}
 	}
 
-	/** One message, to its end. Taking a stack halts the thread. */
+	/** Samples one message until it ends. Each sample stops the thread. */
 	private void sample(long message) {
 		List<Long> times = new ArrayList<>();
 		List<StackTraceElement[]> stacks = new ArrayList<>();
@@ -58,11 +58,11 @@ final class MainThreadSampler {
 			}
 			Tracing.keep(context, file, Tracing.about(context, "slow_message"), null);
 		} catch (IOException full) {
-			// the next one will do
+			// this trace is lost
 		}
 	}
 
-	/** java-stacks/1: frames once each, leaf first. */
+	/** Format java-stacks/1: each frame once, stacks leaf first. */
 	private static void write(PrintWriter out, List<Long> times, List<StackTraceElement[]> stacks) {
 		Map<String, Integer> frames = new LinkedHashMap<>();
 		StringBuilder lists = new StringBuilder();

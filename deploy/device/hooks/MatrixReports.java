@@ -9,7 +9,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 
-/** new Matrix.Builder(app).pluginListener(new MatrixReports(app)): issues of the trace canary, method ids and all. */
+/** new Matrix.Builder(app).pluginListener(new MatrixReports(app)): sends issues of the trace canary with their method ids. */
 final class MatrixReports extends DefaultPluginListener {
 	private final Context context;
 
@@ -22,8 +22,8 @@ final class MatrixReports extends DefaultPluginListener {
 	public void onReportIssue(Issue issue) {
 		super.onReportIssue(issue);
 		String tag = issue.getTag();
-		if (tag == null || !tag.startsWith("Trace_")) return; // of the others only numbers could be read
-		String json = issue.getContent().toString(); // now: the object is not ours to keep
+		if (tag == null || !tag.startsWith("Trace_")) return; // other issues contain only numbers
+		String json = issue.getContent().toString(); // now: Matrix may reuse the object
 		Tracing.IO.execute(() -> write(json, tag));
 	}
 
@@ -35,7 +35,7 @@ final class MatrixReports extends DefaultPluginListener {
 			}
 			Tracing.keep(context, file, Tracing.about(context, tag), null);
 		} catch (IOException full) {
-			// the next issue will do
+			// this issue is lost
 		}
 	}
 }

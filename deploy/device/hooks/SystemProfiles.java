@@ -12,11 +12,11 @@ import java.io.File;
 import java.util.Arrays;
 import java.util.function.Consumer;
 
-/** Android's own recorder: on request from Android 15 on, of itself at ANRs and cold starts from Android 16 on. */
+/** Android's recorder: on request from Android 15, by itself at ANRs and cold starts from Android 16. */
 final class SystemProfiles {
 	private SystemProfiles() {}
 
-	/** Once, at the start. What Android recorded after the last process ended comes here, too. */
+	/** Call it once, at the start. Also receives recordings that Android finished after the last process ended. */
 	static void listen(Context context) {
 		if (Build.VERSION.SDK_INT < 35) return;
 		ProfilingManager manager = context.getSystemService(ProfilingManager.class);
@@ -25,14 +25,14 @@ final class SystemProfiles {
 		if (Build.VERSION.SDK_INT >= 36) addTriggers(manager);
 	}
 
-	/** Stacks of all threads. Android counts requests by the hour, day and week and refuses more: expect few. */
+	/** Samples the stacks of all threads. Android limits requests per hour, day and week: expect few recordings. */
 	@RequiresApi(35)
 	static void request(Context context, String scenario, int seconds, CancellationSignal stop) {
 		Bundle how = new Bundle();
 		how.putInt("KEY_DURATION_MS", seconds * 1000); // named as in androidx.core.os.Profiling
 		how.putInt("KEY_FREQUENCY_HZ", 100);
 		context.getSystemService(ProfilingManager.class).requestProfiling(
-				ProfilingManager.PROFILING_TYPE_STACK_SAMPLING, how, scenario, stop, null, null); // heard in listen
+				ProfilingManager.PROFILING_TYPE_STACK_SAMPLING, how, scenario, stop, null, null); // received in listen
 	}
 
 	@RequiresApi(36)

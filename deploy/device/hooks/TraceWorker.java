@@ -6,7 +6,7 @@ import androidx.work.Worker;
 import androidx.work.WorkerParameters;
 import dev.tracewell.TraceUploader;
 
-/** Sends what waits. The uploader knows how long the server wants to be left alone: WorkManager's own retry does not. */
+/** Sends queued traces. Retries by the uploader's waits, which include those that the server requests, not by WorkManager's. */
 public final class TraceWorker extends Worker {
 	public TraceWorker(Context context, WorkerParameters parameters) {
 		super(context, parameters);

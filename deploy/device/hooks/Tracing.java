@@ -26,9 +26,9 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
-/** The app's one uploader, what it says of itself, and when things are sent. The other hooks call keep. */
+/** The app's only uploader, its metadata and the schedule of uploads. The other hooks call keep. */
 public final class Tracing {
-	/** All that touches files: compressing 5 MB takes most of a second. */
+	/** For file access: compressing 5 MB takes most of a second. */
 	static final ExecutorService IO = Executors.newSingleThreadExecutor(r -> new Thread(r, "tracing"));
 	private static TraceUploader uploader;
 	private static CaptureConfig capture;
@@ -61,7 +61,7 @@ public final class Tracing {
 		return capture;
 	}
 
-	/** Of this process and this build; what a former one left is to say so instead (see AnrReports). */
+	/** Metadata of this process and build. Recordings of earlier ones need their own (see AnrReports). */
 	@AnyThread
 	static Map<String, String> about(Context context, String scenario) {
 		Map<String, String> about = new HashMap<>();
@@ -80,7 +80,7 @@ public final class Tracing {
 		return about;
 	}
 
-	/** By it the server tells low, mid and high devices apart, and compares like with like. */
+	/** The server assigns devices to the classes low, mid and high by it, and compares within a class. */
 	private static long memoryMb(Context context) {
 		ActivityManager manager = context.getSystemService(ActivityManager.class);
 		if (manager == null) return 0;
@@ -89,7 +89,7 @@ public final class Tracing {
 		return memory.totalMem >> 20;
 	}
 
-	/** A random number of this installation, gone when the app is; the server keeps a hash of it. */
+	/** A random number per installation, deleted with the app; the server stores its hash. */
 	private static synchronized String installation(Context context) {
 		SharedPreferences kept = preferences(context);
 		String id = kept.getString("installation", null);
@@ -101,12 +101,12 @@ public final class Tracing {
 		return context.getSharedPreferences("tracing", Context.MODE_PRIVATE);
 	}
 
-	/** What your dialog or settings wrote. Without it nothing is kept, nor sent. */
+	/** The consent that your dialog or settings stored. Without it nothing is stored or sent. */
 	static boolean isAllowed(Context context) {
 		return preferences(context).getBoolean("allowed", false);
 	}
 
-	/** Takes the file: it is queued and deleted on a thread of its own. Key: null, or what tells the trace when found again. */
+	/** Queues the file and deletes it, on a separate thread. Key: null, or an id of the recording if it may be found again. */
 	@AnyThread
 	static void keep(Context context, File trace, Map<String, String> about, String key) {
 		IO.execute(() -> {
@@ -123,7 +123,7 @@ public final class Tracing {
 		});
 	}
 
-	/** One worker for all that waits, when the network costs the user nothing. */
+	/** One worker sends all queued traces, when the network is free for the user. */
 	@AnyThread
 	static void sendIn(Context context, long ms, ExistingWorkPolicy policy) {
 		Constraints when = new Constraints.Builder().setRequiredNetworkType(NetworkType.UNMETERED).setRequiresBatteryNotLow(true).build();

@@ -39,7 +39,7 @@ test('both mappings of a variant are uploaded under its build id', { skip }, asy
 	assert.ok(build, JSON.stringify(json));
 	const wrong = await run('task', s.url, 'wrong', 'b', methods, '-');
 	assert.equal(wrong.code, 1);
-	assert.match(wrong.err, /was not taken by .*: 401/);
+	assert.match(wrong.err, /was not accepted by .*: 401/);
 	const binary = await run('send', s.url, s.ingest, 'b', 'methods', file('binary', Buffer.alloc(3000)));
 	assert.match(binary.err, /: 4\d\d: .*"error"/, 'the server\'s own words');
 });

@@ -13,16 +13,16 @@ import java.util.Map;
 import java.util.Properties;
 
 /**
- * What a device should record, as GET /api/v1/capture tells it: kept in a file with its ETag, asked for again
- * when it is older than the server wants, at the cost of an empty 304 while nothing changed. Without a network
- * the last answer holds. The answer is the server's JSON text: {"max_age_s": ..., "captures": [...]}.
+ * The capture rules for this device, from GET /api/v1/capture. The response is stored in a file with its ETag and
+ * requested again once it is older than the server's max-age, which costs an empty 304 if nothing changed. Without
+ * a network the last response applies. It is JSON: {"max_age_s": ..., "captures": [...]}.
  */
 public final class CaptureConfig {
 	private static final int MAX_BYTES = 256 << 10;
 	private static final long RETRY_MS = 5 * 60_000;
 	private static final long MAX_AGE_MS = 7 * 24 * 3600_000L;
-	/** What the rules may ask for. Not the scenario: the answer is for all of them, and there is one file. */
-	private static final String[] ASKED = {"app", "device", "device_id", "os", "version_name"};
+	/** The filters of rules. The scenario is not sent: one response, in one file, covers all scenarios. */
+	private static final String[] FILTERS = {"app", "device", "device_id", "os", "version_name"};
 
 	private final URI server;
 	private final String key;
@@ -34,15 +34,15 @@ public final class CaptureConfig {
 		this.file = file;
 	}
 
-	/** What was heard last, without asking: for a start that cannot wait for a network. "" when nothing was. */
+	/** The last response, "" if there is none. Sends no request: for a start that cannot wait for the network. */
 	public synchronized String kept() {
 		return read().getProperty("body", "");
 	}
 
 	/**
-	 * The rules for this device, "" when none were ever heard. About: app, version_name, device, os, device_id of
-	 * what uploads say, the rest of it is left out; when one of these changes (an update of the app), the server is
-	 * asked again at once. May wait for the network: not on the main thread.
+	 * The rules for this device, "" if none were ever received. Of about, the metadata of uploads, it sends app,
+	 * version_name, device, os and device_id; when one of these changes (an update of the app), the rules are
+	 * requested again immediately. May wait for the network: do not call it on the main thread.
 	 */
 	public synchronized String get(Map<String, String> about) {
 		Properties kept = read();
@@ -53,8 +53,8 @@ public final class CaptureConfig {
 		long asked = TraceUploader.number(kept, "asked", 0);
 		if (same && now < due && now >= asked && due - now <= MAX_AGE_MS) return kept.getProperty("body", "");
 		try {
-			ask(query, same ? kept.getProperty("etag") : null, kept);
-		} catch (IOException | IllegalArgumentException offline) { // the latter: an answer that is none of ours
+			request(query, same ? kept.getProperty("etag") : null, kept);
+		} catch (IOException | IllegalArgumentException offline) { // the latter: a response of another server
 			kept.setProperty("due", String.valueOf(now + RETRY_MS));
 		}
 		kept.setProperty("asked", String.valueOf(now));
@@ -63,7 +63,7 @@ public final class CaptureConfig {
 		return kept.getProperty("body", "");
 	}
 
-	private void ask(String query, String etag, Properties kept) throws IOException {
+	private void request(String query, String etag, Properties kept) throws IOException {
 		HttpURLConnection c = (HttpURLConnection) server.resolve("/api/v1/capture" + query).toURL().openConnection();
 		c.setInstanceFollowRedirects(false);
 		c.setConnectTimeout(15_000);
@@ -93,7 +93,7 @@ public final class CaptureConfig {
 			byte[] piece = new byte[8192];
 			for (int n; (n = in.read(piece)) > 0;) {
 				all.write(piece, 0, n);
-				if (all.size() > MAX_BYTES) throw new IOException("an answer without end");
+				if (all.size() > MAX_BYTES) throw new IOException("the response is too large");
 			}
 		}
 		return all.toString("UTF-8");
@@ -102,7 +102,7 @@ public final class CaptureConfig {
 	private static String query(Map<String, String> about) {
 		StringBuilder s = new StringBuilder();
 		try {
-			for (String name : ASKED) {
+			for (String name : FILTERS) {
 				String value = about == null ? null : about.get(name);
 				if (value != null) s.append(s.length() == 0 ? '?' : '&').append(name).append('=').append(URLEncoder.encode(value, "UTF-8"));
 			}

@@ -17,15 +17,15 @@ import java.util.UUID;
 import java.util.zip.GZIPOutputStream;
 
 /**
- * The folder in which traces wait: NAME.gz is a trace, NAME.properties what is known of it, NAME.part and
- * NAME.next are on their way to become one of these. Several uploaders and several processes may share a
- * folder: names are unique, what others are making is left alone, and one at a time sends.
+ * The folder of queued traces: NAME.gz is a trace, NAME.properties its metadata; NAME.part and NAME.next are
+ * incomplete versions of them. Several uploaders and processes may share a folder: names are unique, files that
+ * others are writing are not touched, and one of them sends at a time.
  */
 final class TraceQueue {
 	private static final String BYTES = ".gz";
 	private static final String ABOUT = ".properties";
 	private static final long LEFT_BEHIND_MS = 3600_000;
-	/** Folders that this process sends from: a file's lock is of the process, and lost with any other stream on it. */
+	/** Folders that this process sends from. A file lock belongs to the process and ends with any stream of the file. */
 	private static final Set<String> SENDING = new HashSet<>();
 
 	private final File folder;
@@ -33,7 +33,7 @@ final class TraceQueue {
 	TraceQueue(File folder) {
 		this.folder = folder;
 		if (!folder.isDirectory() && !folder.mkdirs() && !folder.isDirectory())
-			throw new IllegalArgumentException("cannot make " + folder);
+			throw new IllegalArgumentException("cannot create " + folder);
 		cleanUp();
 	}
 
@@ -56,9 +56,9 @@ final class TraceQueue {
 		return bytes;
 	}
 
-	/** What went to make room; null when the trace alone is larger than all may be. */
+	/** Returns the traces that were dropped for this one; null if it alone exceeds the limit. */
 	List<Properties> add(File trace, Properties about, long maxBytes) throws IOException {
-		// digits of the user's language are no digits to a server
+		// not in digits of the user's language
 		String name = String.format(Locale.ROOT, "%013d-%s", System.currentTimeMillis(), UUID.randomUUID());
 		File part = new File(folder, name + ".part");
 		compress(trace, part);
@@ -76,7 +76,7 @@ final class TraceQueue {
 		}
 	}
 
-	/** Alone, but not while it is compressed: that takes long. */
+	/** Under the lock; compression, which takes long, is not. */
 	private synchronized List<Properties> enter(File part, String name, long maxBytes) throws IOException {
 		List<Properties> gone = makeRoom(maxBytes - part.length());
 		if (!part.renameTo(file(name))) throw new IOException("cannot rename " + part);
@@ -111,12 +111,12 @@ final class TraceQueue {
 		try (InputStream in = new FileInputStream(new File(folder, name + ABOUT))) {
 			about.load(in);
 		} catch (IOException | IllegalArgumentException lost) {
-			// sent without what was known of it
+			// sent without metadata
 		}
 		return about;
 	}
 
-	/** Whole or not at all, also when the battery is pulled. */
+	/** Completely or not at all, also after a power cut. */
 	void write(String name, Properties about) throws IOException {
 		File next = new File(folder, name + ".next");
 		try (FileOutputStream out = new FileOutputStream(next)) {
@@ -126,7 +126,7 @@ final class TraceQueue {
 		if (!next.renameTo(new File(folder, name + ABOUT))) throw new IOException("cannot rename " + next);
 	}
 
-	/** The right to send from this folder until it is closed; null while another thread or process has it. */
+	/** Lock for sending from this folder, until it is closed; null while another thread or process holds it. */
 	Closeable lockSending() throws IOException {
 		String path = folder.getCanonicalPath();
 		synchronized (SENDING) {
@@ -138,7 +138,7 @@ final class TraceQueue {
 			file = new RandomAccessFile(new File(folder, "lock"), "rw");
 			others = file.getChannel().tryLock() == null;
 		} catch (IOException noLocks) {
-			// a file system without: what two processes send at once is one trace by its key
+			// no locks on this file system: if two processes send a trace, its key makes it one
 		}
 		RandomAccessFile held = file;
 		if (!others) return () -> unlock(path, held);
@@ -153,14 +153,14 @@ final class TraceQueue {
 		}
 	}
 
-	/** What a killed process left half made; what is young may be another's that is being made. */
+	/** Deletes incomplete files of killed processes. Recent ones may be in use by another process. */
 	private void cleanUp() {
 		File[] files = folder.listFiles();
 		long now = System.currentTimeMillis();
 		for (File f : files == null ? new File[0] : files) {
 			String name = f.getName();
-			boolean halfMade = name.endsWith(".part") || name.endsWith(".next") || isAlone(name);
-			if (halfMade && Math.abs(now - f.lastModified()) > LEFT_BEHIND_MS) f.delete();
+			boolean incomplete = name.endsWith(".part") || name.endsWith(".next") || isAlone(name);
+			if (incomplete && Math.abs(now - f.lastModified()) > LEFT_BEHIND_MS) f.delete();
 		}
 	}
 

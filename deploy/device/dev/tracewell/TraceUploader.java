@@ -25,9 +25,9 @@ import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Sends traces from a device on a bad network to tracewell, without any library: a queue in a folder with a
- * bound, uploads in pieces (tus 1.0.0) that go on where they were cut, growing waits with jitter, and waits
- * that the server asks for. Runs on Android 8 (API 26) and on any JVM from 8 on.
+ * Uploads traces to tracewell from devices with unreliable networks, without dependencies: a bounded queue in a
+ * folder, resumable uploads in pieces (tus 1.0.0), exponential back-off with jitter, and the waits that the server
+ * requests. Runs on Android 8 (API 26) and later, and on any JVM from 8.
  *
  * <pre>
  * TraceUploader uploader = new TraceUploader(URI.create("https://traces.example.com"), INGEST_KEY,
@@ -40,38 +40,39 @@ import java.util.concurrent.atomic.AtomicInteger;
  * while (uploader.sendNext() == TraceUploader.SENT) { }
  * </pre>
  *
- * A trace is compressed into the queue before add returns, so its file may go at once. When the queue is full,
- * the oldest goes to make room: a fresh trace says more.
+ * add compresses the trace into the queue, so its file may be deleted afterwards. When the queue is full, the
+ * oldest trace is dropped: recent ones are more useful.
  *
- * Threads: any but the main one: add compresses and syncs, sendNext waits for the network, the constructor reads
- * a folder. They do not wait for each other. Several uploaders and processes may share a folder; one sends at a time.
+ * Do not call this class on the main thread: add compresses and syncs, sendNext waits for the network, the
+ * constructor reads a folder. Calls do not wait for each other. Several uploaders and processes may share a folder;
+ * one sends at a time.
  */
 public final class TraceUploader {
-	/** What {@link #sendNext} gives when one was sent, or refused for good; else it gives the wait in ms. */
+	/** Returned by {@link #sendNext} after a trace was sent or rejected; otherwise it returns the wait in ms. */
 	public static final long SENT = 0;
-	/** And when nothing is queued. */
+	/** Returned if nothing is queued. */
 	public static final long NOTHING = Long.MAX_VALUE;
 
-	/** In the folder: until when the server wants to hear nothing. */
+	/** Name of the file, in the folder, of the wait that the server requested. */
 	static final String SERVER = "server";
 	private static final String META = "meta.";
 	private static final String KEY = "key";
 	private static final String OTHER = "another trace came under this Idempotency-Key";
 	private static final long HOUR_MS = 3600_000;
-	private static final long MAX_ASKED_MS = 24 * HOUR_MS;
+	private static final long MAX_REQUESTED_MS = 24 * HOUR_MS;
 
-	/** What becomes of the traces, on the thread that called add or sendNext. */
+	/** Notified of the outcome of each trace, on the thread that called add or sendNext. */
 	public static class Listener {
-		/** It is on the server, under this id; {@link #page} has its address. */
+		/** The server stored the trace with this id; {@link #page} returns its address. */
 		public void sent(Map<String, String> metadata, String traceId) {}
 
-		/** The server will never take it; it is gone. */
+		/** The server rejected the trace; it was deleted. */
 		public void refused(Map<String, String> metadata, String why) {}
 
-		/** The queue was full; it is gone. */
+		/** The queue was full; the trace was deleted. */
 		public void dropped(Map<String, String> metadata) {}
 
-		/** It is kept and tried again: no network, a wrong key, a server that is busy. */
+		/** The trace stays queued and is retried in ms: no network, an invalid key, a busy server. */
 		public void waits(Map<String, String> metadata, String why, long ms) {}
 	}
 
@@ -124,17 +125,17 @@ public final class TraceUploader {
 		return this;
 	}
 
-	/** Traces that reached the server. */
+	/** Traces sent. */
 	public int sent() {
 		return sent.get();
 	}
 
-	/** Traces that went because the queue was full. */
+	/** Traces dropped because the queue was full. */
 	public int dropped() {
 		return dropped.get();
 	}
 
-	/** Traces that the server will never take; {@link #lastRefusal} says why. */
+	/** Traces that the server rejected; {@link #lastRefusal} has the reason of the last one. */
 	public int refused() {
 		return refused.get();
 	}
@@ -143,25 +144,25 @@ public final class TraceUploader {
 		return lastRefusal;
 	}
 
-	/** Bytes that wait, compressed. */
+	/** Compressed bytes in the queue. */
 	public long queuedBytes() {
 		return queue.bytes();
 	}
 
-	/** Where people see a trace. */
+	/** Address of a trace's page. */
 	public URI page(String traceId) {
 		return server.resolve("/traces/" + traceId);
 	}
 
-	/** A trace that is sent once however often it is tried, and twice when it is added twice. */
+	/** Adds a trace with a new key: retries of it are one trace, adding it twice makes two. */
 	public boolean add(File trace, Map<String, String> metadata) throws IOException {
 		return add(trace, metadata, UUID.randomUUID().toString());
 	}
 
 	/**
-	 * Compresses a trace into the queue. Metadata: the names of the query of POST /api/v1/traces; started_at is
-	 * when the file was last written, unless it says otherwise. Idempotency key: what is added twice under one
-	 * is one trace. False when it alone is larger than the queue may be.
+	 * Compresses a trace into the queue. Metadata has the parameters of POST /api/v1/traces; started_at defaults to
+	 * the file's modification time. Traces added with the same idempotency key are one trace. Returns false if the
+	 * trace alone exceeds the queue's limit.
 	 */
 	public boolean add(File trace, Map<String, String> metadata, String idempotencyKey) throws IOException {
 		Properties about = new Properties();
@@ -175,18 +176,18 @@ public final class TraceUploader {
 		List<Properties> gone = queue.add(trace, about, maxQueueBytes);
 		if (gone == null) return false;
 		dropped.addAndGet(gone.size());
-		for (Properties g : gone) listener.dropped(told(g));
+		for (Properties g : gone) listener.dropped(metadataOf(g));
 		return true;
 	}
 
-	/** As a header may be: the server takes 255 bytes of printable ASCII. */
+	/** A valid header value: the server accepts 255 bytes of printable ASCII. */
 	private static String printable(String key) {
 		boolean fits = key.length() > 0 && key.length() <= 255;
 		for (int i = 0; i < key.length(); i++) fits &= key.charAt(i) > ' ' && key.charAt(i) <= '~';
 		return fits ? key : UUID.nameUUIDFromBytes(key.getBytes(StandardCharsets.UTF_8)).toString();
 	}
 
-	private static Map<String, String> told(Properties about) {
+	private static Map<String, String> metadataOf(Properties about) {
 		Map<String, String> metadata = new LinkedHashMap<>();
 		for (String name : about.stringPropertyNames())
 			if (name.startsWith(META)) metadata.put(name.substring(META.length()), about.getProperty(name));
@@ -194,8 +195,8 @@ public final class TraceUploader {
 	}
 
 	/**
-	 * Tries the oldest trace that is due: SENT when it is done with, NOTHING when none waits, else for how
-	 * many ms to wait before it is worth trying again (no network, a busy server, another that sends).
+	 * Sends the oldest due trace. Returns SENT if it was sent or rejected, NOTHING if none is queued, otherwise the
+	 * ms to wait before the next call (no network, a busy server, another process is sending).
 	 */
 	public long sendNext() {
 		try (Closeable lock = queue.lockSending()) {
@@ -224,17 +225,17 @@ public final class TraceUploader {
 			send(name, queue.file(name), about);
 		} catch (Refused e) {
 			return refused(name, about, e);
-		} catch (IOException | IllegalArgumentException e) { // the latter: an answer that is none of ours
+		} catch (IOException | IllegalArgumentException e) { // the latter: a response of another server
 			return later(name, about, 0, String.valueOf(e.getMessage()));
 		}
 		sent.incrementAndGet();
 		queue.forget(name);
-		listener.sent(told(about), about.getProperty("trace", ""));
+		listener.sent(metadataOf(about), about.getProperty("trace", ""));
 		return SENT;
 	}
 
 	private long refused(String name, Properties about, Refused e) {
-		if (!e.forGood) {
+		if (!e.rejected) {
 			long wait = later(name, about, e.waitMs(number(about, "tries", 0)), e.getMessage());
 			if (e.isOfServer()) hold(wait);
 			return wait;
@@ -242,19 +243,19 @@ public final class TraceUploader {
 		refused.incrementAndGet();
 		lastRefusal = e.getMessage();
 		queue.forget(name);
-		listener.refused(told(about), e.getMessage());
+		listener.refused(metadataOf(about), e.getMessage());
 		return SENT;
 	}
 
-	/** By what is asked for, else twice as long each time, and never all devices at once. */
-	private long later(String name, Properties about, long asked, String why) {
+	/** Waits as the server requested, otherwise twice as long each time; with jitter, so that devices spread out. */
+	private long later(String name, Properties about, long requested, String why) {
 		int tries = (int) number(about, "tries", 0);
 		long wait = Math.min(maxWaitMs, firstWaitMs << Math.min(tries, 20));
-		wait = asked > 0 ? asked + random.nextInt((int) Math.min(asked, 60_000) + 1) : wait / 2 + (long) (random.nextDouble() * wait / 2);
+		wait = requested > 0 ? requested + random.nextInt((int) Math.min(requested, 60_000) + 1) : wait / 2 + (long) (random.nextDouble() * wait / 2);
 		wait = Math.max(wait, 1);
 		about.setProperty("tries", String.valueOf(tries + 1));
 		keep(name, about, wait);
-		listener.waits(told(about), why, wait);
+		listener.waits(metadataOf(about), why, wait);
 		return wait;
 	}
 
@@ -264,29 +265,29 @@ public final class TraceUploader {
 		try {
 			queue.write(name, about);
 		} catch (IOException full) {
-			// tried again sooner than it should be, no more
+			// only retried too early
 		}
 	}
 
-	/** Ms until it is due; 0 also when that is further away than was asked for: the clock was set back. */
+	/** Ms until it is due; 0 also if that exceeds the requested wait, because the clock was set back. */
 	private static long left(Properties about) {
 		long left = number(about, "due", 0) - System.currentTimeMillis();
-		return left <= 0 || left > number(about, "wait", MAX_ASKED_MS) ? 0 : left;
+		return left <= 0 || left > number(about, "wait", MAX_REQUESTED_MS) ? 0 : left;
 	}
 
-	/** The server says wait to the device, not to one trace. */
+	/** Applies the server's wait to all traces of the device. */
 	private void hold(long wait) {
 		Properties about = new Properties();
-		about.setProperty("of", whom());
+		about.setProperty("of", target());
 		keep(SERVER, about, wait);
 	}
 
 	private long held() {
 		Properties about = queue.read(SERVER);
-		return whom().equals(about.getProperty("of")) ? left(about) : 0; // another key may do at once
+		return target().equals(about.getProperty("of")) ? left(about) : 0; // a new key or server does not wait
 	}
 
-	private String whom() {
+	private String target() {
 		return UUID.nameUUIDFromBytes((server + "\n" + key).getBytes(StandardCharsets.UTF_8)).toString();
 	}
 
@@ -295,20 +296,20 @@ public final class TraceUploader {
 	private static final class Refused extends IOException {
 		private static final long serialVersionUID = 1;
 		final int status;
-		final boolean forGood;
-		final long askedMs;
+		final boolean rejected;
+		final long requestedMs;
 
-		Refused(int status, String message, boolean forGood, String retryAfter) {
+		Refused(int status, String message, boolean rejected, String retryAfter) {
 			super(status + ": " + message);
 			this.status = status;
-			this.forGood = forGood;
+			this.rejected = rejected;
 			long seconds = 0;
 			try {
 				seconds = retryAfter == null ? 0 : Long.parseLong(retryAfter.trim());
 			} catch (NumberFormatException aDate) {
 				seconds = 60;
 			}
-			askedMs = Math.max(0, Math.min(seconds, MAX_ASKED_MS / 1000)) * 1000;
+			requestedMs = Math.max(0, Math.min(seconds, MAX_REQUESTED_MS / 1000)) * 1000;
 		}
 
 		boolean isOfKey() {
@@ -319,12 +320,12 @@ public final class TraceUploader {
 			return isOfKey() || status == 429 || status == 503 || status == 507;
 		}
 
-		/** A key can be replaced, and what was asked wrongly may be asked better by the next version of the app. */
+		/** Long waits after refused keys and invalid requests: a new key or app version may succeed. */
 		long waitMs(long tries) {
-			if (askedMs > 0) return askedMs;
+			if (requestedMs > 0) return requestedMs;
 			if (isOfKey()) return HOUR_MS;
 			boolean soon = status == 408 || status == 409 || status == 423 || status == 429 || status == 460;
-			return status < 400 || status >= 500 || soon ? 0 : Math.min(HOUR_MS << Math.min(tries, 5), MAX_ASKED_MS);
+			return status < 400 || status >= 500 || soon ? 0 : Math.min(HOUR_MS << Math.min(tries, 5), MAX_REQUESTED_MS);
 		}
 	}
 
@@ -354,22 +355,22 @@ public final class TraceUploader {
 		c.setFixedLengthStreamingMode(0);
 		c.getOutputStream().close();
 		expect(c, 201);
-		about.setProperty("location", server.resolve(said(c, "Location")).getPath());
+		about.setProperty("location", server.resolve(header(c, "Location")).getPath());
 		queue.write(name, about);
 	}
 
-	/** How much of it the server has; -1 when it does not know it any more. */
+	/** Bytes that the server has; -1 if it no longer has the upload. */
 	private long offsetOf(Properties about) throws IOException {
 		HttpURLConnection c = connect(at(about), "HEAD");
 		int status = status(c);
 		if (status == 404 || status == 410) return -1;
 		if (status == 409) throw new Refused(status, OTHER, true, null);
 		expect(c, 200);
-		hear(c, about);
-		return Long.parseLong(said(c, "Upload-Offset"));
+		readTraceId(c, about);
+		return Long.parseLong(header(c, "Upload-Offset"));
 	}
 
-	/** PATCH by POST: the JVM's client cannot send the first. */
+	/** PATCH as a POST with an override: HttpURLConnection does not support PATCH. */
 	private long sendPiece(Properties about, byte[] piece, int n, long offset) throws IOException {
 		HttpURLConnection c = connect(at(about), "POST");
 		c.setRequestProperty("X-HTTP-Method-Override", "PATCH");
@@ -382,11 +383,11 @@ public final class TraceUploader {
 			out.write(piece, 0, n);
 		}
 		int status = status(c);
-		if (status == 404 || status == 410) throw new IOException("the upload is gone: begun anew at the next try");
-		if (status == 409 && offsetOf(about) < 0) throw new Refused(status, OTHER, true, null); // not the offset: it let go of it
+		if (status == 404 || status == 410) throw new IOException("the upload no longer exists and starts again at the next attempt");
+		if (status == 409 && offsetOf(about) < 0) throw new Refused(status, OTHER, true, null); // not a wrong offset: the server discarded the upload
 		expect(c, 204);
-		hear(c, about);
-		long now = Long.parseLong(said(c, "Upload-Offset"));
+		readTraceId(c, about);
+		long now = Long.parseLong(header(c, "Upload-Offset"));
 		if (now != offset + n) throw new IOException("the server is at " + now);
 		return now;
 	}
@@ -398,7 +399,7 @@ public final class TraceUploader {
 	private HttpURLConnection connect(URL url, String method) throws IOException {
 		HttpURLConnection c = (HttpURLConnection) url.openConnection();
 		c.setRequestMethod(method);
-		c.setInstanceFollowRedirects(false); // a key is for this server alone
+		c.setInstanceFollowRedirects(false); // the key is only for this server
 		c.setConnectTimeout(connectMs);
 		c.setReadTimeout(readMs);
 		c.setRequestProperty("Authorization", "Bearer " + key);
@@ -406,26 +407,26 @@ public final class TraceUploader {
 		return c;
 	}
 
-	private static void hear(HttpURLConnection c, Properties about) {
+	private static void readTraceId(HttpURLConnection c, Properties about) {
 		String id = c.getHeaderField("Tracewell-Trace");
 		if (id != null) about.setProperty("trace", id);
 	}
 
-	private static String said(HttpURLConnection c, String header) throws IOException {
+	private static String header(HttpURLConnection c, String header) throws IOException {
 		String value = c.getHeaderField(header);
-		if (value == null) throw new IOException("an answer without " + header);
+		if (value == null) throw new IOException("a response without " + header);
 		return value;
 	}
 
 	private static int status(HttpURLConnection c) throws IOException {
 		try {
 			return c.getResponseCode();
-		} catch (HttpRetryException e) { // the JVM's word for 401 when a body was sent
+		} catch (HttpRetryException e) { // thrown for 401 after a streamed body
 			return e.responseCode();
 		}
 	}
 
-	/** For good goes only what the server itself finds wrong with the trace: proxies and hotspots say such numbers, too. */
+	/** Only tracewell itself rejects a trace for good; proxies and hotspots send these status codes too. */
 	private static void expect(HttpURLConnection c, int status) throws IOException {
 		int got = status(c);
 		if (got == status) return;
@@ -436,8 +437,8 @@ public final class TraceUploader {
 	private static String body(HttpURLConnection c) throws IOException {
 		try (InputStream in = c.getErrorStream()) {
 			if (in == null) return "";
-			byte[] said = new byte[4096];
-			return new String(said, 0, fill(in, said), StandardCharsets.UTF_8);
+			byte[] text = new byte[4096];
+			return new String(text, 0, fill(in, text), StandardCharsets.UTF_8);
 		}
 	}
 

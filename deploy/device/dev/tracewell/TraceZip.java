@@ -8,11 +8,11 @@ import java.io.InputStream;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
-/** The files that one recording left as one: the server tells them by content, whatever their names. */
+/** Zips the files of one recording: the server recognises them by content, not by name. */
 public final class TraceZip {
 	private TraceZip() {}
 
-	/** Those of the files that are there; 0 and no zip when none is. It takes time: not on the main thread. */
+	/** Zips the files that exist and returns their number; without any, writes no zip. Do not call it on the main thread. */
 	public static int zip(File to, File... files) throws IOException {
 		int n = 0;
 		try (ZipOutputStream zip = new ZipOutputStream(new FileOutputStream(to))) {

@@ -11,11 +11,11 @@ import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 
-/** PUT of a mapping until it is compiled, with patience: a server that starts again, a proxy that has none, a network that is not there yet. */
+/** Uploads a mapping and waits until it is compiled. Retries if the server restarts, a proxy has no server or the network is missing. */
 public final class MappingUpload {
 	private static final int TRIES = 6;
-	private static final long WAIT_NS = 15 * 60_000_000_000L; // for its end, all in all
-	private static final long EARLY_NS = 10_000_000_000L; // before that the server answered without a wait
+	private static final long WAIT_NS = 15 * 60_000_000_000L; // for the compilation
+	private static final long EARLY_NS = 10_000_000_000L; // an earlier 202 means that the server did not wait
 	private final URI server;
 	private final String key;
 	private final long firstWaitMs;
@@ -26,7 +26,7 @@ public final class MappingUpload {
 		this.firstWaitMs = firstWaitMs;
 	}
 
-	/** Kind: methods (btrace, Matrix) or retrace (R8). Throws with the server's own words. */
+	/** Kind: methods (btrace, Matrix) or retrace (R8). Throws with the server's message. */
 	public void send(String build, String kind, File file) throws IOException {
 		long begin = System.nanoTime();
 		for (int tries = 1;; tries++) {
@@ -36,18 +36,18 @@ public final class MappingUpload {
 			try {
 				HttpURLConnection c = put(at(build, kind), file);
 				int status = status(c);
-				if (status == 202 && System.nanoTime() - begin < WAIT_NS) { // stored and queued: the same again waits for its end
+				if (status == 202 && System.nanoTime() - begin < WAIT_NS) { // stored and queued: repeating the request waits for the end
 					tries--;
 					if (System.nanoTime() - sent < EARLY_NS) pause(firstWaitMs);
 					continue;
 				}
 				if (status / 100 == 2) return;
-				trouble = status + ": " + said(c);
+				trouble = status + ": " + body(c);
 				passes = status >= 500 || status == 408 || status == 423 || status == 429;
 			} catch (IOException e) {
 				trouble = e.toString();
 			}
-			if (!passes || tries == TRIES) throw new IOException(file + " was not taken by " + server + ": " + trouble);
+			if (!passes || tries == TRIES) throw new IOException(file + " was not accepted by " + server + ": " + trouble);
 			pause(firstWaitMs << (tries - 1));
 		}
 	}
@@ -64,7 +64,7 @@ public final class MappingUpload {
 	private HttpURLConnection put(URL to, File file) throws IOException {
 		HttpURLConnection c = (HttpURLConnection) to.openConnection();
 		c.setRequestMethod("PUT");
-		c.setInstanceFollowRedirects(false); // a key is for this server alone
+		c.setInstanceFollowRedirects(false); // the key is only for this server
 		c.setConnectTimeout(15_000);
 		c.setReadTimeout(120_000);
 		c.setRequestProperty("Authorization", "Bearer " + key);
@@ -79,12 +79,12 @@ public final class MappingUpload {
 	private static int status(HttpURLConnection c) throws IOException {
 		try {
 			return c.getResponseCode();
-		} catch (HttpRetryException e) { // the JVM's word for 401 when a body was sent
+		} catch (HttpRetryException e) { // thrown for 401 after a streamed body
 			return e.responseCode();
 		}
 	}
 
-	private static String said(HttpURLConnection c) throws IOException {
+	private static String body(HttpURLConnection c) throws IOException {
 		try (InputStream in = c.getErrorStream()) {
 			if (in == null) return "";
 			byte[] text = new byte[4096];

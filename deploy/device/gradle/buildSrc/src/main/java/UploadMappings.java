@@ -13,14 +13,14 @@ import org.gradle.api.tasks.PathSensitivity;
 import org.gradle.api.tasks.TaskAction;
 
 /**
- * Sends the mappings of one variant under the id that its BuildConfig says. What is set has to be there: a mapping
- * that is missing is found by the build, not by who reads the traces.
+ * Uploads the mappings of one variant under the build id of its BuildConfig. A configured file must exist, so that
+ * the build fails rather than leaving traces without names.
  */
 public abstract class UploadMappings extends DefaultTask {
 	@Input
 	public abstract Property<String> getServer();
 
-	/** Not an input: it is no part of any build cache's key. */
+	/** Not an input, so that build cache keys do not contain it. */
 	@Internal
 	public abstract Property<String> getKey();
 
