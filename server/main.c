@@ -24,15 +24,13 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 static int help(FILE *to)
 {
-	(void)fprintf(to,
-	        "tracewell %s: method traces of Android apps, received, decoded and shown\n\n",
-	        TW_VERSION);
+	(void)fprintf(to, "tracewell %s: server for method traces of Android apps\n\n", TW_VERSION);
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		if (*commands[i].summary)
 			(void)fprintf(to, "  tracewell %s\n      %s\n", commands[i].synopsis,
 			        commands[i].summary);
 	(void)fprintf(to, "  tracewell version [--json]\n  tracewell help [COMMAND]\n\nexit codes: "
-	                  "0 done, 1 failed, 2 wrong usage; more of a command: tracewell help "
+	                  "0 done, 1 failed, 2 wrong usage; details of a command: tracewell help "
 	                  "COMMAND, man tracewell\n");
 	return to == stdout ? TW_EXIT_OK : TW_EXIT_USAGE;
 }
@@ -43,7 +41,7 @@ static int version(bool json)
 	return TW_EXIT_OK;
 }
 
-/* What was lost is lost, whatever the command made of it. */
+/* A command whose output could not be written has failed. */
 static int settle(const char *name, int code)
 {
 	if ((fflush(stdout) != 0 || ferror(stdout)) && code == TW_EXIT_OK) {
@@ -84,13 +82,18 @@ static int unknown(const char *name)
 	return TW_EXIT_USAGE;
 }
 
-/* "help push" is what "push --help" is. */
+/* "help push" prints the same as "push --help". */
 static int help_of(const char *name)
 {
 	char of[32], flag[] = "--help";
 	char *argv[] = {of, flag, NULL};
 	command_fn command = command_of(name);
 
+	if (strcmp(name, "version") == 0 || strcmp(name, "help") == 0) {
+		(void)printf("usage: tracewell %s\n",
+		        *name == 'v' ? "version [--json]" : "help [COMMAND]");
+		return settle(name, TW_EXIT_OK);
+	}
 	if (!command || strcmp(name, "worker") == 0)
 		return unknown(name);
 	(void)snprintf(of, sizeof of, "%s", name);

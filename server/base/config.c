@@ -484,7 +484,7 @@ void tw_config_help(void)
 	printf("Each setting is a flag --name, an environment variable TRACEWELL_NAME, or a line\n"
 	       "`name = value` of the file given by --config; the first of these wins.\n\n");
 	for (size_t i = 0; i < N_SETTINGS; i++)
-		printf("  --%-20s %s (default %s)\n", settings[i].flag, settings[i].meaning,
+		printf("  --%-24s %s (default %s)\n", settings[i].flag, settings[i].meaning,
 		        settings[i].dflt[0] ? settings[i].dflt : "empty");
 }
 

@@ -29,7 +29,7 @@ static const char key_synopsis[] =
         "       tracewell key list --data DIR --project NAME\n"
         "       tracewell key rotate --data DIR --project NAME ID [--grace 7d] [--expires 90d]\n"
         "       tracewell key revoke --data DIR --project NAME ID\n"
-        "  --json: results as JSON, an object a line";
+        "  --json: JSON, one object per line";
 static const char link_synopsis[] = "link create --data DIR [--url URL] [--hours N] [--json]";
 
 static bool is_name(const char *name)

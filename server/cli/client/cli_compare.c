@@ -31,8 +31,9 @@ static const char synopsis[] =
         "        [--strict] [--markdown|--json]\n"
         "  SIDE: a version, trace:ID, or K=V[,K=V]... (app, version_name, build_id, class, os, "
         "label, since, until)\n"
-        "  CONDITION: of the change 'p95(cold_start) > +10%', 'mean(method:com.app.A.b) > +5ms';\n"
-        "    of what HEAD itself has 'p95(cold_start) > 800ms'";
+        "  CONDITION: with a sign for the change, 'p95(cold_start) > +10%', "
+        "'mean(method:com.app.A.b) > +5ms';\n"
+        "    without one for HEAD alone, 'p95(cold_start) > 800ms'";
 
 struct comparing {
 	struct tw_arena *arena;

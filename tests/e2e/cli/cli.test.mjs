@@ -57,6 +57,7 @@ test('for every subcommand help succeeds and an unknown flag is wrong usage', as
 	assert.equal((await run(['nonsense'])).code, 2);
 	assert.equal((await run(['help'])).code, 0);
 	assert.match((await run(['help', 'push'])).stdout, /^usage: tracewell push /);
+	for (const name of ['version', 'help']) assert.match((await run(['help', name])).stdout, new RegExp(`^usage: tracewell ${name} `));
 	assert.equal((await run(['help', 'nonsense'])).code, 2);
 	assert.deepEqual(lines((await run(['version', '--json'])).stdout).map((v) => typeof v.version), ['string']);
 });
