@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes what is made from the lists that the binary is built from, so that none of it can be stale:
-the man page, a configuration file with every setting, completion for bash and zsh, and the changelog as
-Debian's programs read it.
+"""Writes documents from the lists that the binary is built from, so that they are never outdated:
+the man page, a configuration file with every setting, completion for bash and zsh, and the changelog in
+Debian's format.
 
-  deploy/documents.py FOLDER VERSION DATE [SIGNED]      SIGNED: "NAME <ADDRESS>  DATE", with which there is a changelog
+  deploy/documents.py FOLDER VERSION DATE [SIGNED]      SIGNED: "NAME <ADDRESS>  DATE"; without it, no changelog
 """
 import os
 import re
@@ -14,12 +14,12 @@ SERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'server'
 STRING = r'"((?:[^"\\]|\\.)*)"'
 FOLDERS = {'DIR', 'NEWDIR', 'FOLDER'}
 FILES = {'FILE', 'OUT', 'M', 'R', 'S', 'T', 'NAME=FILE'}
-FILE_FLAGS = {'mapping', 'retrace', 'threads', 'system', 'part'}  # what their letter means elsewhere is no file
+FILE_FLAGS = {'mapping', 'retrace', 'threads', 'system', 'part'}  # in other flags their letter does not mean a file
 
 EXITS = [
     ('0', 'success, also of `--help`; for `compare`: all conditions pass; for `check` and `doctor`: no problem'),
     ('1', 'failure, with a message on standard error; for `compare`: a condition fails; for `check` and `doctor`: a '
-          'problem; for `backup`: damaged files were left out; for `push`: a file was refused; for `migrate`: the '
+          'problem; for `backup`: damaged files were omitted; for `push`: a file was refused; for `migrate`: the '
           'sides differ, or the source lacks files'),
     ('2', 'wrong usage; for `compare`: also too few traces'),
     ('3', 'for `compare`, `watch` and `top`: the server cannot be reached, or refuses the key'),
@@ -61,17 +61,17 @@ def roff(s):
 
 def man(version, date):
     out = ['.TH TRACEWELL 1 "%s" "tracewell %s" "User Commands"' % (date, version),
-           '.SH NAME', 'tracewell \\- method traces of Android apps, received, decoded and shown',
+           '.SH NAME', 'tracewell \\- server for method traces of Android apps',
            '.SH SYNOPSIS', '.B tracewell', '.I command', '.RI [ argument ...]',
            '.SH DESCRIPTION',
-           'Devices send method traces over HTTP; each is decoded in a limited process into one SQLite file,',
-           'named by the mapping of its build, and shown in a page that the server brings along. Most other',
-           'commands work on the data folder beside a running server, or need no server at all.',
+           'Devices upload method traces over HTTP. The server decodes each in a sandboxed process and stores it as',
+           'one SQLite file; its built-in web UI shows flame graphs, regressions and ANRs. Most other commands work',
+           'on the data folder while the server runs, or need no server.',
            '.SH COMMANDS']
     for _, synopsis, summary in commands():
         out += ['.TP', '.B ' + roff(synopsis), roff(summary[0].upper() + summary[1:] + '.')]
     out += ['.TP', '.B ' + roff('version [--json]'), 'Prints the version.', '.TP', '.B ' + roff('help [COMMAND]'),
-            'Prints all commands, or how one is used.',
+            'Prints all commands, or the usage of one.',
             '.SH SETTINGS OF SERVE',
             'A setting is a flag, an environment variable (\\fBTRACEWELL_\\fR and its name in capitals, with',
             'underscores for hyphens), or a line \\fIname\\fB = \\fIvalue\\fR of the file given by',
@@ -83,18 +83,18 @@ def man(version, date):
     for code, meaning in EXITS:
         out += ['.TP', '.B ' + code, roff(meaning[0].upper() + meaning[1:] + '.')]
     out += ['.SH ENVIRONMENT', '.TP', '.B TRACEWELL_KEY',
-            'The key of what asks a server, where \\fB\\-\\-key\\fR would show it in the list of processes.',
-            '.TP', '.B NO_COLOR', 'When it is not empty: no colours, on terminals too.',
+            'The key of client commands. Other users of the machine can see the argument of \\fB\\-\\-key\\fR.',
+            '.TP', '.B NO_COLOR', 'If not empty, output has no colours, also on terminals.',
             '.SH FILES', '.TP', '.I /etc/tracewell/tracewell.conf', 'Settings of the service.',
             '.TP', '.I /var/lib/tracewell', 'Its data folder.',
-            '.SH SIGNALS', 'SIGTERM and SIGINT end the server: requests and decodes under way are waited for.',
-            'SIGHUP makes it read its certificate again.']
+            '.SH SIGNALS', 'SIGTERM and SIGINT stop the server once running requests and decodes have ended, at most after',
+            '\\fB\\-\\-shutdown\\fR. SIGHUP reloads its certificate.']
     return '\n'.join(out) + '\n'
 
 
 def configuration():
-    out = ['# Settings of tracewell: `name = value`, one a line. What stands here behind a # is the default.',
-           '# Flags and TRACEWELL_* variables win over this file. `man tracewell` has the same list.', '']
+    out = ['# Settings of tracewell: `name = value`, one per line. Values after a # are the defaults.',
+           '# Flags and TRACEWELL_* variables override this file. `man tracewell` has the same list.', '']
     for _, flag, default, meaning in settings():
         if flag == 'data':  # the unit's state folder
             continue
@@ -103,12 +103,12 @@ def configuration():
 
 
 def export_kinds():
-    """What `export --to` takes."""
+    """The formats of `export --to`."""
     return [body.strip() for body in calls('export/exports.def', 'EXPORT')]
 
 
 def values(flag, value):
-    """What follows a flag: the words it may be, 'folder', 'file', or None where nobody can tell."""
+    """The values of a flag: a list of words, 'folder', 'file', or None if unknown."""
     if value == 'KIND':
         return export_kinds()
     first = value.split('|')[0].split('[')[0]
@@ -120,7 +120,7 @@ def values(flag, value):
 
 
 def setting_values(kind, meaning):
-    """The same of a setting, by what it says of itself: "info or warn", "folder of ...", "PEM file of ..."."""
+    """The same of a setting, from its description: "info or warn", "folder of ...", "PEM file of ..."."""
     if kind == 'BOOL':
         return ['true', 'false']
     choice = re.search(r'(?:^|: )((?:\w+, )*\w+)(?:, separated by commas,)? or (\w+)$', meaning)
@@ -130,16 +130,16 @@ def setting_values(kind, meaning):
 
 
 def words(synopsis):
-    """What may follow the command: the choice that comes first (create|list), and its flags with what each
-    takes; '' for those that take nothing."""
+    """The words after the command: its actions (create|list), and its flags with the value of each;
+    '' for flags without a value."""
     first = re.match(r'\w+ ([a-z]+(?:\|[a-z]+)*) ', synopsis)
     flags = re.findall(r'(?<![\w-])--?([a-z][a-z0-9-]*)(?: ([A-Za-z0-9_=|./:\[\]-]+(?<!\])))?', synopsis)
     return (first.group(1).split('|') if first else []), dict(flags)
 
 
 def choices():
-    """Of each command: its summary, the words behind it, its flags ('--to') with what they take, and
-    whether it takes files."""
+    """Of each command: its summary, its actions, its flags ('--to') with their values, and whether it
+    takes files."""
     for name, synopsis, summary in commands():
         first, flags = words(synopsis)
         takes = {('--' if len(flag) > 1 else '-') + flag: '' if not value else values(flag, value)
@@ -154,7 +154,7 @@ def choices():
 
 
 def bash_values(takes):
-    """The case that says what follows the flag before."""
+    """The case for the value of the preceding flag."""
     out = []
     for flag, what in takes.items():
         if what != '':
@@ -214,12 +214,12 @@ def zsh():
 
 
 def changes(version):
-    """The items of the version in CHANGELOG.md, of what is unreleased when it has none."""
+    """The items of the version in CHANGELOG.md, or of Unreleased if the version has none."""
     with open(os.path.join(SERVER, '..', 'CHANGELOG.md'), encoding='utf-8') as f:
         parts = dict(re.findall(r'^## (\S+).*\n((?:(?!## ).*\n?)*)', f.read(), re.M))
     items = re.findall(r'^- (.*)$', parts.get(version) or parts.get('Unreleased', ''), re.M)
     if not items:
-        sys.exit('documents.py: CHANGELOG.md has nothing of %s' % version)
+        sys.exit('documents.py: CHANGELOG.md has no items for %s' % version)
     return [re.sub(r'\[([^\]]*)\]\([^)]*\)', r'\1', item).replace('`', '').replace('*', '') for item in items]
 
 

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# packages.sh - what is installed from Debian, and how; sourced by deploy/run and tests/run.
+# packages.sh - installs the Debian packages needed; sourced by deploy/run and tests/run.
 # shellcheck disable=SC2034  # used by the scripts that source this
 
 BUILD_PACKAGES=(ca-certificates curl gcc libc6-dev meson ninja-build pkg-config python3
@@ -23,7 +23,7 @@ is_installed() {
 	dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null | grep -q '^ii'
 }
 
-# install_missing PACKAGE...: asks apt only when something is missing.
+# install_missing PACKAGE...: runs apt only if a package is missing.
 install_missing() {
 	local missing=() p
 	for p in "$@"; do
@@ -35,7 +35,7 @@ install_missing() {
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}" >&2
 }
 
-# Node from anywhere will do, as long as it is new enough for the page's build.
+# Any Node that is new enough to build the page.
 install_node() {
 	if command -v node >/dev/null && command -v npm >/dev/null &&
 		[ "$(node -p 'process.versions.node.split(".")[0]')" -ge 18 ]; then
@@ -44,15 +44,15 @@ install_node() {
 	install_missing "${NODE_PACKAGES[@]}"
 }
 
-# npm_install FOLDER: what its lock file names, when that changed.  No package needs its install script, and npm 9.2
-# of Debian 12 may end before it has run one ("Exit handler never called!").
+# npm_install FOLDER: installs from its lock file if that changed. No package needs its install script, and npm 9.2
+# of Debian 12 may exit before running one ("Exit handler never called!").
 npm_install() {
 	[ -d "$1/node_modules" ] && [ "$1/node_modules" -nt "$1/package-lock.json" ] && return 0
 	(cd "$1" && npm ci --ignore-scripts --no-fund --no-audit --loglevel=error >&2)
 	touch "$1/node_modules"
 }
 
-# build_page: web/dist, when a source is newer than it.
+# build_page: builds web/dist if a source is newer.
 build_page() {
 	local made=web/dist/index.html
 	if [ -f "$made" ] && [ -z "$(find web/src web/build.mjs web/package-lock.json -newer "$made" -print -quit)" ]; then

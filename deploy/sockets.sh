@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# sockets.sh - who listens on a TCP port, from /proc alone; sourced by deploy/run.
+# sockets.sh - finds the process that listens on a TCP port, from /proc; sourced by deploy/run.
 
 # "INODE PORT" of each listening socket.
 listening() {
@@ -15,7 +15,7 @@ sockets_of() { # pid; inodes of its sockets
 	done
 }
 
-# port_of PID: the port that this process listens on; nothing when it does not.
+# port_of PID: the port that the process listens on; nothing if none.
 port_of() {
 	awk 'NR == FNR {mine[$1]; next} $1 in mine {print $2; exit}' <(sockets_of "$1") <(listening)
 }
@@ -24,7 +24,7 @@ port_is_taken() { # port
 	listening | awk -v port="$1" '$2 == port {found = 1} END {exit !found}'
 }
 
-# holder_of PORT: "NAME (process PID)" as far as this user may know.
+# holder_of PORT: "NAME (process PID)" as far as this user may see it.
 holder_of() {
 	local inode fd pid
 	inode=$(listening | awk -v port="$1" '$2 == port {print $1; exit}')
