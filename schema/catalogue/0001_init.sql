@@ -314,7 +314,9 @@ CREATE UNIQUE INDEX trace_once_by_time ON trace(project_id, device, started_ms, 
 CREATE INDEX trace_by_created ON trace(project_id, created_ms, trace_id, -- sqlite
 	title, app, version_name, device, scenario, build_id, process); -- sqlite
 --postgres CREATE INDEX trace_by_created ON trace(project_id, created_ms, trace_id);
-CREATE INDEX trace_by_recorded ON trace(project_id, recorded_ms);
+-- in SQLite with the columns that are read to find a label or a time of the device's clock
+CREATE INDEX trace_by_recorded ON trace(project_id, recorded_ms, started_ms, labels); -- sqlite
+--postgres CREATE INDEX trace_by_recorded ON trace(project_id, recorded_ms);
 CREATE INDEX trace_by_duration ON trace(project_id, duration_ns, trace_id);
 CREATE INDEX trace_by_slices ON trace(project_id, slices, trace_id);
 CREATE INDEX trace_by_bytes ON trace(project_id, upload_bytes, trace_id);
@@ -343,7 +345,7 @@ CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state
 --postgres 	process text_bloom_ops(n_distinct_per_range=40),
 --postgres 	scenario text_bloom_ops(n_distinct_per_range=40),
 --postgres 	(CASE WHEN version_code<>'' AND trim(version_code,'0123456789')='' AND length(version_code)<19 THEN CAST(version_code AS BIGINT) END) int8_minmax_ops) WITH (pages_per_range=64);
---postgres -- estimates the rows that match a search for words; the same expression as in filters.def
+--postgres -- estimates the rows that match a search for words; the same expression as HAS_WORD of catalogue_list.c
 --postgres CREATE STATISTICS trace_words ON (lower(title||' '||app||' '||version_name||' '||device||' '||scenario||' '||build_id||' '||process||' '||trace_id)) FROM trace;
 
 -- Changes of counters that every upload or deletion changes, until they are added to the counter's

@@ -18,6 +18,8 @@ enum { TW_ID_BYTES = 27 }; /* 26 characters and NUL */
 
 enum tw_status tw_ulid_new(int64_t now_ms, char ret[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
 bool tw_ulid_valid(const char *id);
+/* Whether an id may contain the text, ignoring case. */
+bool tw_ulid_may_contain(const char *text);
 /* When it was made, Unix time.  The id must be valid. */
 int64_t tw_ulid_ms(const char *id);
 /* The first id of that millisecond: ids made before it sort before it. */

@@ -6,7 +6,6 @@
  */
 #include "server/db/catalogue_sqlite.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -251,16 +250,16 @@ static int room_of(struct tw_db *db)
 	return room;
 }
 
-/* Case is ignored (ASCII).  The last character is compared second: few texts have both ends of a
- * word at its distance. */
+/* Case is ignored (ASCII).  A word's ends are compared first, without the bit in which the cases of
+ * a letter differ: few texts have both at the word's distance. */
 static bool occurs(const char *text, size_t n, const char *word, size_t len)
 {
+	enum { CASE_BIT = 0x20 };
 	const size_t last = len - 1;
-	const int first = tolower((unsigned char)word[0]), end = tolower((unsigned char)word[last]);
+	const int first = word[0] | CASE_BIT, end = word[last] | CASE_BIT;
 
 	for (size_t i = 0; i + len <= n; i++)
-		if (tolower((unsigned char)text[i]) == first &&
-		        tolower((unsigned char)text[i + last]) == end &&
+		if ((text[i] | CASE_BIT) == first && (text[i + last] | CASE_BIT) == end &&
 		        strncasecmp(text + i, word, len) == 0)
 			return true;
 	return false;

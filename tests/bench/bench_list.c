@@ -63,6 +63,7 @@ static const struct {
         {"a session by duration", TW_SORT_DURATION, TW_BY_session_id, "s-77", false},
         {"words", TW_SORT_CREATED, TW_BY_q, "shop scenario 1", true},
         {"words of none", TW_SORT_CREATED, TW_BY_q, "shop nothing like it", false},
+        {"a part of an id of none", TW_SORT_CREATED, TW_BY_q, "4711xyz", false},
         {"a common label", TW_SORT_CREATED, TW_BY_label, "group=1", true},
         {"a number", TW_SORT_CREATED, TW_BY_label, "ram_mb=4096", true},
         {"a rare label", TW_SORT_CREATED, TW_BY_label, "user=4711", false},

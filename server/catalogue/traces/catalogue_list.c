@@ -51,6 +51,12 @@ static const char *const sorted_columns[] = {
  * assumes that every third row matches, and chooses a bad plan. */
 #define CONTAINS(text) " ~~ ('%'||regexp_replace(" text ",'([\\\\%_])','\\\\\\1','g')||'%')"
 
+/* A word occurs in a trace.  PostgreSQL has statistics of this expression (trace_words). */
+#define HAS_WORD(and_id)                                                                           \
+	TW_EITHER("has_word(?,title,app,version_name,device,scenario,build_id,process" and_id ")", \
+	        "lower(title||' '||app||' '||version_name||' '||device||' '||scenario||' '||"      \
+	        "build_id||' '||process||' '||trace_id)" CONTAINS("lower(?::text COLLATE \"C\")"))
+
 enum kind { TEXT, NUMBER, STATE, FLAG, PART, TAG, LABEL };
 
 static const struct {
@@ -179,7 +185,7 @@ static int longer_first(const void *pa, const void *pb)
 }
 
 /* Every word of the text occurs somewhere.  Long words are searched for first: they occur in fewer
- * traces, and the others are not searched for in the rest. */
+ * traces, and the others are not searched for in the rest.  Most words cannot be part of an id. */
 static enum tw_status and_part(
         struct where *w, const char *sql, const char *text, struct tw_err *err)
 {
@@ -201,7 +207,9 @@ static enum tw_status and_part(
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		const char *word = tw_arena_str(w->arena, words[i]);
 
-		st = word ? and_value(w, sql, word, 0, err) : tw_oom(err);
+		if (!word)
+			return tw_oom(err);
+		st = and_value(w, tw_ulid_may_contain(word) ? sql : HAS_WORD(""), word, 0, err);
 	}
 	return st;
 }
