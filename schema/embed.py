@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Turns files into one C source: embed.py OUT.c SYMBOL FILE...
 or a whole folder: embed.py OUT.c SYMBOL --folder FOLDER
+or SQL without its comments: embed.py OUT.c SYMBOL --sql FILE...
 
 The source defines `const struct tw_embedded SYMBOL[]`, one element a file in the
 order given (name = the file's base name, bytes with a NUL behind them), ended by
@@ -12,6 +13,7 @@ is only written anew when it would change, so that nothing else is rebuilt.
 """
 import gzip
 import os
+import re
 import sys
 
 
@@ -26,6 +28,12 @@ def files_of(paths):
     for path in paths:
         with open(path, 'rb') as f:
             yield os.path.basename(path), f.read()
+
+
+def sql_of(paths):
+    """SQLite stores the text of each table in each database."""
+    for name, data in files_of(paths):
+        yield name, re.sub(rb'[ \t]*--[^\n]*', b'', data)
 
 
 def folder_of(top):
@@ -69,6 +77,8 @@ def main():
     out, symbol, paths = sys.argv[1], sys.argv[2], sys.argv[3:]
     if paths[:1] == ['--folder']:
         write(out, source(symbol, folder_of(paths[1])))
+    elif paths[:1] == ['--sql']:
+        write(out, source(symbol, sql_of(paths[1:])))
     else:
         write(out, source(symbol, files_of(paths)))
 

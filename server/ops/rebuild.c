@@ -90,7 +90,7 @@ static enum tw_status read_decoded(struct tw_blobs *b, json_t *trace, struct tw_
 	enum tw_status st = tw_trace_open(b, tw_record_text(trace, "trace_id"), &fd, err);
 
 	if (st == TW_OK)
-		st = tw_trace_file_open_fd(fd, &f, err);
+		st = tw_trace_file_open_fd(fd, NULL, &f, err);
 	if (st == TW_OK) {
 		const struct tw_trace_info *info = tw_trace_file_info(f);
 		const struct tw_trace_facts *facts = tw_trace_file_facts(f);

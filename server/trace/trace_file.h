@@ -81,10 +81,14 @@ enum tw_status tw_trace_file_open(
 /* The caller keeps the descriptor, which must outlive the reader. */
 enum tw_status tw_trace_file_open_on(
         int fd, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
-/* The reader owns the descriptor, even if this fails. */
-enum tw_status tw_trace_file_open_fd(
-        int owned_fd, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
+/* The reader owns the descriptor, even if this fails.  `used`: from tw_trace_file_reuse, and no
+ * longer the caller's; NULL: none. */
+enum tw_status tw_trace_file_open_fd(int owned_fd, struct tw_trace_file *used,
+        struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f);
+/* Closes the file, and returns the reader for the next one: opening a small file takes longer than
+ * reading it.  NULL: the reader was closed, as its caches may be large or the file is damaged. */
+struct tw_trace_file *tw_trace_file_reuse(struct tw_trace_file *f);
 
 /* From now on all functions replace a sampled frame with a line by the methods that the mapping has
  * for it: inlined methods become frames, compiler-generated frames are removed. Call before reading
@@ -94,10 +98,6 @@ enum tw_status tw_trace_file_inline(
 /* Returns whether the calls depend on the mapping, and not only on the file. */
 bool tw_trace_file_is_inlined(const struct tw_trace_file *f);
 
-/* Whether the database is small enough to be in memory. */
-bool tw_trace_file_is_small(const struct tw_trace_file *f);
-/* Of the open file, as long as the reader is open. */
-int tw_trace_file_fd(const struct tw_trace_file *f);
 /* Returns whether damage was found while reading: a failed checksum, a broken page. */
 bool tw_trace_file_is_damaged(const struct tw_trace_file *f);
 /* Returns st, and records damage if it is TW_CORRUPT: for damage that a caller finds in the file's

@@ -33,11 +33,15 @@ bool tw_trace_has_times(const struct tw_thread_info *t);
 int64_t tw_trace_duration_ns(const struct tw_trace_info *i, bool timed);
 
 sqlite3 *tw_trace_file_db(struct tw_trace_file *f);
+/* Prepared at its first use, and kept by the reader after tw_trace_file_statement_done (which
+ * accepts NULL).  NULL: failed. */
+sqlite3_stmt *tw_trace_file_statement(struct tw_trace_file *f, const char *sql);
+void tw_trace_file_statement_done(struct tw_trace_file *f, sqlite3_stmt *s);
 
 /* --- payloads compressed in parallel with the code that produces them --- */
 
 /* Payloads are copied into a few slots; one thread compresses them in order and passes each
- * frame to `store`. If no thread can be created, the caller's thread does this.  Thread: one
+ * frame to `store`. If there are few, or no thread can be created, the caller's thread does this.  Thread: one
  * caller; `store` runs in the other thread until tw_frames_finish has returned. */
 struct tw_frame_info {
 	bool is_tree;

@@ -13,7 +13,8 @@
 static enum tw_status prepare(
         struct tw_trace_file *f, const char *sql, sqlite3_stmt **ret, struct tw_err *err)
 {
-	if (sqlite3_prepare_v2(tw_trace_file_db(f), sql, -1, ret, NULL) == SQLITE_OK)
+	*ret = tw_trace_file_statement(f, sql);
+	if (*ret)
 		return TW_OK;
 	return tw_trace_file_noted(f, tw_trace_sql_fail(tw_trace_file_db(f), "reading notes", err));
 }
@@ -73,7 +74,7 @@ enum tw_status tw_trace_file_notes(struct tw_trace_file *f, const struct tw_note
 		if (!pass_on(s, each, arg))
 			break;
 	st = ended(f, rc, err);
-	(void)sqlite3_finalize(s);
+	tw_trace_file_statement_done(f, s);
 	return st;
 }
 
@@ -98,7 +99,7 @@ enum tw_status tw_trace_file_note_counts(
 			ret[kind] += (uint64_t)sqlite3_column_int64(s, 1);
 	}
 	st = ended(f, rc, err);
-	(void)sqlite3_finalize(s);
+	tw_trace_file_statement_done(f, s);
 	return st;
 }
 
@@ -116,7 +117,7 @@ enum tw_status tw_trace_file_documents(
 		if (!each(arg, tw_trace_text_at(s, 0), tw_trace_text_at(s, 1)))
 			break;
 	st = ended(f, rc, err);
-	(void)sqlite3_finalize(s);
+	tw_trace_file_statement_done(f, s);
 	return st;
 }
 
@@ -137,7 +138,7 @@ enum tw_status tw_trace_file_system(struct tw_trace_file *f, struct tw_buf *out,
 		(void)tw_buf_add(out, facts, (size_t)sqlite3_column_bytes(s, 0));
 	}
 	st = ended(f, rc, err);
-	(void)sqlite3_finalize(s);
+	tw_trace_file_statement_done(f, s);
 	if (st == TW_OK && tw_buf_status(out) != TW_OK)
 		st = tw_oom(err);
 	if (st == TW_OK && !found)

@@ -11,17 +11,22 @@
 #include "server/trace/trace_file_vfs.h"
 
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+enum { STATEMENTS = 24 };
+
+/* The members before `damaged` are used for several files, one after the other. */
 struct tw_trace_file {
 	struct tw_trace_image image;
-	sqlite3 *db;
-	sqlite3_stmt *chunk_data; /* one chunk's blob */
+	sqlite3 *db;                          /* of all files that have this schema */
+	sqlite3_stmt *statements[STATEMENTS]; /* prepared and not in use; NULL: none */
+	uint8_t schema[TW_TRACE_SCHEMA_BYTES];
 	struct tw_unpacker *unpacker;
-	bool damaged;
 	struct tw_arena *arena; /* strings and tables until close */
+	bool damaged;
 	struct tw_trace_info info;
 	struct tw_trace_facts facts;
 	struct tw_thread_info *threads;
@@ -161,18 +166,38 @@ static bool keep_text(struct tw_trace_file *f, sqlite3_stmt *s, int col, struct 
 	return copy != NULL;
 }
 
-static sqlite3_stmt *prepare(struct tw_trace_file *f, const char *sql)
+sqlite3_stmt *tw_trace_file_statement(struct tw_trace_file *f, const char *sql)
 {
 	sqlite3_stmt *s = NULL;
 
+	for (int i = 0; i < STATEMENTS; i++)
+		if (f->statements[i] && strcmp(sqlite3_sql(f->statements[i]), sql) == 0) {
+			s = f->statements[i];
+			f->statements[i] = NULL;
+			return s;
+		}
 	return sqlite3_prepare_v2(f->db, sql, -1, &s, NULL) == SQLITE_OK ? s : NULL;
+}
+
+void tw_trace_file_statement_done(struct tw_trace_file *f, sqlite3_stmt *s)
+{
+	if (!s)
+		return;
+	(void)sqlite3_reset(s);
+	(void)sqlite3_clear_bindings(s);
+	for (int i = 0; i < STATEMENTS; i++)
+		if (!f->statements[i]) {
+			f->statements[i] = s;
+			return;
+		}
+	(void)sqlite3_finalize(s);
 }
 
 /* Calls `row` for each row of `sql`; it returns false if memory is short. */
 static enum tw_status each_row(struct tw_trace_file *f, const char *sql,
         bool (*row)(struct tw_trace_file *, sqlite3_stmt *), struct tw_err *err)
 {
-	sqlite3_stmt *s = prepare(f, sql);
+	sqlite3_stmt *s = tw_trace_file_statement(f, sql);
 	enum tw_status st = TW_OK;
 	int rc = SQLITE_ERROR;
 
@@ -183,7 +208,7 @@ static enum tw_status each_row(struct tw_trace_file *f, const char *sql,
 			st = tw_oom(err);
 	if (st == TW_OK && rc != SQLITE_DONE)
 		st = sql_fail(f, "reading a trace file", err);
-	(void)sqlite3_finalize(s);
+	tw_trace_file_statement_done(f, s);
 	return st;
 }
 
@@ -303,13 +328,14 @@ static bool method_row(struct tw_trace_file *f, sqlite3_stmt *s)
 static enum tw_status one_number(
         struct tw_trace_file *f, const char *sql, int64_t *ret, struct tw_err *err)
 {
-	sqlite3_stmt *s = prepare(f, sql);
-	bool got = s && sqlite3_step(s) == SQLITE_ROW;
+	sqlite3_stmt *s = tw_trace_file_statement(f, sql);
+	const bool got = s && sqlite3_step(s) == SQLITE_ROW;
+	const enum tw_status st = got ? TW_OK : sql_fail(f, "opening a trace file", err);
 
 	if (got)
 		*ret = sqlite3_column_int64(s, 0);
-	(void)sqlite3_finalize(s);
-	return got ? TW_OK : sql_fail(f, "opening a trace file", err);
+	tw_trace_file_statement_done(f, s);
+	return st;
 }
 
 static enum tw_status check_kind(struct tw_trace_file *f, struct tw_err *err)
@@ -368,26 +394,27 @@ static int is_overdue(void *arg)
 	return tw_work_is_overdue();
 }
 
-static enum tw_status open_db(struct tw_trace_file *f, int fd, struct tw_err *err)
+static enum tw_status connect(struct tw_trace_file *f, struct tw_err *err)
 {
 	const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
-	enum tw_status st = tw_trace_file_noted(f, tw_trace_image_load(&f->image, fd, err));
 
-	if (st != TW_OK)
-		return st;
 	if (tw_trace_vfs_open(&f->image, flags, &f->db) != SQLITE_OK)
 		return sql_fail(f, "opening a trace file", err);
 	(void)sqlite3_exec(f->db,
 	        "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA cache_size=-512",
 	        NULL, NULL, NULL);
 	sqlite3_progress_handler(f->db, OPS_PER_CHECK, is_overdue, NULL);
-	st = check_kind(f, err);
-	if (st != TW_OK)
-		return st;
-	f->chunk_data = prepare(f, "SELECT data FROM trace_chunk WHERE chunk_id=?");
-	if (!f->chunk_data)
-		return sql_fail(f, "opening a trace file", err);
-	return load(f, err);
+	return check_kind(f, err);
+}
+
+static void disconnect(struct tw_trace_file *f)
+{
+	for (int i = 0; i < STATEMENTS; i++) {
+		(void)sqlite3_finalize(f->statements[i]);
+		f->statements[i] = NULL;
+	}
+	(void)sqlite3_close(f->db);
+	f->db = NULL;
 }
 
 static struct tw_trace_file *new_reader(void)
@@ -402,10 +429,22 @@ static struct tw_trace_file *new_reader(void)
 	return f->arena && f->unpacker ? f : tw_trace_file_close(f);
 }
 
+static enum tw_status open_image(struct tw_trace_file *f, int fd, struct tw_err *err)
+{
+	enum tw_status st =
+	        tw_trace_file_noted(f, tw_trace_image_load(&f->image, fd, f->unpacker->zstd, err));
+
+	if (st == TW_OK && f->db && !tw_trace_image_has_schema(&f->image, f->schema))
+		disconnect(f);
+	if (st == TW_OK && !f->db)
+		st = connect(f, err);
+	return st == TW_OK ? load(f, err) : st;
+}
+
 enum tw_status tw_trace_file_open_on(int fd, struct tw_trace_file **ret, struct tw_err *err)
 {
 	struct tw_trace_file *f = new_reader();
-	enum tw_status st = f ? open_db(f, fd, err) : tw_oom(err);
+	enum tw_status st = f ? open_image(f, fd, err) : tw_oom(err);
 
 	if (st == TW_OK)
 		*ret = f;
@@ -414,18 +453,23 @@ enum tw_status tw_trace_file_open_on(int fd, struct tw_trace_file **ret, struct 
 	return st;
 }
 
-enum tw_status tw_trace_file_open_fd(int owned_fd, struct tw_trace_file **ret, struct tw_err *err)
+enum tw_status tw_trace_file_open_fd(
+        int owned_fd, struct tw_trace_file *used, struct tw_trace_file **ret, struct tw_err *err)
 {
-	struct tw_trace_file *f = NULL;
-	enum tw_status st = tw_trace_file_open_on(owned_fd, &f, err);
+	struct tw_trace_file *f = used ? used : new_reader();
+	enum tw_status st;
 
-	if (st != TW_OK) {
+	if (!f) {
 		(void)close(owned_fd);
-		return st;
+		return tw_oom(err);
 	}
 	f->owned_fd = owned_fd;
-	*ret = f;
-	return TW_OK;
+	st = open_image(f, owned_fd, err);
+	if (st == TW_OK)
+		*ret = f;
+	else
+		tw_trace_file_close(f);
+	return st;
 }
 
 enum tw_status tw_trace_file_open(const char *path, struct tw_trace_file **ret, struct tw_err *err)
@@ -434,23 +478,42 @@ enum tw_status tw_trace_file_open(const char *path, struct tw_trace_file **ret, 
 
 	if (fd < 0)
 		return tw_fail_errno(err, TW_IO, "%.200s cannot be opened", path);
-	return tw_trace_file_open_fd(fd, ret, err);
+	return tw_trace_file_open_fd(fd, NULL, ret, err);
+}
+
+/* Forgets the file, but not what the next one can use. */
+static void end_file(struct tw_trace_file *f)
+{
+	struct tw_trace_file next = {.owned_fd = -1};
+
+	tw_trace_image_done(&f->image);
+	if (f->owned_fd >= 0)
+		(void)close(f->owned_fd);
+	tw_mem_free(f->chunks);
+	memcpy(&next, f, offsetof(struct tw_trace_file, damaged));
+	*f = next;
 }
 
 struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f)
 {
 	if (!f)
 		return NULL;
-	(void)sqlite3_finalize(f->chunk_data);
-	(void)sqlite3_close(f->db);
-	tw_trace_image_done(&f->image);
-	if (f->owned_fd >= 0)
-		(void)close(f->owned_fd);
+	disconnect(f);
+	end_file(f);
 	tw_unpacker_free(f->unpacker);
-	tw_mem_free(f->chunks);
 	tw_arena_free(f->arena);
 	tw_mem_free(f);
 	return NULL;
+}
+
+struct tw_trace_file *tw_trace_file_reuse(struct tw_trace_file *f)
+{
+	if (!f || f->damaged || !f->image.in_memory)
+		return tw_trace_file_close(f);
+	tw_trace_image_schema(&f->image, f->schema);
+	end_file(f);
+	tw_arena_reset(f->arena);
+	return f;
 }
 
 static enum tw_status check_time(struct tw_err *err)
@@ -702,44 +765,58 @@ static struct tw_str blob_at(sqlite3_stmt *s)
 	return (struct tw_str){p, (size_t)sqlite3_column_bytes(s, 0)};
 }
 
-static enum tw_status find_chunk(struct tw_trace_file *f, uint32_t chunk_id, struct tw_err *err)
+/* Runs a statement for the row of an id.  *ret_stmt is set also on failure. */
+static enum tw_status find_row(struct tw_trace_file *f, const char *sql, uint32_t id,
+        sqlite3_stmt **ret_stmt, const char *missing, struct tw_err *err)
 {
-	int rc;
+	int rc = SQLITE_ERROR;
 
-	(void)sqlite3_bind_int64(f->chunk_data, 1, chunk_id);
-	rc = sqlite3_step(f->chunk_data);
+	*ret_stmt = tw_trace_file_statement(f, sql);
+	if (*ret_stmt) {
+		(void)sqlite3_bind_int64(*ret_stmt, 1, id);
+		rc = sqlite3_step(*ret_stmt);
+	}
 	if (rc == SQLITE_ROW)
 		return TW_OK;
 	if (rc == SQLITE_DONE)
-		return tw_fail(err, TW_NOT_FOUND, "no such chunk");
+		return tw_fail(err, TW_NOT_FOUND, "%s", missing);
 	return sql_fail(f, "reading a trace file", err);
+}
+
+static enum tw_status find_chunk(
+        struct tw_trace_file *f, uint32_t chunk_id, sqlite3_stmt **ret_stmt, struct tw_err *err)
+{
+	return find_row(f, "SELECT data FROM trace_chunk WHERE chunk_id=?", chunk_id, ret_stmt,
+	        "no such chunk", err);
 }
 
 enum tw_status tw_trace_file_chunk_raw(
         struct tw_trace_file *f, uint32_t chunk_id, struct tw_buf *out, struct tw_err *err)
 {
 	struct tw_str blob = {NULL, 0};
+	sqlite3_stmt *s = NULL;
 	enum tw_status st = f->inlined ? tw_inlined_chunk(f->inlined, chunk_id, &blob, err)
-	                               : find_chunk(f, chunk_id, err);
+	                               : find_chunk(f, chunk_id, &s, err);
 
-	if (st == TW_OK && !f->inlined)
-		blob = blob_at(f->chunk_data);
+	if (st == TW_OK && s)
+		blob = blob_at(s);
 	if (st == TW_OK && tw_buf_add(out, blob.ptr, blob.len) != TW_OK)
 		st = tw_oom(err);
-	(void)sqlite3_reset(f->chunk_data);
+	tw_trace_file_statement_done(f, s);
 	return st;
 }
 
 enum tw_status tw_trace_file_stored_chunk(struct tw_trace_file *f, const struct tw_chunk_row *row,
         struct tw_chunk *c, struct tw_err *err)
 {
+	sqlite3_stmt *s = NULL;
 	enum tw_status st = check_time(err);
 
 	if (st == TW_OK)
-		st = find_chunk(f, row->chunk_id, err);
+		st = find_chunk(f, row->chunk_id, &s, err);
 	if (st == TW_OK)
-		st = tw_unpacker_chunk(f->unpacker, blob_at(f->chunk_data), row, c, err);
-	(void)sqlite3_reset(f->chunk_data);
+		st = tw_unpacker_chunk(f->unpacker, blob_at(s), row, c, err);
+	tw_trace_file_statement_done(f, s);
 	return tw_trace_file_noted(f, st);
 }
 
@@ -777,16 +854,6 @@ enum tw_status tw_trace_file_inline(
 	return tw_trace_file_noted(f, st);
 }
 
-bool tw_trace_file_is_small(const struct tw_trace_file *f)
-{
-	return f->image.in_memory;
-}
-
-int tw_trace_file_fd(const struct tw_trace_file *f)
-{
-	return f->image.fd;
-}
-
 bool tw_trace_file_is_inlined(const struct tw_trace_file *f)
 {
 	return f->inlined != NULL;
@@ -795,27 +862,16 @@ bool tw_trace_file_is_inlined(const struct tw_trace_file *f)
 enum tw_status tw_trace_file_stored_tree(struct tw_trace_file *f, uint32_t thread_id,
         struct tw_arena *a, struct tw_tree *ret, struct tw_err *err)
 {
-	sqlite3_stmt *s = prepare(f, "SELECT data FROM trace_tree WHERE thread_id=?");
 	struct tw_str payload = {NULL, 0};
-	enum tw_status st;
-	int rc;
+	sqlite3_stmt *s = NULL;
+	enum tw_status st = check_time(err);
 
-	if (!s)
-		return sql_fail(f, "reading a trace file", err);
-	st = check_time(err);
-	if (st != TW_OK) {
-		(void)sqlite3_finalize(s);
-		return st;
-	}
-	(void)sqlite3_bind_int64(s, 1, thread_id);
-	rc = sqlite3_step(s);
-	if (rc == SQLITE_ROW)
+	if (st == TW_OK)
+		st = find_row(f, "SELECT data FROM trace_tree WHERE thread_id=?", thread_id, &s,
+		        "no such thread", err);
+	if (st == TW_OK)
 		st = tw_unpacker_frame(f->unpacker, blob_at(s), TW_TREE_MAX_BYTES, &payload, err);
-	else if (rc == SQLITE_DONE)
-		st = tw_fail(err, TW_NOT_FOUND, "no such thread");
-	else
-		st = sql_fail(f, "reading a trace file", err);
-	(void)sqlite3_finalize(s);
+	tw_trace_file_statement_done(f, s);
 	if (st == TW_OK)
 		st = tw_tree_decode((const uint8_t *)payload.ptr, payload.len, a, ret, err);
 	return tw_trace_file_noted(f, st);

@@ -143,8 +143,8 @@ enum tw_status tw_sums_maker_end(struct tw_sums_maker *m, sqlite3 *db, struct tw
 static enum tw_status read_rows(struct tw_trace_file *f, const char *sql, const int64_t bounds[2],
         bool (*row)(sqlite3_stmt *s, void *arg), void *arg, struct tw_err *err)
 {
-	sqlite3_stmt *s = NULL;
-	int rc = sqlite3_prepare_v2(tw_trace_file_db(f), sql, -1, &s, NULL);
+	sqlite3_stmt *s = tw_trace_file_statement(f, sql);
+	int rc = SQLITE_ERROR;
 	enum tw_status st = TW_OK;
 
 	for (int i = 0; s && i < 2; i++)
@@ -156,7 +156,7 @@ static enum tw_status read_rows(struct tw_trace_file *f, const char *sql, const 
 		st = tw_oom(err);
 	else if (rc != SQLITE_ROW && rc != SQLITE_DONE)
 		st = tw_trace_sql_fail(tw_trace_file_db(f), "reading sums of notes", err);
-	(void)sqlite3_finalize(s);
+	tw_trace_file_statement_done(f, s);
 	return st;
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -367,21 +368,16 @@ static enum tw_status damaged(struct tw_err *err)
 	return tw_fail(err, TW_CORRUPT, "the trace file is damaged (frame)");
 }
 
-static enum tw_status unpack(
-        const uint8_t *frame, size_t len, struct tw_buf *database, struct tw_err *err)
+static enum tw_status unpack(ZSTD_DCtx *zstd, const uint8_t *frame, size_t len,
+        struct tw_buf *database, struct tw_err *err)
 {
 	const unsigned long long size = ZSTD_getFrameContentSize(frame, len);
-	ZSTD_DCtx *zstd;
 
 	if (size > TW_TRACE_PACKED_BYTES) /* or unknown */
 		return damaged(err);
-	zstd = ZSTD_createDCtx_advanced(tw_zstd_memory());
-	if (!zstd || tw_buf_reserve(database, (size_t)size) != TW_OK) {
-		(void)ZSTD_freeDCtx(zstd);
+	if (tw_buf_reserve(database, (size_t)size) != TW_OK)
 		return tw_oom(err);
-	}
 	database->len = ZSTD_decompressDCtx(zstd, database->data, (size_t)size, frame, len);
-	(void)ZSTD_freeDCtx(zstd);
 	if (database->len == size)
 		return TW_OK;
 	tw_buf_clear(database);
@@ -398,7 +394,25 @@ bool tw_trace_file_is(const char *head, size_t n)
 	return n >= HEAD && (is_packed(head) || memcmp(head, database_head, HEAD) == 0);
 }
 
-static enum tw_status load_packed(struct tw_trace_image *i, struct tw_err *err)
+/* Of the header (https://www.sqlite.org/fileformat.html): the number of changes, then pages and
+ * free pages; the number of changes again, and the version of the library that wrote the file. */
+enum { CHANGES = 24, AFTER_PAGES = 40, CHANGES_AGAIN = 92, PAGE_TYPE = 100, LEAF = 13 };
+
+/* Each image of this process gets a different number of changes. */
+static void number_changes(struct tw_trace_image *i)
+{
+	static _Atomic uint32_t images;
+	const uint32_t n = atomic_fetch_add(&images, 1);
+	uint8_t *at = i->memory.data;
+
+	if (i->memory.len < TW_TRACE_SCHEMA_BYTES ||
+	        memcmp(at + CHANGES, at + CHANGES_AGAIN, sizeof n) != 0)
+		return;
+	memcpy(at + CHANGES, &n, sizeof n);
+	memcpy(at + CHANGES_AGAIN, &n, sizeof n);
+}
+
+static enum tw_status load_packed(struct tw_trace_image *i, ZSTD_DCtx *zstd, struct tw_err *err)
 {
 	struct stat st;
 	struct tw_buf file;
@@ -418,19 +432,54 @@ static enum tw_status load_packed(struct tw_trace_image *i, struct tw_err *err)
 	else if (n < PACKED_HEAD)
 		status = damaged(err);
 	else
-		status = unpack(file.data + PACKED_HEAD, (size_t)n - PACKED_HEAD, &i->memory, err);
+		status = unpack(
+		        zstd, file.data + PACKED_HEAD, (size_t)n - PACKED_HEAD, &i->memory, err);
 	tw_buf_done(&file);
 	return status;
 }
 
-enum tw_status tw_trace_image_load(struct tw_trace_image *i, int fd, struct tw_err *err)
+enum tw_status tw_trace_image_load(
+        struct tw_trace_image *i, int fd, ZSTD_DCtx *zstd, struct tw_err *err)
 {
 	char head[HEAD] = "";
+	enum tw_status st;
 
 	*i = (struct tw_trace_image){.fd = fd};
 	tw_buf_init(&i->memory, TW_TRACE_PACKED_BYTES);
 	if (tw_pread_full(fd, head, sizeof head, 0) < 0)
 		return tw_fail_errno(err, TW_IO, "a trace file cannot be read");
 	i->in_memory = is_packed(head);
-	return i->in_memory ? load_packed(i, err) : TW_OK;
+	if (!i->in_memory)
+		return TW_OK;
+	st = load_packed(i, zstd, err);
+	if (st == TW_OK)
+		number_changes(i);
+	return st;
+}
+
+/* --- replacing a database --- */
+
+/* The first page, if it is all of the schema's table, without what may differ. */
+void tw_trace_image_schema(const struct tw_trace_image *i, uint8_t ret[TW_TRACE_SCHEMA_BYTES])
+{
+	static const uint8_t page_size[] = {TW_TRACE_SCHEMA_BYTES >> 8, 0};
+	const uint8_t *at = i->memory.data;
+
+	memset(ret, 0, TW_TRACE_SCHEMA_BYTES);
+	if (!i->in_memory || i->memory.len < TW_TRACE_SCHEMA_BYTES || at[PAGE_TYPE] != LEAF ||
+	        memcmp(at + 16, page_size, sizeof page_size) != 0 ||
+	        memcmp(at + CHANGES, at + CHANGES_AGAIN, 4) != 0)
+		return;
+	memcpy(ret, at, TW_TRACE_SCHEMA_BYTES);
+	memset(ret + CHANGES, 0, AFTER_PAGES - CHANGES);
+	memset(ret + CHANGES_AGAIN, 0, PAGE_TYPE - CHANGES_AGAIN);
+}
+
+bool tw_trace_image_has_schema(
+        const struct tw_trace_image *i, const uint8_t schema[TW_TRACE_SCHEMA_BYTES])
+{
+	uint8_t own[TW_TRACE_SCHEMA_BYTES];
+
+	tw_trace_image_schema(i, own);
+	return own[0] && memcmp(own, schema, sizeof own) == 0;
 }

@@ -19,6 +19,7 @@
 enum { TW_TRACE_PACKED_BYTES = 256 << 10 }; /* of the database, at most */
 
 struct ZSTD_CCtx_s;
+struct ZSTD_DCtx_s;
 
 struct tw_trace_image {
 	bool in_memory;       /* false: the database is the file */
@@ -34,8 +35,16 @@ enum tw_status tw_trace_image_store(struct tw_trace_image *i, struct ZSTD_CCtx_s
         uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
 /* For reading: TW_CORRUPT if the file is a damaged compressed copy. */
 enum tw_status tw_trace_image_load(
-        struct tw_trace_image *i, int fd, struct tw_err *err) TW_MUST_USE;
+        struct tw_trace_image *i, int fd, struct ZSTD_DCtx_s *zstd, struct tw_err *err) TW_MUST_USE;
 void tw_trace_image_done(struct tw_trace_image *i);
+
+/* A database in memory may be replaced by another between statements if both have the same schema.
+ * SQLite then drops its pages, as the number of changes in the header differs. */
+enum { TW_TRACE_SCHEMA_BYTES = 4096 }; /* a page */
+/* Copies the schema; all zeros: the database cannot be replaced. */
+void tw_trace_image_schema(const struct tw_trace_image *i, uint8_t ret[TW_TRACE_SCHEMA_BYTES]);
+bool tw_trace_image_has_schema(
+        const struct tw_trace_image *i, const uint8_t schema[TW_TRACE_SCHEMA_BYTES]);
 
 /* As sqlite3_open_v2.  The image must outlive the database and may not move. */
 int tw_trace_vfs_open(struct tw_trace_image *i, int flags, sqlite3 **ret);

@@ -1,20 +1,13 @@
 #include "server/trace/trace_readers.h"
 
 #include <pthread.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { READERS = 64 };
-
-struct kept {
-	struct tw_trace_file *file; /* NULL: none */
-	struct stat as;             /* its stored file after the last use */
-};
+enum { KEPT = 8 }; /* as many as threads use at a time; each has up to 512 KiB of pages */
 
 struct tw_trace_readers {
 	pthread_mutex_t lock;
-	struct kept kept[READERS];
-	unsigned next; /* the longest unused */
+	struct tw_trace_file *kept[KEPT];
+	unsigned n;
 };
 
 struct tw_trace_readers *tw_trace_readers_new(void)
@@ -30,96 +23,93 @@ struct tw_trace_readers *tw_trace_readers_free(struct tw_trace_readers *r)
 {
 	if (!r)
 		return NULL;
-	for (unsigned i = 0; i < READERS; i++)
-		tw_trace_file_close(r->kept[i].file);
+	while (r->n)
+		tw_trace_file_close(r->kept[--r->n]);
 	(void)pthread_mutex_destroy(&r->lock);
 	tw_mem_free(r);
 	return NULL;
 }
 
-/* The number of an open file is not used again.  Its time changes when it is written in place. */
-static bool is_same(const struct kept *k, const struct stat *now)
+static struct tw_trace_file *take(struct tw_trace_readers *r)
 {
-	return k->file && k->as.st_dev == now->st_dev && k->as.st_ino == now->st_ino &&
-	       k->as.st_size == now->st_size && k->as.st_mtim.tv_sec == now->st_mtim.tv_sec &&
-	       k->as.st_mtim.tv_nsec == now->st_mtim.tv_nsec;
-}
-
-static struct tw_trace_file *take(struct tw_trace_readers *r, const struct stat *of)
-{
-	struct tw_trace_file *f = NULL;
+	struct tw_trace_file *f;
 
 	(void)pthread_mutex_lock(&r->lock);
-	for (unsigned i = 0; i < READERS && !f; i++)
-		if (is_same(&r->kept[i], of)) {
-			f = r->kept[i].file;
-			r->kept[i].file = NULL;
-		}
+	f = r->n ? r->kept[--r->n] : NULL;
 	(void)pthread_mutex_unlock(&r->lock);
 	return f;
 }
 
-enum tw_status tw_trace_readers_open(struct tw_trace_readers *r, struct tw_blobs *b,
-        const char *trace_id, struct tw_trace_file **ret, struct tw_err *err)
+/* NULL: none. */
+static void keep(struct tw_trace_readers *r, struct tw_trace_file *f)
 {
-	enum tw_status st = TW_OK;
-	struct tw_trace_file *f = NULL;
-	struct stat of;
-	int fd = -1;
-
-	if (r)
-		st = tw_trace_open(b, trace_id, &fd, err);
-	if (st != TW_OK && st != TW_CORRUPT) /* a store that does not respond is not tried twice */
-		return st;
-	if (fd >= 0) {
-		f = fstat(fd, &of) == 0 ? take(r, &of) : NULL;
-		(void)close(fd);
-	}
-	if (!f)
-		return tw_trace_stored_open(b, trace_id, ret, err);
-	*ret = f;
-	return TW_OK;
-}
-
-struct tw_trace_file *tw_trace_readers_close(struct tw_trace_readers *r, struct tw_trace_file *f)
-{
-	struct kept used = {.file = f}, before;
-
-	if (!r || !f || !tw_trace_file_is_small(f) || tw_trace_file_is_inlined(f) ||
-	        tw_trace_file_is_damaged(f) || fstat(tw_trace_file_fd(f), &used.as) != 0)
-		return tw_trace_file_close(f);
 	(void)pthread_mutex_lock(&r->lock);
-	before = r->kept[r->next];
-	r->kept[r->next] = used;
-	r->next = (r->next + 1) % READERS;
+	if (f && r->n < KEPT) {
+		r->kept[r->n++] = f;
+		f = NULL;
+	}
 	(void)pthread_mutex_unlock(&r->lock);
-	return tw_trace_file_close(before.file);
+	tw_trace_file_close(f);
 }
 
 /* --- opening stored traces --- */
 
+/* *io_used as in tw_trace_file_open_fd; set to NULL when it was passed on. */
 static enum tw_status open_once(struct tw_blobs *b, const char *trace_id, int64_t until_ms,
-        struct tw_trace_file **ret, struct tw_err *err)
+        struct tw_trace_file **io_used, struct tw_trace_file **ret, struct tw_err *err)
 {
+	struct tw_trace_file *used = *io_used;
 	int fd = -1;
 	enum tw_status st = tw_trace_open_by(b, trace_id, until_ms, &fd, err);
 
-	return st == TW_OK ? tw_trace_file_open_fd(fd, ret, err) : st;
+	if (st != TW_OK)
+		return st;
+	*io_used = NULL;
+	return tw_trace_file_open_fd(fd, used, ret, err);
 }
 
 /* If the local copy is damaged, fetches the stored file again. */
+static enum tw_status open_stored(struct tw_blobs *b, const char *trace_id, int64_t until_ms,
+        struct tw_trace_file **io_used, struct tw_trace_file **ret, struct tw_err *err)
+{
+	enum tw_status st = open_once(b, trace_id, until_ms, io_used, ret, err);
+
+	return st == TW_CORRUPT && tw_trace_forget(b, trace_id)
+	               ? open_once(b, trace_id, until_ms, io_used, ret, err)
+	               : st;
+}
+
 enum tw_status tw_trace_stored_open_by(struct tw_blobs *b, const char *trace_id, int64_t until_ms,
         struct tw_trace_file **ret, struct tw_err *err)
 {
-	enum tw_status st = open_once(b, trace_id, until_ms, ret, err);
+	struct tw_trace_file *none = NULL;
 
-	return st == TW_CORRUPT && tw_trace_forget(b, trace_id)
-	               ? open_once(b, trace_id, until_ms, ret, err)
-	               : st;
+	return open_stored(b, trace_id, until_ms, &none, ret, err);
 }
 
 enum tw_status tw_trace_stored_open(
         struct tw_blobs *b, const char *trace_id, struct tw_trace_file **ret, struct tw_err *err)
 {
 	return tw_trace_stored_open_by(b, trace_id, 0, ret, err);
+}
+
+/* --- with kept readers --- */
+
+enum tw_status tw_trace_readers_open(struct tw_trace_readers *r, struct tw_blobs *b,
+        const char *trace_id, struct tw_trace_file **ret, struct tw_err *err)
+{
+	struct tw_trace_file *used = r ? take(r) : NULL;
+	enum tw_status st = open_stored(b, trace_id, 0, &used, ret, err);
+
+	if (r)
+		keep(r, used); /* if the file could not be opened */
+	return st;
+}
+
+struct tw_trace_file *tw_trace_readers_close(struct tw_trace_readers *r, struct tw_trace_file *f)
+{
+	if (!r)
+		return tw_trace_file_close(f);
+	keep(r, tw_trace_file_reuse(f));
+	return NULL;
 }

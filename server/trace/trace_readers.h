@@ -1,9 +1,8 @@
 /*
- * trace_readers.h - readers of small trace files, kept open for a short series of uses.
+ * trace_readers.h - readers of small trace files, used for one file after the other.
  *
- * Several stages of derived data read each new trace at about the same time, and opening a small
- * file takes longer than reading it.  A reader is used again only if the stored file is the one
- * that it has open, unchanged. Thread: any.
+ * Several stages of derived data read each new trace, and opening a small file with a new reader
+ * takes longer than reading it.  Thread: any.
  */
 #ifndef TW_TRACE_READERS_H
 #define TW_TRACE_READERS_H

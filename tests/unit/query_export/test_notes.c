@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
@@ -447,6 +448,7 @@ static void test_plans(void **state)
 	int (*const entry)(sqlite3 *, char **, const struct sqlite3_api_routines *) = watch;
 	struct tw_trace_image image;
 	struct trace_fixture f;
+	ZSTD_DCtx *zstd = ZSTD_createDCtx();
 	sqlite3 *db = NULL;
 	int fd;
 
@@ -459,7 +461,8 @@ static void test_plans(void **state)
 	sqlite3_reset_auto_extension();
 	assert_true(seen.n >= 17);
 	fd = open(f.path, O_RDONLY | O_CLOEXEC); /* a small file is compressed */
-	assert_int_equal(tw_trace_image_load(&image, fd, NULL), TW_OK);
+	assert_int_equal(tw_trace_image_load(&image, fd, zstd, NULL), TW_OK);
+	(void)ZSTD_freeDCtx(zstd);
 	assert_int_equal(tw_trace_vfs_open(&image, SQLITE_OPEN_READONLY, &db), SQLITE_OK);
 	for (size_t i = 0; i < seen.n; i++)
 		if (sorts(db, seen.sql[i]))

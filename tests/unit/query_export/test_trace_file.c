@@ -7,11 +7,13 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "server/storage/blob.h"
 #include "server/trace/trace_file.h"
@@ -19,7 +21,7 @@
 #include "tests/trace_fixture.h"
 #include "tests/unit/unit.h"
 
-enum { HEAD = 16 };
+enum { HEAD = 16, PACKED_HEAD = 12 };
 static const char database[HEAD] = "SQLite format 3";
 
 static uint64_t make(struct trace_fixture *f, uint32_t calls)
@@ -131,7 +133,131 @@ static void test_claims_too_much(void **state)
 	trace_fixture_done(&f);
 }
 
-/* --- readers kept open --- */
+/* --- readers used for several files --- */
+
+static struct tw_trace_file *reopened(const char *path, struct tw_trace_file *used)
+{
+	struct tw_trace_file *f = NULL;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(tw_trace_file_open_fd(fd, used, &f, NULL), TW_OK);
+	return f;
+}
+
+/* All that a reader returns of methods, chunks and the tree of the first thread. */
+static uint64_t sum_of(struct tw_trace_file *f)
+{
+	struct tw_arena *a = tw_arena_new(1 << 24);
+	const struct tw_method_info *m = NULL;
+	const struct tw_chunk_row *c = NULL;
+	struct tw_tree t;
+	uint64_t notes[TW_NOTE_COUNT], sum = tw_trace_file_info(f)->slices;
+	uint32_t n = 0;
+
+	assert_int_equal(tw_trace_file_methods(f, &m, &n, NULL), TW_OK);
+	for (uint32_t i = 0; i < n; i++)
+		sum = sum * 31 + m[i].count + (uint64_t)m[i].self_ns;
+	assert_int_equal(tw_trace_file_chunks(f, 1, &c, &n, NULL), TW_OK);
+	for (uint32_t i = 0; i < n; i++)
+		sum = sum * 31 + c[i].stored_bytes + (uint64_t)c[i].info.end_ns;
+	assert_int_equal(tw_trace_file_tree(f, 1, a, &t, NULL), TW_OK);
+	for (uint32_t i = 0; i < t.n; i++)
+		sum = sum * 31 + t.nodes[i].method;
+	assert_int_equal(tw_trace_file_note_counts(f, notes, NULL), TW_OK);
+	tw_arena_free(a);
+	return sum;
+}
+
+/* A reader returns the same of a file as a new one, whatever it has read before. */
+static void test_reuse(void **state)
+{
+	static const uint32_t calls[] = {50, 3000, 51, 900, 50};
+	enum { FILES = sizeof calls / sizeof *calls };
+	struct trace_fixture f[FILES];
+	struct tw_trace_file *used = NULL;
+
+	(void)state;
+	for (int i = 0; i < FILES; i++)
+		(void)make(&f[i], calls[i]);
+	assert_int_not_equal(sum_of(f[0].file), sum_of(f[2].file));
+	for (int i = 0; i < 4 * FILES; i++) {
+		const struct trace_fixture *of = &f[i * 3 % FILES];
+		struct tw_trace_file *file = reopened(of->path, used);
+
+		assert_true(!used || file == used);
+		assert_int_equal(sum_of(file), sum_of(of->file));
+		if (i % 2)
+			assert_int_equal(sum_of(file), sum_of(of->file));
+		used = tw_trace_file_reuse(file);
+		assert_non_null(used);
+	}
+	tw_trace_file_close(used);
+	for (int i = 0; i < FILES; i++)
+		trace_fixture_done(&f[i]);
+}
+
+/* Changes a small file's database by a statement. */
+static void change(const char *path, const char *sql)
+{
+	static uint8_t packed[1 << 20], plain[1 << 20];
+	char copy[] = "/tmp/tw-test-change-XXXXXX";
+	const int fd = open(path, O_RDWR | O_CLOEXEC), to = mkstemp(copy);
+	const ssize_t len = read(fd, packed, sizeof packed);
+	sqlite3 *db = NULL;
+	size_t n;
+
+	n = ZSTD_decompress(plain, sizeof plain, packed + PACKED_HEAD, (size_t)len - PACKED_HEAD);
+	assert_false(ZSTD_isError(n));
+	assert_int_equal(write(to, plain, n), n);
+	assert_int_equal(sqlite3_open(copy, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	(void)sqlite3_close(db);
+	n = (size_t)pread(to, plain, sizeof plain, 0);
+	n = ZSTD_compress(packed + PACKED_HEAD, sizeof packed - PACKED_HEAD, plain, n, 1);
+	assert_false(ZSTD_isError(n));
+	assert_int_equal(pwrite(fd, packed, PACKED_HEAD + n, 0), PACKED_HEAD + n);
+	assert_int_equal(ftruncate(fd, (off_t)(PACKED_HEAD + n)), 0);
+	(void)close(fd);
+	(void)close(to);
+	(void)unlink(copy);
+}
+
+/* A file with another schema, or one that is refused, is read as by a new reader. */
+static void test_reuse_other_schema(void **state)
+{
+	static const char *const other[] = {
+	        "ALTER TABLE trace_method ADD COLUMN more INTEGER",
+	        "CREATE TABLE more(more)",
+	        /* two columns change places, but not the number of changes of the schema */
+	        "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql=replace(replace(replace("
+	        "sql,'self_ns','x'),'max_ns','self_ns'),'x','max_ns') WHERE name='trace_method'",
+	};
+	struct trace_fixture same, f;
+	struct tw_trace_file *file, *alone, *none = NULL;
+
+	(void)state;
+	(void)make(&same, 50);
+	for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+		(void)make(&f, 60);
+		change(f.path, other[i]);
+		alone = reopened(f.path, NULL);
+		file = reopened(same.path, NULL);
+		(void)sum_of(file);
+		file = reopened(f.path, tw_trace_file_reuse(file));
+		assert_int_equal(sum_of(file), sum_of(alone));
+		assert_int_equal(sum_of(alone) == sum_of(f.file), i < 2);
+		tw_trace_file_close(alone);
+		file = reopened(same.path, tw_trace_file_reuse(file));
+		assert_int_equal(sum_of(file), sum_of(same.file));
+		change(f.path, "PRAGMA user_version=77");
+		assert_int_equal(tw_trace_file_open_fd(open(f.path, O_RDONLY | O_CLOEXEC),
+		                         tw_trace_file_reuse(file), &none, NULL),
+		        TW_UNSUPPORTED);
+		trace_fixture_done(&f);
+	}
+	trace_fixture_done(&same);
+}
 
 static const char trace_id[] = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
@@ -158,15 +284,13 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return remove(path);
 }
 
-/* A reader is used again only for the file that it has open, as it was. */
 static void test_readers(void **state)
 {
+	enum { MORE_THAN_KEPT = 20 };
 	char folder[] = "/tmp/tw-test-readers-XXXXXX";
 	struct tw_trace_readers *r = tw_trace_readers_new();
 	struct tw_blobs *b = NULL;
-	struct tw_trace_file *first, *second;
-	const struct timespec other[2] = {{1, 0}, {1, 0}};
-	char path[256];
+	struct tw_trace_file *first, *second, *many[MORE_THAN_KEPT];
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
@@ -179,29 +303,21 @@ static void test_readers(void **state)
 	assert_null(tw_trace_readers_close(r, first));
 
 	publish(b, 70); /* decoded again */
-	first = opened_by(r, b);
-	assert_true(tw_trace_file_info(first)->slices >= 70);
-	(void)tw_trace_readers_close(r, first);
 	second = opened_by(r, b);
 	assert_ptr_equal(first, second);
-	(void)tw_trace_readers_close(r, second);
-
-	assert_int_equal(tw_trace_path(b, trace_id, path, sizeof path, NULL), TW_OK);
-	assert_int_equal(utimensat(AT_FDCWD, path, other, 0), 0); /* as after a write in place */
-	second = opened_by(r, b);
-	assert_ptr_not_equal(first, second);
+	assert_true(tw_trace_file_info(second)->slices >= 70);
 	(void)tw_trace_readers_close(r, second);
 
 	assert_int_equal(tw_trace_delete(b, trace_id, NULL), TW_OK);
 	assert_int_equal(tw_trace_readers_open(r, b, trace_id, &first, NULL), TW_NOT_FOUND);
 	publish(b, 200000); /* a large one is closed: its caches have no such limit */
 	first = opened_by(r, b);
-	assert_false(tw_trace_file_is_small(first));
-	(void)tw_trace_readers_close(r, first);
-	for (int i = 0; i < 100; i++) { /* more than it keeps */
-		publish(b, 50);
-		(void)tw_trace_readers_close(r, opened_by(r, b));
-	}
+	assert_null(tw_trace_file_reuse(first));
+	publish(b, 50);
+	for (int i = 0; i < MORE_THAN_KEPT; i++)
+		many[i] = opened_by(r, b);
+	for (int i = 0; i < MORE_THAN_KEPT; i++)
+		(void)tw_trace_readers_close(r, many[i]);
 	assert_null(tw_trace_readers_free(r));
 	(void)tw_blobs_close(b);
 	(void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
@@ -212,6 +328,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_claims_too_much),
+        cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_reuse_other_schema),
         cmocka_unit_test(test_readers),
 };
 
