@@ -7,7 +7,12 @@
 #include "decoder/base/relay.h"
 #include "decoder/trace/calltree.h"
 
-enum { SLOTS = 4, WORTH_A_BLOCK = 8 << 10, BLOCK_HEADER_BYTES = 16 };
+enum {
+	SLOTS = 4,
+	WORTH_A_BLOCK = 8 << 10,
+	BLOCK_HEADER_BYTES = 16,
+	WORTH_A_THREAD = 64 << 10 /* payload bytes */
+};
 
 struct slot {
 	struct tw_frame_info info;
@@ -21,6 +26,7 @@ struct tw_frames {
 	struct tw_buf frame;
 	struct slot slots[SLOTS];
 	struct tw_relay *relay;
+	size_t until_thread; /* payload bytes until the thread is started; 0: no more */
 };
 
 static size_t pack(
@@ -89,7 +95,7 @@ struct tw_frames *tw_frames_new(int zstd_level, tw_frame_fn store_fn, void *arg)
 		return tw_frames_free(f);
 	(void)ZSTD_CCtx_setParameter(f->zstd, ZSTD_c_compressionLevel, zstd_level);
 	(void)ZSTD_CCtx_setParameter(f->zstd, ZSTD_c_checksumFlag, 1);
-	tw_relay_start(f->relay);
+	f->until_thread = WORTH_A_THREAD;
 	return f;
 }
 
@@ -115,6 +121,9 @@ enum tw_status tw_frames_add(struct tw_frames *f, const struct tw_frame_info *in
 
 	if (st != TW_OK)
 		return st;
+	if (f->until_thread && len >= f->until_thread)
+		tw_relay_start(f->relay);
+	f->until_thread -= len < f->until_thread ? len : f->until_thread;
 	s = &f->slots[at];
 	s->info = *info;
 	tw_buf_clear(&s->payload);
@@ -126,6 +135,7 @@ enum tw_status tw_frames_add(struct tw_frames *f, const struct tw_frame_info *in
 
 enum tw_status tw_frames_finish(struct tw_frames *f, struct tw_err *err)
 {
+	f->until_thread = 0;
 	return tw_relay_finish(f->relay, err);
 }
 
