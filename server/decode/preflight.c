@@ -52,7 +52,7 @@ struct process {
 };
 
 /* Memory: a zstd window of 128 MiB, the chain, and the program. */
-enum { REQUESTS_MAX = 100, CPU_S = 60, MEMORY_BYTES = 512 << 20 };
+enum { REQUESTS_MAX = 500, CPU_S = 60, MEMORY_BYTES = 512 << 20 };
 
 /* Waits until the process has ended. */
 static struct tw_child_end reap(struct process *p)

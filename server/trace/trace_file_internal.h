@@ -41,8 +41,8 @@ void tw_trace_file_statement_done(struct tw_trace_file *f, sqlite3_stmt *s);
 /* --- payloads compressed in parallel with the code that produces them --- */
 
 /* Payloads are copied into a few slots; one thread compresses them in order and passes each
- * frame to `store`. If there are few, or no thread can be created, the caller's thread does this.  Thread: one
- * caller; `store` runs in the other thread until tw_frames_finish has returned. */
+ * frame to `store`. If there are few, or no thread can be created, the caller's thread does this.
+ * Thread: one caller; `store` runs in the other thread until tw_frames_finish has returned. */
 struct tw_frame_info {
 	bool is_tree;
 	struct tw_chunk_info chunk; /* is_tree: only thread_id */
