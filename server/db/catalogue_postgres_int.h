@@ -65,9 +65,6 @@ PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, const char *sql);
 /* Shuts the connection down; libpq then reports it as lost. */
 void tw_postgres_give_up(struct tw_postgres *p);
 
-/* A request since began_ms was not answered: the server hangs.  Until it answers, only one thread
- * at a time, of all connections, tries it. */
-void tw_postgres_note_hung(int64_t began_ms);
 /* No host could be used. */
 void tw_postgres_note_away(int64_t began_ms);
 /* All existing connections will be replaced at their next use. */

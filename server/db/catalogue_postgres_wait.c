@@ -60,7 +60,9 @@ bool tw_postgres_hurries(void)
 
 /* --- a server that hangs --- */
 
-void tw_postgres_note_hung(int64_t began_ms)
+/* A request since began_ms was not answered: the server hangs.  Until it answers, only one thread
+ * at a time, of all connections, tries it. */
+static void note_hung(int64_t began_ms)
 {
 	const int64_t now = tw_monotonic_ms();
 
@@ -72,7 +74,7 @@ void tw_postgres_note_hung(int64_t began_ms)
 
 void tw_postgres_note_away(int64_t began_ms)
 {
-	tw_postgres_note_hung(began_ms);
+	note_hung(began_ms);
 	if (tw_monotonic_ms() - began_ms >= HANGS_MS)
 		atomic_store(&silent, true);
 	if (atomic_load(&again_ms) != 0) /* the current attempt has ended */
@@ -203,7 +205,7 @@ static void note_lost_after(const struct tw_postgres *p, int64_t began_ms)
 	if (many)
 		atomic_store(&silent, true);
 	if (many || !p->gave_up)
-		tw_postgres_note_hung(began_ms);
+		note_hung(began_ms);
 }
 
 PGresult *tw_postgres_answer_within(struct tw_postgres *p, int sent, int64_t limit_ms)

@@ -23,6 +23,50 @@
 
 enum { PAUSE_LEAST_MS = 1000, PAUSE_MOST_MS = 30000, PUT_MS = 10000 };
 
+/* --- a child's result, for the catalogue and the metrics --- */
+
+uint64_t tw_jobs_count_of(const json_t *o, const char *key)
+{
+	json_int_t v = json_integer_value(json_object_get(o, key));
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+static struct tw_trace_summary summary_in(const json_t *o)
+{
+	const char *format = json_string_value(json_object_get(o, "format"));
+	const char *anr = json_string_value(json_object_get(o, "anr"));
+
+	return (struct tw_trace_summary){
+	        .slices = tw_jobs_count_of(o, "slices"),
+	        .input_bytes = tw_jobs_count_of(o, "input_bytes"),
+	        .decoded_bytes = tw_jobs_count_of(o, "decoded_bytes"),
+	        .file_bytes = tw_jobs_count_of(o, "file_bytes"),
+	        .threads = (uint32_t)tw_jobs_count_of(o, "threads"),
+	        .methods = (uint32_t)tw_jobs_count_of(o, "methods"),
+	        .max_depth = (uint32_t)tw_jobs_count_of(o, "max_depth"),
+	        .losses = (uint32_t)tw_jobs_count_of(o, "losses"),
+	        .repairs = (uint32_t)tw_jobs_count_of(o, "repairs"),
+	        .duration_ns = json_integer_value(json_object_get(o, "duration_ns")),
+	        .format = format ? format : "",
+	        .anr = anr ? anr : "",
+	        .decoder_version = (uint32_t)tw_jobs_count_of(o, "decoder_version"),
+	};
+}
+
+static void count_repairs(const struct tw_decode_parts *parts, const json_t *report)
+{
+	const char *name;
+	json_t *count;
+
+	json_object_foreach(json_object_get(report, "repairs_by_name"), name, count)
+	{
+		tw_metrics_repair(parts->metrics, name, (uint64_t)json_integer_value(count));
+	}
+}
+
+/* --- the end of a job --- */
+
 static void log_result(const struct running *r, const char *outcome, const struct tw_err *why)
 {
 	tw_log(why ? TW_LOG_WARN : TW_LOG_INFO, "decoded", tw_log_text("trace", r->job.trace_id),
@@ -133,7 +177,7 @@ enum tw_status tw_run_store(void *arg, struct tw_err *err)
 
 static struct tw_trace_summary summary_of(const struct running *r)
 {
-	struct tw_trace_summary s = tw_jobs_summary_of(json_object_get(r->result, "summary"));
+	struct tw_trace_summary s = summary_in(json_object_get(r->result, "summary"));
 
 	s.file_sha256 = r->sha256;
 	s.file_bytes = r->file_bytes;
@@ -152,9 +196,9 @@ static enum tw_status recorded(struct tw_jobs *j, struct running *r, enum tw_sta
 	}
 	if (st == TW_OK) {
 		tw_record_trace(j->parts.recorder, r->job.project_id, r->job.trace_id);
-		tw_metrics_decode(j->parts.metrics, tw_jobs_summary_of(summary).format, "ready",
+		tw_metrics_decode(j->parts.metrics, summary_in(summary).format, "ready",
 		        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
-		tw_jobs_count_repairs(&j->parts, summary);
+		count_repairs(&j->parts, summary);
 		log_result(r, "ready", NULL);
 	}
 	return st;
@@ -297,46 +341,4 @@ bool tw_run_fail(struct tw_jobs *j, struct running *r, const struct tw_err *why,
 	if (r->end.death && r->ending == ENDING_FAILED)
 		log_quarantined(r);
 	return tw_run_finalize(j, r);
-}
-
-/* --- a child's result, for the catalogue and the metrics --- */
-
-uint64_t tw_jobs_count_of(const json_t *o, const char *key)
-{
-	json_int_t v = json_integer_value(json_object_get(o, key));
-
-	return v > 0 ? (uint64_t)v : 0;
-}
-
-struct tw_trace_summary tw_jobs_summary_of(const json_t *o)
-{
-	const char *format = json_string_value(json_object_get(o, "format"));
-	const char *anr = json_string_value(json_object_get(o, "anr"));
-
-	return (struct tw_trace_summary){
-	        .slices = tw_jobs_count_of(o, "slices"),
-	        .input_bytes = tw_jobs_count_of(o, "input_bytes"),
-	        .decoded_bytes = tw_jobs_count_of(o, "decoded_bytes"),
-	        .file_bytes = tw_jobs_count_of(o, "file_bytes"),
-	        .threads = (uint32_t)tw_jobs_count_of(o, "threads"),
-	        .methods = (uint32_t)tw_jobs_count_of(o, "methods"),
-	        .max_depth = (uint32_t)tw_jobs_count_of(o, "max_depth"),
-	        .losses = (uint32_t)tw_jobs_count_of(o, "losses"),
-	        .repairs = (uint32_t)tw_jobs_count_of(o, "repairs"),
-	        .duration_ns = json_integer_value(json_object_get(o, "duration_ns")),
-	        .format = format ? format : "",
-	        .anr = anr ? anr : "",
-	        .decoder_version = (uint32_t)tw_jobs_count_of(o, "decoder_version"),
-	};
-}
-
-void tw_jobs_count_repairs(const struct tw_decode_parts *parts, const json_t *report)
-{
-	const char *name;
-	json_t *count;
-
-	json_object_foreach(json_object_get(report, "repairs_by_name"), name, count)
-	{
-		tw_metrics_repair(parts->metrics, name, (uint64_t)json_integer_value(count));
-	}
 }

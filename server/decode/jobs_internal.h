@@ -26,10 +26,8 @@ enum tw_status tw_jobs_open_system(const struct tw_decode_parts *parts, const ch
  * was deleted in the meantime. */
 enum tw_status tw_jobs_keep_system(const struct tw_decode_parts *parts,
         const struct tw_job_row *job, int fd, struct tw_err *err) TW_MUST_USE;
-/* Reads a child's result: a count, 0 if absent; the summary of a trace. */
+/* A count from a child's result, 0 if absent. */
 uint64_t tw_jobs_count_of(const json_t *o, const char *key);
-struct tw_trace_summary tw_jobs_summary_of(const json_t *o);
-void tw_jobs_count_repairs(const struct tw_decode_parts *parts, const json_t *report);
 
 /* At start: deletes uploads of which only the row survived a power failure (I1, I9). */
 enum tw_status tw_jobs_prove_uploads(const struct tw_decode_parts *parts, struct tw_err *err);

@@ -127,7 +127,8 @@ static double freedom(const struct tw_mix *m)
 	return least > 1 ? (double)(least - 1) : 0;
 }
 
-double tw_compare_p(const struct tw_mix *m, double errors)
+/* The probability of a difference of this many standard errors by chance. */
+static double probability(const struct tw_mix *m, double errors)
 {
 	double v = freedom(m);
 
@@ -301,7 +302,7 @@ static void mark_significant(const struct tw_mix *m, struct tw_compared_method *
 		for (int k = 0; k < 3; k++)
 			means[k]->error = sqrt(means[k]->error);
 		list[i].p = list[i].self.error > 0
-		                    ? tw_compare_p(m,
+		                    ? probability(m,
 		                              fabs(change_of(&list[i].self)) / list[i].self.error)
 		                    : (change_of(&list[i].self) != 0 && freedom(m) >= 1 ? 0 : 1);
 	}

@@ -85,7 +85,5 @@ enum tw_status tw_fleet_compare_methods(const struct tw_mix *m, const struct tw_
 double tw_compare_margin(const struct tw_mix *m, double error);
 /* The same for shares of traces; NaN if there are too few traces. */
 double tw_compare_share_margin(const struct tw_mix *m, const double share[TW_SIDES]);
-/* The probability of a difference of this many standard errors by chance. */
-double tw_compare_p(const struct tw_mix *m, double errors);
 
 #endif

@@ -655,6 +655,67 @@ on_library_message(void *cls, const char *fmt, va_list ap)
 	tw_log(TW_LOG_DEBUG, "http_library", tw_log_text("message", text));
 }
 
+/* --- pools: threads for slow routes, by the resource they wait for --- */
+
+/* Callers are looked up in the catalogue, which may be an unresponsive remote database.  Queries
+ * wait for processors, uploads for preflight and the disk, some routes for other servers or for
+ * child processes: each kind has its own pool, so that none blocks another.  Within a pool,
+ * projects are scheduled fairly (pool.h). */
+
+/* With a remote store, arrivals wait for it.  The children's pool has a few more threads than
+ * requests that may wait for children, so that excess requests are refused immediately. */
+enum {
+	CALLER_THREADS = 4,
+	CALLER_THREADS_SHARED = 16,
+	ARRIVAL_THREADS = 8,
+	ARRIVAL_THREADS_REMOTE = 32,
+	OUTBOUND_THREADS = 4,
+	CHILD_THREADS = TW_CHILD_WAITERS + 4
+};
+
+_Static_assert((int)CHILD_THREADS > (int)TW_CHILD_WAITERS,
+        "one asker too many gets a thread, and its refusal");
+
+static enum tw_status start_pools(struct tw_http *h, struct tw_err *err)
+{
+	const struct tw_config *c = h->parts.config;
+	enum tw_status st = tw_pool_start(h->for_metrics ? 1 : c->query_threads, &h->pool, err);
+
+	if (st == TW_OK)
+		st = tw_pool_start(h->parts.catalogue && tw_catalogue_is_shared(h->parts.catalogue)
+		                           ? CALLER_THREADS_SHARED
+		                           : CALLER_THREADS,
+		        &h->callers, err);
+	if (st == TW_OK && !h->for_metrics)
+		st = tw_pool_start(c->storage.blobs[0] ? ARRIVAL_THREADS_REMOTE : ARRIVAL_THREADS,
+		        &h->arrivals, err);
+	if (st == TW_OK && *c->oidc.issuer && !h->for_metrics)
+		st = tw_pool_start(OUTBOUND_THREADS, &h->outbound, err);
+	if (st == TW_OK && c->repositories && *c->repositories && !h->for_metrics)
+		st = tw_pool_start(CHILD_THREADS, &h->by_child, err);
+	return st;
+}
+
+/* Requests that end later are refused. */
+static void end_pools(struct tw_http *h)
+{
+	tw_pool_end(h->callers); /* first: its tasks are passed on to the others */
+	tw_pool_end(h->by_child);
+	tw_pool_end(h->outbound);
+	tw_pool_end(h->arrivals);
+	tw_pool_end(h->pool);
+}
+
+/* After all event loops have ended. */
+static void stop_pools(struct tw_http *h)
+{
+	h->by_child = tw_pool_stop(h->by_child);
+	h->outbound = tw_pool_stop(h->outbound);
+	h->arrivals = tw_pool_stop(h->arrivals);
+	h->pool = tw_pool_stop(h->pool);
+	h->callers = tw_pool_stop(h->callers);
+}
+
 /* --- start and stop --- */
 
 static void each_second(struct tw_periodic *p, void *arg)
@@ -715,7 +776,7 @@ enum tw_status tw_http_start_at(const char *where, bool for_metrics,
 	h->ids = seed;
 	st = tw_http_listen(where, &h->listen_fd, err);
 	if (st == TW_OK)
-		st = tw_http_pools_start(h, err);
+		st = start_pools(h, err);
 	if (st == TW_OK)
 		st = tw_slots_new(parts->config->max_in_flight, &h->slots, err);
 	if (st == TW_OK)
@@ -758,77 +819,18 @@ struct tw_http *tw_http_stop(struct tw_http *h)
 	/* First resume suspended connections: there must be none when the daemon stops. */
 	if (!h->for_metrics)
 		tw_http_waits_end(h->parts.waits);
-	tw_http_pools_end(h);
+	end_pools(h);
 	if (h->daemon)
 		MHD_stop_daemon(h->daemon);
 	else if (h->listen_fd >= 0)
 		(void)close(h->listen_fd);
-	tw_http_pools_stop(h);
+	stop_pools(h);
 	h->memory = tw_periodic_stop(h->memory);
 	h->watch = tw_watch_stop(h->watch);
 	(void)pthread_mutex_destroy(&h->outflow_lock);
 	h->slots = tw_slots_free(h->slots);
 	tw_mem_free(h);
 	return NULL;
-}
-
-/* --- pools: threads for slow routes, by the resource they wait for --- */
-
-/* Callers are looked up in the catalogue, which may be an unresponsive remote database.  Queries
- * wait for processors, uploads for preflight and the disk, some routes for other servers or for
- * child processes: each kind has its own pool, so that none blocks another.  Within a pool,
- * projects are scheduled fairly (pool.h). */
-
-/* With a remote store, arrivals wait for it.  The children's pool has a few more threads than
- * requests that may wait for children, so that excess requests are refused immediately. */
-enum {
-	CALLER_THREADS = 4,
-	CALLER_THREADS_SHARED = 16,
-	ARRIVAL_THREADS = 8,
-	ARRIVAL_THREADS_REMOTE = 32,
-	OUTBOUND_THREADS = 4,
-	CHILD_THREADS = TW_CHILD_WAITERS + 4
-};
-
-_Static_assert((int)CHILD_THREADS > (int)TW_CHILD_WAITERS,
-        "one asker too many gets a thread, and its refusal");
-
-enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err)
-{
-	const struct tw_config *c = h->parts.config;
-	enum tw_status st = tw_pool_start(h->for_metrics ? 1 : c->query_threads, &h->pool, err);
-
-	if (st == TW_OK)
-		st = tw_pool_start(h->parts.catalogue && tw_catalogue_is_shared(h->parts.catalogue)
-		                           ? CALLER_THREADS_SHARED
-		                           : CALLER_THREADS,
-		        &h->callers, err);
-	if (st == TW_OK && !h->for_metrics)
-		st = tw_pool_start(c->storage.blobs[0] ? ARRIVAL_THREADS_REMOTE : ARRIVAL_THREADS,
-		        &h->arrivals, err);
-	if (st == TW_OK && *c->oidc.issuer && !h->for_metrics)
-		st = tw_pool_start(OUTBOUND_THREADS, &h->outbound, err);
-	if (st == TW_OK && c->repositories && *c->repositories && !h->for_metrics)
-		st = tw_pool_start(CHILD_THREADS, &h->by_child, err);
-	return st;
-}
-
-void tw_http_pools_end(struct tw_http *h)
-{
-	tw_pool_end(h->callers); /* first: its tasks are passed on to the others */
-	tw_pool_end(h->by_child);
-	tw_pool_end(h->outbound);
-	tw_pool_end(h->arrivals);
-	tw_pool_end(h->pool);
-}
-
-void tw_http_pools_stop(struct tw_http *h)
-{
-	h->by_child = tw_pool_stop(h->by_child);
-	h->outbound = tw_pool_stop(h->outbound);
-	h->arrivals = tw_pool_stop(h->arrivals);
-	h->pool = tw_pool_stop(h->pool);
-	h->callers = tw_pool_stop(h->callers);
 }
 
 const char *tw_http_owner_of(const struct tw_req *r)

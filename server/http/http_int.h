@@ -211,9 +211,6 @@ void tw_http_address(struct MHD_Connection *connection, char ret[INET6_ADDRSTRLE
 enum tw_status tw_http_start_at(const char *where, bool for_metrics,
         const struct tw_http_parts *parts, struct tw_http **ret, struct tw_err *err) TW_MUST_USE;
 
-enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err) TW_MUST_USE;
-void tw_http_pools_end(struct tw_http *h);  /* requests that end later are refused */
-void tw_http_pools_stop(struct tw_http *h); /* call after all event loops have ended */
 /* The pool for the end of this request's route. */
 struct tw_pool *tw_http_pool_of(const struct tw_req *r);
 /* The owner of a request's tasks (pool.h): its project, or the client's address if the route needs

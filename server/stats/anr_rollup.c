@@ -75,7 +75,8 @@ static bool grow_set(struct tw_arena *a, struct tw_distinct *d, uint64_t more)
 	return true;
 }
 
-bool tw_distinct_add(struct tw_arena *a, struct tw_distinct *d, uint64_t hash)
+/* Adds a hash (not 0); false: out of memory. */
+static bool distinct_add(struct tw_arena *a, struct tw_distinct *d, uint64_t hash)
 {
 	uint64_t *slot;
 
@@ -96,14 +97,15 @@ static void lower(struct tw_distinct *d, uint64_t below)
 		d->below = below;
 }
 
-bool tw_distinct_add_all(struct tw_arena *a, struct tw_distinct *d, const struct tw_distinct *other)
+static bool distinct_add_all(
+        struct tw_arena *a, struct tw_distinct *d, const struct tw_distinct *other)
 {
 	bool fits = grow_set(a, d, other->n);
 
 	lower(d, other->below);
 	for (uint32_t i = 0; fits && i < other->cap; i++)
 		if (other->slots[i])
-			fits = tw_distinct_add(a, d, other->slots[i]);
+			fits = distinct_add(a, d, other->slots[i]);
 	return fits;
 }
 
@@ -256,7 +258,7 @@ bool tw_anr_rollup_add(
 	p->owned = p->owned || o->owned;
 	for (int i = 0; fits && i < TW_ANR_ROLLUP_SETS; i++)
 		if (o->sets[i])
-			fits = tw_distinct_add(a, &p->sets[i], o->sets[i]);
+			fits = distinct_add(a, &p->sets[i], o->sets[i]);
 	if (fits && o->monitor[0] && !has_monitor(p, o->monitor)) {
 		const char *name = kept_text(a, o->monitor);
 
@@ -355,7 +357,7 @@ static bool read_set(struct reading *r, struct tw_distinct *d)
 
 		if (!hash)
 			return false;
-		if (!tw_distinct_add(r->arena, d, hash)) {
+		if (!distinct_add(r->arena, d, hash)) {
 			r->full = true;
 			return false;
 		}
@@ -456,7 +458,7 @@ struct tw_anr_rollup_part *tw_anr_rollup_select(
 		all->mask |= p->bit;
 		all->owned = all->owned || p->owned;
 		for (int i = 0; fits && i < TW_ANR_ROLLUP_SETS; i++)
-			fits = tw_distinct_add_all(a, &all->sets[i], &p->sets[i]);
+			fits = distinct_add_all(a, &all->sets[i], &p->sets[i]);
 		for (uint32_t i = 0; i < p->n_monitors; i++)
 			add_monitor(all, p->monitors[i]);
 	}

@@ -29,10 +29,6 @@ struct tw_distinct {     /* a set of hashes */
 };
 uint64_t tw_distinct_hash(const char *text); /* never 0 */
 uint64_t tw_distinct_mix(int64_t number);    /* 0 only for 0 */
-/* Adds a hash (not 0); false: out of memory. */
-bool tw_distinct_add(struct tw_arena *a, struct tw_distinct *d, uint64_t hash);
-bool tw_distinct_add_all(
-        struct tw_arena *a, struct tw_distinct *d, const struct tw_distinct *other);
 uint64_t tw_distinct_count(const struct tw_distinct *d);
 
 enum tw_anr_rollup_set {

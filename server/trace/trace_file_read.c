@@ -84,7 +84,9 @@ static enum tw_status damaged_frame(struct tw_err *err)
 	return tw_fail(err, TW_CORRUPT, "the trace file is damaged (frame)");
 }
 
-enum tw_status tw_unpacker_frame(struct tw_unpacker *u, struct tw_str frame, uint64_t max_bytes,
+/* The content of a zstd frame, which states its decoded size; valid until the next call.
+ * TW_CORRUPT if damaged or larger than max_bytes. */
+static enum tw_status decode_frame(struct tw_unpacker *u, struct tw_str frame, uint64_t max_bytes,
         struct tw_str *ret, struct tw_err *err)
 {
 	unsigned long long size = ZSTD_getFrameContentSize(frame.ptr, frame.len);
@@ -106,7 +108,7 @@ enum tw_status tw_unpacker_chunk(struct tw_unpacker *u, struct tw_str frame,
         const struct tw_chunk_row *row, struct tw_chunk *c, struct tw_err *err)
 {
 	struct tw_str payload = {NULL, 0};
-	enum tw_status st = tw_unpacker_frame(u, frame, TW_CHUNK_MAX_BYTES, &payload, err);
+	enum tw_status st = decode_frame(u, frame, TW_CHUNK_MAX_BYTES, &payload, err);
 
 	if (st != TW_OK)
 		return st;
@@ -870,7 +872,7 @@ enum tw_status tw_trace_file_stored_tree(struct tw_trace_file *f, uint32_t threa
 		st = find_row(f, "SELECT data FROM trace_tree WHERE thread_id=?", thread_id, &s,
 		        "no such thread", err);
 	if (st == TW_OK)
-		st = tw_unpacker_frame(f->unpacker, blob_at(s), TW_TREE_MAX_BYTES, &payload, err);
+		st = decode_frame(f->unpacker, blob_at(s), TW_TREE_MAX_BYTES, &payload, err);
 	tw_trace_file_statement_done(f, s);
 	if (st == TW_OK)
 		st = tw_tree_decode((const uint8_t *)payload.ptr, payload.len, a, ret, err);

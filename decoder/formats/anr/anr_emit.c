@@ -66,7 +66,10 @@ static int64_t usual_distance(const struct tw_anr *m, const int64_t *times, int6
 	return work[n / 2];
 }
 
-int64_t *tw_anr_times(
+/* The time of each dump on the trace's clock: from the dates in the file if present, otherwise
+ * sequential.  *ret_interval_ns is the usual interval of samples, or a nominal millisecond.  NULL:
+ * out of memory. */
+static int64_t *dump_times(
         const struct tw_anr *m, const struct tw_anr_summary *s, int64_t *ret_interval_ns)
 {
 	int64_t *times = tw_arena_zalloc(m->arena, (size_t)m->n_dumps + 1, 2 * sizeof *times);
@@ -230,7 +233,7 @@ static bool prepare(struct emitter *t)
 	for (uint32_t i = 0; i < m->n_threads; i++)
 		if (m->threads[i].n_frames > deepest)
 			deepest = m->threads[i].n_frames;
-	t->times_ns = tw_anr_times(m, &t->s, &t->interval_ns);
+	t->times_ns = dump_times(m, &t->s, &t->interval_ns);
 	t->stacks = tw_stacks_new(m->arena, &m->limits, m->sink, t->interval_ns);
 	t->names = tw_arena_zalloc(m->arena, m->n_texts, sizeof *t->names);
 	t->syms = tw_arena_alloc(m->arena, (size_t)deepest + 1, sizeof *t->syms);

@@ -15,12 +15,6 @@
  * otherwise one derived from its name. */
 uint64_t tw_anr_track_tid(const struct tw_anr *m, const struct tw_anr_dump *d,
         const struct tw_anr_finding *f, uint32_t thread);
-/* The time of each dump on the trace's clock: from the dates in the file if present, otherwise
- * sequential.  *ret_interval_ns is the usual interval of samples, or a nominal millisecond.  NULL:
- * out of memory. */
-int64_t *tw_anr_times(
-        const struct tw_anr *m, const struct tw_anr_summary *s, int64_t *ret_interval_ns);
-
 /* Analyses the report and emits all of it. */
 enum tw_status tw_anr_emit(struct tw_anr *m, struct tw_err *err) TW_MUST_USE;
 

@@ -105,8 +105,9 @@ enum tw_status tw_perfetto_tracks_get(struct tw_perfetto_tracks *t, uint64_t uui
 
 /* --- descriptors --- */
 
-enum tw_status tw_perfetto_tracks_name_process(struct tw_perfetto_tracks *t, uint32_t pid,
-        struct tw_str name, uint64_t offset, struct tw_err *err)
+/* A process's name, emitted as a note the first time. */
+static enum tw_status name_process(struct tw_perfetto_tracks *t, uint32_t pid, struct tw_str name,
+        uint64_t offset, struct tw_err *err)
 {
 	struct tw_note note = {.kind = TW_NOTE_process,
 	        .dur_ns = -1,
@@ -143,7 +144,7 @@ enum tw_status tw_perfetto_tracks_process(struct tw_perfetto_tracks *t, struct t
 		else if (f.number == 6 || (f.number == 2 && name.len == 0))
 			name = tw_pb_str(&f);
 	*ret_pid = pid;
-	return tw_perfetto_tracks_name_process(t, pid, name, offset, err);
+	return name_process(t, pid, name, offset, err);
 }
 
 enum tw_status tw_perfetto_tracks_thread(struct tw_perfetto_tracks *t, struct tw_pb message,
@@ -188,7 +189,7 @@ static enum tw_status tree_process(
 	if (!tw_perfetto_intern_set(
 	            t->texts, everywhere, TW_PERFETTO_THREAD, pid, (uint64_t)pid << 32))
 		return tw_oom(err);
-	return tw_perfetto_tracks_name_process(t, pid, name, offset, err);
+	return name_process(t, pid, name, offset, err);
 }
 
 static enum tw_status tree_thread(

@@ -65,9 +65,6 @@ enum tw_status tw_perfetto_tracks_thread(struct tw_perfetto_tracks *t, struct tw
         uint64_t offset, uint32_t *ret_pid, uint64_t *ret_tid, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_perfetto_tracks_process(struct tw_perfetto_tracks *t, struct tw_pb message,
         uint64_t offset, uint32_t *ret_pid, struct tw_err *err) TW_MUST_USE;
-/* A process's name, emitted as a note the first time. */
-enum tw_status tw_perfetto_tracks_name_process(struct tw_perfetto_tracks *t, uint32_t pid,
-        struct tw_str name, uint64_t offset, struct tw_err *err) TW_MUST_USE;
 
 /* A ProcessTree: stored, and used for the threads that have other events. */
 enum tw_status tw_perfetto_tracks_tree(struct tw_perfetto_tracks *t, struct tw_pb message,

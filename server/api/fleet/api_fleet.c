@@ -47,9 +47,9 @@ static const char *const classes[] = {"low", "mid", "high", "unknown", NULL};
 	"label.  With ClickHouse any label, also several, and with class and os."
 #define ANY_LABEL "Any label as key=value, or device=NAME, without class and os."
 
-const struct tw_param tw_fleet_filter_params[] = {FILTER_PARAMS("", INDEXED_LABEL), {0}};
+static const struct tw_param filter_params[] = {FILTER_PARAMS("", INDEXED_LABEL), {0}};
 const struct tw_param tw_fleet_any_label_params[] = {FILTER_PARAMS("", ANY_LABEL), {0}};
-const struct tw_param tw_fleet_sides_params[] = {
+static const struct tw_param sides_params[] = {
         FILTER_PARAMS("a.", INDEXED_LABEL), FILTER_PARAMS("b.", INDEXED_LABEL), {0}};
 
 /* The parameter's name, prefixed with the side of the query if it has sides. */
@@ -365,54 +365,51 @@ const struct tw_route tw_routes_fleet[] = {
         {.method = "GET",
                 .path = "/api/v1/fleet/scenarios",
                 .needs = TW_NEED_READ,
-                .params = TW_PARAMS(tw_fleet_by_params, tw_fleet_filter_params),
+                .params = TW_PARAMS(tw_fleet_by_params, filter_params),
                 .end = get_scenarios,
                 .summary = "Durations of traces"},
         {.method = "GET",
                 .path = "/api/v1/fleet/methods",
                 .needs = TW_NEED_READ,
-                .params = TW_PARAMS(tw_fleet_methods_params, tw_fleet_filter_params),
+                .params = TW_PARAMS(tw_fleet_methods_params, filter_params),
                 .end = tw_fleet_get_methods,
                 .summary = "Methods of many traces"},
         {.method = "GET",
                 .path = "/api/v1/fleet/method",
                 .needs = TW_NEED_READ,
-                .params = TW_PARAMS(
-                        tw_fleet_method_params, tw_fleet_by_params, tw_fleet_filter_params),
+                .params = TW_PARAMS(tw_fleet_method_params, tw_fleet_by_params, filter_params),
                 .end = tw_fleet_get_method,
                 .summary = "One method over versions or days"},
         {.method = "GET",
                 .path = "/api/v1/fleet/callers",
                 .needs = TW_NEED_READ,
-                .params = TW_PARAMS(
-                        tw_fleet_callers_params, tw_fleet_taking_params, tw_fleet_filter_params),
+                .params = TW_PARAMS(tw_fleet_callers_params, tw_fleet_taking_params, filter_params),
                 .end = tw_fleet_get_callers,
                 .summary = "Callers and callees of a method"},
         {.method = "GET",
                 .path = "/api/v1/fleet/flame",
                 .needs = TW_NEED_READ,
                 .params = TW_PARAMS(tw_fleet_flame_params, tw_fleet_taking_params,
-                        tw_fleet_root_params, tw_fleet_filter_params),
+                        tw_fleet_root_params, filter_params),
                 .end = tw_fleet_get_flame,
                 .summary = "One flame graph of many traces"},
         {.method = "GET",
                 .path = "/api/v1/fleet/compare",
                 .needs = TW_NEED_READ,
                 .params = TW_PARAMS(tw_fleet_compare_params, tw_fleet_taking_params,
-                        tw_fleet_root_params, tw_fleet_sides_params, tw_fleet_filter_params),
+                        tw_fleet_root_params, sides_params, filter_params),
                 .end = tw_fleet_get_compare,
                 .summary = "Two sides of the fleet side by side"},
         {.method = "GET",
                 .path = "/api/v1/fleet/findings",
                 .needs = TW_NEED_READ,
-                .params = TW_PARAMS(
-                        tw_fleet_findings_params, tw_fleet_by_params, tw_fleet_filter_params),
+                .params = TW_PARAMS(tw_fleet_findings_params, tw_fleet_by_params, filter_params),
                 .end = tw_fleet_get_findings,
                 .summary = "Detector findings in many traces"},
         {.method = "GET",
                 .path = "/api/v1/fleet/search",
                 .needs = TW_NEED_READ,
-                .params = TW_PARAMS(tw_fleet_search_params, tw_fleet_filter_params),
+                .params = TW_PARAMS(tw_fleet_search_params, filter_params),
                 .end = tw_fleet_get_search,
                 .summary = "Calls in many traces that exceed a duration"},
         {.method = "GET",

@@ -42,9 +42,7 @@ enum tw_status tw_fleet_run(struct tw_req *r,
         struct tw_err *err) TW_MUST_USE;
 /* The parameters of the filter, of that with a label that need not be indexed, and of the sides of
  * a comparison (a.app, b.app). */
-extern const struct tw_param tw_fleet_filter_params[];
 extern const struct tw_param tw_fleet_any_label_params[];
-extern const struct tw_param tw_fleet_sides_params[];
 /* Reads the filter from the parameters of q->side. */
 enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *err) TW_MUST_USE;
 /* Reads the cells of the filter into q->cells, with these metrics (one bit each); they differ at

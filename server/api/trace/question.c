@@ -48,20 +48,6 @@ static enum tw_status reply(struct tw_question *q,
 	return tw_req_reply_and_keep(q->v.req, type, &q->out, err);
 }
 
-enum tw_status tw_question_run(struct tw_req *r,
-        enum tw_status (*answer)(struct tw_question *q, struct tw_err *err), struct tw_err *err)
-{
-	struct tw_question q = {.n_steps = 0};
-	enum tw_status st = open_question(r, &q, err);
-
-	if (st == TW_OK)
-		st = tw_question_read_steps(&q, &q.v.rules_version, err);
-	if (st == TW_OK && !tw_view_unchanged(&q.v))
-		st = reply(&q, answer, err);
-	close_question(&q);
-	return st;
-}
-
 struct tw_str tw_question_name(const struct tw_question *q, uint32_t method)
 {
 	struct tw_str name;
@@ -215,13 +201,30 @@ const struct tw_param tw_question_step_params[] = {
         {0},
 };
 
-enum tw_status tw_question_read_steps(
-        struct tw_question *q, int64_t *ret_version, struct tw_err *err)
+/* Reads transform= into q->steps.  If steps depend on the project's rules,
+ * *ret_version identifies those; otherwise it is unchanged. */
+static enum tw_status read_steps(struct tw_question *q, int64_t *ret_version, struct tw_err *err)
 {
 	struct tw_str rest = tw_str_of(tw_req_text_or_empty(q->v.req, "transform"));
 	enum tw_status st = TW_OK;
 
 	while (st == TW_OK && rest.len)
 		st = read_step(q, tw_str_split(&rest, ','), ret_version, err);
+	return st;
+}
+
+/* --- running a question --- */
+
+enum tw_status tw_question_run(struct tw_req *r,
+        enum tw_status (*answer)(struct tw_question *q, struct tw_err *err), struct tw_err *err)
+{
+	struct tw_question q = {.n_steps = 0};
+	enum tw_status st = open_question(r, &q, err);
+
+	if (st == TW_OK)
+		st = read_steps(&q, &q.v.rules_version, err);
+	if (st == TW_OK && !tw_view_unchanged(&q.v))
+		st = reply(&q, answer, err);
+	close_question(&q);
 	return st;
 }

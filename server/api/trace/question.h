@@ -48,9 +48,5 @@ enum tw_status tw_question_reshape(
         struct tw_question *q, struct tw_forest *forest, struct tw_err *err) TW_MUST_USE;
 
 extern const struct tw_param tw_question_step_params[];
-/* Reads transform= into q->steps (question.c). If steps depend on the project's rules,
- * *ret_version identifies those; otherwise it is unchanged. */
-enum tw_status tw_question_read_steps(
-        struct tw_question *q, int64_t *ret_version, struct tw_err *err) TW_MUST_USE;
 
 #endif

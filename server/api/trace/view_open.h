@@ -25,11 +25,8 @@ extern const struct tw_param tw_view_range_params[]; /* from= and to= */
  * it does not have are left out. */
 enum tw_status tw_view_selection(const struct tw_view *v, bool some, struct tw_selection *ret,
         struct tw_err *err) TW_MUST_USE;
-/* from= and to= alone; fails if they are in the wrong order. */
-enum tw_status tw_view_range(
-        const struct tw_view *v, struct tw_selection *ret, struct tw_err *err) TW_MUST_USE;
-/* The same of parameters with these names. */
 #define TW_VIEW_TIME_MAX (INT64_C(1) << 61)
+/* A range of time from parameters with these names; fails if they are in the wrong order. */
 enum tw_status tw_view_times(const struct tw_req *r, const char *from, const char *to,
         struct tw_selection *ret, struct tw_err *err) TW_MUST_USE;
 /* thread= alone. */

@@ -163,7 +163,7 @@ enum tw_status tw_track_put_sequence(struct tw_buf *out, const struct tw_track_s
 	return tw_track_put(out, &p);
 }
 
-enum tw_status tw_track_put_descriptor(
+static enum tw_status put_descriptor(
         struct tw_buf *out, uint32_t seq, int64_t ts_ns, TwPerfetto__TrackDescriptor *track)
 {
 	TwPerfetto__TracePacket p = TW_PERFETTO__TRACE_PACKET__INIT;
@@ -187,7 +187,7 @@ enum tw_status tw_track_put_process(
 	process.process_name = name && name[0] ? name : NULL;
 	track.uuid = uuid;
 	track.process = &process;
-	return tw_track_put_descriptor(out, seq, ts_ns, &track);
+	return put_descriptor(out, seq, ts_ns, &track);
 }
 
 enum tw_status tw_track_put_thread(struct tw_buf *out, uint32_t seq, int64_t ts_ns, uint64_t uuid,
@@ -199,7 +199,7 @@ enum tw_status tw_track_put_thread(struct tw_buf *out, uint32_t seq, int64_t ts_
 	t.has_pid = t.has_tid = 1;
 	track.uuid = uuid;
 	track.thread = &t;
-	return tw_track_put_descriptor(out, seq, ts_ns, &track);
+	return put_descriptor(out, seq, ts_ns, &track);
 }
 
 enum tw_status tw_track_put_child(struct tw_buf *out, uint32_t seq, int64_t ts_ns,
@@ -215,7 +215,7 @@ enum tw_status tw_track_put_child(struct tw_buf *out, uint32_t seq, int64_t ts_n
 	track.description = (char *)(uintptr_t)description;
 	track.has_sibling_merge_behavior = 1;
 	track.sibling_merge_behavior = NEVER_MERGE;
-	return tw_track_put_descriptor(out, seq, ts_ns, &track);
+	return put_descriptor(out, seq, ts_ns, &track);
 }
 
 enum tw_status tw_track_put_cpu_counter(
@@ -232,7 +232,7 @@ enum tw_status tw_track_put_cpu_counter(
 	track.has_parent_uuid = 1;
 	track.parent_uuid = uuid_and_parent[1];
 	track.counter = &counter;
-	return tw_track_put_descriptor(out, seq, ts_ns, &track);
+	return put_descriptor(out, seq, ts_ns, &track);
 }
 
 enum tw_status tw_track_put_counter(struct tw_buf *out, uint32_t seq, int64_t ts_ns,
@@ -246,7 +246,7 @@ enum tw_status tw_track_put_counter(struct tw_buf *out, uint32_t seq, int64_t ts
 	track.parent_uuid = uuid_and_parent[1];
 	track.name = name;
 	track.counter = &counter;
-	return tw_track_put_descriptor(out, seq, ts_ns, &track);
+	return put_descriptor(out, seq, ts_ns, &track);
 }
 
 char *tw_track_text(struct tw_arena *a, struct tw_str s)

@@ -142,8 +142,6 @@ struct tw_track_sequence {
 enum tw_status tw_track_put_sequence(struct tw_buf *out, const struct tw_track_sequence *s);
 
 /* ts_ns is the packet's time on its sequence. */
-enum tw_status tw_track_put_descriptor(
-        struct tw_buf *out, uint32_t seq, int64_t ts_ns, TwPerfetto__TrackDescriptor *track);
 enum tw_status tw_track_put_process(
         struct tw_buf *out, uint32_t seq, int64_t ts_ns, uint64_t uuid, int32_t pid, char *name);
 enum tw_status tw_track_put_thread(struct tw_buf *out, uint32_t seq, int64_t ts_ns, uint64_t uuid,

@@ -6,7 +6,7 @@
 
 #include "server/fleet/fleet.h"
 
-const unsigned tw_trend_percents[TW_TREND_QUANTILES] = {50, 95};
+static const unsigned percents[TW_TREND_QUANTILES] = {50, 95};
 
 #define SURE 1.96 /* standard errors: 95 % */
 
@@ -73,7 +73,7 @@ static enum tw_status make_point(struct work *w, const struct tw_fleet_group *g,
 	*ret = (struct tw_trend_point){
 	        .day = g->cells[0]->dims.day, .of_traces = g->traces, .traces = w->sketch->n};
 	for (int i = 0; i < TW_TREND_QUANTILES; i++)
-		ret->q[i] = tw_trend_quantile_of(w->sketch, tw_trend_percents[i]);
+		ret->q[i] = tw_trend_quantile_of(w->sketch, percents[i]);
 	return st;
 }
 

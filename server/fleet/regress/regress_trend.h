@@ -14,7 +14,6 @@
 
 enum { TW_TREND_BEFORE = 30, TW_TREND_AFTER = 60 /* in days */ };
 enum { TW_TREND_LINES = 3, TW_TREND_MARKS = 12, TW_TREND_QUANTILES = 2 };
-extern const unsigned tw_trend_percents[TW_TREND_QUANTILES]; /* 50, 95 */
 
 struct tw_trend_quantile {
 	int64_t at, low, high; /* low < 0: too few traces for an interval */
