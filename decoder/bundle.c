@@ -25,7 +25,6 @@ struct walk {
 	struct tw_arena *scratch;
 	struct tw_sink nothing;
 	struct tw_decoder *decoder; /* for the current file; NULL if it is not wanted */
-	struct tw_unpack *unpack;
 	uint64_t probed, bytes;
 	bool whole;
 };

@@ -6,7 +6,6 @@ enum { OUT_BYTES = 64 << 10, ANY_HEADER = 15 + 32, RATIO_FROM_BYTES = 1 << 20 };
 
 struct tw_inflate {
 	z_stream z;
-	struct tw_arena *arena;
 	tw_bytes_fn out;
 	void *arg;
 	uint64_t taken, made, max_bytes;
@@ -32,7 +31,6 @@ struct tw_inflate *tw_inflate_new(
 
 	if (!z)
 		return NULL;
-	z->arena = a;
 	z->out = out;
 	z->arg = arg;
 	z->max_bytes = limits->max_decoded_bytes;

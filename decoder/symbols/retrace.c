@@ -28,8 +28,6 @@ enum tw_status tw_retrace_open(
 		return tw_fail_at(err, TW_CORRUPT, 8,
 		        "the length of the retrace image does not match its header");
 	*ret = (struct tw_retrace){
-	        .data = p,
-	        .len = len,
 	        .classes = tw_u32le(p + 8),
 	        .members = tw_u32le(p + 12),
 	        .class_records = p + RETRACE_HEADER,
@@ -62,7 +60,6 @@ static struct retrace_class class_at(const struct tw_retrace *r, uint32_t i)
 	        .source = retrace_piece(r, tw_u32le(p + 28), packed >> 8),
 	        .first = tw_u32le(p + 16),
 	        .n = tw_u32le(p + 20),
-	        .flags = packed & 0xFF,
 	};
 
 	if (c.first > r->members || c.n > r->members - c.first)

@@ -43,8 +43,6 @@ enum tw_status tw_retrace_writer_finish(struct tw_retrace_writer *w, struct tw_b
         struct tw_retrace_stats *ret, struct tw_err *err) TW_MUST_USE;
 
 struct tw_retrace { /* a view of an image; the caller keeps the bytes valid */
-	const uint8_t *data;
-	size_t len;
 	uint32_t classes, members;
 	uint32_t sources; /* classes with a source file */
 	const uint8_t *class_records, *member_records, *source_records;

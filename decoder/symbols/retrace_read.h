@@ -24,7 +24,6 @@ struct retrace_class {
 	struct tw_str obf, orig;
 	struct tw_str source; /* its source file, "" unknown */
 	uint32_t first, n;
-	uint32_t flags;
 };
 
 struct retrace_range { /* members [first, end) */

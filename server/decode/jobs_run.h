@@ -77,7 +77,6 @@ struct tw_jobs {
 	struct tw_pool *group_pool; /* NULL: no groups; stores outputs in parallel */
 	int wake_fd;
 	_Atomic bool stop;
-	_Atomic uint64_t serial; /* for names of map outputs */
 	/* of the last pause, during which no job is started (monotonic) */
 	_Atomic int64_t pause_ms, resume_ms;
 	int64_t claims_checked_ms; /* monotonic */

@@ -89,7 +89,7 @@ struct tw_export {
 	struct tw_json j; /* writes to out */
 
 	const struct tw_thread_info *thread;
-	uint32_t n_threads, thread_at;
+	uint32_t thread_at;
 	struct tw_edge edge;
 	struct tw_slice slice;
 	int64_t slice_id; /* numbered from 0 in the order of the walk */

@@ -15,7 +15,7 @@ enum { PATH_BYTES = 1500, CLONES_MAX = 500, OLD_DAYS = 7, DAY_S = 86400 };
 
 struct round {
 	struct tw_doctor *d;
-	unsigned clones, projects;
+	unsigned clones;
 	time_t now;
 };
 
@@ -108,7 +108,6 @@ static void each_project(struct round *r, DIR *all)
 		in = opendir(path);
 		if (!in)
 			continue;
-		r->projects++;
 		each_clone(r, e->d_name, in);
 		(void)closedir(in);
 	}

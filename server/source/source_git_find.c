@@ -19,7 +19,6 @@ struct seek {
 	/* state of a walk through the tree */
 	const char *folders[ELSEWHERE_MAX], *files[ELSEWHERE_MAX];
 	size_t n_folders, n_files;
-	bool declared; /* a file that declares the class was found */
 	enum tw_status st;
 	struct tw_err *err;
 };

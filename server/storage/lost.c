@@ -96,9 +96,7 @@ struct walk {
 static enum tw_status report_file(
         struct walk *w, const char *key, const struct stat *s, struct tw_err *err)
 {
-	struct tw_lost_file f = {.key = key,
-	        .bytes = (uint64_t)s->st_size,
-	        .modified_ms = (int64_t)s->st_mtim.tv_sec * 1000};
+	struct tw_lost_file f = {.key = key, .bytes = (uint64_t)s->st_size};
 
 	memcpy(f.day, w->day, sizeof w->day);
 	return w->each(w->arg, &f, err);

@@ -19,7 +19,6 @@ struct tw_lost_file {
 	char day[12];    /* "2026-11-23" */
 	const char *key; /* "blobs/ab/..." */
 	uint64_t bytes;
-	int64_t modified_ms;
 };
 
 typedef enum tw_status tw_lost_each_fn(void *arg, const struct tw_lost_file *f, struct tw_err *err);

@@ -297,8 +297,6 @@ enum state { IN_HEADER, IN_EXTRA, IN_TYPE, IN_FIXED, IN_STACK, LOST };
 
 struct btrace3 {
 	struct tw_sink *sink;
-	struct tw_arena *arena;
-	struct tw_limits limits;
 	struct tw_samples *samples;
 	enum state state;
 	uint64_t offset, record_offset;
@@ -330,8 +328,6 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	struct btrace3 *s = state;
 
 	s->sink = sink;
-	s->arena = a;
-	s->limits = *limits;
 	s->want = HEADER;
 	s->first_ns = INT64_MAX;
 	s->facts = (struct facts){.arena = a, .sink = sink, .max = limits->max_notes};

@@ -56,7 +56,6 @@ struct stack {
 struct speedscope {
 	struct tw_sink *sink;
 	struct tw_arena *arena;
-	struct tw_limits limits;
 	struct tw_json_stream json;
 	struct tw_stacks *stacks;
 	uint64_t read;  /* events and samples */
@@ -379,7 +378,6 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 
 	s->sink = sink;
 	s->arena = a;
-	s->limits = *limits;
 	s->stacks = tw_stacks_new(a, limits, sink, 0);
 	if (!s->stacks || !tw_json_stream_init(&s->json, a, sink, take, s))
 		return tw_oom(err);

@@ -23,7 +23,6 @@ bool tw_marks_init(struct tw_marks *m, struct tw_arena *a, const struct tw_limit
 	m->arena = a;
 	m->salt = m->spans.salt = limits->hash_salt;
 	m->spans.arena = a;
-	m->max_name = limits->max_name_bytes;
 	m->renamed = tw_arena_alloc(a, RENAMED_BYTES, 1);
 	return m->renamed && tw_tids_init(&m->tids, a, limits, sink);
 }

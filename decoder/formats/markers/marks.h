@@ -143,7 +143,7 @@ struct tw_marks {
 	struct tw_tids tids;
 	struct tw_spans spans;
 	struct tw_open_fact *free_facts;
-	uint32_t n_facts, max_name;
+	uint32_t n_facts;
 	uint64_t salt;    /* of hashes */
 	int64_t last_ns;  /* latest time so far */
 	uint64_t emitted; /* number of events and notes emitted */

@@ -26,7 +26,6 @@ enum { UNPACK_BYTES = 4 << 20, ASYNC_TRACK_BYTES = 256 };
 
 struct perfetto {
 	struct tw_sink *sink;
-	struct tw_arena *arena;
 	struct tw_limits limits;
 	struct tw_perfetto_packets packets, inner;
 	uint64_t inner_offset; /* of the compressed packet */
@@ -567,7 +566,6 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	struct perfetto *s = state;
 
 	s->sink = sink;
-	s->arena = a;
 	s->limits = *limits;
 	tw_perfetto_packets_init(&s->packets, a, sink, each_packet, s);
 	tw_perfetto_packets_init(&s->inner, a, sink, each_packet, s);

@@ -29,7 +29,7 @@ struct tw_perfetto_pair { /* simultaneous readings of two clocks */
 struct tw_perfetto_clock {
 	uint32_t id;
 	struct tw_perfetto_pair *pairs; /* by rising from_ns; to the trace's clock */
-	uint32_t n, cap, last;
+	uint32_t n, cap;
 };
 
 struct tw_perfetto_own_clock { /* of a sequence; id 0: none */

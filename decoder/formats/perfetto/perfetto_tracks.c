@@ -304,7 +304,6 @@ enum tw_status tw_perfetto_tracks_describe(
 
 	if (st != TW_OK || !k)
 		return st;
-	k->described = true;
 	k->apart = k->apart || d.apart;
 	if (d.parent && d.parent != d.uuid)
 		k->parent = d.parent;

@@ -21,7 +21,7 @@ struct tw_perfetto_open { /* a span that has begun */
 struct tw_perfetto_track {
 	uint64_t uuid, parent; /* parent 0: none */
 	bool of_thread_id;     /* uuid is pid << 32 | tid: a thread without its own track */
-	bool described, incremental;
+	bool incremental;
 	bool apart;            /* forbids to be merged with others of its thread */
 	struct tw_tid *thread; /* NULL: no thread is known */
 	struct tw_tid *own;    /* separate thread for its calls; NULL: they belong to `thread` */

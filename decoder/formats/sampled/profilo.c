@@ -40,10 +40,9 @@ struct recent {
 
 struct profilo {
 	struct tw_sink *sink;
-	struct tw_arena *arena;
 	struct tw_profilo_hold *hold;
 	struct tw_lines lines;
-	bool in_entries, seen_dt, started;
+	bool in_entries, started;
 	unsigned precision;
 	uint32_t pid;
 	uint64_t entries;
@@ -452,7 +451,6 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	struct profilo *s = state;
 
 	s->sink = sink;
-	s->arena = a;
 	s->precision = 6;
 	s->hold = tw_profilo_hold_new(a, limits, sink);
 	if (!s->hold || !tw_lines_init(&s->lines, a, LINE_MAX_BYTES, each_line, s))

@@ -130,7 +130,6 @@ struct attempt {
 	struct curl_slist *headers;
 	struct tw_buf answer;
 	long http;
-	curl_off_t retry_after_s;
 };
 
 static enum tw_status add_header(struct attempt *a, const char *text, struct tw_err *err)

@@ -409,7 +409,6 @@ static enum tw_status assign_ids(struct tw_plan *p, struct tw_err *err)
 			o->seqs[k] = tw_system_sequence(p->system, &next);
 		o->side_seq = tw_system_sequence(p->system, &next);
 	}
-	p->tail_seq = tw_system_sequence(p->system, &next);
 	return TW_OK;
 }
 

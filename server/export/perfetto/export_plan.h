@@ -24,7 +24,6 @@ struct tw_plan {
 	uint64_t system_bytes; /* of the uploaded file */
 	uint32_t system_of;    /* index in ours of its trace */
 	const char *left_out;  /* reason for not joining a device's trace, or "" */
-	uint32_t tail_seq;
 };
 
 enum tw_status tw_plan_new(const struct tw_perfetto_source *sources, size_t n,

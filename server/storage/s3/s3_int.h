@@ -44,7 +44,6 @@ struct tw_s3 {
 	void *arg;
 	char base[TW_S3_ENDPOINT * 2];    /* https://host[:port] */
 	char host[TW_S3_ENDPOINT];        /* as in the Host header */
-	char path[TW_S3_ENDPOINT];        /* "/bucket/prefix", "/prefix" or "" */
 	char bucket_path[TW_S3_ENDPOINT]; /* "/bucket/" or "/" */
 	char prefix[TW_S3_ENDPOINT];      /* "prefix/" or "" */
 	char where[TW_S3_ENDPOINT * 2];

@@ -57,8 +57,8 @@ struct tw_system_reader {
 	struct tw_perfetto_packets packets, inner;
 	struct tw_perfetto_clocks *clocks;
 	struct tw_perfetto_sequences sequences;
-	uint64_t inner_offset, damages, unfolded, step_bytes;
-	bool inside, cut, done, too_large;
+	uint64_t inner_offset, damages, step_bytes;
+	bool inside, cut, done;
 	uint8_t *piece;
 };
 

@@ -50,10 +50,8 @@ static enum tw_status decompress_packet(
 		st = tw_unzip_finish(z, &end, err);
 	if (st == TW_OK)
 		st = tw_perfetto_packets_finish(&r->inner, err);
-	if (z) {
-		r->unfolded += tw_unzip_bytes(z);
+	if (z)
 		r->step_bytes += tw_unzip_bytes(z);
-	}
 	r->damages += end != TW_UNZIP_COMPLETE;
 	r->inside = false;
 	tw_unzip_free(z);
@@ -88,11 +86,9 @@ static enum tw_status push_packets(void *arg, const uint8_t *p, size_t n, struct
 	struct tw_system_reader *r = arg;
 
 	r->step_bytes += n;
-	if (r->step_bytes > TW_SYSTEM_PUSH_MAX_BYTES) {
-		r->too_large = true;
+	if (r->step_bytes > TW_SYSTEM_PUSH_MAX_BYTES)
 		return tw_fail_at(err, TW_TOO_LARGE, r->at,
 		        "the decompressed size of the device's Perfetto trace is too large");
-	}
 	return tw_perfetto_packets_push(&r->packets, p, n, err);
 }
 
