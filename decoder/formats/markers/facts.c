@@ -229,6 +229,37 @@ static bool aidl(struct tw_str s, struct tw_fact *f)
 	return at > 0;
 }
 
+#define PATTERNS(P)                                                                                \
+	P("monitor contention with owner ", monitor, NULL, contention, false)                      \
+	P("Lock contention on ", lock, NULL, contention, false)                                    \
+	P("Object#wait(obj:", object, NULL, wait, false)                                           \
+	P("Object#notify(obj:", object, "notify", notify, true)                                    \
+	P("Object#notifyAll(obj:", object, "notifyAll", notify, true)                              \
+	P("Unsafe#park(obj:", object, NULL, park, false)                                           \
+	P("Unsafe#unpark(obj:", object, NULL, unpark, true)                                        \
+	P("pthread_create tid=", created, NULL, thread_created, true)                              \
+	P("GC: ", rest, NULL, gc, false)                                                           \
+	P("DefineClass ", rest, "define", class_load, false)                                       \
+	P("VerifyClass ", rest, "verify", class_load, false)                                       \
+	P("ClassFileLoad:", rest, "load", class_load, false)                                       \
+	P("write:", file, "write", io, false)                                                      \
+	P("__write_chk:", file, "write", io, false)                                                \
+	P("pwrite:", file, "pwrite", io, false)                                                    \
+	P("read:", file, "read", io, false)                                                        \
+	P("__read_chk:", file, "read", io, false)                                                  \
+	P("pread:", file, "pread", io, false)                                                      \
+	P("readv:", file, "readv", io, false)                                                      \
+	P("fsync:", file, "fsync", io, false)                                                      \
+	P("fdatasync:", file, "fdatasync", io, false)                                              \
+	P("open:", file, "open", io, false)                                                        \
+	P("io:sync", sync_all, "sync", io, false)                                                  \
+	P("draw ", node, "draw", render, false)                                                    \
+	P("prepare ", node, "prepare", render, false)                                              \
+	P("render ", node, "render", render, false)                                                \
+	P("prepareRoot ", node, "prepareRoot", render, false)                                      \
+	P("binder transact[", transact, NULL, binder, false)                                       \
+	P("AIDL::", aidl, NULL, binder, false)
+
 static const struct pattern {
 	struct tw_str prefix;
 	bool (*read)(struct tw_str rest, struct tw_fact *f);
@@ -237,40 +268,18 @@ static const struct pattern {
 	bool moment;
 } patterns[] = {
 #define P(prefix, read, what, kind, moment)                                                        \
-	{                                                                                          \
-		{prefix, sizeof(prefix) - 1}, read, what, TW_NOTE_##kind, moment                   \
-	}
-        P("monitor contention with owner ", monitor, NULL, contention, false),
-        P("Lock contention on ", lock, NULL, contention, false),
-        P("Object#wait(obj:", object, NULL, wait, false),
-        P("Object#notify(obj:", object, "notify", notify, true),
-        P("Object#notifyAll(obj:", object, "notifyAll", notify, true),
-        P("Unsafe#park(obj:", object, NULL, park, false),
-        P("Unsafe#unpark(obj:", object, NULL, unpark, true),
-        P("pthread_create tid=", created, NULL, thread_created, true),
-        P("GC: ", rest, NULL, gc, false),
-        P("DefineClass ", rest, "define", class_load, false),
-        P("VerifyClass ", rest, "verify", class_load, false),
-        P("ClassFileLoad:", rest, "load", class_load, false),
-        P("write:", file, "write", io, false),
-        P("__write_chk:", file, "write", io, false),
-        P("pwrite:", file, "pwrite", io, false),
-        P("read:", file, "read", io, false),
-        P("__read_chk:", file, "read", io, false),
-        P("pread:", file, "pread", io, false),
-        P("readv:", file, "readv", io, false),
-        P("fsync:", file, "fsync", io, false),
-        P("fdatasync:", file, "fdatasync", io, false),
-        P("open:", file, "open", io, false),
-        P("io:sync", sync_all, "sync", io, false),
-        P("draw ", node, "draw", render, false),
-        P("prepare ", node, "prepare", render, false),
-        P("render ", node, "render", render, false),
-        P("prepareRoot ", node, "prepareRoot", render, false),
-        P("binder transact[", transact, NULL, binder, false),
-        P("AIDL::", aidl, NULL, binder, false),
+	{{prefix, sizeof(prefix) - 1}, read, what, TW_NOTE_##kind, moment},
+        PATTERNS(P)
 #undef P
 };
+
+/* Whether a pattern begins with this letter: most names begin with another one. */
+static bool may_match(char first)
+{
+#define LETTER(prefix, ...) | UINT64_C(1) << (prefix[0] & 63)
+	return (UINT64_C(0) PATTERNS(LETTER)) >> (first & 63) & 1;
+#undef LETTER
+}
 
 static void begin(const struct pattern *p, struct tw_fact *f)
 {
@@ -292,32 +301,12 @@ static bool is_collection(struct tw_str name)
 bool tw_fact_of(struct tw_str name, struct tw_fact *ret)
 {
 	static const struct pattern collection = {.kind = TW_NOTE_gc};
-	/* The first letters of all patterns: most names have another one. */
-	static const bool may_match[256] = {['m'] = true,
-	        ['L'] = true,
-	        ['O'] = true,
-	        ['U'] = true,
-	        ['p'] = true,
-	        ['G'] = true,
-	        ['D'] = true,
-	        ['V'] = true,
-	        ['C'] = true,
-	        ['w'] = true,
-	        ['_'] = true,
-	        ['r'] = true,
-	        ['f'] = true,
-	        ['o'] = true,
-	        ['i'] = true,
-	        ['d'] = true,
-	        ['b'] = true,
-	        ['A'] = true};
-	bool may = name.len && may_match[(unsigned char)name.ptr[0]];
+	bool may = name.len && may_match(name.ptr[0]);
 
 	for (size_t i = 0; may && i < sizeof patterns / sizeof *patterns; i++) {
 		const struct pattern *p = &patterns[i];
 
-		if (name.len == 0 || name.ptr[0] != p->prefix.ptr[0] ||
-		        !tw_str_starts(name, p->prefix))
+		if (name.ptr[0] != p->prefix.ptr[0] || !tw_str_starts(name, p->prefix))
 			continue;
 		begin(p, ret);
 		if (p->read(tw_str_from(name, p->prefix.len), ret)) {
