@@ -271,7 +271,7 @@ def meson_jobs(folder, suite=None, names=None, wrapper=(), slower=1):
 
 def node_job(file, env=None, binary=SERVER, kind='e2e', timeout=900):
     name = os.path.basename(file).replace('.test.mjs', '')
-    return Job('%s %s' % (kind, name), ['node', '--test', '--test-reporter=tap', file],
+    return Job('%s %s' % (kind, name), ['node', '--test-reporter=tap', file],
                {'TRACEWELL': binary, **(env or {})}, 'node', timeout,
                in_memory=os.path.basename(os.path.dirname(file)) in IN_MEMORY and name not in ON_DISK)
 
@@ -300,7 +300,7 @@ def run_house():
 def run_web():
     must('build the tests of the page', ['node', 'build.mjs', '--test'], cwd='web')
     pool([Job('web check', ['npm', 'run', '--silent', 'check'], cwd='web')] +
-         [Job('web ' + os.path.basename(f), ['node', '--test', '--test-reporter=tap', f], read='node')
+         [Job('web ' + os.path.basename(f), ['node', '--test-reporter=tap', f], read='node')
           for f in sorted(glob.glob('web/dist-test/*.js'))], CORES)
 
 
@@ -489,7 +489,7 @@ def run_fuzz():
 
 def run_long():
     install('stopped', *SWIFT)
-    pool([Job('long ' + n, ['node', '--test', '--test-reporter=tap', e2e_file(n)],
+    pool([Job('long ' + n, ['node', '--test-reporter=tap', e2e_file(n)],
               {'TRACEWELL': SERVER, **dict(e.split('=') for e in env.split())}, 'node', 4 * 3600) for n, env in LONG.items()] +
          [node_job(e2e_file('craft_page'), {'TRACEWELL_TESTS': 'full'}, kind='long', timeout=3600)], CORES)
 
