@@ -249,17 +249,19 @@ static enum tw_status log_method(
 	return TW_OK;
 }
 
-static enum tw_status log_note(
-        struct tw_trace_out *o, const struct tw_note_row *n, struct tw_err *err)
+static enum tw_status log_notes(
+        struct tw_trace_out *o, const struct tw_note_row *rows, size_t n, struct tw_err *err)
 {
 	struct trace_log *log = log_of(o);
 
 	(void)err;
-	if (!grow((void **)&log->notes, log->n_notes, sizeof *log->notes))
-		return TW_NOMEM;
-	log->notes[log->n_notes] = *n;
-	log->notes[log->n_notes].text.ptr = tw_arena_str(log->arena, n->text);
-	log->notes[log->n_notes++].detail = TW_STR("");
+	for (size_t i = 0; i < n; i++) {
+		if (!grow((void **)&log->notes, log->n_notes, sizeof *log->notes))
+			return TW_NOMEM;
+		log->notes[log->n_notes] = rows[i];
+		log->notes[log->n_notes].text.ptr = tw_arena_str(log->arena, rows[i].text);
+		log->notes[log->n_notes++].detail = TW_STR("");
+	}
 	return TW_OK;
 }
 
@@ -291,7 +293,7 @@ static enum tw_status log_info(
 void trace_log_init(struct trace_log *log)
 {
 	static const struct tw_trace_out_ops ops = {log_chunk, log_tree, log_thread, log_method,
-	        log_note, log_document, log_repair, log_info};
+	        log_notes, log_document, log_repair, log_info};
 
 	*log = (struct trace_log){.out = {&ops}, .arena = tw_arena_new((size_t)1 << 30)};
 }

@@ -311,11 +311,14 @@ bool tw_builder_running_of(
 enum tw_status tw_builder_write_notes(struct tw_builder *b, const uint32_t *thread_ids,
         struct tw_trace_out *out, struct tw_err *err)
 {
+	struct tw_note_row rows[TW_NOTES_AT_ONCE];
 	enum tw_status st = TW_OK;
+	size_t n_rows = 0;
 
 	for (uint32_t i = 0; st == TW_OK && i < b->n_notes; i++) {
 		const struct note *n = &b->notes[i];
-		const struct tw_note_row row = {
+
+		rows[n_rows++] = (struct tw_note_row){
 		        .kind = n->kind,
 		        .thread_id = n->track ? thread_ids[n->track - 1] : 0,
 		        .ts_ns = n->ts_ns,
@@ -326,7 +329,10 @@ enum tw_status tw_builder_write_notes(struct tw_builder *b, const uint32_t *thre
 		        .from_system = n->from_system,
 		};
 
-		st = out->ops->note(out, &row, err);
+		if (n_rows < TW_NOTES_AT_ONCE && i + 1 < b->n_notes)
+			continue;
+		st = out->ops->notes(out, rows, n_rows, err);
+		n_rows = 0;
 	}
 	for (uint32_t i = 0; st == TW_OK && i < b->n_documents; i++)
 		st = out->ops->document(out, b->documents[i].kind, b->documents[i].json, err);

@@ -43,10 +43,10 @@ static enum tw_status drop_method(
 	return TW_OK;
 }
 
-static enum tw_status drop_note(
-        struct tw_trace_out *o, const struct tw_note_row *n, struct tw_err *err)
+static enum tw_status drop_notes(
+        struct tw_trace_out *o, const struct tw_note_row *rows, size_t n, struct tw_err *err)
 {
-	(void)o, (void)n, (void)err;
+	(void)o, (void)rows, (void)n, (void)err;
 	return TW_OK;
 }
 
@@ -74,7 +74,7 @@ static enum tw_status drop_info(
 static enum tw_status build_dropping(const struct model *m, enum model_form form)
 {
 	static const struct tw_trace_out_ops ops = {drop_chunk, drop_tree, drop_thread, drop_method,
-	        drop_note, drop_document, drop_repair, drop_info};
+	        drop_notes, drop_document, drop_repair, drop_info};
 	struct tw_trace_out out = {&ops};
 	struct tw_limits l = tw_limits_default();
 	struct tw_builder *b = tw_builder_new(&l);

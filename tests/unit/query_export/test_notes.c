@@ -134,6 +134,64 @@ static void test_round_trip(void **state)
 	trace_fixture_done(&f);
 }
 
+/* Note i of many: each column that may be NULL is so in other rows. */
+static struct tw_note nth_note(const struct world *w, int64_t i)
+{
+	static const char *const texts[] = {"", "text", "\xC3\xA4", "a\xFFz"};
+
+	return (struct tw_note){.kind = i % 2 ? TW_NOTE_counter : TW_NOTE_instant,
+	        .track = i % 3 ? w->other : 0,
+	        .ts_ns = i,
+	        .dur_ns = i % 5 ? i : -1,
+	        .value = -i,
+	        .text = tw_str_of(texts[i % 4]),
+	        .detail = i % 7 ? TW_STR("") : TW_STR("{\"i\":1}")};
+}
+
+struct many {
+	const struct world *w;
+	int64_t n;
+};
+
+static bool check_nth(void *arg, uint64_t id, const struct tw_note_row *n)
+{
+	struct many *m = arg;
+	const struct tw_note is = nth_note(m->w, m->n);
+
+	assert_int_equal(id, m->n + 1);
+	assert_int_equal(n->kind, is.kind);
+	assert_int_equal(n->thread_id != 0, is.track != 0);
+	assert_int_equal(n->ts_ns, is.ts_ns);
+	assert_int_equal(n->dur_ns, is.dur_ns);
+	assert_int_equal(n->value, is.value);
+	assert_true(tw_str_eq(n->text, m->n % 4 == 3 ? TW_STR("a\xEF\xBF\xBDz") : is.text));
+	assert_true(tw_str_eq(n->detail, is.detail));
+	m->n++;
+	return true;
+}
+
+/* Full calls use another statement than the last one. */
+static void test_many(void **state)
+{
+	const struct tw_note_query all = {
+	        .kind = TW_NOTE_COUNT, .to_ns = INT64_MAX, .limit = 10 * TW_NOTES_AT_ONCE};
+	struct trace_fixture f;
+	struct world w;
+	struct many m = {.w = &w};
+
+	(void)state;
+	begin(&w, NULL);
+	for (int64_t i = 0; i < 2 * TW_NOTES_AT_ONCE + 100; i++) {
+		const struct tw_note n = nth_note(&w, i);
+
+		assert_int_equal(say(&w, &n), TW_OK);
+	}
+	assert_int_equal(trace_fixture_write(&f, w.b), TW_OK);
+	assert_int_equal(tw_trace_file_notes(f.file, &all, check_nth, &m, NULL), TW_OK);
+	assert_int_equal(m.n, 2 * TW_NOTES_AT_ONCE + 100);
+	trace_fixture_done(&f);
+}
+
 static void test_queries(void **state)
 {
 	static const struct {
@@ -475,6 +533,7 @@ static void test_plans(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_many),
         cmocka_unit_test(test_queries),
         cmocka_unit_test(test_documents_and_sources),
         cmocka_unit_test(test_without_calls),
