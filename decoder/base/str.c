@@ -155,11 +155,12 @@ size_t tw_str_find(struct tw_str s, struct tw_str what)
 
 size_t tw_str_find_last(struct tw_str s, struct tw_str what)
 {
-	size_t at = s.len < what.len ? 0 : s.len - what.len + 1;
+	size_t n = s.len < what.len ? 0 : s.len - what.len + 1; /* offsets to try */
+	const char *at;
 
-	while (at-- > 0)
-		if (s.ptr[at] == what.ptr[0] && memcmp(s.ptr + at, what.ptr, what.len) == 0)
-			return at;
+	for (; n && (at = memrchr(s.ptr, what.ptr[0], n)) != NULL; n = (size_t)(at - s.ptr))
+		if (memcmp(at, what.ptr, what.len) == 0)
+			return (size_t)(at - s.ptr);
 	return s.len;
 }
 

@@ -14,14 +14,17 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static char now(const struct cursor *c)
+/* Inlined, so that the cursor stays in registers. */
+#define ALWAYS static inline __attribute__((always_inline))
+
+ALWAYS char now(const struct cursor *c)
 {
 	if (c->p < c->end)
 		return *c->p;
 	return '\0';
 }
 
-static bool skip(struct cursor *c, char what)
+ALWAYS bool skip(struct cursor *c, char what)
 {
 	if (now(c) != what)
 		return false;
@@ -29,7 +32,7 @@ static bool skip(struct cursor *c, char what)
 	return true;
 }
 
-static unsigned skip_blanks(struct cursor *c)
+ALWAYS unsigned skip_blanks(struct cursor *c)
 {
 	const char *from = c->p;
 
@@ -38,7 +41,7 @@ static unsigned skip_blanks(struct cursor *c)
 	return (unsigned)(c->p - from);
 }
 
-static bool number(struct cursor *c, uint64_t max, uint64_t *ret)
+ALWAYS bool number(struct cursor *c, uint64_t max, uint64_t *ret)
 {
 	uint64_t v = 0;
 
@@ -54,7 +57,7 @@ static bool number(struct cursor *c, uint64_t max, uint64_t *ret)
 }
 
 /* "(TGID)", "(-----)", with blanks inside, or nothing. */
-static bool process(struct cursor *c, uint32_t *ret)
+ALWAYS bool process(struct cursor *c, uint32_t *ret)
 {
 	uint64_t tgid = 0;
 
@@ -70,7 +73,7 @@ static bool process(struct cursor *c, uint32_t *ret)
 	return true;
 }
 
-static bool time_ns(struct cursor *c, int64_t *ret)
+ALWAYS bool time_ns(struct cursor *c, int64_t *ret)
 {
 	uint64_t seconds;
 	uint64_t fraction = 0;
@@ -100,7 +103,7 @@ static bool is_depth(char c)
 }
 
 /* Three letters or dots, then one or two of 0-9a-f and the dot; they may touch the time. */
-static bool flags_and_time(struct cursor *c, int64_t *ret)
+ALWAYS bool flags_and_time(struct cursor *c, int64_t *ret)
 {
 	for (unsigned depth = 2; depth > 0; depth--) {
 		struct cursor at = *c;
@@ -120,16 +123,16 @@ static bool flags_and_time(struct cursor *c, int64_t *ret)
 }
 
 /* "EVENT: ARGUMENTS": the name extends to the last colon before a blank. */
-static bool name_and_args(struct cursor *c, struct tw_ftrace_event *ret)
+ALWAYS bool name_and_args(struct cursor *c, struct tw_ftrace_event *ret)
 {
 	const char *from;
-	const char *colon = NULL;
+	const char *colon;
 
 	if (skip_blanks(c) == 0)
 		return false;
 	for (from = c->p; c->p < c->end && *c->p != ' ' && *c->p != '\t'; c->p++)
-		if (*c->p == ':')
-			colon = c->p;
+		;
+	colon = memrchr(from, ':', (size_t)(c->p - from));
 	if (!colon || colon == from)
 		return false;
 	ret->name = (struct tw_str){from, (size_t)(colon - from)};
@@ -138,7 +141,7 @@ static bool name_and_args(struct cursor *c, struct tw_ftrace_event *ret)
 }
 
 /* The rest of a line from the "-" before the thread id on. */
-static bool rest(struct cursor c, struct tw_ftrace_event *ret)
+ALWAYS bool rest(struct cursor c, struct tw_ftrace_event *ret)
 {
 	uint64_t cpu;
 
