@@ -20,7 +20,10 @@ export async function violations(page, rules) {
 	const contrast = quick ? (await unreadable(page)).filter((line) => line.startsWith('contrast')) : [];
 	if (quick && (await page.evaluate(() => document.documentElement.dataset.theme)) === 'dark') return contrast;
 	if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(source);
-	const options = { resultTypes: ['violations'], ...(rules && { runOnly: { type: 'rule', values: rules } }), ...(quick && { rules: { 'color-contrast': { enabled: false } } }) };
+	const options = {
+		resultTypes: ['violations'], ...(rules && { runOnly: { type: 'rule', values: rules } }),
+		rules: { 'label-content-name-mismatch': { enabled: true }, ...(quick && { 'color-contrast': { enabled: false } }) }, // the first is experimental
+	};
 	const found = await page.evaluate(async (o) => {
 		const { violations: broken } = await globalThis.axe.run(document, o);
 		return broken.flatMap((v) => v.nodes.map((n) => `${v.id}: ${v.help}: ${n.target.join(' ')}`));

@@ -76,10 +76,10 @@ test('an admin makes accounts and gives roles, and they hold', async (t) => {
 
 	await page.click('[aria-label="Remove the account bob"]');
 	await page.click('button:has-text("Keep")');
-	await page.click('[aria-label="Set a password for bob"]');
+	await page.click('[aria-label="Change password of bob"]');
 	await page.fill('[aria-label="New password of bob"]', 'battery staple');
 	await page.click('text="Set"');
-	await page.waitForSelector('[aria-label="Set a password for bob"]');
+	await page.waitForSelector('[aria-label="Change password of bob"]');
 	await page.click('[aria-label="Remove the account bob"]');
 	await page.click('text=Remove permanently');
 	await page.waitForSelector('#accounts td:has-text("bob")', { state: 'detached' });

@@ -62,7 +62,7 @@ const states = () => [
 	['detectors', '/detectors', 'text=No differences from'], ['a detector', '/detectors', 'text=No differences from', button('Add a rule'), 'text=Apply to the rules'], ['webhooks', '/webhooks', '#alerts p'], ['a webhook', '/webhooks', '#alerts p', button('Add a webhook'), 'form[aria-label]'],
 	['an alert rule', '/webhooks', '#alerts p', button('Add an alert rule'), '#alerts form'], ['retention', '/retention', '.roomfacts'], ['capture', '/capture', '#rules p'], ['a capture rule', '/capture', '#rules p', button('Add a rule'), 'form.rule'],
 	['source', '/source', 'h1'], ['a repository', '/source', 'h1', button('Add a repository'), 'form'], ['quarantine', '/quarantine', 'main .panel p'], ['keys of the project', '/keys', 'main section:last-of-type td'], ['people', '/people', '#accounts td'],
-	['another password', '/people', '#accounts td', button(`Set a password for ${person.name}`), '#accounts td input[type=password]'], ['health', '/health', '#slow'], ['audit log', '/audit', 'tr[data-entry]'], ['account', '/account', 'input[type=password]'],
+	['another password', '/people', '#accounts td', button(`Change password of ${person.name}`), '#accounts td input[type=password]'], ['health', '/health', '#slow'], ['audit log', '/audit', 'tr[data-entry]'], ['account', '/account', 'input[type=password]'],
 	['no such page', '/nothing/here', 'text=There is no page at this address'], ['no such trace', '/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', '[role=alert]'], ['another project', '/?project=01ARZ3NDEKTSV4RRFFQ69G5FAV', 'text=Project not found'],
 	['other tools', () => `/traces/${id}`, '[data-ready]', button('Other tools'), 'button[aria-expanded=true]'], ['colours', () => `/traces/${id}`, '[data-ready]', button('Colours'), '.popover', 'desk'], ['SQL', () => `/traces/${id}?tab=sql`, '#sql'], ['tables of SQL', () => `/traces/${id}?tab=sql`, '#sql', summary('Tables'), '#sql details[open]'],
 ];
@@ -92,6 +92,7 @@ for (const [scheme, width] of inFull([['light', 390], ['dark', 390], ['light', 1
 				await settled(page);
 			}
 			found.push(...(await violations(page)).map((v) => `${name}: ${v}`));
+			if (width < 700) found.push(...(await page.locator('.scroll:has(> .cards)').evaluateAll((tables) => tables.filter((s) => s.scrollWidth > s.clientWidth).map((s) => `scrolls sideways: ${s.innerText.slice(0, 40)}`))));
 		}
 		assert.deepEqual(found, []);
 		await done(page, t);

@@ -40,7 +40,7 @@ async function settled(page, language) {
 
 /* Rules of axe that depend on the language: the other rules are checked on the English pages (craft_page, states_page). */
 const NAMES_AND_LANGUAGE = ['aria-command-name', 'aria-dialog-name', 'aria-input-field-name', 'aria-meter-name', 'aria-progressbar-name', 'aria-toggle-field-name', 'aria-tooltip-name',
-	'button-name', 'document-title', 'empty-heading', 'empty-table-header', 'html-has-lang', 'html-lang-valid', 'image-alt', 'input-button-name', 'label',
+	'button-name', 'document-title', 'empty-heading', 'empty-table-header', 'html-has-lang', 'html-lang-valid', 'image-alt', 'input-button-name', 'label', 'label-content-name-mismatch',
 	'label-title-only', 'link-name', 'page-has-heading-one', 'role-img-alt', 'select-name', 'summary-name', 'svg-img-alt', 'valid-lang'];
 
 /* The texts of a page as its address has it, with the language that was chosen. */

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { may } from '../api/api';
 import { docOf, type Doc, type Rule } from '../trace/panels/findings';
+import { Cards } from '../ui/cards';
 import { Sure } from '../ui/change';
 import { COMMA, duration } from '../i18n/format';
 import { breakable } from '../ui/parts';
@@ -69,19 +70,19 @@ export function DetectorTable({ doc, put }: { doc: Doc; put: (d: Doc) => void })
 	};
 	const rule = editing === '' ? { id: '' } : doc.rules.find((r) => r.id === editing);
 	return <>
-		<div class="scroll"><table>
+		<Cards>
 			<thead><tr>{may.write && <th scope="col">{tr('Active')}</th>}<th scope="col">{tr('Rule')}</th><th scope="col">{tr('Matches')}</th><th scope="col">{tr('Threads')}</th><th scope="col" class="num">{tr('Longer than')}</th><th scope="col">{tr('Severity')}</th>{may.write && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{doc.rules.map((r) => {
 				const title = serverText(textOf(r.title, r.id));
 				const matches = [...texts(r.methods), ...texts(r.notes)];
 				return <tr key={r.id} data-rule={r.id} class={r.enabled === false ? 'quiet' : ''}>
-					{may.write && <td><input type="checkbox" checked={r.enabled !== false} aria-label={tr('Use {title}', { title })} onChange={(e) => { const { enabled: _, ...rest } = r; replace(r, e.currentTarget.checked ? rest : { ...rest, enabled: false }); }} /></td>}
+					{may.write && <td class="check"><input type="checkbox" checked={r.enabled !== false} aria-label={tr('Use {title}', { title })} onChange={(e) => { const { enabled: _, ...rest } = r; replace(r, e.currentTarget.checked ? rest : { ...rest, enabled: false }); }} /></td>}
 					<td class="wide">{title}</td><td class="mono" title={matches.join('\n')}>{matches.slice(0, 2).map((m, i) => <>{i > 0 && COMMA}{breakable(m)}</>)}{matches.length > 2 && <span class="quiet"> {tr('and {n} more', { n: matches.length - 2 })}</span>}</td>
 					<td class="nowrap">{THREADS.find(([v]) => v === textOf(r.threads, 'main'))?.[1] ?? textOf(r.threads)}</td><td class="num">{typeof r.threshold_ms === 'number' ? duration(r.threshold_ms * NS_OF_MS) : ''}</td>
 					<td>{SEVERITIES.find(([v]) => v === textOf(r.severity, 'warning'))?.[1] ?? textOf(r.severity)}</td>
 					{may.write && <td class="actions"><button class="small" aria-label={tr('Change {title}', { title })} onClick={() => edit(r.id)}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {title}', { title })} act={() => change(doc.rules.filter((o) => o !== r))} /></td>}</tr>;
 			})}</tbody>
-		</table></div>
+		</Cards>
 		{rule && <Form key={editing} rule={rule} used={doc.rules.map((r) => r.id)} keep={keep} cancel={() => edit(null)} />}
 		{may.write && !rule && <div class="row"><button onClick={() => edit('')}>{tr('Add a rule')}</button></div>}
 	</>;

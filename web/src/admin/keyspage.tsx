@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api, may, type Key } from '../api/api';
 import { when } from '../i18n/format';
+import { Cards } from '../ui/cards';
 import { NewKey } from '../ui/makekey';
 import { Command, Failure, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { Dialog } from '../ui/popover';
@@ -122,11 +123,11 @@ function Keys({ came }: { came: () => void }) {
 			{fresh && <NewKey {...fresh} />}
 			<Pending of={load} what={tr('Loading keys')} />
 			{load.value && keys.length === 0 && <p class="quiet">{tr('No keys yet. An app needs an ingest key to send traces.')}</p>}
-			{keys.length > 0 && <div class="scroll"><table>
+			{keys.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Scope')}</th><th scope="col">{tr('Created')}</th><th scope="col">{tr('Last seen')}</th>
 					<th scope="col">{tr('State')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{keys.map((k) => <Row key={k.id} k={k} rotate={() => ask({ what: 'rotate', k })} revoke={() => ask({ what: 'revoke', k })} />)}</tbody>
-			</table></div>}
+			</Cards>}
 			{asked?.what === 'rotate' && <Rotate k={asked.k} close={close} made={made} />}
 			{asked?.what === 'revoke' && <Revoke k={asked.k} close={close} done={() => { close(); load.again(); }} />}
 		</Panel>
@@ -160,12 +161,12 @@ function Projects() {
 	return (
 		<Panel title={tr('Projects')}>
 			<Pending of={load} what={tr('Loading projects')} />
-			{list.length > 0 && <div class="scroll"><table>
+			{list.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Created')}</th><th scope="col">{tr('Id')}</th></tr></thead>
 				<tbody>{list.map((p) => (
 					<tr key={p.id}><td><a href={`/?project=${p.id}`} target="_self">{p.name}</a>{p.id === here && <span class="quiet">{' '}{tr('current')}</span>}</td>
 						<td class="when">{when(p.created_ms)}</td><td><code>{p.id}</code></td></tr>))}</tbody>
-			</table></div>}
+			</Cards>}
 			{(load.value || load.error) && <><p class="quiet">{tr.rich('A project has its own traces, builds and keys, isolated from other projects.{server}', { server: !may.server && tr(' Projects are created on the server, with a first key:') })}</p>
 			{may.server ? <MakeProject made={load.again} /> : <Command>{'tracewell key create --data ./data --project NAME --scope ingest'}</Command>}</>}
 		</Panel>

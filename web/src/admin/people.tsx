@@ -1,6 +1,7 @@
 // People: who has which role in the project, and for admins of the server all accounts.
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
+import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
 import { when } from '../i18n/format';
 import { Failure, Panel, Pending, useCame, useLoad } from '../ui/parts';
@@ -47,7 +48,7 @@ function Members({ project, came }: { project: string; came: () => void }) {
 		<Panel title={tr('In project {project}', { project })} id="members">
 			<Pending of={load} what={tr('Loading members')} />
 			{v && v.members.length === 0 && <p class="quiet">{tr('No members yet. Server admins have access to every project.')}</p>}
-			{v && v.members.length > 0 && <div class="scroll"><table>
+			{v && v.members.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Role')}</th><th scope="col">{tr('Last seen')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.members.map((m) => <tr key={m.name}>
 					<td>{m.name}</td>
@@ -55,7 +56,7 @@ function Members({ project, came }: { project: string; came: () => void }) {
 					<td class="when">{seen(m.last_seen_ms)}</td>
 					<td class="actions"><Sure what={tr('Remove')} label={tr('Remove {name} from the project', { name: m.name })} act={() => void change(() => send('DELETE', member(m.name)))} /></td>
 				</tr>)}</tbody>
-			</table></div>}
+			</Cards>}
 			{v && <Turn cursors={cursors} next={v.next_cursor} to={turn} />}
 			{(v || load.error) && <form class="row" onSubmit={add}>
 				<label class="inline">{tr('Name')}{' '}<input name="member" spellcheck={false} autocapitalize="none" value={name} onInput={(e) => put(e.currentTarget.value)} /></label>
@@ -90,7 +91,7 @@ function Account({ u, provider, change }: { u: User; provider: string; change: (
 			<td><label class="inline"><input type="checkbox" checked={u.admin} aria-label={tr('{name} is admin of the server', { name: u.name })}
 				onChange={(e) => void change(() => send('PUT', user(u.name), { admin: e.currentTarget.checked }))} />{' '}{tr('all projects and accounts')}</label></td>
 			<td>{setting ? <NewPassword name={u.name} done={given} />
-				: <button class="small" onClick={() => set(true)} aria-label={tr('Set a password for {name}', { name: u.name })}>{u.password ? tr('Change password') : tr('Set one')}</button>}</td>
+				: <button class="small" onClick={() => set(true)} aria-label={u.password ? tr('Change password of {name}', { name: u.name }) : tr('Set one for {name}', { name: u.name })}>{u.password ? tr('Change password') : tr('Set one')}</button>}</td>
 			{provider && <td><Linked u={u} change={change} /></td>}
 			<td class="when">{seen(u.last_seen_ms)}</td>
 			<td class="when">{when(u.created_ms)}</td>
@@ -139,11 +140,11 @@ function Accounts({ changed, provider }: { changed: () => void; provider: string
 		<Panel title={tr('Accounts on this server')} id="accounts">
 			<Pending of={load} what={tr('Loading accounts')} />
 			{v && v.users.length === 0 && <p class="quiet">{tr('No accounts yet. You are signed in with a one-time link: create an account for yourself.')}</p>}
-			{v && v.users.length > 0 && <div class="scroll"><table>
+			{v && v.users.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Admin of the server')}</th><th scope="col">{tr('Password')}</th>{provider && <th scope="col">{provider}</th>}
 					<th scope="col">{tr('Last seen')}</th><th scope="col">{tr('Created')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.users.map((u) => <Account key={u.name} u={u} provider={provider} change={change} />)}</tbody>
-			</table></div>}
+			</Cards>}
 			{v && <Turn cursors={cursors} next={v.next_cursor} to={turn} />}
 			{(v || load.error) && <form class="row" onSubmit={add}>
 				<label class="inline">{tr('Name')}{' '}<input name="account" spellcheck={false} autocapitalize="none" autoComplete="off" value={name} onInput={(e) => putName(e.currentTarget.value)} /></label>

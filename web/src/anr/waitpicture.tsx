@@ -99,11 +99,11 @@ function Node({ p, b, at, gone }: { p: AnrProcess; b: Box; at: Spot; gone: AnrWi
 		set({ anr: null, anrstate: null, stack: b.thread, anrrows: p.threads.length > ROWS ? p.threads.length : null });
 		setTimeout(() => document.getElementById(`anr-thread-${b.thread}`)?.scrollIntoView({ block: 'center' }));
 	};
-	const acts = b.kind === 'thread' ? { role: 'button' as const, tabindex: 0, onClick: show, 'aria-label': tr('{name}: {says}. Show its stack', { name, says }),
+	const acts = b.kind === 'thread' ? { role: 'button' as const, tabindex: 0, onClick: show,
 		onKeyDown: (e: KeyboardEvent) => (e.key === 'Enter' || e.key === ' ') && (e.preventDefault(), show()) } : {};
 	return (
 		<g class={`box ${kind}`} transform={`translate(${at.x} ${at.y})`} {...acts}>
-			<title>{`${name}: ${says}`}</title>
+			<title>{b.kind === 'thread' ? tr('{name}: {says}. Show its stack', { name, says }) : `${name}: ${says}`}</title>
 			<rect width={BOX.width} height={BOX.height} rx="6" />
 			<text x="12" y="19" class="name">{short(name, NAME)}</text>
 			<text x="12" y="35" class="quiet">{short(says, SAYS)}</text>

@@ -8,6 +8,7 @@ import { KINDS, type Exemplar, type GroupDetail, type Slice } from './anrgroups'
 import { Trend, useFleet } from './fleetfilter';
 import { count, duration, percent, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
+import { Cards } from '../ui/cards';
 import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
 import { IssueText } from './issue';
 import { link, set, text } from '../ui/route';
@@ -26,12 +27,12 @@ function Slices({ title, of, all }: { title: string; of: Slice[]; all: number })
 function Locks({ g }: { g: GroupDetail }) {
 	if (g.cause.locks.length === 0) return null;
 	return (
-		<div class="scroll"><table>
+		<Cards>
 			<thead><tr><th scope="col">{tr('Lock class')}</th><th scope="col">{tr('Wanted in')}</th><th scope="col">{tr('Acquired in')}</th></tr></thead>
 			<tbody>{g.cause.locks.map((l, i) => (
 				<tr key={i}><td><MethodName name={l.class || tr('an unknown class')} /></td><td><MethodName name={l.blocked_method} /></td>
 					<td>{l.blocking_method ? <a href={link(`/locks?name=${encodeURIComponent(l.blocking_method)}`)}><MethodName name={l.blocking_method} /></a> : <span class="quiet">{tr('not seen')}</span>}</td></tr>))}</tbody>
-		</table></div>
+		</Cards>
 	);
 }
 
@@ -63,7 +64,7 @@ function Report({ id }: { id: string }) {
 
 function Exemplars({ list, shown }: { list: Exemplar[]; shown?: string }) {
 	return (
-		<div class="scroll"><table>
+		<Cards>
 			<thead><tr><th scope="col">{tr('Trace')}</th><th scope="col">{tr('When')}</th><th scope="col">{tr('Version')}</th><th scope="col">{tr('Device')}</th><th scope="col">Android</th><th scope="col">{tr('Verdict')}</th><th scope="col"><span class="hidden">{tr('Show')}</span></th></tr></thead>
 			<tbody>{list.map((e) => (
 				<tr key={e.trace} data-trace={e.trace} aria-current={e.trace === shown ? 'true' : undefined}>
@@ -71,7 +72,7 @@ function Exemplars({ list, shown }: { list: Exemplar[]; shown?: string }) {
 					<td class="nowrap">{when(e.recorded_ms)}</td><td>{e.version_name}</td><td>{e.device}</td><td>{e.os}</td><td class="anywhere long">{serverText(e.verdict)}</td>
 					<td>{e.exists && e.trace !== shown && <button class="small" onClick={() => set({ trace: e.trace }, true)} aria-label={tr('Show the report of {trace}', { trace: e.trace.slice(-8) })}>{tr('Show')}</button>}</td>
 				</tr>))}</tbody>
-		</table></div>
+		</Cards>
 	);
 }
 

@@ -7,6 +7,7 @@ import { AnrRules } from './anrrules';
 import { FleetFilter, Trend, useFleet } from './fleetfilter';
 import { count, when } from '../i18n/format';
 import { ended, serverText } from '../i18n/servertext';
+import { Cards } from '../ui/cards';
 import { Panel, Pending, useLoad } from '../ui/parts';
 import { link, path, query, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anrs';
@@ -22,7 +23,7 @@ export function within(to: string): string {
 function Row({ g, days, picked, pick }: { g: Group; days: number; picked: boolean; pick?: () => void }) {
 	return (
 		<tr data-group={g.key}>
-			{pick && <td><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Select {title}', { title: g.name || serverText(g.title) })} /></td>}
+			{pick && <td class="check"><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Select {title}', { title: g.name || serverText(g.title) })} /></td>}
 			<td class="cause"><a href={within(`/anrs/${g.key}`)}>{g.name || serverText(g.title)}</a><p class="quiet">{g.name ? `${ended(serverText(g.title))} ${serverText(g.verdict)}` : serverText(g.verdict)}</p></td>
 			<td><span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span></td>
 			<td class="num">{count(g.count)}</td>
@@ -65,11 +66,11 @@ function List() {
 			{v && v.groups.length === 0 && <p class="quiet">{v.anrs ? tr('No groups of this kind.') : tr('No ANRs for this time range and filter. ANR reports are uploaded as traces: a thread dump, alone or with a trace.')}</p>}
 			{v && v.groups.length > 0 && <>
 				<p class="quiet">{tr.rich('{anrs} {anrs2}{users} in {total} {total2}.', { anrs: count(v.anrs), anrs2: v.anrs === 1 ? tr('report') : tr('reports'), users: v.users > 0 && <>{' '}{tr('of {users} {users2}', { users: count(v.users), users2: v.users === 1 ? tr('user') : tr('users') })}</>, total: count(v.total), total2: v.total === 1 ? tr('group') : tr('groups') })}</p>
-				<div class="scroll"><table>
+				<Cards>
 					<thead><tr>{may.write && <th scope="col"><span class="hidden">{tr('Pick')}</span></th>}<th scope="col">{tr('Cause')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Users')}</th>
 						<th scope="col">{tr('{days} days', { days: fleet.days })}</th><th scope="col" class="num">{tr('Versions')}</th><th scope="col" class="num">{tr('Devices')}</th><th scope="col">{tr('Last seen')}</th></tr></thead>
 					<tbody>{v.groups.map((g) => <Row key={g.key} g={g} days={fleet.days} picked={picked.includes(g.key)} pick={may.write ? () => turn(g.key) : undefined} />)}</tbody>
-				</table></div></>}
+				</Cards></>}
 		</Panel>
 	);
 }

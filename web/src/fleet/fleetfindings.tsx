@@ -5,6 +5,7 @@ import { FleetFilter } from './fleetfilter';
 import { byName, methodLink, Narrowed, PickBy, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { count, duration, percent } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
+import { Cards } from '../ui/cards';
 import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
@@ -49,15 +50,15 @@ export function FleetFindings() {
 			<Pending of={load} what={tr('Loading findings')} />
 			{f && !load.error && f.rules.length === 0 && <p class="quiet">{nothing(f)}</p>}
 			{f && !load.error && f.rules.length > 0 && <>
-				<div class="scroll findings"><table>
+				<div class="findings"><Cards>
 					<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Of the traces with findings')}>{tr('Per trace')}</th><th scope="col">{tr('Mainly by')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 					<tbody>{f.rules.slice(0, ROWS).map((r) => <tr key={r.id} data-rule={r.id}>
 						<td class="anywhere named"><a href={withFilter('/fleet/findings', { rule: r.id })}>{serverText(r.title)}</a></td>
 						<td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>
 						<td class="anywhere wide"><Cause c={r.causes[0]} /></td>
-						<td class="nowrap"><Worst id={r.exemplars[0]?.id} what={tr('The trace with most time in {title}', { title: serverText(r.title) })} /></td>
+						<td class="nowrap"><Worst id={r.exemplars[0]?.id} what={tr('slowest trace with {title}', { title: serverText(r.title) })} /></td>
 					</tr>)}</tbody>
-				</table></div>
+				</Cards></div>
 				<Stand f={f} />
 			</>}
 		</Panel>
@@ -68,7 +69,7 @@ export function FleetFindings() {
 
 function Rules({ f, chosen }: { f: Found; chosen: string }) {
 	return (
-		<div class="scroll"><table>
+		<Cards>
 			<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num">{tr('On the main thread')}</th>
 				<th scope="col" class="num">{tr('Per trace')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('Threshold')}</th><th scope="col">{tr('Traces with most')}</th></tr></thead>
 			<tbody>{f.rules.map((r) => <tr key={r.id} data-rule={r.id} aria-current={r.id === chosen ? 'true' : undefined}>
@@ -77,7 +78,7 @@ function Rules({ f, chosen }: { f: Found; chosen: string }) {
 				<td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td><td class="num">{duration(r.max_ns)}</td><td class="num">{duration(r.threshold_ns)}</td>
 				<td class="nowrap">{r.exemplars.map((e, i) => <>{i > 0 && ' '}{e.id ? <a href={findingsLink(e.id)} aria-label={tr('Findings of a trace with {ns} of {title}', { ns: duration(e.ns), title: serverText(r.title) })}>{duration(e.ns)}</a> : <span class="quiet">{tr('deleted')}</span>}</>)}</td>
 			</tr>)}</tbody>
-		</table></div>
+		</Cards>
 	);
 }
 
@@ -89,7 +90,7 @@ function Causes({ r }: { r: RuleSum }) {
 			<tbody>{r.causes.map((c) => <tr key={`${c.name} ${c.build_id}`} data-cause={c.name ?? ''}>
 				<td class="anywhere wide"><Cause c={c} />{!c.resolved && c.name !== null && c.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: c.build_id })}</span>}</td>
 				<td class="num">{count(c.traces)}</td><td class="num">{count(c.found)}</td><td class="num">{duration(c.ns)}</td><td class="num">{duration(c.max_ns)}</td>
-				<td class="nowrap"><Worst id={c.exemplar} what={tr('The trace with most time by {name}', { name: c.name ?? tr('no app method') })} /></td>
+				<td class="nowrap"><Worst id={c.exemplar} what={tr('slowest trace by {name}', { name: c.name ?? tr('no app method') })} /></td>
 			</tr>)}</tbody>
 		</table></div>
 		<p class="quiet">{tr.rich('The eight methods with most time of each trace.{causes}', { causes: r.causes_total > r.causes.length && tr(' The first {causes} of {causes_total}.', { causes: count(r.causes.length), causes_total: count(r.causes_total) }) })}</p>

@@ -68,7 +68,7 @@ function Row({ by, g, metric, before, error, name }: { by: string; g: Point; met
 			<td class="num">{count(m.traces)}<span class="quiet">{' '}{tr('of {of_traces}', { of_traces: count(g.of_traces) })}</span></td>
 			{([m.p50, m.p75, m.p95, m.p99, m.mean, m.max, m.sum]).map((v, i) => <td key={i} class="num">{valueOf(metric, v)}</td>)}
 			<td class="num">{(by === 'version' || by === 'day') && <Change now={m.p50} before={before?.traces ? before.p50 : undefined} error={error} few={!enough(50, m.traces, before?.traces ?? 0)} />}</td>
-			<td class="nowrap">{m.exemplar ? <a href={link(`/traces/${m.exemplar}?find=${encodeURIComponent(name)}`)} aria-label={tr('The worst trace of {g}', { g: groupName(g) })}>{tr('slowest trace')}</a> : <span class="quiet" title={tr('It was deleted')}>{tr('deleted')}</span>}</td>
+			<td class="nowrap">{m.exemplar ? <a href={link(`/traces/${m.exemplar}?find=${encodeURIComponent(name)}`)} aria-label={tr('slowest trace of {g}', { g: groupName(g) })}>{tr('slowest trace')}</a> : <span class="quiet" title={tr('It was deleted')}>{tr('deleted')}</span>}</td>
 		</tr>
 	);
 }

@@ -32,7 +32,7 @@ function Row({ m, distinction = '', most }: { m: FleetMethodRow; distinction?: s
 			<td class="name"><a href={methodLink(m.name, { metric: metric === 'self' ? '' : metric })} title={signature(m.descriptor) || undefined}><MethodName name={m.name + distinction} /></a>{!m.resolved && m.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: m.build_id })}</span>}</td>
 			{METRICS.map(([of]) => <Cell key={of} m={m} metric={of} stat={stat} most={of === metric ? most : 0} />)}
 			<td class="num" title={tr('{traces} traces have it', { traces: count(m[metric]?.traces ?? 0) })}>{percent(m.share)}</td>
-			<td class="nowrap">{worst && <a href={link(`/traces/${worst}?find=${encodeURIComponent(m.name)}`)} aria-label={tr('The trace with the most of {name}', { name: m.name })}>{tr('slowest trace')}</a>}</td>
+			<td class="nowrap">{worst && <a href={link(`/traces/${worst}?find=${encodeURIComponent(m.name)}`)} aria-label={tr('slowest trace with {name}', { name: m.name })}>{tr('slowest trace')}</a>}</td>
 		</tr>
 	);
 }

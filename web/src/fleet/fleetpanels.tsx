@@ -7,6 +7,7 @@ import { byName, Change, methodLink, PickBy, Stated, Uncounted, useAsked, useBy,
 import { span, Trend, useDays } from './fleetfilter';
 import { count, duration, percent, signed } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
+import { Cards } from '../ui/cards';
 import { MethodName, Panel, Pending, useLoad, type Loaded } from '../ui/parts';
 import { totalOf } from '../api/traces';
 import { link, set, text } from '../ui/route';
@@ -181,7 +182,7 @@ function Slower({ r }: { r: Regression }) {
 			<td class="num slower" title={tr('{kind}95 % confidence interval {low} to {high}', { kind: r.kind === 'new' ? tr('Of a median trace; ') : '', low: signed(r.low), high: signed(r.high) })}>{r.kind === 'new' ? tr('new') : signed(r.change)}</td>
 			<td class="anywhere named">{r.scenario || <span class="quiet">{tr('no scenario')}</span>}</td>
 			<td class="nowrap">{r.head || new Date(r.day_ms).toISOString().slice(0, 10)}</td>
-			<td class="nowrap">{r.method && <a href={methodLink(r.method, { app: r.app, scenario: r.scenario, version_name: '', by: r.head ? 'version' : 'day' })} aria-label={tr('{method} over {head}', { method: r.method, head: r.head ? tr('versions') : tr('days') })}>{tr('over {head}', { head: r.head ? tr('versions') : tr('days') })}</a>}</td>
+			<td class="nowrap">{r.method && <a href={methodLink(r.method, { app: r.app, scenario: r.scenario, version_name: '', by: r.head ? 'version' : 'day' })} aria-label={tr('over {head}: {method}', { method: r.method, head: r.head ? tr('versions') : tr('days') })}>{tr('over {head}', { head: r.head ? tr('versions') : tr('days') })}</a>}</td>
 		</tr>
 	);
 }
@@ -204,10 +205,10 @@ export function Regressions({ open: load }: { open: Open }) {
 		<Panel title={tr('Regressions')} id="slower" aside={<a href={link('/regressions')}>{all && all.length > ROWS ? tr('All {all}', { all: count(all.length) }) : tr('Regressions')}</a>}>
 			<Pending of={load} what={tr('Loading regressions')} />
 			{all && !load.error && all.length === 0 && <p class="quiet">{tr('No open regressions.')}</p>}
-			{all && !load.error && all.length > 0 && <div class="scroll"><table>
+			{all && !load.error && all.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Item')}</th><th scope="col" class="num">{tr('Slower')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Since')}</th><th scope="col"><span class="hidden">{tr('Trend')}</span></th></tr></thead>
 				<tbody>{all.slice(0, ROWS).map((r) => <Slower key={r.id} r={r} />)}</tbody>
-			</table></div>}
+			</Cards>}
 			<Beyond of={['class', 'label', 'os', 'build_id']} />
 		</Panel>
 	);
@@ -223,13 +224,13 @@ export function Anrs() {
 		<Panel title={tr('ANRs by cause')} id="topanrs" aside={<a href={withFilter('/anrs', { label: '' })}>{v && v.total > ROWS ? tr('All {total}', { total: count(v.total) }) : tr('ANRs')}</a>}>
 			<Pending of={load} what={tr('Loading ANRs')} />
 			{v && !load.error && v.groups.length === 0 && <p class="quiet">{tr('No ANRs for this time range and filter.')}</p>}
-			{v && !load.error && v.groups.length > 0 && <div class="scroll"><table>
+			{v && !load.error && v.groups.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Cause')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Users')}</th><th scope="col">{tr('{days} days', { days: fleet.days })}</th></tr></thead>
 				<tbody>{v.groups.map((g) => <tr key={g.key} data-group={g.key}>
 					<td class="anywhere wide"><a href={withFilter(`/anrs/${g.key}`, { label: '' })}>{g.name || serverText(g.title)}</a></td><td class="nowrap">{KINDS[g.kind] ?? g.kind}</td>
 					<td class="num">{count(g.count)}</td><td class="num">{g.users ? count(g.users) : <span class="quiet">–</span>}</td><td><Trend trend={g.trend} days={fleet.days} name={g.name || serverText(g.title)} wide={90} /></td>
 				</tr>)}</tbody>
-			</table></div>}
+			</Cards>}
 			{v && v.pending > 0 && <p class="quiet">{tr('{pending} {pending2} still being grouped.', { pending: count(v.pending), pending2: v.pending === 1 ? tr('report is') : tr('reports are') })}</p>}
 		</Panel>
 	);
@@ -245,14 +246,14 @@ export function Slowest() {
 		<Panel title={tr('Slowest methods')} id="slowest" aside={<a href={withFilter('/fleet/methods')}>{v ? tr('All {total} methods', { total: count(v.total) }) : tr('Methods')}</a>}>
 			<Pending of={load} what={tr('Loading methods')} />
 			{v && !load.error && v.methods.length === 0 && <p class="quiet">{tr('No counted trace matches.')}</p>}
-			{v && !load.error && v.methods.length > 0 && <div class="scroll"><table>
+			{v && !load.error && v.methods.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('Self, p50')}</th><th scope="col" class="num">{tr('Self, p95')}</th><th scope="col" class="num">{tr('Wall, p95')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 				<tbody>{v.methods.map((m) => <tr key={`${m.name} ${m.descriptor} ${m.build_id}`} data-method={m.name}>
 					<td class="anywhere wide"><a href={methodLink(m.name)}><MethodName name={m.name} /></a></td>
 					<td class="num">{duration(m.self!.p50)}</td><td class="num">{duration(m.self!.p95)}</td><td class="num">{duration(m.wall!.p95)}</td><td class="num">{percent(m.share)}</td>
-					<td class="nowrap">{m.self!.exemplar && <a href={link(`/traces/${m.self!.exemplar}?find=${encodeURIComponent(m.name)}`)} aria-label={tr('The trace with most own time in {name}', { name: m.name })}>{tr('slowest trace')}</a>}</td>
+					<td class="nowrap">{m.self!.exemplar && <a href={link(`/traces/${m.self!.exemplar}?find=${encodeURIComponent(m.name)}`)} aria-label={tr('slowest trace with {name}', { name: m.name })}>{tr('slowest trace')}</a>}</td>
 				</tr>)}</tbody>
-			</table></div>}
+			</Cards>}
 		</Panel>
 	);
 }

@@ -4,6 +4,7 @@ import { get, may } from '../api/api';
 import { count, inUnit, signed, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
 import { tr } from '../i18n/strings/inbox';
+import { Cards } from '../ui/cards';
 import { useChange } from '../ui/change';
 import { Failure, MethodName, Pending, useLoad } from '../ui/parts';
 import { EmptyPage, fromStart, Pages, useRowKeys } from '../ui/pages';
@@ -146,11 +147,11 @@ export function InboxPage({ name }: { name: string }) {
 			{v && v.total === 0 && <div class="notice"><strong>{v.counts.all === 0 ? tr('The inbox is empty.') : box === 'live' ? tr('No unresolved items.') : tr('No items match.')}</strong>
 				{v.counts.all === 0 && <p>{tr.rich('Regressions, ANR groups and alerts of this project appear here. {rules} define when a change is reported.', { rules: <a href={link('/regressions')}>{tr('Thresholds')}</a> })}</p>}
 				{box !== 'all' && v.counts.all > 0 && <p><button onClick={() => go(link('/inbox?state=all'))}>{tr('Show all {n}', { n: count(v.counts.all) })}</button></p>}</div>}
-			{items.length > 0 && <div class="scroll"><table>
+			{items.length > 0 && <Cards>
 				<thead><tr>{may.write && <th scope="col" class="check"><input type="checkbox" aria-label={tr('Select all on this page')} checked={all} onChange={() => hold(all ? [] : items.map(keyOf))} /></th>}
 					<th scope="col">{tr('Item')}</th>{!narrow.value && <th scope="col">{tr('Kind')}</th>}<th scope="col" class="num">{tr('Change, reports')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Owner')}</th><th scope="col">{tr('Version')}</th><th scope="col">{tr('Last seen')}</th></tr></thead>
 				<tbody>{items.map((i) => <Row key={keyOf(i)} i={i} picked={keys.includes(keyOf(i))} pick={() => pick(i)} />)}</tbody>
-			</table></div>}
+			</Cards>}
 			{v && <Pages rows={items.length} total={count(v.total)} cursor={v.next_cursor} of={load} />}
 			{picked.length > 0 && <section class="picked" aria-label={tr('Selected')}><p>{tr.many(picked.length, '{n} selected', '{n} selected')}</p><Decisions key={keys.join()} items={picked} changed={(what) => changed({ before: picked, what })} /></section>}
 		</main>

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { get } from '../api/api';
 import { FleetFilter, useFleet } from './fleetfilter';
 import { count, duration, when } from '../i18n/format';
+import { Cards } from '../ui/cards';
 import { Choice, MethodName, Panel, Pending, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anrs';
@@ -36,7 +37,7 @@ function Row({ l }: { l: Lock }) {
 			<td class="anywhere"><button class="plain linkish" onClick={() => set({ name: l.name }, true)}>{l.owner ? <MethodName name={l.owner} /> : tr('an unknown holder')}</button></td>
 			<td class="anywhere"><Monitors of={l.monitors} /></td><td class="anywhere">{l.holder}</td>
 			<Numbers s={l} /><td class="num">{count(l.versions)}</td><td class="nowrap">{when(l.last_ms)}</td>
-			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}`)} aria-label={tr('The trace of the longest wait for {name}', { name: l.name })}>{tr('longest wait')}</a>}</td>
+			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}`)} aria-label={tr('longest wait for {name}', { name: l.name })}>{tr('longest wait')}</a>}</td>
 		</tr>
 	);
 }
@@ -81,10 +82,10 @@ function List() {
 			<FleetFilter />
 			{(!v || load.error) && <Pending of={load} what={tr('Loading locks')} />}
 			{v && v.locks.length === 0 && <p class="quiet">{tr('No thread of these traces waited for a lock. Lock waits come from monitor sections of traces and from thread dumps of ANR reports.')}</p>}
-			{v && v.locks.length > 0 && <div class="scroll"><table>
+			{v && v.locks.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Acquired in')}</th><th scope="col">{tr('Lock class')}</th><th scope="col">{tr('Held by')}</th>{NUMBERS}<th scope="col" class="num">{tr('Versions')}</th><th scope="col">{tr('Last seen')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 				<tbody>{v.locks.map((l) => <Row key={l.name} l={l} />)}</tbody>
-			</table></div>}
+			</Cards>}
 			<p class="quiet">{tr("In ANR reports, only the main thread's wait has a duration, if the report contains it.")}</p>
 		</Panel>
 	);

@@ -2,6 +2,7 @@
 import type { Trace } from '../api/api';
 import { when } from '../i18n/format';
 import { tr } from '../i18n/strings/list';
+import { Cards } from '../ui/cards';
 import { Panel } from '../ui/parts';
 import { link } from '../ui/route';
 import { callsOf, NameCell, sharedOf } from './listcolumns';
@@ -11,14 +12,14 @@ export function Newest({ list, total, capped }: { list: Trace[]; total: number; 
 	const shared = sharedOf(list);
 	return (
 		<Panel title={tr('Newest traces')} id="newest" aside={<a href={link('/traces')}>{capped ? tr('All traces') : tr.many(total, 'All traces', 'All {n} traces')}</a>}>
-			<div class="scroll"><table class="traces">
+			<Cards of="traces">
 				<thead><tr><th scope="col">{tr('Trace')}</th>{shared.place && <><th scope="col">{tr('Version')}</th><th scope="col">{tr('Device')}</th></>}<th scope="col" class="num">{tr('Duration')}</th><th scope="col" class="num">{tr('Calls, samples')}</th><th scope="col" class="num">{tr('Arrived')}</th></tr></thead>
 				<tbody>{list.map((t) => (
 					<tr key={t.id} data-trace={t.id}>
 						<td class="wide"><NameCell t={t} shared={shared} /></td>{shared.place && <><td title={t.meta.version_name}>{t.meta.version_name}</td><td title={t.meta.device}>{t.meta.device}</td></>}
 						<td class="num">{t.summary ? lengthOf(t.summary) : ''}</td><td class="num">{t.summary ? callsOf(t.summary) : ''}</td><td class="num">{when(t.created_ms)}</td>
 					</tr>))}</tbody>
-			</table></div>
+			</Cards>
 		</Panel>
 	);
 }

@@ -120,7 +120,7 @@ const zh = {
 	'Waits': '等待次数',
 	'unknown class': '类未知',
 	'an unknown holder': '未知的持有者',
-	'The trace of the longest wait for {name}': '{name} 等待最久的 Trace',
+	'longest wait for {name}': '最长的等待：{name}',
 	'longest wait': '最长的等待',
 	'One lock': '单个锁',
 	'By': '分组方式',
