@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SIM_MAX_THREADS = 64, SIM_MAX_METHODS = 4096 };
+enum { SIM_MAX_THREADS = 256, SIM_MAX_METHODS = 4096 };
 
 struct sim_options {
 	uint64_t seed;
