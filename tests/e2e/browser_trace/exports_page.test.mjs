@@ -122,6 +122,15 @@ test('one click hands the Perfetto UI the file, the title, the way back, the ran
 	await done(page, t);
 });
 
+test('a link to a time outside the trace hands over all of it', async (t) => {
+	const page = await open(`?from=${trace.end_ns + 1000}&to=${trace.end_ns + 5000}`);
+	await page.click('button:has-text("Open in the Perfetto UI")');
+	const { hash } = await met();
+	assert.equal(hash.visStart, undefined);
+	assert.ok(hash.startupCommands);
+	await done(page, t);
+});
+
 test('a UI that fetches files itself gets the file without a key, and no other origin does', async (t) => {
 	const page = await open();
 	await page.click('button:has-text("Other tools")');

@@ -6,6 +6,7 @@ import { firefoxAddress, perfettoAddress, scopeQuery, speedscopeAddress, type Sc
 import { Choice } from '../ui/parts';
 import { Blocked, openInPerfetto } from './perfetto';
 import { flush, number } from '../ui/route';
+import { viewOf } from './state/view';
 import { tr } from '../i18n/strings/trace';
 
 const DOWNLOADS: [kind: string, label: string, more?: Record<string, string>][] = [
@@ -35,10 +36,10 @@ function selected(): [number, number] | null {
 	return a !== null && b !== null && b > a ? [a, b] : null;
 }
 
-/** What the chart shows. */
-function shown(): [number, number] | null {
-	const [from, to] = [number('from'), number('to')];
-	return from !== null && to !== null && to > from ? [from, to] : null;
+/** The part of the trace that the chart shows; null: all of it. */
+function shown({ start_ns: from = 0, end_ns: to = 0 }: Trace): [number, number] | null {
+	const v = viewOf({ from, to });
+	return v.from > from || v.to < to ? [Math.max(from, v.from), Math.min(to, v.to)] : null;
 }
 
 /** A window for an address that is known a moment later; it must not reach back into this page. */
@@ -67,7 +68,7 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 	const [part, pickPart] = useState(range !== null);
 	const [copied, say] = useState('');
 	const scope: Scope = { tid: one ? tid : null, range: part ? range : null };
-	const view = { tid, range: range ?? shown(), bases: t };
+	const view = { tid, range: range ?? shown(t), bases: t };
 	const items = () => [...(box.current?.querySelectorAll<HTMLElement>('button, a') ?? [])];
 
 	// the head wraps: where the button stands at the left, the menu opens to the right
@@ -127,7 +128,7 @@ export function Exports({ t, name }: { t: Trace; name: string }) {
 		job().catch((error: Error) => fail({ error, again: () => run(job) })).finally(() => say(''));
 	};
 	const perfetto = () => openInPerfetto({
-		ui: perfettoAddress(tools.perfetto, { tid: number('thread'), range: selected() ?? shown(), bases: t }),
+		ui: perfettoAddress(tools.perfetto, { tid: number('thread'), range: selected() ?? shown(t), bases: t }),
 		file: api.perfettoUrl(t.id), title: name, permalink: permalink(),
 	}, say);
 	const close = () => {
