@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Note } from '../src/api/api';
-import { around, inOrder, kindsInOrder, kindTitle, within } from '../src/trace/state/notekinds';
+import { columnsOf, factsOf, shortSignature } from '../src/trace/panels/eventfacts';
+import { around, counterValue, inOrder, kindsInOrder, kindTitle, within } from '../src/trace/state/notekinds';
 
 const note = (id: number, ts_ns: number, dur_ns: number | null): Note => ({ id, kind: 'gc', tid: 1, ts_ns, dur_ns, value: 0, text: '', detail: null });
 
@@ -37,4 +38,28 @@ test('late frames come before longer ones that were in time', () => {
 
 test('a view around a note begins where the trace begins', () => {
 	assert.equal(around(note(1, 5e9, 2e9), 1e10, 4.9e9)[0], 4.9e9);
+});
+
+test('a counter has the unit with which its name ends', () => {
+	assert.deepEqual([counterValue('heap_kb', 13210), counterValue('Heap size (KB)', 1024), counterValue('mem.rss bytes', 512), counterValue('load percent', 40), counterValue('cpu_mhz', 1800), counterValue('fps', 60)],
+		['12.9 MiB', '1 MiB', '512 B', '40 %', '1,800 mhz', '60 fps']);
+	assert.deepEqual([counterValue('open files', 1234), counterValue('items', 3), counterValue('ratio', 11.25), counterValue('heap_kb', -5)], ['1,234', '3', '11.25', '-5']);
+});
+
+test('a signature in a table has no packages and no return type', () => {
+	assert.equal(shortSignature('void com.acme.db.Store.put(java.lang.String, int)'), 'Store.put(String, int)');
+	assert.equal(shortSignature('int a.B$C.<init>()'), 'B$C.<init>()');
+	assert.equal(shortSignature('no signature'), 'no signature');
+});
+
+test('details: the important ones are columns, no other waiters and one process are none', () => {
+	const named = (tid: number) => `t${tid}`;
+	const wait = (detail: object, value = 7): Note => ({ ...note(1, 5, 10), kind: 'contention', value, detail: detail as Note['detail'] });
+	const facts = factsOf(wait({ owner: 'disk (7)', owner_method: 'void a.B.put()', owner_source: 'B.java:5', waiters: 0, method: 'void a.B.get()', source: 'B.java:9', pid: 4, odd_one: 'x' }), named);
+	assert.deepEqual(facts.map((f) => [f.label, f.text]), [['held by', 't7'], ['waits in', 'void a.B.get() B.java:9'], ['owner is in', 'void a.B.put() B.java:5'], ['odd one', 'x'], ['process', '4']]);
+	assert.deepEqual(factsOf(wait({ waiters: 2 }, 0), named).map((f) => f.text), ['2']);
+	const { columns, rest } = columnsOf([facts, facts], 3);
+	assert.deepEqual(columns.map((c) => c.key), ['held_by', 'method', 'owner_method']);
+	assert.deepEqual([...rest], ['odd_one']);
+	assert.deepEqual(columnsOf([factsOf({ ...note(1, 5, null), kind: 'counter', text: 'heap', value: 11, detail: { exact: 11.25 } as unknown as Note['detail'] }, named)], 3).columns, [{ key: 'value', label: 'value', number: true }]);
 });

@@ -5,7 +5,7 @@ import { addressOf, fitted, panned, sameView, timeOf, xOf, zoomed } from '../src
 import { Payload } from '../src/trace/worker/columns';
 import { flowOf, otherEnd } from '../src/trace/state/flows';
 import { paintCounter, paintSpans, paintStates, paintStrip, rangeOf, uncovered, type Surface } from '../src/trace/timeline/lanepaint';
-import { lanesOf, noteAt, valueAt, type Lane } from '../src/trace/state/lanes';
+import { lanesOf, noteAt, shapeOf, valueAt, type Lane } from '../src/trace/state/lanes';
 import { formatOpen, parseOpen, withOpen } from '../src/trace/state/opened';
 import { toRows } from '../src/trace/worker/rows';
 import { linesOf } from '../src/trace/state/statelines';
@@ -218,4 +218,14 @@ test('words on events that overlap end where the next one begins', () => {
 	const of = (x0: number, x1: number, text: string) => ({ x0, x1, text });
 	assert.deepEqual(uncovered([of(0, 100, 'a'), of(40, 60, 'b'), of(200, 300, 'd'), of(40, 50, 'c')]),
 		[of(0, 40, 'a'), of(40, 50, 'c'), of(200, 300, 'd')]);
+});
+
+test('without calls the overview shows how many threads run, or the first counter', () => {
+	const tile = { from: 0, to: 100 };
+	const lane = (kind: string, ts: number[], dur: number[], text: string[], value: number[]): Lane => ({ kind, tid: 1, name: '', tile, n: ts.length,
+		ts: Float64Array.from(ts), dur: Float64Array.from(dur), text, value, notes: ts.map(() => 1), low: value, high: value });
+	const states = [lane('state', [0, 50], [50, 25], ['running', 'sleeping'], [0, 0]), lane('state', [25], [50], ['running'], [0])];
+	assert.deepEqual(shapeOf(states, tile, 4), [128, 255, 128, 0]);
+	assert.deepEqual(shapeOf([lane('counter', [0, 50], [0, 0], ['', ''], [5, 10])], tile, 4), [128, 128, 255, 255]);
+	assert.deepEqual(shapeOf([], tile, 2), [0, 0]);
 });

@@ -13,12 +13,12 @@ const HOSTILE = '<img src=x onerror=alert(1)>';
 const ending = [];
 let server, browser, mixed, many;
 
-/* A section, a lock wait of main's and 40 marks, the last of which would like to be markup. */
+/* A section, a lock wait of main's and 140 marks, the last of which would like to be markup and to turn what follows around. */
 const line = (tid, at, text) => `app-${tid} (4000) [000] ...1 ${(100 + at / 1000).toFixed(6)}: tracing_mark_write: ${text}\n`;
 const TEXT = '# tracer: nop\n' + line(4000, 0, 'B|4000|start') +
 	line(4000, 5, 'B|4000|monitor contention with owner writer (4007) at void a.B.put()(B.java:5) waiters=0 blocking from void a.B.get()(B.java:9)') +
 	line(4000, 25, 'E|4000') + line(4000, 900, 'E|4000') +
-	Array.from({ length: 40 }, (_, i) => line(4000, 100 + i, `I|4000|${i === 39 ? HOSTILE : `mark ${i}`}`)).join('');
+	Array.from({ length: 140 }, (_, i) => line(4000, 100 + i, `I|4000|${i === 138 ? HOSTILE : i === 139 ? 'left\u202eright' : `mark ${i}`}`)).join('');
 
 before(async () => {
 	server = await startServer({ after: (f) => ending.push(f) });
@@ -49,7 +49,8 @@ async function done(page) {
 	await page.context().close();
 }
 
-const kindsOf = (page) => page.locator('#notes .choice button');
+const kindsOf = (page) => page.getByRole('group', { name: 'Kind' }).getByRole('button');
+const heads = (page) => page.locator('#notes thead th').allInnerTexts();
 const rows = (page) => page.locator('#notes tbody tr').evaluateAll((all) => all.map((r) => [...r.cells].map((c) => c.innerText)));
 
 test('notes: every kind is listed with its number, and picked', async () => {
@@ -61,11 +62,9 @@ test('notes: every kind is listed with its number, and picked', async () => {
 	await page.waitForSelector('#notes tbody >> text=app deadline missed');
 	const frames = await rows(page);
 	assert.equal(frames.length, kinds.frame);
-	const late = frames.find((r) => /presented: late/.test(r[4]));
-	assert.equal(late[1], '29.0 ms');
-	assert.equal(late[2], 'the trace');
-	assert.equal(late[3], 'TX - com.app/com.app.Main#0');
-	assert.equal(late[4], 'pid: 10, timeline: actual, of: surface, display frame: 901, presented: late, jank: app deadline missed, buffer stuffing');
+	assert.deepEqual(await heads(page), ['At', '↓ For', 'Event', 'Jank', 'Presented', 'Timeline', 'Of', 'More', 'Thread']);
+	const late = frames.find((r) => r[4] === 'late');
+	assert.deepEqual(late.slice(1), ['29.0 ms', 'TX - com.app/com.app.Main#0', 'app deadline missed, buffer stuffing', 'late', 'actual', 'surface', 'display frame: 901, process: 10', 'the trace']);
 	await settled(page);
 	assert.equal(new URL(page.url()).searchParams.get('note'), 'frame');
 	await page.reload();
@@ -75,10 +74,13 @@ test('notes: every kind is listed with its number, and picked', async () => {
 
 test('notes: a lock wait comes first, names its holder, and its time leads to the chart', async () => {
 	const page = await open(many);
-	assert.equal(await page.innerText('#notes .choice [aria-pressed=true]'), 'Lock waits 1');
+	assert.equal(await page.getByRole('group', { name: 'Kind' }).locator('[aria-pressed=true]').innerText(), 'Lock waits 1');
 	const [wait] = await rows(page);
 	assert.equal(wait[1], '20.0 ms');
-	assert.match(wait[4], /^held by: .*4007/);
+	assert.deepEqual(await heads(page), ['At', '↓ For', 'Event', 'Held by', 'Waits in', 'Owner is in', 'Thread']);
+	assert.match(wait[3], /4007/);
+	assert.deepEqual(wait.slice(4, 6), ['B.get()', 'B.put()']); // no other waiters: 0 is not shown
+	assert.equal(await page.locator('#notes td.fact').nth(1).getAttribute('title'), 'void a.B.get() B.java:9');
 	await page.click('#notes tbody button');
 	await settled(page);
 	const q = new URL(page.url()).searchParams;
@@ -90,16 +92,36 @@ test('notes: a lock wait comes first, names its holder, and its time leads to th
 
 test('notes: more are loaded on request, in order, and names remain text', async () => {
 	const page = await open(many, '?note=instant');
-	assert.equal((await rows(page)).length, 15);
+	assert.equal((await rows(page)).length, 100);
+	await page.getByText('100 of 140', { exact: true }).waitFor();
 	await page.click('#notes >> text=Show more');
-	await page.waitForFunction(() => document.querySelectorAll('#notes tbody tr').length === 40);
+	await page.waitForFunction(() => document.querySelectorAll('#notes tbody tr').length === 140);
 	const all = await rows(page);
-	assert.deepEqual(all.slice(0, 39).map((r) => r[3]), Array.from({ length: 39 }, (_, i) => `mark ${i}`));
-	assert.equal(all[39][3], HOSTILE);
+	assert.deepEqual(all.slice(0, 138).map((r) => r[1]), Array.from({ length: 138 }, (_, i) => `mark ${i}`));
+	assert.deepEqual(all.slice(138).map((r) => r[1]), [HOSTILE, 'left[U+202E]right']);
 	assert.equal(await page.locator('#notes >> text=Show more').count(), 0);
 	await settled(page);
 	await page.reload();
-	await page.waitForFunction(() => document.querySelectorAll('#notes tbody tr').length === 40); // the address holds it
+	await page.waitForFunction(() => document.querySelectorAll('#notes tbody tr').length === 140); // the address holds it
+	await done(page);
+});
+
+test('notes: a head orders rows, a click on a row selects its event, and threads are chosen', async () => {
+	const page = await open(mixed, '?note=state&thread=13');
+	const starts = () => page.locator('#notes tbody tr').evaluateAll((all) => all.map((r) => r.cells[1].innerText));
+	const longest = await starts();
+	const mine = longest.length;
+	await page.getByRole('columnheader', { name: 'At' }).getByRole('button').click();
+	await page.waitForFunction(() => document.querySelector('#notes th[aria-sort=ascending]')?.textContent === '↑ At');
+	assert.equal(new URL(page.url()).searchParams.get('eventsort'), 'start');
+	assert.deepEqual([...(await starts())].sort(), [...longest].sort());
+	await page.locator('#notes td.event').first().click();
+	await page.waitForSelector('#notes tr.lit');
+	assert.match(new URL(page.url()).searchParams.get('event'), /^state\.13\./);
+	await page.locator('#notes').getByRole('button', { name: 'All threads' }).click();
+	await page.waitForFunction((n) => document.querySelectorAll('#notes tbody tr').length > n, mine);
+	const { notes } = (await server.get(`/api/v1/traces/${mixed}/notes?kind=state`)).json;
+	await page.waitForFunction((n) => document.querySelectorAll('#notes tbody tr').length === n, Math.min(100, notes.length));
 	await done(page);
 });
 
@@ -107,7 +129,7 @@ test('notes: states are of the thread that is shown, and of the selected time', 
 	const page = await open(mixed, '?note=state&thread=13');
 	const of = async (query) => (await server.get(`/api/v1/traces/${mixed}/notes?kind=state&thread=13${query}`)).json.notes;
 	assert.equal((await rows(page)).length, (await of('')).length);
-	assert.ok((await rows(page)).every((r) => r[2] === 'RenderThread'));
+	assert.ok((await rows(page)).every((r) => r.at(-1) === 'RenderThread 13'));
 	const [first] = await of('');
 	const until = first.ts_ns + first.dur_ns - 1;
 	await page.goto(`${server.url}/traces/${mixed}?note=state&thread=13&a=${first.ts_ns}&b=${until}`);

@@ -527,6 +527,7 @@ test('a trace of the kernel alone is as long as its states, and its threads come
 	assert.match(await page.locator('[data-ready]').innerText(), /^No calls were recorded, 1.00 s in view$/);
 	const [x, y] = [await page.locator('canvas.calls').boundingBox().then((b) => b.x + b.width * 0.4), await yOf(page, 'long')];
 	assert.deepEqual(await pixel(page, x, y), await color(page, '--state-running'));
+	await page.waitForSelector('.minimap .strip path[d^=M]'); // threads that run
 	await tab(page, 'Thread states');
 	const rows = await page.waitForFunction(() => {
 		const all = [...document.querySelectorAll('.states tbody tr')].map((tr) => tr.innerText.replaceAll(/\s+/g, ' '));
@@ -547,9 +548,10 @@ test('a trace of counters alone has a timeline of them', async (t) => {
 	const page = await open(counters.id);
 	assert.match(await page.locator('[data-ready]').innerText(), /490 ms in view$/);
 	assert.equal(await page.locator('.threads .track').innerText(), 'heap_kb');
+	await page.waitForSelector('.minimap .strip path[d^=M]'); // the counter's shape
 	const box = await page.locator('canvas.calls').boundingBox();
 	await page.mouse.move(box.x + box.width / 2, box.y + 20);
-	await page.waitForSelector('.tip:has-text("heap_kb")');
+	await page.waitForSelector('.tip:has-text("heap_kb"):has-text("MiB")'); // in the unit of its name
 	await page.keyboard.press('Escape');
 	await page.locator('#notes tbody tr').first().waitFor();
 	assert.equal(await page.locator('#notes tbody tr').first().locator('td').first().innerText(), '0');

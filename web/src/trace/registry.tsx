@@ -1,5 +1,5 @@
 // The panels below the timeline, in the order of their tabs. A new one is a file, and a line here and in state/tab.ts.
-import type { ComponentType } from 'preact';
+import type { ComponentProps, ComponentType } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { Reports } from '../anr/reports';
 import type { NoteSum, Thread, Trace } from '../api/api';
@@ -13,12 +13,12 @@ import { AnnotationPanel } from './panels/annotationpanel';
 import { CallsPanel } from './panels/calls';
 import { FlamePanel } from './panels/flame';
 import { MethodsPanel } from './panels/methods';
-import { NotesPanel } from './panels/notes';
 import { RangePanel } from './panels/range';
 import { Report } from './panels/report';
 import { hasStates, StatesPanel } from './panels/states';
 import { StepBar, useSteps } from './parts/stepbar';
 import { annotations, draft } from './state/annotations';
+import type { NotesPanel } from './panels/notes';
 import type { Span } from './state/axis';
 import { format } from './state/steps';
 import type { Range } from './timeline/scene';
@@ -103,6 +103,8 @@ const findings = later<{ id: string; threads: Thread[]; start: number; end: numb
 
 const anr = later<{ t: Trace; reports: Reports }>('anr', async () => (await import('../anr/anr')).AnrPanel, 'ANR');
 
+const notes = later<ComponentProps<typeof NotesPanel>>('notes', async () => (await import('./panels/notes')).NotesPanel, 'Events');
+
 const sql = later<{ id: string; threads: Thread[]; whole: Span; turn: number }>('sql', async () => (await import('./panels/sql')).SqlPanel, 'SQL');
 
 const calls = (s: Shown) => s.busy.length > 0 && s.thread !== null;
@@ -115,7 +117,7 @@ export const PANELS: PanelKind[] = [
 	{ id: 'range', title: tr('Selected range'), needs: (s) => s.range !== null, Component: Selected },
 	{ id: 'methods', title: tr('Methods'), needs: calls, Component: Methods },
 	{ id: 'calls', title: tr('Calls'), needs: (s) => calls(s) && timed(s), Component: Calls },
-	{ id: 'events', title: tr('Events'), needs: (s) => s.sums.length > 0, Component: (s) => <NotesPanel id={s.t.id} threads={s.threads} shown={s.thread ?? undefined} start={s.whole.from} end={s.whole.to} timed={timed(s)} /> },
+	{ id: 'events', title: tr('Events'), needs: (s) => s.sums.length > 0, Component: (s) => <notes.Page id={s.t.id} threads={s.threads} shown={s.thread ?? undefined} tids={s.tids} start={s.whole.from} end={s.whole.to} timed={timed(s)} scope={(standard) => <Scope {...s} busy={s.listed} standard={standard} />} /> },
 	{ id: 'states', title: tr('Thread states'), needs: (s) => hasStates(s.sums), Component: States },
 	{ id: 'findings', title: tr('Findings'), needs: (s) => s.thread !== null, Component: (s) => <findings.Page id={s.t.id} threads={s.threads} start={s.whole.from} end={s.whole.to} turn={s.turn} /> },
 	{ id: 'annotations', title: tr('Annotations'), needs: () => annotations.value.length > 0 || draft.value !== null, Component: (s) => <AnnotationPanel id={s.t.id} threads={s.threads} names={s.names} whole={s.whole} again={s.reload} /> },

@@ -1,19 +1,76 @@
-// Details of an event beside its text.
+// Details of an event beside its text, as columns of the table and lines of the details pane.
 import type { Note } from '../../api/api';
-import { bytes, count } from '../../i18n/format';
+import { bytes, harmless } from '../../i18n/format';
 import { tr } from '../../i18n/strings/trace';
+import { counterValue } from '../state/notekinds';
+
+export interface Fact {
+	key: string; // of all kinds
+	label: string;
+	text: string;
+	short: string; // in a table
+	number?: boolean;
+}
 
 const says = (v: unknown): string => (typeof v === 'string' ? v : JSON.stringify(v));
 
-/** Label and value; `named` names a thread. */
-export function factsOf(n: Note, named: (tid: number) => string): [string, string][] {
-	const held = n.kind === 'contention' && n.value > 0; // its owner is shown by name
-	const facts: [string, string][] = Object.entries(n.detail ?? {}).filter(([k]) => !held || k !== 'owner').map(([k, v]) => [k.replaceAll('_', ' '), says(v)]);
-	if (held) facts.unshift([tr('held by'), named(n.value)]);
-	if (n.kind === 'binder' && n.value > 0) facts.unshift([tr('answered by'), named(n.value)]);
-	if (n.kind === 'thread_created' || n.kind === 'wakeup' || (n.kind === 'flow' && n.value > 0)) facts.unshift([tr('to'), named(n.value)]);
-	if (n.kind === 'counter') facts.unshift([tr('value'), count(n.value)]);
-	if (n.kind === 'io' && n.value >= 0) facts.unshift([tr('size'), bytes(n.value)]);
-	if (n.kind === 'state' && n.text === 'running' && n.value >= 0) facts.unshift([tr('on CPU'), String(n.value)]);
-	return facts;
+/** Details of the decoder that have other names on the page; others keep theirs. Readers look at the first ones first. */
+const LABELS: Record<string, string> = {
+	value: tr('value'), held_by: tr('held by'), answered_by: tr('answered by'), to: tr('to'), size: tr('size'), cpu: tr('on CPU'), method: tr('waits in'), owner_method: tr('owner is in'),
+	owner: tr('held by'), waiters: tr('other waiters'), jank: tr('jank'), presented: tr('presented'), call: tr('call'), timeout_ms: tr('timeout'), offset: tr('offset'), caller: tr('kernel function'),
+	code: tr('code'), track: tr('track'), category: tr('category'), to_pid: tr('to process'), iowait: tr('waits for I/O'), process: tr('process'), pid: tr('process'),
+};
+const RANK = Object.keys(LABELS);
+const rankOf = (key: string) => (key === 'pid' ? RANK.length + 1 : RANK.includes(key) ? RANK.indexOf(key) : RANK.length);
+
+/** "void com.acme.Store.put(java.lang.String, int)" → "Store.put(String, int)"; other texts are unchanged. */
+export function shortSignature(text: string): string {
+	const [, owner, method, parameters] = /^\S+ (?:[\w$]+\.)*([\w$]+)\.([\w$<>-]+)\((.*)\)$/.exec(text) ?? [];
+	return owner ? `${owner}.${method}(${parameters.split(', ').map((p) => p.replace(/^.*\./, '')).join(', ')})` : text;
+}
+
+const SOURCES: Record<string, string> = { method: 'source', owner_method: 'owner_source' };
+
+function textOf(key: string, v: unknown, detail: Record<string, unknown>): string {
+	const source = SOURCES[key];
+	if (source && detail[source]) return `${says(v)} ${says(detail[source])}`;
+	if (key === 'timeout_ms' && typeof v !== 'object') return `${says(v)} ms`;
+	return key === 'iowait' ? (v ? tr('yes') : tr('no')) : says(v);
+}
+
+/** `named` names a thread. */
+export function factsOf(n: Note, named: (tid: number) => string): Fact[] {
+	const detail = (n.detail ?? {}) as Record<string, unknown>;
+	const without = new Set(['exact', ...(n.kind === 'contention' && n.value > 0 ? ['owner'] : []), ...(Number(detail.waiters) === 0 ? ['waiters'] : []),
+		...(detail.method ? ['source'] : []), ...(detail.owner_method ? ['owner_source'] : [])]);
+	const facts: Fact[] = [];
+	const add = (key: string, text: string, number = false, short = text) => facts.push({ key, label: LABELS[key] ?? harmless(key.replaceAll('_', ' ')), text: harmless(text), short: harmless(short), number });
+	if (n.kind === 'counter') add('value', counterValue(n.text, typeof detail.exact === 'number' ? detail.exact : n.value), true);
+	if (n.kind === 'contention' && n.value > 0) add('held_by', named(n.value));
+	if (n.kind === 'binder' && n.value > 0) add('answered_by', named(n.value));
+	if (n.kind === 'thread_created' || n.kind === 'wakeup' || (n.kind === 'flow' && n.value > 0)) add('to', named(n.value));
+	if (n.kind === 'io' && n.value >= 0) add('size', bytes(n.value), true);
+	if (n.kind === 'state' && n.text === 'running' && n.value >= 0) add('cpu', String(n.value), true);
+	for (const [key, v] of Object.entries(detail)) if (!without.has(key)) add(key, textOf(key, v, detail), false, SOURCES[key] && shortSignature(says(v)) || undefined);
+	return facts.sort((a, b) => rankOf(a.key) - rankOf(b.key));
+}
+
+export interface FactColumns {
+	columns: Pick<Fact, 'key' | 'label' | 'number'>[];
+	rest: Set<string>; // keys that share the last column
+}
+
+/** The first `most` details that events have become columns. One process for all of them is no detail. */
+export function columnsOf(all: Fact[][], most: number): FactColumns {
+	const met = new Map<string, { fact: Fact; texts: Set<string> }>();
+	for (const facts of all)
+		for (const fact of facts) {
+			const m = met.get(fact.key) ?? { fact, texts: new Set() };
+			if (m.texts.size < 2) m.texts.add(fact.text);
+			met.set(fact.key, m);
+		}
+	const pid = met.get('pid');
+	if (pid?.texts.size === 1 && all.length > 1) met.delete('pid');
+	const keys = [...met.values()].map((m) => m.fact).sort((a, b) => rankOf(a.key) - rankOf(b.key));
+	return { columns: keys.slice(0, most).map(({ key, label, number }) => ({ key, label, number })), rest: new Set(keys.slice(most).map((f) => f.key)) };
 }

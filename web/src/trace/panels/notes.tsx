@@ -1,45 +1,99 @@
 // The events of the trace that are not calls: waits, locks, states, counters, garbage collections, marks.
+import type { ComponentChild } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { api, type Note, type Thread } from '../../api/api';
-import { COMMA, count, duration } from '../../i18n/format';
+import { COMMA, count, duration, harmless } from '../../i18n/format';
 import { useMore } from '../../ui/held';
 import { matching } from '../../ui/matching';
-import { factsOf } from './eventfacts';
+import { columnsOf, factsOf, type Fact } from './eventfacts';
 import { formatEvent, idOf } from '../state/event';
 import { around, inOrder, kindsInOrder, kindTitle, ofOneThread, within } from '../state/notekinds';
 import { openAlso } from '../state/opened';
+import { STATE_NAMES, STATES } from '../state/statelines';
 import { atTimeline } from '../state/tab';
 import { Choice, Failure, Panel, Pending, useLoad } from '../../ui/parts';
 import { serverText } from '../../i18n/servertext';
 import { set, text } from '../../ui/route';
 import { tr } from '../../i18n/strings/trace';
 
-const LOAD = 2000;
-const ROWS = 15;
+const LOAD = 10000;
+const ROWS = 100;
+const COLUMNS = 4; // of details
 
-/** Details of a row beside its text; '' if there are none. */
-const detailOf = (n: Note, named: (tid: number) => string) => factsOf(n, named).map(([k, v]) => `${k}: ${v}`).join(COMMA);
+interface Row {
+	note: Note;
+	facts: Fact[];
+}
 
-/** Times are shown as the chart shows them, from `start` on; states are those of the thread that is shown. */
-export function NotesPanel({ id, threads, shown, start, end, timed }: { id: string; threads: Thread[]; shown?: Thread; start: number; end: number; timed: boolean }) {
+/** A column's head, which orders the rows. */
+function Ordered({ label, by, now }: { label: string; by: 'start' | 'duration'; now: string }) {
+	return <th scope="col" class="num" aria-sort={now !== by ? 'none' : by === 'start' ? 'ascending' : 'descending'}>
+		<button class="plain" onClick={() => set({ eventsort: by === 'start' ? by : null }, true)}>{now === by && <span aria-hidden="true">{by === 'start' ? '↑ ' : '↓ '}</span>}{label}</button></th>;
+}
+
+/** The event in one word or more: a state by its name and colour. */
+function Words({ n }: { n: Note }) {
+	const state = n.kind === 'state' ? STATES.indexOf(n.text) : -1;
+	if (state >= 0) return <><i class="swatch" style={{ background: `var(--state-${n.text})` }} />{STATE_NAMES[state]}</>;
+	return <>{harmless(n.kind === 'anr' ? serverText(n.text) : n.text) || <span class="quiet">{kindTitle(n.kind)}</span>}</>;
+}
+
+function Table({ rows, all, start, end, timed, byTime, named, goTo }: {
+	rows: Row[]; all: Row[]; byTime: boolean; start: number; end: number; timed: boolean; named: (tid: number) => string; goTo: (n: Note) => void;
+}) {
+	const selected = text('event');
+	const { columns, rest } = useMemo(() => columnsOf(all.map((r) => r.facts), COLUMNS), [all]);
+	const longest = useMemo(() => all.reduce((most, r) => Math.max(most, r.note.dur_ns ?? 0), 0), [all]);
+	const now = byTime ? 'start' : 'duration';
+	return (
+		<div class="scroll"><table class="methods">
+			<thead><tr>{timed && (longest > 0 ? <><Ordered label={tr('At')} by="start" now={now} /><Ordered label={tr('For')} by="duration" now={now} /></> : <th scope="col" class="num">{tr('At')}</th>)}<th scope="col">{tr('Event')}</th>
+				{columns.map((c) => <th key={c.key} scope="col" class={c.number ? 'num' : ''}>{c.label}</th>)}{rest.size > 0 && <th scope="col">{tr('More')}</th>}<th scope="col">{tr('Thread')}</th></tr></thead>
+			<tbody>{rows.map(({ note: n, facts }) => {
+				const lit = selected === formatEvent(idOf(n));
+				return (
+					<tr key={n.id} class={`${lit ? 'lit' : ''} ${timed ? 'go' : ''}`} onClick={() => timed && getSelection()?.isCollapsed !== false && goTo(n)}>
+						{timed && <td class="num"><button class="plain" aria-current={lit || undefined} title={tr('Show this in the chart')} onClick={(e) => (e.stopPropagation(), goTo(n))}>{duration(within(n, start, end).ts_ns - start)}</button></td>}
+						{timed && longest > 0 && <td class="num share">{n.dur_ns !== null && <><span class="bar" style={{ width: `${(100 * n.dur_ns) / longest}%` }} /><span>{duration(n.dur_ns)}</span></>}</td>}
+						<td class="event" title={n.kind === 'state' ? undefined : harmless(n.text)}><Words n={n} /></td>
+						{columns.map((c) => {
+							const f = facts.find((x) => x.key === c.key);
+							return <td key={c.key} class={c.number ? 'num fact' : 'fact'} data-label={c.label} title={f?.text}>{f?.short}</td>;
+						})}
+						{rest.size > 0 && <td class="quiet more">{facts.filter((f) => rest.has(f.key)).map((f) => `${f.label}: ${f.text}`).join(COMMA)}</td>}
+						<td class="thread">{n.tid === null ? <span class="quiet">{tr('the trace')}</span> : <>{named(n.tid)} <span class="quiet num">{n.tid}</span></>}</td>
+					</tr>);
+			})}</tbody>
+		</table></div>
+	);
+}
+
+/** Times are shown as the chart shows them, from `start` on. States are those of the thread that is shown, unless other threads are chosen. */
+export function NotesPanel({ id, threads, shown, tids, start, end, timed, scope }: {
+	id: string; threads: Thread[]; shown?: Thread; tids: Set<number> | null; start: number; end: number; timed: boolean; scope: (standard: string) => ComponentChild;
+}) {
 	const a = text('a');
 	const b = text('b');
 	const chosen = text('note');
 	const first = useLoad(id, (s) => api.notes(id, { limit: 1 }, s));
 	const kinds = useMemo(() => kindsInOrder(first.value?.kinds ?? {}), [first.value]);
 	const kind = kinds.includes(chosen) ? chosen : kinds[0] ?? '';
-	const of = shown && ofOneThread(kind) ? shown : null;
-	const load = useLoad(`${id} ${kind} ${of?.tid} ${a} ${b}`,
-		async (s) => (kind ? { of: kind, ...(await api.notes(id, { kind, limit: LOAD, thread: of?.tid, from: a || (timed ? start : ''), to: b || (timed ? end + 1 : '') }, s)) } : null));
+	const standard = ofOneThread(kind) ? 'one' : 'all';
+	const of = text('threads') ? tids : standard === 'one' && shown ? new Set([shown.tid]) : null;
+	const load = useLoad(`${id} ${kind} ${of && [...of].join()} ${a} ${b}`,
+		async (s) => (kind ? { of: kind, ...(await api.notes(id, { kind, limit: LOAD, thread: of ? [...of].join(',') : undefined, from: a || (timed ? start : ''), to: b || (timed ? end + 1 : '') }, s)) } : null));
 	const came = load.value?.of === kind ? load.value : null; // not those of the kind before
 	const [rows, show] = useMore('notes', ROWS);
-	const list = useMemo(() => inOrder((came?.notes ?? []).map((n) => ({ ...n, dur_ns: timed ? within(n, start, end).dur_ns : n.dur_ns }))), [came, start, end, timed]);
+	const byTime = text('eventsort') === 'start';
 	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
-	const more = list.some((n) => detailOf(n, named) !== '');
+	const list = useMemo<Row[]>(() => {
+		const notes = (came?.notes ?? []).map((n) => ({ ...n, dur_ns: timed ? within(n, start, end).dur_ns : n.dur_ns }));
+		return (byTime ? notes : inOrder(notes)).map((note) => ({ note, facts: factsOf(note, named) }));
+	}, [came, start, end, timed, byTime, threads]);
 	const find = text('eq');
-	const hits = useMemo(() => matching(list.map((n) => `${n.text} ${n.tid === null ? '' : named(n.tid)} ${detailOf(n, named)}`), find), [list, find]);
+	const hits = useMemo(() => matching(list.map(({ note: n, facts }) => `${n.text} ${n.tid === null ? '' : named(n.tid)} ${facts.map((f) => `${f.label}: ${f.text}`).join(COMMA)}`), find), [list, find]);
 	const met = useMemo(() => (hits ? list.filter((_, i) => hits[i]) : list), [list, hits]);
-	const selected = text('event');
+	const one = of?.size === 1 ? [...of][0] : null;
 	const goTo = (n: Note) => {
 		const [from, to] = around(n, end, start);
 		const has = threads.some((t) => t.tid === n.tid && t.slices > 0);
@@ -49,28 +103,19 @@ export function NotesPanel({ id, threads, shown, start, end, timed }: { id: stri
 	if (first.error) return <Failure error={first.error} retry={first.again} />;
 	if (kinds.length === 0) return null;
 	return (
-		<Panel title={tr('Events and counters')} id="notes" aside={<><label class="inline">{tr('Find')}<input type="search" value={find} placeholder={tr('text, thread or detail')} onInput={(e) => { show(ROWS); set({ eq: e.currentTarget.value || null }); }} /></label><Choice label={tr('Kind')} value={kind} onPick={(v) => { show(ROWS); set({ note: v }); }}
-			options={kinds.map((k) => [k, `${kindTitle(k)} ${count(first.value!.kinds[k])}`])} /></>}>
-			{find && list.length > 0 && <p class="quiet" role="status">{tr('{met} of {all} match', { met: count(met.length), all: count(list.length) })}</p>}
+		<Panel title={tr('Events and counters')} id="notes" aside={<><Choice label={tr('Kind')} value={kind} onPick={(v) => { show(ROWS); set({ note: v }); }}
+			options={kinds.map((k) => [k, `${kindTitle(k)} ${count(first.value!.kinds[k])}`])} />
+			<label class="inline"><span class="hidden">{tr('Find')}</span><input type="search" value={find} placeholder={tr('text, thread or detail')} onInput={(e) => { show(ROWS); set({ eq: e.currentTarget.value || null }); }} /></label>
+			{scope(standard)}</>}>
 			<Pending of={{ ...load, value: came }} what={tr('Loading')} />
-			{came && list.length === 0 && <p class="quiet">{tr('None{of}{b}.', { of: of ? tr(' of {name}', { name: of.name || tr('thread {tid}', { tid: of.tid }) }) : '', b: a && b ? tr(' in the selected time') : '' })}</p>}
-			{list.length > 0 && (
-				<div class="scroll"><table>
-					<thead><tr>{timed && <><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('For')}</th></>}<th scope="col">{tr('Thread')}</th>
-						<th scope="col">{tr('Event')}</th>{more && <th scope="col">{tr('More')}</th>}</tr></thead>
-					<tbody>{met.slice(0, rows).map((n) => (
-						<tr key={n.id} class={selected === formatEvent(idOf(n)) ? 'lit' : ''}>
-							{timed && <><td class="num"><button class="small" title={tr('Show this in the chart')} onClick={() => goTo(n)}>{duration(within(n, start, end).ts_ns - start)}</button></td>
-							<td class="num">{n.dur_ns === null ? '' : duration(n.dur_ns)}</td></>}
-							<td>{n.tid === null ? <span class="quiet">{tr('the trace')}</span> : named(n.tid)}</td>
-							<td class="mono">{n.kind === 'anr' ? serverText(n.text) : n.text}</td>
-							{more && <td class="quiet more">{detailOf(n, named)}</td>}
-						</tr>))}</tbody>
-				</table></div>)}
-			<p class="row">
+			{came && list.length === 0 && <p class="quiet">{tr('None{of}{b}.', { of: one !== null ? tr(' of {name}', { name: named(one) }) : '', b: a && b ? tr(' in the selected time') : '' })}</p>}
+			{find && list.length > 0 && met.length === 0 && <p class="quiet" role="status">{tr('{met} of {all} match', { met: 0, all: count(list.length) })}</p>}
+			{met.length > 0 && <Table rows={met.slice(0, rows)} all={list} byTime={byTime} start={start} end={end} timed={timed} named={named} goTo={goTo} />}
+			{met.length > 0 && <p class="row under">
+				<span class="quiet" role="status">{find ? tr('{met} of {all} match', { met: count(met.length), all: count(list.length) }) : tr('{shown} of {all}', { shown: count(Math.min(rows, met.length)), all: count(met.length) })}</span>
 				{met.length > rows && <button class="small" onClick={() => show(rows * 4)}>{tr('Show more')}</button>}
 				{came?.next_cursor && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a time range to see others.', { load: count(LOAD), kinds: count(first.value!.kinds[kind]), b: a && b ? tr(' in the selected time') : '' })}</span>}
-			</p>
+			</p>}
 		</Panel>
 	);
 }

@@ -107,6 +107,21 @@ export class Tiles {
 		}, this.tiles.size === 0 ? 0 : SETTLE_MS);
 	}
 
+	/** Loads these owners for the whole trace, whatever is in view. */
+	overview(owners: Owner[]): void {
+		const place = { level: this.top, index: 0 };
+		const keys = owners.map((o) => `${o}/${this.top}/0`);
+		for (const k of keys) this.asked.add(k);
+		void this.load(place, owners).catch(() => undefined).finally(() => {
+			for (const k of keys) this.asked.delete(k);
+		});
+	}
+
+	/** What is loaded of the whole trace. */
+	loadedOverall(): Lane[] {
+		return [...this.tiles].flatMap(([key, t]) => (key.endsWith(`/${this.top}/0`) ? t.lanes : []));
+	}
+
 	/** What failed is asked for again with the next view. */
 	retry(): void {
 		this.failed.clear();
@@ -190,4 +205,24 @@ export function valueAt(l: Lane, t: number): number {
 		else hi = mid;
 	}
 	return lo - 1;
+}
+
+/** For a trace without calls: how many threads run in each cell, or else the first counter, 0 to 255. */
+export function shapeOf(lanes: Lane[], whole: Span, cells: number): number[] {
+	const span = Math.max(1, whole.to - whole.from);
+	const cellOf = (t: number) => ((t - whole.from) / span) * cells;
+	const sums: number[] = new Array(cells).fill(0);
+	for (const l of lanes)
+		for (let i = 0; i < l.n; i++) {
+			if (l.kind !== 'state' || l.text[i] !== 'running') continue;
+			const [a, b] = [Math.max(0, cellOf(l.ts[i])), Math.min(cells, cellOf(l.ts[i] + l.dur[i]))];
+			for (let c = Math.floor(a); c < b; c++) sums[c] += Math.min(b, c + 1) - Math.max(a, c);
+		}
+	const counter = lanes.find((l) => l.kind === 'counter' && l.n > 0);
+	if (counter && !sums.some((v) => v > 0)) {
+		const low: number = Math.min(0, ...counter.low);
+		for (let c = 0; c < cells; c++) sums[c] = (counter.value[valueAt(counter, whole.from + ((c + 0.5) / cells) * span)] ?? low) - low;
+	}
+	const most = Math.max(...sums);
+	return sums.map((v) => (most > 0 ? Math.round((255 * v) / most) : 0));
 }

@@ -46,7 +46,7 @@ const RULES: Record<string, Rule> = {
 	from: time, to: time, a: selected, b: selected,
 	root: path, skip: { fits: (v) => /^\d{1,9}$/.test(v), instead: tr('all children') }, callers: part, callees: part,
 	method: { fits: (v, k) => /^\d{1,9}$/.test(v) && Number(v) < k.methods, instead: tr('no method') },
-	calls: { fits: (v, k) => /^\d{1,9}$/.test(v) && Number(v) < k.methods, instead: tr('calls of every method') }, min: time, max: time, callsort: { fits: one('start'), instead: tr('the longest first') },
+	calls: { fits: (v, k) => /^\d{1,9}$/.test(v) && Number(v) < k.methods, instead: tr('calls of every method') }, min: time, max: time, callsort: { fits: one('start'), instead: tr('the longest first') }, eventsort: { fits: one('start'), instead: tr('the longest first') },
 	rview: { fits: one('graph', 'table'), instead: tr('a table') }, dwidth: { fits: one('a', 'b'), instead: tr('the widths of the selected range') }, droot: path, dnodes: { fits: (v) => /^\d{1,6}$/.test(v), instead: tr('the usual number of nodes') },
 	base: { fits: (v) => parseBase(v) !== null, instead: tr('no comparison') },
 	sort: { fits: (v, k) => v === 'name' || k.columns.includes(v.replace(/_ns$/, '')), instead: tr('by running time') },

@@ -1,5 +1,6 @@
 // What kinds of notes are called, and in which order kinds and notes are shown.
 import type { Note } from '../../api/api';
+import { bytes, count, PERCENT } from '../../i18n/format';
 import { tr } from '../../i18n/strings/trace';
 
 const TITLES: Record<string, string> = {
@@ -45,4 +46,16 @@ export function around(n: Pick<Note, 'ts_ns' | 'dur_ns'>, end: number, start = 0
 	const span = Math.max((n.dur_ns ?? 0) * 3, 1e6);
 	const from = Math.max(start, n.ts_ns + (n.dur_ns ?? 0) / 2 - span / 2);
 	return [Math.round(from), Math.round(Math.max(from + 1, Math.min(end, from + span)))];
+}
+
+const UNIT = /(?:^|[_\s.([-])(bytes|kb|mb|[mun]s|fps|[km]?hz|percent|m[av]|ua)[)\]]?$/i;
+const SIZES: Record<string, number> = { bytes: 1, kb: 1024, mb: 1048576 };
+
+/** The value of a counter, in the unit with which its name ends. */
+export function counterValue(name: string, value: number): string {
+	const unit = UNIT.exec(name)?.[1] ?? '';
+	const size = SIZES[unit.toLowerCase()];
+	if (size && value >= 0) return bytes(value * size);
+	const text = Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(6)));
+	return !unit || size ? text : unit.toLowerCase() === 'percent' ? `${text}${PERCENT}` : `${text} ${unit}`;
 }

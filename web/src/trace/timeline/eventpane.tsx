@@ -1,7 +1,7 @@
 // The selected event: kind, time, duration, thread and targets.
 import { useEffect, useLayoutEffect } from 'preact/hooks';
 import type { Note } from '../../api/api';
-import { duration } from '../../i18n/format';
+import { duration, harmless } from '../../i18n/format';
 import { serverText } from '../../i18n/servertext';
 import { tr } from '../../i18n/strings/trace';
 import { Busy, Copy, Failure, useLoad } from '../../ui/parts';
@@ -28,7 +28,7 @@ function Facts({ p, note }: { p: TimelineProps; note: Note }) {
 		{note.dur_ns !== null && note.dur_ns >= 0 && <><dt>{tr('for')}</dt><dd><strong>{duration(note.dur_ns)}</strong></dd></>}
 		<dt>{tr('starts at')}</dt><dd>{duration(note.ts_ns - p.whole.from)}</dd>
 		<dt>{tr('Thread')}</dt><dd class="anywhere">{note.tid === null ? tr('the trace') : <>{named(note.tid)} <span class="quiet">{note.tid}</span></>}</dd>
-		{factsOf(note, named).map(([k, v]) => <><dt key={k}>{k}</dt><dd class="anywhere">{v}</dd></>)}
+		{factsOf(note, named).map((f) => <><dt key={f.key}>{f.label}</dt><dd class="anywhere">{f.text}</dd></>)}
 	</dl>;
 }
 
@@ -52,7 +52,7 @@ export function EventPane({ p, at, on }: { p: TimelineProps; at: EventId; on: Ev
 	return (
 		<section class="callpane" aria-label={tr('The selected event')} onKeyDown={key}>
 			<header>
-				<h3 class="mono anywhere">{note ? (note.kind === 'anr' ? serverText(note.text) : note.text) || kindTitle(note.kind) : kindTitle(at.kind)}</h3>
+				<h3 class="mono anywhere">{note ? harmless(note.kind === 'anr' ? serverText(note.text) : note.text) || kindTitle(note.kind) : kindTitle(at.kind)}</h3>
 				<div class="row tight">
 					<button class="small" onClick={() => on.step(false)} aria-label={tr('Previous event of the thread')}>{tr('Previous')}</button>
 					<button class="small" onClick={() => on.step(true)} aria-label={tr('Next event of the thread')}>{tr('Next')}</button>

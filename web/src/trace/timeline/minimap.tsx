@@ -1,15 +1,12 @@
-// The whole trace in one strip: how many threads are busy when, and which part is in view.
-import { useMemo, useRef } from 'preact/hooks';
+// The whole trace in one strip: how many threads are busy when, or the first counter of a trace without calls, and which part is in view.
+import { useRef } from 'preact/hooks';
 import { Flags } from '../panels/annotationpanel';
-import type { Thread } from '../../api/api';
 import type { Span } from '../state/axis';
 import { Strip } from './strip';
 import { viewOf } from '../state/view';
-import { together } from './tracks';
 
-export function Minimap({ threads, whole, range, onView }: { threads: Thread[]; whole: Span; range: Span | null; onView: (v: Span) => void }) {
+export function Minimap({ activity, whole, range, onView }: { activity: number[]; whole: Span; range: Span | null; onView: (v: Span) => void }) {
 	const box = useRef<HTMLDivElement>(null);
-	const activity = useMemo(() => together(threads), [threads]);
 	const { from, to } = viewOf(whole);
 	const span = Math.max(1, whole.to - whole.from);
 	const share = (t: number) => `${Math.max(0, Math.min(100, ((t - whole.from) / span) * 100))}%`;

@@ -7,14 +7,16 @@ import type { Found } from '../worker/calls';
 import { takeWorker } from '../worker/callworker';
 import { drawLabels } from './chartdraw';
 import type { Flow, Spot } from '../state/flows';
+import { harmless } from '../../i18n/format';
 import { fit, FONT } from '../../ui/label';
 import { eachRun, paintCounter, paintSpans, paintStates, paintStrip, rangeOf, tintOf, uncovered, type Surface, type Worded } from './lanepaint';
 import { noteAt, Tiles, valueAt, type Lane, type Owner, type Strip } from '../state/lanes';
 import type { About, Called, CallId, FromWorker, Hit, Part, Picture, ToWorker, WorkerError } from '../worker/messages';
 import type { Label } from '../worker/paint';
-import { drawAnnotations, drawBands, drawCursor, drawFlow, drawRange, drawRuler, drawSelected, drawSpot, type Ink } from './scenedraw';
+import { drawAnnotations, drawBands, drawCursor, drawFlow, drawRange, drawRuler, drawScale, drawSelected, drawSpot, drawValue, type Ink } from './scenedraw';
 import { STATES } from '../state/statelines';
 import type { Progress } from '../worker/store';
+import { counterValue } from '../state/notekinds';
 import { cssPixel, dark, density, safe } from '../../ui/theme';
 import { groupAt, inView, ROW, together, trackAt, type Group, type Layout, type Track } from './tracks';
 
@@ -250,6 +252,10 @@ export class Scene {
 		return this.last?.picture ?? this.view;
 	}
 
+	private shownTop(): number {
+		return this.last?.picture.top ?? this.top;
+	}
+
 	/** Activity of /threads is drawn until its tiles are loaded. */
 	private stripsOf(t: Thread): Strip[] {
 		const got = this.tiles.strips(this.shown(), t.tid);
@@ -296,7 +302,7 @@ export class Scene {
 		for (const group of this.groups(l.picture.top)) {
 			g.fillStyle = line;
 			g.fillRect(0, group.y + group.height - l.picture.top - 1, this.width, 1);
-			for (const t of group.tracks) this.labelTrack(g, group, t, plain);
+			for (const t of group.tracks) this.labelTrack(g, group, t, plain, ink);
 		}
 		drawBands(g, l.picture, this.width, this.height, (kind) => this.tiles.lanes(l.picture, '', kind), ink);
 		drawAnnotations(g, l.picture, this.width, this.height, i.annotations, ink);
@@ -309,19 +315,24 @@ export class Scene {
 		}
 	}
 
-	private labelTrack(g: CanvasRenderingContext2D, group: Group, t: Track, plain: string): void {
+	private labelTrack(g: CanvasRenderingContext2D, group: Group, t: Track, plain: string, ink: Ink): void {
 		if (t.kind === 'state' || !this.last) return;
 		const { picture } = this.last;
+		if (t.kind === 'counter') {
+			const lanes = this.lanesOf(t, group);
+			const [low, high] = rangeOf(lanes);
+			if (lanes.some((l) => l.n > 0)) drawScale(g, counterValue(t.name, high), counterValue(t.name, low), t.y - picture.top, t.height, ink);
+			return;
+		}
 		const s = { px: new Uint32Array(0), width: this.width, height: this.height, dpr: 1, view: picture, top: picture.top };
 		g.font = FONT;
 		g.textBaseline = 'middle';
 		g.fillStyle = plain;
-		if (t.kind === 'counter') return;
 		const boxes: Worded[] = [];
 		for (const l of this.lanesOf(t, group))
 			eachRun(s, l, (i, x0, x1) => boxes.push({ x0: Math.max(0, x0), x1: Math.min(x1, this.width), text: l.notes[i] > 1 ? `${l.notes[i]} × ${l.text[i] || t.kind}` : l.text[i] || t.kind }));
 		for (const { x0, x1, text } of uncovered(boxes)) {
-			const words = x1 - x0 < LABEL_MIN ? '' : fit(g, text, x1 - x0 - 8);
+			const words = x1 - x0 < LABEL_MIN ? '' : fit(g, harmless(text), x1 - x0 - 8);
 			if (words) g.fillText(words, x0 + 5, t.y - picture.top + t.height / 2 + 0.5);
 		}
 	}
@@ -354,7 +365,17 @@ export class Scene {
 		if (this.selected) this.drawCall(g, this.selected, ink);
 		if (this.spot) this.drawPicked(g, this.spot, ink);
 		if (this.flow) drawFlow(g, this.flow, v, this.width, (tid) => this.heightOf(tid), ink);
+		if (this.cursor !== null) this.drawValues(g, this.cursor, ink);
 		if (this.cursor !== null) drawCursor(g, this.cursor, v, this.width, this.height, this.whole.from, ink);
+	}
+
+	/** The value of each counter in view at the time under the pointer. */
+	private drawValues(g: CanvasRenderingContext2D, time: number, ink: Ink): void {
+		for (const group of this.groups(this.shownTop()))
+			for (const t of group.tracks) {
+				const spot = t.kind === 'counter' ? this.spotAt(group, t, time) : null;
+				if (spot) drawValue(g, counterValue(t.name, spot.lane.value[spot.i]), xOf(time, this.shown(), this.width), t.y + t.height / 2 - this.shownTop(), this.width, ink);
+			}
 	}
 
 	/** Where a call is on the canvas, in CSS pixels; null: its thread or row is not shown. */

@@ -151,6 +151,26 @@ export function drawCursor(g: CanvasRenderingContext2D, time: number, v: Span, w
 	words(g, step < (time - start) / 2000 ? exact(time - start, step) : duration(Math.max(0, time - start)), x + 6, 10, width, ink);
 }
 
+/** The ends of a counter's scale, at its left. */
+export function drawScale(g: CanvasRenderingContext2D, high: string, low: string, y: number, height: number, ink: Ink): void {
+	g.font = FONT;
+	g.textBaseline = 'middle';
+	for (const [text, at] of [[high, y + 7], [low, y + height - 7]] as const) {
+		g.globalAlpha = 0.75;
+		g.fillStyle = ink('panel');
+		g.fillRect(2, at - 6, g.measureText(text).width + 6, 12);
+		g.globalAlpha = 1;
+		g.fillStyle = ink('ink');
+		g.fillText(text, 5, at + 0.5);
+	}
+}
+
+/** The value of a counter under the pointer, on the side of it that a tooltip leaves free. */
+export function drawValue(g: CanvasRenderingContext2D, text: string, x: number, y: number, width: number, ink: Ink): void {
+	g.font = FONT;
+	words(g, text, x > width - innerWidth / 2 ? x + 6 : x - g.measureText(text).width - 18, y, width, ink);
+}
+
 /** The call that is selected: a frame that is seen on every colour. */
 export function drawSelected(g: CanvasRenderingContext2D, x0: number, x1: number, y: number, height: number, ink: Ink): void {
 	g.strokeStyle = ink('panel');

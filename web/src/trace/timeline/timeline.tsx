@@ -7,7 +7,7 @@ import { addressOf, sameView } from '../state/axis';
 import type { Found } from '../worker/calls';
 import { answered, probe, returned } from '../../api/health';
 import { serverText } from '../../i18n/servertext';
-import { Tiles } from '../state/lanes';
+import { shapeOf, Tiles } from '../state/lanes';
 import type { CallId, Hit } from '../worker/messages';
 import { CallPane, useSelected } from './callpane';
 import { EventPane } from './eventpane';
@@ -28,7 +28,7 @@ import { keysOn, pointerOn, wheelOn } from './timelineinput';
 import { Heads, HoverTip, Under } from './timelineparts';
 import { closedProcesses, openFromAddress, openTids, type TimelineProps } from './timelineview';
 import { viewOf } from '../state/view';
-import { layoutOf, Presence, SPAN_KINDS, TRACE_KINDS } from './tracks';
+import { layoutOf, Presence, SPAN_KINDS, together, TRACE_KINDS } from './tracks';
 
 /** Layout and open groups, from the address. */
 function usePlan(p: TimelineProps) {
@@ -44,13 +44,17 @@ function usePlan(p: TimelineProps) {
 	return { presence, open, layout, opened };
 }
 
+const OVERVIEW_THREADS = 32; // of a trace without calls
+const OVERVIEW_CELLS = 256;
+
 /** The last state reported by the scene. */
 function useNews() {
 	const [progress, report] = useState<ReadonlyMap<number, Progress>>(new Map());
 	const [error, fail] = useState<{ tid: number | null; lanes?: boolean; message: string } | null>(null);
 	const [calls, list] = useState<Hit[] | null>(null);
 	const [top, scrolled] = useState(0);
-	return { progress, report, error, fail, calls, list, top, scrolled };
+	const [shape, draw] = useState<number[]>([]); // of a trace without calls
+	return { shape, draw, progress, report, error, fail, calls, list, top, scrolled };
 }
 
 type News = ReturnType<typeof useNews>;
@@ -60,7 +64,12 @@ function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: S
 	const made = useMemo(() => {
 		const control = new Control(point, tell, ask, about);
 		const kinds = { thread: presence.of(['state', ...SPAN_KINDS, 'counter']), trace: presence.of(TRACE_KINDS), counters: presence.counters.has(null) };
-		const tiles = new Tiles(p.id, p.whole, kinds, () => scene.repaint(), (why) => news.fail({ tid: null, lanes: true, message: why.message }));
+		const calls = p.threads.some((t) => t.slices > 0);
+		const came = () => {
+			scene.repaint();
+			if (!calls) news.draw(shapeOf(tiles.loadedOverall(), p.whole, OVERVIEW_CELLS));
+		};
+		const tiles: Tiles = new Tiles(p.id, p.whole, kinds, came, (why) => news.fail({ tid: null, lanes: true, message: why.message }));
 		const scene: Scene = new Scene(p.id, currentProject(), p.whole, tiles, {
 			view: (v) => set(addressOf(v)),
 			top: (px) => {
@@ -84,6 +93,7 @@ function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: S
 		});
 		scene.view = viewOf(p.whole);
 		control.scene = scene;
+		if (!calls) tiles.overview(['', ...p.threads.slice(0, OVERVIEW_THREADS).map((t) => t.tid)]);
 		return { control, scene, canvas: pointerOn(scene, control, false), wheel: wheelOn(scene, control), ruler: pointerOn(scene, control, true), onKey: keysOn(scene, control) };
 	}, []);
 	useEffect(() => () => made.scene.stop(), []);
@@ -151,6 +161,7 @@ export function Timeline(p: TimelineProps) {
 	control.now = { p, open, layout, height, shown, scroller: scroller.current, canvas: els.canvas.current };
 	useSync(p, made, els, scroller, news, plan, width, height);
 
+	const activity = useMemo(() => together(p.threads), [p.threads]);
 	const { on: pointer, dragged } = made.canvas;
 	const selected = useSelected(scene, news.progress);
 	const eventText = text('event');
@@ -177,7 +188,7 @@ export function Timeline(p: TimelineProps) {
 			<div class="axis">
 				<div ref={head} class="headwidth"><ThreadTools listed={p.threads.length} all={p.there} /></div>
 				<div style={{ width: `${width}px` }}>
-					<Minimap threads={p.threads} whole={p.whole} range={p.range} onView={(v) => scene.move(v)} />
+					<Minimap activity={activity.length > 0 ? activity : news.shape} whole={p.whole} range={p.range} onView={(v) => scene.move(v)} />
 					<canvas ref={els.ruler} {...size(width, RULER)} class="ruler" aria-hidden="true" {...made.ruler.on} />
 				</div>
 			</div>
