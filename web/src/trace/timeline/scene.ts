@@ -22,6 +22,7 @@ import { groupAt, inView, ROW, together, trackAt, type Group, type Layout, type 
 
 const PAINTED = 'tracewell-painted'; // for measuring from outside
 const LIST_MS = 150; // a view that moves on is not listed
+const NAMELESS = 900; // CSS pixels of a window without names of tracks
 const LABEL_MIN = 28; // CSS pixels of an event with words
 const REACH = 3; // CSS pixels around a moment
 
@@ -321,7 +322,7 @@ export class Scene {
 		if (t.kind === 'counter') {
 			const lanes = this.lanesOf(t, group);
 			const [low, high] = rangeOf(lanes);
-			if (lanes.some((l) => l.n > 0)) drawScale(g, counterValue(t.name, high), counterValue(t.name, low), t.y - picture.top, t.height, ink);
+			if (lanes.some((l) => l.n > 0)) drawScale(g, `${innerWidth <= NAMELESS ? `${fit(g, harmless(t.name), this.width / 2)} ` : ''}${counterValue(t.name, high)}`, counterValue(t.name, low), t.y - picture.top, t.height, ink);
 			return;
 		}
 		const s = { px: new Uint32Array(0), width: this.width, height: this.height, dpr: 1, view: picture, top: picture.top };
