@@ -111,12 +111,12 @@ static void child_environment(char *env[ENV_MAX + 1])
 }
 #endif
 
-int tw_child_exec(const int *fds, size_t n, const char *mode, pid_t *ret_pid)
+int tw_child_exec(const int *fds, size_t n, unsigned tasks, pid_t *ret_pid)
 {
 	char name[] = "tracewell";
 	char command[] = "worker";
-	char text[16];
-	char *argv[] = {name, command, mode ? text : NULL, NULL};
+	char text[24];
+	char *argv[] = {name, command, tasks ? text : NULL, NULL};
 	char *env[ENV_MAX + 1];
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -124,7 +124,7 @@ int tw_child_exec(const int *fds, size_t n, const char *mode, pid_t *ret_pid)
 	sigset_t defaults;
 	int rc;
 
-	(void)snprintf(text, sizeof text, "%s", mode ? mode : "");
+	(void)snprintf(text, sizeof text, "template=%u", tasks);
 	child_environment(env);
 	(void)sigemptyset(&none);
 	(void)sigfillset(&defaults);
@@ -152,7 +152,7 @@ static enum tw_status begin(
 
 	if (from)
 		return tw_child_template_copy(from, w->fds, w->n, ret_pid, err);
-	rc = tw_child_exec(w->fds, w->n, NULL, ret_pid);
+	rc = tw_child_exec(w->fds, w->n, 0, ret_pid);
 	if (rc == 0)
 		return TW_OK;
 	errno = rc;

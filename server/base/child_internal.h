@@ -10,9 +10,9 @@
 
 #include "decoder/base/err.h"
 
-/* Executes this program with the descriptors, all 100 or higher, as 0, 1, ...; mode (may be NULL):
- * an argument after "worker".  Returns 0 or an errno. */
-int tw_child_exec(const int *fds, size_t n, const char *mode, pid_t *ret_pid);
+/* Executes this program with the descriptors, all 100 or higher, as 0, 1, ...  tasks > 0 starts
+ * a template whose copies do at most so many.  Returns 0 or an errno. */
+int tw_child_exec(const int *fds, size_t n, unsigned tasks, pid_t *ret_pid);
 enum tw_status tw_child_fail_errno(const char *doing, struct tw_err *err);
 
 #endif

@@ -26,11 +26,11 @@ void tw_child_template_end(struct tw_child_template *t)
 	(void)kill(t->pid, SIGKILL);
 	while (waitpid(t->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
-	*t = (struct tw_child_template){0};
+	*t = (struct tw_child_template){.tasks = t->tasks};
 }
 
 /* Descriptors 0 to 2 are /dev/null, 3 is the socket. */
-static int start_on(int child_end, pid_t *ret_pid)
+static int start_on(int child_end, unsigned tasks, pid_t *ret_pid)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int fds[4];
@@ -43,7 +43,7 @@ static int start_on(int child_end, pid_t *ret_pid)
 			break;
 		n++;
 	}
-	rc = n == 4 ? tw_child_exec(fds, n, "template", ret_pid) : errno;
+	rc = n == 4 ? tw_child_exec(fds, n, tasks ? tasks : 1, ret_pid) : errno;
 	while (n)
 		(void)close(fds[--n]);
 	if (null >= 0)
@@ -58,7 +58,7 @@ static enum tw_status start(struct tw_child_template *t, struct tw_err *err)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return tw_child_fail_errno("starting decoders", err);
-	rc = start_on(ends[1], &t->pid);
+	rc = start_on(ends[1], t->tasks, &t->pid);
 	(void)close(ends[1]);
 	if (rc == 0) {
 		t->copy_socket = ends[0];

@@ -16,6 +16,7 @@
 #include "server/auth/auth_throttle.h"
 #include "server/auth/oidc/oidc.h"
 #include "server/auth/ticket.h"
+#include "server/base/child.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/log_sink.h"
@@ -779,6 +780,12 @@ int tw_cli_serve(int argc, char **argv)
 
 int tw_cli_worker(int argc, char **argv)
 {
-	return argc > 1 && strcmp(argv[1], "template") == 0 ? tw_worker_template()
-	                                                    : tw_worker_main();
+	static const char word[] = "template=";
+	uint64_t traces;
+
+	return argc > 1 && strncmp(argv[1], word, sizeof word - 1) == 0 &&
+	                       tw_str_u64(
+	                               tw_str_of(argv[1] + sizeof word - 1), TW_CHILD_JOBS, &traces)
+	               ? tw_worker_template(traces)
+	               : tw_worker_main();
 }

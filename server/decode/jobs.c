@@ -605,6 +605,8 @@ enum tw_status tw_jobs_start(
 		st = tw_pool_start(2 * j->n_slots < 32 ? 2 * j->n_slots : 32, &j->async_pool, err);
 	else if (st == TW_OK && may_group(parts) && j->n_slots)
 		st = tw_pool_start(TW_CHILD_JOBS, &j->group_pool, err);
+	if (j->group_pool)
+		j->children.tasks = parts->config->decode_group;
 	if (st != TW_OK || j->wake_fd < 0 || pthread_create(&j->thread, NULL, dispatch, j) != 0) {
 		if (j->wake_fd >= 0)
 			(void)close(j->wake_fd);

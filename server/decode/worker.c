@@ -593,12 +593,12 @@ static void use_one_heap(void)
 	(void)mallopt(M_ARENA_MAX, 1);
 }
 
-void tw_worker_prepare(void)
+void tw_worker_prepare(size_t traces)
 {
 	use_one_heap();
 	json_object_seed(0);
 	tw_jail_prepare();
-	for (size_t i = 0; i < TW_CHILD_JOBS; i++)
+	for (size_t i = 0; i < TW_CHILD_JOBS && i < traces; i++)
 		if (tw_trace_writer_prepare(&writers[i], NULL) != TW_OK)
 			writers[i] = NULL;
 	(void)malloc_trim(0); /* or each copy would merge what was freed here */

@@ -17,12 +17,14 @@
 #ifndef TW_WORKER_H
 #define TW_WORKER_H
 
+#include <stddef.h>
+
 /* Entry of the child; returns its exit code. */
 int tw_worker_main(void);
 /* Does the part of a decode that is the same for every trace, so that copies of the process need
- * not repeat it.  What fails here is repeated. */
-void tw_worker_prepare(void);
+ * not repeat it; for a copy that decodes at most so many traces.  What fails here is repeated. */
+void tw_worker_prepare(size_t traces);
 /* Entry of a template (server/base/child_template.h), and of each of its copies. */
-int tw_worker_template(void);
+int tw_worker_template(size_t traces);
 
 #endif

@@ -102,14 +102,14 @@ static bool is_started(int server_socket)
 	return got == 1;
 }
 
-int tw_worker_template(void)
+int tw_worker_template(size_t traces)
 {
 	int fds[TW_CHILD_FDS + 1];
 	size_t n;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
 		return 1;
-	tw_worker_prepare();
+	tw_worker_prepare(traces);
 	while ((n = receive(fds)) > 0) {
 		int32_t pid = copy();
 

@@ -33,7 +33,7 @@ static struct tw_child_template begin(void)
 	t.pid = fork();
 	if (t.pid == 0) {
 		(void)close(ends[0]);
-		_exit(dup2(ends[1], 3) == 3 ? tw_worker_template() : 2);
+		_exit(dup2(ends[1], 3) == 3 ? tw_worker_template(1) : 2);
 	}
 	assert_true(t.pid > 0);
 	(void)close(ends[1]);
