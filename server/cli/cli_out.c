@@ -23,7 +23,7 @@ static enum tw_status copy_out(int fd, tw_cli_pull_fn pull, void *arg, struct tw
 {
 	uint8_t *piece = tw_mem_alloc(PIECE_BYTES, 1);
 	enum tw_status st = piece ? TW_OK : tw_oom(err);
-	struct tw_progress bar = tw_progress_of("writing", 0);
+	struct tw_progress bar = tw_progress_of("writing");
 	uint64_t bytes = 0;
 	size_t n = 1;
 

@@ -92,9 +92,9 @@ const char *tw_term_time(char *out, size_t cap, int64_t ns)
 
 /* --- progress --- */
 
-struct tw_progress tw_progress_of(const char *what, uint64_t total)
+struct tw_progress tw_progress_of(const char *what)
 {
-	return (struct tw_progress){.what = tw_term_is(stderr) ? what : NULL, .total = total};
+	return (struct tw_progress){.what = tw_term_is(stderr) ? what : NULL};
 }
 
 static void draw_bar(uint64_t done, uint64_t total)

@@ -38,14 +38,14 @@ const char *tw_term_time(char *out, size_t cap, int64_t ns);
 
 struct tw_progress {
 	const char *what; /* "checking"; NULL: not shown */
-	uint64_t total;   /* 0: unknown */
+	uint64_t total;   /* set it if it is known; 0: unknown */
 	int64_t begun_ms; /* 0: no progress yet */
 	int64_t next_ms;  /* earliest time of the next redraw */
 	bool drawn;
 };
 
 /* Shows nothing if stderr is not a terminal. */
-struct tw_progress tw_progress_of(const char *what, uint64_t total);
+struct tw_progress tw_progress_of(const char *what);
 /* `done` of total, and the bytes so far (0: unknown), after one second also bytes per second; drawn
  * at most ten times a second. */
 void tw_progress_at(struct tw_progress *p, uint64_t done, uint64_t bytes);

@@ -141,7 +141,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 {
 	struct anr_json *s = state;
 
-	tw_json_text_init(&s->text, a, sink, "ANR event", 0);
+	tw_json_text_init(&s->text, a, sink, "ANR event");
 	if (!tw_anr_init(&s->model, a, limits, sink))
 		return tw_oom(err);
 	return TW_OK;

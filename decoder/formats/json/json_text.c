@@ -14,13 +14,10 @@ enum {
 	TOKEN_MAX = 16 /* a truncated word, escape or character */
 };
 
-void tw_json_text_init(struct tw_json_text *t, struct tw_arena *a, struct tw_sink *sink,
-        const char *what, size_t max_bytes)
+void tw_json_text_init(
+        struct tw_json_text *t, struct tw_arena *a, struct tw_sink *sink, const char *what)
 {
-	*t = (struct tw_json_text){.arena = a,
-	        .sink = sink,
-	        .what = what,
-	        .max_bytes = max_bytes ? max_bytes : TW_JSON_MAX_BYTES};
+	*t = (struct tw_json_text){.arena = a, .sink = sink, .what = what};
 }
 
 enum tw_status tw_json_text_push(
@@ -28,9 +25,9 @@ enum tw_status tw_json_text_push(
 {
 	size_t cap = t->cap ? t->cap : FIRST_BYTES;
 
-	if (n > t->max_bytes - t->len)
-		return tw_fail_at(err, TW_TOO_LARGE, t->max_bytes, "a %s of more than %zu bytes",
-		        t->what, t->max_bytes);
+	if (n > TW_JSON_MAX_BYTES - t->len)
+		return tw_fail_at(err, TW_TOO_LARGE, TW_JSON_MAX_BYTES,
+		        "a %s of more than %zu bytes", t->what, (size_t)TW_JSON_MAX_BYTES);
 	while (cap < t->len + n + DEPTH + 1) /* space to close open brackets */
 		cap *= 2;
 	if (cap != t->cap) {

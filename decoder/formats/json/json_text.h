@@ -26,7 +26,6 @@ struct tw_json_text {
 	struct tw_arena *arena;
 	struct tw_sink *sink;
 	const char *what; /* "Sentry profile": for error messages */
-	size_t max_bytes;
 	char *data;
 	size_t len, cap;
 	size_t at;  /* of the next document */
@@ -34,10 +33,9 @@ struct tw_json_text {
 	struct tw_json_scan *scan;
 };
 
-/* max_bytes 0: TW_JSON_MAX_BYTES. */
-void tw_json_text_init(struct tw_json_text *t, struct tw_arena *a, struct tw_sink *sink,
-        const char *what, size_t max_bytes);
-/* TW_TOO_LARGE past the limit, TW_NOMEM. */
+void tw_json_text_init(
+        struct tw_json_text *t, struct tw_arena *a, struct tw_sink *sink, const char *what);
+/* TW_TOO_LARGE past TW_JSON_MAX_BYTES, TW_NOMEM. */
 enum tw_status tw_json_text_push(
         struct tw_json_text *t, const uint8_t *p, size_t n, struct tw_err *err) TW_MUST_USE;
 typedef enum tw_status (*tw_json_fn)(void *arg, json_t *root, struct tw_err *err);

@@ -428,7 +428,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->sink = sink;
 	s->arena = a;
 	s->samples = tw_samples_new(a, limits, sink);
-	tw_json_text_init(&s->text, a, sink, "Matrix issue", 0);
+	tw_json_text_init(&s->text, a, sink, "Matrix issue");
 	return s->samples ? TW_OK : tw_oom(err);
 }
 

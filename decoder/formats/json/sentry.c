@@ -520,7 +520,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->arena = a;
 	s->limits = *limits;
 	s->samples = tw_samples_new(a, limits, sink);
-	tw_json_text_init(&s->text, a, sink, "Sentry profile", 0);
+	tw_json_text_init(&s->text, a, sink, "Sentry profile");
 	return s->samples ? TW_OK : tw_oom(err);
 }
 

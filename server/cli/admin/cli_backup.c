@@ -63,7 +63,7 @@ static bool is_same_folder(const char *one, const char *other)
 static enum tw_status run(const char *data, const char *to, struct tw_backup backup,
         struct tw_backup_sums *ret, struct tw_err *err)
 {
-	struct tw_progress bar = tw_progress_of("backup: uploads", 0);
+	struct tw_progress bar = tw_progress_of("backup: uploads");
 	enum tw_status st;
 
 	if (is_same_folder(data, to))
@@ -91,7 +91,7 @@ static enum tw_status run(const char *data, const char *to, struct tw_backup bac
 static enum tw_status run_s3(const char *data, const char *to, const char *endpoint,
         struct tw_backup_sums *ret, struct tw_err *err)
 {
-	struct tw_progress bar = tw_progress_of("backup: uploads", 0);
+	struct tw_progress bar = tw_progress_of("backup: uploads");
 	struct tw_backup backup = {.left_out = print_skipped, .step = step, .arg = &bar};
 	struct tw_s3 *s3 = NULL;
 	enum tw_status st;

@@ -122,7 +122,7 @@ static enum tw_status list_lost(
 
 static int check_data(const char *data, bool quick, bool repair, bool json)
 {
-	struct tw_progress bar = tw_progress_of("check: files", 0);
+	struct tw_progress bar = tw_progress_of("check: files");
 	struct tw_check check = {.quick = quick,
 	        .repair = repair,
 	        .found = json ? print_json : print_text,
@@ -196,7 +196,7 @@ static enum tw_status print_rebuilt(
 
 static int rebuild_data(const struct tw_cli_rebuild *of, bool json)
 {
-	struct tw_progress bar = tw_progress_of("rebuild: records", 0);
+	struct tw_progress bar = tw_progress_of("rebuild: records");
 	struct tw_rebuild r = {.skip = print_skipped, .step = step_rebuild, .arg = &bar};
 	struct tw_rebuild_sums sums = {0};
 	struct tw_cli_rebuilt made;

@@ -48,7 +48,7 @@ static enum tw_status export_project(
 {
 	struct tw_catalogue *c = NULL;
 	struct tw_blobs *b = NULL;
-	struct tw_progress bar = tw_progress_of("export: files", 0);
+	struct tw_progress bar = tw_progress_of("export: files");
 	const struct tw_project_watch watch = {step, &bar};
 	struct tw_project_sums sums = {0};
 	uint64_t bytes = 0;
@@ -89,7 +89,7 @@ static enum tw_status import_file(const char *data, const char *project, const c
 {
 	struct tw_catalogue *c = NULL;
 	struct tw_blobs *b = NULL;
-	struct tw_progress bar = tw_progress_of("import: files", 0);
+	struct tw_progress bar = tw_progress_of("import: files");
 	const struct tw_project_watch watch = {step, &bar};
 	enum tw_status st = tw_cli_data_make(data, &c, err);
 

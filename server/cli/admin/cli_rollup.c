@@ -78,7 +78,7 @@ static enum tw_status run_pending(
 	struct tw_symbols *symbols = tw_symbols_new(blobs, MAPPINGS_OPEN);
 	const struct tw_derive_parts parts = {
 	        .catalogue = c, .blobs = blobs, .symbols = symbols, .fleet = store};
-	struct progress p = {tw_progress_of("rollup: traces", 0), c, 0};
+	struct progress p = {tw_progress_of("rollup: traces"), c, 0};
 	const struct tw_drain drain = {step, &p};
 	struct tw_stage_waiting w;
 	uint64_t trees;
