@@ -243,7 +243,7 @@ CREATE TABLE trace (
 	key_id TEXT NOT NULL,
 	idempotency_key TEXT NOT NULL,
 	content TEXT NOT NULL,      -- part=sha256 of each part; equal content makes two uploads the same
-	state INTEGER NOT NULL,     -- 0 queued, 1 decoding, 2 ready, 3 failed, 4 decoded file expired: decoded again on request
+	state INTEGER NOT NULL,     -- 0 queued, or decoding if its job is claimed; 2 ready, 3 failed, 4 decoded file expired: decoded again on request
 	created_ms INTEGER NOT NULL,
 	ready_ms INTEGER NOT NULL DEFAULT 0,
 	attempts INTEGER NOT NULL DEFAULT 0,
@@ -326,15 +326,16 @@ CREATE INDEX trace_by_end ON trace(project_id, state, created_ms, trace_id) WHER
 CREATE INDEX trace_pinned ON trace(project_id, created_ms, trace_id) WHERE pinned = 1;
 CREATE INDEX trace_by_session ON trace(project_id, session_id) WHERE session_id <> '';
 CREATE INDEX trace_by_id ON trace(trace_id); -- at startup only the file's name is known
-CREATE INDEX trace_uncounted ON trace(project_id, trace_id) WHERE state = 2 AND named >= 0 AND named <> 1 AND build_id <> '';
+CREATE INDEX trace_uncounted ON trace(project_id, trace_id) WHERE state = 2 AND named >= 0 AND named <> 1 AND build_id <> ''; -- sqlite
 CREATE INDEX trace_by_mapping ON trace(project_id, mapping_id) WHERE mapping_id <> '';
 CREATE INDEX trace_with_upload ON trace(project_id, created_ms, trace_id) WHERE has_upload=1;
-CREATE INDEX trace_rollup_todo ON trace(project_id, created_ms, trace_id) WHERE state = 2 AND rollup_state = 0;
-CREATE INDEX trace_anr_todo ON trace(project_id, trace_id) WHERE state = 2 AND anr_state = 0;
+CREATE INDEX trace_rollup_todo ON trace(project_id, created_ms, trace_id) WHERE state = 2 AND rollup_state = 0; -- sqlite
+CREATE INDEX trace_anr_todo ON trace(project_id, trace_id) WHERE state = 2 AND anr_state = 0; -- sqlite
 CREATE INDEX trace_of_anr ON trace(project_id, anr, created_ms, trace_id) WHERE anr<>'';
 CREATE INDEX trace_with_anr ON trace(project_id, created_ms, trace_id) WHERE anr<>'';
 CREATE INDEX trace_decoded ON trace(project_id, ready_ms, trace_id) WHERE state=2 AND has_upload=1;
-CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state = 2 AND rollup_state = 1; -- others are in no cell
+-- in no cell without rollup_state 1
+CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state = 2 AND rollup_state = 1; -- sqlite
 --postgres -- finds rare values without reading all rows; costs little to write
 --postgres CREATE INDEX trace_ranges ON trace USING brin (
 --postgres 	app text_bloom_ops(n_distinct_per_range=40),
@@ -347,6 +348,43 @@ CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state
 --postgres 	(CASE WHEN version_code<>'' AND trim(version_code,'0123456789')='' AND length(version_code)<19 THEN CAST(version_code AS BIGINT) END) int8_minmax_ops) WITH (pages_per_range=64);
 --postgres -- estimates the rows that match a search for words; the same expression as HAS_WORD of catalogue_list.c
 --postgres CREATE STATISTICS trace_words ON (lower(title||' '||app||' '||version_name||' '||device||' '||scenario||' '||build_id||' '||process||' '||trace_id)) FROM trace;
+
+-- The traces that wait for a stage.  SQLite has partial indexes instead (trace_uncounted,
+-- trace_rollup_todo, trace_anr_todo, trace_detected).  In PostgreSQL, an update of a column in any
+-- index adds a row version to all of them.  Each stage updates a column of each trace, so these
+-- columns are in no index, and triggers maintain this table.  Pages of trace have free space for
+-- these updates.
+--postgres ALTER TABLE trace SET (fillfactor=60);
+--postgres CREATE TABLE trace_stage (
+--postgres 	stage TEXT COLLATE "C" NOT NULL,
+--postgres 	project_id TEXT COLLATE "C" NOT NULL,
+--postgres 	rank BIGINT NOT NULL, -- findings: trace.detected; 0 otherwise
+--postgres 	trace_id TEXT COLLATE "C" NOT NULL,
+--postgres 	PRIMARY KEY (stage, project_id, rank, trace_id)
+--postgres );
+--postgres CREATE FUNCTION trace_stage_ranks(t trace) RETURNS BIGINT[] IMMUTABLE LANGUAGE sql AS $f$
+--postgres 	SELECT ARRAY[CASE WHEN t.state=2 AND t.named>=0 AND t.named<>1 AND t.build_id<>'' THEN 0 END,
+--postgres 		CASE WHEN t.state=2 AND t.rollup_state=0 THEN 0 END, CASE WHEN t.state=2 AND t.anr_state=0 THEN 0 END,
+--postgres 		CASE WHEN t.state=2 AND t.rollup_state=1 THEN t.detected END] $f$;
+--postgres CREATE FUNCTION trace_stage_change() RETURNS trigger LANGUAGE plpgsql AS $f$
+--postgres DECLARE stages CONSTANT TEXT[] := ARRAY['names','rollup','anr','findings']; was BIGINT[]; now_is BIGINT[]; BEGIN
+--postgres 	IF TG_OP <> 'INSERT' THEN was := trace_stage_ranks(OLD); END IF;
+--postgres 	IF TG_OP <> 'DELETE' THEN now_is := trace_stage_ranks(NEW); END IF;
+--postgres 	FOR i IN 1..4 LOOP
+--postgres 		CONTINUE WHEN was[i] IS NOT DISTINCT FROM now_is[i];
+--postgres 		IF was[i] IS NOT NULL THEN
+--postgres 			DELETE FROM trace_stage WHERE stage=stages[i] AND project_id=OLD.project_id AND rank=was[i] AND trace_id=OLD.trace_id;
+--postgres 		END IF;
+--postgres 		IF now_is[i] IS NOT NULL THEN
+--postgres 			INSERT INTO trace_stage VALUES (stages[i], NEW.project_id, now_is[i], NEW.trace_id) ON CONFLICT DO NOTHING;
+--postgres 		END IF;
+--postgres 	END LOOP;
+--postgres 	RETURN NULL;
+--postgres END $f$;
+--postgres CREATE TRIGGER trace_stage_insert AFTER INSERT ON trace FOR EACH ROW WHEN (NEW.state=2) EXECUTE FUNCTION trace_stage_change();
+--postgres CREATE TRIGGER trace_stage_update AFTER UPDATE OF state, named, rollup_state, anr_state, detected ON trace
+--postgres 	FOR EACH ROW WHEN (OLD.state=2 OR NEW.state=2) EXECUTE FUNCTION trace_stage_change();
+--postgres CREATE TRIGGER trace_stage_delete AFTER DELETE ON trace FOR EACH ROW WHEN (OLD.state=2) EXECUTE FUNCTION trace_stage_change();
 
 -- Changes of counters that every upload or deletion changes, until they are added to the counter's
 -- row (catalogue_shared.c).  Readers add them to the row's number.  SQLite, which has one writer,

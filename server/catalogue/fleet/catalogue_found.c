@@ -26,10 +26,13 @@ static enum tw_status todo_of(struct tw_catalogue *c, const struct todo *t, stru
 {
 	*ret = (struct tw_cat_list){
 	        a, t->limit, sizeof(struct tw_trace_row), read_row, NULL, 0, &tw_trace_fields};
-	return tw_cat_list(c, ret, err, /* trace_detected */
-	        "SELECT " TW_CAT_TRACE_COLUMNS
-	        " FROM trace WHERE project_id=? AND state=2 AND rollup_state=1 AND detected"
-	        " BETWEEN ? AND ? ORDER BY detected DESC, trace_id DESC LIMIT ?",
+	return tw_cat_list(c, ret, err, /* trace_detected, or trace_stage */
+	        "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace WHERE project_id=?1 AND " TW_EITHER(
+	                "state=2 AND rollup_state=1 AND detected BETWEEN ?2 AND ?3",
+	                "trace_id IN (SELECT s.trace_id FROM trace_stage s WHERE s.stage='findings'"
+	                " AND s.project_id=?1 AND s.rank BETWEEN ?2 AND ?3 ORDER BY s.rank DESC,"
+	                " s.trace_id DESC LIMIT ?4)") " ORDER BY detected DESC, trace_id DESC LIMIT"
+	                                              " ?4",
 	        "tiii", t->project_id, t->from, t->to, (int64_t)t->limit);
 }
 
@@ -51,6 +54,12 @@ enum tw_status tw_catalogue_found_todo(struct tw_catalogue *c, const char *proje
 	return st;
 }
 
+/* `rank` is `detected`. */
+#define INSPECTED(project)                                                                         \
+	TW_EITHER("(SELECT project_id, detected AS rank FROM trace WHERE state=2 AND"              \
+	          " rollup_state=1) of_cells WHERE project_id=" project,                           \
+	        "trace_stage WHERE stage='findings' AND project_id=" project)
+
 enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *project_id,
         int64_t number, uint64_t *ret, struct tw_err *err)
 {
@@ -60,15 +69,13 @@ enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *pr
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_first_int(db, &before, err, /* trace_detected */
-	        "SELECT count(*) FROM trace WHERE project_id=?1 AND state=2 AND rollup_state=1 AND"
-	        " (detected=?3 OR (detected>=0 AND detected<?2))",
+	st = tw_cat_first_int(db, &before, err, /* trace_detected, or trace_stage */
+	        "SELECT count(*) FROM " INSPECTED("?1") " AND (rank=?3 OR (rank>=0 AND rank<?2))",
 	        "tii", project_id, number, (int64_t)POSTPONED);
 	if (st == TW_OK)
-		st = tw_cat_first_int(db, &behind, err, /* trace_detected */
-		        "SELECT count(*) FROM trace WHERE project_id=? AND state=2 AND"
-		        " rollup_state=1 AND detected>?",
-		        "ti", project_id, number);
+		st = tw_cat_first_int(db, &behind, err, /* likewise */
+		        "SELECT count(*) FROM " INSPECTED("?1") " AND rank>?2", "ti", project_id,
+		        number);
 	tw_cat_done(c, db);
 	*ret = (uint64_t)(before + behind);
 	return st;

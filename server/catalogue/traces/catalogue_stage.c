@@ -5,10 +5,18 @@
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 #include "server/catalogue/traces/catalogue_names.h"
 
-enum { RESUMED_AT_ONCE = 64, SQL_BYTES = 800 };
+enum { RESUMED_AT_ONCE = 64, SQL_BYTES = 1200 };
 
 /* Arguments are constants of the code, so the text always fits. */
 #define SQL(buf, ...) (snprintf((buf), SQL_BYTES, __VA_ARGS__) < SQL_BYTES ? (buf) : "")
+
+/* Of a project, the first ?2 traces.  Formatted with the index, the condition, the order, the stage
+ * and the order. */
+#define WAITING                                                                                    \
+	TW_EITHER("INDEXED BY %s WHERE project_id=?1 AND %s ORDER BY %s LIMIT ?2",                 \
+	        "WHERE project_id=?1 AND trace_id IN (SELECT s.trace_id FROM trace_stage s WHERE"  \
+	        " s.stage='%s' AND s.project_id=?1 AND s.rank=0 ORDER BY s.trace_id LIMIT ?2)"     \
+	        " ORDER BY %s")
 
 static const char *todo_of(const struct tw_stage_marks *m)
 {
@@ -27,8 +35,9 @@ enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_s
 		return st;
 	if (m)
 		(void)SQL(sql,
-		        "SELECT min(project_id) FROM trace INDEXED BY %s WHERE project_id>? AND %s",
-		        m->index, m->waits);
+		        "SELECT min(project_id) FROM " TW_EITHER("trace INDEXED BY %s WHERE %s AND",
+		                "trace_stage WHERE stage='%s' AND rank=0 AND") " project_id>?",
+		        m->index, m->waits, m->stage);
 	st = tw_cat_query(&q, db, err, sql, "t", after);
 	if (st == TW_OK) {
 		const char *id = tw_cat_row(&q) ? tw_cat_str(&q, 0) : NULL;
@@ -53,10 +62,8 @@ enum tw_status tw_catalogue_stage_todo(struct tw_catalogue *c, const struct tw_s
 	struct tw_cat_list list = {a, limit, sizeof **ret, NULL, NULL, 0, &trace_fields};
 	char sql[SQL_BYTES];
 	enum tw_status st = tw_cat_list(c, &list, err,
-	        SQL(sql,
-	                "SELECT project_id, trace_id, build_id, mapping_id FROM trace INDEXED BY"
-	                " %s WHERE project_id=? AND %s ORDER BY %s LIMIT ?",
-	                m->index, m->waits, m->order),
+	        SQL(sql, "SELECT project_id, trace_id, build_id, mapping_id FROM trace " WAITING,
+	                m->index, m->waits, m->order, m->stage, m->order),
 	        "ti", project_id, (int64_t)limit);
 
 	if (st == TW_OK) {
@@ -78,10 +85,8 @@ enum tw_status tw_catalogue_stage_rows(struct tw_catalogue *c, const struct tw_s
 	struct tw_cat_list list = {a, limit, sizeof **ret, read_row, NULL, 0, &tw_trace_fields};
 	char sql[SQL_BYTES];
 	enum tw_status st = tw_cat_list(c, &list, err,
-	        SQL(sql,
-	                "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace INDEXED BY"
-	                " %s WHERE project_id=? AND %s ORDER BY %s LIMIT ?",
-	                m->index, m->waits, m->order),
+	        SQL(sql, "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace " WAITING, m->index, m->waits,
+	                m->order, m->stage, m->order),
 	        "ti", project_id, (int64_t)limit);
 
 	if (st == TW_OK) {
@@ -193,10 +198,12 @@ static enum tw_status count_waiting(struct tw_db *db, const struct tw_stage_mark
 	        SQL(sql,
 	                "SELECT n, coalesce((SELECT created_ms FROM trace WHERE"
 	                " trace_id=oldest LIMIT 1),0) FROM (SELECT count(*) AS n,"
-	                " min(trace.trace_id) AS oldest FROM project CROSS JOIN trace INDEXED BY"
-	                " %s WHERE (?1='' OR project.project_id=?1) AND"
-	                " trace.project_id=project.project_id AND %s) of_waiting",
-	                m->index, m->waits),
+	                " min(t.trace_id) AS oldest FROM project CROSS JOIN " TW_EITHER(
+	                        "trace t INDEXED BY %s WHERE %s",
+	                        "trace_stage t WHERE t.stage='%s' AND"
+	                        " t.rank=0") " AND (?1='' OR project.project_id=?1) AND"
+	                                     " t.project_id=project.project_id) of_waiting",
+	                m->index, m->waits, m->stage),
 	        "t", project_id);
 
 	if (st != TW_OK)

@@ -18,9 +18,9 @@ struct tw_named_trace;
 
 struct tw_stage_marks { /* SQL of `trace`: constants of the code */
 	const char *stage;
-	const char *index; /* the partial index of `waits` */
+	const char *index; /* the partial index of `waits`; PostgreSQL has a table, trace_stage */
 	const char *waits; /* the condition of a waiting trace */
-	const char *order; /* of waiting traces: the index's */
+	const char *order; /* of waiting traces: the index's; about that of ids */
 	const char *todo;  /* the condition for a change below; NULL: `waits` */
 	const char *postpone, *is_postponed, *resume;
 	const char *give_up; /* NULL: the stage gives up traces itself */

@@ -88,7 +88,7 @@ static const char of_schema[] =
                 " x.indrelid=c.oid AND x.indisprimary WHERE c.relkind='r' AND"
                 " c.relnamespace=current_schema()::regnamespace AND c.relname NOT IN"
                 " ('catalogue_schema','catalogue_identity','catalogue_lead',"
-                "'audit_last') AND c.relname NOT IN " NOT_COPIED ") lines");
+                "'audit_last','trace_stage') AND c.relname NOT IN " NOT_COPIED ") lines");
 
 static const char *folder(void)
 {

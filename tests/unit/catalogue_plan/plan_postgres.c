@@ -124,7 +124,6 @@ static const struct {
         {"INSERT INTO build_rename", "rebuild: every build"},
         {"UPDATE trace SET anr_state=0 WHERE project_id=? AND trace_id>? AND trace_id<=?",
                 "a range of 2,000 traces"},
-        {"(detected=?3 OR (detected>=0 AND detected<?2))", "those to inspect after new rules"},
         {"sum(file_bytes), sum(CASE", "once per sweep of retention"},
         {"SELECT sum(bytes) FROM part WHERE project_id=?", "once per sweep of retention"},
         {"DELETE FROM signin_link", "unused links expire in minutes"},

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-enum { PLAN_SQL = 4096, PLAN_STATEMENTS = 512 };
+enum { PLAN_SQL = 6144, PLAN_STATEMENTS = 512 };
 
 /* Fails if a plan does not use one.  Does nothing without a server. */
 void plan_on_postgres(const char *dir, char (*statements)[PLAN_SQL], size_t n);
