@@ -413,6 +413,9 @@ const char *tw_cat_text(const struct tw_cat_query *q, int col, struct tw_arena *
 	"(trace.created_ms,trace.trace_id))"
 /* A trace's row, by its fields; the error is not one of them (catalogue_trace.c).  false: out of
  * memory. */
+#define TW_CAT_TRACE_STATE                                                                         \
+	"CASE WHEN state=0 AND EXISTS(SELECT 1 FROM job j WHERE j.project_id=trace.project_id AND" \
+	" j.trace_id=trace.trace_id AND j.claimed=1) THEN 1 ELSE state END"
 #define TW_CAT_TRACE_COLUMNS "{columns},error_status,error_message,error_offset"
 bool tw_cat_read_trace(const struct tw_cat_query *q, struct tw_arena *a, struct tw_trace_row *r);
 

@@ -1,6 +1,6 @@
 /*
- * statements.mjs - statements and transactions of PostgreSQL per small trace, from upload to counted, and how often each
- * kind of statement runs.  --several: a server that shares its catalogue.
+ * statements.mjs - statements and transactions of PostgreSQL per small trace, from upload to counted, how often each
+ * kind of statement runs, and how many updates of rows change no index (HOT).  --several: a server that shares its catalogue.
  *
  *   TRACEWELL=build-release/server/tracewell node tests/bench/statements.mjs [TRACES [--several]]
  */
@@ -49,6 +49,10 @@ try {
 	const rows = JSON.parse(db.sql("SELECT json_agg(json_build_array(calls, rows, query) ORDER BY calls DESC) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'"));
 	const per = (n) => (n / TRACES).toFixed(2).padStart(7);
 	console.log(`${TRACES} traces counted in ${seconds.toFixed(1)} s: ${per(rows.reduce((sum, [calls]) => sum + calls, 0))} statements, ${per(changes() - before)} transactions that write, per trace`);
+	for (const row of db.sql("SELECT relname, n_tup_ins, n_tup_upd, n_tup_hot_upd, n_tup_del FROM pg_stat_user_tables WHERE n_tup_ins+n_tup_upd>0 ORDER BY n_tup_upd+n_tup_ins DESC LIMIT 4", 'one').split('\n')) {
+		const [table, ...counts] = row.split('|');
+		console.log(`${table}: ${['inserts', 'updates', 'of these HOT', 'deletes'].map((what, i) => `${what} ${per(Number(counts[i])).trim()}`).join(', ')}`);
+	}
 	for (const [calls, got, query] of rows) if (calls / TRACES >= 0.05) console.log(`${per(calls)} ${per(got)} ${query.replace(/\s+/g, ' ').slice(0, 170)}`);
 	await s.stop();
 	for (const end of ends) await end();

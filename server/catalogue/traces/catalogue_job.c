@@ -23,15 +23,16 @@ enum { RETRY_AFTER_MS = 500, WAIT_LEAST_MS = 1000, WAIT_MOST_MS = 60000 };
 /* Only the claim to end. */
 #define OWN(table) " AND claimed=1 AND owner=? AND " table ".attempts=?"
 
-/* The state of a mapping is in its job's row. */
-static enum tw_status set_state(struct tw_db *db, const struct tw_job_row *job,
-        enum tw_trace_state state, struct tw_err *err)
+/* A claim changes only the job's row: a trace in state 0 whose job is claimed is being decoded
+ * (TW_CAT_TRACE_STATE). */
+static enum tw_status set_attempts(
+        struct tw_db *db, const struct tw_job_row *job, int64_t attempts, struct tw_err *err)
 {
-	if (job->queue == TW_QUEUE_MAPPINGS)
+	if (job->queue == TW_QUEUE_MAPPINGS) /* shown from its job's row */
 		return TW_OK;
 	return tw_cat_exec(db, NULL, err,
-	        "UPDATE trace SET state=?, attempts=? WHERE project_id=? AND trace_id=?", "iitt",
-	        (int64_t)state, (int64_t)job->attempts, job->project_id, job->trace_id);
+	        "UPDATE trace SET attempts=? WHERE project_id=? AND trace_id=? AND attempts<>?",
+	        "itti", attempts, job->project_id, job->trace_id, attempts);
 }
 
 enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner, int64_t lease_ms,
@@ -283,7 +284,7 @@ static enum tw_status set_reason(struct tw_db *db, const struct tw_job_row *job,
 	        job->queue == TW_QUEUE_MAPPINGS
 	                ? "UPDATE mapping_job SET attempts=?, error_status=?, error_message=?,"
 	                  " error_offset=-1 WHERE project_id=? AND job_id=?"
-	                : "UPDATE trace SET state=0, attempts=?, error_status=?, error_message=?,"
+	                : "UPDATE trace SET attempts=?, error_status=?, error_message=?,"
 	                  " error_offset=-1 WHERE project_id=? AND trace_id=?",
 	        "itttt", attempts, tw_status_name(why->code), why->msg, job->project_id,
 	        job->trace_id);
@@ -296,7 +297,7 @@ static enum tw_status end_claim(struct tw_catalogue *c, const struct tw_job_row 
 	"UPDATE " table " SET claimed=0, owner='', attempts=?4, due_ms=CASE WHEN ?7=0 THEN"        \
 	" queued_ms ELSE ?5+max(min((?5-queued_ms)/4,?7),?6) END WHERE project_id=?1 AND " id      \
 	"=?2 AND claimed=1 AND owner=?3 AND " table ".attempts=?8"
-	struct tw_job_row after = *job;
+	const int64_t attempts = (int64_t)job->attempts - !how->counts;
 	struct tw_db *w = NULL;
 	int64_t now = 0;
 	int changed = 0;
@@ -305,17 +306,16 @@ static enum tw_status end_claim(struct tw_catalogue *c, const struct tw_job_row 
 	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
-	after.attempts -= !how->counts;
 	st = tw_cat_now(w, &now, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err, TW_OF_QUEUE(job->queue, END_CLAIM), "tttiiiii",
-		        job->project_id, job->trace_id, job->owner, (int64_t)after.attempts, now,
-		        how->least_ms, how->most_ms, (int64_t)job->attempts);
+		        job->project_id, job->trace_id, job->owner, attempts, now, how->least_ms,
+		        how->most_ms, (int64_t)job->attempts);
 	if (st == TW_OK)
 		st = check_owner(w, job, changed, err);
 	if (st == TW_OK)
-		st = how->why ? set_reason(w, job, (int64_t)after.attempts, how->why, err)
-		              : set_state(w, &after, TW_TRACE_QUEUED, err);
+		st = how->why ? set_reason(w, job, attempts, how->why, err)
+		              : set_attempts(w, job, attempts, err);
 	return tw_cat_end(c, w, st, err);
 }
 
@@ -347,10 +347,7 @@ enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job
 /* "": any owner's.  An attempt interrupted by the server's own end does not count. */
 static enum tw_status release(struct tw_db *db, const char *owner, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_exec(db, NULL, err, /* those being decoded have a job */
-	        "UPDATE trace SET state=0 WHERE state=1 AND (project_id, trace_id) IN"
-	        " (SELECT project_id, trace_id FROM job WHERE ?1='' OR owner=?1)",
-	        "t", owner);
+	enum tw_status st = TW_OK;
 
 	for (enum tw_queue q = 0; st == TW_OK && q < TW_QUEUES; q++)
 		st = tw_cat_exec(db, NULL, err, TW_OF_QUEUE(q, RELEASE), "t", owner);

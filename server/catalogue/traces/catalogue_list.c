@@ -128,8 +128,9 @@ static enum tw_status and_number(
 	return and_value(w, sql, NULL, (int64_t)number, err);
 }
 
-/* Few traces have other states than ready: these conditions find them without the others. */
-#define WAITS " AND trace_id IN (SELECT trace_id FROM job WHERE project_id=?1)"
+/* Few traces have other states than ready: these conditions find them without the others.
+ * job.claimed is 1 if the trace is being decoded (TW_TRACE_DECODING), 0 if it is queued. */
+#define WAITS "state=0 AND trace_id IN (SELECT trace_id FROM job WHERE project_id=?1 AND claimed=?)"
 #define ENDED " AND state>2" /* trace_by_end */
 
 static enum tw_status and_state(
@@ -137,11 +138,9 @@ static enum tw_status and_state(
 {
 	for (int s = TW_TRACE_QUEUED; s < TW_TRACE_STATES; s++)
 		if (strcmp(word, tw_trace_state_name((enum tw_trace_state)s)) == 0) {
-			if (s < TW_TRACE_READY)
-				(void)tw_buf_printf(&w->sql, WAITS);
-			else if (s > TW_TRACE_READY)
+			if (s > TW_TRACE_READY)
 				(void)tw_buf_printf(&w->sql, ENDED);
-			return and_value(w, sql, NULL, s, err);
+			return and_value(w, s < TW_TRACE_READY ? WAITS : sql, NULL, s, err);
 		}
 	return tw_fail(err, TW_BAD_REQUEST,
 	        "state is queued, decoding, ready, failed or archived, not %.60s", word);
@@ -560,9 +559,11 @@ enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_i
  * their labels longer. */
 #define NEWEST        " ORDER BY created_ms DESC, trace_id DESC LIMIT "
 #define MOST_FREQUENT " GROUP BY 1 ORDER BY n DESC, 1 LIMIT 200"
-#define COLUMN_FACET                                                                               \
-	"SELECT %s, count(*) AS n FROM (SELECT %s FROM trace WHERE project_id=?" NEWEST            \
-	"100000) AS of_newest" MOST_FREQUENT
+#define COLUMN_FACET  FACET("%s", "%s")
+#define STATE_FACET   FACET("shown_state", TW_CAT_TRACE_STATE " AS shown_state")
+#define FACET(value, column)                                                                       \
+	"SELECT " value ", count(*) AS n FROM (SELECT " column                                     \
+	" FROM trace WHERE project_id=?" NEWEST "100000) AS of_newest" MOST_FREQUENT
 #define TAG_FACET "SELECT tag, count(*) AS n FROM trace_tag WHERE project_id=?" MOST_FREQUENT
 
 #define LABEL_FACET                                                                                \
@@ -573,7 +574,7 @@ enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_i
 	                   "2000) AS of_newest, " TW_EITHER("json_each(of_newest.labels)",         \
 	                           "jsonb_each_text(of_newest.labels::jsonb)") " e" MOST_FREQUENT
 
-enum { FACET_SQL = sizeof LABEL_FACET + 1 };
+enum { FACET_SQL = sizeof LABEL_FACET + sizeof STATE_FACET };
 
 /* False: not a column whose values can be listed. */
 static bool facet_sql(const char *column, char out[FACET_SQL])
@@ -584,7 +585,9 @@ static bool facet_sql(const char *column, char out[FACET_SQL])
 		i++;
 	if (i == TW_TRACE_BYS)
 		return false;
-	if (filters[i].kind == TEXT || filters[i].kind == STATE)
+	if (filters[i].kind == STATE)
+		(void)snprintf(out, FACET_SQL, "%s", STATE_FACET);
+	else if (filters[i].kind == TEXT)
 		(void)snprintf(out, FACET_SQL, COLUMN_FACET, column, column);
 	else if (filters[i].kind == TAG || filters[i].kind == LABEL)
 		(void)snprintf(

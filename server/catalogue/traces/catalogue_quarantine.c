@@ -7,7 +7,8 @@
 #define ROW(member, column, json) TW_FIELD(struct tw_quarantined, member, column, json)
 static const struct tw_field row_fields[] = {
         ROW(id, "q.trace_id", "id"),
-        TW_FIELD(struct tw_quarantined, state, "state", "state", .names = tw_trace_state_names),
+        TW_FIELD(struct tw_quarantined, state, TW_CAT_TRACE_STATE, "state",
+                .names = tw_trace_state_names),
         ROW(reason, "reason", "reason"),
         ROW(signal, "signal", "signal"),
         ROW(format, "q.format", "format"),
@@ -25,7 +26,7 @@ static const struct tw_field row_fields[] = {
 };
 const struct tw_fields tw_quarantined_fields = TW_FIELDS(row_fields);
 
-#define COLUMNS "SELECT {columns} FROM quarantine q JOIN trace t USING (project_id, trace_id) "
+#define COLUMNS "SELECT {columns} FROM quarantine q JOIN trace USING (project_id, trace_id) "
 
 enum tw_status tw_cat_quarantine_enter(struct tw_db *db, const struct tw_job_row *job,
         const struct tw_death_note *note, struct tw_err *err)

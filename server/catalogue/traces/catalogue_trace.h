@@ -17,7 +17,7 @@ struct tw_fields; /* catalogue_row.h: the JSON of rows */
 
 enum tw_trace_state {
 	TW_TRACE_QUEUED,
-	TW_TRACE_DECODING,
+	TW_TRACE_DECODING, /* stored as QUEUED; the job is claimed */
 	TW_TRACE_READY,
 	TW_TRACE_FAILED,
 	TW_TRACE_ARCHIVED, /* was ready; only its upload is stored, and decoded on request */

@@ -163,7 +163,7 @@ static enum tw_status find_project(struct tw_catalogue *c, struct tw_db *db, str
 
 /* In PostgreSQL one statement, which skips a job that another server is claiming; its rows are the
  * parts.  ?1: the owner, ?2: the end of its lease, ?3: now, ?4: the project. */
-#define TAKE(table, id, which, shown, parts, of_parts)                                             \
+#define TAKE(table, id, which, parts, of_parts)                                                    \
 	TW_EITHER("UPDATE " table " SET claimed=1, due_ms=?2, attempts=attempts+1, owner=?1 WHERE" \
 	          " (project_id," id ") IN (SELECT project_id," id " FROM " table " WHERE " which  \
 	          " AND due_ms<=?3 ORDER BY due_ms LIMIT 1)"                                       \
@@ -174,16 +174,13 @@ static enum tw_status find_project(struct tw_catalogue *c, struct tw_db *db, str
 	        ".attempts+1, owner=?1"                                                            \
 	        " FROM mine WHERE " table ".project_id=mine.project_id AND " table "." id          \
 	        "=mine." id " RETURNING " table ".project_id," table "." id "," table              \
-	        ".attempts," table ".bytes)" shown " SELECT taken.project_id,taken." id            \
+	        ".attempts," table ".bytes) SELECT taken.project_id,taken." id                     \
 	        ",taken.attempts,taken.bytes," parts " FROM taken" of_parts)
 #define TAKE_TRACE(which)                                                                          \
-	TAKE("job", "trace_id", which,                                                             \
-	        ", shown AS (UPDATE trace SET state=1, attempts=taken.attempts FROM taken WHERE"   \
-	        " trace.project_id=taken.project_id AND trace.trace_id=taken.trace_id)",           \
-	        PART_COLUMNS,                                                                      \
+	TAKE("job", "trace_id", which, PART_COLUMNS,                                               \
 	        " LEFT JOIN part p ON p.project_id=taken.project_id AND"                           \
 	        " p.trace_id=taken.trace_id AND p.found=0 ORDER BY p.part")
-#define TAKE_MAPPING(which) TAKE("mapping_job", "job_id", which, "", "NULL", "")
+#define TAKE_MAPPING(which) TAKE("mapping_job", "job_id", which, "NULL", "")
 #define PART_COLUMNS        "p.part,p.sha256,p.format,p.bytes"
 #define LAPSED              "claimed=1"
 #define OF_PROJECT          "claimed=0 AND project_id=?4"
@@ -238,20 +235,15 @@ static enum tw_status read_taken(
 	return tw_cat_close_after(q, st, err);
 }
 
-/* What PostgreSQL's statement did and returned too. */
-static enum tw_status show_and_read_parts(struct tw_db *w, struct taking *io, struct tw_err *err)
+/* PostgreSQL's statement returned them. */
+static enum tw_status read_parts(struct tw_db *w, struct taking *io, struct tw_err *err)
 {
-	const struct tw_job_row *job = io->job;
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_exec(w, NULL, err,
-	        "UPDATE trace SET state=1, attempts=? WHERE project_id=? AND trace_id=?", "itt",
-	        (int64_t)job->attempts, job->project_id, job->trace_id);
+	enum tw_status st = tw_cat_query(&q, w, err, /* primary key */
+	        "SELECT " PART_COLUMNS " FROM part p WHERE project_id=? AND trace_id=? AND"
+	        " found=0 ORDER BY part",
+	        "tt", io->job->project_id, io->job->trace_id);
 
-	if (st == TW_OK)
-		st = tw_cat_query(&q, w, err, /* primary key */
-		        "SELECT " PART_COLUMNS " FROM part p WHERE project_id=? AND trace_id=? AND"
-		        " found=0 ORDER BY part",
-		        "tt", job->project_id, job->trace_id);
 	if (st != TW_OK)
 		return st;
 	while (st == TW_OK && tw_cat_row(&q))
@@ -277,7 +269,7 @@ static enum tw_status take(struct tw_db *w, const struct tw_cat_turn *of, const 
 	if (st == TW_OK)
 		st = read_taken(&q, of, io, err);
 	if (st == TW_OK && io->found && !w->engine->is_shared && of->queue == TW_QUEUE_TRACES)
-		st = show_and_read_parts(w, io, err);
+		st = read_parts(w, io, err);
 	return st;
 }
 
@@ -295,7 +287,7 @@ static enum tw_status find(struct tw_catalogue *c, struct tw_cat_turn *io, struc
 	return st;
 }
 
-/* --- more jobs of the same project, in SQLite --- */
+/* --- more jobs of the same project --- */
 
 static bool is_small(const struct taking *t, uint64_t small_bytes)
 {
@@ -303,43 +295,64 @@ static bool is_small(const struct taking *t, uint64_t small_bytes)
 }
 
 /* Of the project's oldest jobs those that are small. */
+#define OLDEST "(SELECT * FROM job WHERE " OF_PROJECT " AND due_ms<=?3 ORDER BY due_ms LIMIT ?6"
+#define SMALL_ONES                                                                                 \
+	") oldest WHERE bytes<=?5 AND attempts=0 AND (SELECT count(*) FROM part p WHERE"           \
+	" p.project_id=?4 AND p.trace_id=oldest.trace_id AND p.found=0)=1"
+#define TAKE_SMALL                                                                                 \
+	TW_EITHER("UPDATE job SET claimed=1, due_ms=?2, attempts=1, owner=?1 WHERE (project_id,"   \
+	          " trace_id) IN (SELECT project_id, trace_id FROM " OLDEST SMALL_ONES             \
+	          ") RETURNING trace_id",                                                          \
+	        "WITH mine AS (SELECT project_id, trace_id FROM " OLDEST                           \
+	        " FOR UPDATE SKIP LOCKED" SMALL_ONES                                               \
+	        "), taken AS (UPDATE job SET claimed=1, due_ms=?2, attempts=1, owner=?1 FROM mine" \
+	        " WHERE job.project_id=mine.project_id AND job.trace_id=mine.trace_id RETURNING"   \
+	        " job.trace_id) SELECT taken.trace_id," PART_COLUMNS                               \
+	        " FROM taken JOIN part p ON p.project_id=?4 AND p.trace_id=taken.trace_id AND"     \
+	        " p.found=0 ORDER BY taken.trace_id")
+
 static enum tw_status take_small(struct tw_db *w, const struct tw_cat_turn *of, struct tw_arena *a,
         struct tw_job_row *io, size_t cap, size_t *io_n, struct tw_err *err)
 {
 	const size_t first = *io_n;
 	struct tw_part *parts = tw_arena_alloc(a, cap, sizeof *parts);
 	struct tw_cat_query q;
+	size_t n = first;
 	enum tw_status st =
 	        !parts ? tw_oom(err)
-	               : tw_cat_query(&q, w, err, /* job_by_project, part's primary key */
-	                         "UPDATE job SET claimed=1, due_ms=?2, attempts=1, owner=?1 WHERE "
-	                         "(project_id,"
-	                         " trace_id) IN (SELECT project_id, trace_id FROM (SELECT * FROM "
-	                         "job"
-	                         " WHERE " OF_PROJECT
-	                         " AND due_ms<=?3 ORDER BY due_ms LIMIT ?6) oldest"
-	                         " WHERE bytes<=?5 AND attempts=0 AND (SELECT count(*) FROM part p "
-	                         "WHERE"
-	                         " p.project_id=?4 AND p.trace_id=oldest.trace_id AND p.found=0)=1)"
-	                         " RETURNING trace_id",
-	                         "tiitii", of->owner, of->now + of->lease_ms, of->now,
+	               : tw_cat_query(&q, w, err, /* job_by_project, primary keys */
+	                         TAKE_SMALL, "tiitii", of->owner, of->now + of->lease_ms, of->now,
 	                         io->project_id, (int64_t)of->small_bytes, (int64_t)(cap - first));
 
 	if (st != TW_OK)
 		return st;
-	while (st == TW_OK && *io_n < cap && tw_cat_row(&q)) {
-		struct tw_job_row *job = &io[*io_n];
+	while (st == TW_OK && n < cap && tw_cat_row(&q)) {
+		struct tw_job_row *job = &io[n];
 
 		*job = (struct tw_job_row){io->project_id, tw_cat_text(&q, 0, a), 1, of->owner,
-		        of->queue, &parts[*io_n], 0};
+		        of->queue, &parts[n], 0};
 		st = job->trace_id ? TW_OK : tw_oom(err);
-		++*io_n;
+		if (st == TW_OK && w->engine->is_shared)
+			st = read_part(&q, 1,
+			        &(struct taking){.arena = a, .job = job, .parts = &parts[n]}, err);
+		n++;
 	}
 	st = tw_cat_close_after(&q, st, err);
-	for (size_t i = first; st == TW_OK && i < *io_n; i++)
-		st = show_and_read_parts(
+	for (size_t i = first; st == TW_OK && i < n && !w->engine->is_shared; i++)
+		st = read_parts(
 		        w, &(struct taking){.arena = a, .job = &io[i], .parts = &parts[i]}, err);
+	if (st == TW_OK)
+		*io_n = n;
 	return st;
+}
+
+/* In PostgreSQL the first job is claimed already, so an error only means that it remains alone. */
+static enum tw_status add_small(struct tw_db *w, const struct tw_cat_turn *of, struct tw_arena *a,
+        struct tw_job_row *io, size_t cap, size_t *io_n, struct tw_err *err)
+{
+	const enum tw_status st = take_small(w, of, a, io, cap, io_n, err);
+
+	return w->engine->is_shared ? TW_OK : st;
 }
 
 enum tw_status tw_cat_claim(struct tw_catalogue *c, struct tw_cat_turn *io, struct tw_arena *a,
@@ -359,9 +372,8 @@ enum tw_status tw_cat_claim(struct tw_catalogue *c, struct tw_cat_turn *io, stru
 		return st;
 	st = take(w, io, lapsed ? "" : best.project, &t, err);
 	*ret_n = t.found;
-	if (st == TW_OK && t.found && !lapsed && cap > 1 && !w->engine->is_shared &&
-	        is_small(&t, io->small_bytes))
-		st = take_small(w, io, a, ret, cap, ret_n, err);
+	if (st == TW_OK && t.found && !lapsed && cap > 1 && is_small(&t, io->small_bytes))
+		st = add_small(w, io, a, ret, cap, ret_n, err);
 	st = tw_cat_end(c, w, st, err);
 	if (st != TW_OK || !t.found) {
 		*ret_n = 0;

@@ -475,10 +475,6 @@ static void test_groups(void **state)
 	struct tw_job_row rows[GROUP], again[GROUP];
 	enum tw_status ends[GROUP];
 
-	if (!tw_cat_is_sqlite(m->c)) {
-		assert_int_equal(claim_group(m, rows), 1);
-		return;
-	}
 	assert_int_equal(claim_group(m, rows), 4);
 	for (int i = 0; i < 2; i++) {
 		assert_true(has_id(rows, 4, m->jobs[small[i]].id));
