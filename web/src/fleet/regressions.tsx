@@ -1,6 +1,7 @@
 // Regressions with owner and confidence, and the thresholds of detection.
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
+import { Cards } from '../ui/cards';
 import { useChange } from '../ui/change';
 import { count, duration, percent, signed, when } from '../i18n/format';
 import { IssueText } from './issue';
@@ -144,10 +145,10 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 function Table({ rows, again }: { rows: Regression[]; again: () => void }) {
 	const open = text('open');
 	return (
-		<div class="scroll"><table class="regressions">
+		<Cards of="regressions">
 			<thead><tr>{COLUMNS.map((c) => <th key={c} scope="col" class={[tr('Before'), tr('After'), tr('Change'), tr('Traces')].includes(c) ? 'num' : ''}>{c}</th>)}</tr></thead>
 			<tbody>{rows.map((r) => <Row key={r.id} r={r} open={open === r.id} toggle={() => set({ open: open === r.id ? null : r.id })} again={again} />)}</tbody>
-		</table></div>
+		</Cards>
 	);
 }
 

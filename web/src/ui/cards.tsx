@@ -8,7 +8,7 @@ export function Cards({ of, children }: { of?: string; children: ComponentChildr
 		const { tHead, tBodies } = ref.current!;
 		const names = [...tHead!.rows[0]!.cells].map((head) => (head.querySelector('.hidden, input') ? '' : head.textContent!));
 		for (const body of tBodies)
-			for (const row of body.rows) [...row.cells].forEach((cell, i) => { cell.dataset.column = names[i] ?? ''; });
+			for (const row of body.rows) [...row.cells].forEach((cell, i) => { cell.dataset.column = cell.colSpan > 1 ? '' : names[i] ?? ''; });
 	});
 	return <div class="scroll"><table ref={ref} class={of ? `cards ${of}` : 'cards'}>{children}</table></div>;
 }
