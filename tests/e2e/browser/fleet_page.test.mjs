@@ -106,7 +106,7 @@ test('a method lists its callers and callees, with links', async (t) => {
 	assert.equal(new URL(page.url()).searchParams.get('method'), 'com.shop.Main.start');
 	const called = await page.locator('#callers tr[data-near] td:first-child').allInnerTexts();
 	assert.deepEqual(called, ['threads main', 'com.shop.Repo.load', `com.shop.${name}.draw`]);
-	near((await cells('tr:has-text("its own time")'))[2], 3 * MS, 0.01);
+	near((await cells('tr:has-text("self time")'))[2], 3 * MS, 0.01);
 	assert.equal(parseFloat((await cells('tr[data-near="com.shop.Repo.load"]'))[1]), Math.round((100 * mean) / (mean + 4 * MS)));
 	await done(page, t);
 });

@@ -45,7 +45,7 @@ test('an admin tries rules out, saves them, and sees what goes next and why', as
 		await page.waitForSelector('text=Traces are kept until they are deleted manually.');
 		await page.waitForSelector('.roomfacts dd:has-text("3")');
 		await page.waitForSelector('text=Above 80 % of the disk, the oldest traces');
-		await page.waitForSelector('#next >> text=Nothing with the current rules.');
+		await page.waitForSelector('#next >> text=Nothing to delete with the current rules.');
 		await page.fill('input[name=max_age_days]', '0');
 		await page.waitForSelector('text=a number above 0');
 		assert.ok(await page.locator('text="Save rules"').isDisabled());

@@ -70,7 +70,7 @@ function Table({ v, edit, keep }: { v: Rules; edit: (name: string) => void; keep
 	const gone = v.days.filter((d) => d.rule === '');
 	return (
 		<div class="scroll" role="group" aria-label={tr('Recording rules')} tabIndex={0}><table>
-			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('For')}</th><th scope="col" class="num">{tr('Share')}</th>
+			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Applies to')}</th><th scope="col" class="num">{tr('Share')}</th>
 				<th scope="col" class="num">{tr('Traces today')}</th><th scope="col" class="num">{tr('Devices today')}</th><th scope="col">{tr('{days} days', { days: DAYS })}</th>
 				{may.admin && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>

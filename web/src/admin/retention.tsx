@@ -43,7 +43,7 @@ function Goes({ list, rules }: { list: Due[]; rules: Rules }) {
 	const now = Date.now();
 	return (
 		<div class="scroll"><table>
-			<thead><tr><th scope="col" class="num">{tr('When')}</th><th scope="col">{tr('Deleted')}</th><th scope="col">{tr('Of')}</th><th scope="col">{tr('Reason')}</th><th scope="col" class="num">{tr('Frees')}</th></tr></thead>
+			<thead><tr><th scope="col" class="num">{tr('When')}</th><th scope="col">{tr('Deleted')}</th><th scope="col">{tr('Trace')}</th><th scope="col">{tr('Reason')}</th><th scope="col" class="num">{tr('Frees')}</th></tr></thead>
 			<tbody>{list.map((d) => (
 				<tr key={d.id + d.deletes} data-due={d.id}><td class="num">{time(d, now)}</td><td>{what(d)}</td><td><a href={link(`/traces/${d.id}`)}>{d.name}</a></td>
 					<td>{why(d, rules)}</td><td class="num">{bytes(d.bytes)}</td></tr>))}</tbody>
@@ -58,7 +58,7 @@ function Next({ room, days, span, tried, busy }: { room: Room; days: number; spa
 	return (
 		<Panel title={tried ? tr('Preview of deletions') : tr('Next deletions')} id="next"
 			aside={<label class="inline">{tr('Within')}{' '}<select value={days} disabled={busy} onChange={(e) => span(Number(e.currentTarget.value))}>{SPANS.map(([d, s]) => <option key={d} value={d}>{s}</option>)}</select></label>}>
-			{list.length === 0 ? <p class="quiet">{tr('Nothing with {tried} rules.', { tried: tried ? tr('these') : tr('the current') })}</p> : <>
+			{list.length === 0 ? <p class="quiet">{tr('Nothing to delete with {tried} rules.', { tried: tried ? tr('these') : tr('the current') })}</p> : <>
 				<p>{tr.rich('{list}, {freed}{due}. Pin a trace to keep it.', { list: list.length < TOLD ? several(list.length, 'item') : tr('At least {n} items; the first {n}', { n: count(list.length) }), freed: bytes(freed), due: room.expiring_now.length > 0 && <>; <strong>{tr('{due} of them at the next check{tried}', { due: room.expiring_now.length === list.length ? tr('all') : count(room.expiring_now.length), tried: tried ? tr(' after the rules are saved') : '' })}</strong></> })}
 					{over > 0 && <> {tr('{over} traces are above the maximum.', { over: count(over) })}</>}</p>
 				<Goes list={list} rules={room.rules} /></>}

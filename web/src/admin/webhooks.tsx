@@ -41,7 +41,7 @@ function Form({ hook, keep, cancel }: { hook?: Hook; keep: (d: Draft) => Promise
 		<form class="rule" onSubmit={save} aria-label={hook ? tr('Change the webhook') : tr('A new webhook')}>
 			<div class="row">
 				<label class="inline">{tr('Name')}{' '}<input name="name" maxLength={100} value={d.name} placeholder={tr('perf channel')} autofocus={!hook} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
-				<label class="inline">{tr('For')}{' '}<select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
+				<label class="inline">{tr('Kind')}{' '}<select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
 			</div>
 			<label class="list">{tr.rich('Address {part}', { part: <span class="quiet">{tr("http or https; private addresses only where the server's --webhook-private allows them")}</span> })}
 				<input name="url" class="mono wide" type="url" maxLength={1000} spellcheck={false} autocomplete="off" value={d.url} placeholder="https://hooks.example.com/tracewell" onInput={(e) => put({ ...d, url: e.currentTarget.value })} /></label>
@@ -127,7 +127,7 @@ function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 			{secret && <Secret secret={secret} done={() => show('')} />}
 			{v.webhooks.length === 0 && editing === null && <p class="quiet">{tr('No webhooks yet. A webhook notifies a chat or a program of new, returned and fixed regressions and of new ANR groups.')}</p>}
 			{v.webhooks.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('For')}</th><th scope="col">{tr('Events')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Waiting')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Kind')}</th><th scope="col">{tr('Events')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Waiting')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.webhooks.map((h) => <Row key={h.id} h={h} open={open === h.id} edit={() => edit(h.id)} say={(...of) => void say(...of)} />)}</tbody>
 			</table></div>}
 			{editing !== null && <Form key={editing} hook={v.webhooks.find((h) => h.id === editing)} keep={put} cancel={() => edit(null)} />}

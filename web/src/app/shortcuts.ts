@@ -17,7 +17,7 @@ const one = (shown: string, does: string, ...keys: string[]): Shortcut => ({ sho
 
 export const SHORTCUTS: Shortcuts[] = [
 	{ title: tr('Everywhere'), keys: [
-		one('?', tr('these keys'), '?'), one('Tab, Shift+Tab', tr('next, previous control'), 'Tab'), one('Enter, Space', tr('activate the focused control'), 'Enter', ' '),
+		one('?', tr('show this list'), '?'), one('Tab, Shift+Tab', tr('next, previous control'), 'Tab'), one('Enter, Space', tr('activate the focused control'), 'Enter', ' '),
 		one('Esc', tr('close a menu or this list'), 'Escape'), one('/', tr('search the project (in a trace: find a method)'), '/'), one('Ctrl+K', tr('search the project, also in a trace'), 'Ctrl k'),
 	] },
 	{ title: tr('List of traces'), keys: [
@@ -32,11 +32,11 @@ export const SHORTCUTS: Shortcuts[] = [
 		one(tr('w / s, + / −, Ctrl+wheel'), tr('zoom in, zoom out'), 'w', 's', '+', '=', '-'), one(tr('a / d, ← / →, drag'), tr('move earlier, later'), 'a', 'd', 'ArrowLeft', 'ArrowRight'),
 		one('0', tr('whole trace'), '0'), one(tr('↑ / ↓, wheel, Shift+wheel'), tr('scroll rows'), 'ArrowUp', 'ArrowDown'), one('Page ↑ / ↓', tr('scroll threads'), 'PageUp', 'PageDown'),
 		one(tr('click'), tr('select the call')), one(tr('double click'), tr('zoom to the call')), one(tr('Shift+F10, right click'), tr('menu of actions for a method'), 'Shift F10'), one('j / k', tr('next, previous thread'), 'j', 'k'), one('o', tr('open or close the thread'), 'o'),
-		one('O', tr('close all others'), 'O'), one('e', tr('all its rows, or fewer'), 'e'), one('p', tr('pin the thread to the top, or unpin it'), 'p'), one('h', tr('hide the thread'), 'h'), one('. / ,', tr('next, previous note of the thread'), '.', ','),
+		one('O', tr('close all others'), 'O'), one('e', tr('all its rows, or fewer'), 'e'), one('p', tr('pin the thread to the top, or unpin it'), 'p'), one('h', tr('hide the thread'), 'h'), one('. / ,', tr('next, previous event of the thread'), '.', ','),
 		one('f', tr('follow the arrow: lock, start, wake-up; again goes back'), 'f'),
 	] },
 	{ title: tr('Annotations'), keys: [
-		one('n', tr('write one, at the selection or the middle of the view'), 'n'), one('Ctrl+Enter', tr('save it')), one('Esc', tr('leave it'), 'Escape'),
+		one('n', tr('write one, at the selection or the middle of the view'), 'n'), one('Ctrl+Enter', tr('save it')), one('Esc', tr('discard it'), 'Escape'),
 	] },
 	{ title: tr('Selection'), canvas: 'timeline', keys: [
 		one(tr('Shift+drag'), tr('time and threads')), one(tr('drag on the ruler'), tr('time')), one('v', tr('visible range'), 'v'), one('m', tr('the selected call'), 'm'),

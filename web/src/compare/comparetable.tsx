@@ -66,7 +66,7 @@ export function CompareTable({ sides }: { sides: Sides }) {
 	const badFilter = page.error instanceof Refusal && page.error.status === 400 && filter.startsWith('/');
 	const options = ONLY.map(([k, t]): [string, string] => [k, v && (k === 'new' || k === 'removed') ? `${t} (${count(v[k])})` : t]);
 	return (
-		<Panel title={tr('Methods')} aside={<><Choice label={tr('Which')} value={only} options={options} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} /><Filter />
+		<Panel title={tr('Methods')} aside={<><Choice label={tr('Show')} value={only} options={options} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} /><Filter />
 			{v && v.methods.length > 0 && <Copy text={tsv(v, sides.traces)} label={tr('Copy as TSV')} />}</>}>
 			{badFilter && <p class="badtext" role="alert">{page.error!.message}</p>}
 			{page.error && !badFilter && <Failure error={page.error} retry={page.again} />}

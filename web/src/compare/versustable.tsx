@@ -85,7 +85,7 @@ export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; det
 	const asked = text('method');
 	const there = v.counts[only] ?? v.methods.length;
 	return (
-		<Panel title={tr('Methods')} id="methods" aside={<><Choice label={tr('Which')} value={only} options={ONLY.map(([k, t]): [string, string] => [k, `${t} (${count(v.counts[k] ?? 0)})`])} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} />
+		<Panel title={tr('Methods')} id="methods" aside={<><Choice label={tr('Show')} value={only} options={ONLY.map(([k, t]): [string, string] => [k, `${t} (${count(v.counts[k] ?? 0)})`])} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} />
 			<Filter />{list.length > 0 && <Copy text={tsv(list)} label={tr('Copy as TSV')} />}</>}>
 			{asked && !shown.some((m) => nameOf(m) === asked) && <section class="asked" aria-label={tr('One method')}>
 				<div class="row"><h3 class="anywhere"><MethodName name={asked} /></h3><span class="grow" /><button class="small" onClick={() => set({ method: null }, true)}>{tr('Close')}</button></div>

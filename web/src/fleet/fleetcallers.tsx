@@ -48,7 +48,7 @@ function Both({ of }: { of: Callers }) {
 			<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('Of its time')}</th><th scope="col" class="num" title={tr('Mean per counted trace')}>{tr('Per trace')}</th><th scope="col" class="num">{tr('Calls')}</th><th scope="col" class="num" title={tr('At least')}>{tr('In traces')}</th></tr></thead>
 			<List title={tr('Called by')} list={of.callers} total={of.callers_total} of={of} />
 			<List title={tr('It calls')} list={of.callees} total={of.callees_total} of={of}>
-				<Rest label={tr('its own time')} title={tr('Time in the method itself, without its callees')} ns={of.self_ns} of={of} />
+				<Rest label={tr('self time')} title={tr('Time in the method itself, without its callees')} ns={of.self_ns} of={of} />
 				<Rest label={tr('other calls')} title={tr('Calls that were too short to keep, and calls not listed')} ns={of.total_ns - of.self_ns - callees} of={of} />
 			</List>
 		</table></div>

@@ -80,7 +80,7 @@ export function RegressionTrend({ id, base, head, percentile }: { id: string; ba
 			<Pending of={load} what={tr('Loading its days')} />
 			{none && <p class="quiet">{tr('No counted traces for these days.')}</p>}
 			{t && !none && <>
-				<div class="row"><Choice label={tr('Percentile')} value={which} options={[['p50', tr('Median')], ['p95', 'p95']]} onPick={(w) => pick(w as Which)} /><span class="quiet">{t.metric === 'self' ? tr('own time in a trace') : tr('length of a trace')}</span></div>
+				<div class="row"><Choice label={tr('Percentile')} value={which} options={[['p50', tr('Median')], ['p95', 'p95']]} onPick={(w) => pick(w as Which)} /><span class="quiet">{t.metric === 'self' ? tr('self time per trace') : tr('duration of a trace')}</span></div>
 				<Picture t={t} which={which} base={base} head={head} id={id} />
 				{!t.complete && <p class="quiet">{tr('The time limit was reached: some days are missing.')}</p>}
 				<Numbers t={t} />

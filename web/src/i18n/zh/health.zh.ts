@@ -4,7 +4,7 @@ import type { Fits } from '../language';
 const zh = {
 	'Catalogue is readable': '目录库可读',
 	'Catalogue is writable': '目录库可写',
-	'Server is not stopping': '服务器未在停止',
+	'Server is not stopping': '服务器未在关闭',
 	'Disk has space': '磁盘有空间',
 	'Uploads can be stored': '可以保存上传',
 	'Decoders work': '解码器正常',
@@ -34,11 +34,11 @@ const zh = {
 	'Being decoded': '正在解码',
 	'Longest wait': '最长等待',
 	'Size of waiting uploads': '等待中的上传大小',
-	'Waiting mappings': '等待中的 mapping',
+	'Waiting mappings': '等待中的映射文件',
 	'In quarantine': '隔离区中',
 	'Crashed decoders since the start': '启动以来崩溃的解码器',
 	'Uploads refused since the start': '启动以来拒绝的上传',
-	'Events waiting for webhooks': '等待发送的 webhook 事件',
+	'Events waiting for webhooks': '等待发送的 Webhook 事件',
 	'Background stages': '后台处理阶段',
 	'Stage': '阶段',
 	'All projects': '所有项目',
@@ -77,7 +77,7 @@ const zh = {
 	'Server health': '服务器运行状况',
 	'as of {time}': '截至 {time}',
 	'Refresh': '刷新',
-	'Loading the state': '正在载入状态',
+	'Loading the state': '正在加载状态',
 	'The metrics are served at the address of --metrics-listen, which this page cannot read.': '指标由 --metrics-listen 的地址提供，本页面无法读取。',
 } as const;
 

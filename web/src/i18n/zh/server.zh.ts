@@ -505,9 +505,9 @@ export const refusals: Record<string, string> = {
 	'{1} ({2}) has no traces in these days, so nothing can be compared.': '{1}（{2}）在这些天里没有 Trace，无法对比。',
 	'Neither side has traces in these days, so nothing can be compared.': '两侧在这些天里都没有 Trace，无法对比。',
 	// --- regressions, ANRs, locks ---
-	'only status, fixed_in, owner, note and muted_until_ms of a regression can be changed': '回归只能修改 status、fixed_in、owner、note 和 muted_until_ms',
+	'only status, fixed_in, owner, note and muted_until_ms of a regression can be changed': '劣化只能修改 status、fixed_in、owner、note 和 muted_until_ms',
 	'muted_until_ms is milliseconds since 1970; 0: not muted': 'muted_until_ms 是 1970 年以来的毫秒数；0 表示不静音',
-	'no such regression': '没有这个回归',
+	'no such regression': '没有这个劣化',
 	'not all scenarios could be analysed in time': '未能及时分析所有场景',
 	'the server is already detecting regressions; retry in a moment': '服务器已在检测变慢；请稍后再试',
 	'{1} is {2}: {3} from {4} to {5}': '{1} 是{2?}：{3?}，范围 {4} 到 {5}',

@@ -13,7 +13,7 @@ const zh = {
 	'Build': '构建',
 	'Upload traces': '上传 Trace',
 	'Details for these files': '这些文件的信息',
-	'Comparisons and regressions need app, version and scenario. They apply to all files sent from this window.': '对比和回归检测需要应用、版本和场景。这些信息用于本窗口上传的所有文件。',
+	'Comparisons and regressions need app, version and scenario. They apply to all files sent from this window.': '对比和劣化检测需要应用、版本和场景。这些信息用于本窗口上传的所有文件。',
 	'Close': '关闭',
 	'Send': '发送',
 	'Waiting': '等待中',

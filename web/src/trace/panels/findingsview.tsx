@@ -68,8 +68,8 @@ function Rules({ f, from, show, named }: { f: Findings; from: number; show: Show
 	if (all.length === 0) return <p class="quiet">{tr('No detector is enabled.')}</p>;
 	return <>
 		{rules.length > 0 && <div class="scroll"><table>
-			<thead><tr><th scope="col">{tr('Detector')}</th><th scope="col" class="num">{tr('Findings')}</th><th scope="col" class="num">{tr('Their time')}</th><th scope="col" class="num">{tr('Longest')}</th>
-				<th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('Threshold')}</th><th scope="col" class="num">{tr('All calls')}</th><th scope="col" class="num">{tr('Time of all')}</th></tr></thead>
+			<thead><tr><th scope="col">{tr('Detector')}</th><th scope="col" class="num">{tr('Findings')}</th><th scope="col" class="num">{tr('Time in findings')}</th><th scope="col" class="num">{tr('Longest')}</th>
+				<th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('Threshold')}</th><th scope="col" class="num">{tr('All calls')}</th><th scope="col" class="num">{tr('Time in all calls')}</th></tr></thead>
 			<tbody>{rules.map((r) => <Row key={r.id} r={r} open={r === chosen} toggle={() => toggle(r.id === open ? null : r.id)} />)}</tbody>
 		</table></div>}
 		{silent.length > 0 && <p class="quiet">{tr('No findings for: {silent}.', { silent: silent.map((r) => serverText(r.title)).join(COMMA) })}</p>}
@@ -96,7 +96,7 @@ function Frames({ f, from, show }: { f: Findings; from: number; show: Show }) {
 		<h3>{tr('Frames')}</h3>
 		<p class={f.frames.frozen + f.frames.messages > 0 ? 'loss' : 'quiet'}>{framesSay(f.frames)}</p>
 		{list.length > 0 && <div class="scroll"><table>
-			<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('For')}</th><th scope="col">{tr('Frame')}</th><th scope="col">{tr('Cause')}</th></tr></thead>
+			<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('Duration')}</th><th scope="col">{tr('Frame')}</th><th scope="col">{tr('Cause')}</th></tr></thead>
 			<tbody>{list.slice(0, rows).map((x, i) => (
 				<tr key={i} data-frame={x.frozen ? 'frozen' : 'slow'}>
 					<td class="num"><At s={x} from={from} show={show} /></td><td class="num">{duration(x.dur_ns)}</td>
@@ -119,7 +119,7 @@ function Start({ start, from, show }: { start: NonNullable<Findings['start']>; f
 		<h3>{start.kind === 'process' ? tr('Start of the app') : tr('Start of an activity')}</h3>
 		<p class="quiet">{tr('{dur_ns} from {title} to the end of {title2}, according to the calls.', { dur_ns: duration(start.dur_ns), title: serverText(start.phases[0].title), title2: serverText(start.phases[start.phases.length - 1].title) })}</p>
 		<div class="scroll"><table>
-			<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('For')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col">{tr('Phase')}</th><th scope="col" class="when"><span class="hidden">{tr('When')}</span></th><th scope="col">{tr('Dominated by')}</th></tr></thead>
+			<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('Duration')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col">{tr('Phase')}</th><th scope="col" class="when"><span class="hidden">{tr('When')}</span></th><th scope="col">{tr('Dominated by')}</th></tr></thead>
 			<tbody>{start.phases.map((p) => (
 				<tr key={p.id} data-phase={p.id}>
 					<td class="num"><At s={p} from={from} show={show} /></td><td class="num">{duration(p.dur_ns)}</td><td class="num">{percent(p.dur_ns / Math.max(1, start.dur_ns))}</td>

@@ -47,7 +47,7 @@ function Table({ rows, all, start, end, timed, byTime, named, goTo }: {
 	const now = byTime ? 'start' : 'duration';
 	return (
 		<div class="scroll"><table class="methods">
-			<thead><tr>{timed && (longest > 0 ? <><Ordered label={tr('At')} by="start" now={now} /><Ordered label={tr('For')} by="duration" now={now} /></> : <th scope="col" class="num">{tr('At')}</th>)}<th scope="col">{tr('Event')}</th>
+			<thead><tr>{timed && (longest > 0 ? <><Ordered label={tr('At')} by="start" now={now} /><Ordered label={tr('Duration')} by="duration" now={now} /></> : <th scope="col" class="num">{tr('At')}</th>)}<th scope="col">{tr('Event')}</th>
 				{columns.map((c) => <th key={c.key} scope="col" class={c.number ? 'num' : ''}>{c.label}</th>)}{rest.size > 0 && <th scope="col">{tr('More')}</th>}<th scope="col">{tr('Thread')}</th></tr></thead>
 			<tbody>{rows.map(({ note: n, facts }) => {
 				const lit = selected === formatEvent(idOf(n));
