@@ -275,10 +275,11 @@ static enum tw_status count_some(struct counting *c, int *ret_n, struct tw_err *
 }
 
 /* Uncounted reports of a day; d is the day, parameter 2 the rules. */
+/* CAST: SQLite would plan again for each value, as it might be that of a partial index. */
 #define SETTLED                                                                                    \
 	"SELECT 1 FROM anr_trace h WHERE h.project_id=?1 AND h.day=d.day AND "                     \
 	"h.rollup_generation<d.generation"                                                         \
-	" AND h.keyed<>0 AND (h.anr=0 OR h.keyed=?2)"
+	" AND h.keyed<>0 AND (h.anr=0 OR h.keyed=CAST(?2 AS BIGINT))"
 
 /* The first past day with an uncounted report, or any day with many; -1: none. */
 static enum tw_status next_day(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,

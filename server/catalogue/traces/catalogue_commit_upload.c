@@ -107,10 +107,11 @@ static enum tw_status find_same(struct batch *b, struct tw_cat_arrival *up, stru
 	struct tw_cat_query q;
 	enum tw_status st;
 
-	if (up->of.key[0])
+	if (up->of.key[0]) /* CAST: SQLite would plan again for each key, as it might be '' */
 		st = tw_cat_query_kept(&q, b->db, &kept[TW_KEPT_BY_KEY], err,
-		        "SELECT trace_id, content FROM trace WHERE project_id=? AND"
-		        " idempotency_key=? AND idempotency_key<>''", /* trace_once_by_key */
+		        "SELECT trace_id, content FROM trace WHERE project_id=? AND "
+		        "idempotency_key="
+		        "CAST(? AS TEXT) AND idempotency_key<>''", /* trace_once_by_key */
 		        "tt", project_id, up->of.key);
 	else if (device[0] && uuid[0])
 		st = tw_cat_query_kept(&q, b->db, &kept[TW_KEPT_BY_CONTENT], err,
