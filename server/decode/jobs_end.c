@@ -1,6 +1,7 @@
 /*
  * jobs_end.c - the outcome of a job: stored and ready, failed, retried, or postponed.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -153,13 +154,30 @@ static enum tw_status take_small(struct running *r, struct tw_err *err)
 	return TW_OK;
 }
 
+/* Makes the child's output durable, if the child has not, and hashes it. */
+static enum tw_status finish_output(struct running *r, struct tw_err *err)
+{
+	const int fd = open(r->out, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	enum tw_status st = TW_OK;
+
+	if (fd < 0)
+		return tw_fail_errno(err, TW_IO, "a trace file cannot be opened");
+	if (r->in_group && fsync(fd) != 0)
+		st = tw_fail_errno(
+		        err, tw_disk_status(errno), "a trace file cannot be made durable");
+	if (st == TW_OK)
+		st = tw_sha256_fd(fd, r->sha256, &r->file_bytes, err);
+	(void)close(fd);
+	return st;
+}
+
 /* Moves the child's output to storage.  May run in parallel with the dispatcher. */
 enum tw_status tw_run_store(void *arg, struct tw_err *err)
 {
 	struct running *r = arg;
 	const struct tw_decode_parts *parts = &r->jobs->parts;
 	const json_t *summary = json_object_get(r->result, "summary");
-	enum tw_status st = tw_sha256_file(r->out, r->sha256, &r->file_bytes, err);
+	enum tw_status st = finish_output(r, err);
 
 	if (st == TW_OK && tw_blobs_remote(parts->blobs))
 		st = is_held(r, err);

@@ -152,6 +152,7 @@ struct job {
 	struct tw_limits limits;
 	int input, output; /* descriptors of its first part and of its trace file */
 	struct tw_trace_writer **writer;
+	bool in_group; /* the parent syncs the files of a group in parallel */
 	struct tw_arena *arena;
 	struct tw_builder *builder;
 	struct tw_trace_facts facts;
@@ -427,6 +428,8 @@ static enum tw_status write_trace(struct job *j, struct tw_err *err)
 
 	if (st == TW_OK)
 		st = tw_trace_writer_begin(*j->writer, j->output, tw_query_summary, err);
+	if (st == TW_OK && j->in_group)
+		tw_trace_writer_leave_unsynced(*j->writer);
 	if (st == TW_OK)
 		st = tw_builder_write(j->builder, tw_trace_writer_out(*j->writer), err);
 	if (st == TW_OK)
@@ -552,6 +555,7 @@ static enum tw_status run_group(const json_t *task, json_t **ret, struct tw_err 
 		struct job j;
 		enum tw_status st = begin_job(&j, task, i, n, err);
 
+		j.in_group = true;
 		if (st == TW_OK && i)
 			st = tw_worker_fault("TRACEWELL_WORKER_FAULT", err);
 		if (st == TW_OK)

@@ -54,6 +54,8 @@ enum tw_status tw_trace_writer_prepare(
  * not removed on failure. */
 enum tw_status tw_trace_writer_begin(struct tw_trace_writer *w, int fd, tw_summary_fn make_summary,
         struct tw_err *err) TW_MUST_USE;
+/* The caller syncs the file after tw_trace_writer_commit. */
+void tw_trace_writer_leave_unsynced(struct tw_trace_writer *w);
 struct tw_trace_out *tw_trace_writer_out(struct tw_trace_writer *w);
 enum tw_status tw_trace_writer_commit(struct tw_trace_writer *w, const struct tw_trace_facts *facts,
         struct tw_err *err) TW_MUST_USE;

@@ -66,7 +66,7 @@ struct tw_trace_writer {
 	struct tw_repair_count repairs[TW_REPAIR_COUNT];
 	struct tw_buf anr;
 	bool timed; /* a thread's slices have times */
-	bool committed;
+	bool unsynced, committed;
 };
 
 enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *err)
@@ -497,6 +497,11 @@ enum tw_status tw_trace_writer_new(const char *path, tw_summary_fn make_summary,
 	return st;
 }
 
+void tw_trace_writer_leave_unsynced(struct tw_trace_writer *w)
+{
+	w->unsynced = true;
+}
+
 struct tw_trace_out *tw_trace_writer_out(struct tw_trace_writer *w)
 {
 	return &w->out;
@@ -556,7 +561,7 @@ enum tw_status tw_trace_writer_commit(
 	w->written.anr = (struct tw_str){(const char *)w->anr.data, w->anr.len};
 	st = tw_trace_image_store(
 	        &w->image, tw_frames_zstd(w->frames), &w->written.file_bytes, err);
-	if (st == TW_OK)
+	if (st == TW_OK && !w->unsynced)
 		st = sync_file(w->image.fd, err);
 	w->committed = st == TW_OK;
 	return st;
