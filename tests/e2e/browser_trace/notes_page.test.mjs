@@ -62,7 +62,7 @@ test('notes: every kind is listed with its number, and picked', async () => {
 	await page.waitForSelector('#notes tbody >> text=app deadline missed');
 	const frames = await rows(page);
 	assert.equal(frames.length, kinds.frame);
-	assert.deepEqual(await heads(page), ['At', '↓ For', 'Event', 'Jank', 'Presented', 'Timeline', 'Of', 'More', 'Thread']);
+	assert.deepEqual(await heads(page), ['At', '↓ Duration', 'Event', 'Jank', 'Presented', 'Timeline', 'Of', 'More', 'Thread']);
 	const late = frames.find((r) => r[4] === 'late');
 	assert.deepEqual(late.slice(1), ['29.0 ms', 'TX - com.app/com.app.Main#0', 'app deadline missed, buffer stuffing', 'late', 'actual', 'surface', 'display frame: 901, process: 10', 'the trace']);
 	await settled(page);
@@ -77,7 +77,7 @@ test('notes: a lock wait comes first, names its holder, and its time leads to th
 	assert.equal(await page.getByRole('group', { name: 'Kind' }).locator('[aria-pressed=true]').innerText(), 'Lock waits 1');
 	const [wait] = await rows(page);
 	assert.equal(wait[1], '20.0 ms');
-	assert.deepEqual(await heads(page), ['At', '↓ For', 'Event', 'Held by', 'Waits in', 'Owner is in', 'Thread']);
+	assert.deepEqual(await heads(page), ['At', '↓ Duration', 'Event', 'Held by', 'Waits in', 'Owner is in', 'Thread']);
 	assert.match(wait[3], /4007/);
 	assert.deepEqual(wait.slice(4, 6), ['B.get()', 'B.put()']); // no other waiters: 0 is not shown
 	assert.equal(await page.locator('#notes td.fact').nth(1).getAttribute('title'), 'void a.B.get() B.java:9');
@@ -111,7 +111,7 @@ test('notes: a head orders rows, a click on a row selects its event, and threads
 	const starts = () => page.locator('#notes tbody tr').evaluateAll((all) => all.map((r) => r.cells[1].innerText));
 	const longest = await starts();
 	const mine = longest.length;
-	await page.getByRole('columnheader', { name: 'At' }).getByRole('button').click();
+	await page.getByRole('columnheader', { name: 'At', exact: true }).getByRole('button').click();
 	await page.waitForFunction(() => document.querySelector('#notes th[aria-sort=ascending]')?.textContent === '↑ At');
 	assert.equal(new URL(page.url()).searchParams.get('eventsort'), 'start');
 	assert.deepEqual([...(await starts())].sort(), [...longest].sort());
