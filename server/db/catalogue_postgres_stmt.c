@@ -27,6 +27,7 @@ struct statement {
 	int row, n;
 	/* Of n parameters; copies are in `owned`. */
 	Oid types[VALUES_MAX];
+	Oid texts[VALUES_MAX]; /* types of those bound as text */
 	const char *values[VALUES_MAX];
 	char *owned[VALUES_MAX];
 	int lengths[VALUES_MAX], formats[VALUES_MAX];
@@ -38,6 +39,30 @@ struct statement {
 static struct statement *of(struct tw_stmt *s)
 {
 	return (struct statement *)s;
+}
+
+/*
+ * A parameter that the statement casts to a list has the list's type.  As a text it would be parsed
+ * again for each row that a plan compares with the list.
+ */
+static void find_lists(struct statement *s)
+{
+	static const char cast[] = "CAST($";
+
+	for (size_t i = 0; i < VALUES_MAX; i++)
+		s->texts[i] = TEXT;
+	for (const char *p = s->sql; (p = strstr(p, cast));) {
+		size_t at = 0;
+
+		for (p += sizeof cast - 1; *p >= '0' && *p <= '9' && at <= VALUES_MAX; p++)
+			at = at * 10 + (size_t)(*p - '0');
+		if (at == 0 || at > VALUES_MAX)
+			continue;
+		if (strncmp(p, " AS BIGINT[])", 13) == 0)
+			s->texts[at - 1] = INT8_ARRAY;
+		else if (strncmp(p, " AS TEXT[])", 11) == 0)
+			s->texts[at - 1] = TEXT_ARRAY;
+	}
 }
 
 enum tw_status tw_postgres_prepare(
@@ -62,6 +87,7 @@ enum tw_status tw_postgres_prepare(
 		return tw_fail(
 		        err, st == TW_OK ? TW_NOMEM : st, "catalogue: no memory for a statement");
 	}
+	find_lists(s);
 	s->stmt.db = db;
 	*ret = &s->stmt;
 	return TW_OK;
@@ -144,7 +170,7 @@ void tw_postgres_bind_text(struct tw_stmt *stmt, int at, const char *text)
 	forget(s, at - 1);
 	own_text(s, at - 1, text);
 	s->values[at - 1] = s->owned[at - 1];
-	s->types[at - 1] = TEXT;
+	s->types[at - 1] = s->texts[at - 1];
 }
 
 void tw_postgres_bind_int(struct tw_stmt *stmt, int at, int64_t v)

@@ -8,6 +8,7 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "server/catalogue/catalogue.h"
@@ -126,6 +127,40 @@ static void test_rows(void **state)
 	(void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows)};
+/* A plan that compares each row with the list would otherwise parse its text for each row. */
+static void test_list_is_parsed_once(void **state)
+{
+	char dir[] = "/tmp/tw-rows-XXXXXX";
+	struct tw_catalogue *c;
+	struct tw_db *db;
+	struct tw_cat_query q;
+	int lists = 0;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	assert_non_null(mkdtemp(dir));
+	c = catalogue_in(dir);
+	db = catalogue_beside(dir);
+	assert_int_equal(tw_cat_query(&q, db, NULL,
+	                         "EXPLAIN SELECT pack FROM rollup_post WHERE cell_id" TW_CAT_AMONG(
+	                                 "?1") " AND project_id" TW_CAT_AMONG_IDS("?2"),
+	                         "tt", "{7,8}", "{a,b}"),
+	        TW_OK);
+	while (tw_cat_row(&q)) {
+		lists += strstr(tw_cat_str(&q, 0), "cell_id = ANY ('{7,8}'::bigint[])") != NULL;
+		lists += strstr(tw_cat_str(&q, 0), "project_id = ANY ('{a,b}'::text[])") != NULL;
+	}
+	assert_int_equal(tw_cat_close(&q, NULL), TW_OK);
+	assert_int_equal(lists, 2);
+	tw_db_close(db);
+	(void)tw_catalogue_close(c);
+	(void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_list_is_parsed_once),
+};
 
 UNIT_TESTS("catalogue_rows", tests)
