@@ -52,11 +52,12 @@ function versions(r: Regression): string {
 
 function Evidence({ r }: { r: Regression }) {
 	const filter = { app: r.app, scenario: r.scenario, ...(r.head && { version_name: r.head }) };
+	const trace = (id: string) => link(`/traces/${id}${r.method ? `?find=${encodeURIComponent(r.method)}` : ''}`);
 	return (
 		<p>
 			{r.base && r.head && <><a href={versions(r)}>{tr('both versions compared')}</a>{' · '}</>}
-			{r.after_trace && <><a href={link(`/traces/${r.after_trace}`)}>{tr('A slow trace')}</a>{' · '}</>}
-			{r.before_trace && <><a href={link(`/traces/${r.before_trace}`)}>{tr('an earlier trace')}</a>{' · '}</>}
+			{r.after_trace && <><a href={trace(r.after_trace)}>{tr('A slow trace')}</a>{' · '}</>}
+			{r.before_trace && <><a href={trace(r.before_trace)}>{tr('an earlier trace')}</a>{' · '}</>}
 			{r.before_trace && r.after_trace && <><a href={link(`/compare?a=${r.before_trace}&b=${r.after_trace}`)}>{tr('both traces compared')}</a>{' · '}</>}
 			<a href={link(`/traces?${new URLSearchParams(filter)}`)}>{tr('all its traces')}</a>
 		</p>
