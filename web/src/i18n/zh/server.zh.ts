@@ -12,6 +12,7 @@ export const refusals: Record<string, string> = {
 	'all --max-in-flight upload slots are in use; further uploads are refused': '--max-in-flight 的上传名额已全部占用，不再接受更多上传',
 	'the catalogue cannot be read ({1})': '无法读取目录库（{1}）',
 	'the catalogue cannot be written ({1})': '无法写入目录库（{1}）',
+	'a trace file cannot be made durable: {1}': 'Trace 文件无法可靠地写入磁盘：{1}',
 	'the storage of uploads and traces does not respond': '存放上传和 Trace 的存储没有响应',
 	'no such trace': '没有这个 Trace',
 	'no such project': '没有这个项目',
