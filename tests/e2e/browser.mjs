@@ -49,6 +49,7 @@ const WATCH = `(() => {
 		await frame();
 		await new Promise((done) => set(done));
 	};
+	window.activity = () => document.readyState + ', timers: ' + timers.size + ', last change ' + Math.round(performance.now() - last) + ' ms ago';
 	window.atRest = async () => {
 		await window.painted();
 		return timers.size === 0 && performance.now() - last >= QUIET_MS;
@@ -137,30 +138,45 @@ async function emptyPage(context, origin) {
 	return page;
 }
 
+/* The page of a request; undefined: a new page whose document has not begun, or a worker that has none. */
+function pageOf(request) {
+	try {
+		return request.frame().page();
+	} catch {
+		return undefined;
+	}
+}
+
 function watch(context) {
 	const requests = { open: new Set(), begun: 0 };
 	context.requests = requests;
 	context.setDefaultTimeout(60_000);
-	/* Chromium does not always report the end of a request whose document was left: a new document has none open. */
+	/* Chromium does not always report the end of a request whose document was left, or whose page was closed. */
 	const begin = ({ page, frame }) => {
 		if (frame !== page.mainFrame()) return;
-		for (const r of requests.open) if (!r.isNavigationRequest() && r.frame().page() === page) requests.open.delete(r);
+		for (const r of requests.open) if (!r.isNavigationRequest() && pageOf(r) === page) requests.open.delete(r);
 	};
+	context.on('page', (page) => page.on('close', () => {
+		for (const r of requests.open) if (pageOf(r) === page) requests.open.delete(r);
+	}));
 	context.on('request', (r) => (requests.open.add(r), requests.begun++));
 	for (const end of ['requestfinished', 'requestfailed']) context.on(end, (r) => requests.open.delete(r));
 	if (SLOWER > 1 || LATE_MS) context.on('page', (page) => slow(context, page).catch(() => {}));
 	return context.exposeBinding('documentBegins', begin).then(() => context.addInitScript((LATE_MS ? LATE + ';' : '') + WATCH)).then(() => context);
 }
 
-/* Waits until a page is idle: no open request, no timer, no change. */
+/* Waits until a page is idle: no open request, no timer, no change. The failure names what it waited for. */
 export async function settled(page) {
 	const { requests } = page.context();
+	let rests;
 	await until(async () => {
 		const { begun } = requests;
-		const rests = await page.evaluate(() => globalThis.atRest()).catch(() => false); // it may navigate just now
+		rests = await page.evaluate(() => globalThis.atRest()).catch(() => false); // it may navigate just now
 		return rests && requests.open.size === 0 && requests.begun === begun ? true : undefined;
-	}, 'a page at rest').catch((e) => {
-		throw new Error(`${e.message}: ${[...requests.open].map((r) => r.url())}`);
+	}, 'a page at rest').catch(async (e) => {
+		const open = [...requests.open].map((r) => `${r.resourceType()} ${r.url()} of ${pageOf(r) === page ? 'this page' : pageOf(r)?.url()}`);
+		const active = rests ? '' : await page.evaluate(() => globalThis.activity()).catch((failed) => failed.message);
+		throw new Error([e.message, page.url(), active, ...open].filter(Boolean).join('\n'));
 	});
 }
 
