@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "server/base/text/json.h"
 #include "server/catalogue/catalogue.h"
@@ -39,6 +40,7 @@ enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, st
 
 	if (!c)
 		return tw_oom(err);
+	c->serve_lock = -1;
 	tw_cat_writers_init(c);
 	(void)pthread_mutex_init(&c->pool_lock, NULL);
 	(void)pthread_mutex_init(&c->locker_lock, NULL);
@@ -74,6 +76,8 @@ struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)
 	tw_cat_writers_close(c);
 	tw_db_close(c->renewer);
 	tw_db_close(c->locker);
+	if (c->serve_lock >= 0)
+		(void)close(c->serve_lock);
 	(void)pthread_mutex_destroy(&c->locker_lock);
 	(void)pthread_mutex_destroy(&c->writes.lock);
 	(void)pthread_mutex_destroy(&c->pool_lock);

@@ -28,11 +28,11 @@ enum tw_status tw_catalogue_open(
 struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c);
 /* "sqlite" or "postgresql". */
 const char *tw_catalogue_engine(const struct tw_catalogue *c);
-/* Registers a server, as the only one or as one of several (PostgreSQL only).  TW_BUSY if another
- * server is registered in a conflicting way. */
+/* Registers a server until the catalogue is closed, as the only one or as one of several
+ * (PostgreSQL only).  TW_BUSY if another server is registered in a conflicting way. */
 enum tw_status tw_catalogue_serve(
         struct tw_catalogue *c, bool several, struct tw_err *err) TW_MUST_USE;
-/* Whether a server is registered.  Always false with SQLite, where this is not known. */
+/* Whether a server is registered in PostgreSQL.  Always false with SQLite (data_catalogue.h). */
 enum tw_status tw_catalogue_is_served(
         struct tw_catalogue *c, bool *ret, struct tw_err *err) TW_MUST_USE;
 /* Whether other servers may use it. */

@@ -97,6 +97,7 @@ struct tw_catalogue {
 	unsigned n_idle, n_out; /* n_out: in use */
 	pthread_cond_t given_back;
 	bool shared;     /* by several servers */
+	int serve_lock;  /* SQLite: descriptor of the lock of the only server; -1: not held */
 	bool adds_drops; /* files are in a store (file_drop.h) */
 	pthread_mutex_t locker_lock;
 	struct tw_db *locker; /* catalogue_key_lock.c; NULL until used */

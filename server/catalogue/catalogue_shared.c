@@ -1,4 +1,6 @@
 /* catalogue_shared.c - a catalogue shared by several servers. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 
 #include "server/catalogue/catalogue.h"
@@ -6,6 +8,7 @@
 #include "server/db/catalogue_postgres.h"
 
 enum { LEAD_MOST_MS = 5 * 60 * 1000 }; /* more than any lease */
+enum { PATH_BYTES = 1500 };
 
 enum tw_status tw_catalogue_identity(
         struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err)
@@ -61,6 +64,27 @@ enum tw_status tw_catalogue_take_folder(
 	return tw_cat_end(c, w, st, err);
 }
 
+/* SQLite: a record lock on data/catalogue.db.lock.  It ends with the process, and a forked child
+ * does not have it, so that a killed server can be started again at once. */
+static enum tw_status hold_folder(struct tw_catalogue *c, struct tw_err *err)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char path[PATH_BYTES];
+
+	if (snprintf(path, sizeof path, "%s.lock", c->path) >= (int)sizeof path)
+		return tw_fail(err, TW_BAD_REQUEST, "the data folder's path is too long");
+	c->serve_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (c->serve_lock < 0)
+		return tw_fail_errno(err, TW_IO, "%.120s cannot be opened", path);
+	if (fcntl(c->serve_lock, F_SETLK, &lock) == 0)
+		return TW_OK;
+	if (errno != EACCES && errno != EAGAIN)
+		return tw_fail_errno(err, TW_IO, "%.120s cannot be locked", path);
+	return tw_fail(err, TW_BUSY,
+	        "another server uses this data folder: stop it, or start this one with a folder "
+	        "of its own");
+}
+
 enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct tw_err *err)
 {
 	enum tw_status st;
@@ -68,7 +92,7 @@ enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct t
 	if (tw_cat_is_sqlite(c))
 		return several ? tw_fail(err, TW_BAD_REQUEST,
 		                         "--several-servers is for a catalogue in PostgreSQL")
-		               : TW_OK;
+		               : hold_folder(c, err);
 	st = tw_postgres_hold(c->writers[0].db, !several, err);
 	if (st == TW_BUSY && !several)
 		return tw_fail(err, TW_BUSY,

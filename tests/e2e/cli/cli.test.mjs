@@ -217,6 +217,19 @@ test('exit codes are those of deploy/guides/commands.md', async (t) => {
 	});
 });
 
+test('one server uses a data folder; once it was killed, another starts at once', async (t) => {
+	const s = await startServer(t);
+	const { id } = await s.trace(sampleTrace(9));
+	const second = await run(['serve', '--data', s.data, '--listen', '127.0.0.1:0', ...s.args]);
+	assert.equal(second.code, 1, second.stdout);
+	assert.match(second.stderr, /another server uses this (data folder|catalogue)/);
+	assert.equal((await s.get(`/api/v1/traces/${id}`)).status, 200);
+	s.child.kill('SIGKILL');
+	await s.ended;
+	await s.start();
+	assert.equal((await s.get(`/api/v1/traces/${id}`)).status, 200);
+});
+
 test('--json is JSON, an object a line', async (t) => {
 	const s = await startServer(t);
 	const at = folder(t);
