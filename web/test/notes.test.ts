@@ -61,5 +61,12 @@ test('details: the important ones are columns, no other waiters and one process 
 	const { columns, rest } = columnsOf([facts, facts], 3);
 	assert.deepEqual(columns.map((c) => c.key), ['held_by', 'method', 'owner_method']);
 	assert.deepEqual([...rest], ['odd_one']);
-	assert.deepEqual(columnsOf([factsOf({ ...note(1, 5, null), kind: 'counter', text: 'heap', value: 11, detail: { exact: 11.25 } as unknown as Note['detail'] }, named)], 3).columns, [{ key: 'value', label: 'value', number: true }]);
+	const counter = factsOf({ ...note(1, 5, null), kind: 'counter', text: 'ratio', value: 11, detail: { exact: '11.25' } as unknown as Note['detail'] }, named);
+	assert.deepEqual(counter.map((f) => [f.label, f.text]), [['value', '11.25']]);
+	assert.deepEqual(columnsOf([counter], 3).columns, [{ key: 'value', label: 'value', number: true }]);
+});
+
+test('details with the names of members of objects are details', () => {
+	const detail = JSON.parse('{"__proto__":"a","constructor":"b","toString":"c"}') as Note['detail'];
+	assert.deepEqual(factsOf({ ...note(1, 5, null), detail }, String).map((f) => [f.label, f.text]), [['  proto  ', 'a'], ['constructor', 'b'], ['toString', 'c']]);
 });

@@ -14,13 +14,13 @@ export interface Fact {
 
 const says = (v: unknown): string => (typeof v === 'string' ? v : JSON.stringify(v));
 
-/** Details of the decoder that have other names on the page; others keep theirs. Readers look at the first ones first. */
-const LABELS: Record<string, string> = {
+/** Details of the decoder that have other names on the page; others, which an upload may name, keep theirs. Readers look at the first ones first. */
+const LABELS = new Map(Object.entries({
 	value: tr('value'), held_by: tr('held by'), answered_by: tr('answered by'), to: tr('to'), size: tr('size'), cpu: tr('on CPU'), method: tr('waits in'), owner_method: tr('owner is in'),
 	owner: tr('held by'), waiters: tr('other waiters'), jank: tr('jank'), presented: tr('presented'), call: tr('call'), timeout_ms: tr('timeout'), offset: tr('offset'), caller: tr('kernel function'),
 	code: tr('code'), track: tr('track'), category: tr('category'), to_pid: tr('to process'), iowait: tr('waits for I/O'), process: tr('process'), pid: tr('process'),
-};
-const RANK = Object.keys(LABELS);
+}));
+const RANK = [...LABELS.keys()];
 const rankOf = (key: string) => (key === 'pid' ? RANK.length + 1 : RANK.includes(key) ? RANK.indexOf(key) : RANK.length);
 
 /** "void com.acme.Store.put(java.lang.String, int)" → "Store.put(String, int)"; other texts are unchanged. */
@@ -29,10 +29,10 @@ export function shortSignature(text: string): string {
 	return owner ? `${owner}.${method}(${parameters.split(', ').map((p) => p.replace(/^.*\./, '')).join(', ')})` : text;
 }
 
-const SOURCES: Record<string, string> = { method: 'source', owner_method: 'owner_source' };
+const SOURCES = new Map([['method', 'source'], ['owner_method', 'owner_source']]);
 
 function textOf(key: string, v: unknown, detail: Record<string, unknown>): string {
-	const source = SOURCES[key];
+	const source = SOURCES.get(key);
 	if (source && detail[source]) return `${says(v)} ${says(detail[source])}`;
 	if (key === 'timeout_ms' && typeof v !== 'object') return `${says(v)} ms`;
 	return key === 'iowait' ? (v ? tr('yes') : tr('no')) : says(v);
@@ -44,14 +44,14 @@ export function factsOf(n: Note, named: (tid: number) => string): Fact[] {
 	const without = new Set(['exact', ...(n.kind === 'contention' && n.value > 0 ? ['owner'] : []), ...(Number(detail.waiters) === 0 ? ['waiters'] : []),
 		...(detail.method ? ['source'] : []), ...(detail.owner_method ? ['owner_source'] : [])]);
 	const facts: Fact[] = [];
-	const add = (key: string, text: string, number = false, short = text) => facts.push({ key, label: LABELS[key] ?? harmless(key.replaceAll('_', ' ')), text: harmless(text), short: harmless(short), number });
-	if (n.kind === 'counter') add('value', counterValue(n.text, typeof detail.exact === 'number' ? detail.exact : n.value), true);
+	const add = (key: string, text: string, number = false, short = text) => facts.push({ key, label: LABELS.get(key) ?? harmless(key.replaceAll('_', ' ')), text: harmless(text), short: harmless(short), number });
+	if (n.kind === 'counter') add('value', counterValue(n.text, Number(detail.exact ?? n.value)), true);
 	if (n.kind === 'contention' && n.value > 0) add('held_by', named(n.value));
 	if (n.kind === 'binder' && n.value > 0) add('answered_by', named(n.value));
 	if (n.kind === 'thread_created' || n.kind === 'wakeup' || (n.kind === 'flow' && n.value > 0)) add('to', named(n.value));
 	if (n.kind === 'io' && n.value >= 0) add('size', bytes(n.value), true);
 	if (n.kind === 'state' && n.text === 'running' && n.value >= 0) add('cpu', String(n.value), true);
-	for (const [key, v] of Object.entries(detail)) if (!without.has(key)) add(key, textOf(key, v, detail), false, SOURCES[key] && shortSignature(says(v)) || undefined);
+	for (const [key, v] of Object.entries(detail)) if (!without.has(key)) add(key, textOf(key, v, detail), false, SOURCES.has(key) && shortSignature(says(v)) || undefined);
 	return facts.sort((a, b) => rankOf(a.key) - rankOf(b.key));
 }
 
