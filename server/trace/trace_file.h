@@ -89,7 +89,7 @@ enum tw_status tw_trace_file_open_fd(int owned_fd, struct tw_trace_file *used,
         struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f);
 /* Closes the file, and returns the reader for the next one: opening a small file takes longer than
- * reading it.  NULL: the reader was closed, as its caches may be large or the file is damaged. */
+ * reading it.  NULL: the reader was closed, as its buffers are large or the file is damaged. */
 struct tw_trace_file *tw_trace_file_reuse(struct tw_trace_file *f);
 
 /* From now on all functions replace a sampled frame with a line by the methods that the mapping has

@@ -49,6 +49,7 @@ struct tw_trace_file {
 /* Method and thread tables of the largest trace, with names. */
 #define ARENA_MAX_BYTES ((size_t)1 << 30)
 enum { FIRST_CHUNKS = 64 };
+enum { KEPT_MAX_BYTES = 1 << 20 }; /* of a reader without a file */
 enum { OPS_PER_CHECK = 20000 }; /* instructions of SQLite's virtual machine: about a millisecond */
 
 /* --- frames, without the file --- */
@@ -510,7 +511,8 @@ struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f)
 
 struct tw_trace_file *tw_trace_file_reuse(struct tw_trace_file *f)
 {
-	if (!f || f->damaged || !f->image.in_memory)
+	if (!f || f->damaged || !f->image.in_memory ||
+	        tw_arena_bytes(f->arena) + f->unpacker->payload.cap > KEPT_MAX_BYTES)
 		return tw_trace_file_close(f);
 	tw_trace_image_schema(&f->image, f->schema);
 	end_file(f);

@@ -34,6 +34,8 @@ enum insert {
 #define NOTE       "(NULL,?,?,?,?,?,?,?,?)"
 #define FOUR_NOTES NOTE "," NOTE "," NOTE "," NOTE
 enum { NOTES_AT_ONCE = 16, NOTE_VALUES = 8 };
+_Static_assert(
+        TW_NOTES_AT_ONCE % NOTES_AT_ONCE == 0, "a full block is written by whole statements");
 
 static const char *const inserts[] = {
         [INSERT_META] = "INSERT INTO trace_meta VALUES(?,?)",
