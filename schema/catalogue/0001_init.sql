@@ -382,7 +382,7 @@ CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state
 --postgres 	RETURN NULL;
 --postgres END $f$;
 --postgres CREATE TRIGGER trace_stage_insert AFTER INSERT ON trace FOR EACH ROW WHEN (NEW.state=2) EXECUTE FUNCTION trace_stage_change();
---postgres CREATE TRIGGER trace_stage_update AFTER UPDATE OF state, named, rollup_state, anr_state, detected ON trace
+--postgres CREATE TRIGGER trace_stage_update AFTER UPDATE OF state, build_id, named, rollup_state, anr_state, detected ON trace
 --postgres 	FOR EACH ROW WHEN (OLD.state=2 OR NEW.state=2) EXECUTE FUNCTION trace_stage_change();
 --postgres CREATE TRIGGER trace_stage_delete AFTER DELETE ON trace FOR EACH ROW WHEN (OLD.state=2) EXECUTE FUNCTION trace_stage_change();
 

@@ -27,6 +27,12 @@ const changes = (db) => Number(db.sql('SELECT txid_snapshot_xmax(txid_current_sn
 const statements = (db, of = 'true') => Number(db.sql(`SELECT coalesce(sum(calls),0) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_%' AND query NOT LIKE 'SET search_path%' AND (${of})`));
 const counted = 'SELECT count(*) FROM trace WHERE state=2 AND rollup_state=1 AND anr_state=1 AND named=1 AND detected>0';
 
+/* Rows of trace_stage, which triggers maintain, that differ from the conditions of the stages. */
+const kept = 'SELECT stage, project_id, rank, trace_id FROM trace_stage';
+const due = [['names', 0, "named>=0 AND named<>1 AND build_id<>''"], ['rollup', 0, 'rollup_state=0'], ['anr', 0, 'anr_state=0'], ['findings', 'detected', 'rollup_state=1']]
+	.map(([stage, rank, where]) => `SELECT '${stage}', project_id, ${rank}, trace_id FROM trace WHERE state=2 AND ${where}`).join(' UNION ALL ');
+const differences = `SELECT count(*) FROM ((${kept} EXCEPT (${due})) UNION ALL ((${due}) EXCEPT ${kept})) d`;
+
 /* Uploads wait until another server decodes: how many wait does not depend on the machine's speed. */
 test('a trace takes at most 20 statements and 3 transactions, and few of its updates change an index', options, async (t) => {
 	const db = await startDatabase(t);
@@ -51,6 +57,8 @@ test('a trace takes at most 20 statements and 3 transactions, and few of its upd
 	await rest.start();
 	await until(() => (db.sql(counted, ONE) === String(TRACES) ? true : undefined), 'all are counted', 600);
 	await rest.stop(); // its sessions report their rows
+	assert.equal(db.sql(`${kept} LIMIT 1`, ONE).split('|')[0], 'findings');
+	assert.equal(db.sql(differences, ONE), '0');
 	const [all, written] = [(statements(db) - statements(db, "query LIKE '%count(*) FROM trace WHERE state=$%'")) / TRACES, (changes(db) - before) / TRACES];
 	t.diagnostic(`${all.toFixed(2)} statements and ${written.toFixed(2)} transactions that write, per trace`);
 	const most = db.sql("SELECT calls||' '||left(query,100) FROM pg_stat_statements ORDER BY calls DESC LIMIT 12");
@@ -60,6 +68,8 @@ test('a trace takes at most 20 statements and 3 transactions, and few of its upd
 	t.diagnostic(`${(updates / TRACES).toFixed(2)} updates of a trace's row, of which ${(hot / TRACES).toFixed(2)} change no index`);
 	assert.ok(updates <= 5.5 * TRACES, `${updates} updates`);
 	assert.ok(updates - hot <= 2 * TRACES, `${updates - hot} updates change indexes`);
+	db.sql("UPDATE trace SET build_id='' WHERE trace_id IN (SELECT trace_id FROM trace LIMIT 3); UPDATE trace SET named=0, anr_state=0; UPDATE trace SET build_id='b', rollup_state=0 WHERE build_id=''", ONE);
+	assert.equal(db.sql(differences, ONE), '0');
 });
 
 /* A trace of one call to each method. */
