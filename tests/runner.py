@@ -147,8 +147,11 @@ def results(job, code, text):
     if job.read == 'node':
         n = {k: int(v) for k, v in re.findall(r'^# (pass|fail|cancelled|skipped) (\d+)$', text, re.M)}
         failed = n.get('fail', 0) + n.get('cancelled', 0)
-        if 'fail' in n and (code == 0) == (failed == 0):
-            return n.get('pass', 0), failed, n.get('skipped', 0)
+        if code == 77:
+            return 0, 0, 1
+        if 'fail' not in n or (code == 0) != (failed == 0):  # it ended before its summary
+            return 0, 1, 0
+        return n.get('pass', 0), failed, n.get('skipped', 0)
     if job.read == 'cmocka' and code != 77:
         failed, skipped = len(re.findall(r'^not ok \d+ -', text, re.M)), len(re.findall(r'^not ok \d+ # SKIP', text, re.M))
         passed = len(re.findall(r'^ok \d+', text, re.M))
