@@ -45,7 +45,7 @@ struct tw_claim {
 enum tw_status tw_catalogue_queue_claim(struct tw_catalogue *c, const struct tw_claim *of,
         struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err) TW_MUST_USE;
 /* Traces: claims up to cap jobs of one project, more than one only if each is an upload of one part
- * with at most small_bytes that was not attempted before.  With PostgreSQL always one. */
+ * with at most small_bytes that was not attempted before. */
 enum tw_status tw_catalogue_jobs_claim(struct tw_catalogue *c, const struct tw_claim *of,
         uint64_t small_bytes, struct tw_arena *a, struct tw_job_row *ret, size_t cap, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;

@@ -346,7 +346,9 @@ static enum tw_status take_small(struct tw_db *w, const struct tw_cat_turn *of, 
 	return st;
 }
 
-/* In PostgreSQL the first job is claimed already, so an error only means that it remains alone. */
+/* In PostgreSQL the first job is claimed already, so an error only means that it remains alone; if
+ * the reply was lost after the commit, the other jobs are claimed again when their leases expire.
+ */
 static enum tw_status add_small(struct tw_db *w, const struct tw_cat_turn *of, struct tw_arena *a,
         struct tw_job_row *io, size_t cap, size_t *io_n, struct tw_err *err)
 {
