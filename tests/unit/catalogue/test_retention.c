@@ -129,8 +129,10 @@ static void test_what_is_kept_stays(void **state)
 	add_traces(&s, "a", 9);
 	catalogue_run(s.db, "UPDATE trace SET pinned=1 WHERE app='a0'");
 	catalogue_run(s.db, "UPDATE trace SET exempt_reason='regression' WHERE app='a1'");
-	catalogue_run(s.db, "UPDATE trace SET state=0 WHERE app='a2'"); /* not decoded */
-	catalogue_run(s.db, "UPDATE trace SET state=1 WHERE app='a3'");
+	catalogue_run(
+	        s.db, "UPDATE trace SET state=0 WHERE app='a2' OR app='a3'"); /* not decoded */
+	catalogue_run(s.db, "UPDATE job SET claimed=1 WHERE trace_id=(SELECT trace_id FROM trace"
+	                    " WHERE app='a3')"); /* being decoded */
 	catalogue_run(s.db, "UPDATE trace SET title='t' WHERE app='a4'");
 	catalogue_run(s.db, "UPDATE trace SET anr='g' WHERE app='a5' OR app='a6'");
 	expect_floor(&s, 9000, "a6 a7 a8"); /* a5 is the first of its group */
