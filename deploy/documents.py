@@ -87,8 +87,8 @@ def man(version, date):
             '.TP', '.B NO_COLOR', 'If not empty, output has no colours, also on terminals.',
             '.SH FILES', '.TP', '.I /etc/tracewell/tracewell.conf', 'Settings of the service.',
             '.TP', '.I /var/lib/tracewell', 'Its data folder.',
-            '.SH SIGNALS', 'SIGTERM and SIGINT stop the server once running requests and decodes have ended, at most after',
-            '\\fB\\-\\-shutdown\\fR. SIGHUP reloads its certificate.']
+            '.SH SIGNALS', 'SIGTERM and SIGINT stop the server when running requests and decodes have ended, or after',
+            '\\fB\\-\\-shutdown\\fR at the latest. SIGHUP reloads the TLS certificate.']
     return '\n'.join(out) + '\n'
 
 

@@ -64,7 +64,7 @@ final class AnrReports {
 		byte[] summary = exit.getProcessStateSummary();
 		String[] of = summary == null ? new String[0] : new String(summary, StandardCharsets.UTF_8).split("\n");
 		about.put("version_name", of.length == 2 ? of[0] : null);
-		about.put("build_id", of.length == 2 ? of[1] : null); // without one rather than with the names of another
+		about.put("build_id", of.length == 2 ? of[1] : null); // null if unknown: another build's mapping would give wrong names
 		about.remove("version_code");
 		about.put("pid", String.valueOf(exit.getPid()));
 		about.put("process", exit.getProcessName());

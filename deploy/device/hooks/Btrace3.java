@@ -58,7 +58,7 @@ final class Btrace3 {
 		try {
 			Map<String, String> about = Tracing.about(context, scenario);
 			Properties of = labelOf(process);
-			about.put("version_name", of.getProperty("version_name")); // without one rather than with the names of another
+			about.put("version_name", of.getProperty("version_name")); // null if unknown: another build's mapping would give wrong names
 			about.put("build_id", of.getProperty("build_id"));
 			about.remove("version_code");
 			about.put("pid", process.getName());

@@ -123,7 +123,7 @@ public final class Tracing {
 		});
 	}
 
-	/** One worker sends all queued traces, when the network is free for the user. */
+	/** One worker sends all queued traces, on an unmetered network. */
 	@AnyThread
 	static void sendIn(Context context, long ms, ExistingWorkPolicy policy) {
 		Constraints when = new Constraints.Builder().setRequiredNetworkType(NetworkType.UNMETERED).setRequiresBatteryNotLow(true).build();

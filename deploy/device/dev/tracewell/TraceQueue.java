@@ -25,7 +25,7 @@ final class TraceQueue {
 	private static final String BYTES = ".gz";
 	private static final String ABOUT = ".properties";
 	private static final long LEFT_BEHIND_MS = 3600_000;
-	/** Folders that this process sends from. A file lock belongs to the process and ends with any stream of the file. */
+	/** Folders that this process sends from. A file lock belongs to the process and is released when any stream of the file is closed. */
 	private static final Set<String> SENDING = new HashSet<>();
 
 	private final File folder;
@@ -58,7 +58,7 @@ final class TraceQueue {
 
 	/** Returns the traces that were dropped for this one; null if it alone exceeds the limit. */
 	List<Properties> add(File trace, Properties about, long maxBytes) throws IOException {
-		// not in digits of the user's language
+		// ASCII digits, whatever the locale
 		String name = String.format(Locale.ROOT, "%013d-%s", System.currentTimeMillis(), UUID.randomUUID());
 		File part = new File(folder, name + ".part");
 		compress(trace, part);

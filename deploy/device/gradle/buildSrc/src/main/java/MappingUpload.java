@@ -11,7 +11,7 @@ import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 
-/** Uploads a mapping and waits until it is compiled. Retries if the server restarts, a proxy has no server or the network is missing. */
+/** Uploads a mapping and waits until it is compiled. Retries if the server restarts, the proxy has no backend or there is no network. */
 public final class MappingUpload {
 	private static final int TRIES = 6;
 	private static final long WAIT_NS = 15 * 60_000_000_000L; // for the compilation
@@ -36,7 +36,7 @@ public final class MappingUpload {
 			try {
 				HttpURLConnection c = put(at(build, kind), file);
 				int status = status(c);
-				if (status == 202 && System.nanoTime() - begin < WAIT_NS) { // stored and queued: repeating the request waits for the end
+				if (status == 202 && System.nanoTime() - begin < WAIT_NS) { // stored and queued: the repeated request waits for the compilation
 					tries--;
 					if (System.nanoTime() - sent < EARLY_NS) pause(firstWaitMs);
 					continue;
