@@ -21,7 +21,7 @@ export type NumberRule = 'max_age_days' | 'anr_max_age_days' | 'max_traces' | 'm
 
 /** What a person may set, in the order in which they meet it. */
 export const FIELDS: { key: NumberRule; label: string; unit: string; scale: number; empty: string }[] = [
-	{ key: 'max_age_days', label: tr('Delete traces older than'), unit: tr('days'), scale: 1, empty: tr('never') },
+	{ key: 'max_age_days', label: tr('Delete traces older than'), unit: tr('days'), scale: 1, empty: tr('not deleted') },
 	{ key: 'anr_max_age_days', label: tr('Delete traces with an ANR after'), unit: tr('days'), scale: 1, empty: tr('like all others') },
 	{ key: 'max_traces', label: tr('Maximum traces'), unit: tr('traces'), scale: 1, empty: tr('no limit') },
 	{ key: 'max_bytes', label: tr('Maximum storage, raw and decoded'), unit: 'GiB', scale: GIB, empty: tr('no limit') },

@@ -51,7 +51,7 @@ export function FleetFindings() {
 			{f && !load.error && f.rules.length === 0 && <p class="quiet">{nothing(f)}</p>}
 			{f && !load.error && f.rules.length > 0 && <>
 				<div class="findings"><Cards>
-					<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Of the traces with findings')}>{tr('Per trace')}</th><th scope="col">{tr('Mainly by')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
+					<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Mean of the traces with this finding')}>{tr('Per trace')}</th><th scope="col">{tr('Mainly by')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 					<tbody>{f.rules.slice(0, ROWS).map((r) => <tr key={r.id} data-rule={r.id}>
 						<td class="anywhere named"><a href={withFilter('/fleet/findings', { rule: r.id })}>{serverText(r.title)}</a></td>
 						<td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>

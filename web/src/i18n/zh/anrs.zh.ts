@@ -142,7 +142,7 @@ const zh = {
 	'Sort by': '排序',
 	'Find': '查找',
 	'Loading locks': '正在加载锁',
-	'No thread of these traces waited for a lock. Lock waits come from monitor sections of traces and from thread dumps of ANR reports.': '这些 Trace 中没有线程等待锁。锁等待来自 Trace 中的 monitor 区段和 ANR 报告的线程转储。',
+	'No thread of these traces waited for a lock. Lock waits come from monitor sections of traces and from thread dumps of ANR reports.': '这些 Trace 中没有线程等待锁。锁等待来自 Trace 中的锁竞争（Monitor contention）区段和 ANR 报告的线程转储。',
 	'Held by': '持有者',
 	'In ANR reports, only the main thread\'s wait has a duration, if the report contains it.': 'ANR 报告中只有主线程的等待有时长，且报告中须包含该时长。',
 	'Locks · tracewell': '锁 · tracewell',
