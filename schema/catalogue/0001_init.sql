@@ -334,7 +334,7 @@ CREATE INDEX trace_anr_todo ON trace(project_id, trace_id) WHERE state = 2 AND a
 CREATE INDEX trace_of_anr ON trace(project_id, anr, created_ms, trace_id) WHERE anr<>'';
 CREATE INDEX trace_with_anr ON trace(project_id, created_ms, trace_id) WHERE anr<>'';
 CREATE INDEX trace_decoded ON trace(project_id, ready_ms, trace_id) WHERE state=2 AND has_upload=1;
--- in no cell without rollup_state 1
+-- only counted traces (rollup_state 1) have rollup cells
 CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state = 2 AND rollup_state = 1; -- sqlite
 --postgres -- finds rare values without reading all rows; costs little to write
 --postgres CREATE INDEX trace_ranges ON trace USING brin (
@@ -349,11 +349,11 @@ CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state
 --postgres -- estimates the rows that match a search for words; the same expression as HAS_WORD of catalogue_list.c
 --postgres CREATE STATISTICS trace_words ON (lower(title||' '||app||' '||version_name||' '||device||' '||scenario||' '||build_id||' '||process||' '||trace_id)) FROM trace;
 
--- The traces that wait for a stage.  SQLite has partial indexes instead (trace_uncounted,
--- trace_rollup_todo, trace_anr_todo, trace_detected).  In PostgreSQL, an update of a column in any
--- index adds a row version to all of them.  Each stage updates a column of each trace, so these
--- columns are in no index, and triggers maintain this table.  Pages of trace have free space for
--- these updates.
+-- One row per trace and stage: traces that wait for names, rollup or ANRs, and all counted traces by
+-- rules version.  SQLite has partial indexes instead (trace_uncounted, trace_rollup_todo,
+-- trace_anr_todo, trace_detected).  In PostgreSQL, updating any indexed column adds an entry to every
+-- index of the row.  Each stage updates a column of each trace, so these columns are in no index,
+-- and triggers maintain this table.  Pages of trace have free space for these updates.
 --postgres ALTER TABLE trace SET (fillfactor=60);
 --postgres CREATE TABLE trace_stage (
 --postgres 	stage TEXT COLLATE "C" NOT NULL,

@@ -11,7 +11,7 @@
 #include "decoder/base/err.h"
 
 /* Executes this program with the descriptors, all 100 or higher, as 0, 1, ...  tasks > 0 starts
- * a template whose copies do at most so many.  Returns 0 or an errno. */
+ * a template whose copies perform at most `tasks` tasks.  Returns 0 or an errno. */
 int tw_child_exec(const int *fds, size_t n, unsigned tasks, pid_t *ret_pid);
 enum tw_status tw_child_fail_errno(const char *doing, struct tw_err *err);
 

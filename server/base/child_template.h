@@ -21,7 +21,7 @@ struct tw_child_template {
 	pid_t pid;
 	int copy_socket;
 	unsigned copies;
-	unsigned tasks; /* that a copy may do, so what each needs is prepared that often; 0: 1 */
+	unsigned tasks; /* maximum per copy; the template prepares resources for that many; 0: 1 */
 };
 
 /* Starts a child that has exactly these descriptors, numbered from 0.  A template that has ended

@@ -38,7 +38,7 @@ struct tw_config {
 	struct tw_storage storage;
 	struct tw_analytics analytics;
 	const char *listen;          /* "127.0.0.1:8080"; port 0 picks one, which is logged */
-	bool behind_proxy;           /* allows a non-loopback address: a proxy does TLS */
+	bool behind_proxy;           /* allows a non-loopback address: a proxy terminates TLS */
 	const char *trusted_proxies; /* addresses and networks, "" none; parsed into proxies */
 	struct tw_proxies proxies;
 	const char *proxy_user_header;  /* contains the signed-in person, "" none */

@@ -81,8 +81,8 @@ static enum tw_status hold_folder(struct tw_catalogue *c, struct tw_err *err)
 	if (errno != EACCES && errno != EAGAIN)
 		return tw_fail_errno(err, TW_IO, "%.120s cannot be locked", path);
 	return tw_fail(err, TW_BUSY,
-	        "another server uses this data folder: stop it, or start this one with a folder "
-	        "of its own");
+	        "another server uses this data folder: stop it, or start this server with a "
+	        "different data folder");
 }
 
 enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct tw_err *err)

@@ -22,7 +22,8 @@
 /* Entry of the child; returns its exit code. */
 int tw_worker_main(void);
 /* Does the part of a decode that is the same for every trace, so that copies of the process need
- * not repeat it; for a copy that decodes at most so many traces.  What fails here is repeated. */
+ * not repeat it; for a copy that decodes at most `traces` traces.  A step that fails here is
+ * repeated by the copy. */
 void tw_worker_prepare(size_t traces);
 /* Entry of a template (server/base/child_template.h), and of each of its copies. */
 int tw_worker_template(size_t traces);

@@ -674,7 +674,7 @@ enum {
 };
 
 _Static_assert((int)CHILD_THREADS > (int)TW_CHILD_WAITERS,
-        "one asker too many gets a thread, and its refusal");
+        "an excess request needs a thread to be refused");
 
 static enum tw_status start_pools(struct tw_http *h, struct tw_err *err)
 {

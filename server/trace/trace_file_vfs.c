@@ -394,11 +394,11 @@ bool tw_trace_file_is(const char *head, size_t n)
 	return n >= HEAD && (is_packed(head) || memcmp(head, database_head, HEAD) == 0);
 }
 
-/* Of the header (https://www.sqlite.org/fileformat.html): the number of changes, then pages and
- * free pages; the number of changes again, and the version of the library that wrote the file. */
+/* Of the header (https://www.sqlite.org/fileformat.html): the file change counter, then the counts
+ * of pages and free pages; the change counter again, and the SQLite version that wrote the file. */
 enum { CHANGES = 24, AFTER_PAGES = 40, CHANGES_AGAIN = 92, PAGE_TYPE = 100, LEAF = 13 };
 
-/* Each image of this process gets a different number of changes. */
+/* Each image of this process gets a different file change counter. */
 static void number_changes(struct tw_trace_image *i)
 {
 	static _Atomic uint32_t images;

@@ -39,7 +39,7 @@ enum tw_status tw_trace_image_load(
 void tw_trace_image_done(struct tw_trace_image *i);
 
 /* A database in memory may be replaced by another between statements if both have the same schema.
- * SQLite then drops its pages, as the number of changes in the header differs. */
+ * SQLite then discards its page cache, as the file change counter differs. */
 enum { TW_TRACE_SCHEMA_BYTES = 4096 }; /* a page */
 /* Copies the schema; all zeros: the database cannot be replaced. */
 void tw_trace_image_schema(const struct tw_trace_image *i, uint8_t ret[TW_TRACE_SCHEMA_BYTES]);

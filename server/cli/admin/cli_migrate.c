@@ -435,7 +435,7 @@ static enum tw_status run(
 	                          .held = a->hold ? block_writes : NULL,
 	                          .lost = print_lost,
 	                          .step = count_file},
-	        .bar = tw_progress_of(a->verify ? "comparing files" : "bringing files")};
+	        .bar = tw_progress_of(a->verify ? "comparing files" : "copying files")};
 	enum tw_status st;
 
 	w.m.rows.progress = print_progress;

@@ -1,6 +1,6 @@
 /*
- * http_origin.c - the origin of a request: the client's address, what a trusted proxy says of it,
- * and the page that sent it.
+ * http_origin.c - the origin of a request: the client's address, the address and user that a
+ * trusted proxy reports, and the page that sent it.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -101,8 +101,8 @@ static enum tw_status take_user(struct tw_req *r, struct tw_err *err)
 	l = lines_of(r, name);
 	if (l.n > 1)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "%.40s was sent twice: the proxy must remove the header from requests of "
-		        "clients",
+		        "header %.40s was sent twice: configure the proxy to remove it from client "
+		        "requests",
 		        name);
 	if (l.n && *l.values[0])
 		r->proxy_user = l.values[0];
