@@ -19,11 +19,11 @@ const shared = { bundle: true, format: 'esm', target: 'es2022', metafile: true,
 
 const inputs = {}; // of each built file, by its name
 
-/* A file and all files that it imports statically. */
-function closure(outputs, f, found = new Set()) {
+/* A file and all files that it imports statically, or, with `later`, that it or they may load. */
+function closure(outputs, f, later = false, found = new Set()) {
 	if (!found.has(f)) {
 		found.add(f);
-		for (const i of outputs[f].imports) if (i.kind === 'import-statement') closure(outputs, i.path, found);
+		for (const i of outputs[f].imports) if (later || i.kind === 'import-statement') closure(outputs, i.path, later, found);
 	}
 	return found;
 }
@@ -109,9 +109,8 @@ async function modules(entry, show, define) {
 	for (const f of all) Object.assign(inputs[nameOf(f).replace(HASH, hash)] ??= {}, outputs[f].inputs);
 
 	const href = (f) => '/assets/' + nameOf(f).replace(HASH, hash);
-	const needs = (f) => [...new Set([...closure(outputs, f)].map(href))];
-	return { needs: (source) => needs(made(source)),
-		mayNeed: (source) => [...closure(outputs, made(source))].flatMap((f) => outputs[f].imports.flatMap((i) => needs(i.path))) };
+	const needs = (source, later) => [...new Set([...closure(outputs, made(source), later)].map(href))];
+	return { needs, mayNeed: (source) => needs(source, true) };
 }
 
 async function tests() {

@@ -10,18 +10,32 @@ import { later } from '../ui/later';
 import { Choice, Panel } from '../ui/parts';
 import { set, text } from '../ui/route';
 import { AnnotationPanel } from './panels/annotationpanel';
-import { CallsPanel } from './panels/calls';
 import { FlamePanel } from './panels/flame';
 import { MethodsPanel } from './panels/methods';
-import { RangePanel } from './panels/range';
 import { Report } from './panels/report';
 import { hasStates, StatesPanel } from './panels/states';
 import { StepBar, useSteps } from './parts/stepbar';
 import { annotations, draft } from './state/annotations';
+import type { CallsPanel } from './panels/calls';
 import type { NotesPanel } from './panels/notes';
+import type { RangePanel } from './panels/range';
 import type { Span } from './state/axis';
 import { format } from './state/steps';
 import type { Range } from './timeline/scene';
+
+/* Panels that are loaded when first shown. */
+
+const callList = later<ComponentProps<typeof CallsPanel>>('calls', async () => (await import('./panels/calls')).CallsPanel, tr('Calls'));
+
+const selected = later<ComponentProps<typeof RangePanel>>('range', async () => (await import('./panels/range')).RangePanel, tr('Selected range'));
+
+const findings = later<{ id: string; threads: Thread[]; start: number; end: number; turn: number }>('findings', async () => (await import('./panels/findingspanel')).FindingsPanel, tr('Findings'));
+
+const anr = later<{ t: Trace; reports: Reports }>('anr', async () => (await import('../anr/anr')).AnrPanel, 'ANR');
+
+const notes = later<ComponentProps<typeof NotesPanel>>('notes', async () => (await import('./panels/notes')).NotesPanel, tr('Events'));
+
+const sql = later<{ id: string; threads: Thread[]; whole: Span; turn: number }>('sql', async () => (await import('./panels/sql')).SqlPanel, 'SQL');
 
 /** What panels show: the trace, and the part of it that is selected. */
 export interface Shown {
@@ -86,26 +100,18 @@ function Methods(s: Shown) {
 
 function Calls(s: Shown) {
 	const { none, of } = useCalls(s);
-	return none ? <NoCalls {...s} title={tr('Calls')} /> : <CallsPanel {...of} threads={s.threads} whole={s.whole} turn={s.turn} />;
+	return none ? <NoCalls {...s} title={tr('Calls')} /> : <callList.Page {...of} threads={s.threads} whole={s.whole} turn={s.turn} />;
 }
 
 function Selected(s: Shown) {
 	const times = useMemo<[number, number]>(() => [s.range!.from, s.range!.to], [s.range?.from, s.range?.to]);
-	return <RangePanel id={s.t.id} range={times} tids={s.tids} threads={s.threads} start={s.whole.from} hasCalls={s.busy.length > 0} turn={s.turn} />;
+	return <selected.Page id={s.t.id} range={times} tids={s.tids} threads={s.threads} start={s.whole.from} hasCalls={s.busy.length > 0} turn={s.turn} />;
 }
 
 function States(s: Shown) {
 	const { of } = useCalls(s);
 	return <StatesPanel id={s.t.id} threads={s.listed} tids={text('threads') ? s.tids : null} range={of.range ?? [s.whole.from, s.whole.to]} scope={<Scope {...s} standard="all" />} />;
 }
-
-const findings = later<{ id: string; threads: Thread[]; start: number; end: number; turn: number }>('findings', async () => (await import('./panels/findingspanel')).FindingsPanel, 'Findings');
-
-const anr = later<{ t: Trace; reports: Reports }>('anr', async () => (await import('../anr/anr')).AnrPanel, 'ANR');
-
-const notes = later<ComponentProps<typeof NotesPanel>>('notes', async () => (await import('./panels/notes')).NotesPanel, 'Events');
-
-const sql = later<{ id: string; threads: Thread[]; whole: Span; turn: number }>('sql', async () => (await import('./panels/sql')).SqlPanel, 'SQL');
 
 const calls = (s: Shown) => s.busy.length > 0 && s.thread !== null;
 const timed = (s: Shown) => s.t.summary?.timed !== false;

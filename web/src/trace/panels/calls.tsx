@@ -1,28 +1,17 @@
 // Single calls: all of one method with a histogram of their durations, or the longest of threads and a range.
 import { useState } from 'preact/hooks';
-import { api, type Call, type Calls, type Thread } from '../../api/api';
+import { api, type Calls, type Thread } from '../../api/api';
 import { count, duration } from '../../i18n/format';
 import { tr } from '../../i18n/strings/trace';
 import { useMore } from '../../ui/held';
 import { Choice, MethodName, Panel, Pending, useLoad } from '../../ui/parts';
 import { number, set, text } from '../../ui/route';
-import { openAlso } from '../state/opened';
 import { formatCall } from '../state/selection';
-import { atTimeline } from '../state/tab';
+import { placeOfCall } from '../state/tab';
 import { viewOf } from '../state/view';
 
 const ROWS = 100, MOST = 10000;
 const BARS_HEIGHT = 64;
-const ROOM = 1.5; // of a call that is shown, around it
-
-/** The part of the address that shows a call and selects it. */
-export function placeOfCall(c: Omit<Call, 'cpu_ns'>, { from, to }: { from: number; to: number }): Record<string, string | number | null> {
-	const middle = c.start_ns + c.dur_ns / 2;
-	const span = Math.max(to - from > c.dur_ns * 3 ? 0 : to - from, c.dur_ns * 2 * ROOM, 1000);
-	const seen = c.start_ns < to && c.start_ns + c.dur_ns > from && to - from < 400 * c.dur_ns;
-	return { call: formatCall({ tid: c.tid, start: c.start_ns, depth: c.depth }), thread: c.tid, open: openAlso(text('open'), c.tid), root: null, skip: null,
-		...(seen ? {} : { from: Math.max(0, Math.round(middle - span / 2)), to: Math.round(middle + span / 2) }), ...atTimeline() };
-}
 
 /** Bars of two an octave; a click picks the durations of one. */
 function Histogram({ of, min, max }: { of: Calls; min: number; max: number | null }) {

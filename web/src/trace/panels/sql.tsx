@@ -7,8 +7,8 @@ import { useMore } from '../../ui/held';
 import { download, Failure, Panel, Pending, useLoad } from '../../ui/parts';
 import { Popover } from '../../ui/popover';
 import { set, text } from '../../ui/route';
+import { placeOfCall } from '../state/tab';
 import { viewOf } from '../state/view';
-import { placeOfCall } from './calls';
 import { isDuration, placer, savedSql, sqlOf, type Place, type Result, type Value } from './sqlrows';
 
 const LIMIT = 1000, CSV_LIMIT = 100_000, ROWS = 100;

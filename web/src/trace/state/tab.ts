@@ -1,9 +1,23 @@
 // Which pane of a trace is shown. A phone shows one at a time, and the timeline is the first of them.
+import type { Call } from '../../api/api';
 import { narrow } from '../../ui/narrow';
 import { set, text } from '../../ui/route';
+import { openAlso } from './opened';
+import { formatCall } from './selection';
+
+const ROOM = 1.5; // of a call that is shown, around it
 
 /** The part of an address that leads to the timeline, from where it may be out of sight. */
 export const atTimeline = (): Record<string, string> => (narrow.value ? { tab: 'timeline' } : {});
+
+/** The part of the address that shows a call and selects it. */
+export function placeOfCall(c: Omit<Call, 'cpu_ns'>, { from, to }: { from: number; to: number }): Record<string, string | number | null> {
+	const middle = c.start_ns + c.dur_ns / 2;
+	const span = Math.max(to - from > c.dur_ns * 3 ? 0 : to - from, c.dur_ns * 2 * ROOM, 1000);
+	const seen = c.start_ns < to && c.start_ns + c.dur_ns > from && to - from < 400 * c.dur_ns;
+	return { call: formatCall({ tid: c.tid, start: c.start_ns, depth: c.depth }), thread: c.tid, open: openAlso(text('open'), c.tid), root: null, skip: null,
+		...(seen ? {} : { from: Math.max(0, Math.round(middle - span / 2)), to: Math.round(middle + span / 2) }), ...atTimeline() };
+}
 
 export interface Tab {
 	id: string;
