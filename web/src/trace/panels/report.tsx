@@ -2,7 +2,7 @@
 import type { Trace } from '../../api/api';
 import { bytes, count, when } from '../../i18n/format';
 import { serverText } from '../../i18n/servertext';
-import { Command, Panel } from '../../ui/parts';
+import { Command, Copy, Panel } from '../../ui/parts';
 import { systemWords } from './systemwords';
 import { headOf } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
@@ -20,18 +20,23 @@ export function Facts({ t }: { t: Trace }) {
 	return <dl class="facts">{facts.filter(([, v]) => v).map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>;
 }
 
-export function NamesWarning({ t }: { t: Trace }) {
+/** Why most calls have no names, and the command that sends them. */
+function lackOf(t: Trace): { why: string; command: string } | null {
 	const n = t.report?.names;
 	if (!n?.warning) return null;
-	const [what, ...rest] = n.warning.split(': '); // what is wrong: why, and what to do
-	const why = rest.join(': ');
-	return (
-		<div class="notice warn" role="alert">
-			<strong>{what}.</strong>
-			{why.length > 0 && <p>{why.charAt(0).toUpperCase() + why.slice(1)}</p>}
-			{n.build_id && <Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/${encodeURIComponent(n.build_id)}/methods`}</Command>}
-		</div>
-	);
+	const build = n.build_id;
+	return { why: !build ? tr('The upload did not set build_id. Set it, and send the methodMapping.txt of the build.')
+		: !n.mapping ? tr('No mapping was uploaded for build {build}. Send its methodMapping.txt to name the methods of this trace.', { build })
+		: tr('The mapping of build {build} contains {resolved} of {ids} method ids: it is probably the mapping of another build.', { build, resolved: count(n.resolved), ids: count(n.ids) }),
+	command: build && `curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/${encodeURIComponent(build)}/methods` };
+}
+
+/** One line: the timeline needs the height. The report shows all of it. */
+export function NamesWarning({ t }: { t: Trace }) {
+	const lack = lackOf(t);
+	if (!lack) return null;
+	return <div class="notice warn line" role="alert"><strong>{tr('Method names are missing.')}</strong> <span title={lack.why}>{lack.why}</span>
+		{lack.command && <Copy text={lack.command} label={tr('Copy command')} />}</div>;
 }
 
 const REPAIR: Record<string, string> = { note: tr('note'), repair: tr('repair'), loss: tr('loss') };
@@ -39,11 +44,14 @@ const REPAIR: Record<string, string> = { note: tr('note'), repair: tr('repair'),
 function Repairs({ t }: { t: Trace }) {
 	const list = t.report?.repairs ?? [];
 	const n = t.report?.names;
+	const lack = lackOf(t);
 	return (
 		<details class="panel" open>
 			<summary><h2>{tr('Decode report')}</h2>
 				<span class="quiet">{list.length === 0 ? tr('nothing was lost or repaired') : tr.many(list.length, '{n} finding', '{n} findings')}
 					{n ? tr(', {resolved} of {ids} method ids named', { resolved: count(n.resolved), ids: count(n.ids) }) : ''}</span></summary>
+			{lack && <p>{lack.why}</p>}
+			{lack?.command && <Command>{lack.command}</Command>}
 			{t.report?.system && <p>{systemWords(t.report.system)}</p>}
 			{list.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('Cases')}</th>
