@@ -274,7 +274,7 @@ async function fillAll(t, data, options = {}) {
 	const hanging = Object.assign(await serve(t, data, { args: options.args, env: { ...options.env, TRACEWELL_WORKER_FAULT: 'sleep' } }), same);
 	const queued = await hanging.post('/api/v1/traces', sampleTrace(34), { query: { app: 'shop', scenario: 'late' } });
 	assert.equal(queued.status, 202);
-	await until(() => (hanging.sql(`SELECT state FROM trace WHERE trace_id='${queued.json.id}'`) === '1' ? true : undefined), 'it is being decoded');
+	await until(() => (hanging.sql(`SELECT claimed FROM job WHERE trace_id='${queued.json.id}'`) === '1' ? true : undefined), 'it is being decoded');
 	if (!options.env) await until(() => (below(data, 'records').filter((file) => fs.statSync(path.join(data, 'records', file)).size > 0).length === 12 ? true : undefined), 'its record is written');
 	await hanging.stop('SIGKILL');
 	await hanging.ended;
