@@ -15,6 +15,7 @@ import zlib from 'node:zlib';
 import { sampleTrace } from '../e2e/make.mjs';
 import { startPostgres } from '../e2e/postgres.mjs';
 import { Server, binary } from '../e2e/server.mjs';
+import { sendTraces } from './senders.mjs';
 
 const UPLOADS = Number(process.argv[2] ?? 2000);
 const ROUNDS = Number(process.argv[3] ?? 1);
@@ -49,16 +50,7 @@ async function measure(program) {
 	s.ingestKey = s.ingest;
 	db.sql('SELECT pg_stat_statements_reset()');
 	const before = { server: cpuOf(s.child.pid), postgres: cpuOf(db.child.pid), at: performance.now() };
-	let next = 0;
-	await Promise.all(
-		Array.from({ length: SENDERS }, async () => {
-			while (next < UPLOADS) {
-				const n = next++;
-				const answer = await s.post('/api/v1/traces', bodies[n], { query: { app: 'shop', build_id: 'b', version_name: '1', scenario: 'start', device: `d${n}` }, headers: { 'Idempotency-Key': `k${n}` } });
-				if (answer.status !== 202) throw new Error(answer.text);
-			}
-		}),
-	);
+	await sendTraces(s, bodies, SENDERS);
 	const seconds = (performance.now() - before.at) / 1000;
 	const server = (cpuOf(s.child.pid) - before.server) / UPLOADS, postgres = (cpuOf(db.child.pid) - before.postgres) / UPLOADS;
 	console.log(`${path.relative('.', program)}: ${(UPLOADS / seconds).toFixed(0)} uploads/s accepted here; processor ms per upload: server ${server.toFixed(2)}, PostgreSQL ${postgres.toFixed(2)}, so ${((CORES * 1000) / (server + postgres)).toFixed(0)}/s on ${CORES} cores without the clients`);

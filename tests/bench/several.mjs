@@ -21,6 +21,7 @@ import { startBucket } from '../e2e/bucket.mjs';
 import { sampleTrace } from '../e2e/make.mjs';
 import { postgresIsThere, startPostgres } from '../e2e/postgres.mjs';
 import { Server, binary, until } from '../e2e/server.mjs';
+import { sendTraces } from './senders.mjs';
 
 const TRACES = Number(process.argv[2] ?? 300);
 const RECORDS = Number(process.argv[3] ?? 20000);
@@ -65,19 +66,6 @@ function recordings() {
 
 const { bodies, mapping } = recordings();
 
-async function send(servers, what = bodies) {
-	let next = 0;
-	const sender = async (of) => {
-		while (next < what.length) {
-			const n = next++;
-			const s = servers[of % servers.length];
-			const answer = await s.post('/api/v1/traces', what[n], { query: { app: 'shop', build_id: 'b', version_name: '1', scenario: 'start', device: `d${n}` }, headers: { 'Idempotency-Key': `k${n}` } });
-			if (answer.status !== 202) throw new Error(answer.text);
-		}
-	};
-	await Promise.all(Array.from({ length: SENDERS }, (_, of) => sender(of)));
-}
-
 const timed = async (what) => {
 	const begin = performance.now();
 	await what();
@@ -119,7 +107,7 @@ async function measure(name, n, db, bucket) {
 	await servers[0].put('/api/v1/builds/b/methods', mapping);
 	const before = spent(db, bucket);
 	const begin = performance.now();
-	await send(servers);
+	await sendTraces(servers, bodies, SENDERS);
 	const sent = performance.now() - begin;
 	const [first] = servers;
 	await until(async () => ((await first.get('/api/v1/traces', { query: { state: 'ready', limit: 1 } })).json.total === TRACES ? true : undefined), 'all decoded', 600);
@@ -148,7 +136,7 @@ async function accepting(n, db) {
 	for (const s of servers) s.ingestKey = servers[0].ingest;
 	const small = Array.from({ length: 1500 }, (_, of) => zlib.gzipSync(sampleTrace(150, of + 1)));
 	const before = databaseWork(db).changes;
-	const ms = await timed(() => send(servers, small));
+	const ms = await timed(() => sendTraces(servers, small, SENDERS));
 	const each = (databaseWork(db).changes - before) / small.length;
 	for (const s of servers) await s.stop();
 	fs.rmSync(home, { recursive: true, force: true });

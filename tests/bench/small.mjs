@@ -14,6 +14,7 @@ import { execFileSync } from 'node:child_process';
 
 import { sampleTrace } from '../e2e/make.mjs';
 import { Server, binary, until } from '../e2e/server.mjs';
+import { sendTraces } from './senders.mjs';
 
 const TRACES = Number(process.argv[2] ?? 1000);
 const other = process.argv[3];
@@ -34,18 +35,6 @@ function cpuOf(pid) {
 
 const bodies = Array.from({ length: TRACES }, (_, n) => zlib.gzipSync(sampleTrace(CALLS, n + 1)));
 
-async function send(s) {
-	let next = 0;
-	const sender = async () => {
-		while (next < TRACES) {
-			const n = next++;
-			const answer = await s.post('/api/v1/traces', bodies[n], { query: { app: 'shop', build_id: 'b', version_name: '1', scenario: 'start', device: `d${n}` }, headers: { 'Idempotency-Key': `k${n}` } });
-			if (answer.status !== 202) throw new Error(answer.text);
-		}
-	};
-	await Promise.all(Array.from({ length: SENDERS }, sender));
-}
-
 async function measure(program) {
 	process.env.TRACEWELL = program;
 	const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-small-'));
@@ -53,7 +42,7 @@ async function measure(program) {
 	await s.start();
 	const before = cpuOf(s.child.pid);
 	const begin = performance.now();
-	await send(s);
+	await sendTraces(s, bodies, SENDERS);
 	const sent = performance.now() - begin;
 	await until(async () => ((await s.get('/api/v1/traces', { query: { state: 'ready', limit: 1 } })).json.total === TRACES ? true : undefined), 'all decoded', 600);
 	const decoded = performance.now() - begin;

@@ -15,6 +15,7 @@ import { startBucket } from '../e2e/bucket.mjs';
 import { sampleTrace } from '../e2e/make.mjs';
 import { startPostgres } from '../e2e/postgres.mjs';
 import { Server, binary, sleep, until } from '../e2e/server.mjs';
+import { sendTraces } from './senders.mjs';
 
 const TRACES = Number(process.argv[2] ?? 300);
 const ROUNDS = Number(process.argv[3] ?? 2);
@@ -51,16 +52,7 @@ async function measure(program, name, args) {
 	db.sql('SELECT pg_stat_statements_reset()');
 	const state = () => ({ server: cpuOf(s.child.pid), postgres: cpuOf(db.child.pid), log: Number(db.sql("SELECT pg_current_wal_lsn()-'0/0'")), bytes: Number(db.sql("SELECT pg_database_size('postgres')")), put: b.count('PUT', '/'), get: b.count('GET', '/blobs/') + b.count('GET', '/traces/') + b.count('HEAD', '/') });
 	const before = state();
-	let next = 0;
-	await Promise.all(
-		Array.from({ length: SENDERS }, async () => {
-			while (next < TRACES) {
-				const n = next++;
-				const answer = await s.post('/api/v1/traces', bodies[n], { query: { app: 'shop', build_id: 'b', version_name: '1', scenario: 'start', device: `d${n}` }, headers: { 'Idempotency-Key': `k${n}` } });
-				if (answer.status !== 202) throw new Error(answer.text);
-			}
-		}),
-	);
+	await sendTraces(s, bodies, SENDERS);
 	await until(async () => (await sleep(500), Number(db.sql('SELECT count(*) FROM trace WHERE state=2 AND rollup_state<>0', 'one')) === TRACES ? true : undefined), 'all counted', 600);
 	await until(() => (args.length || b.count('PUT', '/records/') >= TRACES ? true : undefined), 'records', 60);
 	const after = state();

@@ -12,6 +12,7 @@ import zlib from 'node:zlib';
 import { sampleTrace } from '../e2e/make.mjs';
 import { startPostgres } from '../e2e/postgres.mjs';
 import { Server, until } from '../e2e/server.mjs';
+import { sendTraces } from './senders.mjs';
 
 const TRACES = Number(process.argv[2] ?? 300);
 const SENDERS = 16;
@@ -31,16 +32,7 @@ const bodies = Array.from({ length: TRACES }, (_, n) => zlib.gzipSync(sampleTrac
 const changes = () => Number(db.sql("SELECT txid_snapshot_xmax(txid_current_snapshot())"));
 db.sql('SELECT pg_stat_statements_reset()');
 const [before, begin] = [changes(), performance.now()];
-let next = 0;
-await Promise.all(
-	Array.from({ length: SENDERS }, async () => {
-		while (next < TRACES) {
-			const n = next++;
-			const answer = await s.post('/api/v1/traces', bodies[n], { query: { app: 'shop', build_id: 'b', version_name: '1', scenario: 'start', device: `d${n}` }, headers: { 'Idempotency-Key': `k${n}` } });
-			if (answer.status !== 202) throw new Error(answer.text);
-		}
-	}),
-);
+await sendTraces(s, bodies, SENDERS);
 const counted = () => Number(db.sql("SELECT count(*) FROM trace WHERE state=2 AND rollup_state<>0", 'one'));
 try {
 	await until(async () => ((await new Promise((r) => setTimeout(r, 500))), counted() === TRACES ? true : undefined), 'all counted', 600);
