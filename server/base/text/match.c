@@ -166,7 +166,9 @@ static void put_signature(struct tw_buf *b, struct tw_str descriptor, bool packa
 		fits = put_type(b, &rest, packages);
 	}
 	(void)tw_buf_printf(b, "): ");
-	rest = tw_str_from(rest, 1);
+	fits = fits && rest.len;
+	if (fits)
+		rest = tw_str_from(rest, 1);
 	if (fits && put_type(b, &rest, packages) && !rest.len)
 		return;
 	b->len = begin < b->len ? begin : b->len;
