@@ -346,12 +346,15 @@ static void test_metadata_as_json(void **state)
 	tw_arena_free(a);
 }
 
+enum { MOST_WORDS = 20 };
+
 /* "x --a b" cut at the blanks into argv; text is changed. */
-static int words_of(char *text, char **argv)
+static int words_of(char *text, char *argv[MOST_WORDS])
 {
 	int argc = 0;
 
 	for (char *at = text; at; argc++) {
+		assert_true(argc < MOST_WORDS);
 		argv[argc] = at;
 		at = strchr(at, ' ');
 		if (at)
@@ -375,7 +378,8 @@ static bool is_upper(const char *text)
 }
 
 /* What a call says on stderr, in *ret_said up to the synopsis; returns what tw_cli_flags does. */
-static int read_flags(const char *text, struct flags_read *f, char ret_said[256], char *argv[16])
+static int read_flags(
+        const char *text, struct flags_read *f, char ret_said[256], char *argv[MOST_WORDS])
 {
 	static const char *const words[] = {"red", "green", "blue", NULL};
 	static const struct tw_verb verbs[] = {{"make", "FILE...", "name"}, {"list", "", NULL},
@@ -412,7 +416,7 @@ static int read_flags(const char *text, struct flags_read *f, char ret_said[256]
 
 static void test_flags(void **state)
 {
-	char said[256], *argv[16];
+	char said[256], *argv[MOST_WORDS];
 	struct flags_read f;
 
 	(void)state;
@@ -466,7 +470,7 @@ static void test_flags_refused(void **state)
 	        {"x list --colour \033[31m",
 	                "tracewell x: --colour must be red, green or blue, not \"?[31m\""},
 	};
-	char said[256], *argv[16];
+	char said[256], *argv[MOST_WORDS];
 	struct flags_read f;
 
 	(void)state;
