@@ -306,12 +306,6 @@ enum tw_status tw_catalogue_rollup_count(struct tw_catalogue *c, const char *pro
 
 /* --- names --- */
 
-/* Thousands of numbers: before PostgreSQL has statistics of the table, it may compare each row with
- * each number of =ANY(). */
-#define AMONG_MANY(parameter)                                                                      \
-	TW_EITHER(" IN (SELECT n.value FROM json_each(" parameter ") n)",                          \
-	        " IN (SELECT unnest(CAST(" parameter " AS BIGINT[])))")
-
 static enum tw_status read_names(struct tw_db *db, const char *project_id, const uint64_t *of,
         size_t n, struct tw_arena *a, struct tw_rollup_naming *names, struct tw_err *err)
 {
@@ -322,7 +316,7 @@ static enum tw_status read_names(struct tw_db *db, const char *project_id, const
 	if (st == TW_OK)
 		st = tw_cat_query(&q, db, err, /* primary key */
 		        "SELECT method_id, name, descriptor, named, build_id FROM rollup_method"
-		        " WHERE project_id=?1 AND method_id" AMONG_MANY("?2"),
+		        " WHERE project_id=?1 AND method_id" TW_CAT_AMONG("?2"),
 		        "tt", project_id, ids.list);
 	if (st != TW_OK)
 		return st;
