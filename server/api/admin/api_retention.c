@@ -7,7 +7,7 @@
 #include "server/derive/jobs_retention.h"
 #include "server/derive/retention.h"
 
-enum { TOLD = 200, SOON_DAYS = 7, SOON_DAYS_MOST = 3650 };
+enum { LISTED_MAX = 200, SOON_DAYS = 7, SOON_DAYS_MOST = 3650 };
 
 static json_t *row_json(const struct tw_expiry *e)
 {
@@ -62,10 +62,10 @@ static enum tw_status look_ahead(
 	enum tw_status st = tw_catalogue_use(c, project_id, &ret->use, err);
 
 	if (st == TW_OK)
-		st = tw_retention_due(c, project_id, rules, now_ms, TOLD, tw_req_arena(r),
+		st = tw_retention_due(c, project_id, rules, now_ms, LISTED_MAX, tw_req_arena(r),
 		        &ret->due, &ret->n_due, err);
 	if (st == TW_OK)
-		st = tw_retention_due(c, project_id, rules, now_ms + days * TW_DAY_MS, TOLD,
+		st = tw_retention_due(c, project_id, rules, now_ms + days * TW_DAY_MS, LISTED_MAX,
 		        tw_req_arena(r), &ret->later, &ret->n_later, err);
 	return st;
 }

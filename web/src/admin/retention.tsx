@@ -10,7 +10,7 @@ import { tr } from '../i18n/strings/manage';
 import { several } from '../api/traces';
 
 const SPANS: [days: number, shown: string][] = [[7, tr('a week')], [30, tr('30 days')], [90, tr('90 days')], [365, tr('a year')]];
-const TOLD = 200; // the server lists at most this many items of each kind
+const LISTED_MAX = 200; // the server lists at most this many items of each kind
 
 const put = async (rules: Rules, days: number, dry: boolean) =>
 	(await call(url('/api/v1/retention', { days, ...(dry && { dry_run: true }) }), { method: 'PUT', body: JSON.stringify(rules), headers: { 'Content-Type': 'application/json' } })).json() as Promise<Room>;
@@ -59,7 +59,7 @@ function Next({ room, days, span, tried, busy }: { room: Room; days: number; spa
 		<Panel title={tried ? tr('Preview of deletions') : tr('Next deletions')} id="next"
 			aside={<label class="inline">{tr('Within')}{' '}<select value={days} disabled={busy} onChange={(e) => span(Number(e.currentTarget.value))}>{SPANS.map(([d, s]) => <option key={d} value={d}>{s}</option>)}</select></label>}>
 			{list.length === 0 ? <p class="quiet">{tr('Nothing to delete with {tried} rules.', { tried: tried ? tr('these') : tr('the current') })}</p> : <>
-				<p>{tr.rich('{list}, {freed}{due}. Pin a trace to keep it.', { list: list.length < TOLD ? several(list.length, 'item') : tr('At least {n} items; the first {n}', { n: count(list.length) }), freed: bytes(freed), due: room.expiring_now.length > 0 && <>; <strong>{tr('{due} of them at the next check{tried}', { due: room.expiring_now.length === list.length ? tr('all') : count(room.expiring_now.length), tried: tried ? tr(' after the rules are saved') : '' })}</strong></> })}
+				<p>{tr.rich('{list}, {freed}{due}. Pin a trace to keep it.', { list: list.length < LISTED_MAX ? several(list.length, 'item') : tr('At least {n} items; the first {n}', { n: count(list.length) }), freed: bytes(freed), due: room.expiring_now.length > 0 && <>; <strong>{tr('{due} of them at the next check{tried}', { due: room.expiring_now.length === list.length ? tr('all') : count(room.expiring_now.length), tried: tried ? tr(' after the rules are saved') : '' })}</strong></> })}
 					{over > 0 && <> {tr('{over} traces are above the maximum.', { over: count(over) })}</>}</p>
 				<Goes list={list} rules={room.rules} /></>}
 		</Panel>
