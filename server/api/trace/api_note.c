@@ -1,7 +1,9 @@
 /*
  * api_note.c - events of a trace other than calls: notes by time, and documents.
  */
+#include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +11,7 @@
 #include "server/api/trace/view_open.h"
 #include "server/base/text/json.h"
 #include "server/base/text/json_write.h"
+#include "server/base/text/match.h"
 #include "server/fleet/anr/anr_names.h"
 #include "server/query/note_names.h"
 
@@ -33,6 +36,9 @@ struct answer {
 	bool verdicts_read;
 	struct tw_selection sel; /* time range and threads of notes */
 	uint64_t n, limit, last;
+	struct tw_match *match;   /* NULL: all notes */
+	enum tw_note_kind listed; /* of a search; TW_NOTE_COUNT: any */
+	uint64_t matches[TW_NOTE_COUNT];
 };
 
 /* Valid JSON is passed through; an invalid detail of a damaged file is omitted. */
@@ -162,8 +168,85 @@ static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	return a->n < a->limit && tw_buf_status(&a->out) == TW_OK;
 }
 
+static bool has_thread(const struct answer *a, const struct tw_thread_info *t)
+{
+	char tid[24];
+
+	if (t->name.len)
+		return tw_match_has(a->match, t->name);
+	(void)snprintf(tid, sizeof tid, "%" PRIu64, t->tid);
+	return tw_match_has(a->match, tw_str_of(tid));
+}
+
+/* The thread that is the value of a note. */
+static bool has_target(const struct answer *a, const struct tw_note_row *n)
+{
+	if (n->value <= 0 || (n->kind != TW_NOTE_contention && n->kind != TW_NOTE_binder &&
+	                             n->kind != TW_NOTE_wakeup && n->kind != TW_NOTE_flow &&
+	                             n->kind != TW_NOTE_thread_created))
+		return false;
+	for (uint32_t i = 0; i < a->n_threads; i++)
+		if (a->threads[i].tid == (uint64_t)n->value)
+			return has_thread(a, &a->threads[i]);
+	return false;
+}
+
+static bool has_value(const struct answer *a, const json_t *v)
+{
+	char *text;
+	bool has;
+
+	if (json_is_string(v))
+		return tw_match_has(
+		        a->match, (struct tw_str){json_string_value(v), json_string_length(v)});
+	text = tw_json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+	has = text && tw_match_has(a->match, tw_str_of(text));
+	free(text);
+	return has;
+}
+
+/* Values only: keys are the same in all events of a kind. */
+static bool has_detail(const struct answer *a, struct tw_str text)
+{
+	json_t *o = text.len ? json_loadb(text.ptr, text.len, 0, NULL) : NULL;
+	const char *key;
+	json_t *v;
+	bool has = false;
+
+	if (json_is_object(o) && a->v->names.retrace)
+		(void)tw_note_detail(a->v->names.retrace, o);
+	json_object_foreach(o, key, v) has = has || has_value(a, v);
+	json_decref(o);
+	return has;
+}
+
+static bool note_matches(struct answer *a, const struct tw_note_row *n)
+{
+	return tw_match_has(a->match, note_text(a, n)) ||
+	       (n->thread_id && n->thread_id <= a->n_threads &&
+	               has_thread(a, &a->threads[n->thread_id - 1])) ||
+	       has_target(a, n) || has_detail(a, n->detail);
+}
+
+/* Counts matches of all kinds, also after the last note of the page. */
+static bool put_match(void *arg, uint64_t id, const struct tw_note_row *n)
+{
+	struct answer *a = arg;
+
+	if (!is_wanted(a, n->thread_id) || !note_matches(a, n))
+		return true;
+	a->matches[n->kind]++;
+	if (a->n < a->limit && (a->listed == TW_NOTE_COUNT || a->listed == n->kind))
+		(void)put_note(a, id, n);
+	return tw_buf_status(&a->out) == TW_OK;
+}
+
 static const struct tw_param notes_params[] = {
         TW_PARAM_TEXT("kind", 0, "Only events of this kind."),
+        TW_PARAM_TEXT("q", 0,
+                "Only events whose text, details or threads contain this text, ignoring case; "
+                "with regex=true, match this regular expression (PCRE2)."),
+        TW_PARAM_FLAG("regex", false, "Whether `q` is a regular expression."),
         TW_PARAM_NUMBER("cursor", 0, 0, INT64_MAX, "`next_cursor` of the previous page."),
         TW_PARAM_NUMBER("limit", NOTES_DEFAULT, 1, NOTES_MAX, ""),
         {0},
@@ -173,6 +256,7 @@ static enum tw_status read_query(struct answer *a, struct tw_note_query *q, stru
 {
 	const struct tw_req *r = a->v->req;
 	const char *kind = tw_req_text(r, "kind");
+	const char *text = tw_req_text_or_empty(r, "q");
 	enum tw_status st;
 
 	*q = (struct tw_note_query){.kind = TW_NOTE_COUNT};
@@ -180,6 +264,13 @@ static enum tw_status read_query(struct answer *a, struct tw_note_query *q, stru
 		q->kind = tw_note_of_name(kind);
 		if (q->kind == TW_NOTE_COUNT)
 			return tw_fail(err, TW_BAD_REQUEST, "unknown kind of note %.64s", kind);
+	}
+	a->listed = q->kind;
+	if (text[0]) {
+		q->kind = TW_NOTE_COUNT;
+		st = tw_match_new(text, tw_req_flag(r, "regex"), &a->match, err);
+		if (st != TW_OK)
+			return st;
 	}
 	q->after = (uint64_t)tw_req_number(r, "cursor");
 	q->limit = UINT32_MAX; /* put_note counts the notes of the selected threads */
@@ -190,25 +281,20 @@ static enum tw_status read_query(struct answer *a, struct tw_note_query *q, stru
 	return st;
 }
 
-static enum tw_status put_kinds(struct answer *a, struct tw_err *err)
+static void put_counts(struct tw_json *j, const char *key, const uint64_t counts[TW_NOTE_COUNT])
 {
-	uint64_t counts[TW_NOTE_COUNT];
-	enum tw_status st = tw_trace_file_note_counts(a->v->file, counts, err);
-
-	if (st != TW_OK)
-		return st;
-	tw_json_key(&a->j, "kinds");
-	tw_json_open(&a->j, '{');
+	tw_json_key(j, key);
+	tw_json_open(j, '{');
 	for (int i = 0; i < TW_NOTE_COUNT; i++)
 		if (counts[i])
-			tw_json_key_int(&a->j, tw_note_info((enum tw_note_kind)i)->name,
-			        (int64_t)counts[i]);
-	tw_json_close(&a->j, '}');
-	return TW_OK;
+			tw_json_key_int(
+			        j, tw_note_info((enum tw_note_kind)i)->name, (int64_t)counts[i]);
+	tw_json_close(j, '}');
 }
 
 static enum tw_status answer_notes(struct answer *a, struct tw_err *err)
 {
+	uint64_t counts[TW_NOTE_COUNT];
 	struct tw_note_query q;
 	enum tw_status st = read_query(a, &q, err);
 
@@ -217,10 +303,15 @@ static enum tw_status answer_notes(struct answer *a, struct tw_err *err)
 	tw_json_open(&a->j, '{');
 	tw_json_key(&a->j, "notes");
 	tw_json_open(&a->j, '[');
-	st = tw_trace_file_notes(a->v->file, &q, put_note, a, err);
+	st = tw_trace_file_notes(a->v->file, &q, a->match ? put_match : put_note, a, err);
 	tw_json_close(&a->j, ']');
 	if (st == TW_OK)
-		st = put_kinds(a, err);
+		st = tw_trace_file_note_counts(a->v->file, counts, err);
+	if (st != TW_OK)
+		return st;
+	put_counts(&a->j, "kinds", counts);
+	if (a->match)
+		put_counts(&a->j, "matches", a->matches);
 	tw_json_key(&a->j, "next_cursor");
 	if (a->n == a->limit)
 		tw_json_int(&a->j, (int64_t)a->last);
@@ -287,6 +378,7 @@ static enum tw_status run(struct tw_req *r,
 	tw_buf_init(&a.out, BODY_MAX);
 	a.j = tw_json_to(&a.out);
 	st = answer(&a, err);
+	tw_match_free(a.match);
 	tw_view_close(&v);
 	if (st == TW_OK)
 		st = tw_req_reply_buf(r, 200, "application/json", true, &a.out, err);

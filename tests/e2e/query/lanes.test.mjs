@@ -57,6 +57,29 @@ test('lanes, sums and activity', async (t) => {
 		for (const x of strips) assert.deepEqual(x.activity, threads.find((y) => y.tid === x.tid && y.slices > 0).activity);
 	});
 
+	await t.test('a search finds events of all kinds by text, thread and detail, and counts all of them', async () => {
+		const { threads } = (await s.get(`${at}/threads`)).json;
+		const target = new Set(['contention', 'binder', 'wakeup', 'flow', 'thread_created']);
+		const named = (tid) => { const t = threads.find((x) => x.tid === tid); return t ? t.name || String(tid) : ''; };
+		const texts = (n) => [n.text, named(n.tid), n.value > 0 && target.has(n.kind) ? named(n.value) : '', ...Object.values(n.detail ?? {}).map((v) => (typeof v === 'string' ? v : JSON.stringify(v)))];
+		const words = [...new Set(notes.flatMap((n) => texts(n)).filter((w) => w.length > 3))];
+		for (const [q, regex] of [...words.slice(0, 40).map((w) => [w.slice(1).toUpperCase(), false]), ['^run', true], ['e$', true], ['in no event', false]]) {
+			const wanted = notes.filter((n) => texts(n).some((x) => (regex ? new RegExp(q, 'i').test(x) : x.toLowerCase().includes(q.toLowerCase()))));
+			const { json } = await s.get(`${at}/notes`, { query: { q, ...(regex && { regex }) } });
+			assert.deepEqual(json.notes, wanted, q);
+			const counts = {};
+			for (const n of wanted) counts[n.kind] = (counts[n.kind] ?? 0) + 1;
+			assert.deepEqual(json.matches, counts, q);
+			const kind = Object.keys(counts)[0];
+			if (!kind) continue;
+			const one = (await s.get(`${at}/notes`, { query: { q, kind, limit: 1, ...(regex && { regex }) } })).json;
+			assert.deepEqual([one.notes, one.matches], [[wanted.find((n) => n.kind === kind)], counts], 'the first of a kind, and the counts of all');
+			if (counts[kind] > 1) assert.deepEqual((await s.get(`${at}/notes`, { query: { q, kind, limit: 1, cursor: one.next_cursor, ...(regex && { regex }) } })).json.notes, [wanted.filter((n) => n.kind === kind)[1]]);
+		}
+		assert.ok(words.length > 10);
+		assert.equal((await s.get(`${at}/notes?q=(&regex=true`)).status, 400);
+	});
+
 	await t.test('invalid queries are refused', async () => {
 		for (const q of ['notes/lanes?kind=nothing', 'notes/lanes?cells=0', 'notes/lanes?cells=4097', 'notes/lanes?from=5&to=5', 'activity?cells=0', 'notes/sums?from=9&to=2'])
 			assert.equal((await s.get(`${at}/${q}`)).status, 400, q);
@@ -73,6 +96,8 @@ test('notes and findings of a trace of a million events', { timeout: 900_000 }, 
 	const notes = await s.get(`/api/v1/traces/${id}/notes?limit=10`);
 	assert.equal(notes.status, 200, notes.text);
 	assert.deepEqual(notes.json.kinds, { instant: 999_999 });
+	const found = await s.get(`/api/v1/traces/${id}/notes?q=N3&limit=10`);
+	assert.deepEqual([found.json.notes.length, found.json.matches], [10, { instant: 111_111 }], 'all are searched');
 	const last = await s.get(`/api/v1/traces/${id}/notes?from=9999990000&to=9999999999`);
 	assert.deepEqual(last.json.notes.map((n) => n.ts_ns), [9_999_990_000]);
 	assert.equal((await s.get(`/api/v1/traces/${id}/findings`)).status, 200);
