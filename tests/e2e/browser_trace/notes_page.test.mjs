@@ -125,6 +125,34 @@ test('notes: a head orders rows, a click on a row selects its event, and threads
 	await done(page);
 });
 
+test('notes: a search covers all kinds, texts, threads and details, and counts them', async () => {
+	const page = await open(many);
+	const { kinds } = (await server.get(`/api/v1/traces/${many}/notes?limit=1`)).json;
+	const all = Object.values(kinds).reduce((a, b) => a + b);
+	const field = page.locator('#notes input[type=search]');
+	const searched = async (what, status) => {
+		await field.click({ clickCount: 3 });
+		await page.keyboard.type(what);
+		await page.locator('#notes').getByText(status, { exact: true }).waitFor();
+	};
+	await searched('MARK 13', `9 of ${all} match`);
+	assert.deepEqual((await kindsOf(page).allInnerTexts()).slice(0, 2), ['All kinds 9', 'Lock waits 0']);
+	assert.deepEqual((await rows(page)).map((r) => r[1]), ['mark 13', ...Array.from({ length: 8 }, (_, i) => `mark ${130 + i}`)].map((x) => `Marks ${x}`));
+	await searched('b.get', `1 of ${all} match`);
+	assert.deepEqual((await kindsOf(page).allInnerTexts()).slice(0, 2), ['All kinds 1', 'Lock waits 1'], 'in a detail');
+	await searched('/^mark 1\\d$/', `10 of ${all} match`);
+	await page.getByRole('button', { name: 'Lock waits 0' }).click();
+	await page.locator('#notes').getByText(`0 of ${kinds.contention} match`, { exact: true }).waitFor();
+	await page.getByRole('button', { name: /^All kinds/ }).click();
+	await page.locator('#notes').getByText(`10 of ${all} match`, { exact: true }).waitFor();
+	await settled(page);
+	await page.reload();
+	await page.locator('#notes').getByText(`10 of ${all} match`, { exact: true }).waitFor();
+	assert.equal(await field.inputValue(), '/^mark 1\\d$/');
+	await searched('/(/', 'Not a regular expression: missing closing parenthesis.').catch(() => page.locator('#notes [role=alert]').waitFor());
+	await done(page);
+});
+
 test('notes: states are of the thread that is shown, and of the selected time', async () => {
 	const page = await open(mixed, '?note=state&thread=13');
 	const of = async (query) => (await server.get(`/api/v1/traces/${mixed}/notes?kind=state&thread=13${query}`)).json.notes;

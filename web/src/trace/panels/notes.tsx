@@ -4,7 +4,7 @@ import { useMemo } from 'preact/hooks';
 import { api, type Note, type Thread } from '../../api/api';
 import { COMMA, count, duration, harmless } from '../../i18n/format';
 import { useMore } from '../../ui/held';
-import { matching } from '../../ui/matching';
+import { useTyped } from '../../ui/filter';
 import { columnsOf, factsOf, type Fact } from './eventfacts';
 import { formatEvent, idOf } from '../state/event';
 import { around, inOrder, kindsInOrder, kindTitle, ofOneThread, within } from '../state/notekinds';
@@ -17,6 +17,7 @@ import { set, text } from '../../ui/route';
 import { tr } from '../../i18n/strings/trace';
 
 const LOAD = 10000;
+const ALL = 'all'; // kinds: what a search covers unless one is chosen
 const ROWS = 100;
 const COLUMNS = 4; // of details
 
@@ -32,14 +33,15 @@ function Ordered({ label, by, now }: { label: string; by: 'start' | 'duration'; 
 }
 
 /** The event in one word or more: a state by its name and colour. */
-function Words({ n }: { n: Note }) {
+function Words({ n, mixed }: { n: Note; mixed: boolean }) {
+	if (mixed) return <><span class="quiet">{kindTitle(n.kind)}</span> <Words n={n} mixed={false} /></>;
 	const state = n.kind === 'state' ? STATES.indexOf(n.text) : -1;
 	if (state >= 0) return <><i class="swatch" style={{ background: `var(--state-${n.text})` }} />{STATE_NAMES[state]}</>;
 	return <>{harmless(n.kind === 'anr' ? serverText(n.text) : n.text) || <span class="quiet">{kindTitle(n.kind)}</span>}</>;
 }
 
-function Table({ rows, all, start, end, timed, byTime, named, goTo }: {
-	rows: Row[]; all: Row[]; byTime: boolean; start: number; end: number; timed: boolean; named: (tid: number) => string; goTo: (n: Note) => void;
+function Table({ rows, all, mixed, start, end, timed, byTime, named, goTo }: {
+	rows: Row[]; all: Row[]; mixed: boolean; byTime: boolean; start: number; end: number; timed: boolean; named: (tid: number) => string; goTo: (n: Note) => void;
 }) {
 	const selected = text('event');
 	const { columns, rest } = useMemo(() => columnsOf(all.map((r) => r.facts), COLUMNS), [all]);
@@ -55,7 +57,7 @@ function Table({ rows, all, start, end, timed, byTime, named, goTo }: {
 					<tr key={n.id} class={`${lit ? 'lit' : ''} ${timed ? 'go' : ''}`} onClick={() => timed && getSelection()?.isCollapsed !== false && goTo(n)}>
 						{timed && <td class="num"><button class="plain" aria-current={lit || undefined} title={tr('Show this in the chart')} onClick={(e) => (e.stopPropagation(), goTo(n))}>{duration(within(n, start, end).ts_ns - start)}</button></td>}
 						{timed && longest > 0 && <td class="num share">{n.dur_ns !== null && <><span class="bar" style={{ width: `${(100 * n.dur_ns) / longest}%` }} /><span>{duration(n.dur_ns)}</span></>}</td>}
-						<td class="event" title={n.kind === 'state' ? undefined : harmless(n.text)}><Words n={n} /></td>
+						<td class="event" title={n.kind === 'state' ? undefined : harmless(n.text)}><Words n={n} mixed={mixed} /></td>
 						{columns.map((c) => {
 							const f = facts.find((x) => x.key === c.key);
 							return <td key={c.key} class={c.number ? 'num fact' : 'fact'} data-label={c.label} title={f?.text}>{f?.short}</td>;
@@ -77,22 +79,24 @@ export function NotesPanel({ id, threads, shown, tids, start, end, timed, scope 
 	const chosen = text('note');
 	const first = useLoad(id, (s) => api.notes(id, { limit: 1 }, s));
 	const kinds = useMemo(() => kindsInOrder(first.value?.kinds ?? {}), [first.value]);
-	const kind = kinds.includes(chosen) ? chosen : kinds[0] ?? '';
+	const find = text('eq');
+	const expression = /^\/(.+)\/$/.exec(find)?.[1];
+	const kind = kinds.includes(chosen) ? chosen : find ? ALL : kinds[0] ?? '';
 	const standard = ofOneThread(kind) ? 'one' : 'all';
 	const of = text('threads') ? tids : standard === 'one' && shown ? new Set([shown.tid]) : null;
-	const load = useLoad(`${id} ${kind} ${of && [...of].join()} ${a} ${b}`,
-		async (s) => (kind ? { of: kind, ...(await api.notes(id, { kind, limit: LOAD, thread: of ? [...of].join(',') : undefined, from: a || (timed ? start : ''), to: b || (timed ? end + 1 : '') }, s)) } : null));
+	const load = useLoad(`${id} ${kind} ${of && [...of].join()} ${a} ${b} ${find}`,
+		async (s) => (kind ? { of: kind, ...(await api.notes(id, { kind: kind === ALL ? undefined : kind, q: expression ?? (find || undefined), regex: expression && true, limit: LOAD, thread: of ? [...of].join(',') : undefined, from: a || (timed ? start : ''), to: b || (timed ? end + 1 : '') }, s)) } : null));
 	const came = load.value?.of === kind ? load.value : null; // not those of the kind before
 	const [rows, show] = useMore('notes', ROWS);
+	const [typed, type] = useTyped('eq');
 	const byTime = text('eventsort') === 'start';
 	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
 	const list = useMemo<Row[]>(() => {
 		const notes = (came?.notes ?? []).map((n) => ({ ...n, dur_ns: timed ? within(n, start, end).dur_ns : n.dur_ns }));
 		return (byTime ? notes : inOrder(notes)).map((note) => ({ note, facts: factsOf(note, named) }));
 	}, [came, start, end, timed, byTime, threads]);
-	const find = text('eq');
-	const hits = useMemo(() => matching(list.map(({ note: n, facts }) => `${n.text} ${n.tid === null ? '' : named(n.tid)} ${facts.map((f) => `${f.label}: ${f.text}`).join(COMMA)}`), find), [list, find]);
-	const met = useMemo(() => (hits ? list.filter((_, i) => hits[i]) : list), [list, hits]);
+	const numbers = (find && load.value?.matches) || first.value?.kinds || {}; // of each kind
+	const sum = (of: Record<string, number>) => (kind === ALL ? Object.values(of).reduce((n, v) => n + v, 0) : of[kind] ?? 0);
 	const one = of?.size === 1 ? [...of][0] : null;
 	const goTo = (n: Note) => {
 		const [from, to] = around(n, end, start);
@@ -104,17 +108,17 @@ export function NotesPanel({ id, threads, shown, tids, start, end, timed, scope 
 	if (kinds.length === 0) return null;
 	return (
 		<Panel title={tr('Events and counters')} id="notes" aside={<><Choice label={tr('Kind')} value={kind} onPick={(v) => { show(ROWS); set({ note: v }); }}
-			options={kinds.map((k) => [k, `${kindTitle(k)} ${count(first.value!.kinds[k])}`])} />
-			<label class="inline"><span class="hidden">{tr('Find')}</span><input type="search" value={find} placeholder={tr('text, thread or detail')} onInput={(e) => { show(ROWS); set({ eq: e.currentTarget.value || null }); }} /></label>
+			options={[...(find ? [[ALL, tr('All kinds {n}', { n: count(Object.values(numbers).reduce((n, v) => n + v, 0)) })] as [string, string]] : []), ...kinds.map((k) => [k, `${kindTitle(k)} ${count(numbers[k] ?? 0)}`] as [string, string])]} />
+			<label class="inline"><span class="hidden">{tr('Find')}</span><input type="search" value={typed} placeholder={tr('text, thread or detail')} onInput={(e) => { show(ROWS); type(e.currentTarget.value); }} /></label>
 			{scope(standard)}</>}>
 			<Pending of={{ ...load, value: came }} what={tr('Loading')} />
-			{came && list.length === 0 && <p class="quiet">{tr('None{of}{b}.', { of: one !== null ? tr(' of {name}', { name: named(one) }) : '', b: a && b ? tr(' in the selected time') : '' })}</p>}
-			{find && list.length > 0 && met.length === 0 && <p class="quiet" role="status">{tr('{met} of {all} match', { met: 0, all: count(list.length) })}</p>}
-			{met.length > 0 && <Table rows={met.slice(0, rows)} all={list} byTime={byTime} start={start} end={end} timed={timed} named={named} goTo={goTo} />}
-			{met.length > 0 && <p class="row under">
-				<span class="quiet" role="status">{find ? tr('{met} of {all} match', { met: count(met.length), all: count(list.length) }) : tr('{shown} of {all}', { shown: count(Math.min(rows, met.length)), all: count(met.length) })}</span>
-				{met.length > rows && <button class="small" onClick={() => show(rows * 4)}>{tr('Show more')}</button>}
-				{came?.next_cursor && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a time range to see others.', { load: count(LOAD), kinds: count(first.value!.kinds[kind]), b: a && b ? tr(' in the selected time') : '' })}</span>}
+			{came && list.length === 0 && !find && <p class="quiet">{tr('None{of}{b}.', { of: one !== null ? tr(' of {name}', { name: named(one) }) : '', b: a && b ? tr(' in the selected time') : '' })}</p>}
+			{came && list.length === 0 && find && <p class="quiet" role="status">{tr('{met} of {all} match', { met: 0, all: count(sum(first.value!.kinds)) })}</p>}
+			{list.length > 0 && <Table rows={list.slice(0, rows)} all={list} mixed={kind === ALL} byTime={byTime} start={start} end={end} timed={timed} named={named} goTo={goTo} />}
+			{list.length > 0 && <p class="row under">
+				<span class="quiet" role="status">{find ? tr('{met} of {all} match', { met: count(sum(numbers)), all: count(sum(first.value!.kinds)) }) : tr('{shown} of {all}', { shown: count(Math.min(rows, list.length)), all: count(list.length) })}</span>
+				{list.length > rows && <button class="small" onClick={() => show(rows * 4)}>{tr('Show more')}</button>}
+				{came?.next_cursor && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a time range to see others.', { load: count(LOAD), kinds: count(sum(numbers)), b: a && b ? tr(' in the selected time') : '' })}</span>}
 			</p>}
 		</Panel>
 	);
