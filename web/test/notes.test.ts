@@ -49,7 +49,10 @@ test('a counter has the unit with which its name ends', () => {
 test('a signature in a table has no packages and no return type', () => {
 	assert.equal(shortSignature('void com.acme.db.Store.put(java.lang.String, int)'), 'Store.put(String, int)');
 	assert.equal(shortSignature('int a.B$C.<init>()'), 'B$C.<init>()');
+	assert.equal(shortSignature('void com.acme.db.Store.put'), 'Store.put');
+	assert.equal(shortSignature('com.acme.db.Store.put'), 'Store.put');
 	assert.equal(shortSignature('no signature'), 'no signature');
+	assert.equal(shortSignature('of com.acme.db.Store in all'), 'of com.acme.db.Store in all');
 });
 
 test('details: the important ones are columns, no other waiters and one process are none', () => {

@@ -23,10 +23,10 @@ const LABELS = new Map(Object.entries({
 const RANK = [...LABELS.keys()];
 const rankOf = (key: string) => (key === 'pid' ? RANK.length + 1 : RANK.includes(key) ? RANK.indexOf(key) : RANK.length);
 
-/** "void com.acme.Store.put(java.lang.String, int)" → "Store.put(String, int)"; other texts are unchanged. */
+/** "void com.acme.Store.put(java.lang.String, int)" → "Store.put(String, int)", "com.acme.Store.put" → "Store.put"; other texts are unchanged. */
 export function shortSignature(text: string): string {
-	const [, owner, method, parameters] = /^\S+ (?:[\w$]+\.)*([\w$]+)\.([\w$<>-]+)\((.*)\)$/.exec(text) ?? [];
-	return owner ? `${owner}.${method}(${parameters.split(', ').map((p) => p.replace(/^.*\./, '')).join(', ')})` : text;
+	const [, owner, method, , parameters] = /^(?:\S+ )?(?:[\w$]+\.)*([\w$]+)\.([\w$<>-]+)(\((.*)\))?$/.exec(text) ?? [];
+	return !owner ? text : `${owner}.${method}${parameters === undefined ? '' : `(${parameters.split(', ').map((p) => p.replace(/^.*\./, '')).join(', ')})`}`;
 }
 
 const SOURCES = new Map([['method', 'source'], ['owner_method', 'owner_source']]);
