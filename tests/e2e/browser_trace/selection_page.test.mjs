@@ -144,6 +144,31 @@ test('a click selects a call: outline, times, stack, callees, neighbours; the ad
 	await done(page, t);
 });
 
+test('a click needs one answer of the worker for the outline and the details', async (t) => {
+	const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+	const page = await context.newPage();
+	page.problems = [];
+	page.on('pageerror', (e) => page.problems.push(e.message));
+	await page.addInitScript(() => { // questions about a call by its begin are never answered
+		const post = Worker.prototype.postMessage;
+		Worker.prototype.postMessage = function (m, ...more) {
+			if (m.kind !== 'call') post.call(this, m, ...more);
+		};
+	});
+	await visit(page, server, `/traces/${id}`);
+	await page.waitForSelector('[data-ready]');
+	await settled(page);
+	await click(page, 20, 1);
+	await shown(page, NAMES[LOAD - 1]);
+	assert.ok((await outlined(page)) > 300);
+	assert.equal((await facts(page)).wall, '30.0 ms');
+	assert.deepEqual((await lines(page, 'Stack')).map(([n]) => n), ['Runner.run', 'Loader.load']);
+	assert.deepEqual((await lines(page, 'Callees')).map(([n]) => n), ['FileParser.parseFiles', 'Loader.read']);
+	await click(page, 80, 1);
+	await shown(page, NAMES[DRAW - 1]);
+	await done(page, t);
+});
+
 test('a click outside all calls selects none, a drag keeps the selection', async (t) => {
 	const page = await open();
 	await click(page, 80, 1);

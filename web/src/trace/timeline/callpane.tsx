@@ -27,6 +27,10 @@ export function useSelected(scene: Scene, progress: ReadonlyMap<number, Progress
 	const name = text('call');
 	const at = useMemo(() => parseCall(name), [name]);
 	const [state, put] = useState<Selected | null>(null);
+	const clicked = useMemo(() => {
+		const s = scene.selected;
+		return at && s && formatCall(s) === name ? { at, called: s, all: false } : null;
+	}, [at]);
 	useEffect(() => {
 		let left = false;
 		const show = (s: Selected | null) => {
@@ -39,7 +43,7 @@ export function useSelected(scene: Scene, progress: ReadonlyMap<number, Progress
 		else show(null);
 		return () => { left = true; };
 	}, [at, at && progress.get(at.tid)]);
-	return at && (state ?? { at, called: null, all: false }); // the previous one is shown until it is described
+	return at && (state?.at === at ? state : clicked ?? state ?? { at, called: null, all: false }); // the previous one is shown until it is described
 }
 
 const hitOf = (c: Call): Hit => ({ method: c.method, start: c.start_ns, end: c.start_ns + c.dur_ns, depth: c.depth, merged: 0, index: -1 });

@@ -42,7 +42,7 @@ export interface SceneInput {
 }
 
 export type Hover =
-	| { what: 'call'; tid: number; hit: Hit; about: About }
+	| { what: 'call'; tid: number; hit: Hit; about: About; called: Called | null } // called: of a click
 	| { what: 'note'; group: Group; track: Track; spot: Spot };
 
 export interface SceneEvents {
@@ -226,7 +226,7 @@ export class Scene {
 			this.answers.get(m.id)?.(m);
 			this.answers.delete(m.id);
 		} else if (m.kind === 'hit' && m.id === this.asked && this.hovering)
-			this.on.hover(m.hit && { what: 'call', tid: this.hovering.tid, hit: m.hit, about: m.about });
+			this.on.hover(m.hit && { what: 'call', tid: this.hovering.tid, hit: m.hit, about: m.about, called: null });
 	}
 
 	private painted(m: Extract<FromWorker, { kind: 'painted' }>): void {
@@ -441,8 +441,8 @@ export class Scene {
 		const row = group && this.rowAt(group, y);
 		if (row === null || !group?.thread) return null;
 		const { tid } = group.thread;
-		const m = await this.ask((id) => ({ kind: 'hit', id, tid, row, time }));
-		return m.hit && { what: 'call', tid, hit: m.hit, about: m.about };
+		const m = await this.ask((id) => ({ kind: 'hit', id, tid, row, time, chosen: true }));
+		return m.hit && { what: 'call', tid, hit: m.hit, about: m.about, called: m.called };
 	}
 
 	/** The row of calls at a height of the canvas; null: none. */

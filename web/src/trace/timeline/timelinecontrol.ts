@@ -4,7 +4,7 @@ import type { Thread } from '../../api/api';
 import type { About } from '../parts/methodmenu';
 import { count, duration } from '../../i18n/format';
 import { flowOf, otherEnd, wakerOf, type Spot } from '../state/flows';
-import type { Hit, Place } from '../worker/messages';
+import type { Called, Hit, Place } from '../worker/messages';
 import { formatEvent } from '../state/event';
 import { around, kindTitle } from '../state/notekinds';
 import { formatOpen, withOpen, type OpenSet } from '../state/opened';
@@ -126,7 +126,7 @@ export class Control implements Actions, HeadActions {
 		const h = e ? await scene.at(e.offsetX, e.offsetY) : scene.selected && { what: 'call' as const, ...scene.selected };
 		if (h?.what !== 'call' || h.hit.merged > 1) return e ? undefined : this.tell(tr('No call is selected.'));
 		const { tid, hit } = h;
-		const { called } = await scene.tellOf({ tid, start: hit.start, depth: hit.depth });
+		const called = 'called' in h ? h.called : scene.selected;
 		const box = scene.boxOf(h);
 		const canvas = this.now.canvas?.getBoundingClientRect();
 		const name = (m: number) => p.names[m] ?? '';
@@ -141,7 +141,7 @@ export class Control implements Actions, HeadActions {
 		this.tell('');
 		if (h?.what === 'note') return this.pickEvent(h.spot);
 		if (h?.what === 'call' && h.hit.merged > 1) this.tell(tr('{merged} short calls drawn as one: zoom in to select one.', { merged: count(h.hit.merged) }));
-		else if (h?.what === 'call') this.choose(h.tid, h.hit, true);
+		else if (h?.what === 'call') this.choose(h.tid, h.hit, true, h.called);
 		else this.unselect();
 		scene.drawOver();
 	}
@@ -168,8 +168,9 @@ export class Control implements Actions, HeadActions {
 		this.scene.move({ from, to });
 	}
 
-	/** Makes the call's thread the current one. */
-	private choose(tid: number, { start, depth }: Hit, push = false): void {
+	/** Makes the call's thread the current one. A click has the call's details: they are shown without a second question to the worker. */
+	private choose(tid: number, { start, depth }: Hit, push = false, called: Called | null = null): void {
+		if (called) this.scene.selected = called;
 		const call = formatCall({ tid, start, depth });
 		if (tid === this.p.focus?.tid) set({ call, event: null }, push);
 		else this.put(this.now.open, { call, event: null, thread: tid, root: null, skip: null }, push);

@@ -67,7 +67,7 @@ export type ToWorker =
 	| { kind: 'again'; tid: number }
 	| { kind: 'look'; look: Look }
 	| { kind: 'paint'; picture: Picture; parts: Part[]; buffer: ArrayBuffer }
-	| { kind: 'hit'; id: number; tid: number; row: number; time: number }
+	| { kind: 'hit'; id: number; tid: number; row: number; time: number; chosen?: boolean } // chosen: with callers and callees
 	| { kind: 'call'; id: number; call: CallId }
 	| { kind: 'visible'; tid: number; from: number; to: number }
 	| { kind: 'next'; tid: number; after: Place; forward: boolean };
@@ -76,7 +76,7 @@ export type FromWorker =
 	| ({ kind: 'progress'; tid: number } & Progress)
 	| { kind: 'failed'; tid: number | null; error: WorkerError } // calls of a thread; null: what was asked last
 	| { kind: 'painted'; picture: Picture; buffer: ArrayBuffer; labels: Label[]; calls: number } // calls: loaded by then
-	| { kind: 'hit'; id: number; hit: Hit | null; about: About }
+	| { kind: 'hit'; id: number; hit: Hit | null; about: About; called: Called | null }
 	| { kind: 'call'; id: number; called: Called | null; all: boolean } // all: no more calls of the thread come
 	| { kind: 'found'; tid: number; found: Found | null }
 	| { kind: 'visible'; calls: Hit[] }

@@ -111,7 +111,7 @@ function picture(m: Extract<ToWorker, { kind: 'paint' }>): void {
 /** Response to a request that failed, so that the requester continues. */
 function nothing(m: ToWorker): void {
 	if (m.kind === 'paint') say({ kind: 'painted', picture: m.picture, buffer: m.buffer, labels: [], calls: 0 }, [m.buffer]);
-	else if (m.kind === 'hit') say({ kind: 'hit', id: m.id, hit: null, about: NOTHING });
+	else if (m.kind === 'hit') say({ kind: 'hit', id: m.id, hit: null, about: NOTHING, called: null });
 	else if (m.kind === 'call') say({ kind: 'call', id: m.id, called: null, all: true });
 	else if (m.kind === 'visible') say({ kind: 'visible', calls: [] });
 	else if (m.kind === 'next') say({ kind: 'next', tid: m.tid, hit: null });
@@ -146,8 +146,9 @@ function answer(m: ToWorker): void {
 		const s = stores.get(m.tid);
 		const rows = s?.view(shown.from, shown.to);
 		const k = rows ? sliceAt(rows, m.row, m.time) : -1;
-		if (s && rows && k >= 0) say({ kind: 'hit', id: m.id, hit: hitOf(rows, k, m.row), about: about(s, rows, k, m.row) });
-		else say({ kind: 'hit', id: m.id, hit: null, about: NOTHING });
+		if (!s || !rows || k < 0) return nothing(m);
+		const hit = hitOf(rows, k, m.row);
+		say({ kind: 'hit', id: m.id, hit, about: about(s, rows, k, m.row), called: m.chosen ? called(rows, { tid: m.tid, start: hit.start, depth: m.row }, CALLEES_MAX) : null });
 		break;
 	}
 	case 'call': {
