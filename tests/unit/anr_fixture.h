@@ -13,7 +13,7 @@ struct anr_report {
 	json_t *doc; /* NULL: none */
 };
 
-/* anr_done is owed for both.  The second holds that it is read, as an ANR report. */
+/* End both with anr_done.  The second requires that the input is read, as an ANR report. */
 struct anr_report anr_read(const char *text, size_t n, const struct tw_limits *limits);
 struct anr_report anr_read_text(const char *text);
 void anr_done(struct anr_report *r);

@@ -264,7 +264,7 @@ static void test_account_made(void **state)
 	assert_int_equal(sign_in(*state, &who, &caller), TW_IDENTITY_SIGNED_IN);
 	assert_string_equal(caller.name, "bob");
 	assert_int_equal(caller.scope, TW_SCOPE_READ);
-	who.name = "ann"; /* what the provider calls them now changes nothing */
+	who.name = "ann"; /* a name changed at the provider has no effect */
 	assert_int_equal(sign_in(*state, &who, &caller), TW_IDENTITY_SIGNED_IN);
 	assert_string_equal(caller.name, "bob");
 	who.issuer = "https://other"; /* another provider's "1" is another user */

@@ -1,4 +1,4 @@
-/* test_find.c - names by what a person types. */
+/* test_find.c - finds names by typed text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -377,7 +377,7 @@ static bool is_upper(const char *text)
 	return *text >= 'A' && *text <= 'Z';
 }
 
-/* What a call says on stderr, in *ret_said up to the synopsis; returns what tw_cli_flags does. */
+/* Sets *ret_said to the text on stderr up to the synopsis; returns the result of tw_cli_flags. */
 static int read_flags(
         const char *text, struct flags_read *f, char ret_said[256], char *argv[MOST_WORDS])
 {

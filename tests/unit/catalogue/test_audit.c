@@ -122,7 +122,7 @@ static void test_an_entry_tells_all(void **state)
 	assert_non_null(strstr(r->entries[0].facts, "\"admin\":\"false\""));
 }
 
-/* What was not done is not noted. */
+/* A change that failed has no audit entry. */
 static void test_a_refusal_leaves_none(void **state)
 {
 	struct record *r = *state;

@@ -91,7 +91,7 @@ static void write_row(struct tw_catalogue *c, const char *id, const struct outer
 	tw_cat_writer_give(c, w);
 }
 
-/* What is written comes back, and a missing text is an empty one. */
+/* A row is read as it was written; a missing text is empty. */
 static void test_round_trip(void **state)
 {
 	char dir[] = "/tmp/tw-row-XXXXXX";

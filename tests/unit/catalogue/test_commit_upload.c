@@ -178,7 +178,7 @@ static void begin_waiting(struct store *s, struct waiting *w, enum tw_status say
 	assert_non_null(mkdtemp(w->cut));
 }
 
-/* What the next start finds after a power cut while the files were synced. */
+/* The state at the next start after a power cut during the sync of the files. */
 static void check_cut(struct waiting *w, uint64_t traces, size_t may_lack)
 {
 	struct tw_catalogue *c = catalogue_on_postgres() ? NULL : catalogue_in(w->cut);

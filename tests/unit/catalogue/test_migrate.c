@@ -1,5 +1,5 @@
 /* Whole catalogues copied: the list of tables is what both engines' schemas are, and rows come over
- * as they are, also after the source changed.  Once more on PostgreSQL by on_postgres.
+ * unchanged, also after the source changed.  on_postgres repeats it on PostgreSQL.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +61,7 @@ static const char *as_listed(void)
 	return text;
 }
 
-/* Its index is of hashes in PostgreSQL, which its rows are not put in the order of. */
+/* PostgreSQL's index contains hashes, which do not have the order of the rows. */
 #define TALLY_KEY                                                                                  \
 	"array_position(ARRAY['project_id','what','fine','day','name','app','version_name',"       \
 	"'build_id','scenario','device_class','os']::name[], a.attname)"
@@ -151,7 +151,7 @@ static size_t place_of(const char *name)
 	return tw_tables_n;
 }
 
-/* Whoever refers to a row comes behind it. */
+/* Tables follow the tables that they reference. */
 static void test_list_is_in_order(void **state)
 {
 	const char *at = folder();
@@ -190,7 +190,7 @@ static void test_list_is_in_order(void **state)
 struct pair {
 	char from_at[64], to_at[64];
 	struct tw_catalogue *from, *to;
-	struct tw_db *source, *target; /* beside */
+	struct tw_db *source, *target; /* separate connections */
 	struct tw_migrate_rows rows;
 };
 
@@ -336,7 +336,7 @@ static void test_a_difference_is_found(void **state)
 	close_pair(&p);
 }
 
-/* A number that was given is not given again, also when its row is gone. */
+/* An assigned number is not assigned again, even after its row was deleted. */
 static void test_numbers_go_on(void **state)
 {
 	struct pair p;

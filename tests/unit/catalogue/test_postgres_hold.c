@@ -216,7 +216,7 @@ static uint64_t captured(struct tw_catalogue *c, const char *project, struct tw_
 	return counts->traces;
 }
 
-/* Numbers are the same before and after their changes are added up. */
+/* The sums are equal before and after the deltas are merged. */
 static void test_counters(void **state)
 {
 	struct tw_catalogue *c;
@@ -449,7 +449,7 @@ static void test_a_slow_look_up_is_its_own(void **state)
 	(void)tw_catalogue_close(c);
 }
 
-/* Who is in a makeDue does not wait for long for a connection either. */
+/* A call within makeDue does not wait long for a connection either. */
 static void test_no_room_in_a_hurry(void **state)
 {
 	struct tw_db *out[READERS], *more = NULL;

@@ -230,7 +230,8 @@ static void test_what_goes(void **state)
 	assert_int_equal(clean(f, &c, &expired), TW_NOT_FOUND);
 	assert_int_equal(hold_for(f, &h, LEASE_MS), TW_OK);
 	assert_int_equal(append(f, &h, 0, 20, LEASE_MS), TW_OK);
-	assert_int_equal(tw_catalogue_resumable_cleaned(f->c, &h, NULL), TW_LOCKED); /* goes on */
+	assert_int_equal(
+	        tw_catalogue_resumable_cleaned(f->c, &h, NULL), TW_LOCKED); /* still in progress */
 	(void)snprintf(object, sizeof object, "pieces/xx/%s-a-1-0", id);
 	assert_int_equal(tw_catalogue_resumable_names(f->c, object, &named, NULL), TW_OK);
 	assert_true(named);

@@ -53,7 +53,7 @@ static void close_store(struct store *s)
 	(void)nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* So many decoded traces, named PROJECT0 and so on, the first the oldest. */
+/* Adds n decoded traces, named PROJECT0 and so on, the first the oldest. */
 static void add_traces(struct store *s, const char *project, int n)
 {
 	struct tw_caller who = {0};

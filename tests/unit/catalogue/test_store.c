@@ -624,7 +624,7 @@ static void keep(void *p)
 	(void)p;
 }
 
-/* What the library leaves of a hash that it has no memory for is not ended. */
+/* A hash for which the library had no memory is not finished. */
 static void test_no_memory_to_hash(void **state)
 {
 	const gnutls_alloc_function real_malloc = gnutls_malloc;

@@ -108,7 +108,7 @@ static void test_accounts(void **state)
 	assert_string_equal(user.password, "other");
 }
 
-/* A page is as long as it may be, and the next one begins behind it. */
+/* A page has at most the limit, and the next one begins after it. */
 static void test_pages(void **state)
 {
 	struct people *p = *state;
@@ -216,7 +216,7 @@ static void test_what_ends_a_session(void **state)
 	assert_int_equal(cost(p, "", &who), TW_NO_TOKEN);
 	assert_int_equal(sign_in(p, cookie, cookie, 0, 60000), TW_OK); /* unseen too long */
 	assert_int_equal(cost(p, "", &who), TW_NO_TOKEN);
-	assert_int_equal(sign_in(p, cookie, NULL, 60000, 60000), TW_OK); /* those are gone */
+	assert_int_equal(sign_in(p, cookie, NULL, 60000, 60000), TW_OK); /* those have expired */
 	assert_int_equal(cost(p, "", &who), TW_OK);
 	assert_int_equal(sign_in(p, other_cookie, cookie, 60000, 60000), TW_OK); /* replaced */
 	assert_int_equal(cost(p, "", &who), TW_NO_TOKEN);

@@ -1,5 +1,5 @@
 /*
- * plan_retention.h - every function of what is kept (catalogue_retention.c), called once, so that
+ * plan_retention.h - calls every function of retention (catalogue_retention.c) once, so that
  * its statements are seen.
  */
 #ifndef PLAN_RETENTION_H

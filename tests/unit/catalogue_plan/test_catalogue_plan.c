@@ -165,7 +165,7 @@ static void upload(struct session *s, const char *key, const char *uuid, char re
 	        TW_NOT_FOUND);
 }
 
-/* The trace died once: it is there with what is known of it. */
+/* A decoder died on the trace once: the list contains it with its facts. */
 static void use_quarantine(struct session *s, const struct tw_job_row *job)
 {
 	struct tw_quarantined *rows, one;
@@ -661,7 +661,7 @@ static void test_pages_are_not_sorted(void **state)
 	assert_in_range(pages, 8, 64);
 }
 
-/* What a scan looks like, so that the two tests above can fail. */
+/* Plans with a scan, to prove that the two tests above can fail. */
 static void test_a_scan_is_seen(void **state)
 {
 	struct session *s = *state;

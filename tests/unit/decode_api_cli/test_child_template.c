@@ -20,7 +20,7 @@
 enum {
 	TASK = 3,
 	FDS = 4,
-	NOT_A_TASK = 64 /* what a copy that has read its empty task ends with */
+	NOT_A_TASK = 64 /* exit status of a copy that has read its empty task */
 };
 
 static struct tw_child_template begin(void)

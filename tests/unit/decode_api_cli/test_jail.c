@@ -1,5 +1,5 @@
-/* An attacker who has taken over a decoder: each forbidden act, tried from a separate process in
- * the jail, must fail or end that process; and decoding must still work. */
+/* An attacker who has taken over a decoder: each forbidden act, attempted from a separate process
+ * in the jail, must fail or end that process; and decoding must still work. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -410,7 +410,7 @@ static bool can_map(size_t mib)
 	       MAP_FAILED;
 }
 
-/* What a process has mapped on entry, as its libraries, is not counted. */
+/* Memory mapped on entry, such as libraries, is not counted. */
 static void test_memory_is_counted_from_entry(void **state)
 {
 	int status = 0;

@@ -39,7 +39,7 @@ static json_t *say(const char *message)
 	return answer;
 }
 
-/* The text of what came back, "" for none; *ret_code of an error. */
+/* The text of the result, "" for none; *ret_code is an error's code. */
 static const char *text_of(const json_t *answer, int *ret_code)
 {
 	const json_t *error = json_object_get(answer, "error");

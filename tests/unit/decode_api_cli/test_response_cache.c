@@ -22,7 +22,7 @@ static void keep(struct tw_response_cache *a, const char *key, char fill, size_t
 	tw_response_cache_keep(a, key, (struct tw_str){bytes, len});
 }
 
-/* What is kept under the key: its length, 0 nothing, and all of it `fill`. */
+/* Returns the length of the response cached under the key, 0 none; all its bytes are `fill`. */
 static size_t taken(struct tw_response_cache *a, const char *key, char fill)
 {
 	struct tw_buf out;

@@ -319,7 +319,7 @@ static void test_what_the_kernel_says(void **state)
 	}
 }
 
-/* Woken up in Object.wait, a thread wants its lock back: "locked" in its stack is of before. */
+/* A thread woken in Object.wait waits for its lock: "locked" in its stack is from before. */
 static void test_a_lock_wanted_back_is_not_held(void **state)
 {
 	(void)state;

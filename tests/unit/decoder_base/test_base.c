@@ -180,7 +180,7 @@ static void test_salted_strings(void **state)
 	}
 	assert_in_range(most, 3, 12);
 	assert_in_range(moved, STRINGS - 20, STRINGS);
-	/* the length counts: a string does not lie where it does with a NUL behind it */
+	/* the length is hashed: a string has another slot than the same string and a NUL */
 	assert_int_not_equal(tw_hash_str((struct tw_str){"a\0", 1}, 7),
 	        tw_hash_str((struct tw_str){"a\0", 2}, 7));
 	(void)tw_hash_str(TW_STR(""), 7);

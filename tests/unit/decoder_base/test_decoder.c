@@ -98,7 +98,7 @@ static void test_worked_bytes(void **state)
 	event_log_done(&log);
 }
 
-/* What the device's missing masks do to fields that are too large. */
+/* Values too large for their fields change others, because the device does not mask them. */
 static void test_overflow(void **state)
 {
 	static const struct {
@@ -346,7 +346,7 @@ static void test_lone_time(void **state)
 	event_log_done(&log);
 }
 
-/* Formats speak in file order, held-back records included (I6). */
+/* Formats emit in file order, including records held back (I6). */
 static void test_file_order(void **state)
 {
 	struct tw_buf b;
@@ -390,7 +390,7 @@ static void test_overrun(void **state)
 static void test_old_overrun(void **state)
 {
 	(void)state;
-	for (int stale = 0; stale < 2; stale++) { /* before the start; or behind the live ones */
+	for (int stale = 0; stale < 2; stale++) { /* before the start, or after the live ones */
 		const uint64_t live = 400 * (uint64_t)SECOND;
 		struct tw_buf b;
 		struct event_log log;

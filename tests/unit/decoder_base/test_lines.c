@@ -1,4 +1,4 @@
-/* Unit tests of lines.c: what a line is, its bound, and that cuts change nothing (I3). */
+/* Unit tests of lines.c: ends and limits of lines; splitting the input changes nothing (I3). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

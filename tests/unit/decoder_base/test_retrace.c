@@ -179,7 +179,7 @@ static void test_methods(void **state)
 	/* an inlined method is not the method; a member of another class belongs to that class */
 	shown(&m, "a.a", "b", "", true, "com.shop.Cart.pay");
 	shown(&m, "a.a", "e", "", true, "com.shop.Moved.gone");
-	/* the residual signature is what the file has, whatever the original's types were */
+	/* the residual signature is the one in the file, whatever the original types were */
 	shown(&m, "a.a", "d", "(I)V", true, "com.shop.Cart.x");
 	shown(&m, "a.a", "d", "(J)V", true, "com.shop.Cart.y");
 	shown(&m, "a.a", "d", "", true, "com.shop.Cart.x | com.shop.Cart.y");
@@ -394,7 +394,7 @@ static void test_samples(void **state)
 
 /* --- stacks --- */
 
-/* "a.b.m:1 a.c.n:2" from the top down, to what they were; inlined frames are joined by '/'. */
+/* Maps "a.b.m:1 a.c.n:2", from the top down, to original names; '/' joins inlined frames. */
 static void stack(const struct mapping *m, const char *frames, const char *want)
 {
 	struct tw_retrace_walk walk = {.r = &m->r};
@@ -473,7 +473,7 @@ static void test_stacks(void **state)
 	        "help(Helper.kt:7)/work(Class.java:30) caller(Class.java:0)");
 	/* the compiler's own frame, with its line or without */
 	stack(&m, "a.a:0 b.s:4", "caller(Class.java:98)");
-	/* what the compiler made is left out where another frame remains */
+	/* synthetic frames are left out if another frame remains */
 	stack(&m, "b.t:2", "lambda(Class.java:9)");
 	stack(&m, "b.t:3", "far(Other.java:8)/work(Class.java:32)");
 	/* files: by the mapping, otherwise by the class, with the suffix of the containing class */

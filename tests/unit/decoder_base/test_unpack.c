@@ -100,7 +100,7 @@ static void tar_entry(struct tw_buf *b, const char *name, char type, const char 
 		(void)tw_buf_add_u8(b, 0);
 }
 
-/* --- what comes out, as text --- */
+/* --- the output, as text --- */
 
 static enum tw_status say_begin(void *arg, uint32_t index, struct tw_str name, struct tw_err *err)
 {

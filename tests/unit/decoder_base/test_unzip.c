@@ -598,7 +598,7 @@ static enum tw_status take_some(void *arg, const uint8_t *p, size_t n, struct tw
 	return TW_OK;
 }
 
-/* The reader's failure stops the thread, and comes before what is wrong with the bytes behind. */
+/* A reader's failure stops the thread and is reported, not damage in later bytes. */
 static void test_reader_fails(void **state)
 {
 	struct tw_limits limits = tw_limits_default();

@@ -125,7 +125,7 @@ void art_check(const struct event_log *log, size_t i, enum tw_ev_kind kind, uint
 	assert_int_equal(log->events[i].cpu_ns, cpu_ns);
 }
 
-/* --- what the builder makes of it --- */
+/* --- the builder's trace --- */
 
 enum tw_status art_build(const struct tw_buf *b, struct trace_log *log)
 {

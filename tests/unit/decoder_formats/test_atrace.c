@@ -366,7 +366,7 @@ static void test_packed(void **state)
 		size_t n = mangle(shells[i].mark, shells[i].crs, many_lines(), 0);
 		struct event_log log;
 
-		memset(packed + n, '\n', 500); /* junk behind the stream */
+		memset(packed + n, '\n', 500); /* junk after the stream */
 		log = run_packed(n + 500);
 		assert_int_equal(log.status, TW_OK);
 		assert_int_equal(log.n, 60);
@@ -432,7 +432,7 @@ static void test_packed_returns(void **state)
 	assert_int_equal(log.status, TW_UNSUPPORTED);
 	event_log_done(&log);
 	n = mangle("TRACE:\r\r\r\r\n", 4, many_lines(), 0);
-	memset(packed + n, '\r', MANY); /* as junk behind the stream */
+	memset(packed + n, '\r', MANY); /* as junk after the stream */
 	log = run_packed(n + MANY);
 	assert_int_equal(log.status, TW_OK);
 	assert_int_equal(log.n, 60);

@@ -31,7 +31,7 @@ static bool reported(struct event_log *log, const char *what)
 	return strstr(event_log_text(log), what) != NULL;
 }
 
-/* "note KIND TRACK TIME DURATION VALUE", and behind the offset "TEXT DETAIL" */
+/* "note KIND TRACK TIME DURATION VALUE", and after the offset "TEXT DETAIL" */
 static bool noted(struct event_log *log, const char *head, const char *tail)
 {
 	for (const char *at = event_log_text(log); (at = strstr(at, head)); at++) {
@@ -265,7 +265,7 @@ static void test_kernel_text(void **state)
 	event_log_done(&log);
 }
 
-/* The string has an end of its own: a last line is whole without one, if the string is. */
+/* The last line of a complete string needs no line end. */
 static void test_kernel_last_line(void **state)
 {
 	static const char text[] = "{\"systemTraceEvents\":\" t-12 (10) [000] ...1 5.000001: "

@@ -122,7 +122,7 @@ static void test_any_cut(void **state)
 }
 
 /* The decoder looks this far ahead: a lone record far off waits for the next one, a short run far
- * behind is late rather than the end (btrace2.c). */
+ * after it is late instead of the end (btrace2.c). */
 enum { LOOKAHEAD = 17 };
 
 static size_t common_events(const struct event_log *a, const struct event_log *b)

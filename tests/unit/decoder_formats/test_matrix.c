@@ -124,7 +124,7 @@ static void test_odd_stacks(void **state)
 	}
 }
 
-/* Issues of an array or one a line, apart as their times say, never on each other. */
+/* Issues of an array, or one per line, are placed by their times and never overlap. */
 static void test_several(void **state)
 {
 	static const char *const texts[] = {

@@ -379,7 +379,7 @@ static void test_track_zero(void **state)
 	event_log_done(&log);
 }
 
-/* A flow by its letters; what has a letter that means nothing here is counted. */
+/* Flows by their letters; events with an unsupported letter are counted. */
 static void test_letters_of_old(void **state)
 {
 	static const struct old list[] = {

@@ -139,7 +139,7 @@ static void truncated_id(struct input *in)
 	header(in); /* 40000 does not fit 15 bits, and is the header's */
 }
 
-/* Two threads of the list that 15 bits cannot tell apart. */
+/* Two threads of the list whose ids are equal in 15 bits. */
 static void ambiguous_id(struct input *in)
 {
 	header(in);
@@ -386,7 +386,7 @@ static enum tw_status decode(struct tw_builder *b, const struct tw_buf *bytes, c
 	return st;
 }
 
-/* How often it was counted by decoder and builder together. */
+/* The count of decoder and builder together. */
 static uint64_t counted(const struct input *in, enum tw_repair what)
 {
 	struct tw_builder *b = tw_builder_new(&in->limits);

@@ -246,7 +246,7 @@ static size_t read_art(const char *name, uint8_t *art, size_t cap)
 	return n;
 }
 
-/* What the SDK sends: an ART trace in base64, without padding. */
+/* The SDK's upload: an ART trace in base64, without padding. */
 static void payload(struct tw_buf *text, const uint8_t *art, size_t n)
 {
 	static const char digits[] =

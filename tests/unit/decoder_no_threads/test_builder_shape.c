@@ -119,7 +119,7 @@ static struct tw_builder *builder_of(const struct model *m, uint32_t max_tree_no
 	return b;
 }
 
-/* Owed to tw_buf_done. */
+/* Free with tw_buf_done. */
 static struct reported write_out(struct tw_builder *b)
 {
 	struct reported t = {.out = {&ops}};

@@ -18,7 +18,7 @@ struct line {
 	uint32_t values[MOST]; /* by slot */
 	uint32_t slots;
 	uint32_t n, fail_at; /* pieces done; the one that fails, 0 none */
-	uint64_t digest;     /* of what was done, in its order */
+	uint64_t digest;     /* of the calls, in their order */
 	pthread_t where;     /* that was the last */
 	struct tw_relay *relay;
 };

@@ -183,7 +183,7 @@ static void test_speedscope_weights(void **state)
 
 static void test_firefox_idle(void **state)
 {
-	/* time between two exact samples is nobody's; a caller that is not there ends the stack */
+	/* time between two exact samples has no owner; a missing caller ends the stack */
 	struct event_log log = run(
 	        "{\"meta\":{\"preprocessedProfileVersion\":70,\"interval\":1},\"threads\":[{"
 	        "\"name\":"
@@ -200,7 +200,7 @@ static void test_firefox_idle(void **state)
 	event_log_done(&log);
 }
 
-/* An interval that is no time is measured; past the limit of a stack its innermost frames drop. */
+/* An invalid interval is measured instead; frames beyond the limit, the innermost, are dropped. */
 static void test_firefox_odd(void **state)
 {
 	enum { DEEP = 4100 };

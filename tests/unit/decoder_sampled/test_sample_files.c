@@ -27,13 +27,13 @@ enum what {
 	A_TRACE,  /* n: begins, ends, slices, named threads, repairs */
 	METHODS,  /* n: lines */
 	RETRACE,  /* n: classes, methods */
-	NO_UPLOAD /* says what others must give, read by the test that is named */
+	NO_UPLOAD /* has the expected result of other samples, read by the test named */
 };
 
 struct row {
 	const char *path;
 	enum what what;
-	const char *as; /* the format; who reads it */
+	const char *as; /* the format that must recognise it */
 	int64_t n[5];
 };
 

@@ -301,8 +301,8 @@ static void test_found_again(void **state)
 			(void)tw_buf_add_u8(&b, 0xff); /* else four zeros were the end */
 			for (unsigned i = 1; i < n; i++)
 				(void)tw_buf_add_u8(&b, (uint8_t)(fill * i));
-			reported(&b, 2, 1,
-			        0); /* so short that the next begins in what was looked at */
+			reported(&b, 2, 1, 0); /* so short that the next record begins in the bytes
+			                          already inspected */
 			SAMPLE(&b, 1, MAIN, 1, 0);
 			log = run_ended(&b);
 			is_told(&log, MAIN, "+0@0 +1@1 -1@2 -0@2 ");

@@ -87,7 +87,7 @@ static void test_difference(void **state)
 	done(&r);
 }
 
-/* A frame in the middle differs: what stands above it is another call, even when it is the same. */
+/* A frame in the middle differs: frames above it are new calls, even if they are equal. */
 static void test_middle(void **state)
 {
 	struct run r;

@@ -14,7 +14,7 @@
 #include "tests/naive_tree.h"
 #include "tests/unit/unit.h"
 
-/* Builds the model's trace.  The log is owed to trace_log_done. */
+/* Builds the model's trace.  Free the log with trace_log_done. */
 static struct trace_log build(
         const struct model *m, enum model_form form, const struct tw_limits *limits)
 {
@@ -253,7 +253,7 @@ static void test_depth_limit(void **state)
 	}
 }
 
-/* Records have a share of the memory: what comes after is counted, and the trace keeps the rest. */
+/* Records have a share of the memory: records beyond it are counted, and the trace has the rest. */
 static void test_memory_share(void **state)
 {
 	const int all = 200000;
@@ -443,7 +443,7 @@ static void test_pairs_mended(void **state)
 }
 
 /* Calls that begin and never end, and ends of others: neither memory nor time grows with their
- * product.  What is nested right still pairs, however deep. */
+ * product.  Correctly nested calls still pair, at any depth. */
 static void test_flood(void **state)
 {
 	enum { FLOOD = 300000, KEPT = 1 << 16 };
@@ -457,7 +457,7 @@ static void test_flood(void **state)
 	for (int64_t i = 0; i < KEPT; i++)
 		tell(&h, TW_EV_BEGIN, 7, i, 0, 1);
 	for (int64_t i = 0; i < FLOOD; i++)
-		tell(&h, TW_EV_END, 7, KEPT, 0, 2); /* nowhere open */
+		tell(&h, TW_EV_END, 7, KEPT, 0, 2); /* not open */
 	for (int64_t i = 0; i < FLOOD; i++)
 		tell(&h, TW_EV_BEGIN, 7, KEPT + i, 0, 1); /* deeper than the limit */
 	for (int64_t i = 0; i < FLOOD; i++)
@@ -590,7 +590,7 @@ static void is_forest(const struct tw_slice *s, size_t n)
 
 		assert_true(s[i].depth <= depth && s[i].depth < 64);
 		assert_true(i == 0 || s[i].start_ns >= s[i - 1].start_ns);
-		if (s[i].depth < depth) /* behind its left neighbour */
+		if (s[i].depth < depth) /* after its left neighbour */
 			assert_true(ends[s[i].depth] <= s[i].start_ns);
 		if (s[i].depth)
 			assert_true(end <= ends[s[i].depth - 1]);

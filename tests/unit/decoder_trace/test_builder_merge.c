@@ -58,7 +58,7 @@ static void write_out(struct fixture *f, struct trace_log *log)
 
 /* --- one thread out of two inputs --- */
 
-/* Tells the records whose bit in `side` is set from a side file, whose clock is SHIFT_NS earlier.
+/* Emits the records whose bit in `side` is set from a side file, whose clock is SHIFT_NS earlier.
  */
 static void tell_half(const struct fixture *f, const struct model *m, const bool *side, bool now)
 {
@@ -238,7 +238,7 @@ static void test_before_the_zero(void **state)
 	trace_log_done(&log);
 }
 
-/* What was over before the trace's zero is left out; a process has no time. */
+/* Events that ended before the trace's start are left out; a process has no time. */
 static void test_over_before_the_zero(void **state)
 {
 	static const struct {

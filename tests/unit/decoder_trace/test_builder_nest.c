@@ -1,4 +1,4 @@
-/* Where in the input the first case stood of what the builder finds when it writes: calls that
+/* Input offsets of the first case of each repair that the builder makes when it writes: calls that
  * overlap without nesting, that are out of order, that are too deep; and of names, which come
  * before what bears them. */
 #include <setjmp.h>
@@ -20,7 +20,7 @@ struct call {
 	uint64_t offset;
 };
 
-/* The log of one thread's calls; trace_log_done is owed. */
+/* The log of one thread's calls; free it with trace_log_done. */
 static void build_as(bool any_order, const struct call *calls, size_t n, struct trace_log *log)
 {
 	struct tw_limits l = tw_limits_default();
@@ -67,7 +67,7 @@ static void is_told(const struct call *calls, size_t n, uint64_t count, uint64_t
 static void test_offsets(void **state)
 {
 	(void)state;
-	/* ends rise: found while subtrees are measured, behind some that nest */
+	/* ends rise: detected while subtrees are measured, after some that nest */
 	REPORTED(1, 96, {1, 2, 32}, {0, 10, 48}, {20, 10, 64}, {25, 2, 80}, {25, 10, 96});
 	REPORTED(2, 48, {0, 10, 32}, {5, 10, 48}, {8, 20, 64});
 	/* out of order: by place in the input, whatever the time */
@@ -75,7 +75,7 @@ static void test_offsets(void **state)
 	REPORTED(2, 48, {20, 10, 32}, {5, 10, 48}, {0, 10, 64}, {25, 10, 80});
 	/* no overlap: an outer call that was written before its inner one */
 	REPORTED(0, 0, {0, 10, 32}, {5, 5, 48});
-	/* the same end, written too early, and behind it one that does overlap */
+	/* the same end, written too early, and after it one that overlaps */
 	REPORTED(1, 80, {0, 10, 32}, {5, 5, 48}, {20, 10, 64}, {25, 10, 80});
 	/* above the largest stored offset */
 	REPORTED(1, TW_NO_OFFSET, {0, 10, 32}, {5, 10, UINT64_C(1) << 32});

@@ -22,7 +22,7 @@ static void tell(struct tw_builder *b, uint64_t tid, int64_t ts, int64_t dur, ui
 	assert_int_equal(s->ops->events(s, &ev, 1, NULL), TW_OK);
 }
 
-/* Frees the builder; the log is owed to trace_log_done. */
+/* Frees the builder; free the log with trace_log_done. */
 static struct trace_log written(struct tw_builder *b)
 {
 	struct trace_log log;
@@ -141,7 +141,7 @@ static struct trace_log nested_calls(uint32_t max_tree_nodes)
 	return written(b);
 }
 
-/* Methods have the sums of all calls, also of those that do not fit in the tree. */
+/* Methods have the sums of all calls, also of calls that do not fit in the tree. */
 static void test_methods_of_full_tree(void **state)
 {
 	struct trace_log full = nested_calls(3);

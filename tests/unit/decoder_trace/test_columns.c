@@ -214,7 +214,7 @@ static void test_bytes(void **state)
 	check_golden("tests/golden/columns/nested.txt", "tests/golden/columns/nested.hex");
 }
 
-/* The document's example is what the encoder makes, and what the decoder reads. */
+/* Encoder and decoder agree with the document's example. */
 static void test_document(void **state)
 {
 	static const char begin[] = "```\n54 57 43 32";

@@ -1,4 +1,4 @@
-/* Looks at alert rules on a store of the test's own: what ends an alert and what does not, and
+/* Evaluates alert rules on the test's own store: what ends an alert and what does not, and
  * rules that fail or take too long. */
 #include <setjmp.h>
 #include <stdarg.h>

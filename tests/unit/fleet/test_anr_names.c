@@ -95,7 +95,7 @@ static json_t *document(const char *report)
 	return doc;
 }
 
-/* The frames of a thread, a line each: "name(where)" and what they are beside. */
+/* The frames of a thread, one per line: "name(where)" and their kind. */
 static void stack(const json_t *doc, size_t thread, const char *want)
 {
 	const json_t *p = json_array_get(json_object_get(doc, "processes"), 0);
@@ -146,7 +146,7 @@ static void test_frames(void **state)
 	becomes("  at a.b.c(SourceFile:7)\n  - locked <0x01> (a a.s)\n",
 	        "com.shop.Store.check(Store.kt:30) inlined\ncom.shop.Cart.clear(Cart.kt:23) "
 	        "locked\n");
-	/* an outline is not a frame, its line is that of its caller */
+	/* an outline is not a frame; its caller's line applies */
 	becomes("  at a.o.f(SourceFile:3)\n  at a.d.e(SourceFile:2)\n",
 	        "com.shop.OrderDao.insert(OrderDao.java:5)\n");
 	/* a line of another mapping: the class, and the rest as it was */

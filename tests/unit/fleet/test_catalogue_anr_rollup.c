@@ -425,7 +425,7 @@ static int64_t number(const char *sql)
 	return catalogue_number(s.db, sql);
 }
 
-/* All that is kept, but for how often it was made. */
+/* All stored sums, without the number of rebuilds. */
 static uint64_t sum_of_bytes(void)
 {
 	uint64_t h = 0;

@@ -92,7 +92,7 @@ static const char *add_dims(struct tw_buf *out, const char *sql)
 	return sql;
 }
 
-/* One row, or a few, of what the query selects. */
+/* One or a few rows, of the columns that the query selects. */
 static void add_rows(struct tw_buf *out, const char *sql)
 {
 	if (strncmp(sql, "SELECT ", 7) != 0)
@@ -397,7 +397,7 @@ static enum tw_status read_cells(struct session *s, struct tw_err *err)
 
 	q.metrics = TW_ROLLUP_ALL;
 	st = s->store->engine->cells(s->store, &q, s->arena, &cells, &n, err);
-	if (st == TW_OK && n) { /* what it returns can be read */
+	if (st == TW_OK && n) { /* the result can be read */
 		const struct tw_rollup_cell *const list[] = {cells};
 		struct tw_rollup r = {.arena = s->arena, .metrics = TW_ROLLUP_ALL};
 

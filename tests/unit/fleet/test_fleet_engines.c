@@ -341,7 +341,8 @@ static void test_labels(void **state)
 	}
 }
 
-/* What the catalogue cannot answer, against the truth: a label with a class and a system. */
+/* A query that the catalogue cannot answer, against the truth: a label with a class and a system.
+ */
 static void test_any_label(void **state)
 {
 	struct session *s = session_of(state);
@@ -364,7 +365,7 @@ static void test_any_label(void **state)
 
 /* --- methods by thread --- */
 
-/* The catalogue stores none: the sums of what the traces brought, as it sums them. */
+/* The catalogue stores none: expects the sums over the traces, computed as it does. */
 static struct tw_rollup sum_of(
         struct session *s, const struct tw_rollup_filter *f, int kind, unsigned metrics)
 {
@@ -788,7 +789,7 @@ static void test_quotes(void **state)
 	tw_buf_done(&out);
 }
 
-/* A result that ends anywhere, or is of any bytes, is noticed and reads nothing beyond it. */
+/* A result that is truncated or consists of any bytes is detected; nothing beyond it is read. */
 static void test_damaged(void **state)
 {
 	uint64_t random = 88172645463325252U;
@@ -915,7 +916,8 @@ static void test_decoded_again(void **state)
 	assert_int_equal(tw_catalogue_engine_set(s->c, "", NULL), TW_OK);
 }
 
-/* What was noted is hidden, and again when the note was not marked; then its rows go. */
+/* A trace noted as deleted is hidden, also if the note was not marked; then its rows are deleted.
+ */
 static void test_deleted(void **state)
 {
 	enum { GONE = 7 };

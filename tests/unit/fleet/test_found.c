@@ -135,7 +135,7 @@ static void sums_are_of_the_traces(void **state)
 	(void)state;
 	assert_non_null(of);
 	of->n = 1;
-	of->rules[0].id = "json"; /* what io found is by a rule that is gone */
+	of->rules[0].id = "json"; /* the findings of io are from a rule that was removed */
 	s = sums_of(a, of, 0, 1);
 	other = sums_of(a, of, 77, 7);
 	for (int64_t seed = 2; seed < TRACES; seed += 3) {

@@ -115,7 +115,7 @@ static void test_a_version_that_is_half_mended(void **state)
 
 enum { SERIES = 150 };
 
-/* In how many of them it is said to be fixed, of those in which it is found. */
+/* Number of series in which it is reported as fixed, of those in which it is found. */
 static size_t said_fixed(struct sim_series s, size_t *ret_found)
 {
 	size_t fixed = 0;

@@ -418,7 +418,7 @@ static void test_intervals_of_days(void **state)
 			fail_msg("%u of 400 for p%u of %u", in, cases[i].percentile,
 			        cases[i].traces);
 	}
-	(void)covered(9, 5, 50, &days); /* five say nothing of their median, nor 40 of p95 */
+	(void)covered(9, 5, 50, &days); /* five values are too few for a median, and 40 for a p95 */
 	assert_int_equal(days, 0);
 	(void)covered(9, 40, 95, &days);
 	assert_int_equal(days, 0);

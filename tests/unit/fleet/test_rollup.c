@@ -86,7 +86,7 @@ static int64_t number(struct session *s, const char *sql)
 
 #define HEX(of) TW_EITHER("hex(" of ")", "encode(" of ",'hex')")
 
-/* All that rollups hold, but for how often cells were added up. */
+/* All contents of rollups, without the number of merges of cells. */
 static char *dump(struct session *s)
 {
 	static const char sql[] = "SELECT " TW_EITHER("group_concat(line, char(10))",
@@ -342,7 +342,7 @@ static void test_counting_again_is_the_same(void **state)
 	free(after);
 }
 
-/* What the threads of all cells took together, and the number of nodes. */
+/* Total time of the threads of all cells, and the number of nodes. */
 static int64_t tree_total(struct session *s, bool rough, uint32_t *ret_nodes)
 {
 	struct tw_rollup_tree t = {.arena = s->arena};
@@ -508,7 +508,8 @@ static void make_labels(struct tw_rollup_cell c[7])
 	put_label(&c[6], "f=big", 5);
 }
 
-/* The largest stand for themselves, the rest is one and counted; who has none is no value. */
+/* The largest values are listed, the others are one row with their count; no label is not a value.
+ */
 static void test_values_of_a_label(void **state)
 {
 	struct session *s = *state;

@@ -1,4 +1,4 @@
-/* What holds up counting, and what does not: cells and traces that fail, projects that wait, names
+/* What blocks counting, and what does not: cells and traces that fail, projects that wait, names
  * that nothing uses, long names, mappings that come at once, days without cells. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +94,7 @@ static void text(struct session *s, const char *sql, char out[200])
 
 /* --- cells --- */
 
-/* A poisoned cell fails, is put off and counted, and all others are added up. */
+/* A damaged cell fails, is postponed and counted, and all others are merged. */
 static void test_a_poisoned_cell_is_put_off(void **state)
 {
 	struct session *s = *state;
@@ -122,7 +122,7 @@ static void test_a_poisoned_cell_is_put_off(void **state)
 	assert_true(number(s, "SELECT again_ms FROM rollup_cell WHERE pending>0") >
 	            tw_unix_ms() + 5000);
 
-	/* made whole, it is added up, and its attempts are forgotten */
+	/* once repaired, it is merged, and its attempts are reset */
 	run(s, "UPDATE rollup_cell SET again_ms=0; UPDATE rollup_delta SET data=x'00'");
 	more = true;
 	while (more)

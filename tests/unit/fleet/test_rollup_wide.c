@@ -1,5 +1,5 @@
 /* Parts of a day's cells in one: the same to the byte as those of the cells, whatever was counted
- * since, and never those of cells that changed or are gone. */
+ * since, and never those of cells that changed or were deleted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -24,7 +24,7 @@ static int64_t length_of(unsigned trace, unsigned method, unsigned thread)
 	return 1000 * (int64_t)trace + 10 * (int64_t)method + thread;
 }
 
-/* Threads stand in another order in every other trace. */
+/* Every second trace has its threads in another order. */
 static void write_one(unsigned trace, struct tw_buf *out)
 {
 	const struct tw_index_thread main_one = {true, {"main", 4}}, pool = {false, {"pool", 4}};

@@ -276,7 +276,7 @@ static void patience_is_each_ones_own(void **state)
 	(void)start("a2", LONG_MS, TW_OK);
 	led = start("a3", SHORT_MS, TW_OK);
 	shares = start("a3", LONG_MS, TW_OK);
-	wait_askers(3); /* the one that led is gone */
+	wait_askers(3); /* the leader has timed out */
 	end_children('a', 3);
 	join_all();
 	assert_int_equal(led->st, TW_BUSY);

@@ -131,7 +131,7 @@ static enum tw_status stream(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_stream(r, 200, "text/plain", true, &ops, c, err);
 }
 
-/* A stream without end, whose helper thread works on when the client is gone. */
+/* A stream without end, whose helper thread continues after the client has disconnected. */
 static _Atomic bool client_gone;
 
 static void take_memory(void *arg)
@@ -177,7 +177,7 @@ static const struct tw_param echo_params[] = {TW_PARAM_TEXT("q", 20, ""), {0}};
 static const struct tw_param stream_params[] = {
         TW_PARAM_NUMBER("n", 100000, 0, 10000000, ""), TW_PARAM_FLAG("fail", false, ""), {0}};
 
-/* A route with a parameter of every kind replies with what it read. */
+/* A route with a parameter of every kind replies with their values. */
 static const char *const colours[] = {"red", "green", NULL};
 static const struct tw_param read_params[] = {
         TW_PARAM_REQUIRED("name", 5, ""),
@@ -738,7 +738,7 @@ static void test_parameters(void **state)
 	asked_for(f, "/read?name=x&hidden=1",
 	        "unknown parameter hidden; the parameters are: name, n, m, f, w, v, many, last");
 	asked_for(f, "/read?name=x&hidden=1", "\"known\":");
-	/* a route that takes any parameter reads only those that it declares */
+	/* a route that accepts any parameter reads only declared ones */
 	asked_for(f, "/any?name=x&hidden=1&last=z", "[x 7 42 1 0 -1  unread]");
 	/* names before the caller is known, values after */
 	asked_for(f, "/read/key?n=99", "401 ");

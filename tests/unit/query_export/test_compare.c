@@ -310,7 +310,7 @@ static void test_methods(void **state)
 	}
 }
 
-/* A trace of B takes 30 ns, one of A 20 ns: sums alone would say the opposite. */
+/* A trace of B takes 30 ns, one of A 20 ns: sums alone would show the opposite. */
 static void test_per_trace(void **state)
 {
 	struct tw_compare_method m[] = {

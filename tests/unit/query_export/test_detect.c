@@ -293,7 +293,8 @@ static void tell_guard(struct tw_sink *s)
 	call(s, main, MESSAGE, 120, 180);
 	call(s, main, MESSAGE, 200, 260);
 	call(s, main, LOOP, 100, 900);
-	call(s, main, MESSAGE, 50, 950); /* a guard against crashes loops in a message of its own */
+	call(s, main, MESSAGE, 50,
+	        950); /* a guard against crashes runs a loop within one message */
 	call(s, main, LOOP, 10, 1000);
 }
 

@@ -143,7 +143,7 @@ static void test_read_ahead(void **state)
 	tw_parallel_pretend(0);
 }
 
-/* What is too deep goes with both its ends, and is counted where it is in the range. */
+/* A call that is too deep is left out with both ends, and counted if it is in the range. */
 static void test_depth(void **state)
 {
 	struct model_shape shape = {5, 1, 2000, 30, false};

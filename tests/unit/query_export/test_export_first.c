@@ -135,7 +135,7 @@ static struct tw_plan *plan(
 }
 
 /* A call is looked for after the first bytes, but only where it is known to be there: a name that
- * is not in the traces must be an answer of its own. */
+ * is not in the traces must be a separate result. */
 static void test_slice(void **state)
 {
 	struct tw_perfetto_options o = {.align = TW_PERFETTO_BY_SLICE};

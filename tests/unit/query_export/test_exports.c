@@ -106,7 +106,7 @@ static void test_pieces(void **state)
 		assert_int_equal(pull(&f, kind, &all, 7, SIZE_MAX, &part), TW_OK);
 		assert_int_equal(part.len, whole.len);
 		assert_memory_equal(part.data, whole.data, whole.len);
-		/* whoever goes away half-way leaves nothing behind: the sanitizers see it */
+		/* a client that disconnects half-way leaks nothing: the sanitizers check it */
 		for (size_t most = 0; most < whole.len; most += whole.len / 5 + 1) {
 			tw_buf_clear(&part);
 			assert_int_equal(pull(&f, kind, &all, 1000, most, &part), TW_OK);
@@ -403,7 +403,7 @@ static void test_overdue(void **state)
 	check_overdue(&t);
 }
 
-/* Whoever takes a stream compressed waits for its first bytes no longer than who does not. */
+/* A compressed stream's first bytes arrive as early as those of a plain one. */
 static void test_first_bytes(void **state)
 {
 	static const enum tw_coding codings[] = {

@@ -105,7 +105,7 @@ static bool add(void *arg, const struct tw_slice *s, size_t n)
 	return tw_tree_builder_add(arg, s, n) == TW_OK;
 }
 
-/* The tree of the thread is that of its slices, and so are the rows of methods. */
+/* The thread's tree and the rows of methods agree with its slices. */
 static struct tw_tree check(struct world *w)
 {
 	struct tw_tree_builder *b = tw_tree_builder_new(UINT32_MAX);
@@ -253,7 +253,7 @@ static void write_stack(struct world *w, const char *const *stacks, size_t n)
 }
 
 /* An outline called from an outline, as R8's own test has it: the caller's line is corrected, and
- * the outlines' time is that of the method their code was taken from. */
+ * the outlines' time counts for the method that their code was taken from. */
 static void test_outlines(void **state)
 {
 	static const char text[] =

@@ -307,7 +307,7 @@ static void test_sums(void **state)
 		sel.to_ns = ranges[i][1];
 		check_sums(&w, &sel);
 	}
-	sel.ranged = false; /* which looks at neither end */
+	sel.ranged = false; /* ignores both ends */
 	check_sums(&w, &sel);
 	close_world(&w);
 }
@@ -482,7 +482,7 @@ static void test_states_say_what_ran(void **state)
 	trace_fixture_done(&f);
 }
 
-/* Without calls a trace is as long as its notes; one moment is no length. */
+/* Without calls a trace is as long as its notes; a single moment has no length. */
 static void test_length_without_calls(void **state)
 {
 	struct tw_limits limits = tw_limits_default();

@@ -1,4 +1,4 @@
-/* Unit tests of the Perfetto export, read back by a reader of its own. */
+/* Unit tests of the Perfetto export, read back by the tests' own reader. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

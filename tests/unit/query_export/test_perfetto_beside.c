@@ -272,7 +272,7 @@ static void test_cpu(void **state)
 	end(&x);
 }
 
-/* What a call that is cut by the range used within it is not known. */
+/* The CPU time that a call truncated by the range used within the range is unknown. */
 static void test_cpu_of_cut_calls(void **state)
 {
 	struct made m = begin(1000, 5000);
@@ -398,7 +398,7 @@ static void test_two_devices(void **state)
 	end(&x[1]);
 }
 
-/* All that stands beside calls, in a recording. */
+/* All events that are not calls, in a recording. */
 static void make_rich(struct merged *x, const char *who)
 {
 	struct made m = begin(400 * S, 500 * S);
@@ -468,7 +468,7 @@ static void rich_is_there(const struct merged *x, const char *who, int64_t shift
 	assert_int_equal(counts, 1);
 }
 
-/* Beside the device's trace, and of two traces on one device or on two, in one file with it. */
+/* With the device's trace, of two traces on one device or on two, in one file. */
 static void test_merged(void **state)
 {
 	struct system_shape shape = merged_usual();

@@ -59,7 +59,7 @@ static void test_range(void **state)
 		assert_true(x.trace.n_runs < all.n_runs);
 		if (!s.folded)
 			assert_true(x.bytes.len < all_bytes.len);
-		/* whatever of all lies in the range is there, cut to it when it is a call */
+		/* everything in the range is exported; calls are truncated to it */
 		for (size_t k = 0; k < all.n; k++) {
 			const struct perfetto_slice *a = &all.slices[k];
 			bool ours = merged_is_call(a);
@@ -75,7 +75,7 @@ static void test_range(void **state)
 				assert_true(b->begin_ns >= from && b->end_ns <= to);
 				found += b->end_ns > b->begin_ns || b->begin_ns > from;
 			} else if (tw_str_eq(b->name, TW_STR("sdk section"))) {
-				/* the steps of those that were left out are not lost */
+				/* the steps of calls that were left out are retained */
 				assert_int_equal((b->begin_ns - 500 * S) % 10000, 9900);
 				found += b->begin_ns >= from && b->end_ns >= 0 && b->end_ns < to;
 			}

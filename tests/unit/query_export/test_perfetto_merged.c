@@ -50,7 +50,7 @@ static void test_shapes(void **state)
 	}
 }
 
-/* What the device tells of a thread is used, so that there is one thread and not two. */
+/* The device's descriptor of a thread is used, so that the thread appears once. */
 static void test_known_thread(void **state)
 {
 	struct system_shape s = merged_usual();
@@ -62,7 +62,7 @@ static void test_known_thread(void **state)
 	merged_make(&x, &s, 400 * S, 500 * S, &o);
 	assert_int_equal(x.trace.two_threads, 0);
 	assert_int_equal(perfetto_errors(&x.trace), 0);
-	/* the device's descriptor of the second thread stands, ours of the others */
+	/* the device's descriptor of the second thread remains, ours of the others */
 	assert_int_equal(x.trace.n_threads, THREADS);
 	merged_done(&x);
 }
@@ -151,7 +151,7 @@ static void test_slept_before(void **state)
 
 /* --- bad input --- */
 
-/* Cut anywhere: what is whole is there, and so is ours. */
+/* Truncated anywhere: all complete packets are there, and all of ours. */
 static void test_cut(void **state)
 {
 	const struct tw_perfetto_options o = {0};

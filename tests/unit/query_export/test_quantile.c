@@ -115,7 +115,7 @@ static void test_quantiles(void **state)
 		all.from_ns = w.end_ns / 3;
 		all.to_ns = w.end_ns / 2;
 		check_quantiles(&w, &all);
-		/* out of time, and of rows that tell of other calls: not known */
+		/* past the deadline, and with rows of other calls: not known */
 		of = (struct tw_quantile_of){w.f.methods, w.f.n_methods, 95};
 		assert_int_equal(
 		        tw_query_quantile(w.f.file, &all, &of, &late, w.arena, &got, NULL), TW_OK);

@@ -27,7 +27,7 @@ struct world {
 
 enum kind { WITH_CPU, WITHOUT_ENDS, CLIPPED, KINDS };
 
-/* Every third call without CPU time of its own. */
+/* Every third call has no CPU time. */
 static void give_cpu(struct model *m)
 {
 	for (size_t i = 0; i < m->n_records; i++)
@@ -140,7 +140,7 @@ static struct tw_forest trees_of(
 	return f;
 }
 
-/* Trees of nothing, as of a chunk that was looked at in vain, do not count. */
+/* Empty trees, as of a chunk without calls in the range, do not count. */
 static void check_same(const struct tw_forest *got, const struct tw_forest *want)
 {
 	uint32_t k = 0;
@@ -174,7 +174,7 @@ static void check_range(struct world *w, int64_t from, int64_t to)
 	tw_arena_reset(w->arena);
 }
 
-/* Where a call begins or ends, or just beside. */
+/* A time at which a call begins or ends, or one nanosecond from it. */
 static int64_t some_edge(const struct world *w, uint64_t *r)
 {
 	const struct model_slice *s = &w->model.slices[(test_random(r) >> 8) % w->model.n];
@@ -217,7 +217,7 @@ static void test_many_edges(void **state)
 	close_world(&w);
 }
 
-/* A range of everything says what the stored trees do. */
+/* A range of the complete trace equals the stored trees. */
 static void test_whole(void **state)
 {
 	const struct tw_selection all = {.all_threads = true};

@@ -31,7 +31,7 @@ struct path { /* of methods from the top, and the time at its end */
 	uint64_t count;
 };
 
-/* What is left of the CPU time of a node without its callees'. */
+/* The CPU time of a node without its callees'. */
 static int64_t own_cpu_of(const struct tw_tree *t, uint32_t at)
 {
 	int64_t own = t->nodes[at].cpu_ns;
@@ -63,7 +63,7 @@ static void remove_at(struct path *p, uint32_t at)
 	p->n--;
 }
 
-/* False: the path is gone. */
+/* False: the path was removed. */
 static bool step_path(struct path *p, const struct tw_reshape *s)
 {
 	uint32_t first = 0;

@@ -175,7 +175,7 @@ static void test_passes_differ(void **state)
 }
 
 /* SQLite's lock page, at 1 GiB, moved to each page of a small file: roots, leaves, pages of values
- * and the one behind the last. */
+ * and the one after the last. */
 static void test_lock_page(void **state)
 {
 	enum { ROWS = 60 };

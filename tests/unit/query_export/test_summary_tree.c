@@ -206,7 +206,7 @@ static void test_in_a_file(void **state)
 	close_world(&w);
 }
 
-/* What a damaged file may hold in a summary tree's place is safe to grow from, and ends. */
+/* Expanding any bytes in place of a summary tree is safe and ends. */
 static void test_odd_summaries(void **state)
 {
 	struct tw_tree_node nodes[4] = {

@@ -106,7 +106,7 @@ static void test_damaged(void **state)
 		same += opened(f.path) == TW_OK;
 		assert_int_equal(pwrite(fd, &byte, 1, (off_t)at), 1);
 	}
-	assert_in_range(same, 0, 4); /* bits of zstd's that stand for nothing */
+	assert_in_range(same, 0, 4); /* bits that zstd ignores */
 	assert_int_equal(opened(f.path), TW_OK);
 	for (uint64_t left = bytes; left-- > 0;) {
 		assert_int_equal(ftruncate(fd, (off_t)left), 0);

@@ -136,7 +136,7 @@ static enum tw_status begin(struct fixture *f, uint64_t length, char id[TW_ID_BY
 	return st;
 }
 
-/* The next piece of the upload; what came of it. */
+/* Sends the next piece of the upload; returns the result. */
 static enum tw_status send_piece(struct fixture *f, struct tw_resume *r, bool apart)
 {
 	uint64_t from = r->offset;
@@ -298,7 +298,7 @@ static void test_limits(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(begin(f, LENGTH, id[i]), TW_OK);
 	assert_int_equal(begin(f, 1, id[3]), TW_RATE);
-	restart(f); /* those that are on disk count */
+	restart(f); /* uploads on the disk count */
 	assert_int_equal(begin(f, 1, id[3]), TW_RATE);
 	assert_int_equal(tw_resume_acquire(f->rs, "Q", id[0], &r, NULL), TW_NOT_FOUND);
 	assert_int_equal(tw_resume_acquire(f->rs, "P", "nothing", &r, NULL), TW_NOT_FOUND);

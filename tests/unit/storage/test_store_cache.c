@@ -296,7 +296,7 @@ static void who_cannot_wait_finds_it_later(void **state)
 	assert_int_equal(a.fetched, 1);
 	tw_cache_drop(d.cache, "a");
 	assert_int_equal(ask_by(&a, tw_monotonic_ms() + 1, &fd), TW_BUSY);
-	close_dir(&d); /* with a fetch under way */
+	close_dir(&d); /* with a fetch in progress */
 }
 
 static void it_yields_where_the_disk_is_short(void **state)
