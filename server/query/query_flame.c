@@ -165,21 +165,21 @@ static struct tw_member member_of(
 	        .tree = tree,
 	        .at = at,
 	        .method = rest ? TW_NO_METHOD : n->method,
-	        .value = weight_all(&w->w, f, tree, at),
-	        .count = n->count,
-	        .max_ns = n->max_ns,
 	};
 }
 
-static struct tw_member_more more_of(const struct tw_grower *g, const struct tw_member *m)
+static struct tw_member_sums sums_of(const struct tw_grower *g, const struct tw_member *m)
 {
 	const struct flame_input *w = g->arg;
 	const struct tw_tree_node *n = &g->forest->trees[m->tree].nodes[m->at];
 
-	return (struct tw_member_more){
-	        .hidden = w->summary ? w->merged_nodes[m->at] : n->subtree,
+	return (struct tw_member_sums){
+	        .value = weight_all(&w->w, g->forest, m->tree, m->at),
 	        .self = weight_own(&w->w, g->forest, m->tree, m->at),
+	        .max_ns = n->max_ns,
 	        .order = n->total_ns,
+	        .count = n->count,
+	        .hidden = w->summary ? w->merged_nodes[m->at] : n->subtree,
 	};
 }
 
@@ -236,7 +236,7 @@ static enum tw_status grow_down(const struct tw_forest *f, struct flame_input *w
 	        .arena = a,
 	        .deadline = deadline,
 	        .expand = callees,
-	        .more = more_of,
+	        .sums = sums_of,
 	        .arg = w,
 	        .knows_total = true};
 	struct tw_member *roots = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *roots);
@@ -309,7 +309,7 @@ static bool callers(struct tw_grower *g, const struct tw_member *members, uint32
 		if (i + AHEAD < n)
 			__builtin_prefetch(&of[up[i + AHEAD].at]);
 		if (caller.at == NO_CALLER) {
-			*ret_self += up[i].value;
+			*ret_self += g->leaves[up[i].tree].value;
 			continue;
 		}
 		up[kept] = up[i];
@@ -333,7 +333,7 @@ static bool methods_then_callers(struct tw_grower *g, const struct tw_member *me
 	g->expand = callers;
 	for (uint32_t i = 0; i < n; i++) {
 		if (members[i].method == TW_NO_METHOD)
-			*ret_self += members[i].value;
+			*ret_self += g->leaves[members[i].tree].value;
 		else if (k++ < i)
 			kept[k - 1] = members[i];
 	}
@@ -347,6 +347,7 @@ struct listing {
 	const struct tw_forest *forest;
 	const struct weights *weights;
 	struct tw_member *members;
+	struct tw_member_leaf *leaves; /* of the members, in the same order */
 	struct caller *callers;
 	uint32_t *next; /* by method, the last one for all others: index of a member */
 	uint32_t methods;
@@ -391,13 +392,14 @@ static void add_tree(struct listing *l, uint32_t tree, uint32_t first)
 		l->callers[first + i] =
 		        parent ? (struct caller){first + parent, nodes[parent].method}
 		               : (struct caller){NO_CALLER, TW_NO_METHOD};
-		if (is_member(l, tree, i))
-			l->members[l->next[slot_of(l, nodes[i].method)]++] =
-			        (struct tw_member){.at = first + i,
-			                .method = nodes[i].method,
-			                .value = weight_own(l->weights, l->forest, tree, i),
-			                .count = nodes[i].count,
-			                .max_ns = nodes[i].max_ns};
+		if (is_member(l, tree, i)) {
+			uint32_t at = l->next[slot_of(l, nodes[i].method)]++;
+
+			l->members[at] = (struct tw_member){at, first + i, nodes[i].method};
+			l->leaves[at] =
+			        (struct tw_member_leaf){weight_own(l->weights, l->forest, tree, i),
+			                nodes[i].max_ns, nodes[i].count};
+		}
 	}
 }
 
@@ -434,7 +436,8 @@ enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_fla
 	if (l.methods / 8 > most) /* a damaged file; the members are sorted later */
 		l.methods = 0;
 	l.members = most < UINT32_MAX ? tw_arena_alloc(a, most, sizeof *l.members) : NULL;
-	l.callers = l.members ? tw_arena_alloc(a, most, sizeof *l.callers) : NULL;
+	l.leaves = l.members ? tw_arena_alloc(a, most, sizeof *l.leaves) : NULL;
+	l.callers = l.leaves ? tw_arena_alloc(a, most, sizeof *l.callers) : NULL;
 	l.next = l.callers ? tw_arena_zalloc(a, (size_t)l.methods + 1, sizeof *l.next) : NULL;
 	if (!l.next)
 		return tw_oom(err);
@@ -444,6 +447,7 @@ enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_fla
 		first += f->trees[k].n;
 	}
 	g.arg = l.callers;
+	g.leaves = l.leaves;
 	return tw_grow(&g, q, l.members, n, ret, err);
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SORT_BY_INSERTION = 64, SORT_BY_COUNTING = 2000, MANY = 4096 };
+enum { FEW = 8, SORT_BY_INSERTION = 64, SORT_BY_COUNTING = 2000, MANY = 4096 };
 
 struct tw_grown {
 	struct tw_flame_node node;
@@ -20,7 +20,7 @@ struct tw_heap_entry { /* a node with its sort key */
 };
 
 struct tw_group { /* the members [first, first + n), which have the same method */
-	int64_t value;
+	struct tw_member_sums sums;
 	uint32_t method, first, n;
 };
 
@@ -144,9 +144,26 @@ static int by_value(const void *pa, const void *pb)
 
 	if ((a->method == TW_NO_METHOD) != (b->method == TW_NO_METHOD))
 		return a->method == TW_NO_METHOD ? 1 : -1;
-	if (a->value != b->value)
-		return a->value < b->value ? 1 : -1;
+	if (a->sums.value != b->sums.value)
+		return a->sums.value < b->sums.value ? 1 : -1;
 	return a->method < b->method ? -1 : a->method > b->method;
+}
+
+/* Most nodes have few children. */
+static void sort_groups(struct tw_group *groups, uint32_t n)
+{
+	if (n > FEW) {
+		qsort(groups, n, sizeof *groups, by_value);
+		return;
+	}
+	for (uint32_t i = 1; i < n; i++) {
+		struct tw_group moved = groups[i];
+		uint32_t at = i;
+
+		for (; at && by_value(&groups[at - 1], &moved) > 0; at--)
+			groups[at] = groups[at - 1];
+		groups[at] = moved;
+	}
 }
 
 /* Of equal nodes the one found first, so the opened children of a node are always its first. */
@@ -216,20 +233,34 @@ static bool reserve(struct tw_grower *g, uint32_t more)
 	return true;
 }
 
-static void add_member(const struct tw_grower *g, struct tw_grown *to, const struct tw_member *m)
+static struct tw_member_sums sums_of(const struct tw_grower *g, const struct tw_member *m)
 {
-	struct tw_member_more more = {.order = m->value};
+	const struct tw_member_leaf *l;
 
-	if (g->more)
-		more = g->more(g, m);
-	to->n_members++;
-	to->node.value += m->value;
-	to->node.self += more.self;
-	to->node.count += m->count;
-	to->order += more.order;
-	to->node.tree_nodes += more.hidden;
-	if (m->max_ns > to->node.max_ns)
-		to->node.max_ns = m->max_ns;
+	if (g->sums)
+		return g->sums(g, m);
+	l = &g->leaves[m->tree];
+	return (struct tw_member_sums){
+	        .value = l->value, .max_ns = l->max_ns, .order = l->value, .count = l->count};
+}
+
+static struct tw_member_sums add_up(
+        const struct tw_grower *g, const struct tw_member *m, uint32_t n)
+{
+	struct tw_member_sums all = {0};
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tw_member_sums one = sums_of(g, &m[i]);
+
+		all.value += one.value;
+		all.self += one.self;
+		all.order += one.order;
+		all.count += one.count;
+		all.hidden += one.hidden;
+		if (one.max_ns > all.max_ns)
+			all.max_ns = one.max_ns;
+	}
+	return all;
 }
 
 /* Groups members sorted by method; groups are sorted by falling value. */
@@ -245,16 +276,31 @@ static bool group(struct tw_grower *g, const struct tw_member *m, uint32_t n, ui
 	}
 	if (n && !g->groups)
 		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		if (i == 0 || m[i].method != m[i - 1].method)
-			g->groups[k++] = (struct tw_group){.method = m[i].method, .first = i};
-		g->groups[k - 1].n++;
-		g->groups[k - 1].value += m[i].value;
+	for (uint32_t i = 0; i < n; k++) {
+		uint32_t end = i + 1;
+
+		while (end < n && m[end].method == m[i].method)
+			end++;
+		g->groups[k] =
+		        (struct tw_group){add_up(g, m + i, end - i), m[i].method, i, end - i};
+		i = end;
 	}
-	if (k > 1)
-		qsort(g->groups, k, sizeof *g->groups, by_value);
+	sort_groups(g->groups, k);
 	*ret_n = k;
 	return true;
+}
+
+static struct tw_grown grown_of(const struct tw_member_sums *s, struct tw_member *m, uint32_t n)
+{
+	return (struct tw_grown){.members = m,
+	        .n_members = n,
+	        .order = s->order,
+	        .node = {.method = TW_NO_METHOD,
+	                .value = s->value,
+	                .self = s->self,
+	                .count = s->count,
+	                .max_ns = s->max_ns,
+	                .tree_nodes = s->hidden}};
 }
 
 static void add_child(
@@ -262,12 +308,10 @@ static void add_child(
 {
 	struct tw_grown *k = &g->nodes[g->n++];
 
-	*k = (struct tw_grown){.members = m + from->first,
-	        .node = {.parent = parent,
-	                .method = from->method,
-	                .depth = g->nodes[parent].node.depth + 1}};
-	for (uint32_t i = 0; i < from->n; i++)
-		add_member(g, k, &m[from->first + i]);
+	*k = grown_of(&from->sums, m + from->first, from->n);
+	k->node.parent = parent;
+	k->node.method = from->method;
+	k->node.depth = g->nodes[parent].node.depth + 1;
 }
 
 bool tw_grow_is_late(struct tw_grower *g, uint32_t n)
@@ -324,12 +368,13 @@ static uint32_t first_room(const struct tw_grower *g, uint32_t max_nodes)
 
 static bool start(struct tw_grower *g, struct tw_member *members, uint32_t n, uint32_t max_nodes)
 {
+	struct tw_member_sums sums;
+
 	if (!reserve(g, first_room(g, max_nodes)))
 		return false;
-	g->nodes[0] = (struct tw_grown){.members = members, .node = {.method = TW_NO_METHOD}};
+	sums = add_up(g, members, n);
+	g->nodes[0] = grown_of(&sums, members, n);
 	g->n = 1;
-	for (uint32_t i = 0; i < n; i++)
-		add_member(g, &g->nodes[0], &members[i]);
 	return open_node(g, 0);
 }
 

@@ -12,19 +12,27 @@
 
 #include "server/query/query.h"
 
-struct tw_member {         /* a call-tree node merged into a node of the graph */
-	uint32_t tree, at; /* in the numbering of the members' source */
+/* A call-tree node merged into a node of the graph. Large graphs move millions of members, so their
+ * numbers are stored elsewhere. */
+struct tw_member {
+	uint32_t tree, at; /* in the numbering of the members' source; with leaves, `tree` is the
+	                    * index of a leaf */
 	uint32_t method;   /* TW_NO_METHOD: a rest, which is never opened and comes last */
-	uint64_t count;
-	int64_t value, max_ns;
 };
 
-/* Sums over members that are computed on request. */
-struct tw_member_more {
-	/* number of nodes hidden below it while it is closed; 0: unknown, counts as one */
-	uint64_t hidden;
-	int64_t self;
+/* What a member adds to its node. */
+struct tw_member_sums {
+	int64_t value, self, max_ns;
 	int64_t order; /* sort key of siblings, falling */
+	uint64_t count;
+	uint64_t hidden; /* number of nodes hidden below it while it is closed; 0: unknown, counts
+	                  * as one */
+};
+
+/* The same, for members that keep their numbers while they move to other nodes. */
+struct tw_member_leaf {
+	int64_t value, max_ns;
+	uint64_t count;
 };
 
 struct tw_grower;
@@ -35,7 +43,7 @@ struct tw_grower;
 typedef bool (*tw_expand_fn)(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self);
 
-typedef struct tw_member_more (*tw_more_fn)(const struct tw_grower *g, const struct tw_member *m);
+typedef struct tw_member_sums (*tw_sums_fn)(const struct tw_grower *g, const struct tw_member *m);
 
 struct tw_grower {
 	const struct tw_forest *forest;
@@ -43,8 +51,9 @@ struct tw_grower {
 	const struct tw_deadline *deadline;
 	bool late; /* the deadline passed while a node was opened; that node stays closed */
 	tw_expand_fn expand;
-	tw_more_fn more;  /* NULL: the order is the value, the rest 0 */
-	void *arg;        /* of expand and more */
+	tw_sums_fn sums; /* NULL: the members' numbers are leaves, and their order is the value */
+	const struct tw_member_leaf *leaves;
+	void *arg;        /* of expand and sums */
 	bool knows_total; /* members have the number of all hidden nodes */
 	struct tw_grown *nodes;
 	uint32_t n, cap, shown;

@@ -3,7 +3,10 @@
  *
  * Each figure stands beside a plain scan: decoding every chunk of the trace once.
  *
- *   bench_view UPLOAD
+ *   bench_view UPLOAD [ROW TIMES]
+ *
+ * With a ROW (scan, top-down, bottom-up, range, range-bottom-up) it computes only that one and
+ * prints the least processor time, for a profile or a comparison under load.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +140,28 @@ static double best(double a, double b)
 	return a == 0 || b < a ? b : a;
 }
 
+static int one_row(
+        struct tw_trace_file *f, const struct tw_selection *range, const char *row, long times)
+{
+	const struct tw_selection all = {.all_threads = true};
+	bool of_range = strncmp(row, "range", 5) == 0;
+	enum tw_flame_view view = strstr(row, "bottom-up") ? TW_BOTTOM_UP : TW_TOP_DOWN;
+	double least_s = 0;
+
+	for (long i = 0; i < times; i++) {
+		double cpu = cpu_seconds();
+
+		if (strcmp(row, "scan") == 0)
+			(void)scan(f);
+		else
+			(void)flame(f, of_range ? range : &all, view);
+		least_s = best(least_s, cpu_seconds() - cpu);
+	}
+	(void)printf("%s %.2f ms of CPU\n", row, least_s * 1e3);
+	tw_trace_file_close(f);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct tw_trace_file *f = NULL;
@@ -154,7 +179,7 @@ int main(int argc, char **argv)
 	struct tw_err err;
 	uint64_t slices;
 
-	if (argc != 2)
+	if (argc != 2 && argc != 4)
 		return 2;
 	check(tw_local_open(argv[1], NULL, &f, &err), &err);
 	(void)flame(f, &all, TW_TOP_DOWN);
@@ -163,6 +188,8 @@ int main(int argc, char **argv)
 	range.from_ns = tw_trace_file_info(f)->start_ns;
 	range.to_ns = tw_trace_file_info(f)->end_ns;
 	range.from_ns += (range.to_ns - range.from_ns) / 4;
+	if (argc == 4)
+		return one_row(f, &range, argv[2], strtol(argv[3], NULL, 10));
 	for (int i = 0; i < TIMES; i++) {
 		s = best(s, scan(f));
 		top = best(top, flame(f, &all, TW_TOP_DOWN));
