@@ -258,8 +258,9 @@ static void print_yardsticks(const char *trace, const struct steps *best, double
 	rows_s = plain_rows(trace, path, &bytes);
 	(void)printf("against a raw write of the trace file's bytes with a sync %.2f x (%.3f s)\n",
 	        best_s / write_s, write_s);
-	(void)printf("against rows of an SQLite table %.2f x (%.3f s, %.1f B per slice)\n",
-	        best_s / rows_s, rows_s, (double)bytes / (double)best->slices);
+	if (best->slices)
+		(void)printf("against rows of an SQLite table %.2f x (%.3f s, %.1f B per slice)\n",
+		        best_s / rows_s, rows_s, (double)bytes / (double)best->slices);
 }
 
 int main(int argc, char **argv)
@@ -269,6 +270,7 @@ int main(int argc, char **argv)
 	char path[64];
 	struct steps best = {0};
 	double peak_bytes = 0; /* of the first; more in one process add what malloc keeps apart */
+	double past_bytes;
 	double zstd_s = 1e9;
 	double best_s = 1e9;
 	double cpu_s = 1e9;
@@ -296,18 +298,28 @@ int main(int argc, char **argv)
 			best = s;
 		}
 	}
-	(void)printf("slices %llu  records/s %.2f M  push %.3f s  write %.3f s  commit %.3f s\n",
-	        (unsigned long long)best.slices, (double)best.slices / best_s / 1e6, best.push,
-	        best.write, best.commit);
-	(void)printf("CPU of all threads %.0f ns per record\n", cpu_s * 1e9 / (double)best.slices);
+	past_bytes = peak_bytes - (double)len - (64 << 20);
+	(void)printf("slices %llu  push %.3f s  write %.3f s  commit %.3f s\n",
+	        (unsigned long long)best.slices, best.push, best.write, best.commit);
+	if (best.slices)
+		(void)printf("records/s %.2f M  CPU of all threads %.0f ns per record\n",
+		        (double)best.slices / best_s / 1e6, cpu_s * 1e9 / (double)best.slices);
+	else
+		(void)printf("no calls; input %.1f MB/s  CPU of all threads %.1f ns per byte\n",
+		        (double)len / best_s / 1e6, cpu_s * 1e9 / (double)len);
 	if (!only) {
-		(void)printf("against zstd -d %.2f x (%.3f s)\n", best_s / zstd_s, zstd_s);
+		if (zstd_s > 0) /* the input is compressed */
+			(void)printf("against zstd -d %.2f x (%.3f s)\n", best_s / zstd_s, zstd_s);
 		print_yardsticks(path, &best, best_s);
 	}
-	(void)printf("trace file %.3f B per slice\n", (double)best.bytes / (double)best.slices);
-	(void)printf("peak memory %.1f MiB, %.1f B per record past 64 MiB and the input\n",
-	        peak_bytes / (1 << 20),
-	        (peak_bytes - (double)len - (64 << 20)) / (double)best.slices);
+	(void)printf("trace file %llu B, peak memory %.1f MiB\n", (unsigned long long)best.bytes,
+	        peak_bytes / (1 << 20));
+	if (best.slices)
+		(void)printf(
+		        "trace file %.3f B per slice\n", (double)best.bytes / (double)best.slices);
+	if (best.slices && past_bytes > 0)
+		(void)printf("memory %.1f B per record past 64 MiB and the input\n",
+		        past_bytes / (double)best.slices);
 	(void)unlink(path);
 	tw_mem_free(p);
 	return 0;
