@@ -165,7 +165,7 @@ function watch(context) {
 	return context.exposeBinding('documentBegins', begin).then(() => context.addInitScript((LATE_MS ? LATE + ';' : '') + WATCH)).then(() => context);
 }
 
-/* Waits until a page is idle: no open request, no timer, no change. The failure names what it waited for. */
+/* Waits until a page is idle: no open request, no timer, no change. The failure names the condition that was not met. */
 export async function settled(page) {
 	const { requests } = page.context();
 	let rests;

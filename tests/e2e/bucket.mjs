@@ -6,7 +6,7 @@
  *   const s = await startServer(t, { args: b.args(), env: b.env });
  *   b.fault = (q) => (q.method === 'PUT' ? { status: 503, code: 'SlowDown' } : undefined);
  *
- * What a fault may be: { status, code, retryAfter } an answer; { drop } the connection ends, before or ('after') the store
+ * Kinds of faults: { status, code, retryAfter } an answer; { drop } the connection ends, before or ('after') the store
  * did it; { cut } an answer's body ends early; { flip } a byte of it is another; { etag } another one;
  * { wait } milliseconds; { hang } no answer. What `early` gives is asked before the body is read: { reset } the
  * connection is reset within it.
@@ -273,7 +273,7 @@ export async function startBucket(t, name = 'files', at = '127.0.0.1', { dir: ke
 
 const file = fileURLToPath(import.meta.url);
 
-/* A bucket in a process of its own, for tests that compute for long or wait for commands: a new server expects a response within
+/* A bucket in a separate process, for tests that compute for long or wait for commands: a new server expects a response within
  * five seconds.  `fails({ method, status, code })`: requests of that method fail so, until `fails({})`. */
 export async function startBucketApart(t) {
 	const child = fork(file);

@@ -48,7 +48,7 @@ class Cluster {
 		return this.bucket.args('--catalog', this.url, '--several-servers', '--secret-key-file', this.secret, ...more);
 	}
 
-	/* Keys of the first are everybody's.  `host`: where it is reached, when it listens elsewhere than on loopback. */
+	/* All servers use the first one's keys.  `host`: its address, if it does not listen on loopback. */
 	async serve({ args = [], env = {}, under = [], join = true, host } = {}) {
 		const data = path.join(this.home, `node${++this.n}`);
 		fs.mkdirSync(data);
@@ -64,9 +64,9 @@ class Cluster {
 		return s;
 	}
 
-	/* As devices do: the same key until it is accepted, at one server after the other.  Ends on request, not
-	 * before each has sent what it began. `large`: calls more in those of the first; `patience`:
-	 * milliseconds after which the next server is asked. */
+	/* As devices do: the same key until it is accepted, at one server after the other.  Ends on request,
+	 * after each has completed its upload. `large`: additional calls in traces of the first device; `patience`:
+	 * milliseconds after which the next server is tried. */
 	send(n, { most = Infinity, pause = 5, least = 0, large = 0, patience = 90000 } = {}) {
 		const load = { kept: new Map(), reported: new Map(), slowest: 0, going: true };
 		const one = async (of) => {
@@ -92,7 +92,7 @@ class Cluster {
 			return Promise.all(all);
 		};
 		atEnd(this.t, () => (load.given_up = true));
-		/* As many more as that. */
+		/* Waits for that many further uploads. */
 		load.more = async (more, what, seconds = 60) => {
 			const from = load.kept.size;
 			await until(() => (load.kept.size >= from + more ? true : undefined), what, seconds);
@@ -100,7 +100,7 @@ class Cluster {
 		return load;
 	}
 
-	/* Every server answers its pages and takes what is sent; how long that took. */
+	/* Waits until every server serves its pages and API; returns the seconds. */
 	async works(seconds = 60) {
 		const began = Date.now();
 		for (const s of this.servers)
@@ -109,7 +109,7 @@ class Cluster {
 		return (Date.now() - began) / 1000;
 	}
 
-	/* What was accepted is there, decoded once and counted once; the only refusal was a request to retry. */
+	/* Every accepted upload exists, decoded once and counted once; the only refusal was a request to retry. */
 	async verify({ kept, reported = new Map() }, seconds = 90) {
 		const s = this.servers[0];
 		assert.deepEqual([...reported.keys()].filter((status) => ![0, 200, 202, 429, 503].includes(status)), [], JSON.stringify([...reported]));

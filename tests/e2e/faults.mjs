@@ -8,8 +8,8 @@ import path from 'node:path';
 import { binary } from './server.mjs';
 
 export const shim = path.join(path.dirname(binary()), '..', 'tests', 'libtracewell-fault.so');
-/* What fails with which error: the disk, what makes descriptors, memory, memory at a new place of the program; KILL dies at what it writes or
- * sends. */
+/* Which operations fail, with which error: of the disk, that open descriptors, that allocate memory, that allocate it at a new place of the
+ * program; KILL ends the process at a write or send. */
 const ERRNO = { EIO: [5n, 0n], ENOSPC: [28n, 0n], EMFILE: [24n, 1n], ENOMEM: [12n, 2n], PLACE: [12n, 3n], KILL: [0n, 4n] };
 export const ANY = 2 ** 40; /* calls */
 const HEAD = 192, ONLY = 176; /* of the control file: the folder, and the operation that counts */
@@ -42,7 +42,7 @@ export class Faults {
 		return Number(field.readBigUInt64LE(0));
 	}
 
-	/* None fail any more; how many did, of how many, and what the first was. */
+	/* Ends the faults; returns the number of failed operations, of all, and the first one. */
 	disarm() {
 		const fields = Buffer.alloc(HEAD);
 		fs.writeSync(this.fd, Buffer.alloc(8), 0, 8, 8);

@@ -13,7 +13,7 @@ export const skip = spawnSync('javac', ['-version']).status === 0 ? false : 'no 
 
 export const java = (folder) => fs.readdirSync(path.join(root, folder)).filter((f) => f.endsWith('.java')).map((f) => path.join(root, folder, f));
 
-/* Of what is not here to compile against, classes in one file of tests/device, a line "== package.Class" before each. */
+/* Stand-ins for libraries that are not installed: classes in one file of tests/device, a line "== package.Class" before each. */
 export function stubs(name, folder) {
 	return fs.readFileSync(path.join(root, 'tests/device', name), 'utf8').split(/^== /m).slice(1).map((part) => {
 		const [of, ...lines] = part.split('\n');

@@ -1,6 +1,6 @@
 /*
- * naive.mjs - steps that reshape calls, taken on every path of a flame graph one by one: what the server
- * and the page are held to.
+ * naive.mjs - steps that reshape calls, applied to every path of a flame graph one by one: the reference for the server
+ * and the page.
  */
 
 /* [methods from the top, own weight] of every node that has some. */

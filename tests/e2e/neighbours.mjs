@@ -1,5 +1,5 @@
 /*
- * neighbours.mjs - two projects on one server: A attacks in a thread of its own, B works and is measured.
+ * neighbours.mjs - two projects on one server: A attacks in a separate thread, B works and is measured.
  *
  *   const place = await openNeighbourhood(t, { full: false });
  *   const idle = await place.measure({ rounds: 10 });
@@ -70,7 +70,7 @@ function skippable() {
 
 let cached = {};
 const once = (name, make) => (cached[name] ??= make());
-/* 64 GiB in skipped frames: a limit on what comes out at the end of the chain never fires. */
+/* 64 GiB in skipped frames: a limit on the output of the last stage is never reached. */
 const skipBomb = () => once('skip', () => times(gzipOf(times(skippable(), 64)), 64));
 const zeroBomb = () => once('zeros', () => times(gzipOf(Buffer.alloc(64 * MIB)), 32));
 const emptyBomb = () => once('empty', () => gzipOf(times(gzipOf(Buffer.alloc(0)), 400_000)));
@@ -339,7 +339,7 @@ class Neighbourhood {
 		return { ...result, attack: messages.at(-1) };
 	}
 
-	/* What A left must not count in the next measurement: its queue is deleted.  A server that failed may have children
+	/* Deletes A's queue, so that it does not affect the next measurement.  A server that failed may have children
 	 * that it waits for: it is killed and started again. */
 	async quiet(failed) {
 		const { a, b, server } = this;

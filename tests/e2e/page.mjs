@@ -1,6 +1,6 @@
 /*
  * page.mjs - for the tests of the page: a server with one simulated trace, a browser, and a stand-in
- * for the Perfetto UI. What is exported is there once the tests run.
+ * for the Perfetto UI. The exports are set before the tests run.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 /*
- * pictures.mjs - the pictures of the documents: what each shows, of which data.  The pages are made anew by
- * pictures_page.test.mjs, which holds the committed files to them;   PICTURES=write node --test pictures_page.test.mjs   writes them.
+ * pictures.mjs - the pictures of the documents: the subject and data of each.  The pages are opened again by
+ * pictures_page.test.mjs, which compares the committed files with them;   PICTURES=write node --test pictures_page.test.mjs   writes them.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -82,7 +82,7 @@ export async function fill(s) {
 	return { before: ids[0], after: ids[EACH] };
 }
 
-/* [name, address, selector once it is complete, selector at the top of the picture, what is clicked and its selector]. */
+/* [name, address, selector once it is complete, selector at the top of the picture, element to click and its selector]. */
 export const pictures = ({ before, after }) => [
 	['trace', `/traces/${after}`, '.flame canvas', 'body'],
 	['methods', `/traces/${after}?tab=methods`, '.methods tbody tr', 'body'],

@@ -1,6 +1,6 @@
 /*
- * postgres_pair.mjs - a primary and its streaming replica, both on loopback: what the primary has committed
- * the replica has written.
+ * postgres_pair.mjs - a primary and its streaming replica, both on loopback: the replica has written
+ * every commit of the primary.
  *
  *   const pair = await startPair(t);          // null when PostgreSQL is not installed
  *   pair.url('one')                            // both hosts, a schema
@@ -35,7 +35,7 @@ class Node extends Postgres {
 		}
 	}
 
-	/* As when its machine is gone: its sessions with it. */
+	/* As after the loss of its machine: its sessions end, too. */
 	async crash() {
 		this.signal('SIGKILL');
 		await this.ended;

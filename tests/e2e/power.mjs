@@ -1,13 +1,12 @@
 /*
- * power.mjs - what a power cut may leave of a folder, from the record of what was done to it
+ * power.mjs - the states in which a power cut may leave a folder, from the record of the operations on it
  * (tests/fault/record.c).
  *
- * The model is the strictest that a file system may be: nothing is durable but what a finished sync
- * covers.  A sync of a file covers its bytes and its size, not its name; a sync of a folder covers the
- * names in it.  Of what is not covered anything may be there or not: each write, each name, and of a write
- * some of its sectors of 512 or 4,096 bytes.  A file that was made longer has zeros where nothing
- * arrived.  A name that was given away by rename or unlink may still be there, beside the new one when
- * that lies in another folder.
+ * The model is a file system with the weakest guarantees: only data covered by a finished sync is durable.  A
+ * sync of a file covers its bytes and its size, not its name; a sync of a folder covers the names in it.
+ * Everything else may be lost or not, separately: each write, each name, and some sectors of a write, of 512 or
+ * 4,096 bytes.  A file that was extended has zeros in place of lost bytes.  A name that was removed by rename or
+ * unlink may still exist, together with the new one if that is in another folder.
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -175,7 +174,7 @@ class Folder {
 	}
 }
 
-/* What a folder holds now, with its inodes. */
+/* The current contents of a folder, with its inodes. */
 export function snapshot(where) {
 	const stat = fs.lstatSync(where);
 	const taken = { ino: String(stat.ino) };
@@ -185,9 +184,9 @@ export function snapshot(where) {
 	return taken;
 }
 
-/* The folder as the lines so far made it. */
+/* The folder after the lines so far. */
 export class Disk {
-	/* `root` is what the record counts; what the snapshot of it holds is durable. */
+	/* `root`: the recorded folder; its snapshot is durable. */
 	constructor(root, taken) {
 		this.root = root;
 		this.nodes = new Map(); /* by inode */
@@ -222,7 +221,7 @@ export class Disk {
 		if (!keeps) from.set(name, null);
 	}
 
-	/* One line of the record; true when it changed what a cut may leave. */
+	/* Applies one line of the record; true if it changed the states that a cut may leave. */
 	play(line) {
 		switch (line.op) {
 			case 'create': this.make(line, new File()); break;
@@ -243,7 +242,7 @@ export class Disk {
 		return true;
 	}
 
-	/* What a cut now may leave: paths, and the bytes of files (null: a folder). Without `how`, all that was done. */
+	/* A state that a cut may leave now: paths, and the bytes of files (null: a folder). Without `how`, nothing is lost. */
 	image(how = IN_ORDER, chance = Math.random) {
 		const all = [];
 		const look = (node, where) => {

@@ -26,7 +26,7 @@ function familyOf(families, name) {
 	return families.get(name) ?? (families.get(base)?.type === 'histogram' ? families.get(base) : undefined);
 }
 
-/* Map of families: { name, type, help, samples: [{ name, labels, value }] }. Throws at what is not allowed. */
+/* Map of families: { name, type, help, samples: [{ name, labels, value }] }. Throws if the text is invalid. */
 export function parse(text) {
 	assert.ok(text.endsWith('\n') && !text.includes('\r'), 'lines end with a line feed');
 	const families = new Map();

@@ -1,6 +1,6 @@
 /*
- * provider.mjs - OpenID providers for tests: a real one (oidc-provider), and one that says whatever a
- * test wants it to say. Both over loopback, at localhost, so that they are another site than 127.0.0.1.
+ * provider.mjs - OpenID providers for tests: a real one (oidc-provider), and one whose responses a test
+ * chooses. Both are on loopback, at localhost, so that they are another site than 127.0.0.1.
  */
 import { createHash, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import http from 'node:http';
@@ -26,7 +26,7 @@ const firstKey = (alg, kid) => firstKeys.get(alg + kid) ?? firstKeys.set(alg + k
 
 export const publicOf = (jwk) => ({ ...createPublicKey({ key: jwk, format: 'jwk' }).export({ format: 'jwk' }), kid: jwk.kid, alg: jwk.alg, use: 'sig' });
 
-/* `tls`: { key, cert } to speak https. */
+/* `tls`: { key, cert } for https. */
 async function listen(t, tls) {
 	const answer = (req, res) => server.answer(req, res);
 	const server = tls ? https.createServer(tls, answer) : http.createServer(answer);
@@ -39,12 +39,12 @@ async function listen(t, tls) {
 	return server;
 }
 
-/* People whom the real provider knows, by what they type as their name there. */
+/* The real provider's people, by their login names there. */
 const people = new Map();
 export const knows = (login, claims) => people.set(login, claims);
 
 /*
- * The real provider for the server at `callback`. `.use(keys)` begins anew with other keys; `.only` is
+ * The real provider for the server at `callback`. `.use(keys)` restarts it with other keys; `.only` is
  * called before each request and may answer it itself (true).
  */
 export async function realProvider(t, callback, { alg = 'RS256', claimsInToken = false, client = {} } = {}) {
@@ -82,7 +82,7 @@ export function jwt(header, claims, key) {
 }
 
 /*
- * A provider that says whatever `.say` makes of the right token: ({ header, claims, key }) gives these
+ * A provider whose tokens `.say` chooses: it receives the correct ({ header, claims, key }) and returns these
  * changed, or the token's text. Its codes are good once, and need the verifier of their challenge.
  */
 export async function saysAnything(t, tls) {
@@ -154,7 +154,7 @@ export class Jar {
 		return answer;
 	}
 
-	/* Follows redirects, filling the forms of the real provider as `login`, until `stop` says so. */
+	/* Follows redirects, filling the forms of the real provider as `login`, until `stop` returns true. */
 	async follow(url, stop, login) {
 		let answer = await this.ask(url);
 		let here = url;

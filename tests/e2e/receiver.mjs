@@ -8,7 +8,7 @@ import net from 'node:net';
 
 import { atEnd, until } from './server.mjs';
 
-/** As README says: over the time, a dot and the body; not older than five minutes. */
+/** As documented: over the time, a dot and the body; not older than five minutes. */
 export function isSigned(got, secret) {
 	const { t, v1 } = Object.fromEntries(got.headers['tracewell-signature'].split(',').map((p) => p.split('=')));
 	const ours = crypto.createHmac('sha256', secret).update(`${t}.${got.text}`).digest('hex');

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 
-/* With no configuration but its own, at a fixed time that goes on by an hour a commit. */
+/* Only with its own configuration, at a fixed time that advances by an hour per commit. */
 export class Repository {
 	constructor(folder) {
 		this.folder = folder;
@@ -28,7 +28,7 @@ export class Repository {
 		fs.writeFileSync(at, text);
 	}
 
-	/* Everything as it lies there; returns the commit's id. */
+	/* Commits all files; returns the commit's id. */
 	commit(summary, who) {
 		this.hour++;
 		this.who = who;

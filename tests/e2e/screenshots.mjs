@@ -46,7 +46,7 @@ async function fill(server, dir) {
 	};
 }
 
-/* Every page, as a name, an address, what is there once it is whole, and keys to press. */
+/* Every page: name, address, a selector of the complete page, and keys to press. */
 const pages = (ids) => [
 	['overview', '/', '#newest td'], ['list', '/traces', 'td'], ['nothing-found', '/traces?q=nothing+like+it', 'text=No traces match'], ['builds', '/builds', 'td'],
 	['trace', `/traces/${ids.phone}?tab=methods`, '.methods tbody tr'], ['search', `/traces/${ids.phone}?find=okhttp3&threads=all&tab=methods`, '.methods tbody tr'],

@@ -1,12 +1,12 @@
 /*
- * server.mjs - a real tracewell on a free port with a fresh data folder, for the tests beside it.
+ * server.mjs - a real tracewell on a free port with a fresh data folder, for the tests in this folder.
  *
  *   const s = await startServer(t, { args: ['--max-body', '64K'] });   // ends with the test t
  *   const r = await s.post('/api/v1/traces', body, { query: { build_id: 'b1' } });
  *
  * The binary is $TRACEWELL, or the one built last in a build folder of the checkout.  With
  * $TRACEWELL_TEST_POSTGRES (postgres://...) each data folder has its catalogue in a schema there, and with
- * $TRACEWELL_TEST_BUCKET each server its files in an S3-compatible store of its own.  With
+ * $TRACEWELL_TEST_BUCKET each server its files in a separate S3-compatible store.  With
  * $TRACEWELL_TEST_CLICKHOUSE (HOST:PORT) each has its sums over many traces in a database there.
  */
 import { execFileSync, spawn } from 'node:child_process';
@@ -25,8 +25,8 @@ export const sample = (name) => path.resolve(root, process.env.TRACEWELL_SAMPLES
 /* The option of a test that reads them. */
 export const reads = (file) => ({ skip: !fs.existsSync(file) && `${file} does not exist` });
 
-/* What the routes of the server state about themselves: {method, path, needs}, with the page's.  They stand
- * in schema/openapi.json, which unit test `openapi` holds to the server's table. */
+/* What the routes of the server state about themselves: {method, path, needs}, with the page's.  Read
+ * from schema/openapi.json, which the test `openapi` of meson compares with the server's table. */
 export function routesServed() {
 	const { paths } = JSON.parse(fs.readFileSync(path.join(root, 'schema/openapi.json'), 'utf8'));
 	return Object.entries(paths)
@@ -47,13 +47,13 @@ export function binary() {
 
 let isSanitized;
 
-/* Was it built with a sanitizer?  Its memory says nothing then, and it is several times slower. */
+/* Was it built with a sanitizer?  Then its memory use means nothing, and it is several times slower. */
 export function sanitized() {
 	const look = (program) => program.includes('__asan_init') || program.includes('__tsan_init');
 	return (isSanitized ??= look(fs.readFileSync(binary())));
 }
 
-/* Ends of a child that are others there: a sanitizer tells a crash by its own exit, and needs the
+/* Exits of a child that differ there: a sanitizer reports a crash by its own exit status, and needs the
  * memory and the calls that are forbidden. */
 export const endsUnlike = (how) => sanitized() && ['crash', 'eat', 'run'].includes(how) && 'built with a sanitizer';
 
@@ -122,7 +122,7 @@ export const cookiesOf = (headers) => headers.getSetCookie?.() ?? (headers.get('
 
 const LEAST_S = 60;
 
-/* CLIENT_LATE=2000: a test is held up before each request, up to so many milliseconds, as by a machine that is busy. */
+/* CLIENT_LATE=2000: delays a test before each request by up to that many milliseconds, as a busy machine does. */
 const LATE_MS = Number(process.env.CLIENT_LATE ?? 0);
 
 /* Repeats `ask` until it returns something other than undefined and false. The deadline is for a machine that is busy with other
@@ -228,7 +228,7 @@ export class Server {
 		return (this.adminKey ??= this.key('admin'));
 	}
 
-	/* Any request; `key` null sends none, read (or write where that is needed) is what it is otherwise. The answer's body is in .bytes, .text and .json. */
+	/* Any request; `key` null sends none; by default it is the read key, or the write key if needed. The response's body is in .bytes, .text and .json. */
 	async ask(method, target, { key = method === 'DELETE' ? this.write : this.read, body, query, headers = {}, redirect = 'follow' } = {}) {
 		const search = query ? '?' + new URLSearchParams(query) : '';
 		if (LATE_MS) await sleep(Math.random() * LATE_MS);
@@ -239,7 +239,7 @@ export class Server {
 			redirect,
 			headers: { ...(key ? { Authorization: `Bearer ${key}` } : {}), ...headers },
 		});
-		/* a connection that was idle for long while this process was held up may be closed by now */
+		/* a connection that was idle while this process was delayed may be closed by now */
 		const answer = await send().catch((e) => {
 			if (!['GET', 'HEAD'].includes(method) || this.exited || !e.cause?.code) throw new Error(`${method} ${target}: ${e.message} ${e.cause?.message ?? ''}`, { cause: e });
 			return send();
@@ -309,13 +309,13 @@ export class Server {
 		await until(async () => ((await runs()) >= enough ? true : undefined), `a run of ${task}`);
 	}
 
-	/* Names of what lies in the spool: uploads under way, or left. */
+	/* Names of the files in the spool: uploads in progress, or left over. */
 	spool() {
 		const folder = path.join(this.data, 'spool');
 		return fs.existsSync(folder) ? fs.readdirSync(folder, { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).map((e) => e.name) : [];
 	}
 
-	/* A socket for what no well-behaved client sends; .answer is all it ever says. */
+	/* A socket for input that no well-behaved client sends; .answer has all bytes received. */
 	async socket(text = '', localAddress = undefined) {
 		const socket = net.connect({ port: this.port, host: '127.0.0.1', localAddress });
 		await new Promise((done, fail) => socket.once('connect', done).once('error', fail));
@@ -371,7 +371,7 @@ export async function makeData(data) {
 	return data;
 }
 
-/* Where the tests want the files in a store: in a process of its own, because subcommands are waited for. */
+/* A store, if the tests use one: in a separate process, because this one waits for subcommands. */
 async function bucketArgs(t, args, data) {
 	if (!process.env.TRACEWELL_TEST_BUCKET || data || args.some((arg) => /^--(blobs|s3)/.test(arg))) return [];
 	const { startBucketApart } = await import('./bucket.mjs');

@@ -23,7 +23,7 @@ export async function sendSlower(s, each = 35) {
 	}, 'all are counted and named', 60);
 }
 
-/** Looks for what got slower, behind the server's own look when that goes on. */
+/** Runs regression detection, after a run of the server that is in progress. */
 export const look = (s) => until(async () => {
 	const { status, json, text } = await s.ask('POST', '/api/v1/regressions/detect', { key: s.write });
 	if (status !== 200 && status !== 503) throw new Error(text);

@@ -138,7 +138,7 @@ export class Trackers {
 		return [200, this.shown(issue)];
 	}
 
-	/** What a project sets. */
+	/** The project's settings. */
 	get settings() {
 		return { template: '', labels: ['performance'], ...SETTINGS[this.kind], api: this.url, token: TOKEN };
 	}

@@ -1,7 +1,7 @@
 /*
  * wild.mjs - requests that no client makes, from a seed: well-made ones of every route, cut, joined,
- * repeated and garbled, and the shapes by which proxies and servers are set at odds about where a
- * request ends; and what may be said to them.
+ * repeated and garbled, and the forms that make proxies and servers disagree about the end of
+ * a request; and the responses that are permitted.
  *
  * The n-th case of a seed is always the same.
  */
@@ -90,7 +90,7 @@ const CODINGS = ['chunked', 'Chunked', ' chunked', 'chunked ', '\tchunked', 'xch
 const SIZES = ['4', '04', '0x4', '+4', '-4', ' 4', '4 ', '4;x', '4\t', 'FFFFFFFFFFFFFFFF', '10000000000000004', '4g', '', '4\n', '00000000000000000000004'];
 const ENDS = [CRLF, CRLF, CRLF, '\n', '\r', '\r\r\n', '\n\r'];
 
-/* The request that must not be made of what is a body. */
+/* The request in a body, which must not be served. */
 const inner = 'GET /api/v1/inner HTTP/1.1\r\nHost: x\r\n\r\n';
 
 function smuggling(dice, keys) {
@@ -130,7 +130,7 @@ function garbled(dice, bytes) {
 
 /* --- a case --- */
 
-/* What is written, in which pieces, and what the client does then: it says that it is done, is gone at once, or waits. */
+/* The bytes, their pieces, and the client's next step: it ends its side, disconnects immediately, or waits. */
 export function wildCase(seed, n, keys) {
 	const dice = new Dice(seed * 1000003 + n);
 	const kind = dice.next();
@@ -143,7 +143,7 @@ export function wildCase(seed, n, keys) {
 	return { bytes, pieces, then: dice.is(0.8) ? 'end' : dice.is(0.5) ? 'gone' : 'wait' };
 }
 
-/* --- what may be said --- */
+/* --- permitted responses --- */
 
 /* The headers of the first request, as the strictest reader sees them; undefined where that sees none. */
 function framingOf(bytes) {
@@ -155,7 +155,7 @@ function framingOf(bytes) {
 	return { lengths: values('content-length'), codings: values('transfer-encoding') };
 }
 
-/* Two readers could see different ends: it must be refused, and nothing behind it be read as a request. */
+/* Two readers could see different ends: it must be refused, and nothing after it read as a request. */
 export function isAmbiguous(bytes) {
 	const framing = framingOf(bytes);
 	if (!framing) return false;
@@ -172,7 +172,7 @@ function chunkedEnd(text, at) {
 	}
 }
 
-/* The answers in what a server said, each `{status, head, whole}`; throws where it is no answer. */
+/* The responses in a server's output, each `{status, head, whole}`; throws if it is not a response. */
 export function answersIn(text) {
 	const answers = [];
 	for (let at = 0; at < text.length; ) {

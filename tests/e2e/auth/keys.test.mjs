@@ -20,7 +20,7 @@ async function made(s, body) {
 
 const keyOf = async (s, id) => (await s.get('/api/v1/keys', { key: s.admin })).json.keys.find((k) => k.id === id);
 const works = async (s, key) => (await s.get('/api/v1/traces', { key })).status;
-/* As if the time of the old secret were over: its end, and that of the sessions that end with it. */
+/* Expires the old secret, and the sessions that end with it. */
 const endGrace = (s, id) => s.sql(`UPDATE session SET expires_ms=1 WHERE expires_ms<=(SELECT old_until_ms FROM api_key WHERE key_id='${id}'); UPDATE api_key SET old_until_ms=1 WHERE key_id='${id}'`);
 const rotate = (s, id, body) => s.ask('POST', `/api/v1/keys/${id}/rotate`, { key: s.admin, body: json(body) });
 

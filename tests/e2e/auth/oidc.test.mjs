@@ -1,6 +1,6 @@
 /*
  * oidc.test.mjs - sign-in by an OpenID provider: a real one (oidc-provider) for accepted cases, and one
- * that lies for refused ones.
+ * that sends invalid tokens for refused ones.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

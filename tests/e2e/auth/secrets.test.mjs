@@ -16,7 +16,7 @@ const asker = (s) => (method, target, body) => s.ask(method, `/api/v1/webhooks${
 
 const db = (s, sql) => s.sql(sql);
 
-/** Is what comes now signed by that secret? */
+/** Is the next event signed by that secret? */
 async function signed(s, r, hook, secret) {
 	const n = r.got.length;
 	assert.equal((await asker(s)('POST', `/${hook}/test`)).status, 202);

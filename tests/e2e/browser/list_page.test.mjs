@@ -420,7 +420,7 @@ test('builds: their mappings, waiting traces, and a command that works unchanged
 	await page.getByRole('button', { name: 'Create an ingest key and fill it in' }).click();
 	const command = page.locator('.instructions pre').first();
 	await page.waitForFunction(() => /^KEY=twi_/.test(document.querySelector('.instructions pre').textContent));
-	/* the text as it is pasted into a shell, in a folder with the mapping */
+	/* the text pasted into a shell, in a folder with the mapping */
 	const folder = fs.mkdtempSync(path.join(dir, 'paste-'));
 	fs.writeFileSync(path.join(folder, 'methodMapping.txt'), Array.from({ length: 7 }, (_, i) => `${i},1,com.acme.Lists m${i} ()V`).join('\n'));
 	const { execFileSync } = await import('node:child_process');

@@ -27,7 +27,7 @@ after(async () => {
 	fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-/* What is left of it in TMPDIR, which only it uses. */
+/* Files that it left in TMPDIR, which only it uses. */
 const left = () => fs.readdirSync(folder).filter((name) => name.startsWith('tracewell-open-'));
 
 function opened(t, ...args) {

@@ -1,5 +1,5 @@
 /*
- * The page in a real browser against the real server: what a person would do by hand.
+ * The page in a real browser with the real server: the steps of a user.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

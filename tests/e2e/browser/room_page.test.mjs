@@ -1,6 +1,6 @@
 /*
- * The pages of retention and quarantine: what a viewer sees and an admin changes, what goes next in words, a
- * trace whose decoded file went, and uploads of which decoders died.
+ * The pages of retention and quarantine: a viewer's view, an admin's changes, the message about the next deletions, a
+ * trace whose decoded file expired, and uploads that killed decoders.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -31,7 +31,7 @@ function makeClone() {
 	return { slow };
 }
 
-/* Whoever comes by a link is an admin. */
+/* A sign-in link is for an admin. */
 async function asAdmin(target, scheme, width) {
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));

@@ -48,7 +48,7 @@ const keys = (...pressed) => async (page) => {
 	for (const key of pressed) await page.keyboard.press(key);
 };
 
-/* name, address, a selector once it is complete, then what is opened and its selector; 'phone' or 'desk': only there. */
+/* Name, address, a selector of the complete page, then the control to open and its selector; 'phone' or 'desk': only in that size. */
 const states = () => [
 	['overview', '/', '#newest td'], ['navigation', '/', '#newest td', (page) => page.locator('.places > button').first().click(), '.places > ul:not([hidden])'],
 	['More', '/', '#newest td', button('More'), '.popover', 'phone'], ['upload', '/', '#newest td', button('Upload'), 'dialog[open]'], ['palette', '/', '#newest td', keys('/', 'l', 'o', 'a', 'd'), '[role=option]'], ['keys', '/traces', 'main td', keys('?'), 'dialog[open]'],

@@ -52,7 +52,7 @@ async function type(text) {
 	await settled(page);
 }
 
-/* A click selects what a field holds, and the word replaces it. */
+/* A click selects the field's text, and the word replaces it. */
 async function fill(field, text) {
 	took.clicks++;
 	await field.click({ clickCount: 3 });

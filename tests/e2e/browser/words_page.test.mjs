@@ -10,7 +10,7 @@ import { unreadable, visit } from '../browser.mjs';
 import { browser, done, id, open, server, shots } from '../page.mjs';
 import { inFull, until } from '../server.mjs';
 
-/* What is in English: words in a row, or one alone, that no name, code or choice of the data holds. */
+/* English texts: one or more words that are not part of a name, code or choice of the data. */
 function english(page) {
 	return page.evaluate(() => {
 		const DATA = 'code, pre, kbd, dt, .mono, textarea, [lang]:not(html), option, noscript, .brand, .top .quiet, .name, .tags, .presets';

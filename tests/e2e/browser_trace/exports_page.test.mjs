@@ -36,7 +36,7 @@ const fakeUi = `<!doctype html><title>UI</title><script>
 	});
 </script>`;
 
-/* A server of its own origin; `files`: a folder, or a page. */
+/* A server with a separate origin; `files`: a folder, or a page. */
 async function origin(files) {
 	const s = http.createServer((req, res) => {
 		if (req.method === 'POST') {
@@ -152,7 +152,7 @@ test('a UI that fetches files itself gets the file without a key, and no other o
 	await done(page, t);
 });
 
-/* What speedscope made of a file, as its own export says; it drops a key that comes while it still imports. */
+/* speedscope's view of a file, by its own export; it drops keys while it imports. */
 async function asSpeedscopeReads(page) {
 	await page.waitForFunction(() => document.title !== 'speedscope' && !/^Loading/i.test(document.body.innerText));
 	for (let tries = 0; tries < 30; tries++) {

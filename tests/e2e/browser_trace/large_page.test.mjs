@@ -1,6 +1,6 @@
 /*
- * Traces that are too large to be loaded whole, and stacks thousands deep, in a real browser.  What the
- * page shows is held to the recording's own records, read here without the product.
+ * Traces that are too large to be loaded completely, and stacks thousands deep, in a real browser.  The page is
+ * compared with the recording's own records, read here without the product.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

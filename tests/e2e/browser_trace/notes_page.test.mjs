@@ -1,6 +1,6 @@
 /*
- * The panel "Events and counters" in a real browser: kinds with their numbers, rows, what a row leads to,
- * and that the address holds it.
+ * The panel "Events and counters" in a real browser: kinds with their numbers, rows, the target of a row,
+ * and its state in the address.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -1,7 +1,7 @@
 /*
- * The timeline stays usable when something goes wrong or comes late: a picture that fails, a search in a thread
- * that is not loaded; stepping through threads is no step of the back button; a snapshot has no time axis; names that do not
- * come again, a drag that is cancelled, events that come late.
+ * The timeline remains usable after errors and delays: a picture that fails, a search in a thread that is not loaded, names
+ * that are not sent again, a cancelled drag, late events.  Stepping through threads adds no entry to the browser's history;
+ * a snapshot has no time axis.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

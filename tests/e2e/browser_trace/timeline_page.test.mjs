@@ -1,6 +1,6 @@
 /*
  * The timeline of all threads in a real browser, as a person uses it: tracks, several threads open, one
- * axis, ranges over sets of threads, flows, the keyboard, what the address holds.
+ * axis, ranges over sets of threads, flows, the keyboard, the state in the address.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -99,7 +99,7 @@ test('letters find a row, Enter opens it alone, Escape goes back up', async (t) 
 	assert.equal(await rows(page).nth(1).locator('.num').first().innerText(), await rows(page).nth(1).locator('.num').nth(0).innerText());
 	const last = (c) => c.name.split('.').at(-1);
 	const wanted = real.slice(2, 12).find((c) => /^[a-z]{3}/i.test(last(c)) && real.findIndex((x) => last(x).toLowerCase().startsWith(last(c).slice(0, 3).toLowerCase())) === real.indexOf(c));
-	/* letters that follow each other within a time are one word: the clock stands still between them */
+	/* letters in quick succession are one word: the clock does not advance between them */
 	await page.evaluate(() => {
 		const now = performance.now;
 		performance.now = () => 1;

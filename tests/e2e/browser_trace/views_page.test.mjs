@@ -188,7 +188,7 @@ test('the table follows the steps, and its rows have the same menu', async (t) =
 
 const ROWS = 50;
 
-/* The table, as a person copies it: own time by method, of those that spent most. */
+/* The table, as a user copies it: self time by method, of the methods with the most. */
 async function ownTimes(page) {
 	await page.waitForSelector('.panel[aria-label=Methods] > div:not(.stale) table');
 	const copy = graph(page, 'Methods').getByRole('button', { name: /^Cop/ });
@@ -284,7 +284,7 @@ test('each step gives what a walk over every path gives, is a crumb and can be u
 	await agrees(inverted(list, [], 1), 'inverted');
 	await page.getByRole('button', { name: 'Undo: inverted' }).click();
 	await page.waitForSelector('[aria-pressed=true]:has-text("Top-down")');
-	/* focus subtree: the graph is of one path, as the address and crumbs show */
+	/* focus subtree: the graph shows one path, as the address and breadcrumbs do */
 	await page.waitForSelector('[data-flame]');
 	const name = await walkTo(page, 2);
 	await page.keyboard.press('Enter');

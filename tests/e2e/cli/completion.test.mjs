@@ -1,5 +1,5 @@
 /*
- * completion.test.mjs - what bash offers behind a tab: a real bash on a terminal, with the completion
+ * completion.test.mjs - the completions that bash offers: a real bash on a terminal, with the completion
  * that is made from the lists of the binary.
  */
 import assert from 'node:assert/strict';
@@ -25,7 +25,7 @@ before(() => {
 });
 after(() => dir && fs.rmSync(dir, { recursive: true, force: true }));
 
-/** What the line is once each \t was answered, as the command that it calls is given it. */
+/** The line after each \t was completed, as its command receives it. */
 function typed(line) {
 	return new Promise((done, fail) => {
 		const env = { ...process.env, PATH: `${path.join(dir, 'bin')}:${process.env.PATH}`, PS1: '$ ', TERM: 'dumb', HISTFILE: '', INPUTRC: '/dev/null' };

@@ -1,5 +1,5 @@
 /*
- * demo.test.mjs - what the demo's fleet shows: the version that got slower, by which methods, and the deadlock.
+ * demo.test.mjs - the demo's fleet shows the version that became slower, the methods that cause it, and the deadlock.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -39,7 +39,7 @@ async function filled(t) {
 	return { s, ids };
 }
 
-/* What a reader sees of a project, without what belongs to the server or the moment. */
+/* A reader's view of a project, without fields that depend on the server or the time. */
 async function seen(s, ids) {
 	const of = {};
 	for (const id of ids) {

@@ -1,5 +1,5 @@
 /*
- * ART traces in every layout, recorded by a simulated phone: its own calls = what the server shows.
+ * ART traces in every layout, recorded by a simulated phone: the server shows the phone's calls.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

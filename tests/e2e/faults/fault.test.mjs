@@ -1,7 +1,7 @@
 /*
  * The n-th disk operation of upload, decode and mapping fails, for every third n (in a full run each) until none is reached:
- * an answer of 2xx means that the upload is there and becomes ready; any other, that sending it
- * again is enough; and after a restart nothing half-made lies anywhere.
+ * after a 2xx the upload is stored and becomes ready; after any other response it is enough to send it
+ * again; and after a restart no incomplete file remains.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -36,7 +36,7 @@ class Run {
 			{ headers: { 'Idempotency-Key': `round-${n}` } }).catch(() => null);
 	}
 
-	/* What was accepted is decoded, without anybody's help. */
+	/* Accepted uploads are decoded without intervention. */
 	async becomesReady(id, seconds) {
 		await until(async () => {
 			const { status, json } = await this.s.get(`/api/v1/traces/${id}`).catch(() => ({}));
@@ -119,8 +119,8 @@ async function start(t) {
 	return new Run(s, faults);
 }
 
-/* Operations first, first + step, ... until one is not reached, or `most`; `only` operations of that name count.  `last`
- * says up to which it fails. */
+/* Operations first, first + step, ... until one is not reached, or `most`; `only` operations of that name count.  `last`:
+ * the last operation that fails. */
 async function failEach(t, { error, first, step, last, only = '', most = MOST }, met) {
 	const run = await start(t);
 	for (let n = first; n <= most; n += step) {

@@ -38,7 +38,7 @@ const LEASE_S = 42; /* longer than a claim of a job and the lease of background 
 
 /* --- the table --- */
 
-/* `parts`: what the fault happens to; lead: the server that counts for all. `uploads`: 'stop' if a 202
+/* `parts`: the parts that the fault affects; lead: the server that counts for all. `uploads`: 'stop' if a 202
  * depends on the part, 'slow' if on each request to it. `brief`: in the default run, too. */
 const FAULTS = [
 	{ parts: [], fault: 'no fault', brief: true },
@@ -200,7 +200,7 @@ function storeOf(gates, store) {
 	};
 }
 
-/* A server, what it uses through gates of its own, and the port at which HAProxy finds it after a restart. */
+/* A server, separate gates to the services that it uses, and a port that remains after a restart, for HAProxy. */
 async function startNode(c, gates, name, role, services, more = []) {
 	const port = await freePort(), own = {};
 	for (const [what, to] of Object.entries(services)) own[what] = await gates.make(`${name} ${what}`, { port: to });
@@ -230,10 +230,10 @@ async function startNode(c, gates, name, role, services, more = []) {
 const SCENARIOS = ['start', 'scroll', 'pay'];
 
 const count = (map, key) => map.set(key, (map.get(key) ?? 0) + 1);
-/* How often each occurred since a copy of the map was made. */
+/* The increase of each count since the copy of the map. */
 const since = (map, before) => [...map].map(([key, n]) => [key, n - (before.get(key) ?? 0)]).filter(([, n]) => n > 0);
 
-/* Why there was no better answer: the server's message without names and numbers, otherwise the proxy's. */
+/* The reason of a refusal: the server's message without names and numbers, otherwise the proxy's. */
 function reasonOf(status, text) {
 	if (status === 0) return 'no answer';
 	const message = text?.startsWith('{') ? JSON.parse(text).error.message : text?.replaceAll(/<[^>]*>/g, ' ').trim();

@@ -27,7 +27,7 @@ class Relay {
 		Object.assign(this, { c, looks, kept: new Map(), gone: new Set(), round: 0 });
 	}
 
-	/* What a dead server held is free: the test waits for no lease. */
+	/* Releases a dead server's leases, so that the test does not wait for them. */
 	async next(args = []) {
 		this.c.db.sql('UPDATE job SET due_ms=0 WHERE claimed=1; UPDATE catalogue_lead SET until_ms=0', 'steps');
 		const folder = fs.mkdtempSync(`${this.c.home}/f`);
@@ -57,7 +57,7 @@ class Relay {
 		return false;
 	}
 
-	/* Every second round takes away what the one before it brought. */
+	/* Every second round deletes the upload of the previous one. */
 	async drop() {
 		const old = this.round % 2 ? undefined : this.kept.get(`round-${this.round - 1}`)?.id;
 		if (!old || this.gone.has(old)) return;
@@ -79,7 +79,7 @@ class Relay {
 		for (const end = Date.now() + 10000; !this.works.exited && Date.now() < end; await sleep(25)) if (this.kept.has(`round-${this.round}`) && (await this.isDone())) return;
 	}
 
-	/* What the next one owes: the upload is sent again, as its sender does. */
+	/* The work of the next server: it accepts the upload that the device sends again. */
 	async finish() {
 		await until(() => this.send().then((yes) => yes || undefined), 'the upload is taken');
 		await this.drop();

@@ -70,7 +70,7 @@ async function startDatabase(t) {
 	return db;
 }
 
-/* How long each kind of request hung, at most.  Uploads that were refused are sent again to another, as devices do. */
+/* The longest time that each kind of request hung.  Refused uploads are sent to another server, as devices do. */
 async function ask(s, other, what, load, hung, going) {
 	const timed = async (kind, send) => {
 		const began = Date.now();

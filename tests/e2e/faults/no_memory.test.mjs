@@ -1,8 +1,8 @@
 /*
  * The n-th descriptor that the server or a decoder asks for is refused (EMFILE), for every fourth n (in a full
  * run each) until none is reached; an allocation of the server fails (ENOMEM), at each place of the program once and the n-th,
- * sampled by LACK_SEED (1), for half of LACK_SECONDS (8, in a full run 24) each: the server lives, and answers or refuses in words; what it accepted becomes ready; and as soon as
- * there is enough again everything works.
+ * sampled by LACK_SEED (1), for half of LACK_SECONDS (8, in a full run 24) each: the server continues, serves requests or refuses them with a message;
+ * accepted uploads become ready; and everything works again once there is enough.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -1,13 +1,13 @@
 /*
- * The power goes: what the server did to its folder is written down, and for a cut at each point, in the
- * order of the writes and with everything that is not synced yet lost, torn or out of order, a server is
- * started on what is left.  What was answered with 2xx is there and becomes ready with its exact bytes,
- * nothing is half there, and `tracewell check` finds nothing (I1, I9).
+ * Power cuts: the server's operations on its folder are recorded.  For a cut after each of them, with unsynced
+ * writes complete, lost, torn or reordered, a server is started on the remaining files.  Uploads that got 2xx
+ * are stored and become ready with their exact bytes, nothing is incomplete, and `tracewell check` reports
+ * nothing (I1, I9).
  *
- * A sample is tried: POWER_SECONDS (8, in a full run 25) is for each scenario, POWER_SEED (1) chooses, POWER_JOBS (2) are
- * verified at a time.  POWER_EVERY=1 tries each cut in order and in each way in which it may lose or reorder
- * what is not synced, but leaves out what leaves the same bytes under the same promises as one before.
- * A failure tells the seed and the cut.
+ * A sample is tested: for POWER_SECONDS (8, in a full run 25) per scenario, chosen by POWER_SEED (1), POWER_JOBS (2)
+ * at a time.  POWER_EVERY=1 tests each cut in order, with every way to lose or reorder unsynced writes, except
+ * those that leave the same bytes with the same promises as an earlier one.
+ * A failure reports the seed and the cut.
  */
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
@@ -40,7 +40,7 @@ function scratch(t) {
 	return dir;
 }
 
-/* --- what a client knows --- */
+/* --- the promises that a client received --- */
 
 /* Requests and responses; each response applies from the moment at which the server sent it. */
 class Client {
@@ -135,7 +135,7 @@ class Promises {
 			gone: new Set(this.gone), uploads: new Map(this.uploads) });
 	}
 
-	/* A line of the record: the head of an answer, or what the client wrote. */
+	/* A line of the record: the head of a response, or the client's own note. */
 	receive({ op, data }) {
 		if (op === 'mark') this.keep(JSON.parse(data));
 		const id = op === 'sent' && /\r\nX-Request-Id: ([^\r]*)\r\n/i.exec(data.toString('latin1'))?.[1];
@@ -252,7 +252,7 @@ const ADVERSE = [{ names: 0, writes: 0 }, { names: 1, writes: 0 }, { names: 0, w
 const how = (n) => (n < 0 ? undefined : ADVERSE[n]); /* -1: all in order */
 const left = (disk, at, n) => disk.image(how(n), random(SEED * 1000003 + at * 31 + n));
 
-/* A server is started on what a cut behind line `at` left, in the n-th way, when `held` had been promised. */
+/* Starts a server on the n-th variant of the files that a cut after line `at` leaves, and verifies the promises `held`. */
 async function verify({ dir, lines, client }, { at, n, image, held }) {
 	const where = path.join(dir, `cut-${at}-${n}`);
 	writeImage(image, where);

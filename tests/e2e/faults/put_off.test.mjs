@@ -54,7 +54,7 @@ describe('decoders that cannot write', { skip: !fs.existsSync(shim) && `no ${shi
 			assert.match(early.json.error.message, words);
 			assert.match((await s.get('/metrics', { key: null })).text, /tracewell_decodes_total\{format="",outcome="postponed"\} \d/);
 
-			/* one that is deleted while it waits is gone */
+			/* a trace deleted while it waits does not exist */
 			assert.equal((await s.ask('DELETE', `/api/v1/traces/${ids.pop()}`)).status, 204);
 			assert.ok(faults.disarm().hits > 0);
 			for (const id of ids) {

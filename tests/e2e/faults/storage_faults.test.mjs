@@ -1,8 +1,8 @@
 /*
- * storage_faults.test.mjs - two servers on PostgreSQL and an S3-compatible store in which everything goes wrong by a
- * seeded lot: it is slow, says 500 and SlowDown, ends bodies early both ways, takes and does not say so, damages
- * what it sends and its ETags; its clock or a server's is another; it refuses everybody for a while.
- * FAULTS (25, in a full run 100) and SEED choose more and others.
+ * storage_faults.test.mjs - two servers on PostgreSQL and an S3-compatible store with seeded faults: it is slow, returns
+ * 500 and SlowDown, truncates bodies in both directions, stores objects without a response, damages bodies and ETags;
+ * its clock or a server's is wrong; it refuses all requests for a time.
+ * FAULTS (25, in a full run 100) and SEED choose the number and the sequence.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -1,7 +1,7 @@
 /*
- * clickhouse.test.mjs - what people ask ClickHouse themselves: the queries of the guide and the panels of the dashboard
- * run on the server's tables and return what was sent; labels in any combination; texts that look like SQL are data; a
- * deleted trace is gone.  And how the server connects: TLS, a password, the next of several hosts.
+ * clickhouse.test.mjs - users' own queries: those of the guide and of the dashboard's panels run on the server's tables
+ * and return the uploaded values; labels in any combination; texts that look like SQL are data; deleted traces are
+ * absent.  And the server's connection: TLS, a password, the next of several hosts.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -167,7 +167,7 @@ test('traces that are counted again during an answer do not mix their figures', 
 	assert.equal((await methods('class=')).length, 1, 'then the last attempt');
 });
 
-/* ClickHouse behind TLS, for a user and a password; counts its requests. */
+/* A TLS proxy for ClickHouse with a user and a password; counts its requests. */
 async function startGate(t, files, login) {
 	const gate = { let_in: 0, refused: 0 };
 	const server = https.createServer({ key: fs.readFileSync(files.key), cert: fs.readFileSync(files.cert) }, async (req, res) => {

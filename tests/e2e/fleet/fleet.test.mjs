@@ -289,7 +289,7 @@ test('a trace counts on the day on which it was recorded', async (t) => {
 	assert.ok((await post(1, {})) >= now, 'without a time: its arrival');
 	assert.equal(await post(2, { started_at: String(at) }), at, 'late, by a right clock');
 	assert.deepEqual(await days(2), { [dayOf(now)]: 1, [dayOf(at)]: 1 });
-	/* a clock that is a year slow; what the request takes is added */
+	/* a clock that is a year slow; the request's duration is added */
 	const corrected = await post(3, { started_at: String(at - YEAR), sent_at: String(Date.now() - YEAR) });
 	assert.ok(corrected >= at && corrected < at + DAY / 24, `${corrected - at} ms`);
 	assert.ok((await post(4, { started_at: String(now - YEAR) })) >= now, 'older than anything waits on a device');

@@ -1,6 +1,6 @@
 /*
- * fleet_findings.test.mjs - what detectors found in many traces: counted as they are found, by rule,
- * cause and version; again when a mapping comes or rules change; gone with the trace.
+ * fleet_findings.test.mjs - findings of detectors in many traces: counted by rule, cause and version; again after a
+ * new mapping or a change of rules; removed with the trace.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -36,7 +36,7 @@ const gone = (s, id) => until(async () => ((await there(s, id)) ? undefined : tr
 const files = (s, folder) => fs.readdirSync(path.join(s.data, folder), { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).length;
 const withDefaults = (t) => startServer(t, { args: ['--retention-every', '1'] });
 
-/* Without limits: no default deletes what a test makes old before it sets its own rules. */
+/* Without limits, so that no default deletes a test's old traces before the test sets its rules. */
 async function start(t) {
 	const s = await withDefaults(t);
 	await rules(s, {});

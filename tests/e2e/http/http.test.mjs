@@ -83,7 +83,7 @@ test('requests that are wrong as such', async (t) => {
 		assert.match(await sign('http://y/api/v1/session', 'http://y'), /^HTTP\/1\.1 400 /);
 		assert.match(await sign('http://y/api/v1/session', 'http://x'), /^HTTP\/1\.1 403 /);
 	});
-	/* libmicrohttpd answers these itself: there is no request to pass on. */
+	/* libmicrohttpd responds to these itself: they are not requests. */
 	await t.test('input that is not HTTP', async () => {
 		const bytes = 300_000;
 		for (const [text, status] of [
@@ -97,7 +97,7 @@ test('requests that are wrong as such', async (t) => {
 			[get('/', 'X-Pad: ' + 'p'.repeat(bytes)), 431],
 		]) {
 			const answer = await say(text);
-			/* what the client still sends may cut the answer short */
+			/* bytes that the client still sends may truncate the response */
 			if (text.length < bytes || answer) assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `), text.slice(0, 80));
 			if (answer) assert.match(answer, /Connection: close/i);
 		}

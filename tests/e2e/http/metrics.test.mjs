@@ -125,7 +125,7 @@ test('where the server speaks TLS its listener for metrics does, by the same cer
 	await assert.rejects(fetch(`http://127.0.0.1:${port}/metrics`), 'and nothing without');
 });
 
-/* Every tracewell_* word of an expression, without what a histogram appends. */
+/* Every tracewell_* word of an expression, without the suffix of a histogram. */
 const named = (text) => [...new Set([...text.matchAll(/\btracewell_\w+/g)].map(([w]) => w))];
 const known = (word) => declared.some((d) => d.name === word || (d.type === 'histogram' && new RegExp(`^${d.name}_(bucket|sum|count)$`).test(word)));
 

@@ -14,7 +14,7 @@ import { root, startServer } from '../server.mjs';
 const R8 = 'com.shop.Cart -> a.b:\n    void add() -> c\n';
 const binary = Buffer.from(Array.from({ length: 9000 }, (_, i) => (i * 7919) & 255));
 
-/* One stored or odd entry, and the directory's first bytes behind it. */
+/* One stored or odd entry, followed by the directory's first bytes. */
 function zip(bytes, { flags = 0, method = 0, name = 'rhea-atrace.bin' } = {}) {
 	const head = Buffer.alloc(30);
 	head.writeUInt32LE(0x04034b50, 0);

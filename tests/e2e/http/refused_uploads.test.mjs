@@ -101,7 +101,7 @@ test('the answer to a refused upload arrives', async (t) => {
 	});
 });
 
-/* A server behind it, which gets another key with the bytes of an upload than with its beginning. */
+/* A proxy that replaces the key in the requests that continue an upload. */
 async function changeOfKey(t, s, from, to) {
 	const proxy = net.createServer((client) => {
 		const server = net.connect(s.port, '127.0.0.1');

@@ -18,7 +18,7 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-device-'));
 const classes = path.join(folder, 'classes');
 let queues = 0;
 const queue = () => path.join(folder, `queue-${++queues}`);
-/* What is in a queue, but for the lock of who sends. */
+/* The files of a queue, without the sender's lock. */
 const left = (q) => fs.readdirSync(q).filter((n) => n !== 'lock');
 const traces = (q) => left(q).filter((n) => n.endsWith('.gz'));
 const file = (name, bytes) => (fs.writeFileSync(path.join(folder, name), bytes), path.join(folder, name));

@@ -1,6 +1,6 @@
 /*
- * device_mappings.test.mjs - what a build sends (deploy/device/gradle) on the JVM: to a real server, to one that
- * starts late or refuses, and with a mapping that is not there.
+ * device_mappings.test.mjs - the uploads of a build (deploy/device/gradle) on the JVM: to a real server, to one that
+ * starts late or refuses them, and with a missing mapping.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

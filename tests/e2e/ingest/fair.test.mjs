@@ -41,8 +41,8 @@ test("a burst of other projects' holds up nobody", async (t) => {
 	const first = await measure(); /* behind the one that was being decoded */
 	assert.ok(first.between <= 2, `${first.between} decoded before it`);
 	for (const key of keys) assert.equal((await burst(key, 25)).every((a) => a.status === 202), true);
-	/* Shares are of time: a decode that the machine held up is paid for with more of the others', so
-	 * it is the middle one of five that says whether each of four projects has about a quarter. */
+	/* Shares are of time: after a decode that the machine delayed, the others get more decodes, so the
+	 * median of five rounds decides whether each of four projects has about a quarter. */
 	const times = [];
 	for (let i = 0; i < 5; i++) times.push(await measure());
 	const middle = times.map((m) => m.between).sort((a, b) => a - b)[2];

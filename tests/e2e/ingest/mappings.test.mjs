@@ -174,7 +174,7 @@ test('the same content again is not compiled again', async (t) => {
 	const again = await s.put('/api/v1/builds/b1/methods', sampleMapping, { key: s.ingest, query: { wait: '0' } });
 	assert.deepEqual([again.status, again.json], [200, first.json]);
 	assert.equal(await compiled(s, 'ready'), 1);
-	/* unless the image is gone */
+	/* unless the image was deleted */
 	await s.stop();
 	const image = s.sql("SELECT map_sha256 FROM build WHERE build_id='b1'");
 	for (const name of fs.readdirSync(`${s.data}/blobs`, { recursive: true }))

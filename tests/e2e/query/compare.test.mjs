@@ -1,6 +1,6 @@
 /*
- * compare.test.mjs - two selections of traces beside each other, against a count over the answers for
- * each trace by itself.
+ * compare.test.mjs - comparisons of two selections of traces, checked against sums of the responses for
+ * each trace.
  */
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
@@ -13,7 +13,7 @@ const PID = 4000;
 const ends = [];
 let s, a1, a2, b1, unnamed;
 
-/* Method 1 calls `inner` calls of 2 or what is called instead, each `ns` long. */
+/* Method 1 makes `inner` calls of method 2, or of the given one, each `ns` long. */
 function trace(inner, ns, callee = 2, other = 0) {
 	const records = [];
 	for (let i = 0; i < inner; i++) records.push([PID, callee, 1000 + i * ns, ns]);
@@ -123,7 +123,7 @@ test('methods of both sides: changed, new and removed ones, per trace', async ()
 	assert.deepEqual(row.method2.a, { self_ns: 8000, total_ns: 8000, count: 8, traces: 2 });
 	assert.deepEqual(row.method2.b, { self_ns: 9000, total_ns: 9000, count: 1, traces: 1 });
 	assert.deepEqual([json.total, json.new, json.removed], [4, 1, 1]);
-	// method 2 takes 4,000 ns a trace in A and 9,000 in B, method 4 takes 3,888.5 and is gone
+	// method 2 takes 4,000 ns a trace in A and 9,000 in B, method 4 takes 3,888.5 in A and is absent in B
 	assert.deepEqual(json.methods.map((m) => m.name.split('.').pop()).slice(0, 2), ['method2', 'method4']);
 	const only = async (word) => (await table({ ...sides, only: word })).json.methods.map((m) => m.name.split('.').pop()).sort();
 	assert.deepEqual([await only('new'), await only('removed')], [['method3'], ['method4']]);

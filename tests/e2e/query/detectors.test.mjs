@@ -1,6 +1,6 @@
 /*
- * detectors.test.mjs - rules of what should not take long: verified, kept in versions, tried without being
- * kept, and what they find in traces of which that is known, or counted here in another way.
+ * detectors.test.mjs - rules for methods that should not take long: verified, stored in versions, tried without being
+ * stored, and their findings in traces for which these are known, or counted here in another way.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -86,7 +86,7 @@ test('known problems of a trace are found by the built-in rules', async (t) => {
 	});
 });
 
-/* Rule by rule and call by call, with nothing but who is inside whom. */
+/* Counts rule by rule and call by call, by the nesting of calls alone. */
 function naive({ list, nameOf }, rules) {
 	const main = list.filter((c) => c.tid === MAIN);
 	const fits = (r, c) => r.methods.some((m) => nameOf(c.method) === m || nameOf(c.method).startsWith(m + '.'));

@@ -1,6 +1,6 @@
 /*
- * Exports in other tools' formats, read back: every method has the self time, total and count that
- * the API's table says, whatever threads and time range were chosen, and whatever it is called.
+ * Exports in other tools' formats, read back: every method has the self time, total and count of
+ * the API's table, for any choice of threads and time range, and with any name.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -43,7 +43,7 @@ async function table(s, id, query = '') {
 	return rows;
 }
 
-/* columns: which of self, total and count the format can say. */
+/* columns: which of self, total and count the format can express. */
 function same(got, want, columns, what) {
 	let compared = 0;
 	for (const [name, row] of want) {

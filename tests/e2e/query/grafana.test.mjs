@@ -1,6 +1,6 @@
 /*
- * grafana.test.mjs - the dashboard of deploy/grafana-traces.json: its very addresses are asked as the data source
- * would, and each field that a panel names is in the answer, of the kind that the panel says.
+ * grafana.test.mjs - the dashboard of deploy/grafana-traces.json: its addresses are requested as the data source
+ * does, and each field that a panel names is in the response, with the panel's type.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,5 +1,5 @@
 /*
- * lanes.test.mjs - what the timeline asks beside calls, over the wire: lanes and sums of notes, activity.
+ * lanes.test.mjs - the timeline's requests other than calls: lanes and sums of notes, activity.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -9,7 +9,7 @@ import { root, startServer, until } from '../server.mjs';
 
 const golden = fs.readFileSync(path.join(root, 'tests/golden/perfetto/realistic/input'));
 
-/* The notes that runs of one note stand for, as /notes tells them. */
+/* The notes that runs of one note represent, as /notes returns them. */
 function unrolled(lanes, l) {
 	let at = lanes.from_ns;
 	return l.step_ns.map((step, i) => {

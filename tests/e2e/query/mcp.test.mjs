@@ -1,5 +1,5 @@
 /*
- * `tracewell mcp` as an assistant runs it: a child that is spoken to over its stdin and stdout, about a real server.
+ * `tracewell mcp` as an assistant runs it: a child process with requests on stdin and responses on stdout, for a real server.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -155,7 +155,7 @@ test('CPU and waiting time', async (t) => {
 		const merged = await ask(s, id, `metric=${metric}&transform=recursion`);
 		assert.equal(merged.value, up.value, 'steps move time, they lose none');
 	}
-	/* the table tells the same CPU time as the phone does, if an outermost call has one: an open call has none */
+	/* the table has the phone's CPU time, if an outermost call has one: an open call has none */
 	const { methods } = await json(s, `/api/v1/traces/${id}/methods?limit=10000`);
 	const said = JSON.parse(fs.readFileSync(truth, 'utf8')).methods;
 	for (const m of methods) assert.equal(m.cpu_ns ?? 0, said[m.name].cpu_ns, m.name);

@@ -1,6 +1,6 @@
 /*
  * source.test.mjs - from a method to its source: links without a clone, files, lines and owners with
- * one, who changed it between two versions; clones that are missing, broken, huge or lead elsewhere;
+ * one, authors of changes between two versions; clones that are missing, broken, huge or link outside;
  * and that no project reaches another's.
  */
 import assert from 'node:assert/strict';

@@ -1,6 +1,6 @@
 /*
  * threads.test.mjs - thread= of every endpoint that has it: main, a name, a tid, all; threads= means
- * the same; and what is said of a thread that is not there.
+ * the same; and the error for a thread that does not exist.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

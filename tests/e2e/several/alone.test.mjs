@@ -19,7 +19,7 @@ import { sendSlower } from '../slower.mjs';
 
 const lacks = spawnSync('strace', ['-V']).error ? 'no strace here' : sanitized() ? 'sanitizers do not bear a tracer' : false;
 
-/* What was connected or sent to by address, as strace writes it; sockets between its own processes are no address. */
+/* Addresses of connections and messages, as strace writes them; sockets between its own processes have none. */
 const FOREIGN = /\b(connect|sendto|sendmsg|sendmmsg)\(.*sa_family=AF_(?!UNIX|UNSPEC)\w+/;
 const UNIX = /\bconnect\(.*sa_family=AF_UNIX, sun_path=("[^"]*")/;
 

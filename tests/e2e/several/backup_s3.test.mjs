@@ -1,5 +1,5 @@
 /*
- * backup_s3.test.mjs - a backup into an S3-compatible store, under load; what is fetched from there is a
+ * backup_s3.test.mjs - a backup into an S3-compatible store, under load; its downloaded copy is a
  * data folder that a server runs on. The store is bucket.mjs.
  */
 import assert from 'node:assert/strict';

@@ -1,8 +1,7 @@
 /*
  * failover.test.mjs - servers on a primary of PostgreSQL and its replica: the primary dies under load and the
- * replica becomes it, the old one comes back read-only and as if nothing had been, the replica is gone and
- * commits wait for it. They wait for the most part, and so
- * side by side.
+ * replica is promoted; the old primary returns, read-only or writable; the replica is lost and commits wait
+ * for it. The tests mostly wait, so they run concurrently.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -17,7 +16,7 @@ import { until } from '../server.mjs';
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
 
-/* Every server says that the catalogue cannot be written. */
+/* Every server reports that the catalogue cannot be written. */
 const unready = (c) => until(async () => {
 	for (const s of c.servers) if ((await s.get('/readyz', { key: null })).status === 200) return undefined;
 	return true;

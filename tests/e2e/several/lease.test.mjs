@@ -1,6 +1,6 @@
 /*
- * lease.test.mjs - of several servers one counts and looks at what all of them decoded; another follows it
- * when it dies, when it is stopped, and when it stands still; and which is which in logs and metrics.
+ * lease.test.mjs - one of several servers computes derived data for all; another takes over when it dies, when it is
+ * stopped, and when it stalls; logs and metrics show which one it is.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -28,7 +28,7 @@ async function serve(t, data, url, node, more = []) {
 	return s;
 }
 
-/* All of them sent to `to`, counted as `of` tells. */
+/* Sends all to `to`; `of` returns the count. */
 async function bring(to, from, n, of) {
 	for (let i = from; i < from + n; i++) assert.equal((await upload(to, i)).status, 202);
 	await until(async () => ((await counted(of)) === from + n ? true : undefined), `${from + n} counted`, 60);

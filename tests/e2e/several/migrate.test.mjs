@@ -1,6 +1,6 @@
 /*
- * migrate.test.mjs - a data folder brought to PostgreSQL and back: every answer stays as it was, the
- * command is killed and goes on, a server of the source goes on meanwhile, and what differs is found.
+ * migrate.test.mjs - a data folder migrated to PostgreSQL and back: every response remains the same, the
+ * command is killed and continues, the source's server runs during the copy, and differences are detected.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -146,7 +146,7 @@ test('uploads that wait are decoded where they were brought', { skip, timeout: 9
 	for (const id of ids) assert.equal((await moved.decoded(id)).state, 'ready');
 });
 
-/* Files of a folder by their keys, with what is in them. */
+/* Files of a folder by their keys, with their contents. */
 function filesIn(data) {
 	const keys = ['blobs', 'traces'].flatMap((kind) => fs.readdirSync(path.join(data, kind), { recursive: true }).map((f) => `${kind}/${f}`));
 	return Object.fromEntries(keys.filter((key) => fs.statSync(path.join(data, key)).isFile()).sort().map((key) => [key, fs.readFileSync(path.join(data, key)).toString('latin1')]));

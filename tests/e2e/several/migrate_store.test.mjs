@@ -1,7 +1,7 @@
 /*
- * migrate_store.test.mjs - files brought between a data folder and S3-compatible stores, with the catalogue in a
- * file or in PostgreSQL: byte by byte and row by row the same there and back, killed and gone on with, beside a
- * server that answers meanwhile, with damaged files, and with stores that fail.
+ * migrate_store.test.mjs - files migrated between a data folder and S3-compatible stores, with the catalogue in a
+ * file or in PostgreSQL: equal bytes and rows there and back, also after kills, while a server uses the source,
+ * with damaged files, and with stores that fail.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -29,13 +29,13 @@ const bytesIn = (data) => Object.fromEntries(filesIn(data).map((key) => [key, fs
 const bytesOf = (b, prefix) => Object.fromEntries(b.keys(prefix).map((key) => [key, fs.readFileSync(b.file(key, prefix)).toString('latin1')]));
 const sums = (r, side) => Object.fromEntries(r.json.tables.map((x) => [x.name, x[side]]));
 
-/* All that a folder says of itself: the source stays as it was. */
+/* The complete state of a folder, to check that the source is unchanged. */
 function snapshot(data) {
 	return fs.readdirSync(data, { recursive: true }).map(String).filter((f) => /^(blobs|traces|storage|secret)/.test(f) && fs.statSync(path.join(data, f)).isFile())
 		.sort().map((f) => [f, fs.readFileSync(path.join(data, f)).toString('latin1')]);
 }
 
-/* A folder of three traces and a mapping, and keys for whoever serves a copy. */
+/* A folder of three traces and a mapping, and keys for the servers of its copies. */
 async function small(t, { data = folder(t), args, env } = {}) {
 	const s = await serve(t, data, env, args);
 	void [s.read, s.write, s.admin];

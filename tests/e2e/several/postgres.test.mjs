@@ -1,6 +1,6 @@
 /*
- * postgres.test.mjs - the catalogue in PostgreSQL: the main job, two servers on one, one of them killed,
- * its server restarted under load, and what is refused in words.
+ * postgres.test.mjs - the catalogue in PostgreSQL: the main tasks, two servers on one, one of them killed,
+ * PostgreSQL restarted under load, and refusals with their messages.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 /*
- * resume_shared.test.mjs - uploads in pieces where several servers are at work on one catalogue in PostgreSQL, with
- * one data folder or one S3-compatible store: what one server began any other goes on with, whatever became of the first.
+ * resume_shared.test.mjs - resumable uploads with several servers on one catalogue in PostgreSQL, with one data folder
+ * or one S3-compatible store: an upload continues at any server, whatever happens to the first one.
  */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
@@ -43,7 +43,7 @@ async function setUp(t, name, kind) {
 	const pieces = () => (bucket ? bucket.keys().filter((key) => key.startsWith('pieces/')) : fs.existsSync(folder)
 		? fs.readdirSync(folder, { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).map((e) => e.name) : []);
 	const sql = (text) => db.sql(text, name);
-	/* Those that a row names or has named; a store that was late may also have one that was sent again. */
+	/* Pieces that a row names or has named; a slow store may also have one that was sent again. */
 	const named = new Set();
 	const counted = () => {
 		for (const object of sql('SELECT object FROM resumable_piece').split('\n')) named.add(path.basename(object));
@@ -81,7 +81,7 @@ async function offsetOf(s, at) {
 	return { offset: Number(answer.headers.get('upload-offset')), trace: answer.headers.get('tracewell-trace') };
 }
 
-/* As a client does: where it is locked, again; where it is elsewhere, asked first. */
+/* As a client does: requests the offset, repeats while the upload is locked, and sends the rest. */
 async function goOn(s, at, bytes) {
 	return until(async () => {
 		const head = await ask(s, 'HEAD', at);
@@ -106,7 +106,7 @@ async function sendSome(s, at, offset, bytes, n) {
 	return socket;
 }
 
-/* Beside one another: mostly they wait for a time to run out. */
+/* Concurrently: they mostly wait for a time to expire. */
 describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 	for (const kind of ['folder', 's3']) test(`pieces to whichever server become one trace (${kind})`, { skip, timeout: 900000 }, async (t) => {
 		const { serve, counted, bucket, sql } = await setUp(t, 'pieces', kind);
