@@ -30,7 +30,7 @@ struct event_log {
 };
 
 /* Decodes p[0..n).  seed 0: in one push; 1: byte by byte; else in random pieces.  The log is
- * made by this and owed to event_log_done. */
+ * made by this; free it with event_log_done. */
 void event_log_run(
         struct event_log *log, const void *p, size_t n, uint64_t seed, const struct tw_limits *l);
 void event_log_done(struct event_log *log);

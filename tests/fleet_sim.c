@@ -213,7 +213,7 @@ bool sim_rows(struct tw_db *db, const char *project_id, uint64_t from, uint64_t 
 	return fine && tw_db_run(db, "COMMIT", NULL) == TW_OK;
 }
 
-/* What a method of the fleet is called; the numbers of a version's methods are its own. */
+/* A method's name in the fleet; each version has its own method numbers. */
 static size_t name_all(const char *project_id, unsigned version, struct tw_rollup_naming *names,
         char text[SIM_METHODS][32])
 {

@@ -44,7 +44,7 @@ enum { SIM_KINDS = 2 };
 extern const char *const sim_kinds[SIM_KINDS];
 size_t sim_kind(const struct sim_trace *t, int kind, struct tw_rollup_fact ret[SIM_METHODS]);
 
-/* Writes rows of ready traces [from, to), and folds them; false: db says why. */
+/* Writes rows of ready traces [from, to), and counts them; false: db has the error. */
 bool sim_load(struct tw_catalogue *c, struct tw_db *db, const char *project_id, uint64_t from,
         uint64_t to, int64_t day0);
 /* With labels too: "flavour", and in the cells of every trace one of that label. */

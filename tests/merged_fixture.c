@@ -177,7 +177,7 @@ bool merged_says(const struct merged *x, const char *key, const char *text)
 	return perfetto_attribute(&x->trace, key, &got, &number) && tw_str_eq(got, tw_str_of(text));
 }
 
-/* In words, for a test that fails. */
+/* As text, for a failure's message. */
 void merged_print_why(const struct merged *x, const char *what)
 {
 	struct tw_str clock = TW_STR("?"), why = TW_STR("");

@@ -21,13 +21,13 @@ struct merged {
 	int fd;
 };
 
-/* The device's clocks say 500 s and 400 s where its trace begins. */
+/* The device's clocks are at 500 s and 400 s at the begin of its trace. */
 struct system_shape merged_usual(void);
 /* The recording's zero is at these readings; -1 not known. */
 void merged_make(struct merged *x, const struct system_shape *shape, int64_t mono_ns,
         int64_t boot_ns, const struct tw_perfetto_options *o);
 void merged_done(struct merged *x);
-/* The same recording beside another file. */
+/* The same recording with another file. */
 void merged_beside(struct merged *x, const struct tw_buf *system);
 
 struct tw_perfetto_source merged_source(const struct merged *x);

@@ -15,7 +15,7 @@ bool naive_in_range(const struct model *m, const struct model_slice *s, int64_t 
 struct tw_tree naive_tree(
         struct tw_arena *a, const struct model *m, uint64_t tid, int64_t from, int64_t to);
 
-/* NULL when got (method indexes into methods) says the same in its promised order, else what is
+/* NULL when got (method indexes into methods) is equal and in the promised order, else what is
  * wrong. */
 const char *naive_differs(const struct tw_tree *got, struct tw_tree *want,
         const struct tw_method_info *methods, struct tw_arena *a);

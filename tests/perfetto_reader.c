@@ -207,7 +207,7 @@ static void read_names(struct reader *r, struct seq *s, struct tw_str interned)
 	}
 }
 
-/* Defaults, names and clocks, which come before what the packet says, as in trace_processor. */
+/* Defaults, names and clocks, which apply before the packet's events, as in trace_processor. */
 static void read_state(struct reader *r, struct seq *s, struct tw_str m)
 {
 	struct field part = get(m, 59);
@@ -300,9 +300,9 @@ static void read_event(struct reader *r, struct seq *s, struct tw_str m, struct 
 		e->name = s->names[iid];
 }
 
-/* --- what the recorder says --- */
+/* --- statements of the recorder --- */
 
-/* Releases what was read before the last time, up to the first that was read since. */
+/* Releases events read before the previous flush, up to the first event read since. */
 static void extract(struct reader *r)
 {
 	int64_t stop = INT64_MAX;
@@ -506,7 +506,7 @@ static void play_begin(struct reader *r, struct track *t, const struct event *e)
 		out->too_deep++;
 		return;
 	}
-	/* a track without a parent is nobody's: the trace's own */
+	/* a track without a parent belongs to the trace */
 	if ((!owner && t->parent) ||
 	        !room(r, (void **)&out->slices, out->n, &out->cap, sizeof *out->slices)) {
 		out->no_track++;

@@ -37,7 +37,7 @@ struct perfetto_run { /* a thread on a CPU */
 	int64_t tid, begin_ns, end_ns;
 };
 
-struct perfetto_packet { /* as it stands in the file, compressed ones unfolded */
+struct perfetto_packet { /* as in the file; compressed ones are unpacked */
 	struct tw_str bytes;
 	uint64_t sequence;
 };
@@ -68,7 +68,7 @@ bool perfetto_read(struct perfetto_trace *t, struct tw_str bytes, struct tw_aren
 /* Sum of all that would be dropped. */
 unsigned perfetto_errors(const struct perfetto_trace *t);
 
-/* A trace attribute; number is used where there is no text.  False: there is none of that key. */
+/* A trace attribute; number is used where there is no text.  False: no such key. */
 bool perfetto_attribute(const struct perfetto_trace *t, const char *key, struct tw_str *ret_text,
         int64_t *ret_number);
 

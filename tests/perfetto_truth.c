@@ -1,5 +1,5 @@
 /*
- * perfetto_truth.c - what a Perfetto file says of threads and methods, in the shape of the
+ * perfetto_truth.c - threads and methods of a Perfetto file, in the form of the
  * simulated phone's truth.json: `tracewell-perfetto-truth FILE`.  Reads with the tests' own reader.
  */
 #include <inttypes.h>

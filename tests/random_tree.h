@@ -1,5 +1,5 @@
 /*
- * random_tree.h - call trees at random, for tests of what is done with trees.
+ * random_tree.h - random call trees, for tests of operations on trees.
  */
 #ifndef TW_RANDOM_TREE_H
 #define TW_RANDOM_TREE_H

@@ -564,7 +564,7 @@ def run_kinds(kinds):
         sys.stdout.flush()
 
 
-# --- what a change touches ---
+# --- tests of a change ---
 
 def changed_files(base):
     def git(*arguments):

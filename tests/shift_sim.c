@@ -36,7 +36,7 @@ static double change_of(const struct sim_series *s, unsigned version)
 	                                                             : s->by_version;
 }
 
-/* Which version a trace of that day is of: the newest is taken up over ten days. */
+/* The version of a trace of that day: the newest is adopted over ten days. */
 static unsigned version_of(unsigned day, uint64_t *state)
 {
 	const unsigned newest = day / SIM_VERSION_DAYS;

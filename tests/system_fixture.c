@@ -87,7 +87,7 @@ static void clock(struct tw_buf *snapshot, uint32_t id, int64_t ns)
 	sub(snapshot, 1, &c);
 }
 
-/* What the kernel's clock says when BOOTTIME says boot_ns.  Each CPU has a LOCAL one of its own. */
+/* The kernel's clock when BOOTTIME is boot_ns.  Each CPU has a separate LOCAL clock. */
 static int64_t kernel_at(const struct system_shape *s, uint32_t cpu, int64_t boot_ns)
 {
 	bool slept = s->sleep_ns && boot_ns >= s->boot_ns + s->sleep_at_ns + s->sleep_ns;
@@ -98,7 +98,7 @@ static int64_t kernel_at(const struct system_shape *s, uint32_t cpu, int64_t boo
 	       (s->kernel_clock == KERNEL_LOCAL ? cpu * INT64_C(1000000) : 0);
 }
 
-/* A bundle says its clock, and what that and BOOTTIME say together. */
+/* A bundle has its clock's id, and simultaneous values of it and of BOOTTIME. */
 static void put_kernel_clock(
         struct tw_buf *bundle, const struct system_shape *s, uint32_t cpu, int64_t boot_ns)
 {
@@ -256,7 +256,7 @@ static void put_sdk_begin(struct maker *m)
 {
 	struct tw_buf p, s, c, d, e;
 
-	start(&p); /* a clock of steps, a track of its own for events without one */
+	start(&p); /* an incremental clock, a default track for events without one */
 	num(&p, 10, 5);
 	num(&p, 13, 1);
 	start(&s);

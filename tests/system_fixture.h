@@ -14,7 +14,7 @@ enum { SYSTEM_SEQ_MAX = 9, SYSTEM_WINDOWS = 6 };
 enum { KERNEL_GLOBAL = 2, KERNEL_LOCAL = 3, KERNEL_MONO_RAW = 4 };
 
 struct system_shape {
-	int64_t boot_ns, mono_ns;      /* what the clocks say at its begin */
+	int64_t boot_ns, mono_ns;      /* values of the clocks at its begin */
 	int64_t length_ns;             /* of MONOTONIC */
 	int64_t sleep_at_ns, sleep_ns; /* of MONOTONIC, since the begin; 0 never */
 	uint32_t pid, threads; /* tids pid, pid + 1, ... run all the time, each on its own CPU */

@@ -1,5 +1,5 @@
 /*
- * accept.mjs - what an accepted small upload costs with the catalogue in PostgreSQL, on a server that does nothing else:
+ * accept.mjs - the cost of an accepted small upload with the catalogue in PostgreSQL, on a server that does nothing else:
  * processor time of server and PostgreSQL, the uploads per second that two cores would take at that price, and the
  * statements with the most time.
  *
@@ -26,7 +26,7 @@ const TICKS = 100; // a second, of /proc
 const CORES = 2;
 const bodies = Array.from({ length: UPLOADS }, (_, n) => zlib.gzipSync(sampleTrace(CALLS, n + 1)));
 
-/* ms of a process and of those that it has waited for; 0: it ended meanwhile, and is among the latter. */
+/* ms of a process and of its ended children; 0: the process has ended itself. */
 function ticksOf(pid) {
 	try {
 		return fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 15).reduce((sum, n) => sum + (Number(n) * 1000) / TICKS, 0);

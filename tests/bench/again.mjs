@@ -1,6 +1,6 @@
 /*
- * again.mjs - questions about call trees of a trace of 20 threads: what the first who asks waits for, and who asks
- * the same then, and the bytes of an answer of 20,000 nodes and of the default, 10,000, that the page asks for.
+ * again.mjs - flame graph requests for a trace of 20 threads: times of the first request and of a repeated one, and the
+ * bytes of a response of 20,000 nodes and of 10,000, the default that the page requests.
  *
  *   TRACEWELL=build-release/server/tracewell node tests/bench/again.mjs [RECORDS [TIMES]]
  */

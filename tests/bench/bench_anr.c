@@ -3,10 +3,10 @@
  *
  * usage: bench_anr FOLDER [ROWS...]     (20000 200000 when none are given)
  *
- * So many traces, each with an ANR and three locks, over 14 days: 300 groups, most
+ * ROWS traces, each with an ANR and three locks, over 14 days: 300 groups, most
  * reports in few of them, 400 locks, four versions, 40 devices, a fifth as many users
- * as reports.  Rows are written straight into the catalogue; what is asked is the
- * server's own code.  CPU time of this process; of three times the best.
+ * as reports.  Rows are written directly into the catalogue; the server's own code
+ * queries them.  Prints the best CPU time of this process of three runs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,7 +156,7 @@ static void ask_days(struct bench *b)
 	bench_must(n > 50, "many days");
 }
 
-/* What the page of a group asks for; of one in the middle. */
+/* The queries of a group's page; for a group in the middle. */
 static void ask_group(struct bench *b)
 {
 	struct tw_anr_exemplar *exemplars;

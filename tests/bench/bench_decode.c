@@ -2,13 +2,13 @@
  * bench_decode.c - upload file to trace file, as a worker does it.
  *
  * Prints records/s, CPU time of all threads per record, bytes per slice and peak memory per record,
- * with yardsticks of the same process beside them, so that the ratios mean something on any
- * machine: the same file decompressed alone (libzstd), as many bytes as the trace file has written
+ * with references measured in the same process, so that the ratios are comparable between
+ * machines: the same file decompressed alone (libzstd), as many bytes as the trace file has written
  * and synced, and the same calls as rows of an SQLite table.
  *
  *   bench_decode FILE.zst [TIMES [only]]
  *
- * With `only` it decodes and prints no yardsticks, for a profile.
+ * With `only` it decodes and prints no references, for a profile.
  */
 #include <fcntl.h>
 #include <malloc.h>

@@ -3,10 +3,9 @@
  *
  *   bench_exports UPLOAD [SYSTEM_MIB [FORM]]
  *
- * For each form: slices a second, bytes a slice as they are and through zstd -3, when the first
- * bytes are there, and how far the process's memory grew.  Each runs in a process of its own, so
- * that none profits from the memory of the one before.  Times are CPU time: it is the first bytes'
- * too, as nothing is waited for.
+ * For each form: slices per second, bytes per slice plain and after zstd -3, time until the first
+ * bytes, and growth of the process's memory.  Each runs in a separate process, so that none uses
+ * memory of an earlier one.  Times are CPU time, also for the first bytes, because nothing waits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +42,7 @@ static void check(enum tw_status st, const struct tw_err *err)
 	exit(1);
 }
 
-/* The most that this process ever held; reset_peak begins anew. */
+/* The peak memory of this process since reset_peak. */
 static double peak_mib(void)
 {
 	char line[256];
@@ -205,9 +204,9 @@ static void run(const char *path, const struct form *form)
 		exit(1);
 }
 
-/* --- what is measured --- */
+/* --- the measured forms --- */
 
-/* What btrace 2.0's script would have written, beside ours. */
+/* The output of btrace 2.0's script, to compare. */
 static void show_print_form(const char *path)
 {
 	struct tw_trace_file *f = NULL;
@@ -223,7 +222,7 @@ static void show_print_form(const char *path)
 	tw_trace_file_close(f);
 }
 
-/* The upload as a trace file, with what is kept of the system trace. */
+/* The upload as a trace file, with the facts stored of the system trace. */
 static void decode(const char *upload, const char *path, int system_fd)
 {
 	struct tw_limits limits = tw_limits_default();
@@ -248,7 +247,7 @@ static void decode(const char *upload, const char *path, int system_fd)
 	tw_buf_done(&kept);
 }
 
-/* A made-up system trace around the recording, of at least so many MiB. */
+/* A simulated system trace around the recording, of at least that many MiB. */
 static int make_system(const char *upload, unsigned long mib)
 {
 	char path[] = "/tmp/tracewell-bench-system-XXXXXX";

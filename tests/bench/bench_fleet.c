@@ -1,15 +1,15 @@
 /*
- * bench_fleet.c - what rollups cost: counting a trace, and asking, as the fleet grows.
+ * bench_fleet.c - the cost of rollups as the fleet grows: counting a trace, and queries.
  *
  * usage: bench_fleet FOLDER [TRACES...]     (1000 20000 when none are given)
  *
  * A simulated fleet (fleet_sim.h: 200 methods and 600 nodes a trace, 500 cells) is counted by the
- * server's own code, a new one for each size, day after day as in life: cells of
- * days that are over are added up, which is counted too.  CPU time of this
- * process, so that what else runs counts little; each question is asked three
- * times and the best is printed.  Flat means that the last columns stay near 1, or
- * fall: many traces of a cell are added up at once.  Below stands what questions
- * read; methods of a class are read cell by cell, those of all classes by day.
+ * server's own code, a new one for each size, day after day: cells of past days are
+ * merged, which is included.  CPU time of this process, so that other processes have
+ * little influence; each query runs three times and the best is printed.  If the cost
+ * does not grow, the last columns remain near 1 or fall, because many traces of a cell
+ * are merged together.  The rows that queries read are printed below; methods of a
+ * device class are read cell by cell, those of all classes by day.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,8 +271,8 @@ static double best_of_3(struct bench *b, int row)
 static void tell_numbers(const struct bench *b)
 {
 	static const char *const reported[][2] = {{"cells", "SELECT count(*) FROM rollup_cell"},
-	        {"cells added up over a day", "SELECT count(*) FROM rollup_wide WHERE sign<>0"},
-	        {"deltas not added up", "SELECT count(*) FROM rollup_delta"},
+	        {"cells merged over a day", "SELECT count(*) FROM rollup_wide WHERE sign<>0"},
+	        {"deltas not merged", "SELECT count(*) FROM rollup_delta"},
 	        {"KB a part of a cell",
 	                "SELECT avg(length(data))/1024.0 FROM rollup_part WHERE metric=1"},
 	        {"KB a part over a day",

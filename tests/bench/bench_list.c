@@ -1,11 +1,11 @@
 /*
- * bench_list.c - what a page of the list of traces costs, by filter and order, as traces grow.
+ * bench_list.c - the cost of a page of the list of traces, by filter and order, as traces grow.
  *
  * usage: bench_list FOLDER [ROWS...]     (30000 300000 when none are given)
  *
  * Traces of one project with five labels each, eight to a session, 5,000 to a build, of 200
- * devices.  Rows are written straight into the catalogue; what is asked is the server's own code:
- * the count of matches and the first page.  CPU time of this process; of three times the best.
+ * devices.  Rows are written directly into the catalogue; the server's own code queries them: the
+ * count of matches and the first page.  Prints the best CPU time of this process of three runs.
  */
 #include <stdio.h>
 #include <string.h>

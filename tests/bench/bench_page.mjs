@@ -1,5 +1,5 @@
 /*
- * bench_page.mjs - what the page costs in Chromium with software rendering, every thread open: from
+ * bench_page.mjs - the cost of the page in Chromium with software rendering, every thread open: from
  * opening a trace to its first calls on the screen and to all of them, frames while zooming and moving,
  * a search, memory; and the same of speedscope with the same calls, where it loads them.
  *
@@ -7,10 +7,10 @@
  *   TRACEWELL=... node tests/bench/bench_page.mjs --sizes 100000,1700000,5000000 [--no-speedscope]
  *
  * FILE is a btrace 2.0 recording; with --sizes the simulated phone makes one of each size.  A frame is
- * the time from a wheel event to the browser's next frame after the calls are drawn.  Memory is all that
- * the page's process holds, after zooming and a search, beyond what it holds with the list of traces, in a
- * page that nobody inspects; CPU is of all the browser's processes and tells most on a machine that does
- * other things, too.
+ * the time from a wheel event to the browser's next frame after the calls are drawn.  Memory is the
+ * growth of the page's process from the list of traces to a trace after zooming and a search, in a page
+ * without an inspector; CPU time is of all processes of the browser, and is the most reliable figure on a
+ * busy machine.
  */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';

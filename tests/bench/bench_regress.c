@@ -3,9 +3,9 @@
  *
  * usage: bench_regress [SERIES]     (400)
  *
- * Simulated series (shift_sim.h) of six weeks, looked at each morning as a server would, with its
+ * Simulated series (shift_sim.h) of six weeks, examined each morning as by a server, with its
  * own thresholds.  False alarms: findings in series in which nothing was changed.  Delay: days from
- * the change, or from the day its version came, to the first finding that names it.
+ * the change, or from its version's first day, to the first finding that names it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct reported {
 	unsigned delays[DAYS + 1];
 };
 
-/* What is found on the morning after `day`. */
+/* The findings on the morning after `day`. */
 static void look(struct bench *b, unsigned day, struct tw_regress_list *ret)
 {
 	struct tw_regress_series s = b->made->series;
@@ -105,7 +105,7 @@ static void run(struct bench *b, struct sim_series s, unsigned n, const char *wh
 
 /* --- methods that are new --- */
 
-struct method { /* how many of a version's traces have it, and for how long */
+struct method { /* its share of a version's traces, and its duration */
 	double had, has, ns;
 };
 
@@ -160,7 +160,7 @@ static size_t leave_days(const struct tw_regress_part *all, size_t n, int64_t fi
 	return kept;
 }
 
-/* What is found new on the morning after `day`. */
+/* The new methods found on the morning after `day`. */
 static size_t look_new(struct bench *b, const struct sim_made *method, unsigned day)
 {
 	static struct tw_regress_total totals[SIM_PARTS_MAX];

@@ -1,11 +1,11 @@
 /*
  * bench_store.c - durable uploads of 64 KiB, by the code that ends one in the server
- * (commit_upload.h), beside bare loops in the same data folder.
+ * (commit_upload.h), compared with simple loops in the same data folder.
  *
- * The short loop writes, fsyncs and renames: after a power cut what it renamed may have its old
- * name.  The durable loop syncs the folder as well, as an upload does, whose row is durable beside.
- * The three take turns, in short rounds, because other work on the disk changes what a sync costs
- * from one second to the next.
+ * The short loop writes, fsyncs and renames: after a power cut a file may have its old name.  The
+ * durable loop also syncs the folder, as an upload does, whose row is committed in parallel.  The
+ * three take turns, in short rounds, because other work on the disk changes the cost of a sync from
+ * one second to the next.
  *
  *   bench_store [FOLDER] [COUNT]
  */

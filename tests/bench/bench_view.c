@@ -1,7 +1,7 @@
 /*
- * bench_view.c - what the server computes for a trace that is there: flame graphs and Perfetto.
+ * bench_view.c - the cost of responses for a decoded trace: flame graphs and Perfetto.
  *
- * Each figure stands beside a plain scan: decoding every chunk of the trace once.
+ * Each figure is compared with a plain scan: decoding every chunk of the trace once.
  *
  *   bench_view UPLOAD [ROW TIMES]
  *

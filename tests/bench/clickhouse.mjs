@@ -54,7 +54,7 @@ async function selected() {
 	return marks * 8192;
 }
 
-/* Merges of what was just written are over. */
+/* Waits for the merges of the new rows. */
 const quiet = () => until(async () => {
 	for (let i = 0; i < SHARDS; i++) if (Number(await ask('SELECT count() FROM system.merges', i)) > 0) return undefined;
 	return true;

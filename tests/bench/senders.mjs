@@ -32,7 +32,7 @@ async function connect(s) {
 	};
 }
 
-/* Sends each body as a trace of a device of its own, to one server or to several in turn. */
+/* Sends each body as a trace of another device, to one server or to several in turn. */
 export async function sendTraces(servers, bodies, senders) {
 	const all = [servers].flat();
 	let next = 0;

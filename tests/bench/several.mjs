@@ -1,15 +1,14 @@
 /*
- * several.mjs - what a trace costs on each engine: uploads and decodes a second, processor time, transactions,
- * log and room of PostgreSQL, requests and bytes of a store; one server after the other on SQLite and a folder,
- * then 1, 2 and 4 servers on PostgreSQL, and on PostgreSQL and S3; and the first question about a trace of a
- * server that has none of its files, and the same once more.  Last, how many small uploads a second are accepted
- * by servers that do nothing else: what the one writer of a catalogue lets through.
+ * several.mjs - the cost of a trace on each engine: uploads and decodes per second, processor time, transactions,
+ * log and space of PostgreSQL, requests and bytes of a store; one server on SQLite and a folder, then 1, 2 and 4
+ * servers on PostgreSQL, and on PostgreSQL and S3; and the first request for a trace at a server that has none of
+ * its files, and the same request again.  Last, the number of small uploads per second that servers accept if they
+ * do nothing else: the limit of one catalogue.
  *
  *   TRACEWELL=build-release/server/tracewell node tests/bench/several.mjs [TRACES [RECORDS]]
  *
- * All of it shares one machine, also the store, which is a script: what is added by more servers shows where
- * there are processors for them.  The processor's time per trace, of servers, decoders and database, is what
- * plans are made of.
+ * Everything shares one machine, also the store, which is a script, so more servers are faster only if there are
+ * processors for them.  For planning, use the processor time per trace of servers, decoders and database.
  */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -72,7 +71,7 @@ const timed = async (what) => {
 	return performance.now() - begin;
 };
 
-/* ms of the first question about each of some traces, and of the same once more. */
+/* ms of the first request for each of some traces, and of the same request again. */
 async function questions(s) {
 	const { json } = await s.get('/api/v1/traces', { query: { limit: 20 } });
 	const ask = async () => {
@@ -83,7 +82,7 @@ async function questions(s) {
 	return [await ask(), await ask()];
 }
 
-/* What is common to all servers, and what each has of its own. */
+/* The parts that all servers share, and each server's own. */
 function places(name, n, db, bucket) {
 	const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-several-'));
 	const args = ['--device-requests', '0', '--log-level', 'info'];

@@ -1,5 +1,5 @@
 /*
- * sizes.h - a benchmark that is measured at several sizes, each in a folder of its own: `bench
+ * sizes.h - a benchmark that is measured at several sizes, each in a separate folder: `bench
  * FOLDER [SIZE...]`.
  */
 #ifndef TW_BENCH_SIZES_H
@@ -14,11 +14,11 @@
 double bench_cpu_ms(void);
 /* Ends the program where it is not. */
 void bench_must(bool fine, const char *what);
-/* What a thing took at one size after the other. */
+/* The times of one operation at each size. */
 struct bench_took {
 	double first, before;
 };
-/* Prints it beside what it took at the first size and at the size before. */
+/* Prints it with its ratios to the first and to the previous size. */
 void bench_tell(const char *what, double ms, struct bench_took *io);
 /* Prints a number of the database: what there is more of as it grows. */
 void bench_tell_number(sqlite3 *db, const char *what, const char *sql);

@@ -1,6 +1,6 @@
 /*
- * small.mjs - what a small trace costs: processor time until it is decoded and counted, and traces a second.  Beside it
- * a bare loop that writes, syncs and renames a file of the same size, and SQLite with a transaction per row.
+ * small.mjs - the cost of a small trace: processor time until it is decoded and counted, and traces per second.  Compared
+ * with a loop that writes, syncs and renames a file of the same size, and with SQLite with a transaction per row.
  *
  *   TRACEWELL=build-release/server/tracewell node tests/bench/small.mjs [TRACES [OTHER-BINARY]]
  *

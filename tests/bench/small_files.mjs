@@ -1,5 +1,5 @@
 /*
- * small_files.mjs - what a small trace costs with a store and PostgreSQL, without and with --small-files, in turns: requests
+ * small_files.mjs - the cost of a small trace with a store and PostgreSQL, without and with --small-files, in turns: requests
  * to the store, statements, log and bytes of PostgreSQL, processor time of server and children, and of PostgreSQL.
  *
  *   TRACEWELL=build-release/server/tracewell node tests/bench/small_files.mjs [TRACES [ROUNDS [OTHER-BINARY]]]
@@ -25,7 +25,7 @@ const CALLS = 15; // of three records each
 const TICKS = 100; // a second, of /proc
 const bodies = Array.from({ length: TRACES }, (_, n) => zlib.gzipSync(sampleTrace(CALLS, n + 1)));
 
-/* ms of a process and of those that it has waited for; 0: it ended meanwhile, and is among the latter. */
+/* ms of a process and of its ended children; 0: the process has ended itself. */
 function ticksOf(pid) {
 	try {
 		return fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 15).reduce((sum, n) => sum + (Number(n) * 1000) / TICKS, 0);

@@ -1,13 +1,13 @@
 /*
- * soak.mjs - the server under a steady load for minutes: does it keep its memory and descriptors?
+ * soak.mjs - the server under a steady load for minutes: do memory and descriptors grow?
  *
  *   tests/bench/soak [--minutes 30] [--share 0.8] [--capacity-seconds 20]
  *
- * First clients that send, wait until the trace is decoded, read its flame graph and send again
- * show what this machine can do.  Then that share of it is sent by the clock, whole bodies and
- * resumable ones, while a rule of the project deletes what is older than the newest 300 traces.
- * A line for each half minute, what was needed at the start, in the middle and at the end, then a
- * verdict: what the last third needs at most against the second third.  The exit status is the verdict.
+ * First, clients that send, wait until the trace is decoded, read its flame graph and repeat this
+ * measure the machine's capacity.  Then `share` of it is sent at fixed times, as plain and resumable
+ * uploads, while a rule of the project deletes all but the newest 300 traces.  Prints a line per half
+ * minute, the use at the start, in the middle and at the end, and a verdict: the peak of the last third
+ * compared with the second third.  The exit status is the verdict.
  */
 
 import fs from 'node:fs';

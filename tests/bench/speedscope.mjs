@@ -1,5 +1,5 @@
 /*
- * speedscope.mjs - the speedscope of npm beside the page: the same calls as its own format, loaded and
+ * speedscope.mjs - speedscope from npm, to compare with the page: the same calls in its own format, loaded and
  * zoomed in the same browser.
  */
 import fs from 'node:fs';

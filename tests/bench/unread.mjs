@@ -1,5 +1,5 @@
 /*
- * unread.mjs - memory of a server whose exports nobody reads: `node tests/bench/unread.mjs`.
+ * unread.mjs - memory of a server whose clients do not read their exports: `node tests/bench/unread.mjs`.
  *
  * 200 exports of a trace of two million methods are requested and read up to their headers at most.  Prints the
  * resident memory before, at its highest and after the clients left, and the answers by status.  EXPORTS, METHODS and

@@ -1,6 +1,6 @@
 /*
- * unwatched.mjs - a page as its user has it: nobody inspects its network.  A page that Playwright drives
- * holds a copy of every answer for the inspector, 14 bytes a call, which is no memory of the page.
+ * unwatched.mjs - a page without an inspector, as users have it.  A page that Playwright controls has a
+ * copy of every response for the inspector, 14 bytes per call, which the page itself does not need.
  */
 import fs from 'node:fs';
 import { sleep } from '../e2e/server.mjs';
@@ -8,7 +8,7 @@ import { sleep } from '../e2e/server.mjs';
 const WAIT_MS = 120_000;
 
 export class Unwatched {
-	/* Of a browser that Playwright started, beside its own pages; close those before memory is read. */
+	/* In a browser that Playwright started; close Playwright's own pages before you read the memory. */
 	static async open(browser, { cookies = [], script } = {}) {
 		const page = new Unwatched();
 		page.cdp = await browser.newBrowserCDPSession();
@@ -50,7 +50,7 @@ export class Unwatched {
 		return result.value;
 	}
 
-	/* A navigation meanwhile ends what was asked, which is asked again. */
+	/* A navigation ends the evaluation, which is then repeated. */
 	async until(fn) {
 		for (const end = Date.now() + WAIT_MS; Date.now() < end; await sleep(50))
 			if (await this.evaluate(fn).catch(() => false)) return;

@@ -27,7 +27,7 @@ const send = async (key, n) => {
 const ready = (key, id) => until(async () => ((await asked(key, `/api/v1/traces/${id}`)).json?.state === 'ready' ? true : undefined), 'it is decoded', 60);
 const keyOf = (file, service) => engine.compose(file, ['exec', '-T', service, 'tracewell', 'key', 'create', '--data', '/data', '--project', 'default', '--scope', 'write']);
 
-/* By the proxy's own certificate, that of nobody we know. */
+/* The proxy's certificate is self-signed. */
 const byTls = (target) => new Promise((done) =>
 	https.get('https://localhost' + target, { rejectUnauthorized: false, agent: false }, (a) => a.resume().on('end', () => done(a.statusCode))).on('error', () => done(undefined)));
 

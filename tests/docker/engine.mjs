@@ -1,5 +1,5 @@
 /*
- * engine.mjs - Docker itself for the tests of deploy/container: an engine of its own with its own folder, the product's
+ * engine.mjs - Docker itself for the tests of deploy/container: a separate engine with its own folder, the product's
  * image built as the documents say, and stand-ins, of Debian's packages, for the other images that the files name.
  */
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';

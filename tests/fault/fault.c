@@ -1,14 +1,12 @@
 /*
  * fault.c - a library for LD_PRELOAD that makes the n-th operation of a kind in a process tree
- * fail: of the disk, of what makes descriptors, or of memory; or, of memory, the first at a place
- * of the program that has not failed yet; or that kills the process at one, of the disk or of what
- * it sends.
+ * fail: a disk operation, a new descriptor or an allocation; or the first allocation at each place
+ * of the program; or that kills the process at a disk operation or a message.
  *
- * Steered by a file beside the library, <library>.ctl, that all processes map:
- * the test copies the library for itself, writes the file, and may change it at
- * any time.  Of the disk those operations count that touch files under `under`;
- * sockets, pipes and the log are left alone.  No environment is needed, since
- * the server clears that of its decoders.
+ * Controlled by the file <library>.ctl, which all processes map: the test makes a
+ * copy of the library, writes the file, and may change it at any time.  Disk
+ * operations on files below `under` count; sockets, pipes and the log do not fail.
+ * It needs no environment, because the server clears that of its decoders.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -247,7 +245,7 @@ int memfd_create(const char *name, unsigned flags)
 	return lacks("memfd") ? -1 : real_memfd_create(name, flags);
 }
 
-/* --- what is sent --- */
+/* --- messages --- */
 
 static void step(const char *what)
 {
@@ -283,7 +281,7 @@ enum { PLACES = 1 << 15, FRAMES = 12 };
 static atomic_uint_least64_t tried[PLACES]; /* places that failed in this process; 0: free */
 static _Thread_local bool looking;          /* the look may allocate */
 
-/* Who asks: the calls that led here. */
+/* Identifies the caller by its call stack. */
 static uint64_t place(void)
 {
 	void *frames[FRAMES] = {NULL};

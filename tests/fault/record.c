@@ -1,16 +1,16 @@
 /*
- * record.c - a library for LD_PRELOAD that writes down what a process tree does to a folder, in
+ * record.c - a library for LD_PRELOAD that records the operations of a process tree on a folder, in
  * order.
  *
- * For e2e/power.mjs, which makes of the record what a power cut at any point may
- * leave.  Two files beside the library steer it: <library>.ctl, mapped by all
- * processes, and <library>.log, to which each appends.  An operation and its
- * line are one step under a lock.  A sync has two lines, its begin and its end,
- * and others go on between: only what came before the begin is durable at the
- * end.  The heads of answers are written down before they are sent, so that the
- * reader knows what was promised when.
+ * e2e/power.mjs derives from the record the states that a power cut may leave.  Two
+ * files in the library's folder control it: <library>.ctl, mapped by all processes,
+ * and <library>.log, to which each appends.  An operation and its line are one step
+ * under a lock.  A sync has two lines, its begin and its end, with other operations
+ * between: only operations before the begin are durable at the end.  The heads of
+ * responses are recorded before they are sent, so that the reader knows the time of
+ * each promise.
  *
- * SQLite's -shm files are left out: they are made anew after a crash.
+ * SQLite's -shm files are left out: they are created again after a crash.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -27,7 +27,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { MAX_NAME = 512, MAX_SENT = 2048, LOG_FD = 300 }; /* above those that a child is given */
+enum {
+	MAX_NAME = 512,
+	MAX_SENT = 2048,
+	LOG_FD = 300
+}; /* above the inherited descriptors of a child */
 
 enum op { CREATE = 1, TRUNCATE, WRITE, RENAME, UNLINK, LINK, MKDIR, SYNC_BEGIN, SYNC_END, SENT };
 
@@ -96,7 +100,7 @@ static bool counts(const char *path)
 	       !(n > 4 && strcmp(path + n - 4, "-shm") == 0);
 }
 
-/* The file behind a descriptor, when it counts. */
+/* The file of a descriptor, if it is below the folder. */
 static bool is_file(int fd, struct stat *ret)
 {
 	char link[64], path[MAX_NAME];

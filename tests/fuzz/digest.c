@@ -286,7 +286,7 @@ static bool same_clock(const struct tw_clock *a, const struct tw_clock *b)
 const char *digest_differs(const struct digest *a, const struct digest *b)
 {
 	static const char *const words[DIGEST_PARTS] = {
-	        "events", "what is asked for", "notes, names and documents"};
+	        "events", "requested handles", "notes, names and documents"};
 
 	if (a->status != b->status)
 		return "status";

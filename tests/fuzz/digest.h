@@ -1,10 +1,10 @@
 /*
  * digest.h - a sink that digests everything it receives, for the fuzz targets.
  *
- * Two runs over the same bytes are compared by a few numbers, so that thousands
- * fit in a second; tests/event_log.h, which keeps everything, shows what it is.
- * What no format may say aborts at once.  Handles count from 1 in the order in
- * which they were asked for, so that this order is compared too.
+ * Two runs over the same bytes are compared by a few numbers, so that thousands run
+ * per second; tests/event_log.h stores all events and shows the difference.  Events
+ * that no format may emit abort immediately.  Handles count from 1 in the order of
+ * the requests, so that this order is compared, too.
  */
 #ifndef TW_SHA256_H
 #define TW_SHA256_H
@@ -15,7 +15,7 @@
 enum digest_part { DIGEST_EVENTS, DIGEST_HANDLES, DIGEST_WORDS, DIGEST_PARTS };
 
 struct digest_handles {
-	uint64_t *slots; /* hash of what was asked for; 0 is empty */
+	uint64_t *slots; /* hash of the requested text or id; 0 is empty */
 	uint32_t *numbers;
 	uint32_t n, cap;
 };
@@ -26,7 +26,7 @@ struct digest {
 	struct tw_clock clock;
 	uint64_t counts[TW_REPAIR_COUNT], offsets[TW_REPAIR_COUNT];
 	uint64_t n_events;
-	/* what was asked for */
+	/* the requested handles */
 	struct digest_handles tracks, syms;
 	/* of the run */
 	enum tw_status status;
@@ -48,16 +48,16 @@ struct digest_task {
 };
 typedef void (*digest_fn)(struct digest *d, const struct digest_task *t);
 
-/* Those that the last byte but one of an input asks for. */
+/* The limits that the last byte but one of an input selects. */
 struct tw_limits digest_limits(uint8_t how);
 
-/* Empties it for the next run; what it took once it keeps. */
+/* Empties it for the next run; its memory is retained. */
 void digest_begin(struct digest *d, bool look_closely);
 
 /* Something else that two runs must have in common, in order. */
 void digest_word(struct digest *d, uint64_t word);
 
-/* Pushes the input in its pieces; what is not in the present piece may not be touched (address
+/* Pushes the input in its pieces; bytes outside of the current piece must not be read (address
  * sanitizer). */
 enum tw_status digest_feed(
         const struct digest_task *t, tw_bytes_fn push, void *to, struct tw_err *err);
@@ -66,11 +66,11 @@ void digest_format(struct digest *d, const struct digest_task *t); /* one by its
 void digest_chain(struct digest *d, const struct digest_task *t);  /* as an upload is decoded */
 void digest_bundle(struct digest *d, const struct digest_task *t); /* an archive, in its passes */
 
-/* NULL when both runs gave the same, else what differs. */
+/* NULL if both runs are equal, otherwise the name of the difference. */
 const char *digest_differs(const struct digest *a, const struct digest *b);
 
-/* What the input asks for by its last two bytes, and the oracle of cuts over it: in one push, and
- * in pieces into other memory, must give the same; neither may take a second of CPU for 64 KiB. */
+/* Runs the input with the options of its last two bytes, in one push and in pieces in other memory.
+ * Aborts if the results differ, or if one takes a second of CPU time for 64 KiB. */
 void digest_cuts(const uint8_t *p, size_t n, const struct tw_format *format, digest_fn run);
 
 #endif

@@ -1,10 +1,9 @@
 /*
  * digest_run.c - one format's run, and the oracle of cuts; see digest.h.
  *
- * The last byte of an input says how it is cut, the one before: bit 0, that its
- * compression ended early; bit 1, that limits are small; all of the others, that
- * the input is decoded sixteen times over in one go, which makes work that grows
- * faster than its input show.
+ * The last byte of an input selects its pieces.  In the byte before, bit 0: its
+ * compression ended early; bit 1: limits are small; all other bits: the input is
+ * repeated sixteen times, which reveals work that grows faster than the input.
  */
 #include <stdio.h>
 #include <string.h>

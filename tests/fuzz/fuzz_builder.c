@@ -33,7 +33,7 @@ static void tell(struct tw_sink *s, const uint8_t *p, int64_t *now)
 	(void)s->ops->events(s, &ev, 1, NULL);
 }
 
-/* What is no event. */
+/* Calls other than events. */
 static void mention(struct tw_builder *b, const uint8_t *p, int64_t now)
 {
 	struct tw_sink *s = tw_builder_sink(b);

@@ -1,4 +1,4 @@
-/* Archives, in their passes: cut in each of them anew. */
+/* Archives, in their passes: split differently in each pass. */
 #include "digest.h"
 #include "fuzz.h"
 

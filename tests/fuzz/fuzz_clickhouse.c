@@ -44,7 +44,7 @@ static uint64_t take_number(struct oracle *o, unsigned bytes)
 	return v;
 }
 
-/* LEB128 of at most 64 bits.  An element of what it counts has at least a byte. */
+/* LEB128 of at most 64 bits.  Each counted element has at least a byte. */
 static uint64_t take_count(struct oracle *o)
 {
 	uint64_t v = 0;
@@ -162,7 +162,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	tw_buf_init(&result, 1 << 26);
 	tw_buf_init(&out, 1 << 26);
-	(void)tw_buf_add(&result, o.data, o.n); /* with an end of its own, for the sanitizers */
+	(void)tw_buf_add(&result, o.data,
+	        o.n); /* copied, so that the sanitizers detect a read past its end */
 	r = tw_clickhouse_read(&result);
 	while (size > columns && tw_clickhouse_more(&r) && rows++ < ROWS_MAX)
 		for (size_t i = 0; i < columns; i++) {

@@ -1,5 +1,5 @@
-/* Settings: flags, one a line, up to the first NUL, and a file behind it.  Refused with a sentence,
- * or within what config.def allows, and the same when asked again. */
+/* Settings: flags, one per line, up to the first NUL, and a file after it.  They are refused with a
+ * message, or are within the limits of config.def and equal in a second run. */
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /*
  * Multipart forms with the cut oracle: the first byte chooses how the rest is cut, and the parts
- * that come out must be the same as in one push.  The processor behind it reads the boundary from
- * a connection, so one is opened at first and its request kept unanswered for good.
+ * that come out must be the same as in one push.  The form processor reads the boundary from a
+ * connection, so the target first opens one and leaves its request without a response.
  */
 #include <microhttpd.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
-/* What else is read of a request's text: Accept-Encoding, and tickets in a path.  The first byte
- * says which: what is chosen is accepted, and no text but the sealed one opens. */
+/* Other texts of a request: Accept-Encoding, and tickets in a path, selected by the first byte.  A
+ * chosen encoding is accepted by the client, and only the signed text is a valid ticket. */
 #include <string.h>
 
 #include "fuzz.h"

@@ -1,5 +1,5 @@
-/* Tokens and key sets of strangers: the input is a token, and behind a NUL a key set.  Whatever
- * they are, no token is verified but by a signature, and what is not refused can be validated. */
+/* Untrusted tokens and key sets: the input is a token and, after a NUL, a key set.  A token is
+ * verified only by a signature, and an accepted one can be validated. */
 #include <string.h>
 
 #include "fuzz.h"

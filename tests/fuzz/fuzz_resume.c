@@ -1,8 +1,8 @@
 /*
- * Uploads in pieces.  With the first byte odd the rest is a header, read as one; else it is what a
- * client and its luck do to one upload, two bytes a step: pieces, cut and checked and given up,
- * kills, power cuts.  What was accepted is there after each, and what is assembled is what was
- * sent.
+ * Resumable uploads.  If the first byte is odd, the rest is parsed as a header; otherwise it is a
+ * sequence of steps of two bytes on one upload: pieces, also truncated, verified and abandoned,
+ * kills, power cuts.  After each step all accepted bytes are stored, and the assembled upload
+ * equals the bytes sent.
  */
 #include <fcntl.h>
 #include <ftw.h>
@@ -45,7 +45,7 @@ static void open_all(struct upload *u)
 	FUZZ_CHECK(tw_resumes_open(u->blobs, &limits, &u->rs, &err) == TW_OK);
 }
 
-/* The part holds what was sent, up to where the upload is said to be. */
+/* The part contains the bytes sent, up to the reported offset. */
 static void check_content(const struct upload *u, struct tw_resume *r)
 {
 	uint8_t bytes[LENGTH_MOST];
@@ -144,7 +144,7 @@ static void piece(struct upload *u, unsigned arg, bool apart, enum end end)
 	tw_resume_release(u->rs, r);
 }
 
-/* What was not synced is other bytes, and the machine starts anew: its boot has another name. */
+/* Replaces unsynced bytes and restarts the machine: its boot id changes. */
 static void cut_power(struct upload *u)
 {
 	static const uint8_t rubbish[LENGTH_MOST];

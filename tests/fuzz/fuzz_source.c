@@ -1,4 +1,4 @@
-/* Files of whoever may commit: the first byte says whether it is Java, Kotlin or a code owners
+/* Untrusted files of a clone: the first byte selects Java, Kotlin or a code owners
  * file. For any content, lines are within the file and in order, and returned texts are part of the
  * text. */
 #include <string.h>

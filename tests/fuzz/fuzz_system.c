@@ -1,5 +1,5 @@
-/* Any bytes as the device's own trace: looked through and copied the same whatever range, refused
- * in words, and nothing that is copied whole is changed. */
+/* Any bytes as the device's system trace: scan and copy are the same for every range, refusals have
+ * a message, and complete packets are copied unchanged. */
 #include <string.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ static void copy(
 	tw_system_copy_close(c);
 }
 
-/* What was copied is a chain of packets that is copied to itself. */
+/* A copy of the copy is equal to it. */
 static void copy_again(const struct tw_buf *first)
 {
 	const struct tw_system_range all = {0};
@@ -60,7 +60,7 @@ static void copy_again(const struct tw_buf *first)
 	(void)close(fd);
 }
 
-/* What is kept of it comes back the same. */
+/* The stored facts are read back equal. */
 static void keep(const struct tw_system *s)
 {
 	struct tw_system *back = NULL;

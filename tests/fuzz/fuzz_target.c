@@ -1,5 +1,5 @@
-/* Request targets: refused with a sentence, or pieces and pairs that, escaped anew, are read as the
- * same; templates match them without reading past anything. */
+/* Request targets: refused with a message, or parsed into pieces and pairs that, escaped again,
+ * parse to the same; templates match them without reading out of bounds. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * An upload becomes a trace: the chain, the builder, and what it hands out read back and held to
- * what is true of every trace; whole, and cut as the last byte says.
+ * An upload becomes a trace: decoder and builder, whose output is read back and checked for the
+ * properties of every trace (trace_oracle.h); in one piece, and split as the last byte selects.
  */
 #include "decoder/formats/sink.h"
 #include "decoder/trace/builder.h"

@@ -1,4 +1,5 @@
-/* The meta part of an upload: any JSON is taken or refused, and what is taken fits its limits. */
+/* The meta part of an upload: any JSON is accepted, within the limits, or refused with a message.
+ */
 #include "fuzz.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/ingest/upload_meta.h"

@@ -20,7 +20,7 @@ struct fuzz_mapping {
 	bool (*ask)(const uint8_t *image, size_t image_len, const uint8_t *text, size_t n);
 };
 
-/* The input's first byte says how the rest is cut. */
+/* The input's first byte selects how the rest is split. */
 void fuzz_mapping(const struct fuzz_mapping *m, const uint8_t *data, size_t size);
 
 #endif

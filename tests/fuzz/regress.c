@@ -1,4 +1,4 @@
-/* regress.c - runs a fuzz target over the files in folders: what was found once is a test. */
+/* regress.c - runs a fuzz target over the files in folders: each past finding is a test. */
 #include <ftw.h>
 #include <stdio.h>
 #include <string.h>

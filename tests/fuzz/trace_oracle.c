@@ -71,8 +71,8 @@ static void take_slice(struct counts *t, const struct tw_slice *s, const struct 
 	}
 }
 
-/* Each node's time is its own and its children's; all calls are in it but those that it was too
- * full for. */
+/* Each node's time is its self time and its children's; it contains all calls but those that it was
+ * too full for. */
 static void check_tree(const struct tw_tree *t, const struct tw_thread_info *info, uint64_t clipped)
 {
 	uint64_t count = 0;

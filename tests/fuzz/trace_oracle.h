@@ -1,9 +1,9 @@
 /*
- * trace_oracle.h - what is true of every trace, whatever it was made of.
+ * trace_oracle.h - checks the properties of every trace, for any input.
  *
- * Read from what the builder hands out: slices in pre-order lie side by side or
- * inside each other; threads, methods and trees add up to the same slices; the
- * zoomed-out levels stand for all of them; limits held.
+ * Reads the builder's output: slices in pre-order are disjoint or nested; threads,
+ * methods and trees have the same sums as the slices; the mip levels represent all
+ * of them; limits are met.
  */
 #ifndef TW_TRACE_ORACLE_H
 #define TW_TRACE_ORACLE_H

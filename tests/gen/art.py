@@ -6,7 +6,7 @@
 Layouts: v1-wall v1-cpu v1-dual (text header, then records; v1-global is Dalvik's first), stream-wall
 stream-dual, v2b-wall v2b-dual v2c-wall v2c-dual (a header and packets, streaming), v2b-late (methods
 named after their use), long-running, counts.  The same seed gives the same calls in each.  --json writes
-what is true of them: per thread and method the calls, and the sums of wall and CPU time.
+the facts about them: per thread and method the calls, and the sums of wall and CPU time.
 Knows nothing of tracewell; written from the layouts alone."""
 import argparse
 import json
@@ -155,7 +155,7 @@ def entries(thread, count, body):
 
 
 def block_b(events, dual, start):
-    """Records from the running values `start`; returns them and the values behind."""
+    """Records from the running values `start`; returns them and the values after them."""
     out, (value, wall, cpu) = bytearray(), start
     for action, method, at, cpu_at in events:
         word = pointer(method) | action

@@ -34,7 +34,7 @@ def browser(frames):
         out.append(event('b', us + 5, BROWSER, IO, 'SOCKET', 'netlog', id2={'local': hex(100 + n)}))
         out.append(event('n', us + 7, BROWSER, IO, 'bytes', 'netlog', id2={'local': hex(100 + n)}))
         out.append(event('s', us + 20, BROWSER, MAIN, 'frame', 'flow', id=n))
-        # a task is written when it ends: its begin lies before what stands above it
+        # a task is written when it ends: it begins before the lines above it
         out.append(event('X', us, BROWSER, MAIN, 'ThreadPool_RunTask', dur=round(900 + rnd.random(), 3), tts=1000 + n, tdur=400))
         out.append(event('t', us + 300, RENDERER, COMPOSITOR, 'frame', 'flow', id=n))
         out.append(event('B', us + 300, RENDERER, COMPOSITOR, 'Draw', 'cc', tts=20 * n))

@@ -28,7 +28,7 @@ const start = (slower) => ['com.acme.shop.App.onCreate', 20, [
 const scroll = () => ['com.acme.shop.feed.Feed.onScroll', 6, [
 	['com.acme.shop.feed.FeedAdapter.onBind', 9, [['com.acme.shop.image.ImageCache.get', 7, []], ['com.acme.shop.text.Prices.format', 3, []]]]]];
 
-/* The calls as a trace: each takes its own time before what it calls. */
+/* The calls as a trace: the self time of each precedes its callees. */
 function recording(tree, factor, random) {
 	const events = [{ ph: 'M', name: 'thread_name', pid: 4711, tid: 4711, args: { name: 'main' } }, { ph: 'M', name: 'process_name', pid: 4711, args: { name: 'com.acme.shop' } }];
 	const call = ([name, ms, inner], ts) => {
@@ -43,7 +43,7 @@ function recording(tree, factor, random) {
 	return JSON.stringify({ traceEvents: events });
 }
 
-/* All that is sent: body, and what is said of it. */
+/* All uploads: the body and its meta data. */
 function* traces(now) {
 	const random = numbers(20261123);
 	for (const [v, version] of VERSIONS.entries())

@@ -35,7 +35,7 @@ export const drawn = [
 	frame(2101, 2111, ['java.io.FileInputStream.read', 2102, 2107]),
 	message(3000, 3900, ['com.shop.Cart.load', 3010, 3890, ['com.shop.Cart.heavy', 3020, 3880], ['java.io.FileInputStream.read', 3881, 3889]]),
 ];
-/* Inside what a process has around all that its main thread does. */
+/* Within the calls that contain all work of a process's main thread. */
 const around = (...inside) => ['java.lang.reflect.Method.invoke', 1, 5000, ['android.app.ActivityThread.main', 2, 4999, ...inside]];
 const worker = ['com.shop.Worker.run', 5, 2000, ['java.io.FileInputStream.read', 100, 700]];
 

@@ -1,5 +1,5 @@
 /*
- * tracewell-sim - writes what a simulated phone sends, and the truth about it.
+ * tracewell-sim - writes a simulated phone's uploads, and the truth about them.
  *
  *   tracewell-sim --out DIR [--seed N] [--build N] [--records N] [--threads N] [--depth N]
  *                 [--slow PERCENT] [--big-tids] [--zero-tail] [--stale-tail] [--wrapped]
@@ -41,7 +41,7 @@ static void put(FILE *f, uint64_t v, int bytes)
 		(void)fputc((int)(v >> (8 * i) & 255), f);
 }
 
-/* As the phone packs it: nothing is masked but what is shifted out. */
+/* As the phone packs it: without masks; only bits shifted out are lost. */
 static void put_record(FILE *f, int64_t start_ns, int64_t dur_ns, uint32_t tid, uint32_t id)
 {
 	uint64_t start = (uint64_t)start_ns & MASK45;

@@ -160,7 +160,7 @@ def samples():
 
 
 def frames():
-    """What the compositor tells: two timelines of one frame of an app, one of the display, one without an end."""
+    """Events of the compositor: two timelines of one frame of an app, one of the display, one without an end."""
     at = lambda ms, kind, *what: packet(num(8, MONO + 30_000_000 + ms * 1_000_000), num(58, 3), num(10, 11),
                                         sub(76, sub(kind, *what)))
     layer = sub(5, 'TX - com.app/com.app.Main#0')

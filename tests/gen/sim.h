@@ -1,5 +1,5 @@
 /*
- * sim.h - a deterministic phone: the same seed gives the same traces, and what is true about them.
+ * sim.h - a deterministic phone: the same seed gives the same traces, and the truth about them.
  *
  * It makes an app's methods, calls them on several threads the way a cold start
  * does (start-up phases on the main thread, frames, network, database and JSON

@@ -163,7 +163,7 @@ static enum tw_status compile(struct tw_str mapping, struct tw_buf *image, struc
 	return st;
 }
 
-/* Cuts *text behind the line "--- name". */
+/* Splits *text after the line "--- name". */
 static bool section(struct tw_str *text, const char *name, struct tw_str *ret_before)
 {
 	char line[32];

@@ -60,7 +60,7 @@ export async function startClickHouse(t, users) {
 
 export const startStore = (t) => startBucket(t, 'tracewell');
 
-/* The shipped text as it is; what differs is set from outside, as the files do. */
+/* The shipped text unchanged; differences are set from outside, as the files do. */
 export async function startBalance(t, env) {
 	const port = await freePort();
 	const child = spawn('haproxy', ['-db', '-f', path.join(root, 'deploy/proxy/haproxy-cluster.cfg')],
@@ -73,7 +73,7 @@ export async function startBalance(t, env) {
 	return url;
 }
 
-/* What a file gives to `tracewell serve`, on a folder and a port of the test's. */
+/* A file's flags for `tracewell serve`, with the test's folder and port. */
 export async function startOne(t, name, command, env) {
 	assert.deepEqual(command.slice(0, 3), ['serve', '--data', '/data']);
 	const rest = command.slice(3);

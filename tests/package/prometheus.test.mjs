@@ -21,7 +21,7 @@ const questions = board.panels.flatMap((p) => (p.targets ?? []).map((q) => ({ ti
 /* What Grafana puts into an expression: all jobs and servers, four scrapes. */
 const filled = (expr) => expr.replaceAll('$job', '.+').replaceAll('$instance', '.+').replaceAll('$__rate_interval', '4s');
 
-/* What says nothing of one server with a folder, or before something went wrong. */
+/* Metrics without a value on one server with a folder, or before an error. */
 const MAY_BE_EMPTY = ['Crashed decoders', 'Limits hit', 'Cache', 'Cache hits', 'Requests to the store', 'Server errors'];
 
 async function startPrometheus(t, target) {

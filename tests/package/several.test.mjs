@@ -158,7 +158,7 @@ test('behind HAProxy: uploads in pieces go on at another server when theirs is k
 	const [key, read] = [nodes[0].ingest, nodes[0].read];
 	const tus = { 'Tus-Resumable': '1.0.0' };
 
-	/* As a client does: what is locked or lost is asked for, and gone on with. */
+	/* As a client does: requests the offset of a locked or lost upload, and continues. */
 	const send = async (bytes) => {
 		const begun = await until(async () => {
 			const answer = await ask('POST', '/api/v1/uploads', { key, headers: { ...tus, 'Upload-Length': String(bytes.length) } }).catch(() => null);
