@@ -76,7 +76,7 @@ static enum tw_status run(struct tw_req *r, enum tw_status (*put)(struct answer 
 	tw_view_close(&a.v);
 	tw_arena_free(a.arena);
 	if (st == TW_OK)
-		st = tw_req_reply_buf(r, 200, "application/json", true, &a.out, err);
+		st = tw_view_reply(&a.v, &a.out, err);
 	tw_buf_done(&a.out);
 	return st;
 }

@@ -17,7 +17,7 @@
 
 #define BODY_MAX ((size_t)512 << 20)
 
-enum { NOTES_MAX = 100000, NOTES_DEFAULT = 10000, VERDICTS = 8 };
+enum { NOTES_MAX = 100000, NOTES_DEFAULT = 10000, VERDICTS = 8, CHECK_EVERY = 256 };
 
 struct verdict { /* of an ANR document: as decoded, and with the mapping's names */
 	struct tw_str decoded, named;
@@ -39,6 +39,9 @@ struct answer {
 	struct tw_match *match;   /* NULL: all notes */
 	enum tw_note_kind listed; /* of a search; TW_NOTE_COUNT: any */
 	uint64_t matches[TW_NOTE_COUNT];
+	uint64_t searched;
+	struct tw_deadline deadline; /* of a search */
+	bool partial;
 };
 
 /* Valid JSON is passed through; an invalid detail of a damaged file is omitted. */
@@ -233,6 +236,12 @@ static bool put_match(void *arg, uint64_t id, const struct tw_note_row *n)
 {
 	struct answer *a = arg;
 
+	if (++a->searched % CHECK_EVERY == 0 && tw_deadline_passed(&a->deadline)) {
+		a->partial = true;
+		return false;
+	}
+	if (a->n < a->limit)
+		a->last = id; /* a partial search goes on here */
 	if (!is_wanted(a, n->thread_id) || !note_matches(a, n))
 		return true;
 	a->matches[n->kind]++;
@@ -313,10 +322,11 @@ static enum tw_status answer_notes(struct answer *a, struct tw_err *err)
 	if (a->match)
 		put_counts(&a->j, "matches", a->matches);
 	tw_json_key(&a->j, "next_cursor");
-	if (a->n == a->limit)
+	if (a->n == a->limit || a->partial)
 		tw_json_int(&a->j, (int64_t)a->last);
 	else
 		tw_json_null(&a->j);
+	tw_json_key_bool(&a->j, "partial", a->partial);
 	tw_json_close(&a->j, '}');
 	return st;
 }
@@ -374,6 +384,7 @@ static enum tw_status run(struct tw_req *r,
 		tw_view_close(&v);
 		return TW_OK;
 	}
+	a.deadline = tw_view_deadline(&v);
 	a.threads = tw_trace_file_threads(v.file, &a.n_threads);
 	tw_buf_init(&a.out, BODY_MAX);
 	a.j = tw_json_to(&a.out);
@@ -381,7 +392,7 @@ static enum tw_status run(struct tw_req *r,
 	tw_match_free(a.match);
 	tw_view_close(&v);
 	if (st == TW_OK)
-		st = tw_req_reply_buf(r, 200, "application/json", true, &a.out, err);
+		st = tw_view_reply(&v, &a.out, err);
 	tw_buf_done(&a.out);
 	return st;
 }

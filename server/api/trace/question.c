@@ -43,8 +43,8 @@ static enum tw_status reply(struct tw_question *q,
 	st = answer(q, err);
 	if (st != TW_OK)
 		return st;
-	if (tw_deadline_passed(&q->deadline)) /* a repeated request may return more */
-		return tw_req_reply_buf(q->v.req, 200, type, true, &q->out, err);
+	if (tw_deadline_passed(&q->deadline))
+		return tw_view_reply(&q->v, &q->out, err);
 	return tw_req_reply_and_keep(q->v.req, type, &q->out, err);
 }
 

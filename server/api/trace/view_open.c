@@ -311,6 +311,13 @@ bool tw_view_unchanged(const struct tw_view *v)
 	return tw_req_reply_unchanged(v->req, tag);
 }
 
+enum tw_status tw_view_reply(const struct tw_view *v, struct tw_buf *json, struct tw_err *err)
+{
+	if (time_is_up(v->req))
+		tw_req_unset_header(v->req, "ETag");
+	return tw_req_reply_buf(v->req, 200, "application/json", true, json, err);
+}
+
 /* --- report --- */
 
 struct share {

@@ -103,3 +103,17 @@ test('notes and findings of a trace of a million events', { timeout: 900_000 }, 
 	assert.equal((await s.get(`/api/v1/traces/${id}/findings`)).status, 200);
 	assert.doesNotMatch(s.log, /event=stage_(postponed|failed)/);
 });
+
+test('a search that reached its deadline is marked, and the next page goes on from there', async (t) => {
+	const s = await startServer(t, { args: ['--query-deadline', '1'] });
+	const events = Array.from({ length: 20_000 }, (_, i) => ({ ph: 'i', pid: 1, tid: 1, ts: i, name: `${i}${'a'.repeat(200)}b` }));
+	const { id } = await s.trace(JSON.stringify([{ ph: 'X', pid: 1, tid: 1, ts: 1, dur: 20_000, name: 'main' }, ...events]));
+	const search = (query) => s.get(`/api/v1/traces/${id}/notes`, { query: { q: '(a|aa)+c', regex: true, ...query } });
+	const { status, headers, json, text } = await search({});
+	assert.equal(status, 200, text);
+	assert.deepEqual([json.notes, json.partial, headers.get('etag'), headers.get('cache-control')], [[], true, null, 'no-store']);
+	assert.ok(json.next_cursor > 0 && json.next_cursor < events.length);
+	assert.ok((await search({ cursor: json.next_cursor })).json.next_cursor !== json.next_cursor);
+	const sums = await s.get(`/api/v1/traces/${id}/notes/sums`);
+	assert.deepEqual([sums.json.partial, sums.headers.get('etag')], [true, null]);
+});

@@ -283,7 +283,7 @@ export const api = {
 	documents: <T>(id: string, kind: string, s?: AbortSignal) =>
 		get<{ documents: { kind: string; content: T }[] }>(`${trace(id)}/documents`, { kind }, s),
 	notes: (id: string, p: Params, s?: AbortSignal) =>
-		get<{ notes: Note[]; kinds: Record<string, number>; matches?: Record<string, number>; next_cursor: number | null }>(`${trace(id)}/notes`, p, s),
+		get<{ notes: Note[]; kinds: Record<string, number>; matches?: Record<string, number>; next_cursor: number | null; partial: boolean }>(`${trace(id)}/notes`, p, s),
 	lanes: (id: string, p: Params, s?: AbortSignal) => get<Lanes>(`${trace(id)}/notes/lanes`, p, s),
 	noteSums: (id: string, p: Params, s?: AbortSignal) =>
 		get<{ sums: NoteSum[]; partial: boolean }>(`${trace(id)}/notes/sums`, p, s),

@@ -114,11 +114,12 @@ export function NotesPanel({ id, threads, shown, tids, start, end, timed, scope 
 			<Pending of={{ ...load, value: came }} what={tr('Loading')} />
 			{came && list.length === 0 && !find && <p class="quiet">{tr('None{of}{b}.', { of: one !== null ? tr(' of {name}', { name: named(one) }) : '', b: a && b ? tr(' in the selected time') : '' })}</p>}
 			{came && list.length === 0 && find && <p class="quiet" role="status">{tr('{met} of {all} match', { met: 0, all: count(sum(first.value!.kinds)) })}</p>}
+			{came?.partial && <p class="quiet">{tr('Incomplete: the time limit was reached.')}</p>}
 			{list.length > 0 && <Table rows={list.slice(0, rows)} all={list} mixed={kind === ALL} byTime={byTime} start={start} end={end} timed={timed} named={named} goTo={goTo} />}
 			{list.length > 0 && <p class="row under">
 				<span class="quiet" role="status">{find ? tr('{met} of {all} match', { met: count(sum(numbers)), all: count(sum(first.value!.kinds)) }) : tr('{shown} of {all}', { shown: count(Math.min(rows, list.length)), all: count(list.length) })}</span>
 				{list.length > rows && <button class="small" onClick={() => show(rows * 4)}>{tr('Show more')}</button>}
-				{came?.next_cursor && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a time range to see others.', { load: count(LOAD), kinds: count(sum(numbers)), b: a && b ? tr(' in the selected time') : '' })}</span>}
+				{came?.next_cursor && !came.partial && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a time range to see others.', { load: count(LOAD), kinds: count(sum(numbers)), b: a && b ? tr(' in the selected time') : '' })}</span>}
 			</p>}
 		</Panel>
 	);
