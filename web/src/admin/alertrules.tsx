@@ -4,6 +4,7 @@ import { get, send } from '../api/api';
 import { COMMA, count, inUnit } from '../i18n/format';
 import { tr } from '../i18n/strings/webhooks';
 import { AsJson } from './asjson';
+import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { link } from '../ui/route';
@@ -63,13 +64,13 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 		<div class="row"><button type="button" disabled={busy || !(Number(d.threshold) > 0)} onClick={() => void preview()}>{tr('Preview')}</button>
 			<span role="status">{seen && (seen.length === 0 ? tr('No value: too few traces.') : tr('{over} of {all} are above the threshold now. Nothing was saved.', { over, all: seen.length }))}</span></div>
 		{error && <Failure error={error} />}
-		{seen && seen.length > 0 && <div class="scroll" role="group" aria-label={tr('Preview')} tabIndex={0}><table>
+		{seen && seen.length > 0 && <Cards label={tr('Preview')}>
 			<thead><tr><th scope="col">{tr('Applies to')}</th><th scope="col" class="num">{tr('Now')}</th><th scope="col" class="num">{unit === 'times' ? tr('Reports') : tr('Traces')}</th><th scope="col">{tr('Above the threshold')}</th></tr></thead>
 			<tbody>{seen.slice(0, LISTED).map((f) => <tr key={`${f.app} ${subjectOf(f)}`} data-figure={subjectOf(f)}>
 				<td class="anywhere">{[d.app || f.app, subjectOf(f)].filter(Boolean).join(COMMA)}</td>
 				<td class="num nowrap">{f.trace ? <a href={link(`/traces/${f.trace}`)}>{shown(f.value, unit)}</a> : shown(f.value, unit)}</td>
 				<td class="num">{count(f.traces)}</td><td>{f.exceeded ? <span class="loss">{tr('yes')}</span> : <span class="quiet">{tr('no')}</span>}</td></tr>)}</tbody>
-		</table></div>}
+		</Cards>}
 		{seen && seen.length > LISTED && <p class="quiet">{tr.many(seen.length - LISTED, 'And one more with a lower figure.', 'And {n} more with lower values.')}</p>}
 	</>;
 }
@@ -137,10 +138,10 @@ export function AlertRules() {
 		<Panel title={tr('Alerts')} id="alerts" aside={v && <>{v.rules.length > 0 && <button onClick={() => void change(look)}>{tr('Check now')}</button>}{' '}{editing !== '' && v.rules.length < v.max_rules && <button onClick={() => edit('')}>{tr('Add an alert rule')}</button>}</>}>
 			<Pending of={load} what={tr('Loading alert rules')} />
 			{v && v.rules.length === 0 && editing !== '' && <p class="quiet">{tr('No alert rules yet. A rule reports each version whose metric exceeds a threshold, once: in the inbox, to webhooks and by mail.')}</p>}
-			{v && v.rules.length > 0 && <div class="scroll"><table>
+			{v && v.rules.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Metric')}</th><th scope="col">{tr('Applies to')}</th><th scope="col" class="num">{tr('Threshold')}</th><th scope="col">{tr('Now')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.rules.map((r) => <Row key={r.id} r={r} now={now} edit={() => edit(r.id)} remove={() => void change(() => send('DELETE', `/api/v1/alerts/rules/${r.id}`))} />)}</tbody>
-			</table></div>}
+			</Cards>}
 			{v && (rule || editing === '') && <Form key={editing} rule={rule} mail={v.mail} keep={(d) => void keep(d)} cancel={() => edit(null)} />}
 			{error && <Failure error={error} />}
 		</Panel>

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { get, may } from '../api/api';
 import { did, facts, SORTS, target, who, type Entry } from './auditwords';
 import { when } from '../i18n/format';
+import { Cards } from '../ui/cards';
 import { Panel, Pending, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/manage';
@@ -24,7 +25,7 @@ function Row({ e }: { e: Entry }) {
 			<td title={e.actor.id || undefined}>{who(e)}</td>
 			<td title={e.action} class="nowrap">{did(e)}</td>
 			<td title={target(e) === e.target ? undefined : e.target}><Target e={e} /></td>
-			<td class="anywhere wide long">{facts(e)}</td>
+			<td class="anywhere long">{facts(e)}</td>
 			<td title={e.request ? tr('request {request}', { request: e.request }) : undefined} class="nowrap">{e.address || <span class="quiet">{tr('on the server')}</span>}</td>
 		</tr>
 	);
@@ -59,10 +60,10 @@ export function AuditPage() {
 				{may.server && <label class="inline"><input type="checkbox" checked={everywhere} onChange={(e) => set({ everywhere: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('of all projects and the server')}</label>}
 				<label class="inline">{tr('Show')}{' '}<select value={asked} onChange={(e) => set({ action: e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
 			</>}>
-				<div class="scroll" role="group" aria-label={tr('Entries')} tabIndex={0}><table>
+				<Cards label={tr('Entries')}>
 					<thead><tr>{COLUMNS.map((c) => <th key={c} scope="col">{c}</th>)}</tr></thead>
 					<tbody><Page key={`${asked} ${everywhere}`} cursor={0} asked={asked} everywhere={everywhere} /></tbody>
-				</table></div>
+				</Cards>
 			</Panel>
 		</main>
 	);

@@ -4,6 +4,7 @@ import { api, type Build, type MappingError, type MappingState } from '../api/ap
 import { FramesPanel } from '../trace/panels/frames';
 import { count, percent, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
+import { Cards } from '../ui/cards';
 import { KeyButton, keyLine, NewKey } from '../ui/makekey';
 import { Command, Pending, useLoad } from '../ui/parts';
 import { EmptyPage, Pages } from '../ui/pages';
@@ -123,12 +124,12 @@ export function BuildsPage() {
 			{waiting.length > 0 && <div class="notice warn"><strong>{tr('{lacking} of {waiting} {lacking2} names.', { lacking: several(lacking, 'trace'), waiting: several(waiting.length, 'build'), lacking2: lacking === 1 ? tr('lacks') : tr('lack') })}</strong>
 				<p>{waiting.slice(0, 5).map((b, i) => <>{i > 0 && ', '}<button key={b.build_id} class="plain linkish" onClick={() => set({ build: b.build_id })}>{b.build_id}</button></>)}{tr.rich('{waiting}: send {waiting2}. The traces get their names without another upload.', { waiting: waiting.length > 5 && tr(' and {waiting} more', { waiting: waiting.length - 5 }), waiting2: waiting.length === 1 ? tr('its mapping') : tr('their mappings') })}</p></div>}
 			{v && v.builds.length > 0 && (
-				<div class="scroll"><table>
+				<Cards>
 					<thead><tr><th scope="col">{tr('Build')}</th><th scope="col">{tr('App')}</th><th scope="col">{tr('Mapping')}</th><th scope="col">{tr('R8 mapping')}</th>
 						<th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Waiting')}</th><th scope="col" class="num">{tr('Ids resolved')}</th>
 						<th scope="col">{tr('Mapping uploaded')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 					<tbody>{v.builds.map((b) => <Row key={b.build_id} b={b} open={open === b.build_id} />)}</tbody>
-				</table></div>)}
+				</Cards>)}
 			{v && <Pages rows={v.builds.length} cursor={v.next_cursor} of={page} />}
 			{v && <FramesPanel />}
 		</main>

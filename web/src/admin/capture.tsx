@@ -1,6 +1,7 @@
 // What devices should record: the project's rules, what came by them, and how a device asks.
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
+import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
 import { AsJson } from './asjson';
 import { RuleForm, type Rule } from './captureform';
@@ -69,7 +70,7 @@ function Row({ r, days, edit, drop }: { r: Rule; days: Day[]; edit: () => void; 
 function Table({ v, edit, keep }: { v: Rules; edit: (name: string) => void; keep: (rules: Rule[]) => void }) {
 	const gone = v.days.filter((d) => d.rule === '');
 	return (
-		<div class="scroll" role="group" aria-label={tr('Recording rules')} tabIndex={0}><table>
+		<Cards label={tr('Recording rules')}>
 			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Applies to')}</th><th scope="col" class="num">{tr('Share')}</th>
 				<th scope="col" class="num">{tr('Traces today')}</th><th scope="col" class="num">{tr('Devices today')}</th><th scope="col">{tr('{days} days', { days: DAYS })}</th>
 				{may.admin && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
@@ -77,7 +78,7 @@ function Table({ v, edit, keep }: { v: Rules; edit: (name: string) => void; keep
 				{v.rules.map((r) => <Row key={r.name} r={r} days={v.days.filter((d) => d.rule === r.name)} edit={() => edit(r.name)} drop={() => keep(v.rules.filter((o) => o !== r))} />)}
 				{gone.length > 0 && <tr class="quiet"><td colSpan={4}>{tr('by deleted rules')}</td><Came days={gone} perDay={0} /><td><Bars days={gone} name={tr('deleted rules')} /></td>{may.admin && <td />}</tr>}
 			</tbody>
-		</table></div>
+		</Cards>
 	);
 }
 

@@ -2,6 +2,7 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { api, type Trace } from '../api/api';
 import { COMMA, count, percent } from '../i18n/format';
+import { Cards } from '../ui/cards';
 import { useChange } from '../ui/change';
 import { Failure, useLoad } from '../ui/parts';
 import { matches } from './patterns';
@@ -75,10 +76,10 @@ function Previewed({ d }: { d: Draft }) {
 		<div class="row"><button type="button" onClick={() => void run(async () => put(previewOf((await api.traces({ limit: LATEST })).traces, d)))}>{tr('Preview')}</button>
 			<span role="status">{p && tr('{met} of the latest {all} traces match; {share} of their devices would record. Nothing was saved.', { met: count(p.met), all: count(p.all), share: percent(share) })}</span></div>
 		{error && <Failure error={error} />}
-		{p && p.groups.length > 0 && <div class="scroll" role="group" aria-label={tr('Preview')} tabIndex={0}><table>
+		{p && p.groups.length > 0 && <Cards label={tr('Preview')}>
 			<thead><tr>{CONDITIONS.map(([key, label]) => <th scope="col" key={key}>{label}</th>)}<th scope="col" class="num">{tr('Traces')}</th></tr></thead>
 			<tbody>{p.groups.slice(0, GROUPS).map((g) => <tr key={g.of.join()} data-matches>{g.of.map((v, i) => <td class="anywhere" key={CONDITIONS[i][0]}>{v || '–'}</td>)}<td class="num">{count(g.n)}</td></tr>)}</tbody>
-		</table></div>}
+		</Cards>}
 		{p && p.groups.length > GROUPS && <p class="quiet">{tr.many(p.groups.length - GROUPS, 'And one more with fewer traces.', 'And {n} more with fewer traces.')}</p>}
 	</>;
 }

@@ -2,6 +2,7 @@
 // they are saved; every version can be read and brought back.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, call, get, may, send, url, type Trace } from '../api/api';
+import { Cards } from '../ui/cards';
 import { useChange } from '../ui/change';
 import { differences, docOf, written, type Doc, type Findings, type Kept } from '../trace/panels/findings';
 import { FindingsView, type Spot } from '../trace/panels/findingsview';
@@ -42,12 +43,12 @@ function Differences({ from, to, title }: { from: Doc; to: Doc | null; title: st
 	if (!to) return <p class="quiet">{tr('Fix the JSON to see the differences.')}</p>;
 	if (list.length === 0) return <p class="quiet">{tr('No differences from {title}.', { title })}</p>;
 	return (
-		<div class="scroll"><table>
+		<Cards>
 			<caption>{tr('Differences from {title}', { title })}</caption>
 			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Setting')}</th><th scope="col">{tr('Before')}</th><th scope="col">{tr('After')}</th></tr></thead>
 			<tbody>{list.map((d, i) => (
 				<tr key={i} data-differs={d.what}><td>{d.what}</td><td>{d.member}</td><td class="anywhere">{d.before && <del>{d.before}</del>}</td><td class="anywhere">{d.after && <ins>{d.after}</ins>}</td></tr>))}</tbody>
-		</table></div>
+		</Cards>
 	);
 }
 
@@ -111,10 +112,10 @@ async function previewed(draft: string, traces: Trace[], done: (n: number) => vo
 function PreviewTable({ list, traces }: { list: Preview[]; traces: number }) {
 	return <>
 		<p role="status">{tr.many(traces, 'In the latest trace. Nothing was saved.', 'In the latest {n} traces. Nothing was saved.')}</p>
-		{list.length === 0 ? <p class="quiet">{tr('No findings.')}</p> : <div class="scroll"><table>
+		{list.length === 0 ? <p class="quiet">{tr('No findings.')}</p> : <Cards>
 			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col" class="num">{tr('Findings')}</th><th scope="col" class="num">{tr('With the active rules')}</th><th scope="col" class="num">{tr('In traces')}</th></tr></thead>
 			<tbody>{list.map((p) => <tr key={p.rule} data-preview={p.rule}><td>{serverText(p.title)}</td><td class="num">{count(p.after)}</td><td class="num">{count(p.before)}</td><td class="num">{count(p.traces)}</td></tr>)}</tbody>
-		</table></div>}
+		</Cards>}
 	</>;
 }
 

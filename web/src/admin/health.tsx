@@ -4,6 +4,7 @@ import { api, Refusal, type Stage } from '../api/api';
 import { byLabel, parseMetrics, sumOf, timedRoutes, type Sample } from '../api/metrics';
 import { bytes, count, duration, percent, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
+import { Cards } from '../ui/cards';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { link } from '../ui/route';
 import { tr } from '../i18n/strings/health';
@@ -85,13 +86,13 @@ function Stages({ stages, all }: { stages: Stage[]; all: Sample[] | null }) {
 	const everywhere = new Map(all ? byLabel(all, 'tracewell_stage_waiting_traces', 'stage') : []);
 	return (
 		<Panel title={tr('Background stages')} id="stages">
-			<div class="scroll" role="group" aria-label={tr('Background stages')} tabIndex={0}><table>
+			<Cards label={tr('Background stages')}>
 				<thead><tr><th scope="col">{tr('Stage')}</th><th scope="col" class="num">{tr('Waiting traces')}</th><th scope="col" class="num">{tr('All projects')}</th><th scope="col">{tr('Oldest since')}</th><th scope="col">{tr('Postponed because')}</th></tr></thead>
 				<tbody>{stages.map((s) => (
 					<tr key={s.stage} data-stage={s.stage}><td>{STAGES[s.stage] ?? s.stage}</td><td class="num">{count(s.waiting)}</td><td class="num">{counted(everywhere.get(s.stage) ?? null) ?? '–'}</td>
 						<td class="nowrap">{s.oldest_ms > 0 ? when(s.oldest_ms) : <span class="quiet">–</span>}</td>
 						<td class="anywhere">{s.postponed.length ? s.postponed.map((p) => tr('{reason} ({n})', { reason: serverText(p.reason), n: count(p.traces) })).join('; ') : <span class="quiet">–</span>}</td></tr>))}</tbody>
-			</table></div>
+			</Cards>
 		</Panel>
 	);
 }
@@ -139,13 +140,13 @@ function Slow({ all }: { all: Sample[] }) {
 	const slow = routes.reduce((n, r) => n + r.over, 0);
 	return (
 		<Panel title={tr('Slow requests')} id="slow" aside={<span class="quiet">{tr.many(slow, '{n} request over 1 s', '{n} requests over 1 s')}</span>}>
-			{shown.length === 0 ? <p class="quiet">{tr('No requests yet.')}</p> : <div class="scroll" role="group" aria-label={tr('Slow requests')} tabIndex={0}><table>
+			{shown.length === 0 ? <p class="quiet">{tr('No requests yet.')}</p> : <Cards label={tr('Slow requests')}>
 				<thead><tr><th scope="col">{tr('Request')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num">{tr('Over 1 s')}</th><th scope="col" class="num">{tr('Mean')}</th><th scope="col" class="num">{tr('p95')}</th></tr></thead>
 				<tbody>{shown.map((r) => (
 					<tr key={`${r.method} ${r.route}`} data-route={r.route}><td class="mono anywhere">{r.method} {r.route}</td><td class="num">{count(r.count)}</td>
 						<td class="num">{r.over ? <>{count(r.over)} <span class="quiet">{percent(r.over / r.count)}</span></> : '0'}</td><td class="num">{duration(r.mean_s * 1e9)}</td>
 						<td class="num">{Number.isFinite(r.p95_s) ? duration(r.p95_s * 1e9) : tr('over 10 s')}</td></tr>))}</tbody>
-			</table></div>}
+			</Cards>}
 			<p class="quiet">{tr('Since the start of this server, from headers to response. Uploads include the time to send the body.')}</p>
 		</Panel>
 	);

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { get, send, url } from '../api/api';
 import { bytes, count, sentence, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
+import { Cards } from '../ui/cards';
 import { Busy, Failure, Panel, useLoad } from '../ui/parts';
 import { Dialog } from '../ui/popover';
 import { link } from '../ui/route';
@@ -80,11 +81,11 @@ export function QuarantinePage() {
 				{load.error && <Failure error={load.error} retry={load.again} />}
 				{!load.value && load.busy && <Busy what={tr('Loading the quarantine')} />}
 				{load.value && list.length === 0 && <p>{tr('The quarantine is empty.')}</p>}
-				{list.length > 0 && <div class="scroll"><table>
+				{list.length > 0 && <Cards>
 					<thead><tr><th scope="col">{tr('Upload')}</th><th scope="col">{tr('The decoder')}</th><th scope="col">{tr('Format')}</th><th scope="col" class="num">{tr('Crashes')}</th><th scope="col" class="num">{tr('Size')}</th>
 						<th scope="col" class="num">{tr('First')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 					<tbody>{list.map((q) => <Row key={q.id} q={q} again={() => again(q)} discard={() => ask(q)} />)}</tbody>
-				</table></div>}
+				</Cards>}
 			</Panel>
 			{asked && <Discard q={asked} close={() => ask(null)} done={() => { ask(null); load.again(); }} />}
 		</main>

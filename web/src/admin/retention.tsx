@@ -3,6 +3,7 @@ import { AsJson } from './asjson';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { call, get, may, url } from '../api/api';
 import { bytes, count } from '../i18n/format';
+import { Cards } from '../ui/cards';
 import { Busy, Failure, Panel, useLoad } from '../ui/parts';
 import { link } from '../ui/route';
 import { FIELDS, inTurn, meant, sentences, shown, time, what, why, type Due, type NumberRule, type Room, type Rules } from './rules';
@@ -42,12 +43,12 @@ function Used({ room }: { room: Room }) {
 function Goes({ list, rules }: { list: Due[]; rules: Rules }) {
 	const now = Date.now();
 	return (
-		<div class="scroll"><table>
+		<Cards>
 			<thead><tr><th scope="col" class="num">{tr('When')}</th><th scope="col">{tr('Deleted')}</th><th scope="col">{tr('Trace')}</th><th scope="col">{tr('Reason')}</th><th scope="col" class="num">{tr('Frees')}</th></tr></thead>
 			<tbody>{list.map((d) => (
 				<tr key={d.id + d.deletes} data-due={d.id}><td class="num">{time(d, now)}</td><td>{what(d)}</td><td><a href={link(`/traces/${d.id}`)}>{d.name}</a></td>
 					<td>{why(d, rules)}</td><td class="num">{bytes(d.bytes)}</td></tr>))}</tbody>
-		</table></div>
+		</Cards>
 	);
 }
 

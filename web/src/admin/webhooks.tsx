@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { LATER_MS, SOON_MS, useLookAgain } from '../ui/again';
 import { get, send } from '../api/api';
+import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
 import { count, when } from '../i18n/format';
 import { Command, Copy, Failure, Panel, Pending, useCame, useLoad } from '../ui/parts';
@@ -126,10 +127,10 @@ function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 		<Panel title={tr('Webhooks')} id="webhooks" aside={editing === null && v.webhooks.length < v.max_webhooks && <button onClick={() => edit('')}>{tr('Add a webhook')}</button>}>
 			{secret && <Secret secret={secret} done={() => show('')} />}
 			{v.webhooks.length === 0 && editing === null && <p class="quiet">{tr('No webhooks yet. A webhook notifies a chat or a program of new, returned and fixed regressions and of new ANR groups.')}</p>}
-			{v.webhooks.length > 0 && <div class="scroll"><table>
+			{v.webhooks.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Kind')}</th><th scope="col">{tr('Events')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Waiting')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.webhooks.map((h) => <Row key={h.id} h={h} open={open === h.id} edit={() => edit(h.id)} say={(...of) => void say(...of)} />)}</tbody>
-			</table></div>}
+			</Cards>}
 			{editing !== null && <Form key={editing} hook={v.webhooks.find((h) => h.id === editing)} keep={put} cancel={() => edit(null)} />}
 			{error && <Failure error={error} />}
 			{!v.public_url && <p class="quiet">{tr('Set --public-url to include links in messages.')}</p>}

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { LATER_MS, SOON_MS, useLookAgain } from '../ui/again';
 import { get, send } from '../api/api';
+import { Cards } from '../ui/cards';
 import { useChange } from '../ui/change';
 import { when } from '../i18n/format';
 import { Failure, Pending, useLoad } from '../ui/parts';
@@ -69,10 +70,10 @@ export function Deliveries({ hook, sign = '' }: { hook: string; sign?: string })
 	return <>
 		{!list && <Pending of={load} what={tr('Loading deliveries')} />}
 		{list?.length === 0 && <p class="quiet">{tr('No deliveries yet.')}</p>}
-		{list && list.length > 0 && <div class="scroll"><table class="deliveries">
+		{list && list.length > 0 && <Cards of="deliveries">
 			<thead><tr><th scope="col">{tr('When')}</th><th scope="col">{tr('Event')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Attempts')}</th><th scope="col">{tr('Result')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 			<tbody>{list.map((d) => <Row key={d.id} hook={hook} d={d} again={() => void change(() => send('POST', `/api/v1/webhooks/${hook}/deliveries/${d.id}`))} />)}</tbody>
-		</table></div>}
+		</Cards>}
 		{error && <Failure error={error} />}
 	</>;
 }

@@ -4,6 +4,7 @@ import { order, shows, stackText, stateOf, statesOf, threadName, type AnrProcess
 import { Method, Stack } from './anrparts';
 import { count, duration } from '../i18n/format';
 import { openAlso } from '../trace/state/opened';
+import { Cards } from '../ui/cards';
 import { Copy } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anr';
@@ -61,10 +62,10 @@ export function Threads({ p, timed }: { p: AnrProcess; timed: boolean }) {
 				<States p={p} chosen={state} /><span class="grow" />
 				<label class="inline">{tr('Filter')}<input type="search" size={28} value={filter} placeholder={tr('name, state, class or method')} onInput={(e) => set({ anr: e.currentTarget.value, anrrows: null })} /></label></div>
 			{found.length === 0 ? <p class="quiet">{tr('No thread{state} has this text in its name, state, locks or stack.', { state: state ? tr(' that is {state}', { state }) : '' })}</p>
-				: <div class="scroll" tabIndex={0}><table class="anrthreads">
+				: <Cards of="anrthreads" label={tr('Threads in the dump')}>
 					<thead><tr><th scope="col">{tr('Thread')}</th><th scope="col" class="num">{tr('Id')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Holds')}</th><th scope="col">{tr('Wants')}</th><th scope="col">{tr('Top frame')}</th></tr></thead>
 					<tbody>{found.slice(0, limit).map((i) => <Row key={i} p={p} i={i} open={open === i} timed={timed} />)}</tbody>
-				</table></div>}
+				</Cards>}
 			{found.length > limit && <p><button class="small" onClick={() => set({ anrrows: p.threads.length })}>{tr('Show all {found}', { found: count(found.length) })}</button></p>}
 		</section>
 	);

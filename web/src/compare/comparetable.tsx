@@ -3,6 +3,7 @@ import { api, Refusal, type ComparedMethod, type ComparedMethods } from '../api/
 import { change, relative, type Pair } from './comparedoc';
 import { count, duration } from '../i18n/format';
 import { filterOf } from '../trace/panels/methodcolumns';
+import { Cards } from '../ui/cards';
 import { Filter } from '../ui/filter';
 import { Busy, Choice, Copy, Failure, MethodName, Panel, Sorted, useLoad } from '../ui/parts';
 import { number, set, text } from '../ui/route';
@@ -45,12 +46,12 @@ function Table({ v, of, sort, order }: { v: ComparedMethods; of: Sides['traces']
 	const heads = { now: { sort, order }, standard: 'self_change' };
 	const most = Math.max(1, ...v.methods.map((m) => Math.abs(pair(m, 'self_ns', of).b - pair(m, 'self_ns', of).a)));
 	return (
-		<div class="scroll"><table class="methods compared">
+		<Cards of="methods compared">
 			<thead><tr><Sorted by="name" label={tr('Method')} {...heads} /><Sorted by="self_a" label={tr('Self A')} {...heads} /><Sorted by="self_b" label={tr('Self B')} {...heads} /><Sorted by="self_change" label={tr('Self change')} {...heads} />
 				<th scope="col" class="num">{tr('Of A')}</th><Sorted by="total_a" label={tr('Total A')} {...heads} /><Sorted by="total_b" label={tr('Total B')} {...heads} /><Sorted by="total_change" label={tr('Total change')} {...heads} />
 				<Sorted by="count_a" label={tr('Calls A')} {...heads} /><Sorted by="count_b" label={tr('Calls B')} {...heads} /><Sorted by="count_change" label={tr('Calls change')} {...heads} /></tr></thead>
 			<tbody>{v.methods.map((m) => <Row key={m.method} m={m} of={of} most={most} />)}</tbody>
-		</table></div>
+		</Cards>
 	);
 }
 

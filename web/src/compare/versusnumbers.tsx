@@ -2,6 +2,7 @@
 import { get } from '../api/api';
 import { classWord } from '../api/classes';
 import { count, duration, percent, signed } from '../i18n/format';
+import { Cards } from '../ui/cards';
 import { useMore } from '../ui/held';
 import { Panel, Pending, useLoad } from '../ui/parts';
 import { link, text } from '../ui/route';
@@ -92,10 +93,10 @@ export function Quantiles({ v }: { v: Versus }) {
 	const x = axisOf(both.slice(0, max).flatMap((c) => Object.values(c.stats)));
 	return (
 		<Panel title={tr('Durations')} id="lengths">
-			{both.length > 0 && <div class="scroll" tabIndex={0}><table class="stats">
+			{both.length > 0 && <Cards of="stats" label={tr('Durations')}>
 				<thead><tr><th scope="col">{tr('Scenario')}</th><th scope="col"><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
 				{both.slice(0, max).map((c) => <tbody key={c.scenario} data-scenario={c.scenario}>{Object.entries(c.stats).map(([name, s], i) => <Row key={name} name={name} s={s} x={x} head={i === 0 && <Head c={c} />} />)}</tbody>)}
-			</table></div>}
+			</Cards>}
 			{both.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>{tr('Show more of {both} scenarios', { both: count(both.length) })}</button></div>}
 			{alone.length > 0 && <p class="quiet anywhere">{tr.rich('Only on one side: {alone}{alone2}.', { alone: alone.slice(0, 20).map((c) => `${c.scenario || tr('no scenario')} (${c.a_traces ? tr('{a_traces} in A', { a_traces: count(c.a_traces) }) : tr('{b_traces} in B', { b_traces: count(c.b_traces) })})`).join(', '), alone2: alone.length > 20 && tr(' and more') })}</p>}
 			<p class="quiet">{tr('Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0.', { error: percent(v.error) })}</p>
@@ -112,8 +113,8 @@ export function OneMethod({ params, of, name }: { params: Record<string, string 
 	return (
 		<div class={`one${load.busy ? ' stale' : ''}`} data-one={load.busy ? undefined : one.name}>
 			<p>{tr.rich('In {a_share} of A’s traces and {b_share} of B’s{share_margin}. Wall time in a trace that has it:', { a_share: percent(one.a_share), b_share: percent(one.b_share), share_margin: one.share_margin !== null && <span class="quiet">{' '}{tr('(the difference may be {share_margin} more or less)', { share_margin: percent(one.share_margin) })}</span> })}</p>
-			<div class="scroll" tabIndex={0}><table class="stats"><thead><tr><th scope="col"><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
-				<tbody>{Object.entries(one.stats).map(([k, s]) => <Row key={k} name={k} s={s} x={axisOf(Object.values(one.stats))} />)}</tbody></table></div>
+			<Cards of="stats" label={tr('Durations')}><thead><tr><th scope="col"><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
+				<tbody>{Object.entries(one.stats).map(([k, s]) => <Row key={k} name={k} s={s} x={axisOf(Object.values(one.stats))} />)}</tbody></Cards>
 		</div>
 	);
 }

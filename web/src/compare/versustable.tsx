@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { change, relative } from './comparedoc';
 import { count, duration, percent, withoutParameters } from '../i18n/format';
+import { Cards } from '../ui/cards';
 import { matching } from '../ui/matching';
 import { Filter } from '../ui/filter';
 import { Choice, Copy, MethodName, Panel, Sorted } from '../ui/parts';
@@ -91,10 +92,10 @@ export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; det
 				<div class="row"><h3 class="anywhere"><MethodName name={asked} /></h3><span class="grow" /><button class="small" onClick={() => set({ method: null }, true)}>{tr('Close')}</button></div>
 				{detail(withoutParameters(asked), v.methods.find((m) => nameOf(m) === asked)?.descriptor ?? '')}</section>}
 			{list.length === 0 && <p class="quiet">{tr('No methods match.')}</p>}
-			{list.length > 0 && <div class={`scroll${busy ? ' stale' : ''}`}><table class="methods compared">
+			{list.length > 0 && <Cards of="methods compared" stale={busy}>
 				<thead><tr>{COLUMNS.map(([k, label]) => <Sorted key={k} by={k} label={label} hint={k.endsWith('change') ? tr('Size of the change, in either direction') : undefined} {...heads} />)}</tr></thead>
 				<tbody>{shown.map((m) => <Row key={nameOf(m)} m={m} most={most} judged={!isAlone(v)} detail={detail} />)}</tbody>
-			</table></div>}
+			</Cards>}
 			<div class="row under"><span class="quiet">{tr.rich('{shown} of {list} methods{methods}{v}', { shown: count(shown.length), list: count(list.length), methods: there > v.methods.length && tr(' of the {methods} whose self time changed most, of {there}', { methods: count(v.methods.length), there: count(there) }), v: isAlone(v) ? '.' : tr('; means per trace. At most 1 in 20 of the changes not marked as chance is due to chance.') })}</span>
 				{list.length > rows && <button class="small" onClick={() => set({ rows: rows * 4 })}>{tr('Show more')}</button>}</div>
 		</Panel>

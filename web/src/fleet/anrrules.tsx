@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { ACTS, KINDS, says, type Rule, type Rules } from './anrgroups';
+import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
 import { when } from '../i18n/format';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
@@ -39,7 +40,7 @@ function Form({ rule, keep, cancel }: { rule: Rule; keep: (r: Rule) => void; can
 function Table({ rules, edit, change }: { rules: Rule[]; edit: (at: number) => void; change?: (rules: Rule[]) => void }) {
 	const swap = (at: number) => rules.map((r, i) => (i === at - 1 ? rules[at] : i === at ? rules[at - 1] : r));
 	return (
-		<div class="scroll"><table>
+		<Cards>
 			<thead><tr><th scope="col" class="num">{tr('No.')}</th><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Group')}</th><th scope="col">{tr('Effect')}</th>{change && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{rules.map((r, i) => (
 				<tr key={i} data-rule={i + 1}>
@@ -49,7 +50,7 @@ function Table({ rules, edit, change }: { rules: Rule[]; edit: (at: number) => v
 						<button class="small" onClick={() => edit(i)} aria-label={tr('Change rule {i}', { i: i + 1 })}>{tr('Change')}</button>
 						<Sure what={tr('Remove')} label={tr('Remove rule {i}', { i: i + 1 })} act={() => change(rules.filter((o) => o !== r))} /></td>}
 				</tr>))}</tbody>
-		</table></div>
+		</Cards>
 	);
 }
 

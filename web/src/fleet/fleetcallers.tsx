@@ -6,6 +6,7 @@ import { withOverloads } from '../api/overloads';
 import type { Callers, Near } from './fleetdoc';
 import { methodLink, useAsked, withFilter } from './fleetparts';
 import { count, duration, percent } from '../i18n/format';
+import { Cards } from '../ui/cards';
 import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/fleet';
 
@@ -44,14 +45,14 @@ function List({ title, list, total, of, children }: { title: string; list: Near[
 function Both({ of }: { of: Callers }) {
 	const callees = of.callees.reduce((n, c) => n + c.total_ns, 0);
 	return <>
-		<div class="scroll"><table>
+		<Cards>
 			<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('Of its time')}</th><th scope="col" class="num" title={tr('Mean per counted trace')}>{tr('Per trace')}</th><th scope="col" class="num">{tr('Calls')}</th><th scope="col" class="num" title={tr('At least')}>{tr('In traces')}</th></tr></thead>
 			<List title={tr('Called by')} list={of.callers} total={of.callers_total} of={of} />
 			<List title={tr('It calls')} list={of.callees} total={of.callees_total} of={of}>
 				<Rest label={tr('self time')} title={tr('Time in the method itself, without its callees')} ns={of.self_ns} of={of} />
 				<Rest label={tr('other calls')} title={tr('Calls that were too short to keep, and calls not listed')} ns={of.total_ns - of.self_ns - callees} of={of} />
 			</List>
-		</table></div>
+		</Cards>
 		<p class="quiet">{tr.rich('{calls} calls, {of_traces} per trace over {of_traces2} {of_traces3}. A nested call of the same method counts with the outer one.{omitted_below_ns} {link}', { calls: count(of.calls), of_traces: duration(of.total_ns / of.of_traces), of_traces2: count(of.of_traces), of_traces3: of.of_traces === 1 ? tr('trace') : tr('traces'), omitted_below_ns: of.omitted_below_ns > 0 && tr(' Calls that took less than {omitted_below_ns} in their trace may be missing.', { omitted_below_ns: duration(of.omitted_below_ns) }), link: <a href={withFilter('/fleet')}>{tr('The flame graph of these traces')}</a> })}</p>
 	</>;
 }

@@ -85,14 +85,14 @@ function Rules({ f, chosen }: { f: Found; chosen: string }) {
 function Causes({ r }: { r: RuleSum }) {
 	return <>
 		<h3>{tr('Caused by')}</h3>
-		<div class="scroll"><table>
+		<Cards>
 			<thead><tr><th scope="col">{tr('Method of the app')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num">{tr('Time')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 			<tbody>{r.causes.map((c) => <tr key={`${c.name} ${c.build_id}`} data-cause={c.name ?? ''}>
 				<td class="anywhere wide"><Cause c={c} />{!c.resolved && c.name !== null && c.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: c.build_id })}</span>}</td>
 				<td class="num">{count(c.traces)}</td><td class="num">{count(c.found)}</td><td class="num">{duration(c.ns)}</td><td class="num">{duration(c.max_ns)}</td>
 				<td class="nowrap"><Worst id={c.exemplar} what={tr('slowest trace by {name}', { name: c.name ?? tr('no app method') })} /></td>
 			</tr>)}</tbody>
-		</table></div>
+		</Cards>
 		<p class="quiet">{tr.rich('The eight methods with the most time in each trace.{causes}', { causes: r.causes_total > r.causes.length && tr(' The first {causes} of {causes_total}.', { causes: count(r.causes.length), causes_total: count(r.causes_total) }) })}</p>
 	</>;
 }
@@ -102,7 +102,7 @@ function Groups({ r, by, shown }: { r: RuleSum; by: string; shown: (g: Group) =>
 	const ordered = inOrder(by, r.groups as unknown as Point[]) as unknown as Group[];
 	const rows = (by === 'version' || by === 'day' ? ordered.reverse() : ordered).filter((g) => g.of_traces > 0);
 	return <>
-		<div class="scroll" role="group" aria-label={tr('Affected traces')} tabIndex={0}><table>
+		<Cards label={tr('Affected traces')}>
 			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Affected traces')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col"><span class="hidden">{tr('Share')}</span></th>
 				<th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num">{tr('Per trace')}</th></tr></thead>
 			<tbody>{rows.slice(0, GROUPS).map((g) => <tr key={groupId(g)} data-group={g.key}>
@@ -110,7 +110,7 @@ function Groups({ r, by, shown }: { r: RuleSum; by: string; shown: (g: Group) =>
 				<td class="draw"><svg class="bars" width="120" height="10" aria-hidden="true"><rect y="1" height="8" width={Math.max(1, (120 * g.traces) / g.of_traces / most)} /></svg></td>
 				<td class="num">{duration(g.main_ns)}</td><td class="num">{g.traces ? duration(g.ns / g.traces) : <span class="quiet">–</span>}</td>
 			</tr>)}</tbody>
-		</table></div>
+		</Cards>
 		{rows.length > GROUPS && <p class="quiet">{tr('The first {groups} of {rows}.', { groups: count(GROUPS), rows: count(rows.length) })}</p>}
 	</>;
 }

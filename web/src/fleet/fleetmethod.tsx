@@ -3,6 +3,7 @@ import { get } from '../api/api';
 import { enough, chartOf, groupId, groupName, inOrder, LABEL, METRICS, metricNamed, namedMarks, valueOf, type Chart, type Mark, type Metric, type MetricName, type Point, type Series } from './fleetdoc';
 import { byName, Change, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { count, tick } from '../i18n/format';
+import { Cards } from '../ui/cards';
 import { Choice, Copy, MethodName, Panel, Pending, useLoad, useWidth } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
@@ -77,12 +78,12 @@ function Numbers({ by, groups, metric, error, name }: { by: string; groups: Poin
 	const ordered = by === 'version' || by === 'day';
 	const rows = groups.map((g, i) => <Row key={groupId(g)} by={by} g={g} metric={metric} before={ordered ? groups[i - 1]?.[metric] : undefined} error={error} name={name} />);
 	return (
-		<div class="scroll"><table>
+		<Cards>
 			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Traces')}</th>
 				{['p50', 'p75', 'p95', 'p99', tr('Mean'), tr('Max'), tr('All')].map((s) => <th key={s} scope="col" class="num">{s}</th>)}
 				<th scope="col" class="num">{ordered ? 'Δ p50' : <span class="hidden">{tr('Change')}</span>}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 			<tbody>{ordered ? rows.reverse() : rows}</tbody>
-		</table></div>
+		</Cards>
 	);
 }
 

@@ -7,6 +7,7 @@ import { FleetMethod } from './fleetmethod';
 import { FleetFilter } from './fleetfilter';
 import { methodLink, Narrowed, Stated, useAsked, withFilter } from './fleetparts';
 import { count, percent } from '../i18n/format';
+import { Cards } from '../ui/cards';
 import { Choice, MethodName, Panel, Pending, Sorted, useLoad } from '../ui/parts';
 import { link, number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
@@ -43,14 +44,14 @@ function Table({ v, rows }: { v: FleetMethods; rows: number }) {
 	const overloads = distinctions(v.methods.map((m) => m.name), v.methods.map((m) => m.descriptor));
 	return <>
 		<p class="quiet" role="status">{tr.rich('{total} {total2} of {traces} {traces2}{methods}.', { total: count(v.total), total2: v.total === 1 ? tr('method') : tr('methods'), traces: count(v.traces), traces2: v.traces === 1 ? tr('trace') : tr('traces'), methods: v.total > v.methods.length && tr(', the first {methods}', { methods: count(v.methods.length) }) })}</p>
-		<div class="scroll"><table class="methods">
+		<Cards of="methods">
 			<thead><tr><th scope="col">{tr('Method')}</th>{METRICS.map(([of, label, hint]) => <Sorted key={of} by={of} label={label} hint={hint} now={{ sort: metric, order }} standard="self" />)}
 				<th scope="col" class="num">{tr('In traces')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 			<tbody>{v.methods.map((m, i) => <Row key={`${m.name} ${m.descriptor} ${m.build_id}`} m={m} distinction={overloads.get(i)} most={most} />)}</tbody>
-		</table></div>
+		</Cards>
 		{v.total > v.methods.length && (rows < MOST ? <p><button onClick={() => set({ rows: Math.min(MOST, rows + PAGE) })}>{tr('Show more')}</button></p>
 			: <p class="quiet">{tr('More than {most} are not shown: filter by name.', { most: count(MOST) })}</p>)}
-		<Stated error={v.error} more={tr('A dash means that no trace has this value.')} />
+		<Stated error={v.error} more={tr('Where a value is missing, no trace has it.')} />
 	</>;
 }
 

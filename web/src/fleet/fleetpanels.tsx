@@ -142,11 +142,11 @@ function Version({ s, i, error, by, slower }: { s: Scenario; i: number; error: n
 
 function ScenarioTable({ rows, error, by, slower }: { rows: Scenario[]; error: number; by: string; slower: Regression[] }) {
 	return (
-		<div class="scroll"><table class="scenarios">
+		<Cards of="scenarios">
 			<thead><tr><th scope="col">{tr('Scenario')}</th><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">p50</th>
 				<th scope="col" class="num" title={tr('Against the previous version in this list. Open regressions are compared per device class, other changes are uncorrected. Click for the confidence interval.')}>Δ p50</th><th scope="col" class="num">p75</th><th scope="col" class="num">p95</th><th scope="col" class="num">Δ p95</th><th scope="col">{tr('p50 to p95')}</th><th scope="col" class="num">{tr('Traces')}</th></tr></thead>
 			{rows.map((s) => <tbody key={s.scenario}>{s.versions.map((g, i) => <Version key={groupId(g)} s={s} i={i} error={error} by={by} slower={slower} />)}</tbody>)}
-		</table></div>
+		</Cards>
 	);
 }
 

@@ -28,6 +28,7 @@ const NUMBERS = <><th scope="col" class="num">{tr('Total wait')}</th><th scope="
 
 function Monitors({ of }: { of: string[] }) {
 	if (of.length === 0) return <span class="quiet">{tr('unknown class')}</span>;
+	if (of.length === 1) return <MethodName name={of[0]!} />;
 	return <>{of.map((m) => <div key={m}><MethodName name={m} /></div>)}</>;
 }
 
@@ -58,10 +59,10 @@ function One({ name }: { name: string }) {
 			<button class="small" onClick={() => set({ name: null, by: null }, true)}>{tr('Close')}</button></>}>
 			<p class="verdict"><MethodName name={name} /></p>
 			{(!v || load.error) && <Pending of={load} what={tr('Loading the lock')} />}
-			{v && <div class="scroll"><table>
+			{v && <Cards>
 				<thead><tr><th scope="col">{by === 'day' ? tr('Day') : tr('Version')}</th>{NUMBERS}<th scope="col">{tr('Holder')}</th></tr></thead>
 				<tbody>{v.groups.map((g) => <tr key={g.key} data-point={g.key}><td>{g.key || <span class="quiet">{tr('not given')}</span>}</td><Numbers s={g} /><td class="anywhere">{g.holder}</td></tr>)}</tbody>
-			</table></div>}
+			</Cards>}
 		</Panel>
 	);
 }

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { get } from '../api/api';
 import { count, duration, tick } from '../i18n/format';
+import { Cards } from '../ui/cards';
 import { Choice, Pending, useLoad, useWidth } from '../ui/parts';
 import { tr } from '../i18n/strings/regressions';
 import { namedVersions, trendChart, type Drawn, type Quantile, type Trend, type TrendChart, type TrendPoint, type Which } from './trenddoc';
@@ -60,12 +61,12 @@ function Numbers({ t }: { t: Trend }) {
 	const rows = c.lines.flatMap((l) => l.line.points.map((p) => ({ l, p }))).sort((a, b) => b.p.day_ms - a.p.day_ms);
 	return (
 		<details class="numbers"><summary>{tr('The days as a table')}</summary>
-			<div class="scroll"><table>
+			<Cards>
 				<thead><tr><th scope="col">{tr('Day')}</th><th scope="col">{tr('Version')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Median')}</th><th scope="col" class="num">p95</th></tr></thead>
 				<tbody>{rows.map(({ l, p }) => <tr key={`${p.day_ms} ${l.role}`} data-day={day(p.day_ms)}>
 					<td class="nowrap">{day(p.day_ms)}{p.day_ms === t.change_ms && <span class="quiet">{' '}{tr('change')}</span>}</td><td class="anywhere">{nameOf(l)}</td><td class="num">{count(p.traces)}</td><td class="num">{cell(p.p50)}</td><td class="num">{cell(p.p95)}</td>
 				</tr>)}</tbody>
-			</table></div>
+			</Cards>
 		</details>
 	);
 }

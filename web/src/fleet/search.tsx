@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { get } from '../api/api';
 import { CLASSES, classWord } from '../api/classes';
 import { count, duration } from '../i18n/format';
+import { Cards } from '../ui/cards';
 import { Busy, Failure, MethodName, Panel, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/search';
@@ -102,11 +103,11 @@ function Hits({ ask }: { ask: Record<string, string> }) {
 	const overloads = distinctions(v.hits.map((h) => h.method), v.hits.map((h) => h.descriptor));
 	return <>
 		<p class="quiet" role="status">{summary(v)}</p>
-		{v.hits.length > 0 && <div class="scroll"><table>
+		{v.hits.length > 0 && <Cards>
 			<thead><tr><th scope="col" class="num">{tr('Longest call')}</th><th scope="col">{tr('Method')}</th><th scope="col">{tr('Thread')}</th><th scope="col">{tr('Version')}</th>
 				<th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Devices')}</th><th scope="col">Android</th><th scope="col">{tr('Day')}</th></tr></thead>
 			<tbody>{v.hits.map((h, i) => <Row key={`${h.trace} ${h.method} ${h.descriptor} ${h.thread} ${h.is_main}`} h={h} distinction={overloads.get(i)} />)}</tbody>
-		</table></div>}
+		</Cards>}
 	</>;
 }
 

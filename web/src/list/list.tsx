@@ -5,6 +5,7 @@ import { api, may, type Trace } from '../api/api';
 import { ColumnChooser, NameCell, sharedOf, shownColumns, type Column, type Shared } from './listcolumns';
 import { Filters, isFiltered, put, Saved } from './listfilters';
 import { PickedBar } from './listpicked';
+import { Cards } from '../ui/cards';
 import { Busy, Failure, useLoad } from '../ui/parts';
 import { EmptyPage, Pages, useRowKeys } from '../ui/pages';
 import { text, texts } from '../ui/route';
@@ -77,16 +78,14 @@ function Table({ rows, columns, picked, pick, pickAll }: {
 	const some = rows.some((t) => picked.has(t.id));
 	const shared = sharedOf(rows, columns.some((c) => c.key === 'version' || c.key === 'device'));
 	return (
-		<div class="scroll">
-			<table class="traces">
-				<thead><tr>
-					<th scope="col" class="check"><input type="checkbox" aria-label={tr('Select all on this page')} checked={all} ref={(e) => { if (e) e.indeterminate = some && !all; }}
-						onChange={(e) => pickAll(e.currentTarget.checked)} /></th>
-					<th scope="col">{tr('Trace')}</th>{columns.map((c) => <Heading key={c.key} c={c} />)}
-				</tr></thead>
-				<tbody>{rows.map((t) => <Row key={t.id} t={t} shared={shared} columns={columns} picked={picked.has(t.id)} pick={(range) => pick(t, range)} />)}</tbody>
-			</table>
-		</div>
+		<Cards of="traces">
+			<thead><tr>
+				<th scope="col" class="check"><input type="checkbox" aria-label={tr('Select all on this page')} checked={all} ref={(e) => { if (e) e.indeterminate = some && !all; }}
+					onChange={(e) => pickAll(e.currentTarget.checked)} /></th>
+				<th scope="col">{tr('Trace')}</th>{columns.map((c) => <Heading key={c.key} c={c} />)}
+			</tr></thead>
+			<tbody>{rows.map((t) => <Row key={t.id} t={t} shared={shared} columns={columns} picked={picked.has(t.id)} pick={(range) => pick(t, range)} />)}</tbody>
+		</Cards>
 	);
 }
 

@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { api, get, Refusal, type Meta } from '../api/api';
 import { sentence } from '../i18n/format';
 import { ended, serverText } from '../i18n/servertext';
+import { Cards } from '../ui/cards';
 import { Dialog } from '../ui/popover';
 import { Busy, Failure, MethodName, useLoad } from '../ui/parts';
 import { link, path } from '../ui/route';
@@ -37,12 +38,12 @@ function Commits({ v }: { v: Source }) {
 	if (!v.commits) return null;
 	if (v.commits.length === 0) return v.more ? null : <p class="quiet">{tr('No commit in this range changed its lines. Its callees or its arguments may have changed.')}</p>;
 	return <>
-		<div class="scroll"><table class="commits">
+		<Cards of="commits">
 			<thead><tr><th scope="col">{tr('Commit')}</th><th scope="col">{tr('Subject')}</th><th scope="col">{tr('Author')}</th><th scope="col">{tr('When')}</th></tr></thead>
 			<tbody>{v.commits.map((c) => <tr key={c.id} data-commit={c.id}>
 				<td class="mono nowrap"><Out to={c.link}>{shortOf(c.id)}</Out></td><td class="anywhere">{c.summary}</td>
 				<td class="anywhere">{c.author}{c.email && <span class="quiet"> {c.email}</span>}</td><td class="nowrap">{dayOf(c.time_ms)}</td></tr>)}</tbody>
-		</table></div>
+		</Cards>
 		{v.more && <p class="quiet">{tr('There may be earlier changes.')}</p>}
 	</>;
 }

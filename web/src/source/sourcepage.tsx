@@ -1,6 +1,7 @@
 // In which repositories the project's source lies: edited, and tried with a method's name.
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
+import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
 import { Busy, Command, Failure, Panel, useLoad } from '../ui/parts';
 import { askSource, SourceFacts } from './sourcebox';
@@ -44,13 +45,13 @@ function Form({ of, where, keep, cancel }: { of?: Repository; where: string | nu
 
 function Table({ list, edit, keep }: { list: Repository[]; edit: (name: string) => void; keep: (all: Repository[]) => void }) {
 	return (
-		<div class="scroll"><table>
+		<Cards>
 			<thead><tr><th scope="col">{tr('Repository')}</th><th scope="col">{tr('Packages')}</th><th scope="col">{tr('Link')}</th><th scope="col">{tr('Clone')}</th>{may.admin && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{list.map((r) => <tr key={r.name} data-repository={r.name}>
 				<td>{r.name}</td><td class="mono anywhere">{r.packages?.join(' ') ?? <span class="quiet">{tr('all others')}</span>}</td><td class="mono anywhere">{r.link ?? <span class="quiet">{tr('none')}</span>}</td><td class="mono">{r.clone ?? <span class="quiet">{tr('none')}</span>}</td>
 				{may.admin && <td class="actions"><button class="small" onClick={() => edit(r.name)} aria-label={tr('Change {name}', { name: r.name })}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={() => keep(list.filter((o) => o !== r))} /></td>}
 			</tr>)}</tbody>
-		</table></div>
+		</Cards>
 	);
 }
 

@@ -1,14 +1,41 @@
-// A table whose rows a phone shows as blocks, so that nothing scrolls sideways: each cell follows its column's name.
+// A table whose rows a phone shows as blocks, so that nothing scrolls sideways: the cell that names the row, then each
+// other cell after its column's name, unless it is empty.
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
-export function Cards({ of, children }: { of?: string; children: ComponentChildren }) {
+const PHONE = '(max-width: 760px)'; // as in app/style.css
+
+/** Names the cells of each row. Rows under a cell that spans rows have fewer cells: they are counted from the end. */
+function label({ tHead, tBodies }: HTMLTableElement): void {
+	const names = [...tHead!.rows[0]!.cells].map((head) => (head.querySelector('.hidden, input') ? '' : head.textContent!.replace(/[↑↓]/g, '').trim()));
+	for (const box of tHead!.querySelectorAll<HTMLInputElement>('.check input')) box.parentElement!.dataset.column = box.ariaLabel ?? '';
+	for (const body of tBodies)
+		for (const { cells } of body.rows) {
+			const alone = cells[0]?.colSpan > 1;
+			const lead = alone ? undefined : [...cells].find((cell) => cell.matches('.wide, .cause, .name')) ?? [...cells].find((cell) => !cell.matches('.check'));
+			[...cells].forEach((cell, i) => {
+				cell.toggleAttribute('data-lead', cell === lead);
+				cell.toggleAttribute('data-none', cell !== lead && cell.textContent === '–');
+				cell.dataset.column = cell === lead || alone ? '' : names[names.length - cells.length + i] ?? '';
+			});
+		}
+}
+
+/** `of`: its class; `label`: names what may scroll and has nothing else to focus; `stale`: newer rows are loading. */
+export function Cards({ of, label: name, stale, children }: { of?: string; label?: string; stale?: boolean; children: ComponentChildren }) {
 	const ref = useRef<HTMLTableElement>(null);
-	useLayoutEffect(() => {
-		const { tHead, tBodies } = ref.current!;
-		const names = [...tHead!.rows[0]!.cells].map((head) => (head.querySelector('.hidden, input') ? '' : head.textContent!));
-		for (const body of tBodies)
-			for (const row of body.rows) [...row.cells].forEach((cell, i) => { cell.dataset.column = cell.colSpan > 1 ? '' : names[i] ?? ''; });
-	});
-	return <div class="scroll"><table ref={ref} class={of ? `cards ${of}` : 'cards'}>{children}</table></div>;
+	useLayoutEffect(() => { // rows come and go without this component, as when the next page is appended
+		const phone = matchMedia(PHONE);
+		const apply = () => phone.matches && label(ref.current!);
+		const watch = new MutationObserver(apply);
+		watch.observe(ref.current!, { childList: true, characterData: true, subtree: true });
+		phone.addEventListener('change', apply);
+		apply();
+		return () => {
+			watch.disconnect();
+			phone.removeEventListener('change', apply);
+		};
+	}, []);
+	return <div class={stale ? 'scroll stale' : 'scroll'} {...(name && { role: 'group', 'aria-label': name, tabIndex: 0 })}>
+		<table ref={ref} class={of ? `cards ${of}` : 'cards'}>{children}</table></div>;
 }

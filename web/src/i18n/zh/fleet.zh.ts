@@ -132,7 +132,7 @@ const zh = {
 	', the first {methods}': '，显示前 {methods} 个',
 	'Show more': '显示更多',
 	'More than {most} are not shown: filter by name.': '超过 {most} 个的部分不显示：请按名称筛选。',
-	'A dash means that no trace has this value.': '短横线表示没有 Trace 含有该值。',
+	'Where a value is missing, no trace has it.': '缺少的值表示没有 Trace 含有该值。',
 	'Methods of all traces': '所有 Trace 的方法',
 	'Statistic over traces': '跨 Trace 统计量',
 	'Find': '查找',
