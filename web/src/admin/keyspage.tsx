@@ -147,7 +147,7 @@ function MakeProject({ made }: { made: () => void }) {
 	};
 	return <>
 		<form class="row" onSubmit={make}>
-			<label class="inline">{tr('Name of a new project')}{' '}<input value={name} maxLength={100} autocomplete="off" onInput={(e) => hold(e.currentTarget.value)} /></label>
+			<label class="inline">{tr('New project')}{' '}<input value={name} maxLength={100} autocomplete="off" onInput={(e) => hold(e.currentTarget.value)} /></label>
 			<button disabled={!name.trim()}>{tr('Create a project')}</button>
 		</form>
 		{error && <Failure error={error} />}

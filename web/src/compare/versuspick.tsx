@@ -12,7 +12,7 @@ import { daysOf, SIDES, sinceOf, suggested, traceIn } from './versusdoc';
 const DAYS = [7, 30, 90, 400];
 const COLUMNS = ['version_name', 'app', 'scenario', 'os'] as const;
 type Column = typeof COLUMNS[number] | 'class';
-const TITLES: [Column, string][] = [['version_name', tr('Version')], ['app', tr('App')], ['scenario', tr('Scenario')], ['class', tr('Devices')], ['os', tr('System')]];
+const TITLES: [Column, string][] = [['version_name', tr('Version')], ['app', tr('App')], ['scenario', tr('Scenario')], ['class', tr('Devices')], ['os', 'Android']];
 export type Values = Record<Column, string[]> & { load: Loaded<unknown> };
 
 interface Facets { values: { value: string }[] }
@@ -88,7 +88,7 @@ function Both({ values }: { values: Values }) {
 		<div class="pickrow" role="group" aria-label={tr('Both sides')}>
 			<strong>{tr('Both')}</strong>
 			{TITLES.map(([column, title]) => <Pick key={column} side={tr('Both')} title={title} name={column} values={values[column]} none={tr('any')} />)}
-			<label class="two"><Caption title={tr('Time range')} /><select name="days" value={days} onChange={(e) => ask({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value })}>
+			<label class="two"><Caption title={tr('Time')} /><select name="days" value={days} onChange={(e) => ask({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value })}>
 				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{tr.many(n, '{n} day', '{n} days')}</option>)}</select></label>
 			<label><Caption title={tr('Device mix')} /><select name="mix" value={text('mix')} onChange={(e) => ask({ mix: e.currentTarget.value })}>
 				<option value="">{tr('B as in A')}</option><option value="none">{tr('not corrected')}</option></select></label>

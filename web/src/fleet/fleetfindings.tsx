@@ -71,7 +71,7 @@ function Rules({ f, chosen }: { f: Found; chosen: string }) {
 	return (
 		<Cards>
 			<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num">{tr('On the main thread')}</th>
-				<th scope="col" class="num">{tr('Per trace')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('Threshold')}</th><th scope="col">{tr('Worst traces')}</th></tr></thead>
+				<th scope="col" class="num">{tr('Per trace')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('Threshold')}</th><th scope="col">{tr('Slowest traces')}</th></tr></thead>
 			<tbody>{f.rules.map((r) => <tr key={r.id} data-rule={r.id} aria-current={r.id === chosen ? 'true' : undefined}>
 				<td class="anywhere wide"><button class="plain linkish" aria-expanded={r.id === chosen} onClick={() => set({ rule: r.id === chosen ? null : r.id }, true)}>{serverText(r.title)}</button></td>
 				<td class="num">{count(r.traces)}</td><td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{count(r.found)}</td>

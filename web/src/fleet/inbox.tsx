@@ -42,7 +42,10 @@ function Tabs({ box, counts }: { box: Box; counts?: Record<Box, number> }) {
 
 interface Done { before: Item[]; what: Decision }
 
-const titleOf = (i: Item): string => (i.kind === 'anr' ? serverText(i.title) : i.title || tr('the whole trace'));
+/** A regression of the duration of a scenario has the scenario as its title. */
+const isWhole = (i: Item): boolean => i.kind === 'regression' && i.title === i.scenario;
+
+const titleOf = (i: Item): string => (i.kind === 'anr' ? serverText(i.title) : isWhole(i) || !i.title ? tr('the whole trace') : i.title);
 
 function newState({ before, what }: Done): string {
 	if (what.owner !== undefined) return what.owner ? tr('assigned to {owner}', { owner: what.owner }) : tr('unassigned');
@@ -67,8 +70,8 @@ function Row({ i, picked, pick }: { i: Item; picked: boolean; pick: () => void }
 	return (
 		<tr data-item={keyOf(i)} class={picked ? 'is-picked' : ''}>
 			{may.write && <td class="check"><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Select {title}', { title: i.title })} /></td>}
-			<td class="anywhere wide"><a class="rowlink" href={addressOf(i)}>{i.kind === 'regression' && i.title ? <MethodName name={i.title} /> : titleOf(i)}</a>
-				{i.scenario && i.scenario !== i.title && <span class="quiet"> {i.scenario}</span>}
+			<td class="anywhere wide"><a class="rowlink" href={addressOf(i)}>{i.kind === 'regression' && i.title && !isWhole(i) ? <MethodName name={i.title} /> : titleOf(i)}</a>
+				{i.scenario && (isWhole(i) || i.scenario !== i.title) && <span class="quiet"> {i.scenario}</span>}
 				{narrow.value && <div class="quiet">{kindOf(i)}</div>}</td>
 			{!narrow.value && <td class="nowrap">{kindOf(i)}</td>}
 			<td class="num">{figureOf(i)}</td>

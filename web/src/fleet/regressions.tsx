@@ -56,7 +56,7 @@ function Evidence({ r }: { r: Regression }) {
 	return (
 		<p>
 			{r.base && r.head && <><a href={versions(r)}>{tr('both versions compared')}</a>{' · '}</>}
-			{r.after_trace && <><a href={trace(r.after_trace)}>{tr('A slow trace')}</a>{' · '}</>}
+			{r.after_trace && <><a href={trace(r.after_trace)}>{tr('a slow trace')}</a>{' · '}</>}
 			{r.before_trace && <><a href={trace(r.before_trace)}>{tr('an earlier trace')}</a>{' · '}</>}
 			{r.before_trace && r.after_trace && <><a href={link(`/compare?a=${r.before_trace}&b=${r.after_trace}`)}>{tr('both traces compared')}</a>{' · '}</>}
 			<a href={link(`/traces?${new URLSearchParams(filter)}`)}>{tr('all its traces')}</a>

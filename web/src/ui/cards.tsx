@@ -16,7 +16,7 @@ function label({ tHead, tBodies }: HTMLTableElement): void {
 			[...cells].forEach((cell, i) => {
 				cell.toggleAttribute('data-lead', cell === lead);
 				cell.toggleAttribute('data-none', cell !== lead && cell.textContent === '–');
-				cell.dataset.column = cell === lead || alone ? '' : names[names.length - cells.length + i] ?? '';
+				cell.dataset.column = cell === lead || alone || cell.matches('.check') ? '' : names[names.length - cells.length + i] ?? '';
 			});
 		}
 }

@@ -86,7 +86,7 @@ const zh = {
 	'Longest': '最长',
 	'Shorter ones are not counted': '更短的不统计',
 	'Threshold': '阈值',
-	'Worst traces': '最严重的 Trace',
+	'Slowest traces': '最慢的 Trace',
 	'Findings of a trace with {ns} of {title}': '{title} 为 {ns} 的 Trace 的检测结果',
 	'Caused by': '原因',
 	'Method of the app': '应用的方法',

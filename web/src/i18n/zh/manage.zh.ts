@@ -239,7 +239,7 @@ const zh = {
 	'Created': '创建时间',
 	'Last seen': '最后使用',
 	'State': '状态',
-	'Name of a new project': '新项目的名称',
+	'New project': '新项目',
 	'Create a project': '创建项目',
 	'Projects': '项目',
 	'Loading projects': '正在加载项目',

@@ -49,7 +49,7 @@ const zh = {
 	' since {fixed_day_ms}': '，自 {fixed_day_ms} 起',
 	'muted until {muted_until_ms}': '静音至 {muted_until_ms}',
 	'both versions compared': '对比两个版本',
-	'A slow trace': '一条慢的 Trace',
+	'a slow trace': '一条慢的 Trace',
 	'an earlier trace': '一条之前的 Trace',
 	'both traces compared': '对比两条 Trace',
 	'all its traces': '所有相关 Trace',
