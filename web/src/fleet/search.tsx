@@ -79,7 +79,7 @@ function Row({ h, distinction = '' }: { h: Hit; distinction?: string }) {
 			<td>{h.thread || (h.is_main ? tr('main') : tr('unnamed'))}{h.is_main && h.thread && h.thread !== 'main' && <span class="quiet">{' '}{tr('(main)')}</span>}</td>
 			<td>{h.version_name || '–'}</td>
 			<td>{h.scenario || '–'}</td>
-			<td>{h.class || '–'}</td>
+			<td>{h.class ? classWord(h.class) : '–'}</td>
 			<td>{h.os || '–'}</td>
 			<td>{new Date(h.day_ms).toISOString().slice(0, 10)}</td>
 		</tr>

@@ -44,7 +44,7 @@ const zh = {
 	'unmuted': '已取消静音',
 	'Undo': '撤销',
 	'Kind': '类型',
-	'any': '任意',
+	'any': '不限',
 	'Regressions': '劣化',
 	'ANR groups': 'ANR 分组',
 	'Mine': '我负责的',
