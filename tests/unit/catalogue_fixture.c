@@ -95,7 +95,7 @@ void catalogue_run(struct tw_db *db, const char *sql)
 	struct tw_err err = {.msg = ""};
 
 	if (tw_db_run(db, sql, &err) != TW_OK)
-		fail_msg("%s: %s", sql, err.msg);
+		fail_msg("%s in %s", err.msg, sql); /* which may be longer than cmocka shows */
 }
 
 static void first_row(struct tw_cat_query *q, struct tw_db *db, const char *sql)
