@@ -49,24 +49,21 @@ enum {
 	STALL_MS = 30000,
 	PAUSED_MS = 4000,
 	GROUP_BYTES = 16 << 10,
+	ASYNC_MOST = 32,
 	EXPIRE_LOST_MS = 3600 * 1000
 };
 
 /* --- starting a job --- */
 
 /* May run concurrently with the dispatcher. */
-enum tw_status tw_run_fetch(struct running *r, struct tw_err *err)
+enum tw_status tw_run_fetch(void *arg, struct tw_err *err)
 {
+	struct running *r = arg;
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < r->job.n_parts; i++)
 		st = tw_blob_open(r->jobs->parts.blobs, r->job.parts[i].sha256, &r->fds[i], err);
 	return st;
-}
-
-static enum tw_status fetch_parts(void *arg, struct tw_err *err)
-{
-	return tw_run_fetch(arg, err);
 }
 
 static void close_parts(struct running *r)
@@ -185,8 +182,11 @@ void tw_run_release_slot(struct running *r)
 {
 	if (!r->group)
 		tw_claims_remove(r->jobs->claims, &r->job);
-	for (size_t i = 0; i < r->n_group; i++)
+	for (size_t i = 0; i < r->n_group; i++) {
+		if (r->group[i].used)
+			tw_claims_remove(r->jobs->claims, &r->group[i].job);
 		tw_run_clear(&r->group[i]);
+	}
 	tw_run_clear(r);
 	r->group = NULL;
 	r->n_group = 0;
@@ -257,7 +257,7 @@ static void begin_step(struct tw_jobs *j, struct running *r, enum step step)
 {
 	r->used = true;
 	r->step = step;
-	r->task.run = step == STEP_FETCH ? fetch_parts : tw_run_store;
+	r->task.run = step == STEP_FETCH ? tw_run_fetch : tw_run_store;
 	r->task.arg = r;
 	r->task.wake_fd = j->wake_fd;
 	tw_async_task_begin(&r->task, j->async_pool);
@@ -340,6 +340,13 @@ static bool is_running(const struct tw_jobs *j, const struct running *r)
 	return false;
 }
 
+/* A child that dies consumes an attempt of the job that it was doing, though others may have used
+ * up its limits, so another attempt must be left. */
+static bool may_group(const struct tw_decode_parts *parts)
+{
+	return parts->config->decode_group > 1 && parts->config->worker_attempts > 1;
+}
+
 /* Claims and starts a job, or several small ones; false if there is none or no space. */
 static bool claim_and_start(struct tw_jobs *j)
 {
@@ -357,7 +364,7 @@ static bool claim_and_start(struct tw_jobs *j)
 	if (!r->arena)
 		return false;
 	st = tw_catalogue_jobs_claim(j->parts.catalogue, &claim, GROUP_BYTES, r->arena, jobs,
-	        j->group_pool ? j->parts.config->decode_group : 1, &n, &err);
+	        may_group(&j->parts) ? j->parts.config->decode_group : 1, &n, &err);
 	if (st != TW_OK) {
 		if (st != TW_NOT_FOUND)
 			tw_log_err(TW_LOG_ERROR, "claim_failed", "claiming a job", &err);
@@ -393,8 +400,8 @@ static void continue_steps(struct tw_jobs *j)
 
 		if (!waits_for_storage(r))
 			continue;
-		if (r->group && tw_group_is_stored(r))
-			tw_group_stored(j, r);
+		if (r->group && tw_group_step_is_done(r))
+			tw_group_step_done(j, r);
 		else if (!r->group && atomic_load(&r->task.done))
 			step_done(j, r);
 	}
@@ -567,12 +574,13 @@ static unsigned slots(const struct tw_config *c)
 	return n < TW_RUN_WORKERS ? n : TW_RUN_WORKERS;
 }
 
-/* A child that dies consumes an attempt of the job that it was doing, though others may have used
- * up its limits, so another attempt must be left. */
-static bool may_group(const struct tw_decode_parts *parts)
+/* For fetching and storing in object storage. */
+static unsigned async_threads(const struct tw_jobs *j)
 {
-	return !tw_catalogue_is_shared(parts->catalogue) && parts->config->decode_group > 1 &&
-	       parts->config->worker_attempts > 1;
+	const unsigned n =
+	        2 * j->n_slots * (may_group(&j->parts) ? j->parts.config->decode_group : 1);
+
+	return n < ASYNC_MOST ? n : ASYNC_MOST;
 }
 
 enum tw_status tw_jobs_start(
@@ -602,10 +610,10 @@ enum tw_status tw_jobs_start(
 	j->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	st = tw_compilers_start(&j->parts, j->claims, &j->compilers, err);
 	if (st == TW_OK && tw_blobs_remote(parts->blobs))
-		st = tw_pool_start(2 * j->n_slots < 32 ? 2 * j->n_slots : 32, &j->async_pool, err);
+		st = tw_pool_start(async_threads(j), &j->async_pool, err);
 	else if (st == TW_OK && may_group(parts) && j->n_slots)
 		st = tw_pool_start(TW_CHILD_JOBS, &j->group_pool, err);
-	if (j->group_pool)
+	if (may_group(parts))
 		j->children.tasks = parts->config->decode_group;
 	if (st != TW_OK || j->wake_fd < 0 || pthread_create(&j->thread, NULL, dispatch, j) != 0) {
 		if (j->wake_fd >= 0)

@@ -18,10 +18,10 @@
 #include "server/decode/jobs_run.h"
 #include "server/storage/blob.h"
 
-enum { SHARED_MS = 30000, RENEW_MS = 8000, AGAIN_MS = 1000, ALONE_SLACK_MS = 60000, HELD = 72 };
+enum { SHARED_MS = 30000, RENEW_MS = 8000, AGAIN_MS = 1000, ALONE_SLACK_MS = 60000 };
+enum { HELD = TW_RUN_WORKERS * TW_CHILD_JOBS + 8 }; /* and those of the compilers */
 enum { STORE_MS = 6 * 3600 * 1000 };
 _Static_assert(2 * RENEW_MS < SHARED_MS, "a claim outlives one renewal that fails");
-_Static_assert((int)HELD >= (int)TW_RUN_WORKERS, "every running job has a claim");
 
 struct claim { /* a copy: the renewing thread reads it while the dispatcher ends the job */
 	char project_id[TW_ID_BYTES], trace_id[TW_ID_BYTES];
@@ -38,6 +38,10 @@ struct tw_claims {
 	struct claim held[HELD];
 	size_t n;
 	int64_t renewed_ms; /* all leases were renewed at this time (monotonic) or later */
+	/* of the renewing thread */
+	struct claim copy[HELD];
+	struct tw_job_row rows[HELD];
+	const struct tw_job_row *jobs[HELD];
 };
 
 int64_t tw_claims_lease_ms(const struct tw_decode_parts *parts)
@@ -53,18 +57,21 @@ int64_t tw_claims_lease_ms(const struct tw_decode_parts *parts)
 
 /* --- renewing --- */
 
-static bool renew(const struct tw_decode_parts *parts, const struct claim *held, size_t n)
+/* The first n of the copy. */
+static bool renew(struct tw_claims *c, size_t n)
 {
-	const struct tw_job_row *jobs[HELD];
-	struct tw_job_row rows[HELD];
+	const struct tw_decode_parts *parts = c->parts;
 	struct tw_err err;
 
 	for (size_t i = 0; i < n; i++) {
-		rows[i] = (struct tw_job_row){held[i].project_id, held[i].trace_id,
-		        held[i].attempts, parts->node, held[i].queue};
-		jobs[i] = &rows[i];
+		const struct claim *of = &c->copy[i];
+
+		c->rows[i] = (struct tw_job_row){
+		        of->project_id, of->trace_id, of->attempts, parts->node, of->queue};
+		c->jobs[i] = &c->rows[i];
 	}
-	if (n == 0 || tw_catalogue_jobs_renew(parts->catalogue, jobs, n, SHARED_MS, &err) == TW_OK)
+	if (n == 0 ||
+	        tw_catalogue_jobs_renew(parts->catalogue, c->jobs, n, SHARED_MS, &err) == TW_OK)
 		return true;
 	tw_log_err(TW_LOG_WARN, "claims_not_renewed", parts->node, &err);
 	return false;
@@ -84,7 +91,6 @@ static void wait_ms(struct tw_claims *c, int64_t ms)
 static void *renew_loop(void *arg)
 {
 	struct tw_claims *c = arg;
-	struct claim held[HELD];
 
 	(void)pthread_mutex_lock(&c->lock);
 	while (!c->stop) {
@@ -92,9 +98,9 @@ static void *renew_loop(void *arg)
 		const int64_t now = tw_monotonic_ms();
 		bool fine;
 
-		memcpy(held, c->held, sizeof held);
+		memcpy(c->copy, c->held, n * sizeof *c->held);
 		(void)pthread_mutex_unlock(&c->lock);
-		fine = renew(c->parts, held, n);
+		fine = renew(c, n);
 		(void)pthread_mutex_lock(&c->lock);
 		if (fine)
 			c->renewed_ms = now;

@@ -105,11 +105,15 @@ void tw_run_discard(struct running *r)
 	tw_log(TW_LOG_WARN, "claim_lost", tw_log_text("trace", r->job.trace_id));
 }
 
+/* Once: the transaction of a group may fail after it, and each job is then recorded separately. */
 static enum tw_status put_file(void *arg, struct tw_err *err)
 {
-	const struct running *r = arg;
-	enum tw_status st = tw_trace_publish(r->jobs->parts.blobs, r->out, r->job.trace_id, err);
+	struct running *r = arg;
+	enum tw_status st =
+	        r->put ? TW_OK
+	               : tw_trace_publish(r->jobs->parts.blobs, r->out, r->job.trace_id, err);
 
+	r->put = st == TW_OK;
 	tw_crash_point("trace_renamed");
 	return st;
 }
@@ -245,13 +249,16 @@ enum tw_status tw_run_record_all(struct tw_jobs *j, struct running *const *runs,
 {
 	struct tw_job_row jobs[TW_CHILD_JOBS];
 	struct tw_trace_summary summaries[TW_CHILD_JOBS];
+	struct tw_job_place places[TW_CHILD_JOBS];
 	enum tw_status st;
 
 	for (size_t i = 0; i < n; i++) {
 		jobs[i] = runs[i]->job;
 		summaries[i] = summary_of(runs[i]);
+		places[i] = (struct tw_job_place){put_file, runs[i]};
 	}
-	st = tw_catalogue_jobs_publish(j->parts.catalogue, jobs, summaries, n, ret, err);
+	st = tw_catalogue_jobs_publish(j->parts.catalogue, jobs, summaries,
+	        publishes_in_transaction(runs[0]) ? places : NULL, n, ret, err);
 	if (st != TW_OK)
 		return st;
 	wake_stages(j);

@@ -33,8 +33,10 @@ static void release_if_over(struct running *r)
 
 static void end_job(struct running *m, bool written)
 {
-	if (written)
-		tw_run_clear(m);
+	if (!written)
+		return;
+	tw_claims_remove(m->jobs->claims, &m->job);
+	tw_run_clear(m);
 }
 
 static void fail_job(
@@ -93,14 +95,20 @@ static json_t *task_of(const struct running *r)
 	        limits_of(r->jobs->parts.config));
 }
 
+static bool is_open(struct running *m, int *ret_output, struct tw_err *err)
+{
+	if (m->task.status != TW_OK)
+		tw_err_copy(err, &m->task.err);
+	return m->task.status == TW_OK && tw_run_open_output(m, ret_output, err) == TW_OK;
+}
+
 /* Jobs whose upload or output cannot be opened are left out, with those after them: as the first of
- * a queue, such a job runs alone and reports the reason. */
+ * a queue, such a job fails with the reason. */
 static size_t open_files(struct running *r, int outputs[TW_CHILD_JOBS], struct tw_err *err)
 {
 	size_t n = 0;
 
-	while (n < r->n_group && tw_run_fetch(&r->group[n], err) == TW_OK &&
-	        tw_run_open_output(&r->group[n], &outputs[n], err) == TW_OK)
+	while (n < r->n_group && is_open(&r->group[n], &outputs[n], err))
 		n++;
 	return n;
 }
@@ -142,7 +150,9 @@ static enum tw_status start(
 		return st;
 	r->n_begun = open_files(r, outputs, err);
 	if (r->n_begun == 0) {
-		*ret_fault = r->group[0].fds[0] < 0 ? FAULT_INPUT : FAULT_SERVER;
+		*ret_fault = r->group[0].fds[0] < 0 && !tw_blobs_remote(j->parts.blobs)
+		                     ? FAULT_INPUT
+		                     : FAULT_SERVER;
 		return err->code;
 	}
 	st = spawn(r, outputs, err);
@@ -166,22 +176,17 @@ static bool add_jobs(struct tw_jobs *j, struct running *r, const struct tw_job_r
 		tw_run_init(m, j, r->arena);
 		m->job = jobs[i];
 		m->in_group = m->used = true;
+		tw_claims_add(j->claims, &m->job);
 	}
 	return true;
 }
 
-void tw_group_begin(struct tw_jobs *j, struct running *r, const struct tw_job_row *jobs, size_t n)
+/* The uploads are open, or could not be fetched. */
+static void fetched(struct tw_jobs *j, struct running *r)
 {
 	struct tw_err why;
 	enum fault fault;
 
-	if (!add_jobs(j, r, jobs, n)) {
-		for (size_t i = 0; i < n; i++)
-			(void)tw_catalogue_job_return(j->parts.catalogue, &jobs[i], NULL);
-		tw_run_release_slot(r);
-		return;
-	}
-	r->used = true;
 	r->step = STEP_CHILD;
 	if (start(j, r, &fault, &why) != TW_OK) {
 		fail_job(j, &r->group[0], &why, fault);
@@ -196,6 +201,33 @@ void tw_group_begin(struct tw_jobs *j, struct running *r, const struct tw_job_ro
 		        tw_log_number("pid", r->child.pid));
 }
 
+/* One step of one job, in parallel with the others. */
+static void begin_task(struct tw_jobs *j, struct running *m, enum step step)
+{
+	m->step = step;
+	m->task.run = step == STEP_FETCH ? tw_run_fetch : tw_run_store;
+	m->task.arg = m;
+	m->task.wake_fd = j->wake_fd;
+	tw_async_task_begin(
+	        &m->task, j->async_pool || step == STEP_FETCH ? j->async_pool : j->group_pool);
+}
+
+void tw_group_begin(struct tw_jobs *j, struct running *r, const struct tw_job_row *jobs, size_t n)
+{
+	if (!add_jobs(j, r, jobs, n)) {
+		for (size_t i = 0; i < n; i++)
+			(void)tw_catalogue_job_return(j->parts.catalogue, &jobs[i], NULL);
+		tw_run_release_slot(r);
+		return;
+	}
+	r->used = true;
+	r->step = STEP_FETCH;
+	for (size_t i = 0; i < n; i++)
+		begin_task(j, &r->group[i], STEP_FETCH);
+	if (!j->async_pool)
+		fetched(j, r);
+}
+
 /* --- results --- */
 
 static void begin_store(struct tw_jobs *j, struct running *r, struct running *m)
@@ -204,11 +236,7 @@ static void begin_store(struct tw_jobs *j, struct running *r, struct running *m)
 		m->system_fd = r->system_fd; /* the child's last job */
 		r->system_fd = -1;
 	}
-	m->step = STEP_STORE;
-	m->task.run = tw_run_store;
-	m->task.arg = m;
-	m->task.wake_fd = j->wake_fd;
-	tw_async_task_begin(&m->task, j->group_pool);
+	begin_task(j, m, STEP_STORE);
 }
 
 static void job_done(struct tw_jobs *j, struct running *r, struct running *m)
@@ -260,14 +288,6 @@ static bool is_storing(const struct running *m)
 	return m->used && m->ending == ENDING_NONE && m->step == STEP_STORE;
 }
 
-bool tw_group_is_stored(const struct running *r)
-{
-	for (size_t i = 0; i < r->n_group; i++)
-		if (is_storing(&r->group[i]) && !atomic_load(&r->group[i].task.done))
-			return false;
-	return true;
-}
-
 static void recorded(struct tw_jobs *j, struct running *m, enum tw_status st, struct tw_err *why)
 {
 	if (st != TW_OK && st != TW_CONFLICT) {
@@ -277,10 +297,10 @@ static void recorded(struct tw_jobs *j, struct running *m, enum tw_status st, st
 	if (st == TW_CONFLICT)
 		tw_run_discard(m);
 	j->pause_ms = 0;
-	tw_run_clear(m);
+	end_job(m, true);
 }
 
-void tw_group_stored(struct tw_jobs *j, struct running *r)
+static void stored_all(struct tw_jobs *j, struct running *r)
 {
 	struct running *stored[TW_CHILD_JOBS];
 	enum tw_status ends[TW_CHILD_JOBS];
@@ -303,4 +323,24 @@ void tw_group_stored(struct tw_jobs *j, struct running *r)
 		recorded(j, stored[i], ends[i], &why);
 	}
 	release_if_over(r);
+}
+
+bool tw_group_step_is_done(const struct running *r)
+{
+	for (size_t i = 0; i < r->n_group; i++) {
+		const struct running *m = &r->group[i];
+
+		if (m->used && m->ending == ENDING_NONE && m->step == r->step &&
+		        !atomic_load(&m->task.done))
+			return false;
+	}
+	return true;
+}
+
+void tw_group_step_done(struct tw_jobs *j, struct running *r)
+{
+	if (r->step == STEP_FETCH)
+		fetched(j, r);
+	else
+		stored_all(j, r);
 }

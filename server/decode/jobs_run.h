@@ -60,6 +60,7 @@ struct running { /* a child and its job */
 	uint64_t file_bytes;
 	const char *file_hex; /* a small file's content; NULL: it is in storage */
 	bool held;            /* the trace's file, until its row is written */
+	bool put;             /* its file is in storage */
 	bool abandoned;       /* the child was killed because the claim was lost */
 	int system_fd;        /* of the child's second output, -1 none */
 	char out[TW_RUN_PATH];
@@ -74,7 +75,7 @@ struct tw_jobs {
 	struct tw_decode_parts parts;
 	pthread_t thread;
 	struct tw_pool *async_pool; /* NULL: storage is the disk */
-	struct tw_pool *group_pool; /* NULL: no groups; stores outputs in parallel */
+	struct tw_pool *group_pool; /* of groups, on the disk: stores outputs in parallel */
 	int wake_fd;
 	_Atomic bool stop;
 	/* of the last pause, during which no job is started (monotonic) */
@@ -119,8 +120,8 @@ void tw_run_init(struct running *r, struct tw_jobs *j, struct tw_arena *a);
 /* Ends the use of everything but the arena. */
 void tw_run_clear(struct running *r);
 void tw_run_release_slot(struct running *r);
-/* Opens the parts of the upload. */
-enum tw_status tw_run_fetch(struct running *r, struct tw_err *err) TW_MUST_USE;
+/* Opens the parts of the upload.  May run in parallel with the dispatcher. */
+enum tw_status tw_run_fetch(void *arg, struct tw_err *err) TW_MUST_USE;
 /* Names and opens the output. */
 enum tw_status tw_run_open_output(struct running *r, int *ret, struct tw_err *err) TW_MUST_USE;
 /* The second output of a child. */
@@ -133,8 +134,9 @@ enum tw_status tw_run_result(struct running *r, struct tw_err *ret);
 /* For a slot without a job: the claimed ones are its group. */
 void tw_group_begin(struct tw_jobs *j, struct running *r, const struct tw_job_row *jobs, size_t n);
 void tw_group_child_ended(struct tw_jobs *j, struct running *r);
-bool tw_group_is_stored(const struct running *r);
-void tw_group_stored(struct tw_jobs *j, struct running *r);
+/* Of STEP_FETCH and STEP_STORE. */
+bool tw_group_step_is_done(const struct running *r);
+void tw_group_step_done(struct tw_jobs *j, struct running *r);
 /* Writes endings again that could not be written. */
 void tw_group_retry_endings(struct tw_jobs *j, struct running *r);
 

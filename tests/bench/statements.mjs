@@ -1,14 +1,16 @@
 /*
  * statements.mjs - statements and transactions of PostgreSQL per small trace, from upload to counted, how often each
- * kind of statement runs, and how many updates of rows change no index (HOT).  --several: a server that shares its catalogue.
+ * kind of statement runs, and how many updates of rows change no index (HOT).  --several: a server that shares its catalogue;
+ * --store: its files are in an S3-compatible store, too.
  *
- *   TRACEWELL=build-release/server/tracewell node tests/bench/statements.mjs [TRACES [--several]]
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/statements.mjs [TRACES [--several] [--store]]
  */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import zlib from 'node:zlib';
 
+import { startBucket } from '../e2e/bucket.mjs';
 import { sampleTrace } from '../e2e/make.mjs';
 import { startPostgres } from '../e2e/postgres.mjs';
 import { Server, until } from '../e2e/server.mjs';
@@ -21,9 +23,14 @@ const CALLS = 15; // of three records each
 const ends = [];
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-statements-'));
 const more = ['shared_preload_libraries=pg_stat_statements', 'pg_stat_statements.max=10000'].flatMap((setting) => ['-c', setting]);
-const db = await startPostgres({ after: (end) => ends.unshift(end) }, { more });
+const t = { after: (end) => ends.unshift(end) };
+const db = await startPostgres(t, { more });
 db.sql('CREATE EXTENSION pg_stat_statements');
-const s = new Server(path.join(home, 'data'), ['--device-requests', '0', '--max-queue', '100000', '--catalog', db.url('one'), ...(process.argv.includes('--several') ? ['--several-servers'] : [])]);
+const has = (option) => process.argv.includes(option);
+const bucket = has('--store') ? await startBucket(t) : undefined;
+const secret = path.join(home, 'secret.key');
+fs.writeFileSync(secret, 'ab'.repeat(32), { mode: 0o600 });
+const s = new Server(path.join(home, 'data'), [...(bucket?.args('--secret-key-file', secret) ?? []), '--device-requests', '0', '--max-queue', '100000', '--catalog', db.url('one'), ...(has('--several') ? ['--several-servers'] : [])], bucket?.env);
 await s.start();
 s.ingestKey = s.ingest;
 s.readKey = s.read;

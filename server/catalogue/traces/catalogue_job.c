@@ -105,22 +105,41 @@ enum tw_status tw_cat_drop_job(struct tw_db *db, const struct tw_job_row *job, s
 	return st == TW_OK ? check_owner(db, job, changed, err) : st;
 }
 
+/* Primary key.  A row that another transaction has locked is left out: it is renewed next time, or
+ * its job just ended. */
+#define RENEW(table, id)                                                                           \
+	"UPDATE " table " SET due_ms=mine.due FROM (SELECT q.project_id, q." id                    \
+	", r.c5 AS due FROM {rows}, " table " q WHERE q.project_id=r.c1 AND q." id                 \
+	"=r.c2 AND q.claimed=1 AND q.owner=r.c3 AND q.attempts=r.c4" TW_EITHER(                    \
+	        "", " FOR UPDATE OF q SKIP LOCKED") ") mine WHERE " table                          \
+	                                            ".project_id=mine.project_id AND " table       \
+	                                            "." id "=mine." id
+
+static enum tw_status renew_queue(struct tw_db *db, enum tw_queue queue,
+        const struct tw_job_row *const *jobs, size_t n, int64_t until_ms, struct tw_err *err)
+{
+	struct tw_cat_rows rows = {.db = db, .types = "tttii", .sql = TW_OF_QUEUE(queue, RENEW)};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		if (jobs[i]->queue == queue)
+			st = tw_cat_rows_add(&rows, err, jobs[i]->project_id, jobs[i]->trace_id,
+			        jobs[i]->owner, (int64_t)jobs[i]->attempts, until_ms);
+	return tw_cat_rows_end(&rows, st, err);
+}
+
 static enum tw_status renew(struct tw_db *db, const struct tw_job_row *const *jobs, size_t n,
         int64_t lease_ms, struct tw_err *err)
 {
-#define RENEW(table, id) "UPDATE " table " SET due_ms=? WHERE project_id=? AND " id "=?" OWN(table)
 	int64_t now = 0;
 	enum tw_status st = tw_cat_now(db, &now, err);
 
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = tw_cat_exec(db, NULL, err, /* primary key */
-		        TW_OF_QUEUE(jobs[i]->queue, RENEW), "ittti", now + lease_ms,
-		        jobs[i]->project_id, jobs[i]->trace_id, jobs[i]->owner,
-		        (int64_t)jobs[i]->attempts);
+	for (enum tw_queue q = 0; st == TW_OK && q < TW_QUEUES; q++)
+		st = renew_queue(db, q, jobs, n, now + lease_ms, err);
 	return st;
 }
 
-/* On a separate connection, one row per statement: it waits only for writers of that row. */
+/* On a separate connection: it waits for no other writer. */
 enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_job_row *const *jobs,
         size_t n, int64_t lease_ms, struct tw_err *err)
 {
@@ -140,18 +159,18 @@ enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job
         int64_t for_ms, bool *ret, struct tw_err *err)
 {
 #define HELD(table, id)                                                                            \
-	"SELECT 1 FROM " table " WHERE project_id=? AND " id "=?" OWN(table) " AND due_ms>?"
-	int64_t held = 0, now = 0;
+	"SELECT 1 FROM " table " WHERE project_id=? AND " id                                       \
+	"=?" OWN(table) " AND due_ms>?" TW_EITHER("", "+" TW_CAT_DATABASE_MS)
+	const int64_t now = tw_cat_is_sqlite(c) ? tw_unix_ms() : 0;
+	int64_t held = 0;
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_now(db, &now, err);
-	if (st == TW_OK)
-		st = tw_cat_first_int(db, &held, err, /* primary key */
-		        TW_OF_QUEUE(job->queue, HELD), "tttii", job->project_id, job->trace_id,
-		        job->owner, (int64_t)job->attempts, now + for_ms);
+	st = tw_cat_first_int(db, &held, err, /* primary key */
+	        TW_OF_QUEUE(job->queue, HELD), "tttii", job->project_id, job->trace_id, job->owner,
+	        (int64_t)job->attempts, now + for_ms);
 	tw_cat_done(c, db);
 	*ret = held != 0;
 	return st;
@@ -228,7 +247,8 @@ enum tw_status tw_catalogue_job_publish(struct tw_catalogue *c, const struct tw_
 }
 
 enum tw_status tw_catalogue_jobs_publish(struct tw_catalogue *c, const struct tw_job_row *jobs,
-        const struct tw_trace_summary *summaries, size_t n, enum tw_status *ret, struct tw_err *err)
+        const struct tw_trace_summary *summaries, const struct tw_job_place *places, size_t n,
+        enum tw_status *ret, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
@@ -237,10 +257,14 @@ enum tw_status tw_catalogue_jobs_publish(struct tw_catalogue *c, const struct tw
 		tw_fair_end(&c->turns[jobs[i].queue].fair, jobs[i].trace_id);
 	if (st != TW_OK)
 		return st;
+	if (places)
+		st = tw_cat_may_idle(w, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		ret[i] = set_ready(w, &jobs[i], &summaries[i], err);
 		if (ret[i] != TW_NOT_FOUND && ret[i] != TW_CONFLICT) /* these changed nothing */
 			st = ret[i];
+		if (ret[i] == TW_OK && places)
+			st = places[i].put(places[i].arg, err);
 	}
 	return tw_cat_end(c, w, st, err);
 }

@@ -60,11 +60,6 @@ enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job
  * another server has it; nothing was changed.  TW_NOT_FOUND: it was deleted. */
 enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_trace_summary *summary, struct tw_err *err) TW_MUST_USE;
-/* The same for several jobs, in one transaction: ret[i] is TW_OK, TW_CONFLICT or TW_NOT_FOUND.  On
- * failure no job is ended. */
-enum tw_status tw_catalogue_jobs_publish(struct tw_catalogue *c, const struct tw_job_row *jobs,
-        const struct tw_trace_summary *summaries, size_t n, enum tw_status *ret,
-        struct tw_err *err) TW_MUST_USE;
 /* Ends the claim as if it had not been made. */
 enum tw_status tw_catalogue_job_return(
         struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err);
@@ -78,6 +73,11 @@ struct tw_job_place {
 enum tw_status tw_catalogue_job_publish(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_trace_summary *summary, const struct tw_job_place *place,
         struct tw_err *err) TW_MUST_USE;
+/* The same for several jobs, in one transaction: ret[i] is TW_OK, TW_CONFLICT or TW_NOT_FOUND.  On
+ * failure no job is ended, but some may have been put.  `places`: one per job, or NULL. */
+enum tw_status tw_catalogue_jobs_publish(struct tw_catalogue *c, const struct tw_job_row *jobs,
+        const struct tw_trace_summary *summaries, const struct tw_job_place *places, size_t n,
+        enum tw_status *ret, struct tw_err *err) TW_MUST_USE;
 /* `death`: decoders died on it, so it is quarantined; NULL: the decoder reported an error. */
 enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_err *why, const struct tw_death_note *death,

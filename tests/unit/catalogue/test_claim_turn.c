@@ -508,7 +508,8 @@ static void test_groups(void **state)
 
 	/* one of a group was deleted, the claim of another ended */
 	assert_int_equal(tw_catalogue_job_return(m->c, &rows[1], NULL), TW_OK);
-	assert_int_equal(tw_catalogue_jobs_publish(m->c, rows, summaries, 3, ends, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_jobs_publish(m->c, rows, summaries, NULL, 3, ends, NULL), TW_OK);
 	assert_int_equal(ends[0], TW_OK);
 	assert_int_equal(ends[1], TW_CONFLICT);
 	assert_int_equal(ends[2], TW_OK);

@@ -1,0 +1,127 @@
+/*
+ * groups.test.mjs - several servers that decode waiting small traces in groups, with files in a common folder or a store:
+ * one is killed or stands still while it has a group, and others take over the jobs that it lost.
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { startCluster } from '../cluster.mjs';
+import { sampleTrace } from '../make.mjs';
+import { postgresIsThere, startPostgres } from '../postgres.mjs';
+import { Server, atEnd, binary, newFolder, until } from '../server.mjs';
+
+const skip = !postgresIsThere && 'PostgreSQL 15 or later is not installed';
+const options = { skip, timeout: 900000 };
+const TRACES = 20;
+const CALLS = (n) => 10 + n;
+
+/* Servers on one catalogue and one folder, with traces that wait for a decoder. */
+async function begin(t, db, name) {
+	const data = path.join(newFolder(t, 'tw-groups-'), 'data');
+	const serve = async (role, env = {}) => {
+		const s = new Server(data, ['--catalog', db.url(name), '--several-servers', '--role', role, '--device-requests', '0', '--decode-workers', '1'], env);
+		await s.start();
+		atEnd(t, () => {
+			s.child.kill('SIGCONT');
+			return s.stop();
+		});
+		return s;
+	};
+	const front = await serve('ingest,query');
+	for (let n = 0; n < TRACES; n++) {
+		const answer = await front.post('/api/v1/traces', sampleTrace(CALLS(n), n + 1), { query: { app: 'shop', version_name: '1', scenario: 'start' }, headers: { 'Idempotency-Key': `k${n}` } });
+		assert.equal(answer.status, 202, answer.text);
+	}
+	const sql = (text) => db.sql(text, name);
+	return { data, serve, front, sql, expire: (where = 'true') => sql(`UPDATE job SET due_ms=0 WHERE claimed=1 AND ${where}; UPDATE catalogue_lead SET until_ms=0`) };
+}
+
+const ready = (s) => [...s.log.matchAll(/event=decoded trace=(\w+) outcome=ready/g)].map((m) => m[1]);
+
+/* All are decoded and counted once, and their files are those that the catalogue names. */
+async function verify({ front, data, sql }) {
+	const counted = async () => (await front.get('/api/v1/fleet/scenarios?by=all')).json?.traces ?? 0;
+	await until(async () => ((await counted()) >= TRACES ? true : undefined), 'all are counted', 300);
+	await until(() => (sql("SELECT count(*) FROM trace_stage WHERE stage='rollup'") === '0' ? true : undefined), 'nothing waits to be counted', 300);
+	assert.equal(await counted(), TRACES);
+	assert.equal(sql('SELECT count(*) FROM job'), '0');
+	assert.equal(sql('SELECT count(*) FROM trace WHERE state=2'), String(TRACES));
+	const { json } = await front.get('/api/v1/fleet/methods?metrics=calls');
+	assert.equal(Math.max(...json.methods.map((m) => m.calls.sum)), Array.from({ length: TRACES }, (_, n) => CALLS(n)).reduce((a, b) => a + b));
+	const check = spawnSync(binary(), ['check', '--data', data], { encoding: 'utf8' });
+	assert.equal(check.status, 0, check.stdout + check.stderr);
+}
+
+test('a server is killed with a group', options, async (t) => {
+	const db = await startPostgres(t);
+	for (const [step, published] of [['child_done', false], ['trace_renamed', false], ['row_ready', true]])
+		await t.test(`at ${step}`, async (t) => {
+			const c = await begin(t, db, step);
+			const dying = await c.serve('decode', { TRACEWELL_CRASH_AT: step });
+			assert.equal((await dying.ended).signal, 'SIGKILL');
+			const [claimed, done] = [Number(c.sql('SELECT count(*) FROM job WHERE claimed=1')), Number(c.sql('SELECT count(*) FROM trace WHERE state=2'))];
+			assert.ok(published ? done > 1 : claimed > 1 && done === 0, `${claimed} claimed, ${done} ready`);
+			c.expire();
+			const others = [await c.serve('decode'), await c.serve('decode')];
+			await verify(c);
+			const by = others.flatMap(ready);
+			assert.equal(new Set(by).size, by.length, 'none is decoded twice');
+			assert.equal(by.length, TRACES - done);
+		});
+});
+
+test('a server is killed with a group whose files are in a store', options, async (t) => {
+	const db = await startPostgres(t);
+	for (const [step, published] of [['child_done', false], ['trace_renamed', false], ['row_ready', true]])
+		await t.test(`at ${step}`, async (t) => {
+			const c = await startCluster(t, { db, name: step });
+			const serve = (role, more = {}) => c.serve({ ...more, args: ['--role', role, '--decode-workers', '1'] });
+			const front = await serve('ingest,query');
+			const kept = new Map();
+			for (let n = 0; n < TRACES; n++) {
+				const answer = await front.post('/api/v1/traces', sampleTrace(CALLS(n), 4000), { key: c.keys.ingest, query: { app: 'shop', version_name: '1', scenario: 'start' }, headers: { 'Idempotency-Key': `k${n}` } });
+				assert.equal(answer.status, 202, answer.text);
+				kept.set(n, { id: answer.json.id, calls: CALLS(n), of: 0 });
+			}
+			const dying = await serve('decode', { join: false, env: { TRACEWELL_CRASH_AT: step } });
+			assert.equal((await dying.ended).signal, 'SIGKILL');
+			const count = (of) => Number(db.sql(`SELECT count(*) FROM ${of}`, step));
+			const [claimed, done] = [count('job WHERE claimed=1'), count('trace WHERE state=2')];
+			assert.ok(published ? done > 1 : claimed > 1 && done === 0, `${claimed} claimed, ${done} ready`);
+			db.sql('UPDATE job SET due_ms=0 WHERE claimed=1; UPDATE catalogue_lead SET until_ms=0', step);
+			const others = [await serve('decode', { join: false }), await serve('decode', { join: false })];
+			await c.verify({ kept }, 300);
+			const by = others.flatMap(ready);
+			assert.equal(new Set(by).size, by.length, 'none is decoded twice');
+			assert.equal(by.length, TRACES - done);
+		});
+});
+
+test('a server that stood still loses the jobs of its group that another took, and completes the others', options, async (t) => {
+	const db = await startPostgres(t);
+	const c = await begin(t, db, 'still');
+	c.sql('CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN OLD; END $$');
+	c.sql('CREATE TRIGGER hold BEFORE DELETE ON job FOR EACH ROW EXECUTE FUNCTION hold()');
+	const still = await c.serve('decode');
+	const holds = "FROM pg_stat_activity WHERE query LIKE 'WITH gone AS (DELETE FROM job%' AND state='active'";
+	await until(() => (db.sql(`SELECT count(*) ${holds}`) === '1' ? true : undefined), 'its transaction deletes the first job', 60);
+	still.child.kill('SIGSTOP');
+	db.sql(`SELECT pg_terminate_backend(pid) ${holds}`);
+	await until(() => (db.sql(`SELECT count(*) ${holds}`) === '0' ? true : undefined), 'its transaction has ended', 60);
+	c.sql('DROP TRIGGER hold ON job');
+	const had = c.sql('SELECT trace_id FROM job WHERE claimed=1 ORDER BY trace_id').split('\n');
+	assert.ok(had.length > 6, `${had.length} in the group`);
+	const lost = had.slice(0, 5), listed = lost.map((id) => `'${id}'`).join(',');
+	c.sql(`UPDATE job SET due_ms=due_ms+600000 WHERE claimed=1 AND trace_id NOT IN (${listed})`);
+	c.expire(`trace_id IN (${listed})`);
+	const other = await c.serve('decode');
+	await until(() => (c.sql('SELECT count(*) FROM job') === String(had.length - lost.length) ? true : undefined), 'the other took what was free', 300);
+	still.child.kill('SIGCONT');
+	await verify(c);
+	await until(() => ([...still.log.matchAll(/event=claim_lost/g)].length === lost.length ? true : undefined), 'informed that it lost them', 60);
+	assert.deepEqual(ready(still).sort(), had.slice(5));
+	assert.deepEqual(ready(other).filter((id) => had.includes(id)).sort(), lost);
+	assert.equal(ready(other).length, TRACES - had.length + lost.length);
+});
