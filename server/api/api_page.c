@@ -142,13 +142,8 @@ static enum tw_status page(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_page[] = {
-        {.method = "GET",
-                .path = "/{*}",
-                .needs = TW_NEED_PUBLIC,
-                .any_params = true,
-                .on_loop = true,
-                .end = page,
-                .summary = "The page and its files"},
+        TW_ROUTE("GET", "/{*}", TW_NEED_PUBLIC, "The page and its files", .any_params = true,
+                .on_loop = true, .end = page),
         {0},
 };
 
@@ -181,18 +176,10 @@ static enum tw_status style(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_reference[] = {
-        {.method = "GET",
-                .path = "/api/reference",
-                .needs = TW_NEED_PUBLIC,
-                .any_params = true,
-                .end = reference,
-                .summary = "API reference as a page"},
-        {.method = "GET",
-                .path = "/api/reference.css",
-                .needs = TW_NEED_PUBLIC,
-                .any_params = true,
-                .on_loop = true,
-                .end = style,
-                .summary = "The style sheet of the API reference"},
+        TW_ROUTE("GET", "/api/reference", TW_NEED_PUBLIC, "API reference as a page",
+                .any_params = true, .end = reference),
+        TW_ROUTE("GET", "/api/reference.css", TW_NEED_PUBLIC,
+                "The style sheet of the API reference", .any_params = true, .on_loop = true,
+                .end = style),
         {0},
 };

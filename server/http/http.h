@@ -138,6 +138,13 @@ struct tw_route {
 	                  * server, and other programs' redirects */
 };
 
+/* An element of a list of routes: what each route states, then members that it sets. */
+#define TW_ROUTE(method_, path_, needs_, summary_, ...)                                            \
+	{                                                                                          \
+		.method = (method_), .path = (path_), .needs = (needs_), .summary = (summary_),    \
+		__VA_ARGS__                                                                        \
+	}
+
 enum { TW_CHILD_WAITERS = 64 }; /* most concurrent requests that wait for a child process */
 
 /* Properties of a request; strings are valid until its end. */

@@ -56,11 +56,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_audit[] = {
-        {.method = "GET",
-                .path = "/api/v1/audit",
-                .needs = TW_NEED_ADMIN,
-                .params = TW_PARAMS(audit_params),
-                .end = list,
-                .summary = "Audit log, newest first"},
+        TW_ROUTE("GET", "/api/v1/audit", TW_NEED_ADMIN, "Audit log, newest first",
+                .params = TW_PARAMS(audit_params), .end = list),
         {0},
 };

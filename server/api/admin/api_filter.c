@@ -59,20 +59,11 @@ static enum tw_status delete_filter(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_filter[] = {
-        {.method = "GET",
-                .path = "/api/v1/filters",
-                .needs = TW_NEED_READ,
-                .end = list_filters,
-                .summary = "Saved filters of the list of traces"},
-        {.method = "PUT",
-                .path = "/api/v1/filters/{name}",
-                .needs = TW_NEED_WRITE,
-                .json = set_filter,
-                .summary = "Saves a filter of the list of traces"},
-        {.method = "DELETE",
-                .path = "/api/v1/filters/{name}",
-                .needs = TW_NEED_WRITE,
-                .end = delete_filter,
-                .summary = "Deletes a saved filter"},
+        TW_ROUTE("GET", "/api/v1/filters", TW_NEED_READ, "Saved filters of the list of traces",
+                .end = list_filters),
+        TW_ROUTE("PUT", "/api/v1/filters/{name}", TW_NEED_WRITE,
+                "Saves a filter of the list of traces", .json = set_filter),
+        TW_ROUTE("DELETE", "/api/v1/filters/{name}", TW_NEED_WRITE, "Deletes a saved filter",
+                .end = delete_filter),
         {0},
 };

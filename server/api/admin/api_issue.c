@@ -285,19 +285,11 @@ static enum tw_status of_group(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_issue[] = {
-        {.method = "GET",
-                .path = "/api/v1/regressions/{regression}/issue",
-                .needs = TW_NEED_READ,
-                .by_child = true,
-                .params = TW_PARAMS(for_params),
-                .end = of_regression,
-                .summary = "A regression as an issue for another tracker"},
-        {.method = "GET",
-                .path = "/api/v1/anr/groups/{key}/issue",
-                .needs = TW_NEED_READ,
-                .by_child = true,
-                .params = TW_PARAMS(for_params),
-                .end = of_group,
-                .summary = "A group of ANRs as an issue for another tracker"},
+        TW_ROUTE("GET", "/api/v1/regressions/{regression}/issue", TW_NEED_READ,
+                "A regression as an issue for another tracker", .by_child = true,
+                .params = TW_PARAMS(for_params), .end = of_regression),
+        TW_ROUTE("GET", "/api/v1/anr/groups/{key}/issue", TW_NEED_READ,
+                "A group of ANRs as an issue for another tracker", .by_child = true,
+                .params = TW_PARAMS(for_params), .end = of_group),
         {0},
 };

@@ -138,17 +138,10 @@ static const struct tw_param put_params[] = {
 };
 
 const struct tw_route tw_routes_retention[] = {
-        {.method = "GET",
-                .path = "/api/v1/retention",
-                .needs = TW_NEED_READ,
-                .params = TW_PARAMS(days_params),
-                .end = get_retention,
-                .summary = "Retention rules, and the storage in use"},
-        {.method = "PUT",
-                .path = "/api/v1/retention",
-                .needs = TW_NEED_ADMIN,
-                .params = TW_PARAMS(put_params, days_params),
-                .json = put_retention,
-                .summary = "Sets the retention rules"},
+        TW_ROUTE("GET", "/api/v1/retention", TW_NEED_READ,
+                "Retention rules, and the storage in use", .params = TW_PARAMS(days_params),
+                .end = get_retention),
+        TW_ROUTE("PUT", "/api/v1/retention", TW_NEED_ADMIN, "Sets the retention rules",
+                .params = TW_PARAMS(put_params, days_params), .json = put_retention),
         {0},
 };

@@ -730,17 +730,12 @@ static const struct tw_param tree_params[] = {
 };
 
 const struct tw_route tw_routes_compare[] = {
-        {.method = "GET",
-                .path = "/api/v1/compare",
-                .needs = TW_NEED_READ,
+        TW_ROUTE("GET", "/api/v1/compare", TW_NEED_READ, "The calls of two selections as one tree",
                 .params = TW_PARAMS(tw_sides_params, tw_api_thread_params, tree_params),
-                .end = compare,
-                .summary = "The calls of two selections as one tree"},
-        {.method = "GET",
-                .path = "/api/v1/compare/methods",
-                .needs = TW_NEED_READ,
+                .end = compare),
+        TW_ROUTE("GET", "/api/v1/compare/methods", TW_NEED_READ,
+                "The methods of two selections side by side",
                 .params = TW_PARAMS(tw_sides_params, tw_api_thread_params, table_params),
-                .end = compare_methods,
-                .summary = "The methods of two selections side by side"},
+                .end = compare_methods),
         {0},
 };

@@ -430,17 +430,11 @@ static enum tw_status triage_all(struct tw_req *r, const json_t *body, struct tw
 }
 
 const struct tw_route tw_routes_inbox[] = {
-        {.method = "GET",
-                .path = "/api/v1/inbox",
-                .needs = TW_NEED_READ,
-                .params = TW_PARAMS(inbox_params),
-                .end = get_inbox,
-                .summary = "Regressions, ANR groups and alerts to triage, with counts by state"},
-        {.method = "PATCH",
-                .path = "/api/v1/inbox",
-                .needs = TW_NEED_WRITE,
-                .json = triage_all,
-                .summary =
-                        "Sets state, owner or mute of several regressions, ANR groups and alerts"},
+        TW_ROUTE("GET", "/api/v1/inbox", TW_NEED_READ,
+                "Regressions, ANR groups and alerts to triage, with counts by state",
+                .params = TW_PARAMS(inbox_params), .end = get_inbox),
+        TW_ROUTE("PATCH", "/api/v1/inbox", TW_NEED_WRITE,
+                "Sets state, owner or mute of several regressions, ANR groups and alerts",
+                .json = triage_all),
         {0},
 };

@@ -225,17 +225,11 @@ static enum tw_status get_lock(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_lock[] = {
-        {.method = "GET",
-                .path = "/api/v1/fleet/locks",
-                .needs = TW_NEED_READ,
+        TW_ROUTE("GET", "/api/v1/fleet/locks", TW_NEED_READ, "Locks that threads waited for",
                 .params = TW_PARAMS(locks_params, question_params, tw_fleet_any_label_params),
-                .end = get_locks,
-                .summary = "Locks that threads waited for"},
-        {.method = "GET",
-                .path = "/api/v1/fleet/lock",
-                .needs = TW_NEED_READ,
+                .end = get_locks),
+        TW_ROUTE("GET", "/api/v1/fleet/lock", TW_NEED_READ, "One lock over versions or days",
                 .params = TW_PARAMS(lock_params, question_params, tw_fleet_any_label_params),
-                .end = get_lock,
-                .summary = "One lock over versions or days"},
+                .end = get_lock),
         {0},
 };

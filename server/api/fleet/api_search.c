@@ -329,11 +329,8 @@ static enum tw_status get_search(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_search[] = {
-        {.method = "GET",
-                .path = "/api/v1/search",
-                .needs = TW_NEED_READ,
-                .params = TW_PARAMS(search_params),
-                .end = get_search,
-                .summary = "Methods, traces, builds, ANR groups and regressions by name"},
+        TW_ROUTE("GET", "/api/v1/search", TW_NEED_READ,
+                "Methods, traces, builds, ANR groups and regressions by name",
+                .params = TW_PARAMS(search_params), .end = get_search),
         {0},
 };

@@ -454,35 +454,22 @@ static enum tw_status one_build(struct tw_req *r, struct tw_err *err)
 }
 
 #define PUT_MAPPING(of, begins, what)                                                              \
-	{                                                                                          \
-		.method = "PUT", .path = "/api/v1/builds/{build_id}/" of, .needs = TW_NEED_INGEST, \
-		.params = TW_PARAMS(wait_params), .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,         \
-		.upload = true, .max_body = max_mapping, .begin = (begins), .body = mapping_body,  \
-		.end = end_mapping, .abort = abort_mapping, .summary = (what)                      \
-	}
+	TW_ROUTE("PUT", "/api/v1/builds/{build_id}/" of, TW_NEED_INGEST, what,                     \
+	        .params = TW_PARAMS(wait_params), .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,         \
+	        .upload = true, .max_body = max_mapping, .begin = begins, .body = mapping_body,    \
+	        .end = end_mapping, .abort = abort_mapping)
 
 const struct tw_route tw_routes_build[] = {
         PUT_MAPPING("methods", begin_mapping, "Sets the method mapping of a build"),
         PUT_MAPPING("retrace", begin_retrace, "Sets R8's or ProGuard's mapping of a build"),
         PUT_MAPPING("symbols", begin_symbols, "Sets the symbols of a native library"),
-        {.method = "PUT",
-                .path = "/api/v1/builds/{build_id}/commit",
-                .needs = TW_NEED_INGEST,
-                .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
-                .json = store_commit,
-                .summary = "Sets the commit of a build"},
-        {.method = "GET",
-                .path = "/api/v1/builds",
-                .needs = TW_NEED_READ,
-                .params = TW_PARAMS(builds_params),
-                .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
-                .end = list_builds,
-                .summary = "Builds with a mapping or named by a trace"},
-        {.method = "GET",
-                .path = "/api/v1/builds/{build_id}",
-                .needs = TW_NEED_READ,
-                .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
-                .end = one_build,
-                .summary = "One build"},
+        TW_ROUTE("PUT", "/api/v1/builds/{build_id}/commit", TW_NEED_INGEST,
+                "Sets the commit of a build", .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
+                .json = store_commit),
+        TW_ROUTE("GET", "/api/v1/builds", TW_NEED_READ, "Builds with a mapping or named by a trace",
+                .params = TW_PARAMS(builds_params), .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
+                .end = list_builds),
+        TW_ROUTE("GET", "/api/v1/builds/{build_id}", TW_NEED_READ, "One build",
+                .roles = TW_ROLE_INGEST | TW_ROLE_QUERY, .end = one_build),
         {0},
 };

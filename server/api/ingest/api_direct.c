@@ -324,20 +324,11 @@ static enum tw_status post_done(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_direct[] = {
-        {.method = "POST",
-                .path = "/api/v1/uploads/direct",
-                .needs = TW_NEED_INGEST,
-                .any_params = true,
-                .roles = TW_ROLE_INGEST,
-                .json = announce,
-                .summary = "Creates a URL of the store to which a device uploads a trace directly"},
-        {.method = "POST",
-                .path = "/api/v1/uploads/direct/{upload}/complete",
-                .needs = TW_NEED_INGEST,
-                .any_params = true,
-                .roles = TW_ROLE_INGEST,
-                .upload = true,
-                .end = post_done,
-                .summary = "Completes a direct upload: verifies the object and creates the trace"},
+        TW_ROUTE("POST", "/api/v1/uploads/direct", TW_NEED_INGEST,
+                "Creates a URL of the store to which a device uploads a trace directly",
+                .any_params = true, .roles = TW_ROLE_INGEST, .json = announce),
+        TW_ROUTE("POST", "/api/v1/uploads/direct/{upload}/complete", TW_NEED_INGEST,
+                "Completes a direct upload: verifies the object and creates the trace",
+                .any_params = true, .roles = TW_ROLE_INGEST, .upload = true, .end = post_done),
         {0},
 };

@@ -148,11 +148,9 @@ static enum tw_status calls(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_calls[] = {
-        {.method = "GET",
-                .path = "/api/v1/traces/{id}/calls",
-                .needs = TW_NEED_READ,
+        TW_ROUTE("GET", "/api/v1/traces/{id}/calls", TW_NEED_READ,
+                "Calls of a method: durations, the longest, neighbours of one",
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, calls_params),
-                .end = calls,
-                .summary = "Calls of a method: durations, the longest, neighbours of one"},
+                .end = calls),
         {0},
 };

@@ -335,12 +335,9 @@ static enum tw_status flame(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_flame[] = {
-        {.method = "GET",
-                .path = "/api/v1/traces/{id}/flame",
-                .needs = TW_NEED_READ,
+        TW_ROUTE("GET", "/api/v1/traces/{id}/flame", TW_NEED_READ, "Flame graph",
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params,
                         tw_question_step_params, flame_params),
-                .end = flame,
-                .summary = "Flame graph"},
+                .end = flame),
         {0},
 };

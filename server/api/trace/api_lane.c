@@ -302,24 +302,17 @@ static enum tw_status activity(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_lane[] = {
-        {.method = "GET",
-                .path = "/api/v1/traces/{id}/notes/lanes",
-                .needs = TW_NEED_READ,
+        TW_ROUTE("GET", "/api/v1/traces/{id}/notes/lanes", TW_NEED_READ,
+                "Events by kind and thread; short ones are merged",
                 .params = TW_PARAMS(
                         tw_api_thread_params, tw_view_range_params, cells_params, kinds_params),
-                .end = lanes,
-                .summary = "Events by kind and thread; short ones are merged"},
-        {.method = "GET",
-                .path = "/api/v1/traces/{id}/notes/sums",
-                .needs = TW_NEED_READ,
-                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params),
-                .end = sums,
-                .summary = "Number and durations of events by kind"},
-        {.method = "GET",
-                .path = "/api/v1/traces/{id}/activity",
-                .needs = TW_NEED_READ,
+                .end = lanes),
+        TW_ROUTE("GET", "/api/v1/traces/{id}/notes/sums", TW_NEED_READ,
+                "Number and durations of events by kind",
+                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params), .end = sums),
+        TW_ROUTE("GET", "/api/v1/traces/{id}/activity", TW_NEED_READ,
+                "How busy threads are over time",
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, cells_params),
-                .end = activity,
-                .summary = "How busy threads are over time"},
+                .end = activity),
         {0},
 };

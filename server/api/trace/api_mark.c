@@ -108,10 +108,7 @@ static enum tw_status mark_trace(struct tw_req *r, const json_t *body, struct tw
 }
 
 const struct tw_route tw_routes_mark[] = {
-        {.method = "PATCH",
-                .path = "/api/v1/traces/{id}",
-                .needs = TW_NEED_WRITE,
-                .json = mark_trace,
-                .summary = "Sets a trace's title, pin or tags"},
+        TW_ROUTE("PATCH", "/api/v1/traces/{id}", TW_NEED_WRITE, "Sets a trace's title, pin or tags",
+                .json = mark_trace),
         {0},
 };

@@ -408,17 +408,12 @@ static enum tw_status documents(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_note[] = {
-        {.method = "GET",
-                .path = "/api/v1/traces/{id}/notes",
-                .needs = TW_NEED_READ,
+        TW_ROUTE("GET", "/api/v1/traces/{id}/notes", TW_NEED_READ,
+                "Counters, states, waits and marks",
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, notes_params),
-                .end = notes,
-                .summary = "Counters, states, waits and marks"},
-        {.method = "GET",
-                .path = "/api/v1/traces/{id}/documents",
-                .needs = TW_NEED_READ,
-                .params = TW_PARAMS(documents_params),
-                .end = documents,
-                .summary = "Documents of a trace, such as an ANR report"},
+                .end = notes),
+        TW_ROUTE("GET", "/api/v1/traces/{id}/documents", TW_NEED_READ,
+                "Documents of a trace, such as an ANR report",
+                .params = TW_PARAMS(documents_params), .end = documents),
         {0},
 };

@@ -314,18 +314,13 @@ static enum tw_status merge(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_perfetto[] = {
-        {.method = "GET",
-                .path = "/api/v1/traces/{id}/perfetto",
-                .needs = TW_NEED_READ,
+        TW_ROUTE("GET", "/api/v1/traces/{id}/perfetto", TW_NEED_READ,
+                "The trace as a file for Perfetto",
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, perfetto_params),
-                .end = perfetto,
-                .summary = "The trace as a file for Perfetto"},
-        {.method = "GET",
-                .path = "/api/v1/merge",
-                .needs = TW_NEED_READ,
+                .end = perfetto),
+        TW_ROUTE("GET", "/api/v1/merge", TW_NEED_READ, "Several traces as one file for Perfetto",
                 .params = TW_PARAMS(
                         merge_params, tw_api_thread_params, tw_view_range_params, perfetto_params),
-                .end = merge,
-                .summary = "Several traces as one file for Perfetto"},
+                .end = merge),
         {0},
 };

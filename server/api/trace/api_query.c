@@ -410,18 +410,11 @@ static enum tw_status search(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_query[] = {
-        {.method = "GET",
-                .path = "/api/v1/traces/{id}/methods",
-                .needs = TW_NEED_READ,
+        TW_ROUTE("GET", "/api/v1/traces/{id}/methods", TW_NEED_READ, "Methods with their times",
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params,
                         tw_question_step_params, methods_params),
-                .end = methods,
-                .summary = "Methods with their times"},
-        {.method = "GET",
-                .path = "/api/v1/traces/{id}/search",
-                .needs = TW_NEED_READ,
-                .params = TW_PARAMS(search_params),
-                .end = search,
-                .summary = "Methods by name"},
+                .end = methods),
+        TW_ROUTE("GET", "/api/v1/traces/{id}/search", TW_NEED_READ, "Methods by name",
+                .params = TW_PARAMS(search_params), .end = search),
         {0},
 };
