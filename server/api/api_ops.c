@@ -2,7 +2,6 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "server/api/api.h"

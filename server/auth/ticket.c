@@ -1,7 +1,6 @@
 /* ticket.c - base64url(MAC, expires_ms, project, target): the MAC covers everything after it. */
 #include "server/auth/ticket.h"
 
-#include <errno.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <string.h>

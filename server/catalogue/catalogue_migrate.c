@@ -6,8 +6,6 @@
  */
 #include "server/catalogue/catalogue_migrate.h"
 
-#include <stdio.h>
-
 #include "server/base/file/crash_point.h"
 #include "server/base/file/sha256.h"
 #include "server/catalogue/catalogue_migrate_int.h"

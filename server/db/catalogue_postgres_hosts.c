@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decoder/base/err.h"
 #include "server/base/log.h"
 #include "server/db/catalogue_postgres_int.h"
 

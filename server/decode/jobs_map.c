@@ -12,8 +12,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -8,8 +8,6 @@
  */
 #include "server/decode/jobs_internal.h"
 
-#include <string.h>
-
 #include "server/base/log.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_commit_upload.h"

@@ -15,7 +15,6 @@
 #include "server/decode/jobs_internal.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +35,6 @@
 #include "server/catalogue/traces/catalogue_resumable.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/jobs.h"
-#include "server/decode/jobs_store.h"
 #include "server/storage/blob.h"
 #include "server/storage/blob_store.h"
 #include "server/storage/lost.h"

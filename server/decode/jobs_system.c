@@ -5,10 +5,7 @@
  * succeeded it is stored as part `system` of the trace, as if it had been uploaded in a form, but
  * is not passed to decoders again.
  */
-#include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "server/catalogue/storage/catalogue_files.h"

@@ -27,7 +27,6 @@
 #include "server/base/log.h"
 #include "server/base/thread/pool.h"
 #include "server/base/ulid.h"
-#include "server/decode/jobs_internal.h"
 #include "server/decode/preflight_protocol.h"
 #include "server/http/metrics.h"
 

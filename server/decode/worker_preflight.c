@@ -2,7 +2,6 @@
  * worker_preflight.c - the child that checks the first bytes of uploads, one after the other, until
  * its input ends.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

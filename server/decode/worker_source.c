@@ -8,7 +8,6 @@
  *           "owners_file","owners_error","base_commit","base_note","commits":[…],"more"}; where
  * something is missing, "reason" and "status" say so beside what was found before.
  */
-#include <string.h>
 #include <unistd.h>
 
 #include "server/base/clock.h"

@@ -17,7 +17,6 @@
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/catalogue_alert.h"
-#include "server/catalogue/notify/catalogue_hook.h"
 #include "server/catalogue/notify/catalogue_ticket.h"
 #include "server/derive/jobs_hook.h"
 #include "server/notify/hook_send.h"

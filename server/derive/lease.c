@@ -1,7 +1,6 @@
 #include "server/derive/lease.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 
 #include "decoder/base/arena.h"
 #include "server/base/clock.h"

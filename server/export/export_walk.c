@@ -5,7 +5,6 @@
  * never blocks, and a client that disconnects causes no more work.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "decoder/base/hash.h"
 #include "server/export/export_format.h"

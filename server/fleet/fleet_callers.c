@@ -2,7 +2,6 @@
  * fleet_callers.c - callers and callees of a method in a merged call tree.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "server/fleet/fleet_tree.h"
 

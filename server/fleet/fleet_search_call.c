@@ -4,7 +4,6 @@
  * The thread's call tree stores each node's longest call; the slices then give its time.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

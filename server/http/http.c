@@ -12,7 +12,6 @@
  * library still expects data, it is read first, and dropped if its client has closed its sending
  * side: so a small body is buffered to its end, and the connection is suspended then.
  */
-#include <errno.h>
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>

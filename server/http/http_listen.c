@@ -1,10 +1,8 @@
 /* http_listen.c - the listening socket. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netdb.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>

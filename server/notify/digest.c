@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "server/base/clock.h"
-#include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/hook.h"

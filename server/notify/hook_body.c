@@ -3,7 +3,6 @@
 
 #include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "server/base/text/json.h"
 #include "server/catalogue/notify/catalogue_hook.h"

@@ -1,6 +1,5 @@
 #include "server/ops/check.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 #include "server/query/natives.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "decoder/base/hash.h"
 #include "decoder/base/list.h"

@@ -1,7 +1,6 @@
 #include "server/query/note_names.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { NAME_BYTES = 4096, ORIGINALS = 16 };
 

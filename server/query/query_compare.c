@@ -7,7 +7,6 @@
  * form a tree.
  */
 #include "server/query/query_compare.h"
-#include "server/catalogue/traces/catalogue_list.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  *
  * query_grow.c opens the nodes.
  */
-#include <string.h>
 
 #include "decoder/base/sum.h"
 #include "server/query/query.h"

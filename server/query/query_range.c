@@ -26,7 +26,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "decoder/trace/running.h"
 #include "server/base/thread/parallel.h"

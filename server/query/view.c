@@ -1,6 +1,5 @@
 #include "server/query/view.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "decoder/symbols/names.h"

@@ -1,7 +1,5 @@
 #include "server/source/source_rules.h"
 
-#include <stdio.h>
-
 #include "decoder/base/buf.h"
 
 enum { LINK_BYTES = 8192 };

@@ -2,7 +2,6 @@
  * blob_trace.c - trace files: their location, replacement, and protection until their row is
  * written.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

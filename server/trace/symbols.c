@@ -7,7 +7,6 @@
  */
 #include "server/trace/symbols.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>

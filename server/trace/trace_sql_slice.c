@@ -5,7 +5,6 @@
  * parent_id needs the ids of the calls open at the start of the first chunk; they are searched in
  * earlier chunks, only if a query uses parent_id after a skip.
  */
-#include <string.h>
 
 #include "server/trace/trace_sql_internal.h"
 

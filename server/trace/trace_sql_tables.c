@@ -1,5 +1,4 @@
 /* trace_sql_tables.c - thread, method and call_tree: small enough for full scans. */
-#include <string.h>
 
 #include "server/trace/trace_sql_internal.h"
 

@@ -1,5 +1,4 @@
 /* The audit log, for admins: of a project, or of the whole server with everywhere=1. */
-#include <string.h>
 
 #include "server/api/api.h"
 #include "server/base/audit.h"

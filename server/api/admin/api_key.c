@@ -1,5 +1,4 @@
 /* Keys of a project, for admins: create, rotate, revoke. */
-#include <string.h>
 
 #include "server/api/api.h"
 #include "server/base/clock.h"

@@ -4,7 +4,6 @@
  * Each way to sign in (password, link, key) creates a session with a separate secret in the cookie;
  * the browser's previous session ends.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "server/api/admin/api_sign_in.h"

@@ -1,7 +1,6 @@
 /*
  * api_ticket.c - the project's issue tracker, and creation of issues by the tracker's API.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "server/api/api_shared.h"
 #include "server/base/secret.h"
 #include "server/catalogue/access/catalogue_project.h"
-#include "server/catalogue/notify/catalogue_hook.h"
 #include "server/catalogue/notify/catalogue_ticket.h"
 #include "server/notify/ticket.h"
 

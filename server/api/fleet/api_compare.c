@@ -11,7 +11,6 @@
 #include "server/base/text/json.h"
 #include "server/base/text/json_write.h"
 #include "server/base/text/match.h"
-#include "server/catalogue/traces/catalogue_list.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/http/http.h"
 #include "server/query/query_compare.h"

@@ -5,7 +5,6 @@
  * (jobs_map.c). Until that succeeds the previous mapping remains in use. A request may wait for the
  * result without a thread (http_wait.h).
  */
-#include <pthread.h>
 #include <string.h>
 
 #include "server/api/api.h"

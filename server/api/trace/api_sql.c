@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "server/api/api.h"
 #include "server/api/trace/view_open.h"
 #include "server/base/text/json_write.h"
 #include "server/export/export.h"

@@ -1,6 +1,4 @@
 /* Traces of a project: list, facets, one trace, deletion. */
-#include <pthread.h>
-#include <string.h>
 
 #include "server/api/api.h"
 #include "server/api/trace/view_open.h"

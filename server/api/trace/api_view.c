@@ -2,10 +2,7 @@
  * api_view.c - threads, names, slices and raw parts of one trace.
  */
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zstd.h>
 
 #include "server/api/api.h"

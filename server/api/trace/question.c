@@ -1,7 +1,6 @@
 #include "server/api/trace/question.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "server/api/api.h"
 #include "server/query/detect/frame_rules.h"

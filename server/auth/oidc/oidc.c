@@ -8,7 +8,6 @@
  */
 #include "server/auth/oidc/oidc.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

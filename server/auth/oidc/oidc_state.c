@@ -1,6 +1,5 @@
 #include "server/auth/oidc/oidc_state.h"
 
-#include <errno.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <pthread.h>

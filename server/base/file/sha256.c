@@ -1,8 +1,6 @@
 #include "server/base/file/sha256.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "server/base/file/io.h"

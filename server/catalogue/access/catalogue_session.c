@@ -6,9 +6,6 @@
  */
 #include "server/catalogue/access/catalogue_user.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "server/catalogue/catalogue_internal.h"
 
 enum { SEEN_EVERY_MS = 60000 };

@@ -5,7 +5,6 @@
  * them. A report's row has the generation of its day in which it was counted, so that queries read
  * uncounted reports in addition to the rollups.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "decoder/base/list.h"

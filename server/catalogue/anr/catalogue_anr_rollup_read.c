@@ -3,7 +3,6 @@
  * rollups, plus reports not counted yet.  A query by label reads only reports.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"

@@ -1,5 +1,4 @@
 #include "server/catalogue/fleet/catalogue_found.h"
-#include "server/catalogue/traces/catalogue_names.h"
 
 #include <string.h>
 

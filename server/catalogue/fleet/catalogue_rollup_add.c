@@ -4,7 +4,6 @@
  * The sums are computed outside any transaction (derive/rollup/rollup_add.c).  The replacement
  * succeeds only if the cell's version and all deltas are unchanged.
  */
-#include <string.h>
 
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"

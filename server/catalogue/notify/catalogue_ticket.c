@@ -1,7 +1,6 @@
 #include "server/catalogue/notify/catalogue_ticket.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "server/base/file/sha256.h"
 #include "server/catalogue/catalogue_internal.h"

@@ -1,7 +1,5 @@
 #include "server/catalogue/storage/file_drop.h"
 
-#include <stdio.h>
-
 #include "server/base/clock.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/storage/trace_record.h"

@@ -3,7 +3,6 @@
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/storage/catalogue_files.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define RETRACE(member, column, json) TW_FIELD(struct tw_build_retrace, member, column, json)

@@ -15,9 +15,6 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/storage/blob_store.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { RETRY_AFTER_MS = 500, WAIT_LEAST_MS = 1000, WAIT_MOST_MS = 60000 };
 
 /* Only the claim to end. */

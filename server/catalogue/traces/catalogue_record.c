@@ -1,6 +1,5 @@
 #include "server/catalogue/traces/catalogue_record.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "decoder/base/arena.h"

@@ -1,8 +1,6 @@
 #include "server/catalogue/traces/catalogue_resumable.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "server/catalogue/catalogue_internal.h"
 #include "server/db/catalogue_postgres.h"

@@ -4,7 +4,6 @@
 #include "server/catalogue/storage/catalogue_files.h"
 
 #include <stdio.h>
-#include <string.h>
 
 const char *const tw_trace_state_names[] = {
         "queued", "decoding", "ready", "failed", "archived", NULL};

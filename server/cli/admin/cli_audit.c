@@ -1,7 +1,6 @@
 /* `tracewell audit`: the audit log, read from the data folder. */
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "server/base/audit.h"

@@ -1,7 +1,6 @@
 #include "server/cli/admin/cli_data.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* `tracewell mcp`: offers a server's API to coding assistants, over stdin and stdout. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "decoder/base/arena.h"
 #include "server/base/embedded.h"

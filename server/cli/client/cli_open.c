@@ -4,7 +4,6 @@
  * The server is this binary on a free loopback port, with a temporary folder. Files are sent as by
  * `tracewell push`. Only holders of the printed link can read them.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>

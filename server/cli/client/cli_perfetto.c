@@ -1,5 +1,4 @@
 /* `tracewell perfetto`: converts uploads or trace files to a Perfetto file, without a server. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

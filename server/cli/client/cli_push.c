@@ -5,7 +5,6 @@
  * interruption or not, creates one trace.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>

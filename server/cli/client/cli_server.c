@@ -1,7 +1,6 @@
 #include "server/cli/client/cli_server.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/buf.h"

@@ -1,8 +1,6 @@
 /* `tracewell sql`: queries one trace, from a file or a server's data folder. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "server/base/file/io.h"

@@ -1,7 +1,6 @@
 #include "server/cli/client/push_client.h"
 
 #include <curl/curl.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>

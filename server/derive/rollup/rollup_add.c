@@ -3,7 +3,6 @@
  */
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "server/base/log.h"
 #include "server/catalogue/access/catalogue_project.h"

@@ -3,7 +3,6 @@
  * of a cell.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "decoder/base/list.h"
 #include "server/catalogue/fleet/catalogue_search_index.h"

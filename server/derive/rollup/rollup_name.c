@@ -3,7 +3,6 @@
  * mapping is uploaded.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "server/base/log.h"
 #include "server/catalogue/traces/catalogue_names.h"

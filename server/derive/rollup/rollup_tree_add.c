@@ -1,5 +1,4 @@
 /* rollup_tree_add.c - merges deltas of cells into their call trees, a few cells at a time. */
-#include <string.h>
 
 #include "server/base/clock.h"
 #include "server/base/log.h"

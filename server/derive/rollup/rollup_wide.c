@@ -2,7 +2,6 @@
  * rollup_wide.c - merges the parts of the cells of a past day over scenarios, device classes and OS
  * versions.
  */
-#include <string.h>
 
 #include "server/base/log.h"
 #include "server/derive/rollup/rollup_writer.h"

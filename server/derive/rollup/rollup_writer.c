@@ -8,7 +8,6 @@
 #include "server/derive/rollup/rollup_writer_int.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "server/base/log.h"

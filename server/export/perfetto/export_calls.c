@@ -9,7 +9,6 @@
 #include "server/export/perfetto/export_calls.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "server/export/perfetto/export_cursor.h"
 #include "server/export/perfetto/export_packet.h"

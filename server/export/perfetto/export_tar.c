@@ -1,7 +1,6 @@
 /* export_tar.c - a plan as a tar: the device's trace, ours, and a manifest (export_plan.h). */
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

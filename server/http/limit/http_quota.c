@@ -8,7 +8,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "server/base/clock.h"
 #include "server/http/http_int.h"

@@ -10,7 +10,6 @@
  * a request, the request is refused and the connection closed.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <microhttpd.h>
 #include <stddef.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "server/http/limit/tls.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <gnutls/x509.h>
 #include <pthread.h>

@@ -1,8 +1,6 @@
 #include "server/storage/s3/s3_int.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

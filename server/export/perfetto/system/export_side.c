@@ -8,9 +8,7 @@
  */
 #include "server/export/perfetto/export_calls.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BATCH = 512, LEVELS = 4, DEPTH = 16, MAX_COUNTERS = 4096, TEXT_BYTES = 1024 };
 

@@ -7,8 +7,6 @@
 #include "server/base/file/io.h"
 #include "server/export/perfetto/system/export_system.h"
 
-#include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { STEP_BYTES = 64 << 10, ARENA_BYTES = 256 << 20, UNPACK_BYTES = 4 << 20 };

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "server/base/clock.h"
-#include "server/base/file/io.h"
 
 enum {
 	HOSTS_MAX = 8,
