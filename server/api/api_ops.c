@@ -9,6 +9,7 @@
 #include "server/base/embedded.h"
 #include "server/base/file/disk.h"
 #include "server/base/log_sink.h"
+#include "server/base/metric.h"
 #include "server/base/role.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/access/catalogue_user.h"
@@ -96,35 +97,17 @@ static uint64_t resident_bytes(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void write_gauge(struct tw_buf *out, const char *name, uint64_t value)
-{
-	tw_buf_printf(out, "# TYPE %s gauge\n%s %" PRIu64 "\n", name, name, value);
-}
-
 /* This server's name, and whether it holds the lease for background work. */
 static void write_node(const struct tw_api *api, struct tw_buf *out)
 {
 	char roles[64];
 
 	tw_roles_write(api->config->roles, roles, sizeof roles);
-	tw_buf_printf(out,
-	        "# TYPE tracewell_node_info gauge\n"
-	        "tracewell_node_info{node=\"%s\",role=\"%s\",version=\"%s\"} 1\n",
+	tw_buf_printf(out, "tracewell_node_info{node=\"%s\",role=\"%s\",version=\"%s\"} 1\n",
 	        api->node_name, roles, TW_VERSION);
-	write_gauge(out, "tracewell_leader",
+	tw_metric(out, "tracewell_leader",
 	        (api->config->roles & TW_ROLE_DECODE) && tw_lease_held(api->leader));
-	tw_buf_printf(out,
-	        "# TYPE tracewell_catalogue_connections_lost_total counter\n"
-	        "tracewell_catalogue_connections_lost_total %" PRIu64 "\n",
-	        tw_postgres_times_lost());
-}
-
-static void write_log(struct tw_buf *out)
-{
-	tw_buf_printf(out,
-	        "# TYPE tracewell_log_lines_lost_total counter\n"
-	        "tracewell_log_lines_lost_total %" PRIu64 "\n",
-	        tw_log_sink_lost());
+	tw_metric(out, "tracewell_catalogue_connections_lost_total", tw_postgres_times_lost());
 }
 
 static void write_disk(const struct tw_api *api, struct tw_buf *out)
@@ -132,9 +115,9 @@ static void write_disk(const struct tw_api *api, struct tw_buf *out)
 	struct tw_disk d;
 
 	(void)tw_disk_of(api->config->data_dir, &d);
-	write_gauge(out, "tracewell_disk_free_percent", (uint64_t)tw_disk_free_percent(&d));
-	write_gauge(out, "tracewell_disk_free_bytes", d.free_bytes);
-	write_gauge(out, "tracewell_disk_size_bytes", d.size_bytes);
+	tw_metric(out, "tracewell_disk_free_percent", (uint64_t)tw_disk_free_percent(&d));
+	tw_metric(out, "tracewell_disk_free_bytes", d.free_bytes);
+	tw_metric(out, "tracewell_disk_size_bytes", d.size_bytes);
 }
 
 /* Absent without any backup: an endless age would alert operators that back up by other means. */
@@ -144,7 +127,7 @@ static void write_backup(const struct tw_api *api, struct tw_buf *out)
 	const int64_t age_ms = tw_unix_ms() - at_ms;
 
 	if (at_ms > 0)
-		write_gauge(out, "tracewell_backup_age_seconds",
+		tw_metric(out, "tracewell_backup_age_seconds",
 		        age_ms > 0 ? (uint64_t)age_ms / 1000 : 0);
 }
 
@@ -176,12 +159,12 @@ static uint64_t open_fds(void)
 static void write_process(const struct tw_api *api, struct tw_buf *out)
 {
 	tw_periodic_metrics(out);
-	write_log(out);
+	tw_metric(out, "tracewell_log_lines_lost_total", tw_log_sink_lost());
 	write_disk(api, out);
 	write_backup(api, out);
 	write_storage(api, out);
-	write_gauge(out, "tracewell_resident_bytes", resident_bytes());
-	write_gauge(out, "tracewell_open_fds", open_fds());
+	tw_metric(out, "tracewell_resident_bytes", resident_bytes());
+	tw_metric(out, "tracewell_open_fds", open_fds());
 }
 
 static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
@@ -204,21 +187,17 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	tw_buf_init(&out, MAX_METRICS);
-	tw_buf_printf(&out,
-	        "# TYPE tracewell_build_info gauge\ntracewell_build_info{version=\"%s\"} 1\n",
-	        TW_VERSION);
+	tw_metric(&out, "tracewell_build_info{version=\"" TW_VERSION "\"}", 1);
 	write_node(api, &out);
 	tw_metrics_write(api->metrics, &out);
-	write_gauge(&out, "tracewell_queue_mappings", queue.mappings);
-	write_gauge(&out, "tracewell_compiling_mappings", queue.compiling);
-	write_gauge(&out, "tracewell_queue_traces", queue.queued);
-	write_gauge(&out, "tracewell_decoding_traces", queue.decoding);
-	tw_buf_printf(&out,
-	        "# TYPE tracewell_queue_oldest_seconds gauge\n"
-	        "tracewell_queue_oldest_seconds %.3f\n",
-	        (double)queue.oldest_ms / 1000);
-	write_gauge(&out, "tracewell_quarantine_traces", quarantined);
-	write_gauge(&out, "tracewell_quarantine_bytes", quarantined_bytes);
+	tw_metric(&out, "tracewell_queue_mappings", queue.mappings);
+	tw_metric(&out, "tracewell_compiling_mappings", queue.compiling);
+	tw_metric(&out, "tracewell_queue_traces", queue.queued);
+	tw_metric(&out, "tracewell_decoding_traces", queue.decoding);
+	tw_buf_printf(
+	        &out, "tracewell_queue_oldest_seconds %.3f\n", (double)queue.oldest_ms / 1000);
+	tw_metric(&out, "tracewell_quarantine_traces", quarantined);
+	tw_metric(&out, "tracewell_quarantine_bytes", quarantined_bytes);
 	tw_backlog_metrics(api->backlog, &out);
 	tw_resumes_metrics(api->resumes, &out);
 	tw_quota_metrics(api->quota, tw_unix_ms(), &out);
@@ -227,8 +206,8 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	if (api->sources)
 		tw_sources_metrics(api->sources, &out);
 	write_process(api, &out);
-	write_gauge(&out, "tracewell_catalogue_damaged_pages", tw_sums_damaged());
-	write_gauge(&out, "tracewell_sessions", sessions);
+	tw_metric(&out, "tracewell_catalogue_damaged_pages", tw_sums_damaged());
+	tw_metric(&out, "tracewell_sessions", sessions);
 	st = tw_pipeline_metrics(api->pipeline, api->catalogue, &out, err);
 	if (st == TW_OK)
 		st = tw_hook_runner_metrics(api->hooks, api->catalogue, &out, err);
@@ -237,7 +216,7 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 		return st;
 	}
 	tw_buf_init(&text, MAX_METRICS);
-	tw_metrics_help((struct tw_str){(const char *)out.data, out.len}, &text);
+	tw_metrics_describe((struct tw_str){(const char *)out.data, out.len}, &text);
 	tw_buf_done(&out);
 	st = tw_req_reply_buf(r, 200, "text/plain; version=0.0.4; charset=utf-8", true, &text, err);
 	tw_buf_done(&text);

@@ -11,6 +11,7 @@
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/log.h"
+#include "server/base/metric.h"
 #include "server/base/secret.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/notify/catalogue_hook.h"
@@ -515,18 +516,13 @@ enum tw_status tw_hook_runner_metrics(const struct tw_hook_runner *h, struct tw_
 
 	if (st != TW_OK)
 		return st;
-	tw_buf_printf(out, "# TYPE tracewell_webhook_deliveries_total counter\n");
 	for (size_t i = 0; h && i < 3; i++)
 		tw_buf_printf(out,
 		        "tracewell_webhook_deliveries_total{outcome=\"%s\"} %" PRIu64 "\n",
 		        outcomes[i], atomic_load(&h->counts[i]));
-	tw_buf_printf(out,
-	        "# TYPE tracewell_webhook_waiting_events gauge\n"
-	        "tracewell_webhook_waiting_events %" PRId64 "\n"
-	        "# TYPE tracewell_webhook_oldest_seconds gauge\n"
-	        "tracewell_webhook_oldest_seconds %.3f\n"
-	        "# TYPE tracewell_webhook_paused_hooks gauge\n"
-	        "tracewell_webhook_paused_hooks %" PRId64 "\n",
-	        sums.waiting, age_ms > 0 ? (double)age_ms / 1000 : 0.0, sums.paused);
+	tw_metric(out, "tracewell_webhook_waiting_events", (uint64_t)sums.waiting);
+	tw_buf_printf(out, "tracewell_webhook_oldest_seconds %.3f\n",
+	        age_ms > 0 ? (double)age_ms / 1000 : 0.0);
+	tw_metric(out, "tracewell_webhook_paused_hooks", (uint64_t)sums.paused);
 	return TW_OK;
 }

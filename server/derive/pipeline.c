@@ -469,7 +469,6 @@ static void write_counts(const struct tw_pipeline *p, struct tw_buf *out)
 {
 	static const char *const outcomes[] = {"done", "postponed", "failed"};
 
-	tw_buf_printf(out, "# TYPE tracewell_stage_traces_total counter\n");
 	for (size_t i = 0; tw_stages[i]; i++)
 		for (size_t k = 0; k < ENDS; k++)
 			tw_buf_printf(out,
@@ -477,7 +476,6 @@ static void write_counts(const struct tw_pipeline *p, struct tw_buf *out)
 			        "\n",
 			        tw_stages[i]->name, outcomes[k],
 			        p ? atomic_load(&p->runners[i].traces[k]) : 0);
-	tw_buf_printf(out, "# TYPE tracewell_stage_seconds_total counter\n");
 	for (size_t i = 0; tw_stages[i]; i++)
 		tw_buf_printf(out, "tracewell_stage_seconds_total{stage=\"%s\"} %.6f\n",
 		        tw_stages[i]->name,
@@ -520,18 +518,15 @@ enum tw_status tw_pipeline_metrics(
 	if (st != TW_OK)
 		return st;
 	write_counts(p, out);
-	tw_buf_printf(out, "# TYPE tracewell_stage_waiting_traces gauge\n");
 	for (size_t i = 0; tw_stages[i]; i++)
 		if (tw_stages[i]->marks)
 			write_waiting(&all[i], tw_stages[i]->name, out);
-	tw_buf_printf(out, "# TYPE tracewell_stage_oldest_seconds gauge\n");
 	for (size_t i = 0; tw_stages[i]; i++)
 		if (tw_stages[i]->marks)
 			tw_buf_printf(out, "tracewell_stage_oldest_seconds{stage=\"%s\"} %.3f\n",
 			        tw_stages[i]->name,
 			        all[i].oldest_ms ? (double)(tw_unix_ms() - all[i].oldest_ms) / 1000
 			                         : 0.0);
-	tw_buf_printf(out, "# TYPE tracewell_stage_postponed_projects gauge\n");
 	for (size_t i = 0; p && i < p->n; i++)
 		write_held(&p->runners[i], out);
 	for (size_t i = 0; tw_stages[i]; i++)

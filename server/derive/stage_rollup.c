@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "server/base/clock.h"
+#include "server/base/metric.h"
 #include "server/catalogue/fleet/catalogue_engine.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/derive/pipeline.h"
@@ -114,19 +115,15 @@ static void metrics(const void *state, struct tw_buf *out)
 	const struct tw_rollup_worker_counts n = tw_rollup_worker_counts(f);
 	struct tw_fleet_requests requests = {0, 0, 0};
 
-	tw_buf_printf(out,
-	        "# TYPE tracewell_rollup_cells_total counter\n"
-	        "tracewell_rollup_cells_total{outcome=\"added\"} %" PRIu64 "\n"
-	        "tracewell_rollup_cells_total{outcome=\"failed\"} %" PRIu64 "\n",
-	        n.cells, n.cells_failed);
+	tw_metric(out, "tracewell_rollup_cells_total{outcome=\"added\"}", n.cells);
+	tw_metric(out, "tracewell_rollup_cells_total{outcome=\"failed\"}", n.cells_failed);
 	if (f && f->parts.fleet->engine->requests)
 		requests = f->parts.fleet->engine->requests(f->parts.fleet);
-	tw_buf_printf(out,
-	        "# TYPE tracewell_analytics_requests_total counter\n"
-	        "tracewell_analytics_requests_total{outcome=\"answered\"} %" PRIu64 "\n"
-	        "tracewell_analytics_requests_total{outcome=\"refused\"} %" PRIu64 "\n"
-	        "tracewell_analytics_requests_total{outcome=\"unanswered\"} %" PRIu64 "\n",
-	        requests.answered, requests.refused, requests.unanswered);
+	tw_metric(
+	        out, "tracewell_analytics_requests_total{outcome=\"answered\"}", requests.answered);
+	tw_metric(out, "tracewell_analytics_requests_total{outcome=\"refused\"}", requests.refused);
+	tw_metric(out, "tracewell_analytics_requests_total{outcome=\"unanswered\"}",
+	        requests.unanswered);
 }
 
 static void close_rollup(void *state)

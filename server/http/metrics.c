@@ -12,6 +12,7 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
 #include "decoder/formats/repairs.h"
+#include "server/base/metric.h"
 #include "server/http/http.h"
 
 typedef _Atomic uint64_t counter;
@@ -294,10 +295,9 @@ static void write_bytes(struct tw_buf *out, struct name n, struct row *row)
 }
 
 /* All lines of a metric must be adjacent in the text format. */
-static void write_rows(struct tw_metrics *m, struct tw_buf *out, const char *type,
+static void write_rows(struct tw_metrics *m, struct tw_buf *out,
         void (*write)(struct tw_buf *, struct name, struct row *))
 {
-	tw_buf_printf(out, "# TYPE %s\n", type);
 	for (size_t i = 0; i < m->n_routes; i++)
 		write(out, (struct name){m->routes[i].method, m->routes[i].path}, &m->rows[i]);
 	write(out, (struct name){"", "none"}, &m->rows[m->n_routes]);
@@ -315,9 +315,6 @@ static uint64_t count_of(struct decode *d)
 static void write_decodes(struct tw_metrics *m, struct tw_buf *out)
 {
 	for (int seconds = 0; seconds < 2; seconds++) {
-		tw_buf_printf(out, "# TYPE %s\n",
-		        seconds ? "tracewell_decode_seconds histogram"
-		                : "tracewell_decodes_total counter");
 		for (size_t i = 0; i < DECODES; i++) {
 			struct decode *d = &m->decodes[i];
 			char labels[LABELS];
@@ -346,7 +343,6 @@ void tw_metrics_repair(struct tw_metrics *m, const char *name, uint64_t count)
 
 static void write_repairs(struct tw_metrics *m, struct tw_buf *out)
 {
-	tw_buf_printf(out, "# TYPE tracewell_repairs_total counter\n");
 	for (enum tw_repair i = 0; i < TW_REPAIR_COUNT; i++)
 		if (get(&m->repairs[i]))
 			tw_buf_printf(out,
@@ -376,19 +372,16 @@ static void write_limits(struct tw_metrics *m, struct tw_buf *out)
 	} limits[] = {{"size", 413}, {"target", 414}, {"rate", 429}, {"headers", 431},
 	        {"busy", 503}, {"deadline", 504}, {"disk", 507}};
 
-	tw_buf_printf(out, "# TYPE tracewell_limits_hit_total counter\n");
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
 		tw_buf_printf(out, "tracewell_limits_hit_total{limit=\"%s\"} %" PRIu64 "\n",
 		        limits[i].limit, refused_with(m, limits[i].http));
-	tw_buf_printf(out,
-	        "tracewell_limits_hit_total{limit=\"slow_body\"} %" PRIu64 "\n"
-	        "tracewell_limits_hit_total{limit=\"slow_headers\"} %" PRIu64 "\n",
-	        get(&m->bodies_slow), get(&m->connections_late));
+	tw_metric(out, "tracewell_limits_hit_total{limit=\"slow_body\"}", get(&m->bodies_slow));
+	tw_metric(out, "tracewell_limits_hit_total{limit=\"slow_headers\"}",
+	        get(&m->connections_late));
 }
 
 static void write_deaths(struct tw_metrics *m, struct tw_buf *out)
 {
-	tw_buf_printf(out, "# TYPE tracewell_decoder_crashes_total counter\n");
 	for (int i = TW_DEATH_NONE + 1; i < TW_DEATHS; i++)
 		tw_buf_printf(out, "tracewell_decoder_crashes_total{reason=\"%s\"} %" PRIu64 "\n",
 		        tw_death_name((enum tw_death)i), get(&m->deaths[i]));
@@ -396,7 +389,6 @@ static void write_deaths(struct tw_metrics *m, struct tw_buf *out)
 
 static void write_mappings(struct tw_metrics *m, struct tw_buf *out)
 {
-	tw_buf_printf(out, "# TYPE tracewell_mapping_compiles_total counter\n");
 	for (int i = 0; i < MAPPING_OUTCOMES; i++)
 		tw_buf_printf(out, "tracewell_mapping_compiles_total{outcome=\"%s\"} %" PRIu64 "\n",
 		        mapping_outcomes[i], get(&m->mappings[i]));
@@ -406,44 +398,26 @@ void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out)
 {
 	if (!m)
 		return;
-	write_rows(m, out, "tracewell_requests_total counter", write_statuses);
-	write_rows(m, out, "tracewell_request_seconds histogram", write_histogram);
-	write_rows(m, out, "tracewell_request_bytes_total counter", write_bytes);
-	tw_buf_printf(out,
-	        "# TYPE tracewell_reply_bytes_total counter\n"
-	        "tracewell_reply_bytes_total %" PRIu64 "\n"
-	        "# TYPE tracewell_requests_open gauge\n"
-	        "tracewell_requests_open %" PRId64 "\n"
-	        "# TYPE tracewell_uploads_open gauge\n"
-	        "tracewell_uploads_open %" PRId64 "\n"
-	        "# TYPE tracewell_trace_files_healed_total counter\n"
-	        "tracewell_trace_files_healed_total %" PRIu64 "\n"
-	        "# TYPE tracewell_expired_total counter\n"
-	        "tracewell_expired_total{what=\"trace\"} %" PRIu64 "\n"
-	        "tracewell_expired_total{what=\"upload\"} %" PRIu64 "\n"
-	        "tracewell_expired_total{what=\"decoded\"} %" PRIu64 "\n"
-	        "# TYPE tracewell_expired_bytes_total counter\n"
-	        "tracewell_expired_bytes_total %" PRIu64 "\n"
-	        "# TYPE tracewell_disk_floor_traces_total counter\n"
-	        "tracewell_disk_floor_traces_total %" PRIu64 "\n"
-	        "# TYPE tracewell_disk_floor_bytes_total counter\n"
-	        "tracewell_disk_floor_bytes_total %" PRIu64 "\n",
-	        get(&m->bytes_out), (int64_t)atomic_load(&m->requests_open),
-	        (int64_t)atomic_load(&m->uploads_open), get(&m->healed),
-	        get(&m->expired[TW_EXPIRED_TRACE]), get(&m->expired[TW_EXPIRED_UPLOAD]),
-	        get(&m->expired[TW_EXPIRED_DECODED]), get(&m->expired_bytes), get(&m->floor_traces),
-	        get(&m->floor_bytes));
-	tw_buf_printf(out,
-	        "# TYPE tracewell_connections_open gauge\n"
-	        "tracewell_connections_open %" PRId64 "\n"
-	        "# TYPE tracewell_connections_late_total counter\n"
-	        "tracewell_connections_late_total %" PRIu64 "\n"
-	        "# TYPE tracewell_connections_evicted_total counter\n"
-	        "tracewell_connections_evicted_total %" PRIu64 "\n"
-	        "# TYPE tracewell_requests_abandoned_total counter\n"
-	        "tracewell_requests_abandoned_total %" PRIu64 "\n",
-	        (int64_t)atomic_load(&m->connections_open), get(&m->connections_late),
-	        get(&m->connections_evicted), get(&m->requests_abandoned));
+	write_rows(m, out, write_statuses);
+	write_rows(m, out, write_histogram);
+	write_rows(m, out, write_bytes);
+	tw_metric(out, "tracewell_reply_bytes_total", get(&m->bytes_out));
+	tw_metric(out, "tracewell_requests_open", (uint64_t)atomic_load(&m->requests_open));
+	tw_metric(out, "tracewell_uploads_open", (uint64_t)atomic_load(&m->uploads_open));
+	tw_metric(out, "tracewell_trace_files_healed_total", get(&m->healed));
+	tw_metric(
+	        out, "tracewell_expired_total{what=\"trace\"}", get(&m->expired[TW_EXPIRED_TRACE]));
+	tw_metric(out, "tracewell_expired_total{what=\"upload\"}",
+	        get(&m->expired[TW_EXPIRED_UPLOAD]));
+	tw_metric(out, "tracewell_expired_total{what=\"decoded\"}",
+	        get(&m->expired[TW_EXPIRED_DECODED]));
+	tw_metric(out, "tracewell_expired_bytes_total", get(&m->expired_bytes));
+	tw_metric(out, "tracewell_disk_floor_traces_total", get(&m->floor_traces));
+	tw_metric(out, "tracewell_disk_floor_bytes_total", get(&m->floor_bytes));
+	tw_metric(out, "tracewell_connections_open", (uint64_t)atomic_load(&m->connections_open));
+	tw_metric(out, "tracewell_connections_late_total", get(&m->connections_late));
+	tw_metric(out, "tracewell_connections_evicted_total", get(&m->connections_evicted));
+	tw_metric(out, "tracewell_requests_abandoned_total", get(&m->requests_abandoned));
 	write_decodes(m, out);
 	write_repairs(m, out);
 	write_deaths(m, out);
@@ -451,46 +425,56 @@ void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out)
 	write_limits(m, out);
 }
 
-/* --- HELP lines in the text of /metrics --- */
+/* --- what metrics.def says of each metric --- */
 
-static const struct {
-	const char *name, *help;
+static const struct metric {
+	const char *name, *type, *help;
 } table[] = {
-#define METRIC(name, type, help) {#name, help},
+#define METRIC(name, type, help) {#name, #type, help},
 #include "server/http/metrics.def"
 #undef METRIC
 };
 
-static const char *help_of(struct tw_str name)
+enum { N_METRICS = sizeof table / sizeof *table };
+
+/* The names of a histogram's samples have an ending. */
+static bool is_sample_of(struct tw_str line, const struct metric *m)
 {
-	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-		if (tw_str_eq(tw_str_of(table[i].name), name))
-			return table[i].help;
-	return NULL;
+	static const char *const endings[] = {"_bucket", "_sum", "_count"};
+	struct tw_str name = {line.ptr, strcspn(line.ptr, "{ ")};
+
+	if (strcmp(m->type, "histogram") != 0)
+		return tw_str_eq(name, tw_str_of(m->name));
+	if (!tw_str_starts(name, tw_str_of(m->name)))
+		return false;
+	name = tw_str_from(name, strlen(m->name));
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+		if (tw_str_eq(name, tw_str_of(endings[i])))
+			return true;
+	return false;
 }
 
-static void add_help(struct tw_str line, struct tw_buf *out)
+static void describe(const struct metric *m, bool *io_done, struct tw_buf *out)
 {
-	const struct tw_str type = TW_STR("# TYPE ");
-	const char *help;
-	struct tw_str name;
-
-	if (!tw_str_starts(line, type))
-		return;
-	line = tw_str_from(line, type.len);
-	name = tw_str_split(&line, ' ');
-	help = help_of(name);
-	if (help)
-		tw_buf_printf(out, "# HELP %.*s %s\n", (int)name.len, name.ptr, help);
+	if (!*io_done)
+		tw_buf_printf(
+		        out, "# HELP %s %s\n# TYPE %s %s\n", m->name, m->help, m->name, m->type);
+	*io_done = true;
 }
 
-void tw_metrics_help(struct tw_str text, struct tw_buf *out)
+void tw_metrics_describe(struct tw_str samples, struct tw_buf *out)
 {
-	while (text.len) {
-		struct tw_str line = tw_str_split(&text, '\n');
+	bool done[N_METRICS] = {false};
 
-		add_help(line, out);
+	while (samples.len) {
+		struct tw_str line = tw_str_split(&samples, '\n');
+
+		for (size_t i = 0; i < N_METRICS; i++)
+			if (is_sample_of(line, &table[i]))
+				describe(&table[i], &done[i], out);
 		(void)tw_buf_add_str(out, line);
 		(void)tw_buf_add_u8(out, '\n');
 	}
+	for (size_t i = 0; i < N_METRICS; i++)
+		describe(&table[i], &done[i], out);
 }

@@ -64,10 +64,11 @@ enum tw_expired { TW_EXPIRED_TRACE, TW_EXPIRED_UPLOAD, TW_EXPIRED_DECODED, TW_EX
 void tw_metrics_disk_floor(struct tw_metrics *m, uint64_t traces, uint64_t bytes);
 void tw_metrics_expired(struct tw_metrics *m, enum tw_expired what, uint64_t bytes);
 
-/* Appends all metrics as text, without HELP lines. */
+/* Appends the samples of all metrics. */
 void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out);
 
-/* Appends metrics with a HELP line from metrics.def before each TYPE line. */
-void tw_metrics_help(struct tw_str text, struct tw_buf *out);
+/* Appends samples, which end with a line end, with HELP and TYPE from metrics.def before the first
+ * sample of each metric, and of the metrics without samples at the end. */
+void tw_metrics_describe(struct tw_str samples, struct tw_buf *out);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decoder/base/arena.h"
+#include "server/base/metric.h"
 
 /* A response may take an eighth of the cache at most. */
 enum { SLOTS = 512, SHARE = 8 };
@@ -144,10 +145,6 @@ void tw_response_cache_metrics(struct tw_response_cache *a, struct tw_buf *out)
 	again = a->again;
 	weight = a->weight;
 	(void)pthread_mutex_unlock(&a->lock);
-	tw_buf_printf(out,
-	        "# TYPE tracewell_answers_again_total counter\n"
-	        "tracewell_answers_again_total %" PRIu64 "\n"
-	        "# TYPE tracewell_answers_bytes gauge\n"
-	        "tracewell_answers_bytes %" PRIu64 "\n",
-	        again, weight);
+	tw_metric(out, "tracewell_answers_again_total", again);
+	tw_metric(out, "tracewell_answers_bytes", weight);
 }

@@ -8,6 +8,7 @@
 #include "decoder/base/arena.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
+#include "server/base/metric.h"
 #include "server/catalogue/traces/catalogue_job.h"
 
 enum { LOOK_EVERY_MS = 500, ARENA_BYTES = 16 << 20, AGAIN_PARTS = 4 };
@@ -171,13 +172,8 @@ void tw_backlog_metrics(struct tw_backlog *b, struct tw_buf *out)
 {
 	(void)pthread_mutex_lock(&b->lock);
 	refresh(b);
-	tw_buf_printf(out,
-	        "# TYPE tracewell_queue_bytes gauge\n"
-	        "tracewell_queue_bytes %" PRIu64 "\n"
-	        "# TYPE tracewell_queue_refused_total counter\n"
-	        "tracewell_queue_refused_total %" PRIu64 "\n"
-	        "# TYPE tracewell_decode_again_refused_total counter\n"
-	        "tracewell_decode_again_refused_total %" PRIu64 "\n",
-	        b->bytes, b->refused, b->refused_again);
+	tw_metric(out, "tracewell_queue_bytes", b->bytes);
+	tw_metric(out, "tracewell_queue_refused_total", b->refused);
+	tw_metric(out, "tracewell_decode_again_refused_total", b->refused_again);
 	(void)pthread_mutex_unlock(&b->lock);
 }

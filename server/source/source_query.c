@@ -16,6 +16,7 @@
 #include "server/base/clock.h"
 #include "server/base/config.h"
 #include "server/base/log.h"
+#include "server/base/metric.h"
 #include "server/base/text/json.h"
 #include "server/source/source_scheduler.h"
 
@@ -397,14 +398,9 @@ void tw_sources_metrics(struct tw_sources *s, struct tw_buf *out)
 	(void)pthread_mutex_lock(&s->lock);
 	recalled = s->recalled;
 	(void)pthread_mutex_unlock(&s->lock);
-	tw_buf_printf(out,
-	        "# TYPE tracewell_source_answers_total counter\n"
-	        "tracewell_source_answers_total{from=\"clone\"} %" PRIu64 "\n"
-	        "tracewell_source_answers_total{from=\"shared\"} %" PRIu64 "\n"
-	        "tracewell_source_answers_total{from=\"kept\"} %" PRIu64 "\n"
-	        "# TYPE tracewell_source_refused_total counter\n"
-	        "tracewell_source_refused_total %" PRIu64 "\n"
-	        "# TYPE tracewell_source_requests gauge\n"
-	        "tracewell_source_requests %" PRIu64 "\n",
-	        n.run, n.shared, recalled, n.refused, n.askers);
+	tw_metric(out, "tracewell_source_answers_total{from=\"clone\"}", n.run);
+	tw_metric(out, "tracewell_source_answers_total{from=\"shared\"}", n.shared);
+	tw_metric(out, "tracewell_source_answers_total{from=\"kept\"}", recalled);
+	tw_metric(out, "tracewell_source_refused_total", n.refused);
+	tw_metric(out, "tracewell_source_requests", n.askers);
 }

@@ -19,6 +19,7 @@
 #include "decoder/base/arena.h"
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
+#include "server/base/metric.h"
 #include "server/storage/blob.h"
 #include "server/storage/blob_store.h"
 #include "server/storage/s3/s3.h"
@@ -531,7 +532,6 @@ static uint64_t of(_Atomic uint64_t *n)
 
 static void write_requests(struct counts *c, struct tw_buf *out)
 {
-	tw_buf_printf(out, "# TYPE tracewell_storage_requests_total counter\n");
 	for (int op = 0; op < TW_S3_OPS; op++)
 		for (int how = 0; how < TW_S3_OUTCOMES; how++)
 			tw_buf_printf(out,
@@ -542,7 +542,6 @@ static void write_requests(struct counts *c, struct tw_buf *out)
 
 static void write_seconds(struct counts *c, struct tw_buf *out)
 {
-	tw_buf_printf(out, "# TYPE tracewell_storage_seconds histogram\n");
 	for (int op = 0; op < TW_S3_OPS; op++) {
 		uint64_t n = 0;
 
@@ -561,14 +560,6 @@ static void write_seconds(struct counts *c, struct tw_buf *out)
 	}
 }
 
-static void write_number(
-        const char *name, const char *type, const char *labels, uint64_t n, struct tw_buf *out)
-{
-	if (*type)
-		tw_buf_printf(out, "# TYPE %s %s\n", name, type);
-	tw_buf_printf(out, "%s%s %" PRIu64 "\n", name, labels, n);
-}
-
 static void metrics(void *store, struct tw_buf *out)
 {
 	static struct counts none;
@@ -580,18 +571,15 @@ static void metrics(void *store, struct tw_buf *out)
 		tw_cache_stats(s->cache, &cache);
 	write_requests(c, out);
 	write_seconds(c, out);
-	write_number("tracewell_storage_bytes_total", "counter", "{direction=\"sent\"}",
-	        of(&c->sent), out);
-	write_number("tracewell_storage_bytes_total", "", "{direction=\"received\"}",
-	        of(&c->received), out);
-	write_number("tracewell_storage_away", "gauge", "", s && is_away(s), out);
-	write_number(
-	        "tracewell_cache_reads_total", "counter", "{outcome=\"hit\"}", cache.hits, out);
-	write_number("tracewell_cache_reads_total", "", "{outcome=\"miss\"}", cache.misses, out);
-	write_number("tracewell_cache_reads_total", "", "{outcome=\"shared\"}", cache.shared, out);
-	write_number("tracewell_cache_evictions_total", "counter", "", cache.evicted, out);
-	write_number("tracewell_cache_bytes", "gauge", "", cache.bytes, out);
-	write_number("tracewell_cache_files", "gauge", "", cache.files, out);
+	tw_metric(out, "tracewell_storage_bytes_total{direction=\"sent\"}", of(&c->sent));
+	tw_metric(out, "tracewell_storage_bytes_total{direction=\"received\"}", of(&c->received));
+	tw_metric(out, "tracewell_storage_away", s && is_away(s));
+	tw_metric(out, "tracewell_cache_reads_total{outcome=\"hit\"}", cache.hits);
+	tw_metric(out, "tracewell_cache_reads_total{outcome=\"miss\"}", cache.misses);
+	tw_metric(out, "tracewell_cache_reads_total{outcome=\"shared\"}", cache.shared);
+	tw_metric(out, "tracewell_cache_evictions_total", cache.evicted);
+	tw_metric(out, "tracewell_cache_bytes", cache.bytes);
+	tw_metric(out, "tracewell_cache_files", cache.files);
 }
 
 const struct tw_store_engine tw_store_s3 = {

@@ -149,7 +149,6 @@ void tw_periodic_wake(struct tw_periodic *p)
 
 void tw_periodic_metrics(struct tw_buf *out)
 {
-	tw_buf_printf(out, "# TYPE tracewell_background_runs_total counter\n");
 	(void)pthread_mutex_lock(&tasks_lock);
 	for (size_t i = 0; i < n_tasks; i++)
 		tw_buf_printf(out, "tracewell_background_runs_total{task=\"%s\"} %" PRIu64 "\n",

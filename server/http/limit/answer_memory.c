@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/base/clock.h"
+#include "server/base/metric.h"
 
 enum { BUCKETS = 256, KINDS = 3, KEY_BYTES = 128, SHORT_MS = 2000 };
 static const int64_t step_bytes = 256 << 10;
@@ -318,12 +319,7 @@ void tw_answer_memory_metrics(struct tw_answer_memory *m, struct tw_buf *out)
 	max = m->max;
 	refused = m->refused;
 	(void)pthread_mutex_unlock(&m->lock);
-	tw_buf_printf(out,
-	        "# TYPE tracewell_answer_memory_bytes gauge\n"
-	        "tracewell_answer_memory_bytes %" PRId64 "\n"
-	        "# TYPE tracewell_answer_memory_limit_bytes gauge\n"
-	        "tracewell_answer_memory_limit_bytes %" PRId64 "\n"
-	        "# TYPE tracewell_answer_memory_refused_total counter\n"
-	        "tracewell_answer_memory_refused_total %" PRIu64 "\n",
-	        granted, max, refused);
+	tw_metric(out, "tracewell_answer_memory_bytes", (uint64_t)granted);
+	tw_metric(out, "tracewell_answer_memory_limit_bytes", (uint64_t)max);
+	tw_metric(out, "tracewell_answer_memory_refused_total", refused);
 }

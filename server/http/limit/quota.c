@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "decoder/base/arena.h"
+#include "server/base/metric.h"
 #include "server/http/limit/quota_int.h"
 
 enum { WAYS = TW_QUOTA_WAYS };
@@ -266,16 +267,14 @@ static uint64_t in_use(const struct tw_quota *q, enum tw_quota_who who, int64_t 
 void tw_quota_metrics(struct tw_quota *q, int64_t now_ms, struct tw_buf *out)
 {
 	(void)pthread_mutex_lock(&q->lock);
-	tw_buf_printf(out, "# TYPE tracewell_quota_refused_total counter\n");
 	for (enum tw_quota_who who = 0; who < TW_QUOTA_WHO; who++)
 		for (enum tw_quota_what what = 0; what < TW_QUOTA_WHAT; what++)
 			tw_buf_printf(out,
 			        "tracewell_quota_refused_total{limit=\"%s\"} %" PRIu64 "\n",
 			        names[who][what], q->refused[who][what]);
-	tw_buf_printf(out,
-	        "# TYPE tracewell_quota_tracked gauge\n"
-	        "tracewell_quota_tracked{of=\"key\"} %" PRIu64 "\n"
-	        "tracewell_quota_tracked{of=\"device\"} %" PRIu64 "\n",
-	        in_use(q, TW_QUOTA_KEY, now_ms * 1000), in_use(q, TW_QUOTA_DEVICE, now_ms * 1000));
+	tw_metric(
+	        out, "tracewell_quota_tracked{of=\"key\"}", in_use(q, TW_QUOTA_KEY, now_ms * 1000));
+	tw_metric(out, "tracewell_quota_tracked{of=\"device\"}",
+	        in_use(q, TW_QUOTA_DEVICE, now_ms * 1000));
 	(void)pthread_mutex_unlock(&q->lock);
 }

@@ -12,6 +12,7 @@
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/file/io.h"
+#include "server/base/metric.h"
 #include "server/base/ulid.h"
 #include "server/ingest/tus/resume_int.h"
 #include "server/ingest/tus/resume_shared.h"
@@ -520,15 +521,10 @@ void tw_resumes_metrics(struct tw_resumes *rs, struct tw_buf *out)
 		tw_resume_shared_sums(rs->shared, &n);
 	else
 		count_own(rs, &n);
-	tw_buf_printf(out,
-	        "# TYPE tracewell_resumable_open gauge\n"
-	        "tracewell_resumable_open %" PRIu64 "\n"
-	        "# TYPE tracewell_resumable_bytes gauge\n"
-	        "tracewell_resumable_bytes %" PRIu64 "\n"
-	        "# TYPE tracewell_resumable_total counter\n"
-	        "tracewell_resumable_total{step=\"begun\"} %" PRIu64 "\n"
-	        "tracewell_resumable_total{step=\"finished\"} %" PRIu64 "\n"
-	        "tracewell_resumable_total{step=\"expired\"} %" PRIu64 "\n"
-	        "tracewell_resumable_total{step=\"deleted\"} %" PRIu64 "\n",
-	        n.open, n.bytes, n.begun, n.finished, n.expired, n.ended);
+	tw_metric(out, "tracewell_resumable_open", n.open);
+	tw_metric(out, "tracewell_resumable_bytes", n.bytes);
+	tw_metric(out, "tracewell_resumable_total{step=\"begun\"}", n.begun);
+	tw_metric(out, "tracewell_resumable_total{step=\"finished\"}", n.finished);
+	tw_metric(out, "tracewell_resumable_total{step=\"expired\"}", n.expired);
+	tw_metric(out, "tracewell_resumable_total{step=\"deleted\"}", n.ended);
 }

@@ -27,6 +27,7 @@ test('the format is strict, names follow the rules, and all of metrics.def is pr
 	const families = parse(answer.text);
 	lint(families);
 	assert.deepEqual([...families.values()].map((f) => `${f.name} ${f.type}`).sort(), declared.map((d) => `${d.name} ${d.type}`).sort());
+	assert.deepEqual([...families.values()].filter((f) => !f.samples.length).map((f) => f.name).sort(), ['tracewell_repairs_total', 'tracewell_stage_postponed_projects'], 'no decoder repaired, no stage waits; all others have samples');
 });
 
 test('it counts events', async (t) => {
