@@ -134,8 +134,8 @@ enum tw_status tw_api_keep_setting(
         struct tw_req *r, const char *key, const json_t *value, struct tw_err *err)
 {
 	char *text = tw_json_dumps(value, JSON_COMPACT);
-	enum tw_status st = text ? tw_catalogue_setting_set(tw_api_of(r)->catalogue,
-	                                   tw_req_caller(r)->project_id, key, text, err)
+	enum tw_status st = text ? tw_catalogue_setting_set(
+	                                   tw_api_catalogue(r), tw_api_project(r), key, text, err)
 	                         : tw_oom(err);
 
 	free(text);
@@ -194,8 +194,8 @@ const char *tw_api_author(struct tw_req *r)
 
 	if (caller->name[0])
 		return caller->name;
-	if (tw_catalogue_keys(tw_api_of(r)->catalogue, caller->project_id, tw_req_arena(r), &keys,
-	            &n, &why) != TW_OK)
+	if (tw_catalogue_keys(tw_api_catalogue(r), caller->project_id, tw_req_arena(r), &keys, &n,
+	            &why) != TW_OK)
 		return "";
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(keys[i].id, caller->key_id) == 0)

@@ -57,6 +57,17 @@ static inline struct tw_api *tw_api_of(const struct tw_req *r)
 	return tw_req_context(r);
 }
 
+static inline struct tw_catalogue *tw_api_catalogue(const struct tw_req *r)
+{
+	return tw_api_of(r)->catalogue;
+}
+
+/* The caller's project. */
+static inline const char *tw_api_project(const struct tw_req *r)
+{
+	return tw_req_caller(r)->project_id;
+}
+
 enum { TW_MAX_SMALL_BODY = 64 << 10 };
 
 /* A route whose `json` is set takes a small JSON object: completes the route.  TW_BAD_REQUEST with

@@ -23,16 +23,6 @@ enum {
 };
 #define THRESHOLD_MAX 1e9
 
-static struct tw_catalogue *catalogue(const struct tw_req *r)
-{
-	return tw_api_of(r)->catalogue;
-}
-
-static const char *project(const struct tw_req *r)
-{
-	return tw_req_caller(r)->project_id;
-}
-
 static json_t *rule_json(const struct tw_alert_rule *r)
 {
 	json_t *j = tw_row_json(&tw_alert_rule_fields, r);
@@ -48,8 +38,8 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 	struct tw_alert_rule *rows = NULL;
 	json_t *all;
 	size_t n = 0;
-	enum tw_status st =
-	        tw_catalogue_alert_rules(catalogue(r), project(r), tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_alert_rules(
+	        tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
@@ -66,7 +56,7 @@ static enum tw_status reply(struct tw_req *r, int http, const char *id, struct t
 {
 	struct tw_alert_rule row;
 	enum tw_status st = tw_catalogue_alert_rule_get(
-	        catalogue(r), project(r), id, tw_req_arena(r), &row, err);
+	        tw_api_catalogue(r), tw_api_project(r), id, tw_req_arena(r), &row, err);
 
 	return st == TW_OK ? tw_req_reply_json(r, http, rule_json(&row), err) : st;
 }
@@ -218,29 +208,31 @@ static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *
 	if (st == TW_OK)
 		st = need_name(&row, err);
 	if (st == TW_OK)
-		st = tw_catalogue_alert_rule_add(catalogue(r), project(r), &row, id, err);
+		st = tw_catalogue_alert_rule_add(
+		        tw_api_catalogue(r), tw_api_project(r), &row, id, err);
 	return st == TW_OK ? reply(r, 201, id, err) : st;
 }
 
 static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	struct tw_alert_rule row;
-	enum tw_status st = tw_catalogue_alert_rule_get(
-	        catalogue(r), project(r), tw_req_path(r, "rule"), tw_req_arena(r), &row, err);
+	enum tw_status st = tw_catalogue_alert_rule_get(tw_api_catalogue(r), tw_api_project(r),
+	        tw_req_path(r, "rule"), tw_req_arena(r), &row, err);
 
 	if (st == TW_OK)
 		st = read_changes(body, 0, &row, err);
 	if (st == TW_OK)
 		st = need_name(&row, err);
 	if (st == TW_OK)
-		st = tw_catalogue_alert_rule_change(catalogue(r), project(r), &row, err);
+		st = tw_catalogue_alert_rule_change(
+		        tw_api_catalogue(r), tw_api_project(r), &row, err);
 	return st == TW_OK ? reply(r, 200, row.id, err) : st;
 }
 
 static enum tw_status drop(struct tw_req *r, struct tw_err *err)
 {
 	enum tw_status st = tw_catalogue_alert_rule_delete(
-	        catalogue(r), project(r), tw_req_path(r, "rule"), err);
+	        tw_api_catalogue(r), tw_api_project(r), tw_req_path(r, "rule"), err);
 
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
@@ -280,8 +272,8 @@ static enum tw_status read_preview(
 		return read_new(r, body, ret, err);
 	if (!json_is_string(at))
 		return tw_fail(err, TW_BAD_REQUEST, "rule is the id of an alert rule");
-	st = tw_catalogue_alert_rule_get(
-	        catalogue(r), project(r), json_string_value(at), tw_req_arena(r), ret, err);
+	st = tw_catalogue_alert_rule_get(tw_api_catalogue(r), tw_api_project(r),
+	        json_string_value(at), tw_req_arena(r), ret, err);
 	return st == TW_OK ? read_changes(body, 1, ret, err) : st;
 }
 
@@ -296,8 +288,8 @@ static enum tw_status preview_rule(struct tw_req *r, const json_t *body, struct 
 	enum tw_status st = a && all ? read_preview(r, body, &rule, err) : tw_oom(err);
 
 	if (st == TW_OK)
-		st = tw_alerts_try(
-		        tw_api_of(r)->fleet, project(r), &rule, &deadline, a, &figures, &n, err);
+		st = tw_alerts_try(tw_api_of(r)->fleet, tw_api_project(r), &rule, &deadline, a,
+		        &figures, &n, err);
 	if (st == TW_OK)
 		take_result(all, &rule, figures, n);
 	tw_arena_free(a);
@@ -315,9 +307,9 @@ static enum tw_status evaluate_all(struct tw_req *r, struct tw_err *err)
 	const struct tw_alerts_how how = {(size_t)tw_monotonic_ms(), &deadline, &took,
 	        *tw_api_of(r)->config->smtp_url != '\0'};
 	bool partial = false;
-	enum tw_status st =
-	        all ? tw_alerts_evaluate(tw_api_of(r)->fleet, project(r), &how, &partial, err)
-	            : tw_oom(err);
+	enum tw_status st = all ? tw_alerts_evaluate(tw_api_of(r)->fleet, tw_api_project(r), &how,
+	                                  &partial, err)
+	                        : tw_oom(err);
 
 	if (st != TW_OK) {
 		json_decref(all);

@@ -23,7 +23,7 @@ static enum tw_status project_of(
 {
 	const bool everywhere = tw_req_flag(r, "everywhere");
 
-	*ret_project_id = everywhere ? NULL : tw_req_caller(r)->project_id;
+	*ret_project_id = everywhere ? NULL : tw_api_project(r);
 	if (everywhere && tw_req_caller(r)->scope != TW_SCOPE_SERVER)
 		return tw_fail(err, TW_DENIED,
 		        "only a server admin can list changes of all projects; omit everywhere to "
@@ -43,8 +43,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = project_of(r, &of.project_id, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_audit(
-		        tw_api_of(r)->catalogue, &of, tw_req_arena(r), &rows, &n, err);
+		st = tw_catalogue_audit(tw_api_catalogue(r), &of, tw_req_arena(r), &rows, &n, err);
 	if (st != TW_OK)
 		return st;
 	return tw_req_reply_json(r, 200,

@@ -21,9 +21,8 @@ static enum tw_status load_rules(
 {
 	const char *text = NULL;
 	int64_t changed_ms;
-	enum tw_status st =
-	        tw_catalogue_setting_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-	                TW_SETTING_DIGEST, tw_req_arena(r), &text, &changed_ms, err);
+	enum tw_status st = tw_catalogue_setting_get(tw_api_catalogue(r), tw_api_project(r),
+	        TW_SETTING_DIGEST, tw_req_arena(r), &text, &changed_ms, err);
 
 	*ret_doc = NULL;
 	if (st != TW_OK)
@@ -36,11 +35,11 @@ static enum tw_status load_rules(
 
 static enum tw_status find_project(struct tw_req *r, const char **ret_name, struct tw_err *err)
 {
-	const char *id = tw_req_caller(r)->project_id;
+	const char *id = tw_api_project(r);
 	struct tw_project_row *rows = NULL;
 	size_t n = 0;
 	enum tw_status st =
-	        tw_catalogue_projects(tw_api_of(r)->catalogue, tw_req_arena(r), &rows, &n, err);
+	        tw_catalogue_projects(tw_api_catalogue(r), tw_req_arena(r), &rows, &n, err);
 
 	*ret_name = "";
 	for (size_t i = 0; st == TW_OK && i < n; i++)
@@ -80,8 +79,7 @@ static enum tw_status reply_text(
 	        "text/plain",
 	        "text/plain"}; /* HTML is shown, not rendered */
 	struct tw_buf out;
-	struct tw_text_links w = {
-	        {&out, markups[form]}, tw_req_base(r), tw_req_caller(r)->project_id};
+	struct tw_text_links w = {{&out, markups[form]}, tw_req_base(r), tw_api_project(r)};
 	enum tw_status st;
 
 	tw_buf_init(&out, TEXT_BYTES);
@@ -110,8 +108,7 @@ static const struct tw_param form_params[] = {
 static enum tw_status get_digest(struct tw_req *r, struct tw_err *err)
 {
 	const unsigned form = (unsigned)tw_req_enum(r, "for");
-	struct tw_digest_of of = {
-	        .project_id = tw_req_caller(r)->project_id, .deadline = {is_late, r}};
+	struct tw_digest_of of = {.project_id = tw_api_project(r), .deadline = {is_late, r}};
 	json_t *digest = NULL;
 	enum tw_status st = read_period(r, &of.period, err);
 
@@ -135,8 +132,8 @@ static enum tw_status count_hooks(struct tw_req *r, json_int_t *ret, struct tw_e
 {
 	struct tw_webhook *rows = NULL;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_hooks(tw_api_of(r)->catalogue,
-	        tw_req_caller(r)->project_id, tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_hooks(
+	        tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), &rows, &n, err);
 
 	*ret = 0;
 	for (size_t i = 0; st == TW_OK && i < n; i++)
@@ -149,8 +146,7 @@ static enum tw_status send_now(
         struct tw_req *r, const struct tw_digest_rules *to, struct tw_err *err)
 {
 	struct tw_api *api = tw_api_of(r);
-	struct tw_digest_of of = {
-	        .project_id = tw_req_caller(r)->project_id, .deadline = {is_late, r}};
+	struct tw_digest_of of = {.project_id = tw_api_project(r), .deadline = {is_late, r}};
 	json_t *digest = NULL, *facts;
 	char *text;
 	enum tw_status st = read_period(r, &of.period, err);

@@ -9,8 +9,8 @@ static enum tw_status list_filters(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_filter_row *rows;
 	size_t n;
-	enum tw_status st = tw_catalogue_filters(tw_api_of(r)->catalogue,
-	        tw_req_caller(r)->project_id, tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_filters(
+	        tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
@@ -44,8 +44,7 @@ static enum tw_status set_filter(struct tw_req *r, const json_t *body, struct tw
 		st = tw_api_text(body, "query", TW_FILTER_QUERY_BYTES, false, &row.query, err);
 	if (st == TW_OK) {
 		row.author = tw_api_author(r);
-		st = tw_catalogue_filter_set(
-		        tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, &row, err);
+		st = tw_catalogue_filter_set(tw_api_catalogue(r), tw_api_project(r), &row, err);
 	}
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
@@ -53,7 +52,7 @@ static enum tw_status set_filter(struct tw_req *r, const json_t *body, struct tw
 static enum tw_status delete_filter(struct tw_req *r, struct tw_err *err)
 {
 	enum tw_status st = tw_catalogue_filter_delete(
-	        tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, tw_req_path(r, "name"), err);
+	        tw_api_catalogue(r), tw_api_project(r), tw_req_path(r, "name"), err);
 
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }

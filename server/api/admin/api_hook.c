@@ -14,16 +14,6 @@
 
 enum { LOG_DEFAULT = 50, LOG_MAX = 100 };
 
-static struct tw_catalogue *catalogue(const struct tw_req *r)
-{
-	return tw_api_of(r)->catalogue;
-}
-
-static const char *project(const struct tw_req *r)
-{
-	return tw_req_caller(r)->project_id;
-}
-
 /* --- as JSON --- */
 
 static json_t *events_json(unsigned events)
@@ -40,8 +30,8 @@ static json_t *events_json(unsigned events)
 static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 {
 	char secret[TW_SECRET_PLAIN_MAX + 1];
-	const bool lost = tw_secret_key_read(tw_api_of(r)->secret_key, tw_req_caller(r)->project_id,
-	                          h->secret, secret, NULL) != TW_OK;
+	const bool lost = tw_secret_key_read(tw_api_of(r)->secret_key, tw_api_project(r), h->secret,
+	                          secret, NULL) != TW_OK;
 	json_t *j;
 
 	explicit_bzero(secret, sizeof secret);
@@ -57,8 +47,8 @@ static enum tw_status new_encrypted(struct tw_req *r, char plain[TW_SECRET_BYTES
 {
 	enum tw_status st = tw_secret_new("twh_", plain, err);
 
-	return st == TW_OK ? tw_secret_encrypt(
-	                             tw_api_of(r)->secret_key, project(r), plain, encrypted, err)
+	return st == TW_OK ? tw_secret_encrypt(tw_api_of(r)->secret_key, tw_api_project(r), plain,
+	                             encrypted, err)
 	                   : st;
 }
 
@@ -68,8 +58,8 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 	struct tw_webhook *rows = NULL;
 	json_t *all;
 	size_t n = 0;
-	enum tw_status st =
-	        tw_catalogue_hooks(catalogue(r), project(r), tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_hooks(
+	        tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
@@ -85,8 +75,8 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 
 static enum tw_status find(struct tw_req *r, struct tw_webhook *ret, struct tw_err *err)
 {
-	return tw_catalogue_hook_get(
-	        catalogue(r), project(r), tw_req_path(r, "hook"), tw_req_arena(r), ret, err);
+	return tw_catalogue_hook_get(tw_api_catalogue(r), tw_api_project(r), tw_req_path(r, "hook"),
+	        tw_req_arena(r), ret, err);
 }
 
 /* The current hook; secret NULL: not included. */
@@ -95,8 +85,8 @@ static enum tw_status reply(
 {
 	struct tw_webhook h;
 	json_t *j;
-	enum tw_status st =
-	        tw_catalogue_hook_get(catalogue(r), project(r), id, tw_req_arena(r), &h, err);
+	enum tw_status st = tw_catalogue_hook_get(
+	        tw_api_catalogue(r), tw_api_project(r), id, tw_req_arena(r), &h, err);
 
 	if (st != TW_OK)
 		return st;
@@ -231,7 +221,7 @@ static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *
 	if (st == TW_OK)
 		st = new_encrypted(r, secret, encrypted, err);
 	if (st == TW_OK)
-		st = tw_catalogue_hook_add(catalogue(r), project(r), &h, id, err);
+		st = tw_catalogue_hook_add(tw_api_catalogue(r), tw_api_project(r), &h, id, err);
 	return st == TW_OK ? reply(r, 201, id, secret, err) : st;
 }
 
@@ -269,7 +259,7 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 	if (new_secret)
 		h.secret = encrypted;
 	set_paused(&h, paused);
-	st = tw_catalogue_hook_change(catalogue(r), project(r), &h, err);
+	st = tw_catalogue_hook_change(tw_api_catalogue(r), tw_api_project(r), &h, err);
 	if (st != TW_OK)
 		return st;
 	tw_hook_runner_wake(tw_api_of(r)->hooks);
@@ -278,8 +268,8 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 
 static enum tw_status drop(struct tw_req *r, struct tw_err *err)
 {
-	enum tw_status st =
-	        tw_catalogue_hook_delete(catalogue(r), project(r), tw_req_path(r, "hook"), err);
+	enum tw_status st = tw_catalogue_hook_delete(
+	        tw_api_catalogue(r), tw_api_project(r), tw_req_path(r, "hook"), err);
 
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
@@ -291,7 +281,7 @@ static enum tw_status test(struct tw_req *r, struct tw_err *err)
 	json_t *facts = json_pack("{s:s}", "by", tw_api_author(r));
 	char *text = tw_json_dumps(facts, JSON_COMPACT);
 	int64_t id = 0;
-	enum tw_status st = text ? tw_catalogue_hook_test(catalogue(r), project(r),
+	enum tw_status st = text ? tw_catalogue_hook_test(tw_api_catalogue(r), tw_api_project(r),
 	                                   tw_req_path(r, "hook"), text, &id, err)
 	                         : tw_oom(err);
 
@@ -354,7 +344,7 @@ static enum tw_status deliveries(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = find_target(r, &hook, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_deliveries(catalogue(r), project(r), hook,
+		st = tw_catalogue_deliveries(tw_api_catalogue(r), tw_api_project(r), hook,
 		        tw_req_number_or(r, "cursor", 0), (uint32_t)limit, tw_req_arena(r), &rows,
 		        &n, err);
 	if (st != TW_OK)
@@ -387,8 +377,8 @@ static enum tw_status delivery(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = find_delivery(r, &hook, &id, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_logged(
-		        catalogue(r), project(r), hook, (int64_t)id, tw_req_arena(r), &row, err);
+		st = tw_catalogue_logged(tw_api_catalogue(r), tw_api_project(r), hook, (int64_t)id,
+		        tw_req_arena(r), &row, err);
 	return st == TW_OK ? tw_req_reply_json(r, 200, logged_json(&row), err) : st;
 }
 
@@ -399,7 +389,8 @@ static enum tw_status redeliver(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = find_delivery(r, &hook, &id, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_redeliver(catalogue(r), project(r), hook, (int64_t)id, err);
+		st = tw_catalogue_redeliver(
+		        tw_api_catalogue(r), tw_api_project(r), hook, (int64_t)id, err);
 	if (st != TW_OK)
 		return st;
 	tw_hook_runner_wake(tw_api_of(r)->hooks);

@@ -14,24 +14,14 @@
 enum { ANR_DAYS = 400, EVIDENCE_DAYS = 60 };
 #define ARENA_MAX ((size_t)256 << 20)
 
-static struct tw_catalogue *catalogue(const struct tw_req *r)
-{
-	return tw_api_of(r)->catalogue;
-}
-
-static const char *project(const struct tw_req *r)
-{
-	return tw_req_caller(r)->project_id;
-}
-
 /* --- the tracker --- */
 
 enum tw_status tw_api_tracker(struct tw_req *r, json_t **ret, struct tw_err *err)
 {
 	const char *text = NULL;
 	int64_t changed_ms;
-	enum tw_status st = tw_catalogue_setting_get(catalogue(r), project(r), TW_SETTING_TRACKER,
-	        tw_req_arena(r), &text, &changed_ms, err);
+	enum tw_status st = tw_catalogue_setting_get(tw_api_catalogue(r), tw_api_project(r),
+	        TW_SETTING_TRACKER, tw_req_arena(r), &text, &changed_ms, err);
 
 	*ret = NULL;
 	if (st != TW_OK)
@@ -92,7 +82,7 @@ static const struct tw_param for_params[] = {
 static struct tw_issue begin(struct tw_req *r, enum tw_tracker tracker)
 {
 	return (struct tw_issue){
-	        .tracker = tracker, .base = tw_req_base(r), .project_id = project(r)};
+	        .tracker = tracker, .base = tw_req_base(r), .project_id = tw_api_project(r)};
 }
 
 /* --- of a regression --- */
@@ -105,7 +95,7 @@ struct side { /* traces of a version, by device class */
 static enum tw_status read_side(struct tw_req *r, const struct tw_regress_found *of,
         const char *version, struct tw_arena *a, struct side *ret, struct tw_err *err)
 {
-	const struct tw_fleet_query query = {.project_id = project(r),
+	const struct tw_fleet_query query = {.project_id = tw_api_project(r),
 	        .filter = {of->app, version, "", of->scenario, "", "", "", of->day - EVIDENCE_DAYS,
 	                of->day + EVIDENCE_DAYS},
 	        .dims = TW_DIM_CLASS};
@@ -180,7 +170,7 @@ enum tw_status tw_api_issue_regression(struct tw_req *r, enum tw_tracker tracker
 	enum tw_status st = a ? TW_OK : tw_oom(err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_regression_get(catalogue(r), project(r),
+		st = tw_catalogue_regression_get(tw_api_catalogue(r), tw_api_project(r),
 		        tw_req_path(r, "regression"), tw_req_arena(r), &row, err);
 	if (st == TW_OK)
 		st = add_classes(r, &row.of, a, &i, err);
@@ -253,13 +243,13 @@ enum tw_status tw_api_issue_group(struct tw_req *r, enum tw_tracker tracker, tw_
 	struct tw_issue i = begin(r, tracker);
 	json_t *j = NULL;
 	size_t n = 0, n_traces = 0;
-	enum tw_status st = tw_catalogue_anr_groups(
-	        catalogue(r), project(r), &all, key, tw_req_arena(r), &groups, &n, err);
+	enum tw_status st = tw_catalogue_anr_groups(tw_api_catalogue(r), tw_api_project(r), &all,
+	        key, tw_req_arena(r), &groups, &n, err);
 
 	if (st == TW_OK && (n == 0 || !key[0]))
 		st = tw_fail(err, TW_NOT_FOUND, "no such ANR group");
 	if (st == TW_OK)
-		st = tw_catalogue_anr_exemplars(catalogue(r), project(r), &all, key,
+		st = tw_catalogue_anr_exemplars(tw_api_catalogue(r), tw_api_project(r), &all, key,
 		        tw_req_arena(r), &traces, &n_traces, err);
 	if (st != TW_OK)
 		return st;

@@ -12,8 +12,8 @@ static enum tw_status list_keys(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_key_row *rows;
 	size_t n;
-	enum tw_status st = tw_catalogue_keys(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-	        tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_keys(
+	        tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
@@ -60,8 +60,7 @@ static enum tw_status create_key(struct tw_req *r, const json_t *body, struct tw
 	char secret[TW_SECRET_BYTES];
 	char id[TW_ID_BYTES];
 	uint8_t hash[32];
-	struct tw_key_new k = {
-	        .project_id = tw_req_caller(r)->project_id, .name = "", .hash = hash};
+	struct tw_key_new k = {.project_id = tw_api_project(r), .name = "", .hash = hash};
 	enum tw_status st = parse_key(body, &k, err);
 
 	if (st == TW_OK)
@@ -69,7 +68,7 @@ static enum tw_status create_key(struct tw_req *r, const json_t *body, struct tw
 	if (st != TW_OK)
 		return st;
 	tw_secret_hash(secret, hash);
-	st = tw_catalogue_key_add(tw_api_of(r)->catalogue, &k, id, err);
+	st = tw_catalogue_key_add(tw_api_catalogue(r), &k, id, err);
 	if (st != TW_OK)
 		return st;
 	return tw_req_reply_json(r, 201, json_pack("{ss ss}", "id", id, "key", secret), err);
@@ -91,11 +90,11 @@ static enum tw_status parse_grace(const json_t *body, int64_t *ret_s, struct tw_
 
 static enum tw_status rotate(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_api_of(r)->catalogue;
+	struct tw_catalogue *c = tw_api_catalogue(r);
 	const char *id = tw_req_path(r, "id");
 	char secret[TW_SECRET_BYTES];
 	uint8_t hash[32];
-	struct tw_key_new k = {.project_id = tw_req_caller(r)->project_id, .hash = hash};
+	struct tw_key_new k = {.project_id = tw_api_project(r), .hash = hash};
 	struct tw_key_row row = {.id = NULL};
 	int64_t grace_s = 0;
 	int64_t old_until_ms;
@@ -123,7 +122,7 @@ static enum tw_status rotate(struct tw_req *r, const json_t *body, struct tw_err
 static enum tw_status revoke_key(struct tw_req *r, struct tw_err *err)
 {
 	enum tw_status st = tw_catalogue_key_revoke(
-	        tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, tw_req_path(r, "id"), err);
+	        tw_api_catalogue(r), tw_api_project(r), tw_req_path(r, "id"), err);
 
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }

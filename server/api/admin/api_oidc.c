@@ -125,7 +125,7 @@ static enum tw_status check_password(struct tw_req *r, const json_t *body, struc
 	if (!tw_api_present_session(r, session))
 		return tw_fail(
 		        err, TW_DENIED, "to link an account, sign in with its password first");
-	st = tw_catalogue_user_get(tw_api_of(r)->catalogue, tw_req_caller(r)->name, &user, err);
+	st = tw_catalogue_user_get(tw_api_catalogue(r), tw_req_caller(r)->name, &user, err);
 	if (st == TW_OK && !user.password[0])
 		return tw_fail(err, TW_DENIED,
 		        "this account has no password: an admin of the server can link it");

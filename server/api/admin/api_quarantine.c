@@ -17,18 +17,17 @@ static enum tw_status find(
 {
 	enum tw_status st = tw_api_trace_id(r, ret_id, err);
 
-	return st == TW_OK
-	               ? tw_catalogue_quarantine_get(tw_api_of(r)->catalogue,
-	                         tw_req_caller(r)->project_id, *ret_id, tw_req_arena(r), ret, err)
-	               : st;
+	return st == TW_OK ? tw_catalogue_quarantine_get(tw_api_catalogue(r), tw_api_project(r),
+	                             *ret_id, tw_req_arena(r), ret, err)
+	                   : st;
 }
 
 static enum tw_status put_parts(struct tw_req *r, const char *id, json_t *list, struct tw_err *err)
 {
 	struct tw_part *parts = NULL;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_trace_parts(tw_api_of(r)->catalogue,
-	        tw_req_caller(r)->project_id, id, tw_req_arena(r), &parts, &n, err);
+	enum tw_status st = tw_catalogue_trace_parts(
+	        tw_api_catalogue(r), tw_api_project(r), id, tw_req_arena(r), &parts, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		(void)json_array_append_new(list, json_pack("{ss sI}", "part", parts[i].part,
@@ -48,8 +47,8 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 	struct tw_quarantined *rows = NULL;
 	json_t *all = json_array();
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_quarantine(tw_api_of(r)->catalogue,
-	        tw_req_caller(r)->project_id, tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_quarantine(
+	        tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), &rows, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		json_t *parts = json_array();
@@ -72,8 +71,8 @@ static enum tw_status save(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = find(r, &found, &id, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_trace_parts(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-		        id, tw_req_arena(r), &parts, &n, err);
+		st = tw_catalogue_trace_parts(tw_api_catalogue(r), tw_api_project(r), id,
+		        tw_req_arena(r), &parts, &n, err);
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; i < n; i++)
@@ -95,8 +94,7 @@ static enum tw_status retry(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_ingest_has_room(r, found.bytes, err);
 	if (st == TW_OK)
-		st = tw_catalogue_trace_requeue(
-		        api->catalogue, tw_req_caller(r)->project_id, id, err);
+		st = tw_catalogue_trace_requeue(api->catalogue, tw_api_project(r), id, err);
 	if (st != TW_OK)
 		return st;
 	tw_jobs_wake(api->jobs);
@@ -112,7 +110,7 @@ static enum tw_status discard(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = find(r, &found, &id, err);
 
 	if (st == TW_OK)
-		st = tw_delete_trace(&tw_api_of(r)->deleter, tw_req_caller(r)->project_id, id,
+		st = tw_delete_trace(&tw_api_of(r)->deleter, tw_api_project(r), id,
 		        TW_DELETE_WITH_SUMS, tw_req_arena(r), err);
 	if (st != TW_OK)
 		return st;

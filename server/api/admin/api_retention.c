@@ -55,8 +55,8 @@ static json_t *soon_json(const struct preview *t)
 static enum tw_status look_ahead(
         struct tw_req *r, const struct tw_retention *rules, struct preview *ret, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_api_of(r)->catalogue;
-	const char *project_id = tw_req_caller(r)->project_id;
+	struct tw_catalogue *c = tw_api_catalogue(r);
+	const char *project_id = tw_api_project(r);
 	int64_t now_ms = tw_unix_ms();
 	int64_t days = tw_req_number(r, "days");
 	enum tw_status st = tw_catalogue_use(c, project_id, &ret->use, err);
@@ -101,8 +101,8 @@ static enum tw_status reply(struct tw_req *r, const struct tw_retention *rules, 
 static enum tw_status get_retention(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_retention rules;
-	enum tw_status st = tw_retention_of(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-	        tw_req_arena(r), &rules, err);
+	enum tw_status st = tw_retention_of(
+	        tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), &rules, err);
 
 	return st == TW_OK ? reply(r, &rules, err) : st;
 }

@@ -11,8 +11,8 @@
 enum tw_status tw_api_ruleset_load(struct tw_req *r, const struct tw_api_ruleset *of,
         int64_t version, struct tw_ruleset *ret, json_t **ret_doc, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_ruleset(tw_api_of(r)->catalogue,
-	        tw_req_caller(r)->project_id, of->kind, version, tw_req_arena(r), ret, err);
+	enum tw_status st = tw_catalogue_ruleset(tw_api_catalogue(r), tw_api_project(r), of->kind,
+	        version, tw_req_arena(r), ret, err);
 
 	if (st != TW_OK)
 		return st;
@@ -55,8 +55,8 @@ static enum tw_status reply_version(
 	json_t *doc = NULL;
 	char *tag;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_ruleset_versions(tw_api_of(r)->catalogue,
-	        tw_req_caller(r)->project_id, of->kind, tw_req_arena(r), &versions, &n, err);
+	enum tw_status st = tw_catalogue_ruleset_versions(tw_api_catalogue(r), tw_api_project(r),
+	        of->kind, tw_req_arena(r), &versions, &n, err);
 
 	if (st == TW_OK)
 		st = tw_api_ruleset_load(r, of, version, &rules, &doc, err);
@@ -92,8 +92,8 @@ static enum tw_status store(struct tw_req *r, const struct tw_api_ruleset *of, i
 
 	if (!text)
 		return tw_oom(err);
-	st = tw_catalogue_ruleset_put(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-	        of->kind, after, &rules, err);
+	st = tw_catalogue_ruleset_put(
+	        tw_api_catalogue(r), tw_api_project(r), of->kind, after, &rules, err);
 	free(text);
 	return st;
 }

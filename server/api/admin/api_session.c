@@ -23,7 +23,7 @@ enum { MAX_TOKEN = 128 };
 static enum tw_status start_session(struct tw_req *r, const struct tw_caller *who,
         const uint8_t *link_hash, const char *how, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_api_of(r)->catalogue;
+	struct tw_catalogue *c = tw_api_catalogue(r);
 	struct tw_new_session n;
 	enum tw_status st = tw_new_session_make(r, &n, err);
 
@@ -53,7 +53,7 @@ static enum tw_status sign_in_by_token(struct tw_req *r, const char *token, stru
 	tw_secret_hash(token, hash);
 	if (strncmp(token, "twl_", 4) == 0)
 		return start_session(r, &who, hash, "link", err);
-	st = tw_catalogue_key_find(tw_api_of(r)->catalogue, hash, tw_req_address(r), &who, err);
+	st = tw_catalogue_key_find(tw_api_catalogue(r), hash, tw_req_address(r), &who, err);
 	if (st == TW_OK && who.scope == TW_SCOPE_INGEST)
 		st = tw_fail(err, TW_NO_TOKEN, "an ingest key cannot sign in");
 	return st == TW_OK ? start_session(r, &who, NULL, "key", err) : st;
@@ -68,7 +68,7 @@ static enum tw_status find_user(
 	*ret = (struct tw_user){.is_admin = false};
 	if (tw_user_name(name, ret->name, NULL) != TW_OK)
 		return TW_OK;
-	st = tw_catalogue_user_get(tw_api_of(r)->catalogue, ret->name, ret, err);
+	st = tw_catalogue_user_get(tw_api_catalogue(r), ret->name, ret, err);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
@@ -112,7 +112,7 @@ static enum tw_status sign_out(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (tw_api_present_session(r, hash))
-		st = tw_catalogue_session_end(tw_api_of(r)->catalogue, hash, err);
+		st = tw_catalogue_session_end(tw_api_catalogue(r), hash, err);
 	if (st != TW_OK)
 		return st;
 	tw_api_drop_cookie(r);
@@ -122,7 +122,7 @@ static enum tw_status sign_out(struct tw_req *r, struct tw_err *err)
 static enum tw_status sign_out_everywhere(struct tw_req *r, struct tw_err *err)
 {
 	enum tw_status st =
-	        tw_catalogue_sessions_end(tw_api_of(r)->catalogue, tw_req_caller(r)->user_id, err);
+	        tw_catalogue_sessions_end(tw_api_catalogue(r), tw_req_caller(r)->user_id, err);
 
 	if (st != TW_OK)
 		return st;
@@ -132,7 +132,7 @@ static enum tw_status sign_out_everywhere(struct tw_req *r, struct tw_err *err)
 
 static enum tw_status change_password(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_api_of(r)->catalogue;
+	struct tw_catalogue *c = tw_api_catalogue(r);
 	const char *old = json_string_value(json_object_get(body, "old"));
 	const char *password = json_string_value(json_object_get(body, "password"));
 	char hash[TW_PASSWORD_HASH_BYTES];
@@ -170,7 +170,7 @@ static enum tw_status set_own_password(struct tw_req *r, const json_t *body, str
 static enum tw_status visible_projects(struct tw_req *r, json_t **ret, struct tw_err *err)
 {
 	const struct tw_caller *caller = tw_req_caller(r);
-	struct tw_catalogue *c = tw_api_of(r)->catalogue;
+	struct tw_catalogue *c = tw_api_catalogue(r);
 	bool by_role = caller->user_id[0] && caller->scope != TW_SCOPE_SERVER;
 	bool all = by_role || caller->scope == TW_SCOPE_SERVER;
 	struct tw_project_row *rows;
@@ -226,7 +226,7 @@ static enum tw_status project_of_trace(
 	enum tw_status st = TW_OK;
 
 	if (trace && tw_ulid_valid(trace))
-		st = tw_catalogue_project_of_trace(tw_api_of(r)->catalogue, trace, id, err);
+		st = tw_catalogue_project_of_trace(tw_api_catalogue(r), trace, id, err);
 	if (st == TW_OK)
 		*ret = seen_project(list, id);
 	return st;
@@ -298,7 +298,7 @@ static enum tw_status create_project(struct tw_req *r, const json_t *body, struc
 	if (st == TW_OK && strspn(name, " ") == strlen(name))
 		st = tw_fail(err, TW_BAD_REQUEST, "name must not be empty");
 	if (st == TW_OK)
-		st = tw_catalogue_project(tw_api_of(r)->catalogue, name, id, &is_new, err);
+		st = tw_catalogue_project(tw_api_catalogue(r), name, id, &is_new, err);
 	if (st == TW_OK && !is_new)
 		st = tw_fail(err, TW_CONFLICT, "a project with that name already exists");
 	if (st != TW_OK)

@@ -18,23 +18,13 @@ enum {
 	ORIGIN_BYTES = 300
 };
 
-static struct tw_catalogue *catalogue(const struct tw_req *r)
-{
-	return tw_api_of(r)->catalogue;
-}
-
-static const char *project(const struct tw_req *r)
-{
-	return tw_req_caller(r)->project_id;
-}
-
 /* --- the tracker --- */
 
 /* "": none. */
 static enum tw_status encrypted_token(struct tw_req *r, const char **ret, struct tw_err *err)
 {
 	int64_t changed_ms;
-	enum tw_status st = tw_catalogue_setting_get(catalogue(r), project(r),
+	enum tw_status st = tw_catalogue_setting_get(tw_api_catalogue(r), tw_api_project(r),
 	        TW_SETTING_TRACKER_TOKEN, tw_req_arena(r), ret, &changed_ms, err);
 
 	if (st == TW_OK && !*ret)
@@ -45,8 +35,8 @@ static enum tw_status encrypted_token(struct tw_req *r, const char **ret, struct
 static bool can_read(struct tw_req *r, const char *encrypted)
 {
 	char token[TW_SECRET_PLAIN_MAX + 1];
-	const bool can = tw_secret_key_read(tw_api_of(r)->secret_key, project(r), encrypted, token,
-	                         NULL) == TW_OK;
+	const bool can = tw_secret_key_read(tw_api_of(r)->secret_key, tw_api_project(r), encrypted,
+	                         token, NULL) == TW_OK;
 
 	explicit_bzero(token, sizeof token);
 	return can;
@@ -106,8 +96,9 @@ static enum tw_status keep_token(struct tw_req *r, const char *token, struct tw_
 	enum tw_status st = TW_OK;
 
 	if (*token)
-		st = tw_secret_encrypt(tw_api_of(r)->secret_key, project(r), token, encrypted, err);
-	return st == TW_OK ? tw_catalogue_setting_set(catalogue(r), project(r),
+		st = tw_secret_encrypt(
+		        tw_api_of(r)->secret_key, tw_api_project(r), token, encrypted, err);
+	return st == TW_OK ? tw_catalogue_setting_set(tw_api_catalogue(r), tw_api_project(r),
 	                             TW_SETTING_TRACKER_TOKEN, encrypted, err)
 	                   : st;
 }
@@ -173,8 +164,8 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 static enum tw_status reply(struct tw_req *r, int http, const char *mark, struct tw_err *err)
 {
 	struct tw_ticket t;
-	enum tw_status st =
-	        tw_catalogue_ticket_get(catalogue(r), project(r), mark, tw_req_arena(r), &t, err);
+	enum tw_status st = tw_catalogue_ticket_get(
+	        tw_api_catalogue(r), tw_api_project(r), mark, tw_req_arena(r), &t, err);
 
 	if (st != TW_OK)
 		return st;
@@ -192,11 +183,11 @@ static enum tw_status regression_mark(
         struct tw_req *r, char ret[TW_TICKET_MARK_BYTES], struct tw_err *err)
 {
 	struct tw_regression row;
-	enum tw_status st = tw_catalogue_regression_get(
-	        catalogue(r), project(r), tw_req_path(r, "regression"), tw_req_arena(r), &row, err);
+	enum tw_status st = tw_catalogue_regression_get(tw_api_catalogue(r), tw_api_project(r),
+	        tw_req_path(r, "regression"), tw_req_arena(r), &row, err);
 
-	return st == TW_OK ? tw_catalogue_ticket_regression_mark(
-	                             catalogue(r), project(r), &row, tw_req_arena(r), ret, err)
+	return st == TW_OK ? tw_catalogue_ticket_regression_mark(tw_api_catalogue(r),
+	                             tw_api_project(r), &row, tw_req_arena(r), ret, err)
 	                   : st;
 }
 
@@ -212,7 +203,7 @@ static enum tw_status get_of_group(struct tw_req *r, struct tw_err *err)
 {
 	char mark[TW_TICKET_MARK_BYTES];
 
-	tw_ticket_mark(project(r), TW_TICKET_ANR, tw_req_path(r, "key"), mark);
+	tw_ticket_mark(tw_api_project(r), TW_TICKET_ANR, tw_req_path(r, "key"), mark);
 	return reply(r, 200, mark, err);
 }
 
@@ -259,8 +250,8 @@ static enum tw_status queue(
 	if (tw_buf_status(&title) != TW_OK || tw_buf_status(&body) != TW_OK)
 		st = tw_fail(err, TW_TOO_LARGE, "the issue is too large");
 	else
-		st = tw_catalogue_ticket_add(catalogue(r),
-		        &(struct tw_ticket){.project_id = project(r),
+		st = tw_catalogue_ticket_add(tw_api_catalogue(r),
+		        &(struct tw_ticket){.project_id = tw_api_project(r),
 		                .mark = w->mark,
 		                .kind = w->kind,
 		                .subject_id = w->subject,
@@ -279,8 +270,8 @@ static enum tw_status queue(
 static enum tw_status find(struct tw_req *r, const char *mark, bool *ret_exists, struct tw_err *err)
 {
 	struct tw_ticket t;
-	enum tw_status st =
-	        tw_catalogue_ticket_get(catalogue(r), project(r), mark, tw_req_arena(r), &t, err);
+	enum tw_status st = tw_catalogue_ticket_get(
+	        tw_api_catalogue(r), tw_api_project(r), mark, tw_req_arena(r), &t, err);
 
 	*ret_exists = st == TW_OK && t.state != TW_TICKET_FAILED;
 	return st == TW_NOT_FOUND ? TW_OK : st;
@@ -344,7 +335,7 @@ static enum tw_status post_of_group(struct tw_req *r, struct tw_err *err)
 	const char *key = tw_req_path(r, "key");
 	char mark[TW_TICKET_MARK_BYTES];
 
-	tw_ticket_mark(project(r), TW_TICKET_ANR, key, mark);
+	tw_ticket_mark(tw_api_project(r), TW_TICKET_ANR, key, mark);
 	return create(r, TW_TICKET_ANR, key, mark, err);
 }
 

@@ -33,7 +33,7 @@ static enum tw_status user_of(struct tw_req *r, struct tw_user *ret, struct tw_e
 
 	if (tw_user_name(value ? value : "", name, NULL) != TW_OK)
 		return tw_fail(err, TW_NOT_FOUND, "no user of that name");
-	return tw_catalogue_user_get(tw_api_of(r)->catalogue, name, ret, err);
+	return tw_catalogue_user_get(tw_api_catalogue(r), name, ret, err);
 }
 
 /* --- lists --- */
@@ -55,7 +55,7 @@ static enum tw_status list(struct tw_req *r, const char *project_id, const char 
 	struct tw_user_row *rows;
 	json_t *items;
 	size_t n;
-	enum tw_status st = tw_catalogue_users(tw_api_of(r)->catalogue, project_id,
+	enum tw_status st = tw_catalogue_users(tw_api_catalogue(r), project_id,
 	        tw_req_text_or_empty(r, "cursor"), tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
@@ -76,7 +76,7 @@ static enum tw_status list_users(struct tw_req *r, struct tw_err *err)
 
 static enum tw_status list_members(struct tw_req *r, struct tw_err *err)
 {
-	const char *project_id = tw_req_caller(r)->project_id;
+	const char *project_id = tw_api_project(r);
 
 	if (!project_id[0])
 		return tw_fail(err, TW_NOT_FOUND, "no project exists yet");
@@ -124,7 +124,7 @@ static enum tw_status make_user(struct tw_req *r, const json_t *body, struct tw_
 	if (st == TW_OK)
 		st = get_password(body, name, hash, err);
 	if (st == TW_OK)
-		st = tw_catalogue_user_add(tw_api_of(r)->catalogue, name, hash, is_admin, id, err);
+		st = tw_catalogue_user_add(tw_api_catalogue(r), name, hash, is_admin, id, err);
 	return st == TW_OK ? tw_req_reply_json(r, 201, json_pack("{ss}", "name", name), err) : st;
 }
 
@@ -174,7 +174,7 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 	if (st == TW_OK && subject)
 		st = set_subject(r, user.id, subject, err);
 	if (st == TW_OK && (to.password || to.sets_admin || to.sets_disabled))
-		st = tw_catalogue_user_change(tw_api_of(r)->catalogue, user.id, &to, err);
+		st = tw_catalogue_user_change(tw_api_catalogue(r), user.id, &to, err);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
@@ -184,7 +184,7 @@ static enum tw_status remove_user(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = user_of(r, &user, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_user_remove(tw_api_of(r)->catalogue, user.id, err);
+		st = tw_catalogue_user_remove(tw_api_catalogue(r), user.id, err);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
@@ -200,8 +200,8 @@ static enum tw_status give_role(struct tw_req *r, const json_t *body, struct tw_
 	if (st == TW_OK)
 		st = user_of(r, &user, err);
 	if (st == TW_OK)
-		st = tw_catalogue_member_set(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-		        user.id, role_scopes[at], err);
+		st = tw_catalogue_member_set(
+		        tw_api_catalogue(r), tw_api_project(r), user.id, role_scopes[at], err);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
@@ -211,8 +211,8 @@ static enum tw_status remove_member(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = user_of(r, &user, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_member_set(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-		        user.id, TW_SCOPE_PUBLIC, err);
+		st = tw_catalogue_member_set(
+		        tw_api_catalogue(r), tw_api_project(r), user.id, TW_SCOPE_PUBLIC, err);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 

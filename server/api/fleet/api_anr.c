@@ -32,12 +32,12 @@ struct page {
 
 static const char *project_of(const struct tw_fleet_question *q)
 {
-	return tw_req_caller(q->req)->project_id;
+	return tw_api_project(q->req);
 }
 
 static struct tw_catalogue *catalogue_of(const struct tw_fleet_question *q)
 {
-	return tw_api_of(q->req)->catalogue;
+	return tw_api_catalogue(q->req);
 }
 
 static enum tw_status put_head(struct tw_fleet_question *q, struct tw_err *err)

@@ -137,7 +137,7 @@ enum tw_status tw_fleet_read_only(
 	const char **labels = tw_arena_alloc(q->arena, TW_FLEET_LABELS_MAX, sizeof(const char *));
 
 	q->query = *of;
-	q->query.project_id = tw_req_caller(q->req)->project_id;
+	q->query.project_id = tw_api_project(q->req);
 	q->query.filter = q->filter;
 	q->query.label_key = q->label_key;
 	q->query.thread = q->thread;
@@ -201,7 +201,7 @@ void tw_fleet_put_trace(struct tw_fleet_question *q, const char *key, const char
 		memcpy(text, id, TW_ROLLUP_ID);
 	tw_json_key(&q->j, key);
 	if (text[0] &&
-	        tw_catalogue_has_trace(tw_api_of(q->req)->catalogue, text, &there, NULL) == TW_OK &&
+	        tw_catalogue_has_trace(tw_api_catalogue(q->req), text, &there, NULL) == TW_OK &&
 	        there)
 		tw_json_str(&q->j, tw_str_of(text));
 	else
@@ -350,8 +350,8 @@ static enum tw_status get_stages(struct tw_req *r, struct tw_err *err)
 	for (size_t i = 0; st == TW_OK && tw_stages[i]; i++) {
 		if (!tw_stages[i]->marks)
 			continue;
-		st = tw_catalogue_stage_waiting(tw_api_of(r)->catalogue, tw_stages[i]->marks,
-		        tw_req_caller(r)->project_id, &w, err);
+		st = tw_catalogue_stage_waiting(
+		        tw_api_catalogue(r), tw_stages[i]->marks, tw_api_project(r), &w, err);
 		if (st == TW_OK)
 			(void)json_array_append_new(list, stage_json(tw_stages[i], &w));
 	}

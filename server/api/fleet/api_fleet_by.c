@@ -23,8 +23,8 @@ static enum tw_status check_key(
 {
 	const char *labels[TW_ROLLUP_LABELS_MAX];
 	size_t n = 0;
-	enum tw_status st = tw_rollup_labels(tw_api_of(q->req)->catalogue,
-	        tw_req_caller(q->req)->project_id, q->arena, labels, &n, err);
+	enum tw_status st = tw_rollup_labels(
+	        tw_api_catalogue(q->req), tw_api_project(q->req), q->arena, labels, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		if (strcmp(labels[i], key) == 0)

@@ -53,8 +53,8 @@ static enum tw_status find(struct tw_fleet_question *q, struct asked *a, struct 
 
 	if (!wanted)
 		return tw_oom(err);
-	st = tw_catalogue_rollup_find(tw_api_of(q->req)->catalogue,
-	        tw_req_caller(q->req)->project_id, a->name, q->arena, &ids, &n, err);
+	st = tw_catalogue_rollup_find(
+	        tw_api_catalogue(q->req), tw_api_project(q->req), a->name, q->arena, &ids, &n, err);
 	if (st == TW_OK && n == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "no counted trace has a method of that name");
 	for (size_t i = 0; st == TW_OK && i < n; i++) {

@@ -66,8 +66,8 @@ static enum tw_status read_trace(
 	        .symbols = api->symbols,
 	        .fleet = api->fleet};
 	struct tw_trace_row row;
-	enum tw_status st = tw_catalogue_trace_get(api->catalogue,
-	        tw_req_caller(q->req)->project_id, s->trace_id, q->arena, &row, err);
+	enum tw_status st = tw_catalogue_trace_get(
+	        api->catalogue, tw_api_project(q->req), s->trace_id, q->arena, &row, err);
 
 	if (st != TW_OK)
 		return st;
@@ -221,8 +221,8 @@ static enum tw_status read_names(struct tw_comparison *c, int side, int class, s
 		return tw_oom(err);
 	for (uint32_t i = 0; i < r->n; i++)
 		ids[i] = r->methods[i].id;
-	st = tw_catalogue_rollup_names(tw_api_of(c->q->req)->catalogue,
-	        tw_req_caller(c->q->req)->project_id, ids, r->n, c->q->arena, &names, err);
+	st = tw_catalogue_rollup_names(tw_api_catalogue(c->q->req), tw_api_project(c->q->req), ids,
+	        r->n, c->q->arena, &names, err);
 	c->rollups.names[side][class] = names;
 	return st;
 }

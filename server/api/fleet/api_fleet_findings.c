@@ -200,8 +200,8 @@ static enum tw_status name_causes(struct answer *a, struct tw_err *err)
 		return tw_oom(err);
 	for (uint32_t i = 0; i < s->n; i++)
 		ids[i] = s->causes[i].method;
-	st = tw_catalogue_rollup_names(tw_api_of(a->q->req)->catalogue,
-	        tw_req_caller(a->q->req)->project_id, ids, s->n, a->q->arena, &names, err);
+	st = tw_catalogue_rollup_names(tw_api_catalogue(a->q->req), tw_api_project(a->q->req), ids,
+	        s->n, a->q->arena, &names, err);
 	if (st != TW_OK)
 		return st;
 	for (uint32_t i = 0; i < s->n; i++)
@@ -370,14 +370,14 @@ static void put_all(struct answer *a)
 static enum tw_status read_all(struct answer *a, struct tw_err *err)
 {
 	struct tw_fleet_question *q = a->q;
-	struct tw_catalogue *c = tw_api_of(q->req)->catalogue;
+	struct tw_catalogue *c = tw_api_catalogue(q->req);
 	enum tw_status st = tw_fleet_read(q, 0, tw_fleet_by_dims(a->by), err);
 
 	if (st == TW_OK)
 		st = tw_fleet_finalize_labels(q, err);
 	if (st == TW_OK) /* first, so that findings of traces that are no longer pending are read */
 		st = tw_catalogue_found_waiting(
-		        c, tw_req_caller(q->req)->project_id, a->rules.number, &a->pending, err);
+		        c, tw_api_project(q->req), a->rules.number, &a->pending, err);
 	if (st == TW_OK)
 		st = read_groups(a, err);
 	return st == TW_OK ? name_causes(a, err) : st;
@@ -411,8 +411,8 @@ static enum tw_status answer_findings(struct tw_fleet_question *q, struct tw_err
 	        .limit = tw_req_number(q->req, "limit")};
 	st = tw_fleet_read_by(q, "version", &a->by, err);
 	if (st == TW_OK)
-		st = tw_found_rules_open(tw_api_of(q->req)->catalogue,
-		        tw_req_caller(q->req)->project_id, q->arena, &a->rules, err);
+		st = tw_found_rules_open(
+		        tw_api_catalogue(q->req), tw_api_project(q->req), q->arena, &a->rules, err);
 	if (st != TW_OK)
 		return st;
 	a->sums = (struct tw_found_sums){.arena = q->arena, .of = a->rules.detectors};

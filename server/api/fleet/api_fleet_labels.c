@@ -12,8 +12,8 @@ static enum tw_status reply_labels(struct tw_req *r, struct tw_err *err)
 	const char *labels[TW_ROLLUP_LABELS_MAX];
 	json_t *list;
 	size_t n = 0;
-	enum tw_status st = tw_rollup_labels(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-	        tw_req_arena(r), labels, &n, err);
+	enum tw_status st = tw_rollup_labels(
+	        tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), labels, &n, err);
 
 	if (st != TW_OK)
 		return st;

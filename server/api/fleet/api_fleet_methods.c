@@ -158,8 +158,8 @@ static enum tw_status name_methods(
 		return tw_oom(err);
 	for (uint32_t i = 0; i < r->n; i++)
 		ids[i] = r->methods[i].id;
-	st = tw_catalogue_rollup_names(tw_api_of(q->req)->catalogue,
-	        tw_req_caller(q->req)->project_id, ids, r->n, q->arena, &names, err);
+	st = tw_catalogue_rollup_names(
+	        tw_api_catalogue(q->req), tw_api_project(q->req), ids, r->n, q->arena, &names, err);
 	for (uint32_t i = 0; st == TW_OK && i < r->n; i++)
 		if (names[i].id == TW_ROLLUP_OTHER) {
 			names[i].name = "(other methods)";
@@ -395,8 +395,8 @@ static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *
 	if (st == TW_OK)
 		st = read_thread(q, err);
 	if (st == TW_OK)
-		st = tw_catalogue_rollup_find(tw_api_of(q->req)->catalogue,
-		        tw_req_caller(q->req)->project_id, name, q->arena, &ids, &s.n_ids, err);
+		st = tw_catalogue_rollup_find(tw_api_catalogue(q->req), tw_api_project(q->req),
+		        name, q->arena, &ids, &s.n_ids, err);
 	if (st == TW_OK && s.n_ids == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "no counted trace has a method of that name");
 	s.ids = ids;

@@ -65,20 +65,20 @@ static enum tw_status read_by_words(struct tw_fleet_question *q, const char *tex
 {
 	struct tw_find find;
 	const struct tw_index_names of = {
-	        tw_req_caller(q->req)->project_id, NULL, fits_words, &find, NAMES_MAX};
+	        tw_api_project(q->req), NULL, fits_words, &find, NAMES_MAX};
 	enum tw_status st = tw_find_read(text, &find, err);
 
 	if (st != TW_OK || find.n == 0)
 		return st;
 	return tw_catalogue_index_names(
-	        tw_api_of(q->req)->catalogue, &of, q->arena, ret, ret_n, ret_all, err);
+	        tw_api_catalogue(q->req), &of, q->arena, ret, ret_n, ret_all, err);
 }
 
 static enum tw_status read_names(struct tw_fleet_question *q, const char *text, bool regex,
         const struct tw_rollup_naming **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct naming naming = {.until_ms = tw_monotonic_ms() + NAMES_MS};
-	struct tw_index_names of = {tw_req_caller(q->req)->project_id, regex ? NULL : text,
+	struct tw_index_names of = {tw_api_project(q->req), regex ? NULL : text,
 	        regex ? matches_name : NULL, &naming, NAMES_MAX};
 	struct tw_rollup_naming *rows = NULL;
 	bool all = true;
@@ -86,7 +86,7 @@ static enum tw_status read_names(struct tw_fleet_question *q, const char *text, 
 
 	if (st == TW_OK)
 		st = tw_catalogue_index_names(
-		        tw_api_of(q->req)->catalogue, &of, q->arena, &rows, ret_n, &all, err);
+		        tw_api_catalogue(q->req), &of, q->arena, &rows, ret_n, &all, err);
 	tw_match_free(naming.match);
 	if (st == TW_OK && !regex && *ret_n == 0)
 		st = read_by_words(q, text, &rows, ret_n, &all, err);
@@ -184,8 +184,8 @@ static struct tw_search_call read_hit(struct search *k, const struct tw_search_f
 	const struct tw_derive_parts parts = {
 	        .catalogue = api->catalogue, .blobs = api->blobs, .symbols = api->symbols};
 	const struct tw_rollup_naming *method = &k->s.methods[found->which];
-	const struct tw_named_trace of = {tw_req_caller(k->q->req)->project_id, found->trace_id,
-	        method->build_id, method->mapping_id};
+	const struct tw_named_trace of = {
+	        tw_api_project(k->q->req), found->trace_id, method->build_id, method->mapping_id};
 	const struct tw_deadline deadline = {is_late, k};
 	const struct tw_search_query query = {method, found, &k->path, k->s.over_ns, &deadline};
 	struct tw_search_call call = {0};
@@ -212,7 +212,7 @@ static bool is_there(const struct search *k, const char *trace_id)
 {
 	bool there = false;
 
-	return tw_catalogue_has_trace(tw_api_of(k->q->req)->catalogue, trace_id, &there, NULL) ==
+	return tw_catalogue_has_trace(tw_api_catalogue(k->q->req), trace_id, &there, NULL) ==
 	               TW_OK &&
 	       there;
 }

@@ -21,10 +21,10 @@ static enum tw_status mark_foreign(
 	const struct tw_frame_rules *rules = NULL;
 	uint8_t *foreign = tw_arena_zalloc(q->arena, (size_t)t->names.n + 1, 1);
 	int64_t version;
-	enum tw_status st = foreign ? tw_frame_rules_of(tw_api_of(q->req)->catalogue,
-	                                      tw_req_caller(q->req)->project_id, q->arena, &rules,
-	                                      &version, err)
-	                            : tw_oom(err);
+	enum tw_status st =
+	        foreign ? tw_frame_rules_of(tw_api_catalogue(q->req), tw_api_project(q->req),
+	                          q->arena, &rules, &version, err)
+	                : tw_oom(err);
 
 	for (uint32_t i = t->names.n_threads; st == TW_OK && foreign && i < t->names.n; i++)
 		foreign[i] = !tw_frame_rules_app(rules, t->names.names[i]);
@@ -74,8 +74,8 @@ enum tw_status tw_fleet_take_names(struct tw_fleet_question *q,
 
 	*ret = (struct tw_fleet_taking){.app_only = tw_req_enum(q->req, "frames") == 1};
 	if (st == TW_OK)
-		st = tw_catalogue_rollup_names(tw_api_of(q->req)->catalogue,
-		        tw_req_caller(q->req)->project_id, ids, n_ids, q->arena, &namings, err);
+		st = tw_catalogue_rollup_names(tw_api_catalogue(q->req), tw_api_project(q->req),
+		        ids, n_ids, q->arena, &namings, err);
 	if (st == TW_OK)
 		st = tw_fleet_tree_names(trees, n, namings, n_ids, q->arena, &ret->names, err);
 	if (st == TW_OK)

@@ -59,7 +59,7 @@ struct inbox {
 
 static const char *project_of(const struct inbox *b)
 {
-	return tw_req_caller(b->req)->project_id;
+	return tw_api_project(b->req);
 }
 
 /* --- which boxes an item is in --- */
@@ -153,7 +153,7 @@ static void add_alerts(struct inbox *b, const struct tw_alert *rows, size_t n)
 
 static enum tw_status read_all(struct inbox *b, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_api_of(b->req)->catalogue;
+	struct tw_catalogue *c = tw_api_catalogue(b->req);
 	const int64_t today = b->now_ms / TW_DAY_MS;
 	const struct tw_rollup_filter f = {
 	        b->app, "", "", "", "", "", "", today - ANR_DAYS + 1, today + 1};
@@ -321,8 +321,8 @@ static enum tw_status read_regression(struct tw_req *r, const char *id, const js
         struct tw_triage *ret, struct tw_err *err)
 {
 	struct tw_regression row;
-	enum tw_status st = tw_catalogue_regression_get(tw_api_of(r)->catalogue,
-	        tw_req_caller(r)->project_id, id, tw_req_arena(r), &row, err);
+	enum tw_status st = tw_catalogue_regression_get(
+	        tw_api_catalogue(r), tw_api_project(r), id, tw_req_arena(r), &row, err);
 
 	if (st != TW_OK)
 		return st;
@@ -336,8 +336,8 @@ static enum tw_status read_group(struct tw_req *r, const char *key, const json_t
 {
 	struct tw_anr_state *rows = NULL;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_anr_states(tw_api_of(r)->catalogue,
-	        tw_req_caller(r)->project_id, key, tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_anr_states(
+	        tw_api_catalogue(r), tw_api_project(r), key, tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
@@ -354,10 +354,9 @@ static enum tw_status read_alert(struct tw_req *r, const char *id, const json_t 
 {
 	struct tw_alert *row = NULL;
 	size_t n = 0;
-	enum tw_status st =
-	        *id ? tw_catalogue_alerts(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, id,
-	                      tw_req_arena(r), &row, &n, err)
-	            : TW_OK;
+	enum tw_status st = *id ? tw_catalogue_alerts(tw_api_catalogue(r), tw_api_project(r), id,
+	                                  tw_req_arena(r), &row, &n, err)
+	                        : TW_OK;
 
 	if (st == TW_OK && n == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "no such alert");
@@ -422,8 +421,7 @@ static enum tw_status triage_all(struct tw_req *r, const json_t *body, struct tw
 		if (st != TW_OK)
 			return st;
 	}
-	st = tw_catalogue_triage(
-	        tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, items, i, err);
+	st = tw_catalogue_triage(tw_api_catalogue(r), tw_api_project(r), items, i, err);
 	return st == TW_OK ? tw_req_reply_json(
 	                             r, 200, json_pack("{s:I}", "changed", (json_int_t)i), err)
 	                   : st;

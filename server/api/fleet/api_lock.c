@@ -144,8 +144,8 @@ static enum tw_status answer_locks(struct tw_fleet_question *q, struct tw_err *e
 	enum tw_status st = read_locks(q, &l, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_locks(tw_api_of(q->req)->catalogue,
-		        tw_req_caller(q->req)->project_id, &l.of, q->arena, &l.rows, &l.n, err);
+		st = tw_catalogue_locks(tw_api_catalogue(q->req), tw_api_project(q->req), &l.of,
+		        q->arena, &l.rows, &l.n, err);
 	if (st == TW_OK) {
 		l.n = keep_matching(&l);
 		put_head(q);
@@ -195,8 +195,8 @@ static enum tw_status answer_lock(struct tw_fleet_question *q, struct tw_err *er
 	struct tw_lock_row *all = NULL, *rows = NULL;
 	size_t n_all = 0, n = 0;
 	int by;
-	struct tw_catalogue *c = tw_api_of(q->req)->catalogue;
-	const char *project = tw_req_caller(q->req)->project_id;
+	struct tw_catalogue *c = tw_api_catalogue(q->req);
+	const char *project = tw_api_project(q->req);
 	enum tw_status st;
 
 	read_question(q, &of);

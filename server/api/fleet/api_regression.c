@@ -53,8 +53,8 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 	struct tw_regression *rows = NULL;
 	json_t *all;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_regressions(tw_api_of(r)->catalogue,
-	        tw_req_caller(r)->project_id, &q, tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_regressions(
+	        tw_api_catalogue(r), tw_api_project(r), &q, tw_req_arena(r), &rows, &n, err);
 	if (st != TW_OK)
 		return st;
 	all = json_array();
@@ -65,7 +65,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 
 static enum tw_status read_one(struct tw_req *r, struct tw_regression *ret, struct tw_err *err)
 {
-	return tw_catalogue_regression_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
+	return tw_catalogue_regression_get(tw_api_catalogue(r), tw_api_project(r),
 	        tw_req_path(r, "regression"), tw_req_arena(r), ret, err);
 }
 
@@ -85,8 +85,8 @@ static enum tw_status get_history(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = read_one(r, &row, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_regression_history(tw_api_of(r)->catalogue,
-		        tw_req_caller(r)->project_id, row.id, tw_req_arena(r), &rows, &n, err);
+		st = tw_catalogue_regression_history(tw_api_catalogue(r), tw_api_project(r), row.id,
+		        tw_req_arena(r), &rows, &n, err);
 	if (st != TW_OK)
 		return st;
 	all = json_array();
@@ -178,8 +178,7 @@ static enum tw_status triage(struct tw_req *r, const json_t *body, struct tw_err
 	if (st == TW_OK)
 		st = tw_triage_read(body, &item.what, err);
 	if (st == TW_OK)
-		st = tw_catalogue_triage(
-		        tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, &item, 1, err);
+		st = tw_catalogue_triage(tw_api_catalogue(r), tw_api_project(r), &item, 1, err);
 	return st == TW_OK ? get_one(r, err) : st;
 }
 
@@ -188,8 +187,8 @@ static enum tw_status triage(struct tw_req *r, const json_t *body, struct tw_err
 static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_regress_rules rules;
-	enum tw_status st = tw_regress_rules_of(tw_api_of(r)->catalogue,
-	        tw_req_caller(r)->project_id, tw_req_arena(r), &rules, err);
+	enum tw_status st = tw_regress_rules_of(
+	        tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), &rules, err);
 
 	return st == TW_OK ? tw_req_reply_json(r, 200, tw_regress_rules_json(&rules), err) : st;
 }
@@ -213,7 +212,7 @@ static bool is_late(void *arg)
 
 static enum tw_status detect_now(struct tw_req *r, struct tw_err *err)
 {
-	const struct tw_regress_task task = {tw_req_caller(r)->project_id, tw_unix_ms() / TW_DAY_MS,
+	const struct tw_regress_task task = {tw_api_project(r), tw_unix_ms() / TW_DAY_MS,
 	        {is_late, r}, (uint64_t)tw_unix_ms() / 1000};
 	struct tw_regress_detected sums;
 	enum tw_status st = tw_regress_detect(tw_api_of(r)->fleet, &task, &sums, err);

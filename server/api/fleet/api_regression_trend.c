@@ -69,8 +69,8 @@ static enum tw_status reply(struct tw_req *r, struct tw_arena *a, struct tw_err 
 {
 	struct tw_regression row;
 	struct tw_trend trend;
-	struct tw_catalogue *c = tw_api_of(r)->catalogue;
-	const char *project_id = tw_req_caller(r)->project_id;
+	struct tw_catalogue *c = tw_api_catalogue(r);
+	const char *project_id = tw_api_project(r);
 	enum tw_status st = tw_catalogue_regression_get(
 	        c, project_id, tw_req_path(r, "regression"), a, &row, err);
 

@@ -121,9 +121,8 @@ static enum tw_status take_name(
 
 static enum tw_status find_methods(struct search *s, json_t *out, struct tw_err *err)
 {
-	const struct tw_method_names names = {
-	        tw_req_caller(s->req)->project_id, true, take_name, s};
-	struct tw_catalogue *c = tw_api_of(s->req)->catalogue;
+	const struct tw_method_names names = {tw_api_project(s->req), true, take_name, s};
+	struct tw_catalogue *c = tw_api_catalogue(s->req);
 	int64_t version = 0;
 	enum tw_status st =
 	        tw_frame_rules_of(c, names.project_id, s->arena, &s->rules, &version, err);
@@ -156,9 +155,8 @@ static enum tw_status find_traces(
 	enum tw_status st = tw_trace_filter_add(&f, "q", text, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_traces(tw_api_of(s->req)->catalogue,
-		        tw_req_caller(s->req)->project_id, &f, s->arena, &rows, &n, &cursor, &total,
-		        err);
+		st = tw_catalogue_traces(tw_api_catalogue(s->req), tw_api_project(s->req), &f,
+		        s->arena, &rows, &n, &cursor, &total, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		(void)json_array_append_new(
 		        list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I}", "id", rows[i].id,
@@ -199,9 +197,8 @@ static enum tw_status find_builds(struct search *s, json_t *out, struct tw_err *
 	const char *cursor;
 	size_t n = 0;
 	json_t *list = json_array();
-	enum tw_status st =
-	        tw_catalogue_builds(tw_api_of(s->req)->catalogue, tw_req_caller(s->req)->project_id,
-	                BUILDS_READ, "", s->arena, &rows, &n, &cursor, err);
+	enum tw_status st = tw_catalogue_builds(tw_api_catalogue(s->req), tw_api_project(s->req),
+	        BUILDS_READ, "", s->arena, &rows, &n, &cursor, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		offer(s, &fits, &rows[i],
@@ -228,8 +225,8 @@ static enum tw_status find_anrs(struct search *s, json_t *out, struct tw_err *er
 	struct tw_anr_group *rows = NULL;
 	size_t n = 0;
 	json_t *list = json_array();
-	enum tw_status st = tw_catalogue_anr_groups(tw_api_of(s->req)->catalogue,
-	        tw_req_caller(s->req)->project_id, &f, "", s->arena, &rows, &n, err);
+	enum tw_status st = tw_catalogue_anr_groups(
+	        tw_api_catalogue(s->req), tw_api_project(s->req), &f, "", s->arena, &rows, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		offer(s, &fits, &rows[i],
@@ -255,8 +252,8 @@ static enum tw_status find_regressions(struct search *s, json_t *out, struct tw_
 	struct tw_regression *rows = NULL;
 	size_t n = 0;
 	json_t *list = json_array();
-	enum tw_status st = tw_catalogue_regressions(tw_api_of(s->req)->catalogue,
-	        tw_req_caller(s->req)->project_id, &all, s->arena, &rows, &n, err);
+	enum tw_status st = tw_catalogue_regressions(
+	        tw_api_catalogue(s->req), tw_api_project(s->req), &all, s->arena, &rows, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		offer(s, &fits, &rows[i],

@@ -90,7 +90,7 @@ static enum tw_status has_room(const struct tw_req *r, const struct mapping *m, 
 	struct tw_api *api = tw_api_of(r);
 
 	return tw_catalogue_mapping_room(api->catalogue,
-	        &(struct tw_mapping_sent){.project_id = tw_req_caller(r)->project_id,
+	        &(struct tw_mapping_sent){.project_id = tw_api_project(r),
 	                .build_id = m->build_id,
 	                .kind = m->kind,
 	                .bytes = declared == UINT64_MAX ? 0 : declared,
@@ -162,8 +162,8 @@ static void abort_mapping(struct tw_req *r)
 static enum tw_status get_build(
         struct tw_req *r, const char *build_id, struct tw_build_row *ret, struct tw_err *err)
 {
-	return tw_catalogue_build_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-	        build_id, tw_req_arena(r), ret, err);
+	return tw_catalogue_build_get(
+	        tw_api_catalogue(r), tw_api_project(r), build_id, tw_req_arena(r), ret, err);
 }
 
 /* The build's image of the same upload if it is readable; "": compile it again. */
@@ -191,7 +191,7 @@ static enum tw_status store(struct tw_req *r, struct tw_blob_list *ret_unused, s
 {
 	struct mapping *m = tw_req_state(r);
 	struct tw_api *api = tw_api_of(r);
-	struct tw_mapping_sent sent = {.project_id = tw_req_caller(r)->project_id,
+	struct tw_mapping_sent sent = {.project_id = tw_api_project(r),
 	        .build_id = m->build_id,
 	        .kind = m->kind,
 	        .source_sha256 = m->source,
@@ -230,7 +230,7 @@ static enum tw_status store_and_queue(struct tw_req *r, struct tw_err *err)
 			tw_store_drop_orphan_blob(api->store_job, m->source);
 		return st;
 	}
-	tw_record_build(api->recorder, tw_req_caller(r)->project_id, m->build_id);
+	tw_record_build(api->recorder, tw_api_project(r), m->build_id);
 	tw_crash_point("mapping_queued");
 	tw_store_drop_blobs(api->store_job, &unused);
 	if (api->jobs)
@@ -334,9 +334,9 @@ static enum tw_status store_commit(struct tw_req *r, const json_t *body, struct 
 		st = tw_upload_meta_commit(json_string_value(said), commit, err);
 	if (st == TW_OK)
 		st = tw_catalogue_commit_set(
-		        tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, id, commit, err);
+		        tw_api_catalogue(r), tw_api_project(r), id, commit, err);
 	if (st == TW_OK)
-		tw_record_build(tw_api_of(r)->recorder, tw_req_caller(r)->project_id, id);
+		tw_record_build(tw_api_of(r)->recorder, tw_api_project(r), id);
 	return st == TW_OK ? tw_req_reply_json(r, 200,
 	                             json_pack("{s:s, s:s}", "build_id", id, "commit", commit), err)
 	                   : st;
@@ -392,9 +392,9 @@ static enum tw_status list_builds(struct tw_req *r, struct tw_err *err)
 	const char *cursor;
 	json_t *list;
 	size_t n;
-	enum tw_status st = tw_catalogue_builds(tw_api_of(r)->catalogue,
-	        tw_req_caller(r)->project_id, (uint32_t)tw_req_number(r, "limit"),
-	        tw_req_text_or_empty(r, "cursor"), tw_req_arena(r), &rows, &n, &cursor, err);
+	enum tw_status st = tw_catalogue_builds(tw_api_catalogue(r), tw_api_project(r),
+	        (uint32_t)tw_req_number(r, "limit"), tw_req_text_or_empty(r, "cursor"),
+	        tw_req_arena(r), &rows, &n, &cursor, err);
 
 	if (st != TW_OK)
 		return st;
@@ -423,8 +423,8 @@ static json_t *latest_json(struct tw_req *r, const char *build_id)
 	json_t *latest = json_null();
 	struct tw_err why;
 
-	if (tw_catalogue_traces(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, &filter,
-	            tw_req_arena(r), &rows, &n, &cursor, &total, &why) == TW_OK &&
+	if (tw_catalogue_traces(tw_api_catalogue(r), tw_api_project(r), &filter, tw_req_arena(r),
+	            &rows, &n, &cursor, &total, &why) == TW_OK &&
 	        n == 1 && tw_view_report(r, &rows[0], seen, &why) == TW_OK) {
 		latest = json_deep_copy(json_object_get(json_object_get(seen, "report"), "names"));
 		(void)json_object_del(latest, "warning");
@@ -443,8 +443,8 @@ static enum tw_status one_build(struct tw_req *r, struct tw_err *err)
 	json_t *o;
 
 	if (st == TW_OK)
-		st = tw_catalogue_build_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-		        id, tw_req_arena(r), &row, err);
+		st = tw_catalogue_build_get(
+		        tw_api_catalogue(r), tw_api_project(r), id, tw_req_arena(r), &row, err);
 	if (st != TW_OK)
 		return st;
 	o = build_json(&row);

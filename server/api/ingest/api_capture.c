@@ -27,9 +27,8 @@ static enum tw_status load_rules(
         struct tw_req *r, json_t **ret, int64_t *ret_changed_ms, struct tw_err *err)
 {
 	const char *text = NULL;
-	enum tw_status st =
-	        tw_catalogue_setting_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-	                TW_SETTING_CAPTURE, tw_req_arena(r), &text, ret_changed_ms, err);
+	enum tw_status st = tw_catalogue_setting_get(tw_api_catalogue(r), tw_api_project(r),
+	        TW_SETTING_CAPTURE, tw_req_arena(r), &text, ret_changed_ms, err);
 
 	*ret = NULL;
 	if (st != TW_OK || !text)
@@ -42,7 +41,7 @@ static enum tw_status load_counts(
         struct tw_req *r, int64_t days, struct counts *ret, struct tw_err *err)
 {
 	ret->today = tw_unix_ms() / TW_DAY_MS;
-	return tw_catalogue_capture_counts(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
+	return tw_catalogue_capture_counts(tw_api_catalogue(r), tw_api_project(r),
 	        ret->today - days + 1, tw_req_arena(r), &ret->rows, &ret->n, err);
 }
 

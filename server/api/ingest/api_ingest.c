@@ -87,7 +87,7 @@ static enum tw_status begin_preflight(
 
 	p->is_checked = true;
 	return tw_preflight_begin(
-	        api->preflights, tw_req_caller(u->req)->project_id, &head, &p->preflight, err);
+	        api->preflights, tw_api_project(u->req), &head, &p->preflight, err);
 }
 
 static enum tw_status end_preflight(struct part *p, struct tw_err *err)
@@ -246,8 +246,7 @@ enum tw_status tw_ingest_has_room(struct tw_req *r, uint64_t bytes, struct tw_er
 {
 	struct tw_api *api = tw_api_of(r);
 	char wait[16];
-	enum tw_status st =
-	        tw_backlog_check(api->backlog, tw_req_caller(r)->project_id, bytes, err);
+	enum tw_status st = tw_backlog_check(api->backlog, tw_api_project(r), bytes, err);
 
 	if (st == TW_OK)
 		return st;

@@ -37,11 +37,6 @@ static struct tw_resumes *resumes(const struct tw_req *r)
 	return tw_api_of(r)->resumes;
 }
 
-static const char *project(const struct tw_req *r)
-{
-	return tw_req_caller(r)->project_id;
-}
-
 /* --- headers --- */
 
 static enum tw_status check_version(struct tw_req *r, struct tw_err *err)
@@ -165,7 +160,7 @@ static enum tw_status begin_patch(struct tw_req *r, struct tw_err *err)
 		st = number_header(r, "Upload-Offset", &offset, err);
 	if (st == TW_OK)
 		st = tw_resume_acquire(
-		        resumes(r), project(r), tw_req_path(r, "upload"), &p->of, err);
+		        resumes(r), tw_api_project(r), tw_req_path(r, "upload"), &p->of, err);
 	if (st != TW_OK)
 		return st;
 	if (offset != p->of->offset)
@@ -319,7 +314,7 @@ static enum tw_status create(struct tw_req *r, struct piece *p, uint64_t length,
 	        metadata ? metadata : "", key ? key : "", id, err);
 
 	if (st == TW_OK)
-		st = tw_resume_acquire(resumes(r), project(r), id, &p->of, err);
+		st = tw_resume_acquire(resumes(r), tw_api_project(r), id, &p->of, err);
 	if (st != TW_OK)
 		return st;
 	(void)snprintf(url, sizeof url, "%s%s", url_prefix, id);
@@ -360,7 +355,7 @@ static enum tw_status begin_plain(struct tw_req *r, struct tw_err *err)
 static enum tw_status finish_late(struct tw_req *r, const char *id, struct tw_err *err)
 {
 	struct piece *p = tw_req_state(r);
-	enum tw_status st = tw_resume_acquire(resumes(r), project(r), id, &p->of, err);
+	enum tw_status st = tw_resume_acquire(resumes(r), tw_api_project(r), id, &p->of, err);
 
 	return st == TW_OK ? finish(r, p, err) : st;
 }
@@ -370,12 +365,12 @@ static enum tw_status head(struct tw_req *r, struct tw_err *err)
 	const char *id = tw_req_path(r, "upload");
 	struct tw_arena *a = tw_req_arena(r);
 	struct tw_resume u;
-	enum tw_status st = tw_resume_progress_of(resumes(r), project(r), id, &u, a, err);
+	enum tw_status st = tw_resume_progress_of(resumes(r), tw_api_project(r), id, &u, a, err);
 
 	if (st == TW_OK && !u.trace_id[0] && u.offset == u.length) {
 		st = finish_late(r, id, err);
 		if (st == TW_OK)
-			st = tw_resume_progress_of(resumes(r), project(r), id, &u, a, err);
+			st = tw_resume_progress_of(resumes(r), tw_api_project(r), id, &u, a, err);
 	}
 	if (st != TW_OK)
 		return st;
@@ -390,8 +385,8 @@ static enum tw_status head(struct tw_req *r, struct tw_err *err)
 static enum tw_status end_upload(struct tw_req *r, struct tw_err *err)
 {
 	struct piece *p = tw_req_state(r);
-	enum tw_status st =
-	        tw_resume_acquire(resumes(r), project(r), tw_req_path(r, "upload"), &p->of, err);
+	enum tw_status st = tw_resume_acquire(
+	        resumes(r), tw_api_project(r), tw_req_path(r, "upload"), &p->of, err);
 
 	if (st == TW_OK)
 		st = tw_resume_drop(resumes(r), p->of, err);

@@ -80,8 +80,8 @@ static json_t *all_json(
 
 static enum tw_status list_annotations(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_api_of(r)->catalogue;
-	const char *project_id = tw_req_caller(r)->project_id;
+	struct tw_catalogue *c = tw_api_catalogue(r);
+	const char *project_id = tw_api_project(r);
 	struct tw_trace_row row;
 	struct tw_annotation *rows;
 	struct tw_view v;
@@ -190,7 +190,7 @@ static enum tw_status add(
 		return st;
 	a.author = tw_api_author(r);
 	st = tw_catalogue_annotation_add(
-	        tw_api_of(r)->catalogue, v->row.project_id, v->row.id, &a, id, err);
+	        tw_api_catalogue(r), v->row.project_id, v->row.id, &a, id, err);
 	if (st == TW_OK)
 		tw_record_trace(tw_api_of(r)->recorder, v->row.project_id, v->row.id);
 	return st == TW_OK ? tw_req_reply_json(r, 201, json_pack("{ss}", "id", id), err) : st;
@@ -214,24 +214,20 @@ static enum tw_status edit_annotation(struct tw_req *r, const json_t *body, stru
 	enum tw_status st = read_text(body, &text, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_annotation_edit(tw_api_of(r)->catalogue,
-		        tw_req_caller(r)->project_id, tw_req_path(r, "id"),
-		        tw_req_path(r, "annotation"), text, err);
+		st = tw_catalogue_annotation_edit(tw_api_catalogue(r), tw_api_project(r),
+		        tw_req_path(r, "id"), tw_req_path(r, "annotation"), text, err);
 	if (st == TW_OK)
-		tw_record_trace(
-		        tw_api_of(r)->recorder, tw_req_caller(r)->project_id, tw_req_path(r, "id"));
+		tw_record_trace(tw_api_of(r)->recorder, tw_api_project(r), tw_req_path(r, "id"));
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
 static enum tw_status delete_annotation(struct tw_req *r, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_annotation_delete(tw_api_of(r)->catalogue,
-	        tw_req_caller(r)->project_id, tw_req_path(r, "id"), tw_req_path(r, "annotation"),
-	        err);
+	enum tw_status st = tw_catalogue_annotation_delete(tw_api_catalogue(r), tw_api_project(r),
+	        tw_req_path(r, "id"), tw_req_path(r, "annotation"), err);
 
 	if (st == TW_OK)
-		tw_record_trace(
-		        tw_api_of(r)->recorder, tw_req_caller(r)->project_id, tw_req_path(r, "id"));
+		tw_record_trace(tw_api_of(r)->recorder, tw_api_project(r), tw_req_path(r, "id"));
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 

@@ -60,8 +60,8 @@ static enum tw_status read_rules_sent(
         struct tw_req *r, struct tw_detecting *d, int64_t *ret_changed, struct tw_err *err)
 {
 	d->keep = tw_req_number(r, "limit");
-	return tw_frame_rules_of(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-	        tw_req_arena(r), &d->app, ret_changed, err);
+	return tw_frame_rules_of(
+	        tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), &d->app, ret_changed, err);
 }
 
 static enum tw_status stored_findings(
@@ -201,9 +201,8 @@ static enum tw_status get_frames(struct tw_req *r, struct tw_err *err)
 	int64_t version = 0;
 	json_t *project;
 	json_t *answer;
-	enum tw_status st =
-	        tw_catalogue_setting_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-	                TW_SETTING_FRAMES, tw_req_arena(r), &text, &version, err);
+	enum tw_status st = tw_catalogue_setting_get(tw_api_catalogue(r), tw_api_project(r),
+	        TW_SETTING_FRAMES, tw_req_arena(r), &text, &version, err);
 
 	if (st != TW_OK)
 		return st;

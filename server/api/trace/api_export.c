@@ -224,7 +224,7 @@ static enum tw_status make_ticket(struct tw_req *r, const json_t *body, struct t
 	const char *id;
 	enum tw_status st = tw_api_trace_id(r, &id, err);
 
-	(void)snprintf(t.project_id, sizeof t.project_id, "%s", tw_req_caller(r)->project_id);
+	(void)snprintf(t.project_id, sizeof t.project_id, "%s", tw_api_project(r));
 	if (st == TW_OK)
 		st = tw_catalogue_trace_get(
 		        api->catalogue, t.project_id, id, tw_req_arena(r), &row, err);

@@ -89,8 +89,8 @@ static enum tw_status read_marks(
 
 static enum tw_status mark_trace(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_api_of(r)->catalogue;
-	const char *project_id = tw_req_caller(r)->project_id;
+	struct tw_catalogue *c = tw_api_catalogue(r);
+	const char *project_id = tw_api_project(r);
 	struct tw_trace_marks marks = {0};
 	struct tw_trace_row row;
 	const char *id;

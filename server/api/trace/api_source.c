@@ -40,9 +40,8 @@ static enum tw_status load(
         struct tw_req *r, json_t **ret, int64_t *ret_changed_ms, struct tw_err *err)
 {
 	const char *text = NULL;
-	enum tw_status st =
-	        tw_catalogue_setting_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-	                TW_SETTING_SOURCE, tw_req_arena(r), &text, ret_changed_ms, err);
+	enum tw_status st = tw_catalogue_setting_get(tw_api_catalogue(r), tw_api_project(r),
+	        TW_SETTING_SOURCE, tw_req_arena(r), &text, ret_changed_ms, err);
 
 	if (st != TW_OK)
 		return st;
@@ -55,11 +54,11 @@ static enum tw_status project_name(struct tw_req *r, const char **ret, struct tw
 	struct tw_project_row *rows;
 	size_t n;
 	enum tw_status st =
-	        tw_catalogue_projects(tw_api_of(r)->catalogue, tw_req_arena(r), &rows, &n, err);
+	        tw_catalogue_projects(tw_api_catalogue(r), tw_req_arena(r), &rows, &n, err);
 
 	*ret = "";
 	for (size_t i = 0; st == TW_OK && i < n; i++)
-		if (strcmp(rows[i].id, tw_req_caller(r)->project_id) == 0)
+		if (strcmp(rows[i].id, tw_api_project(r)) == 0)
 			*ret = tw_sources_is_folder(rows[i].name) ? rows[i].name : rows[i].id;
 	return st;
 }
@@ -139,7 +138,7 @@ static enum tw_status fill_build(
 	}
 	if (!asked || !*version || **io_build)
 		return TW_OK;
-	return tw_catalogue_build_of(tw_api_of(q->r)->catalogue, tw_req_caller(q->r)->project_id,
+	return tw_catalogue_build_of(tw_api_catalogue(q->r), tw_api_project(q->r),
 	        &(struct tw_release){q->app, version, ""}, tw_req_arena(q->r), io_build, err);
 }
 
@@ -151,8 +150,7 @@ static enum tw_status fill_side(const struct query *q, const char *version, cons
 
 	*ret_commit = "";
 	if (*version || **io_build)
-		st = tw_catalogue_commit_of(tw_api_of(q->r)->catalogue,
-		        tw_req_caller(q->r)->project_id,
+		st = tw_catalogue_commit_of(tw_api_catalogue(q->r), tw_api_project(q->r),
 		        &(struct tw_release){q->app, version, *io_build}, tw_req_arena(q->r),
 		        ret_commit, err);
 	return st == TW_OK ? fill_build(q, version, io_build, err) : st;

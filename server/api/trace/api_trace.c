@@ -78,8 +78,7 @@ static json_t *trace_json(const struct tw_trace_row *row, const struct tw_retent
 
 static enum tw_status rules_of(struct tw_req *r, struct tw_retention *ret, struct tw_err *err)
 {
-	return tw_retention_of(
-	        tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, tw_req_arena(r), ret, err);
+	return tw_retention_of(tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), ret, err);
 }
 
 static enum tw_status list_traces(struct tw_req *r, struct tw_err *err)
@@ -94,8 +93,8 @@ static enum tw_status list_traces(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = parse_filter(r, &filter, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_traces(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-		        &filter, tw_req_arena(r), &rows, &n, &cursor, &total, err);
+		st = tw_catalogue_traces(tw_api_catalogue(r), tw_api_project(r), &filter,
+		        tw_req_arena(r), &rows, &n, &cursor, &total, err);
 	if (st == TW_OK)
 		st = rules_of(r, &rules, err);
 	if (st != TW_OK)
@@ -134,8 +133,8 @@ static enum tw_status facets(struct tw_req *r, struct tw_err *err)
 	struct tw_facet *rows;
 	json_t *list;
 	size_t n;
-	enum tw_status st = tw_catalogue_facets(tw_api_of(r)->catalogue,
-	        tw_req_caller(r)->project_id, column, tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_facets(
+	        tw_api_catalogue(r), tw_api_project(r), column, tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
@@ -156,8 +155,8 @@ static enum tw_status one_trace(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = tw_api_trace_id(r, &id, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_trace_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id,
-		        id, tw_req_arena(r), &row, err);
+		st = tw_catalogue_trace_get(
+		        tw_api_catalogue(r), tw_api_project(r), id, tw_req_arena(r), &row, err);
 	if (st == TW_OK)
 		st = rules_of(r, &rules, err);
 	if (st != TW_OK)
@@ -177,7 +176,7 @@ static enum tw_status delete_trace(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = tw_api_trace_id(r, &id, err);
 
 	if (st == TW_OK)
-		st = tw_delete_trace(&tw_api_of(r)->deleter, tw_req_caller(r)->project_id, id,
+		st = tw_delete_trace(&tw_api_of(r)->deleter, tw_api_project(r), id,
 		        TW_DELETE_WITH_SUMS, tw_req_arena(r), err);
 	if (st != TW_OK)
 		return st;

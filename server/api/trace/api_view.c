@@ -311,7 +311,7 @@ static enum tw_status refuse_quarantined(struct tw_req *r, const char *id, struc
 	if (tw_auth_allows(caller, TW_NEED_ADMIN, NULL) == TW_OK)
 		return TW_OK;
 	st = tw_catalogue_quarantine_get(
-	        tw_api_of(r)->catalogue, caller->project_id, id, tw_req_arena(r), &found, err);
+	        tw_api_catalogue(r), caller->project_id, id, tw_req_arena(r), &found, err);
 	if (st != TW_OK)
 		return st == TW_NOT_FOUND ? TW_OK : st;
 	return tw_fail(err, TW_DENIED,
@@ -322,7 +322,7 @@ static enum tw_status refuse_quarantined(struct tw_req *r, const char *id, struc
 static enum tw_status raw(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_api *api = tw_api_of(r);
-	const char *project = tw_req_caller(r)->project_id;
+	const char *project = tw_api_project(r);
 	struct tw_part *parts = NULL;
 	struct tw_trace_row row;
 	size_t n = 0;

@@ -143,8 +143,8 @@ static enum tw_status app_only(
 
 	if (!set)
 		return tw_oom(err);
-	st = tw_frame_rules_of(tw_api_of(q->v.req)->catalogue, q->v.row.project_id, q->arena,
-	        &rules, ret_version, err);
+	st = tw_frame_rules_of(tw_api_catalogue(q->v.req), q->v.row.project_id, q->arena, &rules,
+	        ret_version, err);
 	for (uint32_t i = 0; st == TW_OK && i < step->n_methods; i++)
 		if (!tw_frame_rules_app(rules, tw_question_name(q, i)))
 			select_method(set, i);

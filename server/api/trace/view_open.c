@@ -54,7 +54,7 @@ static enum tw_status open_mappings(struct tw_view *v, struct tw_err *err)
 	        v->row.project_id, v->row.id, v->row.meta.build_id, v->row.meta.mapping_id};
 	struct tw_mapping_ids ids;
 	enum tw_status st = tw_catalogue_mappings(
-	        tw_api_of(v->req)->catalogue, &of, tw_req_arena(v->req), &ids, err);
+	        tw_api_catalogue(v->req), &of, tw_req_arena(v->req), &ids, err);
 
 	if (st != TW_OK)
 		return st;
@@ -115,8 +115,8 @@ static bool is_gone(struct tw_req *r, const char *id)
 	struct tw_trace_row row;
 	struct tw_err why;
 
-	return tw_catalogue_trace_get(tw_api_of(r)->catalogue, tw_req_caller(r)->project_id, id,
-	               tw_req_arena(r), &row, &why) == TW_NOT_FOUND;
+	return tw_catalogue_trace_get(tw_api_catalogue(r), tw_api_project(r), id, tw_req_arena(r),
+	               &row, &why) == TW_NOT_FOUND;
 }
 
 /* The decoded file is damaged: queues the trace for decoding from its upload, unless a concurrent
@@ -212,8 +212,8 @@ enum tw_status tw_view_open_id(
         struct tw_req *r, const char *id, struct tw_view *ret, struct tw_err *err)
 {
 	struct tw_view v = {.req = r};
-	enum tw_status st = tw_catalogue_trace_get(tw_api_of(r)->catalogue,
-	        tw_req_caller(r)->project_id, id, tw_req_arena(r), &v.row, err);
+	enum tw_status st = tw_catalogue_trace_get(
+	        tw_api_catalogue(r), tw_api_project(r), id, tw_req_arena(r), &v.row, err);
 
 	if (st == TW_OK && v.row.state == TW_TRACE_ARCHIVED)
 		st = requeue_archived(r, &v.row, err);
