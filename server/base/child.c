@@ -82,12 +82,6 @@ static bool wire(struct wires *w, int fd)
 	return high >= 0;
 }
 
-static void unwire(struct wires *w)
-{
-	while (w->n)
-		(void)close(w->fds[--w->n]);
-}
-
 #if TW_TEST_FAULTS
 /* Only variables for a sanitizer or a test's fault library. */
 static void child_environment(char *env[ENV_MAX + 1])
@@ -210,7 +204,8 @@ enum tw_status tw_child_start(
 		st = tw_child_fail_errno("starting a decoder", err);
 	else
 		st = start_wired(c, &w, task, err);
-	unwire(&w);
+	while (w.n)
+		(void)close(w.fds[--w.n]);
 	if (st != TW_OK) {
 		close_all(c);
 		return st;

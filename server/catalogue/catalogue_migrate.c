@@ -147,12 +147,6 @@ static enum tw_status change(
 
 /* --- merging both sides --- */
 
-static void note_difference(struct walk *w, const struct tw_row_cursor *row)
-{
-	if (w->of->differ++ == 0)
-		tw_row_cursor_position(row, w->of->first, sizeof w->of->first);
-}
-
 /* order: less than 0 the row is missing in the target, greater than 0 in the source. */
 static enum tw_status handle_row(struct walk *w, int order, struct tw_err *err)
 {
@@ -164,7 +158,9 @@ static enum tw_status handle_row(struct walk *w, int order, struct tw_err *err)
 		return TW_OK;
 	if (w->pass == PUT)
 		return order > 0 ? TW_OK : change(w, &w->from, order ? INSERT : UPDATE, err);
-	note_difference(w, order > 0 ? &w->to : &w->from);
+	if (w->of->differ++ == 0)
+		tw_row_cursor_position(
+		        (order > 0 ? &w->to : &w->from), w->of->first, sizeof w->of->first);
 	return TW_OK;
 }
 

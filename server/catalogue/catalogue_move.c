@@ -286,15 +286,6 @@ static enum tw_status publish_decoded(
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status count_traces(
-        struct tw_db *db, const struct tw_project_move *m, struct tw_err *err)
-{
-	return tw_cat_exec(db, NULL, err,
-	        "UPDATE main.build SET traces=(SELECT count(*) FROM main.trace t WHERE"
-	        " t.project_id=?1 AND t.build_id=main.build.build_id) WHERE project_id=?1",
-	        "t", m->to_id);
-}
-
 /* A kind of rules is copied only if the target has none of it: interleaving the versions of two
  * histories would give rules that nobody wrote. */
 static enum tw_status move_rules(
@@ -314,17 +305,6 @@ static enum tw_status move_rules(
 	return tw_cat_exec(db, NULL, err, sql, "tt", m->to_id, m->from_id);
 }
 
-/* Except the digest's addresses: the copy would send mail to them too. */
-static enum tw_status copy_settings(
-        struct tw_db *db, const struct tw_project_move *m, struct tw_err *err)
-{
-	return tw_cat_exec(db, NULL, err,
-	        "INSERT OR IGNORE INTO main.project_setting(project_id,key,value,updated_ms)"
-	        " SELECT ?1,key,value,updated_ms FROM src.project_setting WHERE project_id=?2 AND"
-	        " key<>'" TW_SETTING_DIGEST "'",
-	        "tt", m->to_id, m->from_id);
-}
-
 /* Rows of the project that belong to no trace. */
 static enum tw_status move_project(struct tw_db *db, const struct tw_project_move *m,
         struct tw_project_sums *ret, struct tw_err *err)
@@ -336,7 +316,12 @@ static enum tw_status move_project(struct tw_db *db, const struct tw_project_mov
 	if (st == TW_OK)
 		st = move_builds(db, m, ret, err);
 	if (st == TW_OK)
-		st = copy_settings(db, m, err);
+		/* Except the digest's addresses: the copy would send mail to them too. */
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT OR IGNORE INTO main.project_setting"
+		        "(project_id,key,value,updated_ms) SELECT ?1,key,value,updated_ms FROM"
+		        " src.project_setting WHERE project_id=?2 AND key<>'" TW_SETTING_DIGEST "'",
+		        "tt", m->to_id, m->from_id);
 	if (st == TW_OK)
 		st = move_rules(db, m, err);
 	return st == TW_OK ? copy_rows(db, "saved_filter", false, m, err) : st;
@@ -365,7 +350,10 @@ static enum tw_status move_traces(
 	if (st == TW_OK)
 		st = adjust_traces(db, m, err);
 	if (st == TW_OK)
-		st = count_traces(db, m, err);
+		st = tw_cat_exec(db, NULL, err,
+		        "UPDATE main.build SET traces=(SELECT count(*) FROM main.trace t WHERE"
+		        " t.project_id=?1 AND t.build_id=main.build.build_id) WHERE project_id=?1",
+		        "t", m->to_id);
 	return st == TW_OK && m->decoded && !m->decoded_first ? publish_decoded(db, m, err) : st;
 }
 

@@ -12,13 +12,6 @@
 
 enum { PIECE_BYTES = 256 << 10 };
 
-static enum tw_status write_all(int fd, const uint8_t *p, size_t n, struct tw_err *err)
-{
-	return tw_write_all(fd, p, n) ? TW_OK
-	                              : tw_fail_errno(err, errno == ENOSPC ? TW_FULL : TW_IO,
-	                                        "the output cannot be written");
-}
-
 static enum tw_status copy_out(int fd, tw_cli_pull_fn pull, void *arg, struct tw_err *err)
 {
 	uint8_t *piece = tw_mem_alloc(PIECE_BYTES, 1);
@@ -30,7 +23,10 @@ static enum tw_status copy_out(int fd, tw_cli_pull_fn pull, void *arg, struct tw
 	while (st == TW_OK && n > 0) {
 		st = pull(arg, piece, PIECE_BYTES, &n, err);
 		if (st == TW_OK)
-			st = write_all(fd, piece, n, err);
+			st = tw_write_all(fd, piece, n)
+			             ? TW_OK
+			             : tw_fail_errno(err, errno == ENOSPC ? TW_FULL : TW_IO,
+			                       "the output cannot be written");
 		tw_progress_at(&bar, 0, bytes += n);
 	}
 	tw_progress_clear(&bar);

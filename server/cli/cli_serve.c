@@ -423,15 +423,6 @@ static enum tw_status open_secret_key(struct server *s, struct tw_err *err)
 
 /* --- background work --- */
 
-static enum tw_status start_store_job(struct server *s, struct tw_err *err)
-{
-	return tw_store_job_start(&(struct tw_store_job_parts){.claim = storage_claim(s),
-	                                  .unproven = s->storage_unproven,
-	                                  .node = s->node,
-	                                  .recorder = s->api.recorder},
-	        &s->api.store_job, err);
-}
-
 static enum tw_status start_pipeline(struct server *s, struct tw_err *err)
 {
 	const struct tw_config *c = s->api.config;
@@ -508,21 +499,6 @@ static void expire_resumes(void *arg)
 		tw_resumes_expire(s->api.resumes);
 }
 
-static enum tw_status start_decoding(struct server *s, struct tw_err *err)
-{
-	return tw_jobs_start(&(struct tw_decode_parts){.config = s->api.config,
-	                             .catalogue = s->api.catalogue,
-	                             .blobs = s->api.blobs,
-	                             .recorder = s->api.recorder,
-	                             .store_job = s->api.store_job,
-	                             .metrics = s->api.metrics,
-	                             .node = s->node,
-	                             .ended = job_ended,
-	                             .each_poll = expire_resumes,
-	                             .arg = s},
-	        &s->api.jobs, err);
-}
-
 static enum tw_status start_health(struct server *s, struct tw_err *err)
 {
 	return tw_health_start(&(struct tw_health_parts){.config = s->api.config,
@@ -540,13 +516,27 @@ static enum tw_status start_background(struct server *s, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_recorder_start(s->api.catalogue, s->api.blobs, &s->api.recorder, err);
 	if (st == TW_OK) /* before the tasks that delete */
-		st = start_store_job(s, err);
+		st = tw_store_job_start(&(struct tw_store_job_parts){.claim = storage_claim(s),
+		                                .unproven = s->storage_unproven,
+		                                .node = s->node,
+		                                .recorder = s->api.recorder},
+		        &s->api.store_job, err);
 	if (st == TW_OK && s->api.config->roles & TW_ROLE_DECODE)
 		st = start_deriving(s, err);
 	if (st == TW_OK)
 		st = start_retention(s, err);
 	if (st == TW_OK)
-		st = start_decoding(s, err);
+		st = tw_jobs_start(&(struct tw_decode_parts){.config = s->api.config,
+		                           .catalogue = s->api.catalogue,
+		                           .blobs = s->api.blobs,
+		                           .recorder = s->api.recorder,
+		                           .store_job = s->api.store_job,
+		                           .metrics = s->api.metrics,
+		                           .node = s->node,
+		                           .ended = job_ended,
+		                           .each_poll = expire_resumes,
+		                           .arg = s},
+		        &s->api.jobs, err);
 	return st == TW_OK ? start_health(s, err) : st;
 }
 

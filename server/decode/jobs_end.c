@@ -75,13 +75,6 @@ static void log_result(const struct running *r, const char *outcome, const struc
 	        tw_log_text("reason", why ? why->msg : ""));
 }
 
-static void log_quarantined(const struct running *r)
-{
-	tw_log(TW_LOG_WARN, "quarantined", tw_log_text("trace", r->job.trace_id),
-	        tw_log_text("reason", tw_death_name(r->end.death)),
-	        tw_log_number("signal", r->end.signal), tw_log_text("format", r->end.format));
-}
-
 void tw_run_release(struct running *r)
 {
 	if (r->held)
@@ -363,6 +356,9 @@ bool tw_run_fail(struct tw_jobs *j, struct running *r, const struct tw_err *why,
 	        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
 	log_result(r, outcomes[r->ending], why);
 	if (r->end.death && r->ending == ENDING_FAILED)
-		log_quarantined(r);
+		tw_log(TW_LOG_WARN, "quarantined", tw_log_text("trace", r->job.trace_id),
+		        tw_log_text("reason", tw_death_name(r->end.death)),
+		        tw_log_number("signal", r->end.signal),
+		        tw_log_text("format", r->end.format));
 	return tw_run_finalize(j, r);
 }

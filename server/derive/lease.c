@@ -25,13 +25,6 @@ struct tw_lease {
 	_Atomic int64_t until_ms; /* monotonic */
 };
 
-static void log_holder(struct tw_lease *l, bool holds)
-{
-	tw_log(TW_LOG_INFO, "lease_holder",
-	        tw_log_text("holder", holds ? "this server" : "another"),
-	        tw_log_text("owner", l->node));
-}
-
 /* Counts from before the request, as the lease begins later. */
 static void renew(struct tw_periodic *p, void *arg)
 {
@@ -52,7 +45,9 @@ static void renew(struct tw_periodic *p, void *arg)
 	mine = mine && able;
 	atomic_store(&l->until_ms, mine ? requested_ms + LEASE_MS - EARLY_MS : 0);
 	if (mine != held)
-		log_holder(l, mine);
+		tw_log(TW_LOG_INFO, "lease_holder",
+		        tw_log_text("holder", mine ? "this server" : "another"),
+		        tw_log_text("owner", l->node));
 }
 
 enum tw_status tw_lease_start(struct tw_catalogue *c, struct tw_blobs *b, const char *node,

@@ -16,12 +16,6 @@ struct tw_http_waits {
 	bool stopping;
 };
 
-static void call_again(struct tw_req *r)
-{
-	if (!tw_pool_submit(tw_http_pool_of(r), &r->task))
-		r->task.run(&r->task, true);
-}
-
 /* Takes requests whose route is not being called. */
 static struct tw_req *take_idle(struct tw_http_waits *w)
 {
@@ -47,7 +41,8 @@ static void call_waiting(struct tw_periodic *p, void *arg)
 	while (r) {
 		struct tw_req *next = r->next_called;
 
-		call_again(r);
+		if (!tw_pool_submit(tw_http_pool_of(r), &r->task))
+			r->task.run(&r->task, true);
 		r = next;
 	}
 }

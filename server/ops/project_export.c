@@ -108,12 +108,6 @@ static enum tw_status put_bytes(
 	return st == TW_OK ? put_zeros(t, tw_tar_pad(n), err) : st;
 }
 
-static void report_progress(const struct archive *t)
-{
-	if (t->watch->step)
-		t->watch->step(t->watch->arg, t->files, t->read_bytes);
-}
-
 /* Writes exactly as many bytes as the member's header declares: otherwise the reader would take
  * content for a header. */
 static enum tw_status put_exactly(
@@ -131,7 +125,8 @@ static enum tw_status put_exactly(
 		st = put(t, piece, (size_t)n, err);
 		left -= (uint64_t)n;
 		t->read_bytes += (uint64_t)n;
-		report_progress(t);
+		if (t->watch->step)
+			t->watch->step(t->watch->arg, t->files, t->read_bytes);
 	}
 	return st;
 }

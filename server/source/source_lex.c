@@ -19,12 +19,6 @@ static void skip(struct tw_lexer *l, size_t n)
 	l->rest = tw_str_from(l->rest, n < l->rest.len ? n : l->rest.len);
 }
 
-static void skip_line(struct tw_lexer *l)
-{
-	while (l->rest.len && l->rest.ptr[0] != '\n')
-		skip(l, 1);
-}
-
 /* Kotlin's comments nest. */
 static void skip_comment(struct tw_lexer *l)
 {
@@ -142,7 +136,8 @@ static void skip_blanks(struct tw_lexer *l)
 		if (c == ' ' || (c >= '\t' && c <= '\r'))
 			skip(l, 1);
 		else if (at(l, "//", 2) || (l->line == 1 && at(l, "#!", 2)))
-			skip_line(l);
+			while (l->rest.len && l->rest.ptr[0] != '\n')
+				skip(l, 1);
 		else if (at(l, "/*", 2))
 			skip_comment(l);
 		else

@@ -411,12 +411,6 @@ enum tw_status tw_blob_begin(
 	return st;
 }
 
-static enum tw_status write_all(
-        struct tw_blob_writer *w, const uint8_t *p, size_t n, struct tw_err *err)
-{
-	return tw_write_all(w->fd, p, n) ? TW_OK : fail_errno("write", w->path, err);
-}
-
 enum tw_status tw_blob_write(struct tw_blob_writer *w, const void *p, size_t n, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -431,7 +425,7 @@ enum tw_status tw_blob_write(struct tw_blob_writer *w, const void *p, size_t n, 
 		st = check_room(w->blobs, n, err);
 	}
 	if (st == TW_OK)
-		st = write_all(w, p, n, err);
+		st = tw_write_all(w->fd, p, n) ? TW_OK : fail_errno("write", w->path, err);
 	if (st != TW_OK)
 		return st;
 	if (gnutls_hash(w->sha, p, n) != 0)

@@ -200,16 +200,6 @@ static enum tw_status start_session(struct tw_req *r, const struct tw_oidc_perso
 	return st;
 }
 
-/* Without the claim, the rules grant no role: providers often omit it for people without groups. It
- * may also be missing because it was not requested, so it is logged. */
-static void log_missing_claim(struct tw_req *r, const struct tw_oidc_person *p)
-{
-	if (p->no_role_claim)
-		tw_log(TW_LOG_WARN, "oidc_no_role_claim", tw_log_text("id", tw_req_id(r)),
-		        tw_log_text("claim", tw_api_of(r)->config->oidc.role_claim),
-		        tw_log_text("subject", p->subject));
-}
-
 /* Rejected people count against their own limit, because many may share an office's address. */
 static enum tw_status find_account(struct tw_req *r, const struct tw_oidc_person *p,
         enum tw_oidc_why *ret_why, struct tw_err *err)
@@ -226,7 +216,12 @@ static enum tw_status find_account(struct tw_req *r, const struct tw_oidc_person
 		*ret_why = TW_OIDC_BUSY;
 		return st;
 	}
-	log_missing_claim(r, p);
+	/* Without the claim, the rules grant no role: providers often omit it for people without
+	 * groups. It may also be missing because it was not requested, so it is logged. */
+	if (p->no_role_claim)
+		tw_log(TW_LOG_WARN, "oidc_no_role_claim", tw_log_text("id", tw_req_id(r)),
+		        tw_log_text("claim", tw_api_of(r)->config->oidc.role_claim),
+		        tw_log_text("subject", p->subject));
 	*ret_why = TW_OIDC_FAILED;
 	st = start_session(r, p, ret_why, err);
 	if (st != TW_OK && *ret_why != TW_OIDC_FAILED)

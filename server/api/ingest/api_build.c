@@ -245,15 +245,6 @@ static json_t *offset_json(int64_t at)
 	return at < 0 ? json_null() : json_integer((json_int_t)at);
 }
 
-static enum tw_status reply_pending(struct tw_req *r, const struct tw_build_row *row,
-        const struct tw_mapping_upload *u, struct tw_err *err)
-{
-	return tw_req_reply_json(r, 202,
-	        json_pack("{ss ss sI}", "build_id", row->build_id, "state",
-	                tw_mapping_state_names[u->state], "traces", (json_int_t)row->traces),
-	        err);
-}
-
 /* The counts of the mapping in use, and the number of its build's traces. */
 static enum tw_status reply_counts(
         struct tw_req *r, const struct tw_build_row *row, struct tw_err *err)
@@ -293,7 +284,11 @@ static enum tw_status reply_end(struct tw_req *r, const struct tw_build_row *row
 		        u->error_message);
 	}
 	if (*m->job_id && mine)
-		return reply_pending(r, row, u, err);
+		return tw_req_reply_json(r, 202,
+		        json_pack("{ss ss sI}", "build_id", row->build_id, "state",
+		                tw_mapping_state_names[u->state], "traces",
+		                (json_int_t)row->traces),
+		        err);
 	if (strcmp(in_use, m->source) == 0)
 		return reply_counts(r, row, err);
 	return tw_fail(

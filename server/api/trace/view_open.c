@@ -275,16 +275,10 @@ enum tw_status tw_view_times(const struct tw_req *r, const char *from, const cha
 	return TW_OK;
 }
 
-static enum tw_status read_range(
-        const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
-{
-	return tw_view_times(v->req, "from", "to", ret, err);
-}
-
 enum tw_status tw_view_selection(
         const struct tw_view *v, bool some, struct tw_selection *ret, struct tw_err *err)
 {
-	enum tw_status st = read_range(v, ret, err);
+	enum tw_status st = tw_view_times(v->req, "from", "to", ret, err);
 
 	return st == TW_OK ? tw_view_threads(v, some, ret, err) : st;
 }

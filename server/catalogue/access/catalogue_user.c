@@ -140,11 +140,6 @@ static enum tw_status name_of(
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status end_sessions(struct tw_db *db, const char *user_id, struct tw_err *err)
-{
-	return tw_cat_exec(db, NULL, err, "DELETE FROM session WHERE user_id=?", "t", user_id);
-}
-
 static const char *bool_text(bool is_set, bool value)
 {
 	return !is_set ? NULL : value ? "true" : "false";
@@ -170,7 +165,7 @@ enum tw_status tw_catalogue_user_change(struct tw_catalogue *c, const char *user
 		st = tw_cat_exec(w, NULL, err, "UPDATE \"user\" SET is_disabled=? WHERE user_id=?",
 		        "it", (int64_t)to->is_disabled, user_id);
 	if (st == TW_OK)
-		st = end_sessions(w, user_id, err);
+		st = tw_cat_exec(w, NULL, err, "DELETE FROM session WHERE user_id=?", "t", user_id);
 	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"user.change", "", name,
 	                .facts = {{"password", to->password ? "changed" : NULL},

@@ -226,16 +226,6 @@ static const struct tw_fields slice_fields =
 	"SELECT h.key, " value ", count(*) AS n, count(DISTINCT nullif(h.who,0))" FROM_ONE         \
 	" GROUP BY h.key, " value " ORDER BY n DESC, 2 LIMIT ?12"
 
-/* By a dimension that rollups do not have. */
-static enum tw_status count_slices(struct tw_catalogue *c, const struct tw_anr_rollup_query *query,
-        const char *sql, struct tw_arena *a, struct tw_anr_slice **ret, size_t *ret_n,
-        struct tw_err *err)
-{
-	return tw_cat_list(c, TW_CAT_LIST(a, SLICES_MAX, &slice_fields, ret, ret_n), err, sql,
-	        TW_ANR_TYPES "ti", TW_ANR_ARGS(query->project_id, query->filter), query->name,
-	        (int64_t)SLICES_MAX);
-}
-
 enum tw_status tw_catalogue_anr_slices(struct tw_catalogue *c, const char *project_id,
         const struct tw_rollup_filter *f, const char *key, enum tw_anr_by by, struct tw_arena *a,
         struct tw_anr_slice **ret, size_t *ret_n, struct tw_err *err)
@@ -251,7 +241,10 @@ enum tw_status tw_catalogue_anr_slices(struct tw_catalogue *c, const char *proje
 	enum tw_status st;
 
 	if (by == TW_ANR_BY_DEVICE || by == TW_ANR_BY_KIND)
-		return count_slices(c, &query, sql[by], a, ret, ret_n, err);
+		/* By a dimension that rollups do not have. */
+		return tw_cat_list(c, TW_CAT_LIST(a, SLICES_MAX, &slice_fields, ret, ret_n), err,
+		        sql[by], TW_ANR_TYPES "ti", TW_ANR_ARGS(query.project_id, query.filter),
+		        query.name, (int64_t)SLICES_MAX);
 	query.by = bys[by];
 	if (by == TW_ANR_BY_DAY && !key[0])
 		query.name = NULL;

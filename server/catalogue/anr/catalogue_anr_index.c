@@ -25,14 +25,6 @@ static enum tw_status forget(
 	return st;
 }
 
-static enum tw_status mark(
-        struct tw_db *db, const struct tw_trace_row *row, int *ret_there, struct tw_err *err)
-{
-	return tw_cat_exec(db, ret_there, err, /* primary key */
-	        "UPDATE trace SET anr_state=1 WHERE project_id=? AND trace_id=? AND state=2", "tt",
-	        row->project_id, row->id);
-}
-
 /* The user with that name, otherwise the uploading installation. */
 static enum tw_status user_of(
         struct tw_db *db, const struct tw_anr_entry *h, int64_t *ret, struct tw_err *err)
@@ -116,7 +108,9 @@ static enum tw_status put(
 	const struct tw_trace_row *row = h->row;
 	bool needed = false;
 	int there = 0;
-	enum tw_status st = mark(db, row, &there, err);
+	enum tw_status st = tw_cat_exec(db, &there, err, /* primary key */
+	        "UPDATE trace SET anr_state=1 WHERE project_id=? AND trace_id=? AND state=2", "tt",
+	        row->project_id, row->id);
 
 	if (st != TW_OK || !there)
 		return st;

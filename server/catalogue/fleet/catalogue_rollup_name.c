@@ -38,15 +38,6 @@ enum tw_status tw_catalogue_rollup_renames(struct tw_catalogue *c, const struct 
 	        "ttii", ret->project_id, ret->build_id, (int64_t)after_id, (int64_t)limit);
 }
 
-static enum tw_status set_name(struct tw_db *db, struct tw_stmt **kept, const char *project_id,
-        const struct tw_rollup_naming *m, struct tw_err *err)
-{
-	return tw_cat_exec_kept(db, kept, err, /* primary key */
-	        "UPDATE rollup_method SET name=?, descriptor=?, named=? WHERE project_id=? AND"
-	        " method_id=?",
-	        "ttiti", m->name, m->descriptor, (int64_t)m->named, project_id, (int64_t)m->id);
-}
-
 enum tw_status tw_catalogue_rollup_renamed(struct tw_catalogue *c, const struct tw_rename *of,
         const struct tw_rollup_naming *methods, size_t n, struct tw_err *err)
 {
@@ -61,7 +52,11 @@ enum tw_status tw_catalogue_rollup_renamed(struct tw_catalogue *c, const struct 
 	(void)snprintf(last, sizeof last, "%" PRIi64, n ? (int64_t)methods[n - 1].id : 0);
 	st = tw_cat_rename_done(w, "rollup", of, n ? last : NULL, &ours, err);
 	for (size_t i = 0; st == TW_OK && ours && i < n; i++)
-		st = set_name(w, &kept, of->project_id, &methods[i], err);
+		st = tw_cat_exec_kept(w, &kept, err, /* primary key */
+		        "UPDATE rollup_method SET name=?, descriptor=?, named=?"
+		        " WHERE project_id=? AND method_id=?",
+		        "ttiti", methods[i].name, methods[i].descriptor, (int64_t)methods[i].named,
+		        of->project_id, (int64_t)methods[i].id);
 	tw_stmt_drop(kept);
 	return tw_cat_end(c, w, st, err);
 }

@@ -278,15 +278,6 @@ enum tw_status tw_catalogue_tree_load(struct tw_catalogue *c, const struct tw_ro
 	return read_some(c, &k, &of->cell_id, 1, ret, err);
 }
 
-static enum tw_status put_rough(struct tw_db *db, const char *project_id, int64_t cell_id,
-        const struct tw_str *rough, struct tw_err *err)
-{
-	return tw_cat_exec(db, NULL, err, /* primary key */
-	        "INSERT INTO rollup_tree_rough(project_id,cell_id,data) VALUES(?,?,?)"
-	        " ON CONFLICT(project_id,cell_id) DO UPDATE SET data=excluded.data",
-	        "tib", project_id, cell_id, rough);
-}
-
 static enum tw_status forget_put_off(
         struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err)
 {
@@ -336,7 +327,10 @@ enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *proje
 	if (st == TW_OK)
 		st = take_deltas(w, project_id, was, err);
 	if (st == TW_OK)
-		st = put_rough(w, project_id, was->cell_id, rough, err);
+		st = tw_cat_exec(w, NULL, err, /* primary key */
+		        "INSERT INTO rollup_tree_rough(project_id,cell_id,data) VALUES(?,?,?)"
+		        " ON CONFLICT(project_id,cell_id) DO UPDATE SET data=excluded.data",
+		        "tib", project_id, was->cell_id, rough);
 	if (st == TW_OK)
 		st = forget_put_off(w, project_id, was->cell_id, err);
 	return tw_cat_end(c, w, st, err);

@@ -216,15 +216,6 @@ static enum tw_status note_try(struct tw_db *db, const struct tw_delivery *of,
 	return st;
 }
 
-static enum tw_status note_success(struct tw_db *db, const struct tw_delivery *of,
-        const struct tw_tried *t, struct tw_err *err)
-{
-	return tw_cat_exec(db, NULL, err, /* primary key */
-	        "UPDATE webhook SET fails=0, failing_ms=0, hold_ms=0, delivered_ms=?3 WHERE"
-	        " project_id=?1 AND hook_id=?2",
-	        "tti", of->project_id, of->hook_id, t->at_ms);
-}
-
 static enum tw_status pause(struct tw_db *db, const struct tw_delivery *of,
         const struct tw_tried *t, int *ret_paused, struct tw_err *err)
 {
@@ -281,7 +272,10 @@ static enum tw_status note_all(struct tw_db *db, const struct tw_delivery *of,
 	if (st != TW_OK || !there) /* the hook was removed in the meantime */
 		return st;
 	if (!t->error[0])
-		st = note_success(db, of, t, err);
+		st = tw_cat_exec(db, NULL, err, /* primary key */
+		        "UPDATE webhook SET fails=0, failing_ms=0, hold_ms=0, delivered_ms=?3 WHERE"
+		        " project_id=?1 AND hook_id=?2",
+		        "tti", of->project_id, of->hook_id, t->at_ms);
 	else if (of->event != TW_HOOK_TEST)
 		st = note_failure(db, of, t, ret_paused, err);
 	return st == TW_OK ? trim(db, of, err) : st;

@@ -4,22 +4,6 @@
 
 #include <stdio.h>
 
-static enum tw_status set_title(struct tw_db *db, const char *project_id, const char *id,
-        const char *title, struct tw_err *err)
-{
-	return tw_cat_exec(db, NULL, err,
-	        "UPDATE trace SET title=? WHERE project_id=? AND trace_id=?", "ttt", title,
-	        project_id, id);
-}
-
-static enum tw_status set_pinned(
-        struct tw_db *db, const char *project_id, const char *id, bool pinned, struct tw_err *err)
-{
-	return tw_cat_exec(db, NULL, err,
-	        "UPDATE trace SET pinned=? WHERE project_id=? AND trace_id=?", "itt",
-	        (int64_t)pinned, project_id, id);
-}
-
 static enum tw_status set_tags(struct tw_db *db, const char *project_id, const char *id,
         const struct tw_trace_marks *m, struct tw_err *err)
 {
@@ -67,9 +51,13 @@ enum tw_status tw_catalogue_trace_mark(struct tw_catalogue *c, const char *proje
 		return st;
 	st = must_exist(w, project_id, trace_id, err);
 	if (st == TW_OK && m->title)
-		st = set_title(w, project_id, trace_id, m->title, err);
+		st = tw_cat_exec(w, NULL, err,
+		        "UPDATE trace SET title=? WHERE project_id=? AND trace_id=?", "ttt",
+		        m->title, project_id, trace_id);
 	if (st == TW_OK && m->sets_pinned)
-		st = set_pinned(w, project_id, trace_id, m->pinned, err);
+		st = tw_cat_exec(w, NULL, err,
+		        "UPDATE trace SET pinned=? WHERE project_id=? AND trace_id=?", "itt",
+		        (int64_t)m->pinned, project_id, trace_id);
 	if (st == TW_OK && m->sets_tags)
 		st = set_tags(w, project_id, trace_id, m, err);
 	if (m->sets_tags)

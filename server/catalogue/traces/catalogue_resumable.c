@@ -271,14 +271,6 @@ enum tw_status tw_catalogue_resumable_hold(struct tw_catalogue *c,
 	return st == TW_OK ? end(c, db, hold(db, h, lease_ms, a, ret, err), err) : st;
 }
 
-static enum tw_status renew(
-        struct tw_db *db, const struct tw_resumable_hold *h, int64_t until_ms, struct tw_err *err)
-{
-	return tw_cat_exec(db, NULL, err, /* primary key */
-	        "UPDATE resumable SET until_ms=?" OF_HOLD, "ittt", until_ms, h->project_id, h->id,
-	        h->owner);
-}
-
 static enum tw_status renew_one(struct tw_catalogue *c, const struct tw_resumable_hold *h,
         int64_t lease_ms, struct tw_err *err)
 {
@@ -290,7 +282,9 @@ static enum tw_status renew_one(struct tw_catalogue *c, const struct tw_resumabl
 		return st;
 	st = tw_cat_now(db, &now, err);
 	if (st == TW_OK)
-		st = renew(db, h, now + lease_ms, err);
+		st = tw_cat_exec(db, NULL, err, /* primary key */
+		        "UPDATE resumable SET until_ms=?" OF_HOLD, "ittt", now + lease_ms,
+		        h->project_id, h->id, h->owner);
 	return end(c, db, st, err);
 }
 

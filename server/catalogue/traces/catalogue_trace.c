@@ -235,17 +235,6 @@ static enum tw_status audit_delete(
 	return tw_cat_close_after(&q, st, err);
 }
 
-/* Records that its rows in another engine must be erased. */
-static enum tw_status note_erasure(
-        struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
-{
-	return tw_cat_exec(db, NULL, err, /* primary key */
-	        "INSERT INTO fleet_erase(project_id,trace_id,day) SELECT project_id, trace_id,"
-	        " recorded_ms/?3 FROM trace WHERE project_id=?1 AND trace_id=?2 AND"
-	        " EXISTS(SELECT 1 FROM fleet_engine) ON CONFLICT DO NOTHING",
-	        "tti", project_id, trace_id, (int64_t)TW_DAY_MS);
-}
-
 static enum tw_status delete_rows(struct tw_db *db, const char *project_id, const char *trace_id,
         bool erase, unsigned *ret_small, struct tw_err *err)
 {
@@ -256,7 +245,14 @@ static enum tw_status delete_rows(struct tw_db *db, const char *project_id, cons
 	if (st == TW_OK)
 		st = tw_cat_small_drop(db, trace_id, TW_CAT_SMALL_ALL, ret_small, err);
 	if (st == TW_OK && erase)
-		st = note_erasure(db, project_id, trace_id, err);
+		/* Records that its rows in another engine must be erased. */
+		st = tw_cat_exec(db, NULL, err, /* primary key */
+		        "INSERT INTO fleet_erase(project_id,trace_id,day)"
+		        " SELECT project_id, trace_id, recorded_ms/?3 FROM trace WHERE "
+		        "project_id=?1"
+		        " AND trace_id=?2 AND EXISTS(SELECT 1 FROM fleet_engine)"
+		        " ON CONFLICT DO NOTHING",
+		        "tti", project_id, trace_id, (int64_t)TW_DAY_MS);
 
 	if (st == TW_OK)
 		st = audit_delete(db, project_id, trace_id, err);

@@ -408,11 +408,6 @@ static const struct tw_sink_ops ops = {
         .repair = print_repair,
 };
 
-static void print_sink_names(struct print_sink *p, const struct print_names *names)
-{
-	p->names = *names;
-}
-
 /* resolve may be NULL. */
 static struct print_sink *print_sink_new(
         struct tw_arena *a, text_fn out, resolve_fn resolve, void *arg)
@@ -529,16 +524,6 @@ static enum tw_status put_line(struct tw_str line, struct tw_err *err)
 	return tw_cli_line_put(&out, err);
 }
 
-static void tw_decode_json_init(struct tw_decode_json *d)
-{
-	tw_buf_init(&d->line, LINE_BYTES);
-}
-
-static void tw_decode_json_done(struct tw_decode_json *d)
-{
-	tw_buf_done(&d->line);
-}
-
 /* Accepts text in pieces of any size; prints complete lines. */
 static enum tw_status tw_decode_json_text(
         struct tw_decode_json *d, const char *p, size_t n, struct tw_err *err)
@@ -645,7 +630,7 @@ static enum tw_status print(
 		st = tw_oom(err);
 	o->arena = a;
 	if (p && (o->names->retrace || o->names->natives))
-		print_sink_names(p, &names);
+		p->names = names;
 	if (st == TW_OK && threads)
 		st = tw_local_decode(threads, "threads", print_sink_of(p), NULL, &facts, err);
 	if (st == TW_OK)
@@ -685,9 +670,9 @@ int tw_cli_decode(int argc, char **argv)
 		st = tw_local_symbols_read(&names, symbols, n_symbols, &err);
 	if (st == TW_OK) {
 		o.names = &names.names;
-		tw_decode_json_init(&o.json);
+		tw_buf_init(&o.json.line, LINE_BYTES);
 		st = print(argv[1], threads, &o, &err);
-		tw_decode_json_done(&o.json);
+		tw_buf_done(&o.json.line);
 	}
 	tw_local_names_done(&names);
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("decode", &err);

@@ -269,13 +269,6 @@ static void report_skipped(struct push *p, const char *path, const char *why)
 		(void)fprintf(stderr, "skipped %s: %s\n", path, why);
 }
 
-static void print_skipped(const struct push *p)
-{
-	if (p->skipped)
-		(void)fprintf(stderr, "%u file%s skipped, %u sent\n", p->skipped,
-		        p->skipped == 1 ? "" : "s", p->sent);
-}
-
 static void failed(struct push *p, const char *path, const struct tw_err *err)
 {
 	p->failed++;
@@ -786,7 +779,9 @@ static int push_all(struct push *p, int n, char **paths)
 		return tw_cli_failed("push", &err);
 	for (int i = 0; i < n; i++)
 		push_path(p, paths[i], 0);
-	print_skipped(p);
+	if (p->skipped)
+		(void)fprintf(stderr, "%u file%s skipped, %u sent\n", p->skipped,
+		        p->skipped == 1 ? "" : "s", p->sent);
 	if (p->sent + p->failed == 0 && n > 0) {
 		(void)fputs("tracewell push: no trace file there (*.bin, *.trace, "
 		            "*.perfetto-trace, *.json, *.zip, *.tar, *.so, also "

@@ -90,12 +90,6 @@ static void add_lock_detail(struct tw_anr_find *f, const struct held *h)
 		f->locks.at[f->locks.n++] = h->type;
 }
 
-static void add_frame(struct tw_anr_find *f, const char *name)
-{
-	if (name[0] && f->frames.n < TW_ANR_NAMES_MAX)
-		f->frames.at[f->frames.n++] = name;
-}
-
 /* --- deadlocks --- */
 
 static int by_class(const void *pa, const void *pb)
@@ -145,7 +139,8 @@ static enum kind find_deadlock(struct tw_anr_find *f)
 		qsort(ring, n, sizeof *ring, by_class);
 	for (size_t i = 0; i < n; i++) {
 		add_lock_detail(f, &ring[i]);
-		add_frame(f, ring[i].blocked_method);
+		if (ring[i].blocked_method[0] && f->frames.n < TW_ANR_NAMES_MAX)
+			f->frames.at[f->frames.n++] = ring[i].blocked_method;
 		hash_text(f, ring[i].type);
 		hash_text(f, ring[i].blocked_method);
 		hash_text(f, ring[i].blocking_method);
