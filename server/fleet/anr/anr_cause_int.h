@@ -1,6 +1,6 @@
 /*
- * anr_cause_int.h - state shared while a cause is determined (anr_cause.c, anr_frames.c,
- * anr_path.c).
+ * anr_cause_int.h - state shared while a cause is determined (anr_cause.c,
+ * anr_frames.c).
  */
 #ifndef TW_ANR_CAUSE_INT_H
 #define TW_ANR_CAUSE_INT_H
@@ -47,13 +47,5 @@ bool tw_anr_binder(struct tw_anr_find *f, const json_t *frames);
 /* The process that used the processors while this one waited for them; NULL: they were not all in
  * use, or used by this one. */
 const char *tw_anr_consumer(const struct tw_anr_find *f, const json_t *doc);
-
-/* --- anr_path.c --- */
-
-/* From samples of the main thread, the path shared by at least half of them: names, the deepest
- * first.  NULL: out of memory.  The caller frees with json_decref. */
-json_t *tw_anr_path_of_samples(const json_t *doc);
-/* Returns whether the names, the deepest first, end in a file, a database or the network. */
-bool tw_anr_path_is_io(const json_t *names);
 
 #endif

@@ -22,10 +22,6 @@ struct tw_s3_key {
 	int64_t read_ns; /* modification time of its file */
 };
 
-/* file "": from the environment.  Does not read a file that has not changed. */
-enum tw_status tw_s3_key_read(
-        const char *file, struct tw_s3_key *key, struct tw_err *err) TW_MUST_USE;
-
 enum { TW_S3_IDLE = 32, TW_S3_ENDPOINT = 512, TW_S3_PATH = 2048 };
 
 struct tw_s3 {
