@@ -1,5 +1,6 @@
 /* `tracewell decode`: the events of an upload as text, or as JSON. */
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,26 +28,12 @@
  *   note    TID  TS_NS  DUR_NS  KIND  VALUE  TEXT  DETAIL
  *   process TID  PID                      the process of a thread that was emitted without one
  *   transaction  INTERFACE  CODE  NAME
- *   repair  NAME  COUNT  OFFSET           (all at the end, print_sink_end)
+ *   repair  NAME  COUNT  OFFSET           (all at the end, print_repairs)
  *
  * TID is PID/TID if another process had a thread of that id before.  The NAME of a method known by
- * its number only is "#<id>" or the result of `resolve`.  Names are made valid UTF-8 without tabs
+ * its number only is "#<id>" if no mapping names it.  Names are made valid UTF-8 without tabs
  * and line ends.  Golden files have this text. */
-struct print_sink;
-
-typedef enum tw_status (*text_fn)(void *arg, const char *p, size_t n);
-/* Puts the name of a method id into buf (NUL-terminated). */
-typedef void (*resolve_fn)(void *arg, uint64_t id, char *buf, size_t cap);
-
-/* Prints original names; each function writes the text to print to buf, or returns it. */
-struct print_names {
-	void *arg;
-	void (*name)(void *arg, struct tw_str name, char *buf, size_t cap);
-	struct tw_note (*note)(void *arg, const struct tw_note *note);
-	struct tw_str (*document)(void *arg, const char *kind, struct tw_str json);
-};
-
-enum { NAME_BYTES = 1024, TEXT_BYTES = NAME_BYTES + 300, FIRST_CAP = 256 };
+enum { NAME_BYTES = 1024, FIRST_CAP = 256, LINE_BYTES = 256 << 20 };
 
 struct label { /* of a track or a method */
 	uint64_t id;
@@ -63,32 +50,55 @@ struct labels {
 struct print_sink {
 	struct tw_sink sink; /* first member */
 	struct tw_arena *arena;
-	text_fn out;
-	resolve_fn resolve;
-	void *arg;
-	struct print_names names; /* functions NULL: names unchanged */
+	const struct tw_names *names;
+	bool is_json;
+	struct tw_buf line; /* incomplete line */
 	struct labels tracks, symbols;
 	struct tw_codes codes;
 	uint64_t counts[TW_REPAIR_COUNT], offsets[TW_REPAIR_COUNT];
-	enum tw_status status;
+	struct tw_err err; /* the first error that prevented a line; code TW_OK: none */
 };
+
+static enum tw_status put_json(struct tw_str line, struct tw_err *err);
 
 static struct print_sink *sink_of(struct tw_sink *s)
 {
 	return (struct print_sink *)(void *)s;
 }
 
-static void put(struct print_sink *p, const char *line, int n)
+static void put(struct print_sink *p, struct tw_str text)
 {
-	if (p->status == TW_OK && n > 0)
-		p->status = p->out(p->arg, line, (size_t)n);
+	if (p->err.code == TW_OK && tw_buf_add_str(&p->line, text) != TW_OK)
+		(void)tw_fail(&p->err, TW_NOMEM, "a line of the response is too long");
+}
+
+/* Appends to the line, and prints it if that ends it. */
+__attribute__((format(printf, 2, 3))) static void emit(struct print_sink *p, const char *fmt, ...)
+{
+	char text[3 * NAME_BYTES + 300];
+	struct tw_str line;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	put(p, (struct tw_str){text, n > 0 ? (size_t)n : 0});
+	line = (struct tw_str){(const char *)p->line.data, p->line.len};
+	if (p->err.code != TW_OK || !line.len || line.ptr[line.len - 1] != '\n')
+		return;
+	if (p->is_json)
+		(void)put_json((struct tw_str){line.ptr, line.len - 1}, &p->err);
+	else if (fwrite(line.ptr, 1, line.len, stdout) != line.len)
+		(void)tw_fail(&p->err, TW_IO, "standard output cannot be written");
+	tw_buf_clear(&p->line);
 }
 
 static struct tw_str original_of(struct print_sink *p, struct tw_str name, char buf[NAME_BYTES])
 {
-	if (!p->names.name)
+	if (!p->names->retrace && !p->names->natives)
 		return name;
-	p->names.name(p->names.arg, name, buf, NAME_BYTES);
+	(void)tw_names_display(p->names, &(struct tw_named){.name = name}, buf, NAME_BYTES);
 	return tw_str_of(buf);
 }
 
@@ -145,7 +155,7 @@ static uint32_t label_of(struct print_sink *p, struct labels *l, uint64_t id, co
 	uint32_t *slot;
 
 	if (l->n == l->cap && !widen(p, l)) {
-		p->status = TW_NOMEM;
+		(void)tw_oom(&p->err);
 		return 0;
 	}
 	slot = slot_of(l, id, name);
@@ -154,7 +164,7 @@ static uint32_t label_of(struct print_sink *p, struct labels *l, uint64_t id, co
 	if (name) {
 		copy = tw_arena_str(p->arena, tw_str_of(name));
 		if (!copy) {
-			p->status = TW_NOMEM;
+			(void)tw_oom(&p->err);
 			return 0;
 		}
 	}
@@ -202,11 +212,9 @@ static void print_method_name(struct tw_sink *s, uint64_t id, struct tw_str name
 {
 	char buf[NAME_BYTES];
 	char raw[NAME_BYTES];
-	char line[TEXT_BYTES];
 
 	clean(buf, original_of(sink_of(s), name, raw));
-	put(sink_of(s), line,
-	        snprintf(line, sizeof line, "method\t%llu\t%s\n", (unsigned long long)id, buf));
+	emit(sink_of(s), "method\t%llu\t%s\n", (unsigned long long)id, buf);
 }
 
 static void name_of(struct print_sink *p, uint32_t sym, char buf[NAME_BYTES])
@@ -218,8 +226,9 @@ static void name_of(struct print_sink *p, uint32_t sym, char buf[NAME_BYTES])
 		(void)snprintf(buf, NAME_BYTES, "-");
 	else if (l->name)
 		(void)snprintf(buf, NAME_BYTES, "%s", l->name);
-	else if (p->resolve) {
-		p->resolve(p->arg, l->id, raw, sizeof raw);
+	else if (p->names->map) {
+		(void)tw_names_display(
+		        p->names, &(struct tw_named){.has_id = true, .id = l->id}, raw, sizeof raw);
 		clean(buf, tw_str_of(raw));
 	} else
 		(void)snprintf(buf, NAME_BYTES, "#%llu", (unsigned long long)l->id);
@@ -245,23 +254,27 @@ static void print_event(struct print_sink *p, const struct tw_event *e)
 {
 	const struct tid tid = tid_of(p, e->track);
 	char name[NAME_BYTES];
-	char line[TEXT_BYTES];
 	char cpu[32] = "";
-	int n;
 
 	name_of(p, e->sym, name);
 	if (e->cpu_ns >= 0)
 		(void)snprintf(cpu, sizeof cpu, "\tcpu %lld", (long long)e->cpu_ns);
 	if (e->kind == TW_EV_SLICE)
-		n = snprintf(line, sizeof line, "slice\t%s\t%lld\t%lld\t%s%s\n", tid.text,
-		        (long long)e->ts_ns, (long long)e->dur_ns, name, cpu);
+		emit(p, "slice\t%s\t%lld\t%lld\t%s%s\n", tid.text, (long long)e->ts_ns,
+		        (long long)e->dur_ns, name, cpu);
 	else
-		n = snprintf(line, sizeof line, "%s\t%s\t%lld\t%s%s\n",
+		emit(p, "%s\t%s\t%lld\t%s%s\n",
 		        e->kind == TW_EV_BEGIN     ? "begin"
 		        : e->kind == TW_EV_END_ALL ? "end_all"
 		                                   : "end",
 		        tid.text, (long long)e->ts_ns, name, cpu);
-	put(p, line, n);
+}
+
+static enum tw_status outcome(const struct print_sink *p, struct tw_err *err)
+{
+	if (p->err.code == TW_OK)
+		return TW_OK;
+	return tw_fail(err, p->err.code, "the events could not be written");
 }
 
 static enum tw_status print_events(
@@ -269,49 +282,37 @@ static enum tw_status print_events(
 {
 	struct print_sink *p = sink_of(s);
 
-	for (size_t i = 0; i < n && p->status == TW_OK; i++)
+	for (size_t i = 0; i < n && p->err.code == TW_OK; i++)
 		print_event(p, &ev[i]);
-	if (p->status != TW_OK)
-		return tw_fail(err, p->status, "the events could not be written");
-	return TW_OK;
+	return outcome(p, err);
 }
 
 static void print_thread(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name)
 {
 	struct print_sink *p = sink_of(s);
 	char buf[NAME_BYTES];
-	char line[TEXT_BYTES];
 
 	clean(buf, name);
-	put(p, line,
-	        snprintf(line, sizeof line, "thread\t%s\t%s\n",
-	                tid_of(p, track_of(p, pid, tid)).text, buf));
+	emit(p, "thread\t%s\t%s\n", tid_of(p, track_of(p, pid, tid)).text, buf);
 }
 
 static void print_process(struct tw_sink *s, uint64_t tid, uint32_t pid)
 {
-	char line[TEXT_BYTES];
-
-	put(sink_of(s), line,
-	        snprintf(line, sizeof line, "process\t%llu\t%u\n", (unsigned long long)tid,
-	                tw_pid_number(pid)));
+	emit(sink_of(s), "process\t%llu\t%u\n", (unsigned long long)tid, tw_pid_number(pid));
 }
 
 static void print_transaction(
         struct tw_sink *s, struct tw_str interface, uint64_t code, struct tw_str name)
 {
 	struct print_sink *p = sink_of(s);
-	char line[TEXT_BYTES + NAME_BYTES];
 	char where[NAME_BYTES];
 	char what[NAME_BYTES];
 
 	clean(where, interface);
 	clean(what, name);
-	put(p, line,
-	        snprintf(line, sizeof line, "transaction\t%s\t%llu\t%s\n", where,
-	                (unsigned long long)code, what));
+	emit(p, "transaction\t%s\t%llu\t%s\n", where, (unsigned long long)code, what);
 	if (!tw_codes_add(&p->codes, p->arena, interface, code, name))
-		p->status = TW_NOMEM;
+		(void)tw_oom(&p->err);
 }
 
 static struct tw_str print_transaction_name(
@@ -322,15 +323,10 @@ static struct tw_str print_transaction_name(
 
 static void print_clock(struct tw_sink *s, const struct tw_clock *c)
 {
-	char line[TEXT_BYTES];
-
-	put(sink_of(s), line,
-	        snprintf(line, sizeof line, "clock\t%u\t%lld\t%lld\t%lld%s", c->pid,
-	                (long long)c->mono_base_ns, (long long)c->boot_base_ns,
-	                (long long)c->session_ns, c->some_base_ns ? "" : "\n"));
+	emit(sink_of(s), "clock\t%u\t%lld\t%lld\t%lld%s", c->pid, (long long)c->mono_base_ns,
+	        (long long)c->boot_base_ns, (long long)c->session_ns, c->some_base_ns ? "" : "\n");
 	if (c->some_base_ns)
-		put(sink_of(s), line,
-		        snprintf(line, sizeof line, "\t%lld\n", (long long)c->some_base_ns));
+		emit(sink_of(s), "\t%lld\n", (long long)c->some_base_ns);
 }
 
 static void print_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n)
@@ -345,19 +341,40 @@ static void print_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset
 static void print_source(
         struct tw_sink *s, uint32_t track, enum tw_source source, int64_t interval_ns)
 {
-	struct print_sink *p = sink_of(s);
-	char line[TEXT_BYTES];
-
-	put(p, line,
-	        snprintf(line, sizeof line, "source\t%s\t%s\t%lld\n", tid_of(p, track).text,
-	                tw_slice_source_name(source), (long long)interval_ns));
+	emit(sink_of(s), "source\t%s\t%s\t%lld\n", tid_of(sink_of(s), track).text,
+	        tw_slice_source_name(source), (long long)interval_ns);
 }
 
-static enum tw_status outcome(const struct print_sink *p, struct tw_err *err)
+/* A detail that is not valid JSON is printed unchanged. */
+static struct tw_note original_note(const struct print_sink *p, const struct tw_note *note)
 {
-	if (p->status == TW_OK)
-		return TW_OK;
-	return tw_fail(err, p->status, "the events could not be written");
+	const struct tw_retrace *retrace = p->names->retrace;
+	struct tw_note named = *note;
+	json_t *detail = retrace && note->detail.len
+	                         ? json_loadb(note->detail.ptr, note->detail.len, 0, NULL)
+	                         : NULL;
+	char *text = json_is_object(detail) && tw_note_detail(retrace, detail)
+	                     ? json_dumps(detail, JSON_COMPACT)
+	                     : NULL;
+	const char *copy = text ? tw_arena_str(p->arena, tw_str_of(text)) : NULL;
+
+	if (retrace)
+		named.text = tw_note_text(retrace, note->kind, note->text);
+	if (copy)
+		named.detail = tw_str_of(copy);
+	free(text);
+	json_decref(detail);
+	return named;
+}
+
+static struct tw_str original_document(
+        const struct print_sink *p, const char *kind, struct tw_str json)
+{
+	struct tw_str named = {NULL, 0};
+
+	if (strcmp(kind, "anr") == 0 && (p->names->retrace || p->names->natives))
+		named = tw_anr_named(p->arena, json, p->names);
+	return named.ptr ? named : json;
 }
 
 static enum tw_status print_note(struct tw_sink *s, const struct tw_note *n, struct tw_err *err)
@@ -365,15 +382,13 @@ static enum tw_status print_note(struct tw_sink *s, const struct tw_note *n, str
 	struct print_sink *p = sink_of(s);
 	char text[NAME_BYTES];
 	char detail[NAME_BYTES];
-	char line[TEXT_BYTES + 2 * NAME_BYTES];
-	const struct tw_note note = p->names.note ? p->names.note(p->names.arg, n) : *n;
+	const struct tw_note note = original_note(p, n);
 
 	clean(text, note.text);
 	clean(detail, note.detail);
-	put(p, line,
-	        snprintf(line, sizeof line, "note\t%s\t%lld\t%lld\t%s\t%lld\t%s\t%s\n",
-	                tid_of(p, n->track).text, (long long)n->ts_ns, (long long)n->dur_ns,
-	                tw_note_info(n->kind)->name, (long long)n->value, text, detail));
+	emit(p, "note\t%s\t%lld\t%lld\t%s\t%lld\t%s\t%s\n", tid_of(p, n->track).text,
+	        (long long)n->ts_ns, (long long)n->dur_ns, tw_note_info(n->kind)->name,
+	        (long long)n->value, text, detail);
 	return outcome(p, err);
 }
 
@@ -381,13 +396,10 @@ static enum tw_status print_document(
         struct tw_sink *s, const char *kind, struct tw_str json, struct tw_err *err)
 {
 	struct print_sink *p = sink_of(s);
-	char line[TEXT_BYTES];
 
-	if (p->names.document)
-		json = p->names.document(p->names.arg, kind, json);
-	put(p, line, snprintf(line, sizeof line, "document\t%s\t", kind));
-	put(p, json.ptr, (int)json.len);
-	put(p, "\n", 1);
+	emit(p, "document\t%s\t", kind);
+	put(p, original_document(p, kind, json));
+	emit(p, "\n");
 	return outcome(p, err);
 }
 
@@ -408,32 +420,9 @@ static const struct tw_sink_ops ops = {
         .repair = print_repair,
 };
 
-/* resolve may be NULL. */
-static struct print_sink *print_sink_new(
-        struct tw_arena *a, text_fn out, resolve_fn resolve, void *arg)
-{
-	struct print_sink *p = tw_arena_zalloc(a, 1, sizeof *p);
-
-	if (!p)
-		return NULL;
-	p->sink.ops = &ops;
-	p->arena = a;
-	p->out = out;
-	p->resolve = resolve;
-	p->arg = arg;
-	return p;
-}
-
-static struct tw_sink *print_sink_of(struct print_sink *p)
-{
-	return &p->sink;
-}
-
-/* Writes the repairs; TW_NOMEM or the error of `out`. */
-static enum tw_status print_sink_end(struct print_sink *p)
+static void print_repairs(struct print_sink *p)
 {
 	for (int i = 0; i < TW_REPAIR_COUNT; i++) {
-		char line[TEXT_BYTES];
 		char place[24] = "-";
 
 		if (p->counts[i] == 0)
@@ -441,21 +430,14 @@ static enum tw_status print_sink_end(struct print_sink *p)
 		if (p->offsets[i] != TW_NO_OFFSET)
 			(void)snprintf(
 			        place, sizeof place, "%llu", (unsigned long long)p->offsets[i]);
-		put(p, line,
-		        snprintf(line, sizeof line, "repair\t%s\t%llu\t%s\n",
-		                tw_repair_info((enum tw_repair)i)->name,
-		                (unsigned long long)p->counts[i], place));
+		emit(p, "repair\t%s\t%llu\t%s\n", tw_repair_info((enum tw_repair)i)->name,
+		        (unsigned long long)p->counts[i], place);
 	}
-	return p->status;
 }
 
 /* --- these lines as JSON --- */
 
-struct tw_decode_json {
-	struct tw_buf line; /* incomplete line */
-};
-
-enum { LINE_BYTES = 256 << 20, MAX_FIELDS = 8 };
+enum { MAX_FIELDS = 8 };
 
 /* Fields after the event's name, in order: # a number, ! JSON. */
 static const struct shape {
@@ -501,7 +483,7 @@ static void put_field(struct tw_json *j, const char *field, struct tw_str text)
 		tw_json_str(j, text);
 }
 
-static enum tw_status put_line(struct tw_str line, struct tw_err *err)
+static enum tw_status put_json(struct tw_str line, struct tw_err *err)
 {
 	struct tw_str rest = line, event = tw_str_split(&rest, '\t');
 	const struct shape *shape = shape_of(event);
@@ -524,130 +506,38 @@ static enum tw_status put_line(struct tw_str line, struct tw_err *err)
 	return tw_cli_line_put(&out, err);
 }
 
-/* Accepts text in pieces of any size; prints complete lines. */
-static enum tw_status tw_decode_json_text(
-        struct tw_decode_json *d, const char *p, size_t n, struct tw_err *err)
-{
-	enum tw_status st = TW_OK;
-
-	while (st == TW_OK && n > 0) {
-		const char *end = memchr(p, '\n', n);
-		size_t take = end ? (size_t)(end - p) : n;
-
-		if (tw_buf_add(&d->line, p, take) != TW_OK)
-			st = tw_fail(err, TW_NOMEM, "a line of the response is too long");
-		if (st == TW_OK && end) {
-			st = put_line(
-			        (struct tw_str){(const char *)d->line.data, d->line.len}, err);
-			tw_buf_clear(&d->line);
-			take++;
-		}
-		p += take;
-		n -= take;
-	}
-	return st;
-}
-
 static const char synopsis[] =
         "decode FILE [--mapping M] [--retrace R] [--symbols SO]... [--threads T] [--json]";
 
-struct output {
-	const struct tw_names *names;
-	struct tw_arena *arena;
-	struct tw_decode_json json;
-	bool is_json;
-	struct tw_err err; /* the error that prevented text */
-};
-
-static enum tw_status write_text(void *arg, const char *p, size_t n)
-{
-	struct output *o = arg;
-
-	if (o->is_json)
-		return tw_decode_json_text(&o->json, p, n, &o->err);
-	return fwrite(p, 1, n, stdout) == n
-	               ? TW_OK
-	               : tw_fail(&o->err, TW_IO, "standard output cannot be written");
-}
-
-static void resolve(void *arg, uint64_t id, char *buf, size_t cap)
-{
-	(void)tw_names_display(((const struct output *)arg)->names,
-	        &(struct tw_named){.has_id = true, .id = id}, buf, cap);
-}
-
-static void original(void *arg, struct tw_str name, char *buf, size_t cap)
-{
-	(void)tw_names_display(
-	        ((const struct output *)arg)->names, &(struct tw_named){.name = name}, buf, cap);
-}
-
-/* A detail that is not valid JSON is printed unchanged. */
-static struct tw_note original_note(void *arg, const struct tw_note *note)
-{
-	const struct output *o = arg;
-	const struct tw_retrace *retrace = o->names->retrace;
-	struct tw_note named = *note;
-	json_t *detail = retrace && note->detail.len
-	                         ? json_loadb(note->detail.ptr, note->detail.len, 0, NULL)
-	                         : NULL;
-	char *text = json_is_object(detail) && tw_note_detail(retrace, detail)
-	                     ? json_dumps(detail, JSON_COMPACT)
-	                     : NULL;
-	const char *copy = text ? tw_arena_str(o->arena, tw_str_of(text)) : NULL;
-
-	if (retrace)
-		named.text = tw_note_text(retrace, note->kind, note->text);
-	if (copy)
-		named.detail = tw_str_of(copy);
-	free(text);
-	json_decref(detail);
-	return named;
-}
-
-static struct tw_str original_document(void *arg, const char *kind, struct tw_str json)
-{
-	const struct output *o = arg;
-	struct tw_str named = {NULL, 0};
-
-	if (strcmp(kind, "anr") == 0)
-		named = tw_anr_named(o->arena, json, o->names);
-	return named.ptr ? named : json;
-}
-
-static enum tw_status print(
-        const char *file, const char *threads, struct output *o, struct tw_err *err)
+static enum tw_status print(const char *file, const char *threads, const struct tw_names *names,
+        bool is_json, struct tw_err *err)
 {
 	struct tw_limits limits = tw_limits_default();
 	struct tw_arena *a = tw_arena_new(limits.max_memory_bytes);
-	const struct print_names names = {o, original, original_note, original_document};
-	struct print_sink *p =
-	        a ? print_sink_new(a, write_text, o->names->map ? resolve : NULL, o) : NULL;
+	struct print_sink p = {.sink.ops = &ops, .arena = a, .names = names, .is_json = is_json};
 	struct tw_trace_facts facts;
-	enum tw_status st = TW_OK;
+	enum tw_status st = a ? TW_OK : tw_oom(err);
 
-	if (!p)
-		st = tw_oom(err);
-	o->arena = a;
-	if (p && (o->names->retrace || o->names->natives))
-		p->names = names;
+	tw_buf_init(&p.line, LINE_BYTES);
 	if (st == TW_OK && threads)
-		st = tw_local_decode(threads, "threads", print_sink_of(p), NULL, &facts, err);
+		st = tw_local_decode(threads, "threads", &p.sink, NULL, &facts, err);
 	if (st == TW_OK)
-		st = tw_local_decode(file, NULL, print_sink_of(p), NULL, &facts, err);
-	if (p && print_sink_end(p) != TW_OK && st == TW_OK) {
-		tw_err_copy(err, &o->err);
-		st = o->err.code;
+		st = tw_local_decode(file, NULL, &p.sink, NULL, &facts, err);
+	print_repairs(&p);
+	if (st == TW_OK && p.err.code != TW_OK) {
+		tw_err_copy(err, &p.err);
+		st = p.err.code;
 	}
 	if (fflush(stdout) != 0 && st == TW_OK)
 		st = tw_fail(err, TW_IO, "standard output cannot be written");
+	tw_buf_done(&p.line);
 	tw_arena_free(a);
 	return st;
 }
 
 int tw_cli_decode(int argc, char **argv)
 {
-	struct output o = {0};
+	bool is_json = false;
 	const char *mapping = NULL;
 	const char *retrace = NULL;
 	const char *threads = NULL;
@@ -656,7 +546,7 @@ int tw_cli_decode(int argc, char **argv)
 	const struct tw_flag flags[] = {{.name = "mapping", .value = &mapping},
 	        {.name = "retrace", .value = &retrace}, {.name = "threads", .value = &threads},
 	        {.name = "symbols", .list = symbols, .max = TW_LOCAL_SYMBOLS, .n = &n_symbols},
-	        {.name = "json", .on = &o.is_json}};
+	        {.name = "json", .on = &is_json}};
 	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, "FILE"};
 	struct tw_local_names names;
 	struct tw_err err;
@@ -668,12 +558,8 @@ int tw_cli_decode(int argc, char **argv)
 	st = tw_local_names_read(&names, mapping, retrace, &err);
 	if (st == TW_OK)
 		st = tw_local_symbols_read(&names, symbols, n_symbols, &err);
-	if (st == TW_OK) {
-		o.names = &names.names;
-		tw_buf_init(&o.json.line, LINE_BYTES);
-		st = print(argv[1], threads, &o, &err);
-		tw_buf_done(&o.json.line);
-	}
+	if (st == TW_OK)
+		st = print(argv[1], threads, &names.names, is_json, &err);
 	tw_local_names_done(&names);
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("decode", &err);
 }
