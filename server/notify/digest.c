@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/base/clock.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/hook.h"
@@ -67,12 +68,9 @@ static enum tw_status read_mail(const json_t *doc, struct tw_digest_rules *ret, 
 
 static enum tw_status refuse_unknown(const json_t *doc, struct tw_err *err)
 {
-	static const char *const known[] = {"every", "hour", "weekday", "webhook", "mail"};
-	size_t n = 0;
+	static const char *const known[] = {"every", "hour", "weekday", "webhook", "mail", NULL};
 
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		n += json_object_get(doc, known[i]) != NULL;
-	if (n == json_object_size(doc))
+	if (tw_json_has_only(doc, known))
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
 	        "the only fields of a digest are every, hour, weekday, webhook and mail");

@@ -140,12 +140,9 @@ static enum tw_status check_texts(const json_t *doc, struct tw_err *err)
 static enum tw_status check_known(const json_t *doc, struct tw_err *err)
 {
 	static const char *const known[] = {"for", "template", "api", "repository", "user",
-	        "labels", "assignees", "issue_type"};
-	size_t n = 0;
+	        "labels", "assignees", "issue_type", NULL};
 
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		n += json_object_get(doc, known[i]) != NULL;
-	if (n == json_object_size(doc))
+	if (tw_json_has_only(doc, known))
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
 	        "the only fields of a tracker are for, template, api, repository, user, token, "

@@ -106,12 +106,9 @@ static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
 {
 	static const char *const known[] = {
-	        "name", "url", "kind", "events", "paused", "new_secret"};
-	size_t n = 0;
+	        "name", "url", "kind", "events", "paused", "new_secret", NULL};
 
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		n += json_object_get(body, known[i]) != NULL;
-	if (n == json_object_size(body))
+	if (tw_json_has_only(body, known))
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
 	        "the only fields of a webhook are name, url, kind, events, paused and new_secret");

@@ -369,16 +369,13 @@ static enum tw_status read_alert(struct tw_req *r, const char *id, const json_t 
 static enum tw_status check_body(const json_t *body, struct tw_err *err)
 {
 	static const char *const known[] = {
-	        "items", "status", "fixed_in", "owner", "note", "muted_until_ms"};
+	        "items", "status", "fixed_in", "owner", "note", "muted_until_ms", NULL};
 	const size_t items = json_array_size(json_object_get(body, "items"));
-	size_t n = 0;
 
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		n += json_object_get(body, known[i]) != NULL;
 	if (items == 0 || items > CHANGED_MAX)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "items is a list of 1 to %d objects with kind and id", CHANGED_MAX);
-	if (n < 2 || n != json_object_size(body))
+	if (json_object_size(body) < 2 || !tw_json_has_only(body, known))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "only status, fixed_in, owner, note and muted_until_ms can be changed");
 	return TW_OK;

@@ -110,12 +110,9 @@ static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
 {
 	static const char *const known[] = {
-	        "status", "fixed_in", "owner", "note", "muted_until_ms"};
-	size_t n = 0;
+	        "status", "fixed_in", "owner", "note", "muted_until_ms", NULL};
 
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		n += json_object_get(body, known[i]) != NULL;
-	if (n && n == json_object_size(body))
+	if (json_object_size(body) && tw_json_has_only(body, known))
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
 	        "only status, fixed_in, owner, note and muted_until_ms of a regression can be "

@@ -61,15 +61,9 @@ static enum tw_status read_tags(
 
 static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
 {
-	size_t known = 0;
+	static const char *const known[] = {"title", "pinned", "tags", NULL};
 
-	if (json_object_get(body, "title"))
-		known++;
-	if (json_object_get(body, "pinned"))
-		known++;
-	if (json_object_get(body, "tags"))
-		known++;
-	if (known == 0 || known != json_object_size(body))
+	if (!json_object_size(body) || !tw_json_has_only(body, known))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "only title, pinned and tags of a trace can be changed");
 	return TW_OK;

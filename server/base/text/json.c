@@ -23,6 +23,15 @@ enum tw_status tw_json_object_parse(
 	return TW_OK;
 }
 
+bool tw_json_has_only(const json_t *o, const char *const *names)
+{
+	size_t n = 0;
+
+	for (; *names; names++)
+		n += json_object_get(o, *names) != NULL;
+	return n == json_object_size(o);
+}
+
 enum tw_status tw_check_text(const char *name, const char *value, struct tw_err *err)
 {
 	size_t len = strlen(value);

@@ -19,6 +19,9 @@ enum { TW_MAX_TEXT = 512 };
 enum tw_status tw_json_object_parse(
         struct tw_str text, const char *what, json_t **ret, struct tw_err *err) TW_MUST_USE;
 
+/* Whether all members of an object have one of these names, ended by NULL. */
+bool tw_json_has_only(const json_t *o, const char *const *names);
+
 /* Checks that a text can be stored and displayed: at most TW_MAX_TEXT bytes, no control
  * characters. */
 enum tw_status tw_check_text(const char *name, const char *value, struct tw_err *err) TW_MUST_USE;
