@@ -74,7 +74,7 @@ static enum tw_status make_key(const char *dir, const char *path, struct tw_err 
 	unsigned char key[KEY_BYTES];
 	char hex[HEX_BYTES + 2], fresh[PATH_BYTES + 24];
 	bool whole = false;
-	int fd, folder;
+	int fd;
 
 	randombytes_buf(key, sizeof key);
 	(void)sodium_bin2hex(hex, sizeof hex, key, sizeof key);
@@ -91,11 +91,7 @@ static enum tw_status make_key(const char *dir, const char *path, struct tw_err 
 	(void)unlink(fresh);
 	if (!whole)
 		return no_file(path, "cannot be made", err);
-	folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	whole = folder >= 0 && fsync(folder) == 0;
-	if (folder >= 0)
-		(void)close(folder);
-	return whole ? TW_OK : no_file(path, "cannot be made", err);
+	return tw_sync_folder(dir) ? TW_OK : no_file(path, "cannot be made", err);
 }
 
 static enum tw_status load(

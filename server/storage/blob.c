@@ -49,15 +49,7 @@ static enum tw_status fail_errno(const char *doing, const char *path, struct tw_
 
 static enum tw_status sync_dir(const char *path, struct tw_err *err)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	enum tw_status st = TW_OK;
-
-	if (fd < 0)
-		return fail_errno("open", path, err);
-	if (fsync(fd) != 0)
-		st = fail_errno("fsync", path, err);
-	(void)close(fd);
-	return st;
+	return tw_sync_folder(path) ? TW_OK : fail_errno("fsync", path, err);
 }
 
 enum tw_status tw_folder_make(const char *path, struct tw_err *err)

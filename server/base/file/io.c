@@ -164,6 +164,18 @@ void tw_close_on_exec_from(int first)
 		(void)closedir(d);
 }
 
+bool tw_sync_folder(const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const bool done = fd >= 0 && fsync(fd) == 0;
+	const int why = errno;
+
+	if (fd >= 0)
+		(void)close(fd);
+	errno = why;
+	return done;
+}
+
 bool tw_is_disk_full(int error)
 {
 	return error == ENOSPC || error == EDQUOT;

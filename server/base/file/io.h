@@ -32,6 +32,9 @@ bool tw_copy_fd(int from, int to, uint64_t *ret_bytes, bool *ret_reading);
 /* The same, from an offset of `from`, whose position is neither used nor changed. */
 bool tw_copy_fd_from(int from, uint64_t at, int to, uint64_t *ret_bytes, bool *ret_reading);
 
+/* Makes the names in a folder durable. */
+bool tw_sync_folder(const char *path);
+
 /* Whether this errno means that the disk, or its quota, is full. */
 bool tw_is_disk_full(int error);
 /* TW_FULL for such an errno, otherwise TW_IO. */

@@ -59,13 +59,7 @@ void tw_resume_remove(struct tw_blobs *b, const char *id)
 
 static enum tw_status sync_folder(const char *path, struct tw_err *err)
 {
-	int fd = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-	bool fine = fd >= 0 && fsync(fd) == 0;
-	enum tw_status st = fine ? TW_OK : fail_errno("sync", path, err);
-
-	if (fd >= 0)
-		(void)close(fd);
-	return st;
+	return tw_sync_folder(path) ? TW_OK : fail_errno("sync", path, err);
 }
 
 enum tw_status tw_resume_sync_folder(const struct tw_blobs *b, struct tw_err *err)
