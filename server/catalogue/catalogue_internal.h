@@ -342,6 +342,16 @@ enum tw_status tw_cat_exec(struct tw_db *db, int *ret_changed, struct tw_err *er
 enum tw_status tw_cat_change(struct tw_db *db, const char *missing, struct tw_err *err,
         const char *sql, const char *types, ...);
 
+/* One statement as a transaction. */
+struct tw_cat_alone {
+	enum tw_cat_subject subject;
+	const char *id;                 /* of the subject */
+	const char *missing;            /* as of tw_cat_change; NULL: no row is no error */
+	const struct tw_change *change; /* its audit entry; NULL: none */
+};
+enum tw_status tw_cat_run(struct tw_catalogue *c, const struct tw_cat_alone *how,
+        struct tw_err *err, const char *sql, const char *types, ...);
+
 enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
         const char *sql, const char *types, ...);
 /* Writes a row: its values follow the statement's own parameters.  `kept` may be NULL. */

@@ -368,6 +368,24 @@ enum tw_status tw_cat_change(struct tw_db *db, const char *missing, struct tw_er
 	return st;
 }
 
+enum tw_status tw_cat_run(struct tw_catalogue *c, const struct tw_cat_alone *how,
+        struct tw_err *err, const char *sql, const char *types, ...)
+{
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, how->subject, how->id, &w, err);
+	va_list ap;
+
+	if (st != TW_OK)
+		return st;
+	va_start(ap, types);
+	st = exec_args(w, sql, types, ap, err);
+	va_end(ap);
+	if (st == TW_OK && how->missing && tw_db_changed(w) == 0)
+		st = tw_fail(err, TW_NOT_FOUND, "%s", how->missing);
+	return how->change ? tw_cat_end_audited(c, w, st, how->change, err)
+	                   : tw_cat_end(c, w, st, err);
+}
+
 enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
         const char *sql, const char *types, ...)
 {

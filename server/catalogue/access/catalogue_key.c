@@ -219,15 +219,11 @@ enum tw_status tw_catalogue_key_rotate(struct tw_catalogue *c, const struct tw_k
 enum tw_status tw_catalogue_key_revoke(
         struct tw_catalogue *c, const char *project_id, const char *key_id, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_change(w, no_key, err,
+	return tw_cat_run(c,
+	        &(struct tw_cat_alone){TW_ALONE_ACCESS, "", .missing = no_key,
+	                .change = &(struct tw_change){"key.revoke", project_id, key_id}},
+	        err,
 	        "UPDATE api_key SET revoked_ms=?"
 	        " WHERE project_id=? AND key_id=? AND revoked_ms=0",
 	        "itt", tw_unix_ms(), project_id, key_id);
-	return tw_cat_end_audited(
-	        c, w, st, &(struct tw_change){"key.revoke", project_id, key_id}, err);
 }

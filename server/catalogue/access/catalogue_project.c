@@ -209,19 +209,15 @@ enum tw_status tw_catalogue_setting_get(struct tw_catalogue *c, const char *proj
 enum tw_status tw_catalogue_setting_set(struct tw_catalogue *c, const char *project_id,
         const char *key, const char *value, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
 	/* two changes within a millisecond get different times */
-	st = tw_cat_exec(w, NULL, err,
+	return tw_cat_run(c,
+	        &(struct tw_cat_alone){TW_ALONE_ACCESS, "",
+	                .change = &(struct tw_change){"setting.set", project_id, key,
+	                        .facts = {{"value",
+	                                tw_secret_is_encrypted(value) ? NULL : value}}}},
+	        err,
 	        "INSERT INTO project_setting(project_id,key,value,updated_ms) VALUES(?,?,?,?)"
 	        " ON CONFLICT(project_id,key) DO UPDATE SET value=excluded.value,"
 	        " updated_ms=max(excluded.updated_ms, project_setting.updated_ms+1)",
 	        "ttti", project_id, key, value, tw_unix_ms());
-	return tw_cat_end_audited(c, w, st,
-	        &(struct tw_change){"setting.set", project_id, key,
-	                .facts = {{"value", tw_secret_is_encrypted(value) ? NULL : value}}},
-	        err);
 }

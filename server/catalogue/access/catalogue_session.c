@@ -327,14 +327,10 @@ enum tw_status tw_catalogue_session_end(
 enum tw_status tw_catalogue_sessions_end(
         struct tw_catalogue *c, const char *user_id, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err, "DELETE FROM session WHERE user_id=?", "t", user_id);
-	return tw_cat_end_audited(
-	        c, w, st, &(struct tw_change){"session.end_all", "", tw_actor_get()->name}, err);
+	return tw_cat_run(c,
+	        &(struct tw_cat_alone){TW_ALONE_ACCESS, "",
+	                .change = &(struct tw_change){"session.end_all", "", tw_actor_get()->name}},
+	        err, "DELETE FROM session WHERE user_id=?", "t", user_id);
 }
 
 enum tw_status tw_catalogue_sessions_count(

@@ -122,12 +122,6 @@ enum tw_status tw_catalogue_anr_copied(
 enum tw_status tw_catalogue_anr_copy_again(
         struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err, /* primary key */
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_ANR, ""}, err, /* primary key */
 	        "UPDATE anr_trace SET copied=0 WHERE project_id=? AND copied<>0", "t", project_id);
-	return tw_cat_end(c, w, st, err);
 }

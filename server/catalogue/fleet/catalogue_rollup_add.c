@@ -130,14 +130,8 @@ enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *pro
 enum tw_status tw_catalogue_rollup_put_off(
         struct tw_catalogue *c, const struct tw_rollup_due *of, int64_t now_ms, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err, /* primary key */
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_FLEET, ""}, err, /* primary key */
 	        "UPDATE rollup_cell SET attempts=attempts+1, again_ms=?1+" TW_PUT_OFF_MS(
 	                "attempts") " WHERE project_id=?2 AND cell_id=?3",
 	        "iti", now_ms, of->project_id, of->cell_id);
-	return tw_cat_end(c, w, st, err);
 }

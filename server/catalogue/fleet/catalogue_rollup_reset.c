@@ -254,18 +254,12 @@ static enum tw_status reset_day(struct tw_catalogue *c, const struct scope *in, 
 
 static enum tw_status name_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err,
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_FLEET, ""}, err,
 	        "INSERT INTO build_rename(project_id,build_id,stage,generation) SELECT project_id,"
 	        " build_id, 'rollup', ?2 FROM build WHERE project_id=?1"
 	        " ON CONFLICT(project_id,build_id,stage) DO UPDATE SET after_id='',"
 	        " generation=excluded.generation",
 	        "ti", project_id, tw_cat_random());
-	return tw_cat_end(c, w, st, err);
 }
 
 static enum tw_status reset_days(struct tw_catalogue *c, const struct scope *in,

@@ -339,19 +339,13 @@ enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *proje
 enum tw_status tw_catalogue_tree_put_off(
         struct tw_catalogue *c, const struct tw_rollup_due *of, int64_t now_ms, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err, /* primary key */
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_FLEET, ""}, err, /* primary key */
 	        "INSERT INTO rollup_tree_later(project_id,cell_id,attempts,again_ms)"
 	        " VALUES(?1,?2,1,?3+" TW_PUT_OFF_MS(
 	                "0") ") ON CONFLICT(project_id,cell_id) DO UPDATE SET"
 	                     " attempts=rollup_tree_later.attempts+1, again_ms=?3+" TW_PUT_OFF_MS(
 	                             "rollup_tree_later.attempts"),
 	        "tii", of->project_id, of->cell_id, now_ms);
-	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_trees_late(struct tw_catalogue *c, uint64_t *ret, struct tw_err *err)

@@ -119,20 +119,15 @@ enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *p
 enum tw_status tw_catalogue_alert_rule_change(struct tw_catalogue *c, const char *project_id,
         const struct tw_alert_rule *r, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_change(w, "no such alert rule", err, /* primary key */
+	return tw_cat_run(c,
+	        &(struct tw_cat_alone){TW_ALONE_FLEET, "", .missing = "no such alert rule",
+	                .change = &(struct tw_change){"alert.change", project_id, r->id,
+	                        .facts = {{"name", r->name}}}},
+	        err, /* primary key */
 	        "UPDATE alert_rule SET name=?3, percentile=?4, days=?5, limit_micro=?6,"
 	        " min_traces=?7, mail=?8, changed_ms=?9 WHERE project_id=?1 AND rule_id=?2",
 	        "tttiiiiii", project_id, r->id, r->name, (int64_t)r->percentile, (int64_t)r->days,
 	        r->threshold, (int64_t)r->min_traces, (int64_t)r->mail, tw_unix_ms());
-	return tw_cat_end_audited(c, w, st,
-	        &(struct tw_change){
-	                "alert.change", project_id, r->id, .facts = {{"name", r->name}}},
-	        err);
 }
 
 enum tw_status tw_catalogue_alert_rule_delete(

@@ -76,14 +76,14 @@ enum tw_status tw_catalogue_tickets_due(struct tw_catalogue *c, int64_t now_ms, 
 enum tw_status tw_catalogue_ticket_add(
         struct tw_catalogue *c, const struct tw_ticket *t, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
 	const int64_t now = tw_unix_ms();
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
 	/* attempts are retained: a failed creation may have succeeded in the tracker */
-	st = tw_cat_exec(w, NULL, err,
+	return tw_cat_run(c,
+	        &(struct tw_cat_alone){TW_ALONE_NOTIFY, "",
+	                .change = &(struct tw_change){"ticket.create", t->project_id, t->subject_id,
+	                        .facts = {{"tracker", t->tracker}, {"mark", t->mark}}}},
+	        err,
 	        "INSERT INTO ticket(project_id,mark,kind,subject_id,tracker,title,body,assignee,"
 	        "author,state,due_ms,created_ms,changed_ms)"
 	        " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,0,?10,?10,?10)"
@@ -94,55 +94,33 @@ enum tw_status tw_catalogue_ticket_add(
 	        " WHERE ticket.state=4",
 	        "ttitttttti", t->project_id, t->mark, (int64_t)t->kind, t->subject_id, t->tracker,
 	        t->title, t->body, t->assignee, t->author, now);
-	return tw_cat_end_audited(c, w, st,
-	        &(struct tw_change){"ticket.create", t->project_id, t->subject_id,
-	                .facts = {{"tracker", t->tracker}, {"mark", t->mark}}},
-	        err);
 }
 
 enum tw_status tw_catalogue_ticket_change(struct tw_catalogue *c, const struct tw_ticket *t,
         enum tw_ticket_state from, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err, /* primary key */
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_NOTIFY, ""}, err, /* primary key */
 	        "UPDATE ticket SET tracker=?3, assignee=?4, ticket_key=?5, url=?6, error=?7,"
 	        " state=?8, attempts=?9, due_ms=?10, changed_ms=?11 WHERE project_id=?1 AND mark=?2"
 	        " AND state=?12",
 	        "tttttttiiiii", t->project_id, t->mark, t->tracker, t->assignee, t->key, t->url,
 	        t->error, (int64_t)t->state, t->attempts, t->due_ms, tw_unix_ms(), (int64_t)from);
-	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_tickets_hold(
         struct tw_catalogue *c, const char *project_id, int64_t until_ms, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err, /* primary key */
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_NOTIFY, ""}, err, /* primary key */
 	        "UPDATE ticket SET due_ms=?2 WHERE project_id=?1 AND due_ms>0 AND due_ms<?2", "ti",
 	        project_id, until_ms);
-	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_tickets_expire(
         struct tw_catalogue *c, int64_t now_ms, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err, /* ticket_due */
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_NOTIFY, ""}, err, /* ticket_due */
 	        "DELETE FROM ticket WHERE due_ms=0 AND changed_ms<?", "i",
 	        now_ms - TW_TICKET_KEEP_DAYS * TW_DAY_MS);
-	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_cat_ticket_returned(

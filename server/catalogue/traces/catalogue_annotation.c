@@ -100,19 +100,14 @@ static const char no_annotation[] = "no such annotation";
 enum tw_status tw_catalogue_annotation_edit(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, const char *id, const char *text, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_change(w, no_annotation, err,
+	return tw_cat_run(c,
+	        &(struct tw_cat_alone){TW_ALONE_TRACE, trace_id, .missing = no_annotation,
+	                .change = &(struct tw_change){"annotation.edit", project_id, trace_id,
+	                        .facts = {{"annotation", id}}}},
+	        err,
 	        "UPDATE annotation SET text=?, edited_ms=?"
 	        " WHERE project_id=? AND trace_id=? AND annotation_id=?",
 	        "tittt", text, tw_unix_ms(), project_id, trace_id, id);
-	return tw_cat_end_audited(c, w, st,
-	        &(struct tw_change){
-	                "annotation.edit", project_id, trace_id, .facts = {{"annotation", id}}},
-	        err);
 }
 
 enum tw_status tw_catalogue_annotation_delete(struct tw_catalogue *c, const char *project_id,

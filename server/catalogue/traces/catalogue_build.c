@@ -390,21 +390,16 @@ enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project
 enum tw_status tw_catalogue_commit_set(struct tw_catalogue *c, const char *project_id,
         const char *build_id, const char *commit, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_BUILD, build_id, &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err,
+	return tw_cat_run(c,
+	        &(struct tw_cat_alone){TW_ALONE_BUILD, build_id,
+	                .change = &(struct tw_change){"build.commit", project_id, build_id,
+	                        .facts = {{"commit", commit}}}},
+	        err,
 	        "INSERT INTO build(project_id,build_id,created_ms,commit_id,commit_set)"
 	        " VALUES(?,?,?,?,?) ON CONFLICT (project_id,build_id) DO UPDATE SET "
 	        "commit_id=excluded.commit_id,"
 	        " commit_set=excluded.commit_set",
 	        "ttiti", project_id, build_id, tw_unix_ms(), commit, (int64_t)(*commit != 0));
-	return tw_cat_end_audited(c, w, st,
-	        &(struct tw_change){
-	                "build.commit", project_id, build_id, .facts = {{"commit", commit}}},
-	        err);
 }
 
 /* A version's revision is the one set for its builds by the build system: values from devices are
