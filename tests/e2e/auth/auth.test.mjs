@@ -247,13 +247,11 @@ test('tries are counted, for a name and for an address', async (t) => {
 		for (const { headers } of limited) assert.ok(Number(headers.get('retry-after')) >= 1, headers.get('retry-after'));
 	}
 	assert.ok(await cookieOf(s, 'bob', 'battery staple'));
-	const more = [];
-	for (let i = 0; i < 60 && more.at(-1) !== 429; i++) more.push((await signIn(s, { name: `user${i}`, password: 'a wrong one' })).status);
-	assert.ok(more.length > 5 && more.at(-1) === 429, `${more}`);
+	for (let i = 0; i < 5; i++) assert.equal((await signIn(s, { name: `user${i}`, password: 'a wrong one' })).status, 401, `${i}`);
 	await until(async () => { /* a slow machine forgets between two of them */
 		await Promise.all(Array.from({ length: 8 }, (_, i) => signIn(s, { name: `other${i}`, password: 'a wrong one' })));
 		return (await signIn(s, { name: 'bob', password: 'battery staple' })).status === 429 ? true : undefined;
-	}, 'too many from here');
+	}, 'too many from here', 240);
 	assert.equal((await signIn(s, { token: s.read })).status, 204, 'a key is not guessed');
 	assert.match(s.log, /event=wrong_password .*address=127\.0\.0\.1/);
 	assert.ok(!/correct horse|battery staple|a wrong one/.test(s.log));
