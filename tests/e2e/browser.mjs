@@ -200,7 +200,11 @@ export async function launch() {
 		'--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--process-per-site'] });
 	const make = browser.newContext.bind(browser);
 	const spare = new Spare();
-	browser.newContext = async (options) => spare.take(options) ?? spare.lend(await make(options).then(watch), options);
+	/* Without motion: a turning spinner is drawn 60 times a second. */
+	browser.newContext = async (given) => {
+		const options = { reducedMotion: 'reduce', ...given };
+		return spare.take(options) ?? spare.lend(await make(options).then(watch), options);
+	};
 	browser.newPage = async (options) => {
 		const context = await browser.newContext(options);
 		const page = await context.newPage();
