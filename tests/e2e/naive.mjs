@@ -16,7 +16,7 @@ export function sums(list) {
 		const key = p.join(' > ');
 		out.set(key, (out.get(key) ?? 0) + self);
 	}
-	return new Map([...out].sort());
+	return out;
 }
 
 const squeeze = (p, same) => p.filter((m, i) => i === 0 || !same(p[i - 1], m));
@@ -43,7 +43,7 @@ const sumUp = (chains, depth = Infinity) => {
 			key = i ? `${key} > ${p[i]}` : p[i];
 			out.set(key, (out.get(key) ?? 0) + self);
 		}
-	return new Map([...out].sort());
+	return out;
 };
 
 /* Focused on a subtree: the nodes below this path; `depth`: number of levels. */
@@ -60,7 +60,7 @@ export function weights(node, above = [], out = new Map()) {
 		if (c.value) out.set(key, (out.get(key) ?? 0) + c.value);
 		weights(c, [...above, c.name], out);
 	}
-	return above.length > 0 ? out : new Map([...out].sort());
+	return out;
 }
 
 /* The first difference of two of these; '' if they are equal. */
