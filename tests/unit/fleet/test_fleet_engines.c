@@ -3,7 +3,7 @@
  * answers: counts, sums, sketches, trees, searches, findings and regressions, by any dimension and
  * filter; also after traces were written twice, and with rows of attempts that did not end.
  *
- * FLEET_TRACES: how many (600).  Skipped without TRACEWELL_TEST_CLICKHOUSE
+ * FLEET_TRACES: how many (240).  Skipped without TRACEWELL_TEST_CLICKHOUSE
  * (tests/unit/on_clickhouse).
  */
 #include <setjmp.h>
@@ -70,7 +70,7 @@ static int setup(void **state)
 
 	*state = &s;
 	s = (struct session){
-	        .dir = "/dev/shm/tw-engines-XXXXXX", .traces = n ? strtoul(n, NULL, 10) : 600};
+	        .dir = "/dev/shm/tw-engines-XXXXXX", .traces = n ? strtoul(n, NULL, 10) : 240};
 	if (!host)
 		return 0;
 	if (!mkdtemp(s.dir)) {
