@@ -9,7 +9,7 @@
   tests/run --screenshots                a picture of every page in tests/screenshots/, and no tests
 
 FILE is a file of tests/e2e or the name of a file of unit tests.  --jobs N runs N files of e2e and browser tests at
-the same time (three for each core: they wait more than they compute).  The last line is `N passed, N failed[, N skipped]`."""
+the same time (two for each core).  The last line is `N passed, N failed[, N skipped]`."""
 import argparse
 import contextlib
 import fnmatch
@@ -319,7 +319,7 @@ def check_lists():
 
 def run_unit():
     check_lists()
-    pool(meson_jobs(BUILD, 'unit'), CORES + 1)  # PostgreSQL's mostly wait
+    pool(meson_jobs(BUILD, 'unit'), CORES + 2)  # PostgreSQL's mostly wait
 
 
 def run_golden():
