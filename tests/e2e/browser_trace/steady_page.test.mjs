@@ -250,7 +250,10 @@ test('216 threads: found, walked, grouped and opened', async () => {
 	await page.waitForFunction(() => document.querySelectorAll('.threads li').length > 5);
 	await settled(page);
 	assert.ok(await page.locator('.threads li', { hasText: String(last) }).isVisible(), 'the thread that is looked at is in view');
-	await canvas.focus();
+	await page.getByRole('button', { name: 'Sort', exact: true }).focus();
+	let tabs = 0;
+	for (; tabs < 4 && !await canvas.evaluate((e) => e === document.activeElement); tabs++) await page.keyboard.press('Tab');
+	assert.ok(tabs < 4, 'the timeline is reached before the names of its threads');
 	for (let i = 0; i < 30; i++) await page.keyboard.press('k');
 	await settled(page);
 	const focused = query(page).get('thread');

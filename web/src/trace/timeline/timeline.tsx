@@ -199,15 +199,15 @@ export function Timeline(p: TimelineProps) {
 						e.currentTarget.scrollTop = 0;
 						if (by) scene.scroll(scene.top + by);
 					}}>
-						<ul class="threads" ref={els.list} style={{ width: `${headWidth}px` }} aria-label={tr('Threads')}>
-							<Heads layout={layout} top={news.top} height={height} focus={p.focus} picked={p.picked} on={control} />
-						</ul>
 						<div ref={box} class="canvasbox">
 							<canvas ref={els.canvas} {...size(width, height)} class="calls" tabIndex={0} role="application"
 								aria-label={tr('Timeline of all threads. Press the question mark for keys. The thread list is next to it; the tables below contain calls, events and thread states.')}
 								{...pointer} onPointerMove={onMove} onContextMenu={(e) => control.menu(e)} onKeyDown={onKey} />
 							<canvas ref={els.over} {...size(width, height)} class="over" aria-hidden="true" />
 						</div>
+						<ul class="threads" ref={els.list} style={{ width: `${headWidth}px` }} aria-label={tr('Threads')}>
+							<Heads layout={layout} top={news.top} height={height} focus={p.focus} picked={p.picked} on={control} />
+						</ul>
 					</div>
 				</div>
 			</div>
