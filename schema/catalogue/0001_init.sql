@@ -370,7 +370,7 @@ CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state
 --postgres DECLARE stages CONSTANT TEXT[] := ARRAY['names','rollup','anr','findings']; was BIGINT[]; now_is BIGINT[]; BEGIN
 --postgres 	IF TG_OP <> 'INSERT' THEN was := trace_stage_ranks(OLD); END IF;
 --postgres 	IF TG_OP <> 'DELETE' THEN now_is := trace_stage_ranks(NEW); END IF;
---postgres 	FOR i IN 1..4 LOOP
+--postgres 	FOR i IN 1..cardinality(stages) LOOP
 --postgres 		CONTINUE WHEN was[i] IS NOT DISTINCT FROM now_is[i];
 --postgres 		IF was[i] IS NOT NULL THEN
 --postgres 			DELETE FROM trace_stage WHERE stage=stages[i] AND project_id=OLD.project_id AND rank=was[i] AND trace_id=OLD.trace_id;
