@@ -3,7 +3,7 @@
  *
  * The time on a CPU within a call is the call's CPU time.  Recordings of the scheduler rarely begin
  * and end with the calls: time outside the recorded states is unknown and counts as running.
- * Thread: none of its own; reads need no lock.
+ * Thread: the caller's; reads need no lock.
  */
 #ifndef TW_RUNNING_H
 #define TW_RUNNING_H

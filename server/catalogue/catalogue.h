@@ -5,8 +5,8 @@
  * One database, SQLite's data/catalogue.db (WAL, synchronous=FULL) or one in PostgreSQL (engines:
  * catalogue_db.h).  This interface contains no SQL.  Every table's key starts with project_id and
  * every lookup takes it, so that no caller reaches another project's rows (I11).  Ids are ULIDs
- * made here. Strings in rows are copies in the arena passed in.  One writer at a time (an internal
- * mutex); readers do not wait for it.
+ * made here. Strings in rows are copies in the arena passed in.  One transaction writes at a time,
+ * with several servers up to eight per server; readers do not wait for writers.
  * Several processes may open it (`tracewell key create` while a server runs).
  * Thread: any.
  */
@@ -28,11 +28,12 @@ enum tw_status tw_catalogue_open(
 struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c);
 /* "sqlite" or "postgresql". */
 const char *tw_catalogue_engine(const struct tw_catalogue *c);
-/* Registers a server until the catalogue is closed, as the only one or as one of several
- * (PostgreSQL only).  TW_BUSY if another server is registered in a conflicting way. */
+/* Registers a server until the catalogue is closed, as the only one or as one of several.  TW_BUSY
+ * if another server is registered in a conflicting way; TW_BAD_REQUEST: several with SQLite. */
 enum tw_status tw_catalogue_serve(
         struct tw_catalogue *c, bool several, struct tw_err *err) TW_MUST_USE;
-/* Whether a server is registered in PostgreSQL.  Always false with SQLite (data_catalogue.h). */
+/* Whether a server is registered in PostgreSQL.  Always false with SQLite: use
+ * tw_data_catalogue_in_use. */
 enum tw_status tw_catalogue_is_served(
         struct tw_catalogue *c, bool *ret, struct tw_err *err) TW_MUST_USE;
 /* Whether other servers may use it. */

@@ -40,7 +40,7 @@ struct tw_param {
 	bool required;    /* TEXT: present and not empty */
 	bool repeated;    /* may be given several times */
 	int64_t dflt;     /* NUMBER, FLAG */
-	int64_t min, max; /* NUMBER; TEXT: max bytes, 0: no limit of its own */
+	int64_t min, max; /* NUMBER; TEXT: max bytes, 0: no separate limit */
 	const char *const *names; /* ENUM, ended by NULL; the default is the first */
 	const char *about;        /* one description for schema/openapi.json; "": none */
 };

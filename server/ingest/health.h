@@ -1,8 +1,8 @@
 /*
  * health.h - what /readyz reports: checks whose results are held in memory.
  *
- * One thread per resource (catalogue, data folder, store) probes it twice a second, with a time
- * limit of its own, so that a resource that hangs delays neither the others nor the response.  A
+ * One thread per resource (catalogue, data folder, store) probes it twice a second, with its
+ * own time limit, so that a resource that hangs delays neither the others nor the response.  A
  * result expires after a few seconds, so a probe that does not return fails its check.  Write
  * transactions, storage requests and the decode queue also report their results, independent of
  * the probes.  Changes are logged (event=ready_check).
@@ -45,7 +45,8 @@ enum tw_status tw_health_start(const struct tw_health_parts *parts, struct tw_he
 void tw_health_drain(struct tw_health *h);
 struct tw_health *tw_health_stop(struct tw_health *h); /* accepts NULL; returns NULL */
 
-/* Returns all checks.  True: uploads can be taken, or with to_read, read requests be answered. */
+/* Sets all checks.  Returns whether uploads can be accepted, or with to_read, whether read requests
+ * can be served. */
 bool tw_health_checks(
         struct tw_health *h, bool to_read, struct tw_health_check ret[TW_HEALTH_CHECKS]);
 /* The engine of a check ("sqlite", "s3", ...), or NULL. */

@@ -20,7 +20,7 @@ struct tw_member {
 	uint32_t method;   /* TW_NO_METHOD: a rest, which is never opened and comes last */
 };
 
-/* What a member adds to its node. */
+/* The values that a member adds to its node. */
 struct tw_member_sums {
 	int64_t value, self, max_ns;
 	int64_t order; /* sort key of siblings, falling */

@@ -5,7 +5,7 @@
  * The writer is a tw_trace_out for the builder; its file is complete only after
  * tw_trace_writer_commit (which syncs the file; the caller renames it and syncs the folder).
  * Readers check its schema version.
- * Schema: schema/trace/0001_init.sql.  In this folder only trace_file*.c and trace_sql.c use
+ * Schema: schema/trace/0001_init.sql.  In this folder only trace_file*.c and trace_sql*.c use
  * SQLite.
  * Thread: a writer or a reader belongs to one thread at a time; a file may have any number of
  * readers.

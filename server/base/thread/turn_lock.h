@@ -29,7 +29,7 @@ void tw_turn_lock_init(struct tw_turn_lock *l);
 void tw_turn_lock_widen(struct tw_turn_lock *l, unsigned holders_max);
 void tw_turn_lock_done(struct tw_turn_lock *l);
 
-/* `owner`: its first TW_ID_BYTES - 1 bytes count; "" makes the thread an owner of its own. */
+/* `owner`: its first TW_ID_BYTES - 1 bytes count; "" makes the thread a separate owner. */
 void tw_turn_lock(struct tw_turn_lock *l, const char *owner);
 /* Returns false if the lock was not free within that time. */
 bool tw_turn_lock_within(struct tw_turn_lock *l, const char *owner, int64_t ms);

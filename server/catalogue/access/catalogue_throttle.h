@@ -26,7 +26,7 @@ enum { TW_THROTTLE_ROWS = 16384 }; /* beyond that, the bucket that is empty firs
 /* *ret_wait_ms: time until all buckets have space; 0: they have, and with `count` it is taken. */
 enum tw_status tw_catalogue_throttle(struct tw_catalogue *c, const struct tw_throttle_cost *cost,
         bool count, int64_t *ret_wait_ms, struct tw_err *err) TW_MUST_USE;
-/* Returns what was taken. */
+/* Gives back attempts that were taken. */
 enum tw_status tw_catalogue_throttle_back(
         struct tw_catalogue *c, const struct tw_throttle_cost *cost, struct tw_err *err);
 

@@ -23,7 +23,7 @@ struct tw_erased {
 /* Deleted traces that still count; or, hidden, whose rows are still stored. */
 enum tw_status tw_catalogue_erased(struct tw_catalogue *c, bool hidden, uint32_t limit,
         struct tw_arena *a, struct tw_erased **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
-/* Records that they are no longer counted; or, with hidden, that their rows are erased. */
+/* Records that the traces are no longer counted; or, with hidden, that their rows are erased. */
 enum tw_status tw_catalogue_erased_done(struct tw_catalogue *c, bool hidden,
         const struct tw_erased *of, size_t n, struct tw_err *err) TW_MUST_USE;
 

@@ -56,7 +56,7 @@ enum { TW_ROLLUP_TREE_LEAST = 8, TW_ROLLUP_TREE_DELTAS = 32 };
 /* Updates some of the due cells (rollup_tree_add.c). */
 enum tw_status tw_rollup_trees_add(struct tw_catalogue *c, uint32_t deltas, int64_t day,
         bool *ret_more, struct tw_err *err) TW_MUST_USE;
-/* How many could not be added up so far. */
+/* The number of trees that could not be merged so far. */
 enum tw_status tw_catalogue_trees_late(
         struct tw_catalogue *c, uint64_t *ret, struct tw_err *err) TW_MUST_USE;
 

@@ -26,7 +26,7 @@ struct tw_file_drop {
 
 /* From now on, transactions of this catalogue add keys.  Before its first transaction. */
 void tw_catalogue_add_drops(struct tw_catalogue *c);
-/* Adds a key in a transaction of its own. */
+/* Adds a key in a separate transaction. */
 enum tw_status tw_catalogue_file_drop(
         struct tw_catalogue *c, const char *key, struct tw_err *err) TW_MUST_USE;
 /* Takes at most TW_FILE_DROPS keys that are due. */

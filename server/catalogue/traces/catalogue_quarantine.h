@@ -1,5 +1,5 @@
 /*
- * catalogue_quarantine.h - uploads on which decoders died: which, why, how often.
+ * catalogue_quarantine.h - uploads on which decoders died, with reasons and attempts.
  *
  * A row is added when a trace fails permanently that way (tw_catalogue_job_failed).  It stays while
  * the trace is retried, and is deleted when decoding succeeds or reports an error, or with the

@@ -16,14 +16,17 @@
 struct tw_catalogue;
 struct tw_named_trace;
 
-struct tw_stage_marks { /* SQL of `trace`: constants of the code */
+struct tw_stage_marks { /* SQL for `trace`: constants of the code */
 	const char *stage;
-	const char *index; /* the partial index of `waits`; PostgreSQL has a table, trace_stage */
-	const char *waits; /* the condition of a waiting trace */
-	const char *order; /* of waiting traces: the index's; about that of ids */
-	const char *todo;  /* the condition for a change below; NULL: `waits` */
-	const char *postpone, *is_postponed, *resume;
-	const char *give_up; /* NULL: the stage gives up traces itself */
+	const char
+	        *index; /* SQLite: the partial index of `waits`.  PostgreSQL: table trace_stage */
+	const char *waits; /* condition of waiting traces, the same as in trace_stage_ranks */
+	const char *order; /* columns of the index that order a project's waiting traces */
+	const char *todo; /* condition of traces that may be postponed or given up; NULL: `waits` */
+	const char *postpone;     /* assignment that postpones a trace */
+	const char *is_postponed; /* condition of postponed traces */
+	const char *resume;       /* assignment that makes a postponed trace wait again */
+	const char *give_up;      /* assignment that ends the attempts; NULL: the stage does it */
 };
 
 /* The first project after `after` with waiting traces; marks NULL: any project.  "": none. */
