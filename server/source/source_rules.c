@@ -310,14 +310,14 @@ json_t *tw_source_rules_refs(
         const json_t *repository, const char *version, const char *build, const char *commit)
 {
 	static const char *const usual[] = {"v{version}", "{version}"};
-	const json_t *said = json_object_get(repository, "refs");
-	size_t n = json_array_size(said);
+	const json_t *given = json_object_get(repository, "refs");
+	size_t n = json_array_size(given);
 	json_t *names = json_array();
 
 	if (*commit)
 		(void)json_array_append_new(names, json_string(commit));
 	for (size_t i = 0; i < (n ? n : 2); i++) {
-		const char *text = n ? json_string_value(json_array_get(said, i)) : usual[i];
+		const char *text = n ? json_string_value(json_array_get(given, i)) : usual[i];
 		char name[REF_BYTES + 2];
 
 		if (expand(text, version, build, name) && is_ref_name(name))

@@ -103,17 +103,17 @@ static enum tw_status read_cells(
 static enum tw_status open_side(struct tw_comparison *c, int side, struct tw_err *err)
 {
 	struct tw_compared_side *s = &c->sides[side];
-	const char *said = tw_req_text(c->q->req, sides[side]);
+	const char *given = tw_req_text(c->q->req, sides[side]);
 	enum tw_status st;
 
 	c->q->side = sides[side];
 	st = tw_fleet_read_filter(c->q, err);
 	if (st != TW_OK)
 		return st;
-	if (said && strncmp(said, "trace:", 6) == 0)
-		s->trace_id = said + 6;
-	else if (said && said[0])
-		c->q->filter.version_name = said;
+	if (given && strncmp(given, "trace:", 6) == 0)
+		s->trace_id = given + 6;
+	else if (given && given[0])
+		c->q->filter.version_name = given;
 	s->filter = c->q->filter;
 	s->label = label_of(c->q, s);
 	if (!s->label)

@@ -47,8 +47,8 @@ static enum tw_status read_metric(const char *text, size_t len, unsigned *ret, s
 static enum tw_status read_metrics(
         const struct tw_fleet_question *q, const char *dflt, unsigned *ret, struct tw_err *err)
 {
-	const char *said = tw_req_text(q->req, "metrics");
-	struct tw_str rest = tw_str_of(said && said[0] ? said : dflt);
+	const char *given = tw_req_text(q->req, "metrics");
+	struct tw_str rest = tw_str_of(given && given[0] ? given : dflt);
 	enum tw_status st = TW_OK;
 
 	*ret = 0;
@@ -67,8 +67,8 @@ static enum tw_status read_sort(
         const struct tw_fleet_question *q, struct table *t, struct tw_err *err)
 {
 	static const char *const words[] = {"p50", "p75", "p95", "p99", "mean", "max", "sum"};
-	const char *said = tw_req_text(q->req, "sort");
-	struct tw_str rest = tw_str_of(said && said[0] ? said : "p95_self");
+	const char *given = tw_req_text(q->req, "sort");
+	struct tw_str rest = tw_str_of(given && given[0] ? given : "p95_self");
 	struct tw_str stat = tw_str_split(&rest, '_');
 	unsigned metric = 0;
 	bool known = read_metric(rest.ptr, rest.len, &metric, NULL) == TW_OK;
@@ -83,7 +83,7 @@ static enum tw_status read_sort(
 	return tw_fail(err, TW_BAD_REQUEST,
 	        "sort is p50, p75, p95, p99, mean, max or sum, then _ and wall, self, cpu, "
 	        "waiting, calls or call, as in p95_self, not %.60s",
-	        said);
+	        given);
 }
 
 #define THREAD_PARAMS                                                                              \

@@ -317,16 +317,16 @@ static enum tw_status end_mapping(struct tw_req *r, struct tw_err *err)
 
 static enum tw_status store_commit(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	const json_t *said = json_object_get(body, "commit");
+	const json_t *given = json_object_get(body, "commit");
 	const char *id;
 	char commit[TW_COMMIT_BYTES] = "";
 	enum tw_status st = build_id_of(r, &id, err);
 
-	if (st == TW_OK && (!json_is_string(said) || json_object_size(body) != 1))
+	if (st == TW_OK && (!json_is_string(given) || json_object_size(body) != 1))
 		st = tw_fail(err, TW_BAD_REQUEST,
 		        "the body must be {\"commit\": \"7 to 64 hex digits\"}");
-	if (st == TW_OK && json_string_length(said))
-		st = tw_upload_meta_commit(json_string_value(said), commit, err);
+	if (st == TW_OK && json_string_length(given))
+		st = tw_upload_meta_commit(json_string_value(given), commit, err);
 	if (st == TW_OK)
 		st = tw_catalogue_commit_set(
 		        tw_api_catalogue(r), tw_api_project(r), id, commit, err);

@@ -204,13 +204,13 @@ enum tw_status tw_provider_metadata(struct tw_provider *p, uint64_t ms, struct t
         struct tw_provider_metadata *ret, struct tw_err *err)
 {
 	static const char methods[] = "token_endpoint_auth_methods_supported";
-	struct tw_provider_metadata says = {.authorization = "", .token = "", .userinfo = ""};
+	struct tw_provider_metadata metadata = {.authorization = "", .token = "", .userinfo = ""};
 	json_t *about = NULL;
 	enum tw_status st = get_metadata(p, ms, &about, err);
 
 	if (st != TW_OK)
 		return st;
-	says = (struct tw_provider_metadata){
+	metadata = (struct tw_provider_metadata){
 	        .authorization =
 	                tw_arena_str(a, tw_str_of(text_of(about, "authorization_endpoint"))),
 	        .token = tw_arena_str(a, tw_str_of(text_of(about, "token_endpoint"))),
@@ -220,9 +220,9 @@ enum tw_status tw_provider_metadata(struct tw_provider *p, uint64_t ms, struct t
 	        .names_itself = json_is_true(
 	                json_object_get(about, "authorization_response_iss_parameter_supported"))};
 	json_decref(about);
-	if (!says.authorization || !says.token || !says.userinfo)
+	if (!metadata.authorization || !metadata.token || !metadata.userinfo)
 		return tw_oom(err);
-	*ret = says;
+	*ret = metadata;
 	return TW_OK;
 }
 

@@ -222,14 +222,14 @@ static enum tw_status read_settings(const struct tw_cli_rebuild *of, struct tw_a
 {
 	const struct {
 		const char *name, *value;
-	} said[] = {{"config", of->config}, {"blobs", of->blobs}, {"catalog", of->catalog}};
-	char *args[sizeof said / sizeof *said];
+	} given[] = {{"config", of->config}, {"blobs", of->blobs}, {"catalog", of->catalog}};
+	char *args[sizeof given / sizeof *given];
 	int n = 0;
 
-	for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-		if (!said[i].value)
+	for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+		if (!given[i].value)
 			continue;
-		args[n] = tw_arena_printf(a, "--%s=%s", said[i].name, said[i].value);
+		args[n] = tw_arena_printf(a, "--%s=%s", given[i].name, given[i].value);
 		if (!args[n++])
 			return tw_oom(err);
 	}

@@ -85,7 +85,7 @@ static enum tw_status read_store(const struct tw_migrate_options *a, struct tw_a
 {
 	const struct {
 		const char *name, *value;
-	} said[SETTINGS] = {{"blobs", a->to_blobs}, {"s3-endpoint", a->endpoint},
+	} given[SETTINGS] = {{"blobs", a->to_blobs}, {"s3-endpoint", a->endpoint},
 	        {"s3-region", a->region}, {"s3-ca-file", a->ca_file},
 	        {"s3-credentials-file", a->credentials_file}, {"s3-timeout", a->timeout},
 	        {"s3-part", a->part}, {"s3-virtual-host", a->virtual_host ? "true" : NULL},
@@ -96,9 +96,9 @@ static enum tw_status read_store(const struct tw_migrate_options *a, struct tw_a
 	enum tw_status st;
 
 	for (size_t i = 0; i < SETTINGS; i++) {
-		if (!said[i].value)
+		if (!given[i].value)
 			continue;
-		args[n] = tw_arena_printf(arena, "--%s=%s", said[i].name, said[i].value);
+		args[n] = tw_arena_printf(arena, "--%s=%s", given[i].name, given[i].value);
 		if (!args[n++])
 			return tw_oom(err);
 	}

@@ -331,21 +331,21 @@ static json_t *answer_request(
 enum tw_status tw_mcp_answer(
         const struct tw_mcp *m, struct tw_str message, json_t **ret, struct tw_err *err)
 {
-	json_t *said = json_loadb(
+	json_t *call = json_loadb(
 	        message.ptr, message.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
-	const char *method = json_string_value(json_object_get(said, "method"));
-	json_t *id = json_object_get(said, "id");
+	const char *method = json_string_value(json_object_get(call, "method"));
+	json_t *id = json_object_get(call, "id");
 
 	*ret = NULL;
-	if (!said)
+	if (!call)
 		*ret = error_of(NULL, NO_JSON, "the message is not JSON");
 	else if (!method || (id && !json_is_string(id) && !json_is_integer(id)))
 		*ret = error_of(NULL, NO_REQUEST, "the message is not a request");
 	else if (id)
-		*ret = answer_request(m, method, id, json_object_get(said, "params"));
+		*ret = answer_request(m, method, id, json_object_get(call, "params"));
 	else /* a message without id gets no response */
 		*ret = json_null();
-	json_decref(said);
+	json_decref(call);
 	if (!*ret)
 		return tw_oom(err);
 	if (json_is_null(*ret))
