@@ -159,7 +159,7 @@ void tw_markup_heading(struct tw_markup_out *p, const char *text)
 	        [TW_MARKUP_HTML] = "<h2>",
 	        [TW_MARKUP_SLACK] = "*",
 	        [TW_MARKUP_CARD] = "**"};
-	static const char *const behind[] = {[TW_MARKUP_PLAIN] = "\n\n",
+	static const char *const after[] = {[TW_MARKUP_PLAIN] = "\n\n",
 	        [TW_MARKUP_MARKDOWN] = "\n\n",
 	        [TW_MARKUP_JIRA] = "\n\n",
 	        [TW_MARKUP_HTML] = "</h2>\n",
@@ -170,7 +170,7 @@ void tw_markup_heading(struct tw_markup_out *p, const char *text)
 	put(p, p->markup == TW_MARKUP_SLACK && p->out->len ? "\n" : "");
 	put(p, before[p->markup]);
 	tw_markup_text(p, text);
-	put(p, behind[p->markup]);
+	put(p, after[p->markup]);
 }
 
 void tw_markup_begin(struct tw_markup_out *p)
@@ -180,14 +180,14 @@ void tw_markup_begin(struct tw_markup_out *p)
 
 void tw_markup_end(struct tw_markup_out *p)
 {
-	static const char *const behind[] = {[TW_MARKUP_PLAIN] = "\n\n",
+	static const char *const after[] = {[TW_MARKUP_PLAIN] = "\n\n",
 	        [TW_MARKUP_MARKDOWN] = "\n\n",
 	        [TW_MARKUP_JIRA] = "\n\n",
 	        [TW_MARKUP_HTML] = "</p>\n",
 	        [TW_MARKUP_SLACK] = "\n",
 	        [TW_MARKUP_CARD] = "\n\n"};
 
-	put(p, behind[p->markup]);
+	put(p, after[p->markup]);
 }
 
 void tw_markup_list(struct tw_markup_out *p, bool begin)

@@ -76,7 +76,7 @@ void tw_jvm_take(struct tw_jvm *j, struct tw_str to[TW_JVM_NAMES])
 }
 
 /* The token after an annotation whose @ was just read. */
-static struct tw_token behind_annotation(struct tw_lexer *l)
+static struct tw_token after_annotation(struct tw_lexer *l)
 {
 	struct tw_token t = tw_lexer_next(l);
 	size_t open = 0;
@@ -94,15 +94,15 @@ static struct tw_token behind_annotation(struct tw_lexer *l)
 	return (struct tw_token){.kind = TW_TOKEN_END};
 }
 
-bool tw_jvm_is_accessor(const struct tw_lexer *behind, const struct tw_token *t)
+bool tw_jvm_is_accessor(const struct tw_lexer *after, const struct tw_token *t)
 {
 	static const char *const accessors[] = {"get", "set", NULL};
 	static const char *const modifiers[] = {"private", "protected", "internal", "inline", NULL};
-	struct tw_lexer ahead = *behind;
+	struct tw_lexer ahead = *after;
 	struct tw_token next = *t;
 
 	if (tw_token_is_sign(t, '@'))
-		next = behind_annotation(&ahead);
+		next = after_annotation(&ahead);
 	if (tw_token_is_any(&next, modifiers))
 		next = tw_lexer_next(&ahead);
 	return tw_token_is_any(&next, accessors);

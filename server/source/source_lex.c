@@ -214,9 +214,9 @@ bool tw_token_joins(const struct tw_token *t)
 	return t->kind == TW_TOKEN_SIGN && strchr("=.,([{+-*/&|:<", t->sign) != NULL;
 }
 
-bool tw_token_begins_record(const struct tw_lexer *behind, const struct tw_token *t)
+bool tw_token_begins_record(const struct tw_lexer *after, const struct tw_token *t)
 {
-	struct tw_lexer ahead = *behind;
+	struct tw_lexer ahead = *after;
 
 	return tw_token_is(t, "record") && tw_lexer_next(&ahead).kind == TW_TOKEN_WORD &&
 	       tw_lexer_next(&ahead).kind == TW_TOKEN_SIGN;

@@ -36,7 +36,7 @@ bool tw_token_is(const struct tw_token *t, const char *word);
 bool tw_token_is_any(const struct tw_token *t, const char *const *words);
 bool tw_token_is_sign(const struct tw_token *t, char sign);
 /* "record Point(", where a declaration is possible. */
-bool tw_token_begins_record(const struct tw_lexer *behind, const struct tw_token *t);
+bool tw_token_begins_record(const struct tw_lexer *after, const struct tw_token *t);
 /* A sign after which a Kotlin statement continues on the next line. */
 bool tw_token_joins(const struct tw_token *t);
 

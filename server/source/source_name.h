@@ -43,7 +43,7 @@ bool tw_jvm_step(struct tw_jvm *j, const struct tw_token *t);
 void tw_jvm_take(struct tw_jvm *j, struct tw_str to[TW_JVM_NAMES]);
 
 /* Returns whether the token begins "get", "private set", "@JvmName("x") get". */
-bool tw_jvm_is_accessor(const struct tw_lexer *behind, const struct tw_token *t);
+bool tw_jvm_is_accessor(const struct tw_lexer *after, const struct tw_token *t);
 
 /* Returns whether the token is part of an annotation's name, or the parenthesis after it.  was: the
  * result for the previous token. */

@@ -3,7 +3,7 @@
  * in parallel, and projects are served fairly.
  *
  * If k projects have more queries than can be served, each gets a k-th of the children, whatever
- * the others request: a project's next query is queued one behind its last, and none starts before
+ * the others request: a project's next query is queued one after its last, and none starts before
  * the virtual time of those being served (start-time fair queueing).  No project may use all
  * children or all queue entries.  Queries include their project, so projects never share a result.
  * No files, no processes.  Thread: any.

@@ -123,9 +123,9 @@ enum tw_status tw_catalogue_oldest_archived(struct tw_catalogue *c, const struct
 }
 
 /* Steps from group to group of ANRs, not over all their reports. */
-#define NEXT_GROUP(behind)                                                                         \
+#define NEXT_GROUP(after)                                                                          \
 	"(SELECT n.anr FROM trace n INDEXED BY trace_of_anr WHERE n.project_id=?1 AND "            \
-	"n.anr>" behind " AND n.anr<>'' ORDER BY n.anr LIMIT 1)"
+	"n.anr>" after " AND n.anr<>'' ORDER BY n.anr LIMIT 1)"
 #define WITH_GROUPS                                                                                \
 	"WITH RECURSIVE g(anr) AS (SELECT " NEXT_GROUP("''") " UNION ALL SELECT " NEXT_GROUP(      \
 	        "g.anr") " FROM g WHERE g.anr IS NOT NULL) "

@@ -62,7 +62,7 @@ enum tw_status tw_catalogue_found_todo(struct tw_catalogue *c, const char *proje
 enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *project_id,
         int64_t number, uint64_t *ret, struct tw_err *err)
 {
-	int64_t before = 0, behind = 0;
+	int64_t before = 0, after = 0;
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
@@ -72,11 +72,11 @@ enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *pr
 	        "SELECT count(*) FROM " INSPECTED("?1") " AND (rank=?3 OR (rank>=0 AND rank<?2))",
 	        "tii", project_id, number, (int64_t)POSTPONED);
 	if (st == TW_OK)
-		st = tw_cat_first_int(db, &behind, err, /* likewise */
+		st = tw_cat_first_int(db, &after, err, /* likewise */
 		        "SELECT count(*) FROM " INSPECTED("?1") " AND rank>?2", "ti", project_id,
 		        number);
 	tw_cat_done(c, db);
-	*ret = (uint64_t)(before + behind);
+	*ret = (uint64_t)(before + after);
 	return st;
 }
 
