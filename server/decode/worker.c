@@ -646,7 +646,7 @@ enum tw_status tw_worker_fault(const char *variable, struct tw_err *err)
 	if (strcmp(how, "tire") == 0 && ++calls > 1) /* as if its CPU time were used up */
 		(void)raise(SIGXCPU);
 	if (strcmp(how, "unlocked") == 0)
-		return tw_fail(err, TW_IO, "it could not be locked in");
+		return tw_fail(err, TW_IO, "its sandbox could not be set up");
 	while (strcmp(how, "loop") == 0)
 		spin++;
 	while (strcmp(how, "eat") == 0) {

@@ -115,7 +115,7 @@ static enum tw_status check_members(const char *rule, const json_t *r, struct tw
 	{
 		if (!is_one_of(members, name))
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "capture rule %.64s: %.64s is nothing that a rule has", rule, name);
+			        "capture rule %.64s: unknown member %.64s", rule, name);
 	}
 	return TW_OK;
 }

@@ -209,7 +209,7 @@ static enum tw_status link_account(struct tw_db *db, const struct tw_identity *w
 
 	if (st == TW_OK && !there)
 		return end_as(TW_IDENTITY_UNKNOWN, ret_end,
-		        tw_fail(err, TW_DENIED, "the account is gone"));
+		        tw_fail(err, TW_DENIED, "the account no longer exists"));
 	if (st == TW_OK)
 		st = check_requester(db, who, ret_end, err);
 	if (st == TW_OK)

@@ -106,8 +106,7 @@ enum tw_status tw_hook_url(const char *url, struct tw_err *err)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "url must not contain a name or password: deliveries are signed instead");
 	if (!is_whole(url))
-		return tw_fail(
-		        err, TW_BAD_REQUEST, "url names no host and port that anybody could go to");
+		return tw_fail(err, TW_BAD_REQUEST, "url has no valid host and port");
 	return TW_OK;
 }
 

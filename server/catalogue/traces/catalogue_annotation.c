@@ -40,8 +40,7 @@ static enum tw_status count_one_more(
 		st = tw_fail(err, TW_NOT_FOUND, "no such trace");
 	if (st == TW_OK && have >= TW_ANNOTATIONS_MAX)
 		st = tw_fail(err, TW_CONFLICT,
-		        "a trace has at most %d annotations; delete one that is done with",
-		        TW_ANNOTATIONS_MAX);
+		        "a trace has at most %d annotations; delete one first", TW_ANNOTATIONS_MAX);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
 		        "UPDATE trace SET annotations=annotations+1 WHERE project_id=? AND "

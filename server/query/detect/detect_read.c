@@ -12,7 +12,7 @@ const char *const tw_detect_kinds[] = {"json", "io", "database", "bitmap", "bind
         "reflection", "class_loading", "lock", "sleep", "own", NULL};
 #define KINDS                                                                                      \
 	"json, io, database, bitmap, binder, inflation, reflection, class_loading, lock, sleep "   \
-	"and own"
+	"or own"
 
 enum { FRAME_MS_MAX = 60000 };
 
@@ -62,7 +62,8 @@ static enum tw_status check_members(const struct reading *r, struct tw_err *err)
 			continue;
 		(void)tw_utf8_clean(member, sizeof member, tw_str_of(name));
 		return wrong(r, member,
-		        "is nothing that a rule has; there are id, kind, title, methods, notes, "
+		        "is not a member of a rule; the members are id, kind, title, methods, "
+		        "notes, "
 		        "threads, threshold_ms, severity, message and enabled",
 		        err);
 	}
@@ -140,9 +141,9 @@ static enum tw_status read_words(
 	if (st != TW_OK)
 		return st;
 	if (!is_in(tw_detect_kinds, rule->kind, &at))
-		return wrong(r, "kind", "there are " KINDS, err);
+		return wrong(r, "kind", "one of " KINDS, err);
 	if (!is_in(severities, rule->severity, &at))
-		return wrong(r, "severity", "there are info, warning and error", err);
+		return wrong(r, "severity", "info, warning or error", err);
 	if (!rule->threads[0])
 		return wrong(r, "threads", "main, others, all, or a name with *", err);
 	if (on && !json_is_boolean(on))
@@ -263,7 +264,7 @@ static enum tw_status check_ids(const struct tw_detect_rules *d, struct tw_err *
 		for (size_t k = 0; k < i; k++)
 			if (strcmp(d->rules[i].id, d->rules[k].id) == 0)
 				return tw_fail(err, TW_BAD_REQUEST,
-				        "rule %zu: id: rule %zu is called %s, too", i + 1, k + 1,
+				        "rule %zu: id: rule %zu has the same id, %s", i + 1, k + 1,
 				        d->rules[i].id);
 	return TW_OK;
 }
@@ -297,15 +298,16 @@ static enum tw_status read_frames(
 		(void)v;
 		if (strcmp(name, "slow_ms") != 0 && strcmp(name, "frozen_ms") != 0)
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "frames: there are slow_ms and frozen_ms, and no %.40s", name);
+			        "frames: unknown member %.40s; the members are slow_ms and "
+			        "frozen_ms",
+			        name);
 	}
 	if (st == TW_OK)
 		st = read_ms(frames, "slow_ms", 16, &d->slow_ns, err);
 	if (st == TW_OK)
 		st = read_ms(frames, "frozen_ms", 700, &d->frozen_ns, err);
 	if (st == TW_OK && d->slow_ns > d->frozen_ns)
-		st = tw_fail(err, TW_BAD_REQUEST,
-		        "frames: slow_ms: a frame is slow before it is frozen");
+		st = tw_fail(err, TW_BAD_REQUEST, "frames: slow_ms must not exceed frozen_ms");
 	return st;
 }
 

@@ -76,8 +76,8 @@ static enum tw_status check_list(const json_t *project, const char *member, stru
 	if (list && !json_is_array(list))
 		return tw_fail(err, TW_BAD_REQUEST, "%s must be a list", member);
 	if (json_array_size(list) > TW_FRAME_RULES_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, "%s may have %d beginnings of names", member,
-		        TW_FRAME_RULES_MAX);
+		return tw_fail(err, TW_BAD_REQUEST, "%s may have at most %d prefixes of names",
+		        member, TW_FRAME_RULES_MAX);
 	json_array_foreach(list, i, text)
 	{
 		size_t len = json_string_length(text);
@@ -101,7 +101,8 @@ static enum tw_status check(const json_t *project, struct tw_err *err)
 		if (strcmp(key, "off") != 0 && strcmp(key, "framework") != 0 &&
 		        strcmp(key, "app") != 0)
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "frame rules are off, framework and app; %.40s is not known", key);
+			        "unknown frame rule %.40s; the rules are off, framework and app",
+			        key);
 	}
 	st = check_list(project, "off", err);
 	for (size_t i = 0; st == TW_OK && i < 2; i++)

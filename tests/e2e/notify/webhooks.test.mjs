@@ -270,7 +270,7 @@ test('internal addresses are refused, also behind names', async (t) => {
 test('an invalid webhook is refused with a message', async (t) => {
 	const s = await startServer(t);
 	const ask = asker(s);
-	for (const [body, words] of [[{}, /url must be http/], [{ url: 'ftp://a.example' }, /url must be http/], [{ url: 'https://' }, /and a host/], [{ url: 'https://h:99999/' }, /no host and port/], [{ url: 'https://me:pw@a.example/' }, /name or password/],
+	for (const [body, words] of [[{}, /url must be http/], [{ url: 'ftp://a.example' }, /url must be http/], [{ url: 'https://' }, /and a host/], [{ url: 'https://h:99999/' }, /no valid host and port/], [{ url: 'https://me:pw@a.example/' }, /name or password/],
 		[{ url: 'https://a.example/\u00e4' }, /percent-encode/], [{ url: `https://a.example/${'x'.repeat(1000)}` }, /at most 1000/], [{ url: 'https://a.example', kind: 'pigeon' }, /json, slack, teams/],
 		[{ url: 'https://a.example', events: ['noise'] }, /unknown event noise/], [{ url: 'https://a.example', events: [] }, /at least one/], [{ url: 'https://a.example', secret: 'x' }, /only fields/]]) {
 		const a = await ask('POST', '', body);

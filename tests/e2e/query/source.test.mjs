@@ -371,7 +371,7 @@ test('a child that cannot lock itself in costs no link', async (t) => {
 	const s = await startServer(t, { args: ['--repositories', clones], env: { TRACEWELL_WORKER_FAULT: 'unlocked' } });
 	await put(s, [APP]);
 	const a = await ask(s, { method: LOAD, version: '1.1' });
-	assert.match(a.reason, /could not be locked in/);
+	assert.match(a.reason, /sandbox could not be set up/);
 	assert.match(a.link, /^https:/);
 });
 

@@ -1,7 +1,7 @@
 // The messages of the server about a trace in Chinese: repairs, detectors, verdicts of ANR reports.  How a text is
 // written: server.zh.ts.
 export const traceMessages: Record<string, string> = {
-	// --- what was wrong with a trace (repairs) ---
+	// --- repairs ---
 	'the input ends within a record or its compression; the data before it was kept': '输入在一条记录或压缩数据的中间中断；之前的内容已保留',
 	'the input is damaged from here on; the data before it was kept': '输入从此处起已损坏；之前的内容已保留',
 	'a record slot that the phone reserved but never wrote was skipped': '跳过了手机预留但未写入的记录位置',
@@ -52,7 +52,7 @@ export const traceMessages: Record<string, string> = {
 	'records of another machine than the device were left out': '略去了来自设备之外的机器的记录',
 	'packets of a heap profile or a Java heap dump are not read; the file is stored unchanged': '堆内存分析或 Java 堆转储的数据包不会读取；文件原样保留',
 	'an event of an unsupported kind was left out': '略去了不读取的事件类型',
-	// --- detectors: titles, what they advise, what they found ---
+	// --- detectors: titles, advice, findings ---
 	'JSON on the main thread': '主线程上的 JSON 处理',
 	'JSON is read or written: parse it on another thread, or parse less of it.': '正在读写 JSON：请放到其他线程解析，或减少解析的内容。',
 	'Preferences on the main thread': '主线程上的 SharedPreferences 操作',
@@ -60,7 +60,7 @@ export const traceMessages: Record<string, string> = {
 	'Files on the main thread': '主线程上的文件操作',
 	'A file is read, written or synced: do that on another thread.': '正在读写或同步文件：请放到其他线程。',
 	'Network on the main thread': '主线程上的网络请求',
-	'The network is waited for, for as long as it likes: make the request on another thread.': '正在等待网络，耗时不可控：请在其他线程发起请求。',
+	'The thread waits for the network without a limit: make the request on another thread.': '线程在等待网络，没有时间限制：请在其他线程发起请求。',
 	'Database on the main thread': '主线程上的数据库操作',
 	'A database is opened, queried or written: move this to another thread, in one transaction.': '正在打开、查询或写入数据库：请放到其他线程，并合并为一个事务。',
 	'Pictures decoded on the main thread': '主线程上的图片解码',
@@ -74,9 +74,9 @@ export const traceMessages: Record<string, string> = {
 	'Classes and libraries loaded on the main thread': '主线程上的类和库加载',
 	'Code is loaded, checked or linked: ship a baseline profile, and load libraries on another thread.': '正在加载、校验或链接代码：请随应用提供 Baseline Profile，并在其他线程加载库。',
 	'Waiting for other threads on the main thread': '主线程等待其他线程',
-	'Another thread holds the lock: hold it for less time, or do not wait for it here.': '所需的资源被其他线程占用：请缩短持锁时间，或不要在这里等待。',
+	'Another thread holds the lock: hold it for less time, or do not wait for it here.': '锁由其他线程持有：请缩短持锁时间，或不要在这里等待。',
 	'Sleeping on the main thread': '主线程休眠',
-	'The thread sleeps for a fixed time: schedule the remaining work with a delay instead.': '线程在固定的时间里什么都不做：请改用延迟消息。',
+	'The thread sleeps for a fixed time: schedule the remaining work with a delay instead.': '线程休眠固定的时间：请改为延迟调度剩余的工作。',
 	'{1}: {2#} in {3}.': '{1?}：{3?} 耗时 {2}。',
 	'{1}: {2#} in {3}, called by {4}.': '{1?}：{3?} 耗时 {2}，调用方为 {4}。',
 	'{1#} in {2} itself, without its callees.': '{2} 的自身耗时为 {1}，不含它调用的方法。',
@@ -93,7 +93,7 @@ export const traceMessages: Record<string, string> = {
 	'Dagger and Hilt': 'Dagger 和 Hilt',
 	'Glide, Fresco, Coil': 'Glide、Fresco、Coil',
 	'Tracers': 'Trace 采集库',
-	// --- what an ANR report tells ---
+	// --- verdicts of ANR reports ---
 	'the report has no stack of the main thread': '报告中没有主线程的堆栈',
 	'main was idle when the dump was taken: the work that blocked it had ended': '抓取堆栈时主线程处于空闲：阻塞它的工作那时已经结束',
 	'main did not respond for{1}: it {2}': '主线程{1} 未响应：{2?}',
@@ -128,7 +128,7 @@ export const traceMessages: Record<string, string> = {
 	'Running {1}': '正在执行 {1?}',
 };
 
-/** What stands in the places of sentences, and is none by itself. */
+/** Parts of messages: values of {1?} and {1!}. */
 export const pieces: Record<string, string> = {
 	'this key': '这个密钥',
 	'this device': '这台设备',
@@ -167,14 +167,13 @@ export const pieces: Record<string, string> = {
 	'a name has 1 to 100 bytes and no control characters': '名称有 1 到 100 字节，不含控制字符',
 	'a skip rule has only the frame that is not blamed': 'skip 只说明不归因于哪个栈帧，不能有其他内容',
 	'select ANRs by frame, lock, kind or groups': '请用 frame、lock、kind 或 groups 指明哪些 ANR',
-	'is nothing that a rule has; there are id, kind, title, methods, notes, threads, threshold_ms, severity, message and enabled': '没有这一项；可用的有 id、kind、title、methods、notes、threads、threshold_ms、severity、message 和 enabled',
+	'is not a member of a rule; the members are id, kind, title, methods, notes, threads, threshold_ms, severity, message and enabled': '没有这一项；可用的有 id、kind、title、methods、notes、threads、threshold_ms、severity、message 和 enabled',
 	'1 to 40 of a to z, 0 to 9, _ and -': '1 到 40 个 a-z、0-9、_ 和 -',
 	'one of {1}': '只能是 {1}',
 	'a text of 1 to 100 bytes without control characters': '1 到 100 字节的文本，不含控制字符',
 	'main, others, all, or a name of at most 100 bytes, with * for any text': 'main、others、all，或最多 100 字节的名称，* 代表任意文本',
 	'info, warning or error': 'info、warning 或 error',
 	'a text of at most 300 bytes without control characters': '最多 300 字节的文本，不含控制字符',
-	'there are {1}': '可用的有 {1}',
 	'main, others, all, or a name with *': 'main、others、all，或带 * 的名称',
 	'true or false': 'true 或 false',
 	'a number of milliseconds, 0 to 600000': '0 到 600000 的毫秒数',
