@@ -32,7 +32,7 @@ const figureOf = (r: Pick<Rule, 'kind' | 'percentile'>) => `${unitOf(r.kind) ===
 const subjectOf = (f: Figure) => f.version || f.title || f.anr || tr('no version');
 const draftOf = (r: Rule): Draft => ({ ...r, threshold: String(r.unit === 'share' ? Number((r.threshold * PERCENT).toPrecision(DIGITS)) : r.threshold) });
 
-/** What the server takes; of a stored rule only what can be changed. */
+/** The request body; for a stored rule only the members that can be changed. */
 function bodyOf(d: Draft, stored: boolean): Partial<Rule> {
 	const ms = unitOf(d.kind) === 'ms';
 	const threshold = Number(d.threshold) / (unitOf(d.kind) === 'share' ? PERCENT : 1);

@@ -12,7 +12,7 @@ interface Entries { entries: Entry[]; next_cursor: number | null }
 
 const COLUMNS = [tr('When'), tr('Who'), tr('Action'), tr('Target'), tr('Details'), tr('From')];
 
-/** What was done to a trace that may still be there leads to it. */
+/** Entries about a trace link to it, as it may still exist. */
 function Target({ e }: { e: Entry }) {
 	const known = /^(trace|annotation)\./.test(e.action) && e.action !== 'trace.delete';
 	return known ? <a class="mono" href={link(`/traces/${e.target}`)}>{e.target}</a> : <>{target(e)}</>;

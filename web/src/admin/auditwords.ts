@@ -1,4 +1,4 @@
-// What entries of the audit say, in words for people.
+// Texts for entries of the audit log.
 import { COMMA, when } from '../i18n/format';
 import { tr } from '../i18n/strings/manage';
 
@@ -34,7 +34,7 @@ export function who(e: Entry): string {
 	return e.actor.kind === 'user' ? e.actor.name : `${KINDS[e.actor.kind] ?? ''}${e.actor.name || e.actor.id}`;
 }
 
-/** What it was done to: the name, where the entry knows one. */
+/** The subject of the change: its name, if the entry has one. */
 export function target(e: Entry): string {
 	return (e.action.startsWith('key.') && e.facts.name) || e.target;
 }
@@ -43,7 +43,7 @@ const NAMED: Record<string, string> = { scope: tr('scope'), expires_ms: tr('expi
 
 const DIGITS = 12; // of a number: 0.1, not 0.10000000000000001
 
-/* A setting is JSON; one without parts of its own reads as its members. */
+/* A setting is JSON; one without nested parts is shown as its members. */
 function setting(value: string): string {
 	try {
 		const members = Object.entries(JSON.parse(value) as object);
@@ -53,7 +53,7 @@ function setting(value: string): string {
 	return value;
 }
 
-/* What came later reads as it is written. */
+/* Unknown members are shown unchanged. */
 function fact(name: string, value: string): string {
 	const words = NAMED[name] ?? name.replace(/_ms$/, '').replaceAll('_', ' ');
 	if (name === 'expires_ms' && value === '0') return tr('never expires');
@@ -63,7 +63,7 @@ function fact(name: string, value: string): string {
 	return value === 'true' ? words : value === 'false' ? tr('not {words}', { words }) : `${words} ${value}`;
 }
 
-/** The rest of what it says; what target() told already is left out. */
+/** The details, without those that target() shows. */
 export function facts(e: Entry): string {
 	return Object.entries(e.facts).filter(([k, v]) => v !== '' && !(k === 'name' && v === target(e))).map(([k, v]) => fact(k, v)).join(COMMA);
 }

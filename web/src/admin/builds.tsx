@@ -1,4 +1,4 @@
-// Builds: which have a mapping, what it names, which traces wait for one, and how to send it.
+// Builds: their mappings with the share of names resolved, traces that wait for one, and how to upload it.
 import { useEffect, useState } from 'preact/hooks';
 import { api, type Build, type MappingError, type MappingState } from '../api/api';
 import { FramesPanel } from '../trace/panels/frames';
@@ -49,7 +49,7 @@ function Retrace({ b }: { b: Build }) {
 	</>;
 }
 
-/** What is missing, as a sentence that says what to do. */
+/** The missing mapping, with the remedy. */
 function advice(b: Build): string {
 	const n = b.names;
 	if (!b.mapping && n.unresolved_traces > 0) return tr('{lacking} of this build {lacking2} for names. Send the methodMapping.txt of this build:', { lacking: several(n.unresolved_traces, 'trace'), lacking2: n.unresolved_traces === 1 ? 'waits' : 'wait' });
@@ -102,7 +102,7 @@ export function BuildsPage() {
 	useEffect(() => {
 		document.title = tr('Builds · tracewell');
 	}, []);
-	// a mapping that was just sent shows when this page is looked at again
+	// shows a mapping that was just uploaded
 	useEffect(() => {
 		const back = () => document.visibilityState === 'visible' && page.again();
 		document.addEventListener('visibilitychange', back);

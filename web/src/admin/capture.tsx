@@ -1,4 +1,4 @@
-// What devices should record: the project's rules, what came by them, and how a device asks.
+// Capture rules of the project, the traces recorded by them, and how a device requests them.
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { Cards } from '../ui/cards';
@@ -20,7 +20,7 @@ const HIGH = 18;
 const shareOf = (r: Rule) => r.share ?? 1;
 const today = () => Math.floor(Date.now() / DAY_MS) * DAY_MS;
 
-/** Whom a rule is for, in words. */
+/** The devices that a rule selects, as text. */
 function whom(r: Rule): string {
 	const words = Object.entries({ app: tr('app'), version_name: tr('version'), device: tr('device'), os: 'Android' })
 		.map(([key, word]) => [word, r.where?.[key as keyof typeof r.where] ?? []] as const)
@@ -29,7 +29,7 @@ function whom(r: Rule): string {
 	return words.join(COMMA) || tr('every device');
 }
 
-/** Traces a day, the last one today; the table beside it says the number of today. */
+/** Traces per day, the last one today; the table next to it has today's number. */
 function Bars({ days, name }: { days: Day[]; name: string }) {
 	const first = today() - (DAYS - 1) * DAY_MS;
 	const heights = Array.from({ length: DAYS }, (_, i) => days.find((d) => d.day_ms === first + i * DAY_MS)?.traces ?? 0);

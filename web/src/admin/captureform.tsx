@@ -26,7 +26,7 @@ function draftOf(r?: Rule): Draft {
 		share: String(+((r?.share ?? 0.01) * 100).toPrecision(12)), per_day: String(r?.per_day ?? 1000), record: JSON.stringify(r?.record ?? {}, null, 2) };
 }
 
-/** Throws in words when a field cannot be read; the server judges the rest. */
+/** Throws with a message if a field is invalid; the server validates the rest. */
 function ruleOf(d: Draft): Rule {
 	const where: Where = {};
 	for (const [key] of CONDITIONS) if (listed(d[key]).length) where[key] = listed(d[key]);

@@ -17,7 +17,7 @@ const texts = (v: unknown): string[] => (Array.isArray(v) ? v.filter((x): x is s
 const textOf = (v: unknown, otherwise = ''): string => (typeof v === 'string' ? v : otherwise);
 const lines = (text: string): string[] => text.split('\n').map((l) => l.trim()).filter(Boolean);
 
-/** The rule that the form's fields say; members that it does not show stay as they are. */
+/** The rule in the form's fields; members without a field remain unchanged. */
 export function ruleOf(base: Rule, f: Record<string, string>): Rule {
 	const { notes: _, message: __, threads: ___, severity: ____, ...rest } = base;
 	const notes = lines(f.notes.replaceAll(',', '\n'));

@@ -19,7 +19,7 @@ const LISTED = 50;
 const RECENT = 10; // traces of a preview
 const RECENT_AT_ONCE = 2;
 
-/** What is in the editor; a text that is no JSON is told before anybody is asked. */
+/** The editor's document; invalid JSON is reported without a request. */
 function parsed(draft: string): Doc {
 	try {
 		return JSON.parse(draft) as Doc;
@@ -28,7 +28,7 @@ function parsed(draft: string): Doc {
 	}
 }
 
-/** A document that differences can be told of. */
+/** A document in a form that can be compared. */
 function readable(draft: string): Doc | null {
 	try {
 		const doc = JSON.parse(draft) as Doc | null;
@@ -85,7 +85,7 @@ function Tried({ f, before, t, id }: { f: Findings; before: Findings | null; t: 
 
 interface Preview { rule: string; title: string; before: number; after: number; traces: number }
 
-/** What the rules find in the latest traces, and what the active ones find there. */
+/** Findings in the latest traces by the edited rules and by the active ones. */
 async function previewed(draft: string, traces: Trace[], done: (n: number) => void): Promise<Preview[]> {
 	const doc = docOf(parsed(draft));
 	const sums = new Map<string, Preview>();

@@ -29,7 +29,7 @@ const LIMITS: Record<string, string> = {
 
 const refusal = (answer: Response) => new Refusal(answer.status, tr('The server returned {status}.', { status: answer.status }));
 
-/** Readiness is also told by a 503, with the same body. */
+/** A 503 has the same body as a 200. */
 async function readiness(signal: AbortSignal): Promise<Ready> {
 	const answer = await fetch('/readyz', { signal });
 	if (answer.status !== 200 && answer.status !== 503) throw refusal(answer);

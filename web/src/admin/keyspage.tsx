@@ -174,7 +174,7 @@ function Projects() {
 }
 
 export function KeysPage() {
-	const [first, came] = useState(!may.admin); // what is above the projects is there
+	const [first, came] = useState(!may.admin); // the panels above the projects are loaded
 	useEffect(() => {
 		document.title = tr('Projects and keys · tracewell');
 	}, []);

@@ -1,4 +1,4 @@
-// What stands instead of a page: no page there, no permission, no role, a project that is not found.
+// Shown instead of a page: unknown address, no permission, no role, unknown project.
 import { Failure } from '../ui/parts';
 import { Refusal } from '../api/api';
 import { tr } from '../i18n/strings/frame';

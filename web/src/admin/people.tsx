@@ -1,4 +1,4 @@
-// People: who has which role in the project, and for admins of the server all accounts.
+// People: the roles in the project, and for server admins all accounts.
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { Cards } from '../ui/cards';
@@ -102,7 +102,7 @@ function Account({ u, provider, change }: { u: User; provider: string; change: (
 	);
 }
 
-/** Whom at the provider the account is for: by what it calls them for ever, which its refusals in the log tell. */
+/** The provider's person for the account: the permanent subject id, which is in the log of a refused sign-in. */
 function LinkTo({ name, done }: { name: string; done: (subject: string | null) => void }) {
 	const [subject, put] = useState('');
 	return (
@@ -158,7 +158,7 @@ function Accounts({ changed, provider }: { changed: () => void; provider: string
 
 export function PeoplePage({ project, provider }: { project: string; provider: string }) {
 	const [turn, again] = useState(0); // who loses an account loses the roles
-	const [first, came] = useState(!project); // what is above the accounts is there
+	const [first, came] = useState(!project); // the panels above the accounts are loaded
 	useEffect(() => {
 		document.title = tr('People · tracewell');
 	}, []);

@@ -1,8 +1,8 @@
-// Signing in by an OpenID provider: where the page sends the browser, and what it says when that failed.
+// Sign-in by an OpenID provider: the address to visit, and the messages for failures.
 import { call, url } from '../api/api';
 import { tr } from '../i18n/strings/frame';
 
-/** Why nobody was signed in, by the word behind ?oidc= (oidc.h of the server has the same list). */
+/** Messages for failed sign-ins, by the value of ?oidc= (the server's oidc.h has the same list). */
 const WHYS: Record<string, (name: string) => [what: string, then: string]> = {
 	failed: () => [tr('The server could not sign you in.'), tr('Try again. The server log has details.')],
 	away: (name) => [tr('{name} is not responding.', { name }), tr('Try again later. Passwords and keys still work.')],
@@ -24,7 +24,7 @@ export function refusal(word: string, name: string): [what: string, then: string
 	return (Object.hasOwn(WHYS, word) ? WHYS[word] : WHYS.failed)(name);
 }
 
-/** A visit, not a request: the provider's own page comes next. `next` is where it goes on afterwards. */
+/** Navigates, because the provider's page follows. `next`: the address after the sign-in. */
 export function beginAddress(next: string): string {
 	return `/api/v1/oidc/begin?next=${encodeURIComponent(next)}`;
 }

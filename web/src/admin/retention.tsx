@@ -1,4 +1,4 @@
-// How long traces are kept: the room that is used, the rules, and what goes next by them.
+// Retention: the space used, the rules, and the next deletions.
 import { AsJson } from './asjson';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { call, get, may, url } from '../api/api';
@@ -70,7 +70,7 @@ function Next({ room, days, span, tried, busy }: { room: Room; days: number; spa
 type Texts = Record<NumberRule, string>;
 const textsOf = (r: Rules) => Object.fromEntries(FIELDS.map((f) => [f.key, shown(r[f.key], f.scale)])) as Texts;
 
-/** The texts as rules; null while one of them is no number. */
+/** The texts as rules; null while one of them is not a number. */
 function rulesOf(texts: Texts, flags: Pick<Rules, 'keep_annotated' | 'keep_first_anr'>): Rules | null {
 	const values = FIELDS.map((f) => [f.key, meant(texts[f.key], f.scale)] as const);
 	return values.some(([, v]) => v === undefined) ? null : { ...Object.fromEntries(values), ...flags } as Rules;
@@ -82,7 +82,7 @@ function Edit({ rules, tryOut, save, busy, said }: { rules: Rules; tryOut: (r: R
 	const [flags, flag] = useState(were);
 	const now = rulesOf(texts, flags);
 	const changed = JSON.stringify(now) !== JSON.stringify(rulesOf(textsOf(rules), were));
-	useLayoutEffect(() => tryOut(null), [JSON.stringify([texts, flags])]); // what was tried is not this any more
+	useLayoutEffect(() => tryOut(null), [JSON.stringify([texts, flags])]); // the preview is outdated
 	return (
 		<form onSubmit={(e) => { e.preventDefault(); if (now) save(now); }}>
 			<div class="rules">{FIELDS.map((f) => {

@@ -1,4 +1,4 @@
-// A project's rules of retention: what the server holds, and what it says of them in words.
+// A project's retention rules: types, fields and texts.
 import { bytes, COMMA, count, when } from '../i18n/format';
 import { tr } from '../i18n/strings/manage';
 import { several } from '../api/traces';
@@ -19,7 +19,7 @@ export interface Room {
 const GIB = 2 ** 30;
 export type NumberRule = 'max_age_days' | 'anr_max_age_days' | 'max_traces' | 'max_bytes' | 'uploads_max_age_days' | 'decoded_max_age_days' | 'quarantine_max_traces' | 'quarantine_max_bytes';
 
-/** What a person may set, in the order in which they meet it. */
+/** The editable fields, in their order on the page. */
 export const FIELDS: { key: NumberRule; label: string; unit: string; scale: number; empty: string }[] = [
 	{ key: 'max_age_days', label: tr('Delete traces older than'), unit: tr('days'), scale: 1, empty: tr('not deleted') },
 	{ key: 'anr_max_age_days', label: tr('Delete traces with an ANR after'), unit: tr('days'), scale: 1, empty: tr('like all others') },
@@ -36,7 +36,7 @@ export function shown(value: number | null, scale: number): string {
 	return value === null ? '' : String(Number((value / scale).toPrecision(6)));
 }
 
-/** What a field's text means; null for none, undefined for what is no number of that kind. */
+/** The value of a field's text; null: no limit, undefined: not a valid number. */
 export function meant(text: string, scale: number): number | null | undefined {
 	const t = text.trim();
 	if (t === '') return null;
@@ -77,7 +77,7 @@ export function why(d: Due, r: Rules): string {
 	return tr('quarantine limit');
 }
 
-/** When: at the next look for what is due, or at its time. */
+/** The time of the deletion: the next retention run, or its own time. */
 export function time(d: Due, now: number): string {
 	return d.expires_ms === null || d.expires_ms <= now ? tr('at the next check') : when(d.expires_ms);
 }

@@ -1,4 +1,4 @@
-// Telling the team: webhooks, what was told to them, the digest, and where issues are made.
+// Notifications: webhooks with their deliveries, alert rules, the digest, and the issue tracker.
 import { useEffect, useState } from 'preact/hooks';
 import { LATER_MS, SOON_MS, useLookAgain } from '../ui/again';
 import { get, send } from '../api/api';
@@ -25,7 +25,7 @@ const EVENTS: [event: string, shown: string][] = [['regression.found', tr('new r
 const KINDS: [kind: string, shown: string][] = [['json', 'JSON'], ['slack', 'Slack'], ['teams', 'Microsoft Teams'], ['matrix', 'Matrix (hookshot)']];
 const FULL = 500; // events of a hook that may wait
 
-/** When to look again: a paused one tells nothing. */
+/** Milliseconds until the next request; null: no active webhook has waiting events. */
 function lookIn(hooks: Hook[]): number | null {
 	const waiting = hooks.filter((h) => h.waiting > 0 && !h.paused_ms);
 	return waiting.length === 0 ? null : waiting.some((h) => !h.failing_ms) ? SOON_MS : LATER_MS;
@@ -141,7 +141,7 @@ function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 
 export function WebhooksPage() {
 	const load = useLoad('webhooks', () => get<Hooks>('/api/v1/webhooks'));
-	const [came, settle] = useState(false); // what stands below is not moved by the list
+	const [came, settle] = useState(false); // panels below appear after the list, so that it does not move them
 	useCame(load, () => settle(true));
 	useLookAgain(load, load.value && lookIn(load.value.webhooks));
 	useEffect(() => {

@@ -1,4 +1,4 @@
-// What was told to one webhook, try by try.
+// Deliveries of one webhook, attempt by attempt.
 import { useState } from 'preact/hooks';
 import { LATER_MS, SOON_MS, useLookAgain } from '../ui/again';
 import { get, send } from '../api/api';
@@ -15,12 +15,12 @@ const SHOWN = 32_768; // characters of a body
 const STATES: Record<string, string> = { waiting: 'queued', delivered: 'ready', given_up: 'failed' };
 const STATE_NAMES: Record<string, string> = { waiting: tr('waiting'), delivered: tr('delivered'), given_up: tr('failed') };
 
-/** As people read it; what is no JSON as it is. */
+/** Indented JSON; other text unchanged. */
 function pretty(body: string): string {
 	let text = body;
 	try {
 		text = JSON.stringify(JSON.parse(body), null, 2);
-	} catch { /* as it is */ }
+	} catch { /* not JSON */ }
 	return text.length > SHOWN ? tr('{text}… ({shown} characters more)', { text: text.slice(0, SHOWN), shown: text.length - SHOWN }) : text;
 }
 
@@ -30,7 +30,7 @@ function lookIn(list: Delivery[]): number | null {
 	return next.length ? Math.min(LATER_MS, Math.max(SOON_MS, Math.min(...next))) : null;
 }
 
-/** The list has the first of it; the rest is asked for when somebody looks. */
+/** The list has the first bytes; the rest is requested when it is opened. */
 function Body({ hook, d }: { hook: string; d: Delivery }) {
 	const cut = d.body.length < d.body_length;
 	const load = useLoad(`body ${hook} ${d.id} ${d.attempts} ${cut}`, async (signal) => (cut ? (await get<Delivery>(`/api/v1/webhooks/${hook}/deliveries/${d.id}`, {}, signal)).body : d.body));
@@ -61,7 +61,7 @@ function Row({ hook, d, again }: { hook: string; d: Delivery; again: () => void 
 	</>;
 }
 
-/** `sign` is another when something was told meanwhile. */
+/** `sign` changes after each delivery. */
 export function Deliveries({ hook, sign = '' }: { hook: string; sign?: string }) {
 	const load = useLoad(`deliveries ${hook} ${sign}`, () => get<{ deliveries: Delivery[] }>(`/api/v1/webhooks/${hook}/deliveries`));
 	const [error, change] = useChange(load.again);

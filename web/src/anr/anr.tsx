@@ -15,7 +15,7 @@ import { link, number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anr';
 import { Waits } from './waitpicture';
 
-const WAITED_MS = 10_000; // before the report, when it does not say how long
+const WAITED_MS = 10_000; // before the report, if it does not have the duration
 const NONE: string[] = [];
 
 function Wish({ p, step }: { p: AnrProcess; step: AnrStep }) {
@@ -95,12 +95,12 @@ function More({ doc, p }: { doc: Anr; p: AnrProcess }) {
 	);
 }
 
-/** From a frame to its method in the trace beside the report: the last seconds of that thread. */
+/** Links a frame to its method in the report's trace: the last seconds of that thread. */
 function wayTo(t: Trace, names: string[], at_ns: number, waited_ms: number | null): Way {
 	const known = new Map<string, string>();
 	for (const n of names) known.set(withoutParameters(n), known.has(withoutParameters(n)) ? withoutParameters(n) : n); // overloads: all of them
 	const [start, end] = [t.start_ns ?? 0, t.end_ns ?? 0];
-	const to = at_ns > start && at_ns <= end ? at_ns : end; // a report without a time of the trace is of its end
+	const to = at_ns > start && at_ns <= end ? at_ns : end; // a report without a time belongs to the trace's end
 	const from = Math.max(start, to - (waited_ms ?? WAITED_MS) * 1e6);
 	return {
 		has: (name) => known.has(name),
@@ -143,7 +143,7 @@ function Report({ doc, t, names }: { doc: Anr; t: Trace; names: string[] }) {
 
 export function AnrPanel({ t, reports }: { t: Trace; reports: Reports }) {
 	const turn = turnOf(t);
-	const beside = t.summary?.timed === true; // else its stacks are the trace
+	const beside = t.summary?.timed === true; // otherwise the trace consists of its stacks
 	const names = useLoad(`${t.id} ${turn} ${beside}`, () => (beside ? api.names(t.id) : Promise.resolve(null)));
 	return <>{reports.map((d, i) => <Report key={i} doc={d.content} t={t} names={names.value?.names ?? NONE} />)}</>;
 }

@@ -26,7 +26,7 @@ export interface Anr {
 	sampled: boolean; blamed: number | null; facts: Record<string, string>; loads: string[]; processes: AnrProcess[];
 }
 
-/** What a thread does, to be followed by the name of a method. */
+/** A thread's activity, before the name of a method. */
 const DOES: Record<string, string> = {
 	blocked: tr('waits in'), idle: tr('waits for its next message in'), running: 'runs', native: 'runs', io: tr('reads or writes in'),
 	binder: tr('waits for another process in'), sleeping: tr('sleeps in'), waiting: tr('waits in'), gc: tr('waits for the garbage collector in'),
@@ -76,7 +76,7 @@ export function order(p: AnrProcess): number[] {
 	return p.threads.map((_, i) => i).sort((a, b) => rank.get(a)! - rank.get(b)! || a - b);
 }
 
-/** True when each word is somewhere in what the table shows of the thread, or in its stack. */
+/** True if each word is in the thread's row or in its stack. */
 export function shows(t: AnrThread, filter: string): boolean {
 	const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
 	if (words.length === 0) return true;
@@ -95,5 +95,5 @@ export function stackText(t: AnrThread): string {
 
 export const HOW: Record<string, string> = { locked: tr('locked'), wants: tr('waiting to lock'), waits: tr('waiting on'), sleeps: tr('sleeping on') };
 
-/** What the system waited for, by the kind of an ANR. */
+/** The event that the system waited for, by the kind of ANR. */
 export const CAUSED: Record<string, string> = { input: tr('input'), broadcast: tr('broadcast'), foreground_service: tr('foreground service'), service: tr('service'), provider: tr('content provider'), job: tr('job'), watchdog: tr('watchdog') };

@@ -6,7 +6,7 @@ import { count } from '../i18n/format';
 import { MethodName } from '../ui/parts';
 import { tr } from '../i18n/strings/anr';
 
-/** Leads from a frame to the calls of that method, where the trace beside the report has some. */
+/** Links a frame to the calls of its method, if the report's trace has some. */
 export interface Way {
 	has: (name: string) => boolean;
 	go: (name: string, track: number) => void;

@@ -10,7 +10,7 @@ const SHOWN = 1 << 20; // characters in the page; the download has all of them
 
 async function uploaded(id: string, signal: AbortSignal): Promise<Blob> {
 	try {
-		return await api.raw(id, 'anr', signal); // beside a trace
+		return await api.raw(id, 'anr', signal); // sent with a trace
 	} catch (why) {
 		if (!(why instanceof Refusal) || why.status !== 404) throw why;
 		return api.raw(id, 'trace', signal);
@@ -19,7 +19,7 @@ async function uploaded(id: string, signal: AbortSignal): Promise<Blob> {
 
 const starts = (head: Uint8Array, ...magic: number[]) => magic.every((b, i) => head[i] === b);
 
-/** At most MOST bytes: what is small when packed can be large. */
+/** At most MOST bytes, as a small compressed report can be large. */
 async function read(stream: ReadableStream<Uint8Array>): Promise<{ text: string; cut: boolean }> {
 	const reader = stream.getReader();
 	const words = new TextDecoder();

@@ -13,7 +13,7 @@ export interface Wait {
 export interface Box {
 	kind: 'thread' | 'gone' | 'more';
 	thread: number; // of kind thread
-	more: number; // of kind more: how many threads stand for it
+	more: number; // of kind more: number of threads that it represents
 	ring: boolean;
 	column: number; // 0 is the left
 	row: number;
@@ -73,7 +73,7 @@ class Ends {
 		return key;
 	}
 
-	/** The end of a path on which nobody waits for another. */
+	/** The end of a path: a thread that waits for no other. */
 	private end(last: number): string {
 		const gone = this.p.threads[last].wants ?? null;
 		const key = gone ? `gone ${gone.holder_tid ?? ''} ${gone.id}` : `thread ${last}`;
@@ -82,7 +82,7 @@ class Ends {
 	}
 }
 
-/** All waits of a process: that of main first, then deadlocks, then by how many threads are in them. */
+/** All waits of a process: main's first, then deadlocks, then by number of threads. */
 export function waitsOf(p: AnrProcess): Wait[] {
 	const ends = new Ends(p);
 	for (let i = 0; i < p.threads.length; i++) if (p.threads[i].wants) ends.follow(i);
@@ -104,7 +104,7 @@ function wayOf(p: AnrProcess): Set<number> {
 	return way;
 }
 
-/** Who waits for whom, those on main's way first, then who is waited for by most. */
+/** Waiting threads and the holders, first on main's path, then by number of waiting threads. */
 function waitersOf(p: AnrProcess, w: Wait): Map<number, number[]> {
 	const way = wayOf(p);
 	const out = new Map<number, number[]>();
@@ -141,7 +141,7 @@ class Drawing {
 		return at;
 	}
 
-	/** The threads that wait for those that are drawn, breadth first, as many as there is room for. */
+	/** Adds threads that wait for drawn ones, breadth first, while there is space. */
 	grow(): void {
 		for (let at = 0; at < this.boxes.length; at++) {
 			const b = this.boxes[at];

@@ -38,7 +38,7 @@ export interface Thread {
 	roots: number; max_depth: number; start_ns: number; end_ns: number; busy_ns: number; running_ns: number; activity: number[];
 	source: 'calls' | 'samples' | 'counts'; interval_ns: number;
 	process?: string; // of a trace with several: its name or number
-	family?: string; // what its name and those of others have in common, where the page lists them together; '': it stands alone
+	family?: string; // common part of the names of threads that are listed together; '': listed alone
 	pinned?: boolean;
 }
 interface Threads { threads: Thread[]; processes?: { pid: number; name: string }[] }
@@ -231,7 +231,7 @@ export const named = <T extends { method: number; name: string }>(id: string, m:
 
 const trace = (id: string) => `/api/v1/traces/${encodeURIComponent(id)}`;
 
-/** What a trace's page needs first. */
+/** The first requests of a trace's page. */
 export function aheadOfTrace(id: string): void {
 	for (const what of ['', '/threads', '/names', '/notes/sums']) askAhead(trace(id) + what);
 	askAhead(`${trace(id)}/documents`, { kind: 'anr' });
@@ -303,7 +303,7 @@ export const api = {
 };
 
 export interface ComparedTrace { trace: Trace; methods: number; named: number }
-/** Calls of both sides as one tree, in pre-order; sums over the traces of each side, of which a and b tell how many. */
+/** Calls of both sides as one tree, in pre-order; sums over each side's traces, whose numbers are a and b. */
 export interface ComparedTree {
 	a: { length: number }; b: { length: number }; names: { method: number; name: string; descriptor: string }[];
 	parent: number[]; method: number[]; other: number[]; a_ns: number[]; b_ns: number[]; a_self_ns: number[]; b_self_ns: number[];

@@ -1,11 +1,10 @@
-// What answers tell beside their content: whether the server answers at all, whether the session still
-// holds, and what is gone.
+// State derived from responses: whether the server responds, whether the session is valid, and the last object not found.
 import { signal } from '@preact/signals';
 
 const ASK_MS = 2000; // while the server is away
 
 export const away = signal(false);
-export const returned = signal(0); // how often the server came back
+export const returned = signal(0); // number of recoveries of the server
 export const expired = signal(0); // refusals for want of a session
 export const missing = signal({ path: '', turn: 0 }); // the last that was not found
 

@@ -35,7 +35,7 @@ export interface Timed {
 	over: number; // requests above `slow_s`
 }
 
-/** How long requests took, by route; the routes with the most slow requests first. */
+/** Durations of requests by route, those with the most slow requests first. */
 export function timedRoutes(all: Sample[], slow_s: number): Timed[] {
 	const routes = new Map<string, Timed & { buckets: [number, number][]; sum: number }>();
 	for (const { name, labels: { method = '', route = '', le = '' }, value } of all) {

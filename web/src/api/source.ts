@@ -6,10 +6,10 @@ import { tr } from '../i18n/strings/frame';
 export type Source = 'calls' | 'samples' | 'counts';
 
 export interface Words {
-	one: string; many: string; // of what a number counts
+	one: string; many: string; // the counted unit
 	head: string; // of a column of such numbers
 	hint: string; // what they are, '' for calls
-	of: (n: number) => string; // so many of them
+	of: (n: number) => string; // the number with its unit
 }
 
 const WORDS: Record<Source | 'mixed', Words> = {
@@ -25,7 +25,7 @@ const WORDS: Record<Source | 'mixed', Words> = {
 		of: (n) => tr.many(n, '{n} call or sample', '{n} calls and samples') },
 };
 
-/** Of what is shown of these threads together. */
+/** The unit for these threads together. */
 export function wordsOf(threads: Thread[]): Words {
 	const first = threads[0]?.source ?? 'calls';
 	return WORDS[threads.every((t) => t.source === first) ? first : 'mixed'];
@@ -36,7 +36,7 @@ export const many = (n: number, w: Words) => w.of(n);
 // Of these every call was seen; of all others some may have been sampled or only counted.
 const ALL_SEEN = ['btrace2', 'rhea1', 'rhea_atrace', 'atrace', 'systrace', 'chrome'];
 
-/** What the number of a trace's slices counts, as far as its format records it. */
+/** The unit of a trace's number of slices, if its format records it. */
 export const headOf = (format: string) => (ALL_SEEN.includes(format) ? WORDS.calls.head : WORDS.mixed.head);
 
 /** The remark next to a thread's name; '' if every call was recorded. */

@@ -8,13 +8,13 @@ export function nameOf(t: Trace): string {
 	return t.title || [t.meta.app, t.meta.version_name, t.meta.scenario].filter(Boolean).join(' ') || t.id;
 }
 
-/** How long it took, if it has times: counts and snapshots are drawn with lengths that mean nothing. */
+/** Its duration, if it has times: the lengths of counts and snapshots mean nothing. */
 export const lengthOf = (s: NonNullable<Trace['summary']>) => (!s.timed ? '–' : duration(s.duration_ns));
 
 /** The server counts up to a limit: beyond it, "10,000+". */
 export const totalOf = (v: { total: number; total_is_capped: boolean }) => `${count(v.total)}${v.total_is_capped ? '+' : ''}`;
 
-/** Parameters of the address that choose and order traces; these are what a saved filter keeps. */
+/** Parameters of the address that select and order traces, as stored in a saved filter. */
 export const FILTERS = ['app', 'version_name', 'scenario', 'device', 'state', 'tag', 'os', 'build_id', 'process', 'version_code', 'version_code_min', 'version_code_max', 'abi',
 	'session_id', 'label', 'pinned', 'since', 'until', 'started_since', 'started_until', 'q'] as const;
 export const KEPT = [...FILTERS, 'sort', 'order', 'cols'] as const;
@@ -32,13 +32,13 @@ export function changesTo(saved: string): Record<string, string[] | null> {
 	return { ...Object.fromEntries(KEPT.map((k) => [k, q.getAll(k)])), cursor: null, n: null };
 }
 
-/** Unix ms of a day's first moment here, or of the day after: what a date field means as since or until. */
+/** Unix ms of a day's start in local time, or of the next day's: a date field as `since` or `until`. */
 export function dayStart(date: string, after = 0): number | null {
 	const m = /^(\d{4})-(\d\d)-(\d\d)$/.exec(date);
 	return m ? new Date(Number(m[1]), Number(m[2]) - 1, Number(m[3]) + after).getTime() : null;
 }
 
-/** The other way round: what the field shows. */
+/** The inverse: a date field's text. */
 export function dateOf(ms: string, after = 0): string {
 	if (!/^\d{1,15}$/.test(ms)) return '';
 	const d = new Date(Number(ms));
@@ -59,7 +59,7 @@ const SEVERAL = {
 
 const STATES: Record<string, string> = { received: tr('received'), queued: tr('queued'), decoding: tr('decoding'), ready: tr('ready'), failed: tr('failed'), archived: tr('archived') };
 
-/** What state a trace is in, in words. */
+/** The name of a trace's state. */
 export function stateName(state: string): string {
 	return STATES[state] ?? state;
 }
@@ -69,7 +69,7 @@ export function several(n: number, one: keyof typeof SEVERAL): string {
 	return SEVERAL[one](n);
 }
 
-/** What goes when these are deleted, as sentences. */
+/** Sentences that describe what is deleted with these traces. */
 export function loss(list: Trace[]): string[] {
 	const notes = list.reduce((n, t) => n + t.annotations, 0);
 	const pinned = list.filter((t) => t.pinned).length;
@@ -80,12 +80,12 @@ export function loss(list: Trace[]): string[] {
 	return out;
 }
 
-/** How long to wait before asking again: longer each time, up to ten seconds. */
+/** Milliseconds before the next request: longer each time, up to ten seconds. */
 export function backOff(turn: number): number {
 	return Math.min(10_000, Math.round(1000 * 1.4 ** turn));
 }
 
-/** Names of versions, the newest first; what does not begin like one (a build of CI) behind those that do. */
+/** Names of versions, the newest first; names that do not begin like a version (a build of CI) come last. */
 export function newestFirst(versions: string[]): string[] {
 	const like = (v: string) => /^[vV]?\d/.test(v);
 	return versions.filter(Boolean).sort((x, y) => Number(like(y)) - Number(like(x)) || y.localeCompare(x, 'en', { numeric: true }));

@@ -9,7 +9,7 @@ const tray = later('tray', async () => (await import('../list/uploads')).Tray, A
 
 interface Found { file: File; folder: string }
 
-/** Files of a drop, also those in folders.  What it holds can be read during the event only. */
+/** Files of a drop, also in folders.  The drop's data can be read only during the event. */
 function filesOf(transfer: DataTransfer): Promise<Found[]> {
 	const entries = [...transfer.items].map((i) => i.webkitGetAsEntry?.() ?? null);
 	const plain = [...transfer.files].map((file) => ({ file, folder: '' }));
@@ -28,7 +28,7 @@ function filesOf(transfer: DataTransfer): Promise<Found[]> {
 	return entries.reduce((before, e) => before.then(() => (e ? walk(e) : undefined)), Promise.resolve()).then(() => out);
 }
 
-/** Takes what is dropped on any page, and shows that it would.  Who may not upload keeps the page, which the file would replace. */
+/** Accepts files dropped on any page, and indicates it.  Without permission to upload, prevents the browser from opening the file. */
 export function Drop({ signedIn }: { signedIn: boolean }) {
 	const [over, show] = useState(false);
 	useLayoutEffect(() => {

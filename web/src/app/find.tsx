@@ -6,7 +6,7 @@ import { tr } from '../i18n/strings/frame';
 import { ASIDE, later } from '../ui/later';
 import { traceOf } from './pages';
 
-/** What was typed before the search had loaded. */
+/** Text typed before the search was loaded. */
 export interface Early {
 	text: string;
 	enter: boolean;
@@ -18,7 +18,7 @@ const typing = (e: KeyboardEvent) => /^(INPUT|TEXTAREA|SELECT)$/.test((e.target 
 
 const idle = globalThis.requestIdleCallback ?? ((f: () => void) => setTimeout(f, 1000));
 
-/** Keeps what is typed until the search has loaded. */
+/** Stores typed text until the search is loaded. */
 function useEarly(open: boolean, close: () => void): Early {
 	const early = useRef<Early>({ text: '', enter: false });
 	useLayoutEffect(() => {
@@ -47,7 +47,7 @@ export function Find({ s }: { s: Session }) {
 	useEffect(() => void idle(palette.begin), []);
 	useLayoutEffect(() => {
 		const key = (e: KeyboardEvent) => {
-			const slash = e.key === '/' && !e.ctrlKey && !e.metaKey && !e.altKey && !typing(e) && !traceOf(path.value); // a trace has a search of its own
+			const slash = e.key === '/' && !e.ctrlKey && !e.metaKey && !e.altKey && !typing(e) && !traceOf(path.value); // a trace has a separate search
 			const k = e.key === 'k' && (e.ctrlKey || e.metaKey) && !e.shiftKey && !e.altKey;
 			if ((!slash && !k) || document.querySelector('dialog[open]')) return;
 			e.preventDefault();

@@ -1,4 +1,4 @@
-// The keys, behind "?".
+// The list of keys, opened by "?".
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { SHORTCUTS } from './shortcuts';
 import { tr } from '../i18n/strings/frame';

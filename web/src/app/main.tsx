@@ -1,4 +1,4 @@
-// The frame: who is signed in, which page, light or dark.
+// The application shell: session, current page, theme.
 import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
@@ -25,7 +25,7 @@ const session = signal<Session | null>(null);
 const ended = signal(false); // the session, without being asked to
 const failed = signal<Error | null>(null);
 
-/** Who is signed in.  A link to a trace leads to the trace's project, which the address then names. */
+/** Loads the session.  A link to a trace selects the trace's project, which is added to the address. */
 async function ask(): Promise<Session> {
 	const id = traceOf(path.value);
 	const s = await api.session(id);
@@ -73,7 +73,7 @@ function isForeign(why: Error): boolean {
 	return why instanceof Refusal && why.status === 404 && text('project') !== '';
 }
 
-/** Another project's list: a trace, a build or a page of the list of this one is not in it. */
+/** Switches the project.  The path remains only for pages that every project has. */
 function pickProject(id: string): void {
 	useProject(id);
 	const kept = PLACES.some((p) => p.at === path.value && p.label);
@@ -87,7 +87,7 @@ async function leave(): Promise<void> {
 	go('/signin');
 }
 
-/** By keyboard past the header: the next Tab goes to the first control of the page. */
+/** Skips the header by keyboard: the next Tab focuses the first control of the page. */
 function Skip() {
 	const skip = () => {
 		const main = document.querySelector('main');
@@ -154,7 +154,7 @@ function Page({ s }: { s: Session }) {
 	return place ? <lost.Page key={p} why={place.needs === 'user' ? 'user' : 'admin'} label={place.label} /> : <lost.Page key={p} why="address" />;
 }
 
-/** Stands over the page, so that nothing moves when it comes and goes. */
+/** Covers a part of the page, so that nothing moves when it appears. */
 function Away() {
 	if (!away.value) return null;
 	return <p class="notice warn away" role="alert">{tr.rich('{bold} The page keeps what it shows and continues when the server responds again.', { bold: <strong>{tr('The server is not responding.')}</strong> })}</p>;
@@ -184,7 +184,7 @@ function App() {
 	);
 }
 
-/** While the server is asked who this is, the page's code comes, and what a trace needs. */
+/** Loads the page's code and a trace's data while the session is requested. */
 function beginEarly(): void {
 	const id = traceOf(path.value);
 	const known = load();
@@ -192,7 +192,7 @@ function beginEarly(): void {
 	if (!id) return;
 	aheadOfTrace(id);
 	beginWorker();
-	Promise.all([import('../trace/trace'), known]).then(([m]) => m.openEarly(id)).catch(() => undefined); // who draws the calls asks for them, too
+	Promise.all([import('../trace/trace'), known]).then(([m]) => m.openEarly(id)).catch(() => undefined); // the trace page requests them, too, and reports errors
 }
 
 beginEarly();

@@ -1,4 +1,4 @@
-// The navigation: what is used most as links, the rest in menus that open below a button.
+// The navigation: frequent pages as links, the others in menus below a button.
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from '../api/api';
 import { allowed, current, PLACES, type Place } from './pages';
@@ -18,7 +18,7 @@ function stepTo(key: string, at: number, count: number): number | undefined {
 	return key === 'Home' ? 0 : key === 'End' ? count - 1 : undefined;
 }
 
-/** Closes what is open when the pointer or the focus goes elsewhere, and with a new page. */
+/** Closes an open menu when pointer or focus leave it, and on a new page. */
 function useClosing(open: boolean, box: preact.RefObject<HTMLElement>, close: () => void): void {
 	const here = path.value;
 	useLayoutEffect(close, [here]);

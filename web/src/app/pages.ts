@@ -1,9 +1,9 @@
-// Every page of tracewell: where it is, what draws it, who may see it, and where the navigation holds it.
+// Every page: its address, component, permission and place in the navigation.
 import { may, type Session } from '../api/api';
 import { later, type Later } from '../ui/later';
 import { tr } from '../i18n/strings/frame';
 
-/** What a page may be told of who looks. */
+/** The viewer, for pages that need it. */
 export interface Viewer {
 	s: Session;
 	leave: () => Promise<void>;
@@ -11,11 +11,11 @@ export interface Viewer {
 
 export interface Place {
 	at: string;
-	page: Later<any>; // each page takes what `props` gives it
+	page: Later<any>; // its properties are those that `props` returns
 	props?: (v: Viewer) => object;
 	needs?: 'role' | 'admin' | 'user';
-	below?: boolean; // addresses below it are its own, too
-	of?: string; // the page that stands for it in the navigation
+	below?: boolean; // also for addresses below it
+	of?: string; // the page that represents it in the navigation
 	group?: 'fleet' | 'problems' | 'manage' | '';
 	label?: string;
 }
@@ -58,7 +58,7 @@ export const PLACES: Place[] = [
 	{ at: '/account', needs: 'user', page: account, props: ({ s, leave }) => ({ name: s.user, provider: s.oidc, out: leave }) },
 ];
 
-/** The page at an address, whoever may see it. */
+/** The page at an address, without a check of permissions. */
 export function placeOf(path: string): Place | undefined {
 	return PLACES.find((p) => p.at === path) ?? PLACES.find((p) => p.below && path.startsWith(`${p.at}/`));
 }
@@ -67,7 +67,7 @@ export function traceOf(path: string): string | undefined {
 	return /^\/traces\/([0-9A-Z]{26})$/.exec(path)?.[1];
 }
 
-/** May this viewer see it?  What only lacks a role is told apart, by the page. */
+/** May this viewer see it?  A missing role is checked separately (main.tsx). */
 export function allowed(p: Place, s: Session): boolean {
 	return p.needs === 'admin' ? may.admin : p.needs !== 'user' || Boolean(s.user);
 }

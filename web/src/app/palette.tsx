@@ -1,4 +1,4 @@
-// What is found while one types: methods, traces, builds, ANR groups, regressions and pages, chosen by keys.
+// Search results while typing: methods, traces, builds, ANR groups, regressions and pages, selected by keys.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { get, type Session } from '../api/api';
 import type { ComponentChildren } from 'preact';
@@ -45,7 +45,7 @@ function groupsOf(v: Found | null, asked: string, s: Session): Group[] {
 	return groups.filter((g) => g.options.length > 0);
 }
 
-/** What was typed, once the fingers rest. */
+/** The typed text, after a pause. */
 function useSettled(value: string): string {
 	const [settled, settle] = useState(value);
 	useEffect(() => {

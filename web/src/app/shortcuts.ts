@@ -1,15 +1,15 @@
-// The one list of what keys and the pointer do.  A test holds the timeline's keys to it.
+// The list of keyboard and pointer actions.  A test compares the timeline's keys with it.
 import { tr } from '../i18n/strings/frame';
 
 export interface Shortcut {
 	shown: string;
 	does: string;
-	keys?: string[]; // as events name them, with "Shift " before; none for the pointer
+	keys?: string[]; // names of key events, with "Shift " before them; none for the pointer
 }
 
 export interface Shortcuts {
 	title: string;
-	canvas?: 'timeline'; // whose focus they need
+	canvas?: 'timeline'; // needs its focus
 	keys: Shortcut[];
 }
 

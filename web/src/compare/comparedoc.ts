@@ -6,7 +6,7 @@ import { tr } from '../i18n/strings/compare';
 
 export const SIDE_MAX = 16;
 
-/** What is picked as two sides: two traces, the older first, or those of two versions; null: neither. */
+/** The selected sides: two traces, the older first, or traces of two versions; null: neither. */
 export function sidesOf(list: Trace[]): { a: string[]; b: string[] } | null {
 	const ready = list.filter((t) => t.state === 'ready').sort((x, y) => x.created_ms - y.created_ms || (x.id < y.id ? -1 : 1));
 	if (ready.length === 2) return { a: [ready[0].id], b: [ready[1].id] };
@@ -47,7 +47,7 @@ export function levelOf({ a, b }: Pair, whole: number): number {
 	return Math.sign(change) * (1 + LEVELS.filter((l) => share >= l).length);
 }
 
-/** May the change of a node be chance?  Of the top, the sum of all threads, nobody says. */
+/** May the change of a node be chance?  Not known for the root, the sum of all threads. */
 export const isChance = (c: ComparedTree, node: number) => !!c.significant && !c.significant[node] && !c.other[node] && (node > 0 || c.method[0] >= 0);
 
 /** The level of a node: what may be chance is as before. */
@@ -56,14 +56,14 @@ export function levelAt(c: ComparedTree, node: number): number {
 	return isChance(c, node) ? 0 : levelOf(pairOf(c, node, 'ns'), Math.max(all.a, all.b));
 }
 
-/** Blue is less, orange is more, grey is the same: told apart by eyes that lack red or green cones, too. */
+/** Blue is less, orange is more, grey is the same: distinguishable also with red-green colour blindness. */
 export function colorOfLevel(level: number, dark: boolean): number {
 	const n = Math.abs(level) / 4;
 	const hue = level < 0 ? 252 : 62;
 	return dark ? pixel(0.36 + n * 0.12, n * 0.105, hue) : pixel(0.88 - n * 0.14, n * 0.135, hue);
 }
 
-/** The tree as a flame graph in which `side` makes the widths; `nodes` tells the comparison's of each. */
+/** The tree as a flame graph with the widths of `side`; `nodes` has the comparison's node of each. */
 export function flameOf(c: ComparedTree, side: 'a' | 'b'): { f: Flame; nodes: number[] } {
 	const name = new Map(c.names.map((n) => [n.method, n.name]));
 	const value = c[`${side}_ns`];

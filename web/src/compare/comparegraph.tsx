@@ -1,4 +1,4 @@
-// The differential flame graph: widths are one side's, colours say what changed; and the same as a table.
+// The differential flame graph: widths of one side, colours by change; and the same as a table.
 import type { ComparedTree } from '../api/api';
 import { useMemo } from 'preact/hooks';
 import { css } from '../ui/color';

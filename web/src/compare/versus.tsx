@@ -62,7 +62,7 @@ function Empty({ v }: { v: Versus }) {
 	);
 }
 
-/** The version that a side is, '' when it is of something else. */
+/** The version of a side, '' if it is not a version. */
 function versionOf(side: 'a' | 'b'): string {
 	const own = text(`${side}.version_name`) || text(side);
 	return own.includes(':') ? '' : own;

@@ -26,7 +26,7 @@ export interface Versus {
 	summary: string; comparable: boolean; error: number; a: Side; b: Side; mix: Mix; scenarios: Scenario[]; method: One | null;
 	methods: Method[]; counts: Record<string, number>;
 }
-/** The server's tree of both sides: sums over so many traces. */
+/** The server's tree of both sides: sums over a and b traces. */
 export type FleetTree = Omit<ComparedTree, 'a' | 'b' | 'significant'> & { a_of_traces: number; b_of_traces: number; significant: number[] };
 
 /* --- the address --- */
@@ -52,7 +52,7 @@ function dayOf(text: string): number | string {
 	return Number.isFinite(ms) ? ms : text;
 }
 
-/** The days of one side; one that says only its end begins as many days before as both have. */
+/** The days of one side; if it has only an end, it is as long as the common range. */
 function spanOf(get: Get, side: string, days: number): Record<string, number | string> {
 	const [since, until] = DATES.map((w) => dayOf(get(`${side}.${w}`)));
 	const begin = since === '' && typeof until === 'number' ? Math.max(0, until - (days - 1) * DAY_MS) : since;
@@ -142,7 +142,7 @@ function valueOf(m: Method, key: Key): number | string {
 	return of === 'change' ? Math.abs(mean.b - mean.a) : mean[of];
 }
 
-/** By a column, changes by their size; what is the same there stays in the server's order. */
+/** Sorted by a column, changes by their size; equal rows remain in the server's order. */
 export function sorted(list: Method[], key: Key, down: boolean): Method[] {
 	const sign = down ? -1 : 1;
 	return [...list].sort((x, y) => {
@@ -154,7 +154,7 @@ export function sorted(list: Method[], key: Key, down: boolean): Method[] {
 /** The response, overloads named with their parameters: `shown`. */
 export const named = (v: Versus): Versus => ({ ...v, methods: withOverloads(v.methods).map((m, i) => ({ ...m, name: v.methods[i].name, shown: m.name })) });
 
-/** The tree as the differential graph draws it: with fewer traces than chance is told by, it is not asked. */
+/** The tree for the differential graph, with too few traces for a test of significance. */
 export function treeOf(t: FleetTree, least = 10): ComparedTree {
 	const { a_of_traces: a, b_of_traces: b, significant, ...rest } = t;
 	return { ...rest, names: withOverloads(rest.names), a: { length: Math.max(1, a) }, b: { length: Math.max(1, b) }, ...(Math.min(a, b) >= least && { significant }) };

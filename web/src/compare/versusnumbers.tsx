@@ -1,4 +1,4 @@
-// How long the traces of both sides take: how many there are, whose devices, quantiles with intervals.
+// Durations of both sides: number of traces, devices, quantiles with confidence intervals.
 import { get } from '../api/api';
 import { classWord } from '../api/classes';
 import { count, duration, percent, signed } from '../i18n/format';

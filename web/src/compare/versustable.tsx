@@ -11,7 +11,7 @@ import { tr } from '../i18n/strings/versus';
 import { isAlone, sorted, type Key, type Mean, type Method, type Versus } from './versusdoc';
 
 const STEP = 25;
-export const METHODS_MAX = 1000; // that the server tells at once
+export const METHODS_MAX = 1000; // per response
 export const ONLY: [string, string][] = [['all', tr('All')], ['slower', tr('Slower')], ['faster', tr('Faster')], ['new', tr('New')], ['removed', tr('Removed')], ['significant', tr('Significant')]];
 const COLUMNS: [Key, string][] = [['name', tr('Method')], ['self_a', tr('Self A')], ['self_b', tr('Self B')], ['self_change', tr('Self change')], ['total_a', tr('Total A')], ['total_b', tr('Total B')], ['total_change', tr('Total change')],
 	['calls_a', tr('Calls A')], ['calls_b', tr('Calls B')], ['calls_change', tr('Calls change')], ['share_a', tr('In A')], ['share_b', tr('In B')]];

@@ -35,7 +35,7 @@ export const STATS: [StatName, string][] = [['p50', 'p50'], ['p75', 'p75'], ['p9
 export const metricNamed = (name: string): MetricName => METRICS.find(([m]) => m === name)?.[0] ?? 'self';
 export const statNamed = (name: string): StatName => STATS.find(([s]) => s === name)?.[0] ?? 'p95';
 
-/** A value of a metric in words. */
+/** A value of a metric as text. */
 export const valueOf = (metric: MetricName, v: number): string => (metric === 'calls' ? count(v) : duration(v));
 
 const natural = new Intl.Collator('en', { numeric: true });
@@ -99,7 +99,7 @@ export const MARKS = 60; // more would be a wall
 const LEFT = 64, RIGHT = 12, TOP = 8, BOTTOM = 22, TICKS = 4;
 const DAY_MS = 86400000;
 
-/** Where a group stands between the first and the last, as a share: days by time, others one beside the other. */
+/** Position of a group between the first and the last, 0 to 1: days by time, others at equal distances. */
 function places(by: string, shown: Point[]): number[] {
 	const days = shown.map((g) => Date.parse(g.key) / DAY_MS);
 	const long = days[days.length - 1] - days[0];
@@ -131,8 +131,8 @@ export function namedMarks(marks: Mark[], room: number): Mark[] {
 	return out.reverse();
 }
 
-/** capped: the traces of which the server counted only the first so many. */
+/** capped: the server stopped counting at this number. */
 export interface Counts { all: number; queued: number; decoding: number; failed: number; done: number; counted: number; capped?: { all: boolean; queued: boolean; decoding: boolean; failed: boolean; done: boolean } }
 
-/** Ready traces that the rollups lack; at least so many, as deleted ones stay counted. 0 where it is not known. */
+/** Lower bound of ready traces that are not in the rollups, as deleted ones remain counted. 0: not known. */
 export const uncounted = (c: Counts): number => (c.capped?.done ? 0 : Math.max(0, c.done - c.counted));

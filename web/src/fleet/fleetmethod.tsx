@@ -9,7 +9,7 @@ import { link, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
 import { tr } from '../i18n/strings/fleet';
 
-/** What a group's key narrows the filter to; a day is not a filter. */
+/** The filter of a group's key; a day is not a filter. */
 const FILTER: Record<string, string> = { version: 'version_name', class: 'class', os: 'os', scenario: 'scenario', app: 'app', build: 'build_id' };
 /** The filter that leaves only a group; null: there is none. */
 function filterOf(by: string, g: Point): Record<string, string> | null {

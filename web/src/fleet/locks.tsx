@@ -1,4 +1,4 @@
-// Locks that threads waited for, over many traces: which, for how long, in how many traces and versions.
+// Locks that threads waited for, over many traces: durations, numbers of traces and versions.
 import { useEffect } from 'preact/hooks';
 import { get } from '../api/api';
 import { FleetFilter, useFleet } from './fleetfilter';

@@ -17,7 +17,7 @@ interface Hit {
 interface Found { traces: number; methods: number; matches: number; hits: Hit[]; partial: boolean }
 
 const NS_A_MS = 1e6;
-const AROUND = 0.1; // of the call, before and behind it
+const AROUND = 0.1; // of the call, before and after it
 
 /** The trace's page with the call as its range, seen whole and a little around it. */
 export function hitLink(h: Hit): string {
@@ -86,7 +86,7 @@ function Row({ h, distinction = '' }: { h: Hit; distinction?: string }) {
 	);
 }
 
-/** How much was found, in words. */
+/** The number of results as text. */
 export function summary(v: Found): string {
 	if (v.methods === 0) return tr('No counted trace has a method with this name.');
 	const of = tr.many(v.traces, '{n} trace', '{n} traces');

@@ -1,4 +1,4 @@
-// The days around a regression as a picture: where points, bands and versions stand.
+// The days around a regression as a picture: positions of points, bands and versions.
 import { tickStep } from '../i18n/format';
 
 export interface Quantile { ns: number; low_ns: number | null; high_ns: number | null }

@@ -47,7 +47,7 @@ export const STATUS_NAMES: Record<Item['status'], string> = { open: tr('New'), a
 
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** Its state in words: with the version of a fix, and how long it is muted. */
+/** Its state as text, with the version of a fix and the end of muting. */
 export function stateOf(i: Pick<Item, 'status' | 'fixed_in' | 'muted_until_ms'>): string {
 	const fixed = (i.status === 'fixed' || i.status === 'returned') && i.fixed_in ? tr('{state}, fixed in {version}', { state: STATUS_NAMES[i.status], version: i.fixed_in }) : STATUS_NAMES[i.status];
 	return isMuted(i) ? tr('{state}, muted until {day}', { state: fixed, day: dayOf(i.muted_until_ms) }) : fixed;

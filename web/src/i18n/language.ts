@@ -1,5 +1,5 @@
 // The language of the page.  Texts in the code are English; another language is a table from them,
-// loaded only where it is spoken, before the code that needs it runs.  A change loads the page anew.
+// loaded only if it is selected, before the code that needs it runs.  A change reloads the page.
 import type { ComponentChildren } from 'preact';
 
 export type Language = 'en' | 'zh-Hans';

@@ -15,7 +15,7 @@ function parse([pattern, text]: [string, string]): Message {
 	return { literals: pattern.split(HOLE), names: [...pattern.matchAll(/\{(\d+[!?#]?)\}/g)].map((m) => m[1]), text };
 }
 
-/** The values in a text that a saying fits, the shortest that each can be; null: it does not. */
+/** The values of a text that matches a message, each as short as possible; null: no match. */
 function valuesOf({ literals }: Message, text: string): string[] | null {
 	const last = literals[literals.length - 1];
 	if (!text.startsWith(literals[0]) || !text.endsWith(last)) return null;

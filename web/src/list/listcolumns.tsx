@@ -45,7 +45,7 @@ export function sharedOf(list: Trace[], place = !narrow.value): Shared {
 	return { app: list.length > 1 && list.every((t) => t.meta.app === list[0].meta.app), place };
 }
 
-/** What tells a trace from its neighbours: its title or scenario first, its app only where there are several. */
+/** The text that distinguishes a trace: its title or scenario first, its app only if there are several. */
 export function NameCell({ t, shared }: { t: Trace; shared: Shared }) {
 	const m = t.meta;
 	const name = t.title || (t.anr_title && serverText(t.anr_title)) || m.scenario || (m.process !== m.app && m.process) || m.app || t.id;

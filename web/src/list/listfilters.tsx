@@ -24,7 +24,7 @@ function inOrder(column: string, values: { value: string; count: number }[]): ty
 	return [...values].sort((a, b) => at.get(a.value)! - at.get(b.value)!);
 }
 
-/** It stands where it will stand before its values are known, so that nothing moves. */
+/** Takes its space before its values are known, so that nothing moves. */
 function Filter({ column, label }: { column: string; label: string }) {
 	const values = inOrder(column, useLoad(column, () => api.facets(column)).value?.values.filter((v) => v.value) ?? []);
 	const value = text(column);
@@ -68,7 +68,7 @@ function Days({ since, until, from, to }: { since: string; until: string; from: 
 	</>;
 }
 
-/** What has too many values for a menu. */
+/** Filters with too many values for a menu. */
 function Typed({ name, label, type }: { name: string; label: string; type: string }) {
 	return <label class="inline">{label}
 		<input class="short" type={type} min={0} value={text(name)} autocomplete="off" onChange={(e) => put({ [name]: e.currentTarget.value.trim() })} /></label>;

@@ -34,7 +34,7 @@ export interface Details { app: string; version_name: string; scenario: string; 
 export const details = signal<Details>({ app: '', version_name: '', scenario: '', device: '', build_id: '' });
 
 export const uploads = signal<Upload[]>([]);
-export const landed = signal(0); // how often the project's traces became more or other
+export const landed = signal(0); // counts changes of the project's traces
 
 let next = 1;
 

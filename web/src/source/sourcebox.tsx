@@ -16,7 +16,7 @@ const paramsOf = (p: Record<string, string | undefined>) => Object.fromEntries(O
 
 export const askSource = (p: { method: string; app?: string; version?: string; build?: string }, signal?: AbortSignal) => get<Source>('/api/v1/source', paramsOf(p), signal);
 
-/** Opens in a tab of its own; what is no http address is shown as text. */
+/** Opens in a new tab; anything other than an http address is shown as text. */
 export function Out({ to, children }: { to: string | null | undefined; children: preact.ComponentChildren }) {
 	return safe(to) ? <a href={safe(to)} target="_blank" rel="noopener noreferrer">{children}</a> : <>{children}</>;
 }
@@ -77,7 +77,7 @@ function Asked({ method, app, base, head, between }: { method: string; app: stri
 /** Native code, sections and the like have no place in Java or Kotlin. */
 const isNoMethod = (why: Error) => why instanceof Refusal && why.status === 400;
 
-/** All of it, where a method is looked at; nothing where the project has no repository. */
+/** The complete box for a method; nothing if the project has no repository. */
 export function SourceBox({ method, app = '', base = '', head = '', told }: About) {
 	const load = useLoad(`source ${method} ${app} ${head}`, (signal) => askSource({ method, app, version: head }, signal));
 	const v = load.value;

@@ -1,4 +1,4 @@
-// The window of a trace: the timeline above, panels behind tabs below it, details of the selection at the side.
+// The window of a trace: the timeline on top, panels in tabs below it, details of the selection at the side.
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { tr } from '../i18n/strings/trace';

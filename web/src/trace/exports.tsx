@@ -30,7 +30,7 @@ function permalink(): string {
 	return at.href;
 }
 
-/** What was selected with Shift+drag, else nothing. */
+/** The range selected with Shift+drag, if any. */
 function selected(): [number, number] | null {
 	const [a, b] = [number('a'), number('b')];
 	return a !== null && b !== null && b > a ? [a, b] : null;

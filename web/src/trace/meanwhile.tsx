@@ -1,4 +1,4 @@
-// What happens to an open trace meanwhile: a mapping arrives, or the trace is deleted.
+// Changes to a trace while it is open: a mapping arrives, or the trace is deleted.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, type Trace } from '../api/api';
 import { count } from '../i18n/format';
@@ -10,7 +10,7 @@ const LOOK_MS = 5000; // while names are lacking
 
 const namesOf = (t: Trace) => JSON.stringify(t.report?.names ?? null);
 
-/** Asks for the trace again when it has other names by now, or when a part of it is not found any more. */
+/** Requests the trace again if its names changed, or if a part of it is no longer found. */
 export function useMeanwhile(t: Trace | null, again: () => void): void {
 	const id = t?.id ?? '';
 	const lacking = t?.state === 'ready' && (t.report?.names.resolved ?? 0) < (t.report?.names.ids ?? 0);
@@ -31,7 +31,7 @@ export function useMeanwhile(t: Trace | null, again: () => void): void {
 	}, [id]);
 }
 
-/** Says that names came, until it is put away. */
+/** Reports new names until it is dismissed. */
 export function NamesCame({ t }: { t: Trace }) {
 	const resolved = t.report?.names.resolved ?? 0;
 	const before = useRef(resolved);

@@ -1,6 +1,6 @@
-// Addresses by which other tools open a trace, and what they are told to show.
+// Addresses by which other tools open a trace, with the view to show.
 
-/** Clock readings at trace time 0, -1 where the upload said nothing. */
+/** Clock readings at trace time 0, -1 if the upload has none. */
 export interface Bases { mono_base_ns?: number; boot_base_ns?: number }
 
 /** Trace time as the Perfetto file has it: BOOTTIME, or the clock that is known instead. */

@@ -45,7 +45,7 @@ export interface Shown {
 	threads: Thread[];
 	busy: Thread[]; // with calls
 	listed: Thread[];
-	thread: Thread | null; // that is looked at
+	thread: Thread | null; // the current one
 	range: Range | null;
 	tids: Set<number> | null; // null: all
 	sums: NoteSum[];

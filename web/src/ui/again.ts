@@ -1,11 +1,11 @@
-// Looking again for what goes on at the server, while somebody can see it.
+// Repeats requests for data that changes at the server, while the page is visible.
 import { useEffect } from 'preact/hooks';
 import type { Loaded } from './parts';
 
 export const SOON_MS = 2000; // while something is on its way
 export const LATER_MS = 30_000; // while its next try is far off
 
-/** Looks again so long after the answer came; never for null. */
+/** Repeats the request this long after a response; never for null. */
 export function useLookAgain(load: Loaded<unknown>, wait_ms: number | null): void {
 	useEffect(() => {
 		if (load.busy || wait_ms === null) return;

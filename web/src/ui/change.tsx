@@ -1,8 +1,8 @@
-// Changes that people make on a page: run, told when they fail, asked twice when they destroy.
+// Changes by users: run, with a message if they fail, confirmed if they delete.
 import { useState } from 'preact/hooks';
 import { tr } from '../i18n/strings/regressions';
 
-/** Runs a change, tells why it failed, and loads anew when it did not. */
+/** Runs a change; shows its error, or reloads after success. */
 export function useChange(again: () => void): [Error | null, (change: () => Promise<unknown>) => Promise<boolean>] {
 	const [error, fail] = useState<Error | null>(null);
 	const run = async (change: () => Promise<unknown>) => {
@@ -20,7 +20,7 @@ export function useChange(again: () => void): [Error | null, (change: () => Prom
 	return [error, run];
 }
 
-/** A button that asks once more. */
+/** A button with a confirmation. */
 export function Sure({ what, label, act }: { what: string; label: string; act: () => void }) {
 	const [sure, ask] = useState(false);
 	if (!sure) return <button class="small" onClick={() => ask(true)} aria-label={label}>{what}</button>;

@@ -34,7 +34,7 @@ export function pixel(l: number, c: number, h: number): number {
 	return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-const HUES = 24; // a step apart they are told from each other; more are not
+const HUES = 24; // the most that can be distinguished
 const made = new Map<number, number>();
 
 /** Without red and green: from blue over grey to yellow, neighbours of unlike lightness.  Eyes that lack
@@ -46,7 +46,7 @@ function blueToYellow(hue: number, step: number, dark: boolean): number {
 	return pixel(light, Math.abs(b) * most, b < 0 ? 258 : 98);
 }
 
-/** safe: for eyes that do not tell red from green. */
+/** safe: for red-green colour blindness. */
 export function colorOf(name: string, dark: boolean, safe = false): number {
 	const cls = name.slice(0, Math.max(0, withoutParameters(name).lastIndexOf('.')));
 	const hue = hash(packageOf(name)) % HUES;

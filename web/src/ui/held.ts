@@ -2,7 +2,7 @@
 // shown, how far something is scrolled.
 import { set, text } from './route';
 
-/** Names with numbers, "notes:60,children:200"; what is none of them is left out. */
+/** Names with numbers, "notes:60,children:200"; anything else is left out. */
 export function parseHeld(list: string): Map<string, number> {
 	const held = new Map<string, number>();
 	for (const [, name, n] of list.matchAll(/(?:^|,)([a-z]+):(\d{1,7})(?=,|$)/g)) held.set(name, Number(n));
@@ -17,7 +17,7 @@ export function withHeld(list: string, name: string, n: number | null): string |
 	return [...held].map(([k, v]) => `${k}:${v}`).join(',') || null;
 }
 
-/** Which tables are shown beside their canvases. */
+/** Tables that are shown next to their canvases. */
 export function useTable(name: string): [boolean, () => void] {
 	const shown = text('tables').split(',').filter(Boolean);
 	const on = shown.includes(name);

@@ -1,4 +1,4 @@
-// A menu at a point of the window: arrows move, Enter picks, Escape and a click beside close it.
+// A menu at a point of the window: arrows move, Enter selects, Escape and a click outside close it.
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
 export interface Item {

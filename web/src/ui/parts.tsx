@@ -8,7 +8,7 @@ import { ended } from '../i18n/servertext';
 import { link, set } from './route';
 import { tr } from '../i18n/strings/frame';
 
-/** What went wrong, and what to do; `more` says what the server cannot know. */
+/** An error with its remedy; `more` adds facts that the server does not know. */
 export function Failure({ error, retry, title, more, again = tr('Try again') }: { error: Error; retry?: () => void; title?: string; more?: string; again?: string }) {
 	const status = error instanceof Refusal ? error.status : 0;
 	const offset = error instanceof Refusal ? error.offset : null;
@@ -32,7 +32,7 @@ export function download(file: Blob, name: string): void {
 	setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }
 
-/** What is waited for; past a second, for how long by now. */
+/** A pending operation; after a second with its duration so far. */
 export function Busy({ what }: { what: string }) {
 	const [seconds, count] = useState(0);
 	useEffect(() => {
@@ -63,7 +63,7 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
 			(error: Error) => {
 				if (abort.signal.aborted) return;
 				unheard.current = error instanceof Refusal && error.status === 0;
-				put((s) => ({ ...s, error: unheard.current && s.value !== null && s.of === key ? null : error, busy: false })); // what is there can stay
+				put((s) => ({ ...s, error: unheard.current && s.value !== null && s.of === key ? null : error, busy: false })); // existing data remains
 			});
 		return () => abort.abort();
 	}, [key, turn]);
@@ -72,14 +72,14 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
 	return { value: state.value, error: state.error, busy, again: () => again((n) => n + 1) };
 }
 
-/** Tells once that an answer or a failure is there: what stands below may come, and is not moved. */
+/** Reports once that a response or an error arrived, so that panels below can appear without being moved. */
 export function useCame(load: { busy: boolean }, came: () => void): void {
 	useEffect(() => {
 		if (!load.busy) came();
 	}, [load.busy]);
 }
 
-/** What stands where something is loaded: that it comes, or why it did not. */
+/** Shown in place of data: that it is loading, or the error. */
 export function Pending({ of, what }: { of: Loaded<unknown>; what: string }) {
 	return <>
 		{of.error && <Failure error={of.error} retry={of.again} />}

@@ -41,7 +41,7 @@ export function go(to: string): void {
 	scrollTo(0, 0);
 }
 
-/** What a name of the query becomes: null, '' and an empty list remove it, a list stands several times. */
+/** The new value of a query parameter: null, '' and an empty list remove it, a list repeats it. */
 export type Changes = Record<string, string | number | string[] | null>;
 
 /** Changes some of the query. `push` makes a step for the back button. */
@@ -70,7 +70,7 @@ declare const PARAMETERS: string; // every name that the source asks text() or n
 
 const named = new Map<string, ReadonlySignal<string>>();
 
-/** One value of the query; who reads it is drawn anew when this one changes, not with any other. */
+/** One value of the query; its readers are drawn again only if this one changes. */
 export function text(name: string): string {
 	let one = named.get(name);
 	if (!one) {
@@ -80,7 +80,7 @@ export function text(name: string): string {
 	return one.value;
 }
 
-/** All values of a name that may stand several times. */
+/** All values of a parameter that may be repeated. */
 export function texts(name: string): string[] {
 	text(name);
 	return query.value.getAll(name).filter(Boolean);
@@ -102,7 +102,7 @@ export function link(to: string): string {
 	return project ? `${to}${to.includes('?') ? '&' : '?'}project=${encodeURIComponent(project)}` : to;
 }
 
-/** A click that stays on the page, unless the browser is asked for a tab of its own. */
+/** Follows a link within the page, unless it opens in a new tab. */
 export function follow(e: MouseEvent): void {
 	const a = (e.target as Element).closest('a');
 	if (!a || e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;

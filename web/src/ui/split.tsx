@@ -1,4 +1,4 @@
-// A line between two panes: dragged by pointer, moved by arrows. Where it stands is kept in this browser.
+// A line between two panes: dragged by pointer, moved by arrows. Its position is stored in this browser.
 import { useState } from 'preact/hooks';
 import { remember, remembered } from './theme';
 
@@ -24,7 +24,7 @@ export function useSplit(s: Split): [number, (to: number) => void] {
 	}];
 }
 
-/** `upright` stands between columns, of which the right one is sized; else the upper of two rows is. */
+/** `upright`: between columns, of which the right one is sized; otherwise the upper of two rows is. */
 export function Separator({ split, label, upright = false, share, move }: { split: Split; label: string; upright?: boolean; share: number; move: (to: number) => void }) {
 	const drag = (e: PointerEvent) => {
 		const line = e.currentTarget as HTMLElement;

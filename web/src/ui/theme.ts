@@ -31,7 +31,7 @@ watchDensity();
 
 export const dark = computed(() => (chosen.value ? chosen.value === 'dark' : systemDark.value));
 
-/** Colours of calls for eyes that do not tell red from green. */
+/** Colours of calls for red-green colour blindness. */
 export const safe = computed(() => colours.value === 'safe');
 
 export function remember(key: string, value: string): void {

@@ -94,7 +94,7 @@ export function placeOf(f: Flame, at: Place, node: number): Place {
 	return { path, skip: (parent === 0 ? at.skip : 0) + shown };
 }
 
-/** One step back: from a rest to what it is the rest of, else to the caller above. */
+/** One step back: from a rest node to its full graph, otherwise to the caller. */
 export function above(at: Place): Place {
 	return { path: at.skip ? at.path : at.path.slice(0, -1), skip: 0 };
 }

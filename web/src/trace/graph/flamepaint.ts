@@ -65,7 +65,7 @@ function coloursOf(f: Flame, i: number, look: Look, c: Inks): [string, string] {
 }
 
 function paintRow(g: CanvasRenderingContext2D, f: Flame, b: Boxes, nodes: number[], y: number, width: number, look: Look, c: Inks): void {
-	let painted = 0; // right edge of what the row has so far
+	let painted = 0; // right edge of the row's painted part
 	for (const i of nodes) {
 		const x = b.x0[i] * width;
 		const w = (b.x1[i] - b.x0[i]) * width;

@@ -14,7 +14,7 @@ import { dark, density, safe } from '../../ui/theme';
 
 const FLIPPED: Record<string, string> = { ArrowUp: 'ArrowDown', ArrowDown: 'ArrowUp' };
 
-/** The canvas and what is painted on it: rows around the scroll position, anew when it moves. */
+/** The canvas and its contents: rows around the scroll position, painted again after scrolling. */
 function useCanvas({ a, matches, fill, flip = false }: GraphProps, focus: number) {
 	const [box, width, room] = useSize<HTMLDivElement>();
 	const canvas = useRef<HTMLCanvasElement>(null);
@@ -114,7 +114,7 @@ export function Graph(p: GraphProps) {
 	};
 	const onMove = (e: PointerEvent) => {
 		pinch.onPointerMove(e);
-		if (e.pointerType === 'touch') return; // what a finger is on, it hides
+		if (e.pointerType === 'touch') return; // a finger hides the node below it
 		const node = nodeAt(e);
 		point(node < 0 || menu ? null : { node, x: e.clientX, y: e.clientY });
 	};

@@ -47,7 +47,7 @@ export function FlameTip({ f, node, x, y, told }: { f: Flame; node: number; x: n
 	);
 }
 
-/** The node that is gone back to: the one that was the root before. */
+/** The node to return to: the previous root. */
 export function nodeOf(a: Answer, left: Place | null): number {
 	if (!left || left.skip || left.path.length !== a.at.path.length + 1) return 0;
 	return childrenOf(a.f).find((i) => a.f.method[i] === left.path[left.path.length - 1]) ?? 0;

@@ -1,6 +1,6 @@
-// Two fingers on a graph: spread, they go into the box below them; drawn together, they go up.  One finger scrolls.
+// Two fingers on a graph: spreading them opens the box below them, pinching goes up.  One finger scrolls.
 
-const SPREAD = 1.3; // of the distance at first
+const SPREAD = 1.3; // ratio to the initial distance
 
 export interface Pinched {
 	x: number; // between the fingers when the second came down, in pixels of the element
@@ -11,7 +11,7 @@ export interface Pinched {
 export function pinchOn(into: (at: Pinched) => void, up: () => void) {
 	const fingers = new Map<number, { x: number; y: number }>();
 	let begun: { apart: number; at: Pinched } | null = null;
-	let pinched = false; // since the first finger came: what it does at its end is no tap
+	let pinched = false; // since the first finger touched: its end is not a tap
 	const measure = () => {
 		const [a, b] = [...fingers.values()];
 		return { apart: Math.hypot(a.x - b.x, a.y - b.y), at: { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 } };
@@ -40,7 +40,7 @@ export function pinchOn(into: (at: Pinched) => void, up: () => void) {
 			fingers.delete(e.pointerId);
 			begun = null;
 		},
-		/** Is the click that comes the end of a pinch? */
+		/** Is the next click the end of a pinch? */
 		wasPinch: () => pinched,
 	};
 }

@@ -22,7 +22,7 @@ function where(a: AnnotationPlace, { threads, names, whole }: Of): string {
 const given = (v: number | null) => v ?? undefined;
 const placed = (a: Annotation): AnnotationPlace => ({ ts_ns: given(a.ts_ns), dur_ns: a.dur_ns, tid: given(a.tid), method: given(a.method) });
 
-/** The selection, else the middle of what is in view. */
+/** The selection, otherwise the middle of the view. */
 function placeInView(whole: Span, thread: Thread | null): AnnotationPlace {
 	const [a, b] = [number('a'), number('b')];
 	if (a !== null && b !== null && b > a) return { ts_ns: a, dur_ns: b - a, tid: thread?.tid };

@@ -1,5 +1,5 @@
 // A merged call tree that is loaded as it is opened: loaded nodes, open nodes, and the resulting rows.
-// An answer holds a tree's heaviest nodes; what it left out is asked for when somebody opens it.
+// A response has a tree's heaviest nodes; omitted ones are requested when they are opened.
 import type { Flame } from '../../api/api';
 import { withoutParameters } from '../../i18n/format';
 import { childrenOf, type Place } from '../graph/flamelayout';
@@ -12,7 +12,7 @@ export interface TreeNode {
 	value: number;
 	self: number;
 	count: number;
-	other: number; // a rest: nodes that it stands for
+	other: number; // a rest: number of nodes that it represents
 	depth: number;
 	parent: TreeNode | null;
 	children: TreeNode[] | null; // heaviest first, the rest last; null: to be asked for
@@ -58,7 +58,7 @@ export function pathOf(n: TreeNode): number[] {
 
 export const isLeaf = (n: TreeNode) => n.children !== null && n.children.length === 0 && n.other === 0;
 
-/** What has to be asked for before the node can be opened; null: nothing. */
+/** The request needed before the node can be opened; null: none. */
 export function lacks(n: TreeNode): Place | null {
 	if (n.other > 0 && n.parent) return { path: pathOf(n.parent), skip: n.parent.children!.filter((c) => c.other === 0).length };
 	return n.children === null ? { path: pathOf(n), skip: 0 } : null;
@@ -75,7 +75,7 @@ export function graft(n: TreeNode, f: Flame): void {
 	parent.children = [...parent.children!.filter((c) => c !== n), ...grow(f, parent, childrenOf(f))];
 }
 
-/** What is seen, from top to bottom. */
+/** The visible rows, from top to bottom. */
 export function rowsOf(root: TreeNode): TreeNode[] {
 	const rows: TreeNode[] = [];
 	const stack = [root];
@@ -110,7 +110,7 @@ export function closeAll(root: TreeNode): void {
 	for (const n of rowsOf(root)) n.open = n === root;
 }
 
-/** Asks for what a node lacks and puts it in; rejects when it does not come. */
+/** Requests a node's missing children and adds them; rejects if that fails. */
 export type Fill = (n: TreeNode) => Promise<void>;
 
 async function openOne(n: TreeNode, more: number, fill: Fill): Promise<void> {
@@ -176,7 +176,7 @@ export function openHottest(root: TreeNode): void {
 	}
 }
 
-/** The first row after `at` whose method begins with what was typed; else the first that holds it. */
+/** The first row after `at` whose method begins with the typed text, otherwise the first that contains it. */
 export function typed(rows: TreeNode[], at: number, text: string): number {
 	const low = text.toLowerCase();
 	const names = rows.map((r) => r.name.slice(withoutParameters(r.name).lastIndexOf('.') + 1).toLowerCase());

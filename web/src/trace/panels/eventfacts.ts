@@ -1,4 +1,4 @@
-// Details of an event beside its text, as columns of the table and lines of the details pane.
+// Details of an event other than its text, as columns of the table and lines of the details pane.
 import type { Note } from '../../api/api';
 import { bytes, harmless } from '../../i18n/format';
 import { tr } from '../../i18n/strings/trace';

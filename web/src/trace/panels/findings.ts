@@ -19,7 +19,7 @@ export interface Findings {
 	partial: boolean; cut: string[];
 }
 
-/** Why there may be more than is told, by the word of the answer. */
+/** Why the list may be incomplete, by the value in the response. */
 const CUTS: Record<string, string> = {
 	time: tr('The time limit was reached: there may be more findings.'),
 	calls: tr('Too many calls also have events: some may be counted twice.'),
@@ -44,7 +44,7 @@ export function written(doc: Doc): string {
 	return JSON.stringify(docOf(doc), null, 2).replace(new RegExp(`\\[\\n\\s+(${one}(?:,\\n\\s+${one})*)\\n\\s+\\]`, 'g'), (_, inner: string) => `[${inner.replace(/\n\s+/g, ' ')}]`);
 }
 
-/** Rules with what they found first, those with most time over their threshold before others. */
+/** Rules with findings first, ordered by time over their threshold. */
 export function inOrder(rules: RuleSum[]): RuleSum[] {
 	return rules.filter((r) => r.enabled).sort((a, b) => b.found_ns - a.found_ns || b.total_ns - a.total_ns || (a.id < b.id ? -1 : 1));
 }

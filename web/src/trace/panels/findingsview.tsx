@@ -107,7 +107,7 @@ function Frames({ f, from, show }: { f: Findings; from: number; show: Show }) {
 	</>;
 }
 
-/** Where a phase lies in the start. */
+/** Position of a phase within the app start. */
 function Bar({ p, start }: { p: Phase; start: NonNullable<Findings['start']> }) {
 	const x = ((p.start_ns - start.start_ns) / Math.max(1, start.dur_ns)) * 100;
 	const w = Math.max(0.5, (p.dur_ns / Math.max(1, start.dur_ns)) * 100);

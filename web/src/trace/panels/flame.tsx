@@ -50,7 +50,7 @@ function Crumbs({ at, names, go }: { at: Place; names: string[]; go: (p: Place) 
 	);
 }
 
-/** The children of the root as a table: all that the canvas shows of them, and what it cannot. */
+/** The root's children as a table, with more details than the canvas. */
 function Children({ a, name, metric, words, open, callers = false }: { a: Answer; name: string; metric: Metric; words: Words; open: (node: number) => void; callers?: boolean }) {
 	const [max, more] = useMore(name, LISTED);
 	const { f } = a;
@@ -150,7 +150,7 @@ interface HalfProps {
 	pick: (method: number) => void;
 }
 
-/** Callers stand above the method, callees below. */
+/** Callers are above the method, callees below. */
 function Half({ p, title, held, steps, at, top, metric, named, go, pick }: HalfProps) {
 	const up = held === 'callers';
 	const flame = useFlame(p, up ? 'bottom_up' : 'top_down', metric.key, at, format(steps));

@@ -24,7 +24,7 @@ export const COLUMNS: Column[] = [
 	{ key: 'max_ns', title: tr('Longest'), hint: tr('Its longest call') },
 ];
 
-/** The columns of the address; '' is what is shown at first. */
+/** The columns in the address; '' means the default. */
 export function chosen(text: string, hasCpu: boolean): Column[] {
 	const there = COLUMNS.filter((c) => !c.cpu || hasCpu);
 	if (!text) return there.filter((c) => !c.rare);
@@ -32,7 +32,7 @@ export function chosen(text: string, hasCpu: boolean): Column[] {
 	return there.filter((c) => keys.includes(c.key.replace('_ns', '')));
 }
 
-/** The address's value with one column more or less; null where it is what is shown at first, 'none' without any. */
+/** The address's value with one column added or removed; null: the default, 'none': no columns. */
 export function withColumn(text: string, hasCpu: boolean, key: Column['key']): string | null {
 	const now = chosen(text, hasCpu).map((c) => c.key);
 	const then = now.includes(key) ? now.filter((k) => k !== key) : [...now, key];
@@ -58,7 +58,7 @@ export function rowText(m: Method, columns: Column[], words: Words): string {
 	return `${m.name}: ${columns.map((c) => `${c.key === 'count' ? words.head : c.title} ${cell(m, c)}`.toLowerCase().replace('cpu', 'CPU')).join(', ')}`;
 }
 
-/** What the server is asked for by a filter: text, or /expression/. */
+/** The request parameters of a filter: text, or /expression/. */
 export function filterOf(text: string): { q: string; regex: string | null } {
 	const m = /^\/(.+)\/$/.exec(text);
 	return m ? { q: m[1], regex: '1' } : { q: withoutParameters(text), regex: null }; // the server's names have no parameters

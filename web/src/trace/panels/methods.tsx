@@ -83,7 +83,7 @@ function Row({ m, columns, words, busy, most, lit, onFind, onMore }: {
 	);
 }
 
-/** The rows, and what takes a look at every call, once the rows are there. */
+/** The rows, then the values that require a scan of every call. */
 function useMethods(p: Props, columns: Column[]): Loaded<Page> {
 	const { sort, order } = sorting();
 	const limit = Math.min(ROWS_MAX, Math.max(1, number('rows') ?? STEP));

@@ -17,7 +17,7 @@ import { set, text } from '../../ui/route';
 import { tr } from '../../i18n/strings/trace';
 
 const LOAD = 10000;
-const ALL = 'all'; // kinds: what a search covers unless one is chosen
+const ALL = 'all'; // kinds: searched unless one is selected
 const ROWS = 100;
 const COLUMNS = 4; // of details
 

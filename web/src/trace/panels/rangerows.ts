@@ -2,7 +2,7 @@
 import type { NoteSum } from '../../api/api';
 import { kindTitle } from '../state/notekinds';
 
-/** A line of the table: what, how many, for how long; a counter has values instead of a time. */
+/** A row of the table: name, count, duration; a counter has values instead of a duration. */
 export interface Row {
 	key: string;
 	name: string;

@@ -1,4 +1,4 @@
-// What the trace is, and what was lost or mended on the way.
+// Facts of the trace, and the losses and repairs of its decode.
 import type { Trace } from '../../api/api';
 import { bytes, count, when } from '../../i18n/format';
 import { serverText } from '../../i18n/servertext';

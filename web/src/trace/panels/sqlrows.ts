@@ -1,4 +1,4 @@
-// What the columns of an SQL result mean to the page: durations, and rows that are calls.
+// The meaning of an SQL result's columns for the page: durations, and rows that are calls.
 import type { Thread } from '../../api/api';
 
 export type Value = string | number | null;

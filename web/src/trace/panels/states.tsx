@@ -1,4 +1,4 @@
-// Time in each state, by thread: what the scheduler and the locks say of the selected range.
+// Time in each state, by thread: scheduler states and lock waits in the selected range.
 import { useMemo } from 'preact/hooks';
 import { api, type NoteSum, type Thread } from '../../api/api';
 import { duration, percent } from '../../i18n/format';
@@ -40,7 +40,7 @@ function tsv(lines: Line[]): string {
 		...lines.map((l) => [l.thread.name, l.thread.tid, ...l.states, ...l.waits].join('\t'))].join('\n');
 }
 
-/** Does the trace say what its threads did? */
+/** Does the trace have states of its threads? */
 export const hasStates = (sums: NoteSum[]) => sums.some((s) => s.kind === 'state' || WAITS.includes(s.kind));
 
 export function StatesPanel({ id, threads, tids, range, scope }: {

@@ -1,4 +1,4 @@
-// What a search lights up in a merged graph or tree, and the row that says so.
+// The hits of a search in a merged graph or tree, and the row that counts them.
 import type { Flame } from '../../api/api';
 import { count, percent } from '../../i18n/format';
 import { tr } from '../../i18n/strings/trace';
@@ -24,7 +24,7 @@ export function hitsOf(f: Flame, matches: Uint8Array | null): Hits | null {
 	return { nodes, value };
 }
 
-/** The hit after (or before) a place in a rising list; behind the last comes the first. */
+/** The hit after (or before) a position in a sorted list; the first follows the last. */
 export function nextHit(nodes: number[], at: number, forward: boolean): number {
 	return (forward ? nodes.find((n) => n > at) ?? nodes[0] : nodes.filter((n) => n < at).at(-1) ?? nodes.at(-1)) ?? -1;
 }

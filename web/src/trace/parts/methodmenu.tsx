@@ -23,7 +23,7 @@ function copy(text: string): void {
 	navigator.clipboard?.writeText(text).catch(() => undefined);
 }
 
-/** The flame graph may be behind another tab: it is shown, and the middle of a sandwich has the keys. */
+/** The flame graph may be in another tab: shows it, and focuses the middle of a sandwich. */
 function showGraph(): void {
 	showTab('flame');
 	setTimeout(() => document.querySelector<HTMLElement>('.sandwich h3.mono')?.focus({ preventScroll: true }), 50); // after the menu gave its focus back

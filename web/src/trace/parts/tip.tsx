@@ -1,4 +1,4 @@
-// What is under the pointer.
+// The tooltip of the item under the pointer.
 import type { ComponentChildren } from 'preact';
 import type { Thread } from '../../api/api';
 import type { Spot } from '../state/flows';
@@ -9,7 +9,7 @@ import { MethodName } from '../../ui/parts';
 import { many, type Words } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
 
-/** Beside the pointer, on the side with more room; x and y in the window. */
+/** Next to the pointer, on the side with more space; x and y in the window. */
 export function Tip({ x, y, name, children }: { x: number; y: number; name: string; children: ComponentChildren }) {
 	const style = {
 		...(x > innerWidth / 2 ? { right: `${innerWidth - x + 10}px` } : { left: `${x + 12}px` }),

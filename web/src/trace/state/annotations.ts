@@ -11,7 +11,7 @@ export const annotations = signal<Annotation[]>([]);
 /** Where the one that is being written belongs. */
 export const draft = signal<AnnotationPlace | null>(null);
 
-/** The times that some of them stand at. */
+/** The times of those that have one. */
 export function timesOf(list: Annotation[]): Span[] {
 	return list.flatMap((a) => (a.ts_ns === null ? [] : [{ from: a.ts_ns, to: a.ts_ns + a.dur_ns }]));
 }

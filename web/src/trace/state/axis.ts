@@ -1,4 +1,4 @@
-// The time axis that all tracks share: what is in view, moved and zoomed within the trace.
+// The time axis of all tracks: the view, moved and zoomed within the trace.
 
 export interface Span {
 	from: number; // ns
@@ -8,7 +8,7 @@ export interface Span {
 const SPAN_MIN = 50; // ns
 const MARGIN = 0.01; // of the trace, beyond its ends
 
-/** The nearest view that lies within the trace. */
+/** The nearest view within the trace. */
 export function fitted(view: Span, trace: Span): Span {
 	const all = Math.max(1, trace.to - trace.from);
 	const span = Math.min(Math.max(view.to - view.from, SPAN_MIN), all * (1 + 2 * MARGIN));
@@ -34,7 +34,7 @@ export const timeOf = (x: number, view: Span, width: number): number => view.fro
 /** The view as the address holds it: whole nanoseconds. */
 export const addressOf = (v: Span) => ({ from: Math.max(0, Math.round(v.from)), to: Math.max(1, Math.round(v.to)) });
 
-/** Is that what the address says of this view?  Its own echo is no reason to draw anew. */
+/** Is this view the one in the address?  The page's own change of the address needs no new drawing. */
 export function sameView(v: Span, told: Span): boolean {
 	const a = addressOf(v);
 	return a.from === told.from && a.to === told.to;

@@ -18,13 +18,13 @@ export const formatEvent = ({ kind, tid, ts }: EventId): string => `${kind}.${ti
 
 export const idOf = (n: Note): EventId => ({ kind: n.kind, tid: n.tid, ts: n.ts_ns });
 
-/** All that the trace says of it; null: nothing of that kind begins then. */
+/** The event with all its details; null: no event of that kind begins at that time. */
 export async function loadEvent(id: string, { kind, tid, ts }: EventId, signal: AbortSignal): Promise<Note | null> {
 	const { notes } = await api.notes(id, { kind, from: ts, to: ts + 1, thread: tid, limit: 2000 }, signal);
 	return notes.find((n) => n.ts_ns === ts && n.tid === tid) ?? null;
 }
 
-/** As it would stand in a lane of its own. */
+/** As an item of a lane. */
 export function spotOf(n: Note): Spot {
 	const dur = Math.max(0, n.dur_ns ?? 0);
 	const name = n.kind === 'counter' ? n.text : '';

@@ -12,17 +12,17 @@ export interface End {
 export interface Flow {
 	from: End;
 	to: End;
-	back: number | null; // when what was waited for was let go
+	back: number | null; // when the resource was released
 	label: string;
 }
 
-/** One note as it stands in a lane. */
+/** One note as an item of a lane. */
 export interface Spot {
 	lane: Lane;
 	i: number;
 }
 
-/** What the lane itself tells. */
+/** Flows that are visible in the lane itself. */
 export function flowOf(s: Spot, threads: Thread[]): Flow | null {
 	const { lane, i } = s;
 	const other = threads.find((t) => t.tid === lane.value[i]);
@@ -39,7 +39,7 @@ export function flowOf(s: Spot, threads: Thread[]): Flow | null {
 	return null;
 }
 
-/** A thread that becomes runnable or running was woken by the one that says so at that time. */
+/** A thread that becomes runnable or running was woken by the thread with a wake-up at that time. */
 export async function wakerOf(id: string, s: Spot, threads: Thread[], signal: AbortSignal): Promise<Flow | null> {
 	const { lane, i } = s;
 	if (lane.kind !== 'state' || lane.tid === null || lane.notes[i] !== 1 || !/^run/.test(lane.text[i])) return null;

@@ -117,7 +117,7 @@ export class Tiles {
 		});
 	}
 
-	/** What is loaded of the whole trace. */
+	/** The data loaded for the complete trace. */
 	loadedOverall(): Lane[] {
 		return [...this.tiles].flatMap(([key, t]) => (key.endsWith(`/${this.top}/0`) ? t.lanes : []));
 	}

@@ -1,4 +1,4 @@
-// What an address says that is not understood here: links come from other versions and other traces, too.
+// Unknown parts of an address: links may come from other versions and other traces.
 import { computed } from '@preact/signals';
 import { strangeValues, type Known } from './linkvalues';
 import { known, query, set, text } from '../../ui/route';
@@ -10,7 +10,7 @@ const SHOWN = 60; // characters of each
 
 const short = (s: string) => (s.length > SHOWN ? s.slice(0, SHOWN - 1) + '…' : s);
 
-/** Nothing, when all of the address is understood; without a trace, its values are not looked at. */
+/** Renders nothing if the address is valid; without a trace, its values are not checked. */
 export function LinkCheck({ of }: { of?: Known }) {
 	const names = strange.value ? strange.value.split('\n') : [];
 	const steps = parse(text('t'));

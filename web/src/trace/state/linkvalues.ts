@@ -1,4 +1,4 @@
-// What the values of a trace's address may be, and what is shown where one is not understood.
+// Valid values of a trace's address, and the defaults for invalid ones.
 import { parseBase } from './base';
 import { parseEvent } from './event';
 import { parseCall } from './selection';
@@ -62,7 +62,7 @@ const RULES: Record<string, Rule> = {
 	y: { fits: (v) => /^\d{1,7}$/.test(v), instead: tr('the top of the list') },
 };
 
-/** Values that mean nothing here, with what is shown for each; `get` tells what the address holds. */
+/** Invalid values, with the default used for each; `get` reads the address. */
 export function strangeValues(get: (name: string) => string, known: Known): Strange[] {
 	return Object.entries(RULES).flatMap(([name, { fits, instead }]) => {
 		const value = get(name);

@@ -17,7 +17,7 @@ export function kindTitle(kind: string): string {
 	return TITLES[kind] ?? kind.replaceAll('_', ' ');
 }
 
-/** Every thread of a machine has states: of all together they say little. */
+/** Every thread of a machine has states, so their sums over all threads are of little use. */
 export function ofOneThread(kind: string): boolean {
 	return kind === 'state' || kind === 'section';
 }
@@ -41,7 +41,7 @@ export function within({ ts_ns, dur_ns }: Pick<Note, 'ts_ns' | 'dur_ns'>, start:
 	return { ts_ns: from, dur_ns: dur_ns === null ? null : Math.max(0, Math.min(end, ts_ns + dur_ns) - from) };
 }
 
-/** A stretch of the trace's time that shows the note with what is around it. */
+/** A time range that shows the note with its surroundings. */
 export function around(n: Pick<Note, 'ts_ns' | 'dur_ns'>, end: number, start = 0): [number, number] {
 	const span = Math.max((n.dur_ns ?? 0) * 3, 1e6);
 	const from = Math.max(start, n.ts_ns + (n.dur_ns ?? 0) / 2 - span / 2);

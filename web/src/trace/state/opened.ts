@@ -10,7 +10,7 @@ export type OpenSet = ReadonlyMap<number, Opened>;
 
 const NONE = 'none';
 
-/** '' is what is open at first. */
+/** '' means the default. */
 export function parseOpen(text: string, first: number | null): OpenSet {
 	const set = new Map<number, Opened>();
 	if (text === '' && first !== null) set.set(first, { row: 0, full: false });

@@ -18,7 +18,7 @@ function parseOne(text: string): Step | null {
 	return /^\d{1,9}$/.test(rest) ? { kind, method: Number(rest) } : null;
 }
 
-/** What is not understood is left out. */
+/** Unknown steps are left out. */
 export function parse(text: string): Step[] {
 	return text.split(',').map(parseOne).filter((s): s is Step => s !== null).slice(0, MOST);
 }

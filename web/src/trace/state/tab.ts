@@ -44,7 +44,7 @@ export const TABS: Tab[] = [
 	{ id: 'timeline' },
 ];
 
-/** The tab that the address names or means, of those that there are. */
+/** The tab that the address names or implies, among the available ones. */
 export function tabFromAddress(there: string[]): string {
 	const asked = text('tab');
 	if (there.includes(asked)) return asked;

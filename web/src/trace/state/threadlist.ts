@@ -2,7 +2,7 @@
 // the address says.
 import type { NoteSum, Thread } from '../../api/api';
 
-/** How threads are ordered; '' is main first, then by what they did. */
+/** Orders of threads; '' is main first, then by activity. */
 export const SORTS = ['', 'busy', 'calls', 'name', 'start', 'tid'] as const;
 export type Sort = (typeof SORTS)[number];
 
@@ -14,7 +14,7 @@ export interface Arrangement {
 	hidden: ReadonlySet<number>;
 }
 
-/** What the names of a pool's threads have in common: "pool-3-thread-12" and "pool-3-thread-7" are "pool-#-thread-#". */
+/** The common form of the names of a pool's threads: "pool-3-thread-12" and "pool-3-thread-7" are "pool-#-thread-#". */
 export const stemOf = (name: string): string => name.replace(/\d+/g, '#');
 
 const COMPARE: Record<Exclude<Sort, ''>, (a: Thread, b: Thread) => number> = {
@@ -27,14 +27,14 @@ const COMPARE: Record<Exclude<Sort, ''>, (a: Thread, b: Thread) => number> = {
 
 const fits = (t: Thread, find: string) => !find || `${t.name} ${t.tid}`.toLowerCase().includes(find.toLowerCase());
 
-/** Threads of like names below one head, where the first of them would be; others stand alone. */
+/** Threads with similar names below one head, at the position of the first; others are listed alone. */
 function families(threads: Thread[]): Thread[] {
 	const of = new Map<string, Thread[]>();
 	for (const t of threads) of.set(stemOf(t.name), [...(of.get(stemOf(t.name)) ?? []), t]);
 	return [...of].flatMap(([stem, list]) => (list.length < 2 || !stem ? list.map((t) => ({ ...t, process: undefined, family: '' })) : list.map((t) => ({ ...t, process: undefined, family: stem }))));
 }
 
-/** Of these, in their usual order, those that are listed. `shown` is listed whatever the filter says. */
+/** The listed threads, in their usual order. `shown` is listed also if the filter excludes it. */
 export function arranged(threads: Thread[], a: Arrangement, shown: number | null): Thread[] {
 	const listed = threads.filter((t) => t.tid === shown || (fits(t, a.find) && (!a.hidden.has(t.tid) || a.pinned.includes(t.tid))));
 	const sorted = a.sort ? [...listed].sort((x, y) => COMPARE[a.sort as Exclude<Sort, ''>](x, y) || x.tid - y.tid) : listed;
@@ -61,7 +61,7 @@ export function mainOf(threads: Thread[], pid: number): Thread[] {
 	return threads.map((t) => (t.is_main && !traced.has(t.pid) ? { ...t, is_main: false } : t));
 }
 
-/** Threads without calls ran as long as the scheduler says. */
+/** The running time of threads without calls comes from the scheduler. */
 export function ranOf(threads: Thread[], sums: NoteSum[]): Thread[] {
 	const ran = new Map<number | null, number>();
 	for (const s of sums) if (s.kind === 'state' && s.text === 'running') ran.set(s.tid, (ran.get(s.tid) ?? 0) + s.dur_ns);

@@ -22,7 +22,7 @@ export interface Selected {
 	all: boolean; // of its thread, no more calls come
 }
 
-/** The call that the address names, as far as it is loaded. */
+/** The call in the address, if it is loaded. */
 export function useSelected(scene: Scene, progress: ReadonlyMap<number, Progress>): Selected | null {
 	const name = text('call');
 	const at = useMemo(() => parseCall(name), [name]);

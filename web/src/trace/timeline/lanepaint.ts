@@ -34,7 +34,7 @@ export function tintOf(kind: string, dark: boolean): Tint {
 	return dark ? { fill: pixel(0.42, 0.085, hue), edge: pixel(0.74, 0.12, hue) } : { fill: pixel(0.87, 0.07, hue), edge: pixel(0.58, 0.14, hue) };
 }
 
-/** How high a state is drawn: not by its colour alone is it told. */
+/** The height of a state, which distinguishes it together with its colour. */
 const STATE_HEIGHT: Record<string, number> = { running: 1, runnable: 0.6, blocked: 1, sleeping: 0.3, stopped: 0.3, dead: 0.15 };
 
 function fill(s: Surface, x0: number, x1: number, y0: number, y1: number, color: number): void {
@@ -112,7 +112,7 @@ export function rangeOf(lanes: Lane[]): [number, number] {
 	return [low, high > low ? high : low + 1];
 }
 
-/** An area: each value holds until the next; of what was drawn together the largest. */
+/** An area: each value holds until the next; of merged values the largest. */
 export function paintCounter(s: Surface, box: Box, lanes: Lane[], range: [number, number], tint: Tint): void {
 	const y0 = deviceY(s, box.y);
 	const y1 = deviceY(s, box.y + box.height);

@@ -1,4 +1,4 @@
-// What the colours of the timeline mean, and whether they can do without red and green.
+// The meaning of the timeline's colours, and the choice of colours without red and green.
 import { css, colorOf, packageOf } from '../../ui/color';
 import { Popover } from '../../ui/popover';
 import { dark, safe, useSafe } from '../../ui/theme';

@@ -78,7 +78,7 @@ export class Scene {
 	private e: Elements | null = null;
 	private worker = takeWorker();
 	private spare: ArrayBuffer[] = [];
-	private waiting = false; // a paint is under way
+	private waiting = false; // a paint is in progress
 	private dirty = false;
 	private told = false; // that there are calls
 	private looked: unknown[] = []; // what the colours are of
@@ -289,7 +289,7 @@ export class Scene {
 	/** Everything that does not follow the pointer. */
 	draw(): void {
 		const l = this.last;
-		const g = this.e?.canvas.getContext('2d', { alpha: false }); // what is opaque is put on the screen without blending
+		const g = this.e?.canvas.getContext('2d', { alpha: false }); // an opaque canvas is drawn without blending
 		const i = this.input;
 		if (!g || !l || !i || !this.e) return;
 		const ink = this.ink();
@@ -451,7 +451,7 @@ export class Scene {
 		return calls && row >= 0 && row < calls.rows ? row + calls.row : null;
 	}
 
-	/** The pointer is here, in CSS pixels of the canvas; null: gone. */
+	/** Position of the pointer in CSS pixels of the canvas; null: outside. */
 	point(at: { x: number; y: number } | null): void {
 		this.asked++;
 		this.hovering = null;

@@ -8,7 +8,7 @@ import type { Lane } from '../state/lanes';
 import type { Group } from './tracks';
 
 export const RULER = 24;
-const MOMENTS_MAX = 60; // lines over all threads; more would hide what is below
+const MOMENTS_MAX = 60; // lines over all threads; more would hide the calls
 
 /** A colour of the stylesheet, without its dashes. */
 export type Ink = (name: string) => string;
@@ -103,7 +103,7 @@ function head(g: CanvasRenderingContext2D, x: number, y: number, up: boolean): v
 	g.fill();
 }
 
-/** From one thread to another, and back when what was waited for was let go. */
+/** From one thread to another, and back when the resource was released. */
 export function drawFlow(g: CanvasRenderingContext2D, f: Flow, v: Span, width: number, heightOf: (tid: number) => number | null, ink: Ink): void {
 	const [y0, y1] = [heightOf(f.from.tid), heightOf(f.to.tid)];
 	if (y0 === null || y1 === null) return;

@@ -151,7 +151,7 @@ export class Control implements Actions, HeadActions {
 		scene.drawOver();
 	}
 
-	/** One event is selected; of several that are drawn as one, none can be told from the others. */
+	/** Selects an event; of several that are drawn as one, none can be selected. */
 	private pickEvent(spot: Spot): void {
 		const { lane, i } = spot;
 		if (lane.notes[i] !== 1) return this.tell(tr('{n} drawn as one: zoom in to select one.', { n: count(lane.notes[i]) }));
@@ -301,7 +301,7 @@ export class Control implements Actions, HeadActions {
 		this.found = null;
 	}
 
-	/** Shows what a search met, and selects it unless several calls are merged in it. */
+	/** Shows a hit of the search, and selects it unless several calls are merged in it. */
 	showHit(tid: number, h: Hit): void {
 		if (h.merged <= 1) this.choose(tid, h);
 		const span = Math.max((h.end - h.start) * 4, 1000);
@@ -351,7 +351,7 @@ export class Control implements Actions, HeadActions {
 		if (t) this.put(withOpen(new Map(), t.tid, this.now.open.get(t.tid) ?? {}), {}, true);
 	}
 
-	/** Lists its threads or no more, or looks at them together. */
+	/** Lists or hides a group's threads, or shows them together. */
 	process({ key, threads }: Process, what: 'toggle' | 'select'): void {
 		const closed = closedProcesses();
 		if (what === 'select') return set({ sel: threads.map((t) => t.tid).join(','), threads: 'sel', root: null, skip: null }, true);

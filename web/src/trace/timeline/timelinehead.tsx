@@ -1,4 +1,4 @@
-// The names beside the tracks: one head for each thread, always in step with the canvas.
+// The names next to the tracks: one head per thread, scrolled together with the canvas.
 import type { ComponentChildren } from 'preact';
 import type { Thread } from '../../api/api';
 import { count, duration } from '../../i18n/format';
@@ -42,7 +42,7 @@ function Item({ g, on, children }: { g: Group; on: HeadActions; children: Compon
 		const of = g.thread ?? g.process;
 		if (!of) return;
 		e.preventDefault();
-		const r = (e.target as Element).getBoundingClientRect(); // a key has no place of its own
+		const r = (e.target as Element).getBoundingClientRect(); // a key event has no position
 		on.threadMenu(of, e.clientX || r.left, e.clientY || r.bottom);
 	};
 	return <li onContextMenu={menu} style={{ top: `${g.y}px`, height: `${g.height}px` }} class={g.process ? 'process' : g.open ? 'open' : ''} onFocusIn={() => on.reveal(g)}>{children}</li>;

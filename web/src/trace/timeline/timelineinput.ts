@@ -1,4 +1,4 @@
-// Pointer, wheel and keys on the timeline's canvas, as what they do.
+// Translates pointer, wheel and keys on the timeline's canvas to actions.
 import { panned, zoomed } from '../state/axis';
 import type { Scene } from './scene';
 import { ROW, type Group } from './tracks';

@@ -17,7 +17,7 @@ import { viewOf } from '../state/view';
 import { CallTip, NoteTip } from '../parts/tip';
 import { inView, type Layout } from './tracks';
 
-const HEADS_ALL = 64; // up to so many threads every head is in the document
+const HEADS_ALL = 64; // up to this number of threads every head is in the document
 const HEADS_AROUND = 400; // CSS pixels beyond the view
 
 export function Heads({ layout, top, height, focus, picked, on }: {

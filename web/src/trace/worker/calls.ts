@@ -104,7 +104,7 @@ function step(r: Rows, wanted: Uint8Array, at: Place, forward: boolean): Hit | n
 	return best;
 }
 
-/** The call after (or before) a place that the search lights up; behind the last comes the first. */
+/** The search's hit after (or before) a position; the first follows the last. */
 export function next(r: Rows, wanted: Uint8Array, at: Place, forward: boolean): Hit | null {
 	const edge: Place = { start: forward ? -Infinity : Infinity, row: -1, index: -1 };
 	return step(r, wanted, at, forward) ?? step(r, wanted, edge, forward);
@@ -135,7 +135,7 @@ export function called(r: Rows | null | undefined, { tid, start, depth }: CallId
 	return { tid, start, depth, hit, self: r.merged ? null : selfOf(r, k, depth), stack, callees, made };
 }
 
-/** What a search lights up: how many calls, and in which share of the busy time one of them is open. */
+/** The hits of a search: number of calls, and the share of the busy time in which one of them is open. */
 export interface Found {
 	calls: number;
 	share: number;
@@ -183,7 +183,7 @@ export function found(r: Rows, wanted: Uint8Array): Found {
 	return { calls, share: busy > 0 ? time / busy : 0, least: r.merged !== null && r.merged.some((n) => n > 1) };
 }
 
-/** A call's time less that of the calls it makes. */
+/** A call's self time. */
 export function selfOf(r: Rows, k: number, row: number): number {
 	let self = r.length(k);
 	if (row + 1 >= r.depth) return self;

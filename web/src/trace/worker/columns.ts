@@ -39,7 +39,7 @@ class Column {
 }
 
 // Durations are buckets, octaves of eight steps, and the bits below a bucket's step.
-const WIDE = 255; // stands for 64 bits
+const WIDE = 255; // the value follows in 64 bits
 const BITS = Uint8Array.from({ length: 256 }, (_, b) => Math.max(0, (b >> 3) - 1));
 const BASE = Float64Array.from({ length: 256 }, (_, b) => (b - BITS[b] * 8) * 2 ** BITS[b]);
 const SLOTS = 4096;

@@ -56,7 +56,7 @@ export interface Part {
 	to: number;
 }
 
-/** What there is of a level between two times: the last chunk that begins by `from`, and on. */
+/** The chunks of a level between two times: from the last one that begins by `from`. */
 function within(level: Chunk[], from: number, to: number): [number, number] {
 	let first = 0;
 	while (first + 1 < level.length && level[first + 1].start_ns <= from) first++;

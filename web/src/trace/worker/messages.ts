@@ -74,7 +74,7 @@ export type ToWorker =
 
 export type FromWorker =
 	| ({ kind: 'progress'; tid: number } & Progress)
-	| { kind: 'failed'; tid: number | null; error: WorkerError } // calls of a thread; null: what was asked last
+	| { kind: 'failed'; tid: number | null; error: WorkerError } // calls of a thread; null: the last request
 	| { kind: 'painted'; picture: Picture; buffer: ArrayBuffer; labels: Label[]; calls: number } // calls: loaded by then
 	| { kind: 'hit'; id: number; hit: Hit | null; about: About; called: Called | null }
 	| { kind: 'call'; id: number; called: Called | null; all: boolean } // all: no more calls of the thread come

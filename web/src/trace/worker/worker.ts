@@ -14,7 +14,7 @@ const NOTHING: About = { self: null, methodCount: null, methodSelf: null, busy: 
 
 const stores = new Map<number, Store>();
 const promised = new Map<number, number>(); // slices that a store keeps whole
-const reached = new Map<number, Progress>(); // told last
+const reached = new Map<number, Progress>(); // last reported
 let look: Look | null = null;
 let opened: Extract<ToWorker, { kind: 'open' }> | null = null;
 
