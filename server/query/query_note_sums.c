@@ -52,7 +52,7 @@ static bool add(struct sums *s, struct tw_note_key key, uint64_t notes, int64_t 
 
 		s->sums[at] = (struct tw_note_sum){k->kind, k->thread_id, k->text, 0, 0};
 	}
-	if (found == TW_NOTE_ADDED || found == TW_NOTE_MET) {
+	if (found == TW_NOTE_ADDED || found == TW_NOTE_KNOWN) {
 		s->sums[at].notes += notes;
 		s->sums[at].dur_ns = tw_sum_ns(s->sums[at].dur_ns, dur_ns);
 	}

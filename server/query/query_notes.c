@@ -166,7 +166,7 @@ static bool find_lane(struct lanes *l, const struct tw_note_row *n, uint32_t tex
 	}
 	l->pass.no_memory = l->pass.no_memory || found == TW_NOTE_NO_MEMORY;
 	l->pass.partial = l->pass.partial || found == TW_NOTE_FULL;
-	return found == TW_NOTE_MET || found == TW_NOTE_ADDED;
+	return found == TW_NOTE_KNOWN || found == TW_NOTE_ADDED;
 }
 
 static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)

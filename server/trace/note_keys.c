@@ -56,7 +56,7 @@ enum tw_note_found tw_note_keys_number(struct tw_note_keys *t, struct tw_note_ke
 	at = slot_of(t, &k);
 	if (t->slots[at]) {
 		*ret = t->slots[at] - 1;
-		return TW_NOTE_MET;
+		return TW_NOTE_KNOWN;
 	}
 	if (t->n == t->max)
 		return TW_NOTE_FULL;

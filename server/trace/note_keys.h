@@ -23,7 +23,7 @@ struct tw_note_keys {
 	uint32_t max; /* maximum number of keys */
 };
 
-enum tw_note_found { TW_NOTE_MET, TW_NOTE_ADDED, TW_NOTE_FULL, TW_NOTE_NO_MEMORY };
+enum tw_note_found { TW_NOTE_KNOWN, TW_NOTE_ADDED, TW_NOTE_FULL, TW_NOTE_NO_MEMORY };
 
 /* The number of a key, from 0; new keys are added. */
 enum tw_note_found tw_note_keys_number(struct tw_note_keys *t, struct tw_note_key k, uint32_t *ret);

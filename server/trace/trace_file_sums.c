@@ -123,7 +123,7 @@ enum tw_status tw_sums_maker_add(
 	uint32_t at = 0;
 	enum tw_note_found found = tw_note_keys_number(&m->keys, tw_note_key_of_sum(note), &at);
 
-	if (found != TW_NOTE_MET && found != TW_NOTE_ADDED)
+	if (found != TW_NOTE_KNOWN && found != TW_NOTE_ADDED)
 		return tw_oom(err);
 	if (found == TW_NOTE_ADDED)
 		m->sums[at] = (struct sum){0, 0};
