@@ -20,10 +20,10 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/query/detect/frame_rules.h"
 
-enum { LIMIT_MAX = 50, SCAN_MS = 400, NAMES_A_LOOK = 256, ANR_DAYS = 90, BUILDS_READ = 500 };
-#define FITS_BYTES ((size_t)8 << 20)
+enum { LIMIT_MAX = 50, SCAN_MS = 400, NAMES_PER_CHECK = 256, ANR_DAYS = 90, BUILDS_READ = 500 };
+#define MATCHES_BYTES ((size_t)8 << 20)
 
-struct fit { /* a name and its object */
+struct match { /* a name and its object */
 	enum tw_find_rank rank;
 	unsigned errors; /* 0: it matches; otherwise it is similar */
 	bool is_app;     /* a method of the app's own code */
@@ -32,8 +32,8 @@ struct fit { /* a name and its object */
 	const void *of;
 };
 
-struct fits { /* the best so far, in order */
-	struct fit at[LIMIT_MAX + 1];
+struct matches { /* the best so far, in order */
+	struct match at[LIMIT_MAX + 1];
 	size_t n, limit;
 };
 
@@ -46,10 +46,10 @@ struct search {
 	uint32_t scanned;
 	bool partial;
 	const struct tw_frame_rules *rules;
-	struct fits methods;
+	struct matches methods;
 };
 
-static bool is_better(const struct fit *a, const struct fit *b)
+static bool is_better(const struct match *a, const struct match *b)
 {
 	if (a->errors != b->errors)
 		return a->errors < b->errors;
@@ -58,12 +58,12 @@ static bool is_better(const struct fit *a, const struct fit *b)
 	return a->is_app != b->is_app ? a->is_app : a->len < b->len;
 }
 
-static bool has_room(const struct fits *f, const struct fit *one)
+static bool has_room(const struct matches *f, const struct match *one)
 {
 	return one->rank != TW_FIND_NOT && (f->n < f->limit || is_better(one, &f->at[f->n - 1]));
 }
 
-static void insert(struct fits *f, const struct fit *one)
+static void insert(struct matches *f, const struct match *one)
 {
 	size_t at = f->n;
 
@@ -77,7 +77,7 @@ static void insert(struct fits *f, const struct fit *one)
 
 /* --- methods --- */
 
-static bool is_known(const struct fits *f, const char *name)
+static bool is_known(const struct matches *f, const char *name)
 {
 	for (size_t i = 0; i < f->n; i++)
 		if (strcmp(f->at[i].name, name) == 0)
@@ -86,7 +86,7 @@ static bool is_known(const struct fits *f, const char *name)
 }
 
 /* Whether no name matches so far: similar names are listed then, until one matches. */
-static bool is_similar(const struct fits *f)
+static bool is_similar(const struct matches *f)
 {
 	return f->n == 0 || f->at[0].errors > 0;
 }
@@ -95,9 +95,9 @@ static enum tw_status take_name(
         void *arg, const char *name, const char *raw, bool *io_more, struct tw_err *err)
 {
 	struct search *s = arg;
-	struct fit one = {.len = strlen(name)};
+	struct match one = {.len = strlen(name)};
 
-	if (++s->scanned % NAMES_A_LOOK == 0 && tw_monotonic_ms() > s->until_ms) {
+	if (++s->scanned % NAMES_PER_CHECK == 0 && tw_monotonic_ms() > s->until_ms) {
 		s->partial = true;
 		*io_more = false;
 	}
@@ -174,13 +174,13 @@ static enum tw_status find_traces(
 }
 
 /* Adds the best of several names of one object. */
-static void offer(
-        const struct search *s, struct fits *f, const void *of, const char *const names[], size_t n)
+static void offer(const struct search *s, struct matches *f, const void *of,
+        const char *const names[], size_t n)
 {
-	struct fit best = {.of = of, .name = ""};
+	struct match best = {.of = of, .name = ""};
 
 	for (size_t i = 0; i < n; i++) {
-		const struct fit one = {tw_find_rank(&s->find, tw_str_of(names[i])), 0, false,
+		const struct match one = {tw_find_rank(&s->find, tw_str_of(names[i])), 0, false,
 		        strlen(names[i]), names[i], "", of};
 
 		if (one.rank != TW_FIND_NOT && (best.rank == TW_FIND_NOT || is_better(&one, &best)))
@@ -192,7 +192,7 @@ static void offer(
 
 static enum tw_status find_builds(struct search *s, json_t *out, struct tw_err *err)
 {
-	struct fits fits = {.limit = s->methods.limit};
+	struct matches matches = {.limit = s->methods.limit};
 	struct tw_build_row *rows = NULL;
 	const char *cursor;
 	size_t n = 0;
@@ -201,12 +201,12 @@ static enum tw_status find_builds(struct search *s, json_t *out, struct tw_err *
 	        BUILDS_READ, "", s->arena, &rows, &n, &cursor, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
-		offer(s, &fits, &rows[i],
+		offer(s, &matches, &rows[i],
 		        (const char *const[]){
 		                rows[i].build_id, rows[i].version_name, rows[i].commit},
 		        3);
-	for (size_t i = 0; i < fits.n; i++) {
-		const struct tw_build_row *b = fits.at[i].of;
+	for (size_t i = 0; i < matches.n; i++) {
+		const struct tw_build_row *b = matches.at[i].of;
 
 		(void)json_array_append_new(list,
 		        json_pack("{s:s, s:s, s:s, s:I}", "build_id", b->build_id, "app", b->app,
@@ -221,7 +221,7 @@ static enum tw_status find_anrs(struct search *s, json_t *out, struct tw_err *er
 	const int64_t today = tw_unix_ms() / TW_DAY_MS;
 	const struct tw_rollup_filter f = {
 	        "", "", "", "", "", "", "", today - ANR_DAYS + 1, today + 1};
-	struct fits fits = {.limit = s->methods.limit};
+	struct matches matches = {.limit = s->methods.limit};
 	struct tw_anr_group *rows = NULL;
 	size_t n = 0;
 	json_t *list = json_array();
@@ -229,12 +229,12 @@ static enum tw_status find_anrs(struct search *s, json_t *out, struct tw_err *er
 	        tw_api_catalogue(s->req), tw_api_project(s->req), &f, "", s->arena, &rows, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
-		offer(s, &fits, &rows[i],
+		offer(s, &matches, &rows[i],
 		        (const char *const[]){
 		                rows[i].name, rows[i].title, rows[i].key, rows[i].detail},
 		        4);
-	for (size_t i = 0; i < fits.n; i++) {
-		const struct tw_anr_group *g = fits.at[i].of;
+	for (size_t i = 0; i < matches.n; i++) {
+		const struct tw_anr_group *g = matches.at[i].of;
 
 		(void)json_array_append_new(list,
 		        json_pack("{s:s, s:s, s:s, s:s, s:I}", "key", g->key, "kind", g->kind,
@@ -248,7 +248,7 @@ static enum tw_status find_regressions(struct search *s, json_t *out, struct tw_
 {
 	const struct tw_regression_query all = {
 	        "", "", "", "", "", (1U << TW_REGRESS_STATUSES) - 1, 0};
-	struct fits fits = {.limit = s->methods.limit};
+	struct matches matches = {.limit = s->methods.limit};
 	struct tw_regression *rows = NULL;
 	size_t n = 0;
 	json_t *list = json_array();
@@ -256,13 +256,13 @@ static enum tw_status find_regressions(struct search *s, json_t *out, struct tw_
 	        tw_api_catalogue(s->req), tw_api_project(s->req), &all, s->arena, &rows, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
-		offer(s, &fits, &rows[i],
+		offer(s, &matches, &rows[i],
 		        (const char *const[]){
 		                rows[i].of.method[0] ? rows[i].of.method : rows[i].of.scenario,
 		                rows[i].id},
 		        2);
-	for (size_t i = 0; i < fits.n; i++) {
-		const struct tw_regression *r = fits.at[i].of;
+	for (size_t i = 0; i < matches.n; i++) {
+		const struct tw_regression *r = matches.at[i].of;
 
 		(void)json_array_append_new(
 		        list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", r->id, "method",
@@ -313,7 +313,7 @@ static enum tw_status get_search(struct tw_req *r, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	tw_find_near_read(&s->find, &s->near);
-	s->arena = tw_arena_new(FITS_BYTES);
+	s->arena = tw_arena_new(MATCHES_BYTES);
 	if (!s->arena)
 		return tw_oom(err);
 	out = json_object();
