@@ -51,7 +51,8 @@ enum tw_status tw_alerts_try(struct tw_fleet_store *fleet, const char *project_i
 
 static enum tw_status evaluate_rule(struct tw_fleet_store *fleet, const char *project_id,
         const struct tw_alert_rule *rule, const struct tw_deadline *deadline,
-        const struct tw_alert_mails *mails, const struct tw_alerts_took *took, struct tw_err *err)
+        const struct tw_alert_mails *mails, const struct tw_alerts_listener *listener,
+        struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(TW_ALERTS_ARENA_MAX);
 	struct tw_alert_evaluation task = {project_id, rule, NULL, 0, tw_unix_ms()};
@@ -64,8 +65,8 @@ static enum tw_status evaluate_rule(struct tw_fleet_store *fleet, const char *pr
 	if (st == TW_OK)
 		st = tw_catalogue_alerts_put(fleet->catalogue, &task, figures, n, mails, err);
 	tw_crash_point("alert_stored");
-	if (st == TW_OK && took)
-		took->take(took->arg, rule, figures, n);
+	if (st == TW_OK && listener)
+		listener->evaluated(listener->arg, rule, figures, n);
 	tw_arena_free(a);
 	return st;
 }
@@ -85,7 +86,8 @@ static enum tw_status evaluate_rules(struct tw_fleet_store *fleet, const char *p
 			*ret_partial = true;
 			return first;
 		}
-		st = evaluate_rule(fleet, project_id, rule, how->deadline, mails, how->took, &why);
+		st = evaluate_rule(
+		        fleet, project_id, rule, how->deadline, mails, how->listener, &why);
 		if (st == TW_DEADLINE)
 			*ret_partial = true;
 		else if (st != TW_OK && first == TW_OK) {

@@ -11,16 +11,16 @@
 
 /* --- alerts --- */
 
-struct tw_alerts_took {
-	void (*take)(void *arg, const struct tw_alert_rule *rule,
+struct tw_alerts_listener {
+	void (*evaluated)(void *arg, const struct tw_alert_rule *rule,
 	        const struct tw_alert_figure *figures, size_t n);
 	void *arg;
 };
 struct tw_alerts_how {
 	size_t first; /* index of the rule to start with (modulo their number); varies */
 	const struct tw_deadline *deadline;
-	const struct tw_alerts_took *took; /* NULL: no callback */
-	bool sends_mail;                   /* the server can: otherwise none is queued */
+	const struct tw_alerts_listener *listener; /* NULL: no callback */
+	bool sends_mail;                           /* the server can: otherwise none is queued */
 };
 /* Stores the figures of all rules of the project, and notifies.  If a rule fails, the others are
  * still evaluated, and the first failure is returned.  *ret_partial: some rule was not evaluated in

@@ -303,8 +303,8 @@ static enum tw_status evaluate_all(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_deadline deadline = {is_late, r};
 	json_t *all = json_array();
-	const struct tw_alerts_took took = {take_result, all};
-	const struct tw_alerts_how how = {(size_t)tw_monotonic_ms(), &deadline, &took,
+	const struct tw_alerts_listener listener = {take_result, all};
+	const struct tw_alerts_how how = {(size_t)tw_monotonic_ms(), &deadline, &listener,
 	        *tw_api_of(r)->config->smtp_url != '\0'};
 	bool partial = false;
 	enum tw_status st = all ? tw_alerts_evaluate(tw_api_of(r)->fleet, tw_api_project(r), &how,

@@ -143,12 +143,12 @@ static void take(void *arg, const struct tw_alert_rule *rule, const struct tw_al
 static enum tw_status look(size_t first, bool *ret_partial)
 {
 	const struct tw_deadline deadline = {is_late, NULL};
-	const struct tw_alerts_took took = {take, NULL};
+	const struct tw_alerts_listener listener = {take, NULL};
 
 	s.looks = 0;
 	s.taken[0] = '\0';
 	return tw_alerts_evaluate(&s.store, s.project,
-	        &(struct tw_alerts_how){first, &deadline, &took, false}, ret_partial, NULL);
+	        &(struct tw_alerts_how){first, &deadline, &listener, false}, ret_partial, NULL);
 }
 
 static void look_well(void)
