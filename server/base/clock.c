@@ -20,6 +20,13 @@ int64_t tw_monotonic_ms(void)
 	return read_ms(CLOCK_MONOTONIC);
 }
 
+void tw_sleep_ms(int64_t ms)
+{
+	const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	(void)nanosleep(&pause, NULL);
+}
+
 static _Thread_local struct tw_work_limit limit;
 
 void tw_work_limit_set(struct tw_work_limit l)

@@ -14,6 +14,7 @@
 
 int64_t tw_unix_ms(void);      /* calendar time; can be set back */
 int64_t tw_monotonic_ms(void); /* never falls; for durations */
+void tw_sleep_ms(int64_t ms);  /* less if a signal arrives */
 
 /* The deadline of this thread's work.  After it, reads of trace files and of the catalogue fail
  * with TW_DEADLINE. */

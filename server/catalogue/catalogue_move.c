@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "server/base/clock.h"
 #include "server/base/secret.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_digest.h"
@@ -519,14 +519,6 @@ static enum tw_status move_turn(struct tw_catalogue *to, const struct tw_project
 	return tw_cat_end(to, w, st, err);
 }
 
-/* Lets waiting writers proceed: the mutex alone would come back to us. */
-static void yield_writer(void)
-{
-	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
-
-	(void)nanosleep(&pause, NULL);
-}
-
 enum tw_status tw_catalogue_must_be_file(const struct tw_catalogue *c, struct tw_err *err)
 {
 	if (tw_cat_is_sqlite(c))
@@ -550,7 +542,8 @@ enum tw_status tw_catalogue_project_move(struct tw_catalogue *to,
 		return st;
 	while (st == TW_OK && !t.is_last) {
 		if (t.after[0])
-			yield_writer();
+			tw_sleep_ms(PAUSE_MS); /* for waiting writers: the lock alone would
+			                        * return to this thread */
 		st = move_turn(to, move, &t, err);
 		sums.traces += t.sums.traces;
 		sums.builds += t.sums.builds;

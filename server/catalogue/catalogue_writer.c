@@ -10,10 +10,10 @@
  * subject, a job, its trace, its build, rollups.  PostgreSQL ends one of two that do; who can run
  * the transaction again does so (tw_cat_again).
  */
+#include "server/base/clock.h"
 #include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "server/base/thread/pool.h"
 #include "server/base/thread/turn_lock.h"
@@ -280,13 +280,10 @@ enum tw_status tw_cat_may_idle(struct tw_db *w, struct tw_err *err)
 bool tw_cat_again(enum tw_status st, unsigned *io_tries)
 {
 	const unsigned n = ++*io_tries;
-	const struct timespec pause = {
-	        .tv_nsec = 1000000L *
-	                   (long)(1 + (uint64_t)tw_cat_random() % ((uint64_t)AGAIN_MS << n))};
 
 	if (st == TW_OK || !conflicted || n >= AGAIN_MOST)
 		return false;
-	(void)nanosleep(&pause, NULL);
+	tw_sleep_ms((int64_t)(1 + (uint64_t)tw_cat_random() % ((uint64_t)AGAIN_MS << n)));
 	return true;
 }
 

@@ -435,7 +435,6 @@ static const struct tw_db_engine engine = {"postgresql", true, true, close_db, r
 /* Retries, as the session of a killed server may live on for a moment. */
 enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err)
 {
-	const struct timespec pause = {.tv_nsec = (long)HOLD_RETRY_MS * 1000000};
 	struct tw_postgres *p = (struct tw_postgres *)db;
 	const int64_t until = tw_monotonic_ms() + HOLD_WAIT_MS;
 
@@ -444,7 +443,7 @@ enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err
 	while (!ready(p)) {
 		if (tw_monotonic_ms() >= until)
 			return tw_postgres_fail(db, err);
-		(void)nanosleep(&pause, NULL);
+		tw_sleep_ms(HOLD_RETRY_MS);
 	}
 	return TW_OK;
 }

@@ -8,10 +8,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "server/base/clock.h"
 #include "server/base/log.h"
+#include "server/base/thread/cond.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/traces/catalogue_job.h"
 #include "server/decode/jobs_internal.h"
@@ -80,12 +80,8 @@ static bool renew(struct tw_claims *c, size_t n)
 /* Call with the lock held. */
 static void wait_ms(struct tw_claims *c, int64_t ms)
 {
-	struct timespec until;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
 	if (!c->stop)
-		(void)pthread_cond_timedwait(&c->wake, &c->lock, &until);
+		(void)tw_cond_wait_until(&c->wake, &c->lock, tw_monotonic_ms() + ms);
 }
 
 static void *renew_loop(void *arg)
@@ -116,7 +112,6 @@ enum tw_status tw_claims_start(
         const struct tw_decode_parts *parts, struct tw_claims **ret, struct tw_err *err)
 {
 	struct tw_claims *c;
-	pthread_condattr_t attr;
 
 	*ret = NULL;
 	if (!tw_catalogue_is_shared(parts->catalogue))
@@ -126,10 +121,7 @@ enum tw_status tw_claims_start(
 		return tw_oom(err);
 	c->parts = parts;
 	(void)pthread_mutex_init(&c->lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&c->wake, &attr);
-	(void)pthread_condattr_destroy(&attr);
+	tw_cond_init(&c->wake);
 	if (pthread_create(&c->thread, NULL, renew_loop, c) != 0) {
 		tw_mem_free(c);
 		return tw_fail(err, TW_IO, "claims could not be renewed: no thread");

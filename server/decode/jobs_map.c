@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "server/base/child.h"
@@ -21,6 +20,8 @@
 #include "server/base/file/io.h"
 #include "server/base/log.h"
 #include "server/base/role.h"
+#include "server/base/text/json.h"
+#include "server/base/thread/cond.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/shared_files.h"
@@ -210,13 +211,6 @@ static enum tw_status compile(struct compiler *c, struct outcome *ret, struct tw
 	return st;
 }
 
-static const char *text_of(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s ? s : "";
-}
-
 /* The row of the mapping that a child compiled, by its summary. */
 static struct tw_build_row row_of(
         const struct compiler *c, const json_t *summary, const char *image)
@@ -228,7 +222,7 @@ static struct tw_build_row row_of(
 	        .build_id = c->sent.build_id,
 	        .map_sha256 = image,
 	        .source_sha256 = source,
-	        .map_version = text_of(summary, "version"),
+	        .map_version = tw_json_text(summary, "version"),
 	        .entries = tw_jobs_count_of(summary, "entries"),
 	        .malformed = tw_jobs_count_of(summary, "malformed"),
 	        .duplicates = tw_jobs_count_of(summary, "duplicates"),
@@ -237,7 +231,7 @@ static struct tw_build_row row_of(
 	        .version_name = "",
 	        .retrace = {.sha256 = image,
 	                .source_sha256 = source,
-	                .id = text_of(summary, "id"),
+	                .id = tw_json_text(summary, "id"),
 	                .classes = tw_jobs_count_of(summary, "classes"),
 	                .methods = tw_jobs_count_of(summary, "methods"),
 	                .malformed = tw_jobs_count_of(summary, "malformed"),
@@ -417,14 +411,9 @@ static void work(struct compiler *c)
 
 static void wait_ms(struct tw_compilers *cs, int64_t ms)
 {
-	struct timespec until;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += (until.tv_nsec / 1000000 + ms) / 1000;
-	until.tv_nsec = (until.tv_nsec / 1000000 + ms) % 1000 * 1000000;
 	(void)pthread_mutex_lock(&cs->lock);
 	if (!cs->stop && !cs->woken)
-		(void)pthread_cond_timedwait(&cs->wake, &cs->lock, &until);
+		(void)tw_cond_wait_until(&cs->wake, &cs->lock, tw_monotonic_ms() + ms);
 	cs->woken = false;
 	(void)pthread_mutex_unlock(&cs->lock);
 }
@@ -488,7 +477,6 @@ enum tw_status tw_compilers_start(const struct tw_decode_parts *parts, struct tw
         struct tw_compilers **ret, struct tw_err *err)
 {
 	struct tw_compilers *cs;
-	pthread_condattr_t attr;
 	enum tw_status st = TW_OK;
 
 	*ret = NULL;
@@ -500,10 +488,7 @@ enum tw_status tw_compilers_start(const struct tw_decode_parts *parts, struct tw
 	cs->parts = parts;
 	cs->claims = claims;
 	(void)pthread_mutex_init(&cs->lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&cs->wake, &attr);
-	(void)pthread_condattr_destroy(&attr);
+	tw_cond_init(&cs->wake);
 	while (st == TW_OK && cs->n < COMPILERS)
 		st = start_thread(cs, err);
 	if (st == TW_OK)

@@ -18,13 +18,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
 #include "server/base/child.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
+#include "server/base/thread/cond.h"
 #include "server/base/thread/pool.h"
 #include "server/base/ulid.h"
 #include "server/decode/preflight_protocol.h"
@@ -304,16 +304,6 @@ struct tw_preflight {
 	uint8_t bytes[];
 };
 
-static void make_cond(pthread_cond_t *cond)
-{
-	pthread_condattr_t attr;
-
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(cond, &attr);
-	(void)pthread_condattr_destroy(&attr);
-}
-
 struct tw_preflights *tw_preflights_new(const struct tw_config *c, struct tw_metrics *metrics)
 {
 	struct tw_preflights *ps = tw_mem_zalloc(1, sizeof *ps);
@@ -323,7 +313,7 @@ struct tw_preflights *tw_preflights_new(const struct tw_config *c, struct tw_met
 	ps->config = c;
 	ps->metrics = metrics;
 	(void)pthread_mutex_init(&ps->lock, NULL);
-	make_cond(&ps->done);
+	tw_cond_init(&ps->done);
 	if (tw_pool_start(AT_ONCE, &ps->pool, NULL) != TW_OK)
 		return tw_preflights_free(ps);
 	return ps;
@@ -507,10 +497,7 @@ static void wait_for(struct tw_preflight *p)
 {
 	(void)pthread_mutex_lock(&p->of->lock);
 	while (!p->is_done && tw_monotonic_ms() < p->until_ms) {
-		const struct timespec end = {
-		        .tv_sec = p->until_ms / 1000, .tv_nsec = p->until_ms % 1000 * 1000000};
-
-		(void)pthread_cond_timedwait(&p->of->done, &p->of->lock, &end);
+		(void)tw_cond_wait_until(&p->of->done, &p->of->lock, p->until_ms);
 	}
 	(void)pthread_mutex_unlock(&p->of->lock);
 }

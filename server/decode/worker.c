@@ -57,16 +57,9 @@ static uint64_t number(const json_t *o, const char *key)
 	return v > 0 ? (uint64_t)v : 0;
 }
 
-static const char *text(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s ? s : "";
-}
-
 static bool is_source(const json_t *task)
 {
-	return strcmp(text(task, "kind"), "source") == 0;
+	return strcmp(tw_json_text(task, "kind"), "source") == 0;
 }
 
 static enum tw_status enter_sandbox(const json_t *task, struct tw_err *err)
@@ -161,8 +154,8 @@ struct job {
 
 static enum tw_status decode_part(struct job *j, const json_t *part, int fd, struct tw_err *err)
 {
-	const char *forced = text(part, "format");
-	const char *name = text(part, "part");
+	const char *forced = tw_json_text(part, "format");
+	const char *name = tw_json_text(part, "part");
 	const struct tw_format *format = forced[0] ? tw_format_by_name(tw_str_of(forced)) : NULL;
 	struct tw_sink *sink = tw_builder_sink(j->builder);
 	struct tw_decoder *d;
@@ -287,7 +280,7 @@ static void decode_side(struct job *j, const json_t *part, int fd, struct tw_err
 static bool has_part(const json_t *parts, const char *name)
 {
 	for (size_t i = 0; i < json_array_size(parts); i++)
-		if (strcmp(text(json_array_get(parts, i), "part"), name) == 0)
+		if (strcmp(tw_json_text(json_array_get(parts, i), "part"), name) == 0)
 			return true;
 	return false;
 }
@@ -302,10 +295,10 @@ static enum tw_status decode_parts(struct job *j, const json_t *parts, struct tw
 		for (size_t i = 0; st == TW_OK && i < n && i < PARTS_MAX; i++) {
 			const json_t *p = json_array_get(parts, i);
 
-			if (pass_of(text(p, "part")) != pass)
+			if (pass_of(tw_json_text(p, "part")) != pass)
 				continue;
 			if (pass == 2)
-				begin_side(j, side_of(text(p, "part")), j->input + (int)i);
+				begin_side(j, side_of(tw_json_text(p, "part")), j->input + (int)i);
 			if (pass == 1 && is_bundle(j, j->input + (int)i))
 				st = decode_bundle(j, j->input + (int)i, system, err);
 			else if (pass == 1)
@@ -393,9 +386,9 @@ static void anr_group(struct tw_str report, char group[ANR_GROUP_BYTES])
 	json_t *o = report.len ? json_loadb(report.ptr, report.len, 0, NULL) : NULL;
 
 	(void)snprintf(group, ANR_GROUP_BYTES, "%.31s",
-	        !o                      ? ""
-	        : text(o, "cluster")[0] ? text(o, "cluster")
-	                                : "?");
+	        !o                              ? ""
+	        : tw_json_text(o, "cluster")[0] ? tw_json_text(o, "cluster")
+	                                        : "?");
 	json_decref(o);
 }
 
@@ -574,7 +567,7 @@ static enum tw_status run_group(const json_t *task, json_t **ret, struct tw_err 
 
 static enum tw_status run(const json_t *task, json_t **ret, struct tw_err *err)
 {
-	const char *kind = text(task, "kind");
+	const char *kind = tw_json_text(task, "kind");
 	enum tw_status st;
 
 	if (strcmp(kind, "preflight") == 0)

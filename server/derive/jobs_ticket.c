@@ -10,6 +10,7 @@
 #include "server/base/file/crash_point.h"
 #include "server/base/log.h"
 #include "server/base/secret.h"
+#include "server/base/text/json.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"
@@ -482,7 +483,7 @@ static enum tw_status load(struct work *w, struct tw_err *err)
 	w->tracker = text ? json_loads(text, 0, NULL) : NULL;
 	if (!w->tracker || !tw_tracker_has_api(w->tracker) || !encrypted || !*encrypted)
 		return tw_fail(err, TW_CONFLICT, "the project's tracker has no API and token");
-	if (strcmp(tw_text_of(w->tracker, "for"), w->row.tracker) != 0)
+	if (strcmp(tw_json_text(w->tracker, "for"), w->row.tracker) != 0)
 		return tw_fail(err, TW_CONFLICT, "the project has another tracker now");
 	st = tw_secret_key_read(
 	        w->by->parts->secret_key, w->row.project_id, encrypted, w->token, err);

@@ -233,13 +233,12 @@ static uint64_t now_us(void)
 
 static void rest(struct tw_runner *r, uint64_t us)
 {
-	const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
 	const uint64_t ms = us / 1000;
 	const int64_t until_ms =
 	        tw_monotonic_ms() + (int64_t)(ms < REST_MOST_MS ? ms : REST_MOST_MS);
 
 	while (tw_monotonic_ms() < until_ms && !is_over(r))
-		(void)nanosleep(&step, NULL);
+		tw_sleep_ms(STEP_MS);
 }
 
 /* Delays the round so that traces accumulate, if the previous one was recent and found few. */

@@ -1,7 +1,6 @@
 /*
  * stage_regressions.c - searches each project's rollups for regressions once an hour.
  */
-#include <time.h>
 
 #include "server/base/clock.h"
 #include "server/derive/pipeline.h"
@@ -14,7 +13,6 @@ static enum tw_status run(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	const struct tw_derive_parts *parts = state;
-	const struct timespec step = {.tv_nsec = 100000000};
 	struct tw_turn_limit limit;
 	const struct tw_deadline deadline = tw_turn_deadline(turn, TURN_MS, &limit);
 	const struct tw_regress_task task = {turn->project_id, tw_unix_ms() / TW_DAY_MS, deadline,
@@ -23,7 +21,7 @@ static enum tw_status run(
 	enum tw_status st = tw_regress_detect(parts->fleet, &task, &sums, err);
 
 	while (st == TW_BUSY && !tw_deadline_passed(&deadline)) {
-		(void)nanosleep(&step, NULL);
+		tw_sleep_ms(100);
 		st = tw_regress_detect(parts->fleet, &task, &sums, err);
 	}
 	*ret_more = false;

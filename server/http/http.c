@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "server/auth/auth.h"
@@ -797,7 +796,6 @@ enum tw_status tw_http_start_at(const char *where, bool for_metrics,
 
 void tw_http_drain(struct tw_http *h, unsigned seconds)
 {
-	const struct timespec step = {.tv_nsec = 20000000};
 	uint64_t end = tw_http_now_ns() + seconds * 1000000000ull;
 	MHD_socket fd;
 
@@ -808,7 +806,7 @@ void tw_http_drain(struct tw_http *h, unsigned seconds)
 		h->listen_fd = -1;
 	}
 	while (atomic_load(&h->requests) > 0 && tw_http_now_ns() < end)
-		(void)nanosleep(&step, NULL);
+		tw_sleep_ms(20);
 }
 
 struct tw_http *tw_http_stop(struct tw_http *h)

@@ -1,4 +1,5 @@
 #include "server/notify/issue.h"
+#include "server/base/text/json.h"
 #include "server/notify/markup.h"
 
 #include <inttypes.h>
@@ -33,14 +34,14 @@ static void put_short(struct tw_buf *out, const char *name)
 static void regression_title(const json_t *r, struct tw_buf *out)
 {
 	struct tw_markup_out p = {out, TW_MARKUP_PLAIN};
-	const char *method = tw_text_of(r, "method"), *head = tw_text_of(r, "head");
+	const char *method = tw_json_text(r, "method"), *head = tw_json_text(r, "head");
 
 	put_short(out, *method ? method : "The whole trace");
-	if (tw_text_of(r, "scenario")[0]) {
+	if (tw_json_text(r, "scenario")[0]) {
 		tw_buf_printf(out, " in ");
-		put_short(out, tw_text_of(r, "scenario"));
+		put_short(out, tw_json_text(r, "scenario"));
 	}
-	if (strcmp(tw_text_of(r, "kind"), "new") == 0)
+	if (strcmp(tw_json_text(r, "kind"), "new") == 0)
 		tw_buf_printf(out, " is new");
 	else {
 		tw_buf_printf(out, " is ");
@@ -60,7 +61,7 @@ void tw_issue_title(const struct tw_issue *i, struct tw_buf *out)
 		return;
 	}
 	tw_buf_printf(out, "ANR: ");
-	put_short(out, tw_text_of(i->anr, tw_text_of(i->anr, "name")[0] ? "name" : "title"));
+	put_short(out, tw_json_text(i->anr, tw_json_text(i->anr, "name")[0] ? "name" : "title"));
 }
 
 /* --- bodies --- */
@@ -112,19 +113,19 @@ static void put_day(struct tw_text_links *w, int64_t ms)
 
 static void put_commit(struct tw_text_links *w, const json_t *c)
 {
-	const char *link = tw_text_of(c, "link");
+	const char *link = tw_json_text(c, "link");
 	char id[SHORT_ID + 1];
 
-	(void)snprintf(id, sizeof id, "%s", tw_text_of(c, "id"));
+	(void)snprintf(id, sizeof id, "%s", tw_json_text(c, "id"));
 	tw_markup_item(&w->p);
 	if (*link)
 		tw_markup_link(&w->p, id, link);
 	else
 		tw_markup_name(&w->p, id);
 	tw_markup_printf(&w->p, " ");
-	tw_markup_text(&w->p, tw_text_of(c, "summary"));
+	tw_markup_text(&w->p, tw_json_text(c, "summary"));
 	tw_markup_printf(&w->p, " (");
-	tw_markup_text(&w->p, tw_text_of(c, "author"));
+	tw_markup_text(&w->p, tw_json_text(c, "author"));
 	put_day(w, number(c, "time_ms"));
 	put_of(w, ", ", number(c, "lines"), "line");
 	tw_markup_printf(&w->p, ")");
@@ -160,7 +161,7 @@ static void put_owners(struct tw_text_links *w, const json_t *owners)
 
 static void put_source(struct tw_text_links *w, const struct tw_issue *i)
 {
-	const char *path = tw_text_of(i->blame, "path"), *link = tw_text_of(i->blame, "link");
+	const char *path = tw_json_text(i->blame, "path"), *link = tw_json_text(i->blame, "link");
 
 	if (!*path)
 		return;
@@ -180,7 +181,7 @@ static void put_source(struct tw_text_links *w, const struct tw_issue *i)
 static void put_commits(struct tw_text_links *w, const struct tw_issue *i)
 {
 	const json_t *commits = json_object_get(i->blame, "commits"), *c;
-	bool between = tw_text_of(i->blame, "base_commit")[0];
+	bool between = tw_json_text(i->blame, "base_commit")[0];
 	size_t n;
 
 	if (json_array_size(commits)) {
@@ -228,8 +229,8 @@ static void put_traces(struct tw_text_links *w, const json_t *r)
 		tw_markup_link(&w->p, "The regression in tracewell", url);
 		tw_markup_item_end(&w->p);
 	}
-	put_trace(w, "A slow trace", tw_text_of(r, "after_trace"));
-	put_trace(w, "One from before", tw_text_of(r, "before_trace"));
+	put_trace(w, "A slow trace", tw_json_text(r, "after_trace"));
+	put_trace(w, "One from before", tw_json_text(r, "before_trace"));
 	tw_markup_list(&w->p, false);
 }
 
@@ -262,7 +263,7 @@ static void regression_body(struct tw_text_links *w, const struct tw_issue *i)
 	        " after, compared by day and class of device; %.1f standard errors.",
 	        number(r, "traces_after"), json_number_value(json_object_get(r, "score")));
 	tw_markup_end(&w->p);
-	if (tw_text_of(r, "earlier")[0]) {
+	if (tw_json_text(r, "earlier")[0]) {
 		tw_markup_begin(&w->p);
 		tw_markup_printf(&w->p, "It was slow before, was fixed, and has returned.");
 		tw_markup_end(&w->p);
@@ -312,7 +313,7 @@ static void anr_body(struct tw_text_links *w, const struct tw_issue *i)
 	char url[TW_TEXT_URL_BYTES];
 
 	tw_markup_begin(&w->p);
-	tw_markup_text(&w->p, tw_text_of(i->anr, "verdict"));
+	tw_markup_text(&w->p, tw_json_text(i->anr, "verdict"));
 	tw_markup_end(&w->p);
 	tw_markup_begin(&w->p);
 	tw_markup_count(&w->p, number(i->anr, "count"), "report");
@@ -326,7 +327,7 @@ static void anr_body(struct tw_text_links *w, const struct tw_issue *i)
 	put_source(w, i);
 	tw_markup_heading(&w->p, "Where to look");
 	tw_markup_list(&w->p, true);
-	if (tw_text_url(w, "/anrs/", tw_text_of(i->anr, "key"), NULL, url)) {
+	if (tw_text_url(w, "/anrs/", tw_json_text(i->anr, "key"), NULL, url)) {
 		tw_markup_item(&w->p);
 		tw_markup_link(&w->p, "The group in tracewell", url);
 		tw_markup_item_end(&w->p);

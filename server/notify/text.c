@@ -1,16 +1,10 @@
 #include "server/notify/text.h"
+#include "server/base/text/json.h"
 #include "server/notify/markup.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-const char *tw_text_of(const json_t *j, const char *key)
-{
-	const char *text = json_string_value(json_object_get(j, key));
-
-	return text ? text : "";
-}
 
 static int64_t number(const json_t *j, const char *key)
 {
@@ -38,8 +32,8 @@ const char *tw_text_url(const struct tw_text_links *w, const char *path, const c
 
 void tw_text_regression_name(struct tw_text_links *w, const json_t *r)
 {
-	const char *method = tw_text_of(r, "method"), *scenario = tw_text_of(r, "scenario");
-	const char *app = tw_text_of(r, "app");
+	const char *method = tw_json_text(r, "method"), *scenario = tw_json_text(r, "scenario");
+	const char *app = tw_json_text(r, "app");
 
 	if (*method)
 		tw_markup_name(&w->p, method);
@@ -61,7 +55,7 @@ static void put_day(struct tw_text_links *w, int64_t ms)
 
 static void put_since(struct tw_text_links *w, const json_t *r)
 {
-	const char *head = tw_text_of(r, "head"), *base = tw_text_of(r, "base");
+	const char *head = tw_json_text(r, "head"), *base = tw_json_text(r, "base");
 
 	if (!*head) {
 		tw_markup_printf(&w->p, " since ");
@@ -97,7 +91,7 @@ void tw_text_regression_change(struct tw_text_links *w, const json_t *r)
 {
 	const int percentile = (int)number(r, "percentile");
 
-	if (strcmp(tw_text_of(r, "kind"), "new") == 0) {
+	if (strcmp(tw_json_text(r, "kind"), "new") == 0) {
 		put_new(w, r);
 		return;
 	}
@@ -123,13 +117,13 @@ const char *tw_text_regression_url(
 {
 	char query[80];
 
-	(void)snprintf(query, sizeof query, "status=all&muted=1&open=%.40s", tw_text_of(r, "id"));
+	(void)snprintf(query, sizeof query, "status=all&muted=1&open=%.40s", tw_json_text(r, "id"));
 	return tw_text_url(w, "/regressions", "", query, out);
 }
 
 static void put_fixed_where(struct tw_text_links *w, const json_t *r)
 {
-	const char *version = tw_text_of(r, "fixed_in");
+	const char *version = tw_json_text(r, "fixed_in");
 
 	if (*version) {
 		tw_markup_phrase(&w->p, " in ", version);
@@ -141,7 +135,7 @@ static void put_fixed_where(struct tw_text_links *w, const json_t *r)
 
 static void put_by(struct tw_text_links *w, const json_t *facts)
 {
-	const char *by = tw_text_of(facts, "by");
+	const char *by = tw_json_text(facts, "by");
 
 	if (!*by)
 		return;
@@ -164,7 +158,7 @@ static void regression_event(struct tw_text_links *w, enum tw_hook_event event, 
 		put_by(w, facts);
 	} else {
 		tw_markup_printf(&w->p, "Now %s",
-		        tw_text_of(r, "status")[0] == 'a' ? "acknowledged" : "open");
+		        tw_json_text(r, "status")[0] == 'a' ? "acknowledged" : "open");
 		put_by(w, facts);
 	}
 	tw_markup_printf(&w->p, ": ");
@@ -179,21 +173,21 @@ static void regression_event(struct tw_text_links *w, enum tw_hook_event event, 
 static void anr_event(struct tw_text_links *w, enum tw_hook_event event, const json_t *facts)
 {
 	const json_t *anr = json_object_get(facts, "anr");
-	const char *name = tw_text_of(anr, "name");
+	const char *name = tw_json_text(anr, "name");
 
 	tw_markup_printf(&w->p, event == TW_HOOK_ANR ? "A new group of ANRs: "
 	                                             : "ANRs returned that had been fixed: ");
-	tw_markup_name(&w->p, *name ? name : tw_text_of(anr, "title"));
+	tw_markup_name(&w->p, *name ? name : tw_json_text(anr, "title"));
 	tw_markup_printf(&w->p, ". ");
-	if (tw_text_of(anr, "verdict")[0]) {
-		tw_markup_text(&w->p, tw_text_of(anr, "verdict"));
+	if (tw_json_text(anr, "verdict")[0]) {
+		tw_markup_text(&w->p, tw_json_text(anr, "verdict"));
 		tw_markup_printf(&w->p, " ");
 	}
 	tw_markup_printf(&w->p, event == TW_HOOK_ANR ? "First seen" : "Seen again");
-	tw_markup_phrase(&w->p, " in version ", tw_text_of(anr, "version_name"));
-	tw_markup_phrase(&w->p, " on ", tw_text_of(anr, "device"));
+	tw_markup_phrase(&w->p, " in version ", tw_json_text(anr, "version_name"));
+	tw_markup_phrase(&w->p, " on ", tw_json_text(anr, "device"));
 	tw_markup_printf(&w->p,
-	        *tw_text_of(anr, "version_name") || *tw_text_of(anr, "device") ? "." : " now.");
+	        *tw_json_text(anr, "version_name") || *tw_json_text(anr, "device") ? "." : " now.");
 }
 
 /* --- alerts --- */
@@ -207,7 +201,7 @@ static bool is_alert(enum tw_hook_event event)
 /* "912 ms", "12 %", "5.2 times" */
 static void put_figure(struct tw_text_links *w, const json_t *a, const char *key)
 {
-	const char *unit = tw_text_of(a, "unit");
+	const char *unit = tw_json_text(a, "unit");
 	const double v = share(a, key);
 
 	if (strcmp(unit, "ms") == 0)
@@ -228,21 +222,21 @@ static void put_measured(struct tw_text_links *w, const json_t *a)
 	        {"full_display", "the time to full display"},
 	        {"slow_frames", "The share of slow frames"},
 	        {"frozen_frames", "The share of frozen frames"}};
-	const bool quantile = strcmp(tw_text_of(a, "unit"), "ms") == 0;
+	const bool quantile = strcmp(tw_json_text(a, "unit"), "ms") == 0;
 
 	if (quantile)
 		tw_markup_printf(&w->p, "p%d of ", (int)number(a, "percentile"));
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (strcmp(kinds[i].kind, tw_text_of(a, "kind")) == 0)
+		if (strcmp(kinds[i].kind, tw_json_text(a, "kind")) == 0)
 			tw_markup_printf(&w->p, "%s", kinds[i].words);
-	tw_markup_phrase(&w->p, " in ", tw_text_of(a, "scenario"));
-	tw_markup_phrase(&w->p, " of ", tw_text_of(a, "app"));
-	tw_markup_phrase(&w->p, ", version ", tw_text_of(a, "version"));
+	tw_markup_phrase(&w->p, " in ", tw_json_text(a, "scenario"));
+	tw_markup_phrase(&w->p, " of ", tw_json_text(a, "app"));
+	tw_markup_phrase(&w->p, ", version ", tw_json_text(a, "version"));
 }
 
 static void put_spike(struct tw_text_links *w, const json_t *a)
 {
-	tw_markup_name(&w->p, tw_text_of(a, "title"));
+	tw_markup_name(&w->p, tw_json_text(a, "title"));
 	tw_markup_printf(&w->p, ": ");
 	tw_markup_count(&w->p, number(a, "traces"), "ANR report");
 	tw_markup_printf(&w->p, " in 24 hours, ");
@@ -255,7 +249,7 @@ static void put_spike(struct tw_text_links *w, const json_t *a)
 static void put_evidence(struct tw_text_links *w, const json_t *a)
 {
 	char url[TW_TEXT_URL_BYTES];
-	const char *trace = tw_text_of(a, "trace");
+	const char *trace = tw_json_text(a, "trace");
 
 	if (!*trace || !tw_text_url(w, "/traces/", trace, NULL, url))
 		return;
@@ -276,9 +270,9 @@ static void alert_event(struct tw_text_links *w, enum tw_hook_event event, const
 	const json_t *a = json_object_get(facts, "alert");
 
 	tw_markup_printf(&w->p, "%s: ", alert_word(event));
-	tw_markup_name(&w->p, tw_text_of(a, "name"));
+	tw_markup_name(&w->p, tw_json_text(a, "name"));
 	tw_markup_printf(&w->p, ". ");
-	if (tw_text_of(a, "anr")[0])
+	if (tw_json_text(a, "anr")[0])
 		put_spike(w, a);
 	else {
 		put_measured(w, a);
@@ -301,7 +295,7 @@ static void alert_event(struct tw_text_links *w, enum tw_hook_event event, const
 void tw_text_alert_title(enum tw_hook_event event, const json_t *facts, struct tw_buf *out)
 {
 	tw_buf_printf(out, "%s: ", alert_word(event));
-	for (const char *c = tw_text_of(json_object_get(facts, "alert"), "name"); *c; c++)
+	for (const char *c = tw_json_text(json_object_get(facts, "alert"), "name"); *c; c++)
 		(void)tw_buf_add_u8(out, (unsigned char)*c < ' ' || *c == 0x7f ? ' ' : (uint8_t)*c);
 }
 
@@ -312,7 +306,7 @@ void tw_text_event(struct tw_text_links *w, enum tw_hook_event event, const json
 	tw_markup_begin(&w->p);
 	if (event == TW_HOOK_TEST) {
 		tw_markup_printf(&w->p, "This is a test of the webhook");
-		tw_markup_phrase(&w->p, ", requested by ", tw_text_of(facts, "by"));
+		tw_markup_phrase(&w->p, ", requested by ", tw_json_text(facts, "by"));
 		tw_markup_printf(&w->p, ".");
 	} else if (event == TW_HOOK_ANR || event == TW_HOOK_ANR_RETURNED) {
 		anr_event(w, event, facts);
@@ -329,9 +323,9 @@ const char *tw_text_event_url(const struct tw_text_links *w, enum tw_hook_event 
 {
 	if (event == TW_HOOK_ANR || event == TW_HOOK_ANR_RETURNED)
 		return tw_text_url(
-		        w, "/anrs/", tw_text_of(json_object_get(facts, "anr"), "key"), NULL, out);
+		        w, "/anrs/", tw_json_text(json_object_get(facts, "anr"), "key"), NULL, out);
 	if (is_alert(event)) {
-		const char *group = tw_text_of(json_object_get(facts, "alert"), "anr");
+		const char *group = tw_json_text(json_object_get(facts, "alert"), "anr");
 
 		return *group ? tw_text_url(w, "/anrs/", group, NULL, out)
 		              : tw_text_url(w, "/inbox", "", "state=all&kind=alert", out);

@@ -25,9 +25,6 @@ enum { TW_TEXT_URL_BYTES = 1200 };
 const char *tw_text_url(const struct tw_text_links *w, const char *path, const char *id,
         const char *query, char out[TW_TEXT_URL_BYTES]);
 
-/* A member, "" if it is not a text. */
-const char *tw_text_of(const json_t *j, const char *key);
-
 /* "com.app.Repo.load in cold_start", as names. */
 void tw_text_regression_name(struct tw_text_links *w, const json_t *r);
 /* "+50 % in 8.3.1 after 8.3.0: 1.2 ms to 1.8 ms at the median, 95 % sure ..." */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "server/base/text/json.h"
 #include "server/notify/markup.h"
 #include "server/notify/text.h"
 
@@ -35,7 +36,7 @@ static void put_day(struct tw_buf *out, int64_t ms)
 void tw_text_digest_title(const json_t *digest, struct tw_buf *out)
 {
 	tw_buf_printf(out, "%s: slow methods and changes, ",
-	        tw_text_of(json_object_get(digest, "project"), "name"));
+	        tw_json_text(json_object_get(digest, "project"), "name"));
 	put_time(out, number(digest, "since_ms"));
 	tw_buf_printf(out, " to ");
 	put_time(out, number(digest, "until_ms"));
@@ -76,7 +77,7 @@ static void regressions(
 		tw_text_regression_name(w, r);
 		tw_markup_printf(&w->p, ", ");
 		tw_text_regression_change(w, r);
-		tw_markup_phrase(&w->p, "; fixed in ", tw_text_of(r, "fixed_in"));
+		tw_markup_phrase(&w->p, "; fixed in ", tw_json_text(r, "fixed_in"));
 		tw_markup_printf(&w->p, ". ");
 		if (tw_text_regression_url(w, r, url))
 			tw_markup_link(&w->p, "Look", url);
@@ -140,8 +141,8 @@ static void scenarios(struct tw_text_links *w, const json_t *digest)
 	json_array_foreach(list, i, s)
 	{
 		tw_markup_item(&w->p);
-		if (tw_text_of(s, "scenario")[0])
-			tw_markup_name(&w->p, tw_text_of(s, "scenario"));
+		if (tw_json_text(s, "scenario")[0])
+			tw_markup_name(&w->p, tw_json_text(s, "scenario"));
 		else
 			tw_markup_printf(&w->p, "Traces without a scenario");
 		tw_markup_printf(&w->p, ": median ");
@@ -170,7 +171,7 @@ static void methods(struct tw_text_links *w, const json_t *digest)
 	json_array_foreach(list, i, m)
 	{
 		tw_markup_item(&w->p);
-		tw_markup_name(&w->p, tw_text_of(m, "name"));
+		tw_markup_name(&w->p, tw_json_text(m, "name"));
 		tw_markup_printf(&w->p, ": ");
 		tw_markup_ns(&w->p, number(m, "mean_ns"));
 		tw_markup_printf(&w->p, " per trace, in ");
@@ -196,14 +197,14 @@ static void anrs(struct tw_text_links *w, const json_t *digest)
 	tw_markup_list(&w->p, true);
 	json_array_foreach(list, i, g)
 	{
-		const char *name = tw_text_of(g, "name");
+		const char *name = tw_json_text(g, "name");
 
 		tw_markup_item(&w->p);
-		tw_markup_name(&w->p, *name ? name : tw_text_of(g, "title"));
+		tw_markup_name(&w->p, *name ? name : tw_json_text(g, "title"));
 		tw_markup_printf(&w->p, ", ");
 		tw_markup_count(&w->p, number(g, "count"), "report");
 		tw_markup_printf(&w->p, ". ");
-		if (tw_text_url(w, "/anrs/", tw_text_of(g, "key"), NULL, url))
+		if (tw_text_url(w, "/anrs/", tw_json_text(g, "key"), NULL, url))
 			tw_markup_link(&w->p, "Look", url);
 		tw_markup_item_end(&w->p);
 	}

@@ -24,7 +24,7 @@ static unsigned which(const json_t *doc)
 {
 	unsigned i = 0;
 
-	while (i + 1 < TW_TRACKERS && strcmp(tw_text_of(doc, "for"), tw_tracker_names[i]) != 0)
+	while (i + 1 < TW_TRACKERS && strcmp(tw_json_text(doc, "for"), tw_tracker_names[i]) != 0)
 		i++;
 	return i;
 }
@@ -50,7 +50,7 @@ static bool is_repository(const char *text)
 
 static enum tw_status check_repository(const json_t *doc, struct tw_err *err)
 {
-	const char *text = tw_text_of(doc, "repository");
+	const char *text = tw_json_text(doc, "repository");
 
 	switch (which(doc)) {
 	case TW_GITLAB:
@@ -132,7 +132,7 @@ static enum tw_status check_texts(const json_t *doc, struct tw_err *err)
 		if (value && tw_check_text(texts[i], json_string_value(value), err) != TW_OK)
 			return TW_BAD_REQUEST;
 	}
-	if (strchr(tw_text_of(doc, "user"), ':'))
+	if (strchr(tw_json_text(doc, "user"), ':'))
 		return tw_fail(err, TW_BAD_REQUEST, "user must not contain a colon");
 	return TW_OK;
 }
@@ -151,12 +151,12 @@ static enum tw_status check_known(const json_t *doc, struct tw_err *err)
 
 bool tw_tracker_has_api(const json_t *doc)
 {
-	return tw_text_of(doc, "api")[0] != '\0';
+	return tw_json_text(doc, "api")[0] != '\0';
 }
 
 enum tw_status tw_tracker_check(const json_t *doc, struct tw_err *err)
 {
-	const char *api = tw_text_of(doc, "api");
+	const char *api = tw_json_text(doc, "api");
 	enum tw_status st = check_known(doc, err);
 
 	if (st == TW_OK)
@@ -186,11 +186,11 @@ const char *tw_tracker_assignee(const json_t *doc, const json_t *blame)
 {
 	const json_t *map = json_object_get(doc, "assignees"), *section, *name;
 	const json_t *first = json_array_get(json_object_get(blame, "commits"), 0);
-	const char *login = login_of(map, tw_text_of(first, "email"));
+	const char *login = login_of(map, tw_json_text(first, "email"));
 	size_t i, k;
 
 	if (!*login)
-		login = login_of(map, tw_text_of(first, "author"));
+		login = login_of(map, tw_json_text(first, "author"));
 	json_array_foreach(json_object_get(blame, "owners"), i, section)
 	{
 		json_array_foreach(json_object_get(section, "names"), k, name)
@@ -206,7 +206,7 @@ const char *tw_tracker_assignee(const json_t *doc, const json_t *blame)
 
 static void add_root(const json_t *doc, struct tw_buf *out)
 {
-	const char *api = tw_text_of(doc, "api");
+	const char *api = tw_json_text(doc, "api");
 	size_t n = strlen(api);
 
 	while (n && api[n - 1] == '/')
@@ -217,7 +217,7 @@ static void add_root(const json_t *doc, struct tw_buf *out)
 /* The URL of the project's issues. */
 static void add_issues(const json_t *doc, struct tw_buf *out)
 {
-	const char *repository = tw_text_of(doc, "repository");
+	const char *repository = tw_json_text(doc, "repository");
 
 	add_root(doc, out);
 	if (which(doc) == TW_JIRA) {
@@ -250,7 +250,7 @@ static void add_since(const struct tw_ticket_task *a, struct tw_buf *out)
 /* Reads lists where the tracker's search index lags behind. */
 static void search(const struct tw_ticket_task *a, struct tw_buf *out)
 {
-	const char *project = tw_text_of(a->tracker, "repository");
+	const char *project = tw_json_text(a->tracker, "repository");
 
 	switch (which(a->tracker)) {
 	case TW_GITHUB:
@@ -271,7 +271,7 @@ static void search(const struct tw_ticket_task *a, struct tw_buf *out)
 		add_root(a->tracker, out);
 		/* Jira Cloud, which needs a user, replaced the endpoint that Data Center has */
 		tw_buf_printf(out, "/rest/api/2/search%s?fields=status,labels&maxResults=1&jql=",
-		        tw_text_of(a->tracker, "user")[0] ? "/jql" : "");
+		        tw_json_text(a->tracker, "user")[0] ? "/jql" : "");
 		tw_buf_printf(out,
 		        "project%%20%%3D%%20%%22%s%%22%%20AND%%20labels%%20%%3D%%20%%22%s"
 		        "%%22",
@@ -287,7 +287,7 @@ static void put_ids(const struct tw_ticket_task *a, struct tw_buf *out)
 		tw_markup_query(out, a->assignee, strlen(a->assignee));
 	} else {
 		tw_buf_printf(out, "/repos/%s/labels?limit=%d",
-		        tw_text_of(a->tracker, "repository"), LISTED);
+		        tw_json_text(a->tracker, "repository"), LISTED);
 	}
 }
 
@@ -317,17 +317,18 @@ static json_t *joined(json_t *list)
 
 static json_t *jira_fields(const struct tw_ticket_task *a)
 {
-	const char *type = tw_text_of(a->tracker, "issue_type");
+	const char *type = tw_json_text(a->tracker, "issue_type");
 	json_t *labels = labels_of(a);
 	json_t *fields;
 
 	(void)json_array_append_new(labels, json_string(a->mark));
 	fields = json_pack("{s:{s:s}, s:s, s:s, s:{s:s}, s:o}", "project", "key",
-	        tw_text_of(a->tracker, "repository"), "summary", a->title, "description", a->body,
+	        tw_json_text(a->tracker, "repository"), "summary", a->title, "description", a->body,
 	        "issuetype", "name", *type ? type : "Bug", "labels", labels);
 	if (fields && *a->assignee)
 		(void)json_object_set_new(fields, "assignee",
-		        json_pack("{s:s}", tw_text_of(a->tracker, "user")[0] ? "accountId" : "name",
+		        json_pack("{s:s}",
+		                tw_json_text(a->tracker, "user")[0] ? "accountId" : "name",
 		                a->assignee));
 	return json_pack("{s:o}", "fields", fields);
 }
@@ -461,7 +462,7 @@ static void bearer(struct tw_ticket_request *r, const char *scheme, const char *
 
 static void add_headers(const struct tw_ticket_task *a, struct tw_ticket_request *r)
 {
-	const char *user = tw_text_of(a->tracker, "user");
+	const char *user = tw_json_text(a->tracker, "user");
 
 	switch (which(a->tracker)) {
 	case TW_GITHUB:
@@ -569,13 +570,13 @@ static bool read_issue(
 		return false;
 	ret->found = true;
 	if (t == TW_JIRA) {
-		ret->closed = strcmp(tw_text_of(json_object_get(status, "statusCategory"), "key"),
+		ret->closed = strcmp(tw_json_text(json_object_get(status, "statusCategory"), "key"),
 		                      "done") == 0;
 		browse_url(a, ret);
 		return true;
 	}
-	ret->closed = strcmp(tw_text_of(issue, "state"), "closed") == 0;
-	read_url(tw_text_of(issue, urls[t]), ret);
+	ret->closed = strcmp(tw_json_text(issue, "state"), "closed") == 0;
+	read_url(tw_json_text(issue, urls[t]), ret);
 	return true;
 }
 
@@ -586,7 +587,7 @@ static bool has_mark(const struct tw_ticket_task *a, const json_t *issue)
 	size_t i;
 
 	if (t != TW_JIRA)
-		return strstr(tw_text_of(issue, t == TW_GITLAB ? "description" : "body"),
+		return strstr(tw_json_text(issue, t == TW_GITLAB ? "description" : "body"),
 		               a->mark) != NULL;
 	json_array_foreach(json_object_get(json_object_get(issue, "fields"), "labels"), i, label)
 	{
@@ -640,7 +641,7 @@ static enum tw_status read_ids(const struct tw_ticket_task *a, const json_t *j,
 	{
 		const json_t *id = json_object_get(one, "id");
 
-		if (json_is_integer(id) && (users || has_label(a, tw_text_of(one, "name"))))
+		if (json_is_integer(id) && (users || has_label(a, tw_json_text(one, "name"))))
 			(void)json_array_append_new(ret->ids, json_deep_copy(id));
 	}
 	return ret->ids ? TW_OK : tw_oom(err);
@@ -658,7 +659,8 @@ static enum tw_status read_transitions(
 	{
 		const json_t *to = json_object_get(json_object_get(one, "to"), "statusCategory");
 
-		if (json_array_size(ret->ids) == 0 && strcmp(tw_text_of(to, "key"), "done") != 0 &&
+		if (json_array_size(ret->ids) == 0 &&
+		        strcmp(tw_json_text(to, "key"), "done") != 0 &&
 		        json_is_string(json_object_get(one, "id")))
 			(void)json_array_append_new(
 			        ret->ids, json_deep_copy(json_object_get(one, "id")));
@@ -711,7 +713,7 @@ void tw_ticket_refusal(struct tw_str answer, char *out, size_t cap)
 {
 	json_t *j = json_loadb(answer.ptr ? answer.ptr : "", answer.len, 0, NULL);
 	json_t *first = json_array_get(json_object_get(j, "errorMessages"), 0);
-	const char *text = tw_text_of(j, "message");
+	const char *text = tw_json_text(j, "message");
 	void *field = json_object_iter(json_object_get(j, "errors"));
 
 	if (!*text && json_is_string(first))

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "decoder/base/buf.h"
+#include "server/base/text/json.h"
 #include "server/ops/doctor.h"
 
 enum { ANSWER_BYTES = 1 << 20, URL_BYTES = 2048, PATIENCE_S = 15, SKEW_S = 60 };
@@ -87,18 +88,11 @@ static bool request(
 	return rc == CURLE_OK;
 }
 
-static const char *word(const json_t *o, const char *name)
-{
-	const char *s = json_string_value(json_object_get(o, name));
-
-	return s ? s : "";
-}
-
 static bool check_reached(struct tw_doctor *d, CURL *curl)
 {
 	struct answer a;
 	bool reached = request(curl, d->server, "/healthz", NULL, &a);
-	bool ours = reached && a.http == 200 && strcmp(word(a.json, "status"), "ok") == 0;
+	bool ours = reached && a.http == 200 && strcmp(tw_json_text(a.json, "status"), "ok") == 0;
 	long long skew = a.date ? (long long)(a.date - time(NULL)) : 0;
 
 	json_decref(a.json);
@@ -134,7 +128,7 @@ static void check_ready(struct tw_doctor *d, CURL *curl)
 	{
 		if (!json_is_true(json_object_get(check, "ok")))
 			tw_doctor_report(d, TW_DOCTOR_WRONG, "ready",
-			        "The server is not ready: %s.", word(check, "message"));
+			        "The server is not ready: %s.", tw_json_text(check, "message"));
 	}
 	json_decref(a.json);
 }
@@ -149,7 +143,7 @@ static void check_key(struct tw_doctor *d, CURL *curl)
 	project = json_object_get(a.json, "project");
 	if (a.http == 200 && json_is_object(project))
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "key", "The key has scope %s in project %s.",
-		        word(a.json, "scope"), word(project, "name"));
+		        tw_json_text(a.json, "scope"), tw_json_text(project, "name"));
 	else
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "key",
 		        "The server does not know this key. It is mistyped, revoked, expired or "
@@ -192,7 +186,7 @@ static void check_public(struct tw_doctor *d, CURL *curl)
 {
 	struct answer a;
 	bool reached = request(curl, d->public_url, "/healthz", NULL, &a);
-	bool ours = reached && a.http == 200 && strcmp(word(a.json, "status"), "ok") == 0;
+	bool ours = reached && a.http == 200 && strcmp(tw_json_text(a.json, "status"), "ok") == 0;
 
 	json_decref(a.json);
 	if (!reached)

@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "decoder/base/arena.h"
 #include "server/base/clock.h"
+#include "server/base/thread/cond.h"
 
 enum { TRIES_MOST = 32 };
 
@@ -34,15 +34,11 @@ struct tw_source_scheduler {
 struct tw_source_scheduler *tw_source_scheduler_new(void)
 {
 	struct tw_source_scheduler *t = tw_mem_zalloc(1, sizeof *t);
-	pthread_condattr_t attr;
 
 	if (!t)
 		return NULL;
 	(void)pthread_mutex_init(&t->lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&t->changed, &attr);
-	(void)pthread_condattr_destroy(&attr);
+	tw_cond_init(&t->changed);
 	return t;
 }
 
@@ -167,11 +163,10 @@ static enum tw_status busy(struct tw_source_scheduler *t, struct tw_err *err)
 static bool wait_for(
         struct tw_source_scheduler *t, const struct shared_request *f, int state, int64_t until_ms)
 {
-	const struct timespec at = {until_ms / 1000, (until_ms % 1000) * 1000000};
 	int rc = 0;
 
 	while (rc == 0 && (int)f->state < state)
-		rc = pthread_cond_timedwait(&t->changed, &t->lock, &at);
+		rc = tw_cond_wait_until(&t->changed, &t->lock, until_ms);
 	return (int)f->state >= state;
 }
 

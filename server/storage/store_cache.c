@@ -14,6 +14,7 @@
 #include "decoder/base/arena.h"
 #include "server/base/file/disk.h"
 #include "server/base/file/io.h"
+#include "server/base/thread/cond.h"
 #include "server/base/thread/pool.h"
 
 enum { PATH_BYTES = 1500, SLOTS = 1 << 14, SHARE_OF_FULL = 8, FETCHERS = 16 };
@@ -262,16 +263,12 @@ enum tw_status tw_cache_open(const char *dir, uint64_t max_bytes, unsigned min_f
         struct tw_cache **ret, struct tw_err *err)
 {
 	struct tw_cache *c = tw_mem_zalloc(1, sizeof *c);
-	pthread_condattr_t by_clock;
 	enum tw_status st;
 
 	if (!c)
 		return tw_oom(err);
 	(void)pthread_mutex_init(&c->lock, NULL);
-	(void)pthread_condattr_init(&by_clock);
-	(void)pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&c->landed, &by_clock);
-	(void)pthread_condattr_destroy(&by_clock);
+	tw_cond_init(&c->landed);
 	c->max_bytes = max_bytes;
 	c->min_free_percent = min_free_percent;
 	if (snprintf(c->dir, sizeof c->dir, "%s", dir) >= (int)sizeof c->dir)
@@ -412,12 +409,10 @@ static struct flight *start_fetch(struct tw_cache *c, const struct tw_cache_requ
 /* False: timeout.  Call with the lock held. */
 static bool wait_fetch(struct tw_cache *c, const struct flight *f, int64_t until_ms)
 {
-	const struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
-
 	while (!f->done) {
 		if (!until_ms)
 			(void)pthread_cond_wait(&c->landed, &c->lock);
-		else if (pthread_cond_timedwait(&c->landed, &c->lock, &until) == ETIMEDOUT)
+		else if (tw_cond_wait_until(&c->landed, &c->lock, until_ms) == ETIMEDOUT)
 			return f->done;
 	}
 	return true;

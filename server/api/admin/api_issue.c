@@ -5,6 +5,7 @@
 
 #include "server/api/api.h"
 #include "server/base/clock.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/catalogue_row.h"
@@ -36,13 +37,13 @@ enum tw_status tw_api_tracker(struct tw_req *r, json_t **ret, struct tw_err *err
 static json_t *address_of(const json_t *tracker, unsigned which, const struct tw_buf *title,
         const struct tw_buf *body)
 {
-	const char *template = tw_text_of(tracker, "template");
+	const char *template = tw_json_text(tracker, "template");
 	const struct tw_str texts[] = {
 	        {(const char *)title->data, title->len}, {(const char *)body->data, body->len}};
 	struct tw_buf out;
 	json_t *url = json_null();
 
-	if (!*template || strcmp(tw_text_of(tracker, "for"), tw_tracker_names[which]) != 0)
+	if (!*template || strcmp(tw_json_text(tracker, "for"), tw_tracker_names[which]) != 0)
 		return url;
 	tw_buf_init(&out, TW_ISSUE_BYTES);
 	tw_issue_address(template, texts[0], texts[1], &out);

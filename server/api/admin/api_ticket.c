@@ -7,6 +7,7 @@
 #include "server/api/api.h"
 #include "server/api/api_shared.h"
 #include "server/base/secret.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/notify/catalogue_ticket.h"
 #include "server/notify/ticket.h"
@@ -73,8 +74,8 @@ static enum tw_status check_origin(
 
 	if (st != TW_OK)
 		return st;
-	tw_hook_host(tw_text_of(before, "api"), was, sizeof was);
-	tw_hook_host(tw_text_of(doc, "api"), is, sizeof is);
+	tw_hook_host(tw_json_text(before, "api"), was, sizeof was);
+	tw_hook_host(tw_json_text(doc, "api"), is, sizeof is);
 	json_decref(before);
 	if (*encrypted && *is && strcmp(was, is) != 0)
 		return tw_fail(
@@ -135,7 +136,7 @@ static enum tw_status check(struct tw_req *r, const json_t *doc, const json_t *t
 	if (st == TW_OK && !token)
 		st = check_origin(r, doc, encrypted, err);
 	if (st == TW_OK && tw_tracker_has_api(doc))
-		st = refuse_private(r, tw_text_of(doc, "api"), err);
+		st = refuse_private(r, tw_json_text(doc, "api"), err);
 	return st;
 }
 
@@ -294,7 +295,7 @@ static enum tw_tracker tracker_of(const json_t *doc)
 {
 	unsigned i = 0;
 
-	while (i + 1 < TW_TRACKERS && strcmp(tw_text_of(doc, "for"), tw_tracker_names[i]) != 0)
+	while (i + 1 < TW_TRACKERS && strcmp(tw_json_text(doc, "for"), tw_tracker_names[i]) != 0)
 		i++;
 	return (enum tw_tracker)i;
 }

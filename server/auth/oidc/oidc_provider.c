@@ -6,6 +6,7 @@
 
 #include "server/auth/oidc/oidc_fetch.h"
 #include "server/base/clock.h"
+#include "server/base/text/json.h"
 
 enum { URL_BYTES = 640 };
 static const int64_t kept_ms = 3600000;
@@ -126,13 +127,6 @@ static enum tw_status get(
 
 /* --- metadata --- */
 
-static const char *text_of(const json_t *about, const char *name)
-{
-	const char *text = json_string_value(json_object_get(about, name));
-
-	return text ? text : "";
-}
-
 static bool lists(const json_t *about, const char *name, const char *word)
 {
 	const json_t *list = json_object_get(about, name);
@@ -154,12 +148,12 @@ static enum tw_status check_metadata(
 	static const char *const needed[] = {
 	        "authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint"};
 
-	if (strcmp(text_of(about, "issuer"), p->config->issuer) != 0)
+	if (strcmp(tw_json_text(about, "issuer"), p->config->issuer) != 0)
 		return tw_fail(err, TW_IO,
 		        "the provider's issuer is %.60s; --oidc-issuer must be equal to it",
-		        text_of(about, "issuer"));
+		        tw_json_text(about, "issuer"));
 	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
-		const char *url = text_of(about, needed[i]);
+		const char *url = tw_json_text(about, needed[i]);
 
 		if (i == 3 && !*url)
 			continue;
@@ -212,9 +206,9 @@ enum tw_status tw_provider_metadata(struct tw_provider *p, uint64_t ms, struct t
 		return st;
 	metadata = (struct tw_provider_metadata){
 	        .authorization =
-	                tw_arena_str(a, tw_str_of(text_of(about, "authorization_endpoint"))),
-	        .token = tw_arena_str(a, tw_str_of(text_of(about, "token_endpoint"))),
-	        .userinfo = tw_arena_str(a, tw_str_of(text_of(about, "userinfo_endpoint"))),
+	                tw_arena_str(a, tw_str_of(tw_json_text(about, "authorization_endpoint"))),
+	        .token = tw_arena_str(a, tw_str_of(tw_json_text(about, "token_endpoint"))),
+	        .userinfo = tw_arena_str(a, tw_str_of(tw_json_text(about, "userinfo_endpoint"))),
 	        .by_post = lists(about, methods, "client_secret_post") &&
 	                   !lists(about, methods, "client_secret_basic"),
 	        .names_itself = json_is_true(
@@ -250,7 +244,7 @@ enum tw_status tw_provider_keys(
 	if (!keys) {
 		st = get_metadata(p, ms, &about, err);
 		if (st == TW_OK)
-			st = get(p, text_of(about, "jwks_uri"), ms, &keys, err);
+			st = get(p, tw_json_text(about, "jwks_uri"), ms, &keys, err);
 		if (st == TW_OK)
 			store(p, &p->keys, keys);
 		json_decref(about);

@@ -23,6 +23,13 @@ enum tw_status tw_json_object_parse(
 	return TW_OK;
 }
 
+const char *tw_json_text(const json_t *o, const char *name)
+{
+	const char *text = json_string_value(json_object_get(o, name));
+
+	return text ? text : "";
+}
+
 bool tw_json_has_only(const json_t *o, const char *const *names)
 {
 	size_t n = 0;

@@ -4,9 +4,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/base/thread/cond.h"
 
 enum { TASKS = 32 };
 
@@ -41,16 +42,11 @@ bool tw_periodic_stopping(struct tw_periodic *p)
 
 static void wait_for_work(struct tw_periodic *p)
 {
-	struct timespec until;
+	const int64_t until_ms = tw_monotonic_ms() + p->task.every_ms;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += p->task.every_ms / 1000;
-	until.tv_nsec += (long)(p->task.every_ms % 1000) * 1000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
 	(void)pthread_mutex_lock(&p->lock);
 	while (!p->wanted && !p->stop)
-		if (pthread_cond_timedwait(&p->changed, &p->lock, &until) != 0)
+		if (tw_cond_wait_until(&p->changed, &p->lock, until_ms) != 0)
 			break;
 	p->wanted = false;
 	(void)pthread_mutex_unlock(&p->lock);
@@ -71,13 +67,9 @@ static void *run_all(void *arg)
 
 static void init_locks(struct tw_periodic *p)
 {
-	pthread_condattr_t attr;
 
 	(void)pthread_mutex_init(&p->lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&p->changed, &attr);
-	(void)pthread_condattr_destroy(&attr);
+	tw_cond_init(&p->changed);
 }
 
 static struct tw_periodic *destroy(struct tw_periodic *p)

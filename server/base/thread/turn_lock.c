@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/base/thread/cond.h"
 #include "server/base/ulid.h"
 
 /* Waiters are served by round, and within a round in the order in which they came.  An owner's
@@ -76,13 +77,9 @@ static struct tw_turn_waiter *next_of(const struct tw_turn_lock *l)
 static bool wait_for_turn(struct tw_turn_lock *l, const char *owner, const struct timespec *until)
 {
 	struct tw_turn_waiter w = {.owner = owner};
-	pthread_condattr_t attr;
 	int failed = 0;
 
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&w.granted, &attr);
-	(void)pthread_condattr_destroy(&attr);
+	tw_cond_init(&w.granted);
 	append(l, &w);
 	while (!w.has_lock && !failed)
 		failed = until ? pthread_cond_timedwait(&w.granted, &l->lock, until)

@@ -1,4 +1,3 @@
-#include <time.h>
 #include <unistd.h>
 
 #include "server/base/clock.h"
@@ -45,12 +44,11 @@ enum { LOOK_MS = 50, WAIT_MS = 20000 };
 static enum tw_status hold(
         void *arg, const char *key, bool alone, uint64_t *ret, struct tw_err *err)
 {
-	const struct timespec pause = {.tv_nsec = (long)LOOK_MS * 1000000};
 	const int64_t until = tw_monotonic_ms() + WAIT_MS;
 	enum tw_status st = tw_catalogue_key_lock(arg, key, alone, ret, err);
 
 	while (st == TW_OK && !*ret && !alone && tw_monotonic_ms() < until) {
-		(void)nanosleep(&pause, NULL);
+		tw_sleep_ms(LOOK_MS);
 		st = tw_catalogue_key_lock(arg, key, alone, ret, err);
 	}
 	if (st == TW_OK && !*ret && !alone)

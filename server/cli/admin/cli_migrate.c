@@ -3,11 +3,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
 #include "server/base/audit.h"
+#include "server/base/clock.h"
 #include "server/base/config.h"
 #include "server/base/storage.h"
 #include "server/base/text/json_write.h"
@@ -300,7 +300,6 @@ static void block_writes(void *arg)
 	struct watch *w = arg;
 	struct tw_migrate *m = &w->m;
 	const struct sigaction on_end = {.sa_handler = end};
-	const struct timespec look = {.tv_sec = LOOK_S};
 
 	end_progress(w);
 	m->to = tw_blobs_close(m->to);
@@ -314,7 +313,7 @@ static void block_writes(void *arg)
 	            "to it, stop the old server, then press Ctrl-C.\n",
 	        stderr);
 	while (!ended && tw_catalogue_still_held(m->rows.from, NULL) == TW_OK)
-		(void)nanosleep(&look, NULL);
+		tw_sleep_ms(LOOK_S * 1000);
 	(void)fputs("The source accepts changes again; from now on they are missing in the copy.  "
 	            "If the copy is not in use yet, delete it and repeat the migration with an "
 	            "empty target (a prefix of a store with --s3-adopt).\n",

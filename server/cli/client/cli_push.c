@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -373,13 +372,6 @@ static enum tw_status has_reached(const struct push *p, const char *id, const js
 	return TW_OK;
 }
 
-static void sleep_ms(int64_t ms)
-{
-	const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-	(void)nanosleep(&pause, NULL);
-}
-
 /* Waits until the trace is ready, or counted. TW_CORRUPT: it failed; TW_CONFLICT: it is ready and
  * will not be counted. */
 static enum tw_status wait_for(struct push *p, const char *id, struct tw_err *err)
@@ -399,7 +391,7 @@ static enum tw_status wait_for(struct push *p, const char *id, struct tw_err *er
 		json_decref(trace);
 		if (st != TW_OK || done)
 			return st;
-		sleep_ms(ms);
+		tw_sleep_ms(ms);
 	}
 }
 
@@ -558,7 +550,7 @@ static enum tw_status send_until_compiled(struct push *p, const char *url, const
 			        MAPPING_MOST_S / 60);
 		if (tw_monotonic_ms() - began >= MAPPING_EARLY_MS)
 			continue;
-		sleep_ms(pause);
+		tw_sleep_ms(pause);
 		pause = 2 * pause < MAPPING_MAX_PAUSE_MS ? 2 * pause : MAPPING_MAX_PAUSE_MS;
 	}
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/base/text/json.h"
 #include "server/cli/cli.h"
 #include "server/cli/cli_term.h"
 #include "server/cli/client/cli_server.h"
@@ -42,13 +43,6 @@ static void add_value(
 	add_cell(out, text);
 }
 
-static const char *text_of(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s ? s : "";
-}
-
 static void add_row(const struct top *t, struct tw_buf *out, const json_t *m, unsigned name_columns)
 {
 	static const char *const keys[] = {"p50", "p95", "max", "sum"};
@@ -61,7 +55,7 @@ static void add_row(const struct top *t, struct tw_buf *out, const json_t *m, un
 	        json_number_value(json_object_get(m, "share")) * 100);
 	add_cell(out, share);
 	(void)tw_buf_add_u8(out, ' ');
-	tw_term_text(out, text_of(m, "name"), name_columns);
+	tw_term_text(out, tw_json_text(m, "name"), name_columns);
 	while (out->len && out->data[out->len - 1] == ' ')
 		out->len--;
 	(void)tw_buf_add_u8(out, '\n');

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/base/clock.h"
+#include "server/base/text/json.h"
 #include "server/cli/cli.h"
 #include "server/cli/cli_term.h"
 #include "server/cli/client/cli_server.h"
@@ -44,13 +46,6 @@ struct watch {
 	bool looked;
 	struct seen bottom; /* traces that are not newer existed at the first poll */
 };
-
-static const char *text_of(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s ? s : "";
-}
 
 static enum tw_paint paint_of(const char *state)
 {
@@ -97,12 +92,12 @@ static void add_when(struct row *r, const json_t *trace)
 /* The trace's title, or why it failed, or its device. */
 static const char *about(const json_t *trace)
 {
-	const char *title = text_of(trace, "title");
-	const char *why = text_of(json_object_get(trace, "error"), "message");
+	const char *title = tw_json_text(trace, "title");
+	const char *why = tw_json_text(json_object_get(trace, "error"), "message");
 
 	if (*title)
 		return title;
-	return *why ? why : text_of(json_object_get(trace, "meta"), "device");
+	return *why ? why : tw_json_text(json_object_get(trace, "meta"), "device");
 }
 
 static void add_duration(struct row *r, const json_t *trace)
@@ -121,7 +116,7 @@ static void add_row(struct tw_buf *out, const json_t *trace, unsigned columns)
 {
 	struct row r = {.out = out, .left = columns, .is_cut = columns != ALL};
 	const json_t *meta = json_object_get(trace, "meta");
-	const char *state = text_of(trace, "state");
+	const char *state = tw_json_text(trace, "state");
 
 	add_when(&r, trace);
 	tw_buf_printf(out, "%s", tw_term_paint(stdout, paint_of(state)));
@@ -129,11 +124,11 @@ static void add_row(struct tw_buf *out, const json_t *trace, unsigned columns)
 	tw_buf_printf(out, "%s", tw_term_paint(stdout, TW_PLAIN));
 	add_cell(&r, "  ", 2);
 	add_duration(&r, trace);
-	add_cell(&r, text_of(meta, "scenario"), 14);
+	add_cell(&r, tw_json_text(meta, "scenario"), 14);
 	add_cell(&r, "  ", 2);
-	add_cell(&r, text_of(meta, "version_name"), 10);
+	add_cell(&r, tw_json_text(meta, "version_name"), 10);
 	add_cell(&r, "  ", 2);
-	add_cell(&r, text_of(trace, "id"), 26);
+	add_cell(&r, tw_json_text(trace, "id"), 26);
 	add_cell(&r, "  ", 2);
 	add_cell(&r, about(trace), ALL);
 }
@@ -192,8 +187,8 @@ static struct seen seen_of(const json_t *trace)
 {
 	struct seen s = {.created_ms = json_integer_value(json_object_get(trace, "created_ms"))};
 
-	(void)snprintf(s.id, sizeof s.id, "%s", text_of(trace, "id"));
-	(void)snprintf(s.state, sizeof s.state, "%s", text_of(trace, "state"));
+	(void)snprintf(s.id, sizeof s.id, "%s", tw_json_text(trace, "id"));
+	(void)snprintf(s.state, sizeof s.state, "%s", tw_json_text(trace, "state"));
 	return s;
 }
 
@@ -346,13 +341,12 @@ static enum tw_status poll(struct watch *w, bool patient, struct tw_err *err)
 /* Waits for a server that restarts, but not for one that was never reachable. */
 static enum tw_status run(struct watch *w, struct tw_err *err)
 {
-	const struct timespec pause = {.tv_sec = (time_t)w->every_s};
 	enum tw_status st;
 
 	if (!w->lines)
 		(void)fputs("\033[2J", stdout);
 	for (st = poll(w, false, err); st == TW_OK && !w->once; st = poll(w, true, err))
-		(void)nanosleep(&pause, NULL);
+		tw_sleep_ms((int64_t)w->every_s * 1000);
 	return st;
 }
 

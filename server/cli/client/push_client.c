@@ -9,6 +9,7 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
+#include "server/base/clock.h"
 
 enum {
 	TRIES = 7,
@@ -316,13 +317,6 @@ static enum tw_status try_once(struct tw_push_client *c, const struct tw_push_re
 	return st;
 }
 
-static void sleep_ms(int64_t ms)
-{
-	const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-	(void)nanosleep(&t, NULL);
-}
-
 /* The value of Retry-After; 0: none. */
 static int64_t retry_after_ms(CURL *curl)
 {
@@ -368,6 +362,6 @@ enum tw_status tw_push_client_send(struct tw_push_client *c, const struct tw_pus
 			return st;
 		(void)fprintf(
 		        stderr, "tracewell: %s; retrying in %.1f s\n", err->msg, (double)ms / 1000);
-		sleep_ms(ms);
+		tw_sleep_ms(ms);
 	}
 }

@@ -22,7 +22,7 @@ struct sample {
 
 static const char *name_at_depth(const struct sample *l, size_t depth)
 {
-	return depth < l->n ? tw_anr_text_of(json_array_get(l->frames, l->n - 1 - depth), "name")
+	return depth < l->n ? tw_json_text(json_array_get(l->frames, l->n - 1 - depth), "name")
 	                    : NULL;
 }
 
@@ -160,7 +160,7 @@ struct held { /* a monitor with a holder and a waiting thread; "" unknown */
 /* "java.lang.Class<a.B>" is the class itself. */
 static const char *type_of(struct tw_anr_find *f, const json_t *wants)
 {
-	struct tw_str s = tw_str_of(tw_anr_text_of(wants, "type"));
+	struct tw_str s = tw_str_of(tw_json_text(wants, "type"));
 	const char *type;
 
 	if (tw_str_starts(s, TW_STR("java.lang.Class<")) && s.ptr[s.len - 1] == '>')
@@ -183,7 +183,7 @@ static struct held held_of(struct tw_anr_find *f, const json_t *step)
 	const json_t *wants = json_object_get(step, "wants");
 	const json_t *holder = tw_anr_at(f->threads, wants, "holder");
 	struct held h = {type_of(f, wants), first_blamed(f, thread, 0), ""};
-	size_t at = tw_anr_taken_at(holder, tw_anr_text_of(wants, "id"));
+	size_t at = tw_anr_taken_at(holder, tw_json_text(wants, "id"));
 
 	if (at < json_array_size(json_object_get(holder, "frames")))
 		h.blocking_method = first_blamed(f, holder, at);
@@ -265,7 +265,7 @@ static void blame_holder(struct tw_anr_find *f, const json_t *last)
 {
 	const json_t *wants = json_object_get(last, "wants");
 	const json_t *holder = tw_anr_at(f->threads, wants, "holder");
-	size_t at = tw_anr_taken_at(holder, tw_anr_text_of(wants, "id"));
+	size_t at = tw_anr_taken_at(holder, tw_json_text(wants, "id"));
 
 	if (holder && at == json_array_size(json_object_get(holder, "frames")))
 		at = 0;
@@ -337,7 +337,7 @@ static enum kind kind_of_end(const char *end)
 
 static bool lacks_cpu(struct tw_anr_find *f, const json_t *doc, const json_t *main, enum kind k)
 {
-	bool runnable = strcmp(tw_anr_text_of(main, "sched_state"), "R") == 0;
+	bool runnable = strcmp(tw_json_text(main, "sched_state"), "R") == 0;
 
 	if (k != NO_CPU && !(k == RUN && runnable))
 		return false;
@@ -382,7 +382,7 @@ static enum kind find_without_lock(struct tw_anr_find *f, const json_t *doc, con
 
 static enum kind find(struct tw_anr_find *f, const json_t *doc)
 {
-	const char *end = tw_anr_text_of(doc, "end");
+	const char *end = tw_json_text(doc, "end");
 
 	if (strcmp(end, "deadlock") == 0 || strcmp(end, "possible_deadlock") == 0)
 		return find_deadlock(f);
@@ -528,7 +528,7 @@ static bool write_cause(
 		return false;
 	key_of(text, c->base);
 	c->title = title_of(f, k);
-	c->verdict = tw_arena_str(f->arena, tw_str_of(tw_anr_text_of(doc, "verdict")));
+	c->verdict = tw_arena_str(f->arena, tw_str_of(tw_json_text(doc, "verdict")));
 	c->detail = detail_of(f);
 	return apply_rules(f, c) && c->title && c->verdict && c->detail;
 }

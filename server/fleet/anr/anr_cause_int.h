@@ -27,7 +27,6 @@ struct tw_anr_find {
 
 /* --- anr_frames.c --- */
 
-const char *tw_anr_text_of(const json_t *o, const char *key); /* "" for none */
 /* The element of a list whose index is a member of o; NULL: none. */
 const json_t *tw_anr_at(const json_t *list, const json_t *o, const char *key);
 /* Adds the names of the app's frames that may be blamed to *io, from frame `from` of a thread

@@ -4,17 +4,11 @@
  */
 #include <stdlib.h>
 
+#include "server/base/text/json.h"
 #include "server/fleet/anr/anr_cause_int.h"
 #include "server/fleet/anr/anr_frame.h"
 
 enum { PLAIN_BYTES = 1024, ALL_TAKEN_PERCENT = 90 };
-
-const char *tw_anr_text_of(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s ? s : "";
-}
 
 const json_t *tw_anr_at(const json_t *list, const json_t *o, const char *key)
 {
@@ -70,7 +64,7 @@ static void take_frames(struct taking *t, const json_t *frames, size_t from)
 		const json_t *frame = json_array_get(frames, i);
 
 		if (!json_object_get(frame, "kind")) /* Java */
-			take(t, tw_anr_text_of(frame, "name"));
+			take(t, tw_json_text(frame, "name"));
 	}
 }
 
@@ -88,7 +82,7 @@ void tw_anr_blamed(const struct tw_anr_find *f, const json_t *thread, size_t fro
 {
 	const json_t *frames = json_object_get(thread, "frames");
 	struct taking t = {f, io, io->n, max, false};
-	const char *top = tw_anr_text_of(json_object_get(thread, "top"), "name");
+	const char *top = tw_json_text(json_object_get(thread, "top"), "name");
 
 	take_frames(&t, frames, from);
 	if (io->n == t.begun) { /* the frame that took the lock is not the app's */
@@ -123,8 +117,8 @@ size_t tw_anr_taken_at(const json_t *thread, const char *object)
 		for (size_t k = 0; k < json_array_size(locks); k++) {
 			const json_t *lock = json_array_get(locks, k);
 
-			if (strcmp(tw_anr_text_of(lock, "how"), "locked") == 0 &&
-			        strcmp(tw_anr_text_of(lock, "id"), object) == 0)
+			if (strcmp(tw_json_text(lock, "how"), "locked") == 0 &&
+			        strcmp(tw_json_text(lock, "id"), object) == 0)
 				return i;
 		}
 	}
@@ -137,7 +131,7 @@ static const char *name_at(const json_t *frames, size_t i)
 {
 	const json_t *frame = json_array_get(frames, i);
 	const char *name =
-	        json_is_string(frame) ? json_string_value(frame) : tw_anr_text_of(frame, "name");
+	        json_is_string(frame) ? json_string_value(frame) : tw_json_text(frame, "name");
 
 	return name;
 }

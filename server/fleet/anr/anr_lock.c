@@ -1,3 +1,4 @@
+#include "server/base/text/json.h"
 #include "server/fleet/anr/anr_brief.h"
 
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static struct tw_lock_wait *met(struct reading *r, const struct tw_lock_wait *w)
 
 static const char *kept(struct reading *r, const json_t *o, const char *key)
 {
-	const char *s = tw_anr_text_of(o, key);
+	const char *s = tw_json_text(o, key);
 	const char *copy = s[0] ? tw_arena_str(r->a, tw_str_of(s)) : "";
 
 	r->no_memory = r->no_memory || !copy;
@@ -179,7 +180,7 @@ enum tw_status tw_locks_of_trace(
 
 static const char *class_of(const json_t *wants, struct tw_arena *a)
 {
-	struct tw_str s = tw_str_of(tw_anr_text_of(wants, "type"));
+	struct tw_str s = tw_str_of(tw_json_text(wants, "type"));
 
 	if (tw_str_starts(s, TW_STR("java.lang.Class<")) && s.ptr[s.len - 1] == '>')
 		s = (struct tw_str){s.ptr + 16, s.len - 17};
@@ -194,7 +195,7 @@ static bool read_wait(struct tw_lock_wait *w, const json_t *doc, const json_t *t
 	const json_t *holder = tw_anr_at(threads, wants, "holder");
 	const json_t *frames = json_object_get(holder, "frames");
 	const json_t *ms = json_object_get(doc, "waited_ms");
-	size_t at = tw_anr_taken_at(holder, tw_anr_text_of(wants, "id"));
+	size_t at = tw_anr_taken_at(holder, tw_json_text(wants, "id"));
 
 	*w = (struct tw_lock_wait){.dump = true,
 	        .is_main = w->is_main,
@@ -203,8 +204,8 @@ static bool read_wait(struct tw_lock_wait *w, const json_t *doc, const json_t *t
 	        .source = "",
 	        .waits = 1};
 	w->monitor = class_of(wants, a);
-	w->owner = tw_anr_text_of(json_array_get(frames, at), "name");
-	w->holder = tw_anr_text_of(holder, "name");
+	w->owner = tw_json_text(json_array_get(frames, at), "name");
+	w->holder = tw_json_text(holder, "name");
 	if (w->is_main && json_is_integer(ms) && json_integer_value(ms) >= 0 &&
 	        json_integer_value(ms) <= INT32_MAX) {
 		w->timed = 1;
@@ -258,7 +259,7 @@ static bool name_lock(const struct tw_retrace *retrace, struct tw_arena *a, stru
 		ok = tw_note_detail(retrace, o);
 		monitor = tw_note_text(retrace, TW_NOTE_contention, monitor);
 	}
-	w->owner = ok ? tw_arena_str(a, plain_method(tw_str_of(tw_anr_text_of(o, "owner_method"))))
+	w->owner = ok ? tw_arena_str(a, plain_method(tw_str_of(tw_json_text(o, "owner_method"))))
 	              : NULL;
 	w->monitor = tw_arena_str(a, monitor);
 	json_decref(o);

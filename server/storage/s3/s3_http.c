@@ -468,12 +468,8 @@ static bool wait_a_while(const struct exchange *k, int64_t least_ms)
 	if (until >= k->until_ms)
 		return false;
 	while (!atomic_load(&k->s->stopped) && !atomic_load(&k->s->given_up) &&
-	        (now = tw_monotonic_ms()) < until) {
-		const struct timespec nap = {
-		        .tv_nsec = (until - now < NAP_MS ? until - now : NAP_MS) * 1000000};
-
-		(void)nanosleep(&nap, NULL);
-	}
+	        (now = tw_monotonic_ms()) < until)
+		tw_sleep_ms(until - now < NAP_MS ? until - now : NAP_MS);
 	return !atomic_load(&k->s->stopped) && !atomic_load(&k->s->given_up);
 }
 

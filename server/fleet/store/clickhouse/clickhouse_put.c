@@ -512,7 +512,7 @@ enum tw_status tw_clickhouse_put(
 	tw_buf_done(&r.dims);
 	tw_arena_free(r.arena);
 	if (st == TW_OK && n < s->engine->batch) /* wait for more traces until the next call */
-		(void)nanosleep(&(struct timespec){.tv_nsec = BATCH_MS * 1000000L}, NULL);
+		tw_sleep_ms(BATCH_MS);
 	return st;
 }
 
