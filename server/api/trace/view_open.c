@@ -12,7 +12,7 @@
 #include "server/decode/jobs.h"
 #include "server/http/metrics.h"
 #include "server/ingest/backlog.h"
-#include "server/query/natives.h"
+#include "server/query/view.h"
 #include "server/storage/blob.h"
 #include "server/trace/trace_readers.h"
 

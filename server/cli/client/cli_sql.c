@@ -14,7 +14,7 @@
 #include "server/cli/cli.h"
 #include "server/decode/local_trace.h"
 #include "server/export/export.h"
-#include "server/query/natives.h"
+#include "server/query/view.h"
 #include "server/storage/blob.h"
 #include "server/trace/trace_readers.h"
 #include "server/trace/trace_sql.h"

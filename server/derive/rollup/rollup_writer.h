@@ -11,7 +11,7 @@
 #include "server/catalogue/fleet/catalogue_rollup.h"
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/pipeline.h"
-#include "server/query/natives.h"
+#include "server/query/view.h"
 
 struct tw_rollup_worker;
 struct tw_trace_row;
