@@ -15,16 +15,44 @@ static enum tw_status fail(struct tw_trace_sql *s, struct tw_err *err)
 	        err, TW_BAD_REQUEST, "%.180s", s->db ? sqlite3_errmsg(s->db) : "out of memory");
 }
 
-int tw_sql_connect(sqlite3 *db, struct tw_trace_sql *s, const char *schema, sqlite3_vtab **ret)
+static const struct {
+	const char *name;
+	const sqlite3_module *module;
+	const char *schema;
+} tables[] = {
+        {"slice", &tw_sql_slice,
+                "CREATE TABLE x(id INTEGER, thread_id INTEGER, ts_ns INTEGER, dur_ns INTEGER,"
+                " cpu_ns INTEGER, depth INTEGER, parent_id INTEGER, name TEXT)"},
+        {"thread", &tw_sql_thread,
+                "CREATE TABLE x(thread_id INTEGER, tid INTEGER, name TEXT, is_main INTEGER,"
+                " pid INTEGER, slices INTEGER, busy_ns INTEGER)"},
+        {"method", &tw_sql_method,
+                "CREATE TABLE x(method_id INTEGER, name TEXT, count INTEGER, total_ns INTEGER,"
+                " sum_ns INTEGER, self_ns INTEGER, max_ns INTEGER, id INTEGER)"},
+        {"call_tree", &tw_sql_call_tree,
+                "CREATE TABLE x(node_id INTEGER, thread_id INTEGER, parent_id INTEGER,"
+                " method_id INTEGER, name TEXT, depth INTEGER, count INTEGER, total_ns INTEGER,"
+                " self_ns INTEGER, max_ns INTEGER)"},
+};
+
+enum { N_TABLES = sizeof tables / sizeof *tables };
+
+/* argv[0] is the name of the table. */
+int tw_sql_connect(
+        sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **ret, char **why)
 {
 	struct tw_sql_table *t = tw_mem_zalloc(1, sizeof *t);
-	int rc = t ? sqlite3_declare_vtab(db, schema) : SQLITE_NOMEM;
+	int rc = t ? SQLITE_ERROR : SQLITE_NOMEM;
 
+	(void)argc, (void)why;
+	for (size_t i = 0; t && i < N_TABLES; i++)
+		if (strcmp(argv[0], tables[i].name) == 0)
+			rc = sqlite3_declare_vtab(db, tables[i].schema);
 	if (rc != SQLITE_OK) {
 		tw_mem_free(t);
 		return rc;
 	}
-	t->sql = s;
+	t->sql = arg;
 	*ret = &t->base;
 	return SQLITE_OK;
 }
@@ -59,10 +87,10 @@ int tw_sql_error(sqlite3_vtab *t, const struct tw_err *err)
 
 static bool add_tables(struct tw_trace_sql *s)
 {
-	return sqlite3_create_module(s->db, "slice", &tw_sql_slice, s) == SQLITE_OK &&
-	       sqlite3_create_module(s->db, "thread", &tw_sql_thread, s) == SQLITE_OK &&
-	       sqlite3_create_module(s->db, "method", &tw_sql_method, s) == SQLITE_OK &&
-	       sqlite3_create_module(s->db, "call_tree", &tw_sql_call_tree, s) == SQLITE_OK;
+	for (size_t i = 0; i < N_TABLES; i++)
+		if (sqlite3_create_module(s->db, tables[i].name, tables[i].module, s) != SQLITE_OK)
+			return false;
+	return true;
 }
 
 enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_names *names,

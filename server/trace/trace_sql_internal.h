@@ -27,8 +27,9 @@ struct tw_sql_table {      /* the connection's state of each virtual table */
 	struct tw_trace_sql *sql;
 };
 
-/* xConnect of every table: declares `schema`. */
-int tw_sql_connect(sqlite3 *db, struct tw_trace_sql *s, const char *schema, sqlite3_vtab **ret);
+/* xConnect of every table. */
+int tw_sql_connect(
+        sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **ret, char **why);
 int tw_sql_disconnect(sqlite3_vtab *t);
 void tw_sql_name(struct tw_trace_sql *s, uint32_t method, sqlite3_context *out);
 /* Sets the error where SQLite reads it. */

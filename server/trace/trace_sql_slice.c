@@ -33,16 +33,6 @@ static struct scan *scan_of(sqlite3_vtab_cursor *c)
 	return (struct scan *)(void *)c;
 }
 
-static int slice_connect(
-        sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **ret, char **why)
-{
-	(void)argc, (void)argv, (void)why;
-	return tw_sql_connect(db, arg,
-	        "CREATE TABLE x(id INTEGER, thread_id INTEGER, ts_ns INTEGER, dur_ns INTEGER,"
-	        " cpu_ns INTEGER, depth INTEGER, parent_id INTEGER, name TEXT)",
-	        ret);
-}
-
 static int plan_of(const struct sqlite3_index_constraint *k)
 {
 	if (!k->usable)
@@ -282,7 +272,7 @@ static int slice_row_number(sqlite3_vtab_cursor *c, sqlite3_int64 *ret)
 }
 
 const sqlite3_module tw_sql_slice = {
-        .xConnect = slice_connect,
+        .xConnect = tw_sql_connect,
         .xBestIndex = slice_plan,
         .xDisconnect = tw_sql_disconnect,
         .xOpen = slice_open,

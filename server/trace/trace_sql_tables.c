@@ -60,16 +60,6 @@ static int row_number(sqlite3_vtab_cursor *c, sqlite3_int64 *ret)
 
 /* --- thread --- */
 
-static int thread_connect(
-        sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **ret, char **why)
-{
-	(void)argc, (void)argv, (void)why;
-	return tw_sql_connect(db, arg,
-	        "CREATE TABLE x(thread_id INTEGER, tid INTEGER, name TEXT, is_main INTEGER,"
-	        " pid INTEGER, slices INTEGER, busy_ns INTEGER)",
-	        ret);
-}
-
 static int thread_filter(
         sqlite3_vtab_cursor *c, int plan, const char *text, int argc, sqlite3_value **argv)
 {
@@ -95,7 +85,7 @@ static int thread_column(sqlite3_vtab_cursor *c, sqlite3_context *out, int col)
 }
 
 const sqlite3_module tw_sql_thread = {
-        .xConnect = thread_connect,
+        .xConnect = tw_sql_connect,
         .xBestIndex = full_scan,
         .xDisconnect = tw_sql_disconnect,
         .xOpen = open_walk,
@@ -108,16 +98,6 @@ const sqlite3_module tw_sql_thread = {
 };
 
 /* --- method --- */
-
-static int method_connect(
-        sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **ret, char **why)
-{
-	(void)argc, (void)argv, (void)why;
-	return tw_sql_connect(db, arg,
-	        "CREATE TABLE x(method_id INTEGER, name TEXT, count INTEGER, total_ns INTEGER,"
-	        " sum_ns INTEGER, self_ns INTEGER, max_ns INTEGER, id INTEGER)",
-	        ret);
-}
 
 static int method_filter(
         sqlite3_vtab_cursor *c, int plan, const char *text, int argc, sqlite3_value **argv)
@@ -145,7 +125,7 @@ static int method_column(sqlite3_vtab_cursor *c, sqlite3_context *out, int col)
 }
 
 const sqlite3_module tw_sql_method = {
-        .xConnect = method_connect,
+        .xConnect = tw_sql_connect,
         .xBestIndex = full_scan,
         .xDisconnect = tw_sql_disconnect,
         .xOpen = open_walk,
@@ -158,17 +138,6 @@ const sqlite3_module tw_sql_method = {
 };
 
 /* --- call_tree: `at` is the thread, `node` the node of its tree --- */
-
-static int tree_connect(
-        sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **ret, char **why)
-{
-	(void)argc, (void)argv, (void)why;
-	return tw_sql_connect(db, arg,
-	        "CREATE TABLE x(node_id INTEGER, thread_id INTEGER, parent_id INTEGER,"
-	        " method_id INTEGER, name TEXT, depth INTEGER, count INTEGER, total_ns INTEGER,"
-	        " self_ns INTEGER, max_ns INTEGER)",
-	        ret);
-}
 
 /* Loads the tree of the thread at `at`, or of the next one that has a tree. */
 static int load_tree(struct walk *w)
@@ -240,7 +209,7 @@ static int tree_row_number(sqlite3_vtab_cursor *c, sqlite3_int64 *ret)
 }
 
 const sqlite3_module tw_sql_call_tree = {
-        .xConnect = tree_connect,
+        .xConnect = tw_sql_connect,
         .xBestIndex = full_scan,
         .xDisconnect = tw_sql_disconnect,
         .xOpen = open_walk,
