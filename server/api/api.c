@@ -240,6 +240,5 @@ enum tw_status tw_api_stream_part(
 	(void)snprintf(
 	        disposition, sizeof disposition, "attachment; filename=\"%s-%s\"", id, p->part);
 	tw_req_set_header(r, "Content-Disposition", disposition);
-	return tw_req_reply_stream(
-	        r, 200, "application/octet-stream", false, &file_stream, fd, err);
+	return tw_req_reply_stream(r, "application/octet-stream", false, &file_stream, fd, err);
 }

@@ -287,8 +287,8 @@ bool tw_cat_again(enum tw_status st, unsigned *io_tries)
 	return true;
 }
 
-enum tw_status tw_cat_transact(struct tw_catalogue *c, enum tw_cat_subject alone, const char *id,
-        tw_cat_work work, void *arg, struct tw_err *err)
+enum tw_status tw_cat_transact(struct tw_catalogue *c, enum tw_cat_subject alone, tw_cat_work work,
+        void *arg, struct tw_err *err)
 {
 	unsigned attempts = 0;
 	enum tw_status st;
@@ -296,7 +296,7 @@ enum tw_status tw_cat_transact(struct tw_catalogue *c, enum tw_cat_subject alone
 	do {
 		struct tw_db *w = NULL;
 
-		st = tw_cat_begin(c, alone, id, &w, err);
+		st = tw_cat_begin(c, alone, "", &w, err);
 		if (st == TW_OK)
 			st = tw_cat_end(c, w, work(w, arg, err), err);
 	} while (tw_cat_again(st, &attempts));

@@ -238,14 +238,14 @@ static void probe(struct tw_store_job *j)
 /* --- the sweep --- */
 
 /* One of several servers sweeps.  TW_CONFLICT: another one does. */
-static enum tw_status take_lease(struct tw_store_job *j, int64_t for_ms, struct tw_err *err)
+static enum tw_status take_lease(struct tw_store_job *j, struct tw_err *err)
 {
 	bool mine = true;
 	enum tw_status st;
 
 	if (tw_monotonic_ms() < j->lease_ms)
 		return TW_OK;
-	st = tw_catalogue_take_lease(j->catalogue, "storage", j->parts.node, for_ms, &mine, err);
+	st = tw_catalogue_take_lease(j->catalogue, "storage", j->parts.node, LEASE_MS, &mine, err);
 	if (st == TW_OK && !mine)
 		st = tw_fail(err, TW_CONFLICT, "another server sweeps");
 	j->lease_ms = st == TW_OK ? tw_monotonic_ms() + RENEW_MS : 0;
@@ -276,7 +276,7 @@ static enum tw_status count_one(void *arg, const struct tw_store_file *f, struct
 	do_due(j);
 	j->seen++;
 	j->unnamed += is_unnamed(j, f, err);
-	return take_lease(j, LEASE_MS, err);
+	return take_lease(j, err);
 }
 
 static enum tw_status sweep_one(void *arg, const struct tw_store_file *f, struct tw_err *err)
@@ -287,7 +287,7 @@ static enum tw_status sweep_one(void *arg, const struct tw_store_file *f, struct
 	if (tw_periodic_stopping(j->thread))
 		return tw_fail(err, TW_BUSY, "the server is shutting down");
 	do_due(j);
-	st = take_lease(j, LEASE_MS, err);
+	st = take_lease(j, err);
 	if (st != TW_OK || !is_unnamed(j, f, err))
 		return st;
 	st = drop_unnamed(j, f->key, err);
@@ -340,7 +340,7 @@ static void sweep(struct tw_store_job *j)
 	if (!every_ms || tw_monotonic_ms() < j->sweep_ms ||
 	        j->engine->ready(j->store, NULL) != TW_OK)
 		return;
-	if (take_lease(j, LEASE_MS, &err) != TW_OK) { /* another server swept, or is sweeping */
+	if (take_lease(j, &err) != TW_OK) { /* another server swept, or is sweeping */
 		j->sweep_ms = tw_monotonic_ms() + every_ms;
 		return;
 	}

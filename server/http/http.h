@@ -236,7 +236,7 @@ struct tw_stream_ops {
 	void (*free)(void *arg);
 };
 /* Takes arg, even on failure. */
-enum tw_status tw_req_reply_stream(struct tw_req *r, int http, const char *type, bool compressible,
+enum tw_status tw_req_reply_stream(struct tw_req *r, const char *type, bool compressible,
         const struct tw_stream_ops *ops, void *arg, struct tw_err *err);
 
 struct tw_http_parts { /* borrowed */

@@ -481,7 +481,7 @@ static struct stream *new_stream(
 	return NULL;
 }
 
-enum tw_status tw_req_reply_stream(struct tw_req *r, int http, const char *type, bool compressible,
+enum tw_status tw_req_reply_stream(struct tw_req *r, const char *type, bool compressible,
         const struct tw_stream_ops *ops, void *arg, struct tw_err *err)
 {
 	enum tw_coding coding = choose(r, compressible);
@@ -507,7 +507,7 @@ enum tw_status tw_req_reply_stream(struct tw_req *r, int http, const char *type,
 	        MHD_SIZE_UNKNOWN, STREAM_READ, pull, s, free_stream);
 	if (!response)
 		free_stream(s);
-	return set_response(r, http, type, coding, response, err);
+	return set_response(r, 200, type, coding, response, err);
 }
 
 /* --- errors --- */

@@ -88,15 +88,15 @@ static enum tw_status refuse_unknown(
 	                 "rule can be changed: add a rule for another figure");
 }
 
-static enum tw_status read_whole(const json_t *body, const char *key, int64_t least, int64_t most,
-        int64_t *io, struct tw_err *err)
+static enum tw_status read_whole(
+        const json_t *body, const char *key, int64_t most, int64_t *io, struct tw_err *err)
 {
 	const json_t *at = json_object_get(body, key);
 	const int64_t v = at ? json_integer_value(at) : *io;
 
-	if ((at && !json_is_integer(at)) || v < least || v > most)
+	if ((at && !json_is_integer(at)) || v < 1 || v > most)
 		return tw_fail(err, TW_BAD_REQUEST, "%s must be a whole number from %d to %d", key,
-		        (int)least, (int)most);
+		        1, (int)most);
 	*io = v;
 	return TW_OK;
 }
@@ -124,12 +124,12 @@ static enum tw_status read_numbers(const json_t *body, struct tw_alert_rule *io,
 {
 	const json_t *mail = json_object_get(body, "mail");
 	int64_t percentile = io->percentile, min_traces = io->min_traces, days = io->days;
-	enum tw_status st = read_whole(body, "percentile", 1, 99, &percentile, err);
+	enum tw_status st = read_whole(body, "percentile", 99, &percentile, err);
 
 	if (st == TW_OK)
-		st = read_whole(body, "min_traces", 1, MIN_TRACES_MAX, &min_traces, err);
+		st = read_whole(body, "min_traces", MIN_TRACES_MAX, &min_traces, err);
 	if (st == TW_OK)
-		st = read_whole(body, "days", 1, DAYS_MAX, &days, err);
+		st = read_whole(body, "days", DAYS_MAX, &days, err);
 	if (st == TW_OK && mail && !json_is_boolean(mail))
 		st = tw_fail(err, TW_BAD_REQUEST, "mail must be true or false");
 	io->percentile = (unsigned)percentile;

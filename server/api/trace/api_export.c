@@ -157,7 +157,7 @@ static enum tw_status answer(struct tw_req *r, struct tw_err *err)
 	        tw_api_file_name(r, &v.row, suffix));
 	if (disposition)
 		tw_req_set_header(r, "Content-Disposition", disposition);
-	return tw_req_reply_stream(r, 200, d->kind->type, !d->kind->packed, &stream, d, err);
+	return tw_req_reply_stream(r, d->kind->type, !d->kind->packed, &stream, d, err);
 }
 
 /* --- tickets --- */

@@ -214,7 +214,7 @@ static enum tw_status reply(
 	}
 	file_name(name, tw_perfetto_suffix(&d->options), disposition, sizeof disposition);
 	tw_req_set_header(r, "Content-Disposition", disposition);
-	return tw_req_reply_stream(r, 200, "application/octet-stream", !packed, &stream, d, err);
+	return tw_req_reply_stream(r, "application/octet-stream", !packed, &stream, d, err);
 }
 
 /* Returns NULL on failure, with *ret_st and err. */

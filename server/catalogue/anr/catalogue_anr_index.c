@@ -187,7 +187,7 @@ enum tw_status tw_catalogue_anr_put(
 	if (p.arena)
 		p.has_facts = tw_arena_alloc(p.arena, n + 1, sizeof *p.has_facts);
 	st = !p.has_facts ? tw_oom(err)
-	     : n          ? tw_cat_transact(c, TW_ALONE_ANR, "", put_all, &p, err)
+	     : n          ? tw_cat_transact(c, TW_ALONE_ANR, put_all, &p, err)
 	                  : TW_OK;
 	tw_arena_free(p.arena);
 	return st;

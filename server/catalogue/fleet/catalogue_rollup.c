@@ -68,7 +68,7 @@ enum tw_status tw_catalogue_rollup_name(
 {
 	struct tw_rollup_names of = *names;
 
-	return tw_cat_transact(c, TW_ALONE_FLEET, "", name_all, &of, err);
+	return tw_cat_transact(c, TW_ALONE_FLEET, name_all, &of, err);
 }
 
 /* --- counting --- */
@@ -234,7 +234,7 @@ enum tw_status tw_catalogue_rollup_put(
 		k.counted = tw_arena_alloc(k.arena, n * TW_ROLLUP_CELLS_MAX + 1, sizeof *k.counted);
 	}
 	st = !k.waits || !k.counted ? tw_oom(err)
-	     : n                    ? tw_cat_transact(c, TW_ALONE_FLEET, "", count_all, &k, err)
+	     : n                    ? tw_cat_transact(c, TW_ALONE_FLEET, count_all, &k, err)
 	                            : TW_OK;
 	tw_arena_free(k.arena);
 	return st;

@@ -431,7 +431,7 @@ enum tw_status tw_catalogue_trace_requeue(
 		                      " NOTHING",
 		        "tti", project_id, trace_id, now);
 	if (st == TW_OK)
-		st = tw_cat_set_names(w, project_id, trace_id, NULL, err);
+		st = tw_cat_set_names(w, project_id, trace_id, err);
 	return tw_cat_end_audited(
 	        c, w, st, &(struct tw_change){"trace.requeue", project_id, trace_id}, err);
 }

@@ -163,10 +163,10 @@ static enum tw_status set_names(struct tw_db *db, const char *project_id,
 	return st == TW_OK ? change_builds(db, builds, n_builds, err) : st;
 }
 
-enum tw_status tw_cat_set_names(struct tw_db *db, const char *project_id, const char *trace_id,
-        const struct tw_name_counts *counts, struct tw_err *err)
+enum tw_status tw_cat_set_names(
+        struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
-	const struct tw_trace_names of = {{project_id, trace_id, "", ""}, {"", ""}, counts};
+	const struct tw_trace_names of = {{project_id, trace_id, "", ""}, {"", ""}, NULL};
 	struct tw_arena *a = tw_arena_new(1 << 16);
 	enum tw_status st = a ? set_names(db, project_id, &of, 1, a, err) : tw_oom(err);
 
@@ -224,7 +224,7 @@ enum tw_status tw_catalogue_names_set(
 	if (!s.arena)
 		return tw_oom(err);
 	if (n)
-		st = tw_cat_transact(c, TW_ALONE_NOTHING, "", set_all, &s, err);
+		st = tw_cat_transact(c, TW_ALONE_NOTHING, set_all, &s, err);
 	tw_arena_free(s.arena);
 	return st;
 }

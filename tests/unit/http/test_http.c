@@ -128,7 +128,7 @@ static enum tw_status stream(struct tw_req *r, struct tw_err *err)
 
 	c->end = (unsigned)tw_req_number(r, "n");
 	c->fails = tw_req_flag(r, "fail");
-	return tw_req_reply_stream(r, 200, "text/plain", true, &ops, c, err);
+	return tw_req_reply_stream(r, "text/plain", true, &ops, c, err);
 }
 
 /* A stream without end, whose helper thread continues after the client has disconnected. */
@@ -163,7 +163,7 @@ static enum tw_status endless(struct tw_req *r, struct tw_err *err)
 	struct tw_helper *helper = tw_parallel_start(take_memory, NULL);
 
 	assert_non_null(helper);
-	return tw_req_reply_stream(r, 200, "text/plain", false, &ops, helper, err);
+	return tw_req_reply_stream(r, "text/plain", false, &ops, helper, err);
 }
 
 static enum tw_status silent(struct tw_req *r, struct tw_err *err)
