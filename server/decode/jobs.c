@@ -346,6 +346,31 @@ static bool may_group(const struct tw_decode_parts *parts)
 	return parts->config->decode_group > 1 && parts->config->worker_attempts > 1;
 }
 
+/* Jobs of a claim whose reply was lost are queued again. */
+static bool release_unknown(struct tw_jobs *j)
+{
+	const char *held[TW_RUN_WORKERS * TW_CHILD_JOBS];
+	struct tw_err err;
+	size_t n = 0;
+
+	for (unsigned i = 0; j->claim_unknown && i < j->n_slots; i++) {
+		const struct running *r = &j->slots[i];
+
+		if (r->used && !r->group)
+			held[n++] = r->job.trace_id;
+		for (size_t k = 0; k < r->n_group; k++)
+			if (r->group[k].used)
+				held[n++] = r->group[k].job.trace_id;
+	}
+	if (j->claim_unknown &&
+	        tw_catalogue_jobs_keep(j->parts.catalogue, j->parts.node, held, n, &err) != TW_OK) {
+		tw_log_err(TW_LOG_ERROR, "claim_failed", "releasing jobs", &err);
+		return false;
+	}
+	j->claim_unknown = false;
+	return true;
+}
+
 /* Claims and starts a job, or several small ones; false if there is none or no space. */
 static bool claim_and_start(struct tw_jobs *j)
 {
@@ -357,7 +382,7 @@ static bool claim_and_start(struct tw_jobs *j)
 	struct tw_err err;
 	enum tw_status st;
 
-	if (!r || !tw_claims_are_current(j->claims))
+	if (!r || !tw_claims_are_current(j->claims) || !release_unknown(j))
 		return false;
 	tw_run_init(r, j, tw_arena_new(1 << 20));
 	if (!r->arena)
@@ -365,7 +390,8 @@ static bool claim_and_start(struct tw_jobs *j)
 	st = tw_catalogue_jobs_claim(j->parts.catalogue, &claim, GROUP_BYTES, r->arena, jobs,
 	        may_group(&j->parts) ? j->parts.config->decode_group : 1, &n, &err);
 	if (st != TW_OK) {
-		if (st != TW_NOT_FOUND)
+		j->claim_unknown = st != TW_NOT_FOUND;
+		if (j->claim_unknown)
 			tw_log_err(TW_LOG_ERROR, "claim_failed", "claiming a job", &err);
 		tw_run_release_slot(r);
 		return false;

@@ -81,6 +81,7 @@ struct tw_jobs {
 	/* of the last pause, during which no job is started (monotonic) */
 	_Atomic int64_t pause_ms, resume_ms;
 	int64_t claims_checked_ms; /* monotonic */
+	bool claim_unknown;        /* the last claim failed, perhaps after it was committed */
 	_Atomic int64_t active_ms; /* the dispatcher's last activity (monotonic); 0: none yet */
 	unsigned drain_s;
 	unsigned n_slots;

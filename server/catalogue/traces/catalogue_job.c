@@ -16,6 +16,7 @@
 #include "server/storage/blob_store.h"
 
 enum { RETRY_AFTER_MS = 500, WAIT_LEAST_MS = 1000, WAIT_MOST_MS = 60000 };
+enum { KEEP_ARENA = 1 << 16 };
 
 /* Only the claim to end. */
 #define OWN(table) " AND claimed=1 AND owner=? AND " table ".attempts=?"
@@ -372,6 +373,27 @@ static enum tw_status release(struct tw_db *db, const char *owner, struct tw_err
 
 	for (enum tw_queue q = 0; st == TW_OK && q < TW_QUEUES; q++)
 		st = tw_cat_exec(db, NULL, err, TW_OF_QUEUE(q, RELEASE), "t", owner);
+	return st;
+}
+
+enum tw_status tw_catalogue_jobs_keep(struct tw_catalogue *c, const char *owner,
+        const char *const *held, size_t n, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(KEEP_ARENA);
+	struct tw_db *w = NULL;
+	const char *ids;
+	enum tw_status st = a ? tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err) : tw_oom(err);
+
+	if (st == TW_OK) {
+		ids = tw_cat_ids(w, held, n, a);
+		st = !ids ? tw_oom(err)
+		          : tw_cat_exec(w, NULL, err, /* claimed jobs: few */
+		                    RELEASE("job", "trace_id") " AND NOT trace_id" TW_CAT_AMONG_IDS(
+		                            "?2"),
+		                    "tt", owner, ids);
+		st = tw_cat_end(c, w, st, err);
+	}
+	tw_arena_free(a);
 	return st;
 }
 

@@ -45,7 +45,8 @@ struct tw_claim {
 enum tw_status tw_catalogue_queue_claim(struct tw_catalogue *c, const struct tw_claim *of,
         struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err) TW_MUST_USE;
 /* Traces: claims up to cap jobs of one project, more than one only if each is an upload of one part
- * with at most small_bytes that was not attempted before. */
+ * with at most small_bytes that was not attempted before.  After an error other than TW_NOT_FOUND,
+ * jobs may be claimed of which the caller does not know: tw_catalogue_jobs_keep. */
 enum tw_status tw_catalogue_jobs_claim(struct tw_catalogue *c, const struct tw_claim *of,
         uint64_t small_bytes, struct tw_arena *a, struct tw_job_row *ret, size_t cap, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
@@ -91,6 +92,10 @@ enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job
 /* At start: a single server queues all claimed jobs again, as their claimer is dead; with several
  * servers they are claimed once their lease ends.  Clears the delays of postponed jobs. */
 enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
+/* Queues again the traces that this owner has claimed, except those held: after a claim whose reply
+ * was lost. */
+enum tw_status tw_catalogue_jobs_keep(struct tw_catalogue *c, const char *owner,
+        const char *const *held, size_t n, struct tw_err *err) TW_MUST_USE;
 /* Queues this owner's jobs again, as it stops. */
 enum tw_status tw_catalogue_jobs_leave(
         struct tw_catalogue *c, const char *owner, struct tw_err *err) TW_MUST_USE;

@@ -346,17 +346,6 @@ static enum tw_status take_small(struct tw_db *w, const struct tw_cat_turn *of, 
 	return st;
 }
 
-/* In PostgreSQL the first job is claimed already, so an error only means that it remains alone; if
- * the reply was lost after the commit, the other jobs are claimed again when their leases expire.
- */
-static enum tw_status add_small(struct tw_db *w, const struct tw_cat_turn *of, struct tw_arena *a,
-        struct tw_job_row *io, size_t cap, size_t *io_n, struct tw_err *err)
-{
-	const enum tw_status st = take_small(w, of, a, io, cap, io_n, err);
-
-	return w->engine->is_shared ? TW_OK : st;
-}
-
 enum tw_status tw_cat_claim(struct tw_catalogue *c, struct tw_cat_turn *io, struct tw_arena *a,
         struct tw_job_row *ret, size_t cap, size_t *ret_n, struct tw_err *err)
 {
@@ -375,7 +364,7 @@ enum tw_status tw_cat_claim(struct tw_catalogue *c, struct tw_cat_turn *io, stru
 	st = take(w, io, lapsed ? "" : best.project, &t, err);
 	*ret_n = t.found;
 	if (st == TW_OK && t.found && !lapsed && cap > 1 && is_small(&t, io->small_bytes))
-		st = add_small(w, io, a, ret, cap, ret_n, err);
+		st = take_small(w, io, a, ret, cap, ret_n, err);
 	st = tw_cat_end(c, w, st, err);
 	if (st != TW_OK || !t.found) {
 		*ret_n = 0;

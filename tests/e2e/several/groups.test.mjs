@@ -8,8 +8,10 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { startCluster } from '../cluster.mjs';
+import { startGates } from '../gates.mjs';
 import { sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
+import { startPrimary } from '../postgres_pair.mjs';
 import { Server, atEnd, binary, newFolder, until } from '../server.mjs';
 
 const skip = !postgresIsThere && 'PostgreSQL 15 or later is not installed';
@@ -18,10 +20,10 @@ const TRACES = 20;
 const CALLS = (n) => 10 + n;
 
 /* Servers on one catalogue and one folder, with traces that wait for a decoder. */
-async function begin(t, db, name) {
+async function begin(t, db, name, address = db.url(name)) {
 	const data = path.join(newFolder(t, 'tw-groups-'), 'data');
-	const serve = async (role, env = {}) => {
-		const s = new Server(data, ['--catalog', db.url(name), '--several-servers', '--role', role, '--device-requests', '0', '--decode-workers', '1'], env);
+	const serve = async (role, env = {}, url = address) => {
+		const s = new Server(data, ['--catalog', url, '--several-servers', '--role', role, '--device-requests', '0', '--decode-workers', '1'], env);
 		await s.start();
 		atEnd(t, () => {
 			s.child.kill('SIGCONT');
@@ -124,4 +126,27 @@ test('a server that stood still loses the jobs of its group that another took, a
 	assert.deepEqual(ready(still).sort(), had.slice(5));
 	assert.deepEqual(ready(other).filter((id) => had.includes(id)).sort(), lost);
 	assert.equal(ready(other).length, TRACES - had.length + lost.length);
+});
+
+test('jobs of a claim whose reply was lost are claimed again by the same server', options, async (t) => {
+	const pair = await startPrimary(t), db = pair.primary;
+	const gates = await startGates(t);
+	const port = await gates.make('decoder', { port: db.port });
+	const c = await begin(t, db, 'lost', pair.url('lost'));
+	/* The second claim, of the other jobs of the group, is slow once. */
+	c.sql('CREATE TABLE slow(); INSERT INTO slow DEFAULT VALUES');
+	c.sql("CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF EXISTS(SELECT 1 FROM job WHERE claimed=1) AND EXISTS(SELECT 1 FROM slow) THEN DELETE FROM slow; PERFORM pg_sleep(5); END IF; RETURN NEW; END $$");
+	c.sql('CREATE TRIGGER wait BEFORE UPDATE ON job FOR EACH ROW WHEN (NEW.claimed=1 AND OLD.claimed=0) EXECUTE FUNCTION wait()');
+	const decoder = await c.serve('decode', {}, pair.address('lost', port));
+	const claims = "FROM pg_stat_activity WHERE query LIKE 'WITH mine AS (SELECT project_id, trace_id FROM (%'";
+	await until(() => (db.sql(`SELECT count(*) ${claims} AND wait_event='PgSleep'`) === '1' ? true : undefined), 'it claims the group', 60);
+	await gates.set('decoder', { closed: true });
+	await until(() => (Number(c.sql('SELECT count(*) FROM job WHERE claimed=1')) > 2 ? true : undefined), 'the claim is committed', 60);
+	c.sql('UPDATE job SET due_ms=due_ms+3600000 WHERE claimed=1'); // their leases do not end during the test
+	db.endSessions();
+	await gates.set('decoder', {});
+	await verify(c);
+	assert.match(decoder.log, /event=claim_failed/);
+	assert.equal(ready(decoder).length, TRACES);
+	assert.equal(c.sql('SELECT max(attempts) FROM trace'), '1');
 });

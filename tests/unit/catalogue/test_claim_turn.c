@@ -518,6 +518,33 @@ static void test_groups(void **state)
 	assert_string_equal(again[0].trace_id, rows[1].trace_id);
 }
 
+/* A server queues the jobs again that it does not know it claimed. */
+static void test_a_lost_reply(void **state)
+{
+	struct model *m = *state;
+	const struct tw_claim other = {TW_QUEUE_TRACES, "else", 100000, 0};
+	struct tw_job_row rows[GROUP], of_other, again[GROUP];
+	const char *held[] = {NULL, NULL};
+	size_t n;
+
+	for (int i = 0; i < 4; i++)
+		(void)arrive(m, 1);
+	assert_int_equal(tw_catalogue_queue_claim(m->c, &other, m->arena, &of_other, NULL), TW_OK);
+	n = claim_group(m, rows);
+	assert_int_equal(n, 3);
+	held[0] = rows[0].trace_id;
+	held[1] = "unknown";
+	assert_int_equal(tw_catalogue_jobs_keep(m->c, "me", held, 2, NULL), TW_OK);
+	assert_int_equal(claim_group(m, again), 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(again[i].attempts, 1);
+		assert_true(has_id(rows + 1, 2, again[i].trace_id));
+	}
+	assert_int_equal(tw_catalogue_jobs_keep(m->c, "me", NULL, 0, NULL), TW_OK);
+	assert_int_equal(claim_group(m, again), 3);
+	assert_false(has_id(again, 3, of_other.trace_id));
+}
+
 /* More projects than one statement reads: each is served once a round, in the order of their ids.
  */
 static void test_many_projects(void **state)
@@ -666,6 +693,7 @@ static const struct CMUnitTest tests[] = {
         TEST(test_lapsed_and_put_off),
         TEST(test_one_of_each_project),
         TEST(test_groups),
+        TEST(test_a_lost_reply),
         TEST(test_many_projects),
         TEST(test_bound_of_traces),
         TEST(test_bound_of_bytes),
