@@ -33,7 +33,8 @@ static enum tw_status open_writer(struct tw_catalogue *c, struct tw_err *err)
 	return st == TW_OK ? tw_cat_upgrade(c, tw_catalogue_schema, room, err) : st;
 }
 
-enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, struct tw_err *err)
+static enum tw_status open_as(
+        const char *path, bool serves, struct tw_catalogue **ret, struct tw_err *err)
 {
 	struct tw_catalogue *c = tw_mem_zalloc(1, sizeof *c);
 	enum tw_status st;
@@ -59,12 +60,25 @@ enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, st
 		return tw_oom(err);
 	}
 	memcpy(c->path, path, strlen(path) + 1);
-	st = open_writer(c, err);
+	st = serves && !tw_db_is_postgres(path) ? tw_cat_hold_folder(c, err) : TW_OK;
+	if (st == TW_OK)
+		st = open_writer(c, err);
 	if (st == TW_OK)
 		*ret = c;
 	else
 		tw_catalogue_close(c);
 	return st;
+}
+
+enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, struct tw_err *err)
+{
+	return open_as(path, false, ret, err);
+}
+
+enum tw_status tw_catalogue_open_to_serve(
+        const char *path, struct tw_catalogue **ret, struct tw_err *err)
+{
+	return open_as(path, true, ret, err);
 }
 
 struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)

@@ -25,6 +25,9 @@ struct tw_catalogue;
  * (schema/catalogue*).  Refuses a schema newer than this binary's. */
 enum tw_status tw_catalogue_open(
         const char *path, struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
+/* The same for a server: SQLite's file is opened only if no other server uses it (TW_BUSY). */
+enum tw_status tw_catalogue_open_to_serve(
+        const char *path, struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c);
 /* "sqlite" or "postgresql". */
 const char *tw_catalogue_engine(const struct tw_catalogue *c);

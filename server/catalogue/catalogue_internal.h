@@ -192,6 +192,7 @@ struct tw_db *tw_cat_writer_take(struct tw_catalogue *c);
 void tw_cat_writer_give(struct tw_catalogue *c, struct tw_db *w);
 /* The statements that stay prepared on this writing connection. */
 struct tw_stmt **tw_cat_writer_kept(struct tw_catalogue *c, const struct tw_db *w);
+enum tw_status tw_cat_hold_folder(struct tw_catalogue *c, struct tw_err *err);
 void tw_cat_writers_init(struct tw_catalogue *c);
 void tw_cat_writers_widen(struct tw_catalogue *c); /* to TW_CATALOGUE_WRITERS */
 void tw_cat_writers_close(struct tw_catalogue *c);

@@ -66,11 +66,13 @@ enum tw_status tw_catalogue_take_folder(
 
 /* SQLite: a record lock on data/catalogue.db.lock.  It ends with the process, and a forked child
  * does not have it, so that a killed server can be started again at once. */
-static enum tw_status hold_folder(struct tw_catalogue *c, struct tw_err *err)
+enum tw_status tw_cat_hold_folder(struct tw_catalogue *c, struct tw_err *err)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	char path[PATH_BYTES];
 
+	if (c->serve_lock >= 0)
+		return TW_OK;
 	if (snprintf(path, sizeof path, "%s.lock", c->path) >= (int)sizeof path)
 		return tw_fail(err, TW_BAD_REQUEST, "the data folder's path is too long");
 	c->serve_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -92,7 +94,7 @@ enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct t
 	if (tw_cat_is_sqlite(c))
 		return several ? tw_fail(err, TW_BAD_REQUEST,
 		                         "--several-servers is for a catalogue in PostgreSQL")
-		               : hold_folder(c, err);
+		               : tw_cat_hold_folder(c, err);
 	st = tw_postgres_hold(c->writers[0].db, !several, err);
 	if (st == TW_BUSY && !several)
 		return tw_fail(err, TW_BUSY,

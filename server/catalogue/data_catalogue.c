@@ -156,7 +156,7 @@ static enum tw_status open_bound(const char *data, const struct binding *had, co
 }
 
 static enum tw_status open_any(const char *data, const char *address, const char *store,
-        struct tw_catalogue **ret, struct tw_err *err)
+        bool serves, struct tw_catalogue **ret, struct tw_err *err)
 {
 	struct binding had;
 	char path[PATH_BYTES];
@@ -169,21 +169,22 @@ static enum tw_status open_any(const char *data, const char *address, const char
 		return open_bound(data, &had, address[0] ? address : had.address, ret, err);
 	if (!path_of(data, "catalogue.db", path))
 		return tw_fail(err, TW_BAD_REQUEST, "--data is too long");
-	return tw_catalogue_open(path, ret, err);
+	return serves ? tw_catalogue_open_to_serve(path, ret, err)
+	              : tw_catalogue_open(path, ret, err);
 }
 
 enum tw_status tw_data_catalogue_open_target(const char *data, const char *address,
         const char *store, struct tw_catalogue **ret, struct tw_err *err)
 {
-	return open_any(data, address, store, ret, err);
+	return open_any(data, address, store, false, ret, err);
 }
 
 enum tw_status tw_data_catalogue_open(const char *data, const char *address, const char *store,
-        struct tw_catalogue **ret, struct tw_err *err)
+        bool serves, struct tw_catalogue **ret, struct tw_err *err)
 {
 	struct tw_catalogue *c = NULL;
 	bool migrating = false;
-	enum tw_status st = open_any(data, address, store, &c, err);
+	enum tw_status st = open_any(data, address, store, serves, &c, err);
 
 	if (st == TW_OK)
 		st = tw_catalogue_migrating(c, &migrating, err);

@@ -153,7 +153,7 @@ static enum tw_status open_catalogue(struct server *s, struct tw_err *err)
 		st = tw_jobs_refuse_without_catalogue(s->api.blobs, err);
 	if (st == TW_OK)
 		st = tw_data_catalogue_open(
-		        c->data_dir, c->catalog, c->storage.blobs, &s->api.catalogue, err);
+		        c->data_dir, c->catalog, c->storage.blobs, true, &s->api.catalogue, err);
 	if (st == TW_OK && !c->adopt)
 		st = tw_jobs_refuse_other_catalogue(s->api.blobs, s->api.catalogue, err);
 	if (st == TW_OK)

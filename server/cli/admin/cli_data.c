@@ -48,7 +48,7 @@ static enum tw_status find_place(const char *data, struct place *p, struct tw_er
 static enum tw_status open_catalogue(
         const char *data, const struct place *p, struct tw_catalogue **ret, struct tw_err *err)
 {
-	return tw_data_catalogue_open(data, address(), p->storage.blobs, ret, err);
+	return tw_data_catalogue_open(data, address(), p->storage.blobs, false, ret, err);
 }
 
 static enum tw_status open_files(const char *data, const struct place *p, unsigned min_free_percent,
@@ -261,7 +261,8 @@ static enum tw_status open_empty(const struct tw_cli_rebuild *of, const struct t
 		        of->data);
 	if (!c->catalog[0] && !tw_data_catalogue_is_there(of->data))
 		return open_new(of->data, r, err);
-	return tw_data_catalogue_open(of->data, c->catalog, p->storage.blobs, &r->catalogue, err);
+	return tw_data_catalogue_open(
+	        of->data, c->catalog, p->storage.blobs, false, &r->catalogue, err);
 }
 
 enum tw_status tw_cli_rebuild_open(

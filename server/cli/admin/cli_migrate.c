@@ -161,7 +161,7 @@ static enum tw_status open_source(const struct tw_migrate_options *a, struct tw_
 	m->served = tw_data_catalogue_in_use(a->from); /* checked before it is opened here */
 	st = open_files(a->from, &s->from, &m->from, err);
 	if (st == TW_OK)
-		st = tw_data_catalogue_open(a->from, "", s->from.blobs, &m->rows.from, err);
+		st = tw_data_catalogue_open(a->from, "", s->from.blobs, false, &m->rows.from, err);
 	if (st == TW_OK)
 		tw_small_files_use(m->from, m->rows.from, 0);
 	if (st == TW_OK && !m->served)

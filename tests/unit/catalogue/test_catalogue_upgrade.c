@@ -9,9 +9,11 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "server/catalogue/catalogue.h"
@@ -285,8 +287,62 @@ static void test_unknown_schemas_are_refused(void **state)
 	end(&p);
 }
 
+/* Returns the process that has the lock of a server until it is killed. */
+static pid_t hold(const char *path)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int ready[2];
+	char held = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+		held = fd >= 0 && fcntl(fd, F_SETLK, &lock) == 0;
+		(void)!write(ready[1], &held, 1);
+		(void)alarm(120);
+		for (;;)
+			(void)pause();
+	}
+	assert_int_equal(read(ready[0], &held, 1), 1);
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+	assert_true(held);
+	return pid;
+}
+
+/* A newer version must not change the schema of a server that is running. */
+static void test_not_while_another_server_runs(void **state)
+{
+	char dir[] = "/tmp/tw-upgrade-XXXXXX", path[64], lock[80];
+	struct tw_catalogue *c = NULL;
+	struct tw_err err = {.msg = ""};
+	pid_t other;
+
+	(void)state;
+	if (catalogue_on_postgres())
+		return;
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof path, "%s/catalogue.db", dir);
+	(void)snprintf(lock, sizeof lock, "%s.lock", path);
+	other = hold(lock);
+	assert_int_equal(tw_catalogue_open_to_serve(path, &c, &err), TW_BUSY);
+	assert_non_null(strstr(err.msg, "another server uses this data folder"));
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(kill(other, SIGKILL), 0);
+	assert_int_equal(waitpid(other, NULL, 0), other);
+	assert_int_equal(tw_catalogue_open_to_serve(path, &c, &err), TW_OK);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(tw_catalogue_serve(c, false, &err), TW_OK);
+	(void)tw_catalogue_close(c);
+	assert_int_equal(nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_applied_after_a_copy),
+        cmocka_unit_test(test_not_while_another_server_runs),
         cmocka_unit_test(test_all_of_it_or_nothing),
         cmocka_unit_test(test_once_by_several),
         cmocka_unit_test(test_a_large_one_is_not_read_into_memory),
