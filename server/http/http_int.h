@@ -253,9 +253,8 @@ bool tw_watch_is_surplus(struct MHD_Connection *connection);
 /* Sets r->route, and r->method if a header overrides it; fails with a message if there is none. */
 enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 
-/* Query parameters (http_request.c): that all names are declared, which needs no caller; then
- * values and required ones. */
-enum tw_status tw_req_check_names(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
+/* Query parameters: values, and that required ones are present.  That all names are declared is
+ * checked when the route is found, as it needs no caller. */
 enum tw_status tw_req_check_values(const struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 json_t *tw_params_known(const struct tw_route *route); /* their names */
 

@@ -226,6 +226,53 @@ const char *tw_target_query(const struct tw_target *t, const char *name)
 	return NULL;
 }
 
+/* --- names of parameters --- */
+
+static const struct tw_param *find(const struct tw_route *route, const char *name)
+{
+	for (const struct tw_param *const *list = route->params; list && *list; list++)
+		for (const struct tw_param *p = *list; p->name; p++)
+			if (strcmp(p->name, name) == 0)
+				return p;
+	return NULL;
+}
+
+/* As many names as fit; the reply has a list of all. */
+static void list_known(const struct tw_route *route, char *out, size_t cap)
+{
+	size_t len = 0;
+
+	(void)snprintf(out, cap, "none");
+	for (const struct tw_param *const *list = route->params; list && *list; list++)
+		for (const struct tw_param *p = *list; p->name; p++) {
+			const bool fits =
+			        len + strlen(", ") + strlen(p->name) + sizeof ", ..." <= cap;
+
+			len += (size_t)snprintf(out + len, cap - len, "%s%s", len ? ", " : "",
+			        fits ? p->name : "...");
+			if (!fits)
+				return;
+		}
+}
+
+/* With an ignored parameter the response would be to a different query. */
+static enum tw_status check_names(struct tw_req *r, struct tw_err *err)
+{
+	char all[120];
+
+	for (size_t i = 0; !r->route->any_params && i < r->target.n_pairs; i++) {
+		const char *name = r->target.pairs[i].name;
+
+		if (find(r->route, name) || strcmp(name, "project") == 0)
+			continue;
+		list_known(r->route, all, sizeof all);
+		r->unknown_at = r->route;
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "unknown parameter %.40s; the parameters are: %s", name, all);
+	}
+	return TW_OK;
+}
+
 /* --- the route --- */
 
 static bool is_method(const struct tw_route *route, const char *method)
@@ -323,7 +370,7 @@ enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
 			r->route = route;
 			r->method = route->by_post ? route->method : r->method;
 			st = check_role(r, err);
-			return st == TW_OK ? tw_req_check_names(r, err) : st;
+			return st == TW_OK ? check_names(r, err) : st;
 		}
 		add_allowed(route, allow, sizeof allow);
 	}
@@ -334,15 +381,6 @@ enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
 }
 
 const char *const tw_orders[] = {"desc", "asc", NULL};
-
-static const struct tw_param *find(const struct tw_route *route, const char *name)
-{
-	for (const struct tw_param *const *list = route->params; list && *list; list++)
-		for (const struct tw_param *p = *list; p->name; p++)
-			if (strcmp(p->name, name) == 0)
-				return p;
-	return NULL;
-}
 
 /* --- values of parameters --- */
 
@@ -418,42 +456,6 @@ static enum tw_status check_value(const struct tw_param *p, const char *text, st
 }
 
 /* --- the request --- */
-
-/* As many names as fit; the reply has a list of all. */
-static void list_known(const struct tw_route *route, char *out, size_t cap)
-{
-	size_t len = 0;
-
-	(void)snprintf(out, cap, "none");
-	for (const struct tw_param *const *list = route->params; list && *list; list++)
-		for (const struct tw_param *p = *list; p->name; p++) {
-			const bool fits =
-			        len + strlen(", ") + strlen(p->name) + sizeof ", ..." <= cap;
-
-			len += (size_t)snprintf(out + len, cap - len, "%s%s", len ? ", " : "",
-			        fits ? p->name : "...");
-			if (!fits)
-				return;
-		}
-}
-
-/* With an ignored parameter the response would be to a different query. */
-enum tw_status tw_req_check_names(struct tw_req *r, struct tw_err *err)
-{
-	char all[120];
-
-	for (size_t i = 0; !r->route->any_params && i < r->target.n_pairs; i++) {
-		const char *name = r->target.pairs[i].name;
-
-		if (find(r->route, name) || strcmp(name, "project") == 0)
-			continue;
-		list_known(r->route, all, sizeof all);
-		r->unknown_at = r->route;
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "unknown parameter %.40s; the parameters are: %s", name, all);
-	}
-	return TW_OK;
-}
 
 static bool is_repeated(const struct tw_req *r, size_t at)
 {

@@ -110,7 +110,6 @@ struct tw_rollup_head {
 	char ids[TW_BUCKETS][TW_ROLLUP_ID]; /* "" if none */
 };
 
-void tw_rollup_head_init(struct tw_rollup_head *h);
 void tw_rollup_head_clear(struct tw_rollup_head *h);
 void tw_rollup_head_add(struct tw_rollup_head *h, const char *trace_id, int64_t duration_ns);
 void tw_rollup_head_write(const struct tw_rollup_head *h, struct tw_buf *out);

@@ -3,11 +3,6 @@
 
 #include "server/stats/rollup.h"
 
-void tw_rollup_head_init(struct tw_rollup_head *h)
-{
-	memset(h, 0, sizeof *h);
-}
-
 void tw_rollup_head_clear(struct tw_rollup_head *h)
 {
 	if (h->lengths.n)

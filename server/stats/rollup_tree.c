@@ -29,7 +29,7 @@ void tw_rollup_thread_name(struct tw_str name, bool is_main, char out[TW_ROLLUP_
 		(void)memcpy(out, n ? "main#" : "thread", n ? sizeof "main#" : sizeof "thread");
 }
 
-uint64_t tw_rollup_thread_id(const char *name)
+static uint64_t thread_id(const char *name)
 {
 	const struct tw_rollup_space nowhere = {"thread", "", ""};
 
@@ -128,7 +128,7 @@ static bool name_thread(struct tw_rollup_tree *t, uint64_t id, struct tw_str nam
 uint32_t tw_rollup_tree_thread(struct tw_rollup_tree *t, struct tw_str name)
 {
 	const char *copy = tw_arena_str(t->arena, name);
-	uint64_t id = copy ? tw_rollup_thread_id(copy) : 0;
+	uint64_t id = copy ? thread_id(copy) : 0;
 
 	if (!copy || !name_thread(t, id, (struct tw_str){copy, name.len}))
 		return TW_ROLLUP_NO_NODE;

@@ -31,7 +31,7 @@ struct tw_rollup_tree_sum { /* of the traces in which the node has a time of tha
 };
 
 struct tw_rollup_tree_node {
-	uint64_t method; /* of a thread: tw_rollup_thread_id of its kind */
+	uint64_t method; /* of a thread: the id of its kind */
 	uint32_t parent; /* TW_ROLLUP_NO_NODE: a thread.  Parents come before children */
 	uint32_t first;  /* index + 1 of its sum of the lowest level */
 	uint32_t top;    /* its highest level */
@@ -61,7 +61,6 @@ struct tw_rollup_tree {
 
 /* "main", or the name with each run of digits as #: "pool-#-thread-#". */
 void tw_rollup_thread_name(struct tw_str name, bool is_main, char out[TW_ROLLUP_THREAD_BYTES]);
-uint64_t tw_rollup_thread_id(const char *name);
 
 /* The node of the threads with that name; TW_ROLLUP_NO_NODE: the arena is full. */
 uint32_t tw_rollup_tree_thread(struct tw_rollup_tree *t, struct tw_str name);

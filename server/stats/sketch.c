@@ -11,11 +11,6 @@
 
 #include <string.h>
 
-void tw_sketch_init(struct tw_sketch *s)
-{
-	memset(s, 0, sizeof *s);
-}
-
 void tw_sketch_clear(struct tw_sketch *s)
 {
 	if (s->n)

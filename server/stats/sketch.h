@@ -22,8 +22,7 @@ struct tw_sketch { /* 15 KB: use one accumulator, not one per series */
 	uint64_t counts[TW_BUCKETS];
 };
 
-void tw_sketch_init(struct tw_sketch *s);
-/* Empties it; cheaper than init. */
+/* Empties it, at less cost than setting it to zero. */
 void tw_sketch_clear(struct tw_sketch *s);
 /* Adds one number; negative ones count as 0. */
 void tw_sketch_add(struct tw_sketch *s, int64_t value);

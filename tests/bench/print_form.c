@@ -119,7 +119,9 @@ void print_form(struct tw_trace_file *f, struct printed *ret)
 	(void)tw_buf_add(&p->bundle, "\x08", 2);
 	check(tw_trace_file_methods(f, &methods, &n_methods, &err), &err);
 	for (uint32_t i = 0; i < n; i++)
-		check(tw_cursor_open(&c[i], f, t[i].thread_id, 1024, &err), &err);
+		check(tw_cursor_open_range(
+		              &c[i], f, t[i].thread_id, 1024, INT64_MIN, INT64_MAX, &err),
+		        &err);
 	for (;;) {
 		uint32_t first = 0;
 

@@ -236,12 +236,6 @@ enum tw_status tw_cursor_open_range(struct tw_cursor *c, struct tw_trace_file *f
 	return tw_cursor_settle(c, err);
 }
 
-enum tw_status tw_cursor_open(struct tw_cursor *c, struct tw_trace_file *f, uint32_t thread_id,
-        uint32_t max_depth, struct tw_err *err)
-{
-	return tw_cursor_open_range(c, f, thread_id, max_depth, INT64_MIN, INT64_MAX, err);
-}
-
 enum tw_status tw_cursor_next(struct tw_cursor *c, struct tw_edge *ret, struct tw_err *err)
 {
 	const struct tw_slice *s = c->at < c->n ? &c->slices[c->at] : NULL;

@@ -38,10 +38,7 @@ struct tw_cursor {
 	int64_t next_ns; /* of the next edge; INT64_MAX when done */
 };
 
-/* The caller frees with tw_cursor_close, also on failure. */
-enum tw_status tw_cursor_open(struct tw_cursor *c, struct tw_trace_file *f, uint32_t thread_id,
-        uint32_t max_depth, struct tw_err *err) TW_MUST_USE;
-/* The same for [from_ns, to_ns) of trace time. */
+/* For [from_ns, to_ns) of trace time.  The caller frees with tw_cursor_close, also on failure. */
 enum tw_status tw_cursor_open_range(struct tw_cursor *c, struct tw_trace_file *f,
         uint32_t thread_id, uint32_t max_depth, int64_t from_ns, int64_t to_ns,
         struct tw_err *err) TW_MUST_USE;

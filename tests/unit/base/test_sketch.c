@@ -179,7 +179,7 @@ static void test_damage(void **state)
 		copy = malloc(n ? n : 1);
 		memcpy(copy, b.data, n);
 		p = copy;
-		tw_sketch_init(&two);
+		memset(&two, 0, sizeof two);
 		assert_false(tw_sketch_merge(&two, &p, copy + n));
 		free(copy);
 	}
@@ -188,7 +188,7 @@ static void test_damage(void **state)
 		memcpy(copy, b.data, b.len);
 		copy[at / 8] ^= (uint8_t)(1 << at % 8);
 		p = copy;
-		tw_sketch_init(&two);
+		memset(&two, 0, sizeof two);
 		(void)!tw_sketch_merge(&two, &p, copy + b.len);
 		free(copy);
 	}
@@ -320,7 +320,7 @@ static void test_damaged_parts(void **state)
 		tw_buf_init(&out, 1 << 20);
 		if (tw_rollup_add_part(&bent, 0, parts[0].data, parts[0].len, NULL) == TW_OK)
 			(void)!tw_rollup_write_part(&bent, 0, &one, &out, NULL);
-		tw_sketch_init(&one);
+		memset(&one, 0, sizeof one);
 		tw_buf_done(&out);
 		parts[0].data[at / 8] ^= (uint8_t)(1 << at % 8);
 		tw_arena_reset(a);
@@ -353,7 +353,7 @@ static void test_exemplars(void **state)
 	assert_memory_equal(tw_rollup_head_exemplar(&g, tw_sketch_quantile(&g.lengths, 50)),
 	        "01L00000000000000000000050", TW_ROLLUP_ID);
 	for (size_t n = 1; n < b.len; n++) {
-		tw_rollup_head_init(&g);
+		memset(&g, 0, sizeof g);
 		assert_int_equal(tw_rollup_head_merge(&g, b.data, n, NULL), TW_CORRUPT);
 	}
 	tw_buf_done(&b);

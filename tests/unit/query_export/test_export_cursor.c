@@ -158,7 +158,7 @@ static void test_depth(void **state)
 	assert_int_equal(trace_fixture_make(&f, &m), TW_OK);
 	for (size_t i = 0; i < m.n; i++)
 		shallow += m.slices[i].depth < 3;
-	assert_int_equal(tw_cursor_open(&c, f.file, 1, 3, NULL), TW_OK);
+	assert_int_equal(tw_cursor_open_range(&c, f.file, 1, 3, INT64_MIN, INT64_MAX, NULL), TW_OK);
 	while (!c.done) {
 		struct tw_edge e;
 
