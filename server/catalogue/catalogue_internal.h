@@ -185,7 +185,7 @@ bool tw_cat_again(enum tw_status st, unsigned *io_tries);
 typedef enum tw_status (*tw_cat_work)(struct tw_db *w, void *arg, struct tw_err *err);
 enum tw_status tw_cat_transact(struct tw_catalogue *c, enum tw_cat_subject alone, tw_cat_work work,
         void *arg, struct tw_err *err);
-/* In a transaction that waits for a file and has locked nothing that others need. */
+/* In a transaction that waits for files, and has locked only what they belong to. */
 enum tw_status tw_cat_may_idle(struct tw_db *w, struct tw_err *err);
 /* For statements outside of a transaction (catalogue_writer.c). */
 struct tw_db *tw_cat_writer_take(struct tw_catalogue *c);
@@ -431,8 +431,8 @@ const char *tw_cat_text(const struct tw_cat_query *q, int col, struct tw_arena *
 #define TW_CAT_TRACE_COLUMNS "{columns},error_status,error_message,error_offset"
 bool tw_cat_read_trace(const struct tw_cat_query *q, struct tw_arena *a, struct tw_trace_row *r);
 
-/* Stores the counts of a trace's names in its row and its build's sums; NULL removes them. */
-enum tw_status tw_cat_set_names(
+/* Removes the counts of a trace's names from its row and its build's sums. */
+enum tw_status tw_cat_clear_names(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err);
 /* After a new mapping: schedules a stage ("names", "rollup", "anr") to name the build again.  A new
  * generation stops a renaming with an earlier mapping, even one that has not begun. */

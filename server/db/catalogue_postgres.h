@@ -12,7 +12,7 @@
 #include "server/db/catalogue_db.h"
 
 /* A write transaction that sends nothing for this time is ended.  TW_POSTGRES_FILE_IDLE applies to
- * a transaction that waits for a file and locks only its own job or file. */
+ * a transaction that waits for files and locks only what they belong to. */
 #define TW_POSTGRES_IDLE      "2s"
 #define TW_POSTGRES_LOCK      "3s" /* a writer's wait for another: longer than that */
 #define TW_POSTGRES_FILE_IDLE "30s"

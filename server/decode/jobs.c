@@ -174,6 +174,8 @@ void tw_run_clear(struct running *r)
 	tw_run_release(r);
 	json_decref(r->result);
 	r->result = NULL;
+	tw_mem_free(r->file_hex);
+	r->file_hex = NULL;
 	r->used = false;
 }
 
@@ -362,8 +364,8 @@ static bool release_unknown(struct tw_jobs *j)
 			if (r->group[k].used)
 				held[n++] = r->group[k].job.trace_id;
 	}
-	if (j->claim_unknown &&
-	        tw_catalogue_jobs_keep(j->parts.catalogue, j->parts.node, held, n, &err) != TW_OK) {
+	if (j->claim_unknown && tw_catalogue_jobs_release_except(j->parts.catalogue, j->parts.node,
+	                                held, n, &err) != TW_OK) {
 		tw_log_err(TW_LOG_ERROR, "claim_failed", "releasing jobs", &err);
 		return false;
 	}
@@ -378,6 +380,7 @@ static bool claim_and_start(struct tw_jobs *j)
 	const struct tw_claim claim = {
 	        TW_QUEUE_TRACES, j->parts.node, tw_claims_lease_ms(&j->parts), per_project(j)};
 	struct tw_job_row jobs[TW_CHILD_JOBS];
+	const bool grouped = may_group(&j->parts) && !j->claim_unknown; /* its statement may fail */
 	size_t n = 0;
 	struct tw_err err;
 	enum tw_status st;
@@ -388,7 +391,7 @@ static bool claim_and_start(struct tw_jobs *j)
 	if (!r->arena)
 		return false;
 	st = tw_catalogue_jobs_claim(j->parts.catalogue, &claim, GROUP_BYTES, r->arena, jobs,
-	        may_group(&j->parts) ? j->parts.config->decode_group : 1, &n, &err);
+	        grouped ? j->parts.config->decode_group : 1, &n, &err);
 	if (st != TW_OK) {
 		j->claim_unknown = st != TW_NOT_FOUND;
 		if (j->claim_unknown)

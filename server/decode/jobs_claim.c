@@ -37,7 +37,7 @@ struct tw_claims {
 	bool stop;
 	struct claim held[HELD];
 	size_t n;
-	int64_t renewed_ms; /* all leases were renewed at this time (monotonic) or later */
+	int64_t renewed_ms; /* last renewal (monotonic) of all leases whose rows were not locked */
 	/* of the renewing thread */
 	struct claim copy[HELD];
 	struct tw_job_row rows[HELD];
@@ -57,7 +57,7 @@ int64_t tw_claims_lease_ms(const struct tw_decode_parts *parts)
 
 /* --- renewing --- */
 
-/* The first n of the copy. */
+/* Renews the first n claims of the copy. */
 static bool renew(struct tw_claims *c, size_t n)
 {
 	const struct tw_decode_parts *parts = c->parts;

@@ -21,7 +21,7 @@
 #include "server/decode/jobs_store.h"
 #include "server/http/metrics.h"
 
-enum { PAUSE_LEAST_MS = 1000, PAUSE_MOST_MS = 30000, PUT_MS = 10000 };
+enum { PAUSE_LEAST_MS = 1000, PAUSE_MOST_MS = 30000, PUT_MS = 10000, MOVES = 4 };
 
 /* --- a child's result, for the catalogue and the metrics --- */
 
@@ -102,10 +102,10 @@ static enum tw_status put_file(void *arg, struct tw_err *err)
 {
 	struct running *r = arg;
 	enum tw_status st =
-	        r->put ? TW_OK
-	               : tw_trace_publish(r->jobs->parts.blobs, r->out, r->job.trace_id, err);
+	        r->stored ? TW_OK
+	                  : tw_trace_publish(r->jobs->parts.blobs, r->out, r->job.trace_id, err);
 
-	r->put = st == TW_OK;
+	r->stored = st == TW_OK;
 	tw_crash_point("trace_renamed");
 	return st;
 }
@@ -135,7 +135,7 @@ static enum tw_status is_held(const struct running *r, struct tw_err *err)
 static enum tw_status take_small(struct running *r, struct tw_err *err)
 {
 	const size_t cap = 2 * r->file_bytes + 1;
-	char *hex = tw_arena_alloc(r->arena, cap, 1);
+	char *hex = tw_mem_alloc(cap, 1); /* not of the arena, which the jobs of a group share */
 	const int fd = hex ? open(r->out, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
 	enum tw_status st = fd >= 0 ? tw_fd_hex(fd, hex, cap, err)
 	                    : hex   ? tw_fail_errno(err, TW_IO, "a trace file cannot be read")
@@ -143,8 +143,10 @@ static enum tw_status take_small(struct running *r, struct tw_err *err)
 
 	if (fd >= 0)
 		(void)close(fd);
-	if (st != TW_OK)
+	if (st != TW_OK) {
+		tw_mem_free(hex);
 		return st;
+	}
 	(void)unlink(r->out);
 	r->file_hex = hex;
 	return TW_OK;
@@ -234,6 +236,12 @@ enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err
 
 	wake_stages(j);
 	return recorded(j, r, st);
+}
+
+/* While a transaction moves files, others wait for their traces. */
+size_t tw_run_together(struct running *const *runs, size_t n)
+{
+	return publishes_in_transaction(runs[0]) && n > MOVES ? MOVES : n;
 }
 
 enum tw_status tw_run_record_all(struct tw_jobs *j, struct running *const *runs, size_t n,

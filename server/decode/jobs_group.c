@@ -3,9 +3,10 @@
  *
  * Starting a process costs more than decoding a small trace, and so does a transaction.  A group
  * has a slot; its jobs are claimed together, decoded one after the other by one child, stored in
- * parallel and recorded together.  A child that dies consumes an attempt of the job that it was
- * doing, as always; that job runs alone afterwards, since a group has first attempts only.  Jobs
- * that were not begun are queued again, as if they had not been claimed.
+ * parallel (in a folder of several servers one after the other) and recorded together.  A child
+ * that dies consumes an attempt of the job that it was doing, as always; that job runs alone
+ * afterwards, since a group has first attempts only.  Jobs that were not begun are queued again, as
+ * if they had not been claimed.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -288,7 +289,9 @@ static bool is_storing(const struct running *m)
 	return m->used && m->ending == ENDING_NONE && m->step == STEP_STORE;
 }
 
-static void recorded(struct tw_jobs *j, struct running *m, enum tw_status st, struct tw_err *why)
+/* TW_CONFLICT: the claim was lost, or would be lost before the file is stored. */
+static void recorded(
+        struct tw_jobs *j, struct running *m, enum tw_status st, const struct tw_err *why)
 {
 	if (st != TW_OK && st != TW_CONFLICT) {
 		fail_job(j, m, why, FAULT_SERVER);
@@ -300,13 +303,24 @@ static void recorded(struct tw_jobs *j, struct running *m, enum tw_status st, st
 	end_job(m, true);
 }
 
+/* In one transaction, or separately if that fails. */
+static void record(struct tw_jobs *j, struct running *const *stored, size_t n)
+{
+	enum tw_status ends[TW_CHILD_JOBS];
+	struct tw_err why = {0};
+	const bool together = tw_run_record_all(j, stored, n, ends, &why) == TW_OK;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!together)
+			ends[i] = tw_run_record(j, stored[i], &why);
+		recorded(j, stored[i], ends[i], &why);
+	}
+}
+
 static void stored_all(struct tw_jobs *j, struct running *r)
 {
 	struct running *stored[TW_CHILD_JOBS];
-	enum tw_status ends[TW_CHILD_JOBS];
-	struct tw_err why = {0};
 	size_t n = 0;
-	bool together;
 
 	for (size_t i = 0; i < r->n_group; i++) {
 		struct running *m = &r->group[i];
@@ -314,13 +328,11 @@ static void stored_all(struct tw_jobs *j, struct running *r)
 		if (is_storing(m) && m->task.status == TW_OK)
 			stored[n++] = m;
 		else if (is_storing(m))
-			fail_job(j, m, &m->task.err, FAULT_SERVER);
+			recorded(j, m, m->task.status, &m->task.err);
 	}
-	together = n && tw_run_record_all(j, stored, n, ends, &why) == TW_OK;
-	for (size_t i = 0; i < n; i++) {
-		if (!together)
-			ends[i] = tw_run_record(j, stored[i], &why);
-		recorded(j, stored[i], ends[i], &why);
+	for (size_t i = 0, many; i < n; i += many) {
+		many = tw_run_together(stored + i, n - i);
+		record(j, stored + i, many);
 	}
 	release_if_over(r);
 }

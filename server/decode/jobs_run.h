@@ -58,11 +58,11 @@ struct running { /* a child and its job */
 	json_t *result; /* of a successful child */
 	char sha256[TW_SHA256_HEX];
 	uint64_t file_bytes;
-	const char *file_hex; /* a small file's content; NULL: it is in storage */
-	bool held;            /* the trace's file, until its row is written */
-	bool put;             /* its file is in storage */
-	bool abandoned;       /* the child was killed because the claim was lost */
-	int system_fd;        /* of the child's second output, -1 none */
+	char *file_hex; /* a small file's content; NULL: it is in storage */
+	bool held;      /* the trace's file, until its row is written */
+	bool stored;    /* its file is in storage */
+	bool abandoned; /* the child was killed because the claim was lost */
+	int system_fd;  /* of the child's second output, -1 none */
 	char out[TW_RUN_PATH];
 	/* Several small jobs of one child (jobs_group.c).  They have no child; this one has no job
 	 * of its own. */
@@ -99,6 +99,8 @@ void tw_run_release(struct running *r);
 enum tw_status tw_run_store(void *arg, struct tw_err *err) TW_MUST_USE;
 /* Records that the output was stored in the trace's row. */
 enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err *err) TW_MUST_USE;
+/* Number of the first runs to be recorded together: at least 1. */
+size_t tw_run_together(struct running *const *runs, size_t n);
 /* The same for several, in one transaction: ret[i] is the status of each. */
 enum tw_status tw_run_record_all(struct tw_jobs *j, struct running *const *runs, size_t n,
         enum tw_status *ret, struct tw_err *err) TW_MUST_USE;

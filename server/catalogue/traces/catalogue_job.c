@@ -376,7 +376,7 @@ static enum tw_status release(struct tw_db *db, const char *owner, struct tw_err
 	return st;
 }
 
-enum tw_status tw_catalogue_jobs_keep(struct tw_catalogue *c, const char *owner,
+enum tw_status tw_catalogue_jobs_release_except(struct tw_catalogue *c, const char *owner,
         const char *const *held, size_t n, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(KEEP_ARENA);
@@ -453,7 +453,7 @@ enum tw_status tw_catalogue_trace_requeue(
 		                      " NOTHING",
 		        "tti", project_id, trace_id, now);
 	if (st == TW_OK)
-		st = tw_cat_set_names(w, project_id, trace_id, err);
+		st = tw_cat_clear_names(w, project_id, trace_id, err);
 	return tw_cat_end_audited(
 	        c, w, st, &(struct tw_change){"trace.requeue", project_id, trace_id}, err);
 }

@@ -45,8 +45,8 @@ struct tw_claim {
 enum tw_status tw_catalogue_queue_claim(struct tw_catalogue *c, const struct tw_claim *of,
         struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err) TW_MUST_USE;
 /* Traces: claims up to cap jobs of one project, more than one only if each is an upload of one part
- * with at most small_bytes that was not attempted before.  After an error other than TW_NOT_FOUND,
- * jobs may be claimed of which the caller does not know: tw_catalogue_jobs_keep. */
+ * with at most small_bytes that was not attempted before.  After an error other than TW_NOT_FOUND
+ * some jobs may have been claimed: call tw_catalogue_jobs_release_except before the next claim. */
 enum tw_status tw_catalogue_jobs_claim(struct tw_catalogue *c, const struct tw_claim *of,
         uint64_t small_bytes, struct tw_arena *a, struct tw_job_row *ret, size_t cap, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
@@ -75,7 +75,8 @@ enum tw_status tw_catalogue_job_publish(struct tw_catalogue *c, const struct tw_
         const struct tw_trace_summary *summary, const struct tw_job_place *place,
         struct tw_err *err) TW_MUST_USE;
 /* The same for several jobs, in one transaction: ret[i] is TW_OK, TW_CONFLICT or TW_NOT_FOUND.  On
- * failure no job is ended, but some may have been put.  `places`: one per job, or NULL. */
+ * failure no job is ended, but some files may already be stored.  `places`: one per job, or NULL.
+ */
 enum tw_status tw_catalogue_jobs_publish(struct tw_catalogue *c, const struct tw_job_row *jobs,
         const struct tw_trace_summary *summaries, const struct tw_job_place *places, size_t n,
         enum tw_status *ret, struct tw_err *err) TW_MUST_USE;
@@ -94,7 +95,7 @@ enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job
 enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
 /* Queues again the traces that this owner has claimed, except those held: after a claim whose reply
  * was lost. */
-enum tw_status tw_catalogue_jobs_keep(struct tw_catalogue *c, const char *owner,
+enum tw_status tw_catalogue_jobs_release_except(struct tw_catalogue *c, const char *owner,
         const char *const *held, size_t n, struct tw_err *err) TW_MUST_USE;
 /* Queues this owner's jobs again, as it stops. */
 enum tw_status tw_catalogue_jobs_leave(

@@ -163,7 +163,7 @@ static enum tw_status set_names(struct tw_db *db, const char *project_id,
 	return st == TW_OK ? change_builds(db, builds, n_builds, err) : st;
 }
 
-enum tw_status tw_cat_set_names(
+enum tw_status tw_cat_clear_names(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	const struct tw_trace_names of = {{project_id, trace_id, "", ""}, {"", ""}, NULL};

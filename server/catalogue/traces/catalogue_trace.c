@@ -258,7 +258,7 @@ static enum tw_status delete_rows(struct tw_db *db, const char *project_id, cons
 		st = audit_delete(db, project_id, trace_id, err);
 
 	if (st == TW_OK)
-		st = tw_cat_set_names(db, project_id, trace_id, err);
+		st = tw_cat_clear_names(db, project_id, trace_id, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
 		        TW_EITHER("UPDATE build SET traces=traces-1 WHERE project_id=?1 AND"

@@ -56,7 +56,7 @@ async function verify({ front, data, sql }) {
 	assert.equal(check.status, 0, check.stdout + check.stderr);
 }
 
-test('a server is killed with a group', options, async (t) => {
+test('a server is killed while it decodes a group', options, async (t) => {
 	const db = await startPostgres(t);
 	for (const [step, published] of [['child_done', false], ['trace_renamed', false], ['row_ready', true]])
 		await t.test(`at ${step}`, async (t) => {
@@ -74,7 +74,7 @@ test('a server is killed with a group', options, async (t) => {
 		});
 });
 
-test('a server is killed with a group whose files are in a store', options, async (t) => {
+test('a server is killed while it decodes a group whose files are in a store', options, async (t) => {
 	const db = await startPostgres(t);
 	for (const [step, published] of [['child_done', false], ['trace_renamed', false], ['row_ready', true]])
 		await t.test(`at ${step}`, async (t) => {
@@ -101,7 +101,7 @@ test('a server is killed with a group whose files are in a store', options, asyn
 		});
 });
 
-test('a server that stood still loses the jobs of its group that another took, and completes the others', options, async (t) => {
+test('a server that stalled loses the jobs of its group that another took, and completes the others', options, async (t) => {
 	const db = await startPostgres(t);
 	const c = await begin(t, db, 'still');
 	c.sql('CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN OLD; END $$');
@@ -149,4 +149,25 @@ test('jobs of a claim whose reply was lost are claimed again by the same server'
 	assert.match(decoder.log, /event=claim_failed/);
 	assert.equal(ready(decoder).length, TRACES);
 	assert.equal(c.sql('SELECT max(attempts) FROM trace'), '1');
+});
+
+test('jobs of a group whose leases are about to end are left to the next claim, not failed', options, async (t) => {
+	const db = await startPostgres(t);
+	const c = await startCluster(t, { db, name: 'late' });
+	const serve = (role, more = {}) => c.serve({ ...more, args: ['--role', role, '--decode-workers', '1'] });
+	const front = await serve('ingest,query');
+	for (let n = 0; n < TRACES; n++) {
+		const answer = await front.post('/api/v1/traces', sampleTrace(CALLS(n), 4000), { key: c.keys.ingest, query: { app: 'shop', version_name: '1', scenario: 'start' }, headers: { 'Idempotency-Key': `k${n}` } });
+		assert.equal(answer.status, 202, answer.text);
+	}
+	const sql = (text) => db.sql(text, 'late');
+	/* five seconds are left of each first lease: too few to store an object */
+	sql('CREATE FUNCTION shorten() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.due_ms := NEW.due_ms - 25000; RETURN NEW; END $$');
+	sql('CREATE TRIGGER shorten BEFORE UPDATE ON job FOR EACH ROW WHEN (NEW.claimed=1 AND NEW.attempts=1) EXECUTE FUNCTION shorten()');
+	const decoder = await serve('decode', { join: false });
+	await until(() => (/event=claim_lost/.test(decoder.log) ? true : undefined), 'a lease is too short', 60);
+	sql('DROP TRIGGER shorten ON job');
+	await until(() => (sql('SELECT count(*) FROM job') === '0' ? true : undefined), 'all are decoded', 300);
+	assert.equal(sql('SELECT count(*) FROM trace WHERE state=2'), String(TRACES));
+	assert.doesNotMatch(decoder.log, /outcome=(failed|postponed)/);
 });
