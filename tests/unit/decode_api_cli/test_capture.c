@@ -170,7 +170,7 @@ static void test_wrong_rules_are_named(void **state)
 	        {"{\"rules\":[3]}", "rule 1: a name has"},
 	        {"{\"rules\":[{\"name\":\"a b\"}]}", "rule 1: a name has"},
 	        {"{\"rules\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", "the name is used twice"},
-	        {"{\"rules\":[{\"name\":\"a\",\"sahre\":1}]}", "rule a: sahre is nothing"},
+	        {"{\"rules\":[{\"name\":\"a\",\"sahre\":1}]}", "rule a: unknown member sahre"},
 	        {"{\"rules\":[{\"name\":\"a\",\"share\":1.01}]}", "from 0 to 1"},
 	        {"{\"rules\":[{\"name\":\"a\",\"share\":\"1\"}]}", "from 0 to 1"},
 	        {"{\"rules\":[{\"name\":\"a\",\"per_day\":-1}]}", "whole number of traces"},
