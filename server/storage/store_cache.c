@@ -35,7 +35,7 @@ struct flight {                   /* a fetch in progress, for one or more reques
 	struct tw_cache_request request; /* its strings are: */
 	char name[TW_CACHE_NAME], key[TW_CACHE_NAME];
 	unsigned holders;  /* waiting requests, and the fetching thread */
-	bool done, doomed; /* doomed: do not install_file the file */
+	bool done, doomed; /* doomed: the fetched file must not enter the cache */
 	int fd;            /* for waiting requests */
 	enum tw_status status;
 	struct tw_err err;

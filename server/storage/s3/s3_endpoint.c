@@ -113,8 +113,8 @@ static enum tw_status read_key(const char *file, struct tw_s3_key *key, struct t
 	if (fd >= 0)
 		(void)close(fd);
 	explicit_bzero(&new_key, sizeof new_key);
-	return st == TW_OK || !key->id[0] ? st
-	                                  : TW_OK; /* half written: copy_value the previous key */
+	/* the file may be half written: the previous key remains in use */
+	return st == TW_OK || !key->id[0] ? st : TW_OK;
 }
 
 static const char of_nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";

@@ -34,7 +34,7 @@ const due = [['names', 0, "named>=0 AND named<>1 AND build_id<>''"], ['rollup', 
 const differences = `SELECT count(*) FROM ((${kept} EXCEPT (${due})) UNION ALL ((${due}) EXCEPT ${kept})) d`;
 
 /* Uploads wait until another server decodes: how many wait does not depend on the machine's speed. */
-test('with several servers a trace takes at most 20 statements and 3 transactions, and few of its updates change an index', options, async (t) => {
+test('with several servers a trace takes at most 24 statements, timers included, and 3 write transactions; few of its updates change an index', options, async (t) => {
 	const db = await startDatabase(t);
 	const data = path.join(newFolder(t, 'tw-statements-'), 'data');
 	const args = ['--catalog', db.url(ONE), '--several-servers', '--device-requests', '0', '--max-queue', '10000'];

@@ -383,7 +383,7 @@ static void test_nothing_changes_while_it_is_held(void **state)
 	(void)tw_catalogue_close(c);
 }
 
-/* --- slow ones, asked in a makeDue --- */
+/* --- slow sessions, with a shortened timeout --- */
 
 static void *ask_slowly(void *arg)
 {
@@ -449,7 +449,7 @@ static void test_a_slow_look_up_is_its_own(void **state)
 	(void)tw_catalogue_close(c);
 }
 
-/* A call within makeDue does not wait long for a connection either. */
+/* With a shortened timeout, the wait for a free connection is short too. */
 static void test_no_room_in_a_hurry(void **state)
 {
 	struct tw_db *out[READERS], *more = NULL;
