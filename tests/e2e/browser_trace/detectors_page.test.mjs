@@ -47,6 +47,24 @@ test('a trace lists what blocks its main thread, and shows the call', async (t) 
 	await done(page, t);
 });
 
+test('on a phone findings are blocks, and nothing scrolls sideways', async (t) => {
+	const { shop } = await prepare();
+	const page = await open(`/traces/${shop}`, 'light', 390);
+	await tab(page, 'Findings');
+	await page.click(`${found('json')} button`);
+	const finding = page.locator('#findings tr[data-finding=json]:has-text("com.shop.Feed.parse")');
+	await finding.waitFor();
+	const sideways = await page.locator('#findings .scroll').evaluateAll((all) => all.filter((s) => s.scrollWidth > s.clientWidth).map((s) => s.innerText.slice(0, 40)));
+	assert.deepEqual(sideways, []);
+	assert.equal(await page.locator('#findings .scroll').count(), 4, 'detectors, findings, frames, start');
+	assert.equal(await finding.locator('[data-lead]').innerText(), 'org.json.JSONObject.<init>');
+	assert.equal(await page.locator('#findings tr[data-phase=application] [data-lead]').innerText(), await page.locator('#findings tr[data-phase=application] .name').innerText());
+	assert.match(await page.locator(`${found('database')} td:nth-child(4)`).evaluate((e) => getComputedStyle(e, '::before').content), /^"Longest/);
+	await finding.locator('button').click();
+	await page.waitForFunction(() => new URLSearchParams(location.search).get('a') === '435000000');
+	await done(page, t);
+});
+
 test('a trace without a main thread explains the consequence', async (t) => {
 	const { worker } = await prepare();
 	const page = await open(`/traces/${worker}?findings=1`);

@@ -4,6 +4,7 @@ import type { Thread } from '../../api/api';
 import { cuts, inOrder, ofRule, type Cause, type Finding, type Findings, type FrameFound, type Phase, type RuleSum } from './findings';
 import { COMMA, count, duration, percent } from '../../i18n/format';
 import { serverText } from '../../i18n/servertext';
+import { Cards } from '../../ui/cards';
 import { MethodName } from '../../ui/parts';
 import { tr } from '../../i18n/strings/findings';
 
@@ -30,16 +31,16 @@ function List({ r, f, from, show, named }: { r: RuleSum; f: Findings; from: numb
 	return (
 		<div class="found">
 			<p>{serverText(r.message)}</p>
-			<div class="scroll"><table>
+			<Cards>
 				<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('Wall')}</th>{cpu && <th scope="col" class="num">CPU</th>}{others && <th scope="col">{tr('Thread')}</th>}<th scope="col">{tr('Call or event')}</th><th scope="col">{tr('Called by')}</th></tr></thead>
 				<tbody>{list.slice(0, rows).map((x, i) => (
 					<tr key={i} data-finding={r.id}>
 						<td class="num"><At s={{ tid: x.tid, start_ns: x.start_ns, dur_ns: x.wall_ns }} from={from} show={show} /></td>
 						<td class="num">{duration(x.wall_ns)}</td>{cpu && <td class="num">{x.cpu_ns === null ? '' : duration(x.cpu_ns)}</td>}
 						{others && <td>{named(x.tid)}</td>}
-						<td><What f={x} /></td><td class="mono">{x.caller && <MethodName name={x.caller.name} />}</td>
+						<td class="name"><What f={x} /></td><td class="mono">{x.caller && <MethodName name={x.caller.name} />}</td>
 					</tr>))}</tbody>
-			</table></div>
+			</Cards>
 			<p class="row">
 				{list.length > rows && <button class="small" onClick={() => more(rows * 4)}>{tr('Show more')}</button>}
 				{r.found > r.listed && <span class="quiet">{tr('The longest {told} of {found}.', { told: count(r.listed), found: count(r.found) })}</span>}
@@ -67,11 +68,11 @@ function Rules({ f, from, show, named }: { f: Findings; from: number; show: Show
 	const chosen = rules.find((r) => r.id === open && r.found > 0);
 	if (all.length === 0) return <p class="quiet">{tr('No detector is enabled.')}</p>;
 	return <>
-		{rules.length > 0 && <div class="scroll"><table>
+		{rules.length > 0 && <Cards>
 			<thead><tr><th scope="col">{tr('Detector')}</th><th scope="col" class="num">{tr('Findings')}</th><th scope="col" class="num">{tr('Time in findings')}</th><th scope="col" class="num">{tr('Longest')}</th>
 				<th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('Threshold')}</th><th scope="col" class="num">{tr('All calls')}</th><th scope="col" class="num">{tr('Time in all calls')}</th></tr></thead>
 			<tbody>{rules.map((r) => <Row key={r.id} r={r} open={r === chosen} toggle={() => toggle(r.id === open ? null : r.id)} />)}</tbody>
-		</table></div>}
+		</Cards>}
 		{silent.length > 0 && <p class="quiet">{tr('No findings for: {silent}.', { silent: silent.map((r) => serverText(r.title)).join(COMMA) })}</p>}
 		{chosen && <><h3>{serverText(chosen.title)}</h3><List key={chosen.id} r={chosen} f={f} from={from} show={show} named={named} /></>}
 	</>;
@@ -95,14 +96,14 @@ function Frames({ f, from, show }: { f: Findings; from: number; show: Show }) {
 	return <>
 		<h3>{tr('Frames')}</h3>
 		<p class={f.frames.frozen + f.frames.messages > 0 ? 'loss' : 'quiet'}>{framesSay(f.frames)}</p>
-		{list.length > 0 && <div class="scroll"><table>
+		{list.length > 0 && <Cards>
 			<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('Duration')}</th><th scope="col">{tr('Frame')}</th><th scope="col">{tr('Cause')}</th></tr></thead>
 			<tbody>{list.slice(0, rows).map((x, i) => (
 				<tr key={i} data-frame={x.frozen ? 'frozen' : 'slow'}>
 					<td class="num"><At s={x} from={from} show={show} /></td><td class="num">{duration(x.dur_ns)}</td>
 					<td class="nowrap">{kind(x)}</td><td class="cause"><Why c={x.cause} show={show} tid={x.tid} /></td>
 				</tr>))}</tbody>
-		</table></div>}
+		</Cards>}
 		{list.length > rows && <p><button class="small" onClick={() => more(rows * 4)}>{tr('Show more frames')}</button></p>}
 	</>;
 }
@@ -118,14 +119,14 @@ function Start({ start, from, show }: { start: NonNullable<Findings['start']>; f
 	return <>
 		<h3>{start.kind === 'process' ? tr('Start of the app') : tr('Start of an activity')}</h3>
 		<p class="quiet">{tr('{dur_ns} from {title} to the end of {title2}, according to the calls.', { dur_ns: duration(start.dur_ns), title: serverText(start.phases[0].title), title2: serverText(start.phases[start.phases.length - 1].title) })}</p>
-		<div class="scroll"><table>
+		<Cards>
 			<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('Duration')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col">{tr('Phase')}</th><th scope="col" class="when"><span class="hidden">{tr('When')}</span></th><th scope="col">{tr('Dominated by')}</th></tr></thead>
 			<tbody>{start.phases.map((p) => (
 				<tr key={p.id} data-phase={p.id}>
 					<td class="num"><At s={p} from={from} show={show} /></td><td class="num">{duration(p.dur_ns)}</td><td class="num">{percent(p.dur_ns / Math.max(1, start.dur_ns))}</td>
-					<td class="nowrap">{serverText(p.title)}</td><td class="when"><Bar p={p} start={start} /></td><td class="cause"><Why c={p.cause} show={show} tid={p.tid} /></td>
+					<td class="nowrap name">{serverText(p.title)}</td><td class="when"><Bar p={p} start={start} /></td><td class="cause"><Why c={p.cause} show={show} tid={p.tid} /></td>
 				</tr>))}</tbody>
-		</table></div>
+		</Cards>
 	</>;
 }
 
