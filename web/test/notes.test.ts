@@ -36,6 +36,13 @@ test('late frames come before longer ones that were in time', () => {
 	assert.deepEqual(inOrder([frame(1, 30, 'none'), frame(2, 10, 'app deadline missed'), frame(3, 20, 'app deadline missed')]).map((n) => n.id), [3, 2, 1]);
 });
 
+test('states and values of counters come after other events', () => {
+	const of = (id: number, kind: string, dur_ns: number | null): Note => ({ ...note(id, id, dur_ns), kind });
+	const all = [of(1, 'counter', null), of(2, 'state', 900), of(3, 'instant', null), of(4, 'contention', 20), of(5, 'state', 950)];
+	assert.deepEqual(inOrder(all).map((n) => n.id), [4, 3, 5, 2, 1]);
+	assert.deepEqual(inOrder([all[0], all[2]]).map((n) => n.id), [3, 1], 'moments too');
+});
+
 test('a view around a note begins where the trace begins', () => {
 	assert.equal(around(note(1, 5e9, 2e9), 1e10, 4.9e9)[0], 4.9e9);
 });

@@ -153,6 +153,24 @@ test('notes: a search covers all kinds, texts, threads and details, and counts t
 	await done(page);
 });
 
+test('notes: a search shows named events before states, which last longer', async () => {
+	const page = await open(mixed);
+	const find = page.locator('#notes input[type=search]');
+	await find.click();
+	await page.keyboard.type('/./');
+	await page.getByRole('button', { name: /^All kinds/ }).waitFor();
+	await page.waitForFunction(() => document.querySelector('#notes [aria-pressed=true]')?.textContent.startsWith('All kinds') && document.querySelector('#notes tbody tr'));
+	await settled(page);
+	const { notes } = (await server.get(`/api/v1/traces/${mixed}/notes?regex=1&q=.&limit=10000`)).json;
+	const always = (n) => n.kind === 'state' || n.kind === 'counter';
+	const named = notes.filter((n) => !always(n));
+	assert.ok(named.length > 0 && Math.max(...notes.filter((n) => n.kind === 'state').map((n) => n.dur_ns)) > Math.min(...named.map((n) => n.dur_ns ?? 0)), 'the order matters');
+	const kinds = await page.locator('#notes tbody td.event .quiet:first-child').allInnerTexts();
+	const first = kinds.findIndex((k) => /states|Counters/.test(k));
+	assert.ok(first > 0 && kinds.slice(first).every((k) => /states|Counters/.test(k)), kinds.join());
+	await done(page);
+});
+
 test('notes: states are of the thread that is shown, and of the selected time', async () => {
 	const page = await open(mixed, '?note=state&thread=13');
 	const of = async (query) => (await server.get(`/api/v1/traces/${mixed}/notes?kind=state&thread=13${query}`)).json.notes;

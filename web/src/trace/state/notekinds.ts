@@ -30,9 +30,12 @@ export function kindsInOrder(kinds: Record<string, number>): string[] {
 /** A frame that came late, and why. */
 const late = (n: Note) => Number(n.kind === 'frame' && typeof n.detail?.jank === 'string' && n.detail.jank !== 'none');
 
-/** Late frames first, then the longest where they last, else by time. */
+/** Threads have states and counters have values all the time: among other events they say little. */
+const always = (n: Note) => Number(n.kind === 'state' || n.kind === 'counter');
+
+/** Late frames first, then the longest where they last, else by time; states and values of counters after all others. */
 export function inOrder(notes: Note[]): Note[] {
-	return notes.some((n) => (n.dur_ns ?? 0) > 0) ? [...notes].sort((a, b) => late(b) - late(a) || (b.dur_ns ?? -1) - (a.dur_ns ?? -1) || a.ts_ns - b.ts_ns) : notes;
+	return notes.some((n) => always(n) || (n.dur_ns ?? 0) > 0) ? [...notes].sort((a, b) => always(a) - always(b) || late(b) - late(a) || (b.dur_ns ?? -1) - (a.dur_ns ?? -1) || a.ts_ns - b.ts_ns) : notes;
 }
 
 /** What of it the trace's time holds: a system trace may begin earlier and end later. */
