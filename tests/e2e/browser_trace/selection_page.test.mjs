@@ -306,6 +306,29 @@ test('labels keep the method where boxes are narrow', async (t) => {
 	await done(page, t);
 });
 
+test('a tooltip does not cover its call', async (t) => {
+	const page = await open('', { height: 760 });
+	const tip = page.locator('.tip');
+	const covers = async (x, top, height) => {
+		for (const y of [top + 1, top + height - 1]) {
+			await page.mouse.move(5, 5);
+			await tip.waitFor({ state: 'detached' });
+			await page.mouse.move(x, y);
+			await tip.waitFor();
+			const box = await tip.boundingBox();
+			assert.ok(box.y >= top + height || box.y + box.height <= top, `from ${box.y} to ${box.y + box.height}, the call from ${top} to ${top + height}`);
+		}
+	};
+	const [x, y] = await point(page, 20, 1);
+	assert.ok(y < 360);
+	await covers(x, y - 8, 18); // below it
+	const flame = await page.locator('.flame canvas').first().boundingBox();
+	const row = flame.y + 3 * 19; // parseFiles, below all threads, run and load
+	assert.ok(row > 380);
+	await covers(flame.x + 60, row, 19); // above it
+	await done(page, t);
+});
+
 test('m marks the selected call as the range, and its duration is shown', async (t) => {
 	const page = await open(`?open=${MAIN},${WORKER}`);
 	await page.evaluate(() => {

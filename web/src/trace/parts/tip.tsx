@@ -9,11 +9,13 @@ import { MethodName } from '../../ui/parts';
 import { many, type Words } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
 
+const ROW = 20; // at least: the row under the pointer stays in view
+
 /** Next to the pointer, on the side with more space; x and y in the window. */
 export function Tip({ x, y, name, children }: { x: number; y: number; name: string; children: ComponentChildren }) {
 	const style = {
 		...(x > innerWidth / 2 ? { right: `${innerWidth - x + 10}px` } : { left: `${x + 12}px` }),
-		...(y > innerHeight / 2 ? { bottom: `${innerHeight - y + 12}px` } : { top: `${y + 16}px` }),
+		...(y > innerHeight / 2 ? { bottom: `${innerHeight - y + ROW}px` } : { top: `${y + ROW}px` }),
 	};
 	return (
 		<div class="tip" style={style}>
