@@ -4,15 +4,16 @@ import type { ComponentChildren } from 'preact';
 import { get } from '../api/api';
 import { withOverloads } from '../api/overloads';
 import type { Callers, Near } from './fleetdoc';
-import { methodLink, useAsked, withFilter } from './fleetparts';
+import { methodLink, useAsked } from './fleetparts';
 import { count, duration, percent } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
+import { set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
 /** A thread is not a method: its row has no link. */
 function Name({ of, shown }: { of: Near; shown: string }) {
-	return of.thread ? <span title={tr('These threads call it directly')}>{tr.rich('threads {name}', { name: <b>{of.name}</b> })}</span> : <a class="mono" href={methodLink(of.name)}><MethodName name={shown} /></a>;
+	return of.thread ? <span title={tr('These threads call it directly')}>{tr.rich('threads {name}', { name: <b>{of.name}</b> })}</span> : <a class="mono" href={methodLink(of.name, { thread: text('thread') })}><MethodName name={shown} /></a>;
 }
 
 function Row({ of, shown, traces, what }: { of: Near; shown: string; traces: number; what: string }) {
@@ -53,18 +54,19 @@ function Both({ of }: { of: Callers }) {
 				<Rest label={tr('other calls')} title={tr('Calls that were too short to keep, and calls not listed')} ns={of.total_ns - of.self_ns - callees} of={of} />
 			</List>
 		</Cards>
-		<p class="quiet">{tr.rich('{calls} calls, {of_traces} per trace over {of_traces2} {of_traces3}. A nested call of the same method counts with the outer one.{omitted_below_ns} {link}', { calls: count(of.calls), of_traces: duration(of.total_ns / of.of_traces), of_traces2: count(of.of_traces), of_traces3: of.of_traces === 1 ? tr('trace') : tr('traces'), omitted_below_ns: of.omitted_below_ns > 0 && tr(' Calls that took less than {omitted_below_ns} in their trace may be missing.', { omitted_below_ns: duration(of.omitted_below_ns) }), link: <a href={withFilter('/fleet')}>{tr('The flame graph of these traces')}</a> })}</p>
+		<p class="quiet">{tr('{calls} calls, {of_traces} per trace over {of_traces2} {of_traces3}. A nested call of the same method counts with the outer one.{omitted_below_ns}', { calls: count(of.calls), of_traces: duration(of.total_ns / of.of_traces), of_traces2: count(of.of_traces), of_traces3: of.of_traces === 1 ? tr('trace') : tr('traces'), omitted_below_ns: of.omitted_below_ns > 0 ? tr(' Calls that took less than {omitted_below_ns} in their trace may be missing.', { omitted_below_ns: duration(of.omitted_below_ns) }) : '' })}</p>
 	</>;
 }
 
 export function FleetCallers({ name }: { name: string }) {
 	const asked = useAsked();
-	const load = useLoad(`callers ${name} ${asked.key}`, (signal) => get<Callers>('/api/v1/fleet/callers', { ...asked.params, name }, signal));
+	const thread = text('thread');
+	const load = useLoad(`callers ${name} ${asked.key} ${thread}`, (signal) => get<Callers>('/api/v1/fleet/callers', { ...asked.params, name, ...(thread && { thread }) }, signal));
 	const v = load.value?.name === name ? load.value : null;
 	return (
-		<Panel title={tr('Callers')} id="callers">
+		<Panel title={tr('Callers')} id="callers" aside={<label class="inline">{tr('on thread')}{' '}<input name="thread" value={thread} placeholder={tr('any, or main')} onChange={(e) => set({ thread: e.currentTarget.value.trim() || null }, true)} /></label>}>
 			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what={tr('Loading its callers')} />
-				: v.callers.length === 0 ? <p class="quiet">{tr('The merged call trees of these traces do not contain it: its calls are too short, or the traces are not merged yet.')}</p>
+				: v.callers.length === 0 ? <p class="quiet">{thread ? tr('No call of it on these threads, or its calls there are too short.') : tr('The merged call trees of these traces do not contain it: its calls are too short, or the traces are not merged yet.')}</p>
 					: <div class={load.busy ? 'stale' : ''}><Both of={v} /></div>}
 		</Panel>
 	);
