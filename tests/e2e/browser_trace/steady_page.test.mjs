@@ -8,8 +8,8 @@ import { after, before, test } from 'node:test';
 import fs from 'node:fs';
 import path from 'node:path';
 import { launch, painted, settled, visit } from '../browser.mjs';
-import { btrace } from '../make.mjs';
-import { root, startServer } from '../server.mjs';
+import { btrace, form } from '../make.mjs';
+import { root, startServer, until } from '../server.mjs';
 
 const MAIN = 4000, WORKER = 4001, MS = 1e6;
 const NAMES = ['android.os.Looper.loop', 'android.os.MessageQueue.nativePollOnce', 'com.acme.work.Worker.work'];
@@ -109,6 +109,29 @@ test('the head of a looper shows when it worked, and its colours have a legend',
 	const legend = page.getByRole('dialog', { name: 'What the colours mean' });
 	await legend.getByText('com.acme.work').waitFor();
 	await page.keyboard.press('Escape');
+	await page.context().close();
+	const states = await open('', { trace: kernel });
+	await states.getByRole('button', { name: 'Colours', exact: true }).click();
+	assert.deepEqual((await states.getByRole('dialog', { name: 'What the colours mean' }).locator('li').allInnerTexts()).slice(0, 3), ['load', 'running', 'runnable'], 'calls, then states');
+	await states.context().close();
+});
+
+test('tables name culprits unless asked otherwise, and show by which metric', async () => {
+	const page = await open('?threads=all');
+	await page.getByRole('tab', { name: 'Methods', exact: true }).click();
+	const names = () => page.locator('.methods tbody .name').allInnerTexts();
+	await page.locator('.methods th[aria-sort=descending]', { hasText: 'Running' }).waitFor();
+	assert.match((await names())[0], /Worker\.work/);
+	assert.match((await names()).at(-1), /nativePollOnce/);
+	await page.locator('.methods thead').getByRole('button', { name: 'Self' }).click();
+	await page.locator('.methods th[aria-sort=descending]', { hasText: 'Self' }).waitFor();
+	await page.waitForFunction(() => document.querySelector('.methods tbody .name').textContent.includes('Worker.work') && document.querySelectorAll('.methods tbody .name')[1].textContent.includes('nativePollOnce'));
+	await until(async () => ((await server.get('/api/v1/fleet/methods')).json?.methods?.some((m) => m.name === NAMES[1]) ? true : undefined), 'it is counted');
+	await page.goto(`${server.url}/fleet/methods`);
+	await page.locator('#methods th[aria-sort=descending]', { hasText: 'Self' }).waitFor();
+	assert.equal(await page.locator('#methods tr[data-method*=nativePollOnce]').count(), 0);
+	await page.getByLabel('include waits').check();
+	await page.locator('#methods tr[data-method*=nativePollOnce]').waitFor();
 	await page.context().close();
 });
 
@@ -234,9 +257,10 @@ for (const scale of [1.25, 2])
 		await page.context().close();
 	});
 
-test('216 threads: found, walked, grouped and opened', async () => {
+test('216 threads: found, walked, sorted, grouped, pinned and hidden', async () => {
 	const calls = Array.from({ length: 216 }, (_, i) => [MAIN + i, 1 + (i % 3), 1 + (i % 40), 5 + (i % 50)]);
-	const made = await server.trace(btrace(calls.map(([tid, m, at, dur]) => [tid, m, at * MS, dur * MS]), { pid: MAIN }), { query: { build_id: 'steady' } });
+	const { body, headers } = form(['trace', btrace(calls.map(([tid, m, at, dur]) => [tid, m, at * MS, dur * MS]), { pid: MAIN })], ['threads', calls.map(([tid], i) => `${tid},pool-${i}\n`).join('')]);
+	const made = await server.trace(body, { headers, query: { build_id: 'steady' } });
 	const page = await open('', { trace: made.id });
 	const heads = () => page.locator('.threads li').count();
 	assert.ok(await heads() < 100, 'heads out of view are not in the document');
@@ -259,8 +283,39 @@ test('216 threads: found, walked, grouped and opened', async () => {
 	const focused = query(page).get('thread');
 	assert.notEqual(focused, String(last));
 	assert.ok(await page.locator('.threads li', { hasText: focused }).first().isVisible());
-	await page.mouse.move(700, 300);
-	await page.mouse.wheel(0, -100000);
-	await page.waitForFunction(() => document.querySelector('.scroller').scrollTop === 0);
+	const toTop = async () => {
+		await page.mouse.move(700, 300);
+		await page.mouse.wheel(0, -100000);
+		await page.waitForFunction(() => document.querySelector('.scroller').scrollTop === 0);
+	};
+	await toTop();
+
+	/* sorted, grouped, pinned, hidden */
+	await page.getByRole('button', { name: 'Sort', exact: true }).click();
+	await page.getByLabel('Thread id').check();
+	await page.getByLabel('Group threads of like names').check();
+	await page.keyboard.press('Escape');
+	await settled(page);
+	await toTop(); // the thread that is looked at came into view
+	const group = page.locator('.threads li', { hasText: '216 threads' });
+	await group.waitFor();
+	await group.getByRole('button', { name: /^Close/ }).click();
+	await page.waitForFunction(() => document.querySelectorAll('.threads li').length < 4);
+	await group.getByRole('button', { name: /^Open/ }).click();
+	const tids = () => page.locator('.threads li .name .num').allInnerTexts();
+	await page.waitForFunction((tid) => document.querySelector('.threads li .name .num')?.textContent === String(tid), MAIN);
+	assert.deepEqual((await tids()).slice(0, 4), [0, 1, 2, 3].map((i) => String(MAIN + i)));
+	const menu = async (tid, item) => {
+		await page.locator('.threads li .name', { hasText: String(tid) }).click({ button: 'right' });
+		await page.getByRole('menuitem', { name: item, exact: true }).click();
+		await settled(page);
+	};
+	await menu(MAIN + 5, 'Pin to the top');
+	await toTop();
+	assert.equal((await tids())[0], String(MAIN + 5));
+	await menu(MAIN + 1, 'Hide');
+	await toTop();
+	assert.deepEqual((await tids()).slice(0, 3), [5, 0, 2].map((i) => String(MAIN + i)));
+	await page.getByText('215 of 216 threads').or(page.getByPlaceholder('215 of 216 threads')).waitFor();
 	await page.context().close();
 });
