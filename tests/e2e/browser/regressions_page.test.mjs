@@ -87,6 +87,38 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	await done(page, t);
 });
 
+test('one change has one figure on the start page, in the inbox, the list, the comparison and the digest', async (t) => {
+	const { json } = await server.get('/api/v1/inbox?state=all&kind=regression');
+	const answered = await server.ask('PATCH', '/api/v1/inbox', { key: server.write, body: JSON.stringify({ items: json.items.map(({ kind, id }) => ({ kind, id })), status: 'open', muted_until_ms: 0 }) });
+	assert.equal(answered.status, 200, answered.text);
+	const page = await asEditor();
+	const digest = (await server.get('/api/v1/digest?for=text')).text;
+	for (const [name, method] of [['com.app.Repo.load', 'com.app.Repo.load'], ['the whole trace', '']]) {
+		const figures = {};
+		const note = async (where, locator) => {
+			await locator.waitFor();
+			figures[where] = (await locator.innerText()).match(/[+−]?[\d.]+ %/)?.[0].replace(/^\+/, '');
+		};
+		const show = (target) => page.goto(server.url + target);
+		await show('/');
+		await note('start page', page.locator(`#slower tr:has-text("${name}"):has-text("slower") td.slower`));
+		if (!method) await note('scenarios', page.locator('#scenarios tr[data-scenario=slower][data-version="8.3.1"] a.slower').first());
+		await show('/inbox?kind=regression');
+		await note('inbox', page.locator(`tr[data-item]:has-text("${name}") td.num`).first());
+		await show('/regressions');
+		const row = page.locator(`tr[data-regression]:has-text("${name}")`);
+		await note('list', row.locator('td.num').first());
+		await row.locator('button').click();
+		await note('sentence', page.getByText(/ is [\d.]+ % slower, 8\.3\.1 against 8\.3\.0: /));
+		await page.getByRole('link', { name: 'both versions compared' }).click();
+		await note('comparison', page.locator(`${method ? 'tr.more' : '#lengths'} [data-stat=p50] td.num`).nth(2));
+		figures.digest = digest.split('\n').find((l) => l.startsWith('- ') && l.toLowerCase().includes(name.toLowerCase()) && l.includes(' against '))?.match(/\+([\d.]+ %)/)?.[1];
+		assert.match(figures.list, /^[1-9]\d %$/);
+		for (const [where, figure] of Object.entries(figures)) assert.equal(figure, figures.list, `${name}, ${where}: ${JSON.stringify(figures)}`);
+	}
+	await done(page, t);
+});
+
 for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 	test(`the page can be read and used by all, ${scheme}, ${width}`, async (t) => {
 		const page = await asEditor(scheme, width, '/regressions?status=all&muted=1');

@@ -81,7 +81,7 @@ const zh = {
 	'{a_traces} in A': 'A 中 {a_traces}',
 	'{b_traces} in B': 'B 中 {b_traces}',
 	' and more': ' 等',
-	'Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0.': '分位数误差在 {error} 以内。置信区间不含 0 时，判定为变慢或变快。',
+	'Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0. Regressions are compared per device class, so their figures may differ.': '分位数误差在 {error} 以内。置信区间不含 0 时，判定为变慢或变快。劣化按设备等级比较，因此数字可能不同。',
 	'Loading quantiles of the method': '正在加载该方法的分位数',
 	'Neither side has a method with this name.': '两侧都没有此名称的方法。',
 	'In {a_share} of A’s traces and {b_share} of B’s{share_margin}. Wall time in a trace that has it:': '出现在 A 的 {a_share} 和 B 的 {b_share} 的 Trace 中{share_margin}。在含有它的 Trace 中的实际耗时：',
