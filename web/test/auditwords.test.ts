@@ -29,6 +29,8 @@ test('facts read as words', () => {
 	assert.equal(facts(entry({ action: 'trace.mark', target: 't', facts: { title: '', pinned: 'true', tags: 'a,b' } })), 'pinned, tags a,b');
 	assert.equal(facts(entry({ action: 'session.start', target: 'mira', facts: { how: 'password' } })), 'by password');
 	assert.equal(facts(entry({ action: 'user.change', target: 'bob', facts: { server_admin: 'false' } })), 'not server admin');
+	assert.equal(facts(entry({ action: 'setting.set', target: 'regressions', facts: { value: '{"min_change":0.1,"window_days":28,"colour":"red"}' } })), 'minimum change 0.1, compared days 28, colour red');
+	assert.equal(facts(entry({ action: 'anr.change', target: 'a', facts: { status: 'fixed', fixed_in: '8.5.0', owner: 'wei' } })), 'status fixed, fixed in 8.5.0, owner wei');
 });
 
 test('each kind to pick has words', () => {

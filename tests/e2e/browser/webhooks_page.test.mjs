@@ -191,6 +191,11 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	await page.getByRole('button', { name: 'Remove permanently' }).click();
 	await row.waitFor({ state: 'detached' });
 	assert.deepEqual(await rules(), []);
+	await page.getByRole('button', { name: 'Add an alert rule' }).click();
+	await form.getByLabel('Metric').selectOption('anr_spike');
+	await form.getByLabel('Threshold, times the mean day').fill('3');
+	await form.getByRole('button', { name: 'Preview' }).click();
+	await form.getByText('No value: too few reports.').waitFor();
 	await done(page, t);
 });
 

@@ -62,7 +62,7 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 	const over = seen?.filter((f) => f.exceeded).length ?? 0;
 	return <>
 		<div class="row"><button type="button" disabled={busy || !(Number(d.threshold) > 0)} onClick={() => void preview()}>{tr('Preview')}</button>
-			<span role="status">{seen && (seen.length === 0 ? tr('No value: too few traces.') : tr('{over} of {all} are above the threshold now. Nothing was saved.', { over, all: seen.length }))}</span></div>
+			<span role="status">{seen && (seen.length === 0 ? (d.kind === 'anr_spike' ? tr('No value: too few reports.') : tr('No value: too few traces.')) : tr('{over} of {all} are above the threshold now. Nothing was saved.', { over, all: seen.length }))}</span></div>
 		{error && <Failure error={error} />}
 		{seen && seen.length > 0 && <Cards label={tr('Preview')}>
 			<thead><tr><th scope="col">{tr('Applies to')}</th><th scope="col" class="num">{tr('Now')}</th><th scope="col" class="num">{unit === 'times' ? tr('Reports') : tr('Traces')}</th><th scope="col">{tr('Above the threshold')}</th></tr></thead>
@@ -114,7 +114,7 @@ function Row({ r, now, edit, remove }: { r: Rule; now: Look | null; edit: () => 
 			<td>{figureOf(r)}</td>
 			<td class="anywhere">{scopeOf(r)}</td>
 			<td class="num nowrap">{shown(r.threshold, r.unit)}</td>
-			<td>{own && (own.length ? own.map((f) => <div key={`${f.app} ${f.version} ${f.anr}`} class={f.exceeded ? 'loss' : 'quiet'}>{subjectOf(f)}: {shown(f.value, r.unit)} ({count(f.traces)})</div>) : <span class="quiet">{now?.partial ? tr('no value in time') : tr('too few traces')}</span>)}</td>
+			<td>{own && (own.length ? own.map((f) => <div key={`${f.app} ${f.version} ${f.anr}`} class={f.exceeded ? 'loss' : 'quiet'}>{subjectOf(f)}: {shown(f.value, r.unit)} ({count(f.traces)})</div>) : <span class="quiet">{now?.partial ? tr('no value in time') : r.kind === 'anr_spike' ? tr('too few reports') : tr('too few traces')}</span>)}</td>
 			<td class="actions"><button class="small" aria-label={tr('Change {name}', { name: r.name })} onClick={edit}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={remove} /></td>
 		</tr>
 	);

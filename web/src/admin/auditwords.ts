@@ -39,7 +39,10 @@ export function target(e: Entry): string {
 	return (e.action.startsWith('key.') && e.facts.name) || e.target;
 }
 
-const NAMED: Record<string, string> = { scope: tr('scope'), expires_ms: tr('expires'), kind: tr('kind'), role: tr('role'), project: tr('project'), build_id: tr('build'), name: tr('name'), title: tr('title'), status: tr('status'), count: tr('count'), bytes: tr('bytes') };
+const NAMED: Record<string, string> = { scope: tr('scope'), expires_ms: tr('expires'), kind: tr('kind'), role: tr('role'), project: tr('project'), build_id: tr('build'), name: tr('name'), title: tr('title'), status: tr('status'), count: tr('count'), bytes: tr('bytes'), owner: tr('owner'), fixed_in: tr('fixed in'), muted_until_ms: tr('muted until'), created_ms: tr('created'), note: tr('note'),
+	min_change: tr('minimum change'), certainty: tr('minimum certainty'), min_traces: tr('minimum traces per side'), min_days: tr('minimum days per side'), window_days: tr('compared days'), min_share: tr('minimum change of a method') };
+
+const STATES: Record<string, string> = { open: tr('open'), acknowledged: tr('acknowledged'), fixed: tr('fixed'), returned: tr('returned') };
 
 const DIGITS = 12; // of a number: 0.1, not 0.10000000000000001
 
@@ -48,7 +51,7 @@ function setting(value: string): string {
 	try {
 		const members = Object.entries(JSON.parse(value) as object);
 		if (members.length && members.every(([, v]) => typeof v !== 'object'))
-			return members.map(([k, v]) => `${k.replaceAll('_', ' ')} ${typeof v === 'number' ? Number(v.toPrecision(DIGITS)) : v}`).join(COMMA);
+			return members.map(([k, v]) => `${NAMED[k] ?? k.replaceAll('_', ' ')} ${typeof v === 'number' ? Number(v.toPrecision(DIGITS)) : v}`).join(COMMA);
 	} catch { /* text */ }
 	return value;
 }
@@ -59,6 +62,7 @@ function fact(name: string, value: string): string {
 	if (name === 'expires_ms' && value === '0') return tr('never expires');
 	if (name.endsWith('_ms')) return `${words} ${value === '0' ? tr('never') : when(Number(value))}`;
 	if (name === 'value') return setting(value);
+	if (name === 'status') return `${words} ${STATES[value] ?? value}`;
 	if (name === 'how') return tr('by {value}', { value });
 	return value === 'true' ? words : value === 'false' ? tr('not {words}', { words }) : `${words} ${value}`;
 }

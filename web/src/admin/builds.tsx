@@ -43,7 +43,7 @@ function Mapping({ b }: { b: Build }) {
 function Retrace({ b }: { b: Build }) {
 	const r = b.retrace;
 	return <>
-		{r.mapping ? <><span class="state ready">{tr('present')}</span> <span class="quiet">{tr('{classes} classes', { classes: count(r.classes) })}</span></> : <span class="quiet">{tr('none')}</span>}
+		{r.mapping ? <><span class="state ready">{tr('present')}</span> <span class="quiet">{tr.many(r.classes, '{n} class', '{n} classes')}</span></> : <span class="quiet">{tr('none')}</span>}
 		<Sent state={r.state} error={r.error} />
 		{r.malformed > 0 && <span class="quiet">{tr(', {malformed} lines unreadable', { malformed: count(r.malformed) })}</span>}
 	</>;

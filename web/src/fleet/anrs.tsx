@@ -65,7 +65,7 @@ function List() {
 			{v && <Waiting v={v} again={load.again} />}
 			{v && v.groups.length === 0 && <p class="quiet">{v.anrs ? tr('No groups of this kind.') : tr('No ANRs for this time range and filter. ANR reports are uploaded as traces: a thread dump, alone or with a trace.')}</p>}
 			{v && v.groups.length > 0 && <>
-				<p class="quiet">{tr.rich('{anrs} {anrs2}{users} in {total} {total2}.', { anrs: count(v.anrs), anrs2: v.anrs === 1 ? tr('report') : tr('reports'), users: v.users > 0 && <>{' '}{tr('of {users} {users2}', { users: count(v.users), users2: v.users === 1 ? tr('user') : tr('users') })}</>, total: count(v.total), total2: v.total === 1 ? tr('group') : tr('groups') })}</p>
+				<p class="quiet">{tr.rich('{anrs} {anrs2}{users} in {total} {total2}.', { anrs: count(v.anrs), anrs2: v.anrs === 1 ? tr('report') : tr('reports'), users: v.users > 0 && <>{tr(' of {users} {users2}', { users: count(v.users), users2: v.users === 1 ? tr('user') : tr('users') })}</>, total: count(v.total), total2: v.total === 1 ? tr('group') : tr('groups') })}</p>
 				<Cards>
 					<thead><tr>{may.write && <th scope="col"><span class="hidden">{tr('Pick')}</span></th>}<th scope="col">{tr('Cause')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Users')}</th>
 						<th scope="col">{tr('{days} days', { days: fleet.days })}</th><th scope="col" class="num">{tr('Versions')}</th><th scope="col" class="num">{tr('Devices')}</th><th scope="col">{tr('Last seen')}</th></tr></thead>

@@ -106,7 +106,7 @@ function Groups({ r, by, shown }: { r: RuleSum; by: string; shown: (g: Group) =>
 			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Affected traces')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col"><span class="hidden">{tr('Share')}</span></th>
 				<th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num">{tr('Per trace')}</th></tr></thead>
 			<tbody>{rows.slice(0, GROUPS).map((g) => <tr key={groupId(g)} data-group={g.key}>
-				<td class="anywhere">{g.key ? g.key : <span class="quiet">{shown(g)}</span>}</td><td class="num">{count(g.traces)}<span class="quiet">{' '}{tr('of {of_traces}', { of_traces: count(g.of_traces) })}</span></td><td class="num">{percent(g.traces / g.of_traces)}</td>
+				<td class="anywhere">{g.key ? g.key : <span class="quiet">{shown(g)}</span>}</td><td class="num">{count(g.traces)}<span class="quiet">{tr(' of {of_traces}', { of_traces: count(g.of_traces) })}</span></td><td class="num">{percent(g.traces / g.of_traces)}</td>
 				<td class="draw"><svg class="bars" width="120" height="10" aria-hidden="true"><rect y="1" height="8" width={Math.max(1, (120 * g.traces) / g.of_traces / most)} /></svg></td>
 				<td class="num">{duration(g.main_ns)}</td><td class="num">{g.traces ? duration(g.ns / g.traces) : <span class="quiet">–</span>}</td>
 			</tr>)}</tbody>

@@ -66,7 +66,7 @@ function Row({ by, g, metric, before, error, name }: { by: string; g: Point; met
 	return (
 		<tr data-point={g.key} data-values={g.values}>
 			<td class="anywhere"><Key by={by} g={g} /></td>
-			<td class="num">{count(m.traces)}<span class="quiet">{' '}{tr('of {of_traces}', { of_traces: count(g.of_traces) })}</span></td>
+			<td class="num">{count(m.traces)}<span class="quiet">{tr(' of {of_traces}', { of_traces: count(g.of_traces) })}</span></td>
 			{([m.p50, m.p75, m.p95, m.p99, m.mean, m.max, m.sum]).map((v, i) => <td key={i} class="num">{valueOf(metric, v)}</td>)}
 			<td class="num">{(by === 'version' || by === 'day') && <Change now={m.p50} before={before?.traces ? before.p50 : undefined} error={error} few={!enough(50, m.traces, before?.traces ?? 0)} />}</td>
 			<td class="nowrap">{m.exemplar ? <a href={link(`/traces/${m.exemplar}?find=${encodeURIComponent(name)}`)} aria-label={tr('slowest trace of {g}', { g: groupName(g) })}>{tr('slowest trace')}</a> : <span class="quiet" title={tr('It was deleted')}>{tr('deleted')}</span>}</td>
@@ -98,6 +98,7 @@ export function FleetMethod({ name }: { name: string }) {
 	const asked = useAsked();
 	const { by, bys } = useBy();
 	const metric = metricNamed(text('metric'));
+	const [, label, meaning] = METRICS.find(([m]) => m === metric)!;
 	const load = useLoad(`method ${name} ${by} ${metric} ${asked.key}`, (signal) => get<Series>('/api/v1/fleet/method', { ...asked.params, name, by, metrics: metric }, signal));
 	const v = load.value?.by === by ? load.value : null; // another question's groups have other keys
 	const groups = v && v.groups.some((g) => g[metric]) ? inOrder(by, v.groups) : [];
@@ -109,7 +110,7 @@ export function FleetMethod({ name }: { name: string }) {
 		</>}>
 			<p class="verdict mono"><MethodName name={name} /></p>
 			<p class="row"><a href={searchLink(name)}>{tr('Its calls in all traces')}</a><a href={withFilter('/fleet/methods')}>{tr('All methods')}</a><Copy text={name} label={tr('Copy name')} />
-				<span class="quiet">{METRICS.find(([m]) => m === metric)![1]}: {METRICS.find(([m]) => m === metric)![2]}.</span></p>
+				<span class="quiet">{tr('{label}: {meaning}.', { label, meaning })}</span></p>
 			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what={tr('Loading the method')} /> : none ? <p class="quiet">{v.traces === 0 ? tr('No counted trace matches.') : tr('None of these traces has this value.')}</p>
 				: <div class={load.busy ? 'stale' : ''}>
 					<Picture by={by} groups={groups} metric={metric} />

@@ -105,7 +105,7 @@ const zh = {
 	'{anrs} {anrs2}{users} in {total} {total2}.': '{anrs} {anrs2}{users}，分为 {total} {total2}。',
 	'report': '份报告',
 	'reports': '份报告',
-	'of {users} {users2}': '，涉及 {users} {users2}',
+	' of {users} {users2}': '，涉及 {users} {users2}',
 	'user': '个用户',
 	'users': '个用户',
 	'group': '个分组',
