@@ -45,7 +45,7 @@ static int version(bool json)
 static int settle(const char *name, int code)
 {
 	if ((fflush(stdout) != 0 || ferror(stdout)) && code == TW_EXIT_OK) {
-		(void)fprintf(stderr, "tracewell %s: standard output cannot be written\n", name);
+		(void)fprintf(stderr, "tracewell %s: the output cannot be written\n", name);
 		return TW_EXIT_FAILED;
 	}
 	return code;

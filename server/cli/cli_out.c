@@ -78,9 +78,9 @@ enum tw_status tw_cli_line_put(struct tw_cli_line *l, struct tw_err *err)
 	tw_json_close(&l->json, '}');
 	(void)tw_buf_add_u8(&l->text, '\n');
 	if (tw_buf_status(&l->text) != TW_OK)
-		st = tw_fail(err, TW_NOMEM, "a line of the response is too long");
+		st = tw_fail(err, TW_NOMEM, "out of memory for a line of output");
 	else if (fwrite(l->text.data, 1, l->text.len, stdout) != l->text.len)
-		st = tw_fail(err, TW_IO, "standard output cannot be written");
+		st = tw_fail(err, TW_IO, "the output cannot be written");
 	tw_buf_done(&l->text);
 	return st;
 }
@@ -90,6 +90,6 @@ enum tw_status tw_cli_line_end(struct tw_cli_line *l, struct tw_err *err)
 	enum tw_status st = tw_cli_line_put(l, err);
 
 	if (st == TW_OK && fflush(stdout) != 0)
-		st = tw_fail(err, TW_IO, "standard output cannot be written");
+		st = tw_fail(err, TW_IO, "the output cannot be written");
 	return st;
 }

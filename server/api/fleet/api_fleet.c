@@ -96,7 +96,8 @@ static enum tw_status take_label(void *arg, const char *name, const char *value,
 		        "traces are counted by one label at a time: omit label= or use by=label: "
 		        "with the same key");
 	if (l->q->n_labels == TW_FLEET_LABELS_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, "too many labels");
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "at most %d label parameters", TW_FLEET_LABELS_MAX);
 	l->q->labels[l->q->n_labels++] = value;
 	return TW_OK;
 }

@@ -115,7 +115,7 @@ static enum tw_status read_kinds(const struct answer *a, uint64_t *ret, struct t
 		if (one.len < sizeof name)
 			memcpy(name, one.ptr, one.len);
 		if (tw_note_of_name(name) == TW_NOTE_COUNT)
-			return tw_fail(err, TW_BAD_REQUEST, "unknown kind of note %.*s",
+			return tw_fail(err, TW_BAD_REQUEST, "unknown event kind %.*s",
 			        one.len > 64 ? 64 : (int)one.len, one.ptr);
 		*ret |= UINT64_C(1) << tw_note_of_name(name);
 	}

@@ -41,6 +41,8 @@ struct answer {
 	uint64_t searched;
 	struct tw_deadline deadline; /* of a search */
 	bool partial;
+	enum tw_status status; /* TW_BAD_REQUEST: matching is too costly */
+	struct tw_err *err;    /* of the status */
 };
 
 /* Valid JSON is passed through; an invalid detail of a damaged file is omitted. */
@@ -170,18 +172,28 @@ static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	return a->n < a->limit && tw_buf_status(&a->out) == TW_OK;
 }
 
-static bool has_thread(const struct answer *a, const struct tw_thread_info *t)
+static bool has_text(struct answer *a, struct tw_str text)
 {
-	char tid[24];
+	bool has = false;
+
+	if (a->status == TW_OK)
+		a->status = tw_match_check(a->match, text, &has, a->err);
+	return has;
+}
+
+/* A thread without a name by the one that pages show. */
+static bool has_thread(struct answer *a, const struct tw_thread_info *t)
+{
+	char name[32];
 
 	if (t->name.len)
-		return tw_match_has(a->match, t->name);
-	(void)snprintf(tid, sizeof tid, "%" PRIu64, t->tid);
-	return tw_match_has(a->match, tw_str_of(tid));
+		return has_text(a, t->name);
+	(void)snprintf(name, sizeof name, "thread %" PRIu64, t->tid);
+	return has_text(a, tw_str_of(name));
 }
 
 /* The thread that is the value of a note. */
-static bool has_target(const struct answer *a, const struct tw_note_row *n)
+static bool has_target(struct answer *a, const struct tw_note_row *n)
 {
 	if (n->value <= 0 || (n->kind != TW_NOTE_contention && n->kind != TW_NOTE_binder &&
 	                             n->kind != TW_NOTE_wakeup && n->kind != TW_NOTE_flow &&
@@ -193,22 +205,21 @@ static bool has_target(const struct answer *a, const struct tw_note_row *n)
 	return false;
 }
 
-static bool has_value(const struct answer *a, const json_t *v)
+static bool has_value(struct answer *a, const json_t *v)
 {
 	char *text;
 	bool has;
 
 	if (json_is_string(v))
-		return tw_match_has(
-		        a->match, (struct tw_str){json_string_value(v), json_string_length(v)});
+		return has_text(a, (struct tw_str){json_string_value(v), json_string_length(v)});
 	text = tw_json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
-	has = text && tw_match_has(a->match, tw_str_of(text));
+	has = text && has_text(a, tw_str_of(text));
 	free(text);
 	return has;
 }
 
 /* Values only: keys are the same in all events of a kind. */
-static bool has_detail(const struct answer *a, struct tw_str text)
+static bool has_detail(struct answer *a, struct tw_str text)
 {
 	json_t *o = text.len ? json_loadb(text.ptr, text.len, 0, NULL) : NULL;
 	const char *key;
@@ -224,7 +235,7 @@ static bool has_detail(const struct answer *a, struct tw_str text)
 
 static bool note_matches(struct answer *a, const struct tw_note_row *n)
 {
-	return tw_match_has(a->match, note_text(a, n)) ||
+	return has_text(a, note_text(a, n)) ||
 	       (n->thread_id && n->thread_id <= a->n_threads &&
 	               has_thread(a, &a->threads[n->thread_id - 1])) ||
 	       has_target(a, n) || has_detail(a, n->detail);
@@ -240,9 +251,9 @@ static bool put_match(void *arg, uint64_t id, const struct tw_note_row *n)
 		return false;
 	}
 	if (a->n < a->limit)
-		a->last = id; /* a partial search goes on here */
+		a->last = id; /* a partial search continues here */
 	if (!is_wanted(a, n->thread_id) || !note_matches(a, n))
-		return true;
+		return a->status == TW_OK;
 	a->matches[n->kind]++;
 	if (a->n < a->limit && (a->listed == TW_NOTE_COUNT || a->listed == n->kind))
 		(void)put_note(a, id, n);
@@ -252,8 +263,8 @@ static bool put_match(void *arg, uint64_t id, const struct tw_note_row *n)
 static const struct tw_param notes_params[] = {
         TW_PARAM_TEXT("kind", 0, "Only events of this kind."),
         TW_PARAM_TEXT("q", 0,
-                "Only events whose text, details or threads contain this text, ignoring case; "
-                "with regex=true, match this regular expression (PCRE2)."),
+                "Returns only events whose text, details or thread contain this text, ignoring "
+                "case. With regex=true, q is a PCRE2 pattern."),
         TW_PARAM_FLAG("regex", false, "Whether `q` is a regular expression."),
         TW_PARAM_NUMBER("cursor", 0, 0, INT64_MAX, "`next_cursor` of the previous page."),
         TW_PARAM_NUMBER("limit", NOTES_DEFAULT, 1, NOTES_MAX, ""),
@@ -271,7 +282,7 @@ static enum tw_status read_query(struct answer *a, struct tw_note_query *q, stru
 	if (kind && kind[0]) {
 		q->kind = tw_note_of_name(kind);
 		if (q->kind == TW_NOTE_COUNT)
-			return tw_fail(err, TW_BAD_REQUEST, "unknown kind of note %.64s", kind);
+			return tw_fail(err, TW_BAD_REQUEST, "unknown event kind %.64s", kind);
 	}
 	a->listed = q->kind;
 	if (text[0]) {
@@ -308,11 +319,14 @@ static enum tw_status answer_notes(struct answer *a, struct tw_err *err)
 
 	if (st != TW_OK)
 		return st;
+	a->err = err;
 	tw_json_open(&a->j, '{');
 	tw_json_key(&a->j, "notes");
 	tw_json_open(&a->j, '[');
 	st = tw_trace_file_notes(a->v->file, &q, a->match ? put_match : put_note, a, err);
 	tw_json_close(&a->j, ']');
+	if (st == TW_OK)
+		st = a->status;
 	if (st == TW_OK)
 		st = tw_trace_file_note_counts(a->v->file, counts, err);
 	if (st != TW_OK)
@@ -408,7 +422,7 @@ static enum tw_status documents(struct tw_req *r, struct tw_err *err)
 
 const struct tw_route tw_routes_note[] = {
         TW_ROUTE("GET", "/api/v1/traces/{id}/notes", TW_NEED_READ,
-                "Counters, states, waits and marks",
+                "Events of a trace that are not calls",
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, notes_params),
                 .end = notes),
         TW_ROUTE("GET", "/api/v1/traces/{id}/documents", TW_NEED_READ,

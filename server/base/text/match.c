@@ -99,9 +99,9 @@ enum tw_status tw_match_check(
 	if (result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_HEAPLIMIT ||
 	        result == PCRE2_ERROR_DEPTHLIMIT)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "the regular expression is too costly for names like %.60s: avoid "
+		        "the regular expression is too costly for names like %.*s: avoid "
 		        "repetitions inside repetitions",
-		        name.ptr);
+		        (int)(name.len < 60 ? name.len : 60), name.ptr);
 	*ret_has = result >= 0;
 	return TW_OK;
 }

@@ -38,7 +38,7 @@ static void print_json(void *arg, const struct tw_finding *f)
 	tw_json_key_bool(j, "repaired", f->repaired);
 	tw_json_key_str(j, "message", tw_str_of(f->text));
 	if (tw_cli_line_end(&line, NULL) != TW_OK)
-		(void)fputs("tracewell check: standard output cannot be written\n", stderr);
+		(void)fputs("tracewell check: the output cannot be written\n", stderr);
 }
 
 static void step(void *arg, const struct tw_check_sums *s)

@@ -40,7 +40,7 @@ static void print_json(void *arg, enum tw_doctor_level level, const char *what, 
 	tw_json_key_str(j, "check", tw_str_of(what));
 	tw_json_key_str(j, "message", tw_str_of(text));
 	if (tw_cli_line_end(&line, NULL) != TW_OK)
-		(void)fputs("tracewell doctor: standard output cannot be written\n", stderr);
+		(void)fputs("tracewell doctor: the output cannot be written\n", stderr);
 }
 
 static int conclude(const struct tw_doctor *d)

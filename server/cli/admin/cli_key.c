@@ -103,9 +103,8 @@ static enum tw_status print_secret(const char *id, const char *secret, const str
 	struct tw_json *j;
 
 	if (!json)
-		return puts(secret) != EOF
-		               ? TW_OK
-		               : tw_fail(err, TW_IO, "standard output cannot be written");
+		return puts(secret) != EOF ? TW_OK
+		                           : tw_fail(err, TW_IO, "the output cannot be written");
 	j = tw_cli_line(&line);
 	tw_json_key_str(j, "id", tw_str_of(id));
 	tw_json_key_str(j, "secret", tw_str_of(secret));
@@ -193,7 +192,7 @@ static enum tw_status print_text(const struct tw_key_row *k, struct tw_err *err)
 	        time_text(k->last_seen_ms, seen, sizeof seen), k->seen_from[0] ? " from " : "",
 	        k->seen_from);
 
-	return n > 0 ? TW_OK : tw_fail(err, TW_IO, "standard output cannot be written");
+	return n > 0 ? TW_OK : tw_fail(err, TW_IO, "the output cannot be written");
 }
 
 static enum tw_status print_json(const struct tw_key_row *k, struct tw_err *err)
@@ -287,9 +286,8 @@ static enum tw_status print_link(
 	struct tw_json *j;
 
 	if (!json)
-		return puts(address) != EOF
-		               ? TW_OK
-		               : tw_fail(err, TW_IO, "standard output cannot be written");
+		return puts(address) != EOF ? TW_OK
+		                            : tw_fail(err, TW_IO, "the output cannot be written");
 	j = tw_cli_line(&line);
 	tw_json_key_str(j, "url", tw_str_of(address));
 	tw_json_key_int(j, "expires_ms", expires_ms);

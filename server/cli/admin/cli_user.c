@@ -281,7 +281,7 @@ static enum tw_status print_text(const struct listing *l, const char *project,
 	return printf("%s%s\n", u->is_disabled ? "\tdisabled" : "",
 	               u->is_linked ? "\tlinked" : "") > 0
 	               ? TW_OK
-	               : tw_fail(err, TW_IO, "standard output cannot be written");
+	               : tw_fail(err, TW_IO, "the output cannot be written");
 }
 
 static enum tw_status print_json(const struct listing *l, const char *project,

@@ -69,7 +69,7 @@ static struct print_sink *sink_of(struct tw_sink *s)
 static void put(struct print_sink *p, struct tw_str text)
 {
 	if (p->err.code == TW_OK && tw_buf_add_str(&p->line, text) != TW_OK)
-		(void)tw_fail(&p->err, TW_NOMEM, "a line of the response is too long");
+		(void)tw_fail(&p->err, TW_NOMEM, "out of memory for a line of output");
 }
 
 /* Appends to the line, and prints it if that ends it. */
@@ -90,7 +90,7 @@ __attribute__((format(printf, 2, 3))) static void emit(struct print_sink *p, con
 	if (p->is_json)
 		(void)put_json((struct tw_str){line.ptr, line.len - 1}, &p->err);
 	else if (fwrite(line.ptr, 1, line.len, stdout) != line.len)
-		(void)tw_fail(&p->err, TW_IO, "standard output cannot be written");
+		(void)tw_fail(&p->err, TW_IO, "the output cannot be written");
 	tw_buf_clear(&p->line);
 }
 
@@ -274,7 +274,8 @@ static enum tw_status outcome(const struct print_sink *p, struct tw_err *err)
 {
 	if (p->err.code == TW_OK)
 		return TW_OK;
-	return tw_fail(err, p->err.code, "the events could not be written");
+	tw_err_copy(err, &p->err);
+	return p->err.code;
 }
 
 static enum tw_status print_events(
@@ -529,7 +530,7 @@ static enum tw_status print(const char *file, const char *threads, const struct 
 		st = p.err.code;
 	}
 	if (fflush(stdout) != 0 && st == TW_OK)
-		st = tw_fail(err, TW_IO, "standard output cannot be written");
+		st = tw_fail(err, TW_IO, "the output cannot be written");
 	tw_buf_done(&p.line);
 	tw_arena_free(a);
 	return st;

@@ -420,7 +420,7 @@ static void report_failed(
 	failed(p, path, err);
 	if (p->json &&
 	        print_json(path, NULL, is_refused ? "refused" : "unsent", err, NULL) != TW_OK)
-		(void)fputs("tracewell push: standard output cannot be written\n", stderr);
+		(void)fputs("tracewell push: the output cannot be written\n", stderr);
 }
 
 static const char *state_of(const struct push *p, enum tw_status waited)

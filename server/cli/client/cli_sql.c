@@ -158,7 +158,7 @@ static enum tw_status run(struct tw_trace_file *f, const struct tw_names *names,
 	tw_trace_sql_close(s);
 	tw_buf_done(&p.line);
 	if (fflush(stdout) != 0 && st == TW_OK)
-		st = tw_fail(err, TW_IO, "standard output cannot be written");
+		st = tw_fail(err, TW_IO, "the output cannot be written");
 	return st;
 }
 

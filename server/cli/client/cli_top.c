@@ -97,7 +97,7 @@ static enum tw_status print_text(const struct top *t, const json_t *answer, stru
 		st = TW_IO;
 	tw_buf_done(&out);
 	if (st != TW_OK)
-		return tw_fail(err, st, "standard output cannot be written");
+		return tw_fail(err, st, "the output cannot be written");
 	(void)fprintf(stderr, "%lld traces, %lld methods\n",
 	        (long long)json_integer_value(json_object_get(answer, "traces")),
 	        (long long)json_integer_value(json_object_get(answer, "total")));
@@ -117,7 +117,7 @@ static enum tw_status run(struct top *t, struct tw_err *err)
 	if (st == TW_OK && !t->json)
 		st = print_text(t, answer, err);
 	else if (st == TW_OK && (json_dumpf(answer, stdout, JSON_COMPACT) != 0 || puts("") == EOF))
-		st = tw_fail(err, TW_IO, "standard output cannot be written");
+		st = tw_fail(err, TW_IO, "the output cannot be written");
 	json_decref(answer);
 	return st;
 }

@@ -137,7 +137,7 @@ static enum tw_status put(const struct tw_buf *out, struct tw_err *err)
 {
 	if (tw_buf_status(out) != TW_OK || fwrite(out->data, 1, out->len, stdout) != out->len ||
 	        fflush(stdout) != 0)
-		return tw_fail(err, TW_IO, "standard output cannot be written");
+		return tw_fail(err, TW_IO, "the output cannot be written");
 	return TW_OK;
 }
 

@@ -76,8 +76,8 @@ static enum tw_status check_list(const json_t *project, const char *member, stru
 	if (list && !json_is_array(list))
 		return tw_fail(err, TW_BAD_REQUEST, "%s must be a list", member);
 	if (json_array_size(list) > TW_FRAME_RULES_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, "%s may have at most %d prefixes of names",
-		        member, TW_FRAME_RULES_MAX);
+		return tw_fail(err, TW_BAD_REQUEST, "%s may have at most %d name prefixes", member,
+		        TW_FRAME_RULES_MAX);
 	json_array_foreach(list, i, text)
 	{
 		size_t len = json_string_length(text);

@@ -307,6 +307,7 @@ const zh = {
 	'this thread': '该线程',
 	'these threads': '这些线程',
 	'Incomplete: the time limit was reached.': '不完整：本次查询已超时。',
+	'The search reached its time limit: the counts are incomplete. Select a shorter time range.': '搜索已达到时间限制：计数不完整。请选择更短的时间范围。',
 	'Time in frameworks and libraries is charged to the app frame that called them. They are configured on the Builds page.': '框架和库的耗时计入调用它们的应用栈帧。可在“构建”页面配置框架和库。',
 	'App frames only': '仅应用栈帧',
 	'method {m}': '方法 {m}',

@@ -85,8 +85,8 @@ export function NotesPanel({ id, threads, shown, tids, start, end, timed, scope 
 	const standard = ofOneThread(kind) ? 'one' : 'all';
 	const of = text('threads') ? tids : standard === 'one' && shown ? new Set([shown.tid]) : null;
 	const load = useLoad(`${id} ${kind} ${of && [...of].join()} ${a} ${b} ${find}`,
-		async (s) => (kind ? { of: kind, ...(await api.notes(id, { kind: kind === ALL ? undefined : kind, q: expression ?? (find || undefined), regex: expression && true, limit: LOAD, thread: of ? [...of].join(',') : undefined, from: a || (timed ? start : ''), to: b || (timed ? end + 1 : '') }, s)) } : null));
-	const came = load.value?.of === kind ? load.value : null; // not those of the kind before
+		async (s) => (kind ? { of: kind, find, ...(await api.notes(id, { kind: kind === ALL ? undefined : kind, q: expression ?? (find || undefined), regex: expression && true, limit: LOAD, thread: of ? [...of].join(',') : undefined, from: a || (timed ? start : ''), to: b || (timed ? end + 1 : '') }, s)) } : null));
+	const came = load.value?.of === kind && load.value.find === find ? load.value : null; // not those of an earlier kind or text
 	const [rows, show] = useMore('notes', ROWS);
 	const [typed, type] = useTyped('eq');
 	const byTime = text('eventsort') === 'start';
@@ -95,7 +95,7 @@ export function NotesPanel({ id, threads, shown, tids, start, end, timed, scope 
 		const notes = (came?.notes ?? []).map((n) => ({ ...n, dur_ns: timed ? within(n, start, end).dur_ns : n.dur_ns }));
 		return (byTime ? notes : inOrder(notes)).map((note) => ({ note, facts: factsOf(note, named) }));
 	}, [came, start, end, timed, byTime, threads]);
-	const numbers = (find && load.value?.matches) || first.value?.kinds || {}; // of each kind
+	const numbers = (find && load.value?.find === find && load.value.matches) || first.value?.kinds || {}; // of each kind
 	const sum = (of: Record<string, number>) => (kind === ALL ? Object.values(of).reduce((n, v) => n + v, 0) : of[kind] ?? 0);
 	const one = of?.size === 1 ? [...of][0] : null;
 	const goTo = (n: Note) => {
@@ -114,7 +114,7 @@ export function NotesPanel({ id, threads, shown, tids, start, end, timed, scope 
 			<Pending of={{ ...load, value: came }} what={tr('Loading')} />
 			{came && list.length === 0 && !find && <p class="quiet">{tr('None{of}{b}.', { of: one !== null ? tr(' of {name}', { name: named(one) }) : '', b: a && b ? tr(' in the selected time') : '' })}</p>}
 			{came && list.length === 0 && find && <p class="quiet" role="status">{tr('{met} of {all} match', { met: 0, all: count(sum(first.value!.kinds)) })}</p>}
-			{came?.partial && <p class="quiet">{tr('Incomplete: the time limit was reached.')}</p>}
+			{came?.partial && <p class="quiet">{tr('The search reached its time limit: the counts are incomplete. Select a shorter time range.')}</p>}
 			{list.length > 0 && <Table rows={list.slice(0, rows)} all={list} mixed={kind === ALL} byTime={byTime} start={start} end={end} timed={timed} named={named} goTo={goTo} />}
 			{list.length > 0 && <p class="row under">
 				<span class="quiet" role="status">{find ? tr('{met} of {all} match', { met: count(sum(numbers)), all: count(sum(first.value!.kinds)) }) : tr('{shown} of {all}', { shown: count(Math.min(rows, list.length)), all: count(list.length) })}</span>
