@@ -6,7 +6,7 @@
  * later. Without a result in time the upload is accepted without a preflight, so uploads that make
  * processes hang delay others by START_MS at most; a project that has sent one is not checked for
  * SKIP_MS, or its next upload would delay them again.  A process checks uploads of one project
- * only: what its memory still holds of an earlier upload can be told only to who sent it.  KEPT
+ * only, so that remains of an earlier upload in its memory can leak only to the same project.  KEPT
  * processes stay for the next upload; the one that was idle longest makes room for another
  * project's.
  */
@@ -496,9 +496,8 @@ bool tw_preflight_is_done(const struct tw_preflight *p)
 static void wait_for(struct tw_preflight *p)
 {
 	(void)pthread_mutex_lock(&p->of->lock);
-	while (!p->is_done && tw_monotonic_ms() < p->until_ms) {
+	while (!p->is_done && tw_monotonic_ms() < p->until_ms)
 		(void)tw_cond_wait_until(&p->of->done, &p->of->lock, p->until_ms);
-	}
 	(void)pthread_mutex_unlock(&p->of->lock);
 }
 

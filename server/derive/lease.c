@@ -45,9 +45,8 @@ static void renew(struct tw_periodic *p, void *arg)
 	mine = mine && able;
 	atomic_store(&l->until_ms, mine ? requested_ms + LEASE_MS - EARLY_MS : 0);
 	if (mine != held)
-		tw_log(TW_LOG_INFO, "lease_holder",
-		        tw_log_text("holder", mine ? "this server" : "another"),
-		        tw_log_text("owner", l->node));
+		tw_log(TW_LOG_INFO, mine ? "lease_acquired" : "lease_lost",
+		        tw_log_text("lease", "background"));
 }
 
 enum tw_status tw_lease_start(struct tw_catalogue *c, struct tw_blobs *b, const char *node,

@@ -321,7 +321,5 @@ const struct tw_route tw_routes_session[] = {
                 .end = projects),
         TW_ROUTE("POST", "/api/v1/projects", TW_NEED_SERVER, "Creates a project",
                 .json = create_project),
-        TW_ROUTE("POST", "/api/v1/projects", TW_NEED_SERVER, "Creates a project",
-                .json = create_project),
         {0},
 };

@@ -21,7 +21,7 @@
 
 enum { LIMIT_MAX = 200, NAMES_MAX = 4096, PATH_BYTES = 1500 };
 /* Files are read for this long after the index, however long that took in another database. */
-enum { NAMES_MS = 1000, FILES_MS = 400, NAMES_A_LOOK = 64 };
+enum { NAMES_MS = 1000, FILES_MS = 400, NAMES_PER_CHECK = 64 };
 
 struct naming { /* the filter of names, with its deadline */
 	struct tw_match *match;
@@ -43,7 +43,7 @@ static enum tw_status matches_name(void *arg, const char *name, bool *ret_fits, 
 {
 	struct naming *n = arg;
 
-	if (++n->names_matched % NAMES_A_LOOK == 0 && tw_monotonic_ms() > n->until_ms)
+	if (++n->names_matched % NAMES_PER_CHECK == 0 && tw_monotonic_ms() > n->until_ms)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "the regular expression takes too long on this project's names: simplify "
 		        "it, or search for a name");

@@ -67,7 +67,6 @@ static void *run_all(void *arg)
 
 static void init_locks(struct tw_periodic *p)
 {
-
 	(void)pthread_mutex_init(&p->lock, NULL);
 	tw_cond_init(&p->changed);
 }
