@@ -86,7 +86,7 @@ const upload = (port, bytes, key) =>
 	});
 
 for (const [name, configure] of Object.entries(proxies)) {
-	test(`behind ${name}`, { timeout: 60_000, skip: spawnSync('which', [name]).status !== 0 && `no ${name}` }, async (t) => {
+	test(`behind ${name}`, { timeout: 300_000, skip: spawnSync('which', [name]).status !== 0 && `no ${name}` }, async (t) => {
 		const s = await startServer(t, { args: ['--behind-proxy', '--trusted-proxies', '127.0.0.1', '--public-url', `https://${NAME}`] });
 		const port = await free();
 		const [program, ...args] = configure(port, `127.0.0.1:${s.port}`);
@@ -175,7 +175,7 @@ const lands = (ask, kind, expected, out) => until(async () => ((await landing(as
 
 const without = (program) => spawnSync('which', [program]).status !== 0 && `no ${program}`;
 
-test('haproxy-several.cfg: a node that cannot write gets pages and no uploads, one that cannot read nothing', { timeout: 180_000, skip: without('haproxy') }, async (t) => {
+test('haproxy-several.cfg: a node that cannot write gets pages and no uploads, one that cannot read nothing', { timeout: 300_000, skip: without('haproxy') }, async (t) => {
 	const [in1, in2, q1, q2] = [await startNode(t, 'in1'), await startNode(t, 'in2'), await startNode(t, 'q1'), await startNode(t, 'q2')];
 	const port = await free();
 	const file = configured('haproxy-several.cfg', [['bind :443', `bind 127.0.0.1:${port}`], [`/etc/haproxy/${NAME}.pem`, at('both.pem')],
@@ -197,7 +197,7 @@ test('haproxy-several.cfg: a node that cannot write gets pages and no uploads, o
 	assert.deepEqual([...q1.probes], ['/readyz?for=read']);
 });
 
-test('haproxy-cluster.cfg: the same, by names', { timeout: 180_000, skip: without('haproxy') }, async (t) => {
+test('haproxy-cluster.cfg: the same, by names', { timeout: 300_000, skip: without('haproxy') }, async (t) => {
 	const [takes, shows] = [await startNode(t, 'in'), await startNode(t, 'q')];
 	const port = await free();
 	const out = startProgram(t, ['haproxy', '-db', '-f', path.join(root, 'deploy/proxy/haproxy-cluster.cfg')],
@@ -217,7 +217,7 @@ test('haproxy-cluster.cfg: the same, by names', { timeout: 180_000, skip: withou
 
 /* One node: it refuses uploads itself, with what to do, and its proxy takes nothing from readers. */
 for (const [name, configure] of Object.entries(proxies))
-	test(`${name}, one node: what it cannot take it refuses itself`, { timeout: 120_000, skip: without(name) }, async (t) => {
+	test(`${name}, one node: what it cannot take it refuses itself`, { timeout: 300_000, skip: without(name) }, async (t) => {
 		const node = await startNode(t, 'one');
 		const port = await free();
 		const out = startProgram(t, configure(port, `127.0.0.1:${node.port}`));

@@ -42,6 +42,7 @@ test('a trace and all that its page loads is at most 120 KB, compressed', async 
 	await page.waitForSelector('.flame canvas');
 	await settled(page);
 	const all = (await Promise.all(sizes)).map(Number);
+	assert.ok(all.every((bytes) => bytes > 0), `each has its length: ${all}`);
 	const kb = all.reduce((a, b) => a + b, 0) / 1024;
 	assert.ok(all.length > 10 && kb > 50 && kb <= 120, `${all.length} files, ${kb} KB`);
 	await context.close();

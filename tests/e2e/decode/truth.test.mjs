@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { binary, endsUnlike, newFolder, startServer, tracewell, until } from '../server.mjs';
+import { binary, endsUnlike, inFull, newFolder, startServer, tracewell, until } from '../server.mjs';
 
 const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
 
@@ -161,7 +161,7 @@ const cases = [
 	['thread ids over 32,767', ['--seed', 2, '--big-tids', ...FEW]],
 	['deep', ['--seed', 3, '--depth', 900, '--records', 9000]],
 	['one thread', ['--seed', 4, '--threads', 1]],
-	['many threads', ['--seed', 5, '--threads', 40, '--records', 12000]],
+	['many threads', ['--seed', 5, '--threads', 40, '--records', inFull(60000, 12000)]],
 	['zeros and an older recording behind', ['--seed', 6, '--zero-tail', '--stale-tail']],
 	['begins that wrap', ['--seed', 7, '--wrapped']],
 ];

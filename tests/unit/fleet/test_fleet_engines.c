@@ -493,7 +493,6 @@ static void test_trees(void **state)
 	tw_arena_reset(s->arena);
 	a = read_tree(s, 0, &query);
 	b = read_tree(s, 1, &query);
-	assert_true(s->traces < 1500 || a.traces > 0);
 	assert_int_equal(a.traces, b.traces);
 	assert_int_equal(a.omitted_level, b.omitted_level);
 	assert_int_equal(a.n, b.n);
@@ -684,7 +683,6 @@ static void test_regressions(void **state)
 		assert_int_equal(tw_regress_detect(s->of[e], &task, &sums[e], NULL), TW_OK);
 	assert_int_equal(sums[0].series, sums[1].series);
 	assert_int_equal(sums[0].found, sums[1].found);
-	assert_true(s->traces < 3000 || sums[0].found > 0);
 	assert_int_equal(sums[1].fresh, 0);
 }
 
