@@ -70,7 +70,7 @@ function Row({ r, days, edit, drop }: { r: Rule; days: Day[]; edit: () => void; 
 function Table({ v, edit, keep }: { v: Rules; edit: (name: string) => void; keep: (rules: Rule[]) => void }) {
 	const gone = v.days.filter((d) => d.rule === '');
 	return (
-		<Cards label={tr('Recording rules')}>
+		<Cards label={tr('Capture rules')}>
 			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Applies to')}</th><th scope="col" class="num">{tr('Share')}</th>
 				<th scope="col" class="num">{tr('Traces today')}</th><th scope="col" class="num">{tr('Devices today')}</th><th scope="col">{tr('{days} days', { days: DAYS })}</th>
 				{may.admin && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
@@ -94,7 +94,7 @@ function Rules() {
 		if (await keep(rules)) edit(null);
 	};
 	return (
-		<Panel title={tr('Recording rules')} id="rules" aside={v && may.admin && editing === null && <button onClick={() => edit('')}>{tr('Add a rule')}</button>}>
+		<Panel title={tr('Capture rules')} id="rules" aside={v && may.admin && editing === null && <button onClick={() => edit('')}>{tr('Add a rule')}</button>}>
 			{load.error && <Failure error={load.error} retry={load.again} />}
 			{!v && load.busy && <Busy what={tr('Loading rules')} />}
 			{v && v.rules.length === 0 && editing === null && <p class="quiet">{tr('No rules yet: devices record nothing.')}</p>}

@@ -28,7 +28,7 @@ function filesOf(transfer: DataTransfer): Promise<Found[]> {
 	return entries.reduce((before, e) => before.then(() => (e ? walk(e) : undefined)), Promise.resolve()).then(() => out);
 }
 
-/** Accepts files dropped on any page, and indicates it.  Without permission to upload, prevents the browser from opening the file. */
+/** Accepts files dropped on any page, and shows that while they are dragged.  Without permission to upload, only prevents the browser from opening the file. */
 export function Drop({ signedIn }: { signedIn: boolean }) {
 	const [over, show] = useState(false);
 	useLayoutEffect(() => {

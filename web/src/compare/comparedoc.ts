@@ -26,8 +26,7 @@ const LEVELS = [0.1, 0.3, 0.7]; // of the larger of the two
 
 const onBoth = (c: ComparedTree) => pairOf(c, 0, 'ns').a > 0 && pairOf(c, 0, 'ns').b > 0;
 
-/** The comparison of the threads that are meant: where nobody says, the main threads, of which a start is made, when both
- * sides have them.  A path without its threads is of all. */
+/** Compares the given threads; by default the main threads if both sides have them. */
 export async function comparisonOf(meant: string, root: string, ask: (thread: string) => Promise<Omit<Comparison, 'thread'>>): Promise<Comparison> {
 	if (meant === 'main') return { ...(await ask('main')), thread: 'main' };
 	if (meant === '' && root === '') {

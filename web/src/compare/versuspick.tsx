@@ -12,7 +12,7 @@ import { daysOf, SIDES, sinceOf, suggested, traceIn } from './versusdoc';
 const DAYS = [7, 30, 90, 400];
 const COLUMNS = ['version_name', 'app', 'scenario', 'os'] as const;
 type Column = typeof COLUMNS[number] | 'class';
-const TITLES: [Column, string][] = [['version_name', tr('Version')], ['app', tr('App')], ['scenario', tr('Scenario')], ['class', tr('Devices')], ['os', 'Android']];
+const TITLES: [Column, string][] = [['version_name', tr('Version')], ['app', tr('App')], ['scenario', tr('Scenario')], ['class', tr('Device class')], ['os', 'Android']];
 export type Values = Record<Column, string[]> & { load: Loaded<unknown> };
 
 interface Facets { values: { value: string }[] }
@@ -40,7 +40,7 @@ export function ask(changes: Record<string, string | number | null>): void {
 	set({ ...changes, root: null, nodes: null, rows: null, ...afresh() }, true);
 }
 
-/** What a picker is, above it; B's stand below A's, so where there is room its captions are left out. */
+/** Caption above a picker; omitted for B on wide screens, where A's captions apply. */
 const Caption = ({ title }: { title: string }) => <span class="cap">{title}</span>;
 
 function Pick({ side, title, name, values, none, disabled = false }: { side: string; title: string; name: string; values: string[]; none: string; disabled?: boolean }) {

@@ -54,7 +54,7 @@ export function FleetFilter() {
 			<Pick name="app" label={tr('App')} column="app" />
 			<Pick name="version_name" label={tr('Version')} column="version_name" />
 			<Pick name="scenario" label={tr('Scenario')} column="scenario" />
-			<label class="inline">{tr('Devices')}{' '}<select name="class" value={text('class')} onChange={(e) => set({ class: e.currentTarget.value }, true)}>
+			<label class="inline">{tr('Device class')}{' '}<select name="class" value={text('class')} onChange={(e) => set({ class: e.currentTarget.value }, true)}>
 				<option value="">{tr('any')}</option>{CLASSES.map((c) => <option key={c} value={c}>{classWord(c)}</option>)}</select></label>
 			<label class="inline">{tr('Time')}{' '}<select name="days" value={days} onChange={(e) => set({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value }, true)}>
 				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{tr.many(n, '{n} day', '{n} days')}</option>)}</select></label>

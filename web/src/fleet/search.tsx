@@ -60,7 +60,7 @@ function Form() {
 				<label class="inline"><input type="checkbox" name="below_regex" value="1" defaultChecked={text('below_regex') === '1'} />{' '}{tr('regex')}</label>
 				<label class="inline">{tr('Version')}{' '}<input name="version_name" class="short" defaultValue={text('version_name')} placeholder={tr('any')} /></label>
 				<label class="inline">{tr('Scenario')}{' '}<input name="scenario" defaultValue={text('scenario')} placeholder={tr('any')} /></label>
-				<label class="inline">{tr('Devices')}{' '}<select name="class" defaultValue={text('class')}>
+				<label class="inline">{tr('Device class')}{' '}<select name="class" defaultValue={text('class')}>
 					<option value="">{tr('any')}</option>
 					{CLASSES.map((c) => <option key={c} value={c} selected={c === text('class')}>{classWord(c)}</option>)}
 				</select></label>
@@ -105,7 +105,7 @@ function Hits({ ask }: { ask: Record<string, string> }) {
 		<p class="quiet" role="status">{summary(v)}</p>
 		{v.hits.length > 0 && <Cards>
 			<thead><tr><th scope="col" class="num">{tr('Longest call')}</th><th scope="col">{tr('Method')}</th><th scope="col">{tr('Thread')}</th><th scope="col">{tr('Version')}</th>
-				<th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Devices')}</th><th scope="col">Android</th><th scope="col">{tr('Day')}</th></tr></thead>
+				<th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Device class')}</th><th scope="col">Android</th><th scope="col">{tr('Day')}</th></tr></thead>
 			<tbody>{v.hits.map((h, i) => <Row key={`${h.trace} ${h.method} ${h.descriptor} ${h.thread} ${h.is_main}`} h={h} distinction={overloads.get(i)} />)}</tbody>
 		</Cards>}
 	</>;

@@ -35,7 +35,7 @@ function valuesOf({ literals }: Message, text: string): string[] | null {
 const weight = (s: Message) => s.literals.join('').length + (s.literals[1].startsWith('; ') ? 1000 : 0); // what joins two goes before either
 const ordered = (table: Record<string, string>) => Object.entries(table).filter(([k]) => HOLE.test(k)).map(parse).sort((a, b) => weight(b) - weight(a));
 
-/* Blanks stand between Chinese and what is none, and not before a percent sign. */
+/* Removes spaces between Chinese characters, next to Chinese punctuation, and before %. */
 const set = (text: string) => text.replace(/(?<=[\p{Script=Han}，。：；（）、“”]) (?=[\p{Script=Han}，。：；（）、“”])| (?=[，。：；（）、])|(?<=[，。：；（）、]) |(?<=\d) (?=%)/gu, '');
 
 /** Translates a text by two tables: messages, and pieces that occur only within messages ({1?} in Chinese where

@@ -11,17 +11,17 @@ function label({ tHead, tBodies }: HTMLTableElement): void {
 	for (const box of tHead!.querySelectorAll<HTMLInputElement>('.check input')) box.parentElement!.dataset.column = box.ariaLabel ?? '';
 	for (const body of tBodies)
 		for (const { cells } of body.rows) {
-			const alone = cells[0]?.colSpan > 1;
-			const lead = alone ? undefined : [...cells].find((cell) => cell.matches('.wide, .cause, .name')) ?? [...cells].find((cell) => !cell.matches('.check'));
+			const spans = cells[0]?.colSpan > 1; // the first cell: it stands for several columns, and has no label
+			const lead = spans ? undefined : [...cells].find((cell) => cell.matches('.wide, .cause, .name')) ?? [...cells].find((cell) => !cell.matches('.check'));
 			[...cells].forEach((cell, i) => {
 				cell.toggleAttribute('data-lead', cell === lead);
 				cell.toggleAttribute('data-none', cell !== lead && cell.textContent === '–');
-				cell.dataset.column = cell === lead || alone || cell.matches('.check') ? '' : names[names.length - cells.length + i] ?? '';
+				cell.dataset.column = cell === lead || (spans && i === 0) || cell.matches('.check') ? '' : names[names.length - cells.length + i] ?? '';
 			});
 		}
 }
 
-/** `of`: its class; `label`: names what may scroll and has nothing else to focus; `stale`: newer rows are loading. */
+/** `of`: its class; `label`: the name of a table that may scroll and has nothing else to focus; `stale`: newer rows are loading. */
 export function Cards({ of, label: name, stale, children }: { of?: string; label?: string; stale?: boolean; children: ComponentChildren }) {
 	const ref = useRef<HTMLTableElement>(null);
 	useLayoutEffect(() => { // rows come and go without this component, as when the next page is appended

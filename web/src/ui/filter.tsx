@@ -5,7 +5,7 @@ import { tr } from '../i18n/strings/frame';
 
 const TYPING_MS = 200;
 
-/** The text in a field, which the address has once typing pauses, with other changes of it. */
+/** The text of a field.  When typing pauses, it is put into the address, with `more` changes. */
 export function useTyped(name: string, more: Changes = {}): [string, (v: string) => void] {
 	const value = text(name);
 	const [typed, put] = useState(value);

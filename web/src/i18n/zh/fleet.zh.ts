@@ -57,7 +57,7 @@ const zh = {
 	'App': '应用',
 	'Version': '版本',
 	'Scenario': '场景',
-	'Devices': '设备等级',
+	'Device class': '设备等级',
 	'{name}: {said} in {days} days, at most {max} {days2}': '{name}：{days} 天内 {said}，最多 {max} {days2}',
 	'per day': '每天',
 	'per bar': '每柱',

@@ -167,7 +167,7 @@ const zh = {
 	'{days} days': '{days} 天',
 	'by deleted rules': '来自已删除的规则',
 	'deleted rules': '已删除的规则',
-	'Recording rules': '录制规则',
+	'Capture rules': '采集规则',
 	'Add a rule': '添加规则',
 	'Loading rules': '正在加载规则',
 	'No rules yet: devices record nothing.': '还没有规则：设备不录制任何内容。',

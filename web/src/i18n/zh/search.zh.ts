@@ -33,7 +33,7 @@ const zh = {
 	'Version': '版本',
 	'any': '不限',
 	'Scenario': '场景',
-	'Devices': '设备等级',
+	'Device class': '设备等级',
 	'Search': '搜索',
 	'Opens the trace at this call': '打开 Trace 并定位到此调用',
 	'Opens the trace': '打开 Trace',

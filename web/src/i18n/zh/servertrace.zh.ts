@@ -60,7 +60,7 @@ export const traceMessages: Record<string, string> = {
 	'Files on the main thread': '主线程上的文件操作',
 	'A file is read, written or synced: do that on another thread.': '正在读写或同步文件：请放到其他线程。',
 	'Network on the main thread': '主线程上的网络请求',
-	'The thread waits for the network without a limit: make the request on another thread.': '线程在等待网络，没有时间限制：请在其他线程发起请求。',
+	'The thread waits for the network, possibly for a long time: make the request on another thread.': '线程在等待网络，可能很久：请在其他线程发起请求。',
 	'Database on the main thread': '主线程上的数据库操作',
 	'A database is opened, queried or written: move this to another thread, in one transaction.': '正在打开、查询或写入数据库：请放到其他线程，并合并为一个事务。',
 	'Pictures decoded on the main thread': '主线程上的图片解码',

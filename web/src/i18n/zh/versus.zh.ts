@@ -88,7 +88,7 @@ const zh = {
 	'(the difference may be {share_margin} more or less)': '（差异的误差为 ±{share_margin}）',
 	'Version': '版本',
 	'App': '应用',
-	'Devices': '设备等级',
+	'Device class': '设备等级',
 	'Or one trace': '或一条 Trace',
 	'{side} Or one trace': '{side} 或一条 Trace',
 	'id or address': 'ID 或地址',

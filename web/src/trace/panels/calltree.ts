@@ -88,8 +88,8 @@ export function rowsOf(root: TreeNode): TreeNode[] {
 
 const opened = (n: TreeNode) => (n.open && n.children ? n.children.filter((c) => c.open) : []);
 
-/** What is open, for the address: methods with what is open in them, "12+1(5,7*3(9))" : in 12, whose rest
- *  was opened once, 5 and 7; in 7 the heaviest child and so on three times, there 9.  null: longer than max. */
+/** The open nodes, for the address, as methods with their open children: "12+1(5,7*3(9))" is 12, its rest opened once,
+ *  with 5 and 7; below 7 the heaviest child is open three times in a row, then 9.  null: longer than max. */
 export function formatTree(root: TreeNode, max: number): string | null {
 	const list = (n: TreeNode): string => opened(n).map(one).join(',');
 	const one = (n: TreeNode): string => {

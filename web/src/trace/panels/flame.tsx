@@ -1,5 +1,5 @@
-// The merged flame graph: opening a node asks the server for that subtree in full, and a rest for
-// what it stands for.  Steps change what is merged; a sandwich shows callers and callees of one method.
+// The merged flame graph.  Opening a node requests its complete subtree; opening a rest node, its nodes.  Steps
+// change what is merged; a sandwich shows callers and callees of one method.
 import { useMemo, useRef } from 'preact/hooks';
 import { api, Refusal } from '../../api/api';
 import { count, percent, splitName } from '../../i18n/format';

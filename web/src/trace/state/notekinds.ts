@@ -38,7 +38,7 @@ export function inOrder(notes: Note[]): Note[] {
 	return notes.some((n) => always(n) || (n.dur_ns ?? 0) > 0) ? [...notes].sort((a, b) => always(a) - always(b) || late(b) - late(a) || (b.dur_ns ?? -1) - (a.dur_ns ?? -1) || a.ts_ns - b.ts_ns) : notes;
 }
 
-/** What of it the trace's time holds: a system trace may begin earlier and end later. */
+/** The part of a note within the trace's time: a system trace may begin earlier and end later. */
 export function within({ ts_ns, dur_ns }: Pick<Note, 'ts_ns' | 'dur_ns'>, start: number, end: number): { ts_ns: number; dur_ns: number | null } {
 	const from = Math.max(start, ts_ns);
 	return { ts_ns: from, dur_ns: dur_ns === null ? null : Math.max(0, Math.min(end, ts_ns + dur_ns) - from) };

@@ -44,8 +44,8 @@ export function fitting(steps: Step[], methods: number): Step[] {
 	return steps.filter((s) => !('method' in s) || s.method < most);
 }
 
-/** With one more, unless it says what is said already.  The app's own frames come first: what is
- *  nobody's business need not be looked at by the others. */
+/** Adds a step, unless the steps have it already.  The app's own frames come first, so that the other steps see
+ *  fewer frames. */
 export function added(steps: Step[], step: Step): Step[] {
 	const same = format([step]);
 	if (steps.some((s) => format([s]) === same)) return steps;

@@ -1,5 +1,5 @@
-// What is on the timeline's canvas: the worker paints calls, this paints lanes beside them and draws
-// labels, bands and the selection on top.  Knows nothing of the page around it.
+// The timeline's canvas: the worker paints calls; this module paints the other lanes, and labels, bands and the
+// selection on top.  It does not depend on the page.
 import type { Thread } from '../../api/api';
 import { fitted, timeOf, xOf, type Span } from '../state/axis';
 import { palette } from '../../ui/color';

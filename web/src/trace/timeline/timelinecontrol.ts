@@ -1,5 +1,5 @@
-// What the timeline does: keys and pointer on the canvas, heads and flows become moves of the scene and
-// changes of the address.  It outlives drawings; `now` is what was drawn last.
+// The timeline's controller: turns keys, pointer events, heads and flows into moves of the scene and changes of the
+// address.  It lives longer than one drawing; `now` is what was drawn last.
 import type { Thread } from '../../api/api';
 import type { About } from '../parts/methodmenu';
 import { count, duration } from '../../i18n/format';
@@ -173,7 +173,7 @@ export class Control implements Actions, HeadActions {
 		this.scene.move({ from, to });
 	}
 
-	/** Makes the call's thread the current one. A click has the call's details: they are shown without a second question to the worker. */
+	/** Makes the call's thread the current one. A click includes the call's details, so they are shown without another request to the worker. */
 	private choose(tid: number, { start, depth }: Hit, push = false, called: Called | null = null): void {
 		if (called) this.scene.selected = called;
 		const call = formatCall({ tid, start, depth });

@@ -79,8 +79,8 @@ function firstFrom(r: Rows, lo: number, hi: number, t: number): number {
 	return lo;
 }
 
-/** Where a row is entered when looking for what lies behind (or before) a place in the order of
- *  begin, then row, then index. */
+/** The index at which the search in a row for the next (or previous) call after a place starts; calls are in the order
+ *  of begin, row, index. */
 function enter(r: Rows, row: number, at: Place, forward: boolean): number {
 	const [lo, hi] = [r.first[row], r.first[row + 1]];
 	let k = firstFrom(r, lo, hi, at.start);
@@ -142,8 +142,8 @@ export interface Found {
 	least: boolean; // calls are merged: of which methods the others are is not known here
 }
 
-/** Calls of a row that the search lights up and that no other of them stands around: `around` as begin
- *  and end by turns, disjoint and rising. */
+/** Matches in a row that are not within other matches.  `around`: the spans of those, as begin and end in turns,
+ *  disjoint and ascending. */
 function outermost(r: Rows, row: number, wanted: Uint8Array, around: number[]): number[] {
 	const fresh: number[] = [];
 	let at = 0;
