@@ -1,8 +1,8 @@
 /*
  * metric.h - one sample of GET /metrics.
  *
- * Each part of the server appends its samples.  tw_metrics_describe (http/metrics.h) adds what
- * metrics.def says about each metric.
+ * Each part of the server appends its samples.  tw_metrics_describe (http/metrics.h) adds the
+ * HELP and TYPE lines of metrics.def.
  * Thread: any.
  */
 #ifndef TW_METRIC_H

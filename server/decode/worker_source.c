@@ -1,12 +1,12 @@
 /*
- * worker_source.c - the child that answers one question about one clone.
+ * worker_source.c - the child that reads the commits and lines of a method from one clone.
  *
  *   task   {"kind":"source","limits":{…},"ms","roots":[…],"owners":"","method","file","line",
  *           "head":[names],"base":[names],"log":bool}
- *   first  what is known before the history is read, as a line of its own
+ *   first  a line with the answer's members that are known before the history is read
  *   answer {"newest_ms","commit","path","lines":[[first,last]…],"is_method","note","owners":[…],
- *           "owners_file","owners_error","base_commit","base_note","commits":[…],"more"}; where
- * something is missing, "reason" and "status" say so beside what was found before.
+ *           "owners_file","owners_error","base_commit","base_note","commits":[…],"more"}; after
+ * an error with "reason" and "status", and the members that were found before.
  */
 #include <unistd.h>
 

@@ -138,7 +138,7 @@ struct tw_route {
 	                  * server, and other programs' redirects */
 };
 
-/* An element of a list of routes: what each route states, then members that it sets. */
+/* An element of a list of routes: the members that each route has, then optional ones. */
 #define TW_ROUTE(method_, path_, needs_, summary_, ...)                                            \
 	{                                                                                          \
 		.method = (method_), .path = (path_), .needs = (needs_), .summary = (summary_),    \

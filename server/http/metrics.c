@@ -425,7 +425,7 @@ void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out)
 	write_limits(m, out);
 }
 
-/* --- what metrics.def says of each metric --- */
+/* --- HELP and TYPE lines --- */
 
 static const struct metric {
 	const char *name, *type, *help;

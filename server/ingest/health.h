@@ -45,8 +45,8 @@ enum tw_status tw_health_start(const struct tw_health_parts *parts, struct tw_he
 void tw_health_drain(struct tw_health *h);
 struct tw_health *tw_health_stop(struct tw_health *h); /* accepts NULL; returns NULL */
 
-/* Sets all checks.  Returns whether uploads can be accepted, or with to_read, whether read requests
- * can be served. */
+/* Fills ret with all checks.  Returns whether uploads can be accepted, or with to_read, whether
+ * read requests can be served. */
 bool tw_health_checks(
         struct tw_health *h, bool to_read, struct tw_health_check ret[TW_HEALTH_CHECKS]);
 /* The engine of a check ("sqlite", "s3", ...), or NULL. */

@@ -19,7 +19,7 @@ enum { TW_MAX_TEXT = 512 };
 enum tw_status tw_json_object_parse(
         struct tw_str text, const char *what, json_t **ret, struct tw_err *err) TW_MUST_USE;
 
-/* A member that is a text; "" for none. */
+/* The value of a string member; "" if missing or not a string. */
 const char *tw_json_text(const json_t *o, const char *name);
 /* Whether all members of an object have one of these names, ended by NULL. */
 bool tw_json_has_only(const json_t *o, const char *const *names);

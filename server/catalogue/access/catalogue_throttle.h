@@ -23,7 +23,8 @@ struct tw_throttle_cost {
 };
 enum { TW_THROTTLE_ROWS = 16384 }; /* beyond that, the bucket that is empty first is dropped */
 
-/* *ret_wait_ms: time until all buckets have space; 0: they have, and with `count` it is taken. */
+/* *ret_wait_ms: time until all buckets have space; 0: all have space, and `count` adds the
+ * attempts. */
 enum tw_status tw_catalogue_throttle(struct tw_catalogue *c, const struct tw_throttle_cost *cost,
         bool count, int64_t *ret_wait_ms, struct tw_err *err) TW_MUST_USE;
 /* Gives back attempts that were taken. */
