@@ -109,10 +109,10 @@ test('a method lists its callers and callees, with links', async (t) => {
 	near((await cells('tr:has-text("self time")'))[2], 3 * MS, 0.01);
 	assert.equal(parseFloat((await cells('tr[data-near="com.shop.Repo.load"]'))[1]), Math.round((100 * mean) / (mean + 4 * MS)));
 	/* of one kind of threads */
-	await server.trace(btrace([[PID, 1, MS, 5 * MS], [PID + 1, 2, MS, 3 * MS]], { pid: PID }), { query: { app: 'fleet', version_name: '9.10.0', build_id: 'f9.10.0', scenario: 'two_threads' } });
+	await server.trace(btrace([[PID, 1, MS, 5 * MS], [PID + 1, 2, MS, 3 * MS]], { pid: PID }), { query: { app: 'pools', version_name: '9.10.0', build_id: 'f9.10.0', scenario: 'two_threads' } });
 	await until(async () => ((await server.get('/api/v1/fleet/callers?scenario=two_threads&name=com.shop.Repo.load')).json?.of_traces === 1 ? true : undefined), 'it is merged', 120);
 	const names = () => page.locator('#callers tr[data-near] td:first-child').allInnerTexts();
-	await page.goto(`${server.url}/fleet/methods?app=fleet&scenario=two_threads&method=com.shop.Repo.load`);
+	await page.goto(`${server.url}/fleet/methods?app=pools&scenario=two_threads&method=com.shop.Repo.load`);
 	await page.waitForSelector('#callers tr[data-near]');
 	const [pool] = await names();
 	assert.match(pool, /^threads (?!main)/);
