@@ -135,6 +135,21 @@ test('tables name culprits unless asked otherwise, and show by which metric', as
 	await page.context().close();
 });
 
+test('bidirectional controls in names of a trace and its threads are shown by their numbers', async () => {
+	const { body, headers } = form(['meta', JSON.stringify({ app: 'a\u202ex', device: 'd\u2066x' })], ['trace', btrace([[MAIN, 1, 0, MS], [WORKER, 1, 0, MS]], { pid: MAIN })], ['threads', `${MAIN},m\u202ex\n${WORKER},w\u202ex\n`]);
+	const { id: hostile } = await server.trace(body, { headers });
+	const page = await open('', { trace: hostile });
+	assert.deepEqual(await page.locator('.threads .name .text').allInnerTexts(), ['m[U+202E]x', 'w[U+202E]x']);
+	assert.match(await page.locator('h1').innerText(), /a\[U\+202E\]x/);
+	assert.match(await page.locator('.brief').textContent(), /d\[U\+2066\]x/);
+	for (const tab of ['Flame graph', 'Call tree', 'Methods', 'Calls']) {
+		await page.getByRole('tab', { name: tab, exact: true }).click();
+		await settled(page);
+		assert.doesNotMatch(await page.locator('body').innerText(), /[\u202a-\u202e\u2066-\u2069]/, tab);
+	}
+	await page.context().close();
+});
+
 test('a snapshot has no time axis and no times', async () => {
 	const page = await open('?tab=flame', { trace: anr, ready: '.flame canvas' });
 	assert.equal(await page.locator('canvas.ruler, canvas.calls').count(), 0);

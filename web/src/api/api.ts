@@ -1,6 +1,7 @@
 // The server's API, as types and calls.
 import { earlyResponse } from './early';
 import { answered, lost } from './health';
+import { harmless } from '../i18n/format';
 import { heardInTime } from '../i18n/servertext';
 import { tr } from '../i18n/strings/frame';
 import { flameOf, type FlameColumns } from './flamecolumns';
@@ -220,9 +221,10 @@ export const send = (method: string, path: string, body?: object, signal?: Abort
 
 const ROOTS: Record<string, string> = { 'all threads': tr('all threads'), 'selected threads': tr('selected threads'), thread: tr('thread') };
 
-/** Names that are not methods are texts of the server. */
+/** Names that are not methods are texts of the server, or names of threads. */
 function withRoot(f: Flame): Flame {
-	const name = f.method[0] < 0 ? ROOTS[f.names[f.name[0]]] : undefined;
+	const root = f.names[f.name[0]] ?? '';
+	const name = f.method[0] < 0 && (Object.hasOwn(ROOTS, root) ? ROOTS[root] : harmless(root));
 	return name ? { ...f, names: f.names.map((n, i) => (i === f.name[0] ? name : n)) } : f;
 }
 
@@ -237,9 +239,10 @@ export function aheadOfTrace(id: string): void {
 	askAhead(`${trace(id)}/documents`, { kind: 'anr' });
 }
 
-function withProcesses({ threads, processes = [] }: Threads) {
+function withProcesses({ threads: all, processes = [] }: Threads) {
+	const threads = all.map((t) => ({ ...t, name: harmless(t.name) }));
 	if (processes.length < 2) return { threads };
-	const names = new Map(processes.map((p) => [p.pid, p.name || String(p.pid)]));
+	const names = new Map(processes.map((p) => [p.pid, harmless(p.name) || String(p.pid)]));
 	return { threads: threads.map((t) => ({ ...t, process: names.get(t.pid) })) };
 }
 

@@ -1,11 +1,11 @@
 // Row texts of a trace list, and the parameters of its address.
 import type { Trace } from './api';
-import { count, duration } from '../i18n/format';
+import { count, duration, harmless } from '../i18n/format';
 import { tr } from '../i18n/strings/frame';
 
 /** Its title, otherwise its scenario or app. */
 export function nameOf(t: Trace): string {
-	return t.title || [t.meta.app, t.meta.version_name, t.meta.scenario].filter(Boolean).join(' ') || t.id;
+	return harmless(t.title || [t.meta.app, t.meta.version_name, t.meta.scenario].filter(Boolean).join(' ') || t.id);
 }
 
 /** Its duration, if it has times: the lengths of counts and snapshots mean nothing. */

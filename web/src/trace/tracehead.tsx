@@ -1,7 +1,7 @@
 // A trace's title, pin and tags: visible to all, editable with permission.
 import { useState } from 'preact/hooks';
 import { api, may, type Trace } from '../api/api';
-import { COMMA, when } from '../i18n/format';
+import { COMMA, harmless, when } from '../i18n/format';
 import { Pinned, Tag } from '../list/listcolumns';
 import { Failure } from '../ui/parts';
 import { Popover } from '../ui/popover';
@@ -42,7 +42,8 @@ function Ends({ t, later }: { t: Trace; later?: boolean }) {
 function Brief({ t }: { t: Trace }) {
 	const m = t.meta;
 	const parts = [t.title && [m.app, m.version_name].filter(Boolean).join(' '), m.build_id, t.title && m.scenario, [m.device, m.os && (/^\d/.test(m.os) ? `Android ${m.os}` : m.os)].filter(Boolean).join(', '), t.summary?.timed ? lengthOf(t.summary) : ''].filter(Boolean);
-	return <span class="brief quiet" title={parts.join(' · ')}>{parts.join(' · ')}</span>;
+	const brief = harmless(parts.join(' · '));
+	return <span class="brief quiet" title={brief}>{brief}</span>;
 }
 
 /** Title, tags and pin, for users who may change them. */
