@@ -1,8 +1,8 @@
 #include "server/base/thread/turn_lock.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "server/base/clock.h"
 #include "server/base/thread/cond.h"
 #include "server/base/ulid.h"
 
@@ -73,8 +73,8 @@ static struct tw_turn_waiter *next_of(const struct tw_turn_lock *l)
 	return best;
 }
 
-/* With the inner lock held, also on return. */
-static bool wait_for_turn(struct tw_turn_lock *l, const char *owner, const struct timespec *until)
+/* With the inner lock held, also on return.  until_ms 0: no limit. */
+static bool wait_for_turn(struct tw_turn_lock *l, const char *owner, int64_t until_ms)
 {
 	struct tw_turn_waiter w = {.owner = owner};
 	int failed = 0;
@@ -82,21 +82,21 @@ static bool wait_for_turn(struct tw_turn_lock *l, const char *owner, const struc
 	tw_cond_init(&w.granted);
 	append(l, &w);
 	while (!w.has_lock && !failed)
-		failed = until ? pthread_cond_timedwait(&w.granted, &l->lock, until)
-		               : pthread_cond_wait(&w.granted, &l->lock);
+		failed = until_ms ? tw_cond_wait_until(&w.granted, &l->lock, until_ms)
+		                  : pthread_cond_wait(&w.granted, &l->lock);
 	if (!w.has_lock)
 		take_out(l, &w);
 	(void)pthread_cond_destroy(&w.granted);
 	return w.has_lock;
 }
 
-static bool lock_until(struct tw_turn_lock *l, const char *owner, const struct timespec *until)
+static bool lock_until(struct tw_turn_lock *l, const char *owner, int64_t until_ms)
 {
 	bool has = true;
 
 	(void)pthread_mutex_lock(&l->lock);
 	if (l->held >= l->holders_max)
-		has = wait_for_turn(l, owner, until);
+		has = wait_for_turn(l, owner, until_ms);
 	else
 		l->held++;
 	(void)pthread_mutex_unlock(&l->lock);
@@ -105,19 +105,12 @@ static bool lock_until(struct tw_turn_lock *l, const char *owner, const struct t
 
 void tw_turn_lock(struct tw_turn_lock *l, const char *owner)
 {
-	(void)lock_until(l, owner, NULL);
+	(void)lock_until(l, owner, 0);
 }
 
 bool tw_turn_lock_within(struct tw_turn_lock *l, const char *owner, int64_t ms)
 {
-	struct timespec until;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	return lock_until(l, owner, &until);
+	return lock_until(l, owner, tw_monotonic_ms() + ms);
 }
 
 void tw_turn_unlock(struct tw_turn_lock *l)
