@@ -254,14 +254,19 @@ static void step_done(struct tw_jobs *j, struct running *r)
 		output_stored(j, r);
 }
 
-static void begin_step(struct tw_jobs *j, struct running *r, enum step step)
+void tw_run_begin_step(struct running *r, enum step step, struct tw_pool *pool)
 {
 	r->used = true;
 	r->step = step;
 	r->task.run = step == STEP_FETCH ? tw_run_fetch : tw_run_store;
 	r->task.arg = r;
-	r->task.wake_fd = j->wake_fd;
-	tw_async_task_begin(&r->task, j->async_pool);
+	r->task.wake_fd = r->jobs->wake_fd;
+	tw_async_task_begin(&r->task, pool);
+}
+
+static void begin_step(struct tw_jobs *j, struct running *r, enum step step)
+{
+	tw_run_begin_step(r, step, j->async_pool);
 	if (!j->async_pool)
 		step_done(j, r);
 }

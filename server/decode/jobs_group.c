@@ -202,17 +202,6 @@ static void fetched(struct tw_jobs *j, struct running *r)
 		        tw_log_number("pid", r->child.pid));
 }
 
-/* One step of one job, in parallel with the others. */
-static void begin_task(struct tw_jobs *j, struct running *m, enum step step)
-{
-	m->step = step;
-	m->task.run = step == STEP_FETCH ? tw_run_fetch : tw_run_store;
-	m->task.arg = m;
-	m->task.wake_fd = j->wake_fd;
-	tw_async_task_begin(
-	        &m->task, j->async_pool || step == STEP_FETCH ? j->async_pool : j->group_pool);
-}
-
 void tw_group_begin(struct tw_jobs *j, struct running *r, const struct tw_job_row *jobs, size_t n)
 {
 	if (!add_jobs(j, r, jobs, n)) {
@@ -224,7 +213,7 @@ void tw_group_begin(struct tw_jobs *j, struct running *r, const struct tw_job_ro
 	r->used = true;
 	r->step = STEP_FETCH;
 	for (size_t i = 0; i < n; i++)
-		begin_task(j, &r->group[i], STEP_FETCH);
+		tw_run_begin_step(&r->group[i], STEP_FETCH, j->async_pool);
 	if (!j->async_pool)
 		fetched(j, r);
 }
@@ -237,7 +226,7 @@ static void begin_store(struct tw_jobs *j, struct running *r, struct running *m)
 		m->system_fd = r->system_fd; /* the child's last job */
 		r->system_fd = -1;
 	}
-	begin_task(j, m, STEP_STORE);
+	tw_run_begin_step(m, STEP_STORE, j->async_pool ? j->async_pool : j->group_pool);
 }
 
 static void job_done(struct tw_jobs *j, struct running *r, struct running *m)
