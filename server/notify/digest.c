@@ -12,7 +12,7 @@
 
 enum { LIST_MAX = 10, METHODS_MAX = 10, SCENARIOS_MAX = 10 };
 #define ARENA_MAX ((size_t)512 << 20)
-enum { LOOK_EACH = 64 /* methods */ };
+enum { METHODS_PER_CHECK = 64 };
 
 static const char *const every_words[] = {"off", "daily", "weekly", NULL};
 
@@ -366,7 +366,7 @@ static enum tw_status rank_methods(struct making *m, const struct tw_rollup *r,
 	for (size_t i = 0; st == TW_OK && i < *ret_n; i++) {
 		struct tw_fleet_method *one = &(*ret)[i];
 
-		if (i % LOOK_EACH == 0 && late(m, err) != TW_OK)
+		if (i % METHODS_PER_CHECK == 0 && late(m, err) != TW_OK)
 			return TW_DEADLINE;
 		st = tw_fleet_stat(one->of, one->n, TW_ROLLUP_SELF, s, &one->sorted_by, err);
 		one->rank = one->naming.named ? one->sorted_by.sum : -1;
