@@ -233,7 +233,7 @@ export class Server {
 	async ask(method, target, { key = method === 'DELETE' ? this.write : this.read, body, query, headers = {}, redirect = 'follow' } = {}) {
 		const search = query ? '?' + new URLSearchParams(query) : '';
 		if (LATE_MS) await sleep(Math.random() * LATE_MS);
-		/* this process may have computed for so long that the server closed the idle connection: a turn of its loop tells it */
+		/* the server may have closed the idle connection while this process was busy; the event loop reports that in its next iteration */
 		for (let turn = 0; turn < 2; turn++) await new Promise(setImmediate);
 		const send = () => fetch(this.url + target + search, {
 			method,

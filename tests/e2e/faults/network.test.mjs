@@ -70,7 +70,7 @@ async function startDatabase(t) {
 	return db;
 }
 
-/* The longest time that each kind of request hung.  Refused uploads are sent to another server, as devices do. */
+/* Records the longest time until each kind of request was answered or failed.  Refused uploads are sent to another server, as devices do. */
 async function ask(s, other, what, load, hung, going) {
 	const timed = async (kind, send) => {
 		const began = Date.now();
