@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Copies what the server's routes state about themselves to openapi.json: summaries, query parameters and the
-permission that each needs.  The rest of the description (paths' ids, headers, bodies, responses, schemas) is
-written in openapi.json by hand.
+"""Copies what the server's routes state about themselves to openapi.json: summaries, query parameters, the
+permission that each needs, and the refusals that follow from these.  The rest of the description (headers,
+bodies, other responses, schemas) is written in openapi.json by hand.
 
     schema/openapi.py build-test/tests/route_table [--check]
 
@@ -9,6 +9,7 @@ A route that is not described yet gets an entry to fill in.  --check changes not
 would change."""
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -17,6 +18,7 @@ SECURITY = {'PUBLIC': [], 'USER': [{'session': []}], 'SERVER': [{'session': []}]
 HIDDEN = '/{*}'  # the page and its files
 PROJECT = {'name': 'project', 'in': 'query', 'description': 'The project, for a session that has several.',
            'schema': {'type': 'string'}}
+PATH_PARAMETER = re.compile(r'\{(\w+)\}')
 LARGEST = 2 ** 62  # and more: as good as no limit
 
 
@@ -70,6 +72,36 @@ def shared(api, routes):
     return components
 
 
+def path_parameters(route, own, components):
+    """Of the operation, by hand if they need a description; added for each segment that has none."""
+    def name_of(p):
+        return p['$ref'].rsplit('/', 1)[1] if '$ref' in p else p['name']
+
+    def made(name):
+        if components.get(name, {}).get('in') == 'path':
+            return {'$ref': '#/components/parameters/' + name}
+        return {'name': name, 'in': 'path', 'required': True, 'schema': {'type': 'string'}}
+
+    described = {name_of(p) for p in own}
+    return [made(name) for name in PATH_PARAMETER.findall(route['path']) if name not in described]
+
+
+def refusals(route):
+    """What the server answers before or instead of the route's own code."""
+    names = {}
+    if not route['any_params']:
+        names['400'] = 'BadRequest'  # also of an unknown parameter
+    if route['needs'] != 'PUBLIC':
+        names.update({'401': 'NoToken', '403': 'Denied', '429': 'TooMany', '500': 'Failed', '503': 'Busy'})
+        if route['method'] == 'GET':
+            names['504'] = 'Deadline'
+        if PATH_PARAMETER.search(route['path']):
+            names['404'] = 'NotFound'
+    if route['json']:
+        names['413'] = 'TooLarge'
+    return {status: {'$ref': '#/components/responses/' + name} for status, name in names.items()}
+
+
 def described(route, op, had, components):
     """The operation with all that the route states, in a fixed order."""
     own = [p for p in op.get('parameters', []) if not is_of_query(p, had)]
@@ -80,11 +112,16 @@ def described(route, op, had, components):
         first['description'] = op['description']
     if route['any_params']:
         first['x-any-parameters'] = True
-    if own + query:
-        first['parameters'] = own + query
-    last = {'security': security(route)}
+    all_of = path_parameters(route, own, components) + own + query
+    if all_of:
+        first['parameters'] = all_of
+    by_hand = op.get('responses', {'200': {'description': 'FILL IN'}})
+    responses = dict(sorted({**refusals(route), **by_hand}.items()))
+    last = {'responses': responses, 'security': security(route)}
     body = {k: v for k, v in op.items() if k not in first and k not in last and k not in ('parameters', 'x-any-parameters')}
-    return {**first, **(body or {'responses': {'200': {'description': 'FILL IN'}}}), **last}
+    if route['json'] and not op:
+        body['requestBody'] = {'required': True, 'content': {'application/json': {'schema': {'description': 'FILL IN'}}}}
+    return {**first, **body, **last}
 
 
 def description(api, routes):

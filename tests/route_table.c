@@ -50,9 +50,9 @@ static json_t *params_json(const struct tw_route *r)
 
 static json_t *route_json(const struct tw_route *r)
 {
-	return json_pack("{ss ss ss sb sb so ss}", "method", r->method, "path", r->path, "needs",
+	return json_pack("{ss ss ss sb sb sb so ss}", "method", r->method, "path", r->path, "needs",
 	        needs[r->needs], "knows_caller", r->knows_caller, "any_params", r->any_params,
-	        "params", params_json(r), "summary", r->summary);
+	        "json", r->json != NULL, "params", params_json(r), "summary", r->summary);
 }
 
 int main(void)

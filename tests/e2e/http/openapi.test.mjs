@@ -169,6 +169,12 @@ test('description, routes and answers agree', async (t) => {
 			if (!/^(begin|end)_direct_upload$/.test(o.op.operationId) /* storage.test.mjs: not in a folder */ && o.op.operationId !== 'sign_in' && o.op.operationId !== 'revoke_key' && o.op.operationId !== 'rotate_key') assert.ok(answer.status < 400, answer.text);
 			agrees(doc, validate, o.path, o.method, answer);
 			if (o.path.includes('{id}')) agrees(doc, validate, o.path, o.method, await ask(o, { ...good, id: '01ARZ3NDEKTSV4RRFFQ69G5FAV' }));
+			if (!o.op['x-any-parameters']) {
+				const unknown = await ask(o, good, { query: { no_such_parameter: '1' } });
+				assert.equal(unknown.status, 400, unknown.text);
+				if (o.method !== 'head') assert.match(unknown.json.error.message, /unknown parameter no_such_parameter/);
+				agrees(doc, validate, o.path, o.method, unknown);
+			}
 			if (o.op.security.length && !o.op.security.some((x) => !Object.keys(x).length)) {
 				const nobody = await ask(o, good, { headers: {} });
 				assert.equal(nobody.status, 401);
