@@ -18,23 +18,23 @@
 
 enum { ROOM_WAIT_S = 10, ROOM_HURRY_S = 1 };
 
-static enum tw_status open_writer(struct tw_catalogue *c, struct tw_err *err)
+static enum tw_status open_writer(struct tw_catalogue *c, bool may_migrate, struct tw_err *err)
 {
 	int room = 0;
 	enum tw_status st;
 
 	if (tw_db_is_postgres(c->path)) {
 		st = tw_db_postgres_open(c->path, &c->writers[0].db, err);
-		return st == TW_OK ? tw_postgres_upgrade(
-		                             c->writers[0].db, tw_catalogue_postgres_schema, err)
+		return st == TW_OK ? tw_postgres_upgrade(c->writers[0].db,
+		                             tw_catalogue_postgres_schema, may_migrate, err)
 		                   : st;
 	}
 	st = tw_db_sqlite_open(c->path, TW_DB_CREATE, &c->writers[0].db, &room, err);
-	return st == TW_OK ? tw_cat_upgrade(c, tw_catalogue_schema, room, err) : st;
+	return st == TW_OK ? tw_cat_upgrade(c, tw_catalogue_schema, room, may_migrate, err) : st;
 }
 
-static enum tw_status open_as(
-        const char *path, bool serves, struct tw_catalogue **ret, struct tw_err *err)
+static enum tw_status open_as(const char *path, bool serves, bool may_migrate,
+        struct tw_catalogue **ret, struct tw_err *err)
 {
 	struct tw_catalogue *c = tw_mem_zalloc(1, sizeof *c);
 	enum tw_status st;
@@ -62,7 +62,7 @@ static enum tw_status open_as(
 	memcpy(c->path, path, strlen(path) + 1);
 	st = serves && !tw_db_is_postgres(path) ? tw_cat_hold_folder(c, err) : TW_OK;
 	if (st == TW_OK)
-		st = open_writer(c, err);
+		st = open_writer(c, may_migrate, err);
 	if (st == TW_OK)
 		*ret = c;
 	else
@@ -72,13 +72,19 @@ static enum tw_status open_as(
 
 enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, struct tw_err *err)
 {
-	return open_as(path, false, ret, err);
+	return open_as(path, false, true, ret, err);
 }
 
 enum tw_status tw_catalogue_open_to_serve(
         const char *path, struct tw_catalogue **ret, struct tw_err *err)
 {
-	return open_as(path, true, ret, err);
+	return open_as(path, true, true, ret, err);
+}
+
+enum tw_status tw_catalogue_open_current(
+        const char *path, struct tw_catalogue **ret, struct tw_err *err)
+{
+	return open_as(path, false, false, ret, err);
 }
 
 struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)

@@ -22,11 +22,16 @@
 struct tw_catalogue;
 
 /* Opens or creates the catalogue at a path or postgres://..., and applies migrations
- * (schema/catalogue*).  Refuses a schema newer than this binary's. */
+ * (schema/catalogue*).  Refuses a schema newer than this binary's (TW_UNSUPPORTED), and in
+ * PostgreSQL a migration while a server uses it (TW_BUSY). */
 enum tw_status tw_catalogue_open(
         const char *path, struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
 /* The same for a server: SQLite's file is opened only if no other server uses it (TW_BUSY). */
 enum tw_status tw_catalogue_open_to_serve(
+        const char *path, struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
+/* The same for a command, which a server of an earlier version may run beside: refuses an older
+ * schema (TW_CONFLICT) instead of migrating it. */
+enum tw_status tw_catalogue_open_current(
         const char *path, struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c);
 /* "sqlite" or "postgresql". */

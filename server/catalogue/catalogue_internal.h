@@ -128,13 +128,18 @@ int tw_cat_last_schema(const struct tw_embedded *schema);
 /* Fails: `have` is a schema unknown to this program. */
 enum tw_status tw_cat_unknown_schema(
         int have, const struct tw_embedded *schema, struct tw_err *err);
-/* Applies missing migrations of `schema` (catalogue_upgrade.c).  `room`: bytes that the pages
- * reserved for checksums when the writer was opened. */
-enum tw_status tw_cat_upgrade(
-        struct tw_catalogue *c, const struct tw_embedded *schema, int room, struct tw_err *err);
-/* The same in PostgreSQL (catalogue_postgres_schema.c). */
+/* Fails: `have` is older than this program's. */
+enum tw_status tw_cat_old_schema(int have, const struct tw_embedded *schema, struct tw_err *err);
+/* Applies missing migrations of `schema` (catalogue_upgrade.c); of an existing catalogue only if
+ * may_migrate, otherwise TW_CONFLICT.  `room`: bytes that the pages reserved for checksums when the
+ * writer was opened. */
+enum tw_status tw_cat_upgrade(struct tw_catalogue *c, const struct tw_embedded *schema, int room,
+        bool may_migrate, struct tw_err *err);
+/* The same in PostgreSQL (catalogue_postgres_schema.c).  TW_BUSY while a server uses it. */
 enum tw_status tw_postgres_upgrade(
-        struct tw_db *db, const struct tw_embedded *schema, struct tw_err *err);
+        struct tw_db *db, const struct tw_embedded *schema, bool may_migrate, struct tw_err *err);
+/* tw_postgres_hold with this program's schema. */
+enum tw_status tw_cat_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err);
 
 /* Locks the rows that a SELECT of a write transaction finds; SQLite has one writer. */
 #define TW_CAT_FOR_UPDATE TW_EITHER("", " FOR UPDATE")

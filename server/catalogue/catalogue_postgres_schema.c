@@ -2,7 +2,7 @@
  * catalogue_postgres_schema.c - migrates the schema of a catalogue in PostgreSQL.
  *
  * Migrations have the same numbers as SQLite's.  All missing ones are applied in one transaction,
- * by one process at a time.
+ * by one process at a time, and only while no server uses the catalogue.
  */
 #include "server/catalogue/catalogue_internal.h"
 #include "server/db/catalogue_postgres_int.h"
@@ -39,6 +39,21 @@ static enum tw_status apply(
 	return st;
 }
 
+static enum tw_status exclude_servers(struct tw_db *db, struct tw_err *err)
+{
+	struct tw_err why;
+	enum tw_status st = tw_postgres_exclude_servers(db, &why);
+
+	if (st == TW_BUSY)
+		return tw_fail(err, TW_BUSY,
+		        "the catalogue must be migrated while no server of the earlier version "
+		        "uses it: stop all of them, then start this one (%.120s)",
+		        why.msg);
+	if (st != TW_OK)
+		tw_err_copy(err, &why);
+	return st;
+}
+
 /* Another process may have done it already. */
 static enum tw_status migrate(
         struct tw_db *db, const struct tw_embedded *schema, struct tw_err *err)
@@ -52,19 +67,28 @@ static enum tw_status migrate(
 
 	if (st == TW_OK)
 		st = schema_version(db, schema, &have, err);
+	if (st == TW_OK && have > 0 && have < last)
+		st = exclude_servers(db, err);
 	for (int i = (int)have; st == TW_OK && i < last; i++)
 		st = apply(db, &schema[i], i + 1, err);
 	return st;
 }
 
+enum tw_status tw_cat_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err)
+{
+	return tw_postgres_hold(db, alone, tw_cat_last_schema(tw_catalogue_postgres_schema), err);
+}
+
 enum tw_status tw_postgres_upgrade(
-        struct tw_db *db, const struct tw_embedded *schema, struct tw_err *err)
+        struct tw_db *db, const struct tw_embedded *schema, bool may_migrate, struct tw_err *err)
 {
 	int64_t have = 0;
 	enum tw_status st = schema_version(db, schema, &have, err);
 
 	if (st != TW_OK || have == tw_cat_last_schema(schema))
 		return st;
+	if (have > 0 && !may_migrate)
+		return tw_cat_old_schema((int)have, schema, err);
 	st = tw_db_run(db, "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE", err);
 	if (st != TW_OK)
 		return st;

@@ -95,7 +95,7 @@ enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct t
 		return several ? tw_fail(err, TW_BAD_REQUEST,
 		                         "--several-servers is for a catalogue in PostgreSQL")
 		               : tw_cat_hold_folder(c, err);
-	st = tw_postgres_hold(c->writers[0].db, !several, err);
+	st = tw_cat_postgres_hold(c->writers[0].db, !several, err);
 	if (st == TW_BUSY && !several)
 		return tw_fail(err, TW_BUSY,
 		        "another server uses this catalogue, or it does not respond: stop it, or "

@@ -40,6 +40,14 @@ enum tw_status tw_cat_unknown_schema(int have, const struct tw_embedded *schema,
 	        have, tw_cat_last_schema(schema));
 }
 
+enum tw_status tw_cat_old_schema(int have, const struct tw_embedded *schema, struct tw_err *err)
+{
+	return tw_fail(err, TW_CONFLICT,
+	        "the catalogue has schema %d, this program needs %d: start its server, which "
+	        "migrates the catalogue, or use the version that wrote it",
+	        have, tw_cat_last_schema(schema));
+}
+
 static enum tw_status schema_version(struct tw_db *db, int *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -169,8 +177,8 @@ static enum tw_status upgrade(
 	return st;
 }
 
-enum tw_status tw_cat_upgrade(
-        struct tw_catalogue *c, const struct tw_embedded *schema, int room, struct tw_err *err)
+enum tw_status tw_cat_upgrade(struct tw_catalogue *c, const struct tw_embedded *schema, int room,
+        bool may_migrate, struct tw_err *err)
 {
 	const int last = tw_cat_last_schema(schema);
 	int have = 0;
@@ -182,6 +190,6 @@ enum tw_status tw_cat_upgrade(
 		return tw_fail_at(err, TW_CORRUPT, 0,
 		        "the catalogue's first page is damaged: restore a backup");
 	if (have > 0 && have < last)
-		return upgrade(c, schema, err);
+		return may_migrate ? upgrade(c, schema, err) : tw_cat_old_schema(have, schema, err);
 	return migrate(c, schema, err);
 }

@@ -99,7 +99,7 @@ static enum tw_status connect(
 	enum tw_status st = tw_db_postgres_open(c->path, &db, err);
 
 	if (st == TW_OK)
-		st = tw_postgres_hold(db, false, err);
+		st = tw_cat_postgres_hold(db, false, err);
 	if (st == TW_OK)
 		w->db = db;
 	else

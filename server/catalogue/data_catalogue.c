@@ -136,7 +136,7 @@ static enum tw_status check_binding(const char *data, const struct binding *had,
 }
 
 static enum tw_status open_bound(const char *data, const struct binding *had, const char *address,
-        struct tw_catalogue **ret, struct tw_err *err)
+        bool serves, struct tw_catalogue **ret, struct tw_err *err)
 {
 	struct binding now = {.store = had->store};
 	struct tw_catalogue *c = NULL;
@@ -145,7 +145,8 @@ static enum tw_status open_bound(const char *data, const struct binding *had, co
 	if (st != TW_OK)
 		return st;
 	(void)snprintf(now.address, sizeof now.address, "%s", address);
-	st = tw_catalogue_open(address, &c, err);
+	st = serves ? tw_catalogue_open_to_serve(address, &c, err)
+	            : tw_catalogue_open_current(address, &c, err);
 	if (st == TW_OK)
 		st = check_binding(data, had, &now, c, err);
 	if (st == TW_OK)
@@ -166,17 +167,17 @@ static enum tw_status open_any(const char *data, const char *address, const char
 		return st;
 	had.store = store;
 	if (address[0] || had.address[0])
-		return open_bound(data, &had, address[0] ? address : had.address, ret, err);
+		return open_bound(data, &had, address[0] ? address : had.address, serves, ret, err);
 	if (!path_of(data, "catalogue.db", path))
 		return tw_fail(err, TW_BAD_REQUEST, "--data is too long");
 	return serves ? tw_catalogue_open_to_serve(path, ret, err)
-	              : tw_catalogue_open(path, ret, err);
+	              : tw_catalogue_open_current(path, ret, err);
 }
 
 enum tw_status tw_data_catalogue_open_target(const char *data, const char *address,
-        const char *store, struct tw_catalogue **ret, struct tw_err *err)
+        const char *store, bool serves, struct tw_catalogue **ret, struct tw_err *err)
 {
-	return open_any(data, address, store, false, ret, err);
+	return open_any(data, address, store, serves, ret, err);
 }
 
 enum tw_status tw_data_catalogue_open(const char *data, const char *address, const char *store,

@@ -20,13 +20,13 @@ struct tw_catalogue;
 /* address "": the recorded address, or the folder's catalogue.db, which is created if missing;
  * otherwise postgres://..., which is recorded.  store: location of the files (s3://...), so that
  * folders of several servers count as one; "": in the folder.  serves: for a server
- * (tw_catalogue_open_to_serve). */
+ * (tw_catalogue_open_to_serve), otherwise for a command (tw_catalogue_open_current). */
 enum tw_status tw_data_catalogue_open(const char *data, const char *address, const char *store,
         bool serves, struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
 /* The same for the target of a migration, which may be an unfinished copy; the above refuses that
  * with TW_CONFLICT. */
 enum tw_status tw_data_catalogue_open_target(const char *data, const char *address,
-        const char *store, struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
+        const char *store, bool serves, struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
 /* Whether another process has the folder's catalogue.db open.  Call before this process opens it:
  * closing the check's descriptor would release this process's locks. */
 bool tw_data_catalogue_in_use(const char *data);

@@ -148,27 +148,46 @@ static PGresult *ask(struct tw_postgres *p, const char *sql)
 	return tw_postgres_answer(p, PQsendQuery(p->of, sql), sql);
 }
 
-/* The lock belongs to the session: only this connection holds it, and only it writes. */
-static bool hold(struct tw_postgres *p)
+/* Whether `sql` returns one row with this value.  Otherwise the reason is recorded: `taken`, or the
+ * error. */
+static bool check_value(struct tw_postgres *p, const char *sql, const char *want, const char *taken)
 {
-	static const char *const sql[] = {
-	        [TW_POSTGRES_ALONE] = "SELECT pg_try_advisory_lock(1953977199, hashtext(identity))"
-	                              " FROM catalogue_identity",
-	        [TW_POSTGRES_SHARED] = "SELECT pg_try_advisory_lock_shared(1953977199,"
-	                               " hashtext(identity)) FROM catalogue_identity"};
-	PGresult *r = p->hold == TW_POSTGRES_FREE ? NULL : ask(p, sql[p->hold]);
-	bool held = p->hold == TW_POSTGRES_FREE;
+	PGresult *r = ask(p, sql);
+	bool same = false;
 
-	if (r && PQresultStatus(r) == PGRES_TUPLES_OK) {
-		held = PQntuples(r) == 1 && strcmp(PQgetvalue(r, 0, 0), "t") == 0;
-		p->taken = !held;
+	if (PQresultStatus(r) == PGRES_TUPLES_OK) {
+		same = PQntuples(r) == 1 && strcmp(PQgetvalue(r, 0, 0), want) == 0;
+		p->taken = !same;
 		p->failed = TW_BUSY;
-		(void)snprintf(p->message, sizeof p->message, "another server has it");
-	} else if (!held) {
+		(void)snprintf(p->message, sizeof p->message, "%s", taken);
+	} else {
 		note_failed(p, r);
 	}
 	PQclear(r);
-	return held;
+	return same;
+}
+
+#define TRY_LOCK(kind)                                                                             \
+	"SELECT pg_try_advisory_" kind "(1953977199, hashtext(identity)) FROM catalogue_identity"
+
+/* The lock belongs to the session: only this connection holds it, and only it writes.  A migration
+ * excludes it (tw_postgres_exclude_servers), so the schema does not change while it is held. */
+static bool hold(struct tw_postgres *p)
+{
+	static const char *const sql[] = {[TW_POSTGRES_ALONE] = TRY_LOCK("lock"),
+	        [TW_POSTGRES_SHARED] = TRY_LOCK("lock_shared")};
+	char schema[24];
+
+	if (p->hold == TW_POSTGRES_FREE)
+		return true;
+	(void)snprintf(schema, sizeof schema, "%lld", (long long)p->schema);
+	if (!check_value(p, sql[p->hold], "t", "another server has it"))
+		return false;
+	if (check_value(p, "SELECT version FROM catalogue_schema", schema,
+	            "a newer version has migrated it, stop this server"))
+		return true;
+	PQclear(ask(p, "SELECT pg_advisory_unlock_all()"));
+	return false;
 }
 
 #define SESSION(lock, idle)                                                                        \
@@ -433,15 +452,29 @@ static const struct tw_db_engine engine = {"postgresql", true, true, close_db, r
         tw_postgres_bytes};
 
 /* Retries, as the session of a killed server may live on for a moment. */
-enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err)
+enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, int64_t schema, struct tw_err *err)
 {
 	struct tw_postgres *p = (struct tw_postgres *)db;
 	const int64_t until = tw_monotonic_ms() + HOLD_WAIT_MS;
 
+	p->schema = schema;
 	p->hold = alone ? TW_POSTGRES_ALONE : TW_POSTGRES_SHARED;
 	p->settled = false;
 	while (!ready(p)) {
 		if (tw_monotonic_ms() >= until)
+			return tw_postgres_fail(db, err);
+		tw_sleep_ms(HOLD_RETRY_MS);
+	}
+	return TW_OK;
+}
+
+enum tw_status tw_postgres_exclude_servers(struct tw_db *db, struct tw_err *err)
+{
+	struct tw_postgres *p = (struct tw_postgres *)db;
+	const int64_t until = tw_monotonic_ms() + HOLD_WAIT_MS;
+
+	while (!check_value(p, TRY_LOCK("xact_lock"), "t", "servers use it")) {
+		if (!p->taken || tw_monotonic_ms() >= until)
 			return tw_postgres_fail(db, err);
 		tw_sleep_ms(HOLD_RETRY_MS);
 	}

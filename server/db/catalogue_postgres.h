@@ -23,8 +23,11 @@ bool tw_db_is_postgres(const char *address);
 /* postgres://USER@HOST:PORT/DATABASE; close with tw_db_close. */
 enum tw_status tw_db_postgres_open(const char *address, struct tw_db **ret, struct tw_err *err);
 /* From now on this connection, also after reconnecting, holds the catalogue as its only server
- * (alone) or as one of several; TW_BUSY if another server holds it in a conflicting way. */
-enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err);
+ * (alone) or as one of several; TW_BUSY if another server holds it in a conflicting way, or if its
+ * schema is not the program's: a newer version migrated it while this connection was lost. */
+enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, int64_t schema, struct tw_err *err);
+/* Keeps servers from holding it until the transaction ends; TW_BUSY if one holds it. */
+enum tw_status tw_postgres_exclude_servers(struct tw_db *db, struct tw_err *err);
 /* Number of times that a connection of this process was found dead or could not be made. */
 uint64_t tw_postgres_times_lost(void);
 bool tw_postgres_hurries(void); /* whether tw_catalogue_shorten_timeout is set in this thread */

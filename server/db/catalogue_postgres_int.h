@@ -32,10 +32,11 @@ struct tw_postgres {
 	char *address;
 	int64_t since_ms; /* monotonic time at which this connection was made */
 	enum tw_postgres_hold hold;
+	int64_t schema;      /* of this program; a server stops writing to a newer one */
 	bool settled;        /* the session is configured and holds its advisory lock */
 	bool patient;        /* no time limit: a schema migration */
 	bool gave_up;        /* the last answer did not come in time */
-	bool taken;          /* another server holds the catalogue */
+	bool taken;          /* other servers hold the catalogue, or migrated it */
 	bool stale;          /* its host lacks data that this process has seen */
 	bool in_transaction; /* begun and not ended, even if the connection was lost */
 	int64_t changed;

@@ -176,7 +176,7 @@ export class Server {
 
 	async start() {
 		this.exited = false;
-		const [program, ...before] = [...this.under, binary()];
+		const [program, ...before] = [...this.under, this.program ?? binary()];
 		this.child = spawn(
 			program,
 			[...before, 'serve', '--data', this.data, '--listen', '127.0.0.1:0', ...this.args],

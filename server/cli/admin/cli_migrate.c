@@ -209,8 +209,8 @@ static enum tw_status open_target(const struct tw_migrate_options *a, struct tw_
 	if (st == TW_OK)
 		st = open_files(a->data, &s->to, &m->to, err);
 	if (st == TW_OK)
-		st = tw_data_catalogue_open_target(
-		        a->data, a->to_catalog ? a->to_catalog : "", s->to.blobs, &m->rows.to, err);
+		st = tw_data_catalogue_open_target(a->data, a->to_catalog ? a->to_catalog : "",
+		        s->to.blobs, !a->verify, &m->rows.to, err);
 	return st == TW_OK && !a->verify ? reserve_target(a, m, s, err) : st;
 }
 

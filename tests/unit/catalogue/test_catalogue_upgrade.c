@@ -61,8 +61,8 @@ static struct list schema_with(const char *next)
 
 static enum tw_status upgrade(struct tw_catalogue *c, const struct list *l, struct tw_err *err)
 {
-	return tw_cat_is_sqlite(c) ? tw_cat_upgrade(c, l->files, TW_SUMS_BYTES, err)
-	                           : tw_postgres_upgrade(c->writers[0].db, l->files, err);
+	return tw_cat_is_sqlite(c) ? tw_cat_upgrade(c, l->files, TW_SUMS_BYTES, true, err)
+	                           : tw_postgres_upgrade(c->writers[0].db, l->files, true, err);
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
@@ -287,6 +287,68 @@ static void test_unknown_schemas_are_refused(void **state)
 	end(&p);
 }
 
+/* A command of a newer version must not change the schema of a server that is running. */
+static void test_a_command_does_not_migrate(void **state)
+{
+	const struct list two = schema_with(SECOND);
+	char refusal[160];
+	struct tw_err err = {.msg = ""};
+	struct place p;
+	struct tw_catalogue *c = begin(&p);
+
+	(void)state;
+	assert_int_equal(tw_cat_is_sqlite(c)
+	                         ? tw_cat_upgrade(c, two.files, TW_SUMS_BYTES, false, &err)
+	                         : tw_postgres_upgrade(c->writers[0].db, two.files, false, &err),
+	        TW_CONFLICT);
+	(void)snprintf(refusal, sizeof refusal,
+	        "the catalogue has schema %d, this program needs %d: start its server, which "
+	        "migrates the catalogue, or use the version that wrote it",
+	        last(), last() + 1);
+	assert_string_equal(err.msg, refusal);
+	assert_int_equal(version(&p), last());
+	(void)tw_catalogue_close(c);
+	end(&p);
+}
+
+/* In PostgreSQL the servers' locks exclude the migration; once their sessions have ended, it is
+ * done, and they cannot write again. */
+static void test_not_under_servers(void **state)
+{
+	const struct list two = schema_with(SECOND);
+	struct tw_err err = {.msg = ""};
+	struct place p;
+	struct tw_catalogue *old, *c;
+	struct tw_db *w = NULL;
+	bool served = false;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	old = begin(&p);
+	c = catalogue_in(p.dir);
+	assert_int_equal(tw_catalogue_serve(old, true, &err), TW_OK);
+	assert_int_equal(upgrade(c, &two, &err), TW_BUSY);
+	assert_non_null(strstr(err.msg, "stop all of them, then start this one"));
+	assert_int_equal(version(&p), last());
+	assert_int_equal(tw_catalogue_ping(old, &err), TW_OK);
+
+	catalogue_run(p.beside,
+	        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype='advisory' AND"
+	        " classid=1953977199 AND objid=(SELECT"
+	        " hashtext(identity)::bigint & 4294967295 FROM catalogue_identity)::oid");
+	assert_int_equal(upgrade(c, &two, &err), TW_OK);
+	is_upgraded(&p);
+	assert_int_equal(tw_cat_begin(old, TW_ALONE_NOTHING, "", &w, &err), TW_BUSY);
+	assert_non_null(strstr(err.msg, "a newer version has migrated it, stop this server"));
+	assert_int_equal(tw_catalogue_writes(old, NULL), TW_BUSY);
+	assert_int_equal(tw_catalogue_is_served(c, &served, &err), TW_OK);
+	assert_false(served); /* it does not keep the lock */
+	(void)tw_catalogue_close(old);
+	(void)tw_catalogue_close(c);
+	end(&p);
+}
+
 /* Returns the process that has the lock of a server until it is killed. */
 static pid_t hold(const char *path)
 {
@@ -343,6 +405,8 @@ static void test_not_while_another_server_runs(void **state)
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_applied_after_a_copy),
         cmocka_unit_test(test_not_while_another_server_runs),
+        cmocka_unit_test(test_a_command_does_not_migrate),
+        cmocka_unit_test(test_not_under_servers),
         cmocka_unit_test(test_all_of_it_or_nothing),
         cmocka_unit_test(test_once_by_several),
         cmocka_unit_test(test_a_large_one_is_not_read_into_memory),
