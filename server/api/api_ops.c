@@ -8,7 +8,7 @@
 #include "server/base/clock.h"
 #include "server/base/embedded.h"
 #include "server/base/file/disk.h"
-#include "server/base/log_sink.h"
+#include "server/base/log.h"
 #include "server/base/metric.h"
 #include "server/base/role.h"
 #include "server/base/thread/periodic.h"

@@ -4,8 +4,10 @@
  *   time=2026-03-01T09:00:00.123Z level=info event=request id=4f… method=GET status=200
  *
  * Values may be hostile: they are quoted and escaped here.  Callers never pass secrets. A line is
- * one write, so lines of several threads and processes do not mix.  A pipe that is not read does
- * not block the caller: its lines are dropped and counted (log_sink.h).
+ * one write, so lines of several threads and processes do not mix: it is written completely or not
+ * at all.  A pipe that is not read does not block the caller: waiting is short and rare, and
+ * dropped lines are counted and reported before the next line that fits.  Flags of the descriptor,
+ * which other processes share, are not changed.
  * Thread: any.
  */
 #ifndef TW_LOG_H
@@ -53,5 +55,11 @@ void tw_log_fields(
 /* An error with its status word and message; `what` is the operation that failed. */
 void tw_log_err(
         enum tw_log_level level, const char *event, const char *what, const struct tw_err *err);
+
+/* Call once, before threads exist.  Then other writers to the same pipe cannot block this process
+ * either; without it, a line may block if another process filled the pipe after the check. */
+void tw_log_sink_open(void);
+/* Lines dropped since the start. */
+uint64_t tw_log_sink_lost(void);
 
 #endif

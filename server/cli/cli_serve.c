@@ -19,7 +19,6 @@
 #include "server/base/child.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
-#include "server/base/log_sink.h"
 #include "server/base/role.h"
 #include "server/base/secret.h"
 #include "server/base/thread/periodic.h"

@@ -27,7 +27,7 @@
 #include "server/http/http_int.h"
 #include "server/http/limit/answer_memory.h"
 
-/* Memory is twice the limit of http_validate.c, so that refusals come from there.  When the headers
+/* Memory is twice the limit of http_head.c, so that refusals come from there.  When the headers
  * are read, the library's buffer has at most the part of SMALL_BODY that the client sent with
  * them. */
 enum {
