@@ -1,6 +1,6 @@
 /*
  * blob.c - uploads in spool/, hashed while they arrive, and passed to a storage engine when
- * complete.
+ * complete; trace files.
  *
  * The engine makes them durable (store_*.c).  With a remote store, a writer holds a claim on its
  * key until the row exists (store_claims.c).
@@ -455,7 +455,7 @@ bool tw_blob_key(const char *sha256, char out[TW_STORE_KEY])
 
 /* --- writing --- */
 
-enum tw_status tw_blob_put_held(struct tw_blobs *b, struct tw_store_put *p, struct tw_err *err)
+static enum tw_status put_held(struct tw_blobs *b, struct tw_store_put *p, struct tw_err *err)
 {
 	const struct tw_blob_peers *peers = &b->peers;
 	uint64_t held = 0;
@@ -496,7 +496,7 @@ enum tw_status tw_blob_place(struct tw_blob_writer *w, struct tw_err *err)
 	        .bytes = w->bytes,
 	        .path = w->path,
 	        .fd = w->fd};
-	return tw_blob_put_held(w->blobs, &w->put, err);
+	return put_held(w->blobs, &w->put, err);
 }
 
 enum tw_status tw_blob_take_content(
@@ -590,13 +590,18 @@ enum tw_status tw_blob_open(struct tw_blobs *b, const char *sha256, int *ret_fd,
 	return tw_blob_open_by(b, sha256, 0, ret_fd, err);
 }
 
+struct blob_at { /* a file in the store, or in a row of the catalogue */
+	const char *key;
+	const char *sha256, *trace_id; /* either */
+};
+
 static enum tw_status get_row(
-        struct tw_blobs *b, const struct tw_blob_at *at, int *ret_fd, struct tw_err *err)
+        struct tw_blobs *b, const struct blob_at *at, int *ret_fd, struct tw_err *err)
 {
 	return b->rows.get(b->rows.arg, at->sha256, at->trace_id, ret_fd, err);
 }
 
-enum tw_status tw_blob_get(struct tw_blobs *b, const struct tw_blob_at *at, int64_t until_ms,
+static enum tw_status get(struct tw_blobs *b, const struct blob_at *at, int64_t until_ms,
         int *ret_fd, struct tw_err *err)
 {
 	enum tw_status st = TW_NOT_FOUND;
@@ -611,13 +616,13 @@ enum tw_status tw_blob_get(struct tw_blobs *b, const struct tw_blob_at *at, int6
 }
 
 static enum tw_status size_of_row(
-        struct tw_blobs *b, const struct tw_blob_at *at, uint64_t *ret_bytes, struct tw_err *err)
+        struct tw_blobs *b, const struct blob_at *at, uint64_t *ret_bytes, struct tw_err *err)
 {
 	return b->rows.size(b->rows.arg, at->sha256, at->trace_id, ret_bytes, err);
 }
 
-enum tw_status tw_blob_size(
-        struct tw_blobs *b, const struct tw_blob_at *at, uint64_t *ret_bytes, struct tw_err *err)
+static enum tw_status size_of(
+        struct tw_blobs *b, const struct blob_at *at, uint64_t *ret_bytes, struct tw_err *err)
 {
 	struct tw_store_file f = {.bytes = 0};
 	enum tw_status st = TW_NOT_FOUND;
@@ -640,7 +645,7 @@ enum tw_status tw_blob_open_by(
 
 	if (!tw_blob_key(sha256, key))
 		return tw_fail(err, TW_NOT_FOUND, "no such content");
-	return tw_blob_get(b, &(struct tw_blob_at){key, sha256, NULL}, until_ms, ret_fd, err);
+	return get(b, &(struct blob_at){key, sha256, NULL}, until_ms, ret_fd, err);
 }
 
 enum tw_status tw_blob_stat(
@@ -650,7 +655,7 @@ enum tw_status tw_blob_stat(
 
 	if (!tw_blob_key(sha256, key))
 		return tw_fail(err, TW_NOT_FOUND, "no such content");
-	return tw_blob_size(b, &(struct tw_blob_at){key, sha256, NULL}, ret_bytes, err);
+	return size_of(b, &(struct blob_at){key, sha256, NULL}, ret_bytes, err);
 }
 
 enum tw_status tw_blob_delete(struct tw_blobs *b, const char *sha256, struct tw_err *err)
@@ -769,4 +774,128 @@ bool tw_blobs_claim_alone_end(struct tw_blobs *b, const char *key)
 	tw_claim_alone_end(b->claims, key);
 	lock_end(b->in_use);
 	return held;
+}
+
+/* --- trace files: their location, replacement, and protection until their row is written --- */
+
+/* Ids begin with their time; their last characters are evenly distributed.  One folder deep: with a
+ * second one nearly every trace would create a folder and sync its parent. */
+bool tw_trace_key(const char *id, char out[TW_STORE_KEY])
+{
+	size_t len = strlen(id);
+
+	if (len != TW_ID_CHARS || strspn(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != len)
+		return false;
+	(void)snprintf(out, TW_STORE_KEY, "traces/%.2s/%s.db", id + len - 2, id);
+	return true;
+}
+
+static enum tw_status no_trace(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOT_FOUND, "no such trace");
+}
+
+enum tw_status tw_trace_path(
+        struct tw_blobs *b, const char *trace_id, char *out, size_t cap, struct tw_err *err)
+{
+	char key[TW_STORE_KEY];
+
+	if (!tw_trace_key(trace_id, key))
+		return no_trace(err);
+	if (snprintf(out, cap, "%s/%s", b->dir, key) >= (int)cap)
+		return tw_fail(err, TW_IO, "a path is too long");
+	return TW_OK;
+}
+
+enum tw_status tw_trace_open(
+        struct tw_blobs *b, const char *trace_id, int *ret_fd, struct tw_err *err)
+{
+	return tw_trace_open_by(b, trace_id, 0, ret_fd, err);
+}
+
+bool tw_trace_forget(struct tw_blobs *b, const char *trace_id)
+{
+	char key[TW_STORE_KEY];
+
+	return b->engine->forget && tw_trace_key(trace_id, key) && b->engine->forget(b->store, key);
+}
+
+enum tw_status tw_trace_open_by(
+        struct tw_blobs *b, const char *trace_id, int64_t until_ms, int *ret_fd, struct tw_err *err)
+{
+	char key[TW_STORE_KEY];
+
+	if (!tw_trace_key(trace_id, key))
+		return no_trace(err);
+	return get(b, &(struct blob_at){key, NULL, trace_id}, until_ms, ret_fd, err);
+}
+
+enum tw_status tw_trace_delete(struct tw_blobs *b, const char *trace_id, struct tw_err *err)
+{
+	char key[TW_STORE_KEY];
+
+	return tw_trace_key(trace_id, key) ? b->engine->remove(b->store, key, err) : TW_OK;
+}
+
+enum tw_status tw_trace_stat(
+        struct tw_blobs *b, const char *trace_id, uint64_t *ret_bytes, struct tw_err *err)
+{
+	char key[TW_STORE_KEY];
+
+	if (!tw_trace_key(trace_id, key))
+		return no_trace(err);
+	return size_of(b, &(struct blob_at){key, NULL, trace_id}, ret_bytes, err);
+}
+
+static enum tw_status put_trace(struct tw_blobs *b, struct tw_store_put *p, struct tw_err *err)
+{
+	char sha256[TW_SHA256_HEX] = "";
+	enum tw_status st = TW_OK;
+
+	if (b->engine->remote) /* the object's metadata contains the hash */
+		st = tw_sha256_fd(p->fd, sha256, &p->bytes, err);
+	p->sha256 = sha256;
+	if (st == TW_OK)
+		st = put_held(b, p, err);
+	if (st == TW_OK)
+		st = b->engine->wait(b->store, p, err);
+	b->engine->end(b->store, p);
+	return st;
+}
+
+enum tw_status tw_trace_publish(
+        struct tw_blobs *b, const char *tmp_path, const char *trace_id, struct tw_err *err)
+{
+	char key[TW_STORE_KEY];
+	struct tw_store_put p = {.key = key, .path = tmp_path, .fd = -1, .replaces = true};
+	enum tw_status st;
+
+	if (!tw_trace_key(trace_id, key))
+		return no_trace(err);
+	if (b->engine->remote) {
+		p.fd = open(tmp_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (p.fd < 0)
+			return tw_fail_errno(err, TW_IO, "%.150s cannot be opened", tmp_path);
+	}
+	st = put_trace(b, &p, err);
+	if (p.fd >= 0)
+		(void)close(p.fd);
+	return st;
+}
+
+enum tw_status tw_trace_hold(struct tw_blobs *b, const char *trace_id, struct tw_err *err)
+{
+	char key[TW_STORE_KEY];
+
+	if (!tw_trace_key(trace_id, key))
+		return no_trace(err);
+	return b->claims ? tw_claim(b->claims, key, err) : TW_OK;
+}
+
+void tw_trace_release(struct tw_blobs *b, const char *trace_id)
+{
+	char key[TW_STORE_KEY];
+
+	if (b->claims && tw_trace_key(trace_id, key))
+		tw_claim_end(b->claims, key, 0);
 }

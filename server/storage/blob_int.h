@@ -1,7 +1,4 @@
-/*
- * blob_int.h - a server's folder and storage engine, shared by blob.c, blob_trace.c and
- * blob_piece.c.
- */
+/* blob_int.h - a server's folder and storage engine, shared by blob.c and blob_piece.c. */
 #ifndef TW_BLOB_INT_H
 #define TW_BLOB_INT_H
 
@@ -65,18 +62,5 @@ struct tw_blob_writer {
 	char key[TW_STORE_KEY];
 	char path[TW_BLOB_PATH];
 };
-
-/* The engine's put, while no other server can delete the key. */
-enum tw_status tw_blob_put_held(
-        struct tw_blobs *b, struct tw_store_put *p, struct tw_err *err) TW_MUST_USE;
-
-struct tw_blob_at { /* a file in the store, or in a row of the catalogue */
-	const char *key;
-	const char *sha256, *trace_id; /* either */
-};
-enum tw_status tw_blob_get(struct tw_blobs *b, const struct tw_blob_at *at, int64_t until_ms,
-        int *ret_fd, struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_blob_size(struct tw_blobs *b, const struct tw_blob_at *at, uint64_t *ret_bytes,
-        struct tw_err *err) TW_MUST_USE;
 
 #endif

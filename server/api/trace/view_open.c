@@ -7,7 +7,7 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/catalogue/traces/catalogue_job.h"
-#include "server/catalogue/traces/catalogue_names.h"
+#include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/jobs.h"
 #include "server/http/metrics.h"

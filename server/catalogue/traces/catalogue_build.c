@@ -3,6 +3,7 @@
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/storage/catalogue_files.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define RETRACE(member, column, json) TW_FIELD(struct tw_build_retrace, member, column, json)
@@ -421,5 +422,38 @@ enum tw_status tw_catalogue_commit_of(struct tw_catalogue *c, const char *projec
 		        "ttt", project_id, of->version_name, of->app);
 	if (st == TW_OK)
 		*ret = l.n == 1 ? *(const char **)l.rows : "";
+	return st;
+}
+
+/* --- mappings of a trace --- */
+
+static enum tw_status take_mappings(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, struct tw_arena *a, struct tw_mapping_ids *ids, struct tw_err *err)
+{
+	struct tw_build_row row;
+	enum tw_status st;
+
+	if ((ids->map[0] && ids->retrace[0]) || !build_id[0])
+		return TW_OK;
+	st = tw_catalogue_build_get(c, project_id, build_id, a, &row, err);
+	if (st == TW_NOT_FOUND)
+		return TW_OK;
+	if (st == TW_OK && !ids->map[0])
+		(void)snprintf(ids->map, sizeof ids->map, "%s", row.map_sha256);
+	if (st == TW_OK && !ids->retrace[0])
+		(void)snprintf(ids->retrace, sizeof ids->retrace, "%s", row.retrace.sha256);
+	return st;
+}
+
+enum tw_status tw_catalogue_mappings(struct tw_catalogue *c, const struct tw_named_trace *of,
+        struct tw_arena *a, struct tw_mapping_ids *ret, struct tw_err *err)
+{
+	struct tw_mapping_ids ids = {"", ""};
+	enum tw_status st = take_mappings(c, of->project_id, of->mapping_id, a, &ids, err);
+
+	if (st == TW_OK)
+		st = take_mappings(c, of->project_id, of->build_id, a, &ids, err);
+	if (st == TW_OK)
+		*ret = ids;
 	return st;
 }

@@ -156,4 +156,17 @@ enum tw_status tw_catalogue_commit_of(struct tw_catalogue *c, const char *projec
         const struct tw_release *of, struct tw_arena *a, const char **ret,
         struct tw_err *err) TW_MUST_USE;
 
+/* --- mappings of a trace --- */
+
+struct tw_named_trace {
+	const char *project_id, *trace_id, *build_id, *mapping_id;
+};
+struct tw_mapping_ids { /* compiled images, "" none */
+	char map[65], retrace[65];
+};
+/* The mappings of a trace (`trace_id` is ignored): those of mapping_id if that is a build with a
+ * mapping, otherwise those of build_id. */
+enum tw_status tw_catalogue_mappings(struct tw_catalogue *c, const struct tw_named_trace *of,
+        struct tw_arena *a, struct tw_mapping_ids *ret, struct tw_err *err) TW_MUST_USE;
+
 #endif

@@ -340,26 +340,6 @@ enum tw_status tw_catalogue_names_mark(
 	return tw_cat_end(c, w, st, err);
 }
 
-/* --- mappings of a trace --- */
-
-static enum tw_status take_mappings(struct tw_catalogue *c, const char *project_id,
-        const char *build_id, struct tw_arena *a, struct tw_mapping_ids *ids, struct tw_err *err)
-{
-	struct tw_build_row build;
-	enum tw_status st;
-
-	if ((ids->map[0] && ids->retrace[0]) || !build_id[0])
-		return TW_OK;
-	st = tw_catalogue_build_get(c, project_id, build_id, a, &build, err);
-	if (st == TW_NOT_FOUND)
-		return TW_OK;
-	if (st == TW_OK && !ids->map[0])
-		(void)snprintf(ids->map, sizeof ids->map, "%s", build.map_sha256);
-	if (st == TW_OK && !ids->retrace[0])
-		(void)snprintf(ids->retrace, sizeof ids->retrace, "%s", build.retrace.sha256);
-	return st;
-}
-
 enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace *of,
         const struct tw_mapping_ids *by, bool *ret, struct tw_err *err)
 {
@@ -383,18 +363,5 @@ enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace 
 		        by->retrace);
 
 	*ret = same != 0;
-	return st;
-}
-
-enum tw_status tw_catalogue_mappings(struct tw_catalogue *c, const struct tw_named_trace *of,
-        struct tw_arena *a, struct tw_mapping_ids *ret, struct tw_err *err)
-{
-	struct tw_mapping_ids ids = {"", ""};
-	enum tw_status st = take_mappings(c, of->project_id, of->mapping_id, a, &ids, err);
-
-	if (st == TW_OK)
-		st = take_mappings(c, of->project_id, of->build_id, a, &ids, err);
-	if (st == TW_OK)
-		*ret = ids;
 	return st;
 }
