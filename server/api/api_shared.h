@@ -10,6 +10,7 @@
 #include "server/query/query_compare.h"
 
 struct tw_req;
+struct tw_trace_row;
 
 /* --- issues and the last change of a method: only from routes with by_child --- */
 
@@ -41,5 +42,11 @@ enum tw_status tw_api_blame(struct tw_req *r, const struct tw_blame_query *query
 /* Writes into an open object: a column each for parent, method, other and the values of both sides,
  * and the numbers of all nodes and of returned ones. */
 void tw_compare_put_tree(struct tw_json *j, const struct tw_compare *t);
+
+/* --- a trace --- */
+
+/* Adds report and clock bases to the trace's JSON. */
+enum tw_status tw_view_report(struct tw_req *r, const struct tw_trace_row *row, json_t *json,
+        struct tw_err *err) TW_MUST_USE;
 
 #endif

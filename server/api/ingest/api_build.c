@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/api/trace/view_open.h"
+#include "server/api/api_shared.h"
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/text/json.h"

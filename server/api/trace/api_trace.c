@@ -1,7 +1,8 @@
-/* Traces of a project: list, facets, one trace, deletion. */
+/* Traces of a project: list, facets, one trace with its report, deletion. */
 
 #include "server/api/api.h"
-#include "server/api/trace/view_open.h"
+#include "server/api/api_shared.h"
+#include "server/api/trace/question.h"
 #include "server/base/log.h"
 #include "server/catalogue/traces/catalogue_list.h"
 #include "server/catalogue/traces/catalogue_trace.h"
@@ -58,6 +59,139 @@ static enum tw_status parse_filter(
 		*ret = f;
 	return st;
 }
+
+/* --- report --- */
+
+struct share {
+	uint64_t ids, resolved, slices, resolved_slices;
+};
+
+static struct share count_names(
+        const struct tw_view *v, const struct tw_method_info *methods, uint32_t n)
+{
+	struct share s = {0};
+	struct tw_method_name name;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tw_method_info *m = &methods[i];
+		bool known =
+		        !m->has_id || (v->names.map && tw_map_find(v->names.map, m->id, &name));
+
+		s.ids++;
+		s.slices += m->count;
+		s.resolved += known;
+		s.resolved_slices += known ? m->count : 0;
+	}
+	return s;
+}
+
+static json_t *warning(const struct tw_view *v, const struct share *s)
+{
+	const char *build = v->row.meta.build_id;
+
+	if (s->resolved_slices * 2 >= s->slices)
+		return json_null();
+	if (!build[0])
+		return json_string(
+		        "Method names are missing: the upload named no build. Send traces with "
+		        "build_id=... and upload the build's methodMapping.txt with PUT "
+		        "/api/v1/builds/{build_id}/methods.");
+	if (!v->names.map)
+		return json_sprintf(
+		        "Method names are missing: no mapping was uploaded for build %s. "
+		        "Send its methodMapping.txt with PUT /api/v1/builds/%s/methods; "
+		        "this trace will then show names without being sent again.",
+		        build, build);
+	return json_sprintf(
+	        "Only %llu of %llu method ids are in the mapping of build %s: it is "
+	        "probably the mapping of another build. Send the right methodMapping.txt "
+	        "with PUT /api/v1/builds/%s/methods.",
+	        (unsigned long long)s->resolved, (unsigned long long)s->ids, build, build);
+}
+
+static json_t *names_json(const struct tw_view *v, const struct tw_method_info *methods, uint32_t n)
+{
+	struct share s = count_names(v, methods, n);
+
+	return json_pack("{sb sb ss sI sI sI sI so}", "mapping", v->names.map != NULL, "retrace",
+	        v->names.retrace != NULL, "build_id", v->row.meta.build_id, "ids",
+	        (json_int_t)s.ids, "resolved", (json_int_t)s.resolved, "slices",
+	        (json_int_t)s.slices, "resolved_slices", (json_int_t)s.resolved_slices, "warning",
+	        warning(v, &s));
+}
+
+static json_t *repairs_json(const struct tw_view *v)
+{
+	uint32_t n;
+	const struct tw_repair_count *r = tw_trace_file_repairs(v->file, &n);
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tw_repair_info *info = tw_repair_info(r[i].what);
+
+		(void)json_array_append_new(list,
+		        json_pack("{ss ss sI so ss}", "name", info->name, "kind", info->kind_word,
+		                "count", (json_int_t)r[i].count, "first_offset",
+		                r[i].first_offset == TW_NO_OFFSET
+		                        ? json_null()
+		                        : json_integer((json_int_t)r[i].first_offset),
+		                "meaning", info->meaning));
+	}
+	return list;
+}
+
+static bool keep_system(void *arg, struct tw_str kind, struct tw_str json)
+{
+	json_t **ret = arg;
+
+	if (!tw_str_eq(kind, TW_STR("system")))
+		return true;
+	*ret = json_loadb(json.ptr, json.len, 0, NULL);
+	return false;
+}
+
+/* The merge report of the device's system trace; null without one. */
+static json_t *system_json(const struct tw_view *v)
+{
+	json_t *system = NULL;
+
+	if (tw_trace_file_documents(v->file, keep_system, &system, NULL) != TW_OK || !system)
+		return json_null();
+	return system;
+}
+
+enum tw_status tw_view_report(
+        struct tw_req *r, const struct tw_trace_row *row, json_t *json, struct tw_err *err)
+{
+	struct tw_view v = {.req = r, .row = *row};
+	const struct tw_method_info *methods = NULL;
+	const struct tw_trace_info *i;
+	enum tw_status st = tw_view_open_row(r, &v, err);
+	json_t *report;
+	uint32_t n = 0;
+
+	if (st != TW_OK)
+		return st;
+	st = tw_trace_file_methods(v.file, &methods, &n, err);
+	if (st != TW_OK) {
+		tw_view_close(&v);
+		return st;
+	}
+	i = tw_trace_file_info(v.file);
+	report = json_pack("{so so so}", "repairs", repairs_json(&v), "names",
+	        names_json(&v, methods, n), "system", system_json(&v));
+	if (!report || json_object_set_new(json, "report", report) != 0 ||
+	        json_object_set_new(json, "start_ns", json_integer(i->start_ns)) != 0 ||
+	        json_object_set_new(json, "end_ns", json_integer(i->end_ns)) != 0 ||
+	        json_object_set_new(json, "mono_base_ns", json_integer(i->mono_base_ns)) != 0 ||
+	        json_object_set_new(json, "boot_base_ns", json_integer(i->boot_base_ns)) != 0 ||
+	        json_object_set_new(json, "has_cpu", json_boolean(i->has_cpu)) != 0)
+		st = tw_oom(err);
+	tw_view_close(&v);
+	return st;
+}
+
+/* --- list, one trace --- */
 
 static json_t *time_or_null(int64_t ms)
 {
