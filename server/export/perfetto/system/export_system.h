@@ -152,7 +152,7 @@ enum tw_status tw_system_copy_step(struct tw_system_copy *c, struct tw_buf *out,
 struct tw_system_copy *tw_system_copy_close(struct tw_system_copy *c);
 uint64_t tw_system_copy_packets(const struct tw_system_copy *c); /* so far */
 
-/* --- report (export_system_report.c) --- */
+/* --- report (export_system_facts.c) --- */
 
 struct tw_trace_info;
 /* Appends a JSON object: whether the device's trace and ours can be joined and why not, by which
