@@ -185,6 +185,96 @@ enum tw_status tw_api_text(const json_t *body, const char *name, size_t max, boo
 	return TW_OK;
 }
 
+static enum tw_status read_number(
+        const struct tw_member *m, const json_t *at, void *to, struct tw_err *err)
+{
+	const int64_t v = json_integer_value(at);
+
+	if (!json_is_integer(at) || v < m->min || v > m->max) {
+		if (m->refusal)
+			return tw_fail(err, TW_BAD_REQUEST, "%s", m->refusal);
+		return m->max == INT64_MAX ? tw_fail(err, TW_BAD_REQUEST,
+		                                     "%s must be a whole number, %lld or more",
+		                                     m->name, (long long)m->min)
+		                           : tw_fail(err, TW_BAD_REQUEST,
+		                                     "%s must be a whole number from %lld to %lld",
+		                                     m->name, (long long)m->min, (long long)m->max);
+	}
+	if (m->bytes == sizeof(int64_t))
+		*(int64_t *)to = v;
+	else
+		*(uint32_t *)to = (uint32_t)v;
+	return TW_OK;
+}
+
+static enum tw_status read_member(
+        const json_t *body, const struct tw_member *m, void *to, struct tw_err *err)
+{
+	const json_t *at = json_object_get(body, m->name);
+	const char *text = json_string_value(at);
+
+	if ((!at && !m->required) || (m->or_null && json_is_null(at)))
+		return TW_OK;
+	switch (m->kind) {
+	case TW_MEMBER_TEXT:
+	case TW_MEMBER_LINES:
+		return tw_api_text(
+		        body, m->name, (size_t)m->max, m->kind == TW_MEMBER_LINES, to, err);
+	case TW_MEMBER_FLAG:
+		if (!json_is_boolean(at))
+			return tw_fail(err, TW_BAD_REQUEST, "%s must be true or false", m->name);
+		*(bool *)to = json_is_true(at);
+		return TW_OK;
+	case TW_MEMBER_NUMBER:
+		return read_number(m, at, to, err);
+	case TW_MEMBER_WORD:
+		return tw_enum_of_name(m->name, text ? text : "", m->words, to, err);
+	case TW_MEMBER_OTHER:
+		break;
+	}
+	return TW_OK;
+}
+
+enum tw_status tw_api_members(
+        const json_t *body, const struct tw_member *of, void *io, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (; st == TW_OK && of->name; of++)
+		st = read_member(body, of, (char *)io + of->offset, err);
+	return st;
+}
+
+enum tw_status tw_api_only(const json_t *body, const struct tw_member *of, size_t least,
+        const char *before, const char *after, struct tw_err *err)
+{
+	char list[200] = "";
+	size_t known = 0, len = 0;
+
+	for (size_t i = 0; of[i].name; i++) {
+		known += json_object_get(body, of[i].name) != NULL;
+		len += (size_t)snprintf(list + len, len < sizeof list ? sizeof list - len : 0,
+		        "%s%s",
+		        i == 0           ? ""
+		        : of[i + 1].name ? ", "
+		                         : " and ",
+		        of[i].name);
+	}
+	return known == json_object_size(body) && known >= least
+	               ? TW_OK
+	               : tw_fail(err, TW_BAD_REQUEST, "%s%s%s", before, list, after);
+}
+
+static bool is_late(void *r)
+{
+	return tw_req_ms_left(r) == 0;
+}
+
+struct tw_deadline tw_api_deadline(struct tw_req *r)
+{
+	return (struct tw_deadline){is_late, r};
+}
+
 const char *tw_api_author(struct tw_req *r)
 {
 	const struct tw_caller *caller = tw_req_caller(r);

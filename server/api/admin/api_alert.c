@@ -68,38 +68,27 @@ static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 
 /* --- bodies --- */
 
-/* `more`: number of members that the caller has read. */
-static enum tw_status refuse_unknown(
-        const json_t *body, bool is_new, size_t more, struct tw_err *err)
-{
-	static const char *const known[] = {"name", "threshold", "percentile", "min_traces", "days",
-	        "mail", "kind", "app", "scenario", "version_name"};
-	const size_t changeable = 6;
-	size_t n = more;
+#define NUMBER(member, max_)                                                                       \
+	TW_MEMBER(TW_MEMBER_NUMBER, struct tw_alert_rule, member, .min = 1, .max = (max_))
+#define TEXT(member, max_) TW_MEMBER(TW_MEMBER_TEXT, struct tw_alert_rule, member, .max = (max_))
+#define NUMBERS                                                                                    \
+	NUMBER(percentile, 99), {.name = "threshold", .kind = TW_MEMBER_OTHER},                    \
+	        NUMBER(min_traces, MIN_TRACES_MAX), NUMBER(days, DAYS_MAX),                        \
+	        TW_MEMBER(TW_MEMBER_FLAG, struct tw_alert_rule, mail),                             \
+	{                                                                                          \
+		0                                                                                  \
+	}
 
-	for (size_t i = 0; i < (is_new ? sizeof known / sizeof *known : changeable); i++)
-		n += json_object_get(body, known[i]) != NULL;
-	if (n == json_object_size(body))
-		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST,
-	        is_new ? "the only fields of an alert rule are name, kind, app, scenario, "
-	                 "version_name, percentile, threshold, min_traces, days and mail"
-	               : "only name, percentile, threshold, min_traces, days and mail of an alert "
-	                 "rule can be changed: add a rule for another figure");
-}
-
-static enum tw_status read_whole(
-        const json_t *body, const char *key, int64_t most, int64_t *io, struct tw_err *err)
-{
-	const json_t *at = json_object_get(body, key);
-	const int64_t v = at ? json_integer_value(at) : *io;
-
-	if ((at && !json_is_integer(at)) || v < 1 || v > most)
-		return tw_fail(err, TW_BAD_REQUEST, "%s must be a whole number from %d to %d", key,
-		        1, (int)most);
-	*io = v;
-	return TW_OK;
-}
+static const struct tw_member members[] = {
+        TEXT(name, NAME_BYTES),
+        TW_MEMBER(TW_MEMBER_WORD, struct tw_alert_rule, kind, .required = true,
+                .words = tw_alert_kind_names),
+        TEXT(app, TEXT_BYTES),
+        TEXT(scenario, TEXT_BYTES),
+        TEXT(version_name, TEXT_BYTES),
+        NUMBERS,
+};
+static const struct tw_member changeable[] = {TEXT(name, NAME_BYTES), NUMBERS};
 
 static enum tw_status read_threshold(
         const json_t *body, struct tw_alert_rule *io, struct tw_err *err)
@@ -120,43 +109,6 @@ static enum tw_status read_threshold(
 	               : tw_fail(err, TW_BAD_REQUEST, "threshold is too small to be stored");
 }
 
-static enum tw_status read_numbers(const json_t *body, struct tw_alert_rule *io, struct tw_err *err)
-{
-	const json_t *mail = json_object_get(body, "mail");
-	int64_t percentile = io->percentile, min_traces = io->min_traces, days = io->days;
-	enum tw_status st = read_whole(body, "percentile", 99, &percentile, err);
-
-	if (st == TW_OK)
-		st = read_whole(body, "min_traces", MIN_TRACES_MAX, &min_traces, err);
-	if (st == TW_OK)
-		st = read_whole(body, "days", DAYS_MAX, &days, err);
-	if (st == TW_OK && mail && !json_is_boolean(mail))
-		st = tw_fail(err, TW_BAD_REQUEST, "mail must be true or false");
-	io->percentile = (unsigned)percentile;
-	io->min_traces = (uint32_t)min_traces;
-	io->days = (unsigned)days;
-	io->mail = mail ? json_is_true(mail) : io->mail;
-	return st == TW_OK ? read_threshold(body, io, err) : st;
-}
-
-static enum tw_status read_texts(const json_t *body, struct tw_alert_rule *io, struct tw_err *err)
-{
-	const struct {
-		const char *key;
-		const char **to;
-		size_t most;
-	} texts[] = {{"name", &io->name, NAME_BYTES}, {"app", &io->app, TEXT_BYTES},
-	        {"scenario", &io->scenario, TEXT_BYTES},
-	        {"version_name", &io->version_name, TEXT_BYTES}};
-	enum tw_status st = TW_OK;
-
-	for (size_t i = 0; st == TW_OK && i < sizeof texts / sizeof *texts; i++)
-		if (json_object_get(body, texts[i].key))
-			st = tw_api_text(
-			        body, texts[i].key, texts[i].most, false, texts[i].to, err);
-	return st;
-}
-
 static enum tw_status need_name(const struct tw_alert_rule *rule, struct tw_err *err)
 {
 	return *rule->name ? TW_OK
@@ -167,9 +119,8 @@ static enum tw_status need_name(const struct tw_alert_rule *rule, struct tw_err 
 static enum tw_status read_new(
         struct tw_req *r, const json_t *body, struct tw_alert_rule *ret, struct tw_err *err)
 {
-	const char *kind = json_string_value(json_object_get(body, "kind"));
-	unsigned which = 0;
-	enum tw_status st = refuse_unknown(body, true, 0, err);
+	enum tw_status st =
+	        tw_api_only(body, members, 0, "the only fields of an alert rule are ", "", err);
 
 	*ret = (struct tw_alert_rule){.id = "",
 	        .name = "",
@@ -182,21 +133,18 @@ static enum tw_status read_new(
 	        .min_traces = MIN_TRACES,
 	        .mail = true};
 	if (st == TW_OK)
-		st = tw_enum_of_name("kind", kind ? kind : "", tw_alert_kind_names, &which, err);
-	ret->kind = (enum tw_alert_kind)which;
-	if (st == TW_OK)
-		st = read_texts(body, ret, err);
-	return st == TW_OK ? read_numbers(body, ret, err) : st;
+		st = tw_api_members(body, members, ret, err);
+	return st == TW_OK ? read_threshold(body, ret, err) : st;
 }
 
-static enum tw_status read_changes(
-        const json_t *body, size_t more, struct tw_alert_rule *io, struct tw_err *err)
+static enum tw_status read_changes(const json_t *body, struct tw_alert_rule *io, struct tw_err *err)
 {
-	enum tw_status st = refuse_unknown(body, false, more, err);
+	enum tw_status st = tw_api_only(body, changeable, 0, "only ",
+	        " of an alert rule can be changed: add a rule for another figure", err);
 
 	if (st == TW_OK)
-		st = read_texts(body, io, err);
-	return st == TW_OK ? read_numbers(body, io, err) : st;
+		st = tw_api_members(body, changeable, io, err);
+	return st == TW_OK ? read_threshold(body, io, err) : st;
 }
 
 static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *err)
@@ -220,7 +168,7 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 	        tw_req_path(r, "rule"), tw_req_arena(r), &row, err);
 
 	if (st == TW_OK)
-		st = read_changes(body, 0, &row, err);
+		st = read_changes(body, &row, err);
 	if (st == TW_OK)
 		st = need_name(&row, err);
 	if (st == TW_OK)
@@ -238,11 +186,6 @@ static enum tw_status drop(struct tw_req *r, struct tw_err *err)
 }
 
 /* --- figures --- */
-
-static bool is_late(void *arg)
-{
-	return tw_req_ms_left(arg) == 0;
-}
 
 static json_t *figure_json(const struct tw_alert_rule *rule, const struct tw_alert_figure *f)
 {
@@ -266,6 +209,7 @@ static enum tw_status read_preview(
         struct tw_req *r, const json_t *body, struct tw_alert_rule *ret, struct tw_err *err)
 {
 	const json_t *at = json_object_get(body, "rule");
+	json_t *changes;
 	enum tw_status st;
 
 	if (!at)
@@ -274,12 +218,20 @@ static enum tw_status read_preview(
 		return tw_fail(err, TW_BAD_REQUEST, "rule is the id of an alert rule");
 	st = tw_catalogue_alert_rule_get(tw_api_catalogue(r), tw_api_project(r),
 	        json_string_value(at), tw_req_arena(r), ret, err);
-	return st == TW_OK ? read_changes(body, 1, ret, err) : st;
+	if (st != TW_OK)
+		return st;
+	changes = json_copy((json_t *)(uintptr_t)body); /* shares the texts of body */
+	if (!changes || json_object_del(changes, "rule") != 0)
+		st = tw_oom(err);
+	if (st == TW_OK)
+		st = read_changes(changes, ret, err);
+	json_decref(changes);
+	return st;
 }
 
 static enum tw_status preview_rule(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	const struct tw_deadline deadline = {is_late, r};
+	const struct tw_deadline deadline = tw_api_deadline(r);
 	struct tw_arena *a = tw_arena_new(TW_ALERTS_ARENA_MAX);
 	struct tw_alert_figure *figures = NULL;
 	struct tw_alert_rule rule;
@@ -301,7 +253,7 @@ static enum tw_status preview_rule(struct tw_req *r, const json_t *body, struct 
 
 static enum tw_status evaluate_all(struct tw_req *r, struct tw_err *err)
 {
-	const struct tw_deadline deadline = {is_late, r};
+	const struct tw_deadline deadline = tw_api_deadline(r);
 	json_t *all = json_array();
 	const struct tw_alerts_listener listener = {take_result, all};
 	const struct tw_alerts_how how = {(size_t)tw_monotonic_ms(), &deadline, &listener,

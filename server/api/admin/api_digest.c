@@ -92,11 +92,6 @@ static enum tw_status reply_text(
 	return st;
 }
 
-static bool is_late(void *arg)
-{
-	return tw_req_ms_left(arg) == 0;
-}
-
 static const char *const forms[] = {"json", "markdown", "html", "text", NULL};
 
 static const struct tw_param form_params[] = {
@@ -108,7 +103,7 @@ static const struct tw_param form_params[] = {
 static enum tw_status get_digest(struct tw_req *r, struct tw_err *err)
 {
 	const unsigned form = (unsigned)tw_req_enum(r, "for");
-	struct tw_digest_of of = {.project_id = tw_api_project(r), .deadline = {is_late, r}};
+	struct tw_digest_of of = {.project_id = tw_api_project(r), .deadline = tw_api_deadline(r)};
 	json_t *digest = NULL;
 	enum tw_status st = read_period(r, &of.period, err);
 
@@ -146,7 +141,7 @@ static enum tw_status send_now(
         struct tw_req *r, const struct tw_digest_rules *to, struct tw_err *err)
 {
 	struct tw_api *api = tw_api_of(r);
-	struct tw_digest_of of = {.project_id = tw_api_project(r), .deadline = {is_late, r}};
+	struct tw_digest_of of = {.project_id = tw_api_project(r), .deadline = tw_api_deadline(r)};
 	json_t *digest = NULL, *facts;
 	char *text;
 	enum tw_status st = read_period(r, &of.period, err);

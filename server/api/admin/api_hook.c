@@ -103,16 +103,26 @@ static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 
 /* --- the request --- */
 
-static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
-{
-	static const char *const known[] = {
-	        "name", "url", "kind", "events", "paused", "new_secret", NULL};
+static const struct tw_member members[] = {
+        TW_MEMBER(TW_MEMBER_TEXT, struct tw_webhook, name, .max = TW_HOOK_NAME_BYTES),
+        TW_MEMBER(TW_MEMBER_TEXT, struct tw_webhook, url, .max = TW_HOOK_URL_BYTES),
+        TW_MEMBER(TW_MEMBER_WORD, struct tw_webhook, kind, .words = tw_hook_kind_names),
+        {.name = "events", .kind = TW_MEMBER_OTHER},
+        {.name = "paused", .kind = TW_MEMBER_OTHER},
+        {.name = "new_secret", .kind = TW_MEMBER_OTHER},
+        {0},
+};
 
-	if (tw_json_has_only(body, known))
-		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST,
-	        "the only fields of a webhook are name, url, kind, events, paused and new_secret");
-}
+/* Of a change. */
+struct flags {
+	bool paused, new_secret;
+};
+
+static const struct tw_member flag_members[] = {
+        TW_MEMBER(TW_MEMBER_FLAG, struct flags, paused),
+        TW_MEMBER(TW_MEMBER_FLAG, struct flags, new_secret),
+        {0},
+};
 
 static enum tw_status read_event(const json_t *one, unsigned *io, struct tw_err *err)
 {
@@ -152,43 +162,15 @@ static enum tw_status read_events(const json_t *body, unsigned *io, struct tw_er
 	return st;
 }
 
-static enum tw_status read_kind(const json_t *body, enum tw_hook_kind *io, struct tw_err *err)
-{
-	const json_t *at = json_object_get(body, "kind");
-	const char *word = json_string_value(at);
-	unsigned which = 0;
-	enum tw_status st = TW_OK;
-
-	if (at)
-		st = tw_enum_of_name("kind", word ? word : "", tw_hook_kind_names, &which, err);
-	if (at && st == TW_OK)
-		*io = (enum tw_hook_kind)which;
-	return st;
-}
-
-static enum tw_status read_flag(const json_t *body, const char *name, bool *io, struct tw_err *err)
-{
-	const json_t *at = json_object_get(body, name);
-
-	if (at && !json_is_boolean(at))
-		return tw_fail(err, TW_BAD_REQUEST, "%s must be true or false", name);
-	if (at)
-		*io = json_is_true(at);
-	return TW_OK;
-}
-
 static enum tw_status read_hook(const json_t *body, struct tw_webhook *io, struct tw_err *err)
 {
-	enum tw_status st = refuse_unknown(body, err);
+	enum tw_status st =
+	        tw_api_only(body, members, 0, "the only fields of a webhook are ", "", err);
 
-	if (st == TW_OK && json_object_get(body, "name"))
-		st = tw_api_text(body, "name", TW_HOOK_NAME_BYTES, false, &io->name, err);
-	if (st == TW_OK && json_object_get(body, "url"))
-		st = tw_api_text(body, "url", TW_HOOK_URL_BYTES, false, &io->url, err);
+	if (st == TW_OK)
+		st = tw_api_members(body, members, io, err);
 	if (st == TW_OK)
 		st = tw_hook_url(io->url, err);
-	if (st == TW_OK)
-		st = read_kind(body, &io->kind, err);
 	return st == TW_OK ? read_events(body, &io->events, err) : st;
 }
 
@@ -235,32 +217,30 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 	char secret[TW_SECRET_BYTES], encrypted[TW_SECRET_TEXT_BYTES];
 	struct tw_webhook h;
 	const char *was;
-	bool paused, new_secret = false;
+	struct flags flags = {false, false};
 	enum tw_status st = find(r, &h, err);
 
 	if (st != TW_OK)
 		return st;
 	was = h.url;
-	paused = h.paused_ms != 0;
+	flags.paused = h.paused_ms != 0;
 	st = read_hook(body, &h, err);
 	if (st == TW_OK)
 		st = refuse_private(r, h.url, was, err);
 	if (st == TW_OK)
-		st = read_flag(body, "paused", &paused, err);
-	if (st == TW_OK)
-		st = read_flag(body, "new_secret", &new_secret, err);
-	if (st == TW_OK && new_secret)
+		st = tw_api_members(body, flag_members, &flags, err);
+	if (st == TW_OK && flags.new_secret)
 		st = new_encrypted(r, secret, encrypted, err);
 	if (st != TW_OK)
 		return st;
-	if (new_secret)
+	if (flags.new_secret)
 		h.secret = encrypted;
-	set_paused(&h, paused);
+	set_paused(&h, flags.paused);
 	st = tw_catalogue_hook_change(tw_api_catalogue(r), tw_api_project(r), &h, err);
 	if (st != TW_OK)
 		return st;
 	tw_hook_runner_wake(tw_api_of(r)->hooks);
-	return reply(r, 200, h.id, new_secret ? secret : NULL, err);
+	return reply(r, 200, h.id, flags.new_secret ? secret : NULL, err);
 }
 
 static enum tw_status drop(struct tw_req *r, struct tw_err *err)

@@ -85,16 +85,16 @@ static enum tw_status list_members(struct tw_req *r, struct tw_err *err)
 
 /* --- accounts --- */
 
-static enum tw_status get_flag(
-        const json_t *body, const char *name, bool dflt, bool *ret, struct tw_err *err)
-{
-	const json_t *flag = json_object_get(body, name);
+struct flags {
+	bool disabled, admin;
+};
 
-	if (flag && !json_is_boolean(flag))
-		return tw_fail(err, TW_BAD_REQUEST, "%s must be true or false", name);
-	*ret = flag ? json_is_true(flag) : dflt;
-	return TW_OK;
-}
+static const struct tw_member flag_members[] = {
+        TW_MEMBER(TW_MEMBER_FLAG, struct flags, disabled),
+        TW_MEMBER(TW_MEMBER_FLAG, struct flags, admin),
+        {0},
+};
+static const struct tw_member *const admin_member = &flag_members[1];
 
 /* The hash of the password in body; *ret "" if it has none. */
 static enum tw_status get_password(
@@ -116,15 +116,15 @@ static enum tw_status make_user(struct tw_req *r, const json_t *body, struct tw_
 {
 	const char *value = json_string_value(json_object_get(body, "name"));
 	char name[TW_USER_NAME_BYTES] = "", hash[TW_PASSWORD_HASH_BYTES] = "", id[TW_ID_BYTES];
-	bool is_admin = false;
+	struct flags flags = {false, false};
 	enum tw_status st = tw_user_name(value ? value : "", name, err);
 
 	if (st == TW_OK)
-		st = get_flag(body, "admin", false, &is_admin, err);
+		st = tw_api_members(body, admin_member, &flags, err);
 	if (st == TW_OK)
 		st = get_password(body, name, hash, err);
 	if (st == TW_OK)
-		st = tw_catalogue_user_add(tw_api_catalogue(r), name, hash, is_admin, id, err);
+		st = tw_catalogue_user_add(tw_api_catalogue(r), name, hash, flags.admin, id, err);
 	return st == TW_OK ? tw_req_reply_json(r, 201, json_pack("{ss}", "name", name), err) : st;
 }
 
@@ -148,16 +148,14 @@ static enum tw_status set_subject(
 static enum tw_status read_change(const json_t *body, const struct tw_user *user, char *hash,
         struct tw_user_change *ret, struct tw_err *err)
 {
-	bool is_admin = false, is_disabled = false;
-	enum tw_status st = get_flag(body, "admin", user->is_admin, &is_admin, err);
+	struct flags to = {user->is_disabled, user->is_admin};
+	enum tw_status st = tw_api_members(body, flag_members, &to, err);
 
-	if (st == TW_OK)
-		st = get_flag(body, "disabled", user->is_disabled, &is_disabled, err);
 	if (st == TW_OK)
 		st = get_password(body, user->name, hash, err);
 	if (st == TW_OK)
-		*ret = (struct tw_user_change){hash[0] ? hash : NULL, is_admin != user->is_admin,
-		        is_admin, is_disabled != user->is_disabled, is_disabled};
+		*ret = (struct tw_user_change){hash[0] ? hash : NULL, to.admin != user->is_admin,
+		        to.admin, to.disabled != user->is_disabled, to.disabled};
 	return st;
 }
 

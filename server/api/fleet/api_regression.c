@@ -51,16 +51,15 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_regression_query q = read_query(r);
 	struct tw_regression *rows = NULL;
-	json_t *all;
 	size_t n = 0;
 	enum tw_status st = tw_catalogue_regressions(
 	        tw_api_catalogue(r), tw_api_project(r), &q, tw_req_arena(r), &rows, &n, err);
 	if (st != TW_OK)
 		return st;
-	all = json_array();
-	for (size_t i = 0; i < n; i++)
-		(void)json_array_append_new(all, tw_row_json(&tw_regression_fields, &rows[i]));
-	return tw_req_reply_json(r, 200, json_pack("{s:o}", "regressions", all), err);
+	return tw_req_reply_json(r, 200,
+	        json_pack("{s:o}", "regressions",
+	                tw_rows_json(&tw_regression_fields, rows, n, sizeof *rows)),
+	        err);
 }
 
 static enum tw_status read_one(struct tw_req *r, struct tw_regression *ret, struct tw_err *err)
@@ -107,58 +106,19 @@ static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 
 /* --- triage --- */
 
-static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
-{
-	static const char *const known[] = {
-	        "status", "fixed_in", "owner", "note", "muted_until_ms", NULL};
-
-	if (json_object_size(body) && tw_json_has_only(body, known))
-		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST,
-	        "only status, fixed_in, owner, note and muted_until_ms of a regression can be "
-	        "changed");
-}
-
-static enum tw_status read_status(
-        const json_t *body, enum tw_regress_status *io, struct tw_err *err)
-{
-	const json_t *at = json_object_get(body, "status");
-	const char *text = json_string_value(at);
-	unsigned which = 0;
-	enum tw_status st;
-
-	if (!at)
-		return TW_OK;
-	st = tw_enum_of_name("status", text ? text : "", tw_regress_status_names, &which, err);
-	if (st == TW_OK)
-		*io = (enum tw_regress_status)which;
-	return st;
-}
-
-static enum tw_status read_muted(const json_t *body, int64_t *io, struct tw_err *err)
-{
-	const json_t *at = json_object_get(body, "muted_until_ms");
-
-	if (!at)
-		return TW_OK;
-	if (!json_is_integer(at) || json_integer_value(at) < 0)
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "muted_until_ms is milliseconds since 1970; 0: not muted");
-	*io = json_integer_value(at);
-	return TW_OK;
-}
+static const struct tw_member members[] = {
+        TW_MEMBER(TW_MEMBER_WORD, struct tw_triage, status, .words = tw_regress_status_names),
+        TW_MEMBER(TW_MEMBER_TEXT, struct tw_triage, fixed_in, .max = VERSION_BYTES),
+        TW_MEMBER(TW_MEMBER_TEXT, struct tw_triage, owner, .max = OWNER_BYTES),
+        TW_MEMBER(TW_MEMBER_LINES, struct tw_triage, note, .max = NOTE_BYTES),
+        TW_MEMBER(TW_MEMBER_NUMBER, struct tw_triage, muted_until_ms, .max = INT64_MAX,
+                .refusal = "muted_until_ms is milliseconds since 1970; 0: not muted"),
+        {0},
+};
 
 enum tw_status tw_triage_read(const json_t *body, struct tw_triage *io, struct tw_err *err)
 {
-	enum tw_status st = read_status(body, &io->status, err);
-
-	if (st == TW_OK && json_object_get(body, "fixed_in"))
-		st = tw_api_text(body, "fixed_in", VERSION_BYTES, false, &io->fixed_in, err);
-	if (st == TW_OK && json_object_get(body, "owner"))
-		st = tw_api_text(body, "owner", OWNER_BYTES, false, &io->owner, err);
-	if (st == TW_OK && json_object_get(body, "note"))
-		st = tw_api_text(body, "note", NOTE_BYTES, true, &io->note, err);
-	return st == TW_OK ? read_muted(body, &io->muted_until_ms, err) : st;
+	return tw_api_members(body, members, io, err);
 }
 
 static enum tw_status triage(struct tw_req *r, const json_t *body, struct tw_err *err)
@@ -171,7 +131,7 @@ static enum tw_status triage(struct tw_req *r, const json_t *body, struct tw_err
 		return st;
 	item = (struct tw_triage_item){TW_TRIAGE_REGRESSION, row.id,
 	        {row.status, row.of.fixed_in, row.owner, row.note, row.muted_until_ms}};
-	st = refuse_unknown(body, err);
+	st = tw_api_only(body, members, 1, "only ", " of a regression can be changed", err);
 	if (st == TW_OK)
 		st = tw_triage_read(body, &item.what, err);
 	if (st == TW_OK)
@@ -202,15 +162,10 @@ static enum tw_status store_rules(struct tw_req *r, const json_t *body, struct t
 	return st == TW_OK ? get_rules(r, err) : st;
 }
 
-static bool is_late(void *arg)
-{
-	return tw_req_ms_left(arg) == 0;
-}
-
 static enum tw_status detect_now(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_regress_task task = {tw_api_project(r), tw_unix_ms() / TW_DAY_MS,
-	        {is_late, r}, (uint64_t)tw_unix_ms() / 1000};
+	        tw_api_deadline(r), (uint64_t)tw_unix_ms() / 1000};
 	struct tw_regress_detected sums;
 	enum tw_status st = tw_regress_detect(tw_api_of(r)->fleet, &task, &sums, err);
 

@@ -105,19 +105,13 @@ static enum tw_status list_annotations(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_json(r, 200, json, err);
 }
 
-/* An optional number of the body; if it is absent or null, *ret is unchanged. */
-static enum tw_status read_number(
-        const json_t *body, const char *name, int64_t *ret, struct tw_err *err)
-{
-	const json_t *v = json_object_get(body, name);
-
-	if (!v || json_is_null(v))
-		return TW_OK;
-	if (!json_is_integer(v) || json_integer_value(v) < 0)
-		return tw_fail(err, TW_BAD_REQUEST, "%s must be a whole number, 0 or more", name);
-	*ret = json_integer_value(v);
-	return TW_OK;
-}
+#define NUMBER(json, member)                                                                       \
+	{                                                                                          \
+		.name = (json), .kind = TW_MEMBER_NUMBER, .or_null = true, .max = INT64_MAX,       \
+		.offset = offsetof(struct tw_annotation, member), .bytes = sizeof(int64_t)         \
+	}
+static const struct tw_member places[] = {NUMBER("ts_ns", ts_ns), NUMBER("dur_ns", dur_ns),
+        NUMBER("tid", tid), NUMBER("method", method_index), {0}};
 
 static enum tw_status check_place(
         const struct tw_view *v, const struct tw_annotation *a, struct tw_err *err)
@@ -160,13 +154,7 @@ static enum tw_status read_annotation(const struct tw_view *v, const json_t *bod
 	enum tw_status st = read_text(body, &a.text, err);
 
 	if (st == TW_OK)
-		st = read_number(body, "ts_ns", &a.ts_ns, err);
-	if (st == TW_OK)
-		st = read_number(body, "dur_ns", &a.dur_ns, err);
-	if (st == TW_OK)
-		st = read_number(body, "tid", &a.tid, err);
-	if (st == TW_OK)
-		st = read_number(body, "method", &a.method_index, err);
+		st = tw_api_members(body, places, &a, err);
 	if (st == TW_OK)
 		st = check_place(v, &a, err);
 	if (st != TW_OK)

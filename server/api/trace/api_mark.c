@@ -6,18 +6,12 @@
 #include "server/catalogue/traces/catalogue_annotation.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 
-static enum tw_status read_pinned(const json_t *body, struct tw_trace_marks *m, struct tw_err *err)
-{
-	const json_t *pinned = json_object_get(body, "pinned");
-
-	if (!pinned)
-		return TW_OK;
-	if (!json_is_boolean(pinned))
-		return tw_fail(err, TW_BAD_REQUEST, "pinned must be true or false");
-	m->sets_pinned = true;
-	m->pinned = json_is_true(pinned);
-	return TW_OK;
-}
+static const struct tw_member members[] = {
+        TW_MEMBER(TW_MEMBER_TEXT, struct tw_trace_marks, title, .max = TW_TITLE_BYTES),
+        TW_MEMBER(TW_MEMBER_FLAG, struct tw_trace_marks, pinned),
+        {.name = "tags", .kind = TW_MEMBER_OTHER},
+        {0},
+};
 
 static enum tw_status check_tag(const json_t *item, const char **ret, struct tw_err *err)
 {
@@ -59,25 +53,15 @@ static enum tw_status read_tags(
 	return st;
 }
 
-static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
-{
-	static const char *const known[] = {"title", "pinned", "tags", NULL};
-
-	if (!json_object_size(body) || !tw_json_has_only(body, known))
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "only title, pinned and tags of a trace can be changed");
-	return TW_OK;
-}
-
 static enum tw_status read_marks(
         struct tw_req *r, const json_t *body, struct tw_trace_marks *m, struct tw_err *err)
 {
-	enum tw_status st = refuse_unknown(body, err);
+	enum tw_status st =
+	        tw_api_only(body, members, 1, "only ", " of a trace can be changed", err);
 
-	if (st == TW_OK && json_object_get(body, "title"))
-		st = tw_api_text(body, "title", TW_TITLE_BYTES, false, &m->title, err);
 	if (st == TW_OK)
-		st = read_pinned(body, m, err);
+		st = tw_api_members(body, members, m, err);
+	m->sets_pinned = json_object_get(body, "pinned") != NULL;
 	return st == TW_OK ? read_tags(body, tw_req_arena(r), m, err) : st;
 }
 

@@ -282,14 +282,9 @@ enum tw_status tw_view_selection(
 	return st == TW_OK ? tw_view_threads(v, some, ret, err) : st;
 }
 
-static bool time_is_up(void *arg)
-{
-	return tw_req_ms_left(arg) == 0;
-}
-
 struct tw_deadline tw_view_deadline(const struct tw_view *v)
 {
-	return (struct tw_deadline){time_is_up, v->req};
+	return tw_api_deadline(v->req);
 }
 
 /* The URL identifies the query, so the ETag covers trace, decoder, mapping and symbols. */
@@ -305,7 +300,7 @@ bool tw_view_unchanged(const struct tw_view *v)
 
 enum tw_status tw_view_reply(const struct tw_view *v, struct tw_buf *json, struct tw_err *err)
 {
-	if (time_is_up(v->req))
+	if (tw_req_ms_left(v->req) == 0)
 		tw_req_unset_header(v->req, "ETag");
 	return tw_req_reply_buf(v->req, 200, "application/json", true, json, err);
 }
