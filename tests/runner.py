@@ -36,7 +36,8 @@ SERVER = BUILD + '/server/tracewell'
 FULL_E2E = """clients device device_hooks device_mappings documents failover importer kill_steps lease migrate_store network
     postgres_faults""".split()
 # Servers of the files in these folders of e2e have their data in memory where there is enough: most of a server's start
-# and of an upload is waiting for the disk.  Files about durability, free space or the time of syncs need a disk.
+# and of an upload is waiting for the disk, and PostgreSQL needs less processor time there.  Files about durability, free
+# space or the time of syncs need a disk.
 IN_MEMORY = ['auth', 'browser', 'browser_trace', 'cli', 'decode', 'faults', 'fleet', 'http', 'ingest', 'notify', 'query', 'several']
 ON_DISK = 'clients device device_hooks device_mappings doctor importer ingest migrate ready retention slow wild'.split()
 MEMORY = '/dev/shm'
@@ -268,7 +269,8 @@ def meson_jobs(folder, suite=None, names=None, wrapper=(), slower=1):
         if test['name'] == 'without_faults':  # grep that must find nothing
             argv, read = ['bash', '-c', '! "$@"', '_', *argv], 'exit'
         jobs.append(Job('%s %s' % (suites[0] if suites[0] != 'unit' else ' '.join(suites), test['name']), argv,
-                        {k: str(v) for k, v in test['env'].items()}, read, test['timeout'] * slower, test['workdir'] or folder, 'meson test -C %s %s' % (folder, test['name'])))
+                        {k: str(v) for k, v in test['env'].items()}, read, test['timeout'] * slower, test['workdir'] or folder, 'meson test -C %s %s' % (folder, test['name']),
+                        in_memory=any('/on_postgres' in a or '/on_clickhouse' in a for a in test['cmd'])))
     return jobs
 
 
@@ -354,7 +356,9 @@ def run_e2e_full():
 @contextlib.contextmanager
 def kept(script):
     """What a script of tests/unit prints of the server that it keeps running; None without that server."""
-    keeper = subprocess.Popen([script, '--keep'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    folder = folder_in_memory()
+    keeper = subprocess.Popen([script, '--keep'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, **({'TMPDIR': folder} if folder else {})})
     at = keeper.stdout.readline().strip()
     there = at.startswith(('postgres:', '127.'))
     if not there:
@@ -365,6 +369,8 @@ def kept(script):
     finally:
         keeper.stdin.close()
         keeper.wait()
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def on_postgres_s3(url):
