@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/base/text/figure.h"
+
 enum { WORDS_BYTES = 512, NAME_BYTES = 300 };
 
 static void put(struct tw_markup_out *p, const char *s)
@@ -308,18 +310,9 @@ void tw_markup_ns(struct tw_markup_out *p, int64_t ns)
 
 void tw_markup_percent(struct tw_markup_out *p, double share, bool sign)
 {
-	const double percent = 100 * fabs(share);
-	const char *before = !sign ? "" : share < 0 ? "-" : percent > 0 ? "+" : "";
+	char text[TW_FIGURE_BYTES];
 
-	/* as percent() of web/src/i18n/format.ts */
-	if (percent > 0 && percent < 0.1)
-		tw_markup_printf(p, "%s<0.1 %%", before);
-	else if (percent >= 1000 && percent < 1e6)
-		tw_markup_printf(p, "%s%ld,%03ld %%", before, lround(percent) / 1000,
-		        lround(percent) % 1000);
-	else
-		tw_markup_printf(
-		        p, "%s%.*f %%", before, percent > 0 && percent < 9.95 ? 1 : 0, percent);
+	tw_markup_printf(p, "%s", tw_percent_text(share, sign, text));
 }
 
 void tw_markup_query(struct tw_buf *out, const char *text, size_t n)

@@ -1,4 +1,5 @@
 #include "server/notify/text.h"
+#include "server/base/text/figure.h"
 #include "server/base/text/json.h"
 #include "server/notify/markup.h"
 
@@ -90,6 +91,7 @@ static const char *ordinal(int n)
 void tw_text_regression_change(struct tw_text_links *w, const json_t *r)
 {
 	const int percentile = (int)number(r, "percentile");
+	char low[TW_FIGURE_BYTES], high[TW_FIGURE_BYTES], interval[TW_INTERVAL_BYTES];
 
 	if (strcmp(tw_json_text(r, "kind"), "new") == 0) {
 		put_new(w, r);
@@ -103,13 +105,13 @@ void tw_text_regression_change(struct tw_text_links *w, const json_t *r)
 	tw_markup_printf(&w->p, " to ");
 	tw_markup_ns(&w->p, number(r, "after_ns"));
 	if (percentile == 50)
-		tw_markup_printf(&w->p, " at the median, 95 %% sure between ");
+		tw_markup_printf(&w->p, " at the median, ");
 	else
-		tw_markup_printf(&w->p, " at the %d%s percentile, 95 %% sure between ", percentile,
-		        ordinal(percentile));
-	tw_markup_percent(&w->p, share(r, "low"), true);
-	tw_markup_printf(&w->p, " and ");
-	tw_markup_percent(&w->p, share(r, "high"), true);
+		tw_markup_printf(
+		        &w->p, " at the %d%s percentile, ", percentile, ordinal(percentile));
+	tw_markup_printf(&w->p, "95 %% confidence interval %s",
+	        tw_interval_text(tw_percent_text(share(r, "low"), true, low),
+	                tw_percent_text(share(r, "high"), true, high), interval));
 }
 
 const char *tw_text_regression_url(

@@ -27,7 +27,7 @@ const char *tw_text_url(const struct tw_text_links *w, const char *path, const c
 
 /* "com.app.Repo.load in cold_start", as names. */
 void tw_text_regression_name(struct tw_text_links *w, const json_t *r);
-/* "+50 % in 8.3.1 after 8.3.0: 1.2 ms to 1.8 ms at the median, 95 % sure ..." */
+/* "+50 % in 8.3.1 after 8.3.0: 1.2 ms to 1.8 ms at the median, 95 % confidence interval ..." */
 void tw_text_regression_change(struct tw_text_links *w, const json_t *r);
 /* The address of its page; NULL without a base. */
 const char *tw_text_regression_url(

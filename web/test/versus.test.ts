@@ -49,6 +49,7 @@ test('what is said of a change', () => {
 	assert.deepEqual([stat(0.1, 0.2, 0.3, true), stat(-0.3, -0.2, -0.1, true), stat(-0.1, 0.2, 0.3), stat(null, 0.5, null)].map(verdictOf), ['slower', 'faster', 'may be chance', 'too few traces']);
 	assert.deepEqual([0, 0.123, -0.0456].map(signed), ['±0 %', '+12 %', '−4.6 %']);
 	assert.equal(between({ value: 0, low: -0.01, high: 0.2 }, signed), '−1.0 % to +20 %');
+	assert.equal(between({ value: 0.321, low: 0.318, high: 0.324 }, signed), 'about +32 %');
 	assert.equal(between({ value: 0, low: null, high: null }, signed), '');
 });
 

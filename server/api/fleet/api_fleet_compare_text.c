@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/api/fleet/api_fleet_compare.h"
+#include "server/base/text/figure.h"
 
 enum { TEXT_BYTES = 48, ROWS = 20, DEFAULT_STAT = 2 /* p95 */ };
 
@@ -27,13 +28,13 @@ static const char *time_text(double ns, char out[TEXT_BYTES])
 	return out;
 }
 
-/* "+9 %". */
-static const char *change_text(double share, char out[TEXT_BYTES])
+/* "+7.1 % to +11 %" */
+static const char *interval_of(const struct tw_compared_stat *x, char out[TW_INTERVAL_BYTES])
 {
-	double percent = 100 * share;
+	char low[TW_FIGURE_BYTES], high[TW_FIGURE_BYTES];
 
-	(void)snprintf(out, TEXT_BYTES, fabs(percent) < 9.95 ? "%+.1f %%" : "%+.0f %%", percent);
-	return out;
+	return tw_interval_text(tw_percent_text(x->change_low, true, low),
+	        tw_percent_text(x->change_high, true, high), out);
 }
 
 /* --- the sentence --- */
@@ -107,13 +108,12 @@ static const char *put_stat_change(
 	const struct tw_compared_stat *x = &s->stats[reported_stat(s)];
 	const char *word = tw_compare_stat_names[reported_stat(s)];
 	const char *name = s->name[0] ? s->name : "traces without a scenario";
-	char a[TEXT_BYTES], b[TEXT_BYTES], low[TEXT_BYTES], high[TEXT_BYTES];
+	char a[TEXT_BYTES], b[TEXT_BYTES], change[TW_FIGURE_BYTES], interval[TW_INTERVAL_BYTES];
 	const char *why;
 
 	(void)time_text(x->of[TW_SIDE_A], a);
 	(void)time_text(x->of[TW_SIDE_B], b);
-	(void)change_text(x->change_low, low);
-	(void)change_text(x->change_high, high);
+	(void)interval_of(x, interval);
 	if (!x->enough)
 		return tw_arena_printf(c->q->arena,
 		        "%s of %s is %s in A and %s in B, of %llu and %llu traces: too few to "
@@ -122,15 +122,13 @@ static const char *put_stat_change(
 		        (unsigned long long)s->mix.traces[TW_SIDE_B], TW_COMPARE_ENOUGH);
 	if (!x->sure)
 		return tw_arena_printf(c->q->arena,
-		        "%s of %s shows no sure change (%s → %s, 95 %% sure it is between %s and "
-		        "%s).",
-		        word, name, a, b, low, high);
+		        "%s of %s shows no sure change (%s → %s, 95 %% confidence interval %s).",
+		        word, name, a, b, interval);
 	why = put_cause(c, x->change > 0, c->q->arena);
 	return why ? tw_arena_printf(c->q->arena,
-	                     "%s of %s is %.*f %% %s (%s → %s, 95 %% sure it is between %s and "
-	                     "%s)%s.",
-	                     word, name, fabs(x->change) < 0.0995, 100 * fabs(x->change),
-	                     x->change > 0 ? "slower" : "faster", a, b, low, high, why)
+	                     "%s of %s is %s %s (%s → %s, 95 %% confidence interval %s)%s.", word,
+	                     name, tw_percent_text(fabs(x->change), false, change),
+	                     x->change > 0 ? "slower" : "faster", a, b, interval, why)
 	           : NULL;
 }
 
@@ -196,16 +194,16 @@ static void put_side(const struct tw_comparison *c, int side, struct tw_buf *out
 static void put_stat(const struct tw_compared_scenario *s, int k, struct tw_buf *out)
 {
 	const struct tw_compared_stat *x = &s->stats[k];
-	char a[TEXT_BYTES], b[TEXT_BYTES], change[TEXT_BYTES], low[TEXT_BYTES], high[TEXT_BYTES];
+	char a[TEXT_BYTES], b[TEXT_BYTES], change[TW_FIGURE_BYTES], interval[TW_INTERVAL_BYTES];
 
 	(void)tw_buf_add_str(out, TW_STR("| "));
 	put_plain(out, tw_str_of(s->name[0] ? s->name : "(none)"));
 	(void)tw_buf_printf(out, " | %s | %s | %s | %s | ", tw_compare_stat_names[k],
 	        time_text(x->of[TW_SIDE_A], a), time_text(x->of[TW_SIDE_B], b),
-	        x->of[TW_SIDE_A] > 0 ? change_text(x->change, change) : "");
+	        x->of[TW_SIDE_A] > 0 ? tw_percent_text(x->change, true, change) : "");
 	if (x->enough)
-		(void)tw_buf_printf(out, "%s to %s | %s |\n", change_text(x->change_low, low),
-		        change_text(x->change_high, high), x->sure ? "yes" : "no");
+		(void)tw_buf_printf(
+		        out, "%s | %s |\n", interval_of(x, interval), x->sure ? "yes" : "no");
 	else
 		(void)tw_buf_printf(out, "too few traces | no |\n");
 }

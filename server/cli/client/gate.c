@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "decoder/base/str.h"
+#include "server/base/text/figure.h"
 
 /* --- conditions --- */
 
@@ -147,28 +148,30 @@ static struct change stat_of(const struct tw_gate *g, const json_t *subject)
 	        json_is_true(json_object_get(s, "significant"))};
 }
 
-static const char *in_unit(double v, bool relative, char out[32])
+static const char *in_unit(double v, bool relative, char out[TW_FIGURE_BYTES])
 {
 	if (relative)
-		(void)snprintf(out, 32, "%+.1f %%", v);
+		(void)snprintf(out, TW_FIGURE_BYTES, "%+.1f %%", v);
 	else
-		(void)snprintf(out, 32, "%+.3f ms", v / 1e6);
+		(void)snprintf(out, TW_FIGURE_BYTES, "%+.3f ms", v / 1e6);
 	return out;
 }
 
 static void write_reason(const struct tw_gate *g, const struct change *c, const char *end,
         char out[TW_GATE_TEXT_BYTES])
 {
-	char value[32], low[32], high[32];
+	char value[TW_FIGURE_BYTES], low[TW_FIGURE_BYTES], high[TW_FIGURE_BYTES];
+	char interval[TW_INTERVAL_BYTES];
 
 	if (g->is_share)
 		(void)snprintf(out, TW_GATE_TEXT_BYTES, "%.1f %% -> %.1f %% of the traces (%s)%s",
 		        c->a, c->b, in_unit(c->value, true, value), end);
 	else
 		(void)snprintf(out, TW_GATE_TEXT_BYTES,
-		        "%.3f ms -> %.3f ms (%s, 95 %% sure it is between %s and %s)%s", c->a / 1e6,
+		        "%.3f ms -> %.3f ms (%s, 95 %% confidence interval %s)%s", c->a / 1e6,
 		        c->b / 1e6, in_unit(c->value, g->relative, value),
-		        in_unit(c->low, g->relative, low), in_unit(c->high, g->relative, high),
+		        tw_interval_text(in_unit(c->low, g->relative, low),
+		                in_unit(c->high, g->relative, high), interval),
 		        end);
 }
 

@@ -63,7 +63,7 @@ test('two sides of a fleet', async (t) => {
 		assert.ok(p50.significant && p50.enough_traces);
 		assert.ok(p50.change.value > 0.2 && p50.change.value < 0.5, `${p50.change.value}: not the threefold of the raw mix`);
 		assert.ok(p50.change.low <= p50.change.value && p50.change.value <= p50.change.high);
-		assert.match(json.summary, /^p\d+ of cold_start is [\d.]+ % slower \(.* → .*, 95 % sure it is between \+.* and \+.*\), most of it in com\.app\.Repo\.load\.$/);
+		assert.match(json.summary, /^p\d+ of cold_start is [\d.]+ % slower \(.* → .*, 95 % confidence interval (about )?\+.*\), most of it in com\.app\.Repo\.load\.$/);
 		assert.equal(json.methods.find((m) => m.name === 'com.app.New.path').state, 'new');
 		assert.equal(json.methods.find((m) => m.name === 'com.app.Old.path').state, 'removed');
 		assert.equal(json.methods.find((m) => m.name === 'com.app.Db.query').significant, false, 'what stayed is not sure');
@@ -128,7 +128,7 @@ test('two sides of a fleet', async (t) => {
 		const gate = (...args) => spawnSync(binary(), ['compare', '--server', s.url, '--key', s.read, '--base', '8.3.0', '--head', '8.3.1', ...args], { encoding: 'utf8' });
 		const held = gate('--fail-if', 'p50(cold_start) > +80%', '--fail-if', 'mean(method:com.app.Db.query) > +1ms');
 		assert.equal(held.status, 0, held.stdout + held.stderr);
-		assert.match(held.stdout, /passes +p50\(cold_start\) > \+80%: .*95 % sure/);
+		assert.match(held.stdout, /passes +p50\(cold_start\) > \+80%: .*95 % confidence interval/);
 		const failed = gate('--fail-if', 'p50(cold_start) > +10%', '--fail-if', 'p50(method:com.app.Repo.load) > +50us', '--json');
 		assert.equal(failed.status, 1, failed.stdout + failed.stderr);
 		assert.deepEqual(JSON.parse(failed.stdout).conditions.map((c) => c.result), ['FAILS', 'FAILS']);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/base/text/figure.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/notify/digest.h"
 #include "server/notify/hook_mail.h"
@@ -397,7 +398,7 @@ static void test_texts_of_events(void **state)
 	        "\"after_ns\":1500}}",
 	        "Fixed (by an API key): a.B.c, which was +50 % in 2: 1.00 µs to 1.50 µs at the "
 	        "91st "
-	        "percentile, 95 % sure between +40 % and +60 %.\n\n");
+	        "percentile, 95 % confidence interval +40 % to +60 %.\n\n");
 }
 
 static void test_texts_of_digests(void **state)
@@ -463,8 +464,9 @@ static void test_texts_of_issues(void **state)
 	                     .classes = {{"high", 1, 2, 1000, 2000}},
 	                     .n_classes = 1,
 	                     .blame = blame},
-	        "`a.B.c` got slower: 0 % in `2`: 0 ns to 0 ns at the median, 95 % sure between "
-	        "0 % and 0 %.\n\nMeasured in 1 trace before and 2 after, compared by day and "
+	        "`a.B.c` got slower: 0 % in `2`: 0 ns to 0 ns at the median, 95 % confidence "
+	        "interval "
+	        "about 0 %.\n\nMeasured in 1 trace before and 2 after, compared by day and "
 	        "class of device; 0.0 standard errors.\n\n## The whole trace, by class of "
 	        "device\n\n"
 	        "- high: median 1.00 µs (1 trace) to 2.00 µs (2 traces)\n\n"
@@ -543,6 +545,19 @@ static void test_an_alert_has_one_figure(void **state)
 	}
 }
 
+static void test_an_interval_of_one_figure_shows_it_once(void **state)
+{
+	char low[TW_FIGURE_BYTES], high[TW_FIGURE_BYTES], text[TW_INTERVAL_BYTES];
+
+	(void)state;
+	assert_string_equal(tw_interval_text(tw_percent_text(0.318, true, low),
+	                            tw_percent_text(0.331, true, high), text),
+	        "+32 % to +33 %");
+	assert_string_equal(tw_interval_text(tw_percent_text(0.318, true, low),
+	                            tw_percent_text(0.324, true, high), text),
+	        "about +32 %");
+}
+
 static void test_a_change_has_one_figure(void **state)
 {
 	(void)state;
@@ -577,6 +592,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts_of_events),
         cmocka_unit_test(test_texts_of_digests),
         cmocka_unit_test(test_texts_of_issues),
+        cmocka_unit_test(test_an_interval_of_one_figure_shows_it_once),
         cmocka_unit_test(test_a_change_has_one_figure),
         cmocka_unit_test(test_an_alert_has_one_figure),
 };

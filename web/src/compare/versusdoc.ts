@@ -3,6 +3,7 @@ import type { ComparedTree } from '../api/api';
 import { classWord } from '../api/classes';
 import { withOverloads } from '../api/overloads';
 import { COMMA } from '../i18n/format';
+import { interval } from '../i18n/interval';
 import { tr } from '../i18n/strings/versus';
 import { newestFirst } from '../api/traces';
 
@@ -91,9 +92,9 @@ export function suggested(versions: string[]): [string, string] | null {
 
 /* --- words --- */
 
-/** "−1.2 to +3.4" of an interval that is known. */
+/** An interval that is known; otherwise ''. */
 export function between({ low, high }: Interval, show: (v: number) => string): string {
-	return low === null || high === null ? '' : tr('{low} to {high}', { low: show(low), high: show(high) });
+	return low === null || high === null ? '' : interval(show(low), show(high));
 }
 
 /** One trace on each side: there is nothing to be sure of. */

@@ -6,6 +6,7 @@ import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts
 import { byName, Change, methodLink, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { span, Trend, useDays } from './fleetfilter';
 import { count, duration, percent, signed } from '../i18n/format';
+import { interval } from '../i18n/interval';
 import { serverText } from '../i18n/servertext';
 import { Cards } from '../ui/cards';
 import { MethodName, Panel, Pending, useLoad, type Loaded } from '../ui/parts';
@@ -179,7 +180,7 @@ function Slower({ r }: { r: Regression }) {
 	return (
 		<tr data-regression={r.id}>
 			<td class="anywhere wide"><a href={link(`/regressions?open=${encodeURIComponent(r.id)}`)}>{r.method ? <MethodName name={r.method} /> : tr('the whole trace')}</a></td>
-			<td class="num slower" title={tr('{kind}95 % confidence interval {low} to {high}', { kind: r.kind === 'new' ? tr('Of a median trace; ') : '', low: signed(r.low), high: signed(r.high) })}>{r.kind === 'new' ? tr('new') : signed(r.change)}</td>
+			<td class="num slower" title={tr('{kind}95 % confidence interval {interval}', { kind: r.kind === 'new' ? tr('Of a median trace; ') : '', interval: interval(signed(r.low), signed(r.high)) })}>{r.kind === 'new' ? tr('new') : signed(r.change)}</td>
 			<td class="anywhere named">{r.scenario || <span class="quiet">{tr('no scenario')}</span>}</td>
 			<td class="nowrap">{r.head || new Date(r.day_ms).toISOString().slice(0, 10)}</td>
 			<td class="nowrap">{r.method && <a href={methodLink(r.method, { app: r.app, scenario: r.scenario, version_name: '', by: r.head ? 'version' : 'day' })} aria-label={tr('over {head}: {method}', { method: r.method, head: r.head ? tr('versions') : tr('days') })}>{tr('over {head}', { head: r.head ? tr('versions') : tr('days') })}</a>}</td>
@@ -196,7 +197,7 @@ export function useOpenRegressions(): Open {
 
 /** The change as the list of regressions states it, so that one change has one figure. */
 function OpenRegression({ r }: { r: Regression }) {
-	return <a class="slower" href={link(`/regressions?open=${encodeURIComponent(r.id)}`)} title={tr('Open regression, compared per device class; 95 % confidence interval {low} to {high}', { low: signed(r.low), high: signed(r.high) })}>{signed(r.change)}</a>;
+	return <a class="slower" href={link(`/regressions?open=${encodeURIComponent(r.id)}`)} title={tr('Open regression, compared per device class; 95 % confidence interval {interval}', { interval: interval(signed(r.low), signed(r.high)) })}>{signed(r.change)}</a>;
 }
 
 export function Regressions({ open: load }: { open: Open }) {

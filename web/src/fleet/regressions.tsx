@@ -4,6 +4,7 @@ import { get, may, send } from '../api/api';
 import { Cards } from '../ui/cards';
 import { useChange } from '../ui/change';
 import { count, duration, percent, signed, when } from '../i18n/format';
+import { interval } from '../i18n/interval';
 import { IssueText } from './issue';
 import { Failure, MethodName, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { RegressionRules } from './regressionrules';
@@ -30,9 +31,9 @@ const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 /** A one-sentence summary for sharing. */
 function sentence(r: Regression): string {
 	const what = r.method ? tr('{method} in {scenario}', { method: r.method, scenario: r.scenario || tr('all scenarios') }) : r.scenario || tr('Traces without a scenario');
-	if (r.kind === 'new') return tr('New: {method} takes {after_ns} at the median in {share} of {scenario} traces of {head}; {base} did not have it. That is {change} of a median trace, 95 % confidence interval {low} to {high}.', { method: r.method, after_ns: duration(r.after_ns), share: percent(r.share), scenario: r.scenario || tr('all'), head: r.head, base: r.base || tr('the version before'), change: percent(r.change), low: percent(r.low), high: percent(r.high) });
+	if (r.kind === 'new') return tr('New: {method} takes {after_ns} at the median in {share} of {scenario} traces of {head}; {base} did not have it. That is {change} of a median trace, 95 % confidence interval {interval}.', { method: r.method, after_ns: duration(r.after_ns), share: percent(r.share), scenario: r.scenario || tr('all'), head: r.head, base: r.base || tr('the version before'), change: percent(r.change), interval: interval(percent(r.low), percent(r.high)) });
 	const since = r.head ? tr('{head} against {base}', { head: r.head, base: r.base || tr('the version before') }) : tr('since {day_ms}', { day_ms: day(r.day_ms) });
-	return tr('{what} is {change} slower, {since}: {before_ns} to {after_ns} at the {percent}, 95 % confidence interval {low} to {high}.', { what, change: percent(r.change), since, before_ns: duration(r.before_ns), after_ns: duration(r.after_ns), percent: r.percentile === 50 ? tr('median') : tr('{percent}th percentile', { percent: r.percentile }), low: signed(r.low), high: signed(r.high) });
+	return tr('{what} is {change} slower, {since}: {before_ns} to {after_ns} at the {percent}, 95 % confidence interval {interval}.', { what, change: percent(r.change), since, before_ns: duration(r.before_ns), after_ns: duration(r.after_ns), percent: r.percentile === 50 ? tr('median') : tr('{percent}th percentile', { percent: r.percentile }), interval: interval(signed(r.low), signed(r.high)) });
 }
 
 function How({ r }: { r: Regression }) {
@@ -117,7 +118,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 		<tr data-regression={r.id}>
 			<td class="nowrap"><How r={r} /></td>
 			<td class="wide anywhere"><button class="plain linkish" aria-expanded={open} onClick={toggle}>{r.method ? <MethodName name={r.method} /> : tr('the whole trace')}</button></td>
-			{r.kind === 'new' ? <td class="num" title={tr('{change} of a median trace, 95 % confidence interval {low} to {high}', { change: percent(r.change), low: percent(r.low), high: percent(r.high) })}>{tr('new')}</td> : <td class="num" title={tr('95 % confidence interval {low} to {high}', { low: signed(r.low), high: signed(r.high) })}>{signed(r.change)}</td>}
+			{r.kind === 'new' ? <td class="num" title={tr('{change} of a median trace, 95 % confidence interval {interval}', { change: percent(r.change), interval: interval(percent(r.low), percent(r.high)) })}>{tr('new')}</td> : <td class="num" title={tr('95 % confidence interval {interval}', { interval: interval(signed(r.low), signed(r.high)) })}>{signed(r.change)}</td>}
 			<td class="num">{r.kind === 'new' ? <span class="quiet">{tr('absent')}</span> : duration(r.before_ns)}</td>
 			<td class="num">{duration(r.after_ns)}</td>
 			<td class="anywhere">{r.scenario || <span class="quiet">{tr('none')}</span>}{r.app && <span class="quiet"> {r.app}</span>}</td>

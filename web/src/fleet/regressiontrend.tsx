@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { get } from '../api/api';
 import { count, duration, tick } from '../i18n/format';
+import { interval } from '../i18n/interval';
 import { Cards } from '../ui/cards';
 import { Choice, Pending, useLoad, useWidth } from '../ui/parts';
 import { tr } from '../i18n/strings/regressions';
@@ -11,7 +12,7 @@ const HIGH = 220, NAME_WIDE = 70, DAY_WIDE = 78;
 const WORDS: Record<Which, string> = { p50: tr('median'), p95: 'p95' };
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-const between = (q: Quantile) => (q.low_ns === null ? tr('too few traces for an interval') : tr('95 % confidence interval {low_ns} to {high_ns}', { low_ns: duration(q.low_ns), high_ns: duration(q.high_ns!) }));
+const between = (q: Quantile) => (q.low_ns === null ? tr('too few traces for an interval') : tr('95 % confidence interval {interval}', { interval: interval(duration(q.low_ns), duration(q.high_ns!)) }));
 const nameOf = (l: Drawn) => (l.role === 'all' ? tr('all versions') : l.line.version || tr('no version'));
 const told = (l: Drawn, p: TrendPoint, which: Which) => `${day(p.day_ms)}, ${nameOf(l)}: ${WORDS[which]} ${duration(p[which].ns)}, ${between(p[which])}, ${tr.many(p.traces, '{n} trace', '{n} traces')}`;
 
@@ -54,7 +55,7 @@ function Picture({ t, which, base, head, id }: { t: Trend; which: Which; base: s
 	);
 }
 
-const cell = (q: Quantile) => <>{duration(q.ns)}{q.low_ns !== null && <span class="quiet">{' '}{tr('{low_ns} to {high_ns}', { low_ns: duration(q.low_ns), high_ns: duration(q.high_ns!) })}</span>}</>;
+const cell = (q: Quantile) => <>{duration(q.ns)}{q.low_ns !== null && <span class="quiet">{' '}{interval(duration(q.low_ns), duration(q.high_ns!))}</span>}</>;
 
 function Numbers({ t }: { t: Trend }) {
 	const c = trendChart(t, 'p50', 1, 1);

@@ -264,6 +264,8 @@ const zh = {
 	'all threads': '所有线程',
 	'thread': '线程',
 	'selected threads': '所选线程',
+	'{low} to {high}': '{low} 至 {high}',
+	'about {figure}': '约 {figure}',
 	'low': '低端',
 	'mid': '中端',
 	'high': '高端',

@@ -145,6 +145,8 @@ export const pieces: Record<string, string> = {
 	'median': '中位数',
 	'mean': '平均值',
 	'traces without a scenario': '没有场景的 Trace',
+	'95 % confidence interval {1} to {2}': '95% 置信区间：{1} 至 {2}',
+	'95 % confidence interval about {1}': '95% 置信区间：约 {1}',
 	'; no single method\'s change is sure': '；没有单个方法的变化是确定的',
 	', {1} of it in {2}': '，{1?}来自 {2}',
 	'most': '大部分',

@@ -367,7 +367,6 @@ const zh = {
 	'{notes} drawn as one, named after the longest': '{notes} 条合并绘制；名称为其中最长者',
 	'what': '内容',
 	'value': '值',
-	'{low} to {high}': '{low} 至 {high}',
 	'for': '时长',
 	'held by': '持锁线程', 'answered by': '对端线程', 'waits in': '等待位置', 'owner is in': '持锁线程所在位置', 'other waiters': '其他等待者', 'jank': '卡顿', 'presented': '上屏情况',
 	'call': '调用', 'timeout': '超时', 'offset': '偏移', 'kernel function': '内核函数', 'code': '代码', 'track': '轨道', 'category': '类别', 'to process': '目标进程', 'waits for I/O': '等待 I/O', 'process': '进程', 'yes': '是', 'no': '否',

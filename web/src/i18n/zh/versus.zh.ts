@@ -21,7 +21,6 @@ const zh = {
 	'Swap A and B': '交换 A 和 B',
 	'Compare · tracewell': '版本对比 · tracewell',
 	'Compare': '版本对比',
-	'{low} to {high}': '{low} 至 {high}',
 	'without a class': '没有等级',
 	'Excluded: devices of class {out}, which occur only in {side}.': '未计入：等级为 {out} 的设备，仅 {side} 侧有。',
 	'the change is under 1 % of the whole, or may be chance': '变化不到整体的 1%，或可能是偶然',

@@ -3,6 +3,7 @@
 import { useMemo } from 'preact/hooks';
 import { api, type Method, type Thread } from '../../api/api';
 import { count, duration, percent } from '../../i18n/format';
+import { interval } from '../../i18n/interval';
 import { tr } from '../../i18n/strings/trace';
 import { useMore } from '../../ui/held';
 import { later } from '../../ui/later';
@@ -44,7 +45,7 @@ async function load(p: Props, { from, to, tids }: Base, signal: AbortSignal): Pr
 	const named = (tid: number | null) => (tid === null ? '' : ` · ${p.threads.find((t) => t.tid === tid)?.name || tid}`);
 	const counters = lanes.lanes.filter((l) => l.notes.length > 0).map((l, i): Row => {
 		const low = Math.min(...(l.low ?? l.value)), high = Math.max(...(l.high ?? l.value));
-		return { key: `c${i}${l.name}${l.tid}`, name: l.name + named(l.tid), n: l.notes.reduce((a, b) => a + b, 0), ns: null, more: low === high ? count(low) : tr('{low} to {high}', { low: count(low), high: count(high) }) };
+		return { key: `c${i}${l.name}${l.tid}`, name: l.name + named(l.tid), n: l.notes.reduce((a, b) => a + b, 0), ns: null, more: low === high ? count(low) : interval(count(low), count(high)) };
 	});
 	return { busy: methods?.busy_ns ?? 0, partial: sums.partial || methods?.partial === true, sections: [
 		{ id: 'calls', title: tr('Calls'), rows: callRows(methods?.methods ?? []) }, { id: 'states', title: tr('Thread states'), rows: noteRows(own, true) },

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import type { Thread } from '../../api/api';
 import type { Spot } from '../state/flows';
 import { count, duration, percent } from '../../i18n/format';
+import { interval } from '../../i18n/interval';
 import type { About, Hit } from '../worker/messages';
 import { counterValue, kindTitle } from '../state/notekinds';
 import { MethodName } from '../../ui/parts';
@@ -58,7 +59,7 @@ export function NoteTip({ spot: { lane, i }, threads, start, x, y }: { spot: Spo
 			{many && <div>{lane.kind === 'counter' ? tr('{notes} changes drawn as one', { notes: count(lane.notes[i]) }) : tr('{notes} drawn as one, named after the longest', { notes: count(lane.notes[i]) })}</div>}
 			<dl>
 				<dt>{tr('what')}</dt><dd>{kindTitle(lane.kind)}{lane.tid !== null ? tr(' of {tid}', { tid: named(lane.tid) }) : ''}</dd>
-				{lane.kind === 'counter' ? <><dt>{tr('value')}</dt><dd>{many ? tr('{low} to {high}', { low: counterValue(lane.name, lane.low[i]), high: counterValue(lane.name, lane.high[i]) }) : counterValue(lane.name, lane.value[i])}</dd></>
+				{lane.kind === 'counter' ? <><dt>{tr('value')}</dt><dd>{many && lane.low[i] !== lane.high[i] ? interval(counterValue(lane.name, lane.low[i]), counterValue(lane.name, lane.high[i])) : counterValue(lane.name, lane.value[i])}</dd></>
 					: dur > 0 && <><dt>{tr('for')}</dt><dd>{duration(dur)}</dd></>}
 				{(lane.kind === 'contention' || lane.kind === 'binder') && lane.value[i] > 0 && !many && <><dt>{lane.kind === 'binder' ? tr('answered by') : tr('held by')}</dt><dd>{named(lane.value[i])}</dd></>}
 				{lane.kind === 'state' && lane.text[i] === 'running' && lane.value[i] >= 0 && !many && <><dt>{tr('on CPU')}</dt><dd>{lane.value[i]}</dd></>}
