@@ -116,6 +116,22 @@ test('by keys: /, words, arrows, Enter', async (t) => {
 	await done(page, t);
 });
 
+test('similar names come after all that has the text itself', async (t) => {
+	await fill();
+	const page = await open('/builds');
+	await page.route('**/api/v1/search?*', async (route) => {
+		const { json } = await server.get('/api/v1/search?q=JsonPraser');
+		await route.fulfill({ contentType: 'application/json', body: JSON.stringify({ ...json, traces: [], traces_total: 0 }) });
+	});
+	await page.keyboard.press('Control+k');
+	await page.getByRole('combobox', { name: 'Search methods' }).fill('health');
+	await page.getByRole('option', { name: METHODS[0] }).waitFor();
+	assert.deepEqual((await page.getByRole('option').allInnerTexts()).map((o) => o.split('\n')[0]), ['Health', METHODS[0], 'Calls of health by duration']);
+	await page.keyboard.press('Enter');
+	await page.waitForURL(/\/health/);
+	await done(page, t);
+});
+
 test('a part of a name and a pattern in the search of calls', async (t) => {
 	await fill();
 	const page = await open(`/search?method=${encodeURIComponent('*.warmUp')}`);

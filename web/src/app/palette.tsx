@@ -33,13 +33,15 @@ function groupsOf(v: Found | null, asked: string, s: Session): Group[] {
 	const pages = PLACES.filter((p) => p.label && allowed(p, s) && p.label.toLowerCase().includes(word)).slice(0, PAGES);
 	const groups: Group[] = [{ title: tr('Pages'), options: pages.map((p) => ({ to: link(p.at), shown: p.label })) }];
 	if (v) {
+		const methods = v.methods.map((m) => ({ to: at('/fleet/methods', { method: m.name }), shown: <MethodName name={m.name} />, aside: m.raw }));
 		groups.unshift(
-			{ title: v.methods_are_similar ? tr('Similar methods') : tr('Methods'), options: v.methods.map((m) => ({ to: at('/fleet/methods', { method: m.name }), shown: <MethodName name={m.name} />, aside: m.raw })) },
+			{ title: tr('Methods'), options: v.methods_are_similar ? [] : methods },
 			{ title: tr('Traces'), options: [...v.traces.map((t) => ({ to: link(`/traces/${t.id}`), shown: t.title || [t.app, t.version_name, t.scenario].filter(Boolean).join(' ') || t.id, aside: `${[t.device, when(t.created_ms)].filter(Boolean).join(' · ')}` })),
 				...(v.traces_total > v.traces.length ? [{ to: at('/traces', { q: asked }), shown: v.traces_total_is_capped ? tr('All traces') : tr.many(v.traces_total, 'All traces', 'All {n} traces') }] : [])] },
 			{ title: tr('ANR groups'), options: v.anrs.map((g) => ({ to: link(`/anrs/${g.key}`), shown: g.name || serverText(g.title), aside: tr.many(g.count, '{n} report', '{n} reports') })) },
 			{ title: tr('Regressions'), options: v.regressions.map((r) => ({ to: at('/regressions', { open: r.id, status: 'all' }), shown: r.method ? <MethodName name={r.method} /> : r.scenario, aside: r.head })) },
 			{ title: tr('Builds'), options: v.builds.map((b) => ({ to: at('/traces', { build_id: b.build_id }), shown: b.build_id, aside: [b.app, b.version_name].filter(Boolean).join(' ') })) });
+		if (v.methods_are_similar) groups.push({ title: tr('Similar methods'), options: methods }); // after all that has the text itself
 		groups.push({ title: tr('Calls'), options: [{ to: at('/search', { method: asked }), shown: tr('Calls of {name} by duration', { name: asked }) }] });
 	}
 	return groups.filter((g) => g.options.length > 0);
