@@ -28,6 +28,8 @@ async function entered(s = server, at = '/', scheme = 'light', width = 1280) {
 }
 
 const row = (page, name) => page.getByRole('region', { name: 'Uploads' }).locator('li', { hasText: name });
+/* On the page of a trace the list is folded once all are ready. */
+const shownAll = (page) => page.getByRole('region', { name: 'Uploads' }).getByRole('button', { name: 'Show' }).click();
 const records = (n) => btrace(Array.from({ length: n }, (_, i) => [4000, 1 + (i % 7), i * 1000, 900]));
 
 test('an empty project requests a file; the first that is dropped is shown once it is decoded', async (t) => {
@@ -41,6 +43,9 @@ test('an empty project requests a file; the first that is dropped is shown once 
 	await page.waitForURL(/\/traces\/[0-9A-Z]{26}/);
 	await page.waitForSelector('[data-ready]');
 	await page.waitForSelector('h1 >> text=first.bin');
+	await page.getByRole('region', { name: 'Uploads' }).getByText('2 ready').waitFor();
+	assert.equal(await row(page, 'methodMapping.txt').count(), 0, 'nothing covers the trace');
+	await shownAll(page);
 	await row(page, 'methodMapping.txt').locator('text=In use for build local-').waitFor();
 	const names = await page.evaluate(async () => (await fetch(`/api/v1${location.pathname}/methods`)).text());
 	assert.match(names, /com\.example\.app\.Class/, 'named by the mapping that came with it');
@@ -76,6 +81,7 @@ test('a recording with its side files is one trace; several mappings dropped tog
 	await page.waitForSelector('h1 >> text=with threads.bin');
 	const threads = await page.evaluate(async () => (await fetch(`/api/v1${location.pathname}/threads`)).text());
 	assert.match(threads, /Renamed by list/);
+	await shownAll(page);
 	assert.equal(await row(page, 'with threads.bin').locator('text=threads.txt').count(), 1);
 	await drop(page, [['unpaired.bin', records(12)], ['one.txt', sampleMapping], ['two.txt', sampleMapping], ['binder.txt', '1,a.b.C\n'], ['unpaired too.bin', records(13)]]);
 	for (const name of ['one.txt', 'two.txt']) await row(page, name).getByText('Which build does this mapping belong to?').waitFor();
@@ -105,6 +111,7 @@ test('chosen with details; a mapping alone requests its build', async (t) => {
 	await mapping.getByText('Which build does this mapping belong to?').waitFor();
 	await mapping.getByLabel('Build').fill('chosen-build');
 	await page.keyboard.press('Enter');
+	await shownAll(page);
 	await mapping.locator('text=In use for build chosen-build').waitFor();
 	assert.equal((await server.get('/api/v1/builds/chosen-build')).json.retrace.state, 'ready');
 	await done(page, t);

@@ -6,7 +6,7 @@ import { ended } from '../i18n/servertext';
 import { tr } from '../i18n/strings/uploads';
 import { Dialog } from '../ui/popover';
 import { useLoad } from '../ui/parts';
-import { link } from '../ui/route';
+import { link, path } from '../ui/route';
 import { details, dismiss, dismissEnded, isBusy, mayRetry, nameBuild, retry, take, uploads, type Details, type Upload } from './upload';
 
 /** A button that opens the browser's choice of files. */
@@ -115,6 +115,9 @@ const needsReader = (u: Upload): boolean => u.stage === 'failed' || u.stage === 
 export function Tray() {
 	const list = uploads.value;
 	const busy = list.filter(isBusy).length;
+	const folds = busy === 0 && !list.some(needsReader) && path.value.startsWith('/traces/'); // it would cover the trace that was dropped
+	const [shown, show] = useState(false);
+	useEffect(() => show(false), [folds]);
 	useEffect(() => {
 		if (busy === 0) return;
 		const stay = (e: BeforeUnloadEvent) => e.preventDefault();
@@ -125,8 +128,9 @@ export function Tray() {
 	return (
 		<section class="tray" aria-label={tr('Uploads')}>
 			<header class="row"><strong role="status">{summaryOf(list, busy)}</strong><span class="grow" />
+				{folds && <button class="small" aria-expanded={shown} onClick={() => show(!shown)}>{shown ? tr('Hide') : tr('Show')}</button>}
 				{busy < list.length && <button class="small" onClick={dismissEnded}>{tr('Clear')}</button>}</header>
-			<ul>{[...list.filter(needsReader), ...list.filter((u) => !needsReader(u))].map((u) => <Row key={u.id} u={u} />)}</ul>
+			{(shown || !folds) && <ul>{[...list.filter(needsReader), ...list.filter((u) => !needsReader(u))].map((u) => <Row key={u.id} u={u} />)}</ul>}
 		</section>
 	);
 }
