@@ -36,11 +36,12 @@ test('what fails, waits or is refused is named', async (t) => {
 	const page = await watched();
 	const metrics = (await server.get('/metrics', { key: null })).text;
 	await page.route('**/readyz', (r) => r.fulfill({ status: 503, contentType: 'application/json', body: JSON.stringify({ status: 'not_ready', role: 'all', checks: { disk: { ok: false, message: 'less than 5 % of the disk is free' }, jobs: { ok: true, message: '' } } }) }));
-	await page.route('**/metrics', (r) => r.fulfill({ contentType: 'text/plain', body: metrics.replace(/^tracewell_queue_traces .*$/m, 'tracewell_queue_traces 4321').replace(/^tracewell_queue_oldest_seconds .*$/m, 'tracewell_queue_oldest_seconds 90.5')
+	await page.route('**/metrics', (r) => r.fulfill({ contentType: 'text/plain', body: metrics.replace(/^tracewell_queue_traces .*$/m, 'tracewell_queue_traces 4321').replace(/^tracewell_queue_oldest_seconds .*$/m, 'tracewell_queue_oldest_seconds 90.5').replace(/^tracewell_catalogue_damaged_pages .*$/m, 'tracewell_catalogue_damaged_pages 3')
 		.replace(/^(tracewell_limits_hit_total\{limit="rate"\}) .*$/m, '$1 7') }));
 	await page.route('**/api/v1/fleet/stages*', (r) => r.fulfill({ contentType: 'application/json', body: JSON.stringify({ stages: [{ stage: 'anr', depends: [], waiting: 12, oldest_ms: 1700000000000, postponed: [{ reason: 'mapping', traces: 3 }] }] }) }));
 	await visit(page, server, '/health');
 	await page.waitForSelector('#checks >> text=1 check fails');
+	await page.waitForSelector('[role=alert] >> text=The catalogue is damaged.');
 	await page.waitForSelector('#checks [data-check=disk] >> text=/disk/i');
 	assert.equal(await fact(page, 'queue', 'Waiting traces').innerText(), '4,321');
 	assert.equal(await fact(page, 'queue', 'Longest wait').innerText(), '90.5 s');
