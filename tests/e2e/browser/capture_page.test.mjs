@@ -128,3 +128,17 @@ test('a rule is deleted permanently after a second confirmation', async (t) => {
 	assert.deepEqual(await rulesFor({ version_name: '9.0' }), []);
 	await done(page, t);
 });
+
+test('on a phone, the cells after one that spans columns have the names of their columns', async (t) => {
+	const rules = (await server.get('/api/v1/capture/rules')).json;
+	const page = await watched('light', 390);
+	await page.route('**/api/v1/capture/rules*', (r) => r.fulfill({ contentType: 'application/json', body: JSON.stringify({ ...rules, rules: [{ name: 'another' }], days: [{ rule: '', day_ms: Math.floor(Date.now() / 86400000) * 86400000, traces: 3, devices: 2 }] }) }));
+	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
+	await page.waitForSelector('nav[aria-label="Pages"]');
+	await page.goto(`${server.url}/capture`);
+	await page.locator('tr', { hasText: 'by deleted rules' }).waitFor();
+	const names = (row) => row.locator('td').evaluateAll((cells) => cells.map((cell) => [cell.dataset.column, cell.hasAttribute('data-lead')]));
+	assert.deepEqual(await names(page.locator('tr', { hasText: 'by deleted rules' })), [['', false], ['Traces today', false], ['Devices today', false], ['14 days', false], ['', false]]);
+	assert.deepEqual((await names(page.locator('tr[data-rule=another]'))).slice(0, 5), [['', true], ['Scenario', false], ['Applies to', false], ['Share', false], ['Traces today', false]]);
+	await done(page, t);
+});
