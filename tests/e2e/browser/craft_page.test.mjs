@@ -307,3 +307,15 @@ test('an incomplete response is marked as such', async (t) => {
 	await page.waitForSelector('.panel[aria-label=Methods] >> text=incomplete');
 	await done(page, t);
 });
+
+test('a form that opens below a long table is scrolled to, its first field focused', async (t) => {
+	const page = await open('/detectors');
+	await page.setViewportSize({ width: 1280, height: 500 });
+	await page.getByRole('button', { name: /^Change / }).first().click();
+	const title = page.locator('form.rule [name=title]');
+	await title.waitFor();
+	await settled(page);
+	assert.equal(await title.evaluate((field) => field === document.activeElement), true);
+	assert.equal(await page.locator('form.rule').evaluate((form) => form.getBoundingClientRect().bottom <= innerHeight), true);
+	await done(page, t);
+});

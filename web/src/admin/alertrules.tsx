@@ -6,7 +6,7 @@ import { tr } from '../i18n/strings/webhooks';
 import { AsJson } from './asjson';
 import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
-import { Failure, Panel, Pending, useLoad } from '../ui/parts';
+import { Failure, focused, Panel, Pending, useLoad } from '../ui/parts';
 import { link } from '../ui/route';
 
 interface Rule {
@@ -87,7 +87,7 @@ function Form({ rule, mail, keep, cancel }: { rule?: Rule; mail: boolean; keep: 
 	return (
 		<form class="rule" onSubmit={save} aria-label={rule ? tr('Change {name}', { name: rule.name }) : tr('A new alert rule')}>
 			<div class="row">
-				<label class="inline">{tr('Name')}{' '}<input name="name" maxLength={100} required autofocus value={d.name} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
+				<label class="inline">{tr('Name')}{' '}<input name="name" maxLength={100} required ref={focused} value={d.name} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
 				{rule ? <span class="quiet">{tr('{figure} of {scope}', { figure: KINDS.find(([k]) => k === rule.kind)?.[1] ?? rule.kind, scope: scopeOf(rule) })}</span>
 					: <label class="inline">{tr('Metric')}{' '}<select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, words]) => <option key={k} value={k}>{words}</option>)}</select></label>}
 				{unit === 'ms' && <label class="inline">{tr('Percentile')}{' '}{number('percentile', 99)}</label>}

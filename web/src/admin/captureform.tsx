@@ -4,7 +4,7 @@ import { api, type Trace } from '../api/api';
 import { COMMA, count, percent } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { useChange } from '../ui/change';
-import { Failure, useLoad } from '../ui/parts';
+import { Failure, focused, useLoad } from '../ui/parts';
 import { matches } from './patterns';
 import { tr } from '../i18n/strings/manage';
 
@@ -100,7 +100,7 @@ export function RuleForm({ rule, keep, cancel }: { rule?: Rule; keep: (r: Rule) 
 	return (
 		<form class="rule" onSubmit={save} aria-label={rule ? tr('Change {name}', { name: rule.name }) : tr('A new rule')}>
 			<div class="row">
-				<label class="inline">{tr('Name')}{' '}<input {...text('name')} autofocus={!rule} /></label>
+				<label class="inline">{tr('Name')}{' '}<input {...text('name')} ref={rule ? undefined : focused} /></label>
 				<label class="inline">{tr('Scenario')}{' '}<input {...text('scenario')} placeholder={tr('any')} /></label>
 				<label class="inline">{tr('Share')}{' '}<input class="short" inputMode="decimal" {...text('share')} /> %</label>
 				<label class="inline">{tr('Traces per day')}{' '}<input class="short" inputMode="numeric" {...text('per_day')} /></label>

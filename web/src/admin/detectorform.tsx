@@ -5,7 +5,7 @@ import { docOf, type Doc, type Rule } from '../trace/panels/findings';
 import { Cards } from '../ui/cards';
 import { Sure } from '../ui/change';
 import { COMMA, duration } from '../i18n/format';
-import { breakable } from '../ui/parts';
+import { breakable, focused } from '../ui/parts';
 import { serverText } from '../i18n/servertext';
 import { tr } from '../i18n/strings/findings';
 
@@ -46,7 +46,7 @@ function Form({ rule, used, keep, cancel }: { rule: Rule; used: string[]; keep: 
 	return (
 		<form class="rule" aria-label={fresh ? tr('A new rule') : tr('Change {title}', { title: textOf(rule.title) })} onSubmit={(e) => { e.preventDefault(); if (!missing) keep(made); }}>
 			<div class="row">
-				<label class="inline">{tr('Title')}<input {...field('title')} maxLength={100} autofocus /></label>
+				<label class="inline">{tr('Title')}<input {...field('title')} maxLength={100} ref={focused} /></label>
 				<label class="inline">{tr('Longer than')}<input class="short" inputMode="decimal" {...field('threshold_ms')} /> ms</label>
 				<label class="inline">{tr('Threads')}<input list="detector-threads" {...field('threads')} /><datalist id="detector-threads">{THREADS.map(([v, shown]) => <option key={v} value={v}>{shown}</option>)}</datalist></label>
 				<label class="inline">{tr('Severity')}<select name="severity" value={f.severity} onChange={(e) => put({ ...f, severity: e.currentTarget.value })}>{SEVERITIES.map(([v, shown]) => <option key={v} value={v}>{shown}</option>)}</select></label>

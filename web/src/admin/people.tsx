@@ -4,7 +4,7 @@ import { get, may, send } from '../api/api';
 import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
 import { when } from '../i18n/format';
-import { Failure, Panel, Pending, useCame, useLoad } from '../ui/parts';
+import { Failure, focused, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/manage';
 
 type Role = 'viewer' | 'editor' | 'admin';
@@ -72,7 +72,7 @@ function NewPassword({ name, done }: { name: string; done: (password: string | n
 	const [password, put] = useState('');
 	return (
 		<form class="inlineform" onSubmit={(e) => { e.preventDefault(); done(password); }}>
-			<input type="password" aria-label={tr('New password of {name}', { name })} placeholder={tr('ten characters or more')} autoComplete="new-password" value={password} autofocus onInput={(e) => put(e.currentTarget.value)} />
+			<input type="password" aria-label={tr('New password of {name}', { name })} placeholder={tr('ten characters or more')} autoComplete="new-password" value={password} ref={focused} onInput={(e) => put(e.currentTarget.value)} />
 			<button class="small" disabled={password.length < 10}>{tr('Set')}</button>
 			<button class="small" type="button" onClick={() => done(null)}>{tr('Cancel')}</button>
 		</form>
@@ -107,7 +107,7 @@ function LinkTo({ name, done }: { name: string; done: (subject: string | null) =
 	const [subject, put] = useState('');
 	return (
 		<form class="inlineform" onSubmit={(e) => { e.preventDefault(); done(subject.trim()); }}>
-			<input aria-label={tr('Subject of {name} at the provider', { name })} placeholder={tr('subject, from the log')} spellcheck={false} autocapitalize="none" value={subject} autofocus onInput={(e) => put(e.currentTarget.value)} />
+			<input aria-label={tr('Subject of {name} at the provider', { name })} placeholder={tr('subject, from the log')} spellcheck={false} autocapitalize="none" value={subject} ref={focused} onInput={(e) => put(e.currentTarget.value)} />
 			<button class="small" disabled={!subject.trim()}>{tr('Link')}</button>
 			<button class="small" type="button" onClick={() => done(null)}>{tr('Cancel')}</button>
 		</form>

@@ -5,7 +5,7 @@ import { get, send } from '../api/api';
 import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
 import { count, when } from '../i18n/format';
-import { Command, Copy, Failure, Panel, Pending, useCame, useLoad } from '../ui/parts';
+import { Command, Copy, Failure, focused, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { set, text } from '../ui/route';
 import { tr } from '../i18n/strings/webhooks';
 import { AlertRules } from './alertrules';
@@ -41,7 +41,7 @@ function Form({ hook, keep, cancel }: { hook?: Hook; keep: (d: Draft) => Promise
 	return (
 		<form class="rule" onSubmit={save} aria-label={hook ? tr('Change the webhook') : tr('A new webhook')}>
 			<div class="row">
-				<label class="inline">{tr('Name')}{' '}<input name="name" maxLength={100} value={d.name} placeholder={tr('perf channel')} autofocus={!hook} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
+				<label class="inline">{tr('Name')}{' '}<input name="name" maxLength={100} value={d.name} placeholder={tr('perf channel')} ref={hook ? undefined : focused} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
 				<label class="inline">{tr('Kind')}{' '}<select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
 			</div>
 			<label class="list">{tr.rich('Address {part}', { part: <span class="quiet">{tr("http or https; private addresses only where the server's --webhook-private allows them")}</span> })}

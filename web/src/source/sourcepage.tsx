@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
-import { Busy, Command, Failure, Panel, useLoad } from '../ui/parts';
+import { Busy, Command, Failure, focused, Panel, useLoad } from '../ui/parts';
 import { askSource, SourceFacts } from './sourcebox';
 import { ageOf, draftOf, repositoryOf, type Draft, type Repository, type Source } from './sourcedoc';
 import { tr } from '../i18n/strings/sources';
@@ -29,7 +29,7 @@ function Form({ of, where, keep, cancel }: { of?: Repository; where: string | nu
 	};
 	return (
 		<form class="rule" onSubmit={save} aria-label={of ? tr('Change {name}', { name: of.name }) : tr('A new repository')}>
-			<div class="row"><label class="inline">{tr('Name')}{' '}<input {...text('name')} autofocus={!of} /></label></div>
+			<div class="row"><label class="inline">{tr('Name')}{' '}<input {...text('name')} ref={of ? undefined : focused} /></label></div>
 			{TEXTS.map(([key, label, example, hint]) => <label class="list" key={key}>{label} <span class="quiet">{hint}</span><input class="mono wide" placeholder={example} {...text(key)} /></label>)}
 			<div class="lists">{LISTS.map(([key, label, example, hint]) => <label class="list" key={key}>{label} <span class="quiet">{hint}</span><textarea rows={3} class="mono" placeholder={example} {...text(key)} /></label>)}</div>
 			<div class="row">

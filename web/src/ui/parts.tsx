@@ -120,6 +120,12 @@ export function useWidth<T extends HTMLElement>(): [preact.RefObject<T>, number]
 	return [ref, width];
 }
 
+/** The ref of a form's first field: a form that opens below a long table is scrolled to. */
+export const focused = (field: HTMLElement | null): void => {
+	field?.focus({ preventScroll: true });
+	field?.closest('form')?.scrollIntoView({ block: 'nearest' });
+};
+
 export function Copy({ text, label = tr('Copy') }: { text: string | (() => string); label?: string }) {
 	const [done, put] = useState(false);
 	const copy = async () => {
