@@ -9,6 +9,7 @@ import { tr } from '../i18n/strings/list';
 import { nameOf, stateName } from '../api/traces';
 import { DropZone } from './uploads';
 
+const ADMIN = 'tracewell-admin key create --project default --scope ingest';
 const STEPS = ['received', 'decoding', 'ready'] as const;
 
 /** How far the first trace is; green when it can be opened. */
@@ -46,6 +47,7 @@ export function Start() {
 				<Command>{keyLine(secret, session?.project?.name ?? '')}</Command>
 				{secret ? <NewKey secret={secret} name="" /> : may.admin ? <KeyButton name="first upload" made={hold} />
 					: <p class="quiet">{tr('Run it on the server, or ask an admin for an ingest key.')}</p>}
+				{!secret && <p class="quiet">{tr.rich('Installed from the Debian package: {code}', { code: <code>{ADMIN}</code> })}</p>}
 			</section>
 			<section>
 				<h3>{tr('2. The mapping of the build')}</h3>

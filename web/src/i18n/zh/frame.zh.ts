@@ -210,7 +210,7 @@ const zh = {
 	'With a key': '使用密钥',
 	'A read, write or admin key': '读、写或管理密钥',
 	'Sign in with the key': '使用密钥登录',
-	'No account yet? The server printed a one-time sign-in link for an admin when it started. To create another: {code}': '还没有账号？服务器启动时输出的链接可以让管理员登录一次。再生成一个：{code}',
+	'No account yet? The server printed a one-time sign-in link for an admin when it started. To create another: {code}, or {admin} with the Debian package.': '还没有账号？服务器启动时输出的链接可以让管理员登录一次。再生成一个：{code}；通过 Debian 软件包安装时：{admin}。',
 	'call': '调用',
 	'calls': '调用',
 	'Calls': '调用',

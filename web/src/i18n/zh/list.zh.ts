@@ -71,6 +71,7 @@ const zh = {
 	'Fewer filters': '收起筛选条件',
 	'More filters': '更多筛选条件',
 	'Clear': '清除',
+	'Installed from the Debian package: {code}': '通过 Debian 软件包安装时：{code}',
 	'Name of this list': '列表名称',
 	'Saves filters, order and columns for everyone in this project.{name}': '筛选条件、排序和列，对本项目所有人可见。{name}',
 	' A list with that name exists and will be replaced.': ' 已有同名列表：将被替换。',
