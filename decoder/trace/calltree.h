@@ -71,5 +71,10 @@ size_t tw_tree_cuts(const uint8_t *payload, size_t len, size_t cuts[TW_CHUNK_CUT
 /* Accepts any bytes: TW_CORRUPT if invalid. */
 enum tw_status tw_tree_decode(const uint8_t *p, size_t len, struct tw_arena *a, struct tw_tree *ret,
         struct tw_err *err) TW_MUST_USE;
+/* The same in two steps, the number of nodes first, for memory that several threads share. */
+enum tw_status tw_tree_decode_size(
+        const uint8_t *p, size_t len, uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_tree_decode_into(
+        const uint8_t *p, size_t len, struct tw_tree_node *nodes, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -359,21 +359,28 @@ static enum tw_status read_header(
 	return TW_OK;
 }
 
-enum tw_status tw_tree_decode(
-        const uint8_t *p, size_t len, struct tw_arena *a, struct tw_tree *ret, struct tw_err *err)
+enum tw_status tw_tree_decode_size(
+        const uint8_t *p, size_t len, uint32_t *ret_n, struct tw_err *err)
 {
 	struct reader r = {0};
-	enum tw_status st;
+	enum tw_status st = read_header(&r, p, len, err);
 
-	st = read_header(&r, p, len, err);
+	*ret_n = r.n;
+	return st;
+}
+
+enum tw_status tw_tree_decode_into(
+        const uint8_t *p, size_t len, struct tw_tree_node *nodes, struct tw_err *err)
+{
+	struct reader r = {.nodes = nodes};
+	enum tw_status st = read_header(&r, p, len, err);
+
 	if (st != TW_OK)
 		return st;
-	r.nodes = tw_arena_alloc(a, r.n, sizeof *r.nodes);
-	r.path = r.nodes ? tw_mem_alloc(r.n, sizeof *r.path) : NULL; /* only used up to the tree's
-	                                                              * depth */
+	r.path = tw_mem_alloc(r.n, sizeof *r.path); /* only used up to the tree's depth */
 	if (!r.path)
 		return tw_oom(err);
-	r.nodes[0] = (struct tw_tree_node){.method = TW_NO_METHOD,
+	nodes[0] = (struct tw_tree_node){.method = TW_NO_METHOD,
 	        .subtree = 1,
 	        .total_ns = (int64_t)tw_u64le(p + 8),
 	        .self_ns = (int64_t)tw_u64le(p + 8),
@@ -384,6 +391,20 @@ enum tw_status tw_tree_decode(
 		sum_up(&r);
 	if (r.bad || !is_whole(&r))
 		return tw_fail_at(err, TW_CORRUPT, 0, "a call tree is damaged");
-	*ret = (struct tw_tree){r.nodes, r.n};
 	return TW_OK;
+}
+
+enum tw_status tw_tree_decode(
+        const uint8_t *p, size_t len, struct tw_arena *a, struct tw_tree *ret, struct tw_err *err)
+{
+	struct tw_tree t;
+	enum tw_status st = tw_tree_decode_size(p, len, &t.n, err);
+
+	if (st != TW_OK)
+		return st;
+	t.nodes = tw_arena_alloc(a, t.n, sizeof *t.nodes);
+	st = t.nodes ? tw_tree_decode_into(p, len, t.nodes, err) : tw_oom(err);
+	if (st == TW_OK)
+		*ret = t;
+	return st;
 }

@@ -3,8 +3,8 @@
  *
  * Queries read a trace file and return trees and tables of method indexes; names are resolved
  * later. They are independent of HTTP and SQL.  All memory is in the passed arena.  A query that
- * reaches its deadline stops and sets partial. Thread: one query, one caller; a time range is
- * scanned by several threads (base/thread/parallel.h).
+ * reaches its deadline stops and sets partial. Thread: one query, one caller; time ranges and
+ * large trees are read by several threads (base/thread/parallel.h).
  */
 #ifndef TW_QUERY_H
 #define TW_QUERY_H

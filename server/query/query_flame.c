@@ -5,7 +5,10 @@
  * query_grow.c opens the nodes.
  */
 
+#include <stdatomic.h>
+
 #include "decoder/base/sum.h"
+#include "server/base/thread/parallel.h"
 #include "server/query/query.h"
 #include "server/query/query_grow.h"
 #include "server/query/query_reshape.h"
@@ -341,15 +344,25 @@ static bool methods_then_callers(struct tw_grower *g, const struct tw_member *me
 	return true;
 }
 
-/* All nodes of all trees as members, sorted by method if it is below `methods`. */
+enum { NODES_PER_HELPER = 1 << 15 };
+
+/* All nodes of all trees as members, sorted by method if it is below `methods`.  Threads list runs
+ * of nodes, first to count them, then to place them. */
 struct listing {
 	const struct tw_forest *forest;
 	const struct weights *weights;
 	struct tw_member *members;
 	struct tw_member_leaf *leaves; /* of the members, in the same order */
 	struct caller *callers;
-	uint32_t *next; /* by method, the last one for all others: index of a member */
 	uint32_t methods;
+	struct run {
+		uint32_t from, end; /* of all nodes */
+		uint32_t *next;     /* by method, the last one for all others: a count, then the
+		                     * index of a member */
+	} runs[TW_PARALLEL_MAX];
+	uint32_t n_runs;
+	void (*each)(struct listing *l, struct run *r, uint32_t tree, uint32_t first);
+	_Atomic uint32_t taken; /* runs */
 };
 
 static bool is_member(const struct listing *l, uint32_t tree, uint32_t node)
@@ -363,36 +376,39 @@ static uint32_t slot_of(const struct listing *l, uint32_t method)
 	return method < l->methods ? method : l->methods;
 }
 
-/* Returns the number of members. */
-static uint32_t count_members(struct listing *l)
+/* The nodes of the run in a tree whose first node is `first`. */
+static uint32_t run_from(const struct run *r, uint32_t first)
 {
-	uint32_t n = 0;
-
-	for (uint32_t k = 0; k < l->forest->n; k++)
-		for (uint32_t i = 0; i < l->forest->trees[k].n; i++)
-			if (is_member(l, k, i))
-				l->next[slot_of(l, l->forest->trees[k].nodes[i].method)]++;
-	for (uint32_t i = 0; i <= l->methods; i++) {
-		uint32_t count = l->next[i];
-
-		l->next[i] = n;
-		n += count;
-	}
-	return n;
+	return r->from > first ? r->from - first : 0;
 }
 
-static void add_tree(struct listing *l, uint32_t tree, uint32_t first)
+static uint32_t run_end(const struct run *r, uint32_t first, uint32_t n)
 {
-	const struct tw_tree_node *nodes = l->forest->trees[tree].nodes;
+	return r->end < first + n ? (r->end > first ? r->end - first : 0) : n;
+}
 
-	for (uint32_t i = 0; i < l->forest->trees[tree].n; i++) {
+static void count_members(struct listing *l, struct run *r, uint32_t tree, uint32_t first)
+{
+	const struct tw_tree *t = &l->forest->trees[tree];
+
+	for (uint32_t i = run_from(r, first), end = run_end(r, first, t->n); i < end; i++)
+		if (is_member(l, tree, i))
+			r->next[slot_of(l, t->nodes[i].method)]++;
+}
+
+static void place_members(struct listing *l, struct run *r, uint32_t tree, uint32_t first)
+{
+	const struct tw_tree *t = &l->forest->trees[tree];
+	const struct tw_tree_node *nodes = t->nodes;
+
+	for (uint32_t i = run_from(r, first), end = run_end(r, first, t->n); i < end; i++) {
 		uint32_t parent = nodes[i].parent;
 
 		l->callers[first + i] =
 		        parent ? (struct caller){first + parent, nodes[parent].method}
 		               : (struct caller){NO_CALLER, TW_NO_METHOD};
 		if (is_member(l, tree, i)) {
-			uint32_t at = l->next[slot_of(l, nodes[i].method)]++;
+			uint32_t at = r->next[slot_of(l, nodes[i].method)]++;
 
 			l->members[at] = (struct tw_member){at, first + i, nodes[i].method};
 			l->leaves[at] =
@@ -400,6 +416,61 @@ static void add_tree(struct listing *l, uint32_t tree, uint32_t first)
 			                nodes[i].max_ns, nodes[i].count};
 		}
 	}
+}
+
+static void take_runs(void *arg)
+{
+	struct listing *l = arg;
+	uint32_t at;
+
+	while ((at = atomic_fetch_add(&l->taken, 1)) < l->n_runs)
+		for (uint32_t k = 0, first = 0; k < l->forest->n; k++) {
+			l->each(l, &l->runs[at], k, first);
+			first += l->forest->trees[k].n;
+		}
+}
+
+static void in_runs(struct listing *l,
+        void (*each)(struct listing *l, struct run *r, uint32_t tree, uint32_t first))
+{
+	l->each = each;
+	atomic_store(&l->taken, 0);
+	tw_parallel_for(l->n_runs, take_runs, l);
+}
+
+static bool cut_runs(struct listing *l, uint32_t nodes, struct tw_arena *a)
+{
+	uint32_t most = tw_parallel_threads();
+
+	l->n_runs = nodes / NODES_PER_HELPER < most ? nodes / NODES_PER_HELPER : most;
+	l->n_runs += l->n_runs == 0;
+	for (uint32_t i = 0; i < l->n_runs; i++) {
+		struct run *r = &l->runs[i];
+
+		r->from = (uint32_t)((uint64_t)nodes * i / l->n_runs);
+		r->end = (uint32_t)((uint64_t)nodes * (i + 1) / l->n_runs);
+		r->next = tw_arena_zalloc(a, (size_t)l->methods + 1, sizeof *r->next);
+		if (!r->next)
+			return false;
+	}
+	return true;
+}
+
+/* Returns the number of members. */
+static uint32_t list_members(struct listing *l)
+{
+	uint32_t n = 0;
+
+	in_runs(l, count_members);
+	for (uint32_t i = 0; i <= l->methods; i++)
+		for (uint32_t k = 0; k < l->n_runs; k++) {
+			uint32_t count = l->runs[k].next[i];
+
+			l->runs[k].next[i] = n;
+			n += count;
+		}
+	in_runs(l, place_members);
+	return n;
 }
 
 /* One past the highest method of all nodes. */
@@ -423,28 +494,22 @@ enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_fla
 	        .forest = f, .arena = a, .deadline = deadline, .expand = methods_then_callers};
 	struct weights w;
 	struct listing l = {.forest = f, .weights = &w, .methods = count_methods(f)};
-	uint64_t most = 1;
-	uint32_t first = 0;
+	uint64_t nodes = 0;
 	uint32_t n;
 	enum tw_status st = weigh(f, q, a, &w, err);
 
 	if (st != TW_OK)
 		return st;
 	for (uint32_t k = 0; k < f->n; k++)
-		most += f->trees[k].n;
-	if (l.methods / 8 > most) /* a damaged file; the members are sorted later */
+		nodes += f->trees[k].n;
+	if (l.methods / 8 > nodes) /* a damaged file; the members are sorted later */
 		l.methods = 0;
-	l.members = most < UINT32_MAX ? tw_arena_alloc(a, most, sizeof *l.members) : NULL;
-	l.leaves = l.members ? tw_arena_alloc(a, most, sizeof *l.leaves) : NULL;
-	l.callers = l.leaves ? tw_arena_alloc(a, most, sizeof *l.callers) : NULL;
-	l.next = l.callers ? tw_arena_zalloc(a, (size_t)l.methods + 1, sizeof *l.next) : NULL;
-	if (!l.next)
+	l.members = nodes < UINT32_MAX ? tw_arena_alloc(a, nodes + 1, sizeof *l.members) : NULL;
+	l.leaves = l.members ? tw_arena_alloc(a, nodes + 1, sizeof *l.leaves) : NULL;
+	l.callers = l.leaves ? tw_arena_alloc(a, nodes + 1, sizeof *l.callers) : NULL;
+	if (!l.callers || !cut_runs(&l, (uint32_t)nodes, a))
 		return tw_oom(err);
-	n = count_members(&l);
-	for (uint32_t k = 0; k < f->n; k++) {
-		add_tree(&l, k, first);
-		first += f->trees[k].n;
-	}
+	n = list_members(&l);
 	g.arg = l.callers;
 	g.leaves = l.leaves;
 	return tw_grow(&g, q, l.members, n, ret, err);

@@ -1,5 +1,5 @@
 /*
- * query_range.c - call trees of a time range, scanned by several threads.
+ * query_range.c - call trees of a time range, or as stored, read by several threads.
  *
  * Each thread of the trace is a lane: its chunks that overlap the range. Lanes are split into parts
  * of about the same size, at least one per lane. Worker threads take the parts, the largest first.
@@ -13,6 +13,8 @@
  * and maxima do not depend on where a lane was split, and finishing sorts every tree in the same
  * way. After the deadline, a lane keeps its parts up to the first incomplete one, as a single scan
  * would.
+ *
+ * Without a range, a lane is one part, and its tree is read from the file.
  *
  * The file and the arena may be used by one thread at a time, so a lock protects reading a chunk's
  * stored bytes and allocating a finished tree.
@@ -31,8 +33,9 @@
 #include "server/base/thread/parallel.h"
 
 struct lane {
-	const struct tw_chunk_row *rows;
-	uint32_t n;
+	uint32_t thread_id;
+	const struct tw_chunk_row *rows; /* NULL: the tree is read as stored */
+	uint32_t n;                      /* rows; otherwise calls, for the order of the work */
 	uint32_t first_part, n_parts;
 	_Atomic uint32_t left; /* parts that are not done */
 	const struct tw_running *running;
@@ -205,6 +208,38 @@ static void check_deadline(struct scan *s)
 	atomic_store(&s->stop, true);
 }
 
+static struct tw_tree_node *room_for(struct scan *s, uint32_t n)
+{
+	struct tw_tree_node *nodes;
+
+	(void)pthread_mutex_lock(&s->lock);
+	nodes = tw_arena_alloc(s->query->arena, n, sizeof *nodes);
+	(void)pthread_mutex_unlock(&s->lock);
+	return nodes;
+}
+
+static enum tw_status read_stored(struct worker *h, struct lane *l, struct tw_err *err)
+{
+	struct scan *s = h->scan;
+	struct tw_tree t = {NULL, 0};
+	enum tw_status st;
+
+	tw_buf_clear(&h->frame);
+	(void)pthread_mutex_lock(&s->lock);
+	st = tw_trace_file_tree_raw(s->query->file, l->thread_id, &h->frame, err);
+	(void)pthread_mutex_unlock(&s->lock);
+	if (st == TW_OK)
+		st = tw_unpacker_tree(h->unpacker,
+		        (struct tw_str){(const char *)h->frame.data, h->frame.len}, &t.n, err);
+	if (st != TW_OK)
+		return st;
+	t.nodes = room_for(s, t.n);
+	st = t.nodes ? tw_unpacker_tree_into(h->unpacker, t.nodes, err) : tw_oom(err);
+	if (st == TW_OK)
+		l->tree = t;
+	return st;
+}
+
 static enum tw_status scan_part(struct worker *h, struct part *p, struct tw_err *err)
 {
 	const struct tw_selection *sel = h->scan->query->sel;
@@ -212,6 +247,8 @@ static enum tw_status scan_part(struct worker *h, struct part *p, struct tw_err 
 	enum tw_status st = TW_OK;
 	uint32_t i = p->first;
 
+	if (!p->lane->rows)
+		return read_stored(h, p->lane, err);
 	p->tree = tw_tree_builder_new(UINT32_MAX);
 	if (!p->tree)
 		return tw_oom(err);
@@ -242,16 +279,6 @@ static enum tw_status join_parts(struct scan *s, const struct lane *l, struct tw
 	return st == TW_OK ? TW_OK : tw_oom(err);
 }
 
-static struct tw_tree_node *room_for(struct scan *s, uint32_t n)
-{
-	struct tw_tree_node *nodes;
-
-	(void)pthread_mutex_lock(&s->lock);
-	nodes = tw_arena_alloc(s->query->arena, n, sizeof *nodes);
-	(void)pthread_mutex_unlock(&s->lock);
-	return nodes;
-}
-
 static enum tw_status finish_lane(struct scan *s, struct lane *l, struct tw_err *err)
 {
 	struct part *p = &s->parts[l->first_part];
@@ -259,7 +286,7 @@ static enum tw_status finish_lane(struct scan *s, struct lane *l, struct tw_err 
 	enum tw_status st;
 	uint32_t n;
 
-	if (!p->tree) /* the deadline passed before it was started */
+	if (!p->tree) /* as stored, or the deadline passed before it was started */
 		return TW_OK;
 	st = join_parts(s, l, err);
 	if (st != TW_OK)
@@ -301,7 +328,8 @@ static enum tw_status read_running(struct scan *s, struct tw_err *err)
 	uint32_t n;
 
 	/* callers take one thread after the other: each would read the states of all */
-	if (s->query->only || !tw_trace_file_info(s->query->file)->has_cpu)
+	if (!s->query->sel->ranged || s->query->only ||
+	        !tw_trace_file_info(s->query->file)->has_cpu)
 		return TW_OK;
 	(void)tw_trace_file_threads(s->query->file, &n);
 	s->running = tw_arena_zalloc(s->query->arena, (size_t)n + 1, sizeof *s->running);
@@ -388,10 +416,13 @@ static enum tw_status open_lanes(struct scan *s, uint64_t *ret_chunks, struct tw
 
 		if (!selected || !t[i].slices)
 			continue;
-		*l = (struct lane){.running = t[i].thread_id < s->n_running
-		                                      ? &s->running[t[i].thread_id]
-		                                      : NULL};
-		st = tw_range_chunks(s->query->file, t[i].thread_id, &w, &l->rows, &l->n, err);
+		*l = (struct lane){.thread_id = t[i].thread_id,
+		        .n = t[i].slices < UINT32_MAX ? (uint32_t)t[i].slices : UINT32_MAX,
+		        .running =
+		                t[i].thread_id < s->n_running ? &s->running[t[i].thread_id] : NULL};
+		if (sel->ranged)
+			st = tw_range_chunks(
+			        s->query->file, t[i].thread_id, &w, &l->rows, &l->n, err);
 		if (st == TW_OK && l->n) {
 			*ret_chunks += l->n;
 			s->n_lanes++;
@@ -407,7 +438,7 @@ static void count_parts(struct scan *s, uint64_t chunks, unsigned workers)
 
 	for (uint32_t i = 0; i < s->n_lanes; i++) {
 		struct lane *l = &s->lanes[i];
-		uint64_t n = workers > 1 ? (l->n + share / 2) / share : 1;
+		uint64_t n = workers > 1 && l->rows ? (l->n + share / 2) / share : 1;
 
 		l->first_part = s->n_parts;
 		l->n_parts = n ? (uint32_t)n : 1;

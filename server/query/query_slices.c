@@ -212,6 +212,21 @@ enum tw_status tw_query_thread_tree(struct tw_trace_file *f, const struct tw_thr
 	return st;
 }
 
+/* Trees of fewer calls are read sooner than a thread starts. */
+enum { CALLS_PER_HELPER = 1 << 15 };
+
+/* Whether a second thread could read a part of the trees. */
+static bool is_divisible(const struct tw_trace_file *f, const struct tw_selection *sel)
+{
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(f, &n);
+	uint32_t large = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		large += t[i].slices >= CALLS_PER_HELPER && tw_selection_has(sel, &t[i]);
+	return large > 1 && !tw_trace_file_is_inlined(f);
+}
+
 static enum tw_status stored_trees(struct tw_trace_file *f, const struct tw_selection *sel,
         struct tw_arena *a, struct tw_forest *ret, struct tw_err *err)
 {
@@ -240,7 +255,7 @@ enum tw_status tw_query_forest(struct tw_trace_file *f, const struct tw_selectio
 	*ret_partial = false;
 	if (st != TW_OK)
 		return st;
-	if (sel->ranged)
+	if (sel->ranged || is_divisible(f, sel))
 		return tw_range_trees(&scan, ret, ret_partial, err);
 	return stored_trees(f, sel, a, ret, err);
 }

@@ -31,13 +31,13 @@ enum tw_status tw_range_chunks(struct tw_trace_file *f, uint32_t thread_id,
 struct tw_range_scan {
 	struct tw_trace_file *file;
 	const struct tw_thread_info *only; /* NULL: the threads of the selection */
-	const struct tw_selection *sel;    /* has a range */
+	const struct tw_selection *sel;
 	const struct tw_deadline *deadline;
 	struct tw_arena *arena;
 };
 
-/* One call tree per thread with slices in the range, clipped to it; computed in parallel on the
- * free cores. */
+/* One call tree per thread with slices in the range, clipped to it, or as stored if the selection
+ * has no range; computed in parallel on the free cores. */
 enum tw_status tw_range_trees(const struct tw_range_scan *query, struct tw_forest *ret,
         bool *ret_partial, struct tw_err *err) TW_MUST_USE;
 

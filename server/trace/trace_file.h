@@ -161,6 +161,9 @@ enum tw_status tw_trace_file_chunk(struct tw_trace_file *f, const struct tw_chun
 enum { TW_SUMMARY_THREAD_ID = 0 };
 enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, struct tw_arena *a,
         struct tw_tree *ret, struct tw_err *err) TW_MUST_USE;
+/* Appends the stored zstd frame of one tree to *out, without the inlined calls. */
+enum tw_status tw_trace_file_tree_raw(struct tw_trace_file *f, uint32_t thread_id,
+        struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 
 /* Adds the calls of a tree to rows of n_methods; active holds n_methods zeros.  False: the tree is
  * damaged. */
@@ -179,6 +182,12 @@ struct tw_unpacker *tw_unpacker_free(struct tw_unpacker *u);
 /* Decodes the stored bytes of a chunk into *c. */
 enum tw_status tw_unpacker_chunk(struct tw_unpacker *u, struct tw_str frame,
         const struct tw_chunk_row *row, struct tw_chunk *c, struct tw_err *err) TW_MUST_USE;
+/* The same for the stored bytes of a call tree, in two steps: the number of its nodes, then the
+ * nodes themselves. */
+enum tw_status tw_unpacker_tree(struct tw_unpacker *u, struct tw_str frame, uint32_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_unpacker_tree_into(
+        struct tw_unpacker *u, struct tw_tree_node *nodes, struct tw_err *err) TW_MUST_USE;
 
 /* --- notes (trace_file_notes.c) --- */
 

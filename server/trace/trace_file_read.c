@@ -101,6 +101,7 @@ static enum tw_status decode_frame(struct tw_unpacker *u, struct tw_str frame, u
 	n = ZSTD_decompressDCtx(u->zstd, u->payload.data, (size_t)size, frame.ptr, frame.len);
 	if (ZSTD_isError(n) || n != size)
 		return damaged_frame(err);
+	u->payload.len = n;
 	*ret = (struct tw_str){(const char *)u->payload.data, n};
 	return TW_OK;
 }
@@ -115,6 +116,23 @@ enum tw_status tw_unpacker_chunk(struct tw_unpacker *u, struct tw_str frame,
 		return st;
 	return tw_chunk_decode(
 	        c, (const uint8_t *)payload.ptr, payload.len, row->info.start_ns, err);
+}
+
+enum tw_status tw_unpacker_tree(
+        struct tw_unpacker *u, struct tw_str frame, uint32_t *ret_n, struct tw_err *err)
+{
+	struct tw_str payload = {NULL, 0};
+	enum tw_status st = decode_frame(u, frame, TW_TREE_MAX_BYTES, &payload, err);
+
+	if (st == TW_OK)
+		st = tw_tree_decode_size((const uint8_t *)payload.ptr, payload.len, ret_n, err);
+	return st;
+}
+
+enum tw_status tw_unpacker_tree_into(
+        struct tw_unpacker *u, struct tw_tree_node *nodes, struct tw_err *err)
+{
+	return tw_tree_decode_into(u->payload.data, u->payload.len, nodes, err);
 }
 
 /* --- the file --- */
@@ -863,20 +881,47 @@ bool tw_trace_file_is_inlined(const struct tw_trace_file *f)
 	return f->inlined != NULL;
 }
 
+static enum tw_status find_tree(
+        struct tw_trace_file *f, uint32_t thread_id, sqlite3_stmt **ret_stmt, struct tw_err *err)
+{
+	enum tw_status st = check_time(err);
+
+	return st == TW_OK ? find_row(f, "SELECT data FROM trace_tree WHERE thread_id=?", thread_id,
+	                             ret_stmt, "no such thread", err)
+	                   : st;
+}
+
+enum tw_status tw_trace_file_tree_raw(
+        struct tw_trace_file *f, uint32_t thread_id, struct tw_buf *out, struct tw_err *err)
+{
+	struct tw_str blob;
+	sqlite3_stmt *s = NULL;
+	enum tw_status st = find_tree(f, thread_id, &s, err);
+
+	if (st == TW_OK) {
+		blob = blob_at(s);
+		if (tw_buf_add(out, blob.ptr, blob.len) != TW_OK)
+			st = tw_oom(err);
+	}
+	tw_trace_file_statement_done(f, s);
+	return st;
+}
+
 enum tw_status tw_trace_file_stored_tree(struct tw_trace_file *f, uint32_t thread_id,
         struct tw_arena *a, struct tw_tree *ret, struct tw_err *err)
 {
-	struct tw_str payload = {NULL, 0};
+	struct tw_tree t = {NULL, 0};
 	sqlite3_stmt *s = NULL;
-	enum tw_status st = check_time(err);
+	enum tw_status st = find_tree(f, thread_id, &s, err);
 
 	if (st == TW_OK)
-		st = find_row(f, "SELECT data FROM trace_tree WHERE thread_id=?", thread_id, &s,
-		        "no such thread", err);
-	if (st == TW_OK)
-		st = decode_frame(f->unpacker, blob_at(s), TW_TREE_MAX_BYTES, &payload, err);
+		st = tw_unpacker_tree(f->unpacker, blob_at(s), &t.n, err);
 	tw_trace_file_statement_done(f, s);
 	if (st == TW_OK)
-		st = tw_tree_decode((const uint8_t *)payload.ptr, payload.len, a, ret, err);
+		t.nodes = tw_arena_alloc(a, t.n, sizeof *t.nodes);
+	if (st == TW_OK)
+		st = t.nodes ? tw_unpacker_tree_into(f->unpacker, t.nodes, err) : tw_oom(err);
+	if (st == TW_OK)
+		*ret = t;
 	return tw_trace_file_noted(f, st);
 }

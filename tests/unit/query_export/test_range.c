@@ -237,6 +237,33 @@ static void test_whole(void **state)
 	}
 }
 
+/* Stored trees and bottom-up graphs are the same, however many threads read and list them. */
+static void test_stored(void **state)
+{
+	static const unsigned cores[] = {1, 2, 64};
+	const struct tw_selection all = {.all_threads = true};
+	const struct tw_flame_query q = {.view = TW_BOTTOM_UP, .max_nodes = 3000};
+	struct tw_forest trees[3];
+	struct tw_flame graphs[3];
+	struct world w;
+
+	(void)state;
+	open_world(&w, WITH_CPU, 140000);
+	for (int i = 0; i < 3; i++) {
+		tw_parallel_pretend(cores[i]);
+		trees[i] = trees_of(&w, &all, NULL, false);
+		assert_int_equal(
+		        tw_query_bottom_up(&trees[i], &q, NULL, w.arena, &graphs[i], NULL), TW_OK);
+		check_same(&trees[i], &trees[0]);
+		assert_int_equal(graphs[i].n, graphs[0].n);
+		assert_memory_equal(
+		        graphs[i].nodes, graphs[0].nodes, graphs[0].n * sizeof *graphs[0].nodes);
+	}
+	assert_int_equal(trees[0].n, 2);
+	assert_true(trees[0].trees[0].n + trees[0].trees[1].n > 100000); /* several helpers */
+	close_world(&w);
+}
+
 static void test_thread(void **state)
 {
 	struct tw_selection sel = {.ranged = true, .from_ns = 1000, .to_ns = 900000};
@@ -396,10 +423,10 @@ static void test_memory(void **state)
 {
 	const struct tw_selection sel = {
 	        .all_threads = true, .ranged = true, .from_ns = 10, .to_ns = INT64_MAX};
+	const struct tw_selection whole = {.all_threads = true};
 	struct tw_arena *small = tw_arena_new(1 << 20);
 	struct tw_forest f;
 	struct world w;
-	enum tw_status st = TW_NOMEM;
 	bool partial;
 
 	(void)state;
@@ -407,15 +434,22 @@ static void test_memory(void **state)
 	tw_parallel_pretend(4);
 	assert_int_equal(
 	        tw_query_forest(w.f.file, &sel, NULL, small, &f, &partial, NULL), TW_NOMEM);
+	assert_int_equal(
+	        tw_query_forest(w.f.file, &whole, NULL, small, &f, &partial, NULL), TW_NOMEM);
 	tw_arena_free(small);
-	for (uint64_t n = 1; st != TW_OK; n += 1 + n / 8) {
-		struct tw_arena *a = tw_arena_new((size_t)1 << 30);
+	for (int i = 0; i < 2; i++) {
+		enum tw_status st = TW_NOMEM;
 
-		tw_mem_fail_at(n);
-		st = tw_query_forest(w.f.file, &sel, NULL, a, &f, &partial, NULL);
-		tw_mem_fail_at(0);
-		assert_true(st == TW_OK || st == TW_NOMEM);
-		tw_arena_free(a);
+		for (uint64_t n = 1; st != TW_OK; n += 1 + n / 8) {
+			struct tw_arena *a = tw_arena_new((size_t)1 << 30);
+
+			tw_mem_fail_at(n);
+			st = tw_query_forest(
+			        w.f.file, i ? &whole : &sel, NULL, a, &f, &partial, NULL);
+			tw_mem_fail_at(0);
+			assert_true(st == TW_OK || st == TW_NOMEM);
+			tw_arena_free(a);
+		}
 	}
 	assert_false(tw_trace_file_is_damaged(w.f.file));
 	close_world(&w);
@@ -484,6 +518,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),
         cmocka_unit_test(test_many_edges),
         cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_stored),
         cmocka_unit_test(test_thread),
         cmocka_unit_test(test_cpu_by_two_clocks),
         cmocka_unit_test(test_grown),
