@@ -1,12 +1,13 @@
 // Runs before the page's modules are loaded: requests the data that a trace needs. The first module that needs a response takes it.
-import type { Thread } from '../api/api';
+import type { Directory } from '../trace/worker/levels';
 import type { ToWorker } from '../trace/worker/messages';
 
 declare const WORKER_URL: string;
 
 const id = /^\/traces\/([0-9A-Z]{26})$/.exec(location.pathname)?.[1];
 if (id) {
-	const project = new URLSearchParams(location.search).get('project') ?? '';
+	const params = new URLSearchParams(location.search);
+	const project = params.get('project') ?? '';
 	const responses = new Map<string, Promise<Response>>();
 	const ask = (path: string, query = '') => {
 		const q = new URLSearchParams(query);
@@ -20,21 +21,21 @@ if (id) {
 	const trace = `/api/v1/traces/${id}`;
 	const worker = new Worker(WORKER_URL, { type: 'module' });
 	ask('/api/v1/session', `trace=${id}`);
-	const threads = ask(`${trace}/threads`);
+	ask(`${trace}/threads`);
 	ask(trace);
 	ask(`${trace}/names`);
 	ask(`${trace}/notes/sums`);
+	/* The calls of the threads that the address opens, otherwise of the main thread, load while the modules do. */
+	const opened = [params.get('open') || params.get('thread') || 'main', params.get('call')].flatMap((list) => list?.split(',') ?? []);
+	const directories = [...new Set(opened.map((one) => one.split('.')[0]).filter((one) => /^(main|\d+)$/.test(one)))].map(async (tid) => (await ask(`${trace}/slices`, `thread=${tid}`)).json() as Promise<Directory>);
+	void Promise.allSettled(directories).then((all) => {
+		const came = all.flatMap((one) => (one.status === 'fulfilled' && one.value.chunks ? [one.value] : [])); // the page repeats failed requests and reports their errors
+		const open: ToWorker = { kind: 'open', trace: id, project, tids: came.map((d) => d.tid), directories: came, early: true };
+		if (came.length > 0) worker.postMessage(open);
+	});
 	ask(`${trace}/documents`, 'kind=anr');
 	Object.assign(globalThis, { early: { worker, responses } });
 
-	/* The page shows the main thread's calls unless the address selects others. They load while the modules do. */
-	const openMain = async () => {
-		const list = (await (await threads).clone().json()) as { threads: Thread[] };
-		const mains = list.threads.filter((t) => t.is_main && t.slices > 0);
-		const open: ToWorker = { kind: 'open', trace: id, project, tids: mains.map((t) => t.tid), early: true };
-		if (mains.length === 1) worker.postMessage(open);
-	};
-	if (!/[?&](open|thread|row|call)=/.test(location.search)) openMain().catch(() => undefined); // the page repeats failed requests and reports their errors
 	for (const href of document.querySelector<HTMLMetaElement>('meta[name=trace-modules]')!.content.split(' '))
 		document.head.append(Object.assign(document.createElement('link'), { rel: 'modulepreload', href }));
 }

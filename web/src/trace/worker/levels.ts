@@ -9,6 +9,13 @@ export interface Chunk {
 	slices: number;
 }
 
+/** What is stored of a thread's calls. */
+export interface Directory {
+	tid: number;
+	slices: number;
+	chunks: Chunk[];
+}
+
 /** Fetches one path; throws unless the response is 2xx. */
 export type Fetch = (path: string, signal: AbortSignal) => Promise<Response>;
 

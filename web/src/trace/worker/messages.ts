@@ -1,5 +1,6 @@
 // Messages between the page and its worker.  Threads are identified by tid.
 import type { Found } from './calls';
+import type { Directory } from './levels';
 import type { Label, Look, View } from './paint';
 import type { Progress } from './store';
 
@@ -63,7 +64,7 @@ export interface Picture {
 }
 
 export type ToWorker =
-	| { kind: 'open'; trace: string; project: string; tids: number[]; early?: boolean } // these, and no others; early: nobody listens yet
+	| { kind: 'open'; trace: string; project: string; tids: number[]; early?: boolean; directories?: Directory[] } // these, and no others; early: nobody listens yet; directories: those that are known
 	| { kind: 'again'; tid: number }
 	| { kind: 'look'; look: Look }
 	| { kind: 'paint'; picture: Picture; parts: Part[]; buffer: ArrayBuffer }

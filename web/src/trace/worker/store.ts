@@ -1,6 +1,6 @@
 // The slices of one open thread: all if they fit, otherwise a coarse level and the visible part.
 import { totalsOf, type Totals } from './calls';
-import { levelsOf, loadLevel, Passing, partFor, persist, plan, Refused, type Chunk, type Fetch, type Part } from './levels';
+import { levelsOf, loadLevel, Passing, partFor, persist, plan, Refused, type Chunk, type Directory, type Fetch, type Part } from './levels';
 import { toRows, type Rows } from './rows';
 
 const SETTLE_MS = 60; // a view that moves on is not worth loading
@@ -55,10 +55,10 @@ export class Store {
 	}
 
 	/** Loads; up to `room` slices are stored completely.  Levels finer than the first wait for `seen`. */
-	async load(room: (slices: number) => number, seen: Promise<void>): Promise<void> {
+	async load(room: (slices: number) => number, seen: Promise<void>, known?: Directory): Promise<void> {
 		const { signal } = this.abort;
-		const directory = await persist(async () => (await get(`${this.base}?thread=${this.tid}&${this.query}`, signal)).json(), signal);
-		const chunks = directory.chunks as Chunk[];
+		const directory = known ?? await persist(async () => (await get(`${this.base}?thread=${this.tid}&${this.query}`, signal)).json() as Promise<Directory>, signal);
+		const { chunks } = directory;
 		const { whole, parts } = plan(chunks, room(directory.slices));
 		const total = whole.reduce((n, l) => n + l.length, 0);
 		let before = 0;

@@ -55,7 +55,7 @@ function begin(tid: number): void {
 		if (look?.matches && p.loaded === p.total) tellFound(store);
 	}, (why) => fail(tid, why));
 	stores.set(tid, store);
-	store.load((slices) => room(tid, slices), firstPicture).catch((why: unknown) => {
+	store.load((slices) => room(tid, slices), firstPicture, opened!.directories?.find((d) => d.tid === tid)).catch((why: unknown) => {
 		if (store.stopped) return;
 		if (opened!.early) return end(tid); // no listener is left: opening the thread again sends a new request
 		store.stop(); // the other lanes
