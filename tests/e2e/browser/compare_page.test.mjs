@@ -38,6 +38,32 @@ const hues = async (page) => (await settled(page), graph(page)).evaluate((c) => 
 	return n;
 });
 
+test('no frame shows a comparison whose graph is still empty', async (t) => {
+	const b = newer();
+	const page = await open();
+	await page.addInitScript(() => {
+		window.empty = [];
+		const look = () => {
+			const c = document.querySelector('[data-diff] canvas');
+			if (c && c.width > 10 && c.height > 10) {
+				const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+				window.empty.push(!d.some((v) => v > 0));
+			}
+			requestAnimationFrame(look);
+		};
+		new MutationObserver((_, self) => document.querySelector('[data-diff] canvas') && (self.disconnect(), requestAnimationFrame(look))).observe(document, { childList: true, subtree: true });
+	});
+	await page.goto(`${server.url}/compare?a=${id}&b=${b}`);
+	await page.waitForSelector('[data-compared]');
+	await page.waitForFunction(() => window.empty.length > 2);
+	await page.getByRole('button', { name: 'Widths of A, with removed calls' }).click();
+	await page.waitForSelector('[data-diff=a]');
+	await page.setViewportSize({ width: 1000, height: 700 });
+	await settled(page);
+	assert.equal((await page.evaluate(() => window.empty)).filter(Boolean).length, 0);
+	await done(page, t);
+});
+
 test('two traces of the list are compared', async (t) => {
 	const b = newer();
 	const page = await open();

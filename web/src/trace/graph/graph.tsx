@@ -1,6 +1,6 @@
 // One merged flame graph on a canvas, with pointer and keys.  Rows are virtual: the canvas is as high as
 // the view and stays in it while the graph scrolls.
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { boxAt, walk } from './flamelayout';
 import { labelOf, paintBoxes, ROW, rowOf } from './flamepaint';
 import { holdScroll, scrolledTo } from '../../ui/held';
@@ -30,7 +30,7 @@ function useCanvas({ a, matches, fill, flip = false }: GraphProps, focus: number
 		g.clearRect(0, 0, width, height);
 		paintBoxes(g, a.f, a.boxes, { from, to: Math.ceil((top + height) / ROW), shift: top - from * ROW, width }, { matches, dark: dark.value, safe: safe.value, focus, flip, fill });
 	};
-	useEffect(paint, [a, width, height, dpr, matches, dark.value, safe.value, focus, fill]);
+	useLayoutEffect(paint, [a, width, height, dpr, matches, dark.value, safe.value, focus, fill]); // a new size clears the canvas: an effect would show it empty for a frame
 	return { box, canvas, dpr, width, height, all, paint };
 }
 
