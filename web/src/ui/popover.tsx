@@ -2,6 +2,19 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
+const GAP = 4; // to the button, and twice as much to the window's edges
+
+/** Below its button, or above it where there is more space, and within the window; panes do not cut it off. */
+function place(box: HTMLElement, button: HTMLElement): void {
+	const at = button.getBoundingClientRect();
+	const [above, below] = [at.top - 3 * GAP, innerHeight - at.bottom - 3 * GAP];
+	box.style.maxHeight = `${Math.max(above, below)}px`;
+	const { offsetWidth: width, offsetHeight: height } = box;
+	const left = at.left + width > innerWidth - 2 * GAP ? at.right - width : at.left;
+	box.style.left = `${Math.max(2 * GAP, Math.min(left, innerWidth - 2 * GAP - width))}px`;
+	box.style.top = `${height <= below || below >= above ? at.bottom + GAP : at.top - GAP - height}px`;
+}
+
 export function Popover({ label, title, small, children }: { label: ComponentChildren; title: string; small?: boolean; children: (close: () => void) => ComponentChildren }) {
 	const [open, show] = useState(false);
 	const box = useRef<HTMLDivElement>(null);
@@ -13,9 +26,18 @@ export function Popover({ label, title, small, children }: { label: ComponentChi
 	useLayoutEffect(() => {
 		const e = box.current;
 		if (!open || !e) return;
-		e.classList.toggle('leftward', e.getBoundingClientRect().right > innerWidth - 8);
-		e.classList.toggle('upward', e.getBoundingClientRect().bottom > innerHeight - 8 && button.current!.getBoundingClientRect().top > e.offsetHeight + 8);
+		const again = () => place(e, button.current!);
+		again();
 		e.querySelector<HTMLElement>('input, button, a')?.focus();
+		const o = new ResizeObserver(again);
+		o.observe(e);
+		addEventListener('resize', again);
+		addEventListener('scroll', again, true);
+		return () => {
+			o.disconnect();
+			removeEventListener('resize', again);
+			removeEventListener('scroll', again, true);
+		};
 	}, [open]);
 	useLayoutEffect(() => {
 		if (!open) return;
@@ -29,7 +51,7 @@ export function Popover({ label, title, small, children }: { label: ComponentChi
 		close();
 	};
 	return (
-		<div class="holds-popover" onKeyDown={key}>
+		<div onKeyDown={key}>
 			<button ref={button} class={small ? 'small' : ''} aria-expanded={open} aria-haspopup="dialog" onClick={() => show(!open)}>{label}</button>
 			{open && <div class="popover" role="dialog" aria-label={title} ref={box}>{children(close)}</div>}
 		</div>
