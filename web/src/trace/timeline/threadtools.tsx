@@ -5,7 +5,7 @@ import { tr } from '../../i18n/strings/trace';
 import { Menu, type Item } from '../../ui/menu';
 import { Popover } from '../../ui/popover';
 import { set } from '../../ui/route';
-import { nothingArranged, stemOf, toggled, type Sort } from '../state/threadlist';
+import { nothingArranged, stemOf, type Sort } from '../state/threadlist';
 import type { AboutThread, Control } from './timelinecontrol';
 import { addToRange, arrangement, type TimelineProps } from './timelineview';
 
@@ -39,7 +39,7 @@ function itemsOf(of: AboutThread['of'], p: TimelineProps, on: Control): Item[] {
 		{ label: tr('Show only these'), run: () => set({ hide: p.threads.filter((t) => !of.threads.includes(t)).map((t) => t.tid).concat([...hidden]).join(',') }, true) }];
 	const like = p.threads.filter((t) => stemOf(t.name) === stemOf(of.name) && t.name);
 	const items: Item[] = [
-		{ label: pinned.includes(of.tid) ? tr('Unpin') : tr('Pin to the top'), run: () => set({ pin: toggled(pinned, of.tid), y: null }, true) },
+		{ label: pinned.includes(of.tid) ? tr('Unpin') : tr('Pin to the top'), run: () => on.pin(of) },
 		{ label: tr('Hide'), run: () => on.hide(of) },
 		{ label: tr('Show only this thread'), run: () => set({ hide: p.threads.filter((t) => t.tid !== of.tid).map((t) => t.tid).concat([...hidden]).join(','), thread: of.tid }, true) },
 		{ label: tr('Add to the selection, or remove'), run: () => addToRange(p, of) }];

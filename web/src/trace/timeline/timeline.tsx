@@ -120,11 +120,15 @@ function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof 
 	useLayoutEffect(() => scene.scroll(number('y') ?? 0), []); // the back button goes through views, not through scrolling
 	useLayoutEffect(() => scene.update({ threads: p.threads, layout, names: p.names, matches: p.matches, focus: p.focus?.tid ?? null, range: p.range, opened, annotations: timesOf(annotations.value) }),
 		[p.threads, layout, p.names, p.matches, p.focus, p.range, opened, annotations.value]);
-	const first = useRef(true);
-	useEffect(() => { // another filter or order: the current thread remains in view
-		const g = first.current ? null : layout.groups.find((x) => x.thread !== null && x.thread === p.focus);
-		first.current = false;
-		if (g) control.reveal(g);
+	const order = ['tq', 'tsort', 'tgroup', 'idle'].map(text).join();
+	const before = useRef({ order, layout, threads: p.threads });
+	useLayoutEffect(() => { // another filter or order: the current thread remains in view; a pinned or hidden thread: what is in view remains
+		const { order: was, layout: old, threads } = before.current;
+		before.current = { order, layout, threads: p.threads };
+		if (threads === p.threads) return;
+		const g = layout.groups.find((x) => x.thread !== null && x.thread === p.focus);
+		if (was === order) control.keep(old, layout);
+		else if (g) control.reveal(g);
 	}, [p.threads]);
 	useEffect(() => scene.look(), [dark.value, safe.value]);
 	useEffect(() => effect(() => {

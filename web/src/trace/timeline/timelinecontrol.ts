@@ -247,6 +247,15 @@ export class Control implements Actions, HeadActions {
 		else if (g.y + Math.min(g.height, 60) > s.scrollTop + s.clientHeight) this.scene.scroll(g.y - s.clientHeight / 3);
 	}
 
+	/** Scrolls by as much as the first thread in view has moved, of those that were not pinned, unpinned or hidden. */
+	keep(before: Layout, now: Layout): void {
+		const { top } = this.scene;
+		for (const g of before.groups) {
+			const to = top > 0 && g.y + g.height > top && g.thread && now.groups.find((x) => x.thread?.tid === g.thread!.tid && x.thread.pinned === g.thread!.pinned);
+			if (to) return to.y === g.y ? undefined : this.scene.scroll(top + to.y - g.y);
+		}
+	}
+
 	private centre(time: number): void {
 		const { view } = this.scene;
 		const span = view.to - view.from;
