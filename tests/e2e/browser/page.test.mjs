@@ -59,13 +59,13 @@ test('colours without red and green are stored', async (t) => {
 	const page = await openTrace();
 	const pixels = () => page.evaluate(() => [...document.querySelector('canvas.calls').getContext('2d').getImageData(0, 0, 1200, 400).data].reduce((n, v, i) => (n * 31 + v * (i % 7)) % 1e9, 0));
 	const before = await pixels();
-	await page.getByRole('button', { name: 'Colours', exact: true }).click();
+	await page.locator('#upper').getByRole('button', { name: 'Colours', exact: true }).click();
 	await page.getByLabel('Colour-blind palette').check();
 	await settled(page);
 	assert.notEqual(await pixels(), before);
 	await page.reload();
 	await page.waitForSelector('[data-ready]');
-	await page.getByRole('button', { name: 'Colours', exact: true }).click();
+	await page.locator('#upper').getByRole('button', { name: 'Colours', exact: true }).click();
 	assert.ok(await page.getByLabel('Colour-blind palette').isChecked());
 	await done(page, t);
 });

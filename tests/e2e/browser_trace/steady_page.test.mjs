@@ -105,15 +105,88 @@ test('stepping through threads leaves the back button alone', async () => {
 test('the head of a looper shows when it worked, and its colours have a legend', async () => {
 	const page = await open();
 	assert.match(await page.locator('.threads li .facts').first().innerText(), /59\.\d ms busy/, '99 ms less 40 of nativePollOnce');
-	await page.getByRole('button', { name: 'Colours', exact: true }).click();
+	await page.locator('#upper').getByRole('button', { name: 'Colours', exact: true }).click();
 	const legend = page.getByRole('dialog', { name: 'What the colours mean' });
 	await legend.getByText('com.acme.work').waitFor();
 	await page.keyboard.press('Escape');
 	await page.context().close();
 	const states = await open('', { trace: kernel });
-	await states.getByRole('button', { name: 'Colours', exact: true }).click();
+	await states.locator('#upper').getByRole('button', { name: 'Colours', exact: true }).click();
 	assert.deepEqual((await states.getByRole('dialog', { name: 'What the colours mean' }).locator('li').allInnerTexts()).slice(0, 3), ['load', 'running', 'runnable'], 'calls, then states');
 	await states.context().close();
+});
+
+test('the legend of a flame graph has the colours of its frames, also those without red and green', async () => {
+	const page = await open();
+	const graph = page.locator('#flame');
+	await graph.getByRole('button', { name: 'Colours', exact: true }).click();
+	const legend = page.getByRole('dialog', { name: 'What the colours mean' });
+	const [app, library] = ['com.acme.work', 'android.os'].map((name) => legend.locator('li', { hasText: name }));
+	assert.match(await library.innerText(), /Android and Java/, 'whose code it is');
+	assert.doesNotMatch(await app.innerText(), /Android/);
+	const drawn = async (line) => {
+		const color = await line.locator('.swatch').evaluate((e) => getComputedStyle(e).backgroundColor);
+		const pixels = await graph.locator('canvas').evaluate((c, color) => {
+			const { data } = c.getContext('2d').getImageData(0, 0, c.width, c.height);
+			const [r, g, b] = color.match(/\d+/g).map(Number);
+			let n = 0;
+			for (let i = 0; i < data.length; i += 4) if (data[i] === r && data[i + 1] === g && data[i + 2] === b) n++;
+			return n;
+		}, color);
+		return { color, pixels };
+	};
+	const usual = await drawn(app);
+	assert.ok(usual.pixels > 100, JSON.stringify(usual));
+	await legend.getByLabel('Colour-blind palette').check();
+	await settled(page);
+	const safe = await drawn(app);
+	assert.notEqual(safe.color, usual.color);
+	assert.ok(safe.pixels > 100, JSON.stringify(safe));
+	await page.context().close();
+});
+
+test('labels of dense events never overprint, at every zoom', async () => {
+	const lines = [];
+	for (let i = 0; i < 300; i++) {
+		const name = i % 3 ? `stage ${i} of a request with a long name` : `s${i}`;
+		lines.push([i, `S|100|${name}|${i}`], [i + 1 + (i * 7) % 40, `F|100|${name}|${i}`], [i + 0.1, `B|100|inflate view ${i}`], [i + 0.1 + (i % 9) / 10, 'E|100']);
+	}
+	const text = `# tracer: nop\n#\n${lines.sort((a, b) => a[0] - b[0]).map(([ms, mark]) => `app-100 (100) ${at(ms)} tracing_mark_write: ${mark}`).join('\n')}\n`;
+	const { id: dense } = await server.trace(text, {});
+	const record = () => {
+		const of = (g) => g.canvas.className === 'calls';
+		const { putImageData, fillText } = CanvasRenderingContext2D.prototype;
+		CanvasRenderingContext2D.prototype.putImageData = function (...args) {
+			if (of(this)) window.labels = [];
+			return putImageData.apply(this, args);
+		};
+		CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...more) {
+			if (of(this)) window.labels.push({ text, x, y: Math.round(y), end: x + this.measureText(text).width });
+			return fillText.call(this, text, x, y, ...more);
+		};
+	};
+	const page = await open('', { trace: dense, script: record });
+	const box = await page.locator('canvas.calls').boundingBox();
+	await page.mouse.move(box.x + box.width * 0.4, box.y + 40);
+	let seen = 0, most = 0;
+	for (let zoom = 0; zoom < 12; zoom++) {
+		const labels = await page.evaluate(() => window.labels);
+		for (const y of new Set(labels.map((l) => l.y))) {
+			const row = labels.filter((l) => l.y === y).sort((a, b) => a.x - b.x);
+			most = Math.max(most, row.length);
+			for (const [i, l] of row.entries()) {
+				assert.ok(l.end <= box.width + 1, `zoom ${zoom}: ${l.text} is within the canvas`);
+				if (i > 0) assert.ok(row[i - 1].end <= l.x, `zoom ${zoom}: ${row[i - 1].text} and ${l.text}`);
+			}
+		}
+		seen += labels.length;
+		await page.keyboard.down('Control');
+		await page.mouse.wheel(0, -150);
+		await page.keyboard.up('Control');
+		await settled(page);
+	}
+	assert.ok(seen > 50 && most > 3, `${seen} labels, ${most} in a row`);
+	await page.context().close();
 });
 
 test('tables name culprits unless asked otherwise, and show by which metric', async () => {
@@ -326,8 +399,28 @@ test('216 threads: found, walked, sorted, grouped, pinned and hidden', async () 
 		await settled(page);
 	};
 	await menu(MAIN + 5, 'Pin to the top');
-	await toTop();
+	assert.equal(await page.evaluate(() => document.querySelector('.scroller').scrollTop), 0, 'the list stays at its top');
 	assert.equal((await tids())[0], String(MAIN + 5));
+
+	/* in the middle of the list, what is in view stays there when one thread of it is pinned and another hidden */
+	await page.mouse.move(700, 300);
+	await page.mouse.wheel(0, 1200);
+	await page.waitForFunction(() => document.querySelector('.scroller').scrollTop > 1000);
+	await settled(page);
+	const inView = () => page.evaluate(() => {
+		const top = document.querySelector('.scroller').getBoundingClientRect().top;
+		return [...document.querySelectorAll('.threads li')].map((e) => [e.querySelector('.name .num')?.textContent, Math.round(e.getBoundingClientRect().top - top)]).filter(([tid, y]) => tid && y >= 0).slice(0, 5);
+	});
+	const seen = await inView();
+	await menu(seen[3][0], 'Pin to the top');
+	assert.deepEqual((await inView()).slice(0, 3), seen.slice(0, 3), 'pinned');
+	await menu(seen[4][0], 'Hide');
+	assert.deepEqual((await inView()).slice(0, 3), seen.slice(0, 3), 'hidden');
+	await page.goBack();
+	await page.goBack();
+	await settled(page);
+	assert.deepEqual(await inView(), seen, 'taken back');
+	await toTop();
 	await menu(MAIN + 1, 'Hide');
 	await toTop();
 	assert.deepEqual((await tids()).slice(0, 3), [5, 0, 2].map((i) => String(MAIN + i)));

@@ -34,7 +34,7 @@ export function pixel(l: number, c: number, h: number): number {
 	return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-const HUES = 24; // the most that can be distinguished
+export const HUES = 24; // the most that can be distinguished
 const made = new Map<number, number>();
 
 /** Without red and green: from blue over grey to yellow, neighbours of unlike lightness.  Eyes that lack

@@ -529,6 +529,10 @@ const zh = {
 	'What the colours mean': '颜色的含义',
 	'Calls, by package': '调用，按包',
 	'A package has one hue, a class one lightness.': '色相表示包，亮度表示类。',
+	'Packages share {hues} hues.': '所有包共用 {hues} 种色相。',
+	'and {n} more packages': '以及另外 {n} 个包',
+	'matches of the search': '搜索匹配项',
+	'smaller frames, drawn as one': '较小的帧，合并绘制',
 	'{methods} of {total} methods': '{total} 个方法中的 {methods} 个',
 } as const;
 

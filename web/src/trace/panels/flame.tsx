@@ -12,6 +12,7 @@ import { afresh, useMore, useTable } from '../../ui/held';
 import { Busy, Choice, Failure, MethodName, Panel, useLoad, useWidth } from '../../ui/parts';
 import { number, set, text } from '../../ui/route';
 import { matching } from '../../ui/matching';
+import { FlameLegend } from '../parts/legend';
 import { AppSwitch, StepBar, useSteps } from '../parts/stepbar';
 import { format, type Step } from '../state/steps';
 import type { Words } from '../../api/source';
@@ -130,6 +131,7 @@ function Explorer({ p, view, metric, steps, named }: { p: Props; view: string; m
 			<span class="quiet">{count(a.f.shown_nodes)} {a.f.shown_nodes < a.f.total_nodes ? tr('of {view}{total_nodes} ', { view: view === 'bottom_up' ? tr('at least ') : '', total_nodes: count(a.f.total_nodes) }) : ''}{a.f.shown_nodes === 1 && a.f.total_nodes === 1 ? tr('node') : tr('nodes')}{a.f.partial ? tr(', incomplete: the time limit was reached') : ''}</span>
 			<span class="grow" />
 			{thin && <button class="small" onClick={() => go(thin.place)}>{tr('List {nodes} hidden narrow frames', { nodes: count(thin.nodes) })}</button>}
+			{!tree && a.f.value[0] > 0 && <FlameLegend f={a.f} searched={p.matches !== null} />}
 			{!tree && a.f.value[0] > 0 && <SaveGraph a={a} id={p.id} metric={metric} matches={p.matches} />}
 			<button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('Children as a table')}</button>
 		</div>}
