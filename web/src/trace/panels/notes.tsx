@@ -17,6 +17,7 @@ import { set, text } from '../../ui/route';
 import { tr } from '../../i18n/strings/trace';
 
 const LOAD = 10000;
+const MOST = 100000; // that the server returns
 const ALL = 'all'; // kinds: searched unless one is selected
 const ROWS = 100;
 const COLUMNS = 4; // of details
@@ -84,8 +85,9 @@ export function NotesPanel({ id, threads, shown, tids, start, end, timed, scope 
 	const kind = kinds.includes(chosen) ? chosen : find ? ALL : kinds[0] ?? '';
 	const standard = ofOneThread(kind) ? 'one' : 'all';
 	const of = text('threads') ? tids : standard === 'one' && shown ? new Set([shown.tid]) : null;
-	const load = useLoad(`${id} ${kind} ${of && [...of].join()} ${a} ${b} ${find}`,
-		async (s) => (kind ? { of: kind, find, ...(await api.notes(id, { kind: kind === ALL ? undefined : kind, q: expression ?? (find || undefined), regex: expression && true, limit: LOAD, thread: of ? [...of].join(',') : undefined, from: a || (timed ? start : ''), to: b || (timed ? end + 1 : '') }, s)) } : null));
+	const [wanted, want] = useMore('loaded', LOAD);
+	const load = useLoad(`${wanted} ${id} ${kind} ${of && [...of].join()} ${a} ${b} ${find}`,
+		async (s) => (kind ? { of: kind, find, ...(await api.notes(id, { kind: kind === ALL ? undefined : kind, q: expression ?? (find || undefined), regex: expression && true, limit: Math.min(wanted, MOST), thread: of ? [...of].join(',') : undefined, from: a || (timed ? start : ''), to: b || (timed ? end + 1 : '') }, s)) } : null));
 	const came = load.value?.of === kind && load.value.find === find ? load.value : null; // not those of an earlier kind or text
 	const [rows, show] = useMore('notes', ROWS);
 	const [typed, type] = useTyped('eq');
@@ -119,7 +121,8 @@ export function NotesPanel({ id, threads, shown, tids, start, end, timed, scope 
 			{list.length > 0 && <p class="row under">
 				<span class="quiet" role="status">{find ? tr('{met} of {all} match', { met: count(sum(numbers)), all: count(sum(first.value!.kinds)) }) : tr('{shown} of {all}', { shown: count(Math.min(rows, list.length)), all: count(list.length) })}</span>
 				{list.length > rows && <button class="small" onClick={() => show(rows * 4)}>{tr('Show more')}</button>}
-				{came?.next_cursor && !came.partial && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a time range to see others.', { load: count(LOAD), kinds: count(sum(numbers)), b: a && b ? tr(' in the selected time') : '' })}</span>}
+				{came?.next_cursor && !came.partial && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a time range to see others.', { load: count(came.notes.length), kinds: count(sum(numbers)), b: a && b ? tr(' in the selected time') : '' })}</span>}
+				{came?.next_cursor && !came.partial && wanted < MOST && <button class="small" onClick={() => want(MOST)}>{tr('Load up to {most}', { most: count(MOST) })}</button>}
 			</p>}
 		</Panel>
 	);
