@@ -11,6 +11,7 @@
 FILE is a file of tests/e2e or the name of a file of unit tests.  --jobs N runs N files of e2e and browser tests at
 the same time (two for each core).  The last line is `N passed, N failed[, N skipped]`."""
 import argparse
+import atexit
 import contextlib
 import fnmatch
 import glob
@@ -177,7 +178,7 @@ def kill(pid):
 
 
 def folder_in_memory():
-    """For a job's temporary files; None without room for several servers, or if programs cannot be run from there."""
+    """For temporary files; None without room for several servers, or if programs cannot be run from there."""
     try:
         room = os.statvfs(MEMORY)
         with open('/proc/meminfo', encoding='utf-8') as f:
@@ -666,6 +667,10 @@ def main():
         p.exit(2, 'tests/run: --repeat N FILE...\n')
     RUN = Run()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as Ctrl-C: ends what runs
+    initdb = folder_in_memory() or tempfile.mkdtemp(prefix='tw-')
+    os.chmod(initdb, 0o1777)
+    os.environ['TRACEWELL_INITDB'] = initdb
+    atexit.register(shutil.rmtree, initdb, ignore_errors=True)
     install('all')
     build(BUILD, 'test')
     if o.screenshots:

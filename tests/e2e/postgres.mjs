@@ -9,7 +9,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
-import { atEnd, until } from './server.mjs';
+import { atEnd, root, until } from './server.mjs';
 
 const HOME = '/usr/lib/postgresql';
 const versions = fs.existsSync(HOME) ? fs.readdirSync(HOME).filter((v) => Number(v) >= 15 && fs.existsSync(`${HOME}/${v}/bin/initdb`)) : [];
@@ -21,20 +21,14 @@ export const postgresIsThere = bin !== null;
 const as = process.getuid() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : [];
 export const command = (program, ...args) => [...as, path.join(bin, program), ...args];
 
-const made = {};
-
-/* A data folder as initdb leaves it, made once per process: a copy takes a tenth of initdb's processor time. */
-function pristine(hosts) {
-	if (made[hosts]) return made[hosts];
-	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-initdb-'));
-	process.once('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
-	fs.chmodSync(folder, 0o755);
-	const data = path.join(folder, 'data');
-	fs.mkdirSync(data);
-	if (as.length) execFileSync('chown', ['postgres:postgres', data]);
-	const [program, ...args] = command('initdb', '-D', data, '--auth-local=trust', `--auth-host=${hosts}`, '-U', 'tw', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync');
-	execFileSync(program, args, { stdio: 'ignore', cwd: '/' });
-	return (made[hosts] = data);
+/* Where initdb runs once: in the folder of tests/run, otherwise in one of this process. */
+function initdbFolder() {
+	if (!process.env.TRACEWELL_INITDB) {
+		const folder = (process.env.TRACEWELL_INITDB = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-initdb-')));
+		fs.chmodSync(folder, 0o755);
+		process.once('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
+	}
+	return process.env.TRACEWELL_INITDB;
 }
 
 export class Postgres {
@@ -54,7 +48,7 @@ export class Postgres {
 		fs.chmodSync(this.folder, 0o755);
 		fs.chmodSync(this.socket, 0o777);
 		if (as.length) execFileSync('chown', ['postgres:postgres', this.socket]);
-		execFileSync('cp', ['-a', pristine(this.hosts), this.data]);
+		execFileSync(path.join(root, 'tests/unit/initdb'), [this.hosts, this.data], { stdio: 'ignore', env: { ...process.env, TRACEWELL_INITDB: initdbFolder() } });
 	}
 
 	/* Commits are written, so that a kill loses none; a power cut is not tried. */
