@@ -155,7 +155,7 @@ test('a UI that fetches files itself gets the file without a key, and no other o
 /* speedscope's view of a file, by its own export; it drops keys while it imports. */
 async function asSpeedscopeReads(page) {
 	await page.waitForFunction(() => document.title !== 'speedscope' && !/^Loading/i.test(document.body.innerText));
-	for (let tries = 0; tries < 30; tries++) {
+	for (let tries = 0; tries < 90; tries++) {
 		const saved = page.waitForEvent('download', { timeout: 2000 }).catch(() => undefined);
 		await page.keyboard.press('Control+s');
 		const download = await saved;

@@ -32,7 +32,7 @@ function typed(line) {
 		const bash = spawn('script', ['-qec', 'bash --norc --noprofile -i', '/dev/null'], { cwd: path.join(dir, 'here'), env });
 		let said = '';
 		let asked = false;
-		const end = setTimeout(() => { bash.kill(); fail(new Error(`${line}: bash said ${said}`)); }, 20_000);
+		const end = setTimeout(() => { bash.kill(); fail(new Error(`${line}: bash said ${said}`)); }, 180_000);
 		bash.stdout.on('data', (d) => {
 			said += d;
 			if (!asked && said.includes('READY-7')) {

@@ -171,7 +171,7 @@ static void test_stood_still(void **state)
 	b = hold_of(id, "b-1");
 	assert_int_equal(hold_for(f, &a, 0), TW_OK);
 	assert_int_equal(append(f, &a, 0, 10, 1), TW_OK);
-	(void)usleep(5000);
+	(void)usleep(5000); /* longer than its lease of 1 ms */
 	assert_int_equal(hold_for(f, &b, LEASE_MS), TW_OK);
 	assert_int_equal(tw_catalogue_resumables_renew(f->c, &a, 1, LEASE_MS, NULL), TW_OK);
 	assert_int_equal(append(f, &a, 10, 10, LEASE_MS), TW_LOCKED);

@@ -15,7 +15,7 @@
 #include "server/source/source_scheduler.h"
 #include "tests/unit/unit.h"
 
-enum { MOST = 80, LONG_MS = 20000, SHORT_MS = 300 };
+enum { MOST = 80, LONG_MS = 20000, SHORT_MS = 300, HOUR_MS = 3600000 };
 
 /* Child processes that run until the test ends them, and the order of their starts. */
 struct house {
@@ -242,19 +242,17 @@ static void projects_take_turns(void **state)
 static void who_is_one_too_many_hears_it_at_once(void **state)
 {
 	char name[3] = "a?";
-	struct asker late = {.h = &house, .project = "a", .question = "az", .patience_ms = LONG_MS};
+	/* more patience than the test's time limit: it ends only if it is refused at once */
+	struct asker late = {.h = &house, .project = "a", .question = "az", .patience_ms = HOUR_MS};
 	const struct asker *other, *shares;
-	int64_t since;
 
 	(void)state;
 	for (int i = 0; i < TW_SOURCE_QUESTIONS_OF_PROJECT; i++) {
 		name[1] = (char)('0' + i);
 		(void)start(name, LONG_MS, TW_OK);
 	}
-	since = tw_monotonic_ms();
 	(void)query(&late);
 	assert_int_equal(late.st, TW_BUSY);
-	assert_true(tw_monotonic_ms() - since < LONG_MS / 2);
 	other = start("b1", LONG_MS, TW_OK);  /* another project has room */
 	shares = start("a0", LONG_MS, TW_OK); /* and equal requests, too */
 	end_children('a', TW_SOURCE_QUESTIONS_OF_PROJECT);

@@ -21,7 +21,7 @@
 
 enum { LIMIT = 100000 };
 
-static _Atomic int aborted;
+static _Atomic int begun, aborted;
 static _Atomic int ended;
 
 static uint64_t limit_of(const struct tw_config *config)
@@ -38,6 +38,7 @@ static enum tw_status sum_begin(struct tw_req *r, struct tw_err *err)
 {
 	(void)err;
 	tw_req_set_state(r, tw_arena_zalloc(tw_req_arena(r), 1, sizeof(struct sum)));
+	begun++;
 	return TW_OK;
 }
 
@@ -444,7 +445,7 @@ static void wait_for(_Atomic int *n, int want)
 {
 	const struct timespec step = {.tv_nsec = 10000000};
 
-	for (int i = 0; i < 400 && *n != want; i++)
+	for (int i = 0; i < 12000 && *n != want; i++)
 		(void)nanosleep(&step, NULL);
 	assert_int_equal(*n, want);
 }
@@ -452,11 +453,11 @@ static void wait_for(_Atomic int *n, int want)
 static void test_client_gone_half_way(void **state)
 {
 	struct fixture *f = *state;
-	int before = aborted;
+	int before = aborted, first = begun;
 	int fd = dial(f);
 
 	say(fd, "POST /sum HTTP/1.1\r\n" GOOD "Content-Length: 90000\r\n\r\nhalf");
-	(void)usleep(50000);
+	wait_for(&begun, first + 1);
 	close(fd);
 	wait_for(&aborted, before + 1);
 	/* a client that falls silent is let go after the timeout */
@@ -491,7 +492,7 @@ static void test_half_closed_client(void **state)
 static void test_uploads_are_bounded(void **state)
 {
 	struct fixture *f = *state;
-	int before = aborted;
+	int before = aborted, first = begun;
 	int fds[2];
 	const char *text;
 
@@ -499,7 +500,7 @@ static void test_uploads_are_bounded(void **state)
 		fds[i] = dial(f);
 		say(fds[i], "POST /sum HTTP/1.1\r\n" GOOD "Content-Length: 90000\r\n\r\nhalf");
 	}
-	(void)usleep(100000);
+	wait_for(&begun, first + 2);
 	text = ask(f, "POST /sum HTTP/1.1\r\n" GOOD "Content-Length: 3\r\n\r\nabc");
 	assert_has(text, "503 Service Unavailable");
 	assert_has(text, "Retry-After: ");
@@ -609,7 +610,7 @@ static void wait_for_metric(const struct fixture *f, const char *metric)
 {
 	bool found = false;
 
-	for (int i = 0; i < 10000 && !found; i++) {
+	for (int i = 0; i < 120000 && !found; i++) {
 		struct tw_buf b;
 
 		tw_buf_init(&b, 1 << 20);
