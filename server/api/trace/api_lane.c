@@ -8,19 +8,11 @@
 #include "server/base/text/json_write.h"
 #include "server/query/query_notes.h"
 
-#define BODY_MAX  ((size_t)128 << 20)
-#define ARENA_MAX ((size_t)512 << 20)
 enum { CELLS_DEFAULT = 1024, STRIPS_MAX = 1 << 20 };
 
-/* One request: its view, memory and response. */
 struct answer {
-	struct tw_view v;
-	struct tw_arena *arena;
-	struct tw_selection sel;
-	struct tw_deadline deadline;
+	struct tw_question *of;
 	struct tw_lanes_query q; /* the range and the number of cells */
-	struct tw_buf out;
-	struct tw_json j;
 	const struct tw_thread_info *threads;
 	uint32_t n_threads;
 };
@@ -32,68 +24,37 @@ static const struct tw_param cells_params[] = {
         {0},
 };
 
-static enum tw_status read_range(struct answer *a, struct tw_err *err)
+static struct answer begin(struct tw_question *q)
 {
-	const struct tw_trace_info *info = tw_trace_file_info(a->v.file);
-	enum tw_status st = tw_view_selection(&a->v, false, &a->sel, err);
+	const struct tw_trace_info *info = tw_trace_file_info(q->v.file);
+	struct answer a = {.of = q,
+	        .q = {.sel = &q->sel,
+	                .cells = (uint32_t)tw_req_number_or(q->v.req, "cells", CELLS_DEFAULT),
+	                .from_ns = q->sel.ranged ? q->sel.from_ns : info->start_ns,
+	                .to_ns = q->sel.ranged ? q->sel.to_ns : info->end_ns}};
 
-	if (st != TW_OK)
-		return st;
-	a->q = (struct tw_lanes_query){.sel = &a->sel,
-	        .cells = (uint32_t)tw_req_number_or(a->v.req, "cells", CELLS_DEFAULT),
-	        .from_ns = a->sel.ranged ? a->sel.from_ns : info->start_ns,
-	        .to_ns = a->sel.ranged ? a->sel.to_ns : info->end_ns};
-	if (a->q.to_ns > info->end_ns)
-		a->q.to_ns = info->end_ns;
-	if (a->q.to_ns <= a->q.from_ns)
-		a->q.to_ns = a->q.from_ns + 1;
-	return TW_OK;
-}
-
-static enum tw_status run(struct tw_req *r, enum tw_status (*put)(struct answer *, struct tw_err *),
-        struct tw_err *err)
-{
-	struct answer a = {0};
-	enum tw_status st = tw_view_open(r, &a.v, err);
-
-	if (st != TW_OK)
-		return st;
-	if (tw_view_unchanged(&a.v)) {
-		tw_view_close(&a.v);
-		return TW_OK;
-	}
-	a.threads = tw_trace_file_threads(a.v.file, &a.n_threads);
-	a.deadline = tw_view_deadline(&a.v);
-	a.arena = tw_arena_new(ARENA_MAX);
-	tw_buf_init(&a.out, BODY_MAX);
-	a.j = tw_json_to(&a.out);
-	st = a.arena ? read_range(&a, err) : tw_oom(err);
-	if (st == TW_OK) {
-		tw_json_open(&a.j, '{');
-		st = put(&a, err);
-		tw_json_close(&a.j, '}');
-	}
-	tw_view_close(&a.v);
-	tw_arena_free(a.arena);
-	if (st == TW_OK)
-		st = tw_view_reply(&a.v, &a.out, err);
-	tw_buf_done(&a.out);
-	return st;
+	if (a.q.to_ns > info->end_ns)
+		a.q.to_ns = info->end_ns;
+	if (a.q.to_ns <= a.q.from_ns)
+		a.q.to_ns = a.q.from_ns + 1;
+	a.threads = tw_trace_file_threads(q->v.file, &a.n_threads);
+	tw_json_open(&q->j, '{');
+	return a;
 }
 
 static void put_range(struct answer *a)
 {
-	tw_json_key_int(&a->j, "from_ns", a->q.from_ns);
-	tw_json_key_int(&a->j, "to_ns", a->q.to_ns);
+	tw_json_key_int(&a->of->j, "from_ns", a->q.from_ns);
+	tw_json_key_int(&a->of->j, "to_ns", a->q.to_ns);
 }
 
 static void put_tid(struct answer *a, uint32_t thread_id)
 {
-	tw_json_key(&a->j, "tid");
+	tw_json_key(&a->of->j, "tid");
 	if (thread_id && thread_id <= a->n_threads)
-		tw_json_int(&a->j, (int64_t)a->threads[thread_id - 1].tid);
+		tw_json_int(&a->of->j, (int64_t)a->threads[thread_id - 1].tid);
 	else
-		tw_json_null(&a->j);
+		tw_json_null(&a->of->j);
 }
 
 /* --- lanes --- */
@@ -105,7 +66,7 @@ static const struct tw_param kinds_params[] = {
 
 static enum tw_status read_kinds(const struct answer *a, uint64_t *ret, struct tw_err *err)
 {
-	struct tw_str rest = tw_str_of(tw_req_text_or_empty(a->v.req, "kind"));
+	struct tw_str rest = tw_str_of(tw_req_text_or_empty(a->of->v.req, "kind"));
 
 	*ret = 0;
 	while (rest.len) {
@@ -153,91 +114,96 @@ static void put_lane(struct answer *a, const struct tw_lane *l, const struct tw_
 {
 	bool counter = l->kind == TW_NOTE_counter;
 
-	tw_json_open(&a->j, '{');
-	tw_json_key_str(&a->j, "kind", tw_str_of(tw_note_info(l->kind)->name));
+	tw_json_open(&a->of->j, '{');
+	tw_json_key_str(&a->of->j, "kind", tw_str_of(tw_note_info(l->kind)->name));
 	put_tid(a, l->thread_id);
-	tw_json_key_str(&a->j, "name", counter ? texts[l->name] : TW_STR(""));
+	tw_json_key_str(&a->of->j, "name", counter ? texts[l->name] : TW_STR(""));
 	for (enum column c = STEP; c <= (counter ? HIGH : NOTES); c++) {
-		tw_json_key(&a->j, columns[c]);
-		tw_json_open(&a->j, '[');
+		tw_json_key(&a->of->j, columns[c]);
+		tw_json_open(&a->of->j, '[');
 		for (uint32_t i = 0; i < l->n; i++)
-			tw_json_int(&a->j,
+			tw_json_int(&a->of->j,
 			        field(&l->runs[i], i ? &l->runs[i - 1] : NULL, a->q.from_ns, c));
-		tw_json_close(&a->j, ']');
+		tw_json_close(&a->of->j, ']');
 	}
-	tw_json_close(&a->j, '}');
+	tw_json_close(&a->of->j, '}');
 }
 
 /* Numbers the texts of the runs: many runs have the same text. */
 static enum tw_status put_texts(struct answer *a, const struct tw_lanes *l, struct tw_err *err)
 {
-	uint32_t *number = tw_arena_zalloc(a->arena, (size_t)l->n_texts + 1, sizeof *number);
+	uint32_t *number = tw_arena_zalloc(a->of->arena, (size_t)l->n_texts + 1, sizeof *number);
 	uint32_t n = 0;
 
 	if (!number)
 		return tw_oom(err);
-	tw_json_key(&a->j, "texts");
-	tw_json_open(&a->j, '[');
+	tw_json_key(&a->of->j, "texts");
+	tw_json_open(&a->of->j, '[');
 	for (uint32_t i = 0; i < l->n; i++)
 		for (uint32_t k = 0; k < l->lanes[i].n; k++) {
 			uint32_t *text = &l->lanes[i].runs[k].text;
 
 			if (!number[*text]) {
-				tw_json_str(&a->j, l->texts[*text]);
+				tw_json_str(&a->of->j, l->texts[*text]);
 				number[*text] = ++n;
 			}
 			*text = number[*text] - 1;
 		}
-	tw_json_close(&a->j, ']');
+	tw_json_close(&a->of->j, ']');
 	return TW_OK;
 }
 
-static enum tw_status answer_lanes(struct answer *a, struct tw_err *err)
+static enum tw_status answer_lanes(struct tw_question *q, struct tw_err *err)
 {
+	struct answer one = begin(q), *const a = &one;
 	struct tw_lanes lanes = {0};
 	enum tw_status st = read_kinds(a, &a->q.kinds, err);
 
 	if (st == TW_OK)
-		st = tw_query_lanes(a->v.file, &a->q, &a->deadline, a->arena, &lanes, err);
+		st = tw_query_lanes(
+		        a->of->v.file, &a->q, &a->of->deadline, a->of->arena, &lanes, err);
 	if (st == TW_OK)
 		st = put_texts(a, &lanes, err);
 	if (st != TW_OK)
 		return st;
 	put_range(a);
-	tw_json_key(&a->j, "lanes");
-	tw_json_open(&a->j, '[');
+	tw_json_key(&a->of->j, "lanes");
+	tw_json_open(&a->of->j, '[');
 	for (uint32_t i = 0; i < lanes.n; i++)
 		put_lane(a, &lanes.lanes[i], lanes.texts);
-	tw_json_close(&a->j, ']');
-	tw_json_key_bool(&a->j, "partial", lanes.partial);
+	tw_json_close(&a->of->j, ']');
+	tw_json_key_bool(&a->of->j, "partial", lanes.partial);
+	tw_json_close(&a->of->j, '}');
 	return TW_OK;
 }
 
 /* --- sums --- */
 
-static enum tw_status answer_sums(struct answer *a, struct tw_err *err)
+static enum tw_status answer_sums(struct tw_question *q, struct tw_err *err)
 {
+	struct answer one = begin(q), *const a = &one;
 	struct tw_note_sums sums = {0};
-	enum tw_status st =
-	        tw_query_note_sums(a->v.file, &a->sel, &a->deadline, a->arena, &sums, err);
+	enum tw_status st = tw_query_note_sums(
+	        a->of->v.file, &a->of->sel, &a->of->deadline, a->of->arena, &sums, err);
 
 	if (st != TW_OK)
 		return st;
-	tw_json_key(&a->j, "sums");
-	tw_json_open(&a->j, '[');
+	tw_json_key(&a->of->j, "sums");
+	tw_json_open(&a->of->j, '[');
 	for (uint32_t i = 0; i < sums.n; i++) {
 		const struct tw_note_sum *s = &sums.sums[i];
 
-		tw_json_open(&a->j, '{');
-		tw_json_key_str(&a->j, "kind", tw_str_of(tw_note_info(s->kind)->name));
+		tw_json_open(&a->of->j, '{');
+		tw_json_key_str(&a->of->j, "kind", tw_str_of(tw_note_info(s->kind)->name));
 		put_tid(a, s->thread_id);
-		tw_json_key_str(&a->j, "text", s->text);
-		tw_json_key_int(&a->j, "notes", (int64_t)s->notes);
-		tw_json_key_int(&a->j, "dur_ns", s->dur_ns);
-		tw_json_close(&a->j, '}');
+		tw_json_key_str(&a->of->j, "text", s->text);
+		tw_json_key_int(&a->of->j, "notes", (int64_t)s->notes);
+		tw_json_key_int(&a->of->j, "dur_ns", s->dur_ns);
+		tw_json_close(&a->of->j, '}');
 	}
-	tw_json_close(&a->j, ']');
-	tw_json_key_bool(&a->j, "partial", sums.partial);
+	tw_json_close(&a->of->j, ']');
+	tw_json_key_bool(&a->of->j, "partial", sums.partial);
+	tw_json_close(&a->of->j, '}');
 	return TW_OK;
 }
 
@@ -247,58 +213,60 @@ static enum tw_status put_strip(
         struct answer *a, const struct tw_thread_info *t, struct tw_err *err)
 {
 	uint8_t cells[TW_LANE_CELLS_MAX];
-	enum tw_status st = tw_query_activity_range(a->v.file, t, &a->q, cells, err);
+	enum tw_status st = tw_query_activity_range(a->of->v.file, t, &a->q, cells, err);
 
 	if (st != TW_OK)
 		return st;
-	tw_json_open(&a->j, '{');
+	tw_json_open(&a->of->j, '{');
 	put_tid(a, t->thread_id);
-	tw_json_key(&a->j, "activity");
-	tw_json_open(&a->j, '[');
+	tw_json_key(&a->of->j, "activity");
+	tw_json_open(&a->of->j, '[');
 	for (uint32_t i = 0; i < a->q.cells; i++)
-		tw_json_int(&a->j, cells[i]);
-	tw_json_close(&a->j, ']');
-	tw_json_close(&a->j, '}');
+		tw_json_int(&a->of->j, cells[i]);
+	tw_json_close(&a->of->j, ']');
+	tw_json_close(&a->of->j, '}');
 	return TW_OK;
 }
 
-static enum tw_status answer_activity(struct answer *a, struct tw_err *err)
+static enum tw_status answer_activity(struct tw_question *q, struct tw_err *err)
 {
+	struct answer one = begin(q), *const a = &one;
 	enum tw_status st = TW_OK;
 	bool partial = false;
 	uint64_t left = STRIPS_MAX;
 
-	st = tw_view_waits(&a->v, a->arena, &a->q.waits, err);
+	st = tw_view_waits(&q->v, q->arena, &a->q.waits, err);
 	put_range(a);
-	tw_json_key_int(&a->j, "cells", a->q.cells);
-	tw_json_key(&a->j, "threads");
-	tw_json_open(&a->j, '[');
+	tw_json_key_int(&a->of->j, "cells", a->q.cells);
+	tw_json_key(&a->of->j, "threads");
+	tw_json_open(&a->of->j, '[');
 	for (uint32_t i = 0; st == TW_OK && !partial && i < a->n_threads; i++) {
-		if (!a->threads[i].slices || !tw_selection_has(&a->sel, &a->threads[i]))
+		if (!a->threads[i].slices || !tw_selection_has(&a->of->sel, &a->threads[i]))
 			continue;
-		partial = left < a->q.cells || tw_deadline_passed(&a->deadline);
+		partial = left < a->q.cells || tw_deadline_passed(&a->of->deadline);
 		if (!partial)
 			st = put_strip(a, &a->threads[i], err);
 		left -= a->q.cells;
 	}
-	tw_json_close(&a->j, ']');
-	tw_json_key_bool(&a->j, "partial", partial);
+	tw_json_close(&a->of->j, ']');
+	tw_json_key_bool(&a->of->j, "partial", partial);
+	tw_json_close(&a->of->j, '}');
 	return st;
 }
 
 static enum tw_status lanes(struct tw_req *r, struct tw_err *err)
 {
-	return run(r, answer_lanes, err);
+	return tw_question_run(r, answer_lanes, err);
 }
 
 static enum tw_status sums(struct tw_req *r, struct tw_err *err)
 {
-	return run(r, answer_sums, err);
+	return tw_question_run(r, answer_sums, err);
 }
 
 static enum tw_status activity(struct tw_req *r, struct tw_err *err)
 {
-	return run(r, answer_activity, err);
+	return tw_question_run(r, answer_activity, err);
 }
 
 const struct tw_route tw_routes_lane[] = {

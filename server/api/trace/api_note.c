@@ -14,8 +14,6 @@
 #include "server/fleet/anr/anr_names.h"
 #include "server/query/note_names.h"
 
-#define BODY_MAX ((size_t)512 << 20)
-
 enum { NOTES_MAX = 100000, NOTES_DEFAULT = 10000, VERDICTS = 8, CHECK_EVERY = 256 };
 
 struct verdict { /* of an ANR document: as decoded, and with the mapping's names */
@@ -23,9 +21,9 @@ struct verdict { /* of an ANR document: as decoded, and with the mapping's names
 };
 
 struct answer {
-	const struct tw_view *v;
-	struct tw_buf out;
-	struct tw_json j;
+	struct tw_question *of;
+	const struct tw_view *v; /* of it */
+	struct tw_json *j;
 	const struct tw_thread_info *threads;
 	uint32_t n_threads;
 	struct tw_str kind; /* of documents; "": all */
@@ -33,13 +31,11 @@ struct answer {
 	struct verdict verdicts[VERDICTS];
 	unsigned n_verdicts;
 	bool verdicts_read;
-	struct tw_selection sel; /* time range and threads of notes */
 	uint64_t n, limit, last;
 	struct tw_match *match;   /* NULL: all notes */
 	enum tw_note_kind listed; /* of a search; TW_NOTE_COUNT: any */
 	uint64_t matches[TW_NOTE_COUNT];
 	uint64_t searched;
-	struct tw_deadline deadline; /* of a search */
 	bool partial;
 	enum tw_status status; /* TW_BAD_REQUEST: matching is too costly */
 	struct tw_err *err;    /* of the status */
@@ -65,7 +61,7 @@ static void put_detail(struct answer *a, struct tw_str text)
 
 	if (json_is_object(o) && tw_note_detail(retrace, o))
 		named = tw_json_dumps(o, JSON_COMPACT);
-	put_json(&a->j, named ? tw_str_of(named) : text);
+	put_json(a->j, named ? tw_str_of(named) : text);
 	free(named);
 	json_decref(o);
 }
@@ -130,20 +126,20 @@ static struct tw_str note_text(struct answer *a, const struct tw_note_row *n)
 
 static void put_tid(struct answer *a, uint32_t thread_id)
 {
-	tw_json_key(&a->j, "tid");
+	tw_json_key(a->j, "tid");
 	if (thread_id && thread_id <= a->n_threads)
-		tw_json_int(&a->j, (int64_t)a->threads[thread_id - 1].tid);
+		tw_json_int(a->j, (int64_t)a->threads[thread_id - 1].tid);
 	else
-		tw_json_null(&a->j);
+		tw_json_null(a->j);
 }
 
 /* Notes of the whole trace have no thread. */
 static bool is_wanted(const struct answer *a, uint32_t thread_id)
 {
-	if (a->sel.all_threads)
+	if (a->of->sel.all_threads)
 		return true;
 	return thread_id && thread_id <= a->n_threads &&
-	       tw_selection_has(&a->sel, &a->threads[thread_id - 1]);
+	       tw_selection_has(&a->of->sel, &a->threads[thread_id - 1]);
 }
 
 static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
@@ -152,24 +148,24 @@ static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
 
 	if (!is_wanted(a, n->thread_id))
 		return true;
-	tw_json_open(&a->j, '{');
-	tw_json_key_int(&a->j, "id", (int64_t)id);
-	tw_json_key_str(&a->j, "kind", tw_str_of(tw_note_info(n->kind)->name));
+	tw_json_open(a->j, '{');
+	tw_json_key_int(a->j, "id", (int64_t)id);
+	tw_json_key_str(a->j, "kind", tw_str_of(tw_note_info(n->kind)->name));
 	put_tid(a, n->thread_id);
-	tw_json_key_int(&a->j, "ts_ns", n->ts_ns);
-	tw_json_key(&a->j, "dur_ns");
+	tw_json_key_int(a->j, "ts_ns", n->ts_ns);
+	tw_json_key(a->j, "dur_ns");
 	if (n->dur_ns >= 0)
-		tw_json_int(&a->j, n->dur_ns);
+		tw_json_int(a->j, n->dur_ns);
 	else
-		tw_json_null(&a->j);
-	tw_json_key_int(&a->j, "value", n->value);
-	tw_json_key_str(&a->j, "text", note_text(a, n));
-	tw_json_key(&a->j, "detail");
+		tw_json_null(a->j);
+	tw_json_key_int(a->j, "value", n->value);
+	tw_json_key_str(a->j, "text", note_text(a, n));
+	tw_json_key(a->j, "detail");
 	put_detail(a, n->detail);
-	tw_json_close(&a->j, '}');
+	tw_json_close(a->j, '}');
 	a->n++;
 	a->last = id;
-	return a->n < a->limit && tw_buf_status(&a->out) == TW_OK;
+	return a->n < a->limit && tw_buf_status(&a->of->out) == TW_OK;
 }
 
 static bool has_text(struct answer *a, struct tw_str text)
@@ -246,7 +242,7 @@ static bool put_match(void *arg, uint64_t id, const struct tw_note_row *n)
 {
 	struct answer *a = arg;
 
-	if (++a->searched % CHECK_EVERY == 0 && tw_deadline_passed(&a->deadline)) {
+	if (++a->searched % CHECK_EVERY == 0 && tw_deadline_passed(&a->of->deadline)) {
 		a->partial = true;
 		return false;
 	}
@@ -257,7 +253,7 @@ static bool put_match(void *arg, uint64_t id, const struct tw_note_row *n)
 	a->matches[n->kind]++;
 	if (a->n < a->limit && (a->listed == TW_NOTE_COUNT || a->listed == n->kind))
 		(void)put_note(a, id, n);
-	return tw_buf_status(&a->out) == TW_OK;
+	return tw_buf_status(&a->of->out) == TW_OK;
 }
 
 static const struct tw_param notes_params[] = {
@@ -294,10 +290,9 @@ static enum tw_status read_query(struct answer *a, struct tw_note_query *q, stru
 	q->after = (uint64_t)tw_req_number(r, "cursor");
 	q->limit = UINT32_MAX; /* put_note counts the notes of the selected threads */
 	a->limit = (uint64_t)tw_req_number(r, "limit");
-	st = tw_view_selection(a->v, false, &a->sel, err);
-	q->from_ns = a->sel.from_ns;
-	q->to_ns = a->sel.to_ns;
-	return st;
+	q->from_ns = a->of->sel.from_ns;
+	q->to_ns = a->of->sel.to_ns;
+	return TW_OK;
 }
 
 static void put_counts(struct tw_json *j, const char *key, const uint64_t counts[TW_NOTE_COUNT])
@@ -311,7 +306,7 @@ static void put_counts(struct tw_json *j, const char *key, const uint64_t counts
 	tw_json_close(j, '}');
 }
 
-static enum tw_status answer_notes(struct answer *a, struct tw_err *err)
+static enum tw_status put_notes(struct answer *a, struct tw_err *err)
 {
 	uint64_t counts[TW_NOTE_COUNT];
 	struct tw_note_query q;
@@ -320,27 +315,44 @@ static enum tw_status answer_notes(struct answer *a, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	a->err = err;
-	tw_json_open(&a->j, '{');
-	tw_json_key(&a->j, "notes");
-	tw_json_open(&a->j, '[');
+	tw_json_open(a->j, '{');
+	tw_json_key(a->j, "notes");
+	tw_json_open(a->j, '[');
 	st = tw_trace_file_notes(a->v->file, &q, a->match ? put_match : put_note, a, err);
-	tw_json_close(&a->j, ']');
+	tw_json_close(a->j, ']');
 	if (st == TW_OK)
 		st = a->status;
 	if (st == TW_OK)
 		st = tw_trace_file_note_counts(a->v->file, counts, err);
 	if (st != TW_OK)
 		return st;
-	put_counts(&a->j, "kinds", counts);
+	put_counts(a->j, "kinds", counts);
 	if (a->match)
-		put_counts(&a->j, "matches", a->matches);
-	tw_json_key(&a->j, "next_cursor");
+		put_counts(a->j, "matches", a->matches);
+	tw_json_key(a->j, "next_cursor");
 	if (a->n == a->limit || a->partial)
-		tw_json_int(&a->j, (int64_t)a->last);
+		tw_json_int(a->j, (int64_t)a->last);
 	else
-		tw_json_null(&a->j);
-	tw_json_key_bool(&a->j, "partial", a->partial);
-	tw_json_close(&a->j, '}');
+		tw_json_null(a->j);
+	tw_json_key_bool(a->j, "partial", a->partial);
+	tw_json_close(a->j, '}');
+	return st;
+}
+
+static struct answer begin(struct tw_question *q)
+{
+	struct answer a = {.of = q, .v = &q->v, .j = &q->j};
+
+	a.threads = tw_trace_file_threads(q->v.file, &a.n_threads);
+	return a;
+}
+
+static enum tw_status answer_notes(struct tw_question *q, struct tw_err *err)
+{
+	struct answer a = begin(q);
+	enum tw_status st = put_notes(&a, err);
+
+	tw_match_free(a.match);
 	return st;
 }
 
@@ -355,12 +367,12 @@ static bool put_document(void *arg, struct tw_str kind, struct tw_str json)
 	a->no_memory = a->no_memory || !json.ptr;
 	if (a->no_memory)
 		return false;
-	tw_json_open(&a->j, '{');
-	tw_json_key_str(&a->j, "kind", kind);
-	tw_json_key(&a->j, "content");
-	put_json(&a->j, json);
-	tw_json_close(&a->j, '}');
-	return tw_buf_status(&a->out) == TW_OK;
+	tw_json_open(a->j, '{');
+	tw_json_key_str(a->j, "kind", kind);
+	tw_json_key(a->j, "content");
+	put_json(a->j, json);
+	tw_json_close(a->j, '}');
+	return tw_buf_status(&a->of->out) == TW_OK;
 }
 
 static const struct tw_param documents_params[] = {
@@ -368,56 +380,31 @@ static const struct tw_param documents_params[] = {
         {0},
 };
 
-static enum tw_status answer_documents(struct answer *a, struct tw_err *err)
+static enum tw_status answer_documents(struct tw_question *q, struct tw_err *err)
 {
+	struct answer one = begin(q), *const a = &one;
 	enum tw_status st;
 
 	a->kind = tw_str_of(tw_req_text_or_empty(a->v->req, "kind"));
-	tw_json_open(&a->j, '{');
-	tw_json_key(&a->j, "documents");
-	tw_json_open(&a->j, '[');
+	tw_json_open(a->j, '{');
+	tw_json_key(a->j, "documents");
+	tw_json_open(a->j, '[');
 	st = tw_trace_file_documents(a->v->file, put_document, a, err);
 	if (st == TW_OK && a->no_memory)
 		st = tw_oom(err);
-	tw_json_close(&a->j, ']');
-	tw_json_close(&a->j, '}');
-	return st;
-}
-
-static enum tw_status run(struct tw_req *r,
-        enum tw_status (*answer)(struct answer *, struct tw_err *), struct tw_err *err)
-{
-	struct tw_view v;
-	struct answer a = {.v = &v};
-	enum tw_status st = tw_view_open(r, &v, err);
-
-	if (st != TW_OK)
-		return st;
-	if (tw_view_unchanged(&v)) {
-		tw_view_close(&v);
-		return TW_OK;
-	}
-	a.deadline = tw_view_deadline(&v);
-	a.threads = tw_trace_file_threads(v.file, &a.n_threads);
-	tw_buf_init(&a.out, BODY_MAX);
-	a.j = tw_json_to(&a.out);
-	st = answer(&a, err);
-	tw_match_free(a.match);
-	tw_view_close(&v);
-	if (st == TW_OK)
-		st = tw_view_reply(&v, &a.out, err);
-	tw_buf_done(&a.out);
+	tw_json_close(a->j, ']');
+	tw_json_close(a->j, '}');
 	return st;
 }
 
 static enum tw_status notes(struct tw_req *r, struct tw_err *err)
 {
-	return run(r, answer_notes, err);
+	return tw_question_run(r, answer_notes, err);
 }
 
 static enum tw_status documents(struct tw_req *r, struct tw_err *err)
 {
-	return run(r, answer_documents, err);
+	return tw_question_run(r, answer_documents, err);
 }
 
 const struct tw_route tw_routes_note[] = {

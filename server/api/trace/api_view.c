@@ -76,39 +76,29 @@ static enum tw_status put_processes(
 	return st;
 }
 
-static enum tw_status threads(struct tw_req *r, struct tw_err *err)
+static enum tw_status answer_threads(struct tw_question *q, struct tw_err *err)
 {
-	const struct tw_thread_info *t;
-	struct tw_buf out;
-	struct tw_json j = tw_json_to(&out);
-	struct tw_view v;
+	struct tw_json *const j = &q->j;
 	struct tw_waits waits = {0};
 	uint32_t n;
-	enum tw_status st = tw_view_open(r, &v, err);
+	const struct tw_thread_info *t = tw_trace_file_threads(q->v.file, &n);
+	enum tw_status st = tw_view_waits(&q->v, q->arena, &waits, err);
 
-	if (st != TW_OK)
-		return st;
-	if (tw_view_unchanged(&v)) {
-		tw_view_close(&v);
-		return TW_OK;
-	}
-	st = tw_view_waits(&v, tw_req_arena(r), &waits, err);
-	t = tw_trace_file_threads(v.file, &n);
-	tw_buf_init(&out, BODY_MAX);
-	tw_json_open(&j, '{');
-	tw_json_key(&j, "threads");
-	tw_json_open(&j, '[');
+	tw_json_open(j, '{');
+	tw_json_key(j, "threads");
+	tw_json_open(j, '[');
 	for (uint32_t i = 0; st == TW_OK && i < n; i++)
-		st = put_thread(&v, &waits, &t[i], &j, err);
-	tw_json_close(&j, ']');
+		st = put_thread(&q->v, &waits, &t[i], j, err);
+	tw_json_close(j, ']');
 	if (st == TW_OK)
-		st = put_processes(r, &v, &j, err);
-	tw_json_close(&j, '}');
-	tw_view_close(&v);
-	if (st == TW_OK)
-		return reply(r, &out, err);
-	tw_buf_done(&out);
+		st = put_processes(q->v.req, &q->v, j, err);
+	tw_json_close(j, '}');
 	return st;
+}
+
+static enum tw_status threads(struct tw_req *r, struct tw_err *err)
+{
+	return tw_question_run(r, answer_threads, err);
 }
 
 static void put_names(const struct tw_view *v, struct tw_json *j, char *resolved, char *buf)
@@ -135,34 +125,21 @@ static void put_names(const struct tw_view *v, struct tw_json *j, char *resolved
 	tw_json_key_str(j, "resolved", (struct tw_str){resolved, v->n_methods});
 }
 
+static enum tw_status answer_names(struct tw_question *q, struct tw_err *err)
+{
+	char *resolved = tw_arena_alloc(q->arena, q->v.n_methods + 1, 1);
+
+	if (!resolved)
+		return tw_oom(err);
+	tw_json_open(&q->j, '{');
+	put_names(&q->v, &q->j, resolved, q->name);
+	tw_json_close(&q->j, '}');
+	return TW_OK;
+}
+
 static enum tw_status names(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_buf out;
-	struct tw_json j = tw_json_to(&out);
-	struct tw_view v;
-	char *resolved;
-	char *buf;
-	enum tw_status st = tw_view_open(r, &v, err);
-
-	if (st != TW_OK)
-		return st;
-	if (tw_view_unchanged(&v)) {
-		tw_view_close(&v);
-		return TW_OK;
-	}
-	resolved = tw_arena_alloc(tw_req_arena(r), v.n_methods + 1, 1);
-	buf = tw_arena_alloc(tw_req_arena(r), TW_NAME_BYTES, 1);
-	tw_buf_init(&out, BODY_MAX);
-	if (resolved && buf) {
-		tw_json_open(&j, '{');
-		put_names(&v, &j, resolved, buf);
-		tw_json_close(&j, '}');
-	}
-	tw_view_close(&v);
-	if (resolved && buf)
-		return reply(r, &out, err);
-	tw_buf_done(&out);
-	return tw_oom(err);
+	return tw_question_run(r, answer_names, err);
 }
 
 /* --- slices --- */

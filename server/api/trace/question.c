@@ -307,7 +307,7 @@ enum tw_status tw_view_reply(const struct tw_view *v, struct tw_buf *json, struc
 
 /* --- queries on call trees --- */
 
-#define BODY_MAX  ((size_t)256 << 20)
+#define BODY_MAX  ((size_t)512 << 20)
 #define ARENA_MAX ((size_t)1 << 30)
 
 static enum tw_status open_question(struct tw_req *r, struct tw_question *q, struct tw_err *err)
