@@ -129,16 +129,23 @@ static enum tw_status open_query(
 	return TW_OK;
 }
 
+/* st = open_query(...) with the variable arguments of a function. */
+#define OPEN_QUERY(q)                                                                              \
+	do {                                                                                       \
+		va_list ap;                                                                        \
+                                                                                                   \
+		va_start(ap, types);                                                               \
+		st = open_query((q), sql, types, ap, err);                                         \
+		va_end(ap);                                                                        \
+	} while (0)
+
 enum tw_status tw_cat_query(struct tw_cat_query *q, struct tw_db *db, struct tw_err *err,
         const char *sql, const char *types, ...)
 {
 	enum tw_status st;
-	va_list ap;
 
-	va_start(ap, types);
 	*q = (struct tw_cat_query){.db = db};
-	st = open_query(q, sql, types, ap, err);
-	va_end(ap);
+	OPEN_QUERY(q);
 	return st;
 }
 
@@ -146,12 +153,9 @@ enum tw_status tw_cat_query_kept(struct tw_cat_query *q, struct tw_db *db, struc
         struct tw_err *err, const char *sql, const char *types, ...)
 {
 	enum tw_status st;
-	va_list ap;
 
-	va_start(ap, types);
 	*q = (struct tw_cat_query){.db = db, .kept = kept};
-	st = open_query(q, sql, types, ap, err);
-	va_end(ap);
+	OPEN_QUERY(q);
 	return st;
 }
 
@@ -159,12 +163,9 @@ enum tw_status tw_cat_query_fields(struct tw_cat_query *q, struct tw_db *db,
         const struct tw_fields *fields, struct tw_err *err, const char *sql, const char *types, ...)
 {
 	enum tw_status st;
-	va_list ap;
 
-	va_start(ap, types);
 	*q = (struct tw_cat_query){.db = db, .fields = fields};
-	st = open_query(q, sql, types, ap, err);
-	va_end(ap);
+	OPEN_QUERY(q);
 	return st;
 }
 
@@ -210,11 +211,8 @@ enum tw_status tw_cat_get(struct tw_db *db, const struct tw_fields *fields, stru
 {
 	struct tw_cat_query q = {.db = db, .fields = fields};
 	enum tw_status st;
-	va_list ap;
 
-	va_start(ap, types);
-	st = open_query(&q, sql, types, ap, err);
-	va_end(ap);
+	OPEN_QUERY(&q);
 	if (st != TW_OK)
 		return st;
 	*ret_found = tw_cat_row(&q);
@@ -235,11 +233,8 @@ enum tw_status tw_cat_first_int(
 {
 	struct tw_cat_query q = {.db = db};
 	enum tw_status st;
-	va_list ap;
 
-	va_start(ap, types);
-	st = open_query(&q, sql, types, ap, err);
-	va_end(ap);
+	OPEN_QUERY(&q);
 	return st == TW_OK ? first_int(&q, io, err) : st;
 }
 
@@ -248,13 +243,10 @@ enum tw_status tw_cat_select_int(struct tw_catalogue *c, int64_t *io, struct tw_
 {
 	struct tw_cat_query q = {.db = NULL};
 	enum tw_status st = tw_cat_reader(c, &q.db, err);
-	va_list ap;
 
 	if (st != TW_OK)
 		return st;
-	va_start(ap, types);
-	st = open_query(&q, sql, types, ap, err);
-	va_end(ap);
+	OPEN_QUERY(&q);
 	if (st == TW_OK)
 		st = first_int(&q, io, err);
 	tw_cat_done(c, q.db);
@@ -305,7 +297,6 @@ enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct
 {
 	struct tw_cat_query q = {.fields = l->fields};
 	enum tw_status st;
-	va_list ap;
 
 	l->n = 0;
 	l->rows = tw_arena_alloc(l->arena, l->limit, l->row_bytes);
@@ -314,9 +305,7 @@ enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct
 	st = tw_cat_reader(c, &q.db, err);
 	if (st != TW_OK)
 		return st;
-	va_start(ap, types);
-	st = open_query(&q, sql, types, ap, err);
-	va_end(ap);
+	OPEN_QUERY(&q);
 	if (st == TW_OK)
 		st = read_list(&q, l, err);
 	tw_cat_done(c, q.db);
@@ -391,11 +380,8 @@ enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct 
 {
 	struct tw_cat_query q = {.db = db, .kept = kept};
 	enum tw_status st;
-	va_list ap;
 
-	va_start(ap, types);
-	st = open_query(&q, sql, types, ap, err);
-	va_end(ap);
+	OPEN_QUERY(&q);
 	if (st != TW_OK)
 		return st;
 	return run_to_end(&q, err);
@@ -406,12 +392,9 @@ enum tw_status tw_cat_query_write(struct tw_cat_query *q, struct tw_db *db,
         ...)
 {
 	enum tw_status st;
-	va_list ap;
 
-	va_start(ap, types);
 	*q = (struct tw_cat_query){.db = db, .kept = what->kept, .fields = what->fields};
-	st = open_query(q, sql, types, ap, err);
-	va_end(ap);
+	OPEN_QUERY(q);
 	if (st == TW_OK)
 		tw_row_bind(q, (int)strlen(types) + 1, what->fields, what->row);
 	return st;
@@ -422,11 +405,8 @@ enum tw_status tw_cat_write(struct tw_db *db, const struct tw_cat_written *what,
 {
 	struct tw_cat_query q = {.db = db, .kept = what->kept, .fields = what->fields};
 	enum tw_status st;
-	va_list ap;
 
-	va_start(ap, types);
-	st = open_query(&q, sql, types, ap, err);
-	va_end(ap);
+	OPEN_QUERY(&q);
 	if (st != TW_OK)
 		return st;
 	tw_row_bind(&q, (int)strlen(types) + 1, what->fields, what->row);
