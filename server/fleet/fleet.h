@@ -59,7 +59,7 @@ struct tw_fleet_group {
 enum tw_status tw_fleet_groups(const struct tw_rollup_cell *cells, size_t n, enum tw_fleet_by by,
         bool scenarios, struct tw_arena *a, struct tw_fleet_group **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* For cells by values of a label (fleet_label.c): sets each cell's value, and one name,
+/* For cells by values of a label: sets each cell's value, and one name,
  * TW_FLEET_REST, for all but the `top` values with most traces; a rest of only one value keeps its
  * name. */
 #define TW_FLEET_REST "\xff" /* no value: those are UTF-8 */

@@ -50,7 +50,7 @@ enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct t
 /* The number of a method; TW_NO_METHOD: the id has no name. */
 uint32_t tw_fleet_number(const struct tw_fleet_names *names, uint64_t id);
 
-/* --- callers and callees of a method (fleet_callers.c) --- */
+/* --- callers and callees of a method --- */
 
 struct tw_fleet_near { /* a method, or threads, next to it */
 	uint32_t number;

@@ -1,14 +1,15 @@
 /*
- * query_notes.c - lanes of notes.
+ * query_notes.c - lanes and sums of notes, activity of threads.
  *
- * One pass over the notes by time. Each is assigned to its lane by a hash of kind, thread and (for
- * counters) text. A lane holds one open run: a note shorter than a cell joins it if it begins in
- * the same cell; any other note closes it.
+ * Lanes: one pass over the notes by time. Each is assigned to its lane by a hash of kind, thread
+ * and (for counters) text. A lane holds one open run: a note shorter than a cell joins it if it
+ * begins in the same cell; any other note closes it.
  */
 #include "server/query/query_notes.h"
 
 #include <string.h>
 
+#include "decoder/base/sum.h"
 #include "server/trace/note_keys.h"
 
 enum { PARTS = 8 };
@@ -273,5 +274,337 @@ enum tw_status tw_note_pass_end(const struct tw_note_pass *p, enum tw_status st,
 {
 	if (st == TW_OK && p->no_memory)
 		return tw_oom(err);
+	return st;
+}
+
+/* --- activity of threads ---
+ *
+ * A thread's activity over time, as cells.
+ *
+ * Outermost calls cover cells, except for waits in them. Coarser levels merge calls across small
+ * gaps, which a cell cannot show anyway; the finest level with few enough slices in the range is
+ * used. The running time is the CPU time of outermost calls, if known.
+ */
+
+enum { SLICES_FEW = 1 << 17 };
+
+struct strip {
+	int64_t from_ns, to_ns, width_ns;
+	int64_t covered_ns[TW_LANE_CELLS_MAX];
+	int64_t cpu_ns;   /* of outermost calls */
+	bool cpu_unknown; /* an outermost call has no CPU time */
+	uint32_t cells;
+	const struct tw_waits *waits;
+	uint64_t few; /* maximum number of slices to read; 0: the coarsest level */
+};
+
+struct level { /* neighbours in a chunk directory */
+	const struct tw_chunk_row *rows;
+	uint32_t n;
+};
+
+/* sign: 1 for a call, -1 for a wait in it. */
+static void cover(struct strip *s, const struct tw_slice *slice, int sign)
+{
+	int64_t end = slice->start_ns + slice->dur_ns;
+	int64_t from = (slice->start_ns > s->from_ns ? slice->start_ns : s->from_ns) - s->from_ns;
+	int64_t to = (end < s->to_ns ? end : s->to_ns) - s->from_ns;
+
+	for (int64_t cell = from / s->width_ns; cell < s->cells && from < to; cell++) {
+		int64_t edge = (cell + 1) * s->width_ns;
+		int64_t upto = to < edge ? to : edge;
+
+		s->covered_ns[cell] += sign * (upto - from);
+		from = upto;
+	}
+}
+
+/* The chunks of one level that may overlap the range; at most one begins before it. */
+static struct level in_range(struct level l, const struct strip *s)
+{
+	while (l.n > 1 && l.rows[1].info.start_ns <= s->from_ns) {
+		l.rows++;
+		l.n--;
+	}
+	while (l.n && l.rows[l.n - 1].info.start_ns >= s->to_ns)
+		l.n--;
+	return l;
+}
+
+static struct level next_level(const struct tw_chunk_row *rows, uint32_t n, uint32_t at)
+{
+	struct level l = {rows + at, 0};
+
+	while (at + l.n < n && l.rows[l.n].info.level == l.rows[0].info.level)
+		l.n++;
+	return l;
+}
+
+static struct level pick_level(const struct tw_chunk_row *rows, uint32_t n, const struct strip *s)
+{
+	struct level best = {rows, 0};
+
+	for (uint32_t at = 0; at < n;) {
+		struct level l = next_level(rows, n, at);
+		uint64_t slices = 0;
+
+		at += l.n;
+		best = in_range(l, s);
+		for (uint32_t i = 0; i < best.n; i++)
+			slices += best.rows[i].info.slices;
+		if (slices <= s->few)
+			break;
+	}
+	return best;
+}
+
+/* A wait within a wait is not subtracted twice: slices are in pre-order. */
+static int64_t add(struct strip *s, const struct tw_slice *slice, int64_t wait_end)
+{
+	int64_t end = slice->start_ns + slice->dur_ns;
+
+	if (slice->depth == 0) {
+		cover(s, slice, 1);
+		s->cpu_unknown |= slice->cpu_ns < 0;
+		s->cpu_ns = tw_sum_ns(
+		        s->cpu_ns, slice->cpu_ns < slice->dur_ns ? slice->cpu_ns : slice->dur_ns);
+	}
+	if (!s->waits || !tw_waits(s->waits, slice->method) || end <= wait_end)
+		return wait_end;
+	cover(s, slice, -1);
+	return end;
+}
+
+/* A root that began in an earlier chunk was covered there, except before the first chunk. */
+static enum tw_status cover_level(
+        struct tw_trace_file *f, struct level l, struct strip *s, struct tw_err *err)
+{
+	struct tw_chunk c;
+	int64_t wait_end = INT64_MIN;
+	enum tw_status st = TW_OK;
+
+	tw_chunk_init(&c);
+	for (uint32_t i = 0; st == TW_OK && i < l.n; i++) {
+		st = tw_trace_file_chunk(f, &l.rows[i], &c, err);
+		for (size_t k = 0; st == TW_OK && i == 0 && k < c.n_open; k++)
+			wait_end = add(s, &c.open[k], wait_end);
+		for (size_t k = 0; st == TW_OK && k < c.n; k++)
+			wait_end = add(s, &c.slices[k], wait_end);
+	}
+	tw_chunk_done(&c);
+	return st;
+}
+
+static enum tw_status shares(struct tw_trace_file *f, const struct tw_thread_info *t,
+        struct strip *s, uint8_t *ret_cells, struct tw_err *err)
+{
+	const struct tw_chunk_row *rows = NULL;
+	uint32_t n = 0;
+	enum tw_status st = tw_trace_file_chunks(f, t->thread_id, &rows, &n, err);
+
+	s->width_ns = (s->to_ns - s->from_ns) / s->cells + 1;
+	if (st == TW_OK)
+		st = cover_level(f, pick_level(rows, n, s), s, err);
+	if (st != TW_OK)
+		return st;
+	for (uint32_t i = 0; i < s->cells; i++) {
+		double share = (double)s->covered_ns[i] * 255 / (double)s->width_ns;
+		uint8_t cell = share >= 255 ? 255 : share > 0 ? (uint8_t)share : 0;
+
+		ret_cells[i] = cell == 0 && s->covered_ns[i] > 0 ? 1 : cell;
+	}
+	return TW_OK;
+}
+
+enum tw_status tw_query_activity_range(struct tw_trace_file *f, const struct tw_thread_info *t,
+        const struct tw_lanes_query *q, uint8_t *ret_cells, struct tw_err *err)
+{
+	struct strip s = {.from_ns = q->from_ns,
+	        .to_ns = q->to_ns,
+	        .cells = q->cells,
+	        .waits = &q->waits,
+	        .few = SLICES_FEW};
+
+	return shares(f, t, &s, ret_cells, err);
+}
+
+enum tw_status tw_query_activity(struct tw_trace_file *f, const struct tw_thread_info *t,
+        const struct tw_waits *waits, uint8_t ret[TW_ACTIVITY_CELLS], int64_t *ret_running_ns,
+        struct tw_err *err)
+{
+	const struct tw_trace_info *info = tw_trace_file_info(f);
+	struct strip s = {.from_ns = info->start_ns,
+	        .to_ns = info->end_ns > info->start_ns ? info->end_ns : info->start_ns + 1,
+	        .waits = waits,
+	        .cells = TW_ACTIVITY_CELLS};
+	enum tw_status st = shares(f, t, &s, ret, err);
+
+	if (ret_running_ns && !s.cpu_unknown)
+		*ret_running_ns = s.cpu_ns;
+	for (uint32_t i = 0; ret_running_ns && s.cpu_unknown && i < s.cells; i++)
+		*ret_running_ns = (i ? *ret_running_ns : 0) + s.covered_ns[i];
+	return st;
+}
+
+/* --- sums ---
+ *
+ * Number and total duration of the notes of each kind.
+ *
+ * The trace file has sums of blocks of notes.  Blocks within the range are counted by their sums.
+ * Notes of blocks at its ends, or of blocks with a long note that extends beyond, are counted one
+ * by one.
+ */
+
+struct sums {
+	struct tw_note_pass pass;
+	struct tw_trace_file *file;
+	const struct tw_selection *sel;
+	struct tw_note_keys keys;
+	struct tw_note_sum *sums;
+	uint32_t cap;
+};
+
+static bool grow(struct sums *s)
+{
+	uint32_t cap = s->cap ? s->cap * 2 : 64;
+	struct tw_note_sum *sums = tw_arena_zalloc(s->pass.a, cap, sizeof *sums);
+
+	if (!sums)
+		return false;
+	if (s->cap)
+		memcpy(sums, s->sums, s->cap * sizeof *sums);
+	s->sums = sums;
+	s->cap = cap;
+	return true;
+}
+
+static bool add_key(struct sums *s, struct tw_note_key key, uint64_t notes, int64_t dur_ns)
+{
+	uint32_t at = 0;
+	enum tw_note_found found;
+
+	if (!tw_note_pass_wants(&s->pass, key.thread_id))
+		return tw_note_pass_continue(&s->pass);
+	found = tw_note_keys_number(&s->keys, key, &at);
+	if (found == TW_NOTE_ADDED && at >= s->cap && !grow(s))
+		found = TW_NOTE_NO_MEMORY;
+	s->pass.no_memory = found == TW_NOTE_NO_MEMORY;
+	s->pass.partial = s->pass.partial || found == TW_NOTE_FULL;
+	if (found == TW_NOTE_ADDED) {
+		const struct tw_note_key *k = &s->keys.keys[at];
+
+		s->sums[at] = (struct tw_note_sum){k->kind, k->thread_id, k->text, 0, 0};
+	}
+	if (found == TW_NOTE_ADDED || found == TW_NOTE_KNOWN) {
+		s->sums[at].notes += notes;
+		s->sums[at].dur_ns = tw_sum_ns(s->sums[at].dur_ns, dur_ns);
+	}
+	return tw_note_pass_continue(&s->pass);
+}
+
+static bool count_note(void *arg, uint64_t id, const struct tw_note_row *n)
+{
+	struct sums *s = arg;
+	int64_t from = n->ts_ns;
+	int64_t to = n->dur_ns > 0 ? n->ts_ns + n->dur_ns : n->ts_ns;
+
+	(void)id;
+	if (s->sel->ranged && from < s->sel->from_ns)
+		from = s->sel->from_ns;
+	if (s->sel->ranged && to > s->sel->to_ns)
+		to = s->sel->to_ns;
+	return add_key(s, tw_note_key_of_sum(n), 1, to > from ? to - from : 0);
+}
+
+static bool add_sum(void *arg, const struct tw_note_sum *n)
+{
+	return add_key(
+	        arg, (struct tw_note_key){n->kind, n->thread_id, n->text}, n->notes, n->dur_ns);
+}
+
+/* Consecutive blocks that are read in the same way: by sums, or note by note. */
+struct block_range {
+	struct sums *sums;
+	uint64_t first, last; /* last < first: none yet */
+	uint64_t last_id;
+	bool complete;
+	enum tw_status status;
+	struct tw_err *err;
+};
+
+static enum tw_status add_notes(struct sums *s, uint64_t first, uint64_t last, struct tw_err *err)
+{
+	struct tw_note_query rows = {.kind = TW_NOTE_COUNT,
+	        .from_ns = s->sel->ranged ? s->sel->from_ns : 0,
+	        .to_ns = s->sel->ranged ? s->sel->to_ns : INT64_MAX,
+	        .after = first - 1,
+	        .until = last,
+	        .limit = UINT32_MAX};
+
+	return tw_trace_file_notes(s->file, &rows, count_note, s, err);
+}
+
+static bool take(struct block_range *t)
+{
+	struct sums *s = t->sums;
+
+	if (t->last < t->first)
+		return true;
+	if (tw_deadline_passed(s->pass.deadline))
+		s->pass.partial = true;
+	else if (t->complete)
+		t->status = tw_trace_file_note_sums(s->file, t->first, t->last, add_sum, s, t->err);
+	else
+		t->status = add_notes(s, t->first, t->last_id, t->err);
+	t->last = t->first - 1;
+	return t->status == TW_OK && !s->pass.partial && !s->pass.no_memory;
+}
+
+static bool next_block(void *arg, const struct tw_note_block *b)
+{
+	struct block_range *t = arg;
+	const struct tw_selection *sel = t->sums->sel;
+	bool complete = !sel->ranged || (b->start_ns >= sel->from_ns && b->end_ns < sel->to_ns);
+	bool outside = sel->ranged && (b->end_ns < sel->from_ns || b->start_ns >= sel->to_ns);
+	bool joins = t->last >= t->first && t->complete == complete && !outside;
+
+	if (!joins && !take(t))
+		return false;
+	if (outside)
+		return true;
+	if (!joins)
+		t->first = b->first;
+	t->complete = complete;
+	t->last = b->first;
+	t->last_id = b->last;
+	return true;
+}
+
+static enum tw_status add_blocks(struct sums *s, struct tw_err *err)
+{
+	struct block_range t = {.sums = s, .first = 1, .last = 0, .status = TW_OK, .err = err};
+	enum tw_status st = tw_trace_file_note_blocks(s->file, next_block, &t, err);
+
+	if (st == TW_OK && t.status == TW_OK)
+		(void)take(&t);
+	return st == TW_OK ? t.status : st;
+}
+
+enum tw_status tw_query_note_sums(struct tw_trace_file *f, const struct tw_selection *sel,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_note_sums *ret,
+        struct tw_err *err)
+{
+	struct sums s = {.pass = {.a = a, .deadline = deadline},
+	        .file = f,
+	        .sel = sel,
+	        .keys = {.a = a, .max = TW_NOTE_SUMS_MAX}};
+	enum tw_status st = tw_note_pass_begin(&s.pass, f, sel, err);
+
+	if (st != TW_OK)
+		return st;
+	st = add_blocks(&s, err);
+	st = tw_note_pass_end(&s.pass, st, err);
+	if (st == TW_OK)
+		*ret = (struct tw_note_sums){s.sums, s.keys.n, s.pass.partial};
 	return st;
 }

@@ -102,7 +102,7 @@ enum tw_status tw_rollup_sum(const struct tw_rollup_method *of, enum tw_rollup_m
 enum tw_status tw_rollup_write_part(struct tw_rollup *r, enum tw_rollup_metric m,
         struct tw_sketch *s, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 
-/* --- durations of traces (rollup_head.c) --- */
+/* --- durations of traces --- */
 
 /* A sketch of durations, with one trace per bucket: that with the lowest id. */
 struct tw_rollup_head {

@@ -142,7 +142,7 @@ enum tw_status tw_catalogue_rollup_find(struct tw_catalogue *c, const char *proj
         const char *name, struct tw_arena *a, uint64_t **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
 
-/* --- adding deltas to parts (catalogue_rollup_add.c) --- */
+/* --- adding deltas to parts --- */
 
 struct tw_rollup_due {
 	const char *project_id;
@@ -193,7 +193,7 @@ enum tw_status tw_catalogue_wide_load(struct tw_catalogue *c, struct tw_rollup_w
 enum tw_status tw_catalogue_wide_store(struct tw_catalogue *c, const struct tw_rollup_wide *w,
         const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err) TW_MUST_USE;
 
-/* --- names, expiry, recomputation (catalogue_rollup_name.c, catalogue_rollup_reset.c) --- */
+/* --- names, expiry, recomputation (resets: catalogue_rollup_reset.c) --- */
 
 /* The first build after `after` (NULL: the first), with *ret_n of its methods by rising id;
  * TW_NOT_FOUND: none. */

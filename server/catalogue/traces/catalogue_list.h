@@ -57,7 +57,7 @@ enum tw_status tw_catalogue_facets(struct tw_catalogue *c, const char *project_i
         const char *column, struct tw_arena *a, struct tw_facet **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
 
-/* --- saved filters of a project (catalogue_filter.c) --- */
+/* --- saved filters of a project --- */
 
 struct tw_fields; /* catalogue_row.h: the JSON of rows */
 

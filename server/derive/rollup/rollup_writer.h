@@ -48,7 +48,7 @@ enum tw_status tw_rollup_cell_add(const struct tw_rollup_cell *cell, struct tw_a
         struct tw_str *ret_head, struct tw_str ret_parts[TW_ROLLUP_METRICS],
         struct tw_err *err) TW_MUST_USE;
 
-/* Merges some cells of days before `day` (rollup_wide.c). */
+/* Merges some cells of days before `day`. */
 enum tw_status tw_rollup_wides_add(
         struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 

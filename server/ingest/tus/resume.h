@@ -98,7 +98,7 @@ void tw_resumes_expire(struct tw_resumes *rs);
 /* Gauges and counters in Prometheus format. */
 void tw_resumes_metrics(struct tw_resumes *rs, struct tw_buf *out);
 
-/* --- tus headers (resume_header.c) --- */
+/* --- tus headers --- */
 
 /* Pure, except for the arena. */
 

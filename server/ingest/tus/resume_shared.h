@@ -37,7 +37,7 @@ enum tw_status tw_resume_shared_write(
         struct tw_resume *r, const void *p, size_t n, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_resume_shared_end_piece(struct tw_resume *r, bool keep, struct tw_err *err);
 
-/* All its pieces as one local file; the caller closes it (resume_whole.c). */
+/* All its pieces as one local file; the caller closes it. */
 enum tw_status tw_resume_assemble(const struct tw_resume_place *p, const struct tw_resume *r,
         int *ret_fd, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_resume_shared_assemble(struct tw_resume *r, int *ret_fd, struct tw_err *err);

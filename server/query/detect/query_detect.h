@@ -98,7 +98,7 @@ struct tw_detected {
 enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_query *query,
         struct tw_arena *a, struct tw_detected *ret, struct tw_err *err) TW_MUST_USE;
 
-/* --- where the time of a range was spent (query_heavy.c) --- */
+/* --- where the time of a range was spent --- */
 
 struct tw_heavy {
 	uint32_t method; /* the deepest method with at least half of the time, the app's if there is
@@ -119,7 +119,7 @@ enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_heavy_que
         struct tw_arena *a, struct tw_heavy *ret, bool *ret_partial,
         struct tw_err *err) TW_MUST_USE;
 
-/* --- slow frames (detect_frames.c) --- */
+/* --- slow frames --- */
 
 /* From the calls that draw frames or, if a trace has none of those, from the display timeline; and
  * messages that delayed a frame. */

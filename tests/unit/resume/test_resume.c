@@ -1,7 +1,7 @@
 /*
- * Unit tests of resume.c, resume_file.c, resume_watermark.c and resume_header.c: an upload in
- * pieces while each write, sync and rename fails in turn, each allocation too; limits at and past
- * the limit; what lies in the folder that belongs to nobody; headers.
+ * Unit tests of resume.c, resume_file.c and resume_watermark.c: an upload in pieces while each
+ * write, sync and rename fails in turn, each allocation too; limits at and past the limit; what
+ * lies in the folder that belongs to nobody; headers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
