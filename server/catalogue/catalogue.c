@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "server/base/text/json.h"
+#include "server/base/thread/cond.h"
 #include "server/catalogue/catalogue.h"
 #include "server/db/catalogue_postgres.h"
 #include "server/db/catalogue_sqlite.h"
@@ -44,7 +45,9 @@ static enum tw_status open_as(const char *path, bool serves, bool may_migrate,
 	c->serve_lock = -1;
 	tw_cat_writers_init(c);
 	(void)pthread_mutex_init(&c->pool_lock, NULL);
-	(void)pthread_mutex_init(&c->locker_lock, NULL);
+	(void)pthread_mutex_init(&c->locker.lock, NULL);
+	tw_cond_init(&c->locker.changed);
+	c->locker.last = &c->locker.first;
 	(void)pthread_mutex_init(&c->writes.lock, NULL);
 	(void)pthread_mutex_init(&c->arrivals.lock, NULL);
 	(void)pthread_cond_init(&c->arrivals.changed, NULL);
@@ -95,10 +98,11 @@ struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)
 		tw_db_close(c->idle[i]);
 	tw_cat_writers_close(c);
 	tw_db_close(c->renewer);
-	tw_db_close(c->locker);
+	tw_db_close(c->locker.db);
 	if (c->serve_lock >= 0)
 		(void)close(c->serve_lock);
-	(void)pthread_mutex_destroy(&c->locker_lock);
+	(void)pthread_mutex_destroy(&c->locker.lock);
+	(void)pthread_cond_destroy(&c->locker.changed);
 	(void)pthread_mutex_destroy(&c->writes.lock);
 	(void)pthread_mutex_destroy(&c->pool_lock);
 	(void)pthread_mutex_destroy(&c->arrivals.lock);

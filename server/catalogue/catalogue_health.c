@@ -151,5 +151,5 @@ void tw_catalogue_keep_log(struct tw_catalogue *c)
 	(void)pthread_mutex_unlock(&c->pool_lock);
 	keep_log_of(c->writers[0].db);
 	keep_log_of(c->renewer);
-	keep_log_of(c->locker);
+	keep_log_of(c->locker.db);
 }

@@ -83,6 +83,17 @@ struct tw_cat_writes { /* results of write transactions; catalogue_health.c */
 	struct tw_err last;
 };
 
+struct tw_cat_lock_request;
+struct tw_cat_locker { /* catalogue_key_lock.c */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct tw_cat_lock_request *first, **last; /* where the next one is linked */
+	unsigned held;
+	bool running;     /* a thread uses db and seed */
+	struct tw_db *db; /* NULL until used */
+	uint64_t seed;
+};
+
 struct tw_catalogue {
 	char *path;
 	struct tw_cat_writes writes;
@@ -99,9 +110,7 @@ struct tw_catalogue {
 	bool shared;     /* by several servers */
 	int serve_lock;  /* SQLite: descriptor of the lock of the only server; -1: not held */
 	bool adds_drops; /* files are in a store (file_drop.h) */
-	pthread_mutex_t locker_lock;
-	struct tw_db *locker; /* catalogue_key_lock.c; NULL until used */
-	uint64_t locker_seed;
+	struct tw_cat_locker locker;
 	struct tw_cat_queue arrivals;
 	bool unrecorded; /* a copy: repairs in it are not logged */
 	struct {

@@ -5,11 +5,34 @@
  * No transaction stays open, and a dead server leaves no lock.  A lost connection loses all its
  * locks, and its successor may have taken the same lock for another thread: so a lock is identified
  * by its connection's session.
+ *
+ * Threads that arrive while a statement runs share the next one, and while locks are held, others
+ * are about to arrive: a statement waits for them for GATHER_MS, a fraction of a store's response.
  */
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 
-enum { IDENTITY_BYTES = 80 };
+#include <stdio.h>
+
+#include "server/base/clock.h"
+#include "server/base/thread/cond.h"
+
+enum { IDENTITY_BYTES = 80, TOGETHER = 32, LIST_BYTES = TOGETHER * 24, GATHER_MS = 3 };
+
+/* In a statement the first two come first: if it runs on a new connection, they meet none of its
+ * locks. */
+enum action { UNLOCK_ALONE, UNLOCK, LOCK_ALONE, LOCK, HELD };
+
+struct tw_cat_lock_request {
+	enum action action;
+	const char *name;
+	uint64_t session; /* of the lock's connection; 0: a new lock, for which it is set */
+	bool yes;         /* false also if the session has ended */
+	bool done;
+	enum tw_status status;
+	struct tw_err err;
+	struct tw_cat_lock_request *next;
+};
 
 static uint64_t hash(uint64_t h, const char *text)
 {
@@ -24,63 +47,160 @@ static enum tw_status open_locker(struct tw_catalogue *c, struct tw_err *err)
 	char identity[IDENTITY_BYTES] = "";
 	enum tw_status st = tw_catalogue_identity(c, identity, sizeof identity, err);
 
-	c->locker_seed = hash(UINT64_C(14695981039346656037), identity);
-	return st == TW_OK ? tw_cat_reader_new(c, &c->locker, err) : st;
+	c->locker.seed = hash(UINT64_C(14695981039346656037), identity);
+	return st == TW_OK ? tw_cat_reader_new(c, &c->locker.db, err) : st;
 }
 
-/* Names with equal hashes share a lock, and wait for each other.  *session identifies the lock's
- * connection; 0: a new lock, for which it is set.  The result is false for an earlier session. */
-static enum tw_status query_lock(struct tw_catalogue *c, const char *sql, const char *name,
-        uint64_t *session, bool *ret, struct tw_err *err)
-{
-	int64_t yes = 0;
-	enum tw_status st = TW_OK;
+/* pg_locks shows the lock's number in two halves. */
+#define ACT                                                                                        \
+	"SELECT r.n, CAST(CASE r.action WHEN 0 THEN pg_advisory_unlock(r.key)"                     \
+	" WHEN 1 THEN pg_advisory_unlock_shared(r.key) WHEN 2 THEN pg_try_advisory_lock(r.key)"    \
+	" WHEN 3 THEN pg_try_advisory_lock_shared(r.key) ELSE EXISTS(SELECT 1 FROM pg_locks WHERE" \
+	" locktype='advisory' AND granted AND pid=pg_backend_pid() AND objsubid=1 AND"             \
+	" (CAST(classid AS BIGINT)<<32|CAST(objid AS BIGINT))=r.key) END AS INT)"                  \
+	" FROM unnest(CAST(? AS INT[]),CAST(? AS BIGINT[])) WITH ORDINALITY r(action,key,n)"
 
-	(void)pthread_mutex_lock(&c->locker_lock);
-	if (!c->locker)
-		st = open_locker(c, err);
-	if (st == TW_OK && (!*session || *session == c->locker->session))
-		st = tw_cat_first_int(
-		        c->locker, &yes, err, sql, "i", (int64_t)hash(c->locker_seed, name));
-	if (st == TW_OK && !*session)
-		*session = c->locker->session;
-	*ret = st == TW_OK && yes != 0 && *session == c->locker->session;
-	(void)pthread_mutex_unlock(&c->locker_lock);
-	return st;
+/* Names with equal hashes share a lock, and wait for each other. */
+static enum tw_status act(
+        struct tw_catalogue *c, struct tw_cat_lock_request *const *of, size_t n, struct tw_err *err)
+{
+	char actions[LIST_BYTES] = "{", keys[LIST_BYTES] = "{";
+	size_t at_action = 1, at_key = 1;
+	struct tw_cat_query q;
+	enum tw_status st;
+
+	for (size_t i = 0; i < n; i++) {
+		const char end = i + 1 < n ? ',' : '}';
+
+		at_action += (size_t)snprintf(actions + at_action, sizeof actions - at_action,
+		        "%d%c", (int)of[i]->action, end);
+		at_key += (size_t)snprintf(keys + at_key, sizeof keys - at_key, "%lld%c",
+		        (long long)hash(c->locker.seed, of[i]->name), end);
+	}
+	st = tw_cat_query(&q, c->locker.db, err, ACT, "tt", actions, keys);
+	if (st != TW_OK)
+		return st;
+	while (tw_cat_row(&q)) {
+		const int64_t i = tw_cat_int(&q, 0) - 1;
+
+		if (i >= 0 && (size_t)i < n)
+			of[i]->yes = tw_cat_int(&q, 1) != 0;
+	}
+	return tw_cat_close(&q, err);
+}
+
+/* Locks of an earlier session are lost, and not asked for. */
+static void run(struct tw_catalogue *c, struct tw_cat_lock_request *first)
+{
+	struct tw_cat_lock_request *of[TOGETHER];
+	struct tw_err why;
+	size_t n = 0;
+	enum tw_status st = c->locker.db ? TW_OK : open_locker(c, &why);
+
+	for (enum action action = 0; st == TW_OK && action <= HELD; action++)
+		for (struct tw_cat_lock_request *r = first; r; r = r->next)
+			if (r->action == action &&
+			        (!r->session || r->session == c->locker.db->session))
+				of[n++] = r;
+	if (n)
+		st = act(c, of, n, &why);
+	for (struct tw_cat_lock_request *r = first; r; r = r->next) {
+		r->status = st;
+		if (st != TW_OK)
+			tw_err_copy(&r->err, &why);
+		else if (!r->session)
+			r->session = c->locker.db->session;
+		r->yes = r->yes && st == TW_OK && r->session == c->locker.db->session;
+	}
+}
+
+/* Call with the lock held.  Waits if locks are held by others than those that release them now. */
+static void gather(struct tw_cat_locker *l)
+{
+	const int64_t until_ms = tw_monotonic_ms() + GATHER_MS;
+	unsigned held = l->held;
+
+	for (const struct tw_cat_lock_request *r = l->first; r && held; r = r->next)
+		held -= r->action == UNLOCK || r->action == UNLOCK_ALONE;
+	while (held && tw_monotonic_ms() < until_ms)
+		(void)tw_cond_wait_until(&l->changed, &l->lock, until_ms);
+}
+
+/* Call with the lock held.  The first requests, for one statement. */
+static struct tw_cat_lock_request *take(struct tw_cat_locker *l)
+{
+	struct tw_cat_lock_request *first = l->first, **end = &l->first;
+
+	for (size_t n = 0; n < TOGETHER && *end; n++)
+		end = &(*end)->next;
+	l->first = *end;
+	if (!l->first)
+		l->last = &l->first;
+	*end = NULL;
+	return first;
+}
+
+static enum tw_status request(
+        struct tw_catalogue *c, struct tw_cat_lock_request *io, bool *ret, struct tw_err *err)
+{
+	struct tw_cat_locker *l = &c->locker;
+
+	(void)pthread_mutex_lock(&l->lock);
+	*l->last = io;
+	l->last = &io->next;
+	while (!io->done) {
+		struct tw_cat_lock_request *of, *next;
+
+		if (l->running) {
+			(void)pthread_cond_wait(&l->changed, &l->lock);
+			continue;
+		}
+		l->running = true;
+		gather(l);
+		of = take(l);
+		(void)pthread_mutex_unlock(&l->lock);
+		run(c, of);
+		(void)pthread_mutex_lock(&l->lock);
+		for (; of; of = next) {
+			next = of->next; /* its thread may end */
+			l->held += of->yes && (of->action == LOCK || of->action == LOCK_ALONE);
+			l->held -= of->action == UNLOCK || of->action == UNLOCK_ALONE;
+			of->done = true;
+		}
+		l->running = false;
+		(void)pthread_cond_broadcast(&l->changed);
+	}
+	(void)pthread_mutex_unlock(&l->lock);
+	*ret = io->yes;
+	if (io->status != TW_OK)
+		tw_err_copy(err, &io->err);
+	return io->status;
 }
 
 enum tw_status tw_catalogue_key_lock(struct tw_catalogue *c, const char *name, bool alone,
         uint64_t *ret_session, struct tw_err *err)
 {
+	struct tw_cat_lock_request r = {.action = alone ? LOCK_ALONE : LOCK, .name = name};
 	bool held = false;
-	enum tw_status st;
+	enum tw_status st = request(c, &r, &held, err);
 
-	*ret_session = 0;
-	st = query_lock(c,
-	        alone ? "SELECT CASE WHEN pg_try_advisory_lock(?) THEN 1 ELSE 0 END"
-	              : "SELECT CASE WHEN pg_try_advisory_lock_shared(?) THEN 1 ELSE 0 END",
-	        name, ret_session, &held, err);
-	if (!held)
-		*ret_session = 0;
+	*ret_session = held ? r.session : 0;
 	return st;
 }
 
-/* pg_locks shows the lock's number in two halves. */
 enum tw_status tw_catalogue_key_held(struct tw_catalogue *c, const char *name, uint64_t session,
         bool *ret_held, struct tw_err *err)
 {
-	return query_lock(c,
-	        "SELECT count(*) FROM pg_locks WHERE locktype='advisory' AND granted"
-	        " AND pid=pg_backend_pid() AND objsubid=1"
-	        " AND (CAST(classid AS BIGINT)<<32|CAST(objid AS BIGINT))=?",
-	        name, &session, ret_held, err);
+	struct tw_cat_lock_request r = {.action = HELD, .name = name, .session = session};
+
+	return request(c, &r, ret_held, err);
 }
 
 enum tw_status tw_catalogue_key_unlock(struct tw_catalogue *c, const char *name, bool alone,
         uint64_t session, bool *ret_held, struct tw_err *err)
 {
-	return query_lock(c,
-	        alone ? "SELECT CASE WHEN pg_advisory_unlock(?) THEN 1 ELSE 0 END"
-	              : "SELECT CASE WHEN pg_advisory_unlock_shared(?) THEN 1 ELSE 0 END",
-	        name, &session, ret_held, err);
+	struct tw_cat_lock_request r = {
+	        .action = alone ? UNLOCK_ALONE : UNLOCK, .name = name, .session = session};
+
+	return request(c, &r, ret_held, err);
 }
