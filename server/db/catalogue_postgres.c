@@ -190,16 +190,19 @@ static bool hold(struct tw_postgres *p)
 	return false;
 }
 
+#define SET(name, to) "set_config('" name "','" to "',false)"
 #define SESSION(lock, idle)                                                                        \
-	"SET statement_timeout='60s'; SET lock_timeout='" lock "';"                                \
-	"SET idle_in_transaction_session_timeout='" idle "'; SET tcp_keepalives_idle=10;"          \
-	"SET tcp_keepalives_interval=3; SET tcp_keepalives_count=2;"                               \
-	"SET standard_conforming_strings=on"
+	"SELECT " SET("statement_timeout", "60s") "," SET("lock_timeout", lock) "," SET(           \
+	        "idle_in_transaction_session_timeout", idle) "," SET("tcp_keepalives_idle",        \
+	        "10") "," SET("tcp_keepalives_interval", "3") "," SET("tcp_keepalives_count",      \
+	        "2") "," SET("standard_conforming_strings", "on")
 
 /* Writers change few rows, by keys.  PostgreSQL expects less of a plan for any values than of one
  * for these, and would plan each run again, which costs more than the run.  Without scans of whole
  * tables, a plan made for an empty table also suits a full one. */
-#define WRITER "; SET plan_cache_mode=force_generic_plan; SET enable_seqscan=off; SET jit=off"
+#define WRITER                                                                                     \
+	"," SET("plan_cache_mode", "force_generic_plan") "," SET("enable_seqscan", "off") "," SET( \
+	        "jit", "off")
 
 /* Once per connection.  A server that stalls in a write transaction keeps its rows locked until
  * PostgreSQL ends its session. */
@@ -221,7 +224,7 @@ static bool configure_session(struct tw_postgres *p)
 	}
 	(void)PQsetNoticeProcessor(p->of, ignore_notice, NULL);
 	r = ask(p, sql);
-	fine = PQresultStatus(r) == PGRES_COMMAND_OK;
+	fine = PQresultStatus(r) == PGRES_TUPLES_OK;
 	if (!fine)
 		note_failed(p, r);
 	PQclear(r);
