@@ -30,6 +30,8 @@ enum {
 	GATHER_MOST_MS = 800,
 	GATHERED = 16,
 	IDLE_MS = 2000,
+	TEND_MS =
+	        1000, /* between two tends within a round, and two searches for postponed traces */
 	STEP_MS = 50
 };
 
@@ -56,10 +58,11 @@ struct tw_runner {
 	const struct tw_drain *drain;
 	void *state;
 	struct tw_periodic *thread;
-	int64_t due_ms;       /* time of the next round, if every_ms is set */
-	uint64_t began_us;    /* when the last round began */
-	uint64_t gather_ms;   /* minimum time from there to the next round */
-	struct tw_err *first; /* tw_stage_drain: the first failure */
+	int64_t due_ms;                /* time of the next round, if every_ms is set */
+	int64_t tended_ms, resumed_ms; /* monotonic */
+	uint64_t began_us;             /* when the last round began */
+	uint64_t gather_ms;            /* minimum time from there to the next round */
+	struct tw_err *first;          /* tw_stage_drain: the first failure */
 	_Atomic uint64_t traces[ENDS], spent_us;
 	pthread_mutex_t lock; /* of held */
 	struct held held[HELD_MAX];
@@ -298,14 +301,27 @@ static bool turn(struct tw_runner *r, work_fn work, const char *project_id)
 	return st == TW_OK && more;
 }
 
-static bool tend(struct tw_runner *r)
+/* True: some postponed traces wait again.  Traces are postponed for seconds or longer. */
+static bool resume(struct tw_runner *r)
 {
+	const int64_t now = tw_monotonic_ms();
 	bool more = false;
 	struct tw_err err;
 
-	if (r->stage->marks && tw_catalogue_stage_resume(r->parts.catalogue, r->stage->marks,
-	                               tw_unix_ms(), &more, &err) != TW_OK)
+	if (!r->stage->marks || (r->of && now < r->resumed_ms + TEND_MS))
+		return false;
+	if (tw_catalogue_stage_resume(
+	            r->parts.catalogue, r->stage->marks, tw_unix_ms(), &more, &err) != TW_OK)
 		failed(r, "", &err);
+	r->resumed_ms = more ? 0 : now;
+	return more;
+}
+
+static bool tend(struct tw_runner *r)
+{
+	const bool more = resume(r);
+
+	r->tended_ms = tw_monotonic_ms();
 	return (r->stage->tend && turn(r, r->stage->tend, "")) || more;
 }
 
@@ -332,7 +348,7 @@ static bool go_round(struct tw_runner *r)
 	while (!is_over(r) && next(r, project_id))
 		if (!is_held(r, project_id) && turn(r, r->stage->run, project_id)) {
 			more = true;
-			if (!is_over(r))
+			if (!is_over(r) && tw_monotonic_ms() >= r->tended_ms + TEND_MS)
 				(void)tend(r);
 		}
 	return more;
