@@ -42,8 +42,12 @@
 #include "server/decode/jobs_run.h"
 #include "server/storage/blob.h"
 
+/* What the eventfd counts for a job that was queued; a finished step counts 1. */
+#define QUEUED (UINT64_C(1) << 32)
+
 enum {
 	POLL_MS = 1000,
+	GATHER_MS = 50,
 	CHECK_CLAIMS_MS = 1000,
 	STALL_MS = 30000,
 	PAUSED_MS = 4000,
@@ -194,6 +198,7 @@ void tw_run_release_slot(struct running *r)
 	r->arena = tw_arena_free(r->arena);
 	r->step = STEP_CHILD;
 	r->ending = ENDING_NONE;
+	r->jobs->claim_ms = 0;
 }
 
 /* The child failed, or its output could not be stored. */
@@ -369,8 +374,8 @@ static bool release_unknown(struct tw_jobs *j)
 			if (r->group[k].used)
 				held[n++] = r->group[k].job.trace_id;
 	}
-	if (j->claim_unknown && tw_catalogue_jobs_release_except(j->parts.catalogue, j->parts.node,
-	                                held, n, &err) != TW_OK) {
+	if (j->claim_unknown && tw_catalogue_jobs_release_except(j->parts.catalogue,
+	                                TW_QUEUE_TRACES, j->parts.node, held, n, &err) != TW_OK) {
 		tw_log_err(TW_LOG_ERROR, "claim_failed", "releasing jobs", &err);
 		return false;
 	}
@@ -378,7 +383,9 @@ static bool release_unknown(struct tw_jobs *j)
 	return true;
 }
 
-/* Claims and starts a job, or several small ones; false if there is none or no space. */
+/* Claims and starts a job, or several small ones; false if there is none or no space.  If there was
+ * none, the next attempt is made soon after one is queued here, when a slot becomes free, and after
+ * POLL_MS, as other servers queue jobs too. */
 static bool claim_and_start(struct tw_jobs *j)
 {
 	struct running *r = find_slot(j);
@@ -390,7 +397,8 @@ static bool claim_and_start(struct tw_jobs *j)
 	struct tw_err err;
 	enum tw_status st;
 
-	if (!r || !tw_claims_are_current(j->claims) || !release_unknown(j))
+	if (!r || tw_monotonic_ms() < j->claim_ms || !tw_claims_are_current(j->claims) ||
+	        !release_unknown(j))
 		return false;
 	tw_run_init(r, j, tw_arena_new(1 << 20));
 	if (!r->arena)
@@ -402,6 +410,8 @@ static bool claim_and_start(struct tw_jobs *j)
 		if (j->claim_unknown)
 			tw_log_err(TW_LOG_ERROR, "claim_failed", "claiming a job", &err);
 		tw_run_release_slot(r);
+		if (st == TW_NOT_FOUND)
+			j->claim_ms = tw_monotonic_ms() + POLL_MS;
 		return false;
 	}
 	r->job = jobs[0];
@@ -460,14 +470,17 @@ static bool has_child(const struct running *r)
 /* True also if the claim cannot be read.  A group is claimed while one of its traces is. */
 static bool is_claimed(const struct tw_jobs *j, const struct running *r)
 {
-	bool held = true;
+	const struct tw_job_row *jobs[TW_CHILD_JOBS] = {&r->job};
+	bool held[TW_CHILD_JOBS];
+	size_t n = !r->group;
 
-	if (!r->group)
-		return tw_catalogue_job_held(
-		               j->parts.catalogue, &r->job, -TW_DAY_MS, &held, NULL) != TW_OK ||
-		       held;
 	for (size_t i = 0; i < r->n_group; i++)
-		if (r->group[i].used && is_claimed(j, &r->group[i]))
+		if (r->group[i].used)
+			jobs[n++] = &r->group[i].job;
+	if (tw_catalogue_jobs_held(j->parts.catalogue, jobs, n, -TW_DAY_MS, held, NULL) != TW_OK)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (held[i])
 			return true;
 	return false;
 }
@@ -503,6 +516,18 @@ static void check_deadlines(struct tw_jobs *j)
 	}
 }
 
+/* A job was queued.  While others run, several may gather for one claim. */
+static void claim_soon(struct tw_jobs *j)
+{
+	int64_t at_ms = 0;
+
+	for (unsigned i = 0; i < j->n_slots; i++)
+		if (j->slots[i].used)
+			at_ms = tw_monotonic_ms() + GATHER_MS;
+	if (at_ms < j->claim_ms)
+		j->claim_ms = at_ms;
+}
+
 /* Waits for a wake-up or the end of a child; true if at least one job is still running. */
 static bool wait_for_events(struct tw_jobs *j, int timeout_ms)
 {
@@ -522,8 +547,9 @@ static bool wait_for_events(struct tw_jobs *j, int timeout_ms)
 		fds[n++] = (struct pollfd){.fd = j->slots[i].child.pidfd, .events = POLLIN};
 	}
 	if (poll(fds, n, timeout_ms) > 0) {
-		if (fds[0].revents)
-			(void)!read(j->wake_fd, &count, sizeof count);
+		if (fds[0].revents && read(j->wake_fd, &count, sizeof count) == sizeof count &&
+		        count >= QUEUED)
+			claim_soon(j);
 		for (nfds_t i = 1; i < n; i++)
 			if (fds[i].revents)
 				(of[i]->group ? tw_group_child_ended : child_ended)(j, of[i]);
@@ -572,6 +598,14 @@ static void drain(struct tw_jobs *j)
 	tw_claims_release_all(&j->parts); /* so that other servers can claim immediately */
 }
 
+/* Until the next attempt to claim a job, if it waits. */
+static int poll_ms(const struct tw_jobs *j)
+{
+	const int64_t left = j->claim_ms - tw_monotonic_ms();
+
+	return left > 0 && left < POLL_MS ? (int)left : POLL_MS;
+}
+
 static void *dispatch(void *arg)
 {
 	struct tw_jobs *j = arg;
@@ -586,7 +620,7 @@ static void *dispatch(void *arg)
 		while (!atomic_load(&j->stop) && tw_monotonic_ms() >= j->resume_ms &&
 		        claim_and_start(j))
 			continue;
-		(void)wait_for_events(j, POLL_MS);
+		(void)wait_for_events(j, poll_ms(j));
 		if (j->parts.each_poll)
 			j->parts.each_poll(j->parts.arg);
 		if (tw_monotonic_ms() < expire_ms)
@@ -677,9 +711,9 @@ struct tw_jobs *tw_jobs_stop(struct tw_jobs *j, unsigned drain_s)
 
 void tw_jobs_wake(struct tw_jobs *j)
 {
-	uint64_t one = 1;
+	const uint64_t queued = QUEUED;
 
-	(void)!write(j->wake_fd, &one, sizeof one);
+	(void)!write(j->wake_fd, &queued, sizeof queued);
 }
 
 /* One failed start causes only a short pause, and may be the fault of one trace. */

@@ -123,7 +123,7 @@ static enum tw_status is_held(const struct running *r, struct tw_err *err)
 	bool held = true;
 	enum tw_status st = TW_OK;
 
-	if (r->jobs->claims)
+	if (r->jobs->claims && !r->lease_lasts)
 		st = tw_catalogue_job_held(r->jobs->parts.catalogue, &r->job, PUT_MS, &held, err);
 	if (st == TW_OK && !held)
 		st = tw_fail(err, TW_CONFLICT,
@@ -167,6 +167,20 @@ static enum tw_status finish_output(struct running *r, struct tw_err *err)
 		st = tw_sha256_fd(fd, r->sha256, &r->file_bytes, err);
 	(void)close(fd);
 	return st;
+}
+
+void tw_run_check_leases(struct tw_jobs *j, struct running *group, size_t n)
+{
+	const struct tw_job_row *jobs[TW_CHILD_JOBS];
+	bool held[TW_CHILD_JOBS];
+
+	for (size_t i = 0; i < n; i++)
+		jobs[i] = &group[i].job;
+	if (!j->claims || !tw_blobs_remote(j->parts.blobs) ||
+	        tw_catalogue_jobs_held(j->parts.catalogue, jobs, n, PUT_MS, held, NULL) != TW_OK)
+		return;
+	for (size_t i = 0; i < n; i++)
+		group[i].lease_lasts = held[i];
 }
 
 /* Moves the child's output to storage.  May run in parallel with the dispatcher. */

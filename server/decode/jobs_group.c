@@ -259,6 +259,7 @@ void tw_group_child_ended(struct tw_jobs *j, struct running *r)
 	if (r->end.death != TW_DEATH_NONE)
 		tw_child_template_end(
 		        &j->children); /* the next child gets another address layout */
+	tw_run_check_leases(j, r->group, n);
 	for (size_t i = 0; i < n; i++) {
 		r->group[i].result = results[i];
 		job_done(j, r, &r->group[i]);

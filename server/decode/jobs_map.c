@@ -52,6 +52,7 @@ struct compiler { /* one per thread */
 	pthread_t thread;
 	struct tw_arena *arena; /* of the current job */
 	struct tw_job_row job;
+	bool holds; /* has claimed the job, and not ended it */
 	struct tw_mapping_sent sent;
 	int64_t started_ms, pause_ms;
 	char out[PATH_BYTES];
@@ -63,7 +64,9 @@ struct tw_compilers {
 	pthread_mutex_t lock;     /* of the members below */
 	pthread_cond_t wake;
 	bool stop, woken;
-	int64_t stop_by_ms; /* monotonic; children still running then are killed */
+	int64_t stop_by_ms;         /* monotonic; children still running then are killed */
+	pthread_mutex_t claim_lock; /* of the next member and of each[].holds */
+	bool claim_unknown;         /* the last claim failed, perhaps after it was committed */
 	unsigned n;
 	struct compiler each[COMPILERS];
 };
@@ -418,6 +421,51 @@ static void wait_ms(struct tw_compilers *cs, int64_t ms)
 	(void)pthread_mutex_unlock(&cs->lock);
 }
 
+/* Jobs of a claim whose reply was lost are queued again.  Call with claim_lock held. */
+static bool release_unknown(struct tw_compilers *cs)
+{
+	const char *held[COMPILERS];
+	struct tw_err err;
+	size_t n = 0;
+
+	if (!cs->claim_unknown)
+		return true;
+	for (unsigned i = 0; i < COMPILERS; i++)
+		if (cs->each[i].holds)
+			held[n++] = cs->each[i].job.trace_id;
+	if (tw_catalogue_jobs_release_except(cs->parts->catalogue, TW_QUEUE_MAPPINGS,
+	            cs->parts->node, held, n, &err) != TW_OK) {
+		tw_log_err(TW_LOG_ERROR, "claim_failed", "releasing mappings", &err);
+		return false;
+	}
+	cs->claim_unknown = false;
+	return true;
+}
+
+/* One thread at a time, so that release_unknown knows the jobs of the others. */
+static enum tw_status claim_alone(struct compiler *c, const struct tw_claim *of, struct tw_err *err)
+{
+	struct tw_compilers *cs = c->of;
+	enum tw_status st = TW_NOT_FOUND;
+
+	(void)pthread_mutex_lock(&cs->claim_lock);
+	if (release_unknown(cs)) {
+		st = tw_catalogue_queue_claim(cs->parts->catalogue, of, c->arena, &c->job, err);
+		c->holds = st == TW_OK;
+		cs->claim_unknown = st != TW_OK && st != TW_NOT_FOUND;
+	}
+	(void)pthread_mutex_unlock(&cs->claim_lock);
+	return st;
+}
+
+static void end_claim(struct compiler *c)
+{
+	tw_claims_remove(c->of->claims, &c->job);
+	(void)pthread_mutex_lock(&c->of->claim_lock);
+	c->holds = false;
+	(void)pthread_mutex_unlock(&c->of->claim_lock);
+}
+
 static bool claim(struct compiler *c)
 {
 	const struct tw_decode_parts *parts = c->of->parts;
@@ -428,7 +476,7 @@ static bool claim(struct compiler *c)
 
 	if (!tw_claims_are_current(c->of->claims))
 		return false;
-	st = tw_catalogue_queue_claim(parts->catalogue, &of, c->arena, &c->job, &err);
+	st = claim_alone(c, &of, &err);
 	if (st != TW_OK && st != TW_NOT_FOUND)
 		tw_log_err(TW_LOG_ERROR, "claim_failed", "claiming a mapping", &err);
 	if (st != TW_OK)
@@ -449,7 +497,7 @@ static void *run(void *arg)
 		tw_arena_reset(c->arena);
 		if (claim(c)) {
 			work(c);
-			tw_claims_remove(c->of->claims, &c->job);
+			end_claim(c);
 		} else {
 			wait_ms(c->of, LOOK_MS);
 		}
@@ -488,6 +536,7 @@ enum tw_status tw_compilers_start(const struct tw_decode_parts *parts, struct tw
 	cs->parts = parts;
 	cs->claims = claims;
 	(void)pthread_mutex_init(&cs->lock, NULL);
+	(void)pthread_mutex_init(&cs->claim_lock, NULL);
 	tw_cond_init(&cs->wake);
 	while (st == TW_OK && cs->n < COMPILERS)
 		st = start_thread(cs, err);
@@ -513,6 +562,7 @@ struct tw_compilers *tw_compilers_stop(struct tw_compilers *cs, unsigned drain_s
 	}
 	(void)pthread_cond_destroy(&cs->wake);
 	(void)pthread_mutex_destroy(&cs->lock);
+	(void)pthread_mutex_destroy(&cs->claim_lock);
 	tw_mem_free(cs);
 	return NULL;
 }

@@ -58,11 +58,12 @@ struct running { /* a child and its job */
 	json_t *result; /* of a successful child */
 	char sha256[TW_SHA256_HEX];
 	uint64_t file_bytes;
-	char *file_hex; /* a small file's content; NULL: it is in storage */
-	bool held;      /* the trace's file, until its row is written */
-	bool stored;    /* its file is in storage */
-	bool abandoned; /* the child was killed because the claim was lost */
-	int system_fd;  /* of the child's second output, -1 none */
+	char *file_hex;   /* a small file's content; NULL: it is in storage */
+	bool held;        /* the trace's file, until its row is written */
+	bool stored;      /* its file is in storage */
+	bool lease_lasts; /* long enough to store it; false: check it first */
+	bool abandoned;   /* the child was killed because the claim was lost */
+	int system_fd;    /* of the child's second output, -1 none */
 	char out[TW_RUN_PATH];
 	/* Several small jobs of one child (jobs_group.c).  They have no child; this one has no job
 	 * of its own. */
@@ -82,6 +83,7 @@ struct tw_jobs {
 	_Atomic int64_t pause_ms, resume_ms;
 	int64_t claims_checked_ms; /* monotonic */
 	bool claim_unknown;        /* the last claim failed, perhaps after it was committed */
+	int64_t claim_ms;          /* monotonic; the next claim is not tried before */
 	_Atomic int64_t active_ms; /* the dispatcher's last activity (monotonic); 0: none yet */
 	unsigned drain_s;
 	unsigned n_slots;
@@ -95,6 +97,8 @@ struct tw_jobs {
 
 /* Releases the trace's file. */
 void tw_run_release(struct running *r);
+/* Sets lease_lasts for jobs of a group that are to be stored, by one statement. */
+void tw_run_check_leases(struct tw_jobs *j, struct running *group, size_t n);
 /* Moves the child's output to storage.  May run in parallel with the dispatcher. */
 enum tw_status tw_run_store(void *arg, struct tw_err *err) TW_MUST_USE;
 /* Records that the output was stored in the trace's row. */

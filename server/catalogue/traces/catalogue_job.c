@@ -153,25 +153,62 @@ enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_j
 	return st == TW_OK ? renew(c->renewer, jobs, n, lease_ms, err) : st;
 }
 
-enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job_row *job,
-        int64_t for_ms, bool *ret, struct tw_err *err)
-{
+/* primary key */
 #define HELD(table, id)                                                                            \
-	"SELECT 1 FROM " table " WHERE project_id=? AND " id                                       \
-	"=?" OWN(table) " AND due_ms>?" TW_EITHER("", "+" TW_CAT_DATABASE_MS)
-	const int64_t now = tw_cat_is_sqlite(c) ? tw_unix_ms() : 0;
-	int64_t held = 0;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	"SELECT " id " FROM " table " WHERE project_id=?1 AND " id TW_CAT_AMONG_IDS(               \
+	        "?2") " AND claimed=1 AND owner=?3 AND attempts=?4 AND due_ms>?5" TW_EITHER("",    \
+	        "+" TW_CAT_DATABASE_MS)
+
+static enum tw_status read_held(struct tw_db *db, const struct tw_job_row *const *jobs, size_t n,
+        const char *ids, int64_t until_ms, bool *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, TW_OF_QUEUE(jobs[0]->queue, HELD), "tttii",
+	        jobs[0]->project_id, ids, jobs[0]->owner, (int64_t)jobs[0]->attempts, until_ms);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_first_int(db, &held, err, /* primary key */
-	        TW_OF_QUEUE(job->queue, HELD), "tttii", job->project_id, job->trace_id, job->owner,
-	        (int64_t)job->attempts, now + for_ms);
-	tw_cat_done(c, db);
-	*ret = held != 0;
+	while (tw_cat_row(&q)) {
+		const char *id = tw_cat_str(&q, 0);
+
+		for (size_t i = 0; id && i < n; i++)
+			ret[i] = ret[i] || strcmp(jobs[i]->trace_id, id) == 0;
+	}
+	return tw_cat_close(&q, err);
+}
+
+enum tw_status tw_catalogue_jobs_held(struct tw_catalogue *c, const struct tw_job_row *const *jobs,
+        size_t n, int64_t for_ms, bool *ret, struct tw_err *err)
+{
+	const int64_t now = tw_cat_is_sqlite(c) ? tw_unix_ms() : 0;
+	const char **of;
+	struct tw_arena *a;
+	struct tw_db *db;
+	enum tw_status st;
+
+	memset(ret, 0, n * sizeof *ret);
+	if (n == 0)
+		return TW_OK;
+	a = tw_arena_new(KEEP_ARENA);
+	of = a ? tw_arena_alloc(a, n, sizeof *of) : NULL;
+	st = of ? tw_cat_reader(c, &db, err) : tw_oom(err);
+	if (st == TW_OK) {
+		const char *ids;
+
+		for (size_t i = 0; i < n; i++)
+			of[i] = jobs[i]->trace_id;
+		ids = tw_cat_ids(db, of, n, a);
+		st = ids ? read_held(db, jobs, n, ids, now + for_ms, ret, err) : tw_oom(err);
+		tw_cat_done(c, db);
+	}
+	tw_arena_free(a);
 	return st;
+}
+
+enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job_row *job,
+        int64_t for_ms, bool *ret, struct tw_err *err)
+{
+	return tw_catalogue_jobs_held(c, &job, 1, for_ms, ret, err);
 }
 
 enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job_row *job,
@@ -376,9 +413,10 @@ static enum tw_status release(struct tw_db *db, const char *owner, struct tw_err
 	return st;
 }
 
-enum tw_status tw_catalogue_jobs_release_except(struct tw_catalogue *c, const char *owner,
-        const char *const *held, size_t n, struct tw_err *err)
+enum tw_status tw_catalogue_jobs_release_except(struct tw_catalogue *c, enum tw_queue queue,
+        const char *owner, const char *const *held, size_t n, struct tw_err *err)
 {
+#define RELEASE_OTHERS(table, id) RELEASE(table, id) " AND NOT " id TW_CAT_AMONG_IDS("?2")
 	struct tw_arena *a = tw_arena_new(KEEP_ARENA);
 	struct tw_db *w = NULL;
 	const char *ids;
@@ -388,9 +426,7 @@ enum tw_status tw_catalogue_jobs_release_except(struct tw_catalogue *c, const ch
 		ids = tw_cat_ids(w, held, n, a);
 		st = !ids ? tw_oom(err)
 		          : tw_cat_exec(w, NULL, err, /* claimed jobs: few */
-		                    RELEASE("job", "trace_id") " AND NOT trace_id" TW_CAT_AMONG_IDS(
-		                            "?2"),
-		                    "tt", owner, ids);
+		                    TW_OF_QUEUE(queue, RELEASE_OTHERS), "tt", owner, ids);
 		st = tw_cat_end(c, w, st, err);
 	}
 	tw_arena_free(a);

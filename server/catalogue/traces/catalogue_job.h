@@ -57,6 +57,10 @@ enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_j
 /* Whether its owner holds it for at least for_ms.  Check before moving the result into place. */
 enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job_row *job,
         int64_t for_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
+/* The same for each of several that were claimed together, or have the same project, owner and
+ * attempts. */
+enum tw_status tw_catalogue_jobs_held(struct tw_catalogue *c, const struct tw_job_row *const *jobs,
+        size_t n, int64_t for_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
 /* Ends the job: the trace is ready / failed / queued again.  TW_CONFLICT: its lease had expired and
  * another server has it; nothing was changed.  TW_NOT_FOUND: it was deleted. */
 enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job_row *job,
@@ -93,10 +97,10 @@ enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job
 /* At start: a single server queues all claimed jobs again, as their claimer is dead; with several
  * servers they are claimed once their lease ends.  Clears the delays of postponed jobs. */
 enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
-/* Queues again the traces that this owner has claimed, except those held: after a claim whose reply
+/* Queues again the jobs that this owner has claimed, except those held: after a claim whose reply
  * was lost. */
-enum tw_status tw_catalogue_jobs_release_except(struct tw_catalogue *c, const char *owner,
-        const char *const *held, size_t n, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_jobs_release_except(struct tw_catalogue *c, enum tw_queue queue,
+        const char *owner, const char *const *held, size_t n, struct tw_err *err) TW_MUST_USE;
 /* Queues this owner's jobs again, as it stops. */
 enum tw_status tw_catalogue_jobs_leave(
         struct tw_catalogue *c, const char *owner, struct tw_err *err) TW_MUST_USE;

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 
 import { startCluster } from '../cluster.mjs';
 import { startGates } from '../gates.mjs';
-import { sampleTrace } from '../make.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
 import { startPrimary } from '../postgres_pair.mjs';
 import { Server, atEnd, binary, newFolder, until } from '../server.mjs';
@@ -148,6 +148,28 @@ test('jobs of a claim whose reply was lost are claimed again by the same server'
 	assert.match(decoder.log, /event=claim_failed/);
 	assert.equal(ready(decoder).length, TRACES);
 	assert.equal(c.sql('SELECT max(attempts) FROM trace'), '1');
+});
+
+test('a mapping whose claim had no reply is claimed again by the same server', options, async (t) => {
+	const pair = await startPrimary(t), db = pair.primary;
+	const gates = await startGates(t);
+	const port = await gates.make('decoder', { port: db.port });
+	const c = await begin(t, db, 'map', pair.url('map'));
+	const sent = await c.front.ask('PUT', '/api/v1/builds/b/methods', { key: c.front.write, body: sampleMapping });
+	assert.equal(sent.status, 202, sent.text);
+	c.sql('CREATE TABLE slow(); INSERT INTO slow DEFAULT VALUES');
+	c.sql('CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF EXISTS(SELECT 1 FROM slow) THEN DELETE FROM slow; PERFORM pg_sleep(5); END IF; RETURN NEW; END $$');
+	c.sql('CREATE TRIGGER wait BEFORE UPDATE ON mapping_job FOR EACH ROW WHEN (NEW.claimed=1 AND OLD.claimed=0) EXECUTE FUNCTION wait()');
+	const decoder = await c.serve('decode', {}, pair.address('map', port));
+	await until(() => (db.sql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%UPDATE mapping_job%' AND wait_event='PgSleep'") === '1' ? true : undefined), 'it claims the mapping', 60);
+	await gates.set('decoder', { closed: true });
+	await until(() => (c.sql('SELECT count(*) FROM mapping_job WHERE claimed=1') === '1' ? true : undefined), 'the claim is committed', 60);
+	c.sql('UPDATE mapping_job SET due_ms=due_ms+3600000 WHERE claimed=1'); // its lease does not end during the test
+	db.endSessions();
+	await gates.set('decoder', {});
+	await until(() => (c.sql("SELECT map_sha256<>'' FROM build WHERE build_id='b'") === 't' ? true : undefined), 'it is compiled', 300);
+	assert.match(decoder.log, /event=claim_failed/);
+	assert.match(decoder.log, /event=mapping_compiled build=b kind=\w+ outcome=ready attempt=1/);
 });
 
 test('jobs of a group whose leases are about to end are left to the next claim, not failed', options, async (t) => {

@@ -534,15 +534,23 @@ static void test_a_lost_reply(void **state)
 	assert_int_equal(n, 3);
 	held[0] = rows[0].trace_id;
 	held[1] = "unknown";
-	assert_int_equal(tw_catalogue_jobs_release_except(m->c, "me", held, 2, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_jobs_release_except(m->c, TW_QUEUE_TRACES, "me", held, 2, NULL),
+	        TW_OK);
 	assert_int_equal(claim_group(m, again), 2);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(again[i].attempts, 1);
 		assert_true(has_id(rows + 1, 2, again[i].trace_id));
 	}
-	assert_int_equal(tw_catalogue_jobs_release_except(m->c, "me", NULL, 0, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_jobs_release_except(m->c, TW_QUEUE_TRACES, "me", NULL, 0, NULL),
+	        TW_OK);
 	assert_int_equal(claim_group(m, again), 3);
 	assert_false(has_id(again, 3, of_other.trace_id));
+	assert_int_equal(
+	        tw_catalogue_jobs_release_except(m->c, TW_QUEUE_MAPPINGS, "me", NULL, 0, NULL),
+	        TW_OK);
+	assert_int_equal(claim_group(m, again), 0);
 }
 
 /* More projects than one statement reads: each is served once a round, in the order of their ids.
