@@ -3,9 +3,11 @@
  * updates of its row that change no index, and statements of an answer about the fleet.
  */
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
+import { startBucketApart } from '../bucket.mjs';
 import { btrace, sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
 import { Server, atEnd, newFolder, startServer, until } from '../server.mjs';
@@ -33,44 +35,58 @@ const due = [['names', 0, "named>=0 AND named<>1 AND build_id<>''"], ['rollup', 
 	.map(([stage, rank, where]) => `SELECT '${stage}', project_id, ${rank}, trace_id FROM trace WHERE state=2 AND ${where}`).join(' UNION ALL ');
 const differences = `SELECT count(*) FROM ((${kept} EXCEPT (${due})) UNION ALL ((${due}) EXCEPT ${kept})) d`;
 
-/* Uploads wait until another server decodes: how many wait does not depend on the machine's speed. */
-test('with several servers a trace takes at most 24 statements, timers included, and 3 write transactions; few of its updates change an index', options, async (t) => {
-	const db = await startDatabase(t);
-	const data = path.join(newFolder(t, 'tw-statements-'), 'data');
-	const args = ['--catalog', db.url(ONE), '--several-servers', '--device-requests', '0', '--max-queue', '10000'];
-	const ingest = new Server(data, [...args, '--role', 'ingest,query']);
-	atEnd(t, () => ingest.stop());
-	await ingest.start();
-	ingest.ingestKey = ingest.ingest;
-	db.sql('SELECT pg_stat_statements_reset()');
-	const before = changes(db);
-	const send = async (first) => {
-		for (let n = first; n < TRACES; n += SENDERS) {
-			const answer = await ingest.post('/api/v1/traces', sampleTrace(15, n + 1), { query: { app: 'shop', build_id: 'b', version_name: '1', device: `d${n}` }, headers: { 'Idempotency-Key': `k${n}` } });
-			assert.equal(answer.status, 202, answer.text);
-		}
-	};
-	await Promise.all(Array.from({ length: SENDERS }, (_, first) => send(first)));
-	await ingest.stop();
-	const rest = new Server(data, args);
-	atEnd(t, () => rest.stop());
-	await rest.start();
-	await until(() => (db.sql(counted, ONE) === String(TRACES) ? true : undefined), 'all are counted', 600);
-	await rest.stop(); // its sessions report their rows
-	assert.equal(db.sql(`${kept} LIMIT 1`, ONE).split('|')[0], 'findings');
-	assert.equal(db.sql(differences, ONE), '0');
-	const [all, written] = [(statements(db) - statements(db, "query LIKE '%count(*) FROM trace WHERE state=$%'")) / TRACES, (changes(db) - before) / TRACES];
-	t.diagnostic(`${all.toFixed(2)} statements and ${written.toFixed(2)} transactions that write, per trace`);
-	const most = db.sql("SELECT calls||' '||left(query,100) FROM pg_stat_statements ORDER BY calls DESC LIMIT 12");
-	assert.ok(all <= 24, `${most}\n${all} statements per trace`); // 20 and timers' statements, on a loaded machine
-	assert.ok(written <= 3, `${written} transactions per trace`);
-	const [updates, hot] = db.sql("SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE schemaname='one' AND relname='trace'").split('|').map(Number);
-	t.diagnostic(`${(updates / TRACES).toFixed(2)} updates of a trace's row, of which ${(hot / TRACES).toFixed(2)} change no index`);
-	assert.ok(updates <= 5.5 * TRACES, `${updates} updates`);
-	assert.ok(updates - hot <= 2 * TRACES, `${updates - hot} updates change indexes`);
-	db.sql("UPDATE trace SET build_id='' WHERE trace_id IN (SELECT trace_id FROM trace LIMIT 3); UPDATE trace SET named=0, anr_state=0; UPDATE trace SET build_id='b', rollup_state=0 WHERE build_id=''", ONE);
-	assert.equal(db.sql(differences, ONE), '0');
-});
+/* Uploads wait until another server decodes: how many wait does not depend on the machine's speed.  A single server with the role
+ * of an ingest server is replaced. */
+const arrangements = {
+	'one server': {},
+	'several servers with a common folder': { several: true },
+	'several servers with a store': { several: true, store: true },
+};
+
+for (const [name, { several, store }] of Object.entries(arrangements))
+	test(`${name}: a trace takes at most 20 statements, timers included, and 3 write transactions; few of its updates change an index`, options, async (t) => {
+		const db = await startDatabase(t);
+		const home = newFolder(t, 'tw-statements-');
+		const secret = path.join(home, 'secret.key');
+		fs.writeFileSync(secret, 'ab'.repeat(32), { mode: 0o600 });
+		const bucket = store ? await startBucketApart(t) : undefined;
+		const args = ['--catalog', db.url(ONE), ...(several ? ['--several-servers'] : []), ...(bucket?.args('--secret-key-file', secret) ?? []), '--device-requests', '0', '--max-queue', '10000'];
+		const serve = async (...more) => {
+			const s = new Server(path.join(home, 'data'), [...args, ...more], bucket?.env ?? {});
+			atEnd(t, () => s.stop());
+			await s.start();
+			return s;
+		};
+		Object.assign(process.env, bucket?.env); // of the command that makes the key
+		const ingest = await serve(...(several ? ['--role', 'ingest,query'] : []));
+		ingest.ingestKey = ingest.ingest;
+		db.sql('SELECT pg_stat_statements_reset()');
+		const before = changes(db);
+		const send = async (first) => {
+			for (let n = first; n < TRACES; n += SENDERS) {
+				const answer = await ingest.post('/api/v1/traces', sampleTrace(15, n + 1), { query: { app: 'shop', build_id: 'b', version_name: '1', device: `d${n}` }, headers: { 'Idempotency-Key': `k${n}` } });
+				assert.equal(answer.status, 202, answer.text);
+			}
+		};
+		await Promise.all(Array.from({ length: SENDERS }, (_, first) => send(first)));
+		await ingest.stop();
+		const rest = await serve();
+		await until(() => (db.sql(counted, ONE) === String(TRACES) ? true : undefined), 'all are counted', 600);
+		await rest.stop(); // its sessions report their rows
+		assert.equal(db.sql(`${kept} LIMIT 1`, ONE).split('|')[0], 'findings');
+		assert.equal(db.sql(differences, ONE), '0');
+		const [all, written] = [(statements(db) - statements(db, "query LIKE '%count(*) FROM trace WHERE state=$%'")) / TRACES, (changes(db) - before) / TRACES];
+		t.diagnostic(`${all.toFixed(2)} statements and ${written.toFixed(2)} transactions that write, per trace`);
+		const most = db.sql("SELECT calls||' '||left(query,100) FROM pg_stat_statements ORDER BY calls DESC LIMIT 12");
+		assert.ok(all <= 20, `${most}\n${all} statements per trace`);
+		assert.ok(written <= 3, `${written} transactions per trace`);
+		const [updates, hot] = db.sql("SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE schemaname='one' AND relname='trace'").split('|').map(Number);
+		t.diagnostic(`${(updates / TRACES).toFixed(2)} updates of a trace's row, of which ${(hot / TRACES).toFixed(2)} change no index`);
+		assert.ok(updates <= 5.5 * TRACES, `${updates} updates`);
+		assert.ok(updates - hot <= 2 * TRACES, `${updates - hot} updates change indexes`);
+		db.sql("UPDATE trace SET build_id='' WHERE trace_id IN (SELECT trace_id FROM trace LIMIT 3); UPDATE trace SET named=0, anr_state=0; UPDATE trace SET build_id='b', rollup_state=0 WHERE build_id=''", ONE);
+		assert.equal(db.sql(differences, ONE), '0');
+	});
 
 /* A trace of one call to each method. */
 const wide = (methods, pid) => btrace(Array.from({ length: methods }, (_, i) => [pid, i + 1, 1_000_000 + i * 1000, 500]), { pid });
