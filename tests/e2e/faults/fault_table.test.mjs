@@ -26,8 +26,8 @@ const has = (program) => spawnSync('which', [program]).status === 0;
 const skip = !postgresIsThere ? 'PostgreSQL 15 or later is not installed' : !has('haproxy') ? 'no haproxy' : sanitized() && 'too slow with a sanitizer';
 const FAKETIME = ['x86_64', 'aarch64'].map((of) => `/usr/lib/${of}-linux-gnu/faketime/libfaketimeMT.so.1`).find((at) => fs.existsSync(at));
 
-const PER_SECOND = 8; /* uploads that begin, whatever became of earlier ones: as of many devices */
-const DEVICES = 100; /* that may wait: attempts of more would use all of a small machine */
+const PER_SECOND = FULL ? 8 : 5; /* uploads that begin, whatever became of earlier ones: as of many devices */
+const DEVICES = FULL ? 100 : 60; /* that may wait: attempts of more would use all of a small machine */
 const PATIENCE_MS = 20000;
 const GOAL_MS = 1000; /* between two accepted uploads, on an idle machine */
 const LEAST = 15; /* uploads accepted during a fault that uploads do not depend on */
