@@ -199,7 +199,9 @@ enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct t
 		bool foreign = !is_thread && r->foreign && r->foreign[number];
 
 		map[i] = TW_ROLLUP_NO_NODE;
-		if (!n->first || (is_thread && r->thread != TW_NO_METHOD && r->thread != number) ||
+		if (!n->first ||
+		        (is_thread && r->thread != TW_NO_METHOD &&
+		                (r->thread == number) == r->others) ||
 		        (!is_thread && to == TW_ROLLUP_NO_NODE))
 			continue;
 		map[i] = foreign ? to : tw_rollup_tree_child(ret, to, (uint64_t)number + 1);

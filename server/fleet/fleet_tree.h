@@ -42,6 +42,7 @@ struct tw_fleet_reading { /* how trees are read */
 	const uint8_t *foreign; /* one byte per number: its calls are merged into their callers;
 	                           NULL none */
 	uint32_t thread;        /* a number: only this thread; TW_NO_METHOD: all */
+	bool others;            /* all threads but that one */
 };
 /* The tree with common numbers (+ 1) for methods. */
 enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct tw_fleet_reading *r,

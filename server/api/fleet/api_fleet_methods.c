@@ -89,7 +89,8 @@ static enum tw_status read_sort(
 #define THREAD_PARAMS                                                                              \
 	TW_PARAM_TEXT("thread", 0,                                                                 \
 	        "Only calls on threads of that name, with # for digits, as in pool-#-thread-#; "   \
-	        "main is the main thread, whatever its name. Requires ClickHouse."),               \
+	        "main is the main thread, whatever its name; others are all but main. Requires "   \
+	        "ClickHouse."),                                                                    \
 	        TW_PARAM_TEXT("threads", 0, "The same as thread.")
 
 /* Kinds of thread are stored by ClickHouse alone. */
@@ -275,6 +276,7 @@ static enum tw_status put_table(
 	enum tw_status st = TW_OK;
 
 	tw_fleet_put_head(q);
+	tw_json_key_bool(&q->j, "by_thread", tw_fleet_store_of(q)->engine->threads);
 	tw_json_key_int(&q->j, "total", (int64_t)t->n);
 	tw_json_key(&q->j, "methods");
 	tw_json_open(&q->j, '[');

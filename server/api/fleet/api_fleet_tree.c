@@ -41,10 +41,11 @@ static enum tw_status pick_thread(
 	t->reading.thread = TW_NO_METHOD;
 	if (!text || !text[0] || strcmp(text, "all") == 0 || t->names.n == 0)
 		return TW_OK;
+	t->reading.others = strcmp(text, TW_FLEET_OTHERS) == 0;
 	for (uint32_t i = 0; i < t->names.n_threads; i++)
-		if (tw_str_eq(t->names.names[i], tw_str_of(text)))
+		if (tw_str_eq(t->names.names[i], tw_str_of(t->reading.others ? "main" : text)))
 			t->reading.thread = i;
-	if (t->reading.thread != TW_NO_METHOD)
+	if (t->reading.thread != TW_NO_METHOD || t->reading.others)
 		return TW_OK;
 	return tw_fail(err, TW_NOT_FOUND,
 	        "none of these traces has threads called %.60s; the response without thread= lists "
@@ -59,7 +60,8 @@ const struct tw_param tw_fleet_taking_params[] = {
                 "`app` returns only the app's frames, by the project's rules (/api/v1/frames); the "
                 "time of "
                 "others belongs to their callers."),
-        TW_PARAM_TEXT("thread", 0, "Only threads of that name, with # for digits."),
+        TW_PARAM_TEXT("thread", 0,
+                "Only threads of that name, with # for digits; others are all but main."),
         TW_PARAM_TEXT("threads", 0, "The same as thread."),
         {0},
 };

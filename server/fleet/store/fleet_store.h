@@ -18,6 +18,8 @@
 #include "server/fleet/fleet_search.h"
 #include "server/stats/rollup_tree.h"
 
+#define TW_FLEET_OTHERS "others" /* a kind of thread: every one but main */
+
 struct tw_fleet_query { /* borrowed */
 	const char *project_id;
 	struct tw_rollup_filter filter;

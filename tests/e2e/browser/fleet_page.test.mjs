@@ -124,6 +124,10 @@ test('a method lists its callers and callees, with links', async (t) => {
 	await page.reload();
 	await page.getByText('No call of it on these threads').waitFor();
 	assert.equal(await field.inputValue(), 'main');
+	await field.fill('others');
+	await field.press('Enter');
+	await page.waitForSelector('#callers tr[data-near]');
+	assert.deepEqual(await names(), [pool]);
 	await field.fill(pool.slice('threads '.length));
 	await field.press('Enter');
 	await page.waitForSelector('#callers tr[data-near]');
@@ -131,6 +135,33 @@ test('a method lists its callers and callees, with links', async (t) => {
 	await field.fill('nobody');
 	await field.press('Enter');
 	await page.locator('#callers [role=alert] >> text=none of these traces has threads called nobody').waitFor();
+	await done(page, t);
+});
+
+test('methods are filtered by thread where the server counts them by thread', async (t) => {
+	await ready();
+	const page = await open('/fleet/methods?app=fleet');
+	await page.waitForSelector('#methods tbody tr');
+	const counted = (await server.get('/api/v1/fleet/methods')).json.by_thread; // with ClickHouse
+	assert.equal(await page.getByLabel('on thread').count(), counted ? 1 : 0);
+	const asked = [];
+	await page.route('**/api/v1/fleet/methods*', async (route) => {
+		const url = new URL(route.request().url());
+		asked.push(url.searchParams.get('thread'));
+		url.searchParams.delete('thread');
+		const response = await route.fetch({ url: url.href });
+		await route.fulfill({ response, json: { ...(await response.json()), by_thread: true } });
+	});
+	await page.reload();
+	const field = page.getByLabel('on thread');
+	await field.fill('others');
+	await field.press('Enter');
+	await until(() => (asked.includes('others') ? true : undefined), 'the question of other threads');
+	await settled(page);
+	assert.equal(new URL(page.url()).searchParams.get('thread'), 'others');
+	assert.match(await page.locator('#methods tbody tr a').first().getAttribute('href'), /thread=others/, 'the callers of a method are of the same threads');
+	assert.deepEqual(await violations(page), []);
+	await page.unrouteAll({ behavior: 'wait' });
 	await done(page, t);
 });
 

@@ -106,7 +106,7 @@ test('tables, queries and dashboard', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE 
 		await until(async () => ((await s.get('/api/v1/fleet/scenarios?by=all&scenario=threads')).json.traces === 1 ? true : undefined), 'counted');
 		const kinds = new Map((await s.get(`/api/v1/traces/${id}/threads`)).json.threads.map((x) => [x.is_main ? 'main' : x.name.replace(/\d+/g, '#') || 'thread', x]));
 		assert.ok(kinds.size >= 2, JSON.stringify([...kinds]));
-		for (const kind of kinds.keys()) {
+		for (const kind of [...kinds.keys(), 'others']) {
 			const of = calls.filter(([tid]) => (tid === PID) === (kind === 'main'));
 			const { json } = await s.get(`/api/v1/fleet/methods?scenario=threads&metrics=wall,calls&thread=${encodeURIComponent(kind)}`);
 			const sums = json.methods.map((m) => [m.name.split('.').at(-1), m.calls.sum, m.wall.sum]).sort();

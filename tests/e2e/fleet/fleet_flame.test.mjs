@@ -74,6 +74,8 @@ test('one flame graph of a fleet', async (t) => {
 		assert.ok(Math.abs(sum(all.callers, (c) => c.share) - 1) < 1e-9);
 		const main = await callers('thread=main&frames=app&version_name=8.3.1'); // the platform's calls are their callers'
 		assert.deepEqual(main.callers.map((c) => [c.name, c.share]), [['com.app.Main.onCreate', 1]]);
+		const others = await callers('thread=others');
+		assert.deepEqual(others.callers.map((c) => [c.thread, c.share, c.calls]), [[true, 1, 10]]);
 		assert.equal((await callers('limit=1')).callers.length, 1);
 		assert.deepEqual((await callers('version_name=none')).callers, []);
 		assert.equal((await s.get('/api/v1/fleet/callers?name=com.app.Nothing')).status, 404);
@@ -98,6 +100,7 @@ test('one flame graph of a fleet', async (t) => {
 		const main = await flame(s, 'thread=main');
 		assert.equal(nodesOf(main)[''].value, sum(fleet, (x) => x.load + 4000));
 		assert.ok(main.threads.length === 2 && main.threads.includes('main'));
+		assert.equal(nodesOf(await flame(s, 'thread=others'))[''].value, sum(fleet, (x) => (x.pool ? 2 * x.load : 0)), 'all but main');
 		const number = (name) => main.names.find((n) => n.name === name).method;
 		const below = await flame(s, `thread=main&root=${[number('main'), number('com.app.Main.onCreate')].join('.')}`);
 		assert.equal(below.value[0], sum(fleet, (x) => x.load + 4000));

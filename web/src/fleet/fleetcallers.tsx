@@ -4,11 +4,11 @@ import type { ComponentChildren } from 'preact';
 import { get } from '../api/api';
 import { withOverloads } from '../api/overloads';
 import type { Callers, Near } from './fleetdoc';
-import { methodLink, useAsked } from './fleetparts';
+import { methodLink, OnThread, useAsked } from './fleetparts';
 import { count, duration, percent } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
-import { set, text } from '../ui/route';
+import { text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
 /** A thread is not a method: its row has no link. */
@@ -64,7 +64,7 @@ export function FleetCallers({ name }: { name: string }) {
 	const load = useLoad(`callers ${name} ${asked.key} ${thread}`, (signal) => get<Callers>('/api/v1/fleet/callers', { ...asked.params, name, ...(thread && { thread }) }, signal));
 	const v = load.value?.name === name ? load.value : null;
 	return (
-		<Panel title={tr('Callers')} id="callers" aside={<label class="inline">{tr('on thread')}{' '}<input name="thread" value={thread} placeholder={tr('any, or main')} onChange={(e) => set({ thread: e.currentTarget.value.trim() || null }, true)} /></label>}>
+		<Panel title={tr('Callers')} id="callers" aside={<OnThread />}>
 			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what={tr('Loading its callers')} />
 				: v.callers.length === 0 ? <p class="quiet">{thread ? tr('No call of it on these threads, or its calls there are too short.') : tr('The merged call trees of these traces do not contain it: its calls are too short, or the traces are not merged yet.')}</p>
 					: <div class={load.busy ? 'stale' : ''}><Both of={v} /></div>}

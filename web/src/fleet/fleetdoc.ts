@@ -15,7 +15,7 @@ export interface ScenarioGroup extends Keyed { scenario: string; duration_ns: St
 export interface ByLabel { values?: number; not_counted?: number }
 export interface Scenarios extends Head, ByLabel { by: string; total: number; groups: ScenarioGroup[] }
 export type FleetMethodRow = { name: string; descriptor: string; resolved: boolean; build_id: string; share: number } & Partial<Record<MetricName, Metric>>;
-export interface FleetMethods extends Head { total: number; methods: FleetMethodRow[] }
+export interface FleetMethods extends Head { by_thread: boolean; total: number; methods: FleetMethodRow[] }
 export type Point = Keyed & { of_traces: number } & Partial<Record<MetricName, Metric>>;
 export interface Near { name: string; descriptor: string; thread: boolean; total_ns: number; share: number; calls: number; in_traces: number }
 export interface Callers extends Head { name: string; of_traces: number; omitted_below_ns: number; total_ns: number; self_ns: number; calls: number; callers_total: number; callers: Near[]; callees_total: number; callees: Near[] }

@@ -5,7 +5,7 @@ import { METRICS, metricNamed, STATS, statNamed, valueOf, type FleetMethodRow, t
 import { FleetCallers } from './fleetcallers';
 import { FleetMethod } from './fleetmethod';
 import { FleetFilter } from './fleetfilter';
-import { methodLink, Narrowed, Stated, useAsked, withFilter } from './fleetparts';
+import { methodLink, Narrowed, OnThread, Stated, useAsked, withFilter } from './fleetparts';
 import { count, percent } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { Choice, MethodName, Panel, Pending, Sorted, useLoad } from '../ui/parts';
@@ -30,7 +30,7 @@ function Row({ m, distinction = '', most }: { m: FleetMethodRow; distinction?: s
 	const worst = m[metric]?.exemplar;
 	return (
 		<tr data-method={m.name}>
-			<td class="name"><a href={methodLink(m.name, { metric: metric === 'self' ? '' : metric })} title={signature(m.descriptor) || undefined}><MethodName name={m.name + distinction} /></a>{!m.resolved && m.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: m.build_id })}</span>}</td>
+			<td class="name"><a href={methodLink(m.name, { metric: metric === 'self' ? '' : metric, thread: text('thread') })} title={signature(m.descriptor) || undefined}><MethodName name={m.name + distinction} /></a>{!m.resolved && m.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: m.build_id })}</span>}</td>
 			{METRICS.map(([of]) => <Cell key={of} m={m} metric={of} stat={stat} most={of === metric ? most : 0} />)}
 			<td class="num" title={tr('{traces} traces have it', { traces: count(m[metric]?.traces ?? 0) })}>{percent(m.share)}</td>
 			<td class="nowrap">{worst && <a href={link(`/traces/${worst}?find=${encodeURIComponent(m.name)}`)} aria-label={tr('slowest trace with {name}', { name: m.name })}>{tr('slowest trace')}</a>}</td>
@@ -61,14 +61,16 @@ function List() {
 	const rows = Math.min(MOST, Math.max(PAGE, number('rows') ?? PAGE));
 	const q = text('q');
 	const regex = text('regex') === '1';
+	const thread = text('thread');
 	const waits = text('waits') === '1';
-	const question = { ...(!waits && { waits: 'false' }), sort: `${stat}_${metric}`, order, q, limit: rows, ...(regex && { regex: 1 }), metrics: METRICS.map(([m]) => m).join(',') };
+	const question = { ...(!waits && { waits: 'false' }), sort: `${stat}_${metric}`, order, q, limit: rows, ...(regex && { regex: 1 }), ...(thread && { thread }), metrics: METRICS.map(([m]) => m).join(',') };
 	const load = useLoad(`methods ${JSON.stringify(question)} ${asked.key}`, (signal) => get<FleetMethods>('/api/v1/fleet/methods', { ...asked.params, ...question }, signal));
 	const v = load.value;
 	return (
 		<Panel title={tr('Methods of all traces')} id="methods" aside={<>
 			<Choice label={tr('Statistic over traces')} value={stat} options={STATS} onPick={(s) => set({ stat: s === 'p95' ? null : s, rows: null }, true)} />
 			<label class="inline">{tr('Find')}{' '}<input type="search" name="q" value={q} onInput={(e) => set({ q: e.currentTarget.value, rows: null })} /></label>
+			{(thread || v?.by_thread) && <OnThread />}
 			<label class="inline" title={tr('Methods that only wait: for messages, locks or timers')}><input type="checkbox" name="waits" checked={waits} onChange={(e) => set({ waits: e.currentTarget.checked ? 1 : null, rows: null }, true)} />{' '}{tr('include waits')}</label>
 			<label class="inline"><input type="checkbox" name="regex" checked={regex} onChange={(e) => set({ regex: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('regex')}</label>
 		</>}>

@@ -28,6 +28,13 @@ export function useAsked(): { params: Record<string, string | number>; key: stri
 	return { params: { ...fleet.params, ...(label && { label }) }, key: `${fleet.key} ${label}`, days: fleet.days };
 }
 
+/** On which kind of thread, in the address: main, others, or a name with # for digits. */
+export function OnThread() {
+	return <label class="inline" title={tr('main, others, or a name with # for digits, such as pool-#-thread-#')}>{tr('on thread')}{' '}
+		<input name="thread" list="threadkinds" value={text('thread')} placeholder={tr('any, main or others')} onChange={(e) => set({ thread: e.currentTarget.value.trim() || null, rows: null }, true)} />
+		<datalist id="threadkinds"><option value="main" /><option value="others" /></datalist></label>;
+}
+
 /** The labels that traces are counted by. */
 export const useLabels = (): string[] => useLoad('fleet labels', () => get<{ labels: string[] }>('/api/v1/fleet/labels')).value?.labels ?? [];
 

@@ -30,6 +30,15 @@ static void put_bucket(struct tw_buf *sql)
 	                                 "toUInt8(k-5)))) AS b"));
 }
 
+/* A column on all threads but main; below 0: not known. */
+static void put_others(struct tw_buf *sql, const char *column, int len)
+{
+	(void)tw_buf_printf(sql,
+	        "if(%.*s<0,-1,greatest(0,toInt64(%.*s)-toInt64(thread_%.*s[indexOf(threads,'main')]"
+	        ")))",
+	        len, column, len, column, len, column);
+}
+
 /* The expression with the columns of all threads, or the values of the query's. */
 static void put_columns(struct tw_buf *sql, const struct tw_fleet_query *query, const char *text)
 {
@@ -42,7 +51,9 @@ static void put_columns(struct tw_buf *sql, const struct tw_fleet_query *query, 
 		if (!*p)
 			break;
 		p++;
-		if (query->thread) {
+		if (query->thread && strcmp(query->thread, TW_FLEET_OTHERS) == 0) {
+			put_others(sql, p, (int)name);
+		} else if (query->thread) {
 			(void)tw_buf_printf(sql,
 			        "if(length(threads)=1,%.*s,thread_%.*s[indexOf(threads,", (int)name,
 			        p, (int)name, p);
@@ -380,7 +391,9 @@ static void put_rows(struct tw_buf *sql, const struct tw_fleet_query *query, uns
 {
 	put_values(sql, query, "method_times", metrics[metric].value);
 	tw_clickhouse_where(sql, query, NULL, "method_times");
-	if (query->thread) {
+	if (query->thread && strcmp(query->thread, TW_FLEET_OTHERS) == 0) {
+		(void)tw_buf_add_str(sql, TW_STR(" AND threads!=['main']"));
+	} else if (query->thread) {
 		(void)tw_buf_add_str(sql, TW_STR(" AND has(threads,"));
 		tw_clickhouse_quote(sql, query->thread);
 		(void)tw_buf_add_u8(sql, ')');
