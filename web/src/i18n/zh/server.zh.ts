@@ -15,6 +15,8 @@ export const refusals: Record<string, string> = {
 	'a trace file cannot be made durable: {1}': 'Trace 文件无法可靠地写入磁盘：{1}',
 	'the storage of uploads and traces does not respond': '存放上传和 Trace 的存储没有响应',
 	'no such trace': '没有这个 Trace',
+	'no such cell': '没有这个单元',
+	'the cell was changed by another transaction': '该单元已被另一个事务修改',
 	'no such project': '没有这个项目',
 	'this path supports {1}, not {2}': '这个路径只接受 {1}，不接受 {2}',
 	'this server does not serve this path (--role {1}): send the request to another server': '这台服务器不处理这类请求（--role {1}）：请发给另一台',
