@@ -68,6 +68,10 @@ static const char *const counted_names[] = {"waiting", "counted", "unreadable", 
 	"CASE WHEN anr='' THEN '' ELSE coalesce((SELECT CASE WHEN t.name<>'' THEN t.name"          \
 	" ELSE t.title END FROM anr t" OF_TRACE "),'') END"
 
+/* The group of its cause; rules and mappings may move it to another. */
+#define ANR_GROUP                                                                                  \
+	"CASE WHEN anr='' THEN '' ELSE coalesce((SELECT t.key FROM anr t" OF_TRACE "),'') END"
+
 #define ROW(member, column, json) TW_FIELD(struct tw_trace_row, member, column, json)
 static const struct tw_field row_fields[] = {
         ROW(id, "trace_id", "id"),
@@ -86,6 +90,7 @@ static const struct tw_field row_fields[] = {
         ROW(pinned, "pinned", "pinned"),
         ROW(exempt_reason, "exempt_reason", "exempt_reason"),
         ROW(anr, "anr", "anr"),
+        ROW(anr_group, ANR_GROUP, "anr_group"),
         ROW(anr_title, ANR_TITLE, "anr_title"),
         ROW(first_anr, TW_TRACE_IS_FIRST, "first_anr"),
         TW_FIELD(struct tw_trace_row, tags, TAGS, "tags", .shape = TW_SHAPE_LIST),

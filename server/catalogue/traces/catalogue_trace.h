@@ -82,9 +82,10 @@ struct tw_trace_row {
 	const char *tags;  /* JSON array of texts */
 	bool pinned;
 	const char *exempt_reason; /* why retention must keep it, "" */
-	const char *anr;           /* the group of its ANR, "" none */
+	const char *anr;           /* hash of its ANR's cause when it was decoded, "" none */
+	const char *anr_group;     /* key of its group in the fleet, "" none or not known yet */
 	const char *anr_title;     /* its cause, "" none */
-	bool first_anr;            /* and is the first of that group */
+	bool first_anr;            /* and is the first with that hash */
 	bool has_upload;           /* false: only the decoded file is stored */
 	uint32_t annotations;
 	enum tw_counted counted;

@@ -149,6 +149,7 @@ test('answered in the page, by pointer and by keys', async (t) => {
 	await page.locator('#exemplars td a').first().click();
 	await page.getByRole('link', { name: 'All ANRs with this cause' }).first().click();
 	await page.waitForURL(/\/anrs\//);
+	await page.getByText('Fixed, fixed in 9.9.9').waitFor(); // the group that it came from
 	await done(page, t);
 });
 

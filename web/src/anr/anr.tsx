@@ -16,6 +16,8 @@ import { tr } from '../i18n/strings/anr';
 import { Waits } from './waitpicture';
 
 const WAITED_MS = 10_000; // before the report, if it does not have the duration
+const DAY_MS = 86400000;
+const USUAL_DAYS = 30; // of the fleet's pages
 const NONE: string[] = [];
 
 function Wish({ p, step }: { p: AnrProcess; step: AnrStep }) {
@@ -120,6 +122,12 @@ function Body({ doc, p, timed }: { doc: Anr; p: AnrProcess | undefined; timed: b
 	</>;
 }
 
+/** The time range of the group's page that includes the trace; '': the usual one does. */
+function daysOf(t: Trace): string {
+	const days = Math.ceil((Date.now() - (t.meta.recorded_ms || t.created_ms)) / DAY_MS) + 1;
+	return days > USUAL_DAYS ? `?days=${days}` : '';
+}
+
 function Report({ doc, t, names }: { doc: Anr; t: Trace; names: string[] }) {
 	const usual = doc.blamed ?? 0;
 	const at = Math.min(number('dump') ?? usual, doc.processes.length - 1);
@@ -132,7 +140,7 @@ function Report({ doc, t, names }: { doc: Anr; t: Trace; names: string[] }) {
 			<Which doc={doc} at={at} />
 			{doc.kind !== 'unknown' && <span class="state">{CAUSED[doc.kind] ?? doc.kind.replaceAll('_', ' ')}</span>}
 			{doc.waited_ms !== null && <span class="quiet">{tr('waited {waited_ms}', { waited_ms: duration(doc.waited_ms * 1e6) })}</span>}
-			<span class="quiet">{tr.rich('cluster {cluster}', { cluster: <span class="mono">{doc.cluster}</span> })}</span>{t.anr && <a href={link(`/anrs/${t.anr}`)}>{tr('All ANRs with this cause')}</a>}{button}</>}>
+			<span class="quiet">{tr.rich('cluster {cluster}', { cluster: <span class="mono">{doc.cluster}</span> })}</span>{t.anr_group && <a href={link(`/anrs/${t.anr_group}${daysOf(t)}`)}>{tr('All ANRs with this cause')}</a>}{button}</>}>
 			<p class="verdict">{ended(sentence(serverText(verdict)))}</p>
 			{doc.reason && <p class="quiet reason">{doc.reason}</p>}
 			{raw && <Raw id={t.id} />}
