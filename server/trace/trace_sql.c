@@ -11,6 +11,10 @@ static enum tw_status fail(struct tw_trace_sql *s, struct tw_err *err)
 		return tw_fail(err, s->stopped,
 		        "the statement needs more than %lld MB of memory; select fewer rows",
 		        (long long)(s->limits.memory >> 20));
+	if (s->db && strncmp(sqlite3_errmsg(s->db), "no such table", 13) == 0)
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "%.140s; the tables are slice, thread, method and call_tree",
+		        sqlite3_errmsg(s->db));
 	return tw_fail(
 	        err, TW_BAD_REQUEST, "%.180s", s->db ? sqlite3_errmsg(s->db) : "out of memory");
 }

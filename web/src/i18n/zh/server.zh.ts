@@ -491,6 +491,7 @@ export const refusals: Record<string, string> = {
 	'sql is longer than {1} bytes': 'sql 超过 {1} 字节',
 	'limit is from 1 to {1} rows': 'limit 为 1 到 {1} 行',
 	'only SELECT is possible here': '此处只能使用 SELECT',
+	'{1}; the tables are slice, thread, method and call_tree': '{1}；可用的表有 slice、thread、method 和 call_tree',
 	'format is json or csv': 'format 为 json 或 csv',
 	'q is missing: set the text to search for': '缺少 q：请设置要查找的文本',
 	'the search text has more than {1} words': '要查找的文本超过 {1} 个词',
