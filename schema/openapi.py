@@ -73,7 +73,7 @@ def shared(api, routes):
 
 
 def path_parameters(route, own, components):
-    """Of the operation, by hand if they need a description; added for each segment that has none."""
+    """Those described by hand, and one for each other segment."""
     def name_of(p):
         return p['$ref'].rsplit('/', 1)[1] if '$ref' in p else p['name']
 
@@ -87,7 +87,7 @@ def path_parameters(route, own, components):
 
 
 def refusals(route):
-    """What the server answers before or instead of the route's own code."""
+    """Error responses that are sent before the handler runs, or that any handler sends."""
     names = {}
     if not route['any_params']:
         names['400'] = 'BadRequest'  # also of an unknown parameter

@@ -1,3 +1,3 @@
--- The migration of tracewell-next, which has otherwise the schema of this version.
+-- The migration that tracewell-next adds to this version's schema.
 CREATE TABLE later(n INTEGER NOT NULL PRIMARY KEY) STRICT;
 INSERT INTO later VALUES(1);

@@ -178,7 +178,7 @@ def kill(pid):
 
 
 def folder_in_memory():
-    """For temporary files; None without room for several servers, or if programs cannot be run from there."""
+    """Folder for temporary files; None if it is too small for several servers, or mounted noexec."""
     try:
         room = os.statvfs(MEMORY)
         with open('/proc/meminfo', encoding='utf-8') as f:

@@ -29,8 +29,8 @@ enum tw_status tw_catalogue_open(
 /* The same for a server: SQLite's file is opened only if no other server uses it (TW_BUSY). */
 enum tw_status tw_catalogue_open_to_serve(
         const char *path, struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
-/* The same for a command, which a server of an earlier version may run beside: refuses an older
- * schema (TW_CONFLICT) instead of migrating it. */
+/* For commands, which may run while a server of an earlier version does: refuses an older schema
+ * (TW_CONFLICT) instead of migrating it. */
 enum tw_status tw_catalogue_open_current(
         const char *path, struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c);

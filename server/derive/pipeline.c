@@ -31,7 +31,7 @@ enum {
 	GATHERED = 16,
 	IDLE_MS = 2000,
 	TEND_MS =
-	        1000, /* between two tends within a round, and two searches for postponed traces */
+	        1000, /* between two searches for other work, or for postponed traces, in a round */
 	STEP_MS = 50
 };
 

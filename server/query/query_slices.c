@@ -212,7 +212,7 @@ enum tw_status tw_query_thread_tree(struct tw_trace_file *f, const struct tw_thr
 	return st;
 }
 
-/* Trees of fewer calls are read sooner than a thread starts. */
+/* Reading fewer calls takes less time than starting a thread. */
 enum { CALLS_PER_HELPER = 1 << 15 };
 
 /* Whether a second thread could read a part of the trees. */

@@ -122,7 +122,7 @@ const PUT_TOGETHER: [string, string][] = [
 	['Our own title: 1.25 s in a wait.', 'Our own title：一次等待耗时 1.25 s。'],
 	['25 ms in A.b, of that 20 ms in C.d.', 'A.b 耗时 25 ms，其中 C.d 占 20 ms。'],
 	['p95 of cold_start is 12 % slower (1.2 s → 1.34 s, 95 % confidence interval +5.0 % to +19 %), most of it in a.b.C.', 'cold_start 的 p95 变慢 12%（1.2 s → 1.34 s，95% 置信区间：+5.0% 至 +19%），大部分来自 a.b.C。'],
-	['median of cold_start is 4.0 % faster (1 s → 960 ms, 95 % confidence interval about -4.0 %); no single method\'s change is sure.', 'cold_start 的中位数变快 4.0%（1 s → 960 ms，95% 置信区间：约 -4.0%）；没有单个方法的变化是确定的。'],
+	['median of cold_start is 4.0 % faster (1 s → 960 ms, 95 % confidence interval about -4.0 %); no single method changes significantly.', 'cold_start 的中位数变快 4.0%（1 s → 960 ms，95% 置信区间：约 -4.0%）；没有单个方法发生显著变化。'],
 	['this key has reached its limit of 100 requests a minute; retry in 9 s', '这个密钥每分钟最多 100 个请求，已用完；请在 9 秒后再来'],
 	['rule 2 (json): threshold_ms: a number of milliseconds, 0 to 600000', '规则 2（json）：threshold_ms：0 到 600000 的毫秒数'],
 ];

@@ -97,7 +97,7 @@ static const char *put_cause(const struct tw_comparison *c, bool slower, struct 
 	const struct tw_compared_method *m = cause(c, slower, &most);
 
 	if (!m)
-		return "; no single method's change is sure";
+		return "; no single method changes significantly";
 	return tw_arena_printf(a, ", %s of it in %.*s", most ? "most" : "the largest part",
 	        (int)m->name.len, m->name.ptr);
 }
@@ -122,7 +122,8 @@ static const char *put_stat_change(
 		        (unsigned long long)s->mix.traces[TW_SIDE_B], TW_COMPARE_ENOUGH);
 	if (!x->sure)
 		return tw_arena_printf(c->q->arena,
-		        "%s of %s shows no sure change (%s → %s, 95 %% confidence interval %s).",
+		        "%s of %s shows no significant change (%s → %s, 95 %% confidence interval "
+		        "%s).",
 		        word, name, a, b, interval);
 	why = put_cause(c, x->change > 0, c->q->arena);
 	return why ? tw_arena_printf(c->q->arena,

@@ -88,8 +88,8 @@ static enum tw_status read_sort(
 
 #define THREAD_PARAMS                                                                              \
 	TW_PARAM_TEXT("thread", 0,                                                                 \
-	        "Only calls on threads of that name, with # for digits, as in pool-#-thread-#; "   \
-	        "main is the main thread, whatever its name; others are all but main. Requires "   \
+	        "Only calls on one kind of thread: `main` (whatever its name), `others` (all "     \
+	        "except main), or a name with # for digits, such as pool-#-thread-#. Requires "    \
 	        "ClickHouse."),                                                                    \
 	        TW_PARAM_TEXT("threads", 0, "The same as thread.")
 

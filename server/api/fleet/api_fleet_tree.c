@@ -61,7 +61,8 @@ const struct tw_param tw_fleet_taking_params[] = {
                 "time of "
                 "others belongs to their callers."),
         TW_PARAM_TEXT("thread", 0,
-                "Only threads of that name, with # for digits; others are all but main."),
+                "Only one kind of thread: `main`, `others` (all except main), or a name with # for "
+                "digits."),
         TW_PARAM_TEXT("threads", 0, "The same as thread."),
         {0},
 };

@@ -305,7 +305,7 @@ enum tw_status tw_view_reply(const struct tw_view *v, struct tw_buf *json, struc
 	return tw_req_reply_buf(v->req, 200, "application/json", true, json, err);
 }
 
-/* --- queries on call trees --- */
+/* --- queries on a trace --- */
 
 #define BODY_MAX  ((size_t)512 << 20)
 #define ARENA_MAX ((size_t)1 << 30)

@@ -50,7 +50,7 @@ bool tw_view_unchanged(const struct tw_view *v);
 enum tw_status tw_view_reply(
         const struct tw_view *v, struct tw_buf *json, struct tw_err *err) TW_MUST_USE;
 
-/* --- queries on call trees: view, memory, names, reshaping (transform=), response --- */
+/* --- queries on a trace: view, memory, names, reshaping (transform=), response --- */
 
 struct tw_question {
 	struct tw_view v;

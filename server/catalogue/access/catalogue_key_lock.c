@@ -19,15 +19,14 @@
 
 enum { IDENTITY_BYTES = 80, TOGETHER = 32, LIST_BYTES = TOGETHER * 24, GATHER_MS = 3 };
 
-/* In a statement the first two come first: if it runs on a new connection, they meet none of its
- * locks. */
+/* Unlocks run first: on a new connection they then release none of the statement's locks. */
 enum action { UNLOCK_ALONE, UNLOCK, LOCK_ALONE, LOCK, HELD };
 
 struct tw_cat_lock_request {
 	enum action action;
 	const char *name;
 	uint64_t session; /* of the lock's connection; 0: a new lock, for which it is set */
-	bool yes;         /* false also if the session has ended */
+	bool granted;     /* false also if the session has ended */
 	bool done;
 	enum tw_status status;
 	struct tw_err err;
@@ -84,12 +83,12 @@ static enum tw_status act(
 		const int64_t i = tw_cat_int(&q, 0) - 1;
 
 		if (i >= 0 && (size_t)i < n)
-			of[i]->yes = tw_cat_int(&q, 1) != 0;
+			of[i]->granted = tw_cat_int(&q, 1) != 0;
 	}
 	return tw_cat_close(&q, err);
 }
 
-/* Locks of an earlier session are lost, and not asked for. */
+/* Skips requests for locks of an earlier session: those are lost. */
 static void run(struct tw_catalogue *c, struct tw_cat_lock_request *first)
 {
 	struct tw_cat_lock_request *of[TOGETHER];
@@ -110,11 +109,12 @@ static void run(struct tw_catalogue *c, struct tw_cat_lock_request *first)
 			tw_err_copy(&r->err, &why);
 		else if (!r->session)
 			r->session = c->locker.db->session;
-		r->yes = r->yes && st == TW_OK && r->session == c->locker.db->session;
+		r->granted = r->granted && st == TW_OK && r->session == c->locker.db->session;
 	}
 }
 
-/* Call with the lock held.  Waits if locks are held by others than those that release them now. */
+/* Call with the lock held.  Waits up to GATHER_MS for more requests while locks are held that the
+ * queue does not release. */
 static void gather(struct tw_cat_locker *l)
 {
 	const int64_t until_ms = tw_monotonic_ms() + GATHER_MS;
@@ -126,7 +126,7 @@ static void gather(struct tw_cat_locker *l)
 		(void)tw_cond_wait_until(&l->changed, &l->lock, until_ms);
 }
 
-/* Call with the lock held.  The first requests, for one statement. */
+/* Call with the lock held.  Removes up to TOGETHER requests from the queue. */
 static struct tw_cat_lock_request *take(struct tw_cat_locker *l)
 {
 	struct tw_cat_lock_request *first = l->first, **end = &l->first;
@@ -163,7 +163,7 @@ static enum tw_status request(
 		(void)pthread_mutex_lock(&l->lock);
 		for (; of; of = next) {
 			next = of->next; /* its thread may end */
-			l->held += of->yes && (of->action == LOCK || of->action == LOCK_ALONE);
+			l->held += of->granted && (of->action == LOCK || of->action == LOCK_ALONE);
 			l->held -= of->action == UNLOCK || of->action == UNLOCK_ALONE;
 			of->done = true;
 		}
@@ -171,7 +171,7 @@ static enum tw_status request(
 		(void)pthread_cond_broadcast(&l->changed);
 	}
 	(void)pthread_mutex_unlock(&l->lock);
-	*ret = io->yes;
+	*ret = io->granted;
 	if (io->status != TW_OK)
 		tw_err_copy(err, &io->err);
 	return io->status;

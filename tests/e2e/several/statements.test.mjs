@@ -39,7 +39,7 @@ const differences = `SELECT count(*) FROM ((${kept} EXCEPT (${due})) UNION ALL (
  * of an ingest server is replaced. */
 const arrangements = {
 	'one server': {},
-	'several servers with a common folder': { several: true },
+	'several servers with a shared folder': { several: true },
 	'several servers with a store': { several: true, store: true },
 };
 

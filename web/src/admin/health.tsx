@@ -116,7 +116,7 @@ function Space({ all }: { all: Sample[] }) {
 			{limit > 0 && <><p>{answers}</p><Bar used={memory} of={limit} label={answers} /></>}
 			<Facts of={[
 				[tr('Memory of the server'), sized(sumOf(all, 'tracewell_resident_bytes'))], [tr('Cached files'), sized(sumOf(all, 'tracewell_cache_bytes'))],
-				[tr('Reads of damaged catalogue pages'), counted(sumOf(all, DAMAGED))], [tr('Age of the backup'), lasted(sumOf(all, 'tracewell_backup_age_seconds')) ?? tr('none yet')]]} />
+				[tr('Damaged catalogue pages'), counted(sumOf(all, DAMAGED))], [tr('Age of the backup'), lasted(sumOf(all, 'tracewell_backup_age_seconds')) ?? tr('none yet')]]} />
 		</Panel>
 	);
 }
@@ -174,7 +174,7 @@ export function HealthPage() {
 			{v && <>
 				<Checks ready={v.ready} />
 				{v.all && (sumOf(v.all, DAMAGED) ?? 0) > 0 && <div class="notice bad" role="alert"><strong>{tr('The catalogue is damaged.')}</strong>
-					<p>{tr.rich('Pages with a wrong checksum were read. Stop the server, restore the catalogue from a backup, and check the disk. {code} lists all damage.', { code: <code>tracewell check --data DIR</code> })}</p></div>}
+					<p>{tr.rich('Pages with a wrong checksum were read. {code} lists the damage. Stop the server, restore the catalogue from a backup, and check the disk.', { code: <code>tracewell check --data DIR</code> })}</p></div>}
 				{!v.all && <p class="notice">{tr('The metrics are served at the address of --metrics-listen, which this page cannot read.')}</p>}
 				{v.all && <Queue all={v.all} />}
 				<Stages stages={v.stages} all={v.all} />

@@ -30,7 +30,7 @@ static void put_bucket(struct tw_buf *sql)
 	                                 "toUInt8(k-5)))) AS b"));
 }
 
-/* A column on all threads but main; below 0: not known. */
+/* A column's value on all threads except main; negative: unknown. */
 static void put_others(struct tw_buf *sql, const char *column, int len)
 {
 	(void)tw_buf_printf(sql,

@@ -147,7 +147,7 @@ export const pieces: Record<string, string> = {
 	'traces without a scenario': '没有场景的 Trace',
 	'95 % confidence interval {1} to {2}': '95% 置信区间：{1} 至 {2}',
 	'95 % confidence interval about {1}': '95% 置信区间：约 {1}',
-	'; no single method\'s change is sure': '；没有单个方法的变化是确定的',
+	'; no single method changes significantly': '；没有单个方法发生显著变化',
 	', {1} of it in {2}': '，{1?}来自 {2}',
 	'most': '大部分',
 	'the largest part': '最大的一部分',

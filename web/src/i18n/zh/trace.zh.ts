@@ -272,7 +272,7 @@ const zh = {
 	'Show this in the chart': '在图中显示',
 	'the trace': 'Trace',
 	'The first {load} of {kinds}{b}; select a time range to see others.': '{b}共 {kinds} 条，显示前 {load} 条；选择时间段可查看其他。',
-	'Load up to {most}': '加载至多 {most} 个',
+	'Load up to {most} events': '最多加载 {most} 条',
 	'The browser blocked the window of the Perfetto UI. Allow pop-ups for this page and try again, or download the file and open it there.': '浏览器拦截了 Perfetto UI 的窗口。请允许本页弹出窗口后重试，或下载文件后自行打开。',
 	'The Perfetto UI was closed before the trace was handed over.': 'Perfetto UI 的窗口在接收 Trace 之前已关闭。',
 	'The Perfetto UI at {origin} is not responding. Can this browser reach it?': '{origin} 的 Perfetto UI 没有响应。此浏览器能访问它吗？',
@@ -532,7 +532,7 @@ const zh = {
 	'A package has one hue, a class one lightness.': '色相表示包，亮度表示类。',
 	'Packages share {hues} hues.': '所有包共用 {hues} 种色相。',
 	'and {n} more packages': '以及另外 {n} 个包',
-	'matches of the search': '搜索匹配项',
+	'search matches': '搜索匹配项',
 	'smaller frames, drawn as one': '较小的帧，合并绘制',
 	'{methods} of {total} methods': '{total} 个方法中的 {methods} 个',
 } as const;

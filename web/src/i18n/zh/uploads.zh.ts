@@ -35,7 +35,7 @@ const zh = {
 	'{n} failed': '{n} 个失败',
 	'Uploads': '上传',
 	'Clear': '清除',
-	'Show': '显示',
+	'Show': '展开',
 	'Hide': '收起',
 	'Ask an admin for the editor role.': '请向管理员申请编辑者角色。',
 	'Compress the file (gzip or zstd), or ask the operator to raise --max-body.': '请压缩文件（gzip 或 zstd），或请运维人员调高 --max-body。',

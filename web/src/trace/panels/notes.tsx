@@ -122,7 +122,7 @@ export function NotesPanel({ id, threads, shown, tids, start, end, timed, scope 
 				<span class="quiet" role="status">{find ? tr('{met} of {all} match', { met: count(sum(numbers)), all: count(sum(first.value!.kinds)) }) : tr('{shown} of {all}', { shown: count(Math.min(rows, list.length)), all: count(list.length) })}</span>
 				{list.length > rows && <button class="small" onClick={() => show(rows * 4)}>{tr('Show more')}</button>}
 				{came?.next_cursor && !came.partial && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a time range to see others.', { load: count(came.notes.length), kinds: count(sum(numbers)), b: a && b ? tr(' in the selected time') : '' })}</span>}
-				{came?.next_cursor && !came.partial && wanted < MOST && <button class="small" onClick={() => want(MOST)}>{tr('Load up to {most}', { most: count(MOST) })}</button>}
+				{came?.next_cursor && !came.partial && wanted < MOST && <button class="small" onClick={() => want(MOST)}>{tr('Load up to {most} events', { most: count(MOST) })}</button>}
 			</p>}
 		</Panel>
 	);

@@ -56,7 +56,7 @@ export function FlameLegend({ f, searched }: { f: Flame; searched: boolean }) {
 		return <>
 			<Packages names={nodes.map((i) => f.names[f.name[i]])} weight={(k) => f.self[nodes[k]]} />
 			<ul>
-				{searched && <Line color="var(--hit)" text={tr('matches of the search')} />}
+				{searched && <Line color="var(--hit)" text={tr('search matches')} />}
 				{f.other.some(Boolean) && <Line color="var(--line)" text={tr('smaller frames, drawn as one')} />}
 			</ul>
 		</>;

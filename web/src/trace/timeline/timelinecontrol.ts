@@ -247,7 +247,7 @@ export class Control implements Actions, HeadActions {
 		else if (g.y + Math.min(g.height, 60) > s.scrollTop + s.clientHeight) this.scene.scroll(g.y - s.clientHeight / 3);
 	}
 
-	/** Scrolls by as much as the first thread in view has moved, of those that were not pinned, unpinned or hidden. */
+	/** Keeps the first visible thread in place after others were pinned, unpinned or hidden. */
 	keep(before: Layout, now: Layout): void {
 		const { top } = this.scene;
 		for (const g of before.groups) {

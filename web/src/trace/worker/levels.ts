@@ -9,7 +9,7 @@ export interface Chunk {
 	slices: number;
 }
 
-/** What is stored of a thread's calls. */
+/** The stored chunks of a thread's calls. */
 export interface Directory {
 	tid: number;
 	slices: number;
