@@ -3,7 +3,7 @@
  * neighbours of one.
  */
 #include "server/api/api.h"
-#include "server/api/trace/question.h"
+#include "server/api/trace/trace_query.h"
 #include "server/query/query.h"
 
 /* TID.BEGIN.DEPTH, as in the page's URL. */

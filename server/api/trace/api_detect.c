@@ -4,7 +4,7 @@
  */
 #include "server/api/admin/api_ruleset.h"
 #include "server/api/api.h"
-#include "server/api/trace/question.h"
+#include "server/api/trace/trace_query.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/derive/detecting.h"

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "server/api/api.h"
-#include "server/api/trace/question.h"
+#include "server/api/trace/trace_query.h"
 #include "server/auth/ticket.h"
 #include "server/base/clock.h"
 #include "server/catalogue/traces/catalogue_trace.h"

@@ -5,7 +5,7 @@
 
 #include "decoder/base/sum.h"
 #include "server/api/api.h"
-#include "server/api/trace/question.h"
+#include "server/api/trace/trace_query.h"
 
 enum { ROOT_MAX = 4096, NODES_MAX = 200000 };
 

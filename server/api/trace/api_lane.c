@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/api/trace/question.h"
+#include "server/api/trace/trace_query.h"
 #include "server/base/text/json_write.h"
 #include "server/query/query_notes.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "server/api/api.h"
-#include "server/api/trace/question.h"
+#include "server/api/trace/trace_query.h"
 #include "server/base/text/json.h"
 #include "server/base/text/json_write.h"
 #include "server/base/text/match.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/api/trace/question.h"
+#include "server/api/trace/trace_query.h"
 #include "server/base/text/match.h"
 
 enum { METHODS_MAX = 10000, LOOK_EVERY = 1024 };

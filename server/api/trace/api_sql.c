@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "server/api/trace/question.h"
+#include "server/api/trace/trace_query.h"
 #include "server/base/text/json_write.h"
 #include "server/export/export.h"
 #include "server/trace/trace_sql.h"

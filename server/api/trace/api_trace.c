@@ -2,7 +2,7 @@
 
 #include "server/api/api.h"
 #include "server/api/api_shared.h"
-#include "server/api/trace/question.h"
+#include "server/api/trace/trace_query.h"
 #include "server/base/log.h"
 #include "server/catalogue/traces/catalogue_list.h"
 #include "server/catalogue/traces/catalogue_trace.h"

@@ -6,7 +6,7 @@
 #include <zstd.h>
 
 #include "server/api/api.h"
-#include "server/api/trace/question.h"
+#include "server/api/trace/trace_query.h"
 #include "server/auth/auth.h"
 #include "server/base/text/json_write.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"

@@ -1,5 +1,5 @@
 /*
- * question.h - one query on one trace: opens the ready trace of a request, reads the request's
+ * trace_query.h - one query on one trace: opens the ready trace of a request, reads the request's
  * selection, and replies.
  * Thread: the one that answers the request.
  */

@@ -1,4 +1,4 @@
-#include "server/api/trace/question.h"
+#include "server/api/trace/trace_query.h"
 
 #include <stdio.h>
 #include <string.h>
