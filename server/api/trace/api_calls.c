@@ -43,7 +43,7 @@ static const struct tw_param calls_params[] = {
         {0},
 };
 
-static enum tw_status read_calls(const struct tw_question *q, struct tw_calls_query *ret,
+static enum tw_status read_calls(const struct tw_trace_query *q, struct tw_calls_query *ret,
         struct tw_call *around, struct tw_err *err)
 {
 	const struct tw_req *r = q->v.req;
@@ -63,7 +63,7 @@ static enum tw_status read_calls(const struct tw_question *q, struct tw_calls_qu
 	return st;
 }
 
-static void put_call(struct tw_question *q, const struct tw_call *c)
+static void put_call(struct tw_trace_query *q, const struct tw_call *c)
 {
 	tw_json_open(&q->j, '{');
 	tw_json_key_int(&q->j, "tid", (int64_t)c->tid);
@@ -76,13 +76,13 @@ static void put_call(struct tw_question *q, const struct tw_call *c)
 		tw_json_int(&q->j, c->cpu_ns);
 	tw_json_key_int(&q->j, "depth", c->depth);
 	tw_json_key_int(&q->j, "method", c->method);
-	tw_json_key_str(&q->j, "name", tw_question_name(q, c->method));
-	tw_question_put_descriptor(q, c->method);
+	tw_json_key_str(&q->j, "name", tw_trace_query_name(q, c->method));
+	tw_trace_query_put_descriptor(q, c->method);
 	tw_json_close(&q->j, '}');
 }
 
 static void put_call_or_null(
-        struct tw_question *q, const char *key, bool there, const struct tw_call *c)
+        struct tw_trace_query *q, const char *key, bool there, const struct tw_call *c)
 {
 	tw_json_key(&q->j, key);
 	if (there)
@@ -91,7 +91,7 @@ static void put_call_or_null(
 		tw_json_null(&q->j);
 }
 
-static void put_histogram(struct tw_question *q, const struct tw_calls *c)
+static void put_histogram(struct tw_trace_query *q, const struct tw_calls *c)
 {
 	tw_json_key(&q->j, "histogram");
 	tw_json_open(&q->j, '[');
@@ -108,7 +108,7 @@ static void put_histogram(struct tw_question *q, const struct tw_calls *c)
 	tw_json_close(&q->j, ']');
 }
 
-static enum tw_status answer_calls(struct tw_question *q, struct tw_err *err)
+static enum tw_status answer_calls(struct tw_trace_query *q, struct tw_err *err)
 {
 	struct tw_calls_query query;
 	struct tw_call around;
@@ -144,7 +144,7 @@ static enum tw_status answer_calls(struct tw_question *q, struct tw_err *err)
 
 static enum tw_status calls(struct tw_req *r, struct tw_err *err)
 {
-	return tw_question_run(r, answer_calls, err);
+	return tw_trace_query_run(r, answer_calls, err);
 }
 
 const struct tw_route tw_routes_calls[] = {

@@ -10,7 +10,7 @@
 enum { ROOT_MAX = 4096, NODES_MAX = 200000 };
 
 static enum tw_status read_root(
-        const struct tw_question *q, struct tw_flame_query *f, struct tw_err *err)
+        const struct tw_trace_query *q, struct tw_flame_query *f, struct tw_err *err)
 {
 	const char *text = tw_req_text(q->v.req, "root");
 	struct tw_str rest = tw_str_of(text ? text : "");
@@ -58,7 +58,7 @@ static const struct tw_param flame_params[] = {
         {0},
 };
 
-static enum tw_status read_flame_query(const struct tw_question *q, struct tw_flame_query *ret,
+static enum tw_status read_flame_query(const struct tw_trace_query *q, struct tw_flame_query *ret,
         bool *ret_columns, struct tw_err *err)
 {
 	const struct tw_req *r = q->v.req;
@@ -83,7 +83,7 @@ static enum tw_status read_flame_query(const struct tw_question *q, struct tw_fl
 	return st == TW_OK ? read_root(q, ret, err) : st;
 }
 
-static struct tw_str root_name(const struct tw_question *q)
+static struct tw_str root_name(const struct tw_trace_query *q)
 {
 	const struct tw_thread_info *only = NULL;
 	uint32_t n;
@@ -101,21 +101,21 @@ static struct tw_str root_name(const struct tw_question *q)
 	return TW_STR("thread");
 }
 
-static struct tw_str node_name(const struct tw_question *q, const struct tw_flame_node *n)
+static struct tw_str node_name(const struct tw_trace_query *q, const struct tw_flame_node *n)
 {
 	if (n->others)
 		return TW_STR("(other)");
 	if (n->method == TW_NO_METHOD)
 		return root_name(q);
-	return tw_question_name(q, n->method);
+	return tw_trace_query_name(q, n->method);
 }
 
-static void put_node(struct tw_question *q, const struct tw_flame_node *n)
+static void put_node(struct tw_trace_query *q, const struct tw_flame_node *n)
 {
 	tw_json_open(&q->j, '{');
 	tw_json_key_str(&q->j, "name", node_name(q, n));
 	if (!n->others && n->method != TW_NO_METHOD)
-		tw_question_put_descriptor(q, n->method);
+		tw_trace_query_put_descriptor(q, n->method);
 	tw_json_key_int(&q->j, "value", n->value);
 	tw_json_key_int(&q->j, "self", n->self);
 	tw_json_key_int(&q->j, "count", (int64_t)n->count);
@@ -127,7 +127,7 @@ static void put_node(struct tw_question *q, const struct tw_flame_node *n)
 	}
 }
 
-static void put_totals(struct tw_question *q, const struct tw_flame *f)
+static void put_totals(struct tw_trace_query *q, const struct tw_flame *f)
 {
 	uint64_t shown = 0;
 
@@ -138,7 +138,7 @@ static void put_totals(struct tw_question *q, const struct tw_flame *f)
 	tw_json_key_bool(&q->j, "partial", f->partial);
 }
 
-static void put_nested(struct tw_question *q, const struct tw_flame *f)
+static void put_nested(struct tw_trace_query *q, const struct tw_flame *f)
 {
 	uint32_t depth = 0;
 
@@ -185,7 +185,7 @@ static int by_use(const void *pa, const void *pb)
 	return a->first < b->first ? -1 : a->first > b->first ? 1 : 0;
 }
 
-static void put_numbers(struct tw_question *q, const char *key, const int64_t *v, uint32_t n)
+static void put_numbers(struct tw_trace_query *q, const char *key, const int64_t *v, uint32_t n)
 {
 	tw_json_key(&q->j, key);
 	tw_json_open(&q->j, '[');
@@ -197,7 +197,7 @@ static void put_numbers(struct tw_question *q, const char *key, const int64_t *v
 enum { COLUMN_OTHER_METHOD = -2, COLUMN_ROOT_METHOD = -1 };
 
 /* The names, their methods, and the index of each node's name. */
-static bool put_name_columns(struct tw_question *q, const struct tw_flame *f, int64_t *values)
+static bool put_name_columns(struct tw_trace_query *q, const struct tw_flame *f, int64_t *values)
 {
 	const uint32_t n_methods = q->v.n_methods + q->n_labels;
 	struct used_name *used = tw_arena_alloc(q->arena, n_methods + 2, sizeof *used);
@@ -238,7 +238,7 @@ static bool put_name_columns(struct tw_question *q, const struct tw_flame *f, in
 	return true;
 }
 
-static void put_children(struct tw_question *q, const struct tw_flame *f, int64_t *values)
+static void put_children(struct tw_trace_query *q, const struct tw_flame *f, int64_t *values)
 {
 	for (uint32_t i = 0; i < f->n; i++)
 		values[i] = 0;
@@ -268,7 +268,8 @@ static int64_t unit_of(const struct tw_flame *f, unsigned digits)
 
 /* Rounds the sum of all nodes up to each one, so that errors do not add up: the value of a node is
  * the difference of two such sums. */
-static void put_self(struct tw_question *q, const struct tw_flame *f, int64_t unit, int64_t *values)
+static void put_self(
+        struct tw_trace_query *q, const struct tw_flame *f, int64_t unit, int64_t *values)
 {
 	int64_t exact = 0;
 	int64_t rounded = 0;
@@ -286,7 +287,7 @@ static void put_self(struct tw_question *q, const struct tw_flame *f, int64_t un
 
 /* In pre-order. */
 static enum tw_status put_columns(
-        struct tw_question *q, const struct tw_flame *f, int64_t unit, struct tw_err *err)
+        struct tw_trace_query *q, const struct tw_flame *f, int64_t unit, struct tw_err *err)
 {
 	int64_t *values = tw_arena_alloc(q->arena, f->n, sizeof *values);
 	uint32_t n_others = 0;
@@ -308,7 +309,7 @@ static enum tw_status put_columns(
 	return TW_OK;
 }
 
-static enum tw_status answer_flame(struct tw_question *q, struct tw_err *err)
+static enum tw_status answer_flame(struct tw_trace_query *q, struct tw_err *err)
 {
 	struct tw_flame_query fq;
 	struct tw_flame f;
@@ -331,13 +332,13 @@ static enum tw_status answer_flame(struct tw_question *q, struct tw_err *err)
 
 static enum tw_status flame(struct tw_req *r, struct tw_err *err)
 {
-	return tw_question_run(r, answer_flame, err);
+	return tw_trace_query_run(r, answer_flame, err);
 }
 
 const struct tw_route tw_routes_flame[] = {
         TW_ROUTE("GET", "/api/v1/traces/{id}/flame", TW_NEED_READ, "Flame graph",
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params,
-                        tw_question_step_params, flame_params),
+                        tw_trace_query_step_params, flame_params),
                 .end = flame),
         {0},
 };

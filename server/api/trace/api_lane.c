@@ -11,7 +11,7 @@
 enum { CELLS_DEFAULT = 1024, STRIPS_MAX = 1 << 20 };
 
 struct answer {
-	struct tw_question *of;
+	struct tw_trace_query *of;
 	struct tw_lanes_query q; /* the range and the number of cells */
 	const struct tw_thread_info *threads;
 	uint32_t n_threads;
@@ -24,7 +24,7 @@ static const struct tw_param cells_params[] = {
         {0},
 };
 
-static struct answer begin(struct tw_question *q)
+static struct answer begin(struct tw_trace_query *q)
 {
 	const struct tw_trace_info *info = tw_trace_file_info(q->v.file);
 	struct answer a = {.of = q,
@@ -153,7 +153,7 @@ static enum tw_status put_texts(struct answer *a, const struct tw_lanes *l, stru
 	return TW_OK;
 }
 
-static enum tw_status answer_lanes(struct tw_question *q, struct tw_err *err)
+static enum tw_status answer_lanes(struct tw_trace_query *q, struct tw_err *err)
 {
 	struct answer one = begin(q), *const a = &one;
 	struct tw_lanes lanes = {0};
@@ -179,7 +179,7 @@ static enum tw_status answer_lanes(struct tw_question *q, struct tw_err *err)
 
 /* --- sums --- */
 
-static enum tw_status answer_sums(struct tw_question *q, struct tw_err *err)
+static enum tw_status answer_sums(struct tw_trace_query *q, struct tw_err *err)
 {
 	struct answer one = begin(q), *const a = &one;
 	struct tw_note_sums sums = {0};
@@ -228,7 +228,7 @@ static enum tw_status put_strip(
 	return TW_OK;
 }
 
-static enum tw_status answer_activity(struct tw_question *q, struct tw_err *err)
+static enum tw_status answer_activity(struct tw_trace_query *q, struct tw_err *err)
 {
 	struct answer one = begin(q), *const a = &one;
 	enum tw_status st = TW_OK;
@@ -256,17 +256,17 @@ static enum tw_status answer_activity(struct tw_question *q, struct tw_err *err)
 
 static enum tw_status lanes(struct tw_req *r, struct tw_err *err)
 {
-	return tw_question_run(r, answer_lanes, err);
+	return tw_trace_query_run(r, answer_lanes, err);
 }
 
 static enum tw_status sums(struct tw_req *r, struct tw_err *err)
 {
-	return tw_question_run(r, answer_sums, err);
+	return tw_trace_query_run(r, answer_sums, err);
 }
 
 static enum tw_status activity(struct tw_req *r, struct tw_err *err)
 {
-	return tw_question_run(r, answer_activity, err);
+	return tw_trace_query_run(r, answer_activity, err);
 }
 
 const struct tw_route tw_routes_lane[] = {

@@ -21,7 +21,7 @@ struct verdict { /* of an ANR document: as decoded, and with the mapping's names
 };
 
 struct answer {
-	struct tw_question *of;
+	struct tw_trace_query *of;
 	const struct tw_view *v; /* of it */
 	struct tw_json *j;
 	const struct tw_thread_info *threads;
@@ -339,7 +339,7 @@ static enum tw_status put_notes(struct answer *a, struct tw_err *err)
 	return st;
 }
 
-static struct answer begin(struct tw_question *q)
+static struct answer begin(struct tw_trace_query *q)
 {
 	struct answer a = {.of = q, .v = &q->v, .j = &q->j};
 
@@ -347,7 +347,7 @@ static struct answer begin(struct tw_question *q)
 	return a;
 }
 
-static enum tw_status answer_notes(struct tw_question *q, struct tw_err *err)
+static enum tw_status answer_notes(struct tw_trace_query *q, struct tw_err *err)
 {
 	struct answer a = begin(q);
 	enum tw_status st = put_notes(&a, err);
@@ -380,7 +380,7 @@ static const struct tw_param documents_params[] = {
         {0},
 };
 
-static enum tw_status answer_documents(struct tw_question *q, struct tw_err *err)
+static enum tw_status answer_documents(struct tw_trace_query *q, struct tw_err *err)
 {
 	struct answer one = begin(q), *const a = &one;
 	enum tw_status st;
@@ -399,12 +399,12 @@ static enum tw_status answer_documents(struct tw_question *q, struct tw_err *err
 
 static enum tw_status notes(struct tw_req *r, struct tw_err *err)
 {
-	return tw_question_run(r, answer_notes, err);
+	return tw_trace_query_run(r, answer_notes, err);
 }
 
 static enum tw_status documents(struct tw_req *r, struct tw_err *err)
 {
-	return tw_question_run(r, answer_documents, err);
+	return tw_trace_query_run(r, answer_documents, err);
 }
 
 const struct tw_route tw_routes_note[] = {

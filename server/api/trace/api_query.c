@@ -100,8 +100,8 @@ static int64_t sort_key(const struct table *t, uint32_t method)
 	return keys[t->sort];
 }
 
-static enum tw_status method_running(
-        struct tw_question *q, struct table *t, const struct tw_forest *forest, struct tw_err *err)
+static enum tw_status method_running(struct tw_trace_query *q, struct table *t,
+        const struct tw_forest *forest, struct tw_err *err)
 {
 	int64_t *running = NULL;
 	enum tw_status st = TW_OK;
@@ -113,7 +113,7 @@ static enum tw_status method_running(
 }
 
 /* Rows of the whole trace are stored, except for the running time of each call path. */
-static enum tw_status stored_rows(struct tw_question *q, struct table *t, struct tw_err *err)
+static enum tw_status stored_rows(struct tw_trace_query *q, struct table *t, struct tw_err *err)
 {
 	const struct tw_selection whole = {.all_threads = true};
 	struct tw_forest forest;
@@ -126,18 +126,18 @@ static enum tw_status stored_rows(struct tw_question *q, struct table *t, struct
 }
 
 /* Rows of threads or a range are computed from their trees. */
-static enum tw_status method_rows(struct tw_question *q, struct table *t, struct tw_err *err)
+static enum tw_status method_rows(struct tw_trace_query *q, struct table *t, struct tw_err *err)
 {
 	struct tw_method_info *rows = NULL;
 	struct tw_forest forest;
 	enum tw_status st;
 
-	if (q->sel.all_threads && !q->sel.ranged && !tw_question_reshapes(q))
+	if (q->sel.all_threads && !q->sel.ranged && !tw_trace_query_reshapes(q))
 		return stored_rows(q, t, err);
 	t->n_rows = q->v.n_methods + q->n_labels;
 	st = tw_query_forest(q->v.file, &q->sel, &q->deadline, q->arena, &forest, &t->partial, err);
 	if (st == TW_OK)
-		st = tw_question_reshape(q, &forest, err);
+		st = tw_trace_query_reshape(q, &forest, err);
 	if (st == TW_OK)
 		st = tw_query_methods(&forest, t->n_rows, q->arena, &rows, err);
 	t->rows = rows;
@@ -145,13 +145,13 @@ static enum tw_status method_rows(struct tw_question *q, struct table *t, struct
 }
 
 /* transform= changes merged trees, which have no single calls. */
-static enum tw_status method_p95(struct tw_question *q, struct table *t, struct tw_err *err)
+static enum tw_status method_p95(struct tw_trace_query *q, struct table *t, struct tw_err *err)
 {
 	const struct tw_quantile_of of = {t->rows, t->n_rows, 95};
 	int64_t *p95 = NULL;
 	enum tw_status st;
 
-	if (!(t->with_p95 || t->sort == BY_P95) || tw_question_reshapes(q))
+	if (!(t->with_p95 || t->sort == BY_P95) || tw_trace_query_reshapes(q))
 		return TW_OK;
 	st = tw_query_quantile(q->v.file, &q->sel, &of, &q->deadline, q->arena, &p95, err);
 	t->p95_ns = p95;
@@ -159,15 +159,15 @@ static enum tw_status method_p95(struct tw_question *q, struct table *t, struct 
 }
 
 /* Frames made by transform= are numbered after the trace's methods. */
-static struct tw_str name_of(const struct tw_question *q, uint32_t method, bool *ret_known)
+static struct tw_str name_of(const struct tw_trace_query *q, uint32_t method, bool *ret_known)
 {
 	*ret_known = true;
 	return method < q->v.n_methods ? tw_view_name(&q->v, method, q->name, ret_known)
-	                               : tw_question_name(q, method);
+	                               : tw_trace_query_name(q, method);
 }
 
 /* null: unknown. */
-static void put_ns(struct tw_question *q, const char *key, int64_t ns)
+static void put_ns(struct tw_trace_query *q, const char *key, int64_t ns)
 {
 	tw_json_key(&q->j, key);
 	if (ns >= 0)
@@ -176,7 +176,7 @@ static void put_ns(struct tw_question *q, const char *key, int64_t ns)
 		tw_json_null(&q->j);
 }
 
-static void put_method(struct tw_question *q, const struct table *t, uint32_t method)
+static void put_method(struct tw_trace_query *q, const struct table *t, uint32_t method)
 {
 	const struct tw_method_info *row = &t->rows[method];
 	const struct tw_method_ref *m = method < q->v.n_methods ? &q->v.methods[method] : NULL;
@@ -191,7 +191,7 @@ static void put_method(struct tw_question *q, const struct table *t, uint32_t me
 	else
 		tw_json_null(&q->j);
 	tw_json_key_str(&q->j, "name", name);
-	tw_question_put_descriptor(q, method);
+	tw_trace_query_put_descriptor(q, method);
 	tw_json_key_int(&q->j, "count", (int64_t)row->count);
 	tw_json_key_int(&q->j, "total_ns", row->total_ns);
 	tw_json_key_int(&q->j, "sum_ns", row->sum_ns);
@@ -206,7 +206,7 @@ static void put_method(struct tw_question *q, const struct table *t, uint32_t me
 }
 
 /* Adds the method if it was requested; false: out of memory. */
-static bool rank_one(struct tw_question *q, const struct table *t, const struct tw_match *match,
+static bool rank_one(struct tw_trace_query *q, const struct table *t, const struct tw_match *match,
         uint32_t method, struct ranked *list, uint32_t *n)
 {
 	struct ranked *r = &list[*n];
@@ -228,7 +228,7 @@ static bool rank_one(struct tw_question *q, const struct table *t, const struct 
 	return t->sort != BY_NAME || r->name;
 }
 
-static enum tw_status rank(struct tw_question *q, const struct table *t, struct ranked **ret,
+static enum tw_status rank(struct tw_trace_query *q, const struct table *t, struct ranked **ret,
         uint32_t *ret_n, struct tw_err *err)
 {
 	const char *text = tw_req_text(q->v.req, "q");
@@ -291,7 +291,7 @@ static void read_table(const struct tw_req *r, struct table *t)
 }
 
 static void put_table(
-        struct tw_question *q, const struct table *t, const struct ranked *list, uint32_t n)
+        struct tw_trace_query *q, const struct table *t, const struct ranked *list, uint32_t n)
 {
 	int64_t busy_ns = 0; /* the sum of self times is the time with an open call */
 
@@ -309,7 +309,7 @@ static void put_table(
 	tw_json_close(&q->j, '}');
 }
 
-static enum tw_status answer_methods(struct tw_question *q, struct tw_err *err)
+static enum tw_status answer_methods(struct tw_trace_query *q, struct tw_err *err)
 {
 	struct table t = {.rows = NULL};
 	struct ranked *list = NULL;
@@ -331,7 +331,7 @@ static enum tw_status answer_methods(struct tw_question *q, struct tw_err *err)
 
 static enum tw_status methods(struct tw_req *r, struct tw_err *err)
 {
-	return tw_question_run(r, answer_methods, err);
+	return tw_trace_query_run(r, answer_methods, err);
 }
 
 /* --- search --- */
@@ -343,8 +343,8 @@ struct found {
 	bool partial;
 };
 
-static void search_all(struct tw_question *q, const struct table *all, const struct tw_match *match,
-        uint32_t limit, struct found *ret)
+static void search_all(struct tw_trace_query *q, const struct table *all,
+        const struct tw_match *match, uint32_t limit, struct found *ret)
 {
 	for (uint32_t i = 0; i < all->n_rows && i < q->v.n_methods; i++) {
 		const struct tw_method_info *m = &all->rows[i];
@@ -372,7 +372,7 @@ static const struct tw_param search_params[] = {
         {0},
 };
 
-static enum tw_status answer_search(struct tw_question *q, struct tw_err *err)
+static enum tw_status answer_search(struct tw_trace_query *q, struct tw_err *err)
 {
 	struct found found = {0};
 	struct table all = {.rows = NULL};
@@ -406,13 +406,13 @@ static enum tw_status answer_search(struct tw_question *q, struct tw_err *err)
 
 static enum tw_status search(struct tw_req *r, struct tw_err *err)
 {
-	return tw_question_run(r, answer_search, err);
+	return tw_trace_query_run(r, answer_search, err);
 }
 
 const struct tw_route tw_routes_query[] = {
         TW_ROUTE("GET", "/api/v1/traces/{id}/methods", TW_NEED_READ, "Methods with their times",
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params,
-                        tw_question_step_params, methods_params),
+                        tw_trace_query_step_params, methods_params),
                 .end = methods),
         TW_ROUTE("GET", "/api/v1/traces/{id}/search", TW_NEED_READ, "Methods by name",
                 .params = TW_PARAMS(search_params), .end = search),

@@ -76,7 +76,7 @@ static enum tw_status put_processes(
 	return st;
 }
 
-static enum tw_status answer_threads(struct tw_question *q, struct tw_err *err)
+static enum tw_status answer_threads(struct tw_trace_query *q, struct tw_err *err)
 {
 	struct tw_json *const j = &q->j;
 	struct tw_waits waits = {0};
@@ -98,7 +98,7 @@ static enum tw_status answer_threads(struct tw_question *q, struct tw_err *err)
 
 static enum tw_status threads(struct tw_req *r, struct tw_err *err)
 {
-	return tw_question_run(r, answer_threads, err);
+	return tw_trace_query_run(r, answer_threads, err);
 }
 
 static void put_names(const struct tw_view *v, struct tw_json *j, char *resolved, char *buf)
@@ -125,7 +125,7 @@ static void put_names(const struct tw_view *v, struct tw_json *j, char *resolved
 	tw_json_key_str(j, "resolved", (struct tw_str){resolved, v->n_methods});
 }
 
-static enum tw_status answer_names(struct tw_question *q, struct tw_err *err)
+static enum tw_status answer_names(struct tw_trace_query *q, struct tw_err *err)
 {
 	char *resolved = tw_arena_alloc(q->arena, q->v.n_methods + 1, 1);
 
@@ -139,7 +139,7 @@ static enum tw_status answer_names(struct tw_question *q, struct tw_err *err)
 
 static enum tw_status names(struct tw_req *r, struct tw_err *err)
 {
-	return tw_question_run(r, answer_names, err);
+	return tw_trace_query_run(r, answer_names, err);
 }
 
 /* --- slices --- */

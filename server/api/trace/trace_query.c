@@ -310,7 +310,7 @@ enum tw_status tw_view_reply(const struct tw_view *v, struct tw_buf *json, struc
 #define BODY_MAX  ((size_t)512 << 20)
 #define ARENA_MAX ((size_t)1 << 30)
 
-static enum tw_status open_question(struct tw_req *r, struct tw_question *q, struct tw_err *err)
+static enum tw_status open_query(struct tw_req *r, struct tw_trace_query *q, struct tw_err *err)
 {
 	enum tw_status st = tw_view_open(r, &q->v, err);
 
@@ -325,7 +325,7 @@ static enum tw_status open_question(struct tw_req *r, struct tw_question *q, str
 	return q->names ? tw_view_selection(&q->v, false, &q->sel, err) : tw_oom(err);
 }
 
-static void close_question(struct tw_question *q)
+static void close_query(struct tw_trace_query *q)
 {
 	if (q->v.file)
 		tw_view_close(&q->v);
@@ -333,8 +333,8 @@ static void close_question(struct tw_question *q)
 	tw_buf_done(&q->out);
 }
 
-static enum tw_status reply(struct tw_question *q,
-        enum tw_status (*answer)(struct tw_question *q, struct tw_err *err), struct tw_err *err)
+static enum tw_status reply(struct tw_trace_query *q,
+        enum tw_status (*answer)(struct tw_trace_query *q, struct tw_err *err), struct tw_err *err)
 {
 	static const char type[] = "application/json";
 	enum tw_status st;
@@ -349,7 +349,7 @@ static enum tw_status reply(struct tw_question *q,
 	return tw_req_reply_and_keep(q->v.req, type, &q->out, err);
 }
 
-struct tw_str tw_question_name(const struct tw_question *q, uint32_t method)
+struct tw_str tw_trace_query_name(const struct tw_trace_query *q, uint32_t method)
 {
 	struct tw_str name;
 	char *copy;
@@ -366,13 +366,13 @@ struct tw_str tw_question_name(const struct tw_question *q, uint32_t method)
 	return q->names[method] = (struct tw_str){copy, name.len};
 }
 
-void tw_question_put_descriptor(struct tw_question *q, uint32_t method)
+void tw_trace_query_put_descriptor(struct tw_trace_query *q, uint32_t method)
 {
 	tw_json_key_str(&q->j, "descriptor", tw_view_descriptor(&q->v, method, q->name));
 }
 
-enum tw_status tw_question_reshape(
-        struct tw_question *q, struct tw_forest *forest, struct tw_err *err)
+enum tw_status tw_trace_query_reshape(
+        struct tw_trace_query *q, struct tw_forest *forest, struct tw_err *err)
 {
 	struct tw_forest from = *forest;
 
@@ -383,7 +383,7 @@ enum tw_status tw_question_reshape(
 
 /* --- reshaped graphs --- */
 
-static uint8_t *new_set(const struct tw_question *q, struct tw_reshape *step)
+static uint8_t *new_set(const struct tw_trace_query *q, struct tw_reshape *step)
 {
 	uint8_t *set;
 
@@ -399,7 +399,7 @@ static void select_method(uint8_t *set, uint32_t method)
 }
 
 static enum tw_status one_method(
-        struct tw_question *q, struct tw_str text, struct tw_reshape *step, struct tw_err *err)
+        struct tw_trace_query *q, struct tw_str text, struct tw_reshape *step, struct tw_err *err)
 {
 	uint8_t *set = new_set(q, step);
 	uint64_t method = 0;
@@ -413,8 +413,8 @@ static enum tw_status one_method(
 	return TW_OK;
 }
 
-static enum tw_status library(
-        struct tw_question *q, struct tw_str beginning, struct tw_reshape *step, struct tw_err *err)
+static enum tw_status library(struct tw_trace_query *q, struct tw_str beginning,
+        struct tw_reshape *step, struct tw_err *err)
 {
 	uint8_t *set = new_set(q, step);
 	char label[TW_FRAME_RULE_BYTES + 3];
@@ -429,7 +429,7 @@ static enum tw_status library(
 	if (!set || !copy)
 		return tw_oom(err);
 	for (uint32_t i = 0; i < step->n_methods; i++)
-		if (tw_frame_begins(tw_question_name(q, i), beginning))
+		if (tw_frame_begins(tw_trace_query_name(q, i), beginning))
 			select_method(set, i);
 	step->as = q->v.n_methods + q->n_labels;
 	q->labels[q->n_labels++] = tw_str_of(copy);
@@ -437,7 +437,7 @@ static enum tw_status library(
 }
 
 static enum tw_status app_only(
-        struct tw_question *q, struct tw_reshape *step, int64_t *ret_version, struct tw_err *err)
+        struct tw_trace_query *q, struct tw_reshape *step, int64_t *ret_version, struct tw_err *err)
 {
 	const struct tw_frame_rules *rules = NULL;
 	uint8_t *set = new_set(q, step);
@@ -448,13 +448,13 @@ static enum tw_status app_only(
 	st = tw_frame_rules_of(tw_api_catalogue(q->v.req), q->v.row.project_id, q->arena, &rules,
 	        ret_version, err);
 	for (uint32_t i = 0; st == TW_OK && i < step->n_methods; i++)
-		if (!tw_frame_rules_app(rules, tw_question_name(q, i)))
+		if (!tw_frame_rules_app(rules, tw_trace_query_name(q, i)))
 			select_method(set, i);
 	return st;
 }
 
 static enum tw_status read_step(
-        struct tw_question *q, struct tw_str text, int64_t *ret_version, struct tw_err *err)
+        struct tw_trace_query *q, struct tw_str text, int64_t *ret_version, struct tw_err *err)
 {
 	static const struct {
 		const char *word;
@@ -489,7 +489,7 @@ static enum tw_status read_step(
 	        (int)(word.len % 100), word.ptr);
 }
 
-const struct tw_param tw_question_step_params[] = {
+const struct tw_param tw_trace_query_step_params[] = {
         TW_PARAM_TEXT("transform", 4096,
                 "Up to 32 steps, separated by commas, applied in order to the calls before "
                 "they are counted: focus:METHOD (only its outermost calls and what they call), "
@@ -504,7 +504,7 @@ const struct tw_param tw_question_step_params[] = {
 
 /* Reads transform= into q->steps.  If steps depend on the project's rules,
  * *ret_version identifies those; otherwise it is unchanged. */
-static enum tw_status read_steps(struct tw_question *q, int64_t *ret_version, struct tw_err *err)
+static enum tw_status read_steps(struct tw_trace_query *q, int64_t *ret_version, struct tw_err *err)
 {
 	struct tw_str rest = tw_str_of(tw_req_text_or_empty(q->v.req, "transform"));
 	enum tw_status st = TW_OK;
@@ -514,18 +514,18 @@ static enum tw_status read_steps(struct tw_question *q, int64_t *ret_version, st
 	return st;
 }
 
-/* --- running a question --- */
+/* --- running a query --- */
 
-enum tw_status tw_question_run(struct tw_req *r,
-        enum tw_status (*answer)(struct tw_question *q, struct tw_err *err), struct tw_err *err)
+enum tw_status tw_trace_query_run(struct tw_req *r,
+        enum tw_status (*answer)(struct tw_trace_query *q, struct tw_err *err), struct tw_err *err)
 {
-	struct tw_question q = {.n_steps = 0};
-	enum tw_status st = open_question(r, &q, err);
+	struct tw_trace_query q = {.n_steps = 0};
+	enum tw_status st = open_query(r, &q, err);
 
 	if (st == TW_OK)
 		st = read_steps(&q, &q.v.rules_version, err);
 	if (st == TW_OK && !tw_view_unchanged(&q.v))
 		st = reply(&q, answer, err);
-	close_question(&q);
+	close_query(&q);
 	return st;
 }

@@ -3,8 +3,8 @@
  * selection, and replies.
  * Thread: the one that answers the request.
  */
-#ifndef TW_QUESTION_H
-#define TW_QUESTION_H
+#ifndef TW_TRACE_QUERY_H
+#define TW_TRACE_QUERY_H
 
 #include "server/api/api.h"
 #include "server/base/text/json_write.h"
@@ -52,7 +52,7 @@ enum tw_status tw_view_reply(
 
 /* --- queries on a trace: view, memory, names, reshaping (transform=), response --- */
 
-struct tw_question {
+struct tw_trace_query {
 	struct tw_view v;
 	struct tw_arena *arena;
 	struct tw_selection sel;
@@ -69,25 +69,25 @@ struct tw_question {
 };
 
 /* Opens the trace, calls `answer` to write to q->out, replies. */
-enum tw_status tw_question_run(struct tw_req *r,
-        enum tw_status (*answer)(struct tw_question *q, struct tw_err *err),
+enum tw_status tw_trace_query_run(struct tw_req *r,
+        enum tw_status (*answer)(struct tw_trace_query *q, struct tw_err *err),
         struct tw_err *err) TW_MUST_USE;
 
 /* Each name is looked up once.  Valid as long as q. */
-struct tw_str tw_question_name(const struct tw_question *q, uint32_t method);
+struct tw_str tw_trace_query_name(const struct tw_trace_query *q, uint32_t method);
 /* Writes the member "descriptor": "" if unknown, or for a frame that a step made. */
-void tw_question_put_descriptor(struct tw_question *q, uint32_t method);
+void tw_trace_query_put_descriptor(struct tw_trace_query *q, uint32_t method);
 
 /* Whether steps change the trees. */
-static inline bool tw_question_reshapes(const struct tw_question *q)
+static inline bool tw_trace_query_reshapes(const struct tw_trace_query *q)
 {
 	return q->n_steps > 0;
 }
 
 /* Applies the steps to *forest; unchanged if there are none. */
-enum tw_status tw_question_reshape(
-        struct tw_question *q, struct tw_forest *forest, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_trace_query_reshape(
+        struct tw_trace_query *q, struct tw_forest *forest, struct tw_err *err) TW_MUST_USE;
 
-extern const struct tw_param tw_question_step_params[];
+extern const struct tw_param tw_trace_query_step_params[];
 
 #endif
