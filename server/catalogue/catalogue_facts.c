@@ -24,7 +24,7 @@ static enum tw_status query_row(struct tw_db *db, const char *sql, int64_t arg, 
 	return tw_cat_close(&q, err);
 }
 
-struct question {
+struct fact_query {
 	const char *sql; /* selects a number and perhaps a text; ?1 is a time */
 	int64_t *number;
 	char *text;
@@ -39,7 +39,7 @@ static enum tw_status query_all(
 	int64_t unnamed = 0;
 	int64_t quarantined = 0;
 	int64_t unused = 0;
-	const struct question all[] = {
+	const struct fact_query all[] = {
 	        {"SELECT max((SELECT coalesce(max(created_ms),0) FROM trace),"
 	         " (SELECT coalesce(max(created_ms),0) FROM api_key)) WHERE ?1>0",
 	                &f->newest_ms, NULL, 0},

@@ -301,7 +301,7 @@ static enum tw_status collect(
 	return *ret ? TW_OK : st;
 }
 
-static enum tw_status run(struct tw_sources *s, int clone, const struct tw_source_question *q,
+static enum tw_status run(struct tw_sources *s, int clone, const struct tw_source_request *q,
         json_t **ret, struct tw_err *err)
 {
 	uint64_t ms = q->ms > MOST_MS + LEAST_MS       ? MOST_MS
@@ -330,7 +330,7 @@ static enum tw_status run(struct tw_sources *s, int clone, const struct tw_sourc
 
 struct request {
 	struct tw_sources *s;
-	const struct tw_source_question *q;
+	const struct tw_source_request *q;
 	const char *key;
 	int clone;
 	int64_t end_ms; /* monotonic time limit of the response */
@@ -340,7 +340,7 @@ struct request {
 static enum tw_status answer(void *arg, json_t **ret, struct tw_err *err)
 {
 	struct request *of = arg;
-	struct tw_source_question now = *of->q;
+	struct tw_source_request now = *of->q;
 	int64_t left = of->end_ms - tw_monotonic_ms();
 	enum tw_status st;
 
@@ -367,7 +367,7 @@ static enum tw_status try_hosts(struct request *of, json_t **ret, struct tw_err 
 }
 
 enum tw_status tw_sources_query(
-        struct tw_sources *s, const struct tw_source_question *q, json_t **ret, struct tw_err *err)
+        struct tw_sources *s, const struct tw_source_request *q, json_t **ret, struct tw_err *err)
 {
 	char *task = tw_json_dumps(q->task, JSON_COMPACT | JSON_SORT_KEYS);
 	char *key = NULL;

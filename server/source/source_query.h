@@ -21,7 +21,7 @@ struct tw_sources;
 struct tw_sources *tw_sources_new(const struct tw_config *config); /* NULL: out of memory */
 struct tw_sources *tw_sources_free(struct tw_sources *s);
 
-struct tw_source_question {
+struct tw_source_request {
 	const char *project; /* its name */
 	const char *clone;
 	json_t *task; /* as for worker_source.c, without limits and time */
@@ -31,7 +31,7 @@ struct tw_source_question {
 /* The child's result (the caller frees with json_decref).  Errors have a message: no such
  * folder, a child that died or took too long (TW_NOT_FOUND, TW_DEADLINE, TW_CORRUPT); TW_BUSY:
  * retry later. */
-enum tw_status tw_sources_query(struct tw_sources *s, const struct tw_source_question *q,
+enum tw_status tw_sources_query(struct tw_sources *s, const struct tw_source_request *q,
         json_t **ret, struct tw_err *err) TW_MUST_USE;
 
 /* Opens a clone's folder below dir for reading; links cannot lead outside of dir. */

@@ -14,7 +14,7 @@ enum { TRIES_MOST = 32 };
 /* A request in progress, shared by all callers with the same one. */
 struct shared_request {
 	struct shared_request *next; /* in order of arrival */
-	char *project, *question;
+	char *project, *query;
 	uint64_t tag; /* the lowest is next */
 	unsigned callers;
 	enum { WAITS, RUNS, ENDED } state;
@@ -54,10 +54,10 @@ struct tw_source_scheduler *tw_source_scheduler_free(struct tw_source_scheduler 
 
 /* --- requests; call with the lock held --- */
 
-static struct shared_request *find(const struct tw_source_scheduler *t, const char *question)
+static struct shared_request *find(const struct tw_source_scheduler *t, const char *query)
 {
 	for (struct shared_request *f = t->flights; f; f = f->next)
-		if (f->state != ENDED && strcmp(f->question, question) == 0)
+		if (f->state != ENDED && strcmp(f->query, query) == 0)
 			return f;
 	return NULL;
 }
@@ -72,7 +72,7 @@ static void drop(struct tw_source_scheduler *t, struct shared_request *f)
 		*at = f->next;
 	json_decref(f->answer);
 	free(f->project);
-	free(f->question);
+	free(f->query);
 	tw_mem_free(f);
 }
 
@@ -85,13 +85,13 @@ static struct shared_request *add(struct tw_source_scheduler *t, const struct tw
 	if (!f)
 		return NULL;
 	f->project = strdup(of->project);
-	f->question = strdup(of->question);
+	f->query = strdup(of->query);
 	f->tag = t->level;
 	for (; f->project && *end; end = &(*end)->next)
 		if (strcmp((*end)->project, f->project) == 0 && (*end)->tag > f->tag)
 			f->tag = (*end)->tag;
 	f->tag++;
-	if (f->project && f->question) {
+	if (f->project && f->query) {
 		*end = f;
 		return f;
 	}
@@ -223,7 +223,7 @@ static bool is_full(const struct tw_source_scheduler *t, const char *project, bo
 static enum tw_status run_once(struct tw_source_scheduler *t, const struct tw_source_turn *of,
         bool *ret_again, json_t **ret, struct tw_err *err)
 {
-	struct shared_request *f = find(t, of->question);
+	struct shared_request *f = find(t, of->query);
 	const bool shares = f != NULL;
 	enum tw_status st;
 

@@ -31,7 +31,7 @@ struct tw_source_scheduler *tw_source_scheduler_new(void); /* NULL: out of memor
 struct tw_source_scheduler *tw_source_scheduler_free(struct tw_source_scheduler *t);
 
 struct tw_source_turn {
-	const char *project, *question;
+	const char *project, *query;
 	int64_t turn_ms;  /* deadline to get a child, and */
 	int64_t until_ms; /* deadline for the result of a shared query (CLOCK_MONOTONIC) */
 	/* Called by the first caller of a query once it is scheduled.  Free the result with

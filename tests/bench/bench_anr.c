@@ -180,7 +180,7 @@ static void ask_group(struct bench *b)
 
 static void ask_locks_named(struct bench *b, const char *name)
 {
-	const struct tw_lock_question q = {.filter = b->filter, .name = name};
+	const struct tw_lock_query q = {.filter = b->filter, .name = name};
 	struct tw_lock_row *rows;
 	size_t n;
 

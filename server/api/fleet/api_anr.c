@@ -30,17 +30,17 @@ struct page {
 	size_t n_states;
 };
 
-static const char *project_of(const struct tw_fleet_question *q)
+static const char *project_of(const struct tw_fleet_request *q)
 {
 	return tw_api_project(q->req);
 }
 
-static struct tw_catalogue *catalogue_of(const struct tw_fleet_question *q)
+static struct tw_catalogue *catalogue_of(const struct tw_fleet_request *q)
 {
 	return tw_api_catalogue(q->req);
 }
 
-static enum tw_status put_head(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status put_head(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct tw_ruleset rules;
 	struct tw_anr_sums sums;
@@ -67,7 +67,7 @@ static enum tw_status put_head(struct tw_fleet_question *q, struct tw_err *err)
 	return TW_OK;
 }
 
-static void put_state(struct tw_fleet_question *q, const struct tw_anr_state *s)
+static void put_state(struct tw_fleet_request *q, const struct tw_anr_state *s)
 {
 	tw_fleet_put_text(q, "status", tw_regress_status_names[s->triage.status]);
 	tw_fleet_put_text(q, "fixed_in", s->triage.fixed_in);
@@ -77,7 +77,7 @@ static void put_state(struct tw_fleet_question *q, const struct tw_anr_state *s)
 }
 
 static void put_group(
-        struct tw_fleet_question *q, const struct page *p, const struct tw_anr_group *g)
+        struct tw_fleet_request *q, const struct page *p, const struct tw_anr_group *g)
 {
 	const struct tw_anr_state state = tw_anr_state_of(p->states, p->n_states, g->key);
 
@@ -99,7 +99,7 @@ static void put_group(
 }
 
 /* Days are sorted by group, then by time. */
-static void put_trend(struct tw_fleet_question *q, const struct page *p, const char *key)
+static void put_trend(struct tw_fleet_request *q, const struct page *p, const char *key)
 {
 	size_t low = 0, high = p->n_days;
 
@@ -130,7 +130,7 @@ static const struct tw_param page_params[] = {
         {0},
 };
 
-static void read_page(const struct tw_fleet_question *q, struct page *p)
+static void read_page(const struct tw_fleet_request *q, struct page *p)
 {
 	p->kind = (unsigned)(tw_req_enum(q->req, "kind") + 1);
 	p->limit = tw_req_number(q->req, "limit");
@@ -138,7 +138,7 @@ static void read_page(const struct tw_fleet_question *q, struct page *p)
 }
 
 static enum tw_status load(
-        struct tw_fleet_question *q, const char *key, struct page *p, struct tw_err *err)
+        struct tw_fleet_request *q, const char *key, struct page *p, struct tw_err *err)
 {
 	enum tw_status st = tw_catalogue_anr_groups(
 	        catalogue_of(q), project_of(q), &q->filter, key, q->arena, &p->groups, &p->n, err);
@@ -152,7 +152,7 @@ static enum tw_status load(
 	return st;
 }
 
-static void put_groups(struct tw_fleet_question *q, const struct page *p)
+static void put_groups(struct tw_fleet_request *q, const struct page *p)
 {
 	int64_t at = 0;
 
@@ -173,7 +173,7 @@ static void put_groups(struct tw_fleet_question *q, const struct page *p)
 	tw_json_close(&q->j, ']');
 }
 
-static enum tw_status answer_groups(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status answer_groups(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct page p = {0};
 	enum tw_status st;
@@ -196,7 +196,7 @@ static enum tw_status get_groups(struct tw_req *r, struct tw_err *err)
 
 /* --- one group --- */
 
-static enum tw_status put_slices(struct tw_fleet_question *q, const char *key, enum tw_anr_by by,
+static enum tw_status put_slices(struct tw_fleet_request *q, const char *key, enum tw_anr_by by,
         const char *name, struct tw_err *err)
 {
 	struct tw_anr_slice *slices = NULL;
@@ -219,8 +219,7 @@ static enum tw_status put_slices(struct tw_fleet_question *q, const char *key, e
 	return TW_OK;
 }
 
-static enum tw_status put_exemplars(
-        struct tw_fleet_question *q, const char *key, struct tw_err *err)
+static enum tw_status put_exemplars(struct tw_fleet_request *q, const char *key, struct tw_err *err)
 {
 	struct tw_anr_exemplar *e = NULL;
 	size_t n = 0;
@@ -246,7 +245,7 @@ static enum tw_status put_exemplars(
 	return TW_OK;
 }
 
-static enum tw_status put_one(struct tw_fleet_question *q, const struct page *p, struct tw_err *err)
+static enum tw_status put_one(struct tw_fleet_request *q, const struct page *p, struct tw_err *err)
 {
 	static const struct {
 		enum tw_anr_by by;
@@ -268,7 +267,7 @@ static enum tw_status put_one(struct tw_fleet_question *q, const struct page *p,
 	return st;
 }
 
-static enum tw_status answer_group(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status answer_group(struct tw_fleet_request *q, struct tw_err *err)
 {
 	const char *key = tw_req_path(q->req, "key");
 	struct page p = {0};

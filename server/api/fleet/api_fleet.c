@@ -54,8 +54,7 @@ static const struct tw_param sides_params[] = {
         FILTER_PARAMS("a.", INDEXED_LABEL), FILTER_PARAMS("b.", INDEXED_LABEL), {0}};
 
 /* The parameter's name, prefixed with the side of the query if it has sides. */
-static const char *name_of(
-        const struct tw_fleet_question *q, const char *name, char own[NAME_BYTES])
+static const char *name_of(const struct tw_fleet_request *q, const char *name, char own[NAME_BYTES])
 {
 	if (!q->side)
 		return name;
@@ -63,20 +62,20 @@ static const char *name_of(
 	return tw_req_text(q->req, own) ? own : name;
 }
 
-static const char *text_of(const struct tw_fleet_question *q, const char *name)
+static const char *text_of(const struct tw_fleet_request *q, const char *name)
 {
 	char own[NAME_BYTES];
 
 	return tw_req_text_or_empty(q->req, name_of(q, name, own));
 }
 
-struct tw_fleet_store *tw_fleet_store_of(const struct tw_fleet_question *q)
+struct tw_fleet_store *tw_fleet_store_of(const struct tw_fleet_request *q)
 {
 	return tw_api_of(q->req)->fleet;
 }
 
 struct labels {
-	struct tw_fleet_question *q;
+	struct tw_fleet_request *q;
 	const char *word;
 	size_t n; /* read so far */
 };
@@ -103,7 +102,7 @@ static enum tw_status take_label(void *arg, const char *name, const char *value,
 	return TW_OK;
 }
 
-static enum tw_status read_labels(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status read_labels(struct tw_fleet_request *q, struct tw_err *err)
 {
 	char own[NAME_BYTES];
 	struct labels l = {q, name_of(q, "label", own), 0};
@@ -112,7 +111,7 @@ static enum tw_status read_labels(struct tw_fleet_question *q, struct tw_err *er
 	return tw_req_each_query(q->req, take_label, &l, err);
 }
 
-enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *err)
+enum tw_status tw_fleet_read_filter(struct tw_fleet_request *q, struct tw_err *err)
 {
 	char own[NAME_BYTES];
 	enum tw_status st = TW_OK;
@@ -133,7 +132,7 @@ enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *
 }
 
 enum tw_status tw_fleet_read_only(
-        struct tw_fleet_question *q, const struct tw_fleet_query *of, struct tw_err *err)
+        struct tw_fleet_request *q, const struct tw_fleet_query *of, struct tw_err *err)
 {
 	struct tw_fleet_store *store = tw_fleet_store_of(q);
 	const char **labels = tw_arena_alloc(q->arena, TW_FLEET_LABELS_MAX, sizeof(const char *));
@@ -153,7 +152,7 @@ enum tw_status tw_fleet_read_only(
 }
 
 enum tw_status tw_fleet_read(
-        struct tw_fleet_question *q, unsigned metrics, unsigned dims, struct tw_err *err)
+        struct tw_fleet_request *q, unsigned metrics, unsigned dims, struct tw_err *err)
 {
 	return tw_fleet_read_only(
 	        q, &(struct tw_fleet_query){.metrics = metrics, .dims = dims}, err);
@@ -162,10 +161,10 @@ enum tw_status tw_fleet_read(
 /* --- responses --- */
 
 enum tw_status tw_fleet_run(struct tw_req *r,
-        enum tw_status (*answer)(struct tw_fleet_question *q, struct tw_err *err),
+        enum tw_status (*answer)(struct tw_fleet_request *q, struct tw_err *err),
         struct tw_err *err)
 {
-	struct tw_fleet_question q = {.req = r, .arena = tw_arena_new(ARENA_MAX), .label_key = ""};
+	struct tw_fleet_request q = {.req = r, .arena = tw_arena_new(ARENA_MAX), .label_key = ""};
 	enum tw_status st = TW_OK;
 
 	tw_buf_init(&q.out, BODY_MAX);
@@ -188,13 +187,13 @@ enum tw_status tw_fleet_run(struct tw_req *r,
 	return st;
 }
 
-void tw_fleet_put_text(struct tw_fleet_question *q, const char *key, const char *text)
+void tw_fleet_put_text(struct tw_fleet_request *q, const char *key, const char *text)
 {
 	tw_json_key_str(&q->j, key, tw_str_of(text));
 }
 
 /* The trace's id if it still exists, otherwise null. */
-void tw_fleet_put_trace(struct tw_fleet_question *q, const char *key, const char *id)
+void tw_fleet_put_trace(struct tw_fleet_request *q, const char *key, const char *id)
 {
 	char text[TW_ID_BYTES] = "";
 	bool there = false;
@@ -210,7 +209,7 @@ void tw_fleet_put_trace(struct tw_fleet_question *q, const char *key, const char
 		tw_json_null(&q->j);
 }
 
-uint64_t tw_fleet_traces(const struct tw_fleet_question *q)
+uint64_t tw_fleet_traces(const struct tw_fleet_request *q)
 {
 	uint64_t n = 0;
 
@@ -220,7 +219,7 @@ uint64_t tw_fleet_traces(const struct tw_fleet_question *q)
 }
 
 /* The first members of every response. */
-void tw_fleet_put_head(struct tw_fleet_question *q)
+void tw_fleet_put_head(struct tw_fleet_request *q)
 {
 	tw_json_open(&q->j, '{');
 	tw_json_key_int(&q->j, "since_ms", q->filter.first_day * TW_DAY_MS);
@@ -231,7 +230,7 @@ void tw_fleet_put_head(struct tw_fleet_question *q)
 	tw_json_double(&q->j, TW_SKETCH_ERROR);
 }
 
-void tw_fleet_put_stat(struct tw_fleet_question *q, const struct tw_fleet_stat *s)
+void tw_fleet_put_stat(struct tw_fleet_request *q, const struct tw_fleet_stat *s)
 {
 	char key[8];
 
@@ -247,7 +246,7 @@ void tw_fleet_put_stat(struct tw_fleet_question *q, const struct tw_fleet_stat *
 
 /* --- scenarios --- */
 
-static void put_lengths(struct tw_fleet_question *q, const struct tw_fleet_lengths *l)
+static void put_lengths(struct tw_fleet_request *q, const struct tw_fleet_lengths *l)
 {
 	char key[8];
 
@@ -265,7 +264,7 @@ static void put_lengths(struct tw_fleet_question *q, const struct tw_fleet_lengt
 	tw_json_close(&q->j, '}');
 }
 
-static enum tw_status put_groups(struct tw_fleet_question *q, const struct tw_fleet_group *groups,
+static enum tw_status put_groups(struct tw_fleet_request *q, const struct tw_fleet_group *groups,
         size_t n, struct tw_err *err)
 {
 	struct tw_rollup_head *h = tw_arena_zalloc(q->arena, 1, sizeof *h);
@@ -290,7 +289,7 @@ static enum tw_status put_groups(struct tw_fleet_question *q, const struct tw_fl
 	return st;
 }
 
-static enum tw_status answer_scenarios(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status answer_scenarios(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct tw_fleet_group *groups = NULL;
 	enum tw_fleet_by by;

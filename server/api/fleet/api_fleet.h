@@ -16,7 +16,7 @@ enum { TW_FLEET_LABELS_MAX = 16 };
 
 #define TW_FLEET_LABEL_ALONE "rollups by label are not stored by class or os: omit one of them"
 
-struct tw_fleet_question {
+struct tw_fleet_request {
 	struct tw_req *req;
 	struct tw_arena *arena;
 	struct tw_buf out;
@@ -38,39 +38,38 @@ struct tw_fleet_question {
 
 /* Reads the filter; calls `answer` to write to q->out; replies. */
 enum tw_status tw_fleet_run(struct tw_req *r,
-        enum tw_status (*answer)(struct tw_fleet_question *q, struct tw_err *err),
+        enum tw_status (*answer)(struct tw_fleet_request *q, struct tw_err *err),
         struct tw_err *err) TW_MUST_USE;
 /* The parameters of the filter, of that with a label that need not be indexed, and of the sides of
  * a comparison (a.app, b.app). */
 extern const struct tw_param tw_fleet_any_label_params[];
 /* Reads the filter from the parameters of q->side. */
-enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_fleet_read_filter(struct tw_fleet_request *q, struct tw_err *err) TW_MUST_USE;
 /* Reads the cells of the filter into q->cells, with these metrics (one bit each); they differ at
  * least by `dims` (enum tw_fleet_dim). */
-enum tw_status tw_fleet_read(struct tw_fleet_question *q, unsigned metrics, unsigned dims,
+enum tw_status tw_fleet_read(struct tw_fleet_request *q, unsigned metrics, unsigned dims,
         struct tw_err *err) TW_MUST_USE;
 /* Likewise, of these methods alone; a hint. */
-enum tw_status tw_fleet_read_only(struct tw_fleet_question *q, const struct tw_fleet_query *of,
+enum tw_status tw_fleet_read_only(struct tw_fleet_request *q, const struct tw_fleet_query *of,
         struct tw_err *err) TW_MUST_USE;
-struct tw_fleet_store *tw_fleet_store_of(const struct tw_fleet_question *q);
+struct tw_fleet_store *tw_fleet_store_of(const struct tw_fleet_request *q);
 extern const struct tw_param tw_fleet_by_params[]; /* by= and top= */
 /* Reads by=, or dflt; for label:KEY the filter then covers all its values. */
-enum tw_status tw_fleet_read_by(struct tw_fleet_question *q, const char *dflt,
-        enum tw_fleet_by *ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_fleet_read_by(struct tw_fleet_request *q, const char *dflt, enum tw_fleet_by *ret,
+        struct tw_err *err) TW_MUST_USE;
 /* Sums the cells of a label by value (top=); does nothing if the response is grouped by another
  * dimension. */
-enum tw_status tw_fleet_finalize_labels(
-        struct tw_fleet_question *q, struct tw_err *err) TW_MUST_USE;
-uint64_t tw_fleet_traces(const struct tw_fleet_question *q); /* that the cells count */
+enum tw_status tw_fleet_finalize_labels(struct tw_fleet_request *q, struct tw_err *err) TW_MUST_USE;
+uint64_t tw_fleet_traces(const struct tw_fleet_request *q); /* that the cells count */
 
 /* The begin of every response: time, sample sizes, the error of quantiles. */
-void tw_fleet_put_head(struct tw_fleet_question *q);
-void tw_fleet_put_by(struct tw_fleet_question *q, enum tw_fleet_by by);
-void tw_fleet_put_key(struct tw_fleet_question *q, const char *key); /* of a group */
-void tw_fleet_put_text(struct tw_fleet_question *q, const char *key, const char *text);
-void tw_fleet_put_stat(struct tw_fleet_question *q, const struct tw_fleet_stat *s);
+void tw_fleet_put_head(struct tw_fleet_request *q);
+void tw_fleet_put_by(struct tw_fleet_request *q, enum tw_fleet_by by);
+void tw_fleet_put_key(struct tw_fleet_request *q, const char *key); /* of a group */
+void tw_fleet_put_text(struct tw_fleet_request *q, const char *key, const char *text);
+void tw_fleet_put_stat(struct tw_fleet_request *q, const struct tw_fleet_stat *s);
 /* The id of a trace that still exists, otherwise null. */
-void tw_fleet_put_trace(struct tw_fleet_question *q, const char *key, const char *id);
+void tw_fleet_put_trace(struct tw_fleet_request *q, const char *key, const char *id);
 
 /* Routes (also of api_fleet_methods.c, api_fleet_findings.c, api_fleet_search.c). */
 enum tw_status tw_fleet_get_labels(struct tw_req *r, struct tw_err *err);

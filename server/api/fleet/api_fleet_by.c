@@ -19,7 +19,7 @@ static enum tw_status not_counted_by(const char *key, struct tw_err *err)
 }
 
 static enum tw_status check_key(
-        const struct tw_fleet_question *q, const char *key, struct tw_err *err)
+        const struct tw_fleet_request *q, const char *key, struct tw_err *err)
 {
 	const char *labels[TW_ROLLUP_LABELS_MAX];
 	size_t n = 0;
@@ -34,7 +34,7 @@ static enum tw_status check_key(
 
 /* A filter by a label allows grouping by the same label only. */
 static enum tw_status check_filter(
-        const struct tw_fleet_question *q, const char *key, struct tw_err *err)
+        const struct tw_fleet_request *q, const char *key, struct tw_err *err)
 {
 	const struct tw_rollup_filter *f = &q->filter;
 	const size_t len = strlen(key);
@@ -55,7 +55,7 @@ static enum tw_status check_any(const char *key, struct tw_err *err)
 	               : tw_fail(err, TW_BAD_REQUEST, "by=label: is followed by a label's key");
 }
 
-static enum tw_status read_key(struct tw_fleet_question *q, const char *key, struct tw_err *err)
+static enum tw_status read_key(struct tw_fleet_request *q, const char *key, struct tw_err *err)
 {
 	const bool any = tw_fleet_store_of(q)->engine->any_label;
 	enum tw_status st = any ? check_any(key, err) : check_key(q, key, err);
@@ -85,7 +85,7 @@ const struct tw_param tw_fleet_by_params[] = {
 };
 
 enum tw_status tw_fleet_read_by(
-        struct tw_fleet_question *q, const char *dflt, enum tw_fleet_by *ret, struct tw_err *err)
+        struct tw_fleet_request *q, const char *dflt, enum tw_fleet_by *ret, struct tw_err *err)
 {
 	static const char prefix[] = "label:";
 	const char *text = tw_req_text(q->req, "by");
@@ -101,7 +101,7 @@ enum tw_status tw_fleet_read_by(
 }
 
 /* Traces that arrived before the label was configured are in none of its cells. */
-static enum tw_status count_others(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status count_others(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct tw_fleet_store *store = tw_fleet_store_of(q);
 	struct tw_fleet_query all = q->query;
@@ -117,7 +117,7 @@ static enum tw_status count_others(struct tw_fleet_question *q, struct tw_err *e
 	return st;
 }
 
-enum tw_status tw_fleet_finalize_labels(struct tw_fleet_question *q, struct tw_err *err)
+enum tw_status tw_fleet_finalize_labels(struct tw_fleet_request *q, struct tw_err *err)
 {
 	enum tw_status st;
 
@@ -130,7 +130,7 @@ enum tw_status tw_fleet_finalize_labels(struct tw_fleet_question *q, struct tw_e
 	return st;
 }
 
-void tw_fleet_put_by(struct tw_fleet_question *q, enum tw_fleet_by by)
+void tw_fleet_put_by(struct tw_fleet_request *q, enum tw_fleet_by by)
 {
 	if (!q->label_key[0]) {
 		tw_fleet_put_text(q, "by", tw_fleet_by_names[by]);
@@ -142,7 +142,7 @@ void tw_fleet_put_by(struct tw_fleet_question *q, enum tw_fleet_by by)
 }
 
 /* The rest has no key, because any text could be a value. */
-void tw_fleet_put_key(struct tw_fleet_question *q, const char *key)
+void tw_fleet_put_key(struct tw_fleet_request *q, const char *key)
 {
 	const bool rest = strcmp(key, TW_FLEET_REST) == 0;
 

@@ -19,7 +19,7 @@ static const char *const sides[TW_SIDES] = {"a", "b"};
 
 /* --- the sides --- */
 
-static const char *label_of(struct tw_fleet_question *q, const struct tw_compared_side *s)
+static const char *label_of(struct tw_fleet_request *q, const struct tw_compared_side *s)
 {
 	const struct tw_rollup_filter *f = &s->filter;
 	const struct {
@@ -39,7 +39,7 @@ static const char *label_of(struct tw_fleet_question *q, const struct tw_compare
 
 /* One trace as a cell that has only its delta. */
 static enum tw_status make_cell(
-        struct tw_fleet_question *q, struct tw_compared_side *s, struct tw_err *err)
+        struct tw_fleet_request *q, struct tw_compared_side *s, struct tw_err *err)
 {
 	struct tw_rollup_cell *cell = tw_arena_zalloc(q->arena, 1, sizeof *cell);
 	struct tw_rollup_delta *delta = tw_arena_alloc(q->arena, 1, sizeof *delta);
@@ -58,7 +58,7 @@ static enum tw_status make_cell(
 }
 
 static enum tw_status read_trace(
-        struct tw_fleet_question *q, struct tw_compared_side *s, struct tw_err *err)
+        struct tw_fleet_request *q, struct tw_compared_side *s, struct tw_err *err)
 {
 	struct tw_api *api = tw_api_of(q->req);
 	const struct tw_derive_parts parts = {.catalogue = api->catalogue,
@@ -83,7 +83,7 @@ static enum tw_status read_trace(
 }
 
 static enum tw_status read_cells(
-        struct tw_fleet_question *q, struct tw_compared_side *s, struct tw_err *err)
+        struct tw_fleet_request *q, struct tw_compared_side *s, struct tw_err *err)
 {
 	enum tw_status st = tw_fleet_read(q,
 	        1U << TW_ROLLUP_SELF | 1U << TW_ROLLUP_WALL | 1U << TW_ROLLUP_CALLS,
@@ -342,7 +342,7 @@ static void put_number(struct tw_json *j, const char *key, double v)
 		tw_json_null(j);
 }
 
-static void put_mix(struct tw_fleet_question *q, const struct tw_mix *m)
+static void put_mix(struct tw_fleet_request *q, const struct tw_mix *m)
 {
 	tw_json_key(&q->j, "mix");
 	tw_json_open(&q->j, '{');
@@ -377,7 +377,7 @@ static void put_interval(struct tw_json *j, const char *key, double v, double lo
 }
 
 static void put_stats(
-        struct tw_fleet_question *q, const struct tw_compared_stat stats[TW_COMPARE_STATS])
+        struct tw_fleet_request *q, const struct tw_compared_stat stats[TW_COMPARE_STATS])
 {
 	tw_json_key(&q->j, "stats");
 	tw_json_open(&q->j, '{');
@@ -399,7 +399,7 @@ static void put_stats(
 	tw_json_close(&q->j, '}');
 }
 
-static void put_scenario(struct tw_fleet_question *q, const struct tw_compared_scenario *s)
+static void put_scenario(struct tw_fleet_request *q, const struct tw_compared_scenario *s)
 {
 	tw_json_open(&q->j, '{');
 	tw_fleet_put_text(q, "scenario", s->name);
@@ -431,7 +431,7 @@ static const char *state_of(const struct tw_compared_method *m)
 
 static void put_method(const struct tw_comparison *c, const struct tw_compared_method *m)
 {
-	struct tw_fleet_question *q = c->q;
+	struct tw_fleet_request *q = c->q;
 
 	tw_json_open(&q->j, '{');
 	tw_json_key_str(&q->j, "name", m->name);
@@ -473,7 +473,7 @@ static bool is_requested(const struct tw_compared_method *m, enum only only)
 
 static void put_methods(const struct tw_comparison *c)
 {
-	struct tw_fleet_question *q = c->q;
+	struct tw_fleet_request *q = c->q;
 	const enum only only = (enum only)tw_req_enum(q->req, "only");
 	const int64_t limit = tw_req_number(q->req, "limit");
 	const int64_t offset = tw_req_number(q->req, "offset");
@@ -568,7 +568,7 @@ static enum tw_status put_answer(struct tw_comparison *c, struct tw_err *err)
 	return TW_OK;
 }
 
-static enum tw_status answer_compare(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status answer_compare(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct tw_comparison *c = tw_arena_zalloc(q->arena, 1, sizeof *c);
 	enum tw_status st;

@@ -25,7 +25,7 @@ struct tw_compared_scenario {
 	struct tw_compared_stat stats[TW_COMPARE_STATS];
 };
 struct tw_comparison {
-	struct tw_fleet_question *q;
+	struct tw_fleet_request *q;
 	struct tw_compared_side sides[TW_SIDES];
 	struct tw_mix mix; /* of everything compared */
 	struct tw_compared_scenario *scenarios;

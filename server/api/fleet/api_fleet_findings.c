@@ -26,7 +26,7 @@ struct cause { /* methods with one name */
 };
 
 struct answer {
-	struct tw_fleet_question *q;
+	struct tw_fleet_request *q;
 	struct tw_found_rules rules;
 	const char *only; /* a rule; "": all */
 	int64_t limit;    /* of causes of a rule */
@@ -213,7 +213,7 @@ static enum tw_status name_causes(struct answer *a, struct tw_err *err)
 
 /* --- the response --- */
 
-static void put_sum(struct tw_fleet_question *q, const struct tw_found_sum *s)
+static void put_sum(struct tw_fleet_request *q, const struct tw_found_sum *s)
 {
 	tw_json_key_int(&q->j, "traces", (int64_t)s->traces);
 	tw_json_key_int(&q->j, "found", (int64_t)s->found);
@@ -222,7 +222,7 @@ static void put_sum(struct tw_fleet_question *q, const struct tw_found_sum *s)
 }
 
 /* A method by name, or null if no method of the app encloses the finding. */
-static void put_cause(struct tw_fleet_question *q, const struct cause *c)
+static void put_cause(struct tw_fleet_request *q, const struct cause *c)
 {
 	const struct tw_rollup_naming *m = c->naming;
 
@@ -242,7 +242,7 @@ static void put_cause(struct tw_fleet_question *q, const struct cause *c)
 
 static void put_causes(struct answer *a, uint32_t rule)
 {
-	struct tw_fleet_question *q = a->q;
+	struct tw_fleet_request *q = a->q;
 	int64_t total = 0;
 
 	tw_json_key(&q->j, "causes");
@@ -257,7 +257,7 @@ static void put_causes(struct answer *a, uint32_t rule)
 	tw_json_key_int(&q->j, "causes_total", total);
 }
 
-static void put_exemplars(struct tw_fleet_question *q, const struct tw_found_sum *s)
+static void put_exemplars(struct tw_fleet_request *q, const struct tw_found_sum *s)
 {
 	tw_json_key(&q->j, "exemplars");
 	tw_json_open(&q->j, '[');
@@ -272,7 +272,7 @@ static void put_exemplars(struct tw_fleet_question *q, const struct tw_found_sum
 
 static void put_rule_groups(struct answer *a, uint32_t rule)
 {
-	struct tw_fleet_question *q = a->q;
+	struct tw_fleet_request *q = a->q;
 
 	tw_json_key(&q->j, "groups");
 	tw_json_open(&q->j, '[');
@@ -295,7 +295,7 @@ static void put_rule(struct answer *a, uint32_t rule)
 {
 	const struct tw_detect_rule *of = &a->rules.detectors->rules[rule];
 	const struct tw_found_sum *s = &a->total[rule];
-	struct tw_fleet_question *q = a->q;
+	struct tw_fleet_request *q = a->q;
 
 	tw_json_open(&q->j, '{');
 	tw_fleet_put_text(q, "id", of->id);
@@ -351,7 +351,7 @@ static void put_rules(struct answer *a)
 
 static void put_all(struct answer *a)
 {
-	struct tw_fleet_question *q = a->q;
+	struct tw_fleet_request *q = a->q;
 
 	tw_fleet_put_head(q);
 	tw_fleet_put_by(q, a->by);
@@ -369,7 +369,7 @@ static void put_all(struct answer *a)
 
 static enum tw_status read_all(struct answer *a, struct tw_err *err)
 {
-	struct tw_fleet_question *q = a->q;
+	struct tw_fleet_request *q = a->q;
 	struct tw_catalogue *c = tw_api_catalogue(q->req);
 	enum tw_status st = tw_fleet_read(q, 0, tw_fleet_by_dims(a->by), err);
 
@@ -399,7 +399,7 @@ const struct tw_param tw_fleet_findings_params[] = {
         {0},
 };
 
-static enum tw_status answer_findings(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status answer_findings(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct answer *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
 	enum tw_status st;

@@ -45,7 +45,7 @@ static enum tw_status read_metric(const char *text, size_t len, unsigned *ret, s
 }
 
 static enum tw_status read_metrics(
-        const struct tw_fleet_question *q, const char *dflt, unsigned *ret, struct tw_err *err)
+        const struct tw_fleet_request *q, const char *dflt, unsigned *ret, struct tw_err *err)
 {
 	const char *given = tw_req_text(q->req, "metrics");
 	struct tw_str rest = tw_str_of(given && given[0] ? given : dflt);
@@ -64,7 +64,7 @@ static enum tw_status read_metrics(
 
 /* "p95_self" */
 static enum tw_status read_sort(
-        const struct tw_fleet_question *q, struct table *t, struct tw_err *err)
+        const struct tw_fleet_request *q, struct table *t, struct tw_err *err)
 {
 	static const char *const words[] = {"p50", "p75", "p95", "p99", "mean", "max", "sum"};
 	const char *given = tw_req_text(q->req, "sort");
@@ -94,7 +94,7 @@ static enum tw_status read_sort(
 	        TW_PARAM_TEXT("threads", 0, "The same as thread.")
 
 /* Kinds of thread are stored by ClickHouse alone. */
-static enum tw_status read_thread(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status read_thread(struct tw_fleet_request *q, struct tw_err *err)
 {
 	const char *name = tw_api_thread(q->req);
 	char *kind = tw_arena_alloc(q->arena, TW_ROLLUP_THREAD_BYTES, 1);
@@ -133,7 +133,7 @@ const struct tw_param tw_fleet_methods_params[] = {
         {0},
 };
 
-static enum tw_status read_table(struct tw_fleet_question *q, struct table *t, struct tw_err *err)
+static enum tw_status read_table(struct tw_fleet_request *q, struct table *t, struct tw_err *err)
 {
 	enum tw_status st = read_metrics(q, "wall,self,calls", &t->metrics, err);
 
@@ -149,7 +149,7 @@ static enum tw_status read_table(struct tw_fleet_question *q, struct table *t, s
 }
 
 static enum tw_status name_methods(
-        struct tw_fleet_question *q, const struct tw_rollup *r, struct table *t, struct tw_err *err)
+        struct tw_fleet_request *q, const struct tw_rollup *r, struct table *t, struct tw_err *err)
 {
 	struct tw_rollup_naming *names = NULL;
 	uint64_t *ids = tw_arena_alloc(q->arena, (size_t)r->n + 1, sizeof *ids);
@@ -170,7 +170,7 @@ static enum tw_status name_methods(
 }
 
 /* With waits=false, removes methods that only wait. */
-static void leave_out_waits(const struct tw_fleet_question *q, struct table *t)
+static void leave_out_waits(const struct tw_fleet_request *q, struct table *t)
 {
 	size_t n = 0;
 
@@ -183,8 +183,7 @@ static void leave_out_waits(const struct tw_fleet_question *q, struct table *t)
 }
 
 /* Keeps methods whose names match q=. */
-static enum tw_status match_methods(
-        struct tw_fleet_question *q, struct table *t, struct tw_err *err)
+static enum tw_status match_methods(struct tw_fleet_request *q, struct table *t, struct tw_err *err)
 {
 	const char *text = tw_req_text_or_empty(q->req, "q");
 	struct tw_match *match = NULL;
@@ -212,7 +211,7 @@ static int falling(const void *pa, const void *pb)
 	return strcmp(a->naming.name, b->naming.name);
 }
 
-static enum tw_status rank_methods(struct tw_fleet_question *q, struct table *t, struct tw_err *err)
+static enum tw_status rank_methods(struct tw_fleet_request *q, struct table *t, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -228,7 +227,7 @@ static enum tw_status rank_methods(struct tw_fleet_question *q, struct table *t,
 	return st;
 }
 
-static enum tw_status put_metrics(struct tw_fleet_question *q,
+static enum tw_status put_metrics(struct tw_fleet_request *q,
         const struct tw_rollup_method *const *of, size_t n, unsigned metrics, struct tw_err *err)
 {
 	struct tw_fleet_stat s;
@@ -252,7 +251,7 @@ static double share(uint64_t n, uint64_t of)
 	return of ? (double)(n < of ? n : of) / (double)of : 0;
 }
 
-static enum tw_status put_method(struct tw_fleet_question *q, const struct table *t,
+static enum tw_status put_method(struct tw_fleet_request *q, const struct table *t,
         const struct tw_fleet_method *m, uint64_t traces, struct tw_err *err)
 {
 	enum tw_status st;
@@ -270,7 +269,7 @@ static enum tw_status put_method(struct tw_fleet_question *q, const struct table
 }
 
 static enum tw_status put_table(
-        struct tw_fleet_question *q, const struct table *t, struct tw_err *err)
+        struct tw_fleet_request *q, const struct table *t, struct tw_err *err)
 {
 	uint64_t traces = tw_fleet_traces(q);
 	enum tw_status st = TW_OK;
@@ -290,7 +289,7 @@ static enum tw_status put_table(
 	return st;
 }
 
-static enum tw_status answer_methods(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status answer_methods(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct tw_fleet_group *all = NULL;
 	struct table t = {0};
@@ -330,7 +329,7 @@ struct series {
 	unsigned metrics;
 };
 
-static enum tw_status put_point(struct tw_fleet_question *q, const struct tw_fleet_group *g,
+static enum tw_status put_point(struct tw_fleet_request *q, const struct tw_fleet_group *g,
         const struct series *s, struct tw_err *err)
 {
 	struct tw_rollup r = {
@@ -353,7 +352,7 @@ static enum tw_status put_point(struct tw_fleet_question *q, const struct tw_fle
 	return st;
 }
 
-static enum tw_status put_series(struct tw_fleet_question *q, const char *name, enum tw_fleet_by by,
+static enum tw_status put_series(struct tw_fleet_request *q, const char *name, enum tw_fleet_by by,
         const struct series *s, struct tw_err *err)
 {
 	struct tw_fleet_group *groups = NULL;
@@ -384,7 +383,7 @@ const struct tw_param tw_fleet_method_params[] = {
         {0},
 };
 
-static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status answer_method(struct tw_fleet_request *q, struct tw_err *err)
 {
 	const char *name = tw_req_text(q->req, "name");
 	struct series s = {0};

@@ -30,7 +30,7 @@ struct naming { /* the filter of names, with its deadline */
 };
 
 struct search {
-	struct tw_fleet_question *q;
+	struct tw_fleet_request *q;
 	struct tw_search s;
 	struct tw_search_path path;
 	int64_t limit, until_ms;
@@ -60,7 +60,7 @@ static enum tw_status fits_words(void *arg, const char *name, bool *ret_fits, st
 }
 
 /* The methods with exactly that name; if there are none, those found by its words. */
-static enum tw_status read_by_words(struct tw_fleet_question *q, const char *text,
+static enum tw_status read_by_words(struct tw_fleet_request *q, const char *text,
         struct tw_rollup_naming **ret, size_t *ret_n, bool *ret_all, struct tw_err *err)
 {
 	struct tw_find find;
@@ -74,7 +74,7 @@ static enum tw_status read_by_words(struct tw_fleet_question *q, const char *tex
 	        tw_api_catalogue(q->req), &of, q->arena, ret, ret_n, ret_all, err);
 }
 
-static enum tw_status read_names(struct tw_fleet_question *q, const char *text, bool regex,
+static enum tw_status read_names(struct tw_fleet_request *q, const char *text, bool regex,
         const struct tw_rollup_naming **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct naming naming = {.until_ms = tw_monotonic_ms() + NAMES_MS};
@@ -141,7 +141,7 @@ static enum tw_status read_path(struct search *k, struct tw_err *err)
 	        &k->path.ancestors, &k->path.n, err);
 }
 
-static enum tw_status read_question(struct search *k, struct tw_err *err)
+static enum tw_status read_query(struct search *k, struct tw_err *err)
 {
 	struct tw_req *r = k->q->req;
 	const char *thread = tw_api_thread(r);
@@ -160,7 +160,7 @@ static enum tw_status read_question(struct search *k, struct tw_err *err)
 
 static enum tw_status scan(struct search *k, struct tw_err *err)
 {
-	struct tw_fleet_question *q = k->q;
+	struct tw_fleet_request *q = k->q;
 	struct tw_fleet_store *store = tw_fleet_store_of(q);
 
 	k->s.found = tw_arena_alloc(q->arena, 2 * (size_t)TW_SEARCH_KEPT, sizeof *k->s.found);
@@ -237,7 +237,7 @@ static void put_call(struct tw_json *j, const struct tw_search_call *call)
 static void put_hit(
         struct search *k, const struct tw_search_found *found, const struct tw_search_call *call)
 {
-	struct tw_fleet_question *q = k->q;
+	struct tw_fleet_request *q = k->q;
 	const struct tw_rollup_dims *d = found->dims;
 	const struct tw_rollup_naming *m = &k->s.methods[found->which];
 
@@ -287,10 +287,10 @@ static void put_hits(struct search *k)
 	tw_json_close(&k->q->j, ']');
 }
 
-static enum tw_status answer_search(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status answer_search(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct search k = {.q = q};
-	enum tw_status st = read_question(&k, err);
+	enum tw_status st = read_query(&k, err);
 
 	if (st == TW_OK)
 		st = tw_fleet_read(q, 0, 0, err);

@@ -6,7 +6,7 @@
 
 enum { ROOT_MAX = 4096, NODES_MAX = 200000 };
 
-enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q, const struct tw_fleet_cells_of *of,
+enum tw_status tw_fleet_read_trees(struct tw_fleet_request *q, const struct tw_fleet_cells_of *of,
         struct tw_rollup_tree *t, struct tw_err *err)
 {
 	struct tw_fleet_store *store = tw_fleet_store_of(q);
@@ -17,7 +17,7 @@ enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q, const struct tw_
 /* --- names --- */
 
 static enum tw_status mark_foreign(
-        struct tw_fleet_question *q, struct tw_fleet_taking *t, struct tw_err *err)
+        struct tw_fleet_request *q, struct tw_fleet_taking *t, struct tw_err *err)
 {
 	const struct tw_frame_rules *rules = NULL;
 	uint8_t *foreign = tw_arena_zalloc(q->arena, (size_t)t->names.n + 1, 1);
@@ -34,7 +34,7 @@ static enum tw_status mark_foreign(
 }
 
 static enum tw_status pick_thread(
-        const struct tw_fleet_question *q, struct tw_fleet_taking *t, struct tw_err *err)
+        const struct tw_fleet_request *q, struct tw_fleet_taking *t, struct tw_err *err)
 {
 	const char *text = tw_api_thread(q->req);
 
@@ -67,7 +67,7 @@ const struct tw_param tw_fleet_taking_params[] = {
         {0},
 };
 
-enum tw_status tw_fleet_take_names(struct tw_fleet_question *q,
+enum tw_status tw_fleet_take_names(struct tw_fleet_request *q,
         const struct tw_rollup_tree *const *trees, size_t n, struct tw_fleet_taking *ret,
         struct tw_err *err)
 {
@@ -100,7 +100,7 @@ const struct tw_param tw_fleet_root_params[] = {
 };
 
 enum tw_status tw_fleet_read_root(
-        const struct tw_fleet_question *q, const uint32_t **ret, size_t *ret_n, struct tw_err *err)
+        const struct tw_fleet_request *q, const uint32_t **ret, size_t *ret_n, struct tw_err *err)
 {
 	const char *text = tw_req_text_or_empty(q->req, "root");
 	struct tw_str rest = tw_str_of(text);
@@ -123,7 +123,7 @@ enum tw_status tw_fleet_read_root(
 }
 
 void tw_fleet_put_names(
-        struct tw_fleet_question *q, const struct tw_fleet_names *names, const uint8_t *used)
+        struct tw_fleet_request *q, const struct tw_fleet_names *names, const uint8_t *used)
 {
 	tw_json_key(&q->j, "names");
 	tw_json_open(&q->j, '[');
@@ -167,7 +167,7 @@ const struct tw_param tw_fleet_callers_params[] = {
         {0},
 };
 
-static enum tw_status read_tree(struct tw_fleet_question *q, struct asked *a, struct tw_err *err)
+static enum tw_status read_tree(struct tw_fleet_request *q, struct asked *a, struct tw_err *err)
 {
 	const struct tw_rollup_tree *trees[] = {&a->merged};
 	const struct tw_rollup_cell **cells =
@@ -189,7 +189,7 @@ static enum tw_status read_tree(struct tw_fleet_question *q, struct asked *a, st
 }
 
 /* The methods of all builds that have this name now. */
-static enum tw_status find(struct tw_fleet_question *q, struct asked *a, struct tw_err *err)
+static enum tw_status find(struct tw_fleet_request *q, struct asked *a, struct tw_err *err)
 {
 	uint8_t *wanted = tw_arena_zalloc(q->arena, (size_t)a->taking.names.n + 1, 1);
 	uint64_t *ids = NULL;
@@ -213,7 +213,7 @@ static enum tw_status find(struct tw_fleet_question *q, struct asked *a, struct 
 	                   : st;
 }
 
-static void put_list(struct tw_fleet_question *q, const struct asked *a, const char *key,
+static void put_list(struct tw_fleet_request *q, const struct asked *a, const char *key,
         const struct tw_fleet_near *list, size_t n)
 {
 	const struct tw_fleet_names *names = &a->taking.names;
@@ -236,7 +236,7 @@ static void put_list(struct tw_fleet_question *q, const struct asked *a, const c
 	tw_json_close(&q->j, ']');
 }
 
-static void put_all(struct tw_fleet_question *q, const struct asked *a)
+static void put_all(struct tw_fleet_request *q, const struct asked *a)
 {
 	const struct tw_fleet_callers *f = &a->found;
 
@@ -255,7 +255,7 @@ static void put_all(struct tw_fleet_question *q, const struct asked *a)
 	tw_json_close(&q->j, '}');
 }
 
-static enum tw_status answer_callers(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status answer_callers(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct asked *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
 	enum tw_status st;
@@ -304,7 +304,7 @@ const struct tw_param tw_fleet_flame_params[] = {
 };
 
 static enum tw_status read_query(
-        const struct tw_fleet_question *q, struct flame_asked *a, struct tw_err *err)
+        const struct tw_fleet_request *q, struct flame_asked *a, struct tw_err *err)
 {
 	a->cpu = (unsigned)tw_req_enum(q->req, "metric");
 	a->query.view = (enum tw_flame_view)tw_req_enum(q->req, "view");
@@ -313,7 +313,7 @@ static enum tw_status read_query(
 	return tw_fleet_read_root(q, &a->query.root, &a->query.n_root, err);
 }
 
-static enum tw_status merge(struct tw_fleet_question *q, struct flame_asked *a, struct tw_err *err)
+static enum tw_status merge(struct tw_fleet_request *q, struct flame_asked *a, struct tw_err *err)
 {
 	const struct tw_rollup_tree *trees[] = {&a->merged};
 	const struct tw_rollup_cell **cells =
@@ -337,7 +337,7 @@ static enum tw_status merge(struct tw_fleet_question *q, struct flame_asked *a, 
 	return st;
 }
 
-static enum tw_status grow(struct tw_fleet_question *q, struct flame_asked *a, struct tw_err *err)
+static enum tw_status grow(struct tw_fleet_request *q, struct flame_asked *a, struct tw_err *err)
 {
 	struct tw_summary_tree crown = {.rest = a->taking.names.n};
 	const struct tw_forest one = {&crown.tree, 1};
@@ -375,7 +375,7 @@ static int64_t field_of(
 	return values[which];
 }
 
-static bool put_columns(struct tw_fleet_question *q, const struct flame_asked *a)
+static bool put_columns(struct tw_fleet_request *q, const struct flame_asked *a)
 {
 	static const char *const keys[FIELDS] = {
 	        "parent", "method", "other", "value", "self", "count", "in_traces"};
@@ -403,7 +403,7 @@ static bool put_columns(struct tw_fleet_question *q, const struct flame_asked *a
 	return true;
 }
 
-static void put_threads(struct tw_fleet_question *q, const struct flame_asked *a)
+static void put_threads(struct tw_fleet_request *q, const struct flame_asked *a)
 {
 	tw_json_key(&q->j, "threads");
 	tw_json_open(&q->j, '[');
@@ -412,7 +412,7 @@ static void put_threads(struct tw_fleet_question *q, const struct flame_asked *a
 	tw_json_close(&q->j, ']');
 }
 
-static enum tw_status answer_flame(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status answer_flame(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct flame_asked *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
 	enum tw_status st;

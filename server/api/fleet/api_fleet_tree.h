@@ -12,7 +12,7 @@
 enum { TW_FLEET_TREES_MAX = 32 };
 
 /* Adds the trees of the cells, which were read by q->ask, to t, which has an arena. */
-enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q, const struct tw_fleet_cells_of *of,
+enum tw_status tw_fleet_read_trees(struct tw_fleet_request *q, const struct tw_fleet_cells_of *of,
         struct tw_rollup_tree *t, struct tw_err *err) TW_MUST_USE;
 /* The names in the trees, by frames= and thread= of the request. */
 struct tw_fleet_taking {
@@ -20,15 +20,15 @@ struct tw_fleet_taking {
 	struct tw_fleet_reading reading;
 	bool app_only;
 };
-enum tw_status tw_fleet_take_names(struct tw_fleet_question *q,
+enum tw_status tw_fleet_take_names(struct tw_fleet_request *q,
         const struct tw_rollup_tree *const *trees, size_t n, struct tw_fleet_taking *ret,
         struct tw_err *err) TW_MUST_USE;
 /* root=, numbers separated by dots. */
-enum tw_status tw_fleet_read_root(const struct tw_fleet_question *q, const uint32_t **ret,
+enum tw_status tw_fleet_read_root(const struct tw_fleet_request *q, const uint32_t **ret,
         size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 /* "names": of the numbers in use (one byte each), by number. */
 void tw_fleet_put_names(
-        struct tw_fleet_question *q, const struct tw_fleet_names *names, const uint8_t *used);
+        struct tw_fleet_request *q, const struct tw_fleet_names *names, const uint8_t *used);
 /* ns: nodes that took less in a trace may be missing. */
 int64_t tw_fleet_omitted_below_ns(const struct tw_rollup_tree *t);
 

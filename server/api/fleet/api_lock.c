@@ -13,7 +13,7 @@
 #include "server/catalogue/anr/catalogue_anr_index.h"
 
 struct locks {
-	struct tw_lock_question of;
+	struct tw_lock_query of;
 	int64_t limit, offset;
 	struct tw_match *match; /* NULL: all locks */
 	struct tw_lock_row *rows;
@@ -24,7 +24,7 @@ static const char *const threads[] = {"main", "all", NULL};
 static const char *const sources[] = {"all", "calls", "reports", NULL};
 static const char *const sorts[] = {"total", "max", "traces", "waits", NULL};
 
-static const struct tw_param question_params[] = {
+static const struct tw_param query_params[] = {
         TW_PARAM_ENUM("threads", threads, "The threads whose waits are counted."),
         TW_PARAM_ENUM("thread", threads, "The same as threads."),
         TW_PARAM_ENUM("source", sources,
@@ -40,7 +40,7 @@ static const struct tw_param locks_params[] = {
         {0},
 };
 
-static void read_question(struct tw_fleet_question *q, struct tw_lock_question *ret)
+static void read_query(struct tw_fleet_request *q, struct tw_lock_query *ret)
 {
 	const char *whose = tw_req_text(q->req, "thread") ? "thread" : "threads";
 
@@ -51,11 +51,11 @@ static void read_question(struct tw_fleet_question *q, struct tw_lock_question *
 	ret->sort = (unsigned)tw_req_enum(q->req, "sort");
 }
 
-static enum tw_status read_locks(struct tw_fleet_question *q, struct locks *l, struct tw_err *err)
+static enum tw_status read_locks(struct tw_fleet_request *q, struct locks *l, struct tw_err *err)
 {
 	const char *text = tw_req_text_or_empty(q->req, "q");
 
-	read_question(q, &l->of);
+	read_query(q, &l->of);
 	l->limit = tw_req_number(q->req, "limit");
 	l->offset = tw_req_number(q->req, "offset");
 	if (!text[0])
@@ -69,7 +69,7 @@ static int by_text(const void *pa, const void *pb)
 }
 
 /* Sorts "A,B", because the order of traces varies. */
-static void put_monitors(struct tw_fleet_question *q, const char *monitors)
+static void put_monitors(struct tw_fleet_request *q, const char *monitors)
 {
 	enum { CLASSES_MAX = 32 };
 	struct tw_str rest = tw_str_of(monitors);
@@ -89,7 +89,7 @@ static void put_monitors(struct tw_fleet_question *q, const char *monitors)
 	tw_json_close(&q->j, ']');
 }
 
-static void put_sums(struct tw_fleet_question *q, const struct tw_lock_row *r)
+static void put_sums(struct tw_fleet_request *q, const struct tw_lock_row *r)
 {
 	tw_json_key_int(&q->j, "traces", (int64_t)r->traces);
 	tw_json_key_int(&q->j, "reports", (int64_t)r->anrs);
@@ -105,7 +105,7 @@ static void put_sums(struct tw_fleet_question *q, const struct tw_lock_row *r)
 	tw_fleet_put_trace(q, "worst", r->worst);
 }
 
-static void put_lock(struct tw_fleet_question *q, const struct tw_lock_row *r)
+static void put_lock(struct tw_fleet_request *q, const struct tw_lock_row *r)
 {
 	tw_json_open(&q->j, '{');
 	tw_fleet_put_text(q, "name", r->owner[0] ? r->owner : r->monitors);
@@ -131,14 +131,14 @@ static size_t keep_matching(struct locks *l)
 	return n;
 }
 
-static void put_head(struct tw_fleet_question *q)
+static void put_head(struct tw_fleet_request *q)
 {
 	tw_json_open(&q->j, '{');
 	tw_json_key_int(&q->j, "since_ms", q->filter.first_day * TW_DAY_MS);
 	tw_json_key_int(&q->j, "until_ms", (q->filter.last_day + 1) * TW_DAY_MS);
 }
 
-static enum tw_status answer_locks(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status answer_locks(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct locks l = {0};
 	enum tw_status st = read_locks(q, &l, err);
@@ -168,7 +168,7 @@ static enum tw_status get_locks(struct tw_req *r, struct tw_err *err)
 
 /* --- one lock --- */
 
-static void put_points(struct tw_fleet_question *q, const struct tw_lock_row *rows, size_t n)
+static void put_points(struct tw_fleet_request *q, const struct tw_lock_row *rows, size_t n)
 {
 	tw_json_key(&q->j, "groups");
 	tw_json_open(&q->j, '[');
@@ -189,9 +189,9 @@ static const struct tw_param lock_params[] = {
         {0},
 };
 
-static enum tw_status answer_lock(struct tw_fleet_question *q, struct tw_err *err)
+static enum tw_status answer_lock(struct tw_fleet_request *q, struct tw_err *err)
 {
-	struct tw_lock_question of;
+	struct tw_lock_query of;
 	struct tw_lock_row *all = NULL, *rows = NULL;
 	size_t n_all = 0, n = 0;
 	int by;
@@ -199,7 +199,7 @@ static enum tw_status answer_lock(struct tw_fleet_question *q, struct tw_err *er
 	const char *project = tw_api_project(q->req);
 	enum tw_status st;
 
-	read_question(q, &of);
+	read_query(q, &of);
 	of.name = tw_req_text(q->req, "name");
 	by = tw_req_enum(q->req, "by");
 	st = tw_catalogue_locks(c, project, &of, q->arena, &all, &n_all, err);
@@ -226,10 +226,10 @@ static enum tw_status get_lock(struct tw_req *r, struct tw_err *err)
 
 const struct tw_route tw_routes_lock[] = {
         TW_ROUTE("GET", "/api/v1/fleet/locks", TW_NEED_READ, "Locks that threads waited for",
-                .params = TW_PARAMS(locks_params, question_params, tw_fleet_any_label_params),
+                .params = TW_PARAMS(locks_params, query_params, tw_fleet_any_label_params),
                 .end = get_locks),
         TW_ROUTE("GET", "/api/v1/fleet/lock", TW_NEED_READ, "One lock over versions or days",
-                .params = TW_PARAMS(lock_params, question_params, tw_fleet_any_label_params),
+                .params = TW_PARAMS(lock_params, query_params, tw_fleet_any_label_params),
                 .end = get_lock),
         {0},
 };

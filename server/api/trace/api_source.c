@@ -221,23 +221,23 @@ static bool is_answer(enum tw_status st)
 
 static enum tw_status read_clone(struct query *q, struct tw_err *err)
 {
-	struct tw_source_question question = {
+	struct tw_source_request request = {
 	        .clone = tw_source_text(q->repository, "clone"), .ms = tw_req_ms_left(q->r)};
 	enum tw_status st;
 
-	if (!*question.clone) {
+	if (!*request.clone) {
 		put_reason(q,
 		        "the repository has no clone on the server: the link is made of package "
 		        "and class alone");
 		return TW_OK;
 	}
-	st = project_name(q->r, &question.project, err);
-	question.task = st == TW_OK ? task_of(q) : NULL;
-	if (st == TW_OK && !question.task)
+	st = project_name(q->r, &request.project, err);
+	request.task = st == TW_OK ? task_of(q) : NULL;
+	if (st == TW_OK && !request.task)
 		st = tw_oom(err);
 	if (st == TW_OK)
-		st = tw_sources_query(tw_api_of(q->r)->sources, &question, &q->response, err);
-	json_decref(question.task);
+		st = tw_sources_query(tw_api_of(q->r)->sources, &request, &q->response, err);
+	json_decref(request.task);
 	if (!is_answer(st))
 		return st;
 	put_reason(q, err->msg);

@@ -150,7 +150,7 @@ struct tw_lock_row {                           /* a method that held a lock whil
 	int64_t total_ns, max_ns, first_ms, last_ms;
 	const char *worst; /* id of a trace, "" */
 };
-struct tw_lock_question {
+struct tw_lock_query {
 	const struct tw_rollup_filter *filter;
 	const char *name; /* owner, or the monitor if the owner is unknown; "": any */
 	bool others;      /* include threads other than main */
@@ -159,11 +159,11 @@ struct tw_lock_question {
 };
 enum { TW_LOCK_ROWS_MAX = 1000 };
 enum tw_status tw_catalogue_locks(struct tw_catalogue *c, const char *project_id,
-        const struct tw_lock_question *q, struct tw_arena *a, struct tw_lock_row **ret,
-        size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+        const struct tw_lock_query *q, struct tw_arena *a, struct tw_lock_row **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
 /* By version or day (returned in `owner`), of one lock or all. */
 enum tw_status tw_catalogue_lock_series(struct tw_catalogue *c, const char *project_id,
-        const struct tw_lock_question *q, bool by_day, struct tw_arena *a, struct tw_lock_row **ret,
+        const struct tw_lock_query *q, bool by_day, struct tw_arena *a, struct tw_lock_row **ret,
         size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -17,7 +17,7 @@ static enum tw_status no_room(struct tw_err *err)
 	        "the response is too large; narrow the filter or the time range");
 }
 
-static unsigned kinds_of(const struct tw_lock_question *q)
+static unsigned kinds_of(const struct tw_lock_query *q)
 {
 	const unsigned threads = q->others ? OF_ALL : OF_MAIN;
 
@@ -67,7 +67,7 @@ struct ranked {
 	struct tw_lock_row row;
 };
 
-static uint64_t rank_of(const struct tw_lock_row *r, const struct tw_lock_question *q)
+static uint64_t rank_of(const struct tw_lock_row *r, const struct tw_lock_query *q)
 {
 	const uint64_t ranks[] = {[TW_LOCK_BY_TOTAL] = (uint64_t)r->total_ns,
 	        [TW_LOCK_BY_MAX] = (uint64_t)r->max_ns,
@@ -89,7 +89,7 @@ static int by_rank(const void *pa, const void *pb)
 	return strcmp(a->name, b->name);
 }
 
-static enum tw_status rank(const struct tw_anr_rollups *all, const struct tw_lock_question *q,
+static enum tw_status rank(const struct tw_anr_rollups *all, const struct tw_lock_query *q,
         struct ranked **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct ranked *list = tw_arena_alloc(all->arena, all->n + 1, sizeof *list);
@@ -114,8 +114,8 @@ static enum tw_status rank(const struct tw_anr_rollups *all, const struct tw_loc
 }
 
 enum tw_status tw_catalogue_locks(struct tw_catalogue *c, const char *project_id,
-        const struct tw_lock_question *q, struct tw_arena *a, struct tw_lock_row **ret,
-        size_t *ret_n, struct tw_err *err)
+        const struct tw_lock_query *q, struct tw_arena *a, struct tw_lock_row **ret, size_t *ret_n,
+        struct tw_err *err)
 {
 	const struct tw_anr_rollup_query query = {project_id, q->filter, TW_ANR_ROLLUP_LOCKS,
 	        q->name[0] ? q->name : NULL, false, TW_ANR_ROLLUP_BY_NAME};
@@ -155,7 +155,7 @@ static int by_owner(const void *pa, const void *pb)
 }
 
 enum tw_status tw_catalogue_lock_series(struct tw_catalogue *c, const char *project_id,
-        const struct tw_lock_question *q, bool by_day, struct tw_arena *a, struct tw_lock_row **ret,
+        const struct tw_lock_query *q, bool by_day, struct tw_arena *a, struct tw_lock_row **ret,
         size_t *ret_n, struct tw_err *err)
 {
 	const struct tw_anr_rollup_query query = {project_id, q->filter, TW_ANR_ROLLUP_LOCKS,

@@ -45,7 +45,7 @@ static void use_groups(struct tw_catalogue *c, const char *project, struct tw_ar
 
 static void use_locks(struct tw_catalogue *c, const char *project, struct tw_arena *a)
 {
-	const struct tw_lock_question q = {.filter = &any, .name = ""};
+	const struct tw_lock_query q = {.filter = &any, .name = ""};
 	struct tw_lock_row *rows;
 	size_t n;
 

@@ -307,13 +307,13 @@ static void check_slices(const struct tw_rollup_filter *f)
 	}
 }
 
-static bool is_asked(const struct lock *l, const struct tw_lock_question *q)
+static bool is_asked(const struct lock *l, const struct tw_lock_query *q)
 {
 	return (q->others || l->main) && (q->dumps == 0 || l->dump == q->dumps - 1);
 }
 
 /* name NAMES: all; version -1: any. */
-static struct tw_lock_row lock_truth(const struct tw_lock_question *q, unsigned name, int version)
+static struct tw_lock_row lock_truth(const struct tw_lock_query *q, unsigned name, int version)
 {
 	struct tw_lock_row t = {.worst = ""};
 	unsigned seen = 0;
@@ -362,7 +362,7 @@ static void assert_row(const struct tw_lock_row *r, const struct tw_lock_row *t)
 
 static void check_locks(const struct tw_rollup_filter *f, bool others, unsigned dumps)
 {
-	struct tw_lock_question q = {.filter = f, .name = "", .others = others, .dumps = dumps};
+	struct tw_lock_query q = {.filter = f, .name = "", .others = others, .dumps = dumps};
 	struct tw_lock_row *rows;
 	size_t n, n_names = 0;
 
