@@ -9,7 +9,7 @@
 #ifndef TW_EXPORT_CALLS_H
 #define TW_EXPORT_CALLS_H
 
-#include "server/export/perfetto/export_ours.h"
+#include "server/export/perfetto/export_trace.h"
 
 struct tw_call_writer;
 

@@ -9,7 +9,7 @@
 #define TW_EXPORT_PLAN_H
 
 #include "server/export/export_pull.h"
-#include "server/export/perfetto/export_ours.h"
+#include "server/export/perfetto/export_trace.h"
 
 struct tw_plan {
 	struct tw_arena *arena;

@@ -14,7 +14,7 @@
 #include <zstd.h>
 
 #include "server/base/text/json_write.h"
-#include "server/export/perfetto/export_ours.h"
+#include "server/export/perfetto/export_trace.h"
 #include "server/export/perfetto/system/export_system.h"
 
 enum { VERSION = 1, LEVEL = 3 };

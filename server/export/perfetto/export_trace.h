@@ -1,9 +1,9 @@
 /*
- * export_ours.h - one of our traces during its export to a Perfetto file: its position on the
+ * export_trace.h - one tracewell trace during its export to a Perfetto file: its position on the
  * file's timeline, and the state shared by all parts of the export.
  */
-#ifndef TW_EXPORT_OURS_H
-#define TW_EXPORT_OURS_H
+#ifndef TW_EXPORT_TRACE_H
+#define TW_EXPORT_TRACE_H
 
 #include "server/export/perfetto/export_packet.h"
 #include "server/export/perfetto/export_perfetto.h"

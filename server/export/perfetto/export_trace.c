@@ -1,4 +1,4 @@
-#include "server/export/perfetto/export_ours.h"
+#include "server/export/perfetto/export_trace.h"
 
 uint32_t tw_ours_pid(const struct tw_ours *o, const struct tw_thread_info *t)
 {
