@@ -35,7 +35,7 @@ struct lane { /* the export of one thread */
 };
 
 struct tw_call_writer {
-	struct tw_ours *ours;
+	struct tw_export_trace *ours;
 	const struct tw_method_ref *methods;
 	uint32_t n_methods;
 	struct lane *lanes;
@@ -72,9 +72,9 @@ static void describe(const struct tw_thread_info *t, char name[64], const char *
 
 static enum tw_status introduce(struct tw_call_writer *c, struct lane *l, struct tw_buf *out)
 {
-	const struct tw_ours *o = c->ours;
+	const struct tw_export_trace *o = c->ours;
 	bool known;
-	const uint64_t thread = tw_ours_thread_uuid(o, l->thread, &known);
+	const uint64_t thread = tw_export_trace_thread_uuid(o, l->thread, &known);
 	const uint64_t calls[] = {
 	        tw_track_uuid(o->salt, TW_TRACK_CALLS, o->number, l->thread->thread_id), thread};
 	const uint64_t cpu[] = {
@@ -84,14 +84,14 @@ static enum tw_status introduce(struct tw_call_writer *c, struct lane *l, struct
 	struct tw_track_sequence s = {.seq = l->seq, .clock = o->place.clock, .steps = true};
 	enum tw_status st;
 
-	l->last_ns = tw_ours_time(o, &l->place, l->cursor.next_ns);
+	l->last_ns = tw_export_trace_time(o, &l->place, l->cursor.next_ns);
 	s.base_ns = l->last_ns;
 	s.track = calls[0];
 	s.cpu_counter = l->cpu_ends ? cpu[0] : 0;
 	st = tw_track_put_sequence(out, &s);
 	/* all at the thread's first event: its id may have been another thread's before */
 	if (st == TW_OK)
-		st = tw_ours_put_thread(o, out, l->seq, 0, l->thread);
+		st = tw_export_trace_put_thread(o, out, l->seq, 0, l->thread);
 	describe(l->thread, name, &description);
 	if (st == TW_OK)
 		st = tw_track_put_child(out, l->seq, 0, calls, name, description);
@@ -162,7 +162,7 @@ static enum tw_status put_begin(struct tw_call_writer *c, struct lane *l, struct
 static enum tw_status put_edge(
         struct tw_call_writer *c, struct lane *l, struct tw_buf *out, const struct tw_edge *e)
 {
-	uint64_t delta = step_to(&l->last_ns, tw_ours_time(c->ours, &l->place, e->ts_ns));
+	uint64_t delta = step_to(&l->last_ns, tw_export_trace_time(c->ours, &l->place, e->ts_ns));
 	uint32_t iid = e->begin && e->method < c->n_methods ? l->iids[e->method] : 0;
 	uint64_t cpu_ns;
 	uint8_t *p;
@@ -198,7 +198,7 @@ static void close_lane(struct tw_call_writer *c, struct lane *l)
 
 static enum tw_status open_lane(struct tw_call_writer *c, struct lane *l, struct tw_err *err)
 {
-	const struct tw_ours *o = c->ours;
+	const struct tw_export_trace *o = c->ours;
 
 	l->iids = tw_mem_zalloc(c->n_methods ? c->n_methods : 1, sizeof *l->iids);
 	if (tw_trace_file_info(o->file)->has_cpu)
@@ -452,7 +452,7 @@ static bool make_lanes(struct tw_call_writer *c, uint64_t merge_bytes)
 	return true;
 }
 
-enum tw_status tw_call_writer_new(struct tw_ours *o, uint64_t merge_bytes,
+enum tw_status tw_call_writer_new(struct tw_export_trace *o, uint64_t merge_bytes,
         struct tw_call_writer **ret, uint32_t *ret_n, struct tw_err *err)
 {
 	struct tw_call_writer *c = tw_mem_zalloc(1, sizeof *c);

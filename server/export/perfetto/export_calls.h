@@ -14,7 +14,7 @@
 struct tw_call_writer;
 
 /* Selects the threads of o's selection with calls, in the order of the file; *ret_n of them. */
-enum tw_status tw_call_writer_new(struct tw_ours *o, uint64_t merge_bytes,
+enum tw_status tw_call_writer_new(struct tw_export_trace *o, uint64_t merge_bytes,
         struct tw_call_writer **ret, uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
 /* Appends a few thousand events at most; *ret_done: complete.  Set o->seqs before the first
  * call. */
@@ -32,8 +32,8 @@ struct tw_side;
 
 /* has_system: the file also contains a device's trace, which already has the scheduler's and the
  * kernel's events. */
-enum tw_status tw_side_new(
-        struct tw_ours *o, bool has_system, struct tw_side **ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_side_new(struct tw_export_trace *o, bool has_system, struct tw_side **ret,
+        struct tw_err *err) TW_MUST_USE;
 /* Appends some packets; *ret_done: complete, and o->flows are set. */
 enum tw_status tw_side_step(
         struct tw_side *s, struct tw_buf *out, bool *ret_done, struct tw_err *err) TW_MUST_USE;

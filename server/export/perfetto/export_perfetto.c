@@ -49,7 +49,7 @@ static struct tw_system_range range_of(const struct tw_plan *p)
 	struct tw_system_range r = {.cut = p->ours[0].sel.ranged, INT64_MAX, INT64_MIN};
 
 	for (uint32_t i = 0; i < p->n && r.cut; i++) {
-		const struct tw_ours *o = &p->ours[i];
+		const struct tw_export_trace *o = &p->ours[i];
 		uint32_t at = 0;
 		int64_t from = tw_clock_sync_time(&o->place, &at, o->sel.from_ns);
 		int64_t to = tw_clock_sync_time(&o->place, &at, o->sel.to_ns);
@@ -120,7 +120,7 @@ static enum tw_status put_loose(struct join *x, bool all, struct tw_err *err)
 
 static enum tw_status open_ours(struct join *x, struct tw_err *err)
 {
-	struct tw_ours *o = &x->plan->ours[x->now];
+	struct tw_export_trace *o = &x->plan->ours[x->now];
 	uint32_t lanes;
 	enum tw_status st;
 
@@ -223,7 +223,7 @@ static enum tw_status put_begin(struct join *x, struct tw_err *err)
  * first time. */
 static enum tw_status put_head(struct join *x, struct tw_err *err)
 {
-	const struct tw_ours *o = &x->plan->ours[0];
+	const struct tw_export_trace *o = &x->plan->ours[0];
 	const struct tw_trace_info *i = tw_trace_file_info(o->file);
 	const uint32_t ids[] = {TW_PERFETTO_BOOTTIME, TW_PERFETTO_MONOTONIC};
 	int64_t boot = i->boot_base_ns >= 0 ? i->boot_base_ns : i->mono_base_ns;
@@ -234,9 +234,9 @@ static enum tw_status put_head(struct join *x, struct tw_err *err)
 	if (x->stage == SYSTEM)
 		return TW_OK;
 	if (o->place.clock == TW_PERFETTO_BOOTTIME)
-		boot = tw_ours_time(o, &at, 0);
+		boot = tw_export_trace_time(o, &at, 0);
 	else if (o->place.clock == TW_PERFETTO_MONOTONIC)
-		mono = tw_ours_time(o, &at, 0);
+		mono = tw_export_trace_time(o, &at, 0);
 	return tw_track_put_clocks(&x->piece, ids,
 	               (const int64_t[]){boot > 0 ? boot : 0, mono > 0 ? mono : 0}, 2) == TW_OK
 	               ? TW_OK

@@ -18,7 +18,7 @@
 
 /* --- the first call of a name --- */
 
-static bool is_named(const struct tw_ours *o, struct tw_named what, const char *name)
+static bool is_named(const struct tw_export_trace *o, struct tw_named what, const char *name)
 {
 	char shown[4096];
 
@@ -27,7 +27,7 @@ static bool is_named(const struct tw_ours *o, struct tw_named what, const char *
 }
 
 /* The begin of the first call of the marked methods on one thread. */
-static enum tw_status first_on(const struct tw_ours *o, const struct tw_thread_info *t,
+static enum tw_status first_on(const struct tw_export_trace *o, const struct tw_thread_info *t,
         const bool *wanted, uint32_t n_methods, int64_t *first_ns, struct tw_err *err)
 {
 	struct tw_cursor c;
@@ -48,7 +48,7 @@ static enum tw_status first_on(const struct tw_ours *o, const struct tw_thread_i
 /* The begin of the selection's first call of a displayed name.  Reads the calls up to it.
  * TW_NOT_FOUND: no such call. */
 static enum tw_status tw_anchor_first(
-        const struct tw_ours *o, const char *name, int64_t *ret_ns, struct tw_err *err)
+        const struct tw_export_trace *o, const char *name, int64_t *ret_ns, struct tw_err *err)
 {
 	const struct tw_method_ref *methods;
 	uint32_t n_methods;
@@ -79,7 +79,7 @@ static enum tw_status tw_anchor_first(
 }
 
 /* Returns whether the selection certainly contains a call of this name, without reading calls. */
-static bool tw_anchor_is_certain(const struct tw_ours *o, const char *name)
+static bool tw_anchor_is_certain(const struct tw_export_trace *o, const char *name)
 {
 	const struct tw_method_info *methods;
 	uint32_t n;
@@ -130,13 +130,13 @@ static bool copy_selection(
 	return true;
 }
 
-static bool same_session(const struct tw_ours *a, const struct tw_ours *b)
+static bool same_session(const struct tw_export_trace *a, const struct tw_export_trace *b)
 {
 	return strcmp(a->facts.device, b->facts.device) == 0 && a->facts.session_id[0] &&
 	       strcmp(a->facts.session_id, b->facts.session_id) == 0;
 }
 
-static void find_machine(struct tw_plan *p, struct tw_ours *o)
+static void find_machine(struct tw_plan *p, struct tw_export_trace *o)
 {
 	o->machine = o->number;
 	for (uint32_t i = o->number; i-- > 0;)
@@ -147,7 +147,7 @@ static void find_machine(struct tw_plan *p, struct tw_ours *o)
 }
 
 static enum tw_status add_source(struct tw_plan *p, const struct tw_perfetto_source *s,
-        struct tw_ours *o, struct tw_err *err)
+        struct tw_export_trace *o, struct tw_err *err)
 {
 	enum tw_status st = tw_selection_check(s->file, &s->sel, err);
 
@@ -171,7 +171,7 @@ static bool label(struct tw_plan *p)
 	for (uint32_t i = 0; i < p->n; i++)
 		alone = alone && p->ours[i].machine == 0;
 	for (uint32_t i = 0; i < p->n && !alone; i++) {
-		struct tw_ours *o = &p->ours[i];
+		struct tw_export_trace *o = &p->ours[i];
 		const struct tw_perfetto_facts *f = &o->facts;
 
 		o->prefix = tw_arena_printf(p->arena, "%u %.80s%s%.40s: ", o->machine + 1,
@@ -216,7 +216,7 @@ static enum tw_status load_facts(
 }
 
 /* Joins the device's trace of one of ours, if possible. */
-static enum tw_status try_system(struct tw_plan *p, struct tw_ours *o, struct tw_err *err)
+static enum tw_status try_system(struct tw_plan *p, struct tw_export_trace *o, struct tw_err *err)
 {
 	struct tw_system *s = NULL;
 	const char *why;
@@ -260,8 +260,8 @@ static enum tw_status find_system(struct tw_plan *p, struct tw_err *err)
 /* --- alignment --- */
 
 /* The time of a trace that is aligned with the same time of the others. */
-static enum tw_status anchor_of(
-        const struct tw_plan *p, const struct tw_ours *o, int64_t *ret_ns, struct tw_err *err)
+static enum tw_status anchor_of(const struct tw_plan *p, const struct tw_export_trace *o,
+        int64_t *ret_ns, struct tw_err *err)
 {
 	if (p->options.align == TW_PERFETTO_BY_SLICE)
 		return tw_anchor_first(o, p->options.slice, ret_ns, err);
@@ -270,7 +270,8 @@ static enum tw_status anchor_of(
 }
 
 /* Aligns by the clock readings of two of our traces, without a device's trace. */
-static bool by_bases(struct tw_plan *p, struct tw_ours *o, enum tw_status *st, struct tw_err *err)
+static bool by_bases(
+        struct tw_plan *p, struct tw_export_trace *o, enum tw_status *st, struct tw_err *err)
 {
 	const struct tw_trace_info *first = tw_trace_file_info(p->ours[0].file);
 	const struct tw_trace_info *i = tw_trace_file_info(o->file);
@@ -293,7 +294,7 @@ static bool by_bases(struct tw_plan *p, struct tw_ours *o, enum tw_status *st, s
 }
 
 static enum tw_status by_clock(
-        struct tw_plan *p, struct tw_ours *o, bool *ret_shared, struct tw_err *err)
+        struct tw_plan *p, struct tw_export_trace *o, bool *ret_shared, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -310,7 +311,7 @@ static enum tw_status by_clock(
 }
 
 static enum tw_status place(
-        struct tw_plan *p, struct tw_ours *o, int64_t anchor_file_ns, struct tw_err *err)
+        struct tw_plan *p, struct tw_export_trace *o, int64_t anchor_file_ns, struct tw_err *err)
 {
 	enum tw_perfetto_align how = p->options.align;
 	bool shared = false;
@@ -332,7 +333,7 @@ static enum tw_status place(
 
 static enum tw_status place_all(struct tw_plan *p, struct tw_err *err)
 {
-	struct tw_ours *first = &p->ours[0];
+	struct tw_export_trace *first = &p->ours[0];
 	int64_t anchor_ns = 0;
 	uint32_t at = 0;
 	enum tw_status st;
@@ -345,7 +346,7 @@ static enum tw_status place_all(struct tw_plan *p, struct tw_err *err)
 		        tw_trace_file_info(first->file), NULL, p->arena, &first->place, err);
 	if (st == TW_OK && p->n > 1)
 		st = anchor_of(p, first, &anchor_ns, err);
-	anchor_ns = st == TW_OK ? tw_ours_time(first, &at, anchor_ns) : 0;
+	anchor_ns = st == TW_OK ? tw_export_trace_time(first, &at, anchor_ns) : 0;
 	for (uint32_t i = 1; st == TW_OK && i < p->n; i++)
 		st = place(p, &p->ours[i], anchor_ns, err);
 	return st;
@@ -362,7 +363,7 @@ static int64_t within(int64_t ns)
 /* The range is in the first trace's time; others get the range of the same file time. */
 static void cut_all(struct tw_plan *p, const struct tw_selection *requested)
 {
-	const struct tw_ours *first = &p->ours[0];
+	const struct tw_export_trace *first = &p->ours[0];
 	const int64_t ends[] = {within(requested->from_ns), within(requested->to_ns)};
 	uint32_t at = 0;
 	int64_t from_ns;
@@ -373,7 +374,7 @@ static void cut_all(struct tw_plan *p, const struct tw_selection *requested)
 	from_ns = tw_clock_sync_time(&first->place, &at, ends[0]);
 	to_ns = tw_clock_sync_time(&first->place, &at, ends[1]);
 	for (uint32_t i = 0; i < p->n; i++) {
-		struct tw_ours *o = &p->ours[i];
+		struct tw_export_trace *o = &p->ours[i];
 
 		o->sel.from_ns = i ? tw_clock_sync_back(&o->place, from_ns) : ends[0];
 		o->sel.to_ns = i ? tw_clock_sync_back(&o->place, to_ns) : ends[1];
@@ -392,7 +393,7 @@ static enum tw_status assign_ids(struct tw_plan *p, struct tw_err *err)
 			salt = tw_track_mix(salt ^ (unsigned char)*c);
 	salt = salt >> 16 | (uint64_t)tw_system_prefix(p->system) << 48;
 	for (uint32_t i = 0; i < p->n; i++) {
-		struct tw_ours *o = &p->ours[i];
+		struct tw_export_trace *o = &p->ours[i];
 		struct tw_call_writer *calls = NULL;
 		uint32_t lanes = 0;
 		enum tw_status st = tw_call_writer_new(o, 0, &calls, &lanes, err);
@@ -517,7 +518,8 @@ struct tw_plan *tw_plan_free(struct tw_plan *p)
 
 /* --- facts recorded in the file --- */
 
-static void emit_clock(const struct tw_ours *o, tw_plan_fact_fn each, void *arg, const char *suffix)
+static void emit_clock(
+        const struct tw_export_trace *o, tw_plan_fact_fn each, void *arg, const char *suffix)
 {
 	const struct tw_trace_info *i = tw_trace_file_info(o->file);
 	int64_t base =
@@ -536,14 +538,14 @@ static void emit_clock(const struct tw_ours *o, tw_plan_fact_fn each, void *arg,
 		each(arg, key, NULL, o->place.residual_ns);
 }
 
-static void suffix_of(const struct tw_ours *o, char suffix[SUFFIX_BYTES])
+static void suffix_of(const struct tw_export_trace *o, char suffix[SUFFIX_BYTES])
 {
 	suffix[0] = '\0';
 	if (o->number)
 		(void)snprintf(suffix, SUFFIX_BYTES, "_%u", o->number + 1);
 }
 
-static void emit_origin(const struct tw_ours *o, tw_plan_fact_fn each, void *arg)
+static void emit_origin(const struct tw_export_trace *o, tw_plan_fact_fn each, void *arg)
 {
 	const struct {
 		const char *key, *text;
@@ -562,7 +564,7 @@ static void emit_origin(const struct tw_ours *o, tw_plan_fact_fn each, void *arg
 	}
 }
 
-static void emit_facts(const struct tw_ours *o, tw_plan_fact_fn each, void *arg)
+static void emit_facts(const struct tw_export_trace *o, tw_plan_fact_fn each, void *arg)
 {
 	char suffix[SUFFIX_BYTES];
 	char key[KEY_BYTES];

@@ -16,7 +16,7 @@ struct tw_plan {
 	struct tw_perfetto_options options;
 	struct tw_perfetto_source *sources;
 	struct tw_system **kept; /* by source: facts about its device's trace, or NULL */
-	struct tw_ours *ours;
+	struct tw_export_trace *ours;
 	uint32_t n;
 	bool settled;             /* all fields below and the time offsets are decided */
 	struct tw_system *system; /* NULL: none */

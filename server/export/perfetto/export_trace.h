@@ -69,7 +69,7 @@ int64_t tw_clock_sync_back(const struct tw_clock_sync *p, int64_t file_ns);
 
 /* --- its state --- */
 
-struct tw_ours {
+struct tw_export_trace {
 	struct tw_trace_file *file;
 	struct tw_names names;
 	struct tw_selection sel; /* from_ns and to_ns are always set */
@@ -92,20 +92,21 @@ struct tw_ours {
 };
 
 /* Converts a time of the trace to the file's clock. */
-static inline int64_t tw_ours_time(const struct tw_ours *o, uint32_t *at, int64_t ts_ns)
+static inline int64_t tw_export_trace_time(
+        const struct tw_export_trace *o, uint32_t *at, int64_t ts_ns)
 {
 	int64_t ns = tw_clock_sync_time(&o->place, at, ts_ns);
 
 	return ns > 0 ? ns : 0; /* Perfetto drops negative times */
 }
 
-uint32_t tw_ours_pid(const struct tw_ours *o, const struct tw_thread_info *t);
-uint64_t tw_ours_process_uuid(const struct tw_ours *o, uint32_t pid);
+uint32_t tw_export_trace_pid(const struct tw_export_trace *o, const struct tw_thread_info *t);
+uint64_t tw_export_trace_process_uuid(const struct tw_export_trace *o, uint32_t pid);
 /* *ret_known: the device's trace describes the thread, so no descriptor is needed. */
-uint64_t tw_ours_thread_uuid(
-        const struct tw_ours *o, const struct tw_thread_info *t, bool *ret_known);
+uint64_t tw_export_trace_thread_uuid(
+        const struct tw_export_trace *o, const struct tw_thread_info *t, bool *ret_known);
 /* Writes the thread's descriptor, unless the device's trace has one. */
-enum tw_status tw_ours_put_thread(const struct tw_ours *o, struct tw_buf *out, uint32_t seq,
-        int64_t ts_ns, const struct tw_thread_info *t);
+enum tw_status tw_export_trace_put_thread(const struct tw_export_trace *o, struct tw_buf *out,
+        uint32_t seq, int64_t ts_ns, const struct tw_thread_info *t);
 
 #endif

@@ -52,7 +52,7 @@ struct track_group {                 /* the tracks of one group of one thread, o
 };
 
 struct tw_side {
-	struct tw_ours *ours;
+	struct tw_export_trace *ours;
 	bool has_system;
 	const struct tw_thread_info *threads;
 	uint32_t n_threads;
@@ -82,8 +82,8 @@ static uint64_t parent_of(const struct tw_side *s, const struct tw_thread_info *
 {
 	bool known;
 
-	return t ? tw_ours_thread_uuid(s->ours, t, &known)
-	         : tw_ours_process_uuid(s->ours, tw_ours_pid(s->ours, NULL));
+	return t ? tw_export_trace_thread_uuid(s->ours, t, &known)
+	         : tw_export_trace_process_uuid(s->ours, tw_export_trace_pid(s->ours, NULL));
 }
 
 static uint64_t track_of(
@@ -104,8 +104,8 @@ static enum tw_status describe_thread(
 		return TW_OK;
 	s->described[t->thread_id] = true;
 	if (t->slices && t->start_ns < ts_ns)
-		at_ns = tw_ours_time(s->ours, &place, t->start_ns);
-	return tw_ours_put_thread(s->ours, s->out, s->ours->side_seq, at_ns, t);
+		at_ns = tw_export_trace_time(s->ours, &place, t->start_ns);
+	return tw_export_trace_put_thread(s->ours, s->out, s->ours->side_seq, at_ns, t);
 }
 
 static enum tw_status describe_track(
@@ -195,8 +195,8 @@ static enum tw_status put_mark(struct tw_side *s, const struct mark *m)
 {
 	struct track_group *k = track_group_of(s, m->thread_id, m->group);
 	bool moment = m->end_ns <= m->ts_ns;
-	int64_t begin = tw_ours_time(s->ours, &s->place, m->ts_ns);
-	int64_t end = moment ? begin : tw_ours_time(s->ours, &s->place, m->end_ns);
+	int64_t begin = tw_export_trace_time(s->ours, &s->place, m->ts_ns);
+	int64_t end = moment ? begin : tw_export_trace_time(s->ours, &s->place, m->end_ns);
 	unsigned level = 0;
 	enum tw_status st = k ? TW_OK : TW_NOMEM;
 
@@ -238,9 +238,9 @@ static enum tw_status put_count(struct tw_side *s, const struct tw_note_row *n, 
 {
 	TwPerfetto__TracePacket p = TW_PERFETTO__TRACE_PACKET__INIT;
 	TwPerfetto__TrackEvent e = TW_PERFETTO__TRACK_EVENT__INIT;
-	uint32_t pid = tw_ours_pid(s->ours, thread_of(s, n->thread_id));
-	int64_t now = tw_ours_time(s->ours, &s->place, n->ts_ns);
-	uint64_t uuids[2] = {tw_track_mix(pid), tw_ours_process_uuid(s->ours, pid)};
+	uint32_t pid = tw_export_trace_pid(s->ours, thread_of(s, n->thread_id));
+	int64_t now = tw_export_trace_time(s->ours, &s->place, n->ts_ns);
+	uint64_t uuids[2] = {tw_track_mix(pid), tw_export_trace_process_uuid(s->ours, pid)};
 	enum tw_status st = TW_OK;
 	bool is_new;
 
@@ -451,8 +451,8 @@ static bool each_note(void *arg, uint64_t id, const struct tw_note_row *n)
 
 static enum tw_status put_process(struct tw_side *s, uint32_t pid, const char *name)
 {
-	const struct tw_ours *o = s->ours;
-	uint64_t uuid = tw_ours_process_uuid(o, pid);
+	const struct tw_export_trace *o = s->ours;
+	uint64_t uuid = tw_export_trace_process_uuid(o, pid);
 	const struct tw_trace_info *i = tw_trace_file_info(o->file);
 	uint32_t place = 0;
 	char *full = tw_arena_printf(o->arena, "%s%s", o->prefix, name);
@@ -461,15 +461,16 @@ static enum tw_status put_process(struct tw_side *s, uint32_t pid, const char *n
 		return TW_NOMEM;
 	if (!pid || uuid != tw_track_uuid(o->salt, TW_TRACK_PROCESS, o->machine, pid))
 		return TW_OK; /* the device's trace describes it */
-	return tw_track_put_process(s->out, o->side_seq, tw_ours_time(o, &place, i->start_ns), uuid,
-	        (int32_t)(pid + o->pid_shift), full);
+	return tw_track_put_process(s->out, o->side_seq,
+	        tw_export_trace_time(o, &place, i->start_ns), uuid, (int32_t)(pid + o->pid_shift),
+	        full);
 }
 
 /* The trace's own process is described by its facts, others by their names in the trace. */
 static enum tw_status put_processes(struct tw_side *s)
 {
-	const struct tw_ours *o = s->ours;
-	uint32_t own = tw_ours_pid(o, NULL);
+	const struct tw_export_trace *o = s->ours;
+	uint32_t own = tw_export_trace_pid(o, NULL);
 	struct tw_trace_process *list;
 	struct tw_err err;
 	uint32_t n;
@@ -539,7 +540,7 @@ enum tw_status tw_side_step(
 }
 
 enum tw_status tw_side_new(
-        struct tw_ours *o, bool has_system, struct tw_side **ret, struct tw_err *err)
+        struct tw_export_trace *o, bool has_system, struct tw_side **ret, struct tw_err *err)
 {
 	struct tw_side *s = tw_mem_zalloc(1, sizeof *s);
 
