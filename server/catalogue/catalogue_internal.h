@@ -149,6 +149,11 @@ enum tw_status tw_postgres_upgrade(
         struct tw_db *db, const struct tw_embedded *schema, bool may_migrate, struct tw_err *err);
 /* tw_postgres_hold with this program's schema. */
 enum tw_status tw_cat_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err);
+/* Begins a short write transaction on a connection without the servers' lock; `set` are more of its
+ * settings.  TW_BUSY, also with the transaction begun: a newer version has migrated the
+ * catalogue. */
+enum tw_status tw_cat_postgres_begin_beside(
+        struct tw_db *db, const char *set, struct tw_err *err) TW_MUST_USE;
 
 /* Locks the rows that a SELECT of a write transaction finds; SQLite has one writer. */
 #define TW_CAT_FOR_UPDATE TW_EITHER("", " FOR UPDATE")

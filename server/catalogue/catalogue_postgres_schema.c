@@ -4,8 +4,12 @@
  * Migrations have the same numbers as SQLite's.  All missing ones are applied in one transaction,
  * by one process at a time, and only while no server uses the catalogue.
  */
+#include <stdio.h>
+
 #include "server/catalogue/catalogue_internal.h"
 #include "server/db/catalogue_postgres_int.h"
+
+enum { SETTINGS_BYTES = 300 };
 
 /* 0 in an empty database. */
 static enum tw_status schema_version(
@@ -77,6 +81,25 @@ static enum tw_status migrate(
 enum tw_status tw_cat_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err)
 {
 	return tw_postgres_hold(db, alone, tw_cat_last_schema(tw_catalogue_postgres_schema), err);
+}
+
+enum tw_status tw_cat_postgres_begin_beside(struct tw_db *db, const char *set, struct tw_err *err)
+{
+	char sql[SETTINGS_BYTES];
+	int64_t schema = 0;
+	enum tw_status st;
+
+	(void)snprintf(sql, sizeof sql,
+	        "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL"
+	        " idle_in_transaction_session_timeout='" TW_POSTGRES_IDLE "';%s",
+	        set);
+	st = tw_db_run(db, sql, err);
+	if (st == TW_OK)
+		st = tw_cat_first_int(
+		        db, &schema, err, "SELECT version FROM catalogue_schema" /* one row */, "");
+	if (st == TW_OK && schema != tw_cat_last_schema(tw_catalogue_postgres_schema))
+		st = tw_fail(err, TW_BUSY, "catalogue: " TW_POSTGRES_MIGRATED);
+	return st;
 }
 
 enum tw_status tw_postgres_upgrade(

@@ -96,6 +96,8 @@ enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct t
 		                         "--several-servers is for a catalogue in PostgreSQL")
 		               : tw_cat_hold_folder(c, err);
 	st = tw_cat_postgres_hold(c->writers[0].db, !several, err);
+	if (st == TW_BUSY && tw_postgres_is_migrated(c->writers[0].db))
+		return st;
 	if (st == TW_BUSY && !several)
 		return tw_fail(err, TW_BUSY,
 		        "another server uses this catalogue, or it does not respond: stop it, or "
@@ -164,11 +166,8 @@ static enum tw_status take_lease(struct tw_db *db, const char *what, const char 
 static enum tw_status take_lease_async(struct tw_db *db, const char *what, const char *owner,
         int64_t lease_ms, int *ret, struct tw_err *err)
 {
-	enum tw_status st = tw_db_run(db,
-	        "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE;"
-	        " SET LOCAL lock_timeout='2s'; SET LOCAL synchronous_commit=off;"
-	        " SET LOCAL idle_in_transaction_session_timeout='" TW_POSTGRES_IDLE "'",
-	        err);
+	enum tw_status st = tw_cat_postgres_begin_beside(
+	        db, " SET LOCAL lock_timeout='2s'; SET LOCAL synchronous_commit=off", err);
 
 	if (st == TW_OK)
 		st = take_lease(db, what, owner, lease_ms, ret, err);

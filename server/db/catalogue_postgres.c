@@ -183,9 +183,9 @@ static bool hold(struct tw_postgres *p)
 	(void)snprintf(schema, sizeof schema, "%lld", (long long)p->schema);
 	if (!check_value(p, sql[p->hold], "t", "another server has it"))
 		return false;
-	if (check_value(p, "SELECT version FROM catalogue_schema", schema,
-	            "a newer version has migrated it, stop this server"))
+	if (check_value(p, "SELECT version FROM catalogue_schema", schema, TW_POSTGRES_MIGRATED))
 		return true;
+	p->migrated = p->taken;
 	PQclear(ask(p, "SELECT pg_advisory_unlock_all()"));
 	return false;
 }
@@ -216,7 +216,7 @@ static bool configure_session(struct tw_postgres *p)
 
 	tw_postgres_forget_plans(p);
 	p->settled = false;
-	p->stale = p->taken = p->gave_up = false;
+	p->stale = p->taken = p->migrated = p->gave_up = false;
 	p->db.session++;
 	if (PQstatus(p->of) != CONNECTION_OK || PQsetnonblocking(p->of, 1) != 0) {
 		note_lost(p);
@@ -464,11 +464,16 @@ enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, int64_t schema, st
 	p->hold = alone ? TW_POSTGRES_ALONE : TW_POSTGRES_SHARED;
 	p->settled = false;
 	while (!ready(p)) {
-		if (tw_monotonic_ms() >= until)
+		if (p->migrated || tw_monotonic_ms() >= until)
 			return tw_postgres_fail(db, err);
 		tw_sleep_ms(HOLD_RETRY_MS);
 	}
 	return TW_OK;
+}
+
+bool tw_postgres_is_migrated(const struct tw_db *db)
+{
+	return ((const struct tw_postgres *)db)->migrated;
 }
 
 enum tw_status tw_postgres_exclude_servers(struct tw_db *db, struct tw_err *err)

@@ -26,6 +26,9 @@ enum tw_status tw_db_postgres_open(const char *address, struct tw_db **ret, stru
  * (alone) or as one of several; TW_BUSY if another server holds it in a conflicting way, or if its
  * schema is not the program's: a newer version migrated it while this connection was lost. */
 enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, int64_t schema, struct tw_err *err);
+/* Whether that schema was the reason. */
+bool tw_postgres_is_migrated(const struct tw_db *db);
+#define TW_POSTGRES_MIGRATED "a newer version has migrated it, stop this server"
 /* Keeps servers from holding it until the transaction ends; TW_BUSY if one holds it. */
 enum tw_status tw_postgres_exclude_servers(struct tw_db *db, struct tw_err *err);
 /* Number of times that a connection of this process was found dead or could not be made. */

@@ -37,6 +37,7 @@ struct tw_postgres {
 	bool patient;        /* no time limit: a schema migration */
 	bool gave_up;        /* the last answer did not come in time */
 	bool taken;          /* other servers hold the catalogue, or migrated it */
+	bool migrated;       /* that is: migrated it */
 	bool stale;          /* its host lacks data that this process has seen */
 	bool in_transaction; /* begun and not ended, even if the connection was lost */
 	int64_t changed;

@@ -138,6 +138,14 @@ static enum tw_status renew(struct tw_db *db, const struct tw_job_row *const *jo
 }
 
 /* On a separate connection: it waits for no other writer. */
+static enum tw_status open_renewer(struct tw_catalogue *c, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_reader_new(c, &c->renewer, err);
+
+	/* the lock of an only server is held by one connection */
+	return st == TW_OK && c->shared ? tw_cat_postgres_hold(c->renewer, false, err) : st;
+}
+
 enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_job_row *const *jobs,
         size_t n, int64_t lease_ms, struct tw_err *err)
 {
@@ -149,7 +157,7 @@ enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_j
 		return st == TW_OK ? tw_cat_end(c, w, renew(w, jobs, n, lease_ms, err), err) : st;
 	}
 	if (!c->renewer)
-		st = tw_cat_reader_new(c, &c->renewer, err);
+		st = open_renewer(c, err);
 	return st == TW_OK ? renew(c->renewer, jobs, n, lease_ms, err) : st;
 }
 

@@ -24,11 +24,7 @@ static enum tw_status begin(struct tw_catalogue *c, struct tw_db **ret, struct t
 	st = tw_cat_reader(c, ret, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_db_run(*ret,
-	        "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE;"
-	        " SET LOCAL lock_timeout='1s';"
-	        " SET LOCAL idle_in_transaction_session_timeout='" TW_POSTGRES_IDLE "'",
-	        err);
+	st = tw_cat_postgres_begin_beside(*ret, " SET LOCAL lock_timeout='1s'", err);
 	if (st != TW_OK)
 		tw_cat_done(c, *ret);
 	return st;

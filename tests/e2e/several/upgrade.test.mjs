@@ -100,6 +100,35 @@ for (const [name, { skip, version, inUse }] of Object.entries(catalogues))
 		refused(binary(), ['serve', '--data', data, '--listen', '127.0.0.1:0', ...args], NEWER);
 	});
 
+/* The old server decodes a trace and publishes it while it stands still: when it continues, another must get the trace. */
+test('several servers: a server with a claim that was disconnected during the migration does not renew it', { skip: catalogues['in PostgreSQL'].skip, timeout: 900_000 }, async (t) => {
+	const db = await startPostgres(t);
+	const data = path.join(newFolder(t, 'tracewell-upgrade-'), 'data');
+	const args = ['--catalog', db.url('one'), '--several-servers'];
+	const old = await start(t, binary(), data, args);
+	db.sql("CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(600); RETURN NEW; END $$; CREATE TRIGGER slow BEFORE UPDATE ON trace FOR EACH ROW WHEN (NEW.state=2 AND OLD.state<>2) EXECUTE FUNCTION slow()", 'one');
+	old.ingestKey = old.ingest;
+	const sent = await old.post('/api/v1/traces', sampleTrace(9));
+	assert.equal(sent.status, 202, sent.text);
+	await until(() => (db.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event='PgSleep'") === '1' ? true : undefined), 'it publishes the trace');
+	old.child.kill('SIGSTOP');
+	db.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type='client backend' AND pid<>pg_backend_pid()");
+	await until(() => (db.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event='PgSleep'") === '0' ? true : undefined), 'its transaction has ended');
+	db.sql("DROP TRIGGER slow ON trace; UPDATE job SET due_ms=due_ms+3600000", 'one');
+	const claim = 'SELECT owner, due_ms FROM job', lead = 'SELECT coalesce(max(until_ms),0) FROM catalogue_lead WHERE owner=(SELECT owner FROM job)';
+	const upgraded = await start(t, next, data, [...args, '--role', 'query']);
+	const [was, led] = [db.sql(claim, 'one'), db.sql(lead, 'one')];
+	old.child.kill('SIGCONT');
+	await until(() => (/event=claims_not_renewed .*a newer version has migrated it/.test(old.log) ? true : undefined), 'it does not renew its claim');
+	assert.equal(db.sql(claim, 'one'), was);
+	assert.ok(Number(db.sql(lead, 'one')) <= Number(led), 'nor does it lead');
+	db.sql('UPDATE job SET due_ms=0', 'one');
+	const decodes = await start(t, next, data, [...args, '--role', 'decode']);
+	await until(() => (/event=decoded .*outcome=ready/.test(decodes.log) ? true : undefined), 'another decodes it', 300);
+	assert.equal(db.sql('SELECT state FROM trace', 'one'), '2');
+	await upgraded.stop();
+});
+
 test('several servers: all must end before the next version migrates; a disconnected one writes nothing afterwards', { skip: catalogues['in PostgreSQL'].skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const data = path.join(newFolder(t, 'tracewell-upgrade-'), 'data');

@@ -320,7 +320,7 @@ static void test_not_under_servers(void **state)
 	struct place p;
 	struct tw_catalogue *old, *c;
 	struct tw_db *w = NULL;
-	bool served = false;
+	bool served = false, leads = true;
 
 	(void)state;
 	if (!catalogue_on_postgres())
@@ -342,9 +342,38 @@ static void test_not_under_servers(void **state)
 	assert_int_equal(tw_cat_begin(old, TW_ALONE_NOTHING, "", &w, &err), TW_BUSY);
 	assert_non_null(strstr(err.msg, "a newer version has migrated it, stop this server"));
 	assert_int_equal(tw_catalogue_writes(old, NULL), TW_BUSY);
+	assert_int_equal(tw_catalogue_take_lease(old, "w", "old", 60000, &leads, &err), TW_BUSY);
+	assert_non_null(strstr(err.msg, "a newer version has migrated it, stop this server"));
+	assert_false(leads);
+	assert_int_equal(catalogue_number(p.beside, "SELECT count(*) FROM catalogue_lead"), 0);
 	assert_int_equal(tw_catalogue_is_served(c, &served, &err), TW_OK);
 	assert_false(served); /* it does not keep the lock */
 	(void)tw_catalogue_close(old);
+	(void)tw_catalogue_close(c);
+	end(&p);
+}
+
+/* A server that opened the catalogue before the migration and serves it afterwards. */
+static void test_migrated_before_it_serves(void **state)
+{
+	const struct list two = schema_with(SECOND);
+	struct tw_err err = {.msg = ""};
+	struct place p;
+	struct tw_catalogue *old[2], *c;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	old[0] = begin(&p);
+	old[1] = catalogue_in(p.dir);
+	c = catalogue_in(p.dir);
+	assert_int_equal(upgrade(c, &two, &err), TW_OK);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(tw_catalogue_serve(old[i], i == 1, &err), TW_BUSY);
+		assert_string_equal(
+		        err.msg, "catalogue: a newer version has migrated it, stop this server");
+		(void)tw_catalogue_close(old[i]);
+	}
 	(void)tw_catalogue_close(c);
 	end(&p);
 }
@@ -407,6 +436,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_while_another_server_runs),
         cmocka_unit_test(test_a_command_does_not_migrate),
         cmocka_unit_test(test_not_under_servers),
+        cmocka_unit_test(test_migrated_before_it_serves),
         cmocka_unit_test(test_all_of_it_or_nothing),
         cmocka_unit_test(test_once_by_several),
         cmocka_unit_test(test_a_large_one_is_not_read_into_memory),
