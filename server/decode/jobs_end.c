@@ -22,6 +22,7 @@
 #include "server/http/metrics.h"
 
 enum { PAUSE_LEAST_MS = 1000, PAUSE_MOST_MS = 30000, PUT_MS = 10000, MOVES = 4 };
+enum { LEASE_KNOWN_MS = 2000 };
 
 /* --- a child's result, for the catalogue and the metrics --- */
 
@@ -123,7 +124,8 @@ static enum tw_status is_held(const struct running *r, struct tw_err *err)
 	bool held = true;
 	enum tw_status st = TW_OK;
 
-	if (r->jobs->claims && !r->lease_lasts)
+	/* its fsync and the pool's queue may take long */
+	if (r->jobs->claims && (!r->lease_ms || tw_monotonic_ms() - r->lease_ms >= LEASE_KNOWN_MS))
 		st = tw_catalogue_job_held(r->jobs->parts.catalogue, &r->job, PUT_MS, &held, err);
 	if (st == TW_OK && !held)
 		st = tw_fail(err, TW_CONFLICT,
@@ -172,15 +174,17 @@ static enum tw_status finish_output(struct running *r, struct tw_err *err)
 void tw_run_check_leases(struct tw_jobs *j, struct running *group, size_t n)
 {
 	const struct tw_job_row *jobs[TW_CHILD_JOBS];
+	const int64_t now = tw_monotonic_ms();
 	bool held[TW_CHILD_JOBS];
 
 	for (size_t i = 0; i < n; i++)
 		jobs[i] = &group[i].job;
 	if (!j->claims || !tw_blobs_remote(j->parts.blobs) ||
-	        tw_catalogue_jobs_held(j->parts.catalogue, jobs, n, PUT_MS, held, NULL) != TW_OK)
+	        tw_catalogue_jobs_held(
+	                j->parts.catalogue, jobs, n, PUT_MS + LEASE_KNOWN_MS, held, NULL) != TW_OK)
 		return;
 	for (size_t i = 0; i < n; i++)
-		group[i].lease_lasts = held[i];
+		group[i].lease_ms = held[i] ? now : 0;
 }
 
 /* Moves the child's output to storage.  May run in parallel with the dispatcher. */

@@ -61,7 +61,7 @@ struct running { /* a child and its job */
 	char *file_hex;   /* a small file's content; NULL: it is in storage */
 	bool held;        /* the trace's file, until its row is written */
 	bool stored;      /* its file is in storage */
-	bool lease_lasts; /* long enough to store it; false: check it first */
+	int64_t lease_ms; /* monotonic; its lease then lasted long enough to store it; 0: unknown */
 	bool abandoned;   /* the child was killed because the claim was lost */
 	int system_fd;    /* of the child's second output, -1 none */
 	char out[TW_RUN_PATH];
@@ -97,7 +97,7 @@ struct tw_jobs {
 
 /* Releases the trace's file. */
 void tw_run_release(struct running *r);
-/* Sets lease_lasts for jobs of a group that are to be stored, by one statement. */
+/* Sets lease_ms for jobs of a group that are to be stored, by one statement. */
 void tw_run_check_leases(struct tw_jobs *j, struct running *group, size_t n);
 /* Moves the child's output to storage.  May run in parallel with the dispatcher. */
 enum tw_status tw_run_store(void *arg, struct tw_err *err) TW_MUST_USE;

@@ -12,8 +12,9 @@ import { startGates } from '../gates.mjs';
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
 import { startPrimary } from '../postgres_pair.mjs';
-import { Server, atEnd, binary, newFolder, until } from '../server.mjs';
+import { Server, atEnd, binary, newFolder, sanitized, until } from '../server.mjs';
 
+const cannotDelay = spawnSync('strace', ['-V']).error ? 'no strace here' : sanitized() ? 'sanitizers do not bear a tracer' : false;
 const skip = !postgresIsThere && 'PostgreSQL 15 or later is not installed';
 const options = { skip, timeout: 900000 };
 const TRACES = 20;
@@ -191,4 +192,26 @@ test('jobs of a group whose leases are about to end are left to the next claim, 
 	await until(() => (sql('SELECT count(*) FROM job') === '0' ? true : undefined), 'all are decoded', 300);
 	assert.equal(sql('SELECT count(*) FROM trace WHERE state=2'), String(TRACES));
 	assert.doesNotMatch(decoder.log, /outcome=(failed|postponed)/);
+});
+
+test('the leases of a group are checked again if its files took long to become durable', { ...options, skip: skip || cannotDelay }, async (t) => {
+	const db = await startPostgres(t);
+	const c = await startCluster(t, { db, name: 'slow' });
+	const serve = (role, more = {}) => c.serve({ ...more, args: ['--role', role, '--decode-workers', '1'] });
+	const front = await serve('ingest,query');
+	for (let n = 0; n < TRACES; n++) {
+		const answer = await front.post('/api/v1/traces', sampleTrace(CALLS(n), 4000), { key: c.keys.ingest, query: { app: 'shop', version_name: '1', scenario: 'start' }, headers: { 'Idempotency-Key': `k${n}` } });
+		assert.equal(answer.status, 202, answer.text);
+	}
+	const sql = (text) => db.sql(text, 'slow');
+	/* first leases last 17 s: long enough before the delay, too short after it; and they are not renewed */
+	sql('CREATE FUNCTION shorten() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.due_ms := CASE OLD.claimed WHEN 1 THEN OLD.due_ms ELSE NEW.due_ms - 13000 END; RETURN NEW; END $$');
+	sql('CREATE TRIGGER shorten BEFORE UPDATE ON job FOR EACH ROW WHEN (NEW.claimed=1 AND NEW.attempts=1) EXECUTE FUNCTION shorten()');
+	const decoder = await serve('decode', { join: false, under: ['strace', '-D', '-f', '-q', '-o', '/dev/null', '-e', 'trace=fsync', '-e', 'inject=fsync:delay_enter=8000000', '-e', 'signal=none'] });
+	await until(() => (/event=claim_lost/.test(decoder.log) ? true : undefined), 'a lease is too short', 120);
+	await decoder.stop('SIGKILL');
+	sql('DROP TRIGGER shorten ON job; UPDATE job SET due_ms=0');
+	await serve('decode', { join: false });
+	await until(() => (sql('SELECT count(*) FROM job') === '0' ? true : undefined), 'all are decoded', 300);
+	assert.equal(sql('SELECT count(*) FROM trace WHERE state=2'), String(TRACES));
 });
