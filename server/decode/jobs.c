@@ -386,7 +386,7 @@ static bool release_unknown(struct tw_jobs *j)
 /* Claims and starts a job, or several small ones; false if there is none or no space.  If there was
  * none, the next attempt is made soon after one is queued here, when a slot becomes free, and after
  * POLL_MS, as other servers queue jobs too. */
-static bool claim_and_start(struct tw_jobs *j)
+static bool claim_and_start(struct tw_jobs *j, int64_t now)
 {
 	struct running *r = find_slot(j);
 	const struct tw_claim claim = {
@@ -397,8 +397,7 @@ static bool claim_and_start(struct tw_jobs *j)
 	struct tw_err err;
 	enum tw_status st;
 
-	if (!r || tw_monotonic_ms() < j->claim_ms || !tw_claims_are_current(j->claims) ||
-	        !release_unknown(j))
+	if (!r || now < j->claim_ms || !tw_claims_are_current(j->claims) || !release_unknown(j))
 		return false;
 	tw_run_init(r, j, tw_arena_new(1 << 20));
 	if (!r->arena)
@@ -599,9 +598,9 @@ static void drain(struct tw_jobs *j)
 }
 
 /* Until the next attempt to claim a job, if it waits. */
-static int poll_ms(const struct tw_jobs *j)
+static int poll_ms(const struct tw_jobs *j, int64_t now)
 {
-	const int64_t left = j->claim_ms - tw_monotonic_ms();
+	const int64_t left = j->claim_ms - now;
 
 	return left > 0 && left < POLL_MS ? (int)left : POLL_MS;
 }
@@ -615,12 +614,14 @@ static void *dispatch(void *arg)
 	tw_jobs_sweep(&j->parts, &j->stop);
 	tw_records_complete(j->parts.recorder);
 	while (!atomic_load(&j->stop)) {
+		int64_t now; /* of the last attempt to claim, which may have been too early */
+
 		atomic_store(&j->active_ms, tw_monotonic_ms());
 		retry_endings(j);
-		while (!atomic_load(&j->stop) && tw_monotonic_ms() >= j->resume_ms &&
-		        claim_and_start(j))
-			continue;
-		(void)wait_for_events(j, poll_ms(j));
+		do
+			now = tw_monotonic_ms();
+		while (!atomic_load(&j->stop) && now >= j->resume_ms && claim_and_start(j, now));
+		(void)wait_for_events(j, poll_ms(j, now));
 		if (j->parts.each_poll)
 			j->parts.each_poll(j->parts.arg);
 		if (tw_monotonic_ms() < expire_ms)

@@ -342,6 +342,8 @@ bool tw_run_finalize(struct tw_jobs *j, struct running *r)
 		tw_log_err(TW_LOG_ERROR, "job_result_not_written", r->job.trace_id, &err);
 	else if (r->ending == ENDING_FAILED)
 		tw_record_trace(j->parts.recorder, r->job.project_id, r->job.trace_id);
+	else if (r->ending == ENDING_RETURN)
+		j->claim_ms = 0; /* it can be claimed again */
 	return st == TW_OK || st == TW_NOT_FOUND || st == TW_CONFLICT;
 }
 
