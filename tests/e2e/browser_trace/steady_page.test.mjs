@@ -89,6 +89,49 @@ test('a search steps into a thread that is closed', async () => {
 	await page.context().close();
 });
 
+for (const [what, status] of [['fails', 503], ['comes late', 200]])
+	test(`an early list of chunks that ${what} closes no thread and hides no error`, async () => {
+		const [{ chunk }] = (await server.get(`/api/v1/traces/${id}/slices?thread=${WORKER}`)).json.chunks;
+		const refused = { status: 404, json: { error: { status: 'not_found', message: 'the chunk is gone', offset: null } } };
+		const hold = () => {
+			let go;
+			return Object.assign(new Promise((done) => (go = done)), { go: () => go() });
+		};
+		const [list, calls, calling] = [hold(), hold(), hold()];
+		let lists = 0;
+		const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+		const page = await context.newPage();
+		await visit(page, server, '/traces');
+		await page.addInitScript(() => {
+			const post = Worker.prototype.postMessage;
+			Worker.prototype.postMessage = function (m, ...rest) {
+				this.onpainted ??= (this.addEventListener('message', (e) => e.data.kind === 'painted' && (window.calls = e.data.calls)), true);
+				return post.call(this, m, ...rest);
+			};
+		});
+		await context.route(new RegExp(`/slices\\?thread=${WORKER}(&|$)`), async (route) => {
+			if (lists++ > 0) return route.continue(); // that of the worker itself
+			await list;
+			return status === 200 ? route.continue() : route.fulfill({ status, json: { error: { status: 'busy', message: 'busy', offset: null } } });
+		});
+		await context.route(new RegExp(`/slices/${chunk}(\\?|$)`), async (route) => {
+			calling.go();
+			await calls;
+			return status === 200 ? route.fulfill(refused) : route.continue();
+		});
+		await page.goto(`${server.url}/traces/${id}?open=${MAIN},${WORKER}`);
+		await page.waitForFunction(() => window.calls === 3); // those of the other thread
+		await calling;
+		const late = page.waitForResponse((r) => r.url().includes(`/slices?thread=${WORKER}`));
+		list.go();
+		await (await late).finished();
+		await painted(page);
+		calls.go();
+		if (status === 200) await page.locator('.timeline [role=alert]').getByText('the chunk is gone').waitFor();
+		else await page.waitForFunction(() => window.calls === 5);
+		await context.close();
+	});
+
 test('stepping through threads leaves the back button alone', async () => {
 	const page = await open();
 	await page.locator('canvas.calls').focus();

@@ -70,11 +70,13 @@ function end(tid: number): void {
 	reached.delete(tid);
 }
 
-/** Requests of closed threads are not awaited. */
+/** Requests of closed threads are not awaited.  An early message opens threads in addition, until the page has said which are open. */
 function open(m: Extract<ToWorker, { kind: 'open' }>): void {
+	if (m.early && opened && !opened.early) return;
+	const other = opened !== null && opened.trace !== m.trace;
 	const unheard = opened?.early ? [...reached] : [];
 	opened = m;
-	for (const tid of [...stores.keys()]) if (!m.tids.includes(tid)) end(tid);
+	for (const tid of [...stores.keys()]) if (other || (!m.early && !m.tids.includes(tid))) end(tid);
 	for (const [tid, p] of unheard) if (stores.has(tid)) say({ kind: 'progress', tid, ...p });
 	for (const tid of m.tids) if (!stores.has(tid)) begin(tid);
 	if (!m.early) setTimeout(pictured, PICTURE_MS); // calls may be wanted where none are in view
