@@ -129,7 +129,7 @@ function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof 
 		const g = layout.groups.find((x) => x.thread !== null && x.thread === p.focus);
 		if (was === order) control.keep(old, layout);
 		else if (g) control.reveal(g);
-	}, [p.threads]);
+	}, [layout]);
 	useEffect(() => scene.look(), [dark.value, safe.value]);
 	useEffect(() => effect(() => {
 		void query.value; // the back button, or a button of another panel
