@@ -281,12 +281,21 @@ test('a snapshot has no time axis and no times', async () => {
 test('names that fail to reload leave the page unchanged, and load on retry', async () => {
 	const late = await server.trace(btrace([[MAIN, 7, MS, 5 * MS]], { pid: MAIN }), { query: { build_id: 'steady_late' } });
 	const page = await open('', { trace: late.id });
+	const colours = page.locator('#upper').getByRole('button', { name: 'Colours', exact: true });
+	await colours.click();
+	const top = (await colours.boundingBox()).y;
 	await page.route(/\/names(\?|$)/, (route) => route.fulfill({ status: 500, json: { error: { status: 'io', message: 'the disk is on fire' } } }));
 	await server.put('/api/v1/builds/steady_late/methods', '7,1,com.acme.Late name ()V\n');
 	await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange'))); // the user returns to the page
 	const notice = page.locator('.notices [role=alert]');
 	await notice.getByText('the disk is on fire').waitFor();
 	await page.waitForSelector('canvas.calls');
+	await page.waitForFunction((top) => {
+		const box = document.querySelector('#upper .popover');
+		const button = box.parentElement.querySelector('button').getBoundingClientRect();
+		return button.top > top + 10 && Math.abs(box.getBoundingClientRect().top - button.bottom) < 10;
+	}, top); // the notice moved the button, and its box with it
+	await page.keyboard.press('Escape');
 	assert.equal(await page.locator('[role=tabpanel]').count(), 1, 'panels stay');
 	await page.unrouteAll();
 	await notice.getByRole('button', { name: 'Try again' }).click();

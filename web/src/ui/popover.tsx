@@ -26,18 +26,14 @@ export function Popover({ label, title, small, children }: { label: ComponentChi
 	useLayoutEffect(() => {
 		const e = box.current;
 		if (!open || !e) return;
-		const again = () => place(e, button.current!);
-		again();
-		e.querySelector<HTMLElement>('input, button, a')?.focus();
-		const o = new ResizeObserver(again);
-		o.observe(e);
-		addEventListener('resize', again);
-		addEventListener('scroll', again, true);
-		return () => {
-			o.disconnect();
-			removeEventListener('resize', again);
-			removeEventListener('scroll', again, true);
+		let frame = 0;
+		const follow = () => { // whatever moves the button: scrolling, the window, content that came above it
+			place(e, button.current!);
+			frame = requestAnimationFrame(follow);
 		};
+		follow();
+		e.querySelector<HTMLElement>('input, button, a')?.focus();
+		return () => cancelAnimationFrame(frame);
 	}, [open]);
 	useLayoutEffect(() => {
 		if (!open) return;
