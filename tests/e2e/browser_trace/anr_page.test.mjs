@@ -105,6 +105,23 @@ test('anr: the verdict is shown first, the chain below it as steps', async (t) =
 	await done(page, t);
 });
 
+test('anr: the link to its group appears once the group is known', async (t) => {
+	const page = await open(plain);
+	let known = false;
+	await page.route(new RegExp(`/api/v1/traces/${id}(\\?|$)`), async (route) => {
+		const response = await route.fetch();
+		await route.fulfill({ response, json: { ...await response.json(), ...(!known && { anr_group: '', rollup_state: 'waiting' }) } });
+	});
+	await page.goto(`${server.url}/traces/${id}`);
+	await page.locator('#anr .verdict').waitFor();
+	const group = page.getByRole('link', { name: 'All ANRs with this cause' });
+	assert.equal(await group.count(), 0);
+	known = true;
+	await group.waitFor();
+	await page.unrouteAll({ behavior: 'ignoreErrors' });
+	await done(page, t);
+});
+
 test('anr: a deadlock shows both stacks side by side', async (t) => {
 	const page = await open(ring);
 	assert.match(await page.innerText('#anr .verdict'), /^Deadlock: main waits 10 s for a lock of Right held by /);

@@ -31,7 +31,7 @@ export interface Trace {
 	id: string; state: 'queued' | 'decoding' | 'ready' | 'failed' | 'archived'; error: ApiError | null;
 	created_ms: number; ready_ms: number; attempts: number; upload_bytes: number; meta: Meta;
 	summary: Summary | null; report: { repairs: Repair[]; names: Names; system?: System | null } | null;
-	title: string; pinned: boolean; expires_ms: number | null; upload_expires_ms: number | null; decoded_expires_ms: number | null; has_upload: boolean; anr: string; anr_group: string; anr_title: string; first_anr: boolean; tags: string[]; annotations: number;
+	title: string; pinned: boolean; expires_ms: number | null; upload_expires_ms: number | null; decoded_expires_ms: number | null; has_upload: boolean; anr: string; anr_group: string; anr_title: string; first_anr: boolean; rollup_state: 'waiting' | 'counted' | 'unreadable' | 'postponed'; tags: string[]; annotations: number;
 	start_ns?: number; end_ns?: number; mono_base_ns?: number; boot_base_ns?: number; has_cpu?: boolean;
 }
 export interface Thread {

@@ -1,4 +1,4 @@
-// Changes to a trace while it is open: a mapping arrives, or the trace is deleted.
+// Changes to a trace while it is open: a mapping arrives, its ANR group is known, or the trace is deleted.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, type Trace } from '../api/api';
 import { count } from '../i18n/format';
@@ -6,20 +6,21 @@ import { missing } from '../api/health';
 import { link } from '../ui/route';
 import { tr } from '../i18n/strings/trace';
 
-const LOOK_MS = 5000; // while names are lacking
+const LOOK_MS = 5000; // while names or the ANR group are lacking
 
-const namesOf = (t: Trace) => JSON.stringify(t.report?.names ?? null);
+const changing = (t: Trace) => JSON.stringify([t.report?.names ?? null, t.anr_group, t.rollup_state]);
 
-/** Requests the trace again if its names changed, or if a part of it is no longer found. */
+/** Requests the trace again if its names or its ANR group changed, or if a part of it is no longer found. */
 export function useMeanwhile(t: Trace | null, again: () => void): void {
 	const id = t?.id ?? '';
-	const lacking = t?.state === 'ready' && (t.report?.names.resolved ?? 0) < (t.report?.names.ids ?? 0);
+	const grouping = t !== null && t.anr !== '' && t.anr_group === '' && ['waiting', 'postponed'].includes(t.rollup_state);
+	const lacking = t?.state === 'ready' && (grouping || (t.report?.names.resolved ?? 0) < (t.report?.names.ids ?? 0));
 	useEffect(() => {
 		if (!lacking) return;
-		const look = () => document.visibilityState === 'visible' && api.trace(id).then((now) => namesOf(now) !== namesOf(t!) && again(), () => undefined);
+		const look = () => document.visibilityState === 'visible' && api.trace(id).then((now) => changing(now) !== changing(t!) && again(), () => undefined);
 		const timer = setInterval(look, LOOK_MS);
 		return () => clearInterval(timer);
-	}, [id, lacking, t && namesOf(t)]);
+	}, [id, lacking, t && changing(t)]);
 	useEffect(() => {
 		if (!id) return;
 		const own = `/api/v1/traces/${id}`;
