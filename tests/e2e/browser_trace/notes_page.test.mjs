@@ -11,7 +11,7 @@ import { root, startServer } from '../server.mjs';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const ending = [];
-let server, browser, mixed, many;
+let server, browser, mixed, many, lots;
 
 /* A section, a lock wait of main's and 140 marks, the last of which would like to be markup and to turn what follows around. */
 const line = (tid, at, text) => `app-${tid} (4000) [000] ...1 ${(100 + at / 1000).toFixed(6)}: tracing_mark_write: ${text}\n`;
@@ -24,6 +24,7 @@ before(async () => {
 	server = await startServer({ after: (f) => ending.push(f) });
 	mixed = (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/perfetto/realistic/input')), { query: { scenario: 'jank' } })).id;
 	many = (await server.trace(TEXT)).id;
+	lots = (await server.trace('# tracer: nop\n' + Array.from({ length: 10_050 }, (_, i) => line(4000, i / 10, `I|4000|mark ${i}`)).join(''))).id;
 	browser = await launch();
 });
 
@@ -69,6 +70,19 @@ test('notes: every kind is listed with its number, and picked', async () => {
 	assert.equal(new URL(page.url()).searchParams.get('note'), 'frame');
 	await page.reload();
 	await page.waitForSelector('#notes tbody >> text=app deadline missed');
+	await done(page);
+});
+
+test('notes: of more than 10,000 events the others are loaded on request', async () => {
+	const page = await open(lots);
+	await page.getByText('100 of 10,000', { exact: true }).waitFor();
+	await page.getByText('The first 10,000 of 10,050', { exact: false }).waitFor();
+	const load = page.getByRole('button', { name: 'Load up to 100,000 events' });
+	await load.click();
+	await page.getByText('100 of 10,050', { exact: true }).waitFor();
+	await load.waitFor({ state: 'detached' });
+	await page.getByRole('searchbox', { name: 'Find', exact: true }).fill('mark 10049');
+	await page.getByText('1 of 10,050 match').waitFor();
 	await done(page);
 });
 
