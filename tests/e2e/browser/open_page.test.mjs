@@ -78,7 +78,9 @@ test('the link leads to the trace, with its names; Ctrl-C leaves nothing', async
 	const methods = await page.evaluate(async () => (await fetch(`/api/v1${location.pathname}/methods`)).text());
 	assert.match(methods, /com\.example\.app\.Class/);
 	await drop(page, [['another.bin', sampleTrace(9)]]);
-	await page.getByRole('region', { name: 'Uploads' }).getByRole('link', { name: 'another.bin' }).click();
+	const uploads = page.getByRole('region', { name: 'Uploads' });
+	await uploads.getByRole('button', { name: 'Show' }).click(); // folded once all are ready
+	await uploads.getByRole('link', { name: 'another.bin' }).click();
 	await page.waitForSelector('h1 >> text=another.bin');
 	await page.close();
 	o.child.kill('SIGINT');
