@@ -65,8 +65,8 @@ struct source {
 	const char *name;
 	char letter;
 	_Atomic unsigned fetched;
-	uint64_t shared;   /* a fetch ends when so many requests have waited for one, */
-	_Atomic bool ends; /* or now */
+	uint64_t shared;   /* number of waiting requests after which a fetch ends */
+	_Atomic bool ends; /* a fetch ends immediately */
 	enum tw_status fails;
 	bool drop; /* while it is fetched */
 };

@@ -17,7 +17,7 @@ import { Waits } from './waitpicture';
 
 const WAITED_MS = 10_000; // before the report, if it does not have the duration
 const DAY_MS = 86400000;
-const USUAL_DAYS = 30; // of the fleet's pages
+const USUAL_DAYS = 30; // default range of the pages of ANR groups
 const NONE: string[] = [];
 
 function Wish({ p, step }: { p: AnrProcess; step: AnrStep }) {
@@ -122,7 +122,7 @@ function Body({ doc, p, timed }: { doc: Anr; p: AnrProcess | undefined; timed: b
 	</>;
 }
 
-/** The time range of the group's page that includes the trace; '': the usual one does. */
+/** Query string for the group's page; empty if its default range includes the trace. */
 function daysOf(t: Trace): string {
 	const days = Math.ceil((Date.now() - (t.meta.recorded_ms || t.created_ms)) / DAY_MS) + 1;
 	return days > USUAL_DAYS ? `?days=${days}` : '';

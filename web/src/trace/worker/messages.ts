@@ -64,7 +64,7 @@ export interface Picture {
 }
 
 export type ToWorker =
-	| { kind: 'open'; trace: string; project: string; tids: number[]; early?: boolean; directories?: Directory[] } // these, and no others; early: these, too, nobody listens yet; directories: those that are known
+	| { kind: 'open'; trace: string; project: string; tids: number[]; early?: boolean; directories?: Directory[] } // the open threads; early: opens these in addition, and errors are not reported; directories: chunk lists that have arrived
 	| { kind: 'again'; tid: number }
 	| { kind: 'look'; look: Look }
 	| { kind: 'paint'; picture: Picture; parts: Part[]; buffer: ArrayBuffer }
