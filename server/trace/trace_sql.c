@@ -129,15 +129,18 @@ enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_nam
 
 enum { VALUE_BYTES = 1000000, SQL_BYTES = 100000, COLUMNS = 256, DEPTH = 100, CHECK_STEPS = 200 };
 
-static int check_limits(void *arg)
+bool tw_sql_check_limits(struct tw_trace_sql *s)
 {
-	struct tw_trace_sql *s = arg;
-
 	if (tw_deadline_passed(s->limits.deadline))
 		s->stopped = TW_DEADLINE;
 	else if (sqlite3_memory_used() - s->memory_before > s->limits.memory)
 		s->stopped = TW_TOO_LARGE;
 	return s->stopped != TW_OK;
+}
+
+static int check_limits(void *arg)
+{
+	return tw_sql_check_limits(arg);
 }
 
 static int may(void *arg, int what, const char *a, const char *b, const char *db, const char *by)
@@ -176,10 +179,13 @@ enum tw_status tw_trace_sql_limit(
 	            "thread,"
 	            " method, call_tree LIMIT 0",
 	            NULL, NULL, NULL) != SQLITE_OK ||
+	        tw_sql_bound_functions(s) != SQLITE_OK ||
 	        sqlite3_set_authorizer(s->db, may, s) != SQLITE_OK)
 		return fail(s, err);
-	for (size_t i = 0; i < sizeof most / sizeof *most; i++)
+	for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
 		(void)sqlite3_limit(s->db, most[i].what, most[i].most);
+		(void)sqlite3_limit(s->plain, most[i].what, most[i].most);
+	}
 	sqlite3_progress_handler(s->db, CHECK_STEPS, check_limits, s);
 	return TW_OK;
 }
@@ -188,7 +194,8 @@ struct tw_trace_sql *tw_trace_sql_close(struct tw_trace_sql *s)
 {
 	if (!s)
 		return NULL;
-	(void)sqlite3_close(s->db);
+	(void)sqlite3_close(s->db); /* first: its functions have statements of the other */
+	(void)sqlite3_close(s->plain);
 	tw_mem_free(s);
 	return NULL;
 }

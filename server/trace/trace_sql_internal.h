@@ -1,6 +1,6 @@
 /*
- * trace_sql_internal.h - shared by the connection (trace_sql.c), the small tables
- * (trace_sql_tables.c) and slices (trace_sql_slice.c).
+ * trace_sql_internal.h - shared by the connection (trace_sql.c), its functions
+ * (trace_sql_functions.c), the small tables (trace_sql_tables.c) and slices (trace_sql_slice.c).
  */
 #ifndef TW_TRACE_SQL_INTERNAL_H
 #define TW_TRACE_SQL_INTERNAL_H
@@ -13,6 +13,7 @@ enum { TW_SQL_NAME_BYTES = 16384 };
 
 struct tw_trace_sql {
 	sqlite3 *db;
+	sqlite3 *plain; /* with limits: calls SQLite's functions; otherwise NULL */
 	struct tw_trace_file *file;
 	struct tw_names names;
 	const struct tw_method_info *methods;
@@ -32,6 +33,10 @@ int tw_sql_connect(
         sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **ret, char **why);
 int tw_sql_disconnect(sqlite3_vtab *t);
 void tw_sql_name(struct tw_trace_sql *s, uint32_t method, sqlite3_context *out);
+/* Whether a limit has ended the statement. */
+bool tw_sql_check_limits(struct tw_trace_sql *s);
+/* Replaces functions that can run for long.  Returns SQLite's code. */
+int tw_sql_bound_functions(struct tw_trace_sql *s);
 /* Sets the error where SQLite reads it. */
 int tw_sql_error(sqlite3_vtab *t, const struct tw_err *err);
 

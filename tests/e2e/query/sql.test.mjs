@@ -61,6 +61,16 @@ test('a SELECT over a trace', async (t) => {
 		assert.equal((await ask({ sql: `SELECT ${'1+'.repeat(30000)}1` })).status, 400);
 	});
 
+	await t.test('a function does not run for long', async () => {
+		const long = (digit) => `replace(hex(zeroblob(490000)),'0','${digit}')`;
+		for (const sql of [`SELECT trim(${long('a')}, ${long('b')}||'a')`, `SELECT instr(${long('a')}, ${long('a')}||'b')`, `SELECT replace(${long('a')}, ${long('a')}||'b', '')`,
+			"SELECT printf('%.*c', 1000000000, 'x')", "SELECT format('%.1000000000c', 'x')", `SELECT printf(replace(hex(zeroblob(900)),'0','%9999c'), 'x')`, `SELECT json_patch('{"a":1}', ${long('1')}) || json_patch(${long('1')}, ${long('1')})`])
+			assert.match(await refused(sql), /too many or too long/, sql);
+		assert.deepEqual((await rows("SELECT trim(' a '), trim('xax','x'), ltrim('xax','x'), rtrim('xax','x'), instr('abc','c'), replace('abc','b','--'), printf('%.1f ms of %s', 1.25, 'a'), format('%5d', 7), 'Abc' LIKE 'a%', 'a%' LIKE 'a!%' ESCAPE '!', 'abc' GLOB 'a*', json_patch('{\"a\":1}','{\"b\":2}'), trim(NULL,'a'), instr(x'0102',x'02')")).rows,
+			[['a', 'a', 'ax', 'xa', 3, 'a--c', '1.3 ms of a', '    7', 1, 1, 1, '{"a":1,"b":2}', null, 2]]);
+		assert.match(await refused("SELECT trim('a','b','c')"), /wrong number of arguments/);
+	});
+
 	await t.test('bodies and callers', async () => {
 		for (const body of [{}, { sql: 1 }, { sql: 'SELECT 1', limit: 0 }, { sql: 'SELECT 1', limit: 100001 }, { sql: 'SELECT 1', limit: 'x' }, { sql: 'SELECT 1', format: 'xml' }, { sql: 'SELECT 1', more: 1 }])
 			assert.equal((await ask(body)).status, 400, JSON.stringify(body));
