@@ -110,7 +110,7 @@ for (const [what, status] of [['fails', 503], ['comes late', 200]])
 			};
 		});
 		await context.route(new RegExp(`/slices\\?thread=${WORKER}(&|$)`), async (route) => {
-			if (lists++ > 0) return route.continue(); // that of the worker itself
+			if (lists++ > 0) return route.continue(); // that of the page
 			await list;
 			return status === 200 ? route.continue() : route.fulfill({ status, json: { error: { status: 'busy', message: 'busy', offset: null } } });
 		});

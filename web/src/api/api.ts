@@ -195,14 +195,12 @@ function askAhead(path: string, params: Params = {}): void {
 	answer.catch(() => ahead.delete(key)); // the real request runs later and reports the error
 }
 
+/** Until all requests made ahead have ended. */
+export const aheadCame = (): Promise<unknown> => Promise.allSettled(ahead.values());
+
 /** The requested item belongs to another project. */
 export function dropAhead(): void {
 	ahead.clear();
-}
-
-/** A response requested ahead and not used yet; reading it does not consume it. */
-function peek<T>(path: string): Promise<T> | undefined {
-	return ahead.get(aheadKey(path, {})) as Promise<T> | undefined;
 }
 
 export async function get<T>(path: string, params: Params = {}, signal?: AbortSignal): Promise<T> {
@@ -274,7 +272,6 @@ export const api = {
 	compare: (p: Params, s?: AbortSignal) => get<Comparison>('/api/v1/compare', p, s).then((c) => ({ ...c, names: withOverloads(c.names) })),
 	compareMethods: (p: Params, s?: AbortSignal) => get<ComparedMethods>('/api/v1/compare/methods', p, s).then((v) => ({ ...v, methods: withOverloads(v.methods) })),
 	threads: async (id: string) => withProcesses(await get<Threads>(`${trace(id)}/threads`)),
-	threadsAhead: async (id: string) => withProcesses((await peek<Threads>(`${trace(id)}/threads`)) ?? { threads: [] }).threads,
 	names: async (id: string) => {
 		const n = await get<{ names: string[]; descriptors: string[]; obfuscated: string[]; resolved: string }>(`${trace(id)}/names`);
 		return { ...n, names: distinct(id, n.names, n.descriptors) };

@@ -1,6 +1,5 @@
 // Runs before the page's modules are loaded: requests the data that a trace needs. The first module that needs a response takes it.
-import type { Directory } from '../trace/worker/levels';
-import type { ToWorker } from '../trace/worker/messages';
+import type { First } from '../trace/worker/messages';
 
 declare const WORKER_URL: string;
 
@@ -19,20 +18,15 @@ if (id) {
 		return response;
 	};
 	const trace = `/api/v1/traces/${id}`;
-	const worker = new Worker(WORKER_URL, { type: 'module' });
+	/* The calls of the threads that the address opens, otherwise of the main thread, load while the modules do. */
+	const opened = [params.get('open') || params.get('thread') || 'main', params.get('call')].flatMap((list) => list?.split(',') ?? []);
+	const first: First = { trace: id, project, threads: [...new Set(opened.map((one) => one.split('.')[0]).filter((one) => /^(main|\d+)$/.test(one)))] };
+	const worker = new Worker(WORKER_URL, { name: JSON.stringify(first) });
 	ask('/api/v1/session', `trace=${id}`);
 	ask(`${trace}/threads`);
 	ask(trace);
 	ask(`${trace}/names`);
 	ask(`${trace}/notes/sums`);
-	/* The calls of the threads that the address opens, otherwise of the main thread, load while the modules do. */
-	const opened = [params.get('open') || params.get('thread') || 'main', params.get('call')].flatMap((list) => list?.split(',') ?? []);
-	const directories = [...new Set(opened.map((one) => one.split('.')[0]).filter((one) => /^(main|\d+)$/.test(one)))].map(async (tid) => (await ask(`${trace}/slices`, `thread=${tid}`)).json() as Promise<Directory>);
-	void Promise.allSettled(directories).then((all) => {
-		const came = all.flatMap((one) => (one.status === 'fulfilled' && one.value.chunks ? [one.value] : [])); // the page repeats failed requests and reports their errors
-		const open: ToWorker = { kind: 'open', trace: id, project, tids: came.map((d) => d.tid), directories: came, early: true };
-		if (came.length > 0) worker.postMessage(open);
-	});
 	ask(`${trace}/documents`, 'kind=anr');
 	Object.assign(globalThis, { early: { worker, responses } });
 

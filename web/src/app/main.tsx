@@ -2,8 +2,7 @@
 import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
-import { aheadOfTrace, api, dropAhead, may, Refusal, useProject, useScope, useTools, type Session } from '../api/api';
-import { beginWorker } from '../trace/worker/callworker';
+import { aheadCame, aheadOfTrace, api, dropAhead, may, Refusal, useProject, useScope, useTools, type Session } from '../api/api';
 import { away, expired } from '../api/health';
 import { Drop } from './drop';
 import { Find } from './find';
@@ -184,16 +183,16 @@ function App() {
 	);
 }
 
-/** Loads the page's code and a trace's data while the session is requested. */
-function beginEarly(): void {
+const FIRST_MS = 150;
+
+/** Loads the page's code and a trace's data while the session is requested. Resolves when the page can be drawn. */
+function begin(): Promise<unknown> {
 	const id = traceOf(path.value);
 	const known = load();
-	(id ? trace : (placeOf(path.value) ?? PLACES[0]).page).begin();
-	if (!id) return;
-	aheadOfTrace(id);
-	beginWorker();
-	Promise.all([import('../trace/trace'), known]).then(([m]) => m.openEarly(id)).catch(() => undefined); // the trace page requests them, too, and reports errors
+	const code = (id ? trace : (placeOf(path.value) ?? PLACES[0]).page).begin();
+	if (id) aheadOfTrace(id);
+	return Promise.all([code, known.then(aheadCame)]);
 }
 
-beginEarly();
-render(<App />, document.getElementById('app')!);
+/* Each state of loading that is drawn takes a frame from the first picture. */
+void Promise.race([begin(), new Promise((late) => setTimeout(late, FIRST_MS))]).then(() => render(<App />, document.getElementById('app')!));

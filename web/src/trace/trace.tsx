@@ -153,8 +153,6 @@ function Ready({ t }: { t: Trace }) {
 	</>;
 }
 
-export { openEarly } from './timeline/timelineview';
-
 export function TracePage({ id }: { id: string }) {
 	const load = useLoad(id, (s) => api.trace(id, s));
 	const t = load.value;

@@ -8,7 +8,7 @@ export const ASIDE = 'aside';
 
 export interface Later<P> {
 	Page: ComponentType<P>;
-	begin: () => void; // loads it before it is shown
+	begin: () => Promise<unknown>; // loads it before it is shown; it reports its own failure
 }
 
 /** A page whose code comes with its first use.  What failed once stays failed for the browser, and a
@@ -31,5 +31,5 @@ export function later<P extends object>(name: string, load: () => Promise<Compon
 		if (panel) return <Panel title={panel}>{instead}</Panel>;
 		return <main>{part.error && <h1>tracewell</h1>}{instead}</main>;
 	};
-	return { Page, begin: () => void come().catch(() => undefined) };
+	return { Page, begin: () => come().catch(() => undefined) };
 }

@@ -4,7 +4,7 @@ import type { Thread } from '../../api/api';
 import { fitted, timeOf, xOf, type Span } from '../state/axis';
 import { palette } from '../../ui/color';
 import type { Found } from '../worker/calls';
-import { takeWorker } from '../worker/callworker';
+import { earlyWorker } from '../../api/early';
 import { drawLabels } from './chartdraw';
 import type { Flow, Spot } from '../state/flows';
 import { harmless } from '../../i18n/format';
@@ -19,6 +19,8 @@ import type { Progress } from '../worker/store';
 import { counterValue } from '../state/notekinds';
 import { cssPixel, dark, density, safe } from '../../ui/theme';
 import { groupAt, inView, ROW, together, trackAt, type Group, type Layout, type Track } from './tracks';
+
+declare const WORKER_URL: string;
 
 const PAINTED = 'tracewell-painted'; // for measuring from outside
 const LIST_MS = 150; // a view that moves on is not listed
@@ -76,7 +78,7 @@ export class Scene {
 	drag: { from: number; to: number; y0: number; y1: number } | null = null; // a range that is being picked
 	private input: SceneInput | null = null;
 	private e: Elements | null = null;
-	private worker = takeWorker();
+	private worker = earlyWorker() ?? new Worker(WORKER_URL);
 	private spare: ArrayBuffer[] = [];
 	private waiting = false; // a paint is in progress
 	private dirty = false;

@@ -1,11 +1,9 @@
 // The timeline's state in the address: view, open threads, range and its threads.
 import type { ComponentChild } from 'preact';
-import { api, currentProject, type NoteSum, type Thread } from '../../api/api';
+import { type NoteSum, type Thread } from '../../api/api';
 import type { Span } from '../state/axis';
 import type { Found } from '../worker/calls';
-import { loadEarly } from '../worker/callworker';
 import { formatOpen, parseOpen, withOpen, type OpenSet } from '../state/opened';
-import { parseCall } from '../state/selection';
 import { number, set, text } from '../../ui/route';
 import type { Range } from './scene';
 import { inOrder, processesOf } from './tracks';
@@ -65,13 +63,6 @@ export function threadsFromAddress(threads: Thread[]) {
 
 /** Threads whose calls are shown, and the one whose call is selected. */
 export const openTids = (listed: Thread[], open: OpenSet, chosen?: number): number[] => listed.filter((t) => (open.has(t.tid) || t.tid === chosen) && t.slices > 0).map((t) => t.tid);
-
-/** Has the calls come that will be shown, while the page is still put together. */
-export async function openEarly(id: string): Promise<void> {
-	const { listed, focus } = threadsFromAddress(await api.threadsAhead(id));
-	const tids = openTids(listed, openFromAddress(focus), parseCall(text('call'))?.tid);
-	if (tids.length > 0) loadEarly(id, currentProject(), tids);
-}
 
 /** A range of time, of these threads: one is the thread that is shown, several are a set. */
 export function selectRange(p: TimelineProps, from: number, to: number, tids: ReadonlySet<number> | null, push = true): void {

@@ -63,8 +63,15 @@ export interface Picture {
 	top: number; // CSS pixels that the list of threads is scrolled
 }
 
+/** Threads to open before the page has sent a message: the worker's name, as JSON. */
+export interface First {
+	trace: string;
+	project: string;
+	threads: string[]; // main, or a tid
+}
+
 export type ToWorker =
-	| { kind: 'open'; trace: string; project: string; tids: number[]; early?: boolean; directories?: Directory[] } // the open threads; early: opens these in addition, and errors are not reported; directories: chunk lists that have arrived
+	| { kind: 'open'; trace: string; project: string; tids: number[]; early?: Directory } // the open threads; early: opens the thread of this chunk list in addition, and errors are not reported
 	| { kind: 'again'; tid: number }
 	| { kind: 'look'; look: Look }
 	| { kind: 'paint'; picture: Picture; parts: Part[]; buffer: ArrayBuffer }

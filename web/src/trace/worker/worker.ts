@@ -1,11 +1,10 @@
 // Owns the slices of the threads that are open: fetches and decodes their chunks, paints views of them.
 import { called, found, hitOf, next, selfOf, visible } from './calls';
-import { WHOLE_MAX } from './levels';
-import { Refused } from './levels';
-import type { About, FromWorker, ToWorker, WorkerError } from './messages';
+import { Refused, WHOLE_MAX, type Directory } from './levels';
+import type { About, First, FromWorker, ToWorker, WorkerError } from './messages';
 import { paint, type Label, type Look } from './paint';
 import { sliceAt, type Rows } from './rows';
-import { Store, type Progress } from './store';
+import { get, Store, type Progress } from './store';
 
 const VISIBLE_MAX = 200;
 const CALLEES_MAX = 100;
@@ -46,16 +45,17 @@ const firstPicture = new Promise<void>((done) => {
 	pictured = done;
 });
 
+const slicesOf = (trace: string) => `/api/v1/traces/${trace}/slices`;
+const queryOf = (project: string) => (project ? `project=${encodeURIComponent(project)}` : '');
+
 function begin(tid: number): void {
-	const base = `/api/v1/traces/${opened!.trace}/slices`;
-	const project = opened!.project ? `project=${encodeURIComponent(opened!.project)}` : '';
-	const store: Store = new Store(base, project, tid, (p) => {
+	const store: Store = new Store(slicesOf(opened!.trace), queryOf(opened!.project), tid, (p) => {
 		reached.set(tid, p);
 		say({ kind: 'progress', tid, ...p });
 		if (look?.matches && p.loaded === p.total) tellFound(store);
 	}, (why) => fail(tid, why));
 	stores.set(tid, store);
-	store.load((slices) => room(tid, slices), firstPicture, opened!.directories?.find((d) => d.tid === tid)).catch((why: unknown) => {
+	store.load((slices) => room(tid, slices), firstPicture, opened!.early).catch((why: unknown) => {
 		if (store.stopped) return;
 		if (opened!.early) return end(tid); // no listener is left: opening the thread again sends a new request
 		store.stop(); // the other lanes
@@ -171,3 +171,11 @@ function answer(m: ToWorker): void {
 	}
 	}
 }
+
+/* The page's thread is busy when its first message would arrive, so the first threads come with the worker's name. */
+const { trace, project, threads }: First = JSON.parse(self.name || '{"threads":[]}');
+for (const one of threads)
+	get(`${slicesOf(trace)}?thread=${one}&${queryOf(project)}`, new AbortController().signal)
+		.then((r) => r.json() as Promise<Directory>)
+		.then((early) => open({ kind: 'open', trace, project, tids: [early.tid], early }))
+		.catch(() => undefined); // the page opens its threads again and reports errors
