@@ -34,12 +34,13 @@ static void put_short(struct tw_buf *out, const char *name)
 static void regression_title(const json_t *r, struct tw_buf *out)
 {
 	struct tw_markup_out p = {out, TW_MARKUP_PLAIN};
-	const char *method = tw_json_text(r, "method"), *head = tw_json_text(r, "head");
+	const char *method = tw_json_text(r, "method"), *scenario = tw_json_text(r, "scenario");
+	const char *head = tw_json_text(r, "head");
 
-	put_short(out, *method ? method : "The whole trace");
-	if (tw_json_text(r, "scenario")[0]) {
+	put_short(out, *method ? method : *scenario ? scenario : "Trace without a scenario");
+	if (*method && *scenario) {
 		tw_buf_printf(out, " in ");
-		put_short(out, tw_json_text(r, "scenario"));
+		put_short(out, scenario);
 	}
 	if (strcmp(tw_json_text(r, "kind"), "new") == 0)
 		tw_buf_printf(out, " is new");
@@ -70,7 +71,7 @@ static void put_classes(struct tw_text_links *w, const struct tw_issue *i)
 {
 	if (i->n_classes == 0)
 		return;
-	tw_markup_heading(&w->p, "The whole trace, by class of device");
+	tw_markup_heading(&w->p, "Trace duration, by class of device");
 	tw_markup_list(&w->p, true);
 	for (size_t c = 0; c < i->n_classes; c++) {
 		const struct tw_issue_class *one = &i->classes[c];

@@ -36,11 +36,12 @@ void tw_text_regression_name(struct tw_text_links *w, const json_t *r)
 	const char *method = tw_json_text(r, "method"), *scenario = tw_json_text(r, "scenario");
 	const char *app = tw_json_text(r, "app");
 
-	if (*method)
-		tw_markup_name(&w->p, method);
+	if (*method || *scenario)
+		tw_markup_name(&w->p, *method ? method : scenario);
 	else
-		tw_markup_printf(&w->p, "The whole trace");
-	tw_markup_phrase(&w->p, " in ", scenario);
+		tw_markup_printf(&w->p, "Trace without a scenario");
+	if (*method)
+		tw_markup_phrase(&w->p, " in ", scenario);
 	tw_markup_phrase(&w->p, " of ", app);
 }
 

@@ -69,7 +69,7 @@ test('from the overview to the slow method and the version that made it slow', a
 	const lengths = Array.from({ length: EACH }, (_, i) => loadOf('9.10.0', i) + 4 * MS);
 	for (const [at, percent] of [[1, 50], [3, 75], [4, 95]]) near(cells[at], rank(lengths, percent));
 	assert.match(cells[2], /^\+3\d %$/);
-	const change = await page.locator('#slower tr:has-text("the whole trace"):has-text("open_cart") td').nth(1).innerText();
+	const change = await page.locator('#slower tr:has-text("Duration of open_cart") td').nth(1).innerText();
 	assert.equal(cells[2], change, 'one change has one figure');
 	await page.click('#slower tr:has-text("Repo.load") a:has-text("over versions")');
 	await page.waitForSelector('#method tr[data-point]');

@@ -79,7 +79,6 @@ test('the link leads to the trace, with its names; Ctrl-C leaves nothing', async
 	assert.match(methods, /com\.example\.app\.Class/);
 	await drop(page, [['another.bin', sampleTrace(9)]]);
 	const uploads = page.getByRole('region', { name: 'Uploads' });
-	await uploads.getByRole('button', { name: 'Show' }).click(); // folded once all are ready
 	await uploads.getByRole('link', { name: 'another.bin' }).click();
 	await page.waitForSelector('h1 >> text=another.bin');
 	await page.close();

@@ -28,7 +28,7 @@ async function entered(s = server, at = '/', scheme = 'light', width = 1280) {
 }
 
 const row = (page, name) => page.getByRole('region', { name: 'Uploads' }).locator('li', { hasText: name });
-/* On the page of a trace the list is folded once all are ready. */
+/* On the page of a trace that was uploaded the list is folded once all are ready. */
 const shownAll = (page) => page.getByRole('region', { name: 'Uploads' }).getByRole('button', { name: 'Show' }).click();
 const records = (n) => btrace(Array.from({ length: n }, (_, i) => [4000, 1 + (i % 7), i * 1000, 900]));
 
@@ -111,7 +111,6 @@ test('chosen with details; a mapping alone requests its build', async (t) => {
 	await mapping.getByText('Which build does this mapping belong to?').waitFor();
 	await mapping.getByLabel('Build').fill('chosen-build');
 	await page.keyboard.press('Enter');
-	await shownAll(page);
 	await mapping.locator('text=In use for build chosen-build').waitFor();
 	assert.equal((await server.get('/api/v1/builds/chosen-build')).json.retrace.state, 'ready');
 	await done(page, t);
@@ -128,6 +127,22 @@ test('a library that is dropped with a trace names its native frames', async (t)
 	await page.waitForSelector('h1 >> text=native.data');
 	const names = await page.evaluate(async () => (await fetch(`/api/v1${location.pathname}/methods`)).text());
 	assert.match(names, /shop::Cart::pay\(int, int\)/);
+	await done(page, t);
+});
+
+test('a file dropped on the page of another trace stays in the list with its link, until it is opened', async (t) => {
+	const page = await entered(server, `/traces/${id}`);
+	const show = page.getByRole('region', { name: 'Uploads' }).getByRole('button', { name: 'Show' });
+	await page.waitForSelector('[data-ready]');
+	for (const name of ['second.bin', 'third.bin']) { // the third on the page of the second, which is in the list
+		await drop(page, [[name, records(name.length + 41)]]);
+		await row(page, name).getByText('Ready').waitFor();
+		assert.equal(await show.count(), 0, 'not folded');
+		await row(page, name).getByRole('link', { name }).click();
+		await page.waitForSelector(`h1 >> text=${name}`);
+		await show.waitFor();
+		assert.equal(await row(page, name).count(), 0, 'nothing covers the trace');
+	}
 	await done(page, t);
 });
 

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { api, get, type Stage } from '../api/api';
 import { KINDS, type Groups } from './anrgroups';
 import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
+import { durationName } from './triage';
 import { byName, Change, methodLink, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { span, Trend, useDays } from './fleetfilter';
 import { count, duration, percent, signed } from '../i18n/format';
@@ -179,7 +180,7 @@ interface Regression { id: string; kind: 'slower' | 'new'; app: string; scenario
 function Slower({ r }: { r: Regression }) {
 	return (
 		<tr data-regression={r.id}>
-			<td class="anywhere wide"><a href={link(`/regressions?open=${encodeURIComponent(r.id)}`)}>{r.method ? <MethodName name={r.method} /> : tr('the whole trace')}</a></td>
+			<td class="anywhere wide"><a href={link(`/regressions?open=${encodeURIComponent(r.id)}`)}>{r.method ? <MethodName name={r.method} /> : durationName(r.scenario)}</a></td>
 			<td class="num slower" title={tr('{kind}95 % confidence interval {interval}', { kind: r.kind === 'new' ? tr('Of a median trace; ') : '', interval: interval(signed(r.low), signed(r.high)) })}>{r.kind === 'new' ? tr('new') : signed(r.change)}</td>
 			<td class="anywhere named">{r.scenario || <span class="quiet">{tr('no scenario')}</span>}</td>
 			<td class="nowrap">{r.head || new Date(r.day_ms).toISOString().slice(0, 10)}</td>

@@ -12,7 +12,7 @@ import { narrow } from '../ui/narrow';
 import { go, link, set, text, type Changes } from '../ui/route';
 import { KINDS } from './anrgroups';
 import { Decisions } from './decisions';
-import { BOX_NAMES, BOXES, dayOf, decide, inMuteDays, mayRevert, revert, stateOf, type Box, type Decision, type Inbox, type Item } from './triage';
+import { BOX_NAMES, BOXES, dayOf, decide, durationName, inMuteDays, mayRevert, revert, stateOf, type Box, type Decision, type Inbox, type Item } from './triage';
 
 const PAGE = 100;
 const keyOf = (i: Item) => `${i.kind} ${i.id}`;
@@ -45,7 +45,7 @@ interface Done { before: Item[]; what: Decision }
 /** A regression of the duration of a scenario has the scenario as its title. */
 const isWhole = (i: Item): boolean => i.kind === 'regression' && i.title === i.scenario;
 
-const titleOf = (i: Item): string => (i.kind === 'anr' ? serverText(i.title) : isWhole(i) || !i.title ? tr('the whole trace') : i.title);
+const titleOf = (i: Item): string => (i.kind === 'anr' ? serverText(i.title) : isWhole(i) || !i.title ? durationName(i.scenario) : i.title);
 
 function newState({ before, what }: Done): string {
 	if (what.owner !== undefined) return what.owner ? tr('assigned to {owner}', { owner: what.owner }) : tr('unassigned');
@@ -69,9 +69,9 @@ const kindOf = (i: Item): string => (i.kind === 'anr' ? tr('ANR, {kind}', { kind
 function Row({ i, picked, pick }: { i: Item; picked: boolean; pick: () => void }) {
 	return (
 		<tr data-item={keyOf(i)} class={picked ? 'is-picked' : ''}>
-			{may.write && <td class="check"><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Select {title}', { title: i.title })} /></td>}
+			{may.write && <td class="check"><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Select {title}', { title: titleOf(i) })} /></td>}
 			<td class="anywhere wide"><a class="rowlink" href={addressOf(i)}>{i.kind === 'regression' && i.title && !isWhole(i) ? <MethodName name={i.title} /> : titleOf(i)}</a>
-				{i.scenario && (isWhole(i) || i.scenario !== i.title) && <span class="quiet"> {i.scenario}</span>}
+				{i.scenario && i.scenario !== i.title && <span class="quiet"> {i.scenario}</span>}
 				{narrow.value && <div class="quiet">{kindOf(i)}</div>}</td>
 			{!narrow.value && <td class="nowrap">{kindOf(i)}</td>}
 			<td class="num">{figureOf(i)}</td>

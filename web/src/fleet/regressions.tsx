@@ -9,7 +9,7 @@ import { IssueText } from './issue';
 import { Failure, MethodName, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { RegressionRules } from './regressionrules';
 import { RegressionTrend } from './regressiontrend';
-import { BOX_NAMES, STATUS_NAMES } from './triage';
+import { BOX_NAMES, durationName, STATUS_NAMES } from './triage';
 import { link, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
 import { tr } from '../i18n/strings/regressions';
@@ -117,7 +117,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 	return <>
 		<tr data-regression={r.id}>
 			<td class="nowrap"><How r={r} /></td>
-			<td class="wide anywhere"><button class="plain linkish" aria-expanded={open} onClick={toggle}>{r.method ? <MethodName name={r.method} /> : tr('the whole trace')}</button></td>
+			<td class="wide anywhere"><button class="plain linkish" aria-expanded={open} onClick={toggle}>{r.method ? <MethodName name={r.method} /> : durationName(r.scenario)}</button></td>
 			{r.kind === 'new' ? <td class="num" title={tr('{change} of a median trace, 95 % confidence interval {interval}', { change: percent(r.change), interval: interval(percent(r.low), percent(r.high)) })}>{tr('new')}</td> : <td class="num" title={tr('95 % confidence interval {interval}', { interval: interval(signed(r.low), signed(r.high)) })}>{signed(r.change)}</td>}
 			<td class="num">{r.kind === 'new' ? <span class="quiet">{tr('absent')}</span> : duration(r.before_ns)}</td>
 			<td class="num">{duration(r.after_ns)}</td>

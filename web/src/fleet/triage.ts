@@ -21,6 +21,9 @@ export const MUTED_DAYS = 7;
 export const decide = (items: Pick<Item, 'kind' | 'id'>[], what: Decision): Promise<unknown> =>
 	send('PATCH', '/api/v1/inbox', { items: items.map(({ kind, id }) => ({ kind, id })), ...what }).then((answer) => answer.text()); // an unread body would keep the connection in use
 
+/** Names the duration of a scenario's traces, which is compared if no method is named. */
+export const durationName = (scenario: string): string => (scenario ? tr('Duration of {scenario}', { scenario }) : tr('Trace duration'));
+
 const isAs = (i: Item, what: Decision): boolean =>
 	(!what.status || i.status === what.status) && (what.owner === undefined || i.owner === what.owner) && (what.muted_until_ms === undefined || i.muted_until_ms === what.muted_until_ms);
 

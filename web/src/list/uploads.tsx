@@ -115,7 +115,13 @@ const needsReader = (u: Upload): boolean => u.stage === 'failed' || u.stage === 
 export function Tray() {
 	const list = uploads.value;
 	const busy = list.filter(isBusy).length;
-	const folds = busy === 0 && !list.some(needsReader) && path.value.startsWith('/traces/'); // it would cover the trace that was dropped
+	const here = path.value;
+	const isShown = (u: Upload) => here === `/traces/${u.trace}`;
+	const [seen, see] = useState(0); // uploads up to this id were listed when the reader opened one of their traces
+	useEffect(() => {
+		if (list.some(isShown)) see(Math.max(...list.map((u) => u.id)));
+	}, [here]);
+	const folds = busy === 0 && here.startsWith('/traces/') && list.every((u) => !needsReader(u) && (u.id <= seen || isShown(u))); // it would cover the trace
 	const [shown, show] = useState(false);
 	useEffect(() => show(false), [folds]);
 	useEffect(() => {

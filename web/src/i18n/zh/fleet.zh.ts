@@ -173,7 +173,6 @@ const zh = {
 	'Show all {rows}': '显示全部 {rows} 个',
 	'Loading scenarios': '正在加载场景',
 	'The latest {latest} versions by name; Δ is against the previous one.': '按名称显示最新的 {latest} 个版本；Δ 为与前一版本之差。',
-	'the whole trace': '整条 Trace',
 	'Open regression, compared per device class; 95 % confidence interval {interval}': '未处理的劣化，按设备等级比较；95% 置信区间：{interval}',
 	'{kind}95 % confidence interval {interval}': '{kind}95% 置信区间：{interval}',
 	'Of a median trace; ': '中位 Trace 的；',

@@ -75,7 +75,6 @@ const zh = {
 	'After': '之后',
 	'Change': '变化',
 	'Traces': 'Trace',
-	'the whole trace': '整条 Trace',
 	'none': '无',
 	'Compare {base} with {head}': '对比 {base} 与 {head}',
 	'{head} after {base}': '{head}，前一版本 {base}',
