@@ -19,6 +19,7 @@
 
 struct tw_deadline;
 struct tw_part;
+struct tw_periodic;
 struct tw_trace_row;
 
 struct tw_api { /* borrowed */
@@ -47,6 +48,7 @@ struct tw_api { /* borrowed */
 	uint8_t ticket_key[32];           /* ticket.h */
 	/* for /metrics */
 	struct tw_metrics *metrics;
+	struct tw_metric_history *history; /* metric_history.h */
 	struct tw_quota *quota;
 	struct tw_response_cache *answers;
 	struct tw_answer_memory *answer_memory;
@@ -141,6 +143,9 @@ enum tw_status tw_api_keep_setting(
 /* thread= and threads=, which mean the same; NULL: neither. */
 extern const struct tw_param tw_api_thread_params[];
 const char *tw_api_thread(const struct tw_req *r);
+
+/* A periodic task (periodic.h) that adds a sample to api->history; `arg`: the struct tw_api. */
+void tw_api_sample_metrics(struct tw_periodic *p, void *arg);
 
 /* --- routes (routes.c) --- */
 

@@ -23,6 +23,7 @@
 #include "server/http/http.h"
 #include "server/http/limit/answer_memory.h"
 #include "server/http/limit/quota.h"
+#include "server/http/metric_history.h"
 #include "server/http/metrics.h"
 #include "server/http/response_cache.h"
 #include "server/ingest/backlog.h"
@@ -48,7 +49,8 @@ static json_t *checks_json(const struct tw_api *api, const struct tw_health_chec
 
 	for (size_t i = 0; i < n; i++)
 		(void)json_object_set_new(all, checks[i].name,
-		        json_pack("{sb ss ss*}", "ok", checks[i].ok, "message", checks[i].message,
+		        json_pack("{sb sI ss ss*}", "ok", checks[i].ok, "since_ms",
+		                (json_int_t)checks[i].since_ms, "message", checks[i].message,
 		                "engine", tw_health_engine(api->health, checks[i].name)));
 	return all;
 }
@@ -167,15 +169,14 @@ static void write_process(const struct tw_api *api, struct tw_buf *out)
 	tw_metric(out, "tracewell_open_fds", open_fds());
 }
 
-static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
+/* All samples, in `out`, which the caller ends. */
+static enum tw_status write_metrics(
+        const struct tw_api *api, struct tw_buf *out, struct tw_err *err)
 {
-	const struct tw_api *api = tw_api_of(r);
 	struct tw_queue_stats queue;
 	uint64_t quarantined = 0;
 	uint64_t quarantined_bytes = 0;
 	uint64_t sessions = 0;
-	struct tw_buf text;
-	struct tw_buf out;
 	enum tw_status st;
 
 	st = tw_catalogue_queue_stats(api->catalogue, &queue, err);
@@ -186,41 +187,81 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 		st = tw_catalogue_sessions_count(api->catalogue, &sessions, err);
 	if (st != TW_OK)
 		return st;
-	tw_buf_init(&out, MAX_METRICS);
-	tw_metric(&out, "tracewell_build_info{version=\"" TW_VERSION "\"}", 1);
-	write_node(api, &out);
-	tw_metrics_write(api->metrics, &out);
-	tw_metric(&out, "tracewell_queue_mappings", queue.mappings);
-	tw_metric(&out, "tracewell_compiling_mappings", queue.compiling);
-	tw_metric(&out, "tracewell_queue_traces", queue.queued);
-	tw_metric(&out, "tracewell_decoding_traces", queue.decoding);
-	tw_buf_printf(
-	        &out, "tracewell_queue_oldest_seconds %.3f\n", (double)queue.oldest_ms / 1000);
-	tw_metric(&out, "tracewell_quarantine_traces", quarantined);
-	tw_metric(&out, "tracewell_quarantine_bytes", quarantined_bytes);
-	tw_backlog_metrics(api->backlog, &out);
-	tw_resumes_metrics(api->resumes, &out);
-	tw_quota_metrics(api->quota, tw_unix_ms(), &out);
-	tw_response_cache_metrics(api->answers, &out);
-	tw_answer_memory_metrics(api->answer_memory, &out);
+	tw_metric(out, "tracewell_build_info{version=\"" TW_VERSION "\"}", 1);
+	write_node(api, out);
+	tw_metrics_write(api->metrics, out);
+	tw_metric(out, "tracewell_queue_mappings", queue.mappings);
+	tw_metric(out, "tracewell_compiling_mappings", queue.compiling);
+	tw_metric(out, "tracewell_queue_traces", queue.queued);
+	tw_metric(out, "tracewell_decoding_traces", queue.decoding);
+	tw_buf_printf(out, "tracewell_queue_oldest_seconds %.3f\n", (double)queue.oldest_ms / 1000);
+	tw_metric(out, "tracewell_quarantine_traces", quarantined);
+	tw_metric(out, "tracewell_quarantine_bytes", quarantined_bytes);
+	tw_backlog_metrics(api->backlog, out);
+	tw_resumes_metrics(api->resumes, out);
+	tw_quota_metrics(api->quota, tw_unix_ms(), out);
+	tw_response_cache_metrics(api->answers, out);
+	tw_answer_memory_metrics(api->answer_memory, out);
 	if (api->sources)
-		tw_sources_metrics(api->sources, &out);
-	write_process(api, &out);
-	tw_metric(&out, "tracewell_catalogue_damaged_pages", tw_sums_damaged());
-	tw_metric(&out, "tracewell_sessions", sessions);
-	st = tw_pipeline_metrics(api->pipeline, api->catalogue, &out, err);
-	if (st == TW_OK)
-		st = tw_hook_runner_metrics(api->hooks, api->catalogue, &out, err);
-	if (st != TW_OK) {
-		tw_buf_done(&out);
-		return st;
-	}
+		tw_sources_metrics(api->sources, out);
+	write_process(api, out);
+	tw_metric(out, "tracewell_catalogue_damaged_pages", tw_sums_damaged());
+	tw_metric(out, "tracewell_sessions", sessions);
+	st = tw_pipeline_metrics(api->pipeline, api->catalogue, out, err);
+	return st == TW_OK ? tw_hook_runner_metrics(api->hooks, api->catalogue, out, err) : st;
+}
+
+static struct tw_str str_of(const struct tw_buf *b)
+{
+	return (struct tw_str){(const char *)b->data, b->len};
+}
+
+static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_buf text;
+	struct tw_buf out;
+	enum tw_status st;
+
+	tw_buf_init(&out, MAX_METRICS);
 	tw_buf_init(&text, MAX_METRICS);
-	tw_metrics_describe((struct tw_str){(const char *)out.data, out.len}, &text);
-	tw_buf_done(&out);
-	st = tw_req_reply_buf(r, 200, "text/plain; version=0.0.4; charset=utf-8", true, &text, err);
+	st = write_metrics(tw_api_of(r), &out, err);
+	if (st == TW_OK) {
+		tw_metrics_describe(str_of(&out), &text);
+		st = tw_req_reply_buf(
+		        r, 200, "text/plain; version=0.0.4; charset=utf-8", true, &text, err);
+	}
 	tw_buf_done(&text);
+	tw_buf_done(&out);
 	return st;
+}
+
+static enum tw_status metrics_history(struct tw_req *r, struct tw_err *err)
+{
+	const struct tw_api *api = tw_api_of(r);
+	struct tw_buf out;
+	enum tw_status st;
+
+	tw_buf_init(&out, MAX_METRICS);
+	st = write_metrics(api, &out, err);
+	if (st == TW_OK)
+		st = tw_req_reply_json(r, 200,
+		        tw_metric_history_json(api->history, tw_unix_ms(), str_of(&out)), err);
+	tw_buf_done(&out);
+	return st;
+}
+
+void tw_api_sample_metrics(struct tw_periodic *p, void *arg)
+{
+	const struct tw_api *api = arg;
+	struct tw_buf out;
+	struct tw_err err;
+
+	(void)p;
+	tw_buf_init(&out, MAX_METRICS);
+	if (write_metrics(api, &out, &err) ==
+	        TW_OK) /* else a gap: the catalogue does not respond */
+		tw_metric_history_add(api->history, tw_unix_ms(), str_of(&out));
+	tw_buf_done(&out);
 }
 
 static enum tw_status openapi(struct tw_req *r, struct tw_err *err)
@@ -247,6 +288,9 @@ const struct tw_route tw_routes_ops[] = {
         TW_ROUTE("GET", "/metrics", TW_NEED_PUBLIC, "Counters in Prometheus' text form",
                 .any_params = true, .roles = TW_ROLE_ALL, .metrics = true, .quiet = true,
                 .end = metrics),
+        TW_ROUTE("GET", "/metrics/history", TW_NEED_PUBLIC,
+                "Some of the counters, for the last day", .roles = TW_ROLE_ALL, .metrics = true,
+                .quiet = true, .end = metrics_history),
         TW_ROUTE("GET", "/api/v1/openapi.json", TW_NEED_PUBLIC, "This OpenAPI document",
                 .roles = TW_ROLE_ALL, .end = openapi),
         {0},

@@ -48,6 +48,7 @@
 #include "server/http/limit/answer_memory.h"
 #include "server/http/limit/quota.h"
 #include "server/http/limit/tls.h"
+#include "server/http/metric_history.h"
 #include "server/http/metrics.h"
 #include "server/http/response_cache.h"
 #include "server/ingest/backlog.h"
@@ -78,7 +79,7 @@ struct server {
 	struct tw_resume_cleaner *cleaner;   /* NULL: a single server needs none */
 	struct tw_http_waits *waits;
 	struct tw_retention_job *retention;
-	struct tw_periodic *keep_quota;
+	struct tw_periodic *keep_quota, *sample_metrics;
 };
 
 /* --- data: files, catalogue, and what is held in memory --- */
@@ -247,6 +248,7 @@ static enum tw_status make_parts(struct server *s, struct tw_err *err)
 	const struct tw_route *routes = tw_routes(&n_routes);
 
 	s->api.metrics = tw_metrics_new(routes, n_routes);
+	s->api.history = tw_metric_history_new();
 	s->api.symbols = tw_symbols_new(s->api.blobs, MAPPINGS_OPEN);
 	s->api.answers = tw_response_cache_new(cache);
 	s->api.answer_memory = tw_answer_memory_new(c->answer_memory_bytes, cache);
@@ -256,7 +258,8 @@ static enum tw_status make_parts(struct server *s, struct tw_err *err)
 	        s->api.catalogue, &(struct tw_backlog_limits){c->max_queue, c->max_queue_bytes});
 	s->api.sources = tw_sources_new(c);
 	if (!s->api.sources || !s->api.backlog || !s->api.preflights || !s->api.metrics ||
-	        !s->api.symbols || !s->api.answers || !s->api.answer_memory || !s->api.throttle)
+	        !s->api.history || !s->api.symbols || !s->api.answers || !s->api.answer_memory ||
+	        !s->api.throttle)
 		return tw_oom(err);
 	return tw_http_waits_start(&s->waits, err);
 }
@@ -536,7 +539,13 @@ static enum tw_status start_background(struct server *s, struct tw_err *err)
 		                           .each_poll = expire_resumes,
 		                           .arg = s},
 		        &s->api.jobs, err);
-	return st == TW_OK ? start_health(s, err) : st;
+	if (st == TW_OK)
+		st = start_health(s, err);
+	return st == TW_OK ? tw_periodic_start(
+	                             &(struct tw_periodic_task){"metric_history",
+	                                     tw_api_sample_metrics, TW_METRIC_HISTORY_STEP_MS},
+	                             &s->api, &s->sample_metrics, err)
+	                   : st;
 }
 
 /* --- requests --- */
@@ -649,6 +658,7 @@ static void close_all(struct server *s)
 {
 	s->http = tw_http_stop(s->http);
 	s->metrics_http = tw_http_stop(s->metrics_http);
+	s->sample_metrics = tw_periodic_stop(s->sample_metrics);
 	s->api.health = tw_health_stop(s->api.health);
 	s->retention = tw_retention_job_stop(s->retention);
 	s->api.jobs = tw_jobs_stop(s->api.jobs, s->api.config->shutdown_s);
@@ -678,6 +688,7 @@ static void close_all(struct server *s)
 	s->api.fleet = tw_fleet_store_free(s->api.fleet);
 	s->api.symbols = tw_symbols_free(s->api.symbols);
 	s->api.metrics = tw_metrics_free(s->api.metrics);
+	s->api.history = tw_metric_history_free(s->api.history);
 	if (s->api.catalogue && s->api.blobs && tw_blobs_check_reserve(s->api.blobs, NULL) != TW_OK)
 		tw_catalogue_keep_log(s->api.catalogue);
 	s->api.catalogue = tw_catalogue_close(s->api.catalogue);

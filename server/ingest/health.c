@@ -52,6 +52,7 @@ struct tw_health {
 	struct probed probed;
 	unsigned disk_probes, catalogue_probes; /* each used by one thread */
 	bool was_ok[TW_HEALTH_CHECKS];          /* used by the disk's thread, which logs changes */
+	_Atomic int64_t since_ms[TW_HEALTH_CHECKS]; /* of the state in was_ok */
 };
 
 /* --- probes --- */
@@ -85,11 +86,13 @@ static void log_changes(struct tw_health *h)
 
 	(void)tw_health_checks(h, false, checks);
 	for (size_t i = 0; i < TW_HEALTH_CHECKS; i++) {
-		if (checks[i].ok != h->was_ok[i])
-			tw_log(checks[i].ok ? TW_LOG_INFO : TW_LOG_WARN, "ready_check",
-			        tw_log_text("check", checks[i].name),
-			        tw_log_text("state", checks[i].ok ? "ok" : "failed"),
-			        tw_log_text("reason", checks[i].message));
+		if (checks[i].ok == h->was_ok[i])
+			continue;
+		atomic_store(&h->since_ms[i], tw_unix_ms());
+		tw_log(checks[i].ok ? TW_LOG_INFO : TW_LOG_WARN, "ready_check",
+		        tw_log_text("check", checks[i].name),
+		        tw_log_text("state", checks[i].ok ? "ok" : "failed"),
+		        tw_log_text("reason", checks[i].message));
 		h->was_ok[i] = checks[i].ok;
 	}
 }
@@ -226,6 +229,8 @@ bool tw_health_checks(
 	writes = set(&ret[6], "storage", err.code == TW_OK,
 	                 "the storage of uploads and traces does not respond") &&
 	         writes;
+	for (size_t i = 0; i < TW_HEALTH_CHECKS; i++)
+		ret[i].since_ms = atomic_load(&h->since_ms[i]);
 	/* readiness does not depend on a full disk, or on the store */
 	return reads && runs && (to_read || writes);
 }
@@ -282,8 +287,10 @@ enum tw_status tw_health_start(
 	h->probed.storage = (struct result){tw_monotonic_ms(), REMOTE_MS, {.code = TW_OK}};
 	h->probed.reading =
 	        (struct result){tw_monotonic_ms(), local ? LOCAL_MS : REMOTE_MS, {.code = TW_OK}};
-	for (size_t i = 0; i < TW_HEALTH_CHECKS; i++)
+	for (size_t i = 0; i < TW_HEALTH_CHECKS; i++) {
 		h->was_ok[i] = true;
+		atomic_store(&h->since_ms[i], tw_unix_ms());
+	}
 	(void)pthread_mutex_init(&h->lock, NULL);
 	st = start(h, err);
 	if (st == TW_OK)

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "decoder/base/err.h"
 #include "server/base/config.h"
@@ -29,6 +30,7 @@ struct tw_health_check {
 	const char *name;
 	bool ok;
 	char message[200]; /* public: contains no host names; "" if ok */
+	int64_t since_ms;  /* of its current state; the start of the server if it never changed */
 };
 
 struct tw_health_parts {

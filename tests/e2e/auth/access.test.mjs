@@ -13,7 +13,7 @@ import { sampleMapping, sampleTrace } from '../make.mjs';
 import { binary, routesServed, startServer, tracewell } from '../server.mjs';
 
 const NEEDS = {
-	PUBLIC: ['GET /healthz', 'GET /readyz', 'GET /metrics', 'GET /api/v1/openapi.json', 'GET /api/reference', 'GET /api/reference.css', 'GET /api/v1/session', 'POST /api/v1/session',
+	PUBLIC: ['GET /healthz', 'GET /readyz', 'GET /metrics', 'GET /metrics/history', 'GET /api/v1/openapi.json', 'GET /api/reference', 'GET /api/reference.css', 'GET /api/v1/session', 'POST /api/v1/session',
 		'DELETE /api/v1/session', 'GET /api/v1/oidc/begin', 'GET /api/v1/oidc/callback', 'GET /api/v1/tickets/{ticket}/{file}', 'GET /{*}', 'OPTIONS /api/v1/uploads', 'OPTIONS /api/v1/uploads/{upload}'],
 	INGEST: ['POST /api/v1/traces', 'POST /v1development/profiles', 'PUT /api/v1/builds/{build_id}/methods', 'PUT /api/v1/builds/{build_id}/retrace', 'PUT /api/v1/builds/{build_id}/symbols', 'PUT /api/v1/builds/{build_id}/commit',
 		'POST /api/v1/uploads', 'POST /api/v1/uploads/direct', 'POST /api/v1/uploads/direct/{upload}/complete', 'HEAD /api/v1/uploads/{upload}', 'PATCH /api/v1/uploads/{upload}', 'DELETE /api/v1/uploads/{upload}'],

@@ -58,6 +58,22 @@ test('it counts events', async (t) => {
 	assert.ok(value(m, 'tracewell_open_fds') > 5 && value(m, 'tracewell_resident_bytes') > 1e6);
 });
 
+test('the history has a sample of the start and one of now', async (t) => {
+	const s = await startServer(t);
+	await s.ran('metric_history', { first: true });
+	await s.trace(sampleTrace(50));
+	await s.post('/api/v1/traces', Buffer.alloc(100));
+	await s.get(`/api/v1/traces?q=${'x'.repeat(20000)}`);
+	const { json } = await s.get('/metrics/history', { key: null });
+	assert.equal(json.at_ms.length, 2);
+	assert.ok(json.at_ms[0] < json.at_ms[1] && json.at_ms[1] <= Date.now());
+	for (const values of Object.values(json.series)) assert.equal(values.length, 2);
+	const grown = (name) => json.series[name][1] - json.series[name][0];
+	assert.deepEqual(['uploads', 'decoded', 'failed', 'refused', 'errors'].map(grown), [1, 1, 0, 1, 0]);
+	assert.equal(json.series.queue_traces[1], 0);
+	assert.ok(json.series.disk_free_bytes[1] > 0 && json.series.resident_bytes[1] > 0);
+});
+
 test('each background task counts its runs', async (t) => {
 	const s = await startServer(t);
 	for (const task of ['alerts', 'anr', 'connections', 'deliveries', 'digests', 'findings', 'names', 'quota', 'regressions', 'retention', 'rollup'])
@@ -96,6 +112,8 @@ test('a separate listener serves nothing else', async (t) => {
 	const main = await s.get('/metrics', { key: null });
 	assert.equal(main.status, 404);
 	assert.match(main.json.error.message, /--metrics-listen/);
+	assert.equal((await ask('/metrics/history')).status, 200);
+	assert.equal((await s.get('/metrics/history', { key: null })).status, 404);
 	assert.equal((await s.get('/healthz', { key: null })).status, 200);
 });
 
