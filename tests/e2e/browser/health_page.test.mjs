@@ -14,6 +14,8 @@ test('the state of an idle server', async (t) => {
 	for (const [scheme, width] of THEMES) {
 		const page = await open('/health', scheme, width);
 		await page.waitForSelector('#checks >> text=All checks pass');
+		await page.locator('#trends header >> text=/This server was just started|Since the start/').waitFor();
+		assert.equal(await page.locator('#trends [data-series]').count(), 6);
 		assert.equal(await page.locator('#checks [data-check]').count(), Object.keys((await server.get('/readyz', { key: null })).json.checks).length);
 		assert.equal(await fact(page, 'queue', 'Waiting traces').innerText(), '0');
 		assert.match(await fact(page, 'slots', 'Signed in').innerText(), /^[1-9]/);
@@ -35,20 +37,33 @@ test('the state of an idle server', async (t) => {
 test('what fails, waits or is refused is named', async (t) => {
 	const page = await watched();
 	const metrics = (await server.get('/metrics', { key: null })).text;
-	await page.route('**/readyz', (r) => r.fulfill({ status: 503, contentType: 'application/json', body: JSON.stringify({ status: 'not_ready', role: 'all', checks: { disk: { ok: false, message: 'less than 5 % of the disk is free' }, jobs: { ok: true, message: '' } } }) }));
+	await page.route('**/readyz', (r) => r.fulfill({ status: 503, contentType: 'application/json', body: JSON.stringify({ status: 'not_ready', role: 'all', checks: { disk: { ok: false, since_ms: Date.UTC(2026, 10, 20, 12), message: 'less than 5 % of the disk is free' }, jobs: { ok: true, since_ms: 0, message: '' } } }) }));
 	await page.route('**/metrics', (r) => r.fulfill({ contentType: 'text/plain', body: metrics.replace(/^tracewell_queue_traces .*$/m, 'tracewell_queue_traces 4321').replace(/^tracewell_queue_oldest_seconds .*$/m, 'tracewell_queue_oldest_seconds 90.5').replace(/^tracewell_catalogue_damaged_pages .*$/m, 'tracewell_catalogue_damaged_pages 3')
 		.replace(/^(tracewell_limits_hit_total\{limit="rate"\}) .*$/m, '$1 7') }));
+	const now = Date.UTC(2026, 10, 20, 18), hours = [9, 6, 3, 0.5, 0];
+	const series = { queue_traces: [0, 900, 0, 2, 4], failed: [0, 0, 2, 2, 5], uploads: [0, 10, 20, 30, 40], refused: [0, 0, 0, 0, 0], errors: [0, 0, 0, 0, 0], disk_free_bytes: [9, 8, 7, 7, 8] };
+	await page.route('**/metrics/history', (r) => r.fulfill({ contentType: 'application/json', body: JSON.stringify({ step_ms: 120000, at_ms: hours.map((h) => now - h * 3600000), series }) }));
 	await page.route('**/api/v1/fleet/stages*', (r) => r.fulfill({ contentType: 'application/json', body: JSON.stringify({ stages: [{ stage: 'anr', depends: [], waiting: 12, oldest_ms: 1700000000000, postponed: [{ reason: 'mapping', traces: 3 }] }] }) }));
 	await visit(page, server, '/health');
 	await page.waitForSelector('#checks >> text=1 check fails');
 	await page.waitForSelector('[role=alert] >> text=The catalogue is damaged.');
-	await page.waitForSelector('#checks [data-check=disk] >> text=/disk/i');
+	const disk = page.locator('#checks [data-problem=disk]');
+	assert.match(await disk.innerText(), /Less than 5 % of the disk is free[\s\S]*since 2026-11-\d\d \d\d:\d\d/);
+	assert.equal(await page.locator('#checks [data-check]').count(), 1, 'the check that passes');
+	assert.match(await page.locator('#checks [data-problem=failed]').innerText(), /3 decodes failed in the last hour/);
+	await page.locator('#checks [data-problem=anr] >> text=ANR groups: traces are postponed.').waitFor();
+	const failed = page.locator('#trends [data-series=failed]');
+	assert.match(await failed.innerText(), /Failed decodes\s+5\s+3 in the last hour/);
+	assert.equal(await failed.locator('rect:not(.none)').count(), 2, 'two bars: hours ago, and now');
+	assert.match(await page.locator('#trends [data-series=queue_traces]').innerText(), /Waiting traces\s+4\s+peak 900, \d\d:\d\d/);
+	await page.getByText(/Since the start of this server, 2026-11-\d\d/).waitFor();
+	assert.deepEqual([await violations(page), await unreadable(page)], [[], []]);
 	assert.equal(await fact(page, 'queue', 'Waiting traces').innerText(), '4,321');
 	assert.equal(await fact(page, 'queue', 'Longest wait').innerText(), '90.5 s');
 	assert.match(await page.locator('#stages tr[data-stage=anr]').innerText(), /12[\s\S]*mapping \(3\)/);
 	await page.waitForSelector('#slots >> text=Refused since the start: rate limit 7.');
 	await page.unroute('**/metrics');
-	await page.route('**/metrics', (r) => r.fulfill({ status: 404, body: '{}' }));
+	for (const at of ['**/metrics', '**/metrics/history']) await page.route(at, (r) => r.fulfill({ status: 404, body: '{}' }));
 	await page.getByRole('button', { name: 'Refresh' }).click();
 	await page.waitForSelector('text=The metrics are served at the address of --metrics-listen');
 	await done(page, t);

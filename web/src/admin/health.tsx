@@ -1,20 +1,24 @@
 // The state of the server: checks, queue, waiting stages, disk, memory, refused and slow requests.
 import { useEffect } from 'preact/hooks';
-import { api, Refusal, type Stage } from '../api/api';
+import { api, may, Refusal, type Stage } from '../api/api';
+import { increase, type MetricHistory } from '../api/history';
 import { byLabel, parseMetrics, sumOf, timedRoutes, type Sample } from '../api/metrics';
-import { bytes, count, duration, percent, when } from '../i18n/format';
+import { bytes, count, duration, percent, sentence, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
 import { Cards } from '../ui/cards';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { link } from '../ui/route';
 import { tr } from '../i18n/strings/health';
+import { Trends } from './healthtrends';
 
-interface Check { ok: boolean; message: string; engine?: string }
+interface Check { ok: boolean; since_ms: number; message: string; engine?: string }
 interface Ready { status: string; node?: string; role: string; checks: Record<string, Check> }
-interface State { ready: Ready; stages: Stage[]; all: Sample[] | null; at_ms: number }
+interface State { ready: Ready; stages: Stage[]; all: Sample[] | null; history: MetricHistory | null; at_ms: number }
 
 const DAMAGED = 'tracewell_catalogue_damaged_pages';
 const AGAIN_MS = 10_000;
+const HOUR_MS = 3_600_000;
+const LONG_WAIT_S = 300;
 const SLOW_S = 1;
 const ROUTES = 12;
 
@@ -38,16 +42,17 @@ async function readiness(signal: AbortSignal): Promise<Ready> {
 }
 
 /** Null where they are served at an address of their own (--metrics-listen). */
-async function metrics(signal: AbortSignal): Promise<Sample[] | null> {
-	const answer = await fetch('/metrics', { signal });
+async function metrics<T>(path: string, signal: AbortSignal, read: (answer: Response) => Promise<T>): Promise<T | null> {
+	const answer = await fetch(path, { signal });
 	if (answer.status === 404) return null;
 	if (!answer.ok) throw refusal(answer);
-	return parseMetrics(await answer.text());
+	return read(answer);
 }
 
 async function stateOf(signal: AbortSignal): Promise<State> {
-	const [ready, { stages }, all] = await Promise.all([readiness(signal), api.stages(signal), metrics(signal)]);
-	return { ready, stages, all, at_ms: Date.now() };
+	const [ready, { stages }, all, history] = await Promise.all([readiness(signal), api.stages(signal), metrics('/metrics', signal, async (answer) => parseMetrics(await answer.text())),
+		metrics('/metrics/history', signal, (answer) => answer.json() as Promise<MetricHistory>)]);
+	return { ready, stages, all, history, at_ms: Date.now() };
 }
 
 function Facts({ of }: { of: [string, string | null][] }) {
@@ -58,13 +63,37 @@ const counted = (n: number | null) => (n === null ? null : count(n));
 const sized = (n: number | null) => (n === null ? null : bytes(n));
 const lasted = (s: number | null) => (s === null ? null : duration(s * 1e9));
 
-function Checks({ ready }: { ready: Ready }) {
-	const failed = Object.values(ready.checks).filter((c) => !c.ok).length;
+interface Problem { key: string; text: string; fails: boolean; since_ms?: number; to?: [string, string] }
+
+/** Failed checks, and what needs an operator although the server works. */
+function problemsOf({ ready, stages, all, history }: State): Problem[] {
+	const of = (name: string) => (all ? sumOf(all, name) ?? 0 : 0);
+	const lately = (name: string) => (history ? increase(history, name, HOUR_MS) : 0);
+	const [oldest_s, paused, crashed, failed, errors, refused] = [of('tracewell_queue_oldest_seconds'), of('tracewell_webhook_paused_hooks'), of('tracewell_quarantine_traces'), lately('failed'), lately('errors'), lately('refused')];
+	const warning = (key: string, is: boolean, text: string, to?: Problem['to'], since_ms?: number): Problem[] => (is ? [{ key, text, fails: false, to, since_ms }] : []);
+	return [
+		...Object.entries(ready.checks).filter(([, c]) => !c.ok).map(([key, c]) => ({ key, text: c.message ? sentence(serverText(c.message)) : CHECKS[key] ?? key, fails: true, since_ms: c.since_ms })),
+		...warning('wait', oldest_s > LONG_WAIT_S, tr('The oldest queued trace has waited {time}.', { time: duration(oldest_s * 1e9) }), ['/traces?state=queued', tr('Queued traces')]),
+		...stages.filter((s) => s.postponed.length > 0).flatMap((s) => warning(s.stage, true, tr('{stage}: traces are postponed.', { stage: STAGES[s.stage] ?? s.stage }), undefined, s.oldest_ms || undefined)),
+		...warning('failed', failed > 0, tr.many(failed, '{n} decode failed in the last hour.', '{n} decodes failed in the last hour.'), ['/traces?state=failed', tr('Failed traces')]),
+		...warning('errors', errors > 0, tr.many(errors, '{n} request failed with a server error in the last hour.', '{n} requests failed with a server error in the last hour.')),
+		...warning('refused', refused > 0, tr.many(refused, '{n} request was refused by a limit in the last hour.', '{n} requests were refused by a limit in the last hour.')),
+		...warning('crashed', crashed > 0, tr.many(crashed, '{n} upload that crashed its decoder is in quarantine.', '{n} uploads that crashed their decoder are in quarantine.'), may.admin ? ['/quarantine', tr('Quarantine')] : undefined),
+		...warning('hooks', paused > 0, tr.many(paused, '{n} webhook is paused.', '{n} webhooks are paused.'), may.admin ? ['/webhooks', tr('Webhooks')] : undefined),
+	];
+}
+
+/** What is wrong now, since when, and where to look; then the checks that pass. */
+function Now({ v }: { v: State }) {
+	const problems = problemsOf(v);
+	const failed = problems.filter((p) => p.fails).length;
 	return (
-		<Panel title={tr('Checks')} id="checks" aside={<span class={failed ? 'state failed' : 'state ready'}>{failed ? tr.many(failed, '{n} check fails', '{n} checks fail') : tr('All checks pass')}</span>}>
-			<ul class="checks">{Object.entries(ready.checks).map(([name, c]) => (
-				<li key={name} data-check={name} class={c.ok ? '' : 'badtext'}><span aria-hidden="true">{c.ok ? '✓' : '✗'}</span> {CHECKS[name] ?? name}{c.engine && <code class="quiet"> {c.engine}</code>}
-					{c.ok ? <span class="hidden">{tr('passes')}</span> : <strong> {serverText(c.message) || tr('fails')}</strong>}</li>))}</ul>
+		<Panel title={tr('Now')} id="checks" aside={<span class={failed ? 'state failed' : 'state ready'}>{failed ? tr.many(failed, '{n} check fails', '{n} checks fail') : tr('All checks pass')}</span>}>
+			{problems.length > 0 && <ul class="problems">{problems.map((p) => (
+				<li key={p.key} data-problem={p.key}><span class={p.fails ? 'state failed' : 'state queued'}>{p.fails ? tr('fails') : tr('warning')}</span><span class="anywhere">{p.text}</span>
+					<span class="quiet">{p.since_ms ? tr('since {time}', { time: when(p.since_ms) }) : ''}</span>{p.to && <a href={link(p.to[0])}>{p.to[1]}</a>}</li>))}</ul>}
+			<ul class="checks">{Object.entries(v.ready.checks).filter(([, c]) => c.ok).map(([name, c]) => (
+				<li key={name} data-check={name}><span aria-hidden="true">✓</span> {CHECKS[name] ?? name}{c.engine && <code class="quiet"> {c.engine}</code>}<span class="hidden">{tr('passes')}</span></li>))}</ul>
 		</Panel>
 	);
 }
@@ -172,10 +201,11 @@ export function HealthPage() {
 			{v && load.error && <Failure error={load.error} retry={load.again} />}
 			{!v && <Pending of={load} what={tr('Loading the state')} />}
 			{v && <>
-				<Checks ready={v.ready} />
+				<Now v={v} />
 				{v.all && (sumOf(v.all, DAMAGED) ?? 0) > 0 && <div class="notice bad" role="alert"><strong>{tr('The catalogue is damaged.')}</strong>
 					<p>{tr.rich('Pages with a wrong checksum were read. {code} lists the damage. Stop the server, restore the catalogue from a backup, and check the disk.', { code: <code>tracewell check --data DIR</code> })}</p></div>}
 				{!v.all && <p class="notice">{tr('The metrics are served at the address of --metrics-listen, which this page cannot read.')}</p>}
+				{v.history && <Trends h={v.history} />}
 				{v.all && <Queue all={v.all} />}
 				<Stages stages={v.stages} all={v.all} />
 				{v.all && <div class="pair"><Space all={v.all} /><Slots all={v.all} /></div>}
