@@ -16,10 +16,9 @@
  */
 #include "decoder/trace/builder_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { AHEAD = 16 };
+enum { AHEAD = 16, SORT_BLOCK = 8 };
 #define NONE UINT32_MAX
 #define LAST (UINT32_C(1) << 31)
 
@@ -92,18 +91,91 @@ static uint64_t link_records(const struct track *t, struct link *links, uint32_t
 	return t->n;
 }
 
-static int outer_first(const void *pa, const void *pb, void *records)
+/* Whether record i is before record k in the sorted order: outer calls first. */
+static inline bool is_before(const struct records *records, uint32_t i, uint32_t k)
 {
-	uint32_t i = *(const uint32_t *)pa;
-	uint32_t k = *(const uint32_t *)pb;
 	const struct call a = tw_record_call(records, i);
 	const struct call b = tw_record_call(records, k);
 
 	if (a.start_ns != b.start_ns)
-		return a.start_ns < b.start_ns ? -1 : 1;
+		return a.start_ns < b.start_ns;
 	if (a.dur_ns != b.dur_ns)
-		return a.dur_ns > b.dur_ns ? -1 : 1;
-	return i > k ? -1 : i < k; /* for equal ones, the later ended last: it is the outer one */
+		return a.dur_ns > b.dur_ns;
+	return i > k; /* for equal ones, the later ended last: it is the outer one */
+}
+
+static void sort_block(const struct records *r, uint32_t *v, uint64_t n)
+{
+	for (uint64_t i = 1; i < n; i++) {
+		uint32_t x = v[i];
+		uint64_t at = i;
+
+		for (; at && is_before(r, x, v[at - 1]); at--)
+			v[at] = v[at - 1];
+		v[at] = x;
+	}
+}
+
+/* Number of elements of the sorted array before x: few in a few steps, many by bisection. */
+static uint64_t count_before(const struct records *r, const uint32_t *v, uint64_t n, uint32_t x)
+{
+	uint64_t low = 0;
+	uint64_t high = 1;
+
+	while (high <= n && is_before(r, v[high - 1], x)) {
+		low = high;
+		high *= 2;
+	}
+	high = high <= n ? high - 1 : n;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (is_before(r, v[middle], x))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Merges the sorted halves of v, which has n elements.  spare has space for the first half. */
+static void merge_halves(
+        const struct records *r, uint32_t *v, uint64_t half, uint64_t n, uint32_t *spare)
+{
+	uint64_t ready = count_before(r, v, half, v[half]);
+	uint64_t n_left = half - ready;
+	uint64_t n_right = n - half;
+	const uint32_t *left = spare;
+	const uint32_t *right = v + half;
+	uint32_t *out = v + ready;
+
+	memcpy(spare, out, n_left * sizeof *v);
+	while (n_left) {
+		uint64_t run = n_right ? count_before(r, right, n_right, *left) : 0;
+
+		memmove(out, right, run * sizeof *v);
+		out += run;
+		right += run;
+		n_right -= run;
+		run = n_right ? count_before(r, left, n_left, *right) : n_left;
+		memcpy(out, left, run * sizeof *v);
+		out += run;
+		left += run;
+		n_left -= run;
+	}
+}
+
+/* Merges runs: those that are in order already cost one comparison, and those that overlap in few
+ * places a few more.  Files in order of ends, or of several such parts, consist of them. */
+static void sort_order(const struct records *r, uint32_t *v, uint64_t n, uint32_t *spare)
+{
+	for (uint64_t at = 0; at < n; at += SORT_BLOCK)
+		sort_block(r, v + at, n - at < SORT_BLOCK ? n - at : SORT_BLOCK);
+	for (uint64_t half = SORT_BLOCK; half < n; half *= 2)
+		for (uint64_t at = 0; at + half < n; at += 2 * half)
+			if (is_before(r, v[at + half], v[at + half - 1]))
+				merge_halves(r, v + at, half, n - at < 2 * half ? n - at : 2 * half,
+				        spare);
 }
 
 /* Finds the parent of the call c, whose depth is at most *depth, at the top of the stack; returns
@@ -152,33 +224,23 @@ static uint64_t nest_sorted(struct nest *n, struct tw_builder *b, uint32_t *stac
 	return n_cut;
 }
 
-static bool sort_records(struct nest *n)
-{
-	struct track *t = n->track;
-
-	n->order = tw_mem_alloc(t->n, sizeof *n->order);
-	if (!n->order)
-		return false;
-	for (uint64_t i = 0; i < t->n; i++)
-		n->order[i] = (uint32_t)i;
-	qsort_r(n->order, t->n, sizeof *n->order, outer_first, &t->records);
-	return true;
-}
-
-/* The records stay in place; sorting takes at most eight bytes each.  found: the record at which
- * the order was found to be wrong. */
+/* The records stay in place; sorting takes twelve bytes each.  found: the record at which the order
+ * was found to be wrong. */
 static enum tw_status open_sorted(struct nest *n, struct tw_builder *b, uint64_t found)
 {
 	struct track *t = n->track;
-	bool sorted = sort_records(n);
-	uint32_t *stack = sorted ? tw_mem_alloc(t->n, sizeof *stack) : NULL;
+	uint32_t *stack = tw_mem_alloc(t->n, sizeof *stack);
 	uint64_t n_cut;
 
-	n->depths = sorted ? tw_mem_alloc(t->n, sizeof *n->depths) : NULL;
-	if (!stack || !n->depths) {
+	n->order = tw_mem_alloc(t->n, sizeof *n->order);
+	n->depths = tw_mem_alloc(t->n, sizeof *n->depths);
+	if (!stack || !n->order || !n->depths) {
 		tw_mem_free(stack);
 		return TW_NOMEM;
 	}
+	for (uint64_t i = 0; i < t->n; i++)
+		n->order[i] = (uint32_t)i;
+	sort_order(&t->records, n->order, t->n, stack);
 	n_cut = nest_sorted(n, b, stack);
 	tw_mem_free(stack);
 	if (t->any_order)

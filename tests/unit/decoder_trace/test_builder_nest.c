@@ -242,10 +242,87 @@ static void test_names_without_room(void **state)
 	trace_log_done(&log);
 }
 
+enum { SORTED = 3000 };
+
+static int64_t draw(uint64_t *state, int64_t below)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (int64_t)(*state >> 33) % below;
+}
+
+/* Whether call i is before call k in pre-order, as documented by builder_nest.c. */
+static bool is_outer(const struct call *calls, int64_t i, int64_t k)
+{
+	if (calls[i].start_ns != calls[k].start_ns)
+		return calls[i].start_ns < calls[k].start_ns;
+	if (calls[i].dur_ns != calls[k].dur_ns)
+		return calls[i].dur_ns > calls[k].dur_ns;
+	return i > k;
+}
+
+/* Inserts one call after another where it belongs; the CPU time of a call is its index. */
+static void is_sorted(const struct call *calls, size_t n)
+{
+	struct tw_limits l = tw_limits_default();
+	struct tw_builder *b = tw_builder_new(&l);
+	struct tw_sink *s = tw_builder_sink(b);
+	struct trace_log log;
+	struct tw_slice *slices;
+	int64_t order[SORTED];
+	size_t n_slices;
+
+	for (size_t i = 0; i < n; i++) {
+		struct tw_event ev = {.kind = TW_EV_SLICE, .cpu_ns = (int64_t)i, .any_order = true};
+		size_t at = i;
+
+		ev.ts_ns = calls[i].start_ns;
+		ev.dur_ns = calls[i].dur_ns;
+		ev.track = s->ops->track(s, 1, 7, TW_TID_FULL);
+		ev.sym = s->ops->method(s, 1);
+		assert_int_equal(s->ops->events(s, &ev, 1, NULL), TW_OK);
+		for (; at && is_outer(calls, (int64_t)i, order[at - 1]); at--)
+			order[at] = order[at - 1];
+		order[at] = (int64_t)i;
+	}
+	trace_log_init(&log);
+	assert_int_equal(tw_builder_write(b, &log.out, NULL), TW_OK);
+	(void)tw_builder_free(b);
+	slices = trace_log_slices(&log, 1, 0, &n_slices);
+	assert_int_equal(n_slices, n);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(slices[i].cpu_ns, order[i]);
+	trace_log_done(&log);
+}
+
+/* Sizes around those of the blocks that are merged; times in no order, with many ties, rising with
+ * a few out of place, falling, and two rising parts that alternate. */
+static void test_sorted(void **state)
+{
+	static const size_t sizes[] = {2, 7, 8, 9, 16, 17, 63, 64, 65, 1000, SORTED};
+	static struct call calls[SORTED];
+	uint64_t seed = 11;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+		for (int kind = 0; kind < 5; kind++) {
+			for (int64_t i = 0; i < (int64_t)sizes[k]; i++) {
+				const int64_t starts[] = {draw(&seed, 1 << 30), draw(&seed, 4),
+				        draw(&seed, 50) ? 2 * i : draw(&seed, SORTED), SORTED - i,
+				        i / 300 % 2 ? i : i + 450};
+
+				calls[i].start_ns = starts[kind];
+				calls[i].dur_ns = 100 - draw(&seed, 3);
+			}
+			calls[sizes[k] - 1] = (struct call){0};
+			is_sorted(calls, sizes[k]);
+		}
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_offsets),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_sorted),
         cmocka_unit_test(test_too_deep),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_names_without_room),
