@@ -647,8 +647,8 @@ static enum tw_status each_piece(void *arg, enum tw_chrome_piece what, struct tw
 		return read_kernel(c, text, offset, err);
 	e.root = NULL;
 	e.mark = (struct tw_mark){.offset = offset};
-	if (what == TW_CHROME_EVENT && tw_chrome_fields_read(text, &e.fields) == text.len &&
-	        !needs_tree(&e))
+	if (what == TW_CHROME_EVENT &&
+	        tw_chrome_fields_read(text, &c->shape, &e.fields) == text.len && !needs_tree(&e))
 		return read_event(c, &e, err);
 	root = parse(text);
 	if (!root)
@@ -667,12 +667,17 @@ static enum tw_status each_piece(void *arg, enum tw_chrome_piece what, struct tw
 static enum tw_status each_plain(
         void *arg, struct tw_str text, uint64_t offset, size_t *ret_used, struct tw_err *err)
 {
-	struct event e = {.mark = {.offset = offset}};
+	struct tw_chrome *c = arg;
+	struct event e;
 
-	*ret_used = tw_chrome_fields_read(text, &e.fields);
+	*ret_used = tw_chrome_fields_read(text, &c->shape, &e.fields);
 	if (*ret_used && needs_tree(&e))
 		*ret_used = 0;
-	return *ret_used ? read_event(arg, &e, err) : TW_OK;
+	if (*ret_used == 0)
+		return TW_OK;
+	e.root = NULL;
+	e.mark = (struct tw_mark){.offset = offset};
+	return read_event(c, &e, err);
 }
 
 static enum tw_status each_line(void *arg, const struct tw_line *line, struct tw_err *err)

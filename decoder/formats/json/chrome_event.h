@@ -28,32 +28,6 @@
 
 enum { TW_CHROME_WINDOW = 1 << 18 };
 
-struct tw_chrome_edge;
-
-struct tw_chrome {
-	struct tw_ftrace *trace; /* supplies markers, zero and clock */
-	struct tw_chrome_text text;
-	struct tw_lines kernel; /* of systemTraceEvents */
-	struct tw_flows flows;
-	struct tw_chrome_edge *edges; /* B and E not emitted yet */
-	uint32_t n_edges, cap_edges;
-	uint32_t seq;     /* of the next */
-	bool unsorted;    /* the edges are not in order of time */
-	int64_t first_ns; /* of these events */
-	uint32_t pid;     /* of the only process with calls so far; 0 none yet */
-	bool many_pids, monotonic, own_zero;
-	uint64_t events; /* of known kinds */
-};
-
-/* False: out of memory. */
-bool tw_chrome_init(struct tw_chrome *c, struct tw_arena *a, struct tw_ftrace *trace);
-/* Emits the remaining calls and the clock.  Call it after the end of the JSON (which is pushed to
- * c->text, chrome_text.h) and before tw_ftrace_finish. */
-enum tw_status tw_chrome_finish(struct tw_chrome *c, struct tw_err *err) TW_MUST_USE;
-/* Whether these first bytes, from the opening bracket on, are such a trace: 0 no ... 100
- * certain. */
-int tw_chrome_probe(const uint8_t *head, size_t len);
-
 /* --- fields --- */
 
 /* The members of an event that its kinds use.  An event of the usual shape is read in one pass over
@@ -99,9 +73,51 @@ struct tw_chrome_fields {
 	struct tw_chrome_value of[TW_CHROME_FIELDS];
 };
 
+/* The keys of earlier events by position: events of a file mostly have the same members in the same
+ * order, so that a key is compared instead of read. */
+enum { TW_CHROME_SHAPE = 16, TW_CHROME_KEY_BYTES = 16 };
+
+struct tw_chrome_shape {
+	struct tw_chrome_key { /* from its quote to its value, ASCII */
+		uint64_t low, high, low_mask, high_mask;
+		uint8_t len; /* 0: none */
+		uint8_t field;
+	} keys[TW_CHROME_SHAPE];
+};
+
+/* --- events --- */
+
+struct tw_chrome_edge;
+
+struct tw_chrome {
+	struct tw_ftrace *trace; /* supplies markers, zero and clock */
+	struct tw_chrome_text text;
+	struct tw_chrome_shape shape;
+	struct tw_lines kernel; /* of systemTraceEvents */
+	struct tw_flows flows;
+	struct tw_chrome_edge *edges; /* B and E not emitted yet */
+	uint32_t n_edges, cap_edges;
+	uint32_t seq;     /* of the next */
+	bool unsorted;    /* the edges are not in order of time */
+	int64_t first_ns; /* of these events */
+	uint32_t pid;     /* of the only process with calls so far; 0 none yet */
+	bool many_pids, monotonic, own_zero;
+	uint64_t events; /* of known kinds */
+};
+
+/* False: out of memory. */
+bool tw_chrome_init(struct tw_chrome *c, struct tw_arena *a, struct tw_ftrace *trace);
+/* Emits the remaining calls and the clock.  Call it after the end of the JSON (which is pushed to
+ * c->text, chrome_text.h) and before tw_ftrace_finish. */
+enum tw_status tw_chrome_finish(struct tw_chrome *c, struct tw_err *err) TW_MUST_USE;
+/* Whether these first bytes, from the opening bracket on, are such a trace: 0 no ... 100
+ * certain. */
+int tw_chrome_probe(const uint8_t *head, size_t len);
+
 /* Parses the object at the start of a text.  Returns the object's length, or 0 if it is not plain,
- * not UTF-8 or incomplete. */
-size_t tw_chrome_fields_read(struct tw_str text, struct tw_chrome_fields *ret);
+ * not UTF-8 or incomplete.  The shape only affects the speed. */
+size_t tw_chrome_fields_read(
+        struct tw_str text, struct tw_chrome_shape *shape, struct tw_chrome_fields *ret);
 void tw_chrome_fields_of(const json_t *root, struct tw_chrome_fields *ret);
 struct tw_chrome_value tw_chrome_value_of(const json_t *v);
 

@@ -51,19 +51,22 @@ static const uint8_t first_of[MAX_NAME + 2] = {TW_CHROME_S, TW_CHROME_S, TW_CHRO
 
 #define EACH(byte) ((uint64_t)(byte)*0x0101010101010101u)
 
+/* Inlined into the loop over members, which keeps the reader in registers. */
+#define ALWAYS static inline __attribute__((always_inline))
+
 struct reader {
 	const char *at, *end;
 	uint64_t high; /* bytes of the texts so far, or-ed: whether all are ASCII */
 };
 
-static void skip_blanks(struct reader *r)
+ALWAYS void skip_blanks(struct reader *r)
 {
 	while (r->at < r->end &&
 	        (*r->at == ' ' || *r->at == '\n' || *r->at == '\r' || *r->at == '\t'))
 		r->at++;
 }
 
-static bool take(struct reader *r, char c)
+ALWAYS bool take(struct reader *r, char c)
 {
 	if (r->at == r->end || *r->at != c)
 		return false;
@@ -78,7 +81,7 @@ static uint64_t zeros(uint64_t word)
 }
 
 /* The first quote, backslash or control character of a text, or its end. */
-static const char *end_of_plain(struct reader *r)
+ALWAYS const char *end_of_plain(struct reader *r)
 {
 	const char *p = r->at;
 
@@ -99,7 +102,7 @@ static const char *end_of_plain(struct reader *r)
 }
 
 /* After its opening quote. */
-static bool read_text(struct reader *r, struct tw_str *ret)
+ALWAYS bool read_text(struct reader *r, struct tw_str *ret)
 {
 	const char *p = end_of_plain(r);
 
@@ -110,12 +113,39 @@ static bool read_text(struct reader *r, struct tw_str *ret)
 	return true;
 }
 
-/* Appends digits to *v, of which all may have n at most. */
-static bool read_digits(struct reader *r, int64_t *v, unsigned *n)
+/* The value of up to eight digits: one per byte, 0 to 9, the last digit in the highest byte. */
+static uint64_t value_of(uint64_t digits)
 {
-	const char *begin = r->at;
+	const uint64_t pair = UINT64_C(0x000000FF000000FF);
 
-	for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
+	digits = digits * 10 + (digits >> 8);
+	return ((digits & pair) * UINT64_C(0x000F424000000064) +
+	               (digits >> 16 & pair) * UINT64_C(0x0000271000000001)) >>
+	       32;
+}
+
+/* Appends digits to *v, of which all may have n at most. */
+ALWAYS bool read_digits(struct reader *r, int64_t *v, unsigned *n)
+{
+	static const int64_t powers[] = {
+	        1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+	const char *begin = r->at;
+	unsigned k = 8;
+
+	while (k == 8 && r->end - r->at >= 8) {
+		uint64_t w = tw_u64le((const uint8_t *)r->at) ^ EACH('0');
+		uint64_t others = ((w & EACH(0x7F)) + EACH(0x76)) | w;
+
+		others &= EACH(0x80);
+		k = others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
+		*n += k;
+		if (*n > MAX_DIGITS)
+			return false;
+		if (k)
+			*v = *v * powers[k] + (int64_t)value_of(w << (64 - 8 * k));
+		r->at += k;
+	}
+	for (; k == 8 && r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
 		if (++*n > MAX_DIGITS)
 			return false;
 		*v = *v * 10 + (*r->at - '0');
@@ -123,7 +153,7 @@ static bool read_digits(struct reader *r, int64_t *v, unsigned *n)
 	return r->at > begin;
 }
 
-static bool read_number(struct reader *r, struct tw_chrome_value *ret)
+ALWAYS bool read_number(struct reader *r, struct tw_chrome_value *ret)
 {
 	static const double powers[MAX_DIGITS + 1] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8,
 	        1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
@@ -150,7 +180,7 @@ static bool read_number(struct reader *r, struct tw_chrome_value *ret)
 	return true;
 }
 
-static bool read_word(struct reader *r, struct tw_str word)
+ALWAYS bool read_word(struct reader *r, struct tw_str word)
 {
 	if ((size_t)(r->end - r->at) < word.len || memcmp(r->at, word.ptr, word.len) != 0)
 		return false;
@@ -158,7 +188,7 @@ static bool read_word(struct reader *r, struct tw_str word)
 	return true;
 }
 
-static bool read_scalar(struct reader *r, struct tw_chrome_value *ret)
+ALWAYS bool read_scalar(struct reader *r, struct tw_chrome_value *ret)
 {
 	struct tw_str text;
 
@@ -278,44 +308,122 @@ static bool is_utf8(const char *p, size_t n)
 	return true;
 }
 
-static bool read_members(struct reader *r, struct tw_chrome_fields *ret)
+ALWAYS bool is_at(const struct reader *r, const struct tw_chrome_key *key)
 {
-	struct tw_chrome_value ignored;
-	struct tw_str key;
+	const uint8_t *p = (const uint8_t *)r->at;
 
-	if (!take(r, '{'))
-		return false;
-	if (is_empty(r, '}'))
-		return true;
-	do {
-		struct tw_chrome_value *to = &ignored;
-		unsigned field;
-
-		if (!read_key(r, &key) || r->at == r->end)
-			return false;
-		field = field_of(r, key);
-		if (field < TW_CHROME_FIELDS) /* of several, the last counts */
-			to = &ret->of[field];
-		if (*r->at != '{' && *r->at != '[') {
-			if (!read_scalar(r, to))
-				return false;
-		} else if (skip_nested(r)) {
-			*to = (struct tw_chrome_value){.kind = TW_CHROME_OTHER};
-		} else {
-			return false;
-		}
-		skip_blanks(r);
-	} while (take(r, ','));
-	return take(r, '}');
+	return key->len && ((tw_u64le(p) ^ key->low) & key->low_mask) == 0 &&
+	       ((tw_u64le(p + 8) ^ key->high) & key->high_mask) == 0;
 }
 
-size_t tw_chrome_fields_read(struct tw_str text, struct tw_chrome_fields *ret)
+/* The next known key or the one after it, as a member may be missing in some events; NULL: another.
+ */
+ALWAYS const struct tw_chrome_key *known_key(
+        const struct reader *r, const struct tw_chrome_shape *shape, unsigned next)
+{
+	const struct tw_chrome_key *key = &shape->keys[next];
+
+	if (next >= TW_CHROME_SHAPE || r->end - r->at <= TW_CHROME_KEY_BYTES)
+		return NULL;
+	if (is_at(r, key))
+		return key;
+	return next + 1 < TW_CHROME_SHAPE && is_at(r, key + 1) ? key + 1 : NULL;
+}
+
+/* From its quote to its value. */
+static void learn_key(
+        struct tw_chrome_shape *shape, unsigned next, struct tw_str text, unsigned field)
+{
+	struct tw_chrome_key key = {.len = (uint8_t)text.len, .field = (uint8_t)field};
+	size_t len = text.len;
+
+	if (next >= TW_CHROME_SHAPE || len > TW_CHROME_KEY_BYTES)
+		return;
+	key.low_mask = len < 8 ? UINT64_MAX >> (64 - 8 * len) : UINT64_MAX;
+	key.high_mask = len <= 8 ? 0 : UINT64_MAX >> (128 - 8 * len);
+	key.low = word_of(text.ptr, len < 8 ? len : 8);
+	key.high = len <= 8 ? 0 : word_of(text.ptr + 8, len - 8);
+	if (((key.low | key.high) & EACH(0x80)) == 0)
+		shape->keys[next] = key;
+}
+
+/* A key that is not known, up to the first byte of its value.  In this and the next function, no
+ * `at` in the result: not plain. */
+static struct reader read_new_key(
+        struct reader r, struct tw_chrome_shape *shape, unsigned next, unsigned *ret_field)
+{
+	const char *begin = r.at;
+	struct tw_str key;
+
+	if (!read_key(&r, &key) || r.at == r.end) {
+		r.at = NULL;
+		return r;
+	}
+	*ret_field = field_of(&r, key);
+	learn_key(shape, next, (struct tw_str){begin, (size_t)(r.at - begin)}, *ret_field);
+	return r;
+}
+
+static struct reader skip_value(struct reader r)
+{
+	if (!skip_nested(&r))
+		r.at = NULL;
+	return r;
+}
+
+static struct reader read_members(
+        struct reader r, struct tw_chrome_shape *shape, struct tw_chrome_fields *ret)
+{
+	const struct reader none = {0};
+	struct tw_chrome_value ignored;
+	unsigned next = 0;
+
+	if (!take(&r, '{'))
+		return none;
+	skip_blanks(&r);
+	if (take(&r, '}'))
+		return r;
+	do {
+		const struct tw_chrome_key *known;
+		struct tw_chrome_value *to = &ignored;
+		unsigned field = TW_CHROME_FIELDS;
+
+		skip_blanks(&r);
+		known = known_key(&r, shape, next);
+		if (known) {
+			r.at += known->len;
+			next = (unsigned)(known - shape->keys) + 1;
+			field = known->field;
+		} else {
+			r = read_new_key(r, shape, next++, &field);
+			if (!r.at)
+				return none;
+		}
+		if (field < TW_CHROME_FIELDS) /* of several, the last counts */
+			to = &ret->of[field];
+		if (*r.at != '{' && *r.at != '[') {
+			if (!read_scalar(&r, to))
+				return none;
+		} else {
+			r = skip_value(r);
+			if (!r.at)
+				return none;
+			*to = (struct tw_chrome_value){.kind = TW_CHROME_OTHER};
+		}
+		skip_blanks(&r);
+	} while (take(&r, ','));
+	return take(&r, '}') ? r : none;
+}
+
+size_t tw_chrome_fields_read(
+        struct tw_str text, struct tw_chrome_shape *shape, struct tw_chrome_fields *ret)
 {
 	struct reader r = {text.ptr, text.ptr + text.len, 0};
 	size_t n;
 
 	*ret = (struct tw_chrome_fields){0};
-	if (!read_members(&r, ret))
+	r = read_members(r, shape, ret);
+	if (!r.at)
 		return 0;
 	n = (size_t)(r.at - text.ptr);
 	return r.high & EACH(0x80) && !is_utf8(text.ptr, n) ? 0 : n;

@@ -81,6 +81,74 @@ static void test_calls(void **state)
 	event_log_done(&log);
 }
 
+/* The keys of earlier events are remembered by position.  Here they change: in order, in number, by
+ * a prefix, by blanks, and by more keys than are remembered. */
+static void test_shapes(void **state)
+{
+	static const struct {
+		const char *before, *after; /* the time */
+	} events[] = {{"{\"name\":\"a\",\"ph\":\"X\",\"ts\":", ",\"dur\":7,\"pid\":3,\"tid\":4}"},
+	        {"{\"name\":\"a\",\"ph\":\"X\",\"ts\":", ",\"x\":9,\"dur\":7,\"pid\":3,\"tid\":4}"},
+	        {"{\"nam\":\"b\",\"tid\":4,\"name2\":5,\"name\":\"a\",\"pid\":3,\"dur\":7,\"ts\":",
+	                ",\"ph\":\"X\"}"},
+	        {"{ \"name\" : \"a\" ,\n\"ph\":  \"X\", \"ts\": ",
+	                ", \"dur\":7 ,\"pid\":\t3,\"tid\":4 }"},
+	        {"{\"1\":1,\"2\":2,\"3\":3,\"4\":4,\"5\":5,\"6\":6,\"7\":7,\"8\":8,\"9\":9,"
+	         "\"10\":[],\"11\":{},\"12\":null,\"longer than a remembered key\":13,\"14\":14,"
+	         "\"name\":\"a\",\"ph\":\"X\",\"ts\":",
+	                ",\"dur\":7,\"pid\":3,\"tid\":4}"}};
+	enum { KINDS = sizeof events / sizeof *events, EVENTS = 2 * KINDS * KINDS };
+	static char text[1 << 15];
+	struct event_log log;
+	size_t len = 0;
+
+	(void)state;
+	for (int i = 0; i < EVENTS; i++) { /* each after each */
+		int kind = i % 2 ? i / 2 / KINDS : i / 2 % KINDS;
+
+		len += (size_t)snprintf(text + len, sizeof text - len, "%c%s%d%s", i ? ',' : '[',
+		        events[kind].before, i, events[kind].after);
+	}
+	(void)snprintf(text + len, sizeof text - len, "]");
+	log = run(text);
+	assert_int_equal(log.n, EVENTS);
+	for (int i = 0; i < EVENTS; i++) {
+		assert_event(&log, (size_t)i, TW_EV_SLICE, (int64_t)i * 1000, 7000, -1);
+		assert_int_equal(log.events[i].sym, event_log_name(TW_STR("a")));
+		assert_int_equal(log.events[i].track, log.events[0].track);
+	}
+	assert_int_equal(event_log_repairs(&log), 0);
+	event_log_done(&log);
+}
+
+/* Digits are read eight at a time, and one by one near the end of the bytes that were pushed. */
+static void test_digits(void **state)
+{
+	static const struct {
+		const char *us;
+		int64_t ns; /* -1: not a number */
+	} durations[] = {{"0", 0}, {"7", 7000}, {"1234567", 1234567000}, {"12345678", 12345678000},
+	        {"123456789", 123456789000}, {"4503599627370495", 4503599627370495000},
+	        {"12345678.875", 12345678875}, {"1234567.12345678", 1234567123},
+	        {"0.00000000000000000625", 0}, {"12345678/", -1}, {"1234567:8", -1}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof durations / sizeof *durations; i++) {
+		char text[256];
+		struct event_log log;
+
+		(void)snprintf(text, sizeof text,
+		        "[{\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":4,\"name\":\"a\",\"dur\":%s}]",
+		        durations[i].us);
+		log = run(text);
+		assert_int_equal(log.n, durations[i].ns >= 0);
+		if (log.n)
+			assert_event(&log, 0, TW_EV_SLICE, 1000, durations[i].ns, -1);
+		assert_int_equal(event_log_repairs(&log), durations[i].ns < 0);
+		event_log_done(&log);
+	}
+}
+
 /* B and E nest by their times: here outer 2 to 10 and inner 5 to 8, an end first. */
 static void test_order(void **state)
 {
@@ -488,6 +556,8 @@ static void test_without_memory(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_digits),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_clock),
         cmocka_unit_test(test_moments_and_counters),
