@@ -149,8 +149,8 @@ static enum tw_status open_catalogue(struct server *s, struct tw_err *err)
 	const struct tw_config *c = s->api.config;
 	enum tw_status st = TW_OK;
 
-	if (!c->adopt && !c->catalog[0] && !tw_data_catalogue_is_there(c->data_dir))
-		st = tw_jobs_refuse_without_catalogue(s->api.blobs, err);
+	if (!c->adopt && !tw_data_catalogue_is_there(c->data_dir))
+		st = tw_jobs_refuse_without_catalogue(s->api.blobs, c->catalog[0], err);
 	if (st == TW_OK)
 		st = tw_data_catalogue_open(
 		        c->data_dir, c->catalog, c->storage.blobs, true, &s->api.catalogue, err);

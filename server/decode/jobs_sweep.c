@@ -523,10 +523,37 @@ static enum tw_status list_all(struct census *c, struct tw_err *err)
 	return st;
 }
 
-enum tw_status tw_jobs_refuse_without_catalogue(struct tw_blobs *b, struct tw_err *err)
+/* The spool is cleared at each start.  Other programs also have a folder of that name, as /var. */
+static enum tw_status refuse_spool(struct tw_blobs *b, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+	bool empty = true;
+	struct dirent *e;
+	DIR *d;
+
+	tw_spool_path(b, ".", path, sizeof path);
+	d = opendir(path);
+	if (!d)
+		return tw_fail_errno(err, TW_IO, "spool/ cannot be read");
+	while (empty && (e = readdir(d)))
+		empty = e->d_name[0] == '.';
+	(void)closedir(d);
+	if (empty)
+		return TW_OK;
+	return tw_fail(err, TW_CONFLICT,
+	        "%.60s has no catalogue, but files in spool/, which a start deletes: check --data,"
+	        " or start once with --adopt",
+	        tw_blobs_dir(b));
+}
+
+enum tw_status tw_jobs_refuse_without_catalogue(
+        struct tw_blobs *b, bool elsewhere, struct tw_err *err)
 {
 	struct census c = {.blobs = b};
-	enum tw_status st = tw_blobs_remote(b) ? TW_OK : list_all(&c, err);
+	enum tw_status st = refuse_spool(b, err);
+
+	if (st == TW_OK && !elsewhere && !tw_blobs_remote(b))
+		st = list_all(&c, err);
 
 	if (st != TW_OK || c.records + c.traces + c.blobs_n == 0)
 		return st;
