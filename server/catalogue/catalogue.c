@@ -161,6 +161,7 @@ enum tw_status tw_cat_reader(struct tw_catalogue *c, struct tw_db **ret, struct 
 	enum tw_status st;
 
 	(void)pthread_mutex_lock(&c->pool_lock);
+	*ret = NULL;
 	st = await_room(c, err);
 	if (st == TW_OK && c->n_idle)
 		db = c->idle[--c->n_idle];
@@ -172,8 +173,10 @@ enum tw_status tw_cat_reader(struct tw_catalogue *c, struct tw_db **ret, struct 
 		*ret = db;
 	else
 		st = tw_cat_reader_new(c, ret, err);
-	if (st != TW_OK)
+	if (st != TW_OK) {
+		*ret = NULL;
 		give_back(c);
+	}
 	return st;
 }
 
@@ -198,6 +201,8 @@ void tw_cat_done(struct tw_catalogue *c, struct tw_db *db)
 {
 	bool ended;
 
+	if (!db)
+		return;
 	(void)tw_cat_undo(db, NULL);
 	ended = !db->engine->in_transaction(db);
 	(void)pthread_mutex_lock(&c->pool_lock);

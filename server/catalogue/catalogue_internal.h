@@ -173,7 +173,8 @@ enum tw_cat_subject {
 };
 
 /* Takes a writing connection and begins.  tw_cat_end commits if st is TW_OK, otherwise rolls back,
- * gives it back, and returns st or the commit's error. */
+ * gives it back, and returns st or the commit's error.  With db NULL, because it did not begin, it
+ * returns st. */
 enum tw_status tw_cat_begin(struct tw_catalogue *c, enum tw_cat_subject alone, const char *id,
         struct tw_db **ret, struct tw_err *err);
 /* For a group of uploads; independent of this thread's actor.  `one`: as tw_cat_begin_one. */
@@ -250,7 +251,7 @@ enum tw_status tw_cat_user_insert(struct tw_db *db, const char *name, const char
 /* tw_catalogue_session_add in a transaction (catalogue_session.c). */
 enum tw_status tw_cat_session_add(struct tw_db *db, const struct tw_session *s, struct tw_err *err);
 
-/* A read connection; return it with tw_cat_done. */
+/* A read connection; return it with tw_cat_done, which does nothing with NULL: of a failure. */
 enum tw_status tw_cat_reader(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 void tw_cat_done(struct tw_catalogue *c, struct tw_db *db);
 /* One with a single snapshot until tw_cat_snapshot_done, which must always be called, after
@@ -271,6 +272,8 @@ struct tw_cat_array {
  * tw_cat_close returns. */
 struct tw_cat_query {
 	bool late; /* no row was read because the work's deadline passed */
+	enum tw_status
+	        unopened; /* if stmt is NULL: why; there are no rows, and closing returns it */
 	struct tw_db *db;
 	struct tw_stmt *stmt;
 	struct tw_stmt **kept;          /* NULL: the statement is dropped on close */
@@ -388,9 +391,21 @@ enum tw_status tw_cat_query_write(struct tw_cat_query *q, struct tw_db *db,
         const struct tw_cat_written *what, struct tw_err *err, const char *sql, const char *types,
         ...);
 
-/* The first row of a statement with placeholders, by its fields.  *row is unchanged without one. */
+/* The first row of a statement, by its fields.  *row is unchanged without one; ret_found may be
+ * NULL. */
 enum tw_status tw_cat_get(struct tw_db *db, const struct tw_fields *fields, struct tw_arena *a,
         void *row, bool *ret_found, struct tw_err *err, const char *sql, const char *types, ...);
+/* The same on a read connection. */
+enum tw_status tw_cat_find(struct tw_catalogue *c, const struct tw_fields *fields,
+        struct tw_arena *a, void *row, bool *ret_found, struct tw_err *err, const char *sql,
+        const char *types, ...);
+
+/* The first column of the first row; "" if there is no row, or NULL in it. */
+enum tw_status tw_cat_first_text(struct tw_db *db, char *ret, size_t cap, struct tw_err *err,
+        const char *sql, const char *types, ...);
+/* The same on a read connection. */
+enum tw_status tw_cat_select_text(struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err,
+        const char *sql, const char *types, ...);
 
 /* The first column of the first row; *io is unchanged if there is no row. */
 enum tw_status tw_cat_first_int(

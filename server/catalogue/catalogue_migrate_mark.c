@@ -31,9 +31,8 @@ static enum tw_status first_text(
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(&q, db, err, sql, "");
+	if (st == TW_OK)
+		st = tw_cat_query(&q, db, err, sql, "");
 	if (st == TW_OK) {
 		const char *text = tw_cat_row(&q) ? tw_cat_str(&q, 0) : NULL;
 
@@ -56,9 +55,8 @@ enum tw_status tw_catalogue_migrating(struct tw_catalogue *c, bool *ret, struct 
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = has_mark(db, ret, err);
+	if (st == TW_OK)
+		st = has_mark(db, ret, err);
 	tw_cat_done(c, db);
 	return st;
 }
@@ -88,9 +86,8 @@ static enum tw_status make_mark(struct tw_catalogue *to, const char *source, str
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(to, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = must_be_empty(w, err);
+	if (st == TW_OK)
+		st = must_be_empty(w, err);
 	if (st == TW_OK)
 		st = tw_db_run(w, "CREATE TABLE catalogue_migration(source TEXT NOT NULL)", err);
 	if (st == TW_OK)
@@ -123,9 +120,8 @@ enum tw_status tw_catalogue_unmark_migrating(struct tw_catalogue *to, struct tw_
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(to, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_db_run(w, "DROP TABLE catalogue_migration", err);
+	if (st == TW_OK)
+		st = tw_db_run(w, "DROP TABLE catalogue_migration", err);
 	return tw_cat_end(to, w, st, err);
 }
 

@@ -29,10 +29,9 @@ enum tw_status tw_catalogue_project_find(
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(/* unique index of name */
-	        &q, db, err, "SELECT project_id FROM project WHERE name=?", "t", name);
+	if (st == TW_OK)
+		st = tw_cat_query(/* unique index of name */
+		        &q, db, err, "SELECT project_id FROM project WHERE name=?", "t", name);
 	if (st == TW_OK) {
 		if (tw_cat_row(&q))
 			(void)snprintf(ret_id, TW_ID_BYTES, "%s", tw_cat_str(&q, 0));
@@ -125,11 +124,9 @@ static enum tw_status read_last(struct tw_db *db, char ret[TW_ID_BYTES], struct 
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, "SELECT max(old) FROM temp.move", "");
 
-	if (st != TW_OK)
-		return st;
 	if (tw_cat_row(&q) && tw_cat_str(&q, 0))
 		(void)snprintf(ret, TW_ID_BYTES, "%s", tw_cat_str(&q, 0));
-	return tw_cat_close(&q, err);
+	return tw_cat_close_after(&q, st, err);
 }
 
 static enum tw_status plan(
@@ -279,8 +276,6 @@ static enum tw_status publish_decoded(
 	        " WHERE has_upload=0",
 	        "t", m->from_id);
 
-	if (st != TW_OK)
-		return st;
 	while (st == TW_OK && tw_cat_row(&q))
 		st = m->decoded(m->arg, tw_cat_str(&q, 0), tw_cat_str(&q, 1), err);
 	return tw_cat_close_after(&q, st, err);
@@ -454,13 +449,11 @@ static enum tw_status list_decoded(
 	        " WHERE has_upload=0",
 	        "t", m->from_id);
 
-	if (st != TW_OK)
-		return st;
 	for (; p->n < TW_MOVE_AT_ONCE && tw_cat_row(&q); p->n++) {
 		p->of[p->n].old = tw_cat_text(&q, 0, p->arena);
 		p->of[p->n].new = tw_cat_text(&q, 1, p->arena);
 	}
-	return tw_cat_close(&q, err);
+	return tw_cat_close_after(&q, st, err);
 }
 
 static enum tw_status plan_first(struct tw_catalogue *to, const struct tw_project_move *m,

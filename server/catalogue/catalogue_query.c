@@ -123,8 +123,11 @@ static enum tw_status open_query(
 	q->stmt = q->kept ? *q->kept : NULL;
 	if (!q->stmt)
 		st = prepare(q, sql, strlen(types), err);
-	if (st != TW_OK)
+	if (st != TW_OK) {
+		q->stmt = NULL;
+		q->unopened = st;
 		return st;
+	}
 	if (q->kept)
 		*q->kept = q->stmt;
 	bind_all(q, types, ap);
@@ -173,6 +176,8 @@ enum tw_status tw_cat_query_fields(struct tw_cat_query *q, struct tw_db *db,
 
 bool tw_cat_row(struct tw_cat_query *q)
 {
+	if (!q->stmt)
+		return false;
 	q->late = tw_work_is_overdue();
 	q->step = q->late ? TW_STEP_FAILED : q->db->engine->step(q->stmt);
 	return q->step == TW_STEP_ROW;
@@ -187,6 +192,8 @@ enum tw_status tw_cat_close(struct tw_cat_query *q, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
+	if (!q->stmt)
+		return q->unopened;
 	if (q->db->engine->lacked(q->stmt))
 		st = tw_oom(err);
 	else if (q->late)
@@ -208,6 +215,17 @@ enum tw_status tw_cat_close_after(struct tw_cat_query *q, enum tw_status st, str
 	return st == TW_OK ? ended : st;
 }
 
+static enum tw_status first_row(
+        struct tw_cat_query *q, struct tw_arena *a, void *row, bool *ret_found, struct tw_err *err)
+{
+	const bool found = tw_cat_row(q);
+	const bool fits = !found || tw_row_read(q, 0, q->fields, a, row) >= 0;
+
+	if (ret_found)
+		*ret_found = found;
+	return tw_cat_close_after(q, fits ? TW_OK : tw_oom(err), err);
+}
+
 enum tw_status tw_cat_get(struct tw_db *db, const struct tw_fields *fields, struct tw_arena *a,
         void *row, bool *ret_found, struct tw_err *err, const char *sql, const char *types, ...)
 {
@@ -215,12 +233,58 @@ enum tw_status tw_cat_get(struct tw_db *db, const struct tw_fields *fields, stru
 	enum tw_status st;
 
 	OPEN_QUERY(&q);
+	return st == TW_OK ? first_row(&q, a, row, ret_found, err) : st;
+}
+
+enum tw_status tw_cat_find(struct tw_catalogue *c, const struct tw_fields *fields,
+        struct tw_arena *a, void *row, bool *ret_found, struct tw_err *err, const char *sql,
+        const char *types, ...)
+{
+	struct tw_cat_query q = {.fields = fields};
+	enum tw_status st = tw_cat_reader(c, &q.db, err);
+
 	if (st != TW_OK)
 		return st;
-	*ret_found = tw_cat_row(&q);
-	if (*ret_found && tw_row_read(&q, 0, fields, a, row) < 0)
-		st = tw_oom(err);
-	return tw_cat_close_after(&q, st, err);
+	OPEN_QUERY(&q);
+	if (st == TW_OK)
+		st = first_row(&q, a, row, ret_found, err);
+	tw_cat_done(c, q.db);
+	return st;
+}
+
+static enum tw_status first_text(struct tw_cat_query *q, char *ret, size_t cap, struct tw_err *err)
+{
+	const char *text = tw_cat_row(q) ? tw_cat_str(q, 0) : NULL;
+
+	(void)snprintf(ret, cap, "%s", text ? text : "");
+	return tw_cat_close(q, err);
+}
+
+enum tw_status tw_cat_first_text(struct tw_db *db, char *ret, size_t cap, struct tw_err *err,
+        const char *sql, const char *types, ...)
+{
+	struct tw_cat_query q = {.db = db};
+	enum tw_status st;
+
+	ret[0] = '\0';
+	OPEN_QUERY(&q);
+	return st == TW_OK ? first_text(&q, ret, cap, err) : st;
+}
+
+enum tw_status tw_cat_select_text(struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err,
+        const char *sql, const char *types, ...)
+{
+	struct tw_cat_query q = {.db = NULL};
+	enum tw_status st = tw_cat_reader(c, &q.db, err);
+
+	ret[0] = '\0';
+	if (st != TW_OK)
+		return st;
+	OPEN_QUERY(&q);
+	if (st == TW_OK)
+		st = first_text(&q, ret, cap, err);
+	tw_cat_done(c, q.db);
+	return st;
 }
 
 static enum tw_status first_int(struct tw_cat_query *q, int64_t *io, struct tw_err *err)

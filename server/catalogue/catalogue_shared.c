@@ -17,9 +17,8 @@ enum tw_status tw_catalogue_identity(
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(&q, db, err, "SELECT identity FROM catalogue_identity", "");
+	if (st == TW_OK)
+		st = tw_cat_query(&q, db, err, "SELECT identity FROM catalogue_identity", "");
 	if (st == TW_OK) {
 		(void)snprintf(ret, cap, "%s", tw_cat_row(&q) ? tw_cat_str(&q, 0) : "");
 		st = tw_cat_close(&q, err);
@@ -54,11 +53,10 @@ enum tw_status tw_catalogue_take_folder(
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, &changed, err,
-	        "UPDATE catalogue_identity SET folder=?1 WHERE folder IN ('',?1,?2)", "tt", folder,
-	        instead);
+	if (st == TW_OK)
+		st = tw_cat_exec(w, &changed, err,
+		        "UPDATE catalogue_identity SET folder=?1 WHERE folder IN ('',?1,?2)", "tt",
+		        folder, instead);
 	if (st == TW_OK && changed == 0)
 		st = other_folder(err);
 	return tw_cat_end(c, w, st, err);

@@ -160,6 +160,7 @@ static enum tw_status begin(struct tw_catalogue *c, struct tw_cat_writer *w, con
 static enum tw_status begin_as(struct tw_catalogue *c, const char *owner, const char *sql,
         struct tw_db **ret, struct tw_err *err)
 {
+	*ret = NULL;
 	if (tw_cat_is_sqlite(c))
 		tw_turn_lock(&c->write_lock, owner);
 	else if (!tw_turn_lock_within(&c->write_lock, owner, TAKE_WAIT_MS))
@@ -230,6 +231,7 @@ enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_db **ret, str
 	struct tw_cat_writer *w;
 	enum tw_status st;
 
+	*ret = NULL;
 	if (!tw_turn_lock_within(&c->write_lock, tw_pool_owner(), SOON_MS))
 		return tw_fail(
 		        err, TW_BUSY, "the catalogue is busy: another transaction is writing");
@@ -250,9 +252,11 @@ enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_db **ret, str
 enum tw_status tw_cat_end(
         struct tw_catalogue *c, struct tw_db *db, enum tw_status st, struct tw_err *err)
 {
-	const bool commits = st == TW_OK, one = writer_of(c, db)->one;
+	const bool commits = st == TW_OK, one = db && writer_of(c, db)->one;
 	struct tw_err why = {.msg = ""};
 
+	if (!db)
+		return st;
 	if (commits && !one)
 		st = tw_db_run(db, "COMMIT", &why);
 	conflicted = st != TW_OK && db->engine->conflicts(db);

@@ -327,9 +327,8 @@ enum tw_status tw_catalogue_identity_set(struct tw_catalogue *c, const char *use
 	bool there = false;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = by_id(w, user_id, &a, &there, err);
+	if (st == TW_OK)
+		st = by_id(w, user_id, &a, &there, err);
 	if (st == TW_OK && !there)
 		st = tw_fail(err, TW_NOT_FOUND, "no such user");
 	if (st == TW_OK)
@@ -369,9 +368,8 @@ enum tw_status tw_catalogue_identity_has(struct tw_catalogue *c, const char *use
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = has_identity(db, user_id, issuer, ret, err);
+	if (st == TW_OK)
+		st = has_identity(db, user_id, issuer, ret, err);
 	tw_cat_done(c, db);
 	return st;
 }

@@ -63,8 +63,6 @@ static enum tw_status look_up(
 	        " revoked_ms, 1 FROM api_key WHERE old_hash=?1",
 	        "h", hash);
 
-	if (st != TW_OK)
-		return st;
 	if (!tw_cat_row(&q)) {
 		st = tw_cat_close(&q, err);
 		return st == TW_OK ? tw_fail(err, TW_NO_TOKEN, "the key is unknown") : st;
@@ -117,9 +115,8 @@ enum tw_status tw_catalogue_key_find(struct tw_catalogue *c, const uint8_t hash[
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = look_up(db, hash, &found, err);
+	if (st == TW_OK)
+		st = look_up(db, hash, &found, err);
 	tw_cat_done(c, db);
 	if (st == TW_OK)
 		st = check_validity(&found, now, err);
@@ -195,14 +192,13 @@ enum tw_status tw_catalogue_key_rotate(struct tw_catalogue *c, const struct tw_k
 	char until[TW_NUMBER_BYTES], ends[TW_NUMBER_BYTES];
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_change(w, no_key, err,
-	        "UPDATE api_key SET old_hash=hash, old_until_ms=?1, old_seen_ms=0,"
-	        " hash=?2, rotated_ms=?3, expires_ms=?4"
-	        " WHERE project_id=?5 AND key_id=?6 AND revoked_ms=0",
-	        "ihiitt", old_until_ms, k->hash, tw_unix_ms(), k->expires_ms, k->project_id,
-	        key_id);
+	if (st == TW_OK)
+		st = tw_cat_change(w, no_key, err,
+		        "UPDATE api_key SET old_hash=hash, old_until_ms=?1, old_seen_ms=0,"
+		        " hash=?2, rotated_ms=?3, expires_ms=?4"
+		        " WHERE project_id=?5 AND key_id=?6 AND revoked_ms=0",
+		        "ihiitt", old_until_ms, k->hash, tw_unix_ms(), k->expires_ms, k->project_id,
+		        key_id);
 	/* sessions begun with the old secret may be a thief's */
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,

@@ -77,15 +77,13 @@ static enum tw_status act(
 		        (long long)hash(c->locker.seed, of[i]->name), end);
 	}
 	st = tw_cat_query(&q, c->locker.db, err, ACT, "tt", actions, keys);
-	if (st != TW_OK)
-		return st;
 	while (tw_cat_row(&q)) {
 		const int64_t i = tw_cat_int(&q, 0) - 1;
 
 		if (i >= 0 && (size_t)i < n)
 			of[i]->granted = tw_cat_int(&q, 1) != 0;
 	}
-	return tw_cat_close(&q, err);
+	return tw_cat_close_after(&q, st, err);
 }
 
 /* Skips requests for locks of an earlier session: those are lost. */

@@ -61,9 +61,8 @@ enum tw_status tw_catalogue_project_named(
 	bool found = false;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = find_project(db, name, ret_id, &found, err);
+	if (st == TW_OK)
+		st = find_project(db, name, ret_id, &found, err);
 	tw_cat_done(c, db);
 	return st == TW_OK && !found ? tw_fail(err, TW_NOT_FOUND, "no such project") : st;
 }
@@ -115,8 +114,6 @@ static enum tw_status read_projects(struct tw_db *db, struct tw_arena *a,
 		return tw_oom(err);
 	st = tw_cat_query(&q, db, err,
 	        "SELECT project_id, name, created_ms FROM project ORDER BY project_id", "");
-	if (st != TW_OK)
-		return st;
 	while (n < cap && tw_cat_row(&q)) {
 		rows[n] = (struct tw_project_row){
 		        tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a), tw_cat_int(&q, 2)};
@@ -135,9 +132,8 @@ enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = read_projects(db, a, ret, ret_n, err);
+	if (st == TW_OK)
+		st = read_projects(db, a, ret, ret_n, err);
 	tw_cat_done(c, db);
 	return st;
 }
@@ -149,8 +145,6 @@ static enum tw_status compare_projects(struct tw_catalogue *c, struct tw_db *oth
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, other, err, "SELECT project_id FROM project", "");
 
-	if (st != TW_OK)
-		return st;
 	while (st == TW_OK && tw_cat_row(&q)) {
 		int64_t n = 0;
 

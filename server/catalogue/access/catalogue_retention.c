@@ -14,15 +14,13 @@ static enum tw_status read_traces_use(
 	        " ELSE 0 END) FROM trace WHERE project_id=?",
 	        "t", project_id);
 
-	if (st != TW_OK)
-		return st;
 	if (tw_cat_row(&q)) {
 		ret->traces = (uint64_t)tw_cat_int(&q, 0);
 		ret->pinned = (uint64_t)tw_cat_int(&q, 1);
 		ret->decoded_bytes = (uint64_t)tw_cat_int(&q, 2);
 		ret->archived = (uint64_t)tw_cat_int(&q, 3);
 	}
-	return tw_cat_close(&q, err);
+	return tw_cat_close_after(&q, st, err);
 }
 
 static enum tw_status read_uploads_use(
@@ -32,11 +30,9 @@ static enum tw_status read_uploads_use(
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
 	        "SELECT sum(bytes) FROM part WHERE project_id=?", "t", project_id);
 
-	if (st != TW_OK)
-		return st;
 	if (tw_cat_row(&q))
 		ret->upload_bytes = (uint64_t)tw_cat_int(&q, 0);
-	return tw_cat_close(&q, err);
+	return tw_cat_close_after(&q, st, err);
 }
 
 enum tw_status tw_catalogue_use(
@@ -46,9 +42,8 @@ enum tw_status tw_catalogue_use(
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = read_traces_use(db, project_id, &use, err);
+	if (st == TW_OK)
+		st = read_traces_use(db, project_id, &use, err);
 	if (st == TW_OK)
 		st = read_uploads_use(db, project_id, &use, err);
 	tw_cat_done(c, db);
@@ -175,14 +170,15 @@ enum tw_status tw_catalogue_decoded_drop(
 	unsigned small = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_change(w, was_changed,
-	        err, /* not before rollups, which read its decoded file */
-	        "UPDATE trace SET state=4, file_bytes=0, file_sha256='' WHERE project_id=? AND"
-	        " trace_id=? AND state=2 AND has_upload=1 AND pinned=0 AND exempt_reason=''"
-	        " AND rollup_state<>0 AND anr_state<>0 AND (detected<>0 OR rollup_state<>1)",
-	        "tt", project_id, trace_id);
+	if (st == TW_OK)
+		st = tw_cat_change(w, was_changed,
+		        err, /* not before rollups, which read its decoded file */
+		        "UPDATE trace SET state=4, file_bytes=0, file_sha256='' WHERE project_id=? "
+		        "AND"
+		        " trace_id=? AND state=2 AND has_upload=1 AND pinned=0 AND exempt_reason=''"
+		        " AND rollup_state<>0 AND anr_state<>0 AND (detected<>0 OR "
+		        "rollup_state<>1)",
+		        "tt", project_id, trace_id);
 	if (st == TW_OK)
 		st = tw_cat_small_drop(w, trace_id, TW_CAT_SMALL_DECODED, &small, err);
 	if (st == TW_OK && !small)
@@ -236,9 +232,8 @@ enum tw_status tw_catalogue_upload_drop(struct tw_catalogue *c, const char *proj
 	unsigned small = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = read_contents(w, project_id, trace_id, a, &all, err);
+	if (st == TW_OK)
+		st = read_contents(w, project_id, trace_id, a, &all, err);
 	if (st == TW_OK)
 		st = drop_rows(w, project_id, trace_id, err);
 	if (st == TW_OK)

@@ -113,10 +113,9 @@ enum tw_status tw_catalogue_link_add(
 	char ends[TW_NUMBER_BYTES];
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(
-	        w, NULL, err, "DELETE FROM signin_link WHERE expires_ms<=?", "i", tw_unix_ms());
+	if (st == TW_OK)
+		st = tw_cat_exec(w, NULL, err, "DELETE FROM signin_link WHERE expires_ms<=?", "i",
+		        tw_unix_ms());
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, "INSERT INTO signin_link VALUES(?,?)", "hi", hash,
 		        expires_ms);
@@ -133,10 +132,10 @@ enum tw_status tw_catalogue_link_use(struct tw_catalogue *c, const uint8_t link_
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, &changed, err, "DELETE FROM signin_link WHERE hash=? AND expires_ms>?",
-	        "hi", link_hash, tw_unix_ms());
+	if (st == TW_OK)
+		st = tw_cat_exec(w, &changed, err,
+		        "DELETE FROM signin_link WHERE hash=? AND expires_ms>?", "hi", link_hash,
+		        tw_unix_ms());
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NO_TOKEN,
 		        "this sign-in link is unknown, was used already or has expired");
@@ -253,9 +252,8 @@ enum tw_status tw_catalogue_session_find(struct tw_catalogue *c, const uint8_t h
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = find_session(db, hash, project ? project : "", &found, err);
+	if (st == TW_OK)
+		st = find_session(db, hash, project ? project : "", &found, err);
 	tw_cat_done(c, db);
 	if (st != TW_OK)
 		return st;
@@ -297,9 +295,8 @@ enum tw_status tw_catalogue_user_caller(struct tw_catalogue *c, const char *name
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = read_person(db, name, &found, err);
+	if (st == TW_OK)
+		st = read_person(db, name, &found, err);
 	if (st == TW_OK)
 		st = choose_project(db, found.is_admin, project, &found.caller, err);
 	tw_cat_done(c, db);
@@ -316,9 +313,8 @@ enum tw_status tw_catalogue_session_end(
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = audit_session(w, "session.end", hash, NULL, err);
+	if (st == TW_OK)
+		st = audit_session(w, "session.end", hash, NULL, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, "DELETE FROM session WHERE hash=?", "h", hash);
 	return tw_cat_end(c, w, st, err);
@@ -340,11 +336,10 @@ enum tw_status tw_catalogue_sessions_count(
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(&q, db, err, /* a handful per person */
-	        "SELECT count(*) FROM session WHERE expires_ms>?1 AND seen_ms+idle_ms>?1", "i",
-	        tw_unix_ms());
+	if (st == TW_OK)
+		st = tw_cat_query(&q, db, err, /* a handful per person */
+		        "SELECT count(*) FROM session WHERE expires_ms>?1 AND seen_ms+idle_ms>?1",
+		        "i", tw_unix_ms());
 	if (st == TW_OK && tw_cat_row(&q))
 		*ret = (uint64_t)tw_cat_int(&q, 0);
 	if (st == TW_OK)

@@ -85,9 +85,8 @@ static enum tw_status read_wait(struct tw_catalogue *c, const struct tw_throttle
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_now(db, &now, err);
+	if (st == TW_OK)
+		st = tw_cat_now(db, &now, err);
 	if (st == TW_OK)
 		st = longest_wait(db, cost, now, ret_wait_ms, ret_over, err);
 	tw_cat_done(c, db);

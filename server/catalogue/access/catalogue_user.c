@@ -116,9 +116,8 @@ enum tw_status tw_catalogue_user_get(
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = read_user(db, name, ret, err);
+	if (st == TW_OK)
+		st = read_user(db, name, ret, err);
 	tw_cat_done(c, db);
 	return st;
 }
@@ -131,8 +130,6 @@ static enum tw_status name_of(
 	enum tw_status st = tw_cat_query(/* primary key */
 	        &q, db, err, "SELECT name FROM \"user\" WHERE user_id=?", "t", user_id);
 
-	if (st != TW_OK)
-		return st;
 	if (tw_cat_row(&q))
 		(void)snprintf(ret, TW_USER_NAME_BYTES, "%s", tw_cat_str(&q, 0));
 	else
@@ -152,9 +149,8 @@ enum tw_status tw_catalogue_user_change(struct tw_catalogue *c, const char *user
 	char name[TW_USER_NAME_BYTES] = "";
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = name_of(w, user_id, name, err);
+	if (st == TW_OK)
+		st = name_of(w, user_id, name, err);
 	if (st == TW_OK && to->password)
 		st = tw_cat_exec(w, NULL, err, "UPDATE \"user\" SET password=? WHERE user_id=?",
 		        "tt", to->password, user_id);
@@ -181,9 +177,8 @@ enum tw_status tw_catalogue_user_remove(
 	char name[TW_USER_NAME_BYTES] = "";
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = name_of(w, user_id, name, err);
+	if (st == TW_OK)
+		st = name_of(w, user_id, name, err);
 	if (st == TW_OK) /* roles and sessions are deleted by their foreign keys */
 		st = tw_cat_exec(
 		        w, NULL, err, "DELETE FROM \"user\" WHERE user_id=?", "t", user_id);
@@ -243,9 +238,8 @@ enum tw_status tw_catalogue_member_set(struct tw_catalogue *c, const char *proje
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = name_of(w, user_id, name, err);
+	if (st == TW_OK)
+		st = name_of(w, user_id, name, err);
 	if (st == TW_OK && leaves)
 		st = tw_cat_exec(w, &changed, err,
 		        "DELETE FROM member WHERE user_id=? AND project_id=?", "tt", user_id,

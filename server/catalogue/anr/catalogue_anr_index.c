@@ -242,9 +242,8 @@ static enum tw_status reset_range(struct tw_catalogue *c, struct range *io, stru
 	        "UPDATE anr_trace SET keyed=0 WHERE project_id=? AND trace_id>? AND trace_id<=?"};
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = next_range(w, io, err);
+	if (st == TW_OK)
+		st = next_range(w, io, err);
 	for (int i = 0; st == TW_OK && i < 2; i++)
 		st = tw_cat_exec(w, NULL, err, sql[i], "ttt", io->project_id, io->after,
 		        io->last[0] ? io->last : "~");

@@ -35,9 +35,8 @@ static enum tw_status mark_stale(struct tw_catalogue *c, const struct tw_rename 
 	bool ours = false;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_rename_done(w, "anr", r, n ? ids[n - 1] : NULL, &ours, err);
+	if (st == TW_OK)
+		st = tw_cat_rename_done(w, "anr", r, n ? ids[n - 1] : NULL, &ours, err);
 	for (size_t i = 0; st == TW_OK && ours && i < n; i++)
 		st = tw_cat_exec(w, NULL, err, /* primary key */
 		        "UPDATE anr_trace SET keyed=0 WHERE project_id=? AND trace_id=?", "tt",

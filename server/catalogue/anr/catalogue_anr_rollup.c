@@ -177,8 +177,6 @@ static enum tw_status add_stored(
 	        "SELECT data FROM anr_rollup WHERE " OF_SUM " AND generation=?12", SUM_TYPES "i",
 	        SUM_ARGS(c, t, s), c->generation);
 
-	if (st != TW_OK)
-		return st;
 	if (tw_cat_row(&q)) {
 		const struct tw_str data = tw_cat_blob(&q, 0);
 

@@ -32,11 +32,9 @@ static enum tw_status has_returned(struct tw_db *db, const char *project_id,
 	        " AND day>=? AND recorded_ms>?",
 	        "ttii", project_id, s->key, s->fixed_ms / TW_DAY_MS, s->fixed_ms);
 
-	if (st != TW_OK)
-		return st;
 	while (!*ret && tw_cat_row(&q))
 		*ret = is_after_fix(s->triage.fixed_in, tw_cat_str(&q, 0));
-	return tw_cat_close(&q, err);
+	return tw_cat_close_after(&q, st, err);
 }
 
 static enum tw_status find_returned(struct tw_catalogue *c, const char *project_id,

@@ -66,11 +66,11 @@ enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *pr
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_first_int(db, &before, err, /* trace_detected, or trace_stage */
-	        "SELECT count(*) FROM " INSPECTED("?1") " AND (rank=?3 OR (rank>=0 AND rank<?2))",
-	        "tii", project_id, number, (int64_t)POSTPONED);
+	if (st == TW_OK)
+		st = tw_cat_first_int(db, &before, err, /* trace_detected, or trace_stage */
+		        "SELECT count(*) FROM " INSPECTED(
+		                "?1") " AND (rank=?3 OR (rank>=0 AND rank<?2))",
+		        "tii", project_id, number, (int64_t)POSTPONED);
 	if (st == TW_OK)
 		st = tw_cat_first_int(db, &after, err, /* likewise */
 		        "SELECT count(*) FROM " INSPECTED("?1") " AND rank>?2", "ti", project_id,
@@ -275,8 +275,6 @@ static enum tw_status read_cell(struct tw_db *db, struct tw_stmt **kept, int64_t
 	        "SELECT trace_id, data FROM finding WHERE project_id=? AND cell_id=?", "ti",
 	        r->project_id, cell_id);
 
-	if (st != TW_OK)
-		return st;
 	while (st == TW_OK && tw_cat_row(&q)) {
 		const char *id = tw_cat_str(&q, 0);
 

@@ -339,8 +339,6 @@ static enum tw_status load(struct tw_db *db, const struct tw_rollup_due *of, str
 	        "SELECT " TW_CELL_COLUMNS " FROM rollup_cell WHERE project_id=? AND cell_id=?",
 	        "ti", of->project_id, of->cell_id);
 
-	if (st != TW_OK)
-		return st;
 	if (tw_cat_row(&q))
 		st = tw_cat_cell_row(&q, a, ret, err);
 	else if (tw_cat_at_end(&q))
@@ -410,12 +408,13 @@ enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *pro
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, &changed, err, /* primary key */
-	        "UPDATE rollup_cell SET head=?, version=version+1, pending=pending-?, attempts=0"
-	        " WHERE project_id=? AND cell_id=? AND version=?",
-	        "bitii", head, (int64_t)was->n_deltas, project_id, was->cell_id, was->version);
+	if (st == TW_OK)
+		st = tw_cat_exec(w, &changed, err, /* primary key */
+		        "UPDATE rollup_cell SET head=?, version=version+1, pending=pending-?, "
+		        "attempts=0"
+		        " WHERE project_id=? AND cell_id=? AND version=?",
+		        "bitii", head, (int64_t)was->n_deltas, project_id, was->cell_id,
+		        was->version);
 	if (st == TW_OK && changed == 0)
 		st = fail_changed(err);
 	if (st == TW_OK)

@@ -83,8 +83,6 @@ static enum tw_status read_parts(
 		        "SELECT cell_id, metric, data FROM rollup_part WHERE project_id=?1 AND"
 		        " cell_id" TW_CAT_AMONG("?2") " AND (1<<CAST(metric AS INTEGER))&?3<>0",
 		        "tti", k->project_id, ids.list, (int64_t)k->metrics);
-	if (st != TW_OK)
-		return st;
 	while (st == TW_OK && tw_cat_row(&q)) {
 		const size_t place = tw_cat_place(&ids, tw_cat_int(&q, 0));
 		const int64_t metric = tw_cat_int(&q, 1);
@@ -241,8 +239,6 @@ static enum tw_status read_rows(struct tw_db *db, const char *project_id,
 	enum tw_status st = tw_cat_query(/* rollup_cell_by_day */
 	        &q, db, err, sql, "ttiitttttt", CELLS_ARGS(project_id, f));
 
-	if (st != TW_OK)
-		return st;
 	while (st == TW_OK && tw_cat_row(&q))
 		st = room(g) ? tw_cat_cell_row(&q, g->arena, &g->cells[g->n++], err)
 		             : too_much(err);
@@ -318,8 +314,6 @@ static enum tw_status read_names(struct tw_db *db, const char *project_id, const
 		        "SELECT method_id, name, descriptor, named, build_id FROM rollup_method"
 		        " WHERE project_id=?1 AND method_id" TW_CAT_AMONG("?2"),
 		        "tt", project_id, ids.list);
-	if (st != TW_OK)
-		return st;
 	while (st == TW_OK && tw_cat_row(&q)) {
 		const int64_t id = tw_cat_int(&q, 0);
 		const struct tw_rollup_naming found = {.id = (uint64_t)id,
@@ -377,11 +371,9 @@ static enum tw_status read_ids(struct tw_db *db, const char *project_id, const c
 	        " ORDER BY method_id LIMIT ?",
 	        "tti", project_id, name, (int64_t)TW_ROLLUP_SAME_NAME);
 
-	if (st != TW_OK)
-		return st;
 	while (*ret_n < TW_ROLLUP_SAME_NAME && tw_cat_row(&q))
 		ids[(*ret_n)++] = (uint64_t)tw_cat_int(&q, 0);
-	return tw_cat_close(&q, err);
+	return tw_cat_close_after(&q, st, err);
 }
 
 enum tw_status tw_catalogue_rollup_find(struct tw_catalogue *c, const char *project_id,

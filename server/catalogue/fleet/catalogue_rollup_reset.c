@@ -125,11 +125,10 @@ static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, 
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err, /* primary key */
-	        "UPDATE trace SET rollup_state=0 WHERE project_id=? AND rollup_state>1", "t",
-	        project_id);
+	if (st == TW_OK)
+		st = tw_cat_exec(w, NULL, err, /* primary key */
+		        "UPDATE trace SET rollup_state=0 WHERE project_id=? AND rollup_state>1",
+		        "t", project_id);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* trace_detected, or trace_stage */
 		        "UPDATE trace SET detected=0 WHERE project_id=?1 AND state=2 AND"
@@ -165,11 +164,9 @@ static enum tw_status read_days(struct tw_db *db, const struct scope *in, struct
 	                                    "?4") ") of_day GROUP BY day ORDER BY day LIMIT ?2",
 	        "tiit", in->project_id, (int64_t)DAYS_MAX, (int64_t)TW_DAY_MS, in->build_id);
 
-	if (st != TW_OK)
-		return st;
 	while (*ret_n < DAYS_MAX && tw_cat_row(&q))
 		days[(*ret_n)++] = (struct day){tw_cat_int(&q, 0), (uint64_t)tw_cat_int(&q, 1)};
-	return tw_cat_close(&q, err);
+	return tw_cat_close_after(&q, st, err);
 }
 
 static enum tw_status count_there(

@@ -191,8 +191,6 @@ static enum tw_status read_trees(
 		        " r.project_id=t.project_id AND r.cell_id=t.cell_id WHERE t.project_id=?1"
 		        " AND t.cell_id" TW_CAT_AMONG("?2"),
 		        "ttii", k->project_id, ids.list, (int64_t)k->levels, (int64_t)k->rough);
-	if (st != TW_OK)
-		return st;
 	while (st == TW_OK && tw_cat_row(&q)) {
 		const size_t place = tw_cat_place(&ids, tw_cat_int(&q, 0));
 
@@ -315,13 +313,13 @@ enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *proje
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, &changed, err, /* primary key */
-	        "UPDATE rollup_tree SET data=?, levels=?, version=version+1, pending=pending-?"
-	        " WHERE project_id=? AND cell_id=? AND version=?",
-	        "bbitii", &tree->data, &tree->levels, (int64_t)was->n_deltas, project_id,
-	        was->cell_id, was->version);
+	if (st == TW_OK)
+		st = tw_cat_exec(w, &changed, err, /* primary key */
+		        "UPDATE rollup_tree SET data=?, levels=?, version=version+1, "
+		        "pending=pending-?"
+		        " WHERE project_id=? AND cell_id=? AND version=?",
+		        "bbitii", &tree->data, &tree->levels, (int64_t)was->n_deltas, project_id,
+		        was->cell_id, was->version);
 	if (st == TW_OK && changed == 0)
 		st = fail_changed(err);
 	if (st == TW_OK)

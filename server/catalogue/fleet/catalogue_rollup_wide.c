@@ -72,8 +72,6 @@ static enum tw_status read_parts(
 	        " AND (1<<CAST(metric AS INTEGER))&?<>0",
 	        WIDE_TYPES "i", WIDE_ARGS(k->project_id, &into->dims), (int64_t)k->metrics);
 
-	if (st != TW_OK)
-		return st;
 	while (st == TW_OK && tw_cat_row(&q)) {
 		const int64_t metric = tw_cat_int(&q, 0);
 
@@ -180,8 +178,6 @@ static enum tw_status load(struct tw_cat_cells *k, struct tw_rollup_wide *io, st
 	        " label='' AND version>0 ORDER BY cell_id LIMIT ?",
 	        WIDE_TYPES "i", WIDE_ARGS(io->project_id, &io->dims), (int64_t)TW_WIDE_CELLS);
 
-	if (st != TW_OK)
-		return st;
 	while (st == TW_OK && io->n < TW_WIDE_CELLS && tw_cat_row(&q)) {
 		st = tw_cat_cell_row(&q, k->arena, &io->cells[io->n], err);
 		if (st == TW_OK)

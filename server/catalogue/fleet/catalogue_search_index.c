@@ -100,9 +100,8 @@ enum tw_status tw_catalogue_index_pack(struct tw_catalogue *c, const struct tw_r
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = take_loose(w, of, loose, n, err);
+	if (st == TW_OK)
+		st = take_loose(w, of, loose, n, err);
 	if (st == TW_OK)
 		st = put_rows(w, of, loose[0].pack, rows, err);
 	return tw_cat_end(c, w, st, err);
@@ -119,8 +118,6 @@ static enum tw_status read_slot(struct tw_db *db, struct tw_stmt **kept,
 	        " ORDER BY pack",
 	        "tii", query->project_id, query->cells[cell].cell_id, (int64_t)slot);
 
-	if (st != TW_OK)
-		return st;
 	while (st == TW_OK && tw_cat_row(&q)) {
 		const struct tw_index_row row = {tw_cat_int(&q, 0), tw_cat_blob(&q, 1)};
 
@@ -315,9 +312,8 @@ enum tw_status tw_catalogue_method_names(
 	bool more = true;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = each_name(db, of, false, &more, err);
+	if (st == TW_OK)
+		st = each_name(db, of, false, &more, err);
 	if (st == TW_OK && of->raw && more)
 		st = each_name(db, of, true, &more, err);
 	tw_cat_done(c, db);

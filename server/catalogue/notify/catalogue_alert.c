@@ -136,10 +136,10 @@ enum tw_status tw_catalogue_alert_rule_delete(
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_change(w, "no such alert rule", err, /* primary key */
-	        "DELETE FROM alert_rule WHERE project_id=? AND rule_id=?", "tt", project_id, id);
+	if (st == TW_OK)
+		st = tw_cat_change(w, "no such alert rule", err, /* primary key */
+		        "DELETE FROM alert_rule WHERE project_id=? AND rule_id=?", "tt", project_id,
+		        id);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* primary key: few rows per project */
 		        "DELETE FROM alert WHERE project_id=? AND rule_id=?", "tt", project_id, id);
@@ -438,9 +438,8 @@ static enum tw_status put_one(struct tw_catalogue *c, const struct putting *p, s
 	bool has_event = false, current = false;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = is_current(w, p, &current, err);
+	if (st == TW_OK)
+		st = is_current(w, p, &current, err);
 	if (st == TW_OK && current)
 		st = read_stored(w, p->project_id, p->id, &s, err);
 	if (st == TW_OK && current) {

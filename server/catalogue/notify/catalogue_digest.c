@@ -151,9 +151,8 @@ enum tw_status tw_catalogue_digest_notify(struct tw_catalogue *c, const struct t
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = queue_digest(w, of, facts, to, err);
+	if (st == TW_OK)
+		st = queue_digest(w, of, facts, to, err);
 	return tw_cat_end_audited(
 	        c, w, st, &(struct tw_change){"digest.send", of->project_id, "digest"}, err);
 }
@@ -166,13 +165,14 @@ enum tw_status tw_catalogue_digest_claim(struct tw_catalogue *c, const struct tw
 	int mine = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, &mine, err, /* primary key */
-	        "INSERT INTO digest_made(project_id,until_ms,since_ms,made_ms) SELECT ?1,?2,?3,?4"
-	        " WHERE NOT EXISTS(SELECT 1 FROM digest_made WHERE project_id=?1 AND until_ms>=?5)",
-	        "tiiii", of->project_id, of->period.until_ms, of->period.since_ms, now,
-	        day_of(of->period.until_ms));
+	if (st == TW_OK)
+		st = tw_cat_exec(w, &mine, err, /* primary key */
+		        "INSERT INTO digest_made(project_id,until_ms,since_ms,made_ms) SELECT "
+		        "?1,?2,?3,?4"
+		        " WHERE NOT EXISTS(SELECT 1 FROM digest_made WHERE project_id=?1 AND "
+		        "until_ms>=?5)",
+		        "tiiii", of->project_id, of->period.until_ms, of->period.since_ms, now,
+		        day_of(of->period.until_ms));
 	if (st == TW_OK && mine)
 		st = queue_digest(w, of, facts, to, err);
 	if (st == TW_OK)

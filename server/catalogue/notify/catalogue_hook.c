@@ -141,10 +141,10 @@ enum tw_status tw_catalogue_hook_delete(
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_change(w, no_hook, err, "DELETE FROM webhook WHERE project_id=? AND hook_id=?",
-	        "tt", project_id, id);
+	if (st == TW_OK)
+		st = tw_cat_change(w, no_hook, err,
+		        "DELETE FROM webhook WHERE project_id=? AND hook_id=?", "tt", project_id,
+		        id);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* outbox_by_hook, primary key */
 		        "DELETE FROM outbox_attempt WHERE delivery_id IN (SELECT delivery_id FROM"

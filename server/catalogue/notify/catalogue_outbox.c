@@ -313,11 +313,11 @@ enum tw_status tw_catalogue_outbox_expire(
 	const int64_t before = now_ms - TW_HOOK_KEEP_DAYS * TW_DAY_MS;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err, /* outbox_until */
-	        "UPDATE outbox INDEXED BY outbox_until SET state=2 WHERE state=0 AND until_ms<=?1",
-	        "i", now_ms);
+	if (st == TW_OK)
+		st = tw_cat_exec(w, NULL, err, /* outbox_until */
+		        "UPDATE outbox INDEXED BY outbox_until SET state=2 WHERE state=0 AND "
+		        "until_ms<=?1",
+		        "i", now_ms);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* outbox_by_age, primary key */
 		        "DELETE FROM outbox_attempt WHERE delivery_id" TW_EITHER(" IN (",

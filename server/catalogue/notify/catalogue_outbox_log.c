@@ -128,9 +128,8 @@ enum tw_status tw_catalogue_redeliver(struct tw_catalogue *c, const char *projec
 	int64_t event = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = check_redelivery(w, project_id, hook_id, delivery_id, &event, err);
+	if (st == TW_OK)
+		st = check_redelivery(w, project_id, hook_id, delivery_id, &event, err);
 	if (st == TW_OK)
 		st = queue_redelivery(w, project_id, hook_id, delivery_id, event, err);
 	return tw_cat_end_audited(c, w, st,

@@ -52,9 +52,8 @@ enum tw_status tw_catalogue_file_drop(struct tw_catalogue *c, const char *key, s
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin_one(c, &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err, ADD, "ti", key, tw_unix_ms());
+	if (st == TW_OK)
+		st = tw_cat_exec(w, NULL, err, ADD, "ti", key, tw_unix_ms());
 	return tw_cat_end(c, w, st, err);
 }
 
@@ -128,10 +127,9 @@ enum tw_status tw_catalogue_file_drop_later(
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin_one(c, &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err, /* primary key */
-	        "UPDATE file_drop SET due_ms=" NOW("?1") "+?2 WHERE key=?3 AND due_ms=?4", "iiti",
-	        tw_unix_ms(), wait_ms, of->key, of->due_ms);
+	if (st == TW_OK)
+		st = tw_cat_exec(w, NULL, err, /* primary key */
+		        "UPDATE file_drop SET due_ms=" NOW("?1") "+?2 WHERE key=?3 AND due_ms=?4",
+		        "iiti", tw_unix_ms(), wait_ms, of->key, of->due_ms);
 	return tw_cat_end(c, w, st, err);
 }

@@ -37,10 +37,9 @@ static enum tw_status get(
 	struct tw_db *db = NULL;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(&q, db, err, sha256 ? UPLOAD("f.content") : DECODED("content"), "t",
-	        sha256 ? sha256 : trace_id);
+	if (st == TW_OK)
+		st = tw_cat_query(&q, db, err, sha256 ? UPLOAD("f.content") : DECODED("content"),
+		        "t", sha256 ? sha256 : trace_id);
 	if (st == TW_OK) {
 		st = tw_cat_row(&q) ? write_content(tw_cat_blob(&q, 0), ret_fd, err) : TW_NOT_FOUND;
 		st = tw_cat_close_after(&q, st, err);
@@ -90,10 +89,8 @@ enum tw_status tw_cat_small_drop(
 	        "DELETE FROM small_file WHERE trace_id=?1 AND (?2&CASE part WHEN '" TW_SMALL_DECODED
 	        "' THEN 2 WHEN 'system' THEN 4 ELSE 1 END)<>0 RETURNING part",
 	        "ti", trace_id, (int64_t)which);
-	if (st != TW_OK)
-		return st;
 	while (tw_cat_row(&q))
 		*ret |= strcmp(tw_cat_str(&q, 0), TW_SMALL_DECODED) == 0 ? TW_CAT_SMALL_DECODED
 		                                                         : TW_CAT_SMALL_UPLOAD;
-	return tw_cat_close(&q, err);
+	return tw_cat_close_after(&q, st, err);
 }

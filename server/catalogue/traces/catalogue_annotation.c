@@ -116,11 +116,11 @@ enum tw_status tw_catalogue_annotation_delete(struct tw_catalogue *c, const char
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_change(w, no_annotation, err,
-	        "DELETE FROM annotation WHERE project_id=? AND trace_id=? AND annotation_id=?",
-	        "ttt", project_id, trace_id, id);
+	if (st == TW_OK)
+		st = tw_cat_change(w, no_annotation, err,
+		        "DELETE FROM annotation WHERE project_id=? AND trace_id=? AND "
+		        "annotation_id=?",
+		        "ttt", project_id, trace_id, id);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
 		        "UPDATE trace SET annotations=annotations-1"

@@ -200,8 +200,6 @@ static enum tw_status read_images(struct tw_db *db, const char *project_id, stru
 	        "SELECT build_id, map_sha256 FROM build WHERE project_id=?1 AND"
 	        " build_id" TW_CAT_AMONG_IDS("?2"),
 	        "tt", project_id, list);
-	if (st != TW_OK)
-		return st;
 	while (st == TW_OK && tw_cat_row(&q))
 		if (!set_image(&q, io, a))
 			st = tw_oom(err);
@@ -214,9 +212,8 @@ enum tw_status tw_catalogue_library_images(struct tw_catalogue *c, const char *p
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = read_images(db, project_id, a, io, err);
+	if (st == TW_OK)
+		st = read_images(db, project_id, a, io, err);
 	tw_cat_done(c, db);
 	return st;
 }
@@ -263,9 +260,8 @@ enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *projec
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_build_get(db, project_id, build_id, a, &row, &found, err);
+	if (st == TW_OK)
+		st = tw_cat_build_get(db, project_id, build_id, a, &row, &found, err);
 	tw_cat_done(c, db);
 	if (st == TW_OK && !found)
 		return tw_fail(err, TW_NOT_FOUND, "no trace or mapping was sent for this build");
@@ -367,14 +363,14 @@ enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(/* build_by_age */
-	        &q, db, err,
-	        "SELECT build_id FROM (SELECT build_id, version_name, app FROM build WHERE"
-	        " project_id=?1 ORDER BY created_ms DESC, build_id DESC LIMIT 5000) of_project"
-	        " WHERE version_name=?2 AND (?3='' OR app=?3) LIMIT 1",
-	        "ttt", project_id, of->version_name, of->app);
+	if (st == TW_OK)
+		st = tw_cat_query(/* build_by_age */
+		        &q, db, err,
+		        "SELECT build_id FROM (SELECT build_id, version_name, app FROM build WHERE"
+		        " project_id=?1 ORDER BY created_ms DESC, build_id DESC LIMIT 5000) "
+		        "of_project"
+		        " WHERE version_name=?2 AND (?3='' OR app=?3) LIMIT 1",
+		        "ttt", project_id, of->version_name, of->app);
 	if (st == TW_OK) {
 		if (tw_cat_row(&q))
 			found = tw_cat_text(&q, 0, a);

@@ -174,15 +174,13 @@ static enum tw_status read_held(struct tw_db *db, const struct tw_job_row *const
 	enum tw_status st = tw_cat_query(&q, db, err, TW_OF_QUEUE(jobs[0]->queue, HELD), "tttii",
 	        jobs[0]->project_id, ids, jobs[0]->owner, (int64_t)jobs[0]->attempts, until_ms);
 
-	if (st != TW_OK)
-		return st;
 	while (tw_cat_row(&q)) {
 		const char *id = tw_cat_str(&q, 0);
 
 		for (size_t i = 0; id && i < n; i++)
 			ret[i] = ret[i] || strcmp(jobs[i]->trace_id, id) == 0;
 	}
-	return tw_cat_close(&q, err);
+	return tw_cat_close_after(&q, st, err);
 }
 
 enum tw_status tw_catalogue_jobs_held(struct tw_catalogue *c, const struct tw_job_row *const *jobs,
@@ -532,9 +530,8 @@ enum tw_status tw_catalogue_queue_stats(
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = read_stats(db, ret, err);
+	if (st == TW_OK)
+		st = read_stats(db, ret, err);
 	tw_cat_done(c, db);
 	return st;
 }

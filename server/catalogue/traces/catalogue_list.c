@@ -675,9 +675,8 @@ enum tw_status tw_catalogue_filter_set(struct tw_catalogue *c, const char *proje
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = check_room(w, project_id, row->name, err);
+	if (st == TW_OK)
+		st = check_room(w, project_id, row->name, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO saved_filter(project_id,name,query,author,updated_ms)"

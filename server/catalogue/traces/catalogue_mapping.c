@@ -80,8 +80,6 @@ static enum tw_status has_room(
 	        " AND NOT (build_id=? AND kind=?)",
 	        "tti", sent->project_id, sent->build_id, (int64_t)sent->kind);
 
-	if (st != TW_OK)
-		return st;
 	for (; tw_cat_row(&q); n++)
 		bytes += (uint64_t)tw_cat_int(&q, 0);
 	st = tw_cat_close(&q, err);

@@ -77,12 +77,11 @@ enum tw_status tw_catalogue_quarantine_size(
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(&q, db, err, /* bounded by retention */
-	        "SELECT count(*), sum(upload_bytes) FROM quarantine JOIN trace"
-	        " USING (project_id, trace_id)",
-	        "");
+	if (st == TW_OK)
+		st = tw_cat_query(&q, db, err, /* bounded by retention */
+		        "SELECT count(*), sum(upload_bytes) FROM quarantine JOIN trace"
+		        " USING (project_id, trace_id)",
+		        "");
 	if (st == TW_OK && tw_cat_row(&q)) {
 		*ret_traces = (uint64_t)tw_cat_int(&q, 0);
 		*ret_bytes = (uint64_t)tw_cat_int(&q, 1);

@@ -90,9 +90,8 @@ enum tw_status tw_catalogue_resumable_get(struct tw_catalogue *c, const char *pr
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = get(db, project_id, id, a, ret, err);
+	if (st == TW_OK)
+		st = get(db, project_id, id, a, ret, err);
 	tw_cat_done(c, db);
 	return st;
 }
@@ -126,9 +125,8 @@ static enum tw_status first_two(struct tw_catalogue *c, const char *sql, const c
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(&q, db, err, sql, text ? "t" : "", text);
+	if (st == TW_OK)
+		st = tw_cat_query(&q, db, err, sql, text ? "t" : "", text);
 	if (st == TW_OK) {
 		if (tw_cat_row(&q)) {
 			ret[0] = tw_cat_int(&q, 0);
@@ -176,8 +174,6 @@ static enum tw_status check_limits(struct tw_db *db, const struct tw_resumable *
 	        " AND key_id=? AND state=0 AND expires_ms>?",
 	        "tti", u->project_id, u->key_id, now);
 
-	if (st != TW_OK)
-		return st;
 	if (tw_cat_row(&q)) {
 		count = (uint64_t)tw_cat_int(&q, 0);
 		bytes = (uint64_t)tw_cat_int(&q, 1);

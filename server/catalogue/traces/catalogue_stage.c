@@ -126,9 +126,8 @@ enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct 
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = set(w, t, m->postpone, todo_of(m), &changed, err);
+	if (st == TW_OK)
+		st = set(w, t, m->postpone, todo_of(m), &changed, err);
 	if (st == TW_OK && changed)
 		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO postponed(project_id,trace_id,stage,attempts,again_ms,waits,"
@@ -206,13 +205,11 @@ static enum tw_status count_waiting(struct tw_db *db, const struct tw_stage_mark
 	                m->index, m->waits, m->stage),
 	        "t", project_id);
 
-	if (st != TW_OK)
-		return st;
 	if (tw_cat_row(&q)) {
 		ret->traces = (uint64_t)tw_cat_int(&q, 0);
 		ret->oldest_ms = tw_cat_int(&q, 1);
 	}
-	return tw_cat_close(&q, err);
+	return tw_cat_close_after(&q, st, err);
 }
 
 static enum tw_status count_postponed(struct tw_db *db, const struct tw_stage_marks *m,
@@ -224,8 +221,6 @@ static enum tw_status count_postponed(struct tw_db *db, const struct tw_stage_ma
 	        " (?1='' OR project_id=?1) GROUP BY reason ORDER BY reason",
 	        "tt", project_id, m->stage);
 
-	if (st != TW_OK)
-		return st;
 	while (ret->n_why < TW_STAGE_REASONS && tw_cat_row(&q)) {
 		const char *reason = tw_cat_str(&q, 0);
 
@@ -234,7 +229,7 @@ static enum tw_status count_postponed(struct tw_db *db, const struct tw_stage_ma
 		ret->why[ret->n_why].traces = (uint64_t)tw_cat_int(&q, 1);
 		ret->postponed += ret->why[ret->n_why++].traces;
 	}
-	return tw_cat_close(&q, err);
+	return tw_cat_close_after(&q, st, err);
 }
 
 enum tw_status tw_catalogue_stage_waiting(struct tw_catalogue *c, const struct tw_stage_marks *m,

@@ -124,8 +124,6 @@ static enum tw_status get_trace(struct tw_db *db, const char *project_id, const 
 	        "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace WHERE project_id=? AND trace_id=?",
 	        "tt", project_id, trace_id);
 
-	if (st != TW_OK)
-		return st;
 	if (tw_cat_row(&q))
 		st = tw_cat_read_trace(&q, a, &row) ? TW_OK : tw_oom(err);
 	else if (tw_cat_at_end(&q))
@@ -142,9 +140,8 @@ enum tw_status tw_catalogue_trace_get(struct tw_catalogue *c, const char *projec
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = get_trace(db, project_id, trace_id, a, ret, err);
+	if (st == TW_OK)
+		st = get_trace(db, project_id, trace_id, a, ret, err);
 	tw_cat_done(c, db);
 	return st;
 }
@@ -164,8 +161,6 @@ static enum tw_status get_parts(struct tw_db *db, const char *project_id, const 
 	        "SELECT {columns} FROM part WHERE project_id=? AND trace_id=? ORDER BY part", "tt",
 	        project_id, trace_id);
 
-	if (st != TW_OK)
-		return st;
 	while (parts && st == TW_OK && n < PARTS_MAX && tw_cat_row(&q))
 		if (tw_row_read(&q, 0, &fields_of_part, a, &parts[n++]) < 0)
 			st = tw_oom(err);
@@ -183,9 +178,8 @@ enum tw_status tw_catalogue_trace_parts(struct tw_catalogue *c, const char *proj
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = get_parts(db, project_id, trace_id, a, ret, ret_n, err);
+	if (st == TW_OK)
+		st = get_parts(db, project_id, trace_id, a, ret, ret_n, err);
 	tw_cat_done(c, db);
 	return st;
 }
@@ -196,9 +190,8 @@ enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *proje
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_lock(w, TW_ALONE_CONTENT, part->sha256, false, err);
+	if (st == TW_OK)
+		st = tw_cat_lock(w, TW_ALONE_CONTENT, part->sha256, false, err);
 	if (st == TW_OK)
 		st = tw_cat_change(w, "no such trace", err,
 		        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes,found)"

@@ -244,8 +244,6 @@ static enum tw_status read_parts(struct tw_db *w, struct taking *io, struct tw_e
 	        " found=0 ORDER BY part",
 	        "tt", io->job->project_id, io->job->trace_id);
 
-	if (st != TW_OK)
-		return st;
 	while (st == TW_OK && tw_cat_row(&q))
 		st = read_part(&q, 0, io, err);
 	return tw_cat_close_after(&q, st, err);
@@ -280,9 +278,8 @@ static enum tw_status find(struct tw_catalogue *c, struct tw_cat_turn *io, struc
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = find_project(c, db, io, ret, ret_lapsed, err);
+	if (st == TW_OK)
+		st = find_project(c, db, io, ret, ret_lapsed, err);
 	tw_cat_done(c, db);
 	return st;
 }
@@ -393,8 +390,6 @@ static enum tw_status read_waiting(struct tw_db *db, struct tw_arena *a, struct 
 	        err, /* a row per trace not yet decoded */
 	        "SELECT {columns} FROM job GROUP BY project_id ORDER BY project_id", "");
 
-	if (st != TW_OK)
-		return st;
 	while (st == TW_OK && tw_cat_row(&q)) {
 		struct tw_waiting *row = tw_list_add(&all, a, sizeof *row);
 
@@ -412,9 +407,8 @@ enum tw_status tw_catalogue_waiting(struct tw_catalogue *c, struct tw_arena *a,
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = read_waiting(db, a, ret, ret_n, err);
+	if (st == TW_OK)
+		st = read_waiting(db, a, ret, ret_n, err);
 	tw_cat_done(c, db);
 	return st;
 }
