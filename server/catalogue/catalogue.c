@@ -236,8 +236,8 @@ void tw_cat_snapshot_done(struct tw_catalogue *c, struct tw_db *db)
 
 static enum tw_status referred(struct tw_db *db, const char *sha256, bool *ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* part_by_content, build_by_* */
+	int64_t n = 0;
+	enum tw_status st = tw_cat_first_int(db, &n, err, /* part_by_content, build_by_* */
 	        "SELECT 1 FROM part p WHERE sha256=?1 AND NOT EXISTS (SELECT 1 FROM small_file f"
 	        " WHERE f.trace_id=p.trace_id AND f.part=p.part) UNION ALL"
 	        " SELECT 1 FROM build WHERE map_sha256=?1 AND map_sha256<>'' UNION ALL"
@@ -249,10 +249,9 @@ static enum tw_status referred(struct tw_db *db, const char *sha256, bool *ret, 
 	        " LIMIT 1",
 	        "t", sha256);
 
-	if (st != TW_OK)
-		return st;
-	*ret = tw_cat_row(&q);
-	return tw_cat_close(&q, err);
+	if (st == TW_OK)
+		*ret = n != 0;
+	return st;
 }
 
 static int by_text(const void *a, const void *b)
@@ -297,12 +296,11 @@ enum tw_status tw_cat_unused_blobs(struct tw_db *db, const char *const *sha256, 
 enum tw_status tw_catalogue_has_blob(
         struct tw_catalogue *c, const char *sha256, bool *ret, struct tw_err *err)
 {
-	struct tw_db *db = NULL;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
-	st = referred(db, sha256, ret, err);
+	if (st == TW_OK)
+		st = referred(db, sha256, ret, err);
 	tw_cat_done(c, db);
 	return st;
 }
@@ -310,18 +308,11 @@ enum tw_status tw_catalogue_has_blob(
 static enum tw_status is_there(struct tw_catalogue *c, const char *sql, const char *trace_id,
         bool *ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	struct tw_db *db = NULL;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	int64_t n = 0;
+	enum tw_status st = tw_cat_select_int(c, &n, err, sql, "t", trace_id); /* trace_by_id */
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(&q, db, err, sql, "t", trace_id); /* trace_by_id */
-	if (st == TW_OK) {
-		*ret = tw_cat_row(&q);
-		st = tw_cat_close(&q, err);
-	}
-	tw_cat_done(c, db);
+	if (st == TW_OK)
+		*ret = n != 0;
 	return st;
 }
 
@@ -367,21 +358,19 @@ static enum tw_status read_positions(struct tw_catalogue *c, enum tw_name_kind w
         const char *names, size_t n, bool *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	struct tw_db *db = NULL;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_query(&q, db, err, positions[what], "t", names);
-	if (st == TW_OK) {
-		while (tw_cat_row(&q)) {
-			const int64_t at = tw_cat_int(&q, 0);
+	while (tw_cat_row(&q)) {
+		const int64_t at = tw_cat_int(&q, 0);
 
-			if (at >= 0 && (uint64_t)at < n)
-				ret[at] = true;
-		}
-		st = tw_cat_close(&q, err);
+		if (at >= 0 && (uint64_t)at < n)
+			ret[at] = true;
 	}
+	st = tw_cat_close_after(&q, st, err);
 	tw_cat_done(c, db);
 	return st;
 }

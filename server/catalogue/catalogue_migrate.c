@@ -314,7 +314,7 @@ enum tw_status tw_catalogue_compare(struct tw_migrate_rows *m, struct tw_err *er
 		st = walk_table(m, i, COMPARE, &sides, err);
 	}
 	if (st == TW_OK)
-		st = tw_cat_compare_counters(m, &sides, err);
+		st = tw_cat_compare_counters(&sides, err);
 	tw_cat_sides_close(m, &sides);
 	return st;
 }

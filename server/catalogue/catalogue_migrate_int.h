@@ -22,7 +22,7 @@ enum tw_status tw_cat_bring_counters(
         struct tw_migrate_rows *m, const struct tw_cat_sides *s, struct tw_err *err) TW_MUST_USE;
 /* TW_CORRUPT if the target would use a number twice. */
 enum tw_status tw_cat_compare_counters(
-        struct tw_migrate_rows *m, const struct tw_cat_sides *s, struct tw_err *err) TW_MUST_USE;
+        const struct tw_cat_sides *s, struct tw_err *err) TW_MUST_USE;
 
 /* --- all rows of a table in key order (catalogue_cursor.c) --- */
 

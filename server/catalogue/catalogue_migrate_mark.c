@@ -9,55 +9,24 @@
 #include "server/catalogue/catalogue_migrate_int.h"
 #include "server/catalogue/catalogue_tables.h"
 
-/* --- the mark --- */
+enum tw_status tw_catalogue_source_id(
+        struct tw_catalogue *c, char ret[TW_SOURCE_ID], struct tw_err *err)
+{
+	return tw_cat_select_text(c, ret, TW_SOURCE_ID, err,
+	        "SELECT project_id FROM project ORDER BY project_id LIMIT 1", "");
+}
 
 /* A table that exists only in targets, so that older catalogues need no migration. */
-static enum tw_status has_mark(struct tw_db *db, bool *ret, struct tw_err *err)
+enum tw_status tw_catalogue_migrating(struct tw_catalogue *c, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_first_int(db, &n, err,
+	enum tw_status st = tw_cat_select_int(c, &n, err,
 	        TW_EITHER("SELECT count(*) FROM sqlite_master WHERE name='catalogue_migration'",
 	                "SELECT to_regclass('catalogue_migration') IS NOT NULL"),
 	        "");
 
-	*ret = n != 0;
-	return st;
-}
-
-static enum tw_status first_text(
-        struct tw_catalogue *c, const char *sql, char *ret, size_t cap, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
 	if (st == TW_OK)
-		st = tw_cat_query(&q, db, err, sql, "");
-	if (st == TW_OK) {
-		const char *text = tw_cat_row(&q) ? tw_cat_str(&q, 0) : NULL;
-
-		(void)snprintf(ret, cap, "%s", text ? text : "");
-		st = tw_cat_close(&q, err);
-	}
-	tw_cat_done(c, db);
-	return st;
-}
-
-enum tw_status tw_catalogue_source_id(
-        struct tw_catalogue *c, char ret[TW_SOURCE_ID], struct tw_err *err)
-{
-	return first_text(c, "SELECT project_id FROM project ORDER BY project_id LIMIT 1", ret,
-	        TW_SOURCE_ID, err);
-}
-
-enum tw_status tw_catalogue_migrating(struct tw_catalogue *c, bool *ret, struct tw_err *err)
-{
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	if (st == TW_OK)
-		st = has_mark(db, ret, err);
-	tw_cat_done(c, db);
+		*ret = n != 0;
 	return st;
 }
 
@@ -106,8 +75,8 @@ enum tw_status tw_catalogue_mark_migrating(
 	if (st == TW_OK && !marked)
 		return make_mark(to, source, err);
 	if (st == TW_OK)
-		st = first_text(
-		        to, "SELECT source FROM catalogue_migration", present, sizeof present, err);
+		st = tw_cat_select_text(to, present, sizeof present, err,
+		        "SELECT source FROM catalogue_migration", "");
 	if (st == TW_OK && strcmp(present, source) != 0)
 		return tw_fail(err, TW_CONFLICT,
 		        "the target has an incomplete copy of another catalogue: name an empty "
@@ -252,38 +221,40 @@ static enum tw_status set_counter(
 	return tw_cat_end(to, w, st, err);
 }
 
+static enum tw_status read_counter(const struct tw_cat_sides *s, const struct counter *k,
+        int64_t *ret_from, int64_t *ret_to, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_first_int(s->from, ret_from, err, k->get, "");
+
+	return st == TW_OK ? tw_cat_first_int(s->to, ret_to, err, k->get, "") : st;
+}
+
 enum tw_status tw_cat_bring_counters(
         struct tw_migrate_rows *m, const struct tw_cat_sides *s, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < COUNTERS; i++) {
+	for (const struct counter *k = counters; st == TW_OK && k < counters + COUNTERS; k++) {
 		int64_t present = 0, n = 0;
 
-		st = tw_cat_first_int(s->from, &n, err, counters[i].get, "");
-		if (st == TW_OK)
-			st = tw_cat_first_int(s->to, &present, err, counters[i].get, "");
+		st = read_counter(s, k, &n, &present, err);
 		if (st == TW_OK && n > 0 && present != n)
-			st = set_counter(m->to, &counters[i], n, err);
+			st = set_counter(m->to, k, n, err);
 	}
 	return st;
 }
 
-enum tw_status tw_cat_compare_counters(
-        struct tw_migrate_rows *m, const struct tw_cat_sides *s, struct tw_err *err)
+enum tw_status tw_cat_compare_counters(const struct tw_cat_sides *s, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	(void)m;
-	for (size_t i = 0; st == TW_OK && i < COUNTERS; i++) {
+	for (const struct counter *k = counters; st == TW_OK && k < counters + COUNTERS; k++) {
 		int64_t present = 0, n = 0;
 
-		st = tw_cat_first_int(s->from, &n, err, counters[i].get, "");
-		if (st == TW_OK)
-			st = tw_cat_first_int(s->to, &present, err, counters[i].get, "");
+		st = read_counter(s, k, &n, &present, err);
 		if (st == TW_OK && present < n)
 			st = tw_fail(err, TW_CORRUPT, "the target would reuse numbers of table %s",
-			        counters[i].table);
+			        k->table);
 	}
 	return st;
 }

@@ -12,6 +12,7 @@
 
 #include "server/base/clock.h"
 #include "server/base/secret.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_digest.h"
 #include "server/db/catalogue_sqlite.h"
@@ -25,22 +26,9 @@ enum {
 enum tw_status tw_catalogue_project_find(
         struct tw_catalogue *c, const char *name, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	enum tw_status st = tw_catalogue_project_named(c, name, ret_id, err);
 
-	if (st == TW_OK)
-		st = tw_cat_query(/* unique index of name */
-		        &q, db, err, "SELECT project_id FROM project WHERE name=?", "t", name);
-	if (st == TW_OK) {
-		if (tw_cat_row(&q))
-			(void)snprintf(ret_id, TW_ID_BYTES, "%s", tw_cat_str(&q, 0));
-		else
-			st = tw_fail(err, TW_NOT_FOUND, "there is no project \"%.100s\"", name);
-		st = tw_cat_close_after(&q, st, err);
-	}
-	tw_cat_done(c, db);
-	return st;
+	return st == TW_NOT_FOUND ? tw_fail(err, st, "there is no project \"%.100s\"", name) : st;
 }
 
 /* --- selection of traces --- */
@@ -119,16 +107,6 @@ struct turn {                    /* a batch */
 	struct tw_project_sums sums; /* of this batch */
 };
 
-static enum tw_status read_last(struct tw_db *db, char ret[TW_ID_BYTES], struct tw_err *err)
-{
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, "SELECT max(old) FROM temp.move", "");
-
-	if (tw_cat_row(&q) && tw_cat_str(&q, 0))
-		(void)snprintf(ret, TW_ID_BYTES, "%s", tw_cat_str(&q, 0));
-	return tw_cat_close_after(&q, st, err);
-}
-
 static enum tw_status plan(
         struct tw_db *db, const struct tw_project_move *m, struct turn *t, struct tw_err *err)
 {
@@ -146,7 +124,8 @@ static enum tw_status plan(
 		        " WHERE project_id=? AND trace_id>? ORDER BY trace_id LIMIT ?",
 		        "tti", m->from_id, t->after, most);
 	if (st == TW_OK)
-		st = read_last(db, t->after, err);
+		st = tw_cat_first_text(db, t->after, sizeof t->after, err,
+		        "SELECT coalesce(max(old),?) FROM temp.move", "t", t->after);
 	if (st == TW_OK)
 		st = rename_taken(db, m->to_id, &t->sums.renamed, err);
 	if (st == TW_OK)

@@ -13,18 +13,7 @@ enum { PATH_BYTES = 1500 };
 enum tw_status tw_catalogue_identity(
         struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	if (st == TW_OK)
-		st = tw_cat_query(&q, db, err, "SELECT identity FROM catalogue_identity", "");
-	if (st == TW_OK) {
-		(void)snprintf(ret, cap, "%s", tw_cat_row(&q) ? tw_cat_str(&q, 0) : "");
-		st = tw_cat_close(&q, err);
-	}
-	tw_cat_done(c, db);
-	return st;
+	return tw_cat_select_text(c, ret, cap, err, "SELECT identity FROM catalogue_identity", "");
 }
 
 static enum tw_status other_folder(struct tw_err *err)
@@ -120,23 +109,15 @@ void tw_catalogue_only_while(bool (*there)(void *arg), void *arg)
 
 enum tw_status tw_catalogue_is_served(struct tw_catalogue *c, bool *ret, struct tw_err *err)
 {
-	struct tw_db *db;
 	int64_t served = 0;
-	enum tw_status st;
+	enum tw_status st = TW_OK;
 
-	*ret = false;
-	if (tw_cat_is_sqlite(c))
-		return TW_OK;
-	st = tw_cat_reader(c, &db, err);
-	if (st != TW_OK)
-		return st;
-	/* takes and releases the lock of tw_postgres_hold */
-	st = tw_cat_first_int(db, &served, err,
-	        "SELECT CASE WHEN pg_try_advisory_lock(1953977199, hashtext(identity)) THEN NOT"
-	        " pg_advisory_unlock(1953977199, hashtext(identity)) ELSE true END"
-	        " FROM catalogue_identity",
-	        "");
-	tw_cat_done(c, db);
+	if (!tw_cat_is_sqlite(c)) /* takes and releases the lock of tw_postgres_hold */
+		st = tw_cat_select_int(c, &served, err,
+		        "SELECT CASE WHEN pg_try_advisory_lock(1953977199, hashtext(identity)) THEN"
+		        " NOT pg_advisory_unlock(1953977199, hashtext(identity)) ELSE true END"
+		        " FROM catalogue_identity",
+		        "");
 	*ret = served != 0;
 	return st;
 }

@@ -50,13 +50,11 @@ enum tw_status tw_cat_old_schema(int have, const struct tw_embedded *schema, str
 
 static enum tw_status schema_version(struct tw_db *db, int *ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, "PRAGMA user_version", "");
+	int64_t version = 0;
+	enum tw_status st = tw_cat_first_int(db, &version, err, "PRAGMA user_version", "");
 
-	if (st != TW_OK)
-		return st;
-	*ret = tw_cat_row(&q) ? (int)tw_cat_int(&q, 0) : 0;
-	return tw_cat_close(&q, err);
+	*ret = (int)version;
+	return st;
 }
 
 static enum tw_status apply(

@@ -162,27 +162,16 @@ const struct tw_fields tw_audit_fields = TW_FIELDS(entry_fields);
 enum tw_status tw_catalogue_audit(struct tw_catalogue *c, const struct tw_audit_query *of,
         struct tw_arena *a, struct tw_audit_entry **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {.arena = a,
-	        .limit = MAX_ENTRIES,
-	        .row_bytes = sizeof **ret,
-	        .fields = &tw_audit_fields};
+	struct tw_cat_list *l = TW_CAT_LIST(a, MAX_ENTRIES, &tw_audit_fields, ret, ret_n);
 	const int64_t before = of->before ? of->before : INT64_MAX;
 	const int64_t limit = of->limit < MAX_ENTRIES ? of->limit : MAX_ENTRIES;
-	const char *const project_id = of->project_id ? of->project_id : "";
-	enum tw_status st;
 
 	/* audit_by_project, or the primary key for all projects; the rest is filtered */
 	if (of->project_id)
-		st = tw_cat_list(c, &l, err, AUDIT("project_id=?1"), "tittti", project_id, before,
-		        of->action, of->by, of->target, limit);
-	else
-		st = tw_cat_list(c, &l, err, AUDIT("?1=''"), "tittti", project_id, before,
-		        of->action, of->by, of->target, limit);
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
+		return tw_cat_list(c, l, err, AUDIT("project_id=?1"), "tittti", of->project_id,
+		        before, of->action, of->by, of->target, limit);
+	return tw_cat_list(c, l, err, AUDIT("?1=''"), "tittti", "", before, of->action, of->by,
+	        of->target, limit);
 }
 
 enum tw_status tw_catalogue_audit_expire(

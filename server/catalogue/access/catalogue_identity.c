@@ -10,40 +10,25 @@ struct account {
 	bool is_admin, is_disabled;
 };
 
-static enum tw_status read_account(
-        struct tw_cat_query *q, struct account *ret, bool *ret_there, struct tw_err *err)
-{
-	*ret_there = tw_cat_row(q);
-	if (*ret_there) {
-		(void)snprintf(ret->id, sizeof ret->id, "%s", tw_cat_str(q, 0));
-		(void)snprintf(ret->name, sizeof ret->name, "%s", tw_cat_str(q, 1));
-		ret->is_admin = tw_cat_int(q, 2) != 0;
-		ret->is_disabled = tw_cat_int(q, 3) != 0;
-	}
-	return tw_cat_close(q, err);
-}
+#define ACCOUNT(member) TW_FIELD(struct account, member, "u." #member, NULL)
+static const struct tw_fields account_fields =
+        TW_FIELDS_OF(TW_FIELD(struct account, id, "u.user_id", NULL), ACCOUNT(name),
+                ACCOUNT(is_admin), ACCOUNT(is_disabled));
 
 static enum tw_status by_identity(struct tw_db *db, const struct tw_identity *who,
         struct account *ret, bool *ret_there, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys */
-	        "SELECT u.user_id, u.name, u.is_admin, u.is_disabled FROM identity i"
-	        " JOIN \"user\" u ON u.user_id=i.user_id WHERE i.issuer=? AND i.subject=?",
+	return tw_cat_get(db, &account_fields, NULL, ret, ret_there, err, /* primary keys */
+	        "SELECT {columns} FROM identity i JOIN \"user\" u ON u.user_id=i.user_id"
+	        " WHERE i.issuer=? AND i.subject=?",
 	        "tt", who->issuer, who->subject);
-
-	return st == TW_OK ? read_account(&q, ret, ret_there, err) : st;
 }
 
 static enum tw_status by_id(struct tw_db *db, const char *user_id, struct account *ret,
         bool *ret_there, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
-	        "SELECT user_id, name, is_admin, is_disabled FROM \"user\" WHERE user_id=?", "t",
-	        user_id);
-
-	return st == TW_OK ? read_account(&q, ret, ret_there, err) : st;
+	return tw_cat_get(db, &account_fields, NULL, ret, ret_there, err, /* primary key */
+	        "SELECT {columns} FROM \"user\" u WHERE u.user_id=?", "t", user_id);
 }
 
 static struct tw_actor actor_of(const struct account *a)

@@ -51,11 +51,17 @@ enum tw_status tw_catalogue_key_add(struct tw_catalogue *c, const struct tw_key_
 
 /* --- lookup by secret --- */
 
+#define FOUND(member) TW_FIELD(struct found, member, "", NULL)
+static const struct tw_fields found_fields =
+        TW_FIELDS_OF(FOUND(caller.scope), FOUND(caller.project_id), FOUND(caller.key_id),
+                FOUND(seen_ms), FOUND(ends_ms), FOUND(revoked_ms), FOUND(old));
+
 static enum tw_status look_up(
         struct tw_db *db, const uint8_t hash[32], struct found *ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* unique indexes of hash and old_hash */
+	bool found = false;
+	enum tw_status st = tw_cat_get(db, &found_fields, NULL, ret, &found,
+	        err, /* unique indexes of hash and old_hash */
 	        "SELECT scope, project_id, key_id, last_seen_ms, expires_ms, revoked_ms, 0"
 	        " FROM api_key WHERE hash=?1 UNION ALL"
 	        " SELECT scope, project_id, key_id, old_seen_ms,"
@@ -63,18 +69,7 @@ static enum tw_status look_up(
 	        " revoked_ms, 1 FROM api_key WHERE old_hash=?1",
 	        "h", hash);
 
-	if (!tw_cat_row(&q)) {
-		st = tw_cat_close(&q, err);
-		return st == TW_OK ? tw_fail(err, TW_NO_TOKEN, "the key is unknown") : st;
-	}
-	ret->caller.scope = (enum tw_scope)tw_cat_int(&q, 0);
-	(void)snprintf(ret->caller.project_id, TW_ID_BYTES, "%s", tw_cat_str(&q, 1));
-	(void)snprintf(ret->caller.key_id, TW_ID_BYTES, "%s", tw_cat_str(&q, 2));
-	ret->seen_ms = tw_cat_int(&q, 3);
-	ret->ends_ms = tw_cat_int(&q, 4);
-	ret->revoked_ms = tw_cat_int(&q, 5);
-	ret->old = tw_cat_int(&q, 6) != 0;
-	return tw_cat_close(&q, err);
+	return st == TW_OK && !found ? tw_fail(err, TW_NO_TOKEN, "the key is unknown") : st;
 }
 
 /* The client has the secret, so the error may say why it no longer works. */
@@ -151,21 +146,16 @@ const struct tw_fields tw_key_fields = TW_FIELDS(key_fields);
 enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         struct tw_key_row **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {.arena = a, .row_bytes = sizeof **ret, .fields = &tw_key_fields};
 	int64_t n = 0;
 	enum tw_status st = tw_cat_select_int(c, &n, err, /* primary key */
 	        "SELECT count(*) FROM api_key WHERE project_id=?", "t", project_id);
 
-	l.limit = (size_t)n;
-	if (st == TW_OK)
-		st = tw_cat_list(c, &l, err, /* primary key */
-		        "SELECT {columns} FROM api_key WHERE project_id=? ORDER BY key_id", "t",
-		        project_id);
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
+	if (st != TW_OK)
+		return st;
+	return tw_cat_list(c, TW_CAT_LIST(a, (size_t)n, &tw_key_fields, ret, ret_n),
+	        err, /* primary key */
+	        "SELECT {columns} FROM api_key WHERE project_id=? ORDER BY key_id", "t",
+	        project_id);
 }
 
 static const char no_key[] = "no such key in use";

@@ -12,33 +12,20 @@
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/db/catalogue_sqlite.h"
 
-static enum tw_status find_project(
-        struct tw_db *db, const char *name, char ret_id[TW_ID_BYTES], bool *ret, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(/* unique index of name */
-	        &q, db, err, "SELECT project_id FROM project WHERE name=?", "t", name);
-
-	if (st != TW_OK)
-		return st;
-	*ret = tw_cat_row(&q);
-	if (*ret)
-		(void)snprintf(ret_id, TW_ID_BYTES, "%s", tw_cat_str(&q, 0));
-	return tw_cat_close(&q, err);
-}
+#define PROJECT_NAMED "SELECT project_id FROM project WHERE name=?" /* unique index of name */
 
 enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	int64_t now = tw_unix_ms();
-	char id[TW_ID_BYTES];
-	bool found = false;
+	char id[TW_ID_BYTES] = "";
+	bool found;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
-	st = find_project(w, name, id, &found, err);
+	if (st == TW_OK)
+		st = tw_cat_first_text(w, id, sizeof id, err, PROJECT_NAMED, "t", name);
+	found = id[0] != '\0';
 	if (st == TW_OK && !found)
 		st = tw_ulid_new(now, id, err);
 	if (st == TW_OK && !found)
@@ -57,85 +44,57 @@ enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
 enum tw_status tw_catalogue_project_named(
         struct tw_catalogue *c, const char *name, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
-	struct tw_db *db;
-	bool found = false;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	enum tw_status st =
+	        tw_cat_select_text(c, ret_id, TW_ID_BYTES, err, PROJECT_NAMED, "t", name);
 
-	if (st == TW_OK)
-		st = find_project(db, name, ret_id, &found, err);
-	tw_cat_done(c, db);
-	return st == TW_OK && !found ? tw_fail(err, TW_NOT_FOUND, "no such project") : st;
+	return st == TW_OK && !ret_id[0] ? tw_fail(err, TW_NOT_FOUND, "no such project") : st;
 }
 
 enum tw_status tw_catalogue_project_of_trace(
         struct tw_catalogue *c, const char *trace_id, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	return tw_cat_select_text(c, ret_id, TW_ID_BYTES, err, /* trace_by_id */
+	        "SELECT project_id FROM trace WHERE trace_id=?", "t", trace_id);
+}
 
-	if (st != TW_OK)
-		return st;
-	ret_id[0] = '\0';
-	st = tw_cat_query(/* trace_by_id */
-	        &q, db, err, "SELECT project_id FROM trace WHERE trace_id=?", "t", trace_id);
-	if (st == TW_OK && tw_cat_row(&q))
-		(void)snprintf(ret_id, TW_ID_BYTES, "%s", tw_cat_str(&q, 0));
-	if (st == TW_OK)
-		st = tw_cat_close(&q, err);
-	tw_cat_done(c, db);
+#define PROJECT(member, column) TW_FIELD(struct tw_project_row, member, column, NULL)
+static const struct tw_fields project_fields = TW_FIELDS_OF(
+        PROJECT(id, "project_id"), PROJECT(name, "name"), PROJECT(created_ms, "created_ms"));
+
+static enum tw_status count_projects(struct tw_catalogue *c, size_t *ret, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = tw_cat_select_int(c, &n, err, "SELECT count(*) FROM project", "");
+
+	*ret = (size_t)n;
 	return st;
-}
-
-static enum tw_status count_projects(struct tw_db *db, size_t *ret, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, "SELECT count(*) FROM project", "");
-
-	if (st != TW_OK)
-		return st;
-	*ret = tw_cat_row(&q) ? (size_t)tw_cat_int(&q, 0) : 0;
-	return tw_cat_close(&q, err);
-}
-
-static enum tw_status read_projects(struct tw_db *db, struct tw_arena *a,
-        struct tw_project_row **ret, size_t *ret_n, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	struct tw_project_row *rows;
-	size_t n = 0;
-	size_t cap = 0;
-	enum tw_status st = count_projects(db, &cap, err);
-
-	if (st != TW_OK)
-		return st;
-	rows = tw_arena_alloc(a, cap, sizeof *rows);
-	if (!rows)
-		return tw_oom(err);
-	st = tw_cat_query(&q, db, err,
-	        "SELECT project_id, name, created_ms FROM project ORDER BY project_id", "");
-	while (n < cap && tw_cat_row(&q)) {
-		rows[n] = (struct tw_project_row){
-		        tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a), tw_cat_int(&q, 2)};
-		if (!rows[n].id || !rows[n].name)
-			st = tw_oom(err);
-		n++;
-	}
-	*ret = rows;
-	*ret_n = n;
-	return tw_cat_close_after(&q, st, err);
 }
 
 enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
         struct tw_project_row **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	size_t n = 0;
+	enum tw_status st = count_projects(c, &n, err);
 
-	if (st == TW_OK)
-		st = read_projects(db, a, ret, ret_n, err);
-	tw_cat_done(c, db);
-	return st;
+	if (st != TW_OK)
+		return st;
+	return tw_cat_list(c, TW_CAT_LIST(a, n, &project_fields, ret, ret_n), err,
+	        "SELECT {columns} FROM project ORDER BY project_id", "");
+}
+
+enum tw_status tw_catalogue_user_projects(struct tw_catalogue *c, const char *user_id,
+        struct tw_arena *a, struct tw_project_row **ret, size_t *ret_n, struct tw_err *err)
+{
+	size_t n = 0;
+	enum tw_status st = count_projects(c, &n, err); /* at least as many */
+
+	if (st != TW_OK)
+		return st;
+	return tw_cat_list(c, TW_CAT_LIST(a, n, &project_fields, ret, ret_n),
+	        err, /* primary keys */
+	        "SELECT {columns} FROM project WHERE project_id IN (SELECT project_id FROM member"
+	        " WHERE user_id=?) ORDER BY project_id",
+	        "t", user_id);
 }
 
 /* *ret_n: their number, *ret_known: how many of them c has too. */
@@ -173,30 +132,26 @@ enum tw_status tw_catalogue_is_strange(
 
 /* --- settings of a project --- */
 
+struct setting {
+	const char *value;
+	int64_t updated_ms;
+};
+
+static const struct tw_fields setting_fields =
+        TW_FIELDS_OF(TW_FIELD(struct setting, value, "value", NULL),
+                TW_FIELD(struct setting, updated_ms, "updated_ms", NULL));
+
 enum tw_status tw_catalogue_setting_get(struct tw_catalogue *c, const char *project_id,
         const char *key, struct tw_arena *a, const char **ret, int64_t *ret_updated_ms,
         struct tw_err *err)
 {
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	if (st != TW_OK)
-		return st;
-	*ret = NULL;
-	*ret_updated_ms = 0;
-	st = tw_cat_query(/* primary key */
-	        &q, db, err,
-	        "SELECT value, updated_ms FROM project_setting WHERE project_id=? AND key=?", "tt",
+	struct setting s = {NULL, 0};
+	enum tw_status st = tw_cat_find(c, &setting_fields, a, &s, NULL, err, /* primary key */
+	        "SELECT {columns} FROM project_setting WHERE project_id=? AND key=?", "tt",
 	        project_id, key);
-	if (st == TW_OK) {
-		if (tw_cat_row(&q)) {
-			*ret = tw_cat_text(&q, 0, a);
-			*ret_updated_ms = tw_cat_int(&q, 1);
-		}
-		st = tw_cat_close(&q, err);
-	}
-	tw_cat_done(c, db);
+
+	*ret = s.value;
+	*ret_updated_ms = s.updated_ms;
 	return st;
 }
 

@@ -26,6 +26,10 @@ struct tw_project_row {
 };
 enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
         struct tw_project_row **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* The projects in which the person has a role; all for an admin of the server. */
+enum tw_status tw_catalogue_user_projects(struct tw_catalogue *c, const char *user_id,
+        struct tw_arena *a, struct tw_project_row **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
 /* Whether the catalogue in that file, opened read-only, has projects and none of c's. */
 enum tw_status tw_catalogue_is_strange(
         struct tw_catalogue *c, const char *path, bool *ret, struct tw_err *err) TW_MUST_USE;

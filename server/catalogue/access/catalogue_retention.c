@@ -5,58 +5,24 @@
 
 enum { OLD_MAX = 4096 };
 
-static enum tw_status read_traces_use(
-        struct tw_db *db, const char *project_id, struct tw_use *ret, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* the project's rows, once a sweep */
-	        "SELECT count(*), sum(pinned), sum(file_bytes), sum(CASE state WHEN 4 THEN 1"
-	        " ELSE 0 END) FROM trace WHERE project_id=?",
-	        "t", project_id);
-
-	if (tw_cat_row(&q)) {
-		ret->traces = (uint64_t)tw_cat_int(&q, 0);
-		ret->pinned = (uint64_t)tw_cat_int(&q, 1);
-		ret->decoded_bytes = (uint64_t)tw_cat_int(&q, 2);
-		ret->archived = (uint64_t)tw_cat_int(&q, 3);
-	}
-	return tw_cat_close_after(&q, st, err);
-}
-
-static enum tw_status read_uploads_use(
-        struct tw_db *db, const char *project_id, struct tw_use *ret, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
-	        "SELECT sum(bytes) FROM part WHERE project_id=?", "t", project_id);
-
-	if (tw_cat_row(&q))
-		ret->upload_bytes = (uint64_t)tw_cat_int(&q, 0);
-	return tw_cat_close_after(&q, st, err);
-}
+#define USE(member) TW_FIELD(struct tw_use, member, "", NULL)
+static const struct tw_fields use_fields = TW_FIELDS_OF(
+        USE(traces), USE(pinned), USE(decoded_bytes), USE(archived), USE(upload_bytes));
 
 enum tw_status tw_catalogue_use(
         struct tw_catalogue *c, const char *project_id, struct tw_use *ret, struct tw_err *err)
 {
-	struct tw_use use = {0};
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	if (st == TW_OK)
-		st = read_traces_use(db, project_id, &use, err);
-	if (st == TW_OK)
-		st = read_uploads_use(db, project_id, &use, err);
-	tw_cat_done(c, db);
-	if (st == TW_OK)
-		*ret = use;
-	return st;
+	return tw_cat_find(c, &use_fields, NULL, ret, NULL,
+	        err, /* the project's rows, once a sweep; primary key */
+	        "SELECT count(*), sum(pinned), sum(file_bytes), sum(CASE state WHEN 4 THEN 1"
+	        " ELSE 0 END), (SELECT sum(bytes) FROM part WHERE project_id=?1) FROM trace"
+	        " WHERE project_id=?1",
+	        "t", project_id);
 }
 
-static const struct tw_fields old_fields = TW_FIELDS_OF(TW_FIELD(struct tw_old_trace, id, "", NULL),
-        TW_FIELD(struct tw_old_trace, name, "", NULL),
-        TW_FIELD(struct tw_old_trace, created_ms, "", NULL),
-        TW_FIELD(struct tw_old_trace, since_ms, "", NULL),
-        TW_FIELD(struct tw_old_trace, bytes, "", NULL));
+#define OLD(member) TW_FIELD(struct tw_old_trace, member, "", NULL)
+static const struct tw_fields old_fields =
+        TW_FIELDS_OF(OLD(id), OLD(name), OLD(created_ms), OLD(since_ms), OLD(bytes));
 
 static enum tw_status select_old(struct tw_catalogue *c, const char *sql,
         const struct tw_old_query *of, struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,

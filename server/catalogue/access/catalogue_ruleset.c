@@ -15,19 +15,19 @@ enum tw_status tw_catalogue_ruleset(struct tw_catalogue *c, const char *project_
         const char *kind, int64_t version, struct tw_arena *a, struct tw_ruleset *ret,
         struct tw_err *err)
 {
-	struct tw_cat_list list = {a, 1, sizeof *ret, NULL, NULL, 0, &rules_fields};
-	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
+	bool found = false;
+	enum tw_status st;
+
+	*ret = (struct tw_ruleset){.author = ""};
+	st = tw_cat_find(c, &rules_fields, a, ret, &found, err, /* primary key */
 	        "SELECT version, author, created_ms, value FROM ruleset WHERE project_id=?1 AND"
 	        " kind=?2 AND version>=?3 AND version<=CASE ?3 WHEN 0 THEN 9223372036854775807"
 	        " ELSE ?3 END ORDER BY version DESC LIMIT 1",
 	        "tti", project_id, kind, version);
-
-	if (st == TW_OK && list.n == 0 && version)
+	if (st == TW_OK && !found && version)
 		return tw_fail(err, TW_NOT_FOUND,
 		        "version %lld of the rules does not exist or is no longer stored",
 		        (long long)version);
-	if (st == TW_OK)
-		*ret = list.n ? *(struct tw_ruleset *)list.rows : (struct tw_ruleset){.author = ""};
 	return st;
 }
 
@@ -35,18 +35,11 @@ enum tw_status tw_catalogue_ruleset_versions(struct tw_catalogue *c, const char 
         const char *kind, struct tw_arena *a, struct tw_ruleset **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list list = {
-	        a, TW_RULESETS_LISTED, sizeof **ret, NULL, NULL, 0, &rules_fields};
-	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
+	return tw_cat_list(c, TW_CAT_LIST(a, TW_RULESETS_LISTED, &rules_fields, ret, ret_n),
+	        err, /* primary key */
 	        "SELECT version, author, created_ms, '' FROM ruleset WHERE project_id=? AND kind=?"
 	        " ORDER BY version DESC LIMIT ?",
 	        "tti", project_id, kind, (int64_t)TW_RULESETS_LISTED);
-
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
 }
 
 static enum tw_status add_version(struct tw_db *db, const char *project_id, const char *kind,

@@ -332,18 +332,11 @@ enum tw_status tw_catalogue_sessions_end(
 enum tw_status tw_catalogue_sessions_count(
         struct tw_catalogue *c, uint64_t *ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	int64_t n = 0;
+	enum tw_status st = tw_cat_select_int(c, &n, err, /* a handful per person */
+	        "SELECT count(*) FROM session WHERE expires_ms>?1 AND seen_ms+idle_ms>?1", "i",
+	        tw_unix_ms());
 
-	if (st == TW_OK)
-		st = tw_cat_query(&q, db, err, /* a handful per person */
-		        "SELECT count(*) FROM session WHERE expires_ms>?1 AND seen_ms+idle_ms>?1",
-		        "i", tw_unix_ms());
-	if (st == TW_OK && tw_cat_row(&q))
-		*ret = (uint64_t)tw_cat_int(&q, 0);
-	if (st == TW_OK)
-		st = tw_cat_close(&q, err);
-	tw_cat_done(c, db);
+	*ret = (uint64_t)n;
 	return st;
 }

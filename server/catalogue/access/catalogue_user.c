@@ -81,60 +81,30 @@ enum tw_status tw_catalogue_user_add(struct tw_catalogue *c, const char *name, c
 	return st;
 }
 
-static enum tw_status read_user(
-        struct tw_db *db, const char *name, struct tw_user *ret, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(/* unique index of name */
-	        &q, db, err,
-	        "SELECT user_id, name, password, is_admin, is_disabled FROM \"user\" WHERE name=?",
-	        "t", name);
-	struct tw_user u = {.is_admin = false};
-	bool there;
-
-	if (st != TW_OK)
-		return st;
-	there = tw_cat_row(&q);
-	if (there) {
-		(void)snprintf(u.id, sizeof u.id, "%s", tw_cat_str(&q, 0));
-		(void)snprintf(u.name, sizeof u.name, "%s", tw_cat_str(&q, 1));
-		(void)snprintf(u.password, sizeof u.password, "%s", tw_cat_str(&q, 2));
-		u.is_admin = tw_cat_int(&q, 3) != 0;
-		u.is_disabled = tw_cat_int(&q, 4) != 0;
-	}
-	st = tw_cat_close(&q, err);
-	if (st == TW_OK && !there)
-		st = tw_fail(err, TW_NOT_FOUND, "no user of that name");
-	if (st == TW_OK)
-		*ret = u;
-	return st;
-}
+#define ACCOUNT(member) TW_FIELD(struct tw_user, member, #member, NULL)
+static const struct tw_fields account_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_user, id, "user_id", NULL), ACCOUNT(name),
+                ACCOUNT(password), ACCOUNT(is_admin), ACCOUNT(is_disabled));
 
 enum tw_status tw_catalogue_user_get(
         struct tw_catalogue *c, const char *name, struct tw_user *ret, struct tw_err *err)
 {
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	bool found = false;
+	enum tw_status st =
+	        tw_cat_find(c, &account_fields, NULL, ret, &found, err, /* unique index of name */
+	                "SELECT {columns} FROM \"user\" WHERE name=?", "t", name);
 
-	if (st == TW_OK)
-		st = read_user(db, name, ret, err);
-	tw_cat_done(c, db);
-	return st;
+	return st == TW_OK && !found ? tw_fail(err, TW_NOT_FOUND, "no user of that name") : st;
 }
 
 /* The name for the audit log; TW_NOT_FOUND if there is no such account. */
 static enum tw_status name_of(
         struct tw_db *db, const char *user_id, char ret[TW_USER_NAME_BYTES], struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(/* primary key */
-	        &q, db, err, "SELECT name FROM \"user\" WHERE user_id=?", "t", user_id);
+	enum tw_status st = tw_cat_first_text(db, ret, TW_USER_NAME_BYTES, err, /* primary key */
+	        "SELECT name FROM \"user\" WHERE user_id=?", "t", user_id);
 
-	if (tw_cat_row(&q))
-		(void)snprintf(ret, TW_USER_NAME_BYTES, "%s", tw_cat_str(&q, 0));
-	else
-		st = tw_fail(err, TW_NOT_FOUND, "no such user");
-	return tw_cat_close_after(&q, st, err);
+	return st == TW_OK && !ret[0] ? tw_fail(err, TW_NOT_FOUND, "no such user") : st;
 }
 
 static const char *bool_text(bool is_set, bool value)
@@ -204,27 +174,17 @@ const struct tw_fields tw_user_fields = TW_FIELDS(user_fields);
 enum tw_status tw_catalogue_users(struct tw_catalogue *c, const char *project_id, const char *after,
         struct tw_arena *a, struct tw_user_row **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {.arena = a,
-	        .limit = TW_USERS_MAX,
-	        .row_bytes = sizeof **ret,
-	        .fields = &tw_user_fields};
-	enum tw_status st;
+	struct tw_cat_list *l = TW_CAT_LIST(a, TW_USERS_MAX, &tw_user_fields, ret, ret_n);
 
 	if (project_id[0]) /* member_by_project, then sorted: a handful */
-		st = tw_cat_list(c, &l, err,
+		return tw_cat_list(c, l, err,
 		        "SELECT {columns} FROM member m JOIN \"user\" u ON u.user_id=m.user_id"
 		        " WHERE m.project_id=?1 AND u.name>?2 ORDER BY u.name LIMIT ?3",
 		        "tti", project_id, after, (int64_t)TW_USERS_MAX);
-	else
-		st = tw_cat_list(c, &l, err, /* unique index of name */
-		        "SELECT {columns} FROM \"user\" u LEFT JOIN member m ON m.user_id=u.user_id"
-		        " AND m.project_id='' WHERE u.name>?1 ORDER BY u.name LIMIT ?2",
-		        "ti", after, (int64_t)TW_USERS_MAX);
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
+	return tw_cat_list(c, l, err, /* unique index of name */
+	        "SELECT {columns} FROM \"user\" u LEFT JOIN member m ON m.user_id=u.user_id"
+	        " AND m.project_id='' WHERE u.name>?1 ORDER BY u.name LIMIT ?2",
+	        "ti", after, (int64_t)TW_USERS_MAX);
 }
 
 /* --- roles --- */
@@ -257,47 +217,4 @@ enum tw_status tw_catalogue_member_set(struct tw_catalogue *c, const char *proje
 	        &(struct tw_change){leaves ? "member.remove" : "member.set", project_id, name,
 	                .facts = {{"scope", leaves ? NULL : tw_scope_name(scope)}}},
 	        err);
-}
-
-static enum tw_status read_projects(struct tw_cat_query *q, struct tw_arena *a,
-        struct tw_project_row *rows, size_t cap, size_t *ret_n, struct tw_err *err)
-{
-	enum tw_status st = TW_OK;
-	size_t n = 0;
-
-	while (st == TW_OK && n < cap && tw_cat_row(q)) {
-		rows[n] = (struct tw_project_row){
-		        tw_cat_text(q, 0, a), tw_cat_text(q, 1, a), tw_cat_int(q, 2)};
-		if (!rows[n].id || !rows[n].name)
-			st = tw_oom(err);
-		n++;
-	}
-	*ret_n = n;
-	return tw_cat_close_after(q, st, err);
-}
-
-enum tw_status tw_catalogue_user_projects(struct tw_catalogue *c, const char *user_id,
-        struct tw_arena *a, struct tw_project_row **ret, size_t *ret_n, struct tw_err *err)
-{
-	struct tw_project_row *all;
-	struct tw_cat_query q;
-	size_t n_all;
-	struct tw_db *db;
-	/* a person's projects are a subset of all: enough space */
-	enum tw_status st = tw_catalogue_projects(c, a, &all, &n_all, err);
-
-	if (st == TW_OK)
-		st = tw_cat_reader(c, &db, err);
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(&q, db, err, /* primary keys */
-	        "SELECT p.project_id, p.name, p.created_ms FROM member m JOIN project p"
-	        " ON p.project_id=m.project_id WHERE m.user_id=? ORDER BY m.project_id",
-	        "t", user_id);
-	if (st == TW_OK)
-		st = read_projects(&q, a, all, n_all, ret_n, err);
-	tw_cat_done(c, db);
-	if (st == TW_OK)
-		*ret = all;
-	return st;
 }

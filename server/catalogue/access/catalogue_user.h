@@ -66,10 +66,6 @@ enum tw_status tw_catalogue_users(struct tw_catalogue *c, const char *project_id
 /* Sets the role: READ (viewer), WRITE (editor) or ADMIN; PUBLIC removes it. */
 enum tw_status tw_catalogue_member_set(struct tw_catalogue *c, const char *project_id,
         const char *user_id, enum tw_scope scope, struct tw_err *err) TW_MUST_USE;
-/* The projects in which the person has a role; all for an admin of the server. */
-enum tw_status tw_catalogue_user_projects(struct tw_catalogue *c, const char *user_id,
-        struct tw_arena *a, struct tw_project_row **ret, size_t *ret_n,
-        struct tw_err *err) TW_MUST_USE;
 
 /* --- sessions and one-time sign-in links (catalogue_session.c) --- */
 

@@ -53,17 +53,10 @@ static void sort(struct tw_anr_rollups *all, int (*how)(const void *pa, const vo
 
 /* --- groups --- */
 
-/* The title of its last report; false: the report was deleted, or out of memory. */
-static bool read_group(const struct tw_cat_query *q, struct tw_arena *a, struct tw_anr_group *r)
-{
-	r->kind = tw_cat_text(q, 0, a);
-	r->name = tw_cat_text(q, 1, a);
-	r->title = tw_cat_text(q, 2, a);
-	r->verdict = tw_cat_text(q, 3, a);
-	r->detail = tw_cat_text(q, 4, a);
-	r->last_version = tw_cat_text(q, 5, a);
-	return r->kind && r->name && r->title && r->verdict && r->detail && r->last_version;
-}
+/* Of its last report. */
+#define GROUP(member) TW_FIELD(struct tw_anr_group, member, "", NULL)
+static const struct tw_fields group_fields = TW_FIELDS_OF(
+        GROUP(kind), GROUP(name), GROUP(title), GROUP(verdict), GROUP(detail), GROUP(last_version));
 
 static struct tw_anr_group group_of(const struct tw_anr_rollup *t)
 {
@@ -94,7 +87,7 @@ static enum tw_status name_group(struct tw_db *db, struct tw_stmt **kept,
 	if (st != TW_OK)
 		return st;
 	if (tw_cat_row(&q)) {
-		*ret_there = read_group(&q, a, g);
+		*ret_there = tw_row_read(&q, 0, &group_fields, a, g) >= 0;
 		st = *ret_there ? TW_OK : no_room(err);
 	}
 	return tw_cat_close_after(&q, st, err);
@@ -216,11 +209,9 @@ static enum tw_status take_slices(struct tw_anr_rollups *all, size_t limit,
 	return TW_OK;
 }
 
+#define SLICED(member) TW_FIELD(struct tw_anr_slice, member, "", NULL)
 static const struct tw_fields slice_fields =
-        TW_FIELDS_OF(TW_FIELD(struct tw_anr_slice, key, "", NULL),
-                TW_FIELD(struct tw_anr_slice, value, "", NULL),
-                TW_FIELD(struct tw_anr_slice, count, "", NULL),
-                TW_FIELD(struct tw_anr_slice, users, "", NULL));
+        TW_FIELDS_OF(SLICED(key), SLICED(value), SLICED(count), SLICED(users));
 
 #define SLICE(value)                                                                               \
 	"SELECT h.key, " value ", count(*) AS n, count(DISTINCT nullif(h.who,0))" FROM_ONE         \
@@ -255,14 +246,10 @@ enum tw_status tw_catalogue_anr_slices(struct tw_catalogue *c, const char *proje
 	return take_slices(&all, by == TW_ANR_BY_DAY ? DAYS_MAX : SLICES_MAX, ret, ret_n, err);
 }
 
+#define EXEMPLAR(member) TW_FIELD(struct tw_anr_exemplar, member, "", NULL)
 static const struct tw_fields exemplar_fields =
-        TW_FIELDS_OF(TW_FIELD(struct tw_anr_exemplar, trace_id, "", NULL),
-                TW_FIELD(struct tw_anr_exemplar, version_name, "", NULL),
-                TW_FIELD(struct tw_anr_exemplar, device, "", NULL),
-                TW_FIELD(struct tw_anr_exemplar, os, "", NULL),
-                TW_FIELD(struct tw_anr_exemplar, verdict, "", NULL),
-                TW_FIELD(struct tw_anr_exemplar, recorded_ms, "", NULL),
-                TW_FIELD(struct tw_anr_exemplar, there, "", NULL));
+        TW_FIELDS_OF(EXEMPLAR(trace_id), EXEMPLAR(version_name), EXEMPLAR(device), EXEMPLAR(os),
+                EXEMPLAR(verdict), EXEMPLAR(recorded_ms), EXEMPLAR(there));
 
 /* The latest ones, day by day, stopping at the day that completes the list. */
 #define EXEMPLARS(there)                                                                           \

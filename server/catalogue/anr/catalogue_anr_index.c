@@ -217,20 +217,12 @@ struct range { /* a range of a project's trace ids, for traces and for their fac
 /* The next batch; last is "" for the final, smaller one. */
 static enum tw_status next_range(struct tw_db *db, struct range *io, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
+	return tw_cat_first_text(db, io->last, sizeof io->last, err, /* primary key */
 	        "SELECT min(x) FROM (SELECT (SELECT trace_id FROM trace WHERE project_id=?1 AND"
 	        " trace_id>?2 ORDER BY trace_id LIMIT 1 OFFSET ?3) AS x UNION ALL SELECT (SELECT"
 	        " trace_id FROM anr_trace WHERE project_id=?1 AND trace_id>?2 ORDER BY trace_id"
 	        " LIMIT 1 OFFSET ?3)) of_both",
 	        "tti", io->project_id, io->after, (int64_t)RESET_AT_ONCE);
-
-	if (st != TW_OK)
-		return st;
-	io->last[0] = '\0';
-	if (tw_cat_row(&q) && tw_cat_str(&q, 0))
-		(void)snprintf(io->last, sizeof io->last, "%s", tw_cat_str(&q, 0));
-	return tw_cat_close(&q, err);
 }
 
 static enum tw_status reset_range(struct tw_catalogue *c, struct range *io, struct tw_err *err)

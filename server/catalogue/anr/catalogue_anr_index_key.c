@@ -63,12 +63,9 @@ enum tw_status tw_catalogue_anr_renames(struct tw_catalogue *c, bool *ret_more, 
 
 /* --- pending facts --- */
 
-static const struct tw_fields stale_fields =
-        TW_FIELDS_OF(TW_FIELD(struct tw_anr_stale, project_id, "", NULL),
-                TW_FIELD(struct tw_anr_stale, trace_id, "", NULL),
-                TW_FIELD(struct tw_anr_stale, build_id, "", NULL),
-                TW_FIELD(struct tw_anr_stale, mapping_id, "", NULL),
-                TW_FIELD(struct tw_anr_stale, anr, "", NULL));
+#define STALE(member) TW_FIELD(struct tw_anr_stale, member, "", NULL)
+static const struct tw_fields stale_fields = TW_FIELDS_OF(
+        STALE(project_id), STALE(trace_id), STALE(build_id), STALE(mapping_id), STALE(anr));
 
 static bool read_stale(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
@@ -82,25 +79,23 @@ enum tw_status tw_cat_lock_list(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *a, struct tw_lock_wait **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list list = {.arena = a,
-	        .limit = TW_LOCKS_MAX,
-	        .row_bytes = sizeof(struct tw_lock_wait),
-	        .fields = &tw_cat_lock_fields};
-	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
+	return tw_cat_list(c, TW_CAT_LIST(a, TW_LOCKS_MAX, &tw_cat_lock_fields, ret, ret_n),
+	        err, /* primary key */
 	        "SELECT {columns} FROM lock_wait WHERE project_id=? AND trace_id=? ORDER BY seq"
 	        " LIMIT ?",
 	        "tti", project_id, trace_id, (int64_t)TW_LOCKS_MAX);
-
-	*ret = list.rows;
-	*ret_n = list.n;
-	return st;
 }
 
 enum tw_status tw_catalogue_anr_stale(struct tw_catalogue *c, const char *project_id, int64_t rules,
         uint32_t limit, struct tw_arena *a, struct tw_anr_stale **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list list = {a, limit, sizeof **ret, read_stale, NULL, 0};
+	struct tw_cat_list list = {.arena = a,
+	        .limit = limit,
+	        .row_bytes = sizeof **ret,
+	        .read = read_stale,
+	        .ret = ret,
+	        .ret_n = ret_n};
 	enum tw_status st = tw_cat_list(c, &list,
 	        err, /* anr_trace_unnamed, anr_trace_by_rules, primary keys */
 	        "WITH stale(trace_id) AS (SELECT * FROM (SELECT trace_id FROM anr_trace WHERE"
@@ -113,10 +108,6 @@ enum tw_status tw_catalogue_anr_stale(struct tw_catalogue *c, const char *projec
 	        " JOIN anr a ON a.project_id=?1 AND a.trace_id=s.trace_id",
 	        "tii", project_id, rules, (int64_t)limit);
 
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
 	for (size_t i = 0; st == TW_OK && i < *ret_n; i++)
 		st = tw_cat_lock_list(c, (*ret)[i].project_id, (*ret)[i].trace_id, a,
 		        &(*ret)[i].locks, &(*ret)[i].n_locks, err);

@@ -42,14 +42,11 @@ static const struct tw_fields erased_fields =
 enum tw_status tw_catalogue_erased(struct tw_catalogue *c, bool hidden, uint32_t limit,
         struct tw_arena *a, struct tw_erased **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {a, limit, sizeof **ret, NULL, NULL, 0, &erased_fields};
-	enum tw_status st = tw_cat_list(c, &list, err, /* fleet_erase_hidden */
+	*ret_n = 0;
+	return tw_cat_list(c, TW_CAT_LIST(a, limit, &erased_fields, ret, ret_n),
+	        err, /* fleet_erase_hidden */
 	        "SELECT {columns} FROM fleet_erase WHERE hidden=? ORDER BY trace_id LIMIT ?", "ii",
 	        (int64_t)hidden, (int64_t)limit);
-
-	*ret = st == TW_OK ? list.rows : NULL;
-	*ret_n = st == TW_OK ? list.n : 0;
-	return st;
 }
 
 enum tw_status tw_catalogue_erased_done(struct tw_catalogue *c, bool hidden,
@@ -87,16 +84,16 @@ static const struct tw_fields copy_fields = TW_FIELDS_OF(COPY(project_id, "h.pro
 enum tw_status tw_catalogue_anr_uncopied(struct tw_catalogue *c, uint32_t limit, struct tw_arena *a,
         struct tw_anr_copy **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {a, limit, sizeof **ret, NULL, NULL, 0, &copy_fields};
-	enum tw_status st = tw_cat_list(c, &list, err, /* anr_trace_uncopied, primary keys */
+	enum tw_status st = tw_cat_list(c, TW_CAT_LIST(a, limit, &copy_fields, ret, ret_n),
+	        err, /* anr_trace_uncopied, primary keys */
 	        "SELECT {columns} FROM anr_trace h JOIN trace t"
 	        " ON t.project_id=h.project_id AND t.trace_id=h.trace_id LEFT JOIN anr a ON"
 	        " a.project_id=h.project_id AND a.trace_id=h.trace_id WHERE h.copied=0 AND"
 	        " h.keyed<>0 ORDER BY h.project_id, h.trace_id LIMIT ?",
 	        "i", (int64_t)limit);
 
-	*ret = st == TW_OK ? list.rows : NULL;
-	*ret_n = st == TW_OK ? list.n : 0;
+	if (st != TW_OK)
+		*ret_n = 0;
 	for (size_t i = 0; st == TW_OK && i < *ret_n; i++)
 		st = tw_cat_lock_list(c, (*ret)[i].project_id, (*ret)[i].trace_id, a,
 		        &(*ret)[i].locks, &(*ret)[i].n_locks, err);

@@ -278,23 +278,18 @@ struct stored {
 	int64_t n_events, event_ms, muted_until_ms;
 };
 
+#define STORED(member, column) TW_FIELD(struct stored, member, column, NULL)
+static const struct tw_fields stored_fields = TW_FIELDS_OF(STORED(is_over, "is_over"),
+        STORED(quiet, "quiet"), STORED(status, "status"), STORED(n_events, "notified"),
+        STORED(event_ms, "notified_ms"), STORED(muted_until_ms, "muted_until_ms"));
+
 static enum tw_status read_stored(struct tw_db *db, const char *project_id, const char *id,
         struct stored *ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
-	        "SELECT is_over, quiet, status, notified, notified_ms, muted_until_ms FROM alert"
-	        " WHERE project_id=? AND alert_id=?",
-	        "tt", project_id, id);
-
 	*ret = (struct stored){.exists = false};
-	if (st != TW_OK)
-		return st;
-	if (tw_cat_row(&q))
-		*ret = (struct stored){true, tw_cat_int(&q, 0) != 0, tw_cat_int(&q, 1) != 0,
-		        (enum tw_regress_status)tw_cat_int(&q, 2), tw_cat_int(&q, 3),
-		        tw_cat_int(&q, 4), tw_cat_int(&q, 5)};
-	return tw_cat_close(&q, err);
+	return tw_cat_get(db, &stored_fields, NULL, ret, &ret->exists, err, /* primary key */
+	        "SELECT {columns} FROM alert WHERE project_id=? AND alert_id=?", "tt", project_id,
+	        id);
 }
 
 /* Whether it is above its threshold, not reported, and not acknowledged, fixed or muted by a

@@ -127,23 +127,10 @@ enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *projec
 enum tw_status tw_catalogue_outbox_next(struct tw_catalogue *c, const char *after,
         char ret_project[TW_ID_BYTES], struct tw_err *err)
 {
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	*ret_project = '\0';
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(&q, db, err, /* outbox_waiting */
+	return tw_cat_select_text(c, ret_project, TW_ID_BYTES, err, /* outbox_waiting */
 	        "SELECT project_id FROM outbox INDEXED BY outbox_waiting WHERE state=0 AND"
 	        " project_id>? ORDER BY project_id LIMIT 1",
 	        "t", after);
-	if (st == TW_OK && tw_cat_row(&q))
-		(void)snprintf(ret_project, TW_ID_BYTES, "%s", tw_cat_str(&q, 0));
-	if (st == TW_OK)
-		st = tw_cat_close(&q, err);
-	tw_cat_done(c, db);
-	return st;
 }
 
 static const struct tw_fields due_fields =

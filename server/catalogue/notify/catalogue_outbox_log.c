@@ -47,18 +47,13 @@ enum tw_status tw_catalogue_deliveries(struct tw_catalogue *c, const char *proje
         const char *hook_id, int64_t before, uint32_t limit, struct tw_arena *a,
         struct tw_logged **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, limit, sizeof **ret, NULL, NULL, 0, &logged_fields};
-	enum tw_status st = tw_cat_list(c, &l, err, /* outbox_by_hook */
+	enum tw_status st = tw_cat_list(c, TW_CAT_LIST(a, limit, &logged_fields, ret, ret_n),
+	        err, /* outbox_by_hook */
 	        LOGGED(BODY_CUT) " AND delivery_id<?3 ORDER BY delivery_id DESC LIMIT ?4", "ttii",
 	        project_id, hook_id, before ? before : INT64_MAX, (int64_t)limit);
-	struct tw_logged *rows = l.rows;
 
-	for (size_t i = 0; st == TW_OK && i < l.n; i++)
-		st = read_tries(c, &rows[i], a, err);
-	if (st == TW_OK) {
-		*ret = rows;
-		*ret_n = l.n;
-	}
+	for (size_t i = 0; st == TW_OK && i < *ret_n; i++)
+		st = read_tries(c, &(*ret)[i], a, err);
 	return st;
 }
 
@@ -66,17 +61,12 @@ enum tw_status tw_catalogue_logged(struct tw_catalogue *c, const char *project_i
         const char *hook_id, int64_t delivery_id, struct tw_arena *a, struct tw_logged *ret,
         struct tw_err *err)
 {
-	struct tw_cat_list l = {a, 1, sizeof *ret, NULL, NULL, 0, &logged_fields};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	enum tw_status st = tw_cat_list(c,
+	        TW_CAT_ONE(a, &logged_fields, ret, "this webhook has no such delivery"),
+	        err, /* primary key */
 	        LOGGED("body") " AND delivery_id=?3", "tti", project_id, hook_id, delivery_id);
 
-	if (st == TW_OK && l.n == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "this webhook has no such delivery");
-	if (st == TW_OK)
-		st = read_tries(c, l.rows, a, err);
-	if (st == TW_OK)
-		*ret = *(struct tw_logged *)l.rows;
-	return st;
+	return st == TW_OK ? read_tries(c, ret, a, err) : st;
 }
 
 /* Whether it could be sent; otherwise fails with the reason. */

@@ -358,28 +358,12 @@ enum tw_status tw_catalogue_builds(struct tw_catalogue *c, const char *project_i
 enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project_id,
         const struct tw_release *of, struct tw_arena *a, const char **ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	const char *found = "";
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	if (st == TW_OK)
-		st = tw_cat_query(/* build_by_age */
-		        &q, db, err,
-		        "SELECT build_id FROM (SELECT build_id, version_name, app FROM build WHERE"
-		        " project_id=?1 ORDER BY created_ms DESC, build_id DESC LIMIT 5000) "
-		        "of_project"
-		        " WHERE version_name=?2 AND (?3='' OR app=?3) LIMIT 1",
-		        "ttt", project_id, of->version_name, of->app);
-	if (st == TW_OK) {
-		if (tw_cat_row(&q))
-			found = tw_cat_text(&q, 0, a);
-		st = tw_cat_close_after(&q, found ? TW_OK : tw_oom(err), err);
-	}
-	tw_cat_done(c, db);
-	if (st == TW_OK)
-		*ret = found;
-	return st;
+	*ret = "";
+	return tw_cat_find(c, &tw_text_fields, a, ret, NULL, err, /* build_by_age */
+	        "SELECT build_id FROM (SELECT build_id, version_name, app FROM build WHERE"
+	        " project_id=?1 ORDER BY created_ms DESC, build_id DESC LIMIT 5000) of_project"
+	        " WHERE version_name=?2 AND (?3='' OR app=?3) LIMIT 1",
+	        "ttt", project_id, of->version_name, of->app);
 }
 
 /* --- the source revision of builds --- */

@@ -568,44 +568,16 @@ enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_ar
 
 enum { UNPROVEN_MAX = AT_ONCE_MAX * TW_CATALOGUE_PARTS };
 
-static enum tw_status read_unproven(struct tw_db *db, struct tw_arena *a, struct tw_unproven *all,
-        size_t *ret_n, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* part's primary key */
-	        "SELECT project_id, trace_id, sha256, part.bytes FROM job JOIN part USING"
-	        " (project_id, trace_id) WHERE batch=(SELECT max(batch) FROM job) AND batch>0",
-	        "");
-
-	if (st != TW_OK)
-		return st;
-	*ret_n = 0;
-	while (st == TW_OK && *ret_n < UNPROVEN_MAX && tw_cat_row(&q)) {
-		struct tw_unproven *u = &all[(*ret_n)++];
-
-		*u = (struct tw_unproven){tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a),
-		        tw_cat_text(&q, 2, a), (uint64_t)tw_cat_int(&q, 3)};
-		if (!u->project_id || !u->trace_id || !u->sha256)
-			st = tw_oom(err);
-	}
-	return tw_cat_close_after(&q, st, err);
-}
+#define UNPROVEN(member, column) TW_FIELD(struct tw_unproven, member, column, NULL)
+static const struct tw_fields unproven_fields = TW_FIELDS_OF(UNPROVEN(project_id, "project_id"),
+        UNPROVEN(trace_id, "trace_id"), UNPROVEN(sha256, "sha256"), UNPROVEN(bytes, "part.bytes"));
 
 enum tw_status tw_catalogue_unproven(struct tw_catalogue *c, struct tw_arena *a,
         struct tw_unproven **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_unproven *all = tw_arena_alloc(a, UNPROVEN_MAX, sizeof *all);
-	struct tw_db *db;
-	enum tw_status st;
-
-	if (!all)
-		return tw_oom(err);
-	st = tw_cat_reader(c, &db, err);
-	if (st != TW_OK)
-		return st;
-	st = read_unproven(db, a, all, ret_n, err);
-	tw_cat_done(c, db);
-	if (st == TW_OK)
-		*ret = all;
-	return st;
+	return tw_cat_list(c, TW_CAT_LIST(a, UNPROVEN_MAX, &unproven_fields, ret, ret_n),
+	        err, /* part's primary key */
+	        "SELECT {columns} FROM job JOIN part USING (project_id, trace_id)"
+	        " WHERE batch=(SELECT max(batch) FROM job) AND batch>0",
+	        "");
 }

@@ -500,38 +500,21 @@ enum tw_status tw_catalogue_trace_requeue(
 	        c, w, st, &(struct tw_change){"trace.requeue", project_id, trace_id}, err);
 }
 
-static enum tw_status read_stats(struct tw_db *db, struct tw_queue_stats *ret, struct tw_err *err)
+#define STAT(member) TW_FIELD(struct tw_queue_stats, member, "", NULL)
+static const struct tw_fields stat_fields = TW_FIELDS_OF(
+        STAT(queued), STAT(decoding), STAT(oldest_ms), STAT(mappings), STAT(compiling));
+
+enum tw_status tw_catalogue_queue_stats(
+        struct tw_catalogue *c, struct tw_queue_stats *ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	int64_t oldest;
-	enum tw_status st = tw_cat_query(&q, db, err, /* a row per trace not yet decoded: small */
+	enum tw_status st = tw_cat_find(c, &stat_fields, NULL, ret, NULL,
+	        err, /* a row per trace not yet decoded: small */
 	        "SELECT count(*)-sum(claimed), sum(claimed), min(CASE WHEN claimed=0 THEN queued_ms"
 	        " END), (SELECT count(*) FROM mapping_job WHERE claimed=0),"
 	        " (SELECT count(*) FROM mapping_job WHERE claimed=1) FROM job",
 	        "");
 
-	if (st != TW_OK)
-		return st;
-	*ret = (struct tw_queue_stats){0};
-	if (tw_cat_row(&q)) {
-		ret->queued = (uint64_t)tw_cat_int(&q, 0);
-		ret->decoding = (uint64_t)tw_cat_int(&q, 1);
-		ret->mappings = (uint64_t)tw_cat_int(&q, 3);
-		ret->compiling = (uint64_t)tw_cat_int(&q, 4);
-		oldest = tw_cat_int(&q, 2);
-		ret->oldest_ms = oldest ? tw_unix_ms() - oldest : 0;
-	}
-	return tw_cat_close(&q, err);
-}
-
-enum tw_status tw_catalogue_queue_stats(
-        struct tw_catalogue *c, struct tw_queue_stats *ret, struct tw_err *err)
-{
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	if (st == TW_OK)
-		st = read_stats(db, ret, err);
-	tw_cat_done(c, db);
+	if (st == TW_OK && ret->oldest_ms)
+		ret->oldest_ms = tw_unix_ms() - ret->oldest_ms;
 	return st;
 }

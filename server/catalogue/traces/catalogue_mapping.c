@@ -50,15 +50,10 @@ struct add {
 static enum tw_status pending_source(
         struct tw_db *db, const struct add *a, const char **ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
+	*ret = "";
+	return tw_cat_get(db, &tw_text_fields, a->arena, ret, NULL, err, /* primary key */
 	        "SELECT source_sha256 FROM mapping_job WHERE project_id=? AND job_id=?", "tt",
 	        a->sent->project_id, upload_of(&a->build, a->sent->kind)->job_id);
-
-	if (st != TW_OK)
-		return st;
-	*ret = tw_cat_row(&q) ? tw_cat_text(&q, 0, a->arena) : "";
-	return tw_cat_close_after(&q, *ret ? TW_OK : tw_oom(err), err);
 }
 
 static enum tw_status drop_earlier(struct tw_db *db, const struct add *a, struct tw_err *err)

@@ -70,24 +70,24 @@ enum tw_status tw_catalogue_quarantine_get(struct tw_catalogue *c, const char *p
 	        COLUMNS "WHERE project_id=? AND trace_id=?", "tt", project_id, trace_id);
 }
 
+struct sums {
+	uint64_t traces, bytes;
+};
+
+static const struct tw_fields sum_fields = TW_FIELDS_OF(
+        TW_FIELD(struct sums, traces, "", NULL), TW_FIELD(struct sums, bytes, "", NULL));
+
 enum tw_status tw_catalogue_quarantine_size(
         struct tw_catalogue *c, uint64_t *ret_traces, uint64_t *ret_bytes, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	struct sums s = {0};
+	enum tw_status st =
+	        tw_cat_find(c, &sum_fields, NULL, &s, NULL, err, /* bounded by retention */
+	                "SELECT count(*), sum(upload_bytes) FROM quarantine JOIN trace"
+	                " USING (project_id, trace_id)",
+	                "");
 
-	if (st == TW_OK)
-		st = tw_cat_query(&q, db, err, /* bounded by retention */
-		        "SELECT count(*), sum(upload_bytes) FROM quarantine JOIN trace"
-		        " USING (project_id, trace_id)",
-		        "");
-	if (st == TW_OK && tw_cat_row(&q)) {
-		*ret_traces = (uint64_t)tw_cat_int(&q, 0);
-		*ret_bytes = (uint64_t)tw_cat_int(&q, 1);
-	}
-	if (st == TW_OK)
-		st = tw_cat_close(&q, err);
-	tw_cat_done(c, db);
+	*ret_traces = s.traces;
+	*ret_bytes = s.bytes;
 	return st;
 }

@@ -106,59 +106,41 @@ enum tw_status tw_catalogue_resumable_pieces(struct tw_catalogue *c, const char 
         const char *id, struct tw_arena *a, struct tw_resumable_piece **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list l = {
-	        a, TW_RESUMABLE_PIECES + 1, sizeof **ret, NULL, NULL, 0, &piece_fields};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	return tw_cat_list(c, TW_CAT_LIST(a, TW_RESUMABLE_PIECES + 1, &piece_fields, ret, ret_n),
+	        err, /* primary key */
 	        "SELECT {columns} FROM resumable_piece WHERE project_id=? AND resumable_id=? ORDER "
 	        "BY start",
 	        "tt", project_id, id);
-
-	*ret = l.rows;
-	*ret_n = l.n;
-	return st;
 }
 
-static enum tw_status first_two(struct tw_catalogue *c, const char *sql, const char *text,
-        int64_t ret[2], struct tw_err *err)
-{
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+struct open_uploads {
+	uint64_t n, bytes;
+};
 
-	if (st == TW_OK)
-		st = tw_cat_query(&q, db, err, sql, text ? "t" : "", text);
-	if (st == TW_OK) {
-		if (tw_cat_row(&q)) {
-			ret[0] = tw_cat_int(&q, 0);
-			ret[1] = tw_cat_int(&q, 1);
-		}
-		st = tw_cat_close(&q, err);
-	}
-	tw_cat_done(c, db);
-	return st;
-}
+static const struct tw_fields open_fields = TW_FIELDS_OF(
+        TW_FIELD(struct open_uploads, n, "", NULL), TW_FIELD(struct open_uploads, bytes, "", NULL));
 
 enum tw_status tw_catalogue_resumable_names(
         struct tw_catalogue *c, const char *object, bool *ret, struct tw_err *err)
 {
-	int64_t found[2] = {0, 0};
-	enum tw_status st = first_two(c, /* resumable_piece_by_object */
-	        "SELECT 1, 0 FROM resumable_piece WHERE object=?", object, found, err);
+	int64_t n = 0;
+	enum tw_status st = tw_cat_select_int(c, &n, err, /* resumable_piece_by_object */
+	        "SELECT 1 FROM resumable_piece WHERE object=?", "t", object);
 
-	*ret = st != TW_OK || found[0] != 0;
+	*ret = st != TW_OK || n != 0;
 	return st;
 }
 
 enum tw_status tw_catalogue_resumables_open(
         struct tw_catalogue *c, uint64_t *ret_n, uint64_t *ret_bytes, struct tw_err *err)
 {
-	int64_t sums[2] = {0, 0};
-	enum tw_status st = first_two(c, /* resumable_open: as many as keys may have open */
-	        "SELECT count(*), coalesce(sum(arrived),0) FROM resumable WHERE state=0", NULL,
-	        sums, err);
+	struct open_uploads open = {0};
+	enum tw_status st = tw_cat_find(c, &open_fields, NULL, &open, NULL,
+	        err, /* resumable_open: as many as keys may have open */
+	        "SELECT count(*), coalesce(sum(arrived),0) FROM resumable WHERE state=0", "");
 
-	*ret_n = (uint64_t)sums[0];
-	*ret_bytes = (uint64_t)sums[1];
+	*ret_n = open.n;
+	*ret_bytes = open.bytes;
 	return st;
 }
 
@@ -167,31 +149,24 @@ enum tw_status tw_catalogue_resumables_open(
 static enum tw_status check_limits(struct tw_db *db, const struct tw_resumable *u,
         const struct tw_resumable_limits *limits, int64_t now, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	uint64_t count = 0, bytes = 0;
-	enum tw_status st = tw_cat_query(&q, db, err, /* resumable_open */
-	        "SELECT count(*), coalesce(sum(bytes),0) FROM resumable WHERE project_id=?"
-	        " AND key_id=? AND state=0 AND expires_ms>?",
-	        "tti", u->project_id, u->key_id, now);
+	struct open_uploads open = {0};
+	enum tw_status st =
+	        tw_cat_get(db, &open_fields, NULL, &open, NULL, err, /* resumable_open */
+	                "SELECT count(*), coalesce(sum(bytes),0) FROM resumable WHERE project_id=?"
+	                " AND key_id=? AND state=0 AND expires_ms>?",
+	                "tti", u->project_id, u->key_id, now);
 
-	if (tw_cat_row(&q)) {
-		count = (uint64_t)tw_cat_int(&q, 0);
-		bytes = (uint64_t)tw_cat_int(&q, 1);
-	}
-	st = tw_cat_close(&q, err);
-	if (st != TW_OK)
-		return st;
-	if (count >= limits->count)
-		return tw_fail(err, TW_RATE,
+	if (st == TW_OK && open.n >= limits->count)
+		st = tw_fail(err, TW_RATE,
 		        "%" PRIu64
 		        " uploads of this key are incomplete; complete or delete one first",
-		        count);
-	if (u->bytes > limits->bytes || bytes > limits->bytes - u->bytes)
-		return tw_fail(err, TW_RATE,
+		        open.n);
+	else if (st == TW_OK && (u->bytes > limits->bytes || open.bytes > limits->bytes - u->bytes))
+		st = tw_fail(err, TW_RATE,
 		        "this key's unfinished uploads may have %" PRIu64
 		        " bytes together; finish or delete one first",
 		        limits->bytes);
-	return TW_OK;
+	return st;
 }
 
 /* One at a time per project, so that two servers do not use the same quota. */

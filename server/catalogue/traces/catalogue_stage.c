@@ -27,26 +27,13 @@ enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_s
         const char *after, char ret[TW_ID_BYTES], struct tw_err *err)
 {
 	char sql[SQL_BYTES] = "SELECT min(project_id) FROM project WHERE project_id>?";
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	if (st != TW_OK)
-		return st;
 	if (m)
 		(void)SQL(sql,
 		        "SELECT min(project_id) FROM " TW_EITHER("trace INDEXED BY %s WHERE %s AND",
 		                "trace_stage WHERE stage='%s' AND rank=0 AND") " project_id>?",
 		        m->index, m->waits, m->stage);
-	st = tw_cat_query(&q, db, err, sql, "t", after);
-	if (st == TW_OK) {
-		const char *id = tw_cat_row(&q) ? tw_cat_str(&q, 0) : NULL;
-
-		(void)snprintf(ret, TW_ID_BYTES, "%s", id ? id : "");
-		st = tw_cat_close(&q, err);
-	}
-	tw_cat_done(c, db);
-	return st;
+	return tw_cat_select_text(c, ret, TW_ID_BYTES, err, sql, "t", after);
 }
 
 static const struct tw_fields trace_fields =
@@ -59,18 +46,12 @@ enum tw_status tw_catalogue_stage_todo(struct tw_catalogue *c, const struct tw_s
         const char *project_id, uint32_t limit, struct tw_arena *a, struct tw_named_trace **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {a, limit, sizeof **ret, NULL, NULL, 0, &trace_fields};
 	char sql[SQL_BYTES];
-	enum tw_status st = tw_cat_list(c, &list, err,
+
+	return tw_cat_list(c, TW_CAT_LIST(a, limit, &trace_fields, ret, ret_n), err,
 	        SQL(sql, "SELECT project_id, trace_id, build_id, mapping_id FROM trace " WAITING,
 	                m->index, m->waits, m->order, m->stage, m->order),
 	        "ti", project_id, (int64_t)limit);
-
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
 }
 
 static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
@@ -82,18 +63,14 @@ enum tw_status tw_catalogue_stage_rows(struct tw_catalogue *c, const struct tw_s
         const char *project_id, uint32_t limit, struct tw_arena *a, struct tw_trace_row **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {a, limit, sizeof **ret, read_row, NULL, 0, &tw_trace_fields};
+	struct tw_cat_list *list = TW_CAT_LIST(a, limit, &tw_trace_fields, ret, ret_n);
 	char sql[SQL_BYTES];
-	enum tw_status st = tw_cat_list(c, &list, err,
+
+	list->read = read_row;
+	return tw_cat_list(c, list, err,
 	        SQL(sql, "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace " WAITING, m->index, m->waits,
 	                m->order, m->stage, m->order),
 	        "ti", project_id, (int64_t)limit);
-
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
 }
 
 /* --- work that failed --- */
