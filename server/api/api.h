@@ -51,7 +51,7 @@ struct tw_api { /* borrowed */
 	struct tw_metric_history *history; /* metric_history.h */
 	struct tw_quota *quota;
 	struct tw_response_cache *answers;
-	struct tw_answer_memory *answer_memory;
+	struct tw_response_memory *response_memory;
 };
 
 /* The context of a request's server (http.h). */

@@ -21,8 +21,8 @@
 #include "server/derive/lease.h"
 #include "server/derive/pipeline.h"
 #include "server/http/http.h"
-#include "server/http/limit/answer_memory.h"
 #include "server/http/limit/quota.h"
+#include "server/http/limit/response_memory.h"
 #include "server/http/metric_history.h"
 #include "server/http/metrics.h"
 #include "server/http/response_cache.h"
@@ -201,7 +201,7 @@ static enum tw_status write_metrics(
 	tw_resumes_metrics(api->resumes, out);
 	tw_quota_metrics(api->quota, tw_unix_ms(), out);
 	tw_response_cache_metrics(api->answers, out);
-	tw_answer_memory_metrics(api->answer_memory, out);
+	tw_response_memory_metrics(api->response_memory, out);
 	if (api->sources)
 		tw_sources_metrics(api->sources, out);
 	write_process(api, out);

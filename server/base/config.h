@@ -76,7 +76,7 @@ struct tw_config {
 	bool adopt;         /* a data folder with traces that the catalogue does not know */
 	unsigned lost_days; /* of files in lost/ */
 	unsigned flame_nodes, query_deadline_ms;
-	uint64_t answer_memory_bytes, response_cache_bytes;
+	uint64_t response_memory_bytes, response_cache_bytes;
 	unsigned drain_s, shutdown_s;
 	const char *webhook_private; /* private networks that webhooks may reach */
 	const char *secret_key_file;

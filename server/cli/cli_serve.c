@@ -45,8 +45,8 @@
 #include "server/fleet/store/fleet_open.h"
 #include "server/http/http.h"
 #include "server/http/http_wait.h"
-#include "server/http/limit/answer_memory.h"
 #include "server/http/limit/quota.h"
+#include "server/http/limit/response_memory.h"
 #include "server/http/limit/tls.h"
 #include "server/http/metric_history.h"
 #include "server/http/metrics.h"
@@ -242,7 +242,7 @@ static enum tw_status open_resumes(struct server *s, struct tw_err *err)
 static enum tw_status make_parts(struct server *s, struct tw_err *err)
 {
 	const struct tw_config *c = s->api.config;
-	const uint64_t most = c->answer_memory_bytes / 4;
+	const uint64_t most = c->response_memory_bytes / 4;
 	const uint64_t cache = c->response_cache_bytes < most ? c->response_cache_bytes : most;
 	size_t n_routes;
 	const struct tw_route *routes = tw_routes(&n_routes);
@@ -251,14 +251,14 @@ static enum tw_status make_parts(struct server *s, struct tw_err *err)
 	s->api.history = tw_metric_history_new();
 	s->api.symbols = tw_symbols_new(s->api.blobs, MAPPINGS_OPEN);
 	s->api.answers = tw_response_cache_new(cache);
-	s->api.answer_memory = tw_answer_memory_new(c->answer_memory_bytes, cache);
+	s->api.response_memory = tw_response_memory_new(c->response_memory_bytes, cache);
 	s->api.throttle = tw_throttle_new();
 	s->api.preflights = tw_preflights_new(c, s->api.metrics);
 	s->api.backlog = tw_backlog_new(
 	        s->api.catalogue, &(struct tw_backlog_limits){c->max_queue, c->max_queue_bytes});
 	s->api.sources = tw_sources_new(c);
 	if (!s->api.sources || !s->api.backlog || !s->api.preflights || !s->api.metrics ||
-	        !s->api.history || !s->api.symbols || !s->api.answers || !s->api.answer_memory ||
+	        !s->api.history || !s->api.symbols || !s->api.answers || !s->api.response_memory ||
 	        !s->api.throttle)
 		return tw_oom(err);
 	return tw_http_waits_start(&s->waits, err);
@@ -577,7 +577,7 @@ static enum tw_status start_http(struct server *s, struct tw_err *err)
 	        .quota = s->api.quota,
 	        .waits = s->waits,
 	        .answers = s->api.answers,
-	        .answer_memory = s->api.answer_memory};
+	        .response_memory = s->api.response_memory};
 	enum tw_status st = TW_OK;
 
 	s->api.commit = (struct tw_commit_parts){.catalogue = s->api.catalogue,
@@ -684,7 +684,7 @@ static void close_all(struct server *s)
 	s->api.oidc = tw_oidc_close(s->api.oidc);
 	s->tls = tw_tls_close(s->tls);
 	s->api.answers = tw_response_cache_free(s->api.answers);
-	s->api.answer_memory = tw_answer_memory_free(s->api.answer_memory);
+	s->api.response_memory = tw_response_memory_free(s->api.response_memory);
 	s->api.fleet = tw_fleet_store_free(s->api.fleet);
 	s->api.symbols = tw_symbols_free(s->api.symbols);
 	s->api.metrics = tw_metrics_free(s->api.metrics);

@@ -25,7 +25,7 @@
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/catalogue.h"
 #include "server/http/http_int.h"
-#include "server/http/limit/answer_memory.h"
+#include "server/http/limit/response_memory.h"
 
 /* Memory is twice the limit of http_head.c, so that refusals come from there.  When the headers
  * are read, the library's buffer has at most the part of SMALL_BODY that the client sent with
@@ -779,7 +779,7 @@ enum tw_status tw_http_start_at(const char *where, bool for_metrics,
 		st = tw_slots_new(parts->config->max_in_flight, &h->slots, err);
 	if (st == TW_OK)
 		st = tw_watch_start(parts->config, parts->metrics, h->slots, &h->watch, err);
-	if (st == TW_OK && parts->answer_memory && !for_metrics)
+	if (st == TW_OK && parts->response_memory && !for_metrics)
 		st = tw_periodic_start(&(struct tw_periodic_task){"memory", each_second, 1000}, h,
 		        &h->memory, err);
 	if (st == TW_OK) {

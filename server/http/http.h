@@ -243,15 +243,15 @@ struct tw_http_parts { /* borrowed */
 	const struct tw_config *config;
 	const struct tw_route *routes;
 	size_t n_routes;
-	void *context;                          /* tw_req_context */
-	struct tw_catalogue *catalogue;         /* looks up callers */
-	struct tw_metrics *metrics;             /* metrics.h */
-	struct tw_tls *tls;                     /* tls.h; NULL: plain HTTP */
-	struct tw_quota *quota;                 /* quota.h; NULL: no limits */
-	struct tw_http_waits *waits;            /* http_wait.h; NULL: no request waits for a job */
-	struct tw_response_cache *answers;      /* response_cache.h; NULL: no response cache */
-	struct tw_answer_memory *answer_memory; /* answer_memory.h; NULL: responses are not
-	                                         * counted */
+	void *context;                     /* tw_req_context */
+	struct tw_catalogue *catalogue;    /* looks up callers */
+	struct tw_metrics *metrics;        /* metrics.h */
+	struct tw_tls *tls;                /* tls.h; NULL: plain HTTP */
+	struct tw_quota *quota;            /* quota.h; NULL: no limits */
+	struct tw_http_waits *waits;       /* http_wait.h; NULL: no request waits for a job */
+	struct tw_response_cache *answers; /* response_cache.h; NULL: no response cache */
+	struct tw_response_memory *response_memory; /* response_memory.h; NULL: responses are not
+	                                             * counted */
 };
 
 /* The server.  Listens and serves the routes from then on. */

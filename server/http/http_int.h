@@ -282,7 +282,7 @@ bool tw_req_is_abandoned(const struct tw_req *r);
 /* Closes the connection after one second without a byte, or resets that to the configured time. */
 void tw_req_shorten_timeout(const struct tw_req *r, bool hurry);
 
-/* Memory of responses (answer_memory.c): counted from tw_req_hold on, after tw_req_hold_for for
+/* Memory of responses (response_memory.c): counted from tw_req_hold on, after tw_req_hold_for for
  * another caller; tw_req_held returns st, or TW_BUSY if memory was refused in between. */
 enum tw_status tw_req_hold(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 void tw_req_hold_for(struct tw_req *r, const struct tw_caller *as);

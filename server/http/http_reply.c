@@ -18,7 +18,7 @@
 #include "server/base/log.h"
 #include "server/base/text/json.h"
 #include "server/http/http_int.h"
-#include "server/http/limit/answer_memory.h"
+#include "server/http/limit/response_memory.h"
 #include "server/http/response_cache.h"
 
 enum {

@@ -145,6 +145,6 @@ void tw_response_cache_metrics(struct tw_response_cache *a, struct tw_buf *out)
 	again = a->again;
 	weight = a->weight;
 	(void)pthread_mutex_unlock(&a->lock);
-	tw_metric(out, "tracewell_answers_again_total", again);
-	tw_metric(out, "tracewell_answers_bytes", weight);
+	tw_metric(out, "tracewell_response_cache_hits_total", again);
+	tw_metric(out, "tracewell_response_cache_bytes", weight);
 }

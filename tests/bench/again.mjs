@@ -35,7 +35,7 @@ function ask(s, target) {
 
 try {
 	execFileSync(path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim'), ['--out', dir, '--seed', '3', '--records', RECORDS, '--threads', '20', '--depth', '60']);
-	const s = await startServer({ after: (end) => ends.push(end) }, { args: ['--answer-memory', '1G', '--response-cache', '256M'] });
+	const s = await startServer({ after: (end) => ends.push(end) }, { args: ['--response-memory', '1G', '--response-cache', '256M'] });
 	const { id } = await s.trace(fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
 	for (const [name, question] of Object.entries(QUESTIONS)) {
 		const target = `/api/v1/traces/${id}/${question}`;

@@ -3,7 +3,7 @@
  *
  * 200 exports of a trace of two million methods are requested and read up to their headers at most.  Prints the
  * resident memory before, at its highest and after the clients left, and the answers by status.  EXPORTS, METHODS and
- * ARGS ("--answer-memory 512M") change it.
+ * ARGS ("--response-memory 512M") change it.
  */
 import { btrace } from '../e2e/make.mjs';
 import { sleep, startServer, until } from '../e2e/server.mjs';

@@ -349,7 +349,7 @@ class Neighbourhood {
 			a.port = b.port = server.port;
 		}
 		for (;;) {
-			/* 503: A's last queries still hold its share of --answer-memory */
+			/* 503: A's last queries still hold its share of --response-memory */
 			const page = await until(async () => {
 				const answer = await ask(a.port, 'GET', '/api/v1/traces?state=queued&limit=500', { key: a.read, deadline: 120_000 });
 				return answer.status === 503 ? undefined : answer;

@@ -25,7 +25,7 @@ function wide() {
 const flame = (id, more = '') => `/api/v1/traces/${id}/flame?view=bottom_up&format=columns${more}`;
 const counts = async (s) => {
 	const m = parse((await s.get('/metrics', { key: null })).text);
-	return { again: value(m, 'tracewell_answers_again_total'), bytes: value(m, 'tracewell_answers_bytes') };
+	return { again: value(m, 'tracewell_response_cache_hits_total'), bytes: value(m, 'tracewell_response_cache_bytes') };
 };
 
 test('an equal question is answered again, in each coding, and another is not', { timeout: 900_000 }, async (t) => {

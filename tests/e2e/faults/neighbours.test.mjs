@@ -19,7 +19,7 @@ const ANSWERS_MIB = full ? 1024 : 512;
 const MEMORY_MIB = ANSWERS_MIB + 200;
 
 test('B is served while A attacks', async (t) => {
-	const place = await openNeighbourhood(t, { full, args: ['--answer-memory', `${ANSWERS_MIB}M`] });
+	const place = await openNeighbourhood(t, { full, args: ['--response-memory', `${ANSWERS_MIB}M`] });
 	const idle = await place.measure({ rounds: ROUNDS });
 	assert.deepEqual(idle.failures, []);
 	for (const name of Object.keys(ATTACKS))

@@ -13,7 +13,7 @@ const WORTH_MS = 120_000; // of queries: far longer than the server needs to det
 
 test('queries of clients that closed the connection', { timeout: 400_000 }, async (t) => {
 	/* one thread answers, and no answer is taken from the cache: the queries last as long as their sum */
-	const s = await startServer(t, { args: ['--query-threads', '1', '--query-deadline', '3600000', '--response-cache', '0', '--answer-memory', '1G'] });
+	const s = await startServer(t, { args: ['--query-threads', '1', '--query-deadline', '3600000', '--response-cache', '0', '--response-memory', '1G'] });
 	const { id } = await s.trace(manyMethods(METHODS));
 	let serial = 0;
 	const target = () => `/api/v1/traces/${id}/flame?max_nodes=20000&from=${++serial}`;

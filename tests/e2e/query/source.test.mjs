@@ -348,10 +348,10 @@ test('a hanging child is killed at its deadline, and the server continues', asyn
 	const a = await ask(s, { method: LOAD, version: '1.1' });
 	assert.match(a.reason, /exceeded its time or memory limit/);
 	assert.equal(a.link, 'https://git.example.com/app/blob/v1.1/app/src/main/kotlin/com/example/feed/FeedAdapter.kt', 'the likely place all the same');
-	const read = await s.metric('tracewell_source_answers_total', { from: 'clone' });
+	const read = await s.metric('tracewell_source_responses_total', { from: 'clone' });
 	assert.equal((await ask(s, { method: LOAD, version: '1.1' })).reason, a.reason);
-	assert.equal(await s.metric('tracewell_source_answers_total', { from: 'clone' }), read, 'what took all its time is not tried again at once');
-	assert.equal(await s.metric('tracewell_source_answers_total', { from: 'kept' }), 1);
+	assert.equal(await s.metric('tracewell_source_responses_total', { from: 'clone' }), read, 'what took all its time is not tried again at once');
+	assert.equal(await s.metric('tracewell_source_responses_total', { from: 'kept' }), 1);
 	assert.equal((await s.get('/healthz')).status, 200);
 });
 

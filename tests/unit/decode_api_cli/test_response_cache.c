@@ -83,11 +83,11 @@ static void bounded(void **state)
 		keep(a, key, 'x', i < 1000 ? PIECE : 1);
 		assert_int_equal(taken(a, key, 'x'), i < 1000 ? PIECE : 1);
 		assert_int_equal(taken(a, "first", 'f'), PIECE);
-		assert_true(reported(a, "tracewell_answers_bytes") <= ROOM);
+		assert_true(reported(a, "tracewell_response_cache_bytes") <= ROOM);
 	}
 	assert_int_equal(taken(a, "0", 'x'), 0);
 	assert_int_equal(taken(a, "999", 'x'), 0); /* by their number, too */
-	assert_int_equal(reported(a, "tracewell_answers_again_total"), 4000);
+	assert_int_equal(reported(a, "tracewell_response_cache_hits_total"), 4000);
 	tw_response_cache_free(a);
 }
 

@@ -10,7 +10,7 @@
 #include "server/auth/auth.h"
 #include "server/base/log.h"
 #include "server/base/role.h"
-#include "server/http/limit/answer_memory.h"
+#include "server/http/limit/response_memory.h"
 #include "server/http/metrics.h"
 
 enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credentials *shown,
@@ -64,7 +64,7 @@ int fixture_start(void **state)
 	f->parts.routes = routes_now;
 	f->parts.n_routes = n_routes_now;
 	f->parts.metrics = tw_metrics_new(routes_now, n_routes_now);
-	f->parts.answer_memory = tw_answer_memory_new(64 << 20, 0);
+	f->parts.response_memory = tw_response_memory_new(64 << 20, 0);
 	(void)tw_log_setup("error", "logfmt");
 	*state = f;
 	return tw_http_start(&f->parts, &f->http, &err) == TW_OK ? 0 : -1;
@@ -77,7 +77,7 @@ int fixture_stop(void **state)
 	tw_http_drain(f->http, 5);
 	f->http = tw_http_stop(f->http);
 	tw_metrics_free(f->parts.metrics);
-	tw_answer_memory_free(f->parts.answer_memory);
+	tw_response_memory_free(f->parts.response_memory);
 	free(f);
 	return 0;
 }

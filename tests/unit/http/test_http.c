@@ -15,7 +15,7 @@
 #include "decoder/base/arena.h"
 #include "server/base/role.h"
 #include "server/base/thread/parallel.h"
-#include "server/http/limit/answer_memory.h"
+#include "server/http/limit/response_memory.h"
 #include "server/http/metrics.h"
 #include "tests/unit/unit.h"
 
@@ -615,7 +615,7 @@ static void wait_for_metric(const struct fixture *f, const char *metric)
 
 		tw_buf_init(&b, 1 << 20);
 		tw_metrics_write(f->parts.metrics, &b);
-		tw_answer_memory_metrics(f->parts.answer_memory, &b);
+		tw_response_memory_metrics(f->parts.response_memory, &b);
 		assert_int_equal(tw_buf_add(&b, "", 1), TW_OK);
 		found = strstr((const char *)b.data, metric) != NULL;
 		tw_buf_done(&b);
@@ -640,7 +640,7 @@ static void test_helper_outlives_its_request(void **state)
 	(void)close(fd);
 	wait_for_metric(f, "tracewell_requests_open 0\n");
 	client_gone = true;
-	wait_for_metric(f, "tracewell_answer_memory_bytes 0\n");
+	wait_for_metric(f, "tracewell_response_memory_bytes 0\n");
 	tw_parallel_pretend(0);
 }
 

@@ -135,8 +135,8 @@ function Bar({ used, of, label }: { used: number; of: number; label: string }) {
 function Space({ all }: { all: Sample[] }) {
 	const size = sumOf(all, 'tracewell_disk_size_bytes') ?? 0;
 	const free = sumOf(all, 'tracewell_disk_free_bytes') ?? 0;
-	const memory = sumOf(all, 'tracewell_answer_memory_bytes') ?? 0;
-	const limit = sumOf(all, 'tracewell_answer_memory_limit_bytes') ?? 0;
+	const memory = sumOf(all, 'tracewell_response_memory_bytes') ?? 0;
+	const limit = sumOf(all, 'tracewell_response_memory_limit_bytes') ?? 0;
 	const disk = tr('{used} of {size} used, {free} free', { used: bytes(size - free), size: bytes(size), free: bytes(free) });
 	const answers = tr('{used} of {limit} reserved for responses', { used: bytes(memory), limit: bytes(limit) });
 	return (

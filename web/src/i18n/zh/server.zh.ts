@@ -54,7 +54,7 @@ export const refusals: Record<string, string> = {
 	'{1} uploads are in progress; retry later': '已有 {1} 个上传正在进行；请稍后再来',
 	'the response is too large': '结果过大',
 	'the query exceeds --query-deadline': '查询用时超过了 --query-deadline 的上限',
-	'the response needs more memory than one caller may use (--answer-memory); select fewer threads or a shorter range': '这个结果所需的内存超过了单个调用方的上限（--answer-memory）；请选择更少的线程或更短的时间范围',
+	'the response needs more memory than one caller may use (--response-memory); select fewer threads or a shorter range': '这个结果所需的内存超过了单个调用方的上限（--response-memory）；请选择更少的线程或更短的时间范围',
 	'too many large responses are in progress; retry in a few seconds': '正在处理的大型结果过多；请几秒后重试',
 	'a part of the form has {1} name': '表单中有一部分的名称缺失或过长',
 	'Content-Type multipart/form-data needs a boundary of 1 to 70 characters': 'Content-Type multipart/form-data 需要 1 到 70 个字符的 boundary',

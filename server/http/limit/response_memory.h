@@ -1,5 +1,5 @@
 /*
- * answer_memory.h - limits the memory of responses, in total and per holder.
+ * response_memory.h - limits the memory of responses, in total and per holder.
  *
  * A response holds memory from the start of its query until its last byte is sent.  It counts for
  * up to three holders: the caller (key, person or ticket), the client's address and the project.
@@ -16,18 +16,18 @@
  * (tw_mem_account); the request then ends with 503.
  * Thread: any.
  */
-#ifndef TW_ANSWER_MEMORY_H
-#define TW_ANSWER_MEMORY_H
+#ifndef TW_RESPONSE_MEMORY_H
+#define TW_RESPONSE_MEMORY_H
 
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
 
-struct tw_answer_memory;
+struct tw_response_memory;
 
 /* `taken` of `max` bytes are permanently used for other purposes (the response cache).  NULL: out
  * of memory. */
-struct tw_answer_memory *tw_answer_memory_new(uint64_t max, uint64_t taken);
-struct tw_answer_memory *tw_answer_memory_free(struct tw_answer_memory *m); /* returns NULL */
+struct tw_response_memory *tw_response_memory_new(uint64_t max, uint64_t taken);
+struct tw_response_memory *tw_response_memory_free(struct tw_response_memory *m); /* returns NULL */
 
 struct tw_holders { /* "": none of that kind */
 	const char *caller, *address, *project;
@@ -36,7 +36,7 @@ struct tw_holders { /* "": none of that kind */
 /* Memory of one response. */
 struct tw_held {
 	struct tw_mem_account account; /* first member */
-	struct tw_answer_memory *of;
+	struct tw_response_memory *of;
 	struct tw_holder *holders[3];
 	int64_t small; /* part of the grant outside the shares */
 	unsigned owners;
@@ -45,7 +45,7 @@ struct tw_held {
 };
 
 /* NULL: out of memory. */
-struct tw_held *tw_held_open(struct tw_answer_memory *m, const struct tw_holders *who);
+struct tw_held *tw_held_open(struct tw_response_memory *m, const struct tw_holders *who);
 /* A further owner of the same memory: a stream, whose helper threads may outlive the request.
  * Returns h; accepts NULL. */
 struct tw_held *tw_held_share(struct tw_held *h);
@@ -57,10 +57,10 @@ void tw_held_finalize(struct tw_held *h);
 struct tw_held *tw_held_close(struct tw_held *h);
 
 /* Whether a response was refused within the last two seconds. */
-bool tw_answer_memory_is_short(struct tw_answer_memory *m);
+bool tw_response_memory_is_short(struct tw_response_memory *m);
 /* Call once a second: returns freed memory to the system. */
-void tw_answer_memory_tick(struct tw_answer_memory *m);
+void tw_response_memory_tick(struct tw_response_memory *m);
 
-void tw_answer_memory_metrics(struct tw_answer_memory *m, struct tw_buf *out);
+void tw_response_memory_metrics(struct tw_response_memory *m, struct tw_buf *out);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/http/limit/answer_memory.h"
+#include "server/http/limit/response_memory.h"
 #include "tests/unit/unit.h"
 
 #define MB ((int64_t)1 << 20)
@@ -46,7 +46,7 @@ static int64_t most_of(struct tw_held *h)
 	return n;
 }
 
-static struct tw_held *of(struct tw_answer_memory *m, const char *caller, const char *project)
+static struct tw_held *of(struct tw_response_memory *m, const char *caller, const char *project)
 {
 	const struct tw_holders who = {caller, "", project};
 	struct tw_held *h = tw_held_open(m, &who);
@@ -57,7 +57,8 @@ static struct tw_held *of(struct tw_answer_memory *m, const char *caller, const 
 
 static void test_shares(void **state)
 {
-	struct tw_answer_memory *m = tw_answer_memory_new(128 * MB, 0); /* 112 for new answers */
+	struct tw_response_memory *m =
+	        tw_response_memory_new(128 * MB, 0); /* 112 for new answers */
 	struct tw_held *a = of(m, "a", "p");
 	struct tw_held *a2 = of(m, "a", "p");
 	struct tw_held *b = of(m, "b", "q");
@@ -71,7 +72,7 @@ static void test_shares(void **state)
 	assert_true(a->account.refused);
 	assert_true(a->too_much);
 	assert_false(b->too_much);
-	assert_true(tw_answer_memory_is_short(m));
+	assert_true(tw_response_memory_is_short(m));
 	a = tw_held_close(a);
 	assert_in_range(most_of(a2), 33, 36); /* half of what was free then */
 	tw_held_close(a2);
@@ -80,13 +81,14 @@ static void test_shares(void **state)
 	a = of(m, "a", "p");
 	assert_in_range(most_of(a), 54, 56); /* nothing was cached */
 	tw_held_close(a);
-	tw_answer_memory_free(m);
+	tw_response_memory_free(m);
 }
 
 /* Small answers are made while large ones of the same caller use up its share, within a reserve. */
 static void test_small_answers(void **state)
 {
-	struct tw_answer_memory *m = tw_answer_memory_new(128 * MB, 0); /* 8 for small answers */
+	struct tw_response_memory *m =
+	        tw_response_memory_new(128 * MB, 0); /* 8 for small answers */
 	struct tw_held *a = of(m, "a", "p");
 	struct tw_held *small[40];
 	void *held[40];
@@ -116,14 +118,14 @@ static void test_small_answers(void **state)
 	a = of(m, "a", "p");
 	assert_in_range(most_of(a), 54, 56);
 	tw_held_close(a);
-	tw_answer_memory_free(m);
+	tw_response_memory_free(m);
 }
 
 /* A project has three quarters of it, however many callers; a stream that has begun all but the
  * reserve of small answers. */
 static void test_project_and_streams(void **state)
 {
-	struct tw_answer_memory *m = tw_answer_memory_new(128 * MB, 0);
+	struct tw_response_memory *m = tw_response_memory_new(128 * MB, 0);
 	struct tw_held *h[6];
 	int64_t all = 0;
 
@@ -141,12 +143,12 @@ static void test_project_and_streams(void **state)
 	assert_in_range(all, 118, 120 + 6);
 	for (int i = 0; i < 6; i++)
 		tw_held_close(h[i]);
-	tw_answer_memory_free(m);
+	tw_response_memory_free(m);
 }
 
 static void test_freed_and_moved(void **state)
 {
-	struct tw_answer_memory *m = tw_answer_memory_new(128 * MB, 16 * MB);
+	struct tw_response_memory *m = tw_response_memory_new(128 * MB, 16 * MB);
 	struct tw_held *a = of(m, "ticket", "");
 	struct tw_held *b = of(m, "b", "p");
 	struct tw_buf out;
@@ -167,11 +169,12 @@ static void test_freed_and_moved(void **state)
 	tw_held_close(a);
 	tw_held_close(b);
 	tw_buf_init(&out, 4096);
-	tw_answer_memory_metrics(m, &out);
-	assert_non_null(strstr((const char *)out.data, "tracewell_answer_memory_bytes 16777216\n"));
+	tw_response_memory_metrics(m, &out);
+	assert_non_null(
+	        strstr((const char *)out.data, "tracewell_response_memory_bytes 16777216\n"));
 	assert_non_null(strstr((const char *)out.data, "refused_total 2\n"));
 	tw_buf_done(&out);
-	tw_answer_memory_free(m);
+	tw_response_memory_free(m);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -181,4 +184,4 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_freed_and_moved),
 };
 
-UNIT_TESTS("answer_memory", tests)
+UNIT_TESTS("response_memory", tests)

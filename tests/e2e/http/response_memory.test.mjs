@@ -1,5 +1,5 @@
 /*
- * answer_memory.test.mjs - unread responses use a bounded amount of memory, and no caller uses all of it.
+ * response_memory.test.mjs - unread responses use a bounded amount of memory, and no caller uses all of it.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -56,7 +56,7 @@ async function openMany(s, n, target, key) {
 const closeAll = (all) => all.forEach(({ socket }) => socket.destroy());
 
 test('exports that are never read', { timeout: 900_000 }, async (t) => {
-	const s = await startServer(t, { args: ['--answer-memory', `${LIMIT_MB}M`, '--response-cache', '0', '--connection-timeout', '600', '--query-deadline', '120000'] });
+	const s = await startServer(t, { args: ['--response-memory', `${LIMIT_MB}M`, '--response-cache', '0', '--connection-timeout', '600', '--query-deadline', '120000'] });
 	const body = manyMethods();
 	const { id } = await s.trace(body, { query: { uuid: 'a' } });
 	const other = await s.post('/api/v1/traces', body, { key: s.key('ingest', 'other'), query: { uuid: 'b' } });
@@ -64,7 +64,7 @@ test('exports that are never read', { timeout: 900_000 }, async (t) => {
 	await until(async () => ((await s.get(`/api/v1/traces/${other.json.id}`, { key: read })).json.state === 'ready' ? true : undefined), 'the other trace decoded', 120);
 	const idle = s.resident();
 
-	await t.test('hold no more than --answer-memory, and leave room for another project', async () => {
+	await t.test('hold no more than --response-memory, and leave room for another project', async () => {
 		const all = await openMany(s, 30, exportOf(id), s.read);
 		if (!sanitized()) assert.ok(s.resident() - idle < LIMIT_MB * 1.5, `${idle} MB idle, ${s.resident()} MB now`);
 		const theirs = await s.get(exportOf(other.json.id), { key: read });
@@ -72,8 +72,8 @@ test('exports that are never read', { timeout: 900_000 }, async (t) => {
 		assert.equal(theirs.json.shared.frames.length, METHODS);
 		assert.equal((await s.get('/api/v1/traces')).status, 200, 'small answers are made all the same');
 		const metrics = (await s.get('/metrics', { key: null })).text;
-		assert.match(metrics, /^tracewell_answer_memory_limit_bytes 100663296$/m);
-		assert.ok(Number(/^tracewell_answer_memory_refused_total (\d+)$/m.exec(metrics)[1]) > 15);
+		assert.match(metrics, /^tracewell_response_memory_limit_bytes 100663296$/m);
+		assert.ok(Number(/^tracewell_response_memory_refused_total (\d+)$/m.exec(metrics)[1]) > 15);
 		closeAll(all);
 		await until(async () => ((await s.get(exportOf(id))).status === 200 ? true : undefined), 'room after they were closed');
 	});

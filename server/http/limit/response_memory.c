@@ -1,4 +1,4 @@
-#include "server/http/limit/answer_memory.h"
+#include "server/http/limit/response_memory.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -29,7 +29,7 @@ struct tw_holder {
 	char key[KEY_BYTES];
 };
 
-struct tw_answer_memory {
+struct tw_response_memory {
 	pthread_mutex_t lock;
 	int64_t max, taken;
 	int64_t granted; /* with `taken` */
@@ -40,9 +40,9 @@ struct tw_answer_memory {
 	struct tw_holder *buckets[BUCKETS];
 };
 
-struct tw_answer_memory *tw_answer_memory_new(uint64_t max, uint64_t taken)
+struct tw_response_memory *tw_response_memory_new(uint64_t max, uint64_t taken)
 {
-	struct tw_answer_memory *m = tw_mem_zalloc(1, sizeof *m);
+	struct tw_response_memory *m = tw_mem_zalloc(1, sizeof *m);
 
 	if (!m)
 		return NULL;
@@ -53,7 +53,7 @@ struct tw_answer_memory *tw_answer_memory_new(uint64_t max, uint64_t taken)
 	return m;
 }
 
-struct tw_answer_memory *tw_answer_memory_free(struct tw_answer_memory *m)
+struct tw_response_memory *tw_response_memory_free(struct tw_response_memory *m)
 {
 	if (!m)
 		return NULL;
@@ -64,7 +64,7 @@ struct tw_answer_memory *tw_answer_memory_free(struct tw_answer_memory *m)
 
 /* --- holders; call with the lock held --- */
 
-static struct tw_holder **bucket_of(struct tw_answer_memory *m, const char *key)
+static struct tw_holder **bucket_of(struct tw_response_memory *m, const char *key)
 {
 	uint32_t hash = 2166136261u;
 
@@ -73,7 +73,7 @@ static struct tw_holder **bucket_of(struct tw_answer_memory *m, const char *key)
 	return &m->buckets[hash % BUCKETS];
 }
 
-static struct tw_holder *enter(struct tw_answer_memory *m, const char *key)
+static struct tw_holder *enter(struct tw_response_memory *m, const char *key)
 {
 	struct tw_holder **at = bucket_of(m, key);
 	struct tw_holder *h = *at;
@@ -92,7 +92,7 @@ static struct tw_holder *enter(struct tw_answer_memory *m, const char *key)
 	return h;
 }
 
-static void leave(struct tw_answer_memory *m, struct tw_holder *h)
+static void leave(struct tw_response_memory *m, struct tw_holder *h)
 {
 	struct tw_holder **at = bucket_of(m, h->key);
 
@@ -119,7 +119,7 @@ static void add(struct tw_held *h, int64_t bytes)
 
 static bool fits_shares(const struct tw_held *h, int64_t bytes)
 {
-	const struct tw_answer_memory *m = h->of;
+	const struct tw_response_memory *m = h->of;
 	const int64_t reserved = m->max / reserved_part * (h->begun ? 1 : 2);
 	const int64_t left = m->max - reserved - (m->granted - m->small) - bytes;
 
@@ -174,7 +174,7 @@ static bool is_alone(const struct tw_held *h)
 static bool more(struct tw_mem_account *account, int64_t used)
 {
 	struct tw_held *h = (struct tw_held *)(void *)account;
-	struct tw_answer_memory *m = h->of;
+	struct tw_response_memory *m = h->of;
 	int64_t bytes;
 	bool ok;
 	bool trim;
@@ -218,7 +218,7 @@ static void leave_all(struct tw_held *h)
 	}
 }
 
-struct tw_held *tw_held_open(struct tw_answer_memory *m, const struct tw_holders *who)
+struct tw_held *tw_held_open(struct tw_response_memory *m, const struct tw_holders *who)
 {
 	struct tw_held *h = tw_mem_zalloc(1, sizeof *h);
 
@@ -272,7 +272,7 @@ void tw_held_finalize(struct tw_held *h)
 
 struct tw_held *tw_held_close(struct tw_held *h)
 {
-	struct tw_answer_memory *m = h ? h->of : NULL;
+	struct tw_response_memory *m = h ? h->of : NULL;
 	bool last;
 
 	if (!h)
@@ -289,7 +289,7 @@ struct tw_held *tw_held_close(struct tw_held *h)
 	return NULL;
 }
 
-bool tw_answer_memory_is_short(struct tw_answer_memory *m)
+bool tw_response_memory_is_short(struct tw_response_memory *m)
 {
 	bool is_short;
 
@@ -299,7 +299,7 @@ bool tw_answer_memory_is_short(struct tw_answer_memory *m)
 	return is_short;
 }
 
-void tw_answer_memory_tick(struct tw_answer_memory *m)
+void tw_response_memory_tick(struct tw_response_memory *m)
 {
 	bool trim;
 
@@ -312,7 +312,7 @@ void tw_answer_memory_tick(struct tw_answer_memory *m)
 		(void)malloc_trim(0);
 }
 
-void tw_answer_memory_metrics(struct tw_answer_memory *m, struct tw_buf *out)
+void tw_response_memory_metrics(struct tw_response_memory *m, struct tw_buf *out)
 {
 	int64_t granted, max;
 	uint64_t refused;
@@ -322,9 +322,9 @@ void tw_answer_memory_metrics(struct tw_answer_memory *m, struct tw_buf *out)
 	max = m->max;
 	refused = m->refused;
 	(void)pthread_mutex_unlock(&m->lock);
-	tw_metric(out, "tracewell_answer_memory_bytes", (uint64_t)granted);
-	tw_metric(out, "tracewell_answer_memory_limit_bytes", (uint64_t)max);
-	tw_metric(out, "tracewell_answer_memory_refused_total", refused);
+	tw_metric(out, "tracewell_response_memory_bytes", (uint64_t)granted);
+	tw_metric(out, "tracewell_response_memory_limit_bytes", (uint64_t)max);
+	tw_metric(out, "tracewell_response_memory_refused_total", refused);
 }
 
 /* --- of a request ---
@@ -360,7 +360,7 @@ static struct tw_holders holders_of(const struct tw_req *r, char text[static 100
 
 enum tw_status tw_req_hold(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_answer_memory *m = r->http->parts.answer_memory;
+	struct tw_response_memory *m = r->http->parts.response_memory;
 	char text[100];
 	struct tw_holders who;
 
@@ -401,7 +401,8 @@ enum tw_status tw_req_held(struct tw_req *r, enum tw_status st, struct tw_err *e
 	tw_req_set_header(r, "Retry-After", text);
 	if (r->held->too_much)
 		return tw_fail(err, TW_BUSY,
-		        "the response needs more memory than one caller may use (--answer-memory); "
+		        "the response needs more memory than one caller may use "
+		        "(--response-memory); "
 		        "select fewer threads or a shorter range");
 	return tw_fail(
 	        err, TW_BUSY, "too many large responses are in progress; retry in a few seconds");
@@ -458,14 +459,14 @@ static bool has_stalled(struct tw_outflow *o, uint64_t now)
 
 void tw_http_memory_tick(struct tw_http *h)
 {
-	struct tw_answer_memory *m = h->parts.answer_memory;
+	struct tw_response_memory *m = h->parts.response_memory;
 	uint64_t now = tw_http_now_ns();
 	int64_t cut = 0;
 	bool is_short;
 
 	if (!m)
 		return;
-	is_short = tw_answer_memory_is_short(m);
+	is_short = tw_response_memory_is_short(m);
 	(void)pthread_mutex_lock(&h->outflow_lock);
 	for (struct tw_outflow *o = h->outflows; o; o = o->next)
 		if (has_stalled(o, now) && is_short && o->fd >= 0) {
@@ -476,5 +477,5 @@ void tw_http_memory_tick(struct tw_http *h)
 	(void)pthread_mutex_unlock(&h->outflow_lock);
 	if (cut)
 		tw_log(TW_LOG_INFO, "unread_responses_aborted", tw_log_number("count", cut));
-	tw_answer_memory_tick(m);
+	tw_response_memory_tick(m);
 }
