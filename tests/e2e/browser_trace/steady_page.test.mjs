@@ -295,6 +295,13 @@ test('names that fail to reload leave the page unchanged, and load on retry', as
 		const button = box.parentElement.querySelector('button').getBoundingClientRect();
 		return button.top > top + 10 && Math.abs(box.getBoundingClientRect().top - button.bottom) < 10;
 	}, top); // the notice moved the button, and its box with it
+	const placed = await page.evaluate(async () => {
+		let n = 0;
+		new MutationObserver((all) => (n += all.length)).observe(document.querySelector('#upper .popover'), { attributes: true });
+		for (let i = 0; i < 5; i++) await new Promise((done) => requestAnimationFrame(done));
+		return n;
+	});
+	assert.equal(placed, 0, 'a box at rest is not placed with each frame');
 	await page.keyboard.press('Escape');
 	assert.equal(await page.locator('[role=tabpanel]').count(), 1, 'panels stay');
 	await page.unrouteAll();

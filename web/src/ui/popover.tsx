@@ -5,8 +5,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 const GAP = 4; // to the button, and twice as much to the window's edges
 
 /** Below its button, or above it where there is more space, and within the window; panes do not cut it off. */
-function place(box: HTMLElement, button: HTMLElement): void {
-	const at = button.getBoundingClientRect();
+function place(box: HTMLElement, at: DOMRect): void {
 	const [above, below] = [at.top - 3 * GAP, innerHeight - at.bottom - 3 * GAP];
 	box.style.maxHeight = `${Math.max(above, below)}px`;
 	const { offsetWidth: width, offsetHeight: height } = box;
@@ -27,8 +26,12 @@ export function Popover({ label, title, small, children }: { label: ComponentChi
 		const e = box.current;
 		if (!open || !e) return;
 		let frame = 0;
+		let before = '';
 		const follow = () => { // whatever moves the button: scrolling, the window, content that came above it
-			place(e, button.current!);
+			const at = button.current!.getBoundingClientRect();
+			const now = [at.x, at.y, at.width, at.height, innerWidth, innerHeight, e.scrollWidth, e.scrollHeight].join();
+			if (now !== before) place(e, at);
+			before = now;
 			frame = requestAnimationFrame(follow);
 		};
 		follow();
