@@ -1,8 +1,8 @@
-// Files dropped on any page; what shows their progress is loaded with the first.
+// Files dropped on any page; the code that sends them and shows their progress is loaded with the first.
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { may } from '../api/api';
 import { tr } from '../i18n/strings/frame';
-import { take, uploads } from '../list/upload';
+import { uploads } from '../list/uploadlist';
 import { ASIDE, later } from '../ui/later';
 
 const tray = later('tray', async () => (await import('../list/uploads')).Tray, ASIDE);
@@ -48,7 +48,7 @@ export function Drop({ signedIn }: { signedIn: boolean }) {
 			show(false);
 			if (!holds(e)) return;
 			e.preventDefault();
-			if (takes) void filesOf(e.dataTransfer!).then(take);
+			if (takes) void Promise.all([import('../list/uploads'), filesOf(e.dataTransfer!)]).then(([to, files]) => to.take(files));
 		};
 		addEventListener('dragover', drag);
 		addEventListener('dragleave', leave);

@@ -6,7 +6,7 @@ import { useFleet } from '../fleet/fleetfilter';
 import { tr } from '../i18n/strings/frame';
 import { ListPage } from '../list/list';
 import { Newest } from '../list/newest';
-import { landed } from '../list/upload';
+import { landed } from '../list/uploadlist';
 import { Pending, useLoad } from '../ui/parts';
 
 const NEWEST = 6;

@@ -16,7 +16,6 @@ import { Busy, Failure } from '../ui/parts';
 import { Popover } from '../ui/popover';
 import { flush, follow, go, link, path, set, text } from '../ui/route';
 import type { Why } from '../admin/lost';
-import { SignIn } from '../admin/signin';
 import { tr } from '../i18n/strings/frame';
 import { dark, toggle } from '../ui/theme';
 
@@ -57,6 +56,7 @@ async function load(): Promise<void> {
 }
 
 const lost = later<{ why: Why; label?: string }>('lost', async () => (await import('../admin/lost')).Lost);
+const signIn = later<{ done: () => Promise<void>; provider?: string; ended?: boolean }>('signin', async () => (await import('../admin/signin')).SignIn);
 const dialog = later<{ close: () => void }>('upload', async () => (await import('../list/uploads')).UploadDialog, ASIDE);
 
 /** Sends files from any page. */
@@ -144,8 +144,8 @@ function Head({ s }: { s: Session | null }) {
 function Page({ s }: { s: Session }) {
 	const p = path.value;
 	const id = traceOf(p);
-	if (p === '/signin') return <SignIn done={load} provider={s.oidc?.name} />;
-	if (!s.signed_in) return <SignIn done={load} provider={s.oidc?.name} ended={ended.value} />;
+	if (p === '/signin') return <signIn.Page done={load} provider={s.oidc?.name} />;
+	if (!s.signed_in) return <signIn.Page done={load} provider={s.oidc?.name} ended={ended.value} />;
 	if (id && s.scope !== 'public') return <trace.Page key={id} id={id} />;
 	const place = placeOf(p);
 	if (s.scope === 'public' && (!place || place.needs === 'role' || !allowed(place, s))) return <lost.Page why="role" />;
@@ -191,7 +191,7 @@ function begin(): Promise<unknown> {
 	const known = load();
 	const code = (id ? trace : (placeOf(path.value) ?? PLACES[0]).page).begin();
 	if (id) aheadOfTrace(id);
-	return Promise.all([code, known.then(aheadCame)]);
+	return Promise.all([code, known.then(() => (session.value?.signed_in ? aheadCame() : signIn.begin()))]);
 }
 
 /* Each state of loading that is drawn takes a frame from the first picture. */

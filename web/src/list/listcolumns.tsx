@@ -7,6 +7,7 @@ import { serverText } from '../i18n/servertext';
 import { narrow } from '../ui/narrow';
 import { Popover } from '../ui/popover';
 import { link, set, text } from '../ui/route';
+import { Pinned, Tag } from '../ui/tag';
 import { tr } from '../i18n/strings/list';
 import { lengthOf, stateName } from '../api/traces';
 
@@ -27,15 +28,6 @@ function State({ t, all }: { t: Trace; all?: boolean }) {
 	return (
 		<span class={`state ${repaired && !all ? 'repair' : t.state}`} title={t.error ? serverText(t.error.message) : undefined}>{[shown, repaired].filter(Boolean).join(COMMA)}</span>
 	);
-}
-
-/** A link to the list of all that have it. */
-export function Tag({ tag }: { tag: string }) {
-	return <a class="tag" href={link(`/traces?tag=${encodeURIComponent(tag)}`)}>{tag}</a>;
-}
-
-export function Pinned() {
-	return <svg class="pin" viewBox="0 0 16 16" width="12" height="12" role="img" aria-label={tr('pinned')}><path d="M10 1l5 5-2 1-3 3-1 4-3-3-4 4-1-1 4-4-3-3 4-1 3-3z" /></svg>;
 }
 
 export interface Shared { app: boolean; place: boolean }

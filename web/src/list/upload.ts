@@ -1,12 +1,12 @@
-// Files that people drop or choose: what each is, how it is sent, and how far it is.
-import { signal } from '@preact/signals';
+// Files that people drop or choose: what each is, and how it is sent.
 import { api, upload, Refusal } from '../api/api';
 import { backOff } from '../api/traces';
 import { heardInTime } from '../i18n/servertext';
 import { firstProject } from '../ui/makekey';
 import { go, link, path } from '../ui/route';
 import { tr } from '../i18n/strings/frame';
-import { planOf, type Kind, type Side } from './uploadplan';
+import { details, landed, uploads, type Upload } from './uploadlist';
+import { planOf } from './uploadplan';
 
 const HEAD_BYTES = 64 * 1024;
 const AT_ONCE = 2;
@@ -14,27 +14,6 @@ const RETRIES = 5;
 const ALONE = 415; // refused here, as by the server
 const UNREADABLE = 422;
 const BUSY = [0, 429]; // no response, too many requests
-
-export type Stage = 'waiting' | 'unnamed' | 'sending' | 'decoding' | 'ready' | 'failed';
-
-export interface Upload {
-	id: number;
-	file: File;
-	sides: [Side, File][]; // that belong to it, as names of threads
-	kind: Kind;
-	stage: Stage;
-	sent: number; // of 1
-	trace?: string;
-	build: string;
-	error?: Error;
-}
-
-/** Metadata of each trace; empty if there is none. */
-export interface Details { app: string; version_name: string; scenario: string; device: string; build_id: string }
-export const details = signal<Details>({ app: '', version_name: '', scenario: '', device: '', build_id: '' });
-
-export const uploads = signal<Upload[]>([]);
-export const landed = signal(0); // counts changes of the project's traces
 
 let next = 1;
 

@@ -7,7 +7,10 @@ import { tr } from '../i18n/strings/uploads';
 import { Dialog } from '../ui/popover';
 import { useLoad } from '../ui/parts';
 import { link, path } from '../ui/route';
-import { details, dismiss, dismissEnded, isBusy, mayRetry, nameBuild, retry, take, uploads, type Details, type Upload } from './upload';
+import { dismiss, dismissEnded, isBusy, mayRetry, nameBuild, retry, take } from './upload';
+import { details, uploads, type Details, type Upload } from './uploadlist';
+
+export { take };
 
 /** A button that opens the browser's choice of files. */
 export function Choose({ primary, done }: { primary?: boolean; done?: () => void }) {

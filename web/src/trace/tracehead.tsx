@@ -2,10 +2,10 @@
 import { useState } from 'preact/hooks';
 import { api, may, type Trace } from '../api/api';
 import { COMMA, harmless, when } from '../i18n/format';
-import { Pinned, Tag } from '../list/listcolumns';
 import { Failure } from '../ui/parts';
 import { Popover } from '../ui/popover';
 import { link } from '../ui/route';
+import { Pinned, Tag } from '../ui/tag';
 import { tr } from '../i18n/strings/trace';
 import { lengthOf, nameOf, stateName } from '../api/traces';
 

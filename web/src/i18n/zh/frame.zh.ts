@@ -255,6 +255,7 @@ const zh = {
 	'It is': '它',
 	'All are': '它们全部',
 	'{pinned} of them {pinned2}': '其中 {pinned} 条',
+	'pinned': '已置顶',
 	'Builds and their mappings stay.': '构建及其映射文件会保留。',
 	'{n} calls': '{n} 次调用',
 	'{n} sample runs': '{n} 段采样',
