@@ -15,7 +15,8 @@ enum {
 	HOLD_AGE_MS = 60 * 60 * 1000
 };
 
-static enum tw_status begin(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
+static enum tw_status begin_with(
+        struct tw_catalogue *c, const char *settings, struct tw_db **ret, struct tw_err *err)
 {
 	enum tw_status st;
 
@@ -24,24 +25,28 @@ static enum tw_status begin(struct tw_catalogue *c, struct tw_db **ret, struct t
 	st = tw_cat_reader(c, ret, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_postgres_begin_beside(*ret, " SET LOCAL lock_timeout='1s'", err);
+	st = tw_cat_postgres_begin_beside(*ret, settings, err);
 	if (st != TW_OK)
 		tw_cat_done(c, *ret);
 	return st;
 }
 
+#define WAITS " SET LOCAL lock_timeout='1s'"
 /* For changes that may be lost in a crash of the database and need no sync of disk or replica:
  * holds, and uploads without bytes.  A later durable change makes them durable. */
+#define LIGHTLY WAITS "; SET LOCAL synchronous_commit=off"
+/* A transaction that locks what all uploads of a project need ends, if its server is frozen, before
+ * the others have waited too long. */
+#define BRIEFLY LIGHTLY "; SET LOCAL idle_in_transaction_session_timeout='500ms'"
+
+static enum tw_status begin(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
+{
+	return begin_with(c, WAITS, ret, err);
+}
+
 static enum tw_status begin_lightly(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
 {
-	enum tw_status st = begin(c, ret, err);
-
-	if (st != TW_OK || tw_cat_is_sqlite(c))
-		return st;
-	st = tw_db_run(*ret, "SET LOCAL synchronous_commit=off", err);
-	if (st != TW_OK)
-		tw_cat_done(c, *ret);
-	return st;
+	return begin_with(c, LIGHTLY, ret, err);
 }
 
 static enum tw_status end(
@@ -170,13 +175,14 @@ static enum tw_status check_limits(struct tw_db *db, const struct tw_resumable *
 }
 
 /* One at a time per project, so that two servers do not use the same quota. */
-static enum tw_status lock_project(struct tw_db *db, const char *project_id, struct tw_err *err)
+static enum tw_status lock_project(
+        struct tw_db *db, const char *project_id, int64_t *ret_now, struct tw_err *err)
 {
-	int64_t there = 0;
-
-	return tw_cat_first_int(db, &there, err, /* primary key */
-	        "SELECT 1 FROM project WHERE project_id=?" TW_EITHER("", " FOR NO KEY UPDATE"), "t",
-	        project_id);
+	if (!db->engine->is_shared)
+		return tw_cat_now(db, ret_now, err);
+	return tw_cat_first_int(db, ret_now, err, /* primary key */
+	        "SELECT " TW_CAT_DATABASE_MS " FROM project WHERE project_id=? FOR NO KEY UPDATE",
+	        "t", project_id);
 }
 
 enum tw_status tw_catalogue_resumable_add(struct tw_catalogue *c, struct tw_resumable *u,
@@ -184,13 +190,11 @@ enum tw_status tw_catalogue_resumable_add(struct tw_catalogue *c, struct tw_resu
 {
 	int64_t now = 0;
 	struct tw_db *db;
-	enum tw_status st = begin_lightly(c, &db, err);
+	enum tw_status st = begin_with(c, BRIEFLY, &db, err);
 
 	if (st != TW_OK)
 		return st;
-	st = lock_project(db, u->project_id, err);
-	if (st == TW_OK)
-		st = tw_cat_now(db, &now, err);
+	st = lock_project(db, u->project_id, &now, err);
 	u->expires_ms = now + limits->keep_ms;
 	if (st == TW_OK)
 		st = check_limits(db, u, limits, now, err);
