@@ -19,6 +19,7 @@
 #include "server/catalogue/traces/catalogue_commit_upload.h"
 #include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_trace.h"
+#include "server/decode/jobs_run.h"
 #include "server/ingest/backlog.h"
 #include "server/ingest/upload_meta.h"
 #include "tests/unit/catalogue_fixture.h"
@@ -689,6 +690,26 @@ static void test_no_memory(void **state)
 	}
 }
 
+/* The dispatcher waits after a claim that found nothing, but not with a job that it has returned.
+ */
+static void test_returned_jobs_are_claimed_at_once(void **state)
+{
+	struct model *m = *state;
+	struct tw_jobs *j = tw_mem_zalloc(1, sizeof *j);
+	struct running r = {.used = true, .jobs = j};
+
+	assert_non_null(j);
+	j->parts.catalogue = m->c;
+	(void)arrive(m, 0);
+	assert_int_equal(tw_catalogue_job_claim(m->c, "me", 100000, m->arena, &r.job, NULL), TW_OK);
+	assert_int_equal(claim(m), -1);
+	j->claim_ms = INT64_MAX;
+	assert_true(tw_run_return(j, &r));
+	assert_int_equal(j->claim_ms, 0);
+	assert_int_equal(claim(m), 0);
+	tw_mem_free(j);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
@@ -702,6 +723,7 @@ static const struct CMUnitTest tests[] = {
         TEST(test_one_of_each_project),
         TEST(test_groups),
         TEST(test_a_lost_reply),
+        TEST(test_returned_jobs_are_claimed_at_once),
         TEST(test_many_projects),
         TEST(test_bound_of_traces),
         TEST(test_bound_of_bytes),
