@@ -89,6 +89,46 @@ test('a result is saved as CSV, a query for the project', async (t) => {
 	await done(page, t);
 });
 
+test('names of tables and columns are completed by keys and mouse; statements that ran are listed', async (t) => {
+	const page = await openTrace('?tab=sql');
+	const names = page.locator('#sqlnames [role=option]');
+	await page.fill(editor, '');
+	await page.locator(editor).pressSequentially('SELECT s.du');
+	assert.equal(await names.count(), 0, 's is unknown yet');
+	await page.locator(editor).pressSequentially(' FROM sl');
+	assert.deepEqual(await names.allInnerTexts(), ['slice']);
+	await page.keyboard.press('Tab');
+	assert.equal(await page.inputValue(editor), 'SELECT s.du FROM slice');
+	await page.locator(editor).pressSequentially(' s ORDER BY s.d');
+	assert.deepEqual(await names.allInnerTexts(), ['dur_ns', 'depth']);
+	assert.deepEqual([await violations(page), await unreadable(page)], [[], []]);
+	await page.keyboard.press('ArrowDown');
+	await page.keyboard.press('ArrowUp');
+	await page.keyboard.press('Enter');
+	assert.equal(await page.inputValue(editor), 'SELECT s.du FROM slice s ORDER BY s.dur_ns');
+	await page.locator(editor).evaluate((e) => e.setSelectionRange('SELECT s.du'.length, 'SELECT s.du'.length));
+	await page.keyboard.type('r');
+	await names.filter({ hasText: 'dur_ns' }).click();
+	assert.equal(await page.inputValue(editor), 'SELECT s.dur_ns FROM slice s ORDER BY s.dur_ns');
+	await page.keyboard.type(', n'); // at the cursor, behind what was taken
+	await page.keyboard.press('Escape');
+	assert.equal(await names.count(), 0);
+	await page.keyboard.type('ame');
+	await page.keyboard.press('Control+Enter');
+	await page.waitForSelector('#sql [role=status] >> text=/row/');
+	await run(page, 'SELECT 2 AS two');
+	await page.waitForSelector('#sql th >> text=two');
+	await page.getByRole('button', { name: 'History' }).click();
+	const ran = page.getByRole('dialog', { name: 'Queries run in this browser' }).getByRole('button');
+	assert.deepEqual(await ran.allInnerTexts(), ['SELECT 2 AS two', 'SELECT s.dur_ns, name FROM slice s ORDER BY s.dur_ns']);
+	await ran.nth(1).click();
+	await page.waitForSelector('#sql th >> text=dur_ns');
+	await page.reload();
+	await page.getByRole('button', { name: 'History' }).click();
+	assert.match(await ran.first().innerText(), /^SELECT s\.dur_ns/);
+	await done(page, t);
+});
+
 test('it can be read in each theme', async (t) => {
 	for (const [scheme, width] of THEMES) {
 		const page = await open(`/traces/${id}?tab=sql&sql=${encodeURIComponent('SELECT name, ts_ns, dur_ns, depth, thread_id FROM slice LIMIT 20')}`, scheme, width);

@@ -30,6 +30,9 @@ const zh = {
 	'The query was not run.': '查询未运行。',
 	'No rows.': '没有行。',
 	'Ctrl+Enter runs': 'Ctrl+Enter 运行',
+	'History': '历史记录',
+	'Queries run in this browser': '在此浏览器中运行过的查询',
+	'Tables and columns': '表和列',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;

@@ -1,5 +1,5 @@
 // SQL over the calls of a trace: an editor, its result as a table and CSV, examples and the project's saved queries.
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api, may, send, type Thread } from '../../api/api';
 import { count, duration, when } from '../../i18n/format';
 import { tr } from '../../i18n/strings/sql';
@@ -9,6 +9,7 @@ import { Popover } from '../../ui/popover';
 import { set, text } from '../../ui/route';
 import { placeOfCall } from '../state/tab';
 import { viewOf } from '../state/view';
+import { completionOf, rememberStatement, statementsRun, type Completion } from './sqlcomplete';
 import { isDuration, placer, savedSql, sqlOf, type Place, type Result, type Value } from './sqlrows';
 
 const LIMIT = 1000, CSV_LIMIT = 100_000, ROWS = 100;
@@ -69,6 +70,56 @@ function Queries({ sql, pick }: { sql: string; pick: (sql: string) => void }) {
 	</>;
 }
 
+/** Statements run before, in a box: a click runs one again. */
+function History({ now, pick }: { now: string; pick: (sql: string) => void }) {
+	const all = statementsRun();
+	return all.length === 0 ? null : <Popover label={tr('History')} title={tr('Queries run in this browser')}>{(close) => <ul class="ran">{all.map((one) => (
+		<li key={one}><button class="plain mono" aria-pressed={one === now} title={one} onClick={() => { close(); pick(one); }}>{one.replace(/\s+/g, ' ')}</button></li>))}</ul>}</Popover>;
+}
+
+/** The statement, with names of tables and columns below it while a word is typed: Tab or Enter takes one, Escape none. */
+function Editor({ draft, put, run }: { draft: string; put: (sql: string) => void; run: () => void }) {
+	const field = useRef<HTMLTextAreaElement>(null);
+	const [names, offer] = useState<Completion | null>(null);
+	const [at, move] = useState(0);
+	const cursor = useRef<number | null>(null); // set after the text is
+	useLayoutEffect(() => {
+		if (cursor.current !== null) field.current?.setSelectionRange(cursor.current, cursor.current);
+		cursor.current = null;
+	}, [draft]);
+	const typed = (e: Event & { currentTarget: HTMLTextAreaElement }) => {
+		put(e.currentTarget.value);
+		offer(completionOf(e.currentTarget.value, e.currentTarget.selectionStart, TABLES));
+		move(0);
+	};
+	const take = (name: string) => {
+		const end = field.current!.selectionStart;
+		cursor.current = names!.from + name.length;
+		put(draft.slice(0, names!.from) + name + draft.slice(end));
+		offer(null);
+		field.current?.focus();
+	};
+	const key = (e: KeyboardEvent) => {
+		const runs = e.key === 'Enter' && (e.ctrlKey || e.metaKey);
+		if (runs) run();
+		else if (!names || e.shiftKey) return;
+		else if (e.key === 'Tab' || e.key === 'Enter') take(names.names[at]);
+		else if (e.key === 'ArrowDown' || e.key === 'ArrowUp') move((at + (e.key === 'ArrowDown' ? 1 : names.names.length - 1)) % names.names.length);
+		else if (e.key !== 'Escape') return;
+		if (runs || e.key === 'Escape') offer(null);
+		e.preventDefault();
+		e.stopPropagation();
+	};
+	return (
+		<div class="sqleditor">
+			<label class="list"><span class="hidden">{tr('A SELECT over the calls of this trace')}</span><textarea ref={field} name="sql" class="mono" rows={5} maxLength={60000} spellcheck={false} autocapitalize="none" autocomplete="off" placeholder={EXAMPLES[0][1]} value={draft}
+				aria-autocomplete="list" aria-controls={names ? 'sqlnames' : undefined} aria-activedescendant={names ? `sqlname${at}` : undefined} onInput={typed} onKeyDown={key} onBlur={() => offer(null)} /></label>
+			{names && <ul id="sqlnames" role="listbox" aria-label={tr('Tables and columns')} class="mono">{names.names.map((n, i) => (
+				<li key={n} id={`sqlname${i}`} role="option" aria-selected={i === at} onMouseDown={(e) => e.preventDefault()} onClick={() => take(n)}>{n}</li>))}</ul>}
+		</div>
+	);
+}
+
 function Cell({ column, value }: { column: string; value: Value }) {
 	if (value === null) return <td class="quiet">NULL</td>;
 	if (typeof value === 'string') return <td class="mono anywhere">{value}</td>;
@@ -109,21 +160,16 @@ export function SqlPanel({ id, threads, whole, turn }: { id: string; threads: Th
 	const pick = (one: string) => {
 		put(one);
 		fail(null);
+		if (one.trim()) rememberStatement(one);
 		if (one.trim() && one === sql) again((n) => n + 1);
 		else set({ sql: one.trim() ? one : null }, true);
-	};
-	const key = (e: KeyboardEvent) => {
-		if (e.key !== 'Enter' || !(e.ctrlKey || e.metaKey)) return;
-		e.preventDefault();
-		pick(draft);
 	};
 	return (
 		<Panel title="SQL" id="sql">
 			<Queries sql={draft} pick={pick} />
-			<label class="list"><span class="hidden">{tr('A SELECT over the calls of this trace')}</span><textarea name="sql" class="mono" rows={5} maxLength={60000} spellcheck={false} autocapitalize="none" placeholder={EXAMPLES[0][1]} value={draft}
-				onInput={(e) => put(e.currentTarget.value)} onKeyDown={key} /></label>
+			<Editor draft={draft} put={put} run={() => pick(draft)} />
 			<div class="row"><button class="primary" disabled={!draft.trim()} onClick={() => pick(draft)}>{tr('Run')}</button>
-				<button disabled={!sql || load.busy || load.error !== null} onClick={() => { fail(null); saveCsv(id, sql).catch(fail); }}>{tr('Save as CSV')}</button><span class="quiet">{tr('Ctrl+Enter runs')}</span></div>
+				<button disabled={!sql || load.busy || load.error !== null} onClick={() => { fail(null); saveCsv(id, sql).catch(fail); }}>{tr('Save as CSV')}</button><History key={sql} now={draft} pick={pick} /><span class="quiet">{tr('Ctrl+Enter runs')}</span></div>
 			<details><summary>{tr('Tables')}</summary><ul class="mono tables">{TABLES.map((t) => <li key={t}>{t}</li>)}</ul>
 				<p class="quiet">{tr('Times are in nanoseconds. slice.id and parent_id number the calls of the trace. Statements may only read, within the time and memory limits of other queries.')}</p></details>
 			{error && <Failure error={error} />}

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { completionOf } from '../src/trace/panels/sqlcomplete';
+
+const TABLES = ['slice(id, thread_id, dur_ns, name)', 'thread(thread_id, tid, name)'];
+const at = (sql: string) => completionOf(sql.replace('|', ''), sql.indexOf('|'), TABLES);
+
+test('tables after FROM and JOIN', () => {
+	assert.deepEqual(at('SELECT * FROM s|'), { from: 14, names: ['slice'] });
+	assert.deepEqual(at('SELECT * FROM slice JOIN t|')?.names, ['thread']);
+	assert.equal(at('SELECT * FROM |'), null, 'nothing was typed');
+});
+
+test('columns, those of the tables in use first', () => {
+	assert.deepEqual(at('SELECT d| FROM slice')?.names, ['dur_ns']);
+	assert.deepEqual(at('SELECT t| FROM thread')?.names, ['thread_id', 'tid', 'thread']);
+	assert.deepEqual(at('select T|')?.names, ['thread', 'thread_id', 'tid']);
+});
+
+test('the columns of a table or its alias after a dot', () => {
+	assert.deepEqual(at('SELECT s.| FROM slice s')?.names, ['id', 'thread_id', 'dur_ns', 'name']);
+	assert.deepEqual(at('SELECT t.t| FROM slice s JOIN thread AS t')?.names, ['thread_id', 'tid']);
+	assert.equal(at('SELECT x.| FROM slice'), null);
+});
+
+test('nothing in a text, in a number, in the middle of a word, or for a complete name', () => {
+	assert.equal(at("SELECT 'd|' FROM slice"), null);
+	assert.equal(at('SELECT 1|'), null);
+	assert.equal(at('SELECT d|ur FROM slice'), null);
+	assert.equal(at('SELECT dur_ns| FROM slice'), null);
+});
