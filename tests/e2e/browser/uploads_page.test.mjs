@@ -14,7 +14,7 @@ import { dragged, drop } from '../browser.mjs';
 import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
 import { ID, library, OTHER, placed, recording, source } from '../native.mjs';
 import { browser, done, HOSTILE, id, server, watched } from '../page.mjs';
-import { atEnd, binary, root, startServer, tracewell } from '../server.mjs';
+import { atEnd, binary, root, startServer, tracewell, until } from '../server.mjs';
 
 const link = (s, path = '') => `${tracewell('link', 'create', '--data', s.data, '--url', s.url).replace('/signin', `/signin${path && `?next=${encodeURIComponent(path)}`}`)}`;
 
@@ -49,6 +49,38 @@ test('an empty project requests a file; the first that is dropped is shown once 
 	await row(page, 'methodMapping.txt').locator('text=In use for build local-').waitFor();
 	const names = await page.evaluate(async () => (await fetch(`/api/v1${location.pathname}/methods`)).text());
 	assert.match(names, /com\.example\.app\.Class/, 'named by the mapping that came with it');
+	await page.close();
+});
+
+test('an empty page of the fleet takes a file; a project with few traces names the next steps', async (t) => {
+	const empty = await startServer(t);
+	const page = await browser.newPage();
+	await page.goto(link(empty, '/fleet/methods'));
+	await page.getByText('No counted traces in the last 30 days. Drop a trace file anywhere on this page').waitFor();
+	assert.ok((await page.locator('#methods').boundingBox()).height < 200, 'no reserved space remains');
+	assert.deepEqual(await violations(page), []);
+	await drop(page, [['first.bin', sampleTrace()]]);
+	await page.waitForSelector('h1 >> text=first.bin');
+
+	await page.getByRole('link', { name: 'Overview', exact: true }).click();
+	await page.getByText('Detectors found nothing').waitFor();
+	assert.equal(await page.locator('main .panel').first().getAttribute('id'), 'newest', 'what there is comes first');
+	for (const panel of ['#slower', '#topanrs', '#topfindings']) assert.ok((await page.locator(panel).boundingBox()).height < 140, panel);
+	await page.locator('#slowest').getByText('Send traces with a build_id').waitFor();
+	assert.deepEqual(await violations(page), []);
+	await page.getByRole('button', { name: 'Upload with details' }).click();
+	await page.getByRole('dialog', { name: 'Upload traces' }).getByLabel('Scenario').fill('cold_start');
+	await page.keyboard.press('Escape');
+
+	await empty.trace(sampleTrace(60), { query: { app: 'com.acme', scenario: 'cold_start', version_name: '1', build_id: 'no mapping/1' } });
+	await until(async () => ((await empty.get('/api/v1/fleet/methods', { query: { build_id: 'no mapping/1' }, key: empty.read })).json.traces === 1 ? true : undefined), 'it is counted');
+	await page.goto(`${empty.url}/fleet/methods?project=test&build_id=${encodeURIComponent('no mapping/1')}`);
+	await page.locator('#methods').getByText('Some methods have no name').getByRole('link', { name: 'no mapping/1' }).click();
+	await page.getByText('waits for names. Send the methodMapping.txt of this build').waitFor();
+	await page.goto(`${empty.url}/fleet/methods?project=test&scenario=other`);
+	await page.getByText('No counted trace matches.').waitFor();
+	await page.getByRole('button', { name: 'Clear the filter' }).click();
+	await page.waitForSelector('#methods tr[data-method]');
 	await page.close();
 });
 

@@ -1,6 +1,6 @@
 // The start page of a project: its state, or how to send a first trace.
 import { useEffect, useState } from 'preact/hooks';
-import { api } from '../api/api';
+import { api, may } from '../api/api';
 import { Overview } from '../fleet/fleet';
 import { useFleet } from '../fleet/fleetfilter';
 import { tr } from '../i18n/strings/frame';
@@ -8,6 +8,7 @@ import { ListPage } from '../list/list';
 import { Newest } from '../list/newest';
 import { landed } from '../list/uploadlist';
 import { Pending, useLoad } from '../ui/parts';
+import { UploadButton } from './uploadbutton';
 
 const NEWEST = 6;
 
@@ -22,10 +23,12 @@ export function HomePage() {
 		if (empty) watch(true);
 		else document.title = tr('Overview · tracewell');
 	}, [empty]);
+	const few = v !== null && v.traces.length === v.total && Object.values(asked).every((x) => !x);
 	if (empty || first) return <ListPage />;
 	return (
-		<main class="fleet">
-			{!v ? <Pending of={load} what={tr('Loading the project')} /> : <Overview newest={<Newest list={v.traces} total={v.total} capped={v.total_is_capped} />} />}
+		<main class={few ? 'fleet few' : 'fleet'}>
+			{!v ? <Pending of={load} what={tr('Loading the project')} /> : <Overview few={few} newest={<Newest list={v.traces} total={v.total} capped={v.total_is_capped} />}
+				next={may.write && v.traces.some((t) => t.state === 'ready' && (!t.meta.scenario || !t.meta.version_name)) && <div class="notice next"><p>{tr('To compare durations, send traces with app, version and scenario.')}</p><UploadButton label={tr('Upload with details')} details /></div>} />}
 		</main>
 	);
 }

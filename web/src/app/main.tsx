@@ -1,7 +1,7 @@
 // The application shell: session, current page, theme.
 import { signal } from '@preact/signals';
 import { render } from 'preact';
-import { useLayoutEffect, useState } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import { aheadCame, aheadOfTrace, api, dropAhead, may, Refusal, useProject, useScope, useTools, type Session } from '../api/api';
 import { away, expired } from '../api/health';
 import { Drop } from './drop';
@@ -10,7 +10,8 @@ import { Keys } from './keys';
 import { language, LANGUAGES, speak, type Language } from '../i18n/language';
 import { Navigation } from './navigation';
 import { allowed, placeOf, PLACES, trace, traceOf } from './pages';
-import { ASIDE, later } from '../ui/later';
+import { later } from '../ui/later';
+import { UploadButton } from './uploadbutton';
 import { narrow } from '../ui/narrow';
 import { Busy, Failure } from '../ui/parts';
 import { Popover } from '../ui/popover';
@@ -57,16 +58,6 @@ async function load(): Promise<void> {
 
 const lost = later<{ why: Why; label?: string }>('lost', async () => (await import('../admin/lost')).Lost);
 const signIn = later<{ done: () => Promise<void>; provider?: string; ended?: boolean }>('signin', async () => (await import('../admin/signin')).SignIn);
-const dialog = later<{ close: () => void }>('upload', async () => (await import('../list/uploads')).UploadDialog, ASIDE);
-
-/** Sends files from any page. */
-function UploadButton() {
-	const [open, show] = useState(false);
-	return <>
-		<button class="small" onClick={() => show(true)}>{tr('Upload')}</button>
-		{open && <dialog.Page close={() => show(false)} />}
-	</>;
-}
 
 function isForeign(why: Error): boolean {
 	return why instanceof Refusal && why.status === 404 && text('project') !== '';

@@ -9,13 +9,14 @@ import { Narrowed } from './fleetparts';
 import { path } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
-/** The state of the project: open items, durations of scenarios, arrived traces. */
-export function Overview({ newest }: { newest: ComponentChildren }) {
+/** The state of the project: open items, durations of scenarios, arrived traces. With few traces these come first. */
+export function Overview({ newest, few, next }: { newest: ComponentChildren; few: boolean; next: ComponentChildren }) {
 	const open = useOpenRegressions();
 	return <>
 		<div class="row head"><h1>{tr('Overview')}</h1><FleetFilter /><Narrowed /></div>
-		<div class="pair"><Regressions open={open} /><Anrs /></div>
-		<div class="pair far"><ScenarioTimes open={open} />{newest}</div>
+		{few && <>{newest}{next}</>}
+		<div class="pair"><Regressions open={open} few={few} /><Anrs few={few} /></div>
+		<div class="pair far"><ScenarioTimes open={open} />{!few && newest}</div>
 		<Intake />
 		<div class="pair far"><FleetFindings /><Slowest /></div>
 	</>;

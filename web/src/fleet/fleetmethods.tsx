@@ -5,7 +5,7 @@ import { METRICS, metricNamed, STATS, statNamed, valueOf, type FleetMethodRow, t
 import { FleetCallers } from './fleetcallers';
 import { FleetMethod } from './fleetmethod';
 import { FleetFilter } from './fleetfilter';
-import { methodLink, Narrowed, OnThread, Stated, useAsked, withFilter } from './fleetparts';
+import { methodLink, Narrowed, NoTraces, OnThread, Stated, Unnamed, useAsked, withFilter } from './fleetparts';
 import { count, percent } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { Choice, MethodName, Panel, Pending, Sorted, useLoad } from '../ui/parts';
@@ -44,6 +44,7 @@ function Table({ v, rows }: { v: FleetMethods; rows: number }) {
 	const overloads = distinctions(v.methods.map((m) => m.name), v.methods.map((m) => m.descriptor));
 	return <>
 		<p class="quiet" role="status">{tr.rich('{total} {total2} of {traces} {traces2}{methods}.', { total: count(v.total), total2: v.total === 1 ? tr('method') : tr('methods'), traces: count(v.traces), traces2: v.traces === 1 ? tr('trace') : tr('traces'), methods: v.total > v.methods.length && tr(', the first {methods}', { methods: count(v.methods.length) }) })}</p>
+		<Unnamed of={v.methods} />
 		<Cards of="methods">
 			<thead><tr><th scope="col">{tr('Method')}</th>{METRICS.map(([of, label, hint]) => <Sorted key={of} by={of} label={label} hint={hint} now={{ sort: metric, order }} standard="self" />)}
 				<th scope="col" class="num">{tr('In traces')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
@@ -75,7 +76,7 @@ function List() {
 			<label class="inline"><input type="checkbox" name="regex" checked={regex} onChange={(e) => set({ regex: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('regex')}</label>
 		</>}>
 			<Pending of={load} what={tr('Loading methods')} />
-			{v && !load.error && v.methods.length === 0 && <p class="quiet">{v.traces === 0 ? tr('No counted trace matches. Traces are counted shortly after they are ready.') : tr('No method matches this name.')}</p>}
+			{v && !load.error && v.methods.length === 0 && (v.traces === 0 ? <NoTraces /> : <p class="quiet">{tr('No method matches this name.')}</p>)}
 			{v && !load.error && v.methods.length > 0 && <div class={load.busy ? 'stale' : ''}><Table v={v} rows={rows} /></div>}
 		</Panel>
 	);

@@ -4,7 +4,7 @@ import { api, get, type Stage } from '../api/api';
 import { KINDS, type Groups } from './anrgroups';
 import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
 import { durationName } from './triage';
-import { byName, Change, methodLink, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
+import { byName, Change, methodLink, NoTraces, PickBy, Stated, Uncounted, Unnamed, useAsked, useBy, withFilter } from './fleetparts';
 import { span, Trend, useDays } from './fleetfilter';
 import { count, duration, percent, signed } from '../i18n/format';
 import { interval } from '../i18n/interval';
@@ -73,7 +73,7 @@ export function Intake() {
 	}, [v]);
 	const list = (state: string) => link(`/traces?${new URLSearchParams({ ...params, ...(state && { state }) })}`);
 	return (
-		<Panel title={tr('Uploads')} id="intake">
+		<Panel title={tr('Received traces')} id="intake">
 			<Pending of={load} what={tr('Counting traces')} />
 			{v && !load.error && <dl class="facts" data-counts>
 				<Fact name={tr('Traces')} n={v.all} capped={v.capped?.all} to={list('')} />
@@ -163,7 +163,7 @@ export function ScenarioTimes({ open }: { open: Open }) {
 	return (
 		<Panel title={tr('Scenario durations')} id="scenarios" aside={<><PickBy by={by} bys={bys} />{rows.length > SCENARIOS && <button class="small" onClick={() => set({ all: all ? null : 1 }, true)}>{all ? tr('Show fewer') : tr('Show all {rows}', { rows: count(rows.length) })}</button>}</>}>
 			<Pending of={v ? load : { ...load, value: null }} what={tr('Loading scenarios')} />
-			{v && !load.error && rows.length === 0 && <p class="quiet">{tr('No counted trace matches. Traces are counted shortly after they are ready.')}</p>}
+			{v && !load.error && rows.length === 0 && <NoTraces />}
 			{v && !load.error && rows.length > 0 && <>
 				<ScenarioTable rows={all ? rows : rows.slice(0, SCENARIOS)} error={v.error} by={by} slower={slower} />
 				<Uncounted n={v.not_counted} />
@@ -201,12 +201,12 @@ function OpenRegression({ r }: { r: Regression }) {
 	return <a class="slower" href={link(`/regressions?open=${encodeURIComponent(r.id)}`)} title={tr('Open regression, compared per device class; 95 % confidence interval {interval}', { interval: interval(signed(r.low), signed(r.high)) })}>{signed(r.change)}</a>;
 }
 
-export function Regressions({ open: load }: { open: Open }) {
+export function Regressions({ open: load, few }: { open: Open; few: boolean }) {
 	const all = load.value?.regressions;
 	return (
 		<Panel title={tr('Regressions')} id="slower" aside={<a href={link('/regressions')}>{all && all.length > ROWS ? tr('All {all}', { all: count(all.length) }) : tr('Regressions')}</a>}>
 			<Pending of={load} what={tr('Loading regressions')} />
-			{all && !load.error && all.length === 0 && <p class="quiet">{tr('No open regressions.')}</p>}
+			{all && !load.error && all.length === 0 && <p class="quiet">{tr('No open regressions.')}{few && <> {tr('They need two versions of a scenario with enough traces.')}</>}</p>}
 			{all && !load.error && all.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Item')}</th><th scope="col" class="num">{tr('Slower')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Since')}</th><th scope="col"><span class="hidden">{tr('Trend')}</span></th></tr></thead>
 				<tbody>{all.slice(0, ROWS).map((r) => <Slower key={r.id} r={r} />)}</tbody>
@@ -218,14 +218,14 @@ export function Regressions({ open: load }: { open: Open }) {
 
 /* --- ANRs --- */
 
-export function Anrs() {
+export function Anrs({ few }: { few: boolean }) {
 	const fleet = useAsked();
 	const load = useLoad(`top anrs ${fleet.key}`, (signal) => get<Groups>('/api/v1/anr/groups', { ...fleet.params, limit: ROWS }, signal));
 	const v = load.value;
 	return (
 		<Panel title={tr('ANRs by cause')} id="topanrs" aside={<a href={withFilter('/anrs', { label: '' })}>{v && v.total > ROWS ? tr('All {total}', { total: count(v.total) }) : tr('ANRs')}</a>}>
 			<Pending of={load} what={tr('Loading ANRs')} />
-			{v && !load.error && v.groups.length === 0 && <p class="quiet">{tr('No ANRs for this time range and filter.')}</p>}
+			{v && !load.error && v.groups.length === 0 && <p class="quiet">{few ? tr('No ANRs. Drop a thread dump to see its cause.') : tr('No ANRs for this time range and filter.')}</p>}
 			{v && !load.error && v.groups.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Cause')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Users')}</th><th scope="col">{tr('{days} days', { days: fleet.days })}</th></tr></thead>
 				<tbody>{v.groups.map((g) => <tr key={g.key} data-group={g.key}>
@@ -247,15 +247,15 @@ export function Slowest() {
 	return (
 		<Panel title={tr('Slowest methods')} id="slowest" aside={<a href={withFilter('/fleet/methods')}>{v ? tr('All {total} methods', { total: count(v.total) }) : tr('Methods')}</a>}>
 			<Pending of={load} what={tr('Loading methods')} />
-			{v && !load.error && v.methods.length === 0 && <p class="quiet">{tr('No counted trace matches.')}</p>}
-			{v && !load.error && v.methods.length > 0 && <Cards>
+			{v && !load.error && v.methods.length === 0 && <NoTraces />}
+			{v && !load.error && v.methods.length > 0 && <><Unnamed of={v.methods} /><Cards>
 				<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('Self, p50')}</th><th scope="col" class="num">{tr('Self, p95')}</th><th scope="col" class="num">{tr('Wall, p95')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 				<tbody>{v.methods.map((m) => <tr key={`${m.name} ${m.descriptor} ${m.build_id}`} data-method={m.name}>
 					<td class="anywhere wide"><a href={methodLink(m.name)}><MethodName name={m.name} /></a></td>
 					<td class="num">{duration(m.self!.p50)}</td><td class="num">{duration(m.self!.p95)}</td><td class="num">{duration(m.wall!.p95)}</td><td class="num">{percent(m.share)}</td>
 					<td class="nowrap">{m.self!.exemplar && <a href={link(`/traces/${m.self!.exemplar}?find=${encodeURIComponent(m.name)}`)} aria-label={tr('slowest trace with {name}', { name: m.name })}>{tr('slowest trace')}</a>}</td>
 				</tr>)}</tbody>
-			</Cards>}
+			</Cards></>}
 		</Panel>
 	);
 }

@@ -1,10 +1,10 @@
-// Shared parts of the fleet pages: the filter and links that keep it, a change, how far numbers may be off.
-import { get } from '../api/api';
-import { changeOf, LABEL, unsure } from './fleetdoc';
-import { useFleet } from './fleetfilter';
+// Shared parts of the fleet pages: the filter and links that keep it, a change, how far numbers may be off, what is missing.
+import { get, may } from '../api/api';
+import { changeOf, LABEL, unsure, type FleetMethodRow } from './fleetdoc';
+import { useDays, useFleet } from './fleetfilter';
 import { count, percent, signed } from '../i18n/format';
 import { useLoad } from '../ui/parts';
-import { query, set, text } from '../ui/route';
+import { link, query, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
 const KEPT = ['app', 'version_name', 'scenario', 'class', 'os', 'build_id', 'label', 'days', 'project'];
@@ -99,4 +99,22 @@ export function Change({ now, before, error, few = false, to }: { now: number; b
 /** The stated error of every quantile here. */
 export function Stated({ error, more }: { error: number; more?: string }) {
 	return <p class="quiet">{tr('Percentiles are accurate to within {error}; counts, sums, means and maxima are exact. {more}', { error: percent(error), more })}</p>;
+}
+
+/** In place of numbers about traces, if there are none: the reason, and the next step. */
+export function NoTraces() {
+	const days = useDays();
+	const narrowing = KEPT.filter((k) => k !== 'project' && text(k));
+	if (narrowing.length > 0) return <p class="quiet">{tr('No counted trace matches.')}{' '}<button class="small" onClick={() => set(Object.fromEntries(narrowing.map((k) => [k, null])), true)}>{tr('Clear the filter')}</button></p>;
+	return <p class="quiet">{tr.rich('No counted traces in the last {days} days. {next}', { days, next: may.write ? tr.rich('Drop a trace file anywhere on this page, or {link}.', { link: <a href={link('/')}>{tr('send one from a device')}</a> }) : tr('Traces are counted shortly after they are ready.') })}</p>;
+}
+
+const SHORT = /^(\w{1,2}\.)+\w{1,3}$/; // as R8 names methods
+
+/** Which mapping would name the methods that have no name, and how to send it. */
+export function Unnamed({ of }: { of: FleetMethodRow[] }) {
+	const raw = of.filter((m) => !m.resolved);
+	if (raw.length === 0 && of.filter((m) => SHORT.test(m.name)).length * 2 <= of.length) return null;
+	const builds = [...new Set(raw.length ? raw.map((m) => m.build_id) : [''])].slice(0, 3).map((b) => <> <a key={b} href={link(b ? `/builds?build=${encodeURIComponent(b)}` : '/builds')}>{b || tr('Builds')}</a></>);
+	return <p class="unnamed">{raw.length === 0 ? tr('These names look obfuscated. Send the R8 mapping of the build.') : raw.some((m) => m.build_id) ? tr('Some methods have no name. Send the mapping of their build:') : tr('Some methods have no name. Send traces with a build_id, and the mapping of the build.')}{builds}</p>;
 }

@@ -40,12 +40,12 @@ export function DropZone({ done }: { done?: () => void }) {
 
 const FIELDS: [keyof Details, string][] = [['app', tr('App')], ['version_name', tr('Version')], ['scenario', tr('Scenario')], ['device', tr('Device')], ['build_id', tr('Build')]];
 
-export function UploadDialog({ close }: { close: () => void }) {
+export function UploadDialog({ close, details: open }: { close: () => void; details?: boolean }) {
 	const change = (name: keyof Details, value: string) => (details.value = { ...details.value, [name]: value.trim() });
 	return (
 		<Dialog title={tr('Upload traces')} close={close}>
 			<DropZone done={close} />
-			<details>
+			<details open={open}>
 				<summary>{tr('Details for these files')}</summary>
 				<form class="fields" onSubmit={(e) => e.preventDefault()}>
 					{FIELDS.map(([name, label]) => <label key={name}>{label}<input value={details.value[name]} maxLength={200} autocomplete="off" onInput={(e) => change(name, e.currentTarget.value)} /></label>)}

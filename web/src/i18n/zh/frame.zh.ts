@@ -36,6 +36,8 @@ const zh = {
 	'Overview · tracewell': '概览 · tracewell',
 	'Loading the project': '正在加载项目',
 	'Upload': '上传',
+	'Upload with details': '带详细信息上传',
+	'To compare durations, send traces with app, version and scenario.': '要比较时长，请发送带应用、版本和场景的 Trace。',
 	'Close': '关闭',
 	'More': '更多',
 	'Part of this page could not be loaded. The server is not responding, or it was updated after the page was opened.': '页面的一部分没有加载成功：服务器没有响应，或者页面打开之后服务器已经更新。',
