@@ -29,6 +29,7 @@ class Totals {
 /* Begins and ends of one thread: begin(name, ns), end(ns). */
 class Calls {
 	open = [];
+	times = new Map(); // that a name is open
 	last = -Infinity;
 
 	constructor(totals) {
@@ -46,7 +47,9 @@ class Calls {
 
 	begin(name, ns) {
 		this.at(ns);
-		this.open.push({ name, start: ns, self: 0, outermost: !this.open.some((o) => o.name === name) });
+		const times = this.times.get(name) ?? 0;
+		this.times.set(name, times + 1);
+		this.open.push({ name, start: ns, self: 0, outermost: times === 0 });
 	}
 
 	end(ns, name) {
@@ -54,6 +57,7 @@ class Calls {
 		const o = this.open.pop();
 		assert.ok(o, 'an end without a begin');
 		if (name !== undefined) assert.equal(name, o.name, 'another call is open');
+		this.times.set(o.name, this.times.get(o.name) - 1);
 		const r = this.totals.row(o.name);
 		r.count++;
 		r.self += o.self;
