@@ -1,17 +1,18 @@
 /*
  * bench_formats.c - CPU time of reading formats, which depends little on the machine's load.
  *
- * ART, kernel text, Perfetto and Chrome JSON: MB of input per second and nanoseconds per event,
- * both into a sink that discards all events and to a trace file, compared with a search for line
- * ends in the same bytes (memchr).  mapping.txt: compiled and opened.  An ANR report of 100 MB:
- * time and memory.  Inputs are generated and always the same: random calls, or those of a
+ * ART, kernel text, Perfetto, Chrome JSON and speedscope: MB of input per second and nanoseconds
+ * per event, both into a sink that discards all events and to a trace file, compared with a search
+ * for line ends in the same bytes (memchr).  mapping.txt: compiled and opened.  An ANR report of
+ * 100 MB: time and memory.  Inputs are generated and always the same: random calls, or those of a
  * recording.  Each time is the best of several runs, followed by the median.  Peak memory excludes
  * the input.
  *
  *   bench_formats [-m MAPPING.txt] [-c RECORDING] [-o INPUT]
  *
  * -m: a real R8 mapping instead of a made one.  -c: the calls of a recording by btrace 2.0.
- * -o: only this input, for a profile: art-dual, art-wall, atrace, perfetto, chrome, mapping, anr.
+ * -o: only this input, for a profile: art-dual, art-wall, atrace, perfetto, chrome, speedscope,
+ * mapping, anr.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -364,6 +365,40 @@ static void make_chrome(struct tw_buf *b)
 	(void)tw_buf_printf(b, "]}\n");
 }
 
+/* One profile per thread, as it is written by speedscope's exporters. */
+static void make_speedscope(struct tw_buf *b)
+{
+	uint32_t n_threads = 0;
+
+	(void)tw_buf_printf(b, "{\"shared\":{\"frames\":[");
+	for (unsigned i = 0; i < MAX_METHODS; i++)
+		(void)tw_buf_printf(b, "%s{\"name\":\"com.acme.shop.Class%u.method%u\"}",
+		        i ? "," : "", i % 700, i);
+	(void)tw_buf_printf(b, "]},\"profiles\":[");
+	for (size_t i = 0; i < n_steps; i++)
+		if (steps[i].thread >= n_threads)
+			n_threads = steps[i].thread + 1;
+	for (uint32_t t = 0; t < n_threads; t++) {
+		(void)tw_buf_printf(b,
+		        "%s{\"type\":\"evented\",\"name\":\"pool-%u\",\"unit\":\"microseconds\","
+		        "\"startValue\":0,\"events\":[",
+		        t ? "," : "", t);
+		for (size_t i = 0, n = 0; i < n_steps; i++) {
+			struct step s = step_at(i);
+
+			if (s.thread != t)
+				continue;
+			n_events++;
+			(void)tw_buf_printf(b,
+			        "%s{\"type\":\"%c\",\"frame\":%u,\"at\":%lld.%03lld}",
+			        n++ ? "," : "", s.leave ? 'C' : 'O', s.method,
+			        (long long)s.ts_ns / 1000, (long long)s.ts_ns % 1000);
+		}
+		(void)tw_buf_printf(b, "]}");
+	}
+	(void)tw_buf_printf(b, "]}\n");
+}
+
 /* --- protobuf: a field's number times 8 plus its wire type, then its value --- */
 
 static void put_varint(struct tw_buf *b, uint64_t v)
@@ -620,7 +655,7 @@ static void report(const char *what, const struct tw_buf *in, int times, const c
 	before = memory("VmRSS:");
 	forget_peak();
 	file = times_of(to_file, in, times);
-	(void)printf("%-9s %6.1f MB  read %6.1f MB/s %6.1f (%.1f) ns/%s  to trace file %6.1f MB/s "
+	(void)printf("%-10s %6.1f MB  read %6.1f MB/s %6.1f (%.1f) ns/%s  to trace file %6.1f MB/s "
 	             "%6.1f (%.1f) ns/%s  read %2.0f %%  memchr %.0f MB/s  peak %.1f MiB  (%s)\n",
 	        what, (double)in->len / MB, (double)in->len / MB / nothing.best,
 	        nothing.best / n * 1e9, nothing.median / n * 1e9, unit,
@@ -681,6 +716,7 @@ static const struct input {
         {"atrace", make_atrace, TIMES, "floor: read 150 MB/s"},
         {"perfetto", make_perfetto, TIMES, "track events"},
         {"chrome", make_chrome, TIMES, "begins, ends and complete events"},
+        {"speedscope", make_speedscope, TIMES, "begins and ends"},
         {"anr", make_anr, 1, "limits of a decode: 120 s of CPU, 1.5 GiB"}};
 
 int main(int argc, char **argv)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/buf.h"
+
 bool tw_json_stream_init(struct tw_json_stream *s, struct tw_arena *a, struct tw_sink *sink,
         tw_json_value_fn each, void *arg)
 {
@@ -24,13 +26,14 @@ static bool is_read(struct tw_json_stream *s)
 	return s->depth == 0 || top(s)->tag;
 }
 
-static enum tw_status emit(
-        struct tw_json_stream *s, enum tw_json_kind kind, unsigned *ret_tag, struct tw_err *err)
+static enum tw_status emit(struct tw_json_stream *s, enum tw_json_kind kind, struct tw_str text,
+        unsigned *ret_tag, struct tw_err *err)
 {
 	const struct tw_json_open *in = top(s);
 	struct tw_json_value v = {.kind = kind,
 	        .in = in ? in->tag : 0,
 	        .index = in ? in->index : 0,
+	        .text = text,
 	        .offset = s->start};
 	enum tw_status st;
 
@@ -38,8 +41,6 @@ static enum tw_status emit(
 		return TW_OK;
 	if (in && in->object)
 		v.key = (struct tw_str){s->key, s->long_key ? 0 : s->n_key};
-	if (kind >= TW_JSON_STRING)
-		v.text = (struct tw_str){s->text, s->n_text};
 	st = s->each(s->arg, &v, err);
 	if (ret_tag)
 		*ret_tag = v.tag;
@@ -62,7 +63,7 @@ static enum tw_status begin(struct tw_json_stream *s, bool object, struct tw_err
 		s->part = TW_JSON_DAMAGED;
 		return TW_OK;
 	}
-	st = emit(s, object ? TW_JSON_OBJECT : TW_JSON_ARRAY, &tag, err);
+	st = emit(s, object ? TW_JSON_OBJECT : TW_JSON_ARRAY, (struct tw_str){0}, &tag, err);
 	s->open[s->depth++] = (struct tw_json_open){.tag = tag, .object = object};
 	s->part = object ? TW_JSON_AT_NAME : TW_JSON_AT_FIRST;
 	return st;
@@ -73,16 +74,16 @@ static enum tw_status end(struct tw_json_stream *s, struct tw_err *err)
 	enum tw_status st;
 
 	s->n_key = 0; /* the end has no name of its own */
-	st = emit(s, TW_JSON_END, NULL, err);
+	st = emit(s, TW_JSON_END, (struct tw_str){0}, NULL, err);
 	s->depth--;
 	after_value(s);
 	return st;
 }
 
 static enum tw_status end_scalar(
-        struct tw_json_stream *s, enum tw_json_kind kind, struct tw_err *err)
+        struct tw_json_stream *s, enum tw_json_kind kind, struct tw_str text, struct tw_err *err)
 {
-	enum tw_status st = emit(s, kind, NULL, err);
+	enum tw_status st = emit(s, kind, text, NULL, err);
 
 	after_value(s);
 	return st;
@@ -218,7 +219,7 @@ static enum tw_status take_text(struct tw_json_stream *s, char c, struct tw_err 
 			s->part = TW_JSON_AT_COLON;
 			return TW_OK;
 		}
-		return end_scalar(s, TW_JSON_STRING, err);
+		return end_scalar(s, TW_JSON_STRING, (struct tw_str){s->text, s->n_text}, err);
 	} else if ((unsigned char)c < 0x20) {
 		s->part = TW_JSON_DAMAGED;
 	} else {
@@ -293,7 +294,8 @@ static enum tw_status take_after(struct tw_json_stream *s, char c, struct tw_err
 
 static enum tw_status end_bare(struct tw_json_stream *s, struct tw_err *err)
 {
-	return end_scalar(s, s->part == TW_JSON_IN_NUMBER ? TW_JSON_NUMBER : TW_JSON_OTHER, err);
+	return end_scalar(s, s->part == TW_JSON_IN_NUMBER ? TW_JSON_NUMBER : TW_JSON_OTHER,
+	        (struct tw_str){s->text, s->n_text}, err);
 }
 
 static enum tw_status take(struct tw_json_stream *s, char c, struct tw_err *err)
@@ -341,16 +343,104 @@ static enum tw_status take(struct tw_json_stream *s, char c, struct tw_err *err)
 	return TW_OK;
 }
 
-/* Number of bytes of a text before the next special one. */
-static size_t plain(const struct tw_json_stream *s, const uint8_t *p, size_t n)
+/* --- tokens that are complete in the pushed bytes --- */
+
+/* Number of bytes of a text before the next quote, backslash or control character. */
+static size_t plain_run(const uint8_t *p, size_t n)
 {
+	const uint64_t ones = 0x0101010101010101u;
 	size_t i = 0;
 
-	if (s->part != TW_JSON_IN_TEXT || s->escaped || s->n_code || s->high)
-		return 0;
+	for (; n - i >= 8; i += 8) {
+		uint64_t w = tw_u64le(p + i);
+		uint64_t quote = w ^ ones * '"';
+		uint64_t slash = w ^ ones * '\\';
+		/* the lowest bit is that of the first such byte; higher ones may be wrong */
+		uint64_t ends = ((quote - ones) & ~quote) | ((slash - ones) & ~slash) |
+		                ((w - ones * ' ') & ~w);
+
+		ends &= ones * 0x80;
+		if (ends)
+			return i + (size_t)__builtin_ctzll(ends) / 8;
+	}
 	while (i < n && p[i] != '"' && p[i] != '\\' && p[i] >= 0x20)
 		i++;
 	return i;
+}
+
+/* Of a text whose begin was read before. */
+static size_t rest_of_text(struct tw_json_stream *s, const uint8_t *p, size_t n)
+{
+	size_t space = TW_JSON_TEXT_BYTES - s->n_text;
+	size_t run;
+
+	if (s->escaped || s->n_code || s->high)
+		return 0;
+	run = plain_run(p, n);
+	if (is_read(s)) {
+		memcpy(s->text + s->n_text, p, run < space ? run : space);
+		s->n_text += run < space ? run : space;
+	}
+	return run;
+}
+
+/* A string without escapes or a number, of which a view is emitted. */
+static enum tw_status whole_value(
+        struct tw_json_stream *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
+{
+	bool string = *p == '"';
+	size_t len = 0;
+
+	if (string) {
+		len = plain_run(p + 1, n - 1);
+		if (len + 1 == n || p[1 + len] != '"')
+			return TW_OK;
+	} else if (*p == '-' || (*p >= '0' && *p <= '9')) {
+		while (len < n && in_number((char)p[len]))
+			len++;
+		if (len == n)
+			return TW_OK;
+	} else {
+		return TW_OK;
+	}
+	if (len > TW_JSON_TEXT_BYTES)
+		return TW_OK;
+	*ret_used = len + (string ? 2 : 0);
+	s->start = s->offset;
+	return end_scalar(s, string ? TW_JSON_STRING : TW_JSON_NUMBER,
+	        (struct tw_str){(const char *)p + string, len}, err);
+}
+
+/* A name without escapes, and its colon if that follows. */
+static size_t whole_name(struct tw_json_stream *s, const uint8_t *p, size_t n)
+{
+	size_t len;
+
+	if (*p != '"')
+		return 0;
+	len = plain_run(p + 1, n - 1);
+	if (len + 1 == n || p[1 + len] != '"')
+		return 0;
+	s->long_key = len > TW_JSON_KEY_BYTES;
+	s->n_key = s->long_key ? TW_JSON_KEY_BYTES : len;
+	memcpy(s->key, p + 1, s->n_key);
+	len += 2;
+	s->part = len < n && p[len] == ':' ? TW_JSON_AT_VALUE : TW_JSON_AT_COLON;
+	return len + (s->part == TW_JSON_AT_VALUE);
+}
+
+/* *ret_used: 0 if the next byte must be taken alone. */
+static enum tw_status take_run(
+        struct tw_json_stream *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
+{
+	*ret_used = 0;
+	if (s->part == TW_JSON_IN_TEXT)
+		*ret_used = rest_of_text(s, p, n);
+	else if (s->part == TW_JSON_AT_VALUE || s->part == TW_JSON_AT_FIRST)
+		return whole_value(s, p, n, ret_used, err);
+	else if (s->part == TW_JSON_AT_NAME || s->part == TW_JSON_AT_NEXT_NAME)
+		*ret_used = whole_name(s, p, n);
+	return TW_OK;
 }
 
 enum tw_status tw_json_stream_push(
@@ -359,31 +449,21 @@ enum tw_status tw_json_stream_push(
 	static const uint8_t mark[] = {0xEF, 0xBB, 0xBF}; /* a byte order mark */
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < n;) {
-		size_t run = plain(s, p + i, n - i);
+	for (size_t i = 0; st == TW_OK && i < n && s->part != TW_JSON_DAMAGED;) {
+		size_t used;
 
-		if (s->part == TW_JSON_DAMAGED)
-			break;
-		if (run) {
-			size_t space = TW_JSON_TEXT_BYTES - s->n_text;
-			size_t kept = is_read(s) ? (run < space ? run : space) : 0;
-
-			memcpy(s->text + s->n_text, p + i, kept);
-			s->n_text += kept;
-			s->offset += run;
-			i += run;
-			continue;
+		st = take_run(s, p + i, n - i, &used, err);
+		if (st == TW_OK && used == 0) {
+			used = 1;
+			if (s->depth || s->part != TW_JSON_AT_VALUE || s->offset >= sizeof mark ||
+			        p[i] != mark[s->offset])
+				st = take(s, (char)p[i], err);
+			if (s->part == TW_JSON_DAMAGED)
+				s->sink->ops->repair(
+				        s->sink, TW_REPAIR_input_corrupt, s->offset, 1);
 		}
-		if (s->offset < sizeof mark && p[i] == mark[s->offset] && s->depth == 0) {
-			s->offset++;
-			i++;
-			continue;
-		}
-		st = take(s, (char)p[i], err);
-		if (s->part == TW_JSON_DAMAGED)
-			s->sink->ops->repair(s->sink, TW_REPAIR_input_corrupt, s->offset, 1);
-		s->offset++;
-		i++;
+		s->offset += used;
+		i += used;
 	}
 	return st;
 }
@@ -412,6 +492,36 @@ unsigned tw_json_tag(const struct tw_json_place *places, size_t n, const struct 
 	return 0;
 }
 
+/* A decimal number of at most 15 digits is an integer divided by a power of ten, both exact, so
+ * that the result is rounded once, as by strtod. */
+static bool short_real(struct tw_str text, double *ret)
+{
+	enum { MAX_DIGITS = 15 };
+	static const double powers[MAX_DIGITS + 1] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8,
+	        1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+	bool negative = text.len && text.ptr[0] == '-';
+	size_t i = negative;
+	size_t point = text.len; /* its position */
+	int64_t v = 0;
+
+	if (text.len - i > MAX_DIGITS || i == text.len)
+		return false;
+	for (; i < text.len; i++) {
+		if (text.ptr[i] == '.' && point == text.len && i > negative)
+			point = i;
+		else if (text.ptr[i] >= '0' && text.ptr[i] <= '9')
+			v = v * 10 + (text.ptr[i] - '0');
+		else
+			return false;
+	}
+	if (point + 1 == text.len)
+		return false;
+	*ret = point < text.len ? (double)v / powers[text.len - point - 1] : (double)v;
+	if (negative)
+		*ret = -*ret;
+	return true;
+}
+
 bool tw_json_real(const struct tw_json_value *v, double *ret)
 {
 	char buf[64];
@@ -419,6 +529,8 @@ bool tw_json_real(const struct tw_json_value *v, double *ret)
 
 	if (v->kind != TW_JSON_NUMBER || v->text.len >= sizeof buf)
 		return false;
+	if (short_real(v->text, ret))
+		return true;
 	memcpy(buf, v->text.ptr, v->text.len);
 	buf[v->text.len] = '\0';
 	*ret = strtod(buf, &rest);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/buf.h"
@@ -90,7 +91,10 @@ static enum tw_status note(void *arg, struct tw_json_value *v, struct tw_err *er
 
 static void reads(const char *text, const char *want, enum tw_repair repair, uint64_t times)
 {
-	for (size_t step = 1; step < 4; step++) {
+	static const size_t steps[] = {1, 2, 3, 11, SIZE_MAX / 2};
+
+	for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+		size_t step = steps[k];
 		struct tw_arena *a = tw_arena_new(1 << 20);
 		struct event_log log;
 		struct tw_json_stream json;
@@ -124,12 +128,58 @@ static void test_json(void **state)
 	reads("[1, 2", "0[:@0 1n:1@0 1.:@1 ", TW_REPAIR_input_truncated, 1);
 	reads("[1, }, 2]", "0[:@0 1n:1@0 1.:@1 ", TW_REPAIR_input_corrupt, 1);
 	reads("[1] trailing", "0[:@0 1n:1@0 1.:@1 ", TW_REPAIR_trailing_data, 1);
+	/* part of a byte order mark, but not at the begin */
+	reads("-1\xBF-", "0n:-1@0 ", TW_REPAIR_trailing_data, 1);
 	reads("[\"\\q\"]", "0[:@0 1.:@0 ", TW_REPAIR_input_corrupt, 1);
 	reads("{\"0123456789012345678901234567890123456789012345678\": 1}", "0{:@0 1n:1@0 1.:@1 ",
 	        TW_REPAIR_input_corrupt, 0);
 }
 
 /* More nesting than is read is damage, and every open container still ends. */
+/* Runs of bytes are scanned eight at a time: a quote, an escape, a control character or the end at
+ * each place of such a run, after bytes above 0x7F that must not be taken for one. */
+static void test_json_runs(void **state)
+{
+	(void)state;
+	for (size_t len = 0; len < 20; len++) {
+		char text[128];
+		char expected[128];
+		char run[32] = "";
+
+		for (size_t i = 0; i < len; i++)
+			run[i] = i % 3 ? (char)('a' + i) : '\xA2';
+		(void)snprintf(text, sizeof text, "{\"%s\":\"%s\",\"%sb\" : \"%s\\n\"}", run, run,
+		        run, run);
+		(void)snprintf(expected, sizeof expected, "0{:@0 1s%s:%s@0 1s%sb:%s\n@1 1.:@2 ",
+		        run, run, run, run);
+		reads(text, expected, TW_REPAIR_input_corrupt, 0);
+		(void)snprintf(text, sizeof text, "[\"%s\x1F\"]", run);
+		reads(text, "0[:@0 1.:@0 ", TW_REPAIR_input_corrupt, 1);
+		(void)snprintf(text, sizeof text, "[\"%s", run);
+		reads(text, "0[:@0 1.:@0 ", TW_REPAIR_input_truncated, 1);
+	}
+}
+
+static void test_json_numbers(void **state)
+{
+	static const char *const texts[] = {"0", "-0", "7", "-12.5", "007", "0.1",
+	        "123456789012345", "1234567890.12345", "0.00000000000001", "-99999999999.9999",
+	        "1234567890123456", "0.1234567890123456789", "1e3", "-2.5E-7", "1e400", ".5", "5.",
+	        "1.2.3", "-", "--1", "1-2", "+1", "-.5"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		struct tw_json_value v = {.kind = TW_JSON_NUMBER, .text = tw_str_of(texts[i])};
+		char *rest;
+		double expected = strtod(texts[i], &rest);
+		bool valid = *rest == '\0' && expected < 1e300;
+		double got = 0;
+
+		assert_int_equal(tw_json_real(&v, &got), valid);
+		assert_true(!valid || memcmp(&got, &expected, sizeof got) == 0);
+	}
+}
+
 static void test_json_depth(void **state)
 {
 	char text[200];
@@ -305,6 +355,8 @@ static void test_amplified(void **state)
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_json_runs),
+        cmocka_unit_test(test_json_numbers),
         cmocka_unit_test(test_json_depth),
         cmocka_unit_test(test_speedscope_order),
         cmocka_unit_test(test_speedscope_weights),
