@@ -4,8 +4,8 @@ import { distinct, distinctions, distinctName, signature, signatureOf, withOverl
 
 test('a descriptor as in Java', () => {
 	assert.equal(signature('(Ljava/lang/String;[[IJ)V'), '(java.lang.String, int[][], long): void');
-	assert.equal(signature('([Ljava/util/Map$Entry;)Lx/Y;', false), '(Map$Entry[]): Y');
-	assert.equal(signature('()Z', false, false), '()');
+	assert.equal(signature('([Ljava/util/Map$Entry;)Lx/Y;'), '(java.util.Map$Entry[]): x.Y');
+	assert.equal(signature('()Z'), '(): boolean');
 	for (const none of ['', 'x', '(:12', ':12']) assert.equal(signature(none), '');
 });
 

@@ -24,31 +24,37 @@ export function typesOf(descriptor: string): { parameters: string[]; type: strin
 
 const short = (type: string) => type.slice(type.lastIndexOf('.') + 1);
 
-/** "(String, int[]): void"; full: with packages. */
-export function signature(descriptor: string, full = true, typed = true): string {
-	const of = typesOf(descriptor);
-	if (!of) return '';
+function written({ parameters, type }: { parameters: string[]; type: string }, full: boolean, typed: boolean): string {
 	const show = full ? (t: string) => t : short;
-	return `(${of.parameters.map(show).join(', ')})${typed && of.type ? `: ${show(of.type)}` : ''}`;
+	return `(${parameters.map(show).join(', ')})${typed && type ? `: ${show(type)}` : ''}`;
+}
+
+/** "(java.lang.String, int[]): void". */
+export function signature(descriptor: string): string {
+	const of = typesOf(descriptor);
+	return of ? written(of, true, true) : '';
 }
 
 /** For methods that share their name, the text that distinguishes them: as short as suffices for all of that name. */
 export function distinctions(names: string[], descriptors: string[]): Map<number, string> {
-	const groups = new Map<string, number[]>();
+	const first = new Map<string, number>();
+	const groups = new Map<number, number[]>(); // of several, by the first
 	names.forEach((name, i) => {
-		const group = groups.get(name);
-		if (group) group.push(i);
-		else groups.set(name, [i]);
+		const before = first.get(name);
+		if (before === undefined) first.set(name, i);
+		else if (!groups.get(before)?.push(i)) groups.set(before, [before, i]);
 	});
 	const out = new Map<number, string>();
 	for (const group of groups.values()) {
-		if (group.length === 1) continue;
 		const known = group.filter((i) => descriptors[i][0] === '(');
 		const different = new Set(known.map((i) => descriptors[i])).size;
 		if (different < 2 && known.length === group.length) continue;
+		const types = known.map((i) => typesOf(descriptors[i]));
 		for (let k = 0; k < 4; k++) {
-			known.forEach((i) => out.set(i, signature(descriptors[i], k > 1, k % 2 > 0)));
-			if (new Set(known.map((i) => out.get(i))).size === different) break;
+			const texts = types.map((t) => (t ? written(t, k > 1, k % 2 > 0) : ''));
+			if (k < 3 && new Set(texts).size !== different) continue;
+			known.forEach((i, n) => out.set(i, texts[n]));
+			break;
 		}
 	}
 	return out;
