@@ -47,6 +47,13 @@ test('an admin sets what devices record, and sees the uploaded traces', async (t
 	await preview.click();
 	await page.waitForSelector('form.rule [role=status]:has-text("0 of the latest 1 traces match")');
 	await page.fill('form.rule [name=scenario]', 'cold_start');
+	for (const [field, wrong, why] of [['share', '101', '0 to 100'], ['per_day', '1.5', 'a whole number; 0: no limit']]) {
+		const right = await page.inputValue(`form.rule [name=${field}]`);
+		await page.fill(`form.rule [name=${field}]`, wrong);
+		await page.locator('form.rule label', { has: page.locator(`[name=${field}][aria-invalid=true]`) }).getByText(why).waitFor();
+		assert.ok(await page.locator('form.rule button.primary').isDisabled());
+		await page.fill(`form.rule [name=${field}]`, right);
+	}
 	await page.fill('form.rule [name=share]', '100');
 	await page.fill('form.rule [name=per_day]', '2');
 	await page.fill('form.rule [name=record]', '{"max_seconds": }');

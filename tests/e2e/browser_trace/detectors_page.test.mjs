@@ -124,6 +124,7 @@ test('the form changes, adds and switches off rules, and a preview counts their 
 	const before = (await server.get('/api/v1/detectors')).json;
 	const page = await open('/detectors');
 	await page.getByRole('button', { name: 'Change Sleeping on the main thread' }).click();
+	await page.locator('tr[data-rule=sleep] + tr.more form.rule').waitFor(); // below its rule
 	await page.locator('form.rule input[name=threshold_ms]').fill('1.5');
 	await page.click('text=Apply to the rules');
 	await page.waitForSelector('#rules tr[data-rule=sleep] td:text-is("1.50 ms")');
@@ -143,6 +144,7 @@ test('the form changes, adds and switches off rules, and a preview counts their 
 	await page.waitForSelector('#try :text("deleted meanwhile")');
 	await page.click(preview);
 	await page.waitForSelector('#try tr[data-preview=cart-work]');
+	await page.waitForFunction(() => document.querySelector('#try tr[data-preview=cart-work]').getBoundingClientRect().bottom <= innerHeight); // without scrolling
 	assert.match(await page.innerText('#try tr[data-preview=cart-work]'), /Cart work!\s+2\s+0\s+1/);
 	assert.match(await page.innerText('#try tr[data-preview=sleep]'), /\s0\s+1\s+0$/);
 	assert.equal((await server.get('/api/v1/detectors')).json.version, before.version, 'nothing was saved');

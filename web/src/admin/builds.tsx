@@ -32,7 +32,7 @@ function Sent({ state, error }: { state: MappingState; error: MappingError | nul
 
 function Mapping({ b }: { b: Build }) {
 	return <>
-		<span class={`state ${b.mapping ? 'ready' : 'failed'}`}>{b.mapping ? tr('present') : tr('missing')}</span>
+		{!b.mapping && b.names.traces > 0 && b.names.ids === 0 ? <span class="quiet">{tr('not needed')}</span> : <span class={`state ${b.mapping ? 'ready' : 'failed'}`}>{b.mapping ? tr('present') : tr('missing')}</span>}
 		{b.mapping && <span class="quiet"> {several(b.entries, 'method')}</span>}
 		{b.malformed > 0 && <span class="quiet">{tr(', {malformed} lines unreadable', { malformed: count(b.malformed) })}</span>}
 		<Sent state={b.state} error={b.error} />

@@ -26,12 +26,14 @@ function draftOf(r?: Rule): Draft {
 		share: String(+((r?.share ?? 0.01) * 100).toPrecision(12)), per_day: String(r?.per_day ?? 1000), record: JSON.stringify(r?.record ?? {}, null, 2) };
 }
 
-/** Throws with a message if a field is invalid; the server validates the rest. */
+/** The message beside a number's field; '' if it is valid. */
+const wrongShare = (d: Draft): string => (d.share.trim() !== '' && Number(d.share) >= 0 && Number(d.share) <= 100 ? '' : tr('0 to 100'));
+const wrongPerDay = (d: Draft): string => (/^\d+$/.test(d.per_day.trim()) ? '' : tr('a whole number; 0: no limit'));
+
+/** Throws with a message if the settings are invalid; the server validates the rest. */
 function ruleOf(d: Draft): Rule {
 	const where: Where = {};
 	for (const [key] of CONDITIONS) if (listed(d[key]).length) where[key] = listed(d[key]);
-	if (d.share.trim() === '' || !Number.isFinite(Number(d.share))) throw new Error(tr('The share must be a percentage.'));
-	if (!/^\d+$/.test(d.per_day.trim())) throw new Error(tr('Traces per day must be a whole number; 0 means no limit.'));
 	let record: object;
 	try {
 		record = JSON.parse(d.record || '{}') as object;
@@ -84,6 +86,8 @@ function Previewed({ d }: { d: Draft }) {
 	</>;
 }
 
+const Wrong = ({ why }: { why: string }) => (why ? <span class="badtext" role="status">{why}</span> : null);
+
 export function RuleForm({ rule, keep, cancel }: { rule?: Rule; keep: (r: Rule) => Promise<void>; cancel: () => void }) {
 	const [d, put] = useState(draftOf(rule));
 	const [error, fail] = useState<Error | null>(null);
@@ -102,8 +106,8 @@ export function RuleForm({ rule, keep, cancel }: { rule?: Rule; keep: (r: Rule) 
 			<div class="row">
 				<label class="inline">{tr('Name')}{' '}<input {...text('name')} ref={rule ? undefined : focused} /></label>
 				<label class="inline">{tr('Scenario')}{' '}<input {...text('scenario')} placeholder={tr('any')} /></label>
-				<label class="inline">{tr('Share')}{' '}<input class="short" inputMode="decimal" {...text('share')} /> %</label>
-				<label class="inline">{tr('Traces per day')}{' '}<input class="short" inputMode="numeric" {...text('per_day')} /></label>
+				<label class="inline">{tr('Share')}{' '}<input class="short" inputMode="decimal" {...text('share')} aria-invalid={wrongShare(d) !== ''} /> % <Wrong why={wrongShare(d)} /></label>
+				<label class="inline">{tr('Traces per day')}{' '}<input class="short" inputMode="numeric" {...text('per_day')} aria-invalid={wrongPerDay(d) !== ''} /> <Wrong why={wrongPerDay(d)} /></label>
 				<label class="inline"><input type="checkbox" checked={d.enabled} onChange={(e) => put({ ...d, enabled: e.currentTarget.checked })} />{' '}{tr('on')}</label>
 			</div>
 			<div class="lists conditions">
@@ -115,7 +119,7 @@ export function RuleForm({ rule, keep, cancel }: { rule?: Rule; keep: (r: Rule) 
 				<textarea rows={4} class="mono" {...text('record')} /></label>
 			<Previewed d={d} />
 			{error && <Failure error={error} />}
-			<div class="row"><button class="primary" disabled={!d.name.trim()}>{rule ? tr('Save') : tr('Add')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
+			<div class="row"><button class="primary" disabled={!d.name.trim() || wrongShare(d) + wrongPerDay(d) !== ''}>{rule ? tr('Save') : tr('Add')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
 		</form>
 	);
 }

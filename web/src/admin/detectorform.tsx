@@ -11,7 +11,7 @@ import { tr } from '../i18n/strings/findings';
 
 const SEVERITIES: [string, string][] = [['info', tr('Info')], ['warning', tr('Warning')], ['error', tr('Error')]];
 const THREADS: [string, string][] = [['main', tr('main thread')], ['others', tr('other threads')], ['all', tr('all threads')]];
-const NS_OF_MS = 1e6;
+const NS_OF_MS = 1e6, COLUMNS = 7;
 
 const texts = (v: unknown): string[] => (Array.isArray(v) ? v.filter((x): x is string => typeof x === 'string') : []);
 const textOf = (v: unknown, otherwise = ''): string => (typeof v === 'string' ? v : otherwise);
@@ -52,8 +52,10 @@ function Form({ rule, used, keep, cancel }: { rule: Rule; used: string[]; keep: 
 				<label class="inline">{tr('Severity')}<select name="severity" value={f.severity} onChange={(e) => put({ ...f, severity: e.currentTarget.value })}>{SEVERITIES.map(([v, shown]) => <option key={v} value={v}>{shown}</option>)}</select></label>
 			</div>
 			<label class="list">{tr('Methods')} <span class="quiet">{tr('one pattern per line')}</span><textarea rows={4} class="mono" placeholder="com.example.images" {...field('methods')} /></label>
-			<label class="list">{tr('Events')} <span class="quiet">{tr('kinds such as contention, io, binder')}</span><input class="mono" {...field('notes')} /></label>
-			<label class="list">{tr('Advice')} <span class="quiet">{tr('shown with each finding')}</span><input maxLength={300} {...field('message')} /></label>
+			<div class="lists">
+				<label class="list">{tr('Events')} <span class="quiet">{tr('kinds such as contention, io, binder')}</span><input class="mono" {...field('notes')} /></label>
+				<label class="list">{tr('Advice')} <span class="quiet">{tr('shown with each finding')}</span><input maxLength={300} {...field('message')} /></label>
+			</div>
 			<div class="row"><button class="primary" disabled={missing !== ''}>{tr('Apply to the rules')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button>{missing && <span class="quiet" role="status">{missing}</span>}</div>
 		</form>
 	);
@@ -68,22 +70,23 @@ export function DetectorTable({ doc, put }: { doc: Doc; put: (d: Doc) => void })
 		change(editing === '' ? [...doc.rules, r] : doc.rules.map((o) => (o.id === editing ? r : o)));
 		edit(null);
 	};
-	const rule = editing === '' ? { id: '' } : doc.rules.find((r) => r.id === editing);
+	const form = (rule: Rule) => <Form key={editing} rule={rule} used={doc.rules.map((r) => r.id)} keep={keep} cancel={() => edit(null)} />;
 	return <>
 		<Cards>
 			<thead><tr>{may.write && <th scope="col">{tr('Active')}</th>}<th scope="col">{tr('Rule')}</th><th scope="col">{tr('Matches')}</th><th scope="col">{tr('Threads')}</th><th scope="col" class="num">{tr('Longer than')}</th><th scope="col">{tr('Severity')}</th>{may.write && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{doc.rules.map((r) => {
 				const title = serverText(textOf(r.title, r.id));
 				const matches = [...texts(r.methods), ...texts(r.notes)];
-				return <tr key={r.id} data-rule={r.id} class={r.enabled === false ? 'quiet' : ''}>
+				return <><tr key={r.id} data-rule={r.id} class={r.enabled === false ? 'quiet' : ''}>
 					{may.write && <td class="check"><input type="checkbox" checked={r.enabled !== false} aria-label={tr('Use {title}', { title })} onChange={(e) => { const { enabled: _, ...rest } = r; replace(r, e.currentTarget.checked ? rest : { ...rest, enabled: false }); }} /></td>}
 					<td class="wide">{title}</td><td class="mono" title={matches.join('\n')}>{matches.slice(0, 2).map((m, i) => <>{i > 0 && COMMA}{breakable(m)}</>)}{matches.length > 2 && <span class="quiet"> {tr('and {n} more', { n: matches.length - 2 })}</span>}</td>
 					<td class="nowrap">{THREADS.find(([v]) => v === textOf(r.threads, 'main'))?.[1] ?? textOf(r.threads)}</td><td class="num">{typeof r.threshold_ms === 'number' ? duration(r.threshold_ms * NS_OF_MS) : ''}</td>
 					<td>{SEVERITIES.find(([v]) => v === textOf(r.severity, 'warning'))?.[1] ?? textOf(r.severity)}</td>
-					{may.write && <td class="actions"><button class="small" aria-label={tr('Change {title}', { title })} onClick={() => edit(r.id)}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {title}', { title })} act={() => change(doc.rules.filter((o) => o !== r))} /></td>}</tr>;
+					{may.write && <td class="actions"><button class="small" aria-label={tr('Change {title}', { title })} aria-expanded={editing === r.id} onClick={() => edit(editing === r.id ? null : r.id)}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {title}', { title })} act={() => change(doc.rules.filter((o) => o !== r))} /></td>}</tr>
+					{editing === r.id && <tr class="more"><td colSpan={COLUMNS}>{form(r)}</td></tr>}</>;
 			})}</tbody>
 		</Cards>
-		{rule && <Form key={editing} rule={rule} used={doc.rules.map((r) => r.id)} keep={keep} cancel={() => edit(null)} />}
-		{may.write && !rule && <div class="row"><button onClick={() => edit('')}>{tr('Add a rule')}</button></div>}
+		{editing === '' && form({ id: '' })}
+		{may.write && editing !== '' && <div class="row"><button onClick={() => edit('')}>{tr('Add a rule')}</button></div>}
 	</>;
 }

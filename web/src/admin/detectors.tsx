@@ -8,7 +8,7 @@ import { differences, docOf, written, type Doc, type Findings, type Kept } from 
 import { FindingsView, type Spot } from '../trace/panels/findingsview';
 import { count, when } from '../i18n/format';
 import { spotOf } from '../trace/panels/findingspanel';
-import { Choice, Failure, Panel, Pending, useLoad } from '../ui/parts';
+import { Choice, Failure, inView, Panel, Pending, useLoad } from '../ui/parts';
 import { DetectorTable } from './detectorform';
 import { go, link, number, set, text } from '../ui/route';
 import { serverText } from '../i18n/servertext';
@@ -78,7 +78,7 @@ function Tried({ f, before, t, id }: { f: Findings; before: Findings | null; t: 
 	};
 	const sum = (x: Findings) => x.rules.reduce((n, r) => n + r.found, 0);
 	return <>
-		<p role="status">{tr.rich('{f} findings with these rules{before}. Nothing was saved.', { f: count(sum(f)), before: before && tr(', {before} with the active rules', { before: count(sum(before)) }) })}</p>
+		<p role="status" ref={inView}>{tr.rich('{f} findings with these rules{before}. Nothing was saved.', { f: count(sum(f)), before: before && tr(', {before} with the active rules', { before: count(sum(before)) }) })}</p>
 		<FindingsView f={f} from={Number.isFinite(from) ? from : 0} show={show} threads={all} />
 	</>;
 }
@@ -110,13 +110,13 @@ async function previewed(draft: string, traces: Trace[], done: (n: number) => vo
 }
 
 function PreviewTable({ list, traces }: { list: Preview[]; traces: number }) {
-	return <>
+	return <div ref={inView}>
 		<p role="status">{tr.many(traces, 'In the latest trace. Nothing was saved.', 'In the latest {n} traces. Nothing was saved.')}</p>
 		{list.length === 0 ? <p class="quiet">{tr('No findings.')}</p> : <Cards>
 			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col" class="num">{tr('Findings')}</th><th scope="col" class="num">{tr('With the active rules')}</th><th scope="col" class="num">{tr('In traces')}</th></tr></thead>
 			<tbody>{list.map((p) => <tr key={p.rule} data-preview={p.rule}><td>{serverText(p.title)}</td><td class="num">{count(p.after)}</td><td class="num">{count(p.before)}</td><td class="num">{count(p.traces)}</td></tr>)}</tbody>
 		</Cards>}
-	</>;
+	</div>;
 }
 
 function Try({ draft }: { draft: string }) {

@@ -76,11 +76,12 @@ function rulesOf(texts: Texts, flags: Pick<Rules, 'keep_annotated' | 'keep_first
 	return values.some(([, v]) => v === undefined) ? null : { ...Object.fromEntries(values), ...flags } as Rules;
 }
 
-function Edit({ rules, tryOut, save, busy, said }: { rules: Rules; tryOut: (r: Rules | null) => void; save: (r: Rules) => void; busy: boolean; said: string }) {
+function Edit({ rules, tryOut, save, busy, said, tried }: { rules: Rules; tryOut: (r: Rules | null) => void; save: (r: Rules) => void; busy: boolean; said: string; tried: Room | null }) {
 	const [texts, type] = useState(textsOf(rules));
 	const were = { keep_annotated: rules.keep_annotated, keep_first_anr: rules.keep_first_anr };
 	const [flags, flag] = useState(were);
 	const now = rulesOf(texts, flags);
+	const due = tried ? inTurn(tried) : [];
 	const changed = JSON.stringify(now) !== JSON.stringify(rulesOf(textsOf(rules), were));
 	useLayoutEffect(() => tryOut(null), [JSON.stringify([texts, flags])]); // the preview is outdated
 	return (
@@ -95,7 +96,7 @@ function Edit({ rules, tryOut, save, busy, said }: { rules: Rules; tryOut: (r: R
 				<label class="check"><input type="checkbox" checked={flags.keep_annotated} onChange={(e) => flag({ ...flags, keep_annotated: e.currentTarget.checked })} />{tr('Keep traces with a title or annotations')}</label></div>
 			<div class="row"><button type="button" disabled={!now || busy} onClick={() => tryOut(now)}>{tr('Preview deletions')}</button>
 				<button class="primary" disabled={!now || !changed || busy}>{tr('Save rules')}</button>
-				<span class="quiet" role="status">{said || tr('Nothing is deleted before the rules are saved.')}</span></div>
+				<span class="quiet" role="status">{tried ? tr('These rules would delete {n}, {freed}. The list is below.', { n: (due.length < LISTED_MAX ? '' : '≥ ') + several(due.length, 'item'), freed: bytes(due.reduce((n, d) => n + d.bytes, 0)) }) : said || tr('Nothing is deleted before the rules are saved.')}</span></div>
 			<AsJson value={now ?? rules} label={tr('Fill in the form')} use={(v) => { type(textsOf({ ...rules, ...v })); flag({ keep_annotated: v.keep_annotated ?? rules.keep_annotated, keep_first_anr: v.keep_first_anr ?? rules.keep_first_anr }); }} />
 		</form>
 	);
@@ -126,7 +127,7 @@ export function RetentionPage() {
 				<Used room={room} />
 				<Panel title={tr('Rules of this project')} id="rules">
 					<ul>{sentences(room.rules).map((s) => <li key={s}>{s}</li>)}</ul>
-					{may.admin ? <Edit key={JSON.stringify(room.rules)} rules={room.rules} busy={load.busy} said={said} save={save} tryOut={(r) => { hold(r); if (r) say(''); }} /> : <p class="quiet">{tr('Admins of the project change them.')}</p>}
+					{may.admin ? <Edit key={JSON.stringify(room.rules)} rules={room.rules} busy={load.busy} said={said} tried={tried && dry.value} save={save} tryOut={(r) => { hold(r); if (r) say(''); }} /> : <p class="quiet">{tr('Admins of the project change them.')}</p>}
 					{(error ?? (tried && dry.error)) && <Failure error={(error ?? dry.error)!} />}
 				</Panel>
 				<Next room={shownRoom} days={days} span={span} tried={tried !== null && dry.value !== null} busy={load.busy} />

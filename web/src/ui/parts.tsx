@@ -126,6 +126,9 @@ export const focused = (field: HTMLElement | null): void => {
 	field?.closest('form')?.scrollIntoView({ block: 'nearest' });
 };
 
+/** The ref of a result: it is shown when it arrives below the window. */
+export const inView = (e: HTMLElement | null): void => e?.scrollIntoView({ block: 'nearest' });
+
 export function Copy({ text, label = tr('Copy') }: { text: string | (() => string); label?: string }) {
 	const [done, put] = useState(false);
 	const copy = async () => {
