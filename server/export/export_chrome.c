@@ -20,7 +20,7 @@ static int64_t pid_of(const struct tw_export *x)
 static void fact(struct tw_export *x, const char *key, const char *text)
 {
 	if (text[0])
-		tw_json_key_str(&x->j, key, tw_str_of(text));
+		tw_json_key_text(&x->j, key, text);
 }
 
 static void head(struct tw_export *x, uint32_t i)
@@ -28,8 +28,7 @@ static void head(struct tw_export *x, uint32_t i)
 	(void)i;
 	tw_json_open(&x->j, '{');
 	tw_json_key_str(&x->j, "displayTimeUnit", TW_STR("ns"));
-	tw_json_key(&x->j, "otherData");
-	tw_json_open(&x->j, '{');
+	tw_json_key_open(&x->j, "otherData", '{');
 	tw_json_key_str(&x->j, "exporter", TW_STR("tracewell " TW_VERSION));
 	fact(x, "title", x->facts.title);
 	fact(x, "trace", x->facts.trace_id);
@@ -40,8 +39,7 @@ static void head(struct tw_export *x, uint32_t i)
 	fact(x, "device", x->facts.device);
 	fact(x, "scenario", x->facts.scenario);
 	tw_json_close(&x->j, '}');
-	tw_json_key(&x->j, "traceEvents");
-	tw_json_open(&x->j, '[');
+	tw_json_key_open(&x->j, "traceEvents", '[');
 }
 
 static void begin_meta(struct tw_export *x, const char *name)
@@ -50,9 +48,8 @@ static void begin_meta(struct tw_export *x, const char *name)
 	tw_json_key_str(&x->j, "ph", TW_STR("M"));
 	tw_json_key_int(&x->j, "pid", pid_of(x));
 	tw_json_key_int(&x->j, "tid", (int64_t)x->thread->tid);
-	tw_json_key_str(&x->j, "name", tw_str_of(name));
-	tw_json_key(&x->j, "args");
-	tw_json_open(&x->j, '{');
+	tw_json_key_text(&x->j, "name", name);
+	tw_json_key_open(&x->j, "args", '{');
 }
 
 static void end_meta(struct tw_export *x)
@@ -69,7 +66,7 @@ static void thread(struct tw_export *x, uint32_t i)
 	(void)i;
 	if (process[0] && p->pid != pid_of(x) && pid_of(x) == x->info->pid) {
 		begin_meta(x, "process_name");
-		tw_json_key_str(&x->j, "name", tw_str_of(process));
+		tw_json_key_text(&x->j, "name", process);
 		end_meta(x);
 	}
 	p->pid = pid_of(x);

@@ -25,8 +25,7 @@ static void node(struct tw_export *x, uint32_t i)
 	tw_json_key_int(&x->j, "value", n->value);
 	tw_json_key_int(&x->j, "self", n->self);
 	tw_json_key_int(&x->j, "count", (int64_t)n->count);
-	tw_json_key(&x->j, "children");
-	tw_json_open(&x->j, '[');
+	tw_json_key_open(&x->j, "children", '[');
 }
 
 static void tail(struct tw_export *x, uint32_t i)

@@ -85,9 +85,9 @@ static void put_extra(struct tw_export *x, const char *label, const char *text)
 	if (!text[0])
 		return;
 	tw_json_open(&x->j, '{');
-	tw_json_key_str(&x->j, "label", tw_str_of(label));
+	tw_json_key_text(&x->j, "label", label);
 	tw_json_key_str(&x->j, "format", TW_STR("string"));
-	tw_json_key_str(&x->j, "value", tw_str_of(text));
+	tw_json_key_text(&x->j, "value", text);
 	tw_json_close(&x->j, '}');
 }
 
@@ -112,8 +112,7 @@ static void head(struct tw_export *x, uint32_t i)
 
 	(void)i;
 	tw_json_open(&x->j, '{');
-	tw_json_key(&x->j, "meta");
-	tw_json_open(&x->j, '{');
+	tw_json_key_open(&x->j, "meta", '{');
 	tw_json_key_int(&x->j, "interval", 1);
 	tw_json_key_int(&x->j, "startTime", f->started_ms);
 	tw_json_key_int(&x->j, "processType", 0);
@@ -121,7 +120,7 @@ static void head(struct tw_export *x, uint32_t i)
 	tw_json_raw(&x->j,
 	        TW_STR("[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]},"
 	               "{\"name\":\"Method\",\"color\":\"blue\",\"subcategories\":[\"Other\"]}]"));
-	tw_json_key_str(&x->j, "product", tw_str_of(f->title[0] ? f->title : "tracewell"));
+	tw_json_key_text(&x->j, "product", f->title[0] ? f->title : "tracewell");
 	tw_json_key_int(&x->j, "stackwalk", 0);
 	tw_json_key_int(&x->j, "version", GECKO_VERSION);
 	tw_json_key_int(&x->j, "preprocessedProfileVersion", FORMAT_VERSION);
@@ -132,7 +131,7 @@ static void head(struct tw_export *x, uint32_t i)
 	tw_json_key_bool(&x->j, "keepProfileThreadOrder", true);
 	tw_json_key_str(&x->j, "platform", TW_STR("Android"));
 	if (f->device[0])
-		tw_json_key_str(&x->j, "device", tw_str_of(f->device));
+		tw_json_key_text(&x->j, "device", f->device);
 	tw_json_key_str(&x->j, "importedFrom", TW_STR("tracewell"));
 	tw_json_key(&x->j, "markerSchema");
 	tw_json_raw(&x->j, TW_STR("[]"));
@@ -161,7 +160,7 @@ static void thread(struct tw_export *x, uint32_t i)
 	(void)snprintf(pid, sizeof pid, "%" PRIu32, t->pid ? t->pid : x->info->pid);
 	tw_json_open(&x->j, '{');
 	tw_json_key_str(&x->j, "processType", TW_STR("default"));
-	tw_json_key_str(&x->j, "processName", tw_str_of(process));
+	tw_json_key_text(&x->j, "processName", process);
 	tw_json_key_int(&x->j, "processStartupTime", 0);
 	tw_json_key(&x->j, "processShutdownTime");
 	tw_json_null(&x->j);
@@ -173,7 +172,7 @@ static void thread(struct tw_export *x, uint32_t i)
 	tw_json_raw(&x->j, TW_STR("[]"));
 	tw_json_key_str(&x->j, "name", tw_export_thread_name(x));
 	tw_json_key_bool(&x->j, "isMainThread", t->is_main);
-	tw_json_key_str(&x->j, "pid", tw_str_of(pid));
+	tw_json_key_text(&x->j, "pid", pid);
 	tw_json_key_int(&x->j, "tid", (int64_t)t->tid);
 	tw_json_key(&x->j, "markers");
 	tw_json_raw(&x->j, TW_STR("{\"data\":[],\"name\":[],\"startTime\":[],\"endTime\":[],"

@@ -14,10 +14,9 @@ static void head(struct tw_export *x, uint32_t i)
 	tw_json_key_str(
 	        &x->j, "$schema", TW_STR("https://www.speedscope.app/file-format-schema.json"));
 	tw_json_key_str(&x->j, "exporter", TW_STR("tracewell " TW_VERSION));
-	tw_json_key_str(&x->j, "name", tw_str_of(x->facts.title));
+	tw_json_key_text(&x->j, "name", x->facts.title);
 	tw_json_key_int(&x->j, "activeProfileIndex", 0);
-	tw_json_key(&x->j, "profiles");
-	tw_json_open(&x->j, '[');
+	tw_json_key_open(&x->j, "profiles", '[');
 }
 
 static void profile(struct tw_export *x, uint32_t i)
@@ -29,8 +28,7 @@ static void profile(struct tw_export *x, uint32_t i)
 	tw_json_key_str(&x->j, "unit", TW_STR("nanoseconds"));
 	tw_json_key_int(&x->j, "startValue", tw_export_from(x, x->thread));
 	tw_json_key_int(&x->j, "endValue", tw_export_to(x, x->thread));
-	tw_json_key(&x->j, "events");
-	tw_json_open(&x->j, '[');
+	tw_json_key_open(&x->j, "events", '[');
 }
 
 static void event(struct tw_export *x, uint32_t i)
@@ -56,10 +54,8 @@ static void frames(struct tw_export *x, uint32_t i)
 {
 	(void)i;
 	tw_json_close(&x->j, ']');
-	tw_json_key(&x->j, "shared");
-	tw_json_open(&x->j, '{');
-	tw_json_key(&x->j, "frames");
-	tw_json_open(&x->j, '[');
+	tw_json_key_open(&x->j, "shared", '{');
+	tw_json_key_open(&x->j, "frames", '[');
 }
 
 static void frame(struct tw_export *x, uint32_t i)

@@ -111,8 +111,7 @@ static void put_trend(struct tw_fleet_request *q, const struct page *p, const ch
 		else
 			high = middle;
 	}
-	tw_json_key(&q->j, "trend");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "trend", '[');
 	for (; low < p->n_days && strcmp(p->days[low].key, key) == 0; low++) {
 		tw_json_open(&q->j, '{');
 		tw_json_key_int(&q->j, "day_ms", p->days[low].day * TW_DAY_MS);
@@ -156,8 +155,7 @@ static void put_groups(struct tw_fleet_request *q, const struct page *p)
 {
 	int64_t at = 0;
 
-	tw_json_key(&q->j, "groups");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "groups", '[');
 	for (size_t i = 0; i < p->n; i++) {
 		const struct tw_anr_group *g = &p->groups[i];
 
@@ -206,8 +204,7 @@ static enum tw_status put_slices(struct tw_fleet_request *q, const char *key, en
 
 	if (st != TW_OK)
 		return st;
-	tw_json_key(&q->j, name);
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, name, '[');
 	for (size_t i = 0; i < n; i++) {
 		tw_json_open(&q->j, '{');
 		tw_fleet_put_text(q, "value", slices[i].value);
@@ -228,8 +225,7 @@ static enum tw_status put_exemplars(struct tw_fleet_request *q, const char *key,
 
 	if (st != TW_OK)
 		return st;
-	tw_json_key(&q->j, "exemplars");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "exemplars", '[');
 	for (size_t i = 0; i < n; i++) {
 		tw_json_open(&q->j, '{');
 		tw_fleet_put_text(q, "trace", e[i].trace_id);

@@ -412,8 +412,7 @@ static bool put_sides(struct comparison *c)
 	static const char *const keys[TW_SIDES] = {"a", "b"};
 
 	for (int side = 0; side < TW_SIDES; side++) {
-		tw_json_key(&c->j, keys[side]);
-		tw_json_open(&c->j, '[');
+		tw_json_key_open(&c->j, keys[side], '[');
 		for (uint32_t i = 0; i < c->sides.side[side].n_traces; i++)
 			if (!put_trace(c, &c->sides.traces[side][i]))
 				return false;
@@ -466,8 +465,7 @@ static bool put_names(struct comparison *c, const struct tw_compare *t)
 	for (uint32_t i = 0; i < t->n; i++)
 		if (t->nodes[i].method < c->sides.n_names)
 			shown[t->nodes[i].method] = 1;
-	tw_json_key(&c->j, "names");
-	tw_json_open(&c->j, '[');
+	tw_json_key_open(&c->j, "names", '[');
 	for (uint32_t i = 0; i < c->sides.n_names; i++) {
 		if (!shown[i])
 			continue;
@@ -493,8 +491,7 @@ void tw_compare_put_tree(struct tw_json *j, const struct tw_compare *t)
 	int64_t shown = 0;
 
 	for (int k = 0; k < FIELDS; k++) {
-		tw_json_key(j, keys[k]);
-		tw_json_open(j, '[');
+		tw_json_key_open(j, keys[k], '[');
 		for (uint32_t i = 0; i < t->n; i++)
 			tw_json_int(j, field_of(&t->nodes[i], (enum field)k));
 		tw_json_close(j, ']');
@@ -639,8 +636,7 @@ static void put_method(struct comparison *c, const struct tw_compare_method *m)
 	tw_json_open(&c->j, '{');
 	put_name(c, m->method);
 	for (int side = 0; side < TW_SIDES; side++) {
-		tw_json_key(&c->j, keys[side]);
-		tw_json_open(&c->j, '{');
+		tw_json_key_open(&c->j, keys[side], '{');
 		tw_json_key_int(&c->j, "self_ns", m->of[side].self_ns);
 		tw_json_key_int(&c->j, "total_ns", m->of[side].total_ns);
 		tw_json_key_int(&c->j, "count", (int64_t)m->of[side].count);
@@ -654,8 +650,7 @@ static void put_table(
         struct comparison *c, const struct table *t, const struct tw_compare_method *m, uint32_t n)
 {
 	tw_json_open(&c->j, '{');
-	tw_json_key(&c->j, "methods");
-	tw_json_open(&c->j, '[');
+	tw_json_key_open(&c->j, "methods", '[');
 	for (int64_t i = t->offset; i < (int64_t)n && i < t->offset + t->limit; i++)
 		put_method(c, &m[i]);
 	tw_json_close(&c->j, ']');

@@ -189,7 +189,7 @@ enum tw_status tw_fleet_run(struct tw_req *r,
 
 void tw_fleet_put_text(struct tw_fleet_request *q, const char *key, const char *text)
 {
-	tw_json_key_str(&q->j, key, tw_str_of(text));
+	tw_json_key_text(&q->j, key, text);
 }
 
 /* The trace's id if it still exists, otherwise null. */
@@ -250,12 +250,10 @@ static void put_lengths(struct tw_fleet_request *q, const struct tw_fleet_length
 {
 	char key[8];
 
-	tw_json_key(&q->j, "duration_ns");
-	tw_json_open(&q->j, '{');
+	tw_json_key_open(&q->j, "duration_ns", '{');
 	tw_fleet_put_stat(q, &l->stat);
 	tw_json_close(&q->j, '}');
-	tw_json_key(&q->j, "exemplars");
-	tw_json_open(&q->j, '{');
+	tw_json_key_open(&q->j, "exemplars", '{');
 	for (int i = 0; i < TW_FLEET_QUANTILES; i++) {
 		(void)snprintf(key, sizeof key, "p%u", tw_fleet_percents[i]);
 		tw_fleet_put_trace(q, key, l->at[i]);
@@ -273,8 +271,7 @@ static enum tw_status put_groups(struct tw_fleet_request *q, const struct tw_fle
 
 	if (!h)
 		return tw_oom(err);
-	tw_json_key(&q->j, "groups");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "groups", '[');
 	for (size_t i = 0; st == TW_OK && i < n && i < TW_FLEET_GROUPS_MAX; i++) {
 		st = tw_fleet_lengths(&groups[i], h, &lengths, err);
 		if (st != TW_OK)

@@ -344,12 +344,10 @@ static void put_number(struct tw_json *j, const char *key, double v)
 
 static void put_mix(struct tw_fleet_request *q, const struct tw_mix *m)
 {
-	tw_json_key(&q->j, "mix");
-	tw_json_open(&q->j, '{');
+	tw_json_key_open(&q->j, "mix", '{');
 	tw_json_key_bool(&q->j, "corrected", m->corrected);
-	tw_json_key_str(&q->j, "note", tw_str_of(m->note));
-	tw_json_key(&q->j, "classes");
-	tw_json_open(&q->j, '[');
+	tw_json_key_text(&q->j, "note", m->note);
+	tw_json_key_open(&q->j, "classes", '[');
 	for (int k = 0; k < TW_MIX_CLASSES; k++) {
 		if (!m->of[0][k].traces && !m->of[1][k].traces)
 			continue;
@@ -368,8 +366,7 @@ static void put_mix(struct tw_fleet_request *q, const struct tw_mix *m)
 
 static void put_interval(struct tw_json *j, const char *key, double v, double low, double high)
 {
-	tw_json_key(j, key);
-	tw_json_open(j, '{');
+	tw_json_key_open(j, key, '{');
 	put_number(j, "value", v);
 	put_number(j, "low", low);
 	put_number(j, "high", high);
@@ -379,14 +376,12 @@ static void put_interval(struct tw_json *j, const char *key, double v, double lo
 static void put_stats(
         struct tw_fleet_request *q, const struct tw_compared_stat stats[TW_COMPARE_STATS])
 {
-	tw_json_key(&q->j, "stats");
-	tw_json_open(&q->j, '{');
+	tw_json_key_open(&q->j, "stats", '{');
 	for (int k = 0; k < TW_COMPARE_STATS; k++) {
 		const struct tw_compared_stat *s = &stats[k];
 		double none = s->enough ? 0 : NAN;
 
-		tw_json_key(&q->j, tw_compare_stat_names[k]);
-		tw_json_open(&q->j, '{');
+		tw_json_key_open(&q->j, tw_compare_stat_names[k], '{');
 		for (int side = 0; side < TW_SIDES; side++)
 			put_interval(&q->j, sides[side], s->of[side], s->low[side] + none,
 			        s->high[side] + none);
@@ -416,8 +411,7 @@ static void put_mean(
 	double change = m->of[TW_SIDE_B] - m->of[TW_SIDE_A];
 	double margin = tw_compare_margin(&c->mix, m->error);
 
-	tw_json_key(&c->q->j, key);
-	tw_json_open(&c->q->j, '{');
+	tw_json_key_open(&c->q->j, key, '{');
 	put_number(&c->q->j, "a", m->of[TW_SIDE_A]);
 	put_number(&c->q->j, "b", m->of[TW_SIDE_B]);
 	put_interval(&c->q->j, "change", change, change - margin, change + margin);
@@ -479,8 +473,7 @@ static void put_methods(const struct tw_comparison *c)
 	const int64_t offset = tw_req_number(q->req, "offset");
 	int64_t meant = 0, counts[SURE + 1] = {0};
 
-	tw_json_key(&q->j, "methods");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "methods", '[');
 	for (size_t i = 0; i < c->n_methods; i++) {
 		for (int k = 0; k <= SURE; k++)
 			counts[k] += is_requested(&c->methods[i], (enum only)k);
@@ -491,8 +484,7 @@ static void put_methods(const struct tw_comparison *c)
 		meant++;
 	}
 	tw_json_close(&q->j, ']');
-	tw_json_key(&q->j, "counts");
-	tw_json_open(&q->j, '{');
+	tw_json_key_open(&q->j, "counts", '{');
 	for (int k = 0; k <= SURE; k++)
 		tw_json_key_int(&q->j, kinds[k], counts[k]);
 	tw_json_close(&q->j, '}');
@@ -503,18 +495,13 @@ static void put_side(const struct tw_comparison *c, int side)
 	const struct tw_compared_side *s = &c->sides[side];
 	struct tw_json *j = &c->q->j;
 
-	tw_json_key(j, sides[side]);
-	tw_json_open(j, '{');
+	tw_json_key_open(j, sides[side], '{');
 	tw_fleet_put_text(c->q, "label", s->label);
 	tw_json_key_int(j, "traces", (int64_t)s->cells.traces);
 	tw_json_key_int(j, "compared", (int64_t)c->mix.traces[side]);
 	tw_json_key_int(j, "since_ms", s->filter.first_day * TW_DAY_MS);
 	tw_json_key_int(j, "until_ms", (s->filter.last_day + 1) * TW_DAY_MS);
-	tw_json_key(j, "trace");
-	if (s->trace_id)
-		tw_json_str(j, tw_str_of(s->trace_id));
-	else
-		tw_json_null(j);
+	tw_json_key_text(j, "trace", s->trace_id);
 	tw_json_close(j, '}');
 }
 
@@ -546,8 +533,7 @@ static enum tw_status put_json(struct tw_comparison *c, struct tw_err *err)
 	put_side(c, TW_SIDE_A);
 	put_side(c, TW_SIDE_B);
 	put_mix(c->q, &c->mix);
-	tw_json_key(j, "scenarios");
-	tw_json_open(j, '[');
+	tw_json_key_open(j, "scenarios", '[');
 	for (size_t i = 0; i < c->n_scenarios; i++)
 		put_scenario(c->q, &c->scenarios[i]);
 	tw_json_close(j, ']');

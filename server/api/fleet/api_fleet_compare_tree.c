@@ -160,8 +160,7 @@ static void put_column(struct tw_comparison *c, const struct trees *t, const uin
 {
 	struct tw_json *j = &c->q->j;
 
-	tw_json_key(j, key);
-	tw_json_open(j, '[');
+	tw_json_key_open(j, key, '[');
 	for (uint32_t i = 0; i < t->both.n; i++) {
 		bool known = at[i] != TW_ROLLUP_NO_NODE;
 
@@ -210,8 +209,7 @@ static enum tw_status put(struct tw_comparison *c, struct trees *t, struct tw_er
 			n->others = n->others ? n->others : 1;
 		}
 	}
-	tw_json_key(j, "tree");
-	tw_json_open(j, '{');
+	tw_json_key_open(j, "tree", '{');
 	tw_json_key_int(j, "a_of_traces", (int64_t)t->traces[TW_SIDE_A]);
 	tw_json_key_int(j, "b_of_traces", (int64_t)t->traces[TW_SIDE_B]);
 	tw_fleet_put_names(c->q, &t->taking.names, used);

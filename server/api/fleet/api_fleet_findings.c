@@ -245,8 +245,7 @@ static void put_causes(struct answer *a, uint32_t rule)
 	struct tw_fleet_request *q = a->q;
 	int64_t total = 0;
 
-	tw_json_key(&q->j, "causes");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "causes", '[');
 	for (size_t i = 0; i < a->n_causes; i++) {
 		if (a->causes[i].rule != rule)
 			continue;
@@ -259,8 +258,7 @@ static void put_causes(struct answer *a, uint32_t rule)
 
 static void put_exemplars(struct tw_fleet_request *q, const struct tw_found_sum *s)
 {
-	tw_json_key(&q->j, "exemplars");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "exemplars", '[');
 	for (int i = 0; i < TW_FOUND_EXEMPLARS && s->worst[i].trace_id[0]; i++) {
 		tw_json_open(&q->j, '{');
 		tw_fleet_put_trace(q, "id", s->worst[i].trace_id);
@@ -274,8 +272,7 @@ static void put_rule_groups(struct answer *a, uint32_t rule)
 {
 	struct tw_fleet_request *q = a->q;
 
-	tw_json_key(&q->j, "groups");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "groups", '[');
 	for (size_t i = 0; i < a->n_groups && i < TW_FLEET_GROUPS_MAX; i++) {
 		const struct group *g = &a->groups[i];
 
@@ -342,8 +339,7 @@ static void put_rules(struct answer *a)
 			ranked[n++] = (struct ranked){i, &a->total[i]};
 	if (n)
 		qsort(ranked, n, sizeof *ranked, most_first);
-	tw_json_key(&a->q->j, "rules");
-	tw_json_open(&a->q->j, '[');
+	tw_json_key_open(&a->q->j, "rules", '[');
 	for (size_t i = 0; i < n; i++)
 		put_rule(a, ranked[i].rule);
 	tw_json_close(&a->q->j, ']');

@@ -237,8 +237,7 @@ static enum tw_status put_metrics(struct tw_fleet_request *q,
 		if (!(metrics >> m & 1))
 			continue;
 		st = tw_fleet_stat(of, n, m, q->sketch, &s, err);
-		tw_json_key(&q->j, tw_rollup_metric_names[m]);
-		tw_json_open(&q->j, '{');
+		tw_json_key_open(&q->j, tw_rollup_metric_names[m], '{');
 		tw_fleet_put_stat(q, &s);
 		tw_fleet_put_trace(q, "exemplar", s.worst);
 		tw_json_close(&q->j, '}');
@@ -277,8 +276,7 @@ static enum tw_status put_table(
 	tw_fleet_put_head(q);
 	tw_json_key_bool(&q->j, "by_thread", tw_fleet_store_of(q)->engine->threads);
 	tw_json_key_int(&q->j, "total", (int64_t)t->n);
-	tw_json_key(&q->j, "methods");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "methods", '[');
 	for (size_t i = (size_t)t->offset; st == TW_OK && i < t->n; i++) {
 		if (i >= (size_t)(t->offset + t->limit))
 			break;
@@ -365,8 +363,7 @@ static enum tw_status put_series(struct tw_fleet_request *q, const char *name, e
 	tw_fleet_put_head(q);
 	tw_fleet_put_text(q, "name", name);
 	tw_fleet_put_by(q, by);
-	tw_json_key(&q->j, "groups");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "groups", '[');
 	for (size_t i = 0; st == TW_OK && i < n && i < TW_FLEET_GROUPS_MAX; i++)
 		st = put_point(q, &groups[i], s, err);
 	tw_json_close(&q->j, ']');

@@ -264,8 +264,7 @@ static void put_hits(struct search *k)
 {
 	int64_t written = 0;
 
-	tw_json_key(&k->q->j, "hits");
-	tw_json_open(&k->q->j, '[');
+	tw_json_key_open(&k->q->j, "hits", '[');
 	for (size_t i = 0; i < k->s.n && written < k->limit; i++) {
 		struct tw_search_call call = {0};
 

@@ -125,8 +125,7 @@ enum tw_status tw_fleet_read_root(
 void tw_fleet_put_names(
         struct tw_fleet_request *q, const struct tw_fleet_names *names, const uint8_t *used)
 {
-	tw_json_key(&q->j, "names");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "names", '[');
 	for (uint32_t i = 0; i < names->n; i++) {
 		if (!used[i])
 			continue;
@@ -219,8 +218,7 @@ static void put_list(struct tw_fleet_request *q, const struct asked *a, const ch
 	const struct tw_fleet_names *names = &a->taking.names;
 	const double all = (double)a->found.all.total_ns;
 
-	tw_json_key(&q->j, key);
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, key, '[');
 	for (size_t i = 0; i < n && i < (size_t)a->limit; i++) {
 		tw_json_open(&q->j, '{');
 		tw_json_key_str(&q->j, "name", names->names[list[i].number]);
@@ -392,8 +390,7 @@ static bool put_columns(struct tw_fleet_request *q, const struct flame_asked *a)
 		return false;
 	tw_fleet_put_names(q, &a->taking.names, used);
 	for (int k = 0; k < FIELDS; k++) {
-		tw_json_key(&q->j, keys[k]);
-		tw_json_open(&q->j, '[');
+		tw_json_key_open(&q->j, keys[k], '[');
 		for (uint32_t i = 0; i < f->n; i++)
 			tw_json_int(&q->j, field_of(a, &f->nodes[i], (enum field)k));
 		tw_json_close(&q->j, ']');
@@ -405,8 +402,7 @@ static bool put_columns(struct tw_fleet_request *q, const struct flame_asked *a)
 
 static void put_threads(struct tw_fleet_request *q, const struct flame_asked *a)
 {
-	tw_json_key(&q->j, "threads");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "threads", '[');
 	for (uint32_t i = 0; i < a->taking.names.n_threads; i++)
 		tw_json_str(&q->j, a->taking.names.names[i]);
 	tw_json_close(&q->j, ']');

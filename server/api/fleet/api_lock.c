@@ -82,8 +82,7 @@ static void put_monitors(struct tw_fleet_request *q, const char *monitors)
 	}
 	if (n)
 		qsort(names, n, sizeof *names, by_text);
-	tw_json_key(&q->j, "monitors");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "monitors", '[');
 	for (size_t i = 0; i < n; i++)
 		tw_json_str(&q->j, tw_str_of(names[i]));
 	tw_json_close(&q->j, ']');
@@ -150,8 +149,7 @@ static enum tw_status answer_locks(struct tw_fleet_request *q, struct tw_err *er
 		l.n = keep_matching(&l);
 		put_head(q);
 		tw_json_key_int(&q->j, "total", (int64_t)l.n);
-		tw_json_key(&q->j, "locks");
-		tw_json_open(&q->j, '[');
+		tw_json_key_open(&q->j, "locks", '[');
 		for (size_t i = (size_t)l.offset; i < l.n && i < (size_t)(l.offset + l.limit); i++)
 			put_lock(q, &l.rows[i]);
 		tw_json_close(&q->j, ']');
@@ -170,8 +168,7 @@ static enum tw_status get_locks(struct tw_req *r, struct tw_err *err)
 
 static void put_points(struct tw_fleet_request *q, const struct tw_lock_row *rows, size_t n)
 {
-	tw_json_key(&q->j, "groups");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "groups", '[');
 	for (size_t i = 0; i < n; i++) {
 		tw_json_open(&q->j, '{');
 		tw_fleet_put_text(q, "key", rows[i].owner);

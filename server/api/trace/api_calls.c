@@ -69,11 +69,7 @@ static void put_call(struct tw_trace_query *q, const struct tw_call *c)
 	tw_json_key_int(&q->j, "tid", (int64_t)c->tid);
 	tw_json_key_int(&q->j, "start_ns", c->start_ns);
 	tw_json_key_int(&q->j, "dur_ns", c->dur_ns);
-	tw_json_key(&q->j, "cpu_ns");
-	if (c->cpu_ns < 0)
-		tw_json_null(&q->j);
-	else
-		tw_json_int(&q->j, c->cpu_ns);
+	tw_json_key_known(&q->j, "cpu_ns", c->cpu_ns);
 	tw_json_key_int(&q->j, "depth", c->depth);
 	tw_json_key_int(&q->j, "method", c->method);
 	tw_json_key_str(&q->j, "name", tw_trace_query_name(q, c->method));
@@ -93,8 +89,7 @@ static void put_call_or_null(
 
 static void put_histogram(struct tw_trace_query *q, const struct tw_calls *c)
 {
-	tw_json_key(&q->j, "histogram");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "histogram", '[');
 	for (uint32_t i = 0; i < TW_CALLS_BARS; i++) {
 		if (!c->bars[i])
 			continue;
@@ -127,8 +122,7 @@ static enum tw_status answer_calls(struct tw_trace_query *q, struct tw_err *err)
 	tw_json_key_int(&q->j, "p95_ns", c->p95_ns);
 	put_histogram(q, c);
 	tw_json_key_int(&q->j, "total", (int64_t)c->listable);
-	tw_json_key(&q->j, "calls");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "calls", '[');
 	for (uint32_t i = 0; i < c->n_list; i++)
 		put_call(q, &c->list[i]);
 	tw_json_close(&q->j, ']');

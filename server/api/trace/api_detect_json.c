@@ -38,22 +38,11 @@ static void put_method(struct tw_detecting *d, const char *key, uint32_t method)
 	tw_json_close(&d->j, '}');
 }
 
-static void put_known(struct tw_detecting *d, const char *key, int64_t ns)
-{
-	tw_json_key(&d->j, key);
-	if (ns >= 0)
-		tw_json_int(&d->j, ns);
-	else
-		tw_json_null(&d->j);
-}
-
 static void put_tid(struct tw_detecting *d, uint32_t thread_id)
 {
-	tw_json_key(&d->j, "tid");
-	if (thread_id && thread_id <= d->n_threads)
-		tw_json_int(&d->j, (int64_t)d->threads[thread_id - 1].tid);
-	else
-		tw_json_null(&d->j);
+	tw_json_key_known(&d->j, "tid",
+	        thread_id && thread_id <= d->n_threads ? (int64_t)d->threads[thread_id - 1].tid
+	                                               : -1);
 }
 
 /* --- rules and findings --- */
@@ -64,25 +53,21 @@ static void put_rule(struct tw_detecting *d, size_t i)
 	const struct tw_detect_sum *sum = &d->found.sums[i];
 
 	tw_json_open(&d->j, '{');
-	tw_json_key_str(&d->j, "id", tw_str_of(rule->id));
-	tw_json_key_str(&d->j, "kind", tw_str_of(rule->kind));
-	tw_json_key_str(&d->j, "title", tw_str_of(rule->title));
-	tw_json_key_str(&d->j, "severity", tw_str_of(rule->severity));
-	tw_json_key_str(&d->j, "message", tw_str_of(rule->message));
+	tw_json_key_text(&d->j, "id", rule->id);
+	tw_json_key_text(&d->j, "kind", rule->kind);
+	tw_json_key_text(&d->j, "title", rule->title);
+	tw_json_key_text(&d->j, "severity", rule->severity);
+	tw_json_key_text(&d->j, "message", rule->message);
 	tw_json_key_bool(&d->j, "enabled", rule->on);
 	tw_json_key_int(&d->j, "threshold_ns", rule->threshold_ns);
 	tw_json_key_int(&d->j, "calls", (int64_t)sum->calls);
 	tw_json_key_int(&d->j, "total_ns", sum->total_ns);
 	tw_json_key_int(&d->j, "max_ns", sum->max_ns);
-	put_known(d, "cpu_ns", sum->cpu_ns);
+	tw_json_key_known(&d->j, "cpu_ns", sum->cpu_ns);
 	tw_json_key_int(&d->j, "found", (int64_t)sum->found);
 	tw_json_key_int(&d->j, "found_ns", sum->found_ns);
 	tw_json_key_int(&d->j, "listed", sum->n_kept);
-	tw_json_key(&d->j, "problem");
-	if (rule->costly_why[0])
-		tw_json_str(&d->j, tw_str_of(rule->costly_why));
-	else
-		tw_json_null(&d->j);
+	tw_json_key_text(&d->j, "problem", rule->costly_why[0] ? rule->costly_why : NULL);
 	tw_json_close(&d->j, '}');
 }
 
@@ -91,12 +76,12 @@ static void put_finding(struct tw_detecting *d, const struct tw_finding *f)
 	const struct tw_detect_rule *rule = &d->rules->rules[f->rule];
 
 	tw_json_open(&d->j, '{');
-	tw_json_key_str(&d->j, "rule", tw_str_of(rule->id));
-	tw_json_key_str(&d->j, "kind", tw_str_of(rule->kind));
+	tw_json_key_text(&d->j, "rule", rule->id);
+	tw_json_key_text(&d->j, "kind", rule->kind);
 	put_tid(d, f->thread_id);
 	tw_json_key_int(&d->j, "start_ns", f->start_ns);
 	tw_json_key_int(&d->j, "wall_ns", f->wall_ns);
-	put_known(d, "cpu_ns", f->cpu_ns);
+	tw_json_key_known(&d->j, "cpu_ns", f->cpu_ns);
 	put_method(d, "call", f->method);
 	tw_json_key_int(&d->j, "depth", f->depth);
 	put_method(d, "caller", f->caller);
@@ -104,7 +89,7 @@ static void put_finding(struct tw_detecting *d, const struct tw_finding *f)
 	if (f->note) {
 		tw_json_open(&d->j, '{');
 		tw_json_key_int(&d->j, "id", (int64_t)f->note);
-		tw_json_key_str(&d->j, "text", tw_str_of(f->text ? f->text : ""));
+		tw_json_key_text(&d->j, "text", f->text ? f->text : "");
 		tw_json_close(&d->j, '}');
 	} else
 		tw_json_null(&d->j);
@@ -207,12 +192,8 @@ static void put_cause(struct tw_detecting *d, int64_t from_ns, int64_t to_ns, ui
 			put_path_text(d, h, message);
 	}
 	tw_json_open(&d->j, '{');
-	tw_json_key_str(&d->j, "message", tw_str_of(message));
-	tw_json_key(&d->j, "rule");
-	if (f)
-		tw_json_str(&d->j, tw_str_of(d->rules->rules[f->rule].id));
-	else
-		tw_json_null(&d->j);
+	tw_json_key_text(&d->j, "message", message);
+	tw_json_key_text(&d->j, "rule", f ? d->rules->rules[f->rule].id : NULL);
 	put_method(d, "call", f ? f->method : h->method == own ? TW_NO_METHOD : h->method);
 	put_method(d, "caller", f ? f->caller : TW_NO_METHOD);
 	tw_json_key_int(&d->j, "start_ns", f ? f->start_ns : from_ns);
@@ -272,7 +253,7 @@ static enum tw_status put_frame(
 	tw_json_key_int(&d->j, "start_ns", f->start_ns);
 	tw_json_key_int(&d->j, "dur_ns", f->dur_ns);
 	put_method(d, "call", f->method);
-	tw_json_key_str(&d->j, "display", tw_str_of(f->display));
+	tw_json_key_text(&d->j, "display", f->display);
 	st = put_why(d, f->start_ns, f->dur_ns, f->method, err);
 	tw_json_close(&d->j, '}');
 	return st;
@@ -283,21 +264,15 @@ static enum tw_status put_frames(struct tw_detecting *d, struct tw_err *err)
 	static const char *const from[] = {NULL, "calls", "notes"};
 	enum tw_status st = TW_OK;
 
-	tw_json_key(&d->j, "frames");
-	tw_json_open(&d->j, '{');
-	tw_json_key(&d->j, "from");
-	if (from[d->frames.from])
-		tw_json_str(&d->j, tw_str_of(from[d->frames.from]));
-	else
-		tw_json_null(&d->j);
+	tw_json_key_open(&d->j, "frames", '{');
+	tw_json_key_text(&d->j, "from", from[d->frames.from]);
 	tw_json_key_int(&d->j, "slow_ns", d->rules->slow_ns);
 	tw_json_key_int(&d->j, "frozen_ns", d->rules->frozen_ns);
 	tw_json_key_int(&d->j, "total", (int64_t)d->frames.total);
 	tw_json_key_int(&d->j, "slow", (int64_t)d->frames.slow);
 	tw_json_key_int(&d->j, "frozen", (int64_t)d->frames.frozen);
 	tw_json_key_int(&d->j, "messages", (int64_t)d->frames.messages);
-	tw_json_key(&d->j, "list");
-	tw_json_open(&d->j, '[');
+	tw_json_key_open(&d->j, "list", '[');
 	for (uint32_t i = 0; st == TW_OK && i < d->frames.n; i++)
 		st = put_frame(d, &d->frames.list[i], err);
 	tw_json_close(&d->j, ']');
@@ -313,8 +288,8 @@ static enum tw_status put_phase(
 	enum tw_status st;
 
 	tw_json_open(&d->j, '{');
-	tw_json_key_str(&d->j, "id", tw_str_of(p->id));
-	tw_json_key_str(&d->j, "title", tw_str_of(p->title));
+	tw_json_key_text(&d->j, "id", p->id);
+	tw_json_key_text(&d->j, "title", p->title);
 	put_tid(d, p->thread_id);
 	tw_json_key_int(&d->j, "start_ns", p->start_ns);
 	tw_json_key_int(&d->j, "dur_ns", p->dur_ns);
@@ -338,8 +313,7 @@ static enum tw_status put_start(struct tw_detecting *d, struct tw_err *err)
 	tw_json_key_str(&d->j, "kind", s->cold ? TW_STR("process") : TW_STR("activity"));
 	tw_json_key_int(&d->j, "start_ns", s->start_ns);
 	tw_json_key_int(&d->j, "dur_ns", s->end_ns - s->start_ns);
-	tw_json_key(&d->j, "phases");
-	tw_json_open(&d->j, '[');
+	tw_json_key_open(&d->j, "phases", '[');
 	for (size_t i = 0; st == TW_OK && i < s->n; i++)
 		st = put_phase(d, &s->phases[i], err);
 	tw_json_close(&d->j, ']');
@@ -351,25 +325,15 @@ static enum tw_status put_start(struct tw_detecting *d, struct tw_err *err)
 
 static void put_head(struct tw_detecting *d)
 {
-	tw_json_key(&d->j, "rules_version");
-	if (d->rules_version >= 0)
-		tw_json_int(&d->j, d->rules_version);
-	else
-		tw_json_null(&d->j);
-	tw_json_key(&d->j, "main_tid");
-	if (d->main)
-		tw_json_int(&d->j, (int64_t)d->main->tid);
-	else
-		tw_json_null(&d->j);
+	tw_json_key_known(&d->j, "rules_version", d->rules_version);
+	tw_json_key_known(&d->j, "main_tid", d->main ? (int64_t)d->main->tid : -1);
 	tw_json_key_int(&d->j, "methods", d->v.n_methods);
 	tw_json_key_int(&d->j, "unnamed", d->unnamed);
-	tw_json_key(&d->j, "rules");
-	tw_json_open(&d->j, '[');
+	tw_json_key_open(&d->j, "rules", '[');
 	for (size_t i = 0; i < d->rules->n; i++)
 		put_rule(d, i);
 	tw_json_close(&d->j, ']');
-	tw_json_key(&d->j, "findings");
-	tw_json_open(&d->j, '[');
+	tw_json_key_open(&d->j, "findings", '[');
 	for (size_t i = 0; i < d->n; i++)
 		put_finding(d, &d->list[i]);
 	tw_json_close(&d->j, ']');
@@ -380,8 +344,7 @@ static void put_cut(struct tw_detecting *d)
 	static const char *const words[] = {"time", "calls", "marks", "notes", "frames", "causes"};
 
 	tw_json_key_bool(&d->j, "partial", d->cut != 0);
-	tw_json_key(&d->j, "cut");
-	tw_json_open(&d->j, '[');
+	tw_json_key_open(&d->j, "cut", '[');
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (d->cut >> i & 1)
 			tw_json_str(&d->j, tw_str_of(words[i]));

@@ -153,8 +153,7 @@ static void put_nested(struct tw_trace_query *q, const struct tw_flame *f)
 		put_node(q, n);
 		if (i == 0)
 			put_totals(q, f);
-		tw_json_key(&q->j, "children");
-		tw_json_open(&q->j, '[');
+		tw_json_key_open(&q->j, "children", '[');
 		if (parent) {
 			depth++;
 		} else {
@@ -187,8 +186,7 @@ static int by_use(const void *pa, const void *pb)
 
 static void put_numbers(struct tw_trace_query *q, const char *key, const int64_t *v, uint32_t n)
 {
-	tw_json_key(&q->j, key);
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, key, '[');
 	for (uint32_t i = 0; i < n; i++)
 		tw_json_int(&q->j, v[i]);
 	tw_json_close(&q->j, ']');
@@ -221,8 +219,7 @@ static bool put_name_columns(struct tw_trace_query *q, const struct tw_flame *f,
 		used[number[slots[i]] - 1].nodes++;
 	}
 	qsort(used, n, sizeof *used, by_use);
-	tw_json_key(&q->j, "names");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "names", '[');
 	for (uint32_t k = 0; k < n; k++) {
 		tw_json_str(&q->j, node_name(q, &f->nodes[used[k].first]));
 		number[used[k].slot] = k;

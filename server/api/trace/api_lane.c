@@ -50,11 +50,9 @@ static void put_range(struct answer *a)
 
 static void put_tid(struct answer *a, uint32_t thread_id)
 {
-	tw_json_key(&a->of->j, "tid");
-	if (thread_id && thread_id <= a->n_threads)
-		tw_json_int(&a->of->j, (int64_t)a->threads[thread_id - 1].tid);
-	else
-		tw_json_null(&a->of->j);
+	tw_json_key_known(&a->of->j, "tid",
+	        thread_id && thread_id <= a->n_threads ? (int64_t)a->threads[thread_id - 1].tid
+	                                               : -1);
 }
 
 /* --- lanes --- */
@@ -115,12 +113,11 @@ static void put_lane(struct answer *a, const struct tw_lane *l, const struct tw_
 	bool counter = l->kind == TW_NOTE_counter;
 
 	tw_json_open(&a->of->j, '{');
-	tw_json_key_str(&a->of->j, "kind", tw_str_of(tw_note_info(l->kind)->name));
+	tw_json_key_text(&a->of->j, "kind", tw_note_info(l->kind)->name);
 	put_tid(a, l->thread_id);
 	tw_json_key_str(&a->of->j, "name", counter ? texts[l->name] : TW_STR(""));
 	for (enum column c = STEP; c <= (counter ? HIGH : NOTES); c++) {
-		tw_json_key(&a->of->j, columns[c]);
-		tw_json_open(&a->of->j, '[');
+		tw_json_key_open(&a->of->j, columns[c], '[');
 		for (uint32_t i = 0; i < l->n; i++)
 			tw_json_int(&a->of->j,
 			        field(&l->runs[i], i ? &l->runs[i - 1] : NULL, a->q.from_ns, c));
@@ -137,8 +134,7 @@ static enum tw_status put_texts(struct answer *a, const struct tw_lanes *l, stru
 
 	if (!number)
 		return tw_oom(err);
-	tw_json_key(&a->of->j, "texts");
-	tw_json_open(&a->of->j, '[');
+	tw_json_key_open(&a->of->j, "texts", '[');
 	for (uint32_t i = 0; i < l->n; i++)
 		for (uint32_t k = 0; k < l->lanes[i].n; k++) {
 			uint32_t *text = &l->lanes[i].runs[k].text;
@@ -167,8 +163,7 @@ static enum tw_status answer_lanes(struct tw_trace_query *q, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	put_range(a);
-	tw_json_key(&a->of->j, "lanes");
-	tw_json_open(&a->of->j, '[');
+	tw_json_key_open(&a->of->j, "lanes", '[');
 	for (uint32_t i = 0; i < lanes.n; i++)
 		put_lane(a, &lanes.lanes[i], lanes.texts);
 	tw_json_close(&a->of->j, ']');
@@ -188,13 +183,12 @@ static enum tw_status answer_sums(struct tw_trace_query *q, struct tw_err *err)
 
 	if (st != TW_OK)
 		return st;
-	tw_json_key(&a->of->j, "sums");
-	tw_json_open(&a->of->j, '[');
+	tw_json_key_open(&a->of->j, "sums", '[');
 	for (uint32_t i = 0; i < sums.n; i++) {
 		const struct tw_note_sum *s = &sums.sums[i];
 
 		tw_json_open(&a->of->j, '{');
-		tw_json_key_str(&a->of->j, "kind", tw_str_of(tw_note_info(s->kind)->name));
+		tw_json_key_text(&a->of->j, "kind", tw_note_info(s->kind)->name);
 		put_tid(a, s->thread_id);
 		tw_json_key_str(&a->of->j, "text", s->text);
 		tw_json_key_int(&a->of->j, "notes", (int64_t)s->notes);
@@ -219,8 +213,7 @@ static enum tw_status put_strip(
 		return st;
 	tw_json_open(&a->of->j, '{');
 	put_tid(a, t->thread_id);
-	tw_json_key(&a->of->j, "activity");
-	tw_json_open(&a->of->j, '[');
+	tw_json_key_open(&a->of->j, "activity", '[');
 	for (uint32_t i = 0; i < a->q.cells; i++)
 		tw_json_int(&a->of->j, cells[i]);
 	tw_json_close(&a->of->j, ']');
@@ -238,8 +231,7 @@ static enum tw_status answer_activity(struct tw_trace_query *q, struct tw_err *e
 	st = tw_view_waits(&q->v, q->arena, &a->q.waits, err);
 	put_range(a);
 	tw_json_key_int(&a->of->j, "cells", a->q.cells);
-	tw_json_key(&a->of->j, "threads");
-	tw_json_open(&a->of->j, '[');
+	tw_json_key_open(&a->of->j, "threads", '[');
 	for (uint32_t i = 0; st == TW_OK && !partial && i < a->n_threads; i++) {
 		if (!a->threads[i].slices || !tw_selection_has(&a->of->sel, &a->threads[i]))
 			continue;

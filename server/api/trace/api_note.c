@@ -126,11 +126,9 @@ static struct tw_str note_text(struct answer *a, const struct tw_note_row *n)
 
 static void put_tid(struct answer *a, uint32_t thread_id)
 {
-	tw_json_key(a->j, "tid");
-	if (thread_id && thread_id <= a->n_threads)
-		tw_json_int(a->j, (int64_t)a->threads[thread_id - 1].tid);
-	else
-		tw_json_null(a->j);
+	tw_json_key_known(a->j, "tid",
+	        thread_id && thread_id <= a->n_threads ? (int64_t)a->threads[thread_id - 1].tid
+	                                               : -1);
 }
 
 /* Notes of the whole trace have no thread. */
@@ -150,14 +148,10 @@ static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
 		return true;
 	tw_json_open(a->j, '{');
 	tw_json_key_int(a->j, "id", (int64_t)id);
-	tw_json_key_str(a->j, "kind", tw_str_of(tw_note_info(n->kind)->name));
+	tw_json_key_text(a->j, "kind", tw_note_info(n->kind)->name);
 	put_tid(a, n->thread_id);
 	tw_json_key_int(a->j, "ts_ns", n->ts_ns);
-	tw_json_key(a->j, "dur_ns");
-	if (n->dur_ns >= 0)
-		tw_json_int(a->j, n->dur_ns);
-	else
-		tw_json_null(a->j);
+	tw_json_key_known(a->j, "dur_ns", n->dur_ns);
 	tw_json_key_int(a->j, "value", n->value);
 	tw_json_key_str(a->j, "text", note_text(a, n));
 	tw_json_key(a->j, "detail");
@@ -297,8 +291,7 @@ static enum tw_status read_query(struct answer *a, struct tw_note_query *q, stru
 
 static void put_counts(struct tw_json *j, const char *key, const uint64_t counts[TW_NOTE_COUNT])
 {
-	tw_json_key(j, key);
-	tw_json_open(j, '{');
+	tw_json_key_open(j, key, '{');
 	for (int i = 0; i < TW_NOTE_COUNT; i++)
 		if (counts[i])
 			tw_json_key_int(
@@ -316,8 +309,7 @@ static enum tw_status put_notes(struct answer *a, struct tw_err *err)
 		return st;
 	a->err = err;
 	tw_json_open(a->j, '{');
-	tw_json_key(a->j, "notes");
-	tw_json_open(a->j, '[');
+	tw_json_key_open(a->j, "notes", '[');
 	st = tw_trace_file_notes(a->v->file, &q, a->match ? put_match : put_note, a, err);
 	tw_json_close(a->j, ']');
 	if (st == TW_OK)
@@ -387,8 +379,7 @@ static enum tw_status answer_documents(struct tw_trace_query *q, struct tw_err *
 
 	a->kind = tw_str_of(tw_req_text_or_empty(a->v->req, "kind"));
 	tw_json_open(a->j, '{');
-	tw_json_key(a->j, "documents");
-	tw_json_open(a->j, '[');
+	tw_json_key_open(a->j, "documents", '[');
 	st = tw_trace_file_documents(a->v->file, put_document, a, err);
 	if (st == TW_OK && a->no_memory)
 		st = tw_oom(err);

@@ -167,15 +167,6 @@ static struct tw_str name_of(const struct tw_trace_query *q, uint32_t method, bo
 }
 
 /* null: unknown. */
-static void put_ns(struct tw_trace_query *q, const char *key, int64_t ns)
-{
-	tw_json_key(&q->j, key);
-	if (ns >= 0)
-		tw_json_int(&q->j, ns);
-	else
-		tw_json_null(&q->j);
-}
-
 static void put_method(struct tw_trace_query *q, const struct table *t, uint32_t method)
 {
 	const struct tw_method_info *row = &t->rows[method];
@@ -198,9 +189,9 @@ static void put_method(struct tw_trace_query *q, const struct table *t, uint32_t
 	tw_json_key_int(&q->j, "self_ns", row->self_ns);
 	tw_json_key_int(&q->j, "running_ns", running_ns(t, method));
 	tw_json_key_int(&q->j, "max_ns", row->max_ns);
-	put_ns(q, "p95_ns", p95_ns(t, method));
-	put_ns(q, "cpu_ns", row->cpu_ns);
-	put_ns(q, "waiting_ns", waiting_ns(row));
+	tw_json_key_known(&q->j, "p95_ns", p95_ns(t, method));
+	tw_json_key_known(&q->j, "cpu_ns", row->cpu_ns);
+	tw_json_key_known(&q->j, "waiting_ns", waiting_ns(row));
 	tw_json_key_bool(&q->j, "resolved", known);
 	tw_json_close(&q->j, '}');
 }
@@ -298,8 +289,7 @@ static void put_table(
 	for (uint32_t i = 0; i < t->n_rows; i++)
 		busy_ns += t->rows[i].self_ns;
 	tw_json_open(&q->j, '{');
-	tw_json_key(&q->j, "methods");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "methods", '[');
 	for (int64_t i = t->offset; i < (int64_t)n && i < t->offset + t->limit; i++)
 		put_method(q, t, list[i].method);
 	tw_json_close(&q->j, ']');
@@ -388,8 +378,7 @@ static enum tw_status answer_search(struct tw_trace_query *q, struct tw_err *err
 	if (st != TW_OK)
 		return st;
 	tw_json_open(&q->j, '{');
-	tw_json_key(&q->j, "methods");
-	tw_json_open(&q->j, '[');
+	tw_json_key_open(&q->j, "methods", '[');
 	search_all(q, &all, match, (uint32_t)tw_req_number(q->v.req, "limit"), &found);
 	tw_json_close(&q->j, ']');
 	tw_json_key_int(&q->j, "total_methods", found.n);

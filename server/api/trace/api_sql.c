@@ -27,13 +27,11 @@ static enum tw_status json_head(void *arg, const char *const *names, int n)
 	struct answer *a = arg;
 
 	tw_json_open(&a->j, '{');
-	tw_json_key(&a->j, "columns");
-	tw_json_open(&a->j, '[');
+	tw_json_key_open(&a->j, "columns", '[');
 	for (int i = 0; i < n; i++)
 		tw_json_str(&a->j, tw_str_of(names[i]));
 	tw_json_close(&a->j, ']');
-	tw_json_key(&a->j, "rows");
-	tw_json_open(&a->j, '[');
+	tw_json_key_open(&a->j, "rows", '[');
 	return tw_buf_status(&a->out);
 }
 

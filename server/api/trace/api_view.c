@@ -38,7 +38,7 @@ static enum tw_status put_thread(const struct tw_view *v, const struct tw_waits 
 	tw_json_key_int(j, "pid", t->pid);
 	tw_json_key_str(j, "name", t->name);
 	tw_json_key_bool(j, "is_main", t->is_main);
-	tw_json_key_str(j, "source", tw_str_of(tw_slice_source_name(t->source)));
+	tw_json_key_text(j, "source", tw_slice_source_name(t->source));
 	tw_json_key_int(j, "interval_ns", t->interval_ns);
 	tw_json_key_int(j, "slices", (int64_t)t->slices);
 	tw_json_key_int(j, "roots", (int64_t)t->roots);
@@ -47,8 +47,7 @@ static enum tw_status put_thread(const struct tw_view *v, const struct tw_waits 
 	tw_json_key_int(j, "end_ns", t->end_ns);
 	tw_json_key_int(j, "busy_ns", t->busy_ns);
 	tw_json_key_int(j, "running_ns", running < t->busy_ns ? running : t->busy_ns);
-	tw_json_key(j, "activity");
-	tw_json_open(j, '[');
+	tw_json_key_open(j, "activity", '[');
 	for (int i = 0; i < TW_ACTIVITY_CELLS; i++)
 		tw_json_int(j, strip[i]);
 	tw_json_close(j, ']');
@@ -63,8 +62,7 @@ static enum tw_status put_processes(
 	uint32_t n;
 	enum tw_status st = tw_trace_processes(v->file, tw_req_arena(r), &list, &n, err);
 
-	tw_json_key(j, "processes");
-	tw_json_open(j, '[');
+	tw_json_key_open(j, "processes", '[');
 	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
 		tw_json_open(j, '{');
 		tw_json_key_int(j, "pid", list[i].pid);
@@ -85,8 +83,7 @@ static enum tw_status answer_threads(struct tw_trace_query *q, struct tw_err *er
 	enum tw_status st = tw_view_waits(&q->v, q->arena, &waits, err);
 
 	tw_json_open(j, '{');
-	tw_json_key(j, "threads");
-	tw_json_open(j, '[');
+	tw_json_key_open(j, "threads", '[');
 	for (uint32_t i = 0; st == TW_OK && i < n; i++)
 		st = put_thread(&q->v, &waits, &t[i], j, err);
 	tw_json_close(j, ']');
@@ -103,8 +100,7 @@ static enum tw_status threads(struct tw_req *r, struct tw_err *err)
 
 static void put_names(const struct tw_view *v, struct tw_json *j, char *resolved, char *buf)
 {
-	tw_json_key(j, "names");
-	tw_json_open(j, '[');
+	tw_json_key_open(j, "names", '[');
 	for (uint32_t i = 0; i < v->n_methods; i++) {
 		bool known;
 
@@ -112,13 +108,11 @@ static void put_names(const struct tw_view *v, struct tw_json *j, char *resolved
 		resolved[i] = known ? '1' : '0';
 	}
 	tw_json_close(j, ']');
-	tw_json_key(j, "descriptors");
-	tw_json_open(j, '[');
+	tw_json_key_open(j, "descriptors", '[');
 	for (uint32_t i = 0; i < v->n_methods; i++)
 		tw_json_str(j, tw_view_descriptor(v, i, buf));
 	tw_json_close(j, ']');
-	tw_json_key(j, "obfuscated");
-	tw_json_open(j, '[');
+	tw_json_key_open(j, "obfuscated", '[');
 	for (uint32_t i = 0; v->names.retrace && i < v->n_methods; i++)
 		tw_json_str(j, tw_view_obfuscated(v, i, buf));
 	tw_json_close(j, ']');
@@ -209,8 +203,7 @@ static enum tw_status directory(struct tw_req *r, struct tw_err *err)
 		tw_json_key_int(&j, "start_ns", t->start_ns);
 		tw_json_key_int(&j, "end_ns", t->end_ns);
 		tw_json_key_int(&j, "max_depth", t->max_depth);
-		tw_json_key(&j, "chunks");
-		tw_json_open(&j, '[');
+		tw_json_key_open(&j, "chunks", '[');
 		for (uint32_t i = 0; i < n; i++)
 			put_chunk(&j, &rows[i]);
 		tw_json_close(&j, ']');

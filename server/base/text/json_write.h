@@ -43,6 +43,32 @@ static inline void tw_json_key_str(struct tw_json *j, const char *key, struct tw
 	tw_json_str(j, s);
 }
 
+/* NULL: null. */
+static inline void tw_json_key_text(struct tw_json *j, const char *key, const char *text)
+{
+	tw_json_key(j, key);
+	if (text)
+		tw_json_str(j, tw_str_of(text));
+	else
+		tw_json_null(j);
+}
+
+/* A number that is negative if it is unknown, which is null. */
+static inline void tw_json_key_known(struct tw_json *j, const char *key, int64_t v)
+{
+	tw_json_key(j, key);
+	if (v >= 0)
+		tw_json_int(j, v);
+	else
+		tw_json_null(j);
+}
+
+static inline void tw_json_key_open(struct tw_json *j, const char *key, char bracket)
+{
+	tw_json_key(j, key);
+	tw_json_open(j, bracket);
+}
+
 static inline void tw_json_key_bool(struct tw_json *j, const char *key, bool v)
 {
 	tw_json_key(j, key);

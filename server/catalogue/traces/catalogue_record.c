@@ -198,8 +198,7 @@ static void write_rows(struct tw_cat_query *q, const struct source *s, struct tw
 		if (at != of) {
 			if (at < s->n)
 				tw_json_close(j, ']');
-			tw_json_key(j, s->tables[of]);
-			tw_json_open(j, '[');
+			tw_json_key_open(j, s->tables[of], '[');
 		}
 		at = of;
 		ret_rows[of]++;

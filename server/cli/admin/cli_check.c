@@ -32,11 +32,11 @@ static void print_json(void *arg, const struct tw_finding *f)
 	struct tw_json *j = tw_cli_line(&line);
 
 	tw_progress_clear(arg);
-	tw_json_key_str(j, "project", tw_str_of(f->project_id));
-	tw_json_key_str(j, "id", tw_str_of(f->id));
-	tw_json_key_str(j, "problem", tw_str_of(f->what));
+	tw_json_key_text(j, "project", f->project_id);
+	tw_json_key_text(j, "id", f->id);
+	tw_json_key_text(j, "problem", f->what);
 	tw_json_key_bool(j, "repaired", f->repaired);
-	tw_json_key_str(j, "message", tw_str_of(f->text));
+	tw_json_key_text(j, "message", f->text);
 	if (tw_cli_line_end(&line, NULL) != TW_OK)
 		(void)fputs("tracewell check: the output cannot be written\n", stderr);
 }

@@ -36,9 +36,9 @@ static void print_json(void *arg, enum tw_doctor_level level, const char *what, 
 	struct tw_json *j = tw_cli_line(&line);
 
 	(void)arg;
-	tw_json_key_str(j, "level", tw_str_of(tw_doctor_name(level)));
-	tw_json_key_str(j, "check", tw_str_of(what));
-	tw_json_key_str(j, "message", tw_str_of(text));
+	tw_json_key_text(j, "level", tw_doctor_name(level));
+	tw_json_key_text(j, "check", what);
+	tw_json_key_text(j, "message", text);
 	if (tw_cli_line_end(&line, NULL) != TW_OK)
 		(void)fputs("tracewell doctor: the output cannot be written\n", stderr);
 }

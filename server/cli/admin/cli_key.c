@@ -106,8 +106,8 @@ static enum tw_status print_secret(const char *id, const char *secret, const str
 		return puts(secret) != EOF ? TW_OK
 		                           : tw_fail(err, TW_IO, "the output cannot be written");
 	j = tw_cli_line(&line);
-	tw_json_key_str(j, "id", tw_str_of(id));
-	tw_json_key_str(j, "secret", tw_str_of(secret));
+	tw_json_key_text(j, "id", id);
+	tw_json_key_text(j, "secret", secret);
 	tw_json_key_int(j, "expires_ms", k->expires_ms);
 	return tw_cli_line_end(&line, err);
 }
@@ -200,13 +200,13 @@ static enum tw_status print_json(const struct tw_key_row *k, struct tw_err *err)
 	struct tw_cli_line line;
 	struct tw_json *j = tw_cli_line(&line);
 
-	tw_json_key_str(j, "id", tw_str_of(k->id));
-	tw_json_key_str(j, "scope", tw_str_of(tw_scope_name(k->scope)));
-	tw_json_key_str(j, "state", tw_str_of(state_of(k)));
-	tw_json_key_str(j, "name", tw_str_of(k->name));
+	tw_json_key_text(j, "id", k->id);
+	tw_json_key_text(j, "scope", tw_scope_name(k->scope));
+	tw_json_key_text(j, "state", state_of(k));
+	tw_json_key_text(j, "name", k->name);
 	tw_json_key_int(j, "expires_ms", k->expires_ms);
 	tw_json_key_int(j, "last_used_ms", k->last_seen_ms);
-	tw_json_key_str(j, "last_used_address", tw_str_of(k->seen_from));
+	tw_json_key_text(j, "last_used_address", k->seen_from);
 	return tw_cli_line_end(&line, err);
 }
 
@@ -289,7 +289,7 @@ static enum tw_status print_link(
 		return puts(address) != EOF ? TW_OK
 		                            : tw_fail(err, TW_IO, "the output cannot be written");
 	j = tw_cli_line(&line);
-	tw_json_key_str(j, "url", tw_str_of(address));
+	tw_json_key_text(j, "url", address);
 	tw_json_key_int(j, "expires_ms", expires_ms);
 	return tw_cli_line_end(&line, err);
 }

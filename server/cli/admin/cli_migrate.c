@@ -332,24 +332,22 @@ struct outcome {
 
 static void write_side(struct tw_json *j, const char *name, const struct tw_migrate_side *s)
 {
-	tw_json_key(j, name);
-	tw_json_open(j, '{');
+	tw_json_key_open(j, name, '{');
 	tw_json_key_int(j, "rows", (int64_t)s->rows);
-	tw_json_key_str(j, "sha256", tw_str_of(s->sha256));
+	tw_json_key_text(j, "sha256", s->sha256);
 	tw_json_close(j, '}');
 }
 
 static void write_tables(struct tw_json *j, const struct tw_migrate_rows *rows)
 {
-	tw_json_key(j, "tables");
-	tw_json_open(j, '[');
+	tw_json_key_open(j, "tables", '[');
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct tw_migrate_table *t = &rows->tables[i];
 
 		if (!t->name)
 			continue;
 		tw_json_open(j, '{');
-		tw_json_key_str(j, "name", tw_str_of(t->name));
+		tw_json_key_text(j, "name", t->name);
 		tw_json_key_int(j, "written", (int64_t)t->put);
 		tw_json_key_int(j, "dropped", (int64_t)t->dropped);
 		tw_json_key_int(j, "repaired", (int64_t)t->repaired);
@@ -375,16 +373,15 @@ static void print_json(const struct outcome *o, const char *why)
 	tw_buf_init(&out, JSON_BYTES);
 	j = tw_json_to(&out);
 	tw_json_open(&j, '{');
-	tw_json_key_str(&j, "state", tw_str_of(why ? "failed" : states[o->state]));
+	tw_json_key_text(&j, "state", why ? "failed" : states[o->state]);
 	if (why)
-		tw_json_key_str(&j, "error", tw_str_of(why));
-	tw_json_key_str(&j, "from", tw_str_of(o->from));
-	tw_json_key_str(&j, "to", tw_str_of(o->to));
-	tw_json_key_str(&j, "from_blobs", tw_str_of(storage_name(&o->sides.from)));
-	tw_json_key_str(&j, "to_blobs", tw_str_of(storage_name(&o->sides.to)));
+		tw_json_key_text(&j, "error", why);
+	tw_json_key_text(&j, "from", o->from);
+	tw_json_key_text(&j, "to", o->to);
+	tw_json_key_text(&j, "from_blobs", storage_name(&o->sides.from));
+	tw_json_key_text(&j, "to_blobs", storage_name(&o->sides.to));
 	write_tables(&j, &o->rows);
-	tw_json_key(&j, "files");
-	tw_json_open(&j, '{');
+	tw_json_key_open(&j, "files", '{');
 	tw_json_key_int(&j, "files", (int64_t)o->files.files);
 	tw_json_key_int(&j, "linked", (int64_t)o->files.linked);
 	tw_json_key_int(&j, "copied", (int64_t)o->files.copied);

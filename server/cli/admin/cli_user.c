@@ -293,8 +293,8 @@ static enum tw_status print_json(const struct listing *l, const char *project,
 	char *roles = l->roles ? all ? json_dumps(all, JSON_COMPACT) : strdup("[]") : NULL;
 
 	(void)project;
-	tw_json_key_str(j, "name", tw_str_of(u->name));
-	tw_json_key_str(j, "role", tw_str_of(role_of(u)));
+	tw_json_key_text(j, "name", u->name);
+	tw_json_key_text(j, "role", role_of(u));
 	if (roles) {
 		tw_json_key(j, "roles");
 		tw_json_raw(j, tw_str_of(roles));

@@ -350,8 +350,8 @@ static enum tw_status print_link(const struct opened *o, const char *address, st
 		return TW_OK;
 	}
 	j = tw_cli_line(&line);
-	tw_json_key_str(j, "url", tw_str_of(address));
-	tw_json_key_str(j, "trace", tw_str_of(o->trace));
+	tw_json_key_text(j, "url", address);
+	tw_json_key_text(j, "trace", o->trace);
 	return tw_cli_line_end(&line, err);
 }
 

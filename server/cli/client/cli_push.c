@@ -402,12 +402,12 @@ static enum tw_status print_json(const char *path, const char *id, const char *s
 	struct tw_cli_line line;
 	struct tw_json *j = tw_cli_line(&line);
 
-	tw_json_key_str(j, "file", tw_str_of(path));
+	tw_json_key_text(j, "file", path);
 	if (id)
-		tw_json_key_str(j, "id", tw_str_of(id));
-	tw_json_key_str(j, "state", tw_str_of(state));
+		tw_json_key_text(j, "id", id);
+	tw_json_key_text(j, "state", state);
 	if (why)
-		tw_json_key_str(j, "error", tw_str_of(why->msg));
+		tw_json_key_text(j, "error", why->msg);
 	return tw_cli_line_end(&line, err);
 }
 

@@ -68,7 +68,7 @@ static void add_fact(void *arg, const char *key, const char *text, int64_t numbe
 static void add_file(struct tw_json *j, const char *path)
 {
 	tw_json_open(j, '{');
-	tw_json_key_str(j, "path", tw_str_of(path));
+	tw_json_key_text(j, "path", path);
 	tw_json_close(j, '}');
 }
 
@@ -85,9 +85,8 @@ static void put_trace_time(struct tw_json *j, uint32_t clock)
 {
 	if (!clock_name(clock))
 		return;
-	tw_json_key(j, "trace_time");
-	tw_json_open(j, '{');
-	tw_json_key_str(j, "clock", tw_str_of(clock_name(clock)));
+	tw_json_key_open(j, "trace_time", '{');
+	tw_json_key_text(j, "clock", clock_name(clock));
 	tw_json_close(j, '}');
 }
 
@@ -100,18 +99,15 @@ static enum tw_status put_manifest(struct tar *t, struct tw_err *err)
 
 	tw_buf_init(&text, MANIFEST_BYTES);
 	tw_json_open(&j, '{');
-	tw_json_key(&j, "perfetto_manifest");
-	tw_json_open(&j, '{');
+	tw_json_key_open(&j, "perfetto_manifest", '{');
 	tw_json_key_int(&j, "version", 1);
 	put_trace_time(&j, t->plan->ours[0].place.clock);
-	tw_json_key(&j, "files");
-	tw_json_open(&j, '[');
+	tw_json_key_open(&j, "files", '[');
 	if (t->plan->system)
 		add_file(&j, system_name);
 	add_file(&j, our_name);
 	tw_json_close(&j, ']');
-	tw_json_key(&j, "attributes");
-	tw_json_open(&j, '{');
+	tw_json_key_open(&j, "attributes", '{');
 	tw_plan_origin(t->plan, add_fact, &j);
 	tw_plan_facts(t->plan, add_fact, &j);
 	tw_json_close(&j, '}');

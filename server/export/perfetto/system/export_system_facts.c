@@ -260,7 +260,7 @@ static void put_place(
 	int64_t base = p->choice == TW_CLOCK_SYNC_MONOTONIC ? t->mono_base_ns : t->boot_base_ns;
 	uint32_t at = 0;
 
-	tw_json_key_str(j, "clock", tw_str_of(tw_clock_sync_name(p->choice)));
+	tw_json_key_text(j, "clock", tw_clock_sync_name(p->choice));
 	if (p->choice != TW_CLOCK_SYNC_START && base >= 0)
 		tw_json_key_int(j, "offset_ns",
 		        tw_clock_sync_time(p, &at, t->start_ns) - t->start_ns - base);
@@ -296,11 +296,7 @@ static enum tw_status put_report(const struct tw_system *s, const struct tw_trac
 	why = tw_clock_sync_why_not(s, &place);
 	tw_json_open(&j, '{');
 	tw_json_key_bool(&j, "joined", !why);
-	tw_json_key(&j, "reason");
-	if (why)
-		tw_json_str(&j, tw_str_of(why));
-	else
-		tw_json_null(&j);
+	tw_json_key_text(&j, "reason", why);
 	if (!why && place.n)
 		put_place(&j, trace, &place);
 	put_system(&j, s);
