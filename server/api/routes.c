@@ -4,6 +4,8 @@
 #include <threads.h>
 
 #include "server/api/api.h"
+#include "server/api/fleet/api_fleet.h"
+#include "server/api/trace/trace_query.h"
 #include "server/base/role.h"
 #include "server/http/http.h"
 
@@ -75,6 +77,10 @@ static void add(const struct tw_route *r)
 		all[n_all].roles = TW_ROLE_QUERY;
 	if (r->json)
 		tw_api_take_json(&all[n_all]);
+	if (r->trace_query)
+		all[n_all].end = tw_trace_query_end;
+	if (r->fleet_query)
+		all[n_all].end = tw_fleet_end;
 	n_all++;
 }
 

@@ -102,7 +102,9 @@ enum tw_status tw_enum_of_name(const char *name, const char *text, const char *c
         unsigned *ret, struct tw_err *err) TW_MUST_USE;
 
 struct tw_config;
+struct tw_fleet_request;
 struct tw_req;
+struct tw_trace_query;
 
 struct tw_route {
 	const char *method; /* "GET" also answers HEAD */
@@ -131,6 +133,10 @@ struct tw_route {
 	enum tw_status (*end)(struct tw_req *, struct tw_err *);         /* must reply */
 	/* Instead of max_body, begin, body and end: takes a small JSON object (api/api.h). */
 	enum tw_status (*json)(struct tw_req *, const json_t *body, struct tw_err *);
+	/* Instead of end: answers about one trace (api/trace/trace_query.h), or about many
+	 * (api/fleet/api_fleet.h). */
+	enum tw_status (*trace_query)(struct tw_trace_query *, struct tw_err *);
+	enum tw_status (*fleet_query)(struct tw_fleet_request *, struct tw_err *);
 	void (*abort)(struct tw_req *); /* may be NULL; after any failure or if the client left */
 	const char *summary;            /* one line of description */
 	const struct tw_param *const *params; /* TW_PARAMS(...); NULL: none */

@@ -187,11 +187,6 @@ static enum tw_status answer_groups(struct tw_fleet_request *q, struct tw_err *e
 	return TW_OK;
 }
 
-static enum tw_status get_groups(struct tw_req *r, struct tw_err *err)
-{
-	return tw_fleet_run(r, answer_groups, err);
-}
-
 /* --- one group --- */
 
 static enum tw_status put_slices(struct tw_fleet_request *q, const char *key, enum tw_anr_by by,
@@ -279,11 +274,6 @@ static enum tw_status answer_group(struct tw_fleet_request *q, struct tw_err *er
 	return st == TW_OK ? put_one(q, &p, err) : st;
 }
 
-static enum tw_status get_group(struct tw_req *r, struct tw_err *err)
-{
-	return tw_fleet_run(r, answer_group, err);
-}
-
 /* --- rules --- */
 
 static json_t *no_rules(void)
@@ -314,9 +304,10 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 
 const struct tw_route tw_routes_anr[] = {
         TW_ROUTE("GET", "/api/v1/anr/groups", TW_NEED_READ, "Groups of ANRs by cause",
-                .params = TW_PARAMS(page_params, tw_fleet_any_label_params), .end = get_groups),
+                .params = TW_PARAMS(page_params, tw_fleet_any_label_params),
+                .fleet_query = answer_groups),
         TW_ROUTE("GET", "/api/v1/anr/groups/{key}", TW_NEED_READ, "One group of ANRs",
-                .params = TW_PARAMS(tw_fleet_any_label_params), .end = get_group),
+                .params = TW_PARAMS(tw_fleet_any_label_params), .fleet_query = answer_group),
         TW_ROUTE("GET", "/api/v1/anr/rules", TW_NEED_READ, "The rules by which ANRs are grouped",
                 .params = TW_PARAMS(tw_api_ruleset_params), .end = get_rules),
         TW_ROUTE("PUT", "/api/v1/anr/rules", TW_NEED_WRITE, "Sets the rules that group ANRs",

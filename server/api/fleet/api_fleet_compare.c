@@ -554,7 +554,7 @@ static enum tw_status put_answer(struct tw_comparison *c, struct tw_err *err)
 	return TW_OK;
 }
 
-static enum tw_status answer_compare(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_answer_compare(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct tw_comparison *c = tw_arena_zalloc(q->arena, 1, sizeof *c);
 	enum tw_status st;
@@ -571,9 +571,4 @@ static enum tw_status answer_compare(struct tw_fleet_request *q, struct tw_err *
 	for (int side = 0; side < TW_SIDES; side++)
 		(void)tw_rollup_worker_free(c->sides[side].folder);
 	return st;
-}
-
-enum tw_status tw_fleet_get_compare(struct tw_req *r, struct tw_err *err)
-{
-	return tw_fleet_run(r, answer_compare, err);
 }

@@ -395,7 +395,7 @@ const struct tw_param tw_fleet_findings_params[] = {
         {0},
 };
 
-static enum tw_status answer_findings(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_answer_findings(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct answer *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
 	enum tw_status st;
@@ -419,9 +419,4 @@ static enum tw_status answer_findings(struct tw_fleet_request *q, struct tw_err 
 		put_all(a);
 	tw_found_rules_done(&a->rules);
 	return st;
-}
-
-enum tw_status tw_fleet_get_findings(struct tw_req *r, struct tw_err *err)
-{
-	return tw_fleet_run(r, answer_findings, err);
 }

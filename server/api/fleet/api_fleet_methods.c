@@ -287,7 +287,7 @@ static enum tw_status put_table(
 	return st;
 }
 
-static enum tw_status answer_methods(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_answer_methods(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct tw_fleet_group *all = NULL;
 	struct table t = {0};
@@ -312,11 +312,6 @@ static enum tw_status answer_methods(struct tw_fleet_request *q, struct tw_err *
 	if (st == TW_OK)
 		st = rank_methods(q, &t, err);
 	return st == TW_OK ? put_table(q, &t, err) : st;
-}
-
-enum tw_status tw_fleet_get_methods(struct tw_req *r, struct tw_err *err)
-{
-	return tw_fleet_run(r, answer_methods, err);
 }
 
 /* --- one method --- */
@@ -380,7 +375,7 @@ const struct tw_param tw_fleet_method_params[] = {
         {0},
 };
 
-static enum tw_status answer_method(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_answer_method(struct tw_fleet_request *q, struct tw_err *err)
 {
 	const char *name = tw_req_text(q->req, "name");
 	struct series s = {0};
@@ -408,9 +403,4 @@ static enum tw_status answer_method(struct tw_fleet_request *q, struct tw_err *e
 	if (st == TW_OK)
 		st = tw_fleet_finalize_labels(q, err);
 	return st == TW_OK ? put_series(q, name, by, &s, err) : st;
-}
-
-enum tw_status tw_fleet_get_method(struct tw_req *r, struct tw_err *err)
-{
-	return tw_fleet_run(r, answer_method, err);
 }

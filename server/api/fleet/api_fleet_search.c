@@ -286,7 +286,7 @@ static void put_hits(struct search *k)
 	tw_json_close(&k->q->j, ']');
 }
 
-static enum tw_status answer_search(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_answer_search(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct search k = {.q = q};
 	enum tw_status st = read_query(&k, err);
@@ -305,9 +305,4 @@ static enum tw_status answer_search(struct tw_fleet_request *q, struct tw_err *e
 	tw_json_key_bool(&q->j, "partial", k.partial);
 	tw_json_close(&q->j, '}');
 	return TW_OK;
-}
-
-enum tw_status tw_fleet_get_search(struct tw_req *r, struct tw_err *err)
-{
-	return tw_fleet_run(r, answer_search, err);
 }

@@ -253,7 +253,7 @@ static void put_all(struct tw_fleet_request *q, const struct asked *a)
 	tw_json_close(&q->j, '}');
 }
 
-static enum tw_status answer_callers(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_answer_callers(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct asked *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
 	enum tw_status st;
@@ -270,11 +270,6 @@ static enum tw_status answer_callers(struct tw_fleet_request *q, struct tw_err *
 	if (st == TW_OK)
 		put_all(q, a);
 	return st;
-}
-
-enum tw_status tw_fleet_get_callers(struct tw_req *r, struct tw_err *err)
-{
-	return tw_fleet_run(r, answer_callers, err);
 }
 
 /* --- flame graphs ---
@@ -408,7 +403,7 @@ static void put_threads(struct tw_fleet_request *q, const struct flame_asked *a)
 	tw_json_close(&q->j, ']');
 }
 
-static enum tw_status answer_flame(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_answer_flame(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct flame_asked *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
 	enum tw_status st;
@@ -433,9 +428,4 @@ static enum tw_status answer_flame(struct tw_fleet_request *q, struct tw_err *er
 		return tw_oom(err);
 	tw_json_close(&q->j, '}');
 	return TW_OK;
-}
-
-enum tw_status tw_fleet_get_flame(struct tw_req *r, struct tw_err *err)
-{
-	return tw_fleet_run(r, answer_flame, err);
 }

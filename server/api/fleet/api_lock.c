@@ -159,11 +159,6 @@ static enum tw_status answer_locks(struct tw_fleet_request *q, struct tw_err *er
 	return st;
 }
 
-static enum tw_status get_locks(struct tw_req *r, struct tw_err *err)
-{
-	return tw_fleet_run(r, answer_locks, err);
-}
-
 /* --- one lock --- */
 
 static void put_points(struct tw_fleet_request *q, const struct tw_lock_row *rows, size_t n)
@@ -216,17 +211,12 @@ static enum tw_status answer_lock(struct tw_fleet_request *q, struct tw_err *err
 	return TW_OK;
 }
 
-static enum tw_status get_lock(struct tw_req *r, struct tw_err *err)
-{
-	return tw_fleet_run(r, answer_lock, err);
-}
-
 const struct tw_route tw_routes_lock[] = {
         TW_ROUTE("GET", "/api/v1/fleet/locks", TW_NEED_READ, "Locks that threads waited for",
                 .params = TW_PARAMS(locks_params, query_params, tw_fleet_any_label_params),
-                .end = get_locks),
+                .fleet_query = answer_locks),
         TW_ROUTE("GET", "/api/v1/fleet/lock", TW_NEED_READ, "One lock over versions or days",
                 .params = TW_PARAMS(lock_params, query_params, tw_fleet_any_label_params),
-                .end = get_lock),
+                .fleet_query = answer_lock),
         {0},
 };

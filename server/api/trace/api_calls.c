@@ -136,15 +136,10 @@ static enum tw_status answer_calls(struct tw_trace_query *q, struct tw_err *err)
 	return TW_OK;
 }
 
-static enum tw_status calls(struct tw_req *r, struct tw_err *err)
-{
-	return tw_trace_query_run(r, answer_calls, err);
-}
-
 const struct tw_route tw_routes_calls[] = {
         TW_ROUTE("GET", "/api/v1/traces/{id}/calls", TW_NEED_READ,
                 "Calls of a method: durations, the longest, neighbours of one",
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, calls_params),
-                .end = calls),
+                .trace_query = answer_calls),
         {0},
 };

@@ -327,15 +327,10 @@ static enum tw_status answer_flame(struct tw_trace_query *q, struct tw_err *err)
 	return TW_OK;
 }
 
-static enum tw_status flame(struct tw_req *r, struct tw_err *err)
-{
-	return tw_trace_query_run(r, answer_flame, err);
-}
-
 const struct tw_route tw_routes_flame[] = {
         TW_ROUTE("GET", "/api/v1/traces/{id}/flame", TW_NEED_READ, "Flame graph",
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params,
                         tw_trace_query_step_params, flame_params),
-                .end = flame),
+                .trace_query = answer_flame),
         {0},
 };

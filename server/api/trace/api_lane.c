@@ -246,33 +246,19 @@ static enum tw_status answer_activity(struct tw_trace_query *q, struct tw_err *e
 	return st;
 }
 
-static enum tw_status lanes(struct tw_req *r, struct tw_err *err)
-{
-	return tw_trace_query_run(r, answer_lanes, err);
-}
-
-static enum tw_status sums(struct tw_req *r, struct tw_err *err)
-{
-	return tw_trace_query_run(r, answer_sums, err);
-}
-
-static enum tw_status activity(struct tw_req *r, struct tw_err *err)
-{
-	return tw_trace_query_run(r, answer_activity, err);
-}
-
 const struct tw_route tw_routes_lane[] = {
         TW_ROUTE("GET", "/api/v1/traces/{id}/notes/lanes", TW_NEED_READ,
                 "Events by kind and thread; short ones are merged",
                 .params = TW_PARAMS(
                         tw_api_thread_params, tw_view_range_params, cells_params, kinds_params),
-                .end = lanes),
+                .trace_query = answer_lanes),
         TW_ROUTE("GET", "/api/v1/traces/{id}/notes/sums", TW_NEED_READ,
                 "Number and durations of events by kind",
-                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params), .end = sums),
+                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params),
+                .trace_query = answer_sums),
         TW_ROUTE("GET", "/api/v1/traces/{id}/activity", TW_NEED_READ,
                 "How busy threads are over time",
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, cells_params),
-                .end = activity),
+                .trace_query = answer_activity),
         {0},
 };

@@ -388,23 +388,13 @@ static enum tw_status answer_documents(struct tw_trace_query *q, struct tw_err *
 	return st;
 }
 
-static enum tw_status notes(struct tw_req *r, struct tw_err *err)
-{
-	return tw_trace_query_run(r, answer_notes, err);
-}
-
-static enum tw_status documents(struct tw_req *r, struct tw_err *err)
-{
-	return tw_trace_query_run(r, answer_documents, err);
-}
-
 const struct tw_route tw_routes_note[] = {
         TW_ROUTE("GET", "/api/v1/traces/{id}/notes", TW_NEED_READ,
                 "Events of a trace that are not calls",
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, notes_params),
-                .end = notes),
+                .trace_query = answer_notes),
         TW_ROUTE("GET", "/api/v1/traces/{id}/documents", TW_NEED_READ,
                 "Documents of a trace, such as an ANR report",
-                .params = TW_PARAMS(documents_params), .end = documents),
+                .params = TW_PARAMS(documents_params), .trace_query = answer_documents),
         {0},
 };

@@ -319,11 +319,6 @@ static enum tw_status answer_methods(struct tw_trace_query *q, struct tw_err *er
 	return st;
 }
 
-static enum tw_status methods(struct tw_req *r, struct tw_err *err)
-{
-	return tw_trace_query_run(r, answer_methods, err);
-}
-
 /* --- search --- */
 
 struct found {
@@ -393,17 +388,12 @@ static enum tw_status answer_search(struct tw_trace_query *q, struct tw_err *err
 	return TW_OK;
 }
 
-static enum tw_status search(struct tw_req *r, struct tw_err *err)
-{
-	return tw_trace_query_run(r, answer_search, err);
-}
-
 const struct tw_route tw_routes_query[] = {
         TW_ROUTE("GET", "/api/v1/traces/{id}/methods", TW_NEED_READ, "Methods with their times",
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params,
                         tw_trace_query_step_params, methods_params),
-                .end = methods),
+                .trace_query = answer_methods),
         TW_ROUTE("GET", "/api/v1/traces/{id}/search", TW_NEED_READ, "Methods by name",
-                .params = TW_PARAMS(search_params), .end = search),
+                .params = TW_PARAMS(search_params), .trace_query = answer_search),
         {0},
 };

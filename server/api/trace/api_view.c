@@ -93,11 +93,6 @@ static enum tw_status answer_threads(struct tw_trace_query *q, struct tw_err *er
 	return st;
 }
 
-static enum tw_status threads(struct tw_req *r, struct tw_err *err)
-{
-	return tw_trace_query_run(r, answer_threads, err);
-}
-
 static void put_names(const struct tw_view *v, struct tw_json *j, char *resolved, char *buf)
 {
 	tw_json_key_open(j, "names", '[');
@@ -129,11 +124,6 @@ static enum tw_status answer_names(struct tw_trace_query *q, struct tw_err *err)
 	put_names(&q->v, &q->j, resolved, q->name);
 	tw_json_close(&q->j, '}');
 	return TW_OK;
-}
-
-static enum tw_status names(struct tw_req *r, struct tw_err *err)
-{
-	return tw_trace_query_run(r, answer_names, err);
 }
 
 /* --- slices --- */
@@ -317,9 +307,9 @@ static enum tw_status raw(struct tw_req *r, struct tw_err *err)
 
 const struct tw_route tw_routes_view[] = {
         TW_ROUTE("GET", "/api/v1/traces/{id}/threads", TW_NEED_READ, "Threads of a trace",
-                .end = threads),
+                .trace_query = answer_threads),
         TW_ROUTE("GET", "/api/v1/traces/{id}/names", TW_NEED_READ, "Names of all methods by index",
-                .end = names),
+                .trace_query = answer_names),
         TW_ROUTE("GET", "/api/v1/traces/{id}/slices", TW_NEED_READ,
                 "Directory of a thread's slice chunks", .params = TW_PARAMS(tw_api_thread_params),
                 .end = directory),

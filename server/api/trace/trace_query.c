@@ -516,8 +516,7 @@ static enum tw_status read_steps(struct tw_trace_query *q, int64_t *ret_version,
 
 /* --- running a query --- */
 
-enum tw_status tw_trace_query_run(struct tw_req *r,
-        enum tw_status (*answer)(struct tw_trace_query *q, struct tw_err *err), struct tw_err *err)
+enum tw_status tw_trace_query_end(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_trace_query q = {.n_steps = 0};
 	enum tw_status st = open_query(r, &q, err);
@@ -525,7 +524,7 @@ enum tw_status tw_trace_query_run(struct tw_req *r,
 	if (st == TW_OK)
 		st = read_steps(&q, &q.v.rules_version, err);
 	if (st == TW_OK && !tw_view_unchanged(&q.v))
-		st = reply(&q, answer, err);
+		st = reply(&q, tw_req_route(r)->trace_query, err);
 	close_query(&q);
 	return st;
 }

@@ -68,10 +68,8 @@ struct tw_trace_query {
 	uint32_t n_labels;
 };
 
-/* Opens the trace, calls `answer` to write to q->out, replies. */
-enum tw_status tw_trace_query_run(struct tw_req *r,
-        enum tw_status (*answer)(struct tw_trace_query *q, struct tw_err *err),
-        struct tw_err *err) TW_MUST_USE;
+/* Opens the trace, calls the route's trace_query to write to q->out, replies. */
+enum tw_status tw_trace_query_end(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 
 /* Each name is looked up once.  Valid as long as q. */
 struct tw_str tw_trace_query_name(const struct tw_trace_query *q, uint32_t method);
