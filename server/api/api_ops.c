@@ -1,6 +1,5 @@
 /* Health, readiness, metrics, and the API's description. */
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 

@@ -18,7 +18,6 @@
  */
 #include "server/decode/jobs.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -11,7 +11,6 @@
 #include "server/base/file/io.h"
 #include "server/base/file/sha256.h"
 #include "server/base/log.h"
-#include "server/base/thread/periodic.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
-#include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/log.h"
 #include "server/decode/jail.h"

@@ -22,7 +22,6 @@
 #include "server/base/role.h"
 #include "server/base/text/json.h"
 #include "server/base/thread/cond.h"
-#include "server/base/thread/periodic.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/shared_files.h"
 #include "server/catalogue/storage/trace_record.h"

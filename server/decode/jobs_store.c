@@ -6,7 +6,6 @@
 
 #include "decoder/base/arena.h"
 #include "server/base/clock.h"
-#include "server/base/config.h"
 #include "server/base/log.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/catalogue.h"

@@ -11,7 +11,6 @@
 #include "server/base/log.h"
 #include "server/base/secret.h"
 #include "server/base/thread/periodic.h"
-#include "server/catalogue/traces/catalogue_names.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/lease.h"
 #include "server/trace/trace_readers.h"

@@ -10,7 +10,6 @@
 #include "server/base/clock.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_ruleset.h"
-#include "server/catalogue/traces/catalogue_names.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/detecting.h"
 #include "server/derive/pipeline.h"

@@ -2,7 +2,6 @@
  * stage_rollup.c - counts traces in the rollups, names their methods after a mapping is uploaded,
  * merges cells and deletes old ones.
  */
-#include <inttypes.h>
 
 #include "server/base/clock.h"
 #include "server/base/metric.h"

@@ -3,7 +3,6 @@
  *
  * The thread's call tree stores each node's longest call; the slices then give its time.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

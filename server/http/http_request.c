@@ -9,7 +9,6 @@
 #include <strings.h>
 #include <time.h>
 
-#include "server/base/config.h"
 #include "server/base/role.h"
 #include "server/http/http_int.h"
 

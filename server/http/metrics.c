@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "decoder/base/arena.h"
-#include "decoder/base/err.h"
 #include "decoder/formats/repairs.h"
 #include "server/base/metric.h"
 #include "server/http/http.h"

@@ -1,6 +1,5 @@
 #include "server/http/response_cache.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 

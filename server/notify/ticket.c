@@ -1,14 +1,12 @@
 #include "server/notify/ticket.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "server/base/clock.h"
 #include "server/base/text/json.h"
 #include "server/catalogue/notify/hook.h"
 

@@ -1,10 +1,7 @@
 #include "server/ops/check.h"
 
 #include <string.h>
-#include <unistd.h>
 
-#include "decoder/base/arena.h"
-#include "decoder/decoder.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_record.h"
 #include "server/catalogue/traces/catalogue_trace.h"

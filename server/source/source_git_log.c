@@ -6,7 +6,6 @@
  * followed to its previous path. A merge is listed only if its lines differ from those of all
  * parents.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include <git2/sys/hashsig.h>

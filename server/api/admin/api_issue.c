@@ -1,6 +1,5 @@
 #include "server/api/api_shared.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/api/api.h"

@@ -1,7 +1,6 @@
 /*
  * api_ticket.c - the project's issue tracker, and creation of issues by the tracker's API.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/api/api.h"

@@ -9,7 +9,6 @@
 #include "server/api/admin/api_ruleset.h"
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
-#include "server/base/thread/periodic.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/derive/pipeline.h"
 #include "server/derive/stages.h"

@@ -4,7 +4,6 @@
  * Searches names first, then the index entries of the filtered cells, then the files of the traces
  * with the longest calls, until there are enough hits or the time is used up.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/api/api.h"
@@ -13,7 +12,6 @@
 #include "server/base/text/find.h"
 #include "server/base/text/match.h"
 #include "server/catalogue/storage/catalogue_files.h"
-#include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet_search.h"
 #include "server/storage/blob.h"

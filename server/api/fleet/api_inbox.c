@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/api/fleet/api_fleet.h"
 #include "server/api/fleet/api_regression.h"
 #include "server/base/clock.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"

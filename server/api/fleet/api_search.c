@@ -5,11 +5,9 @@
  * returned and marked as similar. Scanning method names has a short time limit, so that
  * suggestions appear while the user types; `partial` means that it was reached.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/api/fleet/api_fleet.h"
 #include "server/base/clock.h"
 #include "server/base/text/find.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"

@@ -5,7 +5,6 @@
 #include "server/api/admin/api_ruleset.h"
 #include "server/api/api.h"
 #include "server/api/trace/trace_query.h"
-#include "server/base/thread/periodic.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/derive/detecting.h"
 #include "server/derive/pipeline.h"

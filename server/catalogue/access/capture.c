@@ -3,7 +3,6 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "decoder/base/str.h"
 #include "server/base/secret.h"
 
 enum { VALID_LEAST_S = 60, VALID_MOST_S = 86400, STARS_MAX = 4, DEVICE_ID_BYTES = 512 };

@@ -7,7 +7,6 @@
  */
 #include "server/catalogue/catalogue_internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "server/base/ulid.h"

@@ -4,7 +4,6 @@
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/storage/catalogue_files.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "server/base/secret.h"

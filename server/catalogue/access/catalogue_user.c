@@ -4,7 +4,6 @@
 #include "server/catalogue/access/catalogue_user.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "server/base/ulid.h"

@@ -6,7 +6,6 @@
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_notify.h"
-#include "server/catalogue/traces/catalogue_list.h"
 #include "server/stats/change_point.h"
 
 const char *const tw_regress_status_names[TW_REGRESS_STATUSES + 1] = {

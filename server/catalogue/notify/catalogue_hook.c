@@ -1,7 +1,5 @@
 #include "server/catalogue/notify/catalogue_hook.h"
 
-#include <stdio.h>
-
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
 

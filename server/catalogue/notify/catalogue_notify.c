@@ -10,7 +10,6 @@
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/catalogue_ticket.h"
-#include "server/catalogue/traces/catalogue_list.h"
 
 enum { NEWS_DAYS = 7, EVENT_ID_BYTES = 96, ARENA_BYTES = 1 << 20 };
 

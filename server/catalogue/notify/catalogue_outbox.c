@@ -1,9 +1,6 @@
 /* catalogue_outbox.c - the outbox of webhooks: adding, taking due deliveries, results. */
 #include "server/catalogue/notify/catalogue_hook.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
 

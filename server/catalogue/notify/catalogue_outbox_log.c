@@ -1,8 +1,6 @@
 /* catalogue_outbox_log.c - the delivery log of a hook, and redelivery. */
 #include "server/catalogue/notify/catalogue_hook.h"
 
-#include <inttypes.h>
-
 #include "server/catalogue/catalogue_internal.h"
 
 static const struct tw_fields logged_fields = TW_FIELDS_OF(TW_FIELD(struct tw_logged, id, "", NULL),

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "decoder/base/arena.h"
-
 const char *const tw_hook_event_names[TW_HOOK_EVENTS + 1] = {"regression.found",
         "regression.returned", "regression.fixed", "regression.status", "anr.new", "digest", "test",
         "anr.returned", "alert.found", "alert.returned", "alert.fixed", NULL};

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "server/base/clock.h"
-#include "server/base/config.h"
 #include "server/base/file/io.h"
 #include "server/base/file/sha256.h"
 #include "server/base/ulid.h"

@@ -9,7 +9,6 @@
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/traces/catalogue_build.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { MARKED_AT_ONCE = 256 };

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "server/catalogue/catalogue_internal.h"
-#include "server/db/catalogue_postgres.h"
 
 #define OF_HOLD " WHERE project_id=? AND resumable_id=? AND owner=?"
 

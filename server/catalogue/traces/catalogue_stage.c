@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
-#include "server/catalogue/traces/catalogue_names.h"
 
 enum { RESUMED_AT_ONCE = 64, SQL_BYTES = 1200 };
 

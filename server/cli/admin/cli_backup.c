@@ -1,7 +1,6 @@
 /* `tracewell backup`: copies a data folder; repeated runs copy only new files. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

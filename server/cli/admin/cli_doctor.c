@@ -1,7 +1,6 @@
 /* `tracewell doctor`: reports problems of an installation. */
 #include <stdio.h>
 
-#include "decoder/base/str.h"
 #include "server/base/config.h"
 #include "server/base/storage.h"
 #include "server/cli/cli.h"

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "server/base/clock.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/catalogue.h"

@@ -1,6 +1,5 @@
 /* `tracewell mcp`: offers a server's API to coding assistants, over stdin and stdout. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "decoder/base/arena.h"
 #include "server/base/embedded.h"

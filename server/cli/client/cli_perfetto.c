@@ -1,6 +1,5 @@
 /* `tracewell perfetto`: converts uploads or trace files to a Perfetto file, without a server. */
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

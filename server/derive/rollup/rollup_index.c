@@ -2,7 +2,6 @@
  * rollup_index.c - builds the search index entries of a trace from its call trees, and packs those
  * of a cell.
  */
-#include <stdlib.h>
 
 #include "decoder/base/list.h"
 #include "server/catalogue/fleet/catalogue_search_index.h"

@@ -5,11 +5,9 @@
  * A trace file is read and its facts are computed outside of any transaction.  A set of method ids
  * records which methods were written already, so that a trace of a known build writes none.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "server/base/log.h"
-#include "server/catalogue/traces/catalogue_names.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/derive/rollup/rollup_writer_int.h"

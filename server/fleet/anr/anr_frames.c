@@ -2,7 +2,6 @@
  * anr_frames.c - finds frames of the app, lock holders and calls to other processes in threads of
  * an ANR document.
  */
-#include <stdlib.h>
 
 #include "server/base/text/json.h"
 #include "server/fleet/anr/anr_cause_int.h"

@@ -1,6 +1,5 @@
 #include "server/http/limit/response_memory.h"
 
-#include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>

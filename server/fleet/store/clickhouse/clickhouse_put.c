@@ -6,7 +6,6 @@
  * with a larger attempt number, which replaces the previous rows. So neither a kill nor an insert
  * with an unknown result counts a trace twice.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>

@@ -4,7 +4,6 @@
  * The only file that puts users' filter values into queries.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/base/clock.h"
