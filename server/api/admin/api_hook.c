@@ -270,21 +270,6 @@ static enum tw_status test(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_json(r, 202, json_pack("{s:I}", "delivery", (json_int_t)id), err);
 }
 
-static json_t *tries_json(const struct tw_logged *l)
-{
-	json_t *all = json_array();
-
-	for (size_t i = 0; i < l->n_log; i++) {
-		const struct tw_try *t = &l->log[i];
-
-		(void)json_array_append_new(
-		        all, json_pack("{s:I, s:I, s:I, s:I, s:s}", "n", (json_int_t)t->n, "at_ms",
-		                     (json_int_t)t->at_ms, "took_ms", (json_int_t)t->took_ms,
-		                     "http", (json_int_t)t->http, "error", t->error));
-	}
-	return all;
-}
-
 static json_t *logged_json(const struct tw_logged *l)
 {
 	const bool waits = l->state == TW_OUTBOX_WAITS;
@@ -293,7 +278,8 @@ static json_t *logged_json(const struct tw_logged *l)
 	        (json_int_t)l->id, "event_id", l->event_id, "event", tw_hook_event_names[l->event],
 	        "state", tw_outbox_names[l->state], "created_ms", (json_int_t)l->created_ms,
 	        "next_ms", (json_int_t)(waits ? l->due_ms : 0), "attempts", (json_int_t)l->attempts,
-	        "body", l->body, "body_length", (json_int_t)l->length, "log", tries_json(l));
+	        "body", l->body, "body_length", (json_int_t)l->length, "log",
+	        tw_rows_json(&tw_try_fields, l->log, l->n_log, sizeof *l->log));
 }
 
 /* A hook of the project, or its digest mail. */

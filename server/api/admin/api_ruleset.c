@@ -7,6 +7,7 @@
 
 #include "server/api/api.h"
 #include "server/base/text/json.h"
+#include "server/catalogue/catalogue_row.h"
 
 enum tw_status tw_api_ruleset_load(struct tw_req *r, const struct tw_api_ruleset *of,
         int64_t version, struct tw_ruleset *ret, json_t **ret_doc, struct tw_err *err)
@@ -18,17 +19,6 @@ enum tw_status tw_api_ruleset_load(struct tw_req *r, const struct tw_api_ruleset
 		return st;
 	*ret_doc = ret->value ? json_loads(ret->value, 0, NULL) : of->none();
 	return *ret_doc ? TW_OK : tw_oom(err);
-}
-
-static json_t *versions_json(const struct tw_ruleset *v, size_t n)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < n; i++)
-		(void)json_array_append_new(list,
-		        json_pack("{s:I, s:s, s:I}", "version", (json_int_t)v[i].version, "author",
-		                v[i].author, "created_ms", (json_int_t)v[i].created_ms));
-	return list;
 }
 
 /* Takes ownership of doc. */
@@ -66,7 +56,8 @@ static enum tw_status reply_version(
 	        (long long)(n ? versions[0].version : 0));
 	tw_req_set_header(r, "Cache-Control", "private, no-cache");
 	if (tag && !tw_req_reply_unchanged(r, tag))
-		return reply(r, of, &rules, doc, versions_json(versions, n), err);
+		return reply(r, of, &rules, doc,
+		        tw_rows_json(&tw_ruleset_fields, versions, n, sizeof *versions), err);
 	json_decref(doc);
 	return tag ? TW_OK : tw_oom(err);
 }

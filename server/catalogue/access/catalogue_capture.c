@@ -93,12 +93,6 @@ enum tw_status tw_catalogue_capture_counts(struct tw_catalogue *c, const char *p
 enum tw_status tw_catalogue_capture_forget(
         struct tw_catalogue *c, int64_t before_day, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err, "DELETE FROM capture_device WHERE day<?", "i",
-	        before_day); /* primary key */
-	return tw_cat_end(c, w, st, err);
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_NOTHING, ""}, err, /* primary key */
+	        "DELETE FROM capture_device WHERE day<?", "i", before_day);
 }

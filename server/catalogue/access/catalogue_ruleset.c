@@ -5,11 +5,9 @@
 
 enum { VERSIONS_KEPT = 200 };
 
-static const struct tw_fields rules_fields =
-        TW_FIELDS_OF(TW_FIELD(struct tw_ruleset, version, "", NULL),
-                TW_FIELD(struct tw_ruleset, author, "", NULL),
-                TW_FIELD(struct tw_ruleset, created_ms, "", NULL),
-                TW_FIELD(struct tw_ruleset, value, "", NULL));
+#define RULESET(member, json) TW_FIELD(struct tw_ruleset, member, #member, json)
+const struct tw_fields tw_ruleset_fields = TW_FIELDS_OF(RULESET(version, "version"),
+        RULESET(author, "author"), RULESET(created_ms, "created_ms"), RULESET(value, NULL));
 
 enum tw_status tw_catalogue_ruleset(struct tw_catalogue *c, const char *project_id,
         const char *kind, int64_t version, struct tw_arena *a, struct tw_ruleset *ret,
@@ -19,7 +17,7 @@ enum tw_status tw_catalogue_ruleset(struct tw_catalogue *c, const char *project_
 	enum tw_status st;
 
 	*ret = (struct tw_ruleset){.author = ""};
-	st = tw_cat_find(c, &rules_fields, a, ret, &found, err, /* primary key */
+	st = tw_cat_find(c, &tw_ruleset_fields, a, ret, &found, err, /* primary key */
 	        "SELECT version, author, created_ms, value FROM ruleset WHERE project_id=?1 AND"
 	        " kind=?2 AND version>=?3 AND version<=CASE ?3 WHEN 0 THEN 9223372036854775807"
 	        " ELSE ?3 END ORDER BY version DESC LIMIT 1",
@@ -35,7 +33,7 @@ enum tw_status tw_catalogue_ruleset_versions(struct tw_catalogue *c, const char 
         const char *kind, struct tw_arena *a, struct tw_ruleset **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	return tw_cat_list(c, TW_CAT_LIST(a, TW_RULESETS_LISTED, &rules_fields, ret, ret_n),
+	return tw_cat_list(c, TW_CAT_LIST(a, TW_RULESETS_LISTED, &tw_ruleset_fields, ret, ret_n),
 	        err, /* primary key */
 	        "SELECT version, author, created_ms, '' FROM ruleset WHERE project_id=? AND kind=?"
 	        " ORDER BY version DESC LIMIT ?",

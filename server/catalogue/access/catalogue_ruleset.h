@@ -18,6 +18,7 @@ struct tw_ruleset {
 	const char *value, *author; /* value NULL: no rules yet */
 	int64_t version, created_ms;
 };
+extern const struct tw_fields tw_ruleset_fields; /* catalogue_row.h */
 /* version 0: the last one.  TW_NOT_FOUND: no such version. */
 enum tw_status tw_catalogue_ruleset(struct tw_catalogue *c, const char *project_id,
         const char *kind, int64_t version, struct tw_arena *a, struct tw_ruleset *ret,

@@ -122,8 +122,6 @@ enum tw_status tw_catalogue_throttle_back(
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
 	for (size_t i = 0; st == TW_OK && i < cost->n; i++)
 		st = tw_cat_exec(w, NULL, err, /* primary key */
 		        "UPDATE signin_try SET empty_ms=empty_ms-? WHERE what=?", "ii",

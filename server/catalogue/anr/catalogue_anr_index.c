@@ -270,8 +270,6 @@ static enum tw_status forget_all(
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = forget(w, old[i].project_id, old[i].trace_id, err);
 	return tw_cat_end(c, w, st, err);

@@ -55,8 +55,6 @@ enum tw_status tw_catalogue_erased_done(struct tw_catalogue *c, bool hidden,
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = tw_cat_exec(w, NULL, err, /* primary key */
 		        hidden ? "DELETE FROM fleet_erase WHERE project_id=? AND trace_id=?"
@@ -106,8 +104,6 @@ enum tw_status tw_catalogue_anr_copied(
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 
-	if (st != TW_OK)
-		return st;
 	for (size_t i = 0; st == TW_OK && i < n; i++) /* unless it was named again since */
 		st = tw_cat_exec(w, NULL, err,        /* primary key */
 		        "UPDATE anr_trace SET copied=1 WHERE project_id=? AND trace_id=? AND "

@@ -97,9 +97,8 @@ enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *p
 
 	if (st == TW_OK)
 		st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
-	if (st != TW_OK)
-		return st;
-	st = has_room(w, project_id, err);
+	if (st == TW_OK)
+		st = has_room(w, project_id, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO"
@@ -513,21 +512,16 @@ static enum tw_status expire(
         struct tw_catalogue *c, const struct tw_alert_evaluation *l, struct tw_err *err)
 {
 	const int64_t until_ms = tw_unix_ms() - KEPT_DAYS * TW_DAY_MS;
-	struct tw_db *w = NULL;
 	bool old = l->n_known == TW_ALERTS_OF_RULE_MAX; /* the oldest are not among them */
-	enum tw_status st;
 
 	for (size_t i = 0; i < l->n_known; i++)
 		old = old || l->known[i].last_ms < until_ms;
 	if (!old)
 		return TW_OK;
-	st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(w, NULL, err, /* primary key: few rows per project */
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_FLEET, ""},
+	        err, /* primary key: few rows per project */
 	        "DELETE FROM alert WHERE project_id=? AND rule_id=? AND last_ms<?", "tti",
 	        l->project_id, l->rule->id, until_ms);
-	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_alerts_put(struct tw_catalogue *c, const struct tw_alert_evaluation *l,

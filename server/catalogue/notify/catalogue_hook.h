@@ -128,6 +128,7 @@ struct tw_try {
 	int64_t delivery_id, n, at_ms, took_ms, http;
 	const char *error;
 };
+extern const struct tw_fields tw_try_fields; /* catalogue_row.h */
 struct tw_logged {
 	int64_t id, created_ms, due_ms, attempts;
 	int64_t length;              /* of the complete body, in characters */

@@ -3,33 +3,27 @@
 
 #include "server/catalogue/catalogue_internal.h"
 
-static const struct tw_fields logged_fields = TW_FIELDS_OF(TW_FIELD(struct tw_logged, id, "", NULL),
-        TW_FIELD(struct tw_logged, created_ms, "", NULL),
-        TW_FIELD(struct tw_logged, due_ms, "", NULL),
-        TW_FIELD(struct tw_logged, attempts, "", NULL),
-        TW_FIELD(struct tw_logged, event_id, "", NULL), TW_FIELD(struct tw_logged, body, "", NULL),
-        TW_FIELD(struct tw_logged, event, "", NULL), TW_FIELD(struct tw_logged, state, "", NULL),
-        TW_FIELD(struct tw_logged, length, "", NULL));
+#define LOGGED_FIELD(member) TW_FIELD(struct tw_logged, member, "", NULL)
+static const struct tw_fields logged_fields =
+        TW_FIELDS_OF(LOGGED_FIELD(id), LOGGED_FIELD(created_ms), LOGGED_FIELD(due_ms),
+                LOGGED_FIELD(attempts), LOGGED_FIELD(event_id), LOGGED_FIELD(body),
+                LOGGED_FIELD(event), LOGGED_FIELD(state), LOGGED_FIELD(length));
 
-static const struct tw_fields try_fields = TW_FIELDS_OF(
-        TW_FIELD(struct tw_try, delivery_id, "delivery_id", NULL),
-        TW_FIELD(struct tw_try, n, "n", NULL), TW_FIELD(struct tw_try, at_ms, "at_ms", NULL),
-        TW_FIELD(struct tw_try, took_ms, "took_ms", NULL),
-        TW_FIELD(struct tw_try, http, "http", NULL), TW_FIELD(struct tw_try, error, "error", NULL));
+#define TRY(member) TW_FIELD(struct tw_try, member, #member, #member)
+const struct tw_fields tw_try_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_try, delivery_id, "delivery_id", NULL), TRY(n), TRY(at_ms),
+                TRY(took_ms), TRY(http), TRY(error));
 
 static enum tw_status read_tries(
         struct tw_catalogue *c, struct tw_logged *of, struct tw_arena *a, struct tw_err *err)
 {
-	struct tw_cat_list l = {
-	        a, TW_TRIES_REPORTED, sizeof(struct tw_try), NULL, NULL, 0, &try_fields};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	of->n_log = 0;
+	return tw_cat_list(c,
+	        TW_CAT_LIST(a, TW_TRIES_REPORTED, &tw_try_fields, &of->log, &of->n_log),
+	        err, /* primary key */
 	        "SELECT {columns} FROM outbox_attempt WHERE delivery_id=? AND n>? ORDER BY n LIMIT "
 	        "?",
 	        "iii", of->id, of->attempts - TW_TRIES_REPORTED, (int64_t)TW_TRIES_REPORTED);
-
-	of->log = l.rows;
-	of->n_log = st == TW_OK ? l.n : 0;
-	return st;
 }
 
 /* Of the hook and the project; lists truncate bodies. */

@@ -214,16 +214,9 @@ enum tw_status tw_catalogue_mapping_add(struct tw_catalogue *c, const struct tw_
 enum tw_status tw_catalogue_mapping_expire(
         struct tw_catalogue *c, int64_t before_ms, struct tw_err *err)
 {
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
-
-	if (st == TW_OK)
-		st = tw_cat_end(c, w,
-		        tw_cat_exec(w, NULL, err, /* mapping_job_by_project */
-		                "DELETE FROM mapping_job WHERE claimed=2 AND queued_ms<?", "i",
-		                before_ms),
-		        err);
-	return st;
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_NOTHING, ""},
+	        err, /* mapping_job_by_project */
+	        "DELETE FROM mapping_job WHERE claimed=2 AND queued_ms<?", "i", before_ms);
 }
 
 static const struct tw_fields sent_fields =

@@ -5,6 +5,7 @@
 
 #include "server/base/audit.h"
 #include "server/catalogue/catalogue.h"
+#include "server/catalogue/catalogue_row.h"
 #include "server/cli/admin/cli_by_name.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"
@@ -35,11 +36,7 @@ static void print_line(const struct tw_audit_entry *e)
 
 static void print_json(const struct tw_audit_entry *e)
 {
-	json_t *o = json_pack("{sI sI ss s{ss ss ss} ss ss ss ss so}", "id", (json_int_t)e->id,
-	        "at_ms", (json_int_t)e->at_ms, "project", e->project_id, "actor", "kind",
-	        e->by.kind, "id", e->by.id, "name", e->by.name, "address", e->by.address, "request",
-	        e->by.request_id, "action", e->action, "target", e->target, "facts",
-	        json_loads(e->facts, 0, NULL));
+	json_t *o = tw_row_json(&tw_audit_fields, e);
 
 	if (o && json_dumpf(o, stdout, JSON_COMPACT) == 0)
 		(void)putchar('\n');
