@@ -2,8 +2,8 @@
  * quota.c - buckets, stored as the time when each will be empty.
  *
  * A bucket that drains with time needs only that number, and no work while it is unused.  Times are
- * calendar times, because they outlive the process; one further ahead than its window (after the
- * clock was set back) counts as a full bucket.
+ * calendar times, because they outlive the process.  When the clock is set back, all of them are
+ * moved by the same time.
  */
 #include "server/http/limit/quota.h"
 
@@ -21,6 +21,9 @@
 #include "server/http/limit/quota_int.h"
 
 enum { WAYS = TW_QUOTA_WAYS };
+
+/* Threads read the clock before they take the lock: a smaller step is not the clock's. */
+#define STEP_BACK_US INT64_C(1000000)
 
 static const size_t sets_of[TW_QUOTA_WHO] = {TW_QUOTA_KEY_SETS, TW_QUOTA_DEVICE_SETS};
 
@@ -63,6 +66,20 @@ struct tw_quota *tw_quota_free(struct tw_quota *q)
 	(void)pthread_mutex_destroy(&q->lock);
 	tw_mem_free(q);
 	return NULL;
+}
+
+static void lock_at(struct tw_quota *q, int64_t now_us)
+{
+	int64_t back_us;
+
+	(void)pthread_mutex_lock(&q->lock);
+	back_us = q->last_us - now_us;
+	for (int who = 0; back_us > STEP_BACK_US && who < TW_QUOTA_WHO; who++)
+		for (size_t i = 0; i < sets_of[who] * WAYS; i++)
+			for (int what = 0; what < TW_QUOTA_WHAT; what++)
+				q->slots[who][i].empty_us[what] -= back_us;
+	if (back_us > STEP_BACK_US || back_us < 0)
+		q->last_us = now_us;
 }
 
 static uint64_t hash_of(const struct tw_quota *q, const char *id)
@@ -197,7 +214,7 @@ static enum tw_status use(struct tw_quota *q, enum tw_quota_who who, const char 
 	uint64_t key = hash_of(q, id);
 	enum tw_status st;
 
-	(void)pthread_mutex_lock(&q->lock);
+	lock_at(q, now_ms * 1000);
 	st = use_locked(q, who, key, n, take, now_ms * 1000, ret_wait_s, err);
 	(void)pthread_mutex_unlock(&q->lock);
 	return st;
@@ -222,7 +239,7 @@ void tw_quota_finalize(struct tw_quota *q, enum tw_quota_who who, const char *id
 	int64_t now_us = now_ms * 1000;
 	struct tw_quota_slot *s;
 
-	(void)pthread_mutex_lock(&q->lock);
+	lock_at(q, now_us);
 	s = tw_quota_slot(q, who, key, now_us);
 	if (more_bytes > 0)
 		put(q, s, who, (const uint64_t[]){0, (uint64_t)more_bytes}, now_us);
@@ -239,7 +256,7 @@ void tw_quota_remaining(struct tw_quota *q, enum tw_quota_who who, const char *i
 	int64_t now_us = now_ms * 1000;
 	struct tw_quota_slot s = {0};
 
-	(void)pthread_mutex_lock(&q->lock);
+	lock_at(q, now_us);
 	if (slot_of(q, who, key, now_us)->key == key)
 		s = *slot_of(q, who, key, now_us);
 	(void)pthread_mutex_unlock(&q->lock);

@@ -14,12 +14,13 @@
 
 enum { PATH_BYTES = 1500 };
 
-static const char magic[8] = "TWQUOTA1";
+static const char magic[8] = "TWQUOTA2";
 
 struct head {
 	char magic[8];
 	uint8_t secret[crypto_shorthash_KEYBYTES];
 	uint64_t lines;
+	int64_t saved_us;
 };
 
 struct line {
@@ -67,6 +68,7 @@ static enum tw_status put_all(
 
 	memcpy(h.magic, magic, sizeof h.magic);
 	memcpy(h.secret, q->secret, sizeof h.secret);
+	h.saved_us = now_us;
 	st = tw_buf_add(out, &h, sizeof h);
 	if (st == TW_OK)
 		st = put_lines(q, now_us, out, &h.lines);
@@ -179,6 +181,7 @@ enum tw_status tw_quota_load(
 	if (st == TW_OK) {
 		(void)pthread_mutex_lock(&q->lock);
 		memcpy(q->secret, h.secret, sizeof q->secret);
+		q->last_us = h.saved_us;
 		read_lines(q, bytes + sizeof h, h.lines, now_ms * 1000);
 		(void)pthread_mutex_unlock(&q->lock);
 	}

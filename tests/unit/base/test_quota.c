@@ -128,6 +128,9 @@ static void test_clock_set_back(void **state)
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(take(q, TW_QUOTA_KEY, "k", 0, NOW + year), TW_OK);
 	assert_int_equal(wait_of(q, "k", 0, NOW), 10);
+	assert_int_equal(take(q, TW_QUOTA_KEY, "other", 0, NOW), TW_OK);
+	assert_int_equal(take(q, TW_QUOTA_KEY, "k", 0, NOW + 10000), TW_OK);
+	assert_int_equal(wait_of(q, "k", 0, NOW + 10000), 10);
 	(void)tw_quota_free(q);
 }
 
