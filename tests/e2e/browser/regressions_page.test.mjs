@@ -27,6 +27,9 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	const page = await asEditor();
 	await page.waitForSelector('text=No open regressions');
 	await page.waitForSelector('text=/It checks the last \\d+ days including today. A change needs 30 traces on 2 days on each side/');
+	await page.fill('#thresholds [name=min_days]', 'two');
+	await page.locator('#thresholds label', { has: page.locator('[name=min_days][aria-invalid=true]') }).getByText('a number').waitFor();
+	assert.ok(await page.locator('#thresholds button.primary').isDisabled());
 	await page.fill('#thresholds [name=min_days]', '0');
 	await page.click('#thresholds button.primary');
 	await page.waitForSelector('#thresholds [role=alert] >> text=whole number from 1 to 14');

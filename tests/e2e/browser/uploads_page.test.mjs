@@ -207,6 +207,7 @@ test('a link to a trace opens it in whatever project it is, and a project has it
 	const page = await entered(server, `/traces/${made}`);
 	await page.waitForSelector('[data-ready]');
 	await page.waitForSelector('h1 >> text=com.acme.elsewhere');
+	await page.waitForURL(/project=/); // the address follows a moment later
 	const project = new URL(page.url()).searchParams.get('project');
 	assert.match(project, /^[0-9A-Z]{26}$/);
 	assert.equal(await page.getByLabel('Project').inputValue(), project);

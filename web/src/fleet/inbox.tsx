@@ -142,9 +142,9 @@ export function InboxPage({ name }: { name: string }) {
 				<label class="inline">{tr('Owner')}<input value={owner} onChange={(e) => filter({ owner: e.currentTarget.value.trim() })} /></label>
 				{name && owner !== name && <button class="small" onClick={() => filter({ owner: name })}>{tr('Mine')}</button>}
 				{(kind || owner) && <button class="small" onClick={() => filter({ kind: null, owner: null })}>{tr('Clear')}</button>}
+				<LastChange last={last} undo={() => void undo()} />
 			</div>
 			{error && <Failure error={error} />}
-			<LastChange last={last} undo={() => void undo()} />
 			<Pending of={load} what={tr('Loading the inbox')} />
 			{v && v.total > 0 && items.length === 0 && <EmptyPage />}
 			{v && v.total === 0 && <div class="notice"><strong>{v.counts.all === 0 ? tr('The inbox is empty.') : box === 'live' ? tr('No unresolved items.') : tr('No items match.')}</strong>

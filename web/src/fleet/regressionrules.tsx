@@ -24,12 +24,13 @@ function Form({ rules, keep }: { rules: Rules; keep: (r: Rules) => Promise<boole
 		void keep(Object.fromEntries(FIELDS.map(([key, , , one]) => [key, +(Number(draft[key]) / one).toPrecision(6)])) as Rules);
 	};
 	const same = FIELDS.every(([key, , , one]) => draft[key] === shown(key, one));
+	const wrong = (key: keyof Rules) => !draft[key].trim() || !(Number(draft[key]) >= 0);
 	return (
 		<form class="rule" onSubmit={save} aria-label={tr('Thresholds')}>
 			<div class="rules">{FIELDS.map(([key, name, unit]) => (
-				<label key={key}>{name}<span class="row"><input name={key} inputMode="decimal" disabled={!may.write} value={draft[key]}
-					onInput={(e) => put({ ...draft, [key]: e.currentTarget.value })} /> {unit}</span></label>))}</div>
-			{may.write && <div class="row"><button class="primary" disabled={same}>{tr('Save')}</button></div>}
+				<label key={key}>{name}<span class="row"><input name={key} inputMode="decimal" disabled={!may.write} value={draft[key]} aria-invalid={wrong(key)}
+					onInput={(e) => put({ ...draft, [key]: e.currentTarget.value })} /> {unit}{wrong(key) && <span class="badtext" role="status">{tr('a number')}</span>}</span></label>))}</div>
+			{may.write && <div class="row"><button class="primary" disabled={same || FIELDS.some(([key]) => wrong(key))}>{tr('Save')}</button></div>}
 		</form>
 	);
 }
