@@ -1,4 +1,5 @@
 /* catalogue.c - opening, connections and transactions. */
+#include "server/base/order.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/small_file.h"
@@ -254,11 +255,6 @@ static enum tw_status referred(struct tw_db *db, const char *sha256, bool *ret, 
 	return st;
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Two transactions that each delete one of the last two rows of a content are serialized, so that
  * the second finds it unused.  Locks are taken in one order to prevent deadlocks. */
 enum tw_status tw_cat_unused_blobs(struct tw_db *db, const char *const *sha256, size_t n,
@@ -272,7 +268,7 @@ enum tw_status tw_cat_unused_blobs(struct tw_db *db, const char *const *sha256, 
 		return tw_oom(err);
 	if (n)
 		memcpy(all, sha256, n * sizeof *all);
-	qsort(all, n, sizeof *all, by_text);
+	qsort(all, n, sizeof *all, tw_by_text);
 	for (size_t i = 0; i < n; i++) {
 		bool used = false;
 		enum tw_status st = TW_OK;

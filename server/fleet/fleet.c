@@ -1,4 +1,5 @@
 #include "server/fleet/fleet.h"
+#include "server/stats/rollup.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +23,6 @@ unsigned tw_fleet_by_dims(enum tw_fleet_by by)
 	        [TW_FLEET_LABEL] = TW_DIM_LABEL};
 
 	return dims[by];
-}
-
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_fail(err, TW_TOO_LARGE,
-	        "too many rollups for one response; narrow the filter or the time range");
 }
 
 static void take_stat(const struct tw_sketch *s, struct tw_fleet_stat *ret)
@@ -90,12 +85,12 @@ enum tw_status tw_fleet_groups(const struct tw_rollup_cell *cells, size_t n, enu
 	size_t n_groups = 0;
 
 	if (!keyed || !groups || !sorted)
-		return no_memory(err);
+		return tw_rollup_too_many(err);
 	for (size_t i = 0; i < n; i++) {
 		keyed[i] = (struct keyed){scenarios ? cells[i].dims.scenario : "",
 		        key_of(&cells[i], by, a), &cells[i]};
 		if (!keyed[i].key)
-			return no_memory(err);
+			return tw_rollup_too_many(err);
 	}
 	if (n)
 		qsort(keyed, n, sizeof *keyed, compare_groups);
@@ -201,7 +196,7 @@ enum tw_status tw_fleet_methods(const struct tw_rollup *r, const struct tw_rollu
 	size_t n = 0;
 
 	if (!named || !list || !of)
-		return no_memory(err);
+		return tw_rollup_too_many(err);
 	for (uint32_t i = 0; i < r->n; i++)
 		named[i] = (struct named){&names[i], &r->methods[i]};
 	if (r->n)

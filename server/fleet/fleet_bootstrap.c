@@ -9,15 +9,10 @@
 #include <string.h>
 
 #include "server/fleet/fleet_compare.h"
+#include "server/stats/rollup.h"
 
 /* BELOW, ABOVE: ranks of 500 sorted resamples, with 2.5 % beyond each */
 enum { FEW = 12, BELOW = 12, ABOVE = 487 };
-
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_fail(err, TW_TOO_LARGE,
-	        "too many rollups for one response; narrow the filter or the time range");
-}
 
 struct bin { /* values in one bucket of the sketch */
 	double value;
@@ -212,7 +207,7 @@ enum tw_status tw_fleet_compare_stats(const struct tw_mix *m, const tw_mix_sketc
 
 	for (int side = 0; side < TW_SIDES; side++) {
 		if (!all || !fill(&sides[side], s[side], a))
-			return no_memory(err);
+			return tw_rollup_too_many(err);
 		measure(sides[side].real, &sides[side], real[side]);
 		for (int k = 0; k < TW_MIX_CLASSES; k++)
 			n[side] += m->weight[side][k] > 0 ? s[side][k].n : 0;
@@ -234,7 +229,7 @@ enum tw_status tw_fleet_mix_lengths(
 	enum tw_status st = TW_OK;
 
 	if (!h)
-		return no_memory(err);
+		return tw_rollup_too_many(err);
 	for (int k = 0; st == TW_OK && k < TW_SIDES * TW_MIX_CLASSES; k++) {
 		int side = k / TW_MIX_CLASSES, class = k % TW_MIX_CLASSES;
 		const struct tw_fleet_cells *cells = &m->of[side][class];

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/order.h"
 #include "server/fleet/fleet_search.h"
 
 enum { ARENA_BYTES = 256 << 20 };
@@ -34,11 +35,6 @@ static void raw_of(const struct tw_method_info *m, char out[TW_ROLLUP_RAW_BYTES]
 	tw_rollup_raw(&what, out);
 }
 
-static int by_text(const void *pa, const void *pb)
-{
-	return strcmp(*(const char *const *)pa, *(const char *const *)pb);
-}
-
 static bool is_ancestor(struct finding *f, uint32_t method)
 {
 	char raw[TW_ROLLUP_RAW_BYTES];
@@ -49,7 +45,7 @@ static bool is_ancestor(struct finding *f, uint32_t method)
 	if (f->ancestor[method] < 0) {
 		raw_of(&f->infos[method], raw);
 		f->ancestor[method] =
-		        bsearch(&key, f->raws, f->n_raws, sizeof(const char *), by_text) ? 1 : 0;
+		        bsearch(&key, f->raws, f->n_raws, sizeof(const char *), tw_by_text) ? 1 : 0;
 	}
 	return f->ancestor[method] == 1;
 }
@@ -73,7 +69,7 @@ static bool take_ancestors(struct finding *f)
 		if (same_space(&path->ancestors[i], f->query->method))
 			f->raws[f->n_raws++] = path->ancestors[i].raw;
 	if (f->n_raws)
-		qsort(f->raws, f->n_raws, sizeof(const char *), by_text);
+		qsort(f->raws, f->n_raws, sizeof(const char *), tw_by_text);
 	return true;
 }
 

@@ -1,13 +1,9 @@
 #include "server/fleet/fleet_tree.h"
+#include "server/base/order.h"
+#include "server/stats/rollup_tree.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_fail(err, TW_TOO_LARGE,
-	        "too many call trees for one response; narrow the filter or the time range");
-}
 
 enum tw_status tw_fleet_trees(
         const struct tw_tree_cell *cells, size_t n, struct tw_rollup_tree *t, struct tw_err *err)
@@ -31,14 +27,6 @@ enum tw_status tw_fleet_trees(
 
 /* --- names --- */
 
-static int by_number(const void *pa, const void *pb)
-{
-	uint64_t a = *(const uint64_t *)pa;
-	uint64_t b = *(const uint64_t *)pb;
-
-	return a < b ? -1 : a > b;
-}
-
 enum tw_status tw_fleet_tree_ids(const struct tw_rollup_tree *const *trees, size_t n,
         struct tw_arena *a, uint64_t **ret, size_t *ret_n, struct tw_err *err)
 {
@@ -49,13 +37,13 @@ enum tw_status tw_fleet_tree_ids(const struct tw_rollup_tree *const *trees, size
 		all += trees[i]->n;
 	ids = tw_arena_alloc(a, all + 1, sizeof *ids);
 	if (!ids)
-		return no_memory(err);
+		return tw_tree_too_many(err);
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < trees[i]->n; k++)
 			if (trees[i]->nodes[k].parent != TW_ROLLUP_NO_NODE)
 				ids[used++] = trees[i]->nodes[k].method;
 	if (used)
-		qsort(ids, used, sizeof *ids, by_number);
+		qsort(ids, used, sizeof *ids, tw_by_u64);
 	for (size_t i = 0; i < used; i++)
 		if (i == 0 || ids[i] != ids[kept - 1])
 			ids[kept++] = ids[i];
@@ -86,7 +74,7 @@ static int by_name(const void *pa, const void *pb)
 
 static int by_id(const void *pa, const void *pb)
 {
-	return by_number(&((const struct named *)pa)->id, &((const struct named *)pb)->id);
+	return tw_by_u64(&((const struct named *)pa)->id, &((const struct named *)pb)->id);
 }
 
 static size_t list_threads(const struct tw_rollup_tree *const *trees, size_t n, struct named *list)
@@ -111,7 +99,7 @@ static enum tw_status number_all(struct named *list, size_t n, struct tw_arena *
 	*ret = (struct tw_fleet_names){
 	        .names = names, .descriptors = descriptors, .ids = ids, .numbers = numbers};
 	if (!names || !descriptors || !ids || !numbers)
-		return no_memory(err);
+		return tw_tree_too_many(err);
 	if (n)
 		qsort(list, n, sizeof *list, by_name);
 	for (size_t i = 0; i < n; i++) {
@@ -144,20 +132,20 @@ enum tw_status tw_fleet_tree_names(const struct tw_rollup_tree *const *trees, si
 		all += trees[i]->n_threads;
 	list = all < UINT32_MAX ? tw_arena_alloc(a, all + 1, sizeof *list) : NULL;
 	if (!list)
-		return no_memory(err);
+		return tw_tree_too_many(err);
 	used = list_threads(trees, n, list);
 	for (size_t i = 0; i < n_ids; i++) {
 		list[used] = (struct named){tw_fleet_name(&namings[i], a), namings[i].descriptor,
 		        namings[i].id, false, 0};
 		if (!list[used++].name.ptr)
-			return no_memory(err);
+			return tw_tree_too_many(err);
 	}
 	return number_all(list, used, a, ret, err);
 }
 
 uint32_t tw_fleet_number(const struct tw_fleet_names *names, uint64_t id)
 {
-	const uint64_t *at = bsearch(&id, names->ids, names->n_ids, sizeof *names->ids, by_number);
+	const uint64_t *at = bsearch(&id, names->ids, names->n_ids, sizeof *names->ids, tw_by_u64);
 
 	return at ? names->numbers[at - names->ids] : TW_NO_METHOD;
 }
@@ -190,7 +178,7 @@ enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct t
 	*ret = (struct tw_rollup_tree){
 	        .arena = a, .coarse = true, .traces = t->traces, .omitted_level = t->omitted_level};
 	if (!map)
-		return no_memory(err);
+		return tw_tree_too_many(err);
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct tw_rollup_tree_node *n = &t->nodes[i];
 		bool is_thread = n->parent == TW_ROLLUP_NO_NODE;
@@ -206,7 +194,7 @@ enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct t
 			continue;
 		map[i] = foreign ? to : tw_rollup_tree_child(ret, to, (uint64_t)number + 1);
 		if (map[i] == TW_ROLLUP_NO_NODE || !take_sums(t, n, foreign, ret, map[i]))
-			return no_memory(err);
+			return tw_tree_too_many(err);
 	}
 	return TW_OK;
 }
@@ -302,7 +290,7 @@ enum tw_status tw_fleet_callers(const struct tw_rollup_tree *t, const uint8_t *w
 
 	*ret = (struct tw_fleet_callers){.callers = of.callers, .callees = of.callees};
 	if (!of.callers || !of.callees || !of.state)
-		return no_memory(err);
+		return tw_tree_too_many(err);
 	for (uint32_t i = 0; i < t->n; i++)
 		if (t->nodes[i].first)
 			add_node(&of, i);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "decoder/base/sum.h"
+#include "server/base/order.h"
 
 enum { SLOTS_FIRST = 8, LISTED_FIRST = 64, NUMBERS = 10 };
 
@@ -120,13 +121,6 @@ uint64_t tw_distinct_count(const struct tw_distinct *d)
 	return (uint64_t)((double)n / (double)d->below * 18446744073709551616.0 + 0.5);
 }
 
-static int by_size(const void *pa, const void *pb)
-{
-	const uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
-
-	return a < b ? -1 : a > b;
-}
-
 /* The hashes below the bound, by size; *ret_n of them.  NULL: out of memory. */
 static uint64_t *bounded(struct tw_arena *a, struct tw_distinct *d, uint32_t *ret_n)
 {
@@ -139,7 +133,7 @@ static uint64_t *bounded(struct tw_arena *a, struct tw_distinct *d, uint32_t *re
 		if (d->slots[i] && (!d->below || d->slots[i] < d->below))
 			sorted[n++] = d->slots[i];
 	if (n)
-		qsort(sorted, n, sizeof *sorted, by_size);
+		qsort(sorted, n, sizeof *sorted, tw_by_u64);
 	if (n > TW_ANR_ROLLUP_DISTINCT) {
 		n = TW_ANR_ROLLUP_DISTINCT;
 		lower(d, sorted[n]);
@@ -426,9 +420,7 @@ enum tw_status tw_anr_rollup_merge(
 
 	while (r.at < r.end)
 		if (!read_part(&r, t))
-			return r.full ? tw_fail(err, TW_TOO_LARGE,
-			                        "the response is too large; narrow the filter or "
-			                        "the time range")
+			return r.full ? tw_anr_too_many(err)
 			              : tw_fail(err, TW_CORRUPT,
 			                        "the sums of ANRs and locks are damaged");
 	return TW_OK;
@@ -527,4 +519,10 @@ struct tw_anr_rollup *tw_anr_rollups_at(struct tw_anr_rollups *all, struct tw_st
 		return NULL;
 	all->list[all->n++] = t;
 	return *at = t;
+}
+
+enum tw_status tw_anr_too_many(struct tw_err *err)
+{
+	return tw_fail(err, TW_TOO_LARGE,
+	        "the response is too large; narrow the filter or the time range");
 }

@@ -95,4 +95,7 @@ struct tw_anr_rollups { /* by key */
 /* The rollup of that key, created if missing; NULL: out of memory. */
 struct tw_anr_rollup *tw_anr_rollups_at(struct tw_anr_rollups *all, struct tw_str key);
 
+/* TW_TOO_LARGE: the ANRs or locks of a query exceed its memory. */
+enum tw_status tw_anr_too_many(struct tw_err *err);
+
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "decoder/base/sum.h"
+#include "server/base/order.h"
 
 const char *const tw_rollup_metric_names[TW_ROLLUP_METRICS + 1] = {
         "wall", "self", "cpu", "waiting", "calls", "call", NULL};
@@ -170,18 +171,10 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_fail(err, TW_NOMEM, "too many rollups for one response; narrow the filter");
 }
 
-static int by_id(const void *pa, const void *pb)
-{
-	uint64_t a = *(const uint64_t *)pa;
-	uint64_t b = *(const uint64_t *)pb;
-
-	return a < b ? -1 : a > b;
-}
-
 static bool is_wanted(const struct tw_rollup *r, uint64_t id)
 {
 	return !r->only ||
-	       (r->n_only && bsearch(&id, r->only, r->n_only, sizeof id, by_id) != NULL);
+	       (r->n_only && bsearch(&id, r->only, r->n_only, sizeof id, tw_by_u64) != NULL);
 }
 
 /* The id's slot, or the one where it belongs. */
@@ -347,7 +340,7 @@ enum tw_status tw_rollup_sum(const struct tw_rollup_method *of, enum tw_rollup_m
 
 static int methods_by_id(const void *pa, const void *pb)
 {
-	return by_id(&((const struct tw_rollup_method *)pa)->id,
+	return tw_by_u64(&((const struct tw_rollup_method *)pa)->id,
 	        &((const struct tw_rollup_method *)pb)->id);
 }
 
@@ -483,4 +476,10 @@ const char *tw_rollup_head_exemplar(const struct tw_rollup_head *h, int64_t dura
 		if (s->counts[i])
 			return h->ids[i];
 	return h->ids[s->last];
+}
+
+enum tw_status tw_rollup_too_many(struct tw_err *err)
+{
+	return tw_fail(err, TW_TOO_LARGE,
+	        "too many rollups for one response; narrow the filter or the time range");
 }

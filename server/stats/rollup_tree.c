@@ -214,3 +214,9 @@ void tw_rollup_tree_bound(struct tw_rollup_tree *t, uint32_t max)
 	if (t->drop > t->omitted_level)
 		t->omitted_level = t->drop;
 }
+
+enum tw_status tw_tree_too_many(struct tw_err *err)
+{
+	return tw_fail(err, TW_TOO_LARGE,
+	        "too many call trees for one response; narrow the filter or the time range");
+}

@@ -99,4 +99,7 @@ enum tw_status tw_rollup_tree_resume(struct tw_rollup_tree *t, const struct tw_r
 /* The sum of all levels of a node; `level` is the highest. */
 struct tw_rollup_tree_sum tw_rollup_tree_all(const struct tw_rollup_tree *t, uint32_t node);
 
+/* TW_TOO_LARGE: the trees of a query exceed its memory. */
+enum tw_status tw_tree_too_many(struct tw_err *err);
+
 #endif

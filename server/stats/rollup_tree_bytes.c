@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "server/base/order.h"
 #include "server/stats/rollup_tree.h"
 
 enum { LEVEL_MAX = 63, LEVELS = 64 };
@@ -50,20 +51,12 @@ static int by_place(const void *pa, const void *pb)
 	return a->method < b->method ? -1 : a->method > b->method;
 }
 
-static int by_number(const void *pa, const void *pb)
-{
-	uint64_t a = *(const uint64_t *)pa;
-	uint64_t b = *(const uint64_t *)pb;
-
-	return a < b ? -1 : a > b;
-}
-
 static uint32_t unique(uint64_t *numbers, uint32_t n)
 {
 	uint32_t kept = 0;
 
 	if (n)
-		qsort(numbers, n, sizeof *numbers, by_number);
+		qsort(numbers, n, sizeof *numbers, tw_by_u64);
 	for (uint32_t i = 0; i < n; i++)
 		if (kept == 0 || numbers[kept - 1] != numbers[i])
 			numbers[kept++] = numbers[i];
@@ -104,7 +97,7 @@ static bool put_in_order(struct writing *w)
 /* n: not found */
 static uint32_t index_of(const uint64_t *numbers, uint32_t n, uint64_t number)
 {
-	const uint64_t *at = n ? bsearch(&number, numbers, n, sizeof number, by_number) : NULL;
+	const uint64_t *at = n ? bsearch(&number, numbers, n, sizeof number, tw_by_u64) : NULL;
 
 	return at ? (uint32_t)(at - numbers) : n;
 }

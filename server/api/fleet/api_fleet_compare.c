@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "server/api/api.h"
+#include "server/base/order.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 
 enum { LIMIT_MAX = 1000, SCENARIOS_MAX = 50 };
@@ -147,11 +148,6 @@ static enum tw_status open_sides(struct tw_comparison *c, struct tw_err *err)
 
 /* --- the sides --- */
 
-static int by_text(const void *pa, const void *pb)
-{
-	return strcmp(*(const char *const *)pa, *(const char *const *)pb);
-}
-
 static enum tw_status list_scenarios(
         struct tw_comparison *c, const char ***ret, size_t *ret_n, struct tw_err *err)
 {
@@ -164,7 +160,7 @@ static enum tw_status list_scenarios(
 		for (size_t i = 0; i < c->sides[side].cells.n; i++)
 			list[n++] = c->sides[side].cells.list[i]->dims.scenario;
 	if (n)
-		qsort(list, n, sizeof *list, by_text);
+		qsort(list, n, sizeof *list, tw_by_text);
 	for (size_t i = 0; i < n; i++)
 		if (kept == 0 || strcmp(list[kept - 1], list[i]) != 0)
 			list[kept++] = list[i];

@@ -9,6 +9,7 @@
 
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
+#include "server/base/order.h"
 #include "server/base/text/match.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
 
@@ -63,11 +64,6 @@ static enum tw_status read_locks(struct tw_fleet_request *q, struct locks *l, st
 	return tw_match_new(text, tw_req_flag(q->req, "regex"), &l->match, err);
 }
 
-static int by_text(const void *pa, const void *pb)
-{
-	return strcmp(*(const char *const *)pa, *(const char *const *)pb);
-}
-
 /* Sorts "A,B", because the order of traces varies. */
 static void put_monitors(struct tw_fleet_request *q, const char *monitors)
 {
@@ -81,7 +77,7 @@ static void put_monitors(struct tw_fleet_request *q, const char *monitors)
 		n += names[n] != NULL;
 	}
 	if (n)
-		qsort(names, n, sizeof *names, by_text);
+		qsort(names, n, sizeof *names, tw_by_text);
 	tw_json_key_open(&q->j, "monitors", '[');
 	for (size_t i = 0; i < n; i++)
 		tw_json_str(&q->j, tw_str_of(names[i]));

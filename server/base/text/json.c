@@ -30,6 +30,11 @@ const char *tw_json_text(const json_t *o, const char *name)
 	return text ? text : "";
 }
 
+int64_t tw_json_number(const json_t *o, const char *name)
+{
+	return json_integer_value(json_object_get(o, name));
+}
+
 bool tw_json_has_only(const json_t *o, const char *const *names)
 {
 	size_t n = 0;

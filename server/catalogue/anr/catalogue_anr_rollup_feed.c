@@ -3,14 +3,9 @@
 #include <string.h>
 
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
+#include "server/stats/anr_rollup.h"
 
 enum { KEY_COLUMN = 11, LOCK_COLUMN = 11, SCRATCH_BYTES = 4 << 20 };
-
-static enum tw_status too_much(struct tw_err *err)
-{
-	return tw_fail(err, TW_TOO_LARGE,
-	        "the response is too large; narrow the filter or the time range");
-}
 
 static const char *text_at(const struct tw_cat_query *q, int col)
 {
@@ -56,7 +51,7 @@ enum tw_status tw_cat_feed_anrs(
 			one.sets[TW_ANR_ROLLUP_DEVICES] = tw_distinct_hash(r.device);
 		one.sets[TW_ANR_ROLLUP_USERS] = tw_distinct_mix(r.who);
 		if (!sink(arg, &r, text_at(q, KEY_COLUMN), &one) || !sink(arg, &r, "", &one))
-			st = too_much(err);
+			st = tw_anr_too_many(err);
 	}
 	return tw_cat_close_after(q, st, err);
 }
@@ -177,5 +172,5 @@ enum tw_status tw_cat_feed_locks(
 	if (t)
 		tw_arena_free(t->arena);
 	tw_mem_free(t);
-	return tw_cat_close_after(q, fits ? TW_OK : too_much(err), err);
+	return tw_cat_close_after(q, fits ? TW_OK : tw_anr_too_many(err), err);
 }

@@ -81,8 +81,7 @@ static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struc
 
 		st = t ? tw_anr_rollup_merge(
 		                 to->all->arena, t, (const uint8_t *)data.ptr, data.len, err)
-		       : tw_fail(err, TW_TOO_LARGE,
-		                 "the response is too large; narrow the filter or the time range");
+		       : tw_anr_too_many(err);
 	}
 	return tw_cat_close_after(q, st, err);
 }

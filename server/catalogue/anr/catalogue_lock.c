@@ -11,12 +11,6 @@ enum { OF_CALLS = 1 | 2, OF_REPORTS = 4 | 8, OF_MAIN = 2 | 8, OF_ALL = 15 };
 enum { DAY_BYTES = 32 };
 #define TOTAL_MAX INT64_C(9000000000000000000)
 
-static enum tw_status no_room(struct tw_err *err)
-{
-	return tw_fail(err, TW_TOO_LARGE,
-	        "the response is too large; narrow the filter or the time range");
-}
-
 static unsigned kinds_of(const struct tw_lock_query *q)
 {
 	const unsigned threads = q->others ? OF_ALL : OF_MAIN;
@@ -41,7 +35,7 @@ static enum tw_status row_of(const struct tw_anr_rollup *t, unsigned kinds, stru
 	const struct tw_anr_rollup_part *p = tw_anr_rollup_select(a, t, kinds);
 
 	if (!p)
-		return no_room(err);
+		return tw_anr_too_many(err);
 	*ret_any = p->mask != 0;
 	*ret = (struct tw_lock_row){.owner = p->owned ? t->name : "",
 	        .monitors = monitors_of(p, a),
@@ -56,7 +50,7 @@ static enum tw_status row_of(const struct tw_anr_rollup *t, unsigned kinds, stru
 	        .last_ms = p->sum.last_ms,
 	        .holder = p->sum.holder,
 	        .worst = p->sum.worst};
-	return ret->monitors ? TW_OK : no_room(err);
+	return ret->monitors ? TW_OK : tw_anr_too_many(err);
 }
 
 /* --- ranking --- */
@@ -97,7 +91,7 @@ static enum tw_status rank(const struct tw_anr_rollups *all, const struct tw_loc
 	size_t n = 0;
 
 	if (!list)
-		return no_room(err);
+		return tw_anr_too_many(err);
 	for (size_t i = 0; st == TW_OK && i < all->n; i++) {
 		bool any = false;
 
@@ -129,7 +123,7 @@ enum tw_status tw_catalogue_locks(struct tw_catalogue *c, const char *project_id
 		return st;
 	*ret = tw_arena_alloc(a, *ret_n + 1, sizeof **ret);
 	if (!*ret)
-		return no_room(err);
+		return tw_anr_too_many(err);
 	for (size_t i = 0; list && i < *ret_n; i++)
 		(*ret)[i] = list[i].row;
 	return TW_OK;
@@ -169,7 +163,7 @@ enum tw_status tw_catalogue_lock_series(struct tw_catalogue *c, const char *proj
 		return st;
 	rows = tw_arena_alloc(a, all.n + 1, sizeof *rows);
 	if (!rows)
-		return no_room(err);
+		return tw_anr_too_many(err);
 	for (size_t i = 0; st == TW_OK && i < all.n; i++) {
 		const struct tw_anr_rollup *t = all.list[i];
 		bool any = false;
@@ -178,7 +172,7 @@ enum tw_status tw_catalogue_lock_series(struct tw_catalogue *c, const char *proj
 		rows[n].monitors = "";
 		rows[n].owner = by_day ? day_text(t->day, a) : t->value;
 		if (st == TW_OK && !rows[n].owner)
-			st = no_room(err);
+			st = tw_anr_too_many(err);
 		n += any;
 	}
 	if (st == TW_OK && n)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
+#include "server/stats/rollup_tree.h"
 
 enum { CELLS_AT_ONCE = 64, DELTAS_AT_ONCE = 512 };
 
@@ -110,17 +111,11 @@ struct trees { /* reads trees into an arena */
 	bool rough;
 };
 
-static enum tw_status too_much(struct tw_err *err)
-{
-	return tw_fail(err, TW_TOO_LARGE,
-	        "too many call trees for one response; narrow the filter or the time range");
-}
-
 static enum tw_status read_delta(const struct tw_cat_query *q, struct tw_arena *a,
         struct tw_tree_delta *ret, struct tw_err *err)
 {
 	ret->trace_id = tw_cat_text(q, 1, a);
-	return ret->trace_id ? tw_cat_bytes(q, 2, a, &ret->data, err) : too_much(err);
+	return ret->trace_id ? tw_cat_bytes(q, 2, a, &ret->data, err) : tw_tree_too_many(err);
 }
 
 /* Reads at most n_deltas of each cell; n_deltas becomes the number read. */
@@ -140,7 +135,7 @@ static enum tw_status read_deltas(struct trees *k, const struct tw_cat_numbers *
 			cells[i].deltas =
 			        tw_arena_alloc(k->arena, room[i], sizeof *cells[i].deltas);
 		if (room[i] && !cells[i].deltas)
-			st = too_much(err);
+			st = tw_tree_too_many(err);
 	}
 	if (st == TW_OK && want)
 		st = tw_cat_query(&q, k->db, err, /* primary key */
@@ -219,7 +214,7 @@ static enum tw_status read_some(struct tw_catalogue *c, struct trees *k, const i
 	enum tw_status st;
 
 	if (!cells)
-		return too_much(err);
+		return tw_tree_too_many(err);
 	for (size_t i = 0; i < n; i++)
 		cells[i].cell_id = cell_ids[i];
 	st = tw_cat_snapshot(c, &k->db, err);

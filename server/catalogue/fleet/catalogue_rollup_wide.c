@@ -9,17 +9,12 @@
 #include <string.h>
 
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
+#include "server/stats/rollup.h"
 
 #define WIDE_KEY   "project_id,day,app,version_name,build_id,mapping_id"
 #define WIDE_TYPES "titttt"
 #define WIDE_ARGS(project_id, d)                                                                   \
 	(project_id), (d)->day, (d)->app, (d)->version_name, (d)->build_id, (d)->mapping_id
-
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_fail(err, TW_TOO_LARGE,
-	        "too many rollups for one response; narrow the filter or the time range");
-}
 
 /* Of a cell with parts; the signature is the sum over all cells. */
 static uint64_t sign_of(const struct tw_rollup_cell *cell)
@@ -111,7 +106,7 @@ enum tw_status tw_cat_read_wide(
 	enum tw_status st = TW_OK;
 
 	if (!sorted || !apart)
-		return no_memory(err);
+		return tw_rollup_too_many(err);
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = &cells[i];
 	if (n)
@@ -198,7 +193,7 @@ enum tw_status tw_catalogue_wide_load(
 
 	io->cells = tw_arena_alloc(a, TW_WIDE_CELLS, sizeof *io->cells);
 	if (!io->cells)
-		return no_memory(err);
+		return tw_rollup_too_many(err);
 	st = tw_cat_snapshot(c, &k.db, err);
 	if (st != TW_OK)
 		return st;

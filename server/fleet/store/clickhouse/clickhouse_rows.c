@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/order.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/fleet/found.h"
 #include "server/fleet/store/clickhouse/clickhouse_int.h"
+#include "server/stats/rollup_tree.h"
 
 enum { NODES_MAX = 100000 };
 
@@ -62,12 +64,6 @@ static struct row read_row(struct tw_clickhouse_reader *r)
 	return x;
 }
 
-static enum tw_status full(struct tw_err *err)
-{
-	return tw_fail(err, TW_TOO_LARGE,
-	        "too many call trees for one response; narrow the filter or the time range");
-}
-
 /* A node whose caller was left out is left out too. */
 static enum tw_status add_rows(
         struct tw_clickhouse_reader *r, struct tw_rollup_tree *to, struct tw_err *err)
@@ -76,7 +72,7 @@ static enum tw_status add_rows(
 	struct placed *slots = tw_arena_zalloc(to->arena, SLOTS, sizeof *slots);
 
 	if (!slots)
-		return full(err);
+		return tw_tree_too_many(err);
 	for (size_t n = 0; tw_clickhouse_more(r); n++) {
 		const struct row x = read_row(r);
 		struct placed *at;
@@ -95,7 +91,7 @@ static enum tw_status add_rows(
 			node = tw_rollup_tree_child(to, caller->node, x.method);
 		}
 		if (node == TW_ROLLUP_NO_NODE || !tw_rollup_tree_add(to, node, &x.sum))
-			return full(err);
+			return tw_tree_too_many(err);
 		*at = (struct placed){x.path, node};
 	}
 	return r->damaged ? tw_clickhouse_damaged(err) : TW_OK;
@@ -176,13 +172,6 @@ static void put_methods(struct tw_buf *sql, const struct tw_search *of)
 	        sql, strcmp(of->thread, "main") == 0 ? TW_STR(" OR main=1)") : TW_STR(")"));
 }
 
-static int by_number(const void *pa, const void *pb)
-{
-	const uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
-
-	return a < b ? -1 : a > b;
-}
-
 static enum tw_status read_call(struct tw_clickhouse_reader *r, const struct tw_fleet_query *query,
         struct tw_arena *a, struct tw_search *io, struct tw_err *err)
 {
@@ -193,14 +182,14 @@ static enum tw_status read_call(struct tw_clickhouse_reader *r, const struct tw_
 	uint64_t method;
 
 	if (!d || !tw_clickhouse_read_dims(r, query->dims, a, d))
-		return full(err);
+		return tw_tree_too_many(err);
 	*f = (struct tw_search_found){.dims = d};
 	trace = tw_clickhouse_fixed(r, TW_ROLLUP_ID);
 	method = tw_clickhouse_u64(r);
 	thread = tw_clickhouse_text(r);
 	f->is_main = tw_clickhouse_u8(r) != 0;
 	f->max_ns = tw_clickhouse_i64(r);
-	which = bsearch(&method, io->numbers, io->n_methods, sizeof *io->numbers, by_number);
+	which = bsearch(&method, io->numbers, io->n_methods, sizeof *io->numbers, tw_by_u64);
 	if (r->damaged || !which)
 		return tw_clickhouse_damaged(err);
 	memcpy(f->trace_id, trace.ptr, TW_ROLLUP_ID);
