@@ -126,7 +126,9 @@ static const struct {
         {"UPDATE trace SET anr_state=0 WHERE project_id=? AND trace_id>? AND trace_id<=?",
                 "a range of 2,000 traces"},
         {"sum(file_bytes), sum(CASE", "once per sweep of retention"},
-        {"SELECT sum(bytes) FROM part WHERE project_id=?", "once per sweep of retention"},
+        {"SELECT (SELECT count(*) FROM trace)+", "a start that found files without a row"},
+        {"FROM audit WHERE action='trace.delete' AND target=?", "the same, at most 64 times"},
+        {"DELETE FROM capture_device WHERE day<?", "devices of days that have ended"},
         {"DELETE FROM signin_link", "unused links expire in minutes"},
         {"DELETE FROM session", "sessions of people"},
 };
