@@ -229,7 +229,8 @@ export class Server {
 		return (this.adminKey ??= this.key('admin'));
 	}
 
-	/* Any request; `key` null sends none; by default it is the read key, or the write key if needed. The response's body is in .bytes, .text and .json. */
+	/* Any request; `key` null sends none; by default it is the read key, or the write key if needed. The response's body is in .bytes, .text and .json.
+	 * It is compressed only if `headers` accept that. */
 	async ask(method, target, { key = method === 'DELETE' ? this.write : this.read, body, query, headers = {}, redirect = 'follow' } = {}) {
 		const search = query ? '?' + new URLSearchParams(query) : '';
 		if (LATE_MS) await sleep(Math.random() * LATE_MS);
@@ -240,7 +241,7 @@ export class Server {
 			body,
 			duplex: 'half',
 			redirect,
-			headers: { ...(key ? { Authorization: `Bearer ${key}` } : {}), ...headers },
+			headers: { ...(key ? { Authorization: `Bearer ${key}` } : {}), 'Accept-Encoding': 'identity', ...headers },
 		});
 		/* a connection that was idle while this process was delayed may be closed by now */
 		const answer = await send().catch((e) => {
