@@ -150,6 +150,7 @@ test('each change leaves exactly one entry, refusals and looks none, and no secr
 				return deliveries.some((d) => ['waiting', 'sending'].includes(d.state)) ? undefined : true;
 			}, 'the test is over');
 			const sent = value(body);
+			const began = Date.now();
 			const a = await s.ask(method, value(target), { key: null, headers, body: sent === undefined || typeof sent === 'string' ? sent : json(sent) });
 			assert.ok(a.status < 300, a.text);
 			await sign(a);
@@ -170,7 +171,7 @@ test('each change leaves exactly one entry, refusals and looks none, and no secr
 			assert.equal(e.actor.name, 'root');
 			assert.equal(e.address, '127.0.0.1');
 			assert.equal(e.request, a.headers.get('x-request-id'));
-			assert.ok(Math.abs(e.at_ms - Date.now()) < 60_000);
+			assert.ok(e.at_ms >= began && e.at_ms <= Date.now());
 		});
 
 	await t.test('refused and idle requests leave none', async () => {

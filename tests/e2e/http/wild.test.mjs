@@ -19,7 +19,7 @@ const SEED = Number(process.env.WILD_SEED ?? 1);
 const ONLY = process.env.WILD_CASE;
 const AT_ONCE = 24;
 const LOOK_EVERY = 1000; /* cases between two normal uploads */
-const LATEST_MS = 60_000; /* of a close; the server's own time-out is 2 s */
+const LATEST_MS = 180_000; /* of a close; the server's own time-out is 2 s */
 /* Up to three more preflight processes of four descriptors each stay for the project's next uploads, and connections of
  * the test itself. What a case leaks is in the hundreds. */
 const KEPT_DESCRIPTORS = 24;
