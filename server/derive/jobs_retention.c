@@ -9,6 +9,7 @@
 #include "server/catalogue/access/catalogue_retention.h"
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/derive/retention.h"
+#include "server/derive/retention_clock.h"
 #include "server/http/metrics.h"
 
 enum { AT_ONCE = 64, FAILED_MAPPING_DAYS = 30 };
@@ -17,6 +18,8 @@ struct tw_retention_job {
 	struct tw_retention_parts parts;
 	struct tw_catalogue *catalogue;
 	int64_t due_ms; /* time of the next run (monotonic) */
+	struct tw_retention_clock clock;
+	int64_t now_ms; /* by it, in the current run */
 	struct tw_periodic *thread;
 };
 
@@ -54,7 +57,7 @@ static enum tw_status some(struct tw_retention_job *j, const char *project_id,
 	struct tw_arena *a = tw_arena_new(4 << 20);
 	struct tw_expiry *due = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_retention_due(j->catalogue, project_id, rules, tw_unix_ms(),
+	enum tw_status st = a ? tw_retention_due(j->catalogue, project_id, rules, j->now_ms,
 	                                AT_ONCE, a, &due, &n, err)
 	                      : tw_oom(err);
 
@@ -164,7 +167,7 @@ static void keep_audit(struct tw_periodic *p, struct tw_retention_job *j)
 	struct tw_err err;
 
 	while (more && !tw_periodic_stopping(p))
-		if (tw_catalogue_audit_expire(j->catalogue, tw_unix_ms() - age_ms, &more, &err) !=
+		if (tw_catalogue_audit_expire(j->catalogue, j->now_ms - age_ms, &more, &err) !=
 		        TW_OK) {
 			tw_log_err(TW_LOG_WARN, "retention", "audit", &err);
 			more = false;
@@ -176,7 +179,7 @@ static void forget_devices(struct tw_retention_job *j)
 {
 	struct tw_err err;
 
-	if (tw_catalogue_capture_forget(j->catalogue, tw_unix_ms() / TW_DAY_MS - 1, &err) != TW_OK)
+	if (tw_catalogue_capture_forget(j->catalogue, j->now_ms / TW_DAY_MS - 1, &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "retention", "capture", &err);
 }
 
@@ -185,8 +188,21 @@ static void forget_failed_mappings(struct tw_retention_job *j)
 	struct tw_err err;
 
 	if (tw_catalogue_mapping_expire(
-	            j->catalogue, tw_unix_ms() - FAILED_MAPPING_DAYS * TW_DAY_MS, &err) != TW_OK)
+	            j->catalogue, j->now_ms - FAILED_MAPPING_DAYS * TW_DAY_MS, &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "retention", "mappings", &err);
+}
+
+static void read_clock(struct tw_retention_job *j)
+{
+	bool stepped;
+
+	j->now_ms = tw_retention_clock_now(&j->clock, tw_unix_ms(), tw_monotonic_ms(), &stepped);
+	tw_retention_clock_save(j->parts.config->data_dir, j->now_ms);
+	if (stepped)
+		tw_log(TW_LOG_WARN, "retention_clock",
+		        tw_log_number("days_ahead", (tw_unix_ms() - j->now_ms) / TW_DAY_MS),
+		        tw_log_text("reason",
+		                "the clock went forward: deleting by age follows it in a day"));
 }
 
 static void keep_all(struct tw_periodic *p, void *arg)
@@ -197,6 +213,7 @@ static void keep_all(struct tw_periodic *p, void *arg)
 	struct tw_retention_job *j = arg;
 	size_t n = 0;
 
+	read_clock(j);
 	if (!tw_lease_held(j->parts.lease) || tw_monotonic_ms() < j->due_ms) {
 		tw_arena_free(a);
 		return;
@@ -245,6 +262,7 @@ enum tw_status tw_retention_job_start(
 		return tw_oom(err);
 	j->parts = *parts;
 	j->catalogue = parts->deleter.catalogue;
+	tw_retention_clock_load(&j->clock, parts->config->data_dir, tw_monotonic_ms());
 	log_defaults(j);
 	return tw_periodic_start(
 	        &(struct tw_periodic_task){"retention", keep_all,

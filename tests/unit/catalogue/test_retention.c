@@ -17,6 +17,7 @@
 #include "server/catalogue/traces/catalogue_commit_upload.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/retention.h"
+#include "server/derive/retention_clock.h"
 #include "server/ingest/upload_meta.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
@@ -167,11 +168,46 @@ static void test_how_much_is_too_much(void **state)
 	assert_int_equal(tw_disk_over(&(struct tw_disk){0, 0}, 80), 0);
 }
 
+/* Deleting follows a step forward of the clock only a day later, also if the server was restarted.
+ */
+static void test_a_step_of_the_clock(void **state)
+{
+	const int64_t day = TW_DAY_MS, hour = day / 24, start = 20000 * day,
+	              far = start + 800 * day;
+	struct tw_retention_clock c;
+	struct store s;
+	bool stepped;
+
+	(void)state;
+	open_store(&s);
+	tw_retention_clock_load(&c, s.dir, 0);
+	assert_int_equal(tw_retention_clock_now(&c, start, 0, &stepped), start);
+	assert_int_equal(
+	        tw_retention_clock_now(&c, start + 20 * hour, hour, &stepped), start + 20 * hour);
+	assert_int_equal(tw_retention_clock_now(&c, start + hour, hour, &stepped), start + hour);
+	assert_false(stepped);
+	assert_int_equal(tw_retention_clock_now(&c, far, 2 * hour, &stepped), start + 2 * hour);
+	assert_true(stepped);
+	assert_int_equal(tw_retention_clock_now(&c, far, 3 * hour, &stepped), start + 3 * hour);
+	assert_false(stepped);
+	tw_retention_clock_save(s.dir, start + 3 * hour);
+	tw_retention_clock_load(&c, s.dir, 500 * day); /* after a restart */
+	assert_int_equal(tw_retention_clock_now(&c, far, 500 * day, &stepped), start + 3 * hour);
+	assert_true(stepped);
+	assert_int_equal(tw_retention_clock_now(&c, far + day, 501 * day, &stepped), far + day);
+	assert_int_equal(tw_retention_clock_now(&c, start, 501 * day, &stepped), start);
+	tw_retention_clock_save(s.dir, far);
+	tw_retention_clock_load(&c, s.dir, 0); /* it was ahead and is right again */
+	assert_int_equal(tw_retention_clock_now(&c, start, 0, &stepped), start);
+	close_store(&s);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_largest_project_gives_its_oldest),
         cmocka_unit_test(test_what_is_kept_stays),
         cmocka_unit_test(test_a_project_has_defaults),
         cmocka_unit_test(test_how_much_is_too_much),
+        cmocka_unit_test(test_a_step_of_the_clock),
 };
 
 UNIT_TESTS("retention", tests)
