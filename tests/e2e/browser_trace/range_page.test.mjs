@@ -189,6 +189,7 @@ test('all calls of a method: from the menu, by duration, to one of them', async 
 	await page.waitForFunction(() => document.querySelectorAll('table.methods tbody tr').length === 5);
 	await panel(page, 'Calls').getByLabel('At least').fill('4');
 	await page.waitForFunction(() => document.querySelectorAll('table.methods tbody tr').length === 3);
+	await panel(page, 'Calls').getByText('3 of 5 calls take 4.00 ms to 20.0 ms').waitFor();
 	await panel(page, 'Calls').getByRole('button', { name: '4.00 ms' }).click();
 	await page.waitForFunction((call) => new URL(location.href).searchParams.get('call') === call, `${POOL[2]}.${start + 11 * MS}.1`);
 	await page.waitForFunction((n) => document.querySelector('.callpane h3')?.textContent === n, NAMES[LOAD - 1]);

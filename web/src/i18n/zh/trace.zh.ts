@@ -524,6 +524,7 @@ const zh = {
 	'{met} of {all} match': '{all} 个中有 {met} 个符合',
 	'All kinds {n}': '所有类型 {n}',
 	'{n} drawn as one: zoom in to select one.': '{n} 个合并绘制：放大后才能选中其中一个。',
+	'{total} of {calls} take {from} to {to}': '{calls}中有 {total} 次为 {from} 至 {to}',
 	'{shown} of {total} of these durations': '此时长范围内 {total} 次中的 {shown} 次',
 	'Self time, without methods that only wait: for messages, locks, timers': '自身耗时，不含只在等待消息、锁或定时器的方法',
 	'Colours': '颜色',

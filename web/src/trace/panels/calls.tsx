@@ -12,6 +12,7 @@ import { viewOf } from '../state/view';
 
 const ROWS = 100, MOST = 10000;
 const BARS_HEIGHT = 64;
+const ALL = { min: null, max: null }; // durations
 
 /** Bars of two an octave; a click picks the durations of one. */
 function Histogram({ of, min, max }: { of: Calls; min: number; max: number | null }) {
@@ -19,18 +20,19 @@ function Histogram({ of, min, max }: { of: Calls; min: number; max: number | nul
 	const most = Math.max(...bars.map((b) => b.calls));
 	const [at, point] = useState(-1);
 	const told = bars[at];
+	const wordsOf = (b: Calls['histogram'][0]) => tr('{calls} from {from} to {to}', { calls: tr.many(b.calls, '{n} call', '{n} calls'), from: duration(b.from_ns), to: duration(b.to_ns) });
 	return <div class="histogram" style={{ maxWidth: `${Math.max(320, bars.length * 29)}px` }}>
 		<div class="bars" role="group" aria-label={tr('Calls by duration')} onPointerLeave={() => point(-1)}>
 			{bars.map((b, i) => {
 				const on = b.from_ns >= min && (max === null || b.from_ns <= max);
-				const label = tr('{calls} from {from} to {to}', { calls: tr.many(b.calls, '{n} call', '{n} calls'), from: duration(b.from_ns), to: duration(b.to_ns) });
-				return <button key={b.from_ns} class={on ? 'on' : ''} aria-label={label} aria-pressed={on && (min > 0 || max !== null)} onPointerEnter={() => point(i)} onFocus={() => point(i)}
-					onClick={() => set({ min: b.from_ns || null, max: on && min === b.from_ns && max === b.to_ns - 1 ? null : b.to_ns - 1, ...(on && min === b.from_ns && max === b.to_ns - 1 && { min: null }) }, true)}>
+				const only = min === b.from_ns && max === b.to_ns - 1;
+				return <button key={b.from_ns} class={on ? 'on' : ''} aria-label={wordsOf(b)} aria-pressed={on && (min > 0 || max !== null)} onPointerEnter={() => point(i)} onFocus={() => point(i)}
+					onClick={() => set(only ? ALL : { min: b.from_ns || null, max: b.to_ns - 1 }, true)}>
 					<span style={{ height: `${Math.max(2, BARS_HEIGHT * Math.sqrt(b.calls / most))}px` }} /></button>;
 			})}
 		</div>
 		<p class="quiet ends"><span>{duration(bars[0].from_ns)}</span>
-			<span aria-live="polite">{told ? tr('{calls} from {from} to {to}', { calls: tr.many(told.calls, '{n} call', '{n} calls'), from: duration(told.from_ns), to: duration(told.to_ns) }) : tr('Height is the square root of the number of calls')}</span>
+			<span aria-live="polite">{told ? wordsOf(told) : tr('Height is the square root of the number of calls')}</span>
 			<span>{duration(of.max_ns)}</span></p>
 	</div>;
 }
@@ -59,7 +61,7 @@ function Table({ v, threads, start, method, view }: { v: Calls; threads: Thread[
 					<tr key={id} class={id === chosen ? 'lit' : ''}>
 						<td class="num share"><span class="bar" style={{ width: `${(100 * c.dur_ns) / (v.max_ns || 1)}%` }} /><button class="plain" aria-current={id === chosen || undefined} title={tr('Show this call in the timeline')} onClick={() => set(placeOfCall(c, view), true)}>{duration(c.dur_ns)}</button></td>
 						<td class="num">{duration(c.start_ns - start)}</td>
-						{!method && <td class="mono name"><button class="plain" title={c.name} onClick={() => set({ calls: c.method, min: null, max: null }, true)}><MethodName name={c.name} /></button></td>}
+						{!method && <td class="mono name"><button class="plain" title={c.name} onClick={() => set({ calls: c.method, ...ALL }, true)}><MethodName name={c.name} /></button></td>}
 						<td class="thread">{named(c.tid)} <span class="quiet num">{c.tid}</span></td><td class="num">{c.depth}</td>
 					</tr>);
 			})}</tbody>
@@ -79,18 +81,21 @@ export function CallsPanel({ id, thread, range, threads, names, whole, scope, tu
 	const params = { thread, from: range?.[0], to: range?.[1], method, min_ns: min || null, max_ns: max, sort: sort === 'start' ? sort : null, limit: Math.min(MOST, rows) };
 	const load = useLoad(`${id} ${JSON.stringify(params)} ${turn}`, (s) => api.calls(id, params, s));
 	const v = load.value;
+	const limited = min > 0 || max !== null;
+	const calls = tr.many(v?.count ?? 0, '{n} call', '{n} calls');
 	const hint = <span class="quiet">{tr('Calls of every method. Choose "List its calls" of a method to see only its own.')}</span>;
 	const view = viewOf(whole);
 	return (
 		<Panel title={tr('Calls')} aside={<>{scope}<Least min={min} />
 			<Choice label={tr('Order')} value={sort} options={[['duration', tr('Longest')], ['start', tr('First')]]} onPick={(o) => set({ callsort: o === 'start' ? o : null }, true)} /></>}>
-			{(method !== null || min > 0 || max !== null || v?.count === 0) && <p class="row">{method !== null ? <><strong class="mono anywhere"><MethodName name={names[method]} /></strong> <button class="small" onClick={() => set({ calls: null, min: null, max: null }, true)}>{tr('Calls of every method')}</button></>
-				: v?.count === 0 && hint}
-				{(min > 0 || max !== null) && <button class="small" onClick={() => set({ min: null, max: null }, true)}>{tr('Every duration')}</button>}</p>}
+			{(method !== null || v?.count === 0) && <p class="row">{method !== null ? <><strong class="mono anywhere"><MethodName name={names[method]} /></strong> <button class="small" onClick={() => set({ calls: null, ...ALL }, true)}>{tr('Calls of every method')}</button></>
+				: hint}</p>}
 			<Pending of={load} what={tr('Reading calls')} />
 			{v && v.count === 0 && <p class="quiet">{tr('No calls here.')}</p>}
 			{v && v.count > 0 && <div class={load.busy ? 'stale' : ''}>
-				<p class="row"><span class="quiet" role="status">{tr('{count}, p50 {p50}, p95 {p95}, longest {max}, {sum} together', { count: tr.many(v.count, '{n} call', '{n} calls'), p50: duration(v.p50_ns), p95: duration(v.p95_ns), max: duration(v.max_ns), sum: duration(v.sum_ns) })}{v.partial ? tr('; incomplete: the time limit was reached') : ''}</span>{method === null && hint}</p>
+				<p class="row">{limited && <><strong aria-live="polite">{tr('{total} of {calls} take {from} to {to}', { total: count(v.total), calls, from: duration(min), to: duration(max === null ? v.max_ns : max + 1) })}</strong>
+					<button class="small" onClick={() => set(ALL, true)}>{tr('Every duration')}</button></>}
+					<span class="quiet" role="status">{tr('{count}, p50 {p50}, p95 {p95}, longest {max}, {sum} together', { count: calls, p50: duration(v.p50_ns), p95: duration(v.p95_ns), max: duration(v.max_ns), sum: duration(v.sum_ns) })}{v.partial ? tr('; incomplete: the time limit was reached') : ''}</span>{method === null && !limited && hint}</p>
 				<Histogram of={v} min={min} max={max} />
 				<Table v={v} threads={threads} start={whole.from} method={method !== null} view={view} />
 				<p class="row under"><span class="quiet">{tr('{shown} of {total} of these durations', { shown: count(v.calls.length), total: count(v.total) })}</span>
