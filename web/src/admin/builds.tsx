@@ -1,6 +1,7 @@
 // Builds: their mappings with the share of names resolved, traces that wait for one, and how to upload it.
 import { useEffect, useState } from 'preact/hooks';
 import { api, type Build, type MappingError, type MappingState } from '../api/api';
+import { manage } from '../api/manage';
 import { FramesPanel } from '../trace/panels/frames';
 import { count, percent, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
@@ -97,7 +98,7 @@ function Row({ b, open }: { b: Build; open: boolean }) {
 export function BuildsPage() {
 	const cursor = text('cursor');
 	const open = text('build');
-	const page = useLoad(cursor, () => api.builds(cursor));
+	const page = useLoad(cursor, () => manage.builds(cursor));
 	const v = page.value;
 	useEffect(() => {
 		document.title = tr('Builds · tracewell');

@@ -1,6 +1,7 @@
 // One capture rule, made or changed.
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { api, type Trace } from '../api/api';
+import { manage } from '../api/manage';
 import { COMMA, count, percent } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { useChange } from '../ui/change';
@@ -45,7 +46,7 @@ function ruleOf(d: Draft): Rule {
 
 /** Which of the values that traces of this project have would match now. */
 function Known({ column, patterns }: { column: keyof Where; patterns: string[] }) {
-	const load = useLoad(`facet ${column}`, () => api.facets(column));
+	const load = useLoad(`facet ${column}`, () => manage.facets(column));
 	const values = load.value?.values ?? [];
 	if (values.length === 0 || patterns.length === 0) return null;
 	const met = values.filter((v) => patterns.some((p) => matches(p, v.value))).map((v) => v.value);

@@ -1,6 +1,7 @@
 // The state of the server: checks, queue, waiting stages, disk, memory, refused and slow requests.
 import { useEffect } from 'preact/hooks';
-import { api, may, Refusal, type Stage } from '../api/api';
+import { may, Refusal, type Stage } from '../api/api';
+import { manage } from '../api/manage';
 import { increase, type MetricHistory } from '../api/history';
 import { byLabel, parseMetrics, sumOf, timedRoutes, type Sample } from '../api/metrics';
 import { bytes, count, duration, percent, sentence, when } from '../i18n/format';
@@ -50,7 +51,7 @@ async function metrics<T>(path: string, signal: AbortSignal, read: (answer: Resp
 }
 
 async function stateOf(signal: AbortSignal): Promise<State> {
-	const [ready, { stages }, all, history] = await Promise.all([readiness(signal), api.stages(signal), metrics('/metrics', signal, async (answer) => parseMetrics(await answer.text())),
+	const [ready, { stages }, all, history] = await Promise.all([readiness(signal), manage.stages(signal), metrics('/metrics', signal, async (answer) => parseMetrics(await answer.text())),
 		metrics('/metrics/history', signal, (answer) => answer.json() as Promise<MetricHistory>)]);
 	return { ready, stages, all, history, at_ms: Date.now() };
 }

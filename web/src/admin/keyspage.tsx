@@ -1,6 +1,7 @@
 // Projects, and the keys of the one that is shown: made, rotated, revoked.
 import { useEffect, useState } from 'preact/hooks';
 import { api, may, type Key } from '../api/api';
+import { manage } from '../api/manage';
 import { when } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { NewKey } from '../ui/makekey';
@@ -47,7 +48,7 @@ function Make({ made }: { made: (secret: string, name: string) => void }) {
 	const make = (e: Event) => {
 		e.preventDefault();
 		fail(null);
-		api.makeKey(name.trim(), scope, days ? Date.now() + days * DAY_S * 1000 : 0).then((k) => {
+		manage.makeKey(name.trim(), scope, days ? Date.now() + days * DAY_S * 1000 : 0).then((k) => {
 			made(k.key, name.trim());
 			hold('');
 		}, fail);
@@ -68,7 +69,7 @@ function Make({ made }: { made: (secret: string, name: string) => void }) {
 function Rotate({ k, close, made }: { k: Key; close: () => void; made: (secret: string, name: string) => void }) {
 	const [grace, pick] = useState(7 * DAY_S);
 	const [error, fail] = useState<Error | null>(null);
-	const go = () => api.rotateKey(k.id, grace).then((n) => { made(n.key, k.name); close(); }, fail);
+	const go = () => manage.rotateKey(k.id, grace).then((n) => { made(n.key, k.name); close(); }, fail);
 	return (
 		<Dialog title={tr('Rotate {name}?', { name: k.name || tr('this key') })} close={close}>
 			<p>{tr('The key gets a new secret. The old secret keeps working for a time, so that apps in the field continue to upload. Replace it, and check here whether it is still used.')}</p>
@@ -86,7 +87,7 @@ function Revoke({ k, close, done }: { k: Key; close: () => void; done: () => voi
 			<p>{tr('Requests with this key are refused from now on. This cannot be undone. Traces sent with it are kept.')}</p>
 			<p>{k.last_used_ms ? tr('It was last seen {last_seen_ms}.', { last_seen_ms: when(k.last_used_ms) }) : tr('It was never used.')}</p>
 			{error && <Failure error={error} />}
-			<p class="row"><button class="danger" onClick={() => api.revokeKey(k.id).then(done, fail)}>{tr('Revoke')}</button><button onClick={close} autofocus>{tr('Keep')}</button></p>
+			<p class="row"><button class="danger" onClick={() => manage.revokeKey(k.id).then(done, fail)}>{tr('Revoke')}</button><button onClick={close} autofocus>{tr('Keep')}</button></p>
 		</Dialog>
 	);
 }
@@ -107,7 +108,7 @@ function Row({ k, rotate, revoke }: { k: Key; rotate: () => void; revoke: () => 
 }
 
 function Keys({ came }: { came: () => void }) {
-	const load = useLoad('keys', () => api.keys());
+	const load = useLoad('keys', () => manage.keys());
 	useCame(load, came);
 	const [fresh, hold] = useState<{ secret: string; name: string } | null>(null);
 	const [asked, ask] = useState<{ what: 'rotate' | 'revoke'; k: Key } | null>(null);
@@ -140,7 +141,7 @@ function MakeProject({ made }: { made: () => void }) {
 	const make = (e: Event) => {
 		e.preventDefault();
 		fail(null);
-		api.makeProject(name.trim()).then(() => {
+		manage.makeProject(name.trim()).then(() => {
 			hold('');
 			made();
 		}, fail);
@@ -155,7 +156,7 @@ function MakeProject({ made }: { made: () => void }) {
 }
 
 function Projects() {
-	const load = useLoad('projects', () => api.projects());
+	const load = useLoad('projects', () => manage.projects());
 	const here = useLoad('session', () => api.session()).value?.project?.id;
 	const list = load.value?.projects ?? [];
 	return (

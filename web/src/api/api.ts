@@ -133,7 +133,7 @@ export function useScope(s: Session): void {
 	may.write = may.admin || s.scope === 'write';
 }
 
-type Params = Record<string, string | number | boolean | string[] | null | undefined>;
+export type Params = Record<string, string | number | boolean | string[] | null | undefined>;
 
 export function url(path: string, params: Params = {}): string {
 	const q = new URLSearchParams();
@@ -159,29 +159,12 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
 }
 
 /** The response's JSON if it is 2xx; otherwise throws its error. */
-async function answer(path: string, r: Response): Promise<Response> {
+export async function answer(path: string, r: Response): Promise<Response> {
 	answered(path, r.status);
 	if (r.ok) return r;
 	const body = await r.json().catch(() => null);
 	const message = body?.error?.message;
 	throw new Refusal(r.status, message ? await heardInTime(message) : tr('The server returned {status}.', { status: r.status }), body?.error?.offset ?? null);
-}
-
-/** Uploads a file with progress, which fetch does not support. */
-export function upload(method: string, path: string, body: Blob | FormData, params: Params, progress: (sent: number) => void): Promise<Response> {
-	return new Promise((done, fail) => {
-		const x = new XMLHttpRequest();
-		x.open(method, url(path, params));
-		x.setRequestHeader('X-Tracewell', '1');
-		if (body instanceof Blob) x.setRequestHeader('Content-Type', 'application/octet-stream');
-		x.upload.onprogress = (e) => e.lengthComputable && progress(e.loaded / e.total);
-		x.onerror = () => {
-			lost();
-			fail(new Refusal(0, tr('The server is not responding. Is it still running?')));
-		};
-		x.onload = () => answer(path, new Response(x.responseText || null, { status: x.status })).then(done, fail);
-		x.send(body);
-	});
 }
 
 const ahead = new Map<string, Promise<unknown>>(); // requested ahead
@@ -250,8 +233,6 @@ export const api = {
 	signOut: () => call('/api/v1/session', { method: 'DELETE' }),
 	traces: (p: Params, s?: AbortSignal) =>
 		get<{ traces: Trace[]; total: number; total_is_capped: boolean; next_cursor: string | null }>('/api/v1/traces', p, s),
-	stages: (s?: AbortSignal) => get<{ stages: Stage[] }>('/api/v1/fleet/stages', {}, s),
-	facets: (column: string) => get<{ values: { value: string; count: number }[] }>('/api/v1/facets', { column }),
 	trace: (id: string, s?: AbortSignal) => get<Trace>(trace(id), {}, s),
 	remove: (id: string) => call(url(trace(id)), { method: 'DELETE' }),
 	mark: async (id: string, m: { title?: string; pinned?: boolean; tags?: string[] }) => (await send('PATCH', trace(id), m)).json() as Promise<Trace>,
@@ -262,15 +243,7 @@ export const api = {
 	filters: () => get<{ filters: SavedFilter[] }>('/api/v1/filters'),
 	keepFilter: (name: string, query: string) => send('PUT', `/api/v1/filters/${encodeURIComponent(name)}`, { query }),
 	dropFilter: (name: string) => send('DELETE', `/api/v1/filters/${encodeURIComponent(name)}`),
-	keys: () => get<{ keys: Key[] }>('/api/v1/keys'),
-	makeKey: async (name: string, scope: string, expires_ms = 0) => (await send('POST', '/api/v1/keys', { name, scope, expires_ms })).json() as Promise<{ id: string; key: string }>,
-	rotateKey: async (id: string, grace_s: number) => (await send('POST', `/api/v1/keys/${id}/rotate`, { grace_s })).json() as Promise<{ id: string; key: string; old_expires_ms: number }>,
-	revokeKey: (id: string) => send('DELETE', `/api/v1/keys/${id}`),
-	makeProject: async (name: string) => (await send('POST', '/api/v1/projects', { name })).json() as Promise<{ id: string; name: string }>,
-	projects: () => get<{ projects: Project[] }>('/api/v1/projects'),
-	mergeUrl: (ids: string[]) => url('/api/v1/merge', { ids: ids.join(',') }),
 	compare: (p: Params, s?: AbortSignal) => get<Comparison>('/api/v1/compare', p, s).then((c) => ({ ...c, names: withOverloads(c.names) })),
-	compareMethods: (p: Params, s?: AbortSignal) => get<ComparedMethods>('/api/v1/compare/methods', p, s).then((v) => ({ ...v, methods: withOverloads(v.methods) })),
 	threads: async (id: string) => withProcesses(await get<Threads>(`${trace(id)}/threads`)),
 	names: async (id: string) => {
 		const n = await get<{ names: string[]; descriptors: string[]; obfuscated: string[]; resolved: string }>(`${trace(id)}/names`);
@@ -299,7 +272,6 @@ export const api = {
 	setFrames: async (f: { off: string[]; framework: string[]; app: string[] }) =>
 		(await call(url('/api/v1/frames'), { method: 'PUT', body: JSON.stringify(f) })).json() as Promise<Frames>,
 	build: (id: string) => get<Build>(`/api/v1/builds/${encodeURIComponent(id)}`),
-	builds: (cursor: string) => get<{ builds: Build[]; next_cursor: string | null }>('/api/v1/builds', { cursor }),
 };
 
 export interface ComparedTrace { trace: Trace; methods: number; named: number }

@@ -1,5 +1,6 @@
 // The methods of two sides as a table: ordered and chosen by the server, numbers of one trace.
-import { api, Refusal, type ComparedMethod, type ComparedMethods } from '../api/api';
+import { Refusal, type ComparedMethod, type ComparedMethods } from '../api/api';
+import { manage } from '../api/manage';
 import { change, relative, type Pair } from './comparedoc';
 import { count, duration } from '../i18n/format';
 import { filterOf } from '../trace/panels/methodcolumns';
@@ -62,7 +63,7 @@ export function CompareTable({ sides }: { sides: Sides }) {
 	const order = text('order') || (sort === 'name' ? 'asc' : 'desc');
 	const limit = Math.min(ROWS_MAX, Math.max(1, number('rows') ?? STEP));
 	const params = { ...sides.params, sort, order, only, ...filterOf(filter), limit };
-	const page = useLoad(JSON.stringify(params), (s) => api.compareMethods(params, s));
+	const page = useLoad(JSON.stringify(params), (s) => manage.compareMethods(params, s));
 	const v = page.value;
 	const badFilter = page.error instanceof Refusal && page.error.status === 400 && filter.startsWith('/');
 	const options = ONLY.map(([k, t]): [string, string] => [k, v && (k === 'new' || k === 'removed') ? `${t} (${count(v[k])})` : t]);

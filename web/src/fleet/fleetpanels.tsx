@@ -1,6 +1,7 @@
 // The panels of the fleet's overview.
 import { useEffect } from 'preact/hooks';
 import { api, get, type Stage } from '../api/api';
+import { manage } from '../api/manage';
 import { KINDS, type Groups } from './anrgroups';
 import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
 import { durationName } from './triage';
@@ -64,7 +65,7 @@ function Derived({ load }: { load: Loaded<{ stages: Stage[] }> }) {
 export function Intake() {
 	const { params, key, since } = useListed();
 	const load = useLoad(`intake ${key}`, (signal) => intake(params, since, signal));
-	const stages = useLoad(`stages ${JSON.stringify(load.value)}`, api.stages);
+	const stages = useLoad(`stages ${JSON.stringify(load.value)}`, manage.stages);
 	const v = load.value;
 	useEffect(() => {
 		if (!v || v.queued + v.decoding === 0) return undefined;

@@ -1,6 +1,7 @@
 // Which traces are listed: fields stored in the address, and saved lists.
 import { useRef, useState } from 'preact/hooks';
 import { api, may } from '../api/api';
+import { manage } from '../api/manage';
 import { count, when } from '../i18n/format';
 import { Failure, useLoad } from '../ui/parts';
 import { Popover } from '../ui/popover';
@@ -26,7 +27,7 @@ function inOrder(column: string, values: { value: string; count: number }[]): ty
 
 /** Takes its space before its values are known, so that nothing moves. */
 function Filter({ column, label }: { column: string; label: string }) {
-	const values = inOrder(column, useLoad(column, () => api.facets(column)).value?.values.filter((v) => v.value) ?? []);
+	const values = inOrder(column, useLoad(column, () => manage.facets(column)).value?.values.filter((v) => v.value) ?? []);
 	const value = text(column);
 	return (
 		<label class="inline">{label}
@@ -77,7 +78,7 @@ function Typed({ name, label, type }: { name: string; label: string; type: strin
 /** Labels that all must be there, suggested from those of the newest traces. */
 function Labels() {
 	const [value, hold] = useState('');
-	const known = useLoad('label', () => api.facets('label')).value?.values ?? [];
+	const known = useLoad('label', () => manage.facets('label')).value?.values ?? [];
 	const used = texts('label');
 	const add = (e: Event) => {
 		e.preventDefault();

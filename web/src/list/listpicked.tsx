@@ -1,6 +1,7 @@
 // What can be done with the traces that are picked.
 import { useState } from 'preact/hooks';
 import { api, call, may, type Trace } from '../api/api';
+import { manage } from '../api/manage';
 import { count } from '../i18n/format';
 import { Failure, useLoad } from '../ui/parts';
 import { Dialog, Popover } from '../ui/popover';
@@ -65,7 +66,7 @@ function Deletion({ list, close, done }: { list: Trace[]; close: () => void; don
 
 function Tags({ list, run }: { list: Trace[]; run: (verb: string, one: (t: Trace) => Promise<unknown>) => void }) {
 	const [tag, hold] = useState('');
-	const known = useLoad('tags', () => api.facets('tag')).value?.values ?? [];
+	const known = useLoad('tags', () => manage.facets('tag')).value?.values ?? [];
 	const used = [...new Set(list.flatMap((t) => t.tags))].sort();
 	const add = (e: Event) => {
 		e.preventDefault();
@@ -107,7 +108,7 @@ export function PickedBar({ list, clear, changed, asking, ask }: {
 	const run = (verb: string, one: (t: Trace) => Promise<unknown>) => task(each(list, verb, say, one).finally(changed));
 	const merge = async () => {
 		say(tr('Loading'));
-		const to = api.mergeUrl(ready.map((t) => t.id));
+		const to = manage.mergeUrl(ready.map((t) => t.id));
 		await call(to, { method: 'HEAD' }).catch(async (why: Error) => {
 			await call(to); // a refusal to HEAD has no words
 			throw why;

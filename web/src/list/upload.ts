@@ -1,5 +1,6 @@
 // Files that people drop or choose: what each is, and how it is sent.
-import { api, upload, Refusal } from '../api/api';
+import { api, Refusal } from '../api/api';
+import { upload } from '../api/manage';
 import { backOff } from '../api/traces';
 import { heardInTime } from '../i18n/servertext';
 import { firstProject } from '../ui/makekey';

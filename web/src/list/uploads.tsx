@@ -1,6 +1,7 @@
 // Sending files from the page: how they are chosen, and how far each of them is.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, Refusal } from '../api/api';
+import { Refusal } from '../api/api';
+import { manage } from '../api/manage';
 import { bytes, COMMA, count, sentence } from '../i18n/format';
 import { ended } from '../i18n/servertext';
 import { tr } from '../i18n/strings/uploads';
@@ -68,7 +69,7 @@ const remedyOf = (why: Error): string => (why instanceof Refusal ? REMEDIES[why.
 
 /** Asks for the build of a mapping if it is unknown. */
 function NameBuild({ u }: { u: Upload }) {
-	const builds = useLoad('builds to name', () => api.builds('')).value?.builds ?? [];
+	const builds = useLoad('builds to name', () => manage.builds('')).value?.builds ?? [];
 	const [build, hold] = useState('');
 	return (
 		<form class="row" onSubmit={(e) => { e.preventDefault(); if (build.trim()) nameBuild(u.id, build.trim()); }}>

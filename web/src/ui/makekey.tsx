@@ -1,6 +1,7 @@
 // A new key, shown once.
 import { useState } from 'preact/hooks';
-import { api, currentProject, may, useProject } from '../api/api';
+import { currentProject, may, useProject } from '../api/api';
+import { manage } from '../api/manage';
 import { Copy, Failure } from './parts';
 import { tr } from '../i18n/strings/frame';
 
@@ -22,8 +23,8 @@ export function firstProject(): Promise<void> {
 let made: Promise<void> | undefined; // several files may ask for it at once
 
 async function makeFirst(): Promise<void> {
-	if (currentProject() || (await api.projects()).projects.length > 0) return;
-	useProject((await api.makeProject('default')).id);
+	if (currentProject() || (await manage.projects()).projects.length > 0) return;
+	useProject((await manage.makeProject('default')).id);
 }
 
 /** A button that puts a new ingest key into commands; nothing for those who may not make one. */
@@ -33,7 +34,7 @@ export function KeyButton({ name, made }: { name: string; made: (secret: string)
 	const make = () => {
 		work(true);
 		fail(null);
-		firstProject().then(() => api.makeKey(name, 'ingest')).then((k) => made(k.key), fail).finally(() => work(false));
+		firstProject().then(() => manage.makeKey(name, 'ingest')).then((k) => made(k.key), fail).finally(() => work(false));
 	};
 	if (!may.admin) return null;
 	return <>
