@@ -18,7 +18,7 @@ export function Overview({ newest, few, next }: { newest: ComponentChildren; few
 		<div class="pair"><Regressions open={open} few={few} /><Anrs few={few} /></div>
 		<div class="pair far"><ScenarioTimes open={open} />{!few && newest}</div>
 		<Intake />
-		<div class="pair far"><FleetFindings /><Slowest /></div>
+		<div class="pair far">{few ? <><Slowest /><FleetFindings /></> : <><FleetFindings /><Slowest /></>}</div>
 	</>;
 }
 
