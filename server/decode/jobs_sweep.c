@@ -593,9 +593,9 @@ enum tw_status tw_jobs_refuse_other_catalogue(
 /* --- rows without a file --- */
 
 static void requeue_missing(const struct tw_decode_parts *parts, const char *project_id,
-        const struct tw_trace_row *rows, size_t n)
+        const struct tw_trace_row *rows, size_t n, const _Atomic bool *stop)
 {
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !atomic_load(stop); i++) {
 		struct tw_err err;
 		uint64_t bytes;
 
@@ -610,7 +610,7 @@ static void requeue_missing(const struct tw_decode_parts *parts, const char *pro
 }
 
 static enum tw_status check_page(const struct tw_decode_parts *parts, const char *project_id,
-        char cursor[128], uint64_t *io_checked, struct tw_err *err)
+        const _Atomic bool *stop, char cursor[128], uint64_t *io_checked, struct tw_err *err)
 {
 	const struct tw_trace_filter f = {
 	        .of = {{TW_BY_state, "ready"}}, .limit = PAGE, .cursor = cursor};
@@ -624,7 +624,7 @@ static enum tw_status check_page(const struct tw_decode_parts *parts, const char
 	                      : tw_oom(err);
 
 	if (st == TW_OK) {
-		requeue_missing(parts, project_id, rows, n);
+		requeue_missing(parts, project_id, rows, n, stop);
 		*io_checked += n;
 		(void)snprintf(cursor, 128, "%s", n ? next : "");
 	}
@@ -639,7 +639,7 @@ static enum tw_status check_project(const struct tw_decode_parts *parts, const c
 	enum tw_status st;
 
 	do
-		st = check_page(parts, project_id, cursor, io_checked, err);
+		st = check_page(parts, project_id, stop, cursor, io_checked, err);
 	while (st == TW_OK && cursor[0] && !atomic_load(stop));
 	return st;
 }
