@@ -45,10 +45,14 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 static int setup(void **state)
 {
 	static struct fixture f;
+	struct tw_db *beside;
 
 	f = (struct fixture){.dir = "/tmp/tw-resumable-XXXXXX"};
 	assert_non_null(mkdtemp(f.dir));
 	f.c = catalogue_in(f.dir);
+	beside = catalogue_beside(f.dir);
+	catalogue_run(beside, "INSERT INTO project VALUES('P', 'p', 1)");
+	tw_db_close(beside);
 	f.arena = tw_arena_new(64 << 20);
 	*state = &f;
 	return 0;
