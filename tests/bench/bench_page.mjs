@@ -178,7 +178,7 @@ async function measure(server, browser, name, recording, extra) {
 const ending = [];
 const work = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-bench-'));
 const server = await startServer({ after: (f) => ending.push(f) });
-const browser = await launch();
+const browser = await launch({ measured: true });
 const speedscope = new Speedscope();
 try {
 	if (file) await measure(server, browser, path.basename(file), file, [...(mapping ? ['--mapping', mapping] : []), ...(threads ? ['--threads', threads] : [])]);

@@ -195,10 +195,10 @@ export async function copied(page, act) {
 /* Waits until the page has painted its data. */
 export const painted = (page) => page.evaluate(() => globalThis.painted());
 
-export async function launch() {
-	/* A page of a test is left before code that was optimized for it has paid off. */
+export async function launch({ measured = false } = {}) {
+	/* A page of a test is left before code that was optimized for it has paid off; one that is measured is not. */
 	const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell', args: ['--no-sandbox', '--disable-gpu',
-		'--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--process-per-site', '--js-flags=--no-maglev --no-opt'] });
+		'--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--process-per-site', ...(measured ? [] : ['--js-flags=--no-maglev --no-opt'])] });
 	const make = browser.newContext.bind(browser);
 	const spare = new Spare();
 	/* Without motion: a turning spinner is drawn 60 times a second. */
