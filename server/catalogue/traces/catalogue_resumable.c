@@ -177,11 +177,15 @@ static enum tw_status check_limits(struct tw_db *db, const struct tw_resumable *
 static enum tw_status lock_project(
         struct tw_db *db, const char *project_id, int64_t *ret_now, struct tw_err *err)
 {
+	enum tw_status st;
+
 	if (!db->engine->is_shared)
 		return tw_cat_now(db, ret_now, err);
-	return tw_cat_first_int(db, ret_now, err, /* primary key */
+	*ret_now = 0;
+	st = tw_cat_first_int(db, ret_now, err, /* primary key */
 	        "SELECT " TW_CAT_DATABASE_MS " FROM project WHERE project_id=? FOR NO KEY UPDATE",
 	        "t", project_id);
+	return st == TW_OK && *ret_now == 0 ? tw_fail(err, TW_NOT_FOUND, "no such project") : st;
 }
 
 enum tw_status tw_catalogue_resumable_add(struct tw_catalogue *c, struct tw_resumable *u,

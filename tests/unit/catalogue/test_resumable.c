@@ -129,6 +129,20 @@ static size_t pieces(struct fixture *f, const char *id)
 	return n;
 }
 
+/* Several servers only: a single server has no other that could delete the project. */
+static void test_project_was_deleted(void **state)
+{
+	struct fixture *f = *state;
+	const struct tw_resumable_limits l = {limits.count, limits.bytes, KEEP_MS};
+	struct tw_resumable u = {
+	        .project_id = "GONE", .key_id = "K", .key = "once", .metadata = ""};
+
+	if (!catalogue_on_postgres())
+		skip();
+	assert_int_equal(tw_ulid_new(1, u.id, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_resumable_add(f->c, &u, &l, NULL), TW_NOT_FOUND);
+}
+
 static void test_one_goes_on(void **state)
 {
 	struct fixture *f = *state;
@@ -466,6 +480,7 @@ static void test_tries_after_the_clock_went_back(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_goes_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_project_was_deleted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stood_still, setup, teardown),
         cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_goes, setup, teardown),
