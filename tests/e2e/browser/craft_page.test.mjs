@@ -10,8 +10,9 @@ import { test } from 'node:test';
 import { violations } from '../axe.mjs';
 import { THEMES, settled, signInAs, unreadable } from '../browser.mjs';
 import { done, id, openTrace, server, watched } from '../page.mjs';
+import { fleet } from '../../gen/anr_fleet.mjs';
 import { sampleTrace } from '../make.mjs';
-import { binary, inFull, root, tracewell } from '../server.mjs';
+import { binary, inFull, root, tracewell, until } from '../server.mjs';
 
 const SHIFT = 0.005; // 0.1 is what counts as good; a title that grows with its trace's name is the last that moves
 let anr, other; // a trace with a report, one to compare with: created on demand
@@ -100,7 +101,7 @@ inFullRuns('nothing moves while a page loads', async (t) => {
 		await route.continue();
 	});
 	const jumps = [];
-	for (const [name, at, whole] of await pages()) {
+	const visit = async (name, at, whole) => {
 		await page.goto(server.url + at);
 		await page.waitForSelector(whole);
 		if (at.startsWith('/traces/') && name !== 'no such trace') await page.waitForSelector('[data-ready]');
@@ -109,6 +110,17 @@ inFullRuns('nothing moves while a page loads', async (t) => {
 		const sum = moved.reduce((n, [value]) => n + value, 0);
 		t.diagnostic(`${name}: ${sum.toFixed(4)}`);
 		if (sum > SHIFT) jumps.push(`${name}: ${JSON.stringify(moved)}`);
+	};
+	for (const [name, at, whole] of await pages()) await visit(name, at, whole);
+
+	/* an overview whose table of ANRs is full */
+	for (const x of fleet(9)) await server.trace(x.text, { query: { app: 'com.example.shop', version_name: x.version, device: x.device, scenario: 'anr' } });
+	await until(async () => ((await server.get('/api/v1/anr/groups')).json.total > 5 ? true : undefined), 'more groups than the overview shows');
+	for (const width of [1280, 390]) {
+		await page.setViewportSize({ width, height: 900 });
+		await visit(`overview with ANRs, ${width}`, '/', '#topanrs tr:nth-child(5)');
+		await page.waitForSelector('#slowest td');
+		assert.ok((await page.locator('#topanrs').boundingBox()).height > 200);
 	}
 	assert.deepEqual(jumps, []);
 	await done(page, t);

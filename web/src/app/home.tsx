@@ -23,11 +23,10 @@ export function HomePage() {
 		if (empty) watch(true);
 		else document.title = tr('Overview · tracewell');
 	}, [empty]);
-	const few = v !== null && v.traces.length === v.total && Object.values(asked).every((x) => !x) && v.traces.every((t) => !t.anr_group); // else the panel of ANRs has rows
-	const rows = new Set(v?.traces.map((t) => `${t.meta.scenario}\n${t.meta.version_name}`)).size;
+	const few = v !== null && v.traces.length === v.total && Object.values(asked).every((x) => !x);
 	if (empty || first) return <ListPage />;
 	return (
-		<main class={few ? 'fleet few' : 'fleet'} style={few ? { '--rows': rows } : undefined}>
+		<main class="fleet inorder">
 			{!v ? <Pending of={load} what={tr('Loading the project')} /> : <Overview few={few} newest={<Newest list={v.traces} total={v.total} capped={v.total_is_capped} />}
 				next={may.write && v.traces.some((t) => t.state === 'ready' && (!t.meta.scenario || !t.meta.version_name)) && <div class="notice next"><p>{tr('To compare durations, send traces with app, version and scenario.')}</p><UploadButton label={tr('Upload with details')} details /></div>} />}
 		</main>
