@@ -398,7 +398,7 @@ test('equal concurrent queries share one child, and a flood of one project delay
 	const all = await Promise.all(Array(12).fill(0).map(() => ask(s, { method: LOAD, version: '1.1' })));
 	for (const a of all) assert.deepEqual(a, all[0]);
 	const n = await counts();
-	assert.deepEqual([n['answers_total{from="clone"}'], n['answers_total{from="shared"}'] + n['answers_total{from="kept"}'], n.requests], [1, 11, 0]);
+	assert.deepEqual([n['responses_total{from="clone"}'], n['responses_total{from="shared"}'] + n['responses_total{from="kept"}'], n.requests], [1, 11, 0]);
 	const read = s.key('read', 'other');
 	assert.equal((await s.ask('PUT', '/api/v1/source/repositories', { key: s.key('admin', 'other'), body: JSON.stringify({ repositories: [APP] }) })).status, 200);
 	const flood = Promise.all(Array(40).fill(0).map((_, i) => s.get('/api/v1/source', { query: { method: LOAD, line: String(i + 1) } })));
