@@ -123,6 +123,7 @@ test('similar names come after all that has the text itself', async (t) => {
 		const { json } = await server.get('/api/v1/search?q=JsonPraser');
 		await route.fulfill({ contentType: 'application/json', body: JSON.stringify({ ...json, traces: [], traces_total: 0 }) });
 	});
+	await page.getByRole('button', { name: 'Search' }).waitFor();
 	await page.keyboard.press('Control+k');
 	await page.getByRole('combobox', { name: 'Search methods' }).fill('health');
 	await page.getByRole('option', { name: METHODS[0] }).waitFor();
