@@ -59,6 +59,14 @@ test('an empty page of the fleet takes a file; a project with few traces names t
 	await page.getByText('No counted traces in the last 30 days. Drop a trace file anywhere on this page').waitFor();
 	assert.ok((await page.locator('#methods').boundingBox()).height < 200, 'no reserved space remains');
 	assert.deepEqual(await violations(page), []);
+	await page.goto(`${empty.url}/anrs?kind=deadlock`);
+	await page.getByText('No ANR matches.').getByRole('button', { name: 'Clear the filter' }).click();
+	await page.getByText('No ANRs in the last 30 days. Drop a thread dump anywhere on this page').waitFor();
+	await page.goto(`${empty.url}/locks?source=calls`);
+	await page.getByText('No lock wait matches.').getByRole('button', { name: 'Clear the filter' }).click();
+	await page.getByText('No main thread waited for a lock in the last 30 days. Drop a trace').getByRole('button', { name: 'Include all threads' }).click();
+	await page.getByText('No thread waited for a lock').waitFor();
+	assert.deepEqual(await violations(page), []);
 	await drop(page, [['first.bin', sampleTrace()]]);
 	await page.waitForSelector('h1 >> text=first.bin');
 

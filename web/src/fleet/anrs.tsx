@@ -4,7 +4,7 @@ import { get, may } from '../api/api';
 import { AnrGroup } from './anrgroup';
 import { KINDS, type Group, type Groups } from './anrgroups';
 import { AnrRules } from './anrrules';
-import { FleetFilter, Trend, useFleet } from './fleetfilter';
+import { FleetFilter, NoRows, Trend, useFleet } from './fleetfilter';
 import { count, when } from '../i18n/format';
 import { ended, serverText } from '../i18n/servertext';
 import { Cards } from '../ui/cards';
@@ -63,7 +63,8 @@ function List() {
 			<FleetFilter />
 			{(!v || load.error) && <Pending of={load} what={tr('Loading groups')} />}
 			{v && <Waiting v={v} again={load.again} />}
-			{v && v.groups.length === 0 && <p class="quiet">{v.anrs ? tr('No groups of this kind.') : tr('No ANRs for this time range and filter. ANR reports are uploaded as traces: a thread dump, alone or with a trace.')}</p>}
+			{v && v.groups.length === 0 && v.pending === 0 && <NoRows also={['kind']} unmatched={tr('No ANR matches.')}
+				none={<>{tr('No ANRs in the last {days} days.', { days: fleet.days })}{may.write && <>{' '}{tr('Drop a thread dump anywhere on this page to see its cause.')}</>}</>} />}
 			{v && v.groups.length > 0 && <>
 				<p class="quiet">{tr.rich('{anrs} {anrs2}{users} in {total} {total2}.', { anrs: count(v.anrs), anrs2: v.anrs === 1 ? tr('report') : tr('reports'), users: v.users > 0 && <>{tr(' of {users} {users2}', { users: count(v.users), users2: v.users === 1 ? tr('user') : tr('users') })}</>, total: count(v.total), total2: v.total === 1 ? tr('group') : tr('groups') })}</p>
 				<Cards>

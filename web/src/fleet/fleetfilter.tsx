@@ -1,4 +1,5 @@
 // What of the fleet a page is about: app, version, scenario, class of device and how many days, in the address.
+import type { ComponentChildren } from 'preact';
 import { get } from '../api/api';
 import { CLASSES, classWord } from '../api/classes';
 import { useLoad } from '../ui/parts';
@@ -15,6 +16,8 @@ export function useDays(): number {
 	const n = number('days');
 	return n !== null && n >= 1 && n <= 400 ? n : 30;
 }
+
+export const KEPT = ['app', 'version_name', 'scenario', 'class', 'os', 'build_id', 'label', 'days', 'project'];
 
 /** The first day of the time asked for, and how many there are until today; UTC. */
 export function span(days: number): { first: number; days: number } {
@@ -81,4 +84,11 @@ export function Trend({ trend, days, name, high = 20, wide = 150 }: { trend: Day
 			{sums.map((n, i) => <rect key={i} x={i * step} width={Math.max(1, step - 1)} y={high - Math.max(1, (n / most) * high)} height={Math.max(1, (n / most) * high)} class={n ? '' : 'none'} />)}
 		</svg>
 	);
+}
+
+/** In place of rows, if there are none: `unmatched` and a button if there is a filter, else `none`. `also`: filters of this page only. */
+export function NoRows({ unmatched, none, also = [] }: { unmatched: string; none: ComponentChildren; also?: string[] }) {
+	const narrowing = [...KEPT, ...also].filter((k) => k !== 'project' && text(k));
+	if (narrowing.length > 0) return <p class="quiet">{unmatched}{' '}<button class="small" onClick={() => set(Object.fromEntries(narrowing.map((k) => [k, null])), true)}>{tr('Clear the filter')}</button></p>;
+	return <p class="quiet">{none}</p>;
 }

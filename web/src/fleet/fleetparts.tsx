@@ -1,13 +1,11 @@
 // Shared parts of the fleet pages: the filter and links that keep it, a change, how far numbers may be off, what is missing.
 import { get, may } from '../api/api';
 import { changeOf, LABEL, unsure, type FleetMethodRow } from './fleetdoc';
-import { useDays, useFleet } from './fleetfilter';
+import { KEPT, NoRows, useDays, useFleet } from './fleetfilter';
 import { count, percent, signed } from '../i18n/format';
 import { useLoad } from '../ui/parts';
 import { link, query, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
-
-const KEPT = ['app', 'version_name', 'scenario', 'class', 'os', 'build_id', 'label', 'days', 'project'];
 
 /** An address with the filter of this one; `more` goes above it, '' takes something out. */
 export function withFilter(to: string, more: Record<string, string> = {}): string {
@@ -104,9 +102,7 @@ export function Stated({ error, more }: { error: number; more?: string }) {
 /** In place of numbers about traces, if there are none: the reason, and the next step. */
 export function NoTraces() {
 	const days = useDays();
-	const narrowing = KEPT.filter((k) => k !== 'project' && text(k));
-	if (narrowing.length > 0) return <p class="quiet">{tr('No counted trace matches.')}{' '}<button class="small" onClick={() => set(Object.fromEntries(narrowing.map((k) => [k, null])), true)}>{tr('Clear the filter')}</button></p>;
-	return <p class="quiet">{tr.rich('No counted traces in the last {days} days. {next}', { days, next: may.write ? tr.rich('Drop a trace file anywhere on this page, or {link}.', { link: <a href={link('/')}>{tr('send one from a device')}</a> }) : tr('Traces are counted shortly after they are ready.') })}</p>;
+	return <NoRows unmatched={tr('No counted trace matches.')} none={tr.rich('No counted traces in the last {days} days. {next}', { days, next: may.write ? tr.rich('Drop a trace file anywhere on this page, or {link}.', { link: <a href={link('/')}>{tr('send one from a device')}</a> }) : tr('Traces are counted shortly after they are ready.') })} />;
 }
 
 const SHORT = /^(\w{1,2}\.)+\w{1,3}$/; // as R8 names methods

@@ -1,7 +1,7 @@
 // Locks that threads waited for, over many traces: durations, numbers of traces and versions.
 import { useEffect } from 'preact/hooks';
-import { get } from '../api/api';
-import { FleetFilter, useFleet } from './fleetfilter';
+import { get, may } from '../api/api';
+import { FleetFilter, NoRows, useDays, useFleet } from './fleetfilter';
 import { count, duration, when } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { Choice, MethodName, Panel, Pending, useLoad } from '../ui/parts';
@@ -71,6 +71,7 @@ function List() {
 	const asked = useAsked();
 	const sort = SORTS.some(([s]) => s === text('sort')) ? text('sort') : 'total';
 	const q = text('q');
+	const days = useDays();
 	const load = useLoad(`locks ${sort} ${q} ${asked.key}`, () => get<Locks>('/api/v1/fleet/locks', { ...asked.params, sort, q }));
 	const v = load.value;
 	return (
@@ -82,12 +83,15 @@ function List() {
 		</>}>
 			<FleetFilter />
 			{(!v || load.error) && <Pending of={load} what={tr('Loading locks')} />}
-			{v && v.locks.length === 0 && <p class="quiet">{tr('No thread of these traces waited for a lock. Lock waits come from monitor sections of traces and from thread dumps of ANR reports.')}</p>}
+			{v && v.locks.length === 0 && <NoRows also={['source', 'q']} unmatched={tr('No lock wait matches.')} none={<>
+				{asked.threads ? tr('No thread waited for a lock in the last {days} days.', { days }) : tr('No main thread waited for a lock in the last {days} days.', { days })}
+				{may.write && <>{' '}{tr('Drop a trace with lock waits, or a thread dump, anywhere on this page.')}</>}
+				{!asked.threads && <>{' '}<button class="small" onClick={() => set({ threads: 'all' }, true)}>{tr('Include all threads')}</button></>}</>} />}
 			{v && v.locks.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Acquired in')}</th><th scope="col">{tr('Lock class')}</th><th scope="col">{tr('Held by')}</th>{NUMBERS}<th scope="col" class="num">{tr('Versions')}</th><th scope="col">{tr('Last seen')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 				<tbody>{v.locks.map((l) => <Row key={l.name} l={l} />)}</tbody>
 			</Cards>}
-			<p class="quiet">{tr("In ANR reports, only the main thread's wait has a duration, if the report contains it.")}</p>
+			{v && v.locks.length > 0 && <p class="quiet">{tr("In ANR reports, only the main thread's wait has a duration, if the report contains it.")}</p>}
 		</Panel>
 	);
 }
