@@ -155,7 +155,10 @@ static int may(void *arg, int what, const char *a, const char *b, const char *db
 		return strncmp(a, "sqlite_", 7) == 0 || strncmp(a, "pragma_", 7) == 0 ? SQLITE_DENY
 		                                                                      : SQLITE_OK;
 	case SQLITE_FUNCTION:
-		return strcmp(b, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
+		/* fts3_tokenizer() returns an address, and calls one that it is given */
+		return strcmp(b, "load_extension") == 0 || strcmp(b, "fts3_tokenizer") == 0
+		               ? SQLITE_DENY
+		               : SQLITE_OK;
 	default:
 		return SQLITE_DENY;
 	}

@@ -47,7 +47,7 @@ test('a SELECT over a trace', async (t) => {
 
 	await t.test('nothing but the trace is read, nothing is written', async () => {
 		for (const sql of ['PRAGMA temp_store=FILE', 'PRAGMA database_list', "ATTACH '/tmp/x.db' AS x", "ATTACH ':memory:' AS x", 'CREATE TABLE t(x)', 'CREATE TEMP TABLE t(x)', "VACUUM INTO '/tmp/x.db'",
-			'INSERT INTO method(name) VALUES(1)', 'DELETE FROM slice', "SELECT load_extension('x')", "SELECT readfile('/etc/passwd')", "SELECT writefile('/tmp/x','y')", 'SELECT * FROM sqlite_master', 'SELECT * FROM sqlite_schema',
+			'INSERT INTO method(name) VALUES(1)', 'DELETE FROM slice', "SELECT load_extension('x')", "SELECT hex(fts3_tokenizer('simple'))", "SELECT readfile('/etc/passwd')", "SELECT writefile('/tmp/x','y')", 'SELECT * FROM sqlite_master', 'SELECT * FROM sqlite_schema',
 			'SELECT * FROM pragma_database_list', 'SELECT * FROM pragma_compile_options', 'CREATE VIRTUAL TABLE v USING fts5(x)', 'BEGIN', 'SELECT 1; SELECT 2', '', '-- nothing', 'SELEC 1', 'ANALYZE', 'REINDEX', 'SAVEPOINT a'])
 			await refused(sql);
 		assert.deepEqual((await rows('SELECT count(*) FROM slice')).rows, [[150]]);
