@@ -2,9 +2,10 @@
  * trace_sql_functions.c - SQL functions that can run for long.
  *
  * SQLite checks the deadline between instructions, and a call of a function is one instruction.
- * One call of trim() with two values of 1 MB compares 10^12 characters.  So functions whose time
- * grows with the product of their arguments, or with a number in one, are replaced by ones that
- * first check the deadline and the arguments, and then call SQLite's at a second connection.
+ * One call of trim() with two values of 1 MB compares 10^12 characters, and json_set() recurses
+ * once for each name of a path.  So functions whose time or stack depth depends on more than the
+ * sum of their arguments' sizes are replaced by ones that first check the deadline and the
+ * arguments, and then call SQLite's at a second connection.
  */
 #include "server/trace/trace_sql_internal.h"
 
@@ -13,30 +14,112 @@
 #include <string.h>
 
 enum {
-	ARGS_MAX = 20,
+	ARGS_MAX = 127,       /* SQLite's own limit */
 	COST_MAX = 100000000, /* characters that may be compared: about 0.3 s */
 	FORMAT_BYTES = 1000,
 	WIDTH_DIGITS = 4,
-	CALL_BYTES = 256
+	PATH_BYTES = 1000, /* of JSON: a stack of 100 kB */
+	CALL_BYTES = 2048,
+	JSON_SUBTYPE = 'J'
 };
 
-static const char *const names[] = {"format", "glob", "instr", "json_patch", "like", "ltrim",
-        "printf", "replace", "rtrim", "trim"};
+/* Widths and precisions are numbers of few digits. */
+static bool is_format_short(int n, sqlite3_value **args)
+{
+	const char *at = n > 0 ? (const char *)sqlite3_value_text(args[0]) : NULL;
+
+	if (at && strlen(at) > FORMAT_BYTES)
+		return false;
+	while (at && (at = strchr(at, '%'))) {
+		size_t len = strspn(++at, "-+ #!0,123456789*.l");
+		unsigned digits = 0;
+
+		for (size_t i = 0; i < len; i++) {
+			digits = isdigit((unsigned char)at[i]) ? digits + 1 : 0;
+			if (at[i] == '*' || digits > WIDTH_DIGITS)
+				return false;
+		}
+		at += len + (at[len] != '\0');
+	}
+	return true;
+}
+
+static bool is_product_small(int n, sqlite3_value **args)
+{
+	return n < 2 ||
+	       (int64_t)sqlite3_value_bytes(args[0]) * sqlite3_value_bytes(args[1]) <= COST_MAX;
+}
+
+/* Arguments are a value, and then paths and values in turn. */
+static bool are_paths_short(int n, sqlite3_value **args)
+{
+	for (int i = 1; i < n; i += 2)
+		if (sqlite3_value_bytes(args[i]) > PATH_BYTES)
+			return false;
+	return true;
+}
+
+/* Some exist only in versions of SQLite after 3.40. */
+static const struct function {
+	const char *name;
+	bool (*is_cheap)(int n, sqlite3_value **args);
+} functions[] = {
+        {"format", is_format_short},
+        {"glob", is_product_small},
+        {"instr", is_product_small},
+        {"json_array_insert", are_paths_short},
+        {"json_insert", are_paths_short},
+        {"json_patch", is_product_small},
+        {"json_pretty", is_product_small},
+        {"json_replace", are_paths_short},
+        {"json_set", are_paths_short},
+        {"jsonb_array_insert", are_paths_short},
+        {"jsonb_insert", are_paths_short},
+        {"jsonb_patch", is_product_small},
+        {"jsonb_replace", are_paths_short},
+        {"jsonb_set", are_paths_short},
+        {"like", is_product_small},
+        {"ltrim", is_product_small},
+        {"printf", is_format_short},
+        {"replace", is_product_small},
+        {"rtrim", is_product_small},
+        {"trim", is_product_small},
+        {"unhex", is_product_small},
+};
 
 struct call { /* one of them */
 	struct tw_trace_sql *sql;
-	const char *name;
+	const struct function *of;
 	sqlite3_stmt *own; /* calls SQLite's */
 	int n;             /* its arguments */
+	bool is_json[ARGS_MAX];
 };
 
-static bool prepare(struct call *c, int n)
+static bool is_json(sqlite3_value *v)
+{
+	return sqlite3_value_subtype(v) == JSON_SUBTYPE;
+}
+
+static bool is_prepared(const struct call *c, int n, sqlite3_value **args)
+{
+	bool same = c->own && c->n == n;
+
+	for (int i = 0; same && i < n; i++)
+		same = c->is_json[i] == is_json(args[i]);
+	return same;
+}
+
+/* A parameter has no subtype: json() restores it. */
+static bool prepare(struct call *c, int n, sqlite3_value **args)
 {
 	char text[CALL_BYTES];
-	int len = snprintf(text, sizeof text, "SELECT %s(", c->name);
+	int len = snprintf(text, sizeof text, "SELECT %s(", c->of->name);
 
-	for (int i = 0; i < n; i++)
-		len += snprintf(text + len, sizeof text - (size_t)len, i ? ",?" : "?");
+	for (int i = 0; i < n; i++) {
+		c->is_json[i] = is_json(args[i]);
+		len += snprintf(text + len, sizeof text - (size_t)len, "%s%s", i ? "," : "",
+		        c->is_json[i] ? "json(?)" : "?");
+	}
 	(void)snprintf(text + len, sizeof text - (size_t)len, ")");
 	(void)sqlite3_finalize(c->own);
 	c->own = NULL;
@@ -44,27 +127,16 @@ static bool prepare(struct call *c, int n)
 	return sqlite3_prepare_v2(c->sql->plain, text, -1, &c->own, NULL) == SQLITE_OK;
 }
 
-/* Each width and precision is a number of few digits. */
-static bool is_format_short(const char *format)
-{
-	unsigned digits = 0;
-
-	if (!format || strchr(format, '*'))
-		return !format;
-	for (const char *at = format; *at && digits <= WIDTH_DIGITS; at++)
-		digits = isdigit((unsigned char)*at) ? digits + 1 : 0;
-	return digits <= WIDTH_DIGITS && strlen(format) <= FORMAT_BYTES;
-}
-
-static bool is_cheap(const struct call *c, int n, sqlite3_value **args)
-{
-	if (n > 0 && (strcmp(c->name, "printf") == 0 || strcmp(c->name, "format") == 0))
-		return is_format_short((const char *)sqlite3_value_text(args[0]));
-	return n < 2 ||
-	       (int64_t)sqlite3_value_bytes(args[0]) * sqlite3_value_bytes(args[1]) <= COST_MAX;
-}
-
 /* Queries compare the name of each call: without a statement, in a fifth of the time. */
+static bool is_plain_like(const struct call *c, int n, sqlite3_value **args)
+{
+	return n == 2 && strcmp(c->of->name, "like") == 0 &&
+	       sqlite3_value_type(args[0]) == SQLITE_TEXT &&
+	       sqlite3_value_type(args[1]) == SQLITE_TEXT &&
+	       sqlite3_value_bytes(args[0]) <=
+	               sqlite3_limit(c->sql->plain, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1);
+}
+
 static void match(sqlite3_context *out, sqlite3_value **args)
 {
 	const char *pattern = (const char *)sqlite3_value_text(args[0]);
@@ -72,20 +144,29 @@ static void match(sqlite3_context *out, sqlite3_value **args)
 
 	if (pattern && text)
 		sqlite3_result_int(out, sqlite3_strlike(pattern, text, 0) == 0);
+	else
+		sqlite3_result_error_nomem(out);
+}
+
+static void set_result(sqlite3_context *out, sqlite3_value *v)
+{
+	sqlite3_result_value(out, v);
+	if (is_json(v))
+		sqlite3_result_subtype(out, JSON_SUBTYPE);
 }
 
 static void call_own(struct call *c, sqlite3_context *out, int n, sqlite3_value **args)
 {
 	int rc = SQLITE_OK;
 
-	if (!(c->own && c->n == n) && !prepare(c, n)) {
+	if (!is_prepared(c, n, args) && !prepare(c, n, args)) {
 		sqlite3_result_error(out, sqlite3_errmsg(c->sql->plain), -1);
 		return;
 	}
 	for (int i = 0; i < n && rc == SQLITE_OK; i++)
 		rc = sqlite3_bind_value(c->own, i + 1, args[i]);
 	if (rc == SQLITE_OK && sqlite3_step(c->own) == SQLITE_ROW)
-		sqlite3_result_value(out, sqlite3_column_value(c->own, 0));
+		set_result(out, sqlite3_column_value(c->own, 0));
 	else
 		sqlite3_result_error(out, sqlite3_errmsg(c->sql->plain), -1);
 	(void)sqlite3_reset(c->own);
@@ -98,10 +179,10 @@ static void run(sqlite3_context *out, int n, sqlite3_value **args)
 
 	if (tw_sql_check_limits(c->sql))
 		sqlite3_result_error_code(out, SQLITE_INTERRUPT);
-	else if (n > ARGS_MAX || !is_cheap(c, n, args))
+	else if (n > ARGS_MAX || !c->of->is_cheap(n, args))
 		sqlite3_result_error(
 		        out, "the arguments of a function are too many or too long", -1);
-	else if (n == 2 && strcmp(c->name, "like") == 0)
+	else if (is_plain_like(c, n, args))
 		match(out, args);
 	else
 		call_own(c, out, n, args);
@@ -115,19 +196,39 @@ static void free_call(void *arg)
 	tw_mem_free(c);
 }
 
+static bool exists(sqlite3 *db, const char *name)
+{
+	sqlite3_stmt *q = NULL;
+	bool found = sqlite3_prepare_v2(db, "SELECT 1 FROM pragma_function_list WHERE name=?", -1,
+	                     &q, NULL) == SQLITE_OK &&
+	             sqlite3_bind_text(q, 1, name, -1, SQLITE_STATIC) == SQLITE_OK &&
+	             sqlite3_step(q) == SQLITE_ROW;
+
+	(void)sqlite3_finalize(q);
+	return found;
+}
+
+static int replace_one(struct tw_trace_sql *s, const struct function *f)
+{
+	int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_SUBTYPE;
+	struct call *c = tw_mem_zalloc(1, sizeof *c);
+
+	if (!c)
+		return SQLITE_NOMEM;
+#ifdef SQLITE_RESULT_SUBTYPE
+	flags |= SQLITE_RESULT_SUBTYPE;
+#endif
+	*c = (struct call){.sql = s, .of = f};
+	return sqlite3_create_function_v2(s->db, f->name, -1, flags, c, run, NULL, NULL, free_call);
+}
+
 int tw_sql_bound_functions(struct tw_trace_sql *s)
 {
 	int rc = sqlite3_open_v2(
 	        ":memory:", &s->plain, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
 
-	for (size_t i = 0; i < sizeof names / sizeof *names && rc == SQLITE_OK; i++) {
-		struct call *c = tw_mem_zalloc(1, sizeof *c);
-
-		if (!c)
-			return SQLITE_NOMEM;
-		*c = (struct call){.sql = s, .name = names[i]};
-		rc = sqlite3_create_function_v2(s->db, names[i], -1,
-		        SQLITE_UTF8 | SQLITE_DETERMINISTIC, c, run, NULL, NULL, free_call);
-	}
+	for (size_t i = 0; i < sizeof functions / sizeof *functions && rc == SQLITE_OK; i++)
+		if (exists(s->plain, functions[i].name))
+			rc = replace_one(s, &functions[i]);
 	return rc;
 }

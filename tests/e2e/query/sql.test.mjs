@@ -71,6 +71,24 @@ test('a SELECT over a trace', async (t) => {
 		assert.match(await refused("SELECT trim('a','b','c')"), /wrong number of arguments/);
 	});
 
+	await t.test('replaced functions return what SQLite returns', async () => {
+		const many = Array.from({ length: 30 }, (_, i) => i);
+		for (const [sql, value] of [["printf('%d * 2', 3)", '3 * 2'], ["printf('%d00000', 7)", '700000'], ["printf('100%% of 12345* %5d', 7)", '100% of 12345*     7'], ["printf('%s%', 'a')", 'a%'], [`printf('${'%d'.repeat(30)}', ${many.join(',')})`, many.join('')],
+			["x'6162' LIKE 'a%'", 0], ["12 LIKE '1%'", 1], ["NULL LIKE 'a'", null], ["'ab' LIKE x'6125'", 0],
+			["json_array(json_set('{}', '$.a', json('[1, 2]'), '$.b', '[1]'))", '[{"a":[1,2],"b":"[1]"}]'], ["json_insert('[]', '$[0]', json_patch('{}', json('{\"a\":1}')))", '[{"a":1}]'], ["json_replace('{\"a\":1}', '$.a', NULL)", '{"a":null}']])
+			assert.deepEqual((await rows(`SELECT ${sql}`)).rows, [[value]], sql);
+		assert.match(await refused(`SELECT 'a' LIKE ${`'${'a'.repeat(1001)}'`}`), /pattern too complex/);
+	});
+
+	await t.test('a path of JSON does not use up the stack', async () => {
+		for (const name of ['json_set', 'json_insert', 'json_replace'])
+			assert.match(await refused(`SELECT ${name}('{}', '$' || replace(hex(zeroblob(300000)), '00', '.a'), 1)`), /too many or too long/, name);
+		assert.equal((await rows("SELECT length(json_set('{}', '$' || replace(hex(zeroblob(499)), '00', '.a'), 1))")).rows[0][0], 499 * 6 + 1);
+		for (const open of ['[', '{"a":'])
+			await ask({ sql: `SELECT json(replace(hex(zeroblob(1999)), '00', '${open}') || '1' || replace(hex(zeroblob(1999)), '00', '${open === '[' ? ']' : '}'}'))` });
+		assert.deepEqual((await rows('SELECT 1')).rows, [[1]]);
+	});
+
 	await t.test('bodies and callers', async () => {
 		for (const body of [{}, { sql: 1 }, { sql: 'SELECT 1', limit: 0 }, { sql: 'SELECT 1', limit: 100001 }, { sql: 'SELECT 1', limit: 'x' }, { sql: 'SELECT 1', format: 'xml' }, { sql: 'SELECT 1', more: 1 }])
 			assert.equal((await ask(body)).status, 400, JSON.stringify(body));
