@@ -7,6 +7,7 @@
 #include "server/base/text/json.h"
 #include "server/base/text/near_match.h"
 #include "server/cli/cli.h"
+#include "server/trace/trace_sql_memory.h"
 
 typedef int (*command_fn)(int argc, char **argv);
 
@@ -106,6 +107,7 @@ int main(int argc, char **argv)
 	command_fn command = command_of(name);
 
 	tw_json_watch();
+	tw_sql_memory_watch();
 	tw_close_on_exec_from(STDERR_FILENO + 1); /* for every program that this one starts */
 	if (command)
 		return run(argc - 1, argv + 1, command);

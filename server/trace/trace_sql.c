@@ -2,13 +2,15 @@
 
 #include <string.h>
 
+#include "server/trace/trace_sql_memory.h"
+
 static enum tw_status fail(struct tw_trace_sql *s, struct tw_err *err)
 {
-	if (s->stopped == TW_DEADLINE)
+	if (s->is_late)
 		return tw_fail(err, TW_DEADLINE,
 		        "the statement takes too long; select fewer rows or threads");
-	if (s->stopped != TW_OK)
-		return tw_fail(err, s->stopped,
+	if (tw_sql_memory_is_short())
+		return tw_fail(err, TW_TOO_LARGE,
 		        "the statement needs more than %lld MB of memory; select fewer rows",
 		        (long long)(s->limits.memory >> 20));
 	if (s->db && strncmp(sqlite3_errmsg(s->db), "no such table", 13) == 0)
@@ -129,18 +131,15 @@ enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_nam
 
 enum { VALUE_BYTES = 1000000, SQL_BYTES = 100000, COLUMNS = 256, DEPTH = 100, CHECK_STEPS = 200 };
 
-bool tw_sql_check_limits(struct tw_trace_sql *s)
+bool tw_sql_is_late(struct tw_trace_sql *s)
 {
-	if (tw_deadline_passed(s->limits.deadline))
-		s->stopped = TW_DEADLINE;
-	else if (sqlite3_memory_used() - s->memory_before > s->limits.memory)
-		s->stopped = TW_TOO_LARGE;
-	return s->stopped != TW_OK;
+	s->is_late = tw_deadline_passed(s->limits.deadline);
+	return s->is_late;
 }
 
-static int check_limits(void *arg)
+static int check_deadline(void *arg)
 {
-	return tw_sql_check_limits(arg);
+	return tw_sql_is_late(arg);
 }
 
 static int may(void *arg, int what, const char *a, const char *b, const char *db, const char *by)
@@ -175,7 +174,6 @@ enum tw_status tw_trace_sql_limit(
 	        {SQLITE_LIMIT_WORKER_THREADS, 0}, {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000}};
 
 	s->limits = *limits;
-	s->memory_before = sqlite3_memory_used();
 	/* connects the tables first, which declares them: statements may not */
 	if (sqlite3_exec(s->db,
 	            "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8192; SELECT 1 FROM slice, "
@@ -189,7 +187,7 @@ enum tw_status tw_trace_sql_limit(
 		(void)sqlite3_limit(s->db, most[i].what, most[i].most);
 		(void)sqlite3_limit(s->plain, most[i].what, most[i].most);
 	}
-	sqlite3_progress_handler(s->db, CHECK_STEPS, check_limits, s);
+	sqlite3_progress_handler(s->db, CHECK_STEPS, check_deadline, s);
 	return TW_OK;
 }
 
@@ -257,7 +255,7 @@ static enum tw_status step_all(
 	                                        : tw_fail(err, st, "the result cannot be written");
 }
 
-enum tw_status tw_trace_sql_run(
+static enum tw_status run_one(
         struct tw_trace_sql *s, const char *sql, const struct tw_sql_out *out, struct tw_err *err)
 {
 	sqlite3_stmt *q = NULL;
@@ -277,5 +275,17 @@ enum tw_status tw_trace_sql_run(
 	st = *rest ? tw_fail(err, TW_BAD_REQUEST, "one statement at a time")
 	           : step_all(s, q, out, err);
 	(void)sqlite3_finalize(q);
+	return st;
+}
+
+enum tw_status tw_trace_sql_run(
+        struct tw_trace_sql *s, const char *sql, const struct tw_sql_out *out, struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (s->limits.memory)
+		tw_sql_memory_limit(s->limits.memory);
+	st = run_one(s, sql, out, err);
+	tw_sql_memory_unlimit();
 	return st;
 }

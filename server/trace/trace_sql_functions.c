@@ -177,7 +177,7 @@ static void run(sqlite3_context *out, int n, sqlite3_value **args)
 {
 	struct call *c = sqlite3_user_data(out);
 
-	if (tw_sql_check_limits(c->sql))
+	if (tw_sql_is_late(c->sql))
 		sqlite3_result_error_code(out, SQLITE_INTERRUPT);
 	else if (n > ARGS_MAX || !c->of->is_cheap(n, args))
 		sqlite3_result_error(

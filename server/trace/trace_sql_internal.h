@@ -19,8 +19,7 @@ struct tw_trace_sql {
 	const struct tw_method_info *methods;
 	uint32_t n_methods;
 	struct tw_sql_limits limits; /* deadline NULL: none */
-	int64_t memory_before;
-	enum tw_status stopped; /* why a limit ended the statement */
+	bool is_late;
 };
 
 struct tw_sql_table {      /* the connection's state of each virtual table */
@@ -33,8 +32,8 @@ int tw_sql_connect(
         sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **ret, char **why);
 int tw_sql_disconnect(sqlite3_vtab *t);
 void tw_sql_name(struct tw_trace_sql *s, uint32_t method, sqlite3_context *out);
-/* Whether a limit has ended the statement. */
-bool tw_sql_check_limits(struct tw_trace_sql *s);
+/* Whether the deadline has ended the statement. */
+bool tw_sql_is_late(struct tw_trace_sql *s);
 /* Replaces functions that can run for long.  Returns SQLite's code. */
 int tw_sql_bound_functions(struct tw_trace_sql *s);
 /* Sets the error where SQLite reads it. */

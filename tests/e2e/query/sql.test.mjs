@@ -61,6 +61,15 @@ test('a SELECT over a trace', async (t) => {
 		assert.equal((await ask({ sql: `SELECT ${'1+'.repeat(30000)}1` })).status, 400);
 	});
 
+	await t.test('one call of a function needs no more memory than a statement may', async () => {
+		const escaped = `WITH v AS MATERIALIZED (SELECT replace(hex(zeroblob(490000)), '0', char(1)) AS x)`;
+		const list = `WITH v AS MATERIALIZED (SELECT '[0' || replace(hex(zeroblob(249000)), '00', ',0') || ']' AS x)`;
+		const times = (n, what) => Array.from({ length: n }, (_, i) => what.replace('#', i)).join(',');
+		for (const sql of [`${escaped} SELECT length(json_array(${times(126, 'x')})) FROM v`, `${escaped} SELECT length(json_object(${times(63, "'#',x")})) FROM v`, `${escaped} SELECT ${times(200, 'json_group_array(x || #)')} FROM v`])
+			assert.match(await refused(sql, 413), /more than 128 MB of memory/, sql);
+		assert.deepEqual((await rows(`${list} SELECT json_extract(x,'$[7]'), json_array_length(x) FROM v`)).rows, [[0, 249001]]);
+	});
+
 	await t.test('a function does not run for long', async () => {
 		const long = (digit) => `replace(hex(zeroblob(490000)),'0','${digit}')`;
 		for (const sql of [`SELECT trim(${long('a')}, ${long('b')}||'a')`, `SELECT instr(${long('a')}, ${long('a')}||'b')`, `SELECT replace(${long('a')}, ${long('a')}||'b', '')`,
