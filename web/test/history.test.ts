@@ -15,6 +15,11 @@ test('the bars of a counter sum to its increase, and begin with the server', () 
 	assert.equal(bars[0].value, null, 'it did not run');
 });
 
+test('the bars of a server that started days ago begin with its first sample', () => {
+	const h = history([23.9, 2, 0], [1_000_000, 1_000_300, 1_000_720]);
+	assert.equal(barsOf(h, 'uploads', 'counter').reduce((n, b) => n + (b.value ?? 0), 0), 720);
+});
+
 test('a gauge has its extreme in each bar', () => {
 	const h = history([0.1, 0.05, 0], [4, 1, 2]);
 	assert.equal(barsOf(h, 'queue', 'highest')[BARS - 1].value, 4);

@@ -1,5 +1,5 @@
 // The server's last day: a number, its history and its extreme, for what an operator looks at first.
-import { barsOf, extreme, increase, type Bar, type MetricHistory } from '../api/history';
+import { barsOf, extreme, increase, isFromStart, type Bar, type MetricHistory } from '../api/history';
 import { bytes, count, when } from '../i18n/format';
 import { tr } from '../i18n/strings/health';
 import { Panel } from '../ui/parts';
@@ -56,7 +56,7 @@ function Tile({ s, h }: { s: Series; h: MetricHistory }) {
 
 export function Trends({ h }: { h: MetricHistory }) {
 	const began = h.at_ms[0];
-	const short = h.at_ms.length > 0 && h.at_ms[h.at_ms.length - 1] - began < 23 * HOUR_MS;
+	const short = isFromStart(h);
 	return (
 		<Panel title={tr('Last 24 hours')} id="trends" aside={<span class="quiet">{short && h.at_ms[h.at_ms.length - 1] - began >= MINUTE_MS ? tr('Since the start of this server, {time}', { time: when(began) }) : short ? tr('This server was just started') : tr('Each bar is 15 minutes')}</span>}>
 			<dl class="trends">{SERIES.map((s) => <Tile key={s.name} s={s} h={h} />)}</dl>

@@ -1,4 +1,4 @@
-// The numbers of GET /metrics/history: samples of a day, as bars of equal time.
+// Groups the samples of GET /metrics/history into bars of 15 minutes.
 export interface MetricHistory { step_ms: number; at_ms: number[]; series: Record<string, number[]> }
 
 export interface Bar { from_ms: number; value: number | null } // null: no sample, the server did not run
@@ -6,6 +6,10 @@ export interface Bar { from_ms: number; value: number | null } // null: no sampl
 export const BARS = 96;
 export const DAY_MS = 86_400_000;
 const BAR_MS = DAY_MS / BARS;
+const FULL_MS = DAY_MS - 3_600_000; // the server stores a day of samples, less when there are gaps
+
+/** The samples begin with the server's start, when its counters were 0. */
+export const isFromStart = (h: MetricHistory): boolean => h.at_ms.length > 0 && h.at_ms[h.at_ms.length - 1] - h.at_ms[0] < FULL_MS;
 
 /** Of a series' last day: a counter's increase in each bar, or the extreme of a gauge. */
 export function barsOf(h: MetricHistory, name: string, kind: 'counter' | 'highest' | 'lowest'): Bar[] {
@@ -15,7 +19,7 @@ export function barsOf(h: MetricHistory, name: string, kind: 'counter' | 'highes
 	values.forEach((v, i) => {
 		const bar = bars[Math.min(BARS - 1, Math.floor((h.at_ms[i] - bars[0].from_ms) / BAR_MS))];
 		if (!bar) return;
-		if (kind === 'counter') bar.value = (bar.value ?? 0) + (i > 0 ? Math.max(0, v - values[i - 1]) : v); // counters begin at 0 with the server
+		if (kind === 'counter') bar.value = (bar.value ?? 0) + (i > 0 ? Math.max(0, v - values[i - 1]) : isFromStart(h) ? v : 0);
 		else bar.value = bar.value === null ? v : kind === 'highest' ? Math.max(bar.value, v) : Math.min(bar.value, v);
 	});
 	return bars;
