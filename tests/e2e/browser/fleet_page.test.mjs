@@ -312,10 +312,10 @@ test('scenarios and a method by a label that is counted by, and on to one of its
 test('each panel has a message when it is empty', async (t) => {
 	await ready();
 	const page = await open('/fleet?app=nobody');
-	for (const [panel, words] of [['#intake', 'No traces for'], ['#scenarios', 'No counted trace matches'], ['#slower', 'No open regressions'], ['#topanrs', 'No ANRs for'], ['#slowest', 'No counted trace matches']])
+	for (const [panel, words] of [['#intake', 'No traces for'], ['#scenarios', 'No traces match this filter'], ['#slower', 'No open regressions'], ['#topanrs', 'No ANRs for'], ['#slowest', 'No traces match this filter']])
 		await page.waitForSelector(`${panel} >> text=${words}`);
 	await page.goto(`${server.url}/fleet/methods?app=nobody`);
-	await page.waitForSelector('#methods >> text=No counted trace matches');
+	await page.waitForSelector('#methods >> text=No traces match this filter');
 	await page.goto(`${server.url}/fleet/methods?method=no.such.Method`);
 	await page.waitForSelector('#method [role=alert] >> text=no counted trace has a method of that name');
 	await page.goto(`${server.url}/fleet/none`);

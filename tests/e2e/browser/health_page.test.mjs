@@ -14,7 +14,7 @@ test('the state of an idle server', async (t) => {
 	for (const [scheme, width] of THEMES) {
 		const page = await open('/health', scheme, width);
 		await page.waitForSelector('#checks >> text=All checks pass');
-		await page.locator('#trends header >> text=/This server was just started|Since the start/').waitFor();
+		await page.locator('#trends header >> text=/The server has just started|Since the server started/').waitFor();
 		assert.equal(await page.locator('#trends [data-series]').count(), 6);
 		assert.equal(await page.locator('#checks [data-check]').count(), Object.keys((await server.get('/readyz', { key: null })).json.checks).length);
 		assert.equal(await fact(page, 'queue', 'Waiting traces').innerText(), '0');
@@ -51,12 +51,12 @@ test('what fails, waits or is refused is named', async (t) => {
 	assert.match(await disk.innerText(), /Less than 5 % of the disk is free[\s\S]*since 2026-11-\d\d \d\d:\d\d/);
 	assert.equal(await page.locator('#checks [data-check]').count(), 1, 'the check that passes');
 	assert.match(await page.locator('#checks [data-problem=failed]').innerText(), /3 decodes failed in the last hour/);
-	await page.locator('#checks [data-problem=anr] >> text=ANR groups: traces are postponed.').waitFor();
+	await page.locator('#checks [data-problem=anr] >> text=ANR groups: some traces are postponed.').waitFor();
 	const failed = page.locator('#trends [data-series=failed]');
 	assert.match(await failed.innerText(), /Failed decodes\s+5\s+3 in the last hour/);
 	assert.equal(await failed.locator('rect:not(.none)').count(), 2, 'two bars: hours ago, and now');
 	assert.match(await page.locator('#trends [data-series=queue_traces]').innerText(), /Waiting traces\s+4\s+peak 900, \d\d:\d\d/);
-	await page.getByText(/Since the start of this server, 2026-11-\d\d/).waitFor();
+	await page.getByText(/Since the server started, 2026-11-\d\d/).waitFor();
 	assert.deepEqual([await violations(page), await unreadable(page)], [[], []]);
 	assert.equal(await fact(page, 'queue', 'Waiting traces').innerText(), '4,321');
 	assert.equal(await fact(page, 'queue', 'Longest wait').innerText(), '90.5 s');

@@ -251,7 +251,7 @@ test('rows by keyboard: j, k, x, X, Enter, #, Escape', async (t) => {
 	await page.keyboard.press('Escape');
 	await bar(page).waitFor({ state: 'detached' });
 	await page.keyboard.press('?');
-	await page.getByRole('dialog', { name: 'Keys' }).getByText('next, previous trace').waitFor();
+	await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('next, previous trace').waitFor();
 	await page.keyboard.press('Escape');
 	await page.getByLabel('Search').click();
 	await page.keyboard.type('jx');

@@ -28,7 +28,7 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	await page.waitForSelector('text=No open regressions');
 	await page.waitForSelector('text=/It checks the last \\d+ days including today. A change needs 30 traces on 2 days on each side/');
 	await page.fill('#thresholds [name=min_days]', 'two');
-	await page.locator('#thresholds label', { has: page.locator('[name=min_days][aria-invalid=true]') }).getByText('a number').waitFor();
+	await page.locator('#thresholds label', { has: page.locator('[name=min_days][aria-invalid=true]') }).getByText('a number, 0 or more').waitFor();
 	assert.ok(await page.locator('#thresholds button.primary').isDisabled());
 	await page.fill('#thresholds [name=min_days]', '0');
 	await page.click('#thresholds button.primary');

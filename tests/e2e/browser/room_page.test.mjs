@@ -55,7 +55,7 @@ test('an admin tries rules out, saves them, and sees what goes next and why', as
 		await page.locator(`#next tr[data-due="${old}"]`, { hasText: 'at the next check' }).waitFor();
 		await page.locator(`#next tr[data-due="${soon}"]`, { hasText: 'com.acme.soon' }).waitFor();
 		assert.equal(await page.locator(`#next tr[data-due="${kept}"]`).count(), 0);
-		await page.getByText(/These rules would delete 2 items, [\d.]+ (Ki)?B/).waitFor();
+		await page.getByText(/These rules would delete 2 items \([\d.]+ (Ki)?B\), listed below/).waitFor();
 		assert.equal((await s.get('/api/v1/retention')).json.rules.max_age_days, null, 'nothing is saved by that');
 		assert.deepEqual(await unreadable(page), []);
 		await shot(page, `retention-tried-${scheme}`);

@@ -56,7 +56,7 @@ test('an empty page of the fleet takes a file; a project with few traces names t
 	const empty = await startServer(t);
 	const page = await browser.newPage();
 	await page.goto(link(empty, '/fleet/methods'));
-	await page.getByText('No counted traces in the last 30 days. Drop a trace file anywhere on this page').waitFor();
+	await page.getByText('No traces to show for the last 30 days. Drop a trace file anywhere on this page').waitFor();
 	assert.ok((await page.locator('#methods').boundingBox()).height < 200, 'no reserved space remains');
 	assert.deepEqual(await violations(page), []);
 	await page.goto(`${empty.url}/anrs?kind=deadlock`);
@@ -86,7 +86,7 @@ test('an empty page of the fleet takes a file; a project with few traces names t
 	await page.locator('#methods').getByText('Some methods have no name').getByRole('link', { name: 'no mapping/1' }).click();
 	await page.getByText('waits for names. Send the methodMapping.txt of this build').waitFor();
 	await page.goto(`${empty.url}/fleet/methods?project=test&scenario=other`);
-	await page.getByText('No counted trace matches.').waitFor();
+	await page.getByText('No traces match this filter.').waitFor();
 	await page.getByRole('button', { name: 'Clear the filter' }).click();
 	await page.waitForSelector('#methods tr[data-method]');
 	await page.close();

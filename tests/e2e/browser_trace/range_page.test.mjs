@@ -185,7 +185,7 @@ test('all calls of a method: from the menu, by duration, to one of them', async 
 	assert.deepEqual(await rows(), ['20.0 ms', '5.00 ms', '4.00 ms', '3.00 ms', '2.00 ms']);
 	await panel(page, 'Calls').getByRole('group', { name: 'Calls by duration' }).getByRole('button').last().click();
 	await page.waitForFunction(() => document.querySelectorAll('table.methods tbody tr').length === 1);
-	await page.getByRole('button', { name: 'Every duration' }).click();
+	await page.getByRole('button', { name: 'All durations' }).click();
 	await page.waitForFunction(() => document.querySelectorAll('table.methods tbody tr').length === 5);
 	await panel(page, 'Calls').getByLabel('At least').fill('4');
 	await page.waitForFunction(() => document.querySelectorAll('table.methods tbody tr').length === 3);
@@ -193,7 +193,7 @@ test('all calls of a method: from the menu, by duration, to one of them', async 
 	await panel(page, 'Calls').getByRole('button', { name: '4.00 ms' }).click();
 	await page.waitForFunction((call) => new URL(location.href).searchParams.get('call') === call, `${POOL[2]}.${start + 11 * MS}.1`);
 	await page.waitForFunction((n) => document.querySelector('.callpane h3')?.textContent === n, NAMES[LOAD - 1]);
-	await page.getByRole('button', { name: 'Calls of every method' }).click();
+	await page.getByRole('button', { name: 'Calls of all methods' }).click();
 	await page.waitForFunction(() => !location.search.includes('calls='));
 	await done(page, t);
 });

@@ -74,8 +74,8 @@ function problemsOf({ ready, stages, all, history }: State): Problem[] {
 	const warning = (key: string, is: boolean, text: string, to?: Problem['to'], since_ms?: number): Problem[] => (is ? [{ key, text, fails: false, to, since_ms }] : []);
 	return [
 		...Object.entries(ready.checks).filter(([, c]) => !c.ok).map(([key, c]) => ({ key, text: c.message ? sentence(serverText(c.message)) : CHECKS[key] ?? key, fails: true, since_ms: c.since_ms })),
-		...warning('wait', oldest_s > LONG_WAIT_S, tr('The oldest queued trace has waited {time}.', { time: duration(oldest_s * 1e9) }), ['/traces?state=queued', tr('Queued traces')]),
-		...stages.filter((s) => s.postponed.length > 0).flatMap((s) => warning(s.stage, true, tr('{stage}: traces are postponed.', { stage: STAGES[s.stage] ?? s.stage }), undefined, s.oldest_ms || undefined)),
+		...warning('wait', oldest_s > LONG_WAIT_S, tr('The oldest queued trace has been waiting for {time}.', { time: duration(oldest_s * 1e9) }), ['/traces?state=queued', tr('Queued traces')]),
+		...stages.filter((s) => s.postponed.length > 0).flatMap((s) => warning(s.stage, true, tr('{stage}: some traces are postponed.', { stage: STAGES[s.stage] ?? s.stage }), undefined, s.oldest_ms || undefined)),
 		...warning('failed', failed > 0, tr.many(failed, '{n} decode failed in the last hour.', '{n} decodes failed in the last hour.'), ['/traces?state=failed', tr('Failed traces')]),
 		...warning('errors', errors > 0, tr.many(errors, '{n} request failed with a server error in the last hour.', '{n} requests failed with a server error in the last hour.')),
 		...warning('refused', refused > 0, tr.many(refused, '{n} request was refused by a limit in the last hour.', '{n} requests were refused by a limit in the last hour.')),
@@ -89,7 +89,7 @@ function Now({ v }: { v: State }) {
 	const problems = problemsOf(v);
 	const failed = problems.filter((p) => p.fails).length;
 	return (
-		<Panel title={tr('Now')} id="checks" aside={<span class={failed ? 'state failed' : 'state ready'}>{failed ? tr.many(failed, '{n} check fails', '{n} checks fail') : tr('All checks pass')}</span>}>
+		<Panel title={tr('Current state')} id="checks" aside={<span class={failed ? 'state failed' : 'state ready'}>{failed ? tr.many(failed, '{n} check fails', '{n} checks fail') : tr('All checks pass')}</span>}>
 			{problems.length > 0 && <ul class="problems">{problems.map((p) => (
 				<li key={p.key} data-problem={p.key}><span class={p.fails ? 'state failed' : 'state queued'}>{p.fails ? tr('fails') : tr('warning')}</span><span class="anywhere">{p.text}</span>
 					<span class="quiet">{p.since_ms ? tr('since {time}', { time: when(p.since_ms) }) : ''}</span>{p.to && <a href={link(p.to[0])}>{p.to[1]}</a>}</li>))}</ul>}
@@ -178,7 +178,7 @@ function Slow({ all }: { all: Sample[] }) {
 						<td class="num">{r.over ? <>{count(r.over)} <span class="quiet">{percent(r.over / r.count)}</span></> : '0'}</td><td class="num">{duration(r.mean_s * 1e9)}</td>
 						<td class="num">{Number.isFinite(r.p95_s) ? duration(r.p95_s * 1e9) : tr('over 10 s')}</td></tr>))}</tbody>
 			</Cards>}
-			<p class="quiet">{tr('Since the start of this server, from headers to response. Uploads include the time to send the body.')}</p>
+			<p class="quiet">{tr('Since the server started, from headers to response. Uploads include the time to send the body.')}</p>
 		</Panel>
 	);
 }

@@ -14,9 +14,9 @@ const SERIES: Series[] = [
 	{ name: 'queue_traces', label: tr('Waiting traces'), kind: 'highest' },
 	{ name: 'uploads', label: tr('Uploads'), kind: 'counter' },
 	{ name: 'failed', label: tr('Failed decodes'), kind: 'counter', bad: true },
-	{ name: 'refused', label: tr('Refused by a limit'), kind: 'counter', bad: true },
+	{ name: 'refused', label: tr('Refused requests'), kind: 'counter', bad: true },
 	{ name: 'errors', label: tr('Server errors'), kind: 'counter', bad: true },
-	{ name: 'disk_free_bytes', label: tr('Free disk'), kind: 'lowest', shown: bytes },
+	{ name: 'disk_free_bytes', label: tr('Free disk space'), kind: 'lowest', shown: bytes },
 ];
 
 function Bars({ bars, label, shown }: { bars: Bar[]; label: string; shown: (n: number) => string }) {
@@ -58,7 +58,7 @@ export function Trends({ h }: { h: MetricHistory }) {
 	const began = h.at_ms[0];
 	const short = isFromStart(h);
 	return (
-		<Panel title={tr('Last 24 hours')} id="trends" aside={<span class="quiet">{short && h.at_ms[h.at_ms.length - 1] - began >= MINUTE_MS ? tr('Since the start of this server, {time}', { time: when(began) }) : short ? tr('This server was just started') : tr('Each bar is 15 minutes')}</span>}>
+		<Panel title={tr('Last 24 hours')} id="trends" aside={<span class="quiet">{short && h.at_ms[h.at_ms.length - 1] - began >= MINUTE_MS ? tr('Since the server started, {time}', { time: when(began) }) : short ? tr('The server has just started') : tr('Each bar is 15 minutes')}</span>}>
 			<dl class="trends">{SERIES.map((s) => <Tile key={s.name} s={s} h={h} />)}</dl>
 		</Panel>
 	);

@@ -96,7 +96,7 @@ function Edit({ rules, tryOut, save, busy, said, tried }: { rules: Rules; tryOut
 				<label class="check"><input type="checkbox" checked={flags.keep_annotated} onChange={(e) => flag({ ...flags, keep_annotated: e.currentTarget.checked })} />{tr('Keep traces with a title or annotations')}</label></div>
 			<div class="row"><button type="button" disabled={!now || busy} onClick={() => tryOut(now)}>{tr('Preview deletions')}</button>
 				<button class="primary" disabled={!now || !changed || busy}>{tr('Save rules')}</button>
-				<span class="quiet" role="status">{tried ? tr('These rules would delete {n}, {freed}. The list is below.', { n: (due.length < LISTED_MAX ? '' : '≥ ') + several(due.length, 'item'), freed: bytes(due.reduce((n, d) => n + d.bytes, 0)) }) : said || tr('Nothing is deleted before the rules are saved.')}</span></div>
+				<span class="quiet" role="status">{tried ? tr('These rules would delete {n} ({freed}), listed below.', { n: (due.length < LISTED_MAX ? '' : '≥ ') + several(due.length, 'item'), freed: bytes(due.reduce((n, d) => n + d.bytes, 0)) }) : said || tr('Nothing is deleted until the rules are saved.')}</span></div>
 			<AsJson value={now ?? rules} label={tr('Fill in the form')} use={(v) => { type(textsOf({ ...rules, ...v })); flag({ keep_annotated: v.keep_annotated ?? rules.keep_annotated, keep_first_anr: v.keep_first_anr ?? rules.keep_first_anr }); }} />
 		</form>
 	);

@@ -1,4 +1,4 @@
-// The list of keys.
+// The dialog of keyboard shortcuts.
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { SHORTCUTS } from './shortcuts';
 import { tr } from '../i18n/strings/frame';
@@ -12,8 +12,8 @@ export function KeyList({ close }: { close: () => void }) {
 		return () => before?.focus({ preventScroll: true });
 	}, []);
 	return (
-		<dialog ref={dialog} aria-label={tr('Keys')} onClose={close}>
-			<h2>{tr('Keys')}</h2>
+		<dialog ref={dialog} aria-label={tr('Keyboard shortcuts')} onClose={close}>
+			<h2>{tr('Keyboard shortcuts')}</h2>
 			<div class="keys">{SHORTCUTS.map(({ title, keys }) => <section key={title}>
 				<h3>{title}</h3>
 				<dl>{keys.map(({ shown, does }) => <div key={shown}><dt>{shown}</dt><dd>{does}</dd></div>)}</dl>

@@ -1,4 +1,4 @@
-// "?" opens the list of keys.
+// "?" opens the keyboard shortcuts.
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { ASIDE, later } from '../ui/later';
 

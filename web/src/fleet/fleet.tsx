@@ -9,7 +9,7 @@ import { Narrowed } from './fleetparts';
 import { path } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
-/** The state of the project: open items, durations of scenarios, arrived traces. With few traces these come first. */
+/** The project's state: open items, scenario durations, received traces. A project with few traces lists those first. */
 export function Overview({ newest, few, next }: { newest: ComponentChildren; few: boolean; next: ComponentChildren }) {
 	const open = useOpenRegressions();
 	return <>

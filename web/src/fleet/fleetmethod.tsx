@@ -111,7 +111,7 @@ export function FleetMethod({ name }: { name: string }) {
 			<p class="verdict mono"><MethodName name={name} /></p>
 			<p class="row"><a href={searchLink(name)}>{tr('Its calls in all traces')}</a><a href={withFilter('/fleet/methods')}>{tr('All methods')}</a><Copy text={name} label={tr('Copy name')} />
 				<span class="quiet">{tr('{label}: {meaning}.', { label, meaning })}</span></p>
-			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what={tr('Loading the method')} /> : none ? <p class="quiet">{v.traces === 0 ? tr('No counted trace matches.') : tr('None of these traces has this value.')}</p>
+			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what={tr('Loading the method')} /> : none ? <p class="quiet">{v.traces === 0 ? tr('No traces match this filter.') : tr('None of these traces has this value.')}</p>
 				: <div class={load.busy ? 'stale' : ''}>
 					<Picture by={by} groups={groups} metric={metric} />
 					<Numbers by={by} groups={groups} metric={metric} error={v.error} name={name} />

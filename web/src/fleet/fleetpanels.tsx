@@ -207,7 +207,7 @@ export function Regressions({ open: load, few }: { open: Open; few: boolean }) {
 	return (
 		<Panel title={tr('Regressions')} id="slower" aside={<a href={link('/regressions')}>{all && all.length > ROWS ? tr('All {all}', { all: count(all.length) }) : tr('Regressions')}</a>}>
 			<Pending of={load} what={tr('Loading regressions')} />
-			{all && !load.error && all.length === 0 && <p class="quiet">{tr('No open regressions.')}{few && <> {tr('They need two versions of a scenario with enough traces.')}</>}</p>}
+			{all && !load.error && all.length === 0 && <p class="quiet">{tr('No open regressions.')}{few && <> {tr('A regression is reported once a scenario has enough traces before and after a change.')}</>}</p>}
 			{all && !load.error && all.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Item')}</th><th scope="col" class="num">{tr('Slower')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Since')}</th><th scope="col"><span class="hidden">{tr('Trend')}</span></th></tr></thead>
 				<tbody>{all.slice(0, ROWS).map((r) => <Slower key={r.id} r={r} />)}</tbody>

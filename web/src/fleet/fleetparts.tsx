@@ -102,7 +102,7 @@ export function Stated({ error, more }: { error: number; more?: string }) {
 /** In place of numbers about traces, if there are none: the reason, and the next step. */
 export function NoTraces() {
 	const days = useDays();
-	return <NoRows unmatched={tr('No counted trace matches.')} none={tr.rich('No counted traces in the last {days} days. {next}', { days, next: may.write ? tr.rich('Drop a trace file anywhere on this page, or {link}.', { link: <a href={link('/')}>{tr('send one from a device')}</a> }) : tr('Traces are counted shortly after they are ready.') })} />;
+	return <NoRows unmatched={tr('No traces match this filter.')} none={tr.rich('No traces to show for the last {days} days. {next}', { days, next: may.write ? tr.rich('Drop a trace file anywhere on this page, or {link}.', { link: <a href={link('/')}>{tr('send one from a device')}</a> }) : tr('Traces appear here shortly after they are decoded.') })} />;
 }
 
 const SHORT = /^(\w{1,2}\.)+\w{1,3}$/; // as R8 names methods
@@ -112,5 +112,5 @@ export function Unnamed({ of }: { of: FleetMethodRow[] }) {
 	const raw = of.filter((m) => !m.resolved);
 	if (raw.length === 0 && of.filter((m) => SHORT.test(m.name)).length * 2 <= of.length) return null;
 	const builds = [...new Set(raw.length ? raw.map((m) => m.build_id) : [''])].slice(0, 3).map((b) => <> <a key={b} href={link(b ? `/builds?build=${encodeURIComponent(b)}` : '/builds')}>{b || tr('Builds')}</a></>);
-	return <p class="unnamed">{raw.length === 0 ? tr('These names look obfuscated. Send the R8 mapping of the build.') : raw.some((m) => m.build_id) ? tr('Some methods have no name. Send the mapping of their build:') : tr('Some methods have no name. Send traces with a build_id, and the mapping of the build.')}{builds}</p>;
+	return <p class="unnamed">{raw.length === 0 ? tr('Method names look obfuscated. Send the R8 mapping of their build:') : raw.some((m) => m.build_id) ? tr('Some methods have no name. Send the mapping of their build:') : tr('Some methods have no name, and their traces no build_id. Send traces with a build_id, and the mapping of their build:')}{builds}</p>;
 }

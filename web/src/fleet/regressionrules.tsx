@@ -29,7 +29,7 @@ function Form({ rules, keep }: { rules: Rules; keep: (r: Rules) => Promise<boole
 		<form class="rule" onSubmit={save} aria-label={tr('Thresholds')}>
 			<div class="rules">{FIELDS.map(([key, name, unit]) => (
 				<label key={key}>{name}<span class="row"><input name={key} inputMode="decimal" disabled={!may.write} value={draft[key]} aria-invalid={wrong(key)}
-					onInput={(e) => put({ ...draft, [key]: e.currentTarget.value })} /> {unit}{wrong(key) && <span class="badtext" role="status">{tr('a number')}</span>}</span></label>))}</div>
+					onInput={(e) => put({ ...draft, [key]: e.currentTarget.value })} /> {unit}{wrong(key) && <span class="badtext" role="status">{tr('a number, 0 or more')}</span>}</span></label>))}</div>
 			{may.write && <div class="row"><button class="primary" disabled={same || FIELDS.some(([key]) => wrong(key))}>{tr('Save')}</button></div>}
 		</form>
 	);

@@ -22,7 +22,7 @@ const zh = {
 	'% of the scenario\'s median': '%（占场景中位数）',
 	'Thresholds': '阈值',
 	'Save': '保存',
-	'a number': '数字',
+	'a number, 0 or more': '不小于 0 的数字',
 	'Minimum change': '最小变化',
 	'Minimum certainty': '最低置信度',
 	'standard errors': '个标准误差',

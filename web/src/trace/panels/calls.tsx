@@ -83,19 +83,19 @@ export function CallsPanel({ id, thread, range, threads, names, whole, scope, tu
 	const v = load.value;
 	const limited = min > 0 || max !== null;
 	const calls = tr.many(v?.count ?? 0, '{n} call', '{n} calls');
-	const hint = <span class="quiet">{tr('Calls of every method. Choose "List its calls" of a method to see only its own.')}</span>;
+	const hint = <span class="quiet">{tr('Calls of all methods. Choose "List its calls" of a method to see only its own.')}</span>;
 	const view = viewOf(whole);
 	return (
 		<Panel title={tr('Calls')} aside={<>{scope}<Least min={min} />
 			<Choice label={tr('Order')} value={sort} options={[['duration', tr('Longest')], ['start', tr('First')]]} onPick={(o) => set({ callsort: o === 'start' ? o : null }, true)} /></>}>
-			{(method !== null || v?.count === 0) && <p class="row">{method !== null ? <><strong class="mono anywhere"><MethodName name={names[method]} /></strong> <button class="small" onClick={() => set({ calls: null, ...ALL }, true)}>{tr('Calls of every method')}</button></>
+			{(method !== null || v?.count === 0) && <p class="row">{method !== null ? <><strong class="mono anywhere"><MethodName name={names[method]} /></strong> <button class="small" onClick={() => set({ calls: null, ...ALL }, true)}>{tr('Calls of all methods')}</button></>
 				: hint}</p>}
 			<Pending of={load} what={tr('Reading calls')} />
 			{v && v.count === 0 && <p class="quiet">{tr('No calls here.')}</p>}
 			{v && v.count > 0 && <div class={load.busy ? 'stale' : ''}>
 				<p class="row">{limited && <><strong aria-live="polite">{tr('{total} of {calls} take {from} to {to}', { total: count(v.total), calls, from: duration(min), to: duration(max === null ? v.max_ns : max + 1) })}</strong>
-					<button class="small" onClick={() => set(ALL, true)}>{tr('Every duration')}</button></>}
-					<span class="quiet" role="status">{tr('{count}, p50 {p50}, p95 {p95}, longest {max}, {sum} together', { count: calls, p50: duration(v.p50_ns), p95: duration(v.p95_ns), max: duration(v.max_ns), sum: duration(v.sum_ns) })}{v.partial ? tr('; incomplete: the time limit was reached') : ''}</span>{method === null && !limited && hint}</p>
+					<button class="small" onClick={() => set(ALL, true)}>{tr('All durations')}</button></>}
+					<span class="quiet" role="status">{tr('{count}, p50 {p50}, p95 {p95}, longest {max}, total {sum}', { count: calls, p50: duration(v.p50_ns), p95: duration(v.p95_ns), max: duration(v.max_ns), sum: duration(v.sum_ns) })}{v.partial ? tr('; incomplete: the time limit was reached') : ''}</span>{method === null && !limited && hint}</p>
 				<Histogram of={v} min={min} max={max} />
 				<Table v={v} threads={threads} start={whole.from} method={method !== null} view={view} />
 				<p class="row under"><span class="quiet">{tr('{shown} of {total} of these durations', { shown: count(v.calls.length), total: count(v.total) })}</span>
