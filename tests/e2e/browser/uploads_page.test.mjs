@@ -52,7 +52,7 @@ test('an empty project requests a file; the first that is dropped is shown once 
 	await page.close();
 });
 
-test('an empty page of the fleet takes a file; a project with few traces names the next steps', async (t) => {
+test('an empty fleet page accepts a dropped file; a small project shows the next steps', async (t) => {
 	const empty = await startServer(t);
 	const page = await browser.newPage();
 	await page.goto(link(empty, '/fleet/methods'));

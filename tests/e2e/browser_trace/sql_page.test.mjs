@@ -89,7 +89,7 @@ test('a result is saved as CSV, a query for the project', async (t) => {
 	await done(page, t);
 });
 
-test('names of tables and columns are completed by keys and mouse; statements that ran are listed', async (t) => {
+test('table and column names are completed by keyboard and mouse; earlier statements are listed', async (t) => {
 	const page = await openTrace('?tab=sql');
 	const names = page.locator('#sqlnames [role=option]');
 	await page.fill(editor, '');
@@ -110,7 +110,7 @@ test('names of tables and columns are completed by keys and mouse; statements th
 	await page.keyboard.type('r');
 	await names.filter({ hasText: 'dur_ns' }).click();
 	assert.equal(await page.inputValue(editor), 'SELECT s.dur_ns FROM slice s ORDER BY s.dur_ns');
-	await page.keyboard.type(', n'); // at the cursor, behind what was taken
+	await page.keyboard.type(', n'); // at the cursor, after the inserted name
 	await page.keyboard.press('Escape');
 	assert.equal(await names.count(), 0);
 	await page.keyboard.type('ame');

@@ -84,7 +84,7 @@ function problemsOf({ ready, stages, all, history }: State): Problem[] {
 	];
 }
 
-/** What is wrong now, since when, and where to look; then the checks that pass. */
+/** Current problems with start and link, then the passing checks. */
 function Now({ v }: { v: State }) {
 	const problems = problemsOf(v);
 	const failed = problems.filter((p) => p.fails).length;

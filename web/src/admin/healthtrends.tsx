@@ -1,10 +1,10 @@
-// The server's last day: a number, its history and its extreme, for what an operator looks at first.
+// Charts of the last 24 hours: current value, bars, peak or lowest.
 import { barsOf, extreme, increase, isFromStart, type Bar, type MetricHistory } from '../api/history';
 import { bytes, count, when } from '../i18n/format';
 import { tr } from '../i18n/strings/health';
 import { Panel } from '../ui/parts';
 
-const HIGH = 34, HOUR_MS = 3_600_000, MINUTE_MS = 60_000;
+const BAR_HEIGHT = 34, HOUR_MS = 3_600_000, MINUTE_MS = 60_000;
 
 const clock = (ms: number): string => when(ms).slice(-5);
 
@@ -22,10 +22,10 @@ const SERIES: Series[] = [
 function Bars({ bars, label, shown }: { bars: Bar[]; label: string; shown: (n: number) => string }) {
 	const most = Math.max(1, ...bars.map((b) => b.value ?? 0));
 	return (
-		<svg class="bars" role="img" aria-label={label} viewBox={`0 0 ${bars.length} ${HIGH}`} preserveAspectRatio="none" width="100%" height={HIGH}>
+		<svg class="bars" role="img" aria-label={label} viewBox={`0 0 ${bars.length} ${BAR_HEIGHT}`} preserveAspectRatio="none" width="100%" height={BAR_HEIGHT}>
 			{bars.map((b, i) => {
-				const high = b.value === null ? 0 : Math.max(1, (b.value / most) * HIGH);
-				return b.value !== null && <rect key={b.from_ms} x={i + 0.1} width={0.8} y={HIGH - high} height={high} class={b.value ? '' : 'none'}><title>{`${when(b.from_ms)}: ${shown(b.value)}`}</title></rect>;
+				const high = b.value === null ? 0 : Math.max(1, (b.value / most) * BAR_HEIGHT);
+				return b.value !== null && <rect key={b.from_ms} x={i + 0.1} width={0.8} y={BAR_HEIGHT - high} height={high} class={b.value ? '' : 'none'}><title>{`${when(b.from_ms)}: ${shown(b.value)}`}</title></rect>;
 			})}
 		</svg>
 	);

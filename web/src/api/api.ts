@@ -178,8 +178,8 @@ function askAhead(path: string, params: Params = {}): void {
 	answer.catch(() => ahead.delete(key)); // the real request runs later and reports the error
 }
 
-/** Until all requests made ahead have ended. */
-export const aheadCame = (): Promise<unknown> => Promise.allSettled(ahead.values());
+/** Resolves when all requests made ahead have settled. */
+export const aheadSettled = (): Promise<unknown> => Promise.allSettled(ahead.values());
 
 /** The requested item belongs to another project. */
 export function dropAhead(): void {

@@ -1,5 +1,5 @@
 // Runs before the page's modules are loaded: requests the data that a trace needs. The first module that needs a response takes it.
-import type { First } from '../trace/worker/messages';
+import type { WorkerStart } from '../trace/worker/messages';
 
 declare const WORKER_URL: string;
 
@@ -8,7 +8,7 @@ if (id) {
 	const params = new URLSearchParams(location.search);
 	const project = params.get('project') ?? '';
 	const responses = new Map<string, Promise<Response>>();
-	const ask = (path: string, query = '') => {
+	const request = (path: string, query = '') => {
 		const q = new URLSearchParams(query);
 		if (project) q.set('project', project);
 		const href = q.size ? `${path}?${q}` : path;
@@ -20,14 +20,14 @@ if (id) {
 	const trace = `/api/v1/traces/${id}`;
 	/* The calls of the threads that the address opens, otherwise of the main thread, load while the modules do. */
 	const opened = [params.get('open') || params.get('thread') || 'main', params.get('call')].flatMap((list) => list?.split(',') ?? []);
-	const first: First = { trace: id, project, threads: [...new Set(opened.map((one) => one.split('.')[0]).filter((one) => /^(main|\d+)$/.test(one)))] };
+	const first: WorkerStart = { trace: id, project, threads: [...new Set(opened.map((one) => one.split('.')[0]).filter((one) => /^(main|\d+)$/.test(one)))] };
 	const worker = new Worker(WORKER_URL, { name: JSON.stringify(first) });
-	ask('/api/v1/session', `trace=${id}`);
-	ask(`${trace}/threads`);
-	ask(trace);
-	ask(`${trace}/names`);
-	ask(`${trace}/notes/sums`);
-	ask(`${trace}/documents`, 'kind=anr');
+	request('/api/v1/session', `trace=${id}`);
+	request(`${trace}/threads`);
+	request(trace);
+	request(`${trace}/names`);
+	request(`${trace}/notes/sums`);
+	request(`${trace}/documents`, 'kind=anr');
 	Object.assign(globalThis, { early: { worker, responses } });
 
 	for (const href of document.querySelector<HTMLMetaElement>('meta[name=trace-modules]')!.content.split(' '))

@@ -6,7 +6,7 @@ import { useFleet } from '../fleet/fleetfilter';
 import { tr } from '../i18n/strings/frame';
 import { ListPage } from '../list/list';
 import { Newest } from '../list/newest';
-import { landed } from '../list/uploadlist';
+import { traceChanges } from '../list/uploadlist';
 import { Pending, useLoad } from '../ui/parts';
 import { UploadButton } from './uploadbutton';
 
@@ -15,7 +15,7 @@ const NEWEST = 6;
 export function HomePage() {
 	const { params: { app = '', version_name = '', scenario = '', os = '', build_id = '' } } = useFleet();
 	const asked = { app, version_name, scenario, os, build_id };
-	const load = useLoad(`newest ${JSON.stringify(asked)} ${landed.value}`, (s) => api.traces({ ...asked, limit: NEWEST }, s));
+	const load = useLoad(`newest ${JSON.stringify(asked)} ${traceChanges.value}`, (s) => api.traces({ ...asked, limit: NEWEST }, s));
 	const [first, watch] = useState(false); // the first trace comes while this page is open
 	const v = load.value;
 	const empty = v?.total === 0 && Object.values(asked).every((x) => !x);
@@ -26,7 +26,7 @@ export function HomePage() {
 	const few = v !== null && v.traces.length === v.total && Object.values(asked).every((x) => !x);
 	if (empty || first) return <ListPage />;
 	return (
-		<main class="fleet inorder">
+		<main class="fleet load-in-order">
 			{!v ? <Pending of={load} what={tr('Loading the project')} /> : <Overview few={few} newest={<Newest list={v.traces} total={v.total} capped={v.total_is_capped} />}
 				next={may.write && v.traces.some((t) => t.state === 'ready' && (!t.meta.scenario || !t.meta.version_name)) && <div class="notice next"><p>{tr('To compare durations, send traces with app, version and scenario.')}</p><UploadButton label={tr('Upload with details')} details /></div>} />}
 		</main>

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
-import { aheadCame, aheadOfTrace, api, dropAhead, may, Refusal, useProject, useScope, useTools, type Session } from '../api/api';
+import { aheadOfTrace, aheadSettled, api, dropAhead, may, Refusal, useProject, useScope, useTools, type Session } from '../api/api';
 import { away, expired } from '../api/health';
 import { Drop } from './drop';
 import { Find } from './find';
@@ -174,7 +174,7 @@ function App() {
 	);
 }
 
-const FIRST_MS = 150;
+const FIRST_RENDER_MS = 150;
 
 /** Loads the page's code and a trace's data while the session is requested. Resolves when the page can be drawn. */
 function begin(): Promise<unknown> {
@@ -182,8 +182,8 @@ function begin(): Promise<unknown> {
 	const known = load();
 	const code = (id ? trace : (placeOf(path.value) ?? PLACES[0]).page).begin();
 	if (id) aheadOfTrace(id);
-	return Promise.all([code, known.then(() => (session.value?.signed_in ? aheadCame() : signIn.begin()))]);
+	return Promise.all([code, known.then(() => (session.value?.signed_in ? aheadSettled() : signIn.begin()))]);
 }
 
-/* Each state of loading that is drawn takes a frame from the first picture. */
-void Promise.race([begin(), new Promise((late) => setTimeout(late, FIRST_MS))]).then(() => render(<App />, document.getElementById('app')!));
+/* Each loading state that is rendered delays the first picture by a frame. */
+void Promise.race([begin(), new Promise((late) => setTimeout(late, FIRST_RENDER_MS))]).then(() => render(<App />, document.getElementById('app')!));

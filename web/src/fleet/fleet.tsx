@@ -15,10 +15,10 @@ export function Overview({ newest, few, next }: { newest: ComponentChildren; few
 	return <>
 		<div class="row head"><h1>{tr('Overview')}</h1><FleetFilter /><Narrowed /></div>
 		{few && <>{newest}{next}</>}
-		<div class="pair inorder"><Regressions open={open} few={few} /><Anrs few={few} /></div>
-		<div class="pair far inorder"><ScenarioTimes open={open} />{!few && newest}</div>
+		<div class="pair load-in-order"><Regressions open={open} few={few} /><Anrs few={few} /></div>
+		<div class="pair far load-in-order"><ScenarioTimes open={open} />{!few && newest}</div>
 		<Intake />
-		<div class="pair far inorder"><FleetFindings /><Slowest /></div>
+		<div class="pair far load-in-order"><FleetFindings /><Slowest /></div>
 	</>;
 }
 

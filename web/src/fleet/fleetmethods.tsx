@@ -5,7 +5,7 @@ import { METRICS, metricNamed, STATS, statNamed, valueOf, type FleetMethodRow, t
 import { FleetCallers } from './fleetcallers';
 import { FleetMethod } from './fleetmethod';
 import { FleetFilter } from './fleetfilter';
-import { methodLink, Narrowed, NoTraces, OnThread, Stated, Unnamed, useAsked, withFilter } from './fleetparts';
+import { methodLink, Narrowed, MissingMappings, NoTraces, OnThread, Stated, useAsked, withFilter } from './fleetparts';
 import { count, percent } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { Choice, MethodName, Panel, Pending, Sorted, useLoad } from '../ui/parts';
@@ -44,7 +44,7 @@ function Table({ v, rows }: { v: FleetMethods; rows: number }) {
 	const overloads = distinctions(v.methods.map((m) => m.name), v.methods.map((m) => m.descriptor));
 	return <>
 		<p class="quiet" role="status">{tr.rich('{total} {total2} of {traces} {traces2}{methods}.', { total: count(v.total), total2: v.total === 1 ? tr('method') : tr('methods'), traces: count(v.traces), traces2: v.traces === 1 ? tr('trace') : tr('traces'), methods: v.total > v.methods.length && tr(', the first {methods}', { methods: count(v.methods.length) }) })}</p>
-		<Unnamed of={v.methods} />
+		<MissingMappings of={v.methods} />
 		<Cards of="methods">
 			<thead><tr><th scope="col">{tr('Method')}</th>{METRICS.map(([of, label, hint]) => <Sorted key={of} by={of} label={label} hint={hint} now={{ sort: metric, order }} standard="self" />)}
 				<th scope="col" class="num">{tr('In traces')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>

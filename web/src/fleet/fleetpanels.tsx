@@ -5,7 +5,7 @@ import { manage } from '../api/manage';
 import { KINDS, type Groups } from './anrgroups';
 import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
 import { durationName } from './triage';
-import { byName, Change, methodLink, NoTraces, PickBy, Stated, Uncounted, Unnamed, useAsked, useBy, withFilter } from './fleetparts';
+import { byName, Change, methodLink, MissingMappings, NoTraces, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { span, Trend, useDays } from './fleetfilter';
 import { count, duration, percent, signed } from '../i18n/format';
 import { interval } from '../i18n/interval';
@@ -249,7 +249,7 @@ export function Slowest() {
 		<Panel title={tr('Slowest methods')} id="slowest" aside={<a href={withFilter('/fleet/methods')}>{v ? tr('All {total} methods', { total: count(v.total) }) : tr('Methods')}</a>}>
 			<Pending of={load} what={tr('Loading methods')} />
 			{v && !load.error && v.methods.length === 0 && <NoTraces />}
-			{v && !load.error && v.methods.length > 0 && <><Unnamed of={v.methods} /><Cards>
+			{v && !load.error && v.methods.length > 0 && <><MissingMappings of={v.methods} /><Cards>
 				<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('Self, p50')}</th><th scope="col" class="num">{tr('Self, p95')}</th><th scope="col" class="num">{tr('Wall, p95')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 				<tbody>{v.methods.map((m) => <tr key={`${m.name} ${m.descriptor} ${m.build_id}`} data-method={m.name}>
 					<td class="anywhere wide"><a href={methodLink(m.name)}><MethodName name={m.name} /></a></td>

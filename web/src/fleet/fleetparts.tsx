@@ -105,12 +105,12 @@ export function NoTraces() {
 	return <NoRows unmatched={tr('No traces match this filter.')} none={tr.rich('No traces to show for the last {days} days. {next}', { days, next: may.write ? tr.rich('Drop a trace file anywhere on this page, or {link}.', { link: <a href={link('/')}>{tr('send one from a device')}</a> }) : tr('Traces appear here shortly after they are decoded.') })} />;
 }
 
-const SHORT = /^(\w{1,2}\.)+\w{1,3}$/; // as R8 names methods
+const OBFUSCATED = /^(\w{1,2}\.)+\w{1,3}$/; // as R8 names methods
 
-/** Which mapping would name the methods that have no name, and how to send it. */
-export function Unnamed({ of }: { of: FleetMethodRow[] }) {
+/** Links to the builds whose mapping is missing. */
+export function MissingMappings({ of }: { of: FleetMethodRow[] }) {
 	const raw = of.filter((m) => !m.resolved);
-	if (raw.length === 0 && of.filter((m) => SHORT.test(m.name)).length * 2 <= of.length) return null;
+	if (raw.length === 0 && of.filter((m) => OBFUSCATED.test(m.name)).length * 2 <= of.length) return null;
 	const builds = [...new Set(raw.length ? raw.map((m) => m.build_id) : [''])].slice(0, 3).map((b) => <> <a key={b} href={link(b ? `/builds?build=${encodeURIComponent(b)}` : '/builds')}>{b || tr('Builds')}</a></>);
 	return <p class="unnamed">{raw.length === 0 ? tr('Method names look obfuscated. Send the R8 mapping of their build:') : raw.some((m) => m.build_id) ? tr('Some methods have no name. Send the mapping of their build:') : tr('Some methods have no name, and their traces no build_id. Send traces with a build_id, and the mapping of their build:')}{builds}</p>;
 }

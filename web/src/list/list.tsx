@@ -10,7 +10,7 @@ import { Busy, Failure, useLoad } from '../ui/parts';
 import { EmptyPage, Pages, useRowKeys } from '../ui/pages';
 import { text, texts } from '../ui/route';
 import { Arrival, Start } from './start';
-import { landed } from './uploadlist';
+import { traceChanges } from './uploadlist';
 import { tr } from '../i18n/strings/list';
 import { backOff, FILTERS, totalOf } from '../api/traces';
 
@@ -108,7 +108,7 @@ function useRefresh(on: boolean, state: string, again: () => void): void {
 export function ListPage() {
 	const names = [...FILTERS, 'sort', 'order', 'cursor'];
 	const params = Object.fromEntries(names.map((n) => [n, texts(n)]));
-	const page = useLoad(`${JSON.stringify(params)} ${landed.value}`, (s) => api.traces({ ...params, limit: PAGE }, s));
+	const page = useLoad(`${JSON.stringify(params)} ${traceChanges.value}`, (s) => api.traces({ ...params, limit: PAGE }, s));
 	const [first, watch] = useState(false); // the first trace comes while this page is open
 	const [asking, ask] = useState(false);
 	const v = page.value;

@@ -6,7 +6,7 @@ import { heardInTime } from '../i18n/servertext';
 import { firstProject } from '../ui/makekey';
 import { go, link, path } from '../ui/route';
 import { tr } from '../i18n/strings/frame';
-import { details, landed, uploads, type Upload } from './uploadlist';
+import { details, traceChanges, uploads, type Upload } from './uploadlist';
 import { planOf } from './uploadplan';
 
 const HEAD_BYTES = 64 * 1024;
@@ -76,7 +76,7 @@ async function run(u: Upload): Promise<void> {
 		await firstProject();
 		if (u.kind === 'trace') await sendTrace(u);
 		else await sendMapping(u);
-		landed.value++;
+		traceChanges.value++;
 	} catch (why) {
 		change(u.id, { stage: 'failed', error: why as Error });
 	}
@@ -109,7 +109,7 @@ async function sendTrace(u: Upload): Promise<void> {
 	const answer = await sendFile(u, '/api/v1/traces', 'POST', body, meta);
 	const { id } = (await answer.json()) as { id: string };
 	change(u.id, { stage: 'decoding', trace: id, sent: 1 });
-	landed.value++;
+	traceChanges.value++;
 	pump();
 	if (answer.status === 202) await api.mark(id, { title: u.file.name.slice(0, 200) }).catch(() => undefined); // a failed title does not fail the upload
 	await decoded(u, id);

@@ -1,4 +1,4 @@
-// The files that were dropped or chosen, and how far each is.
+// Dropped or chosen files and their progress.
 import { signal } from '@preact/signals';
 import type { Kind, Side } from './uploadplan';
 
@@ -7,10 +7,10 @@ export type Stage = 'waiting' | 'unnamed' | 'sending' | 'decoding' | 'ready' | '
 export interface Upload {
 	id: number;
 	file: File;
-	sides: [Side, File][]; // that belong to it, as names of threads
+	sides: [Side, File][]; // sent with it, such as threads.txt
 	kind: Kind;
 	stage: Stage;
-	sent: number; // of 1
+	sent: number; // fraction sent, 0 to 1
 	trace?: string;
 	build: string;
 	error?: Error;
@@ -21,4 +21,4 @@ export interface Details { app: string; version_name: string; scenario: string; 
 export const details = signal<Details>({ app: '', version_name: '', scenario: '', device: '', build_id: '' });
 
 export const uploads = signal<Upload[]>([]);
-export const landed = signal(0); // counts changes of the project's traces
+export const traceChanges = signal(0); // counts changes of the project's traces

@@ -121,11 +121,11 @@ export function Tray() {
 	const busy = list.filter(isBusy).length;
 	const here = path.value;
 	const isShown = (u: Upload) => here === `/traces/${u.trace}`;
-	const [seen, see] = useState(0); // uploads up to this id were listed when the reader opened one of their traces
+	const [seenId, setSeenId] = useState(0); // uploads up to this id were listed when the reader opened one of their traces
 	useEffect(() => {
-		if (list.some(isShown)) see(Math.max(...list.map((u) => u.id)));
+		if (list.some(isShown)) setSeenId(Math.max(...list.map((u) => u.id)));
 	}, [here]);
-	const folds = busy === 0 && here.startsWith('/traces/') && list.every((u) => !needsReader(u) && (u.id <= seen || isShown(u))); // it would cover the trace
+	const folds = busy === 0 && here.startsWith('/traces/') && list.every((u) => !needsReader(u) && (u.id <= seenId || isShown(u))); // otherwise the list would cover the trace
 	const [shown, show] = useState(false);
 	useEffect(() => show(false), [folds]);
 	useEffect(() => {

@@ -126,7 +126,7 @@ export const focused = (field: HTMLElement | null): void => {
 	field?.closest('form')?.scrollIntoView({ block: 'nearest' });
 };
 
-/** The ref of a result: it is shown when it arrives below the window. */
+/** Ref that scrolls a new result into view. */
 export const inView = (e: HTMLElement | null): void => e?.scrollIntoView({ block: 'nearest' });
 
 export function Copy({ text, label = tr('Copy') }: { text: string | (() => string); label?: string }) {

@@ -1,4 +1,4 @@
-// Marks of a trace, in lists and on its page.
+// Tags and pin of a trace, in lists and on its page.
 import { tr } from '../i18n/strings/frame';
 import { link } from './route';
 

@@ -193,7 +193,7 @@ function Sandwich({ p, metric, steps, named }: { p: Props; metric: Metric; steps
 	const pick = (m: number) => set({ method: m, ...NO_PARTS }, true);
 	const half = { p, metric, named, pick, top };
 	return (
-		<div class="sandwich inorder">
+		<div class="sandwich load-in-order">
 			<h3>{tr('Callers')}</h3>
 			<Half {...half} held="callers" title={tr('Callers')} at={up} steps={[...steps, { kind: 'fold', method }]} go={(to) => set({ callers: to === top ? null : placeText(to) }, true)} />
 			<h3 class="mono" tabIndex={-1}>{named[method]}</h3>

@@ -70,7 +70,7 @@ function Queries({ sql, pick }: { sql: string; pick: (sql: string) => void }) {
 	</>;
 }
 
-/** Statements run before, in a box: a click runs one again. */
+/** Earlier statements; a click runs one again. */
 function History({ now, pick }: { now: string; pick: (sql: string) => void }) {
 	const all = statementsRun();
 	return all.length === 0 ? null : <Popover label={tr('History')} title={tr('Queries run in this browser')}>{(close) => <ul class="ran">{all.map((one) => (

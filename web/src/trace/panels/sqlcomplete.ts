@@ -1,4 +1,4 @@
-// Completion of an SQL statement by names, and the statements that were run last.
+// Completion of table and column names, and the history of statements.
 export interface Completion { from: number; names: string[] } // the word begins at `from`
 
 /** Names for the word that ends at the cursor: a column of the table before a dot, otherwise tables and columns, those of the
@@ -16,21 +16,21 @@ export function completionOf(sql: string, cursor: number, tables: string[]): Com
 	return names.length ? { from: cursor - word.length, names: names.slice(0, 8) } : null;
 }
 
-const KEY = 'tracewell-sql', MOST = 10;
+const KEY = 'tracewell-sql', MAX_STATEMENTS = 10;
 
 /** Statements run in this browser, the last one first. */
 export function statementsRun(): string[] {
 	try {
 		return (JSON.parse(localStorage.getItem(KEY) ?? '[]') as string[]).filter((s) => typeof s === 'string');
 	} catch {
-		return []; // not stored, or not by this page
+		return []; // nothing stored, or not valid JSON
 	}
 }
 
 export function rememberStatement(sql: string): void {
 	try {
-		localStorage.setItem(KEY, JSON.stringify([sql, ...statementsRun().filter((s) => s !== sql)].slice(0, MOST)));
+		localStorage.setItem(KEY, JSON.stringify([sql, ...statementsRun().filter((s) => s !== sql)].slice(0, MAX_STATEMENTS)));
 	} catch {
-		// it is not remembered
+		// storage is full or disabled
 	}
 }

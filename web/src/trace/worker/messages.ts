@@ -64,7 +64,7 @@ export interface Picture {
 }
 
 /** Threads to open before the page has sent a message: the worker's name, as JSON. */
-export interface First {
+export interface WorkerStart {
 	trace: string;
 	project: string;
 	threads: string[]; // main, or a tid

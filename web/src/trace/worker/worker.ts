@@ -2,7 +2,7 @@
 import type { Thread } from '../../api/api';
 import { called, found, hitOf, next, selfOf, visible } from './calls';
 import { Refused, WHOLE_MAX, type Directory } from './levels';
-import type { About, First, FromWorker, ToWorker, WorkerError } from './messages';
+import type { About, FromWorker, ToWorker, WorkerError, WorkerStart } from './messages';
 import { paint, type Label, type Look } from './paint';
 import { sliceAt, type Rows } from './rows';
 import { get, Store, type Progress } from './store';
@@ -174,7 +174,7 @@ function answer(m: ToWorker): void {
 }
 
 /* The page's thread is busy when its first message would arrive, so the first threads come with the worker's name. */
-const { trace, project, threads }: First = JSON.parse(self.name || '{"threads":[]}');
+const { trace, project, threads }: WorkerStart = JSON.parse(self.name || '{"threads":[]}');
 
 async function early<T>(path: string, query: Record<string, string>): Promise<T> {
 	const q = new URLSearchParams({ ...query, ...(project && { project }) });
@@ -184,7 +184,7 @@ async function early<T>(path: string, query: Record<string, string>): Promise<T>
 const chunksOf = (thread: string) => early<Directory>('slices', { thread });
 
 /** The main thread's; in a trace without one the page opens the thread that ran the longest. */
-async function chunksOfFirst(): Promise<Directory> {
+async function chunksOfMain(): Promise<Directory> {
 	const main = await chunksOf('main').catch(() => null);
 	if (main?.slices) return main;
 	const { threads: all } = await early<{ threads: Thread[] }>('threads', {});
@@ -192,6 +192,6 @@ async function chunksOfFirst(): Promise<Directory> {
 }
 
 for (const one of threads)
-	(one === 'main' ? chunksOfFirst() : chunksOf(one))
+	(one === 'main' ? chunksOfMain() : chunksOf(one))
 		.then((d) => open({ kind: 'open', trace, project, tids: [d.tid], early: d }))
 		.catch(() => undefined); // the page opens its threads again and reports errors
