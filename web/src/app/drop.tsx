@@ -2,7 +2,7 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { may } from '../api/api';
 import { tr } from '../i18n/strings/frame';
-import { uploads } from '../list/uploadlist';
+import { uploads } from '../list/uploadstate';
 import { ASIDE, later } from '../ui/later';
 
 const tray = later('tray', async () => (await import('../list/uploads')).Tray, ASIDE);

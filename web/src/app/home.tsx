@@ -6,7 +6,7 @@ import { useFleet } from '../fleet/fleetfilter';
 import { tr } from '../i18n/strings/frame';
 import { ListPage } from '../list/list';
 import { Newest } from '../list/newest';
-import { traceChanges } from '../list/uploadlist';
+import { traceChanges } from '../list/uploadstate';
 import { Pending, useLoad } from '../ui/parts';
 import { UploadButton } from './uploadbutton';
 

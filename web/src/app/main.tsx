@@ -6,7 +6,7 @@ import { aheadOfTrace, aheadSettled, api, dropAhead, may, Refusal, useProject, u
 import { away, expired } from '../api/health';
 import { Drop } from './drop';
 import { Find } from './find';
-import { Keys } from './keys';
+import { ShortcutKey } from './shortcutkey';
 import { language, LANGUAGES, speak, type Language } from '../i18n/language';
 import { Navigation } from './navigation';
 import { allowed, placeOf, PLACES, trace, traceOf } from './pages';
@@ -169,7 +169,7 @@ function App() {
 			<Head s={s} />
 			<Away />
 			{failed.value ? isForeign(failed.value) ? <lost.Page why="project" /> : <main><Failure error={failed.value} retry={load} /></main>
-				: s ? <><Page s={s} /><Keys /><Drop signedIn={s.signed_in} /></> : <main><Busy what={tr('Checking your session')} /></main>}
+				: s ? <><Page s={s} /><ShortcutKey /><Drop signedIn={s.signed_in} /></> : <main><Busy what={tr('Checking your session')} /></main>}
 		</>
 	);
 }

@@ -10,7 +10,7 @@ import { Busy, Failure, useLoad } from '../ui/parts';
 import { EmptyPage, Pages, useRowKeys } from '../ui/pages';
 import { text, texts } from '../ui/route';
 import { Arrival, Start } from './start';
-import { traceChanges } from './uploadlist';
+import { traceChanges } from './uploadstate';
 import { tr } from '../i18n/strings/list';
 import { backOff, FILTERS, totalOf } from '../api/traces';
 

@@ -6,7 +6,7 @@ import { heardInTime } from '../i18n/servertext';
 import { firstProject } from '../ui/makekey';
 import { go, link, path } from '../ui/route';
 import { tr } from '../i18n/strings/frame';
-import { details, traceChanges, uploads, type Upload } from './uploadlist';
+import { details, traceChanges, uploads, type Upload } from './uploadstate';
 import { planOf } from './uploadplan';
 
 const HEAD_BYTES = 64 * 1024;

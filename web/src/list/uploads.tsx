@@ -9,7 +9,7 @@ import { Dialog } from '../ui/popover';
 import { useLoad } from '../ui/parts';
 import { link, path } from '../ui/route';
 import { dismiss, dismissEnded, isBusy, mayRetry, nameBuild, retry, take } from './upload';
-import { details, uploads, type Details, type Upload } from './uploadlist';
+import { details, uploads, type Details, type Upload } from './uploadstate';
 
 export { take };
 

@@ -2,9 +2,9 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { ASIDE, later } from '../ui/later';
 
-const list = later<{ close: () => void }>('keys', async () => (await import('./keylist')).KeyList, ASIDE);
+const list = later<{ close: () => void }>('shortcuts', async () => (await import('./shortcutlist')).ShortcutList, ASIDE);
 
-export function Keys() {
+export function ShortcutKey() {
 	const [open, show] = useState(false);
 	useLayoutEffect(() => {
 		const key = (e: KeyboardEvent) => {

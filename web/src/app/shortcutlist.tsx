@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import { SHORTCUTS } from './shortcuts';
 import { tr } from '../i18n/strings/frame';
 
-export function KeyList({ close }: { close: () => void }) {
+export function ShortcutList({ close }: { close: () => void }) {
 	const dialog = useRef<HTMLDialogElement>(null);
 	useLayoutEffect(() => {
 		const before = document.activeElement as HTMLElement | null;
