@@ -111,6 +111,7 @@ static enum tw_status plan(
         struct tw_db *db, const struct tw_project_move *m, struct turn *t, struct tw_err *err)
 {
 	const int64_t most = m->decode ? TW_MOVE_AT_ONCE : -1;
+	char last[TW_ID_BYTES] = "";
 	int all = 0;
 	enum tw_status st = tw_cat_exec(db, NULL, err,
 	        "CREATE TEMP TABLE IF NOT EXISTS move(old TEXT PRIMARY KEY, new TEXT NOT NULL)",
@@ -124,8 +125,10 @@ static enum tw_status plan(
 		        " WHERE project_id=? AND trace_id>? ORDER BY trace_id LIMIT ?",
 		        "tti", m->from_id, t->after, most);
 	if (st == TW_OK)
-		st = tw_cat_first_text(db, t->after, sizeof t->after, err,
-		        "SELECT coalesce(max(old),?) FROM temp.move", "t", t->after);
+		st = tw_cat_first_text(
+		        db, last, sizeof last, err, "SELECT max(old) FROM temp.move", "");
+	if (last[0])
+		memcpy(t->after, last, sizeof last);
 	if (st == TW_OK)
 		st = rename_taken(db, m->to_id, &t->sums.renamed, err);
 	if (st == TW_OK)
