@@ -49,6 +49,7 @@ struct tw_quota *tw_quota_new(const struct tw_quota_limits *limits)
 	(void)pthread_mutex_init(&q->lock, NULL);
 	randombytes_buf(q->secret, sizeof q->secret);
 	q->limits = *limits;
+	q->clock_ms = tw_unix_ms;
 	for (enum tw_quota_who who = 0; who < TW_QUOTA_WHO; who++) {
 		q->slots[who] = tw_mem_zalloc(sets_of[who] * WAYS, sizeof **q->slots);
 		if (!q->slots[who])
@@ -74,6 +75,10 @@ static void lock_at(struct tw_quota *q, int64_t now_us)
 
 	(void)pthread_mutex_lock(&q->lock);
 	back_us = q->last_us - now_us;
+	if (back_us > STEP_BACK_US) { /* or this thread was delayed since it read the clock */
+		now_us = q->clock_ms() * 1000;
+		back_us = q->last_us - now_us;
+	}
 	for (int who = 0; back_us > STEP_BACK_US && who < TW_QUOTA_WHO; who++)
 		for (size_t i = 0; i < sets_of[who] * WAYS; i++)
 			for (int what = 0; what < TW_QUOTA_WHAT; what++)

@@ -19,6 +19,7 @@ struct tw_quota {
 	uint8_t secret[crypto_shorthash_KEYBYTES]; /* prevents clients from choosing ids that share
 	                                            * a set */
 	struct tw_quota_limits limits;
+	int64_t (*clock_ms)(void);
 	int64_t last_us; /* the clock at the last use */
 	struct tw_quota_slot *slots[TW_QUOTA_WHO];
 	uint64_t refused[TW_QUOTA_WHO][TW_QUOTA_WHAT];

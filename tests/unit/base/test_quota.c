@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
-#include "server/http/limit/quota.h"
+#include "server/http/limit/quota_int.h"
 #include "tests/unit/unit.h"
 
 enum { NOW = 1000000000, MINUTE = 60000, DAY = 86400000 };
@@ -118,6 +118,13 @@ static void test_no_limit(void **state)
 	(void)tw_quota_free(q);
 }
 
+static int64_t clock_ms;
+
+static int64_t read_clock(void)
+{
+	return clock_ms;
+}
+
 /* A clock that is set back by a year delays no caller longer than a window. */
 static void test_clock_set_back(void **state)
 {
@@ -125,12 +132,29 @@ static void test_clock_set_back(void **state)
 	int64_t year = INT64_C(365) * DAY;
 
 	(void)state;
+	q->clock_ms = read_clock;
+	clock_ms = NOW;
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(take(q, TW_QUOTA_KEY, "k", 0, NOW + year), TW_OK);
 	assert_int_equal(wait_of(q, "k", 0, NOW), 10);
 	assert_int_equal(take(q, TW_QUOTA_KEY, "other", 0, NOW), TW_OK);
 	assert_int_equal(take(q, TW_QUOTA_KEY, "k", 0, NOW + 10000), TW_OK);
 	assert_int_equal(wait_of(q, "k", 0, NOW + 10000), 10);
+	(void)tw_quota_free(q);
+}
+
+/* A thread that reads the clock and then waits does not set it back. */
+static void test_late_thread(void **state)
+{
+	struct tw_quota *q = tw_quota_new(&limits);
+
+	(void)state;
+	q->clock_ms = read_clock;
+	clock_ms = NOW + 5000;
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(take(q, TW_QUOTA_KEY, "k", 0, NOW + 5000), TW_OK);
+	assert_int_equal(take(q, TW_QUOTA_KEY, "late", 0, NOW), TW_OK);
+	assert_int_equal(wait_of(q, "k", 0, NOW + 5000), 10);
 	(void)tw_quota_free(q);
 }
 
@@ -284,6 +308,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settling),
         cmocka_unit_test(test_no_limit),
         cmocka_unit_test(test_clock_set_back),
+        cmocka_unit_test(test_late_thread),
         cmocka_unit_test(test_hostile_ids),
         cmocka_unit_test_setup_teardown(test_restart, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_damaged_file, make_folder, remove_folder),
