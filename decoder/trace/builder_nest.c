@@ -116,7 +116,7 @@ static void sort_block(const struct records *r, uint32_t *v, uint64_t n)
 	}
 }
 
-/* Number of elements of the sorted array before x: few in a few steps, many by bisection. */
+/* Number of elements of the sorted array before x, by galloping search. */
 static uint64_t count_before(const struct records *r, const uint32_t *v, uint64_t n, uint32_t x)
 {
 	uint64_t low = 0;
@@ -165,8 +165,8 @@ static void merge_halves(
 	}
 }
 
-/* Merges runs: those that are in order already cost one comparison, and those that overlap in few
- * places a few more.  Files in order of ends, or of several such parts, consist of them. */
+/* Merge sort.  Adjacent runs already in order cost one comparison; runs that barely overlap cost
+ * few more. */
 static void sort_order(const struct records *r, uint32_t *v, uint64_t n, uint32_t *spare)
 {
 	for (uint64_t at = 0; at < n; at += SORT_BLOCK)

@@ -258,7 +258,7 @@ void tw_api_sample_metrics(struct tw_periodic *p, void *arg)
 	(void)p;
 	tw_buf_init(&out, MAX_METRICS);
 	if (write_metrics(api, &out, &err) ==
-	        TW_OK) /* else a gap: the catalogue does not respond */
+	        TW_OK) /* otherwise leaves a gap: the catalogue is not responding */
 		tw_metric_history_add(api->history, tw_unix_ms(), str_of(&out));
 	tw_buf_done(&out);
 }
@@ -287,9 +287,8 @@ const struct tw_route tw_routes_ops[] = {
         TW_ROUTE("GET", "/metrics", TW_NEED_PUBLIC, "Counters in Prometheus' text form",
                 .any_params = true, .roles = TW_ROLE_ALL, .metrics = true, .quiet = true,
                 .end = metrics),
-        TW_ROUTE("GET", "/metrics/history", TW_NEED_PUBLIC,
-                "Some of the counters, for the last day", .roles = TW_ROLE_ALL, .metrics = true,
-                .quiet = true, .end = metrics_history),
+        TW_ROUTE("GET", "/metrics/history", TW_NEED_PUBLIC, "Selected metrics of the last 24 hours",
+                .roles = TW_ROLE_ALL, .metrics = true, .quiet = true, .end = metrics_history),
         TW_ROUTE("GET", "/api/v1/openapi.json", TW_NEED_PUBLIC, "This OpenAPI document",
                 .roles = TW_ROLE_ALL, .end = openapi),
         {0},

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Of uint64_t. */
+/* Compares uint64_t. */
 static inline int tw_by_u64(const void *pa, const void *pb)
 {
 	const uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
@@ -15,7 +15,7 @@ static inline int tw_by_u64(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-/* Of const char *. */
+/* Compares const char *. */
 static inline int tw_by_text(const void *pa, const void *pb)
 {
 	return strcmp(*(const char *const *)pa, *(const char *const *)pb);

@@ -173,8 +173,8 @@ enum tw_cat_subject {
 };
 
 /* Takes a writing connection and begins.  tw_cat_end commits if st is TW_OK, otherwise rolls back,
- * gives it back, and returns st or the commit's error.  With db NULL, because it did not begin, it
- * returns st. */
+ * gives it back, and returns st or the commit's error.  If db is NULL (begin failed), returns st.
+ */
 enum tw_status tw_cat_begin(struct tw_catalogue *c, enum tw_cat_subject alone, const char *id,
         struct tw_db **ret, struct tw_err *err);
 /* For a group of uploads; independent of this thread's actor.  `one`: as tw_cat_begin_one. */
@@ -251,7 +251,7 @@ enum tw_status tw_cat_user_insert(struct tw_db *db, const char *name, const char
 /* tw_catalogue_session_add in a transaction (catalogue_session.c). */
 enum tw_status tw_cat_session_add(struct tw_db *db, const struct tw_session *s, struct tw_err *err);
 
-/* A read connection; return it with tw_cat_done, which does nothing with NULL: of a failure. */
+/* A read connection; return it with tw_cat_done, which accepts NULL. */
 enum tw_status tw_cat_reader(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 void tw_cat_done(struct tw_catalogue *c, struct tw_db *db);
 /* One with a single snapshot until tw_cat_snapshot_done, which must always be called, after
@@ -271,9 +271,8 @@ struct tw_cat_array {
 /* Prepares and binds.  tw_cat_row steps: true for a row; false at the end or on failure, which
  * tw_cat_close returns. */
 struct tw_cat_query {
-	bool late; /* no row was read because the work's deadline passed */
-	enum tw_status
-	        unopened; /* if stmt is NULL: why; there are no rows, and closing returns it */
+	bool late;               /* no row was read because the work's deadline passed */
+	enum tw_status unopened; /* of tw_cat_close if stmt is NULL; there are no rows */
 	struct tw_db *db;
 	struct tw_stmt *stmt;
 	struct tw_stmt **kept;          /* NULL: the statement is dropped on close */
@@ -391,8 +390,7 @@ enum tw_status tw_cat_query_write(struct tw_cat_query *q, struct tw_db *db,
         const struct tw_cat_written *what, struct tw_err *err, const char *sql, const char *types,
         ...);
 
-/* The first row of a statement, by its fields.  *row is unchanged without one; ret_found may be
- * NULL. */
+/* Reads the first row by its fields.  Without one, *row is unchanged; ret_found may be NULL. */
 enum tw_status tw_cat_get(struct tw_db *db, const struct tw_fields *fields, struct tw_arena *a,
         void *row, bool *ret_found, struct tw_err *err, const char *sql, const char *types, ...);
 /* The same on a read connection. */

@@ -541,7 +541,8 @@ static enum tw_status refuse_spool(struct tw_blobs *b, struct tw_err *err)
 	if (empty)
 		return TW_OK;
 	return tw_fail(err, TW_CONFLICT,
-	        "%.60s has no catalogue, but files in spool/, which a start deletes: check --data,"
+	        "%.60s has no catalogue, but has files in spool/, which a start would delete: "
+	        "check --data,"
 	        " or start once with --adopt",
 	        tw_blobs_dir(b));
 }

@@ -202,7 +202,7 @@ static void read_clock(struct tw_retention_job *j)
 		tw_log(TW_LOG_WARN, "retention_clock",
 		        tw_log_number("days_ahead", (tw_unix_ms() - j->now_ms) / TW_DAY_MS),
 		        tw_log_text("reason",
-		                "the clock went forward: deleting by age follows it in a day"));
+		                "the clock jumped forward: deletion by age pauses for a day"));
 }
 
 static void keep_all(struct tw_periodic *p, void *arg)

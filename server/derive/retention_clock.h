@@ -1,10 +1,9 @@
 /*
- * retention_clock.h - the time by which retention deletes.
+ * retention_clock.h - the clock that retention uses.
  *
- * A clock that is ahead, as after a start with a wrong date, would make all traces too old.  So
- * retention follows a step forward of more than a day only after a day of uptime; until then its
- * time goes on from before the step.  The last time is stored in data/retention.time, as the clock
- * may change while the server does not run.
+ * A clock that is ahead, for example after a boot with a wrong date, would make all traces look
+ * expired.  A forward jump of more than a day is therefore ignored for one day of uptime.  The last
+ * time is stored in data/retention.time, because the clock may jump while the server is stopped.
  * Thread: one.
  */
 #ifndef TW_RETENTION_CLOCK_H
@@ -15,13 +14,13 @@
 
 struct tw_retention_clock {
 	bool known;
-	int64_t offset_ms;  /* of its time from the monotonic clock */
-	int64_t stepped_ms; /* monotonic time at which the current step was found; 0: none */
+	int64_t offset_ms;  /* retention time minus monotonic time */
+	int64_t stepped_ms; /* monotonic time at which the jump was detected; 0: none */
 };
 
 /* Reads the stored time, if there is one. */
 void tw_retention_clock_load(struct tw_retention_clock *c, const char *data_dir, int64_t mono_ms);
-/* The time, Unix ms.  *ret_stepped: a step forward was found by this call. */
+/* Returns retention's time, Unix ms.  *ret_stepped: this call detected a forward jump. */
 int64_t tw_retention_clock_now(
         struct tw_retention_clock *c, int64_t unix_ms, int64_t mono_ms, bool *ret_stepped);
 void tw_retention_clock_save(const char *data_dir, int64_t now_ms);

@@ -24,7 +24,7 @@ static const char *const names[N_SERIES] = {"queue_traces", "queue_oldest_second
         "stages_waiting_traces", "uploads", "decoded", "failed", "refused", "errors",
         "disk_free_bytes", "resident_bytes"};
 
-/* A series is a sum: of all samples of these metrics that have the label, or minus them. */
+/* A series is the signed sum of all samples of its metrics that have the label. */
 static const struct source {
 	enum series series;
 	double sign;
@@ -36,7 +36,7 @@ static const struct source {
         {UPLOADS, 1, "tracewell_requests_total", "route=\"/api/v1/traces\",status=\"202\""},
         {UPLOADS, 1, "tracewell_resumable_total", "step=\"finished\""},
         {DECODED, 1, "tracewell_decodes_total", "outcome=\"ready\""},
-        {FAILED, 1, "tracewell_decodes_total", NULL}, /* but those that ended otherwise: */
+        {FAILED, 1, "tracewell_decodes_total", NULL}, /* minus those that did not fail: */
         {FAILED, -1, "tracewell_decodes_total", "outcome=\"ready\""},
         {FAILED, -1, "tracewell_decodes_total", "outcome=\"retry\""},
         {FAILED, -1, "tracewell_decodes_total", "outcome=\"postponed\""},

@@ -1,5 +1,5 @@
 /*
- * metric_history.h - a few metrics of the last day, in memory: the history of GET /metrics/history.
+ * metric_history.h - stores a few metrics of the last 24 hours in memory for GET /metrics/history.
  *
  * A ring of samples taken from the text of /metrics, so that a new series is a line in a table.  It
  * is lost on restart; a longer history is Prometheus' task.

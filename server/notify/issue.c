@@ -30,9 +30,9 @@ static void regression_title(const json_t *r, struct tw_buf *out)
 {
 	struct tw_markup_out p = {out, TW_MARKUP_PLAIN};
 	const char *method = tw_json_text(r, "method"), *scenario = tw_json_text(r, "scenario");
-	const char *head = tw_json_text(r, "head");
+	const char *head = tw_json_text(r, "head"), *name = *method ? method : scenario;
 
-	put_short(out, *method ? method : *scenario ? scenario : "Trace without a scenario");
+	put_short(out, *name ? name : "Duration of traces without a scenario");
 	if (*method && *scenario) {
 		tw_buf_printf(out, " in ");
 		put_short(out, scenario);

@@ -34,7 +34,7 @@ void tw_text_regression_name(struct tw_text_links *w, const json_t *r)
 	if (*method || *scenario)
 		tw_markup_name(&w->p, *method ? method : scenario);
 	else
-		tw_markup_printf(&w->p, "Trace without a scenario");
+		tw_markup_printf(&w->p, "Duration of traces without a scenario");
 	if (*method)
 		tw_markup_phrase(&w->p, " in ", scenario);
 	tw_markup_phrase(&w->p, " of ", app);

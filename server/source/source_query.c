@@ -399,7 +399,7 @@ void tw_sources_metrics(struct tw_sources *s, struct tw_buf *out)
 	(void)pthread_mutex_unlock(&s->lock);
 	tw_metric(out, "tracewell_source_responses_total{from=\"clone\"}", n.run);
 	tw_metric(out, "tracewell_source_responses_total{from=\"shared\"}", n.shared);
-	tw_metric(out, "tracewell_source_responses_total{from=\"kept\"}", recalled);
+	tw_metric(out, "tracewell_source_responses_total{from=\"cached\"}", recalled);
 	tw_metric(out, "tracewell_source_refused_total", n.refused);
 	tw_metric(out, "tracewell_source_requests", n.askers);
 }

@@ -195,7 +195,7 @@ struct tw_trace_sql *tw_trace_sql_close(struct tw_trace_sql *s)
 {
 	if (!s)
 		return NULL;
-	(void)sqlite3_close(s->db); /* first: its functions have statements of the other */
+	(void)sqlite3_close(s->db); /* close first: its functions hold statements of `plain` */
 	(void)sqlite3_close(s->plain);
 	tw_mem_free(s);
 	return NULL;

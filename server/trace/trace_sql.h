@@ -39,8 +39,8 @@ struct tw_trace_sql *tw_trace_sql_close(struct tw_trace_sql *s);
 /* Limits for statements of users who may only read the trace: only SELECT (no PRAGMA, no other
  * tables, no files, no virtual tables of other modules), sorting in memory, values of at most 1 MB.
  * A statement ends with TW_DEADLINE after the deadline, and with TW_TOO_LARGE if SQLite needs
- * more memory than that.  Functions refuse arguments with which one call would run for long.
- */
+ * more memory than that.  Functions refuse arguments that would make one call take too
+ * long. */
 struct tw_sql_limits {
 	const struct tw_deadline *deadline; /* borrowed */
 	int64_t memory;

@@ -196,7 +196,7 @@ export async function copied(page, act) {
 export const painted = (page) => page.evaluate(() => globalThis.painted());
 
 export async function launch({ measured = false } = {}) {
-	/* A page of a test is left before code that was optimized for it has paid off; one that is measured is not. */
+	/* Tests leave a page before optimized code pays off; benchmarks (`measured`) do not. */
 	const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell', args: ['--no-sandbox', '--disable-gpu',
 		'--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--process-per-site', ...(measured ? [] : ['--js-flags=--no-maglev --no-opt'])] });
 	const make = browser.newContext.bind(browser);

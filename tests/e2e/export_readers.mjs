@@ -29,7 +29,7 @@ class Totals {
 /* Begins and ends of one thread: begin(name, ns), end(ns). */
 class Calls {
 	open = [];
-	times = new Map(); // that a name is open
+	times = new Map(); // number of open calls per name
 	last = -Infinity;
 
 	constructor(totals) {

@@ -73,8 +73,8 @@ struct tw_chrome_fields {
 	struct tw_chrome_value of[TW_CHROME_FIELDS];
 };
 
-/* The keys of earlier events by position: events of a file mostly have the same members in the same
- * order, so that a key is compared instead of read. */
+/* Caches the keys of earlier events by position: most events of a file have the same members in the
+ * same order. */
 enum { TW_CHROME_SHAPE = 16, TW_CHROME_KEY_BYTES = 16 };
 
 struct tw_chrome_shape {
@@ -115,7 +115,7 @@ enum tw_status tw_chrome_finish(struct tw_chrome *c, struct tw_err *err) TW_MUST
 int tw_chrome_probe(const uint8_t *head, size_t len);
 
 /* Parses the object at the start of a text.  Returns the object's length, or 0 if it is not plain,
- * not UTF-8 or incomplete.  The shape only affects the speed. */
+ * not UTF-8 or incomplete.  The cache affects only speed. */
 size_t tw_chrome_fields_read(
         struct tw_str text, struct tw_chrome_shape *shape, struct tw_chrome_fields *ret);
 void tw_chrome_fields_of(const json_t *root, struct tw_chrome_fields *ret);

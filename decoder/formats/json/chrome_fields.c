@@ -316,8 +316,7 @@ ALWAYS bool is_at(const struct reader *r, const struct tw_chrome_key *key)
 	       ((tw_u64le(p + 8) ^ key->high) & key->high_mask) == 0;
 }
 
-/* The next known key or the one after it, as a member may be missing in some events; NULL: another.
- */
+/* Returns the cached key at this position or the next (a member may be missing), otherwise NULL. */
 ALWAYS const struct tw_chrome_key *known_key(
         const struct reader *r, const struct tw_chrome_shape *shape, unsigned next)
 {
@@ -347,8 +346,8 @@ static void learn_key(
 		shape->keys[next] = key;
 }
 
-/* A key that is not known, up to the first byte of its value.  In this and the next function, no
- * `at` in the result: not plain. */
+/* Reads an uncached key, up to the first byte of its value.  Here and in skip_value, `at` is NULL
+ * in the result if the object is not plain. */
 static struct reader read_new_key(
         struct reader r, struct tw_chrome_shape *shape, unsigned next, unsigned *ret_field)
 {

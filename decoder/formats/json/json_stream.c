@@ -368,7 +368,7 @@ static size_t plain_run(const uint8_t *p, size_t n)
 	return i;
 }
 
-/* Of a text whose begin was read before. */
+/* Continues a text that began in an earlier push. */
 static size_t rest_of_text(struct tw_json_stream *s, const uint8_t *p, size_t n)
 {
 	size_t space = TW_JSON_TEXT_BYTES - s->n_text;
@@ -384,7 +384,7 @@ static size_t rest_of_text(struct tw_json_stream *s, const uint8_t *p, size_t n)
 	return run;
 }
 
-/* A string without escapes or a number, of which a view is emitted. */
+/* Emits a view of a complete number or a string without escapes. */
 static enum tw_status whole_value(
         struct tw_json_stream *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
 {
@@ -429,7 +429,7 @@ static size_t whole_name(struct tw_json_stream *s, const uint8_t *p, size_t n)
 	return len + (s->part == TW_JSON_AT_VALUE);
 }
 
-/* *ret_used: 0 if the next byte must be taken alone. */
+/* *ret_used is 0 if the next byte must go through the state machine. */
 static enum tw_status take_run(
         struct tw_json_stream *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
 {

@@ -43,7 +43,7 @@ static inline void tw_json_key_str(struct tw_json *j, const char *key, struct tw
 	tw_json_str(j, s);
 }
 
-/* NULL: null. */
+/* null if text is NULL. */
 static inline void tw_json_key_text(struct tw_json *j, const char *key, const char *text)
 {
 	tw_json_key(j, key);
@@ -53,7 +53,7 @@ static inline void tw_json_key_text(struct tw_json *j, const char *key, const ch
 		tw_json_null(j);
 }
 
-/* A number that is negative if it is unknown, which is null. */
+/* Writes null if v is negative (unknown). */
 static inline void tw_json_key_known(struct tw_json *j, const char *key, int64_t v)
 {
 	tw_json_key(j, key);

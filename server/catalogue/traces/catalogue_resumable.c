@@ -34,8 +34,8 @@ static enum tw_status begin_with(
 /* For changes that may be lost in a crash of the database and need no sync of disk or replica:
  * holds, and uploads without bytes.  A later durable change makes them durable. */
 #define LIGHTLY WAITS "; SET LOCAL synchronous_commit=off"
-/* A transaction that locks what all uploads of a project need ends, if its server is frozen, before
- * the others have waited too long. */
+/* Locks a row that all uploads of the project need: PostgreSQL ends the transaction after 0.5 s
+ * idle, so that a frozen server does not block the others. */
 #define BRIEFLY LIGHTLY "; SET LOCAL idle_in_transaction_session_timeout='500ms'"
 
 static enum tw_status begin(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)

@@ -2,8 +2,8 @@
  * quota.c - buckets, stored as the time when each will be empty.
  *
  * A bucket that drains with time needs only that number, and no work while it is unused.  Times are
- * calendar times, because they outlive the process.  When the clock is set back, all of them are
- * moved by the same time.
+ * calendar times, because they outlive the process.  If the clock is set back, all are moved
+ * back by the same amount.
  */
 #include "server/http/limit/quota.h"
 
@@ -22,7 +22,7 @@
 
 enum { WAYS = TW_QUOTA_WAYS };
 
-/* Threads read the clock before they take the lock: a smaller step is not the clock's. */
+/* A smaller step back is not a clock change: threads read the clock before they take the lock. */
 #define STEP_BACK_US INT64_C(1000000)
 
 static const size_t sets_of[TW_QUOTA_WHO] = {TW_QUOTA_KEY_SETS, TW_QUOTA_DEVICE_SETS};

@@ -205,11 +205,11 @@ test('a backup leaves lost/ out, and a server starts on it', async (t) => {
 	await until(() => (below(copy, 'records').length === 1 ? true : undefined), 'records are written again');
 });
 
-test('a folder of other programs is not served: a start would delete its spool', async (t) => {
+test("a start refuses a folder with another program's spool/", async (t) => {
 	const data = folder(t);
 	for (const name of ['cron', 'mail']) fs.mkdirSync(path.join(data, 'spool', name), { recursive: true });
 	fs.writeFileSync(path.join(data, 'spool/queue'), 'precious');
-	assert.match(await refused(t, data), /has no catalogue, but files in spool\/, which a start deletes: check --data, or start once with --adopt/);
+	assert.match(await refused(t, data), /has no catalogue, but has files in spool\/, which a start would delete: check --data, or start once with --adopt/);
 	assert.equal(fs.readFileSync(path.join(data, 'spool/queue'), 'utf8'), 'precious');
 	const s = await serve(t, data, { args: ['--adopt'] });
 	assert.equal((await s.trace(sampleTrace(5))).state, 'ready');

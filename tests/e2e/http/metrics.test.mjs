@@ -58,7 +58,7 @@ test('it counts events', async (t) => {
 	assert.ok(value(m, 'tracewell_open_fds') > 5 && value(m, 'tracewell_resident_bytes') > 1e6);
 });
 
-test('the history has a sample of the start and one of now', async (t) => {
+test('the history has the first sample and the current one', async (t) => {
 	const s = await startServer(t);
 	await s.ran('metric_history', { first: true });
 	await s.trace(sampleTrace(50));

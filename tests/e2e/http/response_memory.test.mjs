@@ -64,13 +64,13 @@ test('exports that are never read', { timeout: 900_000 }, async (t) => {
 	await until(async () => ((await s.get(`/api/v1/traces/${other.json.id}`, { key: read })).json.state === 'ready' ? true : undefined), 'the other trace decoded', 120);
 	const idle = s.resident();
 
-	await t.test('hold no more than --response-memory, and leave room for another project', async () => {
+	await t.test('hold no more than --response-memory, and leave memory for another project', async () => {
 		const all = await openMany(s, 30, exportOf(id), s.read);
 		if (!sanitized()) assert.ok(s.resident() - idle < LIMIT_MB * 1.5, `${idle} MB idle, ${s.resident()} MB now`);
 		const theirs = await s.get(exportOf(other.json.id), { key: read });
 		assert.equal(theirs.status, 200, theirs.text.slice(0, 200));
 		assert.equal(theirs.json.shared.frames.length, METHODS);
-		assert.equal((await s.get('/api/v1/traces')).status, 200, 'small answers are made all the same');
+		assert.equal((await s.get('/api/v1/traces')).status, 200, 'small responses are made all the same');
 		const metrics = (await s.get('/metrics', { key: null })).text;
 		assert.match(metrics, /^tracewell_response_memory_limit_bytes 100663296$/m);
 		assert.ok(Number(/^tracewell_response_memory_refused_total (\d+)$/m.exec(metrics)[1]) > 15);

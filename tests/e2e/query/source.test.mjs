@@ -351,7 +351,7 @@ test('a hanging child is killed at its deadline, and the server continues', asyn
 	const read = await s.metric('tracewell_source_responses_total', { from: 'clone' });
 	assert.equal((await ask(s, { method: LOAD, version: '1.1' })).reason, a.reason);
 	assert.equal(await s.metric('tracewell_source_responses_total', { from: 'clone' }), read, 'what took all its time is not tried again at once');
-	assert.equal(await s.metric('tracewell_source_responses_total', { from: 'kept' }), 1);
+	assert.equal(await s.metric('tracewell_source_responses_total', { from: 'cached' }), 1);
 	assert.equal((await s.get('/healthz')).status, 200);
 });
 
@@ -398,7 +398,7 @@ test('equal concurrent queries share one child, and a flood of one project delay
 	const all = await Promise.all(Array(12).fill(0).map(() => ask(s, { method: LOAD, version: '1.1' })));
 	for (const a of all) assert.deepEqual(a, all[0]);
 	const n = await counts();
-	assert.deepEqual([n['responses_total{from="clone"}'], n['responses_total{from="shared"}'] + n['responses_total{from="kept"}'], n.requests], [1, 11, 0]);
+	assert.deepEqual([n['responses_total{from="clone"}'], n['responses_total{from="shared"}'] + n['responses_total{from="cached"}'], n.requests], [1, 11, 0]);
 	const read = s.key('read', 'other');
 	assert.equal((await s.ask('PUT', '/api/v1/source/repositories', { key: s.key('admin', 'other'), body: JSON.stringify({ repositories: [APP] }) })).status, 200);
 	const flood = Promise.all(Array(40).fill(0).map((_, i) => s.get('/api/v1/source', { query: { method: LOAD, line: String(i + 1) } })));

@@ -342,7 +342,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 		assert.match(text, /^tracewell_resumable_open 2$/m);
 		assert.match(text, /^tracewell_resumable_bytes 700$/m);
 		if (kind === 's3') {
-			/* a server that stops between the check of a project's limits and the commit does not make others refuse */
+			/* a frozen server blocks new uploads of others only briefly */
 			sql('CREATE TABLE go(); DELETE FROM resumable WHERE arrived=0');
 			sql('CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN WHILE NOT EXISTS(SELECT FROM go) LOOP PERFORM pg_sleep(0.02); END LOOP; RETURN NEW; END $$');
 			sql('CREATE TRIGGER slow BEFORE INSERT ON resumable FOR EACH ROW WHEN (NEW.bytes=2999) EXECUTE FUNCTION slow()');

@@ -74,7 +74,7 @@ static void use_triage(struct tw_catalogue *c, const char *project, struct tw_ar
 	assert_int_equal(tw_catalogue_tickets_expire(c, 1, NULL), TW_OK);
 }
 
-/* Several jobs of one project by one claim, as a group has them. */
+/* Claims several jobs of a project at once, as a group. */
 static void use_groups(struct tw_catalogue *c, struct tw_arena *a)
 {
 	const struct tw_claim claim = {TW_QUEUE_TRACES, "me", 1000, 0};
@@ -96,7 +96,7 @@ static void use_groups(struct tw_catalogue *c, struct tw_arena *a)
 	assert_int_equal(tw_catalogue_jobs_leave(c, "me", NULL), TW_OK);
 }
 
-/* What a start reads, and tasks of the background. */
+/* Statements of a server start and of background tasks. */
 static void use_tasks(
         struct tw_catalogue *c, const char *project, const char *id, struct tw_arena *a)
 {

@@ -1,5 +1,5 @@
 /*
- * Memory of answers: bounded over all, shared between callers, returned at the end.
+ * Memory of responses: bounded over all, shared between callers, returned at the end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +58,7 @@ static struct tw_held *of(struct tw_response_memory *m, const char *caller, cons
 static void test_shares(void **state)
 {
 	struct tw_response_memory *m =
-	        tw_response_memory_new(128 * MB, 0); /* 112 for new answers */
+	        tw_response_memory_new(128 * MB, 0); /* 112 for new responses */
 	struct tw_held *a = of(m, "a", "p");
 	struct tw_held *a2 = of(m, "a", "p");
 	struct tw_held *b = of(m, "b", "q");
@@ -66,7 +66,7 @@ static void test_shares(void **state)
 
 	(void)state;
 	assert_in_range(most_of(a), 54, 56); /* one alone: half */
-	assert_int_equal(most_of(a2), 1);    /* the reserve of small answers, nothing more */
+	assert_int_equal(most_of(a2), 1);    /* the reserve of small responses, nothing more */
 	assert_in_range(most_of(b), 26, 28); /* the next: half of the rest */
 	assert_in_range(most_of(c), 12, 14);
 	assert_true(a->account.refused);
@@ -84,11 +84,12 @@ static void test_shares(void **state)
 	tw_response_memory_free(m);
 }
 
-/* Small answers are made while large ones of the same caller use up its share, within a reserve. */
-static void test_small_answers(void **state)
+/* Small responses are made while large ones of the same caller use up its share, within a reserve.
+ */
+static void test_small_responses(void **state)
 {
 	struct tw_response_memory *m =
-	        tw_response_memory_new(128 * MB, 0); /* 8 for small answers */
+	        tw_response_memory_new(128 * MB, 0); /* 8 for small responses */
 	struct tw_held *a = of(m, "a", "p");
 	struct tw_held *small[40];
 	void *held[40];
@@ -122,7 +123,7 @@ static void test_small_answers(void **state)
 }
 
 /* A project has three quarters of it, however many callers; a stream that has begun all but the
- * reserve of small answers. */
+ * reserve of small responses. */
 static void test_project_and_streams(void **state)
 {
 	struct tw_response_memory *m = tw_response_memory_new(128 * MB, 0);
@@ -179,7 +180,7 @@ static void test_freed_and_moved(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_small_answers),
+        cmocka_unit_test(test_small_responses),
         cmocka_unit_test(test_project_and_streams),
         cmocka_unit_test(test_freed_and_moved),
 };

@@ -128,7 +128,7 @@ static void test_json(void **state)
 	reads("[1, 2", "0[:@0 1n:1@0 1.:@1 ", TW_REPAIR_input_truncated, 1);
 	reads("[1, }, 2]", "0[:@0 1n:1@0 1.:@1 ", TW_REPAIR_input_corrupt, 1);
 	reads("[1] trailing", "0[:@0 1n:1@0 1.:@1 ", TW_REPAIR_trailing_data, 1);
-	/* part of a byte order mark, but not at the begin */
+	/* part of a byte order mark, but not at the start */
 	reads("-1\xBF-", "0n:-1@0 ", TW_REPAIR_trailing_data, 1);
 	reads("[\"\\q\"]", "0[:@0 1.:@0 ", TW_REPAIR_input_corrupt, 1);
 	reads("{\"0123456789012345678901234567890123456789012345678\": 1}", "0{:@0 1n:1@0 1.:@1 ",

@@ -490,7 +490,7 @@ export const refusals: Record<string, string> = {
 	'the body must have sql, a text; limit and format are optional': '请发送 sql（文本），可选 limit 和 format，不能有其他内容',
 	'sql is longer than {1} bytes': 'sql 超过 {1} 字节',
 	'limit is from 1 to {1} rows': 'limit 为 1 到 {1} 行',
-	'the arguments of a function are too many or too long': '函数的参数过多或过长',
+	"a function's arguments are too many or too long, or its format has '*' or a width above 9999": '函数的参数过多或过长，或其格式含有 “*” 或超过 9999 的宽度',
 	'only SELECT is possible here': '此处只能使用 SELECT',
 	'{1}; the tables are slice, thread, method and call_tree': '{1}；可用的表有 slice、thread、method 和 call_tree',
 	'format is json or csv': 'format 为 json 或 csv',
