@@ -34,6 +34,8 @@ static const struct source {
         {QUEUE_OLDEST_S, 1, "tracewell_queue_oldest_seconds", NULL},
         {STAGES_WAITING, 1, "tracewell_stage_waiting_traces", NULL},
         {UPLOADS, 1, "tracewell_requests_total", "route=\"/api/v1/traces\",status=\"202\""},
+        {UPLOADS, 1, "tracewell_requests_total",
+                "route=\"/api/v1/uploads/direct/{upload}/complete\",status=\"202\""},
         {UPLOADS, 1, "tracewell_resumable_total", "step=\"finished\""},
         {DECODED, 1, "tracewell_decodes_total", "outcome=\"ready\""},
         {FAILED, 1, "tracewell_decodes_total", NULL}, /* minus those that did not fail: */

@@ -614,6 +614,7 @@ test('a device puts its trace straight into the store', async (t) => {
 	const again = await s.post(begun.json.complete_url);
 	assert.equal(again.status, 200, again.text);
 	assert.equal(again.json.id, trace.id);
+	assert.equal((await s.get('/metrics/history', { key: null })).json.series.uploads.at(-1), 1, 'counted once');
 	await until(() => (b.keys().filter((key) => key.startsWith('incoming/')).length === 1 ? true : undefined), 'only what it became is noted');
 
 	const lie = await announce(s, sampleTrace(61));

@@ -31,6 +31,10 @@ static void test_sums_and_labels(void **state)
 	        "50\n"
 	        "tracewell_requests_total{method=\"GET\",route=\"/a\",status=\"500\"} 2\n"
 	        "tracewell_requests_total{method=\"GET\",route=\"/b\",status=\"500\"} 1\n"
+	        "tracewell_requests_total{method=\"POST\",route=\"/api/v1/uploads/direct/{upload}/"
+	        "complete\",status=\"202\"} 20\n"
+	        "tracewell_requests_total{method=\"POST\",route=\"/api/v1/uploads/direct/{upload}/"
+	        "complete\",status=\"200\"} 9\n"
 	        "tracewell_resumable_total{step=\"finished\"} 4\n"
 	        "tracewell_decodes_total{format=\"btrace2\",outcome=\"ready\"} 10\n"
 	        "tracewell_decodes_total{format=\"\",outcome=\"retry\"} 5\n"
@@ -42,7 +46,7 @@ static void test_sums_and_labels(void **state)
 	(void)state;
 	assert_int_equal(json_array_size(json_object_get(j, "at_ms")), 1);
 	assert_true(at(j, "queue_traces", 0) == 7 && at(j, "queue_oldest_seconds", 0) == 1.25);
-	assert_true(at(j, "uploads", 0) == 7 && at(j, "errors", 0) == 3);
+	assert_true(at(j, "uploads", 0) == 27 && at(j, "errors", 0) == 3);
 	assert_true(at(j, "decoded", 0) == 10 && at(j, "failed", 0) == 2);
 	assert_true(at(j, "disk_free_bytes", 0) == 83121188864 && at(j, "refused", 0) == 0);
 	json_decref(j);
