@@ -23,6 +23,20 @@ test('the columns of a table or its alias after a dot', () => {
 	assert.equal(at('SELECT x.| FROM slice'), null);
 });
 
+test('nothing where a new name follows', () => {
+	for (const sql of ['SELECT count(*) AS n| FROM slice', 'SELECT tid as t| FROM thread', 'SELECT max(dur_ns) d| FROM slice', 'SELECT * FROM slice s|', 'SELECT * FROM slice s JOIN thread t|', 'SELECT * FROM slice, thread\n t|', 'SELECT * FROM (SELECT 1) s|'])
+		assert.equal(at(sql), null, sql);
+	assert.deepEqual(at('SELECT * FROM slice WHERE d|')?.names, ['dur_ns']);
+	assert.deepEqual(at('SELECT * FROM slice AS s JOIN thread USING (t|')?.names, ['thread_id', 'tid', 'thread']);
+});
+
+test('a key after a long word costs no more than one after a short word', () => {
+	const began = process.cpuUsage();
+	assert.deepEqual(at(`SELECT ${'a'.repeat(60_000)} d| FROM slice`)?.names, ['dur_ns']);
+	const { user } = process.cpuUsage(began);
+	assert.ok(user < 1_000_000, `${user / 1e6} s`);
+});
+
 test('nothing in a text, in a number, in the middle of a word, or for a complete name', () => {
 	assert.equal(at("SELECT 'd|' FROM slice"), null);
 	assert.equal(at('SELECT 1|'), null);

@@ -6,8 +6,8 @@ import fs from 'node:fs';
 import { test } from 'node:test';
 
 import { violations } from '../axe.mjs';
-import { THEMES, unreadable, tab } from '../browser.mjs';
-import { done, HOSTILE, id, open, openTrace, server } from '../page.mjs';
+import { signIn, THEMES, unreadable, tab } from '../browser.mjs';
+import { done, HOSTILE, id, open, openTrace, server, watched } from '../page.mjs';
 
 const query = (page) => new URL(page.url()).searchParams;
 const editor = '#sql textarea[name=sql]';
@@ -102,8 +102,8 @@ test('table and column names are completed by keyboard and mouse; earlier statem
 	await page.locator(editor).pressSequentially(' s ORDER BY s.d');
 	assert.deepEqual(await names.allInnerTexts(), ['dur_ns', 'depth']);
 	assert.deepEqual([await violations(page), await unreadable(page)], [[], []]);
-	await page.keyboard.press('ArrowDown');
 	await page.keyboard.press('ArrowUp');
+	await page.keyboard.press('ArrowDown');
 	await page.keyboard.press('Enter');
 	assert.equal(await page.inputValue(editor), 'SELECT s.du FROM slice s ORDER BY s.dur_ns');
 	await page.locator(editor).evaluate((e) => e.setSelectionRange('SELECT s.du'.length, 'SELECT s.du'.length));
@@ -126,6 +126,52 @@ test('table and column names are completed by keyboard and mouse; earlier statem
 	await page.reload();
 	await page.getByRole('button', { name: 'History' }).click();
 	assert.match(await ran.first().innerText(), /^SELECT s\.dur_ns/);
+	await done(page, t);
+});
+
+test('Enter is a new line unless an arrow key chose a name; keys of an input method choose none', async (t) => {
+	const page = await openTrace('?tab=sql');
+	const names = page.locator('#sqlnames [role=option]');
+	const chosen = page.locator('#sqlnames [aria-selected=true]');
+	for (const sql of ['SELECT count(*) AS n', 'SELECT * FROM slice s', 'SELECT max(dur_ns) AS d', 'SELECT tid AS t', 'SELECT na']) {
+		await page.fill(editor, '');
+		await page.locator(editor).pressSequentially(sql);
+		await page.keyboard.press('Enter');
+		assert.equal(await page.inputValue(editor), `${sql}\n`);
+	}
+	await page.fill(editor, '');
+	await page.locator(editor).pressSequentially('SELECT na');
+	await names.filter({ hasText: 'name' }).waitFor();
+	assert.equal(await chosen.count(), 0);
+	await page.keyboard.press('ArrowDown');
+	assert.equal(await chosen.innerText(), 'name');
+	await page.keyboard.press('Enter');
+	assert.equal(await page.inputValue(editor), 'SELECT name');
+	await page.keyboard.type(', ');
+	const input = await page.context().newCDPSession(page);
+	await input.send('Input.imeSetComposition', { text: 'du', selectionStart: 2, selectionEnd: 2 });
+	await names.filter({ hasText: 'dur_ns' }).waitFor();
+	await page.keyboard.press('ArrowDown');
+	assert.equal(await chosen.count(), 0);
+	await page.keyboard.press('Tab');
+	assert.equal(await page.inputValue(editor), 'SELECT name, du');
+	await done(page, t);
+});
+
+test('signing out clears the statements that ran', async (t) => {
+	const page = await watched();
+	const history = page.getByRole('button', { name: 'History' });
+	const at = `${server.url}/traces/${id}?tab=sql`;
+	await signIn(page, server); // a session that no other test uses
+	await page.goto(at);
+	await run(page, 'SELECT 1 AS one');
+	await history.waitFor();
+	await page.getByRole('button', { name: 'Sign out' }).click();
+	await page.waitForSelector('summary:has-text("With a key")');
+	await signIn(page, server);
+	await page.goto(at);
+	await page.waitForSelector(editor);
+	assert.equal(await history.count(), 0);
 	await done(page, t);
 });
 

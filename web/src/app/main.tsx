@@ -19,6 +19,7 @@ import { flush, follow, go, link, path, set, text } from '../ui/route';
 import type { Why } from '../admin/lost';
 import { tr } from '../i18n/strings/frame';
 import { dark, toggle } from '../ui/theme';
+import { clearStatements } from '../trace/state/statements';
 
 const session = signal<Session | null>(null);
 const ended = signal(false); // the session, without being asked to
@@ -49,6 +50,7 @@ async function load(): Promise<void> {
 		useTools(s);
 		useScope(s);
 		ended.value = !s.signed_in && (ended.value || session.value?.signed_in === true);
+		if (!s.signed_in) clearStatements();
 		session.value = s;
 		failed.value = null;
 	} catch (why) {

@@ -7,9 +7,10 @@ import { useMore } from '../../ui/held';
 import { download, Failure, Panel, Pending, useLoad } from '../../ui/parts';
 import { Popover } from '../../ui/popover';
 import { set, text } from '../../ui/route';
+import { rememberStatement, statementsRun } from '../state/statements';
 import { placeOfCall } from '../state/tab';
 import { viewOf } from '../state/view';
-import { completionOf, rememberStatement, statementsRun, type Completion } from './sqlcomplete';
+import { completionOf, type Completion } from './sqlcomplete';
 import { isDuration, placer, savedSql, sqlOf, type Place, type Result, type Value } from './sqlrows';
 
 const LIMIT = 1000, CSV_LIMIT = 100_000, ROWS = 100;
@@ -77,11 +78,12 @@ function History({ now, pick }: { now: string; pick: (sql: string) => void }) {
 		<li key={one}><button class="plain mono" aria-pressed={one === now} title={one} onClick={() => { close(); pick(one); }}>{one.replace(/\s+/g, ' ')}</button></li>))}</ul>}</Popover>;
 }
 
-/** The statement, with names of tables and columns below it while a word is typed: Tab or Enter takes one, Escape none. */
+/** The statement, with names of tables and columns below it while a word is typed: Tab takes the first or the one that arrow keys chose,
+ *  Enter only a chosen one, Escape none. */
 function Editor({ draft, put, run }: { draft: string; put: (sql: string) => void; run: () => void }) {
 	const field = useRef<HTMLTextAreaElement>(null);
 	const [names, offer] = useState<Completion | null>(null);
-	const [at, move] = useState(0);
+	const [at, move] = useState(-1); // none is chosen
 	const cursor = useRef<number | null>(null); // set after the text is
 	useLayoutEffect(() => {
 		if (cursor.current !== null) field.current?.setSelectionRange(cursor.current, cursor.current);
@@ -90,7 +92,7 @@ function Editor({ draft, put, run }: { draft: string; put: (sql: string) => void
 	const typed = (e: Event & { currentTarget: HTMLTextAreaElement }) => {
 		put(e.currentTarget.value);
 		offer(completionOf(e.currentTarget.value, e.currentTarget.selectionStart, TABLES));
-		move(0);
+		move(-1);
 	};
 	const take = (name: string) => {
 		const end = field.current!.selectionStart;
@@ -100,11 +102,13 @@ function Editor({ draft, put, run }: { draft: string; put: (sql: string) => void
 		field.current?.focus();
 	};
 	const key = (e: KeyboardEvent) => {
+		if (e.isComposing) return; // the keys of an input method
 		const runs = e.key === 'Enter' && (e.ctrlKey || e.metaKey);
 		if (runs) run();
 		else if (!names || e.shiftKey) return;
-		else if (e.key === 'Tab' || e.key === 'Enter') take(names.names[at]);
-		else if (e.key === 'ArrowDown' || e.key === 'ArrowUp') move((at + (e.key === 'ArrowDown' ? 1 : names.names.length - 1)) % names.names.length);
+		else if (e.key === 'Tab' || (e.key === 'Enter' && at >= 0)) take(names.names[Math.max(0, at)]);
+		else if (e.key === 'ArrowDown') move((at + 1) % names.names.length);
+		else if (e.key === 'ArrowUp') move((at > 0 ? at : names.names.length) - 1);
 		else if (e.key !== 'Escape') return;
 		if (runs || e.key === 'Escape') offer(null);
 		e.preventDefault();
@@ -113,7 +117,7 @@ function Editor({ draft, put, run }: { draft: string; put: (sql: string) => void
 	return (
 		<div class="sqleditor">
 			<label class="list"><span class="hidden">{tr('A SELECT over the calls of this trace')}</span><textarea ref={field} name="sql" class="mono" rows={5} maxLength={60000} spellcheck={false} autocapitalize="none" autocomplete="off" placeholder={EXAMPLES[0][1]} value={draft}
-				aria-autocomplete="list" aria-controls={names ? 'sqlnames' : undefined} aria-activedescendant={names ? `sqlname${at}` : undefined} onInput={typed} onKeyDown={key} onBlur={() => offer(null)} /></label>
+				aria-autocomplete="list" aria-controls={names ? 'sqlnames' : undefined} aria-activedescendant={names && at >= 0 ? `sqlname${at}` : undefined} onInput={typed} onKeyDown={key} onBlur={() => offer(null)} /></label>
 			{names && <ul id="sqlnames" role="listbox" aria-label={tr('Tables and columns')} class="mono">{names.names.map((n, i) => (
 				<li key={n} id={`sqlname${i}`} role="option" aria-selected={i === at} onMouseDown={(e) => e.preventDefault()} onClick={() => take(n)}>{n}</li>))}</ul>}
 		</div>
