@@ -10,7 +10,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { violations } from '../axe.mjs';
-import { dragged, drop } from '../browser.mjs';
+import { dragged, drop, signIn } from '../browser.mjs';
 import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
 import { ID, library, OTHER, placed, recording, source } from '../native.mjs';
 import { browser, done, HOSTILE, id, server, watched } from '../page.mjs';
@@ -75,6 +75,7 @@ test('an empty fleet page accepts a dropped file; a small project shows the next
 	assert.equal(await page.locator('main .panel').first().getAttribute('id'), 'newest', 'what there is comes first');
 	for (const panel of ['#slower', '#topanrs', '#topfindings']) assert.ok((await page.locator(panel).boundingBox()).height < 140, panel);
 	await page.locator('#slowest').getByText('Send traces with a build_id').waitFor();
+	await page.locator('#topanrs').getByText('Drop a thread dump').waitFor();
 	assert.deepEqual(await violations(page), []);
 	await page.getByRole('button', { name: 'Upload with details' }).click();
 	await page.getByRole('dialog', { name: 'Upload traces' }).getByLabel('Scenario').fill('cold_start');
@@ -82,6 +83,11 @@ test('an empty fleet page accepts a dropped file; a small project shows the next
 
 	await empty.trace(sampleTrace(60), { query: { app: 'com.acme', scenario: 'cold_start', version_name: '1', build_id: 'no mapping/1' } });
 	await until(async () => ((await empty.get('/api/v1/fleet/methods', { query: { build_id: 'no mapping/1' }, key: empty.read })).json.traces === 1 ? true : undefined), 'it is counted');
+	const viewer = await browser.newPage();
+	await signIn(viewer, { url: empty.url, write: empty.read });
+	await viewer.locator('#topanrs').getByText('No ANRs for this time range and filter.').waitFor();
+	assert.equal(await viewer.getByText('Drop').count(), 0, 'a viewer cannot upload');
+	await viewer.close();
 	await page.goto(`${empty.url}/fleet/methods?project=test&build_id=${encodeURIComponent('no mapping/1')}`);
 	await page.locator('#methods').getByText('Some methods have no name').getByRole('link', { name: 'no mapping/1' }).click();
 	await page.getByText('waits for names. Send the methodMapping.txt of this build').waitFor();

@@ -1,6 +1,6 @@
 // The panels of the fleet's overview.
 import { useEffect } from 'preact/hooks';
-import { api, get, type Stage } from '../api/api';
+import { api, get, may, type Stage } from '../api/api';
 import { manage } from '../api/manage';
 import { KINDS, type Groups } from './anrgroups';
 import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
@@ -226,7 +226,7 @@ export function Anrs({ few }: { few: boolean }) {
 	return (
 		<Panel title={tr('ANRs by cause')} id="topanrs" aside={<a href={withFilter('/anrs', { label: '' })}>{v && v.total > ROWS ? tr('All {total}', { total: count(v.total) }) : tr('ANRs')}</a>}>
 			<Pending of={load} what={tr('Loading ANRs')} />
-			{v && !load.error && v.groups.length === 0 && <p class="quiet">{few ? tr('No ANRs. Drop a thread dump to see its cause.') : tr('No ANRs for this time range and filter.')}</p>}
+			{v && !load.error && v.groups.length === 0 && <p class="quiet">{few && may.write ? tr('No ANRs. Drop a thread dump to see its cause.') : tr('No ANRs for this time range and filter.')}</p>}
 			{v && !load.error && v.groups.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Cause')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Users')}</th><th scope="col">{tr('{days} days', { days: fleet.days })}</th></tr></thead>
 				<tbody>{v.groups.map((g) => <tr key={g.key} data-group={g.key}>
