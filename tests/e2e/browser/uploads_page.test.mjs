@@ -98,6 +98,21 @@ test('an empty fleet page accepts a dropped file; a small project shows the next
 	await page.close();
 });
 
+test('files dropped while the code that sends them cannot be loaded are reported', async (t) => {
+	const page = await entered(server, '/inbox');
+	let broken = true;
+	await page.route(/\/assets\/uploads-/, (route) => (broken ? route.abort() : route.continue()));
+	await drop(page, [['dropped.bin', records(15)]]);
+	await page.waitForSelector('[role=alert] >> text=The page is incomplete.');
+	assert.deepEqual(await violations(page), []);
+	broken = false;
+	await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Reload the page' }).click()]);
+	await page.waitForSelector('nav[aria-label="Pages"]');
+	await drop(page, [['dropped.bin', records(15)]]);
+	await page.waitForSelector('h1 >> text=dropped.bin');
+	await done(page, t);
+});
+
 test('several files at once, of several formats, and one that is none', async (t) => {
 	const page = await entered(server, '/regressions');
 	const golden = (name) => fs.readFileSync(path.join(root, 'tests/golden', name, 'input'));

@@ -31,6 +31,7 @@ function filesOf(transfer: DataTransfer): Promise<Found[]> {
 /** Accepts files dropped on any page, and shows that while they are dragged.  Without permission to upload, only prevents the browser from opening the file. */
 export function Drop({ signedIn }: { signedIn: boolean }) {
 	const [over, show] = useState(false);
+	const [failed, fail] = useState(false); // the code that sends files could not be loaded
 	useLayoutEffect(() => {
 		const takes = signedIn && may.write;
 		const holds = (e: DragEvent) => e.dataTransfer?.types.includes('Files') ?? false;
@@ -48,7 +49,9 @@ export function Drop({ signedIn }: { signedIn: boolean }) {
 			show(false);
 			if (!holds(e)) return;
 			e.preventDefault();
-			if (takes) void Promise.all([import('../list/uploads'), filesOf(e.dataTransfer!)]).then(([to, files]) => to.take(files));
+			if (!takes) return;
+			const files = filesOf(e.dataTransfer!);
+			import('../list/uploads').then(async (to) => to.take(await files), () => fail(true));
 		};
 		addEventListener('dragover', drag);
 		addEventListener('dragleave', leave);
@@ -61,6 +64,6 @@ export function Drop({ signedIn }: { signedIn: boolean }) {
 	}, [signedIn, may.write]);
 	return <>
 		{over && <div class="dropping" aria-hidden="true"><strong>{!signedIn ? tr('Sign in to upload') : may.write ? tr('Drop to upload') : tr('You cannot upload to this project')}</strong></div>}
-		{uploads.value.length > 0 && <tray.Page />}
+		{(failed || uploads.value.length > 0) && <tray.Page />}
 	</>;
 }
