@@ -68,3 +68,25 @@ test('what fails, waits or is refused is named', async (t) => {
 	await page.waitForSelector('text=The metrics are served at the address of --metrics-listen');
 	await done(page, t);
 });
+
+test('while the catalogue is down its check is named, and the parts that need it are reported as not available', async (t) => {
+	const page = await watched();
+	await page.route('**/readyz', (r) => r.fulfill({ status: 503, contentType: 'application/json', body: JSON.stringify({ status: 'not_ready', role: 'all', checks: { reading: { ok: false, since_ms: Date.UTC(2026, 10, 20, 12), message: '' } } }) }));
+	const broken = ['**/api/v1/fleet/stages*', '**/metrics', '**/metrics/history'];
+	for (const at of broken) await page.route(at, (r) => r.fulfill({ status: 503, contentType: 'application/json', body: '{}' }));
+	await visit(page, server, '/health');
+	await page.locator('#checks [data-problem=reading]').getByText('Catalogue is readable').waitFor();
+	for (const part of ['#stages', '#trends']) await page.locator(part).getByText('Not available: the request failed.').waitFor();
+	await page.getByText('Metrics are not available: the request failed.').waitFor();
+	assert.equal(await page.locator('[role=alert]').count(), 0);
+	assert.deepEqual([await violations(page), await unreadable(page)], [[], []]);
+	for (const at of broken) await page.unroute(at);
+	await page.getByRole('button', { name: 'Refresh' }).click();
+	await page.waitForSelector('#stages tr[data-stage=rollup]');
+	await page.waitForSelector('#trends [data-series]');
+	await page.unroute('**/readyz');
+	await page.route('**/readyz', (r) => r.fulfill({ status: 500, body: '' }));
+	await page.getByRole('button', { name: 'Refresh' }).click();
+	await page.waitForSelector('[role=alert] >> text=The server returned 500.');
+	await done(page, t);
+});

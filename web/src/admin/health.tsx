@@ -14,7 +14,8 @@ import { Trends } from './healthtrends';
 
 interface Check { ok: boolean; since_ms: number; message: string; engine?: string }
 interface Ready { status: string; node?: string; role: string; checks: Record<string, Check> }
-interface State { ready: Ready; stages: Stage[]; all: Sample[] | null; history: MetricHistory | null; at_ms: number }
+/** Null: not available. `elsewhere`: metrics are served at an address of their own (--metrics-listen). */
+interface State { ready: Ready; stages: Stage[] | null; all: Sample[] | null; history: MetricHistory | null; elsewhere: boolean; at_ms: number }
 
 const DAMAGED = 'tracewell_catalogue_damaged_pages';
 const AGAIN_MS = 10_000;
@@ -42,18 +43,11 @@ async function readiness(signal: AbortSignal): Promise<Ready> {
 	return answer.json() as Promise<Ready>;
 }
 
-/** Null where they are served at an address of their own (--metrics-listen). */
-async function metrics<T>(path: string, signal: AbortSignal, read: (answer: Response) => Promise<T>): Promise<T | null> {
-	const answer = await fetch(path, { signal });
-	if (answer.status === 404) return null;
-	if (!answer.ok) throw refusal(answer);
-	return read(answer);
-}
-
+/** Only the checks are required: while one fails, the server may refuse the rest. */
 async function stateOf(signal: AbortSignal): Promise<State> {
-	const [ready, { stages }, all, history] = await Promise.all([readiness(signal), manage.stages(signal), metrics('/metrics', signal, async (answer) => parseMetrics(await answer.text())),
-		metrics('/metrics/history', signal, (answer) => answer.json() as Promise<MetricHistory>)]);
-	return { ready, stages, all, history, at_ms: Date.now() };
+	const [ready, stages, text, history] = await Promise.all([readiness(signal), manage.stages(signal).then((v) => v.stages).catch(() => null), fetch('/metrics', { signal }).catch(() => null),
+		fetch('/metrics/history', { signal }).then((answer) => (answer.ok ? answer.json() as Promise<MetricHistory> : null)).catch(() => null)]);
+	return { ready, stages, all: text?.ok ? await text.text().then(parseMetrics, () => null) : null, history, elsewhere: text?.status === 404, at_ms: Date.now() };
 }
 
 function Facts({ of }: { of: [string, string | null][] }) {
@@ -75,7 +69,7 @@ function problemsOf({ ready, stages, all, history }: State): Problem[] {
 	return [
 		...Object.entries(ready.checks).filter(([, c]) => !c.ok).map(([key, c]) => ({ key, text: c.message ? sentence(serverText(c.message)) : CHECKS[key] ?? key, fails: true, since_ms: c.since_ms })),
 		...warning('wait', oldest_s > LONG_WAIT_S, tr('The oldest queued trace has been waiting for {time}.', { time: duration(oldest_s * 1e9) }), ['/traces?state=queued', tr('Queued traces')]),
-		...stages.filter((s) => s.postponed.length > 0).flatMap((s) => warning(s.stage, true, tr('{stage}: some traces are postponed.', { stage: STAGES[s.stage] ?? s.stage }), undefined, s.oldest_ms || undefined)),
+		...(stages ?? []).filter((s) => s.postponed.length > 0).flatMap((s) => warning(s.stage, true, tr('{stage}: some traces are postponed.', { stage: STAGES[s.stage] ?? s.stage }), undefined, s.oldest_ms || undefined)),
 		...warning('failed', failed > 0, tr.many(failed, '{n} decode failed in the last hour.', '{n} decodes failed in the last hour.'), ['/traces?state=failed', tr('Failed traces')]),
 		...warning('errors', errors > 0, tr.many(errors, '{n} request failed with a server error in the last hour.', '{n} requests failed with a server error in the last hour.')),
 		...warning('refused', refused > 0, tr.many(refused, '{n} request was refused by a limit in the last hour.', '{n} requests were refused by a limit in the last hour.')),
@@ -113,17 +107,17 @@ function Queue({ all }: { all: Sample[] }) {
 	);
 }
 
-function Stages({ stages, all }: { stages: Stage[]; all: Sample[] | null }) {
+function Stages({ stages, all }: { stages: Stage[] | null; all: Sample[] | null }) {
 	const everywhere = new Map(all ? byLabel(all, 'tracewell_stage_waiting_traces', 'stage') : []);
 	return (
 		<Panel title={tr('Background stages')} id="stages">
-			<Cards label={tr('Background stages')}>
+			{!stages ? <p class="quiet">{tr('Not available: the request failed.')}</p> : <Cards label={tr('Background stages')}>
 				<thead><tr><th scope="col">{tr('Stage')}</th><th scope="col" class="num">{tr('Waiting traces')}</th><th scope="col" class="num">{tr('All projects')}</th><th scope="col">{tr('Oldest since')}</th><th scope="col">{tr('Postponed because')}</th></tr></thead>
 				<tbody>{stages.map((s) => (
 					<tr key={s.stage} data-stage={s.stage}><td>{STAGES[s.stage] ?? s.stage}</td><td class="num">{count(s.waiting)}</td><td class="num">{counted(everywhere.get(s.stage) ?? null) ?? '–'}</td>
 						<td class="nowrap">{s.oldest_ms > 0 ? when(s.oldest_ms) : <span class="quiet">–</span>}</td>
 						<td class="anywhere">{s.postponed.length ? s.postponed.map((p) => tr('{reason} ({n})', { reason: serverText(p.reason), n: count(p.traces) })).join('; ') : <span class="quiet">–</span>}</td></tr>))}</tbody>
-			</Cards>
+			</Cards>}
 		</Panel>
 	);
 }
@@ -205,8 +199,8 @@ export function HealthPage() {
 				<Now v={v} />
 				{v.all && (sumOf(v.all, DAMAGED) ?? 0) > 0 && <div class="notice bad" role="alert"><strong>{tr('The catalogue is damaged.')}</strong>
 					<p>{tr.rich('Pages with a wrong checksum were read. {code} lists the damage. Stop the server, restore the catalogue from a backup, and check the disk.', { code: <code>tracewell check --data DIR</code> })}</p></div>}
-				{!v.all && <p class="notice">{tr('The metrics are served at the address of --metrics-listen, which this page cannot read.')}</p>}
-				{v.history && <Trends h={v.history} />}
+				{!v.all && <p class="notice">{v.elsewhere ? tr('The metrics are served at the address of --metrics-listen, which this page cannot read.') : tr('Metrics are not available: the request failed.')}</p>}
+				{v.history ? <Trends h={v.history} /> : !v.elsewhere && <Panel title={tr('Last 24 hours')} id="trends"><p class="quiet">{tr('Not available: the request failed.')}</p></Panel>}
 				{v.all && <Queue all={v.all} />}
 				<Stages stages={v.stages} all={v.all} />
 				{v.all && <div class="pair"><Space all={v.all} /><Slots all={v.all} /></div>}

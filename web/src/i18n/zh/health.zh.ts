@@ -105,6 +105,8 @@ const zh = {
 	'Refresh': '刷新',
 	'Loading the state': '正在加载状态',
 	'The metrics are served at the address of --metrics-listen, which this page cannot read.': '指标由 --metrics-listen 的地址提供，本页面无法读取。',
+	'Not available: the request failed.': '不可用：请求失败。',
+	'Metrics are not available: the request failed.': '指标不可用：请求失败。',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;
