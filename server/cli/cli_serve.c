@@ -42,6 +42,7 @@
 #include "server/derive/jobs_retention.h"
 #include "server/derive/lease.h"
 #include "server/derive/pipeline.h"
+#include "server/derive/retention_clock.h"
 #include "server/fleet/store/fleet_open.h"
 #include "server/http/http.h"
 #include "server/http/http_wait.h"
@@ -79,6 +80,7 @@ struct server {
 	struct tw_resume_cleaner *cleaner;   /* NULL: a single server needs none */
 	struct tw_http_waits *waits;
 	struct tw_retention_job *retention;
+	struct tw_retention_clock *retention_clock;
 	struct tw_periodic *keep_quota, *sample_metrics;
 };
 
@@ -435,6 +437,7 @@ static enum tw_status start_pipeline(struct server *s, struct tw_err *err)
 	                                            .symbols = s->api.symbols,
 	                                            .fleet = s->api.fleet,
 	                                            .figures_days = c->figures_days,
+	                                            .clock = s->retention_clock,
 	                                            .sends_mail = *c->smtp_url != '\0'},
 	                .stages = tw_stages,
 	                .lease = s->api.leader,
@@ -455,9 +458,10 @@ static enum tw_status start_hooks(struct server *s, struct tw_err *err)
 /* On servers that decode. */
 static enum tw_status start_deriving(struct server *s, struct tw_err *err)
 {
-	enum tw_status st = TW_OK;
+	enum tw_status st = tw_retention_clock_open(
+	        s->api.config->data_dir, tw_monotonic_ms(), &s->retention_clock, err);
 
-	if (tw_catalogue_is_shared(s->api.catalogue))
+	if (st == TW_OK && tw_catalogue_is_shared(s->api.catalogue))
 		st = tw_lease_start(s->api.catalogue, s->api.blobs, s->node, &s->api.leader, err);
 	if (st == TW_OK)
 		st = start_pipeline(s, err);
@@ -476,6 +480,7 @@ static enum tw_status start_retention(struct server *s, struct tw_err *err)
 	return tw_retention_job_start(&(struct tw_retention_parts){.config = s->api.config,
 	                                      .deleter = s->api.deleter,
 	                                      .metrics = s->api.metrics,
+	                                      .clock = s->retention_clock,
 	                                      .lease = s->api.leader},
 	        &s->retention, err);
 }
@@ -669,6 +674,7 @@ static void close_all(struct server *s)
 	s->api.recorder = tw_recorder_stop(s->api.recorder);
 	s->api.pipeline = tw_pipeline_stop(s->api.pipeline);
 	s->api.hooks = tw_hook_runner_stop(s->api.hooks);
+	s->retention_clock = tw_retention_clock_close(s->retention_clock);
 	s->api.secret_key = tw_secret_key_free(s->api.secret_key);
 	s->api.leader = tw_lease_stop(s->api.leader);
 	s->keep_quota = tw_periodic_stop(s->keep_quota);

@@ -18,8 +18,7 @@ struct tw_retention_job {
 	struct tw_retention_parts parts;
 	struct tw_catalogue *catalogue;
 	int64_t due_ms; /* time of the next run (monotonic) */
-	struct tw_retention_clock clock;
-	int64_t now_ms; /* by it, in the current run */
+	int64_t now_ms; /* by the retention clock, in the current run */
 	struct tw_periodic *thread;
 };
 
@@ -192,19 +191,6 @@ static void forget_failed_mappings(struct tw_retention_job *j)
 		tw_log_err(TW_LOG_WARN, "retention", "mappings", &err);
 }
 
-static void read_clock(struct tw_retention_job *j)
-{
-	bool stepped;
-
-	j->now_ms = tw_retention_clock_now(&j->clock, tw_unix_ms(), tw_monotonic_ms(), &stepped);
-	tw_retention_clock_save(j->parts.config->data_dir, j->now_ms);
-	if (stepped)
-		tw_log(TW_LOG_WARN, "retention_clock",
-		        tw_log_number("days_ahead", (tw_unix_ms() - j->now_ms) / TW_DAY_MS),
-		        tw_log_text("reason",
-		                "the clock jumped forward: deletion by age pauses for a day"));
-}
-
 static void keep_all(struct tw_periodic *p, void *arg)
 {
 	struct tw_arena *a = tw_arena_new(16 << 20);
@@ -213,13 +199,13 @@ static void keep_all(struct tw_periodic *p, void *arg)
 	struct tw_retention_job *j = arg;
 	size_t n = 0;
 
-	read_clock(j);
 	if (!tw_lease_held(j->parts.lease) || tw_monotonic_ms() < j->due_ms) {
 		tw_arena_free(a);
 		return;
 	}
 	if (j->parts.lease) /* a server that acquires the lease late should start early */
 		j->due_ms = tw_monotonic_ms() + (int64_t)j->parts.config->retention_every_s * 1000;
+	j->now_ms = tw_retention_clock_ms(j->parts.clock);
 	if (a && tw_catalogue_projects(j->catalogue, a, &projects, &n, NULL) == TW_OK)
 		for (size_t i = 0; i < n && !tw_periodic_stopping(p); i++)
 			keep_project(p, j, projects[i].id, a);
@@ -262,7 +248,6 @@ enum tw_status tw_retention_job_start(
 		return tw_oom(err);
 	j->parts = *parts;
 	j->catalogue = parts->deleter.catalogue;
-	tw_retention_clock_load(&j->clock, parts->config->data_dir, tw_monotonic_ms());
 	log_defaults(j);
 	return tw_periodic_start(
 	        &(struct tw_periodic_task){"retention", keep_all,

@@ -1,67 +1,151 @@
 #include "server/derive/retention_clock.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "decoder/base/arena.h"
 #include "server/base/clock.h"
+#include "server/base/file/io.h"
+#include "server/base/log.h"
 
-enum { PATH_BYTES = 1500 };
+enum { PATH_BYTES = 1500, STORE_EVERY_MS = 10 * 60 * 1000 };
 
-int64_t tw_retention_clock_now(
-        struct tw_retention_clock *c, int64_t unix_ms, int64_t mono_ms, bool *ret_stepped)
-{
-	const int64_t own_ms = mono_ms + c->offset_ms;
-
-	*ret_stepped = false;
-	if (c->known && unix_ms - own_ms > TW_DAY_MS) {
-		*ret_stepped = c->stepped_ms == 0;
-		if (*ret_stepped)
-			c->stepped_ms = mono_ms;
-		if (mono_ms - c->stepped_ms < TW_DAY_MS)
-			return own_ms;
-	}
-	c->known = true;
-	c->offset_ms = unix_ms - mono_ms;
-	c->stepped_ms = 0;
-	return unix_ms;
-}
+struct tw_retention_clock {
+	pthread_mutex_t lock;
+	char data_dir[PATH_BYTES - 32];
+	int64_t time_ms, mono_ms; /* the time, when the monotonic clock was at mono_ms */
+	int64_t ahead_ms;         /* uptime since the clock was found ahead */
+	int64_t stored_ms;        /* monotonic time of the last write */
+	bool known, is_ahead, logged;
+};
 
 /* --- between starts --- */
 
-static void path_of(const char *data_dir, const char *more, char out[PATH_BYTES])
+static void path_of(const struct tw_retention_clock *c, const char *more, char out[PATH_BYTES])
 {
-	(void)snprintf(out, PATH_BYTES, "%s/retention.time%s", data_dir, more);
+	(void)snprintf(out, PATH_BYTES, "%s/retention.time%s", c->data_dir, more);
 }
 
-void tw_retention_clock_load(struct tw_retention_clock *c, const char *data_dir, int64_t mono_ms)
+static void load(struct tw_retention_clock *c)
 {
 	char path[PATH_BYTES];
-	int64_t at_ms = 0;
 	FILE *f;
 
-	*c = (struct tw_retention_clock){.known = false};
-	path_of(data_dir, "", path);
+	path_of(c, "", path);
 	f = fopen(path, "re");
-	/* NOLINTNEXTLINE(cert-err34-c) a damaged file counts as none */
-	if (f && fscanf(f, "%" SCNd64, &at_ms) == 1 && at_ms > 0)
-		*c = (struct tw_retention_clock){.known = true, .offset_ms = at_ms - mono_ms};
+	c->known = f || errno != ENOENT;
+	/* NOLINTNEXTLINE(cert-err34-c) the range is checked */
+	if (c->known && (!f || fscanf(f, "%" SCNd64 " %" SCNd64, &c->time_ms, &c->ahead_ms) != 2 ||
+	                        c->time_ms < 0 || c->ahead_ms < 0)) {
+		c->time_ms = c->ahead_ms = 0;
+		c->logged = true;
+		tw_log(TW_LOG_WARN, "retention_clock", tw_log_text("file", path),
+		        tw_log_text("reason",
+		                "the file cannot be read: deletion by age pauses for a day"));
+	}
+	c->is_ahead = c->ahead_ms > 0;
 	if (f)
 		(void)fclose(f);
 }
 
-/* Not synced: after a power failure an older time only delays retention. */
-void tw_retention_clock_save(const char *data_dir, int64_t now_ms)
+/* Durable before it replaces the last one, so that a power failure leaves no empty file. */
+static void store(struct tw_retention_clock *c)
 {
 	char path[PATH_BYTES], made[PATH_BYTES];
-	FILE *f;
+	struct tw_err err;
 	bool fine;
+	int fd;
 
-	path_of(data_dir, "", path);
-	path_of(data_dir, ".new", made);
-	f = fopen(made, "we");
-	fine = f && fprintf(f, "%" PRId64 "\n", now_ms) > 0;
-	if (f && fclose(f) != 0)
-		fine = false;
-	if (!fine || rename(made, path) != 0)
-		(void)remove(made);
+	path_of(c, "", path);
+	path_of(c, ".new", made);
+	fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	fine = fd >= 0 && dprintf(fd, "%" PRId64 " %" PRId64 "\n", c->time_ms, c->ahead_ms) > 0 &&
+	       fsync(fd) == 0;
+	if (fd >= 0)
+		(void)close(fd);
+	if (!fine || rename(made, path) != 0 || !tw_sync_folder(c->data_dir)) {
+		(void)tw_fail_errno(&err, TW_IO, "the file cannot be written");
+		tw_log_err(TW_LOG_WARN, "retention_clock", path, &err);
+	}
+	c->stored_ms = c->mono_ms;
+}
+
+enum tw_status tw_retention_clock_open(
+        const char *data_dir, int64_t mono_ms, struct tw_retention_clock **ret, struct tw_err *err)
+{
+	struct tw_retention_clock *c = *ret = tw_mem_zalloc(1, sizeof *c);
+
+	if (!c)
+		return tw_oom(err);
+	(void)pthread_mutex_init(&c->lock, NULL);
+	(void)snprintf(c->data_dir, sizeof c->data_dir, "%s", data_dir);
+	c->mono_ms = c->stored_ms = mono_ms;
+	load(c);
+	return TW_OK;
+}
+
+struct tw_retention_clock *tw_retention_clock_close(struct tw_retention_clock *c)
+{
+	if (!c)
+		return NULL;
+	if (c->known)
+		store(c);
+	(void)pthread_mutex_destroy(&c->lock);
+	tw_mem_free(c);
+	return NULL;
+}
+
+/* --- the time --- */
+
+static void log_ahead(struct tw_retention_clock *c, int64_t unix_ms)
+{
+	if (!c->logged)
+		tw_log(TW_LOG_WARN, "retention_clock",
+		        tw_log_number("days_ahead", (unix_ms - c->time_ms) / TW_DAY_MS),
+		        tw_log_text("reason",
+		                "the clock jumped forward: deletion by age pauses for a day"));
+	c->logged = true;
+}
+
+static void follow(struct tw_retention_clock *c, int64_t unix_ms)
+{
+	c->time_ms = unix_ms;
+	c->ahead_ms = 0;
+	c->known = true;
+	c->is_ahead = c->logged = false;
+}
+
+int64_t tw_retention_clock_at(struct tw_retention_clock *c, int64_t unix_ms, int64_t mono_ms)
+{
+	int64_t elapsed_ms, time_ms;
+	bool was_ahead, was_known;
+
+	(void)pthread_mutex_lock(&c->lock);
+	was_known = c->known;
+	was_ahead = c->is_ahead;
+	elapsed_ms = mono_ms - c->mono_ms;
+	c->mono_ms = mono_ms;
+	c->time_ms += elapsed_ms;
+	c->is_ahead = c->known && unix_ms - c->time_ms > TW_DAY_MS;
+	if (c->is_ahead && was_ahead)
+		c->ahead_ms += elapsed_ms;
+	if (c->is_ahead && c->ahead_ms < TW_DAY_MS)
+		log_ahead(c, unix_ms);
+	else
+		follow(c, unix_ms);
+	if (!was_known || c->is_ahead != was_ahead || mono_ms - c->stored_ms >= STORE_EVERY_MS)
+		store(c);
+	time_ms = c->time_ms;
+	(void)pthread_mutex_unlock(&c->lock);
+	return time_ms;
+}
+
+int64_t tw_retention_clock_ms(struct tw_retention_clock *c)
+{
+	return tw_retention_clock_at(c, tw_unix_ms(), tw_monotonic_ms());
 }

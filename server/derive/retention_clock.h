@@ -1,28 +1,30 @@
 /*
- * retention_clock.h - the clock that retention uses.
+ * retention_clock.h - the time by which data is deleted for its age.
  *
- * A clock that is ahead, for example after a boot with a wrong date, would make all traces look
- * expired.  A forward jump of more than a day is therefore ignored for one day of uptime.  The last
- * time is stored in data/retention.time, because the clock may jump while the server is stopped.
- * Thread: one.
+ * A clock that is ahead, for example after a boot with a wrong date, would make all data look
+ * expired.  A forward jump of more than a day is therefore followed only after a day of uptime,
+ * which may include restarts.  data/retention.time stores the time and that uptime, because the
+ * clock may jump while the server is stopped.
+ * Thread: open and close by the owner; the time by any.
  */
 #ifndef TW_RETENTION_CLOCK_H
 #define TW_RETENTION_CLOCK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-struct tw_retention_clock {
-	bool known;
-	int64_t offset_ms;  /* retention time minus monotonic time */
-	int64_t stepped_ms; /* monotonic time at which the jump was detected; 0: none */
-};
+#include "decoder/base/err.h"
 
-/* Reads the stored time, if there is one. */
-void tw_retention_clock_load(struct tw_retention_clock *c, const char *data_dir, int64_t mono_ms);
-/* Returns retention's time, Unix ms.  *ret_stepped: this call detected a forward jump. */
-int64_t tw_retention_clock_now(
-        struct tw_retention_clock *c, int64_t unix_ms, int64_t mono_ms, bool *ret_stepped);
-void tw_retention_clock_save(const char *data_dir, int64_t now_ms);
+struct tw_retention_clock;
+
+/* If there is no file, the server starts for the first time and the time is the clock's.  If the
+ * file cannot be read, the time is 1970, so nothing is deleted for a day of uptime. */
+enum tw_status tw_retention_clock_open(const char *data_dir, int64_t mono_ms,
+        struct tw_retention_clock **ret, struct tw_err *err) TW_MUST_USE;
+/* Also stores the time.  Accepts NULL; returns NULL. */
+struct tw_retention_clock *tw_retention_clock_close(struct tw_retention_clock *c);
+/* Returns the time, Unix ms, when the clocks are at unix_ms and mono_ms. */
+int64_t tw_retention_clock_at(struct tw_retention_clock *c, int64_t unix_ms, int64_t mono_ms);
+/* Returns the current time. */
+int64_t tw_retention_clock_ms(struct tw_retention_clock *c);
 
 #endif

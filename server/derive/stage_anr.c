@@ -20,6 +20,7 @@
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/pipeline.h"
+#include "server/derive/retention_clock.h"
 #include "server/derive/rollup/rollup_writer_int.h"
 #include "server/fleet/anr/anr_brief.h"
 #include "server/fleet/anr/anr_cause.h"
@@ -587,7 +588,8 @@ static enum tw_status tend(
 
 	if (st == TW_OK && !tw_turn_is_last(turn) && h->parts.figures_days)
 		st = tw_catalogue_anr_expire(h->parts.catalogue,
-		        tw_unix_ms() / TW_DAY_MS - h->parts.figures_days, &expired, err);
+		        tw_retention_clock_ms(h->parts.clock) / TW_DAY_MS - h->parts.figures_days,
+		        &expired, err);
 	*ret_more = *ret_more || expired;
 	return st == TW_OK ? copy_some(h, ret_more, err) : st;
 }

@@ -8,6 +8,7 @@
 #include "server/catalogue/fleet/catalogue_engine.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/derive/pipeline.h"
+#include "server/derive/retention_clock.h"
 #include "server/derive/rollup/rollup_writer_int.h"
 
 static enum tw_status run(
@@ -75,6 +76,16 @@ static enum tw_status purge(struct tw_rollup_worker *f, struct tw_err *err)
 	return st;
 }
 
+static enum tw_status expire(struct tw_rollup_worker *f, bool *ret_more, struct tw_err *err)
+{
+	const struct tw_derive_parts *p = &f->parts;
+
+	if (!p->figures_days)
+		return TW_OK;
+	return p->fleet->engine->expire(p->fleet,
+	        tw_retention_clock_ms(p->clock) / TW_DAY_MS - p->figures_days, ret_more, err);
+}
+
 /* If one of the tasks fails, the others still run. */
 static enum tw_status tend(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
@@ -83,8 +94,6 @@ static enum tw_status tend(
 	const bool last = tw_turn_is_last(turn); /* merges the last delta too */
 	const int64_t today = tw_unix_ms() / TW_DAY_MS, day = last ? 0 : today;
 	struct tw_catalogue *c = ((struct tw_rollup_worker *)state)->parts.catalogue;
-	struct tw_fleet_store *fleet = ((struct tw_rollup_worker *)state)->parts.fleet;
-	const unsigned days = ((struct tw_rollup_worker *)state)->parts.figures_days;
 	bool more[TASKS] = {false};
 	struct tw_err why[TASKS];
 	enum tw_status st[TASKS];
@@ -94,8 +103,7 @@ static enum tw_status tend(
 	st[2] = tw_rollup_trees_add(c, last ? 1 : TW_ROLLUP_TREE_DELTAS, day, &more[2], &why[2]);
 	st[3] = more[1] ? TW_OK /* cells of past days no longer change */
 	                : tw_rollup_wides_add(c, today, &more[3], &why[3]);
-	st[4] = last || !days ? TW_OK
-	                      : fleet->engine->expire(fleet, today - days, &more[4], &why[4]);
+	st[4] = last ? TW_OK : expire(state, &more[4], &why[4]);
 	st[5] = erase(state, &more[5], &why[5]);
 	st[6] = purge(state, &why[6]);
 	for (int i = 0; i < TASKS; i++)

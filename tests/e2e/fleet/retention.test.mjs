@@ -325,6 +325,33 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.match((await s.get('/metrics', { key: null })).text, /tracewell_disk_floor_traces_total 2\n/);
 	});
 
+	test('traces and figures that are old only by a clock that jumped remain for a day of uptime', async (t) => {
+		const s = await startServer(t, { args: ['--retention-every', '1'] });
+		const counts = () => ['trace', 'rollup_cell', 'anr_day'].map((table) => Number(s.sql(`SELECT count(*) FROM ${table}`)));
+		await upload(s, 50);
+		await s.trace(fs.readFileSync(path.join(root, 'tests/golden/anr/realistic/input')));
+		await until(() => (counts().every(Boolean) ? true : undefined), 'counted');
+		await s.stop();
+		const before = counts();
+		const restart = async (stored) => {
+			fs.writeFileSync(path.join(s.data, 'retention.time'), stored);
+			await s.start();
+		};
+		s.sql(`UPDATE trace SET created_ms=created_ms-${500 * DAY_MS}`);
+		for (const table of ['rollup_cell', 'anr_day', 'anr_trace']) s.sql(`UPDATE ${table} SET day=day-500`);
+		for (const stored of ['', `${Date.now() - 500 * DAY_MS} 0\n`]) {
+			const logged = s.log.length;
+			await restart(stored);
+			for (const task of ['retention', 'rollup', 'anr']) await s.ran(task, { first: true });
+			assert.match(s.log.slice(logged), / event=retention_clock .*deletion by age pauses for a day/);
+			await s.stop();
+			assert.deepEqual(counts(), before);
+		}
+		await restart(`${Date.now() - 500 * DAY_MS} ${DAY_MS}\n`);
+		await until(() => (counts().slice(1).some(Boolean) ? undefined : true), 'figures deleted');
+		await until(() => (counts()[0] === before[0] ? undefined : true), 'a trace deleted');
+	});
+
 	test('content shared by two traces is retained until the last is deleted', async (t) => {
 		const s = await start(t);
 		const body = sampleTrace(90);

@@ -168,37 +168,89 @@ static void test_how_much_is_too_much(void **state)
 	assert_int_equal(tw_disk_over(&(struct tw_disk){0, 0}, 80), 0);
 }
 
-/* Deleting follows a step forward of the clock only a day later, also if the server was restarted.
- */
-static void test_a_step_of_the_clock(void **state)
+/* --- the clock --- */
+
+static const int64_t day = TW_DAY_MS, hour = TW_DAY_MS / 24, start = 20000 * TW_DAY_MS;
+
+static struct tw_retention_clock *open_clock(struct store *s, int64_t mono_ms)
 {
-	const int64_t day = TW_DAY_MS, hour = day / 24, start = 20000 * day,
-	              far = start + 800 * day;
-	struct tw_retention_clock c;
+	struct tw_retention_clock *c;
+
+	assert_int_equal(tw_retention_clock_open(s->dir, mono_ms, &c, NULL), TW_OK);
+	return c;
+}
+
+static void test_a_jump_of_the_clock(void **state)
+{
+	const int64_t far = start + 800 * day;
+	struct tw_retention_clock *c;
 	struct store s;
-	bool stepped;
 
 	(void)state;
 	open_store(&s);
-	tw_retention_clock_load(&c, s.dir, 0);
-	assert_int_equal(tw_retention_clock_now(&c, start, 0, &stepped), start);
+	c = open_clock(&s, 0);
+	assert_int_equal(tw_retention_clock_at(c, start, 0), start);
+	assert_int_equal(tw_retention_clock_at(c, start + 20 * hour, hour), start + 20 * hour);
+	assert_int_equal(tw_retention_clock_at(c, start + hour, hour), start + hour);
+	assert_int_equal(tw_retention_clock_at(c, far, 25 * hour), start + 25 * hour);
+	assert_int_equal(tw_retention_clock_at(c, far, 26 * hour), start + 26 * hour);
+	assert_int_equal(tw_retention_clock_at(c, start, 26 * hour), start);
+	assert_int_equal(tw_retention_clock_at(c, far, 27 * hour), start + hour);
+	(void)tw_retention_clock_close(c);
+
+	c = open_clock(&s, 500 * day); /* the machine has booted */
+	assert_int_equal(tw_retention_clock_at(c, far, 500 * day), start + hour);
+	assert_int_equal(tw_retention_clock_at(c, far + day, 501 * day), far + day);
+	assert_int_equal(tw_retention_clock_at(c, start, 501 * day), start);
+	(void)tw_retention_clock_close(c);
+	close_store(&s);
+}
+
+/* After three days off, a server that is stopped for an hour each night. */
+static void test_uptime_counts_over_restarts(void **state)
+{
+	struct tw_retention_clock *c;
+	struct store s;
+
+	(void)state;
+	open_store(&s);
+	c = open_clock(&s, 0);
+	assert_int_equal(tw_retention_clock_at(c, start, 0), start);
+	(void)tw_retention_clock_close(c);
+	c = open_clock(&s, 0);
+	assert_int_equal(tw_retention_clock_at(c, start + 3 * day, 0), start);
+	assert_int_equal(tw_retention_clock_at(c, start + 3 * day + 23 * hour, 23 * hour),
+	        start + 23 * hour);
+	(void)tw_retention_clock_close(c);
+	c = open_clock(&s, 0);
+	assert_int_equal(tw_retention_clock_at(c, start + 4 * day, 0), start + 23 * hour);
 	assert_int_equal(
-	        tw_retention_clock_now(&c, start + 20 * hour, hour, &stepped), start + 20 * hour);
-	assert_int_equal(tw_retention_clock_now(&c, start + hour, hour, &stepped), start + hour);
-	assert_false(stepped);
-	assert_int_equal(tw_retention_clock_now(&c, far, 2 * hour, &stepped), start + 2 * hour);
-	assert_true(stepped);
-	assert_int_equal(tw_retention_clock_now(&c, far, 3 * hour, &stepped), start + 3 * hour);
-	assert_false(stepped);
-	tw_retention_clock_save(s.dir, start + 3 * hour);
-	tw_retention_clock_load(&c, s.dir, 500 * day); /* after a restart */
-	assert_int_equal(tw_retention_clock_now(&c, far, 500 * day, &stepped), start + 3 * hour);
-	assert_true(stepped);
-	assert_int_equal(tw_retention_clock_now(&c, far + day, 501 * day, &stepped), far + day);
-	assert_int_equal(tw_retention_clock_now(&c, start, 501 * day, &stepped), start);
-	tw_retention_clock_save(s.dir, far);
-	tw_retention_clock_load(&c, s.dir, 0); /* it was ahead and is right again */
-	assert_int_equal(tw_retention_clock_now(&c, start, 0, &stepped), start);
+	        tw_retention_clock_at(c, start + 4 * day + hour, hour), start + 4 * day + hour);
+	(void)tw_retention_clock_close(c);
+	close_store(&s);
+}
+
+/* As a power failure may leave it. */
+static void test_an_empty_file_deletes_nothing(void **state)
+{
+	struct tw_retention_clock *c;
+	struct store s;
+	char path[128];
+	FILE *f;
+
+	(void)state;
+	open_store(&s);
+	(void)snprintf(path, sizeof path, "%s/retention.time", s.dir);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	assert_int_equal(fclose(f), 0);
+	c = open_clock(&s, 0);
+	assert_int_equal(tw_retention_clock_at(c, start, 0), 0);
+	(void)tw_retention_clock_close(c);
+	c = open_clock(&s, 0);
+	assert_int_equal(tw_retention_clock_at(c, start, hour), hour);
+	assert_int_equal(tw_retention_clock_at(c, start + day, hour + day), start + day);
+	(void)tw_retention_clock_close(c);
 	close_store(&s);
 }
 
@@ -207,7 +259,9 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_kept_stays),
         cmocka_unit_test(test_a_project_has_defaults),
         cmocka_unit_test(test_how_much_is_too_much),
-        cmocka_unit_test(test_a_step_of_the_clock),
+        cmocka_unit_test(test_a_jump_of_the_clock),
+        cmocka_unit_test(test_uptime_counts_over_restarts),
+        cmocka_unit_test(test_an_empty_file_deletes_nothing),
 };
 
 UNIT_TESTS("retention", tests)
