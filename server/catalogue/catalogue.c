@@ -238,7 +238,7 @@ void tw_cat_snapshot_done(struct tw_catalogue *c, struct tw_db *db)
 static enum tw_status referred(struct tw_db *db, const char *sha256, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_first_int(db, &n, err, /* part_by_content, build_by_* */
+	enum tw_status st = tw_cat_get_int(db, &n, err, /* part_by_content, build_by_* */
 	        "SELECT 1 FROM part p WHERE sha256=?1 AND NOT EXISTS (SELECT 1 FROM small_file f"
 	        " WHERE f.trace_id=p.trace_id AND f.part=p.part) UNION ALL"
 	        " SELECT 1 FROM build WHERE map_sha256=?1 AND map_sha256<>'' UNION ALL"
@@ -305,7 +305,7 @@ static enum tw_status is_there(struct tw_catalogue *c, const char *sql, const ch
         bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_select_int(c, &n, err, sql, "t", trace_id); /* trace_by_id */
+	enum tw_status st = tw_cat_read_int(c, &n, err, sql, "t", trace_id); /* trace_by_id */
 
 	if (st == TW_OK)
 		*ret = n != 0;

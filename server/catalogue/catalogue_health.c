@@ -85,7 +85,7 @@ enum tw_status tw_catalogue_ping(struct tw_catalogue *c, struct tw_err *err)
 		return tw_cat_end(c, w, st, err);
 	}
 	/* the same value, but page 1 is still written */
-	st = tw_cat_first_int(w, &version, err, "PRAGMA user_version", "");
+	st = tw_cat_get_int(w, &version, err, "PRAGMA user_version", "");
 	(void)snprintf(sql, sizeof sql, "PRAGMA user_version=%lld", (long long)version);
 	if (st == TW_OK)
 		st = tw_db_run(w, sql, err);
@@ -109,7 +109,7 @@ enum tw_status tw_catalogue_probe(struct tw_catalogue *c, bool *ret_writable, st
 	enum tw_status st;
 
 	tw_catalogue_shorten_timeout(true);
-	st = tw_cat_select_int(c, &only_read, err, /* trace_by_id */
+	st = tw_cat_read_int(c, &only_read, err, /* trace_by_id */
 	        TW_EITHER("SELECT 0*count(*) FROM trace WHERE trace_id=''",
 	                "SELECT CASE WHEN pg_is_in_recovery() OR"
 	                " current_setting('default_transaction_read_only')='on' THEN 1 ELSE 0 END"

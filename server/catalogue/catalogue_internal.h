@@ -391,26 +391,26 @@ enum tw_status tw_cat_query_write(struct tw_cat_query *q, struct tw_db *db,
         ...);
 
 /* Reads the first row by its fields.  Without one, *row is unchanged; ret_found may be NULL. */
-enum tw_status tw_cat_get(struct tw_db *db, const struct tw_fields *fields, struct tw_arena *a,
+enum tw_status tw_cat_get_row(struct tw_db *db, const struct tw_fields *fields, struct tw_arena *a,
         void *row, bool *ret_found, struct tw_err *err, const char *sql, const char *types, ...);
 /* The same on a read connection. */
-enum tw_status tw_cat_find(struct tw_catalogue *c, const struct tw_fields *fields,
+enum tw_status tw_cat_read_row(struct tw_catalogue *c, const struct tw_fields *fields,
         struct tw_arena *a, void *row, bool *ret_found, struct tw_err *err, const char *sql,
         const char *types, ...);
 
 /* The first column of the first row; "" if there is no row, or NULL in it. */
-enum tw_status tw_cat_first_text(struct tw_db *db, char *ret, size_t cap, struct tw_err *err,
+enum tw_status tw_cat_get_text(struct tw_db *db, char *ret, size_t cap, struct tw_err *err,
         const char *sql, const char *types, ...);
 /* The same on a read connection. */
-enum tw_status tw_cat_select_text(struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err,
+enum tw_status tw_cat_read_text(struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err,
         const char *sql, const char *types, ...);
 
 /* The first column of the first row; *io is unchanged if there is no row. */
-enum tw_status tw_cat_first_int(
+enum tw_status tw_cat_get_int(
         struct tw_db *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...);
 
 /* The same on a read connection. */
-enum tw_status tw_cat_select_int(struct tw_catalogue *c, int64_t *io, struct tw_err *err,
+enum tw_status tw_cat_read_int(struct tw_catalogue *c, int64_t *io, struct tw_err *err,
         const char *sql, const char *types, ...);
 
 /* Rows of a query on a read connection, in an arena. */

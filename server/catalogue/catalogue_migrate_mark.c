@@ -12,7 +12,7 @@
 enum tw_status tw_catalogue_source_id(
         struct tw_catalogue *c, char ret[TW_SOURCE_ID], struct tw_err *err)
 {
-	return tw_cat_select_text(c, ret, TW_SOURCE_ID, err,
+	return tw_cat_read_text(c, ret, TW_SOURCE_ID, err,
 	        "SELECT project_id FROM project ORDER BY project_id LIMIT 1", "");
 }
 
@@ -20,7 +20,7 @@ enum tw_status tw_catalogue_source_id(
 enum tw_status tw_catalogue_migrating(struct tw_catalogue *c, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_select_int(c, &n, err,
+	enum tw_status st = tw_cat_read_int(c, &n, err,
 	        TW_EITHER("SELECT count(*) FROM sqlite_master WHERE name='catalogue_migration'",
 	                "SELECT to_regclass('catalogue_migration') IS NOT NULL"),
 	        "");
@@ -39,7 +39,7 @@ static enum tw_status must_be_empty(struct tw_db *db, struct tw_err *err)
 		int64_t rows = 0;
 
 		(void)snprintf(sql, sizeof sql, "SELECT 1 FROM \"%s\" LIMIT 1", tw_tables[i].name);
-		st = tw_cat_first_int(db, &rows, err, sql, "");
+		st = tw_cat_get_int(db, &rows, err, sql, "");
 		if (st == TW_OK && rows)
 			st = tw_fail(err, TW_CONFLICT,
 			        "the target has a catalogue in use (table %s has rows), which "
@@ -75,7 +75,7 @@ enum tw_status tw_catalogue_mark_migrating(
 	if (st == TW_OK && !marked)
 		return make_mark(to, source, err);
 	if (st == TW_OK)
-		st = tw_cat_select_text(to, present, sizeof present, err,
+		st = tw_cat_read_text(to, present, sizeof present, err,
 		        "SELECT source FROM catalogue_migration", "");
 	if (st == TW_OK && strcmp(present, source) != 0)
 		return tw_fail(err, TW_CONFLICT,
@@ -224,9 +224,9 @@ static enum tw_status set_counter(
 static enum tw_status read_counter(const struct tw_cat_sides *s, const struct counter *k,
         int64_t *ret_from, int64_t *ret_to, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_first_int(s->from, ret_from, err, k->get, "");
+	enum tw_status st = tw_cat_get_int(s->from, ret_from, err, k->get, "");
 
-	return st == TW_OK ? tw_cat_first_int(s->to, ret_to, err, k->get, "") : st;
+	return st == TW_OK ? tw_cat_get_int(s->to, ret_to, err, k->get, "") : st;
 }
 
 enum tw_status tw_cat_bring_counters(

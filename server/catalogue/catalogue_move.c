@@ -125,7 +125,7 @@ static enum tw_status plan(
 		        " WHERE project_id=? AND trace_id>? ORDER BY trace_id LIMIT ?",
 		        "tti", m->from_id, t->after, most);
 	if (st == TW_OK)
-		st = tw_cat_first_text(
+		st = tw_cat_get_text(
 		        db, last, sizeof last, err, "SELECT max(old) FROM temp.move", "");
 	if (last[0])
 		memcpy(t->after, last, sizeof last);

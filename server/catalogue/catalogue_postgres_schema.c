@@ -16,13 +16,13 @@ static enum tw_status schema_version(
         struct tw_db *db, const struct tw_embedded *schema, int64_t *ret, struct tw_err *err)
 {
 	int64_t there = 0;
-	enum tw_status st = tw_cat_first_int(
+	enum tw_status st = tw_cat_get_int(
 	        db, &there, err, "SELECT to_regclass('catalogue_schema') IS NOT NULL", "");
 
 	*ret = 0;
 	if (st != TW_OK || !there)
 		return st;
-	st = tw_cat_first_int(db, ret, err, "SELECT version FROM catalogue_schema", "");
+	st = tw_cat_get_int(db, ret, err, "SELECT version FROM catalogue_schema", "");
 	if (st == TW_OK && (*ret < 1 || *ret > tw_cat_last_schema(schema)))
 		st = tw_cat_unknown_schema((int)*ret, schema, err);
 	return st;
@@ -95,7 +95,7 @@ enum tw_status tw_cat_postgres_begin_beside(struct tw_db *db, const char *set, s
 	        set);
 	st = tw_db_run(db, sql, err);
 	if (st == TW_OK)
-		st = tw_cat_first_int(
+		st = tw_cat_get_int(
 		        db, &schema, err, "SELECT version FROM catalogue_schema" /* one row */, "");
 	if (st == TW_OK && schema != tw_cat_last_schema(tw_catalogue_postgres_schema))
 		st = tw_fail(err, TW_BUSY, "catalogue: " TW_POSTGRES_MIGRATED);

@@ -226,7 +226,7 @@ static enum tw_status first_row(
 	return tw_cat_close_after(q, fits ? TW_OK : tw_oom(err), err);
 }
 
-enum tw_status tw_cat_get(struct tw_db *db, const struct tw_fields *fields, struct tw_arena *a,
+enum tw_status tw_cat_get_row(struct tw_db *db, const struct tw_fields *fields, struct tw_arena *a,
         void *row, bool *ret_found, struct tw_err *err, const char *sql, const char *types, ...)
 {
 	struct tw_cat_query q = {.db = db, .fields = fields};
@@ -236,7 +236,7 @@ enum tw_status tw_cat_get(struct tw_db *db, const struct tw_fields *fields, stru
 	return st == TW_OK ? first_row(&q, a, row, ret_found, err) : st;
 }
 
-enum tw_status tw_cat_find(struct tw_catalogue *c, const struct tw_fields *fields,
+enum tw_status tw_cat_read_row(struct tw_catalogue *c, const struct tw_fields *fields,
         struct tw_arena *a, void *row, bool *ret_found, struct tw_err *err, const char *sql,
         const char *types, ...)
 {
@@ -260,7 +260,7 @@ static enum tw_status first_text(struct tw_cat_query *q, char *ret, size_t cap, 
 	return tw_cat_close(q, err);
 }
 
-enum tw_status tw_cat_first_text(struct tw_db *db, char *ret, size_t cap, struct tw_err *err,
+enum tw_status tw_cat_get_text(struct tw_db *db, char *ret, size_t cap, struct tw_err *err,
         const char *sql, const char *types, ...)
 {
 	struct tw_cat_query q = {.db = db};
@@ -271,7 +271,7 @@ enum tw_status tw_cat_first_text(struct tw_db *db, char *ret, size_t cap, struct
 	return st == TW_OK ? first_text(&q, ret, cap, err) : st;
 }
 
-enum tw_status tw_cat_select_text(struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err,
+enum tw_status tw_cat_read_text(struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err,
         const char *sql, const char *types, ...)
 {
 	struct tw_cat_query q = {.db = NULL};
@@ -294,7 +294,7 @@ static enum tw_status first_int(struct tw_cat_query *q, int64_t *io, struct tw_e
 	return tw_cat_close(q, err);
 }
 
-enum tw_status tw_cat_first_int(
+enum tw_status tw_cat_get_int(
         struct tw_db *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...)
 {
 	struct tw_cat_query q = {.db = db};
@@ -304,7 +304,7 @@ enum tw_status tw_cat_first_int(
 	return st == TW_OK ? first_int(&q, io, err) : st;
 }
 
-enum tw_status tw_cat_select_int(struct tw_catalogue *c, int64_t *io, struct tw_err *err,
+enum tw_status tw_cat_read_int(struct tw_catalogue *c, int64_t *io, struct tw_err *err,
         const char *sql, const char *types, ...)
 {
 	struct tw_cat_query q = {.db = NULL};
@@ -323,7 +323,7 @@ enum tw_status tw_cat_now(struct tw_db *db, int64_t *ret_ms, struct tw_err *err)
 {
 	*ret_ms = tw_unix_ms();
 	return db->engine->has_clock
-	               ? tw_cat_first_int(db, ret_ms, err, "SELECT " TW_CAT_DATABASE_MS, "")
+	               ? tw_cat_get_int(db, ret_ms, err, "SELECT " TW_CAT_DATABASE_MS, "")
 	               : TW_OK;
 }
 

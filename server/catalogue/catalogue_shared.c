@@ -13,7 +13,7 @@ enum { PATH_BYTES = 1500 };
 enum tw_status tw_catalogue_identity(
         struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err)
 {
-	return tw_cat_select_text(c, ret, cap, err, "SELECT identity FROM catalogue_identity", "");
+	return tw_cat_read_text(c, ret, cap, err, "SELECT identity FROM catalogue_identity", "");
 }
 
 static enum tw_status other_folder(struct tw_err *err)
@@ -28,7 +28,7 @@ enum tw_status tw_catalogue_may_have_folder(
         struct tw_catalogue *c, const char *folder, const char *instead, struct tw_err *err)
 {
 	int64_t may = 0;
-	enum tw_status st = tw_cat_select_int(c, &may, err,
+	enum tw_status st = tw_cat_read_int(c, &may, err,
 	        "SELECT count(*) FROM catalogue_identity WHERE folder IN ('',?1,?2)", "tt", folder,
 	        instead);
 
@@ -113,7 +113,7 @@ enum tw_status tw_catalogue_is_served(struct tw_catalogue *c, bool *ret, struct 
 	enum tw_status st = TW_OK;
 
 	if (!tw_cat_is_sqlite(c)) /* takes and releases the lock of tw_postgres_hold */
-		st = tw_cat_select_int(c, &served, err,
+		st = tw_cat_read_int(c, &served, err,
 		        "SELECT CASE WHEN pg_try_advisory_lock(1953977199, hashtext(identity)) THEN"
 		        " NOT pg_advisory_unlock(1953977199, hashtext(identity)) ELSE true END"
 		        " FROM catalogue_identity",
@@ -236,7 +236,7 @@ enum tw_status tw_catalogue_counts_add(struct tw_catalogue *c, struct tw_err *er
 	int64_t any = 0;
 	int n = 1;
 	enum tw_status st = tw_cat_is_sqlite(c) ? TW_OK
-	                                        : tw_cat_select_int(c, &any, err, /* primary key */
+	                                        : tw_cat_read_int(c, &any, err, /* primary key */
 	                                                  "SELECT 1 FROM count_delta LIMIT 1", "");
 
 	while (st == TW_OK && any && n > 0) {

@@ -51,7 +51,7 @@ enum tw_status tw_cat_old_schema(int have, const struct tw_embedded *schema, str
 static enum tw_status schema_version(struct tw_db *db, int *ret, struct tw_err *err)
 {
 	int64_t version = 0;
-	enum tw_status st = tw_cat_first_int(db, &version, err, "PRAGMA user_version", "");
+	enum tw_status st = tw_cat_get_int(db, &version, err, "PRAGMA user_version", "");
 
 	*ret = (int)version;
 	return st;
@@ -120,7 +120,7 @@ static bool has_room(const struct tw_catalogue *c)
 static enum tw_status has_tables(struct tw_db *db, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_first_int(db, &n, err, "SELECT count(*) FROM sqlite_master", "");
+	enum tw_status st = tw_cat_get_int(db, &n, err, "SELECT count(*) FROM sqlite_master", "");
 
 	*ret = n > 0;
 	return st;

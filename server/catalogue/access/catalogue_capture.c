@@ -30,7 +30,7 @@ static enum tw_status is_rule(struct tw_db *db, const char *project_id, const ch
         int64_t *ret, struct tw_err *err)
 {
 	*ret = 0;
-	return tw_cat_first_int(db, ret, err, /* primary key */
+	return tw_cat_get_int(db, ret, err, /* primary key */
 	        "SELECT 1 FROM project_setting s," TW_EITHER("json_each(s.value, '$.rules') r",
 	                "jsonb_array_elements(s.value::jsonb->'"
 	                "rules') r(value)") " WHERE"

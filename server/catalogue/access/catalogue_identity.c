@@ -18,7 +18,7 @@ static const struct tw_fields account_fields =
 static enum tw_status by_identity(struct tw_db *db, const struct tw_identity *who,
         struct account *ret, bool *ret_there, struct tw_err *err)
 {
-	return tw_cat_get(db, &account_fields, NULL, ret, ret_there, err, /* primary keys */
+	return tw_cat_get_row(db, &account_fields, NULL, ret, ret_there, err, /* primary keys */
 	        "SELECT {columns} FROM identity i JOIN \"user\" u ON u.user_id=i.user_id"
 	        " WHERE i.issuer=? AND i.subject=?",
 	        "tt", who->issuer, who->subject);
@@ -27,7 +27,7 @@ static enum tw_status by_identity(struct tw_db *db, const struct tw_identity *wh
 static enum tw_status by_id(struct tw_db *db, const char *user_id, struct account *ret,
         bool *ret_there, struct tw_err *err)
 {
-	return tw_cat_get(db, &account_fields, NULL, ret, ret_there, err, /* primary key */
+	return tw_cat_get_row(db, &account_fields, NULL, ret, ret_there, err, /* primary key */
 	        "SELECT {columns} FROM \"user\" u WHERE u.user_id=?", "t", user_id);
 }
 
@@ -150,7 +150,7 @@ static enum tw_status has_identity(
         struct tw_db *db, const char *user_id, const char *issuer, bool *ret, struct tw_err *err)
 {
 	int64_t has = 0;
-	enum tw_status st = tw_cat_first_int(db, &has, err, /* identity_by_user */
+	enum tw_status st = tw_cat_get_int(db, &has, err, /* identity_by_user */
 	        "SELECT 1 FROM identity WHERE user_id=? AND issuer=?", "tt", user_id, issuer);
 
 	if (st == TW_OK)
@@ -174,7 +174,7 @@ static enum tw_status check_requester(struct tw_db *db, const struct tw_identity
 	enum tw_status st = TW_OK;
 
 	if (who->requested_by)
-		st = tw_cat_first_int(db, &there, err, /* primary key */
+		st = tw_cat_get_int(db, &there, err, /* primary key */
 		        "SELECT 1 FROM session WHERE hash=?1 AND user_id=?2 AND expires_ms>?3"
 		        " AND seen_ms+idle_ms>?3",
 		        "hti", who->requested_by, who->user_id, tw_unix_ms());
@@ -366,8 +366,7 @@ static enum tw_status bound_used(struct tw_db *db, int64_t now, struct tw_err *e
 	        "DELETE FROM signin_used WHERE until_ms<=?", "i", now);
 
 	if (st == TW_OK)
-		st = tw_cat_first_int(
-		        db, &n, err, "SELECT count(*) FROM signin_used", ""); /* few */
+		st = tw_cat_get_int(db, &n, err, "SELECT count(*) FROM signin_used", ""); /* few */
 	if (st == TW_OK && n >= TW_SIGNINS_USED)
 		st = tw_cat_exec(db, NULL, err, /* signin_used_by_end */
 		        "DELETE FROM signin_used WHERE mark IN (SELECT mark FROM signin_used"

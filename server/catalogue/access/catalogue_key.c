@@ -59,7 +59,7 @@ static enum tw_status look_up(
         struct tw_db *db, const uint8_t hash[32], struct found *ret, struct tw_err *err)
 {
 	bool found = false;
-	enum tw_status st = tw_cat_get(db, &found_fields, NULL, ret, &found,
+	enum tw_status st = tw_cat_get_row(db, &found_fields, NULL, ret, &found,
 	        err, /* unique indexes of hash and old_hash */
 	        "SELECT scope, project_id, key_id, last_seen_ms, expires_ms, revoked_ms, 0"
 	        " FROM api_key WHERE hash=?1 UNION ALL"
@@ -146,7 +146,7 @@ enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id,
         struct tw_key_row **ret, size_t *ret_n, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_select_int(c, &n, err, /* primary key */
+	enum tw_status st = tw_cat_read_int(c, &n, err, /* primary key */
 	        "SELECT count(*) FROM api_key WHERE project_id=?", "t", project_id);
 
 	if (st != TW_OK)

@@ -23,7 +23,7 @@ enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
-		st = tw_cat_first_text(w, id, sizeof id, err, PROJECT_NAMED, "t", name);
+		st = tw_cat_get_text(w, id, sizeof id, err, PROJECT_NAMED, "t", name);
 	found = id[0] != '\0';
 	if (st == TW_OK && !found)
 		st = tw_ulid_new(now, id, err);
@@ -43,8 +43,7 @@ enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
 enum tw_status tw_catalogue_project_named(
         struct tw_catalogue *c, const char *name, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
-	enum tw_status st =
-	        tw_cat_select_text(c, ret_id, TW_ID_BYTES, err, PROJECT_NAMED, "t", name);
+	enum tw_status st = tw_cat_read_text(c, ret_id, TW_ID_BYTES, err, PROJECT_NAMED, "t", name);
 
 	return st == TW_OK && !ret_id[0] ? tw_fail(err, TW_NOT_FOUND, "no such project") : st;
 }
@@ -52,7 +51,7 @@ enum tw_status tw_catalogue_project_named(
 enum tw_status tw_catalogue_project_of_trace(
         struct tw_catalogue *c, const char *trace_id, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
-	return tw_cat_select_text(c, ret_id, TW_ID_BYTES, err, /* trace_by_id */
+	return tw_cat_read_text(c, ret_id, TW_ID_BYTES, err, /* trace_by_id */
 	        "SELECT project_id FROM trace WHERE trace_id=?", "t", trace_id);
 }
 
@@ -63,7 +62,7 @@ static const struct tw_fields project_fields = TW_FIELDS_OF(
 static enum tw_status count_projects(struct tw_catalogue *c, size_t *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_select_int(c, &n, err, "SELECT count(*) FROM project", "");
+	enum tw_status st = tw_cat_read_int(c, &n, err, "SELECT count(*) FROM project", "");
 
 	*ret = (size_t)n;
 	return st;
@@ -106,7 +105,7 @@ static enum tw_status compare_projects(struct tw_catalogue *c, struct tw_db *oth
 	while (st == TW_OK && tw_cat_row(&q)) {
 		int64_t n = 0;
 
-		st = tw_cat_first_int(c->writers[0].db, &n, err,
+		st = tw_cat_get_int(c->writers[0].db, &n, err,
 		        "SELECT count(*) FROM project WHERE project_id=?", "t", tw_cat_str(&q, 0));
 		*ret_known += n > 0;
 		++*ret_n;
@@ -145,7 +144,7 @@ enum tw_status tw_catalogue_setting_get(struct tw_catalogue *c, const char *proj
         struct tw_err *err)
 {
 	struct setting s = {NULL, 0};
-	enum tw_status st = tw_cat_find(c, &setting_fields, a, &s, NULL, err, /* primary key */
+	enum tw_status st = tw_cat_read_row(c, &setting_fields, a, &s, NULL, err, /* primary key */
 	        "SELECT {columns} FROM project_setting WHERE project_id=? AND key=?", "tt",
 	        project_id, key);
 

@@ -17,7 +17,7 @@ enum tw_status tw_catalogue_ruleset(struct tw_catalogue *c, const char *project_
 	enum tw_status st;
 
 	*ret = (struct tw_ruleset){.author = ""};
-	st = tw_cat_find(c, &tw_ruleset_fields, a, ret, &found, err, /* primary key */
+	st = tw_cat_read_row(c, &tw_ruleset_fields, a, ret, &found, err, /* primary key */
 	        "SELECT version, author, created_ms, value FROM ruleset WHERE project_id=?1 AND"
 	        " kind=?2 AND version>=?3 AND version<=CASE ?3 WHEN 0 THEN 9223372036854775807"
 	        " ELSE ?3 END ORDER BY version DESC LIMIT 1",
@@ -76,7 +76,7 @@ enum tw_status tw_catalogue_ruleset_put(struct tw_catalogue *c, const char *proj
 	if (st != TW_OK)
 		return st;
 	next.version = 0;
-	st = tw_cat_first_int(w, &next.version, err, /* primary key */
+	st = tw_cat_get_int(w, &next.version, err, /* primary key */
 	        "SELECT version FROM ruleset WHERE project_id=? AND kind=? ORDER BY version DESC"
 	        " LIMIT 1",
 	        "tt", project_id, kind);

@@ -36,7 +36,7 @@ static const struct tw_fields holder_fields =
 static enum tw_status read_holder(struct tw_db *db, const uint8_t hash[32], struct holder *ret,
         bool *ret_there, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_get(db, &holder_fields, NULL, ret, ret_there,
+	enum tw_status st = tw_cat_get_row(db, &holder_fields, NULL, ret, ret_there,
 	        err, /* primary keys */
 	        "SELECT {columns} FROM session s LEFT JOIN \"user\" u ON u.user_id=s.user_id"
 	        " WHERE s.hash=?",
@@ -156,7 +156,7 @@ static enum tw_status read_session(
         struct tw_db *db, const uint8_t hash[32], struct found *ret, struct tw_err *err)
 {
 	bool there = false;
-	enum tw_status st = tw_cat_get(db, &session_fields, NULL, ret, &there,
+	enum tw_status st = tw_cat_get_row(db, &session_fields, NULL, ret, &there,
 	        err, /* primary keys */
 	        "SELECT {columns} FROM session s LEFT JOIN \"user\" u ON u.user_id=s.user_id"
 	        " WHERE s.hash=?1 AND s.expires_ms>?2 AND s.seen_ms+s.idle_ms>?2"
@@ -169,7 +169,7 @@ static enum tw_status read_session(
 static enum tw_status key_scope(struct tw_db *db, struct tw_caller *caller, struct tw_err *err)
 {
 	int64_t scope = caller->scope;
-	enum tw_status st = tw_cat_first_int(db, &scope, err, /* primary key */
+	enum tw_status st = tw_cat_get_int(db, &scope, err, /* primary key */
 	        "SELECT scope FROM api_key WHERE project_id=? AND key_id=? AND revoked_ms=0"
 	        " AND (expires_ms=0 OR expires_ms>?)",
 	        "tti", caller->project_id, caller->key_id, tw_unix_ms());
@@ -192,12 +192,12 @@ static enum tw_status choose_project(struct tw_db *db, bool is_admin, const char
 
 	caller->scope = is_admin ? TW_SCOPE_SERVER : TW_SCOPE_PUBLIC;
 	if (is_admin) /* primary key */
-		st = tw_cat_get(db, &admin_fields, NULL, caller, &there, err,
+		st = tw_cat_get_row(db, &admin_fields, NULL, caller, &there, err,
 		        "SELECT {columns} FROM project WHERE ?1='' OR project_id=?1"
 		        " ORDER BY project_id LIMIT 1",
 		        "t", project);
 	else /* primary key */
-		st = tw_cat_get(db, &member_fields, NULL, caller, &there, err,
+		st = tw_cat_get_row(db, &member_fields, NULL, caller, &there, err,
 		        "SELECT {columns} FROM member WHERE user_id=?1"
 		        " AND (?2='' OR project_id=?2) ORDER BY project_id LIMIT 1",
 		        "tt", caller->user_id, project);
@@ -266,9 +266,9 @@ static enum tw_status read_person(
         struct tw_db *db, const char *name, struct found *ret, struct tw_err *err)
 {
 	bool there = false;
-	enum tw_status st =
-	        tw_cat_get(db, &person_fields, NULL, ret, &there, err, /* unique index of name */
-	                "SELECT {columns} FROM \"user\" WHERE name=? AND is_disabled=0", "t", name);
+	enum tw_status st = tw_cat_get_row(db, &person_fields, NULL, ret, &there,
+	        err, /* unique index of name */
+	        "SELECT {columns} FROM \"user\" WHERE name=? AND is_disabled=0", "t", name);
 
 	if (st == TW_OK && !there)
 		st = tw_fail(err, TW_DENIED,
@@ -333,7 +333,7 @@ enum tw_status tw_catalogue_sessions_count(
         struct tw_catalogue *c, uint64_t *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_select_int(c, &n, err, /* a handful per person */
+	enum tw_status st = tw_cat_read_int(c, &n, err, /* a handful per person */
 	        "SELECT count(*) FROM session WHERE expires_ms>?1 AND seen_ms+idle_ms>?1", "i",
 	        tw_unix_ms());
 

@@ -6,7 +6,7 @@ static enum tw_status empty_at(
         struct tw_db *db, const struct tw_throttle_bucket *b, int64_t *ret, struct tw_err *err)
 {
 	*ret = 0;
-	return tw_cat_first_int(db, ret, err, /* primary key */
+	return tw_cat_get_int(db, ret, err, /* primary key */
 	        "SELECT empty_ms FROM signin_try WHERE what=?", "i", (int64_t)b->key);
 }
 
@@ -54,7 +54,7 @@ static enum tw_status make_room(struct tw_db *db, int64_t now, size_t n, struct 
 	        "DELETE FROM signin_try WHERE empty_ms<=?", "i", now);
 
 	if (st == TW_OK)
-		st = tw_cat_first_int(
+		st = tw_cat_get_int(
 		        db, &rows, err, "SELECT count(*) FROM signin_try", ""); /* few */
 	if (st == TW_OK && rows + (int64_t)n > TW_THROTTLE_ROWS)
 		st = tw_cat_exec(db, NULL, err, /* signin_try_by_end */

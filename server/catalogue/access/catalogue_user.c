@@ -33,7 +33,7 @@ enum tw_status tw_user_name(const char *given, char ret[TW_USER_NAME_BYTES], str
 static enum tw_status name_is_free(struct tw_db *db, const char *name, struct tw_err *err)
 {
 	int64_t taken = 0;
-	enum tw_status st = tw_cat_first_int(/* unique index of name */
+	enum tw_status st = tw_cat_get_int(/* unique index of name */
 	        db, &taken, err, "SELECT 1 FROM \"user\" WHERE name=?", "t", name);
 
 	if (st == TW_OK && taken)
@@ -89,9 +89,9 @@ enum tw_status tw_catalogue_user_get(
         struct tw_catalogue *c, const char *name, struct tw_user *ret, struct tw_err *err)
 {
 	bool found = false;
-	enum tw_status st =
-	        tw_cat_find(c, &account_fields, NULL, ret, &found, err, /* unique index of name */
-	                "SELECT {columns} FROM \"user\" WHERE name=?", "t", name);
+	enum tw_status st = tw_cat_read_row(c, &account_fields, NULL, ret, &found,
+	        err, /* unique index of name */
+	        "SELECT {columns} FROM \"user\" WHERE name=?", "t", name);
 
 	return st == TW_OK && !found ? tw_fail(err, TW_NOT_FOUND, "no user of that name") : st;
 }
@@ -100,7 +100,7 @@ enum tw_status tw_catalogue_user_get(
 static enum tw_status name_of(
         struct tw_db *db, const char *user_id, char ret[TW_USER_NAME_BYTES], struct tw_err *err)
 {
-	enum tw_status st = tw_cat_first_text(db, ret, TW_USER_NAME_BYTES, err, /* primary key */
+	enum tw_status st = tw_cat_get_text(db, ret, TW_USER_NAME_BYTES, err, /* primary key */
 	        "SELECT name FROM \"user\" WHERE user_id=?", "t", user_id);
 
 	return st == TW_OK && !ret[0] ? tw_fail(err, TW_NOT_FOUND, "no such user") : st;

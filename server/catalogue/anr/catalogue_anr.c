@@ -134,7 +134,7 @@ static enum tw_status count_pending(struct tw_catalogue *c, const char *project_
         struct tw_anr_sums *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_select_int(c, &n, err, /* anr_trace_by_rules */
+	enum tw_status st = tw_cat_read_int(c, &n, err, /* anr_trace_by_rules */
 	        "SELECT (SELECT count(*) FROM anr_trace WHERE project_id=?1 AND anr=1 AND"
 	        " keyed<?2)+(SELECT count(*) FROM anr_trace WHERE project_id=?1 AND anr=1 AND"
 	        " keyed>?2)",

@@ -32,7 +32,7 @@ static enum tw_status user_of(
 	*ret = tw_cat_install(h->row->project_id, h->user);
 	if (*ret)
 		return TW_OK;
-	return tw_cat_first_int(db, ret, err,
+	return tw_cat_get_int(db, ret, err,
 	        "SELECT install FROM trace WHERE project_id=? AND trace_id=?", "tt",
 	        h->row->project_id, h->row->id);
 }
@@ -97,7 +97,7 @@ static enum tw_status needs_row(struct tw_db *db, const struct tw_anr_entry *h, 
 
 	*ret = h->anr || h->n_locks;
 	if (!*ret && had_facts)
-		st = tw_cat_first_int(db, &engines, err, "SELECT count(*) FROM fleet_engine", "");
+		st = tw_cat_get_int(db, &engines, err, "SELECT count(*) FROM fleet_engine", "");
 	*ret = *ret || engines > 0;
 	return st;
 }
@@ -217,7 +217,7 @@ struct range { /* a range of a project's trace ids, for traces and for their fac
 /* The next batch; last is "" for the final, smaller one. */
 static enum tw_status next_range(struct tw_db *db, struct range *io, struct tw_err *err)
 {
-	return tw_cat_first_text(db, io->last, sizeof io->last, err, /* primary key */
+	return tw_cat_get_text(db, io->last, sizeof io->last, err, /* primary key */
 	        "SELECT min(x) FROM (SELECT (SELECT trace_id FROM trace WHERE project_id=?1 AND"
 	        " trace_id>?2 ORDER BY trace_id LIMIT 1 OFFSET ?3) AS x UNION ALL SELECT (SELECT"
 	        " trace_id FROM anr_trace WHERE project_id=?1 AND trace_id>?2 ORDER BY trace_id"

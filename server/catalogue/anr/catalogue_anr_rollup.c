@@ -256,7 +256,7 @@ static enum tw_status end_day(struct counting *c, struct tw_err *err)
 
 static enum tw_status count_some(struct counting *c, int *ret_n, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_first_int(c->db, &c->generation, err, /* primary key */
+	enum tw_status st = tw_cat_get_int(c->db, &c->generation, err, /* primary key */
 	        "SELECT generation FROM anr_day WHERE project_id=? AND day=?", "ti", c->project_id,
 	        c->day);
 
@@ -283,7 +283,7 @@ static enum tw_status next_day(struct tw_catalogue *c, const struct tw_anr_rollu
         int64_t *ret_day, struct tw_err *err)
 {
 	*ret_day = -1;
-	return tw_cat_select_int(c, ret_day, err, /* anr_day_waiting, anr_trace_by_rollup */
+	return tw_cat_read_int(c, ret_day, err, /* anr_day_waiting, anr_trace_by_rollup */
 	        "SELECT d.day FROM anr_day d WHERE d.project_id=?1 AND d.waiting=1 AND ((d.day<?3"
 	        " AND EXISTS(" SETTLED ")) OR (" SETTLED " LIMIT 1 OFFSET ?4)=1) AND NOT"
 	        " EXISTS(SELECT 1 FROM build_rename r WHERE r.project_id=?1 AND r.stage='anr') "

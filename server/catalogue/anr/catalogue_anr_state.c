@@ -95,7 +95,7 @@ static enum tw_status is_known(
         struct tw_db *db, const char *project_id, const char *key, struct tw_err *err)
 {
 	int64_t there = 0;
-	enum tw_status st = tw_cat_first_int(db, &there, err, /* anr_trace_of_key */
+	enum tw_status st = tw_cat_get_int(db, &there, err, /* anr_trace_of_key */
 	        "SELECT EXISTS(SELECT 1 FROM anr_trace WHERE project_id=? AND key=? AND anr=1)",
 	        "tt", project_id, key);
 

@@ -20,7 +20,7 @@ enum tw_status tw_catalogue_engine_set(struct tw_catalogue *c, const char *name,
 {
 	struct tw_db *w = NULL;
 	int64_t n = 0;
-	enum tw_status st = tw_cat_select_int(c, &n, err, /* a row at most */
+	enum tw_status st = tw_cat_read_int(c, &n, err, /* a row at most */
 	        "SELECT count(*) FROM fleet_engine WHERE ?1='' OR name=?1", "t", name);
 
 	if (st != TW_OK || n == (name[0] != 0))

@@ -67,12 +67,12 @@ enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *pr
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st == TW_OK)
-		st = tw_cat_first_int(db, &before, err, /* trace_detected, or trace_stage */
+		st = tw_cat_get_int(db, &before, err, /* trace_detected, or trace_stage */
 		        "SELECT count(*) FROM " INSPECTED(
 		                "?1") " AND (rank=?3 OR (rank>=0 AND rank<?2))",
 		        "tii", project_id, number, (int64_t)POSTPONED);
 	if (st == TW_OK)
-		st = tw_cat_first_int(db, &after, err, /* likewise */
+		st = tw_cat_get_int(db, &after, err, /* likewise */
 		        "SELECT count(*) FROM " INSPECTED("?1") " AND rank>?2", "ti", project_id,
 		        number);
 	tw_cat_done(c, db);

@@ -106,7 +106,7 @@ static enum tw_status read_triage(struct tw_db *db, const char *project_id, cons
         const char *version, int64_t *ret_day, int64_t *ret_said, struct tw_err *err)
 {
 	int64_t ms = 0;
-	enum tw_status st = tw_cat_first_int(db, &ms, err, /* primary key */
+	enum tw_status st = tw_cat_get_int(db, &ms, err, /* primary key */
 	        "SELECT coalesce(max(h.at_ms),0) FROM regression_history h WHERE h.project_id=?1"
 	        " AND h.regression_id=?2 AND h.status<>2 AND EXISTS(SELECT 1 FROM"
 	        " regression_history b WHERE b.project_id=?1 AND b.regression_id=?2 AND b.n=h.n-1"
@@ -117,7 +117,7 @@ static enum tw_status read_triage(struct tw_db *db, const char *project_id, cons
 	*ret_said = 0;
 	if (st != TW_OK)
 		return st;
-	return tw_cat_first_int(db, ret_said, err, /* primary key */
+	return tw_cat_get_int(db, ret_said, err, /* primary key */
 	        "SELECT EXISTS(SELECT 1 FROM regression_history WHERE project_id=? AND"
 	        " regression_id=? AND version=?)",
 	        "ttt", project_id, k->id, version);
@@ -202,7 +202,7 @@ static enum tw_status has_room(
         struct tw_db *db, const char *project_id, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_first_int(db, &n, err, /* primary key */
+	enum tw_status st = tw_cat_get_int(db, &n, err, /* primary key */
 	        "SELECT count(*) FROM regression WHERE project_id=?", "t", project_id);
 
 	*ret = n < REGRESSIONS_KEPT;
@@ -370,7 +370,7 @@ enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, 
 	enum tw_status st;
 
 	*ret = (struct tw_regression){.id = NULL};
-	st = tw_cat_get(db, &tw_regression_fields, a, ret, &found, err,
+	st = tw_cat_get_row(db, &tw_regression_fields, a, ret, &found, err,
 	        COLUMNS "AND regression_id=?2", "tt", project_id, id); /* primary key */
 	if (st == TW_OK && !found)
 		st = tw_fail(err, TW_NOT_FOUND, "no such regression");
@@ -394,7 +394,7 @@ enum tw_status tw_cat_regression_triage(struct tw_db *w, const char *project_id,
         const struct tw_triage *what, struct tw_err *err)
 {
 	int64_t before = 0;
-	enum tw_status st = tw_cat_first_int(w, &before, err, /* primary key */
+	enum tw_status st = tw_cat_get_int(w, &before, err, /* primary key */
 	        "SELECT status FROM regression WHERE project_id=? AND regression_id=?", "tt",
 	        project_id, id);
 

@@ -287,7 +287,7 @@ enum tw_status tw_catalogue_rollup_count(struct tw_catalogue *c, const char *pro
         const struct tw_rollup_filter *f, uint64_t *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_select_int(c, &n, err, /* rollup_cell_by_day */
+	enum tw_status st = tw_cat_read_int(c, &n, err, /* rollup_cell_by_day */
 	        "SELECT coalesce(sum(traces),0) FROM rollup_cell WHERE" OF_LABEL CELLS_WHERE,
 	        "ttiitttttt", CELLS_ARGS(project_id, f));
 

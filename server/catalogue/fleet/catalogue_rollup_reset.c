@@ -38,7 +38,7 @@ static enum tw_status delete_cells(
 static enum tw_status any_old(struct tw_db *db, int64_t day, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_first_int(db, &n, err, /* rollup_cell_by_age and others */
+	enum tw_status st = tw_cat_get_int(db, &n, err, /* rollup_cell_by_age and others */
 	        "SELECT EXISTS(SELECT 1 FROM rollup_cell WHERE day<?1)"
 	        " OR EXISTS(SELECT 1 FROM rollup_method WHERE seen_day<?1)"
 	        " OR EXISTS(SELECT 1 FROM build_library WHERE seen_day<?1)",
@@ -173,7 +173,7 @@ static enum tw_status count_there(
         struct tw_db *db, const struct scope *in, int64_t day, uint64_t *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_first_int(db, &n, err, /* trace_by_recorded */
+	enum tw_status st = tw_cat_get_int(db, &n, err, /* trace_by_recorded */
 	        "SELECT count(*) FROM trace WHERE project_id=?1 AND recorded_ms>=?2 AND"
 	        " recorded_ms<?3 AND rollup_state=1" /* archived: no file to count again */
 	        " AND state=2 AND " IN_SCOPE("?1", "?4"),
@@ -321,7 +321,7 @@ enum tw_status tw_catalogue_rollup_expanded(struct tw_catalogue *c, const char *
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_first_int(w, &n, err, /* rollup_method_by_build, _by_mapping, primary key */
+	st = tw_cat_get_int(w, &n, err, /* rollup_method_by_build, _by_mapping, primary key */
 	        "SELECT EXISTS(SELECT 1 FROM rollup_method WHERE project_id=?1 AND build_id=?2"
 	        " AND raw<' ') OR EXISTS(SELECT 1 FROM rollup_method WHERE project_id=?1 AND"
 	        " mapping_id=?2 AND mapping_id<>'' AND raw<' ') OR EXISTS(SELECT 1 FROM"

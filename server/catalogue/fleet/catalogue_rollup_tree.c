@@ -344,7 +344,7 @@ enum tw_status tw_catalogue_tree_put_off(
 enum tw_status tw_catalogue_trees_late(struct tw_catalogue *c, uint64_t *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_select_int(c, &n, err, /* primary key */
+	enum tw_status st = tw_cat_read_int(c, &n, err, /* primary key */
 	        "SELECT count(*) FROM rollup_tree_later WHERE project_id>''", "");
 
 	*ret = (uint64_t)n;

@@ -79,7 +79,7 @@ enum tw_status tw_catalogue_alert_rule_get(struct tw_catalogue *c, const char *p
 static enum tw_status has_room(struct tw_db *db, const char *project_id, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_first_int(db, &n, err, /* primary key */
+	enum tw_status st = tw_cat_get_int(db, &n, err, /* primary key */
 	        "SELECT count(*) FROM alert_rule WHERE project_id=?", "t", project_id);
 
 	if (st == TW_OK && n >= TW_ALERT_RULES_MAX)
@@ -286,7 +286,7 @@ static enum tw_status read_stored(struct tw_db *db, const char *project_id, cons
         struct stored *ret, struct tw_err *err)
 {
 	*ret = (struct stored){.exists = false};
-	return tw_cat_get(db, &stored_fields, NULL, ret, &ret->exists, err, /* primary key */
+	return tw_cat_get_row(db, &stored_fields, NULL, ret, &ret->exists, err, /* primary key */
 	        "SELECT {columns} FROM alert WHERE project_id=? AND alert_id=?", "tt", project_id,
 	        id);
 }
@@ -408,7 +408,7 @@ static enum tw_status is_current(
         struct tw_db *db, const struct putting *p, bool *ret, struct tw_err *err)
 {
 	int64_t there = 0;
-	enum tw_status st = tw_cat_first_int(db, &there, err, /* primary key */
+	enum tw_status st = tw_cat_get_int(db, &there, err, /* primary key */
 	        "SELECT 1 FROM alert_rule WHERE project_id=? AND rule_id=? AND changed_ms=?", "tti",
 	        p->project_id, p->rule->id, p->rule->changed_ms);
 

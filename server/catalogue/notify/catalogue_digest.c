@@ -21,16 +21,16 @@ enum tw_status tw_catalogue_digest_ingest(struct tw_catalogue *c, const char *pr
 	*ret = (struct tw_digest_ingest){0};
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_first_int(db, &ret->accepted, err, /* trace_by_created */
+	st = tw_cat_get_int(db, &ret->accepted, err, /* trace_by_created */
 	        "SELECT count(*) FROM trace WHERE project_id=? AND created_ms>=? AND created_ms<?",
 	        "tii", project_id, of.since_ms, of.until_ms);
 	if (st == TW_OK)
-		st = tw_cat_first_int(db, &ret->failed, err, /* trace_by_created */
+		st = tw_cat_get_int(db, &ret->failed, err, /* trace_by_created */
 		        "SELECT count(*) FROM trace WHERE project_id=? AND created_ms>=? AND"
 		        " created_ms<? AND state=3",
 		        "tii", project_id, of.since_ms, of.until_ms);
 	if (st == TW_OK)
-		st = tw_cat_first_int(db, &ret->expired, err, /* audit_by_age */
+		st = tw_cat_get_int(db, &ret->expired, err, /* audit_by_age */
 		        "SELECT count(*) FROM audit INDEXED BY audit_by_age WHERE at_ms>=?2 AND"
 		        " at_ms<?3 AND project_id=?1 AND action='trace.delete' AND "
 		        "by_kind='server'",
@@ -86,7 +86,7 @@ enum tw_status tw_catalogue_digest_last(struct tw_catalogue *c, const char *proj
         int64_t before_ms, int64_t *ret, struct tw_err *err)
 {
 	*ret = 0;
-	return tw_cat_select_int(c, ret, err, /* primary key */
+	return tw_cat_read_int(c, ret, err, /* primary key */
 	        "SELECT coalesce(max(until_ms),0) FROM digest_made WHERE project_id=? AND"
 	        " until_ms<?",
 	        "ti", project_id, before_ms);
@@ -101,7 +101,7 @@ enum tw_status tw_catalogue_digest_made(struct tw_catalogue *c, const char *proj
         int64_t until_ms, bool *ret, struct tw_err *err)
 {
 	int64_t there = 0;
-	enum tw_status st = tw_cat_select_int(c, &there, err, /* primary key */
+	enum tw_status st = tw_cat_read_int(c, &there, err, /* primary key */
 	        "SELECT EXISTS(SELECT 1 FROM digest_made WHERE project_id=? AND until_ms>=?)", "ti",
 	        project_id, day_of(until_ms));
 

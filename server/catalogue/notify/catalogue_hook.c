@@ -62,7 +62,7 @@ enum tw_status tw_catalogue_secrets(struct tw_catalogue *c, struct tw_arena *a,
 static enum tw_status has_room(struct tw_db *db, const char *project_id, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_first_int(db, &n, err, /* primary key */
+	enum tw_status st = tw_cat_get_int(db, &n, err, /* primary key */
 	        "SELECT count(*) FROM webhook WHERE project_id=?", "t", project_id);
 
 	if (st == TW_OK && n >= TW_HOOKS_MAX)

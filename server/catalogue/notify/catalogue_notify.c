@@ -49,7 +49,7 @@ static enum tw_status add_entry(struct tw_db *db, const char *project_id,
         struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_first_int(db, &n, err, /* primary key */
+	enum tw_status st = tw_cat_get_int(db, &n, err, /* primary key */
 	        "SELECT coalesce(max(n),0)+1 FROM regression_history WHERE project_id=? AND"
 	        " regression_id=?",
 	        "tt", project_id, r->id);

@@ -21,7 +21,7 @@ static enum tw_status is_flood(struct tw_db *db, const char *project_id,
 	enum tw_status st = TW_OK;
 
 	if (what->event == TW_HOOK_ANR)
-		st = tw_cat_first_int(db, &n, err, /* outbox_anrs */
+		st = tw_cat_get_int(db, &n, err, /* outbox_anrs */
 		        "SELECT count(DISTINCT event_id) FROM outbox WHERE project_id=? AND event=4"
 		        " AND created_ms>?",
 		        "ti", project_id, tw_unix_ms() - INT64_C(3600000));
@@ -53,7 +53,7 @@ enum tw_status tw_cat_no_test(
         struct tw_db *db, const char *project_id, const char *hook_id, struct tw_err *err)
 {
 	int64_t there = 0;
-	enum tw_status st = tw_cat_first_int(db, &there, err, /* outbox_tests */
+	enum tw_status st = tw_cat_get_int(db, &there, err, /* outbox_tests */
 	        "SELECT 1 FROM outbox INDEXED BY outbox_tests WHERE project_id=? AND hook_id=? AND"
 	        " state=0 AND event=6",
 	        "tt", project_id, hook_id);
@@ -83,7 +83,7 @@ static enum tw_status queue_for_hook(struct tw_db *db, const char *project_id, c
 {
 	const int64_t now = tw_unix_ms();
 	int64_t there = 0;
-	enum tw_status st = tw_cat_first_int(db, &there, err, /* primary key */
+	enum tw_status st = tw_cat_get_int(db, &there, err, /* primary key */
 	        "SELECT 1 FROM webhook WHERE project_id=? AND hook_id=?", "tt", project_id,
 	        hook_id);
 
@@ -111,7 +111,7 @@ enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *projec
 		return st;
 	st = queue_for_hook(w, project_id, hook_id, &what, err);
 	if (st == TW_OK)
-		st = tw_cat_first_int(w, ret_id, err, /* outbox_once */
+		st = tw_cat_get_int(w, ret_id, err, /* outbox_once */
 		        "SELECT delivery_id FROM outbox WHERE project_id=? AND hook_id=? AND"
 		        " event_id=?",
 		        "ttt", project_id, hook_id, id);
@@ -124,7 +124,7 @@ enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *projec
 enum tw_status tw_catalogue_outbox_next(struct tw_catalogue *c, const char *after,
         char ret_project[TW_ID_BYTES], struct tw_err *err)
 {
-	return tw_cat_select_text(c, ret_project, TW_ID_BYTES, err, /* outbox_waiting */
+	return tw_cat_read_text(c, ret_project, TW_ID_BYTES, err, /* outbox_waiting */
 	        "SELECT project_id FROM outbox INDEXED BY outbox_waiting WHERE state=0 AND"
 	        " project_id>? ORDER BY project_id LIMIT 1",
 	        "t", after);
@@ -228,7 +228,7 @@ static enum tw_status note_failure(struct tw_db *db, const struct tw_delivery *o
 static enum tw_status trim(struct tw_db *db, const struct tw_delivery *of, struct tw_err *err)
 {
 	int64_t last = 0;
-	enum tw_status st = tw_cat_first_int(db, &last, err, /* outbox_by_hook */
+	enum tw_status st = tw_cat_get_int(db, &last, err, /* outbox_by_hook */
 	        "SELECT delivery_id FROM outbox WHERE project_id=? AND hook_id=?"
 	        " ORDER BY delivery_id DESC LIMIT 1 OFFSET ?",
 	        "tti", of->project_id, of->hook_id, (int64_t)TW_HOOK_KEEP);
@@ -277,7 +277,7 @@ enum tw_status tw_catalogue_outbox_tried(struct tw_catalogue *c, const struct tw
 		return st;
 	st = note_all(w, of, t, &paused, err);
 	if (st == TW_OK)
-		st = tw_cat_first_int(w, &state, err, /* primary key */
+		st = tw_cat_get_int(w, &state, err, /* primary key */
 		        "SELECT state FROM outbox WHERE delivery_id=?", "i", of->id);
 	*ret = (enum tw_outbox_state)state;
 	if (!paused)
@@ -326,15 +326,15 @@ enum tw_status tw_catalogue_outbox_sums(
 	*ret = (struct tw_outbox_sums){0};
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_first_int(db, &ret->waiting, err, /* outbox_until */
+	st = tw_cat_get_int(db, &ret->waiting, err, /* outbox_until */
 	        "SELECT count(*) FROM outbox INDEXED BY outbox_until WHERE state=0", "");
 	if (st == TW_OK)
-		st = tw_cat_first_int(db, &ret->oldest_ms, err,
+		st = tw_cat_get_int(db, &ret->oldest_ms, err,
 		        "SELECT until_ms-?1 FROM outbox INDEXED BY outbox_until WHERE state=0"
 		        " ORDER BY until_ms LIMIT 1",
 		        "i", TW_HOOK_GIVE_UP_DAYS * TW_DAY_MS);
 	if (st == TW_OK)
-		st = tw_cat_first_int(db, &ret->paused, err, /* a few of each project */
+		st = tw_cat_get_int(db, &ret->paused, err, /* a few of each project */
 		        "SELECT count(*) FROM webhook WHERE paused_ms<>0", "");
 	tw_cat_done(c, db);
 	return st;

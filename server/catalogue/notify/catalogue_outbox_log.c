@@ -66,7 +66,7 @@ static enum tw_status check_redelivery(struct tw_db *db, const char *project_id,
         const char *hook_id, int64_t delivery_id, int64_t *ret_event, struct tw_err *err)
 {
 	int64_t event = -1, paused = 0;
-	enum tw_status st = tw_cat_first_int(db, &event, err, /* primary key */
+	enum tw_status st = tw_cat_get_int(db, &event, err, /* primary key */
 	        "SELECT event FROM outbox WHERE delivery_id=?3 AND project_id=?1 AND hook_id=?2",
 	        "tti", project_id, hook_id, delivery_id);
 
@@ -75,7 +75,7 @@ static enum tw_status check_redelivery(struct tw_db *db, const char *project_id,
 	if (st == TW_OK && event == TW_HOOK_TEST)
 		st = tw_cat_no_test(db, project_id, hook_id, err);
 	else if (st == TW_OK)
-		st = tw_cat_first_int(db, &paused, err, /* primary key */
+		st = tw_cat_get_int(db, &paused, err, /* primary key */
 		        "SELECT paused_ms<>0 FROM webhook WHERE project_id=? AND hook_id=?", "tt",
 		        project_id, hook_id);
 	if (st == TW_OK && paused)

@@ -52,7 +52,7 @@ static enum tw_status size(
         void *arg, const char *sha256, const char *trace_id, uint64_t *ret, struct tw_err *err)
 {
 	int64_t bytes = -1;
-	enum tw_status st = tw_cat_select_int(arg, &bytes, err,
+	enum tw_status st = tw_cat_read_int(arg, &bytes, err,
 	        sha256 ? UPLOAD("octet_length(f.content)") : DECODED("octet_length(content)"), "t",
 	        sha256 ? sha256 : trace_id);
 
@@ -71,7 +71,7 @@ void tw_small_files_use(struct tw_blobs *b, struct tw_catalogue *c, uint64_t mos
 	if (!tw_blobs_remote(b) || tw_cat_is_sqlite(c))
 		return;
 	if (most_bytes == 0)
-		(void)tw_cat_select_int(c, &any, NULL,
+		(void)tw_cat_read_int(c, &any, NULL,
 		        "SELECT count(*) FROM (SELECT 1 FROM small_file LIMIT 1) s", "");
 	tw_blobs_use_rows(b, &(struct tw_blob_rows){get, size, c, most_bytes, any == 0});
 }

@@ -33,7 +33,7 @@ static enum tw_status count_one_more(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	int64_t have = -1;
-	enum tw_status st = tw_cat_first_int(/* primary key */
+	enum tw_status st = tw_cat_get_int(/* primary key */
 	        db, &have, err, "SELECT annotations FROM trace WHERE project_id=? AND trace_id=?",
 	        "tt", project_id, trace_id);
 
@@ -152,7 +152,7 @@ static enum tw_status must_exist(
         struct tw_db *db, const char *project_id, const char *id, struct tw_err *err)
 {
 	int64_t there = 0;
-	enum tw_status st = tw_cat_first_int(/* primary key */
+	enum tw_status st = tw_cat_get_int(/* primary key */
 	        db, &there, err, "SELECT 1 FROM trace WHERE project_id=? AND trace_id=?", "tt",
 	        project_id, id);
 

@@ -93,7 +93,7 @@ enum { LIMIT_MAX = 500 };
 enum tw_status tw_cat_build_get(struct tw_db *db, const char *project_id, const char *build_id,
         struct tw_arena *a, struct tw_build_row *ret, bool *ret_found, struct tw_err *err)
 {
-	return tw_cat_get(db, &tw_build_fields, a, ret, ret_found,
+	return tw_cat_get_row(db, &tw_build_fields, a, ret, ret_found,
 	        err, /* primary key; mapping_job_by_build, twice */
 	        "SELECT {columns}" BUILDS " WHERE build.project_id=? AND build.build_id=?", "tt",
 	        project_id, build_id);
@@ -359,7 +359,7 @@ enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project
         const struct tw_release *of, struct tw_arena *a, const char **ret, struct tw_err *err)
 {
 	*ret = "";
-	return tw_cat_find(c, &tw_text_fields, a, ret, NULL, err, /* build_by_age */
+	return tw_cat_read_row(c, &tw_text_fields, a, ret, NULL, err, /* build_by_age */
 	        "SELECT build_id FROM (SELECT build_id, version_name, app FROM build WHERE"
 	        " project_id=?1 ORDER BY created_ms DESC, build_id DESC LIMIT 5000) of_project"
 	        " WHERE version_name=?2 AND (?3='' OR app=?3) LIMIT 1",

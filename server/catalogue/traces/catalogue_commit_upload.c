@@ -414,7 +414,7 @@ static enum tw_status next_batch(struct tw_catalogue *c, struct batch *b, struct
 		b->number = ++c->arrivals.batch;
 		return TW_OK;
 	}
-	st = tw_cat_first_int(b->db, &last, err, "SELECT max(batch) FROM job", "");
+	st = tw_cat_get_int(b->db, &last, err, "SELECT max(batch) FROM job", "");
 	if (st == TW_OK)
 		b->number = c->arrivals.batch = last + 1;
 	return st;

@@ -81,7 +81,7 @@ static enum tw_status check_owner(
 
 	if (changed)
 		return TW_OK;
-	st = tw_cat_first_int(db, &there, err, /* primary key */
+	st = tw_cat_get_int(db, &there, err, /* primary key */
 	        mapping ? "SELECT 1 FROM mapping_job WHERE project_id=? AND job_id=?"
 	                : "SELECT 1 FROM trace WHERE project_id=? AND trace_id=?",
 	        "tt", job->project_id, job->trace_id);
@@ -507,7 +507,7 @@ static const struct tw_fields stat_fields = TW_FIELDS_OF(
 enum tw_status tw_catalogue_queue_stats(
         struct tw_catalogue *c, struct tw_queue_stats *ret, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_find(c, &stat_fields, NULL, ret, NULL,
+	enum tw_status st = tw_cat_read_row(c, &stat_fields, NULL, ret, NULL,
 	        err, /* a row per trace not yet decoded: small */
 	        "SELECT count(*)-sum(claimed), sum(claimed), min(CASE WHEN claimed=0 THEN queued_ms"
 	        " END), (SELECT count(*) FROM mapping_job WHERE claimed=0),"

@@ -658,7 +658,7 @@ static enum tw_status check_room(
         struct tw_db *db, const char *project_id, const char *name, struct tw_err *err)
 {
 	int64_t others = 0;
-	enum tw_status st = tw_cat_first_int(/* primary key */
+	enum tw_status st = tw_cat_get_int(/* primary key */
 	        db, &others, err,
 	        "SELECT count(*) FROM saved_filter WHERE project_id=? AND name<>?", "tt",
 	        project_id, name);

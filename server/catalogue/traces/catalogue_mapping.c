@@ -51,7 +51,7 @@ static enum tw_status pending_source(
         struct tw_db *db, const struct add *a, const char **ret, struct tw_err *err)
 {
 	*ret = "";
-	return tw_cat_get(db, &tw_text_fields, a->arena, ret, NULL, err, /* primary key */
+	return tw_cat_get_row(db, &tw_text_fields, a->arena, ret, NULL, err, /* primary key */
 	        "SELECT source_sha256 FROM mapping_job WHERE project_id=? AND job_id=?", "tt",
 	        a->sent->project_id, upload_of(&a->build, a->sent->kind)->job_id);
 }
@@ -249,7 +249,7 @@ static enum tw_status may_replace(struct tw_db *db, const struct tw_job_row *job
 	int64_t may = 0;
 	bool found = false;
 	const char *image;
-	enum tw_status st = tw_cat_first_int(db, &may, err, /* primary key */
+	enum tw_status st = tw_cat_get_int(db, &may, err, /* primary key */
 	        "SELECT may_replace FROM mapping_job WHERE project_id=? AND job_id=?", "tt",
 	        job->project_id, job->trace_id);
 

@@ -351,7 +351,7 @@ enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace 
 	if (st == TW_OK && of->build_id[0])
 		st = tw_cat_lock(db, TW_ALONE_BUILD, of->build_id, false, err);
 	if (st == TW_OK)
-		st = tw_cat_first_int(db, &same, err, /* primary key */
+		st = tw_cat_get_int(db, &same, err, /* primary key */
 		        "SELECT coalesce(nullif((SELECT map_sha256 FROM build WHERE"
 		        " project_id=?1 AND build_id=?2),''),(SELECT map_sha256 FROM build WHERE"
 		        " project_id=?1 AND build_id=?3),'')=?4 AND coalesce(nullif((SELECT"

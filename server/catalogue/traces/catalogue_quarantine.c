@@ -82,7 +82,7 @@ enum tw_status tw_catalogue_quarantine_size(
 {
 	struct sums s = {0};
 	enum tw_status st =
-	        tw_cat_find(c, &sum_fields, NULL, &s, NULL, err, /* bounded by retention */
+	        tw_cat_read_row(c, &sum_fields, NULL, &s, NULL, err, /* bounded by retention */
 	                "SELECT count(*), sum(upload_bytes) FROM quarantine JOIN trace"
 	                " USING (project_id, trace_id)",
 	                "");

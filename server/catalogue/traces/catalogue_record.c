@@ -295,7 +295,7 @@ enum tw_status tw_catalogue_recorded_builds(struct tw_catalogue *c,
 enum tw_status tw_catalogue_record_rows(struct tw_catalogue *c, uint64_t *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_select_int(
+	enum tw_status st = tw_cat_read_int(
 	        c, &n, err, "SELECT (SELECT count(*) FROM trace)+(SELECT count(*) FROM build)", "");
 
 	*ret = (uint64_t)n;
@@ -306,7 +306,7 @@ enum tw_status tw_catalogue_trace_was_deleted(
         struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err)
 {
 	int64_t found = 0;
-	enum tw_status st = tw_cat_select_int(c, &found, err,
+	enum tw_status st = tw_cat_read_int(c, &found, err,
 	        "SELECT 1 FROM audit WHERE action='trace.delete' AND target=? LIMIT 1", "t",
 	        trace_id);
 
@@ -340,7 +340,7 @@ enum tw_status tw_record_adder_new(
 {
 	struct tw_record_adder *r;
 	int64_t rows = 0;
-	enum tw_status st = tw_cat_select_int(c, &rows, err,
+	enum tw_status st = tw_cat_read_int(c, &rows, err,
 	        "SELECT (SELECT count(*) FROM project)+(SELECT count(*) FROM \"user\")+"
 	        "(SELECT count(*) FROM build)+(SELECT count(*) FROM trace)",
 	        "");

@@ -81,7 +81,7 @@ static enum tw_status get(struct tw_db *db, const char *project_id, const char *
 	enum tw_status st = tw_cat_now(db, &now, err);
 
 	if (st == TW_OK)
-		st = tw_cat_get(db, &row_fields, a, ret, &there, err, /* primary key */
+		st = tw_cat_get_row(db, &row_fields, a, ret, &there, err, /* primary key */
 		        "SELECT {columns} FROM resumable WHERE project_id=? AND resumable_id=?"
 		        " AND state<2 AND expires_ms>?",
 		        "tti", project_id, id, now);
@@ -128,7 +128,7 @@ enum tw_status tw_catalogue_resumable_names(
         struct tw_catalogue *c, const char *object, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_select_int(c, &n, err, /* resumable_piece_by_object */
+	enum tw_status st = tw_cat_read_int(c, &n, err, /* resumable_piece_by_object */
 	        "SELECT 1 FROM resumable_piece WHERE object=?", "t", object);
 
 	*ret = st != TW_OK || n != 0;
@@ -139,7 +139,7 @@ enum tw_status tw_catalogue_resumables_open(
         struct tw_catalogue *c, uint64_t *ret_n, uint64_t *ret_bytes, struct tw_err *err)
 {
 	struct open_uploads open = {0};
-	enum tw_status st = tw_cat_find(c, &open_fields, NULL, &open, NULL,
+	enum tw_status st = tw_cat_read_row(c, &open_fields, NULL, &open, NULL,
 	        err, /* resumable_open: as many as keys may have open */
 	        "SELECT count(*), coalesce(sum(arrived),0) FROM resumable WHERE state=0", "");
 
@@ -155,7 +155,7 @@ static enum tw_status check_limits(struct tw_db *db, const struct tw_resumable *
 {
 	struct open_uploads open = {0};
 	enum tw_status st =
-	        tw_cat_get(db, &open_fields, NULL, &open, NULL, err, /* resumable_open */
+	        tw_cat_get_row(db, &open_fields, NULL, &open, NULL, err, /* resumable_open */
 	                "SELECT count(*), coalesce(sum(bytes),0) FROM resumable WHERE project_id=?"
 	                " AND key_id=? AND state=0 AND expires_ms>?",
 	                "tti", u->project_id, u->key_id, now);
@@ -182,7 +182,7 @@ static enum tw_status lock_project(
 	if (!db->engine->is_shared)
 		return tw_cat_now(db, ret_now, err);
 	*ret_now = 0;
-	st = tw_cat_first_int(db, ret_now, err, /* primary key */
+	st = tw_cat_get_int(db, ret_now, err, /* primary key */
 	        "SELECT " TW_CAT_DATABASE_MS " FROM project WHERE project_id=? FOR NO KEY UPDATE",
 	        "t", project_id);
 	return st == TW_OK && *ret_now == 0 ? tw_fail(err, TW_NOT_FOUND, "no such project") : st;
@@ -312,7 +312,7 @@ static enum tw_status check_hold(
         struct tw_db *db, const struct tw_resumable_hold *h, int64_t now, struct tw_err *err)
 {
 	int64_t held = 0;
-	enum tw_status st = tw_cat_first_int(db, &held, err, /* primary key */
+	enum tw_status st = tw_cat_get_int(db, &held, err, /* primary key */
 	        "SELECT 1 FROM resumable" OF_HOLD " AND until_ms>?", "ttti", h->project_id, h->id,
 	        h->owner, now - HOLD_AGE_MS);
 
@@ -355,7 +355,7 @@ static enum tw_status done(struct tw_db *db, const struct tw_resumable_hold *h,
 		        "tittt", trace_id, now + keep_ms, h->project_id, h->id, h->owner);
 	if (st != TW_OK || changed)
 		return st;
-	st = tw_cat_first_int(db, &same, err, /* primary key */
+	st = tw_cat_get_int(db, &same, err, /* primary key */
 	        "SELECT 1 FROM resumable WHERE project_id=? AND resumable_id=? AND trace_id=?",
 	        "ttt", h->project_id, h->id, trace_id);
 	return st == TW_OK && !same ? lost(err) : st;
@@ -415,13 +415,14 @@ static enum tw_status take_unclean(struct tw_db *db, struct tw_resumable_hold *i
 	bool found = false;
 	int changed = 0, expired = 0;
 	enum tw_status st =
-	        tw_cat_get(db, &unclean_fields, NULL, io, &found, err, /* resumable_to_clean */
+	        tw_cat_get_row(db, &unclean_fields, NULL, io, &found, err, /* resumable_to_clean */
 	                "SELECT {columns} FROM resumable WHERE state>0 AND (state=2 OR"
 	                " pieces>0) AND until_ms<=? AND until_ms<=? LIMIT 1",
 	                "ii", now, now);
 
 	if (st == TW_OK && !found)
-		st = tw_cat_get(db, &unclean_fields, NULL, io, &found, err, /* resumable_by_end */
+		st = tw_cat_get_row(db, &unclean_fields, NULL, io, &found,
+		        err, /* resumable_by_end */
 		        "SELECT {columns} FROM resumable WHERE expires_ms<=? AND"
 		        " until_ms<=? ORDER BY expires_ms LIMIT 1",
 		        "ii", now, now);

@@ -32,7 +32,7 @@ enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_s
 		        "SELECT min(project_id) FROM " TW_EITHER("trace INDEXED BY %s WHERE %s AND",
 		                "trace_stage WHERE stage='%s' AND rank=0 AND") " project_id>?",
 		        m->index, m->waits, m->stage);
-	return tw_cat_select_text(c, ret, TW_ID_BYTES, err, sql, "t", after);
+	return tw_cat_read_text(c, ret, TW_ID_BYTES, err, sql, "t", after);
 }
 
 static const struct tw_fields trace_fields =

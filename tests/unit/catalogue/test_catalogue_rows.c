@@ -76,7 +76,7 @@ static int64_t count(struct tw_catalogue *c, const char *project, const struct t
 {
 	int64_t n = -1;
 
-	assert_int_equal(tw_cat_select_int(c, &n, NULL,
+	assert_int_equal(tw_cat_read_int(c, &n, NULL,
 	                         "SELECT count(*) FROM rollup_post WHERE project_id=? AND slot=?"
 	                         " AND pack+cell_id=? AND data=?",
 	                         "tiib", project, INT64_MIN, INT64_MAX, data),

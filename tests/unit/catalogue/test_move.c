@@ -101,7 +101,7 @@ static int64_t traces_seen(struct world *w)
 	int64_t n = 0;
 
 	assert_int_equal(tw_cat_reader(w->to, &db, NULL), TW_OK);
-	assert_int_equal(tw_cat_first_int(db, &n, NULL, "SELECT count(*) FROM trace", ""), TW_OK);
+	assert_int_equal(tw_cat_get_int(db, &n, NULL, "SELECT count(*) FROM trace", ""), TW_OK);
 	tw_cat_done(w->to, db);
 	return n;
 }
@@ -231,7 +231,7 @@ static int64_t count_rules(struct world *w, const char *sql)
 	int64_t n = 0;
 
 	assert_int_equal(tw_cat_reader(w->to, &db, NULL), TW_OK);
-	assert_int_equal(tw_cat_first_int(db, &n, NULL, sql, "t", w->from_id), TW_OK);
+	assert_int_equal(tw_cat_get_int(db, &n, NULL, sql, "t", w->from_id), TW_OK);
 	tw_cat_done(w->to, db);
 	return n;
 }

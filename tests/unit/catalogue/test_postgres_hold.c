@@ -399,7 +399,7 @@ static enum tw_status ask_in_a_hurry(struct tw_db *db)
 	enum tw_status st;
 
 	tw_catalogue_shorten_timeout(true);
-	st = tw_cat_first_int(db, &n, NULL, "SELECT 1", "");
+	st = tw_cat_get_int(db, &n, NULL, "SELECT 1", "");
 	tw_catalogue_shorten_timeout(false);
 	return st;
 }
@@ -481,7 +481,7 @@ static int64_t planned(struct tw_db *db)
 {
 	int64_t n = -1;
 
-	assert_int_equal(tw_cat_first_int(db, &n, NULL, PLANNED, "t", "x"), TW_OK);
+	assert_int_equal(tw_cat_get_int(db, &n, NULL, PLANNED, "t", "x"), TW_OK);
 	return n;
 }
 
@@ -490,7 +490,7 @@ static int64_t prepared_at(struct tw_db *db)
 {
 	int64_t us = 0;
 
-	assert_int_equal(tw_cat_first_int(db, &us, NULL,
+	assert_int_equal(tw_cat_get_int(db, &us, NULL,
 	                         "SELECT coalesce(max((extract(epoch FROM prepare_time)"
 	                         "*1000000)::bigint),0) FROM pg_prepared_statements"
 	                         " WHERE statement='SELECT a FROM planned WHERE b=$1'",
@@ -539,7 +539,7 @@ static void test_prepared_statements(void **state)
 
 	assert_int_equal(tw_db_run(db, "BEGIN", NULL), TW_OK);
 	assert_int_equal(tw_db_run(db, "DEALLOCATE ALL", NULL), TW_OK);
-	assert_int_equal(tw_cat_first_int(db, &n, NULL, PLANNED, "t", "x"), TW_BUSY);
+	assert_int_equal(tw_cat_get_int(db, &n, NULL, PLANNED, "t", "x"), TW_BUSY);
 	assert_true(db->engine->conflicts(db)); /* so that the transaction runs again */
 	assert_int_equal(tw_db_run(db, "ROLLBACK", NULL), TW_OK);
 	for (int i = 0; i < 3; i++)
@@ -547,19 +547,19 @@ static void test_prepared_statements(void **state)
 
 	for (int i = 0; i < 3; i++) { /* the same text with other types */
 		assert_int_equal(
-		        tw_cat_first_int(db, &n, NULL, "SELECT length(?||'')", "t", "ab"), TW_OK);
+		        tw_cat_get_int(db, &n, NULL, "SELECT length(?||'')", "t", "ab"), TW_OK);
 		assert_int_equal(n, 2);
 		assert_int_equal(
-		        tw_cat_first_int(db, &n, NULL, "SELECT length(?||'')", "i", (int64_t)12345),
+		        tw_cat_get_int(db, &n, NULL, "SELECT length(?||'')", "i", (int64_t)12345),
 		        TW_OK);
 		assert_int_equal(n, 5);
 	}
 	for (int i = 0; i < 600; i++) { /* more than are stored */
 		(void)snprintf(sql, sizeof sql, "SELECT %d+?", i / 2);
-		assert_int_equal(tw_cat_first_int(db, &n, NULL, sql, "i", (int64_t)1), TW_OK);
+		assert_int_equal(tw_cat_get_int(db, &n, NULL, sql, "i", (int64_t)1), TW_OK);
 		assert_int_equal(n, i / 2 + 1);
 	}
-	assert_int_equal(tw_cat_first_int(db, &n, NULL,
+	assert_int_equal(tw_cat_get_int(db, &n, NULL,
 	                         "SELECT count(*)<=128 FROM pg_prepared_statements", ""),
 	        TW_OK);
 	assert_int_equal(n, 1);

@@ -50,7 +50,7 @@ static int64_t projects(struct tw_db *db)
 {
 	int64_t n = -1;
 
-	assert_int_equal(tw_cat_first_int(db, &n, NULL, "SELECT count(*) FROM project", ""), TW_OK);
+	assert_int_equal(tw_cat_get_int(db, &n, NULL, "SELECT count(*) FROM project", ""), TW_OK);
 	return n;
 }
 
@@ -65,11 +65,11 @@ static void test_sees_one_moment(void **state)
 	add_project(c, "later");
 	assert_int_equal(projects(db), before);
 	tw_cat_snapshot_done(c, db);
-	assert_int_equal(tw_cat_select_int(c, &n, NULL, "SELECT count(*) FROM project WHERE name=?",
+	assert_int_equal(tw_cat_read_int(c, &n, NULL, "SELECT count(*) FROM project WHERE name=?",
 	                         "t", "later"),
 	        TW_OK);
 	assert_int_equal(n, 1);
-	assert_int_equal(tw_cat_select_int(c, &n, NULL, "SELECT nothing", ""), TW_BUG);
+	assert_int_equal(tw_cat_read_int(c, &n, NULL, "SELECT nothing", ""), TW_BUG);
 	assert_int_equal(c->n_out, 0);
 }
 

@@ -890,7 +890,7 @@ static int64_t counted(struct session *s, const char *trace_id)
 {
 	int64_t n = -1;
 
-	assert_int_equal(tw_cat_first_int(s->db, &n, NULL,
+	assert_int_equal(tw_cat_get_int(s->db, &n, NULL,
 	                         "SELECT rollup_state FROM trace WHERE project_id=? AND trace_id=?",
 	                         "tt", s->project, trace_id),
 	        TW_OK);
