@@ -167,7 +167,7 @@ static void merge_halves(
 
 /* Merge sort.  Adjacent runs already in order cost one comparison; runs that barely overlap cost
  * few more. */
-static void sort_order(const struct records *r, uint32_t *v, uint64_t n, uint32_t *spare)
+static void sort_indices(const struct records *r, uint32_t *v, uint64_t n, uint32_t *spare)
 {
 	for (uint64_t at = 0; at < n; at += SORT_BLOCK)
 		sort_block(r, v + at, n - at < SORT_BLOCK ? n - at : SORT_BLOCK);
@@ -240,7 +240,7 @@ static enum tw_status open_sorted(struct nest *n, struct tw_builder *b, uint64_t
 	}
 	for (uint64_t i = 0; i < t->n; i++)
 		n->order[i] = (uint32_t)i;
-	sort_order(&t->records, n->order, t->n, stack);
+	sort_indices(&t->records, n->order, t->n, stack);
 	n_cut = nest_sorted(n, b, stack);
 	tw_mem_free(stack);
 	if (t->any_order)

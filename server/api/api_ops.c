@@ -234,7 +234,7 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	return st;
 }
 
-static enum tw_status metrics_history(struct tw_req *r, struct tw_err *err)
+static enum tw_status metric_history(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_api *api = tw_api_of(r);
 	struct tw_buf out;
@@ -288,7 +288,7 @@ const struct tw_route tw_routes_ops[] = {
                 .any_params = true, .roles = TW_ROLE_ALL, .metrics = true, .quiet = true,
                 .end = metrics),
         TW_ROUTE("GET", "/metrics/history", TW_NEED_PUBLIC, "Selected metrics of the last 24 hours",
-                .roles = TW_ROLE_ALL, .metrics = true, .quiet = true, .end = metrics_history),
+                .roles = TW_ROLE_ALL, .metrics = true, .quiet = true, .end = metric_history),
         TW_ROUTE("GET", "/api/v1/openapi.json", TW_NEED_PUBLIC, "This OpenAPI document",
                 .roles = TW_ROLE_ALL, .end = openapi),
         {0},

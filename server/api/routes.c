@@ -78,9 +78,9 @@ static void add(const struct tw_route *r)
 	if (r->json)
 		tw_api_take_json(&all[n_all]);
 	if (r->trace_query)
-		all[n_all].end = tw_trace_query_end;
+		all[n_all].end = tw_trace_query_handle;
 	if (r->fleet_query)
-		all[n_all].end = tw_fleet_end;
+		all[n_all].end = tw_fleet_handle;
 	n_all++;
 }
 

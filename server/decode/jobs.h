@@ -41,10 +41,10 @@ struct tw_decode_parts {
 	void *arg;
 };
 
-/* Before a catalogue is made: TW_CONFLICT if the data folder has files.  `elsewhere`: the catalogue
- * is in PostgreSQL and may know the stored ones; then only the spool must be empty. */
+/* Before a catalogue is made: TW_CONFLICT if the data folder has files.  `in_postgres`: the
+ * catalogue is in PostgreSQL and may know the stored ones; then only the spool must be empty. */
 enum tw_status tw_jobs_refuse_without_catalogue(
-        struct tw_blobs *b, bool elsewhere, struct tw_err *err) TW_MUST_USE;
+        struct tw_blobs *b, bool in_postgres, struct tw_err *err) TW_MUST_USE;
 /* Before anything is changed: TW_CONFLICT if the data folder has many traces that the catalogue
  * does not know, because it is an older or another one.  Reads the names of all traces. */
 enum tw_status tw_jobs_refuse_other_catalogue(

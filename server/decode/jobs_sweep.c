@@ -524,7 +524,7 @@ static enum tw_status list_all(struct census *c, struct tw_err *err)
 }
 
 /* The spool is cleared at each start.  Other programs also have a folder of that name, as /var. */
-static enum tw_status refuse_spool(struct tw_blobs *b, struct tw_err *err)
+static enum tw_status require_empty_spool(struct tw_blobs *b, struct tw_err *err)
 {
 	char path[PATH_BYTES];
 	bool empty = true;
@@ -548,12 +548,12 @@ static enum tw_status refuse_spool(struct tw_blobs *b, struct tw_err *err)
 }
 
 enum tw_status tw_jobs_refuse_without_catalogue(
-        struct tw_blobs *b, bool elsewhere, struct tw_err *err)
+        struct tw_blobs *b, bool in_postgres, struct tw_err *err)
 {
 	struct census c = {.blobs = b};
-	enum tw_status st = refuse_spool(b, err);
+	enum tw_status st = require_empty_spool(b, err);
 
-	if (st == TW_OK && !elsewhere && !tw_blobs_remote(b))
+	if (st == TW_OK && !in_postgres && !tw_blobs_remote(b))
 		st = list_all(&c, err);
 
 	if (st != TW_OK || c.records + c.traces + c.blobs_n == 0)

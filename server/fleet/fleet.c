@@ -85,12 +85,12 @@ enum tw_status tw_fleet_groups(const struct tw_rollup_cell *cells, size_t n, enu
 	size_t n_groups = 0;
 
 	if (!keyed || !groups || !sorted)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	for (size_t i = 0; i < n; i++) {
 		keyed[i] = (struct keyed){scenarios ? cells[i].dims.scenario : "",
 		        key_of(&cells[i], by, a), &cells[i]};
 		if (!keyed[i].key)
-			return tw_rollup_too_many(err);
+			return tw_rollup_fail_too_large(err);
 	}
 	if (n)
 		qsort(keyed, n, sizeof *keyed, compare_groups);
@@ -196,7 +196,7 @@ enum tw_status tw_fleet_methods(const struct tw_rollup *r, const struct tw_rollu
 	size_t n = 0;
 
 	if (!named || !list || !of)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	for (uint32_t i = 0; i < r->n; i++)
 		named[i] = (struct named){&names[i], &r->methods[i]};
 	if (r->n)

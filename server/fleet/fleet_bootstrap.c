@@ -207,7 +207,7 @@ enum tw_status tw_fleet_compare_stats(const struct tw_mix *m, const tw_mix_sketc
 
 	for (int side = 0; side < TW_SIDES; side++) {
 		if (!all || !fill(&sides[side], s[side], a))
-			return tw_rollup_too_many(err);
+			return tw_rollup_fail_too_large(err);
 		measure(sides[side].real, &sides[side], real[side]);
 		for (int k = 0; k < TW_MIX_CLASSES; k++)
 			n[side] += m->weight[side][k] > 0 ? s[side][k].n : 0;
@@ -229,7 +229,7 @@ enum tw_status tw_fleet_mix_lengths(
 	enum tw_status st = TW_OK;
 
 	if (!h)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	for (int k = 0; st == TW_OK && k < TW_SIDES * TW_MIX_CLASSES; k++) {
 		int side = k / TW_MIX_CLASSES, class = k % TW_MIX_CLASSES;
 		const struct tw_fleet_cells *cells = &m->of[side][class];

@@ -103,7 +103,7 @@ enum tw_status tw_fleet_mix(const struct tw_fleet_cells sides[TW_SIDES], const c
 	*ret = (struct tw_mix){.note = ""};
 	for (int side = 0; side < TW_SIDES; side++)
 		if (!sort_cells(&sides[side], scenario, a, ret->of[side]))
-			return tw_rollup_too_many(err);
+			return tw_rollup_fail_too_large(err);
 	ret->corrected = correct && have_common(ret);
 	weigh(ret);
 	if (correct)
@@ -185,7 +185,7 @@ static enum tw_status list_entries(const struct tw_mix *m, const struct tw_fleet
 		all += r->of[k / TW_MIX_CLASSES][k % TW_MIX_CLASSES].n;
 	list = tw_arena_alloc(a, all + 1, sizeof *list);
 	if (!list)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	for (int k = 0; k < TW_SIDES * TW_MIX_CLASSES; k++) {
 		int side = k / TW_MIX_CLASSES, class = k % TW_MIX_CLASSES;
 		const struct tw_rollup *of = &r->of[side][class];
@@ -195,7 +195,7 @@ static enum tw_status list_entries(const struct tw_mix *m, const struct tw_fleet
 			struct tw_str name = tw_fleet_name(naming, a);
 
 			if (!name.ptr)
-				return tw_rollup_too_many(err);
+				return tw_rollup_fail_too_large(err);
 			list[n++] = (struct entry){naming, name, &of->methods[i], side, class};
 		}
 	}
@@ -326,7 +326,7 @@ enum tw_status tw_fleet_compare_methods(const struct tw_mix *m, const struct tw_
 		return st;
 	list = tw_arena_zalloc(a, n_entries + 1, sizeof *list);
 	if (!x.s || !list)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	for (size_t i = 0; st == TW_OK && i < n_entries; i++) {
 		if (i == 0 || by_name(&entries[i - 1], &entries[i]) != 0)
 			list[n++] = (struct tw_compared_method){

@@ -59,7 +59,7 @@ enum tw_status tw_fleet_graph_add(struct tw_fleet_graph *g, int side,
 	uint32_t *map = tw_arena_alloc(g->paths.arena, (size_t)t->n + 1, sizeof *map);
 
 	if (!map)
-		return tw_tree_too_many(err);
+		return tw_tree_fail_too_large(err);
 	for (uint32_t i = 0; of_traces && i < t->n; i++) {
 		const struct tw_rollup_tree_node *n = &t->nodes[i];
 		bool is_thread = n->parent == TW_ROLLUP_NO_NODE;
@@ -67,7 +67,7 @@ enum tw_status tw_fleet_graph_add(struct tw_fleet_graph *g, int side,
 		map[i] = tw_rollup_tree_child(
 		        &g->paths, is_thread ? TW_ROLLUP_NO_NODE : map[n->parent], n->method);
 		if (map[i] == TW_ROLLUP_NO_NODE || !room(g))
-			return tw_tree_too_many(err);
+			return tw_tree_fail_too_large(err);
 		add_node(&g->of[side][map[i]], t, i, weight, of_traces);
 		if (is_thread) {
 			const struct tw_rollup_tree_sum s = tw_rollup_tree_all(t, i);
@@ -225,7 +225,7 @@ enum tw_status tw_fleet_graph_tree(const struct tw_fleet_graph *g, int side, boo
 	struct laying l = {.g = g, .of = g->of[side], .cpu = cpu, .rest = rest};
 
 	if (!place_all(&l, a))
-		return tw_tree_too_many(err);
+		return tw_tree_fail_too_large(err);
 	lay_out(&l);
 	*ret = (struct tw_tree){l.out, l.n};
 	return TW_OK;

@@ -37,7 +37,7 @@ enum tw_status tw_fleet_tree_ids(const struct tw_rollup_tree *const *trees, size
 		all += trees[i]->n;
 	ids = tw_arena_alloc(a, all + 1, sizeof *ids);
 	if (!ids)
-		return tw_tree_too_many(err);
+		return tw_tree_fail_too_large(err);
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < trees[i]->n; k++)
 			if (trees[i]->nodes[k].parent != TW_ROLLUP_NO_NODE)
@@ -99,7 +99,7 @@ static enum tw_status number_all(struct named *list, size_t n, struct tw_arena *
 	*ret = (struct tw_fleet_names){
 	        .names = names, .descriptors = descriptors, .ids = ids, .numbers = numbers};
 	if (!names || !descriptors || !ids || !numbers)
-		return tw_tree_too_many(err);
+		return tw_tree_fail_too_large(err);
 	if (n)
 		qsort(list, n, sizeof *list, by_name);
 	for (size_t i = 0; i < n; i++) {
@@ -132,13 +132,13 @@ enum tw_status tw_fleet_tree_names(const struct tw_rollup_tree *const *trees, si
 		all += trees[i]->n_threads;
 	list = all < UINT32_MAX ? tw_arena_alloc(a, all + 1, sizeof *list) : NULL;
 	if (!list)
-		return tw_tree_too_many(err);
+		return tw_tree_fail_too_large(err);
 	used = list_threads(trees, n, list);
 	for (size_t i = 0; i < n_ids; i++) {
 		list[used] = (struct named){tw_fleet_name(&namings[i], a), namings[i].descriptor,
 		        namings[i].id, false, 0};
 		if (!list[used++].name.ptr)
-			return tw_tree_too_many(err);
+			return tw_tree_fail_too_large(err);
 	}
 	return number_all(list, used, a, ret, err);
 }
@@ -178,7 +178,7 @@ enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct t
 	*ret = (struct tw_rollup_tree){
 	        .arena = a, .coarse = true, .traces = t->traces, .omitted_level = t->omitted_level};
 	if (!map)
-		return tw_tree_too_many(err);
+		return tw_tree_fail_too_large(err);
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct tw_rollup_tree_node *n = &t->nodes[i];
 		bool is_thread = n->parent == TW_ROLLUP_NO_NODE;
@@ -194,7 +194,7 @@ enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct t
 			continue;
 		map[i] = foreign ? to : tw_rollup_tree_child(ret, to, (uint64_t)number + 1);
 		if (map[i] == TW_ROLLUP_NO_NODE || !take_sums(t, n, foreign, ret, map[i]))
-			return tw_tree_too_many(err);
+			return tw_tree_fail_too_large(err);
 	}
 	return TW_OK;
 }
@@ -290,7 +290,7 @@ enum tw_status tw_fleet_callers(const struct tw_rollup_tree *t, const uint8_t *w
 
 	*ret = (struct tw_fleet_callers){.callers = of.callers, .callees = of.callees};
 	if (!of.callers || !of.callees || !of.state)
-		return tw_tree_too_many(err);
+		return tw_tree_fail_too_large(err);
 	for (uint32_t i = 0; i < t->n; i++)
 		if (t->nodes[i].first)
 			add_node(&of, i);

@@ -20,7 +20,7 @@ struct tw_response_cache {
 	pthread_mutex_t lock;
 	uint64_t max, weight;
 	uint64_t now; /* counts uses */
-	uint64_t again;
+	uint64_t hits;
 	struct entry_of_cache entry_of_cache[SLOTS];
 };
 
@@ -72,7 +72,7 @@ bool tw_response_cache_take(struct tw_response_cache *a, const char *key, struct
 	taken = k && tw_buf_add(out, k->bytes, k->len) == TW_OK;
 	if (taken) {
 		k->used = ++a->now;
-		a->again++;
+		a->hits++;
 	}
 	(void)pthread_mutex_unlock(&a->lock);
 	return taken;
@@ -138,12 +138,12 @@ void tw_response_cache_keep(struct tw_response_cache *a, const char *key, struct
 
 void tw_response_cache_metrics(struct tw_response_cache *a, struct tw_buf *out)
 {
-	uint64_t again, weight;
+	uint64_t hits, weight;
 
 	(void)pthread_mutex_lock(&a->lock);
-	again = a->again;
+	hits = a->hits;
 	weight = a->weight;
 	(void)pthread_mutex_unlock(&a->lock);
-	tw_metric(out, "tracewell_response_cache_hits_total", again);
+	tw_metric(out, "tracewell_response_cache_hits_total", hits);
 	tw_metric(out, "tracewell_response_cache_bytes", weight);
 }

@@ -122,8 +122,8 @@ static void put_commit(struct tw_text_links *w, const json_t *c)
 	tw_markup_text(&w->p, tw_json_text(c, "summary"));
 	tw_markup_printf(&w->p, " (");
 	tw_markup_text(&w->p, tw_json_text(c, "author"));
-	put_day(w, tw_json_number(c, "time_ms"));
-	put_of(w, ", ", tw_json_number(c, "lines"), "line");
+	put_day(w, tw_json_integer(c, "time_ms"));
+	put_of(w, ", ", tw_json_integer(c, "lines"), "line");
 	tw_markup_printf(&w->p, ")");
 	tw_markup_item_end(&w->p);
 }
@@ -235,7 +235,7 @@ static void put_end(struct tw_text_links *w, const json_t *r)
 	tw_markup_heading(&w->p, "Done when");
 	tw_markup_begin(&w->p);
 	tw_markup_printf(&w->p, "A later version is back at ");
-	tw_markup_ns(&w->p, tw_json_number(r, "before_ns"));
+	tw_markup_ns(&w->p, tw_json_integer(r, "before_ns"));
 	tw_markup_printf(&w->p, ". tracewell then marks the regression as fixed, and reopens it if "
 	                        "it returns.");
 	tw_markup_end(&w->p);
@@ -253,11 +253,11 @@ static void regression_body(struct tw_text_links *w, const struct tw_issue *i)
 	tw_markup_end(&w->p);
 	tw_markup_begin(&w->p);
 	tw_markup_printf(&w->p, "Measured in ");
-	tw_markup_count(&w->p, tw_json_number(r, "traces_before"), "trace");
+	tw_markup_count(&w->p, tw_json_integer(r, "traces_before"), "trace");
 	tw_markup_printf(&w->p,
 	        " before and %" PRId64
 	        " after, compared by day and class of device; %.1f standard errors.",
-	        tw_json_number(r, "traces_after"), json_number_value(json_object_get(r, "score")));
+	        tw_json_integer(r, "traces_after"), json_number_value(json_object_get(r, "score")));
 	tw_markup_end(&w->p);
 	if (tw_json_text(r, "earlier")[0]) {
 		tw_markup_begin(&w->p);
@@ -312,10 +312,10 @@ static void anr_body(struct tw_text_links *w, const struct tw_issue *i)
 	tw_markup_text(&w->p, tw_json_text(i->anr, "verdict"));
 	tw_markup_end(&w->p);
 	tw_markup_begin(&w->p);
-	tw_markup_count(&w->p, tw_json_number(i->anr, "count"), "report");
-	put_of(w, " of ", tw_json_number(i->anr, "users"), "user");
-	put_of(w, ", in ", tw_json_number(i->anr, "versions"), "version");
-	put_of(w, " on ", tw_json_number(i->anr, "devices"), "device");
+	tw_markup_count(&w->p, tw_json_integer(i->anr, "count"), "report");
+	put_of(w, " of ", tw_json_integer(i->anr, "users"), "user");
+	put_of(w, ", in ", tw_json_integer(i->anr, "versions"), "version");
+	put_of(w, " on ", tw_json_integer(i->anr, "devices"), "device");
 	tw_markup_printf(&w->p, ".");
 	tw_markup_end(&w->p);
 	put_frames(w, json_object_get(i->anr, "frames"));

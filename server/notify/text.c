@@ -56,7 +56,7 @@ static void put_since(struct tw_text_links *w, const json_t *r)
 
 	if (!*head) {
 		tw_markup_printf(&w->p, " since ");
-		put_day(w, tw_json_number(r, "day_ms"));
+		put_day(w, tw_json_integer(r, "day_ms"));
 		return;
 	}
 	tw_markup_phrase(&w->p, " in ", head);
@@ -69,7 +69,7 @@ static void put_new(struct tw_text_links *w, const json_t *r)
 	tw_markup_printf(&w->p, "new");
 	put_since(w, r);
 	tw_markup_printf(&w->p, ": ");
-	tw_markup_ns(&w->p, tw_json_number(r, "after_ns"));
+	tw_markup_ns(&w->p, tw_json_integer(r, "after_ns"));
 	tw_markup_printf(&w->p, " at the median in ");
 	tw_markup_percent(&w->p, share(r, "share"), false);
 	tw_markup_printf(&w->p, " of traces, ");
@@ -86,7 +86,7 @@ static const char *ordinal(int n)
 
 void tw_text_regression_change(struct tw_text_links *w, const json_t *r)
 {
-	const int percentile = (int)tw_json_number(r, "percentile");
+	const int percentile = (int)tw_json_integer(r, "percentile");
 	char low[TW_FIGURE_BYTES], high[TW_FIGURE_BYTES], interval[TW_INTERVAL_BYTES];
 
 	if (strcmp(tw_json_text(r, "kind"), "new") == 0) {
@@ -97,9 +97,9 @@ void tw_text_regression_change(struct tw_text_links *w, const json_t *r)
 	tw_markup_percent(&w->p, share(r, "change"), true);
 	put_since(w, r);
 	tw_markup_printf(&w->p, ": ");
-	tw_markup_ns(&w->p, tw_json_number(r, "before_ns"));
+	tw_markup_ns(&w->p, tw_json_integer(r, "before_ns"));
 	tw_markup_printf(&w->p, " to ");
-	tw_markup_ns(&w->p, tw_json_number(r, "after_ns"));
+	tw_markup_ns(&w->p, tw_json_integer(r, "after_ns"));
 	if (percentile == 50)
 		tw_markup_printf(&w->p, " at the median, ");
 	else
@@ -125,9 +125,9 @@ static void put_fixed_where(struct tw_text_links *w, const json_t *r)
 
 	if (*version) {
 		tw_markup_phrase(&w->p, " in ", version);
-	} else if (tw_json_number(r, "fixed_day_ms")) {
+	} else if (tw_json_integer(r, "fixed_day_ms")) {
 		tw_markup_printf(&w->p, " since ");
-		put_day(w, tw_json_number(r, "fixed_day_ms"));
+		put_day(w, tw_json_integer(r, "fixed_day_ms"));
 	}
 }
 
@@ -223,7 +223,7 @@ static void put_measured(struct tw_text_links *w, const json_t *a)
 	const bool quantile = strcmp(tw_json_text(a, "unit"), "ms") == 0;
 
 	if (quantile)
-		tw_markup_printf(&w->p, "p%d of ", (int)tw_json_number(a, "percentile"));
+		tw_markup_printf(&w->p, "p%d of ", (int)tw_json_integer(a, "percentile"));
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (strcmp(kinds[i].kind, tw_json_text(a, "kind")) == 0)
 			tw_markup_printf(&w->p, "%s", kinds[i].words);
@@ -236,7 +236,7 @@ static void put_spike(struct tw_text_links *w, const json_t *a)
 {
 	tw_markup_name(&w->p, tw_json_text(a, "title"));
 	tw_markup_printf(&w->p, ": ");
-	tw_markup_count(&w->p, tw_json_number(a, "traces"), "ANR report");
+	tw_markup_count(&w->p, tw_json_integer(a, "traces"), "ANR report");
 	tw_markup_printf(&w->p, " in 24 hours, ");
 	put_figure(w, a, "value");
 	tw_markup_printf(&w->p, " the mean day before (threshold: ");
@@ -275,16 +275,16 @@ static void alert_event(struct tw_text_links *w, enum tw_hook_event event, const
 	else {
 		put_measured(w, a);
 		tw_markup_printf(&w->p, ": ");
-		if (tw_json_number(a, "traces") > 0)
+		if (tw_json_integer(a, "traces") > 0)
 			put_figure(w, a, "value");
 		else
 			tw_markup_printf(&w->p, "no figure");
 		tw_markup_printf(&w->p, " (threshold: ");
 		put_figure(w, a, "threshold");
 		tw_markup_printf(&w->p, "; ");
-		tw_markup_count(&w->p, tw_json_number(a, "traces"), "trace");
+		tw_markup_count(&w->p, tw_json_integer(a, "traces"), "trace");
 		tw_markup_printf(&w->p, " in ");
-		tw_markup_count(&w->p, tw_json_number(a, "days"), "day");
+		tw_markup_count(&w->p, tw_json_integer(a, "days"), "day");
 		tw_markup_printf(&w->p, ").");
 	}
 	put_evidence(w, a);

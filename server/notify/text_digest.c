@@ -32,9 +32,9 @@ void tw_text_digest_title(const json_t *digest, struct tw_buf *out)
 {
 	tw_buf_printf(out, "%s: slow methods and changes, ",
 	        tw_json_text(json_object_get(digest, "project"), "name"));
-	put_time(out, tw_json_number(digest, "since_ms"));
+	put_time(out, tw_json_integer(digest, "since_ms"));
 	tw_buf_printf(out, " to ");
-	put_time(out, tw_json_number(digest, "until_ms"));
+	put_time(out, tw_json_integer(digest, "until_ms"));
 	tw_buf_printf(out, " UTC");
 }
 
@@ -78,7 +78,7 @@ static void regressions(
 			tw_markup_link(&w->p, "Look", url);
 		tw_markup_item_end(&w->p);
 	}
-	more(w, list, tw_json_number(part, "total"), "/regressions");
+	more(w, list, tw_json_integer(part, "total"), "/regressions");
 	tw_markup_list(&w->p, false);
 }
 
@@ -95,10 +95,10 @@ static void put_change(struct tw_text_links *w, int64_t before, int64_t now)
 
 static void put_days(struct tw_buf *out, const json_t *days, const char *first, const char *last)
 {
-	put_day(out, tw_json_number(days, first));
-	if (tw_json_number(days, first) != tw_json_number(days, last)) {
+	put_day(out, tw_json_integer(days, first));
+	if (tw_json_integer(days, first) != tw_json_integer(days, last)) {
 		tw_buf_printf(out, " to ");
-		put_day(out, tw_json_number(days, last));
+		put_day(out, tw_json_integer(days, last));
 	}
 }
 
@@ -141,13 +141,13 @@ static void scenarios(struct tw_text_links *w, const json_t *digest)
 		else
 			tw_markup_printf(&w->p, "Traces without a scenario");
 		tw_markup_printf(&w->p, ": median ");
-		tw_markup_ns(&w->p, tw_json_number(s, "p50_ns"));
-		put_change(w, tw_json_number(s, "before_p50_ns"), tw_json_number(s, "p50_ns"));
+		tw_markup_ns(&w->p, tw_json_integer(s, "p50_ns"));
+		put_change(w, tw_json_integer(s, "before_p50_ns"), tw_json_integer(s, "p50_ns"));
 		tw_markup_printf(&w->p, ", 95th percentile ");
-		tw_markup_ns(&w->p, tw_json_number(s, "p95_ns"));
-		put_change(w, tw_json_number(s, "before_p95_ns"), tw_json_number(s, "p95_ns"));
+		tw_markup_ns(&w->p, tw_json_integer(s, "p95_ns"));
+		put_change(w, tw_json_integer(s, "before_p95_ns"), tw_json_integer(s, "p95_ns"));
 		tw_markup_printf(&w->p, ", ");
-		tw_markup_count(&w->p, tw_json_number(s, "traces"), "trace");
+		tw_markup_count(&w->p, tw_json_integer(s, "traces"), "trace");
 		tw_markup_item_end(&w->p);
 	}
 	tw_markup_list(&w->p, false);
@@ -168,9 +168,9 @@ static void methods(struct tw_text_links *w, const json_t *digest)
 		tw_markup_item(&w->p);
 		tw_markup_name(&w->p, tw_json_text(m, "name"));
 		tw_markup_printf(&w->p, ": ");
-		tw_markup_ns(&w->p, tw_json_number(m, "mean_ns"));
+		tw_markup_ns(&w->p, tw_json_integer(m, "mean_ns"));
 		tw_markup_printf(&w->p, " per trace, in ");
-		tw_markup_count(&w->p, tw_json_number(m, "traces"), "trace");
+		tw_markup_count(&w->p, tw_json_integer(m, "traces"), "trace");
 		tw_markup_item_end(&w->p);
 	}
 	tw_markup_list(&w->p, false);
@@ -197,13 +197,13 @@ static void anrs(struct tw_text_links *w, const json_t *digest)
 		tw_markup_item(&w->p);
 		tw_markup_name(&w->p, *name ? name : tw_json_text(g, "title"));
 		tw_markup_printf(&w->p, ", ");
-		tw_markup_count(&w->p, tw_json_number(g, "count"), "report");
+		tw_markup_count(&w->p, tw_json_integer(g, "count"), "report");
 		tw_markup_printf(&w->p, ". ");
 		if (tw_text_url(w, "/anrs/", tw_json_text(g, "key"), NULL, url))
 			tw_markup_link(&w->p, "Look", url);
 		tw_markup_item_end(&w->p);
 	}
-	more(w, list, tw_json_number(part, "total"), "/anrs");
+	more(w, list, tw_json_integer(part, "total"), "/anrs");
 	tw_markup_list(&w->p, false);
 }
 
@@ -213,11 +213,11 @@ static void ingest(struct tw_text_links *w, const json_t *digest)
 
 	tw_markup_heading(&w->p, "Traces");
 	tw_markup_begin(&w->p);
-	tw_markup_count(&w->p, tw_json_number(in, "accepted"), "trace");
+	tw_markup_count(&w->p, tw_json_integer(in, "accepted"), "trace");
 	tw_markup_printf(&w->p,
 	        " came in, %" PRId64 " of them could not be decoded, %" PRId64 " %s",
-	        tw_json_number(in, "failed"), tw_json_number(in, "expired"),
-	        tw_json_number(in, "expired") == 1 ? "was" : "were");
+	        tw_json_integer(in, "failed"), tw_json_integer(in, "expired"),
+	        tw_json_integer(in, "expired") == 1 ? "was" : "were");
 	tw_markup_printf(&w->p, " deleted by retention.");
 	tw_markup_end(&w->p);
 }

@@ -420,7 +420,7 @@ enum tw_status tw_anr_rollup_merge(
 
 	while (r.at < r.end)
 		if (!read_part(&r, t))
-			return r.full ? tw_anr_too_many(err)
+			return r.full ? tw_anr_fail_too_large(err)
 			              : tw_fail(err, TW_CORRUPT,
 			                        "the sums of ANRs and locks are damaged");
 	return TW_OK;
@@ -521,7 +521,7 @@ struct tw_anr_rollup *tw_anr_rollups_at(struct tw_anr_rollups *all, struct tw_st
 	return *at = t;
 }
 
-enum tw_status tw_anr_too_many(struct tw_err *err)
+enum tw_status tw_anr_fail_too_large(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
 	        "the response is too large; narrow the filter or the time range");

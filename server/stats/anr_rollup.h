@@ -96,6 +96,6 @@ struct tw_anr_rollups { /* by key */
 struct tw_anr_rollup *tw_anr_rollups_at(struct tw_anr_rollups *all, struct tw_str key);
 
 /* TW_TOO_LARGE: the ANRs or locks of a query exceed its memory. */
-enum tw_status tw_anr_too_many(struct tw_err *err);
+enum tw_status tw_anr_fail_too_large(struct tw_err *err);
 
 #endif

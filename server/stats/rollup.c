@@ -478,7 +478,7 @@ const char *tw_rollup_head_exemplar(const struct tw_rollup_head *h, int64_t dura
 	return h->ids[s->last];
 }
 
-enum tw_status tw_rollup_too_many(struct tw_err *err)
+enum tw_status tw_rollup_fail_too_large(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
 	        "too many rollups for one response; narrow the filter or the time range");

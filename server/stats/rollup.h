@@ -123,6 +123,6 @@ enum tw_status tw_rollup_head_merge(
 const char *tw_rollup_head_exemplar(const struct tw_rollup_head *h, int64_t duration_ns);
 
 /* TW_TOO_LARGE: the rollups of a query exceed its memory. */
-enum tw_status tw_rollup_too_many(struct tw_err *err);
+enum tw_status tw_rollup_fail_too_large(struct tw_err *err);
 
 #endif

@@ -215,7 +215,7 @@ void tw_rollup_tree_bound(struct tw_rollup_tree *t, uint32_t max)
 		t->omitted_level = t->drop;
 }
 
-enum tw_status tw_tree_too_many(struct tw_err *err)
+enum tw_status tw_tree_fail_too_large(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
 	        "too many call trees for one response; narrow the filter or the time range");

@@ -100,6 +100,6 @@ enum tw_status tw_rollup_tree_resume(struct tw_rollup_tree *t, const struct tw_r
 struct tw_rollup_tree_sum tw_rollup_tree_all(const struct tw_rollup_tree *t, uint32_t node);
 
 /* TW_TOO_LARGE: the trees of a query exceed its memory. */
-enum tw_status tw_tree_too_many(struct tw_err *err);
+enum tw_status tw_tree_fail_too_large(struct tw_err *err);
 
 #endif

@@ -180,7 +180,7 @@ enum tw_status tw_trace_sql_limit(
 	            "thread,"
 	            " method, call_tree LIMIT 0",
 	            NULL, NULL, NULL) != SQLITE_OK ||
-	        tw_sql_bound_functions(s) != SQLITE_OK ||
+	        tw_sql_add_bounded_functions(s) != SQLITE_OK ||
 	        sqlite3_set_authorizer(s->db, may, s) != SQLITE_OK)
 		return fail(s, err);
 	for (size_t i = 0; i < sizeof most / sizeof *most; i++) {

@@ -87,11 +87,11 @@ static const struct function {
         {"unhex", is_product_small},
 };
 
-struct call { /* a replaced function */
+struct bounded_function { /* a replaced function */
 	struct tw_trace_sql *sql;
 	const struct function *of;
-	sqlite3_stmt *own; /* calls SQLite's */
-	int n;             /* its arguments */
+	sqlite3_stmt *original; /* calls SQLite's */
+	int n;                  /* its arguments */
 	bool is_json[ARGS_MAX];
 };
 
@@ -100,9 +100,9 @@ static bool is_json(sqlite3_value *v)
 	return sqlite3_value_subtype(v) == JSON_SUBTYPE;
 }
 
-static bool is_prepared(const struct call *c, int n, sqlite3_value **args)
+static bool is_prepared(const struct bounded_function *c, int n, sqlite3_value **args)
 {
-	bool same = c->own && c->n == n;
+	bool same = c->original && c->n == n;
 
 	for (int i = 0; same && i < n; i++)
 		same = c->is_json[i] == is_json(args[i]);
@@ -110,7 +110,7 @@ static bool is_prepared(const struct call *c, int n, sqlite3_value **args)
 }
 
 /* A parameter has no subtype: json() restores it. */
-static bool prepare(struct call *c, int n, sqlite3_value **args)
+static bool prepare(struct bounded_function *c, int n, sqlite3_value **args)
 {
 	char text[CALL_BYTES];
 	int len = snprintf(text, sizeof text, "SELECT %s(", c->of->name);
@@ -121,15 +121,15 @@ static bool prepare(struct call *c, int n, sqlite3_value **args)
 		        c->is_json[i] ? "json(?)" : "?");
 	}
 	(void)snprintf(text + len, sizeof text - (size_t)len, ")");
-	(void)sqlite3_finalize(c->own);
-	c->own = NULL;
+	(void)sqlite3_finalize(c->original);
+	c->original = NULL;
 	c->n = n;
-	return sqlite3_prepare_v2(c->sql->plain, text, -1, &c->own, NULL) == SQLITE_OK;
+	return sqlite3_prepare_v2(c->sql->plain, text, -1, &c->original, NULL) == SQLITE_OK;
 }
 
 /* LIKE without a prepared statement takes a fifth of the time; queries compare every call's name.
  */
-static bool is_plain_like(const struct call *c, int n, sqlite3_value **args)
+static bool is_plain_like(const struct bounded_function *c, int n, sqlite3_value **args)
 {
 	return n == 2 && strcmp(c->of->name, "like") == 0 &&
 	       sqlite3_value_type(args[0]) == SQLITE_TEXT &&
@@ -138,7 +138,7 @@ static bool is_plain_like(const struct call *c, int n, sqlite3_value **args)
 	               sqlite3_limit(c->sql->plain, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1);
 }
 
-static void match(sqlite3_context *out, sqlite3_value **args)
+static void match_like(sqlite3_context *out, sqlite3_value **args)
 {
 	const char *pattern = (const char *)sqlite3_value_text(args[0]);
 	const char *text = (const char *)sqlite3_value_text(args[1]);
@@ -156,7 +156,8 @@ static void set_result(sqlite3_context *out, sqlite3_value *v)
 		sqlite3_result_subtype(out, JSON_SUBTYPE);
 }
 
-static void call_own(struct call *c, sqlite3_context *out, int n, sqlite3_value **args)
+static void call_original(
+        struct bounded_function *c, sqlite3_context *out, int n, sqlite3_value **args)
 {
 	int rc = SQLITE_OK;
 
@@ -165,18 +166,18 @@ static void call_own(struct call *c, sqlite3_context *out, int n, sqlite3_value 
 		return;
 	}
 	for (int i = 0; i < n && rc == SQLITE_OK; i++)
-		rc = sqlite3_bind_value(c->own, i + 1, args[i]);
-	if (rc == SQLITE_OK && sqlite3_step(c->own) == SQLITE_ROW)
-		set_result(out, sqlite3_column_value(c->own, 0));
+		rc = sqlite3_bind_value(c->original, i + 1, args[i]);
+	if (rc == SQLITE_OK && sqlite3_step(c->original) == SQLITE_ROW)
+		set_result(out, sqlite3_column_value(c->original, 0));
 	else
 		sqlite3_result_error(out, sqlite3_errmsg(c->sql->plain), -1);
-	(void)sqlite3_reset(c->own);
-	(void)sqlite3_clear_bindings(c->own);
+	(void)sqlite3_reset(c->original);
+	(void)sqlite3_clear_bindings(c->original);
 }
 
-static void run(sqlite3_context *out, int n, sqlite3_value **args)
+static void call_bounded(sqlite3_context *out, int n, sqlite3_value **args)
 {
-	struct call *c = sqlite3_user_data(out);
+	struct bounded_function *c = sqlite3_user_data(out);
 
 	if (tw_sql_is_late(c->sql))
 		sqlite3_result_error_code(out, SQLITE_INTERRUPT);
@@ -186,16 +187,16 @@ static void run(sqlite3_context *out, int n, sqlite3_value **args)
 		        "a width above 9999",
 		        -1);
 	else if (is_plain_like(c, n, args))
-		match(out, args);
+		match_like(out, args);
 	else
-		call_own(c, out, n, args);
+		call_original(c, out, n, args);
 }
 
-static void free_call(void *arg)
+static void free_function(void *arg)
 {
-	struct call *c = arg;
+	struct bounded_function *c = arg;
 
-	(void)sqlite3_finalize(c->own);
+	(void)sqlite3_finalize(c->original);
 	tw_mem_free(c);
 }
 
@@ -214,18 +215,19 @@ static bool exists(sqlite3 *db, const char *name)
 static int replace_one(struct tw_trace_sql *s, const struct function *f)
 {
 	int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_SUBTYPE;
-	struct call *c = tw_mem_zalloc(1, sizeof *c);
+	struct bounded_function *c = tw_mem_zalloc(1, sizeof *c);
 
 	if (!c)
 		return SQLITE_NOMEM;
 #ifdef SQLITE_RESULT_SUBTYPE
 	flags |= SQLITE_RESULT_SUBTYPE;
 #endif
-	*c = (struct call){.sql = s, .of = f};
-	return sqlite3_create_function_v2(s->db, f->name, -1, flags, c, run, NULL, NULL, free_call);
+	*c = (struct bounded_function){.sql = s, .of = f};
+	return sqlite3_create_function_v2(
+	        s->db, f->name, -1, flags, c, call_bounded, NULL, NULL, free_function);
 }
 
-int tw_sql_bound_functions(struct tw_trace_sql *s)
+int tw_sql_add_bounded_functions(struct tw_trace_sql *s)
 {
 	int rc = sqlite3_open_v2(
 	        ":memory:", &s->plain, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);

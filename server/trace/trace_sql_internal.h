@@ -35,7 +35,7 @@ void tw_sql_name(struct tw_trace_sql *s, uint32_t method, sqlite3_context *out);
 /* Whether the deadline has ended the statement. */
 bool tw_sql_is_late(struct tw_trace_sql *s);
 /* Replaces functions that can run for long.  Returns SQLite's code. */
-int tw_sql_bound_functions(struct tw_trace_sql *s);
+int tw_sql_add_bounded_functions(struct tw_trace_sql *s);
 /* Sets the error where SQLite reads it. */
 int tw_sql_error(sqlite3_vtab *t, const struct tw_err *err);
 

@@ -317,26 +317,26 @@ ALWAYS bool is_at(const struct reader *r, const struct tw_chrome_key *key)
 }
 
 /* Returns the cached key at this position or the next (a member may be missing), otherwise NULL. */
-ALWAYS const struct tw_chrome_key *known_key(
-        const struct reader *r, const struct tw_chrome_shape *shape, unsigned next)
+ALWAYS const struct tw_chrome_key *cached_key(
+        const struct reader *r, const struct tw_chrome_key_cache *shape, unsigned next)
 {
 	const struct tw_chrome_key *key = &shape->keys[next];
 
-	if (next >= TW_CHROME_SHAPE || r->end - r->at <= TW_CHROME_KEY_BYTES)
+	if (next >= TW_CHROME_CACHED_KEYS || r->end - r->at <= TW_CHROME_KEY_BYTES)
 		return NULL;
 	if (is_at(r, key))
 		return key;
-	return next + 1 < TW_CHROME_SHAPE && is_at(r, key + 1) ? key + 1 : NULL;
+	return next + 1 < TW_CHROME_CACHED_KEYS && is_at(r, key + 1) ? key + 1 : NULL;
 }
 
 /* From its quote to its value. */
-static void learn_key(
-        struct tw_chrome_shape *shape, unsigned next, struct tw_str text, unsigned field)
+static void cache_key(
+        struct tw_chrome_key_cache *shape, unsigned next, struct tw_str text, unsigned field)
 {
 	struct tw_chrome_key key = {.len = (uint8_t)text.len, .field = (uint8_t)field};
 	size_t len = text.len;
 
-	if (next >= TW_CHROME_SHAPE || len > TW_CHROME_KEY_BYTES)
+	if (next >= TW_CHROME_CACHED_KEYS || len > TW_CHROME_KEY_BYTES)
 		return;
 	key.low_mask = len < 8 ? UINT64_MAX >> (64 - 8 * len) : UINT64_MAX;
 	key.high_mask = len <= 8 ? 0 : UINT64_MAX >> (128 - 8 * len);
@@ -349,7 +349,7 @@ static void learn_key(
 /* Reads an uncached key, up to the first byte of its value.  Here and in skip_value, `at` is NULL
  * in the result if the object is not plain. */
 static struct reader read_new_key(
-        struct reader r, struct tw_chrome_shape *shape, unsigned next, unsigned *ret_field)
+        struct reader r, struct tw_chrome_key_cache *shape, unsigned next, unsigned *ret_field)
 {
 	const char *begin = r.at;
 	struct tw_str key;
@@ -359,7 +359,7 @@ static struct reader read_new_key(
 		return r;
 	}
 	*ret_field = field_of(&r, key);
-	learn_key(shape, next, (struct tw_str){begin, (size_t)(r.at - begin)}, *ret_field);
+	cache_key(shape, next, (struct tw_str){begin, (size_t)(r.at - begin)}, *ret_field);
 	return r;
 }
 
@@ -371,7 +371,7 @@ static struct reader skip_value(struct reader r)
 }
 
 static struct reader read_members(
-        struct reader r, struct tw_chrome_shape *shape, struct tw_chrome_fields *ret)
+        struct reader r, struct tw_chrome_key_cache *shape, struct tw_chrome_fields *ret)
 {
 	const struct reader none = {0};
 	struct tw_chrome_value ignored;
@@ -388,7 +388,7 @@ static struct reader read_members(
 		unsigned field = TW_CHROME_FIELDS;
 
 		skip_blanks(&r);
-		known = known_key(&r, shape, next);
+		known = cached_key(&r, shape, next);
 		if (known) {
 			r.at += known->len;
 			next = (unsigned)(known - shape->keys) + 1;
@@ -415,7 +415,7 @@ static struct reader read_members(
 }
 
 size_t tw_chrome_fields_read(
-        struct tw_str text, struct tw_chrome_shape *shape, struct tw_chrome_fields *ret)
+        struct tw_str text, struct tw_chrome_key_cache *shape, struct tw_chrome_fields *ret)
 {
 	struct reader r = {text.ptr, text.ptr + text.len, 0};
 	size_t n;

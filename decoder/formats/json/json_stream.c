@@ -369,7 +369,7 @@ static size_t plain_run(const uint8_t *p, size_t n)
 }
 
 /* Continues a text that began in an earlier push. */
-static size_t rest_of_text(struct tw_json_stream *s, const uint8_t *p, size_t n)
+static size_t continue_text(struct tw_json_stream *s, const uint8_t *p, size_t n)
 {
 	size_t space = TW_JSON_TEXT_BYTES - s->n_text;
 	size_t run;
@@ -385,7 +385,7 @@ static size_t rest_of_text(struct tw_json_stream *s, const uint8_t *p, size_t n)
 }
 
 /* Emits a view of a complete number or a string without escapes. */
-static enum tw_status whole_value(
+static enum tw_status read_scalar(
         struct tw_json_stream *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
 {
 	bool string = *p == '"';
@@ -412,7 +412,7 @@ static enum tw_status whole_value(
 }
 
 /* A name without escapes, and its colon if that follows. */
-static size_t whole_name(struct tw_json_stream *s, const uint8_t *p, size_t n)
+static size_t read_name(struct tw_json_stream *s, const uint8_t *p, size_t n)
 {
 	size_t len;
 
@@ -430,16 +430,16 @@ static size_t whole_name(struct tw_json_stream *s, const uint8_t *p, size_t n)
 }
 
 /* *ret_used is 0 if the next byte must go through the state machine. */
-static enum tw_status take_run(
+static enum tw_status read_token(
         struct tw_json_stream *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
 {
 	*ret_used = 0;
 	if (s->part == TW_JSON_IN_TEXT)
-		*ret_used = rest_of_text(s, p, n);
+		*ret_used = continue_text(s, p, n);
 	else if (s->part == TW_JSON_AT_VALUE || s->part == TW_JSON_AT_FIRST)
-		return whole_value(s, p, n, ret_used, err);
+		return read_scalar(s, p, n, ret_used, err);
 	else if (s->part == TW_JSON_AT_NAME || s->part == TW_JSON_AT_NEXT_NAME)
-		*ret_used = whole_name(s, p, n);
+		*ret_used = read_name(s, p, n);
 	return TW_OK;
 }
 
@@ -452,7 +452,7 @@ enum tw_status tw_json_stream_push(
 	for (size_t i = 0; st == TW_OK && i < n && s->part != TW_JSON_DAMAGED;) {
 		size_t used;
 
-		st = take_run(s, p + i, n - i, &used, err);
+		st = read_token(s, p + i, n - i, &used, err);
 		if (st == TW_OK && used == 0) {
 			used = 1;
 			if (s->depth || s->part != TW_JSON_AT_VALUE || s->offset >= sizeof mark ||
@@ -494,7 +494,7 @@ unsigned tw_json_tag(const struct tw_json_place *places, size_t n, const struct 
 
 /* A decimal number of at most 15 digits is an integer divided by a power of ten, both exact, so
  * that the result is rounded once, as by strtod. */
-static bool short_real(struct tw_str text, double *ret)
+static bool exact_decimal(struct tw_str text, double *ret)
 {
 	enum { MAX_DIGITS = 15 };
 	static const double powers[MAX_DIGITS + 1] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8,
@@ -529,7 +529,7 @@ bool tw_json_real(const struct tw_json_value *v, double *ret)
 
 	if (v->kind != TW_JSON_NUMBER || v->text.len >= sizeof buf)
 		return false;
-	if (short_real(v->text, ret))
+	if (exact_decimal(v->text, ret))
 		return true;
 	memcpy(buf, v->text.ptr, v->text.len);
 	buf[v->text.len] = '\0';

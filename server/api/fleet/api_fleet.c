@@ -160,7 +160,7 @@ enum tw_status tw_fleet_read(
 
 /* --- responses --- */
 
-enum tw_status tw_fleet_end(struct tw_req *r, struct tw_err *err)
+enum tw_status tw_fleet_handle(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_fleet_request q = {.req = r, .arena = tw_arena_new(ARENA_MAX), .label_key = ""};
 	enum tw_status st = TW_OK;
@@ -358,29 +358,29 @@ const struct tw_route tw_routes_fleet[] = {
                 .fleet_query = answer_scenarios),
         TW_ROUTE("GET", "/api/v1/fleet/methods", TW_NEED_READ, "Methods of many traces",
                 .params = TW_PARAMS(tw_fleet_methods_params, filter_params),
-                .fleet_query = tw_fleet_answer_methods),
+                .fleet_query = tw_fleet_write_methods),
         TW_ROUTE("GET", "/api/v1/fleet/method", TW_NEED_READ, "One method over versions or days",
                 .params = TW_PARAMS(tw_fleet_method_params, tw_fleet_by_params, filter_params),
-                .fleet_query = tw_fleet_answer_method),
+                .fleet_query = tw_fleet_write_method),
         TW_ROUTE("GET", "/api/v1/fleet/callers", TW_NEED_READ, "Callers and callees of a method",
                 .params = TW_PARAMS(tw_fleet_callers_params, tw_fleet_taking_params, filter_params),
-                .fleet_query = tw_fleet_answer_callers),
+                .fleet_query = tw_fleet_write_callers),
         TW_ROUTE("GET", "/api/v1/fleet/flame", TW_NEED_READ, "One flame graph of many traces",
                 .params = TW_PARAMS(tw_fleet_flame_params, tw_fleet_taking_params,
                         tw_fleet_root_params, filter_params),
-                .fleet_query = tw_fleet_answer_flame),
+                .fleet_query = tw_fleet_write_flame),
         TW_ROUTE("GET", "/api/v1/fleet/compare", TW_NEED_READ,
                 "Two sides of the fleet side by side",
                 .params = TW_PARAMS(tw_fleet_compare_params, tw_fleet_taking_params,
                         tw_fleet_root_params, sides_params, filter_params),
-                .fleet_query = tw_fleet_answer_compare),
+                .fleet_query = tw_fleet_write_compare),
         TW_ROUTE("GET", "/api/v1/fleet/findings", TW_NEED_READ, "Detector findings in many traces",
                 .params = TW_PARAMS(tw_fleet_findings_params, tw_fleet_by_params, filter_params),
-                .fleet_query = tw_fleet_answer_findings),
+                .fleet_query = tw_fleet_write_findings),
         TW_ROUTE("GET", "/api/v1/fleet/search", TW_NEED_READ,
                 "Calls in many traces that exceed a duration",
                 .params = TW_PARAMS(tw_fleet_search_params, filter_params),
-                .fleet_query = tw_fleet_answer_search),
+                .fleet_query = tw_fleet_write_search),
         TW_ROUTE("GET", "/api/v1/fleet/stages", TW_NEED_READ,
                 "Traces waiting for derived data, with the reasons", .end = get_stages),
         TW_ROUTE("GET", "/api/v1/fleet/labels", TW_NEED_READ, "Labels by which traces are counted",

@@ -37,7 +37,7 @@ struct tw_fleet_request {
 };
 
 /* Reads the filter, calls the route's fleet_query to write to q->out, replies. */
-enum tw_status tw_fleet_end(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_fleet_handle(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 /* The parameters of the filter, of that with a label that need not be indexed, and of the sides of
  * a comparison (a.app, b.app). */
 extern const struct tw_param tw_fleet_any_label_params[];
@@ -72,10 +72,10 @@ void tw_fleet_put_trace(struct tw_fleet_request *q, const char *key, const char 
 /* Routes (also of api_fleet_methods.c, api_fleet_findings.c, api_fleet_search.c). */
 enum tw_status tw_fleet_get_labels(struct tw_req *r, struct tw_err *err);
 enum tw_status tw_fleet_set_labels(struct tw_req *r, const json_t *body, struct tw_err *err);
-enum tw_status tw_fleet_answer_methods(struct tw_fleet_request *q, struct tw_err *err);
-enum tw_status tw_fleet_answer_method(struct tw_fleet_request *q, struct tw_err *err);
-enum tw_status tw_fleet_answer_findings(struct tw_fleet_request *q, struct tw_err *err);
-enum tw_status tw_fleet_answer_search(struct tw_fleet_request *q, struct tw_err *err);
+enum tw_status tw_fleet_write_methods(struct tw_fleet_request *q, struct tw_err *err);
+enum tw_status tw_fleet_write_method(struct tw_fleet_request *q, struct tw_err *err);
+enum tw_status tw_fleet_write_findings(struct tw_fleet_request *q, struct tw_err *err);
+enum tw_status tw_fleet_write_search(struct tw_fleet_request *q, struct tw_err *err);
 
 /* Their parameters, and those of tw_fleet_take_names and tw_fleet_read_root (api_fleet_tree.h). */
 extern const struct tw_param tw_fleet_methods_params[], tw_fleet_method_params[];

@@ -550,7 +550,7 @@ static enum tw_status put_answer(struct tw_comparison *c, struct tw_err *err)
 	return TW_OK;
 }
 
-enum tw_status tw_fleet_answer_compare(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_write_compare(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct tw_comparison *c = tw_arena_zalloc(q->arena, 1, sizeof *c);
 	enum tw_status st;

@@ -395,7 +395,7 @@ const struct tw_param tw_fleet_findings_params[] = {
         {0},
 };
 
-enum tw_status tw_fleet_answer_findings(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_write_findings(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct answer *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
 	enum tw_status st;

@@ -287,7 +287,7 @@ static enum tw_status put_table(
 	return st;
 }
 
-enum tw_status tw_fleet_answer_methods(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_write_methods(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct tw_fleet_group *all = NULL;
 	struct table t = {0};
@@ -375,7 +375,7 @@ const struct tw_param tw_fleet_method_params[] = {
         {0},
 };
 
-enum tw_status tw_fleet_answer_method(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_write_method(struct tw_fleet_request *q, struct tw_err *err)
 {
 	const char *name = tw_req_text(q->req, "name");
 	struct series s = {0};

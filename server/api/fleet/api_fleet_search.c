@@ -284,7 +284,7 @@ static void put_hits(struct search *k)
 	tw_json_close(&k->q->j, ']');
 }
 
-enum tw_status tw_fleet_answer_search(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_write_search(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct search k = {.q = q};
 	enum tw_status st = read_query(&k, err);

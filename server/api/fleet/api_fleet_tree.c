@@ -253,7 +253,7 @@ static void put_all(struct tw_fleet_request *q, const struct asked *a)
 	tw_json_close(&q->j, '}');
 }
 
-enum tw_status tw_fleet_answer_callers(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_write_callers(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct asked *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
 	enum tw_status st;
@@ -403,7 +403,7 @@ static void put_threads(struct tw_fleet_request *q, const struct flame_asked *a)
 	tw_json_close(&q->j, ']');
 }
 
-enum tw_status tw_fleet_answer_flame(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_write_flame(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct flame_asked *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
 	enum tw_status st;

@@ -32,8 +32,8 @@ void tw_fleet_put_names(
 /* ns: nodes that took less in a trace may be missing. */
 int64_t tw_fleet_omitted_below_ns(const struct tw_rollup_tree *t);
 
-enum tw_status tw_fleet_answer_compare(struct tw_fleet_request *q, struct tw_err *err);
-enum tw_status tw_fleet_answer_callers(struct tw_fleet_request *q, struct tw_err *err);
-enum tw_status tw_fleet_answer_flame(struct tw_fleet_request *q, struct tw_err *err);
+enum tw_status tw_fleet_write_compare(struct tw_fleet_request *q, struct tw_err *err);
+enum tw_status tw_fleet_write_callers(struct tw_fleet_request *q, struct tw_err *err);
+enum tw_status tw_fleet_write_flame(struct tw_fleet_request *q, struct tw_err *err);
 
 #endif

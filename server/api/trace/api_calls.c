@@ -69,7 +69,7 @@ static void put_call(struct tw_trace_query *q, const struct tw_call *c)
 	tw_json_key_int(&q->j, "tid", (int64_t)c->tid);
 	tw_json_key_int(&q->j, "start_ns", c->start_ns);
 	tw_json_key_int(&q->j, "dur_ns", c->dur_ns);
-	tw_json_key_known(&q->j, "cpu_ns", c->cpu_ns);
+	tw_json_key_int_or_null(&q->j, "cpu_ns", c->cpu_ns);
 	tw_json_key_int(&q->j, "depth", c->depth);
 	tw_json_key_int(&q->j, "method", c->method);
 	tw_json_key_str(&q->j, "name", tw_trace_query_name(q, c->method));

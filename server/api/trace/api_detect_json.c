@@ -40,7 +40,7 @@ static void put_method(struct tw_detecting *d, const char *key, uint32_t method)
 
 static void put_tid(struct tw_detecting *d, uint32_t thread_id)
 {
-	tw_json_key_known(&d->j, "tid",
+	tw_json_key_int_or_null(&d->j, "tid",
 	        thread_id && thread_id <= d->n_threads ? (int64_t)d->threads[thread_id - 1].tid
 	                                               : -1);
 }
@@ -63,7 +63,7 @@ static void put_rule(struct tw_detecting *d, size_t i)
 	tw_json_key_int(&d->j, "calls", (int64_t)sum->calls);
 	tw_json_key_int(&d->j, "total_ns", sum->total_ns);
 	tw_json_key_int(&d->j, "max_ns", sum->max_ns);
-	tw_json_key_known(&d->j, "cpu_ns", sum->cpu_ns);
+	tw_json_key_int_or_null(&d->j, "cpu_ns", sum->cpu_ns);
 	tw_json_key_int(&d->j, "found", (int64_t)sum->found);
 	tw_json_key_int(&d->j, "found_ns", sum->found_ns);
 	tw_json_key_int(&d->j, "listed", sum->n_kept);
@@ -81,7 +81,7 @@ static void put_finding(struct tw_detecting *d, const struct tw_finding *f)
 	put_tid(d, f->thread_id);
 	tw_json_key_int(&d->j, "start_ns", f->start_ns);
 	tw_json_key_int(&d->j, "wall_ns", f->wall_ns);
-	tw_json_key_known(&d->j, "cpu_ns", f->cpu_ns);
+	tw_json_key_int_or_null(&d->j, "cpu_ns", f->cpu_ns);
 	put_method(d, "call", f->method);
 	tw_json_key_int(&d->j, "depth", f->depth);
 	put_method(d, "caller", f->caller);
@@ -325,8 +325,8 @@ static enum tw_status put_start(struct tw_detecting *d, struct tw_err *err)
 
 static void put_head(struct tw_detecting *d)
 {
-	tw_json_key_known(&d->j, "rules_version", d->rules_version);
-	tw_json_key_known(&d->j, "main_tid", d->main ? (int64_t)d->main->tid : -1);
+	tw_json_key_int_or_null(&d->j, "rules_version", d->rules_version);
+	tw_json_key_int_or_null(&d->j, "main_tid", d->main ? (int64_t)d->main->tid : -1);
 	tw_json_key_int(&d->j, "methods", d->v.n_methods);
 	tw_json_key_int(&d->j, "unnamed", d->unnamed);
 	tw_json_key_open(&d->j, "rules", '[');

@@ -50,7 +50,7 @@ static void put_range(struct answer *a)
 
 static void put_tid(struct answer *a, uint32_t thread_id)
 {
-	tw_json_key_known(&a->of->j, "tid",
+	tw_json_key_int_or_null(&a->of->j, "tid",
 	        thread_id && thread_id <= a->n_threads ? (int64_t)a->threads[thread_id - 1].tid
 	                                               : -1);
 }

@@ -189,9 +189,9 @@ static void put_method(struct tw_trace_query *q, const struct table *t, uint32_t
 	tw_json_key_int(&q->j, "self_ns", row->self_ns);
 	tw_json_key_int(&q->j, "running_ns", running_ns(t, method));
 	tw_json_key_int(&q->j, "max_ns", row->max_ns);
-	tw_json_key_known(&q->j, "p95_ns", p95_ns(t, method));
-	tw_json_key_known(&q->j, "cpu_ns", row->cpu_ns);
-	tw_json_key_known(&q->j, "waiting_ns", waiting_ns(row));
+	tw_json_key_int_or_null(&q->j, "p95_ns", p95_ns(t, method));
+	tw_json_key_int_or_null(&q->j, "cpu_ns", row->cpu_ns);
+	tw_json_key_int_or_null(&q->j, "waiting_ns", waiting_ns(row));
 	tw_json_key_bool(&q->j, "resolved", known);
 	tw_json_close(&q->j, '}');
 }

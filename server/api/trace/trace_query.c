@@ -516,7 +516,7 @@ static enum tw_status read_steps(struct tw_trace_query *q, int64_t *ret_version,
 
 /* --- running a query --- */
 
-enum tw_status tw_trace_query_end(struct tw_req *r, struct tw_err *err)
+enum tw_status tw_trace_query_handle(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_trace_query q = {.n_steps = 0};
 	enum tw_status st = open_query(r, &q, err);

@@ -69,7 +69,7 @@ struct tw_trace_query {
 };
 
 /* Opens the trace, calls the route's trace_query to write to q->out, replies. */
-enum tw_status tw_trace_query_end(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_trace_query_handle(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 
 /* Each name is looked up once.  Valid as long as q. */
 struct tw_str tw_trace_query_name(const struct tw_trace_query *q, uint32_t method);

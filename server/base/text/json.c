@@ -30,7 +30,7 @@ const char *tw_json_text(const json_t *o, const char *name)
 	return text ? text : "";
 }
 
-int64_t tw_json_number(const json_t *o, const char *name)
+int64_t tw_json_integer(const json_t *o, const char *name)
 {
 	return json_integer_value(json_object_get(o, name));
 }

@@ -54,7 +54,7 @@ static inline void tw_json_key_text(struct tw_json *j, const char *key, const ch
 }
 
 /* Writes null if v is negative (unknown). */
-static inline void tw_json_key_known(struct tw_json *j, const char *key, int64_t v)
+static inline void tw_json_key_int_or_null(struct tw_json *j, const char *key, int64_t v)
 {
 	tw_json_key(j, key);
 	if (v >= 0)

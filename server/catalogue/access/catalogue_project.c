@@ -11,7 +11,7 @@
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/db/catalogue_sqlite.h"
 
-#define PROJECT_NAMED "SELECT project_id FROM project WHERE name=?" /* unique index of name */
+#define PROJECT_BY_NAME "SELECT project_id FROM project WHERE name=?" /* unique index of name */
 
 enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
@@ -23,7 +23,7 @@ enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
-		st = tw_cat_get_text(w, id, sizeof id, err, PROJECT_NAMED, "t", name);
+		st = tw_cat_get_text(w, id, sizeof id, err, PROJECT_BY_NAME, "t", name);
 	found = id[0] != '\0';
 	if (st == TW_OK && !found)
 		st = tw_ulid_new(now, id, err);
@@ -43,7 +43,8 @@ enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
 enum tw_status tw_catalogue_project_named(
         struct tw_catalogue *c, const char *name, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
-	enum tw_status st = tw_cat_read_text(c, ret_id, TW_ID_BYTES, err, PROJECT_NAMED, "t", name);
+	enum tw_status st =
+	        tw_cat_read_text(c, ret_id, TW_ID_BYTES, err, PROJECT_BY_NAME, "t", name);
 
 	return st == TW_OK && !ret_id[0] ? tw_fail(err, TW_NOT_FOUND, "no such project") : st;
 }

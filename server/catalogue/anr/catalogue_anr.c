@@ -83,7 +83,7 @@ static enum tw_status name_group(struct tw_db *db, struct tw_stmt **kept,
 		return st;
 	if (tw_cat_row(&q)) {
 		*ret_there = tw_row_read(&q, 0, &group_fields, a, g) >= 0;
-		st = *ret_there ? TW_OK : tw_anr_too_many(err);
+		st = *ret_there ? TW_OK : tw_anr_fail_too_large(err);
 	}
 	return tw_cat_close_after(&q, st, err);
 }
@@ -125,7 +125,7 @@ enum tw_status tw_catalogue_anr_groups(struct tw_catalogue *c, const char *proje
 		return st;
 	sort(&all, by_count);
 	*ret = tw_arena_alloc(a, TW_ANR_GROUPS_MAX, sizeof **ret);
-	return *ret ? name_groups(c, &query, &all, *ret, ret_n, err) : tw_anr_too_many(err);
+	return *ret ? name_groups(c, &query, &all, *ret, ret_n, err) : tw_anr_fail_too_large(err);
 }
 
 /* --- counts --- */
@@ -191,7 +191,7 @@ static enum tw_status take_slices(struct tw_anr_rollups *all, size_t limit,
 	struct tw_anr_slice *slices = tw_arena_alloc(all->arena, n + 1, sizeof *slices);
 
 	if (!slices)
-		return tw_anr_too_many(err);
+		return tw_anr_fail_too_large(err);
 	for (size_t i = 0; i < n; i++) {
 		const struct tw_anr_rollup *t = all->list[i];
 		const struct tw_anr_rollup_part *p = sums_of(t);
@@ -268,7 +268,7 @@ enum tw_status tw_catalogue_anr_exemplars(struct tw_catalogue *c, const char *pr
 	size_t n = 0;
 
 	if (!all)
-		return tw_anr_too_many(err);
+		return tw_anr_fail_too_large(err);
 	for (int there = 1; st == TW_OK && there >= 0 && n < TW_ANR_EXEMPLARS; there--) {
 		struct tw_cat_list list = {
 		        a, TW_ANR_EXEMPLARS - n, sizeof *all, NULL, NULL, 0, &exemplar_fields};

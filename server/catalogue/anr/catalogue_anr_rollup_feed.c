@@ -51,7 +51,7 @@ enum tw_status tw_cat_feed_anrs(
 			one.sets[TW_ANR_ROLLUP_DEVICES] = tw_distinct_hash(r.device);
 		one.sets[TW_ANR_ROLLUP_USERS] = tw_distinct_mix(r.who);
 		if (!sink(arg, &r, text_at(q, KEY_COLUMN), &one) || !sink(arg, &r, "", &one))
-			st = tw_anr_too_many(err);
+			st = tw_anr_fail_too_large(err);
 	}
 	return tw_cat_close_after(q, st, err);
 }
@@ -172,5 +172,5 @@ enum tw_status tw_cat_feed_locks(
 	if (t)
 		tw_arena_free(t->arena);
 	tw_mem_free(t);
-	return tw_cat_close_after(q, fits ? TW_OK : tw_anr_too_many(err), err);
+	return tw_cat_close_after(q, fits ? TW_OK : tw_anr_fail_too_large(err), err);
 }

@@ -81,7 +81,7 @@ static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struc
 
 		st = t ? tw_anr_rollup_merge(
 		                 to->all->arena, t, (const uint8_t *)data.ptr, data.len, err)
-		       : tw_anr_too_many(err);
+		       : tw_anr_fail_too_large(err);
 	}
 	return tw_cat_close_after(q, st, err);
 }

@@ -35,7 +35,7 @@ static enum tw_status row_of(const struct tw_anr_rollup *t, unsigned kinds, stru
 	const struct tw_anr_rollup_part *p = tw_anr_rollup_select(a, t, kinds);
 
 	if (!p)
-		return tw_anr_too_many(err);
+		return tw_anr_fail_too_large(err);
 	*ret_any = p->mask != 0;
 	*ret = (struct tw_lock_row){.owner = p->owned ? t->name : "",
 	        .monitors = monitors_of(p, a),
@@ -50,7 +50,7 @@ static enum tw_status row_of(const struct tw_anr_rollup *t, unsigned kinds, stru
 	        .last_ms = p->sum.last_ms,
 	        .holder = p->sum.holder,
 	        .worst = p->sum.worst};
-	return ret->monitors ? TW_OK : tw_anr_too_many(err);
+	return ret->monitors ? TW_OK : tw_anr_fail_too_large(err);
 }
 
 /* --- ranking --- */
@@ -91,7 +91,7 @@ static enum tw_status rank(const struct tw_anr_rollups *all, const struct tw_loc
 	size_t n = 0;
 
 	if (!list)
-		return tw_anr_too_many(err);
+		return tw_anr_fail_too_large(err);
 	for (size_t i = 0; st == TW_OK && i < all->n; i++) {
 		bool any = false;
 
@@ -123,7 +123,7 @@ enum tw_status tw_catalogue_locks(struct tw_catalogue *c, const char *project_id
 		return st;
 	*ret = tw_arena_alloc(a, *ret_n + 1, sizeof **ret);
 	if (!*ret)
-		return tw_anr_too_many(err);
+		return tw_anr_fail_too_large(err);
 	for (size_t i = 0; list && i < *ret_n; i++)
 		(*ret)[i] = list[i].row;
 	return TW_OK;
@@ -163,7 +163,7 @@ enum tw_status tw_catalogue_lock_series(struct tw_catalogue *c, const char *proj
 		return st;
 	rows = tw_arena_alloc(a, all.n + 1, sizeof *rows);
 	if (!rows)
-		return tw_anr_too_many(err);
+		return tw_anr_fail_too_large(err);
 	for (size_t i = 0; st == TW_OK && i < all.n; i++) {
 		const struct tw_anr_rollup *t = all.list[i];
 		bool any = false;
@@ -172,7 +172,7 @@ enum tw_status tw_catalogue_lock_series(struct tw_catalogue *c, const char *proj
 		rows[n].monitors = "";
 		rows[n].owner = by_day ? day_text(t->day, a) : t->value;
 		if (st == TW_OK && !rows[n].owner)
-			st = tw_anr_too_many(err);
+			st = tw_anr_fail_too_large(err);
 		n += any;
 	}
 	if (st == TW_OK && n)

@@ -17,7 +17,7 @@ enum tw_status tw_cat_bytes(const struct tw_cat_query *q, int col, struct tw_are
 	char *copy = tw_arena_alloc(a, bytes.len ? bytes.len : 1, 1);
 
 	if (!copy)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	if (bytes.len)
 		memcpy(copy, bytes.ptr, bytes.len);
 	*ret = (struct tw_str){copy, bytes.len};
@@ -36,7 +36,7 @@ enum tw_status tw_cat_cell_row(const struct tw_cat_query *q, struct tw_arena *a,
 	for (int i = 0; i < 8; i++) {
 		*texts[i] = tw_cat_text(q, 2 + i, a);
 		if (!*texts[i])
-			return tw_rollup_too_many(err);
+			return tw_rollup_fail_too_large(err);
 	}
 	ret->traces = (uint64_t)tw_cat_int(q, 10);
 	ret->version = tw_cat_int(q, 11);
@@ -49,7 +49,7 @@ static enum tw_status read_delta(const struct tw_cat_query *q, bool facts, struc
 {
 	*ret = (struct tw_rollup_delta){tw_cat_text(q, 1, a), tw_cat_int(q, 2), {"", 0}};
 	if (!ret->trace_id || strlen(ret->trace_id) != TW_ROLLUP_ID)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	return facts ? tw_cat_bytes(q, 3, a, &ret->facts, err) : TW_OK;
 }
 
@@ -60,7 +60,7 @@ static enum tw_status numbers_of(struct tw_cat_cells *k, struct tw_rollup_cell *
 	int64_t *ids = tw_arena_alloc(k->arena, n ? n : 1, sizeof *ids);
 
 	if (!ids)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	for (size_t i = 0; i < n; i++)
 		ids[i] = cells[i]->cell_id;
 	return tw_cat_numbers(k->db, ids, n, k->arena, ret, err);
@@ -103,7 +103,7 @@ static enum tw_status read_deltas(
 		room[i] = cells[i]->n_deltas;
 		cells[i]->deltas = tw_arena_alloc(k->arena, room[i], sizeof *cells[i]->deltas);
 		if (!cells[i]->deltas)
-			st = tw_rollup_too_many(err);
+			st = tw_rollup_fail_too_large(err);
 		want += room[i];
 	}
 	if (st == TW_OK)
@@ -236,7 +236,7 @@ static enum tw_status read_rows(struct tw_db *db, const char *project_id,
 
 	while (st == TW_OK && tw_cat_row(&q))
 		st = room(g) ? tw_cat_cell_row(&q, g->arena, &g->cells[g->n++], err)
-		             : tw_rollup_too_many(err);
+		             : tw_rollup_fail_too_large(err);
 	return tw_cat_close_after(&q, st, err);
 }
 
@@ -252,7 +252,7 @@ static enum tw_status read_all(struct tw_cat_cells *k, const struct tw_rollup_fi
 		return st;
 	cells = tw_arena_alloc(k->arena, g->n + 1, sizeof(struct tw_rollup_cell *));
 	if (!cells)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	for (size_t i = 0; i < g->n; i++)
 		cells[i] = &g->cells[i];
 	if (!wide)
@@ -320,7 +320,7 @@ static enum tw_status read_names(struct tw_db *db, const char *project_id, const
 		        .named = tw_cat_int(&q, 3) != 0};
 
 		if (!found.name || !found.descriptor || !found.build_id)
-			st = tw_rollup_too_many(err);
+			st = tw_rollup_fail_too_large(err);
 		for (size_t i = tw_cat_place(&ids, id); i < n && ids.sorted[i].number == id; i++)
 			names[ids.sorted[i].at] = found;
 	}
@@ -336,7 +336,7 @@ enum tw_status tw_catalogue_rollup_names(struct tw_catalogue *c, const char *pro
 	enum tw_status st;
 
 	if (!names)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	for (size_t i = 0; i < n; i++)
 		names[i] = (struct tw_rollup_naming){.id = ids[i],
 		        .build_id = "",
@@ -380,7 +380,7 @@ enum tw_status tw_catalogue_rollup_find(struct tw_catalogue *c, const char *proj
 	enum tw_status st;
 
 	if (!ids)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;

@@ -115,7 +115,7 @@ static enum tw_status read_delta(const struct tw_cat_query *q, struct tw_arena *
         struct tw_tree_delta *ret, struct tw_err *err)
 {
 	ret->trace_id = tw_cat_text(q, 1, a);
-	return ret->trace_id ? tw_cat_bytes(q, 2, a, &ret->data, err) : tw_tree_too_many(err);
+	return ret->trace_id ? tw_cat_bytes(q, 2, a, &ret->data, err) : tw_tree_fail_too_large(err);
 }
 
 /* Reads at most n_deltas of each cell; n_deltas becomes the number read. */
@@ -135,7 +135,7 @@ static enum tw_status read_deltas(struct trees *k, const struct tw_cat_numbers *
 			cells[i].deltas =
 			        tw_arena_alloc(k->arena, room[i], sizeof *cells[i].deltas);
 		if (room[i] && !cells[i].deltas)
-			st = tw_tree_too_many(err);
+			st = tw_tree_fail_too_large(err);
 	}
 	if (st == TW_OK && want)
 		st = tw_cat_query(&q, k->db, err, /* primary key */
@@ -214,7 +214,7 @@ static enum tw_status read_some(struct tw_catalogue *c, struct trees *k, const i
 	enum tw_status st;
 
 	if (!cells)
-		return tw_tree_too_many(err);
+		return tw_tree_fail_too_large(err);
 	for (size_t i = 0; i < n; i++)
 		cells[i].cell_id = cell_ids[i];
 	st = tw_cat_snapshot(c, &k->db, err);

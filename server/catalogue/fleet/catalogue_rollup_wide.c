@@ -106,7 +106,7 @@ enum tw_status tw_cat_read_wide(
 	enum tw_status st = TW_OK;
 
 	if (!sorted || !apart)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = &cells[i];
 	if (n)
@@ -193,7 +193,7 @@ enum tw_status tw_catalogue_wide_load(
 
 	io->cells = tw_arena_alloc(a, TW_WIDE_CELLS, sizeof *io->cells);
 	if (!io->cells)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	st = tw_cat_snapshot(c, &k.db, err);
 	if (st != TW_OK)
 		return st;

@@ -30,22 +30,22 @@ static enum tw_status begin_with(
 	return st;
 }
 
-#define WAITS " SET LOCAL lock_timeout='1s'"
+#define LOCK_TIMEOUT " SET LOCAL lock_timeout='1s'"
 /* For changes that may be lost in a crash of the database and need no sync of disk or replica:
  * holds, and uploads without bytes.  A later durable change makes them durable. */
-#define LIGHTLY WAITS "; SET LOCAL synchronous_commit=off"
+#define ASYNC_COMMIT LOCK_TIMEOUT "; SET LOCAL synchronous_commit=off"
 /* Locks a row that all uploads of the project need: PostgreSQL ends the transaction after 0.5 s
  * idle, so that a frozen server does not block the others. */
-#define BRIEFLY LIGHTLY "; SET LOCAL idle_in_transaction_session_timeout='500ms'"
+#define IDLE_TIMEOUT ASYNC_COMMIT "; SET LOCAL idle_in_transaction_session_timeout='500ms'"
 
 static enum tw_status begin(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
 {
-	return begin_with(c, WAITS, ret, err);
+	return begin_with(c, LOCK_TIMEOUT, ret, err);
 }
 
 static enum tw_status begin_lightly(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
 {
-	return begin_with(c, LIGHTLY, ret, err);
+	return begin_with(c, ASYNC_COMMIT, ret, err);
 }
 
 static enum tw_status end(
@@ -193,7 +193,7 @@ enum tw_status tw_catalogue_resumable_add(struct tw_catalogue *c, struct tw_resu
 {
 	int64_t now = 0;
 	struct tw_db *db;
-	enum tw_status st = begin_with(c, BRIEFLY, &db, err);
+	enum tw_status st = begin_with(c, IDLE_TIMEOUT, &db, err);
 
 	if (st != TW_OK)
 		return st;

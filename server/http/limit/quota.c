@@ -69,7 +69,7 @@ struct tw_quota *tw_quota_free(struct tw_quota *q)
 	return NULL;
 }
 
-static void lock_at(struct tw_quota *q, int64_t now_us)
+static void lock_and_shift(struct tw_quota *q, int64_t now_us)
 {
 	int64_t back_us;
 
@@ -219,7 +219,7 @@ static enum tw_status use(struct tw_quota *q, enum tw_quota_who who, const char 
 	uint64_t key = hash_of(q, id);
 	enum tw_status st;
 
-	lock_at(q, now_ms * 1000);
+	lock_and_shift(q, now_ms * 1000);
 	st = use_locked(q, who, key, n, take, now_ms * 1000, ret_wait_s, err);
 	(void)pthread_mutex_unlock(&q->lock);
 	return st;
@@ -244,7 +244,7 @@ void tw_quota_finalize(struct tw_quota *q, enum tw_quota_who who, const char *id
 	int64_t now_us = now_ms * 1000;
 	struct tw_quota_slot *s;
 
-	lock_at(q, now_us);
+	lock_and_shift(q, now_us);
 	s = tw_quota_slot(q, who, key, now_us);
 	if (more_bytes > 0)
 		put(q, s, who, (const uint64_t[]){0, (uint64_t)more_bytes}, now_us);
@@ -261,7 +261,7 @@ void tw_quota_remaining(struct tw_quota *q, enum tw_quota_who who, const char *i
 	int64_t now_us = now_ms * 1000;
 	struct tw_quota_slot s = {0};
 
-	lock_at(q, now_us);
+	lock_and_shift(q, now_us);
 	if (slot_of(q, who, key, now_us)->key == key)
 		s = *slot_of(q, who, key, now_us);
 	(void)pthread_mutex_unlock(&q->lock);

@@ -24,7 +24,7 @@ static const char *const kinds[KINDS] = {"c", "a", "p"};
 struct tw_holder {
 	struct tw_holder *next;
 	int64_t granted;
-	unsigned answers;
+	unsigned n_responses;
 	char key[KEY_BYTES];
 };
 
@@ -87,7 +87,7 @@ static struct tw_holder *enter(struct tw_response_memory *m, const char *key)
 		h->next = *at;
 		*at = h;
 	}
-	h->answers++;
+	h->n_responses++;
 	return h;
 }
 
@@ -95,7 +95,7 @@ static void leave(struct tw_response_memory *m, struct tw_holder *h)
 {
 	struct tw_holder **at = bucket_of(m, h->key);
 
-	if (--h->answers)
+	if (--h->n_responses)
 		return;
 	while (*at != h)
 		at = &(*at)->next;

@@ -692,7 +692,7 @@ static void test_no_memory(void **state)
 
 /* The dispatcher waits after a claim that found nothing, but not with a job that it has returned.
  */
-static void test_returned_jobs_are_claimed_at_once(void **state)
+static void test_returned_jobs_are_claimed_immediately(void **state)
 {
 	struct model *m = *state;
 	struct tw_jobs *j = tw_mem_zalloc(1, sizeof *j);
@@ -723,7 +723,7 @@ static const struct CMUnitTest tests[] = {
         TEST(test_one_of_each_project),
         TEST(test_groups),
         TEST(test_a_lost_reply),
-        TEST(test_returned_jobs_are_claimed_at_once),
+        TEST(test_returned_jobs_are_claimed_immediately),
         TEST(test_many_projects),
         TEST(test_bound_of_traces),
         TEST(test_bound_of_bytes),

@@ -83,7 +83,7 @@ static void test_calls(void **state)
 
 /* The keys of earlier events are remembered by position.  Here they change: in order, in number, by
  * a prefix, by blanks, and by more keys than are remembered. */
-static void test_shapes(void **state)
+static void test_cached_keys(void **state)
 {
 	static const struct {
 		const char *before, *after; /* the time */
@@ -556,7 +556,7 @@ static void test_without_memory(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_cached_keys),
         cmocka_unit_test(test_digits),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_clock),

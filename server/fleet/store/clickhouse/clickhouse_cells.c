@@ -124,7 +124,7 @@ static enum tw_status end_cell(struct growing *g, struct tw_err *err)
 	               : NULL;
 	cell->head = (struct tw_str){copy, out.len};
 	tw_buf_done(&out);
-	return copy ? TW_OK : tw_rollup_too_many(err);
+	return copy ? TW_OK : tw_rollup_fail_too_large(err);
 }
 
 static enum tw_status begin_cell(
@@ -136,7 +136,7 @@ static enum tw_status begin_cell(
 		return st;
 	if (g->n == TW_ROLLUP_CELLS_READ ||
 	        !tw_list_grow(g->arena, (void **)&g->cells, g->n, &g->cap, sizeof *g->cells))
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	g->cells[g->n++] =
 	        (struct tw_rollup_cell){.cell_id = (int64_t)g->n, .dims = *d, .version = 1};
 	return TW_OK;
@@ -154,7 +154,7 @@ static enum tw_status read_heads(struct tw_clickhouse_reader *r, const struct tw
 		uint64_t attempt;
 
 		if (!tw_clickhouse_read_dims(r, query->dims, g->arena, &d))
-			return tw_rollup_too_many(err);
+			return tw_rollup_fail_too_large(err);
 		b.bucket = tw_clickhouse_u16(r);
 		b.n = tw_clickhouse_u64(r);
 		b.sum = tw_clickhouse_i64(r);
@@ -251,10 +251,10 @@ static enum tw_status end_part(struct part *p, struct tw_err *err)
 	if (p->out.len == 0 || p->cell >= g->n)
 		return TW_OK;
 	if (tw_buf_status(&p->out) != TW_OK || tw_buf_status(&p->one) != TW_OK)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	copy = tw_arena_alloc(g->arena, p->out.len, 1);
 	if (!copy)
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	memcpy(copy, p->out.data, p->out.len);
 	g->cells[p->cell].parts[p->metric] = (struct tw_str){copy, p->out.len};
 	tw_buf_clear(&p->out);
@@ -298,7 +298,7 @@ static enum tw_status next_total(struct tw_clickhouse_reader *r, const struct tw
 		return TW_OK;
 	tw_arena_reset(t->arena);
 	if (!tw_clickhouse_read_dims(r, query->dims, t->arena, &t->dims))
-		return tw_rollup_too_many(err);
+		return tw_rollup_fail_too_large(err);
 	t->method = tw_clickhouse_u64(r);
 	t->sum = tw_clickhouse_i64(r);
 	t->min = tw_clickhouse_i64(r);
@@ -350,7 +350,7 @@ static enum tw_status read_parts(struct tw_clickhouse_reader *counts,
 
 		tw_arena_reset(scratch);
 		if (!tw_clickhouse_read_dims(counts, query->dims, scratch, &d)) {
-			st = tw_rollup_too_many(err);
+			st = tw_rollup_fail_too_large(err);
 			break;
 		}
 		end_method(p);

@@ -72,7 +72,7 @@ static enum tw_status add_rows(
 	struct placed *slots = tw_arena_zalloc(to->arena, SLOTS, sizeof *slots);
 
 	if (!slots)
-		return tw_tree_too_many(err);
+		return tw_tree_fail_too_large(err);
 	for (size_t n = 0; tw_clickhouse_more(r); n++) {
 		const struct row x = read_row(r);
 		struct placed *at;
@@ -91,7 +91,7 @@ static enum tw_status add_rows(
 			node = tw_rollup_tree_child(to, caller->node, x.method);
 		}
 		if (node == TW_ROLLUP_NO_NODE || !tw_rollup_tree_add(to, node, &x.sum))
-			return tw_tree_too_many(err);
+			return tw_tree_fail_too_large(err);
 		*at = (struct placed){x.path, node};
 	}
 	return r->damaged ? tw_clickhouse_damaged(err) : TW_OK;
@@ -182,7 +182,7 @@ static enum tw_status read_call(struct tw_clickhouse_reader *r, const struct tw_
 	uint64_t method;
 
 	if (!d || !tw_clickhouse_read_dims(r, query->dims, a, d))
-		return tw_tree_too_many(err);
+		return tw_tree_fail_too_large(err);
 	*f = (struct tw_search_found){.dims = d};
 	trace = tw_clickhouse_fixed(r, TW_ROLLUP_ID);
 	method = tw_clickhouse_u64(r);
