@@ -542,8 +542,7 @@ static enum tw_status require_empty_spool(struct tw_blobs *b, struct tw_err *err
 		return TW_OK;
 	return tw_fail(err, TW_CONFLICT,
 	        "%.60s has no catalogue, but has files in spool/, which a start would delete: "
-	        "check --data,"
-	        " or start once with --adopt",
+	        "check --data, or start once with --adopt",
 	        tw_blobs_dir(b));
 }
 

@@ -26,9 +26,9 @@ struct tw_retention_clock {
 
 /* --- between starts --- */
 
-static void path_of(const struct tw_retention_clock *c, const char *more, char out[PATH_BYTES])
+static void path_of(const struct tw_retention_clock *c, const char *suffix, char out[PATH_BYTES])
 {
-	(void)snprintf(out, PATH_BYTES, "%s/retention.time%s", c->data_dir, more);
+	(void)snprintf(out, PATH_BYTES, "%s/retention.time%s", c->data_dir, suffix);
 }
 
 static void load(struct tw_retention_clock *c)
@@ -56,19 +56,20 @@ static void load(struct tw_retention_clock *c)
 /* Durable before it replaces the last one, so that a power failure leaves no empty file. */
 static void store(struct tw_retention_clock *c)
 {
-	char path[PATH_BYTES], made[PATH_BYTES];
+	char path[PATH_BYTES], new_path[PATH_BYTES];
 	struct tw_err err;
-	bool fine;
+	bool written;
 	int fd;
 
 	path_of(c, "", path);
-	path_of(c, ".new", made);
-	fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	fine = fd >= 0 && dprintf(fd, "%" PRId64 " %" PRId64 "\n", c->time_ms, c->ahead_ms) > 0 &&
-	       fsync(fd) == 0;
+	path_of(c, ".new", new_path);
+	fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	written = fd >= 0 &&
+	          dprintf(fd, "%" PRId64 " %" PRId64 "\n", c->time_ms, c->ahead_ms) > 0 &&
+	          fsync(fd) == 0;
 	if (fd >= 0)
 		(void)close(fd);
-	if (!fine || rename(made, path) != 0 || !tw_sync_folder(c->data_dir)) {
+	if (!written || rename(new_path, path) != 0 || !tw_sync_folder(c->data_dir)) {
 		(void)tw_fail_errno(&err, TW_IO, "the file cannot be written");
 		tw_log_err(TW_LOG_WARN, "retention_clock", path, &err);
 	}
