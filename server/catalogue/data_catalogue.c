@@ -63,20 +63,14 @@ static enum tw_status read_binding(const char *data, struct binding *ret, struct
 	return TW_OK;
 }
 
-/* Replaces the file atomically. */
 static enum tw_status write_binding(const char *data, const struct binding *t, struct tw_err *err)
 {
-	char path[PATH_BYTES], made[PATH_BYTES];
-	int fd = -1;
-	bool fine;
+	char path[PATH_BYTES], text[sizeof *t + 4];
+	const int n =
+	        snprintf(text, sizeof text, "%s\n%s\n%s\n", t->address, t->identity, t->folder);
 
-	if (path_of(data, "catalogue.url", path) && path_of(data, ".catalogue.url", made))
-		fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	fine = fd >= 0 && dprintf(fd, "%s\n%s\n%s\n", t->address, t->identity, t->folder) > 0 &&
-	       fsync(fd) == 0;
-	if (fd >= 0)
-		(void)close(fd);
-	if (fine && rename(made, path) == 0)
+	if (path_of(data, "catalogue.url", path) &&
+	        tw_file_replace(path, text, (size_t)n, err) == TW_OK)
 		return TW_OK;
 	return tw_fail_errno(
 	        err, TW_IO, "the catalogue's address cannot be written to the data folder");

@@ -1,19 +1,17 @@
 #include "server/derive/retention_clock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "decoder/base/arena.h"
 #include "server/base/clock.h"
 #include "server/base/file/io.h"
 #include "server/base/log.h"
 
-enum { PATH_BYTES = 1500, STORE_EVERY_MS = 10 * 60 * 1000 };
+enum { PATH_BYTES = 1500, TEXT_BYTES = 64, STORE_EVERY_MS = 10 * 60 * 1000 };
 
 struct tw_retention_clock {
 	pthread_mutex_t lock;
@@ -26,9 +24,9 @@ struct tw_retention_clock {
 
 /* --- between starts --- */
 
-static void path_of(const struct tw_retention_clock *c, const char *suffix, char out[PATH_BYTES])
+static void path_of(const struct tw_retention_clock *c, char out[PATH_BYTES])
 {
-	(void)snprintf(out, PATH_BYTES, "%s/retention.time%s", c->data_dir, suffix);
+	(void)snprintf(out, PATH_BYTES, "%s/retention.time", c->data_dir);
 }
 
 static void load(struct tw_retention_clock *c)
@@ -36,7 +34,7 @@ static void load(struct tw_retention_clock *c)
 	char path[PATH_BYTES];
 	FILE *f;
 
-	path_of(c, "", path);
+	path_of(c, path);
 	f = fopen(path, "re");
 	c->known = f || errno != ENOENT;
 	/* NOLINTNEXTLINE(cert-err34-c) the range is checked */
@@ -53,26 +51,20 @@ static void load(struct tw_retention_clock *c)
 		(void)fclose(f);
 }
 
-/* Durable before it replaces the last one, so that a power failure leaves no empty file. */
 static void store(struct tw_retention_clock *c)
 {
-	char path[PATH_BYTES], new_path[PATH_BYTES];
+	char path[PATH_BYTES], text[TEXT_BYTES];
+	const int n =
+	        snprintf(text, sizeof text, "%" PRId64 " %" PRId64 "\n", c->time_ms, c->ahead_ms);
 	struct tw_err err;
-	bool written;
-	int fd;
+	enum tw_status st;
 
-	path_of(c, "", path);
-	path_of(c, ".new", new_path);
-	fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	written = fd >= 0 &&
-	          dprintf(fd, "%" PRId64 " %" PRId64 "\n", c->time_ms, c->ahead_ms) > 0 &&
-	          fsync(fd) == 0;
-	if (fd >= 0)
-		(void)close(fd);
-	if (!written || rename(new_path, path) != 0 || !tw_sync_folder(c->data_dir)) {
-		(void)tw_fail_errno(&err, TW_IO, "the file cannot be written");
+	path_of(c, path);
+	st = tw_file_replace(path, text, (size_t)n, &err);
+	if (st == TW_OK && !tw_sync_folder(c->data_dir))
+		st = tw_fail_errno(&err, TW_IO, "%.120s cannot be synced", c->data_dir);
+	if (st != TW_OK)
 		tw_log_err(TW_LOG_WARN, "retention_clock", path, &err);
-	}
 	c->stored_ms = c->mono_ms;
 }
 

@@ -5,12 +5,13 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "decoder/base/str.h"
 
-enum { COPY_BYTES = 1 << 16 };
+enum { COPY_BYTES = 1 << 16, PATH_BYTES = 1540 };
 /* <linux/close_range.h> is missing in older headers. */
 #define CLOEXEC_RANGE 4U
 
@@ -162,6 +163,24 @@ void tw_close_on_exec_from(int first)
 	}
 	if (d)
 		(void)closedir(d);
+}
+
+enum tw_status tw_file_replace(const char *path, const void *p, size_t n, struct tw_err *err)
+{
+	char fresh[PATH_BYTES];
+	int fd;
+	bool ok;
+	enum tw_status st;
+
+	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
+	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	ok = fd >= 0 && tw_write_all(fd, p, n) && fsync(fd) == 0;
+	st = ok ? TW_OK : tw_fail_errno(err, TW_IO, "%.120s cannot be written", fresh);
+	if (fd >= 0)
+		(void)close(fd);
+	if (st == TW_OK && rename(fresh, path) != 0)
+		st = tw_fail_errno(err, TW_IO, "%.120s cannot be renamed", fresh);
+	return st;
 }
 
 bool tw_sync_folder(const char *path)

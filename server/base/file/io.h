@@ -32,6 +32,10 @@ bool tw_copy_fd(int from, int to, uint64_t *ret_bytes, bool *ret_reading);
 /* The same, from an offset of `from`, whose position is neither used nor changed. */
 bool tw_copy_fd_from(int from, uint64_t at, int to, uint64_t *ret_bytes, bool *ret_reading);
 
+/* Replaces a small file, readable by its owner only: writes path.new, syncs and renames it, so that
+ * a crash leaves the old or the new content.  The name is durable after tw_sync_folder. */
+enum tw_status tw_file_replace(
+        const char *path, const void *p, size_t n, struct tw_err *err) TW_MUST_USE;
 /* Makes the names in a folder durable. */
 bool tw_sync_folder(const char *path);
 

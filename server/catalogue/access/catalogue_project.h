@@ -26,7 +26,7 @@ struct tw_project_row {
 };
 enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
         struct tw_project_row **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
-/* The projects in which the person has a role; all for an admin of the server. */
+/* The projects in which the person has a role. */
 enum tw_status tw_catalogue_user_projects(struct tw_catalogue *c, const char *user_id,
         struct tw_arena *a, struct tw_project_row **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;

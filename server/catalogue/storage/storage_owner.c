@@ -42,31 +42,12 @@ static enum tw_status read_id(const char *path, char out[TW_STORAGE_OWNER], stru
 	return tw_fail(err, TW_CONFLICT, "%.150s is damaged: restore it from a backup", path);
 }
 
-static enum tw_status write_id(const char *path, const char *id, int *ret_fd, struct tw_err *err)
-{
-	size_t n = strlen(id);
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	*ret_fd = fd;
-	if (fd >= 0 && tw_write_all(fd, id, n) && fsync(fd) == 0)
-		return TW_OK;
-	return tw_fail_errno(err, TW_IO, "%.120s cannot be written", path);
-}
-
 static enum tw_status keep_id(const struct tw_storage_claim *c, const char *id, struct tw_err *err)
 {
-	char path[PATH_BYTES], fresh[PATH_BYTES + 8];
-	int fd;
-	enum tw_status st;
+	char path[PATH_BYTES];
 
 	(void)snprintf(path, sizeof path, "%s/storage_owner", c->data_dir);
-	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
-	st = write_id(fresh, id, &fd, err);
-	if (fd >= 0)
-		(void)close(fd);
-	if (st == TW_OK && rename(fresh, path) != 0)
-		st = tw_fail_errno(err, TW_IO, "%.120s cannot be renamed", fresh);
-	return st;
+	return tw_file_replace(path, id, strlen(id), err);
 }
 
 /* A catalogue in a database server has its own id; for one in a file the folder stores it. */
@@ -120,6 +101,17 @@ static enum tw_status has_files(
 }
 
 /* --- taking ownership --- */
+
+static enum tw_status write_id(const char *path, const char *id, int *ret_fd, struct tw_err *err)
+{
+	size_t n = strlen(id);
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	*ret_fd = fd;
+	if (fd >= 0 && tw_write_all(fd, id, n) && fsync(fd) == 0)
+		return TW_OK;
+	return tw_fail_errno(err, TW_IO, "%.120s cannot be written", path);
+}
 
 static enum tw_status put_owner(
         const struct tw_storage_claim *c, const char *id, struct tw_err *err)
