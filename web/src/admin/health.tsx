@@ -2,7 +2,7 @@
 import { useEffect } from 'preact/hooks';
 import { may, Refusal, type Stage } from '../api/api';
 import { manage } from '../api/manage';
-import { increase, type MetricHistory } from '../api/history';
+import { HOUR_MS, increase, type MetricHistory } from '../api/history';
 import { byLabel, parseMetrics, sumOf, timedRoutes, type Sample } from '../api/metrics';
 import { bytes, count, duration, percent, sentence, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
@@ -19,7 +19,6 @@ interface State { ready: Ready; stages: Stage[] | null; all: Sample[] | null; hi
 
 const DAMAGED = 'tracewell_catalogue_damaged_pages';
 const AGAIN_MS = 10_000;
-const HOUR_MS = 3_600_000;
 const LONG_WAIT_S = 300;
 const SLOW_S = 1;
 const ROUTES = 12;

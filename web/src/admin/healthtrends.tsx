@@ -1,10 +1,10 @@
 // Charts of the last 24 hours: current value, bars, peak or lowest.
-import { barsOf, extreme, increase, isFromStart, type Bar, type MetricHistory } from '../api/history';
+import { barsOf, extreme, HOUR_MS, increase, isFromStart, type Bar, type MetricHistory } from '../api/history';
 import { bytes, count, when } from '../i18n/format';
 import { tr } from '../i18n/strings/health';
 import { Panel } from '../ui/parts';
 
-const BAR_HEIGHT = 34, HOUR_MS = 3_600_000, MINUTE_MS = 60_000;
+const BAR_HEIGHT = 34, MINUTE_MS = 60_000;
 
 const clock = (ms: number): string => when(ms).slice(-5);
 

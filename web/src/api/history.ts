@@ -4,9 +4,10 @@ export interface MetricHistory { step_ms: number; at_ms: number[]; series: Recor
 export interface Bar { from_ms: number; value: number | null } // null: no sample, the server did not run
 
 export const BARS = 96;
-export const DAY_MS = 86_400_000;
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
 const BAR_MS = DAY_MS / BARS;
-const FULL_MS = DAY_MS - 3_600_000; // the server stores a day of samples, less when there are gaps
+const FULL_MS = DAY_MS - HOUR_MS; // the server stores a day of samples, less when there are gaps
 
 /** The samples begin with the server's start, when its counters were 0. */
 export const isFromStart = (h: MetricHistory): boolean => h.at_ms.length > 0 && h.at_ms[h.at_ms.length - 1] - h.at_ms[0] < FULL_MS;

@@ -19,20 +19,20 @@ function Histogram({ of, min, max }: { of: Calls; min: number; max: number | nul
 	const bars = of.histogram;
 	const most = Math.max(...bars.map((b) => b.calls));
 	const [at, point] = useState(-1);
-	const told = bars[at];
-	const wordsOf = (b: Calls['histogram'][0]) => tr('{calls} from {from} to {to}', { calls: tr.many(b.calls, '{n} call', '{n} calls'), from: duration(b.from_ns), to: duration(b.to_ns) });
+	const pointed = bars[at];
+	const describe = (b: Calls['histogram'][0]) => tr('{calls} from {from} to {to}', { calls: tr.many(b.calls, '{n} call', '{n} calls'), from: duration(b.from_ns), to: duration(b.to_ns) });
 	return <div class="histogram" style={{ maxWidth: `${Math.max(320, bars.length * 29)}px` }}>
 		<div class="bars" role="group" aria-label={tr('Calls by duration')} onPointerLeave={() => point(-1)}>
 			{bars.map((b, i) => {
 				const on = b.from_ns >= min && (max === null || b.from_ns <= max);
 				const only = min === b.from_ns && max === b.to_ns - 1;
-				return <button key={b.from_ns} class={on ? 'on' : ''} aria-label={wordsOf(b)} aria-pressed={on && (min > 0 || max !== null)} onPointerEnter={() => point(i)} onFocus={() => point(i)}
+				return <button key={b.from_ns} class={on ? 'on' : ''} aria-label={describe(b)} aria-pressed={on && (min > 0 || max !== null)} onPointerEnter={() => point(i)} onFocus={() => point(i)}
 					onClick={() => set(only ? ALL : { min: b.from_ns || null, max: b.to_ns - 1 }, true)}>
 					<span style={{ height: `${Math.max(2, BARS_HEIGHT * Math.sqrt(b.calls / most))}px` }} /></button>;
 			})}
 		</div>
 		<p class="quiet ends"><span>{duration(bars[0].from_ns)}</span>
-			<span aria-live="polite">{told ? wordsOf(told) : tr('Height is the square root of the number of calls')}</span>
+			<span aria-live="polite">{pointed ? describe(pointed) : tr('Height is the square root of the number of calls')}</span>
 			<span>{duration(of.max_ns)}</span></p>
 	</div>;
 }
