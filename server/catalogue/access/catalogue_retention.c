@@ -139,11 +139,10 @@ enum tw_status tw_catalogue_decoded_drop(
 	if (st == TW_OK)
 		st = tw_cat_change(w, was_changed,
 		        err, /* not before rollups, which read its decoded file */
-		        "UPDATE trace SET state=4, file_bytes=0, file_sha256='' WHERE project_id=? "
-		        "AND"
-		        " trace_id=? AND state=2 AND has_upload=1 AND pinned=0 AND exempt_reason=''"
-		        " AND rollup_state<>0 AND anr_state<>0 AND (detected<>0 OR "
-		        "rollup_state<>1)",
+		        "UPDATE trace SET state=4, file_bytes=0, file_sha256='' WHERE project_id=?"
+		        " AND trace_id=? AND state=2 AND has_upload=1 AND pinned=0"
+		        " AND exempt_reason='' AND rollup_state<>0 AND anr_state<>0"
+		        " AND (detected<>0 OR rollup_state<>1)",
 		        "tt", project_id, trace_id);
 	if (st == TW_OK)
 		st = tw_cat_small_drop(w, trace_id, TW_CAT_SMALL_DECODED, &small, err);

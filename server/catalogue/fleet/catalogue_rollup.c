@@ -410,9 +410,8 @@ enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *pro
 
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err, /* primary key */
-		        "UPDATE rollup_cell SET head=?, version=version+1, pending=pending-?, "
-		        "attempts=0"
-		        " WHERE project_id=? AND cell_id=? AND version=?",
+		        "UPDATE rollup_cell SET head=?, version=version+1, pending=pending-?,"
+		        " attempts=0 WHERE project_id=? AND cell_id=? AND version=?",
 		        "bitii", head, (int64_t)was->n_deltas, project_id, was->cell_id,
 		        was->version);
 	if (st == TW_OK && changed == 0)

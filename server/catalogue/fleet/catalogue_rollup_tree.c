@@ -310,9 +310,8 @@ enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *proje
 
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err, /* primary key */
-		        "UPDATE rollup_tree SET data=?, levels=?, version=version+1, "
-		        "pending=pending-?"
-		        " WHERE project_id=? AND cell_id=? AND version=?",
+		        "UPDATE rollup_tree SET data=?, levels=?, version=version+1,"
+		        " pending=pending-? WHERE project_id=? AND cell_id=? AND version=?",
 		        "bbitii", &tree->data, &tree->levels, (int64_t)was->n_deltas, project_id,
 		        was->cell_id, was->version);
 	if (st == TW_OK && changed == 0)

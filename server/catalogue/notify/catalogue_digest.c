@@ -167,10 +167,9 @@ enum tw_status tw_catalogue_digest_claim(struct tw_catalogue *c, const struct tw
 
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &mine, err, /* primary key */
-		        "INSERT INTO digest_made(project_id,until_ms,since_ms,made_ms) SELECT "
-		        "?1,?2,?3,?4"
-		        " WHERE NOT EXISTS(SELECT 1 FROM digest_made WHERE project_id=?1 AND "
-		        "until_ms>=?5)",
+		        "INSERT INTO digest_made(project_id,until_ms,since_ms,made_ms)"
+		        " SELECT ?1,?2,?3,?4 WHERE NOT EXISTS(SELECT 1 FROM digest_made"
+		        " WHERE project_id=?1 AND until_ms>=?5)",
 		        "tiiii", of->project_id, of->period.until_ms, of->period.since_ms, now,
 		        day_of(of->period.until_ms));
 	if (st == TW_OK && mine)

@@ -299,8 +299,8 @@ enum tw_status tw_catalogue_outbox_expire(
 
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* outbox_until */
-		        "UPDATE outbox INDEXED BY outbox_until SET state=2 WHERE state=0 AND "
-		        "until_ms<=?1",
+		        "UPDATE outbox INDEXED BY outbox_until SET state=2"
+		        " WHERE state=0 AND until_ms<=?1",
 		        "i", now_ms);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* outbox_by_age, primary key */

@@ -401,8 +401,7 @@ enum tw_status tw_req_held(struct tw_req *r, enum tw_status st, struct tw_err *e
 	if (r->held->too_much)
 		return tw_fail(err, TW_BUSY,
 		        "the response needs more memory than one caller may use "
-		        "(--response-memory); "
-		        "select fewer threads or a shorter range");
+		        "(--response-memory); select fewer threads or a shorter range");
 	return tw_fail(
 	        err, TW_BUSY, "too many large responses are in progress; retry in a few seconds");
 }
