@@ -648,7 +648,8 @@ static enum tw_status each_piece(void *arg, enum tw_chrome_piece what, struct tw
 	e.root = NULL;
 	e.mark = (struct tw_mark){.offset = offset};
 	if (what == TW_CHROME_EVENT &&
-	        tw_chrome_fields_read(text, &c->shape, &e.fields) == text.len && !needs_tree(&e))
+	        tw_chrome_fields_read(text, &c->key_cache, &e.fields) == text.len &&
+	        !needs_tree(&e))
 		return read_event(c, &e, err);
 	root = parse(text);
 	if (!root)
@@ -670,7 +671,7 @@ static enum tw_status each_plain(
 	struct tw_chrome *c = arg;
 	struct event e;
 
-	*ret_used = tw_chrome_fields_read(text, &c->shape, &e.fields);
+	*ret_used = tw_chrome_fields_read(text, &c->key_cache, &e.fields);
 	if (*ret_used && needs_tree(&e))
 		*ret_used = 0;
 	if (*ret_used == 0)

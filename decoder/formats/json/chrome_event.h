@@ -92,7 +92,7 @@ struct tw_chrome_edge;
 struct tw_chrome {
 	struct tw_ftrace *trace; /* supplies markers, zero and clock */
 	struct tw_chrome_text text;
-	struct tw_chrome_key_cache shape;
+	struct tw_chrome_key_cache key_cache;
 	struct tw_lines kernel; /* of systemTraceEvents */
 	struct tw_flows flows;
 	struct tw_chrome_edge *edges; /* B and E not emitted yet */
@@ -117,7 +117,7 @@ int tw_chrome_probe(const uint8_t *head, size_t len);
 /* Parses the object at the start of a text.  Returns the object's length, or 0 if it is not plain,
  * not UTF-8 or incomplete.  The cache affects only speed. */
 size_t tw_chrome_fields_read(
-        struct tw_str text, struct tw_chrome_key_cache *shape, struct tw_chrome_fields *ret);
+        struct tw_str text, struct tw_chrome_key_cache *cache, struct tw_chrome_fields *ret);
 void tw_chrome_fields_of(const json_t *root, struct tw_chrome_fields *ret);
 struct tw_chrome_value tw_chrome_value_of(const json_t *v);
 

@@ -318,9 +318,9 @@ ALWAYS bool is_at(const struct reader *r, const struct tw_chrome_key *key)
 
 /* Returns the cached key at this position or the next (a member may be missing), otherwise NULL. */
 ALWAYS const struct tw_chrome_key *cached_key(
-        const struct reader *r, const struct tw_chrome_key_cache *shape, unsigned next)
+        const struct reader *r, const struct tw_chrome_key_cache *cache, unsigned next)
 {
-	const struct tw_chrome_key *key = &shape->keys[next];
+	const struct tw_chrome_key *key = &cache->keys[next];
 
 	if (next >= TW_CHROME_CACHED_KEYS || r->end - r->at <= TW_CHROME_KEY_BYTES)
 		return NULL;
@@ -331,7 +331,7 @@ ALWAYS const struct tw_chrome_key *cached_key(
 
 /* From its quote to its value. */
 static void cache_key(
-        struct tw_chrome_key_cache *shape, unsigned next, struct tw_str text, unsigned field)
+        struct tw_chrome_key_cache *cache, unsigned next, struct tw_str text, unsigned field)
 {
 	struct tw_chrome_key key = {.len = (uint8_t)text.len, .field = (uint8_t)field};
 	size_t len = text.len;
@@ -343,13 +343,13 @@ static void cache_key(
 	key.low = word_of(text.ptr, len < 8 ? len : 8);
 	key.high = len <= 8 ? 0 : word_of(text.ptr + 8, len - 8);
 	if (((key.low | key.high) & EACH(0x80)) == 0)
-		shape->keys[next] = key;
+		cache->keys[next] = key;
 }
 
 /* Reads an uncached key, up to the first byte of its value.  Here and in skip_value, `at` is NULL
  * in the result if the object is not plain. */
 static struct reader read_new_key(
-        struct reader r, struct tw_chrome_key_cache *shape, unsigned next, unsigned *ret_field)
+        struct reader r, struct tw_chrome_key_cache *cache, unsigned next, unsigned *ret_field)
 {
 	const char *begin = r.at;
 	struct tw_str key;
@@ -359,7 +359,7 @@ static struct reader read_new_key(
 		return r;
 	}
 	*ret_field = field_of(&r, key);
-	cache_key(shape, next, (struct tw_str){begin, (size_t)(r.at - begin)}, *ret_field);
+	cache_key(cache, next, (struct tw_str){begin, (size_t)(r.at - begin)}, *ret_field);
 	return r;
 }
 
@@ -371,7 +371,7 @@ static struct reader skip_value(struct reader r)
 }
 
 static struct reader read_members(
-        struct reader r, struct tw_chrome_key_cache *shape, struct tw_chrome_fields *ret)
+        struct reader r, struct tw_chrome_key_cache *cache, struct tw_chrome_fields *ret)
 {
 	const struct reader none = {0};
 	struct tw_chrome_value ignored;
@@ -388,13 +388,13 @@ static struct reader read_members(
 		unsigned field = TW_CHROME_FIELDS;
 
 		skip_blanks(&r);
-		known = cached_key(&r, shape, next);
+		known = cached_key(&r, cache, next);
 		if (known) {
 			r.at += known->len;
-			next = (unsigned)(known - shape->keys) + 1;
+			next = (unsigned)(known - cache->keys) + 1;
 			field = known->field;
 		} else {
-			r = read_new_key(r, shape, next++, &field);
+			r = read_new_key(r, cache, next++, &field);
 			if (!r.at)
 				return none;
 		}
@@ -415,13 +415,13 @@ static struct reader read_members(
 }
 
 size_t tw_chrome_fields_read(
-        struct tw_str text, struct tw_chrome_key_cache *shape, struct tw_chrome_fields *ret)
+        struct tw_str text, struct tw_chrome_key_cache *cache, struct tw_chrome_fields *ret)
 {
 	struct reader r = {text.ptr, text.ptr + text.len, 0};
 	size_t n;
 
 	*ret = (struct tw_chrome_fields){0};
-	r = read_members(r, shape, ret);
+	r = read_members(r, cache, ret);
 	if (!r.at)
 		return 0;
 	n = (size_t)(r.at - text.ptr);

@@ -166,7 +166,6 @@ static struct tw_str name_of(const struct tw_trace_query *q, uint32_t method, bo
 	                               : tw_trace_query_name(q, method);
 }
 
-/* null: unknown. */
 static void put_method(struct tw_trace_query *q, const struct table *t, uint32_t method)
 {
 	const struct tw_method_info *row = &t->rows[method];
