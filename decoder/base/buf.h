@@ -47,6 +47,11 @@ static inline enum tw_status tw_buf_add(struct tw_buf *b, const void *p, size_t 
 	b->len += n;
 	return TW_OK;
 }
+/* Its bytes, valid until the buffer is changed. */
+static inline struct tw_str tw_buf_str(const struct tw_buf *b)
+{
+	return (struct tw_str){(const char *)b->data, b->len};
+}
 enum tw_status tw_buf_add_str(struct tw_buf *b, struct tw_str s);
 enum tw_status tw_buf_add_u8(struct tw_buf *b, uint8_t v);
 enum tw_status tw_buf_add_u32le(struct tw_buf *b, uint32_t v);

@@ -210,11 +210,6 @@ static enum tw_status write_metrics(
 	return st == TW_OK ? tw_hook_runner_metrics(api->hooks, api->catalogue, out, err) : st;
 }
 
-static struct tw_str str_of(const struct tw_buf *b)
-{
-	return (struct tw_str){(const char *)b->data, b->len};
-}
-
 static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_buf text;
@@ -225,7 +220,7 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	tw_buf_init(&text, MAX_METRICS);
 	st = write_metrics(tw_api_of(r), &out, err);
 	if (st == TW_OK) {
-		tw_metrics_describe(str_of(&out), &text);
+		tw_metrics_describe(tw_buf_str(&out), &text);
 		st = tw_req_reply_buf(
 		        r, 200, "text/plain; version=0.0.4; charset=utf-8", true, &text, err);
 	}
@@ -244,7 +239,7 @@ static enum tw_status metric_history(struct tw_req *r, struct tw_err *err)
 	st = write_metrics(api, &out, err);
 	if (st == TW_OK)
 		st = tw_req_reply_json(r, 200,
-		        tw_metric_history_json(api->history, tw_unix_ms(), str_of(&out)), err);
+		        tw_metric_history_json(api->history, tw_unix_ms(), tw_buf_str(&out)), err);
 	tw_buf_done(&out);
 	return st;
 }
@@ -259,7 +254,7 @@ void tw_api_sample_metrics(struct tw_periodic *p, void *arg)
 	tw_buf_init(&out, MAX_METRICS);
 	if (write_metrics(api, &out, &err) ==
 	        TW_OK) /* otherwise leaves a gap: the catalogue is not responding */
-		tw_metric_history_add(api->history, tw_unix_ms(), str_of(&out));
+		tw_metric_history_add(api->history, tw_unix_ms(), tw_buf_str(&out));
 	tw_buf_done(&out);
 }
 

@@ -435,7 +435,7 @@ enum tw_status tw_child_collect_lines(struct tw_child *c, json_t **ret, size_t c
 	bool whole = st == TW_OK;
 
 	*ret_n = 0;
-	rest = (struct tw_str){(const char *)answer.data, answer.len};
+	rest = tw_buf_str(&answer);
 	while (whole && *ret_n < cap && rest.len && memchr(rest.ptr, '\n', rest.len)) {
 		const struct tw_str line = tw_str_split(&rest, '\n');
 		const struct tw_format *format = tw_format_by_name(line);

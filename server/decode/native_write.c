@@ -382,7 +382,7 @@ enum tw_status tw_native_writer_finish(struct tw_native_writer *w, struct tw_buf
 	uint32_t segments;
 	enum tw_status st;
 
-	if (!tw_native_is_elf((struct tw_str){(const char *)w->file.data, w->file.len}))
+	if (!tw_native_is_elf(tw_buf_str(&w->file)))
 		return tw_fail_at(err, TW_CORRUPT, 0,
 		        "not an ELF file: send a .so with its symbols, or its .debug file");
 	w->elf = elf_memory((char *)w->file.data, w->file.len);

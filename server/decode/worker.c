@@ -320,8 +320,7 @@ static enum tw_status write_system_report(
 	tw_buf_init(&json, REPORT_BYTES);
 	st = tw_system_report(s, &tw_trace_writer_written(w)->info, &json, err);
 	if (st == TW_OK)
-		st = out->ops->document(
-		        out, "system", (struct tw_str){(const char *)json.data, json.len}, err);
+		st = out->ops->document(out, "system", tw_buf_str(&json), err);
 	tw_buf_done(&json);
 	return st;
 }
@@ -336,8 +335,7 @@ static enum tw_status write_system_facts(
 	tw_buf_init(&facts, TW_SYSTEM_FACTS_ROOM_BYTES);
 	st = tw_system_pack(s, &facts, err);
 	if (st == TW_OK && facts.len)
-		st = tw_trace_writer_system(
-		        w, (struct tw_str){(const char *)facts.data, facts.len}, err);
+		st = tw_trace_writer_system(w, tw_buf_str(&facts), err);
 	tw_buf_done(&facts);
 	return st;
 }

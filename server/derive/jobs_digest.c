@@ -183,8 +183,8 @@ static enum tw_status write_message(
 	write_form(m, facts, TW_MARKUP_PLAIN, &text);
 	write_form(m, facts, TW_MARKUP_HTML, &html);
 	mail.subject = (const char *)subject.data;
-	mail.text = (struct tw_str){(const char *)text.data, text.len};
-	mail.html = (struct tw_str){(const char *)html.data, html.len};
+	mail.text = tw_buf_str(&text);
+	mail.html = tw_buf_str(&html);
 	if (st == TW_OK && mail.id && tw_buf_status(&text) == TW_OK &&
 	        tw_buf_status(&html) == TW_OK)
 		tw_mail_write(&mail, m->message);

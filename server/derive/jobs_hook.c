@@ -196,7 +196,7 @@ static enum tw_status post(struct tw_hook_runner *h, struct flight *f, struct tw
 		st = end_body(f, err);
 	if (st != TW_OK)
 		return st;
-	body = (struct tw_str){(const char *)f->body.data, f->body.len};
+	body = tw_buf_str(&f->body);
 	st = tw_secret_key_read(h->parts.secret_key, f->of.project_id, f->of.secret, secret, err);
 	if (st == TW_OK)
 		st = tw_hook_sign(secret, tw_unix_ms() / 1000, body, signature, err);
@@ -221,7 +221,7 @@ static enum tw_status mail(struct tw_hook_runner *h, struct flight *f, struct tw
 		st = end_body(f, err);
 	if (st != TW_OK)
 		return st;
-	m.message = (struct tw_str){(const char *)f->body.data, f->body.len};
+	m.message = tw_buf_str(&f->body);
 	m.arg = f;
 	return tw_sender_mail(h->sender, &m, err);
 }

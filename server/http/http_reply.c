@@ -275,8 +275,7 @@ static void keep(const struct tw_req *r, enum tw_coding coding, const struct tw_
 		return;
 	account = tw_mem_count_for(NULL); /* the cache has its own limit */
 	if (key_of(r, coding, &key))
-		tw_response_cache_keep(answers, (const char *)key.data,
-		        (struct tw_str){(const char *)bytes->data, bytes->len});
+		tw_response_cache_keep(answers, (const char *)key.data, tw_buf_str(bytes));
 	tw_buf_done(&key);
 	(void)tw_mem_count_for(account);
 }

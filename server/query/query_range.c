@@ -89,8 +89,7 @@ static enum tw_status read_chunk(
 	(void)pthread_mutex_unlock(&s->lock);
 	if (st != TW_OK)
 		return st;
-	return tw_unpacker_chunk(h->unpacker,
-	        (struct tw_str){(const char *)h->frame.data, h->frame.len}, row, &h->chunk, err);
+	return tw_unpacker_chunk(h->unpacker, tw_buf_str(&h->frame), row, &h->chunk, err);
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -229,8 +228,7 @@ static enum tw_status read_stored(struct worker *h, struct lane *l, struct tw_er
 	st = tw_trace_file_tree_raw(s->query->file, l->thread_id, &h->frame, err);
 	(void)pthread_mutex_unlock(&s->lock);
 	if (st == TW_OK)
-		st = tw_unpacker_tree(h->unpacker,
-		        (struct tw_str){(const char *)h->frame.data, h->frame.len}, &t.n, err);
+		st = tw_unpacker_tree(h->unpacker, tw_buf_str(&h->frame), &t.n, err);
 	if (st != TW_OK)
 		return st;
 	t.nodes = room_for(s, t.n);

@@ -160,7 +160,7 @@ const char *tw_link_make(const char *text, const struct tw_link_values *v, struc
 		i += strlen(names[at]) - 1;
 	}
 	if (tw_buf_status(&out) == TW_OK)
-		made = tw_arena_str(a, (struct tw_str){(const char *)out.data, out.len});
+		made = tw_arena_str(a, tw_buf_str(&out));
 	tw_buf_done(&out);
 	return made && has_dot_segment(made) ? "" : made;
 }

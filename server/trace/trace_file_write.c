@@ -560,7 +560,7 @@ enum tw_status tw_trace_writer_commit(
 		return st;
 	if (sqlite3_exec(w->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		return tw_trace_sql_fail(w->db, "finishing a trace file", err);
-	w->written.anr = (struct tw_str){(const char *)w->anr.data, w->anr.len};
+	w->written.anr = tw_buf_str(&w->anr);
 	st = tw_trace_image_store(
 	        &w->image, tw_frames_zstd(w->frames), &w->written.file_bytes, err);
 	if (st == TW_OK && !w->unsynced)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "decoder/base/sum.h"
+#include "server/api/trace/trace_query.h"
 #include "server/derive/detecting.h"
 
 enum { DURATION_BYTES = 32, SENTENCE_BYTES = 1024, SHOWN_BYTES = 300 };
@@ -36,13 +37,6 @@ static void put_method(struct tw_detecting *d, const char *key, uint32_t method)
 	tw_json_key_str(&d->j, "name", tw_view_name(&d->v, method, d->name, NULL));
 	tw_json_key_str(&d->j, "descriptor", tw_view_descriptor(&d->v, method, d->name));
 	tw_json_close(&d->j, '}');
-}
-
-static void put_tid(struct tw_detecting *d, uint32_t thread_id)
-{
-	tw_json_key_int_or_null(&d->j, "tid",
-	        thread_id && thread_id <= d->n_threads ? (int64_t)d->threads[thread_id - 1].tid
-	                                               : -1);
 }
 
 /* --- rules and findings --- */
@@ -78,7 +72,7 @@ static void put_finding(struct tw_detecting *d, const struct tw_finding *f)
 	tw_json_open(&d->j, '{');
 	tw_json_key_text(&d->j, "rule", rule->id);
 	tw_json_key_text(&d->j, "kind", rule->kind);
-	put_tid(d, f->thread_id);
+	tw_trace_put_tid(&d->j, d->v.file, f->thread_id);
 	tw_json_key_int(&d->j, "start_ns", f->start_ns);
 	tw_json_key_int(&d->j, "wall_ns", f->wall_ns);
 	tw_json_key_int_or_null(&d->j, "cpu_ns", f->cpu_ns);
@@ -249,7 +243,7 @@ static enum tw_status put_frame(
 	tw_json_open(&d->j, '{');
 	tw_json_key_str(&d->j, "what", f->message ? TW_STR("message") : TW_STR("frame"));
 	tw_json_key_bool(&d->j, "frozen", f->dur_ns > d->rules->frozen_ns);
-	put_tid(d, d->main ? d->main->thread_id : 0);
+	tw_trace_put_tid(&d->j, d->v.file, d->main ? d->main->thread_id : 0);
 	tw_json_key_int(&d->j, "start_ns", f->start_ns);
 	tw_json_key_int(&d->j, "dur_ns", f->dur_ns);
 	put_method(d, "call", f->method);
@@ -290,7 +284,7 @@ static enum tw_status put_phase(
 	tw_json_open(&d->j, '{');
 	tw_json_key_text(&d->j, "id", p->id);
 	tw_json_key_text(&d->j, "title", p->title);
-	put_tid(d, p->thread_id);
+	tw_trace_put_tid(&d->j, d->v.file, p->thread_id);
 	tw_json_key_int(&d->j, "start_ns", p->start_ns);
 	tw_json_key_int(&d->j, "dur_ns", p->dur_ns);
 	put_method(d, "call", p->method);

@@ -48,13 +48,6 @@ static void put_range(struct answer *a)
 	tw_json_key_int(&a->of->j, "to_ns", a->q.to_ns);
 }
 
-static void put_tid(struct answer *a, uint32_t thread_id)
-{
-	tw_json_key_int_or_null(&a->of->j, "tid",
-	        thread_id && thread_id <= a->n_threads ? (int64_t)a->threads[thread_id - 1].tid
-	                                               : -1);
-}
-
 /* --- lanes --- */
 
 static const struct tw_param kinds_params[] = {
@@ -114,7 +107,7 @@ static void put_lane(struct answer *a, const struct tw_lane *l, const struct tw_
 
 	tw_json_open(&a->of->j, '{');
 	tw_json_key_text(&a->of->j, "kind", tw_note_info(l->kind)->name);
-	put_tid(a, l->thread_id);
+	tw_trace_put_tid(&a->of->j, a->of->v.file, l->thread_id);
 	tw_json_key_str(&a->of->j, "name", counter ? texts[l->name] : TW_STR(""));
 	for (enum column c = STEP; c <= (counter ? HIGH : NOTES); c++) {
 		tw_json_key_open(&a->of->j, columns[c], '[');
@@ -189,7 +182,7 @@ static enum tw_status answer_sums(struct tw_trace_query *q, struct tw_err *err)
 
 		tw_json_open(&a->of->j, '{');
 		tw_json_key_text(&a->of->j, "kind", tw_note_info(s->kind)->name);
-		put_tid(a, s->thread_id);
+		tw_trace_put_tid(&a->of->j, a->of->v.file, s->thread_id);
 		tw_json_key_str(&a->of->j, "text", s->text);
 		tw_json_key_int(&a->of->j, "notes", (int64_t)s->notes);
 		tw_json_key_int(&a->of->j, "dur_ns", s->dur_ns);
@@ -212,7 +205,7 @@ static enum tw_status put_strip(
 	if (st != TW_OK)
 		return st;
 	tw_json_open(&a->of->j, '{');
-	put_tid(a, t->thread_id);
+	tw_trace_put_tid(&a->of->j, a->of->v.file, t->thread_id);
 	tw_json_key_open(&a->of->j, "activity", '[');
 	for (uint32_t i = 0; i < a->q.cells; i++)
 		tw_json_int(&a->of->j, cells[i]);

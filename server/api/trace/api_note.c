@@ -124,13 +124,6 @@ static struct tw_str note_text(struct answer *a, const struct tw_note_row *n)
 	                              : tw_note_text(retrace, n->kind, n->text);
 }
 
-static void put_tid(struct answer *a, uint32_t thread_id)
-{
-	tw_json_key_int_or_null(a->j, "tid",
-	        thread_id && thread_id <= a->n_threads ? (int64_t)a->threads[thread_id - 1].tid
-	                                               : -1);
-}
-
 /* Notes of the whole trace have no thread. */
 static bool is_wanted(const struct answer *a, uint32_t thread_id)
 {
@@ -149,7 +142,7 @@ static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	tw_json_open(a->j, '{');
 	tw_json_key_int(a->j, "id", (int64_t)id);
 	tw_json_key_text(a->j, "kind", tw_note_info(n->kind)->name);
-	put_tid(a, n->thread_id);
+	tw_trace_put_tid(a->j, a->v->file, n->thread_id);
 	tw_json_key_int(a->j, "ts_ns", n->ts_ns);
 	tw_json_key_int_or_null(a->j, "dur_ns", n->dur_ns);
 	tw_json_key_int(a->j, "value", n->value);

@@ -349,6 +349,15 @@ static enum tw_status reply(struct tw_trace_query *q,
 	return tw_req_reply_and_keep(q->v.req, type, &q->out, err);
 }
 
+void tw_trace_put_tid(struct tw_json *j, const struct tw_trace_file *f, uint32_t thread_id)
+{
+	uint32_t n;
+	const struct tw_thread_info *threads = tw_trace_file_threads(f, &n);
+
+	tw_json_key_int_or_null(
+	        j, "tid", thread_id && thread_id <= n ? (int64_t)threads[thread_id - 1].tid : -1);
+}
+
 struct tw_str tw_trace_query_name(const struct tw_trace_query *q, uint32_t method)
 {
 	struct tw_str name;

@@ -71,6 +71,8 @@ struct tw_trace_query {
 /* Opens the trace, calls the route's trace_query to write to q->out, replies. */
 enum tw_status tw_trace_query_handle(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 
+/* The key "tid" of the thread with this number in the trace; null if there is none. */
+void tw_trace_put_tid(struct tw_json *j, const struct tw_trace_file *f, uint32_t thread_id);
 /* Each name is looked up once.  Valid as long as q. */
 struct tw_str tw_trace_query_name(const struct tw_trace_query *q, uint32_t method);
 /* Writes the member "descriptor": "" if unknown, or for a frame that a step made. */

@@ -178,7 +178,7 @@ static const char *take(struct tw_buf *b, struct tw_arena *a)
 	const char *text = NULL;
 
 	if (tw_buf_status(b) == TW_OK)
-		text = tw_arena_str(a, (struct tw_str){(const char *)b->data, b->len});
+		text = tw_arena_str(a, tw_buf_str(b));
 	if (b->data)
 		explicit_bzero(b->data, b->cap);
 	tw_buf_done(b);

@@ -190,8 +190,7 @@ bool tw_match_has_method(const struct tw_match *m, struct tw_str name, struct tw
 			put_signature(&b, descriptor, form == 0);
 		else
 			(void)tw_buf_add_str(&b, descriptor);
-		has = tw_buf_status(&b) == TW_OK &&
-		      tw_match_has(m, (struct tw_str){(const char *)b.data, b.len});
+		has = tw_buf_status(&b) == TW_OK && tw_match_has(m, tw_buf_str(&b));
 	}
 	tw_buf_done(&b);
 	return has;

@@ -98,7 +98,7 @@ static struct tw_anr_rollup *sum_at(
 	if (tw_list_grow(
 	            c->sums.arena, (void **)&c->of, c->sums.n, &c->cap, sizeof(struct sum *)) &&
 	        tw_buf_status(&key) == TW_OK)
-		t = tw_anr_rollups_at(&c->sums, (struct tw_str){(const char *)key.data, key.len});
+		t = tw_anr_rollups_at(&c->sums, tw_buf_str(&key));
 	tw_buf_done(&key);
 	if (t && c->sums.n > before && !begin_sum(c, t, name, &d, fine))
 		return NULL;

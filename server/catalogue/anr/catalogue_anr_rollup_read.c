@@ -39,7 +39,7 @@ static struct tw_anr_rollup *tally_at(struct answer *to, const struct place *p)
 	tw_buf_printf(&key, "%" PRId64 " %zu %s%s", by == TW_ANR_ROLLUP_BY_DAY ? p->day : 0,
 	        strlen(p->name), p->name, value);
 	if (tw_buf_status(&key) == TW_OK)
-		t = tw_anr_rollups_at(to->all, (struct tw_str){(const char *)key.data, key.len});
+		t = tw_anr_rollups_at(to->all, tw_buf_str(&key));
 	tw_buf_done(&key);
 	if (t && !t->name) {
 		t->name = tw_arena_str(to->all->arena, tw_str_of(p->name));

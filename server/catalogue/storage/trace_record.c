@@ -115,7 +115,7 @@ static enum tw_status put_in_store(
 	const struct tw_store_engine *engine = tw_blobs_engine(b, &store);
 	enum tw_status st = p.fd < 0 ? fail_errno("a record", err) : write_text(p.fd, text, err);
 
-	tw_sha256_bytes((struct tw_str){(const char *)text->data, text->len}, hash);
+	tw_sha256_bytes(tw_buf_str(text), hash);
 	tw_sha256_hex(hash, sha256);
 	if (st == TW_OK) {
 		st = engine->put(store, &p, err);

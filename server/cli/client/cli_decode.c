@@ -84,7 +84,7 @@ __attribute__((format(printf, 2, 3))) static void emit(struct print_sink *p, con
 	n = vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	put(p, (struct tw_str){text, n > 0 ? (size_t)n : 0});
-	line = (struct tw_str){(const char *)p->line.data, p->line.len};
+	line = tw_buf_str(&p->line);
 	if (p->err.code != TW_OK || !line.len || line.ptr[line.len - 1] != '\n')
 		return;
 	if (p->is_json)

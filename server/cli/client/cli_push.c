@@ -314,7 +314,7 @@ static void idempotency_key(const struct push *p, const struct tw_push_body *tra
 	uint8_t sum[32];
 	char hex[TW_SHA256_HEX];
 
-	tw_sha256_bytes((struct tw_str){(const char *)p->query.data, p->query.len}, sums);
+	tw_sha256_bytes(tw_buf_str(&p->query), sums);
 	memcpy(sums + 32, trace->sha256, 32);
 	for (size_t i = 0; i < p->n_parts; i++)
 		memcpy(sums + 64 + 32 * i, p->bodies[i].sha256, 32);

@@ -58,7 +58,7 @@ static enum tw_status write_both(struct tw_rollup_tree *t, struct made *ret, str
 
 static struct tw_str text_of(const struct tw_buf *b)
 {
-	return (struct tw_str){(const char *)b->data, b->len};
+	return tw_buf_str(b);
 }
 
 static enum tw_status add_one(struct tw_catalogue *c, const struct tw_rollup_due *of,

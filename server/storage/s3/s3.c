@@ -187,8 +187,7 @@ static enum tw_status begin_parts(struct parts *p, struct tw_err *err)
 	r.headers[r.n_headers++] = (struct tw_s3_header){"x-amz-meta-sha256", p->o->sha256};
 	st = tw_s3_ask(p->s, &r, &a, err);
 	if (st == TW_OK) {
-		tw_xml_text((struct tw_str){(const char *)a.text.data, a.text.len}, "UploadId", id,
-		        sizeof id);
+		tw_xml_text(tw_buf_str(&a.text), "UploadId", id, sizeof id);
 		tw_buf_init(&escaped, sizeof p->id - 1);
 		tw_s3_escape(tw_str_of(id), false, &escaped);
 		if (!id[0] || tw_buf_status(&escaped) != TW_OK)
@@ -248,7 +247,7 @@ static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 	r.key = p->o->key;
 	(void)snprintf(query, sizeof query, "uploadId=%s", p->id);
 	r.query = query;
-	r.text = (struct tw_str){(const char *)p->done.data, p->done.len};
+	r.text = tw_buf_str(&p->done);
 	r.bytes = p->o->bytes; /* the store copies them, without output */
 	r.silent = true;
 	r.from_bytes = p->done.len;
@@ -257,8 +256,7 @@ static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 	r.sha256 = sha256;
 	st = tw_s3_ask(p->s, &r, &a, err);
 	if (st == TW_OK) {
-		tw_xml_text((struct tw_str){(const char *)a.text.data, a.text.len}, "Code", code,
-		        sizeof code);
+		tw_xml_text(tw_buf_str(&a.text), "Code", code, sizeof code);
 		if (code[0])
 			st = tw_fail(err, TW_BUSY,
 			        "the store did not join the parts of %.90s: %.60s", p->o->key,
@@ -446,7 +444,7 @@ static enum tw_status request_page(
 	r.timeout_s = l->timeout_s;
 	st = tw_s3_ask(l->s, &r, &a, err);
 	if (st == TW_OK && l->each)
-		st = take_page(l, (struct tw_str){(const char *)a.text.data, a.text.len}, err);
+		st = take_page(l, tw_buf_str(&a.text), err);
 	tw_s3_answer_done(&a);
 	return st;
 }
@@ -511,7 +509,7 @@ static enum tw_status drop_parts_of(
 	r.key = "";
 	r.query = query;
 	st = tw_s3_ask(s, &r, &a, err);
-	rest = (struct tw_str){(const char *)a.text.data, a.text.len};
+	rest = tw_buf_str(&a.text);
 	while (st == TW_OK && tw_xml_next(&rest, "Upload", &one)) {
 		char key[TW_S3_NAME], id[ID_BYTES], at[40], plain[ID_BYTES];
 		struct tw_buf escaped;

@@ -343,8 +343,7 @@ static bool has_code(const struct tw_s3_answer *a, const char *code)
 {
 	char found[64] = "";
 
-	tw_xml_text((struct tw_str){(const char *)a->text.data, a->text.len}, "Code", found,
-	        sizeof found);
+	tw_xml_text(tw_buf_str(&a->text), "Code", found, sizeof found);
 	return strcmp(found, code) == 0;
 }
 

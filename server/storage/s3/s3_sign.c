@@ -96,7 +96,7 @@ static enum tw_status sign(const struct tw_s3_signing *s, const char *query,
 		tw_buf_done(&request);
 		return tw_oom(err);
 	}
-	tw_sha256_bytes((struct tw_str){(const char *)request.data, request.len}, hash);
+	tw_sha256_bytes(tw_buf_str(&request), hash);
 	tw_buf_done(&request);
 	tw_sha256_hex(hash, hash_hex);
 	scope_of(s, scope);

@@ -119,9 +119,7 @@ static enum tw_status end_cell(struct growing *g, struct tw_err *err)
 	tw_rollup_head_write(g->head, &out);
 	cell->traces = g->head->lengths.n;
 	tw_rollup_head_clear(g->head);
-	copy = tw_buf_status(&out) == TW_OK
-	               ? tw_arena_str(g->arena, (struct tw_str){(const char *)out.data, out.len})
-	               : NULL;
+	copy = tw_buf_status(&out) == TW_OK ? tw_arena_str(g->arena, tw_buf_str(&out)) : NULL;
 	cell->head = (struct tw_str){copy, out.len};
 	tw_buf_done(&out);
 	return copy ? TW_OK : tw_rollup_fail_too_large(err);

@@ -279,8 +279,7 @@ static enum tw_status end_trace(struct taking *t, struct tw_err *err)
 	             ? tw_catalogue_has_trace(t->c, t->trace_id, &there, err)
 	             : tw_oom(err);
 	if (st == TW_OK && there) /* findings of deleted traces are skipped */
-		st = t->to->take(t->to->arg, t->trace_id,
-		        (struct tw_str){(const char *)t->data.data, t->data.len}, err);
+		st = t->to->take(t->to->arg, t->trace_id, tw_buf_str(&t->data), err);
 	t->trace_id[0] = '\0';
 	t->found.n = 0;
 	t->found.partial = false;

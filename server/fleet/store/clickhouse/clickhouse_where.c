@@ -318,7 +318,7 @@ enum tw_status tw_clickhouse_run(struct tw_fleet_clickhouse *f, const struct tw_
 		        "ClickHouse did not respond in time; narrow the filter or the time range");
 	if (st == TW_OK && tw_buf_status(sql) != TW_OK)
 		st = tw_fail(err, TW_TOO_LARGE, "the filter is too long");
-	q.sql = (struct tw_str){(const char *)sql->data, sql->len};
+	q.sql = tw_buf_str(sql);
 	if (st == TW_OK)
 		st = tw_clickhouse_request(f->at, &q, out, err);
 	tw_buf_clear(sql);
