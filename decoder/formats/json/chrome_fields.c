@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decoder/base/buf.h"
+#include "decoder/formats/json/json_scan.h"
 
 enum { MAX_NESTED = 32, MAX_DIGITS = 18, MAX_NAME = 8 };
 
@@ -49,8 +50,6 @@ static const uint8_t first_of[MAX_NAME + 2] = {TW_CHROME_S, TW_CHROME_S, TW_CHRO
         TW_CHROME_CAT, TW_CHROME_NAME, TW_CHROME_BIND_ID, TW_CHROME_BIND_ID, TW_CHROME_BIND_ID,
         TW_CHROME_FLOW_OUT, TW_CHROME_FIELDS};
 
-#define EACH(byte) ((uint64_t)(byte)*0x0101010101010101u)
-
 /* Inlined into the loop over members, which keeps the reader in registers. */
 #define ALWAYS static inline __attribute__((always_inline))
 
@@ -74,12 +73,6 @@ ALWAYS bool take(struct reader *r, char c)
 	return true;
 }
 
-/* The high bit of each byte that is 0.  Bits above the lowest one may be wrong. */
-static uint64_t zeros(uint64_t word)
-{
-	return (word - EACH(1)) & ~word & EACH(0x80);
-}
-
 /* The first quote, backslash or control character of a text, or its end. */
 ALWAYS const char *end_of_plain(struct reader *r)
 {
@@ -87,8 +80,7 @@ ALWAYS const char *end_of_plain(struct reader *r)
 
 	for (; r->end - p >= 8; p += 8) {
 		uint64_t w = tw_u64le((const uint8_t *)p);
-		uint64_t ends = zeros(w ^ EACH('"')) | zeros(w ^ EACH('\\')) |
-		                ((w - EACH(' ')) & ~w & EACH(0x80));
+		uint64_t ends = tw_json_text_ends(w);
 
 		if (ends) {
 			r->high |= w & ((ends & -ends) - 1);
@@ -133,10 +125,10 @@ ALWAYS bool read_digits(struct reader *r, int64_t *v, unsigned *n)
 	unsigned k = 8;
 
 	while (k == 8 && r->end - r->at >= 8) {
-		uint64_t w = tw_u64le((const uint8_t *)r->at) ^ EACH('0');
-		uint64_t others = ((w & EACH(0x7F)) + EACH(0x76)) | w;
+		uint64_t w = tw_u64le((const uint8_t *)r->at) ^ TW_EACH('0');
+		uint64_t others = ((w & TW_EACH(0x7F)) + TW_EACH(0x76)) | w;
 
-		others &= EACH(0x80);
+		others &= TW_EACH(0x80);
 		k = others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
 		*n += k;
 		if (*n > MAX_DIGITS)
@@ -342,7 +334,7 @@ static void cache_key(
 	key.high_mask = len <= 8 ? 0 : UINT64_MAX >> (128 - 8 * len);
 	key.low = word_of(text.ptr, len < 8 ? len : 8);
 	key.high = len <= 8 ? 0 : word_of(text.ptr + 8, len - 8);
-	if (((key.low | key.high) & EACH(0x80)) == 0)
+	if (((key.low | key.high) & TW_EACH(0x80)) == 0)
 		cache->keys[next] = key;
 }
 
@@ -425,7 +417,7 @@ size_t tw_chrome_fields_read(
 	if (!r.at)
 		return 0;
 	n = (size_t)(r.at - text.ptr);
-	return r.high & EACH(0x80) && !is_utf8(text.ptr, n) ? 0 : n;
+	return r.high & TW_EACH(0x80) && !is_utf8(text.ptr, n) ? 0 : n;
 }
 
 struct tw_chrome_value tw_chrome_value_of(const json_t *v)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decoder/base/buf.h"
+#include "decoder/formats/json/json_scan.h"
 
 bool tw_json_stream_init(struct tw_json_stream *s, struct tw_arena *a, struct tw_sink *sink,
         tw_json_value_fn each, void *arg)
@@ -348,18 +349,11 @@ static enum tw_status take(struct tw_json_stream *s, char c, struct tw_err *err)
 /* Number of bytes of a text before the next quote, backslash or control character. */
 static size_t plain_run(const uint8_t *p, size_t n)
 {
-	const uint64_t ones = 0x0101010101010101u;
 	size_t i = 0;
 
 	for (; n - i >= 8; i += 8) {
-		uint64_t w = tw_u64le(p + i);
-		uint64_t quote = w ^ ones * '"';
-		uint64_t slash = w ^ ones * '\\';
-		/* the lowest bit is that of the first such byte; higher ones may be wrong */
-		uint64_t ends = ((quote - ones) & ~quote) | ((slash - ones) & ~slash) |
-		                ((w - ones * ' ') & ~w);
+		uint64_t ends = tw_json_text_ends(tw_u64le(p + i));
 
-		ends &= ones * 0x80;
 		if (ends)
 			return i + (size_t)__builtin_ctzll(ends) / 8;
 	}
