@@ -31,8 +31,9 @@ install_missing() {
 	done
 	[ ${#missing[@]} = 0 ] && return 0
 	echo "Installing: ${missing[*]}" >&2
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update >&2
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}" >&2
+	# Errors are on stderr; apt's list of each package and its dependencies is hundreds of lines.
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update >/dev/null
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # Any Node that is new enough to build the page.
