@@ -22,9 +22,7 @@ static void node(struct tw_export *x, uint32_t i)
 		close_to(x, x->flame.nodes[i - 1].depth, n->depth);
 	tw_json_open(&x->j, '{');
 	tw_json_key_str(&x->j, "name", tw_export_node_name(x, i));
-	tw_json_key_int(&x->j, "value", n->value);
-	tw_json_key_int(&x->j, "self", n->self);
-	tw_json_key_int(&x->j, "count", (int64_t)n->count);
+	TW_JSON_MEMBERS(&x->j, n, value, self, count);
 	tw_json_key_open(&x->j, "children", '[');
 }
 

@@ -59,8 +59,7 @@ static enum tw_status put_head(struct tw_fleet_request *q, struct tw_err *err)
 	tw_json_key_int(&q->j, "since_ms", q->filter.first_day * TW_DAY_MS);
 	tw_json_key_int(&q->j, "until_ms", (q->filter.last_day + 1) * TW_DAY_MS);
 	tw_json_key_int(&q->j, "anrs", (int64_t)sums.traces);
-	tw_json_key_int(&q->j, "users", (int64_t)sums.users);
-	tw_json_key_int(&q->j, "pending", (int64_t)sums.pending);
+	TW_JSON_MEMBERS(&q->j, &sums, users, pending);
 	tw_json_key_int(&q->j, "rules_version", rules.version);
 	tw_json_key_int(&q->j, "total", (int64_t)sums.groups);
 	return TW_OK;
@@ -68,11 +67,8 @@ static enum tw_status put_head(struct tw_fleet_request *q, struct tw_err *err)
 
 static void put_state(struct tw_fleet_request *q, const struct tw_anr_state *s)
 {
-	tw_fleet_put_text(q, "status", tw_regress_status_names[s->triage.status]);
-	tw_fleet_put_text(q, "fixed_in", s->triage.fixed_in);
-	tw_fleet_put_text(q, "owner", s->triage.owner);
-	tw_fleet_put_text(q, "note", s->triage.note);
-	tw_json_key_int(&q->j, "muted_until_ms", s->triage.muted_until_ms);
+	tw_json_key_text(&q->j, "status", tw_regress_status_names[s->triage.status]);
+	TW_JSON_MEMBERS(&q->j, &s->triage, fixed_in, owner, note, muted_until_ms);
 }
 
 static void put_group(
@@ -80,20 +76,10 @@ static void put_group(
 {
 	const struct tw_anr_state state = tw_anr_state_of(p->states, p->n_states, g->key);
 
-	tw_fleet_put_text(q, "key", g->key);
-	tw_fleet_put_text(q, "kind", g->kind);
-	tw_fleet_put_text(q, "name", g->name);
-	tw_fleet_put_text(q, "title", g->title);
-	tw_fleet_put_text(q, "verdict", g->verdict);
+	TW_JSON_MEMBERS(&q->j, g, key, kind, name, title, verdict);
 	tw_json_key(&q->j, "cause");
 	tw_json_raw(&q->j, tw_str_of(g->detail));
-	tw_json_key_int(&q->j, "count", (int64_t)g->count);
-	tw_json_key_int(&q->j, "users", (int64_t)g->users);
-	tw_json_key_int(&q->j, "versions", (int64_t)g->versions);
-	tw_json_key_int(&q->j, "devices", (int64_t)g->devices);
-	tw_json_key_int(&q->j, "first_ms", g->first_ms);
-	tw_json_key_int(&q->j, "last_ms", g->last_ms);
-	tw_fleet_put_text(q, "last_version", g->last_version);
+	TW_JSON_MEMBERS(&q->j, g, count, users, versions, devices, first_ms, last_ms, last_version);
 	put_state(q, &state);
 }
 
@@ -114,8 +100,7 @@ static void put_trend(struct tw_fleet_request *q, const struct page *p, const ch
 	for (; low < p->n_days && strcmp(p->days[low].key, key) == 0; low++) {
 		tw_json_open(&q->j, '{');
 		tw_json_key_int(&q->j, "day_ms", p->days[low].day * TW_DAY_MS);
-		tw_json_key_int(&q->j, "count", (int64_t)p->days[low].count);
-		tw_json_key_int(&q->j, "users", (int64_t)p->days[low].users);
+		TW_JSON_MEMBERS(&q->j, &p->days[low], count, users);
 		tw_json_close(&q->j, '}');
 	}
 	tw_json_close(&q->j, ']');
@@ -201,9 +186,7 @@ static enum tw_status put_slices(struct tw_fleet_request *q, const char *key, en
 	tw_json_key_open(&q->j, name, '[');
 	for (size_t i = 0; i < n; i++) {
 		tw_json_open(&q->j, '{');
-		tw_fleet_put_text(q, "value", slices[i].value);
-		tw_json_key_int(&q->j, "count", (int64_t)slices[i].count);
-		tw_json_key_int(&q->j, "users", (int64_t)slices[i].users);
+		TW_JSON_MEMBERS(&q->j, &slices[i], value, count, users);
 		tw_json_close(&q->j, '}');
 	}
 	tw_json_close(&q->j, ']');
@@ -222,13 +205,9 @@ static enum tw_status put_exemplars(struct tw_fleet_request *q, const char *key,
 	tw_json_key_open(&q->j, "exemplars", '[');
 	for (size_t i = 0; i < n; i++) {
 		tw_json_open(&q->j, '{');
-		tw_fleet_put_text(q, "trace", e[i].trace_id);
+		tw_json_key_text(&q->j, "trace", e[i].trace_id);
 		tw_json_key_bool(&q->j, "exists", e[i].there);
-		tw_json_key_int(&q->j, "recorded_ms", e[i].recorded_ms);
-		tw_fleet_put_text(q, "version_name", e[i].version_name);
-		tw_fleet_put_text(q, "device", e[i].device);
-		tw_fleet_put_text(q, "os", e[i].os);
-		tw_fleet_put_text(q, "verdict", e[i].verdict);
+		TW_JSON_MEMBERS(&q->j, &e[i], recorded_ms, version_name, device, os, verdict);
 		tw_json_close(&q->j, '}');
 	}
 	tw_json_close(&q->j, ']');

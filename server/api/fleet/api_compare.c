@@ -383,8 +383,7 @@ static void put_name(struct comparison *c, uint32_t method)
 	const struct method_name of = name_of(c, method);
 
 	tw_json_key_int(&c->j, "method", method);
-	tw_json_key_str(&c->j, "name", of.name);
-	tw_json_key_str(&c->j, "descriptor", of.descriptor);
+	TW_JSON_MEMBERS(&c->j, &of, name, descriptor);
 }
 
 /* --- the selections --- */
@@ -637,9 +636,7 @@ static void put_method(struct comparison *c, const struct tw_compare_method *m)
 	put_name(c, m->method);
 	for (int side = 0; side < TW_SIDES; side++) {
 		tw_json_key_open(&c->j, keys[side], '{');
-		tw_json_key_int(&c->j, "self_ns", m->of[side].self_ns);
-		tw_json_key_int(&c->j, "total_ns", m->of[side].total_ns);
-		tw_json_key_int(&c->j, "count", (int64_t)m->of[side].count);
+		TW_JSON_MEMBERS(&c->j, &m->of[side], self_ns, total_ns, count);
 		tw_json_key_int(&c->j, "traces", m->traces[side]);
 		tw_json_close(&c->j, '}');
 	}

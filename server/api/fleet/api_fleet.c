@@ -185,11 +185,6 @@ enum tw_status tw_fleet_handle(struct tw_req *r, struct tw_err *err)
 	return st;
 }
 
-void tw_fleet_put_text(struct tw_fleet_request *q, const char *key, const char *text)
-{
-	tw_json_key_text(&q->j, key, text);
-}
-
 /* The trace's id if it still exists, otherwise null. */
 void tw_fleet_put_trace(struct tw_fleet_request *q, const char *key, const char *id)
 {
@@ -233,8 +228,7 @@ void tw_fleet_put_stat(struct tw_fleet_request *q, const struct tw_fleet_stat *s
 	char key[8];
 
 	tw_json_key_int(&q->j, "traces", (int64_t)s->n);
-	tw_json_key_int(&q->j, "sum", s->sum);
-	tw_json_key_int(&q->j, "mean", s->mean);
+	TW_JSON_MEMBERS(&q->j, s, sum, mean);
 	for (int i = 0; i < TW_FLEET_QUANTILES; i++) {
 		(void)snprintf(key, sizeof key, "p%u", tw_fleet_percents[i]);
 		tw_json_key_int(&q->j, key, s->at[i]);
@@ -275,7 +269,7 @@ static enum tw_status put_groups(struct tw_fleet_request *q, const struct tw_fle
 		if (st != TW_OK)
 			break;
 		tw_json_open(&q->j, '{');
-		tw_fleet_put_text(q, "scenario", groups[i].scenario);
+		tw_json_key_text(&q->j, "scenario", groups[i].scenario);
 		tw_fleet_put_key(q, groups[i].key);
 		put_lengths(q, &lengths);
 		tw_json_close(&q->j, '}');

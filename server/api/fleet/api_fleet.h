@@ -64,7 +64,6 @@ uint64_t tw_fleet_traces(const struct tw_fleet_request *q); /* that the cells co
 void tw_fleet_put_head(struct tw_fleet_request *q);
 void tw_fleet_put_by(struct tw_fleet_request *q, enum tw_fleet_by by);
 void tw_fleet_put_key(struct tw_fleet_request *q, const char *key); /* of a group */
-void tw_fleet_put_text(struct tw_fleet_request *q, const char *key, const char *text);
 void tw_fleet_put_stat(struct tw_fleet_request *q, const struct tw_fleet_stat *s);
 /* The id of a trace that still exists, otherwise null. */
 void tw_fleet_put_trace(struct tw_fleet_request *q, const char *key, const char *id);

@@ -133,10 +133,10 @@ enum tw_status tw_fleet_finalize_labels(struct tw_fleet_request *q, struct tw_er
 void tw_fleet_put_by(struct tw_fleet_request *q, enum tw_fleet_by by)
 {
 	if (!q->label_key[0]) {
-		tw_fleet_put_text(q, "by", tw_fleet_by_names[by]);
+		tw_json_key_text(&q->j, "by", tw_fleet_by_names[by]);
 		return;
 	}
-	tw_fleet_put_text(q, "by", tw_req_text(q->req, "by"));
+	tw_json_key_text(&q->j, "by", tw_req_text(q->req, "by"));
 	tw_json_key_int(&q->j, "values", (int64_t)q->values.values);
 	tw_json_key_int(&q->j, "not_counted", (int64_t)q->not_counted);
 }
@@ -146,7 +146,7 @@ void tw_fleet_put_key(struct tw_fleet_request *q, const char *key)
 {
 	const bool rest = strcmp(key, TW_FLEET_REST) == 0;
 
-	tw_fleet_put_text(q, "key", rest ? "" : key);
+	tw_json_key_text(&q->j, "key", rest ? "" : key);
 	if (q->label_key[0])
 		tw_json_key_int(&q->j, "values", rest ? (int64_t)q->values.rest : key[0] != '\0');
 }

@@ -341,14 +341,13 @@ static void put_number(struct tw_json *j, const char *key, double v)
 static void put_mix(struct tw_fleet_request *q, const struct tw_mix *m)
 {
 	tw_json_key_open(&q->j, "mix", '{');
-	tw_json_key_bool(&q->j, "corrected", m->corrected);
-	tw_json_key_text(&q->j, "note", m->note);
+	TW_JSON_MEMBERS(&q->j, m, corrected, note);
 	tw_json_key_open(&q->j, "classes", '[');
 	for (int k = 0; k < TW_MIX_CLASSES; k++) {
 		if (!m->of[0][k].traces && !m->of[1][k].traces)
 			continue;
 		tw_json_open(&q->j, '{');
-		tw_fleet_put_text(q, "class", tw_mix_names[k]);
+		tw_json_key_text(&q->j, "class", tw_mix_names[k]);
 		tw_json_key_int(&q->j, "a_traces", (int64_t)m->of[TW_SIDE_A][k].traces);
 		tw_json_key_int(&q->j, "b_traces", (int64_t)m->of[TW_SIDE_B][k].traces);
 		put_number(&q->j, "a_weight", m->weight[TW_SIDE_A][k]);
@@ -393,7 +392,7 @@ static void put_stats(
 static void put_scenario(struct tw_fleet_request *q, const struct tw_compared_scenario *s)
 {
 	tw_json_open(&q->j, '{');
-	tw_fleet_put_text(q, "scenario", s->name);
+	tw_json_key_text(&q->j, "scenario", s->name);
 	tw_json_key_int(&q->j, "a_traces", (int64_t)s->mix.traces[TW_SIDE_A]);
 	tw_json_key_int(&q->j, "b_traces", (int64_t)s->mix.traces[TW_SIDE_B]);
 	put_mix(q, &s->mix);
@@ -425,9 +424,9 @@ static void put_method(const struct tw_comparison *c, const struct tw_compared_m
 
 	tw_json_open(&q->j, '{');
 	tw_json_key_str(&q->j, "name", m->name);
-	tw_fleet_put_text(q, "descriptor", m->naming->descriptor);
+	tw_json_key_text(&q->j, "descriptor", m->naming->descriptor);
 	tw_json_key_bool(&q->j, "resolved", m->naming->named);
-	tw_fleet_put_text(q, "state", state_of(m));
+	tw_json_key_text(&q->j, "state", state_of(m));
 	put_mean(c, "self_ns", &m->self);
 	put_mean(c, "total_ns", &m->total);
 	put_mean(c, "calls", &m->calls);
@@ -492,7 +491,7 @@ static void put_side(const struct tw_comparison *c, int side)
 	struct tw_json *j = &c->q->j;
 
 	tw_json_key_open(j, sides[side], '{');
-	tw_fleet_put_text(c->q, "label", s->label);
+	tw_json_key_text(&c->q->j, "label", s->label);
 	tw_json_key_int(j, "traces", (int64_t)s->cells.traces);
 	tw_json_key_int(j, "compared", (int64_t)c->mix.traces[side]);
 	tw_json_key_int(j, "since_ms", s->filter.first_day * TW_DAY_MS);
@@ -523,7 +522,7 @@ static enum tw_status put_json(struct tw_comparison *c, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	tw_json_open(j, '{');
-	tw_fleet_put_text(c->q, "summary", c->sentence);
+	tw_json_key_text(&c->q->j, "summary", c->sentence);
 	tw_json_key_bool(j, "comparable", c->mix.traces[0] && c->mix.traces[1]);
 	put_number(j, "error", TW_SKETCH_ERROR);
 	put_side(c, TW_SIDE_A);

@@ -215,10 +215,7 @@ static enum tw_status name_causes(struct answer *a, struct tw_err *err)
 
 static void put_sum(struct tw_fleet_request *q, const struct tw_found_sum *s)
 {
-	tw_json_key_int(&q->j, "traces", (int64_t)s->traces);
-	tw_json_key_int(&q->j, "found", (int64_t)s->found);
-	tw_json_key_int(&q->j, "ns", s->ns);
-	tw_json_key_int(&q->j, "max_ns", s->max_ns);
+	TW_JSON_MEMBERS(&q->j, s, traces, found, ns, max_ns);
 }
 
 /* A method by name, or null if no method of the app encloses the finding. */
@@ -234,7 +231,7 @@ static void put_cause(struct tw_fleet_request *q, const struct cause *c)
 	else
 		tw_json_null(&q->j);
 	tw_json_key_bool(&q->j, "resolved", m->named);
-	tw_fleet_put_text(q, "build_id", m->named ? "" : m->build_id);
+	tw_json_key_text(&q->j, "build_id", m->named ? "" : m->build_id);
 	put_sum(q, &c->sum);
 	tw_fleet_put_trace(q, "exemplar", c->sum.worst[0].trace_id);
 	tw_json_close(&q->j, '}');
@@ -295,12 +292,7 @@ static void put_rule(struct answer *a, uint32_t rule)
 	struct tw_fleet_request *q = a->q;
 
 	tw_json_open(&q->j, '{');
-	tw_fleet_put_text(q, "id", of->id);
-	tw_fleet_put_text(q, "kind", of->kind);
-	tw_fleet_put_text(q, "title", of->title);
-	tw_fleet_put_text(q, "severity", of->severity);
-	tw_fleet_put_text(q, "message", of->message);
-	tw_json_key_int(&q->j, "threshold_ns", of->threshold_ns);
+	TW_JSON_MEMBERS(&q->j, of, id, kind, title, severity, message, threshold_ns);
 	put_sum(q, s);
 	tw_json_key_int(&q->j, "main_ns", s->main_ns);
 	tw_json_key(&q->j, "share");
@@ -354,8 +346,7 @@ static void put_all(struct answer *a)
 	tw_json_key_int(&q->j, "examined", (int64_t)a->looked);
 	tw_json_key_int(&q->j, "partial", (int64_t)a->partial);
 	tw_json_key_bool(&q->j, "complete", !a->cut);
-	tw_json_key_int(&q->j, "unreadable", (int64_t)a->unreadable);
-	tw_json_key_int(&q->j, "pending", (int64_t)a->pending);
+	TW_JSON_MEMBERS(&q->j, a, unreadable, pending);
 	tw_json_key_int(&q->j, "rules_version", a->rules.version);
 	put_rules(a);
 	tw_json_close(&q->j, '}');

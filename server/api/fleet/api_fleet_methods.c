@@ -256,10 +256,9 @@ static enum tw_status put_method(struct tw_fleet_request *q, const struct table 
 	enum tw_status st;
 
 	tw_json_open(&q->j, '{');
-	tw_fleet_put_text(q, "name", m->naming.name);
-	tw_fleet_put_text(q, "descriptor", m->naming.descriptor);
+	TW_JSON_MEMBERS(&q->j, &m->naming, name, descriptor);
 	tw_json_key_bool(&q->j, "resolved", m->naming.named);
-	tw_fleet_put_text(q, "build_id", m->naming.named ? "" : m->naming.build_id);
+	tw_json_key_text(&q->j, "build_id", m->naming.named ? "" : m->naming.build_id);
 	tw_json_key(&q->j, "share");
 	tw_json_double(&q->j, share(m->sorted_by.n, traces));
 	st = put_metrics(q, m->of, m->n, t->metrics, err);
@@ -356,7 +355,7 @@ static enum tw_status put_series(struct tw_fleet_request *q, const char *name, e
 	if (st != TW_OK)
 		return st;
 	tw_fleet_put_head(q);
-	tw_fleet_put_text(q, "name", name);
+	tw_json_key_text(&q->j, "name", name);
 	tw_fleet_put_by(q, by);
 	tw_json_key_open(&q->j, "groups", '[');
 	for (size_t i = 0; st == TW_OK && i < n && i < TW_FLEET_GROUPS_MAX; i++)

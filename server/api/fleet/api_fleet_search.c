@@ -225,8 +225,7 @@ static void put_call(struct tw_json *j, const struct tw_search_call *call)
 		return;
 	}
 	tw_json_open(j, '{');
-	tw_json_key_int(j, "tid", (int64_t)call->tid);
-	tw_json_key_int(j, "start_ns", call->start_ns);
+	TW_JSON_MEMBERS(j, call, tid, start_ns);
 	tw_json_key_int(j, "duration_ns", call->dur_ns);
 	tw_json_key_int(j, "depth", call->depth);
 	tw_json_close(j, '}');
@@ -240,18 +239,15 @@ static void put_hit(
 	const struct tw_rollup_naming *m = &k->s.methods[found->which];
 
 	tw_json_open(&q->j, '{');
-	tw_fleet_put_text(q, "trace", found->trace_id);
-	tw_fleet_put_text(q, "method", m->name);
-	tw_fleet_put_text(q, "descriptor", m->descriptor);
-	tw_fleet_put_text(q, "thread", found->thread);
-	tw_json_key_bool(&q->j, "is_main", found->is_main);
+	tw_json_key_text(&q->j, "trace", found->trace_id);
+	tw_json_key_text(&q->j, "method", m->name);
+	tw_json_key_text(&q->j, "descriptor", m->descriptor);
+	TW_JSON_MEMBERS(&q->j, found, thread, is_main);
 	tw_json_key_int(&q->j, "max_ns", call->there ? call->dur_ns : found->max_ns);
 	tw_json_key_int(&q->j, "day_ms", d->day * TW_DAY_MS);
-	tw_fleet_put_text(q, "app", d->app);
-	tw_fleet_put_text(q, "version_name", d->version_name);
-	tw_fleet_put_text(q, "scenario", d->scenario);
-	tw_fleet_put_text(q, "class", d->device_class);
-	tw_fleet_put_text(q, "os", d->os);
+	TW_JSON_MEMBERS(&q->j, d, app, version_name, scenario);
+	tw_json_key_text(&q->j, "class", d->device_class);
+	tw_json_key_text(&q->j, "os", d->os);
 	put_call(&q->j, call);
 	tw_json_close(&q->j, '}');
 }

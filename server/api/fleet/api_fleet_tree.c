@@ -132,7 +132,7 @@ void tw_fleet_put_names(
 		tw_json_open(&q->j, '{');
 		tw_json_key_int(&q->j, "method", i);
 		tw_json_key_str(&q->j, "name", names->names[i]);
-		tw_fleet_put_text(q, "descriptor", names->descriptors[i]);
+		tw_json_key_text(&q->j, "descriptor", names->descriptors[i]);
 		tw_json_close(&q->j, '}');
 	}
 	tw_json_close(&q->j, ']');
@@ -222,7 +222,7 @@ static void put_list(struct tw_fleet_request *q, const struct asked *a, const ch
 	for (size_t i = 0; i < n && i < (size_t)a->limit; i++) {
 		tw_json_open(&q->j, '{');
 		tw_json_key_str(&q->j, "name", names->names[list[i].number]);
-		tw_fleet_put_text(q, "descriptor", names->descriptors[list[i].number]);
+		tw_json_key_text(&q->j, "descriptor", names->descriptors[list[i].number]);
 		tw_json_key_bool(&q->j, "thread", list[i].number < names->n_threads);
 		tw_json_key_int(&q->j, "total_ns", list[i].total_ns);
 		tw_json_key(&q->j, "share");
@@ -239,7 +239,7 @@ static void put_all(struct tw_fleet_request *q, const struct asked *a)
 	const struct tw_fleet_callers *f = &a->found;
 
 	tw_fleet_put_head(q);
-	tw_fleet_put_text(q, "name", a->name);
+	tw_json_key_text(&q->j, "name", a->name);
 	tw_json_key_int(&q->j, "of_traces", (int64_t)a->merged.traces);
 	tw_json_key_int(&q->j, "omitted_below_ns", tw_fleet_omitted_below_ns(&a->merged));
 	tw_json_key_bool(&q->j, "app_only", a->taking.app_only);

@@ -88,23 +88,17 @@ static void put_sums(struct tw_fleet_request *q, const struct tw_lock_row *r)
 {
 	tw_json_key_int(&q->j, "traces", (int64_t)r->traces);
 	tw_json_key_int(&q->j, "reports", (int64_t)r->anrs);
-	tw_json_key_int(&q->j, "versions", (int64_t)r->versions);
-	tw_json_key_int(&q->j, "waits", (int64_t)r->waits);
-	tw_json_key_int(&q->j, "timed", (int64_t)r->timed);
-	tw_json_key_int(&q->j, "total_ns", r->total_ns);
-	tw_json_key_int(&q->j, "max_ns", r->max_ns);
+	TW_JSON_MEMBERS(&q->j, r, versions, waits, timed, total_ns, max_ns);
 	tw_json_key_int(&q->j, "mean_ns", r->timed ? r->total_ns / (int64_t)r->timed : 0);
-	tw_json_key_int(&q->j, "first_ms", r->first_ms);
-	tw_json_key_int(&q->j, "last_ms", r->last_ms);
-	tw_fleet_put_text(q, "holder", r->holder);
+	TW_JSON_MEMBERS(&q->j, r, first_ms, last_ms, holder);
 	tw_fleet_put_trace(q, "worst", r->worst);
 }
 
 static void put_lock(struct tw_fleet_request *q, const struct tw_lock_row *r)
 {
 	tw_json_open(&q->j, '{');
-	tw_fleet_put_text(q, "name", r->owner[0] ? r->owner : r->monitors);
-	tw_fleet_put_text(q, "owner", r->owner);
+	tw_json_key_text(&q->j, "name", r->owner[0] ? r->owner : r->monitors);
+	tw_json_key_text(&q->j, "owner", r->owner);
 	put_monitors(q, r->monitors);
 	put_sums(q, r);
 	tw_json_close(&q->j, '}');
@@ -162,7 +156,7 @@ static void put_points(struct tw_fleet_request *q, const struct tw_lock_row *row
 	tw_json_key_open(&q->j, "groups", '[');
 	for (size_t i = 0; i < n; i++) {
 		tw_json_open(&q->j, '{');
-		tw_fleet_put_text(q, "key", rows[i].owner);
+		tw_json_key_text(&q->j, "key", rows[i].owner);
 		put_sums(q, &rows[i]);
 		tw_json_close(&q->j, '}');
 	}
@@ -201,7 +195,7 @@ static enum tw_status answer_lock(struct tw_fleet_request *q, struct tw_err *err
 	put_head(q);
 	tw_json_key(&q->j, "lock");
 	put_lock(q, all);
-	tw_fleet_put_text(q, "by", bys[by]);
+	tw_json_key_text(&q->j, "by", bys[by]);
 	put_points(q, rows, n);
 	tw_json_close(&q->j, '}');
 	return TW_OK;

@@ -66,12 +66,9 @@ static enum tw_status read_calls(const struct tw_trace_query *q, struct tw_calls
 static void put_call(struct tw_trace_query *q, const struct tw_call *c)
 {
 	tw_json_open(&q->j, '{');
-	tw_json_key_int(&q->j, "tid", (int64_t)c->tid);
-	tw_json_key_int(&q->j, "start_ns", c->start_ns);
-	tw_json_key_int(&q->j, "dur_ns", c->dur_ns);
+	TW_JSON_MEMBERS(&q->j, c, tid, start_ns, dur_ns);
 	tw_json_key_int_or_null(&q->j, "cpu_ns", c->cpu_ns);
-	tw_json_key_int(&q->j, "depth", c->depth);
-	tw_json_key_int(&q->j, "method", c->method);
+	TW_JSON_MEMBERS(&q->j, c, depth, method);
 	tw_json_key_str(&q->j, "name", tw_trace_query_name(q, c->method));
 	tw_trace_query_put_descriptor(q, c->method);
 	tw_json_close(&q->j, '}');
@@ -118,8 +115,7 @@ static enum tw_status answer_calls(struct tw_trace_query *q, struct tw_err *err)
 	tw_json_key_int(&q->j, "count", (int64_t)c->n);
 	tw_json_key_int(&q->j, "sum_ns", c->sum_ns);
 	tw_json_key_int(&q->j, "max_ns", c->longest_ns);
-	tw_json_key_int(&q->j, "p50_ns", c->p50_ns);
-	tw_json_key_int(&q->j, "p95_ns", c->p95_ns);
+	TW_JSON_MEMBERS(&q->j, c, p50_ns, p95_ns);
 	put_histogram(q, c);
 	tw_json_key_int(&q->j, "total", (int64_t)c->listable);
 	tw_json_key_open(&q->j, "calls", '[');

@@ -47,19 +47,12 @@ static void put_rule(struct tw_detecting *d, size_t i)
 	const struct tw_detect_sum *sum = &d->found.sums[i];
 
 	tw_json_open(&d->j, '{');
-	tw_json_key_text(&d->j, "id", rule->id);
-	tw_json_key_text(&d->j, "kind", rule->kind);
-	tw_json_key_text(&d->j, "title", rule->title);
-	tw_json_key_text(&d->j, "severity", rule->severity);
-	tw_json_key_text(&d->j, "message", rule->message);
+	TW_JSON_MEMBERS(&d->j, rule, id, kind, title, severity, message);
 	tw_json_key_bool(&d->j, "enabled", rule->on);
 	tw_json_key_int(&d->j, "threshold_ns", rule->threshold_ns);
-	tw_json_key_int(&d->j, "calls", (int64_t)sum->calls);
-	tw_json_key_int(&d->j, "total_ns", sum->total_ns);
-	tw_json_key_int(&d->j, "max_ns", sum->max_ns);
+	TW_JSON_MEMBERS(&d->j, sum, calls, total_ns, max_ns);
 	tw_json_key_int_or_null(&d->j, "cpu_ns", sum->cpu_ns);
-	tw_json_key_int(&d->j, "found", (int64_t)sum->found);
-	tw_json_key_int(&d->j, "found_ns", sum->found_ns);
+	TW_JSON_MEMBERS(&d->j, sum, found, found_ns);
 	tw_json_key_int(&d->j, "listed", sum->n_kept);
 	tw_json_key_text(&d->j, "problem", rule->costly_why[0] ? rule->costly_why : NULL);
 	tw_json_close(&d->j, '}');
@@ -73,8 +66,7 @@ static void put_finding(struct tw_detecting *d, const struct tw_finding *f)
 	tw_json_key_text(&d->j, "rule", rule->id);
 	tw_json_key_text(&d->j, "kind", rule->kind);
 	tw_trace_put_tid(&d->j, d->v.file, f->thread_id);
-	tw_json_key_int(&d->j, "start_ns", f->start_ns);
-	tw_json_key_int(&d->j, "wall_ns", f->wall_ns);
+	TW_JSON_MEMBERS(&d->j, f, start_ns, wall_ns);
 	tw_json_key_int_or_null(&d->j, "cpu_ns", f->cpu_ns);
 	put_method(d, "call", f->method);
 	tw_json_key_int(&d->j, "depth", f->depth);
@@ -244,8 +236,7 @@ static enum tw_status put_frame(
 	tw_json_key_str(&d->j, "what", f->message ? TW_STR("message") : TW_STR("frame"));
 	tw_json_key_bool(&d->j, "frozen", f->dur_ns > d->rules->frozen_ns);
 	tw_trace_put_tid(&d->j, d->v.file, d->main ? d->main->thread_id : 0);
-	tw_json_key_int(&d->j, "start_ns", f->start_ns);
-	tw_json_key_int(&d->j, "dur_ns", f->dur_ns);
+	TW_JSON_MEMBERS(&d->j, f, start_ns, dur_ns);
 	put_method(d, "call", f->method);
 	tw_json_key_text(&d->j, "display", f->display);
 	st = put_why(d, f->start_ns, f->dur_ns, f->method, err);
@@ -260,12 +251,8 @@ static enum tw_status put_frames(struct tw_detecting *d, struct tw_err *err)
 
 	tw_json_key_open(&d->j, "frames", '{');
 	tw_json_key_text(&d->j, "from", from[d->frames.from]);
-	tw_json_key_int(&d->j, "slow_ns", d->rules->slow_ns);
-	tw_json_key_int(&d->j, "frozen_ns", d->rules->frozen_ns);
-	tw_json_key_int(&d->j, "total", (int64_t)d->frames.total);
-	tw_json_key_int(&d->j, "slow", (int64_t)d->frames.slow);
-	tw_json_key_int(&d->j, "frozen", (int64_t)d->frames.frozen);
-	tw_json_key_int(&d->j, "messages", (int64_t)d->frames.messages);
+	TW_JSON_MEMBERS(&d->j, d->rules, slow_ns, frozen_ns);
+	TW_JSON_MEMBERS(&d->j, &d->frames, total, slow, frozen, messages);
 	tw_json_key_open(&d->j, "list", '[');
 	for (uint32_t i = 0; st == TW_OK && i < d->frames.n; i++)
 		st = put_frame(d, &d->frames.list[i], err);
@@ -282,11 +269,9 @@ static enum tw_status put_phase(
 	enum tw_status st;
 
 	tw_json_open(&d->j, '{');
-	tw_json_key_text(&d->j, "id", p->id);
-	tw_json_key_text(&d->j, "title", p->title);
+	TW_JSON_MEMBERS(&d->j, p, id, title);
 	tw_trace_put_tid(&d->j, d->v.file, p->thread_id);
-	tw_json_key_int(&d->j, "start_ns", p->start_ns);
-	tw_json_key_int(&d->j, "dur_ns", p->dur_ns);
+	TW_JSON_MEMBERS(&d->j, p, start_ns, dur_ns);
 	put_method(d, "call", p->method);
 	st = put_why(d, p->start_ns, p->dur_ns, p->method, err);
 	tw_json_close(&d->j, '}');

@@ -116,14 +116,11 @@ static void put_node(struct tw_trace_query *q, const struct tw_flame_node *n)
 	tw_json_key_str(&q->j, "name", node_name(q, n));
 	if (!n->others && n->method != TW_NO_METHOD)
 		tw_trace_query_put_descriptor(q, n->method);
-	tw_json_key_int(&q->j, "value", n->value);
-	tw_json_key_int(&q->j, "self", n->self);
-	tw_json_key_int(&q->j, "count", (int64_t)n->count);
+	TW_JSON_MEMBERS(&q->j, n, value, self, count);
 	if (n->others) {
 		tw_json_key_int(&q->j, "other", n->others);
 	} else if (n->method != TW_NO_METHOD) {
-		tw_json_key_int(&q->j, "method", n->method);
-		tw_json_key_int(&q->j, "max_ns", n->max_ns);
+		TW_JSON_MEMBERS(&q->j, n, method, max_ns);
 	}
 }
 

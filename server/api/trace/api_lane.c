@@ -44,8 +44,7 @@ static struct answer begin(struct tw_trace_query *q)
 
 static void put_range(struct answer *a)
 {
-	tw_json_key_int(&a->of->j, "from_ns", a->q.from_ns);
-	tw_json_key_int(&a->of->j, "to_ns", a->q.to_ns);
+	TW_JSON_MEMBERS(&a->of->j, &a->q, from_ns, to_ns);
 }
 
 /* --- lanes --- */
@@ -183,9 +182,7 @@ static enum tw_status answer_sums(struct tw_trace_query *q, struct tw_err *err)
 		tw_json_open(&a->of->j, '{');
 		tw_json_key_text(&a->of->j, "kind", tw_note_info(s->kind)->name);
 		tw_trace_put_tid(&a->of->j, a->of->v.file, s->thread_id);
-		tw_json_key_str(&a->of->j, "text", s->text);
-		tw_json_key_int(&a->of->j, "notes", (int64_t)s->notes);
-		tw_json_key_int(&a->of->j, "dur_ns", s->dur_ns);
+		TW_JSON_MEMBERS(&a->of->j, s, text, notes, dur_ns);
 		tw_json_close(&a->of->j, '}');
 	}
 	tw_json_close(&a->of->j, ']');

@@ -182,10 +182,7 @@ static void put_method(struct tw_trace_query *q, const struct table *t, uint32_t
 		tw_json_null(&q->j);
 	tw_json_key_str(&q->j, "name", name);
 	tw_trace_query_put_descriptor(q, method);
-	tw_json_key_int(&q->j, "count", (int64_t)row->count);
-	tw_json_key_int(&q->j, "total_ns", row->total_ns);
-	tw_json_key_int(&q->j, "sum_ns", row->sum_ns);
-	tw_json_key_int(&q->j, "self_ns", row->self_ns);
+	TW_JSON_MEMBERS(&q->j, row, count, total_ns, sum_ns, self_ns);
 	tw_json_key_int(&q->j, "running_ns", running_ns(t, method));
 	tw_json_key_int(&q->j, "max_ns", row->max_ns);
 	tw_json_key_int_or_null(&q->j, "p95_ns", p95_ns(t, method));
@@ -376,8 +373,7 @@ static enum tw_status answer_search(struct tw_trace_query *q, struct tw_err *err
 	search_all(q, &all, match, (uint32_t)tw_req_number(q->v.req, "limit"), &found);
 	tw_json_close(&q->j, ']');
 	tw_json_key_int(&q->j, "total_methods", found.n);
-	tw_json_key_int(&q->j, "count", (int64_t)found.count);
-	tw_json_key_int(&q->j, "self_ns", found.self_ns);
+	TW_JSON_MEMBERS(&q->j, &found, count, self_ns);
 	tw_json_key(&q->j, "share");
 	tw_json_double(
 	        &q->j, found.all_self_ns ? (double)found.self_ns / (double)found.all_self_ns : 0.0);

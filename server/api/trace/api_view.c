@@ -33,19 +33,9 @@ static enum tw_status put_thread(const struct tw_view *v, const struct tw_waits 
 	if (st != TW_OK)
 		return st;
 	tw_json_open(j, '{');
-	tw_json_key_int(j, "thread_id", t->thread_id);
-	tw_json_key_int(j, "tid", (int64_t)t->tid);
-	tw_json_key_int(j, "pid", t->pid);
-	tw_json_key_str(j, "name", t->name);
-	tw_json_key_bool(j, "is_main", t->is_main);
+	TW_JSON_MEMBERS(j, t, thread_id, tid, pid, name, is_main);
 	tw_json_key_text(j, "source", tw_slice_source_name(t->source));
-	tw_json_key_int(j, "interval_ns", t->interval_ns);
-	tw_json_key_int(j, "slices", (int64_t)t->slices);
-	tw_json_key_int(j, "roots", (int64_t)t->roots);
-	tw_json_key_int(j, "max_depth", t->max_depth);
-	tw_json_key_int(j, "start_ns", t->start_ns);
-	tw_json_key_int(j, "end_ns", t->end_ns);
-	tw_json_key_int(j, "busy_ns", t->busy_ns);
+	TW_JSON_MEMBERS(j, t, interval_ns, slices, roots, max_depth, start_ns, end_ns, busy_ns);
 	tw_json_key_int(j, "running_ns", running < t->busy_ns ? running : t->busy_ns);
 	tw_json_key_open(j, "activity", '[');
 	for (int i = 0; i < TW_ACTIVITY_CELLS; i++)
@@ -65,9 +55,7 @@ static enum tw_status put_processes(
 	tw_json_key_open(j, "processes", '[');
 	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
 		tw_json_open(j, '{');
-		tw_json_key_int(j, "pid", list[i].pid);
-		tw_json_key_str(j, "name", list[i].name);
-		tw_json_key_int(j, "threads", list[i].threads);
+		TW_JSON_MEMBERS(j, &list[i], pid, name, threads);
 		tw_json_close(j, '}');
 	}
 	tw_json_close(j, ']');
@@ -159,11 +147,7 @@ static void put_chunk(struct tw_json *j, const struct tw_chunk_row *c)
 {
 	tw_json_open(j, '{');
 	tw_json_key_int(j, "chunk", c->chunk_id);
-	tw_json_key_int(j, "level", c->info.level);
-	tw_json_key_int(j, "start_ns", c->info.start_ns);
-	tw_json_key_int(j, "end_ns", c->info.end_ns);
-	tw_json_key_int(j, "slices", c->info.slices);
-	tw_json_key_int(j, "open", c->info.open);
+	TW_JSON_MEMBERS(j, &c->info, level, start_ns, end_ns, slices, open);
 	tw_json_key_int(j, "bytes", c->stored_bytes);
 	tw_json_key_int(j, "min_dur_ns", c->info.min_dur_ns);
 	tw_json_close(j, '}');
@@ -187,12 +171,7 @@ static enum tw_status directory(struct tw_req *r, struct tw_err *err)
 	tw_buf_init(&out, BODY_MAX);
 	if (st == TW_OK && t) {
 		tw_json_open(&j, '{');
-		tw_json_key_int(&j, "thread_id", t->thread_id);
-		tw_json_key_int(&j, "tid", (int64_t)t->tid);
-		tw_json_key_int(&j, "slices", (int64_t)t->slices);
-		tw_json_key_int(&j, "start_ns", t->start_ns);
-		tw_json_key_int(&j, "end_ns", t->end_ns);
-		tw_json_key_int(&j, "max_depth", t->max_depth);
+		TW_JSON_MEMBERS(&j, t, thread_id, tid, slices, start_ns, end_ns, max_depth);
 		tw_json_key_open(&j, "chunks", '[');
 		for (uint32_t i = 0; i < n; i++)
 			put_chunk(&j, &rows[i]);

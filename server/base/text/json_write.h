@@ -75,4 +75,36 @@ static inline void tw_json_key_bool(struct tw_json *j, const char *key, bool v)
 	tw_json_bool(j, v);
 }
 
+static inline void tw_json_key_uint(struct tw_json *j, const char *key, uint64_t v)
+{
+	tw_json_key_int(j, key, (int64_t)v);
+}
+
+/* Members of *row, up to 8, each by its own name: TW_JSON_MEMBERS(j, thread, tid, pid, name). */
+#define TW_JSON_MEMBERS(j, row, ...)                                                               \
+	TW_JSON_MEMBERS_N(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, )(j, row, __VA_ARGS__)
+#define TW_JSON_MEMBERS_N(a, b, c, d, e, f, g, h, n, ...) TW_JSON_MEMBERS_##n
+#define TW_JSON_MEMBERS_1(j, row, m)                                                               \
+	_Generic((row)->m, bool                                                                    \
+	         : tw_json_key_bool, struct tw_str                                                 \
+	         : tw_json_key_str, char *                                                         \
+	         : tw_json_key_text, const char *                                                  \
+	         : tw_json_key_text, uint64_t                                                      \
+	         : tw_json_key_uint, default                                                       \
+	         : tw_json_key_int)(j, #m, (row)->m)
+#define TW_JSON_MEMBERS_2(j, row, m, ...)                                                          \
+	TW_JSON_MEMBERS_1(j, row, m), TW_JSON_MEMBERS_1(j, row, __VA_ARGS__)
+#define TW_JSON_MEMBERS_3(j, row, m, ...)                                                          \
+	TW_JSON_MEMBERS_1(j, row, m), TW_JSON_MEMBERS_2(j, row, __VA_ARGS__)
+#define TW_JSON_MEMBERS_4(j, row, m, ...)                                                          \
+	TW_JSON_MEMBERS_1(j, row, m), TW_JSON_MEMBERS_3(j, row, __VA_ARGS__)
+#define TW_JSON_MEMBERS_5(j, row, m, ...)                                                          \
+	TW_JSON_MEMBERS_1(j, row, m), TW_JSON_MEMBERS_4(j, row, __VA_ARGS__)
+#define TW_JSON_MEMBERS_6(j, row, m, ...)                                                          \
+	TW_JSON_MEMBERS_1(j, row, m), TW_JSON_MEMBERS_5(j, row, __VA_ARGS__)
+#define TW_JSON_MEMBERS_7(j, row, m, ...)                                                          \
+	TW_JSON_MEMBERS_1(j, row, m), TW_JSON_MEMBERS_6(j, row, __VA_ARGS__)
+#define TW_JSON_MEMBERS_8(j, row, m, ...)                                                          \
+	TW_JSON_MEMBERS_1(j, row, m), TW_JSON_MEMBERS_7(j, row, __VA_ARGS__)
+
 #endif

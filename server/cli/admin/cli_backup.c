@@ -39,9 +39,7 @@ static enum tw_status print_json(const struct tw_backup_sums *s, struct tw_err *
 	struct tw_json *j = tw_cli_line(&line);
 
 	tw_json_key_int(j, "uploads", (int64_t)(s->uploads - s->left_out));
-	tw_json_key_int(j, "copied", (int64_t)s->copied);
-	tw_json_key_int(j, "bytes", (int64_t)s->bytes);
-	tw_json_key_int(j, "dropped", (int64_t)s->dropped);
+	TW_JSON_MEMBERS(j, s, copied, bytes, dropped);
 	tw_json_key_int(j, "excluded", (int64_t)s->left_out);
 	return tw_cli_line_end(&line, err);
 }

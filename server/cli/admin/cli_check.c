@@ -185,12 +185,7 @@ static enum tw_status print_rebuilt(
 		return TW_OK;
 	}
 	j = tw_cli_line(&line);
-	tw_json_key_int(j, "records", (int64_t)s->records);
-	tw_json_key_int(j, "ready", (int64_t)s->ready);
-	tw_json_key_int(j, "queued", (int64_t)s->queued);
-	tw_json_key_int(j, "failed", (int64_t)s->failed);
-	tw_json_key_int(j, "builds", (int64_t)s->builds);
-	tw_json_key_int(j, "skipped", (int64_t)s->skipped);
+	TW_JSON_MEMBERS(j, s, records, ready, queued, failed, builds, skipped);
 	return tw_cli_line_end(&line, err);
 }
 

@@ -32,8 +32,7 @@ static enum tw_status print_exported(const struct tw_project_sums *s, uint64_t b
 		return TW_OK;
 	}
 	j = tw_cli_line(&line);
-	tw_json_key_int(j, "traces", (int64_t)s->traces);
-	tw_json_key_int(j, "builds", (int64_t)s->builds);
+	TW_JSON_MEMBERS(j, s, traces, builds);
 	tw_json_key_int(j, "bytes", (int64_t)bytes);
 	return tw_cli_line_end(&line, err);
 }
@@ -116,10 +115,7 @@ static enum tw_status print_imported(const struct tw_project_sums *s, bool json,
 		return TW_OK;
 	}
 	j = tw_cli_line(&line);
-	tw_json_key_int(j, "traces", (int64_t)s->traces);
-	tw_json_key_int(j, "builds", (int64_t)s->builds);
-	tw_json_key_int(j, "existing", (int64_t)s->existing);
-	tw_json_key_int(j, "renamed", (int64_t)s->renamed);
+	TW_JSON_MEMBERS(j, s, traces, builds, existing, renamed);
 	return tw_cli_line_end(&line, err);
 }
 

@@ -203,8 +203,7 @@ static enum tw_status print_json(const struct tw_key_row *k, struct tw_err *err)
 	tw_json_key_text(j, "id", k->id);
 	tw_json_key_text(j, "scope", tw_scope_name(k->scope));
 	tw_json_key_text(j, "state", state_of(k));
-	tw_json_key_text(j, "name", k->name);
-	tw_json_key_int(j, "expires_ms", k->expires_ms);
+	TW_JSON_MEMBERS(j, k, name, expires_ms);
 	tw_json_key_int(j, "last_used_ms", k->last_seen_ms);
 	tw_json_key_text(j, "last_used_address", k->seen_from);
 	return tw_cli_line_end(&line, err);

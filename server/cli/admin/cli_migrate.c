@@ -333,8 +333,7 @@ struct outcome {
 static void write_side(struct tw_json *j, const char *name, const struct tw_migrate_side *s)
 {
 	tw_json_key_open(j, name, '{');
-	tw_json_key_int(j, "rows", (int64_t)s->rows);
-	tw_json_key_text(j, "sha256", s->sha256);
+	TW_JSON_MEMBERS(j, s, rows, sha256);
 	tw_json_close(j, '}');
 }
 
@@ -349,8 +348,7 @@ static void write_tables(struct tw_json *j, const struct tw_migrate_rows *rows)
 		tw_json_open(j, '{');
 		tw_json_key_text(j, "name", t->name);
 		tw_json_key_int(j, "written", (int64_t)t->put);
-		tw_json_key_int(j, "dropped", (int64_t)t->dropped);
-		tw_json_key_int(j, "repaired", (int64_t)t->repaired);
+		TW_JSON_MEMBERS(j, t, dropped, repaired);
 		tw_json_key_int(j, "different", (int64_t)t->differ);
 		write_side(j, "from", &t->from);
 		write_side(j, "to", &t->to);
@@ -376,17 +374,12 @@ static void print_json(const struct outcome *o, const char *why)
 	tw_json_key_text(&j, "state", why ? "failed" : states[o->state]);
 	if (why)
 		tw_json_key_text(&j, "error", why);
-	tw_json_key_text(&j, "from", o->from);
-	tw_json_key_text(&j, "to", o->to);
+	TW_JSON_MEMBERS(&j, o, from, to);
 	tw_json_key_text(&j, "from_blobs", storage_name(&o->sides.from));
 	tw_json_key_text(&j, "to_blobs", storage_name(&o->sides.to));
 	write_tables(&j, &o->rows);
 	tw_json_key_open(&j, "files", '{');
-	tw_json_key_int(&j, "files", (int64_t)o->files.files);
-	tw_json_key_int(&j, "linked", (int64_t)o->files.linked);
-	tw_json_key_int(&j, "copied", (int64_t)o->files.copied);
-	tw_json_key_int(&j, "bytes", (int64_t)o->files.bytes);
-	tw_json_key_int(&j, "lost", (int64_t)o->files.lost);
+	TW_JSON_MEMBERS(&j, &o->files, files, linked, copied, bytes, lost);
 	tw_json_close(&j, '}');
 	tw_json_close(&j, '}');
 	(void)printf("%.*s\n", (int)out.len, (const char *)out.data);

@@ -103,9 +103,7 @@ static enum tw_status print_json(
 	if (st != TW_OK)
 		return st;
 	j = tw_cli_line(&line);
-	tw_json_key_int(j, "days", (int64_t)sums->days);
-	tw_json_key_int(j, "traces", (int64_t)sums->traces);
-	tw_json_key_int(j, "days_kept", (int64_t)sums->days_kept);
+	TW_JSON_MEMBERS(j, sums, days, traces, days_kept);
 	tw_json_key_int(j, "postponed", (int64_t)w.postponed);
 	tw_json_key_int(j, "trees_postponed", (int64_t)trees);
 	return tw_cli_line_end(&line, err);

@@ -274,9 +274,7 @@ static void put_place(
 
 static void put_system(struct tw_json *j, const struct tw_system *s)
 {
-	tw_json_key_int(j, "packets", (int64_t)s->packets);
-	tw_json_key_int(j, "damages", (int64_t)s->damages);
-	tw_json_key_bool(j, "cut", s->cut);
+	TW_JSON_MEMBERS(j, s, packets, damages, cut);
 	tw_json_key_bool(j, "written_while_recorded", s->flushed);
 }
 
