@@ -116,6 +116,39 @@ static enum tw_status answer_names(struct tw_trace_query *q, struct tw_err *err)
 
 /* --- slices --- */
 
+/* The main thread; in a trace without one, the thread that ran the longest. */
+static enum tw_status first_thread(
+        const struct tw_view *v, const struct tw_thread_info **ret, struct tw_err *err)
+{
+	struct tw_waits waits = {0};
+	int64_t longest = -1;
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(v->file, &n);
+	enum tw_status st;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (t[i].is_main && t[i].slices) {
+			*ret = &t[i];
+			return TW_OK;
+		}
+	st = tw_view_waits(v, tw_req_arena(v->req), &waits, err);
+	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
+		uint8_t strip[TW_ACTIVITY_CELLS] = {0};
+		int64_t running = 0;
+
+		if (!t[i].slices)
+			continue;
+		st = tw_query_activity(v->file, &t[i], &waits, strip, &running, err);
+		if (running <= longest)
+			continue;
+		longest = running;
+		*ret = &t[i];
+	}
+	if (st == TW_OK && longest < 0)
+		return tw_fail(err, TW_NOT_FOUND, "the trace has no calls");
+	return st;
+}
+
 static enum tw_status find_thread(
         const struct tw_view *v, const struct tw_thread_info **ret, struct tw_err *err)
 {
@@ -127,9 +160,11 @@ static enum tw_status find_thread(
 
 	if (st != TW_OK)
 		return st;
+	if (!word)
+		return first_thread(v, ret, err);
 	if (sel.all_threads)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "thread is missing: slices are listed for one, main, a tid or a name");
+		        "slices are listed for one thread: main, a tid or a name");
 	if (sel.n_tids > 1)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "thread=%.40s selects %zu threads: slices are listed for one thread, such "

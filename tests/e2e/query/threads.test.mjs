@@ -87,6 +87,16 @@ test('thread=main is the main thread wherever a thread can be chosen', async () 
 		}
 });
 
+test('slices without a thread are those of the main thread, or of the thread that ran the longest', async () => {
+	const slices = async (of) => (await s.get(`/api/v1/traces/${of}/slices`)).json;
+	assert.equal((await slices(id)).tid, MAIN);
+	const [SHORT, LONG] = [SYNC, SYNC + 1];
+	const { id: pool } = await s.trace(btrace([[SHORT, 1, 1000, 2000], [LONG, 2, 1000, 9000]], { pid: MAIN }), { query: { scenario: 'pool' } });
+	const none = await slices(pool);
+	assert.equal(none.tid, LONG);
+	assert.equal(none.slices, 1);
+});
+
 test('an unknown thread is 404, and the message states how to list threads', async () => {
 	for (const { at, fleet, query } of endpoints()) {
 		if (fleet) continue;
@@ -101,7 +111,7 @@ test('an unknown thread is 404, and the message states how to list threads', asy
 			}
 		}
 	}
-	for (const [query, words] of [[{}, /thread is missing.*main/], [{ thread: 'all' }, /thread is missing/], [{ thread: `main,${SYNC}` }, /selects 2 threads/]]) {
+	for (const [query, words] of [[{ thread: 'all' }, /one thread: main/], [{ thread: `main,${SYNC}` }, /selects 2 threads/]]) {
 		const { status, json } = await s.get(`/api/v1/traces/${id}/slices`, { query });
 		assert.equal(status, 400);
 		assert.match(json.error.message, words);

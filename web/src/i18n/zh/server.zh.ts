@@ -386,6 +386,7 @@ export const refusals: Record<string, string> = {
 	'the trace file is damaged (slices)': 'Trace 文件已损坏（切片）',
 	'this upload is in quarantine, because it crashed decoders: an admin of the project can download it': '这个上传使解码器崩溃，已被隔离：项目管理员可以下载它',
 	'the upload has no such part': '上传中没有这个部分',
+	'the trace has no calls': '这个 Trace 没有调用',
 	'the trace has no such part': '这个 Trace 没有这个部分',
 	'the trace is already being decoded: wait for its state': '该 Trace 已在解码：请等待其状态变化',
 	'no such trace in quarantine': '隔离区中没有这个 Trace',
@@ -394,7 +395,7 @@ export const refusals: Record<string, string> = {
 	'the {1} was deleted': '内容已被删除',
 	// --- one trace ---
 	'the trace has no thread {1}: take main, a tid or a name; GET /api/v1/traces/ID/threads or SELECT tid, name FROM thread lists its {2}': '这个 Trace 没有线程 {1}：请用 main、线程 id 或名称；GET /api/v1/traces/ID/threads 或 `SELECT tid, name FROM thread` 会列出它的 {2} 个线程',
-	'thread is missing: slices are listed for one, main, a tid or a name': '缺少 thread：只列出一个线程的切片，可用 main、线程 id 或名称',
+	'slices are listed for one thread: main, a tid or a name': '只列出一个线程的切片：可用 main、线程 id 或名称',
 	'thread={1} selects {2} threads: slices are listed for one thread, such as {3}': 'thread={1} 对应 {2} 个线程：只列出一个线程的切片，例如 {3}',
 	'trace {1} has no thread {2}: compare all threads': 'Trace {1} 没有线程 {2}；请对比所有线程',
 	'more than {1} filters': '超过 {1} 个筛选条件',

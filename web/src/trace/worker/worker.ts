@@ -1,5 +1,4 @@
 // Owns the slices of the threads that are open: fetches and decodes their chunks, paints views of them.
-import type { Thread } from '../../api/api';
 import { called, found, hitOf, next, selfOf, visible } from './calls';
 import { Refused, WHOLE_MAX, type Directory } from './levels';
 import type { About, FromWorker, ToWorker, WorkerError, WorkerStart } from './messages';
@@ -176,22 +175,13 @@ function answer(m: ToWorker): void {
 /* The page's thread is busy when its first message would arrive, so the first threads come with the worker's name. */
 const { trace, project, threads }: WorkerStart = JSON.parse(self.name || '{"threads":[]}');
 
-async function early<T>(path: string, query: Record<string, string>): Promise<T> {
-	const q = new URLSearchParams({ ...query, ...(project && { project }) });
-	return (await get(`/api/v1/traces/${trace}/${path}?${q}`, new AbortController().signal)).json();
-}
-
-const chunksOf = (thread: string) => early<Directory>('slices', { thread });
-
-/** The main thread's; in a trace without one the page opens the thread that ran the longest. */
-async function chunksOfMain(): Promise<Directory> {
-	const main = await chunksOf('main').catch(() => null);
-	if (main?.slices) return main;
-	const { threads: all } = await early<{ threads: Thread[] }>('threads', {});
-	return chunksOf(String(all.reduce((a, b) => (b.slices > 0 && b.running_ns > a.running_ns ? b : a)).tid));
+/** Without a thread: of the main one, or of the one that ran the longest in a trace without a main thread. */
+async function chunksOf(thread: string): Promise<Directory> {
+	const q = new URLSearchParams({ ...(thread !== 'main' && { thread }), ...(project && { project }) });
+	return (await get(`${slicesOf(trace)}?${q}`, new AbortController().signal)).json();
 }
 
 for (const one of threads)
-	(one === 'main' ? chunksOfMain() : chunksOf(one))
+	chunksOf(one)
 		.then((d) => open({ kind: 'open', trace, project, tids: [d.tid], early: d }))
 		.catch(() => undefined); // the page opens its threads again and reports errors
