@@ -31,6 +31,14 @@ struct fact_query {
 	size_t cap;
 };
 
+/* Each project's part of an index on traces by their creation. */
+#define NEWEST                                                                                     \
+	"SELECT (SELECT max(created_ms) FROM trace WHERE project_id=project.project_id)"           \
+	" AS ms FROM project"
+#define LAST_DAY                                                                                   \
+	" FROM trace WHERE project_id IN (SELECT project_id FROM project) AND"                     \
+	" created_ms>?1-86400000 AND state"
+
 static enum tw_status query_all(
         struct tw_db *db, int64_t now_ms, struct tw_catalogue_facts *f, struct tw_err *err)
 {
@@ -40,17 +48,14 @@ static enum tw_status query_all(
 	int64_t quarantined = 0;
 	int64_t unused = 0;
 	const struct fact_query all[] = {
-	        {"SELECT max((SELECT coalesce(max(created_ms),0) FROM trace),"
+	        {"SELECT max((SELECT coalesce(max(ms),0) FROM (" NEWEST ") of_traces),"
 	         " (SELECT coalesce(max(created_ms),0) FROM api_key)) WHERE ?1>0",
 	                &f->newest_ms, NULL, 0},
 	        {"SELECT coalesce(min(queued_ms),0) FROM job WHERE claimed=0 AND ?1>0",
 	                &f->oldest_job_ms, NULL, 0},
-	        {"SELECT count(*) FROM trace WHERE created_ms>?1-86400000 AND state>=2", &recent,
-	                NULL, 0},
-	        {"SELECT count(*) FROM trace WHERE created_ms>?1-86400000 AND state=3", &failed,
-	                NULL, 0},
-	        {"SELECT count(*), error_message FROM trace WHERE created_ms>?1-86400000 AND "
-	         "state=3 GROUP BY 2 ORDER BY 1 DESC LIMIT 1",
+	        {"SELECT count(*)" LAST_DAY ">=2", &recent, NULL, 0},
+	        {"SELECT count(*)" LAST_DAY "=3", &failed, NULL, 0},
+	        {"SELECT count(*), error_message" LAST_DAY "=3 GROUP BY 2 ORDER BY 1 DESC LIMIT 1",
 	                &unused, f->recent_why, sizeof f->recent_why},
 	        {"SELECT count(*) FROM build WHERE map_sha256='' AND retrace_sha256='' AND "
 	         "traces>0 AND ?1>0",
