@@ -132,7 +132,8 @@ void plan_use_anrs(struct tw_catalogue *c, const char *project, const char *id)
 	        .timed = 1,
 	        .total_ns = 5,
 	        .max_ns = 5};
-	struct tw_trace_row row;
+	struct tw_trace_row row, without;
+	struct tw_anr_entry none = {.row = &without, .device_class = "", .user = ""};
 	struct tw_anr_entry entry = {.row = &row,
 	        .device_class = "low",
 	        .user = "",
@@ -145,6 +146,9 @@ void plan_use_anrs(struct tw_catalogue *c, const char *project, const char *id)
 
 	assert_int_equal(tw_catalogue_trace_get(c, project, id, a, &row, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_anr_put(c, &entry, 1, NULL), TW_OK);
+	without = row;
+	without.id = "none";
+	assert_int_equal(tw_catalogue_anr_put(c, &none, 1, NULL), TW_OK);
 	key_all(c, project, a);
 	for (int counted = 0; counted < 2; counted++) {
 		use_groups(c, project, a);

@@ -122,7 +122,10 @@ static void use_tasks(
 	        tw_catalogue_recorded_traces(c, &files[n - 1], 1, a, &files, &n, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_recorded_builds(c, NULL, 1, a, &files, &n, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_trace_was_deleted(c, id, &mine, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_file_drop(c, "key", NULL), TW_OK);
 	assert_int_equal(tw_catalogue_file_drops_take(c, a, &drops, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(tw_catalogue_file_drops_done(c, drops, n, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_capture_counts(c, project, 1, a, &counts, &n, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_capture_forget(c, 1, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_secrets(c, a, &secrets, &n, NULL), TW_OK);

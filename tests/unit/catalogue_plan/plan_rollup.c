@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <sqlite3.h>
 
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
@@ -16,15 +15,14 @@
 #include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/stats/rollup_tree.h"
+#include "tests/unit/catalogue_fixture.h"
 
-static void make_ready(const char *path)
+static void make_ready(const char *dir)
 {
-	sqlite3 *db = NULL;
+	struct tw_db *db = catalogue_beside(dir);
 
-	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, "tracewell"), SQLITE_OK);
-	assert_int_equal(
-	        sqlite3_exec(db, "/* */ UPDATE trace SET state=2", NULL, NULL, NULL), SQLITE_OK);
-	(void)sqlite3_close(db);
+	catalogue_run(db, "/* */ UPDATE trace SET state=2"); /* not one of the server */
+	tw_db_close(db);
 }
 
 static void use_regressions(
@@ -84,7 +82,7 @@ static void use_posts(struct tw_catalogue *c, const char *project,
 	assert_true(all);
 }
 
-void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *project, const char *id)
+void plan_use_rollups(struct tw_catalogue *c, const char *dir, const char *project, const char *id)
 {
 	struct tw_arena *a = tw_arena_new(64 << 20);
 	const struct tw_rollup_dims cell = {20000, "a", "1", "b", "", "s", "low", "14", ""};
@@ -113,7 +111,7 @@ void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *proj
 	bool more;
 	size_t n;
 
-	make_ready(path);
+	make_ready(dir);
 	tw_buf_init(&facts, 1000);
 	tw_rollup_write_facts(&fact, 1, &facts);
 	f.facts = (struct tw_str){(const char *)facts.data, facts.len};

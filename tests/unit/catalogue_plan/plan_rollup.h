@@ -7,8 +7,7 @@
 
 struct tw_catalogue;
 
-/* `id` is a trace of the project's; it is made ready.  path: the catalogue's file. */
-void plan_use_rollups(
-        struct tw_catalogue *c, const char *path, const char *project, const char *id);
+/* `id` is a trace of the project's; it is made ready.  dir: the catalogue's folder. */
+void plan_use_rollups(struct tw_catalogue *c, const char *dir, const char *project, const char *id);
 
 #endif

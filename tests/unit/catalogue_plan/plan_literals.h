@@ -1,0 +1,26 @@
+/*
+ * plan_literals.h - the statements in the compiled code of the catalogue, so that those that no
+ * session has run are explained, too.
+ */
+#ifndef PLAN_LITERALS_H
+#define PLAN_LITERALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether it reads or writes rows, in any dialect. */
+bool plan_is_statement(const char *sql);
+
+struct plan_literals {
+	/* Whether a session has run a statement that contains the text. */
+	bool (*is_run)(void *arg, const char *text);
+	/* A complete statement, with "*" for its columns.  False: no engine accepts it. */
+	bool (*take)(void *arg, const char *sql);
+	void *arg;
+};
+
+/* Returns the number of literals in *ret_n, and that of statements that were neither run nor taken,
+ * which it prints. */
+size_t plan_read_literals(const struct plan_literals *l, size_t *ret_n);
+
+#endif
