@@ -11,17 +11,18 @@ type Role = 'viewer' | 'editor' | 'admin';
 interface Member { name: string; role: Role; last_seen_ms: number }
 interface User { name: string; admin: boolean; password: boolean; oidc: boolean; disabled: boolean; created_ms: number; last_seen_ms: number }
 
-const ROLES: [Role, string][] = [['viewer', tr('viewer: can read')], ['editor', tr('editor: can also send and delete traces and change rules')], ['admin', tr('admin: can also manage keys and members')]];
+const ROLES: [Role, string, string][] = [['viewer', tr('viewer'), tr('can read')], ['editor', tr('editor'), tr('can also send and delete traces and change rules')], ['admin', tr('admin'), tr('can also manage keys and members')]];
 const member = (name: string) => `/api/v1/members/${encodeURIComponent(name)}`;
 const user = (name: string) => `/api/v1/users/${encodeURIComponent(name)}`;
 const seen = (ms: number) => (ms ? when(ms) : tr('never'));
 
 function RoleSelect({ label, value, pick }: { label: string; value: Role; pick: (r: Role) => void }) {
-	return (
+	return <>
 		<select aria-label={label} value={value} onChange={(e) => pick(e.currentTarget.value as Role)}>
-			{ROLES.map(([r, what]) => <option key={r} value={r}>{what}</option>)}
+			{ROLES.map(([r, name]) => <option key={r} value={r}>{name}</option>)}
 		</select>
-	);
+		{' '}<span class="quiet">{ROLES.find(([r]) => r === value)![2]}</span>
+	</>;
 }
 
 /** Pages of a list: `cursors` led to the shown one, none to the first. */
