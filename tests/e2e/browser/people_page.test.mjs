@@ -86,6 +86,26 @@ test('an admin makes accounts and gives roles, and they hold', async (t) => {
 	await done(page, t);
 });
 
+test('a viewer of an empty project is told the way to a first trace, but shown no way to send one', async (t) => {
+	server.key('read', 'nothing');
+	tracewell('user', 'role', 'ann', '--data', server.data, '--project', 'nothing', '--role', 'viewer');
+	const page = await watched('light', 390);
+	await signIn(page, 'ann', 'password of ann');
+	await page.waitForSelector('nav[aria-label="Pages"]');
+	await page.goto(`${server.url}/?project=nothing`);
+	await page.getByText('Your role can only view traces.').waitFor();
+	assert.equal(await page.locator('h1').innerText(), 'Traces');
+	assert.equal(await page.locator('.dropzone, .start pre').count(), 0);
+	await page.goto(`${server.url}/fleet/compare?project=nothing`);
+	await page.getByText('No traces to compare yet.').waitFor();
+	assert.equal(await page.locator('.versuspick').count(), 0, 'lists of choices without a choice');
+	await page.goto(`${server.url}/builds?project=nothing`);
+	await page.getByText('App frames', { exact: true }).waitFor();
+	assert.equal(await page.locator('#frames button, #frames input:enabled').count(), 0);
+	assert.deepEqual(await unreadable(page), []);
+	await done(page, t);
+});
+
 test("one's own password, and signing out everywhere", async (t) => {
 	const admin = await byLink();
 	const made = await admin.evaluate(async () => (await fetch('/api/v1/users', { method: 'POST', headers: { 'X-Tracewell': '1' },

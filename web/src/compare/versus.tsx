@@ -1,11 +1,11 @@
 // Compares two sides of the fleet: versions, filters or single traces.  The selection is in the address.
 import { useEffect } from 'preact/hooks';
-import { get, Refusal, url, type ComparedTree } from '../api/api';
+import { get, may, Refusal, url, type ComparedTree } from '../api/api';
 import { sentence, withoutParameters } from '../i18n/format';
 import { ended, serverText } from '../i18n/servertext';
 import { LinkCheck } from '../trace/state/linkcheck';
 import { Busy, Failure, useLoad } from '../ui/parts';
-import { number, set, text } from '../ui/route';
+import { link, number, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
 import { tr } from '../i18n/strings/versus';
 import { ASKED, daysOf, isAlone, named, paramsOf, SIDES, swapped, treeOf, WHERE, type FleetTree, type Versus } from './versusdoc';
@@ -20,11 +20,13 @@ type Params = Record<string, string | number>;
 
 const startOver = () => ask({ ...Object.fromEntries(ASKED.map((name) => [name, null])), method: null });
 
-function Nothing() {
+function Nothing({ none }: { none: boolean }) {
 	return (
 		<div class="notice">
-			<strong>{tr('Choose A and B.')}</strong>
-			<p>{tr('Each side is a version, a scenario, a device class, a range of days, or one trace. Filters common to both are set once.')}</p>
+			<strong>{none ? tr('No traces to compare yet.') : tr('Choose A and B.')}</strong>
+			<p>{!none ? tr('Each side is a version, a scenario, a device class, a range of days, or one trace. Filters common to both are set once.')
+				: may.write ? tr.rich('Drop trace files of two versions anywhere on this page, or {link}.', { link: <a href={link('/')}>{tr('send them from devices')}</a> })
+				: tr('Two versions can be compared here once their traces are decoded.')}</p>
 		</div>
 	);
 }
@@ -127,8 +129,8 @@ export function VersusPage() {
 		<main class="wide">
 			<LinkCheck />
 			<div class="row head"><h1>{tr('Compare')}</h1><span class="grow" />{params && <Links params={params} />}</div>
-			<Picker values={values} needed={needed} />
-			{params ? <Body params={params} of={of} /> : needed ? <>{versions.error && <Failure error={versions.error} retry={versions.again} title={tr('The versions could not be loaded.')} />}<Nothing /></> : <Busy what={tr('Comparing')} />}
+			{!(values.none && needed) && <Picker values={values} needed={needed} />}
+			{params ? <Body params={params} of={of} /> : needed ? <>{versions.error && <Failure error={versions.error} retry={versions.again} title={tr('The versions could not be loaded.')} />}<Nothing none={values.none} /></> : <Busy what={tr('Comparing')} />}
 		</main>
 	);
 }

@@ -13,7 +13,7 @@ const DAYS = [7, 30, 90, 400];
 const COLUMNS = ['version_name', 'app', 'scenario', 'os'] as const;
 type Column = typeof COLUMNS[number] | 'class';
 const TITLES: [Column, string][] = [['version_name', tr('Version')], ['app', tr('App')], ['scenario', tr('Scenario')], ['class', tr('Device class')], ['os', 'Android']];
-export type Values = Record<Column, string[]> & { load: Loaded<unknown> };
+export type Values = Record<Column, string[]> & { load: Loaded<unknown>; none: boolean };
 
 interface Facets { values: { value: string }[] }
 
@@ -21,7 +21,8 @@ interface Facets { values: { value: string }[] }
 export function useValues(): Values {
 	const load = useLoad('versus facets', () => Promise.all(COLUMNS.map((column) => get<Facets>('/api/v1/facets', { column }))));
 	const of = (i: number) => load.value?.[i].values.map((v) => v.value).filter(Boolean) ?? [];
-	return { load, version_name: newestFirst(of(0)), app: of(1), scenario: of(2), os: of(3), class: CLASSES };
+	const none = load.value?.every((f) => f.values.length === 0) ?? false; // no traces in the project
+	return { load, none, version_name: newestFirst(of(0)), app: of(1), scenario: of(2), os: of(3), class: CLASSES };
 }
 
 /** Sides for an address without any: the two newest versions of one app, the most used unless the address names another. */

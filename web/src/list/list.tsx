@@ -133,7 +133,7 @@ export function ListPage() {
 	return (
 		<main class="widest">
 			<div class="row head">
-				<h1>{empty ? tr('Send a first trace') : tr('Traces')}</h1>
+				<h1>{empty && may.write ? tr('Send a first trace') : tr('Traces')}</h1>
 				{v && v.total > 0 && <span class="quiet">{totalOf(v)} {isFiltered() ? tr('match') : tr('in this project')}</span>}
 				<span class="grow" />
 				{!empty && <span class="quiet keyhint">{tr('? for keys')}</span>}

@@ -37,10 +37,14 @@ export function Start() {
 	useEffect(() => {
 		document.title = tr('First trace · tracewell');
 	}, []);
+	if (!may.write) return <div class="start">
+		<p>{tr('No traces yet. Your role can only view traces. To send them, ask a project admin for the role editor, or for an ingest key for a device or script.')}</p>
+		<Arrival t={null} />
+	</div>;
 	return (
 		<div class="start">
-			{may.write && <DropZone />}
-			<h2>{may.write ? tr('Or send traces from devices and scripts') : tr('Send traces from devices and scripts')}</h2>
+			<DropZone />
+			<h2>{tr('Or send traces from devices and scripts')}</h2>
 			<p>{tr('Three commands send the first trace. The first sets a key that can only upload.')}</p>
 			<section>
 				<h3>{tr('1. A key')}</h3>

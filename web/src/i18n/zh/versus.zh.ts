@@ -2,6 +2,10 @@
 import type { Fits } from '../language';
 
 const zh = {
+	'No traces to compare yet.': '还没有可对比的 Trace。',
+	'Drop trace files of two versions anywhere on this page, or {link}.': '将两个版本的 Trace 文件拖到本页任意位置，或{link}。',
+	'send them from devices': '从设备发送',
+	'Two versions can be compared here once their traces are decoded.': '两个版本的 Trace 解码后即可在这里对比。',
 	'Choose A and B.': '请选择 A 和 B。',
 	'Each side is a version, a scenario, a device class, a range of days, or one trace. Filters common to both are set once.': '每一侧可以是一个版本、一个场景、一个设备等级、若干天或一条 Trace。两侧相同的条件只需选择一次。',
 	'These traces cannot be compared.': '这些 Trace 无法对比。',

@@ -1,6 +1,6 @@
 // Whose code a method is: what "App frames only" goes by, for all of the project.
 import { useEffect, useState } from 'preact/hooks';
-import { api, type Frames } from '../../api/api';
+import { api, may, type Frames } from '../../api/api';
 import { serverText } from '../../i18n/servertext';
 import { Busy, Failure, Panel, useLoad } from '../../ui/parts';
 import { tr } from '../../i18n/strings/trace';
@@ -17,7 +17,7 @@ const draftOf = (f: Frames): Draft => ({ off: f.presets.filter((p) => !p.enabled
 function List({ label, hint, value, change }: { label: string; hint: string; value: string; change: (v: string) => void }) {
 	return (
 		<label class="list">{label} <span class="quiet">{hint}</span>
-			<textarea rows={4} spellcheck={false} class="mono" value={value} onInput={(e) => change(e.currentTarget.value)} /></label>
+			<textarea rows={4} spellcheck={false} class="mono" readOnly={!may.write} value={value} onInput={(e) => change(e.currentTarget.value)} /></label>
 	);
 }
 
@@ -52,7 +52,7 @@ export function FramesPanel() {
 				<fieldset class="presets"><legend>{tr("Library code")}</legend>
 					{load.value.presets.map((p) => (
 						<label key={p.id} class="inline" title={p.prefixes.join(' ')}>
-							<input type="checkbox" checked={!draft.off.includes(p.id)}
+							<input type="checkbox" disabled={!may.write} checked={!draft.off.includes(p.id)}
 								onChange={(e) => change({ off: e.currentTarget.checked ? draft.off.filter((x) => x !== p.id) : [...draft.off, p.id] })} /> {serverText(p.title)}</label>))}
 				</fieldset>
 				<div class="lists">
@@ -60,7 +60,7 @@ export function FramesPanel() {
 					<List label={tr("Always app code")} hint={tr('one prefix per line')} value={draft.app} change={(app) => change({ app })} />
 				</div>
 				{error && <Failure error={error} />}
-				<div class="row"><button type="submit">{tr('Save')}</button><span role="status" class="quiet">{said}</span></div>
+				{may.write && <div class="row"><button type="submit">{tr('Save')}</button><span role="status" class="quiet">{said}</span></div>}
 			</form>
 		</Panel>
 	);
