@@ -16,6 +16,7 @@
 #include "server/auth/auth_throttle.h"
 #include "server/auth/oidc/oidc.h"
 #include "server/auth/ticket.h"
+#include "server/base/age_clock.h"
 #include "server/base/child.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
@@ -42,7 +43,6 @@
 #include "server/derive/jobs_retention.h"
 #include "server/derive/lease.h"
 #include "server/derive/pipeline.h"
-#include "server/derive/retention_clock.h"
 #include "server/fleet/store/fleet_open.h"
 #include "server/http/http.h"
 #include "server/http/http_wait.h"
@@ -80,7 +80,7 @@ struct server {
 	struct tw_resume_cleaner *cleaner;   /* NULL: a single server needs none */
 	struct tw_http_waits *waits;
 	struct tw_retention_job *retention;
-	struct tw_retention_clock *retention_clock;
+	struct tw_age_clock *age_clock;
 	struct tw_periodic *keep_quota, *sample_metrics;
 };
 
@@ -317,6 +317,9 @@ static enum tw_status open_data(struct server *s, struct tw_err *err)
 	if (st == TW_OK)
 		st = open_files(s, err);
 	if (st == TW_OK)
+		st = tw_age_clock_open(c->data_dir, tw_monotonic_ms(), &s->age_clock, err);
+	tw_age_clock_use(s->age_clock);
+	if (st == TW_OK)
 		st = open_catalogue(s, err);
 	if (st == TW_OK)
 		st = verify_storage(s, err);
@@ -437,7 +440,6 @@ static enum tw_status start_pipeline(struct server *s, struct tw_err *err)
 	                                            .symbols = s->api.symbols,
 	                                            .fleet = s->api.fleet,
 	                                            .figures_days = c->figures_days,
-	                                            .clock = s->retention_clock,
 	                                            .sends_mail = *c->smtp_url != '\0'},
 	                .stages = tw_stages,
 	                .lease = s->api.leader,
@@ -458,10 +460,9 @@ static enum tw_status start_hooks(struct server *s, struct tw_err *err)
 /* On servers that decode. */
 static enum tw_status start_deriving(struct server *s, struct tw_err *err)
 {
-	enum tw_status st = tw_retention_clock_open(
-	        s->api.config->data_dir, tw_monotonic_ms(), &s->retention_clock, err);
+	enum tw_status st = TW_OK;
 
-	if (st == TW_OK && tw_catalogue_is_shared(s->api.catalogue))
+	if (tw_catalogue_is_shared(s->api.catalogue))
 		st = tw_lease_start(s->api.catalogue, s->api.blobs, s->node, &s->api.leader, err);
 	if (st == TW_OK)
 		st = start_pipeline(s, err);
@@ -480,7 +481,6 @@ static enum tw_status start_retention(struct server *s, struct tw_err *err)
 	return tw_retention_job_start(&(struct tw_retention_parts){.config = s->api.config,
 	                                      .deleter = s->api.deleter,
 	                                      .metrics = s->api.metrics,
-	                                      .clock = s->retention_clock,
 	                                      .lease = s->api.leader},
 	        &s->retention, err);
 }
@@ -674,7 +674,6 @@ static void close_all(struct server *s)
 	s->api.recorder = tw_recorder_stop(s->api.recorder);
 	s->api.pipeline = tw_pipeline_stop(s->api.pipeline);
 	s->api.hooks = tw_hook_runner_stop(s->api.hooks);
-	s->retention_clock = tw_retention_clock_close(s->retention_clock);
 	s->api.secret_key = tw_secret_key_free(s->api.secret_key);
 	s->api.leader = tw_lease_stop(s->api.leader);
 	s->keep_quota = tw_periodic_stop(s->keep_quota);
@@ -699,6 +698,8 @@ static void close_all(struct server *s)
 		tw_catalogue_keep_log(s->api.catalogue);
 	s->api.catalogue = tw_catalogue_close(s->api.catalogue);
 	s->api.blobs = tw_blobs_close(s->api.blobs);
+	tw_age_clock_use(NULL);
+	s->age_clock = tw_age_clock_close(s->age_clock);
 }
 
 static enum tw_status run(struct server *s, const sigset_t *set, struct tw_err *err)

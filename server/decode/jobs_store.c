@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decoder/base/arena.h"
+#include "server/base/age_clock.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/thread/periodic.h"
@@ -76,7 +77,7 @@ static enum tw_status is_known(
 /* Now by the clock that sets the objects' times, which may differ from this server's. */
 static int64_t store_now(const struct tw_store_job *j)
 {
-	return j->engine->now_ms ? j->engine->now_ms(j->store) : tw_unix_ms();
+	return j->engine->now_ms ? j->engine->now_ms(j->store) : tw_age_ms();
 }
 
 /* With several servers, another one may have stored the object just now. */

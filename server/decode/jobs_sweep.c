@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/base/age_clock.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/catalogue/access/catalogue_project.h"
@@ -48,7 +49,7 @@ static bool is_forgotten(int dir, const char *name)
 	struct stat s;
 
 	return fstatat(dir, name, &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(s.st_mode) &&
-	       tw_unix_ms() / 1000 - s.st_mtim.tv_sec > DAY_S;
+	       tw_age_ms() / 1000 - s.st_mtim.tv_sec > DAY_S;
 }
 
 /* `all`: every name without a dot; otherwise only names with a dot that are a day old. */
@@ -219,7 +220,7 @@ static enum tw_status sweep_shared(
 
 	if (st != TW_OK)
 		return st == TW_NOT_FOUND ? TW_OK : st;
-	if (tw_unix_ms() - now.modified_ms <= TW_DAY_MS)
+	if (tw_age_ms() - now.modified_ms <= TW_DAY_MS)
 		return TW_OK;
 	if (s->folder->known == blob_known)
 		return tw_catalogue_unless_used(
@@ -393,7 +394,7 @@ void tw_jobs_expire_lost(const struct tw_decode_parts *parts)
 	struct tw_err err;
 	uint64_t files = 0;
 
-	if (tw_lost_expire(tw_blobs_dir(parts->blobs), parts->config->lost_days, tw_unix_ms(),
+	if (tw_lost_expire(tw_blobs_dir(parts->blobs), parts->config->lost_days, tw_age_ms(),
 	            &files, &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "lost_not_expired", "lost", &err);
 	if (files)

@@ -1,5 +1,6 @@
 #include "server/derive/jobs_retention.h"
 
+#include "server/base/age_clock.h"
 #include "server/base/audit.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
@@ -9,7 +10,6 @@
 #include "server/catalogue/access/catalogue_retention.h"
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/derive/retention.h"
-#include "server/derive/retention_clock.h"
 #include "server/http/metrics.h"
 
 enum { AT_ONCE = 64, FAILED_MAPPING_DAYS = 30 };
@@ -18,7 +18,7 @@ struct tw_retention_job {
 	struct tw_retention_parts parts;
 	struct tw_catalogue *catalogue;
 	int64_t due_ms; /* time of the next run (monotonic) */
-	int64_t now_ms; /* by the retention clock, in the current run */
+	int64_t now_ms; /* by the age clock, in the current run */
 	struct tw_periodic *thread;
 };
 
@@ -205,7 +205,7 @@ static void keep_all(struct tw_periodic *p, void *arg)
 	}
 	if (j->parts.lease) /* a server that acquires the lease late should start early */
 		j->due_ms = tw_monotonic_ms() + (int64_t)j->parts.config->retention_every_s * 1000;
-	j->now_ms = tw_retention_clock_ms(j->parts.clock);
+	j->now_ms = tw_age_ms();
 	if (a && tw_catalogue_projects(j->catalogue, a, &projects, &n, NULL) == TW_OK)
 		for (size_t i = 0; i < n && !tw_periodic_stopping(p); i++)
 			keep_project(p, j, projects[i].id, a);

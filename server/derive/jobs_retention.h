@@ -13,14 +13,12 @@
 #include "server/derive/lease.h"
 
 struct tw_metrics;
-struct tw_retention_clock;
 struct tw_retention_job;
 
 struct tw_retention_parts {
 	const struct tw_config *config;
 	struct tw_deleter deleter;
 	struct tw_metrics *metrics;
-	struct tw_retention_clock *clock;
 	const struct tw_lease *lease; /* NULL: there are no other servers */
 };
 

@@ -24,7 +24,6 @@
 
 struct tw_named_trace;
 struct tw_pipeline;
-struct tw_retention_clock;
 
 /* What makes derived data out of date; bits. */
 enum tw_raised_by {
@@ -40,9 +39,8 @@ struct tw_derive_parts { /* borrowed */
 	struct tw_symbols *symbols;
 	struct tw_trace_readers *readers; /* NULL: none */
 	struct tw_fleet_store *fleet;
-	unsigned figures_days;            /* rollups of older days expire; 0: never */
-	struct tw_retention_clock *clock; /* of that expiry; NULL if never */
-	bool sends_mail;                  /* the server can */
+	unsigned figures_days; /* rollups of older days expire; 0: never */
+	bool sends_mail;       /* the server can */
 };
 
 struct tw_turn { /* work of a stage on one project */

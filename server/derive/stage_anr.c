@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/age_clock.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/text/json.h"
@@ -20,7 +21,6 @@
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/pipeline.h"
-#include "server/derive/retention_clock.h"
 #include "server/derive/rollup/rollup_writer_int.h"
 #include "server/fleet/anr/anr_brief.h"
 #include "server/fleet/anr/anr_cause.h"
@@ -588,8 +588,7 @@ static enum tw_status tend(
 
 	if (st == TW_OK && !tw_turn_is_last(turn) && h->parts.figures_days)
 		st = tw_catalogue_anr_expire(h->parts.catalogue,
-		        tw_retention_clock_ms(h->parts.clock) / TW_DAY_MS - h->parts.figures_days,
-		        &expired, err);
+		        tw_age_ms() / TW_DAY_MS - h->parts.figures_days, &expired, err);
 	*ret_more = *ret_more || expired;
 	return st == TW_OK ? copy_some(h, ret_more, err) : st;
 }

@@ -3,12 +3,12 @@
  * merges cells and deletes old ones.
  */
 
+#include "server/base/age_clock.h"
 #include "server/base/clock.h"
 #include "server/base/metric.h"
 #include "server/catalogue/fleet/catalogue_engine.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/derive/pipeline.h"
-#include "server/derive/retention_clock.h"
 #include "server/derive/rollup/rollup_writer_int.h"
 
 static enum tw_status run(
@@ -82,8 +82,8 @@ static enum tw_status expire(struct tw_rollup_worker *f, bool *ret_more, struct 
 
 	if (!p->figures_days)
 		return TW_OK;
-	return p->fleet->engine->expire(p->fleet,
-	        tw_retention_clock_ms(p->clock) / TW_DAY_MS - p->figures_days, ret_more, err);
+	return p->fleet->engine->expire(
+	        p->fleet, tw_age_ms() / TW_DAY_MS - p->figures_days, ret_more, err);
 }
 
 /* If one of the tasks fails, the others still run. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/age_clock.h"
 #include "server/base/file/sha256.h"
 #include "server/base/text/json.h"
 #include "server/base/ulid.h"
@@ -92,7 +93,7 @@ enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *p
         const struct tw_alert_rule *r, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	const int64_t now = tw_unix_ms();
+	const int64_t now = tw_age_ms();
 	enum tw_status st = tw_ulid_new(now, ret_id, err);
 
 	if (st == TW_OK)
@@ -126,7 +127,7 @@ enum tw_status tw_catalogue_alert_rule_change(struct tw_catalogue *c, const char
 	        "UPDATE alert_rule SET name=?3, percentile=?4, days=?5, limit_micro=?6,"
 	        " min_traces=?7, mail=?8, changed_ms=?9 WHERE project_id=?1 AND rule_id=?2",
 	        "tttiiiiii", project_id, r->id, r->name, (int64_t)r->percentile, (int64_t)r->days,
-	        r->threshold, (int64_t)r->min_traces, (int64_t)r->mail, tw_unix_ms());
+	        r->threshold, (int64_t)r->min_traces, (int64_t)r->mail, tw_age_ms());
 }
 
 enum tw_status tw_catalogue_alert_rule_delete(
@@ -384,7 +385,7 @@ static enum tw_status queue(struct tw_db *db, const struct putting *p, enum tw_h
 static enum tw_status store(
         struct tw_db *db, const struct putting *p, const struct stored *s, struct tw_err *err)
 {
-	const int64_t now = tw_unix_ms();
+	const int64_t now = tw_age_ms();
 	const struct tw_alert_figure *f = p->of;
 
 	return tw_cat_exec(db, NULL, err, /* primary key */
@@ -426,7 +427,7 @@ static bool is_now_over(const struct putting *p, const struct stored *s)
 static enum tw_status put_one(struct tw_catalogue *c, const struct putting *p, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	const int64_t now = tw_unix_ms();
+	const int64_t now = tw_age_ms();
 	enum tw_hook_event event = TW_HOOK_ALERT;
 	struct stored s;
 	bool has_event = false, current = false;
@@ -511,7 +512,7 @@ static enum tw_status end_others(struct tw_catalogue *c, const struct tw_alert_e
 static enum tw_status expire(
         struct tw_catalogue *c, const struct tw_alert_evaluation *l, struct tw_err *err)
 {
-	const int64_t until_ms = tw_unix_ms() - KEPT_DAYS * TW_DAY_MS;
+	const int64_t until_ms = tw_age_ms() - KEPT_DAYS * TW_DAY_MS;
 	bool old = l->n_known == TW_ALERTS_OF_RULE_MAX; /* the oldest are not among them */
 
 	for (size_t i = 0; i < l->n_known; i++)

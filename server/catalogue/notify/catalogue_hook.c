@@ -1,5 +1,6 @@
 #include "server/catalogue/notify/catalogue_hook.h"
 
+#include "server/base/age_clock.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
 
@@ -90,7 +91,7 @@ enum tw_status tw_catalogue_hook_add(struct tw_catalogue *c, const char *project
         const struct tw_webhook *h, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	const int64_t now = tw_unix_ms();
+	const int64_t now = tw_age_ms();
 	struct tw_webhook made = *h;
 	enum tw_status st = tw_ulid_new(now, ret_id, err);
 
@@ -129,7 +130,7 @@ enum tw_status tw_catalogue_hook_change(struct tw_catalogue *c, const char *proj
 		st = tw_cat_exec(w, NULL, err, /* outbox_waiting */
 		        "UPDATE outbox SET due_ms=min(due_ms,?3) WHERE project_id=?1 AND hook_id=?2"
 		        " AND state=0",
-		        "tti", project_id, h->id, tw_unix_ms());
+		        "tti", project_id, h->id, tw_age_ms());
 	return end_changed(c, w, st, "webhook.change", project_id, h, err);
 }
 

@@ -13,6 +13,7 @@
  * left without its files by a power failure.
  */
 #include "server/catalogue/traces/catalogue_commit_upload.h"
+#include "server/base/age_clock.h"
 #include "server/catalogue/anr/catalogue_anr_index_int.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/traces/catalogue_trace.h"
@@ -210,7 +211,8 @@ static enum tw_status insert_all(
 		st = tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_JOB], err,
 		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,batch,bytes)"
 		        " VALUES(?1,?2,?3,?3,?4,?5)",
-		        "ttiii", up->of.caller->project_id, up->id, now, b->number, (int64_t)bytes);
+		        "ttiii", up->of.caller->project_id, up->id, tw_age_ms(), b->number,
+		        (int64_t)bytes);
 	return st;
 }
 

@@ -4,6 +4,7 @@
  * A build has at most one of each kind; the last upload wins, and the one it replaces is deleted
  * with its job.  Claims are in catalogue_job.c.
  */
+#include "server/base/age_clock.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/traces/catalogue_build.h"
@@ -104,7 +105,7 @@ enum tw_status tw_catalogue_mapping_room(
 static enum tw_status insert(struct tw_db *db, struct add *a, struct tw_err *err)
 {
 	const struct tw_mapping_sent *s = a->sent;
-	const int64_t now = tw_unix_ms();
+	const int64_t now = tw_age_ms();
 	enum tw_status st = tw_cat_exec(db, NULL, err,
 	        "INSERT INTO build(project_id,build_id,created_ms) VALUES(?,?,?)"
 	        " ON CONFLICT DO NOTHING",

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "server/base/age_clock.h"
 #include "server/base/log.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/derive/rollup/rollup_writer_int.h"
@@ -120,7 +121,7 @@ static enum tw_status add_or_put_off(struct tw_rollup_worker *f, const struct tw
 	if (st == TW_OK)
 		return st;
 	tw_log_err(TW_LOG_ERROR, "rollup_not_merged", of->project_id, &why);
-	return tw_catalogue_rollup_put_off(f->parts.catalogue, of, tw_unix_ms(), err);
+	return tw_catalogue_rollup_put_off(f->parts.catalogue, of, tw_age_ms(), err);
 }
 
 enum tw_status tw_rollup_worker_add(
@@ -129,7 +130,7 @@ enum tw_status tw_rollup_worker_add(
 	struct tw_rollup_when when = {.least = most < TW_ROLLUP_LEAST ? most : TW_ROLLUP_LEAST,
 	        .most = most,
 	        .day = day,
-	        .now_ms = tw_unix_ms()};
+	        .now_ms = tw_age_ms()};
 	struct tw_arena *a = tw_arena_new(TW_ROLLUP_WORKER_BYTES);
 	struct tw_rollup_due *due = NULL;
 	size_t n = 0;

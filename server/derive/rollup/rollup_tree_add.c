@@ -1,6 +1,6 @@
 /* rollup_tree_add.c - merges deltas of cells into their call trees, a few cells at a time. */
 
-#include "server/base/clock.h"
+#include "server/base/age_clock.h"
 #include "server/base/log.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/stats/rollup_tree.h"
@@ -99,7 +99,7 @@ static enum tw_status add_or_put_off(struct tw_catalogue *c, const struct tw_rol
 		return TW_OK;
 	if (st != TW_CONFLICT)
 		tw_log_err(TW_LOG_ERROR, "rollup_tree_not_merged", of->project_id, &why);
-	return tw_catalogue_tree_put_off(c, of, tw_unix_ms(), err);
+	return tw_catalogue_tree_put_off(c, of, tw_age_ms(), err);
 }
 
 enum tw_status tw_rollup_trees_add(
@@ -109,7 +109,7 @@ enum tw_status tw_rollup_trees_add(
 	struct tw_arena *list = tw_arena_new(1 << 20);
 	struct tw_rollup_due *due = NULL;
 	size_t n = 0;
-	enum tw_status st = a && list ? tw_catalogue_trees_due(c, deltas, day, tw_unix_ms(),
+	enum tw_status st = a && list ? tw_catalogue_trees_due(c, deltas, day, tw_age_ms(),
 	                                        ADDED_AT_ONCE, list, &due, &n, err)
 	                              : tw_oom(err);
 

@@ -352,6 +352,18 @@ describe('retention', { concurrency: 2 }, () => {
 		await until(() => (counts()[0] === before[0] ? undefined : true), 'a trace deleted');
 	});
 
+	test('an upload that arrives after the jump is not due in the future', async (t) => {
+		const s = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'sleep' } });
+		await s.stop();
+		fs.writeFileSync(path.join(s.data, 'retention.time'), `${Date.now() - 500 * DAY_MS} 0\n`);
+		await s.start();
+		assert.equal((await s.post('/api/v1/traces', sampleTrace(51))).status, 202);
+		for (const of of ['queued_ms', 'due_ms']) {
+			const days = (Date.now() - Number(s.sql(`SELECT ${of} FROM job`))) / DAY_MS;
+			assert.ok(days > 499, `${of}: ${days} days`);
+		}
+	});
+
 	test('content shared by two traces is retained until the last is deleted', async (t) => {
 		const s = await start(t);
 		const body = sampleTrace(90);

@@ -3,6 +3,8 @@
  * redirect, close or never stop sending are reported and block no other delivery.
  */
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 
 import { isSigned, startReceiver } from '../receiver.mjs';
 import { sideBySide, startServer, until } from '../server.mjs';
@@ -166,6 +168,32 @@ test('failed deliveries are retried with growing delays; all arrive when the rec
 		await asker(s)('PATCH', `/${h.id}`, { paused: false });
 		await r.wait('/h', before + 1);
 	});
+});
+
+test('a clock that jumps ahead neither gives up what waits nor postpones what follows', async (t) => {
+	const JUMP_MS = 500 * 86_400_000;
+	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
+	const h = await hook(s, `${r.url}/h`);
+	r.manner['/h'] = 'busy';
+	const found = await findSlower(s, 12);
+	await delivery(s, h.id, (x) => x.attempts === 1);
+	await s.stop();
+	/* all of it was before the jump, and the server stopped when the clock was right */
+	db(s, `update outbox set created_ms=created_ms-${JUMP_MS}, due_ms=due_ms-${JUMP_MS}, until_ms=until_ms-${JUMP_MS}`);
+	db(s, `update webhook set hold_ms=hold_ms-${JUMP_MS}, failing_ms=failing_ms-${JUMP_MS}`);
+	fs.writeFileSync(path.join(s.data, 'retention.time'), `${Date.now() - JUMP_MS} 0\n`);
+	await s.start();
+	const right = (ms) => assert.ok(Math.abs(ms - (Date.now() - JUMP_MS)) < 86_400_000, `${ms}`);
+	await s.ask('PATCH', `/api/v1/regressions/${found.id}`, { key: s.write, body: json({ status: 'acknowledged' }) });
+	const states = () => db(s, 'select distinct state from outbox');
+	await until(() => (Number(db(s, 'select count(*) from outbox')) > 2 ? true : undefined), 'another event waits');
+	await until(() => (s.log.includes('event=delivery_failed') ? true : undefined), 'one is tried');
+	assert.equal(states(), '0', 'all wait');
+	for (const of of ['due_ms', 'until_ms-3*86400000', 'created_ms']) right(Number(db(s, `select max(${of}) from outbox`)));
+	right(Number(db(s, 'select max(hold_ms) from webhook')));
+	r.manner['/h'] = 'fine';
+	makeDue(s);
+	await until(() => (states() === '1' ? true : undefined), 'all are delivered');
 });
 
 test('kill -9 between the change and its delivery loses no event and repeats none', async (t) => {

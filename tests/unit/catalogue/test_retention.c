@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/age_clock.h"
 #include "server/base/clock.h"
 #include "server/base/file/disk.h"
 #include "server/catalogue/access/catalogue_project.h"
@@ -17,7 +18,6 @@
 #include "server/catalogue/traces/catalogue_commit_upload.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/retention.h"
-#include "server/derive/retention_clock.h"
 #include "server/ingest/upload_meta.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
@@ -172,68 +172,67 @@ static void test_how_much_is_too_much(void **state)
 
 static const int64_t day = TW_DAY_MS, hour = TW_DAY_MS / 24, start = 20000 * TW_DAY_MS;
 
-static struct tw_retention_clock *open_clock(struct store *s, int64_t mono_ms)
+static struct tw_age_clock *open_clock(struct store *s, int64_t mono_ms)
 {
-	struct tw_retention_clock *c;
+	struct tw_age_clock *c;
 
-	assert_int_equal(tw_retention_clock_open(s->dir, mono_ms, &c, NULL), TW_OK);
+	assert_int_equal(tw_age_clock_open(s->dir, mono_ms, &c, NULL), TW_OK);
 	return c;
 }
 
 static void test_a_jump_of_the_clock(void **state)
 {
 	const int64_t far = start + 800 * day;
-	struct tw_retention_clock *c;
+	struct tw_age_clock *c;
 	struct store s;
 
 	(void)state;
 	open_store(&s);
 	c = open_clock(&s, 0);
-	assert_int_equal(tw_retention_clock_at(c, start, 0), start);
-	assert_int_equal(tw_retention_clock_at(c, start + 20 * hour, hour), start + 20 * hour);
-	assert_int_equal(tw_retention_clock_at(c, start + hour, hour), start + hour);
-	assert_int_equal(tw_retention_clock_at(c, far, 25 * hour), start + 25 * hour);
-	assert_int_equal(tw_retention_clock_at(c, far, 26 * hour), start + 26 * hour);
-	assert_int_equal(tw_retention_clock_at(c, start, 26 * hour), start);
-	assert_int_equal(tw_retention_clock_at(c, far, 27 * hour), start + hour);
-	(void)tw_retention_clock_close(c);
+	assert_int_equal(tw_age_clock_at(c, start, 0), start);
+	assert_int_equal(tw_age_clock_at(c, start + 20 * hour, hour), start + 20 * hour);
+	assert_int_equal(tw_age_clock_at(c, start + hour, hour), start + hour);
+	assert_int_equal(tw_age_clock_at(c, far, 25 * hour), start + 25 * hour);
+	assert_int_equal(tw_age_clock_at(c, far, 26 * hour), start + 26 * hour);
+	assert_int_equal(tw_age_clock_at(c, start, 26 * hour), start);
+	assert_int_equal(tw_age_clock_at(c, far, 27 * hour), start + hour);
+	(void)tw_age_clock_close(c);
 
 	c = open_clock(&s, 500 * day); /* the machine has booted */
-	assert_int_equal(tw_retention_clock_at(c, far, 500 * day), start + hour);
-	assert_int_equal(tw_retention_clock_at(c, far + day, 501 * day), far + day);
-	assert_int_equal(tw_retention_clock_at(c, start, 501 * day), start);
-	(void)tw_retention_clock_close(c);
+	assert_int_equal(tw_age_clock_at(c, far, 500 * day), start + hour);
+	assert_int_equal(tw_age_clock_at(c, far + day, 501 * day), far + day);
+	assert_int_equal(tw_age_clock_at(c, start, 501 * day), start);
+	(void)tw_age_clock_close(c);
 	close_store(&s);
 }
 
 /* After three days off, a server that is stopped for an hour each night. */
 static void test_uptime_counts_over_restarts(void **state)
 {
-	struct tw_retention_clock *c;
+	struct tw_age_clock *c;
 	struct store s;
 
 	(void)state;
 	open_store(&s);
 	c = open_clock(&s, 0);
-	assert_int_equal(tw_retention_clock_at(c, start, 0), start);
-	(void)tw_retention_clock_close(c);
+	assert_int_equal(tw_age_clock_at(c, start, 0), start);
+	(void)tw_age_clock_close(c);
 	c = open_clock(&s, 0);
-	assert_int_equal(tw_retention_clock_at(c, start + 3 * day, 0), start);
-	assert_int_equal(tw_retention_clock_at(c, start + 3 * day + 23 * hour, 23 * hour),
-	        start + 23 * hour);
-	(void)tw_retention_clock_close(c);
-	c = open_clock(&s, 0);
-	assert_int_equal(tw_retention_clock_at(c, start + 4 * day, 0), start + 23 * hour);
+	assert_int_equal(tw_age_clock_at(c, start + 3 * day, 0), start);
 	assert_int_equal(
-	        tw_retention_clock_at(c, start + 4 * day + hour, hour), start + 4 * day + hour);
-	(void)tw_retention_clock_close(c);
+	        tw_age_clock_at(c, start + 3 * day + 23 * hour, 23 * hour), start + 23 * hour);
+	(void)tw_age_clock_close(c);
+	c = open_clock(&s, 0);
+	assert_int_equal(tw_age_clock_at(c, start + 4 * day, 0), start + 23 * hour);
+	assert_int_equal(tw_age_clock_at(c, start + 4 * day + hour, hour), start + 4 * day + hour);
+	(void)tw_age_clock_close(c);
 	close_store(&s);
 }
 
 /* As a power failure may leave it. */
 static void test_an_empty_file_deletes_nothing(void **state)
 {
-	struct tw_retention_clock *c;
+	struct tw_age_clock *c;
 	struct store s;
 	char path[128];
 	FILE *f;
@@ -245,12 +244,12 @@ static void test_an_empty_file_deletes_nothing(void **state)
 	assert_non_null(f);
 	assert_int_equal(fclose(f), 0);
 	c = open_clock(&s, 0);
-	assert_int_equal(tw_retention_clock_at(c, start, 0), 0);
-	(void)tw_retention_clock_close(c);
+	assert_int_equal(tw_age_clock_at(c, start, 0), 0);
+	(void)tw_age_clock_close(c);
 	c = open_clock(&s, 0);
-	assert_int_equal(tw_retention_clock_at(c, start, hour), hour);
-	assert_int_equal(tw_retention_clock_at(c, start + day, hour + day), start + day);
-	(void)tw_retention_clock_close(c);
+	assert_int_equal(tw_age_clock_at(c, start, hour), hour);
+	assert_int_equal(tw_age_clock_at(c, start + day, hour + day), start + day);
+	(void)tw_age_clock_close(c);
 	close_store(&s);
 }
 

@@ -1,8 +1,9 @@
-#include "server/derive/retention_clock.h"
+#include "server/base/age_clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -13,7 +14,7 @@
 
 enum { PATH_BYTES = 1500, TEXT_BYTES = 64, STORE_EVERY_MS = 10 * 60 * 1000 };
 
-struct tw_retention_clock {
+struct tw_age_clock {
 	pthread_mutex_t lock;
 	char data_dir[PATH_BYTES - 32];
 	int64_t time_ms, mono_ms; /* the time, when the monotonic clock was at mono_ms */
@@ -24,12 +25,12 @@ struct tw_retention_clock {
 
 /* --- between starts --- */
 
-static void path_of(const struct tw_retention_clock *c, char out[PATH_BYTES])
+static void path_of(const struct tw_age_clock *c, char out[PATH_BYTES])
 {
 	(void)snprintf(out, PATH_BYTES, "%s/retention.time", c->data_dir);
 }
 
-static void load(struct tw_retention_clock *c)
+static void load(struct tw_age_clock *c)
 {
 	char path[PATH_BYTES];
 	FILE *f;
@@ -51,7 +52,7 @@ static void load(struct tw_retention_clock *c)
 		(void)fclose(f);
 }
 
-static void store(struct tw_retention_clock *c)
+static void store(struct tw_age_clock *c)
 {
 	char path[PATH_BYTES], text[TEXT_BYTES];
 	const int n =
@@ -68,10 +69,10 @@ static void store(struct tw_retention_clock *c)
 	c->stored_ms = c->mono_ms;
 }
 
-enum tw_status tw_retention_clock_open(
-        const char *data_dir, int64_t mono_ms, struct tw_retention_clock **ret, struct tw_err *err)
+enum tw_status tw_age_clock_open(
+        const char *data_dir, int64_t mono_ms, struct tw_age_clock **ret, struct tw_err *err)
 {
-	struct tw_retention_clock *c = *ret = tw_mem_zalloc(1, sizeof *c);
+	struct tw_age_clock *c = *ret = tw_mem_zalloc(1, sizeof *c);
 
 	if (!c)
 		return tw_oom(err);
@@ -82,7 +83,7 @@ enum tw_status tw_retention_clock_open(
 	return TW_OK;
 }
 
-struct tw_retention_clock *tw_retention_clock_close(struct tw_retention_clock *c)
+struct tw_age_clock *tw_age_clock_close(struct tw_age_clock *c)
 {
 	if (!c)
 		return NULL;
@@ -95,7 +96,7 @@ struct tw_retention_clock *tw_retention_clock_close(struct tw_retention_clock *c
 
 /* --- the time --- */
 
-static void log_ahead(struct tw_retention_clock *c, int64_t unix_ms)
+static void log_ahead(struct tw_age_clock *c, int64_t unix_ms)
 {
 	if (!c->logged)
 		tw_log(TW_LOG_WARN, "retention_clock",
@@ -105,7 +106,7 @@ static void log_ahead(struct tw_retention_clock *c, int64_t unix_ms)
 	c->logged = true;
 }
 
-static void follow(struct tw_retention_clock *c, int64_t unix_ms)
+static void follow(struct tw_age_clock *c, int64_t unix_ms)
 {
 	c->time_ms = unix_ms;
 	c->ahead_ms = 0;
@@ -113,7 +114,7 @@ static void follow(struct tw_retention_clock *c, int64_t unix_ms)
 	c->is_ahead = c->logged = false;
 }
 
-int64_t tw_retention_clock_at(struct tw_retention_clock *c, int64_t unix_ms, int64_t mono_ms)
+int64_t tw_age_clock_at(struct tw_age_clock *c, int64_t unix_ms, int64_t mono_ms)
 {
 	int64_t elapsed_ms, time_ms;
 	bool was_ahead, was_known;
@@ -138,7 +139,16 @@ int64_t tw_retention_clock_at(struct tw_retention_clock *c, int64_t unix_ms, int
 	return time_ms;
 }
 
-int64_t tw_retention_clock_ms(struct tw_retention_clock *c)
+static _Atomic(struct tw_age_clock *) in_use;
+
+void tw_age_clock_use(struct tw_age_clock *c)
 {
-	return tw_retention_clock_at(c, tw_unix_ms(), tw_monotonic_ms());
+	atomic_store(&in_use, c);
+}
+
+int64_t tw_age_ms(void)
+{
+	struct tw_age_clock *c = atomic_load(&in_use);
+
+	return c ? tw_age_clock_at(c, tw_unix_ms(), tw_monotonic_ms()) : tw_unix_ms();
 }
