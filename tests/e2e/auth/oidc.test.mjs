@@ -267,10 +267,12 @@ test('keys without an id, and changed keys of an id, are fetched again, but not 
 	const right = p.keys;
 	const stranger = nameless('RS256');
 	p.say = (said) => ({ ...said, key: stranger });
-	const began = performance.now();
-	for (let i = 0; i < 8; i++) assert.equal(whyOf(await signIn(s, new Jar())), 'token');
-	// once in ten seconds at most, however long these took
-	assert.ok(asked() <= 3 + (performance.now() - began) / 10000, `asked ${asked()} times: whoever sends wrong tokens does not decide how often`);
+	/* keys are fetched at most once in ten seconds, which pass during a few sign-ins on a busy machine */
+	await until(async () => {
+		const before = asked();
+		for (let i = 0; i < 4; i++) assert.equal(whyOf(await signIn(s, new Jar())), 'token');
+		return asked() <= before + 1;
+	}, 'wrong tokens that do not each fetch the keys');
 	p.say = undefined;
 	p.keys = right;
 	assert.equal(whyOf(await signIn(s, new Jar())), null, 'and the keys that were known stay');
