@@ -138,7 +138,7 @@ static void test_what_decodes_teach(void **state)
 
 /* --- the pool --- */
 
-enum { WAIT_S = 60, MANY = 300 };
+enum { WAIT_S = 180, MANY = 300 };
 
 /* Tasks that wait until they are let go, and the order in which they began. */
 static struct {

@@ -35,7 +35,7 @@ static struct {
 	_Atomic size_t n_turns;
 	_Atomic int turns[TURNS_MAX]; /* whose they were */
 	_Atomic bool leads, blocks, blocked;
-	_Atomic int raised, tended;
+	_Atomic int raised, tended, asked; /* asked: of leads() */
 } s;
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
@@ -82,6 +82,7 @@ static int teardown(void **state)
 static bool leads(const struct tw_lease *lease)
 {
 	(void)lease;
+	s.asked++;
 	return s.leads;
 }
 
@@ -250,8 +251,11 @@ static void test_a_lost_lease_ends_the_turn(void **state)
 		wait_a_little();
 	s.blocks = false;
 	for (int i = 0; i < 5; i++) {
+		const int asked = s.asked;
+
 		tw_pipeline_wake(s.pipeline, TW_RAISED_BY_DECODER);
-		wait_a_little();
+		while (s.asked == asked)
+			wait_a_little();
 	}
 	assert_int_equal(s.n_turns, 1);
 	s.leads = true;

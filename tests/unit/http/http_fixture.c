@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -110,16 +109,11 @@ void say(int fd, const char *text)
 
 const char *receive(struct fixture *f, int fd)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
+	ssize_t n;
 
 	f->len = 0;
-	while (f->len < MAX_REPLY && poll(&p, 1, 500) == 1) {
-		ssize_t n = recv(fd, f->reply + f->len, MAX_REPLY - f->len, 0);
-
-		if (n <= 0)
-			break;
+	while (f->len < MAX_REPLY && (n = recv(fd, f->reply + f->len, MAX_REPLY - f->len, 0)) > 0)
 		f->len += (size_t)n;
-	}
 	f->reply[f->len] = '\0';
 	close(fd);
 	return f->reply;

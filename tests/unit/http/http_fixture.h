@@ -36,7 +36,7 @@ int fixture_stop(void **state);
 
 int dial(const struct fixture *f);
 void say(int fd, const char *text);
-/* Reads everything until the server closes, or sends nothing for half a second; closes fd. */
+/* Reads everything until the server closes; closes fd. */
 const char *receive(struct fixture *f, int fd);
 const char *ask(struct fixture *f, const char *text);
 
