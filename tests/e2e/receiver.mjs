@@ -25,8 +25,7 @@ const MANNERS = {
 	away: (res) => res.socket.destroy(),
 	cut: (res) => {
 		res.writeHead(200, { 'Content-Length': '1000' });
-		res.write('half');
-		setTimeout(() => res.socket.destroy(), 20);
+		res.write('half', () => res.socket.destroy());
 	},
 	endless: (res) => {
 		res.writeHead(200);

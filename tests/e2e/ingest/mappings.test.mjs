@@ -35,8 +35,7 @@ async function restart(s, env, signal) {
 /* All that a neighbour does: each is answered. */
 async function neighbour(s, trace, read) {
 	const ask = async (method, target, options) => {
-		const answer = await Promise.race([s.ask(method, target, options), new Promise((done) => setTimeout(done, 60_000))]);
-		assert.ok(answer, `${method} ${target} is answered`);
+		const answer = await s.ask(method, target, options);
 		assert.ok([200, 204].includes(answer.status), `${method} ${target}: ${answer.status} ${answer.text}`);
 	};
 	await ask('GET', '/api/v1/traces', { key: read });
@@ -88,8 +87,7 @@ test('mappings that take long stop no reader, and a neighbour has its turn', asy
 	const sent = [0, 1, 2, 3, 4, 5, 6, 7].map((n) => s.put(`/api/v1/builds/a${n}/${n % 2 ? 'methods' : 'retrace'}`, sampleMapping, { key: s.ingest }).catch(() => null));
 	await until(async () => (/^tracewell_compiling_mappings 1$/m.test((await s.get('/metrics', { key: null })).text) ? true : undefined), 'a compiler at work');
 	for (let i = 0; i < 3; i++) await neighbour(s, id, keys.read);
-	const deleted = s.ask('DELETE', `/api/v1/traces/${doomed}`);
-	assert.equal((await Promise.race([deleted, new Promise((done) => setTimeout(done, 60_000))]))?.status, 204, 'a deletion waits for no child');
+	assert.equal((await s.ask('DELETE', `/api/v1/traces/${doomed}`)).status, 204, 'a deletion waits for no child');
 	const mine = await s.put('/api/v1/builds/b1/methods', sampleMapping, { key: keys.ingest, query: { wait: '0' } });
 	assert.equal(mine.status, 202, mine.text);
 	assert.deepEqual([mine.json.build_id, mine.json.traces], ['b1', 1]);

@@ -100,14 +100,21 @@ test('misbehaving receivers are reported and block no other delivery', async (t)
 	r.manner['/endless'] = 'endless';
 	const endless = await hook(s, `${r.url}/endless`);
 	for (const h of [...Object.values(hooks), endless, fine]) await test1(s, h.id);
-	const arrived = (await r.wait('/fine')).at;
-	const [hung] = (await delivery(s, hooks.hang.id, (d) => d.log.length)).log;
-	assert.ok(arrived < hung.at_ms + hung.took_ms, 'the one that hangs holds up itself');
+	/* the one that hangs holds up itself; on a busy machine its 15 seconds may end before another is sent */
+	let n = 1;
+	await until(async () => {
+		await r.wait('/fine', n);
+		const hanging = await delivery(s, hooks.hang.id, () => true);
+		if (!hanging.log.length) return true;
+		await test1(s, hooks.hang.id);
+		await r.wait('/hang', ++n);
+		await test1(s, fine.id);
+	}, 'a delivery while another hangs');
 	assert.equal((await delivery(s, endless.id, (d) => d.log.length)).state, 'delivered', 'its word was received, the rest is not read');
 	for (const [manner, words, http] of cases) {
 		const d = await delivery(s, hooks[manner].id, (x) => x.log.length);
 		assert.match(d.log[0].error, words);
-		assert.deepEqual([d.state, d.log[0].http, r.at(`/${manner}`).length], ['given_up', http, 1], manner);
+		assert.deepEqual([d.state, d.log.length, d.log[0].http, r.at(`/${manner}`).length], ['given_up', 1, http, manner === 'hang' ? n : 1], manner);
 	}
 });
 
@@ -117,8 +124,8 @@ test('failed deliveries are retried with growing delays; all arrive when the rec
 	r.manner['/h'] = 'busy';
 	await findSlower(s, 12);
 	const d = await delivery(s, h.id, (x) => x.attempts === 1);
-	const wait = d.next_ms - d.log[0].at_ms;
-	assert.ok(d.state === 'waiting' && wait > 45_000 && wait < 76_000, `${wait} ms`);
+	const wait = d.next_ms - d.log[0].at_ms - d.log[0].took_ms;
+	assert.ok(d.state === 'waiting' && wait >= 45_000 && wait <= 75_000, `${wait} ms`);
 	r.manner['/h'] = 'later';
 	makeDue(s);
 	const asked = await delivery(s, h.id, (x) => x.log.some((l) => l.http === 429));
