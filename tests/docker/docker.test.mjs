@@ -59,9 +59,11 @@ describe('deploy/container by Docker', { skip: lacksDocker, timeout: 1_800_000 }
 		await until(async () => ((await byTls('/readyz')) === 200 ? true : undefined), 'the proxy', 60);
 		const link = await engine.compose(ALONE, ['exec', '-T', 'tracewell', 'sh', '-c', 'echo $TRACEWELL_PUBLIC_URL'], env);
 		assert.equal(link, 'https://localhost');
-		const began = Date.now();
+		const id = await engine.compose(ALONE, ['ps', '-q', 'tracewell'], env);
+		await engine.compose(ALONE, ['--profile', 'proxy', 'stop'], env);
+		const [{ State }] = JSON.parse(await engine.docker('inspect', id));
+		assert.equal(State.ExitCode, 0, 'it is not killed at the end of the grace period');
 		await engine.compose(ALONE, ['--profile', 'proxy', 'down', '-v'], env);
-		assert.ok(Date.now() - began < 30_000, 'who stops it does not wait for the grace period to end');
 	});
 
 	test('several servers: start without anything prepared, take over from each other, grow, and come back', async () => {

@@ -249,8 +249,7 @@ class Bucket {
 		if (fault?.flip && bytes.length) bytes[bytes.length >> 1] ^= 1;
 		r.writeHead(status, { 'content-length': bytes.length, ...headers, date: this.date, ...(fault?.etag && headers?.etag ? { etag: fault.etag } : {}) });
 		if (!fault?.cut) return r.end(bytes);
-		r.write(bytes.subarray(0, bytes.length >> 1));
-		setTimeout(() => q.socket.destroy(), 20);
+		r.write(bytes.subarray(0, bytes.length >> 1), () => q.socket.destroy());
 	}
 }
 

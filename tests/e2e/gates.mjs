@@ -50,8 +50,7 @@ async function passRequest(gate, q, r) {
 		if (fault.flip && q.method === 'GET' && !q.url.includes('list-type') && bytes.length) bytes[bytes.length >> 1] ^= 1;
 		r.writeHead(answer.statusCode, { ...rest, ...(q.method === 'HEAD' ? {} : { 'content-length': bytes.length }) });
 		if (!fault.cut) return r.end(bytes);
-		r.write(bytes.subarray(0, bytes.length >> 1));
-		setTimeout(() => q.socket.destroy(), 20);
+		r.write(bytes.subarray(0, bytes.length >> 1), () => q.socket.destroy());
 	});
 	inner.on('error', () => q.socket.destroy());
 	inner.end(body);

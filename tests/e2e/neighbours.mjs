@@ -23,7 +23,7 @@ import zlib from 'node:zlib';
 import { btrace, sampleMapping, sampleTrace, zstd } from './make.mjs';
 import { binary, sleep, startServer, tracewell, until } from './server.mjs';
 
-const DEADLINE_MS = 45_000;
+const DEADLINE_MS = 180_000;
 const A_ADDRESS = '127.0.0.2';
 
 /* --- requests of both --- */

@@ -12,7 +12,7 @@ import { blobKey, fileKey, recordKey, lots, startCluster } from '../cluster.mjs'
 import { ANY, Faults } from '../faults.mjs';
 import { sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
-import { sanitized, sleep, until } from '../server.mjs';
+import { sanitized, until } from '../server.mjs';
 
 const skip = !postgresIsThere ? 'PostgreSQL 15 or later is not installed' : sanitized() && 'a sanitizer does not load the library';
 const EVERY = process.env.EVERY === '1';
@@ -76,7 +76,7 @@ class Relay {
 	async live() {
 		await this.send();
 		await this.drop();
-		for (const end = Date.now() + 10000; !this.works.exited && Date.now() < end; await sleep(25)) if (this.kept.has(`round-${this.round}`) && (await this.isDone())) return;
+		await until(async () => this.works.exited || ((this.kept.has(`round-${this.round}`) || (await this.send())) && (await this.isDone())), `round ${this.round} done`);
 	}
 
 	/* The work of the next server: it accepts the upload that the device sends again. */

@@ -30,7 +30,7 @@ after(() => fs.rmSync(folder, { recursive: true, force: true }));
 function device(...more) {
 	const child = spawn('java', args(...more));
 	const d = { child, out: '', err: '' };
-	setTimeout(() => child.kill('SIGKILL'), 60_000).unref();
+	setTimeout(() => child.kill('SIGKILL'), 180_000).unref();
 	child.stdout.on('data', (piece) => (d.out += piece));
 	child.stderr.on('data', (piece) => (d.err += piece));
 	d.ended = new Promise((done) => child.once('close', (code) => done({ code, out: d.out.trim(), err: d.err })));
@@ -210,7 +210,7 @@ test('adding does not wait for sending, and one process sends', { skip }, async 
 	d.child.stdin.write('\n');
 	const { code, out, err } = await d.ended;
 	assert.equal(code, 0, err);
-	assert.ok(Number(out) < 10_000, `${out} ms, the server has 30 s`);
+	assert.equal(out, 'still sending');
 	assert.equal(traces(q).length, 2);
 });
 

@@ -74,9 +74,14 @@ describe('a primary and its replica', { concurrency: true }, () => {
 			const answer = await s.post('/api/v1/traces', sampleTrace(6), { headers: { 'Idempotency-Key': 'six' } });
 			return { ...answer, waited: (Date.now() - began) / 1000 };
 		};
-		const [first, second] = [await six(), await six()];
-		assert.deepEqual([first.status, second.status], [503, 503], first.text + second.text);
-		assert.ok(second.waited < first.waited, `${first.waited} s, ${second.waited} s: a commit is not waited for as long as the one before, by it and by what the server writes itself`);
+		const refused = async () => {
+			const answer = await six();
+			assert.equal(answer.status, 503, answer.text);
+			return answer.waited;
+		};
+		const first = await refused();
+		let second;
+		await until(async () => (second = await refused()) < first / 2, () => `a commit that is not waited for as long as the first: ${second} s, ${first} s`);
 		assert.equal((await s.get('/api/v1/traces')).status, 200, 'what is read is answered');
 		assert.equal((await s.get('/readyz?for=read', { key: null })).status, 200, 'and a proxy sees it');
 		pair.primary.sql("ALTER SYSTEM SET synchronous_standby_names=''");
@@ -86,7 +91,7 @@ describe('a primary and its replica', { concurrency: true }, () => {
 			const r = await six();
 			return r.status < 300 ? r : undefined;
 		}, 'accepted', 60);
-		t.diagnostic(`refused after ${first.waited} s and ${second.waited} s, accepted ${(Date.now() - healed) / 1000} s after it was repaired`);
+		t.diagnostic(`refused after ${first} s and ${second} s, accepted ${(Date.now() - healed) / 1000} s after it was repaired`);
 		assert.equal((await s.decoded(again.json.id)).state, 'ready');
 		assert.equal(await s.total(), 2, 'it is one trace, whether the first answer was committed or not');
 	});

@@ -67,7 +67,7 @@ test('a file and a folder to PostgreSQL and a store, and back: files, rows and a
 			const early = spawn(binary(), ['serve', '--data', target, '--listen', '127.0.0.1:0', ...b.args()], { env: { ...process.env, ...b.env }, stdio: ['ignore', 'pipe', 'pipe'] });
 			let reported = '';
 			for (const out of [early.stdout, early.stderr]) out.setEncoding('utf8').on('data', (text) => (reported += text));
-			const timer = setTimeout(() => early.kill('SIGKILL'), 20000);
+			const timer = setTimeout(() => early.kill('SIGKILL'), 180_000);
 			assert.equal(await new Promise((end) => early.once('close', end)), 1, `${step}: ${reported}`);
 			clearTimeout(timer);
 			assert.match(reported, /an incomplete copy/, step);
