@@ -333,10 +333,10 @@ static unsigned per_project(const struct tw_jobs *j)
 
 static bool is_of(const struct running *r, const char *trace_id)
 {
-	if (!r->group)
-		return r->used && strcmp(r->job.trace_id, trace_id) == 0;
-	for (size_t i = 0; i < r->n_group; i++)
-		if (is_of(&r->group[i], trace_id))
+	const struct running *each = r->group ? r->group : r;
+
+	for (size_t i = 0; i < (r->group ? r->n_group : 1); i++)
+		if (each[i].used && strcmp(each[i].job.trace_id, trace_id) == 0)
 			return true;
 	return false;
 }

@@ -450,7 +450,7 @@ static enum tw_status one_build(struct tw_req *r, struct tw_err *err)
 #define PUT_MAPPING(of, begins, what)                                                              \
 	TW_ROUTE("PUT", "/api/v1/builds/{build_id}/" of, TW_NEED_INGEST, what,                     \
 	        .params = TW_PARAMS(wait_params), .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,         \
-	        .upload = true, .max_body = max_mapping, .begin = begins, .body = mapping_body,    \
+	        .upload = true, .max_body = max_mapping, .begin = (begins), .body = mapping_body,  \
 	        .end = end_mapping, .abort = abort_mapping)
 
 const struct tw_route tw_routes_build[] = {

@@ -90,13 +90,13 @@ enum tw_status tw_catalogue_anr_stale(struct tw_catalogue *c, const char *projec
         uint32_t limit, struct tw_arena *a, struct tw_anr_stale **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list list = {.arena = a,
-	        .limit = limit,
-	        .row_bytes = sizeof **ret,
-	        .read = read_stale,
-	        .ret = ret,
-	        .ret_n = ret_n};
-	enum tw_status st = tw_cat_list(c, &list,
+	enum tw_status st = tw_cat_list(c,
+	        &(struct tw_cat_list){.arena = a,
+	                .limit = limit,
+	                .row_bytes = sizeof **ret,
+	                .read = read_stale,
+	                .ret = ret,
+	                .ret_n = ret_n},
 	        err, /* anr_trace_unnamed, anr_trace_by_rules, primary keys */
 	        "WITH stale(trace_id) AS (SELECT * FROM (SELECT trace_id FROM anr_trace WHERE"
 	        " project_id=?1 AND keyed=0 LIMIT ?3) of_none UNION SELECT * FROM (SELECT"

@@ -245,7 +245,7 @@ static const char synopsis[] =
         "[--s3-virtual-host] [--s3-ca-file FILE] [--s3-credentials-file FILE] "
         "[--s3-timeout SECONDS] [--s3-part BYTES] [--s3-adopt] [--hold] [--verify] [--json]";
 
-enum { JSON_BYTES = 1 << 20, LOOK_S = 1 };
+enum { JSON_BYTES = 1 << 20, LOOK_MS = 1000 };
 
 static const char *const states[] = {[TW_MIGRATE_DONE] = "done",
         [TW_MIGRATE_COPIED] = "copied",
@@ -313,7 +313,7 @@ static void block_writes(void *arg)
 	            "to it, stop the old server, then press Ctrl-C.\n",
 	        stderr);
 	while (!ended && tw_catalogue_still_held(m->rows.from, NULL) == TW_OK)
-		tw_sleep_ms(LOOK_S * 1000);
+		tw_sleep_ms(LOOK_MS);
 	(void)fputs("The source accepts changes again; from now on they are missing in the copy.  "
 	            "If the copy is not in use yet, delete it and repeat the migration with an "
 	            "empty target (a prefix of a store with --s3-adopt).\n",
