@@ -116,6 +116,23 @@ test('by keys: /, words, arrows, Enter', async (t) => {
 	await done(page, t);
 });
 
+test('a build, a page and pasted text are found by their exact name', async (t) => {
+	const id = await fill();
+	const page = await open('/builds');
+	await page.getByRole('button', { name: 'Search' }).waitFor();
+	await page.keyboard.press('Control+k');
+	const box = page.getByRole('combobox', { name: 'Search methods' });
+	const first = page.locator('[role=option][aria-selected=true]');
+	for (const [text, option] of [['found-build', /^found-build/], ['build', /^Builds/], [`${server.url}/traces/${id}?tab=methods`, /com\.acme\.found/], [`at ${METHODS[0]}(JsonParser.java:12)`, /JsonParser\.parse/], ['Lcom/acme/shop/data/JsonParser;', /JsonParser\.parse/]]) {
+		await box.fill(text);
+		await settled(page);
+		assert.match(await first.innerText(), option, text);
+	}
+	await page.keyboard.press('Enter');
+	await page.waitForURL(/fleet\/methods\?.*JsonParser\.parse/);
+	await done(page, t);
+});
+
 test('similar names come after all that has the text itself', async (t) => {
 	await fill();
 	const page = await open('/builds');
