@@ -14,7 +14,8 @@
 #include "decoder/trace/columns_internal.h"
 
 enum column { COL_PATH, COL_COUNT, COL_SELF, COL_SELF_BITS, COL_MAX, COL_MAX_BITS, COL_CPU };
-enum { TREE_MAGIC = 0x32545754 /* "TWT2" */, COLUMNS = 7, HEADER = 8 + 8 + 4 * COLUMNS };
+enum { TREE_MAGIC = 0x33545754 /* "TWT3" */, OLDER_MAGIC = 0x32545754 /* "TWT2" */ };
+enum { COLUMNS = 7, HEADER = 8 + 8 + 4 * COLUMNS };
 /* The most bytes of a node in each column, and what a store of bits may write past them. */
 enum { PATH_MAX = 10, VALUE_MAX = 10, BITS_MAX = 8, SLACK = 16 };
 /* Keeps differences of buckets above 0 mostly, as averages have no sign. */
@@ -36,6 +37,16 @@ static unsigned bucket_of(uint64_t v)
 	unsigned bucket = tw_time_bucket(v, tw_bits_below(v));
 
 	return bucket < TW_WIDE_BUCKET ? bucket : TW_WIDE_BUCKET;
+}
+
+static uint64_t self_of(const struct tw_tree_node *n)
+{
+	return n->self_ns > 0 ? (uint64_t)n->self_ns : 0;
+}
+
+static uint64_t per_call(const struct tw_tree_node *n, uint64_t ns)
+{
+	return n->count ? ns / n->count : 0;
 }
 
 /* --- writing --- */
@@ -77,32 +88,43 @@ static void put_below(struct bits *b, uint8_t **at, uint64_t v)
 	put_bits(b, at, v >> TW_HALF_BITS, TW_HALF_BITS);
 }
 
-static uint64_t self_of(const struct tw_tree_node *n)
-{
-	return n->self_ns > 0 ? (uint64_t)n->self_ns : 0;
-}
-
 static void put_self(struct encoder *e, const struct tw_tree_node *n)
 {
 	uint16_t *average = &e->self.slots[self_slot(n->method, n->count)];
-	unsigned per_call = (bucket_of(self_of(n)) - bucket_of(n->count) + BUCKET_BASE) & 255;
+	unsigned bucket = (bucket_of(self_of(n)) - bucket_of(n->count) + BUCKET_BASE) & 255;
 
-	*e->at[COL_SELF]++ = (uint8_t)(per_call - tw_expected_bucket(*average));
-	*average = tw_next_average(*average, per_call);
+	*e->at[COL_SELF]++ = (uint8_t)(bucket - tw_expected_bucket(*average));
+	*average = tw_next_average(*average, bucket);
 	put_below(&e->self_bits, &e->at[COL_SELF_BITS], self_of(n));
 }
 
-/* Stores the longest calls relative to the mean; readers know the totals by then. */
+static int64_t longest_callee(const struct tw_tree *t, uint32_t node)
+{
+	uint32_t end = node + t->nodes[node].subtree;
+	int64_t longest = 0;
+
+	for (uint32_t i = node + 1; i < end; i += t->nodes[i].subtree)
+		if (t->nodes[i].max_ns > longest)
+			longest = t->nodes[i].max_ns;
+	return longest;
+}
+
+/* The longest call of a node usually contains that of its callees, so the difference needs fewer
+ * bits, and is about as long as the self time of a call.  Readers know the callees' by then. */
 static void put_longest(struct encoder *e, const struct tw_tree *t)
 {
 	for (uint32_t i = t->n; i-- > 1;) {
 		const struct tw_tree_node *n = &t->nodes[i];
-		uint64_t mean = n->count ? (uint64_t)n->total_ns / n->count : 0;
+		int64_t more;
 
 		if (n->count == 1)
 			continue;
-		*e->at[COL_MAX]++ = (uint8_t)(bucket_of((uint64_t)n->max_ns) - bucket_of(mean));
-		put_below(&e->max_bits, &e->at[COL_MAX_BITS], (uint64_t)n->max_ns);
+		more = n->max_ns - longest_callee(t, i);
+		if (more < 0) /* of calls that are not nested */
+			more = 0;
+		*e->at[COL_MAX]++ =
+		        (uint8_t)(bucket_of((uint64_t)more) - bucket_of(per_call(n, self_of(n))));
+		put_below(&e->max_bits, &e->at[COL_MAX_BITS], (uint64_t)more);
 	}
 }
 
@@ -192,6 +214,7 @@ struct reader {
 	uint32_t *path; /* the node at each depth */
 	uint32_t n;
 	bool cpu;
+	bool older; /* longest calls are stored in full */
 	bool bad;
 };
 
@@ -248,11 +271,11 @@ static inline int64_t take_time(struct reader *r, enum column c, uint64_t *bit, 
 static inline int64_t take_self(struct reader *r, uint32_t method, uint64_t count)
 {
 	uint16_t *average = &r->self.slots[self_slot(method, count)];
-	unsigned per_call = (tw_expected_bucket(*average) + *r->at[COL_SELF]++) & 255;
+	unsigned bucket = (tw_expected_bucket(*average) + *r->at[COL_SELF]++) & 255;
 
-	*average = tw_next_average(*average, per_call);
+	*average = tw_next_average(*average, bucket);
 	return take_time(
-	        r, COL_SELF_BITS, &r->self_bit, (per_call + bucket_of(count) - BUCKET_BASE) & 255);
+	        r, COL_SELF_BITS, &r->self_bit, (bucket + bucket_of(count) - BUCKET_BASE) & 255);
 }
 
 static void read_nodes(struct reader *r)
@@ -282,11 +305,11 @@ static void read_nodes(struct reader *r)
 	}
 }
 
-/* The longest call of a node whose total is known. */
+/* The longest call of a node whose total is known; max_ns is that of its callees. */
 static int64_t take_longest(struct reader *r, const struct tw_tree_node *n)
 {
-	uint64_t mean = n->count ? (uint64_t)n->total_ns / n->count : 0;
-	int64_t max;
+	uint64_t expected = per_call(n, (uint64_t)(r->older ? n->total_ns : n->self_ns));
+	uint64_t max;
 
 	if (n->count == 1)
 		return n->total_ns;
@@ -294,26 +317,32 @@ static int64_t take_longest(struct reader *r, const struct tw_tree_node *n)
 		r->bad = true;
 		return 0;
 	}
-	max = take_time(r, COL_MAX_BITS, &r->max_bit, (bucket_of(mean) + *r->at[COL_MAX]++) & 255);
-	r->bad |= max > n->total_ns;
-	return max;
+	max = (uint64_t)take_time(
+	        r, COL_MAX_BITS, &r->max_bit, (bucket_of(expected) + *r->at[COL_MAX]++) & 255);
+	max += r->older ? 0 : (uint64_t)n->max_ns;
+	r->bad |= max < (uint64_t)n->max_ns || max > (uint64_t)n->total_ns;
+	return (int64_t)max;
 }
 
-/* Computes totals and sizes from the last node to the first. */
+/* Computes totals, sizes and longest calls from the last node to the first. */
 static void sum_up(struct reader *r)
 {
 	struct tw_tree_node *nodes = r->nodes;
 
 	for (uint32_t i = r->n; i-- > 1;) {
 		struct tw_tree_node *n = &nodes[i];
+		struct tw_tree_node *caller = &nodes[n->parent];
 		uint32_t next = i + n->subtree;
 
 		n->max_ns = take_longest(r, n);
-		nodes[n->parent].total_ns = tw_sum_ns(nodes[n->parent].total_ns, n->total_ns);
-		nodes[n->parent].subtree += n->subtree;
+		if (caller->max_ns < n->max_ns)
+			caller->max_ns = n->max_ns;
+		caller->total_ns = tw_sum_ns(caller->total_ns, n->total_ns);
+		caller->subtree += n->subtree;
 		if (next < r->n && nodes[next].parent == n->parent)
 			r->bad |= nodes[next].total_ns > n->total_ns;
 	}
+	nodes[0].max_ns = 0;
 }
 
 static bool bits_are_read(const struct reader *r, enum column c, uint64_t bit)
@@ -338,7 +367,8 @@ static enum tw_status read_header(
 	const uint8_t *at = p + HEADER;
 	uint64_t left = len < HEADER ? 0 : len - HEADER;
 
-	if (len < HEADER || tw_u32le(p) != TREE_MAGIC || tw_u64le(p + 8) > INT64_MAX)
+	r->older = len >= HEADER && tw_u32le(p) == OLDER_MAGIC;
+	if (len < HEADER || (tw_u32le(p) != TREE_MAGIC && !r->older) || tw_u64le(p + 8) > INT64_MAX)
 		return tw_fail_at(err, TW_CORRUPT, 0, "not a call tree");
 	r->limit = p + len;
 	for (size_t c = 0; c < COLUMNS; c++) {

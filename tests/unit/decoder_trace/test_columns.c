@@ -1,7 +1,8 @@
 /*
  * The chunk encoder's exact bytes: what it makes of the calls in tests/golden/columns/NAME.txt is
  * NAME.hex, which the page's decoder is held to as well (web/test/golden.test.ts), and the example
- * of schema/columns.md.  TW_REWRITE=1 writes the .hex files anew, to be reviewed as a diff.
+ * of schema/columns.md; and those of a call tree.  TW_REWRITE=1 writes the .hex files anew, to be
+ * reviewed as a diff.
  *
  * A line of NAME.txt is `start NS`, `open START DUR METHOD` or
  * `DEPTH START DUR METHOD CPU MERGED`, CPU `-` where it is not known.
@@ -17,6 +18,7 @@
 #include <string.h>
 
 #include "decoder/base/str.h"
+#include "decoder/trace/calltree.h"
 #include "decoder/trace/columns.h"
 #include "tests/unit/unit.h"
 
@@ -239,10 +241,73 @@ static void test_document(void **state)
 	tw_buf_done(&b);
 }
 
+/* --- call trees --- */
+
+#define TREE_HEAD                                                                                  \
+	" 04 00 00 00  00 00 00 00 00 00 00 00  06 00 00 00  03 00 00 00"                          \
+	" 03 00 00 00  01 00 00 00  02 00 00 00  01 00 00 00  00 00 00 00"                         \
+	" 00 00 00 01 02 02  02 03 01  5d 61 40  10 "
+
+/* Two calls of a, with three of b in them, then one of c. */
+static struct tw_tree make_tree(struct tw_arena *a)
+{
+	static const struct tw_slice calls[] = {
+	        {.start_ns = 0, .dur_ns = 100, .cpu_ns = -1, .method = 0, .depth = 0},
+	        {.start_ns = 10, .dur_ns = 20, .cpu_ns = -1, .method = 1, .depth = 1},
+	        {.start_ns = 40, .dur_ns = 40, .cpu_ns = -1, .method = 1, .depth = 1},
+	        {.start_ns = 200, .dur_ns = 60, .cpu_ns = -1, .method = 0, .depth = 0},
+	        {.start_ns = 210, .dur_ns = 40, .cpu_ns = -1, .method = 1, .depth = 1},
+	        {.start_ns = 300, .dur_ns = 1, .cpu_ns = -1, .method = 2, .depth = 0},
+	};
+	struct tw_tree_builder *b = tw_tree_builder_new(UINT32_MAX);
+	struct tw_tree t;
+
+	assert_non_null(b);
+	assert_int_equal(tw_tree_builder_add(b, calls, sizeof calls / sizeof *calls), TW_OK);
+	assert_int_equal(tw_tree_builder_finish(b, a, &t), TW_OK);
+	tw_tree_builder_free(b);
+	return t;
+}
+
+static void check_tree(const char *hex, const struct tw_tree *want, struct tw_arena *a)
+{
+	uint8_t bytes[128];
+	size_t n = read_hex(tw_str_of(hex), bytes, sizeof bytes);
+	struct tw_tree t;
+
+	assert_int_equal(tw_tree_decode(bytes, n, a, &t, NULL), TW_OK);
+	assert_int_equal(t.n, want->n);
+	assert_memory_equal(t.nodes, want->nodes, t.n * sizeof *t.nodes);
+}
+
+/* The longest calls take 100 - 40 and 40 ns more than those that they contain: buckets 31 and 26,
+ * where 60 / 2 and 100 / 3 have 23 and 24.  The older form has 100 and 40 themselves, and expects
+ * the buckets of 160 / 2 and 100 / 3. */
+static void test_tree(void **state)
+{
+	static const char hex[] = "54 57 54 33" TREE_HEAD "02 08  00";
+	static const char older[] = "54 57 54 32" TREE_HEAD "02 02  10";
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_tree t = make_tree(a);
+	uint8_t want[128];
+	struct tw_buf b;
+
+	(void)state;
+	tw_buf_init(&b, 1 << 20);
+	assert_int_equal(tw_tree_encode(&t, &b), TW_OK);
+	assert_int_equal(b.len, read_hex(tw_str_of(hex), want, sizeof want));
+	assert_memory_equal(b.data, want, b.len);
+	check_tree(hex, &t, a);
+	check_tree(older, &t, a);
+	tw_buf_done(&b);
+	tw_arena_free(a);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_unknown_cpu),
         cmocka_unit_test(test_document),
+        cmocka_unit_test(test_tree),
 };
 
 UNIT_TESTS("columns", tests)
