@@ -4,19 +4,11 @@
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "decoder/base/buf.h"
 #include "server/base/text/base64url.h"
 
 enum { MAC_BYTES = 32, HEAD_BYTES = MAC_BYTES + 8, FIXED_BYTES = HEAD_BYTES + TW_ID_BYTES - 1 };
-
-enum tw_status tw_ticket_key_new(uint8_t ret_key[TW_TICKET_KEY_BYTES], struct tw_err *err)
-{
-	if (getrandom(ret_key, TW_TICKET_KEY_BYTES, 0) != TW_TICKET_KEY_BYTES)
-		return tw_fail_errno(err, TW_IO, "the system returned no random bytes");
-	return TW_OK;
-}
 
 static bool sign(const uint8_t *key, const uint8_t *sealed, size_t n, uint8_t ret_mac[MAC_BYTES])
 {

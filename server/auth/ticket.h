@@ -23,8 +23,6 @@ struct tw_ticket {
 	const char *target; /* path and query, "/api/v1/traces/..." */
 };
 
-enum tw_status tw_ticket_key_new(
-        uint8_t ret_key[TW_TICKET_KEY_BYTES], struct tw_err *err) TW_MUST_USE;
 /* The ticket as one path segment, in the arena. */
 enum tw_status tw_ticket_sign(const uint8_t key[TW_TICKET_KEY_BYTES], const struct tw_ticket *t,
         struct tw_arena *a, const char **ret, struct tw_err *err) TW_MUST_USE;

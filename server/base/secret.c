@@ -6,7 +6,6 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -213,29 +212,22 @@ enum tw_status tw_secret_key_read(const struct tw_secret_key *s, const char *who
 	return TW_OK;
 }
 
-enum { RANDOM_BYTES = 32, MAX_PREFIX = 8 };
+enum { RANDOM_BYTES = 32 };
 
-enum tw_status tw_secret_new(
-        const char *prefix, char ret_secret[TW_SECRET_BYTES], struct tw_err *err)
+void tw_secret_new(const char *prefix, char ret_secret[TW_SECRET_BYTES])
 {
 	uint8_t random[RANDOM_BYTES];
 	char text[TW_BASE64URL_BYTES(RANDOM_BYTES)];
 
-	if (strlen(prefix) > MAX_PREFIX)
-		return tw_fail(err, TW_BUG, "prefix %s is too long", prefix);
-	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-		return tw_fail_errno(err, TW_IO, "the system returned no random bytes");
+	randombytes_buf(random, sizeof random);
 	tw_base64url_spell(random, sizeof random, text);
 	(void)snprintf(ret_secret, TW_SECRET_BYTES, "%s%s", prefix, text);
-	return TW_OK;
 }
 
 void tw_secret_hash(const char *secret, uint8_t ret_hash[32])
 {
-	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, secret, strlen(secret), ret_hash) == 0)
-		return;
-	if (getrandom(ret_hash, 32, 0) != 32) /* matches no secret */
-		memset(ret_hash, 0, 32);
+	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, secret, strlen(secret), ret_hash) != 0)
+		randombytes_buf(ret_hash, 32); /* matches no secret */
 }
 
 uint64_t tw_secret_bits(const char *text)

@@ -46,8 +46,7 @@ enum { TW_SECRET_BYTES = 64 }; /* "twi_", 43 characters of base64url and NUL */
 
 /* A new secret that starts with `prefix` ("twi_", "twr_", "twl_", "tws_": at most 8 bytes), so that
  * people and secret scanners recognise it. */
-enum tw_status tw_secret_new(
-        const char *prefix, char ret_secret[TW_SECRET_BYTES], struct tw_err *err) TW_MUST_USE;
+void tw_secret_new(const char *prefix, char ret_secret[TW_SECRET_BYTES]);
 
 /* The hash that the catalogue stores and looks up; accepts any text. */
 void tw_secret_hash(const char *secret, uint8_t ret_hash[32]);

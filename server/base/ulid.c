@@ -1,9 +1,8 @@
 #include "server/base/ulid.h"
 
 #include <ctype.h>
-#include <gnutls/crypto.h>
-#include <gnutls/gnutls.h>
 #include <pthread.h>
+#include <sodium.h>
 #include <string.h>
 
 static const char alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -12,43 +11,31 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int64_t last_ms;
 static uint8_t random_part[10];
 
-/* False if all 80 bits were used up within the millisecond. */
-static bool count_up(void)
+static void next_bits(int64_t now_ms, uint8_t bits[16])
 {
-	for (int i = 9; i >= 0; i--)
-		if (++random_part[i])
-			return true;
-	return false;
-}
-
-static bool next_bits(int64_t now_ms, uint8_t bits[16])
-{
-	bool ok = true;
-
 	(void)pthread_mutex_lock(&lock);
 	if (now_ms <= last_ms && last_ms - now_ms < 1000) {
-		ok = count_up();
+		for (int i = 9; i >= 0 && ++random_part[i] == 0; i--)
+			continue;
 	} else {
 		last_ms = now_ms;
-		ok = gnutls_rnd(GNUTLS_RND_NONCE, random_part, sizeof random_part) == 0;
+		randombytes_buf(random_part, sizeof random_part);
 		random_part[0] &= 0x7F; /* leaves space to count up */
 	}
 	for (int i = 0; i < 6; i++)
 		bits[i] = (uint8_t)((uint64_t)last_ms >> (40 - 8 * i));
 	memcpy(bits + 6, random_part, sizeof random_part);
 	(void)pthread_mutex_unlock(&lock);
-	return ok;
 }
 
-enum tw_status tw_ulid_new(int64_t now_ms, char ret[TW_ID_BYTES], struct tw_err *err)
+void tw_ulid_new(int64_t now_ms, char ret[TW_ID_BYTES])
 {
 	uint8_t bits[16];
 	unsigned acc = 0;
 	int n_acc = 2; /* 26 characters of 5 bits hold 128 bits with two leading zero bits */
 	int at = 0;
 
-	if (!next_bits(now_ms, bits))
-		return tw_fail(err, TW_IO, "the system has no random numbers");
+	next_bits(now_ms, bits);
 	for (int i = 0; i < 16; i++) {
 		acc = (acc << 8 | bits[i]) & 0xFFF;
 		n_acc += 8;
@@ -58,7 +45,6 @@ enum tw_status tw_ulid_new(int64_t now_ms, char ret[TW_ID_BYTES], struct tw_err 
 		}
 	}
 	ret[at] = '\0';
-	return TW_OK;
 }
 
 bool tw_ulid_valid(const char *id)

@@ -12,11 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "decoder/base/err.h"
-
 enum { TW_ID_BYTES = 27 }; /* 26 characters and NUL */
 
-enum tw_status tw_ulid_new(int64_t now_ms, char ret[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
+void tw_ulid_new(int64_t now_ms, char ret[TW_ID_BYTES]);
 bool tw_ulid_valid(const char *id);
 /* Whether an id may contain the text, ignoring case. */
 bool tw_ulid_may_contain(const char *text);

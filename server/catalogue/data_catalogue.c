@@ -96,15 +96,13 @@ static enum tw_status check_address(const char *data, const char *address, struc
 static enum tw_status save_binding(
         const char *data, const struct binding *had, struct binding *now, struct tw_err *err)
 {
-	enum tw_status st = TW_OK;
-
 	if (had->folder[0])
 		(void)snprintf(now->folder, sizeof now->folder, "%s", had->folder);
 	else
-		st = tw_ulid_new(tw_unix_ms(), now->folder, err);
-	if (st != TW_OK || (had->folder[0] && strcmp(had->address, now->address) == 0))
-		return st;
-	return write_binding(data, now, err);
+		tw_ulid_new(tw_unix_ms(), now->folder);
+	return had->folder[0] && strcmp(had->address, now->address) == 0
+	               ? TW_OK
+	               : write_binding(data, now, err);
 }
 
 /* Verifies that catalogue and folder (or store) belong together.  The folder is written first: if

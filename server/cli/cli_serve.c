@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -87,11 +88,11 @@ struct server {
 /* --- data: files, catalogue, and what is held in memory --- */
 
 /* The name is unique among several servers, also after a restart. */
-static enum tw_status name_server(struct server *s, struct tw_err *err)
+static void name_server(struct server *s)
 {
 	char id[TW_ID_BYTES];
-	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
 
+	tw_ulid_new(tw_unix_ms(), id);
 	if (*s->api.config->node)
 		(void)snprintf(
 		        s->api.node_name, sizeof s->api.node_name, "%s", s->api.config->node);
@@ -104,7 +105,6 @@ static enum tw_status name_server(struct server *s, struct tw_err *err)
 	(void)snprintf(s->node, sizeof s->node, "%s-%s", s->api.node_name, id);
 	if (s->api.config->several)
 		tw_log_node(s->api.node_name);
-	return st;
 }
 
 /* Opens the TLS certificate and the OpenID provider. */
@@ -310,10 +310,10 @@ static enum tw_status open_quota(struct server *s, struct tw_err *err)
 static enum tw_status open_data(struct server *s, struct tw_err *err)
 {
 	const struct tw_config *c = s->api.config;
-	enum tw_status st = name_server(s, err);
+	enum tw_status st;
 
-	if (st == TW_OK)
-		st = open_tls_and_oidc(s, err);
+	name_server(s);
+	st = open_tls_and_oidc(s, err);
 	if (st == TW_OK)
 		st = open_files(s, err);
 	if (st == TW_OK)
@@ -412,10 +412,10 @@ static enum tw_status open_secret_key(struct server *s, struct tw_err *err)
 	struct tw_arena *a = tw_arena_new(SECRETS_ARENA);
 	struct tw_stored_secret *secrets = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_ticket_key_new(s->api.ticket_key, err) : tw_oom(err);
+	enum tw_status st =
+	        a ? tw_catalogue_secrets(s->api.catalogue, a, &secrets, &n, err) : tw_oom(err);
 
-	if (st == TW_OK)
-		st = tw_catalogue_secrets(s->api.catalogue, a, &secrets, &n, err);
+	randombytes_buf(s->api.ticket_key, sizeof s->api.ticket_key);
 	if (st == TW_OK)
 		st = tw_secret_decrypt(s->api.config->data_dir, s->api.config->secret_key_file,
 		        n == 0 || s->api.config->new_secret_key, &s->api.secret_key, err);

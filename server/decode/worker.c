@@ -10,10 +10,10 @@
 #include <jansson.h>
 #include <malloc.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -93,6 +93,7 @@ struct tw_limits tw_worker_limits(const json_t *o)
 		l.max_name_bytes = (uint32_t)number(o, "name_bytes");
 	if (number(o, "memory_bytes"))
 		l.max_memory_bytes = number(o, "memory_bytes");
+	randombytes_buf(&l.hash_salt, sizeof l.hash_salt);
 	return l;
 }
 
@@ -431,13 +432,6 @@ static enum tw_status write_trace(struct job *j, struct tw_err *err)
 	return st;
 }
 
-enum tw_status tw_worker_salt(struct tw_limits *l, struct tw_err *err)
-{
-	if (getrandom(&l->hash_salt, sizeof l->hash_salt, 0) != (ssize_t)sizeof l->hash_salt)
-		return tw_fail_errno(err, TW_IO, "no random number");
-	return TW_OK;
-}
-
 static enum tw_status decode_and_write(
         struct job *j, const json_t *parts, json_t **ret, struct tw_err *err)
 {
@@ -457,24 +451,21 @@ static enum tw_status decode_and_write(
 }
 
 /* Number `i` of n. */
-static enum tw_status begin_job(
-        struct job *j, const json_t *task, size_t i, size_t n, struct tw_err *err)
+static struct job begin_job(const json_t *task, size_t i, size_t n)
 {
-	*j = (struct job){.system_fd = -1,
+	return (struct job){.system_fd = -1,
 	        .limits = tw_worker_limits(json_object_get(task, "limits")),
 	        .input = TW_WORKER_INPUT + (int)i,
 	        .output = i ? TW_WORKER_INPUT + (int)(n + i) - 1 : TW_WORKER_OUTPUT,
 	        .writer = &writers[i],
 	        .facts = {.format = "", .decoder_version = TW_DECODER_VERSION}};
-	return tw_worker_salt(&j->limits, err);
 }
 
 static enum tw_status run_trace(const json_t *task, json_t **ret, struct tw_err *err)
 {
-	struct job j;
-	enum tw_status st = begin_job(&j, task, 0, 1, err);
+	struct job j = begin_job(task, 0, 1);
 
-	return st == TW_OK ? decode_and_write(&j, json_object_get(task, "parts"), ret, err) : st;
+	return decode_and_write(&j, json_object_get(task, "parts"), ret, err);
 }
 
 /* --- answer --- */
@@ -542,11 +533,11 @@ static enum tw_status run_group(const json_t *task, json_t **ret, struct tw_err 
 	(void)clock_gettime(CLOCK_MONOTONIC, &began);
 	for (size_t i = 0; sent && more && i < n; i++) {
 		json_t *summary = NULL, *line;
-		struct job j;
-		enum tw_status st = begin_job(&j, task, i, n, err);
+		struct job j = begin_job(task, i, n);
+		enum tw_status st = TW_OK;
 
 		j.in_group = true;
-		if (st == TW_OK && i)
+		if (i)
 			st = tw_worker_fault("TRACEWELL_WORKER_FAULT", err);
 		if (st == TW_OK)
 			st = decode_and_write(&j, json_array_get(jobs, i), &summary, err);

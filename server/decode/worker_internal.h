@@ -19,10 +19,9 @@ enum { TW_WORKER_OUTPUT = 4, TW_WORKER_INPUT = 6 };
 typedef enum tw_status (*tw_worker_push_fn)(
         void *arg, const uint8_t *p, size_t n, struct tw_err *err);
 
-/* The defaults, overridden by `o`, the task's "limits". */
+/* The defaults, overridden by `o`, the task's "limits".  Uploads are untrusted: a random salt makes
+ * positions in hash tables unpredictable. */
 struct tw_limits tw_worker_limits(const json_t *o);
-/* Uploads are untrusted: a random salt makes positions in hash tables unpredictable. */
-enum tw_status tw_worker_salt(struct tw_limits *l, struct tw_err *err) TW_MUST_USE;
 /* Feeds the remaining bytes of a descriptor to `push`. */
 enum tw_status tw_worker_read(int fd, uint64_t *ret_bytes, tw_worker_push_fn push, void *arg,
         struct tw_err *err) TW_MUST_USE;

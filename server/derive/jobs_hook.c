@@ -1,10 +1,10 @@
 #include "server/derive/jobs_hook.h"
 
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "server/base/age_clock.h"
@@ -68,13 +68,6 @@ struct tw_hook_runner {
 
 /* --- results --- */
 
-static uint32_t random_number(void)
-{
-	uint32_t n;
-
-	return getrandom(&n, sizeof n, 0) == (ssize_t)sizeof n ? n : 0;
-}
-
 static bool is_mail(const struct tw_delivery *d)
 {
 	return strcmp(d->hook_id, TW_HOOK_MAIL) == 0;
@@ -97,8 +90,8 @@ static enum tw_status write_down(
 	        .http = s->http,
 	        .error = s->error,
 	        .body = f->body.data ? (const char *)f->body.data : "",
-	        .next_ms =
-	                f->ended_ms + tw_hook_wait_ms(fails + 1, random_number(), s->retry_after_s),
+	        .next_ms = f->ended_ms +
+	                   tw_hook_wait_ms(fails + 1, randombytes_random(), s->retry_after_s),
 	        .holds_all = held,
 	        .gone = s->http == 410,
 	        .in_vain = s->in_vain};

@@ -1,8 +1,8 @@
 
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 
 #include "server/base/age_clock.h"
 #include "server/base/audit.h"
@@ -208,20 +208,13 @@ static void change(struct work *w, enum tw_ticket_state from)
 		tw_log_err(TW_LOG_WARN, "ticket_not_stored", w->row.mark, &err);
 }
 
-static uint32_t random_number(void)
-{
-	uint32_t n;
-
-	return getrandom(&n, sizeof n, 0) == (ssize_t)sizeof n ? n : 0;
-}
-
 /* All requests of the project wait, as they would fail the same way. */
 static void wait(struct work *w, enum tw_ticket_state from)
 {
 	struct tw_err err;
 
-	w->row.due_ms = tw_age_ms() +
-	                tw_hook_wait_ms(w->row.attempts, random_number(), w->sent.retry_after_s);
+	w->row.due_ms = tw_age_ms() + tw_hook_wait_ms(w->row.attempts, randombytes_random(),
+	                                       w->sent.retry_after_s);
 	change(w, from);
 	if (tw_catalogue_tickets_hold(catalogue(w), w->row.project_id,
 	            tw_age_ms() + (w->sent.retry_after_s ? w->sent.retry_after_s * 1000 : HOLD_MS),

@@ -13,9 +13,9 @@
  * side: so a small body is buffered to its end, and the connection is suspended then.
  */
 #include <microhttpd.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "server/auth/auth.h"
@@ -760,7 +760,6 @@ enum tw_status tw_http_start_at(const char *where, bool for_metrics,
 {
 	struct tw_http *h = tw_mem_zalloc(1, sizeof *h);
 	enum tw_status st;
-	uint64_t seed = tw_http_now_ns();
 
 	if (!h)
 		return tw_oom(err);
@@ -769,9 +768,7 @@ enum tw_status tw_http_start_at(const char *where, bool for_metrics,
 	h->listen_fd = -1;
 	h->for_metrics = for_metrics;
 	tw_http_need_descriptors(parts->config->connections + spare_connections(parts->config));
-	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) < 0)
-		seed ^= (uint64_t)getpid() << 32; /* ids must be unique, not secret */
-	h->ids = seed;
+	randombytes_buf(&h->ids, sizeof h->ids);
 	st = tw_http_listen(where, &h->listen_fd, err);
 	if (st == TW_OK)
 		st = start_pools(h, err);

@@ -171,11 +171,10 @@ enum tw_status tw_backup_s3_run(const struct tw_backup *backup, struct tw_s3 *to
         struct tw_backup_sums *ret, struct tw_err *err)
 {
 	struct run r = {.b = backup, .to = to};
-	char copy[PATH_BYTES], id[TW_ID_BYTES] = "", name[TW_ID_BYTES + 8];
-	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
+	char copy[PATH_BYTES], id[TW_ID_BYTES], name[TW_ID_BYTES + 8];
+	enum tw_status st;
 
-	if (st != TW_OK)
-		return st;
+	tw_ulid_new(tw_unix_ms(), id);
 	(void)snprintf(name, sizeof name, ".backup-%s", id); /* a starting server removes it */
 	tw_spool_path(backup->from, name, copy, sizeof copy);
 	st = tw_catalogue_copy(backup->catalogue, copy, err);

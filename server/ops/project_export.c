@@ -336,7 +336,7 @@ enum tw_status tw_project_export(struct tw_catalogue *c, struct tw_blobs *b, con
 {
 	struct export *e = tw_mem_zalloc(1, sizeof *e);
 	struct tw_project_sums sums = {0};
-	char copy[PATH_BYTES], id[TW_ID_BYTES] = "", file[TW_ID_BYTES + 8];
+	char copy[PATH_BYTES], id[TW_ID_BYTES], file[TW_ID_BYTES + 8];
 	enum tw_status st;
 
 	if (!e)
@@ -344,11 +344,10 @@ enum tw_status tw_project_export(struct tw_catalogue *c, struct tw_blobs *b, con
 	e->blobs = b;
 	e->archive.fd = -1;
 	e->archive.watch = watch;
-	st = tw_ulid_new(tw_unix_ms(), id, err);
+	tw_ulid_new(tw_unix_ms(), id);
 	(void)snprintf(file, sizeof file, ".export-%s", id); /* a starting server removes it */
 	tw_spool_path(b, file, copy, sizeof copy);
-	if (st == TW_OK)
-		st = copy_project(c, tw_blobs_dir(b), name, copy, &sums, err);
+	st = copy_project(c, tw_blobs_dir(b), name, copy, &sums, err);
 	if (st == TW_OK) {
 		st = write_archive(e, name, copy, path, err);
 		(void)unlink(copy);

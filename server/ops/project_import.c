@@ -395,8 +395,10 @@ static enum tw_status import_rows(struct import *im, struct tw_catalogue *c, con
 		return broken(err, "its catalogue belongs to another project");
 	if (st == TW_OK) {
 		st = tw_catalogue_project_find(c, to, to_id, err);
-		if (st == TW_NOT_FOUND)
-			st = tw_ulid_new(tw_unix_ms(), to_id, err);
+		if (st == TW_NOT_FOUND) {
+			tw_ulid_new(tw_unix_ms(), to_id);
+			st = TW_OK;
+		}
 	}
 	if (st != TW_OK)
 		return st;
@@ -461,10 +463,9 @@ enum tw_status tw_project_import(struct tw_catalogue *c, struct tw_blobs *b, con
 	struct import im = {.blobs = b, .fd = -1, .watch = watch};
 	struct manifest manifest_of_archive = {0};
 	char catalogue[PATH_BYTES];
-	enum tw_status st = tw_ulid_new(tw_unix_ms(), im.run, err);
+	enum tw_status st;
 
-	if (st != TW_OK)
-		return st;
+	tw_ulid_new(tw_unix_ms(), im.run);
 	tw_buf_init(&im.manifest, MANIFEST_BYTES);
 	spool_path(&im, "catalogue.db", catalogue);
 	st = read_archive(&im, path, err);

@@ -13,14 +13,13 @@
 #include "server/storage/blob_int.h"
 
 /* Ids begin with their time; their last characters are evenly distributed. */
-static enum tw_status name(const char *upload_id, char out[TW_STORE_KEY], struct tw_err *err)
+static void name(const char *upload_id, char out[TW_STORE_KEY])
 {
 	char id[TW_ID_BYTES];
-	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
 
+	tw_ulid_new(tw_unix_ms(), id);
 	(void)snprintf(out, TW_STORE_KEY, "pieces/%.2s/%.26s-%.26s", upload_id + TW_ID_CHARS - 2,
 	        upload_id, id);
-	return st;
 }
 
 static enum tw_status put(struct tw_blobs *b, struct tw_blob_writer *w, struct tw_err *err)
@@ -46,12 +45,12 @@ enum tw_status tw_piece_put(struct tw_blobs *b, struct tw_blob_writer *w, const 
         char ret_object[TW_STORE_KEY], char ret_sha256[TW_SHA256_HEX], struct tw_err *err)
 {
 	uint8_t hash[32];
-	enum tw_status st = name(upload_id, w->key, err);
+	enum tw_status st;
 
+	name(upload_id, w->key);
 	gnutls_hash_output(w->sha, hash);
 	tw_sha256_hex(hash, w->sha256);
-	if (st == TW_OK)
-		st = put(b, w, err);
+	st = put(b, w, err);
 	memcpy(ret_object, w->key, TW_STORE_KEY);
 	memcpy(ret_sha256, w->sha256, TW_SHA256_HEX);
 	if (st == TW_OK)

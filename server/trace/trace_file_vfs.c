@@ -5,9 +5,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sodium.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -237,10 +237,9 @@ static int full_path(sqlite3_vfs *vfs, const char *name, int cap, char *ret)
 
 static int randomness(sqlite3_vfs *vfs, int n, char *to)
 {
-	ssize_t got = getrandom(to, (size_t)n, 0);
-
 	(void)vfs;
-	return got > 0 ? (int)got : 0;
+	randombytes_buf(to, (size_t)n);
+	return n;
 }
 
 static int sleep_not(sqlite3_vfs *vfs, int us)

@@ -45,11 +45,9 @@ static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 static enum tw_status new_encrypted(struct tw_req *r, char plain[TW_SECRET_BYTES],
         char encrypted[TW_SECRET_TEXT_BYTES], struct tw_err *err)
 {
-	enum tw_status st = tw_secret_new("twh_", plain, err);
-
-	return st == TW_OK ? tw_secret_encrypt(tw_api_of(r)->secret_key, tw_api_project(r), plain,
-	                             encrypted, err)
-	                   : st;
+	tw_secret_new("twh_", plain);
+	return tw_secret_encrypt(
+	        tw_api_of(r)->secret_key, tw_api_project(r), plain, encrypted, err);
 }
 
 static enum tw_status list(struct tw_req *r, struct tw_err *err)

@@ -63,10 +63,9 @@ static enum tw_status create_key(struct tw_req *r, const json_t *body, struct tw
 	struct tw_key_new k = {.project_id = tw_api_project(r), .name = "", .hash = hash};
 	enum tw_status st = parse_key(body, &k, err);
 
-	if (st == TW_OK)
-		st = tw_secret_new(tw_key_prefix(k.scope), secret, err);
 	if (st != TW_OK)
 		return st;
+	tw_secret_new(tw_key_prefix(k.scope), secret);
 	tw_secret_hash(secret, hash);
 	st = tw_catalogue_key_add(tw_api_catalogue(r), &k, id, err);
 	if (st != TW_OK)
@@ -104,10 +103,9 @@ static enum tw_status rotate(struct tw_req *r, const json_t *body, struct tw_err
 		st = parse_grace(body, &grace_s, err);
 	if (st == TW_OK)
 		st = parse_expiry(body, row.expires_ms, &k.expires_ms, err);
-	if (st == TW_OK)
-		st = tw_secret_new(tw_key_prefix(row.scope), secret, err);
 	if (st != TW_OK)
 		return st;
+	tw_secret_new(tw_key_prefix(row.scope), secret);
 	tw_secret_hash(secret, hash);
 	old_until_ms = tw_key_old_until(&row, tw_unix_ms() + grace_s * 1000);
 	st = tw_catalogue_key_rotate(c, &k, id, old_until_ms, err);

@@ -184,10 +184,9 @@ static enum tw_status start_session(struct tw_req *r, const struct tw_oidc_perso
 	        .n_grants = p->n_grants};
 	enum tw_identity_end end = TW_IDENTITY_FAILED;
 	struct tw_new_session n;
-	enum tw_status st = tw_new_session_make(r, &n, err);
+	enum tw_status st;
 
-	if (st != TW_OK)
-		return st;
+	tw_new_session_make(r, &n);
 	n.row.how = "oidc";
 	if (p->begun.has_before) /* the session's cookie is not sent on a redirect from the provider
 	                          */

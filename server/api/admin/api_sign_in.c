@@ -52,13 +52,11 @@ void tw_api_drop_cookie(struct tw_req *r)
 	set_session(r, "", 0);
 }
 
-enum tw_status tw_new_session_make(struct tw_req *r, struct tw_new_session *ret, struct tw_err *err)
+void tw_new_session_make(struct tw_req *r, struct tw_new_session *ret)
 {
 	const struct tw_config *c = tw_api_of(r)->config;
-	enum tw_status st = tw_secret_new("tws_", ret->secret, err);
 
-	if (st != TW_OK)
-		return st;
+	tw_secret_new("tws_", ret->secret);
 	tw_secret_hash(ret->secret, ret->hash);
 	ret->row = (struct tw_session){.hash = ret->hash,
 	        .user_id = "",
@@ -68,7 +66,6 @@ enum tw_status tw_new_session_make(struct tw_req *r, struct tw_new_session *ret,
 	        .life_ms = (int64_t)c->session_max_s * 1000};
 	if (tw_api_present_session(r, ret->before))
 		ret->row.replaces = ret->before;
-	return TW_OK;
 }
 
 void tw_new_session_reply(struct tw_req *r, const struct tw_new_session *n)

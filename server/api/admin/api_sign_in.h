@@ -28,8 +28,7 @@ struct tw_new_session {
 };
 
 /* A session without a user yet, with the server's times, replacing the browser's current one. */
-enum tw_status tw_new_session_make(
-        struct tw_req *r, struct tw_new_session *ret, struct tw_err *err) TW_MUST_USE;
+void tw_new_session_make(struct tw_req *r, struct tw_new_session *ret);
 /* Gives the browser its cookie, once the row is written. */
 void tw_new_session_reply(struct tw_req *r, const struct tw_new_session *n);
 

@@ -205,8 +205,7 @@ static enum tw_status announce(struct tw_req *r, const json_t *body, struct tw_e
 	json_t *record;
 	enum tw_status st = tw_direct_able(blobs(r), err);
 
-	if (st == TW_OK)
-		st = tw_ulid_new(tw_unix_ms(), id, err);
+	tw_ulid_new(tw_unix_ms(), id);
 	if (st == TW_OK)
 		st = read_body(r, body, &u, err);
 	if (st == TW_OK)

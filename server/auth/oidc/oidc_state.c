@@ -3,8 +3,8 @@
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <pthread.h>
+#include <sodium.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "server/auth/ticket.h"
 
@@ -32,17 +32,11 @@ struct tw_oidc_states {
 enum tw_status tw_oidc_states_new(struct tw_oidc_states **ret, struct tw_err *err)
 {
 	struct tw_oidc_states *s = tw_mem_zalloc(1, sizeof *s);
-	enum tw_status st;
 
 	if (!s)
 		return tw_oom(err);
-	st = tw_ticket_key_new(s->cookie_key, err);
-	if (st == TW_OK)
-		st = tw_ticket_key_new(s->secret, err);
-	if (st != TW_OK) {
-		tw_mem_free(s);
-		return st;
-	}
+	randombytes_buf(s->cookie_key, sizeof s->cookie_key);
+	randombytes_buf(s->secret, sizeof s->secret);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	*ret = s;
 	return TW_OK;
@@ -154,8 +148,7 @@ enum tw_status tw_oidc_state_begin(struct tw_oidc_states *s, const struct tw_oid
 	uint8_t id[ID_BYTES];
 	enum tw_status st;
 
-	if (getrandom(id, sizeof id, 0) != (ssize_t)sizeof id)
-		return tw_fail_errno(err, TW_IO, "the system returned no random bytes");
+	randombytes_buf(id, sizeof id);
 	memcpy(begun.user_id, for_what->user_id, strlen(for_what->user_id) + 1);
 	if (begun.has_before)
 		memcpy(begun.before, for_what->before, sizeof begun.before);

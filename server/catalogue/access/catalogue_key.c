@@ -27,12 +27,11 @@ enum tw_status tw_catalogue_key_add(struct tw_catalogue *c, const struct tw_key_
 	struct tw_db *w = NULL;
 	int64_t now = tw_unix_ms();
 	char id[TW_ID_BYTES], ends[TW_NUMBER_BYTES];
-	enum tw_status st = tw_ulid_new(now, id, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st == TW_OK)
-		st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 	if (st != TW_OK)
 		return st;
+	tw_ulid_new(now, id);
 	st = tw_cat_exec(w, NULL, err,
 	        "INSERT INTO api_key(project_id,key_id,name,scope,hash,created_ms,expires_ms)"
 	        " VALUES(?,?,?,?,?,?,?)",

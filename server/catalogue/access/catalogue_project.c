@@ -25,8 +25,8 @@ enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
 	if (st == TW_OK)
 		st = tw_cat_get_text(w, id, sizeof id, err, PROJECT_BY_NAME, "t", name);
 	found = id[0] != '\0';
-	if (st == TW_OK && !found)
-		st = tw_ulid_new(now, id, err);
+	if (!found)
+		tw_ulid_new(now, id);
 	if (st == TW_OK && !found)
 		st = tw_cat_exec(
 		        w, NULL, err, "INSERT INTO project VALUES(?,?,?)", "tti", id, name, now);

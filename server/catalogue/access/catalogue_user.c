@@ -46,10 +46,9 @@ enum tw_status tw_cat_user_insert(struct tw_db *db, const char *name, const char
 {
 	int64_t now = tw_unix_ms();
 	char id[TW_ID_BYTES];
-	enum tw_status st = tw_ulid_new(now, id, err);
+	enum tw_status st = name_is_free(db, name, err);
 
-	if (st == TW_OK)
-		st = name_is_free(db, name, err);
+	tw_ulid_new(now, id);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
 		        "INSERT INTO \"user\"(user_id,name,password,is_admin,created_ms)"

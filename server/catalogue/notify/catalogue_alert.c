@@ -94,10 +94,9 @@ enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *p
 {
 	struct tw_db *w = NULL;
 	const int64_t now = tw_age_ms();
-	enum tw_status st = tw_ulid_new(now, ret_id, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
-	if (st == TW_OK)
-		st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	tw_ulid_new(now, ret_id);
 	if (st == TW_OK)
 		st = has_room(w, project_id, err);
 	if (st == TW_OK)

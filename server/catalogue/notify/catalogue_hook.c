@@ -93,12 +93,11 @@ enum tw_status tw_catalogue_hook_add(struct tw_catalogue *c, const char *project
 	struct tw_db *w = NULL;
 	const int64_t now = tw_age_ms();
 	struct tw_webhook made = *h;
-	enum tw_status st = tw_ulid_new(now, ret_id, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
-	if (st == TW_OK)
-		st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 	if (st != TW_OK)
 		return st;
+	tw_ulid_new(now, ret_id);
 	made.id = ret_id;
 	st = has_room(w, project_id, err);
 	if (st == TW_OK)

@@ -104,12 +104,11 @@ enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *projec
 	struct tw_db *w = NULL;
 	char id[TW_ID_BYTES];
 	const struct tw_notice what = {TW_HOOK_TEST, id, facts};
-	enum tw_status st = tw_ulid_new(tw_age_ms(), id, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
-	if (st == TW_OK)
-		st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 	if (st != TW_OK)
 		return st;
+	tw_ulid_new(tw_age_ms(), id);
 	st = queue_for_hook(w, project_id, hook_id, &what, err);
 	if (st == TW_OK)
 		st = tw_cat_get_int(w, ret_id, err, /* outbox_once */

@@ -145,9 +145,9 @@ static enum tw_status take(const struct tw_storage_claim *c, struct owners *o, s
 	enum tw_status st = TW_OK;
 
 	if (!o->ours[0])
-		st = tw_ulid_new(tw_unix_ms(), o->ours, err);
-	if (st == TW_OK && !has_identity(c)) /* stored locally first: an owner object is never
-	                                      * without a known catalogue */
+		tw_ulid_new(tw_unix_ms(), o->ours);
+	if (!has_identity(c)) /* stored locally first: an owner object is never without a known
+	                       * catalogue */
 		st = keep_id(c, o->ours, err);
 	if (st == TW_OK && !o->is_ours)
 		st = put_owner(c, o->ours, err);

@@ -58,15 +58,14 @@ enum tw_status tw_catalogue_annotation_add(struct tw_catalogue *c, const char *p
 	const int64_t now = tw_unix_ms();
 	struct tw_annotation made = *a;
 	char id[TW_ID_BYTES];
-	enum tw_status st = tw_ulid_new(now, id, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
+	if (st != TW_OK)
+		return st;
+	tw_ulid_new(now, id);
 	made.id = id;
 	made.created_ms = now;
 	made.edited_ms = 0;
-	if (st == TW_OK)
-		st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
-	if (st != TW_OK)
-		return st;
 	st = count_one_more(w, project_id, trace_id, err);
 	if (st == TW_OK)
 		st = tw_cat_write(w, &(struct tw_cat_written){&tw_annotation_fields, &made, NULL},

@@ -338,12 +338,13 @@ static enum tw_status check_files(const struct tw_cat_arrival *up, struct tw_err
 static enum tw_status add_upload(struct batch *b, struct tw_cat_arrival *up, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
-	enum tw_status st = up->own_id[0] ? TW_OK : tw_ulid_new(now, up->own_id, err);
+	enum tw_status st;
 
+	if (!up->own_id[0])
+		tw_ulid_new(now, up->own_id);
 	up->known = false;
 	memcpy(up->id, up->own_id, sizeof up->id);
-	if (st == TW_OK)
-		st = (b->db->engine->is_shared ? add_by_one : add_by_rows)(b, up, now, err);
+	st = (b->db->engine->is_shared ? add_by_one : add_by_rows)(b, up, now, err);
 	if (st == TW_OK && !up->known)
 		st = check_files(up, err);
 	if (st == TW_OK && !up->known && text_or_empty(up->of.meta->capture)[0])

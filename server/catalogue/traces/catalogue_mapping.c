@@ -197,12 +197,11 @@ enum tw_status tw_catalogue_mapping_add(struct tw_catalogue *c, const struct tw_
 	struct add a = {.sent = sent, .arena = arena, .dropped = "", .job_id = id};
 	const struct tw_change change = {"mapping.set", sent->project_id, sent->build_id,
 	        .facts = {{"kind", tw_mapping_kind_words[sent->kind]}}};
-	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_BUILD, sent->build_id, &w, err);
 
-	if (st == TW_OK)
-		st = tw_cat_begin(c, TW_ALONE_BUILD, sent->build_id, &w, err);
 	if (st != TW_OK)
 		return st;
+	tw_ulid_new(tw_unix_ms(), id);
 	st = add(w, &a, err);
 	st = a.queued ? tw_cat_end_audited(c, w, st, &change, err) : tw_cat_end(c, w, st, err);
 	if (st != TW_OK)

@@ -178,9 +178,8 @@ static enum tw_status make_keys(struct opened *o, char link[TW_SECRET_BYTES], st
 
 	if (st == TW_OK)
 		st = tw_catalogue_project(c, "default", o->project, &is_new, err);
-	if (st == TW_OK)
-		st = tw_secret_new(tw_key_prefix(TW_SCOPE_WRITE), o->key, err);
 	if (st == TW_OK) {
+		tw_secret_new(tw_key_prefix(TW_SCOPE_WRITE), o->key);
 		tw_secret_hash(o->key, hash);
 		st = tw_catalogue_key_add(c,
 		        &(struct tw_key_new){.project_id = o->project,
@@ -189,9 +188,8 @@ static enum tw_status make_keys(struct opened *o, char link[TW_SECRET_BYTES], st
 		                .hash = hash},
 		        id, err);
 	}
-	if (st == TW_OK)
-		st = tw_secret_new("twl_", link, err);
 	if (st == TW_OK) {
+		tw_secret_new("twl_", link);
 		tw_secret_hash(link, hash);
 		st = tw_catalogue_link_add(
 		        c, hash, tw_unix_ms() + LINK_HOURS * INT64_C(3600000), err);

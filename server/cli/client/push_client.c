@@ -1,11 +1,10 @@
 #include "server/cli/client/push_client.h"
 
 #include <curl/curl.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
@@ -331,13 +330,10 @@ static int64_t retry_after_ms(CURL *curl)
 static int64_t wait_ms(unsigned tries)
 {
 	int64_t ms = (int64_t)FIRST_WAIT_MS << tries;
-	uint32_t dice = 0;
 
 	if (ms > MAX_WAIT_MS)
 		ms = MAX_WAIT_MS;
-	if (getrandom(&dice, sizeof dice, GRND_NONBLOCK) < 0)
-		dice = (uint32_t)time(NULL);
-	return ms / 2 + (int64_t)(dice % (uint32_t)ms);
+	return ms / 2 + (int64_t)(randombytes_random() % (uint32_t)ms);
 }
 
 /* A server that sends Retry-After is busy, not broken: waiting for it does not count as an attempt,

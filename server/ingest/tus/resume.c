@@ -171,10 +171,11 @@ static struct tw_resume_entry *new_entry(const struct tw_caller *caller, uint64_
 		e->fd = -1;
 		e->r.metadata = tw_mem_alloc(len, 1);
 	}
-	if (!e || !e->r.metadata || tw_ulid_new(tw_unix_ms(), e->r.id, err) != TW_OK) {
+	if (!e || !e->r.metadata) {
 		(void)tw_oom(err);
 		return tw_resume_free(e);
 	}
+	tw_ulid_new(tw_unix_ms(), e->r.id);
 	memcpy(e->r.metadata, metadata, len);
 	memcpy(e->r.project_id, caller->project_id, sizeof e->r.project_id);
 	memcpy(e->r.key_id, caller->key_id, sizeof e->r.key_id);

@@ -1,11 +1,11 @@
 #include "server/storage/s3/s3_http.h"
 
 #include <curl/curl.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -450,14 +450,11 @@ struct exchange {
 static bool wait_a_while(const struct exchange *k, int64_t least_ms)
 {
 	int64_t most = (int64_t)BACKOFF_LEAST_MS << (k->tries < 8 ? k->tries : 8);
-	uint32_t lot = 0;
 	int64_t until, now = tw_monotonic_ms();
 
 	if (most > BACKOFF_MOST_MS)
 		most = BACKOFF_MOST_MS;
-	if (getrandom(&lot, sizeof lot, 0) != (ssize_t)sizeof lot)
-		lot = 0;
-	until = now + most / 2 + (int64_t)(lot % (uint32_t)(most / 2 + 1));
+	until = now + most / 2 + (int64_t)(randombytes_random() % (uint32_t)(most / 2 + 1));
 	if (atomic_load(&k->s->given_up))
 		return false;
 	if (least_ms > BACKOFF_MOST_MS)

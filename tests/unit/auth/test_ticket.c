@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static void seal(struct sealed *s, const char *target)
 	const struct tw_ticket t = ticket_of(target);
 
 	*s = (struct sealed){.arena = tw_arena_new(1 << 24)};
-	assert_int_equal(tw_ticket_key_new(s->key, NULL), TW_OK);
+	randombytes_buf(s->key, sizeof s->key);
 	assert_int_equal(tw_ticket_sign(s->key, &t, s->arena, &s->text, NULL), TW_OK);
 }
 

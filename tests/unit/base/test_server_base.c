@@ -70,7 +70,7 @@ static void test_ulid_ms(void **state)
 	char id[TW_ID_BYTES], first[TW_ID_BYTES];
 
 	(void)state;
-	assert_int_equal(tw_ulid_new(now, id, NULL), TW_OK);
+	tw_ulid_new(now, id);
 	assert_true(tw_ulid_ms(id) == now);
 	tw_ulid_first(now, first);
 	assert_true(tw_ulid_valid(first) && tw_ulid_ms(first) == now && strcmp(first, id) <= 0);

@@ -6,8 +6,8 @@
  * with a larger attempt number, which replaces the previous rows. So neither a kill nor an insert
  * with an unknown result counts a trace twice.
  */
+#include <sodium.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "server/base/clock.h"
@@ -39,7 +39,7 @@ static enum tw_status begin_attempts(struct tw_fleet_clickhouse *f, struct tw_er
 	const uint64_t now = now_us() << TW_CH_TAG_BITS;
 	struct tw_clickhouse_reader r;
 	struct tw_buf sql, out;
-	uint64_t tag = 0, last;
+	uint64_t last;
 	enum tw_status st;
 
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
@@ -51,9 +51,8 @@ static enum tw_status begin_attempts(struct tw_fleet_clickhouse *f, struct tw_er
 		st = tw_clickhouse_damaged(err);
 	tw_buf_done(&sql);
 	tw_buf_done(&out);
-	if (getrandom(&tag, sizeof tag, 0) < 0)
-		tag = now;
-	last = (last >> TW_CH_TAG_BITS << TW_CH_TAG_BITS) | (tag & ((1U << TW_CH_TAG_BITS) - 1));
+	last = (last >> TW_CH_TAG_BITS << TW_CH_TAG_BITS) |
+	       (randombytes_random() & ((1U << TW_CH_TAG_BITS) - 1));
 	(void)pthread_mutex_lock(&f->lock);
 	if (st == TW_OK && f->attempt == 0)
 		f->attempt = last > now ? last : now | (last & ((1U << TW_CH_TAG_BITS) - 1));
