@@ -7,6 +7,7 @@
 #include "server/base/clock.h"
 #include "server/base/embedded.h"
 #include "server/base/file/disk.h"
+#include "server/base/file/io.h"
 #include "server/base/log.h"
 #include "server/base/metric.h"
 #include "server/base/role.h"
@@ -81,21 +82,16 @@ static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
 
 static uint64_t resident_bytes(void)
 {
-	FILE *f = fopen("/proc/self/statm", "re");
-	char line[128] = "";
-	struct tw_str rest;
+	char line[128];
+	struct tw_str rest = {line, 0};
 	uint64_t pages = 0;
 
-	if (!f)
-		return 0;
-	if (fgets(line, sizeof line, f)) {
+	if (tw_file_text("/proc/self/statm", line, sizeof line))
 		rest = tw_str_of(line);
-		(void)tw_str_split(&rest, ' ');
-		if (!tw_str_u64(tw_str_split(&rest, ' '), UINT32_MAX, &pages))
-			pages = 0;
-	}
-	(void)fclose(f);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	(void)tw_str_split(&rest, ' ');
+	return tw_str_u64(tw_str_split(&rest, ' '), UINT32_MAX, &pages)
+	               ? pages * (uint64_t)sysconf(_SC_PAGESIZE)
+	               : 0;
 }
 
 /* This server's name, and whether it holds the lease for background work. */

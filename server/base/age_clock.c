@@ -32,24 +32,24 @@ static void path_of(const struct tw_age_clock *c, char out[PATH_BYTES])
 
 static void load(struct tw_age_clock *c)
 {
-	char path[PATH_BYTES];
-	FILE *f;
+	char path[PATH_BYTES], text[TEXT_BYTES];
+	uint64_t time_ms = 0, ahead_ms = 0;
+	struct tw_str line;
 
 	path_of(c, path);
-	f = fopen(path, "re");
-	c->known = f || errno != ENOENT;
-	/* NOLINTNEXTLINE(cert-err34-c) the range is checked */
-	if (c->known && (!f || fscanf(f, "%" SCNd64 " %" SCNd64, &c->time_ms, &c->ahead_ms) != 2 ||
-	                        c->time_ms < 0 || c->ahead_ms < 0)) {
-		c->time_ms = c->ahead_ms = 0;
+	c->known = tw_file_text(path, text, sizeof text) || errno != ENOENT;
+	line = tw_str_trim(tw_str_of(text));
+	if (c->known && (!tw_str_u64(tw_str_split(&line, ' '), INT64_MAX, &time_ms) ||
+	                        !tw_str_u64(line, INT64_MAX, &ahead_ms))) {
+		time_ms = ahead_ms = 0;
 		c->logged = true;
 		tw_log(TW_LOG_WARN, "retention_clock", tw_log_text("file", path),
 		        tw_log_text("reason",
 		                "the file cannot be read: deletion by age pauses for a day"));
 	}
+	c->time_ms = (int64_t)time_ms;
+	c->ahead_ms = (int64_t)ahead_ms;
 	c->is_ahead = c->ahead_ms > 0;
-	if (f)
-		(void)fclose(f);
 }
 
 static void store(struct tw_age_clock *c)

@@ -7,7 +7,6 @@
 #include "server/base/config.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,19 +154,13 @@ static enum tw_status read_line(
 static enum tw_status read_all(
         const char *path, char *out, size_t cap, size_t *ret, struct tw_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const ssize_t n = fd < 0 ? -1 : tw_read_full(fd, out, cap);
-	const size_t len = n > 0 ? (size_t)n : 0;
+	const ssize_t n = tw_file_read(path, out, cap);
 
 	if (n < 0)
-		tw_fail_errno(err, TW_IO, "%s", path);
-	if (fd >= 0)
-		(void)close(fd);
-	if (n < 0)
-		return TW_IO;
-	if (len == cap)
+		return tw_fail_errno(err, TW_IO, "%s", path);
+	if ((size_t)n == cap)
 		return tw_fail(err, TW_TOO_LARGE, "%s is too long for a configuration", path);
-	*ret = len;
+	*ret = (size_t)n;
 	return TW_OK;
 }
 

@@ -42,21 +42,13 @@ static enum tw_status read_binding(const char *data, struct binding *ret, struct
 {
 	char path[PATH_BYTES], text[ADDRESS_BYTES + 2 * IDENTITY_BYTES];
 	struct tw_str rest;
-	ssize_t n;
-	int fd;
 
 	*ret = (struct binding){.store = ""};
 	if (!path_of(data, "catalogue.url", path))
 		return tw_fail(err, TW_BAD_REQUEST, "--data is too long");
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
-		return TW_OK;
-	n = fd < 0 ? -1 : tw_read_full(fd, text, sizeof text);
-	if (fd >= 0)
-		(void)close(fd);
-	if (n < 0)
+	if (!tw_file_text(path, text, sizeof text) && errno != ENOENT)
 		return tw_fail_errno(err, TW_IO, "%s cannot be read", path);
-	rest = (struct tw_str){text, (size_t)n};
+	rest = tw_str_of(text);
 	take_line(&rest, ret->address, sizeof ret->address);
 	take_line(&rest, ret->identity, sizeof ret->identity);
 	take_line(&rest, ret->folder, sizeof ret->folder);

@@ -214,7 +214,7 @@ static void wait(struct work *w, enum tw_ticket_state from)
 	struct tw_err err;
 
 	w->row.due_ms = tw_age_ms() + tw_hook_wait_ms(w->row.attempts, randombytes_random(),
-	                                       w->sent.retry_after_s);
+	                                      w->sent.retry_after_s);
 	change(w, from);
 	if (tw_catalogue_tickets_hold(catalogue(w), w->row.project_id,
 	            tw_age_ms() + (w->sent.retry_after_s ? w->sent.retry_after_s * 1000 : HOLD_MS),

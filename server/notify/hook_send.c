@@ -473,16 +473,8 @@ bool tw_sender_step(struct tw_sender *s, int wait_ms, struct tw_sent *ret)
 static enum tw_status read_password(
         const char *path, char ret[TW_SMTP_PASSWORD_BYTES], struct tw_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? tw_read_full(fd, ret, TW_SMTP_PASSWORD_BYTES - 1) : -1;
-	const int why = errno;
-
-	if (fd >= 0)
-		(void)close(fd);
-	if (n < 0)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, "smtp-password-file: %.100s: %s", path, strerror(why));
-	ret[n] = '\0';
+	if (!tw_file_text(path, ret, TW_SMTP_PASSWORD_BYTES))
+		return tw_fail_errno(err, TW_BAD_REQUEST, "smtp-password-file: %.100s", path);
 	ret[strcspn(ret, "\r\n")] = '\0';
 	return TW_OK;
 }

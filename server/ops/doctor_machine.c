@@ -14,6 +14,7 @@
 
 #include "server/base/clock.h"
 #include "server/base/config.h"
+#include "server/base/file/io.h"
 #include "server/decode/jail.h"
 #include "server/ops/doctor.h"
 
@@ -172,18 +173,13 @@ void tw_doctor_machine(struct tw_doctor *d)
 /* True if the file is readable and begins with this PEM header. */
 static bool check_pem(struct tw_doctor *d, const char *path, const char *begins)
 {
-	char head[256] = "";
-	FILE *f = fopen(path, "re");
-	int why = errno;
+	char head[256];
+	const bool is_read = tw_file_text(path, head, sizeof head);
 
-	if (f && fread(head, 1, sizeof head - 1, f) > 0 && strstr(head, begins)) {
-		(void)fclose(f);
+	if (is_read && strstr(head, begins))
 		return true;
-	}
 	tw_doctor_report(d, TW_DOCTOR_WRONG, "tls", "%s cannot be used: %s.", path,
-	        f ? "it is not a PEM file of this kind" : strerror(why));
-	if (f)
-		(void)fclose(f);
+	        is_read ? "it is not a PEM file of this kind" : strerror(errno));
 	return false;
 }
 

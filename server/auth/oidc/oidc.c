@@ -8,11 +8,9 @@
  */
 #include "server/auth/oidc/oidc.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "server/auth/auth_throttle.h"
 #include "server/auth/oidc/jwt.h"
@@ -51,18 +49,10 @@ const char *tw_oidc_why_name(enum tw_oidc_why why)
 
 static enum tw_status read_secret(const char *path, char *out, struct tw_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : tw_read_full(fd, out, SECRET_BYTES);
-
-	if (n < 0)
-		tw_fail_errno(err, TW_BAD_REQUEST, "oidc-client-secret-file: %.100s", path);
-	if (fd >= 0)
-		(void)close(fd);
-	if (n < 0)
-		return TW_BAD_REQUEST;
-	if (n == SECRET_BYTES)
+	if (!tw_file_text(path, out, SECRET_BYTES + 1))
+		return tw_fail_errno(err, TW_BAD_REQUEST, "oidc-client-secret-file: %.100s", path);
+	if (strlen(out) == SECRET_BYTES)
 		return tw_fail(err, TW_BAD_REQUEST, "the secret in %.100s is too long", path);
-	out[n] = '\0';
 	out[strcspn(out, "\r\n")] = '\0';
 	if (!*out)
 		return tw_fail(err, TW_BAD_REQUEST, "%.100s contains no secret", path);

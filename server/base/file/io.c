@@ -78,6 +78,26 @@ bool tw_write_counted(int fd, const void *p, size_t n, size_t *ret_done)
 	return true;
 }
 
+ssize_t tw_file_read(const char *path, void *p, size_t n)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t got = fd >= 0 ? tw_read_full(fd, p, n) : -1;
+	const int why = errno;
+
+	if (fd >= 0)
+		(void)close(fd);
+	errno = why;
+	return got;
+}
+
+bool tw_file_text(const char *path, char *out, size_t cap)
+{
+	const ssize_t n = tw_file_read(path, out, cap - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	return n >= 0;
+}
+
 enum tw_status tw_fd_hex(int fd, char *out, size_t cap, struct tw_err *err)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -174,12 +194,13 @@ enum tw_status tw_file_replace(const char *path, const void *p, size_t n, struct
 
 	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
 	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	ok = fd >= 0 && tw_write_all(fd, p, n) && fsync(fd) == 0;
-	st = ok ? TW_OK : tw_fail_errno(err, TW_IO, "%.120s cannot be written", fresh);
+	ok = fd >= 0 && tw_write_all(fd, p, n) && fsync(fd) == 0 && rename(fresh, path) == 0;
+	st = ok ? TW_OK
+	        : tw_fail_errno(err, tw_disk_status(errno), "%.120s cannot be replaced", path);
 	if (fd >= 0)
 		(void)close(fd);
-	if (st == TW_OK && rename(fresh, path) != 0)
-		st = tw_fail_errno(err, TW_IO, "%.120s cannot be renamed", fresh);
+	if (!ok)
+		(void)unlink(fresh);
 	return st;
 }
 

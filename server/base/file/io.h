@@ -20,6 +20,10 @@ ssize_t tw_read_some(int fd, void *p, size_t n);
 /* n bytes, or fewer if the file ends before; -1 on failure. */
 ssize_t tw_read_full(int fd, void *p, size_t n);
 ssize_t tw_pread_full(int fd, void *p, size_t n, uint64_t at);
+/* The beginning of a file, at most n bytes: their number, or -1 on failure. */
+ssize_t tw_file_read(const char *path, void *p, size_t n);
+/* The same as text of at most cap - 1 bytes; on failure false and "". */
+bool tw_file_text(const char *path, char *out, size_t cap);
 /* The complete content as hex digits and a 0. */
 enum tw_status tw_fd_hex(int fd, char *out, size_t cap, struct tw_err *err) TW_MUST_USE;
 bool tw_write_all(int fd, const void *p, size_t n);
@@ -33,7 +37,8 @@ bool tw_copy_fd(int from, int to, uint64_t *ret_bytes, bool *ret_reading);
 bool tw_copy_fd_from(int from, uint64_t at, int to, uint64_t *ret_bytes, bool *ret_reading);
 
 /* Replaces a small file, readable by its owner only: writes path.new, syncs and renames it, so that
- * a crash leaves the old or the new content.  The name is durable after tw_sync_folder. */
+ * a crash leaves the old or the new content.  TW_FULL if the disk is full.  The name is durable
+ * after tw_sync_folder. */
 enum tw_status tw_file_replace(
         const char *path, const void *p, size_t n, struct tw_err *err) TW_MUST_USE;
 /* Makes the names in a folder durable. */

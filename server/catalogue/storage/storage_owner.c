@@ -30,14 +30,9 @@ struct owners {
 
 static enum tw_status read_id(const char *path, char out[TW_STORAGE_OWNER], struct tw_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t n = fd >= 0 ? tw_read_full(fd, out, TW_ID_BYTES - 1) : -1;
-	int why = errno;
+	const bool is_read = tw_file_text(path, out, TW_ID_BYTES);
 
-	if (fd >= 0)
-		(void)close(fd);
-	out[n > 0 ? n : 0] = '\0';
-	if (tw_ulid_valid(out) || (fd < 0 && why == ENOENT))
+	if (is_read ? tw_ulid_valid(out) : errno == ENOENT)
 		return TW_OK;
 	return tw_fail(err, TW_CONFLICT, "%.150s is damaged: restore it from a backup", path);
 }

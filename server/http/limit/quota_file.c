@@ -1,18 +1,15 @@
 /*
  * quota_file.c - the buckets on disk: a head, a line for each that is not empty, a keyed checksum.
  *
- * The file contains the secret, as slots depend on it.  It is written completely and renamed, but
- * not synced: a power failure costs at most that a minute's uploads are not counted.
+ * The file contains the secret, as slots depend on it.
  */
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "decoder/base/arena.h"
+#include "server/base/file/io.h"
 #include "server/http/limit/quota_int.h"
-
-enum { PATH_BYTES = 1500 };
 
 static const char magic[8] = "TWQUOTA2";
 
@@ -80,26 +77,6 @@ static enum tw_status put_all(
 	return st == TW_OK ? st : tw_fail(err, st, "no memory to store the quotas");
 }
 
-static enum tw_status write_file(const char *path, const struct tw_buf *b, struct tw_err *err)
-{
-	char temporary[PATH_BYTES];
-	FILE *f;
-	bool fine;
-
-	(void)snprintf(temporary, sizeof temporary, "%s.new", path);
-	f = fopen(temporary, "we");
-	fine = f && fwrite(b->data, 1, b->len, f) == b->len;
-	if (f && fclose(f) != 0)
-		fine = false;
-	if (!fine || rename(temporary, path) != 0) {
-		enum tw_status st = tw_fail_errno(err, TW_IO, "cannot store the quotas");
-
-		(void)remove(temporary);
-		return st;
-	}
-	return TW_OK;
-}
-
 static size_t most_bytes(void)
 {
 	return sizeof(struct head) + crypto_shorthash_BYTES +
@@ -117,7 +94,7 @@ enum tw_status tw_quota_save(
 	st = put_all(q, now_ms * 1000, &b, err);
 	(void)pthread_mutex_unlock(&q->lock);
 	if (st == TW_OK)
-		st = write_file(path, &b, err);
+		st = tw_file_replace(path, b.data, b.len, err);
 	tw_buf_done(&b);
 	return st;
 }
@@ -151,31 +128,21 @@ static void read_lines(struct tw_quota *q, const uint8_t *p, uint64_t n, int64_t
 	}
 }
 
-static enum tw_status read_file(
-        const char *path, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
-{
-	FILE *f = fopen(path, "re");
-	bool fine;
-
-	if (!f)
-		return tw_fail_errno(
-		        err, errno == ENOENT ? TW_NOT_FOUND : TW_IO, "cannot read the quotas");
-	*ret_n = fread(out, 1, cap, f);
-	fine = !ferror(f);
-	(void)fclose(f);
-	return fine ? TW_OK : tw_fail(err, TW_IO, "cannot read the quotas");
-}
-
 enum tw_status tw_quota_load(
         struct tw_quota *q, const char *path, int64_t now_ms, struct tw_err *err)
 {
 	size_t cap = most_bytes() + 1;
 	uint8_t *bytes = tw_mem_alloc(cap, 1);
 	struct head h = {0};
-	size_t n = 0;
-	enum tw_status st = bytes ? read_file(path, bytes, cap, &n, err) : tw_oom(err);
+	const ssize_t n = bytes ? tw_file_read(path, bytes, cap) : 0;
+	enum tw_status st = TW_OK;
 
-	if (st == TW_OK && !is_intact(bytes, n, &h))
+	if (!bytes)
+		st = tw_oom(err);
+	else if (n < 0)
+		st = tw_fail_errno(
+		        err, errno == ENOENT ? TW_NOT_FOUND : TW_IO, "cannot read the quotas");
+	else if (!is_intact(bytes, (size_t)n, &h))
 		st = tw_fail(
 		        err, TW_CORRUPT, "the stored quotas are damaged: counting starts again");
 	if (st == TW_OK) {

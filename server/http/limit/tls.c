@@ -1,11 +1,9 @@
 #include "server/http/limit/tls.h"
 
-#include <fcntl.h>
 #include <gnutls/x509.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "decoder/base/arena.h"
 #include "server/base/file/io.h"
@@ -76,18 +74,13 @@ static bool is_same(const struct stamp *a, const struct stamp *b)
 /* The file's bytes; wipe() clears memory that held a key. */
 static enum tw_status read_pem(const char *path, gnutls_datum_t *ret, struct tw_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	uint8_t *p = tw_mem_alloc(MAX_PEM, 1);
-	const ssize_t n = fd >= 0 && p ? tw_read_full(fd, p, MAX_PEM) : 0;
+	const ssize_t n = p ? tw_file_read(path, p, MAX_PEM) : 0;
 
-	if (fd < 0 || n < 0)
+	if (n < 0)
 		cannot_read(path, err);
-	if (fd >= 0)
-		(void)close(fd);
 	*ret = (gnutls_datum_t){p, n > 0 ? (unsigned)n : 0};
-	if (!p)
-		return tw_oom(err);
-	return fd < 0 || n < 0 ? TW_IO : TW_OK;
+	return !p ? tw_oom(err) : n < 0 ? TW_IO : TW_OK;
 }
 
 static void wipe(gnutls_datum_t *d)

@@ -3,7 +3,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,46 +69,20 @@ enum tw_status tw_resume_sync_folder(const struct tw_blobs *b, struct tw_err *er
 	return sync_folder(path, err);
 }
 
-/* Formats the text before writing it: json_dumpfd does not report every failed write. */
-static enum tw_status write_json(const char *path, const json_t *o, struct tw_err *err)
-{
-	char *text = tw_json_dumps(o, JSON_COMPACT);
-	enum tw_status st = TW_OK;
-	int fd;
-
-	if (!text)
-		return tw_oom(err);
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0 || !tw_write_all(fd, text, strlen(text)) || fsync(fd) != 0)
-		st = fail_errno("write", path, err);
-	if (fd >= 0)
-		(void)close(fd);
-	free(text); /* jansson's */
-	return st;
-}
-
 enum tw_status tw_resume_store(struct tw_blobs *b, const struct tw_resume *r, struct tw_err *err)
 {
 	char path[PATH_BYTES];
-	char temporary[PATH_BYTES];
 	json_t *o = json_pack("{ss ss sI sI ss ss ss}", "project_id", r->project_id, "key_id",
 	        r->key_id, "length", (json_int_t)r->length, "expires_ms", (json_int_t)r->expires_ms,
 	        "key", r->key, "metadata", r->metadata, "trace_id", r->trace_id);
+	char *text = tw_json_dumps(o, JSON_COMPACT);
 	enum tw_status st;
 
-	if (!o)
-		return tw_oom(err);
-	tw_resume_path(b, r->id, ".new", temporary, sizeof temporary);
 	tw_resume_path(b, r->id, ".json", path, sizeof path);
-	st = write_json(temporary, o, err);
+	st = text ? tw_file_replace(path, text, strlen(text), err) : tw_oom(err);
 	json_decref(o);
-	if (st == TW_OK && rename(temporary, path) != 0)
-		st = fail_errno("rename", path, err);
-	if (st != TW_OK) {
-		(void)unlink(temporary);
-		return st;
-	}
-	return tw_resume_sync_folder(b, err);
+	free(text); /* jansson's */
+	return st == TW_OK ? tw_resume_sync_folder(b, err) : st;
 }
 
 /* --- reading an upload's state --- */

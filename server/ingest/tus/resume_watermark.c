@@ -33,14 +33,9 @@ static enum tw_status fail_errno(const char *doing, const char *path, struct tw_
 /* Without a boot id, each start counts as the same boot, and a part is trusted as stored. */
 static void read_boot(char ret[BOOT + 1])
 {
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-
-	memcpy(ret, no_boot, BOOT + 1);
-	if (fd < 0)
-		return;
-	if (tw_read_full(fd, ret, BOOT) != BOOT)
+	(void)tw_file_text("/proc/sys/kernel/random/boot_id", ret, BOOT + 1);
+	if (strlen(ret) != BOOT)
 		memcpy(ret, no_boot, BOOT + 1);
-	(void)close(fd);
 }
 
 enum tw_status tw_resume_write_watermark(
@@ -65,20 +60,17 @@ enum tw_status tw_resume_write_watermark(
 uint64_t tw_resume_trusted_bytes(
         const struct tw_blobs *b, const char *id, uint64_t size, bool *ret_of_this_boot)
 {
-	char path[PATH_BYTES], boot[BOOT + 1], line[MARK + 1] = "";
+	char path[PATH_BYTES], boot[BOOT + 1], line[MARK + 1];
 	uint64_t offset = 0;
 	bool whole;
-	int fd;
 
 	*ret_of_this_boot = true;
 	tw_resume_path(b, id, ".mark", path, sizeof path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0) /* it exists before the first byte is received, except for uploads of older
-	               versions */
+	if (!tw_file_text(path, line, sizeof line)) /* it exists before the first byte is received,
+	                                             * except for uploads of older versions */
 		return errno == ENOENT ? size : 0;
-	whole = tw_pread_full(fd, line, MARK, 0) == MARK &&
+	whole = strlen(line) == MARK &&
 	        tw_str_u64((struct tw_str){line, OFFSET}, UINT64_MAX, &offset);
-	(void)close(fd);
 	read_boot(boot);
 	*ret_of_this_boot = whole && memcmp(line + OFFSET + 1, boot, BOOT) == 0;
 	if (!whole || *ret_of_this_boot)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/base/clock.h"
+#include "server/base/file/io.h"
 
 enum {
 	HOSTS_MAX = 8,
@@ -112,19 +113,10 @@ static char *copy_of(const char *text)
 static enum tw_status read_password(
         const struct tw_clickhouse *c, char out[PASSWORD_BYTES], struct tw_err *err)
 {
-	FILE *f;
-	size_t n;
-
 	out[0] = '\0';
-	if (!c->password_file[0])
-		return TW_OK;
-	f = fopen(c->password_file, "re");
-	if (!f)
+	if (c->password_file[0] && !tw_file_text(c->password_file, out, PASSWORD_BYTES))
 		return tw_fail_errno(err, TW_IO, "cannot read %s", c->password_file);
-	n = fread(out, 1, PASSWORD_BYTES - 1, f);
-	out[n] = '\0';
 	out[strcspn(out, "\r\n")] = '\0';
-	(void)fclose(f);
 	return TW_OK;
 }
 
