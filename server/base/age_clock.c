@@ -27,7 +27,7 @@ struct tw_age_clock {
 
 static void path_of(const struct tw_age_clock *c, char out[PATH_BYTES])
 {
-	(void)snprintf(out, PATH_BYTES, "%s/retention.time", c->data_dir);
+	(void)snprintf(out, PATH_BYTES, "%s/" TW_AGE_CLOCK_FILE, c->data_dir);
 }
 
 static void load(struct tw_age_clock *c)

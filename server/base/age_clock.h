@@ -15,6 +15,8 @@
 
 #include "decoder/base/err.h"
 
+#define TW_AGE_CLOCK_FILE "retention.time" /* in a data folder that a server has used */
+
 struct tw_age_clock;
 
 /* If there is no file, the server starts for the first time and the time is the clock's.  If the

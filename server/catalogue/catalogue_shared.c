@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
@@ -51,27 +52,39 @@ enum tw_status tw_catalogue_take_folder(
 	return tw_cat_end(c, w, st, err);
 }
 
-/* SQLite: a record lock on data/catalogue.db.lock.  It ends with the process, and a forked child
- * does not have it, so that a killed server can be started again at once. */
-enum tw_status tw_cat_hold_folder(struct tw_catalogue *c, struct tw_err *err)
+enum tw_status tw_catalogue_hold_file(const char *path, int *ret_fd, struct tw_err *err)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	char path[PATH_BYTES];
+	char name[PATH_BYTES];
+	enum tw_status st;
+	int fd;
 
-	if (c->serve_lock >= 0)
-		return TW_OK;
-	if (snprintf(path, sizeof path, "%s.lock", c->path) >= (int)sizeof path)
+	if (snprintf(name, sizeof name, "%s.lock", path) >= (int)sizeof name)
 		return tw_fail(err, TW_BAD_REQUEST, "the data folder's path is too long");
-	c->serve_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (c->serve_lock < 0)
-		return tw_fail_errno(err, TW_IO, "%.120s cannot be opened", path);
-	if (fcntl(c->serve_lock, F_SETLK, &lock) == 0)
+	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return tw_fail_errno(err, TW_IO, "%.120s cannot be opened", name);
+	if (fcntl(fd, F_SETLK, &lock) == 0) {
+		*ret_fd = fd;
 		return TW_OK;
-	if (errno != EACCES && errno != EAGAIN)
-		return tw_fail_errno(err, TW_IO, "%.120s cannot be locked", path);
-	return tw_fail(err, TW_BUSY,
-	        "another server uses this data folder: stop it, or start this server with a "
-	        "different data folder");
+	}
+	st = errno == EACCES || errno == EAGAIN
+	             ? tw_fail(err, TW_BUSY, "another process uses this data folder")
+	             : tw_fail_errno(err, TW_IO, "%.120s cannot be locked", name);
+	(void)close(fd);
+	return st;
+}
+
+enum tw_status tw_cat_hold_folder(struct tw_catalogue *c, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (c->serve_lock < 0)
+		st = tw_catalogue_hold_file(c->path, &c->serve_lock, err);
+	return st == TW_BUSY ? tw_fail(err, TW_BUSY,
+	                               "another server uses this data folder: stop it, or start "
+	                               "this server with a different data folder")
+	                     : st;
 }
 
 enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct tw_err *err)

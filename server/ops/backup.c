@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/base/age_clock.h"
 #include "server/base/file/io.h"
 #include "server/base/file/sha256.h"
 #include "server/catalogue/access/catalogue_project.h"
@@ -16,6 +17,7 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 
 enum { PATH_BYTES = 1500 };
+#define UNFINISHED "catalogue.new"
 
 struct run {
 	const struct tw_backup *b;
@@ -251,22 +253,70 @@ static void delete_all_unreferenced(struct run *r)
 
 /* --- the run --- */
 
+static bool is_there(const struct tw_backup *b, const char *name)
+{
+	char path[PATH_BYTES];
+
+	(void)snprintf(path, sizeof path, "%s/%s", tw_blobs_dir(b->to), name);
+	return access(path, F_OK) == 0;
+}
+
+static bool has_uploads(const struct tw_backup *b)
+{
+	char path[PATH_BYTES];
+	bool found = false;
+
+	for (unsigned i = 0; i < 256 && !found; i++) {
+		struct dirent *e;
+		DIR *d;
+
+		(void)snprintf(path, sizeof path, "%s/blobs/%02x", tw_blobs_dir(b->to), i);
+		d = opendir(path);
+		while (d && !found && (e = readdir(d)))
+			found = strlen(e->d_name) == TW_SHA256_HEX - 1;
+		if (d)
+			(void)closedir(d);
+	}
+	return found;
+}
+
+/* Whether files of the target may be deleted. */
 static enum tw_status may_replace(const struct tw_backup *b, struct tw_err *err)
 {
+	const char *const to = tw_blobs_dir(b->to);
 	char path[PATH_BYTES];
 	bool strange = false;
 	enum tw_status st;
 
-	(void)snprintf(path, sizeof path, "%s/catalogue.db", tw_blobs_dir(b->to));
-	if (b->replace || access(path, F_OK) != 0)
+	if (is_there(b, "catalogue.url"))
+		return tw_fail(err, TW_CONFLICT,
+		        "%.120s is the data folder of a server with its catalogue in PostgreSQL: "
+		        "use another folder",
+		        to);
+	if (b->replace)
 		return TW_OK;
+	if (!is_there(b, "catalogue.db"))
+		return is_there(b, UNFINISHED) || !has_uploads(b)
+		               ? TW_OK
+		               : tw_fail(err, TW_CONFLICT,
+		                         "%.120s has files but no catalogue: it may be a data "
+		                         "folder that lost it; use another folder, or set "
+		                         "--replace",
+		                         to);
+	(void)snprintf(path, sizeof path, "%s/catalogue.db", to);
 	st = tw_catalogue_is_strange(b->catalogue, path, &strange, err);
-	if (st != TW_OK || !strange)
-		return st;
-	return tw_fail(err, TW_CONFLICT,
-	        "%.120s is a copy of another server, or of this one before its data folder was "
-	        "lost: it shares no project with this server; use another folder, or set --replace",
-	        tw_blobs_dir(b->to));
+	if (st == TW_OK && strange)
+		return tw_fail(err, TW_CONFLICT,
+		        "%.120s is a copy of another server, or of this one before its data folder "
+		        "was lost: it shares no project with this server; use another folder, or "
+		        "set --replace",
+		        to);
+	if (st == TW_OK && is_there(b, TW_AGE_CLOCK_FILE))
+		return tw_fail(err, TW_CONFLICT,
+		        "a server has run on %.120s, which may have traces of its own: use another "
+		        "folder, or set --replace",
+		        to);
+	return st;
 }
 
 static enum tw_status sync_path(const char *path, struct tw_err *err)
@@ -283,12 +333,13 @@ static enum tw_status sync_path(const char *path, struct tw_err *err)
 /* `copy` is closed, so its WAL is merged into it. */
 static enum tw_status publish_catalogue(struct run *r, const char *copy, struct tw_err *err)
 {
-	static const char *const journals[] = {"catalogue.db-wal", "catalogue.db-shm"};
+	static const char *const left[] = {
+	        "catalogue.db-wal", "catalogue.db-shm", TW_AGE_CLOCK_FILE};
 	char path[PATH_BYTES];
 	enum tw_status st = sync_path(copy, err);
 
-	for (size_t i = 0; st == TW_OK && i < 2; i++) { /* of a server on the backup */
-		(void)snprintf(path, sizeof path, "%s/%s", tw_blobs_dir(r->b->to), journals[i]);
+	for (size_t i = 0; st == TW_OK && i < sizeof left / sizeof *left; i++) { /* by a server */
+		(void)snprintf(path, sizeof path, "%s/%s", tw_blobs_dir(r->b->to), left[i]);
 		(void)unlink(path);
 	}
 	(void)snprintf(path, sizeof path, "%s/catalogue.db", tw_blobs_dir(r->b->to));
@@ -323,26 +374,42 @@ static enum tw_status delete_old_files(struct run *r, struct tw_err *err)
 	return st;
 }
 
+static enum tw_status run_all(struct run *r, struct tw_err *err)
+{
+	char copy[PATH_BYTES];
+	enum tw_status st = may_replace(r->b, err);
+
+	if (st != TW_OK)
+		return st;
+	(void)snprintf(copy, sizeof copy, "%s/" UNFINISHED, tw_blobs_dir(r->b->to));
+	st = copy_catalogue(r, copy, err);
+	if (st == TW_OK)
+		st = copy_files(r, err);
+	r->copy = tw_catalogue_close(r->copy);
+	if (st == TW_OK)
+		st = publish_catalogue(r, copy, err);
+	else if (is_there(r->b, "catalogue.db")) /* otherwise it marks an unfinished backup */
+		(void)unlink(copy);
+	return st == TW_OK ? delete_old_files(r, err) : st;
+}
+
 enum tw_status tw_backup_run(
         const struct tw_backup *backup, struct tw_backup_sums *ret, struct tw_err *err)
 {
 	struct run r = {.b = backup};
-	char copy[PATH_BYTES];
-	enum tw_status st = may_replace(backup, err);
+	char path[PATH_BYTES];
+	int lock = -1;
+	enum tw_status st;
 
-	if (st != TW_OK)
-		return st;
-	(void)snprintf(copy, sizeof copy, "%s/catalogue.new", tw_blobs_dir(backup->to));
-	st = copy_catalogue(&r, copy, err);
+	(void)snprintf(path, sizeof path, "%s/catalogue.db", tw_blobs_dir(backup->to));
+	st = tw_catalogue_hold_file(path, &lock, err);
+	if (st == TW_BUSY)
+		return tw_fail(err, TW_BUSY, "a server or another backup uses %.120s",
+		        tw_blobs_dir(backup->to));
 	if (st == TW_OK)
-		st = copy_files(&r, err);
-	r.copy = tw_catalogue_close(r.copy);
-	if (st == TW_OK)
-		st = publish_catalogue(&r, copy, err);
-	else
-		(void)unlink(copy);
-	if (st == TW_OK)
-		st = delete_old_files(&r, err);
+		st = run_all(&r, err);
+	if (lock >= 0)
+		(void)close(lock);
 	if (st == TW_OK)
 		*ret = r.sums;
 	return st;

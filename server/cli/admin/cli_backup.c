@@ -13,7 +13,7 @@
 #include "server/ops/backup.h"
 #include "server/storage/backup_mark.h"
 
-enum { TIMEOUT_S = 60, PART_BYTES = 64 << 20 };
+enum { TIMEOUT_S = 60, PART_BYTES = 64 << 20, PATH_BYTES = 1500 };
 
 static const char synopsis[] = "backup --data DIR --to FOLDER|s3://BUCKET[/PREFIX] [--s3-endpoint "
                                "URL] [--without-decoded] [--replace] [--json]";
@@ -57,6 +57,36 @@ static bool is_same_folder(const char *one, const char *other)
 	       a.st_ino == b.st_ino;
 }
 
+/* Whether path is the folder or below it; the end of path need not exist yet. */
+static bool is_within(const char *path, const char *folder)
+{
+	char at[PATH_BYTES];
+	struct stat here, above;
+	size_t n;
+
+	(void)snprintf(at, sizeof at, "%s", path);
+	while (stat(at, &here) != 0) {
+		char *slash = strrchr(at, '/');
+
+		if (!slash || slash == at) {
+			(void)snprintf(at, sizeof at, "%s", slash ? "/" : ".");
+			break;
+		}
+		*slash = '\0';
+	}
+	for (n = strlen(at); n < sizeof at - 4; n += 3) {
+		if (is_same_folder(at, folder))
+			return true;
+		if (stat(at, &here) != 0)
+			return false;
+		memcpy(at + n, "/..", 4);
+		if (stat(at, &above) != 0 ||
+		        (here.st_dev == above.st_dev && here.st_ino == above.st_ino))
+			return false; /* the root */
+	}
+	return false;
+}
+
 static enum tw_status run(const char *data, const char *to, struct tw_backup backup,
         struct tw_backup_sums *ret, struct tw_err *err)
 {
@@ -66,6 +96,10 @@ static enum tw_status run(const char *data, const char *to, struct tw_backup bac
 	if (is_same_folder(data, to))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "--to is the data folder itself: a backup needs a separate folder");
+	if (is_within(to, data) || is_within(data, to))
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "one of --to and --data contains the other: a backup needs a separate "
+		        "folder");
 	backup.left_out = print_skipped;
 	backup.step = step;
 	backup.arg = &bar;

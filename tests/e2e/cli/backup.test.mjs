@@ -152,6 +152,43 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		assert.ok(isWhole(to));
 	});
 
+	test('a target that may have data of its own is left alone', async (t) => {
+		const s = await startServer(t);
+		const id = await upload(s, 1);
+		await s.decoded(id);
+		const to = folder(t);
+		const uploads = (dir) => execFileSync('find', ['blobs', '-type', 'f'], { cwd: dir, encoding: 'utf8' }).split('\n').sort();
+		const all = await Promise.all(Array.from({ length: 3 }, () => backupBeside(s.data, to)));
+		assert.ok(all.some((b) => b.code === 0), 'one of several at once');
+		assert.equal(backup(s.data, to).code, 0);
+		assert.ok(isWhole(to));
+
+		const copy = await startServer(t, { data: to });
+		const later = await copy.post('/api/v1/traces', sampleTrace(99), { key: s.ingest });
+		await until(async () => (await copy.get(`/api/v1/traces/${later.json.id}`, { key: s.read })).json.state === 'ready', 'it is decoded');
+		const before = uploads(to);
+		for (const args of [[], ['--replace']]) assert.match(backup(s.data, to, ...args).output, /a server or another backup uses/);
+		await copy.stop();
+		assert.match(backup(s.data, to).output, /a server has run on .*, which may have traces of its own: use another folder, or set --replace/);
+		assert.deepEqual(uploads(to), before);
+		await copy.start();
+		assert.equal((await copy.get(`/api/v1/traces/${later.json.id}`, { key: s.read })).status, 200);
+		await copy.stop();
+
+		const lost = folder(t);
+		fs.cpSync(to, lost, { recursive: true });
+		for (const name of fs.readdirSync(lost)) if (name.startsWith('catalogue.db')) fs.rmSync(path.join(lost, name));
+		assert.match(backup(s.data, lost).output, /has files but no catalogue/);
+		fs.writeFileSync(path.join(lost, 'catalogue.url'), 'postgres://x/y\n');
+		assert.match(backup(s.data, lost, '--replace').output, /its catalogue in PostgreSQL: use another folder/);
+		assert.deepEqual(uploads(lost), before);
+
+		for (const at of ['copy', 'blobs/00', '.', 'new/..']) assert.equal(backup(s.data, path.join(s.data, at)).code, 2, at);
+		assert.equal(backup(s.data, path.dirname(s.data)).code, 2, 'the folder above');
+		assert.match(backup(s.data, to, '--replace').output, /^1 uploads in the backup: .* 1 obsolete files deleted/);
+		assert.equal(backup(s.data, to).code, 0, 'its own copy again');
+	});
+
 	test('unsupported cases are reported', async (t) => {
 		const s = await startServer(t);
 		assert.match(backup(s.data, s.data).output, /is the data folder itself/);
