@@ -48,6 +48,7 @@ static const struct meaning meanings[] = {
         {"57", TW_BUSY},     /* statement timeout; shutting down or starting */
         {"XX001", TW_CORRUPT},
         {"XX002", TW_CORRUPT},
+        {"42501", TW_IO}, /* the role lacks a privilege: not the statement's fault */
         {"0A", TW_BUG},
         {"22", TW_BUG},
         {"42", TW_BUG},

@@ -290,7 +290,7 @@ static unsigned explain_all(struct tw_db *db, char (*statements)[PLAN_SQL], size
 	fill_tables(db, rows / 4 + 1, rows, rows);
 	bad = count_growing(db, statements, n, few, seen, least);
 	for (size_t i = 0; i < GROWING; i++)
-		if (!seen[i]) {
+		if (!seen[i] && !text) { /* in large tables, ranges of pages are cheap */
 			print_message("does not grow: %s\n", growing[i].part);
 			bad++;
 		}
