@@ -31,11 +31,11 @@ const keyOf = (file, service) => engine.compose(file, ['exec', '-T', service, 't
 const byTls = (target) => new Promise((done) =>
 	https.get('https://localhost' + target, { rejectUnauthorized: false, agent: false }, (a) => a.resume().on('end', () => done(a.statusCode))).on('error', () => done(undefined)));
 
-describe('deploy/container by Docker', { skip: lacksDocker, timeout: 1_800_000 }, () => {
+describe('deploy/container by Docker', { skip: lacksDocker, timeout: 3_500_000 }, () => {
 	before(async () => {
 		await engine.start();
 		await engine.images();
-	}, { timeout: 1_500_000 });
+	}, { timeout: 3_000_000 });
 	after(() => engine.stop());
 
 	test('one server: healthy, takes a trace, keeps it over a new container, stops in time', async () => {

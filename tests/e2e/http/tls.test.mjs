@@ -128,9 +128,9 @@ test('many large bodies pass completely in both directions', async (t) => {
 	for (let i = 0; i < noise.length; i += 4) noise.writeUInt32LE((Math.imul(i, 2654435761) ^ (i << 7)) >>> 0, i);
 	const { id } = json(await ask(s, 'POST', '/api/v1/traces?format=auto', { key: s.ingest, body: sampleTrace(9) }).then((a) => (a.status < 300 ? a : ask(s, 'POST', '/api/v1/traces', { key: s.ingest, body: sampleTrace(9) }))));
 	const all = await Promise.all([...Array(24)].map((_, i) => (i % 2
-		? ask(s, 'PUT', `/api/v1/builds/b${i}/methods?wait=60`, { key: s.ingest, body: noise }) // refused after all of it was read
+		? ask(s, 'PUT', `/api/v1/builds/b${i}/methods?wait=60`, { key: s.ingest, body: noise }) // refused after all of it was read; a slow server does so after its 202
 		: ask(s, 'GET', `/api/v1/traces/${id}/raw/trace`))));
-	for (const [i, a] of all.entries()) assert.ok(i % 2 ? a.status >= 400 && a.status < 500 : a.status === 200, `${i}: ${a.status}`);
+	for (const [i, a] of all.entries()) assert.ok(i % 2 ? a.status === 202 || (a.status >= 400 && a.status < 500) : a.status === 200, `${i}: ${a.status}`);
 	assert.equal((await ask(s, 'GET', '/healthz')).status, 200);
 });
 
