@@ -182,16 +182,7 @@ enum tw_status tw_cat_anr_triage(struct tw_db *w, const char *project_id, const 
 {
 	enum tw_status st = is_known(w, project_id, key, err);
 
-	if (st == TW_OK)
-		st = store(w, project_id, key, what, err);
-	return st == TW_OK
-	               ? tw_cat_audit(w,
-	                         &(struct tw_change){"anr.change", project_id, key,
-	                                 .facts = {{"status",
-	                                                   tw_regress_status_names[what->status]},
-	                                         {"owner", what->owner}}},
-	                         err)
-	               : st;
+	return st == TW_OK ? store(w, project_id, key, what, err) : st;
 }
 
 enum tw_status tw_cat_anr_has_returned(struct tw_db *db, const char *project_id, const char *key,

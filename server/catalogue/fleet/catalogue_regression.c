@@ -403,14 +403,5 @@ enum tw_status tw_cat_regression_triage(struct tw_db *w, const char *project_id,
 		        " muted_until_ms=? WHERE project_id=? AND regression_id=?",
 		        "itttitt", (int64_t)what->status, what->fixed_in, what->owner, what->note,
 		        what->muted_until_ms, project_id, id);
-	if (st == TW_OK)
-		st = note_triage(w, project_id, id, before, what, err);
-	return st == TW_OK
-	               ? tw_cat_audit(w,
-	                         &(struct tw_change){"regression.change", project_id, id,
-	                                 .facts = {{"status",
-	                                                   tw_regress_status_names[what->status]},
-	                                         {"owner", what->owner}}},
-	                         err)
-	               : st;
+	return st == TW_OK ? note_triage(w, project_id, id, before, what, err) : st;
 }

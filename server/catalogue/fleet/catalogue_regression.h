@@ -59,7 +59,7 @@ struct tw_triage { /* a change by a person */
 	int64_t muted_until_ms;
 };
 struct tw_db;
-/* Within a transaction; adds its audit entry.  TW_NOT_FOUND. */
+/* Within a transaction; the caller adds the audit entry.  TW_NOT_FOUND. */
 enum tw_status tw_cat_regression_triage(struct tw_db *w, const char *project_id, const char *id,
         const struct tw_triage *what, struct tw_err *err) TW_MUST_USE;
 

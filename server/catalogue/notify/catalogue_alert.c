@@ -205,30 +205,23 @@ enum tw_status tw_catalogue_alerts_of(struct tw_catalogue *c, const char *projec
 static enum tw_status triage_alert(struct tw_db *w, const char *project_id, const char *id,
         const struct tw_triage *what, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_change(w, "no such alert", err, /* primary key */
+	return tw_cat_change(w, "no such alert", err, /* primary key */
 	        "UPDATE alert SET status=?3, fixed_in=?4, owner=?5, note=?6, muted_until_ms=?7"
 	        " WHERE project_id=?1 AND alert_id=?2",
 	        "ttittti", project_id, id, (int64_t)what->status, what->fixed_in, what->owner,
 	        what->note, what->muted_until_ms);
-
-	return st == TW_OK
-	               ? tw_cat_audit(w,
-	                         &(struct tw_change){"alert.answer", project_id, id,
-	                                 .facts = {{"status",
-	                                                   tw_regress_status_names[what->status]},
-	                                         {"owner", what->owner}}},
-	                         err)
-	               : st;
 }
 
 enum tw_status tw_catalogue_triage(struct tw_catalogue *c, const char *project_id,
         const struct tw_triage_item *items, size_t n, struct tw_err *err)
 {
-	static enum tw_status (*const apply[])(struct tw_db *, const char *, const char *,
-	        const struct tw_triage *,
-	        struct tw_err *) = {[TW_TRIAGE_REGRESSION] = tw_cat_regression_triage,
-	        [TW_TRIAGE_ANR] = tw_cat_anr_triage,
-	        [TW_TRIAGE_ALERT] = triage_alert};
+	static const struct {
+		const char *action;
+		enum tw_status (*apply)(struct tw_db *, const char *, const char *,
+		        const struct tw_triage *, struct tw_err *);
+	} kinds[] = {[TW_TRIAGE_REGRESSION] = {"regression.change", tw_cat_regression_triage},
+	        [TW_TRIAGE_ANR] = {"anr.change", tw_cat_anr_triage},
+	        [TW_TRIAGE_ALERT] = {"alert.answer", triage_alert}};
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
@@ -239,8 +232,16 @@ enum tw_status tw_catalogue_triage(struct tw_catalogue *c, const char *project_i
 			st = tw_cat_lock(w, TW_ALONE_ANR, "", true, err);
 			break;
 		}
-	for (size_t i = 0; i < n && st == TW_OK; i++)
-		st = apply[items[i].kind](w, project_id, items[i].id, &items[i].what, err);
+	for (size_t i = 0; i < n && st == TW_OK; i++) {
+		const struct tw_triage_item *of = &items[i];
+		const struct tw_change change = {kinds[of->kind].action, project_id, of->id,
+		        .facts = {{"status", tw_regress_status_names[of->what.status]},
+		                {"owner", of->what.owner}}};
+
+		st = kinds[of->kind].apply(w, project_id, of->id, &of->what, err);
+		if (st == TW_OK)
+			st = tw_cat_audit(w, &change, err);
+	}
 	return tw_cat_end(c, w, st, err);
 }
 
