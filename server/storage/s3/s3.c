@@ -1,5 +1,6 @@
 #include "server/storage/s3/s3.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -19,33 +20,22 @@ enum {
 	ONCE_S = 5
 };
 
-static const struct tw_s3_request nothing_sent = {.to_fd = -1, .from_fd = -1};
+/* Of no body. */
+#define REQUEST(op_, method_, key_, ...)                                                           \
+	{                                                                                          \
+		.op = (op_), .method = (method_), .key = (key_), .to_fd = -1, .from_fd = -1,       \
+		__VA_ARGS__                                                                        \
+	}
 
 /* --- checksums --- */
 
-static unsigned nibble(char c)
-{
-	return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10) & 15U;
-}
-
 void tw_s3_checksum(const char *sha256, char ret[TW_S3_CHECKSUM])
 {
-	static const char digits[] =
-	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	char *at = ret;
+	uint8_t hash[32] = {0};
 
-	for (size_t i = 0; i < 33; i += 3) { /* 32 bytes, and a missing one */
-		uint32_t three = 0;
-
-		for (size_t k = i; k < i + 3; k++)
-			three = three << 8 |
-			        (k < 32 ? nibble(sha256[2 * k]) << 4 | nibble(sha256[2 * k + 1])
-			                : 0);
-		for (int shift = 18; shift >= 0; shift -= 6)
-			*at++ = digits[three >> shift & 63];
-	}
-	at[-1] = '=';
-	*at = '\0';
+	(void)sodium_hex2bin(hash, sizeof hash, sha256, strlen(sha256), NULL, NULL, NULL);
+	(void)sodium_bin2base64(
+	        ret, TW_S3_CHECKSUM, hash, sizeof hash, sodium_base64_VARIANT_ORIGINAL);
 }
 
 static enum tw_status hash_range(
@@ -73,20 +63,25 @@ static enum tw_status hash_range(
 
 /* --- metadata --- */
 
+/* For the status alone. */
+static enum tw_status ask(struct tw_s3 *s, const struct tw_s3_request *r, struct tw_err *err)
+{
+	struct tw_s3_answer a;
+	enum tw_status st = tw_s3_ask(s, r, &a, err);
+
+	tw_s3_answer_done(&a);
+	return st;
+}
+
 /* A HEAD's 404 has no text that distinguishes a missing object from a missing bucket, or the store
  * from a proxy. */
 static enum tw_status explain_missing(struct tw_s3 *s, const char *key, struct tw_err *err)
 {
-	struct tw_s3_request r = nothing_sent;
-	struct tw_s3_answer a;
+	struct tw_s3_request r = REQUEST(TW_S3_GET, "GET", key);
 	enum tw_status st;
 
-	r.op = TW_S3_GET;
-	r.method = "GET";
-	r.key = key;
 	r.headers[r.n_headers++] = (struct tw_s3_header){"range", "bytes=0-0"};
-	st = tw_s3_ask(s, &r, &a, err);
-	tw_s3_answer_done(&a);
+	st = ask(s, &r, err);
 	return st == TW_OK
 	               ? tw_fail(err, TW_BUSY,
 	                         "the store reports both that %.90s exists and that it does not",
@@ -97,14 +92,10 @@ static enum tw_status explain_missing(struct tw_s3 *s, const char *key, struct t
 enum tw_status tw_s3_look(
         struct tw_s3 *s, const char *key, struct tw_s3_kept *ret, struct tw_err *err)
 {
-	struct tw_s3_request r = nothing_sent;
+	const struct tw_s3_request r = REQUEST(TW_S3_HEAD, "HEAD", key);
 	struct tw_s3_answer a;
-	enum tw_status st;
+	enum tw_status st = tw_s3_ask(s, &r, &a, err);
 
-	r.op = TW_S3_HEAD;
-	r.method = "HEAD";
-	r.key = key;
-	st = tw_s3_ask(s, &r, &a, err);
 	if (st == TW_OK) {
 		*ret = (struct tw_s3_kept){.bytes = a.length, .modified_ms = a.modified_ms};
 		memcpy(ret->sha256, a.sha256, sizeof ret->sha256);
@@ -142,23 +133,15 @@ static enum tw_status verify(struct tw_s3 *s, const struct tw_s3_object *o, stru
 static enum tw_status put_whole(
         struct tw_s3 *s, const struct tw_s3_object *o, int fd, struct tw_err *err)
 {
-	struct tw_s3_request r = nothing_sent;
-	struct tw_s3_answer a;
+	struct tw_s3_request r = REQUEST(TW_S3_PUT, "PUT", o->key, .sha256 = o->sha256);
 	char checksum[TW_S3_CHECKSUM];
-	enum tw_status st;
 
 	tw_s3_checksum(o->sha256, checksum);
-	r.op = TW_S3_PUT;
-	r.method = "PUT";
-	r.key = o->key;
 	r.headers[r.n_headers++] = (struct tw_s3_header){"x-amz-checksum-sha256", checksum};
 	r.headers[r.n_headers++] = (struct tw_s3_header){"x-amz-meta-sha256", o->sha256};
-	r.sha256 = o->sha256;
 	r.from_fd = fd;
 	r.from_bytes = r.bytes = o->bytes;
-	st = tw_s3_ask(s, &r, &a, err);
-	tw_s3_answer_done(&a);
-	return st;
+	return ask(s, &r, err);
 }
 
 /* --- multipart uploads --- */
@@ -174,16 +157,12 @@ struct parts {
 
 static enum tw_status begin_parts(struct parts *p, struct tw_err *err)
 {
-	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_request r = REQUEST(TW_S3_PART, "POST", p->o->key, .query = "uploads=");
 	struct tw_s3_answer a;
 	struct tw_buf escaped;
 	char id[ID_BYTES];
 	enum tw_status st;
 
-	r.op = TW_S3_PART;
-	r.method = "POST";
-	r.key = p->o->key;
-	r.query = "uploads=";
 	r.headers[r.n_headers++] = (struct tw_s3_header){"x-amz-meta-sha256", p->o->sha256};
 	st = tw_s3_ask(p->s, &r, &a, err);
 	if (st == TW_OK) {
@@ -205,19 +184,15 @@ static enum tw_status put_part(struct parts *p, unsigned number, uint64_t at, st
 {
 	uint64_t left = p->o->bytes - at;
 	char query[QUERY_BYTES], sha256[TW_SHA256_HEX];
-	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_request r =
+	        REQUEST(TW_S3_PART, "PUT", p->o->key, .query = query, .sha256 = sha256);
 	struct tw_s3_answer a;
 	enum tw_status st;
 
-	r.op = TW_S3_PART;
-	r.method = "PUT";
-	r.key = p->o->key;
 	r.from_fd = p->fd;
 	r.from_at = at;
 	r.from_bytes = r.bytes = left < p->size ? left : p->size;
 	(void)snprintf(query, sizeof query, "partNumber=%u&uploadId=%s", number, p->id);
-	r.query = query;
-	r.sha256 = sha256;
 	st = hash_range(p->fd, at, r.from_bytes, sha256, err);
 	if (st != TW_OK)
 		return st;
@@ -234,7 +209,8 @@ static enum tw_status put_part(struct parts *p, unsigned number, uint64_t at, st
 static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 {
 	char query[QUERY_BYTES], sha256[TW_SHA256_HEX], code[64];
-	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_request r =
+	        REQUEST(TW_S3_PART, "POST", p->o->key, .query = query, .sha256 = sha256);
 	struct tw_s3_answer a;
 	uint8_t hash[32];
 	enum tw_status st;
@@ -242,18 +218,13 @@ static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 	(void)tw_buf_printf(&p->done, "</CompleteMultipartUpload>");
 	if (tw_buf_status(&p->done) != TW_OK)
 		return tw_oom(err);
-	r.op = TW_S3_PART;
-	r.method = "POST";
-	r.key = p->o->key;
 	(void)snprintf(query, sizeof query, "uploadId=%s", p->id);
-	r.query = query;
 	r.text = tw_buf_str(&p->done);
 	r.bytes = p->o->bytes; /* the store copies them, without output */
 	r.silent = true;
 	r.from_bytes = p->done.len;
 	tw_sha256_bytes(r.text, hash);
 	tw_sha256_hex(hash, sha256);
-	r.sha256 = sha256;
 	st = tw_s3_ask(p->s, &r, &a, err);
 	if (st == TW_OK) {
 		tw_xml_text(tw_buf_str(&a.text), "Code", code, sizeof code);
@@ -269,18 +240,12 @@ static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 static enum tw_status abort_parts(
         struct tw_s3 *s, const char *key, const char *id, struct tw_err *err)
 {
-	struct tw_s3_request r = nothing_sent;
-	struct tw_s3_answer a;
 	char query[QUERY_BYTES];
+	const struct tw_s3_request r = REQUEST(TW_S3_PART, "DELETE", key, .query = query);
 	enum tw_status st;
 
-	r.op = TW_S3_PART;
-	r.method = "DELETE";
-	r.key = key;
 	(void)snprintf(query, sizeof query, "uploadId=%s", id);
-	r.query = query;
-	st = tw_s3_ask(s, &r, &a, err);
-	tw_s3_answer_done(&a);
+	st = ask(s, &r, err);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
@@ -328,16 +293,13 @@ enum tw_status tw_s3_put(struct tw_s3 *s, const struct tw_s3_object *o, int fd, 
 enum tw_status tw_s3_get(struct tw_s3 *s, const char *key, int fd, char ret_sha256[TW_SHA256_HEX],
         uint64_t *ret_bytes, struct tw_err *err)
 {
-	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_request r = REQUEST(TW_S3_GET, "GET", key);
 	struct tw_s3_kept o = {.bytes = 0};
 	struct tw_s3_answer a;
 	enum tw_status st = tw_s3_look(s, key, &o, err); /* the size determines the time limit */
 
 	if (st != TW_OK)
 		return st;
-	r.op = TW_S3_GET;
-	r.method = "GET";
-	r.key = key;
 	r.to_fd = fd;
 	r.bytes = o.bytes;
 	st = tw_s3_ask(s, &r, &a, err);
@@ -354,16 +316,11 @@ enum tw_status tw_s3_get(struct tw_s3 *s, const char *key, int fd, char ret_sha2
 enum tw_status tw_s3_delete(
         struct tw_s3 *s, const char *key, bool once, bool *ret_doubt, struct tw_err *err)
 {
-	struct tw_s3_request r = nothing_sent;
+	const struct tw_s3_request r =
+	        REQUEST(TW_S3_DELETE, "DELETE", key, .once = once, .timeout_s = once ? ONCE_S : 0);
 	struct tw_s3_answer a;
-	enum tw_status st;
+	enum tw_status st = tw_s3_ask(s, &r, &a, err);
 
-	r.op = TW_S3_DELETE;
-	r.once = once;
-	r.timeout_s = once ? ONCE_S : 0;
-	r.method = "DELETE";
-	r.key = key;
-	st = tw_s3_ask(s, &r, &a, err);
 	*ret_doubt = a.unanswered > 0;
 	tw_s3_answer_done(&a);
 	return st == TW_NOT_FOUND ? TW_OK : st;
@@ -425,7 +382,8 @@ static enum tw_status request_page(
         struct listing *l, const char *prefix, unsigned most, struct tw_err *err)
 {
 	char query[QUERY_BYTES * 2];
-	struct tw_s3_request r = nothing_sent;
+	const struct tw_s3_request r =
+	        REQUEST(TW_S3_LIST, "GET", "", .query = query, .timeout_s = l->timeout_s);
 	struct tw_s3_answer a;
 	struct tw_buf escaped;
 	enum tw_status st;
@@ -437,11 +395,6 @@ static enum tw_status request_page(
 	        l->more ? "continuation-token=" : "", l->more ? l->next : "", l->more ? "&" : "",
 	        most, (int)escaped.len, escaped.len ? (const char *)escaped.data : "");
 	tw_buf_done(&escaped);
-	r.op = TW_S3_LIST;
-	r.method = "GET";
-	r.key = "";
-	r.query = query;
-	r.timeout_s = l->timeout_s;
 	st = tw_s3_ask(l->s, &r, &a, err);
 	if (st == TW_OK && l->each)
 		st = take_page(l, tw_buf_str(&a.text), err);
@@ -472,17 +425,10 @@ enum tw_status tw_s3_probe(struct tw_s3 *s, struct tw_err *err)
 /* A HEAD costs a twelfth of a listing; the key never exists. */
 enum tw_status tw_s3_ping(struct tw_s3 *s, struct tw_err *err)
 {
-	struct tw_s3_request r = nothing_sent;
-	struct tw_s3_answer a;
-	enum tw_status st;
+	const struct tw_s3_request r =
+	        REQUEST(TW_S3_HEAD, "HEAD", "owner/ping", .once = true, .timeout_s = PING_S);
+	enum tw_status st = ask(s, &r, err);
 
-	r.op = TW_S3_HEAD;
-	r.method = "HEAD";
-	r.key = "owner/ping";
-	r.once = true;
-	r.timeout_s = PING_S;
-	st = tw_s3_ask(s, &r, &a, err);
-	tw_s3_answer_done(&a);
 	return st == TW_NOT_FOUND || st == TW_DENIED ? TW_OK : st;
 }
 
@@ -490,11 +436,11 @@ enum tw_status tw_s3_ping(struct tw_s3 *s, struct tw_err *err)
 static enum tw_status drop_parts_of(
         struct tw_s3 *s, const char *folder, int64_t before_ms, uint64_t *ret, struct tw_err *err)
 {
-	struct tw_s3_request r = nothing_sent;
+	char query[QUERY_BYTES], ours[TW_S3_NAME];
+	const struct tw_s3_request r = REQUEST(TW_S3_LIST, "GET", "", .query = query);
 	struct tw_str one, rest;
 	struct tw_s3_answer a;
 	const char *place = tw_s3_prefix(s);
-	char query[QUERY_BYTES], ours[TW_S3_NAME];
 	struct tw_buf prefix;
 	enum tw_status st;
 
@@ -504,10 +450,6 @@ static enum tw_status drop_parts_of(
 	(void)snprintf(query, sizeof query, "prefix=%.*s&uploads=", (int)prefix.len,
 	        prefix.len ? (const char *)prefix.data : "");
 	tw_buf_done(&prefix);
-	r.op = TW_S3_LIST;
-	r.method = "GET";
-	r.key = "";
-	r.query = query;
 	st = tw_s3_ask(s, &r, &a, err);
 	rest = tw_buf_str(&a.text);
 	while (st == TW_OK && tw_xml_next(&rest, "Upload", &one)) {
@@ -548,16 +490,12 @@ enum tw_status tw_s3_drop_parts(
 enum tw_status tw_s3_put_address(struct tw_s3 *s, const struct tw_s3_object *o, unsigned expires_s,
         struct tw_buf *out, struct tw_err *err)
 {
-	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_request r = REQUEST(TW_S3_PUT, "PUT", o->key, .sha256 = TW_S3_UNSIGNED);
 	char checksum[TW_S3_CHECKSUM], length[24];
 
 	tw_s3_checksum(o->sha256, checksum);
 	(void)snprintf(length, sizeof length, "%llu", (unsigned long long)o->bytes);
-	r.op = TW_S3_PUT;
-	r.method = "PUT";
-	r.key = o->key;
 	r.headers[r.n_headers++] = (struct tw_s3_header){"content-length", length};
 	r.headers[r.n_headers++] = (struct tw_s3_header){"x-amz-checksum-sha256", checksum};
-	r.sha256 = TW_S3_UNSIGNED;
 	return tw_s3_address(s, &r, expires_s, out, err);
 }
