@@ -168,64 +168,44 @@ static struct tw_throttle_cost buckets_of(const struct tw_throttle *t, struct ke
 	return cost;
 }
 
-static enum tw_status use_shared(
-        struct tw_throttle *t, struct keys k, bool take, int64_t *ret_wait_ms, struct tw_err *err)
+/* `take`: counts an attempt, if there is no wait. */
+static enum tw_status check(struct tw_throttle *t, struct keys k, bool take, int64_t now_ms,
+        unsigned *ret_wait_s, struct tw_err *err)
 {
-	const struct tw_throttle_cost cost = buckets_of(t, k);
+	int64_t wait_ms = 0;
 
-	return t->with.take(t->with.arg, &cost, take, ret_wait_ms, err);
+	if (t->with.take) {
+		const struct tw_throttle_cost cost = buckets_of(t, k);
+		enum tw_status st = t->with.take(t->with.arg, &cost, take, &wait_ms, err);
+
+		return st == TW_OK ? fail_wait(wait_ms, ret_wait_s, err) : st;
+	}
+	(void)pthread_mutex_lock(&t->lock);
+	wait_ms = longest_wait(t, k, now_ms);
+	if (take && wait_ms == 0)
+		count(t, k, now_ms);
+	(void)pthread_mutex_unlock(&t->lock);
+	return fail_wait(wait_ms, ret_wait_s, err);
 }
 
 enum tw_status tw_throttle_try(struct tw_throttle *t, const char *account, const char *address,
         int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
 {
-	struct keys k = keys_of(t, account, address);
-	int64_t wait_ms = 0;
-	enum tw_status st;
-
-	if (t->with.take) {
-		st = use_shared(t, k, true, &wait_ms, err);
-		return st == TW_OK ? fail_wait(wait_ms, ret_wait_s, err) : st;
-	}
-	(void)pthread_mutex_lock(&t->lock);
-	wait_ms = longest_wait(t, k, now_ms);
-	if (wait_ms == 0)
-		count(t, k, now_ms);
-	(void)pthread_mutex_unlock(&t->lock);
-	return fail_wait(wait_ms, ret_wait_s, err);
+	return check(t, keys_of(t, account, address), true, now_ms, ret_wait_s, err);
 }
 
 enum tw_status tw_throttle_check(struct tw_throttle *t, const char *account, const char *address,
         int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
 {
-	struct keys k = keys_of(t, account, address);
-	int64_t wait_ms = 0;
-	enum tw_status st;
-
-	if (t->with.take) {
-		st = use_shared(t, k, false, &wait_ms, err);
-		return st == TW_OK ? fail_wait(wait_ms, ret_wait_s, err) : st;
-	}
-	(void)pthread_mutex_lock(&t->lock);
-	wait_ms = longest_wait(t, k, now_ms);
-	(void)pthread_mutex_unlock(&t->lock);
-	return fail_wait(wait_ms, ret_wait_s, err);
+	return check(t, keys_of(t, account, address), false, now_ms, ret_wait_s, err);
 }
 
 void tw_throttle_wrong(
         struct tw_throttle *t, const char *account, const char *address, int64_t now_ms)
 {
-	struct keys k = keys_of(t, account, address);
-	int64_t wait_ms = 0;
+	unsigned wait_s;
 
-	if (t->with.take) {
-		(void)use_shared(t, k, true, &wait_ms, NULL);
-		return;
-	}
-	(void)pthread_mutex_lock(&t->lock);
-	if (longest_wait(t, k, now_ms) == 0)
-		count(t, k, now_ms);
-	(void)pthread_mutex_unlock(&t->lock);
+	(void)check(t, keys_of(t, account, address), true, now_ms, &wait_s, NULL);
 }
 
 void tw_throttle_right(struct tw_throttle *t, const char *account, const char *address)
