@@ -311,13 +311,22 @@ static void close_fd(void *arg)
 
 static const struct tw_stream_ops file_stream = {read_some, close_fd};
 
-enum tw_status tw_api_stream_part(
-        struct tw_req *r, const char *id, const struct tw_part *p, struct tw_err *err)
+enum tw_status tw_api_stream_part(struct tw_req *r, const char *id, struct tw_err *err)
 {
-	int *fd = tw_mem_alloc(1, sizeof *fd);
+	struct tw_part *p = NULL;
+	size_t n = 0;
+	int *fd;
 	char disposition[128];
-	enum tw_status st;
+	enum tw_status st = tw_catalogue_trace_parts(
+	        tw_api_catalogue(r), tw_api_project(r), id, tw_req_arena(r), &p, &n, err);
 
+	if (st != TW_OK)
+		return st;
+	for (; n && strcmp(p->part, tw_req_path(r, "part")) != 0; n--)
+		p++;
+	if (n == 0)
+		return tw_fail(err, TW_NOT_FOUND, "the trace has no such part");
+	fd = tw_mem_alloc(1, sizeof *fd);
 	if (!fd)
 		return tw_oom(err);
 	st = tw_blob_open_by(tw_api_of(r)->blobs, p->sha256,

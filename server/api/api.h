@@ -132,9 +132,8 @@ const char *tw_api_file_name(struct tw_req *r, const struct tw_trace_row *row, c
 /* A Trace of the API without report and clock bases (NULL: out of memory). */
 json_t *tw_api_trace(const struct tw_trace_row *row);
 
-/* Replies with a part's bytes, as a download. */
-enum tw_status tw_api_stream_part(
-        struct tw_req *r, const char *id, const struct tw_part *p, struct tw_err *err) TW_MUST_USE;
+/* Replies with the bytes of the trace's part that the path names, as a download. */
+enum tw_status tw_api_stream_part(struct tw_req *r, const char *id, struct tw_err *err) TW_MUST_USE;
 
 /* Stores it as a setting of the caller's project; value NULL: TW_NOMEM. */
 enum tw_status tw_api_keep_setting(

@@ -65,20 +65,10 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 static enum tw_status save(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_quarantined found;
-	struct tw_part *parts = NULL;
 	const char *id;
-	size_t n = 0;
 	enum tw_status st = find(r, &found, &id, err);
 
-	if (st == TW_OK)
-		st = tw_catalogue_trace_parts(tw_api_catalogue(r), tw_api_project(r), id,
-		        tw_req_arena(r), &parts, &n, err);
-	if (st != TW_OK)
-		return st;
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(parts[i].part, tw_req_path(r, "part")) == 0)
-			return tw_api_stream_part(r, id, &parts[i], err);
-	return tw_fail(err, TW_NOT_FOUND, "the upload has no such part");
+	return st == TW_OK ? tw_api_stream_part(r, id, err) : st;
 }
 
 static enum tw_status retry(struct tw_req *r, struct tw_err *err)

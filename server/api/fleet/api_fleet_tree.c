@@ -166,9 +166,11 @@ const struct tw_param tw_fleet_callers_params[] = {
         {0},
 };
 
-static enum tw_status read_tree(struct tw_fleet_request *q, struct asked *a, struct tw_err *err)
+/* The trees of all cells as one, with the names of its methods. */
+static enum tw_status read_tree(struct tw_fleet_request *q, struct tw_rollup_tree *ret_merged,
+        struct tw_fleet_taking *ret_taking, struct tw_rollup_tree *ret_named, struct tw_err *err)
 {
-	const struct tw_rollup_tree *trees[] = {&a->merged};
+	const struct tw_rollup_tree *trees[] = {ret_merged};
 	const struct tw_rollup_cell **cells =
 	        tw_arena_alloc(q->arena, q->n_cells + 1, sizeof(const struct tw_rollup_cell *));
 	enum tw_status st;
@@ -177,13 +179,13 @@ static enum tw_status read_tree(struct tw_fleet_request *q, struct asked *a, str
 		return tw_oom(err);
 	for (size_t i = 0; i < q->n_cells; i++)
 		cells[i] = &q->cells[i];
-	a->merged.arena = q->arena;
+	ret_merged->arena = q->arena;
 	st = tw_fleet_read_trees(
-	        q, &(struct tw_fleet_cells_of){cells, q->n_cells, q->n_cells}, &a->merged, err);
+	        q, &(struct tw_fleet_cells_of){cells, q->n_cells, q->n_cells}, ret_merged, err);
 	if (st == TW_OK)
-		st = tw_fleet_take_names(q, trees, 1, &a->taking, err);
+		st = tw_fleet_take_names(q, trees, 1, ret_taking, err);
 	return st == TW_OK ? tw_fleet_tree_read(
-	                             &a->merged, &a->taking.reading, q->arena, &a->named, err)
+	                             ret_merged, &ret_taking->reading, q->arena, ret_named, err)
 	                   : st;
 }
 
@@ -264,7 +266,7 @@ enum tw_status tw_fleet_write_callers(struct tw_fleet_request *q, struct tw_err 
 	a->limit = tw_req_number(q->req, "limit");
 	st = tw_fleet_read(q, 0, 0, err);
 	if (st == TW_OK)
-		st = read_tree(q, a, err);
+		st = read_tree(q, &a->merged, &a->taking, &a->named, err);
 	if (st == TW_OK)
 		st = find(q, a, err);
 	if (st == TW_OK)
@@ -308,26 +310,13 @@ static enum tw_status read_query(
 
 static enum tw_status merge(struct tw_fleet_request *q, struct flame_asked *a, struct tw_err *err)
 {
-	const struct tw_rollup_tree *trees[] = {&a->merged};
-	const struct tw_rollup_cell **cells =
-	        tw_arena_alloc(q->arena, q->n_cells + 1, sizeof(const struct tw_rollup_cell *));
 	struct tw_rollup_tree named;
-	enum tw_status st;
+	enum tw_status st = read_tree(q, &a->merged, &a->taking, &named, err);
 
-	if (!cells)
-		return tw_oom(err);
-	for (size_t i = 0; i < q->n_cells; i++)
-		cells[i] = &q->cells[i];
-	a->merged.arena = a->graph.paths.arena = q->arena;
-	st = tw_fleet_read_trees(
-	        q, &(struct tw_fleet_cells_of){cells, q->n_cells, q->n_cells}, &a->merged, err);
-	if (st == TW_OK)
-		st = tw_fleet_take_names(q, trees, 1, &a->taking, err);
-	if (st == TW_OK)
-		st = tw_fleet_tree_read(&a->merged, &a->taking.reading, q->arena, &named, err);
-	if (st == TW_OK)
-		st = tw_fleet_graph_add(&a->graph, TW_SIDE_A, &named, 1, a->merged.traces, err);
-	return st;
+	a->graph.paths.arena = q->arena;
+	return st == TW_OK
+	               ? tw_fleet_graph_add(&a->graph, TW_SIDE_A, &named, 1, a->merged.traces, err)
+	               : st;
 }
 
 static enum tw_status grow(struct tw_fleet_request *q, struct flame_asked *a, struct tw_err *err)

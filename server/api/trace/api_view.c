@@ -295,28 +295,16 @@ static enum tw_status refuse_quarantined(struct tw_req *r, const char *id, struc
 
 static enum tw_status raw(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_api *api = tw_api_of(r);
-	const char *project = tw_api_project(r);
-	struct tw_part *parts = NULL;
 	struct tw_trace_row row;
-	size_t n = 0;
 	const char *id;
 	enum tw_status st = tw_api_trace_id(r, &id, err);
 
 	if (st == TW_OK)
 		st = tw_catalogue_trace_get(
-		        api->catalogue, project, id, tw_req_arena(r), &row, err);
-	if (st == TW_OK)
-		st = tw_catalogue_trace_parts(
-		        api->catalogue, project, id, tw_req_arena(r), &parts, &n, err);
+		        tw_api_catalogue(r), tw_api_project(r), id, tw_req_arena(r), &row, err);
 	if (st == TW_OK)
 		st = refuse_quarantined(r, id, err);
-	if (st != TW_OK)
-		return st;
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(parts[i].part, tw_req_path(r, "part")) == 0)
-			return tw_api_stream_part(r, id, &parts[i], err);
-	return tw_fail(err, TW_NOT_FOUND, "the trace has no such part");
+	return st == TW_OK ? tw_api_stream_part(r, id, err) : st;
 }
 
 const struct tw_route tw_routes_view[] = {

@@ -385,7 +385,6 @@ export const refusals: Record<string, string> = {
 	'the chunk is damaged': '数据块已损坏',
 	'the trace file is damaged (slices)': 'Trace 文件已损坏（切片）',
 	'this upload is in quarantine, because it crashed decoders: an admin of the project can download it': '这个上传使解码器崩溃，已被隔离：项目管理员可以下载它',
-	'the upload has no such part': '上传中没有这个部分',
 	'the trace has no calls': '这个 Trace 没有调用',
 	'the trace has no such part': '这个 Trace 没有这个部分',
 	'the trace is already being decoded: wait for its state': '该 Trace 已在解码：请等待其状态变化',
