@@ -482,6 +482,16 @@ void tw_config_help(void)
 
 enum { PATH_BYTES = 1520, TEXT_MAX = 16 << 10 };
 
+enum tw_status tw_settings_record_read(
+        const char *path, struct tw_arena *a, struct tw_config *ret, struct tw_err *err)
+{
+	char flag[] = "--config", file[PATH_BYTES];
+	char *args[] = {flag, file};
+
+	(void)snprintf(file, sizeof file, "%s", path);
+	return access(path, F_OK) == 0 ? tw_config_load(a, 2, args, ret, err) : TW_OK;
+}
+
 enum tw_status tw_settings_record_write(const char *path, const char *comment,
         const struct tw_setting_line *lines, size_t n, struct tw_err *err)
 {

@@ -29,19 +29,12 @@ enum tw_status tw_storage_of(
         const char *data_dir, struct tw_arena *a, struct tw_storage *ret, struct tw_err *err)
 {
 	char path[PATH_BYTES];
-	char flag[] = "--config";
-	char *args[] = {flag, path};
-	struct tw_config config;
+	struct tw_config config = {.storage = {.blobs = ""}};
 	enum tw_status st;
 
 	path_of(data_dir, path);
-	if (access(path, F_OK) != 0) {
-		*ret = (struct tw_storage){.blobs = ""};
-		return TW_OK;
-	}
-	st = tw_config_load(a, 2, args, &config, err);
-	if (st == TW_OK)
-		*ret = config.storage;
+	st = tw_settings_record_read(path, a, &config, err);
+	*ret = config.storage;
 	return st;
 }
 

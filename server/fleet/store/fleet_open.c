@@ -24,18 +24,12 @@ static enum tw_status read_record(
         const char *data_dir, struct tw_arena *a, struct tw_analytics *ret, struct tw_err *err)
 {
 	char path[PATH_BYTES];
-	char flag[] = "--config";
-	char *args[] = {flag, path};
-	struct tw_config config;
+	struct tw_config config = {.analytics = {"", "", "", ""}};
 	enum tw_status st;
 
 	path_of(data_dir, path);
-	*ret = (struct tw_analytics){"", "", "", ""};
-	if (access(path, F_OK) != 0)
-		return TW_OK;
-	st = tw_config_load(a, 2, args, &config, err);
-	if (st == TW_OK)
-		*ret = config.analytics;
+	st = tw_settings_record_read(path, a, &config, err);
+	*ret = config.analytics;
 	return st;
 }
 
