@@ -74,37 +74,17 @@ static enum verdict verdict_of(struct checker *k, enum tw_status st, const struc
 }
 
 /* Compares existence and size, without downloading the file. */
-static enum verdict check_size(struct checker *k, const struct tw_stored_file *f,
-        enum tw_status (*stat_file)(struct tw_blobs *, const char *, uint64_t *, struct tw_err *))
+static enum verdict check_size(struct checker *k, const struct tw_stored_file *f, bool decoded)
 {
 	uint64_t bytes = 0;
 	struct tw_err why;
-	enum tw_status st = stat_file(
-	        k->c->blobs, stat_file == tw_trace_stat ? f->id : f->sha256, &bytes, &why);
+	enum tw_status st = decoded ? tw_trace_stat(k->c->blobs, f->id, &bytes, &why)
+	                            : tw_blob_stat(k->c->blobs, f->sha256, &bytes, &why);
 
 	if (st != TW_OK)
 		return verdict_of(k, st, &why);
 	return f->bytes && f->bytes != bytes ? DAMAGED : INTACT;
 }
-
-static enum verdict check_blob(struct checker *k, const struct tw_stored_file *f)
-{
-	struct tw_err why;
-	enum verdict v;
-	int fd = -1;
-	enum tw_status st;
-
-	if (k->c->quick && tw_blobs_remote(k->c->blobs))
-		return check_size(k, f, tw_blob_stat);
-	st = tw_blob_open(k->c->blobs, f->sha256, &fd, &why);
-	if (st != TW_OK)
-		return verdict_of(k, st, &why);
-	v = check_fd(k, fd, f);
-	(void)close(fd);
-	return v;
-}
-
-/* --- decoded files --- */
 
 /* Reads every frame of a thread; each has a checksum. */
 static enum tw_status read_thread(
@@ -146,7 +126,7 @@ static enum verdict read_through(int fd)
 	return st == TW_OK ? INTACT : st == TW_IO || st == TW_NOMEM ? UNREADABLE : DAMAGED;
 }
 
-static enum verdict check_decoded_file(struct checker *k, const struct tw_stored_file *f)
+static enum verdict check_file(struct checker *k, const struct tw_stored_file *f, bool decoded)
 {
 	struct tw_err why;
 	enum verdict v;
@@ -154,12 +134,13 @@ static enum verdict check_decoded_file(struct checker *k, const struct tw_stored
 	enum tw_status st;
 
 	if (k->c->quick && tw_blobs_remote(k->c->blobs))
-		return check_size(k, f, tw_trace_stat);
-	st = tw_trace_open(k->c->blobs, f->id, &fd, &why);
+		return check_size(k, f, decoded);
+	st = decoded ? tw_trace_open(k->c->blobs, f->id, &fd, &why)
+	             : tw_blob_open(k->c->blobs, f->sha256, &fd, &why);
 	if (st != TW_OK)
 		return verdict_of(k, st, &why);
 	v = check_fd(k, fd, f);
-	if (v == INTACT && !f->sha256[0] && !k->c->quick)
+	if (decoded && v == INTACT && !f->sha256[0] && !k->c->quick)
 		v = read_through(fd);
 	(void)close(fd);
 	return v;
@@ -181,7 +162,7 @@ static bool is_still_damaged(struct checker *k, struct tw_stored_file *f, struct
 	if (n == 0 || strcmp(rows->id, f->id) != 0)
 		return false;
 	*f = *rows;
-	return check_decoded_file(k, f) != INTACT;
+	return check_file(k, f, true) != INTACT;
 }
 
 static bool upload_is_intact(struct checker *k, const struct tw_stored_file *f, struct tw_arena *a)
@@ -197,7 +178,7 @@ static bool upload_is_intact(struct checker *k, const struct tw_stored_file *f, 
 		const struct tw_stored_file part = {
 		        f->project_id, f->id, parts[i].part, parts[i].sha256, parts[i].bytes};
 
-		intact = check_blob(k, &part) == INTACT;
+		intact = check_file(k, &part, false) == INTACT;
 	}
 	return intact && n > 0;
 }
@@ -213,7 +194,7 @@ static enum tw_status check_decoded(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct checker *k = arg;
-	enum verdict v = check_decoded_file(k, f);
+	enum verdict v = check_file(k, f, true);
 	char text[TEXT_BYTES];
 	bool intact, repaired;
 
@@ -249,7 +230,7 @@ static enum tw_status check_part(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct checker *k = arg;
-	enum verdict v = check_blob(k, f);
+	enum verdict v = check_file(k, f, false);
 	char text[TEXT_BYTES];
 
 	(void)a;
@@ -313,7 +294,7 @@ static enum tw_status check_mapping(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct checker *k = arg;
-	enum verdict v = check_blob(k, f);
+	enum verdict v = check_file(k, f, false);
 	const struct tw_stored_file *source = f - 1;
 	bool is_image = strstr(f->what, " image") != NULL;
 	bool is_upload = strstr(f->what, " upload") != NULL; /* not compiled yet */
@@ -325,7 +306,7 @@ static enum tw_status check_mapping(
 	step(k);
 	if (v == INTACT || k->is_unreachable || !is_referenced(k, f->sha256))
 		return status_of_store(k, err);
-	if (is_image && k->c->repair && check_blob(k, source) == INTACT)
+	if (is_image && k->c->repair && check_file(k, source, false) == INTACT)
 		repaired = compile_again(k, source, f);
 	(void)snprintf(text, sizeof text, "the %s of build %.200s is %s; %s", f->what, f->id,
 	        verdict_names[v],

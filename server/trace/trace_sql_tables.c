@@ -58,6 +58,14 @@ static int row_number(sqlite3_vtab_cursor *c, sqlite3_int64 *ret)
 	return SQLITE_OK;
 }
 
+#define FULL_SCAN(filter, next, column, number)                                                    \
+	{                                                                                          \
+		.xConnect = tw_sql_connect, .xBestIndex = full_scan,                               \
+		.xDisconnect = tw_sql_disconnect, .xOpen = open_walk, .xClose = close_walk,        \
+		.xFilter = (filter), .xNext = (next), .xEof = at_end, .xColumn = (column),         \
+		.xRowid = (number)                                                                 \
+	}
+
 /* --- thread --- */
 
 static int thread_filter(
@@ -84,18 +92,7 @@ static int thread_column(sqlite3_vtab_cursor *c, sqlite3_context *out, int col)
 	return SQLITE_OK;
 }
 
-const sqlite3_module tw_sql_thread = {
-        .xConnect = tw_sql_connect,
-        .xBestIndex = full_scan,
-        .xDisconnect = tw_sql_disconnect,
-        .xOpen = open_walk,
-        .xClose = close_walk,
-        .xFilter = thread_filter,
-        .xNext = next_row,
-        .xEof = at_end,
-        .xColumn = thread_column,
-        .xRowid = row_number,
-};
+const sqlite3_module tw_sql_thread = FULL_SCAN(thread_filter, next_row, thread_column, row_number);
 
 /* --- method --- */
 
@@ -124,18 +121,7 @@ static int method_column(sqlite3_vtab_cursor *c, sqlite3_context *out, int col)
 	return SQLITE_OK;
 }
 
-const sqlite3_module tw_sql_method = {
-        .xConnect = tw_sql_connect,
-        .xBestIndex = full_scan,
-        .xDisconnect = tw_sql_disconnect,
-        .xOpen = open_walk,
-        .xClose = close_walk,
-        .xFilter = method_filter,
-        .xNext = next_row,
-        .xEof = at_end,
-        .xColumn = method_column,
-        .xRowid = row_number,
-};
+const sqlite3_module tw_sql_method = FULL_SCAN(method_filter, next_row, method_column, row_number);
 
 /* --- call_tree: `at` is the thread, `node` the node of its tree --- */
 
@@ -208,15 +194,5 @@ static int tree_row_number(sqlite3_vtab_cursor *c, sqlite3_int64 *ret)
 	return SQLITE_OK;
 }
 
-const sqlite3_module tw_sql_call_tree = {
-        .xConnect = tw_sql_connect,
-        .xBestIndex = full_scan,
-        .xDisconnect = tw_sql_disconnect,
-        .xOpen = open_walk,
-        .xClose = close_walk,
-        .xFilter = tree_filter,
-        .xNext = tree_next,
-        .xEof = at_end,
-        .xColumn = tree_column,
-        .xRowid = tree_row_number,
-};
+const sqlite3_module tw_sql_call_tree =
+        FULL_SCAN(tree_filter, tree_next, tree_column, tree_row_number);
