@@ -25,11 +25,6 @@ struct run {
 	struct tw_backup_sums sums;
 };
 
-static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)
-{
-	return tw_fail_errno(err, tw_disk_status(errno), "%.120s cannot be %s", path, doing);
-}
-
 /* --- one upload or mapping --- */
 
 /* TW_CORRUPT if the content does not match the hash in its name. */
@@ -322,8 +317,7 @@ static enum tw_status may_replace(const struct tw_backup *b, struct tw_err *err)
 static enum tw_status sync_path(const char *path, struct tw_err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	enum tw_status st =
-	        fd >= 0 && fsync(fd) == 0 ? TW_OK : fail_errno("made durable", path, err);
+	enum tw_status st = fd >= 0 && fsync(fd) == 0 ? TW_OK : tw_file_fail("sync", path, err);
 
 	if (fd >= 0)
 		(void)close(fd);
@@ -344,7 +338,7 @@ static enum tw_status publish_catalogue(struct run *r, const char *copy, struct 
 	}
 	(void)snprintf(path, sizeof path, "%s/catalogue.db", tw_blobs_dir(r->b->to));
 	if (st == TW_OK && rename(copy, path) != 0)
-		st = fail_errno("renamed", copy, err);
+		st = tw_file_fail("rename", copy, err);
 	return st == TW_OK ? sync_path(tw_blobs_dir(r->b->to), err) : st;
 }
 

@@ -40,17 +40,12 @@ struct export
 	struct tw_blobs *blobs;
 };
 
-static enum tw_status fail_errno(const char *doing, const char *what, struct tw_err *err)
-{
-	return tw_fail_errno(err, tw_disk_status(errno), "cannot %s %.120s", doing, what);
-}
-
 /* --- bytes --- */
 
 static enum tw_status write_all(struct archive *t, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	if (!tw_write_all(t->fd, p, n))
-		return fail_errno("write", "the archive", err);
+		return tw_file_fail("write", "the archive", err);
 	t->bytes += n;
 	return TW_OK;
 }
@@ -137,7 +132,7 @@ static enum tw_status put_file(struct archive *t, const char *name, int fd, stru
 	enum tw_status st;
 
 	if (fstat(fd, &s) != 0)
-		return fail_errno("read", name, err);
+		return tw_file_fail("read", name, err);
 	st = put_head(t, name, (uint64_t)s.st_size, err);
 	if (st == TW_OK)
 		st = put_exactly(t, name, fd, (uint64_t)s.st_size, err);
@@ -149,7 +144,7 @@ static enum tw_status put_path(
         struct archive *t, const char *name, const char *path, struct tw_err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	enum tw_status st = fd < 0 ? fail_errno("open", path, err) : put_file(t, name, fd, err);
+	enum tw_status st = fd < 0 ? tw_file_fail("open", path, err) : put_file(t, name, fd, err);
 
 	if (fd >= 0)
 		(void)close(fd);
@@ -285,7 +280,7 @@ static enum tw_status open_archive(
 	t->fd = *path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
 	              : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
 	if (t->fd < 0)
-		return fail_errno("make", path, err);
+		return tw_file_fail("make", path, err);
 	if (!zst)
 		return TW_OK;
 	t->zstd = ZSTD_createCStream();
@@ -306,10 +301,10 @@ static enum tw_status close_archive(
 		return st;
 	}
 	if (st == TW_OK && fsync(t->fd) != 0)
-		st = fail_errno("sync", from, err);
+		st = tw_file_fail("sync", from, err);
 	(void)close(t->fd);
 	if (st == TW_OK && rename(from, to) != 0)
-		st = fail_errno("rename", from, err);
+		st = tw_file_fail("rename", from, err);
 	if (st != TW_OK)
 		(void)unlink(from);
 	return st;

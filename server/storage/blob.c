@@ -37,35 +37,21 @@ enum {
 	LINGER_MS = 15 * 60 * 1000 /* a file put without a row must have one by then */
 };
 
-static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)
-{
-	int why = errno;
-	char text[96];
-
-	if (tw_is_disk_full(why))
-		return tw_fail(err, TW_FULL, "no space left for uploads");
-	return tw_fail(err, TW_IO, "%s %s: %s", doing, path, strerror_r(why, text, sizeof text));
-}
-
-static enum tw_status sync_dir(const char *path, struct tw_err *err)
-{
-	return tw_sync_folder(path) ? TW_OK : fail_errno("fsync", path, err);
-}
-
 enum tw_status tw_folder_make(const char *path, struct tw_err *err)
 {
 	char parent[PATH_BYTES];
 	char *slash;
 
 	if (mkdir(path, 0700) != 0)
-		return errno == EEXIST ? TW_OK : fail_errno("cannot make the folder", path, err);
+		return errno == EEXIST ? TW_OK
+		                       : tw_store_fail_errno("cannot make the folder", path, err);
 	(void)snprintf(parent, sizeof parent, "%s", path);
 	for (size_t n = strlen(parent); n > 1 && parent[n - 1] == '/'; n--)
 		parent[n - 1] = '\0';
 	slash = strrchr(parent, '/');
 	if (slash)
 		slash[slash == parent] = '\0'; /* below the root: the root */
-	return sync_dir(slash ? parent : ".", err);
+	return tw_store_sync_folder(slash ? parent : ".", err);
 }
 
 static enum tw_status make_sub(struct tw_blobs *b, const char *name, struct tw_err *err)
@@ -257,7 +243,7 @@ static enum tw_status check_room(const struct tw_blobs *b, uint64_t bytes, struc
 	if (st != TW_OK)
 		return st;
 	if (!tw_disk_of(b->dir, &d))
-		return fail_errno("statvfs", b->dir, err);
+		return tw_store_fail_errno("statvfs", b->dir, err);
 	if (tw_disk_free_percent(&d) < b->min_free_percent &&
 	        !(b->engine->yield && b->engine->yield(b->store)))
 		return tw_fail(err, TW_FULL,
@@ -351,7 +337,7 @@ static enum tw_status open_spool(struct tw_blob_writer *w, struct tw_err *err)
 	tw_spool_path(w->blobs, name, w->path, sizeof w->path);
 	w->fd = open(w->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (w->fd < 0)
-		return fail_errno("create", w->path, err);
+		return tw_store_fail_errno("create", w->path, err);
 	tw_crash_point("spool_created");
 	return TW_OK;
 }
@@ -417,7 +403,7 @@ enum tw_status tw_blob_write(struct tw_blob_writer *w, const void *p, size_t n, 
 		st = check_room(w->blobs, n, err);
 	}
 	if (st == TW_OK)
-		st = tw_write_all(w->fd, p, n) ? TW_OK : fail_errno("write", w->path, err);
+		st = tw_write_all(w->fd, p, n) ? TW_OK : tw_store_fail_errno("write", w->path, err);
 	if (st != TW_OK)
 		return st;
 	if (gnutls_hash(w->sha, p, n) != 0)
@@ -437,7 +423,7 @@ enum tw_status tw_blob_write_fd(struct tw_blob_writer *w, int fd, struct tw_err 
 		if (n > 0)
 			st = tw_blob_write(w, piece, (size_t)n, err);
 	}
-	return n < 0 ? fail_errno("copying an upload to", w->path, err) : st;
+	return n < 0 ? tw_store_fail_errno("copying an upload to", w->path, err) : st;
 }
 
 /* --- names --- */
@@ -558,7 +544,7 @@ enum tw_status tw_blob_set_aside(struct tw_blob_writer *w, const char *path,
 	uint8_t hash[32];
 
 	if (rename(w->path, path) != 0)
-		return fail_errno("rename", w->path, err);
+		return tw_store_fail_errno("rename", w->path, err);
 	gnutls_hash_output(w->sha, hash);
 	tw_sha256_hex(hash, ret_sha256);
 	close_writer(w, 0);
@@ -574,7 +560,7 @@ enum tw_status tw_blob_take(
 
 	p.fd = tw_blob_key(sha256, key) ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
 	if (p.fd < 0)
-		return fail_errno("open", path, err);
+		return tw_store_fail_errno("open", path, err);
 	st = b->engine->put(b->store, &p, err);
 	if (st == TW_OK)
 		st = b->engine->wait(b->store, &p, err);

@@ -35,6 +35,10 @@ struct tw_store_endpoint {
 bool tw_blob_key(const char *sha256, char out[TW_STORE_KEY]);
 bool tw_trace_key(const char *trace_id, char out[TW_STORE_KEY]);
 
+/* Fails with errno: TW_FULL, TW_BUSY if the server is out of descriptors or memory, or TW_IO. */
+enum tw_status tw_store_fail_errno(const char *doing, const char *path, struct tw_err *err);
+enum tw_status tw_store_sync_folder(const char *path, struct tw_err *err) TW_MUST_USE;
+
 struct tw_store_file {
 	const char *key;
 	uint64_t bytes;

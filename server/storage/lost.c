@@ -15,11 +15,6 @@
 
 enum { PATH_BYTES = 1600, DAY_BYTES = sizeof "2026-11-23", LEVELS = 6, DAY_S = 86400 };
 
-static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)
-{
-	return tw_fail_errno(err, tw_disk_status(errno), "cannot %s %.140s", doing, path);
-}
-
 static void day_of(int64_t ms, char out[DAY_BYTES])
 {
 	const time_t s = (time_t)(ms / 1000);
@@ -45,7 +40,7 @@ static enum tw_status make_folders(char *path, size_t base, struct tw_err *err)
 		*at = '\0';
 		made = mkdir(path, 0700);
 		if (made != 0 && errno != EEXIST)
-			return fail_errno("create", path, err);
+			return tw_file_fail("create", path, err);
 		*at = '/';
 	}
 	return TW_OK;
@@ -64,7 +59,7 @@ enum tw_status tw_lost_take(const char *data, const char *key, struct tw_err *er
 	st = make_folders(to, strlen(data) + 1, err);
 	if (st != TW_OK)
 		return st;
-	return rename(from, to) == 0 || errno == ENOENT ? TW_OK : fail_errno("move", from, err);
+	return rename(from, to) == 0 || errno == ENOENT ? TW_OK : tw_file_fail("move", from, err);
 }
 
 enum tw_status tw_lost_return(const char *data, const struct tw_lost_file *f, struct tw_err *err)
@@ -78,7 +73,7 @@ enum tw_status tw_lost_return(const char *data, const struct tw_lost_file *f, st
 		return TW_OK;
 	st = make_folders(to, strlen(data) + 1, err);
 	if (st == TW_OK && rename(from, to) != 0)
-		st = fail_errno("move", from, err);
+		st = tw_file_fail("move", from, err);
 	return st;
 }
 
@@ -108,7 +103,7 @@ static enum tw_status visit(
 	if (!w->removes)
 		return S_ISREG(s->st_mode) ? report_file(w, key, s, err) : TW_OK;
 	if (unlink(path) != 0 && errno != ENOENT)
-		return fail_errno("delete", path, err);
+		return tw_file_fail("delete", path, err);
 	w->removed++;
 	return TW_OK;
 }
@@ -157,7 +152,7 @@ static enum tw_status walk_days(struct walk *w, const char *last, struct tw_err 
 	(void)snprintf(path, sizeof path, "%s/lost", w->data);
 	d = opendir(path);
 	if (!d)
-		return errno == ENOENT ? TW_OK : fail_errno("read", path, err);
+		return errno == ENOENT ? TW_OK : tw_file_fail("read", path, err);
 	while (st == TW_OK && (e = readdir(d))) {
 		if (!is_day(e->d_name) || (last[0] && strcmp(e->d_name, last) > 0))
 			continue;

@@ -48,7 +48,7 @@ struct placing { /* state of a put until its end */
 	struct sync file, dir;
 };
 
-static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)
+enum tw_status tw_store_fail_errno(const char *doing, const char *path, struct tw_err *err)
 {
 	int why = errno;
 	char text[96];
@@ -61,9 +61,9 @@ static enum tw_status fail_errno(const char *doing, const char *path, struct tw_
 	return tw_fail(err, TW_IO, "%s %s: %s", doing, path, strerror_r(why, text, sizeof text));
 }
 
-static enum tw_status sync_dir(const char *path, struct tw_err *err)
+enum tw_status tw_store_sync_folder(const char *path, struct tw_err *err)
 {
-	return tw_sync_folder(path) ? TW_OK : fail_errno("fsync", path, err);
+	return tw_sync_folder(path) ? TW_OK : tw_store_fail_errno("fsync", path, err);
 }
 
 /* --- folders --- */
@@ -79,10 +79,10 @@ static enum tw_status make_blob_dirs(struct folder *s, struct tw_err *err)
 		if (mkdir(path, 0700) == 0)
 			made = true;
 		else if (errno != EEXIST)
-			return fail_errno("cannot make the folder", path, err);
+			return tw_store_fail_errno("cannot make the folder", path, err);
 	}
 	(void)snprintf(path, sizeof path, "%s/blobs", s->dir);
-	return made ? sync_dir(path, err) : TW_OK;
+	return made ? tw_store_sync_folder(path, err) : TW_OK;
 }
 
 static enum tw_status make_sub(struct folder *s, const char *name, struct tw_err *err)
@@ -170,10 +170,10 @@ static enum tw_status wait_put(void *store, struct tw_store_put *p, struct tw_er
 	(void)pthread_mutex_unlock(&w->lock);
 	errno = w->file.error ? w->file.error : w->dir.error;
 	if (errno)
-		return fail_errno("fsync", p->path, err);
+		return tw_store_fail_errno("fsync", p->path, err);
 	path_of(w->folder, p->key, path);
 	/* another server may have deleted the file, as no row referred to it yet */
-	return access(path, F_OK) == 0 ? TW_OK : fail_errno("find", path, err);
+	return access(path, F_OK) == 0 ? TW_OK : tw_store_fail_errno("find", path, err);
 }
 
 static void end_put(void *store, struct tw_store_put *p)
@@ -196,9 +196,9 @@ static void end_put(void *store, struct tw_store_put *p)
 static enum tw_status replace(struct tw_store_put *p, const char *path, struct tw_err *err)
 {
 	if (fsync(p->fd) != 0)
-		return fail_errno("fsync", p->path, err);
+		return tw_store_fail_errno("fsync", p->path, err);
 	if (rename(p->path, path) != 0)
-		return fail_errno("rename", path, err);
+		return tw_store_fail_errno("rename", path, err);
 	return TW_OK;
 }
 
@@ -212,7 +212,7 @@ static enum tw_status rename_in(struct tw_store_put *p, const char *path, struct
 	}
 	if (errno == EEXIST || errno == EINVAL || errno == ENOSYS)
 		return replace(p, path, err);
-	return fail_errno("rename", path, err);
+	return tw_store_fail_errno("rename", path, err);
 }
 
 static enum tw_status put_content(struct tw_store_put *p, char path[PATH_BYTES], struct tw_err *err)
@@ -225,7 +225,7 @@ static enum tw_status put_content(struct tw_store_put *p, char path[PATH_BYTES],
 	*strrchr(dir, '/') = '\0';
 	w->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w->dir_fd < 0)
-		return fail_errno("open", dir, err);
+		return tw_store_fail_errno("open", dir, err);
 	st = rename_in(p, path, err);
 	if (st != TW_OK)
 		return st;
@@ -260,9 +260,9 @@ static enum tw_status sync_shards(
 		return TW_OK;
 	(void)snprintf(upper, sizeof upper, "%s", leaf);
 	*strrchr(upper, '/') = '\0';
-	st = sync_dir(upper, err);
+	st = tw_store_sync_folder(upper, err);
 	*strrchr(upper, '/') = '\0';
-	return st == TW_OK ? sync_dir(upper, err) : st;
+	return st == TW_OK ? tw_store_sync_folder(upper, err) : st;
 }
 
 static enum tw_status put_named(struct tw_store_put *p, char path[PATH_BYTES], struct tw_err *err)
@@ -278,9 +278,9 @@ static enum tw_status put_named(struct tw_store_put *p, char path[PATH_BYTES], s
 	if (st != TW_OK)
 		return st;
 	if (rename(p->path, path) != 0)
-		return fail_errno("rename", path, err);
+		return tw_store_fail_errno("rename", path, err);
 	*slash = '\0';
-	return sync_dir(path, err);
+	return tw_store_sync_folder(path, err);
 }
 
 static enum tw_status put(void *store, struct tw_store_put *p, struct tw_err *err)
@@ -316,7 +316,7 @@ static enum tw_status get(
 	if (fd < 0 && errno == ENOENT)
 		return tw_fail(err, TW_NOT_FOUND, "the content is no longer stored");
 	if (fd < 0)
-		return fail_errno("open", path, err);
+		return tw_store_fail_errno("open", path, err);
 	*ret_fd = fd;
 	return TW_OK;
 }
@@ -331,7 +331,7 @@ static enum tw_status stat_file(
 	if (stat(path, &s) != 0)
 		return errno == ENOENT
 		               ? tw_fail(err, TW_NOT_FOUND, "the content is no longer stored")
-		               : fail_errno("stat", path, err);
+		               : tw_store_fail_errno("stat", path, err);
 	*ret = (struct tw_store_file){.key = key,
 	        .bytes = (uint64_t)s.st_size,
 	        .modified_ms = (int64_t)s.st_mtim.tv_sec * 1000};
@@ -344,7 +344,7 @@ static enum tw_status remove_file(void *store, const char *key, struct tw_err *e
 
 	path_of(store, key, path);
 	if (unlink(path) != 0 && errno != ENOENT)
-		return fail_errno("unlink", path, err);
+		return tw_store_fail_errno("unlink", path, err);
 	return TW_OK;
 }
 
@@ -366,7 +366,8 @@ static enum tw_status walk(const struct walk *w, const char *key, int levels, st
 	path_of(w->store, key, path);
 	d = opendir(path);
 	if (!d)
-		return errno == ENOENT || errno == ENOTDIR ? TW_OK : fail_errno("list", path, err);
+		return errno == ENOENT || errno == ENOTDIR ? TW_OK
+		                                           : tw_store_fail_errno("list", path, err);
 	while (st == TW_OK && (errno = 0, e = readdir(d))) {
 		char below[TW_STORE_KEY + 256];
 		const struct tw_store_file f = {.key = below};
@@ -377,7 +378,7 @@ static enum tw_status walk(const struct walk *w, const char *key, int levels, st
 		st = levels ? walk(w, below, levels - 1, err) : w->each(w->arg, &f, err);
 	}
 	if (st == TW_OK && errno)
-		st = fail_errno("list", path, err);
+		st = tw_store_fail_errno("list", path, err);
 	(void)closedir(d);
 	return st;
 }

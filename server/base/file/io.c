@@ -226,9 +226,9 @@ enum tw_status tw_disk_status(int error)
 	return tw_is_disk_full(error) ? TW_FULL : TW_IO;
 }
 
-static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)
+enum tw_status tw_file_fail(const char *doing, const char *path, struct tw_err *err)
 {
-	return tw_fail_errno(err, tw_disk_status(errno), "%.120s cannot be %s", path, doing);
+	return tw_fail_errno(err, tw_disk_status(errno), "cannot %s %.140s", doing, path);
 }
 
 static enum tw_status copy_all(int from, int to, const char *path, struct tw_err *err)
@@ -236,14 +236,14 @@ static enum tw_status copy_all(int from, int to, const char *path, struct tw_err
 	bool reading = false;
 
 	if (!tw_copy_fd(from, to, NULL, &reading))
-		return fail_errno(reading ? "read" : "written", path, err);
-	return fsync(to) == 0 ? TW_OK : fail_errno("made durable", path, err);
+		return tw_file_fail(reading ? "read" : "write", path, err);
+	return fsync(to) == 0 ? TW_OK : tw_file_fail("sync", path, err);
 }
 
 enum tw_status tw_file_copy_from(int from, const char *to, struct tw_err *err)
 {
 	int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	enum tw_status st = out < 0 ? fail_errno("made", to, err) : copy_all(from, out, to, err);
+	enum tw_status st = out < 0 ? tw_file_fail("make", to, err) : copy_all(from, out, to, err);
 
 	if (out >= 0)
 		(void)close(out);

@@ -48,6 +48,8 @@ bool tw_sync_folder(const char *path);
 bool tw_is_disk_full(int error);
 /* TW_FULL for such an errno, otherwise TW_IO. */
 enum tw_status tw_disk_status(int error);
+/* Fails with errno and that status: "cannot open /data/x". */
+enum tw_status tw_file_fail(const char *doing, const char *path, struct tw_err *err);
 
 /* Marks every open descriptor from `first` on close-on-exec: child programs must not inherit
  * descriptors that this program's launcher left open. */

@@ -19,13 +19,6 @@
 
 enum { PATH_BYTES = 1500, ID = TW_ID_BYTES - 1 };
 
-static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)
-{
-	enum tw_status st = tw_disk_status(errno);
-
-	return tw_fail_errno(err, st, "cannot %s %.120s", doing, path);
-}
-
 void tw_resume_path(
         const struct tw_blobs *b, const char *id, const char *suffix, char *out, size_t cap)
 {
@@ -58,7 +51,7 @@ void tw_resume_remove(struct tw_blobs *b, const char *id)
 
 static enum tw_status sync_folder(const char *path, struct tw_err *err)
 {
-	return tw_sync_folder(path) ? TW_OK : fail_errno("sync", path, err);
+	return tw_sync_folder(path) ? TW_OK : tw_file_fail("sync", path, err);
 }
 
 enum tw_status tw_resume_sync_folder(const struct tw_blobs *b, struct tw_err *err)
@@ -188,10 +181,10 @@ static enum tw_status open_folder(struct tw_blobs *b, DIR **ret, struct tw_err *
 		if (st != TW_OK)
 			return st;
 	} else if (errno != EEXIST) {
-		return fail_errno("make", path, err);
+		return tw_file_fail("make", path, err);
 	}
 	*ret = opendir(path);
-	return *ret ? TW_OK : fail_errno("read", path, err);
+	return *ret ? TW_OK : tw_file_fail("read", path, err);
 }
 
 static bool is_upload(const char *name)

@@ -23,13 +23,6 @@ enum { PATH_BYTES = 1500, OFFSET = 20, BOOT = 36, MARK = OFFSET + 1 + BOOT + 1 }
 
 static const char no_boot[] = "no-boot-id-is-known-on-this-machine-";
 
-static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)
-{
-	enum tw_status st = tw_disk_status(errno);
-
-	return tw_fail_errno(err, st, "cannot %s %.120s", doing, path);
-}
-
 /* Without a boot id, each start counts as the same boot, and a part is trusted as stored. */
 static void read_boot(char ret[BOOT + 1])
 {
@@ -50,9 +43,9 @@ enum tw_status tw_resume_write_watermark(
 	tw_resume_path(b, id, ".mark", path, sizeof path);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return fail_errno("open", path, err);
+		return tw_file_fail("open", path, err);
 	if (!tw_pwrite_all(fd, line, MARK, 0) || fdatasync(fd) != 0)
-		st = fail_errno("write", path, err);
+		st = tw_file_fail("write", path, err);
 	(void)close(fd);
 	return st;
 }
