@@ -190,6 +190,22 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
+bool tw_str_has_control(struct tw_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if ((unsigned char)s.ptr[i] < ' ' || s.ptr[i] == 0x7F)
+			return true;
+	return false;
+}
+
+bool tw_str_is_graphic(struct tw_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if ((unsigned char)s.ptr[i] <= ' ' || (unsigned char)s.ptr[i] >= 0x7F)
+			return false;
+	return true;
+}
+
 struct tw_str tw_str_trim(struct tw_str s)
 {
 	while (s.len && is_blank(s.ptr[0]))

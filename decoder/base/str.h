@@ -47,6 +47,11 @@ size_t tw_utf8_len(const char *s, size_t len);
  * bidirectional controls, line separators, zero-width characters. */
 bool tw_utf8_is_control(const char *s, size_t len);
 
+/* Whether it contains a byte below ' ', or DEL. */
+bool tw_str_has_control(struct tw_str s);
+/* Whether all bytes are visible ASCII: no blanks either. */
+bool tw_str_is_graphic(struct tw_str s);
+
 /* Copies s into out (cap bytes, cap > 0) as valid NUL-terminated UTF-8.  Invalid bytes and NUL
  * become U+FFFD.  Surrogate pairs (Java's modified UTF-8 for characters from U+10000 on) become the
  * character.  Truncated at a character boundary if too long.  Returns the length. */

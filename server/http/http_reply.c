@@ -48,17 +48,10 @@ static const struct tw_pair security[] = {
         {"Cross-Origin-Resource-Policy", "same-origin"},
 };
 
-static bool is_header_value(const char *value)
-{
-	for (; *value; value++)
-		if ((unsigned char)*value < ' ' || *value == 0x7f)
-			return false;
-	return true;
-}
-
 void tw_req_set_header(struct tw_req *r, const char *name, const char *value)
 {
-	const char *copy = is_header_value(value) ? tw_arena_str(r->arena, tw_str_of(value)) : NULL;
+	const struct tw_str text = tw_str_of(value);
+	const char *copy = tw_str_has_control(text) ? NULL : tw_arena_str(r->arena, text);
 	bool several = strcasecmp(name, "Set-Cookie") == 0;
 	size_t at = 0;
 

@@ -9,15 +9,10 @@ enum { LINE_BYTES = 57, LINE_TEXT = 80, WORD_BYTES = 42 };
 bool tw_mail_address(const char *address)
 {
 	const char *at = strchr(address, '@');
-	const size_t n = strlen(address);
 
-	if (!at || at == address || !at[1] || strchr(at + 1, '@') || n > TW_MAIL_ADDRESS_BYTES)
-		return false;
-	for (const char *c = address; *c; c++)
-		if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f ||
-		        strchr("<>()[],;:\\\"", *c))
-			return false;
-	return true;
+	return at && at != address && at[1] && !strchr(at + 1, '@') &&
+	       strlen(address) <= TW_MAIL_ADDRESS_BYTES && tw_str_is_graphic(tw_str_of(address)) &&
+	       !strpbrk(address, "<>()[],;:\\\"");
 }
 
 static void put(struct tw_buf *out, const char *s)

@@ -32,10 +32,7 @@ static bool is_name(const char *s)
 
 static bool is_text(const char *s, size_t max)
 {
-	for (const char *p = s; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7F)
-			return false;
-	return *s && strlen(s) <= max;
+	return *s && strlen(s) <= max && !tw_str_has_control(tw_str_of(s));
 }
 
 static bool is_prefix(const char *s)
@@ -264,20 +261,13 @@ const json_t *tw_source_rules_pick(const json_t *doc, const struct tw_source_nam
 
 /* --- refs of a version --- */
 
-static bool has_no_sign(const char *s)
-{
-	for (const char *p = s; *p; p++)
-		if ((unsigned char)*p <= ' ' || *p == 0x7F || strchr("~^:?*[\\", *p))
-			return false;
-	return true;
-}
-
 /* Git's rules for ref names; an invalid name is not looked up. */
 static bool is_ref_name(const char *s)
 {
 	size_t n = strlen(s);
 
-	return n && n <= REF_BYTES && has_no_sign(s) && !strstr(s, "..") && !strstr(s, "//") &&
+	return n && n <= REF_BYTES && !tw_str_has_control(tw_str_of(s)) &&
+	       !strpbrk(s, " ~^:?*[\\") && !strstr(s, "..") && !strstr(s, "//") &&
 	       !strstr(s, "@{") && !strchr("/.-", s[0]) && !strchr("/.", s[n - 1]);
 }
 

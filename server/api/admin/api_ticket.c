@@ -84,10 +84,7 @@ static enum tw_status check_origin(
 
 static bool is_token(const char *text)
 {
-	for (const char *c = text; *c; c++)
-		if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f)
-			return false;
-	return strlen(text) <= TW_SECRET_PLAIN_MAX;
+	return strlen(text) <= TW_SECRET_PLAIN_MAX && tw_str_is_graphic(tw_str_of(text));
 }
 
 static enum tw_status keep_token(struct tw_req *r, const char *token, struct tw_err *err)

@@ -145,12 +145,8 @@ static bool same_secret(const char *a, const char *b)
 
 static bool is_subject(const char *sub)
 {
-	if (!sub || !*sub || strlen(sub) > TW_JWT_SUBJECT_MAX)
-		return false;
-	for (; *sub; sub++)
-		if ((unsigned char)*sub < ' ' || *sub == 0x7f)
-			return false;
-	return true;
+	return sub && *sub && strlen(sub) <= TW_JWT_SUBJECT_MAX &&
+	       !tw_str_has_control(tw_str_of(sub));
 }
 
 /* Seconds of Unix time; false if invalid. */

@@ -21,10 +21,7 @@ enum tw_status tw_fetch_prepare(struct tw_err *err)
 
 static bool is_plain(const char *url)
 {
-	for (; *url; url++)
-		if ((unsigned char)*url <= ' ' || (unsigned char)*url >= 0x7f || *url == '\\')
-			return false;
-	return true;
+	return tw_str_is_graphic(tw_str_of(url)) && !strchr(url, '\\');
 }
 
 /* host[:port] of the authority; a user and password are refused. */

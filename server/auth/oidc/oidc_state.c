@@ -91,12 +91,8 @@ static enum tw_status derive_all(const struct tw_oidc_states *s, const uint8_t i
 /* Browsers treat "//host" and "/\host" as other servers. */
 static bool is_own_path(const char *next)
 {
-	if (next[0] != '/' || next[1] == '/' || next[1] == '\\' || strlen(next) > TW_OIDC_NEXT_MAX)
-		return false;
-	for (; *next; next++)
-		if ((unsigned char)*next <= ' ' || (unsigned char)*next >= 0x7f)
-			return false;
-	return true;
+	return next[0] == '/' && next[1] != '/' && next[1] != '\\' &&
+	       strlen(next) <= TW_OIDC_NEXT_MAX && tw_str_is_graphic(tw_str_of(next));
 }
 
 /* The cookie's content: the number, the session's hash if any, and the path to continue at, which

@@ -93,11 +93,10 @@ enum tw_status tw_hook_url(const char *url, struct tw_err *err)
 	if (strlen(url) > TW_HOOK_URL_BYTES)
 		return tw_fail(
 		        err, TW_BAD_REQUEST, "url is longer than %d bytes", TW_HOOK_URL_BYTES);
-	for (const char *c = url; *c; c++)
-		if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f || *c == '\\')
-			return tw_fail(err, TW_BAD_REQUEST,
-			        "url contains a character that is not allowed in an address: "
-			        "percent-encode it");
+	if (!tw_str_is_graphic(tw_str_of(url)) || strchr(url, '\\'))
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "url contains a character that is not allowed in an address: "
+		        "percent-encode it");
 	if (!scheme || host == 0)
 		return tw_fail(err, TW_BAD_REQUEST, "url must be http:// or https:// and a host");
 	if (memchr(url + scheme, '@', host))

@@ -49,14 +49,6 @@ static void step(void *arg, const struct tw_backup_sums *s)
 	tw_progress_at(arg, s->uploads, s->bytes);
 }
 
-static bool is_same_folder(const char *one, const char *other)
-{
-	struct stat a, b;
-
-	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
-}
-
 /* Whether path is the folder or below it; the end of path need not exist yet. */
 static bool is_within(const char *path, const char *folder)
 {
@@ -75,7 +67,7 @@ static bool is_within(const char *path, const char *folder)
 		*slash = '\0';
 	}
 	for (n = strlen(at); n < sizeof at - 4; n += 3) {
-		if (is_same_folder(at, folder))
+		if (tw_cli_same_folder(at, folder))
 			return true;
 		if (stat(at, &here) != 0)
 			return false;
@@ -93,7 +85,7 @@ static enum tw_status run(const char *data, const char *to, struct tw_backup bac
 	struct tw_progress bar = tw_progress_of("backup: uploads");
 	enum tw_status st;
 
-	if (is_same_folder(data, to))
+	if (tw_cli_same_folder(data, to))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "--to is the data folder itself: a backup needs a separate folder");
 	if (is_within(to, data) || is_within(data, to))

@@ -306,3 +306,11 @@ enum tw_status tw_cli_rebuild_close(struct tw_cli_rebuilt *r, enum tw_status st,
 		st = tw_fail_errno(err, TW_IO, "cannot rename %.140s", r->made);
 	return st;
 }
+
+bool tw_cli_same_folder(const char *one, const char *other)
+{
+	struct stat a, b;
+
+	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}

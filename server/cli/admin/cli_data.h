@@ -44,6 +44,9 @@ enum tw_status tw_cli_rebuild_close(
 enum tw_status tw_cli_data_files(const char *data, unsigned min_free_percent, struct tw_blobs **ret,
         struct tw_err *err) TW_MUST_USE;
 
+/* Whether two paths lead to one existing folder. */
+bool tw_cli_same_folder(const char *one, const char *other);
+
 /* Checks that the store is reachable; TW_OK for a folder.  With an unreachable store all files
  * would seem to be missing. */
 enum tw_status tw_cli_data_probe(struct tw_blobs *b, struct tw_err *err) TW_MUST_USE;

@@ -34,10 +34,7 @@ static const char link_synopsis[] = "link create --data DIR [--url URL] [--hours
 
 static bool is_name(const char *name)
 {
-	for (const char *p = name; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			return false;
-	return *name && strlen(name) <= MAX_TEXT;
+	return *name && strlen(name) <= MAX_TEXT && !tw_str_has_control(tw_str_of(name));
 }
 
 static bool is_label(const char *text)

@@ -43,14 +43,6 @@ enum { ARENA_BYTES = 2 << 20, SETTINGS = 9 };
 
 /* --- the command line --- */
 
-static bool is_same_folder(const char *one, const char *other)
-{
-	struct stat a, b;
-
-	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
-}
-
 static bool has_store_flags(const struct tw_migrate_options *a)
 {
 	return a->endpoint || a->region || a->ca_file || a->credentials_file || a->timeout ||
@@ -59,7 +51,7 @@ static bool has_store_flags(const struct tw_migrate_options *a)
 
 static enum tw_status check_flags(const struct tw_migrate_options *a, struct tw_err *err)
 {
-	if (is_same_folder(a->from, a->data))
+	if (tw_cli_same_folder(a->from, a->data))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "--data is the folder of --from: the copy needs a separate folder");
 	if (!tw_data_catalogue_is_there(a->from))

@@ -60,14 +60,6 @@ static enum tw_status check_members(const json_t *o, size_t at, struct tw_err *e
 	return TW_OK;
 }
 
-static bool is_plain(const char *s)
-{
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7F)
-			return false;
-	return true;
-}
-
 /* "/expression/", or text. */
 static enum tw_status read_pattern(
         const json_t *o, const char *key, size_t at, struct tw_match **ret, struct tw_err *err)
@@ -82,7 +74,8 @@ static enum tw_status read_pattern(
 
 	if (!v)
 		return TW_OK;
-	if (len == 0 || len > TW_ANR_RULE_PATTERN_BYTES || !is_plain(text) || strlen(text) != len)
+	if (len == 0 || len > TW_ANR_RULE_PATTERN_BYTES || tw_str_has_control(tw_str_of(text)) ||
+	        strlen(text) != len)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "rule %zu: %s has 1 to %d bytes and no control characters", at + 1, key,
 		        TW_ANR_RULE_PATTERN_BYTES);
@@ -139,7 +132,7 @@ static enum tw_status read_words(struct rule *r, const json_t *o, size_t at, str
 		        at + 1, r->kind);
 	if (r->act != SKIP &&
 	        (!r->name || !r->name[0] || json_string_length(name) > TW_ANR_RULE_NAME_BYTES ||
-	                !is_plain(r->name)))
+	                tw_str_has_control(tw_str_of(r->name))))
 		return wrong(at, "a name has 1 to 100 bytes and no control characters", err);
 	return TW_OK;
 }

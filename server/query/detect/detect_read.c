@@ -70,14 +70,6 @@ static enum tw_status check_members(const struct reading *r, struct tw_err *err)
 	return TW_OK;
 }
 
-static bool is_plain(const char *s)
-{
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7F)
-			return false;
-	return true;
-}
-
 struct member {
 	const char *name;
 	const char *fallback; /* NULL: required */
@@ -93,7 +85,7 @@ static enum tw_status read_text(
 
 	*ret = v ? text : m->fallback;
 	if (!*ret || json_string_length(v) > m->max || (v && !text[0] && !m->fallback) ||
-	        (v && strlen(text) != json_string_length(v)) || !is_plain(*ret))
+	        (v && strlen(text) != json_string_length(v)) || tw_str_has_control(tw_str_of(*ret)))
 		return wrong(r, m->name, m->what, err);
 	return TW_OK;
 }

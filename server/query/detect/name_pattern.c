@@ -7,21 +7,13 @@ bool tw_name_pattern_is_expression(struct tw_str text)
 	return text.len > 2 && text.ptr[0] == '/' && text.ptr[text.len - 1] == '/';
 }
 
-static bool is_plain(struct tw_str s)
-{
-	for (size_t i = 0; i < s.len; i++)
-		if ((unsigned char)s.ptr[i] < 0x20 || s.ptr[i] == 0x7F)
-			return false;
-	return true;
-}
-
 enum tw_status tw_name_pattern_init(
         struct tw_name_pattern *p, struct tw_str text, struct tw_err *err)
 {
 	char inner[TW_NAME_PATTERN_BYTES + 1];
 
 	*p = (struct tw_name_pattern){.text = text};
-	if (text.len == 0 || text.len > TW_NAME_PATTERN_BYTES || !is_plain(text))
+	if (text.len == 0 || text.len > TW_NAME_PATTERN_BYTES || tw_str_has_control(text))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "a pattern has 1 to %d bytes and no control characters",
 		        TW_NAME_PATTERN_BYTES);
