@@ -286,7 +286,6 @@ export const refusals: Record<string, string> = {
 	'the upload cannot be read from storage: {1}': '无法从存储读取上传的内容：{1}',
 	'too many inputs': '输入过多',
 	'an input cannot be read again': '输入无法再次读取',
-	'no random number: {1}': '无法取得随机数：{1}',
 	'the mapping\'s compressed data is damaged or truncated': '映射文件的压缩数据已损坏或被截断',
 	'the mapping is longer than {1} bytes': '映射文件超过 {1} 字节',
 	'the mapping\'s image is too large': '映射文件展开后过大',
