@@ -422,6 +422,10 @@ test('a chunk that fails once is requested again; one that keeps failing is repo
 	await page.waitForSelector('[data-ready]');
 	assert.ok(failures < 0);
 	await settled(page); // a key on a name that is replaced at that moment is lost
+	await page.evaluate(() => { // the failure arrives before the effects of the render that opens the thread
+		const frame = requestAnimationFrame;
+		window.requestAnimationFrame = (run) => frame(() => setTimeout(run, 200));
+	});
 	stays = true;
 	await page.locator('.threads .name').nth(1).press('Enter');
 	await page.waitForSelector('text=gone with the wind');

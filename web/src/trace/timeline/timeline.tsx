@@ -116,6 +116,11 @@ function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof 
 		c.addEventListener('wheel', wheel, { passive: false });
 		return () => c.removeEventListener('wheel', wheel);
 	}, []);
+	useLayoutEffect(() => { // before the thread is requested: its failure may arrive at any time after that
+		news.list(null);
+		news.fail(null);
+		control.forget();
+	}, [p.focus?.tid]);
 	useLayoutEffect(() => scene.resize(width, height), [width, height, density.value]);
 	useLayoutEffect(() => scene.scroll(number('y') ?? 0), []); // the back button goes through views, not through scrolling
 	useLayoutEffect(() => scene.update({ threads: p.threads, layout, names: p.names, matches: p.matches, focus: p.focus?.tid ?? null, range: p.range, opened, annotations: timesOf(annotations.value) }),
@@ -138,11 +143,6 @@ function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof 
 	useEffect(() => {
 		if (p.step.turn > 0) control.seek(p.step.forward);
 	}, [p.step.turn]);
-	useEffect(() => {
-		news.list(null);
-		news.fail(null);
-		control.forget();
-	}, [p.focus?.tid]);
 }
 
 /** The selection is described in the details pane. */
