@@ -50,7 +50,7 @@ struct tw_api { /* borrowed */
 	struct tw_metrics *metrics;
 	struct tw_metric_history *history; /* metric_history.h */
 	struct tw_quota *quota;
-	struct tw_response_cache *answers;
+	struct tw_response_cache *response_cache;
 	struct tw_response_memory *response_memory;
 };
 

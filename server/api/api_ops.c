@@ -195,7 +195,7 @@ static enum tw_status write_metrics(
 	tw_backlog_metrics(api->backlog, out);
 	tw_resumes_metrics(api->resumes, out);
 	tw_quota_metrics(api->quota, tw_unix_ms(), out);
-	tw_response_cache_metrics(api->answers, out);
+	tw_response_cache_metrics(api->response_cache, out);
 	tw_response_memory_metrics(api->response_memory, out);
 	if (api->sources)
 		tw_sources_metrics(api->sources, out);

@@ -252,7 +252,7 @@ static enum tw_status make_parts(struct server *s, struct tw_err *err)
 	s->api.metrics = tw_metrics_new(routes, n_routes);
 	s->api.history = tw_metric_history_new();
 	s->api.symbols = tw_symbols_new(s->api.blobs, MAPPINGS_OPEN);
-	s->api.answers = tw_response_cache_new(cache);
+	s->api.response_cache = tw_response_cache_new(cache);
 	s->api.response_memory = tw_response_memory_new(c->response_memory_bytes, cache);
 	s->api.throttle = tw_throttle_new();
 	s->api.preflights = tw_preflights_new(c, s->api.metrics);
@@ -260,8 +260,8 @@ static enum tw_status make_parts(struct server *s, struct tw_err *err)
 	        s->api.catalogue, &(struct tw_backlog_limits){c->max_queue, c->max_queue_bytes});
 	s->api.sources = tw_sources_new(c);
 	if (!s->api.sources || !s->api.backlog || !s->api.preflights || !s->api.metrics ||
-	        !s->api.history || !s->api.symbols || !s->api.answers || !s->api.response_memory ||
-	        !s->api.throttle)
+	        !s->api.history || !s->api.symbols || !s->api.response_cache ||
+	        !s->api.response_memory || !s->api.throttle)
 		return tw_oom(err);
 	return tw_http_waits_start(&s->waits, err);
 }
@@ -581,7 +581,7 @@ static enum tw_status start_http(struct server *s, struct tw_err *err)
 	        .tls = s->tls,
 	        .quota = s->api.quota,
 	        .waits = s->waits,
-	        .answers = s->api.answers,
+	        .response_cache = s->api.response_cache,
 	        .response_memory = s->api.response_memory};
 	enum tw_status st = TW_OK;
 
@@ -688,7 +688,7 @@ static void close_all(struct server *s)
 	s->api.throttle = tw_throttle_free(s->api.throttle);
 	s->api.oidc = tw_oidc_close(s->api.oidc);
 	s->tls = tw_tls_close(s->tls);
-	s->api.answers = tw_response_cache_free(s->api.answers);
+	s->api.response_cache = tw_response_cache_free(s->api.response_cache);
 	s->api.response_memory = tw_response_memory_free(s->api.response_memory);
 	s->api.fleet = tw_fleet_store_free(s->api.fleet);
 	s->api.symbols = tw_symbols_free(s->api.symbols);

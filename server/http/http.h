@@ -217,12 +217,12 @@ void tw_req_add_to_header(struct tw_req *r, const char *name, const char *value)
 bool tw_req_reply_unchanged(struct tw_req *r, const char *etag);
 /* No body: 204, or the status `http`. */
 enum tw_status tw_req_reply_empty(struct tw_req *r, int http, struct tw_err *err);
-/* Replies with the cached response that tw_req_reply_and_keep stored for an equal request, if any,
+/* Replies with the cached response that tw_req_reply_and_cache stored for an equal request, if any,
  * and returns true.  Call after tw_req_reply_unchanged, whose ETag identifies the data. */
-bool tw_req_reply_again(struct tw_req *r, const char *type);
+bool tw_req_reply_cached(struct tw_req *r, const char *type);
 /* Like tw_req_reply_buf with status 200 and compression; caches responses that were slow to
  * compute. */
-enum tw_status tw_req_reply_and_keep(
+enum tw_status tw_req_reply_and_cache(
         struct tw_req *r, const char *type, struct tw_buf *buf, struct tw_err *err) TW_MUST_USE;
 /* Takes the reference to json, even on failure; json NULL is TW_NOMEM (a failed json_pack). */
 enum tw_status tw_req_reply_json(struct tw_req *r, int http, json_t *json, struct tw_err *err);
@@ -249,13 +249,13 @@ struct tw_http_parts { /* borrowed */
 	const struct tw_config *config;
 	const struct tw_route *routes;
 	size_t n_routes;
-	void *context;                     /* tw_req_context */
-	struct tw_catalogue *catalogue;    /* looks up callers */
-	struct tw_metrics *metrics;        /* metrics.h */
-	struct tw_tls *tls;                /* tls.h; NULL: plain HTTP */
-	struct tw_quota *quota;            /* quota.h; NULL: no limits */
-	struct tw_http_waits *waits;       /* http_wait.h; NULL: no request waits for a job */
-	struct tw_response_cache *answers; /* response_cache.h; NULL: no response cache */
+	void *context;                  /* tw_req_context */
+	struct tw_catalogue *catalogue; /* looks up callers */
+	struct tw_metrics *metrics;     /* metrics.h */
+	struct tw_tls *tls;             /* tls.h; NULL: plain HTTP */
+	struct tw_quota *quota;         /* quota.h; NULL: no limits */
+	struct tw_http_waits *waits;    /* http_wait.h; NULL: no request waits for a job */
+	struct tw_response_cache *response_cache;   /* response_cache.h; NULL: no response cache */
 	struct tw_response_memory *response_memory; /* response_memory.h; NULL: responses are not
 	                                             * counted */
 };

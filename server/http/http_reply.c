@@ -241,18 +241,18 @@ static bool key_of(const struct tw_req *r, enum tw_coding coding, struct tw_buf 
 	return tw_buf_add(key, "", 1) == TW_OK;
 }
 
-bool tw_req_reply_again(struct tw_req *r, const char *type)
+bool tw_req_reply_cached(struct tw_req *r, const char *type)
 {
-	struct tw_response_cache *answers = r->http->parts.answers;
+	struct tw_response_cache *cache = r->http->parts.response_cache;
 	enum tw_coding coding = choose(r, true);
 	struct tw_buf key, bytes;
 	bool there;
 
-	if (!answers)
+	if (!cache)
 		return false;
 	tw_buf_init(&bytes, max_reply);
 	there = key_of(r, coding, &key) &&
-	        tw_response_cache_take(answers, (const char *)key.data, &bytes) &&
+	        tw_response_cache_get(cache, (const char *)key.data, &bytes) &&
 	        reply_encoded(r, MHD_HTTP_OK, type, coding, &bytes, NULL) == TW_OK;
 	tw_buf_done(&key);
 	return there;
@@ -260,20 +260,20 @@ bool tw_req_reply_again(struct tw_req *r, const char *type)
 
 static void keep(const struct tw_req *r, enum tw_coding coding, const struct tw_buf *bytes)
 {
-	struct tw_response_cache *answers = r->http->parts.answers;
+	struct tw_response_cache *cache = r->http->parts.response_cache;
 	struct tw_mem_account *account;
 	struct tw_buf key;
 
-	if (!answers || tw_http_now_ns() - r->started_ns < WORTH_KEEPING_NS)
+	if (!cache || tw_http_now_ns() - r->started_ns < WORTH_KEEPING_NS)
 		return;
 	account = tw_mem_count_for(NULL); /* the cache has its own limit */
 	if (key_of(r, coding, &key))
-		tw_response_cache_keep(answers, (const char *)key.data, tw_buf_str(bytes));
+		tw_response_cache_put(cache, (const char *)key.data, tw_buf_str(bytes));
 	tw_buf_done(&key);
 	(void)tw_mem_count_for(account);
 }
 
-enum tw_status tw_req_reply_and_keep(
+enum tw_status tw_req_reply_and_cache(
         struct tw_req *r, const char *type, struct tw_buf *buf, struct tw_err *err)
 {
 	bool large = buf->len >= WORTH_COMPRESSING; /* small bodies are not compressed */

@@ -62,7 +62,7 @@ static struct entry_of_cache *find(struct tw_response_cache *a, const char *key)
 	return NULL;
 }
 
-bool tw_response_cache_take(struct tw_response_cache *a, const char *key, struct tw_buf *out)
+bool tw_response_cache_get(struct tw_response_cache *a, const char *key, struct tw_buf *out)
 {
 	struct entry_of_cache *k;
 	bool taken;
@@ -115,7 +115,7 @@ static void put(struct tw_response_cache *a, struct entry_of_cache *entry)
 	a->weight += k->weight;
 }
 
-void tw_response_cache_keep(struct tw_response_cache *a, const char *key, struct tw_str bytes)
+void tw_response_cache_put(struct tw_response_cache *a, const char *key, struct tw_str bytes)
 {
 	size_t key_len = strlen(key) + 1;
 	struct entry_of_cache entry = {.len = bytes.len, .weight = bytes.len + key_len};

@@ -20,10 +20,10 @@ struct tw_response_cache *tw_response_cache_free(
         struct tw_response_cache *a); /* accepts NULL; returns NULL */
 
 /* Appends a copy; false, with nothing appended: no such entry, or out of memory. */
-bool tw_response_cache_take(struct tw_response_cache *a, const char *key, struct tw_buf *out);
+bool tw_response_cache_get(struct tw_response_cache *a, const char *key, struct tw_buf *out);
 
 /* Stores a copy, unless it is too large a part of the cache. */
-void tw_response_cache_keep(struct tw_response_cache *a, const char *key, struct tw_str bytes);
+void tw_response_cache_put(struct tw_response_cache *a, const char *key, struct tw_str bytes);
 
 void tw_response_cache_metrics(struct tw_response_cache *a, struct tw_buf *out);
 

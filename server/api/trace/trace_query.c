@@ -339,14 +339,14 @@ static enum tw_status reply(struct tw_trace_query *q,
 	static const char type[] = "application/json";
 	enum tw_status st;
 
-	if (tw_req_reply_again(q->v.req, type))
+	if (tw_req_reply_cached(q->v.req, type))
 		return TW_OK;
 	st = answer(q, err);
 	if (st != TW_OK)
 		return st;
 	if (tw_deadline_passed(&q->deadline))
 		return tw_view_reply(&q->v, &q->out, err);
-	return tw_req_reply_and_keep(q->v.req, type, &q->out, err);
+	return tw_req_reply_and_cache(q->v.req, type, &q->out, err);
 }
 
 void tw_trace_put_tid(struct tw_json *j, const struct tw_trace_file *f, uint32_t thread_id)

@@ -40,10 +40,10 @@
 #include "tests/unit/catalogue_plan/plan_identity.h"
 #include "tests/unit/catalogue_plan/plan_literals.h"
 #include "tests/unit/catalogue_plan/plan_postgres.h"
-#include "tests/unit/catalogue_plan/plan_rest.h"
 #include "tests/unit/catalogue_plan/plan_resumable.h"
 #include "tests/unit/catalogue_plan/plan_retention.h"
 #include "tests/unit/catalogue_plan/plan_rollup.h"
+#include "tests/unit/catalogue_plan/plan_tasks.h"
 #include "tests/unit/unit.h"
 
 static char statements[PLAN_STATEMENTS][PLAN_SQL];
@@ -563,7 +563,7 @@ static void use_all(struct session *s)
 	plan_use_found(s->c, s->caller.project_id, one);
 	plan_use_anrs(s->c, s->caller.project_id, one);
 	plan_use_hooks(s->c, s->caller.project_id);
-	plan_use_rest(s->c, s->caller.project_id, one);
+	plan_use_tasks(s->c, s->caller.project_id, one);
 	plan_use_retention(s->c, s->caller.project_id, one);
 	use_traces(s, one);
 	s->c = tw_catalogue_close(s->c);

@@ -19,7 +19,7 @@ static void keep(struct tw_response_cache *a, const char *key, char fill, size_t
 	static char bytes[ROOM];
 
 	memset(bytes, fill, sizeof bytes);
-	tw_response_cache_keep(a, key, (struct tw_str){bytes, len});
+	tw_response_cache_put(a, key, (struct tw_str){bytes, len});
 }
 
 /* Returns the length of the response cached under the key, 0 none; all its bytes are `fill`. */
@@ -29,7 +29,7 @@ static size_t taken(struct tw_response_cache *a, const char *key, char fill)
 	size_t len;
 
 	tw_buf_init(&out, ROOM);
-	(void)tw_response_cache_take(a, key, &out);
+	(void)tw_response_cache_get(a, key, &out);
 	len = out.len;
 	for (size_t i = 0; i < len; i++)
 		assert_int_equal(out.data[i], fill);

@@ -1,4 +1,4 @@
-#include "tests/unit/catalogue_plan/plan_rest.h"
+#include "tests/unit/catalogue_plan/plan_tasks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -136,7 +136,7 @@ static void use_tasks(
 		assert_int_equal(tw_catalogue_erased(c, hidden, 9, a, &erased, &n, NULL), TW_OK);
 }
 
-void plan_use_rest(struct tw_catalogue *c, const char *project, const char *id)
+void plan_use_tasks(struct tw_catalogue *c, const char *project, const char *id)
 {
 	struct tw_arena *a = tw_arena_new(16 << 20);
 	struct tw_resumable resumable;
