@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BARS, barsOf, DAY_MS, extreme, increase, type MetricHistory } from '../src/api/history';
+import { BARS, barsOf, extreme, increase, type MetricHistory } from '../src/api/history';
+import { DAY_MS } from '../src/i18n/format';
 
 const HOUR = DAY_MS / 24;
 const END = 40 * DAY_MS;

@@ -5,7 +5,7 @@ import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
 import { AsJson } from './asjson';
 import { RuleForm, type Rule } from './captureform';
-import { COMMA, count, percent } from '../i18n/format';
+import { COMMA, count, DAY_MS, percent } from '../i18n/format';
 import { Busy, Command, Failure, Panel, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/manage';
 
@@ -13,7 +13,6 @@ interface Day { rule: string; day_ms: number; traces: number; devices: number }
 interface Rules { max_age_s: number; rules: Rule[]; updated_ms: number; days: Day[] }
 
 const DAYS = 14;
-const DAY_MS = 86400000;
 const BAR = 5; // wide, with its gap
 const HIGH = 18;
 

@@ -2,9 +2,9 @@
 import { useEffect } from 'preact/hooks';
 import { may, Refusal, type Stage } from '../api/api';
 import { manage } from '../api/manage';
-import { HOUR_MS, increase, type MetricHistory } from '../api/history';
+import { increase, type MetricHistory } from '../api/history';
 import { byLabel, parseMetrics, sumOf, timedRoutes, type Sample } from '../api/metrics';
-import { bytes, count, duration, percent, sentence, when } from '../i18n/format';
+import { bytes, count, duration, HOUR_MS, percent, sentence, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
 import { Cards } from '../ui/cards';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';

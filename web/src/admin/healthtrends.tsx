@@ -1,6 +1,6 @@
 // Charts of the last 24 hours: current value, bars, peak or lowest.
-import { barsOf, extreme, HOUR_MS, increase, isFromStart, type Bar, type MetricHistory } from '../api/history';
-import { bytes, count, when } from '../i18n/format';
+import { barsOf, extreme, increase, isFromStart, type Bar, type MetricHistory } from '../api/history';
+import { bytes, count, HOUR_MS, when } from '../i18n/format';
 import { tr } from '../i18n/strings/health';
 import { Panel } from '../ui/parts';
 

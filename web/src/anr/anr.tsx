@@ -6,7 +6,7 @@ import { CAUSED, does, lockName, stackText, threadName, type Anr, type AnrProces
 import { Calls, Method, Stack, type Way } from './anrparts';
 import { Raw, useRaw } from './anrraw';
 import { Threads } from './anrthreads';
-import { count, duration, sentence, withoutParameters } from '../i18n/format';
+import { count, DAY_MS, duration, sentence, withoutParameters } from '../i18n/format';
 import { ended, serverText } from '../i18n/servertext';
 import { openAlso } from '../trace/state/opened';
 import { atTimeline } from '../trace/state/tab';
@@ -16,7 +16,6 @@ import { tr } from '../i18n/strings/anr';
 import { Waits } from './waitpicture';
 
 const WAITED_MS = 10_000; // before the report, if it does not have the duration
-const DAY_MS = 86400000;
 const USUAL_DAYS = 30; // default range of the pages of ANR groups
 const NONE: string[] = [];
 

@@ -1,11 +1,11 @@
 // Groups the samples of GET /metrics/history into bars of 15 minutes.
+import { DAY_MS, HOUR_MS } from '../i18n/format';
+
 export interface MetricHistory { step_ms: number; at_ms: number[]; series: Record<string, number[]> }
 
 export interface Bar { from_ms: number; value: number | null } // null: no sample, the server did not run
 
 export const BARS = 96;
-export const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;
 const BAR_MS = DAY_MS / BARS;
 const FULL_MS = DAY_MS - HOUR_MS; // the server stores a day of samples, less when there are gaps
 

@@ -2,12 +2,11 @@
 import type { ComparedTree } from '../api/api';
 import { classWord } from '../api/classes';
 import { withOverloads } from '../api/overloads';
-import { COMMA } from '../i18n/format';
+import { COMMA, DAY_MS } from '../i18n/format';
 import { interval } from '../i18n/interval';
 import { tr } from '../i18n/strings/versus';
 import { newestFirst } from '../api/traces';
 
-const DAY_MS = 86400000;
 export const WHERE = '/api/v1/fleet/compare';
 
 export interface Interval { value: number | null; low: number | null; high: number | null }

@@ -1,7 +1,7 @@
 // Durations of both sides: number of traces, devices, quantiles with confidence intervals.
 import { get } from '../api/api';
 import { classWord } from '../api/classes';
-import { count, duration, percent, signed } from '../i18n/format';
+import { count, DAY_MS, duration, percent, signed } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { useMore } from '../ui/held';
 import { Panel, Pending, useLoad } from '../ui/parts';
@@ -12,7 +12,6 @@ import { axisOf, between, leftOut, placeOn, verdictOf, WHERE, type Axis, type In
 const SHOWN = 5;
 const VERDICTS = { slower: tr('slower'), faster: tr('faster'), 'may be chance': tr('may be chance'), 'too few traces': tr('too few traces') };
 const CLASS = { slower: 'up', faster: 'down', 'may be chance': 'quiet', 'too few traces': 'quiet' };
-const DAY_MS = 86400000;
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 

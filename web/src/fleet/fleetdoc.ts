@@ -1,5 +1,5 @@
 // Fleet figures of the server, and computations on them.
-import { count, duration, tickStep } from '../i18n/format';
+import { count, DAY_MS, duration, tickStep } from '../i18n/format';
 import { tr } from '../i18n/strings/fleet';
 
 export interface Stat { traces: number; sum: number; mean: number; p50: number; p75: number; p95: number; p99: number; max: number }
@@ -97,7 +97,6 @@ export interface Chart { marks: Mark[]; ticks: { y: number; value: number }[]; l
 
 export const MARKS = 60; // more would be a wall
 const LEFT = 64, RIGHT = 12, TOP = 8, BOTTOM = 22, TICKS = 4;
-const DAY_MS = 86400000;
 
 /** Position of a group between the first and the last, 0 to 1: days by time, others at equal distances. */
 function places(by: string, shown: Point[]): number[] {

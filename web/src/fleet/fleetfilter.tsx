@@ -1,4 +1,5 @@
 // What of the fleet a page is about: app, version, scenario, class of device and how many days, in the address.
+import { DAY_MS } from '../i18n/format';
 import type { ComponentChildren } from 'preact';
 import { get } from '../api/api';
 import { CLASSES, classWord } from '../api/classes';
@@ -7,7 +8,6 @@ import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 import { newestFirst } from '../api/traces';
 
-const DAY_MS = 86400000;
 const DAYS = [7, 30, 90, 400];
 
 interface Facets { values: { value: string; count: number }[] }

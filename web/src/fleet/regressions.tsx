@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { Cards } from '../ui/cards';
 import { useChange } from '../ui/change';
-import { count, duration, percent, signed, when } from '../i18n/format';
+import { count, DAY_MS, duration, percent, signed, when } from '../i18n/format';
 import { interval } from '../i18n/interval';
 import { IssueText } from './issue';
 import { Failure, MethodName, Panel, Pending, useCame, useLoad } from '../ui/parts';
@@ -21,7 +21,6 @@ interface Regression {
 	status: string; fixed_in: string; fixed_day_ms: number; earlier: string; owner: string; note: string; muted_until_ms: number;
 }
 
-const DAY_MS = 86400000;
 const MUTED_DAYS = 7;
 const SHOWN: [string, string][] = [['live', BOX_NAMES.live], ['open', BOX_NAMES.new], ['acknowledged', BOX_NAMES.acknowledged], ['returned', BOX_NAMES.returned], ['fixed', BOX_NAMES.fixed], ['all', BOX_NAMES.all]];
 const STATUS: Record<string, string> = STATUS_NAMES;

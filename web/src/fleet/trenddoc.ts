@@ -1,5 +1,5 @@
 // The days around a regression as a picture: positions of points, bands and versions.
-import { tickStep } from '../i18n/format';
+import { DAY_MS, tickStep } from '../i18n/format';
 
 export interface Quantile { ns: number; low_ns: number | null; high_ns: number | null }
 export interface TrendPoint { day_ms: number; of_traces: number; traces: number; p50: Quantile; p95: Quantile }
@@ -12,7 +12,7 @@ export interface Dot { x: number; y: number; point: TrendPoint }
 export interface Drawn { line: TrendLine; role: 'all' | 'base' | 'head'; dots: Dot[]; bands: string[] }
 export interface TrendChart { lines: Drawn[]; ticks: { y: number; value: number }[]; change: number; versions: { x: number; of: TrendVersion }[]; left: number; right: number; bottom: number; top: number }
 
-const DAY_MS = 86400000, LEFT = 64, RIGHT = 14, TOP = 18, BOTTOM = 38, TICKS = 4;
+const LEFT = 64, RIGHT = 14, TOP = 18, BOTTOM = 38, TICKS = 4;
 
 /** Of a change between versions those two, else all; a line without points is none. */
 export function shownLines(t: Trend): { line: TrendLine; role: 'all' | 'base' | 'head' }[] {

@@ -1,4 +1,5 @@
 // Open items: regressions, ANR groups and alerts of the server, and the decisions about them.
+import { DAY_MS } from '../i18n/format';
 import { get, send } from '../api/api';
 import { tr } from '../i18n/strings/inbox';
 
@@ -15,7 +16,7 @@ export interface Inbox { items: Item[]; counts: Record<Box, number>; total: numb
 
 export interface Decision { status?: Item['status']; owner?: string; note?: string; fixed_in?: string; muted_until_ms?: number }
 
-const DAY_MS = 86400000, NEWEST = 1000;
+const NEWEST = 1000;
 export const MUTED_DAYS = 7;
 
 export const decide = (items: Pick<Item, 'kind' | 'id'>[], what: Decision): Promise<unknown> =>

@@ -1,6 +1,9 @@
 // Numbers as people read them.  Times are written as ISO 8601 has them, in every language.
 import { grouped, language } from './language';
 
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
+
 const UNITS: [number, string][] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
 
 function scaled(ns: number): [string, string] {

@@ -1,5 +1,5 @@
 // What the server tells of a method's source, in words.
-import { count } from '../i18n/format';
+import { count, DAY_MS } from '../i18n/format';
 import { tr } from '../i18n/strings/sources';
 
 export interface Commit { id: string; author: string; email?: string; time_ms: number; summary: string; link: string | null }
@@ -11,7 +11,6 @@ export interface Source {
 }
 export interface Repository { name: string; packages?: string[]; link?: string; commit_link?: string; roots?: string[]; refs?: string[]; clone?: string; owners?: string; show_emails?: boolean }
 
-const DAY_MS = 86400000;
 const LAST_MS = 253402300799999; // of the year 9999
 
 /** The address, when it leads to a web server; the settings allow no other. */
