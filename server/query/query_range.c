@@ -14,7 +14,8 @@
  * way. After the deadline, a lane keeps its parts up to the first incomplete one, as a single scan
  * would.
  *
- * Without a range, a lane is one part, and its tree is read from the file.
+ * If all of a thread is in the range, or there is none, its lane is one part, and its tree is read
+ * from the file.
  *
  * The file and the arena may be used by one thread at a time, so a lock protects reading a chunk's
  * stored bytes and allocating a finished tree.
@@ -35,7 +36,7 @@
 struct lane {
 	uint32_t thread_id;
 	const struct tw_chunk_row *rows; /* NULL: the tree is read as stored */
-	uint32_t n;                      /* rows; otherwise calls, for the order of the work */
+	uint32_t n;                      /* chunks that are read, or would be */
 	uint32_t first_part, n_parts;
 	_Atomic uint32_t left; /* parts that are not done */
 	const struct tw_running *running;
@@ -245,8 +246,12 @@ static enum tw_status scan_part(struct worker *h, struct part *p, struct tw_err 
 	enum tw_status st = TW_OK;
 	uint32_t i = p->first;
 
-	if (!p->lane->rows)
-		return read_stored(h, p->lane, err);
+	if (!p->lane->rows) {
+		st = read_stored(h, p->lane, err);
+		if (st == TW_OK && sel->ranged)
+			check_deadline(h->scan);
+		return st;
+	}
 	p->tree = tw_tree_builder_new(UINT32_MAX);
 	if (!p->tree)
 		return tw_oom(err);
@@ -396,12 +401,31 @@ static void work(void *arg)
 	tw_unpacker_free(h.unpacker);
 }
 
+/* Whether the stored trees equal those of a scan: no path is missing, no method is inlined. */
+static bool stored_are_complete(const struct tw_trace_file *f)
+{
+	uint32_t n;
+	const struct tw_repair_count *r = tw_trace_file_repairs(f, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (r[i].what == TW_REPAIR_call_tree_full)
+			return false;
+	return !tw_trace_file_is_inlined(f);
+}
+
+/* A call without a length at the end of the range is not in it. */
+static bool contains(const struct tw_selection *sel, const struct tw_thread_info *t)
+{
+	return t->start_ns >= sel->from_ns && t->end_ns < sel->to_ns;
+}
+
 static enum tw_status open_lanes(struct scan *s, uint64_t *ret_chunks, struct tw_err *err)
 {
 	const struct tw_selection *sel = s->query->sel;
 	const struct tw_range_walk w = {sel->from_ns, sel->to_ns, 0};
 	uint32_t n;
 	const struct tw_thread_info *t = tw_trace_file_threads(s->query->file, &n);
+	bool complete = stored_are_complete(s->query->file);
 	enum tw_status st = TW_OK;
 
 	s->lanes = tw_arena_alloc(s->query->arena, (size_t)n + 1, sizeof *s->lanes);
@@ -415,10 +439,10 @@ static enum tw_status open_lanes(struct scan *s, uint64_t *ret_chunks, struct tw
 		if (!selected || !t[i].slices)
 			continue;
 		*l = (struct lane){.thread_id = t[i].thread_id,
-		        .n = t[i].slices < UINT32_MAX ? (uint32_t)t[i].slices : UINT32_MAX,
+		        .n = (uint32_t)(t[i].slices / TW_CHUNK_SLICES) + 1,
 		        .running =
 		                t[i].thread_id < s->n_running ? &s->running[t[i].thread_id] : NULL};
-		if (sel->ranged)
+		if (sel->ranged && !(complete && contains(sel, &t[i])))
 			st = tw_range_chunks(
 			        s->query->file, t[i].thread_id, &w, &l->rows, &l->n, err);
 		if (st == TW_OK && l->n) {
