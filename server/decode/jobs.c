@@ -58,7 +58,8 @@ enum {
 /* --- starting a job --- */
 
 /* May run concurrently with the dispatcher. */
-enum tw_status tw_run_fetch(void *arg, struct tw_err *err)
+/* Opens the parts of the upload.  May run in parallel with the dispatcher. */
+static enum tw_status run_fetch(void *arg, struct tw_err *err)
 {
 	struct running *r = arg;
 	enum tw_status st = TW_OK;
@@ -262,7 +263,7 @@ void tw_run_begin_step(struct running *r, enum step step, struct tw_pool *pool)
 {
 	r->used = true;
 	r->step = step;
-	r->task.run = step == STEP_FETCH ? tw_run_fetch : tw_run_store;
+	r->task.run = step == STEP_FETCH ? run_fetch : tw_run_store;
 	r->task.arg = r;
 	r->task.wake_fd = r->jobs->wake_fd;
 	tw_async_task_begin(&r->task, pool);

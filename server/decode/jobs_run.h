@@ -127,8 +127,6 @@ void tw_run_init(struct running *r, struct tw_jobs *j, struct tw_arena *a);
 /* Ends the use of everything but the arena. */
 void tw_run_clear(struct running *r);
 void tw_run_release_slot(struct running *r);
-/* Opens the parts of the upload.  May run in parallel with the dispatcher. */
-enum tw_status tw_run_fetch(void *arg, struct tw_err *err) TW_MUST_USE;
 /* Begins STEP_FETCH or STEP_STORE in the pool; NULL: runs it now. */
 void tw_run_begin_step(struct running *r, enum step step, struct tw_pool *pool);
 /* Names and opens the output. */

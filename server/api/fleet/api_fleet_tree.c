@@ -138,7 +138,8 @@ void tw_fleet_put_names(
 	tw_json_close(&q->j, ']');
 }
 
-int64_t tw_fleet_omitted_below_ns(const struct tw_rollup_tree *t)
+/* ns: nodes that took less in a trace may be missing. */
+static int64_t omitted_below_ns(const struct tw_rollup_tree *t)
 {
 	return t->omitted_level ? INT64_C(1) << (t->omitted_level < 63 ? t->omitted_level - 1 : 62)
 	                        : 0;
@@ -243,7 +244,7 @@ static void put_all(struct tw_fleet_request *q, const struct asked *a)
 	tw_fleet_put_head(q);
 	tw_json_key_text(&q->j, "name", a->name);
 	tw_json_key_int(&q->j, "of_traces", (int64_t)a->merged.traces);
-	tw_json_key_int(&q->j, "omitted_below_ns", tw_fleet_omitted_below_ns(&a->merged));
+	tw_json_key_int(&q->j, "omitted_below_ns", omitted_below_ns(&a->merged));
 	tw_json_key_bool(&q->j, "app_only", a->taking.app_only);
 	tw_json_key_int(&q->j, "total_ns", f->all.total_ns);
 	tw_json_key_int(&q->j, "self_ns", f->self_ns);
@@ -410,7 +411,7 @@ enum tw_status tw_fleet_write_flame(struct tw_fleet_request *q, struct tw_err *e
 		return st;
 	tw_fleet_put_head(q);
 	tw_json_key_int(&q->j, "of_traces", (int64_t)a->merged.traces);
-	tw_json_key_int(&q->j, "omitted_below_ns", tw_fleet_omitted_below_ns(&a->merged));
+	tw_json_key_int(&q->j, "omitted_below_ns", omitted_below_ns(&a->merged));
 	tw_json_key_bool(&q->j, "app_only", a->taking.app_only);
 	put_threads(q, a);
 	if (!put_columns(q, a))

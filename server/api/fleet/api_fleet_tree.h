@@ -29,8 +29,6 @@ enum tw_status tw_fleet_read_root(const struct tw_fleet_request *q, const uint32
 /* "names": of the numbers in use (one byte each), by number. */
 void tw_fleet_put_names(
         struct tw_fleet_request *q, const struct tw_fleet_names *names, const uint8_t *used);
-/* ns: nodes that took less in a trace may be missing. */
-int64_t tw_fleet_omitted_below_ns(const struct tw_rollup_tree *t);
 
 enum tw_status tw_fleet_write_compare(struct tw_fleet_request *q, struct tw_err *err);
 enum tw_status tw_fleet_write_callers(struct tw_fleet_request *q, struct tw_err *err);

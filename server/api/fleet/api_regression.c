@@ -178,27 +178,6 @@ static enum tw_status detect_now(struct tw_req *r, struct tw_err *err)
 	        err);
 }
 
-const struct tw_route tw_routes_regression[] = {
-        TW_ROUTE("GET", "/api/v1/regressions/rules", TW_NEED_READ, "The thresholds of regressions",
-                .end = get_rules),
-        TW_ROUTE("PUT", "/api/v1/regressions/rules", TW_NEED_WRITE,
-                "Sets the thresholds of regressions", .json = store_rules),
-        TW_ROUTE("POST", "/api/v1/regressions/detect", TW_NEED_WRITE,
-                "Runs regression detection now", .end = detect_now),
-        TW_ROUTE("GET", "/api/v1/regressions", TW_NEED_READ, "Regressions",
-                .params = TW_PARAMS(list_params), .end = list),
-        TW_ROUTE("GET", "/api/v1/regressions/{regression}", TW_NEED_READ, "One regression",
-                .end = get_one),
-        TW_ROUTE("GET", "/api/v1/regressions/{regression}/history", TW_NEED_READ,
-                "A regression's history", .end = get_history),
-        TW_ROUTE("GET", "/api/v1/regressions/{regression}/trend", TW_NEED_READ,
-                "A regression's values by day, before and after the change",
-                .end = tw_regression_get_trend),
-        TW_ROUTE("PATCH", "/api/v1/regressions/{regression}", TW_NEED_WRITE,
-                "Sets state, owner, note or mute of a regression", .json = triage),
-        {0},
-};
-
 /* --- the trend of a method ---
  *
  * The days around a change, for its chart.
@@ -278,7 +257,7 @@ static enum tw_status reply(struct tw_req *r, struct tw_arena *a, struct tw_err 
 	return st == TW_OK ? tw_req_reply_json(r, 200, trend_json(&row, &trend), err) : st;
 }
 
-enum tw_status tw_regression_get_trend(struct tw_req *r, struct tw_err *err)
+static enum tw_status get_trend(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_MAX);
 	enum tw_status st = a ? reply(r, a, err) : tw_oom(err);
@@ -286,3 +265,23 @@ enum tw_status tw_regression_get_trend(struct tw_req *r, struct tw_err *err)
 	tw_arena_free(a);
 	return st;
 }
+
+const struct tw_route tw_routes_regression[] = {
+        TW_ROUTE("GET", "/api/v1/regressions/rules", TW_NEED_READ, "The thresholds of regressions",
+                .end = get_rules),
+        TW_ROUTE("PUT", "/api/v1/regressions/rules", TW_NEED_WRITE,
+                "Sets the thresholds of regressions", .json = store_rules),
+        TW_ROUTE("POST", "/api/v1/regressions/detect", TW_NEED_WRITE,
+                "Runs regression detection now", .end = detect_now),
+        TW_ROUTE("GET", "/api/v1/regressions", TW_NEED_READ, "Regressions",
+                .params = TW_PARAMS(list_params), .end = list),
+        TW_ROUTE("GET", "/api/v1/regressions/{regression}", TW_NEED_READ, "One regression",
+                .end = get_one),
+        TW_ROUTE("GET", "/api/v1/regressions/{regression}/history", TW_NEED_READ,
+                "A regression's history", .end = get_history),
+        TW_ROUTE("GET", "/api/v1/regressions/{regression}/trend", TW_NEED_READ,
+                "A regression's values by day, before and after the change", .end = get_trend),
+        TW_ROUTE("PATCH", "/api/v1/regressions/{regression}", TW_NEED_WRITE,
+                "Sets state, owner, note or mute of a regression", .json = triage),
+        {0},
+};

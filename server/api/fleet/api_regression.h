@@ -1,5 +1,5 @@
 /*
- * api_regression.h - routes of regressions that are in separate files.
+ * api_regression.h - the fields of a triage in a request.
  */
 #ifndef TW_API_REGRESSION_H
 #define TW_API_REGRESSION_H
@@ -13,6 +13,5 @@
  * in *io are unchanged. */
 enum tw_status tw_triage_read(
         const json_t *body, struct tw_triage *io, struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_regression_get_trend(struct tw_req *r, struct tw_err *err);
 
 #endif

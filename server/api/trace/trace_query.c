@@ -298,7 +298,10 @@ bool tw_view_unchanged(const struct tw_view *v)
 	return tw_req_reply_unchanged(v->req, tag);
 }
 
-enum tw_status tw_view_reply(const struct tw_view *v, struct tw_buf *json, struct tw_err *err)
+/* Replies with the buffer's JSON and takes its memory.  Without ETag if the query deadline has
+ * passed: the response may be incomplete, and a repeated request may return more.  The file may be
+ * closed. */
+static enum tw_status reply_json(const struct tw_view *v, struct tw_buf *json, struct tw_err *err)
 {
 	if (tw_req_ms_left(v->req) == 0)
 		tw_req_unset_header(v->req, "ETag");
@@ -345,7 +348,7 @@ static enum tw_status reply(struct tw_trace_query *q,
 	if (st != TW_OK)
 		return st;
 	if (tw_deadline_passed(&q->deadline))
-		return tw_view_reply(&q->v, &q->out, err);
+		return reply_json(&q->v, &q->out, err);
 	return tw_req_reply_and_cache(q->v.req, type, &q->out, err);
 }
 

@@ -44,11 +44,6 @@ struct tw_deadline tw_view_deadline(const struct tw_view *v);
 /* Sets ETag from the trace, the mapping and the query; true: the client has it, and 304 was
  * sent. */
 bool tw_view_unchanged(const struct tw_view *v);
-/* Replies with the buffer's JSON and takes its memory.  Without ETag if the query deadline has
- * passed: the response may be incomplete, and a repeated request may return more.  The file may be
- * closed. */
-enum tw_status tw_view_reply(
-        const struct tw_view *v, struct tw_buf *json, struct tw_err *err) TW_MUST_USE;
 
 /* --- queries on a trace: view, memory, names, reshaping (transform=), response --- */
 

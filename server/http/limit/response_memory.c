@@ -298,7 +298,8 @@ bool tw_response_memory_is_short(struct tw_response_memory *m)
 	return is_short;
 }
 
-void tw_response_memory_tick(struct tw_response_memory *m)
+/* Once a second: returns freed memory to the system. */
+static void give_back_freed(struct tw_response_memory *m)
 {
 	bool trim;
 
@@ -475,5 +476,5 @@ void tw_http_memory_tick(struct tw_http *h)
 	(void)pthread_mutex_unlock(&h->outflow_lock);
 	if (cut)
 		tw_log(TW_LOG_INFO, "unread_responses_aborted", tw_log_number("count", cut));
-	tw_response_memory_tick(m);
+	give_back_freed(m);
 }

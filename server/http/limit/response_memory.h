@@ -58,8 +58,6 @@ struct tw_held *tw_held_close(struct tw_held *h);
 
 /* Whether a response was refused within the last two seconds. */
 bool tw_response_memory_is_short(struct tw_response_memory *m);
-/* Call once a second: returns freed memory to the system. */
-void tw_response_memory_tick(struct tw_response_memory *m);
 
 void tw_response_memory_metrics(struct tw_response_memory *m, struct tw_buf *out);
 

@@ -15,6 +15,38 @@
 
 enum { STEP_BYTES = 64 << 10, READER_ARENA_BYTES = 256 << 20, UNPACK_BYTES = 4 << 20 };
 
+/* Decompresses the file and resynchronises after damage, as the decoder does. Packets inside
+ * compressed ones are reported after the one that contains them. */
+struct tw_system_packet {
+	const uint8_t *p; /* the message, without its tag and length */
+	size_t n;
+	bool inside; /* of a compressed packet */
+	struct tw_perfetto_packet head;
+	/* after reader_time */
+	int64_t first_ns, last_ns;           /* on the trace's clock; -1 unknown */
+	uint32_t index;                      /* of its sequence, 0 none */
+	struct tw_perfetto_own_clock *moved; /* the clock of which this packet's time is a step */
+};
+
+typedef enum tw_status (*tw_system_packet_fn)(
+        void *arg, struct tw_system_packet *p, struct tw_err *err);
+
+struct tw_system_reader {
+	int fd;
+	uint64_t at; /* offset in the file */
+	tw_system_packet_fn each;
+	void *arg;
+	struct tw_arena *arena;
+	struct tw_sink sink;
+	struct tw_unzip *unzip;
+	struct tw_perfetto_packets packets, inner;
+	struct tw_perfetto_clocks *clocks;
+	struct tw_perfetto_sequences sequences;
+	uint64_t inner_offset, damages, step_bytes;
+	bool inside, cut, done;
+	uint8_t *piece;
+};
+
 static void count_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n)
 {
 	struct tw_system_reader *r =
@@ -94,7 +126,9 @@ static enum tw_status push_packets(void *arg, const uint8_t *p, size_t n, struct
 	return tw_perfetto_packets_push(&r->packets, p, n, err);
 }
 
-enum tw_status tw_system_reader_open(struct tw_system_reader *r, int fd,
+/* clocks must outlive it and collects the snapshots.  The caller frees with reader_close, also on
+ * failure. */
+static enum tw_status reader_open(struct tw_system_reader *r, int fd,
         struct tw_perfetto_clocks *clocks, tw_system_packet_fn each, void *arg, struct tw_err *err)
 {
 	static const struct tw_sink_ops ops = {.repair = count_repair};
@@ -127,7 +161,8 @@ static enum tw_status finish(struct tw_system_reader *r, struct tw_err *err)
 	return st;
 }
 
-enum tw_status tw_system_reader_step(struct tw_system_reader *r, struct tw_err *err)
+/* Reports the packets in the next piece of the file; r->done: end. */
+static enum tw_status reader_step(struct tw_system_reader *r, struct tw_err *err)
 {
 	ssize_t n = tw_pread_full(r->fd, r->piece, STEP_BYTES, r->at);
 
@@ -140,7 +175,7 @@ enum tw_status tw_system_reader_step(struct tw_system_reader *r, struct tw_err *
 	return tw_unzip_push(r->unzip, r->piece, (size_t)n, err);
 }
 
-void tw_system_reader_close(struct tw_system_reader *r)
+static void reader_close(struct tw_system_reader *r)
 {
 	tw_unzip_free(r->unzip);
 	tw_arena_free(r->arena);
@@ -275,7 +310,8 @@ static void add_packet_time(
 		widen(p, ns);
 }
 
-enum tw_status tw_system_reader_time(
+/* Call once per packet, in order: updates the packet's sequence and sets the times. */
+static enum tw_status reader_time(
         struct tw_system_reader *r, struct tw_system_packet *p, struct tw_err *err)
 {
 	struct tw_perfetto_sequence *q = tw_perfetto_sequences_get(&r->sequences, p->head.sequence);
@@ -449,7 +485,7 @@ static enum tw_status scan_packet(void *arg, struct tw_system_packet *p, struct 
 {
 	struct scan *c = arg;
 	struct tw_system *s = c->s;
-	enum tw_status st = tw_system_reader_time(&c->reader, p, err);
+	enum tw_status st = reader_time(&c->reader, p, err);
 
 	s->packets++;
 	if (p->head.sequence < TW_SYSTEM_SEQUENCES)
@@ -488,10 +524,10 @@ static bool is_fault_of_file(const struct scan *c, enum tw_status st, enum tw_sy
 static enum tw_status read_all(struct scan *c, int fd, struct tw_err *err)
 {
 	struct tw_system *s = c->s;
-	enum tw_status st = tw_system_reader_open(&c->reader, fd, &s->clocks, scan_packet, c, err);
+	enum tw_status st = reader_open(&c->reader, fd, &s->clocks, scan_packet, c, err);
 
 	while (st == TW_OK && !c->reader.done)
-		st = tw_system_reader_step(&c->reader, err);
+		st = reader_step(&c->reader, err);
 	s->bytes = c->reader.at;
 	s->damages = c->reader.damages;
 	s->cut = c->reader.cut;
@@ -500,7 +536,7 @@ static enum tw_status read_all(struct scan *c, int fd, struct tw_err *err)
 	else if (is_fault_of_file(c, st, &s->fault))
 		st = TW_OK;
 	finish_threads(s);
-	tw_system_reader_close(&c->reader);
+	reader_close(&c->reader);
 	return st;
 }
 
@@ -723,7 +759,7 @@ static enum tw_status copy_packet(void *arg, struct tw_system_packet *p, struct 
 	struct tw_system_copy *c = arg;
 	bool holds = p->head.content.number == TW_SYSTEM_ZLIB ||
 	             p->head.content.number == TW_SYSTEM_ZSTD;
-	enum tw_status st = tw_system_reader_time(&c->reader, p, err);
+	enum tw_status st = reader_time(&c->reader, p, err);
 	bool taken;
 
 	if (st != TW_OK)
@@ -756,7 +792,7 @@ enum tw_status tw_system_copy_open(int fd, struct tw_system *s, const struct tw_
 		return tw_oom(err);
 	c->system = s;
 	c->range = *range;
-	st = tw_system_reader_open(&c->reader, fd, &s->clocks, copy_packet, c, err);
+	st = reader_open(&c->reader, fd, &s->clocks, copy_packet, c, err);
 	s->clocks.sink = &c->reader.sink;
 	if (st == TW_OK)
 		*ret = c;
@@ -772,7 +808,7 @@ enum tw_status tw_system_copy_step(struct tw_system_copy *c, struct tw_buf *out,
 
 	c->out = out;
 	c->gap = SIZE_MAX;
-	st = tw_system_reader_step(&c->reader, err);
+	st = reader_step(&c->reader, err);
 	if (st == TW_OK && c->reader.done && !c->gap_reported) {
 		c->gap = out->len;
 		c->gap_reported = true;
@@ -786,7 +822,7 @@ struct tw_system_copy *tw_system_copy_close(struct tw_system_copy *c)
 {
 	if (!c)
 		return NULL;
-	tw_system_reader_close(&c->reader);
+	reader_close(&c->reader);
 	tw_mem_free(c->skipped);
 	tw_mem_free(c);
 	return NULL;
