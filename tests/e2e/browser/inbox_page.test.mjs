@@ -137,6 +137,12 @@ test('answered in the page, by pointer and by keys', async (t) => {
 	await page.getByText('No items match.').waitFor();
 	await page.getByRole('button', { name: /^Muted/ }).click();
 	await page.locator(`tr[data-item="${first}"]:has-text("muted until")`).waitFor();
+	await page.goto(`${server.url}/inbox?owner=erin`);
+	await page.getByText('No items match.').waitFor();
+	assert.equal(await page.getByText('The inbox is empty.').count(), 0, 'only for this owner');
+	await page.getByRole('button', { name: 'Clear' }).click();
+	await page.getByRole('button', { name: /^Muted/ }).click();
+	await page.locator(`tr[data-item="${first}"]:has-text("muted until")`).waitFor();
 	await page.getByLabel('Kind').selectOption('anr');
 	await page.waitForFunction(() => location.search.includes('kind=anr'));
 	await page.goto(`${server.url}/inbox?kind=anr&state=all`);

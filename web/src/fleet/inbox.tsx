@@ -9,7 +9,7 @@ import { useChange } from '../ui/change';
 import { Failure, MethodName, Pending, useLoad } from '../ui/parts';
 import { EmptyPage, fromStart, Pages, useRowKeys } from '../ui/pages';
 import { narrow } from '../ui/narrow';
-import { go, link, set, text, type Changes } from '../ui/route';
+import { link, set, text, type Changes } from '../ui/route';
 import { KINDS } from './anrgroups';
 import { Decisions } from './decisions';
 import { BOX_NAMES, BOXES, dayOf, decide, durationName, inMuteDays, mayRevert, revert, stateOf, type Box, type Decision, type Inbox, type Item } from './triage';
@@ -147,9 +147,9 @@ export function InboxPage({ name }: { name: string }) {
 			{error && <Failure error={error} />}
 			<Pending of={load} what={tr('Loading the inbox')} />
 			{v && v.total > 0 && items.length === 0 && <EmptyPage />}
-			{v && v.total === 0 && <div class="notice"><strong>{v.counts.all === 0 ? tr('The inbox is empty.') : box === 'live' ? tr('No unresolved items.') : tr('No items match.')}</strong>
-				{v.counts.all === 0 && <p>{tr.rich('Regressions, ANR groups and alerts of this project appear here. {rules} define when a change is reported.', { rules: <a href={link('/regressions')}>{tr('Thresholds')}</a> })}</p>}
-				{box !== 'all' && v.counts.all > 0 && <p><button onClick={() => go(link('/inbox?state=all'))}>{tr('Show all {n}', { n: count(v.counts.all) })}</button></p>}</div>}
+			{v && v.total === 0 && <div class="notice"><strong>{kind || owner ? tr('No items match.') : v.counts.all === 0 ? tr('The inbox is empty.') : box === 'live' ? tr('No unresolved items.') : tr('No items match.')}</strong>
+				{v.counts.all === 0 && !kind && !owner && <p>{tr.rich('Regressions, ANR groups and alerts of this project appear here. {rules} define when a change is reported.', { rules: <a href={link('/regressions')}>{tr('Thresholds')}</a> })}</p>}
+				{box !== 'all' && v.counts.all > 0 && <p><button onClick={() => filter({ state: 'all' })}>{tr('Show all {n}', { n: count(v.counts.all) })}</button></p>}</div>}
 			{items.length > 0 && <Cards>
 				<thead><tr>{may.write && <th scope="col" class="check"><input type="checkbox" aria-label={tr('Select all on this page')} checked={all} onChange={() => hold(all ? [] : items.map(keyOf))} /></th>}
 					<th scope="col">{tr('Item')}</th>{!narrow.value && <th scope="col">{tr('Kind')}</th>}<th scope="col" class="num">{tr('Change, reports')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Owner')}</th><th scope="col">{tr('Version')}</th><th scope="col">{tr('Last seen')}</th></tr></thead>
