@@ -115,6 +115,7 @@ test('one change has one figure on the start page, in the inbox, the list, the c
 		await note('sentence', page.getByText(/ is [\d.]+ % slower, 8\.3\.1 against 8\.3\.0: /));
 		await page.getByRole('link', { name: 'both versions compared' }).click();
 		await note('comparison', page.locator(`${method ? 'tr.more' : '#lengths'} [data-stat=p50] td.num`).nth(2));
+		if (!method) assert.equal(await page.locator('#lengths [data-stat=p50] td.num a').getAttribute('href').then((to) => /open=/.test(to)), true, 'and leads to the regression');
 		figures.digest = digest.split('\n').find((l) => l.startsWith(`- ${method || 'slower of'}`) && l.includes(' against '))?.match(/\+([\d.]+ %)/)?.[1];
 		assert.match(figures.list, /^[1-9]\d %$/);
 		for (const [where, figure] of Object.entries(figures)) assert.equal(figure, figures.list, `${name}, ${where}: ${JSON.stringify(figures)}`);

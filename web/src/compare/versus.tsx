@@ -8,7 +8,7 @@ import { Busy, Failure, useLoad } from '../ui/parts';
 import { link, number, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
 import { tr } from '../i18n/strings/versus';
-import { ASKED, daysOf, isAlone, named, paramsOf, SIDES, swapped, treeOf, WHERE, type FleetTree, type Versus } from './versusdoc';
+import { ASKED, daysOf, isAlone, named, paramsOf, SIDES, swapped, treeOf, WHERE, type FleetTree, type Reported, type Versus } from './versusdoc';
 import { rootOf, VersusGraph } from './versusgraph';
 import { MixCard, OneMethod, Quantiles, SideCard } from './versusnumbers';
 import { ask, Picker, useSuggestion, useValues } from './versuspick';
@@ -77,9 +77,22 @@ function useTree(params: Params | null, key: string) {
 		(params ? treeOf((await get<{ tree: FleetTree }>(WHERE, { ...params, ...own, limit: 1 }, s)).tree) : null));
 }
 
+/** Regressions from A to B; none if a side is more or less than a version, because those are of all its traces. */
+async function reported(params: Params, s: AbortSignal): Promise<Reported[]> {
+	const [base, head] = SIDES.map(versionOf);
+	const { app = '', scenario = '', since: _, a: _a, b: _b, ...others } = params;
+	if (!base || !head || Object.keys(others).length > 0) return [];
+	const { regressions } = await get<{ regressions: Reported[] }>('/api/v1/regressions', { status: 'live', app, scenario, version_name: head }, s);
+	return regressions.filter((r) => r.base === base && r.head === head && r.kind === 'slower' && !r.method);
+}
+
 function useNumbers(params: Params | null, key: string) {
 	const own = { only: ONLY.some(([k]) => k === text('only')) ? text('only') : '' };
-	return useLoad<Versus | null>(`numbers ${key} ${JSON.stringify(own)}`, async (s) => (params ? named(await get<Versus>(WHERE, { ...params, ...own, tree: '0', limit: METHODS_MAX }, s)) : null));
+	return useLoad<Versus | null>(`numbers ${key} ${JSON.stringify(own)}`, async (s) => {
+		if (!params) return null;
+		const [v, open] = await Promise.all([get<Omit<Versus, 'reported'>>(WHERE, { ...params, ...own, tree: '0', limit: METHODS_MAX }, s), reported(params, s)]);
+		return { ...named(v), reported: open };
+	});
 }
 
 function Body({ params, of }: { params: Params; of: string }) {

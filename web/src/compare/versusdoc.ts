@@ -22,9 +22,11 @@ export interface Method {
 	a_share: number; b_share: number; p: number | null; significant: boolean;
 }
 export interface One { name: string; a_share: number; b_share: number; share_margin: number | null; stats: Stats }
+/** An open regression of a scenario's duration between the versions of the sides. */
+export interface Reported { id: string; scenario: string; method: string; kind: string; base: string; head: string; percentile: number; change: number; low: number; high: number }
 export interface Versus {
 	summary: string; comparable: boolean; error: number; a: Side; b: Side; mix: Mix; scenarios: Scenario[]; method: One | null;
-	methods: Method[]; counts: Record<string, number>;
+	methods: Method[]; counts: Record<string, number>; reported: Reported[];
 }
 /** The server's tree of both sides: sums over a and b traces. */
 export type FleetTree = Omit<ComparedTree, 'a' | 'b' | 'significant'> & { a_of_traces: number; b_of_traces: number; significant: number[] };
@@ -114,6 +116,12 @@ export function leftOut(side: 'a' | 'b', v: Versus): string {
 	return tr('Excluded: devices of class {out}, which occur only in {side}.', { out: out.map(classWord).join(COMMA), side: side.toUpperCase() });
 }
 
+/** The scenario's change at a quantile as its open regression states it, so that one change has one figure. */
+export function reportedOf(v: Versus, scenario: string, stat: string): Reported | undefined {
+	const all = v.reported.filter((r) => r.scenario === scenario && `p${r.percentile}` === stat);
+	return all.length === 1 ? all[0] : undefined;
+}
+
 /* --- places --- */
 
 export interface Axis { low: number; high: number }
@@ -152,7 +160,7 @@ export function sorted(list: Method[], key: Key, down: boolean): Method[] {
 }
 
 /** The response, overloads named with their parameters: `shown`. */
-export const named = (v: Versus): Versus => ({ ...v, methods: withOverloads(v.methods).map((m, i) => ({ ...m, name: v.methods[i].name, shown: m.name })) });
+export const named = <V extends Omit<Versus, 'reported'>>(v: V): V => ({ ...v, methods: withOverloads(v.methods).map((m, i) => ({ ...m, name: v.methods[i].name, shown: m.name })) });
 
 /** The tree for the differential graph, with too few traces for a test of significance. */
 export function treeOf(t: FleetTree, least = 10): ComparedTree {

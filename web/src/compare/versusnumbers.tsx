@@ -7,7 +7,7 @@ import { useMore } from '../ui/held';
 import { Panel, Pending, useLoad } from '../ui/parts';
 import { link, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
-import { axisOf, between, leftOut, placeOn, verdictOf, WHERE, type Axis, type Interval, type Scenario, type Stat, type Versus } from './versusdoc';
+import { axisOf, between, leftOut, placeOn, reportedOf, verdictOf, WHERE, type Axis, type Interval, type Reported, type Scenario, type Stat, type Versus } from './versusdoc';
 
 const SHOWN = 5;
 const VERDICTS = { slower: tr('slower'), faster: tr('faster'), 'may be chance': tr('may be chance'), 'too few traces': tr('too few traces') };
@@ -63,14 +63,15 @@ function Value({ i }: { i: Interval }) {
 	return <>{i.value === null ? '–' : duration(i.value)}{i.low !== null && <div class="quiet within">{between(i, duration)}</div>}</>;
 }
 
-function Row({ name, s, x, head }: { name: string; s: Stat; x: Axis; head?: preact.ComponentChildren }) {
+function Row({ name, s, x, head, open }: { name: string; s: Stat; x: Axis; head?: preact.ComponentChildren; open?: Reported }) {
 	const said = verdictOf(s);
+	const change = s.change.value === null ? '–' : signed(s.change.value);
 	return (
 		<tr data-stat={name}>
 			{head}
 			<th scope="row">{name === 'mean' ? tr('mean') : name}</th>
 			<td class="num"><Value i={s.a} /></td><td class="num"><Value i={s.b} /></td>
-			<td class="num">{s.change.value === null ? '–' : signed(s.change.value)}{s.change.low !== null && <div class="quiet within">{between(s.change, signed)}</div>}</td>
+			<td class="num">{open ? <a href={link(`/regressions?open=${encodeURIComponent(open.id)}`)} title={tr('Open regression, compared per device class')}>{change}</a> : change}{s.change.low !== null && <div class="quiet within">{between(s.change, signed)}</div>}</td>
 			<td class="plot"><Whisker s={s} x={x} name={name} /></td>
 			<td class={`nowrap ${CLASS[said]}`}>{VERDICTS[said]}</td>
 		</tr>
@@ -89,16 +90,20 @@ export function Quantiles({ v }: { v: Versus }) {
 	const list = [...v.scenarios].sort((x, y) => Math.min(y.a_traces, y.b_traces) - Math.min(x.a_traces, x.b_traces));
 	const both = list.filter((c) => c.a_traces > 0 && c.b_traces > 0);
 	const alone = list.filter((c) => !both.includes(c));
-	const x = axisOf(both.slice(0, max).flatMap((c) => Object.values(c.stats)));
+	const statsOf = (c: Scenario) => Object.entries(c.stats).map(([name, s]): [string, Stat, Reported | undefined] => {
+		const open = reportedOf(v, c.scenario, name);
+		return [name, open ? { ...s, change: { value: open.change, low: open.low, high: open.high } } : s, open];
+	});
+	const x = axisOf(both.slice(0, max).flatMap((c) => statsOf(c).map(([, s]) => s)));
 	return (
 		<Panel title={tr('Durations')} id="lengths">
 			{both.length > 0 && <Cards of="stats" label={tr('Durations')}>
 				<thead><tr><th scope="col">{tr('Scenario')}</th><th scope="col"><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
-				{both.slice(0, max).map((c) => <tbody key={c.scenario} data-scenario={c.scenario}>{Object.entries(c.stats).map(([name, s], i) => <Row key={name} name={name} s={s} x={x} head={i === 0 && <Head c={c} />} />)}</tbody>)}
+				{both.slice(0, max).map((c) => <tbody key={c.scenario} data-scenario={c.scenario}>{statsOf(c).map(([name, s, open], i) => <Row key={name} name={name} s={s} x={x} open={open} head={i === 0 && <Head c={c} />} />)}</tbody>)}
 			</Cards>}
 			{both.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>{tr('Show more of {both} scenarios', { both: count(both.length) })}</button></div>}
 			{alone.length > 0 && <p class="quiet anywhere">{tr.rich('Only on one side: {alone}{alone2}.', { alone: alone.slice(0, 20).map((c) => `${c.scenario || tr('no scenario')} (${c.a_traces ? tr('{a_traces} in A', { a_traces: count(c.a_traces) }) : tr('{b_traces} in B', { b_traces: count(c.b_traces) })})`).join(', '), alone2: alone.length > 20 && tr(' and more') })}</p>}
-			<p class="quiet">{tr('Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0. Regressions are compared per device class, so their figures may differ.', { error: percent(v.error) })}</p>
+			<p class="quiet">{tr('Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0. Changes that link to an open regression show its figure, compared per device class.', { error: percent(v.error) })}</p>
 		</Panel>
 	);
 }
