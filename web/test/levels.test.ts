@@ -76,7 +76,9 @@ test('an aborted load asks for nothing more', async () => {
 	await assert.rejects(loadLevel(many, String, fetch, abort.signal, () => {}, 1), { name: 'AbortError' });
 	assert.ok(asked < 13, `${asked} asked`);
 	const waiting = new AbortController();
-	const wait = persist(() => Promise.reject(new Passing('busy')), waiting.signal, 100000);
-	setTimeout(() => waiting.abort(), 5);
+	const wait = persist(() => {
+		setImmediate(() => waiting.abort()); // during the pause that follows
+		return Promise.reject(new Passing('busy'));
+	}, waiting.signal, 100000);
 	await assert.rejects(wait, { name: 'AbortError' });
 });
