@@ -61,8 +61,8 @@ test('a drain ends after its time', async (t) => {
 	const s = await startServer(t, { args: ['--drain-seconds', '2'] });
 	s.child.kill('SIGTERM');
 	assert.deepEqual(await s.ended, { code: 0, signal: null });
-	const at = (event) => Date.parse(new RegExp(`^time=(\\S+) .*event=${event}\\b`, 'm').exec(s.log)[1]);
-	assert.ok(at('stopped') - at('draining') >= 1990, 'not before the time');
+	const at = (event) => until(() => new RegExp(`^time=(\\S+) .*event=${event}\\b`, 'm').exec(s.log)?.[1], `the line ${event}`).then(Date.parse);
+	assert.ok((await at('stopped')) - (await at('draining')) >= 1990, 'not before the time');
 });
 
 test('one upload, from its request to its trace, by the ids in the log', async (t) => {
