@@ -77,6 +77,17 @@ test('a picture that fails is not the last one', async () => {
 	await page.context().close();
 });
 
+test('a search counts the calls of the current thread', async () => {
+	const page = await open(`?open=${MAIN},${WORKER}&find=work`);
+	const counted = (text) => page.waitForFunction((t) => document.querySelector('.search output')?.textContent.includes(t), text);
+	await counted('1 call in');
+	await page.locator('.threads button.name', { hasText: String(WORKER) }).click();
+	await counted(`2 calls in ${WORKER}`);
+	await page.locator('.threads button.name', { hasText: String(MAIN) }).click();
+	await counted(`1 call in`);
+	await page.context().close();
+});
+
 test('a search steps into a thread that is closed', async () => {
 	const page = await open(`?open=none&thread=${WORKER}&find=work`);
 	await page.getByRole('searchbox', { name: 'Find a method' }).press('Enter');

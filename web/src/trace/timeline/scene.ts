@@ -84,6 +84,7 @@ export class Scene {
 	private dirty = false;
 	private told = false; // that there are calls
 	private looked: unknown[] = []; // what the colours are of
+	private colors: Uint32Array | null = null; // by method
 	private listed: number | null = null; // the thread whose visible calls are listed, too
 	private listing: ReturnType<typeof setTimeout> | undefined;
 	private last: { picture: Picture; labels: Label[]; image: ImageData } | null = null;
@@ -138,6 +139,7 @@ export class Scene {
 		const before = this.input;
 		this.input = input;
 		if (before?.opened.join() !== input.opened.join()) this.opening(input.opened);
+		if (before?.focus !== input.focus) this.say({ kind: 'count', tid: input.focus });
 		if (before?.names !== input.names || before.matches !== input.matches) this.look();
 		this.repaint();
 	}
@@ -146,10 +148,12 @@ export class Scene {
 	look(): void {
 		const i = this.input;
 		if (!i) return;
-		const by = [i.names, i.matches, dark.value, safe.value];
-		if (by.every((v, k) => v === this.looked[k])) return;
+		const by = [i.names, dark.value, safe.value, i.matches];
+		const same = by.map((v, k) => v === this.looked[k]);
+		if (same.every(Boolean)) return;
 		this.looked = by;
-		this.say({ kind: 'look', look: { palette: palette(i.names, dark.value, safe.value), matches: i.matches, background: cssPixel('--chart'),
+		if (!same.slice(0, 3).every(Boolean)) this.colors = palette(i.names, dark.value, safe.value);
+		this.say({ kind: 'look', look: { palette: this.colors!, matches: i.matches, background: cssPixel('--chart'),
 			highlight: cssPixel('--hit'), faded: cssPixel('--faded') } });
 		this.repaint();
 	}

@@ -74,6 +74,7 @@ export type ToWorker =
 	| { kind: 'open'; trace: string; project: string; tids: number[]; early?: Directory } // the open threads; early: opens the thread of this chunk list in addition, and errors are not reported
 	| { kind: 'again'; tid: number }
 	| { kind: 'look'; look: Look }
+	| { kind: 'count'; tid: number | null } // the thread whose matches are counted
 	| { kind: 'paint'; picture: Picture; parts: Part[]; buffer: ArrayBuffer }
 	| { kind: 'hit'; id: number; tid: number; row: number; time: number; chosen?: boolean } // chosen: with callers and callees
 	| { kind: 'call'; id: number; call: CallId }

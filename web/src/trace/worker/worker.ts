@@ -15,6 +15,7 @@ const stores = new Map<number, Store>();
 const promised = new Map<number, number>(); // slices that a store keeps whole
 const reached = new Map<number, Progress>(); // last reported
 let look: Look | null = null;
+let counted: number | null = null; // the thread whose matches are counted
 let opened: Extract<ToWorker, { kind: 'open' }> | null = null;
 
 function say(m: FromWorker, transfer: Transferable[] = []): void {
@@ -26,8 +27,9 @@ const errorOf = (why: unknown): WorkerError =>
 
 const fail = (tid: number | null, why: unknown) => say({ kind: 'failed', tid, error: errorOf(why) });
 
-function tellFound(s: Store): void {
-	say({ kind: 'found', tid: s.tid, found: s.rows && look?.matches ? found(s.rows, look.matches) : null });
+function tellFound(): void {
+	const s = counted !== null && stores.get(counted);
+	if (s) say({ kind: 'found', tid: s.tid, found: s.rows && look?.matches ? found(s.rows, look.matches) : null });
 }
 
 /** Reserves memory for a thread's slices if there is enough. */
@@ -52,7 +54,7 @@ function begin(tid: number): void {
 	const store: Store = new Store(slicesOf(opened!.trace), queryOf(opened!.project), tid, (p) => {
 		reached.set(tid, p);
 		say({ kind: 'progress', tid, ...p });
-		if (look?.matches && p.loaded === p.total) tellFound(store);
+		if (tid === counted && look?.matches && p.loaded === p.total) tellFound();
 	}, (why) => fail(tid, why));
 	stores.set(tid, store);
 	store.load((slices) => room(tid, slices), firstPicture, opened!.early).catch((why: unknown) => {
@@ -139,7 +141,11 @@ function answer(m: ToWorker): void {
 		break;
 	case 'look':
 		look = m.look;
-		for (const s of stores.values()) tellFound(s);
+		tellFound();
+		break;
+	case 'count':
+		counted = m.tid;
+		tellFound();
 		break;
 	case 'paint':
 		picture(m);
