@@ -86,8 +86,9 @@ async function search(what) {
 	return performance.now() - start;
 }
 
-/* MiB that the page adds to one without a trace, once it was used. */
-async function memory(server, browser, cookies, url) {
+/* MiB that the page adds to one without a trace, once it was used; in a separate browser, without processes of other pages. */
+async function memory(server, cookies, url) {
+	const browser = await launch({ measured: true });
 	const page = await Unwatched.open(browser, { cookies, script: watchMarks });
 	await page.goto(`${server.url}/`);
 	await page.until(() => /^(Overview|Traces)/.test(document.querySelector('h1')?.textContent));
@@ -98,7 +99,7 @@ async function memory(server, browser, cookies, url) {
 	await page.evaluate(frames, [FRAMES, 'zoom']);
 	await page.evaluate(search, 'a');
 	const mib = (await page.resident()) - empty;
-	await page.close();
+	await browser.close();
 	return mib;
 }
 
@@ -139,7 +140,7 @@ async function measurePage(server, browser, id) {
 	m.search = await page.evaluate(search, 'a');
 	const cookies = await page.context().cookies();
 	await page.context().close();
-	m.mib = await memory(server, browser, cookies, url);
+	m.mib = await memory(server, cookies, url);
 	return m;
 }
 
