@@ -20,7 +20,7 @@ test('a range that is kept goes into the address and back', () => {
 });
 
 test('an event goes into the address and back', () => {
-	for (const text of ['contention.7.1200', 'gc..5']) assert.equal(formatEvent(parseEvent(text)!), text);
+	for (const text of ['contention.7.1200', 'gc..5', 'frame..5.16']) assert.equal(formatEvent(parseEvent(text)!), text);
 	for (const text of ['', 'gc', 'gc.5', 'GC..5', 'gc..x']) assert.equal(parseEvent(text), null, text);
 });
 

@@ -53,7 +53,7 @@ function Table({ rows, all, mixed, start, end, timed, byTime, named, goTo }: {
 			<thead><tr>{timed && (longest > 0 ? <><Ordered label={tr('At')} by="start" now={now} /><Ordered label={tr('Duration')} by="duration" now={now} /></> : <th scope="col" class="num">{tr('At')}</th>)}<th scope="col">{tr('Event')}</th>
 				{columns.map((c) => <th key={c.key} scope="col" class={c.number ? 'num' : ''}>{c.label}</th>)}{rest.size > 0 && <th scope="col">{tr('More')}</th>}<th scope="col">{tr('Thread')}</th></tr></thead>
 			<tbody>{rows.map(({ note: n, facts }) => {
-				const lit = selected === formatEvent(idOf(n));
+				const lit = selected && `${formatEvent(idOf(n))}.`.startsWith(`${selected}.`);
 				return (
 					<tr key={n.id} class={`${lit ? 'lit' : ''} ${timed ? 'go' : ''}`} onClick={() => timed && getSelection()?.isCollapsed !== false && goTo(n)}>
 						{timed && <td class="num"><button class="plain" aria-current={lit || undefined} title={tr('Show this in the chart')} onClick={(e) => (e.stopPropagation(), goTo(n))}>{duration(within(n, start, end).ts_ns - start)}</button></td>}

@@ -9,6 +9,7 @@ import { flush, text } from '../../ui/route';
 import { factsOf } from '../panels/eventfacts';
 import { formatEvent, loadEvent, spotOf, type EventId } from '../state/event';
 import type { Spot } from '../state/flows';
+import { showTab } from '../state/tab';
 import { kindTitle } from '../state/notekinds';
 import type { TimelineProps } from './timelineview';
 
@@ -57,7 +58,7 @@ export function EventPane({ p, at, on }: { p: TimelineProps; at: EventId; on: Ev
 					<button class="small" onClick={() => on.step(false)} aria-label={tr('Previous event of the thread')}>{tr('Previous')}</button>
 					<button class="small" onClick={() => on.step(true)} aria-label={tr('Next event of the thread')}>{tr('Next')}</button>
 					{note && <button class="small" onClick={() => on.zoomToEvent()}>{tr('Zoom to it')}</button>}
-					{(note?.dur_ns ?? 0) > 0 && <button class="small" onClick={() => on.mark()}>{tr('Select its time')}</button>}
+					{(note?.dur_ns ?? 0) > 0 && <button class="small" onClick={() => { on.mark(); showTab('range'); }}>{tr('Select its time')}</button>}
 					{leads && <button class="small" onClick={() => on.follow()}>{tr('Follow to the other thread')}</button>}
 					<Copy text={link} label={tr('Copy link')} />
 				</div>

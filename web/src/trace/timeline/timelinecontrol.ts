@@ -411,6 +411,7 @@ export class Control implements Actions, HeadActions {
 			: spot ? [spot.lane.ts[spot.i], spot.lane.ts[spot.i] + spot.lane.dur[spot.i], spot.lane.tid] : [0, 0, null];
 		if (to <= from) return this.tell(tr('The selection has no duration.'));
 		selectRange(this.p, from, to, tid === null ? null : new Set([tid]));
+		if (tid === null) set({ threads: 'all' });
 		this.tell(tr('{from} selected{tids}', { from: duration(to - from), tids: '' }));
 	}
 
