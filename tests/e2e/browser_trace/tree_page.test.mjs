@@ -216,7 +216,7 @@ test('a search shows its count and share of time and steps through hits, in ever
 	await panel(page, 'Call tree').getByText(/open rows match/).waitFor();
 	await tab(page, 'Flame graph');
 	await graph.getByRole('button', { name: 'Sandwich' }).click();
-	await graph.getByText('Right click a frame').waitFor();
+	await graph.locator('.sandwich h3.mono', { hasText: /run$/ }).waitFor(); // without a chosen method: the heaviest that is found
 	const middle = whole.children.find((c) => c.method !== undefined && c.children?.length);
 	await page.goto(`${server.url}/traces/${id}?threads=all&view=sandwich&method=${middle.method}&find=${encodeURIComponent('/run$/')}`);
 	await graph.locator('.hits').nth(1).waitFor();

@@ -9,7 +9,7 @@ import { SaveGraph } from '../graph/flamesave';
 import { Graph } from '../graph/graph';
 import { metricOf, numbers, type Answer, type Metric } from '../graph/graphparts';
 import { afresh, useMore, useTable } from '../../ui/held';
-import { Busy, Choice, Failure, MethodName, Panel, useLoad, useWidth } from '../../ui/parts';
+import { Busy, Choice, Failure, MethodName, Panel, Pending, useLoad, useWidth } from '../../ui/parts';
 import { number, set, text } from '../../ui/route';
 import { matching } from '../../ui/matching';
 import { FlameLegend } from '../parts/legend';
@@ -20,6 +20,7 @@ import { tr } from '../../i18n/strings/trace';
 import { TreeGrid } from './treegrid';
 
 const LISTED = 50;
+const FOUND_MAX = 1000; // methods among which a search finds one
 
 interface Props {
 	id: string;
@@ -130,7 +131,7 @@ function Explorer({ p, view, metric, steps, named }: { p: Props; view: string; m
 		{a && !flame.error && <div class="row under">
 			<span class="quiet">{count(a.f.shown_nodes)} {a.f.shown_nodes < a.f.total_nodes ? tr('of {view}{total_nodes} ', { view: view === 'bottom_up' ? tr('at least ') : '', total_nodes: count(a.f.total_nodes) }) : ''}{a.f.shown_nodes === 1 && a.f.total_nodes === 1 ? tr('node') : tr('nodes')}{a.f.partial ? tr(', incomplete: the time limit was reached') : ''}</span>
 			<span class="grow" />
-			{thin && <button class="small" onClick={() => go(thin.place)}>{tr('List {nodes} hidden narrow frames', { nodes: count(thin.nodes) })}</button>}
+			{thin && <button class="small" onClick={() => go(thin.place)}>{tr.many(thin.nodes, 'List {n} hidden narrow frame', 'List {n} hidden narrow frames')}</button>}
 			{!tree && a.f.value[0] > 0 && <FlameLegend f={a.f} searched={p.matches !== null} />}
 			{!tree && a.f.value[0] > 0 && <SaveGraph a={a} id={p.id} metric={metric} matches={p.matches} />}
 			<button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('Children as a table')}</button>
@@ -181,15 +182,19 @@ function Half({ p, title, held, steps, at, top, metric, named, go, pick }: HalfP
 
 const NO_PARTS = { callers: null, callees: null };
 
-/** Callers above and callees below of all calls of one method. */
+/** Callers above and callees below of all calls of one method: the address's, otherwise the one that ran the longest, of those
+ *  that a search finds. */
 function Sandwich({ p, metric, steps, named }: { p: Props; metric: Metric; steps: Step[]; named: string[] }) {
 	const asked = number('method');
-	const method = asked !== null && asked < named.length ? asked : null;
+	const known = asked !== null && asked < named.length ? asked : null;
+	const params = { thread: p.thread, from: p.range?.[0], to: p.range?.[1], transform: format(steps), sort: 'running_ns', limit: p.matches ? FOUND_MAX : 1 };
+	const load = useLoad(known === null ? JSON.stringify(params) + p.mappingTurn : '', async (s) => (known === null ? (await api.methods(p.id, params, s)).methods : []));
+	const method = known ?? (load.value?.find((m) => p.matches?.[m.method]) ?? load.value?.[0])?.method ?? null;
 	const [callers, callees] = [text('callers'), text('callees')];
 	const top = useMemo<Place>(() => ({ path: [method ?? 0], skip: 0 }), [method]);
 	const up = useMemo(() => (callers && parsePlace(callers)) || top, [callers, top]);
 	const down = useMemo(() => (callees && parsePlace(callees)) || top, [callees, top]);
-	if (method === null) return <p class="quiet">{tr('Right click a frame or a method below and choose Callers and callees.')}</p>;
+	if (method === null) return load.value ? <p class="quiet">{tr('No calls here.')}</p> : <Pending of={load} what={tr('Summing')} />;
 	const pick = (m: number) => set({ method: m, ...NO_PARTS }, true);
 	const half = { p, metric, named, pick, top };
 	return (
