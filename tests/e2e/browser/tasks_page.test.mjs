@@ -189,3 +189,33 @@ task('12. how much of a call its thread ran', 2, () => `/traces/${kernel}`, asyn
 	await shows(page, '.callpane header', 'doFrame');
 	assert.match(await page.locator('.callpane .facts').innerText(), /wall\s+399 ms[^]*CPU\s+199 ms\s+50 %/i);
 });
+
+task('13. which call to another process was slow, and who answered it', 1, () => `/traces/${frames}`, async (p, page) => {
+	await p.tab('Events');
+	await shows(page, '#notes td[data-label="answered by"]', 'surfaceflinger');
+});
+
+task('14. which frames were late, and what ran in one', 4, () => `/traces/${frames}`, async (p, page) => {
+	await p.tab('Events');
+	await p.click(page.getByRole('button', { name: /^Frames/ }));
+	await p.click(events(page).filter({ hasText: 'app deadline missed' }).getByRole('button'));
+	await p.click(page.getByRole('button', { name: 'Select its time' }));
+	await shows(page, '.tabbody p[role=status]', '29.0 ms from 29.0 ms, all threads');
+	await shows(page, 'table.range', 'Main.run');
+});
+
+task('15. where a method is called from, and the time of each caller', 4, () => `/traces/${start}`, async (p, page) => {
+	await p.press('/');
+	await p.type('parseO');
+	await p.click(page.getByRole('button', { name: 'Sandwich' }));
+	await p.click(page.getByRole('button', { name: 'Callers as a table' }));
+	const row = page.locator('[data-half=Callers] .methods tbody tr');
+	assert.match(await row.first().innerText(), /Parser\s*\.?parseAll\s+17\.0 ms/);
+});
+
+task('16. the share of a package in the time of the main thread', 2, () => `/traces/${start}`, async (p, page) => {
+	await p.press('/');
+	await p.type('com.acme.json');
+	await shows(page, '.search output', '2 of 4 methods, 3 calls in');
+	await shows(page, '.search output', ', 30 % of its busy time');
+});
