@@ -26,7 +26,7 @@ function TabBar({ tabs, at }: { tabs: { id: string; title: string }[]; at: strin
 	};
 	useEffect(() => bar.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [at]);
 	return <div ref={bar} class="tabbar scroll" role="tablist" aria-label={tr('Panels')} onKeyDown={key}>
-		{tabs.map((t) => <button key={t.id} id={`tab-${t.id}`} role="tab" aria-selected={t.id === at} aria-controls={t.id !== at ? undefined : t.id === 'timeline' ? 'upper' : 'tabpanel'} tabIndex={t.id === at ? 0 : -1} onClick={() => showTab(t.id)}>{t.title}</button>)}
+		{tabs.map((t) => <button key={t.id} id={`tab-${t.id}`} role="tab" data-title={t.title} aria-selected={t.id === at} aria-controls={t.id !== at ? undefined : t.id === 'timeline' ? 'upper' : 'tabpanel'} tabIndex={t.id === at ? 0 : -1} onClick={() => showTab(t.id)}>{t.title}</button>)}
 	</div>;
 }
 
