@@ -48,6 +48,7 @@ export function itemsOf({ method, name, stack, row, show }: About): Item[] {
 		{ label: tr('Merge its callees into it'), title: tr('The time of its callees counts as its own'), run: () => step({ kind: 'fold', method }) },
 	];
 	if (pkg) items.push({ label: tr('Show {pkg} as one frame', { pkg }), run: () => step({ kind: 'library', name: pkg }) });
+	items.push({ label: tr('App frames only'), run: () => step({ kind: 'app' }) });
 	items.push({ label: tr('Show recursion as one frame'), run: () => step({ kind: 'recursion' }) });
 	if (!name.startsWith('[')) items.unshift({ label: tr('List its calls'), title: tr('Each with its duration, and a histogram'), run: () => set({ calls: method, min: null, max: null, tab: 'calls' }, true) });
 	if (!name.startsWith('[')) items.push({ label: tr('Find its calls'), run: () => set({ find: name }) });
