@@ -155,8 +155,8 @@ test('an upload that failed is forgotten after 30 days', async (t) => {
 });
 
 test('a compiler that dies is tried again, and a deadline is not', async (t) => {
-	for (const [env, retries, status] of [['crash', 1, 500], ['sleep', 0, 422]]) {
-		const s = await startServer(t, { args: ['--worker-attempts', '2', '--worker-wall', '1', '--shutdown', '0'], env: { TRACEWELL_WORKER_FAULT: env } });
+	for (const [env, wall, retries, status] of [['crash', '60', 1, 500], ['sleep', '1', 0, 422]]) {
+		const s = await startServer(t, { args: ['--worker-attempts', '2', '--worker-wall', wall, '--shutdown', '0'], env: { TRACEWELL_WORKER_FAULT: env } });
 		const answer = await s.put('/api/v1/builds/b1/methods', sampleMapping);
 		assert.ok(answer.status >= 400, answer.text);
 		assert.equal((await s.get('/api/v1/builds/b1')).json.error.status, answer.json.error.status);
