@@ -1,5 +1,6 @@
 /*
- * worker.c - the child: enters its sandbox, decodes one upload, answers, and exits.
+ * worker.c - the child: enters its sandbox, decodes one upload or checks the first bytes of many,
+ * answers, and exits.
  *
  * Exits with 0 and an answer whatever the input was; any other end is a crash or a limit, which the
  * parent explains.
@@ -30,6 +31,8 @@
 #include "server/base/file/io.h"
 #include "server/base/text/json.h"
 #include "server/decode/jail.h"
+#include "server/decode/preflight.h"
+#include "server/decode/preflight_protocol.h"
 #include "server/decode/worker_internal.h"
 #include "server/export/perfetto/system/export_system.h"
 #include "server/export/perfetto/system/export_system_facts.h"
@@ -554,13 +557,62 @@ static enum tw_status run_group(const json_t *task, json_t **ret, struct tw_err 
 	return *ret ? TW_OK : tw_oom(err);
 }
 
+/* --- preflight (preflight_protocol.h): the output is a socket --- */
+
+/* False: the input ended, or is not a request. */
+static bool read_exactly(void *to, size_t n)
+{
+	return tw_read_full(TW_WORKER_OUTPUT, to, n) == (ssize_t)n;
+}
+
+static struct tw_preflight_response preflight(
+        const struct tw_preflight_request *r, const uint8_t *head, struct tw_limits limits)
+{
+	const struct tw_format *forced =
+	        r->forced[0] ? tw_format_by_name(tw_str_of(r->forced)) : NULL;
+	const struct tw_format *found = NULL;
+	struct tw_preflight_response a;
+	struct tw_err err = {0};
+	enum tw_status st = tw_worker_fault("TRACEWELL_PREFLIGHT_FAULT", &err);
+
+	limits.max_window_log = r->window_log;
+	if (st == TW_OK)
+		st = tw_decoder_preflight(head, r->n, r->whole, forced, &limits, &found, &err);
+	memset(&a, 0, sizeof a); /* the padding is sent too */
+	a.status = (uint32_t)st;
+	a.offset = err.offset;
+	(void)snprintf(a.msg, sizeof a.msg, "%s", st == TW_OK ? "" : err.msg);
+	(void)snprintf(a.format, sizeof a.format, "%s", found ? found->name : "");
+	return a;
+}
+
+/* Checks the first bytes of uploads, one after the other, until its input ends. */
+static enum tw_status run_preflight(const json_t *task, json_t **ret, struct tw_err *err)
+{
+	static uint8_t head[TW_HEAD_BYTES];
+	struct tw_limits limits = tw_worker_limits(json_object_get(task, "limits"));
+	struct tw_preflight_request request;
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && read_exactly(&request, sizeof request) && request.n <= sizeof head &&
+	        read_exactly(head, request.n)) {
+		const struct tw_preflight_response a = preflight(&request, head, limits);
+
+		st = tw_worker_write(TW_WORKER_OUTPUT, (const uint8_t *)&a, sizeof a, err);
+	}
+	*ret = json_object();
+	return st;
+}
+
+/* --- start --- */
+
 static enum tw_status run(const json_t *task, json_t **ret, struct tw_err *err)
 {
 	const char *kind = tw_json_text(task, "kind");
 	enum tw_status st;
 
 	if (strcmp(kind, "preflight") == 0)
-		return tw_worker_preflight(task, ret, err);
+		return run_preflight(task, ret, err);
 	st = tw_worker_fault("TRACEWELL_WORKER_FAULT", err);
 	if (st != TW_OK)
 		return st;

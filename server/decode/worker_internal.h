@@ -34,9 +34,6 @@ bool tw_worker_send_line(const json_t *o);
 /* A task named by tw_mapping_kind_words: *ret has the counts; the caller frees with json_decref. */
 enum tw_status tw_worker_mapping(enum tw_mapping_kind kind, const json_t *task, json_t **ret,
         struct tw_err *err) TW_MUST_USE;
-/* Task "preflight": checks uploads (preflight_protocol.h) until its input ends. */
-enum tw_status tw_worker_preflight(
-        const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
 /* Task "source": reads the clone that is the first input.  The working directory is the clone. */
 enum tw_status tw_worker_source(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
 /* Call before the child enters its sandbox. */
