@@ -1,4 +1,4 @@
-/* api_shared.h - parts of responses that endpoints of several areas use. */
+/* api_shared.h - parts of requests and responses that several endpoints use. */
 #ifndef TW_API_SHARED_H
 #define TW_API_SHARED_H
 
@@ -11,6 +11,7 @@
 
 struct tw_req;
 struct tw_trace_row;
+struct tw_triage;
 
 /* --- issues and the last change of a method: only from routes with by_child --- */
 
@@ -36,6 +37,13 @@ struct tw_blame_query { /* "" where unknown */
  * json_decref; NULL on failure. */
 enum tw_status tw_api_blame(struct tw_req *r, const struct tw_blame_query *query, json_t **ret,
         struct tw_err *err) TW_MUST_USE;
+
+/* --- triage of regressions, ANR groups and alerts --- */
+
+/* Reads the triage fields that a body has (status, fixed_in, owner, note, muted_until_ms); others
+ * in *io are unchanged. */
+enum tw_status tw_triage_read(
+        const json_t *body, struct tw_triage *io, struct tw_err *err) TW_MUST_USE;
 
 /* --- differential trees, of one trace or many --- */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "server/api/api.h"
-#include "server/api/fleet/api_regression.h"
+#include "server/api/api_shared.h"
 #include "server/base/clock.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/catalogue/notify/catalogue_alert.h"

@@ -1,9 +1,8 @@
 /*
  * api_regression.c - regressions: the list, their triage, and the thresholds.
  */
-#include "server/api/fleet/api_regression.h"
-
 #include "server/api/api.h"
+#include "server/api/api_shared.h"
 #include "server/base/clock.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
