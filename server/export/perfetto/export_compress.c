@@ -1,11 +1,10 @@
-/* export_compress.c - see the header. */
-#include "server/export/perfetto/export_compress.h"
-
+/* export_compress.c - compresses a Perfetto file in the ways that Perfetto can read. */
 #include <stdatomic.h>
 #include <string.h>
 
 #include "decoder/base/codec_memory.h"
 #include "server/base/thread/parallel.h"
+#include "server/export/perfetto/export_plan.h"
 
 enum { IN_BYTES = 256 << 10, ZSTD_LEVEL = 3, GZIP_LEVEL = 6, GZIP_WRAP = 15 + 16 };
 enum { FIELD_ZLIB = 50, FIELD_ZSTD = 133 };

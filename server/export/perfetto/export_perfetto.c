@@ -14,7 +14,6 @@
 
 #include "server/base/thread/parallel.h"
 #include "server/export/perfetto/export_calls.h"
-#include "server/export/perfetto/export_compress.h"
 #include "server/export/perfetto/export_plan.h"
 #include "server/export/perfetto/system/export_system.h"
 

@@ -16,7 +16,7 @@
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "server/base/thread/parallel.h"
-#include "server/export/perfetto/export_compress.h"
+#include "server/export/perfetto/export_plan.h"
 #include "tests/event_log.h"
 #include "tests/merged_fixture.h"
 #include "tests/unit/unit.h"
