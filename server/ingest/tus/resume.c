@@ -17,7 +17,6 @@
 #include "server/base/metric.h"
 #include "server/base/ulid.h"
 #include "server/ingest/tus/resume_int.h"
-#include "server/ingest/tus/resume_shared.h"
 
 enum { PATH_BYTES = 1500, CHECK_EVERY_BYTES = 16 << 20 };
 

@@ -6,7 +6,7 @@
  * offset, so that after a kill the upload continues at the same byte; after a power failure
  * <id>.mark, the watermark, is the length that can be trusted.  <id>.new is a piece whose checksum
  * is not verified yet.  A part without its .json, and every .new, is deleted at start (I9).  With
- * several servers all of it is in the catalogue and the storage (resume_shared.h).  This file does
+ * several servers all of it is in the catalogue and the storage (resume_shared.c).  This file does
  * not decide what happens to a complete upload.  Thread: any; only the owner of the lock
  * (tw_resume_acquire) writes.
  */

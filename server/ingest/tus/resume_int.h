@@ -1,10 +1,15 @@
 /*
- * resume_int.h - shared by resume.c and the files of uploads (resume_file.c).
+ * resume_int.h - where resume.c keeps uploads: in files of the data folder, or, with several
+ * servers, in the storage.
  */
 #ifndef TW_RESUME_INT_H
 #define TW_RESUME_INT_H
 
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 #include "server/ingest/tus/resume.h"
+
+/* --- files (resume_file.c) --- */
 
 struct tw_resume_entry {
 	struct tw_resume r; /* must be first */
@@ -37,5 +42,40 @@ enum tw_status tw_resume_write_watermark(
 uint64_t tw_resume_trusted_bytes(
         const struct tw_blobs *b, const char *id, uint64_t size, bool *ret_of_this_boot);
 struct tw_resume_entry *tw_resume_free(struct tw_resume_entry *e);
+
+/* --- several servers (resume_shared.c) --- */
+
+struct tw_resume_shared;
+
+/* All of p must outlive it. */
+enum tw_status tw_resume_shared_open(const struct tw_resume_place *p,
+        const struct tw_resume_limits *limits, struct tw_resume_shared **ret,
+        struct tw_err *err) TW_MUST_USE;
+struct tw_resume_shared *tw_resume_shared_close(struct tw_resume_shared *s);
+
+enum tw_status tw_resume_shared_new(
+        struct tw_resume_shared *s, struct tw_resume *r, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_resume_shared_progress_of(struct tw_resume_shared *s, const char *project_id,
+        const char *id, struct tw_resume *ret, struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_resume_shared_acquire(struct tw_resume_shared *s, const char *project_id,
+        const char *id, struct tw_resume **ret, struct tw_err *err) TW_MUST_USE;
+void tw_resume_shared_release(struct tw_resume *r);
+
+enum tw_status tw_resume_shared_begin_piece(
+        struct tw_resume *r, bool apart, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_resume_shared_write(
+        struct tw_resume *r, const void *p, size_t n, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_resume_shared_end_piece(struct tw_resume *r, bool keep, struct tw_err *err);
+
+/* All its pieces as one local file; the caller closes it. */
+enum tw_status tw_resume_shared_assemble(
+        struct tw_resume *r, int *ret_fd, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_resume_shared_done(struct tw_resume *r, const char *trace_id, struct tw_err *err);
+enum tw_status tw_resume_shared_drop(struct tw_resume *r, struct tw_err *err);
+
+struct tw_resume_sums {
+	uint64_t open, bytes, begun, finished, expired, ended;
+};
+void tw_resume_shared_sums(struct tw_resume_shared *s, struct tw_resume_sums *ret);
 
 #endif

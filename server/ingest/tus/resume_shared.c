@@ -1,5 +1,13 @@
-#include "server/ingest/tus/resume_shared.h"
-
+/*
+ * resume_shared.c - resumable uploads with several servers: any server may continue any upload.
+ *
+ * Received bytes are a file of the storage and a row of the catalogue (catalogue_resumable.h)
+ * before the response.  A piece is spooled locally while it is received; of a long one a part is
+ * stored and counted every few seconds by separate threads, so that little is sent again if this
+ * server dies.  A piece with a checksum counts completely or not at all.  The writer holds a lease
+ * on the row for LEASE_MS, renewed while bytes arrive; it is lost when another server continues the
+ * upload, and then adds nothing.  Calls are as in resume.h.  Thread: any, as there.
+ */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,6 +28,7 @@
 #include "server/base/ulid.h"
 #include "server/catalogue/traces/catalogue_resumable.h"
 #include "server/ingest/tus/resume_clean.h"
+#include "server/ingest/tus/resume_int.h"
 #include "server/storage/blob_piece.h"
 
 enum {
@@ -556,7 +565,7 @@ static enum tw_status append_all(const struct tw_resume_place *p, const struct t
 	return st;
 }
 
-enum tw_status tw_resume_assemble(
+static enum tw_status assemble(
         const struct tw_resume_place *p, const struct tw_resume *r, int *ret_fd, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(WHOLE_ARENA);
@@ -582,7 +591,7 @@ enum tw_status tw_resume_shared_assemble(struct tw_resume *r, int *ret_fd, struc
 	(void)pthread_mutex_lock(&e->s->lock);
 	e->is_working = true; /* until it is released */
 	(void)pthread_mutex_unlock(&e->s->lock);
-	return tw_resume_assemble(&e->s->place, r, ret_fd, err);
+	return assemble(&e->s->place, r, ret_fd, err);
 }
 
 static void hold_ended(struct entry *e)
