@@ -6,6 +6,7 @@ import { tr } from '../../i18n/strings/trace';
 import { useMore } from '../../ui/held';
 import { Choice, MethodName, Panel, Pending, useLoad } from '../../ui/parts';
 import { number, set, text } from '../../ui/route';
+import { ThreadName } from '../parts/threadname';
 import { formatCall } from '../state/selection';
 import { placeOfCall } from '../state/tab';
 import { viewOf } from '../state/view';
@@ -50,7 +51,6 @@ function Least({ min }: { min: number }) {
 
 function Table({ v, threads, start, method, view }: { v: Calls; threads: Thread[]; start: number; method: boolean; view: { from: number; to: number } }) {
 	const chosen = text('call');
-	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
 	return (
 		<div class="scroll"><table class="methods">
 			<thead><tr><th scope="col" class="num">{tr('Duration')}</th><th scope="col" class="num">{tr('Start')}</th>{!method && <th scope="col">{tr('Method')}</th>}
@@ -62,7 +62,7 @@ function Table({ v, threads, start, method, view }: { v: Calls; threads: Thread[
 						<td class="num share"><span class="bar" style={{ width: `${(100 * c.dur_ns) / (v.max_ns || 1)}%` }} /><button class="plain" aria-current={id === chosen || undefined} title={tr('Show this call in the timeline')} onClick={() => set(placeOfCall(c, view), true)}>{duration(c.dur_ns)}</button></td>
 						<td class="num">{duration(c.start_ns - start)}</td>
 						{!method && <td class="mono name"><button class="plain" title={c.name} onClick={() => set({ calls: c.method, ...ALL }, true)}><MethodName name={c.name} /></button></td>}
-						<td class="thread">{named(c.tid)} <span class="quiet num">{c.tid}</span></td><td class="num">{c.depth}</td>
+						<td class="thread"><ThreadName name={threads.find((t) => t.tid === c.tid)?.name} tid={c.tid} /></td><td class="num">{c.depth}</td>
 					</tr>);
 			})}</tbody>
 		</table></div>

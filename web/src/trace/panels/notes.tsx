@@ -10,6 +10,7 @@ import { formatEvent, idOf } from '../state/event';
 import { around, inOrder, kindsInOrder, kindTitle, ofOneThread, within } from '../state/notekinds';
 import { openAlso } from '../state/opened';
 import { STATE_NAMES, STATES } from '../state/statelines';
+import { ThreadName } from '../parts/threadname';
 import { atTimeline } from '../state/tab';
 import { Choice, Failure, Panel, Pending, useLoad } from '../../ui/parts';
 import { serverText } from '../../i18n/servertext';
@@ -41,8 +42,8 @@ function Words({ n, mixed }: { n: Note; mixed: boolean }) {
 	return <>{harmless(n.kind === 'anr' ? serverText(n.text) : n.text) || <span class="quiet">{kindTitle(n.kind)}</span>}</>;
 }
 
-function Table({ rows, all, mixed, start, end, timed, byTime, named, goTo }: {
-	rows: Row[]; all: Row[]; mixed: boolean; byTime: boolean; start: number; end: number; timed: boolean; named: (tid: number) => string; goTo: (n: Note) => void;
+function Table({ rows, all, mixed, start, end, timed, byTime, threads, goTo }: {
+	rows: Row[]; all: Row[]; mixed: boolean; byTime: boolean; start: number; end: number; timed: boolean; threads: Thread[]; goTo: (n: Note) => void;
 }) {
 	const selected = text('event');
 	const { columns, rest } = useMemo(() => columnsOf(all.map((r) => r.facts), COLUMNS), [all]);
@@ -64,7 +65,7 @@ function Table({ rows, all, mixed, start, end, timed, byTime, named, goTo }: {
 							return <td key={c.key} class={c.number ? 'num fact' : 'fact'} data-label={c.label} title={f?.text}>{f?.short}</td>;
 						})}
 						{rest.size > 0 && <td class="quiet more">{facts.filter((f) => rest.has(f.key)).map((f) => `${f.label}: ${f.text}`).join(COMMA)}</td>}
-						<td class="thread">{n.tid === null ? <span class="quiet">{tr('the trace')}</span> : <>{named(n.tid)} <span class="quiet num">{n.tid}</span></>}</td>
+						<td class="thread">{n.tid === null ? <span class="quiet">{tr('the trace')}</span> : <ThreadName name={threads.find((t) => t.tid === n.tid)?.name} tid={n.tid} />}</td>
 					</tr>);
 			})}</tbody>
 		</table></div>
@@ -117,7 +118,7 @@ export function NotesPanel({ id, threads, shown, tids, start, end, timed, scope 
 			{came && list.length === 0 && !find && <p class="quiet">{tr('None{of}{b}.', { of: one !== null ? tr(' of {name}', { name: named(one) }) : '', b: a && b ? tr(' in the selected time') : '' })}</p>}
 			{came && list.length === 0 && find && <p class="quiet" role="status">{tr('{met} of {all} match', { met: 0, all: count(sum(first.value!.kinds)) })}</p>}
 			{came?.partial && <p class="quiet">{tr('The search reached its time limit: the counts are incomplete. Select a shorter time range.')}</p>}
-			{list.length > 0 && <Table rows={list.slice(0, rows)} all={list} mixed={kind === ALL} byTime={byTime} start={start} end={end} timed={timed} named={named} goTo={goTo} />}
+			{list.length > 0 && <Table rows={list.slice(0, rows)} all={list} mixed={kind === ALL} byTime={byTime} start={start} end={end} timed={timed} threads={threads} goTo={goTo} />}
 			{list.length > 0 && <p class="row under">
 				<span class="quiet" role="status">{find ? tr('{met} of {all} match', { met: count(sum(numbers)), all: count(sum(first.value!.kinds)) }) : tr('{shown} of {all}', { shown: count(Math.min(rows, list.length)), all: count(list.length) })}</span>
 				{list.length > rows && <button class="small" onClick={() => show(rows * 4)}>{tr('Show more')}</button>}

@@ -6,6 +6,7 @@ import { kindTitle } from '../state/notekinds';
 import { Busy, Copy, Failure, Panel, useLoad } from '../../ui/parts';
 import { linesOf, STATE_NAMES, STATES, WAITS, type Line } from '../state/statelines';
 import { tr } from '../../i18n/strings/trace';
+import { ThreadName } from '../parts/threadname';
 
 function Bar({ line, most }: { line: Line; most: number }) {
 	return <div class="statebar" aria-hidden="true">{line.states.map((v, i) => v > 0 &&
@@ -26,7 +27,7 @@ function Table({ lines }: { lines: Line[] }) {
 				{waits.map((i) => <th key={i} scope="col" class="num">{kindTitle(WAITS[i])}</th>)}</tr></thead>
 			<tbody>{lines.map((l) => (
 				<tr key={l.thread.thread_id}>
-					<th scope="row">{l.thread.name || tr('thread {tid}', { tid: l.thread.tid })} <span class="quiet num">{l.thread.tid}</span></th>
+					<th scope="row"><ThreadName {...l.thread} /></th>
 					{states.length > 0 && <td><Bar line={l} most={most} /></td>}
 					{states.map((i) => <td key={i} class="num" title={l.known ? percent(l.states[i] / l.known) : ''}>{l.states[i] > 0 ? duration(l.states[i]) : ''}</td>)}
 					{waits.map((i) => <td key={i} class="num">{l.waits[i] > 0 ? duration(l.waits[i]) : ''}</td>)}

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, type Call, type Calls, type Thread } from '../../api/api';
 import { showSource } from '../parts/methodmenu';
+import { ThreadName } from '../parts/threadname';
 import { formatCall, parseCall } from '../state/selection';
 import { count, duration, percent, splitName, withoutParameters } from '../../i18n/format';
 import { signatureOf } from '../../api/overloads';
@@ -102,7 +103,7 @@ function Facts({ p, call, thread, on }: { p: TimelineProps; call: Called; thread
 		{cpu !== null && <><dt>CPU</dt><dd>{duration(cpu)} {wall > 0 && <span class="quiet">{percent(cpu / wall)}</span>}</dd></>}
 		{thread && <States p={p} call={call} thread={thread} />}
 		{parent && length(parent) > 0 && <><dt>{tr('of its caller')}</dt><dd>{percent(wall / length(parent))}</dd></>}
-		<dt>{tr('Thread')}</dt><dd class="anywhere">{thread?.name || tr('thread {tid}', { tid: call.tid })} <span class="quiet">{call.tid}</span></dd>
+		<dt>{tr('Thread')}</dt><dd class="anywhere"><ThreadName name={thread?.name} tid={call.tid} /></dd>
 		<dt>{tr('starts at')}</dt><dd>{duration(call.start - p.whole.from)}</dd>
 		<dt>{tr('depth')}</dt><dd>{call.depth}</dd>
 		<Around p={p} load={around} method={call.hit.method} on={on} />

@@ -7,6 +7,7 @@ import { tr } from '../../i18n/strings/trace';
 import { Busy, Copy, Failure, useLoad } from '../../ui/parts';
 import { flush, text } from '../../ui/route';
 import { factsOf } from '../panels/eventfacts';
+import { ThreadName } from '../parts/threadname';
 import { formatEvent, loadEvent, spotOf, type EventId } from '../state/event';
 import type { Spot } from '../state/flows';
 import { showTab } from '../state/tab';
@@ -28,7 +29,7 @@ function Facts({ p, note }: { p: TimelineProps; note: Note }) {
 		<dt>{tr('what')}</dt><dd>{kindTitle(note.kind)}</dd>
 		{note.dur_ns !== null && note.dur_ns >= 0 && <><dt>{tr('for')}</dt><dd><strong>{duration(note.dur_ns)}</strong></dd></>}
 		<dt>{tr('starts at')}</dt><dd>{duration(note.ts_ns - p.whole.from)}</dd>
-		<dt>{tr('Thread')}</dt><dd class="anywhere">{note.tid === null ? tr('the trace') : <>{named(note.tid)} <span class="quiet">{note.tid}</span></>}</dd>
+		<dt>{tr('Thread')}</dt><dd class="anywhere">{note.tid === null ? tr('the trace') : <ThreadName name={p.all.find((t) => t.tid === note.tid)?.name} tid={note.tid} />}</dd>
 		{factsOf(note, named).map((f) => <><dt key={f.key}>{f.label}</dt><dd class="anywhere">{f.text}</dd></>)}
 	</dl>;
 }

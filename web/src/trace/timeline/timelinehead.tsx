@@ -80,8 +80,8 @@ export function Head({ g, focused, picked, on }: { g: Group; focused: boolean; p
 	return (
 		<Item g={g} on={on}>
 			<Fold g={g} name={name} enabled={foldable} toggle={() => on.toggle(t)} />
-			<button class={`name ${picked ? 'picked' : ''}`} aria-pressed={focused} title={tr('{name}, thread {tid}', { name, tid: t.tid })} onClick={(e) => on.pick(t, e.ctrlKey || e.metaKey)}>
-				{t.pinned && <svg class="pin" viewBox="0 0 10 10" width="9" height="9" role="img" aria-label={tr('pinned')}><path d="M3 0h4v4l2 2v1H5.5v3h-1V7H1V6l2-2z" /></svg>}<span class="text">{name}</span>{t.is_main && !g.open && <em>{tr('main')}</em>}<span class="quiet num">{t.tid}</span>
+			<button class={`name ${picked ? 'picked' : ''}`} aria-pressed={focused} title={t.name ? tr('{name}, thread {tid}', { name, tid: t.tid }) : name} onClick={(e) => on.pick(t, e.ctrlKey || e.metaKey)}>
+				{t.pinned && <svg class="pin" viewBox="0 0 10 10" width="9" height="9" role="img" aria-label={tr('pinned')}><path d="M3 0h4v4l2 2v1H5.5v3h-1V7H1V6l2-2z" /></svg>}<span class="text">{t.name || tr('Thread')}</span>{t.is_main && !g.open && <em>{tr('main')}</em>}<span class="quiet num">{t.tid}</span>
 			</button>
 			{g.open && <Tracks g={g} />}
 			<Facts t={t} open={g.open} />
