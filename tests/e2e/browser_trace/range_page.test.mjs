@@ -211,6 +211,7 @@ test('threads are found, sorted, grouped, pinned and hidden', async (t) => {
 	await page.keyboard.press('Escape');
 	const tids = () => page.locator('.threads li .name .num').allInnerTexts();
 	assert.deepEqual(await tids(), [MAIN, ...POOL].map(String));
+	assert.match(await page.locator('.threads li .name').nth(3).innerText(), /^Thread\s+4003$/, 'a number stands for a name once');
 	await page.locator('.threads li').nth(3).locator('.name').focus();
 	await settled(page); // the list scrolls to the focused element, which closes a menu
 	await page.locator('.threads li').nth(3).locator('.name').click({ button: 'right' });
@@ -243,8 +244,13 @@ test('an event is selected by a click or in the table, and shown in the details'
 	await pane.getByText('30.0 ms').waitFor();
 	await page.reload();
 	await pane.getByText('30.0 ms').waitFor();
+	const room = () => page.locator('.scroller').boundingBox();
+	const before = await room();
 	await pane.getByRole('button', { name: 'Select its time' }).click();
 	await page.waitForFunction(() => /[?&]a=/.test(location.search));
+	await page.locator('.under').getByText('30.0 ms selected').waitFor();
+	assert.equal(await page.getByText('30.0 ms selected').count(), 1);
+	assert.deepEqual(await room(), before, 'the timeline stays where it is');
 	await pane.getByRole('button', { name: 'Clear the selection' }).click();
 	await pane.waitFor({ state: 'detached' });
 

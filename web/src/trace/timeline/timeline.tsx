@@ -219,9 +219,8 @@ export function Timeline(p: TimelineProps) {
 			{shown && !isCall(shown.hover, selected?.at) && <HoverTip shown={shown} p={p} />}
 			{threadAbout && <ThreadMenu about={threadAbout} p={p} on={control} close={() => about(null)} />}
 			{menu && <MethodMenu about={menu} close={() => ask(null)} />}
-			<p class="keyed" role="status">{said}</p>
 			{news.error && <Failure error={new Error(serverText(news.error.message))} title={news.error.lanes ? tr('States and events could not be loaded.') : undefined} retry={again} />}
-			<Under p={p} progress={opened.flatMap((t) => news.progress.get(t) ?? [])} wanted={opened.length} failed={news.error !== null && news.error.tid !== null} scene={scene} calls={news.calls} list={news.list} goTo={(tid, h) => control.goTo(tid, h)} />
+			<Under p={p} said={said} progress={opened.flatMap((t) => news.progress.get(t) ?? [])} wanted={opened.length} failed={news.error !== null && news.error.tid !== null} scene={scene} calls={news.calls} list={news.list} goTo={(tid, h) => control.goTo(tid, h)} />
 		</div>
 	);
 }

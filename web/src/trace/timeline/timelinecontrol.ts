@@ -412,7 +412,7 @@ export class Control implements Actions, HeadActions {
 		if (to <= from) return this.tell(tr('The selection has no duration.'));
 		selectRange(this.p, from, to, tid === null ? null : new Set([tid]));
 		if (tid === null) set({ threads: 'all' });
-		this.tell(tr('{from} selected{tids}', { from: duration(to - from), tids: '' }));
+		this.tell('');
 	}
 
 	extend(share: number): void {
