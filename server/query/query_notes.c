@@ -12,6 +12,61 @@
 #include "decoder/base/sum.h"
 #include "server/trace/note_keys.h"
 
+/* --- one pass over notes --- */
+
+enum { CHECK_EVERY = 1024 };
+
+/* State of one pass over notes: the selected threads and the deadline. */
+struct pass { /* the caller sets a and deadline first */
+	struct tw_arena *a;
+	const struct tw_deadline *deadline;
+	const bool *wanted; /* by thread id, 0: notes of the whole trace */
+	uint32_t n_wanted;
+	uint32_t seen;
+	bool no_memory, partial;
+};
+
+static enum tw_status pass_begin(struct pass *p, const struct tw_trace_file *f,
+        const struct tw_selection *sel, struct tw_err *err)
+{
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(f, &n);
+	bool *wanted = tw_arena_zalloc(p->a, (size_t)n + 1, sizeof *wanted);
+
+	if (!wanted)
+		return tw_oom(err);
+	wanted[0] = sel->all_threads;
+	for (uint32_t i = 0; i < n; i++)
+		wanted[i + 1] = tw_selection_has(sel, &t[i]);
+	p->wanted = wanted;
+	p->n_wanted = n + 1;
+	return TW_OK;
+}
+
+/* Returns whether the thread (0: the whole trace) is selected. */
+static bool pass_wants(const struct pass *p, uint32_t thread_id)
+{
+	return thread_id < p->n_wanted && p->wanted[thread_id];
+}
+
+/* Call after each note; false: stop at the deadline, without memory, or at a limit. */
+static bool pass_continue(struct pass *p)
+{
+	if (++p->seen % CHECK_EVERY == 0 && tw_deadline_passed(p->deadline))
+		p->partial = true;
+	return !p->partial && !p->no_memory;
+}
+
+/* Returns st, or TW_NOMEM if memory ran out. */
+static enum tw_status pass_end(const struct pass *p, enum tw_status st, struct tw_err *err)
+{
+	if (st == TW_OK && p->no_memory)
+		return tw_oom(err);
+	return st;
+}
+
+/* --- lanes --- */
+
 enum { PARTS = 8 };
 
 struct part { /* a text of an open run, and its time */
@@ -27,7 +82,7 @@ struct open_run {
 };
 
 struct lanes {
-	struct tw_note_pass pass;
+	struct pass pass;
 	const struct tw_lanes_query *q;
 	int64_t width_ns;
 	struct tw_note_keys keys, texts;
@@ -181,21 +236,21 @@ static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	(void)id;
 	if (n->ts_ns >= l->q->to_ns)
 		return false; /* they come by time */
-	if (!(l->q->kinds >> n->kind & 1) || !tw_note_pass_wants(&l->pass, n->thread_id))
-		return tw_note_pass_continue(&l->pass);
+	if (!(l->q->kinds >> n->kind & 1) || !pass_wants(&l->pass, n->thread_id))
+		return pass_continue(&l->pass);
 	if (n->ts_ns < l->q->from_ns && n->kind != TW_NOTE_counter && end_of(n) < l->q->from_ns)
-		return tw_note_pass_continue(&l->pass);
+		return pass_continue(&l->pass);
 	found = tw_note_keys_number(&l->texts, (struct tw_note_key){.text = n->text}, &text);
 	l->pass.no_memory = l->pass.no_memory || found == TW_NOTE_NO_MEMORY;
 	l->pass.partial = l->pass.partial || found == TW_NOTE_FULL;
-	if (!tw_note_pass_continue(&l->pass) || !find_lane(l, n, text, &lane))
+	if (!pass_continue(&l->pass) || !find_lane(l, n, text, &lane))
 		return false;
 	if (n->kind == TW_NOTE_counter && n->ts_ns < l->q->from_ns) {
 		early.ts_ns = l->q->from_ns; /* the value at from_ns, unless another note follows */
 		l->opens[lane].cell = -1;
 		n = &early;
 	}
-	return lane_add(l, lane, n, text) && tw_note_pass_continue(&l->pass);
+	return lane_add(l, lane, n, text) && pass_continue(&l->pass);
 }
 
 static enum tw_status lanes_done(struct lanes *l, struct tw_lanes *ret, struct tw_err *err)
@@ -210,7 +265,7 @@ static enum tw_status lanes_done(struct lanes *l, struct tw_lanes *ret, struct t
 		if (!close_run(l, &l->lanes[i], &l->opens[i]))
 			break;
 	*ret = (struct tw_lanes){l->lanes, l->keys.n, texts, l->texts.n, l->pass.partial};
-	return tw_note_pass_end(&l->pass, TW_OK, err);
+	return pass_end(&l->pass, TW_OK, err);
 }
 
 enum tw_status tw_query_lanes(struct tw_trace_file *f, const struct tw_lanes_query *q,
@@ -225,7 +280,7 @@ enum tw_status tw_query_lanes(struct tw_trace_file *f, const struct tw_lanes_que
 	        .from_ns = q->kinds >> TW_NOTE_counter & 1 ? 0 : q->from_ns,
 	        .to_ns = q->to_ns,
 	        .limit = UINT32_MAX};
-	enum tw_status st = tw_note_pass_begin(&l.pass, f, q->sel, err);
+	enum tw_status st = pass_begin(&l.pass, f, q->sel, err);
 
 	if (st != TW_OK)
 		return st;
@@ -234,47 +289,8 @@ enum tw_status tw_query_lanes(struct tw_trace_file *f, const struct tw_lanes_que
 	l.opens = tw_arena_alloc(a, TW_LANES_MAX, sizeof *l.opens);
 	if (!l.lanes || !l.opens)
 		return tw_oom(err);
-	st = tw_note_pass_end(&l.pass, tw_trace_file_notes(f, &rows, add_note, &l, err), err);
+	st = pass_end(&l.pass, tw_trace_file_notes(f, &rows, add_note, &l, err), err);
 	return st == TW_OK ? lanes_done(&l, ret, err) : st;
-}
-
-/* One pass over the notes of a selection. */
-enum { CHECK_EVERY = 1024 };
-
-enum tw_status tw_note_pass_begin(struct tw_note_pass *p, const struct tw_trace_file *f,
-        const struct tw_selection *sel, struct tw_err *err)
-{
-	uint32_t n;
-	const struct tw_thread_info *t = tw_trace_file_threads(f, &n);
-	bool *wanted = tw_arena_zalloc(p->a, (size_t)n + 1, sizeof *wanted);
-
-	if (!wanted)
-		return tw_oom(err);
-	wanted[0] = sel->all_threads;
-	for (uint32_t i = 0; i < n; i++)
-		wanted[i + 1] = tw_selection_has(sel, &t[i]);
-	p->wanted = wanted;
-	p->n_wanted = n + 1;
-	return TW_OK;
-}
-
-bool tw_note_pass_wants(const struct tw_note_pass *p, uint32_t thread_id)
-{
-	return thread_id < p->n_wanted && p->wanted[thread_id];
-}
-
-bool tw_note_pass_continue(struct tw_note_pass *p)
-{
-	if (++p->seen % CHECK_EVERY == 0 && tw_deadline_passed(p->deadline))
-		p->partial = true;
-	return !p->partial && !p->no_memory;
-}
-
-enum tw_status tw_note_pass_end(const struct tw_note_pass *p, enum tw_status st, struct tw_err *err)
-{
-	if (st == TW_OK && p->no_memory)
-		return tw_oom(err);
-	return st;
 }
 
 /* --- activity of threads ---
@@ -456,7 +472,7 @@ enum tw_status tw_query_activity(struct tw_trace_file *f, const struct tw_thread
  */
 
 struct sums {
-	struct tw_note_pass pass;
+	struct pass pass;
 	struct tw_trace_file *file;
 	const struct tw_selection *sel;
 	struct tw_note_keys keys;
@@ -483,8 +499,8 @@ static bool add_key(struct sums *s, struct tw_note_key key, uint64_t notes, int6
 	uint32_t at = 0;
 	enum tw_note_found found;
 
-	if (!tw_note_pass_wants(&s->pass, key.thread_id))
-		return tw_note_pass_continue(&s->pass);
+	if (!pass_wants(&s->pass, key.thread_id))
+		return pass_continue(&s->pass);
 	found = tw_note_keys_number(&s->keys, key, &at);
 	if (found == TW_NOTE_ADDED && at >= s->cap && !grow(s))
 		found = TW_NOTE_NO_MEMORY;
@@ -499,7 +515,7 @@ static bool add_key(struct sums *s, struct tw_note_key key, uint64_t notes, int6
 		s->sums[at].notes += notes;
 		s->sums[at].dur_ns = tw_sum_ns(s->sums[at].dur_ns, dur_ns);
 	}
-	return tw_note_pass_continue(&s->pass);
+	return pass_continue(&s->pass);
 }
 
 static bool count_note(void *arg, uint64_t id, const struct tw_note_row *n)
@@ -598,12 +614,12 @@ enum tw_status tw_query_note_sums(struct tw_trace_file *f, const struct tw_selec
 	        .file = f,
 	        .sel = sel,
 	        .keys = {.a = a, .max = TW_NOTE_SUMS_MAX}};
-	enum tw_status st = tw_note_pass_begin(&s.pass, f, sel, err);
+	enum tw_status st = pass_begin(&s.pass, f, sel, err);
 
 	if (st != TW_OK)
 		return st;
 	st = add_blocks(&s, err);
-	st = tw_note_pass_end(&s.pass, st, err);
+	st = pass_end(&s.pass, st, err);
 	if (st == TW_OK)
 		*ret = (struct tw_note_sums){s.sums, s.keys.n, s.pass.partial};
 	return st;
