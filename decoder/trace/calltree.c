@@ -389,7 +389,7 @@ enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_sl
 
 enum tw_status tw_tree_builder_add_tree(struct tw_tree_builder *b, const struct tw_tree *t)
 {
-	tw_tree_builder_cut(b);
+	b->depth = 0;
 	add_rootless(b, t->nodes[0].self_ns);
 	for (uint32_t i = 1; i < t->n && b->status == TW_OK; i++) {
 		uint32_t node = enter(b, t->nodes[i].depth - 1, t->nodes[i].method);
@@ -403,7 +403,7 @@ enum tw_status tw_tree_builder_add_tree(struct tw_tree_builder *b, const struct 
 		if (t->nodes[i].depth == 1)
 			add_rootless(b, t->nodes[i].total_ns);
 	}
-	tw_tree_builder_cut(b);
+	b->depth = 0;
 	return b->status;
 }
 
@@ -443,7 +443,7 @@ enum tw_status tw_tree_builder_add_grown(
 
 	if (!node_of)
 		return b->status = TW_NOMEM;
-	tw_tree_builder_cut(b);
+	b->depth = 0;
 	add_rootless(b, from->nodes[0].total_ns);
 	add_all_grown(b, from, node_of);
 	tw_mem_free(node_of);
@@ -458,11 +458,6 @@ uint32_t tw_tree_builder_nodes(const struct tw_tree_builder *b)
 uint64_t tw_tree_builder_clipped(const struct tw_tree_builder *b)
 {
 	return b->clipped;
-}
-
-void tw_tree_builder_cut(struct tw_tree_builder *b)
-{
-	b->depth = 0;
 }
 
 /* Children of the nodes that have several, gathered per parent: those of node i are

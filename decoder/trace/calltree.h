@@ -43,10 +43,8 @@ struct tw_tree_builder *tw_tree_builder_new(uint64_t max_nodes);
 struct tw_tree_builder *tw_tree_builder_free(struct tw_tree_builder *b);
 /* Begins another tree in the memory of the last one. */
 void tw_tree_builder_reset(struct tw_tree_builder *b, uint64_t max_nodes);
-/* Slices of one thread in pre-order; depth may rise by at most one.  tw_tree_builder_cut restarts
- * at depth 0, to merge another thread into the same tree. */
+/* Slices of one thread in pre-order; depth may rise by at most one. */
 enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_slice *s, size_t n);
-void tw_tree_builder_cut(struct tw_tree_builder *b);
 /* Enters the nodes of slices that are open at the begin of the next ones, outermost first, without
  * counting them.  These nodes have no calls and no time until the trees are merged. */
 enum tw_status tw_tree_builder_enter(struct tw_tree_builder *b, const struct tw_slice *s, size_t n);
