@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isChance, levelAt } from '../src/compare/comparedoc';
 import { signed } from '../src/i18n/format';
-import { axisOf, between, leftOut, paramsOf, placeOn, sorted, suggested, swapped, traceIn, treeOf, verdictOf, type FleetTree, type Method, type Stat, type Versus } from '../src/compare/versusdoc';
+import { newestFirst } from '../src/api/traces';
+import { axisOf, between, leftOut, paramsOf, placeOn, sorted, swapped, traceIn, treeOf, verdictOf, type FleetTree, type Method, type Stat, type Versus } from '../src/compare/versusdoc';
 
 const DAY = 86400000;
 const NOW = 100 * DAY + 5000;
@@ -38,8 +39,7 @@ test('a trace is named by its id or its address', () => {
 });
 
 test('the two versions that are used most, by their age', () => {
-	assert.deepEqual(suggested(['8.10.0', '8.9.0', '7.0']), ['8.9.0', '8.10.0']);
-	assert.equal(suggested(['', '1']), null);
+	assert.deepEqual(newestFirst(['8.9.0', '8.10.0', '', '7.0']), ['8.10.0', '8.9.0', '7.0']);
 });
 
 const stat = (low: number | null, value: number | null, high: number | null, significant = false): Stat =>

@@ -70,10 +70,18 @@ const painted = (page, hue, least) => until(async () => ((await hues(page))[hue]
 
 test('without two versions, the page requests sides', async (t) => {
 	const page = await open('/fleet/compare');
-	await page.waitForSelector('text=Choose A and B');
+	await page.getByText('Only com.acme.shop 8.3.1 has traces in the last 30 days.').waitFor();
 	await settled(page);
 	assert.equal(new URL(page.url()).search, '');
 	assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
+	await done(page, t);
+});
+
+test('an app with one version: the page names it and the next step', async (t) => {
+	await ready();
+	const page = await open('/fleet/compare?app=other');
+	await page.getByText('Only other 9.0 has traces in the last 30 days.').waitFor();
+	await page.getByText('Send traces of another version').waitFor();
 	await done(page, t);
 });
 

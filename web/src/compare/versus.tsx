@@ -20,11 +20,11 @@ type Params = Record<string, string | number>;
 
 const startOver = () => ask({ ...Object.fromEntries(ASKED.map((name) => [name, null])), method: null });
 
-function Nothing({ none }: { none: boolean }) {
+function Nothing({ none, only }: { none: boolean; only: string | undefined }) {
 	return (
 		<div class="notice">
-			<strong>{none ? tr('No traces to compare yet.') : tr('Choose A and B.')}</strong>
-			<p>{!none ? tr('Each side is a version, a scenario, a device class, a range of days, or one trace. Filters common to both are set once.')
+			<strong>{none ? tr('No traces to compare yet.') : only ? tr('Only {only} has traces in the last {days} days.', { only, days: daysOf(text('days')) }) : tr('Choose A and B.')}</strong>
+			<p>{only && `${tr('Send traces of another version, or choose other sides above.')} `}{!none ? tr('Each side is a version, a scenario, a device class, a range of days, or one trace. Filters common to both are set once.')
 				: may.write ? tr.rich('Drop trace files of two versions anywhere on this page, or {link}.', { link: <a href={link('/')}>{tr('send them from devices')}</a> })
 				: tr('Two versions can be compared here once their traces are decoded.')}</p>
 		</div>
@@ -130,7 +130,7 @@ export function VersusPage() {
 	const values = useValues();
 	const params = paramsOf(text, Date.now());
 	const of = JSON.stringify(params);
-	const { sides, versions, busy } = useSuggestion(values, !params);
+	const { sides, versions, only, busy } = useSuggestion(values, !params);
 	const needed = !params && !sides && !busy;
 	useEffect(() => {
 		if (sides) set({ ...sides, app: sides.app || null });
@@ -143,7 +143,7 @@ export function VersusPage() {
 			<LinkCheck />
 			<div class="row head"><h1>{tr('Compare')}</h1><span class="grow" />{params && <Links params={params} />}</div>
 			{!(values.none && needed) && <Picker values={values} needed={needed} />}
-			{params ? <Body params={params} of={of} /> : needed ? <>{versions.error && <Failure error={versions.error} retry={versions.again} title={tr('The versions could not be loaded.')} />}<Nothing none={values.none} /></> : <Busy what={tr('Comparing')} />}
+			{params ? <Body params={params} of={of} /> : needed ? <>{versions.error && <Failure error={versions.error} retry={versions.again} title={tr('The versions could not be loaded.')} />}<Nothing none={values.none} only={only} /></> : <Busy what={tr('Comparing')} />}
 		</main>
 	);
 }

@@ -5,7 +5,6 @@ import { withOverloads } from '../api/overloads';
 import { COMMA, DAY_MS } from '../i18n/format';
 import { interval } from '../i18n/interval';
 import { tr } from '../i18n/strings/versus';
-import { newestFirst } from '../api/traces';
 
 export const WHERE = '/api/v1/fleet/compare';
 
@@ -83,12 +82,6 @@ export function swapped(get: Get): Record<string, string | null> {
 /** The id in a typed or pasted text: an id, or a trace's address. */
 export function traceIn(typed: string): string {
 	return /[0-9A-HJKMNP-TV-Z]{26}/.exec(typed.toUpperCase())?.[0] ?? typed.trim();
-}
-
-/** The newest version and the one before it, that one first. */
-export function suggested(versions: string[]): [string, string] | null {
-	const [newest, before] = newestFirst(versions);
-	return newest && before ? [before, newest] : null;
 }
 
 /* --- words --- */

@@ -7,7 +7,7 @@ import { Failure, useLoad, type Loaded } from '../ui/parts';
 import { set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
 import { newestFirst } from '../api/traces';
-import { daysOf, SIDES, sinceOf, suggested, traceIn } from './versusdoc';
+import { daysOf, SIDES, sinceOf, traceIn } from './versusdoc';
 
 const DAYS = [7, 30, 90, 400];
 const COLUMNS = ['version_name', 'app', 'scenario', 'os'] as const;
@@ -25,15 +25,16 @@ export function useValues(): Values {
 	return { load, none, version_name: newestFirst(of(0)), app: of(1), scenario: of(2), os: of(3), class: CLASSES };
 }
 
-/** Sides for an address without any: the two newest versions of one app, the most used unless the address names another. */
-export function useSuggestion({ load, app }: Values, wanted: boolean): { sides: Record<'a' | 'b' | 'app', string> | null; versions: Loaded<unknown>; busy: boolean } {
+/** Sides for an address without any: the two newest versions of one app, the most used unless the address names another.
+ *  `only`: that app's one version, if it has no other. */
+export function useSuggestion({ load, app }: Values, wanted: boolean): { sides: Record<'a' | 'b' | 'app', string> | null; versions: Loaded<unknown>; only: string | undefined; busy: boolean } {
 	const of = text('app') || app[0] || '';
 	const [scenario, since] = [text('scenario'), sinceOf(text, Date.now())];
 	const ask = wanted && !load.busy;
 	const versions = useLoad(ask ? `versions ${of} ${scenario} ${since}` : '', async (s) => (ask
 		? (await get<{ groups: { key: string }[] }>('/api/v1/fleet/scenarios', { by: 'version', app: of, scenario, since }, s)).groups.map((g) => g.key) : []));
-	const two = ask && !versions.busy ? suggested([...new Set(versions.value)]) : null;
-	return { sides: two && { a: two[0], b: two[1], app: app.length > 1 ? of : text('app') }, versions, busy: wanted && (load.busy || versions.busy) };
+	const [newest, before] = ask && !versions.busy ? newestFirst([...new Set(versions.value)]) : [];
+	return { sides: before ? { a: before, b: newest, app: app.length > 1 ? of : text('app') } : null, only: before ? '' : newest && `${of} ${newest}`.trim(), versions, busy: wanted && (load.busy || versions.busy) };
 }
 
 /** Another question: the graph begins at its top. */

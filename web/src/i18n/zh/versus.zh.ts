@@ -6,6 +6,8 @@ const zh = {
 	'Drop trace files of two versions anywhere on this page, or {link}.': '将两个版本的 Trace 文件拖到本页任意位置，或{link}。',
 	'send them from devices': '从设备发送',
 	'Two versions can be compared here once their traces are decoded.': '两个版本的 Trace 解码后即可在这里对比。',
+	'Only {only} has traces in the last {days} days.': '最近 {days} 天内只有 {only} 有 Trace。',
+	'Send traces of another version, or choose other sides above.': '请上传另一个版本的 Trace，或在上方选择其他对比内容。',
 	'Choose A and B.': '请选择 A 和 B。',
 	'Each side is a version, a scenario, a device class, a range of days, or one trace. Filters common to both are set once.': '每一侧可以是一个版本、一个场景、一个设备等级、若干天或一条 Trace。两侧相同的条件只需选择一次。',
 	'These traces cannot be compared.': '这些 Trace 无法对比。',
