@@ -140,7 +140,10 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	await form.getByLabel('Name').fill('Slow start');
 	await form.getByLabel('Percentile').fill('50');
 	await form.getByLabel('Minimum traces').fill('5');
+	await form.locator('#known-scenario option[value=slower]').waitFor({ state: 'attached' });
 	await form.getByLabel('Scenario').fill('slower');
+	await form.getByText('Enter a threshold above 0.').waitFor();
+	assert.ok(await form.getByRole('button', { name: 'Preview' }).isDisabled());
 	await form.getByLabel('Threshold in ms').fill(String((p50['8.3.0'] + p50['8.3.1']) / 2));
 	await form.getByRole('button', { name: 'Preview' }).click();
 	await form.getByText('1 of 2 are above the threshold now. Nothing was saved.').waitFor();

@@ -25,10 +25,11 @@ const PERCENT = 100;
 const DIGITS = 12; // of a threshold in %: no 0.1 + 0.2
 const LISTED = 20; // figures of a preview
 
+const kindName = (kind: string) => KINDS.find(([k]) => k === kind)?.[1] ?? kind;
 const unitOf = (kind: string) => KINDS.find(([k]) => k === kind)?.[2] ?? 'ms';
 const shown = (value: number, unit: Rule['unit']) => inUnit(value, unit, (n) => tr('{n} times', { n }));
 const scopeOf = (r: Pick<Rule, 'app' | 'scenario' | 'version_name'>) => [r.app, r.scenario, r.version_name].filter(Boolean).join(COMMA) || tr('all traces');
-const figureOf = (r: Pick<Rule, 'kind' | 'percentile'>) => `${unitOf(r.kind) === 'ms' ? `p${r.percentile}${COMMA}` : ''}${KINDS.find(([k]) => k === r.kind)?.[1] ?? r.kind}`;
+const figureOf = (r: Pick<Rule, 'kind' | 'percentile'>) => `${unitOf(r.kind) === 'ms' ? `p${r.percentile}${COMMA}` : ''}${kindName(r.kind)}`;
 const subjectOf = (f: Figure) => f.version || f.title || f.anr || tr('no version');
 const draftOf = (r: Rule): Draft => ({ ...r, threshold: String(r.unit === 'share' ? Number((r.threshold * PERCENT).toPrecision(DIGITS)) : r.threshold) });
 
@@ -59,10 +60,11 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 			work(false);
 		}
 	});
+	const missing = Number(d.threshold) > 0 ? '' : tr('Enter a threshold above 0.');
 	const over = seen?.filter((f) => f.exceeded).length ?? 0;
 	return <>
-		<div class="row"><button type="button" disabled={busy || !(Number(d.threshold) > 0)} onClick={() => void preview()}>{tr('Preview')}</button>
-			<span role="status">{seen && (seen.length === 0 ? (d.kind === 'anr_spike' ? tr('No value: too few reports.') : tr('No value: too few traces.')) : tr('{over} of {all} are above the threshold now. Nothing was saved.', { over, all: seen.length }))}</span></div>
+		<div class="row"><button type="button" disabled={busy || missing !== ''} onClick={() => void preview()}>{tr('Preview')}</button>
+			<span role="status">{missing || seen && (seen.length === 0 ? (d.kind === 'anr_spike' ? tr('No value: too few reports.') : tr('No value: too few traces.')) : tr('{over} of {all} are above the threshold now. Nothing was saved.', { over, all: seen.length }))}</span></div>
 		{error && <Failure error={error} />}
 		{seen && seen.length > 0 && <Cards label={tr('Preview')}>
 			<thead><tr><th scope="col">{tr('Applies to')}</th><th scope="col" class="num">{tr('Now')}</th><th scope="col" class="num">{unit === 'times' ? tr('Reports') : tr('Traces')}</th><th scope="col">{tr('Above the threshold')}</th></tr></thead>
@@ -75,6 +77,12 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 	</>;
 }
 
+/** Suggests the values which the project's traces have. */
+function Known({ column }: { column: string }) {
+	const load = useLoad(`facet ${column}`, () => get<{ values: { value: string }[] }>('/api/v1/facets', { column }));
+	return <datalist id={`known-${column}`}>{load.value?.values.map((v) => <option key={v.value} value={v.value} />)}</datalist>;
+}
+
 function Form({ rule, mail, keep, cancel }: { rule?: Rule; mail: boolean; keep: (d: Draft) => void; cancel: () => void }) {
 	const [d, put] = useState(() => (rule ? draftOf(rule) : NEW));
 	const unit = unitOf(d.kind);
@@ -83,12 +91,12 @@ function Form({ rule, mail, keep, cancel }: { rule?: Rule; mail: boolean; keep: 
 		keep(d);
 	};
 	const number = (key: 'percentile' | 'min_traces' | 'days', most: number) => <input class="short" type="number" name={key} min={1} max={most} required value={d[key]} onInput={(e) => put({ ...d, [key]: Number(e.currentTarget.value) })} />;
-	const scope = (key: 'app' | 'scenario' | 'version_name') => <input name={key} maxLength={200} spellcheck={false} placeholder={tr('any')} value={d[key]} onInput={(e) => put({ ...d, [key]: e.currentTarget.value })} />;
+	const scope = (key: 'app' | 'scenario' | 'version_name') => <><input name={key} list={`known-${key}`} maxLength={200} spellcheck={false} autocomplete="off" placeholder={tr('any')} value={d[key]} onInput={(e) => put({ ...d, [key]: e.currentTarget.value })} /><Known column={key} /></>;
 	return (
 		<form class="rule" onSubmit={save} aria-label={rule ? tr('Change {name}', { name: rule.name }) : tr('A new alert rule')}>
 			<div class="row">
 				<label class="inline">{tr('Name')}{' '}<input name="name" maxLength={100} required ref={focused} value={d.name} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
-				{rule ? <span class="quiet">{tr('{figure} of {scope}', { figure: KINDS.find(([k]) => k === rule.kind)?.[1] ?? rule.kind, scope: scopeOf(rule) })}</span>
+				{rule ? <span class="quiet">{tr('{figure} of {scope}', { figure: kindName(rule.kind), scope: scopeOf(rule) })}</span>
 					: <label class="inline">{tr('Metric')}{' '}<select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, words]) => <option key={k} value={k}>{words}</option>)}</select></label>}
 				{unit === 'ms' && <label class="inline">{tr('Percentile')}{' '}{number('percentile', 99)}</label>}
 				<label class="inline">{unit === 'ms' ? tr('Threshold in ms') : unit === 'share' ? tr('Threshold in %') : tr('Threshold, times the mean day')}{' '}<input class="short" type="number" name="threshold" min="0" step="any" required value={d.threshold} onInput={(e) => put({ ...d, threshold: e.currentTarget.value })} /></label>

@@ -20,6 +20,7 @@ const zh = {
 	'A new alert rule': '新建告警规则',
 	'Metric': '指标',
 	'Percentile': '百分位',
+	'Enter a threshold above 0.': '请输入大于 0 的阈值。',
 	'Threshold in ms': '阈值（毫秒）',
 	'Threshold in %': '阈值（%）',
 	'Threshold, times the mean day': '阈值（日均的倍数）',
