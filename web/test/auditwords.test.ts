@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { did, facts, SORTS, target, who, type Entry } from '../src/admin/auditwords';
+import { percent } from '../src/i18n/format';
+import { did, facts, named, SORTS, target, who, type Entry } from '../src/admin/auditwords';
 
 const entry = (more: Partial<Entry>): Entry =>
 	({ id: 1, at_ms: 0, project: 'p', actor: { kind: 'user', id: 'u', name: 'mira' }, address: '', request: '', action: 'key.create', target: '01KEY', facts: {}, ...more });
@@ -25,11 +26,27 @@ test('a key is told by its name, once', () => {
 	assert.equal(target(entry({})), '01KEY');
 });
 
+test('ids of keys are replaced by their names, where they are known', () => {
+	const keys = new Map([['01KEY', 'ci'], ['01BOSS', 'boss']]);
+	const actor = { kind: 'key', id: '01BOSS', name: '' };
+	const revoked = named(entry({ action: 'key.revoke', actor }), keys);
+	assert.deepEqual([who(revoked), target(revoked), facts(revoked)], ['key boss', 'ci', '']);
+	assert.deepEqual([who(named(entry({ actor }), new Map())), target(named(entry({}), new Map()))], ['key 01BOSS', '01KEY']);
+});
+
+test('settings read as on the forms that set them', () => {
+	const set = (of: string, value: object) => facts(entry({ action: 'setting.set', target: of, facts: { value: JSON.stringify(value) } }));
+	assert.equal(target(entry({ action: 'setting.set', target: 'retention' })), 'retention rules');
+	assert.equal(set('retention', { max_age_days: 80, max_traces: null, quarantine_max_bytes: 2 ** 30, keep_first_anr: true }),
+		'Delete traces older than: 80 days, Maximum traces: no limit, and at most: 1 GiB, Keep the first trace of each ANR group: yes');
+	assert.equal(set('capture', { max_age_s: 3600, rules: [{ name: 'start' }, { name: 'scroll' }] }), 'polled every 60 minutes, rules start, scroll');
+});
+
 test('facts read as words', () => {
 	assert.equal(facts(entry({ action: 'trace.mark', target: 't', facts: { title: '', pinned: 'true', tags: 'a,b' } })), 'pinned, tags a,b');
 	assert.equal(facts(entry({ action: 'session.start', target: 'mira', facts: { how: 'password' } })), 'by password');
 	assert.equal(facts(entry({ action: 'user.change', target: 'bob', facts: { server_admin: 'false' } })), 'not server admin');
-	assert.equal(facts(entry({ action: 'setting.set', target: 'regressions', facts: { value: '{"min_change":0.1,"window_days":28,"colour":"red"}' } })), 'minimum change 0.1, compared days 28, colour red');
+	assert.equal(facts(entry({ action: 'setting.set', target: 'regressions', facts: { value: '{"min_change":0.1,"window_days":28,"colour":"red"}' } })), `minimum change ${percent(0.1)}, compared days 28, colour red`);
 	assert.equal(facts(entry({ action: 'anr.change', target: 'a', facts: { status: 'fixed', fixed_in: '8.5.0', owner: 'wei' } })), 'status fixed, fixed in 8.5.0, owner wei');
 });
 

@@ -1,7 +1,8 @@
 // Who changed what: the newest first, older ones on asking.
 import { useEffect, useState } from 'preact/hooks';
 import { get, may } from '../api/api';
-import { did, facts, SORTS, target, who, type Entry } from './auditwords';
+import { manage } from '../api/manage';
+import { did, facts, named, SORTS, target, who, type Entry } from './auditwords';
 import { when } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { Panel, Pending, useLoad } from '../ui/parts';
@@ -32,7 +33,7 @@ function Row({ e }: { e: Entry }) {
 }
 
 /** One page of entries; the next is put under it. */
-function Page({ cursor, asked, everywhere }: { cursor: number; asked: string; everywhere: boolean }) {
+function Page({ cursor, asked, everywhere, keys }: { cursor: number; asked: string; everywhere: boolean; keys: Map<string, string> }) {
 	const [more, show] = useState(false);
 	const load = useLoad(`audit ${cursor} ${asked} ${everywhere}`, () => get<Entries>('/api/v1/audit', { ...(cursor && { cursor }), action: asked, ...(everywhere && { everywhere: '1' }) }));
 	const v = load.value;
@@ -40,15 +41,16 @@ function Page({ cursor, asked, everywhere }: { cursor: number; asked: string; ev
 	return <>
 		{!v && <tr><td colSpan={wide}><Pending of={load} what={tr('Loading changes')} /></td></tr>}
 		{v && cursor === 0 && v.entries.length === 0 && <tr><td colSpan={wide} class="quiet">{tr('No changes of this kind yet.')}</td></tr>}
-		{v?.entries.map((e) => <Row key={e.id} e={e} />)}
+		{v?.entries.map((e) => <Row key={e.id} e={named(e, keys)} />)}
 		{v?.next_cursor && !more && <tr><td colSpan={wide}><button class="small" onClick={() => show(true)}>{tr('Older changes')}</button></td></tr>}
-		{v?.next_cursor && more && <Page cursor={v.next_cursor} asked={asked} everywhere={everywhere} />}
+		{v?.next_cursor && more && <Page cursor={v.next_cursor} asked={asked} everywhere={everywhere} keys={keys} />}
 	</>;
 }
 
 export function AuditPage() {
 	const named = text('action');
 	const asked = SORTS.some(([s]) => s === named) ? named : '';
+	const keys = new Map(useLoad('keys', manage.keys).value?.keys.map((k) => [k.id, k.name]));
 	const everywhere = may.server && text('everywhere') === '1';
 	useEffect(() => {
 		document.title = tr('Audit log · tracewell');
@@ -62,7 +64,7 @@ export function AuditPage() {
 			</>}>
 				<Cards label={tr('Entries')}>
 					<thead><tr>{COLUMNS.map((c) => <th key={c} scope="col">{c}</th>)}</tr></thead>
-					<tbody><Page key={`${asked} ${everywhere}`} cursor={0} asked={asked} everywhere={everywhere} /></tbody>
+					<tbody><Page key={`${asked} ${everywhere}`} cursor={0} asked={asked} everywhere={everywhere} keys={keys} /></tbody>
 				</Cards>
 			</Panel>
 		</main>

@@ -1,6 +1,7 @@
 // Texts for entries of the audit log.
-import { COMMA, when } from '../i18n/format';
+import { COMMA, percent, when } from '../i18n/format';
 import { tr } from '../i18n/strings/manage';
+import { FIELDS, shown } from './rules';
 
 export interface Entry {
 	id: number; at_ms: number; project: string; actor: { kind: string; id: string; name: string };
@@ -9,7 +10,7 @@ export interface Entry {
 
 export const SORTS: [action: string, shown: string][] = [['', tr('everything')], ['key', tr('keys')], ['user', tr('accounts')], ['member', tr('roles')], ['session', tr('signing in and out')],
 	['identity', tr('provider links')], ['link', tr('sign-in links')], ['trace', tr('traces')], ['upload', tr('uploads')], ['decoded', tr('decoded files')], ['mapping', tr('mappings')], ['setting', tr('settings')], ['annotation', tr('annotations')],
-	['filter', tr('saved lists')], ['webhook', 'Webhooks'], ['project', tr('projects')], ['audit', tr('this log')], ['catalogue', tr('the catalogue')]];
+	['filter', tr('saved lists')], ['webhook', 'Webhooks'], ['alert', tr('alert rules')], ['project', tr('projects')], ['audit', tr('this log')], ['catalogue', tr('the catalogue')]];
 
 const KINDS: Record<string, string> = { cli: tr('command line, '), key: tr('key '), link: tr('sign-in link'), server: tr('the server itself'), nobody: tr('unknown') };
 
@@ -21,6 +22,7 @@ const DONE: Record<string, string> = {
 	'project.create': tr('created a project'), 'project.import': tr('imported a project'), 'mapping.set': tr('sent a mapping'), 'build.commit': tr('set the commit of a build'), 'setting.set': tr('changed a setting'), 'regression.change': tr('updated a regression'), 'anr.change': tr('updated an ANR group'),
 	'trace.mark': tr('edited a trace'), 'trace.delete': tr('deleted a trace'), 'trace.requeue': tr('requested another decode of a trace'), 'upload.delete': tr('deleted an upload'),
 	'annotation.create': tr('annotated a trace'), 'annotation.edit': tr('changed an annotation'), 'annotation.delete': tr('deleted an annotation'),
+	'alert.create': tr('created an alert rule'), 'alert.change': tr('changed an alert rule'), 'alert.remove': tr('removed an alert rule'), 'ticket.create': tr('created a ticket'),
 	'webhook.create': tr('created a webhook'), 'webhook.change': tr('changed a webhook'), 'webhook.remove': tr('removed a webhook'), 'webhook.test': tr('tested a webhook'), 'webhook.redeliver': tr('redelivered a webhook event'), 'webhook.pause': tr('paused a failing webhook'), 'digest.send': tr('sent a digest'),
 	'filter.set': tr('saved a list'), 'filter.delete': tr('deleted a saved list'), 'audit.expire': tr('deleted old audit entries'), 'catalogue.migrate': tr('migrated the data'), 'catalogue.rebuild': tr('rebuilt the catalogue from records'),
 };
@@ -34,26 +36,47 @@ export function who(e: Entry): string {
 	return e.actor.kind === 'user' ? e.actor.name : `${KINDS[e.actor.kind] ?? ''}${e.actor.name || e.actor.id}`;
 }
 
+/** The entry with the names of the project's keys, which are stored as ids. */
+export function named(e: Entry, keys: Map<string, string>): Entry {
+	const name = keys.get(e.target);
+	return { ...e, actor: { ...e.actor, name: e.actor.name || (keys.get(e.actor.id) ?? '') }, facts: name ? { name, ...e.facts } : e.facts };
+}
+
+const SETTINGS: Record<string, string> = { retention: tr('retention rules'), regressions: tr('regression thresholds'), capture: tr('capture rules'), detectors: tr('detectors'), digest: tr('digest') };
+
 /** The subject of the change: its name, if the entry has one. */
 export function target(e: Entry): string {
-	return (e.action.startsWith('key.') && e.facts.name) || e.target;
+	if (e.action === 'setting.set') return SETTINGS[e.target] ?? e.target;
+	return (/^(key|session|alert)\./.test(e.action) && e.facts.name) || e.target;
 }
 
 const NAMED: Record<string, string> = { scope: tr('scope'), expires_ms: tr('expires'), kind: tr('kind'), role: tr('role'), project: tr('project'), build_id: tr('build'), name: tr('name'), title: tr('title'), status: tr('status'), count: tr('count'), bytes: tr('bytes'), owner: tr('owner'), fixed_in: tr('fixed in'), muted_until_ms: tr('muted until'), created_ms: tr('created'), note: tr('note'),
+	rules: tr('rules'), keep_first_anr: tr('Keep the first trace of each ANR group'), keep_annotated: tr('Keep traces with a title or annotations'),
 	min_change: tr('minimum change'), certainty: tr('minimum certainty'), min_traces: tr('minimum traces per side'), min_days: tr('minimum days per side'), window_days: tr('compared days'), min_share: tr('minimum change of a method') };
 
 const STATES: Record<string, string> = { open: tr('open'), acknowledged: tr('acknowledged'), fixed: tr('fixed'), returned: tr('returned') };
 
 const DIGITS = 12; // of a number: 0.1, not 0.10000000000000001
 
-/* A setting is JSON; one without nested parts is shown as its members. */
+/* A member of a setting in the terms of the form that sets it; of a list of rules their names. */
+function member(name: string, v: unknown): string {
+	const field = FIELDS.find((f) => f.key === name);
+	const words = NAMED[name] ?? name.replaceAll('_', ' ');
+	if (field) return `${field.label}: ${v === null ? field.empty : `${shown(Number(v), field.scale)} ${field.unit}`}`;
+	if (name === 'max_age_s') return tr('polled every {n} minutes', { n: Number(v) / 60 });
+	if (name === 'min_change' || name === 'min_share') return `${words} ${percent(Number(v))}`;
+	if (Array.isArray(v)) return `${words} ${v.map((r) => (r as { name?: string }).name ?? JSON.stringify(r)).join(COMMA) || tr('none')}`;
+	if (typeof v === 'boolean') return `${words}: ${v ? tr('yes') : tr('no')}`;
+	return `${words} ${typeof v === 'number' ? Number(v.toPrecision(DIGITS)) : typeof v === 'object' ? JSON.stringify(v) : v}`;
+}
+
+/* A setting is JSON; a long one was cut, and is shown as it is. */
 function setting(value: string): string {
 	try {
-		const members = Object.entries(JSON.parse(value) as object);
-		if (members.length && members.every(([, v]) => typeof v !== 'object'))
-			return members.map(([k, v]) => `${NAMED[k] ?? k.replaceAll('_', ' ')} ${typeof v === 'number' ? Number(v.toPrecision(DIGITS)) : v}`).join(COMMA);
-	} catch { /* text */ }
-	return value;
+		return Object.entries(JSON.parse(value) as object).map(([k, v]) => member(k, v)).join(COMMA) || value;
+	} catch {
+		return value;
+	}
 }
 
 /* Unknown members are shown unchanged. */
