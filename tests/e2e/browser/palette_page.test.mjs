@@ -133,6 +133,18 @@ test('a build, a page and pasted text are found by their exact name', async (t) 
 	await done(page, t);
 });
 
+test('a label leads to the traces that have it', async (t) => {
+	const { id } = await server.trace(chrome, { query: { app: 'com.acme.found', labels: '{"ram_mb":7700}' } });
+	const page = await open('/');
+	await page.keyboard.press('Control+k');
+	await page.getByRole('combobox', { name: 'Search methods' }).fill('ram_mb=7700');
+	await page.getByRole('option', { name: 'Traces with the label ram_mb=7700' }).click();
+	await page.waitForURL(/\/traces\?label=ram_mb%3D7700/);
+	await page.locator(`a[href*="${id}"]`).first().waitFor();
+	assert.equal(await page.locator('main tbody tr').count(), 1);
+	await done(page, t);
+});
+
 test('similar names come after all that has the text itself', async (t) => {
 	await fill();
 	const page = await open('/builds');

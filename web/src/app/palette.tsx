@@ -39,7 +39,7 @@ function groupsOf(v: Found | null, asked: string, s: Session): Group[] {
 		const methods = v.methods.map((m) => ({ to: at('/fleet/methods', { method: m.name }), shown: <MethodName name={m.name} />, aside: m.raw }));
 		groups.unshift(
 			{ title: tr('Methods'), options: v.methods_are_similar ? [] : methods },
-			{ title: tr('Traces'), options: [...v.traces.map((t) => ({ to: link(`/traces/${t.id}`), shown: t.title || [t.app, t.version_name, t.scenario].filter(Boolean).join(' ') || t.id, aside: `${[t.device, when(t.created_ms)].filter(Boolean).join(' · ')}` })),
+			{ title: tr('Traces'), options: [...(asked.indexOf('=') > 0 ? [{ to: at('/traces', { label: asked }), shown: tr('Traces with the label {label}', { label: asked }) }] : []), ...v.traces.map((t) => ({ to: link(`/traces/${t.id}`), shown: t.title || [t.app, t.version_name, t.scenario].filter(Boolean).join(' ') || t.id, aside: `${[t.device, when(t.created_ms)].filter(Boolean).join(' · ')}` })),
 				...(v.traces_total > v.traces.length ? [{ to: at('/traces', { q: asked }), shown: v.traces_total_is_capped ? tr('All traces') : tr.many(v.traces_total, 'All traces', 'All {n} traces') }] : [])] },
 			{ title: tr('ANR groups'), options: v.anrs.map((g) => ({ to: link(`/anrs/${g.key}`), shown: g.name || serverText(g.title), aside: tr.many(g.count, '{n} report', '{n} reports') })) },
 			{ title: tr('Regressions'), options: v.regressions.map((r) => ({ to: at('/regressions', { open: r.id, status: 'all' }), shown: r.method ? <MethodName name={r.method} /> : r.scenario, aside: r.head })) },

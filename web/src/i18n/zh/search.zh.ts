@@ -6,6 +6,7 @@ const zh = {
 	'Methods': '方法',
 	'Traces': 'Trace',
 	'All {n} traces': '全部 {n} 条 Trace',
+	'Traces with the label {label}': '带有标签 {label} 的 Trace',
 	'All traces': '所有 Trace',
 	'ANR groups': 'ANR 分组',
 	'{n} reports': '{n} 份报告',
