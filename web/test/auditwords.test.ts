@@ -38,8 +38,9 @@ test('settings read as on the forms that set them', () => {
 	const set = (of: string, value: object) => facts(entry({ action: 'setting.set', target: of, facts: { value: JSON.stringify(value) } }));
 	assert.equal(target(entry({ action: 'setting.set', target: 'retention' })), 'retention rules');
 	assert.equal(set('retention', { max_age_days: 80, max_traces: null, quarantine_max_bytes: 2 ** 30, keep_first_anr: true }),
-		'Delete traces older than: 80 days, Maximum traces: no limit, and at most: 1 GiB, Keep the first trace of each ANR group: yes');
+		'Delete traces older than: 80 days, Maximum traces: no limit, maximum size of the quarantine: 1 GiB, Keep the first trace of each ANR group: yes');
 	assert.equal(set('capture', { max_age_s: 3600, rules: [{ name: 'start' }, { name: 'scroll' }] }), 'polled every 60 minutes, rules start, scroll');
+	assert.equal(facts(entry({ action: 'setting.set', target: 'detectors', facts: { value: '{"rules":[{"id":"json","title":"JSON"},{"id":"io","ti' } })), 'rules JSON, …');
 });
 
 test('facts read as words', () => {

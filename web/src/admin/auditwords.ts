@@ -51,7 +51,7 @@ export function target(e: Entry): string {
 }
 
 const NAMED: Record<string, string> = { scope: tr('scope'), expires_ms: tr('expires'), kind: tr('kind'), role: tr('role'), project: tr('project'), build_id: tr('build'), name: tr('name'), title: tr('title'), status: tr('status'), count: tr('count'), bytes: tr('bytes'), owner: tr('owner'), fixed_in: tr('fixed in'), muted_until_ms: tr('muted until'), created_ms: tr('created'), note: tr('note'),
-	rules: tr('rules'), keep_first_anr: tr('Keep the first trace of each ANR group'), keep_annotated: tr('Keep traces with a title or annotations'),
+	rules: tr('rules'), quarantine_max_bytes: tr('maximum size of the quarantine'), keep_first_anr: tr('Keep the first trace of each ANR group'), keep_annotated: tr('Keep traces with a title or annotations'),
 	min_change: tr('minimum change'), certainty: tr('minimum certainty'), min_traces: tr('minimum traces per side'), min_days: tr('minimum days per side'), window_days: tr('compared days'), min_share: tr('minimum change of a method') };
 
 const STATES: Record<string, string> = { open: tr('open'), acknowledged: tr('acknowledged'), fixed: tr('fixed'), returned: tr('returned') };
@@ -62,20 +62,21 @@ const DIGITS = 12; // of a number: 0.1, not 0.10000000000000001
 function member(name: string, v: unknown): string {
 	const field = FIELDS.find((f) => f.key === name);
 	const words = NAMED[name] ?? name.replaceAll('_', ' ');
-	if (field) return `${field.label}: ${v === null ? field.empty : `${shown(Number(v), field.scale)} ${field.unit}`}`;
+	if (field) return `${NAMED[name] ?? field.label}: ${v === null ? field.empty : `${shown(Number(v), field.scale)} ${field.unit}`}`;
 	if (name === 'max_age_s') return tr('polled every {n} minutes', { n: Number(v) / 60 });
 	if (name === 'min_change' || name === 'min_share') return `${words} ${percent(Number(v))}`;
-	if (Array.isArray(v)) return `${words} ${v.map((r) => (r as { name?: string }).name ?? JSON.stringify(r)).join(COMMA) || tr('none')}`;
+	if (Array.isArray(v)) return `${words} ${v.map((r) => (r as { name?: string }).name ?? (r as { title?: string }).title ?? JSON.stringify(r)).join(COMMA) || tr('none')}`;
 	if (typeof v === 'boolean') return `${words}: ${v ? tr('yes') : tr('no')}`;
 	return `${words} ${typeof v === 'number' ? Number(v.toPrecision(DIGITS)) : typeof v === 'object' ? JSON.stringify(v) : v}`;
 }
 
-/* A setting is JSON; a long one was cut, and is shown as it is. */
+/* A setting is JSON; of a long one that was cut, the names of the rules in it are shown. */
 function setting(value: string): string {
 	try {
 		return Object.entries(JSON.parse(value) as object).map(([k, v]) => member(k, v)).join(COMMA) || value;
 	} catch {
-		return value;
+		const names = [...value.matchAll(/"(?:name|title)":"([^"]+)"/g)].map((m) => m[1]);
+		return names.length ? `${tr('rules')} ${names.join(COMMA)}, …` : value;
 	}
 }
 

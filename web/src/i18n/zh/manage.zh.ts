@@ -79,6 +79,7 @@ const zh = {
 	'detectors': '检测器',
 	'digest': '摘要',
 	'rules': '规则',
+	'maximum size of the quarantine': '隔离区最大容量',
 	'polled every {n} minutes': '每 {n} 分钟轮询一次',
 	'yes': '是',
 	'no': '否',
