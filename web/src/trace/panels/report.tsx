@@ -2,6 +2,7 @@
 import type { Trace } from '../../api/api';
 import { bytes, count, when } from '../../i18n/format';
 import { serverText } from '../../i18n/servertext';
+import { Cards } from '../../ui/cards';
 import { Command, Copy, Panel } from '../../ui/parts';
 import { systemWords } from './systemwords';
 import { headOf } from '../../api/source';
@@ -39,10 +40,11 @@ export function NamesWarning({ t }: { t: Trace }) {
 		{lack.command && <Copy text={lack.command} label={tr('Copy command')} />}</div>;
 }
 
-const REPAIR: Record<string, string> = { note: tr('note'), repair: tr('repair'), loss: tr('loss') };
+const REPAIR: Record<string, string> = { loss: tr('loss'), repair: tr('repair'), note: tr('note') }; // the worst first
+const RANK = Object.keys(REPAIR);
 
 function Repairs({ t }: { t: Trace }) {
-	const list = t.report?.repairs ?? [];
+	const list = [...(t.report?.repairs ?? [])].sort((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind));
 	const n = t.report?.names;
 	const lack = lackOf(t);
 	return (
@@ -53,14 +55,14 @@ function Repairs({ t }: { t: Trace }) {
 			{lack && <p>{lack.why}</p>}
 			{lack?.command && <Command>{lack.command}</Command>}
 			{t.report?.system && <p>{systemWords(t.report.system)}</p>}
-			{list.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('Cases')}</th>
-					<th scope="col" class="num">{tr('First at byte')}</th><th scope="col">{tr('Meaning')}</th></tr></thead>
+			{list.length > 0 && <Cards of="repairs">
+				<thead><tr><th scope="col">{tr('Kind')}</th><th scope="col">{tr('Meaning')}</th><th scope="col" class="num">{tr('Cases')}</th>
+					<th scope="col" class="num">{tr('First at byte')}</th><th scope="col">{tr('Finding')}</th></tr></thead>
 				<tbody>{list.map((r) => (
-					<tr key={r.name}><td class="mono">{r.name}</td><td><span class={`state ${r.kind}`}>{REPAIR[r.kind] ?? r.kind}</span></td>
+					<tr key={r.name}><td><span class={`state ${r.kind}`}>{REPAIR[r.kind] ?? r.kind}</span></td><td class="cause">{serverText(r.meaning)}</td>
 						<td class="num">{count(r.count)}</td><td class="num">{r.first_offset === null ? '' : count(r.first_offset)}</td>
-						<td>{serverText(r.meaning)}</td></tr>))}</tbody>
-			</table></div>}
+						<td class="mono">{r.name}</td></tr>))}</tbody>
+			</Cards>}
 		</details>
 	);
 }
