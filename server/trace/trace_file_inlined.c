@@ -452,21 +452,11 @@ enum tw_status tw_inlined_tree(const struct tw_inlined *in, uint32_t thread_id, 
 
 /* --- tables --- */
 
-static bool has_line(const struct tw_method_ref *m)
+static bool find_lines(struct tw_inlined *in)
 {
-	return m->name && tw_names_is_frame(tw_method_named(m).name);
-}
-
-static bool find_lines(struct tw_inlined *in, bool *ret_any)
-{
-	*ret_any = false;
-	for (uint32_t i = 0; !*ret_any && i < in->n_stored; i++)
-		*ret_any = has_line(&in->stored[i]);
-	if (!*ret_any)
-		return true;
 	in->lined = tw_arena_zalloc(in->arena, (size_t)in->n_stored + 1, sizeof *in->lined);
 	for (uint32_t i = 0; in->lined && i < in->n_stored; i++)
-		in->lined[i] = has_line(&in->stored[i]);
+		in->lined[i] = tw_method_is_frame(&in->stored[i]);
 	return in->lined != NULL;
 }
 
@@ -474,7 +464,6 @@ enum tw_status tw_inlined_new(struct tw_trace_file *f, const struct tw_names *na
         struct tw_arena *a, struct tw_inlined **ret, struct tw_err *err)
 {
 	struct tw_inlined *in = tw_arena_zalloc(a, 1, sizeof *in);
-	bool any = false;
 	bool outlines = false;
 	enum tw_status st;
 
@@ -487,11 +476,10 @@ enum tw_status tw_inlined_new(struct tw_trace_file *f, const struct tw_names *na
 	in->threads = tw_trace_file_threads(f, &in->n_threads);
 	in->stored_depth = tw_trace_file_info(f)->max_depth;
 	st = tw_trace_file_method_refs(f, &in->stored, &in->n_stored, err);
-	if (st == TW_OK && !find_lines(in, &any))
+	if (st == TW_OK && !find_lines(in))
 		st = tw_oom(err);
-	if (st != TW_OK || !any)
-		return st;
-	st = read_trees(in, err);
+	if (st == TW_OK)
+		st = read_trees(in, err);
 	if (st == TW_OK && (!find_outlines(in, &outlines) || (outlines && !find_callers(in)) ||
 	                           !make_chains(in)))
 		st = tw_oom(err);

@@ -119,7 +119,13 @@ enum tw_status tw_sums_maker_end(
  * common methods are used.  Thread: as the trace file's. */
 struct tw_inlined;
 
-/* ret NULL: the trace has no such frame. Everything is allocated in the arena. */
+/* Whether it is such a frame.  Traces without any have no struct tw_inlined. */
+static inline bool tw_method_is_frame(const struct tw_method_ref *m)
+{
+	return m->name && tw_names_is_frame(tw_method_named(m).name);
+}
+
+/* Everything is allocated in the arena. */
 enum tw_status tw_inlined_new(struct tw_trace_file *f, const struct tw_names *names,
         struct tw_arena *a, struct tw_inlined **ret, struct tw_err *err) TW_MUST_USE;
 /* Updates facts of `threads` (from tw_trace_file_threads) and of the trace. */

@@ -866,12 +866,21 @@ enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, s
 enum tw_status tw_trace_file_inline(
         struct tw_trace_file *f, const struct tw_names *names, struct tw_err *err)
 {
+	const struct tw_method_ref *refs;
+	uint32_t n, i = 0;
 	enum tw_status st;
 
 	if (f->inlined)
 		return TW_OK;
+	st = tw_trace_file_method_refs(f, &refs, &n, err);
+	if (st != TW_OK)
+		return tw_trace_file_noted(f, st);
+	while (i < n && !tw_method_is_frame(&refs[i]))
+		i++;
+	if (i == n)
+		return TW_OK;
 	st = tw_inlined_new(f, names, f->arena, &f->inlined, err);
-	if (st == TW_OK && f->inlined)
+	if (st == TW_OK)
 		tw_inlined_facts(f->inlined, f->threads, &f->info);
 	return tw_trace_file_noted(f, st);
 }
