@@ -9,7 +9,6 @@
 #define TW_EXPORT_PLAN_H
 
 #include "decoder/base/buf.h"
-#include "server/export/export_pull.h"
 #include "server/export/perfetto/export_trace.h"
 
 struct tw_plan {
@@ -45,6 +44,14 @@ void tw_plan_origin(const struct tw_plan *p, tw_plan_fact_fn each, void *arg);
 void tw_plan_facts(const struct tw_plan *p, tw_plan_fact_fn each, void *arg);
 
 /* --- the bytes of a plan: one .perfetto-trace, or a tar --- */
+
+struct tw_pull { /* bytes that are produced on demand */
+	/* Fills up to cap bytes (cap ≥ 1); *ret_n 0: end. */
+	enum tw_status (*read)(
+	        void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err);
+	void (*free)(void *arg);
+	void *arg;
+};
 
 /* The packets (export_perfetto.c); plan must outlive them.  With with_system false the device's
  * trace is omitted, but ours keep the times that they have with it.  The caller frees with
