@@ -29,9 +29,9 @@ enum tw_status tw_catalogue_open(
 /* The same for a server: SQLite's file is opened only if no other server uses it (TW_BUSY). */
 enum tw_status tw_catalogue_open_to_serve(
         const char *path, struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
-/* The lock of a server or backup that uses SQLite's file at path, until *ret_fd is closed: a record
- * lock on path.lock.  It ends with the process, and a forked child does not have it, so that a
- * killed server can be started again at once.  TW_BUSY. */
+/* Locks SQLite's file at path for a server or backup until *ret_fd is closed.  The record lock on
+ * path.lock ends with the process and is not inherited by children, so a killed server can restart
+ * immediately.  TW_BUSY, without a message: locked by another process. */
 enum tw_status tw_catalogue_hold_file(
         const char *path, int *ret_fd, struct tw_err *err) TW_MUST_USE;
 /* For commands, which may run while a server of an earlier version does: refuses an older schema

@@ -69,7 +69,7 @@ enum tw_status tw_catalogue_hold_file(const char *path, int *ret_fd, struct tw_e
 		return TW_OK;
 	}
 	st = errno == EACCES || errno == EAGAIN
-	             ? tw_fail(err, TW_BUSY, "another process uses this data folder")
+	             ? TW_BUSY
 	             : tw_fail_errno(err, TW_IO, "%.120s cannot be locked", name);
 	(void)close(fd);
 	return st;
@@ -82,8 +82,8 @@ enum tw_status tw_cat_hold_folder(struct tw_catalogue *c, struct tw_err *err)
 	if (c->serve_lock < 0)
 		st = tw_catalogue_hold_file(c->path, &c->serve_lock, err);
 	return st == TW_BUSY ? tw_fail(err, TW_BUSY,
-	                               "another server uses this data folder: stop it, or start "
-	                               "this server with a different data folder")
+	                               "a server or backup uses this data folder: stop it or wait, "
+	                               "or start this server with a different data folder")
 	                     : st;
 }
 

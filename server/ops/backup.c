@@ -285,8 +285,8 @@ static enum tw_status may_replace(const struct tw_backup *b, struct tw_err *err)
 
 	if (is_there(b, "catalogue.url"))
 		return tw_fail(err, TW_CONFLICT,
-		        "%.120s is the data folder of a server with its catalogue in PostgreSQL: "
-		        "use another folder",
+		        "%.120s is a data folder whose catalogue is in PostgreSQL: use another "
+		        "folder",
 		        to);
 	if (b->replace)
 		return TW_OK;
@@ -294,22 +294,21 @@ static enum tw_status may_replace(const struct tw_backup *b, struct tw_err *err)
 		return is_there(b, UNFINISHED) || !has_uploads(b)
 		               ? TW_OK
 		               : tw_fail(err, TW_CONFLICT,
-		                         "%.120s has files but no catalogue: it may be a data "
-		                         "folder that lost it; use another folder, or set "
+		                         "%.120s has uploads but no catalogue, so it may be a "
+		                         "damaged data folder: use another folder, or set "
 		                         "--replace",
 		                         to);
 	(void)snprintf(path, sizeof path, "%s/catalogue.db", to);
 	st = tw_catalogue_is_strange(b->catalogue, path, &strange, err);
 	if (st == TW_OK && strange)
 		return tw_fail(err, TW_CONFLICT,
-		        "%.120s is a copy of another server, or of this one before its data folder "
-		        "was lost: it shares no project with this server; use another folder, or "
-		        "set --replace",
+		        "%.120s shares no project with this server and may be the only copy of "
+		        "another data folder: use another folder, or set --replace",
 		        to);
 	if (st == TW_OK && is_there(b, TW_AGE_CLOCK_FILE))
 		return tw_fail(err, TW_CONFLICT,
-		        "a server has run on %.120s, which may have traces of its own: use another "
-		        "folder, or set --replace",
+		        "a server has run on %.120s since the last backup, so it may have its own "
+		        "traces: use another folder, or set --replace",
 		        to);
 	return st;
 }
@@ -327,12 +326,13 @@ static enum tw_status sync_path(const char *path, struct tw_err *err)
 /* `copy` is closed, so its WAL is merged into it. */
 static enum tw_status publish_catalogue(struct run *r, const char *copy, struct tw_err *err)
 {
+	/* left by a server that ran on the target */
 	static const char *const left[] = {
 	        "catalogue.db-wal", "catalogue.db-shm", TW_AGE_CLOCK_FILE};
 	char path[PATH_BYTES];
 	enum tw_status st = sync_path(copy, err);
 
-	for (size_t i = 0; st == TW_OK && i < sizeof left / sizeof *left; i++) { /* by a server */
+	for (size_t i = 0; st == TW_OK && i < sizeof left / sizeof *left; i++) {
 		(void)snprintf(path, sizeof path, "%s/%s", tw_blobs_dir(r->b->to), left[i]);
 		(void)unlink(path);
 	}
@@ -398,7 +398,9 @@ enum tw_status tw_backup_run(
 	(void)snprintf(path, sizeof path, "%s/catalogue.db", tw_blobs_dir(backup->to));
 	st = tw_catalogue_hold_file(path, &lock, err);
 	if (st == TW_BUSY)
-		return tw_fail(err, TW_BUSY, "a server or another backup uses %.120s",
+		return tw_fail(err, TW_BUSY,
+		        "a server or another backup uses %.120s: use another folder, or retry "
+		        "later",
 		        tw_blobs_dir(backup->to));
 	if (st == TW_OK)
 		st = run_all(&r, err);

@@ -4,10 +4,10 @@
  * The catalogue is copied as of one moment, then every file that this copy references; last, the
  * catalogue's copy replaces the previous one.  If interrupted, the previous backup is intact.
  * Files are named by their content, so a later backup to the same folder copies only new ones and
- * deletes unreferenced ones.  A target whose files may not be in any other place is refused: one
- * whose projects are all unknown here (of another server, or of this one from before its folder was
- * lost), one that a server has used since, and files without a catalogue.  A target that a server
- * or another backup uses is refused in any case.  Works with a running server and under load.
+ * deletes unreferenced ones.  A target that may be the only copy of its data is refused: its
+ * projects are all unknown here, a server has used it since the last backup, or it has uploads but
+ * no catalogue.  A target in use, or whose catalogue is in PostgreSQL, is always refused.  Works
+ * with a running server and under load.
  * Thread: the caller's.
  */
 #ifndef TW_BACKUP_H
@@ -32,7 +32,8 @@ struct tw_backup_sums {
 struct tw_backup {
 	struct tw_catalogue *catalogue;
 	struct tw_blobs *from, *to;
-	bool replace; /* overwrite such a target, unless it is in use; otherwise TW_CONFLICT */
+	/* Overwrite a refused target unless it is in use or its catalogue is in PostgreSQL. */
+	bool replace;
 	bool decoded; /* decoded files, too; without them, a server on the backup decodes again */
 	/* Called for an upload or mapping (its trace or build) that cannot be copied because it is
 	 * damaged or gone; the trace is still in the backup if its decoded file is. */

@@ -49,7 +49,7 @@ static void step(void *arg, const struct tw_backup_sums *s)
 	tw_progress_at(arg, s->uploads, s->bytes);
 }
 
-/* Whether path is the folder or below it; the end of path need not exist yet. */
+/* Whether path is folder or inside it.  Trailing components of path may not exist yet. */
 static bool is_within(const char *path, const char *folder)
 {
 	char at[PATH_BYTES];
@@ -90,8 +90,7 @@ static enum tw_status run(const char *data, const char *to, struct tw_backup bac
 		        "--to is the data folder itself: a backup needs a separate folder");
 	if (is_within(to, data) || is_within(data, to))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "one of --to and --data contains the other: a backup needs a separate "
-		        "folder");
+		        "--to and --data must not contain each other: use a separate folder");
 	backup.left_out = print_skipped;
 	backup.step = step;
 	backup.arg = &bar;

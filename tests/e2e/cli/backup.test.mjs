@@ -145,14 +145,14 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		const before = files();
 		const refused = backup(fresh.data, to);
 		assert.equal(refused.code, 1);
-		assert.match(refused.output, /a copy of another server.* it shares no project with this server; use another folder, or set --replace/);
+		assert.match(refused.output, /shares no project with this server .*: use another folder, or set --replace/);
 		assert.deepEqual(files(), before);
 		assert.equal(backup(old.data, to).code, 0, 'its own goes on');
 		assert.match(backup(fresh.data, to, '--replace').output, /^1 uploads in the backup: 2 files copied .* 1 obsolete files deleted/);
 		assert.ok(isWhole(to));
 	});
 
-	test('a target that may have data of its own is left alone', async (t) => {
+	test('a target that may be the only copy of its data is refused', async (t) => {
 		const s = await startServer(t);
 		const id = await upload(s, 1);
 		await s.decoded(id);
@@ -169,7 +169,7 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		const before = uploads(to);
 		for (const args of [[], ['--replace']]) assert.match(backup(s.data, to, ...args).output, /a server or another backup uses/);
 		await copy.stop();
-		assert.match(backup(s.data, to).output, /a server has run on .*, which may have traces of its own: use another folder, or set --replace/);
+		assert.match(backup(s.data, to).output, /a server has run on .* since the last backup, .*: use another folder, or set --replace/);
 		assert.deepEqual(uploads(to), before);
 		await copy.start();
 		assert.equal((await copy.get(`/api/v1/traces/${later.json.id}`, { key: s.read })).status, 200);
@@ -178,9 +178,9 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		const lost = folder(t);
 		fs.cpSync(to, lost, { recursive: true });
 		for (const name of fs.readdirSync(lost)) if (name.startsWith('catalogue.db')) fs.rmSync(path.join(lost, name));
-		assert.match(backup(s.data, lost).output, /has files but no catalogue/);
+		assert.match(backup(s.data, lost).output, /has uploads but no catalogue/);
 		fs.writeFileSync(path.join(lost, 'catalogue.url'), 'postgres://x/y\n');
-		assert.match(backup(s.data, lost, '--replace').output, /its catalogue in PostgreSQL: use another folder/);
+		assert.match(backup(s.data, lost, '--replace').output, /whose catalogue is in PostgreSQL: use another folder/);
 		assert.deepEqual(uploads(lost), before);
 
 		for (const at of ['copy', 'blobs/00', '.', 'new/..']) assert.equal(backup(s.data, path.join(s.data, at)).code, 2, at);

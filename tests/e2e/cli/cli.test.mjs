@@ -222,7 +222,7 @@ test('one server uses a data folder; once it was killed, another starts at once'
 	const { id } = await s.trace(sampleTrace(9));
 	const second = await run(['serve', '--data', s.data, '--listen', '127.0.0.1:0', ...s.args]);
 	assert.equal(second.code, 1, second.stdout);
-	assert.match(second.stderr, /another server uses this (data folder|catalogue)/);
+	assert.match(second.stderr, /a server or backup uses this data folder|another server uses this catalogue/);
 	assert.equal((await s.get(`/api/v1/traces/${id}`)).status, 200);
 	s.child.kill('SIGKILL');
 	await s.ended;

@@ -68,7 +68,7 @@ const MUST_START = /has schema \d+, this program needs \d+: start its server, wh
 const NEWER = /it was written by a newer tracewell/;
 
 const catalogues = {
-	'in the data folder': { version: (data) => sqlite(path.join(data, 'catalogue.db'), 'PRAGMA user_version'), inUse: /another server uses this data folder/ },
+	'in the data folder': { version: (data) => sqlite(path.join(data, 'catalogue.db'), 'PRAGMA user_version'), inUse: /a server or backup uses this data folder/ },
 	'in PostgreSQL': { skip: !postgresIsThere && 'PostgreSQL 15 or later is not installed', inUse: /stop all of them, then start this one/ },
 };
 

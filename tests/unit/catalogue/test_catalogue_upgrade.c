@@ -420,7 +420,7 @@ static void test_not_while_another_server_runs(void **state)
 	(void)snprintf(lock, sizeof lock, "%s.lock", path);
 	other = hold(lock);
 	assert_int_equal(tw_catalogue_open_to_serve(path, &c, &err), TW_BUSY);
-	assert_non_null(strstr(err.msg, "another server uses this data folder"));
+	assert_non_null(strstr(err.msg, "a server or backup uses this data folder"));
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(kill(other, SIGKILL), 0);
 	assert_int_equal(waitpid(other, NULL, 0), other);
