@@ -45,7 +45,7 @@ static void load(struct tw_age_clock *c)
 		c->logged = true;
 		tw_log(TW_LOG_WARN, "retention_clock", tw_log_text("file", path),
 		        tw_log_text("reason",
-		                "the file cannot be read: deletion by age pauses for a day"));
+		                "file cannot be read: no data expires for a day of uptime"));
 	}
 	c->time_ms = (int64_t)time_ms;
 	c->ahead_ms = (int64_t)ahead_ms;
@@ -101,8 +101,8 @@ static void log_ahead(struct tw_age_clock *c, int64_t unix_ms)
 	if (!c->logged)
 		tw_log(TW_LOG_WARN, "retention_clock",
 		        tw_log_number("days_ahead", (unix_ms - c->time_ms) / TW_DAY_MS),
-		        tw_log_text("reason",
-		                "the clock jumped forward: deletion by age pauses for a day"));
+		        tw_log_text("reason", "clock jumped forward: ages and due times ignore "
+		                              "the jump for a day of uptime"));
 	c->logged = true;
 }
 

@@ -100,7 +100,7 @@ test('misbehaving receivers are reported and block no other delivery', async (t)
 	r.manner['/endless'] = 'endless';
 	const endless = await hook(s, `${r.url}/endless`);
 	for (const h of [...Object.values(hooks), endless, fine]) await test1(s, h.id);
-	/* the one that hangs holds up itself; on a busy machine its 15 seconds may end before another is sent */
+	/* a hanging delivery blocks only its own webhook; on a busy machine its 15 seconds may end before another is sent */
 	let n = 1;
 	await until(async () => {
 		await r.wait('/fine', n);
@@ -177,7 +177,7 @@ test('failed deliveries are retried with growing delays; all arrive when the rec
 	});
 });
 
-test('a clock that jumps ahead neither gives up what waits nor postpones what follows', async (t) => {
+test('after a forward clock jump, waiting deliveries are not given up and new ones are not postponed', async (t) => {
 	const JUMP_MS = 500 * 86_400_000;
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	const h = await hook(s, `${r.url}/h`);
