@@ -86,7 +86,8 @@ async function search(what) {
 	return performance.now() - start;
 }
 
-/* MiB that the page adds to one without a trace, once it was used; in a separate browser, without processes of other pages. */
+/* Memory (MiB) that a used trace page adds to a page without a trace. Measured in a separate browser, which has no processes of
+   other pages. */
 async function memory(server, cookies, url) {
 	const browser = await launch({ measured: true });
 	const page = await Unwatched.open(browser, { cookies, script: watchMarks });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { searched } from '../src/app/pasted';
+import { searchTerm } from '../src/app/pasted';
 
 test('text pasted from an address, a stack, dex or smali is reduced to the name', () => {
 	const ID = '01M8K3V3MR5B2FSKH7C4MJBCEP';
@@ -13,10 +13,10 @@ test('text pasted from an address, a stack, dex or smali is reduced to the name'
 		['Lcom/acme/JsonParser;', 'com.acme.JsonParser'],
 		['Lcom/acme/JsonParser;->parse(Ljava/lang/String;)V', 'com.acme.JsonParser.parse'],
 		['com/acme/JsonParser', 'com.acme.JsonParser'],
-	]) assert.equal(searched(text), name);
+	]) assert.equal(searchTerm(text), name);
 });
 
-test('other text is searched as it was typed', () => {
+test('other text is searched unchanged', () => {
 	for (const text of ['JsonParser.parse', '*.warmUp', 'main lambda run', 'com.a.App.lambda$onCreate$0', 'Choreographer#doFrame 12', '<init>', 'Deadlock of Cart', 'at work', '8.4.0 (beta)', 'Galaxy A15', '/traces/x'])
-		assert.equal(searched(text), text);
+		assert.equal(searchTerm(text), text);
 });

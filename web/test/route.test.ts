@@ -21,7 +21,7 @@ Object.assign(globalThis, {
 });
 const { flush, go, number, path, set, text, texts } = await import('../src/ui/route');
 
-/* The clock of the address's writes, which goes on when a test says so. */
+/* Fake timers for URL writes; time advances only in wait(). */
 let now = 0;
 let timers: { at: number; run: () => void }[] = [];
 Object.assign(globalThis, {

@@ -116,7 +116,7 @@ static enum tw_status answer_names(struct tw_trace_query *q, struct tw_err *err)
 
 /* --- slices --- */
 
-/* The main thread; in a trace without one, the thread that ran the longest. */
+/* The main thread; if no main thread has calls, the thread with the longest running time. */
 static enum tw_status first_thread(
         const struct tw_view *v, const struct tw_thread_info **ret, struct tw_err *err)
 {
@@ -164,7 +164,7 @@ static enum tw_status find_thread(
 		return first_thread(v, ret, err);
 	if (sel.all_threads)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "slices are listed for one thread: main, a tid or a name");
+		        "slices are listed for one thread: set thread to main, a tid or a name");
 	if (sel.n_tids > 1)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "thread=%.40s selects %zu threads: slices are listed for one thread, such "

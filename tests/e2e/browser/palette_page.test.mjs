@@ -116,7 +116,7 @@ test('by keys: /, words, arrows, Enter', async (t) => {
 	await done(page, t);
 });
 
-test('a build, a page and pasted text are found by their exact name', async (t) => {
+test('an exact build or page name is listed first; pasted text is found', async (t) => {
 	const id = await fill();
 	const page = await open('/builds');
 	await page.getByRole('button', { name: 'Search' }).waitFor();

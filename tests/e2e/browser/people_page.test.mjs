@@ -86,7 +86,7 @@ test('an admin makes accounts and gives roles, and they hold', async (t) => {
 	await done(page, t);
 });
 
-test('a viewer of an empty project is told the way to a first trace, but shown no way to send one', async (t) => {
+test('a viewer of an empty project sees how to get a first trace, but no upload controls', async (t) => {
 	server.key('read', 'nothing');
 	tracewell('user', 'role', 'ann', '--data', server.data, '--project', 'nothing', '--role', 'viewer');
 	const page = await watched('light', 390);

@@ -190,7 +190,7 @@ task('12. how much of a call its thread ran', 2, () => `/traces/${kernel}`, asyn
 	assert.match(await page.locator('.callpane .facts').innerText(), /wall\s+399 ms[^]*CPU\s+199 ms\s+50 %/i);
 });
 
-task('13. which call to another process was slow, and who answered it', 1, () => `/traces/${frames}`, async (p, page) => {
+task('13. the slow binder call and the process that answered it', 1, () => `/traces/${frames}`, async (p, page) => {
 	await p.tab('Events');
 	await shows(page, '#notes td[data-label="answered by"]', 'surfaceflinger');
 });

@@ -87,7 +87,7 @@ test('thread=main is the main thread wherever a thread can be chosen', async () 
 		}
 });
 
-test('slices without a thread are those of the main thread, or of the thread that ran the longest', async () => {
+test('slices without `thread` are those of the main thread, otherwise of the longest-running one', async () => {
 	const slices = async (of) => (await s.get(`/api/v1/traces/${of}/slices`)).json;
 	assert.equal((await slices(id)).tid, MAIN);
 	const [SHORT, LONG] = [SYNC, SYNC + 1];

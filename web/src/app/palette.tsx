@@ -9,7 +9,7 @@ import { MethodName, useLoad } from '../ui/parts';
 import { go, link, path } from '../ui/route';
 import type { Early } from './find';
 import { traceOf, PLACES, allowed } from './pages';
-import { searched } from './pasted';
+import { searchTerm } from './pasted';
 
 const TYPING_MS = 120;
 const PAGES = 4;
@@ -24,7 +24,7 @@ interface Found {
 }
 
 interface Option { to: string; shown: ComponentChildren; aside?: string }
-interface Group { title: string; options: Option[]; named?: boolean } // `named`: the text is the name itself, so it comes first
+interface Group { title: string; options: Option[]; exact?: boolean } // `exact`: an exact match: listed first
 
 /** An address with names in its query. */
 const at = (to: string, q: Record<string, string>) => link(`${to}?${new URLSearchParams(q)}`);
@@ -33,8 +33,8 @@ function groupsOf(v: Found | null, asked: string, s: Session): Group[] {
 	const word = asked.toLowerCase();
 	const is = (name: string) => name.toLowerCase() === word;
 	const pages = PLACES.filter((p) => p.label && allowed(p, s) && p.label.toLowerCase().includes(word)).slice(0, PAGES);
-	const named = pages.some((p) => p.label!.toLowerCase().startsWith(word)) && (!v || v.methods_are_similar || v.methods.length === 0);
-	const groups: Group[] = [{ title: tr('Pages'), named, options: pages.map((p) => ({ to: link(p.at), shown: p.label })) }];
+	const exact = pages.some((p) => p.label!.toLowerCase().startsWith(word)) && (!v || v.methods_are_similar || v.methods.length === 0);
+	const groups: Group[] = [{ title: tr('Pages'), exact, options: pages.map((p) => ({ to: link(p.at), shown: p.label })) }];
 	if (v) {
 		const methods = v.methods.map((m) => ({ to: at('/fleet/methods', { method: m.name }), shown: <MethodName name={m.name} />, aside: m.raw }));
 		groups.unshift(
@@ -43,11 +43,11 @@ function groupsOf(v: Found | null, asked: string, s: Session): Group[] {
 				...(v.traces_total > v.traces.length ? [{ to: at('/traces', { q: asked }), shown: v.traces_total_is_capped ? tr('All traces') : tr.many(v.traces_total, 'All traces', 'All {n} traces') }] : [])] },
 			{ title: tr('ANR groups'), options: v.anrs.map((g) => ({ to: link(`/anrs/${g.key}`), shown: g.name || serverText(g.title), aside: tr.many(g.count, '{n} report', '{n} reports') })) },
 			{ title: tr('Regressions'), options: v.regressions.map((r) => ({ to: at('/regressions', { open: r.id, status: 'all' }), shown: r.method ? <MethodName name={r.method} /> : r.scenario, aside: r.head })) },
-			{ title: tr('Builds'), named: v.builds.some((b) => is(b.build_id) || is(b.version_name)), options: v.builds.map((b) => ({ to: at('/traces', { build_id: b.build_id }), shown: b.build_id, aside: [b.app, b.version_name].filter(Boolean).join(' ') })) });
+			{ title: tr('Builds'), exact: v.builds.some((b) => is(b.build_id) || is(b.version_name)), options: v.builds.map((b) => ({ to: at('/traces', { build_id: b.build_id }), shown: b.build_id, aside: [b.app, b.version_name].filter(Boolean).join(' ') })) });
 		if (v.methods_are_similar) groups.push({ title: tr('Similar methods'), options: methods }); // after all that has the text itself
 		groups.push({ title: tr('Calls'), options: [{ to: at('/search', { method: asked }), shown: tr('Calls of {name} by duration', { name: asked }) }] });
 	}
-	return groups.filter((g) => g.options.length > 0).sort((a, b) => Number(b.named ?? false) - Number(a.named ?? false));
+	return groups.filter((g) => g.options.length > 0).sort((a, b) => Number(b.exact ?? false) - Number(a.exact ?? false));
 }
 
 /** The typed text, after a pause. */
@@ -63,7 +63,7 @@ function useSettled(value: string): string {
 export function Palette({ s, early, close }: { s: Session; early: Early; close: () => void }) {
 	const box = useRef<HTMLDialogElement>(null);
 	const [value, hold] = useState(early.text);
-	const asked = useSettled(searched(value));
+	const asked = useSettled(searchTerm(value));
 	const load = useLoad(`find ${asked}`, (signal) => (asked ? get<Found>('/api/v1/search', { q: asked, limit: 6 }, signal) : Promise.resolve(null)));
 	const groups = groupsOf(load.value, asked, s);
 	const options = groups.flatMap((g) => g.options);
@@ -82,14 +82,14 @@ export function Palette({ s, early, close }: { s: Session; early: Early; close: 
 		go(o.to);
 	};
 	useEffect(() => {
-		if (!early.enter || load.busy || asked !== searched(value)) return;
+		if (!early.enter || load.busy || asked !== searchTerm(value)) return;
 		early.enter = false;
 		open(options[here]);
 	}, [load.busy, asked]);
 	const key = (e: KeyboardEvent) => {
 		const step = e.key === 'ArrowDown' ? 1 : e.key === 'ArrowUp' ? -1 : 0;
 		if (step && options.length > 0) pick((here + step + options.length) % options.length);
-		else if (e.key === 'Enter' && asked === searched(value) && !load.busy) open(options[here]);
+		else if (e.key === 'Enter' && asked === searchTerm(value) && !load.busy) open(options[here]);
 		else if (e.key === 'Enter') early.enter = true; // opens the first one once it is found
 		else return;
 		e.preventDefault();

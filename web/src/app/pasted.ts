@@ -1,10 +1,9 @@
-// Text pasted into the search from elsewhere: a trace's address, a line of a stack, a name of dex or smali.
+// Reduces pasted text to a search term: trace URLs, stack frames, dex and smali names.
 
 const TRACE = /\/traces\/([0-9A-HJKMNP-TV-Z]{26})\b/i;
 const DEX_CLASS = /^L?((?:[\w$-]+\/)+[\w$-]+);?$/;
 
-/** The name or id to search for. */
-export function searched(text: string): string {
+export function searchTerm(text: string): string {
 	const id = TRACE.exec(text)?.[1];
 	if (id) return id.toUpperCase();
 	const name = text.trim().replace(/^at\s+(?=\S+\()/, '').replace(/(\S)\([^()]*\).*$/, '$1'); // with parameters, or file and line

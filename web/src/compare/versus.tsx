@@ -77,7 +77,7 @@ function useTree(params: Params | null, key: string) {
 		(params ? treeOf((await get<{ tree: FleetTree }>(WHERE, { ...params, ...own, limit: 1 }, s)).tree) : null));
 }
 
-/** Regressions from A to B; none if a side is more or less than a version, because those are of all its traces. */
+/** Open regressions from version A to version B. Empty if other filters are set: a regression covers all traces of a version. */
 async function reported(params: Params, s: AbortSignal): Promise<Reported[]> {
 	const [base, head] = SIDES.map(versionOf);
 	const { app = '', scenario = '', since: _, a: _a, b: _b, ...others } = params;

@@ -109,7 +109,7 @@ export function leftOut(side: 'a' | 'b', v: Versus): string {
 	return tr('Excluded: devices of class {out}, which occur only in {side}.', { out: out.map(classWord).join(COMMA), side: side.toUpperCase() });
 }
 
-/** The scenario's change at a quantile as its open regression states it, so that one change has one figure. */
+/** The open regression for a scenario's percentile, so that all pages show the same value. */
 export function reportedOf(v: Versus, scenario: string, stat: string): Reported | undefined {
 	const all = v.reported.filter((r) => r.scenario === scenario && `p${r.percentile}` === stat);
 	return all.length === 1 ? all[0] : undefined;

@@ -103,7 +103,7 @@ export function Quantiles({ v }: { v: Versus }) {
 			</Cards>}
 			{both.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>{tr('Show more of {both} scenarios', { both: count(both.length) })}</button></div>}
 			{alone.length > 0 && <p class="quiet anywhere">{tr.rich('Only on one side: {alone}{alone2}.', { alone: alone.slice(0, 20).map((c) => `${c.scenario || tr('no scenario')} (${c.a_traces ? tr('{a_traces} in A', { a_traces: count(c.a_traces) }) : tr('{b_traces} in B', { b_traces: count(c.b_traces) })})`).join(', '), alone2: alone.length > 20 && tr(' and more') })}</p>}
-			<p class="quiet">{tr('Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0. Changes that link to an open regression show its figure, compared per device class.', { error: percent(v.error) })}</p>
+			<p class="quiet">{tr('Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0. A change with a link shows the open regression’s value, which is compared per device class.', { error: percent(v.error) })}</p>
 		</Panel>
 	);
 }

@@ -38,7 +38,7 @@ export function Start() {
 		document.title = tr('First trace · tracewell');
 	}, []);
 	if (!may.write) return <div class="start">
-		<p>{tr('No traces yet. Your role can only view traces. To send them, ask a project admin for the role editor, or for an ingest key for a device or script.')}</p>
+		<p>{tr('No traces yet. Your role can only view traces. To send them, ask a project admin for the editor role, or for an ingest key for a device or script.')}</p>
 		<Arrival t={null} />
 	</div>;
 	return (

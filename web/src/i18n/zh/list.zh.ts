@@ -9,7 +9,7 @@ const zh = {
 	'All {n} traces': '全部 {n} 条 Trace',
 	'All traces': '所有 Trace',
 	'Or send traces from devices and scripts': '或者从设备和脚本发送 Trace',
-	'No traces yet. Your role can only view traces. To send them, ask a project admin for the role editor, or for an ingest key for a device or script.': '还没有 Trace。您的角色只能查看 Trace。如需发送，请向项目管理员申请编辑者角色，或申请供设备、脚本使用的 ingest 密钥。',
+	'No traces yet. Your role can only view traces. To send them, ask a project admin for the editor role, or for an ingest key for a device or script.': '还没有 Trace。您的角色只能查看 Trace。如需发送，请向项目管理员申请编辑者角色，或申请供设备、脚本使用的 ingest 密钥。',
 	'Traces · tracewell': 'Trace · tracewell',
 	'Send a first trace': '导入第一条 Trace',
 	'Traces': 'Trace',

@@ -271,7 +271,7 @@ const zh = {
 	'viewer': '查看者',
 	'can read': '可查看',
 	'editor': '编辑者',
-	'can also send and delete traces and change rules': '还可上传、删除、修改规则',
+	'can also send and delete traces and change rules': '还可上传和删除 Trace、修改规则',
 	'admin': '管理员',
 	'can also manage keys and members': '还可管理密钥和成员',
 	'In project {project}': '项目 {project} 中',

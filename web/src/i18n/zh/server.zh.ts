@@ -393,7 +393,7 @@ export const refusals: Record<string, string> = {
 	'the {1} was deleted': '内容已被删除',
 	// --- one trace ---
 	'the trace has no thread {1}: take main, a tid or a name; GET /api/v1/traces/ID/threads or SELECT tid, name FROM thread lists its {2}': '这个 Trace 没有线程 {1}：请用 main、线程 id 或名称；GET /api/v1/traces/ID/threads 或 `SELECT tid, name FROM thread` 会列出它的 {2} 个线程',
-	'slices are listed for one thread: main, a tid or a name': '只列出一个线程的切片：可用 main、线程 id 或名称',
+	'slices are listed for one thread: set thread to main, a tid or a name': '只列出一个线程的切片：请将 thread 设为 main、线程 id 或名称',
 	'thread={1} selects {2} threads: slices are listed for one thread, such as {3}': 'thread={1} 对应 {2} 个线程：只列出一个线程的切片，例如 {3}',
 	'trace {1} has no thread {2}: compare all threads': 'Trace {1} 没有线程 {2}；请对比所有线程',
 	'more than {1} filters': '超过 {1} 个筛选条件',

@@ -20,7 +20,7 @@ import { tr } from '../../i18n/strings/trace';
 import { TreeGrid } from './treegrid';
 
 const LISTED = 50;
-const FOUND_MAX = 1000; // methods among which a search finds one
+const FOUND_MAX = 1000; // methods scanned for the longest-running match
 
 interface Props {
 	id: string;
@@ -182,8 +182,7 @@ function Half({ p, title, held, steps, at, top, metric, named, go, pick }: HalfP
 
 const NO_PARTS = { callers: null, callees: null };
 
-/** Callers above and callees below of all calls of one method: the address's, otherwise the one that ran the longest, of those
- *  that a search finds. */
+/** Callers above and callees below one method: the URL's `method`, otherwise the longest-running method that matches the search. */
 function Sandwich({ p, metric, steps, named }: { p: Props; metric: Metric; steps: Step[]; named: string[] }) {
 	const asked = number('method');
 	const known = asked !== null && asked < named.length ? asked : null;

@@ -1,5 +1,5 @@
 // The event that is selected, as the address holds it: "kind.tid.time", without a tid where it concerns every thread.
-// A duration may follow: the expected and the actual frame may begin at the same time.
+// Optionally followed by ".duration", because an expected and an actual frame may begin at the same time.
 import { api, type Note } from '../../api/api';
 import type { Spot } from './flows';
 import type { Lane } from './lanes';

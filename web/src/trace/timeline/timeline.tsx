@@ -135,7 +135,7 @@ function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof 
 		if (was === order) control.keep(old, layout);
 		else if (g) control.reveal(g);
 	}, [layout]);
-	useLayoutEffect(() => p.onFound(null), [p.focus?.tid]); // until its own are counted
+	useLayoutEffect(() => p.onFound(null), [p.focus?.tid]); // cleared until the new thread's matches are counted
 	useEffect(() => scene.look(), [dark.value, safe.value]);
 	useEffect(() => effect(() => {
 		void query.value; // the back button, or a button of another panel

@@ -181,7 +181,7 @@ function answer(m: ToWorker): void {
 /* The page's thread is busy when its first message would arrive, so the first threads come with the worker's name. */
 const { trace, project, threads }: WorkerStart = JSON.parse(self.name || '{"threads":[]}');
 
-/** Without a thread: of the main one, or of the one that ran the longest in a trace without a main thread. */
+/** Of the main thread: without a parameter, which returns the thread with the longest running time if no main thread has calls. */
 async function chunksOf(thread: string): Promise<Directory> {
 	const q = new URLSearchParams({ ...(thread !== 'main' && { thread }), ...(project && { project }) });
 	return (await get(`${slicesOf(trace)}?${q}`, new AbortController().signal)).json();
