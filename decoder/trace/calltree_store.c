@@ -109,8 +109,9 @@ static int64_t longest_callee(const struct tw_tree *t, uint32_t node)
 	return longest;
 }
 
-/* The longest call of a node usually contains that of its callees, so the difference needs fewer
- * bits, and is about as long as the self time of a call.  Readers know the callees' by then. */
+/* A node's longest call usually contains its callees' longest call.  The difference needs fewer
+ * bits and is close to the self time per call.  Nodes are read in reverse, so the callees' value is
+ * already known. */
 static void put_longest(struct encoder *e, const struct tw_tree *t)
 {
 	for (uint32_t i = t->n; i-- > 1;) {
@@ -120,7 +121,7 @@ static void put_longest(struct encoder *e, const struct tw_tree *t)
 		if (n->count == 1)
 			continue;
 		more = n->max_ns - longest_callee(t, i);
-		if (more < 0) /* of calls that are not nested */
+		if (more < 0) /* a callee outlasts its caller */
 			more = 0;
 		*e->at[COL_MAX]++ =
 		        (uint8_t)(bucket_of((uint64_t)more) - bucket_of(per_call(n, self_of(n))));
@@ -305,7 +306,8 @@ static void read_nodes(struct reader *r)
 	}
 }
 
-/* The longest call of a node whose total is known; max_ns is that of its callees. */
+/* Reads a node's longest call.  Requires its total, and in max_ns the longest call of its
+ * callees. */
 static int64_t take_longest(struct reader *r, const struct tw_tree_node *n)
 {
 	uint64_t expected = per_call(n, (uint64_t)(r->older ? n->total_ns : n->self_ns));

@@ -168,7 +168,7 @@ static struct tw_throttle_cost buckets_of(const struct tw_throttle *t, struct ke
 	return cost;
 }
 
-/* `take`: counts an attempt, if there is no wait. */
+/* `take`: also counts the attempt unless the caller must wait. */
 static enum tw_status check(struct tw_throttle *t, struct keys k, bool take, int64_t now_ms,
         unsigned *ret_wait_s, struct tw_err *err)
 {

@@ -109,7 +109,8 @@ struct tw_setting_line {
 	const char *name, *value; /* value "": left out */
 };
 
-/* The settings of such a file in the arena; *ret is unchanged if it does not exist. */
+/* Reads such a file into *ret, with strings in the arena.  Leaves *ret unchanged if the file does
+ * not exist. */
 enum tw_status tw_settings_record_read(const char *path, struct tw_arena *a, struct tw_config *ret,
         struct tw_err *err) TW_MUST_USE;
 /* Replaces the file.  `comment` becomes its first line.  If the first setting has no value, the

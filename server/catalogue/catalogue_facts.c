@@ -31,7 +31,7 @@ struct fact_query {
 	size_t cap;
 };
 
-/* Each project's part of an index on traces by their creation. */
+/* Both queries name each project so that the index on (project_id, created_ms) is used. */
 #define NEWEST                                                                                     \
 	"SELECT (SELECT max(created_ms) FROM trace WHERE project_id=project.project_id)"           \
 	" AS ms FROM project"

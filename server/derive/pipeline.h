@@ -40,7 +40,7 @@ struct tw_derive_parts { /* borrowed */
 	struct tw_trace_readers *readers; /* NULL: none */
 	struct tw_fleet_store *fleet;
 	unsigned figures_days; /* rollups of older days expire; 0: never */
-	bool sends_mail;       /* the server can */
+	bool sends_mail;       /* mail is configured */
 };
 
 struct tw_turn { /* work of a stage on one project */

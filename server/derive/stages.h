@@ -20,7 +20,7 @@ struct tw_alerts_how {
 	size_t first; /* index of the rule to start with (modulo their number); varies */
 	const struct tw_deadline *deadline;
 	const struct tw_alerts_listener *listener; /* NULL: no callback */
-	bool sends_mail;                           /* the server can: otherwise none is queued */
+	bool sends_mail; /* mail is configured: otherwise none is queued */
 };
 /* Stores the figures of all rules of the project, and notifies.  If a rule fails, the others are
  * still evaluated, and the first failure is returned.  *ret_partial: some rule was not evaluated in

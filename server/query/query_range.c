@@ -14,8 +14,8 @@
  * way. After the deadline, a lane keeps its parts up to the first incomplete one, as a single scan
  * would.
  *
- * If all of a thread is in the range, or there is none, its lane is one part, and its tree is read
- * from the file.
+ * If the range contains the complete thread, or no range is selected, the lane has one part: its
+ * tree is read from the file.
  *
  * The file and the arena may be used by one thread at a time, so a lock protects reading a chunk's
  * stored bytes and allocating a finished tree.
@@ -36,7 +36,7 @@
 struct lane {
 	uint32_t thread_id;
 	const struct tw_chunk_row *rows; /* NULL: the tree is read as stored */
-	uint32_t n;                      /* chunks that are read, or would be */
+	uint32_t n;                      /* chunks; for a stored tree, only orders the work */
 	uint32_t first_part, n_parts;
 	_Atomic uint32_t left; /* parts that are not done */
 	const struct tw_running *running;
@@ -401,7 +401,8 @@ static void work(void *arg)
 	tw_unpacker_free(h.unpacker);
 }
 
-/* Whether the stored trees equal those of a scan: no path is missing, no method is inlined. */
+/* Whether the stored trees equal those of a scan: they have all call paths, and the mapping
+ * replaces no frame by inlined methods on read. */
 static bool stored_are_complete(const struct tw_trace_file *f)
 {
 	uint32_t n;
@@ -413,7 +414,7 @@ static bool stored_are_complete(const struct tw_trace_file *f)
 	return !tw_trace_file_is_inlined(f);
 }
 
-/* A call without a length at the end of the range is not in it. */
+/* The end is exclusive: a zero-length call at to_ns is outside the range. */
 static bool contains(const struct tw_selection *sel, const struct tw_thread_info *t)
 {
 	return t->start_ns >= sel->from_ns && t->end_ns < sel->to_ns;

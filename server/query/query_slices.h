@@ -36,8 +36,8 @@ struct tw_range_scan {
 	struct tw_arena *arena;
 };
 
-/* One call tree per thread with slices in the range, clipped to it, or as stored if all of the
- * thread is selected; computed in parallel on the free cores. */
+/* One call tree per thread with slices in the range, clipped to it, or as stored if the selection
+ * contains the complete thread; computed in parallel on the free cores. */
 enum tw_status tw_range_trees(const struct tw_range_scan *query, struct tw_forest *ret,
         bool *ret_partial, struct tw_err *err) TW_MUST_USE;
 

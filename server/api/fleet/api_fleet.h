@@ -68,7 +68,7 @@ void tw_fleet_put_stat(struct tw_fleet_request *q, const struct tw_fleet_stat *s
 /* The id of a trace that still exists, otherwise null. */
 void tw_fleet_put_trace(struct tw_fleet_request *q, const char *key, const char *id);
 
-/* Responses, of other files. */
+/* Write responses; defined in api_fleet_methods.c, api_fleet_findings.c and api_fleet_search.c. */
 enum tw_status tw_fleet_write_methods(struct tw_fleet_request *q, struct tw_err *err);
 enum tw_status tw_fleet_write_method(struct tw_fleet_request *q, struct tw_err *err);
 enum tw_status tw_fleet_write_findings(struct tw_fleet_request *q, struct tw_err *err);

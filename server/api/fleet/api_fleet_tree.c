@@ -138,7 +138,7 @@ void tw_fleet_put_names(
 	tw_json_close(&q->j, ']');
 }
 
-/* ns: nodes that took less in a trace may be missing. */
+/* Nodes shorter than this (ns) in a trace may be missing. */
 static int64_t omitted_below_ns(const struct tw_rollup_tree *t)
 {
 	return t->omitted_level ? INT64_C(1) << (t->omitted_level < 63 ? t->omitted_level - 1 : 62)
@@ -167,7 +167,7 @@ const struct tw_param tw_fleet_callers_params[] = {
         {0},
 };
 
-/* The trees of all cells as one, with the names of its methods. */
+/* Merges the trees of all cells and reads the method names. */
 static enum tw_status read_tree(struct tw_fleet_request *q, struct tw_rollup_tree *ret_merged,
         struct tw_fleet_taking *ret_taking, struct tw_rollup_tree *ret_named, struct tw_err *err)
 {

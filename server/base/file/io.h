@@ -20,9 +20,10 @@ ssize_t tw_read_some(int fd, void *p, size_t n);
 /* n bytes, or fewer if the file ends before; -1 on failure. */
 ssize_t tw_read_full(int fd, void *p, size_t n);
 ssize_t tw_pread_full(int fd, void *p, size_t n, uint64_t at);
-/* The beginning of a file, at most n bytes: their number, or -1 on failure. */
+/* Reads up to n bytes from the start of a file.  Returns the count, or -1. */
 ssize_t tw_file_read(const char *path, void *p, size_t n);
-/* The same as text of at most cap - 1 bytes; on failure false and "". */
+/* Reads up to cap - 1 bytes as a NUL-terminated string.  On failure returns false and sets out
+ * to "". */
 bool tw_file_text(const char *path, char *out, size_t cap);
 /* The complete content as hex digits and a 0. */
 enum tw_status tw_fd_hex(int fd, char *out, size_t cap, struct tw_err *err) TW_MUST_USE;
@@ -48,7 +49,7 @@ bool tw_sync_folder(const char *path);
 bool tw_is_disk_full(int error);
 /* TW_FULL for such an errno, otherwise TW_IO. */
 enum tw_status tw_disk_status(int error);
-/* Fails with errno and that status: "cannot open /data/x". */
+/* Fails with tw_disk_status(errno) and the message "cannot open /data/x" and errno's. */
 enum tw_status tw_file_fail(const char *doing, const char *path, struct tw_err *err);
 
 /* Marks every open descriptor from `first` on close-on-exec: child programs must not inherit

@@ -80,7 +80,7 @@ static inline void tw_json_key_uint(struct tw_json *j, const char *key, uint64_t
 	tw_json_key_int(j, key, (int64_t)v);
 }
 
-/* Members of *row, up to 8, each by its own name: TW_JSON_MEMBERS(j, thread, tid, pid, name). */
+/* Writes up to 8 members of *row, each under its C name: TW_JSON_MEMBERS(j, thread, tid, pid). */
 #define TW_JSON_MEMBERS(j, row, ...)                                                               \
 	TW_JSON_MEMBERS_N(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, )(j, row, __VA_ARGS__)
 #define TW_JSON_MEMBERS_N(a, b, c, d, e, f, g, h, n, ...) TW_JSON_MEMBERS_##n

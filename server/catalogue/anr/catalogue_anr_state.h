@@ -26,9 +26,9 @@ enum tw_status tw_catalogue_anr_states(struct tw_catalogue *c, const char *proje
 struct tw_anr_state tw_anr_state_of(const struct tw_anr_state *rows, size_t n, const char *key);
 
 struct tw_db;
-/* Within a transaction: stores a decision, of which the caller adds the audit entry, and schedules
- * reopening the group's closed ticket.  With status RETURNED the group keeps the version and time
- * of its fix. TW_NOT_FOUND: no report has that key. */
+/* Within a transaction: stores a decision and schedules reopening the group's closed ticket.  The
+ * caller adds the audit entry.  With status RETURNED the group keeps the version and time of its
+ * fix.  TW_NOT_FOUND: no report has that key. */
 enum tw_status tw_cat_anr_triage(struct tw_db *w, const char *project_id, const char *key,
         const struct tw_triage *what, struct tw_err *err) TW_MUST_USE;
 /* Within a transaction: whether a fixed group has returned, and when it was fixed. */

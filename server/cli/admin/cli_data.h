@@ -44,7 +44,7 @@ enum tw_status tw_cli_rebuild_close(
 enum tw_status tw_cli_data_files(const char *data, unsigned min_free_percent, struct tw_blobs **ret,
         struct tw_err *err) TW_MUST_USE;
 
-/* Whether two paths lead to one existing folder. */
+/* Whether both paths refer to the same existing folder. */
 bool tw_cli_same_folder(const char *one, const char *other);
 
 /* Checks that the store is reachable; TW_OK for a folder.  With an unreachable store all files

@@ -20,7 +20,7 @@ enum {
 	ONCE_S = 5
 };
 
-/* Of no body. */
+/* A request without a body. */
 #define REQUEST(op_, method_, key_, ...)                                                           \
 	{                                                                                          \
 		.op = (op_), .method = (method_), .key = (key_), .to_fd = -1, .from_fd = -1,       \
@@ -63,7 +63,7 @@ static enum tw_status hash_range(
 
 /* --- metadata --- */
 
-/* For the status alone. */
+/* Sends a request whose response body is not needed. */
 static enum tw_status ask(struct tw_s3 *s, const struct tw_s3_request *r, struct tw_err *err)
 {
 	struct tw_s3_answer a;

@@ -272,7 +272,7 @@ test('keys without an id, and changed keys of an id, are fetched again, but not 
 		const before = asked();
 		for (let i = 0; i < 4; i++) assert.equal(whyOf(await signIn(s, new Jar())), 'token');
 		return asked() <= before + 1;
-	}, 'wrong tokens that do not each fetch the keys');
+	}, 'wrong tokens share one key fetch');
 	p.say = undefined;
 	p.keys = right;
 	assert.equal(whyOf(await signIn(s, new Jar())), null, 'and the keys that were known stay');

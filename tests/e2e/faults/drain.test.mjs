@@ -57,7 +57,7 @@ test('a decode in progress is finished before the end', async (t) => {
 	assert.equal((await s.decoded(id)).attempts, 1);
 });
 
-test('a drain ends after its time', async (t) => {
+test('a drain ends after --drain-seconds', async (t) => {
 	const s = await startServer(t, { args: ['--drain-seconds', '2'] });
 	s.child.kill('SIGTERM');
 	assert.deepEqual(await s.ended, { code: 0, signal: null });

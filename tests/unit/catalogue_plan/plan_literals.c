@@ -14,8 +14,8 @@
 
 #include "tests/unit/catalogue_plan/plan_postgres.h"
 
-/* Statements of commands on two catalogues, one of them attached, or in a state that no server
- * has.  They read all of it, once. */
+/* Statements of commands that attach a second catalogue or run on a stopped one.  They may read
+ * complete tables. */
 static bool is_of_commands(const char *sql)
 {
 	static const char *const parts[] = {
@@ -92,7 +92,7 @@ static size_t read_object(const struct plan_literals *l, const char *path, size_
 		(*io_n)++;
 		if (is_accounted(l, text))
 			continue;
-		print_message("no session runs, and no engine accepts\n  %s\n", text);
+		print_message("neither run by the test nor accepted by an engine\n  %s\n", text);
 		bad++;
 	}
 	free(text);

@@ -19,8 +19,8 @@ struct plan_literals {
 	void *arg;
 };
 
-/* Returns the number of literals in *ret_n, and that of statements that were neither run nor taken,
- * which it prints. */
+/* Prints the statements that were neither run nor accepted and returns their number; *ret_n is the
+ * number of literals. */
 size_t plan_read_literals(const struct plan_literals *l, size_t *ret_n);
 
 #endif

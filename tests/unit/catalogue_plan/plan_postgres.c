@@ -16,7 +16,7 @@
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/catalogue_plan/plan_literals.h"
 
-/* In PostgreSQL's dialect; what looks after SQLite's file is SQLite's alone. */
+/* Whether PostgreSQL runs the statement; SQLite's maintenance statements are excluded. */
 static bool is_asked(const char *sql)
 {
 	struct tw_buf text;
@@ -32,10 +32,8 @@ static bool is_asked(const char *sql)
 	return asked;
 }
 
-/* It is parsed and its tables, columns, functions and operators are found; it is not run.  Kinds of
- * values are guessed: where two guesses differ, and the declared kinds do not, or a value is not
- * used, that is an error.
- */
+/* Checks by PREPARE, which resolves names and types without running.  Errors about undetermined or
+ * ambiguous parameter types are ignored. */
 static bool takes(struct tw_db *db, const char *sql, struct tw_err *err)
 {
 	char prepare[PLAN_SQL + 20];
@@ -135,25 +133,27 @@ static const struct {
                 "a range of 2,000 traces"},
         {"sum(file_bytes), sum(CASE", "once per sweep of retention"},
         {"SELECT (SELECT count(*) FROM trace)+", "a start that found files without a row"},
-        {"FROM audit WHERE action='trace.delete' AND target=?", "the same, at most 64 times"},
+        {"FROM audit WHERE action='trace.delete' AND target=?",
+                "at such a start, at most 64 times"},
         {"DELETE FROM capture_device WHERE day<?", "devices of days that have ended"},
         {"DELETE FROM signin_link", "unused links expire in minutes"},
         {"DELETE FROM session", "sessions of people"},
-        {"project_id=? AND app=? LIMIT", "a value that no trace has: one entry per 64 pages"},
-        {"project_id=? AND os=? LIMIT", "the same"},
-        {"project_id=? AND scenario=? LIMIT", "the same"},
-        {"IN (SELECT project_id FROM project) AND created_ms>?1-86400000", "doctor: a day's"},
+        {"project_id=? AND app=? LIMIT", "one entry per 64 pages"},
+        {"project_id=? AND os=? LIMIT", "one entry per 64 pages"},
+        {"project_id=? AND scenario=? LIMIT", "one entry per 64 pages"},
+        {"IN (SELECT project_id FROM project) AND created_ms>?1-86400000",
+                "doctor: traces of the last day"},
         {"FROM build WHERE map_sha256='' AND retrace_sha256=''", "doctor: every build"},
-        {"DELETE FROM catalogue_schema", "a row"},
-        {"UPDATE catalogue_identity SET", "a row"},
-        {"UPDATE audit_last SET", "a row"},
-        {"DELETE FROM fleet_engine", "a row"},
-        {"DELETE FROM fleet_erase", "another engine of sums: all of it"},
-        {"UPDATE anr_trace SET copied=0 WHERE project_id=?", "the same"},
+        {"DELETE FROM catalogue_schema", "one row"},
+        {"UPDATE catalogue_identity SET", "one row"},
+        {"UPDATE audit_last SET", "one row"},
+        {"DELETE FROM fleet_engine", "one row"},
+        {"DELETE FROM fleet_erase", "change of the fleet store: all rows"},
+        {"UPDATE anr_trace SET copied=0 WHERE project_id=?", "change of the fleet store: all rows"},
         {"AND raw<>name AND raw NOT LIKE", "names of an app's methods, as above"},
         {"SELECT (SELECT count(*) FROM project)+", "rebuild of a lost catalogue"},
-        {"UPDATE build SET traces=(SELECT count(*)", "the same: every build"},
-        {"UPDATE build SET app=(SELECT app", "the same"},
+        {"UPDATE build SET traces=(SELECT count(*)", "rebuild of a lost catalogue"},
+        {"UPDATE build SET app=(SELECT app", "rebuild of a lost catalogue"},
 };
 enum { GROWING = sizeof growing / sizeof *growing };
 

@@ -15,8 +15,7 @@
 
 enum { STEP_BYTES = 64 << 10, READER_ARENA_BYTES = 256 << 20, UNPACK_BYTES = 4 << 20 };
 
-/* Decompresses the file and resynchronises after damage, as the decoder does. Packets inside
- * compressed ones are reported after the one that contains them. */
+/* One packet, as passed to tw_system_packet_fn. */
 struct tw_system_packet {
 	const uint8_t *p; /* the message, without its tag and length */
 	size_t n;
@@ -31,6 +30,8 @@ struct tw_system_packet {
 typedef enum tw_status (*tw_system_packet_fn)(
         void *arg, struct tw_system_packet *p, struct tw_err *err);
 
+/* Decompresses the file and resynchronises after damage, as the decoder does.  Packets inside
+ * compressed ones are reported after the one that contains them. */
 struct tw_system_reader {
 	int fd;
 	uint64_t at; /* offset in the file */
