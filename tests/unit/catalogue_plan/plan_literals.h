@@ -1,6 +1,6 @@
 /*
- * plan_literals.h - the statements in the compiled code of the catalogue, so that those that no
- * session has run are explained, too.
+ * plan_literals.h - the statements in the object files of the catalogue, so that the plans of
+ * those that the test does not run are checked, too.
  */
 #ifndef PLAN_LITERALS_H
 #define PLAN_LITERALS_H
@@ -12,7 +12,7 @@
 bool plan_is_statement(const char *sql);
 
 struct plan_literals {
-	/* Whether a session has run a statement that contains the text. */
+	/* Whether the test has run a statement that contains the text. */
 	bool (*is_run)(void *arg, const char *text);
 	/* A complete statement, with "*" for its columns.  False: no engine accepts it. */
 	bool (*take)(void *arg, const char *sql);
