@@ -16,10 +16,10 @@ enum { PATH_BYTES = 1500, TEXT_BYTES = 64, STORE_EVERY_MS = 10 * 60 * 1000 };
 
 struct tw_age_clock {
 	pthread_mutex_t lock;
-	char data_dir[PATH_BYTES - 32];
-	int64_t time_ms, mono_ms; /* the time, when the monotonic clock was at mono_ms */
-	int64_t ahead_ms;         /* uptime since the clock was found ahead */
-	int64_t stored_ms;        /* monotonic time of the last write */
+	char data_dir[PATH_BYTES - 32]; /* "": nothing is stored */
+	int64_t time_ms, mono_ms;       /* the time, when the monotonic clock was at mono_ms */
+	int64_t ahead_ms;               /* uptime since the clock was found ahead */
+	int64_t stored_ms;              /* monotonic time of the last write */
 	bool known, is_ahead, logged;
 };
 
@@ -36,6 +36,8 @@ static void load(struct tw_age_clock *c)
 	uint64_t time_ms = 0, ahead_ms = 0;
 	struct tw_str line;
 
+	if (!c->data_dir[0])
+		return;
 	path_of(c, path);
 	c->known = tw_file_text(path, text, sizeof text) || errno != ENOENT;
 	line = tw_str_trim(tw_str_of(text));
@@ -60,13 +62,15 @@ static void store(struct tw_age_clock *c)
 	struct tw_err err;
 	enum tw_status st;
 
+	c->stored_ms = c->mono_ms;
+	if (!c->data_dir[0])
+		return;
 	path_of(c, path);
 	st = tw_file_replace(path, text, (size_t)n, &err);
 	if (st == TW_OK && !tw_sync_folder(c->data_dir))
 		st = tw_fail_errno(&err, TW_IO, "%.120s cannot be synced", c->data_dir);
 	if (st != TW_OK)
 		tw_log_err(TW_LOG_WARN, "retention_clock", path, &err);
-	c->stored_ms = c->mono_ms;
 }
 
 enum tw_status tw_age_clock_open(
@@ -98,11 +102,11 @@ struct tw_age_clock *tw_age_clock_close(struct tw_age_clock *c)
 
 static void log_ahead(struct tw_age_clock *c, int64_t unix_ms)
 {
-	if (!c->logged)
+	if (!c->logged && c->data_dir[0])
 		tw_log(TW_LOG_WARN, "retention_clock",
 		        tw_log_number("days_ahead", (unix_ms - c->time_ms) / TW_DAY_MS),
-		        tw_log_text("reason", "clock jumped forward: ages and due times ignore "
-		                              "the jump for a day of uptime"));
+		        tw_log_text("reason", "clock jumped forward, or the server was stopped: "
+		                              "deletion by age pauses for a day of uptime"));
 	c->logged = true;
 }
 
@@ -151,4 +155,11 @@ int64_t tw_age_ms(void)
 	struct tw_age_clock *c = atomic_load(&in_use);
 
 	return c ? tw_age_clock_at(c, tw_unix_ms(), tw_monotonic_ms()) : tw_unix_ms();
+}
+
+int64_t tw_wait_ms(void)
+{
+	static struct tw_age_clock waits = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+	return tw_age_clock_at(&waits, tw_unix_ms(), tw_monotonic_ms());
 }

@@ -322,7 +322,7 @@ enum tw_status tw_cat_read_int(struct tw_catalogue *c, int64_t *io, struct tw_er
 
 enum tw_status tw_cat_now(struct tw_db *db, int64_t *ret_ms, struct tw_err *err)
 {
-	*ret_ms = tw_age_ms();
+	*ret_ms = tw_wait_ms();
 	return db->engine->has_clock
 	               ? tw_cat_get_int(db, ret_ms, err, "SELECT " TW_CAT_DATABASE_MS, "")
 	               : TW_OK;

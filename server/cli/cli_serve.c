@@ -319,10 +319,10 @@ static enum tw_status open_data(struct server *s, struct tw_err *err)
 	if (st == TW_OK)
 		st = open_files(s, err);
 	if (st == TW_OK)
+		st = open_catalogue(s, err);
+	if (st == TW_OK) /* the folder is this server's now */
 		st = tw_age_clock_open(c->data_dir, tw_monotonic_ms(), &s->age_clock, err);
 	tw_age_clock_use(s->age_clock);
-	if (st == TW_OK)
-		st = open_catalogue(s, err);
 	if (st == TW_OK)
 		st = verify_storage(s, err);
 	if (st == TW_OK)

@@ -77,7 +77,7 @@ static enum tw_status is_known(
 /* Now by the clock that sets the objects' times, which may differ from this server's. */
 static int64_t store_now(const struct tw_store_job *j)
 {
-	return j->engine->now_ms ? j->engine->now_ms(j->store) : tw_age_ms();
+	return j->engine->now_ms ? j->engine->now_ms(j->store) : tw_wait_ms();
 }
 
 /* With several servers, another one may have stored the object just now. */

@@ -147,7 +147,7 @@ static void write_ended(struct tw_hook_runner *h)
 static void end(struct tw_hook_runner *h, struct flight *f, const struct tw_sent *s)
 {
 	f->result = *s;
-	f->ended_ms = tw_age_ms();
+	f->ended_ms = tw_wait_ms();
 	f->ended = true;
 	tw_crash_point("delivery_answered");
 	write_ended(h);
@@ -298,7 +298,7 @@ static enum tw_status start_one(
 	struct flight *f = NULL;
 	size_t n = 0, i;
 	enum tw_status st =
-	        a ? tw_catalogue_outbox_due(c, project_id, tw_age_ms(), a, &due, &n, err)
+	        a ? tw_catalogue_outbox_due(c, project_id, tw_wait_ms(), a, &due, &n, err)
 	          : tw_oom(err);
 
 	*ret = false;
@@ -364,7 +364,7 @@ static void expire(struct tw_hook_runner *h)
 	if (now < h->expire_ms)
 		return;
 	h->expire_ms = now + EXPIRE_MS;
-	if (tw_catalogue_outbox_expire(h->parts.catalogue, tw_age_ms(), &err) != TW_OK)
+	if (tw_catalogue_outbox_expire(h->parts.catalogue, tw_wait_ms(), &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "outbox_not_expired", "deliveries", &err);
 }
 
@@ -430,7 +430,7 @@ static void digest(struct tw_periodic *p, void *arg)
 	struct tw_err err;
 
 	if (tw_monotonic_ms() < h->digest_ms ||
-	        tw_digests_make(h->parts.fleet, p, *h->parts.config->smtp_url != '\0', tw_age_ms(),
+	        tw_digests_make(h->parts.fleet, p, *h->parts.config->smtp_url != '\0', tw_unix_ms(),
 	                &err) == TW_OK)
 		return;
 	tw_log_err(TW_LOG_WARN, "digests_not_made", "digests", &err);
@@ -505,7 +505,7 @@ enum tw_status tw_hook_runner_metrics(const struct tw_hook_runner *h, struct tw_
 	static const char *const outcomes[] = {"delivered", "failed", "given_up"};
 	struct tw_outbox_sums sums;
 	enum tw_status st = tw_catalogue_outbox_sums(c, &sums, err);
-	const int64_t age_ms = st == TW_OK && sums.oldest_ms ? tw_age_ms() - sums.oldest_ms : 0;
+	const int64_t age_ms = st == TW_OK && sums.oldest_ms ? tw_wait_ms() - sums.oldest_ms : 0;
 
 	if (st != TW_OK)
 		return st;

@@ -213,11 +213,11 @@ static void wait(struct work *w, enum tw_ticket_state from)
 {
 	struct tw_err err;
 
-	w->row.due_ms = tw_age_ms() + tw_hook_wait_ms(w->row.attempts, randombytes_random(),
-	                                      w->sent.retry_after_s);
+	w->row.due_ms = tw_wait_ms() + tw_hook_wait_ms(w->row.attempts, randombytes_random(),
+	                                       w->sent.retry_after_s);
 	change(w, from);
 	if (tw_catalogue_tickets_hold(catalogue(w), w->row.project_id,
-	            tw_age_ms() + (w->sent.retry_after_s ? w->sent.retry_after_s * 1000 : HOLD_MS),
+	            tw_wait_ms() + (w->sent.retry_after_s ? w->sent.retry_after_s * 1000 : HOLD_MS),
 	            &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "tickets_not_postponed", w->row.project_id, &err);
 }
@@ -246,7 +246,7 @@ static void created(struct work *w)
 	w->row.key = w->seen.key;
 	w->row.url = w->seen.url;
 	w->row.attempts = 0;
-	w->row.due_ms = w->seen.closed ? 0 : tw_age_ms() + POLL_MS;
+	w->row.due_ms = w->seen.closed ? 0 : tw_wait_ms() + POLL_MS;
 	change(w, TW_TICKET_WAITING);
 	tw_log(TW_LOG_INFO, "ticket_created", tw_log_text("project", w->row.project_id),
 	        tw_log_text("ticket", w->row.mark), tw_log_text("key", w->row.key));
@@ -264,7 +264,7 @@ static void create(struct work *w)
 
 	/* stored before the request, so that a crash acquire_lease to a search */
 	w->row.attempts++;
-	w->row.due_ms = tw_age_ms() + UNSURE_MS;
+	w->row.due_ms = tw_wait_ms() + UNSURE_MS;
 	change(w, TW_TICKET_WAITING);
 	if (!first)
 		o = request(w, TW_TICKET_SEARCH);
@@ -364,7 +364,7 @@ static void read_state(struct work *w)
 	}
 	w->error[0] = '\0';
 	w->row.attempts = 0;
-	w->row.due_ms = tw_age_ms() + POLL_MS;
+	w->row.due_ms = tw_wait_ms() + POLL_MS;
 	if (w->seen.closed) {
 		if (apply_closing(w, &err) != TW_OK) {
 			tw_log_err(TW_LOG_WARN, "ticket_closing_not_applied", w->row.mark, &err);
@@ -398,7 +398,7 @@ static void comment_regression(struct work *w, struct tw_text_links *links)
 
 static void comment_group(struct work *w, struct tw_text_links *links)
 {
-	const int64_t today = tw_age_ms() / TW_DAY_MS;
+	const int64_t today = tw_unix_ms() / TW_DAY_MS;
 	const struct tw_rollup_filter f = {
 	        "", "", "", "", "", "", "", today - GROUP_DAYS + 1, today + 1};
 	char url[TW_TEXT_URL_BYTES];
@@ -433,7 +433,7 @@ static void reopen(struct work *w)
 	enum outcome o;
 
 	w->row.attempts++;
-	w->row.due_ms = tw_age_ms() + UNSURE_MS;
+	w->row.due_ms = tw_wait_ms() + UNSURE_MS;
 	change(w, TW_TICKET_REOPENING);
 	tw_buf_init(&comment, COMMENT_BYTES);
 	write_comment(w, &comment);
@@ -451,7 +451,7 @@ static void reopen(struct work *w)
 		w->error[0] = '\0';
 		w->row.state = TW_TICKET_OPEN;
 		w->row.attempts = 0;
-		w->row.due_ms = tw_age_ms() + POLL_MS;
+		w->row.due_ms = tw_wait_ms() + POLL_MS;
 		change(w, TW_TICKET_REOPENING);
 	} else
 		failed(w, o, TW_TICKET_REOPENING);
@@ -503,7 +503,7 @@ static void act(struct work *w)
 	if (st == TW_CONFLICT) { /* the settings can be corrected */
 		(void)snprintf(w->error, sizeof w->error, "%s", err.msg);
 		w->row.state = state == TW_TICKET_WAITING ? TW_TICKET_FAILED : state;
-		w->row.due_ms = state == TW_TICKET_WAITING ? 0 : tw_age_ms() + OTHER_TRACKER_MS;
+		w->row.due_ms = state == TW_TICKET_WAITING ? 0 : tw_wait_ms() + OTHER_TRACKER_MS;
 		change(w, state);
 	} else if (st != TW_OK)
 		tw_log_err(TW_LOG_WARN, "ticket_not_loaded", w->row.mark, &err);
@@ -547,7 +547,7 @@ static void expire(struct tw_ticket_runner *t)
 	if (now < t->expire_ms)
 		return;
 	t->expire_ms = now + EXPIRE_MS;
-	if (tw_catalogue_tickets_expire(t->parts->catalogue, tw_age_ms(), &err) != TW_OK)
+	if (tw_catalogue_tickets_expire(t->parts->catalogue, tw_wait_ms(), &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "tickets_not_expired", "tickets", &err);
 }
 
@@ -559,7 +559,7 @@ static bool handle_one(struct tw_ticket_runner *t, struct tw_periodic *p)
 	struct tw_err err;
 	size_t n = 0;
 	enum tw_status st =
-	        a ? tw_catalogue_tickets_due(t->parts->catalogue, tw_age_ms(), a, &due, &n, &err)
+	        a ? tw_catalogue_tickets_due(t->parts->catalogue, tw_wait_ms(), a, &due, &n, &err)
 	          : tw_oom(&err);
 
 	if (st != TW_OK)

@@ -177,7 +177,7 @@ enum tw_status tw_turn_failed(const struct tw_turn *t, const struct tw_named_tra
 	(void)atomic_fetch_add(&r->traces[may_pass ? POSTPONED : FAILED], 1);
 	if (may_pass)
 		return tw_catalogue_stage_postpone(r->parts.catalogue, r->stage->marks, trace,
-		        tw_status_name(why->code), tw_age_ms(), err);
+		        tw_status_name(why->code), tw_wait_ms(), err);
 	return r->stage->marks->give_up
 	               ? tw_catalogue_stage_give_up(r->parts.catalogue, r->stage->marks, trace, err)
 	               : TW_OK;
@@ -311,7 +311,7 @@ static bool resume(struct tw_runner *r)
 	if (!r->stage->marks || (r->of && now < r->resumed_ms + TEND_MS))
 		return false;
 	if (tw_catalogue_stage_resume(
-	            r->parts.catalogue, r->stage->marks, tw_age_ms(), &more, &err) != TW_OK)
+	            r->parts.catalogue, r->stage->marks, tw_wait_ms(), &more, &err) != TW_OK)
 		failed(r, "", &err);
 	r->resumed_ms = more ? 0 : now;
 	return more;
@@ -540,7 +540,7 @@ enum tw_status tw_pipeline_metrics(
 		if (tw_stages[i]->marks)
 			tw_buf_printf(out, "tracewell_stage_oldest_seconds{stage=\"%s\"} %.3f\n",
 			        tw_stages[i]->name,
-			        all[i].oldest_ms ? (double)(tw_age_ms() - all[i].oldest_ms) / 1000
+			        all[i].oldest_ms ? (double)(tw_wait_ms() - all[i].oldest_ms) / 1000
 			                         : 0.0);
 	for (size_t i = 0; p && i < p->n; i++)
 		write_held(&p->runners[i], out);

@@ -3,7 +3,6 @@
  */
 #include "server/derive/stages.h"
 
-#include "server/base/age_clock.h"
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/catalogue/access/catalogue_project.h"
@@ -45,7 +44,7 @@ enum tw_status tw_alerts_try(struct tw_fleet_store *fleet, const char *project_i
         const struct tw_alert_rule *rule, const struct tw_deadline *deadline, struct tw_arena *a,
         struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_alert_evaluation task = {project_id, rule, NULL, 0, tw_age_ms()};
+	struct tw_alert_evaluation task = {project_id, rule, NULL, 0, tw_unix_ms()};
 
 	return figures_of(fleet, &task, deadline, a, ret, ret_n, err);
 }
@@ -56,7 +55,7 @@ static enum tw_status evaluate_rule(struct tw_fleet_store *fleet, const char *pr
         struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(TW_ALERTS_ARENA_MAX);
-	struct tw_alert_evaluation task = {project_id, rule, NULL, 0, tw_age_ms()};
+	struct tw_alert_evaluation task = {project_id, rule, NULL, 0, tw_unix_ms()};
 	struct tw_alert_figure *figures = NULL;
 	size_t n = 0;
 	enum tw_status st =

@@ -2,7 +2,6 @@
  * stage_regressions.c - searches each project's rollups for regressions once an hour.
  */
 
-#include "server/base/age_clock.h"
 #include "server/base/clock.h"
 #include "server/derive/pipeline.h"
 #include "server/fleet/regress/regress_detect.h"
@@ -16,8 +15,8 @@ static enum tw_status run(
 	const struct tw_derive_parts *parts = state;
 	struct tw_turn_limit limit;
 	const struct tw_deadline deadline = tw_turn_deadline(turn, TURN_MS, &limit);
-	const struct tw_regress_task task = {turn->project_id, tw_age_ms() / TW_DAY_MS, deadline,
-	        (uint64_t)(tw_age_ms() / EVERY_MS)};
+	const struct tw_regress_task task = {turn->project_id, tw_unix_ms() / TW_DAY_MS, deadline,
+	        (uint64_t)(tw_unix_ms() / EVERY_MS)};
 	struct tw_regress_detected sums;
 	enum tw_status st = tw_regress_detect(parts->fleet, &task, &sums, err);
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/base/age_clock.h"
 #include "server/base/clock.h"
 #include "server/base/text/json.h"
 #include "server/catalogue/catalogue_row.h"
@@ -150,7 +149,7 @@ static enum tw_status late(const struct making *m, struct tw_err *err)
 
 static bool is_muted(const struct tw_regression *r)
 {
-	return r->muted_until_ms > tw_age_ms();
+	return r->muted_until_ms > tw_unix_ms();
 }
 
 /* Lists a regression under the event with which it entered its current state during the period. */
@@ -199,8 +198,8 @@ static enum tw_status put_happened(
 /* Open regressions older than the period. */
 static enum tw_status put_open(struct making *m, struct tw_err *err)
 {
-	const struct tw_regression_query q = {
-	        "", "", "", "", "", 1U << TW_REGRESS_OPEN | 1U << TW_REGRESS_RETURNED, tw_age_ms()};
+	const struct tw_regression_query q = {"", "", "", "", "",
+	        1U << TW_REGRESS_OPEN | 1U << TW_REGRESS_RETURNED, tw_unix_ms()};
 	struct tw_regression *rows = NULL;
 	json_t *list;
 	json_int_t total = 0;

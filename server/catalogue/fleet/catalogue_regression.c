@@ -82,7 +82,7 @@ static enum tw_status insert(struct tw_db *db, const char *project_id,
         const struct tw_regress_found *f, const struct known *earlier, char id[TW_ID_BYTES],
         struct tw_err *err)
 {
-	const int64_t now = tw_age_ms();
+	const int64_t now = tw_unix_ms();
 	const int64_t status = is_fixed(f)      ? TW_REGRESS_FIXED
 	                       : earlier->id[0] ? TW_REGRESS_RETURNED
 	                                        : TW_REGRESS_OPEN;
@@ -171,7 +171,7 @@ static enum tw_status update(struct tw_db *db, const char *project_id, const str
 	        f->before_ns, f->after_ns, ppm(s->change), ppm(s->low), ppm(s->high),
 	        ppm(s->score) / 1000, (int64_t)s->n_before, (int64_t)s->n_after,
 	        f->before_trace ? f->before_trace : "", f->after_trace ? f->after_trace : "",
-	        f->fixed_in, f->fixed_day, tw_age_ms(), (int64_t)is_newly_fixed, ppm(f->share));
+	        f->fixed_in, f->fixed_day, tw_unix_ms(), (int64_t)is_newly_fixed, ppm(f->share));
 }
 
 enum { REGRESSIONS_KEPT = 2000, KEEP_DAYS = 400 };

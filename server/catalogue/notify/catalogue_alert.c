@@ -93,7 +93,7 @@ enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *p
         const struct tw_alert_rule *r, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	const int64_t now = tw_age_ms();
+	const int64_t now = tw_unix_ms();
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	tw_ulid_new(now, ret_id);
@@ -126,7 +126,7 @@ enum tw_status tw_catalogue_alert_rule_change(struct tw_catalogue *c, const char
 	        "UPDATE alert_rule SET name=?3, percentile=?4, days=?5, limit_micro=?6,"
 	        " min_traces=?7, mail=?8, changed_ms=?9 WHERE project_id=?1 AND rule_id=?2",
 	        "tttiiiiii", project_id, r->id, r->name, (int64_t)r->percentile, (int64_t)r->days,
-	        r->threshold, (int64_t)r->min_traces, (int64_t)r->mail, tw_age_ms());
+	        r->threshold, (int64_t)r->min_traces, (int64_t)r->mail, tw_unix_ms());
 }
 
 enum tw_status tw_catalogue_alert_rule_delete(
@@ -385,7 +385,7 @@ static enum tw_status queue(struct tw_db *db, const struct putting *p, enum tw_h
 static enum tw_status store(
         struct tw_db *db, const struct putting *p, const struct stored *s, struct tw_err *err)
 {
-	const int64_t now = tw_age_ms();
+	const int64_t now = tw_unix_ms();
 	const struct tw_alert_figure *f = p->of;
 
 	return tw_cat_exec(db, NULL, err, /* primary key */
@@ -427,7 +427,7 @@ static bool is_now_over(const struct putting *p, const struct stored *s)
 static enum tw_status put_one(struct tw_catalogue *c, const struct putting *p, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	const int64_t now = tw_age_ms();
+	const int64_t now = tw_unix_ms();
 	enum tw_hook_event event = TW_HOOK_ALERT;
 	struct stored s;
 	bool has_event = false, current = false;

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/base/age_clock.h"
 #include "server/base/text/json.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
@@ -162,7 +161,7 @@ enum tw_status tw_catalogue_digest_claim(struct tw_catalogue *c, const struct tw
         const char *facts, const struct tw_digest_rules *to, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	const int64_t now = tw_age_ms();
+	const int64_t now = tw_unix_ms();
 	int mine = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 

@@ -91,7 +91,7 @@ enum tw_status tw_catalogue_hook_add(struct tw_catalogue *c, const char *project
         const struct tw_webhook *h, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	const int64_t now = tw_age_ms();
+	const int64_t now = tw_unix_ms();
 	struct tw_webhook made = *h;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
@@ -129,7 +129,7 @@ enum tw_status tw_catalogue_hook_change(struct tw_catalogue *c, const char *proj
 		st = tw_cat_exec(w, NULL, err, /* outbox_waiting */
 		        "UPDATE outbox SET due_ms=min(due_ms,?3) WHERE project_id=?1 AND hook_id=?2"
 		        " AND state=0",
-		        "tti", project_id, h->id, tw_age_ms());
+		        "tti", project_id, h->id, tw_wait_ms());
 	return end_changed(c, w, st, "webhook.change", project_id, h, err);
 }
 

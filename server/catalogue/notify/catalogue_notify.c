@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/base/age_clock.h"
 #include "server/base/text/json.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/catalogue_row.h"
@@ -179,7 +178,7 @@ enum tw_status tw_cat_anr_note(struct tw_db *db, const struct tw_anr_stale *of,
 	enum tw_status st = a ? find_shown(db, of, cause->key, a, &by, err) : tw_oom(err);
 
 	(void)snprintf(id, sizeof id, "anr.%s", cause->key);
-	if (st == TW_OK && by.first && by.recorded_ms >= tw_age_ms() - NEWS_DAYS * TW_DAY_MS)
+	if (st == TW_OK && by.first && by.recorded_ms >= tw_unix_ms() - NEWS_DAYS * TW_DAY_MS)
 		st = queue_event(db, of->project_id, &what, anr_facts(of, cause, &by), err);
 	tw_arena_free(a);
 	return st;

@@ -25,7 +25,7 @@ static enum tw_status is_flood(struct tw_db *db, const char *project_id,
 		st = tw_cat_get_int(db, &n, err, /* outbox_anrs */
 		        "SELECT count(DISTINCT event_id) FROM outbox WHERE project_id=? AND event=4"
 		        " AND created_ms>?",
-		        "ti", project_id, tw_age_ms() - INT64_C(3600000));
+		        "ti", project_id, tw_wait_ms() - INT64_C(3600000));
 	*ret = n >= TW_HOOK_ANRS_AN_HOUR;
 	return st;
 }
@@ -33,7 +33,7 @@ static enum tw_status is_flood(struct tw_db *db, const char *project_id,
 enum tw_status tw_cat_notify(
         struct tw_db *db, const char *project_id, const struct tw_notice *what, struct tw_err *err)
 {
-	const int64_t now = tw_age_ms();
+	const int64_t now = tw_wait_ms();
 	bool flood = false;
 	enum tw_status st = is_flood(db, project_id, what, &flood, err);
 
@@ -73,7 +73,7 @@ enum tw_status tw_cat_no_test(
 enum tw_status tw_cat_notify_mail(
         struct tw_db *db, const char *project_id, const struct tw_notice *what, struct tw_err *err)
 {
-	const int64_t now = tw_age_ms();
+	const int64_t now = tw_wait_ms();
 
 	return tw_cat_exec(db, NULL, err, TELL_ONE, "tttitiii", project_id, TW_HOOK_MAIL, what->id,
 	        (int64_t)what->event, what->facts, now, abandon_at(now), (int64_t)TW_HOOK_TRIES);
@@ -82,7 +82,7 @@ enum tw_status tw_cat_notify_mail(
 static enum tw_status queue_for_hook(struct tw_db *db, const char *project_id, const char *hook_id,
         const struct tw_notice *what, struct tw_err *err)
 {
-	const int64_t now = tw_age_ms();
+	const int64_t now = tw_wait_ms();
 	int64_t there = 0;
 	enum tw_status st = tw_cat_get_int(db, &there, err, /* primary key */
 	        "SELECT 1 FROM webhook WHERE project_id=? AND hook_id=?", "tt", project_id,
@@ -108,7 +108,7 @@ enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *projec
 
 	if (st != TW_OK)
 		return st;
-	tw_ulid_new(tw_age_ms(), id);
+	tw_ulid_new(tw_unix_ms(), id);
 	st = queue_for_hook(w, project_id, hook_id, &what, err);
 	if (st == TW_OK)
 		st = tw_cat_get_int(w, ret_id, err, /* outbox_once */

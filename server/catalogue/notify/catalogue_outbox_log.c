@@ -89,7 +89,7 @@ static enum tw_status check_redelivery(struct tw_db *db, const char *project_id,
 static enum tw_status queue_redelivery(struct tw_db *db, const char *project_id,
         const char *hook_id, int64_t delivery_id, int64_t event, struct tw_err *err)
 {
-	const int64_t now = tw_age_ms();
+	const int64_t now = tw_wait_ms();
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
 	        "UPDATE outbox SET state=0, due_ms=?2, until_ms=?3, attempts_left=?4 WHERE"
 	        " delivery_id=?1",

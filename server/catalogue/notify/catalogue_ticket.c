@@ -77,7 +77,7 @@ enum tw_status tw_catalogue_tickets_due(struct tw_catalogue *c, int64_t now_ms, 
 enum tw_status tw_catalogue_ticket_add(
         struct tw_catalogue *c, const struct tw_ticket *t, struct tw_err *err)
 {
-	const int64_t now = tw_age_ms();
+	const int64_t now = tw_wait_ms();
 
 	/* attempts are retained: a failed creation may have succeeded in the tracker */
 	return tw_cat_run(c,
@@ -105,7 +105,7 @@ enum tw_status tw_catalogue_ticket_change(struct tw_catalogue *c, const struct t
 	        " state=?8, attempts=?9, due_ms=?10, changed_ms=?11 WHERE project_id=?1 AND mark=?2"
 	        " AND state=?12",
 	        "tttttttiiiii", t->project_id, t->mark, t->tracker, t->assignee, t->key, t->url,
-	        t->error, (int64_t)t->state, t->attempts, t->due_ms, tw_age_ms(), (int64_t)from);
+	        t->error, (int64_t)t->state, t->attempts, t->due_ms, tw_wait_ms(), (int64_t)from);
 }
 
 enum tw_status tw_catalogue_tickets_hold(
@@ -136,7 +136,7 @@ enum tw_status tw_cat_ticket_returned(
 	        "UPDATE ticket SET subject_id=?2, state=3, attempts=0, error='', due_ms=?4 WHERE"
 	        " project_id=?1 AND kind=0 AND (state=2 OR (state=1 AND ?5=1 AND subject_id=?3))"
 	        " AND (subject_id=?2 OR subject_id=?3)",
-	        "tttii", project_id, r->id, r->earlier, tw_age_ms(), (int64_t)returned);
+	        "tttii", project_id, r->id, r->earlier, tw_wait_ms(), (int64_t)returned);
 }
 
 enum tw_status tw_cat_ticket_group_returned(struct tw_db *db, const char *project_id,
@@ -148,5 +148,5 @@ enum tw_status tw_cat_ticket_group_returned(struct tw_db *db, const char *projec
 	return tw_cat_exec(db, NULL, err, /* primary key */
 	        "UPDATE ticket SET state=3, attempts=0, error='', due_ms=?3 WHERE project_id=?1 AND"
 	        " mark=?2 AND (state=2 OR (state=1 AND ?4=1))",
-	        "ttii", project_id, mark, tw_age_ms(), (int64_t)by_report);
+	        "ttii", project_id, mark, tw_wait_ms(), (int64_t)by_report);
 }

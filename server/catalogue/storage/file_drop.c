@@ -22,7 +22,7 @@ void tw_catalogue_add_drops(struct tw_catalogue *c)
 
 static enum tw_status add(struct tw_db *w, const char *key, struct tw_err *err)
 {
-	return w->adds_drops ? tw_cat_exec(w, NULL, err, ADD, "ti", key, tw_age_ms()) : TW_OK;
+	return w->adds_drops ? tw_cat_exec(w, NULL, err, ADD, "ti", key, tw_wait_ms()) : TW_OK;
 }
 
 enum tw_status tw_cat_blob_drop(struct tw_db *w, const char *sha256, struct tw_err *err)
@@ -53,7 +53,7 @@ enum tw_status tw_catalogue_file_drop(struct tw_catalogue *c, const char *key, s
 	enum tw_status st = tw_cat_begin_one(c, &w, err);
 
 	if (st == TW_OK)
-		st = tw_cat_exec(w, NULL, err, ADD, "ti", key, tw_age_ms());
+		st = tw_cat_exec(w, NULL, err, ADD, "ti", key, tw_wait_ms());
 	return tw_cat_end(c, w, st, err);
 }
 
@@ -91,7 +91,7 @@ enum tw_status tw_catalogue_file_drops_take(struct tw_catalogue *c, struct tw_ar
 	                              "?1") " ORDER BY due_ms LIMIT ?3" TW_EITHER("",
 	                              " FOR UPDATE SKIP LOCKED") ") taken WHERE key=taken.k"
 	                                                         " RETURNING key,due_ms,attempts",
-	        "iii", tw_age_ms(), (int64_t)ATTEMPT_MS, (int64_t)TW_FILE_DROPS);
+	        "iii", tw_wait_ms(), (int64_t)ATTEMPT_MS, (int64_t)TW_FILE_DROPS);
 	if (st == TW_OK)
 		st = read_taken(&q, a, of, &n, err);
 	st = tw_cat_end(c, w, st, err);
@@ -130,6 +130,6 @@ enum tw_status tw_catalogue_file_drop_later(
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* primary key */
 		        "UPDATE file_drop SET due_ms=" NOW("?1") "+?2 WHERE key=?3 AND due_ms=?4",
-		        "iiti", tw_age_ms(), wait_ms, of->key, of->due_ms);
+		        "iiti", tw_wait_ms(), wait_ms, of->key, of->due_ms);
 	return tw_cat_end(c, w, st, err);
 }

@@ -211,7 +211,7 @@ static enum tw_status insert_all(
 		st = tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_JOB], err,
 		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,batch,bytes)"
 		        " VALUES(?1,?2,?3,?3,?4,?5)",
-		        "ttiii", up->of.caller->project_id, up->id, tw_age_ms(), b->number,
+		        "ttiii", up->of.caller->project_id, up->id, tw_wait_ms(), b->number,
 		        (int64_t)bytes);
 	return st;
 }

@@ -187,7 +187,7 @@ static enum tw_status read_held(struct tw_db *db, const struct tw_job_row *const
 enum tw_status tw_catalogue_jobs_held(struct tw_catalogue *c, const struct tw_job_row *const *jobs,
         size_t n, int64_t for_ms, bool *ret, struct tw_err *err)
 {
-	const int64_t now = tw_cat_is_sqlite(c) ? tw_age_ms() : 0;
+	const int64_t now = tw_cat_is_sqlite(c) ? tw_wait_ms() : 0;
 	const char **of;
 	struct tw_arena *a;
 	struct tw_db *db;
@@ -462,7 +462,7 @@ enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *
 		st = release(w, "", err);
 	for (enum tw_queue q = 0; st == TW_OK && q < TW_QUEUES;
 	        q++) /* the cause may have been removed */
-		st = tw_cat_exec(w, NULL, err, TW_OF_QUEUE(q, DUE_NOW), "i", tw_age_ms());
+		st = tw_cat_exec(w, NULL, err, TW_OF_QUEUE(q, DUE_NOW), "i", tw_wait_ms());
 	return tw_cat_end(c, w, st, err);
 }
 
@@ -470,7 +470,7 @@ enum tw_status tw_catalogue_trace_requeue(
         struct tw_catalogue *c, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	int64_t now = tw_age_ms();
+	int64_t now = tw_wait_ms();
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
@@ -516,6 +516,6 @@ enum tw_status tw_catalogue_queue_stats(
 	        "");
 
 	if (st == TW_OK && ret->oldest_ms)
-		ret->oldest_ms = tw_age_ms() - ret->oldest_ms;
+		ret->oldest_ms = tw_wait_ms() - ret->oldest_ms;
 	return st;
 }

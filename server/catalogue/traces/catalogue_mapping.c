@@ -105,7 +105,7 @@ enum tw_status tw_catalogue_mapping_room(
 static enum tw_status insert(struct tw_db *db, struct add *a, struct tw_err *err)
 {
 	const struct tw_mapping_sent *s = a->sent;
-	const int64_t now = tw_age_ms();
+	const int64_t now = tw_wait_ms();
 	enum tw_status st = tw_cat_exec(db, NULL, err,
 	        "INSERT INTO build(project_id,build_id,created_ms) VALUES(?,?,?)"
 	        " ON CONFLICT DO NOTHING",

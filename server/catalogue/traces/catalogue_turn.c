@@ -69,7 +69,7 @@ static enum tw_status read_page(struct tw_db *db, const struct tw_cat_turn *of, 
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(/* job_by_project */
 	        &q, db, err, TW_OF_QUEUE(of->queue, PROJECTS), "ttii", after, of->owner,
-	        (int64_t)PAGE, tw_age_ms());
+	        (int64_t)PAGE, tw_wait_ms());
 
 	if (st != TW_OK)
 		return st;

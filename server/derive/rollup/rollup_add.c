@@ -121,7 +121,7 @@ static enum tw_status add_or_put_off(struct tw_rollup_worker *f, const struct tw
 	if (st == TW_OK)
 		return st;
 	tw_log_err(TW_LOG_ERROR, "rollup_not_merged", of->project_id, &why);
-	return tw_catalogue_rollup_put_off(f->parts.catalogue, of, tw_age_ms(), err);
+	return tw_catalogue_rollup_put_off(f->parts.catalogue, of, tw_wait_ms(), err);
 }
 
 enum tw_status tw_rollup_worker_add(
@@ -130,7 +130,7 @@ enum tw_status tw_rollup_worker_add(
 	struct tw_rollup_when when = {.least = most < TW_ROLLUP_LEAST ? most : TW_ROLLUP_LEAST,
 	        .most = most,
 	        .day = day,
-	        .now_ms = tw_age_ms()};
+	        .now_ms = tw_wait_ms()};
 	struct tw_arena *a = tw_arena_new(TW_ROLLUP_WORKER_BYTES);
 	struct tw_rollup_due *due = NULL;
 	size_t n = 0;

@@ -99,7 +99,7 @@ static enum tw_status add_or_put_off(struct tw_catalogue *c, const struct tw_rol
 		return TW_OK;
 	if (st != TW_CONFLICT)
 		tw_log_err(TW_LOG_ERROR, "rollup_tree_not_merged", of->project_id, &why);
-	return tw_catalogue_tree_put_off(c, of, tw_age_ms(), err);
+	return tw_catalogue_tree_put_off(c, of, tw_wait_ms(), err);
 }
 
 enum tw_status tw_rollup_trees_add(
@@ -109,7 +109,7 @@ enum tw_status tw_rollup_trees_add(
 	struct tw_arena *list = tw_arena_new(1 << 20);
 	struct tw_rollup_due *due = NULL;
 	size_t n = 0;
-	enum tw_status st = a && list ? tw_catalogue_trees_due(c, deltas, day, tw_age_ms(),
+	enum tw_status st = a && list ? tw_catalogue_trees_due(c, deltas, day, tw_wait_ms(),
 	                                        ADDED_AT_ONCE, list, &due, &n, err)
 	                              : tw_oom(err);
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
-#include "server/base/age_clock.h"
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/file/io.h"
@@ -32,7 +31,7 @@ struct tw_resumes {
 
 static int64_t new_end(const struct tw_resumes *rs)
 {
-	return tw_age_ms() + (int64_t)rs->limits.keep_s * 1000;
+	return tw_unix_ms() + (int64_t)rs->limits.keep_s * 1000;
 }
 
 static enum tw_status fail_errno(const char *doing, struct tw_err *err)
@@ -114,7 +113,7 @@ static void remove_upload(struct tw_resumes *rs, struct tw_resume_entry *e)
 
 static void expire(struct tw_resumes *rs)
 {
-	int64_t now = tw_age_ms();
+	int64_t now = tw_unix_ms();
 	struct tw_resume_entry *next;
 
 	for (struct tw_resume_entry *e = rs->all; e; e = next) {

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
-#include "server/base/age_clock.h"
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/file/io.h"
@@ -454,7 +453,7 @@ static enum tw_status store_all(struct entry *e, struct tw_err *err)
 	}
 	e->r.offset = e->arrived;
 	if (st == TW_OK)
-		e->r.expires_ms = tw_age_ms() + keep_ms(e->s);
+		e->r.expires_ms = tw_unix_ms() + keep_ms(e->s);
 	return st;
 }
 
@@ -611,7 +610,7 @@ enum tw_status tw_resume_shared_done(struct tw_resume *r, const char *trace_id, 
 	if (st != TW_OK)
 		return st;
 	(void)snprintf(r->trace_id, sizeof r->trace_id, "%s", trace_id);
-	r->expires_ms = tw_age_ms() + keep_ms(e->s);
+	r->expires_ms = tw_unix_ms() + keep_ms(e->s);
 	(void)atomic_fetch_add(&e->s->finished, 1);
 	hold_ended(e);
 	return TW_OK;

@@ -19,12 +19,11 @@ import { startGates } from '../gates.mjs';
 import { sampleTrace } from '../make.mjs';
 import { postgresIsThere } from '../postgres.mjs';
 import { startPair, startPrimary } from '../postgres_pair.mjs';
-import { atEnd, binary, freePort, newFolder, root, sanitized, sleep, until } from '../server.mjs';
+import { FAKETIME, atEnd, binary, freePort, newFolder, root, sanitized, sleep, until } from '../server.mjs';
 
 const FULL = process.env.FAULT_TABLE === 'full';
 const has = (program) => spawnSync('which', [program]).status === 0;
 const skip = !postgresIsThere ? 'PostgreSQL 15 or later is not installed' : !has('haproxy') ? 'no haproxy' : sanitized() && 'too slow with a sanitizer';
-const FAKETIME = ['x86_64', 'aarch64'].map((of) => `/usr/lib/${of}-linux-gnu/faketime/libfaketimeMT.so.1`).find((at) => fs.existsSync(at));
 
 const PER_SECOND = FULL ? 8 : 5; /* uploads that begin, whatever became of earlier ones: as of many devices */
 const DEVICES = FULL ? 100 : 60; /* that may wait: attempts of more would use all of a small machine */

@@ -11,10 +11,9 @@ import { test } from 'node:test';
 import { lots, startCluster } from '../cluster.mjs';
 import { sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
-import { inFull, sanitized, until } from '../server.mjs';
+import { FAKETIME, inFull, sanitized, until } from '../server.mjs';
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
-const FAKETIME = ['x86_64', 'aarch64'].map((of) => `/usr/lib/${of}-linux-gnu/faketime/libfaketimeMT.so.1`).find((file) => fs.existsSync(file));
 const FAULTS_MADE = Number(process.env.FAULTS ?? inFull(100, 25));
 const SEED = Number(process.env.SEED ?? 1);
 const CHANCE = 0.35;
