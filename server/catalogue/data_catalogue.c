@@ -61,11 +61,9 @@ static enum tw_status write_binding(const char *data, const struct binding *t, s
 	const int n =
 	        snprintf(text, sizeof text, "%s\n%s\n%s\n", t->address, t->identity, t->folder);
 
-	if (path_of(data, "catalogue.url", path) &&
-	        tw_file_replace(path, text, (size_t)n, err) == TW_OK)
-		return TW_OK;
-	return tw_fail_errno(
-	        err, TW_IO, "the catalogue's address cannot be written to the data folder");
+	if (!path_of(data, "catalogue.url", path))
+		return tw_fail(err, TW_BAD_REQUEST, "--data is too long");
+	return tw_file_replace(path, text, (size_t)n, err);
 }
 
 static enum tw_status check_address(const char *data, const char *address, struct tw_err *err)

@@ -57,7 +57,6 @@ enum {
 
 /* --- starting a job --- */
 
-/* May run concurrently with the dispatcher. */
 /* Opens the parts of the upload.  May run in parallel with the dispatcher. */
 static enum tw_status run_fetch(void *arg, struct tw_err *err)
 {

@@ -49,10 +49,13 @@ const char *tw_oidc_why_name(enum tw_oidc_why why)
 
 static enum tw_status read_secret(const char *path, char *out, struct tw_err *err)
 {
-	if (!tw_file_text(path, out, SECRET_BYTES + 1))
+	const ssize_t n = tw_file_read(path, out, SECRET_BYTES);
+
+	if (n < 0)
 		return tw_fail_errno(err, TW_BAD_REQUEST, "oidc-client-secret-file: %.100s", path);
-	if (strlen(out) == SECRET_BYTES)
+	if (n == SECRET_BYTES)
 		return tw_fail(err, TW_BAD_REQUEST, "the secret in %.100s is too long", path);
+	out[n] = '\0';
 	out[strcspn(out, "\r\n")] = '\0';
 	if (!*out)
 		return tw_fail(err, TW_BAD_REQUEST, "%.100s contains no secret", path);

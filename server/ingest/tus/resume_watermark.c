@@ -59,9 +59,12 @@ uint64_t tw_resume_trusted_bytes(
 
 	*ret_of_this_boot = true;
 	tw_resume_path(b, id, ".mark", path, sizeof path);
-	if (!tw_file_text(path, line, sizeof line)) /* it exists before the first byte is received,
-	                                             * except for uploads of older versions */
-		return errno == ENOENT ? size : 0;
+	if (!tw_file_text(path, line, sizeof line)) { /* it exists before the first byte is
+		                                       * received, except for uploads of older
+		                                       * versions */
+		*ret_of_this_boot = errno == ENOENT;
+		return *ret_of_this_boot ? size : 0;
+	}
 	whole = strlen(line) == MARK &&
 	        tw_str_u64((struct tw_str){line, OFFSET}, UINT64_MAX, &offset);
 	read_boot(boot);

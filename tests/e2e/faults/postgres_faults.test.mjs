@@ -89,6 +89,7 @@ test('sessions end, writers conflict, no connection is free: nothing is lost or 
 
 	/* What a role without a privilege gets; the tests' role has all. */
 	db.sql("CREATE OR REPLACE FUNCTION quarrel() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'permission denied' USING ERRCODE='42501'; END $$", 'faulty');
+	assert.ok(!load.reported.has(500), 'before');
 	db.sql('CREATE TRIGGER quarrel BEFORE INSERT ON trace FOR EACH ROW EXECUTE FUNCTION quarrel()', 'faulty');
 	await anyUnready(c);
 	db.sql('DROP TRIGGER quarrel ON trace', 'faulty');
