@@ -32,8 +32,8 @@ static enum tw_status start_session(struct tw_req *r, const struct tw_caller *wh
 	n.row.project_id = who->key_id[0] ? who->project_id : "";
 	n.row.key_id = who->key_id;
 	n.row.how = how;
-	if (who->ends_ms && who->ends_ms - tw_unix_ms() < n.row.life_ms)
-		n.row.life_ms = who->ends_ms - tw_unix_ms();
+	if (who->ends_ms && who->ends_ms < n.row.expires_ms)
+		n.row.expires_ms = who->ends_ms;
 	st = link_hash ? tw_catalogue_link_use(c, link_hash, &n.row, err)
 	               : tw_catalogue_session_add(c, &n.row, err);
 	if (st == TW_OK)

@@ -63,7 +63,7 @@ void tw_new_session_make(struct tw_req *r, struct tw_new_session *ret)
 	        .project_id = "",
 	        .key_id = "",
 	        .idle_ms = (int64_t)c->session_idle_s * 1000,
-	        .life_ms = (int64_t)c->session_max_s * 1000};
+	        .expires_ms = tw_unix_ms() + (int64_t)c->session_max_s * 1000};
 	if (tw_api_present_session(r, ret->before))
 		ret->row.replaces = ret->before;
 }

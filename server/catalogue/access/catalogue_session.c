@@ -74,7 +74,7 @@ static enum tw_status insert_session(
 	        "INSERT INTO session VALUES(?1,nullif(?2,''),nullif(?3,''),nullif(?4,''),?5,?5,?6,"
 	        "?7)",
 	        "htttiii", s->hash, s->user_id, s->project_id, s->key_id, now, s->idle_ms,
-	        now + s->life_ms);
+	        s->expires_ms);
 
 	if (st == TW_OK && s->how)
 		st = audit_session(db, "session.start", s->hash, s->how, err);

@@ -74,8 +74,8 @@ struct tw_session {
 	const uint8_t *replaces;         /* hash of the session that it replaces, or NULL */
 	const char *user_id;             /* "": an admin of the server, by a link */
 	const char *project_id, *key_id; /* of the key used to sign in, or "" */
-	int64_t idle_ms, life_ms;        /* the session ends after idle_ms without use, and life_ms
-	                                  * after its start */
+	int64_t idle_ms, expires_ms;     /* the session ends after idle_ms without use, and at
+	                                  * expires_ms at the latest */
 	const char *how; /* "password", "link", "key", "oidc": for the audit log; NULL if it only
 	                  * continues after a change that is logged itself */
 };

@@ -14,6 +14,7 @@
 
 #include "server/auth/oidc/oidc_claim.h"
 #include "server/auth/oidc/oidc_fetch.h"
+#include "server/base/clock.h"
 #include "server/catalogue/access/catalogue_identity.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
@@ -221,7 +222,8 @@ static const uint8_t asker[32] = {250};
 /* A session of that account, in which a link is requested. */
 static void ask_as(struct people *p, const char *user_id, int64_t life_ms)
 {
-	const struct tw_session s = {asker, asker, user_id, "", "", 100000, life_ms, "password"};
+	const struct tw_session s = {
+	        asker, asker, user_id, "", "", 100000, tw_unix_ms() + life_ms, "password"};
 
 	assert_int_equal(tw_catalogue_session_add(p->c, &s, NULL), TW_OK);
 }
@@ -231,7 +233,7 @@ static enum tw_identity_end sign_in(
         struct people *p, const struct tw_identity *who, struct tw_caller *ret)
 {
 	uint8_t hash[32] = {p->next_hash++};
-	const struct tw_session s = {hash, NULL, "", "", "", 100000, 100000, "oidc"};
+	const struct tw_session s = {hash, NULL, "", "", "", 100000, tw_unix_ms() + 100000, "oidc"};
 	enum tw_identity_end end;
 	enum tw_status st = tw_catalogue_identity_sign_in(p->c, who, &s, &end, NULL);
 
@@ -333,7 +335,8 @@ static void test_account_disabled(void **state)
 	        .issuer = "https://id", .subject = "1", .name = "x", .user_id = p->ann};
 	struct tw_user_change off = {.sets_disabled = true, .is_disabled = true};
 	const uint8_t hash[32] = {200};
-	const struct tw_session s = {hash, NULL, p->ann, "", "", 100000, 100000, "password"};
+	const struct tw_session s = {
+	        hash, NULL, p->ann, "", "", 100000, tw_unix_ms() + 100000, "password"};
 	struct tw_caller caller;
 	bool has = true;
 

@@ -138,7 +138,8 @@ static const uint8_t cookie[32] = {1}, other_cookie[32] = {2};
 static enum tw_status sign_in(struct people *p, const uint8_t *hash, const uint8_t *replaces,
         int64_t idle_ms, int64_t life_ms)
 {
-	const struct tw_session s = {hash, replaces, p->ann, "", "", idle_ms, life_ms};
+	const struct tw_session s = {
+	        hash, replaces, p->ann, "", "", idle_ms, tw_unix_ms() + life_ms};
 
 	return tw_catalogue_session_add(p->c, &s, NULL);
 }
@@ -265,7 +266,7 @@ static void test_session_of_a_key(void **state)
 	const uint8_t key[32] = {7};
 	struct tw_caller who;
 	char id[TW_ID_BYTES];
-	struct tw_session s = {cookie, NULL, "", p->two, id, 60000, 60000};
+	struct tw_session s = {cookie, NULL, "", p->two, id, 60000, tw_unix_ms() + 60000};
 
 	assert_int_equal(tw_catalogue_key_add(p->c,
 	                         &(struct tw_key_new){.project_id = p->two,
@@ -321,7 +322,7 @@ static void test_passwords(void **state)
 static enum tw_status use_link(struct people *p, uint8_t link, uint8_t session)
 {
 	const uint8_t link_hash[32] = {link}, hash[32] = {session};
-	const struct tw_session s = {hash, NULL, "", "", "", 100000, 100000, "link"};
+	const struct tw_session s = {hash, NULL, "", "", "", 100000, tw_unix_ms() + 100000, "link"};
 	struct tw_caller caller;
 	enum tw_status st = tw_catalogue_link_use(p->c, link_hash, &s, NULL);
 
