@@ -111,7 +111,7 @@ test('an unknown thread is 404, and the message states how to list threads', asy
 			}
 		}
 	}
-	for (const [query, words] of [[{ thread: 'all' }, /one thread: main/], [{ thread: `main,${SYNC}` }, /selects 2 threads/]]) {
+	for (const [query, words] of [[{ thread: 'all' }, /one thread: set thread to main/], [{ thread: `main,${SYNC}` }, /selects 2 threads/]]) {
 		const { status, json } = await s.get(`/api/v1/traces/${id}/slices`, { query });
 		assert.equal(status, 400);
 		assert.match(json.error.message, words);
