@@ -16,7 +16,7 @@ enum { PATH_BYTES = 1500, TEXT_BYTES = 64, STORE_EVERY_MS = 10 * 60 * 1000 };
 
 struct tw_age_clock {
 	pthread_mutex_t lock;
-	char data_dir[PATH_BYTES - 32]; /* "": nothing is stored */
+	char data_dir[PATH_BYTES - 32]; /* "": of due times, not stored */
 	int64_t time_ms, mono_ms;       /* the time, when the monotonic clock was at mono_ms */
 	int64_t ahead_ms;               /* uptime since the clock was found ahead */
 	int64_t stored_ms;              /* monotonic time of the last write */
@@ -36,8 +36,6 @@ static void load(struct tw_age_clock *c)
 	uint64_t time_ms = 0, ahead_ms = 0;
 	struct tw_str line;
 
-	if (!c->data_dir[0])
-		return;
 	path_of(c, path);
 	c->known = tw_file_text(path, text, sizeof text) || errno != ENOENT;
 	line = tw_str_trim(tw_str_of(text));

@@ -6,7 +6,7 @@
  * a day.  The clock for ages does so over restarts, because the wall clock may jump while the
  * server is stopped: data/retention.time stores the time and that uptime.  The clock for due times
  * starts with the process at the wall clock's time, so that a stop of several days delays nothing.
- * Times that a user sees (creations, expiries, days) are the wall clock's.
+ * Creations of traces and rules, expiries of uploads, and days are the wall clock's.
  * Thread: open and close by the owner; the times by any.
  */
 #ifndef TW_AGE_CLOCK_H
@@ -20,8 +20,8 @@
 
 struct tw_age_clock;
 
-/* data_dir "": nothing is stored.  Without a file (first start), the wall clock is trusted.  If the
- * file cannot be read, the time is 1970, so nothing expires for a day of uptime. */
+/* Without a file (first start), the wall clock is trusted.  If the file cannot be read, the time is
+ * 1970, so nothing expires for a day of uptime. */
 enum tw_status tw_age_clock_open(const char *data_dir, int64_t mono_ms, struct tw_age_clock **ret,
         struct tw_err *err) TW_MUST_USE;
 /* Also stores the time.  Accepts NULL; returns NULL. */

@@ -59,9 +59,8 @@ uint64_t tw_resume_trusted_bytes(
 
 	*ret_of_this_boot = true;
 	tw_resume_path(b, id, ".mark", path, sizeof path);
-	if (!tw_file_text(path, line, sizeof line)) { /* it exists before the first byte is
-		                                       * received, except for uploads of older
-		                                       * versions */
+	/* It exists before the first byte is received, except for uploads of older versions. */
+	if (!tw_file_text(path, line, sizeof line)) {
 		*ret_of_this_boot = errno == ENOENT;
 		return *ret_of_this_boot ? size : 0;
 	}
