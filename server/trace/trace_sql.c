@@ -1,5 +1,7 @@
 #include "server/trace/trace_sql_internal.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "server/trace/trace_sql_memory.h"
@@ -224,6 +226,28 @@ static void read_value(sqlite3_stmt *q, int col, struct tw_sql_value *v)
 		v->text.len = (size_t)sqlite3_column_bytes(q, col);
 		break;
 	default:
+		break;
+	}
+}
+
+void tw_sql_json(struct tw_json *j, const struct tw_sql_value *v)
+{
+	char real[32];
+
+	switch (v->type) {
+	case TW_SQL_INT:
+		tw_json_int(j, v->number);
+		break;
+	case TW_SQL_REAL:
+		(void)snprintf(real, sizeof real, "%.15g", v->real);
+		tw_json_raw(j, tw_str_of(isfinite(v->real) ? real : "null"));
+		break;
+	case TW_SQL_TEXT:
+	case TW_SQL_BLOB:
+		tw_json_str(j, v->text);
+		break;
+	case TW_SQL_NULL:
+		tw_json_null(j);
 		break;
 	}
 }

@@ -19,6 +19,7 @@
 
 #include "decoder/symbols/names.h"
 #include "server/base/clock.h"
+#include "server/base/text/json_write.h"
 #include "server/trace/trace_file.h"
 
 struct tw_trace_sql;
@@ -30,6 +31,9 @@ struct tw_sql_value { /* valid during the row's callback */
 	double real;
 	struct tw_str text;
 };
+
+/* 15 digits of a number, as SQLite itself prints; infinity is null. */
+void tw_sql_json(struct tw_json *j, const struct tw_sql_value *v);
 
 /* `file` and everything that `names` (may be NULL) points to must outlive it. */
 enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_names *names,

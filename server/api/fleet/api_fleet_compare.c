@@ -332,10 +332,7 @@ static enum tw_status compare_all(struct tw_comparison *c, struct tw_err *err)
 static void put_number(struct tw_json *j, const char *key, double v)
 {
 	tw_json_key(j, key);
-	if (isfinite(v))
-		tw_json_double(j, v);
-	else
-		tw_json_null(j);
+	tw_json_double(j, v);
 }
 
 static void put_mix(struct tw_fleet_request *q, const struct tw_mix *m)

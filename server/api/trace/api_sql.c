@@ -51,16 +51,8 @@ static enum tw_status json_row(void *arg, const struct tw_sql_value *v, int n)
 	if (has_room(a) != TW_OK)
 		return TW_CONFLICT;
 	tw_json_open(&a->j, '[');
-	for (int i = 0; i < n; i++) {
-		if (v[i].type == TW_SQL_INT)
-			tw_json_int(&a->j, v[i].number);
-		else if (v[i].type == TW_SQL_REAL)
-			tw_json_double(&a->j, v[i].real);
-		else if (v[i].type == TW_SQL_NULL)
-			tw_json_null(&a->j);
-		else
-			tw_json_str(&a->j, v[i].text);
-	}
+	for (int i = 0; i < n; i++)
+		tw_sql_json(&a->j, &v[i]);
 	tw_json_close(&a->j, ']');
 	return tw_buf_status(&a->out);
 }

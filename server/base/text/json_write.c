@@ -1,5 +1,6 @@
 #include "server/base/text/json_write.h"
 
+#include <math.h>
 #include <string.h>
 
 static void put(struct tw_json *j, const char *p, size_t n)
@@ -72,7 +73,10 @@ void tw_json_raw(struct tw_json *j, struct tw_str json)
 void tw_json_double(struct tw_json *j, double v)
 {
 	begin_value(j);
-	(void)tw_buf_printf(j->out, "%.6f", v);
+	if (isfinite(v))
+		(void)tw_buf_printf(j->out, "%.6f", v);
+	else
+		put(j, "null", 4);
 }
 
 /* Number of bytes from p on that need no escape: nearly always all. */
@@ -120,4 +124,11 @@ void tw_json_str(struct tw_json *j, struct tw_str s)
 			put_escaped(j, (unsigned char)s.ptr[at++]);
 	}
 	put(j, "\"", 1);
+}
+
+void tw_json_str_key(struct tw_json *j, struct tw_str key)
+{
+	tw_json_str(j, key);
+	put(j, ":", 1);
+	j->comma = false;
 }

@@ -27,9 +27,11 @@ void tw_json_int(struct tw_json *j, int64_t v);
 void tw_json_bool(struct tw_json *j, bool v);
 void tw_json_null(struct tw_json *j);
 void tw_json_str(struct tw_json *j, struct tw_str s);
+void tw_json_str_key(struct tw_json *j, struct tw_str key); /* any text */
 /* Text that is JSON already. */
 void tw_json_raw(struct tw_json *j, struct tw_str json);
-void tw_json_double(struct tw_json *j, double v); /* finite, six digits after the point */
+/* Six digits after the point; null if v is not finite. */
+void tw_json_double(struct tw_json *j, double v);
 
 static inline void tw_json_key_int(struct tw_json *j, const char *key, int64_t v)
 {

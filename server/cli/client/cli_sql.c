@@ -41,6 +41,13 @@ static enum tw_status put_line(struct printer *p)
 	return ok ? TW_OK : TW_IO;
 }
 
+static void put_text(struct printer *p, struct tw_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		(void)tw_buf_add_u8(
+		        &p->line, (unsigned char)s.ptr[i] < 0x20 ? ' ' : (uint8_t)s.ptr[i]);
+}
+
 static void put_plain(struct printer *p, const struct tw_sql_value *v)
 {
 	if (v->type == TW_SQL_INT)
@@ -48,18 +55,18 @@ static void put_plain(struct printer *p, const struct tw_sql_value *v)
 	else if (v->type == TW_SQL_REAL)
 		(void)tw_buf_printf(&p->line, "%.15g", v->real);
 	else if (v->type == TW_SQL_TEXT || v->type == TW_SQL_BLOB)
-		for (size_t i = 0; i < v->text.len; i++)
-			(void)tw_buf_add_u8(&p->line, (unsigned char)v->text.ptr[i] < 0x20
-			                                      ? ' '
-			                                      : (uint8_t)v->text.ptr[i]);
+		put_text(p, v->text);
 }
 
 static enum tw_status table_head(void *arg, const char *const *names, int n)
 {
 	struct printer *p = arg;
 
-	for (int i = 0; i < n; i++)
-		(void)tw_buf_printf(&p->line, "%s%s", i ? "\t" : "", names[i]);
+	for (int i = 0; i < n; i++) {
+		if (i)
+			(void)tw_buf_add_u8(&p->line, '\t');
+		put_text(p, tw_str_of(names[i]));
+	}
 	(void)tw_buf_add_u8(&p->line, '\n');
 	return put_line(p);
 }
@@ -122,15 +129,8 @@ static enum tw_status json_row(void *arg, const struct tw_sql_value *v, int n)
 	p->first = false;
 	tw_json_open(&j, '{');
 	for (int i = 0; i < n; i++) {
-		tw_json_key(&j, p->names[i]);
-		if (v[i].type == TW_SQL_INT)
-			tw_json_int(&j, v[i].number);
-		else if (v[i].type == TW_SQL_REAL)
-			tw_json_double(&j, v[i].real);
-		else if (v[i].type == TW_SQL_NULL)
-			tw_json_null(&j);
-		else
-			tw_json_str(&j, v[i].text);
+		tw_json_str_key(&j, tw_str_of(p->names[i]));
+		tw_sql_json(&j, &v[i]);
 	}
 	tw_json_close(&j, '}');
 	return put_line(p);

@@ -280,6 +280,9 @@ test('--json is JSON, an object a line', async (t) => {
 	const slice = text.find((fields) => fields[0] === 'slice');
 	assert.deepEqual(events.find((e) => e.event === 'slice'), { event: 'slice', tid: +slice[1], ts_ns: +slice[2], dur_ns: +slice[3], name: slice[4] });
 	assert.deepEqual(JSON.parse((await run(['sql', file('a.bin'), '--json', 'SELECT count(*) AS n FROM slice'])).stdout), [{ n: 27 }]);
+	const unnamed = `'"' || 'a\n',\n9e999`; /* a column without AS has its expression as name */
+	assert.deepEqual(JSON.parse((await run(['sql', file('a.bin'), '--json', `SELECT ${unnamed}`])).stdout), [{ [`'"' || 'a\n'`]: '"a\n', '9e999': null }]);
+	assert.equal((await run(['sql', file('a.bin'), `SELECT ${unnamed}`])).stdout, `'"' || 'a '\t9e999\n"a \tinf\n`);
 
 	const copy = file('copy');
 	assert.ok((await json('backup', ...data, '--to', copy))[0].copied > 0);

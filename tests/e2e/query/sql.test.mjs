@@ -29,6 +29,7 @@ test('a SELECT over a trace', async (t) => {
 		const named = await rows("SELECT name, count(*) FROM slice WHERE name LIKE '%method1' GROUP BY name");
 		assert.deepEqual(named.rows, [['com.example.app.Class0.method1', 50]]);
 		assert.deepEqual((await rows('SELECT NULL, 1.5, x\'41\', \'a"b\'')).rows, [[null, 1.5, 'A', 'a"b']]);
+		assert.deepEqual((await rows('SELECT 9e999, -9e999, 1.0/3e9, 2e18')).rows, [[null, null, 3.33333333333333e-10, 2e18]], 'infinity is not JSON; digits as in CSV');
 		assert.deepEqual((await rows('WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3) SELECT x FROM c')).rows, [[1], [2], [3]]);
 		assert.equal(await refused('SELECT name FROM calls'), 'no such table: calls; the tables are slice, thread, method and call_tree');
 		const some = await rows('SELECT id FROM slice ORDER BY id', { limit: 7 });
