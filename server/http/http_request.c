@@ -486,8 +486,8 @@ enum tw_status tw_req_check_values(const struct tw_req *r, struct tw_err *err)
 		const struct tw_pair *pair = &r->target.pairs[i];
 		const struct tw_param *p = find(r->route, pair->name);
 
-		if (p && !p->repeated && is_repeated(r, i))
-			st = tw_fail(err, TW_BAD_REQUEST, "%s is given more than once", p->name);
+		if (!(p && p->repeated) && is_repeated(r, i)) /* "project" is in no list */
+			st = tw_fail(err, TW_BAD_REQUEST, "%s is given more than once", pair->name);
 		else if (p)
 			st = check_value(p, pair->value, err);
 	}

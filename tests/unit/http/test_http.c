@@ -744,6 +744,7 @@ static void test_parameters(void **state)
 	asked_for(f, "/read?name=x&f=yes", "f must be 0 or 1, not yes");
 	asked_for(f, "/read?name=x&w=blue", "w is red or green, not blue");
 	asked_for(f, "/read?name=x&n=1&n=2", "n is given more than once");
+	asked_for(f, "/read?name=x&project=a&project=b", "project is given more than once");
 	asked_for(f, "/read?name=x&hidden=1",
 	        "unknown parameter hidden; the parameters are: name, n, m, f, w, v, many, last");
 	asked_for(f, "/read?name=x&hidden=1", "\"known\":");
