@@ -77,6 +77,26 @@ test('no findings and no traces are shown differently', async (t) => {
 	await done(page, t);
 });
 
+test('findings are loaded again while traces of the project are not analysed', async (t) => {
+	await ready();
+	const page = await open('/fleet');
+	let waits;
+	await page.route('**/api/v1/fleet/findings?*', async (route) => {
+		const response = await route.fetch();
+		await route.fulfill({ response, json: { ...await response.json(), ...(waits && { pending: 3, examined: 0, rules: [] }) } });
+	});
+	for (const [at, panels] of [['/fleet', ['#topfindings']], ['/fleet/findings', ['#findings', '#finding']]]) {
+		waits = true;
+		await page.goto(`${server.url}${at}?app=found&rule=json`);
+		for (const panel of panels) await page.waitForSelector(`${panel} >> text=No analysed trace matches`);
+		await page.waitForSelector(`${panels[0]} >> text=3 of the project still have to be analysed`);
+		waits = false;
+		for (const panel of panels) await page.locator(`${panel} tr[data-rule=json], ${panel} tr[data-cause]`).first().waitFor();
+		assert.equal(await page.locator('text=still have to be analysed').count(), 0);
+	}
+	await done(page, t);
+});
+
 for (const scheme of ['light', 'dark'])
 	test(`they can be read by all, ${scheme}`, async (t) => {
 		await ready();

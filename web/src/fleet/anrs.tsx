@@ -4,7 +4,7 @@ import { get, may } from '../api/api';
 import { AnrGroup } from './anrgroup';
 import { KINDS, type Group, type Groups } from './anrgroups';
 import { AnrRules } from './anrrules';
-import { FleetFilter, NoRows, Trend, useFleet } from './fleetfilter';
+import { FleetFilter, NoRows, Trend, Ungrouped, useFleet } from './fleetfilter';
 import { count, when } from '../i18n/format';
 import { ended, serverText } from '../i18n/servertext';
 import { Cards } from '../ui/cards';
@@ -36,16 +36,6 @@ function Row({ g, days, picked, pick }: { g: Group; days: number; picked: boolea
 	);
 }
 
-/** Shows the number of reports that are not grouped by the current rules and names. */
-function Waiting({ v, again }: { v: Groups; again: () => void }) {
-	useEffect(() => {
-		if (!v.pending) return undefined;
-		const timer = setTimeout(again, 1000);
-		return () => clearTimeout(timer);
-	}, [v]);
-	return v.pending ? <p class="quiet" role="status">{tr('{pending} {pending2} still being grouped.', { pending: count(v.pending), pending2: v.pending === 1 ? tr('report is') : tr('reports are') })}</p> : null;
-}
-
 function List() {
 	const fleet = useFleet();
 	const kind = KINDS[text('kind')] ? text('kind') : '';
@@ -62,7 +52,7 @@ function List() {
 		</>}>
 			<FleetFilter />
 			{(!v || load.error) && <Pending of={load} what={tr('Loading groups')} />}
-			{v && <Waiting v={v} again={load.again} />}
+			<Ungrouped load={load} />
 			{v && v.groups.length === 0 && v.pending === 0 && <NoRows also={['kind']} unmatched={tr('No ANR matches.')}
 				none={<>{tr('No ANRs in the last {days} days.', { days: fleet.days })}{may.write && <>{' '}{tr('Drop a thread dump anywhere on this page to see its cause.')}</>}</>} />}
 			{v && v.groups.length > 0 && <>

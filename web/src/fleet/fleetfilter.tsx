@@ -1,9 +1,10 @@
 // What of the fleet a page is about: app, version, scenario, class of device and how many days, in the address.
-import { DAY_MS } from '../i18n/format';
+import { count, DAY_MS } from '../i18n/format';
 import type { ComponentChildren } from 'preact';
 import { get } from '../api/api';
 import { CLASSES, classWord } from '../api/classes';
-import { useLoad } from '../ui/parts';
+import { PROCESSING_MS, useLookAgain } from '../ui/again';
+import { useLoad, type Loaded } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 import { newestFirst } from '../api/traces';
@@ -91,4 +92,11 @@ export function NoRows({ unmatched, none, also = [] }: { unmatched: string; none
 	const narrowing = [...KEPT, ...also].filter((k) => k !== 'project' && text(k));
 	if (narrowing.length > 0) return <p class="quiet">{unmatched}{' '}<button class="small" onClick={() => set(Object.fromEntries(narrowing.map((k) => [k, null])), true)}>{tr('Clear the filter')}</button></p>;
 	return <p class="quiet">{none}</p>;
+}
+
+/** Shows the number of ANR reports that are not grouped by the current rules and names, and loads the groups again until none is left. */
+export function Ungrouped({ load }: { load: Loaded<{ pending: number }> }) {
+	const n = load.value?.pending ?? 0;
+	useLookAgain(load, n ? PROCESSING_MS : null);
+	return n ? <p class="quiet" role="status">{tr('{pending} {pending2} still being grouped.', { pending: count(n), pending2: n === 1 ? tr('report is') : tr('reports are') })}</p> : null;
 }

@@ -5,12 +5,14 @@ import { FleetFilter } from './fleetfilter';
 import { byName, methodLink, Narrowed, PickBy, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { count, duration, percent } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
+import { PROCESSING_MS, useLookAgain } from '../ui/again';
 import { Cards } from '../ui/cards';
-import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
+import { MethodName, Panel, Pending, useLoad, type Loaded } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
 const ROWS = 5, CAUSES = 20, GROUPS = 12;
+const ALL = { by: 'all', limit: 1 };
 
 interface Sum { traces: number; found: number; ns: number; max_ns: number }
 interface CauseSum extends Sum { name: string | null; resolved: boolean; build_id: string; exemplar: string | null }
@@ -21,12 +23,11 @@ interface RuleSum extends Sum {
 }
 interface Found extends Head, ByLabel { by: string; examined: number; partial: number; complete: boolean; unreadable: number; pending: number; rules_version: number; rules: RuleSum[] }
 
-/** The trace with its findings open. */
-const findingsLink = (id: string) => link(`/traces/${id}?findings=1`);
 const ink = (r: RuleSum) => (r.severity === 'error' ? 'loss' : r.severity === 'warning' ? 'warnink' : '');
 
-function Worst({ id, what }: { id: string | null | undefined; what: string }) {
-	return id ? <a href={findingsLink(id)} aria-label={what}>{tr('slowest trace')}</a> : <span class="quiet" title={tr('It was deleted')}>{tr('deleted')}</span>;
+/** Links to the findings of a trace. */
+function Example({ id, what, ns }: { id: string | null | undefined; what: string; ns?: number }) {
+	return id ? <a href={link(`/traces/${id}?findings=1`)} aria-label={what}>{ns ? duration(ns) : tr('slowest trace')}</a> : <span class="quiet" title={tr('It was deleted')}>{tr('deleted')}</span>;
 }
 
 function Cause({ c }: { c: CauseSum | undefined }) {
@@ -39,28 +40,34 @@ function Stand({ f }: { f: Found }) {
 	return <p class="quiet">{tr.rich('From {looked} {looked2} that detectors analysed{partial}.{pending}{complete}{unreadable} Deleted traces are not included.', { looked: count(f.examined), looked2: f.examined === 1 ? tr('trace') : tr('traces'), partial: f.partial > 0 && tr(', {partial} of them incompletely', { partial: count(f.partial) }), pending: f.pending > 0 && tr(' {pending} of the project still have to be analysed with the current rules and names.', { pending: count(f.pending) }), complete: !f.complete && tr(' Not all are shown: narrow the filter or the time range.'), unreadable: f.unreadable > 0 && tr(' The findings of {unreadable} cannot be read.', { unreadable: count(f.unreadable) }) })}</p>;
 }
 
-const nothing = (f: Found) => (f.examined === 0 ? f.pending > 0 ? tr('Detectors are still analysing these traces.') : tr('No analysed trace matches.') : tr('Detectors found nothing above their thresholds.'));
+const nothing = (f: Found) => (f.examined === 0 ? tr('No analysed trace matches.') : tr('Detectors found nothing above their thresholds.'));
+
+/** Loads findings, repeatedly while some of the project's traces are not analysed. */
+function useFindings(asked: { by: string; limit: number; rule?: string }): Loaded<Found> {
+	const params = { ...useAsked().params, ...asked };
+	const load = useLoad(JSON.stringify(params), (signal) => get<Found>('/api/v1/fleet/findings', params, signal));
+	useLookAgain(load, load.value?.pending ? PROCESSING_MS : null);
+	return load;
+}
 
 export function FleetFindings() {
-	const fleet = useAsked();
-	const load = useLoad(`findings ${fleet.key}`, (signal) => get<Found>('/api/v1/fleet/findings', { ...fleet.params, by: 'all', limit: 1 }, signal));
+	const load = useFindings(ALL);
 	const f = load.value;
 	return (
 		<Panel title={tr('Findings')} id="topfindings" aside={<a href={withFilter('/fleet/findings')}>{f && f.rules.length > ROWS ? tr('All {rules}', { rules: count(f.rules.length) }) : tr('Findings')}</a>}>
 			<Pending of={load} what={tr('Loading findings')} />
-			{f && !load.error && f.rules.length === 0 && <p class="quiet">{nothing(f)}</p>}
-			{f && !load.error && f.rules.length > 0 && <>
-				<div class="findings"><Cards>
+			{f && !load.error && <div class="findings">
+				{f.rules.length ? <Cards>
 					<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Mean of the traces with this finding')}>{tr('Per trace')}</th><th scope="col">{tr('Mainly by')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 					<tbody>{f.rules.slice(0, ROWS).map((r) => <tr key={r.id} data-rule={r.id}>
 						<td class="anywhere named"><a href={withFilter('/fleet/findings', { rule: r.id })}>{serverText(r.title)}</a></td>
 						<td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>
 						<td class="anywhere wide"><Cause c={r.causes[0]} /></td>
-						<td class="nowrap"><Worst id={r.exemplars[0]?.id} what={tr('slowest trace with {title}', { title: serverText(r.title) })} /></td>
+						<td class="nowrap"><Example id={r.exemplars[0]?.id} what={tr('slowest trace with {title}', { title: serverText(r.title) })} /></td>
 					</tr>)}</tbody>
-				</Cards></div>
+				</Cards> : <p class="quiet">{nothing(f)}</p>}
 				<Stand f={f} />
-			</>}
+			</div>}
 		</Panel>
 	);
 }
@@ -76,7 +83,7 @@ function Rules({ f, chosen }: { f: Found; chosen: string }) {
 				<td class="anywhere wide"><button class="plain linkish" aria-expanded={r.id === chosen} onClick={() => set({ rule: r.id === chosen ? null : r.id }, true)}>{serverText(r.title)}</button></td>
 				<td class="num">{count(r.traces)}</td><td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{count(r.found)}</td>
 				<td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td><td class="num">{duration(r.max_ns)}</td><td class="num">{duration(r.threshold_ns)}</td>
-				<td class="nowrap">{r.exemplars.map((e, i) => <>{i > 0 && ' '}{e.id ? <a href={findingsLink(e.id)} aria-label={tr('Findings of a trace with {ns} of {title}', { ns: duration(e.ns), title: serverText(r.title) })}>{duration(e.ns)}</a> : <span class="quiet">{tr('deleted')}</span>}</>)}</td>
+				<td class="nowrap">{r.exemplars.map((e, i) => <>{i > 0 && ' '}<Example {...e} what={tr('Findings of a trace with {ns} of {title}', { ns: duration(e.ns), title: serverText(r.title) })} /></>)}</td>
 			</tr>)}</tbody>
 		</Cards>
 	);
@@ -90,14 +97,14 @@ function Causes({ r }: { r: RuleSum }) {
 			<tbody>{r.causes.map((c) => <tr key={`${c.name} ${c.build_id}`} data-cause={c.name ?? ''}>
 				<td class="anywhere wide"><Cause c={c} />{!c.resolved && c.name !== null && c.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: c.build_id })}</span>}</td>
 				<td class="num">{count(c.traces)}</td><td class="num">{count(c.found)}</td><td class="num">{duration(c.ns)}</td><td class="num">{duration(c.max_ns)}</td>
-				<td class="nowrap"><Worst id={c.exemplar} what={tr('slowest trace by {name}', { name: c.name ?? tr('no app method') })} /></td>
+				<td class="nowrap"><Example id={c.exemplar} what={tr('slowest trace by {name}', { name: c.name ?? tr('no app method') })} /></td>
 			</tr>)}</tbody>
 		</Cards>
 		<p class="quiet">{tr.rich('The eight methods with the most time in each trace.{causes}', { causes: r.causes_total > r.causes.length && tr(' The first {causes} of {causes_total}.', { causes: count(r.causes.length), causes_total: count(r.causes_total) }) })}</p>
 	</>;
 }
 
-function Groups({ r, by, shown }: { r: RuleSum; by: string; shown: (g: Group) => string }) {
+function Groups({ r, by }: { r: RuleSum; by: string }) {
 	const most = Math.max(1e-9, ...r.groups.map((g) => (g.of_traces ? g.traces / g.of_traces : 0)));
 	const ordered = inOrder(by, r.groups as unknown as Point[]) as unknown as Group[];
 	const rows = (by === 'version' || by === 'day' ? ordered.reverse() : ordered).filter((g) => g.of_traces > 0);
@@ -106,7 +113,7 @@ function Groups({ r, by, shown }: { r: RuleSum; by: string; shown: (g: Group) =>
 			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Affected traces')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col"><span class="hidden">{tr('Share')}</span></th>
 				<th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num">{tr('Per trace')}</th></tr></thead>
 			<tbody>{rows.slice(0, GROUPS).map((g) => <tr key={groupId(g)} data-group={g.key}>
-				<td class="anywhere">{g.key ? g.key : <span class="quiet">{shown(g)}</span>}</td><td class="num">{count(g.traces)}<span class="quiet">{tr(' of {of_traces}', { of_traces: count(g.of_traces) })}</span></td><td class="num">{percent(g.traces / g.of_traces)}</td>
+				<td class="anywhere">{g.key ? g.key : <span class="quiet">{groupName(g)}</span>}</td><td class="num">{count(g.traces)}<span class="quiet">{tr(' of {of_traces}', { of_traces: count(g.of_traces) })}</span></td><td class="num">{percent(g.traces / g.of_traces)}</td>
 				<td class="draw"><svg class="bars" width="120" height="10" aria-hidden="true"><rect y="1" height="8" width={Math.max(1, (120 * g.traces) / g.of_traces / most)} /></svg></td>
 				<td class="num">{duration(g.main_ns)}</td><td class="num">{g.traces ? duration(g.ns / g.traces) : <span class="quiet">–</span>}</td>
 			</tr>)}</tbody>
@@ -116,18 +123,17 @@ function Groups({ r, by, shown }: { r: RuleSum; by: string; shown: (g: Group) =>
 }
 
 function One({ id }: { id: string }) {
-	const fleet = useAsked();
 	const { by, bys } = useBy();
-	const load = useLoad(`finding ${id} ${by} ${fleet.key}`, (signal) => get<Found>('/api/v1/fleet/findings', { ...fleet.params, rule: id, by, limit: CAUSES }, signal));
+	const load = useFindings({ by, limit: CAUSES, rule: id });
 	const f = load.value?.by === by ? load.value : null; // another question's groups have other keys
 	const r = f?.rules.find((x) => x.id === id);
 	return (
 		<Panel title={r?.title ?? tr('One detector')} id="finding" aside={<><PickBy by={by} bys={bys} /><button class="small" onClick={() => set({ rule: null })}>{tr('Close')}</button></>}>
 			<Pending of={f ? load : { ...load, value: null }} what={tr('Loading its causes')} />
 			{f && !load.error && !r && <p class="quiet">{nothing(f)}</p>}
-			{f && r && !load.error && <div class={`findings ${load.busy ? 'stale' : ''}`}>
+			{f && r && !load.error && <div class={`findings ${load.busy && !f.pending ? 'stale' : ''}`}>
 				<p>{serverText(r.message)}</p>
-				<Groups r={r} by={by} shown={groupName} />
+				<Groups r={r} by={by} />
 				<Uncounted n={f.not_counted} />
 				<Causes r={r} />
 			</div>}
@@ -136,16 +142,14 @@ function One({ id }: { id: string }) {
 }
 
 export function FindingsPage() {
-	const fleet = useAsked();
 	const chosen = text('rule');
-	const load = useLoad(`all findings ${fleet.key}`, (signal) => get<Found>('/api/v1/fleet/findings', { ...fleet.params, by: 'all', limit: 1 }, signal));
+	const load = useFindings(ALL);
 	const f = load.value;
 	return <>
 		<div class="row head"><h1>{tr.rich('{link} · Findings', { link: <a href={withFilter('/fleet')}>{tr('Fleet')}</a> })}</h1><FleetFilter /><Narrowed /></div>
 		<Panel title={tr('Findings')} id="findings" aside={<a href={link('/detectors')}>{tr('Detectors')}</a>}>
 			<Pending of={load} what={tr('Loading findings')} />
-			{f && !load.error && f.rules.length === 0 && <p class="quiet">{nothing(f)}</p>}
-			{f && !load.error && <div class="findings">{f.rules.length > 0 && <Rules f={f} chosen={chosen} />}<Stand f={f} /></div>}
+			{f && !load.error && <div class="findings">{f.rules.length ? <Rules f={f} chosen={chosen} /> : <p class="quiet">{nothing(f)}</p>}<Stand f={f} /></div>}
 		</Panel>
 		{chosen && <One key={chosen} id={chosen} />}
 	</>;

@@ -1,15 +1,15 @@
 // The panels of the fleet's overview.
-import { useEffect } from 'preact/hooks';
 import { api, get, may, type Stage } from '../api/api';
 import { manage } from '../api/manage';
 import { KINDS, type Groups } from './anrgroups';
 import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
 import { durationName } from './triage';
 import { byName, Change, methodLink, MissingMappings, NoTraces, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
-import { span, Trend, useDays } from './fleetfilter';
+import { span, Trend, Ungrouped, useDays } from './fleetfilter';
 import { count, duration, percent, signed } from '../i18n/format';
 import { interval } from '../i18n/interval';
 import { serverText } from '../i18n/servertext';
+import { PROCESSING_MS, useLookAgain } from '../ui/again';
 import { Cards } from '../ui/cards';
 import { MethodName, Panel, Pending, useLoad, type Loaded } from '../ui/parts';
 import { totalOf } from '../api/traces';
@@ -17,7 +17,6 @@ import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
 const LATEST = 3, LARGEST = 8, SCENARIOS = 6, ROWS = 5, METHODS = 8;
-const LOOK_MS = 5000; // poll interval of pending traces
 
 /* --- arrived traces --- */
 
@@ -67,11 +66,9 @@ export function Intake() {
 	const load = useLoad(`intake ${key}`, (signal) => intake(params, since, signal));
 	const stages = useLoad(`stages ${JSON.stringify(load.value)}`, manage.stages);
 	const v = load.value;
-	useEffect(() => {
-		if (!v || v.queued + v.decoding === 0) return undefined;
-		const timer = setTimeout(load.again, LOOK_MS);
-		return () => clearTimeout(timer);
-	}, [v]);
+	const waiting = stages.value?.stages.some((x) => x.waiting);
+	useLookAgain(stages, waiting ? PROCESSING_MS : null);
+	useLookAgain(load, waiting || v?.queued || v?.decoding ? PROCESSING_MS : null);
 	const list = (state: string) => link(`/traces?${new URLSearchParams({ ...params, ...(state && { state }) })}`);
 	return (
 		<Panel title={tr('Received traces')} id="intake">
@@ -234,7 +231,7 @@ export function Anrs({ few }: { few: boolean }) {
 					<td class="num">{count(g.count)}</td><td class="num">{g.users ? count(g.users) : <span class="quiet">–</span>}</td><td><Trend trend={g.trend} days={fleet.days} name={g.name || serverText(g.title)} wide={90} /></td>
 				</tr>)}</tbody>
 			</Cards>}
-			{v && v.pending > 0 && <p class="quiet">{tr('{pending} {pending2} still being grouped.', { pending: count(v.pending), pending2: v.pending === 1 ? tr('report is') : tr('reports are') })}</p>}
+			<Ungrouped load={load} />
 		</Panel>
 	);
 }

@@ -1,6 +1,6 @@
 // The issue of a regression or a group of ANRs in the project's tracker: a button that creates it, then its link and state.
-import { useEffect } from 'preact/hooks';
 import { Refusal, get, send } from '../api/api';
+import { SOON_MS, useLookAgain } from '../ui/again';
 import { useChange } from '../ui/change';
 import { Failure, useLoad } from '../ui/parts';
 import { sentence } from '../i18n/format';
@@ -8,7 +8,6 @@ import { tr } from '../i18n/strings/regressions';
 
 interface TicketState { state: string; for: string; key: string; url: string; error: string; assignee: string }
 
-const AGAIN_MS = 2000;
 const WORDS: Record<string, string> = {
 	waiting: tr('being created'), open: tr('open there'), closed: tr('closed there'), reopening: tr('being reopened'), failed: tr('not created'),
 };
@@ -27,12 +26,7 @@ export function Ticket({ path, tracker }: { path: string; tracker: string }) {
 	const load = useLoad(`ticket ${path}`, async () => ({ ticket: await read(path) }));
 	const [error, change] = useChange(load.again);
 	const t = load.value?.ticket;
-	const busy = t?.state === 'waiting' || t?.state === 'reopening';
-	useEffect(() => {
-		if (!busy || load.busy) return;
-		const timer = setTimeout(load.again, AGAIN_MS);
-		return () => clearTimeout(timer);
-	}, [busy, load.busy]);
+	useLookAgain(load, t?.state === 'waiting' || t?.state === 'reopening' ? SOON_MS : null);
 	const create = () => void change(() => send('POST', `${path}/ticket`));
 	if (load.error) return <Failure error={load.error} retry={load.again} />;
 	if (!load.value) return null;

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import type { Loaded } from './parts';
 
 export const SOON_MS = 2000; // while something is on its way
+export const PROCESSING_MS = 5000; // while traces of the project are processed
 export const LATER_MS = 30_000; // while its next try is far off
 
 /** Repeats the request this long after a response; never for null. */
@@ -20,5 +21,5 @@ export function useLookAgain(load: Loaded<unknown>, wait_ms: number | null): voi
 			clearTimeout(timer);
 			document.removeEventListener('visibilitychange', plan);
 		};
-	}, [load.busy, load.value]);
+	}, [load.busy, load.value, wait_ms]);
 }

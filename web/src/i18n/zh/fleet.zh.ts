@@ -71,7 +71,6 @@ const zh = {
 	' {pending} of the project still have to be analysed with the current rules and names.': '本项目还有 {pending} 有待按当前的规则和名称检查。',
 	' Not all are shown: narrow the filter or the time range.': '未全部显示：请缩小筛选范围或时间范围。',
 	' The findings of {unreadable} cannot be read.': '{unreadable} 的检测结果无法读取。',
-	'Detectors are still analysing these traces.': '检测器仍在检查这些 Trace。',
 	'No analysed trace matches.': '检测器检查过的 Trace 中没有符合条件的。',
 	'Detectors found nothing above their thresholds.': '检测器没有发现超过阈值的内容。',
 	'Findings': '检测器的结果',
