@@ -64,6 +64,11 @@ enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
 		        "SELECT 'a row of ' || \"table\" || ' refers to a missing ' || parent"
 		        " FROM pragma_foreign_key_check",
 		        wrong, arg, err);
+	if (st == TW_OK) /* they become file names, also those of an imported catalogue */
+		st = run_check(db,
+		        "SELECT 'a trace has the invalid id ' || trace_id FROM trace WHERE"
+		        " length(trace_id)<>26 OR trace_id GLOB '*[^0-9A-HJKMNP-TV-Z]*' LIMIT 100",
+		        wrong, arg, err);
 	tw_cat_done(c, db);
 	return st;
 }

@@ -123,6 +123,21 @@ describe('a project', { concurrency: 2 }, () => {
 		assert.ok(isWhole(other.data));
 	});
 
+	test('ids that are not ids, and would lead out of the data folder, are refused', async (t) => {
+		const { s, ids } = await filled(t);
+		const file = path.join(folder(t), 'p.tar');
+		const evil = '../../../../tracewell-evil';
+		await s.stop();
+		execFileSync('python3', ['-c', 'import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1])\n' +
+			"for table in ('trace', 'part', 'trace_tag', 'annotation', 'job'): db.execute(f'UPDATE {table} SET trace_id=? WHERE trace_id=?', sys.argv[2:])\ndb.commit()",
+		path.join(s.data, 'catalogue.db'), evil, ids[0]]);
+		send(s.data, file);
+		const other = folder(t);
+		const { code, output } = take(other, file);
+		assert.deepEqual([code, /its catalogue is damaged; nothing was changed/.test(output)], [1, true], output);
+		assert.match(run('check', '--data', s.data).output, new RegExp(`a trace has the invalid id ${evil}`));
+	});
+
 	test('a broken archive changes nothing and is reported', async (t) => {
 		const { s, ids } = await filled(t);
 		const dir = folder(t);

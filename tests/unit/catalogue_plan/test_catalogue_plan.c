@@ -695,7 +695,7 @@ static bool is_within(const char *step)
 }
 
 /* Statements of a start that has found files without a row or settings of small files, of
- * `rebuild`, and of `doctor`, which reads each build. */
+ * `rebuild`, of `check`, and of `doctor`, which reads each build. */
 static bool is_of_start(const char *sql)
 {
 	static const char *const parts[] = {"SELECT (SELECT count(*) FROM trace)+",
@@ -703,7 +703,7 @@ static bool is_of_start(const char *sql)
 	        "(SELECT 1 FROM small_file LIMIT 1)", "SELECT (SELECT count(*) FROM project)+",
 	        "UPDATE build SET traces=(SELECT count(*) FROM trace t WHERE t.project_id=build.",
 	        "UPDATE build SET app=(SELECT app FROM trace t",
-	        "FROM build WHERE map_sha256='' AND retrace_sha256=''"};
+	        "FROM build WHERE map_sha256='' AND retrace_sha256=''", "the invalid id"};
 
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 		if (strstr(sql, parts[i]))
