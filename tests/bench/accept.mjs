@@ -15,6 +15,7 @@ import zlib from 'node:zlib';
 import { sampleTrace } from '../e2e/make.mjs';
 import { startPostgres } from '../e2e/postgres.mjs';
 import { Server, binary } from '../e2e/server.mjs';
+import { cpuOf } from './processes.mjs';
 import { sendTraces } from './senders.mjs';
 
 const UPLOADS = Number(process.argv[2] ?? 2000);
@@ -22,21 +23,8 @@ const ROUNDS = Number(process.argv[3] ?? 1);
 const other = process.argv[4];
 const SENDERS = 32;
 const CALLS = 15; // of three records each
-const TICKS = 100; // a second, of /proc
 const CORES = 2;
 const bodies = Array.from({ length: UPLOADS }, (_, n) => zlib.gzipSync(sampleTrace(CALLS, n + 1)));
-
-/* ms of a process and of its ended children; 0: the process has ended itself. */
-function ticksOf(pid) {
-	try {
-		return fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 15).reduce((sum, n) => sum + (Number(n) * 1000) / TICKS, 0);
-	} catch (e) {
-		if (e.code !== 'ENOENT' && e.code !== 'ESRCH') throw e;
-		return 0;
-	}
-}
-const childrenOf = (pid) => fs.readdirSync(`/proc/${pid}/task`).flatMap((tid) => fs.readFileSync(`/proc/${pid}/task/${tid}/children`, 'utf8').trim().split(' ').filter(Boolean));
-const cpuOf = (pid) => [pid, ...childrenOf(pid)].reduce((sum, of) => sum + ticksOf(of), 0);
 
 async function measure(program) {
 	process.env.TRACEWELL = program;

@@ -32,8 +32,8 @@ async function connect(s) {
 	};
 }
 
-/* Sends each body as a trace of another device, to one server or to several in turn. */
-export async function sendTraces(servers, bodies, senders) {
+/* Sends each body as a trace of another device, numbered from `first`, to one server or to several in turn. */
+export async function sendTraces(servers, bodies, senders, first = 0) {
 	const all = [servers].flat();
 	let next = 0;
 	await Promise.all(
@@ -41,7 +41,7 @@ export async function sendTraces(servers, bodies, senders) {
 			const to = await connect(all[of % all.length]);
 			while (next < bodies.length) {
 				const n = next++;
-				const answer = await to.send(`/api/v1/traces?app=shop&build_id=b&version_name=1&scenario=start&device=d${n}`, bodies[n], { 'Idempotency-Key': `k${n}` });
+				const answer = await to.send(`/api/v1/traces?app=shop&build_id=b&version_name=1&scenario=start&device=d${first + n}`, bodies[n], { 'Idempotency-Key': `k${first + n}` });
 				if (answer.status !== 202) throw new Error(answer.text);
 			}
 			to.close();
