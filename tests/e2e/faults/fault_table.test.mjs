@@ -444,13 +444,16 @@ for (const engine of ['clickhouse', 'embedded'])
 		});
 		await load.more(LEAST, 'uploads');
 		const results = [];
-		for (const row of rowsOf(engine)) {
-			if (row.fault.startsWith('clock') && !FAKETIME) continue;
-			if (row.parts[0] === 'store' && ['killed', 'paused'].includes(row.fault) && !swift) continue;
-			results.push(await run(row, parts, load, pair));
+		try {
+			for (const row of rowsOf(engine)) {
+				if (row.fault.startsWith('clock') && !FAKETIME) continue;
+				if (row.parts[0] === 'store' && ['killed', 'paused'].includes(row.fault) && !swift) continue;
+				results.push(await run(row, parts, load, pair));
+			}
+		} finally {
+			print(t, engine, results);
 		}
 		await load.end();
-		print(t, engine, results);
 		t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.statuses])}`);
 		assert.deepEqual([...load.statuses.keys()].filter((status) => ![0, 200, 201, 202, 204, 409, 423, 429, 502, 503, 504].includes(status)), [], 'answers that make a device give up');
 		await c.verify({ kept: load.kept }, 600);
