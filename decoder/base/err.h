@@ -31,7 +31,7 @@
 	X(LONG_HEADER, "headers_too_large", 431)                                                   \
 	X(CHECKSUM, "checksum_mismatch", 460)                                                      \
 	X(BUG, "internal", 500)                                                                    \
-	X(IO, "storage", 500)                                                                      \
+	X(IO, "storage", 503)                                                                      \
 	X(BUSY, "busy", 503)                                                                       \
 	X(NOMEM, "out_of_memory", 503)                                                             \
 	X(DEADLINE, "deadline", 504)                                                               \

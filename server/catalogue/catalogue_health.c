@@ -19,7 +19,7 @@ enum { HOLD_MS = 10000, STALL_MS = 5000, CHECKPOINT_WAIT_MS = 100 };
 /* Statements can fail for their own reasons, such as TW_CONFLICT.  These are the database's. */
 static bool is_common(enum tw_status st)
 {
-	return st == TW_FULL || st == TW_IO || st == TW_CORRUPT;
+	return st == TW_FULL || st == TW_IO;
 }
 
 void tw_cat_write_ended(

@@ -124,8 +124,7 @@ struct tw_catalogue {
 #define TW_OF_QUEUE(queue, SQL)                                                                    \
 	((queue) == TW_QUEUE_MAPPINGS ? SQL("mapping_job", "job_id") : SQL("job", "trace_id"))
 
-/* The status for the engine's last error: TW_FULL, TW_BUSY, TW_NOMEM, TW_CORRUPT, TW_IO or
- * TW_BUG. */
+/* The status for the engine's last error: TW_FULL, TW_BUSY, TW_NOMEM, TW_IO or TW_BUG. */
 enum tw_status tw_cat_fail(struct tw_db *db, struct tw_err *err);
 
 bool tw_cat_is_sqlite(const struct tw_catalogue *c);

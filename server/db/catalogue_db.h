@@ -56,8 +56,8 @@ struct tw_db_engine {
 	bool (*in_transaction)(const struct tw_db *db);
 	/* The number of rows changed by the last statement. */
 	int64_t (*changed)(const struct tw_db *db);
-	/* TW_FULL, TW_BUSY, TW_NOMEM, TW_CORRUPT, TW_IO or TW_BUG, by the last failure; db NULL:
-	 * out of memory for a connection. */
+	/* TW_FULL, TW_BUSY, TW_NOMEM, TW_IO or TW_BUG, by the last failure; db NULL: out of memory
+	 * for a connection. */
 	enum tw_status (*fail)(struct tw_db *db, struct tw_err *err);
 	/* Whether the last failure says that another transaction changed the same rows first. */
 	bool (*conflicts)(const struct tw_db *db);

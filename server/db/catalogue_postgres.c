@@ -46,9 +46,7 @@ static const struct meaning meanings[] = {
         {"53", TW_BUSY},     /* too many connections */
         {"55P03", TW_BUSY},  /* lock timeout */
         {"57", TW_BUSY},     /* statement timeout; shutting down or starting */
-        {"XX001", TW_CORRUPT},
-        {"XX002", TW_CORRUPT},
-        {"42501", TW_IO}, /* the role lacks a privilege: not the statement's fault */
+        {"42501", TW_IO},    /* the role lacks a privilege: not the statement's fault */
         {"0A", TW_BUG},
         {"22", TW_BUG},
         {"42", TW_BUG},

@@ -506,12 +506,19 @@ enum tw_status tw_req_reply_stream(struct tw_req *r, const char *type, bool comp
 
 /* --- errors --- */
 
-/* Errors of the disk and bugs go to the log; the client gets the request id to look them up. */
+/* Failures of the server's own parts and bugs go to the log; the client gets the request id to look
+ * them up. */
 static const char *public_message(const struct tw_req *r, char *out, size_t cap)
 {
-	if (r->err.code != TW_IO && r->err.code != TW_BUG)
+	if (r->err.code == TW_IO)
+		(void)snprintf(out, cap,
+		        "a disk, database or service that the server uses failed; retry later "
+		        "(request %s in the server log)",
+		        r->id);
+	else if (r->err.code == TW_BUG)
+		(void)snprintf(out, cap, "internal error; see request %s in the server log", r->id);
+	else
 		return r->err.msg;
-	(void)snprintf(out, cap, "internal error; see request %s in the server log", r->id);
 	return out;
 }
 
@@ -519,7 +526,7 @@ void tw_reply_error(struct tw_req *r)
 {
 	static const char last_resort[] = "{\"error\":{\"status\":\"out_of_memory\",\"message\":"
 	                                  "\"out of memory\",\"offset\":null}}";
-	char text[128];
+	char text[160];
 	struct tw_err err;
 	json_t *offset;
 	json_t *json;
@@ -527,7 +534,7 @@ void tw_reply_error(struct tw_req *r)
 	if ((r->refused == TW_BUSY || r->refused == TW_RATE || r->refused == TW_NOMEM) &&
 	        !header_set(r, "Retry-After"))
 		tw_req_set_header(r, "Retry-After", "1");
-	if (r->refused == TW_FULL)
+	if (r->refused == TW_FULL || r->refused == TW_IO) /* until an operator acts */
 		tw_req_set_header(r, "Retry-After", "60");
 	if (r->refused == TW_NO_TOKEN)
 		tw_req_set_header(r, "WWW-Authenticate", "Bearer realm=\"tracewell\"");

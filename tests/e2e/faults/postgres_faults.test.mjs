@@ -9,6 +9,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { startCluster } from '../cluster.mjs';
+import { sampleTrace } from '../make.mjs';
 import { command, postgresIsThere, startPostgres } from '../postgres.mjs';
 import { atEnd, inFull, sleep, until } from '../server.mjs';
 
@@ -87,14 +88,16 @@ test('sessions end, writers conflict, no connection is free: nothing is lost or 
 	}, 'a connection to be had');
 	await well('no connection to be had');
 
-	/* What a role without a privilege gets; the tests' role has all. */
-	db.sql("CREATE OR REPLACE FUNCTION quarrel() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'permission denied' USING ERRCODE='42501'; END $$", 'faulty');
-	assert.ok(!load.reported.has(500), 'before');
-	db.sql('CREATE TRIGGER quarrel BEFORE INSERT ON trace FOR EACH ROW EXECUTE FUNCTION quarrel()', 'faulty');
-	await anyUnready(c);
-	db.sql('DROP TRIGGER quarrel ON trace', 'faulty');
-	await well('a privilege was missing');
-	load.reported.delete(500); // until the operator grants it
+	/* What a role without a privilege gets (the tests' role has all), and what a damaged table and a failed disk give. */
+	for (const state of ['42501', 'XX001', '58030']) {
+		db.sql(`CREATE OR REPLACE FUNCTION quarrel() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'until an operator acts' USING ERRCODE='${state}'; END $$`, 'faulty');
+		db.sql('CREATE TRIGGER quarrel BEFORE INSERT ON trace FOR EACH ROW EXECUTE FUNCTION quarrel()', 'faulty');
+		await anyUnready(c);
+		const { status, json, headers } = await c.servers[0].post('/api/v1/traces', sampleTrace(3));
+		assert.deepEqual([status, json.error.status, headers.get('retry-after')], [503, 'storage', '60'], json.error.message);
+		db.sql('DROP TRIGGER quarrel ON trace', 'faulty');
+		await well(`writes failed with ${state}`);
+	}
 
 	for (const signal of ['SIGINT', 'SIGQUIT']) {
 		await db.stop(signal);

@@ -82,7 +82,8 @@ test('a commit that fails is seen without a probe, and its end too', { skip: (pr
 	void s.ingest;
 	await turns(s, 200);
 	faults.arm(1, ANY, 'EIO');
-	assert.ok((await s.post('/api/v1/traces', sampleTrace(5))).status >= 500);
+	const { status, json, headers } = await s.post('/api/v1/traces', sampleTrace(5));
+	assert.deepEqual([status, json.error.status, headers.get('retry-after')], [503, 'storage', '60'], json.error.message);
 	await turns(s, 503, 'catalogue');
 	faults.disarm();
 	await turns(s, 200, 'catalogue');

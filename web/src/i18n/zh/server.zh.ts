@@ -4,6 +4,7 @@
 export const refusals: Record<string, string> = {
 	// --- any request ---
 	'internal error; see request {1} in the server log': '服务器出错；服务器日志中请求 {1} 下有更多信息',
+	'a disk, database or service that the server uses failed; retry later (request {1} in the server log)': '服务器使用的磁盘、数据库或服务出错，请稍后重试（服务器日志中的请求 {1}）',
 	'no memory{1}': '内存不足',
 	'out of memory{1}': '内存不足',
 	'no such path': '没有这个路径',
