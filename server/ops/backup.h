@@ -49,9 +49,11 @@ enum tw_status tw_backup_run(
 /* --- to a store --- */
 
 /* Names are the same as in the folder, so that a download of the store is a data folder again.
- * The catalogue is uploaded last and replaces the previous one. Existing contents are not sent
- * again; unreferenced ones remain until the store's own rules delete them. Decoded files are
- * omitted if the upload exists: a server decodes them again.  Thread: the caller's. */
+ * The catalogue is uploaded last and replaces the previous one, which is downloaded to verify that
+ * it shares a project (`replace`: not verified); TW_BUSY if another backup replaced it during this
+ * one. Existing contents are not sent again; unreferenced ones remain until the store's own rules
+ * delete them. Decoded files are omitted if the upload exists: a server decodes them again.
+ * Thread: the caller's. */
 /* `to` and `decoded` of `backup` are ignored. */
 enum tw_status tw_backup_s3_run(const struct tw_backup *backup, struct tw_s3 *to,
         struct tw_backup_sums *ret, struct tw_err *err) TW_MUST_USE;

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "server/base/clock.h"
+#include "server/base/file/io.h"
 #include "server/base/file/sha256.h"
 #include "server/base/ulid.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/traces/catalogue_job.h"
@@ -15,10 +17,13 @@
 
 enum { PATH_BYTES = 1500, KEY_BYTES = 128 };
 
+#define CATALOGUE "catalogue.db"
+
 struct run {
 	const struct tw_backup *b;
 	struct tw_s3 *to;
-	struct tw_catalogue *copy; /* opened after it was copied */
+	struct tw_catalogue *copy;  /* opened after it was copied */
+	struct tw_s3_kept replaces; /* the previous backup's catalogue; bytes 0: there is none */
 	struct tw_backup_sums sums;
 };
 
@@ -155,14 +160,67 @@ static enum tw_status put_files(struct run *r, struct tw_err *err)
 	               : st;
 }
 
+/* --- the catalogue --- */
+
+static enum tw_status look_at_previous(struct run *r, struct tw_s3_kept *ret, struct tw_err *err)
+{
+	enum tw_status st = tw_s3_look(r->to, CATALOGUE, ret, err);
+
+	if (st != TW_NOT_FOUND)
+		return st;
+	*ret = (struct tw_s3_kept){0};
+	return TW_OK;
+}
+
+static void unlink_database(const char *path)
+{
+	static const char *const files[] = {"", "-wal", "-shm"};
+	char file[PATH_BYTES + 8];
+
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		(void)snprintf(file, sizeof file, "%s%s", path, files[i]);
+		(void)unlink(file);
+	}
+}
+
+/* Whether the previous backup is one of this server.  `there`: a path for its catalogue. */
+static enum tw_status may_replace(struct run *r, const char *there, struct tw_err *err)
+{
+	const int fd = open(there, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	char sha256[TW_SHA256_HEX];
+	uint64_t bytes = 0;
+	bool strange = false;
+	enum tw_status st = fd < 0 ? tw_file_fail("create", there, err)
+	                           : tw_s3_get(r->to, CATALOGUE, fd, sha256, &bytes, err);
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (st == TW_OK)
+		st = tw_catalogue_is_strange(r->b->catalogue, there, &strange, err);
+	unlink_database(there);
+	return strange ? tw_fail(err, TW_CONFLICT,
+	                         "the backup there shares no project with this server and may be "
+	                         "the only copy of its data: use another prefix, or set --replace")
+	               : st;
+}
+
+/* Without a lock, which not every store has: two backups that end within the same second are not
+ * detected. */
 static enum tw_status put_catalogue(struct run *r, const char *path, struct tw_err *err)
 {
+	struct tw_s3_kept now;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	enum tw_status st;
 
 	if (fd < 0)
 		return tw_fail(err, TW_IO, "the copy of the catalogue is gone");
-	st = upload_verified(r, "catalogue.db", fd, "", err);
+	st = look_at_previous(r, &now, err);
+	if (st == TW_OK &&
+	        (now.bytes != r->replaces.bytes || strcmp(now.sha256, r->replaces.sha256) != 0))
+		st = tw_fail(err, TW_BUSY,
+		        "another backup has replaced " CATALOGUE " during this one: run it again");
+	if (st == TW_OK)
+		st = upload_verified(r, CATALOGUE, fd, "", err);
 	(void)close(fd);
 	return st;
 }
@@ -172,12 +230,15 @@ enum tw_status tw_backup_s3_run(const struct tw_backup *backup, struct tw_s3 *to
 {
 	struct run r = {.b = backup, .to = to};
 	char copy[PATH_BYTES], id[TW_ID_BYTES], name[TW_ID_BYTES + 8];
-	enum tw_status st;
+	enum tw_status st = look_at_previous(&r, &r.replaces, err);
 
 	tw_ulid_new(tw_unix_ms(), id);
 	(void)snprintf(name, sizeof name, ".backup-%s", id); /* a starting server removes it */
 	tw_spool_path(backup->from, name, copy, sizeof copy);
-	st = tw_catalogue_copy(backup->catalogue, copy, err);
+	if (st == TW_OK && r.replaces.bytes && !backup->replace)
+		st = may_replace(&r, copy, err);
+	if (st == TW_OK)
+		st = tw_catalogue_copy(backup->catalogue, copy, err);
 	if (st == TW_OK)
 		st = tw_catalogue_open(copy, &r.copy, err);
 	if (st == TW_OK)
@@ -187,7 +248,7 @@ enum tw_status tw_backup_s3_run(const struct tw_backup *backup, struct tw_s3 *to
 	r.copy = tw_catalogue_close(r.copy); /* closing merges the WAL into the file */
 	if (st == TW_OK)
 		st = put_catalogue(&r, copy, err);
-	(void)unlink(copy);
+	unlink_database(copy);
 	if (st == TW_OK)
 		*ret = r.sums;
 	return st;

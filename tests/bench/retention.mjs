@@ -12,10 +12,10 @@ import os from 'node:os';
 import path from 'node:path';
 import zlib from 'node:zlib';
 
-import { startBucket } from '../e2e/bucket.mjs';
+import { startBucketApart } from '../e2e/bucket.mjs';
 import { sampleTrace } from '../e2e/make.mjs';
 import { startPostgres } from '../e2e/postgres.mjs';
-import { Server, binary, until } from '../e2e/server.mjs';
+import { Server, binary, sleep, until } from '../e2e/server.mjs';
 import { cpuOf } from './processes.mjs';
 import { sendTraces } from './senders.mjs';
 
@@ -60,7 +60,7 @@ async function measure(program) {
 	const t = { after: (end) => ends.unshift(end) };
 	const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-retention-'));
 	const db = await startPostgres(t, { more: ['fsync=on', 'autovacuum=off', 'max_wal_size=4GB', 'shared_buffers=512MB'].flatMap((setting) => ['-c', setting]) });
-	const bucket = await startBucket(t);
+	const bucket = await startBucketApart(t);
 	const secret = path.join(home, 'secret.key');
 	fs.writeFileSync(secret, 'ab'.repeat(32), { mode: 0o600 });
 	const s = new Server(path.join(home, 'data'), [...bucket.args('--secret-key-file', secret), '--several-servers', '--retention-every', '1', '--device-requests', '0', '--catalog', db.url('one')], bucket.env);
@@ -72,13 +72,12 @@ async function measure(program) {
 	await until(() => (count('state=2 AND rollup_state<>0') === FIRST ? true : undefined), 'counted', 300);
 	copy(db);
 	console.log(`${path.relative('.', program)}: ${TRACES} traces; an upload alone: ${await uploadTimes(s, 1000)}`);
-	const left = TRACES - DELETED;
 	const sum = () => ({ server: cpuOf(s.child.pid), postgres: cpuOf(db.child.pid), at: performance.now(), wal: Number(db.sql('SELECT wal_bytes FROM pg_stat_wal')), transactions: Number(db.sql('SELECT txid_snapshot_xmax(txid_current_snapshot())')) });
 	db.sql('CHECKPOINT');
 	const before = sum();
 	await s.ask('PUT', '/api/v1/retention', { key: s.admin, body: JSON.stringify({ max_age_days: KEPT_DAYS }) });
 	const during = await uploadTimes(s, 5000);
-	await until(() => (count("trace_id LIKE '00%'") <= left ? true : undefined), 'deleted', 3600);
+	await until(async () => (await s.metric('tracewell_expired_total', { what: 'trace' })) >= DELETED || void (await sleep(500)), 'deleted', 3600);
 	const after = sum();
 	const per = (n) => (n / DELETED).toFixed(3);
 	console.log(`  ${DELETED} deleted in ${((after.at - before.at) / 1000).toFixed(0)} s; per deleted trace: server ${per(after.server - before.server)} ms, PostgreSQL ${per(after.postgres - before.postgres)} ms of processor time, ${per((after.wal - before.wal) / 1024)} KB of log, ${per(after.transactions - before.transactions)} transactions (with ${UPLOADS} uploads)`);

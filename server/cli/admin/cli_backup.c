@@ -110,11 +110,12 @@ static enum tw_status run(const char *data, const char *to, struct tw_backup bac
 }
 
 /* Secrets come from the environment: arguments show in the list of processes. */
-static enum tw_status run_s3(const char *data, const char *to, const char *endpoint,
+static enum tw_status run_s3(const char *data, const char *to, const char *endpoint, bool replace,
         struct tw_backup_sums *ret, struct tw_err *err)
 {
 	struct tw_progress bar = tw_progress_of("backup: uploads");
-	struct tw_backup backup = {.left_out = print_skipped, .step = step, .arg = &bar};
+	struct tw_backup backup = {
+	        .replace = replace, .left_out = print_skipped, .step = step, .arg = &bar};
 	struct tw_s3 *s3 = NULL;
 	enum tw_status st;
 
@@ -165,7 +166,7 @@ int tw_cli_backup(int argc, char **argv)
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
 	if (strncmp(to, "s3://", 5) == 0)
-		st = run_s3(data, to, endpoint, &sums, &err);
+		st = run_s3(data, to, endpoint, replace, &sums, &err);
 	else
 		st = run(data, to,
 		        (struct tw_backup){.decoded = !without_decoded, .replace = replace}, &sums,

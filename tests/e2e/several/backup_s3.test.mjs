@@ -14,14 +14,15 @@ import { binary, startServer, until } from '../server.mjs';
 async function startStore(t) {
 	const bucket = await startBucket(t, 'backups');
 	return {
-		async backup(data, more = {}, to = 's3://backups/nightly') {
-			const child = spawn(binary(), ['backup', '--data', data, '--to', to, '--s3-endpoint', `${bucket.url}/`],
+		async backup(data, more = {}, to = 's3://backups/nightly', args = []) {
+			const child = spawn(binary(), ['backup', '--data', data, '--to', to, '--s3-endpoint', `${bucket.url}/`, ...args],
 				{ stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...bucket.env, ...more } });
 			let output = '';
 			for (const out of [child.stdout, child.stderr]) out.setEncoding('utf8').on('data', (text) => (output += text));
 			return new Promise((done) => child.once('close', (code) => done({ code, output })));
 		},
 		fetch: (name) => bucket.fetch(name, 'nightly'),
+		bucket,
 	};
 }
 
@@ -69,6 +70,44 @@ async function until200(s, target, key) {
 		return r.status === 200 ? r : undefined;
 	}, `${target}: no 200`);
 }
+
+const tracesIn = (data) => Number(spawnSync('sqlite3', [`${data}/catalogue.db`, 'SELECT count(*) FROM trace'], { encoding: 'utf8' }).stdout);
+
+test('of two backups at once the one that began with fewer uploads does not replace the other', async (t) => {
+	const store = await startStore(t);
+	const s = await startServer(t);
+	await upload(s, 1);
+	let goOn, begun;
+	const goesOn = new Promise((done) => (goOn = done)), hasBegun = new Promise((done) => (begun = done));
+	store.bucket.fault = (q) => (q.method === 'PUT' && q.url.includes('/blobs/') ? (begun(), goesOn) : undefined); // its catalogue is copied
+	const first = store.backup(s.data);
+	await hasBegun;
+	store.bucket.fault = () => undefined;
+	await upload(s, 2);
+	const second = await store.backup(s.data);
+	assert.equal(second.code, 0, second.output);
+	goOn();
+	const { code, output } = await first;
+	assert.equal(code, 1, output);
+	assert.match(output, /another backup has replaced catalogue\.db during this one: run it again/);
+	assert.equal(tracesIn(store.fetch('newest')), 2);
+	assert.equal((await store.backup(s.data)).code, 0);
+});
+
+test('a prefix with the backup of another server is refused', async (t) => {
+	const store = await startStore(t);
+	const [s, other] = [await startServer(t), await startServer(t)];
+	for (let i = 0; i < 3; i++) await upload(s, i);
+	await upload(other, 9);
+	assert.equal((await store.backup(s.data)).code, 0);
+	const { code, output } = await store.backup(other.data);
+	assert.equal(code, 1, output);
+	assert.match(output, /shares no project with this server .*: use another prefix, or set --replace/);
+	assert.equal(tracesIn(store.fetch('own')), 3);
+	assert.equal((await store.backup(other.data, {}, undefined, ['--replace'])).code, 0);
+	assert.equal(tracesIn(store.fetch('replaced')), 1);
+	for (const each of [s, other]) assert.deepEqual(each.spool(), []);
+});
 
 test('unsupported cases are reported', async (t) => {
 	const store = await startStore(t);
