@@ -1,5 +1,5 @@
 /* catalogue.c - opening, connections and transactions. */
-#include "server/base/order.h"
+#include "decoder/base/order.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/small_file.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/base/order.h"
+#include "decoder/base/order.h"
 #include "server/fleet/fleet_search.h"
 
 enum { ARENA_BYTES = 256 << 20 };

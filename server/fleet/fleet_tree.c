@@ -1,5 +1,5 @@
 #include "server/fleet/fleet_tree.h"
-#include "server/base/order.h"
+#include "decoder/base/order.h"
 #include "server/stats/rollup_tree.h"
 
 #include <stdlib.h>

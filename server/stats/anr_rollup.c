@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "decoder/base/sum.h"
-#include "server/base/order.h"
 
 enum { SLOTS_FIRST = 8, LISTED_FIRST = 64, NUMBERS = 10 };
 

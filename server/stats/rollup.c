@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "decoder/base/sum.h"
-#include "server/base/order.h"
 
 const char *const tw_rollup_metric_names[TW_ROLLUP_METRICS + 1] = {
         "wall", "self", "cpu", "waiting", "calls", "call", NULL};

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "server/base/order.h"
+#include "decoder/base/order.h"
 #include "server/stats/rollup_tree.h"
 
 enum { LEVEL_MAX = 63, LEVELS = 64 };

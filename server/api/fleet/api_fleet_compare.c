@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/api/api.h"
-#include "server/base/order.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 
 enum { LIMIT_MAX = 1000, SCENARIOS_MAX = 50 };

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
-#include "server/base/order.h"
 #include "server/base/text/match.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
 

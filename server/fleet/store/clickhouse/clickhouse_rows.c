@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/base/order.h"
+#include "decoder/base/order.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/fleet/found.h"
 #include "server/fleet/store/clickhouse/clickhouse_int.h"
