@@ -12,8 +12,9 @@
  */
 #include "decoder/trace/builder_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "decoder/base/order.h"
 
 #define FARTHEST_NS ((int64_t)24 * 3600 * 1000000000)
 
@@ -323,17 +324,8 @@ struct same { /* tracks sorted so that those of one thread are adjacent */
 	uint32_t pid, at;
 };
 
-static int by_thread(const void *pa, const void *pb)
-{
-	const struct same *a = pa;
-	const struct same *b = pb;
-
-	if (a->tid != b->tid)
-		return a->tid < b->tid ? -1 : 1;
-	if (a->pid != b->pid)
-		return a->pid > b->pid ? -1 : 1; /* an unknown process last */
-	return a->at < b->at ? -1 : 1;
-}
+/* An unknown process last. */
+TW_ORDER_BY(by_thread, struct same, TW_RISING(tid), TW_FALLING(pid), TW_RISING(at))
 
 static bool one_thread(const struct track *a, const struct track *b)
 {
@@ -376,7 +368,7 @@ enum tw_status tw_builder_join_tracks(struct tw_builder *b)
 		return TW_NOMEM;
 	for (uint32_t i = 0; i < b->n_tracks; i++)
 		list[i] = (struct same){b->tracks[i].tid, b->tracks[i].pid, i};
-	qsort(list, b->n_tracks, sizeof *list, by_thread);
+	TW_SORT(list, b->n_tracks, by_thread);
 	st = join_same(b, list);
 	tw_mem_free(list);
 	return st;

@@ -6,10 +6,10 @@
  */
 #include "decoder/trace/builder_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/hash.h"
+#include "decoder/base/order.h"
 
 enum { FIRST_TEXTS = 256, MAX_DOCUMENTS = 1024, DETAIL_MAX_BYTES = 64 << 10 };
 
@@ -172,20 +172,11 @@ enum tw_status tw_builder_document(
 	return TW_OK;
 }
 
-static int by_time(const void *pa, const void *pb)
-{
-	const struct note *a = pa;
-	const struct note *b = pb;
-
-	if (a->ts_ns != b->ts_ns)
-		return a->ts_ns < b->ts_ns ? -1 : 1;
-	return a->seq < b->seq ? -1 : a->seq > b->seq;
-}
+TW_ORDER_BY(by_time, struct note, TW_RISING(ts_ns), TW_RISING(seq))
 
 void tw_builder_sort_notes(struct tw_builder *b)
 {
-	if (b->n_notes)
-		qsort(b->notes, b->n_notes, sizeof *b->notes, by_time);
+	TW_SORT(b->notes, b->n_notes, by_time);
 }
 
 void tw_builder_notes_span(const struct tw_builder *b, int64_t *start_ns, int64_t *end_ns)
@@ -254,8 +245,7 @@ void tw_builder_clip_states(struct tw_builder *b, int64_t start_ns, int64_t end_
 		b->notes[n++] = *note;
 	}
 	b->n_notes = n;
-	if (early)
-		qsort(b->notes, early, sizeof *b->notes, by_time);
+	TW_SORT(b->notes, early, by_time);
 }
 
 /* --- states by thread --- */

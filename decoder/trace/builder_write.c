@@ -10,9 +10,9 @@
  */
 #include "decoder/trace/builder_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "decoder/base/sum.h"
 
 enum { AT_ONCE = 256 };
@@ -54,17 +54,7 @@ struct rank {
 	uint32_t main, at;
 };
 
-static int main_then_larger(const void *pa, const void *pb)
-{
-	const struct rank *a = pa;
-	const struct rank *b = pb;
-
-	if (a->main != b->main)
-		return a->main ? -1 : 1;
-	if (a->n != b->n)
-		return a->n > b->n ? -1 : 1;
-	return a->at < b->at ? -1 : 1;
-}
+TW_ORDER_BY(main_then_larger, struct rank, TW_FALLING(main), TW_FALLING(n), TW_RISING(at))
 
 static bool order_tracks(struct writer *w)
 {
@@ -79,7 +69,7 @@ static bool order_tracks(struct writer *w)
 			r[w->n_order++] = (struct rank){t->n, comes_first(w->b, t), i};
 	}
 	if (r && w->order) {
-		qsort(r, w->n_order, sizeof *r, main_then_larger);
+		TW_SORT(r, w->n_order, main_then_larger);
 		for (uint32_t i = 0; i < w->n_order; i++)
 			w->order[i] = r[i].at;
 	}
@@ -98,15 +88,7 @@ static struct tw_str name_of(const struct tw_builder *b, const struct track *t)
 
 /* --- methods --- */
 
-static int falling_count(const void *pa, const void *pb)
-{
-	const struct rank *a = pa;
-	const struct rank *b = pb;
-
-	if (a->n != b->n)
-		return a->n > b->n ? -1 : 1;
-	return a->at < b->at ? -1 : 1;
-}
+TW_ORDER_BY(falling_count, struct rank, TW_FALLING(n), TW_RISING(at))
 
 static bool number_methods(struct writer *w)
 {
@@ -122,7 +104,7 @@ static bool number_methods(struct writer *w)
 	}
 	for (uint32_t i = 0; i < b->n_symbols; i++)
 		r[i] = (struct rank){b->symbols[i].count, 0, i};
-	qsort(r, b->n_symbols, sizeof *r, falling_count);
+	TW_SORT(r, b->n_symbols, falling_count);
 	for (uint32_t i = 0; i < b->n_symbols; i++) {
 		struct symbol *s = &b->symbols[r[i].at];
 

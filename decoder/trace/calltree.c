@@ -9,9 +9,9 @@
  */
 #include "decoder/trace/calltree.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "decoder/base/sum.h"
 
 #define NODE_MAX (UINT32_MAX >> 1)
@@ -470,15 +470,7 @@ struct kids {
 	} * list;
 };
 
-static int by_falling_total(const void *pa, const void *pb)
-{
-	const struct kid *a = pa;
-	const struct kid *b = pb;
-
-	if (a->total_ns != b->total_ns)
-		return a->total_ns < b->total_ns ? 1 : -1;
-	return a->method < b->method ? -1 : a->method > b->method;
-}
+TW_ORDER_BY(by_falling_total, struct kid, TW_FALLING(total_ns), TW_RISING(method))
 
 static struct kid kid_of(const struct tw_tree_builder *b, uint32_t node)
 {
@@ -489,7 +481,7 @@ static struct kid kid_of(const struct tw_tree_builder *b, uint32_t node)
 static void sort_kids(struct kid *k, uint32_t n)
 {
 	if (n > 16) {
-		qsort(k, n, sizeof *k, by_falling_total);
+		TW_SORT(k, n, by_falling_total);
 		return;
 	}
 	for (uint32_t i = 1; i < n; i++) {

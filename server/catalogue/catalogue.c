@@ -268,7 +268,7 @@ enum tw_status tw_cat_unused_blobs(struct tw_db *db, const char *const *sha256, 
 		return tw_oom(err);
 	if (n)
 		memcpy(all, sha256, n * sizeof *all);
-	qsort(all, n, sizeof *all, tw_by_text);
+	TW_SORT(all, n, tw_by_text);
 	for (size_t i = 0; i < n; i++) {
 		bool used = false;
 		enum tw_status st = TW_OK;

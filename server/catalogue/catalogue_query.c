@@ -3,10 +3,10 @@
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/buf.h"
+#include "decoder/base/order.h"
 #include "server/base/age_clock.h"
 #include "server/base/clock.h"
 #include "server/catalogue/catalogue_internal.h"
@@ -480,14 +480,7 @@ enum tw_status tw_cat_write(struct tw_db *db, const struct tw_cat_written *what,
 	return run_to_end(&q, err);
 }
 
-static int by_number(const void *pa, const void *pb)
-{
-	const struct tw_cat_number *a = pa, *b = pb;
-
-	if (a->number != b->number)
-		return a->number < b->number ? -1 : 1;
-	return a->at < b->at ? -1 : a->at > b->at;
-}
+TW_ORDER_BY(by_number, struct tw_cat_number, TW_RISING(number), TW_RISING(at))
 
 enum { NUMBER_CHARS = 21 }; /* with a comma */
 
@@ -510,7 +503,7 @@ enum tw_status tw_cat_numbers(const struct tw_db *db, const int64_t *numbers, si
 	}
 	list[len++] = brackets[1];
 	list[len] = '\0';
-	qsort(ret->sorted, n, sizeof *ret->sorted, by_number);
+	TW_SORT(ret->sorted, n, by_number);
 	return TW_OK;
 }
 

@@ -9,10 +9,10 @@
 #include <libelf.h>
 #include <libiberty/demangle.h>
 #include <setjmp.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/list.h"
+#include "decoder/base/order.h"
 #include "decoder/symbols/native_image.h"
 
 enum { MAX_FUNCTIONS = 4 << 20, MAX_SEGMENTS = 64, MAX_NAME = 4096 };
@@ -221,19 +221,8 @@ static void read_soname(Elf *elf, struct tw_native_stats *stats)
 /* --- the image --- */
 
 /* Of several functions at an address, the largest, and rather one that other files see. */
-static int by_start(const void *pa, const void *pb)
-{
-	const struct function *a = pa;
-	const struct function *b = pb;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	if (a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
-	if (a->is_local != b->is_local)
-		return a->is_local ? 1 : -1;
-	return strcmp(a->name, b->name);
-}
+TW_ORDER_BY(by_start, struct function, TW_RISING(start), TW_FALLING(bytes), TW_RISING(is_local),
+        TW_RISING(name))
 
 struct demangling {
 	jmp_buf end;
@@ -296,7 +285,7 @@ static uint32_t put_functions(struct tw_native_writer *w)
 	struct function *list = w->functions.items;
 	uint32_t n = 0;
 
-	qsort(list, w->functions.n, sizeof *list, by_start);
+	TW_SORT(list, w->functions.n, by_start);
 	for (uint32_t i = 0; i < w->functions.n; i++)
 		if (n == 0 || list[i].start != list[n - 1].start)
 			list[n++] = list[i];

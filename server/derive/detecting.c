@@ -4,9 +4,8 @@
  */
 #include "server/derive/detecting.h"
 
-#include <stdlib.h>
-
 #include "decoder/base/hash.h"
+#include "decoder/base/order.h"
 
 /* --- names of a trace --- */
 
@@ -82,16 +81,7 @@ static void classify_methods(struct tw_detecting *d)
 
 /* --- findings --- */
 
-static int by_begin(const void *pa, const void *pb)
-{
-	const struct tw_finding *a = pa, *b = pb;
-
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	if (a->wall_ns != b->wall_ns)
-		return a->wall_ns > b->wall_ns ? -1 : 1;
-	return a->rule < b->rule ? -1 : a->rule > b->rule;
-}
+TW_ORDER_BY(by_begin, struct tw_finding, TW_RISING(start_ns), TW_FALLING(wall_ns), TW_RISING(rule))
 
 static enum tw_status collect_findings(struct tw_detecting *d, struct tw_err *err)
 {
@@ -105,8 +95,7 @@ static enum tw_status collect_findings(struct tw_detecting *d, struct tw_err *er
 	for (size_t i = 0; i < d->rules->n; i++)
 		for (uint32_t k = 0; k < d->found.sums[i].n_kept; k++)
 			d->list[d->n++] = d->found.sums[i].kept[k];
-	if (d->n)
-		qsort(d->list, d->n, sizeof *d->list, by_begin);
+	TW_SORT(d->list, d->n, by_begin);
 	return TW_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "decoder/base/sum.h"
 #include "server/base/clock.h"
 #include "server/catalogue/access/catalogue_project.h"
@@ -106,23 +107,9 @@ static bool is_late(void *arg)
 	return tw_monotonic_ms() >= l->until_ms;
 }
 
-static int by_caller(const void *pa, const void *pb)
-{
-	const struct tw_finding *a = pa, *b = pb;
+TW_ORDER_BY(by_caller, struct tw_finding, TW_RISING(rule), TW_RISING(caller))
 
-	if (a->rule != b->rule)
-		return a->rule < b->rule ? -1 : 1;
-	return a->caller < b->caller ? -1 : a->caller > b->caller;
-}
-
-static int by_time(const void *pa, const void *pb)
-{
-	const struct tw_found_caller *a = pa, *b = pb;
-
-	if (a->ns != b->ns)
-		return a->ns < b->ns ? 1 : -1;
-	return a->method < b->method ? -1 : a->method > b->method;
-}
+TW_ORDER_BY(by_time, struct tw_found_caller, TW_FALLING(ns), TW_RISING(method))
 
 /* The id of a method by its index; queues its name to be written. */
 static bool number_of(struct inspection *l, uint32_t method, uint64_t *ret)
@@ -163,8 +150,7 @@ static bool take_callers(
 		if (list[i].wall_ns > all[n_all - 1].max_ns)
 			all[n_all - 1].max_ns = list[i].wall_ns;
 	}
-	if (n_all)
-		qsort(all, n_all, sizeof *all, by_time);
+	TW_SORT(all, n_all, by_time);
 	r->n = n_all < TW_FOUND_CALLERS ? n_all : TW_FOUND_CALLERS;
 	for (uint32_t k = 0; k < r->n; k++) {
 		r->callers[k] = all[k];
@@ -201,8 +187,7 @@ static bool take_rules(struct inspection *l)
 	l->found.frozen_frames = d->frames.frozen;
 	l->found.initial_ns = d->start.initial_ns;
 	l->found.full_ns = d->start.full_ns;
-	if (d->n)
-		qsort(d->list, d->n, sizeof *d->list, by_caller);
+	TW_SORT(d->list, d->n, by_caller);
 	for (uint32_t i = 0; i < d->rules->n; i++) {
 		const struct tw_detect_sum *sum = &d->found.sums[i];
 		struct tw_found_rule *r = &l->found.rules[l->found.n];

@@ -4,9 +4,9 @@
  * The walk stops when a piece is complete and continues from there on the next call, so a format
  * never blocks, and a client that disconnects causes no more work.
  */
-#include <stdlib.h>
 
 #include "decoder/base/hash.h"
+#include "decoder/base/order.h"
 #include "server/export/export_format.h"
 
 enum { NOTES_AT_ONCE = 4096 };
@@ -372,15 +372,7 @@ struct ranked {
 	uint32_t method;
 };
 
-static int by_self(const void *a, const void *b)
-{
-	const struct ranked *ra = a;
-	const struct ranked *rb = b;
-
-	if (ra->self_ns != rb->self_ns)
-		return ra->self_ns < rb->self_ns ? 1 : -1;
-	return ra->method < rb->method ? -1 : ra->method > rb->method;
-}
+TW_ORDER_BY(by_self, struct ranked, TW_FALLING(self_ns), TW_RISING(method))
 
 static enum tw_status rank(struct tw_export *x, struct tw_err *err)
 {
@@ -392,8 +384,7 @@ static enum tw_status rank(struct tw_export *x, struct tw_err *err)
 	for (uint32_t i = 0; x->totals.rows && i < x->n_methods; i++)
 		if (x->totals.rows[i].count)
 			list[n++] = (struct ranked){x->totals.rows[i].self_ns, i};
-	if (n)
-		qsort(list, n, sizeof *list, by_self);
+	TW_SORT(list, n, by_self);
 	for (uint32_t i = 0; i < n; i++)
 		(void)tw_export_number(x, list[i].method);
 	tw_mem_free(list);

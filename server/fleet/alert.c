@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/catalogue/notify/catalogue_alert.h"
 #include "server/fleet/found.h"
 #include "server/fleet/store/fleet_store.h"
@@ -48,26 +49,11 @@ static bool has_enough(const struct evaluation *l, uint64_t traces, bool is_over
 
 /* --- groups --- */
 
-static int by_version(const void *pa, const void *pb)
-{
-	const struct tw_rollup_cell *a = *(const struct tw_rollup_cell *const *)pa;
-	const struct tw_rollup_cell *b = *(const struct tw_rollup_cell *const *)pb;
-	const int c = strcmp(a->dims.app, b->dims.app);
+TW_ORDER_BY(by_version, struct tw_rollup_cell *, TW_ORDER((*a)->dims.app, (*b)->dims.app),
+        TW_ORDER((*a)->dims.version_name, (*b)->dims.version_name))
 
-	return c ? c : strcmp(a->dims.version_name, b->dims.version_name);
-}
-
-static int over_first(const void *pa, const void *pb)
-{
-	const struct group *a = pa;
-	const struct group *b = pb;
-
-	if (a->is_over != b->is_over)
-		return a->is_over ? -1 : 1;
-	if (a->traces != b->traces)
-		return a->traces < b->traces ? 1 : -1;
-	return by_version(&a->cells[0], &b->cells[0]);
-}
+TW_ORDER_BY(over_first, struct group, TW_FALLING(is_over), TW_FALLING(traces),
+        by_version(&a->cells[0], &b->cells[0]))
 
 static enum tw_status make_groups(struct evaluation *l, const struct tw_rollup_cell *cells,
         size_t n, struct group **ret, size_t *ret_n, struct tw_err *err)
@@ -91,8 +77,7 @@ static enum tw_status make_groups(struct evaluation *l, const struct tw_rollup_c
 		groups[n_groups - 1].n++;
 		groups[n_groups - 1].traces += sorted[i]->traces;
 	}
-	if (n_groups)
-		qsort(groups, n_groups, sizeof *groups, over_first);
+	TW_SORT(groups, n_groups, over_first);
 	while (n_over < n_groups && groups[n_over].is_over)
 		n_over++;
 	*ret = groups;

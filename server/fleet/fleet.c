@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "decoder/base/order.h"
+
 const unsigned tw_fleet_percents[TW_FLEET_QUANTILES] = {50, 75, 95, 99};
 const char *const tw_fleet_by_names[TW_FLEET_BYS + 1] = {
         "all", "day", "version", "build", "scenario", "class", "os", "app", "label", NULL};
@@ -65,14 +67,7 @@ static const char *key_of(const struct tw_rollup_cell *c, enum tw_fleet_by by, s
 	return by == TW_FLEET_DAY ? day_text(d->day, a) : keys[by];
 }
 
-static int compare_groups(const void *pa, const void *pb)
-{
-	const struct keyed *a = pa;
-	const struct keyed *b = pb;
-	int c = strcmp(a->scenario, b->scenario);
-
-	return c ? c : strcmp(a->key, b->key);
-}
+TW_ORDER_BY(compare_groups, struct keyed, TW_RISING(scenario), TW_RISING(key))
 
 enum tw_status tw_fleet_groups(const struct tw_rollup_cell *cells, size_t n, enum tw_fleet_by by,
         bool scenarios, struct tw_arena *a, struct tw_fleet_group **ret, size_t *ret_n,
@@ -92,8 +87,7 @@ enum tw_status tw_fleet_groups(const struct tw_rollup_cell *cells, size_t n, enu
 		if (!keyed[i].key)
 			return tw_rollup_fail_too_large(err);
 	}
-	if (n)
-		qsort(keyed, n, sizeof *keyed, compare_groups);
+	TW_SORT(keyed, n, compare_groups);
 	for (size_t i = 0; i < n; i++) {
 		sorted[i] = keyed[i].cell;
 		if (i == 0 || compare_groups(&keyed[i - 1], &keyed[i]) != 0)
@@ -171,20 +165,8 @@ struct named { /* a method and its name */
 };
 
 /* Methods without a name are distinguished by id. */
-static int compare_named(const void *pa, const void *pb)
-{
-	const struct tw_rollup_naming *a = ((const struct named *)pa)->naming;
-	const struct tw_rollup_naming *b = ((const struct named *)pb)->naming;
-	int c = strcmp(a->name, b->name);
-
-	if (c == 0)
-		c = strcmp(a->descriptor, b->descriptor);
-	if (c == 0 && a->named != b->named)
-		c = a->named ? -1 : 1;
-	if (c == 0 && !a->named)
-		c = a->id < b->id ? -1 : a->id > b->id;
-	return c;
-}
+TW_ORDER_BY(compare_named, struct named, TW_RISING(naming->name), TW_RISING(naming->descriptor),
+        TW_FALLING(naming->named), a->naming->named ? 0 : TW_RISING(naming->id))
 
 enum tw_status tw_fleet_methods(const struct tw_rollup *r, const struct tw_rollup_naming *names,
         struct tw_arena *a, struct tw_fleet_method **ret, size_t *ret_n, struct tw_err *err)
@@ -199,8 +181,7 @@ enum tw_status tw_fleet_methods(const struct tw_rollup *r, const struct tw_rollu
 		return tw_rollup_fail_too_large(err);
 	for (uint32_t i = 0; i < r->n; i++)
 		named[i] = (struct named){&names[i], &r->methods[i]};
-	if (r->n)
-		qsort(named, r->n, sizeof *named, compare_named);
+	TW_SORT(named, r->n, compare_named);
 	for (uint32_t i = 0; i < r->n; i++) {
 		of[i] = named[i].method;
 		if (i == 0 || compare_named(&named[i - 1], &named[i]) != 0)
@@ -252,20 +233,9 @@ struct value {
 	uint64_t traces;
 };
 
-static int by_text(const void *pa, const void *pb)
-{
-	return strcmp(((const struct value *)pa)->text, ((const struct value *)pb)->text);
-}
+TW_ORDER_BY(by_text, struct value, TW_RISING(text))
 
-static int by_traces(const void *pa, const void *pb)
-{
-	const struct value *a = pa;
-	const struct value *b = pb;
-
-	if (a->traces != b->traces)
-		return a->traces < b->traces ? 1 : -1;
-	return strcmp(a->text, b->text);
-}
+TW_ORDER_BY(by_traces, struct value, TW_FALLING(traces), TW_RISING(text))
 
 /* Distinct values, sorted. Cells without the label are skipped. */
 static size_t take_values(const struct tw_rollup_cell *cells, size_t n, struct value *values)
@@ -275,8 +245,7 @@ static size_t take_values(const struct tw_rollup_cell *cells, size_t n, struct v
 	for (size_t i = 0; i < n; i++)
 		if (cells[i].dims.label[0])
 			values[n_values++] = (struct value){cells[i].dims.label, cells[i].traces};
-	if (n_values)
-		qsort(values, n_values, sizeof *values, by_text);
+	TW_SORT(values, n_values, by_text);
 	for (size_t i = 0; i < n_values; i++)
 		if (to && strcmp(values[to - 1].text, values[i].text) == 0)
 			values[to - 1].traces += values[i].traces;
@@ -311,8 +280,8 @@ enum tw_status tw_fleet_label_values(struct tw_rollup_cell *cells, size_t n, siz
 	if (n_values <= top + 1)
 		return TW_OK;
 	ret->rest = n_values - top;
-	qsort(values, n_values, sizeof *values, by_traces);
-	qsort(values, top, sizeof *values, by_text);
+	TW_SORT(values, n_values, by_traces);
+	TW_SORT(values, top, by_text);
 	for (size_t i = 0; i < n; i++) {
 		const struct value key = {cells[i].dims.label, 0};
 

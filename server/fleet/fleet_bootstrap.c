@@ -5,9 +5,9 @@
  * sketch's buckets. The seed is fixed: the same traces give the same intervals.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/fleet/fleet_compare.h"
 #include "server/stats/rollup.h"
 
@@ -144,7 +144,7 @@ static int rising(const void *pa, const void *pb)
 
 static void interval(double *samples, double *ret_low, double *ret_high)
 {
-	qsort(samples, TW_COMPARE_RESAMPLES, sizeof *samples, rising);
+	TW_SORT(samples, TW_COMPARE_RESAMPLES, rising);
 	*ret_low = samples[BELOW];
 	*ret_high = samples[ABOVE];
 }

@@ -2,8 +2,9 @@
 #include "server/stats/rollup.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "decoder/base/order.h"
 
 const char *const tw_mix_names[TW_MIX_CLASSES] = {"low", "mid", "high", "unknown", ""};
 const char *const tw_compare_stat_names[TW_COMPARE_STATS + 1] = {
@@ -166,14 +167,7 @@ struct entry { /* a method of one side's class */
 	int side, class;
 };
 
-static int by_name(const void *pa, const void *pb)
-{
-	const struct entry *a = pa;
-	const struct entry *b = pb;
-	int c = tw_str_cmp(a->name, b->name);
-
-	return c ? c : strcmp(a->naming->descriptor, b->naming->descriptor);
-}
+TW_ORDER_BY(by_name, struct entry, TW_RISING(name), TW_RISING(naming->descriptor))
 
 static enum tw_status list_entries(const struct tw_mix *m, const struct tw_fleet_rollups *r,
         struct tw_arena *a, struct entry **ret, size_t *ret_n, struct tw_err *err)
@@ -199,8 +193,7 @@ static enum tw_status list_entries(const struct tw_mix *m, const struct tw_fleet
 			list[n++] = (struct entry){naming, name, &of->methods[i], side, class};
 		}
 	}
-	if (n)
-		qsort(list, n, sizeof *list, by_name);
+	TW_SORT(list, n, by_name);
 	*ret = list;
 	*ret_n = n;
 	return TW_OK;
@@ -265,13 +258,7 @@ static double change_of(const struct tw_compared_mean *m)
 	return m->of[TW_SIDE_B] - m->of[TW_SIDE_A];
 }
 
-static int by_p(const void *pa, const void *pb)
-{
-	double a = ((const struct tw_compared_method *)pa)->p;
-	double b = ((const struct tw_compared_method *)pb)->p;
-
-	return a < b ? -1 : a > b;
-}
+TW_ORDER_BY(by_p, struct tw_compared_method, TW_RISING(p))
 
 static int by_change(const void *pa, const void *pb)
 {
@@ -301,16 +288,14 @@ static void mark_significant(const struct tw_mix *m, struct tw_compared_method *
 		                              fabs(change_of(&list[i].self)) / list[i].self.error)
 		                    : (change_of(&list[i].self) != 0 && freedom(m) >= 1 ? 0 : 1);
 	}
-	if (n)
-		qsort(list, n, sizeof *list, by_p);
+	TW_SORT(list, n, by_p);
 	for (size_t i = 0; i < n; i++)
 		if (list[i].p <= 0.05 * (double)(i + 1) / (double)n)
 			sure = i + 1;
 	for (size_t i = 0; i < sure; i++)
 		list[i].sure = m->traces[TW_SIDE_A] >= TW_COMPARE_ENOUGH &&
 		               m->traces[TW_SIDE_B] >= TW_COMPARE_ENOUGH;
-	if (n)
-		qsort(list, n, sizeof *list, by_change);
+	TW_SORT(list, n, by_change);
 }
 
 enum tw_status tw_fleet_compare_methods(const struct tw_mix *m, const struct tw_fleet_rollups *r,

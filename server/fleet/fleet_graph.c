@@ -1,9 +1,9 @@
 /*
  * fleet_graph.c - adds call trees to a graph of two sides, and converts one side to a call tree.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/fleet/fleet_tree.h"
 #include "server/stats/rollup_tree.h"
 
@@ -107,17 +107,7 @@ static int64_t total_of(const struct laying *l, uint32_t node)
 	return whole(l->cpu ? l->of[node].cpu : l->of[node].total);
 }
 
-static int by_place(const void *pa, const void *pb)
-{
-	const struct placed *a = pa;
-	const struct placed *b = pb;
-
-	if (a->parent != b->parent)
-		return a->parent < b->parent ? -1 : 1;
-	if (a->total != b->total)
-		return a->total > b->total ? -1 : 1;
-	return a->node < b->node ? -1 : a->node > b->node;
-}
+TW_ORDER_BY(by_place, struct placed, TW_RISING(parent), TW_FALLING(total), TW_RISING(node))
 
 static bool place_all(struct laying *l, struct tw_arena *a)
 {
@@ -135,8 +125,7 @@ static bool place_all(struct laying *l, struct tw_arena *a)
 			l->list[l->n_list++] = (struct placed){
 			        parent == TW_ROLLUP_NO_NODE ? 0 : parent + 1, i, total_of(l, i)};
 	}
-	if (l->n_list)
-		qsort(l->list, l->n_list, sizeof *l->list, by_place);
+	TW_SORT(l->list, l->n_list, by_place);
 	for (uint32_t i = l->n_list; i-- > 0;)
 		l->first[l->list[i].parent] = i + 1;
 	return true;

@@ -1,10 +1,10 @@
 #include "server/fleet/fleet_search.h"
 #include "server/stats/search_index.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/list.h"
+#include "decoder/base/order.h"
 
 struct tw_search_pack { /* traces and threads of one row of the search index */
 	int64_t number;
@@ -19,24 +19,12 @@ static enum tw_status no_memory(struct tw_err *err)
 	        "time");
 }
 
-static int longest_first(const void *pa, const void *pb)
-{
-	const struct tw_search_found *a = pa;
-	const struct tw_search_found *b = pb;
-	int c;
-
-	if (a->max_ns != b->max_ns)
-		return a->max_ns < b->max_ns ? 1 : -1;
-	c = strcmp(a->trace_id, b->trace_id);
-	if (c == 0)
-		c = strcmp(a->thread, b->thread);
-	return c ? c : a->which < b->which ? -1 : a->which > b->which;
-}
+TW_ORDER_BY(longest_first, struct tw_search_found, TW_FALLING(max_ns), TW_RISING(trace_id),
+        TW_RISING(thread), TW_RISING(which))
 
 void tw_search_sort(struct tw_search *s)
 {
-	if (s->n)
-		qsort(s->found, s->n, sizeof *s->found, longest_first);
+	TW_SORT(s->found, s->n, longest_first);
 	if (s->n > TW_SEARCH_KEPT)
 		s->n = TW_SEARCH_KEPT;
 }

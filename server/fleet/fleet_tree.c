@@ -1,9 +1,10 @@
 #include "server/fleet/fleet_tree.h"
-#include "decoder/base/order.h"
 #include "server/stats/rollup_tree.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "decoder/base/order.h"
 
 enum tw_status tw_fleet_trees(
         const struct tw_tree_cell *cells, size_t n, struct tw_rollup_tree *t, struct tw_err *err)
@@ -42,8 +43,7 @@ enum tw_status tw_fleet_tree_ids(const struct tw_rollup_tree *const *trees, size
 		for (uint32_t k = 0; k < trees[i]->n; k++)
 			if (trees[i]->nodes[k].parent != TW_ROLLUP_NO_NODE)
 				ids[used++] = trees[i]->nodes[k].method;
-	if (used)
-		qsort(ids, used, sizeof *ids, tw_by_u64);
+	TW_SORT(ids, used, tw_by_u64);
 	for (size_t i = 0; i < used; i++)
 		if (i == 0 || ids[i] != ids[kept - 1])
 			ids[kept++] = ids[i];
@@ -60,22 +60,9 @@ struct named { /* an id, and its index before sorting */
 	uint32_t number;
 };
 
-static int by_name(const void *pa, const void *pb)
-{
-	const struct named *a = pa;
-	const struct named *b = pb;
-	int c;
+TW_ORDER_BY(by_name, struct named, TW_FALLING(is_thread), TW_RISING(name), TW_RISING(descriptor))
 
-	if (a->is_thread != b->is_thread)
-		return a->is_thread ? -1 : 1;
-	c = tw_str_cmp(a->name, b->name);
-	return c ? c : strcmp(a->descriptor, b->descriptor);
-}
-
-static int by_id(const void *pa, const void *pb)
-{
-	return tw_by_u64(&((const struct named *)pa)->id, &((const struct named *)pb)->id);
-}
+TW_ORDER_BY(by_id, struct named, TW_RISING(id))
 
 static size_t list_threads(const struct tw_rollup_tree *const *trees, size_t n, struct named *list)
 {
@@ -100,8 +87,7 @@ static enum tw_status number_all(struct named *list, size_t n, struct tw_arena *
 	        .names = names, .descriptors = descriptors, .ids = ids, .numbers = numbers};
 	if (!names || !descriptors || !ids || !numbers)
 		return tw_tree_fail_too_large(err);
-	if (n)
-		qsort(list, n, sizeof *list, by_name);
+	TW_SORT(list, n, by_name);
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || by_name(&list[i - 1], &list[i]) != 0) {
 			ret->n_threads += list[i].is_thread;
@@ -110,8 +96,7 @@ static enum tw_status number_all(struct named *list, size_t n, struct tw_arena *
 		}
 		list[i].number = ret->n - 1;
 	}
-	if (n)
-		qsort(list, n, sizeof *list, by_id);
+	TW_SORT(list, n, by_id);
 	for (size_t i = 0; i < n; i++) {
 		if (i && list[i].id == list[i - 1].id)
 			continue; /* trees of several cells may each have this thread */
@@ -256,15 +241,7 @@ static void add_node(struct adding *a, uint32_t node)
 	}
 }
 
-static int by_time(const void *pa, const void *pb)
-{
-	const struct tw_fleet_near *a = pa;
-	const struct tw_fleet_near *b = pb;
-
-	if (a->total_ns != b->total_ns)
-		return a->total_ns < b->total_ns ? 1 : -1;
-	return a->number < b->number ? -1 : a->number > b->number;
-}
+TW_ORDER_BY(by_time, struct tw_fleet_near, TW_FALLING(total_ns), TW_RISING(number))
 
 /* Leaves the methods that occur, longest time first. */
 static size_t pack(struct tw_fleet_near *list, uint32_t n)
@@ -276,8 +253,7 @@ static size_t pack(struct tw_fleet_near *list, uint32_t n)
 		if (list[i].traces)
 			list[kept++] = list[i];
 	}
-	if (kept)
-		qsort(list, kept, sizeof *list, by_time);
+	TW_SORT(list, kept, by_time);
 	return kept;
 }
 

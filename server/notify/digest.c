@@ -1,8 +1,8 @@
 #include "server/notify/digest.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/base/clock.h"
 #include "server/base/text/json.h"
 #include "server/catalogue/catalogue_row.h"
@@ -319,15 +319,7 @@ static enum tw_status put_scenario(struct making *m, json_t *list, const struct 
 }
 
 /* Sorts by falling number of traces. */
-static int by_traces(const void *pa, const void *pb)
-{
-	const struct tw_fleet_group *a = pa;
-	const struct tw_fleet_group *b = pb;
-
-	if (a->traces != b->traces)
-		return a->traces > b->traces ? -1 : 1;
-	return strcmp(a->key, b->key);
-}
+TW_ORDER_BY(by_traces, struct tw_fleet_group, TW_FALLING(traces), TW_RISING(key))
 
 static enum tw_status put_scenarios(struct making *m, struct tw_err *err)
 {
@@ -339,7 +331,7 @@ static enum tw_status put_scenarios(struct making *m, struct tw_err *err)
 	if (st == TW_OK)
 		st = read_lengths(m, before(days), &then, err);
 	if (st == TW_OK && now.n)
-		qsort(now.groups, now.n, sizeof *now.groups, by_traces);
+		TW_SORT(now.groups, now.n, by_traces);
 	for (size_t i = 0; st == TW_OK && i < now.n && i < SCENARIOS_MAX; i++)
 		st = put_scenario(m, list, &now.groups[i], same_of(&then, now.groups[i].key), err);
 	if (st == TW_OK)

@@ -1,7 +1,6 @@
 #include "server/query/query.h"
 
-#include <stdlib.h>
-
+#include "decoder/base/order.h"
 #include "decoder/base/sum.h"
 
 struct listing {
@@ -12,36 +11,9 @@ struct listing {
 	uint64_t tid;      /* of the current thread */
 };
 
-static int compare(int64_t a, int64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
-static int by_time(const struct tw_call *a, const struct tw_call *b)
-{
-	int c = compare(a->start_ns, b->start_ns);
-
-	if (!c)
-		c = compare((int64_t)a->tid, (int64_t)b->tid);
-	return c ? c : compare(a->depth, b->depth);
-}
-
-static int by_length(const struct tw_call *a, const struct tw_call *b)
-{
-	int c = compare(b->dur_ns, a->dur_ns);
-
-	return c ? c : by_time(a, b);
-}
-
-static int in_time(const void *a, const void *b)
-{
-	return by_time(a, b);
-}
-
-static int longest_first(const void *a, const void *b)
-{
-	return by_length(a, b);
-}
+TW_ORDER_BY(by_time, struct tw_call, TW_RISING(start_ns),
+        TW_ORDER((int64_t)a->tid, (int64_t)b->tid), TW_RISING(depth))
+TW_ORDER_BY(by_length, struct tw_call, TW_FALLING(dur_ns), by_time(a, b))
 
 static int in_order(
         const struct tw_calls_query *q, const struct tw_call *a, const struct tw_call *b)
@@ -213,6 +185,6 @@ enum tw_status tw_query_calls(struct tw_trace_file *f, const struct tw_calls_que
 		ret->bars[i / TW_CALLS_STEPS] += l.buckets[i];
 	ret->p50_ns = ret->n ? quantile(&l, 50) : 0;
 	ret->p95_ns = ret->n ? quantile(&l, 95) : 0;
-	qsort(ret->list, ret->n_list, sizeof *ret->list, q->by_time ? in_time : longest_first);
+	TW_SORT(ret->list, ret->n_list, q->by_time ? by_time : by_length);
 	return TW_OK;
 }

@@ -8,8 +8,9 @@
  */
 #include "server/query/query_compare.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "decoder/base/order.h"
 
 #define NOWHERE UINT32_MAX
 
@@ -93,25 +94,9 @@ static double weight(const struct both *b, const struct pair *p)
 	return a_ns > b_ns ? a_ns : b_ns;
 }
 
-static int by_method(const void *pa, const void *pb)
-{
-	const struct child *a = pa;
-	const struct child *b = pb;
+TW_ORDER_BY(by_method, struct child, TW_RISING(method), TW_RISING(side))
 
-	if (a->method != b->method)
-		return a->method < b->method ? -1 : 1;
-	return a->side - b->side;
-}
-
-static int by_weight(const void *pa, const void *pb)
-{
-	const struct pair *a = pa;
-	const struct pair *b = pb;
-
-	if (a->weight != b->weight)
-		return a->weight < b->weight ? 1 : -1;
-	return a->method < b->method ? -1 : a->method > b->method;
-}
+TW_ORDER_BY(by_weight, struct pair, TW_FALLING(weight), TW_RISING(method))
 
 static uint32_t gather(struct both *b, const struct pair *p, int side, uint32_t n)
 {
@@ -133,8 +118,7 @@ static void add_children(struct both *b, uint32_t parent)
 	uint32_t first = b->n;
 
 	n = gather(b, &b->pairs[parent], TW_SIDE_B, n);
-	if (n > 1)
-		qsort(b->gathered, n, sizeof *b->gathered, by_method);
+	TW_SORT(b->gathered, n, by_method);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct child *c = &b->gathered[i];
 
@@ -147,8 +131,7 @@ static void add_children(struct both *b, uint32_t parent)
 	}
 	for (uint32_t i = first; i < b->n; i++)
 		b->pairs[i].weight = weight(b, &b->pairs[i]);
-	if (b->n - first > 1)
-		qsort(&b->pairs[first], b->n - first, sizeof *b->pairs, by_weight);
+	TW_SORT(&b->pairs[first], b->n - first, by_weight);
 	b->pairs[parent].first_child = first;
 	b->pairs[parent].n_children = b->n - first;
 }
@@ -222,7 +205,7 @@ static bool keep_heaviest(struct both *b, uint32_t max_nodes, struct tw_arena *a
 	for (uint32_t i = 1; i < b->n; i++)
 		weights[i - 1] = b->pairs[i].weight;
 	if (b->n - 1 > max_nodes) {
-		qsort(weights, b->n - 1, sizeof *weights, falling);
+		TW_SORT(weights, b->n - 1, falling);
 		least = weights[max_nodes];
 	}
 	for (uint32_t i = 1; i < b->n; i++)
@@ -452,21 +435,12 @@ static double key_of(const struct tw_compare_method *m,
 	return m->method;
 }
 
-static int by_key(const void *pa, const void *pb)
-{
-	const struct tw_compare_method *a = pa;
-	const struct tw_compare_method *b = pb;
-
-	if (a->key != b->key)
-		return a->key < b->key ? -1 : 1;
-	return a->method < b->method ? -1 : a->method > b->method;
-}
+TW_ORDER_BY(by_key, struct tw_compare_method, TW_RISING(key), TW_RISING(method))
 
 void tw_compare_rank(struct tw_compare_method *m, uint32_t n,
         const struct tw_compare_side sides[TW_SIDES], enum tw_compare_sort sort, bool rising)
 {
 	for (uint32_t i = 0; i < n; i++)
 		m[i].key = rising ? key_of(&m[i], sides, sort) : -key_of(&m[i], sides, sort);
-	if (n)
-		qsort(m, n, sizeof *m, by_key);
+	TW_SORT(m, n, by_key);
 }

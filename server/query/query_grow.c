@@ -1,7 +1,8 @@
 #include "server/query/query_grow.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "decoder/base/order.h"
 
 enum { FEW = 8, SORT_BY_INSERTION = 64, SORT_BY_COUNTING = 2000, MANY = 4096 };
 
@@ -137,23 +138,15 @@ static bool sort_by_method(struct tw_grower *g, struct tw_member *m, uint32_t n)
 	return true;
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-	const struct tw_group *a = pa;
-	const struct tw_group *b = pb;
-
-	if ((a->method == TW_NO_METHOD) != (b->method == TW_NO_METHOD))
-		return a->method == TW_NO_METHOD ? 1 : -1;
-	if (a->sums.value != b->sums.value)
-		return a->sums.value < b->sums.value ? 1 : -1;
-	return a->method < b->method ? -1 : a->method > b->method;
-}
+TW_ORDER_BY(by_value, struct tw_group,
+        TW_ORDER(a->method == TW_NO_METHOD, b->method == TW_NO_METHOD), TW_FALLING(sums.value),
+        TW_RISING(method))
 
 /* Most nodes have few children. */
 static void sort_groups(struct tw_group *groups, uint32_t n)
 {
 	if (n > FEW) {
-		qsort(groups, n, sizeof *groups, by_value);
+		TW_SORT(groups, n, by_value);
 		return;
 	}
 	for (uint32_t i = 1; i < n; i++) {
@@ -477,15 +470,8 @@ struct layout {
 	uint32_t base_depth;
 };
 
-static int by_order(const void *pa, const void *pb)
-{
-	const struct todo *a = pa;
-	const struct todo *b = pb;
-
-	if (a->order != b->order)
-		return a->order < b->order ? -1 : 1; /* the stack is last in, first out */
-	return a->node < b->node ? 1 : a->node > b->node ? -1 : 0;
-}
+/* The stack is last in, first out. */
+TW_ORDER_BY(by_order, struct todo, TW_RISING(order), TW_FALLING(node))
 
 static uint32_t opened(const struct tw_grower *g, const struct tw_grown *from)
 {
@@ -516,7 +502,7 @@ static void place(struct layout *l, uint32_t node, uint32_t parent_out)
 		                                                  &l->todo[l->n_todo - 1]) < 0);
 	}
 	if (!in_order)
-		qsort(&l->todo[l->n_todo - shown], shown, sizeof *l->todo, by_order);
+		TW_SORT(&l->todo[l->n_todo - shown], shown, by_order);
 }
 
 static void place_rest(struct layout *l, const struct todo *t)

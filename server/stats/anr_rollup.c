@@ -6,7 +6,6 @@
  */
 #include "server/stats/anr_rollup.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/order.h"
@@ -132,8 +131,7 @@ static uint64_t *bounded(struct tw_arena *a, struct tw_distinct *d, uint32_t *re
 	for (uint32_t i = 0; i < d->cap; i++)
 		if (d->slots[i] && (!d->below || d->slots[i] < d->below))
 			sorted[n++] = d->slots[i];
-	if (n)
-		qsort(sorted, n, sizeof *sorted, tw_by_u64);
+	TW_SORT(sorted, n, tw_by_u64);
 	if (n > TW_ANR_ROLLUP_DISTINCT) {
 		n = TW_ANR_ROLLUP_DISTINCT;
 		lower(d, sorted[n]);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "decoder/base/list.h"
+#include "decoder/base/order.h"
 
 const char *const tw_regress_kind_names[TW_REGRESS_KINDS + 1] = {"slower", "new", NULL};
 
@@ -352,15 +353,7 @@ static int64_t fixed_day(const struct tw_change_found *shifts, size_t n, size_t 
 	return 0;
 }
 
-static int by_day(const void *pa, const void *pb)
-{
-	const struct tw_change_point *a = pa;
-	const struct tw_change_point *b = pb;
-
-	if (a->day != b->day)
-		return a->day < b->day ? -1 : 1;
-	return a->track < b->track ? -1 : a->track > b->track;
-}
+TW_ORDER_BY(by_day, struct tw_change_point, TW_RISING(day), TW_RISING(track))
 
 static size_t make_days(struct tw_regress_finder *f, struct choice *c)
 {
@@ -375,8 +368,7 @@ static size_t make_days(struct tw_regress_finder *f, struct choice *c)
 		memcpy(f->days + n, f->points[0], more * sizeof *f->days);
 		n += more;
 	}
-	if (n)
-		qsort(f->days, n, sizeof *f->days, by_day);
+	TW_SORT(f->days, n, by_day);
 	return n;
 }
 

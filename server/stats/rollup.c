@@ -34,23 +34,9 @@ int64_t tw_rollup_value(const struct tw_rollup_fact *f, enum tw_rollup_metric m)
 	return values[m];
 }
 
-static int by_self(const void *pa, const void *pb)
-{
-	const struct tw_rollup_fact *a = pa;
-	const struct tw_rollup_fact *b = pb;
+TW_ORDER_BY(by_self, struct tw_rollup_fact, TW_FALLING(self_ns), TW_RISING(method))
 
-	if (a->self_ns != b->self_ns)
-		return a->self_ns < b->self_ns ? 1 : -1;
-	return a->method < b->method ? -1 : a->method > b->method;
-}
-
-static int by_method(const void *pa, const void *pb)
-{
-	const struct tw_rollup_fact *a = pa;
-	const struct tw_rollup_fact *b = pb;
-
-	return a->method < b->method ? -1 : a->method > b->method;
-}
+TW_ORDER_BY(by_method, struct tw_rollup_fact, TW_RISING(method))
 
 /* Their calls can be nested, so only self times can be added. */
 static struct tw_rollup_fact rest_of(const struct tw_rollup_fact *facts, size_t n)
@@ -68,13 +54,12 @@ static struct tw_rollup_fact rest_of(const struct tw_rollup_fact *facts, size_t 
 size_t tw_rollup_bound(struct tw_rollup_fact *facts, size_t n)
 {
 	if (n > TW_ROLLUP_METHODS_MAX) {
-		qsort(facts, n, sizeof *facts, by_self);
+		TW_SORT(facts, n, by_self);
 		facts[TW_ROLLUP_METHODS_MAX - 1] =
 		        rest_of(facts + TW_ROLLUP_METHODS_MAX - 1, n - TW_ROLLUP_METHODS_MAX + 1);
 		n = TW_ROLLUP_METHODS_MAX;
 	}
-	if (n)
-		qsort(facts, n, sizeof *facts, by_method);
+	TW_SORT(facts, n, by_method);
 	return n;
 }
 
@@ -338,17 +323,13 @@ enum tw_status tw_rollup_sum(const struct tw_rollup_method *of, enum tw_rollup_m
 	return TW_OK;
 }
 
-static int methods_by_id(const void *pa, const void *pb)
-{
-	return tw_by_u64(&((const struct tw_rollup_method *)pa)->id,
-	        &((const struct tw_rollup_method *)pb)->id);
-}
+TW_ORDER_BY(methods_by_id, struct tw_rollup_method, TW_RISING(id))
 
 static void sort_methods(struct tw_rollup *r)
 {
 	if (r->n == 0)
 		return;
-	qsort(r->methods, r->n, sizeof *r->methods, methods_by_id);
+	TW_SORT(r->methods, r->n, methods_by_id);
 	memset(r->slots, 0, r->n_slots * sizeof *r->slots);
 	for (uint32_t i = 0; i < r->n; i++)
 		r->slots[slot_of(r, r->methods[i].id)] = i + 1;

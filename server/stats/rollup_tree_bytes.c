@@ -41,22 +41,13 @@ struct writing {
 	struct tw_buf *levels;
 };
 
-static int by_place(const void *pa, const void *pb)
-{
-	const struct ordered *a = pa;
-	const struct ordered *b = pb;
-
-	if (a->parent != b->parent)
-		return a->parent < b->parent ? -1 : 1;
-	return a->method < b->method ? -1 : a->method > b->method;
-}
+TW_ORDER_BY(by_place, struct ordered, TW_RISING(parent), TW_RISING(method))
 
 static uint32_t unique(uint64_t *numbers, uint32_t n)
 {
 	uint32_t kept = 0;
 
-	if (n)
-		qsort(numbers, n, sizeof *numbers, tw_by_u64);
+	TW_SORT(numbers, n, tw_by_u64);
 	for (uint32_t i = 0; i < n; i++)
 		if (kept == 0 || numbers[kept - 1] != numbers[i])
 			numbers[kept++] = numbers[i];
@@ -86,8 +77,7 @@ static bool put_in_order(struct writing *w)
 	}
 	w->n_methods = unique(w->methods, w->n_methods);
 	w->n_threads = unique(w->threads, w->n_threads);
-	if (w->n)
-		qsort(w->list, w->n, sizeof *w->list, by_place);
+	TW_SORT(w->list, w->n, by_place);
 	for (uint32_t i = w->n; i-- > 0;)
 		if (w->list[i].parent != TW_ROLLUP_NO_NODE)
 			w->first[w->list[i].parent] = i + 1;

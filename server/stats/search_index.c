@@ -9,8 +9,9 @@
  */
 #include "server/stats/search_index.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "decoder/base/order.h"
 
 static enum tw_status damaged(struct tw_err *err)
 {
@@ -20,15 +21,7 @@ static enum tw_status damaged(struct tw_err *err)
 
 /* --- writing --- */
 
-static int by_method(const void *pa, const void *pb)
-{
-	const struct tw_index_entry *a = pa;
-	const struct tw_index_entry *b = pb;
-
-	if (a->method != b->method)
-		return a->method < b->method ? -1 : 1;
-	return a->thread < b->thread ? -1 : a->thread > b->thread;
-}
+TW_ORDER_BY(by_method, struct tw_index_entry, TW_RISING(method), TW_RISING(thread))
 
 static void write_threads(const struct tw_index_thread *threads, uint32_t n, struct tw_buf *out)
 {
@@ -47,8 +40,7 @@ static uint64_t not_below_0(int64_t v)
 
 void tw_index_write(const struct tw_index_entries *p, struct tw_buf *out)
 {
-	if (p->n)
-		qsort(p->posts, p->n, sizeof *p->posts, by_method);
+	TW_SORT(p->posts, p->n, by_method);
 	(void)tw_buf_add(out, p->trace_id, TW_INDEX_ID);
 	write_threads(p->threads, p->n_threads, out);
 	for (size_t i = 0; i < p->n; i++) {
@@ -172,17 +164,7 @@ struct packing {
 	size_t n_entries;
 };
 
-static int by_name(const void *pa, const void *pb)
-{
-	const struct tw_index_thread *a = &((const struct thread_ref *)pa)->thread;
-	const struct tw_index_thread *b = &((const struct thread_ref *)pb)->thread;
-	size_t len = a->name.len < b->name.len ? a->name.len : b->name.len;
-	int c = len ? memcmp(a->name.ptr, b->name.ptr, len) : 0;
-
-	if (c == 0)
-		c = a->name.len < b->name.len ? -1 : a->name.len > b->name.len;
-	return c ? c : (int)a->is_main - (int)b->is_main;
-}
+TW_ORDER_BY(by_name, struct thread_ref, TW_RISING(thread.name), TW_RISING(thread.is_main))
 
 /* Merges equal threads of all traces. */
 static bool join_threads(struct packing *k)
@@ -201,8 +183,7 @@ static bool join_threads(struct packing *k)
 	for (size_t i = 0; i < k->n; i++)
 		for (uint32_t t = 0; t < k->heads[i].n_threads; t++, n++)
 			refs[n] = (struct thread_ref){k->heads[i].threads[t], n};
-	if (n)
-		qsort(refs, n, sizeof *refs, by_name);
+	TW_SORT(refs, n, by_name);
 	for (uint32_t i = 0; i < n; i++) {
 		if (i == 0 || by_name(&refs[i - 1], &refs[i]) != 0)
 			k->threads[k->n_threads++] = refs[i].thread;
@@ -230,18 +211,9 @@ static bool read_entries(struct packing *k, size_t trace, uint32_t first_thread)
 	return true;
 }
 
-static int by_slot(const void *pa, const void *pb)
-{
-	const struct entry *a = pa;
-	const struct entry *b = pb;
-	unsigned sa = tw_index_slot(a->post.method), sb = tw_index_slot(b->post.method);
-
-	if (sa != sb)
-		return sa < sb ? -1 : 1;
-	if (a->post.method != b->post.method)
-		return a->post.method < b->post.method ? -1 : 1;
-	return a->trace < b->trace ? -1 : a->trace > b->trace;
-}
+TW_ORDER_BY(by_slot, struct entry,
+        TW_ORDER(tw_index_slot(a->post.method), tw_index_slot(b->post.method)),
+        TW_RISING(post.method), TW_RISING(trace))
 
 /* Writes the entries of one method from e on; returns their number. */
 static size_t write_method(
@@ -342,8 +314,7 @@ enum tw_status tw_index_pack(const struct tw_str *ones, size_t n, struct tw_aren
 			return damaged(err);
 		first_thread += k.heads[i].n_threads;
 	}
-	if (k.n_entries)
-		qsort(k.entries, k.n_entries, sizeof *k.entries, by_slot);
+	TW_SORT(k.entries, k.n_entries, by_slot);
 	return write_rows(&k, ret) ? TW_OK : tw_oom(err);
 }
 

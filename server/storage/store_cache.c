@@ -6,12 +6,12 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
+#include "decoder/base/order.h"
 #include "server/base/file/disk.h"
 #include "server/base/file/io.h"
 #include "server/base/thread/cond.h"
@@ -202,15 +202,7 @@ struct found {
 	struct timespec used;
 };
 
-static int by_use(const void *one, const void *other)
-{
-	const struct timespec *a = &((const struct found *)one)->used;
-	const struct timespec *b = &((const struct found *)other)->used;
-
-	if (a->tv_sec != b->tv_sec)
-		return a->tv_sec < b->tv_sec ? -1 : 1;
-	return a->tv_nsec < b->tv_nsec ? -1 : a->tv_nsec > b->tv_nsec;
-}
+TW_ORDER_BY(by_use, struct found, TW_RISING(used.tv_sec), TW_RISING(used.tv_nsec))
 
 /* Deletes files that are not complete cache entries. */
 static size_t read_folder(DIR *d, struct found *all, size_t cap)
@@ -249,8 +241,7 @@ static enum tw_status remember(struct tw_cache *c, struct tw_err *err)
 	}
 	n = read_folder(d, all, TW_CACHE_FILES);
 	(void)closedir(d);
-	if (n)
-		qsort(all, n, sizeof *all, by_use);
+	TW_SORT(all, n, by_use);
 	for (size_t i = 0; i < n; i++)
 		(void)!note(c, all[i].name, all[i].bytes);
 	tw_mem_free(all);

@@ -1,10 +1,10 @@
 #include "server/trace/trace_file_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
 #include "decoder/base/list.h"
+#include "decoder/base/order.h"
 #include "decoder/base/sum.h"
 
 enum { FRAMES = 32, STATES = 16, NESTED = 8, STEPS = 256, NAME_BYTES = 16384, ZSTD_LEVEL = 1 };
@@ -189,14 +189,7 @@ static bool add_chain(struct tw_inlined *in, uint32_t method, char buf[NAME_BYTE
 	return true;
 }
 
-static int by_name(const void *pa, const void *pb)
-{
-	const struct label *a = pa;
-	const struct label *b = pb;
-	int order = strcmp(a->name, b->name);
-
-	return order ? order : (a->at > b->at) - (a->at < b->at);
-}
+TW_ORDER_BY(by_name, struct label, TW_RISING(name), TW_RISING(at))
 
 /* Assigns a method index to each distinct name. */
 static bool number(struct tw_inlined *in)
@@ -210,8 +203,7 @@ static bool number(struct tw_inlined *in)
 		return false;
 	memcpy(in->refs, in->stored, in->n_stored * sizeof *in->refs);
 	in->n_refs = in->n_stored;
-	if (n)
-		qsort(l, n, sizeof *l, by_name);
+	TW_SORT(l, n, by_name);
 	for (uint32_t i = 0; i < n; i++) {
 		if (i == 0 || strcmp(l[i].name, l[i - 1].name) != 0)
 			in->refs[in->n_refs++] = (struct tw_method_ref){
@@ -263,15 +255,7 @@ static bool find_outlines(struct tw_inlined *in, bool *ret_any)
 	return true;
 }
 
-static int by_caller(const void *pa, const void *pb)
-{
-	const struct call *a = pa;
-	const struct call *b = pb;
-
-	if (a->caller != b->caller)
-		return a->caller < b->caller ? -1 : 1;
-	return a->outline < b->outline ? -1 : a->outline > b->outline;
-}
+TW_ORDER_BY(by_caller, struct call, TW_RISING(caller), TW_RISING(outline))
 
 static bool add_calls(struct tw_inlined *in, const struct tw_tree *t)
 {
@@ -301,8 +285,7 @@ static bool find_calls(struct tw_inlined *in)
 		if (in->trees[i].n && !add_calls(in, &in->trees[i]))
 			return false;
 	list = in->calls.items;
-	if (in->calls.n)
-		qsort(list, in->calls.n, sizeof *list, by_caller);
+	TW_SORT(list, in->calls.n, by_caller);
 	for (uint32_t i = 0; i < in->calls.n; i++)
 		if (n == 0 || by_caller(&list[n - 1], &list[i]) != 0)
 			list[n++] = list[i];

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "decoder/base/order.h"
+
 #define TOUCHING                                                                                   \
 	"SELECT note_id, kind, thread_id, ts_ns, dur_ns, value, text, detail, system"              \
 	" FROM trace_note WHERE note_id>?1 AND ts_ns<?3 AND ts_ns+ifnull(dur_ns,0)>=?2"            \
@@ -155,13 +157,7 @@ struct naming {
 	bool no_memory;
 };
 
-static int by_pid(const void *pa, const void *pb)
-{
-	const struct tw_trace_process *a = pa;
-	const struct tw_trace_process *b = pb;
-
-	return a->pid < b->pid ? -1 : a->pid > b->pid;
-}
+TW_ORDER_BY(by_pid, struct tw_trace_process, TW_RISING(pid))
 
 /* The first name wins. */
 static bool take_name(void *arg, uint64_t id, const struct tw_note_row *note)
@@ -197,8 +193,7 @@ enum tw_status tw_trace_processes(struct tw_trace_file *f, struct tw_arena *a,
 		return tw_oom(err);
 	for (uint32_t i = 0; i < n; i++)
 		m.list[i] = (struct tw_trace_process){t[i].pid, 1, {"", 0}};
-	if (n)
-		qsort(m.list, n, sizeof *m.list, by_pid);
+	TW_SORT(m.list, n, by_pid);
 	for (uint32_t i = 0; i < n; i++) {
 		if (m.n && m.list[m.n - 1].pid == m.list[i].pid)
 			m.list[m.n - 1].threads++;

@@ -6,13 +6,13 @@
  * frames have checksums.
  */
 #include "decoder/base/codec_memory.h"
+#include "decoder/base/order.h"
 #include "server/base/clock.h"
 #include "server/trace/trace_file_internal.h"
 #include "server/trace/trace_file_vfs.h"
 
 #include <fcntl.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -709,17 +709,8 @@ static bool chunk_row(struct tw_trace_file *f, sqlite3_stmt *s)
 	return true;
 }
 
-static int by_place(const void *pa, const void *pb)
-{
-	const struct tw_chunk_row *a = pa;
-	const struct tw_chunk_row *b = pb;
-
-	if (a->info.thread_id != b->info.thread_id)
-		return a->info.thread_id < b->info.thread_id ? -1 : 1;
-	if (a->info.level != b->info.level)
-		return a->info.level < b->info.level ? -1 : 1;
-	return a->chunk_id < b->chunk_id ? -1 : a->chunk_id > b->chunk_id;
-}
+TW_ORDER_BY(by_place, struct tw_chunk_row, TW_RISING(info.thread_id), TW_RISING(info.level),
+        TW_RISING(chunk_id))
 
 static enum tw_status read_chunks(struct tw_trace_file *f, struct tw_err *err)
 {
@@ -736,7 +727,7 @@ static enum tw_status read_chunks(struct tw_trace_file *f, struct tw_err *err)
 	if (st == TW_OK && f->bad_chunk)
 		st = damaged(f, "chunk directory", err);
 	if (st == TW_OK && f->n_chunks)
-		qsort(f->chunks, f->n_chunks, sizeof *f->chunks, by_place);
+		TW_SORT(f->chunks, f->n_chunks, by_place);
 	f->has_chunks = st == TW_OK;
 	return st;
 }

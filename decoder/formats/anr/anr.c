@@ -17,9 +17,9 @@
  */
 #include "decoder/formats/format.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "decoder/formats/anr/anr_model.h"
 #include "decoder/formats/anr/anr_report.h"
 #include "decoder/formats/lines.h"
@@ -495,15 +495,7 @@ static enum tw_status each_line(void *arg, const struct tw_line *line, struct tw
 
 /* --- the end --- */
 
-static int by_thread(const void *pa, const void *pb)
-{
-	const struct channel *a = pa;
-	const struct channel *b = pb;
-
-	if (a->dump != b->dump)
-		return a->dump < b->dump ? -1 : 1;
-	return a->sys_tid < b->sys_tid ? -1 : a->sys_tid > b->sys_tid;
-}
+TW_ORDER_BY(by_thread, struct channel, TW_RISING(dump), TW_RISING(sys_tid))
 
 static uint32_t channel_of(const struct anr *s, uint32_t dump, uint64_t sys_tid)
 {
@@ -528,8 +520,7 @@ static void join_channels(struct anr *s)
 {
 	struct tw_anr *m = &s->model;
 
-	if (s->n_channels)
-		qsort(s->channels, s->n_channels, sizeof *s->channels, by_thread);
+	TW_SORT(s->channels, s->n_channels, by_thread);
 	for (uint32_t d = 0; d < m->n_dumps; d++)
 		for (uint32_t i = 0; i < m->dumps[d].n_threads; i++) {
 			struct tw_anr_thread *t = &m->threads[m->dumps[d].thread + i];

@@ -1,8 +1,8 @@
 /* anr_emit.c - emits dumps as samples, and reasons and waits as notes; see anr_report.h. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "decoder/base/native_frame.h"
+#include "decoder/base/order.h"
 #include "decoder/formats/anr/anr_names_of_kinds.h"
 #include "decoder/formats/anr/anr_report.h"
 #include "decoder/formats/label.h"
@@ -44,14 +44,6 @@ uint64_t tw_anr_track_tid(const struct tw_anr *m, const struct tw_anr_dump *d,
 
 /* --- times --- */
 
-static int by_value(const void *pa, const void *pb)
-{
-	int64_t a = *(const int64_t *)pa;
-	int64_t b = *(const int64_t *)pb;
-
-	return a < b ? -1 : a > b;
-}
-
 /* The median interval of samples. */
 static int64_t usual_distance(const struct tw_anr *m, const int64_t *times, int64_t *work)
 {
@@ -62,7 +54,7 @@ static int64_t usual_distance(const struct tw_anr *m, const int64_t *times, int6
 			work[n++] = times[i] - times[i - 1];
 	if (n == 0)
 		return NOMINAL_NS;
-	qsort(work, n, sizeof *work, by_value);
+	TW_SORT(work, n, tw_by_i64);
 	return work[n / 2];
 }
 

@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#include "decoder/base/order.h"
+
 struct key { /* maps a thread id or an object to the thread */
 	uint64_t key;
 	uint32_t thread;
@@ -31,20 +33,11 @@ struct work {
 	uint32_t *path;
 };
 
-static int by_key(const void *pa, const void *pb)
-{
-	const struct key *a = pa;
-	const struct key *b = pb;
-
-	if (a->key != b->key)
-		return a->key < b->key ? -1 : 1;
-	return a->thread < b->thread ? -1 : a->thread > b->thread;
-}
+TW_ORDER_BY(by_key, struct key, TW_RISING(key), TW_RISING(thread))
 
 static void sort(struct keys *k)
 {
-	if (k->n)
-		qsort(k->list, k->n, sizeof *k->list, by_key);
+	TW_SORT(k->list, k->n, by_key);
 }
 
 /* The first thread under the key other than `not`; TW_ANR_NONE if there is none. */
@@ -183,13 +176,7 @@ static void walk(struct work *w, uint32_t from, struct tw_anr_graph *g)
 		g->ends[w->path[--n]] = end;
 }
 
-static int by_first(const void *pa, const void *pb)
-{
-	const struct tw_anr_cycle *a = pa;
-	const struct tw_anr_cycle *b = pb;
-
-	return a->first < b->first ? -1 : a->first > b->first;
-}
+TW_ORDER_BY(by_first, struct tw_anr_cycle, TW_RISING(first))
 
 static void number_members(struct tw_anr_graph *g, uint32_t cycle)
 {
@@ -206,8 +193,7 @@ static void follow(struct work *w, struct tw_anr_graph *g)
 	for (uint32_t i = 0; i < w->n; i++)
 		if (!w->walk[i])
 			walk(w, i, g);
-	if (g->n_cycles)
-		qsort(g->cycles, g->n_cycles, sizeof *g->cycles, by_first);
+	TW_SORT(g->cycles, g->n_cycles, by_first);
 	for (uint32_t c = 0; c < g->n_cycles; c++)
 		number_members(g, c);
 	for (uint32_t i = 0; i < w->n; i++)

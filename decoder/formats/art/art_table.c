@@ -13,10 +13,10 @@
 #include "decoder/formats/art/art_internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/hash.h"
+#include "decoder/base/order.h"
 
 enum { FIRST_SLOTS = 1024, GAPS_ENOUGH = 16, GAPS_FIFTH = 5, STACK_ENTERS = 4 };
 
@@ -167,14 +167,6 @@ static uint32_t first_use(struct tw_art *s, struct tw_art_method *m, uint64_t of
 
 /* --- samples or calls --- */
 
-static int rising(const void *pa, const void *pb)
-{
-	const int64_t *a = pa;
-	const int64_t *b = pb;
-
-	return *a < *b ? -1 : *a > *b;
-}
-
 /* The interval of samples, TW_INTERVAL_NONE for a single one; 0: every call was recorded. */
 static int64_t interval_of(struct tw_art *s)
 {
@@ -186,7 +178,7 @@ static int64_t interval_of(struct tw_art *s)
 		return 0;
 	if (s->n_gaps == 0)
 		return TW_INTERVAL_NONE;
-	qsort(s->gaps, s->n_gaps, sizeof *s->gaps, rising);
+	TW_SORT(s->gaps, s->n_gaps, tw_by_i64);
 	for (unsigned i = 0; i < n; i++)
 		sum += s->gaps[i] / n;
 	return sum >= SAMPLED_FROM_NS ? sum : 0;

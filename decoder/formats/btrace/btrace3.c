@@ -25,11 +25,11 @@
  */
 #include <jansson.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
+#include "decoder/base/order.h"
 #include "decoder/formats/format.h"
 #include "decoder/formats/sampled/samples.h"
 #include "decoder/formats/sink.h"
@@ -164,17 +164,7 @@ static enum tw_note_kind kind_of(unsigned type)
 	}
 }
 
-static int by_track_and_time(const void *pa, const void *pb)
-{
-	const struct fact *a = pa;
-	const struct fact *b = pb;
-
-	if (a->track != b->track)
-		return a->track < b->track ? -1 : 1;
-	if (a->ts_ns != b->ts_ns)
-		return a->ts_ns < b->ts_ns ? -1 : 1;
-	return a->offset < b->offset ? -1 : a->offset > b->offset;
-}
+TW_ORDER_BY(by_track_and_time, struct fact, TW_RISING(track), TW_RISING(ts_ns), TW_RISING(offset))
 
 /* 0 if the counter fell, or rose by more than JSON readers support. */
 static int64_t since(uint64_t now, uint64_t before)
@@ -255,8 +245,7 @@ static enum tw_status facts_emit(struct facts *s, uint32_t pid, int64_t zero_ns,
 
 	s->pid = pid;
 	s->zero_ns = zero_ns;
-	if (s->n)
-		qsort(s->list, s->n, sizeof *s->list, by_track_and_time);
+	TW_SORT(s->list, s->n, by_track_and_time);
 	for (uint32_t i = 0; st == TW_OK && i < s->n; i++) {
 		const struct fact *f = &s->list[i];
 		bool last = i + 1 == s->n || f[1].track != f->track;

@@ -1,9 +1,9 @@
 #include "decoder/formats/json/chrome_event.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "decoder/formats/detail.h"
 #include "decoder/formats/json/json_text.h"
 #include "decoder/formats/markers/facts.h"
@@ -248,15 +248,7 @@ struct tw_chrome_edge { /* B or E */
 	bool ends;
 };
 
-static int by_time(const void *pa, const void *pb)
-{
-	const struct tw_chrome_edge *a = pa;
-	const struct tw_chrome_edge *b = pb;
-
-	if (a->ts_ns != b->ts_ns)
-		return a->ts_ns < b->ts_ns ? -1 : 1;
-	return a->seq < b->seq ? -1 : a->seq > b->seq;
-}
+TW_ORDER_BY(by_time, struct tw_chrome_edge, TW_RISING(ts_ns), TW_RISING(seq))
 
 /* Emits the n earliest. */
 static enum tw_status emit_edges(struct tw_chrome *c, uint32_t n, struct tw_err *err)
@@ -267,7 +259,7 @@ static enum tw_status emit_edges(struct tw_chrome *c, uint32_t n, struct tw_err 
 	if (c->n_edges == 0)
 		return TW_OK;
 	if (c->unsorted)
-		qsort(c->edges, c->n_edges, sizeof *c->edges, by_time);
+		TW_SORT(c->edges, c->n_edges, by_time);
 	c->unsorted = false;
 	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
 		const struct tw_chrome_edge *e = &c->edges[i];

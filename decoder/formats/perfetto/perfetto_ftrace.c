@@ -2,8 +2,9 @@
 #include "decoder/formats/perfetto/perfetto_tracks.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "decoder/base/order.h"
 
 enum { MAX_EVENTS = 4 << 20, FIRST_EVENTS = 1024, CLONE_THREAD = 0x10000 };
 
@@ -385,15 +386,7 @@ enum tw_status tw_perfetto_ftrace_bundle(
 
 /* --- output --- */
 
-static int by_time(const void *pa, const void *pb)
-{
-	const struct tw_perfetto_ftrace_event *a = pa;
-	const struct tw_perfetto_ftrace_event *b = pb;
-
-	if (a->ts_ns != b->ts_ns)
-		return a->ts_ns < b->ts_ns ? -1 : 1;
-	return a->order < b->order ? -1 : a->order > b->order;
-}
+TW_ORDER_BY(by_time, struct tw_perfetto_ftrace_event, TW_RISING(ts_ns), TW_RISING(order))
 
 /* NULL: the idle thread, or an unknown one. */
 static struct tw_tid *thread_of(struct tw_perfetto_ftrace *t, uint32_t tid, uint64_t offset)
@@ -519,8 +512,7 @@ enum tw_status tw_perfetto_ftrace_finish(struct tw_perfetto_ftrace *t, struct tw
 {
 	enum tw_status st = TW_OK;
 
-	if (t->n)
-		qsort(t->list, t->n, sizeof *t->list, by_time);
+	TW_SORT(t->list, t->n, by_time);
 	memset(t->running, 0, sizeof t->running);
 	for (uint32_t i = 0; st == TW_OK && i < t->n; i++)
 		st = emit(t, &t->list[i], err);

@@ -24,6 +24,7 @@
 #include "decoder/base/codec_memory.h"
 #include "decoder/base/hash.h"
 #include "decoder/base/list.h"
+#include "decoder/base/order.h"
 #include "decoder/base/whole.h"
 #include "decoder/formats/format.h"
 #include "decoder/formats/sampled/perf_maps.h"
@@ -266,15 +267,7 @@ static bool add_id(struct perf_data *s, uint64_t id, uint32_t attr)
 	return added != NULL;
 }
 
-static int by_id(const void *a, const void *b)
-{
-	const struct id *x = a;
-	const struct id *y = b;
-
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return x->attr < y->attr ? -1 : x->attr > y->attr;
-}
+TW_ORDER_BY(by_id, struct id, TW_RISING(id), TW_RISING(attr))
 
 static uint32_t attr_of_id(const struct perf_data *s, uint64_t id)
 {
@@ -641,15 +634,7 @@ static enum tw_status list_records(
 	return st;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct record *x = a;
-	const struct record *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->order < y->order ? -1 : 1;
-}
+TW_ORDER_BY(by_time, struct record, TW_RISING(time), TW_RISING(order))
 
 /* --- build ids --- */
 

@@ -1,11 +1,11 @@
 #include "decoder/formats/sampled/perf_maps.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/hash.h"
 #include "decoder/base/list.h"
 #include "decoder/base/native_frame.h"
+#include "decoder/base/order.h"
 
 enum {
 	MAX_MAPS = 16384,   /* of a process */
@@ -241,17 +241,7 @@ void tw_perf_symbol(struct tw_perf_maps *m, uint64_t vaddr, uint64_t len, struct
 		f->symbols[f->n++] = (struct symbol){.vaddr = vaddr, .len = len, .name = name};
 }
 
-static int by_vaddr(const void *a, const void *b)
-{
-	const struct symbol *x = a;
-	const struct symbol *y = b;
-
-	if (x->vaddr != y->vaddr)
-		return x->vaddr < y->vaddr ? -1 : 1;
-	if (x->len != y->len)
-		return x->len < y->len ? -1 : 1;
-	return tw_str_cmp(x->name, y->name);
-}
+TW_ORDER_BY(by_vaddr, struct symbol, TW_RISING(vaddr), TW_RISING(len), TW_RISING(name))
 
 static struct symbol *symbol_at(struct file *f, uint64_t vaddr)
 {
@@ -259,7 +249,7 @@ static struct symbol *symbol_at(struct file *f, uint64_t vaddr)
 	uint32_t high = f->n;
 
 	if (!f->sorted && f->n)
-		qsort(f->symbols, f->n, sizeof *f->symbols, by_vaddr);
+		TW_SORT(f->symbols, f->n, by_vaddr);
 	f->sorted = true;
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "decoder/base/pbread.h"
 #include "decoder/base/whole.h"
 #include "decoder/formats/format.h"
@@ -203,13 +204,7 @@ static void choose_value(struct pprof *s)
 
 /* --- names --- */
 
-static int by_id(const void *pa, const void *pb)
-{
-	const struct entry *a = pa;
-	const struct entry *b = pb;
-
-	return a->id < b->id ? -1 : a->id > b->id;
-}
+TW_ORDER_BY(by_id, struct entry, TW_RISING(id))
 
 static struct entry *find(struct table *t, uint64_t id)
 {
@@ -219,7 +214,7 @@ static struct entry *find(struct table *t, uint64_t id)
 	if (id && id <= t->n && t->list[id - 1].id == id)
 		return &t->list[id - 1];
 	if (!t->sorted && t->n)
-		qsort(t->list, t->n, sizeof *t->list, by_id);
+		TW_SORT(t->list, t->n, by_id);
 	t->sorted = true;
 	return t->n ? bsearch(&key, t->list, t->n, sizeof *t->list, by_id) : NULL;
 }

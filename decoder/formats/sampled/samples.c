@@ -5,6 +5,7 @@
 
 #include "decoder/base/hash.h"
 #include "decoder/base/list.h"
+#include "decoder/base/order.h"
 #include "decoder/formats/stacks.h"
 
 enum {
@@ -147,25 +148,7 @@ void tw_samples_move_zero(struct tw_samples *s, int64_t by_ns)
 			s->list[i].p.ts_ns = -1;
 }
 
-static int by_track_and_time(const void *pa, const void *pb)
-{
-	const struct kept *a = pa;
-	const struct kept *b = pb;
-
-	if (a->p.track != b->p.track)
-		return a->p.track < b->p.track ? -1 : 1;
-	if (a->p.ts_ns != b->p.ts_ns)
-		return a->p.ts_ns < b->p.ts_ns ? -1 : 1;
-	return a->seq < b->seq ? -1 : a->seq > b->seq;
-}
-
-static int rising(const void *pa, const void *pb)
-{
-	const int64_t *a = pa;
-	const int64_t *b = pb;
-
-	return *a < *b ? -1 : *a > *b;
-}
+TW_ORDER_BY(by_track_and_time, struct kept, TW_RISING(p.track), TW_RISING(p.ts_ns), TW_RISING(seq))
 
 /* The list must be sorted. */
 static bool find_interval(const struct tw_samples *s, int64_t *ret)
@@ -182,8 +165,7 @@ static bool find_interval(const struct tw_samples *s, int64_t *ret)
 		if (a->track == b->track && a->ts_ns >= 0 && b->ts_ns > a->ts_ns)
 			gaps[n++] = b->ts_ns - a->ts_ns;
 	}
-	if (n)
-		qsort(gaps, n, sizeof *gaps, rising);
+	TW_SORT(gaps, n, tw_by_i64);
 	*ret = n ? gaps[n / 2] : 0;
 	return true;
 }
@@ -222,7 +204,7 @@ enum tw_status tw_samples_emit(struct tw_samples *s, int64_t interval_ns, struct
 
 	if (s->n == 0)
 		return TW_OK;
-	qsort(s->list, s->n, sizeof *s->list, by_track_and_time);
+	TW_SORT(s->list, s->n, by_track_and_time);
 	if (interval_ns <= 0 && !find_interval(s, &interval_ns))
 		return tw_oom(err);
 	stacks = tw_stacks_new(s->arena, &s->limits, s->sink, interval_ns);

@@ -5,6 +5,7 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
+#include "decoder/base/order.h"
 #include "server/api/api.h"
 #include "server/api/api_shared.h"
 #include "server/api/trace/trace_query.h"
@@ -222,14 +223,7 @@ struct named {
 	uint32_t *number; /* the method's number in its trace */
 };
 
-static int by_name(const void *pa, const void *pb)
-{
-	const struct method_name *a = &((const struct named *)pa)->of;
-	const struct method_name *b = &((const struct named *)pb)->of;
-	int c = tw_str_cmp(a->name, b->name);
-
-	return c ? c : tw_str_cmp(a->descriptor, b->descriptor);
-}
+TW_ORDER_BY(by_name, struct named, TW_RISING(of.name), TW_RISING(of.descriptor))
 
 /* Whether the entry is the method of the one before it, in the order of by_name. */
 static bool is_same(const struct named *list, size_t i, size_t n)
@@ -278,8 +272,7 @@ static enum tw_status number(
 
 	if (!names)
 		return tw_oom(err);
-	if (n)
-		qsort(list, n, sizeof *list, by_name);
+	TW_SORT(list, n, by_name);
 	for (size_t i = 0; i < n; i++) {
 		s->n_names += !is_same(list, i, n);
 		names[s->n_names - 1] = list[i].of;

@@ -7,7 +7,6 @@
 #include "server/api/fleet/api_fleet_compare.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/order.h"
@@ -159,8 +158,7 @@ static enum tw_status list_scenarios(
 	for (int side = 0; side < TW_SIDES; side++)
 		for (size_t i = 0; i < c->sides[side].cells.n; i++)
 			list[n++] = c->sides[side].cells.list[i]->dims.scenario;
-	if (n)
-		qsort(list, n, sizeof *list, tw_by_text);
+	TW_SORT(list, n, tw_by_text);
 	for (size_t i = 0; i < n; i++)
 		if (kept == 0 || strcmp(list[kept - 1], list[i]) != 0)
 			list[kept++] = list[i];

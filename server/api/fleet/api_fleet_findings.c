@@ -2,9 +2,9 @@
  * api_fleet_findings.c - findings of detectors in many traces: by rule, by causing method, by
  * version or another dimension.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
 #include "server/catalogue/fleet/catalogue_found.h"
@@ -95,29 +95,17 @@ static enum tw_status read_group(
 	return st;
 }
 
-static int most_traces_first(const void *pa, const void *pb)
-{
-	const struct tw_fleet_group *a = pa;
-	const struct tw_fleet_group *b = pb;
+TW_ORDER_BY(most_traces_first, struct tw_fleet_group, TW_FALLING(traces), TW_RISING(key))
 
-	if (a->traces != b->traces)
-		return a->traces < b->traces ? 1 : -1;
-	return strcmp(a->key, b->key);
-}
-
-static int by_key(const void *pa, const void *pb)
-{
-	return strcmp(
-	        ((const struct tw_fleet_group *)pa)->key, ((const struct tw_fleet_group *)pb)->key);
-}
+TW_ORDER_BY(by_key, struct tw_fleet_group, TW_RISING(key))
 
 /* The groups with sums are sorted by key, or all if all have sums. */
 static void put_shown_first(struct tw_fleet_group *groups, size_t n)
 {
 	if (n <= TW_FLEET_GROUPS_MAX)
 		return;
-	qsort(groups, n, sizeof *groups, most_traces_first);
-	qsort(groups, TW_FLEET_GROUPS_MAX, sizeof *groups, by_key);
+	TW_SORT(groups, n, most_traces_first);
+	TW_SORT(groups, TW_FLEET_GROUPS_MAX, by_key);
 }
 
 static enum tw_status read_groups(struct answer *a, struct tw_err *err)
@@ -149,43 +137,24 @@ static int compare_naming(const struct tw_rollup_naming *a, const struct tw_roll
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static int by_name(const void *pa, const void *pb)
-{
-	const struct cause *a = pa;
-	const struct cause *b = pb;
+TW_ORDER_BY(by_name, struct cause, TW_RISING(rule), compare_naming(a->naming, b->naming))
 
-	if (a->rule != b->rule)
-		return a->rule < b->rule ? -1 : 1;
-	return compare_naming(a->naming, b->naming);
-}
-
-static int by_time(const void *pa, const void *pb)
-{
-	const struct cause *a = pa;
-	const struct cause *b = pb;
-
-	if (a->rule != b->rule)
-		return a->rule < b->rule ? -1 : 1;
-	if (a->sum.ns != b->sum.ns)
-		return a->sum.ns < b->sum.ns ? 1 : -1;
-	return compare_naming(a->naming, b->naming);
-}
+TW_ORDER_BY(by_time, struct cause, TW_RISING(rule), TW_FALLING(sum.ns),
+        compare_naming(a->naming, b->naming))
 
 /* Merges methods of one name from several builds. */
 static void merge_causes(struct answer *a)
 {
 	size_t n = 0;
 
-	if (a->n_causes)
-		qsort(a->causes, a->n_causes, sizeof *a->causes, by_name);
+	TW_SORT(a->causes, a->n_causes, by_name);
 	for (size_t i = 0; i < a->n_causes; i++)
 		if (n && by_name(&a->causes[n - 1], &a->causes[i]) == 0)
 			tw_found_merge(&a->causes[n - 1].sum, &a->causes[i].sum);
 		else
 			a->causes[n++] = a->causes[i];
 	a->n_causes = n;
-	if (n)
-		qsort(a->causes, n, sizeof *a->causes, by_time);
+	TW_SORT(a->causes, n, by_time);
 }
 
 static enum tw_status name_causes(struct answer *a, struct tw_err *err)
@@ -308,17 +277,8 @@ struct ranked {
 	const struct tw_found_sum *sum;
 };
 
-static int most_first(const void *pa, const void *pb)
-{
-	const struct ranked *a = pa;
-	const struct ranked *b = pb;
-
-	if (a->sum->main_ns != b->sum->main_ns)
-		return a->sum->main_ns < b->sum->main_ns ? 1 : -1;
-	if (a->sum->ns != b->sum->ns)
-		return a->sum->ns < b->sum->ns ? 1 : -1;
-	return a->rule < b->rule ? -1 : a->rule > b->rule;
-}
+TW_ORDER_BY(
+        most_first, struct ranked, TW_FALLING(sum->main_ns), TW_FALLING(sum->ns), TW_RISING(rule))
 
 static void put_rules(struct answer *a)
 {
@@ -329,8 +289,7 @@ static void put_rules(struct answer *a)
 		if (a->total[i].traces &&
 		        (!a->only[0] || strcmp(a->only, a->rules.detectors->rules[i].id) == 0))
 			ranked[n++] = (struct ranked){i, &a->total[i]};
-	if (n)
-		qsort(ranked, n, sizeof *ranked, most_first);
+	TW_SORT(ranked, n, most_first);
 	tw_json_key_open(&a->q->j, "rules", '[');
 	for (size_t i = 0; i < n; i++)
 		put_rule(a, ranked[i].rule);

@@ -1,9 +1,9 @@
 /*
  * api_fleet_methods.c - method tables over many traces, and one method over versions or days.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "decoder/symbols/names.h"
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
@@ -201,15 +201,7 @@ static enum tw_status match_methods(struct tw_fleet_request *q, struct table *t,
 	return st;
 }
 
-static int falling(const void *pa, const void *pb)
-{
-	const struct tw_fleet_method *a = pa;
-	const struct tw_fleet_method *b = pb;
-
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? 1 : -1;
-	return strcmp(a->naming.name, b->naming.name);
-}
+TW_ORDER_BY(falling, struct tw_fleet_method, TW_FALLING(rank), TW_RISING(naming.name))
 
 static enum tw_status rank_methods(struct tw_fleet_request *q, struct table *t, struct tw_err *err)
 {
@@ -223,7 +215,7 @@ static enum tw_status rank_methods(struct tw_fleet_request *q, struct table *t, 
 		m->rank = t->rising ? -m->rank : m->rank;
 	}
 	if (st == TW_OK && t->n)
-		qsort(t->list, t->n, sizeof *t->list, falling);
+		TW_SORT(t->list, t->n, falling);
 	return st;
 }
 

@@ -4,9 +4,9 @@
  * Items are open, acknowledged, fixed or returned, have an owner and may be muted. Counts include
  * every item that the other filters select, whatever its box.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/api/api.h"
 #include "server/api/api_shared.h"
 #include "server/base/clock.h"
@@ -186,15 +186,7 @@ static enum tw_status read_all(struct inbox *b, struct tw_err *err)
 
 /* --- the response --- */
 
-static int newest_first(const void *pa, const void *pb)
-{
-	const struct item *a = pa;
-	const struct item *b = pb;
-
-	if (a->last_ms != b->last_ms)
-		return a->last_ms < b->last_ms ? 1 : -1;
-	return strcmp(a->id, b->id);
-}
+TW_ORDER_BY(newest_first, struct item, TW_FALLING(last_ms), TW_RISING(id))
 
 /* Items change place when they are seen again, so a cursor contains the last item's place and not
  * its number. */
@@ -295,8 +287,7 @@ static enum tw_status get_inbox(struct tw_req *r, struct tw_err *err)
 		st = read_all(&b, err);
 	if (st != TW_OK)
 		return st;
-	if (b.n)
-		qsort(b.items, b.n, sizeof *b.items, newest_first);
+	TW_SORT(b.items, b.n, newest_first);
 	first = first_of_page(&b);
 	end = b.n - first > limit ? first + limit : b.n;
 	if (end < b.n) {

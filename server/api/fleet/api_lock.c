@@ -4,7 +4,6 @@
  * A lock is identified by the method that acquired it: calls give only that, reports also the
  * monitor's class. If the method is unknown, the class identifies it.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/order.h"
@@ -76,8 +75,7 @@ static void put_monitors(struct tw_fleet_request *q, const char *monitors)
 		names[n] = tw_arena_str(q->arena, tw_str_split(&rest, ','));
 		n += names[n] != NULL;
 	}
-	if (n)
-		qsort(names, n, sizeof *names, tw_by_text);
+	TW_SORT(names, n, tw_by_text);
 	tw_json_key_open(&q->j, "monitors", '[');
 	for (size_t i = 0; i < n; i++)
 		tw_json_str(&q->j, tw_str_of(names[i]));

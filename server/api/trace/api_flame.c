@@ -1,8 +1,8 @@
 /*
  * api_flame.c - flame graphs of one trace, nested and as columns.
  */
-#include <stdlib.h>
 
+#include "decoder/base/order.h"
 #include "decoder/base/sum.h"
 #include "server/api/api.h"
 #include "server/api/trace/trace_query.h"
@@ -171,15 +171,7 @@ struct used_name {
 };
 
 /* The most frequent names first: their indexes have the fewest digits. */
-static int by_use(const void *pa, const void *pb)
-{
-	const struct used_name *a = pa;
-	const struct used_name *b = pb;
-
-	if (a->nodes != b->nodes)
-		return a->nodes > b->nodes ? -1 : 1;
-	return a->first < b->first ? -1 : a->first > b->first ? 1 : 0;
-}
+TW_ORDER_BY(by_use, struct used_name, TW_FALLING(nodes), TW_RISING(first))
 
 static void put_numbers(struct tw_trace_query *q, const char *key, const int64_t *v, uint32_t n)
 {
@@ -215,7 +207,7 @@ static bool put_name_columns(struct tw_trace_query *q, const struct tw_flame *f,
 		}
 		used[number[slots[i]] - 1].nodes++;
 	}
-	qsort(used, n, sizeof *used, by_use);
+	TW_SORT(used, n, by_use);
 	tw_json_key_open(&q->j, "names", '[');
 	for (uint32_t k = 0; k < n; k++) {
 		tw_json_str(&q->j, node_name(q, &f->nodes[used[k].first]));

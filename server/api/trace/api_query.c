@@ -1,9 +1,9 @@
 /*
  * api_query.c - method tables and search over one trace.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/api/api.h"
 #include "server/api/trace/trace_query.h"
 #include "server/base/text/match.h"
@@ -232,8 +232,8 @@ static enum tw_status rank(struct tw_trace_query *q, const struct table *t, stru
 	tw_match_free(match);
 	if (st == TW_OK && !kept)
 		st = tw_oom(err);
-	if (st == TW_OK && n)
-		qsort(list, n, sizeof *list, t->falling_or_rising ? rising : falling);
+	if (st == TW_OK)
+		TW_SORT(list, n, t->falling_or_rising ? rising : falling);
 	*ret = list;
 	*ret_n = n;
 	return st;

@@ -1,8 +1,8 @@
 /* catalogue_lock.c - lock waits over many traces. */
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "decoder/base/order.h"
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 #include "server/stats/anr_rollup.h"
 
@@ -71,17 +71,7 @@ static uint64_t rank_of(const struct tw_lock_row *r, const struct tw_lock_query 
 	return ranks[q->sort];
 }
 
-static int by_rank(const void *pa, const void *pb)
-{
-	const struct ranked *a = pa;
-	const struct ranked *b = pb;
-
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? 1 : -1;
-	if (a->row.waits != b->row.waits)
-		return a->row.waits < b->row.waits ? 1 : -1;
-	return strcmp(a->name, b->name);
-}
+TW_ORDER_BY(by_rank, struct ranked, TW_FALLING(rank), TW_FALLING(row.waits), TW_RISING(name))
 
 static enum tw_status rank(const struct tw_anr_rollups *all, const struct tw_lock_query *q,
         struct ranked **ret, size_t *ret_n, struct tw_err *err)
@@ -101,7 +91,7 @@ static enum tw_status rank(const struct tw_anr_rollups *all, const struct tw_loc
 		n += any;
 	}
 	if (st == TW_OK && n)
-		qsort(list, n, sizeof *list, by_rank);
+		TW_SORT(list, n, by_rank);
 	*ret = list;
 	*ret_n = n < TW_LOCK_ROWS_MAX ? n : TW_LOCK_ROWS_MAX;
 	return st;
@@ -142,11 +132,7 @@ static const char *day_text(int64_t day, struct tw_arena *a)
 	return text;
 }
 
-static int by_owner(const void *pa, const void *pb)
-{
-	return strcmp(
-	        ((const struct tw_lock_row *)pa)->owner, ((const struct tw_lock_row *)pb)->owner);
-}
+TW_ORDER_BY(by_owner, struct tw_lock_row, TW_RISING(owner))
 
 enum tw_status tw_catalogue_lock_series(struct tw_catalogue *c, const char *project_id,
         const struct tw_lock_query *q, bool by_day, struct tw_arena *a, struct tw_lock_row **ret,
@@ -176,7 +162,7 @@ enum tw_status tw_catalogue_lock_series(struct tw_catalogue *c, const char *proj
 		n += any;
 	}
 	if (st == TW_OK && n)
-		qsort(rows, n, sizeof *rows, by_owner);
+		TW_SORT(rows, n, by_owner);
 	*ret = rows;
 	*ret_n = n < TW_LOCK_ROWS_MAX ? n : TW_LOCK_ROWS_MAX;
 	return st;

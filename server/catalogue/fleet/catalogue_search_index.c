@@ -1,8 +1,8 @@
 #include "server/catalogue/fleet/catalogue_search_index.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 #include "server/stats/search_index.h"
 
@@ -246,13 +246,7 @@ static enum tw_status read_rest(struct tw_db *db, struct tw_stmt **kept, struct 
 	return tw_cat_close_after(&q, st, err);
 }
 
-static int by_id(const void *pa, const void *pb)
-{
-	uint64_t a = ((const struct tw_rollup_naming *)pa)->id;
-	uint64_t b = ((const struct tw_rollup_naming *)pb)->id;
-
-	return a < b ? -1 : a > b;
-}
+TW_ORDER_BY(by_id, struct tw_rollup_naming, TW_RISING(id))
 
 enum tw_status tw_catalogue_index_names(struct tw_catalogue *c, const struct tw_index_names *of,
         struct tw_arena *a, struct tw_rollup_naming **ret, size_t *ret_n, bool *ret_all,
@@ -275,8 +269,7 @@ enum tw_status tw_catalogue_index_names(struct tw_catalogue *c, const struct tw_
 	tw_cat_done(c, db);
 	if (st != TW_OK)
 		return st;
-	if (k.n)
-		qsort(k.rows, k.n, sizeof *k.rows, by_id);
+	TW_SORT(k.rows, k.n, by_id);
 	*ret = k.rows;
 	*ret_n = k.n;
 	*ret_all = k.all;

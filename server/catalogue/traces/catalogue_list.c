@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "decoder/base/buf.h"
+#include "decoder/base/order.h"
 #include "server/base/text/json.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
@@ -176,12 +177,7 @@ static enum tw_status and_tags(
 	return st;
 }
 
-static int longer_first(const void *pa, const void *pb)
-{
-	const size_t a = ((const struct tw_str *)pa)->len, b = ((const struct tw_str *)pb)->len;
-
-	return (a < b) - (a > b);
-}
+TW_ORDER_BY(longer_first, struct tw_str, TW_FALLING(len))
 
 /* Every word of the text occurs somewhere.  Long words are searched for first: they occur in fewer
  * traces, and the others are not searched for in the rest.  Most words cannot be part of an id. */
@@ -201,8 +197,7 @@ static enum tw_status and_part(
 		if (word.len)
 			words[n++] = word;
 	}
-	if (n)
-		qsort(words, n, sizeof *words, longer_first);
+	TW_SORT(words, n, longer_first);
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		const char *word = tw_arena_str(w->arena, words[i]);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "decoder/base/order.h"
 #include "decoder/formats/anr/anr_names_of_kinds.h"
 #include "server/base/secret.h"
 #include "server/base/text/json.h"
@@ -202,16 +203,8 @@ static void add_lock_detail(struct tw_anr_find *f, const struct held *h)
 
 /* --- deadlocks --- */
 
-static int by_class(const void *pa, const void *pb)
-{
-	const struct held *a = pa;
-	const struct held *b = pb;
-	int c = strcmp(a->type, b->type);
-
-	if (c == 0)
-		c = strcmp(a->blocked_method, b->blocked_method);
-	return c ? c : strcmp(a->blocking_method, b->blocking_method);
-}
+TW_ORDER_BY(by_class, struct held, TW_RISING(type), TW_RISING(blocked_method),
+        TW_RISING(blocking_method))
 
 static bool ring_has(const json_t *steps, json_int_t thread)
 {
@@ -245,8 +238,7 @@ static enum kind find_deadlock(struct tw_anr_find *f)
 
 	for (size_t i = 0; i < json_array_size(steps) && n < RING_MAX; i++)
 		ring[n++] = held_of(f, json_array_get(steps, i));
-	if (n)
-		qsort(ring, n, sizeof *ring, by_class);
+	TW_SORT(ring, n, by_class);
 	for (size_t i = 0; i < n; i++) {
 		add_lock_detail(f, &ring[i]);
 		if (ring[i].blocked_method[0] && f->frames.n < TW_ANR_NAMES_MAX)

@@ -1,11 +1,11 @@
 #include "server/base/text/json.h"
 #include "server/fleet/anr/anr_brief.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/hash.h"
 #include "decoder/base/list.h"
+#include "decoder/base/order.h"
 #include "decoder/base/sum.h"
 #include "server/fleet/anr/anr_cause_int.h"
 #include "server/query/note_names.h"
@@ -132,21 +132,8 @@ static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	return !r->no_memory;
 }
 
-static int by_total(const void *pa, const void *pb)
-{
-	const struct tw_lock_wait *a = pa;
-	const struct tw_lock_wait *b = pb;
-	int c;
-
-	if (a->is_main != b->is_main)
-		return a->is_main ? -1 : 1;
-	if (a->total_ns != b->total_ns)
-		return a->total_ns < b->total_ns ? 1 : -1;
-	c = strcmp(a->raw_owner, b->raw_owner);
-	if (c == 0)
-		c = strcmp(a->raw_monitor, b->raw_monitor);
-	return c ? c : strcmp(a->source, b->source);
-}
+TW_ORDER_BY(by_total, struct tw_lock_wait, TW_FALLING(is_main), TW_FALLING(total_ns),
+        TW_RISING(raw_owner), TW_RISING(raw_monitor), TW_RISING(source))
 
 enum tw_status tw_locks_of_trace(
         struct tw_trace_file *f, struct tw_arena *a, struct tw_lock_list *io, struct tw_err *err)
@@ -164,8 +151,7 @@ enum tw_status tw_locks_of_trace(
 	st = tw_trace_file_notes(f, &q, add_note, &r, err);
 	if (st == TW_OK && r.no_memory)
 		return tw_oom(err);
-	if (r.list.n)
-		qsort(r.list.at, r.list.n, sizeof *r.list.at, by_total);
+	TW_SORT(r.list.at, r.list.n, by_total);
 	for (size_t i = 0; st == TW_OK && i < r.list.n && i < TW_LOCKS_MAX; i++) {
 		struct tw_lock_wait *w = push(io, a);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/fleet/fleet.h"
 
@@ -65,31 +66,11 @@ static enum tw_status in_time(const struct scan *l, struct tw_err *err)
 
 /* --- versions --- */
 
-static int by_traces(const void *pa, const void *pb)
-{
-	const struct version *a = pa;
-	const struct version *b = pb;
+TW_ORDER_BY(by_traces, struct version, TW_FALLING(traces))
 
-	return a->traces > b->traces ? -1 : a->traces < b->traces;
-}
+TW_ORDER_BY(by_first_day, struct version, TW_RISING(first_day), strverscmp(a->name, b->name))
 
-static int by_first_day(const void *pa, const void *pb)
-{
-	const struct version *a = pa;
-	const struct version *b = pb;
-
-	if (a->first_day != b->first_day)
-		return a->first_day < b->first_day ? -1 : 1;
-	return strverscmp(a->name, b->name);
-}
-
-static int by_version_name(const void *pa, const void *pb)
-{
-	const struct version *a = pa;
-	const struct version *b = pb;
-
-	return strcmp(a->name, b->name);
-}
+TW_ORDER_BY(by_version_name, struct version, TW_RISING(name))
 
 static enum tw_status find_versions(struct scan *l, struct tw_err *err)
 {
@@ -101,7 +82,7 @@ static enum tw_status find_versions(struct scan *l, struct tw_err *err)
 	for (size_t i = 0; i < l->n_cells; i++)
 		all[i] = (struct version){
 		        l->cells[i].dims.version_name, l->cells[i].dims.day, l->cells[i].traces};
-	qsort(all, l->n_cells, sizeof *all, by_version_name);
+	TW_SORT(all, l->n_cells, by_version_name);
 	for (size_t i = 0; i < l->n_cells; i++) {
 		if (n == 0 || strcmp(all[n - 1].name, all[i].name) != 0) {
 			all[n++] = all[i];
@@ -111,9 +92,9 @@ static enum tw_status find_versions(struct scan *l, struct tw_err *err)
 		if (all[i].first_day < all[n - 1].first_day)
 			all[n - 1].first_day = all[i].first_day;
 	}
-	qsort(all, n, sizeof *all, by_traces);
+	TW_SORT(all, n, by_traces);
 	l->n_versions = n < TW_REGRESS_VERSIONS ? n : TW_REGRESS_VERSIONS;
-	qsort(all, l->n_versions, sizeof *all, by_first_day);
+	TW_SORT(all, l->n_versions, by_first_day);
 	for (size_t i = 0; i < l->n_versions; i++)
 		l->versions[i] = all[i].name;
 	return TW_OK;
@@ -146,17 +127,8 @@ struct placed { /* a cell and its bucket */
 	const struct tw_rollup_cell *cell;
 };
 
-static int by_bucket(const void *pa, const void *pb)
-{
-	const struct bucket *a = &((const struct placed *)pa)->key;
-	const struct bucket *b = &((const struct placed *)pb)->key;
-
-	if (a->day != b->day)
-		return a->day < b->day ? -1 : 1;
-	if (a->version != b->version)
-		return a->version < b->version ? -1 : 1;
-	return a->cls < b->cls ? -1 : a->cls > b->cls;
-}
+TW_ORDER_BY(
+        by_bucket, struct placed, TW_RISING(key.day), TW_RISING(key.version), TW_RISING(key.cls))
 
 static size_t place_cells(const struct scan *l, struct placed *ret)
 {
@@ -171,8 +143,7 @@ static size_t place_cells(const struct scan *l, struct placed *ret)
 		        version_at(l, d->version_name, &key.version))
 			ret[n++] = (struct placed){key, &l->cells[i]};
 	}
-	if (n)
-		qsort(ret, n, sizeof *ret, by_bucket);
+	TW_SORT(ret, n, by_bucket);
 	return n;
 }
 
@@ -262,23 +233,10 @@ struct entry { /* a method in a bucket */
 	struct bucket *bucket;
 };
 
-static int same_method(const struct entry *a, const struct entry *b)
-{
-	int c = strcmp(a->naming->name, b->naming->name);
+TW_ORDER_BY(same_method, struct entry, TW_RISING(naming->name), TW_RISING(naming->descriptor))
 
-	return c ? c : strcmp(a->naming->descriptor, b->naming->descriptor);
-}
-
-static int by_method(const void *pa, const void *pb)
-{
-	const struct entry *a = pa;
-	const struct entry *b = pb;
-	int c = same_method(a, b);
-
-	if (c)
-		return c;
-	return a->bucket < b->bucket ? -1 : a->bucket > b->bucket;
-}
+TW_ORDER_BY(by_method, struct entry, same_method(a, b),
+        TW_ORDER((uintptr_t)a->bucket, (uintptr_t)b->bucket))
 
 static enum tw_status collect(struct scan *l, size_t *ret_n, struct tw_err *err)
 {
@@ -321,8 +279,7 @@ static size_t keep_named(struct entry *entries, size_t n)
 		if (entries[i].naming && entries[i].naming->named &&
 		        entries[i].method->id != TW_ROLLUP_OTHER)
 			entries[kept++] = entries[i];
-	if (kept)
-		qsort(entries, kept, sizeof *entries, by_method);
+	TW_SORT(entries, kept, by_method);
 	return kept;
 }
 
@@ -468,14 +425,7 @@ static enum tw_status scan_scenario(struct scan *l, struct tw_err *err)
 	return st;
 }
 
-static int by_scenario(const void *pa, const void *pb)
-{
-	const struct tw_rollup_cell *a = pa;
-	const struct tw_rollup_cell *b = pb;
-	int c = strcmp(a->dims.app, b->dims.app);
-
-	return c ? c : strcmp(a->dims.scenario, b->dims.scenario);
-}
+TW_ORDER_BY(by_scenario, struct tw_rollup_cell, TW_RISING(dims.app), TW_RISING(dims.scenario))
 
 struct scenario_range { /* cells of one scenario of one app */
 	size_t first;
@@ -527,7 +477,7 @@ static enum tw_status scan_all(
 
 	if (st != TW_OK || n == 0)
 		return st;
-	qsort(cells, n, sizeof *cells, by_scenario);
+	TW_SORT(cells, n, by_scenario);
 	all = tw_arena_alloc(a, n, sizeof *all);
 	if (!all)
 		return tw_oom(err);

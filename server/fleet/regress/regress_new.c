@@ -7,9 +7,9 @@
  * devices first.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/stats/change_point.h"
 #include "server/stats/regress.h"
 
@@ -238,23 +238,13 @@ enum tw_status tw_regress_find_new(const struct tw_regress_series *s,
 	return tw_regress_add(io, &one, err);
 }
 
-static int by_share(const void *pa, const void *pb)
-{
-	const struct tw_regress_found *a = pa;
-	const struct tw_regress_found *b = pb;
-	const int c = strcmp(a->head, b->head);
-
-	if (c)
-		return c;
-	return a->shift.change < b->shift.change ? 1 : a->shift.change > b->shift.change ? -1 : 0;
-}
+TW_ORDER_BY(by_share, struct tw_regress_found, TW_RISING(head), TW_FALLING(shift.change))
 
 void tw_regress_limit_new(struct tw_regress_list *io)
 {
 	size_t kept = 0;
 
-	if (io->n)
-		qsort(io->of, io->n, sizeof *io->of, by_share);
+	TW_SORT(io->of, io->n, by_share);
 	for (size_t i = 0; i < io->n;) {
 		double all = 0;
 		size_t end = i;

@@ -1,9 +1,9 @@
 #include "server/fleet/regress/regress_trend.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/fleet/fleet.h"
 
 static const unsigned percents[TW_TREND_QUANTILES] = {50, 95};
@@ -108,25 +108,9 @@ static enum tw_status make_line(struct work *w, const struct tw_rollup_cell *cel
 
 /* --- versions --- */
 
-static int by_traces(const void *pa, const void *pb)
-{
-	const struct tw_trend_mark *a = pa;
-	const struct tw_trend_mark *b = pb;
+TW_ORDER_BY(by_traces, struct tw_trend_mark, TW_FALLING(traces), TW_RISING(version))
 
-	if (a->traces != b->traces)
-		return a->traces < b->traces ? 1 : -1;
-	return strcmp(a->version, b->version);
-}
-
-static int by_day(const void *pa, const void *pb)
-{
-	const struct tw_trend_mark *a = pa;
-	const struct tw_trend_mark *b = pb;
-
-	if (a->day != b->day)
-		return a->day < b->day ? -1 : 1;
-	return strverscmp(a->version, b->version);
-}
+TW_ORDER_BY(by_day, struct tw_trend_mark, TW_RISING(day), strverscmp(a->version, b->version))
 
 static enum tw_status mark_versions(struct work *w, const struct tw_rollup_cell *cells, size_t n,
         struct tw_trend *ret, struct tw_err *err)
@@ -150,10 +134,8 @@ static enum tw_status mark_versions(struct work *w, const struct tw_rollup_cell 
 	}
 	ret->versions = n_of;
 	ret->n_marks = n_of < TW_TREND_MARKS ? n_of : TW_TREND_MARKS;
-	if (n_of)
-		qsort(all, n_of, sizeof *all, by_traces);
-	if (ret->n_marks)
-		qsort(all, ret->n_marks, sizeof *all, by_day);
+	TW_SORT(all, n_of, by_traces);
+	TW_SORT(all, ret->n_marks, by_day);
 	for (size_t i = 0; i < ret->n_marks; i++)
 		ret->marks[i] = all[i];
 	return TW_OK;

@@ -6,10 +6,10 @@
  */
 #include "server/query/detect/query_detect.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/list.h"
+#include "decoder/base/order.h"
 #include "decoder/base/sum.h"
 #include "server/query/detect/query_detect_int.h"
 #include "server/query/query_slices.h"
@@ -313,16 +313,7 @@ static bool prepare(struct tw_detector *d)
 }
 
 /* Of calls with equal begin and end, a message encloses its frame. */
-static int by_begin(const void *pa, const void *pb)
-{
-	const struct tw_marked *a = pa, *b = pb;
-
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	if (a->dur_ns != b->dur_ns)
-		return a->dur_ns > b->dur_ns ? -1 : 1;
-	return (int)b->mark - (int)a->mark;
-}
+TW_ORDER_BY(by_begin, struct tw_marked, TW_RISING(start_ns), TW_FALLING(dur_ns), TW_FALLING(mark))
 
 enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_query *query,
         struct tw_arena *a, struct tw_detected *ret, struct tw_err *err)
@@ -339,7 +330,7 @@ enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_q
 	if (st == TW_OK && d.no_memory)
 		st = tw_oom(err);
 	if (st == TW_OK && ret->n_marked)
-		qsort(ret->marked, ret->n_marked, sizeof *ret->marked, by_begin);
+		TW_SORT(ret->marked, ret->n_marked, by_begin);
 	return st;
 }
 
@@ -416,14 +407,7 @@ struct frames {
 	bool no_memory;
 };
 
-static int longest_first(const void *pa, const void *pb)
-{
-	const struct tw_frame_found *a = pa, *b = pb;
-
-	if (a->dur_ns != b->dur_ns)
-		return a->dur_ns > b->dur_ns ? -1 : 1;
-	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
-}
+TW_ORDER_BY(longest_first, struct tw_frame_found, TW_FALLING(dur_ns), TW_RISING(start_ns))
 
 /* The list has space for twice the reported number; when full, it is reduced to the longest. */
 static void list(struct frames *x, const struct tw_frame_found *f)
@@ -431,7 +415,7 @@ static void list(struct frames *x, const struct tw_frame_found *f)
 	struct tw_frames *ret = x->ret;
 
 	if (ret->n == 2 * TW_FRAMES_LISTED) {
-		qsort(ret->list, ret->n, sizeof *ret->list, longest_first);
+		TW_SORT(ret->list, ret->n, longest_first);
 		ret->n = TW_FRAMES_LISTED;
 	}
 	ret->list[ret->n++] = *f;
@@ -558,7 +542,7 @@ enum tw_status tw_detect_frames(struct tw_trace_file *f, const struct tw_detecte
 	if (ret->from == TW_FRAMES_NOWHERE)
 		st = add_notes(&x, f, err);
 	if (st == TW_OK && ret->n)
-		qsort(ret->list, ret->n, sizeof *ret->list, longest_first);
+		TW_SORT(ret->list, ret->n, longest_first);
 	if (ret->n > TW_FRAMES_LISTED)
 		ret->n = TW_FRAMES_LISTED;
 	return st;

@@ -4,9 +4,9 @@
  * Notes of the kinds in rules are collected by time, longer ones first if two begin together, so
  * that nested notes follow the enclosing ones.
  */
-#include <stdlib.h>
 
 #include "decoder/base/list.h"
+#include "decoder/base/order.h"
 #include "decoder/base/sum.h"
 #include "server/query/detect/query_detect_int.h"
 
@@ -88,37 +88,18 @@ static enum tw_status gather(struct gather *g, struct tw_err *err)
 	return st;
 }
 
-static int by_time(const void *pa, const void *pb)
-{
-	const struct seen *a = pa, *b = pb;
-
-	if (a->ts_ns != b->ts_ns)
-		return a->ts_ns < b->ts_ns ? -1 : 1;
-	if (a->dur_ns != b->dur_ns)
-		return a->dur_ns > b->dur_ns ? -1 : 1;
-	return a->id < b->id ? -1 : a->id > b->id;
-}
+TW_ORDER_BY(by_time, struct seen, TW_RISING(ts_ns), TW_FALLING(dur_ns), TW_RISING(id))
 
 /* --- calls for the same event --- */
 
-static int by_place(const void *pa, const void *pb)
-{
-	const struct tw_cover *a = pa, *b = pb;
-
-	if (a->thread_id != b->thread_id)
-		return a->thread_id < b->thread_id ? -1 : 1;
-	if (a->group != b->group)
-		return a->group < b->group ? -1 : 1;
-	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
-}
+TW_ORDER_BY(by_place, struct tw_cover, TW_RISING(thread_id), TW_RISING(group), TW_RISING(start_ns))
 
 /* Sorts covers and merges overlapping ones, so that a binary search finds the one at a time. */
 static void merge_covers(struct tw_detector *d)
 {
 	uint32_t n = 0;
 
-	if (d->n_covers)
-		qsort(d->covers, d->n_covers, sizeof *d->covers, by_place);
+	TW_SORT(d->covers, d->n_covers, by_place);
 	for (uint32_t i = 0; i < d->n_covers; i++) {
 		struct tw_cover *last = n ? &d->covers[n - 1] : NULL;
 		const struct tw_cover c = d->covers[i];
@@ -291,8 +272,7 @@ enum tw_status tw_detect_notes(struct tw_detector *d, struct tw_err *err)
 	st = gather(&g, err);
 	if (st != TW_OK || d->no_memory)
 		return st;
-	if (g.n)
-		qsort(g.list, g.n, sizeof *g.list, by_time);
+	TW_SORT(g.list, g.n, by_time);
 	merge_covers(d);
 	count_all(d, &g);
 	return d->no_memory ? TW_OK : locate_kept(d, err);

@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+#include "decoder/base/order.h"
+
 enum { BATCH = 512, LEVELS = 4, DEPTH = 16, MAX_COUNTERS = 4096, TEXT_BYTES = 1024 };
 
 enum group { LOCKS, EVENTS, STATES, ANR, SCENARIO, GROUPS };
@@ -286,13 +288,7 @@ static const struct tw_thread_info *find_tid(const struct tw_side *s, int64_t ti
 	               : NULL;
 }
 
-static int by_tid(const void *pa, const void *pb)
-{
-	const struct tw_thread_info *a = *(const struct tw_thread_info *const *)pa;
-	const struct tw_thread_info *b = *(const struct tw_thread_info *const *)pb;
-
-	return a->tid < b->tid ? -1 : a->tid > b->tid;
-}
+TW_ORDER_BY(by_tid, struct tw_thread_info *, TW_ORDER((*a)->tid, (*b)->tid))
 
 static uint64_t flow_of(const struct tw_side *s, const struct tw_note_row *n)
 {

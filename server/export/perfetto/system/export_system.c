@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "decoder/base/order.h"
 #include "server/base/file/io.h"
 
 /* --- packets one by one, with their times ---
@@ -361,17 +362,7 @@ static void use_id(struct tw_system *s, uint64_t id)
 	s->prefixes[id >> 51] |= (uint8_t)(1U << (id >> 48) % 8);
 }
 
-static int by_thread(const void *pa, const void *pb)
-{
-	const struct tw_system_thread *a = pa;
-	const struct tw_system_thread *b = pb;
-
-	if (a->tid != b->tid)
-		return a->tid < b->tid ? -1 : 1;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return a->order < b->order ? -1 : a->order > b->order;
-}
+TW_ORDER_BY(by_thread, struct tw_system_thread, TW_RISING(tid), TW_RISING(pid), TW_RISING(order))
 
 /* Sorts threads and keeps the latest descriptor of each. */
 static void finish_threads(struct tw_system *s)
@@ -379,8 +370,7 @@ static void finish_threads(struct tw_system *s)
 	struct tw_system_thread *t = s->threads;
 	uint32_t n = 0;
 
-	if (s->n_threads)
-		qsort(t, s->n_threads, sizeof *t, by_thread);
+	TW_SORT(t, s->n_threads, by_thread);
 	for (uint32_t i = 0; i < s->n_threads; i++) {
 		if (n && t[n - 1].tid == t[i].tid && t[n - 1].pid == t[i].pid)
 			n--;

@@ -7,9 +7,9 @@
  * with an unknown result counts a trace twice.
  */
 #include <sodium.h>
-#include <stdlib.h>
 #include <time.h>
 
+#include "decoder/base/order.h"
 #include "server/base/clock.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/fleet/found.h"
@@ -140,14 +140,7 @@ struct on_thread { /* a method's fact on one kind of thread */
 	struct tw_rollup_fact fact;
 };
 
-static int by_method(const void *pa, const void *pb)
-{
-	const struct on_thread *a = pa, *b = pb;
-
-	if (a->fact.method != b->fact.method)
-		return a->fact.method < b->fact.method ? -1 : 1;
-	return tw_str_cmp(a->name, b->name);
-}
+TW_ORDER_BY(by_method, struct on_thread, TW_RISING(fact.method), TW_RISING(name))
 
 /* NULL list: only counts. */
 static enum tw_status each_thread(
@@ -187,8 +180,7 @@ static enum tw_status read_threads(struct rows *r, struct tw_str threads, struct
 	if (!*ret)
 		return tw_oom(err);
 	st = each_thread(threads, *ret, ret_n, err);
-	if (*ret_n)
-		qsort(*ret, *ret_n, sizeof **ret, by_method);
+	TW_SORT(*ret, *ret_n, by_method);
 	return st;
 }
 
