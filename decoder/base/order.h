@@ -73,6 +73,22 @@ static inline void tw_sort(
 		qsort(rows, n, row_bytes, by);
 }
 
+/* Sets i to the number of leading rows for which is_before, an expression of i, holds.  It must
+ * hold for no row after one for which it does not. */
+#define TW_BISECT(i, n, is_before)                                                                 \
+	do {                                                                                       \
+		__typeof__(i) tw_low = 0, tw_high = (n);                                           \
+                                                                                                   \
+		while (tw_low < tw_high) {                                                         \
+			(i) = tw_low + (tw_high - tw_low) / 2;                                     \
+			if (is_before)                                                             \
+				tw_low = (i) + 1;                                                  \
+			else                                                                       \
+				tw_high = (i);                                                     \
+		}                                                                                  \
+		(i) = tw_low;                                                                      \
+	} while (0)
+
 /* Compares uint64_t. */
 static inline int tw_by_u64(const void *pa, const void *pb)
 {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "decoder/symbols/native_image.h"
 
 enum tw_status tw_native_open(
@@ -46,22 +47,15 @@ static bool address_of(const struct tw_native_map *m, uint64_t offset, uint64_t 
 
 static bool find(const struct tw_native_map *m, uint64_t address, struct tw_str *ret)
 {
-	uint32_t low = 0;
-	uint32_t high = m->n_functions;
+	uint32_t at;
 	const uint8_t *f;
 	uint64_t bytes;
 
-	while (low < high) {
-		const uint32_t mid = low + (high - low) / 2;
-
-		if (tw_u64le(m->functions + (size_t)NATIVE_RECORD * mid) <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == 0)
+	TW_BISECT(
+	        at, m->n_functions, tw_u64le(m->functions + (size_t)NATIVE_RECORD * at) <= address);
+	if (at == 0)
 		return false;
-	f = m->functions + (size_t)NATIVE_RECORD * (low - 1);
+	f = m->functions + (size_t)NATIVE_RECORD * (at - 1);
 	bytes = tw_u64le(f + 8);
 	if (address - tw_u64le(f) >= bytes)
 		return false;

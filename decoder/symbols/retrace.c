@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "decoder/symbols/retrace_read.h"
 
 enum { MAX_ALTERNATIVES = 8, CLASS_BYTES = 1024 };
@@ -69,20 +70,12 @@ static struct retrace_class class_at(const struct tw_retrace *r, uint32_t i)
 
 bool tw_retrace_find_class(const struct tw_retrace *r, struct tw_str obf, struct retrace_class *ret)
 {
-	uint32_t low = 0;
-	uint32_t high = r->classes;
+	uint32_t at;
 
-	while (low < high) { /* the first that is not less */
-		uint32_t middle = low + (high - low) / 2;
-
-		if (tw_str_cmp(obf_class(r, middle), obf) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == r->classes)
+	TW_BISECT(at, r->classes, tw_str_cmp(obf_class(r, at), obf) < 0);
+	if (at == r->classes)
 		return false;
-	*ret = class_at(r, low);
+	*ret = class_at(r, at);
 	return tw_str_eq(ret->obf, obf);
 }
 

@@ -529,17 +529,10 @@ const char *tw_cat_ids(const struct tw_db *db, const char *const *ids, size_t n,
 
 size_t tw_cat_place(const struct tw_cat_numbers *of, int64_t number)
 {
-	size_t from = 0, to = of->n;
+	size_t at;
 
-	while (from < to) {
-		const size_t mid = from + (to - from) / 2;
-
-		if (of->sorted[mid].number < number)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from < of->n && of->sorted[from].number == number ? from : of->n;
+	TW_BISECT(at, of->n, of->sorted[at].number < number);
+	return at < of->n && of->sorted[at].number == number ? at : of->n;
 }
 
 int64_t tw_cat_random(void)

@@ -91,17 +91,10 @@ static void begin_cell(struct tw_search *s, size_t cell)
 /* Binary search: heads were added by rising numbers. */
 static const struct tw_search_pack *find_pack(const struct tw_search *s, int64_t number)
 {
-	size_t low = 0, high = s->n_packs;
+	size_t at;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->packs[mid].number < number)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < s->n_packs && s->packs[low].number == number ? &s->packs[low] : NULL;
+	TW_BISECT(at, s->n_packs, s->packs[at].number < number);
+	return at < s->n_packs && s->packs[at].number == number ? &s->packs[at] : NULL;
 }
 
 enum tw_status tw_search_row(

@@ -2,6 +2,7 @@
  * query_slices.c - slices of a time range, and the call trees of a selection.
  */
 #include "server/query/query_slices.h"
+#include "decoder/base/order.h"
 
 #include <string.h>
 
@@ -112,18 +113,10 @@ size_t tw_range_run(struct tw_range_walk *w, const struct tw_slice *s, size_t n,
 /* The last chunk that begins before the range. */
 static uint32_t first_chunk(const struct tw_chunk_row *rows, uint32_t n, int64_t from_ns)
 {
-	uint32_t low = 0;
-	uint32_t high = n;
+	uint32_t at;
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (rows[mid].info.start_ns < from_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? low - 1 : 0;
+	TW_BISECT(at, n, rows[at].info.start_ns < from_ns);
+	return at ? at - 1 : 0;
 }
 
 enum tw_status tw_range_chunks(struct tw_trace_file *f, uint32_t thread_id,

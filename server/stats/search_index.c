@@ -323,17 +323,10 @@ enum tw_status tw_index_pack(const struct tw_str *ones, size_t n, struct tw_aren
 /* The index of the method among the searched ones; n: it is not one. */
 static size_t which_of(const struct tw_index_scan *s, uint64_t method)
 {
-	size_t low = 0, high = s->n;
+	size_t at;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->methods[mid] < method)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < s->n && s->methods[low] == method ? low : s->n;
+	TW_BISECT(at, s->n, s->methods[at] < method);
+	return at < s->n && s->methods[at] == method ? at : s->n;
 }
 
 static bool scan_list(const struct tw_index_scan *s, size_t which, const uint8_t *p,

@@ -61,21 +61,13 @@ static size_t retrace(const struct tw_inlined *in, uint32_t method, struct tw_re
 static const struct call *calls_of(const struct tw_inlined *in, uint32_t caller, uint32_t *ret_n)
 {
 	const struct call *list = in->calls.items;
-	uint32_t low = 0;
-	uint32_t high = in->calls.n;
+	uint32_t at;
 
 	*ret_n = 0;
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (list[mid].caller < caller)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	while (low + *ret_n < in->calls.n && list[low + *ret_n].caller == caller)
+	TW_BISECT(at, in->calls.n, list[at].caller < caller);
+	while (at + *ret_n < in->calls.n && list[at + *ret_n].caller == caller)
 		++*ret_n;
-	return *ret_n ? list + low : NULL;
+	return *ret_n ? list + at : NULL;
 }
 
 /* States that the outlines called by a frame leave to it: at most STATES. */

@@ -735,18 +735,10 @@ static enum tw_status read_chunks(struct tw_trace_file *f, struct tw_err *err)
 /* The first chunk of this thread or a later one. */
 static uint32_t first_of(const struct tw_trace_file *f, uint64_t thread_id)
 {
-	uint32_t low = 0;
-	uint32_t high = f->n_chunks;
+	uint32_t at;
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (f->chunks[mid].info.thread_id < thread_id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	TW_BISECT(at, f->n_chunks, f->chunks[at].info.thread_id < thread_id);
+	return at;
 }
 
 enum tw_status tw_trace_file_stored_chunks(struct tw_trace_file *f, uint32_t thread_id,

@@ -19,6 +19,7 @@
 
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "decoder/base/order.h"
 #include "decoder/formats/anr/anr_model.h"
 #include "decoder/formats/anr/anr_report.h"
@@ -500,20 +501,12 @@ TW_ORDER_BY(by_thread, struct channel, TW_RISING(dump), TW_RISING(sys_tid))
 static uint32_t channel_of(const struct anr *s, uint32_t dump, uint64_t sys_tid)
 {
 	const struct channel wanted = {sys_tid, dump, 0};
-	uint32_t low = 0;
-	uint32_t high = s->n_channels;
+	uint32_t at;
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (by_thread(&s->channels[mid], &wanted) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == s->n_channels || by_thread(&s->channels[low], &wanted) != 0)
+	TW_BISECT(at, s->n_channels, by_thread(&s->channels[at], &wanted) < 0);
+	if (at == s->n_channels || by_thread(&s->channels[at], &wanted) != 0)
 		return 0;
-	return s->channels[low].text;
+	return s->channels[at].text;
 }
 
 static void join_channels(struct anr *s)

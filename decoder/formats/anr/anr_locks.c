@@ -43,22 +43,14 @@ static void sort(struct keys *k)
 /* The first thread under the key other than `not`; TW_ANR_NONE if there is none. */
 static int32_t find(const struct keys *k, uint64_t key, uint32_t not )
 {
-	uint32_t low = 0;
-	uint32_t high = k->n;
+	uint32_t at;
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (k->list[mid].key < key)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	while (low < k->n && k->list[low].key == key && k->list[low].thread == not )
-		low++;
-	if (low == k->n || k->list[low].key != key)
+	TW_BISECT(at, k->n, k->list[at].key < key);
+	while (at < k->n && k->list[at].key == key && k->list[at].thread == not )
+		at++;
+	if (at == k->n || k->list[at].key != key)
 		return TW_ANR_NONE;
-	return (int32_t)k->list[low].thread;
+	return (int32_t)k->list[at].thread;
 }
 
 static void collect_tids(struct work *w)

@@ -29,6 +29,7 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
+#include "decoder/base/list.h"
 #include "decoder/base/order.h"
 #include "decoder/formats/format.h"
 #include "decoder/formats/sampled/samples.h"

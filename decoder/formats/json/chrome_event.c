@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "decoder/base/order.h"
 #include "decoder/formats/detail.h"
 #include "decoder/formats/json/json_text.h"

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "decoder/base/list.h"
+#include "decoder/base/order.h"
+
 enum { KERNEL_BOOT = 0, KERNEL_MONO_RAW = 4 }; /* values of FtraceClock */
 enum { FIRST_OWN = 64, LAST_OWN = 127, MAX_PAIRS = 1 << 20, MAX_OF_SNAPSHOT = 32 };
 
@@ -32,18 +35,10 @@ static struct tw_perfetto_clock *find(const struct tw_perfetto_clocks *c, uint32
 /* The latest pair at or before a reading, otherwise the first. */
 static const struct tw_perfetto_pair *pair_of(const struct tw_perfetto_clock *k, int64_t from_ns)
 {
-	uint32_t low = 0;
-	uint32_t high = k->n;
+	uint32_t at;
 
-	while (high - low > 1) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (k->pairs[mid].from_ns <= from_ns)
-			low = mid;
-		else
-			high = mid;
-	}
-	return &k->pairs[low];
+	TW_BISECT(at, k->n, k->pairs[at].from_ns <= from_ns);
+	return &k->pairs[at ? at - 1 : 0];
 }
 
 bool tw_perfetto_clocks_convert(

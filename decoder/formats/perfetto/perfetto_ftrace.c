@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "decoder/base/order.h"
 
 enum { MAX_EVENTS = 4 << 20, FIRST_EVENTS = 1024, CLONE_THREAD = 0x10000 };

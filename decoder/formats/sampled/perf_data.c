@@ -272,18 +272,10 @@ TW_ORDER_BY(by_id, struct id, TW_RISING(id), TW_RISING(attr))
 static uint32_t attr_of_id(const struct perf_data *s, uint64_t id)
 {
 	const struct id *ids = s->ids.items;
-	uint32_t low = 0;
-	uint32_t high = s->ids.n;
+	uint32_t at;
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (ids[mid].id < id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < s->ids.n && ids[low].id == id ? ids[low].attr : 0;
+	TW_BISECT(at, s->ids.n, ids[at].id < id);
+	return at < s->ids.n && ids[at].id == id ? ids[at].attr : 0;
 }
 
 static enum tw_status read_attrs(struct perf_data *s, struct tw_err *err)

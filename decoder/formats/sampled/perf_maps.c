@@ -245,26 +245,18 @@ TW_ORDER_BY(by_vaddr, struct symbol, TW_RISING(vaddr), TW_RISING(len), TW_RISING
 
 static struct symbol *symbol_at(struct file *f, uint64_t vaddr)
 {
-	uint32_t low = 0;
-	uint32_t high = f->n;
+	uint32_t at;
 
 	if (!f->sorted && f->n)
 		TW_SORT(f->symbols, f->n, by_vaddr);
 	f->sorted = true;
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (f->symbols[mid].vaddr <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == 0)
+	TW_BISECT(at, f->n, f->symbols[at].vaddr <= vaddr);
+	if (at == 0)
 		return NULL;
 	/* a symbol without a length reaches to the next one */
-	if (f->symbols[low - 1].len && vaddr - f->symbols[low - 1].vaddr >= f->symbols[low - 1].len)
+	if (f->symbols[at - 1].len && vaddr - f->symbols[at - 1].vaddr >= f->symbols[at - 1].len)
 		return NULL;
-	return &f->symbols[low - 1];
+	return &f->symbols[at - 1];
 }
 
 /* --- maps --- */
@@ -272,18 +264,10 @@ static struct symbol *symbol_at(struct file *f, uint64_t vaddr)
 /* Index of the first map that ends after the address. */
 static uint32_t first_map(const struct process *p, uint64_t address)
 {
-	uint32_t low = 0;
-	uint32_t high = p->n;
+	uint32_t at;
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (p->maps[mid].end <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	TW_BISECT(at, p->n, p->maps[at].end <= address);
+	return at;
 }
 
 /* Moves the maps from `from` on to `to`. */

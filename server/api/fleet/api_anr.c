@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/api/admin/api_ruleset.h"
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
@@ -86,21 +87,14 @@ static void put_group(
 /* Days are sorted by group, then by time. */
 static void put_trend(struct tw_fleet_request *q, const struct page *p, const char *key)
 {
-	size_t low = 0, high = p->n_days;
+	size_t at;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (strcmp(p->days[middle].key, key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	TW_BISECT(at, p->n_days, strcmp(p->days[at].key, key) < 0);
 	tw_json_key_open(&q->j, "trend", '[');
-	for (; low < p->n_days && strcmp(p->days[low].key, key) == 0; low++) {
+	for (; at < p->n_days && strcmp(p->days[at].key, key) == 0; at++) {
 		tw_json_open(&q->j, '{');
-		tw_json_key_int(&q->j, "day_ms", p->days[low].day * TW_DAY_MS);
-		TW_JSON_MEMBERS(&q->j, &p->days[low], count, users);
+		tw_json_key_int(&q->j, "day_ms", p->days[at].day * TW_DAY_MS);
+		TW_JSON_MEMBERS(&q->j, &p->days[at], count, users);
 		tw_json_close(&q->j, '}');
 	}
 	tw_json_close(&q->j, ']');

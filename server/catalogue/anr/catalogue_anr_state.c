@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_notify.h"
 #include "server/catalogue/notify/catalogue_ticket.h"
@@ -75,18 +76,11 @@ enum tw_status tw_catalogue_anr_states(struct tw_catalogue *c, const char *proje
 
 struct tw_anr_state tw_anr_state_of(const struct tw_anr_state *rows, size_t n, const char *key)
 {
-	size_t low = 0, high = n;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (strcmp(rows[middle].key, key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < n && strcmp(rows[low].key, key) == 0)
-		return rows[low];
+	TW_BISECT(at, n, strcmp(rows[at].key, key) < 0);
+	if (at < n && strcmp(rows[at].key, key) == 0)
+		return rows[at];
 	return (struct tw_anr_state){
 	        .key = key, .triage = {.fixed_in = "", .owner = "", .note = ""}, .author = ""};
 }

@@ -1,5 +1,6 @@
 #include "server/export/perfetto/export_cursor.h"
 
+#include "decoder/base/order.h"
 #include "server/base/clock.h"
 #include "server/base/thread/parallel.h"
 
@@ -199,18 +200,10 @@ enum tw_status tw_cursor_settle(struct tw_cursor *c, struct tw_err *err)
 /* The last chunk that begins at or before the range, or the first. */
 static uint32_t first_row(const struct tw_cursor *c)
 {
-	uint32_t low = 0;
-	uint32_t high = c->n_rows;
+	uint32_t i;
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (c->rows[mid].info.start_ns <= c->from_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? low - 1 : 0;
+	TW_BISECT(i, c->n_rows, c->rows[i].info.start_ns <= c->from_ns);
+	return i ? i - 1 : 0;
 }
 
 enum tw_status tw_cursor_open_range(struct tw_cursor *c, struct tw_trace_file *f,

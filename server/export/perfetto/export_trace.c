@@ -1,5 +1,7 @@
 #include "server/export/perfetto/export_trace.h"
 
+#include "decoder/base/order.h"
+
 uint32_t tw_export_trace_pid(const struct tw_export_trace *o, const struct tw_thread_info *t)
 {
 	return t && t->pid ? t->pid : tw_trace_file_info(o->file)->pid;
@@ -7,21 +9,11 @@ uint32_t tw_export_trace_pid(const struct tw_export_trace *o, const struct tw_th
 
 static uint64_t known_uuid(const struct tw_export_trace *o, uint64_t tid, uint32_t pid)
 {
-	size_t low = 0;
-	size_t high = o->n_known;
+	const struct tw_system_thread *const k = o->known;
+	size_t at;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct tw_system_thread *k = &o->known[mid];
-
-		if (k->tid < tid || (k->tid == tid && k->pid < pid))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == o->n_known || o->known[low].tid != tid || o->known[low].pid != pid)
-		return 0;
-	return o->known[low].uuid;
+	TW_BISECT(at, o->n_known, k[at].tid < tid || (k[at].tid == tid && k[at].pid < pid));
+	return at < o->n_known && k[at].tid == tid && k[at].pid == pid ? k[at].uuid : 0;
 }
 
 uint64_t tw_export_trace_process_uuid(const struct tw_export_trace *o, uint32_t pid)

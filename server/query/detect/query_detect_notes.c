@@ -119,18 +119,11 @@ static bool is_covered(const struct tw_detector *d, uint32_t group, const struct
 {
 	const int64_t last_ns = tw_sum_ns(s->ts_ns, s->dur_ns > 0 ? s->dur_ns - 1 : 0);
 	const struct tw_cover key = {s->thread_id, group, last_ns, last_ns};
-	uint32_t low = 0, high = d->n_covers;
+	uint32_t at;
 
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (by_place(&d->covers[middle], &key) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && d->covers[low - 1].thread_id == s->thread_id &&
-	       d->covers[low - 1].group == group && s->ts_ns < d->covers[low - 1].end_ns;
+	TW_BISECT(at, d->n_covers, by_place(&d->covers[at], &key) <= 0);
+	return at && d->covers[at - 1].thread_id == s->thread_id &&
+	       d->covers[at - 1].group == group && s->ts_ns < d->covers[at - 1].end_ns;
 }
 
 /* --- counting --- */

@@ -272,20 +272,11 @@ static enum tw_status put_count(struct tw_side *s, const struct tw_note_row *n, 
 
 static const struct tw_thread_info *find_tid(const struct tw_side *s, int64_t tid)
 {
-	uint32_t low = 0;
-	uint32_t high = s->n_threads;
+	uint32_t at;
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (s->by_tid[mid]->tid < (uint64_t)tid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return tid > 0 && low < s->n_threads && s->by_tid[low]->tid == (uint64_t)tid
-	               ? s->by_tid[low]
-	               : NULL;
+	TW_BISECT(at, s->n_threads, s->by_tid[at]->tid < (uint64_t)tid);
+	return tid > 0 && at < s->n_threads && s->by_tid[at]->tid == (uint64_t)tid ? s->by_tid[at]
+	                                                                           : NULL;
 }
 
 TW_ORDER_BY(by_tid, struct tw_thread_info *, TW_ORDER((*a)->tid, (*b)->tid))
