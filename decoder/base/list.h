@@ -18,12 +18,12 @@ struct tw_list {
 
 enum { TW_LIST_FIRST = 64 };
 
-/* Makes space for one item after the first n of *items, an array of the caller's.  False: out of
- * memory; nothing changed. */
+/* Makes space for one item after the first n of *items, an array of the caller's, which begins with
+ * space for `first`.  False: out of memory; nothing changed. */
 static inline bool tw_list_grow(
-        struct tw_arena *a, void **items, size_t n, uint32_t *cap, size_t size)
+        struct tw_arena *a, void **items, size_t n, uint32_t *cap, size_t size, uint32_t first)
 {
-	const uint32_t wider = *cap ? *cap * 2 : TW_LIST_FIRST;
+	const uint32_t wider = *cap ? *cap * 2 : first;
 	void *p;
 
 	if (n < *cap)
@@ -37,11 +37,14 @@ static inline bool tw_list_grow(
 	*cap = wider;
 	return true;
 }
+#define TW_GROW_FROM(first, a, items, n, cap)                                                      \
+	tw_list_grow((a), (void **)&(items), (n), &(cap), sizeof *(items), (first))
+#define TW_GROW(a, items, n, cap) TW_GROW_FROM(TW_LIST_FIRST, a, items, n, cap)
 
 /* A new last item, uninitialised; NULL: out of memory.  Items have one size per list. */
 static inline void *tw_list_add(struct tw_list *l, struct tw_arena *a, size_t size)
 {
-	if (!tw_list_grow(a, &l->items, l->n, &l->cap, size))
+	if (!tw_list_grow(a, &l->items, l->n, &l->cap, size, TW_LIST_FIRST))
 		return NULL;
 	return (char *)l->items + (size_t)l->n++ * size;
 }

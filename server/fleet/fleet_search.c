@@ -108,8 +108,7 @@ enum tw_status tw_search_row(
 	if (cell + 1 != s->cell_next)
 		begin_cell(s, cell);
 	if (slot == TW_INDEX_HEAD) {
-		if (!tw_list_grow(s->arena, (void **)&s->packs, s->n_packs, &s->cap_packs,
-		            sizeof *s->packs))
+		if (!TW_GROW(s->arena, s->packs, s->n_packs, s->cap_packs))
 			return no_memory(err);
 		return read_pack(s, row, false, &s->packs[s->n_packs++], &rest, err);
 	}

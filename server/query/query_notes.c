@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "decoder/base/sum.h"
 #include "server/trace/note_keys.h"
 
@@ -102,18 +103,9 @@ static bool push_run(struct lanes *l, struct tw_lane *lane, const struct tw_lane
 		l->pass.partial = true;
 		return false;
 	}
-	if (lane->n == lane->cap) {
-		uint32_t cap = lane->cap ? lane->cap * 2 : 16;
-		struct tw_lane_run *runs = tw_arena_alloc(l->pass.a, cap, sizeof *runs);
-
-		if (!runs) {
-			l->pass.no_memory = true;
-			return false;
-		}
-		if (lane->n)
-			memcpy(runs, lane->runs, lane->n * sizeof *runs);
-		lane->runs = runs;
-		lane->cap = cap;
+	if (!TW_GROW_FROM(16, l->pass.a, lane->runs, lane->n, lane->cap)) {
+		l->pass.no_memory = true;
+		return false;
 	}
 	lane->runs[lane->n++] = *r;
 	l->n_runs++;

@@ -143,7 +143,7 @@ static const char *worst_of(
 enum tw_status tw_regress_add(
         struct tw_regress_list *l, const struct tw_regress_found *one, struct tw_err *err)
 {
-	if (!tw_list_grow(l->arena, (void **)&l->of, l->n, &l->cap, sizeof *l->of))
+	if (!TW_GROW(l->arena, l->of, l->n, l->cap))
 		return tw_oom(err);
 	l->of[l->n++] = *one;
 	return TW_OK;

@@ -179,23 +179,11 @@ static void on_channels(struct anr *s, const struct tw_anr_line *l, const struct
 
 static bool room_for_channel(struct anr *s)
 {
-	uint32_t want = s->cap_channels ? s->cap_channels * 2 : SEARCH_DEPTH;
-	struct channel *list;
+	const bool fits = s->n_channels < MAX_CHANNELS;
+	const bool grown = fits && TW_GROW(s->arena, s->channels, s->n_channels, s->cap_channels);
 
-	if (s->n_channels < s->cap_channels)
-		return true;
-	if (s->n_channels >= MAX_CHANNELS)
-		return false;
-	list = tw_arena_alloc(s->arena, want, sizeof *list);
-	if (!list) {
-		s->model.no_memory = true;
-		return false;
-	}
-	if (s->n_channels)
-		memcpy(list, s->channels, s->n_channels * sizeof *list);
-	s->channels = list;
-	s->cap_channels = want;
-	return true;
+	s->model.no_memory = s->model.no_memory || (fits && !grown);
+	return grown;
 }
 
 /* In the last dump; a thread may be listed repeatedly. */

@@ -95,17 +95,8 @@ static enum tw_status facts_keep(struct facts *s, const struct fact *f, struct t
 		s->sink->ops->repair(s->sink, TW_REPAIR_note_limit, f->offset, 1);
 		return TW_OK;
 	}
-	if (s->n == s->cap) {
-		uint32_t cap = s->cap ? s->cap * 2 : FIRST_FACTS;
-		struct fact *facts = tw_arena_alloc(s->arena, cap, sizeof *facts);
-
-		if (!facts)
-			return tw_oom(err);
-		if (s->n)
-			memcpy(facts, s->list, s->n * sizeof *facts);
-		s->list = facts;
-		s->cap = cap;
-	}
+	if (!TW_GROW_FROM(FIRST_FACTS, s->arena, s->list, s->n, s->cap))
+		return tw_oom(err);
 	s->list[s->n++] = *f;
 	return TW_OK;
 }

@@ -19,6 +19,7 @@
  */
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "decoder/formats/btrace/rhea.h"
 #include "decoder/formats/format.h"
 
@@ -99,23 +100,6 @@ static uint32_t find(const struct stack *k, uint32_t sym)
 	return k->n;
 }
 
-static bool reserve(struct rhea1 *s, struct stack *k)
-{
-	uint32_t cap = k->cap ? k->cap * 2 : FIRST_CALLS;
-	struct call *calls;
-
-	if (k->n < k->cap)
-		return true;
-	calls = tw_arena_alloc(s->arena, cap, sizeof *calls);
-	if (!calls)
-		return false;
-	if (k->n)
-		memcpy(calls, k->calls, k->n * sizeof *calls);
-	k->calls = calls;
-	k->cap = cap;
-	return true;
-}
-
 static enum tw_status enter(
         struct rhea1 *s, const struct tw_mark *mark, uint32_t sym, struct tw_err *err)
 {
@@ -134,7 +118,7 @@ static enum tw_status enter(
 		repair(s, TW_REPAIR_depth_clipped, mark->offset);
 		return TW_OK;
 	}
-	if (!reserve(s, k))
+	if (!TW_GROW_FROM(FIRST_CALLS, s->arena, k->calls, k->n, k->cap))
 		return tw_oom(err);
 	k->calls[k->n++] = (struct call){mark->ts_ns, -1, mark->offset, sym};
 	return TW_OK;

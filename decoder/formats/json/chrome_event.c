@@ -13,7 +13,7 @@
 #define LEAD_NS ((int64_t)60 * 1000000000)
 #define MAX_US  ((int64_t)1 << 52)
 
-enum { NAME_BYTES = 1024, ID_BITS = 31, FIRST_EDGES = 64 };
+enum { NAME_BYTES = 1024, ID_BITS = 31 };
 
 struct event { /* strings point into its text, or into root */
 	struct tw_chrome_fields fields;
@@ -283,23 +283,6 @@ static enum tw_status emit_edges(struct tw_chrome *c, uint32_t n, struct tw_err 
 	return st;
 }
 
-static bool room_for_edge(struct tw_chrome *c)
-{
-	uint32_t cap = c->cap_edges ? c->cap_edges * 2 : FIRST_EDGES;
-	struct tw_chrome_edge *edges;
-
-	if (c->n_edges < c->cap_edges)
-		return true;
-	edges = tw_arena_alloc(c->trace->marks.arena, cap, sizeof *edges);
-	if (!edges)
-		return false;
-	if (c->n_edges)
-		memcpy(edges, c->edges, c->n_edges * sizeof *edges);
-	c->edges = edges;
-	c->cap_edges = cap;
-	return true;
-}
-
 static enum tw_status read_edge(
         struct tw_chrome *c, const struct event *e, bool ends, struct tw_err *err)
 {
@@ -323,7 +306,7 @@ static enum tw_status read_edge(
 		edge.sym = tw_marks_name(m, e->mark.text);
 	if (c->n_edges == TW_CHROME_WINDOW)
 		st = emit_edges(c, TW_CHROME_WINDOW / 2, err);
-	if (st == TW_OK && !room_for_edge(c))
+	if (st == TW_OK && !TW_GROW(c->trace->marks.arena, c->edges, c->n_edges, c->cap_edges))
 		st = tw_oom(err);
 	if (st != TW_OK)
 		return st;

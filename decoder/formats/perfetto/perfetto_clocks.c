@@ -80,17 +80,8 @@ static bool add_pair(struct tw_perfetto_clocks *c, uint32_t id, int64_t from_ns,
 		return true;
 	if (k->n == MAX_PAIRS)
 		return true;
-	if (!k->pairs || k->n == k->cap) {
-		uint32_t cap = k->cap ? k->cap * 2 : 8;
-		struct tw_perfetto_pair *pairs = tw_arena_alloc(c->arena, cap, sizeof *pairs);
-
-		if (!pairs)
-			return false;
-		if (k->pairs)
-			memcpy(pairs, k->pairs, k->n * sizeof *pairs);
-		k->pairs = pairs;
-		k->cap = cap;
-	}
+	if (!TW_GROW_FROM(8, c->arena, k->pairs, k->n, k->cap))
+		return false;
 	k->pairs[k->n++] = (struct tw_perfetto_pair){from_ns, to_ns};
 	return true;
 }

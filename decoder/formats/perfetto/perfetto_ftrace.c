@@ -50,20 +50,6 @@ static uint32_t thread_id(uint64_t value)
 
 /* --- storage --- */
 
-static bool widen(struct tw_perfetto_ftrace *t)
-{
-	uint32_t cap = t->cap ? t->cap * 2 : FIRST_EVENTS;
-	struct tw_perfetto_ftrace_event *list = tw_arena_alloc(t->arena, cap, sizeof *list);
-
-	if (!list)
-		return false;
-	if (t->n)
-		memcpy(list, t->list, t->n * sizeof *list);
-	t->list = list;
-	t->cap = cap;
-	return true;
-}
-
 /* ts_ns of ev is a reading of the bundle's clock. */
 static enum tw_status keep(struct tw_perfetto_ftrace *t, const struct bundle *b,
         const struct tw_perfetto_ftrace_event *ev, struct tw_err *err)
@@ -79,7 +65,7 @@ static enum tw_status keep(struct tw_perfetto_ftrace *t, const struct bundle *b,
 		repair(t, TW_REPAIR_note_limit, b->offset);
 		return TW_OK;
 	}
-	if (t->n == t->cap && !widen(t))
+	if (!TW_GROW_FROM(FIRST_EVENTS, t->arena, t->list, t->n, t->cap))
 		return tw_oom(err);
 	t->list[t->n] = *ev;
 	t->list[t->n].ts_ns = tw_perfetto_clocks_event(t->clocks, ns, b->offset);

@@ -4,6 +4,7 @@
 
 #include "decoder/base/hash.h"
 
+#include "decoder/base/list.h"
 #include "decoder/formats/detail.h"
 
 enum { MAX_TRACKS = 1 << 18, FIRST = 64, MAX_HOPS = 8, NEVER_MERGE = 2 };
@@ -441,23 +442,6 @@ static bool name_of(struct tw_perfetto_tracks *t, const struct tw_perfetto_track
 	       tw_perfetto_intern_text(t->texts, TW_STR("[empty slice name]"), ev->offset, ret);
 }
 
-static bool reserve(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k)
-{
-	uint32_t cap = k->cap_open ? k->cap_open * 2 : 8;
-	struct tw_perfetto_open *open;
-
-	if (k->n_open < k->cap_open)
-		return true;
-	open = tw_arena_alloc(t->arena, cap, sizeof *open);
-	if (!open)
-		return false;
-	if (k->n_open)
-		memcpy(open, k->open, k->n_open * sizeof *open);
-	k->open = open;
-	k->cap_open = cap;
-	return true;
-}
-
 enum tw_status tw_perfetto_tracks_begin(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
         const struct tw_perfetto_event *ev, struct tw_err *err)
 {
@@ -471,7 +455,8 @@ enum tw_status tw_perfetto_tracks_begin(struct tw_perfetto_tracks *t, struct tw_
 		k->hidden++;
 		return TW_OK;
 	}
-	if (!reserve(t, k) || !name_of(t, k, ev, &name))
+	if (!TW_GROW_FROM(8, t->arena, k->open, k->n_open, k->cap_open) ||
+	        !name_of(t, k, ev, &name))
 		return tw_oom(err);
 	o = &k->open[k->n_open++];
 	o->start_ns = ev->ts_ns;

@@ -154,8 +154,7 @@ static struct process *process_of(struct tw_perf_maps *m, uint32_t pid)
 	if (p)
 		return p;
 	if (!reserve(m, &m->by_pid, hash_of_process) ||
-	        !tw_list_grow(m->arena, (void **)&m->processes, m->by_pid.n, &m->cap_processes,
-	                sizeof *m->processes))
+	        !TW_GROW(m->arena, m->processes, m->by_pid.n, m->cap_processes))
 		return NULL;
 	*slot_of_pid(m, pid) = m->by_pid.n + 1;
 	p = &m->processes[m->by_pid.n++];
@@ -189,8 +188,7 @@ static struct file *file_of(struct tw_perf_maps *m, struct tw_str path)
 	if (slot && *slot)
 		return &m->files[*slot - 1];
 	if (!reserve(m, &m->by_path, hash_of_file) ||
-	        !tw_list_grow(m->arena, (void **)&m->files, m->by_path.n, &m->cap_files,
-	                sizeof *m->files))
+	        !TW_GROW(m->arena, m->files, m->by_path.n, m->cap_files))
 		return NULL;
 	*slot_of_path(m, path) = m->by_path.n + 1;
 	f = &m->files[m->by_path.n++];
@@ -325,8 +323,8 @@ enum tw_perf_added tw_perf_map_add(struct tw_perf_maps *m, const struct tw_perf_
 	if (!f)
 		return TW_PERF_NO_MEMORY;
 	/* one more for a map that is split */
-	if (!tw_list_grow(m->arena, (void **)&p->maps, p->n, &p->cap, sizeof *p->maps) ||
-	        !tw_list_grow(m->arena, (void **)&p->maps, p->n + 1, &p->cap, sizeof *p->maps))
+	if (!TW_GROW(m->arena, p->maps, p->n, p->cap) ||
+	        !TW_GROW(m->arena, p->maps, p->n + 1, p->cap))
 		return TW_PERF_NO_MEMORY;
 	m->n_maps++;
 	p->maps[make_room(m, p, map->start, end)] =

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decoder/base/hash.h"
+#include "decoder/base/list.h"
 #include "decoder/formats/sampled/samples.h"
 
 enum { MAX_MARKS = 4 << 20, FIRST = 256 };
@@ -22,41 +23,18 @@ struct thread {
 	bool sampled;
 };
 
-struct list { /* grows by doubling, in the arena */
-	void *items;
-	uint32_t n, cap;
-};
-
 struct tw_profilo_hold {
 	struct tw_arena *arena;
 	struct tw_limits limits;
 	struct tw_sink *sink;
-	struct list threads, marks, texts;
-	struct list closed; /* markers in the order of their ends */
+	struct tw_list threads, marks, texts;
+	struct tw_list closed; /* markers in the order of their ends */
 	struct tw_samples *samples;
 	uint32_t *thread_slots, *text_slots; /* index + 1 by hash */
 	uint32_t n_thread_slots, n_text_slots;
 	struct tw_str fallbacks[64];
 	uint32_t n_fallbacks;
 };
-
-/* Makes space for one more; NULL: out of memory. */
-static void *more(struct tw_profilo_hold *h, struct list *l, size_t size)
-{
-	uint32_t cap = l->cap ? l->cap * 2 : FIRST;
-	void *items;
-
-	if (l->n == l->cap) {
-		items = tw_arena_alloc(h->arena, cap, size);
-		if (!items)
-			return NULL;
-		if (l->n)
-			memcpy(items, l->items, l->n * size);
-		l->items = items;
-		l->cap = cap;
-	}
-	return (char *)l->items + (size_t)l->n++ * size;
-}
 
 static struct thread *thread_at(const struct tw_profilo_hold *h, uint32_t i)
 {
@@ -107,7 +85,7 @@ static enum tw_status thread_of(struct tw_profilo_hold *h, uint32_t tid, uint64_
 		h->sink->ops->repair(h->sink, TW_REPAIR_thread_limit, offset, 1);
 		return TW_OK;
 	}
-	t = more(h, &h->threads, sizeof *t);
+	t = tw_list_add(&h->threads, h->arena, sizeof *t);
 	if (!t)
 		return tw_oom(err);
 	*t = (struct thread){tid, TW_PROFILO_NO_MARK, false};
@@ -180,7 +158,7 @@ enum tw_status tw_profilo_hold_begin(struct tw_profilo_hold *h, const struct tw_
 		*ret = TW_PROFILO_NO_MARK;
 		return st;
 	}
-	m = more(h, &h->marks, sizeof *m);
+	m = tw_list_add(&h->marks, h->arena, sizeof *m);
 	if (!m)
 		return tw_oom(err);
 	*m = (struct mark){.begin_ns = mark->ts_ns,
@@ -198,7 +176,7 @@ static enum tw_status close_mark(
         struct tw_profilo_hold *h, struct thread *t, int64_t end_ns, struct tw_err *err)
 {
 	struct mark *m = mark_at(h, t->open);
-	uint32_t *closed = more(h, &h->closed, sizeof *closed);
+	uint32_t *closed = tw_list_add(&h->closed, h->arena, sizeof *closed);
 
 	if (!closed)
 		return tw_oom(err);
@@ -272,7 +250,7 @@ enum tw_status tw_profilo_hold_name(
 	slot = text_slot(h, name);
 	if (!*slot) {
 		copy = tw_arena_str(h->arena, name);
-		t = copy ? more(h, &h->texts, sizeof *t) : NULL;
+		t = copy ? tw_list_add(&h->texts, h->arena, sizeof *t) : NULL;
 		if (!t)
 			return tw_oom(err);
 		*t = (struct tw_str){copy, name.len};

@@ -64,8 +64,7 @@ enum tw_status tw_samples_frame(
 {
 	if (at_limit(s, s->n_frames, MAX_FRAMES, offset))
 		return TW_OK;
-	if (!tw_list_grow(
-	            s->arena, (void **)&s->frames, s->n_frames, &s->cap_frames, sizeof *s->frames))
+	if (!TW_GROW(s->arena, s->frames, s->n_frames, s->cap_frames))
 		return tw_oom(err);
 	s->frames[s->n_frames++] = sym;
 	return TW_OK;
@@ -124,7 +123,7 @@ enum tw_status tw_samples_add(
 	}
 	if (at_limit(s, s->n, MAX_SAMPLES, p.offset))
 		return TW_OK;
-	if (!tw_list_grow(s->arena, (void **)&s->list, s->n, &s->cap, sizeof *s->list) || !s->list)
+	if (!TW_GROW(s->arena, s->list, s->n, s->cap) || !s->list)
 		return tw_oom(err);
 	s->list[s->n] = (struct kept){p, s->n};
 	s->n++;

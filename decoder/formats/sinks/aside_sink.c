@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "decoder/formats/sinks/null_sink.h"
 
 /* Linear search from the end for each track: a dump has hundreds. */
@@ -27,20 +28,6 @@ static struct aside *aside_of(struct tw_sink *s)
 	return (struct aside *)(void *)s;
 }
 
-static bool widen(struct aside *a)
-{
-	uint32_t cap = a->cap ? a->cap * 2 : 64;
-	struct thread *more = tw_arena_alloc(a->arena, cap, sizeof *more);
-
-	if (!more)
-		return false;
-	if (a->n)
-		memcpy(more, a->threads, a->n * sizeof *more);
-	a->threads = more;
-	a->cap = cap;
-	return true;
-}
-
 static uint32_t aside_track(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw_tid_kind kind)
 {
 	struct aside *a = aside_of(s);
@@ -49,7 +36,7 @@ static uint32_t aside_track(struct tw_sink *s, uint32_t pid, uint64_t tid, enum 
 		if (a->threads[i].tid == tid && a->threads[i].pid == pid &&
 		        a->threads[i].kind == kind)
 			return i + 1;
-	if (a->n >= MAX_THREADS || (a->n == a->cap && !widen(a)))
+	if (a->n >= MAX_THREADS || !TW_GROW(a->arena, a->threads, a->n, a->cap))
 		return 0;
 	a->threads[a->n] = (struct thread){pid, tid, kind};
 	return ++a->n;

@@ -201,8 +201,7 @@ struct growing { /* the cells of a result */
 
 static bool room(struct growing *g)
 {
-	return g->n < TW_ROLLUP_CELLS_READ &&
-	       tw_list_grow(g->arena, (void **)&g->cells, g->n, &g->cap, sizeof *g->cells);
+	return g->n < TW_ROLLUP_CELLS_READ && TW_GROW(g->arena, g->cells, g->n, g->cap);
 }
 
 /* Cells that match a filter.  Labels are key=value: those of a key sort between the key with = and

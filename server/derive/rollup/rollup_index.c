@@ -54,7 +54,7 @@ static bool find_thread(struct trace_index *p, const struct tw_thread_info *info
 
 static bool add_entry(struct trace_index *p, const struct tw_index_entry *entry)
 {
-	if (!tw_list_grow(p->arena, (void **)&p->entries, p->n, &p->cap, sizeof *p->entries))
+	if (!TW_GROW(p->arena, p->entries, p->n, p->cap))
 		return false;
 	p->entries[p->n++] = *entry;
 	return true;

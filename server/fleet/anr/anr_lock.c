@@ -14,7 +14,7 @@ enum { DISTINCT_MAX = 4096, SLOTS = 2 * DISTINCT_MAX };
 
 static struct tw_lock_wait *push(struct tw_lock_list *l, struct tw_arena *a)
 {
-	if (!tw_list_grow(a, (void **)&l->at, l->n, &l->cap, sizeof *l->at))
+	if (!TW_GROW(a, l->at, l->n, l->cap))
 		return NULL;
 	return &l->at[l->n++];
 }

@@ -74,8 +74,7 @@ static void cover(struct tw_detector *d, uint32_t group, const struct tw_finding
 		d->ret->cut |= TW_CUT_CALLS;
 		return;
 	}
-	if (!tw_list_grow(d->arena, (void **)&d->covers, d->n_covers, &d->cap_covers,
-	            sizeof *d->covers)) {
+	if (!TW_GROW(d->arena, d->covers, d->n_covers, d->cap_covers)) {
 		d->no_memory = true;
 		return;
 	}
@@ -117,8 +116,7 @@ void tw_detect_mark(struct tw_detector *d, const struct tw_marked *m)
 		return;
 	if (ret->n_marked == TW_DETECT_MARKS_MAX)
 		ret->cut |= TW_CUT_MARKS;
-	else if (!tw_list_grow(d->arena, (void **)&ret->marked, ret->n_marked, &d->cap_marked,
-	                 sizeof *ret->marked))
+	else if (!TW_GROW(d->arena, ret->marked, ret->n_marked, d->cap_marked))
 		d->no_memory = true;
 	else
 		ret->marked[ret->n_marked++] = *m;

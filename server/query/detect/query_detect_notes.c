@@ -55,7 +55,7 @@ static bool gather_one(void *arg, uint64_t id, const struct tw_note_row *n)
 	s.rules &= d->query->by_thread[thread];
 	if (!s.rules && s.mark == TW_MARK_NONE)
 		return true;
-	d->no_memory = !tw_list_grow(d->arena, (void **)&g->list, g->n, &g->cap, sizeof s);
+	d->no_memory = !TW_GROW(d->arena, g->list, g->n, g->cap);
 	if (!d->no_memory)
 		g->list[g->n++] = s;
 	return !d->no_memory;

@@ -132,8 +132,7 @@ static enum tw_status begin_cell(
 
 	if (st != TW_OK)
 		return st;
-	if (g->n == TW_ROLLUP_CELLS_READ ||
-	        !tw_list_grow(g->arena, (void **)&g->cells, g->n, &g->cap, sizeof *g->cells))
+	if (g->n == TW_ROLLUP_CELLS_READ || !TW_GROW(g->arena, g->cells, g->n, g->cap))
 		return tw_rollup_fail_too_large(err);
 	g->cells[g->n++] =
 	        (struct tw_rollup_cell){.cell_id = (int64_t)g->n, .dims = *d, .version = 1};
