@@ -54,27 +54,35 @@ static unsigned count(const char *text, size_t left)
 	return n;
 }
 
-void tw_term_text(struct tw_buf *out, const char *text, unsigned columns)
+void tw_term_text(struct tw_buf *out, struct tw_str text, unsigned columns)
 {
-	size_t left = strlen(text);
-	unsigned n = count(text, left), shown = columns && n > columns ? columns - 1 : n;
+	unsigned n = count(text.ptr, text.len), shown = columns && n > columns ? columns - 1 : n;
 
 	for (unsigned i = 0; i < shown; i++) {
-		size_t len = tw_utf8_len(text, left);
-		bool bad = len == 0 || tw_utf8_is_control(text, len);
+		size_t len = tw_utf8_len(text.ptr, text.len);
+		bool bad = len == 0 || tw_utf8_is_control(text.ptr, len);
 
 		len = len ? len : 1;
 		if (bad)
 			(void)tw_buf_add(out, "\xef\xbf\xbd", 3);
 		else
-			(void)tw_buf_add(out, text, len);
-		text += len;
-		left -= len;
+			(void)tw_buf_add(out, text.ptr, len);
+		text = tw_str_from(text, len);
 	}
 	if (shown < n)
 		(void)tw_buf_add(out, "\xe2\x80\xa6", 3);
 	for (; n < columns; n++)
 		(void)tw_buf_add_u8(out, ' ');
+}
+
+void tw_term_print(const char *text)
+{
+	struct tw_buf out;
+
+	tw_buf_init(&out, SIZE_MAX / 2);
+	tw_term_text(&out, tw_str_of(text), 0);
+	(void)fwrite(out.data, 1, out.len, stdout);
+	tw_buf_done(&out);
 }
 
 const char *tw_term_time(char *out, size_t cap, int64_t ns)

@@ -29,7 +29,9 @@ struct tw_term_size tw_term_size(FILE *f);
 
 /* Appends text without control characters, padded with spaces to `columns`, or truncated there with
  * an ellipsis; 0 columns: unchanged length.  Each code point counts as one column. */
-void tw_term_text(struct tw_buf *out, const char *text, unsigned columns);
+void tw_term_text(struct tw_buf *out, struct tw_str text, unsigned columns);
+/* Prints text of devices and users without control characters. */
+void tw_term_print(const char *text);
 
 /* Formats nanoseconds: "1.2 s", "34 ms", "560 us"; 16 bytes are sufficient. */
 const char *tw_term_time(char *out, size_t cap, int64_t ns);

@@ -9,6 +9,7 @@
 #include "server/cli/admin/cli_by_name.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"
+#include "server/cli/cli_term.h"
 
 enum { ARENA_BYTES = 32 << 20, MAX_LIMIT = 500 };
 
@@ -29,9 +30,14 @@ static void print_line(const struct tw_audit_entry *e)
 
 	if (gmtime_r(&s, &tm))
 		(void)strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	(void)printf("%lld\t%s\t%s %s\t%s\t%s\t%s\t%s\t%s\n", (long long)e->id, at, e->by.kind,
-	        e->by.name[0] ? e->by.name : e->by.id, e->by.address[0] ? e->by.address : "here",
-	        e->project_id[0] ? e->project_id : "-", e->action, e->target, e->facts);
+	(void)printf("%lld\t%s\t%s ", (long long)e->id, at, e->by.kind);
+	tw_term_print(e->by.name[0] ? e->by.name : e->by.id);
+	(void)printf("\t%s\t%s\t%s\t", e->by.address[0] ? e->by.address : "here",
+	        e->project_id[0] ? e->project_id : "-", e->action);
+	tw_term_print(e->target);
+	(void)putchar('\t');
+	tw_term_print(e->facts);
+	(void)putchar('\n');
 }
 
 static void print_json(const struct tw_audit_entry *e)

@@ -12,6 +12,7 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
 #include "server/cli/cli.h"
+#include "server/cli/cli_term.h"
 #include "server/cli/client/cli_server.h"
 #include "server/cli/client/gate.h"
 #include "server/cli/client/push_client.h"
@@ -180,7 +181,8 @@ static void print_text(const struct comparing *c)
 {
 	const char *note = mix_note_of(c);
 
-	(void)printf("%s\n%s%s", sentence_of(c), note, *note ? "\n" : "");
+	tw_term_print(sentence_of(c));
+	(void)printf("\n%s%s", note, *note ? "\n" : "");
 	for (size_t i = 0; i < c->n_conditions; i++)
 		(void)printf("%-15s  %s: %s\n", words[c->results[i]], c->conditions[i], c->why[i]);
 }

@@ -12,6 +12,7 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"
+#include "server/cli/cli_term.h"
 #include "server/decode/local_trace.h"
 #include "server/export/export.h"
 #include "server/query/view.h"
@@ -41,13 +42,6 @@ static enum tw_status put_line(struct printer *p)
 	return ok ? TW_OK : TW_IO;
 }
 
-static void put_text(struct printer *p, struct tw_str s)
-{
-	for (size_t i = 0; i < s.len; i++)
-		(void)tw_buf_add_u8(
-		        &p->line, (unsigned char)s.ptr[i] < 0x20 ? ' ' : (uint8_t)s.ptr[i]);
-}
-
 static void put_plain(struct printer *p, const struct tw_sql_value *v)
 {
 	if (v->type == TW_SQL_INT)
@@ -55,7 +49,7 @@ static void put_plain(struct printer *p, const struct tw_sql_value *v)
 	else if (v->type == TW_SQL_REAL)
 		(void)tw_buf_printf(&p->line, "%.15g", v->real);
 	else if (v->type == TW_SQL_TEXT || v->type == TW_SQL_BLOB)
-		put_text(p, v->text);
+		tw_term_text(&p->line, v->text, 0);
 }
 
 static enum tw_status table_head(void *arg, const char *const *names, int n)
@@ -65,7 +59,7 @@ static enum tw_status table_head(void *arg, const char *const *names, int n)
 	for (int i = 0; i < n; i++) {
 		if (i)
 			(void)tw_buf_add_u8(&p->line, '\t');
-		put_text(p, tw_str_of(names[i]));
+		tw_term_text(&p->line, tw_str_of(names[i]), 0);
 	}
 	(void)tw_buf_add_u8(&p->line, '\n');
 	return put_line(p);

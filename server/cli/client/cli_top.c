@@ -55,7 +55,7 @@ static void add_row(const struct top *t, struct tw_buf *out, const json_t *m, un
 	        json_number_value(json_object_get(m, "share")) * 100);
 	add_cell(out, share);
 	(void)tw_buf_add_u8(out, ' ');
-	tw_term_text(out, tw_json_text(m, "name"), name_columns);
+	tw_term_text(out, tw_str_of(tw_json_text(m, "name")), name_columns);
 	while (out->len && out->data[out->len - 1] == ' ')
 		out->len--;
 	(void)tw_buf_add_u8(out, '\n');

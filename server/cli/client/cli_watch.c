@@ -66,11 +66,11 @@ struct row {
 static void add_cell(struct row *r, const char *text, unsigned columns)
 {
 	if (!r->is_cut) {
-		tw_term_text(r->out, text, columns);
+		tw_term_text(r->out, tw_str_of(text), columns);
 	} else if (r->left) {
 		unsigned shown = columns && columns < r->left ? columns : r->left;
 
-		tw_term_text(r->out, text, shown);
+		tw_term_text(r->out, tw_str_of(text), shown);
 		r->left -= shown;
 	}
 }
@@ -153,7 +153,8 @@ static void add_head(
 	unsigned room = columns > (unsigned)n + 9 ? columns - (unsigned)n - 1 : 8;
 
 	tw_buf_printf(out, "\033[H%s", tw_term_paint(stdout, TW_BOLD));
-	tw_term_text(out, w->server.server, strlen(w->server.server) > room ? room : ALL);
+	tw_term_text(
+	        out, tw_str_of(w->server.server), strlen(w->server.server) > room ? room : ALL);
 	tw_buf_printf(out, "%s%s\033[K\n\033[K\n", tw_term_paint(stdout, TW_PLAIN), count);
 }
 

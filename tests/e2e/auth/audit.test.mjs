@@ -252,6 +252,15 @@ test('the command line and the server itself are noted; entries go when they are
 	assert.deepEqual(await audit({ action: 'link' }), []);
 });
 
+test('the audit command prints nothing of a device that a terminal obeys', async (t) => {
+	const s = await startServer(t);
+	const { id } = await s.trace(sampleTrace(5), { query: { app: 'a\u009b31m', scenario: '\u202eb' } });
+	assert.equal((await s.ask('DELETE', `/api/v1/traces/${id}`)).status, 204);
+	const printed = tracewell('audit', '--data', s.data, '--action', 'trace.delete');
+	assert.match(printed, /"app":"a\ufffd31m","scenario":"\ufffdb"/);
+	assert.match(printed, /^[^\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]+$/);
+});
+
 test('the user before sudo is named, and found by that name', async (t) => {
 	const s = await startServer(t);
 	const audit = await watcher(s);

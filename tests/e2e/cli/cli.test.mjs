@@ -282,7 +282,8 @@ test('--json is JSON, an object a line', async (t) => {
 	assert.deepEqual(JSON.parse((await run(['sql', file('a.bin'), '--json', 'SELECT count(*) AS n FROM slice'])).stdout), [{ n: 27 }]);
 	const unnamed = `'"' || 'a\n',\n9e999`; /* a column without AS has its expression as name */
 	assert.deepEqual(JSON.parse((await run(['sql', file('a.bin'), '--json', `SELECT ${unnamed}`])).stdout), [{ [`'"' || 'a\n'`]: '"a\n', '9e999': null }]);
-	assert.equal((await run(['sql', file('a.bin'), `SELECT ${unnamed}`])).stdout, `'"' || 'a '\t9e999\n"a \tinf\n`);
+	assert.equal((await run(['sql', file('a.bin'), `SELECT ${unnamed}`])).stdout, `'"' || 'a\ufffd'\t9e999\n"a\ufffd\tinf\n`);
+	assert.equal((await run(['sql', file('a.bin'), "SELECT 'a' || char(155) || '31m' || char(8238) AS n"])).stdout, 'n\na\ufffd31m\ufffd\n', 'nothing that a terminal obeys');
 
 	const copy = file('copy');
 	assert.ok((await json('backup', ...data, '--to', copy))[0].copied > 0);
