@@ -3,23 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/base/lookup.h"
 #include "decoder/base/str.h"
 
-static const struct {
+static const struct word {
 	const char *name;
 	unsigned role;
 } words[] = {{"ingest", TW_ROLE_INGEST}, {"decode", TW_ROLE_DECODE}, {"query", TW_ROLE_QUERY},
         {"all", TW_ROLE_ALL}};
 
 enum { N_ROLES = sizeof words / sizeof *words, ALL_AT = N_ROLES - 1 };
-
-static unsigned role_of(struct tw_str name)
-{
-	for (size_t i = 0; i < N_ROLES; i++)
-		if (tw_str_eq(name, tw_str_of(words[i].name)))
-			return words[i].role;
-	return 0;
-}
 
 enum tw_status tw_roles_parse(const char *text, unsigned *ret, struct tw_err *err)
 {
@@ -28,17 +21,17 @@ enum tw_status tw_roles_parse(const char *text, unsigned *ret, struct tw_err *er
 	bool last;
 
 	do {
+		const struct word *word;
 		struct tw_str name;
-		unsigned role;
 
 		last = !strchr(rest.ptr, ',');
 		name = tw_str_split(&rest, ',');
-		role = role_of(name);
-		if (!role)
+		word = TW_LOOKUP(words, N_ROLES, name, name);
+		if (!word)
 			return tw_fail(err, TW_BAD_REQUEST,
 			        "--role must be ingest, decode, query or all, not \"%.*s\"",
 			        (int)(name.len < 32 ? name.len : 32), name.ptr);
-		found |= role;
+		found |= word->role;
 	} while (!last);
 	*ret = found;
 	return TW_OK;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "decoder/base/lookup.h"
 #include "server/base/clock.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_retention.h"
@@ -42,14 +43,6 @@ static int64_t *place(struct tw_retention *r, const struct member *m)
 	return (int64_t *)(void *)((char *)r + m->offset);
 }
 
-static const struct member *member_of(const char *name)
-{
-	for (size_t i = 0; i < MEMBERS; i++)
-		if (strcmp(members[i].name, name) == 0)
-			return &members[i];
-	return NULL;
-}
-
 static struct tw_retention defaults_if_absent(void)
 {
 	struct tw_retention rules = {0};
@@ -79,7 +72,7 @@ enum tw_status tw_retention_read(const json_t *json, struct tw_retention *ret, s
 		return tw_fail(err, TW_BAD_REQUEST, "the rules must be an object");
 	json_object_foreach((json_t *)(uintptr_t)json, name, value)
 	{
-		const struct member *m = member_of(name);
+		const struct member *m = TW_LOOKUP(members, MEMBERS, name, name);
 		int64_t v = (int64_t)json_integer_value(value);
 
 		if (!m)
@@ -236,17 +229,9 @@ static enum tw_status aged(
 	                                : TW_OK;
 }
 
-static bool is_listed(const struct due *d, const char *id)
-{
-	for (size_t i = 0; i < d->n; i++)
-		if (strcmp(d->rows[i].id, id) == 0)
-			return true;
-	return false;
-}
-
 static void add(struct due *d, const struct tw_old_trace *old, enum tw_expiry_why why, int64_t days)
 {
-	if (d->n == d->limit || is_listed(d, old->id))
+	if (d->n == d->limit || TW_LOOKUP(d->rows, d->n, id, old->id))
 		return;
 	d->rows[d->n++] = (struct tw_expiry){.project_id = d->project_id,
 	        .id = old->id,
@@ -361,7 +346,7 @@ static enum tw_status add_quarantined(struct due *d, struct tw_err *err)
 		bytes += all[i].bytes;
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		const struct tw_quarantined *q = &all[i];
-		bool goes = is_listed(d, q->id);
+		bool goes = TW_LOOKUP(d->rows, d->n, id, q->id) != NULL;
 
 		if (!goes && left <= (size_t)d->rules->quarantine_max_traces &&
 		        bytes <= (uint64_t)d->rules->quarantine_max_bytes)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "decoder/base/lookup.h"
 #include "decoder/base/sum.h"
 
 /* --- encoding of one trace --- */
@@ -205,22 +206,13 @@ static struct tw_found_cause *cause_of(struct tw_found_sums *s, uint32_t rule, u
 	return &s->causes[s->slots[at] - 1];
 }
 
-static bool find_rule(const struct tw_detect_rules *of, struct tw_str id, uint32_t *ret)
-{
-	for (uint32_t i = 0; i < of->n; i++)
-		if (tw_str_eq(id, tw_str_of(of->rules[i].id))) {
-			*ret = i;
-			return true;
-		}
-	return false;
-}
-
 static bool add_rule(struct tw_found_sums *s, const char *trace_id, const struct tw_found_rule *r)
 {
 	struct tw_found_sum one = sum_of(trace_id, r->found, r->ns, r->max_ns);
-	uint32_t rule;
+	const struct tw_detect_rule *of = TW_LOOKUP(s->of->rules, s->of->n, id, r->id);
+	const uint32_t rule = of ? (uint32_t)(of - s->of->rules) : 0;
 
-	if (!find_rule(s->of, r->id, &rule))
+	if (!of)
 		return true;
 	one.main_ns = r->main_ns;
 	tw_found_merge(&s->rules[rule], &one);

@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "decoder/base/lookup.h"
 #include "server/base/role.h"
 #include "server/http/http_int.h"
 
@@ -219,10 +220,9 @@ const char *tw_target_piece(
 
 const char *tw_target_query(const struct tw_target *t, const char *name)
 {
-	for (size_t i = 0; i < t->n_pairs; i++)
-		if (strcmp(t->pairs[i].name, name) == 0)
-			return t->pairs[i].value;
-	return NULL;
+	const struct tw_pair *p = TW_LOOKUP(t->pairs, t->n_pairs, name, name);
+
+	return p ? p->value : NULL;
 }
 
 /* --- names of parameters --- */
@@ -456,14 +456,6 @@ static enum tw_status check_value(const struct tw_param *p, const char *text, st
 
 /* --- the request --- */
 
-static bool is_repeated(const struct tw_req *r, size_t at)
-{
-	for (size_t i = 0; i < at; i++)
-		if (strcmp(r->target.pairs[i].name, r->target.pairs[at].name) == 0)
-			return true;
-	return false;
-}
-
 static enum tw_status check_required(const struct tw_req *r, struct tw_err *err)
 {
 	for (const struct tw_param *const *list = r->route->params; list && *list; list++)
@@ -486,7 +478,9 @@ enum tw_status tw_req_check_values(const struct tw_req *r, struct tw_err *err)
 		const struct tw_pair *pair = &r->target.pairs[i];
 		const struct tw_param *p = find(r->route, pair->name);
 
-		if (!(p && p->repeated) && is_repeated(r, i)) /* "project" is in no list */
+		if (!(p && p->repeated) &&
+		        TW_LOOKUP(r->target.pairs, i, name,
+		                r->target.pairs[i].name)) /* "project" is in no list */
 			st = tw_fail(err, TW_BAD_REQUEST, "%s is given more than once", pair->name);
 		else if (p)
 			st = check_value(p, pair->value, err);

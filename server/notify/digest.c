@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "decoder/base/lookup.h"
 #include "decoder/base/order.h"
 #include "server/base/clock.h"
 #include "server/base/text/json.h"
@@ -288,14 +289,6 @@ static enum tw_status read_lengths(
 	return st;
 }
 
-static const struct tw_fleet_group *same_of(const struct lengths *l, const char *key)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->groups[i].key, key) == 0)
-			return &l->groups[i];
-	return NULL;
-}
-
 static enum tw_status put_scenario(struct making *m, json_t *list, const struct tw_fleet_group *g,
         const struct tw_fleet_group *same, struct tw_err *err)
 {
@@ -333,7 +326,8 @@ static enum tw_status put_scenarios(struct making *m, struct tw_err *err)
 	if (st == TW_OK && now.n)
 		TW_SORT(now.groups, now.n, by_traces);
 	for (size_t i = 0; st == TW_OK && i < now.n && i < SCENARIOS_MAX; i++)
-		st = put_scenario(m, list, &now.groups[i], same_of(&then, now.groups[i].key), err);
+		st = put_scenario(m, list, &now.groups[i],
+		        TW_LOOKUP(then.groups, then.n, key, now.groups[i].key), err);
 	if (st == TW_OK)
 		return put(m, "scenarios", list, err);
 	json_decref(list);

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "decoder/base/lookup.h"
 #include "decoder/base/order.h"
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
@@ -331,10 +332,7 @@ static enum tw_status read_all(struct answer *a, struct tw_err *err)
 
 static enum tw_status check_rule(const struct answer *a, struct tw_err *err)
 {
-	for (size_t i = 0; a->only[0] && i < a->rules.detectors->n; i++)
-		if (strcmp(a->rules.detectors->rules[i].id, a->only) == 0)
-			return TW_OK;
-	if (!a->only[0])
+	if (!a->only[0] || TW_LOOKUP(a->rules.detectors->rules, a->rules.detectors->n, id, a->only))
 		return TW_OK;
 	return tw_fail(err, TW_NOT_FOUND, "no detector has the id %.40s", a->only);
 }

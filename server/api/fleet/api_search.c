@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "decoder/base/lookup.h"
 #include "server/api/api.h"
 #include "server/base/clock.h"
 #include "server/base/text/find.h"
@@ -75,14 +76,6 @@ static void insert(struct matches *f, const struct match *one)
 
 /* --- methods --- */
 
-static bool is_known(const struct matches *f, const char *name)
-{
-	for (size_t i = 0; i < f->n; i++)
-		if (strcmp(f->at[i].name, name) == 0)
-			return true;
-	return false;
-}
-
 /* Whether no name matches so far: similar names are listed then, until one matches. */
 static bool is_similar(const struct matches *f)
 {
@@ -107,7 +100,8 @@ static enum tw_status take_name(
 		one.rank = one.errors < TW_FIND_FAR ? TW_FIND_WITHIN : TW_FIND_NOT;
 	}
 	one.is_app = one.rank != TW_FIND_NOT && tw_frame_rules_app(s->rules, tw_str_of(name));
-	if (!has_room(&s->methods, &one) || (raw[0] && is_known(&s->methods, name)))
+	if (!has_room(&s->methods, &one) ||
+	        (raw[0] && TW_LOOKUP(s->methods.at, s->methods.n, name, name)))
 		return TW_OK;
 	one.name = tw_arena_str(s->arena, tw_str_of(name));
 	one.raw = tw_arena_str(s->arena, tw_str_of(raw));

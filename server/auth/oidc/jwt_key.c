@@ -8,6 +8,7 @@
 #include <gnutls/crypto.h>
 #include <string.h>
 
+#include "decoder/base/lookup.h"
 #include "server/auth/oidc/jwt.h"
 #include "server/base/text/base64url.h"
 
@@ -29,14 +30,6 @@ static const struct way ways[] = {
         {"ES256", "EC", GNUTLS_SIGN_ECDSA_SHA256, "P-256", GNUTLS_ECC_CURVE_SECP256R1, 32},
         {"ES384", "EC", GNUTLS_SIGN_ECDSA_SHA384, "P-384", GNUTLS_ECC_CURVE_SECP384R1, 48},
 };
-
-static const struct way *way_of(const char *alg)
-{
-	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-		if (strcmp(ways[i].alg, alg) == 0)
-			return &ways[i];
-	return NULL;
-}
 
 /* Whether the member is absent or equals the text. */
 static bool is_or_absent(const json_t *key, const char *name, const char *text)
@@ -138,7 +131,7 @@ static bool made_by(const struct tw_jwt *t, const json_t *key, const struct way 
 enum tw_status tw_jwt_verify(const struct tw_jwt *t, const json_t *keys, struct tw_err *err)
 {
 	const json_t *list = json_object_get(keys, "keys");
-	const struct way *w = way_of(t->alg);
+	const struct way *w = TW_LOOKUP(ways, sizeof ways / sizeof *ways, alg, t->alg);
 	size_t n = json_array_size(list), n_tried = 0;
 
 	if (!w)

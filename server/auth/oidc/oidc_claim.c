@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "decoder/base/lookup.h"
+
 static const struct {
 	const char *word;
 	enum tw_scope scope;
@@ -91,9 +93,10 @@ static bool has_value(const json_t *claim, struct tw_str value)
 
 static struct tw_grant *grant_of(struct tw_grant *grants, size_t *n, const char *project)
 {
-	for (size_t i = 0; i < *n; i++)
-		if (strcmp(grants[i].project, project) == 0)
-			return &grants[i];
+	struct tw_grant *known = TW_LOOKUP(grants, *n, project, project);
+
+	if (known)
+		return known;
 	grants[*n] = (struct tw_grant){project, TW_SCOPE_PUBLIC};
 	return &grants[(*n)++];
 }

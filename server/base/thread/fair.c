@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/base/lookup.h"
 #include "server/base/clock.h"
 
 /* A first estimate should be low: decoders are usually faster.  Every decode has a fixed cost, for
@@ -38,17 +39,10 @@ static uint64_t within(uint64_t n, uint64_t least, uint64_t most)
 	return n > most ? most : n;
 }
 
-static struct tw_fair_account *find(struct tw_fair *f, const char *project_id)
-{
-	for (size_t i = 0; i < f->n_accounts; i++)
-		if (strcmp(f->accounts[i].project_id, project_id) == 0)
-			return &f->accounts[i];
-	return NULL;
-}
-
 static uint64_t level_of(struct tw_fair *f, const char *project_id)
 {
-	const struct tw_fair_account *a = find(f, project_id);
+	const struct tw_fair_account *a =
+	        TW_LOOKUP(f->accounts, f->n_accounts, project_id, project_id);
 
 	return a && a->at_us > f->level_us ? a->at_us : f->level_us;
 }
@@ -89,7 +83,7 @@ static struct tw_fair_account *lowest(struct tw_fair *f)
 /* Evicts the lowest account if the table is full. */
 static struct tw_fair_account *need_account(struct tw_fair *f, const char *project_id)
 {
-	struct tw_fair_account *a = find(f, project_id);
+	struct tw_fair_account *a = TW_LOOKUP(f->accounts, f->n_accounts, project_id, project_id);
 
 	if (a)
 		return a;
@@ -97,14 +91,6 @@ static struct tw_fair_account *need_account(struct tw_fair *f, const char *proje
 	*a = (struct tw_fair_account){.at_us = f->level_us};
 	(void)snprintf(a->project_id, sizeof a->project_id, "%s", project_id);
 	return a;
-}
-
-static struct tw_fair_run *find_run(struct tw_fair *f, const char *trace_id)
-{
-	for (size_t i = 0; i < f->n_running; i++)
-		if (strcmp(f->running[i].trace_id, trace_id) == 0)
-			return &f->running[i];
-	return NULL;
 }
 
 /* A few decodes determine the estimate: each moves it by an eighth, or less if it has few bytes, so
@@ -130,7 +116,7 @@ static void update_estimate(struct tw_fair *f, const struct tw_fair_run *r, uint
 
 static void end(struct tw_fair *f, const char *trace_id)
 {
-	struct tw_fair_run *r = find_run(f, trace_id);
+	struct tw_fair_run *r = TW_LOOKUP(f->running, f->n_running, trace_id, trace_id);
 	struct tw_fair_account *a = r ? need_account(f, r->project_id) : NULL;
 	int64_t ms = r ? f->clock_ms() - r->begun_ms : 0;
 	uint64_t took_us = within(ms > 0 ? (uint64_t)ms * 1000 : 0, LEAST_US, most_us);

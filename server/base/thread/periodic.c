@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "decoder/base/arena.h"
+#include "decoder/base/lookup.h"
 #include "server/base/clock.h"
 #include "server/base/thread/cond.h"
 
@@ -81,12 +82,10 @@ static struct tw_periodic *destroy(struct tw_periodic *p)
 
 static struct counted *counted_of(const char *name)
 {
-	struct counted *found = NULL;
+	struct counted *found;
 
 	(void)pthread_mutex_lock(&tasks_lock);
-	for (size_t i = 0; !found && i < n_tasks; i++)
-		if (strcmp(all_tasks[i].name, name) == 0)
-			found = &all_tasks[i];
+	found = TW_LOOKUP(all_tasks, n_tasks, name, name);
 	if (!found && n_tasks < TASKS) {
 		found = &all_tasks[n_tasks++];
 		found->name = name;

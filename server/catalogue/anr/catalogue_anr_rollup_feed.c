@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/base/lookup.h"
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 #include "server/stats/anr_rollup.h"
 
@@ -139,20 +140,12 @@ static bool feed_name(const struct trace *t, const char *name, tw_anr_rollup_sin
 	return fits;
 }
 
-static bool is_fed(const struct trace *t, size_t i)
-{
-	for (size_t k = 0; k < i; k++)
-		if (strcmp(t->waits[k].name, t->waits[i].name) == 0)
-			return true;
-	return !t->waits[i].name[0];
-}
-
 static bool feed_trace(const struct trace *t, tw_anr_rollup_sink sink, void *arg)
 {
 	bool fits = t->n == 0 || feed_name(t, "", sink, arg);
 
 	for (size_t i = 0; fits && i < t->n; i++)
-		if (!is_fed(t, i))
+		if (t->waits[i].name[0] && !TW_LOOKUP(t->waits, i, name, t->waits[i].name))
 			fits = feed_name(t, t->waits[i].name, sink, arg);
 	return fits;
 }

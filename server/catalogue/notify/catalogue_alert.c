@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/lookup.h"
 #include "server/base/age_clock.h"
 #include "server/base/file/sha256.h"
 #include "server/base/text/json.h"
@@ -460,14 +461,6 @@ static void name_alert(struct putting *p)
 	(void)snprintf(p->id, sizeof p->id, "%.*s", TW_ALERT_ID_BYTES - 1, hex);
 }
 
-static const struct tw_alert *find(const struct tw_alert *rows, size_t n, const char *id)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(rows[i].id, id) == 0)
-			return &rows[i];
-	return NULL;
-}
-
 static enum tw_status put_figure(struct tw_catalogue *c, const struct tw_alert_evaluation *l,
         struct tw_alert_figure *io, const struct tw_alert_mails *mails, struct tw_err *err)
 {
@@ -475,7 +468,7 @@ static enum tw_status put_figure(struct tw_catalogue *c, const struct tw_alert_e
 	const struct tw_alert *row;
 
 	name_alert(&p);
-	row = find(l->known, l->n_known, p.id);
+	row = TW_LOOKUP(l->known, l->n_known, id, p.id);
 	io->is_over = tw_alert_is_over(row && row->of.is_over, io->value, l->rule->threshold);
 	/* most figures need no transaction */
 	return row || io->is_over ? put_one(c, &p, err) : TW_OK;

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "decoder/base/lookup.h"
+
 enum { MARKED_AT_ONCE = 256 };
 
 /* Adds to the sums of a build; and the values then stored in a trace's row. */
@@ -120,15 +122,6 @@ static enum tw_status change_builds(
 	return tw_cat_rows_end(&rows, st, err);
 }
 
-static const struct tw_name_counts *counts_of(
-        const struct tw_trace_names *of, size_t n, const char *trace_id)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(of[i].trace.trace_id, trace_id) == 0)
-			return of[i].counts;
-	return NULL;
-}
-
 /* Deleted traces have no row. */
 static enum tw_status set_names(struct tw_db *db, const char *project_id,
         const struct tw_trace_names *of, size_t n, struct tw_arena *a, struct tw_err *err)
@@ -149,7 +142,9 @@ static enum tw_status set_names(struct tw_db *db, const char *project_id,
 	if (st == TW_OK)
 		st = read_all(db, project_id, ids, n, a, &old, &n_old, err);
 	for (size_t i = 0; st == TW_OK && i < n_old; i++) {
-		const struct tw_name_counts *counts = counts_of(of, n, old[i].trace_id);
+		const struct tw_trace_names *new =
+		        TW_LOOKUP(of, n, trace.trace_id, old[i].trace_id);
+		const struct tw_name_counts *counts = new ? new->counts : NULL;
 		const struct tw_name_counts now = counts ? *counts : (struct tw_name_counts){0};
 		const struct change c = change_of(project_id, &old[i], counts);
 

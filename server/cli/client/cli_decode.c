@@ -9,6 +9,7 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
 #include "decoder/base/hash.h"
+#include "decoder/base/lookup.h"
 #include "decoder/formats/codes.h"
 #include "decoder/formats/sink.h"
 #include "server/cli/cli.h"
@@ -460,14 +461,6 @@ static const struct shape {
         {"document", {"kind", "!json"}},
 };
 
-static const struct shape *shape_of(struct tw_str event)
-{
-	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-		if (tw_str_eq(event, tw_str_of(shapes[i].event)))
-			return &shapes[i];
-	return NULL;
-}
-
 /* Numbers over 2^63 - 1 (ids) and non-numbers ("-") remain text. */
 static void put_field(struct tw_json *j, const char *field, struct tw_str text)
 {
@@ -487,7 +480,7 @@ static void put_field(struct tw_json *j, const char *field, struct tw_str text)
 static enum tw_status put_json(struct tw_str line, struct tw_err *err)
 {
 	struct tw_str rest = line, event = tw_str_split(&rest, '\t');
-	const struct shape *shape = shape_of(event);
+	const struct shape *shape = TW_LOOKUP(shapes, sizeof shapes / sizeof *shapes, event, event);
 	struct tw_cli_line out;
 	struct tw_json *j = tw_cli_line(&out);
 

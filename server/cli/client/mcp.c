@@ -6,6 +6,7 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
+#include "decoder/base/lookup.h"
 #include "server/auth/oidc/oidc_fetch.h"
 
 enum { ARENA_BYTES = 4 << 20, MAX_URL = 12 << 10 };
@@ -137,14 +138,6 @@ struct call {
 	struct tw_buf url;
 	const char *path; /* with its {names} filled in */
 };
-
-static const struct tool *find_tool(const char *name)
-{
-	for (size_t i = 0; name && i < TOOLS; i++)
-		if (strcmp(tools[i].name, name) == 0)
-			return &tools[i];
-	return NULL;
-}
 
 /* As text; NULL if the type is not that of a parameter. */
 static const char *text_of(struct tw_arena *a, const json_t *value)
@@ -297,7 +290,7 @@ static json_t *call_tool(const struct tw_mcp *m, json_t *id, const json_t *param
 {
 	const char *name = json_string_value(json_object_get(params, "name"));
 	const json_t *arguments = json_object_get(params, "arguments");
-	const struct tool *t = find_tool(name);
+	const struct tool *t = TW_LOOKUP(tools, TOOLS, name, name);
 	struct tw_err err;
 
 	if (t && (!arguments || json_is_object(arguments)))
