@@ -138,14 +138,6 @@ static int64_t longest_wait(struct tw_throttle *t, struct keys k, int64_t now_ms
 	return account_ms > address_ms ? account_ms : address_ms;
 }
 
-static void count(struct tw_throttle *t, struct keys k, int64_t now_ms)
-{
-	if (k.account_key)
-		put(&t->accounts, k.account_key, now_ms);
-	if (k.address_key)
-		put(&t->addresses, k.address_key, now_ms);
-}
-
 static enum tw_status fail_wait(int64_t wait_ms, unsigned *ret_wait_s, struct tw_err *err)
 {
 	if (wait_ms == 0)
@@ -182,8 +174,12 @@ static enum tw_status check(struct tw_throttle *t, struct keys k, bool take, int
 	}
 	(void)pthread_mutex_lock(&t->lock);
 	wait_ms = longest_wait(t, k, now_ms);
-	if (take && wait_ms == 0)
-		count(t, k, now_ms);
+	if (take && wait_ms == 0) {
+		if (k.account_key)
+			put(&t->accounts, k.account_key, now_ms);
+		if (k.address_key)
+			put(&t->addresses, k.address_key, now_ms);
+	}
 	(void)pthread_mutex_unlock(&t->lock);
 	return fail_wait(wait_ms, ret_wait_s, err);
 }

@@ -108,14 +108,6 @@ static void log_ahead(struct tw_age_clock *c, int64_t unix_ms)
 	c->logged = true;
 }
 
-static void follow(struct tw_age_clock *c, int64_t unix_ms)
-{
-	c->time_ms = unix_ms;
-	c->ahead_ms = 0;
-	c->known = true;
-	c->is_ahead = c->logged = false;
-}
-
 int64_t tw_age_clock_at(struct tw_age_clock *c, int64_t unix_ms, int64_t mono_ms)
 {
 	int64_t elapsed_ms, time_ms;
@@ -130,10 +122,14 @@ int64_t tw_age_clock_at(struct tw_age_clock *c, int64_t unix_ms, int64_t mono_ms
 	c->is_ahead = c->known && unix_ms - c->time_ms > TW_DAY_MS;
 	if (c->is_ahead && was_ahead)
 		c->ahead_ms += elapsed_ms;
-	if (c->is_ahead && c->ahead_ms < TW_DAY_MS)
+	if (c->is_ahead && c->ahead_ms < TW_DAY_MS) {
 		log_ahead(c, unix_ms);
-	else
-		follow(c, unix_ms);
+	} else {
+		c->time_ms = unix_ms;
+		c->ahead_ms = 0;
+		c->known = true;
+		c->is_ahead = c->logged = false;
+	}
 	if (!was_known || c->is_ahead != was_ahead || mono_ms - c->stored_ms >= STORE_EVERY_MS)
 		store(c);
 	time_ms = c->time_ms;

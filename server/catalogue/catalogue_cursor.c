@@ -209,12 +209,6 @@ void tw_row_cursor_close(struct tw_row_cursor *c)
 	c->texts = c->last = c->keys[0] = c->keys[1] = NULL;
 }
 
-static enum tw_status end_page(struct tw_row_cursor *c, struct tw_err *err)
-{
-	c->open = false;
-	return tw_cat_close(&c->q, err);
-}
-
 enum tw_status tw_row_cursor_next(struct tw_row_cursor *c, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -226,7 +220,8 @@ enum tw_status tw_row_cursor_next(struct tw_row_cursor *c, struct tw_err *err)
 			c->rows++;
 			return read_row(c) ? check_order(c, err) : tw_oom(err);
 		}
-		st = end_page(c, err);
+		c->open = false;
+		st = tw_cat_close(&c->q, err);
 		if (st == TW_OK && c->on_page == c->table->page)
 			st = open_page(c, false, err);
 	}

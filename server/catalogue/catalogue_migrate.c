@@ -248,14 +248,6 @@ static enum tw_status begin_hashes(struct walk *w, struct tw_err *err)
 	return st == TW_OK ? tw_sha256_begin(GNUTLS_DIG_SHA256, &w->to_sha, err) : st;
 }
 
-static void end_hashes(struct walk *w)
-{
-	if (w->from_sha)
-		gnutls_hash_deinit(w->from_sha, NULL);
-	if (w->to_sha)
-		gnutls_hash_deinit(w->to_sha, NULL);
-}
-
 static enum tw_status walk_table(struct tw_migrate_rows *m, size_t i, enum pass pass,
         struct tw_cat_sides *sides, struct tw_err *err)
 {
@@ -282,7 +274,10 @@ static enum tw_status walk_table(struct tw_migrate_rows *m, size_t i, enum pass 
 	tw_row_cursor_close(&w.to);
 	for (int k = 0; k < CHANGES; k++)
 		tw_stmt_drop(w.kept[k]);
-	end_hashes(&w);
+	if (w.from_sha)
+		gnutls_hash_deinit(w.from_sha, NULL);
+	if (w.to_sha)
+		gnutls_hash_deinit(w.to_sha, NULL);
 	tw_buf_done(&w.row);
 	return st;
 }

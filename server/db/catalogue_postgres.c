@@ -238,13 +238,6 @@ static void note_hangs(struct tw_postgres *p)
 	(void)snprintf(p->message, sizeof p->message, "its server does not respond");
 }
 
-static void note_stale(struct tw_postgres *p)
-{
-	tw_postgres_give_up(p);
-	p->failed = TW_BUSY;
-	(void)snprintf(p->message, sizeof p->message, "its server is an old primary");
-}
-
 /* Tries each host once. */
 static bool connect(struct tw_postgres *p)
 {
@@ -260,9 +253,12 @@ static bool connect(struct tw_postgres *p)
 			tw_postgres_note_well();
 			return true;
 		}
-		if (p->stale)
-			note_stale(p);
-		else if (p->taken) /* this is the right host: trying others is pointless */
+		if (p->stale) {
+			tw_postgres_give_up(p);
+			p->failed = TW_BUSY;
+			(void)snprintf(
+			        p->message, sizeof p->message, "its server is an old primary");
+		} else if (p->taken) /* this is the right host: trying others is pointless */
 			return false;
 	}
 	tw_postgres_note_away(began_ms);
@@ -356,15 +352,6 @@ static bool ends_transaction(const char *sql)
 	return strcmp(sql, "COMMIT") == 0 || strcmp(sql, "ROLLBACK") == 0;
 }
 
-/* Records the error, also if nothing was sent or the commit was rolled back. */
-static void note_end(struct tw_postgres *p, const PGresult *r)
-{
-	if (r && !is_fine(r))
-		note_failed(p, r);
-	else if (!r && is_lost(p) && p->failed == TW_NOMEM)
-		note_lost(p);
-}
-
 PGresult *tw_postgres_run(
         struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v)
 {
@@ -389,7 +376,10 @@ PGresult *tw_postgres_run(
 		(void)tw_str_i64(tw_str_of(PQcmdTuples(r)), &p->changed);
 		return r;
 	}
-	note_end(p, r);
+	if (r && !is_fine(r)) /* records the error, also of a commit that was rolled back */
+		note_failed(p, r);
+	else if (!r && is_lost(p) && p->failed == TW_NOMEM)
+		note_lost(p);
 	if (outdated) { /* works when the transaction runs again */
 		p->failed = TW_BUSY;
 		p->conflict = true;

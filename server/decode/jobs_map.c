@@ -457,14 +457,6 @@ static enum tw_status claim_alone(struct compiler *c, const struct tw_claim *of,
 	return st;
 }
 
-static void end_claim(struct compiler *c)
-{
-	tw_claims_remove(c->of->claims, &c->job);
-	(void)pthread_mutex_lock(&c->of->claim_lock);
-	c->holds = false;
-	(void)pthread_mutex_unlock(&c->of->claim_lock);
-}
-
 static bool claim(struct compiler *c)
 {
 	const struct tw_decode_parts *parts = c->of->parts;
@@ -496,7 +488,10 @@ static void *run(void *arg)
 		tw_arena_reset(c->arena);
 		if (claim(c)) {
 			work(c);
-			end_claim(c);
+			tw_claims_remove(c->of->claims, &c->job);
+			(void)pthread_mutex_lock(&c->of->claim_lock);
+			c->holds = false;
+			(void)pthread_mutex_unlock(&c->of->claim_lock);
 		} else {
 			wait_ms(c->of, LOOK_MS);
 		}

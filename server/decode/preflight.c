@@ -492,15 +492,6 @@ bool tw_preflight_is_done(const struct tw_preflight *p)
 	return is_done;
 }
 
-/* Reads the deadline each time, because it is set when the request is sent. */
-static void wait_for(struct tw_preflight *p)
-{
-	(void)pthread_mutex_lock(&p->of->lock);
-	while (!p->is_done && tw_monotonic_ms() < p->until_ms)
-		(void)tw_cond_wait_until(&p->of->done, &p->of->lock, p->until_ms);
-	(void)pthread_mutex_unlock(&p->of->lock);
-}
-
 struct tw_preflight *tw_preflight_cancel(struct tw_preflight *p)
 {
 	bool is_done;
@@ -524,7 +515,11 @@ enum tw_status tw_preflight_end(
 	*ret = NULL;
 	if (!p)
 		return TW_OK;
-	wait_for(p);
+	(void)pthread_mutex_lock(&p->of->lock);
+	/* the deadline is read each time, because it is set when the request is sent */
+	while (!p->is_done && tw_monotonic_ms() < p->until_ms)
+		(void)tw_cond_wait_until(&p->of->done, &p->of->lock, p->until_ms);
+	(void)pthread_mutex_unlock(&p->of->lock);
 	if (tw_preflight_is_done(p)) {
 		st = p->status;
 		*ret = p->format;

@@ -27,21 +27,16 @@ static bool is_walked(const struct tw_export *x, const struct tw_thread_info *t)
 	return !s->ranged || (t->start_ns < s->to_ns && t->end_ns >= s->from_ns);
 }
 
-static void leave_thread(struct tw_export *x)
-{
-	x->thread = NULL;
-	x->has_tree = false;
-	x->follow = (struct tw_follow){.slots = NULL};
-	tw_arena_reset(x->thread_arena);
-}
-
 /* Enters the next thread from x->thread_at on. False: no more. */
 static bool enter_thread(struct tw_export *x)
 {
 	uint32_t n;
 	const struct tw_thread_info *t = tw_trace_file_threads(x->file, &n);
 
-	leave_thread(x);
+	x->thread = NULL;
+	x->has_tree = false;
+	x->follow = (struct tw_follow){.slots = NULL};
+	tw_arena_reset(x->thread_arena);
 	while (x->thread_at < n && !is_walked(x, &t[x->thread_at]))
 		x->thread_at++;
 	if (x->thread_at < n)
@@ -297,14 +292,6 @@ static enum tw_status walk_documents(
 	return tw_trace_file_documents(x->file, put_document, &w, err);
 }
 
-static void run_again(struct tw_export *x)
-{
-	x->pc = x->again ? x->pc + 1 : 0;
-	x->again = true;
-	x->slice_id = 0;
-	x->note_id = 0;
-}
-
 static void walk_items(struct tw_export *x, const struct tw_export_step *step, uint32_t n)
 {
 	while (x->item < n && !is_full(x))
@@ -429,7 +416,10 @@ static enum tw_status walk_some(struct tw_export *x, struct tw_err *err)
 	case TW_WALK_DOCUMENTS:
 		return walk_documents(x, step, err);
 	case TW_WALK_AGAIN:
-		run_again(x);
+		x->pc = x->again ? x->pc + 1 : 0;
+		x->again = true;
+		x->slice_id = 0;
+		x->note_id = 0;
 		return TW_OK;
 	case TW_WALK_FLAME:
 		walk_items(x, step, x->flame.n);

@@ -9,14 +9,6 @@
 
 enum { PARTIAL = 1, FIGURES = 2 };
 
-static void write_caller(const struct tw_found_caller *c, struct tw_buf *out)
-{
-	(void)tw_buf_add_u64le(out, c->method);
-	(void)tw_buf_add_varint(out, c->found);
-	(void)tw_buf_add_varint(out, (uint64_t)c->ns);
-	(void)tw_buf_add_varint(out, (uint64_t)c->max_ns);
-}
-
 void tw_found_write(const struct tw_found *f, struct tw_buf *out)
 {
 	const bool figures = f->frames || f->initial_ns || f->full_ns;
@@ -39,8 +31,12 @@ void tw_found_write(const struct tw_found *f, struct tw_buf *out)
 		(void)tw_buf_add_varint(out, (uint64_t)r->main_ns);
 		(void)tw_buf_add_varint(out, (uint64_t)r->max_ns);
 		(void)tw_buf_add_varint(out, r->n);
-		for (uint32_t k = 0; k < r->n; k++)
-			write_caller(&r->callers[k], out);
+		for (uint32_t k = 0; k < r->n; k++) {
+			(void)tw_buf_add_u64le(out, r->callers[k].method);
+			(void)tw_buf_add_varint(out, r->callers[k].found);
+			(void)tw_buf_add_varint(out, (uint64_t)r->callers[k].ns);
+			(void)tw_buf_add_varint(out, (uint64_t)r->callers[k].max_ns);
+		}
 	}
 }
 

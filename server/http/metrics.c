@@ -379,20 +379,6 @@ static void write_limits(struct tw_metrics *m, struct tw_buf *out)
 	        get(&m->connections_late));
 }
 
-static void write_deaths(struct tw_metrics *m, struct tw_buf *out)
-{
-	for (int i = TW_DEATH_NONE + 1; i < TW_DEATHS; i++)
-		tw_buf_printf(out, "tracewell_decoder_crashes_total{reason=\"%s\"} %" PRIu64 "\n",
-		        tw_death_name((enum tw_death)i), get(&m->deaths[i]));
-}
-
-static void write_mappings(struct tw_metrics *m, struct tw_buf *out)
-{
-	for (int i = 0; i < MAPPING_OUTCOMES; i++)
-		tw_buf_printf(out, "tracewell_mapping_compiles_total{outcome=\"%s\"} %" PRIu64 "\n",
-		        mapping_outcomes[i], get(&m->mappings[i]));
-}
-
 void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out)
 {
 	if (!m)
@@ -419,8 +405,12 @@ void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out)
 	tw_metric(out, "tracewell_requests_abandoned_total", get(&m->requests_abandoned));
 	write_decodes(m, out);
 	write_repairs(m, out);
-	write_deaths(m, out);
-	write_mappings(m, out);
+	for (int i = TW_DEATH_NONE + 1; i < TW_DEATHS; i++)
+		tw_buf_printf(out, "tracewell_decoder_crashes_total{reason=\"%s\"} %" PRIu64 "\n",
+		        tw_death_name((enum tw_death)i), get(&m->deaths[i]));
+	for (int i = 0; i < MAPPING_OUTCOMES; i++)
+		tw_buf_printf(out, "tracewell_mapping_compiles_total{outcome=\"%s\"} %" PRIu64 "\n",
+		        mapping_outcomes[i], get(&m->mappings[i]));
 	write_limits(m, out);
 }
 

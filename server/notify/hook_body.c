@@ -12,14 +12,6 @@ enum { TEAMS_BYTES = 20 << 10 }; /* Teams refuses more than 28 KB in total */
 
 /* --- text --- */
 
-static void text_member(struct tw_text_links *w, const struct tw_delivery *d, const json_t *facts)
-{
-	if (d->event == TW_HOOK_DIGEST)
-		tw_text_digest(w, json_object_get(facts, "digest"), true);
-	else
-		tw_text_event(w, d->event, facts);
-}
-
 /* Without trailing line breaks; NULL: out of memory. */
 static json_t *text_of(const struct tw_delivery *d, const json_t *facts, enum tw_markup markup,
         const char *base, size_t most)
@@ -29,7 +21,10 @@ static json_t *text_of(const struct tw_delivery *d, const json_t *facts, enum tw
 	json_t *text = NULL;
 
 	tw_buf_init(&out, TW_HOOK_BODY_BYTES / 2);
-	text_member(&w, d, facts);
+	if (d->event == TW_HOOK_DIGEST)
+		tw_text_digest(&w, json_object_get(facts, "digest"), true);
+	else
+		tw_text_event(&w, d->event, facts);
 	while (out.len && out.data[out.len - 1] == '\n')
 		out.len--;
 	if (out.len > most) {

@@ -18,14 +18,6 @@ struct pass {
 	uint32_t n;    /* number of nodes that remain so far */
 };
 
-/* Adds a node's time and its callees' time to its new caller. */
-static void merge_into(struct tw_tree_node *to, const struct tw_tree_node *from)
-{
-	to->self_ns += from->self_ns;
-	if (from->cpu_ns > 0 && to->cpu_ns >= 0)
-		to->cpu_ns += from->cpu_ns;
-}
-
 static void keep(struct pass *p, uint32_t at, uint32_t parent)
 {
 	struct tw_tree_node n = p->tree->nodes[at];
@@ -39,8 +31,11 @@ static void keep(struct pass *p, uint32_t at, uint32_t parent)
 static void hand_up(struct pass *p, uint32_t at, uint32_t parent)
 {
 	const struct tw_tree_node n = p->tree->nodes[at];
+	struct tw_tree_node *to = &p->tree->nodes[parent];
 
-	merge_into(&p->tree->nodes[parent], &n);
+	to->self_ns += n.self_ns; /* with its callees' time */
+	if (n.cpu_ns > 0 && to->cpu_ns >= 0)
+		to->cpu_ns += n.cpu_ns;
 	p->map[at] = parent;
 }
 
@@ -96,15 +91,6 @@ static uint32_t take(struct pass *p, uint32_t at)
 	return next;
 }
 
-/* Counts the nodes of each subtree, which a step changes. */
-static void count_subtrees(struct tw_tree *t)
-{
-	for (uint32_t i = 0; i < t->n; i++)
-		t->nodes[i].subtree = 1;
-	for (uint32_t i = t->n; i-- > 1;)
-		t->nodes[t->nodes[i].parent].subtree += t->nodes[i].subtree;
-}
-
 static void run_step(struct tw_tree *t, uint32_t *map, const struct tw_reshape *s)
 {
 	struct pass p = {t, s, map, 1};
@@ -117,7 +103,10 @@ static void run_step(struct tw_tree *t, uint32_t *map, const struct tw_reshape *
 	for (uint32_t at = 1; at < t->n;)
 		at = take(&p, at);
 	t->n = p.n;
-	count_subtrees(t);
+	for (uint32_t i = 0; i < t->n; i++) /* the step changed the sizes of subtrees */
+		t->nodes[i].subtree = 1;
+	for (uint32_t i = t->n; i-- > 1;)
+		t->nodes[t->nodes[i].parent].subtree += t->nodes[i].subtree;
 }
 
 /* A parent precedes its children, whose time is still complete when it is subtracted. The thread's

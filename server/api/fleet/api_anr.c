@@ -66,12 +66,6 @@ static enum tw_status put_head(struct tw_fleet_request *q, struct tw_err *err)
 	return TW_OK;
 }
 
-static void put_state(struct tw_fleet_request *q, const struct tw_anr_state *s)
-{
-	tw_json_key_text(&q->j, "status", tw_regress_status_names[s->triage.status]);
-	TW_JSON_MEMBERS(&q->j, &s->triage, fixed_in, owner, note, muted_until_ms);
-}
-
 static void put_group(
         struct tw_fleet_request *q, const struct page *p, const struct tw_anr_group *g)
 {
@@ -81,7 +75,8 @@ static void put_group(
 	tw_json_key(&q->j, "cause");
 	tw_json_raw(&q->j, tw_str_of(g->detail));
 	TW_JSON_MEMBERS(&q->j, g, count, users, versions, devices, first_ms, last_ms, last_version);
-	put_state(q, &state);
+	tw_json_key_text(&q->j, "status", tw_regress_status_names[state.triage.status]);
+	TW_JSON_MEMBERS(&q->j, &state.triage, fixed_in, owner, note, muted_until_ms);
 }
 
 /* Days are sorted by group, then by time. */
@@ -106,13 +101,6 @@ static const struct tw_param page_params[] = {
         TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
         {0},
 };
-
-static void read_page(const struct tw_fleet_request *q, struct page *p)
-{
-	p->kind = (unsigned)(tw_req_enum(q->req, "kind") + 1);
-	p->limit = tw_req_number(q->req, "limit");
-	p->offset = tw_req_number(q->req, "offset");
-}
 
 static enum tw_status load(
         struct tw_fleet_request *q, const char *key, struct page *p, struct tw_err *err)
@@ -154,7 +142,9 @@ static enum tw_status answer_groups(struct tw_fleet_request *q, struct tw_err *e
 	struct page p = {0};
 	enum tw_status st;
 
-	read_page(q, &p);
+	p.kind = (unsigned)(tw_req_enum(q->req, "kind") + 1);
+	p.limit = tw_req_number(q->req, "limit");
+	p.offset = tw_req_number(q->req, "offset");
 	st = put_head(q, err); /* first: each report that it counts is in the groups by then */
 	if (st == TW_OK)
 		st = load(q, "", &p, err);

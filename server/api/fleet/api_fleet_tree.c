@@ -385,14 +385,6 @@ static bool put_columns(struct tw_fleet_request *q, const struct flame_asked *a)
 	return true;
 }
 
-static void put_threads(struct tw_fleet_request *q, const struct flame_asked *a)
-{
-	tw_json_key_open(&q->j, "threads", '[');
-	for (uint32_t i = 0; i < a->taking.names.n_threads; i++)
-		tw_json_str(&q->j, a->taking.names.names[i]);
-	tw_json_close(&q->j, ']');
-}
-
 enum tw_status tw_fleet_write_flame(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct flame_asked *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
@@ -413,7 +405,10 @@ enum tw_status tw_fleet_write_flame(struct tw_fleet_request *q, struct tw_err *e
 	tw_json_key_int(&q->j, "of_traces", (int64_t)a->merged.traces);
 	tw_json_key_int(&q->j, "omitted_below_ns", omitted_below_ns(&a->merged));
 	tw_json_key_bool(&q->j, "app_only", a->taking.app_only);
-	put_threads(q, a);
+	tw_json_key_open(&q->j, "threads", '[');
+	for (uint32_t i = 0; i < a->taking.names.n_threads; i++)
+		tw_json_str(&q->j, a->taking.names.names[i]);
+	tw_json_close(&q->j, ']');
 	if (!put_columns(q, a))
 		return tw_oom(err);
 	tw_json_close(&q->j, '}');

@@ -362,15 +362,6 @@ static enum tw_status finish_parts(struct upload *u, struct tw_err *err)
 	return st == TW_OK ? tw_upload_meta_check_whole(&u->meta, err) : st;
 }
 
-/* The first log line of a trace. */
-static void log_accepted(const struct upload *u, const char *id, bool is_new, uint64_t bytes)
-{
-	tw_log(TW_LOG_INFO, "accepted", tw_log_text("id", tw_req_id(u->req)),
-	        tw_log_text("trace", id), tw_log_text("key", tw_req_caller(u->req)->key_id),
-	        tw_log_text("new", is_new ? "true" : "false"),
-	        tw_log_number("bytes", (int64_t)bytes));
-}
-
 static enum tw_status record(
         struct upload *u, char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
 {
@@ -397,8 +388,12 @@ static enum tw_status record(
 	st = tw_commit_upload(&tw_api_of(u->req)->commit, &up, ret_id, ret_new, err);
 	if (st != TW_OK || !*ret_new) /* a repeat after a lost response costs nothing */
 		tw_req_refund_device(u->req, u->meta.device, bytes);
-	if (st == TW_OK)
-		log_accepted(u, ret_id, *ret_new, bytes);
+	if (st == TW_OK) /* the first log line of a trace */
+		tw_log(TW_LOG_INFO, "accepted", tw_log_text("id", tw_req_id(u->req)),
+		        tw_log_text("trace", ret_id),
+		        tw_log_text("key", tw_req_caller(u->req)->key_id),
+		        tw_log_text("new", *ret_new ? "true" : "false"),
+		        tw_log_number("bytes", (int64_t)bytes));
 	for (size_t i = 0; i < N_PARTS && st == TW_OK; i++)
 		u->parts[i].writer = NULL;
 	return st;

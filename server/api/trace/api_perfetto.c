@@ -106,12 +106,6 @@ static enum tw_status read_align(
 	return st;
 }
 
-static struct tw_perfetto_options read_options(const struct tw_req *r)
-{
-	return (struct tw_perfetto_options){.form = (enum tw_perfetto_form)tw_req_enum(r, "format"),
-	        .compression = (enum tw_perfetto_compression)tw_req_enum(r, "compress")};
-}
-
 /* --- opening --- */
 
 static const char *permalink(const struct tw_view *v)
@@ -227,7 +221,9 @@ static struct download *new_download(struct tw_req *r, enum tw_status *ret_st, s
 		return NULL;
 	}
 	d->api = tw_api_of(r);
-	d->options = read_options(r);
+	d->options = (struct tw_perfetto_options){
+	        .form = (enum tw_perfetto_form)tw_req_enum(r, "format"),
+	        .compression = (enum tw_perfetto_compression)tw_req_enum(r, "compress")};
 	return d;
 }
 

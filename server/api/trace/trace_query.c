@@ -328,14 +328,6 @@ static enum tw_status open_query(struct tw_req *r, struct tw_trace_query *q, str
 	return q->names ? tw_view_selection(&q->v, false, &q->sel, err) : tw_oom(err);
 }
 
-static void close_query(struct tw_trace_query *q)
-{
-	if (q->v.file)
-		tw_view_close(&q->v);
-	tw_arena_free(q->arena);
-	tw_buf_done(&q->out);
-}
-
 static enum tw_status reply(struct tw_trace_query *q,
         enum tw_status (*answer)(struct tw_trace_query *q, struct tw_err *err), struct tw_err *err)
 {
@@ -537,6 +529,9 @@ enum tw_status tw_trace_query_handle(struct tw_req *r, struct tw_err *err)
 		st = read_steps(&q, &q.v.rules_version, err);
 	if (st == TW_OK && !tw_view_unchanged(&q.v))
 		st = reply(&q, tw_req_route(r)->trace_query, err);
-	close_query(&q);
+	if (q.v.file)
+		tw_view_close(&q.v);
+	tw_arena_free(q.arena);
+	tw_buf_done(&q.out);
 	return st;
 }

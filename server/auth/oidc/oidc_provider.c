@@ -90,14 +90,6 @@ static enum tw_status recent_failure(struct tw_provider *p, struct tw_err *err)
 	return st;
 }
 
-static void note_failure(struct tw_provider *p, const struct tw_err *why)
-{
-	(void)pthread_mutex_lock(&p->lock);
-	p->failed_ms = tw_monotonic_ms();
-	p->why = *why;
-	(void)pthread_mutex_unlock(&p->lock);
-}
-
 static enum tw_status get(
         struct tw_provider *p, const char *url, uint64_t ms, json_t **ret, struct tw_err *err)
 {
@@ -120,7 +112,10 @@ static enum tw_status get(
 		return TW_OK;
 	}
 	json_decref(json);
-	note_failure(p, &why);
+	(void)pthread_mutex_lock(&p->lock);
+	p->failed_ms = tw_monotonic_ms();
+	p->why = why;
+	(void)pthread_mutex_unlock(&p->lock);
 	tw_err_copy(err, &why);
 	return st;
 }

@@ -66,12 +66,6 @@ static void *run_all(void *arg)
 	return NULL;
 }
 
-static void init_locks(struct tw_periodic *p)
-{
-	(void)pthread_mutex_init(&p->lock, NULL);
-	tw_cond_init(&p->changed);
-}
-
 static struct tw_periodic *destroy(struct tw_periodic *p)
 {
 	(void)pthread_cond_destroy(&p->changed);
@@ -104,7 +98,8 @@ enum tw_status tw_periodic_start(const struct tw_periodic_task *task, void *arg,
 	p->task = *task;
 	p->counted = counted_of(task->name);
 	p->arg = arg;
-	init_locks(p);
+	(void)pthread_mutex_init(&p->lock, NULL);
+	tw_cond_init(&p->changed);
 	if (pthread_create(&p->thread, NULL, run_all, p) != 0) {
 		(void)destroy(p);
 		return tw_fail(err, TW_IO, "a background thread could not be started");

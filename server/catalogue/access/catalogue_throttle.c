@@ -2,14 +2,6 @@
 
 #include "server/catalogue/catalogue_internal.h"
 
-static enum tw_status empty_at(
-        struct tw_db *db, const struct tw_throttle_bucket *b, int64_t *ret, struct tw_err *err)
-{
-	*ret = 0;
-	return tw_cat_get_int(db, ret, err, /* primary key */
-	        "SELECT empty_ms FROM signin_try WHERE what=?", "i", (int64_t)b->key);
-}
-
 /* Limits a bucket to its capacity: a larger value was written before the database's clock was set
  * back. */
 static enum tw_status pull_back(
@@ -36,7 +28,8 @@ static enum tw_status longest_wait(struct tw_db *db, const struct tw_throttle_co
 		const struct tw_throttle_bucket *b = &cost->buckets[i];
 		int64_t empty = 0, over;
 
-		st = empty_at(db, b, &empty, err);
+		st = tw_cat_get_int(db, &empty, err, /* primary key */
+		        "SELECT empty_ms FROM signin_try WHERE what=?", "i", (int64_t)b->key);
 		*ret_over = *ret_over || empty > now + b->most_ms;
 		if (empty > now + b->most_ms)
 			empty = now + b->most_ms;

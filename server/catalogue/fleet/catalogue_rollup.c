@@ -85,13 +85,6 @@ struct counting { /* tw_catalogue_rollup_put, as one transaction */
 	size_t n_counted;
 };
 
-static void add_counted(struct counting *k, const struct tw_rollup_reading *f)
-{
-	for (size_t at = 0; at < f->n_cells; at++)
-		k->counted[k->n_counted++] =
-		        (struct tw_in_cell){f, &f->cells[at], tw_rollup_cell_id(&f->cells[at])};
-}
-
 /* Locks the traces that were neither counted nor deleted since. */
 static enum tw_status find_waiting(struct tw_db *db, struct counting *k, struct tw_err *err)
 {
@@ -151,7 +144,9 @@ static enum tw_status mark(struct tw_db *db, struct counting *k, struct tw_err *
 	for (size_t i = 0; st == TW_OK && i < k->n; i++) {
 		if (!k->waits[i])
 			continue;
-		add_counted(k, &k->of[i]);
+		for (size_t at = 0; at < k->of[i].n_cells; at++)
+			k->counted[k->n_counted++] = (struct tw_in_cell){&k->of[i],
+			        &k->of[i].cells[at], tw_rollup_cell_id(&k->of[i].cells[at])};
 		st = tw_cat_rows_add(&rows, err, k->of[i].project_id, k->of[i].trace_id);
 	}
 	return tw_cat_rows_end(&rows, st, err);

@@ -284,15 +284,6 @@ static const struct tw_fields stored_fields = TW_FIELDS_OF(STORED(is_over, "is_o
         STORED(quiet, "quiet"), STORED(status, "status"), STORED(n_events, "notified"),
         STORED(event_ms, "notified_ms"), STORED(muted_until_ms, "muted_until_ms"));
 
-static enum tw_status read_stored(struct tw_db *db, const char *project_id, const char *id,
-        struct stored *ret, struct tw_err *err)
-{
-	*ret = (struct stored){.exists = false};
-	return tw_cat_get_row(db, &stored_fields, NULL, ret, &ret->exists, err, /* primary key */
-	        "SELECT {columns} FROM alert WHERE project_id=? AND alert_id=?", "tt", project_id,
-	        id);
-}
-
 /* Whether it is above its threshold, not reported, and not acknowledged, fixed or muted by a
  * person. */
 static bool is_unreported(const struct stored *s, int64_t now)
@@ -436,8 +427,12 @@ static enum tw_status put_one(struct tw_catalogue *c, const struct putting *p, s
 
 	if (st == TW_OK)
 		st = is_current(w, p, &current, err);
-	if (st == TW_OK && current)
-		st = read_stored(w, p->project_id, p->id, &s, err);
+	if (st == TW_OK && current) {
+		s = (struct stored){.exists = false};
+		st = tw_cat_get_row(w, &stored_fields, NULL, &s, &s.exists, err, /* primary key */
+		        "SELECT {columns} FROM alert WHERE project_id=? AND alert_id=?", "tt",
+		        p->project_id, p->id);
+	}
 	if (st == TW_OK && current) {
 		has_event = step(&s, is_now_over(p, &s), now, &event);
 		s.n_events += has_event;

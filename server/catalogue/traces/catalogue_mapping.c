@@ -48,15 +48,6 @@ struct add {
 	struct tw_blob_list unused;
 };
 
-static enum tw_status pending_source(
-        struct tw_db *db, const struct add *a, const char **ret, struct tw_err *err)
-{
-	*ret = "";
-	return tw_cat_get_row(db, &tw_text_fields, a->arena, ret, NULL, err, /* primary key */
-	        "SELECT source_sha256 FROM mapping_job WHERE project_id=? AND job_id=?", "tt",
-	        a->sent->project_id, upload_of(&a->build, a->sent->kind)->job_id);
-}
-
 static enum tw_status drop_earlier(struct tw_db *db, const struct add *a, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* mapping_job_by_build */
@@ -132,8 +123,13 @@ static enum tw_status compare(struct tw_db *db, struct add *a, bool *ret_done, s
 	                    strcmp(source_of(&a->build, s->kind), s->source_sha256) == 0;
 	enum tw_status st = TW_OK;
 
-	if (is_pending(there))
-		st = pending_source(db, a, &a->dropped, err);
+	if (is_pending(there)) {
+		a->dropped = "";
+		st = tw_cat_get_row(db, &tw_text_fields, a->arena, &a->dropped, NULL,
+		        err, /* primary key */
+		        "SELECT source_sha256 FROM mapping_job WHERE project_id=? AND job_id=?",
+		        "tt", a->sent->project_id, upload_of(&a->build, a->sent->kind)->job_id);
+	}
 	if (st != TW_OK)
 		return st;
 	*ret_done = in_use;

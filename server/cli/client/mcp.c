@@ -261,12 +261,6 @@ static enum tw_status request(struct call *c, char **ret, struct tw_err *err)
 	        strlen(*ret), c->mcp->most);
 }
 
-static json_t *content_of(const char *text, bool failed)
-{
-	return json_pack(
-	        "{s[{ss ss}] sb}", "content", "type", "text", "text", text, "isError", failed);
-}
-
 static json_t *run_tool(const struct tw_mcp *m, const struct tool *t, const json_t *arguments)
 {
 	struct call c = {m, t, arguments, .arena = tw_arena_new(ARENA_BYTES), .path = t->path};
@@ -279,7 +273,8 @@ static json_t *run_tool(const struct tw_mcp *m, const struct tool *t, const json
 		return NULL;
 	tw_buf_init(&c.url, MAX_URL);
 	st = request(&c, &text, &err);
-	result = content_of(st == TW_OK ? text : err.msg, st != TW_OK);
+	result = json_pack("{s[{ss ss}] sb}", "content", "type", "text", "text",
+	        st == TW_OK ? text : err.msg, "isError", st != TW_OK);
 	free(text);
 	tw_buf_done(&c.url);
 	tw_arena_free(c.arena);

@@ -27,20 +27,6 @@ struct made { /* a cell's tree, serialized exact and rounded */
 	struct tw_buf data, levels, rough;
 };
 
-static void init(struct made *m)
-{
-	tw_buf_init(&m->data, TREE_BYTES);
-	tw_buf_init(&m->levels, TREE_BYTES);
-	tw_buf_init(&m->rough, TREE_BYTES);
-}
-
-static void done(struct made *m)
-{
-	tw_buf_done(&m->data);
-	tw_buf_done(&m->levels);
-	tw_buf_done(&m->rough);
-}
-
 /* The rounded tree is never merged further, so its levels are not stored. */
 static enum tw_status write_both(struct tw_rollup_tree *t, struct made *ret, struct tw_err *err)
 {
@@ -74,7 +60,9 @@ static enum tw_status add_one(struct tw_catalogue *c, const struct tw_rollup_due
 	if (cell->n_deltas == 0 &&
 	        !cell->unrough) /* merged by another process, or lost: no immediate retry */
 		return tw_fail(err, TW_CONFLICT, "there is nothing to add");
-	init(&made);
+	tw_buf_init(&made.data, TREE_BYTES);
+	tw_buf_init(&made.levels, TREE_BYTES);
+	tw_buf_init(&made.rough, TREE_BYTES);
 	st = merge_all(cell, &t, err);
 	if (st == TW_OK)
 		st = write_both(&t, &made, err);
@@ -84,7 +72,9 @@ static enum tw_status add_one(struct tw_catalogue *c, const struct tw_rollup_due
 
 		st = tw_catalogue_tree_store(c, of->project_id, cell, &tree, &rough, err);
 	}
-	done(&made);
+	tw_buf_done(&made.data);
+	tw_buf_done(&made.levels);
+	tw_buf_done(&made.rough);
 	return st;
 }
 

@@ -114,11 +114,6 @@ static struct tw_str name_of(struct tw_call_writer *c, uint32_t method)
 	return tw_str_of(c->name);
 }
 
-static void begin_cpu(struct lane *l, int64_t cpu_ns)
-{
-	l->cpu_ends[l->depth++] = cpu_ns < 0 ? CPU_UNKNOWN : l->cpu_now_ns + cpu_ns;
-}
-
 /* False: the call began without a CPU time. */
 static bool end_cpu(struct lane *l, uint64_t *ret_step)
 {
@@ -152,7 +147,7 @@ static enum tw_status put_begin(struct tw_call_writer *c, struct lane *l, struct
 		b.name_iid = l->iids[e->method];
 	}
 	if (l->cpu_ends) {
-		begin_cpu(l, e->cpu_ns);
+		l->cpu_ends[l->depth++] = e->cpu_ns < 0 ? CPU_UNKNOWN : l->cpu_now_ns + e->cpu_ns;
 		b.cpu = e->cpu_ns >= 0;
 	}
 	l->flow = 0;

@@ -70,13 +70,6 @@ static const struct number *find(const char *name, size_t *ret_at)
 	return NULL;
 }
 
-static void put(const double v[NUMBERS], struct tw_regress_rules *ret)
-{
-	ret->shift = (struct tw_change_rules){v[0], v[1], (uint32_t)v[2], (uint32_t)v[3]};
-	ret->window_days = (uint32_t)v[4];
-	ret->min_share = v[5];
-}
-
 static enum tw_status read_all(json_t *doc, double v[NUMBERS], struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -113,7 +106,10 @@ enum tw_status tw_regress_rules_read(
 	json_decref(copy);
 	if (st == TW_OK && v[4] < 2 * v[3])
 		st = tw_fail(err, TW_BAD_REQUEST, "window_days must be at least twice min_days");
-	if (st == TW_OK)
-		put(v, io);
+	if (st == TW_OK) {
+		io->shift = (struct tw_change_rules){v[0], v[1], (uint32_t)v[2], (uint32_t)v[3]};
+		io->window_days = (uint32_t)v[4];
+		io->min_share = v[5];
+	}
 	return st;
 }

@@ -174,14 +174,6 @@ static void put(struct tw_quota *q, struct tw_quota_slot *s, enum tw_quota_who w
 		s->empty_us[what] = now_us + level(s, what, now_us) + weight(q, who, what, n[what]);
 }
 
-static enum tw_status refuse(struct tw_quota *q, enum tw_quota_who who, enum tw_quota_what what,
-        unsigned wait_s, struct tw_err *err)
-{
-	return tw_fail(err, TW_RATE, "%s has reached its limit of %" PRIu64 " %s %s; retry in %u s",
-	        subjects[who], q->limits.most[who][what], windows[what].unit, windows[what].span,
-	        wait_s);
-}
-
 static enum tw_status use_locked(struct tw_quota *q, enum tw_quota_who who, uint64_t key,
         const uint64_t n[TW_QUOTA_WHAT], bool take, int64_t now_us, unsigned *ret_wait_s,
         struct tw_err *err)
@@ -203,7 +195,10 @@ static enum tw_status use_locked(struct tw_quota *q, enum tw_quota_who who, uint
 	if (wait_us) {
 		q->refused[who][worst]++;
 		*ret_wait_s = (unsigned)((wait_us + 999999) / 1000000);
-		return refuse(q, who, worst, *ret_wait_s, err);
+		return tw_fail(err, TW_RATE,
+		        "%s has reached its limit of %" PRIu64 " %s %s; retry in %u s",
+		        subjects[who], q->limits.most[who][worst], windows[worst].unit,
+		        windows[worst].span, *ret_wait_s);
 	}
 	if (take) {
 		put(q, &s, who, n, now_us);

@@ -328,14 +328,6 @@ enum tw_status tw_resume_drop(struct tw_resumes *rs, struct tw_resume *r, struct
 
 /* --- pieces --- */
 
-static void set_offset(struct tw_resumes *rs, struct tw_resume *r, uint64_t offset)
-{
-	(void)pthread_mutex_lock(&rs->lock);
-	r->offset = offset;
-	r->expires_ms = new_end(rs);
-	(void)pthread_mutex_unlock(&rs->lock);
-}
-
 /* Makes the names of the part file and its watermark durable. */
 static enum tw_status begin_part(
         struct tw_resumes *rs, const struct tw_resume *r, struct tw_err *err)
@@ -404,10 +396,14 @@ enum tw_status tw_resume_write(
 	if (st != TW_OK)
 		return st;
 	st = tw_write_counted(e->fd, p, n, &done) ? TW_OK : fail_errno("written", err);
-	if (e->apart)
+	if (e->apart) {
 		e->pending += done;
-	else
-		set_offset(rs, r, r->offset + done);
+	} else {
+		(void)pthread_mutex_lock(&rs->lock);
+		r->offset += done;
+		r->expires_ms = new_end(rs);
+		(void)pthread_mutex_unlock(&rs->lock);
+	}
 	tw_crash_point("piece_written");
 	return st;
 }

@@ -154,12 +154,6 @@ static void close_last(struct walk *w)
 		                      o->call.thread_id, (uint8_t)tw_detect_lowest(o->marks)});
 }
 
-static void clear_open(struct walk *w)
-{
-	w->n_open = 0;
-	w->open_rules = w->reported_groups = w->open_marks = 0;
-}
-
 static uint32_t caller_of(const struct walk *w, uint32_t depth)
 {
 	while (depth-- > 0)
@@ -215,8 +209,10 @@ static void see(struct walk *w, const struct tw_slice *s)
 	while (w->n_open && w->open[w->n_open - 1].call.depth >= s->depth)
 		close_last(w);
 	w->path[s->depth] = method;
-	if (query->marks[method] == TW_MARK_LOOP)
-		clear_open(w);
+	if (query->marks[method] == TW_MARK_LOOP) {
+		w->n_open = 0;
+		w->open_rules = w->reported_groups = w->open_marks = 0;
+	}
 	fits = query->by_method[method] & w->rules & ~w->open_rules;
 	if (mark != TW_MARK_LOOP && (mark || fits))
 		open_one(w, s, fits, mark);

@@ -272,12 +272,6 @@ static void put_place(
 	tw_json_key_int(j, "steps", p->n);
 }
 
-static void put_system(struct tw_json *j, const struct tw_system *s)
-{
-	TW_JSON_MEMBERS(j, s, packets, damages, cut);
-	tw_json_key_bool(j, "written_while_recorded", s->flushed);
-}
-
 static enum tw_status put_report(const struct tw_system *s, const struct tw_trace_info *trace,
         struct tw_arena *a, struct tw_buf *out, struct tw_err *err)
 {
@@ -297,7 +291,8 @@ static enum tw_status put_report(const struct tw_system *s, const struct tw_trac
 	tw_json_key_text(&j, "reason", why);
 	if (!why && place.n)
 		put_place(&j, trace, &place);
-	put_system(&j, s);
+	TW_JSON_MEMBERS(&j, s, packets, damages, cut);
+	tw_json_key_bool(&j, "written_while_recorded", s->flushed);
 	tw_json_close(&j, '}');
 	return tw_buf_status(out);
 }

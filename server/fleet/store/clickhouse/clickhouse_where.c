@@ -201,14 +201,6 @@ static void put_in(struct tw_buf *sql, const struct tw_fleet_cells_of *cells, si
 	(void)tw_buf_add_u8(sql, ')');
 }
 
-static void put_days_in(struct tw_buf *sql, const struct tw_fleet_cells_of *cells)
-{
-	(void)tw_buf_add_str(sql, TW_STR(" AND toUInt16(day) IN ("));
-	for (size_t k = 0; k < cells->n; k++)
-		(void)tw_buf_printf(sql, "%s%" PRId64, k ? "," : "", cells->list[k]->dims.day);
-	(void)tw_buf_add_u8(sql, ')');
-}
-
 /* cells[].label is the label before its values were grouped. */
 static void put_labels_in(struct tw_buf *sql, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *cells)
@@ -233,8 +225,13 @@ static void put_cells(struct tw_buf *sql, const struct tw_fleet_query *query,
 	for (size_t i = 0; i < TEXTS; i++)
 		if (query->dims & texts[i].dim)
 			put_in(sql, cells, i);
-	if (query->dims & TW_DIM_DAY)
-		put_days_in(sql, cells);
+	if (query->dims & TW_DIM_DAY) {
+		(void)tw_buf_add_str(sql, TW_STR(" AND toUInt16(day) IN ("));
+		for (size_t k = 0; k < cells->n; k++)
+			(void)tw_buf_printf(
+			        sql, "%s%" PRId64, k ? "," : "", cells->list[k]->dims.day);
+		(void)tw_buf_add_u8(sql, ')');
+	}
 }
 
 /* The current attempts of traces or findings; those of query->state if it is set. */
