@@ -116,14 +116,6 @@ static void extend_run(struct mip *m, const struct tw_slice *s)
 	}
 }
 
-static void start_run(struct mip *m, const struct tw_slice *s)
-{
-	m->running = true;
-	m->run = *s;
-	m->run.merged = 1;
-	m->longest_ns = s->dur_ns;
-}
-
 static enum tw_status add_slice(struct mip *m, const struct tw_slice *s, struct tw_err *err)
 {
 	enum tw_status st;
@@ -138,7 +130,10 @@ static enum tw_status add_slice(struct mip *m, const struct tw_slice *s, struct 
 		return st;
 	if (s->dur_ns >= m->threshold_ns)
 		return tw_chunker_add(&m->chunker, s, 1, err);
-	start_run(m, s);
+	m->running = true;
+	m->run = *s;
+	m->run.merged = 1;
+	m->longest_ns = s->dur_ns;
 	return TW_OK;
 }
 

@@ -35,15 +35,6 @@ static void write_names(struct tw_buf *sql, const struct tw_row_cursor *c, unsig
 		(void)tw_buf_printf(sql, "%s%s", i ? "," : "", c->table->columns[i].name);
 }
 
-static void write_insert(struct tw_buf *sql, const struct tw_row_cursor *c)
-{
-	(void)tw_buf_printf(sql, "INSERT INTO \"%s\"(", c->table->name);
-	write_names(sql, c, c->table->n);
-	for (unsigned i = 0; i < c->table->n; i++)
-		(void)tw_buf_printf(sql, "%s?%u", i ? "," : ") VALUES(", i + 1);
-	(void)tw_buf_printf(sql, ")");
-}
-
 /* Columns begin..end-1, each with its parameter. */
 static void write_pairs(struct tw_buf *sql, const struct tw_row_cursor *c, unsigned begin,
         unsigned end, const char *between)
@@ -56,7 +47,11 @@ static void write_pairs(struct tw_buf *sql, const struct tw_row_cursor *c, unsig
 static void write_change(struct tw_buf *sql, const struct tw_row_cursor *c, enum change kind)
 {
 	if (kind == INSERT) {
-		write_insert(sql, c);
+		(void)tw_buf_printf(sql, "INSERT INTO \"%s\"(", c->table->name);
+		write_names(sql, c, c->table->n);
+		for (unsigned i = 0; i < c->table->n; i++)
+			(void)tw_buf_printf(sql, "%s?%u", i ? "," : ") VALUES(", i + 1);
+		(void)tw_buf_printf(sql, ")");
 	} else {
 		(void)tw_buf_printf(sql,
 		        kind == UPDATE ? "UPDATE \"%s\" SET " : "DELETE FROM \"%s\"",

@@ -219,15 +219,6 @@ void tw_group_begin(struct tw_jobs *j, struct running *r, const struct tw_job_ro
 
 /* --- results --- */
 
-static void begin_store(struct tw_jobs *j, struct running *r, struct running *m)
-{
-	if (tw_jobs_count_of(json_object_get(m->result, "summary"), "system_bytes")) {
-		m->system_fd = r->system_fd; /* the child's last job */
-		r->system_fd = -1;
-	}
-	tw_run_begin_step(m, STEP_STORE, j->async_pool ? j->async_pool : j->group_pool);
-}
-
 static void job_done(struct tw_jobs *j, struct running *r, struct running *m)
 {
 	const char *format = json_string_value(json_object_get(m->result, "format"));
@@ -235,7 +226,11 @@ static void job_done(struct tw_jobs *j, struct running *r, struct running *m)
 
 	(void)snprintf(m->end.format, sizeof m->end.format, "%s", format ? format : "");
 	if (tw_run_result(m, &why) == TW_OK) {
-		begin_store(j, r, m);
+		if (tw_jobs_count_of(json_object_get(m->result, "summary"), "system_bytes")) {
+			m->system_fd = r->system_fd; /* the child's last job */
+			r->system_fd = -1;
+		}
+		tw_run_begin_step(m, STEP_STORE, j->async_pool ? j->async_pool : j->group_pool);
 		return;
 	}
 	if (m->end.death != TW_DEATH_NONE)

@@ -78,16 +78,6 @@ static enum tw_status read_pack(struct tw_search *s, const struct tw_index_row *
 	return TW_OK;
 }
 
-static void begin_cell(struct tw_search *s, size_t cell)
-{
-	tw_arena_reset(s->arena);
-	s->cell = cell;
-	s->cell_next = cell + 1;
-	s->packs = NULL;
-	s->n_packs = 0;
-	s->cap_packs = 0;
-}
-
 /* Binary search: heads were added by rising numbers. */
 static const struct tw_search_pack *find_pack(const struct tw_search *s, int64_t number)
 {
@@ -105,8 +95,14 @@ enum tw_status tw_search_row(
 	struct tw_str rest = row->data;
 	enum tw_status st;
 
-	if (cell + 1 != s->cell_next)
-		begin_cell(s, cell);
+	if (cell + 1 != s->cell_next) {
+		tw_arena_reset(s->arena);
+		s->cell = cell;
+		s->cell_next = cell + 1;
+		s->packs = NULL;
+		s->n_packs = 0;
+		s->cap_packs = 0;
+	}
 	if (slot == TW_INDEX_HEAD) {
 		if (!TW_GROW(s->arena, s->packs, s->n_packs, s->cap_packs))
 			return no_memory(err);

@@ -90,15 +90,6 @@ static void read_rule(struct bytes *b, struct tw_found_rule *r)
 		read_caller(b, &r->callers[k]);
 }
 
-static void read_figures(struct bytes *b, struct tw_found *ret)
-{
-	ret->frames = take(b, UINT64_MAX);
-	ret->slow_frames = take(b, UINT64_MAX);
-	ret->frozen_frames = take(b, UINT64_MAX);
-	ret->initial_ns = take_ns(b);
-	ret->full_ns = take_ns(b);
-}
-
 enum tw_status tw_found_read(const uint8_t *p, size_t n, struct tw_found *ret, struct tw_err *err)
 {
 	struct bytes b = {p, p + n, n == 0};
@@ -109,8 +100,13 @@ enum tw_status tw_found_read(const uint8_t *p, size_t n, struct tw_found *ret, s
 	ret->partial = flags & PARTIAL;
 	ret->frames = ret->slow_frames = ret->frozen_frames = 0;
 	ret->initial_ns = ret->full_ns = 0;
-	if (flags & FIGURES)
-		read_figures(&b, ret);
+	if (flags & FIGURES) {
+		ret->frames = take(&b, UINT64_MAX);
+		ret->slow_frames = take(&b, UINT64_MAX);
+		ret->frozen_frames = take(&b, UINT64_MAX);
+		ret->initial_ns = take_ns(&b);
+		ret->full_ns = take_ns(&b);
+	}
 	while (!b.bad && b.p < b.end && ret->n < TW_DETECT_RULES_MAX)
 		read_rule(&b, &ret->rules[ret->n++]);
 	if (b.bad || b.p < b.end)

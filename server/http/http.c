@@ -694,26 +694,6 @@ static enum tw_status start_pools(struct tw_http *h, struct tw_err *err)
 	return st;
 }
 
-/* Requests that end later are refused. */
-static void end_pools(struct tw_http *h)
-{
-	tw_pool_end(h->callers); /* first: its tasks are passed on to the others */
-	tw_pool_end(h->by_child);
-	tw_pool_end(h->outbound);
-	tw_pool_end(h->arrivals);
-	tw_pool_end(h->pool);
-}
-
-/* After all event loops have ended. */
-static void stop_pools(struct tw_http *h)
-{
-	h->by_child = tw_pool_stop(h->by_child);
-	h->outbound = tw_pool_stop(h->outbound);
-	h->arrivals = tw_pool_stop(h->arrivals);
-	h->pool = tw_pool_stop(h->pool);
-	h->callers = tw_pool_stop(h->callers);
-}
-
 /* --- start and stop --- */
 
 static void each_second(struct tw_periodic *p, void *arg)
@@ -813,12 +793,22 @@ struct tw_http *tw_http_stop(struct tw_http *h)
 	/* First resume suspended connections: there must be none when the daemon stops. */
 	if (!h->for_metrics)
 		tw_http_waits_end(h->parts.waits);
-	end_pools(h);
+	/* requests that end later are refused; callers first: its tasks are passed on to the others
+	 */
+	tw_pool_end(h->callers);
+	tw_pool_end(h->by_child);
+	tw_pool_end(h->outbound);
+	tw_pool_end(h->arrivals);
+	tw_pool_end(h->pool);
 	if (h->daemon)
 		MHD_stop_daemon(h->daemon);
 	else if (h->listen_fd >= 0)
 		(void)close(h->listen_fd);
-	stop_pools(h);
+	h->by_child = tw_pool_stop(h->by_child); /* after all event loops have ended */
+	h->outbound = tw_pool_stop(h->outbound);
+	h->arrivals = tw_pool_stop(h->arrivals);
+	h->pool = tw_pool_stop(h->pool);
+	h->callers = tw_pool_stop(h->callers);
 	h->memory = tw_periodic_stop(h->memory);
 	h->watch = tw_watch_stop(h->watch);
 	(void)pthread_mutex_destroy(&h->outflow_lock);

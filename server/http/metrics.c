@@ -340,16 +340,6 @@ void tw_metrics_repair(struct tw_metrics *m, const char *name, uint64_t count)
 		add(&m->repairs[what], count);
 }
 
-static void write_repairs(struct tw_metrics *m, struct tw_buf *out)
-{
-	for (enum tw_repair i = 0; i < TW_REPAIR_COUNT; i++)
-		if (get(&m->repairs[i]))
-			tw_buf_printf(out,
-			        "tracewell_repairs_total{kind=\"%s\",name=\"%s\"} %" PRIu64 "\n",
-			        tw_repair_info(i)->kind_word, tw_repair_info(i)->name,
-			        get(&m->repairs[i]));
-}
-
 /* Requests refused by a limit, over all routes. */
 static uint64_t refused_with(struct tw_metrics *m, int http)
 {
@@ -404,7 +394,12 @@ void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out)
 	tw_metric(out, "tracewell_connections_evicted_total", get(&m->connections_evicted));
 	tw_metric(out, "tracewell_requests_abandoned_total", get(&m->requests_abandoned));
 	write_decodes(m, out);
-	write_repairs(m, out);
+	for (enum tw_repair i = 0; i < TW_REPAIR_COUNT; i++)
+		if (get(&m->repairs[i]))
+			tw_buf_printf(out,
+			        "tracewell_repairs_total{kind=\"%s\",name=\"%s\"} %" PRIu64 "\n",
+			        tw_repair_info(i)->kind_word, tw_repair_info(i)->name,
+			        get(&m->repairs[i]));
 	for (int i = TW_DEATH_NONE + 1; i < TW_DEATHS; i++)
 		tw_buf_printf(out, "tracewell_decoder_crashes_total{reason=\"%s\"} %" PRIu64 "\n",
 		        tw_death_name((enum tw_death)i), get(&m->deaths[i]));

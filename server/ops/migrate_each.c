@@ -64,16 +64,6 @@ static struct slot *await_slot(struct batch *c)
 	return s;
 }
 
-static void fill(struct tw_migrate_file *ret, const struct tw_stored_file *of, bool decoded)
-{
-	(void)snprintf(ret->sha256, sizeof ret->sha256, "%s", of->sha256);
-	(void)snprintf(ret->id, sizeof ret->id, "%s", of->id);
-	(void)snprintf(ret->what, sizeof ret->what, "%s", of->what);
-	ret->bytes = of->bytes;
-	if (!(decoded ? tw_trace_key(of->id, ret->key) : tw_blob_key(of->sha256, ret->key)))
-		ret->key[0] = '\0';
-}
-
 static enum tw_status submit_file(
         void *arg, struct tw_stored_file *of, struct tw_arena *a, struct tw_err *err)
 {
@@ -83,7 +73,13 @@ static enum tw_status submit_file(
 	(void)a;
 	if (!s)
 		return TW_PRECONDITION; /* c->err has the reason */
-	fill(&s->file, of, c->decoded);
+	(void)snprintf(s->file.sha256, sizeof s->file.sha256, "%s", of->sha256);
+	(void)snprintf(s->file.id, sizeof s->file.id, "%s", of->id);
+	(void)snprintf(s->file.what, sizeof s->file.what, "%s", of->what);
+	s->file.bytes = of->bytes;
+	if (!(c->decoded ? tw_trace_key(of->id, s->file.key)
+	                 : tw_blob_key(of->sha256, s->file.key)))
+		s->file.key[0] = '\0';
 	return tw_pool_submit(c->pool, &s->task)
 	               ? TW_OK
 	               : tw_fail(err, TW_BUG, "no thread that copies files could be started");

@@ -57,15 +57,6 @@ static enum tw_status skip_if_lost(struct files *f, const struct tw_migrate_file
 	return TW_OK;
 }
 
-static void count(struct files *f, bool linked, uint64_t bytes)
-{
-	(void)pthread_mutex_lock(&f->lock);
-	f->sums.linked += linked;
-	f->sums.copied += !linked;
-	f->sums.bytes += linked ? 0 : bytes;
-	(void)pthread_mutex_unlock(&f->lock);
-}
-
 /* --- existing files --- */
 
 static enum tw_status get(
@@ -291,7 +282,11 @@ static enum tw_status store_opened(
 		st = tw_blobs_remote(f->m->to) ? put(f->m->to, of, "", fd, err)
 		                               : copy_to_folder(f, of, fd, err);
 	if (st == TW_OK) {
-		count(f, linked, of->bytes);
+		(void)pthread_mutex_lock(&f->lock);
+		f->sums.linked += linked;
+		f->sums.copied += !linked;
+		f->sums.bytes += linked ? 0 : of->bytes;
+		(void)pthread_mutex_unlock(&f->lock);
 		tw_crash_point("migrate_file");
 	}
 	/* an error of the target does not mean that the source's file is missing */
@@ -331,16 +326,6 @@ static bool is_seen(struct files *f, const struct tw_migrate_file *of)
 	return seen;
 }
 
-static void note_seen(struct files *f, const struct tw_migrate_file *of)
-{
-	(void)pthread_mutex_lock(&f->lock);
-	if (f->m->seen)
-		tw_migrate_seen_add(f->m->seen, of);
-	if (f->listed)
-		tw_migrate_seen_add_key(f->listed, of->key);
-	(void)pthread_mutex_unlock(&f->lock);
-}
-
 static enum tw_status copy_one(void *arg, const struct tw_migrate_file *of, struct tw_err *err)
 {
 	struct files *f = arg;
@@ -351,8 +336,14 @@ static enum tw_status copy_one(void *arg, const struct tw_migrate_file *of, stru
 	if (is_seen(f, of))
 		return TW_OK;
 	st = copy_file(f, of, &why);
-	if (st == TW_OK)
-		note_seen(f, of);
+	if (st == TW_OK) {
+		(void)pthread_mutex_lock(&f->lock);
+		if (f->m->seen)
+			tw_migrate_seen_add(f->m->seen, of);
+		if (f->listed)
+			tw_migrate_seen_add_key(f->listed, of->key);
+		(void)pthread_mutex_unlock(&f->lock);
+	}
 	return skip_if_lost(f, of, st, &why, err);
 }
 

@@ -446,16 +446,6 @@ static void clear_spool(const struct import *im)
 		(void)closedir(d);
 }
 
-static void clean_up(struct import *im)
-{
-	im->copy = tw_catalogue_close(im->copy);
-	(void)tw_blob_discard(im->writer);
-	if (im->fd >= 0)
-		(void)close(im->fd);
-	clear_spool(im);
-	tw_buf_done(&im->manifest);
-}
-
 enum tw_status tw_project_import(struct tw_catalogue *c, struct tw_blobs *b, const char *path,
         const char *name, const struct tw_project_watch *watch, struct tw_project_sums *ret,
         struct tw_err *err)
@@ -480,6 +470,11 @@ enum tw_status tw_project_import(struct tw_catalogue *c, struct tw_blobs *b, con
 		        name ? name : manifest_of_archive.name, ret, err);
 	if (st == TW_OK)
 		st = check_stored(&im, catalogue, err);
-	clean_up(&im);
+	im.copy = tw_catalogue_close(im.copy);
+	(void)tw_blob_discard(im.writer);
+	if (im.fd >= 0)
+		(void)close(im.fd);
+	clear_spool(&im);
+	tw_buf_done(&im.manifest);
 	return st;
 }

@@ -530,16 +530,6 @@ static uint64_t of(_Atomic uint64_t *n)
 	return atomic_load_explicit(n, memory_order_relaxed);
 }
 
-static void write_requests(struct counts *c, struct tw_buf *out)
-{
-	for (int op = 0; op < TW_S3_OPS; op++)
-		for (int how = 0; how < TW_S3_OUTCOMES; how++)
-			tw_buf_printf(out,
-			        "tracewell_storage_requests_total{op=\"%s\",outcome=\"%s\"} "
-			        "%" PRIu64 "\n",
-			        op_words[op], outcome_words[how], of(&c->ended[op][how]));
-}
-
 static void write_seconds(struct counts *c, struct tw_buf *out)
 {
 	for (int op = 0; op < TW_S3_OPS; op++) {
@@ -569,7 +559,12 @@ static void metrics(void *store, struct tw_buf *out)
 
 	if (s && s->cache)
 		tw_cache_stats(s->cache, &cache);
-	write_requests(c, out);
+	for (int op = 0; op < TW_S3_OPS; op++)
+		for (int how = 0; how < TW_S3_OUTCOMES; how++)
+			tw_buf_printf(out,
+			        "tracewell_storage_requests_total{op=\"%s\",outcome=\"%s\"} "
+			        "%" PRIu64 "\n",
+			        op_words[op], outcome_words[how], of(&c->ended[op][how]));
 	write_seconds(c, out);
 	tw_metric(out, "tracewell_storage_bytes_total{direction=\"sent\"}", of(&c->sent));
 	tw_metric(out, "tracewell_storage_bytes_total{direction=\"received\"}", of(&c->received));

@@ -509,16 +509,6 @@ struct tw_trace_out *tw_trace_writer_out(struct tw_trace_writer *w)
 	return &w->out;
 }
 
-static void close_db(struct tw_trace_writer *w)
-{
-	for (int i = 0; i < INSERTS; i++) {
-		(void)sqlite3_finalize(w->stmts[i]);
-		w->stmts[i] = NULL;
-	}
-	(void)sqlite3_close(w->db);
-	w->db = NULL;
-}
-
 static enum tw_status sync_file(int fd, struct tw_err *err)
 {
 	if (fsync(fd) != 0)
@@ -576,7 +566,12 @@ struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w)
 	tw_frames_free(w->frames);
 	tw_summary_maker_free(w->summary);
 	tw_sums_maker_free(w->sums);
-	close_db(w);
+	for (int i = 0; i < INSERTS; i++) {
+		(void)sqlite3_finalize(w->stmts[i]);
+		w->stmts[i] = NULL;
+	}
+	(void)sqlite3_close(w->db);
+	w->db = NULL;
 	tw_trace_image_done(&w->image);
 	if (w->path) {
 		(void)close(w->image.fd);

@@ -53,14 +53,6 @@ static int32_t find(const struct keys *k, uint64_t key, uint32_t not )
 	return (int32_t)k->list[at].thread;
 }
 
-static void collect_tids(struct work *w)
-{
-	for (uint32_t i = 0; i < w->n; i++)
-		if (w->nodes[i].tid)
-			w->tids.list[w->tids.n++] = (struct key){w->nodes[i].tid, i};
-	sort(&w->tids);
-}
-
 /* In the lines [at, end) of one thread: the object that Object.wait released, or that the thread
  * waits to lock again after waking up. */
 static uint64_t released_object(const struct work *w, uint32_t at, uint32_t end)
@@ -212,7 +204,10 @@ bool tw_anr_graph(struct tw_arena *a, const struct tw_anr_node *nodes, uint32_t 
 	if (!w.tids.list || !w.owners.list || !w.edges || !w.walk || !w.path || !g.cycles ||
 	        !g.ends || !g.victims || !g.cycle_of)
 		return false;
-	collect_tids(&w);
+	for (uint32_t i = 0; i < w.n; i++)
+		if (w.nodes[i].tid)
+			w.tids.list[w.tids.n++] = (struct key){w.nodes[i].tid, i};
+	sort(&w.tids);
 	collect_owners(&w);
 	draw_edges(&w);
 	g.edges = w.edges;

@@ -258,13 +258,6 @@ static enum tw_status accept(struct btrace2 *s, const struct record *r, struct t
 	return st == TW_OK ? emit(s, r, err) : st;
 }
 
-static void empty_slots(struct btrace2 *s)
-{
-	if (s->zeros)
-		repair(s, TW_REPAIR_empty_slot, s->first_zero, s->zeros);
-	s->zeros = 0;
-}
-
 /* The time that matches `end` in its low 45 bits and lies in [lowest, lowest + 2^45). */
 static int64_t unwrap(int64_t end, int64_t lowest, bool *ret_wrapped)
 {
@@ -294,7 +287,9 @@ static enum tw_status read_record(
 			s->first_zero = offset;
 		return TW_OK;
 	}
-	empty_slots(s);
+	if (s->zeros)
+		repair(s, TW_REPAIR_empty_slot, s->first_zero, s->zeros);
+	s->zeros = 0;
 	if (s->tail_found) {
 		repair(s, TW_REPAIR_stale_tail, offset, 1);
 		return TW_OK;

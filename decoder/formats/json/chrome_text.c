@@ -203,16 +203,6 @@ static enum tw_status push_string(struct tw_chrome_text *t, uint8_t c, struct tw
 
 /* --- outermost value --- */
 
-static void push_start(struct tw_chrome_text *t, uint8_t c)
-{
-	t->bare = c == '[';
-	t->found |= t->bare;
-	if (c == '[')
-		t->part = TW_CHROME_EVENTS;
-	else if (c == '{')
-		t->part = TW_CHROME_MEMBERS;
-}
-
 static void push_members(struct tw_chrome_text *t, uint8_t c)
 {
 	if (c == '"') {
@@ -288,7 +278,12 @@ static enum tw_status push_byte(struct tw_chrome_text *t, uint8_t c, struct tw_e
 {
 	switch (t->part) {
 	case TW_CHROME_START:
-		push_start(t, c);
+		t->bare = c == '[';
+		t->found |= t->bare;
+		if (c == '[')
+			t->part = TW_CHROME_EVENTS;
+		else if (c == '{')
+			t->part = TW_CHROME_MEMBERS;
 		break;
 	case TW_CHROME_MEMBERS:
 		push_members(t, c);

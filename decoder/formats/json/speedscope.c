@@ -218,15 +218,6 @@ static enum tw_status emit_samples(struct speedscope *s, struct tw_err *err)
 	return st;
 }
 
-static void begin_profile(struct speedscope *s)
-{
-	s->profiles++;
-	s->track = 0;
-	s->start = s->scale = 0;
-	s->counts = false;
-	s->held.n = s->frames.n = s->samples.n = s->weights.n = 0;
-}
-
 static enum tw_status end_profile(struct speedscope *s, struct tw_err *err)
 {
 	const struct value *held = s->held.items;
@@ -267,7 +258,11 @@ static enum tw_status begin(struct speedscope *s, struct tw_json_value *v, struc
 		s->frame = v->index;
 		break;
 	case PROFILE:
-		begin_profile(s);
+		s->profiles++;
+		s->track = 0;
+		s->start = s->scale = 0;
+		s->counts = false;
+		s->held.n = s->frames.n = s->samples.n = s->weights.n = 0;
 		break;
 	case EVENT:
 		s->event = (struct value){.offset = v->offset};

@@ -311,12 +311,6 @@ static size_t queued(const struct tw_perfetto_packets *s)
 	return s->n_queue - s->at_queue;
 }
 
-static void skip(struct tw_perfetto_packets *s, size_t n)
-{
-	s->at_queue += n;
-	s->offset += n;
-}
-
 /* Call when the window is full, or contains all remaining bytes. */
 static void search(struct tw_perfetto_packets *s)
 {
@@ -328,7 +322,8 @@ static void search(struct tw_perfetto_packets *s)
 
 	while (at < tried && !is_chain(p + at, n - at, last))
 		at++;
-	skip(s, at);
+	s->at_queue += at;
+	s->offset += at;
 	if (at < tried)
 		s->state = TW_PERFETTO_TAG;
 }

@@ -579,16 +579,6 @@ static const struct tw_param table_params[] = {
         {0},
 };
 
-static void read_table(const struct tw_req *r, struct table *t)
-{
-	t->sort = (unsigned)tw_req_enum(r, "sort");
-	t->rising = (unsigned)tw_req_enum(r, "order");
-	t->only = (unsigned)tw_req_enum(r, "only");
-	t->regex = tw_req_flag(r, "regex");
-	t->limit = tw_req_number(r, "limit");
-	t->offset = tw_req_number(r, "offset");
-}
-
 static bool is_requested(const struct comparison *c, const struct table *t,
         const struct tw_match *match, const struct tw_compare_method *m)
 {
@@ -658,7 +648,12 @@ static enum tw_status answer_table(struct comparison *c, struct tw_err *err)
 	struct table t = {.limit = 0};
 	enum tw_status st;
 
-	read_table(c->req, &t);
+	t.sort = (unsigned)tw_req_enum(c->req, "sort");
+	t.rising = (unsigned)tw_req_enum(c->req, "order");
+	t.only = (unsigned)tw_req_enum(c->req, "only");
+	t.regex = tw_req_flag(c->req, "regex");
+	t.limit = tw_req_number(c->req, "limit");
+	t.offset = tw_req_number(c->req, "offset");
 	st = tw_query_compare_methods(
 	        c->sides.side, c->sides.n_names, &c->sides.deadline, c->arena, &m, err);
 	if (st == TW_OK && text[0])

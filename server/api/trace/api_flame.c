@@ -224,15 +224,6 @@ static bool put_name_columns(struct tw_trace_query *q, const struct tw_flame *f,
 	return true;
 }
 
-static void put_children(struct tw_trace_query *q, const struct tw_flame *f, int64_t *values)
-{
-	for (uint32_t i = 0; i < f->n; i++)
-		values[i] = 0;
-	for (uint32_t i = 1; i < f->n; i++)
-		values[f->nodes[i].parent]++;
-	put_numbers(q, "children", values, f->n);
-}
-
 /* The largest power of ten of which the lightest node has 10^digits. Most digits of a self time are
  * noise that no compression removes. */
 static int64_t unit_of(const struct tw_flame *f, unsigned digits)
@@ -281,7 +272,11 @@ static enum tw_status put_columns(
 	tw_json_open(&q->j, '{');
 	if (!values || !put_name_columns(q, f, values))
 		return tw_oom(err);
-	put_children(q, f, values);
+	for (uint32_t i = 0; i < f->n; i++)
+		values[i] = 0;
+	for (uint32_t i = 1; i < f->n; i++)
+		values[f->nodes[i].parent]++;
+	put_numbers(q, "children", values, f->n);
 	put_self(q, f, unit, values);
 	for (uint32_t i = 0; i < f->n; i++)
 		values[i] = (int64_t)f->nodes[i].count;

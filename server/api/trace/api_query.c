@@ -267,16 +267,6 @@ static const struct tw_param methods_params[] = {
         {0},
 };
 
-static void read_table(const struct tw_req *r, struct table *t)
-{
-	t->sort = (unsigned)tw_req_enum(r, "sort");
-	t->falling_or_rising = (unsigned)tw_req_enum(r, "order");
-	t->regex = tw_req_flag(r, "regex");
-	t->with_p95 = tw_req_flag(r, "p95");
-	t->limit = tw_req_number(r, "limit");
-	t->offset = tw_req_number(r, "offset");
-}
-
 static void put_table(
         struct tw_trace_query *q, const struct table *t, const struct ranked *list, uint32_t n)
 {
@@ -302,7 +292,12 @@ static enum tw_status answer_methods(struct tw_trace_query *q, struct tw_err *er
 	uint32_t n = 0;
 	enum tw_status st;
 
-	read_table(q->v.req, &t);
+	t.sort = (unsigned)tw_req_enum(q->v.req, "sort");
+	t.falling_or_rising = (unsigned)tw_req_enum(q->v.req, "order");
+	t.regex = tw_req_flag(q->v.req, "regex");
+	t.with_p95 = tw_req_flag(q->v.req, "p95");
+	t.limit = tw_req_number(q->v.req, "limit");
+	t.offset = tw_req_number(q->v.req, "offset");
 	st = tw_view_waits(&q->v, q->arena, &t.waits, err);
 	if (st == TW_OK)
 		st = method_rows(q, &t, err);

@@ -178,16 +178,6 @@ static enum tw_status find_thread(
 	return TW_OK;
 }
 
-static void put_chunk(struct tw_json *j, const struct tw_chunk_row *c)
-{
-	tw_json_open(j, '{');
-	tw_json_key_int(j, "chunk", c->chunk_id);
-	TW_JSON_MEMBERS(j, &c->info, level, start_ns, end_ns, slices, open);
-	tw_json_key_int(j, "bytes", c->stored_bytes);
-	tw_json_key_int(j, "min_dur_ns", c->info.min_dur_ns);
-	tw_json_close(j, '}');
-}
-
 static enum tw_status directory(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_thread_info *t = NULL;
@@ -208,8 +198,14 @@ static enum tw_status directory(struct tw_req *r, struct tw_err *err)
 		tw_json_open(&j, '{');
 		TW_JSON_MEMBERS(&j, t, thread_id, tid, slices, start_ns, end_ns, max_depth);
 		tw_json_key_open(&j, "chunks", '[');
-		for (uint32_t i = 0; i < n; i++)
-			put_chunk(&j, &rows[i]);
+		for (uint32_t i = 0; i < n; i++) {
+			tw_json_open(&j, '{');
+			tw_json_key_int(&j, "chunk", rows[i].chunk_id);
+			TW_JSON_MEMBERS(&j, &rows[i].info, level, start_ns, end_ns, slices, open);
+			tw_json_key_int(&j, "bytes", rows[i].stored_bytes);
+			tw_json_key_int(&j, "min_dur_ns", rows[i].info.min_dur_ns);
+			tw_json_close(&j, '}');
+		}
 		tw_json_close(&j, ']');
 		tw_json_close(&j, '}');
 	}

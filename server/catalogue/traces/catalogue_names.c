@@ -79,16 +79,6 @@ static struct change change_of(
 	        (int64_t)(now->resolved_slices - old->counts.resolved_slices)};
 }
 
-static void add_change(struct change *to, const struct change *c)
-{
-	to->traces += c->traces;
-	to->lacking += c->lacking;
-	to->ids += c->ids;
-	to->resolved += c->resolved;
-	to->slices += c->slices;
-	to->resolved_slices += c->resolved_slices;
-}
-
 /* A build once: a row is changed only once by a statement. */
 static size_t merge(struct change *all, size_t n, const struct change *c)
 {
@@ -96,10 +86,16 @@ static size_t merge(struct change *all, size_t n, const struct change *c)
 
 	while (at < n && strcmp(all[at].build_id, c->build_id) != 0)
 		at++;
-	if (at < n)
-		add_change(&all[at], c);
-	else
+	if (at < n) {
+		all[at].traces += c->traces;
+		all[at].lacking += c->lacking;
+		all[at].ids += c->ids;
+		all[at].resolved += c->resolved;
+		all[at].slices += c->slices;
+		all[at].resolved_slices += c->resolved_slices;
+	} else {
 		all[n++] = *c;
+	}
 	return n;
 }
 

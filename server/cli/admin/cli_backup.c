@@ -24,15 +24,6 @@ static void print_skipped(void *arg, const char *id, const char *why)
 	(void)fprintf(stderr, "the upload of %s is excluded: %s\n", id, why);
 }
 
-static void print_sums(const struct tw_backup_sums *s)
-{
-	(void)printf("%" PRIu64 " uploads in the backup: %" PRIu64
-	             " files copied (%.1f MB), %" PRIu64 " obsolete files deleted, %" PRIu64
-	             " uploads excluded\n",
-	        s->uploads - s->left_out, s->copied, (double)s->bytes / 1e6, s->dropped,
-	        s->left_out);
-}
-
 static enum tw_status print_json(const struct tw_backup_sums *s, struct tw_err *err)
 {
 	struct tw_cli_line line;
@@ -178,6 +169,10 @@ int tw_cli_backup(int argc, char **argv)
 	if (st != TW_OK)
 		return tw_cli_failed("backup", &err);
 	if (!json)
-		print_sums(&sums);
+		(void)printf("%" PRIu64 " uploads in the backup: %" PRIu64
+		             " files copied (%.1f MB), %" PRIu64 " obsolete files deleted, %" PRIu64
+		             " uploads excluded\n",
+		        sums.uploads - sums.left_out, sums.copied, (double)sums.bytes / 1e6,
+		        sums.dropped, sums.left_out);
 	return sums.left_out ? TW_EXIT_FAILED : TW_EXIT_OK;
 }

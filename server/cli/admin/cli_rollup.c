@@ -109,16 +109,6 @@ static enum tw_status print_json(
 	return tw_cli_line_end(&line, err);
 }
 
-static void print_result(const struct tw_rollup_reset *sums)
-{
-	(void)fprintf(stderr, "recounted %" PRIu64 " days of %" PRIu64 " traces\n", sums->days,
-	        sums->traces);
-	if (sums->days_kept)
-		(void)fprintf(stderr,
-		        "%" PRIu64 " days unchanged: some of their traces were deleted\n",
-		        sums->days_kept);
-}
-
 static void print_left(uint64_t n, const char *what)
 {
 	if (n)
@@ -171,7 +161,13 @@ int tw_cli_rollup(int argc, char **argv)
 	tw_blobs_close(blobs);
 	if (st != TW_OK)
 		return tw_cli_failed("rollup", &err);
-	if (rebuild && !json)
-		print_result(&sums);
+	if (rebuild && !json) {
+		(void)fprintf(stderr, "recounted %" PRIu64 " days of %" PRIu64 " traces\n",
+		        sums.days, sums.traces);
+		if (sums.days_kept)
+			(void)fprintf(stderr,
+			        "%" PRIu64 " days unchanged: some of their traces were deleted\n",
+			        sums.days_kept);
+	}
 	return TW_EXIT_OK;
 }

@@ -132,15 +132,6 @@ static enum tw_status open_ours(struct join *x, struct tw_err *err)
 	return st;
 }
 
-static void next_ours(struct join *x)
-{
-	x->calls = tw_call_writer_free(x->calls);
-	x->side = tw_side_free(x->side);
-	x->now++;
-	if (x->now == x->plan->n)
-		x->stage = REST;
-}
-
 /* Notes are written before calls, as they determine the flows that end at calls. */
 static enum tw_status step_ours(struct join *x, struct tw_err *err)
 {
@@ -155,8 +146,13 @@ static enum tw_status step_ours(struct join *x, struct tw_err *err)
 			x->side = tw_side_free(x->side);
 	} else if (st == TW_OK) {
 		st = tw_call_writer_step(x->calls, to, &done, err);
-		if (done)
-			next_ours(x);
+		if (done) {
+			x->calls = tw_call_writer_free(x->calls);
+			x->side = tw_side_free(x->side);
+			x->now++;
+			if (x->now == x->plan->n)
+				x->stage = REST;
+		}
 	}
 	return st == TW_OK ? put_loose(x, x->stage != OURS, err) : st;
 }

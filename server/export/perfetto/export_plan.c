@@ -136,16 +136,6 @@ static bool same_session(const struct tw_export_trace *a, const struct tw_export
 	       strcmp(a->facts.session_id, b->facts.session_id) == 0;
 }
 
-static void find_machine(struct tw_plan *p, struct tw_export_trace *o)
-{
-	o->machine = o->number;
-	for (uint32_t i = o->number; i-- > 0;)
-		if (same_session(&p->ours[i], o))
-			o->machine = p->ours[i].machine;
-	o->pid_shift = o->machine * PID_STEP;
-	o->prefix = "";
-}
-
 static enum tw_status add_source(struct tw_plan *p, const struct tw_perfetto_source *s,
         struct tw_export_trace *o, struct tw_err *err)
 {
@@ -159,7 +149,12 @@ static enum tw_status add_source(struct tw_plan *p, const struct tw_perfetto_sou
 	o->arena = p->arena;
 	if (!copy_facts(p, &s->facts, &o->facts) || !copy_selection(p, &s->sel, &o->sel))
 		return tw_oom(err);
-	find_machine(p, o);
+	o->machine = o->number;
+	for (uint32_t i = o->number; i-- > 0;)
+		if (same_session(&p->ours[i], o))
+			o->machine = p->ours[i].machine;
+	o->pid_shift = o->machine * PID_STEP;
+	o->prefix = "";
 	return TW_OK;
 }
 

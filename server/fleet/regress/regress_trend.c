@@ -174,15 +174,6 @@ static size_t leave_own(struct tw_rollup_cell *cells, size_t n, const struct tw_
 	return kept;
 }
 
-static void name_lines(const struct tw_regress_found *of, struct tw_trend *t)
-{
-	t->n_lines = 1;
-	if (of->head[0]) {
-		t->lines[t->n_lines++].version = of->base;
-		t->lines[t->n_lines++].version = of->head;
-	}
-}
-
 enum tw_status tw_regress_trend(struct tw_fleet_store *store, const char *project_id,
         const struct tw_trend_query *query, struct tw_arena *a, struct tw_trend *ret,
         struct tw_err *err)
@@ -201,7 +192,11 @@ enum tw_status tw_regress_trend(struct tw_fleet_store *store, const char *projec
 
 	f->last_day = f->last_day < query->today ? f->last_day : query->today;
 	*ret = (struct tw_trend){.first_day = f->first_day, .last_day = f->last_day};
-	name_lines(of, ret);
+	ret->n_lines = 1;
+	if (of->head[0]) {
+		ret->lines[ret->n_lines++].version = of->base;
+		ret->lines[ret->n_lines++].version = of->head;
+	}
 	w.head = tw_arena_zalloc(a, 1, sizeof *w.head);
 	w.sketch = tw_arena_zalloc(a, 1, sizeof *w.sketch);
 	if (!w.head || !w.sketch)

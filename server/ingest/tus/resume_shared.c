@@ -144,15 +144,6 @@ enum tw_status tw_resume_shared_progress_of(struct tw_resume_shared *s, const ch
 
 /* --- acquiring --- */
 
-static void enter(struct tw_resume_shared *s, struct entry *e)
-{
-	(void)pthread_mutex_lock(&s->lock);
-	e->next = s->all;
-	s->all = e;
-	s->n++;
-	(void)pthread_mutex_unlock(&s->lock);
-}
-
 static struct entry *free_entry(struct entry *e)
 {
 	(void)pthread_cond_destroy(&e->idle);
@@ -222,7 +213,11 @@ enum tw_status tw_resume_shared_acquire(struct tw_resume_shared *s, const char *
 		(void)free_entry(e);
 		return st;
 	}
-	enter(s, e);
+	(void)pthread_mutex_lock(&s->lock);
+	e->next = s->all;
+	s->all = e;
+	s->n++;
+	(void)pthread_mutex_unlock(&s->lock);
 	*ret = &e->r;
 	return TW_OK;
 }
@@ -430,21 +425,16 @@ enum tw_status tw_resume_shared_write(
 	return is_enough(e, too_many) ? submit_part(e, err) : TW_OK;
 }
 
-static void wait_for_parts(struct entry *e)
-{
-	(void)pthread_mutex_lock(&e->s->lock);
-	e->is_working = true;
-	while (e->running)
-		(void)pthread_cond_wait(&e->idle, &e->s->lock);
-	(void)pthread_mutex_unlock(&e->s->lock);
-}
-
 static enum tw_status store_all(struct entry *e, struct tw_err *err)
 {
 	struct tw_blob_writer *w = e->now;
 	enum tw_status st;
 
-	wait_for_parts(e);
+	(void)pthread_mutex_lock(&e->s->lock);
+	e->is_working = true;
+	while (e->running)
+		(void)pthread_cond_wait(&e->idle, &e->s->lock);
+	(void)pthread_mutex_unlock(&e->s->lock);
 	st = failure(e, err);
 	if (st == TW_OK && w && tw_blob_bytes(w)) {
 		e->now = NULL;

@@ -39,16 +39,6 @@ static void put_clocks(const struct tw_perfetto_clocks *c, struct tw_buf *out)
 	}
 }
 
-static void put_threads(const struct tw_system *s, struct tw_buf *out)
-{
-	(void)tw_buf_add_varint(out, s->n_threads);
-	for (uint32_t i = 0; i < s->n_threads; i++) {
-		(void)tw_buf_add_varint(out, s->threads[i].pid);
-		(void)tw_buf_add_varint(out, s->threads[i].tid);
-		(void)tw_buf_add_u64le(out, s->threads[i].uuid);
-	}
-}
-
 static void put_all(const struct tw_system *s, struct tw_buf *out)
 {
 	const uint64_t head[] = {VERSION, s->fault,
@@ -62,7 +52,12 @@ static void put_all(const struct tw_system *s, struct tw_buf *out)
 	(void)tw_buf_add(out, s->sequences, sizeof s->sequences);
 	(void)tw_buf_add(out, s->prefixes, sizeof s->prefixes);
 	put_clocks(&s->clocks, out);
-	put_threads(s, out);
+	(void)tw_buf_add_varint(out, s->n_threads);
+	for (uint32_t i = 0; i < s->n_threads; i++) {
+		(void)tw_buf_add_varint(out, s->threads[i].pid);
+		(void)tw_buf_add_varint(out, s->threads[i].tid);
+		(void)tw_buf_add_u64le(out, s->threads[i].uuid);
+	}
 }
 
 enum tw_status tw_system_pack(const struct tw_system *s, struct tw_buf *out, struct tw_err *err)
