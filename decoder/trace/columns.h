@@ -55,7 +55,10 @@ enum tw_status tw_chunk_encode(const struct tw_slice *open, size_t n_open,
 
 /* Positions in a payload at which values of another kind begin, for a compressor.  Returns their
  * number, at most TW_CHUNK_CUTS. */
-enum { TW_CHUNK_CUTS = 8 };
+enum {
+	TW_CHUNK_CUTS = 8,
+	TW_CHUNK_CALLS = 2 /* the column of calls ends at cuts[TW_CHUNK_CALLS] */
+};
 size_t tw_chunk_cuts(const uint8_t *payload, size_t len, size_t cuts[TW_CHUNK_CUTS]);
 
 struct tw_chunk_level;

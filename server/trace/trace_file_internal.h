@@ -38,6 +38,21 @@ sqlite3 *tw_trace_file_db(struct tw_trace_file *f);
 sqlite3_stmt *tw_trace_file_statement(struct tw_trace_file *f, const char *sql);
 void tw_trace_file_statement_done(struct tw_trace_file *f, sqlite3_stmt *s);
 
+/* --- compressing payloads --- */
+
+/* Thread: one at a time. */
+struct tw_packer;
+
+/* NULL: out of memory. */
+struct tw_packer *tw_packer_new(int zstd_level);
+struct tw_packer *tw_packer_free(struct tw_packer *p);
+/* Writes one zstd frame with content size and checksum to *frame.  The payload is an encoder's
+ * output. */
+enum tw_status tw_packer_pack(struct tw_packer *p, bool is_tree, const struct tw_buf *payload,
+        struct tw_buf *frame, struct tw_err *err) TW_MUST_USE;
+/* Its context, to compress other data. */
+struct ZSTD_CCtx_s *tw_packer_zstd(struct tw_packer *p);
+
 /* --- payloads compressed in parallel with the code that produces them --- */
 
 /* Payloads are copied into a few slots; one thread compresses them in order and passes each
