@@ -12,7 +12,8 @@
 #include "server/derive/retention.h"
 #include "server/http/metrics.h"
 
-enum { AT_ONCE = 64, FAILED_MAPPING_DAYS = 30 };
+/* Limits of a project and of the disk are sums of all rows, which are read once for so many. */
+enum { AT_ONCE = 512, FAILED_MAPPING_DAYS = 30 };
 
 struct tw_retention_job {
 	struct tw_retention_parts parts;
@@ -50,17 +51,18 @@ static enum tw_status expire(struct tw_retention_job *j, const struct tw_expiry 
 }
 
 /* *ret_more: more may be due. */
-static enum tw_status some(struct tw_retention_job *j, const char *project_id,
-        const struct tw_retention *rules, bool *ret_more, struct tw_err *err)
+static enum tw_status some(struct tw_periodic *p, struct tw_retention_job *j,
+        const char *project_id, const struct tw_retention *rules, bool *ret_more,
+        struct tw_err *err)
 {
-	struct tw_arena *a = tw_arena_new(4 << 20);
+	struct tw_arena *a = tw_arena_new(64 << 20);
 	struct tw_expiry *due = NULL;
 	size_t n = 0;
 	enum tw_status st = a ? tw_retention_due(j->catalogue, project_id, rules, j->now_ms,
 	                                AT_ONCE, a, &due, &n, err)
 	                      : tw_oom(err);
 
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
+	for (size_t i = 0; st == TW_OK && i < n && !tw_periodic_stopping(p); i++) {
 		bool gone;
 
 		st = expire(j, &due[i], a, &gone, err);
@@ -79,7 +81,7 @@ static void keep_project(struct tw_periodic *p, struct tw_retention_job *j, cons
 	enum tw_status st = tw_retention_of(j->catalogue, project_id, a, &rules, &err);
 
 	while (st == TW_OK && more && !tw_periodic_stopping(p))
-		st = some(j, project_id, &rules, &more, &err);
+		st = some(p, j, project_id, &rules, &more, &err);
 	if (st != TW_OK)
 		tw_log_err(TW_LOG_WARN, "retention", project_id, &err);
 }
@@ -94,7 +96,8 @@ struct floor_run { /* one pass over all projects, until disk usage is below the 
 };
 
 /* *ret_more: something was deleted, but not enough yet. */
-static enum tw_status free_some(struct floor_run *f, bool *ret_more, struct tw_err *err)
+static enum tw_status free_some(
+        struct tw_periodic *p, struct floor_run *f, bool *ret_more, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(64 << 20);
 	const uint64_t before = f->traces;
@@ -104,7 +107,7 @@ static enum tw_status free_some(struct floor_run *f, bool *ret_more, struct tw_e
 	                                f->over_bytes, AT_ONCE, a, &due, &n, err)
 	                      : tw_oom(err);
 
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
+	for (size_t i = 0; st == TW_OK && i < n && !tw_periodic_stopping(p); i++) {
 		bool gone = false;
 
 		st = expire(f->job, &due[i], a, &gone, err);
@@ -144,7 +147,7 @@ static void keep_floor(struct tw_periodic *p, struct tw_retention_job *j,
 	if (!more)
 		return;
 	while (more && !tw_periodic_stopping(p))
-		if (free_some(&f, &more, &err) != TW_OK) {
+		if (free_some(p, &f, &more, &err) != TW_OK) {
 			tw_log_err(TW_LOG_WARN, "retention", "disk", &err);
 			more = false;
 		}

@@ -202,7 +202,7 @@ struct due {
 	int64_t now_ms;
 	uint32_t limit;
 	struct tw_arena *arena;
-	uint64_t traces, bytes; /* that would remain */
+	uint64_t traces, bytes; /* that would remain; unknown without a rule for either */
 	struct tw_expiry *rows;
 	size_t n;
 };
@@ -370,17 +370,17 @@ enum tw_status tw_retention_due(struct tw_catalogue *c, const char *project_id,
 {
 	struct due d = {c, project_id, rules, now_ms, limit, a,
 	        .rows = tw_arena_alloc(a, limit, sizeof *d.rows)};
-	struct tw_use use;
-	enum tw_status st;
+	struct tw_use use = {0};
+	enum tw_status st = TW_OK;
 
 	if (!d.rows)
 		return tw_oom(err);
-	st = tw_catalogue_use(c, project_id, &use, err);
-	if (st != TW_OK)
-		return st;
+	if (rules->max_traces || rules->max_bytes) /* reads all rows of the project */
+		st = tw_catalogue_use(c, project_id, &use, err);
 	d.traces = use.traces;
 	d.bytes = use.upload_bytes + use.decoded_bytes;
-	st = add_all(&d, err);
+	if (st == TW_OK)
+		st = add_all(&d, err);
 	if (st == TW_OK)
 		st = add_quarantined(&d, err);
 	if (st == TW_OK) {

@@ -59,7 +59,8 @@ async function measure(program) {
 	const ends = [];
 	const t = { after: (end) => ends.unshift(end) };
 	const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-retention-'));
-	const db = await startPostgres(t, { more: ['fsync=on', 'autovacuum=off', 'max_wal_size=4GB', 'shared_buffers=512MB'].flatMap((setting) => ['-c', setting]) });
+	const db = await startPostgres(t, { more: ['fsync=on', 'max_wal_size=4GB', 'shared_buffers=512MB', 'shared_preload_libraries=pg_stat_statements', 'pg_stat_statements.track_planning=on', 'pg_stat_statements.max=10000'].flatMap((setting) => ['-c', setting]) });
+	db.sql('CREATE EXTENSION pg_stat_statements');
 	const bucket = await startBucketApart(t);
 	const secret = path.join(home, 'secret.key');
 	fs.writeFileSync(secret, 'ab'.repeat(32), { mode: 0o600 });
@@ -69,11 +70,11 @@ async function measure(program) {
 	await s.ask('PUT', '/api/v1/retention', { key: s.admin, body: '{}' });
 	await sendTraces(s, Array.from({ length: FIRST }, (_, n) => zlib.gzipSync(sampleTrace(CALLS, n + 1))), 4, 0);
 	const count = (where) => Number(db.sql(`SELECT count(*) FROM trace WHERE ${where}`, 'one'));
-	await until(() => (count('state=2 AND rollup_state<>0') === FIRST ? true : undefined), 'counted', 300);
+	await until(() => (count('state=2 AND rollup_state=1 AND anr_state=1 AND named=1 AND detected>0') === FIRST ? true : undefined), 'counted', 300);
 	copy(db);
 	console.log(`${path.relative('.', program)}: ${TRACES} traces; an upload alone: ${await uploadTimes(s, 1000)}`);
 	const sum = () => ({ server: cpuOf(s.child.pid), postgres: cpuOf(db.child.pid), at: performance.now(), wal: Number(db.sql('SELECT wal_bytes FROM pg_stat_wal')), transactions: Number(db.sql('SELECT txid_snapshot_xmax(txid_current_snapshot())')) });
-	db.sql('CHECKPOINT');
+	db.sql('CHECKPOINT; SELECT pg_stat_statements_reset()');
 	const before = sum();
 	await s.ask('PUT', '/api/v1/retention', { key: s.admin, body: JSON.stringify({ max_age_days: KEPT_DAYS }) });
 	const during = await uploadTimes(s, 5000);
@@ -81,6 +82,8 @@ async function measure(program) {
 	const after = sum();
 	const per = (n) => (n / DELETED).toFixed(3);
 	console.log(`  ${DELETED} deleted in ${((after.at - before.at) / 1000).toFixed(0)} s; per deleted trace: server ${per(after.server - before.server)} ms, PostgreSQL ${per(after.postgres - before.postgres)} ms of processor time, ${per((after.wal - before.wal) / 1024)} KB of log, ${per(after.transactions - before.transactions)} transactions (with ${UPLOADS} uploads)`);
+	for (const r of JSON.parse(db.sql("SELECT json_agg(r) FROM (SELECT calls, total_plan_time+total_exec_time AS ms, shared_blks_hit+shared_blks_read AS blocks, query FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat%' ORDER BY 2 DESC LIMIT 12) r")))
+		console.log(`  ${per(r.calls)} runs, ${per(r.ms)} ms, ${(r.blocks / r.calls).toFixed(0)} blocks a run: ${r.query.replace(/\s+/g, ' ').slice(0, 150)}`);
 	console.log(`  an upload meanwhile: ${during}`);
 	console.log(`  dead rows: ${db.sql("SELECT string_agg(relname||' '||n_dead_tup, ', ' ORDER BY n_dead_tup DESC) FROM pg_stat_user_tables WHERE schemaname='one' AND n_dead_tup>100", 'one')}`);
 	const cpu = cpuOf(db.child.pid), at = performance.now();

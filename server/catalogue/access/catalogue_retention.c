@@ -13,7 +13,7 @@ enum tw_status tw_catalogue_use(
         struct tw_catalogue *c, const char *project_id, struct tw_use *ret, struct tw_err *err)
 {
 	return tw_cat_read_row(c, &use_fields, NULL, ret, NULL,
-	        err, /* the project's rows, once a sweep; primary key */
+	        err, /* the project's rows; primary key */
 	        "SELECT count(*), sum(pinned), sum(file_bytes), sum(CASE state WHEN 4 THEN 1"
 	        " ELSE 0 END), (SELECT sum(bytes) FROM part WHERE project_id=?1) FROM trace"
 	        " WHERE project_id=?1",
