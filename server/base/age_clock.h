@@ -7,6 +7,9 @@
  * server is stopped: data/retention.time stores the time and that uptime.  The clock for due times
  * starts with the process at the wall clock's time, so that a stop of several days delays nothing.
  * Creations of traces and rules, expiries of uploads, and days are the wall clock's.
+ *
+ * If the wall clock is set back, both follow: data expires later, and work that was scheduled more
+ * than two days ahead of the new time becomes due (tw_catalogue_end_long_waits).
  * Thread: open and close by the owner; the times by any.
  */
 #ifndef TW_AGE_CLOCK_H

@@ -80,6 +80,9 @@ enum tw_status tw_catalogue_key_unlock(struct tw_catalogue *c, const char *name,
         uint64_t session, bool *ret_held, struct tw_err *err) TW_MUST_USE;
 /* Adds changes of counters to their rows, in the background. */
 enum tw_status tw_catalogue_counts_add(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
+/* Makes work due now whose due time is further ahead than any wait lasts: the clock was set back.
+ */
+enum tw_status tw_catalogue_end_long_waits(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
 /* Calls drop if nothing refers to the content, while no other connection can start to. */
 enum tw_status tw_catalogue_unless_used(struct tw_catalogue *c, const char *sha256,
         enum tw_status (*drop)(void *arg, const char *sha256, struct tw_err *err), void *arg,

@@ -8,6 +8,7 @@
 #include "server/catalogue/access/catalogue_capture.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_retention.h"
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/derive/retention.h"
 #include "server/http/metrics.h"
@@ -194,6 +195,14 @@ static void forget_failed_mappings(struct tw_retention_job *j)
 		tw_log_err(TW_LOG_WARN, "retention", "mappings", &err);
 }
 
+static void end_long_waits(struct tw_retention_job *j)
+{
+	struct tw_err err;
+
+	if (tw_catalogue_end_long_waits(j->catalogue, &err) != TW_OK)
+		tw_log_err(TW_LOG_WARN, "retention", "waits", &err);
+}
+
 static void keep_all(struct tw_periodic *p, void *arg)
 {
 	struct tw_arena *a = tw_arena_new(16 << 20);
@@ -209,6 +218,7 @@ static void keep_all(struct tw_periodic *p, void *arg)
 	if (j->parts.lease) /* a server that acquires the lease late should start early */
 		j->due_ms = tw_monotonic_ms() + (int64_t)j->parts.config->retention_every_s * 1000;
 	j->now_ms = tw_age_ms();
+	end_long_waits(j);
 	if (a && tw_catalogue_projects(j->catalogue, a, &projects, &n, NULL) == TW_OK)
 		for (size_t i = 0; i < n && !tw_periodic_stopping(p); i++)
 			keep_project(p, j, projects[i].id, a);

@@ -179,15 +179,21 @@ test('failed deliveries are retried with growing delays; all arrive when the rec
 	});
 });
 
-test('after a forward clock jump, waiting deliveries are not given up and new ones are not postponed', { skip: (sanitized() && 'no library with a sanitizer') || (!FAKETIME && 'no libfaketime (Debian: faketime)') }, async (t) => {
+/* The environment of a server whose clock is off by what the file says. */
+function movableClock(t) {
+	const clock = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-clock-')), 'offset');
+	atEnd(t, () => fs.rmSync(path.dirname(clock), { recursive: true }));
+	fs.writeFileSync(clock, '+0\n');
+	return { clock, env: { LD_PRELOAD: FAKETIME, FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_NO_CACHE: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' } };
+}
+const noClock = (sanitized() && 'no library with a sanitizer') || (!FAKETIME && 'no libfaketime (Debian: faketime)');
+
+test('after a forward clock jump, waiting deliveries are not given up and new ones are not postponed', { skip: noClock }, async (t) => {
 	const isNear = (s, column, table) => {
 		const ms = Number(db(s, `select max(${column}) from ${table}`));
 		assert.ok(Math.abs(ms - Date.now()) < DAY_MS, `${column}: ${ms}`);
 	};
-	const clock = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-clock-')), 'offset');
-	atEnd(t, () => fs.rmSync(path.dirname(clock), { recursive: true }));
-	fs.writeFileSync(clock, '+0\n');
-	const env = { LD_PRELOAD: FAKETIME, FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_NO_CACHE: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' };
+	const { clock, env } = movableClock(t);
 	const [s, r] = [await startServer(t, { args: ARGS, env }), await startReceiver(t)];
 	const h = await hook(s, `${r.url}/h`);
 	r.manner['/h'] = 'busy';
@@ -207,6 +213,27 @@ test('after a forward clock jump, waiting deliveries are not given up and new on
 	r.manner['/h'] = 'fine';
 	makeDue(s);
 	await until(() => (states() === '1' ? true : undefined), 'all are delivered');
+});
+
+test('after the clock was set back, waiting deliveries are sent, also by a server started then', { skip: noClock }, async (t) => {
+	const { clock, env } = movableClock(t);
+	const [s, r] = [await startServer(t, { args: [...ARGS, '--retention-every', '1'], env }), await startReceiver(t)];
+	const h = await hook(s, `${r.url}/h`);
+	r.manner['/h'] = 'busy';
+	const found = await findSlower(s, 12);
+	await delivery(s, h.id, (x) => x.attempts === 1);
+	r.manner['/h'] = 'fine';
+	fs.writeFileSync(clock, '-10d\n');
+	await until(() => (Number(db(s, 'select count(*) from outbox where state=1')) > 0 ? true : undefined), 'delivered');
+	assert.equal(r.at('/h').length, 2);
+	r.manner['/h'] = 'busy';
+	assert.equal((await s.ask('PATCH', `/api/v1/regressions/${found.id}`, { key: s.write, body: json({ status: 'acknowledged' }) })).status, 200);
+	await until(() => (r.at('/h').length > 2 ? true : undefined), 'another is tried');
+	await s.stop();
+	r.manner['/h'] = 'fine';
+	fs.writeFileSync(clock, '-20d\n');
+	await s.start();
+	await until(() => (Number(db(s, 'select count(*) from outbox where state=0')) === 0 ? true : undefined), 'all are delivered');
 });
 
 test('kill -9 between the change and its delivery loses no event and repeats none', async (t) => {
