@@ -50,6 +50,7 @@ enum {
 	CHECK_CLAIMS_MS = 1000,
 	STALL_MS = 30000,
 	PAUSED_MS = 4000,
+	FAILED_HOLD_MS = 30000,
 	GROUP_BYTES = 16 << 10,
 	ASYNC_MOST = 32,
 	EXPIRE_LOST_MS = 3600 * 1000
@@ -716,7 +717,8 @@ void tw_jobs_wake(struct tw_jobs *j)
 	(void)!write(j->wake_fd, &queued, sizeof queued);
 }
 
-/* One failed start causes only a short pause, and may be the fault of one trace. */
+/* One failure causes only a short pause, and may be the fault of one trace.  Without a further one
+ * after the pause, nothing is known: another server may have decoded the trace. */
 enum tw_status tw_jobs_health(const struct tw_jobs *j, struct tw_err *err)
 {
 	const int64_t now = tw_monotonic_ms(), seen = atomic_load(&j->active_ms);
@@ -726,10 +728,11 @@ enum tw_status tw_jobs_health(const struct tw_jobs *j, struct tw_err *err)
 	if (now - seen > STALL_MS)
 		return tw_fail(err, TW_BUSY, "the decode queue has not advanced for %lld seconds",
 		        (long long)((now - seen) / 1000));
-	if (atomic_load(&j->pause_ms) >= PAUSED_MS)
+	if (atomic_load(&j->pause_ms) >= PAUSED_MS &&
+	        now - atomic_load(&j->resume_ms) < FAILED_HOLD_MS)
 		return tw_fail(err, TW_BUSY,
-		        "decoders failed to start several times in a row: see event=decoded in the "
-		        "log");
+		        "decodes failed several times in a row for a reason outside their traces: "
+		        "see event=decoded in the log");
 	return TW_OK;
 }
 

@@ -210,6 +210,18 @@ for (const [how, fault] of [['hangs', { hang: true }], ['refuses connections', {
 		assert.equal((await s.trace(sampleTrace(21))).state, 'ready');
 	});
 
+test('decodes fail outside their traces: /readyz returns 503, and not for ever if no further trace comes', { timeout: 900_000 }, async (t) => {
+	const b = await startBucket(t);
+	const s = await startServer(t, { args: b.args('--s3-timeout=1'), env: b.env });
+	await turns(s, 200);
+	b.fault = (q) => (q.method === 'PUT' && q.url.includes('/traces/') ? { status: 403, code: 'AccessDenied' } : undefined);
+	const { json } = await s.post('/api/v1/traces', sampleTrace(20));
+	const r = await turns(s, 503, 'jobs');
+	assert.match(r.json.checks.jobs.message, /decodes failed several times/);
+	assert.equal((await s.ask('DELETE', `/api/v1/traces/${json.id}`)).status, 204);
+	await turns(s, 200, 'jobs');
+});
+
 /* --- a full disk --- */
 
 const canMount = process.getuid?.() === 0 && (() => {

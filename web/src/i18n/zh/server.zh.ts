@@ -272,7 +272,7 @@ export const refusals: Record<string, string> = {
 	'the trace was changed during the request': '该 Trace 在请求期间被修改',
 	'the upload of this trace is no longer stored': '这个 Trace 的上传已不再保留',
 	'{1} must be less than {2}': '{1} 必须小于 {2}',
-	'decoders failed to start several times in a row: see event=decoded in the log': '解码器连续多次启动失败：请查看日志中的 event=decoded',
+	'decodes failed several times in a row for a reason outside their traces: see event=decoded in the log': '解码连续多次失败，原因不在 trace 本身：请查看日志中的 event=decoded',
 	'the decode queue has not advanced for {1} seconds': '解码队列已有 {1} 秒没有进展',
 	'the compilers could not be started': '编译器无法启动',
 	'decoding took too long and was stopped': '解码耗时过长，已中止',
