@@ -67,7 +67,9 @@ enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
 	if (st == TW_OK) /* they become file names, also those of an imported catalogue */
 		st = run_check(db,
 		        "SELECT 'a trace has the invalid id ' || trace_id FROM trace WHERE"
-		        " length(trace_id)<>26 OR trace_id GLOB '*[^0-9A-HJKMNP-TV-Z]*' LIMIT 100",
+		        " length(trace_id)<>26 OR "
+		        "trim(trace_id,'0123456789ABCDEFGHJKMNPQRSTVWXYZ')<>''"
+		        " LIMIT 100",
 		        wrong, arg, err);
 	tw_cat_done(c, db);
 	return st;
