@@ -8,8 +8,6 @@
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 
-static const int64_t max_time_ms = INT64_C(253402300799999); /* the end of the year 9999 */
-
 static const struct {
 	const char *name;
 	size_t at;
@@ -66,7 +64,7 @@ static enum tw_status set_number(
         const char *name, uint64_t n, bool ok, struct tw_trace_meta *m, struct tw_err *err)
 {
 	bool is_pid = strcmp(name, "pid") == 0;
-	uint64_t max = is_pid ? UINT32_MAX : (uint64_t)max_time_ms;
+	uint64_t max = is_pid ? UINT32_MAX : (uint64_t)TW_LAST_MS;
 
 	if (!ok || n > max)
 		return tw_fail(err, TW_BAD_REQUEST, "%s must be a whole number from 0 to %" PRIu64,

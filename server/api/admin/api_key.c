@@ -29,7 +29,7 @@ static enum tw_status parse_expiry(
 	const json_t *value = json_object_get(body, "expires_ms");
 	int64_t at = value ? json_integer_value(value) : dflt;
 
-	if (value && !json_is_integer(value))
+	if ((value && !json_is_integer(value)) || at > TW_LAST_MS)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "expires_ms must be Unix milliseconds, or 0 for never");
 	if (at != 0 && at <= tw_unix_ms())

@@ -111,7 +111,7 @@ static const struct tw_member members[] = {
         TW_MEMBER(TW_MEMBER_TEXT, struct tw_triage, fixed_in, .max = VERSION_BYTES),
         TW_MEMBER(TW_MEMBER_TEXT, struct tw_triage, owner, .max = OWNER_BYTES),
         TW_MEMBER(TW_MEMBER_LINES, struct tw_triage, note, .max = NOTE_BYTES),
-        TW_MEMBER(TW_MEMBER_NUMBER, struct tw_triage, muted_until_ms, .max = INT64_MAX,
+        TW_MEMBER(TW_MEMBER_NUMBER, struct tw_triage, muted_until_ms, .max = TW_LAST_MS,
                 .refusal = "muted_until_ms is milliseconds since 1970; 0: not muted"),
         {0},
 };

@@ -103,7 +103,7 @@ test('a version that is slower', async (t) => {
 		for (const [method, path, body, words] of [
 			['PUT', 'regressions/rules', { speed: 1 }, /unknown rule speed/], ['PUT', 'regressions/rules', { certainty: 0 }, /certainty is standard errors/],
 			['PUT', 'regressions/rules', { window_days: 4, min_days: 3 }, /at least twice/], ['PATCH', `regressions/${found.id}`, { app: 'x' }, /only status, .* can be changed/],
-			['PATCH', `regressions/${found.id}`, { status: 'great' }, /status/], ['PATCH', `regressions/${found.id}`, { muted_until_ms: -1 }, /since 1970/]]) {
+			['PATCH', `regressions/${found.id}`, { status: 'great' }, /status/], ['PATCH', `regressions/${found.id}`, { muted_until_ms: -1 }, /since 1970/], ['PATCH', `regressions/${found.id}`, { muted_until_ms: Number.MAX_SAFE_INTEGER }, /since 1970/]]) {
 			const answer = await ask(method, path, body);
 			assert.equal(answer.status, 400, answer.text);
 			assert.match(answer.json.error.message, words);
