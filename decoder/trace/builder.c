@@ -434,43 +434,37 @@ static inline void note_order(struct track *t, int64_t end_ns, uint64_t offset)
 	}
 }
 
-static inline uint32_t offset_of(const struct tw_event *ev)
+static inline uint32_t short_offset(uint64_t offset)
 {
-	return ev->offset < TW_OFFSET_UNKNOWN ? (uint32_t)ev->offset : TW_OFFSET_UNKNOWN;
+	return offset < TW_OFFSET_UNKNOWN ? (uint32_t)offset : TW_OFFSET_UNKNOWN;
 }
 
-static inline __attribute__((always_inline)) enum tw_status record(
-        struct tw_builder *b, struct track *t, const struct tw_event *ev)
+enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct call *c,
+        int64_t cpu_ns, uint64_t offset)
 {
-	int64_t end = ev->ts_ns + ev->dur_ns;
-	const struct call c = {ev->ts_ns, ev->dur_ns, ev->sym};
+	int64_t end = c->start_ns + c->dur_ns;
 
 	if (t->n == 0)
-		tw_records_start(&t->records, ev->ts_ns);
+		tw_records_start(&t->records, c->start_ns);
 	if (b->slices >= b->limits.max_slices || !reserve_record(b, t) ||
-	        (!tw_record_fits(&t->records, &c) && !reserve_wide(b, t))) {
+	        (!tw_record_fits(&t->records, c) && !reserve_wide(b, t))) {
 		if (b->status == TW_OK)
-			tw_builder_repair(b, TW_REPAIR_slice_limit, ev->offset, 1);
+			tw_builder_repair(b, TW_REPAIR_slice_limit, offset, 1);
 		return b->status;
 	}
-	if (ev->cpu_ns >= 0 && !t->cpu_ns && !start_cpu(b, t))
+	if (cpu_ns >= 0 && !t->cpu_ns && !start_cpu(b, t))
 		return b->status;
-	note_order(t, end, ev->offset);
+	note_order(t, end, offset);
 	if (t->cpu_ns)
-		t->cpu_ns[t->n] = ev->cpu_ns;
-	if (t->n == 0 || ev->ts_ns < t->first_ns)
-		t->first_ns = ev->ts_ns;
-	tw_record_put(&t->records, t->n++, &c, offset_of(ev));
+		t->cpu_ns[t->n] = cpu_ns;
+	if (t->n == 0 || c->start_ns < t->first_ns)
+		t->first_ns = c->start_ns;
+	tw_record_put(&t->records, t->n++, c, short_offset(offset));
 	b->slices++;
-	b->symbols[ev->sym - 1].count++;
+	b->symbols[c->sym - 1].count++;
 	if (end > b->last_ns)
 		b->last_ns = end;
 	return TW_OK;
-}
-
-enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct tw_event *ev)
-{
-	return record(b, t, ev);
 }
 
 static inline bool sane(const struct tw_builder *b, const struct tw_event *ev)
@@ -493,7 +487,8 @@ static inline void take_event(struct tw_builder *b, const struct tw_event *ev)
 	t = &b->tracks[ev->track - 1];
 	t->any_order |= ev->any_order;
 	if (ev->kind == TW_EV_SLICE)
-		b->status = record(b, t, ev);
+		b->status = tw_builder_record(b, t, &(struct call){ev->ts_ns, ev->dur_ns, ev->sym},
+		        ev->cpu_ns, ev->offset);
 	else if (ev->kind == TW_EV_BEGIN)
 		b->status = tw_builder_begin(b, t, ev);
 	else
@@ -506,6 +501,7 @@ static size_t take_run(struct tw_builder *b, const struct tw_event *ev, size_t n
 {
 	struct track *t = ev->track && ev->track <= b->n_tracks ? &b->tracks[ev->track - 1] : NULL;
 	uint64_t left = b->limits.max_slices - b->slices;
+	bool any_order = false;
 	int64_t first_ns;
 	int64_t end_ns;
 	size_t i = 0;
@@ -522,19 +518,21 @@ static size_t take_run(struct tw_builder *b, const struct tw_event *ev, size_t n
 		const struct tw_event *e = &ev[i];
 		const struct call c = {e->ts_ns, e->dur_ns, e->sym};
 
-		if (e->kind != TW_EV_SLICE || e->track != ev->track || e->any_order ||
-		        e->cpu_ns >= 0 || e->sym == 0 || !sane(b, e) ||
-		        !tw_record_fits(&t->records, &c) || c.start_ns + c.dur_ns < end_ns)
+		if (e->kind != TW_EV_SLICE || e->track != ev->track || e->cpu_ns >= 0 ||
+		        e->sym == 0 || !sane(b, e) || !tw_record_fits(&t->records, &c) ||
+		        c.start_ns + c.dur_ns < end_ns)
 			break;
 		end_ns = c.start_ns + c.dur_ns;
+		any_order |= e->any_order;
 		if (c.start_ns < first_ns)
 			first_ns = c.start_ns;
-		tw_record_put(&t->records, t->n + i, &c, offset_of(e));
+		tw_record_put(&t->records, t->n + i, &c, short_offset(e->offset));
 		b->symbols[e->sym - 1].count++;
 	}
 	t->n += i;
 	t->first_ns = first_ns;
 	t->last_end_ns = end_ns;
+	t->any_order |= any_order;
 	b->slices += i;
 	if (i && end_ns > b->last_ns)
 		b->last_ns = end_ns;
@@ -560,7 +558,8 @@ static enum tw_status sink_events(
 	if (b->cut_sym || b->left_out_sym)
 		place_names(b, ev, n);
 	for (size_t i = 0; i < n && b->status == TW_OK;) {
-		i += moved ? 0 : take_run(b, ev + i, n - i);
+		if (ev[i].kind == TW_EV_SLICE && !moved)
+			i += take_run(b, ev + i, n - i);
 		if (i == n)
 			break;
 		if (moved)

@@ -228,7 +228,9 @@ struct tw_builder {
 
 /* builder.c */
 void tw_builder_repair(struct tw_builder *b, enum tw_repair what, uint64_t offset, uint64_t n);
-enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct tw_event *ev);
+/* Adds a finished call.  cpu_ns: its CPU time, -1 unknown.  offset: of its record in the input. */
+enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct call *c,
+        int64_t cpu_ns, uint64_t offset);
 void tw_builder_free_records(struct track *t);
 /* Whether b->arena has space for `bytes` of optional data and still enough for names. */
 bool tw_builder_has_room(const struct tw_builder *b, size_t bytes);

@@ -34,16 +34,11 @@ static enum tw_status close_top(
         struct tw_builder *b, struct track *t, int64_t end_ns, int64_t cpu_ns)
 {
 	const struct open_call *o = &t->open[--t->n_open];
-	struct tw_event ev = {
-	        .kind = TW_EV_SLICE,
-	        .ts_ns = o->start_ns,
-	        .dur_ns = end_ns > o->start_ns ? end_ns - o->start_ns : 0,
-	        .cpu_ns = o->cpu_ns >= 0 && cpu_ns >= o->cpu_ns ? cpu_ns - o->cpu_ns : -1,
-	        .offset = o->offset,
-	        .sym = o->sym,
-	};
+	const struct call c = {
+	        o->start_ns, end_ns > o->start_ns ? end_ns - o->start_ns : 0, o->sym};
 
-	return tw_builder_record(b, t, &ev);
+	return tw_builder_record(b, t, &c,
+	        o->cpu_ns >= 0 && cpu_ns >= o->cpu_ns ? cpu_ns - o->cpu_ns : -1, o->offset);
 }
 
 static enum tw_status close_early(
@@ -56,17 +51,16 @@ static enum tw_status close_early(
 /* Adds a call from before the recording as the parent of all the track's calls so far. */
 static enum tw_status adopt(struct tw_builder *b, struct track *t, const struct tw_event *ev)
 {
-	struct tw_event call = *ev;
+	struct call c = {.sym = ev->sym};
 
-	call.kind = TW_EV_SLICE;
-	call.ts_ns = (t->n && t->first_ns < ev->ts_ns ? t->first_ns : ev->ts_ns) - ev->dur_ns;
-	if (call.ts_ns < 0)
-		call.ts_ns = 0;
-	call.dur_ns = ev->ts_ns - call.ts_ns;
-	if (call.cpu_ns > call.dur_ns) /* its CPU clock began before the recording */
-		call.cpu_ns = call.dur_ns;
+	c.start_ns = (t->n && t->first_ns < ev->ts_ns ? t->first_ns : ev->ts_ns) - ev->dur_ns;
+	if (c.start_ns < 0)
+		c.start_ns = 0;
+	c.dur_ns = ev->ts_ns - c.start_ns;
 	tw_builder_repair(b, TW_REPAIR_begin_clamped, ev->offset, 1);
-	return tw_builder_record(b, t, &call);
+	/* its CPU clock may have begun before the recording */
+	return tw_builder_record(
+	        b, t, &c, ev->cpu_ns > c.dur_ns ? c.dur_ns : ev->cpu_ns, ev->offset);
 }
 
 static enum tw_status close_all(struct tw_builder *b, struct track *t, const struct tw_event *ev)
