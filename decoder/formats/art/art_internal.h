@@ -186,15 +186,23 @@ enum tw_status tw_art_text_emit(struct tw_art *s, struct tw_err *err);
 /* art_table.c */
 bool tw_art_table_init(struct tw_art *s);
 /* NULL: at the limit (reported as a repair), or out of memory (s->no_memory). */
-struct tw_art_thread *tw_art_thread_of(struct tw_art *s, uint32_t tid, uint64_t offset);
+struct tw_art_thread *tw_art_find_thread(struct tw_art *s, uint32_t tid, uint64_t offset);
+static inline struct tw_art_thread *tw_art_thread_of(
+        struct tw_art *s, uint32_t tid, uint64_t offset)
+{
+	if (s->last_thread && s->last_thread->tid == tid)
+		return s->last_thread;
+	return tw_art_find_thread(s, tid, offset);
+}
 bool tw_art_knows(const struct tw_art *s, uint64_t method); /* whether it has a name */
 /* The method if it has no name yet; otherwise, and at the limit (reported), NULL. */
 struct tw_art_method *tw_art_unnamed(struct tw_art *s, uint64_t id, uint64_t offset);
 /* Does not copy the name: it must be in the arena. */
 void tw_art_name_method(
         struct tw_art *s, struct tw_art_method *m, struct tw_str name, uint64_t offset);
-enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
-        const struct tw_art_call *record, struct tw_err *err);
+/* Corrects times that fall in *call. */
+enum tw_status tw_art_event(
+        struct tw_art *s, struct tw_art_thread *t, struct tw_art_call *call, struct tw_err *err);
 enum tw_status tw_art_table_finish(struct tw_art *s, struct tw_err *err);
 
 /* art_record.c */
@@ -205,8 +213,16 @@ enum tw_status tw_art_item_step(
         struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err);
 /* A 32-bit reading in microseconds plus its wraparounds.  A reading that fell by more than half of
  * the range has wrapped. */
-uint64_t tw_art_unwrap(
-        struct tw_art *s, uint32_t now, uint32_t *last, int64_t *high, uint64_t offset);
+static inline uint64_t tw_art_unwrap(
+        struct tw_art *s, uint32_t now, uint32_t *last, int64_t *high, uint64_t offset)
+{
+	if (now<*last && * last - now> UINT32_MAX / 2) {
+		*high += (int64_t)1 << 32;
+		tw_art_repair(s, TW_REPAIR_time_wrapped, offset);
+	}
+	*last = now;
+	return (uint64_t)(*high + now);
+}
 
 /* art_packet.c */
 enum tw_status tw_art_packet_header(struct tw_art *s, const uint8_t *p, struct tw_err *err);

@@ -19,8 +19,6 @@
 enum { SIZE_V1 = 9, SIZE_V2 = 10, SIZE_V3 = 14 };
 enum { OP_METHOD = 1, OP_THREAD = 2, OP_SUMMARY = 3 };
 
-#define WRAP_MICROS ((int64_t)1 << 32)
-
 static size_t record_size(const struct tw_art *s, unsigned written)
 {
 	if (s->version == 1)
@@ -54,19 +52,6 @@ enum tw_status tw_art_record_header(struct tw_art *s, const uint8_t *p, struct t
 	s->skip = first - TW_ART_HEADER;
 	s->state = s->skip ? TW_ART_SKIP : s->streaming ? TW_ART_ITEMS : TW_ART_RECORDS;
 	return TW_OK;
-}
-
-uint64_t tw_art_unwrap(
-        struct tw_art *s, uint32_t now, uint32_t *last, int64_t *high, uint64_t offset)
-{
-	uint32_t fell = *last > now ? *last - now : 0;
-
-	if (fell > UINT32_MAX / 2) {
-		*high += WRAP_MICROS;
-		tw_art_repair(s, TW_REPAIR_time_wrapped, offset);
-	}
-	*last = now;
-	return (uint64_t)(*high + now);
 }
 
 static int64_t unwrap_ns(

@@ -60,14 +60,12 @@ static struct tw_art_thread *add_thread(
 	return *slot = t;
 }
 
-struct tw_art_thread *tw_art_thread_of(struct tw_art *s, uint32_t tid, uint64_t offset)
+struct tw_art_thread *tw_art_find_thread(struct tw_art *s, uint32_t tid, uint64_t offset)
 {
 	uint32_t mask = s->n_thread_slots - 1;
 	/* few, and emitted in table order: so the hash has no salt */
 	uint32_t at = (uint32_t)(tid * 0x9E3779B97F4A7C15u >> 32) & mask;
 
-	if (s->last_thread && s->last_thread->tid == tid)
-		return s->last_thread;
 	while (s->threads[at] && s->threads[at]->tid != tid)
 		at = (at + 1) & mask;
 	if (!s->threads[at] && !add_thread(s, &s->threads[at], tid, offset))
@@ -283,34 +281,32 @@ static enum tw_status note_unroll(struct tw_art *s, const struct tw_event *ev,
 	return s->sink->ops->note(s->sink, &note, err);
 }
 
-enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
-        const struct tw_art_call *record, struct tw_err *err)
+enum tw_status tw_art_event(
+        struct tw_art *s, struct tw_art_thread *t, struct tw_art_call *call, struct tw_err *err)
 {
-	struct tw_art_call call = *record;
 	struct tw_art_method *m = NULL;
 	struct tw_event *ev = &s->batch[s->n_batch];
 
 	s->events++; /* a readable record, even if dropped at a limit */
-	if (call.named) {
-		m = cached(s, call.method, call.offset);
-		if (!m || (!m->sym && !first_use(s, m, call.offset)))
+	if (call->named) {
+		m = cached(s, call->method, call->offset);
+		if (!m || (!m->sym && !first_use(s, m, call->offset)))
 			return s->no_memory ? tw_oom(err) : TW_OK;
 	}
 	if (s->n_examined < TW_ART_GAPS)
-		examine_gap(s, t, &call);
-	clamp(s, t, &call);
-	*ev = (struct tw_event){
-	        .kind = call.action == TW_ART_ENTER ? TW_EV_BEGIN : TW_EV_END_EARLIER,
-	        .ts_ns = call.ts_ns,
-	        .dur_ns = call.action == TW_ART_ENTER ? 0 : s->unit_ns,
-	        .cpu_ns = call.cpu_ns,
-	        .offset = call.offset,
-	        .track = t->track ? t->track : track_of(s, t),
-	        .sym = m ? m->sym : 0,
-	};
+		examine_gap(s, t, call);
+	clamp(s, t, call);
+	ev->kind = call->action == TW_ART_ENTER ? TW_EV_BEGIN : TW_EV_END_EARLIER;
+	ev->any_order = false;
+	ev->ts_ns = call->ts_ns;
+	ev->dur_ns = call->action == TW_ART_ENTER ? 0 : s->unit_ns;
+	ev->cpu_ns = call->cpu_ns;
+	ev->offset = call->offset;
+	ev->sym = m ? m->sym : 0;
+	ev->track = t->track ? t->track : track_of(s, t);
 	if (ev->track == 0)
 		return TW_OK; /* at a limit, which the sink counts */
-	if (call.action == TW_ART_UNROLL) {
+	if (call->action == TW_ART_UNROLL) {
 		enum tw_status st = note_unroll(s, ev, m, err);
 
 		if (st != TW_OK)
