@@ -463,8 +463,6 @@ static enum tw_status take_timed(struct perfetto *s, struct tw_perfetto_sequence
 	switch (p->payload.number) {
 	case 9:
 		return has_time ? emit_stats(&s->marks, message, ts_ns, p->offset, err) : TW_OK;
-	case 11:
-		return take_track_event(s, q, p, has_time, ts_ns, err);
 	case 54:
 		return take_profile(s, q, p, err);
 	case 66:
@@ -488,6 +486,8 @@ static enum tw_status take_payload(struct perfetto *s, struct tw_perfetto_sequen
 	uint32_t pid;
 
 	switch (p->payload.number) {
+	case 11:
+		return take_track_event(s, q, p, has_time, ts_ns, err);
 	case 1:
 		return tw_perfetto_ftrace_bundle(&s->ftrace, message, p->offset, err);
 	case 2:
