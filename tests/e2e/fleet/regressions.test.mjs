@@ -61,6 +61,21 @@ test('a version that is slower', async (t) => {
 		assert.equal((await s.get(`/api/v1/regressions/${found.id}/trend`, { key: s.key('read', 'another') })).status, 404);
 	});
 
+	await t.test('traces that arrive late change the figures of their day, and no change is reported again', async () => {
+		const at = Date.now() - 3 * 86400000;
+		for (const [version, load] of [['8.3.0', 1_000_000], ['8.3.1', 1_500_000]])
+			for (let i = 0; i < 35; i++) {
+				const sent = await s.post('/api/v1/traces', btrace([[4000, 2, 1_001_000, load + i * 4_000], [4000, 1, 1_000_000, load + 500_000]], { pid: 4000 }),
+					{ query: { app: 'shop', version_name: version, build_id: `b${version}`, scenario: 'slower', started_at: String(at) }, headers: { 'Idempotency-Key': `late-${version}-${i}` } });
+				assert.equal(sent.status, 202, sent.text);
+			}
+		await until(async () => (await s.get(`/api/v1/regressions/${found.id}/trend`)).json.lines[0].points.map((p) => p.traces).join() === '70,70', 'counted on their day');
+		assert.equal((await look()).new, 0);
+		const { history } = (await s.get(`/api/v1/regressions/${found.id}/history`)).json;
+		assert.equal(history.filter((h) => h.event === 'regression.found').length, 1);
+		assert.equal((await list()).length, 2);
+	});
+
 	await t.test('evidence is retained exactly as long as the regression is open', async () => {
 		const other = (await s.get('/api/v1/traces?limit=200')).json.traces.find((x) => !x.exempt_reason).id;
 		const kept = async (id) => (await s.get(`/api/v1/traces/${id}`)).json.exempt_reason;
