@@ -140,6 +140,31 @@ static void test_address_of_one_document(void **state)
 	assert_false(is_of("{\"sub\":\"1\"}", "{}"));
 }
 
+static void test_domain_of_an_address(void **state)
+{
+	static const struct {
+		const char *claims;
+		bool fits;
+	} cases[] = {{"{\"email\":\"a@firm.example\",\"email_verified\":true}", true},
+	        {"{\"email\":\"b@FIRM.test\",\"email_verified\":true}", true},
+	        {"{\"email\":\"c@firm.example\",\"email_verified\":false}", false},
+	        {"{\"email\":\"d@firm.example\",\"email_verified\":\"true\"}", false},
+	        {"{\"email\":\"e@evil.example\",\"email_verified\":true}", false},
+	        {"{\"email\":\"f@firm.example@evil.example\",\"email_verified\":true}", false},
+	        {"{\"email\":\"g@sub.firm.example\",\"email_verified\":true}", false},
+	        {"{\"email_verified\":true}", false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		json_t *claims = json_loads(cases[i].claims, 0, NULL);
+
+		assert_non_null(claims);
+		if (tw_claim_is_of(claims, "firm.example, firm.test") != cases[i].fits)
+			fail_msg("%s", cases[i].claims);
+		json_decref(claims);
+	}
+}
+
 static void test_form(void **state)
 {
 	const struct tw_form_pair pairs[] = {
@@ -391,6 +416,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_roles_refused),
         cmocka_unit_test(test_claims),
         cmocka_unit_test(test_address_of_one_document),
+        cmocka_unit_test(test_domain_of_an_address),
         cmocka_unit_test(test_form),
         cmocka_unit_test(test_addresses),
         cmocka_unit_test_setup_teardown(test_account_made, setup, teardown),
