@@ -131,7 +131,8 @@ const LATE_MS = Number(process.env.CLIENT_LATE ?? 0);
  * work: a test never measures with it. */
 export async function until(ask, what, seconds = LEAST_S) {
 	const begin = Date.now();
-	const end = begin + Math.max(seconds, LEAST_S) * 1000 * (sanitized() ? 4 : 1);
+	seconds = Math.max(seconds, LEAST_S) * (sanitized() ? 4 : 1);
+	const end = begin + seconds * 1000;
 	for (let pause = 4; Date.now() < end; pause = Math.min(pause * 2, Math.max(40, (Date.now() - begin) / 8), 250)) {
 		const answer = await ask();
 		if (answer !== undefined && answer !== false) return answer;
