@@ -450,6 +450,23 @@ test('closing a thread stops its load, and others go on', async (t) => {
 	await done(page, t);
 });
 
+test('builds are loaded again until their mappings are compiled', async (t) => {
+	const page = await open('/traces');
+	let state = 'queued';
+	await page.route('**/api/v1/builds*', async (route) => {
+		const response = await route.fetch();
+		const json = await response.json();
+		await route.fulfill({ response, json: { ...json, builds: json.builds.map((b) => ({ ...b, state })) } });
+	});
+	await page.goto(`${server.url}/builds`);
+	for (const [next, shown] of [['compiling', 'new upload queued'], ['ready', 'new upload being compiled']]) {
+		await page.waitForSelector(`td >> text=${shown}`);
+		state = next;
+	}
+	await page.locator('td', { hasText: 'new upload' }).first().waitFor({ state: 'detached' });
+	await done(page, t);
+});
+
 test('the check of legibility finds illegible text', async (t) => {
 	const page = await open('/builds');
 	await page.waitForSelector('table');

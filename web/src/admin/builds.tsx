@@ -5,6 +5,7 @@ import { manage } from '../api/manage';
 import { FramesPanel } from '../trace/panels/frames';
 import { count, percent, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
+import { SOON_MS, useLookAgain } from '../ui/again';
 import { Cards } from '../ui/cards';
 import { KeyButton, keyLine, NewKey } from '../ui/makekey';
 import { Command, Pending, useLoad } from '../ui/parts';
@@ -23,6 +24,8 @@ function Named({ n }: { n: Build['names'] }) {
 			<span class={n.unresolved_traces > 0 ? 'loss' : ''}>{percent(share)}</span></span>
 	);
 }
+
+const isCompiling = (s: MappingState) => s === 'queued' || s === 'compiling';
 
 /** An upload that is not in use: queued, being compiled, or failed with its reason. */
 function Sent({ state, error }: { state: MappingState; error: MappingError | null }) {
@@ -103,6 +106,7 @@ export function BuildsPage() {
 	useEffect(() => {
 		document.title = tr('Builds · tracewell');
 	}, []);
+	useLookAgain(page, v?.builds.some((b) => isCompiling(b.state) || isCompiling(b.retrace.state)) && SOON_MS);
 	// shows a mapping that was just uploaded
 	useEffect(() => {
 		const back = () => document.visibilityState === 'visible' && page.again();

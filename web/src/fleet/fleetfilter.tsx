@@ -96,7 +96,7 @@ export function NoRows({ unmatched, none, also = [] }: { unmatched: string; none
 
 /** Shows the number of ANR reports that are not grouped by the current rules and names, and loads the groups again until none is left. */
 export function Ungrouped({ load }: { load: Loaded<{ pending: number }> }) {
-	const n = load.value?.pending ?? 0;
-	useLookAgain(load, n ? PROCESSING_MS : null);
+	const n = load.value?.pending;
+	useLookAgain(load, n && PROCESSING_MS);
 	return n ? <p class="quiet" role="status">{tr('{pending} {pending2} still being grouped.', { pending: count(n), pending2: n === 1 ? tr('report is') : tr('reports are') })}</p> : null;
 }

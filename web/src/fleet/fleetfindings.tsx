@@ -46,7 +46,7 @@ const nothing = (f: Found) => (f.examined === 0 ? tr('No analysed trace matches.
 function useFindings(asked: { by: string; limit: number; rule?: string }): Loaded<Found> {
 	const params = { ...useAsked().params, ...asked };
 	const load = useLoad(JSON.stringify(params), (signal) => get<Found>('/api/v1/fleet/findings', params, signal));
-	useLookAgain(load, load.value?.pending ? PROCESSING_MS : null);
+	useLookAgain(load, load.value?.pending && PROCESSING_MS);
 	return load;
 }
 

@@ -51,8 +51,8 @@ function Beyond({ of }: { of: string[] }) {
 const STAGES: Record<string, string> = { names: tr('names'), rollup: tr('rollups'), anr: tr('ANRs'), findings: tr('findings') };
 
 /** Ready traces that are missing below, and why; nothing when none is. */
-function Derived({ load }: { load: Loaded<{ stages: Stage[] }> }) {
-	const parts = (load.value?.stages ?? []).flatMap((x) => {
+function Derived({ stages }: { stages: Stage[] }) {
+	const parts = stages.flatMap((x) => {
 		const name = STAGES[x.stage] ?? x.stage;
 		return [...(x.waiting ? [`${name} ${count(x.waiting)}`] : []),
 			...x.postponed.map((p) => tr('{name} {n} postponed ({reason})', { name, n: count(p.traces), reason: p.reason }))];
@@ -63,12 +63,9 @@ function Derived({ load }: { load: Loaded<{ stages: Stage[] }> }) {
 /** Whether the numbers below are of everything that was sent. */
 export function Intake() {
 	const { params, key, since } = useListed();
-	const load = useLoad(`intake ${key}`, (signal) => intake(params, since, signal));
-	const stages = useLoad(`stages ${JSON.stringify(load.value)}`, manage.stages);
-	const v = load.value;
-	const waiting = stages.value?.stages.some((x) => x.waiting);
-	useLookAgain(stages, waiting ? PROCESSING_MS : null);
-	useLookAgain(load, waiting || v?.queued || v?.decoding ? PROCESSING_MS : null);
+	const load = useLoad(`intake ${key}`, (signal) => Promise.all([intake(params, since, signal), manage.stages(signal)]));
+	const [v, { stages } = { stages: [] }] = load.value ?? [];
+	useLookAgain(load, (v?.queued || v?.decoding || stages.some((x) => x.waiting)) && PROCESSING_MS);
 	const list = (state: string) => link(`/traces?${new URLSearchParams({ ...params, ...(state && { state }) })}`);
 	return (
 		<Panel title={tr('Received traces')} id="intake">
@@ -81,7 +78,7 @@ export function Intake() {
 				{uncounted(v) > 0 && <Fact name={tr('ANR reports and pending')} n={uncounted(v)} />}
 			</dl>}
 			{v && v.all === 0 && v.counted === 0 && <p class="quiet">{tr.rich('No traces for this time range and filter. {link}', { link: <a href={link('/')}>{tr('How to send a trace')}</a> })}</p>}
-			<Derived load={stages} />
+			<Derived stages={stages} />
 			<Beyond of={['class', 'label']} />
 		</Panel>
 	);

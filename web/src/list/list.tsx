@@ -5,8 +5,9 @@ import { api, may, type Trace } from '../api/api';
 import { ColumnChooser, NameCell, sharedOf, shownColumns, type Column, type Shared } from './listcolumns';
 import { Filters, isFiltered, put, Saved } from './listfilters';
 import { PickedBar } from './listpicked';
+import { useLookAgain } from '../ui/again';
 import { Cards } from '../ui/cards';
-import { Busy, Failure, useLoad } from '../ui/parts';
+import { Busy, Failure, useLoad, type Loaded } from '../ui/parts';
 import { EmptyPage, Pages, useRowKeys } from '../ui/pages';
 import { text, texts } from '../ui/route';
 import { Arrival, Start } from './start';
@@ -89,20 +90,11 @@ function Table({ rows, columns, picked, pick, pickAll }: {
 	);
 }
 
-/** Polls with growing intervals while traces are in progress and the page is visible. */
-function useRefresh(on: boolean, state: string, again: () => void): void {
+/** Repeats the request with growing intervals while traces are in progress. */
+function useRefresh(on: boolean, state: string, page: Loaded<unknown>): void {
 	const turn = useRef({ state: '', n: 0 });
-	useEffect(() => {
-		if (!on) return;
-		if (turn.current.state !== state) turn.current = { state, n: 0 };
-		const look = () => document.visibilityState === 'visible' && again();
-		const timer = setTimeout(look, backOff(turn.current.n++));
-		document.addEventListener('visibilitychange', look);
-		return () => {
-			clearTimeout(timer);
-			document.removeEventListener('visibilitychange', look);
-		};
-	});
+	if (turn.current.state !== state) turn.current = { state, n: 0 };
+	useLookAgain(page, on && backOff(turn.current.n++));
 }
 
 export function ListPage() {
@@ -117,7 +109,7 @@ export function ListPage() {
 	const columns = shownColumns(rows);
 	const empty = v !== null && v.total === 0 && !isFiltered();
 	const moving = rows.some((t) => t.state === 'queued' || t.state === 'decoding');
-	useRefresh((moving || empty) && !page.busy && !asking, rows.map((t) => t.state).join(), page.again);
+	useRefresh((moving || empty) && !page.busy && !asking, rows.map((t) => t.state).join(), page);
 	useRowKeys(rows, (key, row) => {
 		if ((key === 'x' || key === 'X') && row) pick(row, key === 'X');
 		else if (key === '#' && list.length > 0 && may.write) ask(true);

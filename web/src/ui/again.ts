@@ -6,20 +6,16 @@ export const SOON_MS = 2000; // while something is on its way
 export const PROCESSING_MS = 5000; // while traces of the project are processed
 export const LATER_MS = 30_000; // while its next try is far off
 
-/** Repeats the request this long after a response; never for null. */
-export function useLookAgain(load: Loaded<unknown>, wait_ms: number | null): void {
+/** Repeats the request this long after a response, or when the page becomes visible again; never without a number. */
+export function useLookAgain(load: Loaded<unknown>, wait_ms: number | false | null | undefined): void {
 	useEffect(() => {
-		if (load.busy || wait_ms === null) return;
-		let timer: ReturnType<typeof setTimeout> | undefined;
-		const plan = () => {
-			clearTimeout(timer);
-			if (!document.hidden) timer = setTimeout(load.again, wait_ms);
-		};
-		plan();
-		document.addEventListener('visibilitychange', plan);
+		if (load.busy || !wait_ms) return;
+		const look = () => document.hidden || load.again();
+		const timer = setTimeout(look, wait_ms);
+		document.addEventListener('visibilitychange', look);
 		return () => {
 			clearTimeout(timer);
-			document.removeEventListener('visibilitychange', plan);
+			document.removeEventListener('visibilitychange', look);
 		};
 	}, [load.busy, load.value, wait_ms]);
 }
