@@ -126,6 +126,8 @@ test(`killed ${KILLS} times under load`, async (t) => {
 		fs.rmSync(folder, { recursive: true, force: true });
 	});
 	assert.ok(s.ingest && s.read && s.write);
+	/* fetch() loads its parser during the first connection of a process, and never settles if that is closed meanwhile */
+	await s.get('/healthz', { key: null });
 	for (let kills = 1; kills <= KILLS; kills++) {
 		const loaded = load.run(chance);
 		await sleep(chance() ** 2 * 800);
