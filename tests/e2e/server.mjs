@@ -267,8 +267,12 @@ export class Server {
 
 	/* Of a mapping, waits until it is compiled, however busy the machine is. */
 	put(target, body, options = {}) {
-		if (/\/builds\/[^/]+\/(methods|retrace)$/.test(target)) options = { ...options, query: { wait: '60', ...options.query } };
-		return this.ask('PUT', target, { key: this.write, body, ...options });
+		const ask = (more) => this.ask('PUT', target, { key: this.write, body, ...options, ...more });
+		if (!/\/builds\/[^/]+\/(methods|retrace)$/.test(target) || options.query?.wait) return ask();
+		return until(async () => {
+			const answer = await ask({ query: { wait: '60', ...options.query } });
+			return answer.status === 202 ? undefined : answer;
+		}, `${target} compiled`);
 	}
 
 	/* Uploads and waits until ready or failed; the TRACE. */

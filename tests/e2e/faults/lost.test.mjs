@@ -265,9 +265,9 @@ async function fillAll(t, data, options = {}) {
 	const both = form(['trace', sampleTrace(30)], ['system', systemTrace()], ['meta', json({ ...meta, labels: { lane: '7' } })]);
 	await s.trace(both.body, { headers: both.headers });
 	await resumable(s, sampleTrace(50, 1), { ...meta, scenario: 'resumed' });
-	await good(s.put('/api/v1/builds/b1/methods?wait=60', sampleMapping));
-	await good(s.put('/api/v1/builds/b2/methods?wait=60', sampleMapping));
-	await good(s.put('/api/v1/builds/r1/retrace?wait=60', 'com.shop.Cart -> a.b:\n    void total() -> c\ncom.shop.Store -> a.d:\n    3:3:void load():20 -> e\n'));
+	await good(s.put('/api/v1/builds/b1/methods', sampleMapping));
+	await good(s.put('/api/v1/builds/b2/methods', sampleMapping));
+	await good(s.put('/api/v1/builds/r1/retrace', 'com.shop.Cart -> a.b:\n    void total() -> c\ncom.shop.Store -> a.d:\n    3:3:void load():20 -> e\n'));
 	await good(s.ask('PATCH', `/api/v1/traces/${first.id}`, { body: json({ tags: ['slow'], title: 'Näher ansehen', pinned: true }), key: s.write }));
 	await good(s.ask('POST', `/api/v1/traces/${first.id}/annotations`, { body: json({ author: 'ann', text: 'here', ts_ns: 5 }), key: s.write }));
 	const other = { ingest: s.key('ingest', 'other') };
