@@ -88,6 +88,7 @@ class Run:
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
         self.failures, self.took = [], []
+        self.skips = {}  # reason: {name of a job: tests}
         try:
             with open(TIMES, encoding='utf-8') as f:
                 self.known = json.load(f)
@@ -108,6 +109,10 @@ class Run:
             print('== the slowest')
             for seconds, cpu, name in sorted(self.took, reverse=True)[:SLOWEST]:
                 print('%7.1f s %s  %s' % (seconds, '%7.1f s CPU' % cpu if cpu is not None else ' ' * 13, name))
+        if self.skips:
+            print('== skipped')
+            for reason, jobs in sorted(self.skips.items(), key=lambda s: -sum(s[1].values())):
+                print('%5d  %s: %s' % (sum(jobs.values()), reason, ', '.join('%s %d' % job for job in sorted(jobs.items()))))
         for f in self.failures:
             print('FAILED: ' + f)
         print('%d passed, %d failed' % (self.passed, self.failed) + (', %d skipped' % self.skipped if self.skipped else ''))
@@ -161,6 +166,16 @@ def results(job, code, text):
         if (code == 0) == (failed == 0) and passed + failed + skipped:
             return passed, failed, skipped
     return int(code == 0), int(code not in (0, 77)), int(code == 77)
+
+
+def skip_reasons(job, skipped, text):
+    """Why a job skipped this many tests, for each."""
+    if job.read == 'node':
+        reasons = re.findall(r'^ *ok \d+ - .* # SKIP *(.*)$', text, re.M)
+    else:
+        reasons = re.findall(r'^# skipped: (.*)$', text, re.M)
+    reasons = [re.sub(r'^/.* does not exist$', 'a recording does not exist', r) for r in reasons]
+    return (reasons + ['no reason given'] * skipped)[:skipped]
 
 
 def failure_text(job, text):
@@ -233,6 +248,9 @@ def pool(jobs, at_once, quiet=False):
             counts = results(job, code, text)
             if not quiet:
                 RUN.count(*counts)
+                for reason in skip_reasons(job, counts[2], text):
+                    of = RUN.skips.setdefault(reason, {})
+                    of[job.name] = of.get(job.name, 0) + 1
                 RUN.took.append((took, used.ru_utime + used.ru_stime, job.name))
             RUN.known[job.name] = round(took, 2)
             if counts[1]:
