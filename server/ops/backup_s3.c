@@ -172,6 +172,27 @@ static enum tw_status look_at_previous(struct run *r, struct tw_s3_kept *ret, st
 	return TW_OK;
 }
 
+static enum tw_status note_any(void *arg, const struct tw_s3_object *o, struct tw_err *err)
+{
+	(void)o;
+	(void)err;
+	*(bool *)arg = true;
+	return TW_OK;
+}
+
+/* A server deletes the objects below its prefix that its catalogue does not name. */
+static enum tw_status is_unowned(struct run *r, struct tw_err *err)
+{
+	bool owned = false;
+	enum tw_status st = tw_s3_list(r->to, "owner/", note_any, &owned, err);
+
+	return st == TW_OK && owned
+	               ? tw_fail(err, TW_CONFLICT,
+	                         "a server stores its files below this prefix (--blobs): "
+	                         "use another prefix")
+	               : st;
+}
+
 static void unlink_database(const char *path)
 {
 	static const char *const files[] = {"", "-wal", "-shm"};
@@ -232,6 +253,8 @@ enum tw_status tw_backup_s3_run(const struct tw_backup *backup, struct tw_s3 *to
 	char copy[PATH_BYTES], id[TW_ID_BYTES], name[TW_ID_BYTES + 8];
 	enum tw_status st = look_at_previous(&r, &r.replaces, err);
 
+	if (st == TW_OK)
+		st = is_unowned(&r, err);
 	tw_ulid_new(tw_unix_ms(), id);
 	(void)snprintf(name, sizeof name, ".backup-%s", id); /* a starting server removes it */
 	tw_spool_path(backup->from, name, copy, sizeof copy);

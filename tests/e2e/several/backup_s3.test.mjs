@@ -109,6 +109,18 @@ test('a prefix with the backup of another server is refused', async (t) => {
 	for (const each of [s, other]) assert.deepEqual(each.spool(), []);
 });
 
+test('the prefix in which a server stores its files is refused', async (t) => {
+	const store = await startStore(t);
+	const [s, there] = [await startServer(t), await startServer(t, { args: store.bucket.args(), env: store.bucket.env })];
+	await upload(s, 1);
+	await there.decoded(await upload(there, 2));
+	for (const args of [[], ['--replace']]) {
+		const { code, output } = await store.backup(s.data, {}, 's3://backups/tw', args);
+		assert.equal(code, 1, output);
+		assert.match(output, /a server stores its files below this prefix/);
+	}
+});
+
 test('unsupported cases are reported', async (t) => {
 	const store = await startStore(t);
 	const s = await startServer(t);
