@@ -167,6 +167,18 @@ void *tw_mem_alloc(size_t n, size_t size)
 	return counted(malloc(total ? total : 1), total);
 }
 
+/* Starts at a large page, so that all but the end of it is in large pages. */
+static void *alloc_large(size_t bytes)
+{
+	void *p;
+
+	if (refused() || !tw_mem_charge(bytes))
+		return NULL;
+	p = memalign(LARGE_PAGE, bytes);
+	tw_mem_will_fill(p, bytes);
+	return counted(p, bytes);
+}
+
 void *tw_mem_zalloc(size_t n, size_t size)
 {
 	size_t total;
@@ -248,10 +260,9 @@ static struct block *add_block(struct tw_arena *a, size_t need)
 		size = need; /* near the limit: only what is needed */
 	if (size > SIZE_MAX - sizeof *b || size > a->max - a->taken)
 		return NULL;
-	b = tw_mem_alloc(1, sizeof *b + size);
+	b = size < LARGE_PAGE ? tw_mem_alloc(1, sizeof *b + size) : alloc_large(sizeof *b + size);
 	if (!b)
 		return NULL;
-	tw_mem_will_fill(b, sizeof *b + size);
 	b->size = size;
 	b->used = 0;
 	b->next = a->head;
