@@ -41,7 +41,8 @@
 CREATE TABLE project (
 	project_id TEXT PRIMARY KEY,
 	name TEXT NOT NULL UNIQUE,
-	created_ms INTEGER NOT NULL
+	created_ms INTEGER NOT NULL,
+	deleted_ms INTEGER NOT NULL DEFAULT 0 -- set: its data is being deleted, and its name is its id
 ) STRICT;
 
 -- API keys of a project.  Secrets are stored as SHA-256 only.  After a rotation the previous secret

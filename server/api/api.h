@@ -38,9 +38,10 @@ struct tw_api { /* borrowed */
 	struct tw_commit_parts commit;
 	struct tw_deleter deleter;
 	struct tw_jobs *jobs;
-	struct tw_pipeline *pipeline; /* NULL, as the next two: this server does not decode */
+	struct tw_pipeline *pipeline; /* NULL, as the next three: this server does not decode */
 	struct tw_hook_runner *hooks; /* jobs_hook.h */
-	struct tw_lease *leader;      /* also NULL if there are no other servers */
+	struct tw_retention_job *retention; /* jobs_retention.h */
+	struct tw_lease *leader;            /* also NULL if there are no other servers */
 	struct tw_health *health;
 	struct tw_oidc *oidc; /* NULL: no provider */
 	struct tw_throttle *throttle;

@@ -523,8 +523,10 @@ enum tw_status tw_cat_no_test(
  * (file_drop.c). */
 enum tw_status tw_cat_blob_drop(struct tw_db *w, const char *sha256, struct tw_err *err);
 enum tw_status tw_cat_trace_drop(struct tw_db *w, const char *trace_id, struct tw_err *err);
-/* The same for the record of a trace. */
+/* The same for the record of a trace, or of a build. */
 enum tw_status tw_cat_record_drop(struct tw_db *w, const char *trace_id, struct tw_err *err);
+enum tw_status tw_cat_build_record_drop(
+        struct tw_db *w, const char *project_id, const char *build_id, struct tw_err *err);
 
 /* Deletes a trace's files that are rows (small_file.h), before its own rows and after its job's, as
  * the end of a decode locks them in that order.  *ret: TW_CAT_SMALL_UPLOAD and TW_CAT_SMALL_DECODED

@@ -82,7 +82,6 @@ struct server {
 	struct tw_tls *tls;                  /* NULL: plain HTTP */
 	struct tw_resume_cleaner *cleaner;   /* NULL: a single server needs none */
 	struct tw_http_waits *waits;
-	struct tw_retention_job *retention;
 	struct tw_age_clock *age_clock;
 	struct tw_periodic *keep_quota, *sample_metrics;
 };
@@ -482,9 +481,10 @@ static enum tw_status start_retention(struct server *s, struct tw_err *err)
 		return TW_OK;
 	return tw_retention_job_start(&(struct tw_retention_parts){.config = s->api.config,
 	                                      .deleter = s->api.deleter,
+	                                      .fleet = s->api.fleet,
 	                                      .metrics = s->api.metrics,
 	                                      .lease = s->api.leader},
-	        &s->retention, err);
+	        &s->api.retention, err);
 }
 
 /* Data derived from traces is out of date, and requests may wait for a mapping. */
@@ -667,7 +667,7 @@ static void close_all(struct server *s)
 	s->metrics_http = tw_http_stop(s->metrics_http);
 	s->sample_metrics = tw_periodic_stop(s->sample_metrics);
 	s->api.health = tw_health_stop(s->api.health);
-	s->retention = tw_retention_job_stop(s->retention);
+	s->api.retention = tw_retention_job_stop(s->api.retention);
 	s->api.jobs = tw_jobs_stop(s->api.jobs, s->api.config->shutdown_s);
 	s->waits = tw_http_waits_stop(s->waits);
 	if (s->api.blobs)

@@ -1,9 +1,11 @@
 #include "server/derive/delete.h"
 #include "server/base/file/crash_point.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_retention.h"
 #include "server/catalogue/storage/catalogue_files.h"
 
 #include "server/catalogue/storage/trace_record.h"
+#include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/jobs_store.h"
 #include "server/derive/pipeline.h"
@@ -56,5 +58,56 @@ enum tw_status tw_delete_upload(const struct tw_deleter *d, const char *project_
 
 	if (st == TW_OK)
 		tw_store_drop_blobs(d->store_job, &unused);
+	return st;
+}
+
+/* --- a project --- */
+
+enum { AT_ONCE = 64 };
+
+static enum tw_status delete_build(const struct tw_deleter *d, const char *project_id,
+        const char *build_id, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_blob_list unused = {0};
+	enum tw_status st =
+	        tw_catalogue_build_delete(d->catalogue, project_id, build_id, a, &unused, err);
+
+	if (st == TW_OK) {
+		tw_store_drop_blobs(d->store_job, &unused);
+		tw_record_drop_build(d->recorder, project_id, build_id);
+	}
+	return st;
+}
+
+static enum tw_status delete_some(const struct tw_deleter *d, const char *project_id,
+        enum tw_project_part part, struct tw_arena *a, bool *ret_any, struct tw_err *err)
+{
+	const char **ids = NULL;
+	size_t n = 0;
+	enum tw_status st =
+	        tw_catalogue_project_ids(d->catalogue, project_id, part, AT_ONCE, a, &ids, &n, err);
+
+	*ret_any = n > 0;
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		st = part == TW_PROJECT_TRACES
+		             ? tw_delete_trace(d, project_id, ids[i], TW_DELETE_FILES, a, err)
+		             : delete_build(d, project_id, ids[i], a, err);
+		if (st == TW_NOT_FOUND)
+			st = TW_OK;
+	}
+	return st;
+}
+
+enum tw_status tw_delete_project_part(const struct tw_deleter *d, const char *project_id,
+        struct tw_arena *a, bool *ret_any, struct tw_err *err)
+{
+	enum tw_status st = delete_some(d, project_id, TW_PROJECT_TRACES, a, ret_any, err);
+
+	if (st == TW_OK && !*ret_any)
+		st = delete_some(d, project_id, TW_PROJECT_BUILDS, a, ret_any, err);
+	if (st == TW_OK && !*ret_any)
+		st = tw_catalogue_project_rows_delete(d->catalogue, project_id, ret_any, err);
+	if (st == TW_OK && *ret_any)
+		tw_crash_point("project_part_deleted");
 	return st;
 }

@@ -1,6 +1,6 @@
 /*
- * delete.h - deletes a trace, or only its upload or its decoded file: the rows first, then files
- * without references.
+ * delete.h - deletes a trace, or only its upload or its decoded file, or the data of a project: the
+ * rows first, then files without references.
  *
  * Files left by a crash in between are removed by the next sweep (I9).
  * Thread: any.
@@ -37,5 +37,9 @@ enum tw_status tw_delete_upload(const struct tw_deleter *d, const char *project_
  * TW_NOT_FOUND as above. */
 enum tw_status tw_delete_decoded(const struct tw_deleter *d, const char *project_id,
         const char *trace_id, struct tw_err *err) TW_MUST_USE;
+/* Deletes a part of the data of a project: some traces, then builds, then rows without files.
+ * *ret_any: there was something.  After a crash, the next call continues. */
+enum tw_status tw_delete_project_part(const struct tw_deleter *d, const char *project_id,
+        struct tw_arena *a, bool *ret_any, struct tw_err *err) TW_MUST_USE;
 
 #endif

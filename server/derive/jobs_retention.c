@@ -1,5 +1,7 @@
 #include "server/derive/jobs_retention.h"
 
+#include <stdatomic.h>
+
 #include "server/base/age_clock.h"
 #include "server/base/audit.h"
 #include "server/base/clock.h"
@@ -11,6 +13,7 @@
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/derive/retention.h"
+#include "server/fleet/store/fleet_store.h"
 #include "server/http/metrics.h"
 
 /* Limits of a project and of the disk are sums of all rows, which are read once for so many. */
@@ -21,6 +24,7 @@ struct tw_retention_job {
 	struct tw_catalogue *catalogue;
 	int64_t due_ms; /* time of the next run (monotonic) */
 	int64_t now_ms; /* by the age clock, in the current run */
+	_Atomic bool woken;
 	struct tw_periodic *thread;
 };
 
@@ -85,6 +89,51 @@ static void keep_project(struct tw_periodic *p, struct tw_retention_job *j, cons
 		st = some(p, j, project_id, &rules, &more, &err);
 	if (st != TW_OK)
 		tw_log_err(TW_LOG_WARN, "retention", project_id, &err);
+}
+
+/* --- deleted projects --- */
+
+/* *ret_more: it had data.  Only a run that finds none deletes its row: work on the project that the
+ * deletion overtook may have added more. */
+static enum tw_status delete_project(struct tw_periodic *p, struct tw_retention_job *j,
+        const char *project_id, bool *ret_more, struct tw_err *err)
+{
+	struct tw_fleet_store *fleet = j->parts.fleet;
+	enum tw_status st = TW_OK;
+	bool any = true;
+
+	*ret_more = false;
+	while (st == TW_OK && any && !tw_periodic_stopping(p)) {
+		struct tw_arena *a = tw_arena_new(4 << 20);
+
+		st = a ? tw_delete_project_part(&j->parts.deleter, project_id, a, &any, err)
+		       : tw_oom(err);
+		*ret_more = *ret_more || any;
+		tw_arena_free(a);
+	}
+	if (st == TW_OK && !any && fleet->engine->drop_project)
+		st = fleet->engine->drop_project(fleet, project_id, err);
+	return st;
+}
+
+static void delete_projects(struct tw_periodic *p, struct tw_retention_job *j)
+{
+	char id[TW_ID_BYTES] = "";
+	struct tw_err err;
+
+	while (!tw_periodic_stopping(p) &&
+	        tw_catalogue_project_deleted(j->catalogue, id, id, &err) == TW_OK && id[0]) {
+		bool more = false;
+		enum tw_status st = delete_project(p, j, id, &more, &err);
+
+		if (st == TW_OK && !more)
+			st = tw_catalogue_project_forget(j->catalogue, id, &err);
+		if (st != TW_OK)
+			tw_log_err(TW_LOG_WARN, "retention", id, &err);
+		else
+			tw_log(TW_LOG_INFO, more ? "project_deleting" : "project_deleted",
+			        tw_log_text("project", id));
+	}
 }
 
 /* --- the disk --- */
@@ -211,7 +260,8 @@ static void keep_all(struct tw_periodic *p, void *arg)
 	struct tw_retention_job *j = arg;
 	size_t n = 0;
 
-	if (!tw_lease_held(j->parts.lease) || tw_monotonic_ms() < j->due_ms) {
+	if (!tw_lease_held(j->parts.lease) ||
+	        (!atomic_exchange(&j->woken, false) && tw_monotonic_ms() < j->due_ms)) {
 		tw_arena_free(a);
 		return;
 	}
@@ -219,6 +269,7 @@ static void keep_all(struct tw_periodic *p, void *arg)
 		j->due_ms = tw_monotonic_ms() + (int64_t)j->parts.config->retention_every_s * 1000;
 	j->now_ms = tw_age_ms();
 	end_long_waits(j);
+	delete_projects(p, j);
 	if (a && tw_catalogue_projects(j->catalogue, a, &projects, &n, NULL) == TW_OK)
 		for (size_t i = 0; i < n && !tw_periodic_stopping(p); i++)
 			keep_project(p, j, projects[i].id, a);
@@ -266,6 +317,14 @@ enum tw_status tw_retention_job_start(
 	        &(struct tw_periodic_task){"retention", keep_all,
 	                tw_lease_interval_s(parts->lease, parts->config->retention_every_s) * 1000},
 	        j, &j->thread, err);
+}
+
+void tw_retention_job_wake(struct tw_retention_job *j)
+{
+	if (!j)
+		return;
+	atomic_store(&j->woken, true);
+	tw_periodic_wake(j->thread);
 }
 
 struct tw_retention_job *tw_retention_job_stop(struct tw_retention_job *j)

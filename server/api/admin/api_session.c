@@ -15,6 +15,7 @@
 #include "server/catalogue/access/catalogue_key.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/storage/catalogue_files.h"
+#include "server/derive/jobs_retention.h"
 
 enum { MAX_TOKEN = 128 };
 
@@ -305,6 +306,17 @@ static enum tw_status create_project(struct tw_req *r, const json_t *body, struc
 	return tw_req_reply_json(r, 201, json_pack("{ss ss}", "id", id, "name", name), err);
 }
 
+static enum tw_status delete_project(struct tw_req *r, struct tw_err *err)
+{
+	const char *name = tw_req_path(r, "name");
+	enum tw_status st = tw_catalogue_project_delete(tw_api_catalogue(r), name, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_retention_job_wake(tw_api_of(r)->retention);
+	return tw_req_reply_empty(r, 202, err);
+}
+
 const struct tw_route tw_routes_session[] = {
         TW_ROUTE("GET", "/api/v1/session", TW_NEED_PUBLIC, "The caller's identity and project",
                 .params = TW_PARAMS(session_params), .knows_caller = true, .end = session),
@@ -320,5 +332,8 @@ const struct tw_route tw_routes_session[] = {
                 .end = projects),
         TW_ROUTE("POST", "/api/v1/projects", TW_NEED_SERVER, "Creates a project",
                 .json = create_project),
+        TW_ROUTE("DELETE", "/api/v1/projects/{name}", TW_NEED_SERVER,
+                "Deletes a project: its keys end immediately, its data in the background",
+                .end = delete_project),
         {0},
 };

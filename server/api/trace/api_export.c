@@ -9,6 +9,7 @@
 #include "server/api/trace/trace_query.h"
 #include "server/auth/ticket.h"
 #include "server/base/clock.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/export/export.h"
 
@@ -276,11 +277,16 @@ static enum tw_status use_ticket(struct tw_req *r, struct tw_err *err)
 	struct tw_caller as = {.scope = TW_SCOPE_READ};
 	const char *text = tw_req_path(r, "ticket");
 	struct tw_ticket t;
+	bool exists = false;
 	enum tw_status st;
 
 	allow_origin(r);
 	st = tw_ticket_open(
 	        tw_api_of(r)->ticket_key, text ? text : "", tw_unix_ms(), tw_req_arena(r), &t, err);
+	if (st == TW_OK)
+		st = tw_catalogue_project_exists(tw_api_catalogue(r), t.project_id, &exists, err);
+	if (st == TW_OK && !exists)
+		st = tw_fail(err, TW_NO_TOKEN, "the project of this link was deleted");
 	if (st != TW_OK)
 		return st;
 	(void)snprintf(as.project_id, sizeof as.project_id, "%s", t.project_id);

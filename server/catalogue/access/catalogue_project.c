@@ -11,7 +11,8 @@
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/db/catalogue_sqlite.h"
 
-#define PROJECT_BY_NAME "SELECT project_id FROM project WHERE name=?" /* unique index of name */
+/* unique index of name */
+#define PROJECT_BY_NAME "SELECT project_id FROM project WHERE name=? AND deleted_ms=0"
 
 enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
@@ -28,8 +29,9 @@ enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
 	if (!found)
 		tw_ulid_new(now, id);
 	if (st == TW_OK && !found)
-		st = tw_cat_exec(
-		        w, NULL, err, "INSERT INTO project VALUES(?,?,?)", "tti", id, name, now);
+		st = tw_cat_exec(w, NULL, err,
+		        "INSERT INTO project(project_id,name,created_ms) VALUES(?,?,?)", "tti", id,
+		        name, now);
 	if (st == TW_OK && !found)
 		st = tw_cat_audit(w, &(struct tw_change){"project.create", id, name}, err);
 	st = tw_cat_end(c, w, st, err);
@@ -78,7 +80,7 @@ enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
 	if (st != TW_OK)
 		return st;
 	return tw_cat_list(c, TW_CAT_LIST(a, n, &project_fields, ret, ret_n), err,
-	        "SELECT {columns} FROM project ORDER BY project_id", "");
+	        "SELECT {columns} FROM project WHERE deleted_ms=0 ORDER BY project_id", "");
 }
 
 enum tw_status tw_catalogue_user_projects(struct tw_catalogue *c, const char *user_id,

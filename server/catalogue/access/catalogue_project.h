@@ -34,6 +34,31 @@ enum tw_status tw_catalogue_user_projects(struct tw_catalogue *c, const char *us
 enum tw_status tw_catalogue_is_strange(
         struct tw_catalogue *c, const char *path, bool *ret, struct tw_err *err) TW_MUST_USE;
 
+/* --- the end of a project --- */
+
+/* Ends its keys with their sessions, roles and webhooks.  No function above finds the project any
+ * longer, and its name may be used again; tw_delete_project deletes its data.  TW_NOT_FOUND. */
+enum tw_status tw_catalogue_project_delete(
+        struct tw_catalogue *c, const char *name, struct tw_err *err) TW_MUST_USE;
+/* False also for a deleted project. */
+enum tw_status tw_catalogue_project_exists(
+        struct tw_catalogue *c, const char *project_id, bool *ret, struct tw_err *err) TW_MUST_USE;
+/* The next deleted project after that id, in the order of ids; "": none. */
+enum tw_status tw_catalogue_project_deleted(struct tw_catalogue *c, const char *after,
+        char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
+enum tw_project_part { TW_PROJECT_TRACES, TW_PROJECT_BUILDS };
+/* Ids of its first traces or builds. */
+enum tw_status tw_catalogue_project_ids(struct tw_catalogue *c, const char *project_id,
+        enum tw_project_part part, uint32_t limit, struct tw_arena *a, const char ***ret,
+        size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Deletes a page of each of its other tables, except the audit log, which expires by age. *ret_any:
+ * there was a row. */
+enum tw_status tw_catalogue_project_rows_delete(struct tw_catalogue *c, const char *project_id,
+        bool *ret_any, struct tw_err *err) TW_MUST_USE;
+/* Deletes the row of a deleted project, unless it has traces or builds. */
+enum tw_status tw_catalogue_project_forget(
+        struct tw_catalogue *c, const char *project_id, struct tw_err *err) TW_MUST_USE;
+
 #define TW_SETTING_FRAMES "frames" /* frame_rules.h */
 
 /* *ret NULL and time 0: unset.  The time rises with every change. */

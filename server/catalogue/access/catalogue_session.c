@@ -193,8 +193,8 @@ static enum tw_status choose_project(struct tw_db *db, bool is_admin, const char
 	caller->scope = is_admin ? TW_SCOPE_SERVER : TW_SCOPE_PUBLIC;
 	if (is_admin) /* primary key */
 		st = tw_cat_get_row(db, &admin_fields, NULL, caller, &there, err,
-		        "SELECT {columns} FROM project WHERE ?1='' OR project_id=?1"
-		        " ORDER BY project_id LIMIT 1",
+		        "SELECT {columns} FROM project WHERE (?1='' OR project_id=?1)"
+		        " AND deleted_ms=0 ORDER BY project_id LIMIT 1",
 		        "t", project);
 	else /* primary key */
 		st = tw_cat_get_row(db, &member_fields, NULL, caller, &there, err,

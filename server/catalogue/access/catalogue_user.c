@@ -205,7 +205,8 @@ enum tw_status tw_catalogue_member_set(struct tw_catalogue *c, const char *proje
 	else if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err,
 		        "INSERT INTO member SELECT ?1,project_id,?3 FROM project WHERE"
-		        " project_id=?2 ON CONFLICT(user_id,project_id) DO UPDATE SET"
+		        " project_id=?2 AND deleted_ms=0 ON CONFLICT(user_id,project_id) DO UPDATE "
+		        "SET"
 		        " scope=excluded.scope",
 		        "tti", user_id, project_id, (int64_t)scope);
 	if (st == TW_OK && changed == 0)

@@ -47,6 +47,15 @@ enum tw_status tw_cat_record_drop(struct tw_db *w, const char *trace_id, struct 
 	return add(w, key, err);
 }
 
+enum tw_status tw_cat_build_record_drop(
+        struct tw_db *w, const char *project_id, const char *build_id, struct tw_err *err)
+{
+	char key[TW_STORE_KEY];
+
+	tw_record_build_key(project_id, build_id, key);
+	return add(w, key, err);
+}
+
 enum tw_status tw_catalogue_file_drop(struct tw_catalogue *c, const char *key, struct tw_err *err)
 {
 	struct tw_db *w = NULL;

@@ -63,7 +63,7 @@ void tw_record_key(const char *id, char out[TW_STORE_KEY])
 	(void)snprintf(out, TW_STORE_KEY, "records/%.1s/%.26s", id + TW_ID_CHARS - 1, id);
 }
 
-static void build_key(const char *project_id, const char *build_id, char out[TW_STORE_KEY])
+void tw_record_build_key(const char *project_id, const char *build_id, char out[TW_STORE_KEY])
 {
 	char text[BUILD_BYTES], hex[TW_SHA256_HEX];
 	uint8_t hash[32];
@@ -161,7 +161,7 @@ static enum tw_status record(struct tw_recorder *r, const char *project_id, cons
 	enum tw_status st;
 
 	if (build_id[0])
-		build_key(project_id, build_id, key);
+		tw_record_build_key(project_id, build_id, key);
 	else
 		tw_record_key(trace_id, key);
 	tw_buf_init(&text, TW_RECORD_BYTES);
@@ -346,25 +346,42 @@ void tw_record_new_build(struct tw_recorder *r, const char *project_id, const ch
 
 	if (!r)
 		return;
-	build_key(project_id, build_id, key);
+	tw_record_build_key(project_id, build_id, key);
 	if (!is_written(r->blobs, key))
 		tw_record_build(r, project_id, build_id);
+}
+
+/* In object storage the record is deleted by its key (file_drop.h). */
+static void drop(struct tw_recorder *r, const char *key)
+{
+	void *store;
+
+	if (tw_blobs_remote(r->blobs))
+		return;
+	(void)pthread_mutex_lock(stripe_of(r, key));
+	(void)tw_blobs_engine(r->blobs, &store)->remove(store, key, NULL);
+	(void)pthread_mutex_unlock(stripe_of(r, key));
 }
 
 void tw_record_drop(struct tw_recorder *r, const char *trace_id)
 {
 	char key[TW_STORE_KEY];
-	void *store;
 
 	if (!r || strlen(trace_id) != TW_ID_CHARS)
 		return;
 	cancel_delayed(r, trace_id);
-	if (tw_blobs_remote(r->blobs))
-		return; /* an object is removed with the trace's file (jobs_store.h) */
 	tw_record_key(trace_id, key);
-	(void)pthread_mutex_lock(stripe_of(r, key));
-	(void)tw_blobs_engine(r->blobs, &store)->remove(store, key, NULL);
-	(void)pthread_mutex_unlock(stripe_of(r, key));
+	drop(r, key);
+}
+
+void tw_record_drop_build(struct tw_recorder *r, const char *project_id, const char *build_id)
+{
+	char key[TW_STORE_KEY];
+
+	if (!r)
+		return;
+	tw_record_build_key(project_id, build_id, key);
+	drop(r, key);
 }
 
 /* --- missing records --- */
@@ -407,7 +424,7 @@ static enum tw_status complete_build(
 	char key[TW_STORE_KEY];
 
 	(void)a;
-	build_key(f->project_id, f->id, key);
+	tw_record_build_key(f->project_id, f->id, key);
 	return complete(arg, key, f->project_id, "", f->id, err);
 }
 

@@ -37,8 +37,9 @@ void tw_record_new_trace(struct tw_recorder *r, const char *project_id, const ch
 void tw_record_build(struct tw_recorder *r, const char *project_id, const char *build_id);
 /* The same, unless the build has a record. */
 void tw_record_new_build(struct tw_recorder *r, const char *project_id, const char *build_id);
-/* Call before the rows of a trace are deleted, and after. */
+/* Call before the rows of a trace or build are deleted, and after. */
 void tw_record_drop(struct tw_recorder *r, const char *trace_id);
+void tw_record_drop_build(struct tw_recorder *r, const char *project_id, const char *build_id);
 
 /* Starts writing missing records in the background. */
 void tw_records_complete(struct tw_recorder *r);
@@ -49,8 +50,9 @@ enum tw_status tw_record_read(
 /* Whether the catalogue has the trace or build of a record. */
 enum tw_status tw_record_known(struct tw_catalogue *c, struct tw_blobs *b, const char *key,
         bool *ret, struct tw_err *err) TW_MUST_USE;
-/* The key of a trace's record. */
+/* The key of a trace's or build's record. */
 void tw_record_key(const char *trace_id, char out[TW_STORE_KEY]);
+void tw_record_build_key(const char *project_id, const char *build_id, char out[TW_STORE_KEY]);
 /* Whether it is the record of a trace, whose id ends the key. */
 bool tw_record_is_of_trace(const char *key);
 

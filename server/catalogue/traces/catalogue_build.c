@@ -170,6 +170,52 @@ enum tw_status tw_cat_build_put(struct tw_db *db, const struct tw_mapping_sent *
 	return st;
 }
 
+/* --- deleting --- */
+
+enum { FILES_MAX = 7 }; /* four of the build, and an upload of each kind */
+
+static enum tw_status read_files(struct tw_db *db, const char *project_id, const char *build_id,
+        struct tw_arena *a, const char *ret[FILES_MAX], size_t *ret_n, struct tw_err *err)
+{
+#define FILE_OF(column, table)                                                                     \
+	"SELECT " column " FROM " table " WHERE project_id=?1 AND build_id=?2"
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary key, mapping_job_by_build */
+	        FILE_OF("map_sha256", "build") " UNION " FILE_OF(
+	                "source_sha256", "build") " UNION " FILE_OF("retrace_sha256",
+	                "build") " UNION " FILE_OF("retrace_source_sha256",
+	                "build") " UNION " FILE_OF("source_sha256", "mapping_job"),
+	        "tt", project_id, build_id);
+
+	*ret_n = 0;
+	while (st == TW_OK && *ret_n < FILES_MAX && tw_cat_row(&q))
+		if (!(ret[(*ret_n)++] = tw_cat_text(&q, 0, a)))
+			st = tw_oom(err);
+	return tw_cat_close_after(&q, st, err);
+}
+
+enum tw_status tw_catalogue_build_delete(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, struct tw_arena *a, struct tw_blob_list *ret_unused,
+        struct tw_err *err)
+{
+	const char *files[FILES_MAX];
+	struct tw_db *w = NULL;
+	size_t n = 0;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_BUILD, build_id, &w, err);
+
+	if (st == TW_OK)
+		st = read_files(w, project_id, build_id, a, files, &n, err);
+	if (st == TW_OK)
+		st = tw_cat_change(w, "no such build", err,
+		        "DELETE FROM build WHERE project_id=? AND build_id=?", "tt", project_id,
+		        build_id);
+	if (st == TW_OK)
+		st = tw_cat_unused_blobs(w, files, n, a, &ret_unused->sha256, &ret_unused->n, err);
+	if (st == TW_OK)
+		st = tw_cat_build_record_drop(w, project_id, build_id, err);
+	return tw_cat_end(c, w, st, err);
+}
+
 /* --- native libraries --- */
 
 static bool set_image(const struct tw_cat_query *q, struct tw_libraries *io, struct tw_arena *a)

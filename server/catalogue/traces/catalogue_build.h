@@ -86,6 +86,12 @@ enum tw_status tw_catalogue_builds(struct tw_catalogue *c, const char *project_i
         const char *cursor, struct tw_arena *a, struct tw_build_row **ret, size_t *ret_n,
         const char **ret_cursor, struct tw_err *err) TW_MUST_USE;
 
+/* Deletes the build with its mappings, used and uploaded; blobs no longer used are returned as in
+ * trace_delete.  TW_NOT_FOUND. */
+enum tw_status tw_catalogue_build_delete(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, struct tw_arena *a, struct tw_blob_list *ret_unused,
+        struct tw_err *err) TW_MUST_USE;
+
 struct tw_libraries {              /* native libraries, each once */
 	const char *const *builds; /* ids of their builds, TW_NATIVE_BUILD and the build id */
 	const char **images;       /* their compiled symbols, "" none */

@@ -25,7 +25,8 @@ static const char *todo_of(const struct tw_stage_marks *m)
 enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_stage_marks *m,
         const char *after, char ret[TW_ID_BYTES], struct tw_err *err)
 {
-	char sql[SQL_BYTES] = "SELECT min(project_id) FROM project WHERE project_id>?";
+	char sql[SQL_BYTES] =
+	        "SELECT min(project_id) FROM project WHERE deleted_ms=0 AND project_id>?";
 
 	if (m)
 		(void)SQL(sql,

@@ -85,6 +85,10 @@ struct tw_fleet_engine {
 	enum tw_status (*erase)(
 	        struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err);
 
+	/* Removes all rows of a project.  NULL: they are in the catalogue. */
+	enum tw_status (*drop_project)(
+	        struct tw_fleet_store *s, const char *project_id, struct tw_err *err);
+
 	/* Cells by day, with heads, and with parts of the requested metrics.  TW_TOO_LARGE. */
 	enum tw_status (*cells)(struct tw_fleet_store *s, const struct tw_fleet_query *query,
 	        struct tw_arena *a, struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err);

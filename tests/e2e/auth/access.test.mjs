@@ -27,7 +27,7 @@ const NEEDS = {
 		'GET /api/v1/audit', 'GET /api/v1/keys', 'POST /api/v1/keys', 'POST /api/v1/keys/{id}/rotate', 'DELETE /api/v1/keys/{id}', 'GET /api/v1/members', 'PUT /api/v1/members/{name}',
 		'DELETE /api/v1/members/{name}', 'PUT /api/v1/retention', 'PUT /api/v1/capture/rules', 'PUT /api/v1/source/repositories',
 		'GET /api/v1/quarantine', 'GET /api/v1/quarantine/{id}/{part}', 'POST /api/v1/quarantine/{id}', 'DELETE /api/v1/quarantine/{id}'],
-	SERVER: ['POST /api/v1/projects', 'GET /api/v1/users', 'POST /api/v1/users', 'PUT /api/v1/users/{name}', 'DELETE /api/v1/users/{name}'],
+	SERVER: ['POST /api/v1/projects', 'DELETE /api/v1/projects/{name}', 'GET /api/v1/users', 'POST /api/v1/users', 'PUT /api/v1/users/{name}', 'DELETE /api/v1/users/{name}'],
 	USER: ['DELETE /api/v1/session/all', 'PUT /api/v1/session/password', 'POST /api/v1/oidc/link'],
 };
 

@@ -40,6 +40,7 @@ function changes(v) {
 	const t = `/api/v1/traces/${v.trace}`;
 	return [
 		['POST /api/v1/projects', 'project.create', '/api/v1/projects', { name: 'fresh' }, 'fresh'],
+		['DELETE /api/v1/projects/{name}', 'project.delete', '/api/v1/projects/fresh', undefined, 'fresh'],
 		['POST /api/v1/users', 'user.create', '/api/v1/users', { name: 'bob', password: v.passwords[0] }, 'bob'],
 		['PUT /api/v1/users/{name}', 'user.change', '/api/v1/users/bob', { password: v.passwords[1], admin: true }, 'bob'],
 		['PUT /api/v1/members/{name}', 'member.set', '/api/v1/members/bob', { role: 'editor' }, 'bob', { scope: 'write' }],

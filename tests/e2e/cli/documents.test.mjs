@@ -22,6 +22,7 @@ const NOT_RUN = [
 	['deploy/guides/source.md', '*/10 * * * * git', 'a line for cron'],
 	['deploy/guides/source.md', 'tracewell serve --data data --repositories', 'stays in the foreground: source.test.mjs'],
 	['deploy/guides/source.md', 'tracewell doctor --repositories', 'a folder of the reader: doctor.test.mjs'],
+	['deploy/guides/keeping.md', 'echo old-app', 'a project of the reader: project_delete.test.mjs'],
 	['deploy/guides/keeping.md', 'curl -H "Authorization: Bearer $ADMIN" -OJ "$URL/api/v1/quarantine/', 'needs a trace of which decoders died: quarantine.test.mjs'],
 	['deploy/guides/keeping.md', 'curl -X POST -H "Authorization: Bearer $ADMIN" "$URL/api/v1/quarantine/', 'needs a trace of which decoders died: quarantine.test.mjs'],
 	['deploy/guides/storage.md', 'export AWS_ACCESS_KEY_ID', 'needs a store: storage.test.mjs has one'],

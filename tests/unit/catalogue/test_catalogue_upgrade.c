@@ -85,7 +85,7 @@ static struct tw_catalogue *begin(struct place *p)
 	assert_non_null(mkdtemp(p->dir));
 	c = catalogue_in(p->dir);
 	p->beside = catalogue_beside(p->dir);
-	catalogue_run(p->beside, "INSERT INTO project VALUES('p', 'old', 1)");
+	catalogue_run(p->beside, "INSERT INTO project VALUES('p', 'old', 1, 0)");
 	return c;
 }
 

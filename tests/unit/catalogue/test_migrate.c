@@ -251,7 +251,7 @@ static uint64_t differing(struct pair *p)
 /* More rows than are read at once, of every kind of value. */
 static void fill(struct tw_db *db)
 {
-	catalogue_run(db, "INSERT INTO project VALUES('p1','one',1),('p2','two',-2)");
+	catalogue_run(db, "INSERT INTO project VALUES('p1','one',1,0),('p2','two',-2,0)");
 	catalogue_run(db,
 	        "INSERT INTO api_key(project_id,key_id,name,scope,hash,created_ms,old_hash)"
 	        " VALUES('p1','k1','a',1,x'00ff27',5,NULL),('p1','k2','b',1,x'0102',5,x'')");
@@ -307,7 +307,7 @@ static void test_again_does_what_is_left(void **state)
 	catalogue_run(p.source, "DELETE FROM session WHERE project_id='p1'");
 	catalogue_run(p.source, "DELETE FROM api_key");
 	catalogue_run(p.source, "DELETE FROM project WHERE project_id='p1'");
-	catalogue_run(p.source, "INSERT INTO project VALUES('p0','one',1)");
+	catalogue_run(p.source, "INSERT INTO project VALUES('p0','one',1,0)");
 	catalogue_run(p.source, "UPDATE \"user\" SET is_admin=1");
 	catalogue_run(p.source, "DELETE FROM capture_device WHERE device>=2990");
 	assert_int_equal(differing(&p), 1 + 2 + 2 + 1 + 10);
@@ -415,8 +415,8 @@ static void test_bytes_that_are_no_text(void **state)
 	if (catalogue_on_postgres())
 		skip();
 	open_pair(&p);
-	catalogue_run(p.source, "INSERT INTO project VALUES('p1',CAST(x'61ff62' AS TEXT),1),"
-	                        "('p2',CAST(x'610063' AS TEXT),1)");
+	catalogue_run(p.source, "INSERT INTO project VALUES('p1',CAST(x'61ff62' AS TEXT),1,0),"
+	                        "('p2',CAST(x'610063' AS TEXT),1,0)");
 	bring(&p);
 	assert_int_equal(table(&p, "project")->repaired, 2);
 	assert_int_equal(differing(&p), 0);

@@ -51,7 +51,7 @@ static int setup(void **state)
 	assert_non_null(mkdtemp(f.dir));
 	f.c = catalogue_in(f.dir);
 	beside = catalogue_beside(f.dir);
-	catalogue_run(beside, "INSERT INTO project VALUES('P', 'p', 1)");
+	catalogue_run(beside, "INSERT INTO project VALUES('P', 'p', 1, 0)");
 	tw_db_close(beside);
 	f.arena = tw_arena_new(64 << 20);
 	*state = &f;

@@ -565,6 +565,7 @@ static void use_all(struct session *s)
 	plan_use_hooks(s->c, s->caller.project_id);
 	plan_use_tasks(s->c, s->caller.project_id, one);
 	plan_use_retention(s->c, s->caller.project_id, one);
+	plan_use_project_delete(s->c);
 	use_traces(s, one);
 	s->c = tw_catalogue_close(s->c);
 }
@@ -670,7 +671,8 @@ static bool may_be_scanned(const char *step)
 	        "SCAN n VIRTUAL TABLE" /* names to look up */, "SCAN exemplar" /* a page of them */,
 	        "SCAN quarantine", "SCAN signin_used" /* 4096 */, "SCAN signin_try" /* 16384 */,
 	        "SCAN resumable USING INDEX resumable_open" /* as many as keys may have open */,
-	        "SCAN webhook", "SCAN outbox USING INDEX outbox_until",
+	        "SCAN capture_device" /* two days */, "SCAN webhook",
+	        "SCAN outbox USING INDEX outbox_until",
 	        "SCAN h USING INDEX anr_trace_uncopied" /* a page of them */,
 	        "SCAN count_delta" /* empty in SQLite */, "SCAN clock" /* a row */,
 	        "SCAN r VIRTUAL TABLE" /* rules of a setting */, "SCAN sqlite_",

@@ -168,13 +168,15 @@ static void put_ids(struct tw_buf *sql, const struct tw_erased *of, size_t n)
 	(void)tw_buf_add_u8(sql, ')');
 }
 
+static const char *const tables_of_traces[] = {
+        "method_times", "call_trees", "longest_calls", "findings", "anrs", "lock_waits", "traces"};
+enum { TABLES_OF_TRACES = sizeof tables_of_traces / sizeof *tables_of_traces };
+
 /* ClickHouse responds once a mutation is recorded, and runs it in the background. The row that
  * hides the trace remains, as the others may be removed later. */
 enum tw_status tw_clickhouse_erase(
         struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err)
 {
-	static const char *const tables[] = {"method_times", "call_trees", "longest_calls",
-	        "findings", "anrs", "lock_waits", "traces"};
 	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s;
 	struct tw_buf sql, out;
 	bool can = false;
@@ -183,11 +185,33 @@ enum tw_status tw_clickhouse_erase(
 	if (st != TW_OK || !can)
 		return st;
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
-	for (size_t i = 0; st == TW_OK && i < sizeof tables / sizeof *tables; i++) {
-		tw_buf_printf(&sql, "ALTER TABLE %s DELETE WHERE ", tables[i]);
+	for (size_t i = 0; st == TW_OK && i < TABLES_OF_TRACES; i++) {
+		tw_buf_printf(&sql, "ALTER TABLE %s DELETE WHERE ", tables_of_traces[i]);
 		put_ids(&sql, of, n);
-		if (strcmp(tables[i], "traces") == 0)
+		if (strcmp(tables_of_traces[i], "traces") == 0)
 			(void)tw_buf_add_str(&sql, TW_STR(" AND deleted=0"));
+		st = tw_clickhouse_run(f, NULL, &sql, &out, err);
+		tw_buf_done(&out);
+	}
+	tw_buf_done(&sql);
+	return st;
+}
+
+enum tw_status tw_clickhouse_drop_project(
+        struct tw_fleet_store *s, const char *project_id, struct tw_err *err)
+{
+	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s;
+	struct tw_buf sql, out;
+	bool can = false;
+	enum tw_status st = tw_clickhouse_ready(f, err);
+
+	if (st == TW_OK)
+		st = can_mutate(f, &can, err);
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	for (size_t i = 0; st == TW_OK && can && i <= TABLES_OF_TRACES; i++) {
+		tw_buf_printf(&sql, "ALTER TABLE %s DELETE WHERE project=",
+		        i < TABLES_OF_TRACES ? tables_of_traces[i] : "methods");
+		tw_clickhouse_quote(&sql, project_id);
 		st = tw_clickhouse_run(f, NULL, &sql, &out, err);
 		tw_buf_done(&out);
 	}

@@ -73,6 +73,8 @@ enum tw_status tw_clickhouse_hide(
         struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err);
 enum tw_status tw_clickhouse_erase(
         struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err);
+enum tw_status tw_clickhouse_drop_project(
+        struct tw_fleet_store *s, const char *project_id, struct tw_err *err);
 /* Removes rows of attempts before `before` that later attempts of their traces replaced, or that
  * did not end. */
 enum tw_status tw_clickhouse_purge(
