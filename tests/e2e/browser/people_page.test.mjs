@@ -7,7 +7,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { THEMES, navigate, unreadable } from '../browser.mjs';
 import { browser, done, server, shots, watched } from '../page.mjs';
-import { tracewell } from '../server.mjs';
+import { atEnd, tracewell } from '../server.mjs';
 
 async function byLink(scheme) {
 	const page = await watched(scheme);
@@ -104,6 +104,39 @@ test('a viewer of an empty project sees how to get a first trace, but no upload 
 	assert.equal(await page.locator('#frames button, #frames input:enabled').count(), 0);
 	assert.deepEqual(await unreadable(page), []);
 	await done(page, t);
+});
+
+test('a project is deleted once its name is typed, also the one that is shown', async (t) => {
+	const page = await byLink();
+	atEnd(t, () => page.context().close());
+	const gone = (name) => page.waitForSelector(`button[aria-label="Delete project ${name}"]`, { state: 'detached' });
+	await page.goto(`${server.url}/keys`);
+	for (const name of ['old app', 'older app']) {
+		await page.fill('label:has-text("New project") input', name);
+		await page.keyboard.press('Enter');
+		await page.waitForSelector(`button[aria-label="Delete project ${name}"]`);
+	}
+	await page.click('button[aria-label="Delete project old app"]');
+	const button = page.locator('dialog button:has-text("Delete the project")');
+	await page.waitForSelector('dialog input:focus');
+	assert.ok(await button.isDisabled());
+	await page.keyboard.type('Old app');
+	assert.ok(await button.isDisabled(), 'the exact name');
+	await page.keyboard.press('Control+A');
+	await page.keyboard.type('old app');
+	await page.keyboard.press('Enter');
+	await gone('old app');
+	await page.locator('td a', { hasText: /^older app$/ }).click();
+	await page.waitForURL(/project=/);
+	await page.waitForSelector('h1:has-text("Send a first trace")');
+	await navigate(page, 'Keys');
+	await page.click('button[aria-label="Delete project older app"]');
+	await page.waitForSelector('dialog input:focus');
+	await page.keyboard.type('older app');
+	await button.click();
+	await gone('older app');
+	await page.waitForSelector('h1:has-text("Projects and keys")');
+	assert.deepEqual(await page.locator('[role=alert]').allTextContents(), []);
 });
 
 test("one's own password, and signing out everywhere", async (t) => {

@@ -1,6 +1,6 @@
 // Projects, and the keys of the one that is shown: made, rotated, revoked.
 import { useEffect, useState } from 'preact/hooks';
-import { api, may, type Key } from '../api/api';
+import { api, may, send, type Key } from '../api/api';
 import { manage } from '../api/manage';
 import { when } from '../i18n/format';
 import { Cards } from '../ui/cards';
@@ -69,7 +69,7 @@ function Make({ made }: { made: (secret: string, name: string) => void }) {
 function Rotate({ k, close, made }: { k: Key; close: () => void; made: (secret: string, name: string) => void }) {
 	const [grace, pick] = useState(7 * DAY_S);
 	const [error, fail] = useState<Error | null>(null);
-	const go = () => manage.rotateKey(k.id, grace).then((n) => { made(n.key, k.name); close(); }, fail);
+	const go = () => send('POST', `/api/v1/keys/${k.id}/rotate`, { grace_s: grace }).then((r) => r.json()).then((n: { key: string }) => { made(n.key, k.name); close(); }, fail);
 	return (
 		<Dialog title={tr('Rotate {name}?', { name: k.name || tr('this key') })} close={close}>
 			<p>{tr('The key gets a new secret. The old secret keeps working for a time, so that apps in the field continue to upload. Replace it, and check here whether it is still used.')}</p>
@@ -87,7 +87,7 @@ function Revoke({ k, close, done }: { k: Key; close: () => void; done: () => voi
 			<p>{tr('Requests with this key are refused from now on. This cannot be undone. Traces sent with it are kept.')}</p>
 			<p>{k.last_used_ms ? tr('It was last seen {last_seen_ms}.', { last_seen_ms: when(k.last_used_ms) }) : tr('It was never used.')}</p>
 			{error && <Failure error={error} />}
-			<p class="row"><button class="danger" onClick={() => manage.revokeKey(k.id).then(done, fail)}>{tr('Revoke')}</button><button onClick={close} autofocus>{tr('Keep')}</button></p>
+			<p class="row"><button class="danger" onClick={() => send('DELETE', `/api/v1/keys/${k.id}`).then(done, fail)}>{tr('Revoke')}</button><button onClick={close} autofocus>{tr('Keep')}</button></p>
 		</Dialog>
 	);
 }
@@ -155,19 +155,44 @@ function MakeProject({ made }: { made: () => void }) {
 	</>;
 }
 
+/** A click alone must not delete a team's data. */
+function DeleteProject({ name, close, done }: { name: string; close: () => void; done: () => void }) {
+	const [typed, put] = useState('');
+	const [error, fail] = useState<Error | null>(null);
+	const go = (e: Event) => {
+		e.preventDefault();
+		send('DELETE', `/api/v1/projects/${encodeURIComponent(name)}`).then(done, fail);
+	};
+	return (
+		<Dialog title={tr('Delete {name}?', { name })} close={close}>
+			<p>{tr('This permanently deletes all traces, builds, keys and settings of the project. Its keys stop working immediately.')}</p>
+			<form onSubmit={go}>
+				<p><label class="inline">{tr('Type the project name to confirm')}{' '}<input value={typed} autocomplete="off" spellcheck={false} autocapitalize="none" autofocus onInput={(e) => put(e.currentTarget.value)} /></label></p>
+				{error && <Failure error={error} />}
+				<p class="row"><button class="danger" disabled={typed !== name}>{tr('Delete the project')}</button><button type="button" onClick={close}>{tr('Keep')}</button></p>
+			</form>
+		</Dialog>
+	);
+}
+
 function Projects() {
 	const load = useLoad('projects', () => manage.projects());
 	const here = useLoad('session', () => api.session()).value?.project?.id;
 	const list = load.value?.projects ?? [];
+	const [asked, ask] = useState('');
+	/* the page shows the project until it is loaded again */
+	const deleted = () => (list.some((p) => p.id === here && p.name === asked) ? location.assign('/keys') : (ask(''), load.again()));
 	return (
 		<Panel title={tr('Projects')}>
 			<Pending of={load} what={tr('Loading projects')} />
 			{list.length > 0 && <Cards>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Created')}</th><th scope="col">{tr('Id')}</th></tr></thead>
+				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Created')}</th><th scope="col">{tr('Id')}</th>{may.server && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 				<tbody>{list.map((p) => (
 					<tr key={p.id}><td><a href={`/?project=${p.id}`} target="_self">{p.name}</a>{p.id === here && <span class="quiet">{' '}{tr('current')}</span>}</td>
-						<td class="when">{when(p.created_ms)}</td><td><code>{p.id}</code></td></tr>))}</tbody>
+						<td class="when">{when(p.created_ms)}</td><td><code>{p.id}</code></td>
+						{may.server && <td class="actions"><button class="small danger" onClick={() => ask(p.name)} aria-label={tr('Delete project {name}', { name: p.name })}>{tr('Delete')}</button></td>}</tr>))}</tbody>
 			</Cards>}
+			{asked && <DeleteProject name={asked} close={() => ask('')} done={deleted} />}
 			{(load.value || load.error) && <><p class="quiet">{tr.rich('A project has its own traces, builds and keys, isolated from other projects.{server}', { server: !may.server && tr(' Projects are created on the server, with a first key:') })}</p>
 			{may.server ? <MakeProject made={load.again} /> : <Command>{'tracewell key create --data ./data --project NAME --scope ingest'}</Command>}</>}
 		</Panel>

@@ -9,8 +9,6 @@ export const manage = {
 	facets: (column: string) => get<{ values: { value: string; count: number }[] }>('/api/v1/facets', { column }),
 	keys: () => get<{ keys: Key[] }>('/api/v1/keys'),
 	makeKey: async (name: string, scope: string, expires_ms = 0) => (await send('POST', '/api/v1/keys', { name, scope, expires_ms })).json() as Promise<{ id: string; key: string }>,
-	rotateKey: async (id: string, grace_s: number) => (await send('POST', `/api/v1/keys/${id}/rotate`, { grace_s })).json() as Promise<{ id: string; key: string; old_expires_ms: number }>,
-	revokeKey: (id: string) => send('DELETE', `/api/v1/keys/${id}`),
 	makeProject: async (name: string) => (await send('POST', '/api/v1/projects', { name })).json() as Promise<{ id: string; name: string }>,
 	projects: () => get<{ projects: Project[] }>('/api/v1/projects'),
 	mergeUrl: (ids: string[]) => url('/api/v1/merge', { ids: ids.join(',') }),
