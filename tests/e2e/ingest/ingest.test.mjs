@@ -234,7 +234,7 @@ test('damage that leaves a readable part is a trace', async (t) => {
 });
 
 test('mappings', async (t) => {
-	const s = await startServer(t, { args: ['--worker-wall', '120'] });
+	const s = await startServer(t, { args: ['--worker-wall', '900'] });
 	const url = '/api/v1/builds/b%2F1/methods';
 
 	await t.test('name earlier traces, in any encoding', async () => {
