@@ -57,6 +57,8 @@ static enum tw_status fail(struct tw_db *db, struct tw_err *err)
 		st = TW_FULL;
 	else if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
 		st = TW_BUSY;
+	else if (rc == SQLITE_CONSTRAINT) /* as in PostgreSQL: the row it refers to was deleted */
+		st = TW_BUSY;
 	else if (rc == SQLITE_NOMEM)
 		st = TW_NOMEM;
 	else if (rc == SQLITE_INTERRUPT)

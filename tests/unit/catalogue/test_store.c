@@ -477,6 +477,22 @@ static void test_projects_apart(void **state)
 	close_store(&s);
 }
 
+/* An upload whose project was deleted during it says nothing about the database. */
+static void test_project_is_gone(void **state)
+{
+	const struct tw_caller nobody = {
+	        .scope = TW_SCOPE_INGEST, .project_id = "01ARZ3NDEKTSV4RRFFQ69G5FAV"};
+	char id[TW_ID_BYTES];
+	struct store s;
+	bool is_new;
+
+	(void)state;
+	open_store(&s);
+	assert_int_equal(add(s.c, &nobody, "", "app", sha_a, id, &is_new), TW_BUSY);
+	assert_int_equal(tw_catalogue_writes(s.c, NULL), TW_OK);
+	close_store(&s);
+}
+
 /* A blob goes with the last trace of any project that holds it. */
 static void test_shared_blob(void **state)
 {
@@ -662,6 +678,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_recording_is_once_over_servers),
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_projects_apart),
+        cmocka_unit_test(test_project_is_gone),
         cmocka_unit_test(test_shared_blob),
         cmocka_unit_test(test_blobs),
         cmocka_unit_test(test_no_memory),
