@@ -611,7 +611,7 @@ static void test_streams_that_fail(void **state)
 	char *body;
 	size_t len;
 
-	assert_has(text, "500 Internal Server Error");
+	assert_has(text, "503 Service Unavailable");
 	assert_null(strstr(text, "the disk went")); /* for the log only */
 	assert_has(ask(f, "GET /stream?n=200000&fail=1 HTTP/1.1\r\n" HOST "\r\n"), "200 OK");
 	body = f->reply + (body_of(f, &len) - f->reply);
