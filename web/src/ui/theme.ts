@@ -1,5 +1,5 @@
 // Light or dark: the system's choice until the switch says otherwise.
-import { computed, effect, signal } from '@preact/signals';
+import { computed, effect, signal } from '../base/signal';
 
 const KEY = 'tracewell-theme';
 const COLOURS = 'tracewell-colours';
