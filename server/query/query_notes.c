@@ -2,7 +2,7 @@
  * query_notes.c - lanes and sums of notes, activity of threads.
  *
  * Lanes: one pass over the notes by time. Each is assigned to its lane by a hash of kind, thread
- * and (for counters) text. A lane holds one open run: a note shorter than a cell joins it if it
+ * and track. A lane holds one open run: a note shorter than a cell joins it if it
  * begins in the same cell; any other note closes it.
  */
 #include "server/query/query_notes.h"
@@ -199,17 +199,15 @@ static bool lane_add(struct lanes *l, uint32_t number, const struct tw_note_row 
 }
 
 /* Finds or creates the note's lane. False: there is none, and the reason is recorded. */
-static bool find_lane(struct lanes *l, const struct tw_note_row *n, uint32_t text, uint32_t *ret)
+static bool find_lane(struct lanes *l, const struct tw_note_row *n, uint32_t *ret)
 {
-	struct tw_note_key key = {n->kind, n->thread_id, {"", 0}};
-	enum tw_note_found found;
+	struct tw_note_key key = {n->kind, n->thread_id, tw_note_track(n)};
+	enum tw_note_found found = tw_note_keys_number(&l->keys, key, ret);
 
-	if (n->kind == TW_NOTE_counter)
-		key.text = n->text;
-	found = tw_note_keys_number(&l->keys, key, ret);
 	if (found == TW_NOTE_ADDED) {
-		l->lanes[*ret] =
-		        (struct tw_lane){.kind = n->kind, .thread_id = n->thread_id, .name = text};
+		l->lanes[*ret] = (struct tw_lane){.kind = n->kind,
+		        .thread_id = n->thread_id,
+		        .name = l->keys.keys[*ret].text};
 		l->opens[*ret].cell = -1;
 	}
 	l->pass.no_memory = l->pass.no_memory || found == TW_NOTE_NO_MEMORY;
@@ -235,7 +233,7 @@ static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	found = tw_note_keys_number(&l->texts, (struct tw_note_key){.text = n->text}, &text);
 	l->pass.no_memory = l->pass.no_memory || found == TW_NOTE_NO_MEMORY;
 	l->pass.partial = l->pass.partial || found == TW_NOTE_FULL;
-	if (!pass_continue(&l->pass) || !find_lane(l, n, text, &lane))
+	if (!pass_continue(&l->pass) || !find_lane(l, n, &lane))
 		return false;
 	if (n->kind == TW_NOTE_counter && n->ts_ns < l->q->from_ns) {
 		early.ts_ns = l->q->from_ns; /* the value at from_ns, unless another note follows */

@@ -1,8 +1,8 @@
 /*
  * query_notes.h - notes (events that are not calls), reduced to the size of a screen.
  *
- * A trace may hold a million scheduler states.  A lane contains the notes of one kind of one thread
- * (for counters, of one name) over a range, with notes that are too short to see merged into runs;
+ * A trace may hold a million scheduler states.  A lane contains the notes of one track of one
+ * thread over a range, with notes that are too short to see merged into runs;
  * a sum has their number and total duration. Independent of HTTP and SQL; memory is in the passed
  * arena, and a query that reaches its deadline stops and sets partial. Thread: one query, one
  * thread.
@@ -28,7 +28,7 @@ struct tw_lane_run {
 struct tw_lane {
 	enum tw_note_kind kind;
 	uint32_t thread_id;       /* 0: the whole trace */
-	uint32_t name;            /* text index of a counter's name */
+	struct tw_str name;       /* its track, see note_keys.h */
 	struct tw_lane_run *runs; /* by rising time */
 	uint32_t n, cap;
 };

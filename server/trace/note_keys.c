@@ -70,9 +70,28 @@ enum tw_note_found tw_note_keys_number(struct tw_note_keys *t, struct tw_note_ke
 	return TW_NOTE_ADDED;
 }
 
+/* The details were written by perfetto_frames.c. */
+static const struct {
+	const char *detail, *track;
+} FRAMES[] = {
+        {"\"timeline\":\"expected\",\"of\":\"surface\"", "expected surface"},
+        {"\"timeline\":\"actual\",\"of\":\"surface\"", "actual surface"},
+        {"\"timeline\":\"expected\",\"of\":\"display\"", "expected display"},
+        {"\"timeline\":\"actual\",\"of\":\"display\"", "actual display"},
+};
+
+struct tw_str tw_note_track(const struct tw_note_row *n)
+{
+	if (n->kind == TW_NOTE_counter)
+		return n->text;
+	for (size_t i = 0; n->kind == TW_NOTE_frame && i < sizeof FRAMES / sizeof *FRAMES; i++)
+		if (tw_str_find(n->detail, tw_str_of(FRAMES[i].detail)) < n->detail.len)
+			return tw_str_of(FRAMES[i].track);
+	return TW_STR("");
+}
+
 struct tw_note_key tw_note_key_of_sum(const struct tw_note_row *n)
 {
-	bool by_text = n->kind == TW_NOTE_state || n->kind == TW_NOTE_counter;
-
-	return (struct tw_note_key){n->kind, n->thread_id, by_text ? n->text : TW_STR("")};
+	return (struct tw_note_key){
+	        n->kind, n->thread_id, n->kind == TW_NOTE_state ? n->text : tw_note_track(n)};
 }

@@ -100,14 +100,14 @@ static int64_t field(const struct tw_lane_run *r, const struct tw_lane_run *befo
 	return 0;
 }
 
-static void put_lane(struct answer *a, const struct tw_lane *l, const struct tw_str *texts)
+static void put_lane(struct answer *a, const struct tw_lane *l)
 {
 	bool counter = l->kind == TW_NOTE_counter;
 
 	tw_json_open(&a->of->j, '{');
 	tw_json_key_text(&a->of->j, "kind", tw_note_info(l->kind)->name);
 	tw_trace_put_tid(&a->of->j, a->of->v.file, l->thread_id);
-	tw_json_key_str(&a->of->j, "name", counter ? texts[l->name] : TW_STR(""));
+	tw_json_key_str(&a->of->j, "name", l->name);
 	for (enum column c = STEP; c <= (counter ? HIGH : NOTES); c++) {
 		tw_json_key_open(&a->of->j, columns[c], '[');
 		for (uint32_t i = 0; i < l->n; i++)
@@ -157,7 +157,7 @@ static enum tw_status answer_lanes(struct tw_trace_query *q, struct tw_err *err)
 	put_range(a);
 	tw_json_key_open(&a->of->j, "lanes", '[');
 	for (uint32_t i = 0; i < lanes.n; i++)
-		put_lane(a, &lanes.lanes[i], lanes.texts);
+		put_lane(a, &lanes.lanes[i]);
 	tw_json_close(&a->of->j, ']');
 	tw_json_key_bool(&a->of->j, "partial", lanes.partial);
 	tw_json_close(&a->of->j, '}');

@@ -73,6 +73,23 @@ test('notes: every kind is listed with its number, and picked', async () => {
 	await done(page);
 });
 
+test('notes: expected and actual frames have a track each, and a click selects the frame under the pointer', async () => {
+	const page = await open(mixed);
+	const { start_ns, end_ns } = (await server.get(`/api/v1/traces/${mixed}`)).json;
+	const { notes } = (await server.get(`/api/v1/traces/${mixed}/notes?kind=frame`)).json;
+	const canvas = await page.locator('canvas.calls').boundingBox();
+	const titles = (await page.locator('.threads .track').allInnerTexts()).filter((x) => /frames|display/.test(x));
+	assert.deepEqual(titles, ['Expected frames', 'Actual frames', 'Expected display', 'Actual display']);
+	for (const title of titles.slice(0, 3)) { // the last frame begins at the trace's end
+		const n = notes.find((x) => title === { surface: `${x.detail.timeline} frames`, display: `${x.detail.timeline} display` }[x.detail.of].replace(/^./, (c) => c.toUpperCase()));
+		const track = await page.locator('.threads .track', { hasText: title }).boundingBox();
+		await page.mouse.click(canvas.x + (canvas.width * (n.ts_ns + n.dur_ns / 2 - start_ns)) / (end_ns - start_ns), track.y + track.height / 2);
+		await page.waitForURL((url) => url.searchParams.get('event') === `frame..${n.ts_ns}.${n.dur_ns}`);
+		await page.locator('.callpane dl', { hasText: n.detail.timeline }).getByText(n.detail.of, { exact: true }).waitFor();
+	}
+	await done(page);
+});
+
 test('notes: of more than 10,000 events the others are loaded on request', async () => {
 	const page = await open(lots);
 	await page.getByText('100 of 10,000', { exact: true }).waitFor();

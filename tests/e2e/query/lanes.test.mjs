@@ -41,6 +41,19 @@ test('lanes, sums and activity', async (t) => {
 		for (const l of lanes) assert.deepEqual([l.notes.length, l.high.length, l.name !== ''], [1, 1, true]);
 	});
 
+	await t.test('expected and actual frames have lanes and sums of their own', async () => {
+		const { lanes } = (await s.get(`${at}/notes/lanes?cells=4096&kind=frame`)).json;
+		const { sums } = (await s.get(`${at}/notes/sums`)).json;
+		const of = (timeline) => notes.filter((n) => n.kind === 'frame' && n.detail.timeline === timeline && n.ts_ns < trace.end_ns);
+		for (const timeline of ['expected', 'actual']) {
+			const all = lanes.filter((l) => l.name.startsWith(timeline));
+			assert.ok(of(timeline).length > 0);
+			assert.equal(all.flatMap((l) => l.notes).reduce((a, b) => a + b, 0), of(timeline).length);
+			const { dur_ns } = sums.find((x) => x.kind === 'frame' && x.text === `${timeline} surface`);
+			assert.equal(dur_ns, of(timeline).filter((n) => n.detail.of === 'surface').reduce((a, n) => a + n.dur_ns, 0));
+		}
+	});
+
 	await t.test('sums are those of /notes', async () => {
 		const { sums, partial } = (await s.get(`${at}/notes/sums`)).json;
 		assert.equal(partial, false);

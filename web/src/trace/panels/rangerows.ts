@@ -1,6 +1,6 @@
 // Lines of the table of a range, and of two ranges side by side.
 import type { NoteSum } from '../../api/api';
-import { kindTitle } from '../state/notekinds';
+import { trackTitle } from '../state/notekinds';
 
 /** A row of the table: name, count, duration; a counter has values instead of a duration. */
 export interface Row {
@@ -18,7 +18,7 @@ export function noteRows(sums: NoteSum[], state: boolean): Row[] {
 	for (const s of sums) {
 		if ((s.kind === 'state') !== state || s.kind === 'counter') continue;
 		const key = `${s.kind} ${s.text}`;
-		const row = rows.get(key) ?? { key, name: state ? s.text : s.text ? `${kindTitle(s.kind)}: ${s.text}` : kindTitle(s.kind), n: 0, ns: 0, more: '' };
+		const row = rows.get(key) ?? { key, name: state ? s.text : trackTitle(s.kind, s.text), n: 0, ns: 0, more: '' };
 		row.n += s.notes;
 		row.ns! += s.dur_ns;
 		rows.set(key, row);

@@ -17,6 +17,13 @@ export function kindTitle(kind: string): string {
 	return TITLES[kind] ?? kind.replaceAll('_', ' ');
 }
 
+const FRAMES: Record<string, string> = {
+	'expected surface': tr('Expected frames'), 'actual surface': tr('Actual frames'), 'expected display': tr('Expected display'), 'actual display': tr('Actual display'),
+};
+
+/** The title of a track, or of the sum of its events. */
+export const trackTitle = (kind: string, name: string): string => FRAMES[name] ?? (name ? `${kindTitle(kind)}: ${name}` : kindTitle(kind));
+
 /** Every thread of a machine has states, so their sums over all threads are of little use. */
 export function ofOneThread(kind: string): boolean {
 	return kind === 'state' || kind === 'section';

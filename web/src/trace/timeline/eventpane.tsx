@@ -56,8 +56,8 @@ export function EventPane({ p, at, on }: { p: TimelineProps; at: EventId; on: Ev
 			<header>
 				<h3 class="mono anywhere">{note ? harmless(note.kind === 'anr' ? serverText(note.text) : note.text) || kindTitle(note.kind) : kindTitle(at.kind)}</h3>
 				<div class="row tight">
-					<button class="small" onClick={() => on.step(false)} aria-label={tr('Previous event of the thread')}>{tr('Previous')}</button>
-					<button class="small" onClick={() => on.step(true)} aria-label={tr('Next event of the thread')}>{tr('Next')}</button>
+					<button class="small" onClick={() => on.step(false)} aria-label={tr('Previous event')}>{tr('Previous')}</button>
+					<button class="small" onClick={() => on.step(true)} aria-label={tr('Next event')}>{tr('Next')}</button>
 					{note && <button class="small" onClick={() => on.zoomToEvent()}>{tr('Zoom to it')}</button>}
 					{(note?.dur_ns ?? 0) > 0 && <button class="small" onClick={() => { on.mark(); showTab('range'); }}>{tr('Select its time')}</button>}
 					{leads && <button class="small" onClick={() => on.follow()}>{tr('Follow to the other thread')}</button>}

@@ -16,7 +16,7 @@ import { tr } from '../../i18n/strings/trace';
 import type { HeadActions } from './timelinehead';
 import { rowsHidden, type Actions } from './timelineinput';
 import { addToRange, arrangement, closedProcesses, selectRange, withoutProcessOf, type TimelineProps } from './timelineview';
-import { OPEN_ROWS, ROW, type Group, type Layout, type Process } from './tracks';
+import { OPEN_ROWS, ROW, type Group, type Layout, type Process, type Track } from './tracks';
 
 export interface Shown {
 	hover: Hover;
@@ -155,8 +155,13 @@ export class Control implements Actions, HeadActions {
 	private pickEvent(spot: Spot): void {
 		const { lane, i } = spot;
 		if (lane.notes[i] !== 1) return this.tell(tr('{n} drawn as one: zoom in to select one.', { n: count(lane.notes[i]) }));
+		this.selectEvent(spot, true);
+	}
+
+	private selectEvent(spot: Spot, push: boolean): void {
+		const { lane, i } = spot;
 		this.showEvent(spot);
-		set({ event: formatEvent({ kind: lane.kind, tid: lane.tid, ts: lane.ts[i] }), call: null }, true);
+		set({ event: formatEvent({ kind: lane.kind, tid: lane.tid, ts: lane.ts[i], dur: lane.dur[i] }), call: null }, push);
 	}
 
 	showEvent(spot: Spot | null): void {
@@ -202,24 +207,25 @@ export class Control implements Actions, HeadActions {
 		this.showRow(tid, hit.depth);
 	}
 
-	/** The note after (or before) the one that was picked, of the thread that has the focus. */
+	/** The note after (or before) the one that was picked, of the thread that has the focus; of the complete trace's, on its track. */
 	step(forward: boolean): void {
-		const { scene } = this;
-		const g = this.p.focus && this.groupOf(this.p.focus.tid);
+		const { scene, now: { layout }, p: { focus } } = this;
+		const { spot } = scene;
+		const all = spot?.lane.tid === null;
+		const g = all ? layout.groups[0] : focus && this.groupOf(focus.tid);
 		if (!g) return;
-		const at = scene.spot?.lane.tid === g.thread?.tid && scene.spot ? scene.spot.lane.ts[scene.spot.i] : forward ? scene.view.from - 1 : scene.view.to;
-		const to = this.spotsOf(g, forward).find((s) => (forward ? s.lane.ts[s.i] > at : s.lane.ts[s.i] < at));
+		const at = spot && (all || spot.lane.tid === g.thread?.tid) ? spot.lane.ts[spot.i] : forward ? scene.view.from - 1 : scene.view.to;
+		const tracks = all ? g.tracks.filter((t) => t.kind === spot.lane.kind && t.name === spot.lane.name) : g.tracks.filter((t) => t.kind !== 'counter' && t.kind !== 'state');
+		const to = this.spotsOf(tracks.length > 0 ? tracks : g.tracks.filter((t) => t.kind === 'state'), g, forward).find((s) => (forward ? s.lane.ts[s.i] > at : s.lane.ts[s.i] < at));
 		if (!to) return this.tell(forward ? tr('No later event here.') : tr('No earlier event here.'));
 		this.centre(to.lane.ts[to.i]);
-		this.showEvent(to);
-		set({ event: formatEvent({ kind: to.lane.kind, tid: to.lane.tid, ts: to.lane.ts[to.i] }), call: null });
+		this.selectEvent(to, false);
 		this.tell(`${kindTitle(to.lane.kind)}: ${to.lane.text[to.i] || tr('no text')}, ${to.lane.dur[to.i] > 0 ? duration(to.lane.dur[to.i]) : tr('a moment')}${scene.flow ? tr(', {label}; f follows', { label: scene.flow.label }) : ''}`);
 	}
 
-	/** Single notes of a thread in the order in which they are stepped through; states where there is nothing else. */
-	private spotsOf(g: Group, forward: boolean): Spot[] {
-		const own = g.tracks.filter((t) => t.kind !== 'counter' && t.kind !== 'state');
-		return (own.length > 0 ? own : g.tracks.filter((t) => t.kind === 'state')).flatMap((t) => this.scene.lanesOf(t, g))
+	/** Single notes of these tracks in the order in which they are stepped through. */
+	private spotsOf(tracks: Track[], g: Group, forward: boolean): Spot[] {
+		return tracks.flatMap((t) => this.scene.lanesOf(t, g))
 			.flatMap((lane) => [...lane.ts].flatMap((_, i) => (lane.notes[i] === 1 ? [{ lane, i }] : [])))
 			.sort((a, b) => (a.lane.ts[a.i] - b.lane.ts[b.i]) * (forward ? 1 : -1));
 	}

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Thread } from '../../api/api';
 import { count, duration } from '../../i18n/format';
-import { kindTitle } from '../state/notekinds';
+import { trackTitle } from '../state/notekinds';
 import { many, mark, wordsOf } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
 import type { Group, Process, Track } from './tracks';
@@ -17,13 +17,13 @@ export interface HeadActions {
 	threadMenu(of: Thread | Process, x: number, y: number): void;
 }
 
-function trackTitle(t: Track): string {
-	return t.kind === 'counter' ? t.name : t.kind === 'state' ? tr('States') : kindTitle(t.kind);
+function titleOf(t: Track): string {
+	return t.kind === 'counter' ? t.name : t.kind === 'state' ? tr('States') : trackTitle(t.kind, t.name);
 }
 
 function Tracks({ g }: { g: Group }) {
 	return <>{g.tracks.map((t) => (
-		<span key={t.kind + t.name} class={`track ${t.kind === 'state' ? 'thin' : ''}`} style={{ top: `${t.y - g.y}px`, height: `${t.height}px` }} title={trackTitle(t)}>{trackTitle(t)}</span>))}</>;
+		<span key={t.kind + t.name} class={`track ${t.kind === 'state' ? 'thin' : ''}`} style={{ top: `${t.y - g.y}px`, height: `${t.height}px` }} title={titleOf(t)}>{titleOf(t)}</span>))}</>;
 }
 
 function Facts({ t, open }: { t: Thread; open: boolean }) {

@@ -17,10 +17,11 @@ const COUNTERS_OVER_CALLS = 2; // more would push the threads out of view
 export const SPAN_KINDS = ['contention', 'wait', 'park', 'io', 'binder', 'message', 'render', 'class_load', 'section', 'flow', 'thread_created'];
 /** What concerns every thread. */
 export const TRACE_KINDS = ['anr', 'gc', 'frame', 'async', 'instant'];
+const FRAME_TRACKS = ['expected surface', 'actual surface', 'expected display', 'actual display'];
 
 export interface Track {
 	kind: string; // of notes
-	name: string; // of a counter
+	name: string; // among those of its kind: a counter's, or a frame's
 	tid: number | null;
 	y: number; // in the list
 	height: number;
@@ -55,7 +56,7 @@ export interface Layout {
 export class Presence {
 	private kinds = new Map<number | null, Set<string>>();
 	readonly counters = new Map<number | null, string[]>();
-	readonly trace: string[]; // kinds of the whole trace's group
+	readonly trace: [kind: string, name: string][]; // tracks of the whole trace's group, counters apart
 
 	constructor(sums: NoteSum[]) {
 		for (const s of sums) {
@@ -63,7 +64,8 @@ export class Presence {
 			this.kinds.get(s.tid)!.add(s.kind);
 			if (s.kind === 'counter') this.counters.set(s.tid, [...(this.counters.get(s.tid) ?? []), s.text]);
 		}
-		this.trace = TRACE_KINDS.filter((k) => sums.some((s) => s.kind === k));
+		const namesOf = (kind: string) => [...new Set(sums.filter((s) => s.kind === kind).map((s) => s.text))];
+		this.trace = TRACE_KINDS.flatMap((k) => namesOf(k).sort((a, b) => FRAME_TRACKS.indexOf(a) - FRAME_TRACKS.indexOf(b)).map((name): [string, string] => [k, name]));
 	}
 
 	has(tid: number | null, kind: string): boolean {
@@ -105,8 +107,8 @@ export function processesOf(threads: Thread[]): Process[] {
 	return [...of.values()];
 }
 
-function spans(list: string[], tid: number | null, from: number): Track[] {
-	return list.map((kind, i) => ({ kind, name: '', tid, y: from + i * (SPANS + 2), height: SPANS }));
+function spans(list: [kind: string, name: string][], tid: number | null, from: number): Track[] {
+	return list.map(([kind, name], i) => ({ kind, name, tid, y: from + i * (SPANS + 2), height: SPANS }));
 }
 
 function counters(names: string[], tid: number | null, from: number): Track[] {
@@ -141,7 +143,7 @@ function openGroup(thread: Thread, p: Presence, y: number, opened: { row: number
 		tracks.push({ kind: 'state', name: '', tid: thread.tid, y: at, height: STATES });
 		at += STATES + 3;
 	}
-	const own = spans(SPAN_KINDS.filter((k) => p.has(thread.tid, k)), thread.tid, at);
+	const own = spans(SPAN_KINDS.flatMap((k) => (p.has(thread.tid, k) ? [[k, '']] : [])), thread.tid, at);
 	at += own.length * (SPANS + 2);
 	const count = counters(p.counters.get(thread.tid) ?? [], thread.tid, at);
 	at += count.length * (COUNTER + 3);
