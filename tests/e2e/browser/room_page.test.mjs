@@ -71,6 +71,8 @@ test('an admin tries rules out, saves them, and sees what goes next and why', as
 		await page.click('text=Save rules');
 		await page.waitForSelector('text=Traces are deleted 30 days after upload.');
 		await page.waitForSelector('text=At most 512 MiB are used');
+		await page.waitForSelector('[role=status] >> text=Saved. They apply from the next check.');
+		assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Save rules', 'the focus stays');
 		assert.deepEqual((({ max_age_days, max_bytes }) => [max_age_days, max_bytes])((await s.get('/api/v1/retention')).json.rules), [30, 2 ** 29]);
 		await page.goto(`${s.url}/retention`); // its address works too
 		await page.waitForSelector('text=At most 512 MiB are used');

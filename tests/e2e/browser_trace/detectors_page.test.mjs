@@ -101,6 +101,7 @@ test('rules are written, verified, previewed, saved and restored', async (t) => 
 	await page.click('text=Save as a new version');
 	await page.waitForSelector('#rules header >> text=/Version 1/');
 	await page.waitForSelector('text=No differences from version 1.');
+	assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Save as a new version', 'the focus stays');
 	await page.click('text=Reset to defaults');
 	await page.waitForSelector('tr[data-differs=cart]:has-text("the rule")');
 	await page.click('text=Save as a new version');

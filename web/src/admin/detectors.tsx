@@ -185,7 +185,7 @@ function Editor({ v, again }: { v: Kept; again: () => void }) {
 	const doc = useMemo(() => readable(draft), [draft]);
 	const asJson = text('as') === 'json';
 	useLayoutEffect(() => put(kept), [kept]);
-	const save = () => run(async () => {
+	const save = () => (!now || changed) && run(async () => {
 		await send('PUT', '/api/v1/detectors', { ...docOf(parsed(draft)), version: last });
 		if (!now) set({ version: null });
 	});
@@ -200,7 +200,7 @@ function Editor({ v, again }: { v: Kept; again: () => void }) {
 			{asJson && <label class="list">{tr('Detectors')}<textarea name="rules" class="mono" rows={24} spellcheck={false} readOnly={!may.write} value={draft} onInput={(e) => put(e.currentTarget.value)} /></label>}
 			{error && <Failure error={error} title={tr('These rules were not saved.')} />}
 			<div class="row">
-				{may.write && <button class="primary" disabled={now && !changed} onClick={() => void save()}>{now ? tr('Save as a new version') : tr('Restore these rules')}</button>}
+				{may.write && <button class="primary" aria-disabled={now && !changed} onClick={save}>{now ? tr('Save as a new version') : tr('Restore these rules')}</button>}
 				<button disabled={!changed} onClick={() => put(kept)}>{tr('Undo changes')}</button>
 				{may.write && <button onClick={() => put(written(v.defaults))}>{tr('Reset to defaults')}</button>}
 				<span class="grow" />

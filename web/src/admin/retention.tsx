@@ -84,8 +84,9 @@ function Edit({ rules, tryOut, save, busy, said, tried }: { rules: Rules; tryOut
 	const due = tried ? inTurn(tried) : [];
 	const changed = JSON.stringify(now) !== JSON.stringify(rulesOf(textsOf(rules), were));
 	useLayoutEffect(() => tryOut(null), [JSON.stringify([texts, flags])]); // the preview is outdated
+	useLayoutEffect(() => { type(textsOf(rules)); flag(were); }, [JSON.stringify(rules)]);
 	return (
-		<form onSubmit={(e) => { e.preventDefault(); if (now) save(now); }}>
+		<form onSubmit={(e) => { e.preventDefault(); if (now && changed && !busy) save(now); }}>
 			<div class="rules">{FIELDS.map((f) => {
 				const wrong = meant(texts[f.key], f.scale) === undefined;
 				return <label key={f.key}><span>{f.label}</span>
@@ -95,7 +96,7 @@ function Edit({ rules, tryOut, save, busy, said, tried }: { rules: Rules; tryOut
 			<div class="row"><label class="check"><input type="checkbox" checked={flags.keep_first_anr} onChange={(e) => flag({ ...flags, keep_first_anr: e.currentTarget.checked })} />{tr('Keep the first trace of each ANR group')}</label>
 				<label class="check"><input type="checkbox" checked={flags.keep_annotated} onChange={(e) => flag({ ...flags, keep_annotated: e.currentTarget.checked })} />{tr('Keep traces with a title or annotations')}</label></div>
 			<div class="row"><button type="button" disabled={!now || busy} onClick={() => tryOut(now)}>{tr('Preview deletions')}</button>
-				<button class="primary" disabled={!now || !changed || busy}>{tr('Save rules')}</button>
+				<button class="primary" aria-disabled={!now || !changed || busy}>{tr('Save rules')}</button>
 				<span class="quiet" role="status">{tried ? tr('These rules would delete {n} ({freed}), listed below.', { n: (due.length < LISTED_MAX ? '' : '≥ ') + several(due.length, 'item'), freed: bytes(due.reduce((n, d) => n + d.bytes, 0)) }) : said || tr('Nothing is deleted until the rules are saved.')}</span></div>
 			<AsJson value={now ?? rules} label={tr('Fill in the form')} use={(v) => { type(textsOf({ ...rules, ...v })); flag({ keep_annotated: v.keep_annotated ?? rules.keep_annotated, keep_first_anr: v.keep_first_anr ?? rules.keep_first_anr }); }} />
 		</form>
@@ -127,7 +128,7 @@ export function RetentionPage() {
 				<Used room={room} />
 				<Panel title={tr('Rules of this project')} id="rules">
 					<ul>{sentences(room.rules).map((s) => <li key={s}>{s}</li>)}</ul>
-					{may.admin ? <Edit key={JSON.stringify(room.rules)} rules={room.rules} busy={load.busy} said={said} tried={tried && dry.value} save={save} tryOut={(r) => { hold(r); if (r) say(''); }} /> : <p class="quiet">{tr('Admins of the project change them.')}</p>}
+					{may.admin ? <Edit rules={room.rules} busy={load.busy} said={said} tried={tried && dry.value} save={save} tryOut={(r) => { hold(r); if (r) say(''); }} /> : <p class="quiet">{tr('Admins of the project change them.')}</p>}
 					{(error ?? (tried && dry.error)) && <Failure error={(error ?? dry.error)!} />}
 				</Panel>
 				<Next room={shownRoom} days={days} span={span} tried={tried !== null && dry.value !== null} busy={load.busy} />
