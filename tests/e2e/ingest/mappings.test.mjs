@@ -205,7 +205,7 @@ test('waiting is bounded, for a request and for a project', async (t) => {
 	const { s, keys, id } = await withNeighbour(t);
 	for (const wait of ['61', '-1', 'x']) assert.equal((await s.put('/api/v1/builds/b1/methods', sampleMapping, { query: { wait } })).status, 400);
 	await restart(s, SLEEP);
-	const waiting = Array.from({ length: 40 }, () => s.put('/api/v1/builds/b1/methods', sampleMapping, { key: s.ingest }));
+	const waiting = Array.from({ length: 40 }, () => s.put('/api/v1/builds/b1/methods', sampleMapping, { key: s.ingest, query: { wait: '60' } }));
 	const first = await Promise.race(waiting);
 	assert.equal(first.status, 202, 'of 40 some are answered before the end');
 	await neighbour(s, id, keys.read);
