@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "perfetto_reader.h"
+#include "tests/fixtures/perfetto_reader.h"
 
 enum { MAX_METHODS = 1 << 14, MAX_THREADS = 256, MAX_DEPTH = 1024, MAX_FILE = 512 << 20 };
 

@@ -15,7 +15,6 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "../system_fixture.h"
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "print_form.h"
@@ -23,6 +22,7 @@
 #include "server/export/export.h"
 #include "server/export/perfetto/export_perfetto.h"
 #include "server/export/perfetto/system/export_system_facts.h"
+#include "tests/fixtures/system_fixture.h"
 
 enum { PIECE_BYTES = 256 << 10, TIMES = 3 };
 

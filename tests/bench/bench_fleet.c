@@ -3,20 +3,19 @@
  *
  * usage: bench_fleet FOLDER [TRACES...]     (1000 20000 when none are given)
  *
- * A simulated fleet (fleet_sim.h: 200 methods and 600 nodes a trace, 500 cells) is counted by the
- * server's own code, a new one for each size, day after day: cells of past days are
- * merged, which is included.  CPU time of this process, so that other processes have
- * little influence; each query runs three times and the best is printed.  If the cost
- * does not grow, the last columns remain near 1 or fall, because many traces of a cell
- * are merged together.  The rows that queries read are printed below; methods of a
- * device class are read cell by cell, those of all classes by day.
+ * A simulated fleet (fixtures/fleet_sim.h: 200 methods and 600 nodes a trace, 500 cells) is counted
+ * by the server's own code, a new one for each size, day after day: cells of past days are merged,
+ * which is included.  CPU time of this process, so that other processes have little influence; each
+ * query runs three times and the best is printed.  If the cost does not grow, the last columns
+ * remain near 1 or fall, because many traces of a cell are merged together.  The rows that queries
+ * read are printed below; methods of a device class are read cell by cell, those of all classes by
+ * day.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fleet_sim.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
 #include "server/db/catalogue_sqlite.h"
@@ -25,6 +24,7 @@
 #include "server/fleet/fleet_search.h"
 #include "server/fleet/fleet_tree.h"
 #include "sizes.h"
+#include "tests/fixtures/fleet_sim.h"
 
 enum { STEP = 250, DAY0 = 20000 };
 

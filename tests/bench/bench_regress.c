@@ -3,15 +3,15 @@
  *
  * usage: bench_regress [SERIES]     (400)
  *
- * Simulated series (shift_sim.h) of six weeks, examined each morning as by a server, with its
- * own thresholds.  False alarms: findings in series in which nothing was changed.  Delay: days from
- * the change, or from its version's first day, to the first finding that names it.
+ * Simulated series (fixtures/shift_sim.h) of six weeks, examined each morning as by a server, with
+ * its own thresholds.  False alarms: findings in series in which nothing was changed.  Delay: days
+ * from the change, or from its version's first day, to the first finding that names it.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "shift_sim.h"
+#include "tests/fixtures/shift_sim.h"
 
 enum { DAYS = 42, FIRST_LOOK = 8, WINDOW = 28, CHANGED = 2 };
 

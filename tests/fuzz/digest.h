@@ -2,7 +2,7 @@
  * digest.h - a sink that digests everything it receives, for the fuzz targets.
  *
  * Two runs over the same bytes are compared by a few numbers, so that thousands run
- * per second; tests/event_log.h stores all events and shows the difference.  Events
+ * per second; tests/fixtures/event_log.h stores all events and shows the difference.  Events
  * that no format may emit abort immediately.  Handles count from 1 in the order of
  * the requests, so that this order is compared, too.
  */

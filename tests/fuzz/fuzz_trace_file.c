@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-#include "../trace_fixture.h"
 #include "fuzz.h"
+#include "tests/fixtures/trace_fixture.h"
 
 enum { MOST = 1 << 20, MAX_CHANGES = 64 };
 

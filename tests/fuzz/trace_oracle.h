@@ -8,8 +8,8 @@
 #ifndef TW_TRACE_ORACLE_H
 #define TW_TRACE_ORACLE_H
 
-#include "../trace_model.h"
 #include "decoder/limits.h"
+#include "tests/fixtures/trace_model.h"
 
 /* Aborts with words when it is not so. */
 void trace_oracle_check(struct trace_log *log, const struct tw_limits *limits);

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 
 struct anr_report {
 	struct event_log log;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "server/auth/ticket.h"
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 enum { ENDS_MS = 5000 };

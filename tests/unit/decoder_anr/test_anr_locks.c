@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "decoder/formats/anr/anr_locks.h"
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 #define COUNT(list) (uint32_t)(sizeof(list) / sizeof *(list))

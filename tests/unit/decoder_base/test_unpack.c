@@ -12,7 +12,7 @@
 
 #include "decoder/base/unpack.h"
 #include "decoder/bundle.h"
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 /* --- archives by hand --- */

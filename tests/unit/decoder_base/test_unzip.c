@@ -10,7 +10,7 @@
 #include <zstd.h>
 
 #include "decoder/base/ahead.h"
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 enum { ROOM = 8 << 20 };

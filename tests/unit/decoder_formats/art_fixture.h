@@ -5,8 +5,8 @@
 #ifndef TW_ART_FIXTURE_H
 #define TW_ART_FIXTURE_H
 
-#include "tests/event_log.h"
-#include "tests/trace_model.h"
+#include "tests/fixtures/event_log.h"
+#include "tests/fixtures/trace_model.h"
 
 #define UNNAMED UINT64_MAX /* an exit without its method */
 

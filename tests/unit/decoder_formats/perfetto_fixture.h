@@ -4,7 +4,7 @@
 #ifndef TW_PERFETTO_FIXTURE_H
 #define TW_PERFETTO_FIXTURE_H
 
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 
 #define BASE                                                                                       \
 	((uint64_t)100000000000) /* ns, of the first event; the decoder's zero is 60 s before */

@@ -12,7 +12,7 @@
 
 #include "decoder/formats/json/chrome_text.h"
 #include "decoder/formats/markers/flows.h"
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 static struct event_log run(const char *text)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <zstd.h>
 
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 static uint64_t pick(uint64_t *state, uint64_t below)

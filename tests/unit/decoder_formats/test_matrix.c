@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "decoder/symbols/method_map.h"
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 #define EVIL(rest)   "{\"machine\":\"HIGH\",\"tag\":\"Trace_EvilMethod\"," rest "}"

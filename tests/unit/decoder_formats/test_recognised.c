@@ -11,7 +11,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 enum { HEAD_BYTES = 256 << 10, PATH_BYTES = 4096 };

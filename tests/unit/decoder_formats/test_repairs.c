@@ -12,8 +12,8 @@
 
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
-#include "tests/event_log.h"
-#include "tests/trace_model.h"
+#include "tests/fixtures/event_log.h"
+#include "tests/fixtures/trace_model.h"
 #include "tests/unit/unit.h"
 
 enum { MAX_BYTES = 32 << 20 };

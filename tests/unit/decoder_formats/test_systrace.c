@@ -9,7 +9,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 #define HTML       "<!DOCTYPE html>\n<html><head><script>if (1>0) {}</script></head>\n"

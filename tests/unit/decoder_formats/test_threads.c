@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 static void is_repair(const struct event_log *log, enum tw_repair what, uint64_t n, uint64_t at)

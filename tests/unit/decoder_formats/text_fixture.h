@@ -5,7 +5,7 @@
 #ifndef TW_TEXT_FIXTURE_H
 #define TW_TEXT_FIXTURE_H
 
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 
 #define HEAD          "# tracer: nop\n"
 #define LINE(t, text) "  thread-12 (10) [000] ...1 5.0000" #t ": tracing_mark_write: " text "\n"

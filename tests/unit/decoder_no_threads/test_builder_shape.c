@@ -8,8 +8,8 @@
 
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
-#include "tests/no_threads.h"
-#include "tests/trace_model.h"
+#include "tests/fixtures/no_threads.h"
+#include "tests/fixtures/trace_model.h"
 #include "tests/unit/unit.h"
 
 /* Two chunks and mip levels of one thread; the least that is worth a thread is a chunk's calls. */

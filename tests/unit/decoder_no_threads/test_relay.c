@@ -9,7 +9,7 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/relay.h"
-#include "tests/no_threads.h"
+#include "tests/fixtures/no_threads.h"
 #include "tests/unit/unit.h"
 
 enum { MOST = 4, PIECES = 1000 };

@@ -13,7 +13,7 @@
 #include "decoder/base/buf.h"
 #include "decoder/formats/json/json_stream.h"
 #include "decoder/formats/label.h"
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 static struct event_log run(const char *text)

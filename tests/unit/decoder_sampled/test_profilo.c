@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 #define HEAD "dt\nver|3\nid|abcdefghijk\nprec|6\npid|100\narch|i686\n\n"

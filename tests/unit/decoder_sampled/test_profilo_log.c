@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "decoder/base/unzip.h"
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 struct plain { /* a sample as read by this test's own few lines */

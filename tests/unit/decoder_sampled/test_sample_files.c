@@ -18,7 +18,7 @@
 
 #include "decoder/symbols/method_map.h"
 #include "decoder/symbols/retrace.h"
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 enum { MAX_BYTES = 48 << 20, PATH_BYTES = 1024 };

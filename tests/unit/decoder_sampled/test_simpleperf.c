@@ -11,7 +11,7 @@
 
 #include "decoder/formats/sampled/samples.h"
 #include "decoder/formats/sinks/null_sink.h"
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 enum { MAIN = 4711, MS = 1000000, NONE = -1 };

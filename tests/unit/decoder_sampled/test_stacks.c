@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "decoder/formats/stacks.h"
-#include "tests/event_log.h"
+#include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
 
 enum { MS = 1000000, TRACK = 6 };

@@ -10,8 +10,8 @@
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
-#include "tests/event_log.h"
-#include "tests/naive_tree.h"
+#include "tests/fixtures/event_log.h"
+#include "tests/fixtures/naive_tree.h"
 #include "tests/unit/unit.h"
 
 /* Builds the model's trace.  Free the log with trace_log_done. */

@@ -8,7 +8,7 @@
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
-#include "tests/trace_model.h"
+#include "tests/fixtures/trace_model.h"
 #include "tests/unit/unit.h"
 #include <cmocka.h>
 #include <stdio.h>

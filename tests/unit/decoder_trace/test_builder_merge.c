@@ -11,8 +11,8 @@
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
-#include "tests/event_log.h"
-#include "tests/trace_model.h"
+#include "tests/fixtures/event_log.h"
+#include "tests/fixtures/trace_model.h"
 #include "tests/unit/unit.h"
 
 #define DAY_NS   ((int64_t)86400 * 1000000000)

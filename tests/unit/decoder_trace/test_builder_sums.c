@@ -9,7 +9,7 @@
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
-#include "tests/trace_model.h"
+#include "tests/fixtures/trace_model.h"
 #include "tests/unit/unit.h"
 
 static void tell(struct tw_builder *b, uint64_t tid, int64_t ts, int64_t dur, uint64_t id)

@@ -18,7 +18,7 @@
 #include "decoder/limits.h"
 #include "decoder/symbols/method_map.h"
 #include "decoder/trace/builder.h"
-#include "tests/trace_model.h"
+#include "tests/fixtures/trace_model.h"
 #include "tests/unit/unit.h"
 
 struct sample {

@@ -18,7 +18,7 @@
 #include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/traces/catalogue_trace.h"
-#include "tests/fleet_sim.h"
+#include "tests/fixtures/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 

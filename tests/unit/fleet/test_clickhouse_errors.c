@@ -29,7 +29,7 @@
 #include "server/fleet/found.h"
 #include "server/fleet/regress/regress_detect.h"
 #include "server/fleet/store/clickhouse/clickhouse_int.h"
-#include "tests/fleet_sim.h"
+#include "tests/fixtures/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/shift_sim.h"
+#include "tests/fixtures/shift_sim.h"
 #include "tests/unit/unit.h"
 
 static struct tw_regress_finder *finder;

@@ -20,7 +20,7 @@
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet.h"
 #include "server/fleet/fleet_tree.h"
-#include "tests/fleet_sim.h"
+#include "tests/fixtures/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 

@@ -13,7 +13,7 @@
 
 #include "server/fleet/fleet_tree.h"
 #include "server/stats/rollup_tree.h"
-#include "tests/fleet_sim.h"
+#include "tests/fixtures/fleet_sim.h"
 #include "tests/unit/unit.h"
 
 enum { TRACES = 60, DAY0 = 20000, ARENA = 64 << 20, SMALL = 200, MANY = 200000 };

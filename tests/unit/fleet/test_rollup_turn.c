@@ -21,7 +21,7 @@
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer.h"
-#include "tests/fleet_sim.h"
+#include "tests/fixtures/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 

@@ -17,7 +17,7 @@
 #include "server/catalogue/catalogue.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet.h"
-#include "tests/fleet_sim.h"
+#include "tests/fixtures/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 

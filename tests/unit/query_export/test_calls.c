@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "server/query/query.h"
-#include "tests/trace_fixture.h"
+#include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 
 struct world {

@@ -11,7 +11,7 @@
 
 #include "server/catalogue/traces/catalogue_list.h"
 #include "server/query/query_compare.h"
-#include "tests/random_tree.h"
+#include "tests/fixtures/random_tree.h"
 #include "tests/unit/unit.h"
 
 enum { METHODS = RANDOM_TREE_METHODS, DEPTH = RANDOM_TREE_DEPTH, PATHS = 4000, TRACES = 3 };

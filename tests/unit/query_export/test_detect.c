@@ -14,7 +14,7 @@
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "server/query/detect/query_detect.h"
-#include "tests/trace_fixture.h"
+#include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 
 /* --- notes --- */

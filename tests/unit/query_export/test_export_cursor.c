@@ -9,7 +9,7 @@
 
 #include "server/base/thread/parallel.h"
 #include "server/export/perfetto/export_cursor.h"
-#include "tests/trace_fixture.h"
+#include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 
 enum { DEEP = 1024 };

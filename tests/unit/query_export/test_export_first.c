@@ -14,7 +14,7 @@
 #include <zstd.h>
 
 #include "server/export/perfetto/export_plan.h"
-#include "tests/merged_fixture.h"
+#include "tests/fixtures/merged_fixture.h"
 #include "tests/unit/unit.h"
 
 static const struct tw_perfetto_options plain = {0};

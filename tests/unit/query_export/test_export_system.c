@@ -15,8 +15,8 @@
 #include "decoder/trace/builder.h"
 #include "server/export/perfetto/system/export_system.h"
 #include "server/export/perfetto/system/export_system_facts.h"
-#include "tests/event_log.h"
-#include "tests/merged_fixture.h"
+#include "tests/fixtures/event_log.h"
+#include "tests/fixtures/merged_fixture.h"
 #include "tests/unit/unit.h"
 
 #define MONO (400 * S + 10000)

@@ -18,8 +18,8 @@
 #include "server/export/export.h"
 #include "server/export/perfetto/export_perfetto.h"
 #include "server/http/http_int.h"
-#include "tests/event_log.h"
-#include "tests/trace_fixture.h"
+#include "tests/fixtures/event_log.h"
+#include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 
 static const struct tw_export_facts facts = {

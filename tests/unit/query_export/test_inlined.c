@@ -12,7 +12,7 @@
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "server/query/query.h"
-#include "tests/trace_fixture.h"
+#include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/native_fixture.h"
 #include "tests/unit/unit.h"
 

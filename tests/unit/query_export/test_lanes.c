@@ -13,7 +13,7 @@
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "server/query/query_notes.h"
-#include "tests/trace_fixture.h"
+#include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 
 enum { NOTES = 8000, THREADS = 3, SPAN = 2000000 }; /* four blocks of sums */

@@ -21,7 +21,7 @@
 #include "server/base/clock.h"
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_file_vfs.h"
-#include "tests/trace_fixture.h"
+#include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 
 struct world {

@@ -13,9 +13,9 @@
 #include "decoder/trace/builder.h"
 #include "server/export/perfetto/export_packet.h"
 #include "server/export/perfetto/export_perfetto.h"
-#include "tests/event_log.h"
-#include "tests/perfetto_reader.h"
-#include "tests/trace_fixture.h"
+#include "tests/fixtures/event_log.h"
+#include "tests/fixtures/perfetto_reader.h"
+#include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 
 enum { MONO_BASE = 5000, BOOT_BASE = 9000 }; /* of made-up traces */

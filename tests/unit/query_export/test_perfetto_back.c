@@ -15,8 +15,8 @@
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "server/export/perfetto/export_perfetto.h"
-#include "tests/event_log.h"
-#include "tests/trace_fixture.h"
+#include "tests/fixtures/event_log.h"
+#include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 
 static void export_all(struct tw_trace_file *file, struct tw_buf *out)

@@ -13,7 +13,7 @@
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
-#include "tests/merged_fixture.h"
+#include "tests/fixtures/merged_fixture.h"
 #include "tests/unit/unit.h"
 
 enum { PID = 100, WAITER = 100, HOLDER = 101, CHILD = 102 };

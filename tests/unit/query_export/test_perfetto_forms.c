@@ -17,8 +17,8 @@
 #include "decoder/trace/builder.h"
 #include "server/base/thread/parallel.h"
 #include "server/export/perfetto/export_plan.h"
-#include "tests/event_log.h"
-#include "tests/merged_fixture.h"
+#include "tests/fixtures/event_log.h"
+#include "tests/fixtures/merged_fixture.h"
 #include "tests/unit/unit.h"
 
 /* --- a range --- */

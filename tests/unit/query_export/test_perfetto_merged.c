@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "tests/event_log.h"
-#include "tests/merged_fixture.h"
+#include "tests/fixtures/event_log.h"
+#include "tests/fixtures/merged_fixture.h"
 #include "tests/unit/unit.h"
 
 /* --- the shapes of traces --- */

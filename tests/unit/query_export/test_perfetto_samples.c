@@ -16,7 +16,7 @@
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "server/query/query.h"
-#include "tests/merged_fixture.h"
+#include "tests/fixtures/merged_fixture.h"
 #include "tests/unit/unit.h"
 
 static void load(const char *name, struct tw_buf *out)

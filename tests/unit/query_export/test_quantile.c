@@ -9,7 +9,7 @@
 
 #include "decoder/trace/buckets.h"
 #include "server/query/query.h"
-#include "tests/trace_fixture.h"
+#include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 
 struct world {

@@ -10,9 +10,9 @@
 
 #include "server/base/text/json_write.h"
 #include "server/query/query.h"
-#include "tests/event_log.h"
-#include "tests/naive_tree.h"
-#include "tests/trace_fixture.h"
+#include "tests/fixtures/event_log.h"
+#include "tests/fixtures/naive_tree.h"
+#include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 
 struct world {

@@ -15,8 +15,8 @@
 #include "decoder/trace/builder.h"
 #include "server/base/thread/parallel.h"
 #include "server/query/query.h"
-#include "tests/event_log.h"
-#include "tests/trace_fixture.h"
+#include "tests/fixtures/event_log.h"
+#include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 
 struct world {

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "server/query/query_reshape.h"
-#include "tests/random_tree.h"
+#include "tests/fixtures/random_tree.h"
 #include "tests/unit/unit.h"
 
 enum {

@@ -18,7 +18,7 @@
 #include "server/storage/blob.h"
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_readers.h"
-#include "tests/trace_fixture.h"
+#include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 
 enum { HEAD = 16, PACKED_HEAD = 12 };
