@@ -1,6 +1,7 @@
 /*
  * api_flame.c - flame graphs of one trace, nested and as columns.
  */
+#include <inttypes.h>
 
 #include "decoder/base/order.h"
 #include "decoder/base/sum.h"
@@ -86,6 +87,7 @@ static enum tw_status read_flame_query(const struct tw_trace_query *q, struct tw
 static struct tw_str root_name(const struct tw_trace_query *q)
 {
 	const struct tw_thread_info *only = NULL;
+	const char *text;
 	uint32_t n;
 	const struct tw_thread_info *t = tw_trace_file_threads(q->v.file, &n);
 
@@ -98,7 +100,8 @@ static struct tw_str root_name(const struct tw_trace_query *q)
 		}
 	if (only && only->name.len)
 		return only->name;
-	return TW_STR("thread");
+	text = only ? tw_arena_printf(q->arena, "thread %" PRIu64, only->tid) : NULL;
+	return text ? tw_str_of(text) : TW_STR("thread");
 }
 
 static struct tw_str node_name(const struct tw_trace_query *q, const struct tw_flame_node *n)

@@ -90,6 +90,19 @@ test('notes: expected and actual frames have a track each, and a click selects t
 	await done(page);
 });
 
+test('a trace that lost its calls states its content, its losses with their cause, and leads to the decode report', async () => {
+	const input = fs.readFileSync(path.join(root, 'tests/golden/perfetto/realistic/input'));
+	const cut = (await server.trace(input.subarray(0, 150))).id;
+	const page = await open(cut);
+	const notice = page.getByRole('status').filter({ hasText: 'This trace contains no calls.' });
+	await notice.getByText('It contains Processes: 2.', { exact: false }).waitFor();
+	await notice.getByText('Lost while decoding it: the input ends within a record', { exact: false }).waitFor();
+	await notice.getByRole('button', { name: 'Decode report' }).click();
+	await page.locator('table.repairs tbody td', { hasText: 'input_truncated' }).waitFor();
+	await page.getByText('Bytes are counted from 0 in the upload after decompression.').waitFor();
+	await done(page);
+});
+
 test('notes: of more than 10,000 events the others are loaded on request', async () => {
 	const page = await open(lots);
 	await page.getByText('100 of 10,000', { exact: true }).waitFor();

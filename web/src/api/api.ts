@@ -200,12 +200,12 @@ export async function get<T>(path: string, params: Params = {}, signal?: AbortSi
 export const send = (method: string, path: string, body?: object, signal?: AbortSignal) =>
 	call(url(path), body ? { method, signal, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } } : { method, signal });
 
-const ROOTS: Record<string, string> = { 'all threads': tr('all threads'), 'selected threads': tr('selected threads'), thread: tr('thread') };
+const ROOTS: Record<string, string> = { 'all threads': tr('all threads'), 'selected threads': tr('selected threads') };
 
 /** Names that are not methods are texts of the server, or names of threads. */
 function withRoot(f: Flame): Flame {
 	const root = f.names[f.name[0]] ?? '';
-	const name = f.method[0] < 0 && (Object.hasOwn(ROOTS, root) ? ROOTS[root] : harmless(root));
+	const name = f.method[0] < 0 && (Object.hasOwn(ROOTS, root) ? ROOTS[root] : harmless(root.replace(/^thread(?= \d+$)/, tr('thread'))));
 	return name ? { ...f, names: f.names.map((n, i) => (i === f.name[0] ? name : n)) } : f;
 }
 

@@ -15,7 +15,7 @@ import { Deleted, NamesCame, useMeanwhile } from './meanwhile';
 import { COLUMNS } from './panels/methodcolumns';
 import { Busy, Failure, Panel, useLoad } from '../ui/parts';
 import { PANELS, tidsOf } from './registry';
-import { Facts, NamesWarning } from './panels/report';
+import { Facts, NamesWarning, NothingDrawn } from './panels/report';
 import { number, set, text } from '../ui/route';
 import type { Range } from './timeline/scene';
 import { many, wordsOf } from '../api/source';
@@ -132,7 +132,8 @@ function Ready({ t }: { t: Trace }) {
 	const known = { tids: all.map((x) => x.tid), methods: list.length, hasCpu: t.has_cpu === true, columns: COLUMN_NAMES, tabs: ['timeline', ...PANELS.map((p) => p.id)] };
 	const clear = () => set({ a: null, b: null, sel: null, threads: text('threads') === 'sel' ? null : text('threads'), root: null, skip: null });
 	const timed = t.summary?.timed !== false; // counts and snapshots have no time axis
-	const upper = timed && (thread !== null || sums.value.sums.length > 0) && <Panel title={tr('Threads')} aside={<>
+	const events = sums.value.sums.some((s) => s.kind !== 'process');
+	const upper = timed && (thread !== null || events) && <Panel title={tr('Threads')} aside={<>
 		{list.length > 0 && search}
 		<span class="quiet hint">{tr('Ctrl+wheel zooms, drag moves, Shift+drag selects, ? for keys')}</span>
 		{(range || picked) && <button class="small" onClick={clear}>{tr('Clear the selection')}</button>}
@@ -145,6 +146,7 @@ function Ready({ t }: { t: Trace }) {
 	return <>
 		<div class="notices">
 			<LinkCheck of={known} />
+			{!thread && !events && documents?.length === 0 && <NothingDrawn t={t} sums={sums.value.sums} />}
 			{stale && <Failure error={stale.error!} retry={stale.again} />}
 			{reports.error && <Failure error={reports.error} retry={reports.again} />}
 			{notes.error && <Failure error={notes.error} retry={notes.again} title={tr('The annotations could not be loaded.')} />}

@@ -1,9 +1,11 @@
 // Facts of the trace, and the losses and repairs of its decode.
-import type { Trace } from '../../api/api';
+import { api, type NoteSum, type Trace } from '../../api/api';
 import { bytes, count, when } from '../../i18n/format';
 import { serverText } from '../../i18n/servertext';
 import { Cards } from '../../ui/cards';
 import { Command, Copy, Panel } from '../../ui/parts';
+import { kindTitle } from '../state/notekinds';
+import { showTab } from '../state/tab';
 import { systemWords } from './systemwords';
 import { headOf } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
@@ -63,8 +65,18 @@ function Repairs({ t }: { t: Trace }) {
 						<td class="num">{count(r.count)}</td><td class="num">{r.first_offset === null ? '' : count(r.first_offset)}</td>
 						<td class="mono">{r.name}</td></tr>))}</tbody>
 			</Cards>}
+			{list.some((r) => r.first_offset !== null) && <p class="quiet">{tr.rich('Bytes are counted from 0 in the {upload} after decompression.', { upload: <a href={api.rawUrl(t.id)} download>{tr('upload')}</a> })}</p>}
 		</details>
 	);
+}
+
+/** For a trace without anything to draw: its content, and its losses with their causes. */
+export function NothingDrawn({ t, sums }: { t: Trace; sums: NoteSum[] }) {
+	const lost = (t.report?.repairs ?? []).filter((r) => r.kind === 'loss');
+	return <div class="notice warn" role="status"><strong>{tr('This trace contains no calls.')}</strong>
+		<p>{sums.length > 0 ? tr('It contains {events}.', { events: sums.map((s) => `${kindTitle(s.kind)}: ${count(s.notes)}`).join(', ') }) : tr('It contains no events either.')}
+			{' '}{lost.length === 0 ? tr('Nothing was lost while decoding it.') : tr('Lost while decoding it: {losses}.', { losses: lost.map((r) => serverText(r.meaning)).join('; ') })}</p>
+		<button class="small" onClick={() => showTab('report')}>{tr('Decode report')}</button></div>;
 }
 
 /** All that is known of the trace as a whole. */
