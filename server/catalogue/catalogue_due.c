@@ -19,8 +19,8 @@ enum tw_status tw_catalogue_end_long_waits(struct tw_catalogue *c, struct tw_err
 	        "UPDATE ticket SET due_ms=?1 WHERE due_ms>?2",             /* ticket_due */
 	        "UPDATE file_drop SET due_ms=?1 WHERE due_ms>?2",          /* file_drop_due */
 	        /* postponed_by_time */
-	        "UPDATE postponed SET again_ms=?1 WHERE stage IN"
-	        " ('names','rollup','anr','findings') AND again_ms>?2",
+	        ("UPDATE postponed SET again_ms=?1 WHERE stage IN"
+	         " ('names','rollup','anr','findings') AND again_ms>?2"),
 	};
 	struct tw_db *w = NULL;
 	int64_t now = 0;
