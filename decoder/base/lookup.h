@@ -8,13 +8,15 @@
 
 #include "decoder/base/str.h"
 
-/* The first of n rows of which the member, a const char * or char[], is the text, a const char * or
- * struct tw_str; NULL: none, or no text. */
+/* The first of n rows of which the member, a char *, const char * or char[], is the text, a const
+ * char * or struct tw_str; NULL: none, or no text. */
 #define TW_LOOKUP(rows, n, member, text)                                                           \
 	((__typeof__(&(rows)[0]))tw_lookup((rows), (n), sizeof *(rows),                            \
 	        offsetof(__typeof__(*(rows)), member),                                             \
 	        _Generic(&((__typeof__(&(rows)[0]))NULL)->member, const char *const *              \
 	                 : false, const char **                                                    \
+	                 : false, char *const *                                                    \
+	                 : false, char **                                                          \
 	                 : false, default                                                          \
 	                 : true),                                                                  \
 	        _Generic((text), struct tw_str                                                     \

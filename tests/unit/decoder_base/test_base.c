@@ -11,6 +11,7 @@
 #include "decoder/base/buf.h"
 #include "decoder/base/err.h"
 #include "decoder/base/hash.h"
+#include "decoder/base/lookup.h"
 #include "decoder/base/str.h"
 #include "tests/unit/unit.h"
 
@@ -202,7 +203,30 @@ static void test_arena_fits(void **state)
 	tw_arena_free(a);
 }
 
+/* A row is found by a text in it and by one that it points to. */
+static void test_lookup(void **state)
+{
+	struct row {
+		char *owned;
+		const char *lent;
+		char held[4];
+	} rows[2] = {{NULL, NULL, "a"}, {NULL, NULL, "b"}};
+	const struct row *fixed = rows;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		rows[i].owned = rows[i].held, rows[i].lent = rows[i].held;
+	assert_ptr_equal(TW_LOOKUP(rows, 2, held, "b"), &rows[1]);
+	assert_ptr_equal(TW_LOOKUP(rows, 2, lent, "b"), &rows[1]);
+	assert_ptr_equal(TW_LOOKUP(rows, 2, owned, "b"), &rows[1]);
+	assert_ptr_equal(TW_LOOKUP(fixed, 2, held, "b"), &rows[1]);
+	assert_ptr_equal(TW_LOOKUP(fixed, 2, lent, "b"), &rows[1]);
+	assert_ptr_equal(TW_LOOKUP(fixed, 2, owned, "b"), &rows[1]);
+	assert_null(TW_LOOKUP(rows, 2, owned, "c"));
+}
+
 static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lookup),
         cmocka_unit_test(test_i64),
         cmocka_unit_test(test_arena_keeps_its_limit),
         cmocka_unit_test(test_buf_status_is_sticky),
