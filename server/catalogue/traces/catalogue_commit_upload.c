@@ -25,6 +25,7 @@
 #include "server/base/file/crash_point.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/access/catalogue_capture.h"
+#include "server/catalogue/access/catalogue_project.h"
 
 enum { AT_ONCE_MAX = 256 };
 
@@ -69,7 +70,7 @@ struct tw_cat_arrival {
 	bool known; /* the id is of an earlier, equal upload */
 	enum tw_status status;
 	struct tw_err err;
-	bool lost; /* its files are not durable */
+	bool lost; /* its files are not durable, or its project is deleted */
 	struct tw_cat_arrival *next;
 	bool done; /* committed or failed; protected by the queue's lock */
 };
@@ -466,11 +467,25 @@ static bool any_failed(const struct tw_cat_arrival *all)
 	return failed;
 }
 
+/* The row that an upload refers to is gone for good if its project is deleted.  Later runs of the
+ * transaction leave that upload out. */
+static void check_projects(struct tw_catalogue *c, struct tw_cat_arrival *all)
+{
+	for (struct tw_cat_arrival *up = all; up; up = up->next) {
+		bool exists = true;
+
+		if (!up->lost && up->status == TW_BUSY)
+			up->lost = tw_catalogue_project_exists(
+			                   c, up->of.caller->project_id, &exists, NULL) == TW_OK &&
+			           !exists;
+	}
+}
+
 /* Sets the status of each. */
 static void write_all(struct tw_catalogue *c, struct tw_cat_arrival *all)
 {
 	struct tw_err err = {0};
-	bool apart = false, more;
+	bool apart = false, again, more;
 	unsigned attempts = 0;
 	enum tw_status st;
 
@@ -478,9 +493,11 @@ static void write_all(struct tw_catalogue *c, struct tw_cat_arrival *all)
 		const size_t lost = count_lost(all);
 
 		st = write_once(c, all, apart, &err);
-		more = tw_cat_again(st, &attempts) ||
-		       (st != TW_OK && (count_lost(all) > lost ||
-		                               (!apart && all->next && any_failed(all))));
+		again = tw_cat_again(st, &attempts);
+		if (again)
+			check_projects(c, all);
+		more = again || (st != TW_OK && (count_lost(all) > lost ||
+		                                        (!apart && all->next && any_failed(all))));
 		apart = apart || st != TW_OK;
 	} while (more);
 	if (st == TW_OK) {

@@ -484,6 +484,80 @@ static void test_deleted_elsewhere(void **state)
 	close_store(&s);
 }
 
+/* --- a project that was deleted --- */
+
+enum { GONE = 1, SENDERS = 4 };
+
+struct sender {
+	pthread_t thread;
+	struct store *s;
+	struct tw_caller caller;
+	char key[2];
+	enum tw_status status;
+};
+
+static void *send_one(void *arg)
+{
+	const struct tw_part part = {"trace", "aa", "", 1};
+	struct sender *e = arg;
+	const struct tw_arrival up = {.caller = &e->caller,
+	        .key = e->key,
+	        .meta = &e->s->meta,
+	        .parts = &part,
+	        .n_parts = 1};
+	char id[TW_ID_BYTES];
+	bool is_new;
+
+	e->status = tw_catalogue_trace_add(e->s->to.catalogue, &up, id, &is_new, NULL);
+	return NULL;
+}
+
+/* The queue grows while nothing is written. */
+static void queue_one(struct sender *e)
+{
+	struct tw_cat_queue *q = &e->s->to.catalogue->arrivals;
+	struct tw_cat_arrival **const last = q->last;
+	bool queued = false;
+
+	assert_int_equal(pthread_create(&e->thread, NULL, send_one, e), 0);
+	while (!queued) {
+		(void)usleep(1000);
+		(void)pthread_mutex_lock(&q->lock);
+		queued = q->last != last;
+		(void)pthread_mutex_unlock(&q->lock);
+	}
+}
+
+/* Only the upload of the deleted project fails, not those written with it. */
+static void test_project_is_gone(void **state)
+{
+	struct store s;
+	struct sender senders[SENDERS];
+	struct tw_cat_queue *q;
+
+	(void)state;
+	open_store(&s);
+	q = &s.to.catalogue->arrivals;
+	q->writing = true; /* as during the transaction of earlier ones */
+	for (int i = 0; i < SENDERS; i++) {
+		senders[i] = (struct sender){.s = &s, .caller = s.caller, .key = {(char)('a' + i)}};
+		if (i == GONE)
+			memcpy(senders[i].caller.project_id, "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+			        TW_ID_BYTES);
+		queue_one(&senders[i]);
+	}
+	(void)pthread_mutex_lock(&q->lock);
+	q->writing = false;
+	(void)pthread_cond_broadcast(&q->changed);
+	(void)pthread_mutex_unlock(&q->lock);
+	for (int i = 0; i < SENDERS; i++) {
+		(void)pthread_join(senders[i].thread, NULL);
+		assert_int_equal(senders[i].status, i == GONE ? TW_BUSY : TW_OK);
+	}
+	assert_int_equal(seen(&s, s.to.catalogue), SENDERS - 1);
+	close_store(&s);
+}
+
 /* --- turns --- */
 
 enum { WRITERS = 6 };
@@ -583,6 +657,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_durable),
         cmocka_unit_test(test_each_answers_for_itself),
         cmocka_unit_test(test_deleted_elsewhere),
+        cmocka_unit_test(test_project_is_gone),
         cmocka_unit_test(test_start_proves_the_last),
 };
 
