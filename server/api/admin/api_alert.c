@@ -102,7 +102,8 @@ static enum tw_status read_threshold(
 	if (!json_is_number(at) || !(v > 0 && v < (share ? 1 : THRESHOLD_MAX)))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        share ? "threshold must be a share of frames above 0 and below 1"
-		              : "threshold must be a number above 0, in the unit of its kind");
+		              : "threshold must be a number above 0 and below 1000000000, in the "
+		                "unit of its kind");
 	io->threshold = llround(v * TW_ALERT_MICRO);
 	return io->threshold > 0
 	               ? TW_OK

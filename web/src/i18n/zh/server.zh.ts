@@ -559,7 +559,7 @@ export const refusals: Record<string, string> = {
 	'a project has at most {1} alert rules': '一个项目最多有 {1} 个告警规则',
 	'{1} must be a whole number from {2} to {3}': '{1} 必须是 {2} 到 {3} 之间的整数',
 	'threshold must be a share of frames above 0 and below 1': 'threshold 必须是大于 0 且小于 1 的帧占比',
-	'threshold must be a number above 0, in the unit of its kind': 'threshold 必须是大于 0 的数，单位取决于 kind',
+	'threshold must be a number above 0 and below 1000000000, in the unit of its kind': 'threshold 必须是大于 0 且小于 1000000000 的数，单位取决于 kind',
 	'threshold is too small to be stored': 'threshold 太小，无法保存',
 	'name must be a text of 1 to {1} bytes': 'name 必须是 1 到 {1} 字节的文本',
 	'a figure could not be computed in time': '未能在限定时间内算出指标',
