@@ -12,7 +12,7 @@ import { CAUSES } from './anr_fleet.mjs';
 import { anrReport, launchTrace, numbers } from './demo_launch.mjs';
 
 const DAY_MS = 24 * 3600 * 1000;
-const [VERSIONS, DAYS, A_DAY, AT_ONCE] = [['8.2.0', '8.3.0', '8.4.0'], 7, 6, 8];
+const [VERSIONS, DAYS, A_DAY, AT_ONCE, RETRIES] = [['8.2.0', '8.3.0', '8.4.0'], 7, 6, 8, 3];
 const [CALLS, LESS] = [100_000, 25_000]; // of a first launch on the fastest device, and on the others
 /* model, memory, Android, how much longer everything takes there */
 const DEVICES = [['Galaxy A15', 2800, '14', 1.9], ['Redmi Note 12', 5600, '13', 1.35], ['Pixel 8', 7700, '15', 1]];
@@ -77,8 +77,14 @@ function* launches(now) {
 async function sent(url, key, n, [body, of]) {
 	const query = new URLSearchParams({ app: 'com.acme.shop', version_name: of.version, build_id: `shop-${of.version}`, scenario: of.scenario, device: of.device, os: of.os,
 		labels: JSON.stringify({ ram_mb: of.ram }), started_at: String(Math.round(of.at)), device_id: `phone-${of.who}` });
-	for (;;) {
-		const answer = await fetch(`${url}/api/v1/traces?${query}`, { method: 'POST', body, headers: { Authorization: `Bearer ${key}`, 'Idempotency-Key': `demo-fleet-${n}`, ...(of.encoding && { 'Content-Encoding': of.encoding }) } });
+	for (let failures = 0; ;) {
+		let answer;
+		try {
+			answer = await fetch(`${url}/api/v1/traces?${query}`, { method: 'POST', body, headers: { Authorization: `Bearer ${key}`, 'Idempotency-Key': `demo-fleet-${n}`, ...(of.encoding && { 'Content-Encoding': of.encoding }) } });
+		} catch (error) { // such as a connection that the server closed while a long recording was made
+			if (++failures > RETRIES) throw error;
+			continue;
+		}
 		if (answer.status === 202 || answer.status === 200) return;
 		if (answer.status !== 503 && answer.status !== 429) throw new Error(await answer.text());
 		await new Promise((done) => setTimeout(done, 1000 * Number(answer.headers.get('retry-after') ?? 1)));
