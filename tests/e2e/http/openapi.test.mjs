@@ -121,7 +121,7 @@ test('description, routes and answers agree', async (t) => {
 		preview_detectors: JSON.stringify({ trace: trace.id, rules: [{ id: 'a', kind: 'own', title: 'A', methods: ['com.example'], notes: ['io'], threads: 'all', threshold_ms: 0, severity: 'info', message: 'x', enabled: true }] }),
 		set_fleet_labels: JSON.stringify({ labels: ['device'] }),
 		set_frames: JSON.stringify({ framework: ['com.vendor'] }),
-		make_project: JSON.stringify({ name: 'one more' }),
+		make_project: JSON.stringify({ name: 'ann' }),
 		mark_trace: JSON.stringify({ title: 'the slow one', pinned: true, tags: ['slow'] }),
 		add_annotation: JSON.stringify({ text: 'here', ts_ns: 1, tid: 4000, method: 0 }),
 		edit_annotation: JSON.stringify({ text: 'there' }),
