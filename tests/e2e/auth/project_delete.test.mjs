@@ -50,11 +50,12 @@ async function fill(s, project, own) {
 
 /* Responses that depend on nothing but the project's data. */
 async function seen(s, p) {
-	const of = [`/api/v1/traces`, '/api/v1/builds', '/api/v1/anr/groups', '/api/v1/fleet/methods?days=30', '/api/v1/fleet/flame?days=30', '/api/v1/fleet/locks', '/api/v1/filters', '/api/v1/retention', '/api/v1/detectors',
+	const of = [`/api/v1/traces`, '/api/v1/builds', '/api/v1/anr/groups', '/api/v1/fleet/methods', '/api/v1/fleet/flame', '/api/v1/fleet/locks', '/api/v1/filters', '/api/v1/retention', '/api/v1/detectors',
 		'/api/v1/alerts/rules', '/api/v1/projects', '/api/v1/inbox', '/api/v1/facets?column=device', ...p.ids.flatMap((id) => [`/api/v1/traces/${id}`, `/api/v1/traces/${id}/flame`, `/api/v1/traces/${id}/methods`])];
 	const all = {};
 	for (const target of of) {
 		const a = await s.get(target, { key: p.key });
+		assert.equal(a.status, 200, `${target}: ${a.text}`);
 		all[target] = `${a.status} ${a.text}`;
 	}
 	return all;
