@@ -40,10 +40,11 @@
 -- Every other row belongs to a project, except accounts and sign-ins, which belong to the server.
 CREATE TABLE project (
 	project_id TEXT PRIMARY KEY,
-	name TEXT NOT NULL UNIQUE,
+	name TEXT NOT NULL,
 	created_ms INTEGER NOT NULL,
-	deleted_ms INTEGER NOT NULL DEFAULT 0 -- set: its data is being deleted, and its name is its id
+	deleted_ms INTEGER NOT NULL DEFAULT 0 -- set: its data is being deleted, and its name is free
 ) STRICT;
+CREATE UNIQUE INDEX project_by_name ON project(name) WHERE deleted_ms = 0;
 
 -- API keys of a project.  Secrets are stored as SHA-256 only.  After a rotation the previous secret
 -- remains valid for a time.

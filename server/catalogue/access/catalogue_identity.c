@@ -55,9 +55,10 @@ static enum tw_status read_role(struct tw_db *db, const char *project, const cha
         char ret_id[TW_ID_BYTES], enum tw_scope *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* unique index of name, primary key */
+	enum tw_status st = tw_cat_query(&q, db, err, /* project_by_name, primary key */
 	        "SELECT p.project_id, coalesce(m.scope,0) FROM project p LEFT JOIN member m"
-	        " ON m.project_id=p.project_id AND m.user_id=?2 WHERE p.name=?1",
+	        " ON m.project_id=p.project_id AND m.user_id=?2"
+	        " WHERE p.name=?1 AND p.deleted_ms=0",
 	        "tt", project, user_id);
 
 	ret_id[0] = '\0';

@@ -11,7 +11,7 @@
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/db/catalogue_sqlite.h"
 
-/* unique index of name */
+/* project_by_name */
 #define PROJECT_BY_NAME "SELECT project_id FROM project WHERE name=? AND deleted_ms=0"
 
 enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,

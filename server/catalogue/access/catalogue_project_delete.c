@@ -21,15 +21,14 @@ enum tw_status tw_catalogue_project_delete(
 	char id[TW_ID_BYTES] = "";
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st == TW_OK) /* unique index of name */
+	if (st == TW_OK) /* project_by_name */
 		st = tw_cat_get_text(w, id, sizeof id, err,
 		        "SELECT project_id FROM project WHERE name=? AND deleted_ms=0", "t", name);
 	if (st == TW_OK && !id[0])
 		st = tw_fail(err, TW_NOT_FOUND, "no such project");
 	if (st == TW_OK)
-		st = tw_cat_exec(w, NULL, err,
-		        "UPDATE project SET deleted_ms=?, name=project_id WHERE project_id=?", "it",
-		        tw_unix_ms(), id);
+		st = tw_cat_exec(w, NULL, err, "UPDATE project SET deleted_ms=? WHERE project_id=?",
+		        "it", tw_unix_ms(), id);
 	for (size_t i = 0; st == TW_OK && i < sizeof access / sizeof *access; i++)
 		st = tw_cat_exec(w, NULL, err, access[i], "t", id);
 	return tw_cat_end_audited(c, w, st,

@@ -107,7 +107,10 @@ test('a deleted project ends at once, its rows and files soon after, and another
 	assert.equal((await s.ask('DELETE', '/api/v1/projects/gone', { key: gone.key })).status, 403, 'a key cannot delete its project');
 	assert.equal((await s.ask('DELETE', '/api/v1/projects/Gone', root())).status, 404, 'the name must be exact');
 	assert.equal((await s.ask('DELETE', `/api/v1/projects/${gone.id}`, root())).status, 404, 'an id is not a name');
+	const named = await s.ask('POST', '/api/v1/projects', { ...root(), body: json({ name: gone.id }) });
+	assert.equal(named.status, 201, 'an id can be the name of another project');
 	assert.equal((await s.ask('DELETE', '/api/v1/projects/gone', root())).status, 202);
+	assert.equal((await s.ask('DELETE', `/api/v1/projects/${gone.id}`, root())).status, 202);
 	for (const key of [gone.key, reader]) assert.equal((await s.get('/api/v1/traces', { key })).status, 401, 'keys end');
 	assert.equal((await s.get('/api/v1/traces', session)).status, 401, 'sessions of keys end');
 	assert.equal((await s.get(link, { key: null })).status, 401, 'links of other tools end');
@@ -124,7 +127,7 @@ test('a deleted project ends at once, its rows and files soon after, and another
 	await isSame(s, other, was);
 	if (inFolder) assert.deepEqual(['blobs', 'traces', 'records'].map((folder) => files(s, folder)), before);
 	const entry = (await s.get('/api/v1/audit', { ...root(), query: { everywhere: '1', action: 'project.delete' } })).json.entries;
-	assert.deepEqual(entry.map((e) => [e.actor.name, e.target, e.facts.id]), [['root', 'gone', gone.id]]);
+	assert.deepEqual(entry.map((e) => [e.actor.name, e.target, e.facts.id]), [['root', gone.id, named.json.id], ['root', 'gone', gone.id]]);
 	tracewell('check', '--data', s.data); // ends with status 1 if a file is missing or damaged
 });
 
