@@ -505,7 +505,7 @@ static void expire_resumes(void *arg)
 	const struct server *s = arg;
 
 	if (s->api.resumes)
-		tw_resumes_expire(s->api.resumes);
+		tw_resumes_expire(s->api.resumes, s->api.catalogue);
 }
 
 static enum tw_status start_health(struct server *s, struct tw_err *err)

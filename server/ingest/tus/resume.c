@@ -15,6 +15,7 @@
 #include "server/base/file/io.h"
 #include "server/base/metric.h"
 #include "server/base/ulid.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/ingest/tus/resume_int.h"
 
 enum { PATH_BYTES = 1500, CHECK_EVERY_BYTES = 16 << 20 };
@@ -125,8 +126,40 @@ static void expire(struct tw_resumes *rs)
 	}
 }
 
-void tw_resumes_expire(struct tw_resumes *rs)
+/* The first project after io_id that has uploads; false: none. */
+static bool next_project(struct tw_resumes *rs, char io_id[TW_ID_BYTES])
 {
+	const char *first = NULL;
+
+	(void)pthread_mutex_lock(&rs->lock);
+	for (const struct tw_resume_entry *e = rs->all; e; e = e->next)
+		if (strcmp(e->r.project_id, io_id) > 0 &&
+		        (!first || strcmp(e->r.project_id, first) < 0))
+			first = e->r.project_id;
+	if (first)
+		memcpy(io_id, first, TW_ID_BYTES);
+	(void)pthread_mutex_unlock(&rs->lock);
+	return first != NULL;
+}
+
+/* Its keys are deleted: no request continues them. */
+static void end_uploads_of(struct tw_resumes *rs, const char *project_id)
+{
+	(void)pthread_mutex_lock(&rs->lock);
+	for (struct tw_resume_entry *e = rs->all; e; e = e->next)
+		if (strcmp(e->r.project_id, project_id) == 0)
+			e->r.expires_ms = 0;
+	(void)pthread_mutex_unlock(&rs->lock);
+}
+
+void tw_resumes_expire(struct tw_resumes *rs, struct tw_catalogue *c)
+{
+	char id[TW_ID_BYTES] = "";
+	bool exists;
+
+	while (next_project(rs, id)) /* the lock is not held while the catalogue is read */
+		if (tw_catalogue_project_exists(c, id, &exists, NULL) == TW_OK && !exists)
+			end_uploads_of(rs, id);
 	(void)pthread_mutex_lock(&rs->lock);
 	expire(rs);
 	(void)pthread_mutex_unlock(&rs->lock);

@@ -93,8 +93,8 @@ enum tw_status tw_resume_done(
 /* Deletes it when it is released; it is no longer found from now on. */
 enum tw_status tw_resume_drop(struct tw_resumes *rs, struct tw_resume *r, struct tw_err *err);
 
-/* Deletes expired uploads. */
-void tw_resumes_expire(struct tw_resumes *rs);
+/* Deletes expired uploads and those of deleted projects. */
+void tw_resumes_expire(struct tw_resumes *rs, struct tw_catalogue *c);
 /* Gauges and counters in Prometheus format. */
 void tw_resumes_metrics(struct tw_resumes *rs, struct tw_buf *out);
 

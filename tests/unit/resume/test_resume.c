@@ -18,7 +18,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
 #include "server/ingest/tus/resume.h"
+#include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 
 enum { LENGTH = 5000, PIECE = 1250, FIELD_MOST = 1 << 16 };
@@ -364,6 +367,36 @@ static void test_what_belongs_to_nobody_goes(void **state)
 	}
 }
 
+/* After a change of the project of all uploads. */
+static void change_project(struct fixture *f, const char *sql)
+{
+	struct tw_catalogue *c = catalogue_in(f->dir);
+	struct tw_db *db = catalogue_beside(f->dir);
+	char project_id[TW_ID_BYTES];
+	bool is_new;
+
+	assert_int_equal(tw_catalogue_project(c, "p", project_id, &is_new, NULL), TW_OK);
+	catalogue_run(db, "UPDATE project SET project_id='P'");
+	catalogue_run(db, sql);
+	tw_db_close(db);
+	tw_resumes_expire(f->rs, c);
+	assert_null(tw_catalogue_close(c));
+}
+
+static void test_of_a_deleted_project(void **state)
+{
+	struct fixture *f = *state;
+	char id[TW_ID_BYTES], part[40];
+
+	assert_int_equal(begin(f, LENGTH, id), TW_OK);
+	(void)snprintf(part, sizeof part, "%s.part", id);
+	put(f, part, "a piece");
+	change_project(f, "UPDATE project SET deleted_ms=0");
+	assert_true(is_there(f, id) && has(f, part));
+	change_project(f, "UPDATE project SET deleted_ms=1");
+	assert_false(is_there(f, id) || has(f, part));
+}
+
 static void test_old_ones_go(void **state)
 {
 	static const struct tw_resume_limits at_once = {3, LENGTH, 0};
@@ -374,7 +407,7 @@ static void test_old_ones_go(void **state)
 	f->rs = tw_resumes_close(f->rs);
 	assert_int_equal(tw_resumes_open(f->blobs, &at_once, &f->rs, NULL), TW_OK);
 	assert_int_equal(begin(f, LENGTH, id), TW_OK);
-	tw_resumes_expire(f->rs);
+	change_project(f, "UPDATE project SET deleted_ms=0");
 	assert_false(is_there(f, id));
 	tw_buf_init(&out, FIELD_MOST);
 	tw_resumes_metrics(f->rs, &out);
@@ -439,6 +472,7 @@ static const struct CMUnitTest tests[] = {
         TEST(test_a_piece_too_long),
         TEST(test_what_belongs_to_nobody_goes),
         TEST(test_old_ones_go),
+        TEST(test_of_a_deleted_project),
         TEST(test_metadata),
         TEST(test_checksums),
 };
