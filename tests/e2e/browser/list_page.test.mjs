@@ -389,7 +389,7 @@ test('who may only look is offered nothing else', async (t) => {
 	for (const name of ['Delete', 'Pin', 'Tags']) assert.equal(await bar(page).getByRole('button', { name, exact: true }).count(), 0, name);
 	await page.keyboard.press('#');
 	assert.equal(await page.getByRole('dialog').count(), 0);
-	await navigate(page, 'Keys');
+	await navigate(page, 'Projects and keys');
 	await page.getByText('Only project admins can see keys.').waitFor();
 	await done(page, t);
 });

@@ -129,7 +129,7 @@ test('a project is deleted once its name is typed, also the one that is shown', 
 	await page.locator('td a', { hasText: /^older app$/ }).click();
 	await page.waitForURL(/project=/);
 	await page.waitForSelector('h1:has-text("Send a first trace")');
-	await navigate(page, 'Keys');
+	await navigate(page, 'Projects and keys');
 	await page.click('button[aria-label="Delete project older app"]');
 	await page.waitForSelector('dialog input:focus');
 	await page.keyboard.type('older app');

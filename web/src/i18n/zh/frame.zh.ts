@@ -9,7 +9,7 @@ import type { Fits } from '../language';
 const zh = {
 	'The server is not responding. Is it still running?': '服务器没有响应。它还在运行吗？',
 	'The server returned {status}.': '服务器返回了 {status}。',
-	'Keys': '密钥',
+	'Projects and keys': '项目和密钥',
 	'Keyboard shortcuts': '快捷键',
 	'Inbox': '收件箱',
 	'Slow calls': '慢调用',
