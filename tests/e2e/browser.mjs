@@ -317,7 +317,7 @@ export function unreadable(page) {
 			const e = n.parentElement;
 			const text = n.textContent.trim();
 			const style = getComputedStyle(e);
-			if (!text || !e.getClientRects().length || e.closest('.hidden, noscript, :disabled, option')) continue;
+			if (!text || !e.getClientRects().length || e.closest('.hidden, noscript, :disabled, [aria-disabled=true], option')) continue;
 			const back = behind(e);
 			const ink = rgba(style.color);
 			ink[3] *= opacity(e);

@@ -35,7 +35,7 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	await page.waitForSelector('#thresholds [role=alert] >> text=whole number from 1 to 14');
 	await page.fill('#thresholds [name=min_days]', '1');
 	await page.click('#thresholds button.primary');
-	await page.waitForSelector('#thresholds button.primary[disabled]');
+	await page.waitForSelector('#thresholds button.primary[aria-disabled=true]:focus');
 	await page.getByRole('button', { name: 'Check now' }).click();
 	await page.waitForSelector('[role=status] >> text=2 slower, 2 of them new');
 	await page.locator(METHOD).getByText('+').waitFor();

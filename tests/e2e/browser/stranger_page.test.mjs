@@ -151,6 +151,7 @@ step('9. a group of ANRs is muted', 3, async () => {
 	await page.waitForURL(/\/anrs\//);
 	await click(page.getByRole('button', { name: 'Mute for 7 days' }));
 	await page.getByText(/muted until/i).waitFor();
+	await page.locator('button:focus', { hasText: 'Unmute' }).waitFor();
 });
 
 step('10. an alert rule is previewed and added', 9, async () => {

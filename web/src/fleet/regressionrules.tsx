@@ -1,5 +1,5 @@
 // Thresholds of detected changes, which a project can set.
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { useChange } from '../ui/change';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
@@ -18,19 +18,21 @@ const FIELDS: [keyof Rules, string, string, number][] = [ // what it is, its uni
 
 function Form({ rules, keep }: { rules: Rules; keep: (r: Rules) => Promise<boolean> }) {
 	const shown = (key: keyof Rules, one: number) => String(+(rules[key] * one).toPrecision(6));
-	const [draft, put] = useState(() => Object.fromEntries(FIELDS.map(([key, , , one]) => [key, shown(key, one)])));
+	const stored = Object.fromEntries(FIELDS.map(([key, , , one]) => [key, shown(key, one)]));
+	const [draft, put] = useState(stored);
+	useLayoutEffect(() => put(stored), [JSON.stringify(rules)]);
 	const save = (e: Event) => {
 		e.preventDefault();
-		void keep(Object.fromEntries(FIELDS.map(([key, , , one]) => [key, +(Number(draft[key]) / one).toPrecision(6)])) as Rules);
+		if (!idle) void keep(Object.fromEntries(FIELDS.map(([key, , , one]) => [key, +(Number(draft[key]) / one).toPrecision(6)])) as Rules);
 	};
-	const same = FIELDS.every(([key, , , one]) => draft[key] === shown(key, one));
 	const wrong = (key: keyof Rules) => !draft[key].trim() || !(Number(draft[key]) >= 0);
+	const idle = FIELDS.every(([key]) => draft[key] === stored[key]) || FIELDS.some(([key]) => wrong(key));
 	return (
 		<form class="rule" onSubmit={save} aria-label={tr('Thresholds')}>
 			<div class="rules">{FIELDS.map(([key, name, unit]) => (
 				<label key={key}>{name}<span class="row"><input name={key} inputMode="decimal" disabled={!may.write} value={draft[key]} aria-invalid={wrong(key)}
 					onInput={(e) => put({ ...draft, [key]: e.currentTarget.value })} /> {unit}{wrong(key) && <span class="badtext" role="status">{tr('a number, 0 or more')}</span>}</span></label>))}</div>
-			{may.write && <div class="row"><button class="primary" disabled={same || FIELDS.some(([key]) => wrong(key))}>{tr('Save')}</button></div>}
+			{may.write && <div class="row"><button class="primary" aria-disabled={idle}>{tr('Save')}</button></div>}
 		</form>
 	);
 }
@@ -41,7 +43,7 @@ export function RegressionRules() {
 	return (
 		<Panel title={tr('Detection thresholds')} id="thresholds">
 			<Pending of={load} what={tr('Loading thresholds')} />
-			{load.value && <Form key={JSON.stringify(load.value)} rules={load.value} keep={(r) => change(() => send('PUT', '/api/v1/regressions/rules', r))} />}
+			{load.value && <Form rules={load.value} keep={(r) => change(() => send('PUT', '/api/v1/regressions/rules', r))} />}
 			{error && <Failure error={error} />}
 			{load.value && <p class="quiet">{tr("Four standard errors mean one false alarm in tens of thousands of checks. Each version is compared with the previous one on the days when both were used, per device class, and the days of each version with each other. A trace counts on its day of recording.")}</p>}
 		</Panel>
