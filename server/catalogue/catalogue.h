@@ -113,8 +113,8 @@ void tw_catalogue_stop_record(struct tw_catalogue *c);
  * blocked. */
 enum tw_status tw_catalogue_copy(
         struct tw_catalogue *c, const char *path, struct tw_err *err) TW_MUST_USE;
-/* The engine's own check of the whole database, and of the traces' ids; calls `wrong` with each
- * message. */
+/* The engine's own check of the whole database, and of the traces' ids and stored JSON; calls
+ * `wrong` with each message. */
 enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
         void (*wrong)(void *arg, const char *text), void *arg, struct tw_err *err) TW_MUST_USE;
 

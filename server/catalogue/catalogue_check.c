@@ -71,6 +71,14 @@ enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
 		        "trim(trace_id,'0123456789ABCDEFGHJKMNPQRSTVWXYZ')<>''"
 		        " LIMIT 100",
 		        wrong, arg, err);
+	if (st == TW_OK) /* requests that read them would fail */
+		st = run_check(db,
+		        "SELECT 'not JSON: the setting ' || key || ' of project ' || project_id"
+		        " FROM project_setting WHERE value<>'' AND value NOT LIKE 'sealed:%'"
+		        " AND NOT json_valid(value) UNION ALL"
+		        " SELECT 'not JSON: the labels of trace ' || trace_id FROM trace WHERE"
+		        " labels<>'' AND NOT json_valid(labels) LIMIT 100",
+		        wrong, arg, err);
 	tw_cat_done(c, db);
 	return st;
 }

@@ -138,6 +138,24 @@ describe('a project', { concurrency: 2 }, () => {
 		assert.match(run('check', '--data', s.data).output, new RegExp(`a trace has the invalid id ${evil}`));
 	});
 
+	test('a setting or labels that are not JSON are refused', async (t) => {
+		const { s, ids } = await filled(t);
+		await s.stop();
+		for (const [broken, whole, words] of [
+			["UPDATE project_setting SET value='{' WHERE key='retention'", "UPDATE project_setting SET value='{}' WHERE key='retention'", 'the setting retention of project '],
+			[`UPDATE trace SET labels='{"a":' WHERE trace_id='${ids[0]}'`, "UPDATE trace SET labels=''", `the labels of trace ${ids[0]}`]]) {
+			const change = (sql) => execFileSync('python3', ['-c', 'import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1])\ndb.execute(sys.argv[2])\ndb.commit()',
+				path.join(s.data, 'catalogue.db'), sql]);
+			const file = path.join(folder(t), 'p.tar');
+			change(broken);
+			send(s.data, file);
+			const { code, output } = take(folder(t), file);
+			assert.deepEqual([code, /its catalogue is damaged; nothing was changed/.test(output)], [1, true], output);
+			assert.match(run('check', '--data', s.data).output, new RegExp(`not JSON: ${words}`));
+			change(whole);
+		}
+	});
+
 	test('a broken archive changes nothing and is reported', async (t) => {
 		const { s, ids } = await filled(t);
 		const dir = folder(t);
