@@ -43,7 +43,7 @@ static int version(bool json)
 }
 
 /* A command whose output could not be written has failed. */
-static int settle(const char *name, int code)
+static int exit_code(const char *name, int code)
 {
 	if ((fflush(stdout) != 0 || ferror(stdout)) && code == TW_EXIT_OK) {
 		(void)fprintf(stderr, "tracewell %s: the output cannot be written\n", name);
@@ -56,7 +56,7 @@ static int run(int argc, char **argv, command_fn command)
 {
 	int code = command(argc, argv);
 
-	return settle(argv[0], tw_cli_helped() ? TW_EXIT_OK : code);
+	return exit_code(argv[0], tw_cli_helped() ? TW_EXIT_OK : code);
 }
 
 static command_fn command_of(const char *name)
@@ -93,7 +93,7 @@ static int help_of(const char *name)
 	if (strcmp(name, "version") == 0 || strcmp(name, "help") == 0) {
 		(void)printf("usage: tracewell %s\n",
 		        *name == 'v' ? "version [--json]" : "help [COMMAND]");
-		return settle(name, TW_EXIT_OK);
+		return exit_code(name, TW_EXIT_OK);
 	}
 	if (!command || strcmp(name, "worker") == 0)
 		return unknown(name);
@@ -112,10 +112,10 @@ int main(int argc, char **argv)
 	if (command)
 		return run(argc - 1, argv + 1, command);
 	if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0)
-		return settle(name, version(argc > 2 && strcmp(argv[2], "--json") == 0));
+		return exit_code(name, version(argc > 2 && strcmp(argv[2], "--json") == 0));
 	if (strcmp(name, "help") == 0 && argc > 2)
 		return help_of(argv[2]);
 	if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0)
-		return settle(name, help(stdout));
+		return exit_code(name, help(stdout));
 	return *name ? unknown(name) : help(stderr);
 }

@@ -18,7 +18,7 @@
 #include "server/db/catalogue_postgres.h"
 #include "server/db/catalogue_sqlite.h"
 
-enum { ROOM_WAIT_S = 10, ROOM_HURRY_S = 1 };
+enum { ROOM_WAIT_S = 10, ROOM_SHORT_WAIT_S = 1 };
 
 static enum tw_status open_writer(struct tw_catalogue *c, bool may_migrate, struct tw_err *err)
 {
@@ -140,7 +140,7 @@ static enum tw_status await_room(struct tw_catalogue *c, struct tw_err *err)
 	struct timespec until;
 
 	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += tw_postgres_hurries() ? ROOM_HURRY_S : ROOM_WAIT_S;
+	until.tv_sec += tw_postgres_timeout_is_short() ? ROOM_SHORT_WAIT_S : ROOM_WAIT_S;
 	while (!tw_cat_is_sqlite(c) && c->n_out >= TW_CATALOGUE_OUT)
 		if (pthread_cond_timedwait(&c->given_back, &c->pool_lock, &until) == ETIMEDOUT)
 			return tw_fail(err, TW_BUSY, "catalogue: all %d connections are in use",

@@ -195,7 +195,7 @@ enum tw_status tw_cat_close(struct tw_cat_query *q, struct tw_err *err)
 
 	if (!q->stmt)
 		return q->unopened;
-	if (q->db->engine->lacked(q->stmt))
+	if (q->db->engine->oom(q->stmt))
 		st = tw_oom(err);
 	else if (q->late)
 		st = tw_fail(err, TW_DEADLINE, "the query exceeds --query-deadline");

@@ -77,7 +77,7 @@ struct tw_db_engine {
 	void (*reset)(struct tw_stmt *s);
 	/* Whether memory for a parameter or a column's value ran out.  The statement is then not
 	 * executed: with NULL for the parameter it would be a different query. */
-	bool (*lacked)(const struct tw_stmt *s);
+	bool (*oom)(const struct tw_stmt *s);
 
 	/* Columns of the current row, valid until the next step.  SQL NULL reads as 0, as "" or no
 	 * bytes; to_text returns NULL for it. */

@@ -103,7 +103,7 @@ void tw_postgres_dial(struct tw_postgres *p, unsigned host)
 	const char *names[] = {"connect_timeout", "keepalives_idle", "keepalives_interval",
 	        "keepalives_count", "tcp_user_timeout", "target_session_attrs",
 	        "fallback_application_name", "dbname", "client_encoding", NULL, NULL, NULL, NULL};
-	const char *values[] = {tw_postgres_hurries() ? "2" : "4", "4", "2", "2", "8000",
+	const char *values[] = {tw_postgres_timeout_is_short() ? "2" : "4", "4", "2", "2", "8000",
 	        "read-write", "tracewell", p->address, "UTF8", NULL, NULL, NULL, NULL};
 	PQconninfoOption *all = PQconninfoParse(p->address, NULL);
 	const bool several = tw_postgres_hosts(p->address) > 1;

@@ -4,8 +4,8 @@
  * PostgreSQL's own limits do not end a commit that waits for a replica, nor a wait for a stopped
  * server process or proxy behind a working network.  A request that waits longer than its limit
  * gives the connection up: the outcome of a commit is then unknown, as after a lost connection.
- * Queries may take long, so their limit is long, but they are also given up once hurried requests
- * show that the server answers nobody.
+ * Queries may take long, so their limit is long, but they are also given up once requests with a
+ * short timeout show that the server answers nobody.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,27 +17,27 @@
 #include "server/db/catalogue_postgres_int.h"
 #include "server/db/commit_gate.h"
 
-/* ANSWER_MS exceeds statement_timeout; a commit computes nothing, and hurried threads only look up
- * rows by key. */
+/* ANSWER_MS exceeds statement_timeout; a commit computes nothing, and threads with a short timeout
+ * only look up rows by key. */
 enum {
 	ANSWER_MS = 70000,
 	COMMIT_MS = 10000,
 	COMMIT_AGAIN_MS = 2000, /* after a commit that timed out */
 	SETTLE_MS = 10000,
-	HURRY_MS = 3000,
+	SHORT_MS = 3000,
 	FOR_EVER_MS = 1 << 30
 };
 /* A request unanswered for HANGS_MS means that the server hangs; no thread retries for PAUSE_MS,
  * and then one at a time does. */
 enum { HANGS_MS = 2000, PAUSE_MS = 1000, ATTEMPT_MS = 5000, OVERDUE_MS = 5000, POLL_MS = 250 };
 
-static _Thread_local bool hurried;
+static _Thread_local bool short_timeout;
 
 /* Monotonic: when it last hung, and when the next attempt is allowed; 0: never, and any time. */
 static _Atomic int64_t hung_ms, again_ms;
 
-/* Hurried sessions given up since any session was last answered: one may be slow by itself, with
- * several the server hangs. */
+/* Sessions with a short timeout given up since any session was last answered: one may be slow by
+ * itself, with several the server hangs. */
 enum { GIVEN_UP_FEW = 1 };
 static _Atomic unsigned given_up;
 
@@ -48,14 +48,14 @@ static _Atomic bool silent;
  * writers wait for each other. */
 static _Atomic bool commits_wait;
 
-void tw_catalogue_shorten_timeout(bool hurry)
+void tw_catalogue_shorten_timeout(bool shorten)
 {
-	hurried = hurry;
+	short_timeout = shorten;
 }
 
-bool tw_postgres_hurries(void)
+bool tw_postgres_timeout_is_short(void)
 {
-	return hurried;
+	return short_timeout;
 }
 
 /* --- a server that hangs --- */
@@ -99,7 +99,7 @@ bool tw_postgres_is_suspect(const struct tw_postgres *p)
 	return p->since_ms < atomic_load(&hung_ms);
 }
 
-/* Hurried threads leave the attempt to others, unless there are none. */
+/* Threads with a short timeout leave the attempt to others, unless there are none. */
 bool tw_postgres_may_dial(void)
 {
 	int64_t again = atomic_load(&again_ms);
@@ -107,16 +107,16 @@ bool tw_postgres_may_dial(void)
 
 	if (again == 0)
 		return true;
-	return now >= again + (hurried ? OVERDUE_MS : 0) &&
+	return now >= again + (short_timeout ? OVERDUE_MS : 0) &&
 	       atomic_compare_exchange_strong(&again_ms, &again, now + ATTEMPT_MS);
 }
 
 /* --- waiting --- */
 
 /* Transactions affect many requests, and are not given up for a single one. */
-static bool is_hurried(const struct tw_postgres *p)
+static bool has_short_timeout(const struct tw_postgres *p)
 {
-	return hurried && p->hold == TW_POSTGRES_FREE;
+	return short_timeout && p->hold == TW_POSTGRES_FREE;
 }
 
 static bool is_commit(const char *sql)
@@ -128,8 +128,8 @@ static int64_t limit_ms_of(const struct tw_postgres *p, const char *sql)
 {
 	if (p->patient)
 		return FOR_EVER_MS;
-	if (is_hurried(p))
-		return HURRY_MS;
+	if (has_short_timeout(p))
+		return SHORT_MS;
 	if (!p->settled)
 		return SETTLE_MS;
 	if (!is_commit(sql))
@@ -196,11 +196,11 @@ static bool has_come(const struct wait *w)
 	return true;
 }
 
-/* Requests of threads that are not hurried may take long. */
+/* Requests of threads without a short timeout may take long. */
 static void note_lost_after(const struct tw_postgres *p, int64_t began_ms)
 {
-	const bool many =
-	        p->gave_up && is_hurried(p) && atomic_fetch_add(&given_up, 1) >= GIVEN_UP_FEW;
+	const bool many = p->gave_up && has_short_timeout(p) &&
+	                  atomic_fetch_add(&given_up, 1) >= GIVEN_UP_FEW;
 
 	if (many)
 		atomic_store(&silent, true);

@@ -33,7 +33,7 @@ struct sqlite_db {
 struct sqlite_stmt {
 	struct tw_stmt stmt;
 	sqlite3_stmt *of;
-	bool lacked; /* memory ran out for a value, which is NULL or was read as NULL */
+	bool oom; /* memory ran out for a value, which is NULL or was read as NULL */
 };
 
 sqlite3 *tw_db_sqlite(struct tw_db *db)
@@ -160,7 +160,7 @@ static void drop(struct tw_stmt *s)
 static void note(struct tw_stmt *s, int rc)
 {
 	if (rc != SQLITE_OK)
-		((struct sqlite_stmt *)s)->lacked = true;
+		((struct sqlite_stmt *)s)->oom = true;
 }
 
 static void bind_text(struct tw_stmt *s, int at, const char *text)
@@ -183,7 +183,7 @@ static enum tw_step step(struct tw_stmt *s)
 {
 	int rc;
 
-	if (((struct sqlite_stmt *)s)->lacked)
+	if (((struct sqlite_stmt *)s)->oom)
 		return TW_STEP_FAILED;
 	rc = sqlite3_step(of(s));
 	if (rc == SQLITE_ROW)
@@ -195,7 +195,7 @@ static void reset(struct tw_stmt *s)
 {
 	(void)sqlite3_reset(of(s));
 	(void)sqlite3_clear_bindings(of(s));
-	((struct sqlite_stmt *)s)->lacked = false;
+	((struct sqlite_stmt *)s)->oom = false;
 }
 
 static int64_t to_int(struct tw_stmt *s, int col)
@@ -208,7 +208,7 @@ static const char *to_text(struct tw_stmt *s, int col)
 	const char *text = (const char *)sqlite3_column_text(of(s), col);
 
 	if (!text && sqlite3_column_type(of(s), col) != SQLITE_NULL)
-		((struct sqlite_stmt *)s)->lacked = true;
+		((struct sqlite_stmt *)s)->oom = true;
 	return text;
 }
 
@@ -217,18 +217,18 @@ static struct tw_str to_bytes(struct tw_stmt *s, int col)
 	const void *p = sqlite3_column_blob(of(s), col);
 
 	if (!p && sqlite3_errcode(tw_db_sqlite(s->db)) == SQLITE_NOMEM)
-		((struct sqlite_stmt *)s)->lacked = true;
+		((struct sqlite_stmt *)s)->oom = true;
 	return (struct tw_str){p ? p : "", p ? (size_t)sqlite3_column_bytes(of(s), col) : 0};
 }
 
-static bool lacked(const struct tw_stmt *s)
+static bool oom(const struct tw_stmt *s)
 {
-	return ((const struct sqlite_stmt *)s)->lacked;
+	return ((const struct sqlite_stmt *)s)->oom;
 }
 
 static const struct tw_db_engine engine = {"sqlite", false, false, close_db, run, in_transaction,
         changed, fail, conflicts, prepare, drop, bind_text, bind_int, bind_bytes, NULL, step, reset,
-        lacked, to_int, to_text, to_bytes};
+        oom, to_int, to_text, to_bytes};
 
 /* --- connections --- */
 
@@ -318,7 +318,7 @@ void tw_db_sqlite_wait(struct tw_db *db, int ms)
 	(void)sqlite3_busy_timeout(tw_db_sqlite(db), ms);
 }
 
-static enum tw_status settle(struct tw_db *db, int *ret_room, struct tw_err *err)
+static enum tw_status configure(struct tw_db *db, int *ret_room, struct tw_err *err)
 {
 	*ret_room = room_of(db);
 	reserve_room(db);
@@ -340,7 +340,7 @@ enum tw_status tw_db_sqlite_open(const char *path, enum tw_db_open how, struct t
 	s->db.engine = &engine;
 	st = connect(s, path, how, err);
 	if (st == TW_OK && ret_room)
-		st = settle(&s->db, ret_room, err);
+		st = configure(&s->db, ret_room, err);
 	if (st == TW_OK)
 		*ret = &s->db;
 	else

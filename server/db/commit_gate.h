@@ -6,7 +6,7 @@
 
 /* While set, this thread only makes lookups by key, which fail after a few seconds: others wait for
  * the thread. */
-void tw_catalogue_shorten_timeout(bool hurry);
+void tw_catalogue_shorten_timeout(bool shorten);
 
 /* The VFS of every connection, registered on first use (catalogue_vfs.c). */
 #define TW_CAT_VFS "tracewell"

@@ -24,7 +24,7 @@
 /* The time limit per trace is five times what ten million calls take; later findings are lost. */
 enum { INSPECTED_AT_ONCE = 64, LONGEST_MS = 5000, TOGETHER_MS = 1000, DATA_BYTES = 1 << 20 };
 
-struct finder {
+struct detector_runner {
 	struct tw_rollup_worker
 	        *worker; /* names methods, and owns the memory of traces in `batch` */
 	struct tw_arena *project_arena; /* rules and waiting traces of a project */
@@ -261,7 +261,8 @@ static enum tw_status write_names(struct inspection *l, struct tw_err *err)
 }
 
 /* Adds the trace to the batch. */
-static enum tw_status add_to_batch(struct finder *f, struct inspection *l, struct tw_err *err)
+static enum tw_status add_to_batch(
+        struct detector_runner *f, struct inspection *l, struct tw_err *err)
 {
 	struct tw_arena *a = f->worker->arena;
 	struct tw_trace_row *row = tw_arena_alloc(a, 1, sizeof *row);
@@ -292,7 +293,7 @@ static enum tw_status add_to_batch(struct finder *f, struct inspection *l, struc
 }
 
 static enum tw_status store_batch(
-        struct finder *f, const struct tw_turn *turn, int64_t number, struct tw_err *err)
+        struct detector_runner *f, const struct tw_turn *turn, int64_t number, struct tw_err *err)
 {
 	struct tw_fleet_store *store = f->worker->parts.fleet;
 	enum tw_status st = TW_OK;
@@ -323,8 +324,8 @@ static bool may_pass(enum tw_status st)
 
 /* Consecutive traces are often of one build; whether its mappings are still the same is checked
  * when findings are stored. */
-static enum tw_status open_namer(
-        struct finder *f, const struct tw_named_trace *of, struct tw_namer *ret, struct tw_err *err)
+static enum tw_status open_namer(struct detector_runner *f, const struct tw_named_trace *of,
+        struct tw_namer *ret, struct tw_err *err)
 {
 	const struct tw_found_trace *before = f->n_batch ? &f->batch[f->n_batch - 1] : NULL;
 
@@ -335,7 +336,7 @@ static enum tw_status open_namer(
 }
 
 /* *ret_own: the failure is that of the trace, and permanent. */
-static enum tw_status inspect(struct finder *f, const struct project *p,
+static enum tw_status inspect(struct detector_runner *f, const struct project *p,
         const struct tw_trace_row *row, bool *ret_own, struct tw_err *err)
 {
 	struct inspection l = {.worker = f->worker,
@@ -361,8 +362,8 @@ static enum tw_status inspect(struct finder *f, const struct project *p,
 	return st;
 }
 
-static enum tw_status inspect_some(
-        struct finder *f, const struct project *p, const struct tw_turn *turn, struct tw_err *err)
+static enum tw_status inspect_some(struct detector_runner *f, const struct project *p,
+        const struct tw_turn *turn, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -386,7 +387,7 @@ static enum tw_status inspect_some(
 static enum tw_status run(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	struct finder *f = state;
+	struct detector_runner *f = state;
 	struct tw_catalogue *c = f->worker->parts.catalogue;
 	struct project p = {.n = 0};
 	int64_t changed_ms;
@@ -413,7 +414,7 @@ static enum tw_status run(
 
 static void close_finder(void *state)
 {
-	struct finder *f = state;
+	struct detector_runner *f = state;
 
 	tw_mem_free(f->memo);
 	tw_rollup_worker_free(f->worker);
@@ -423,7 +424,7 @@ static void close_finder(void *state)
 
 static enum tw_status open_finder(const struct tw_derive_parts *p, void **ret, struct tw_err *err)
 {
-	struct finder *f = tw_mem_zalloc(1, sizeof *f);
+	struct detector_runner *f = tw_mem_zalloc(1, sizeof *f);
 
 	*ret = f;
 	if (!f)

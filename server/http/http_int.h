@@ -280,7 +280,7 @@ bool tw_req_client_left(const struct tw_req *r);
 /* Whether the client closed the connection of a read-only request. */
 bool tw_req_is_abandoned(const struct tw_req *r);
 /* Closes the connection after one second without a byte, or resets that to the configured time. */
-void tw_req_shorten_timeout(const struct tw_req *r, bool hurry);
+void tw_req_shorten_timeout(const struct tw_req *r, bool shorten);
 
 /* Memory of responses (response_memory.c): counted from tw_req_hold on, after tw_req_hold_for for
  * another caller; tw_req_held returns st, or TW_BUSY if memory was refused in between. */

@@ -170,7 +170,7 @@ static bool wait_for(
 	return (int)f->state >= state;
 }
 
-static void settle(struct tw_source_scheduler *t, struct shared_request *f, enum tw_status st,
+static void finalize(struct tw_source_scheduler *t, struct shared_request *f, enum tw_status st,
         struct tw_err why)
 {
 	f->state = ENDED;
@@ -190,7 +190,7 @@ static void execute(
 	begin_next(t);
 	if (!wait_for(t, f, RUNS, of->turn_ms)) {
 		st = busy(t, &why);
-		settle(t, f, st, why);
+		finalize(t, f, st, why);
 		return;
 	}
 	t->counts.run++;
@@ -198,7 +198,7 @@ static void execute(
 	st = of->run(of->arg, &answer, &why);
 	(void)pthread_mutex_lock(&t->lock);
 	f->answer = answer;
-	settle(t, f, st, why);
+	finalize(t, f, st, why);
 }
 
 /* Each caller gets a separate copy, because callers modify it. */

@@ -207,7 +207,7 @@ static struct tw_rollup_method *method_of(struct tw_rollup *r, uint64_t id)
 	return &r->methods[r->slots[at] - 1];
 }
 
-static bool hang(struct tw_rollup *r, struct tw_rollup_method *of, enum tw_rollup_metric m,
+static bool add_piece(struct tw_rollup *r, struct tw_rollup_method *of, enum tw_rollup_metric m,
         const struct tw_rollup_piece *piece)
 {
 	struct tw_rollup_piece *p = tw_arena_alloc(r->arena, 1, sizeof *p);
@@ -220,7 +220,7 @@ static bool hang(struct tw_rollup *r, struct tw_rollup_method *of, enum tw_rollu
 	return true;
 }
 
-static bool hang_fact(struct tw_rollup *r, const char *trace_id, const struct tw_rollup_fact *f)
+static bool add_fact(struct tw_rollup *r, const char *trace_id, const struct tw_rollup_fact *f)
 {
 	struct tw_rollup_method *of = method_of(r, f->method);
 	bool fits = of != NULL;
@@ -230,7 +230,7 @@ static bool hang_fact(struct tw_rollup *r, const char *trace_id, const struct tw
 		        .value = tw_rollup_value(f, m), .worst = trace_id};
 
 		if ((r->metrics >> m & 1) && one.value >= 0)
-			fits = hang(r, of, m, &one);
+			fits = add_piece(r, of, m, &one);
 	}
 	return fits;
 }
@@ -247,7 +247,7 @@ enum tw_status tw_rollup_add_facts(
 	for (uint64_t i = 0; i < facts; i++) {
 		if (!read_fact(&p, end, &f))
 			return damaged(err);
-		if (is_wanted(r, f.method) && !hang_fact(r, trace_id, &f))
+		if (is_wanted(r, f.method) && !add_fact(r, trace_id, &f))
 			return no_memory(err);
 	}
 	return TW_OK;
@@ -276,7 +276,7 @@ enum tw_status tw_rollup_add_part(struct tw_rollup *r, enum tw_rollup_metric m, 
 		if (!is_wanted(r, id))
 			continue;
 		of = method_of(r, id);
-		if (!of || !hang(r, of, m, &piece))
+		if (!of || !add_piece(r, of, m, &piece))
 			return no_memory(err);
 	}
 	return TW_OK;

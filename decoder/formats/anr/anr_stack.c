@@ -134,7 +134,7 @@ uint32_t tw_anr_activity_frame(const struct tw_anr *m, const struct tw_anr_threa
 /* --- states --- */
 
 /* Keeps only lower-case letters: "TimedWaiting", "TIMED_WAITING" and "timed waiting" are equal. */
-static size_t fold(struct tw_str state, char *out, size_t cap)
+static size_t keep_letters(struct tw_str state, char *out, size_t cap)
 {
 	size_t n = 0;
 
@@ -154,7 +154,7 @@ static const struct {
 	const char *state;
 	enum tw_anr_end end;
 } states[] = {
-        /* the first prefix of the folded state is used */
+        /* the first prefix of a state's letters is used */
         {"blocked", TW_ANR_LOCK_UNKNOWN},
         {"monitor", TW_ANR_LOCK_UNKNOWN},
         {"waitingforlockinflation", TW_ANR_LOCK_UNKNOWN},
@@ -170,8 +170,8 @@ static const struct {
 
 static enum tw_anr_end state_end(struct tw_str state)
 {
-	char folded[40];
-	struct tw_str s = {folded, fold(state, folded, sizeof folded)};
+	char letters[40];
+	struct tw_str s = {letters, keep_letters(state, letters, sizeof letters)};
 
 	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
 		struct tw_str rest = s;

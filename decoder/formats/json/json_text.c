@@ -208,7 +208,7 @@ static void skip_blanks(struct tw_json_text *t)
 		t->at++;
 }
 
-static enum tw_status mend(
+static enum tw_status repair_value(
         struct tw_json_text *t, const json_error_t *why, bool cut, json_t **ret, struct tw_err *err)
 {
 	size_t begin = t->at;
@@ -286,7 +286,7 @@ static enum tw_status next(struct tw_json_text *t, bool cut, json_t **ret, struc
 		return TW_OK;
 	st = load(t, ret, &why, err);
 	if (st == TW_OK && !*ret)
-		return mend(t, &why, cut, ret, err);
+		return repair_value(t, &why, cut, ret, err);
 	if (st == TW_OK)
 		t->at += (size_t)why.position;
 	return st;

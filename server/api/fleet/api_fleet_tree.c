@@ -322,16 +322,16 @@ static enum tw_status merge(struct tw_fleet_request *q, struct flame_asked *a, s
 
 static enum tw_status grow(struct tw_fleet_request *q, struct flame_asked *a, struct tw_err *err)
 {
-	struct tw_summary_tree crown = {.rest = a->taking.names.n};
-	const struct tw_forest one = {&crown.tree, 1};
+	struct tw_summary_tree summary = {.rest = a->taking.names.n};
+	const struct tw_forest one = {&summary.tree, 1};
 	enum tw_status st = tw_fleet_graph_tree(
-	        &a->graph, TW_SIDE_A, a->cpu != 0, crown.rest, q->arena, &crown.tree, err);
+	        &a->graph, TW_SIDE_A, a->cpu != 0, summary.rest, q->arena, &summary.tree, err);
 
 	if (st != TW_OK)
 		return st;
 	if (a->query.view == TW_BOTTOM_UP)
 		return tw_query_bottom_up(&one, &a->query, NULL, q->arena, &a->flame, err);
-	return tw_query_flame_of_summary(&crown, &a->query, NULL, q->arena, &a->flame, err);
+	return tw_query_flame_of_summary(&summary, &a->query, NULL, q->arena, &a->flame, err);
 }
 
 /* --- the response --- */

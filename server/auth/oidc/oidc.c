@@ -315,11 +315,11 @@ static enum tw_status verify(
 {
 	enum tw_status st = TW_NOT_FOUND;
 
-	for (int anew = 0; anew < 2 && (st == TW_NOT_FOUND || st == TW_NO_TOKEN); anew++) {
+	for (int refresh = 0; refresh < 2 && (st == TW_NOT_FOUND || st == TW_NO_TOKEN); refresh++) {
 		json_t *keys = NULL;
 
 		call->why = TW_OIDC_AWAY;
-		st = tw_provider_keys(o->provider, anew, ms_left(call), &keys, err);
+		st = tw_provider_keys(o->provider, refresh, ms_left(call), &keys, err);
 		if (st != TW_OK)
 			return st;
 		call->why = TW_OIDC_TOKEN;

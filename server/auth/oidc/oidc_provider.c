@@ -230,9 +230,9 @@ static bool may_refresh_keys(struct tw_provider *p)
 }
 
 enum tw_status tw_provider_keys(
-        struct tw_provider *p, bool anew, uint64_t ms, json_t **ret, struct tw_err *err)
+        struct tw_provider *p, bool refresh, uint64_t ms, json_t **ret, struct tw_err *err)
 {
-	json_t *keys = anew && may_refresh_keys(p) ? NULL : cached(p, &p->keys);
+	json_t *keys = refresh && may_refresh_keys(p) ? NULL : cached(p, &p->keys);
 	json_t *about = NULL;
 	enum tw_status st = TW_OK;
 

@@ -30,9 +30,9 @@ struct tw_provider *tw_provider_free(struct tw_provider *p);         /* accepts 
 /* TW_IO: no response, or an invalid one. */
 enum tw_status tw_provider_metadata(struct tw_provider *p, uint64_t ms, struct tw_arena *a,
         struct tw_provider_metadata *ret, struct tw_err *err) TW_MUST_USE;
-/* A copy of its key set (free with json_decref); `anew` requests it again, at most every
+/* A copy of its key set (free with json_decref); `refresh` requests it again, at most every
  * TW_PROVIDER_ANEW_MS. */
-enum tw_status tw_provider_keys(struct tw_provider *p, bool anew, uint64_t ms, json_t **ret,
+enum tw_status tw_provider_keys(struct tw_provider *p, bool refresh, uint64_t ms, json_t **ret,
         struct tw_err *err) TW_MUST_USE;
 
 #endif

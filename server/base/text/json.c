@@ -58,14 +58,14 @@ enum tw_status tw_check_text(const char *name, const char *value, struct tw_err 
 	return TW_OK;
 }
 
-static _Thread_local bool lacked;
+static _Thread_local bool oom;
 
 static void *watched(size_t n)
 {
 	void *p = tw_mem_alloc(n, 1);
 
 	if (!p)
-		lacked = true;
+		oom = true;
 	return p;
 }
 
@@ -76,9 +76,9 @@ void tw_json_watch(void)
 
 bool tw_json_oom(void)
 {
-	bool was = lacked;
+	bool was = oom;
 
-	lacked = false;
+	oom = false;
 	return was;
 }
 

@@ -175,7 +175,7 @@ static enum tw_status mark_all(struct tw_db *w, const struct putting *p, struct 
 	return tw_cat_rows_end(&rows, st, err);
 }
 
-/* At the first inspection, and after its day was counted again, cells are selected anew. */
+/* At the first inspection, and after its day was counted again, cells are selected again. */
 static bool is_new(const struct putting *p, size_t i)
 {
 	return p->before[i].there && p->before[i].rules <= 0;

@@ -69,11 +69,11 @@ static struct change change_of(
 {
 	static const struct tw_name_counts none;
 	const struct tw_name_counts *now = counts ? counts : &none;
-	const bool lacks = counts && now->resolved < now->ids;
-	const bool lacked = old->named && old->counts.resolved < old->counts.ids;
+	const bool is_partial = counts && now->resolved < now->ids;
+	const bool was_partial = old->named && old->counts.resolved < old->counts.ids;
 
 	return (struct change){project_id, old->build_id, (int64_t)(counts != NULL) - old->named,
-	        (int64_t)lacks - lacked, (int64_t)(now->ids - old->counts.ids),
+	        (int64_t)is_partial - was_partial, (int64_t)(now->ids - old->counts.ids),
 	        (int64_t)(now->resolved - old->counts.resolved),
 	        (int64_t)(now->slices - old->counts.slices),
 	        (int64_t)(now->resolved_slices - old->counts.resolved_slices)};

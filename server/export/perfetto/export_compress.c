@@ -11,7 +11,7 @@ enum { FIELD_ZLIB = 50, FIELD_ZSTD = 133 };
 
 /* --- packets --- */
 
-/* Number of bytes of the complete packets at p, up to TW_FOLD_BYTES but at least one packet. */
+/* Number of bytes of the complete packets at p, up to TW_BATCH_BYTES but at least one packet. */
 static size_t whole_packets(const uint8_t *p, size_t len)
 {
 	const uint8_t *begin = p;
@@ -25,28 +25,28 @@ static size_t whole_packets(const uint8_t *p, size_t len)
 		if (!tw_get_varint(&p, end, &n) || n > (uint64_t)(end - p))
 			break;
 		p += n;
-		if (taken && (size_t)(p - begin) > TW_FOLD_BYTES)
+		if (taken && (size_t)(p - begin) > TW_BATCH_BYTES)
 			break;
 		taken = (size_t)(p - begin);
 	}
 	return taken ? taken : len;
 }
 
-struct fold { /* packets that are compressed together */
+struct batch { /* packets that are compressed together */
 	const uint8_t *p;
 	size_t n;
 	uint8_t *packed; /* NULL: out of memory */
 	size_t len;
 };
 
-struct folds {
-	struct fold each[TW_PARALLEL_MAX];
+struct batches {
+	struct batch each[TW_PARALLEL_MAX];
 	unsigned n;
 	_Atomic unsigned next;
 	bool zstd;
 };
 
-static bool pack(struct fold *f, bool zstd, size_t cap)
+static bool pack(struct batch *f, bool zstd, size_t cap)
 {
 	uLongf len = cap;
 
@@ -62,11 +62,11 @@ static bool pack(struct fold *f, bool zstd, size_t cap)
 
 static void pack_some(void *arg)
 {
-	struct folds *all = arg;
+	struct batches *all = arg;
 	unsigned at;
 
 	while ((at = atomic_fetch_add(&all->next, 1)) < all->n) {
-		struct fold *f = &all->each[at];
+		struct batch *f = &all->each[at];
 		size_t cap = all->zstd ? ZSTD_compressBound(f->n) : compressBound(f->n);
 
 		f->packed = tw_mem_alloc(cap, 1);
@@ -77,7 +77,7 @@ static void pack_some(void *arg)
 	}
 }
 
-static enum tw_status put_fold(const struct fold *f, bool zstd, struct tw_buf *out)
+static enum tw_status put_batch(const struct batch *f, bool zstd, struct tw_buf *out)
 {
 	uint32_t tag = (uint32_t)(zstd ? FIELD_ZSTD : FIELD_ZLIB) << 3 | 2;
 	uint8_t head[16];
@@ -94,12 +94,12 @@ static enum tw_status put_fold(const struct fold *f, bool zstd, struct tw_buf *o
 enum tw_status tw_compress_packets(
         struct tw_buf *loose, size_t least, bool zstd, struct tw_buf *out)
 {
-	struct folds all = {.zstd = zstd};
+	struct batches all = {.zstd = zstd};
 	enum tw_status st = TW_OK;
 	size_t at = 0;
 
 	while (all.n < TW_PARALLEL_MAX && loose->len - at >= least) {
-		struct fold *f = &all.each[all.n++];
+		struct batch *f = &all.each[all.n++];
 
 		f->p = loose->data + at;
 		f->n = whole_packets(f->p, loose->len - at);
@@ -108,7 +108,7 @@ enum tw_status tw_compress_packets(
 	tw_parallel_for(all.n, pack_some, &all);
 	for (unsigned i = 0; i < all.n; i++) {
 		if (st == TW_OK)
-			st = put_fold(&all.each[i], zstd, out);
+			st = put_batch(&all.each[i], zstd, out);
 		tw_mem_free(all.each[i].packed);
 	}
 	memmove(loose->data, loose->data + at, loose->len - at);

@@ -108,7 +108,7 @@ static enum tw_status put_loose(struct join *x, bool all, struct tw_err *err)
 	const bool zstd = x->plan->system && x->plan->system->has_zstd;
 	const size_t least = all ? 1 : COMPRESS_BYTES;
 	const size_t enough =
-	        all || !x->begun ? least : (size_t)TW_FOLD_BYTES * tw_parallel_threads();
+	        all || !x->begun ? least : (size_t)TW_BATCH_BYTES * tw_parallel_threads();
 
 	while (x->loose.len >= enough) {
 		if (tw_compress_packets(&x->loose, least, zstd, &x->piece) != TW_OK)

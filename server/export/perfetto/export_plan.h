@@ -68,7 +68,7 @@ enum tw_status tw_tar_open(
 /* --- their compression (export_compress.c) --- */
 
 /* The most bytes of a group: Perfetto recommends compressed packets below 512 KB. */
-enum { TW_FOLD_BYTES = 384 << 10 };
+enum { TW_BATCH_BYTES = 384 << 10 };
 /* Removes complete packets from the front of *loose, in groups of the size that recorders use, and
  * appends one packet per group that contains them, compressed by zlib or zstd: as many groups as a
  * call can compress in parallel, until fewer than `least` bytes (at least 1) are left.  They are

@@ -231,7 +231,7 @@ const char *tw_req_cookie_name(const struct tw_req *r, const char *name)
  * a request, the request is refused and the connection closed.
  */
 
-enum { MAX_TARGET = 16 << 10, MAX_HEADER = 64 << 10, LINE_END = 2, HURRY_S = 1 };
+enum { MAX_TARGET = 16 << 10, MAX_HEADER = 64 << 10, LINE_END = 2, SHORT_TIMEOUT_S = 1 };
 
 struct seen { /* state while iterating over the headers */
 	const char *bad_name;
@@ -348,9 +348,9 @@ bool tw_req_client_left(const struct tw_req *r)
 	return i && recv(i->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-void tw_req_shorten_timeout(const struct tw_req *r, bool hurry)
+void tw_req_shorten_timeout(const struct tw_req *r, bool shorten)
 {
-	unsigned seconds = hurry ? HURRY_S : r->http->parts.config->connection_timeout_s;
+	unsigned seconds = shorten ? SHORT_TIMEOUT_S : r->http->parts.config->connection_timeout_s;
 
 	(void)MHD_set_connection_option(r->connection, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
 }

@@ -147,7 +147,7 @@ static void test_tar(void **state)
 /* The packets in the compressed ones, in order; returns the number of groups. */
 static size_t unpack(const struct tw_buf *packed, struct tw_buf *ret)
 {
-	static uint8_t group[TW_FOLD_BYTES];
+	static uint8_t group[TW_BATCH_BYTES];
 	const uint8_t *p = packed->data;
 	const uint8_t *end = packed->data + packed->len;
 	size_t n = 0;
