@@ -21,8 +21,11 @@ enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
 	int64_t now = tw_unix_ms();
 	char id[TW_ID_BYTES] = "";
 	bool found;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st;
 
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) /* no URL could name it */
+		return tw_fail(err, TW_BAD_REQUEST, "a project cannot be named . or ..");
+	st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 	if (st == TW_OK)
 		st = tw_cat_get_text(w, id, sizeof id, err, PROJECT_BY_NAME, "t", name);
 	found = id[0] != '\0';

@@ -109,6 +109,7 @@ test('a deleted project ends at once, its rows and files soon after, and another
 	assert.equal((await s.ask('DELETE', '/api/v1/projects/gone', { key: gone.key })).status, 403, 'a key cannot delete its project');
 	assert.equal((await s.ask('DELETE', '/api/v1/projects/Gone', root())).status, 404, 'the name must be exact');
 	assert.equal((await s.ask('DELETE', `/api/v1/projects/${gone.id}`, root())).status, 404, 'an id is not a name');
+	for (const name of ['.', '..', ' ']) assert.equal((await s.ask('POST', '/api/v1/projects', { ...root(), body: json({ name }) })).status, 400, 'no path names it');
 	const named = await s.ask('POST', '/api/v1/projects', { ...root(), body: json({ name: gone.id }) });
 	assert.equal(named.status, 201, 'an id can be the name of another project');
 	assert.equal((await s.ask('DELETE', '/api/v1/projects/gone', root())).status, 202);

@@ -170,6 +170,7 @@ export const refusals: Record<string, string> = {
 	'the user has no role in this project': '该用户在这个项目中没有角色',
 	'no project exists yet': '还没有项目',
 	'name must not be empty': '名称不能为空',
+	'a project cannot be named . or ..': '项目名不能是 . 或 ..',
 	'a project with that name already exists': '已有同名的项目',
 	'name must be a text': 'name 必须是文本',
 	'expires_ms must be Unix milliseconds, or 0 for never': 'expires_ms 必须是 Unix 毫秒时间戳，0 表示永不过期',
