@@ -92,17 +92,17 @@ function Answer({ r, file, say }: { r: Regression; file: string; say: (what: Par
 	return (
 		<form class="rule" onSubmit={save} aria-label={tr('Actions')}>
 			<div class="row">
+				<label class="inline">{tr('Owner')}{' '}<input name="owner" maxLength={200} value={owner} onInput={(e) => own(e.currentTarget.value)} /></label>
+				{file && !owner.trim() && <span class="from-file"><span class="quiet">{tr('not set; CODEOWNERS names')}</span> {file} <button type="button" class="small" onClick={() => own(file.slice(0, 200))}>{tr('Use as owner')}</button></span>}
+			</div>
+			<label class="list">{tr('Note')}<textarea name="note" rows={2} maxLength={2000} value={note} onInput={(e) => put(e.currentTarget.value)} /></label>
+			<div class="row">
+				<button class="primary" disabled={owner.trim() === r.owner && note === r.note}>{tr('Save')}</button>
 				{r.status !== 'acknowledged' && <button type="button" onClick={() => say({ status: 'acknowledged', owner: owner.trim(), note })}>{tr('Acknowledge')}</button>}
 				{r.status !== 'fixed' && <button type="button" onClick={() => say({ status: 'fixed', owner: owner.trim(), note })}>{tr('Mark as fixed')}</button>}
 				{r.status !== 'open' && <button type="button" onClick={() => say({ status: 'open' })}>{tr('Reopen')}</button>}
 				<button type="button" onClick={() => say({ muted_until_ms: muted ? 0 : Date.now() + MUTED_DAYS * DAY_MS })}>{muted ? tr('Unmute') : tr('Mute for {muted_days} days', { muted_days: MUTED_DAYS })}</button>
 			</div>
-			<div class="row">
-				<label class="inline">{tr('Owner')}{' '}<input name="owner" maxLength={200} value={owner} onInput={(e) => own(e.currentTarget.value)} /></label>
-				{file && !owner.trim() && <span class="from-file"><span class="quiet">{tr('not set; CODEOWNERS names')}</span> {file} <button type="button" class="small" onClick={() => own(file.slice(0, 200))}>{tr('Use as owner')}</button></span>}
-			</div>
-			<label class="list">{tr('Note')}<textarea name="note" rows={2} maxLength={2000} value={note} onInput={(e) => put(e.currentTarget.value)} /></label>
-			<div class="row"><button class="primary" disabled={owner.trim() === r.owner && note === r.note}>{tr('Save')}</button></div>
 		</form>
 	);
 }
