@@ -146,7 +146,8 @@ test('a recording with its side files is one trace; several mappings dropped tog
 	assert.equal(await row(page, 'with threads.bin').locator('text=threads.txt').count(), 1);
 	await drop(page, [['unpaired.bin', records(12)], ['one.txt', sampleMapping], ['two.txt', sampleMapping], ['binder.txt', '1,a.b.C\n'], ['unpaired too.bin', records(13)]]);
 	for (const name of ['one.txt', 'two.txt']) await row(page, name).getByText('Which build does this mapping belong to?').waitFor();
-	await row(page, 'binder.txt').getByText('Drop it together with its trace').waitFor();
+	await row(page, 'binder.txt').getByText('Drop it with that recording only.').waitFor();
+	assert.equal(await row(page, 'binder.txt').getByText('Choose a recording').count(), 0, 'no other remedy');
 	await row(page, 'unpaired.bin').locator('text=Ready').waitFor();
 	const found = (await server.get('/api/v1/traces', { query: { q: 'unpaired.bin' } })).json.traces;
 	assert.deepEqual(found.map((f) => f.meta.build_id), [''], 'no mapping was guessed');

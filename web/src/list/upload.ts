@@ -12,7 +12,7 @@ import { planOf } from './uploadplan';
 const HEAD_BYTES = 64 * 1024;
 const AT_ONCE = 2;
 const RETRIES = 5;
-const ALONE = 415; // refused here, as by the server
+const ALONE = 400; // refused here, as by the server
 const UNREADABLE = 422;
 const BUSY = [0, 429]; // no response, too many requests
 
@@ -44,7 +44,7 @@ export async function take(files: { file: File; folder: string }[]): Promise<voi
 	const libraries = await Promise.all(files.map(({ file }, i) => (heads[i].startsWith('\x7fELF') ? libraryOf(file) : undefined)));
 	const made = planOf(files.map((f, i) => ({ ...f, head: heads[i], library: libraries[i] })), details.value.build_id).map(({ alone, ...p }): Upload => ({
 		id: next++, ...p, sent: 0, stage: alone ? 'failed' : p.kind !== 'trace' && !p.build ? 'unnamed' : 'waiting',
-		error: !alone ? undefined : new Refusal(ALONE, p.kind === 'symbols' ? tr('This library has no build id. Link it with -Wl,--build-id.') : tr('This file names parts of a recording. Drop it together with its trace.')),
+		error: !alone ? undefined : new Refusal(ALONE, p.kind === 'symbols' ? tr('This library has no build id. Link it with -Wl,--build-id.') : tr('This file names parts of a recording. Drop it with that recording only.')),
 	}));
 	const traces = made.filter((u) => u.kind === 'trace' && !u.error);
 	uploads.value = [...uploads.value, ...made];

@@ -33,7 +33,7 @@ const zh = {
 	'Sign in to upload': '登录后才能上传',
 	'You cannot upload to this project': '您没有向此项目上传的权限',
 	'This library has no build id. Link it with -Wl,--build-id.': '此库没有 build id，请使用 -Wl,--build-id 链接。',
-	'This file names parts of a recording. Drop it together with its trace.': '此文件为录制内容提供名称，请与其 Trace 一起拖入。',
+	'This file names parts of a recording. Drop it with that recording only.': '此文件为录制内容提供名称，请仅与该录制文件一起拖入。',
 	'Overview · tracewell': '概览 · tracewell',
 	'Loading the project': '正在加载项目',
 	'Upload': '上传',
