@@ -1,5 +1,5 @@
 // State derived from responses: whether the server responds, whether the session is valid, and the last object not found.
-import { signal } from '../base/signal';
+import { signal } from '@preact/signals';
 
 const ASK_MS = 2000; // while the server is away
 

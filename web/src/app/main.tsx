@@ -1,5 +1,5 @@
 // The application shell: session, current page, theme.
-import { signal } from '../base/signal';
+import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 import { aheadOfTrace, aheadSettled, api, dropAhead, may, Refusal, useProject, useScope, useTools, type Session } from '../api/api';

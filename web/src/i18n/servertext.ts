@@ -1,6 +1,6 @@
 // Messages of the server in the page's language.  The API is English, for scripts; other languages have a
 // table of messages that is loaded with the first message.
-import { signal } from '../base/signal';
+import { signal } from '@preact/signals';
 import { language } from './language';
 
 type Say = (text: string) => string;

@@ -1,5 +1,5 @@
 // The columns of the list of traces: which there are, which are shown.
-import { signal } from '../base/signal';
+import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { Trace } from '../api/api';
 import { bytes, COMMA, count, when } from '../i18n/format';

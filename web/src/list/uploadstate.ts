@@ -1,5 +1,5 @@
 // Dropped or chosen files and their progress.
-import { signal } from '../base/signal';
+import { signal } from '@preact/signals';
 import type { Kind, Side } from './uploadplan';
 
 export type Stage = 'waiting' | 'unnamed' | 'sending' | 'decoding' | 'ready' | 'failed';

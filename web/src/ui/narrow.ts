@@ -1,5 +1,5 @@
 // Is this a phone?
-import { signal } from '../base/signal';
+import { signal } from '@preact/signals';
 
 const small = typeof matchMedia === 'function' ? matchMedia('(max-width: 700px), (max-height: 480px)') : null; // not in a test of what is computed
 

@@ -1,7 +1,7 @@
 // The address is the state: path and query as signals.  Steps for the back button are written at
 // once; the rest, which may change with every turn of a wheel, a few times a second: browsers limit
 // how often a page may write its address.
-import { computed, signal, type ReadonlySignal } from '../base/signal';
+import { computed, signal, type ReadonlySignal } from '@preact/signals';
 
 const WRITE_MS = 250;
 

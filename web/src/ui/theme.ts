@@ -1,5 +1,5 @@
 // Light or dark: the system's choice until the switch says otherwise.
-import { computed, effect, signal } from '../base/signal';
+import { computed, effect, signal } from '@preact/signals';
 
 const KEY = 'tracewell-theme';
 const COLOURS = 'tracewell-colours';

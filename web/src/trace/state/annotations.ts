@@ -1,5 +1,5 @@
 // What people wrote on this trace: the list that panel and timeline share, and where one leads.
-import { signal } from '../../base/signal';
+import { signal } from '@preact/signals';
 import type { Annotation, AnnotationPlace } from '../../api/api';
 import type { Span } from './axis';
 import { around } from './notekinds';

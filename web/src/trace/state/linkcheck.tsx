@@ -1,5 +1,5 @@
 // Unknown parts of an address: links may come from other versions and other traces.
-import { computed } from '../../base/signal';
+import { computed } from '@preact/signals';
 import { strangeValues, type Known } from './linkvalues';
 import { known, query, set, text } from '../../ui/route';
 import { fitting, format, made, notUnderstood, parse } from './steps';

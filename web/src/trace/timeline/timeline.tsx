@@ -1,5 +1,5 @@
 // The timeline of all threads: heads at the left, one canvas over all tracks, one time axis.
-import { effect } from '../../base/signal';
+import { effect } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { annotations, timesOf } from '../state/annotations';
 import { currentProject } from '../../api/api';
