@@ -277,19 +277,16 @@ struct tw_deadline tw_api_deadline(struct tw_req *r)
 const char *tw_api_author(struct tw_req *r)
 {
 	const struct tw_caller *caller = tw_req_caller(r);
-	struct tw_key_row *keys;
-	struct tw_err why;
-	size_t n;
+	struct tw_key_row key;
+	enum tw_status st;
 
 	if (caller->name[0])
 		return caller->name;
-	if (tw_catalogue_keys(tw_api_catalogue(r), caller->project_id, tw_req_arena(r), &keys, &n,
-	            &why) != TW_OK)
-		return "";
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(keys[i].id, caller->key_id) == 0)
-			return keys[i].name[0] ? keys[i].name : "a key without a name";
-	return "admin";
+	st = tw_catalogue_key_get(tw_api_catalogue(r), caller->project_id, caller->key_id,
+	        tw_req_arena(r), &key, NULL);
+	if (st == TW_OK)
+		return key.name[0] ? key.name : "a key without a name";
+	return st == TW_NOT_FOUND ? "admin" : "";
 }
 
 static enum tw_status read_some(

@@ -8,17 +8,25 @@
 
 enum { GRACE_S = 7 * 86400, MAX_GRACE_S = 366 * 86400 };
 
+static const struct tw_param keys_params[] = {
+        TW_PARAM_NUMBER("limit", 100, 1, 500, ""),
+        TW_PARAM_TEXT("cursor", 0, "`next_cursor` of the previous page."),
+        {0},
+};
+
 static enum tw_status list_keys(struct tw_req *r, struct tw_err *err)
 {
+	const uint32_t limit = (uint32_t)tw_req_number(r, "limit");
 	struct tw_key_row *rows;
 	size_t n;
-	enum tw_status st = tw_catalogue_keys(
-	        tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_keys(tw_api_catalogue(r), tw_api_project(r),
+	        tw_req_text_or_empty(r, "cursor"), limit, tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
 	return tw_req_reply_json(r, 200,
-	        json_pack("{so}", "keys", tw_rows_json(&tw_key_fields, rows, n, sizeof *rows)),
+	        json_pack("{so ss?}", "keys", tw_rows_json(&tw_key_fields, rows, n, sizeof *rows),
+	                "next_cursor", n == limit ? rows[n - 1].id : NULL),
 	        err);
 }
 
@@ -126,7 +134,8 @@ static enum tw_status revoke_key(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_key[] = {
-        TW_ROUTE("GET", "/api/v1/keys", TW_NEED_ADMIN, "Keys of the project", .end = list_keys),
+        TW_ROUTE("GET", "/api/v1/keys", TW_NEED_ADMIN, "Keys of the project",
+                .params = TW_PARAMS(keys_params), .end = list_keys),
         TW_ROUTE("POST", "/api/v1/keys", TW_NEED_ADMIN,
                 "Creates a key; its secret is shown only here", .json = create_key),
         TW_ROUTE("POST", "/api/v1/keys/{id}/rotate", TW_NEED_ADMIN,

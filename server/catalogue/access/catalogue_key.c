@@ -141,19 +141,15 @@ static const struct tw_field key_fields[] = {
 };
 const struct tw_fields tw_key_fields = TW_FIELDS(key_fields);
 
-enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
-        struct tw_key_row **ret, size_t *ret_n, struct tw_err *err)
+enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id, const char *before,
+        uint32_t limit, struct tw_arena *a, struct tw_key_row **ret, size_t *ret_n,
+        struct tw_err *err)
 {
-	int64_t n = 0;
-	enum tw_status st = tw_cat_read_int(c, &n, err, /* primary key */
-	        "SELECT count(*) FROM api_key WHERE project_id=?", "t", project_id);
-
-	if (st != TW_OK)
-		return st;
-	return tw_cat_list(c, TW_CAT_LIST(a, (size_t)n, &tw_key_fields, ret, ret_n),
-	        err, /* primary key */
-	        "SELECT {columns} FROM api_key WHERE project_id=? ORDER BY key_id", "t",
-	        project_id);
+	return tw_cat_list(c, TW_CAT_LIST(a, limit, &tw_key_fields, ret, ret_n),
+	        err, /* primary key; "~" sorts after every id */
+	        "SELECT {columns} FROM api_key WHERE project_id=? AND key_id<?"
+	        " ORDER BY key_id DESC LIMIT ?",
+	        "tti", project_id, before[0] ? before : "~", (int64_t)limit);
 }
 
 static const char no_key[] = "no such key in use";

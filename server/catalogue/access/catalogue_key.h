@@ -39,8 +39,10 @@ enum tw_status tw_catalogue_key_add(struct tw_catalogue *c, const struct tw_key_
  * minute. */
 enum tw_status tw_catalogue_key_find(struct tw_catalogue *c, const uint8_t hash[32],
         const char *from, struct tw_caller *ret, struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
-        struct tw_key_row **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Newest first, at most limit of those created before the key `before`; "": from the newest. */
+enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id, const char *before,
+        uint32_t limit, struct tw_arena *a, struct tw_key_row **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
 /* TW_NOT_FOUND also if it was revoked. */
 enum tw_status tw_catalogue_key_get(struct tw_catalogue *c, const char *project_id,
         const char *key_id, struct tw_arena *a, struct tw_key_row *ret,

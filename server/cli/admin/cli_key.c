@@ -17,6 +17,7 @@
 
 enum {
 	LIST_BYTES = 16 << 20,
+	LIST_ROWS = 500, /* per read */
 	MAX_TEXT = 512,
 	MAX_LINK_HOURS = 24 * 365,
 	MAX_SPAN = 1000000,
@@ -206,14 +207,22 @@ static enum tw_status print_json(const struct tw_key_row *k, struct tw_err *err)
 static enum tw_status list(
         struct tw_catalogue *c, const char *project_id, bool json, struct tw_err *err)
 {
-	struct tw_arena *a = tw_arena_new(LIST_BYTES);
-	struct tw_key_row *rows = NULL;
-	size_t n = 0;
-	enum tw_status st = a ? tw_catalogue_keys(c, project_id, a, &rows, &n, err) : tw_oom(err);
+	char before[TW_ID_BYTES] = "";
+	size_t n = LIST_ROWS;
+	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = (json ? print_json : print_text)(&rows[i], err);
-	(void)tw_arena_free(a);
+	while (st == TW_OK && n == LIST_ROWS) {
+		struct tw_arena *a = tw_arena_new(LIST_BYTES);
+		struct tw_key_row *rows = NULL;
+
+		st = a ? tw_catalogue_keys(c, project_id, before, LIST_ROWS, a, &rows, &n, err)
+		       : tw_oom(err);
+		for (size_t i = 0; st == TW_OK && i < n; i++)
+			st = (json ? print_json : print_text)(&rows[i], err);
+		if (st == TW_OK && n > 0)
+			(void)snprintf(before, sizeof before, "%s", rows[n - 1].id);
+		(void)tw_arena_free(a);
+	}
 	return st;
 }
 

@@ -44,6 +44,28 @@ test('a key expires at its stated time, with its sessions', async (t) => {
 	assert.equal(await works(s, k.key), 401, 'a secret that had ended does not come back');
 });
 
+test('keys are listed by pages, newest first, and completely by the command', async (t) => {
+	const s = await startServer(t);
+	const ids = [];
+	for (let i = 0; i < 5; i++) ids.unshift((await made(s, { name: `k${i}`, scope: 'read' })).id);
+	const all = (await s.get('/api/v1/keys', { key: s.admin })).json;
+	assert.equal(all.next_cursor, null);
+	assert.deepEqual(all.keys.slice(0, 5).map((k) => k.id), ids);
+	const seen = [];
+	for (let cursor = ''; cursor !== null;) {
+		const page = (await s.get('/api/v1/keys', { key: s.admin, query: { limit: 2, cursor } })).json;
+		assert.ok(page.keys.length <= 2);
+		seen.push(...page.keys);
+		cursor = page.next_cursor;
+	}
+	assert.deepEqual(seen.map((k) => k.id), all.keys.map((k) => k.id));
+	assert.equal((await s.get('/api/v1/keys', { key: s.admin, query: { limit: 501 } })).status, 400);
+	s.sql("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i<999) INSERT INTO api_key(project_id,key_id,name,scope,hash,created_ms) SELECT project_id,printf('00%024d',i),'many',1,CAST(printf('%032d',i) AS BLOB),1 FROM n, project WHERE name='test'");
+	const rows = tracewell('key', 'list', '--data', s.data, '--project', 'test').trim().split('\n').map((row) => row.split('\t')[0]);
+	assert.equal(rows.length, all.keys.length + 1000);
+	assert.equal(new Set(rows).size, rows.length);
+});
+
 test('sessions end with the secret that began them', async (t) => {
 	const s = await startServer(t);
 	const k = await made(s, { scope: 'read' });

@@ -158,7 +158,13 @@ static void use_keys(struct session *s)
 	        tw_catalogue_key_get(s->c, key.project_id, id, s->arena, &row, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_key_rotate(s->c, &key, id, INT64_MAX, NULL), TW_OK);
 	assert_int_equal(
-	        tw_catalogue_keys(s->c, s->caller.project_id, s->arena, &keys, &n, NULL), TW_OK);
+	        tw_catalogue_keys(s->c, s->caller.project_id, "", 1, s->arena, &keys, &n, NULL),
+	        TW_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(tw_catalogue_keys(s->c, s->caller.project_id, keys[0].id, 1, s->arena,
+	                         &keys, &n, NULL),
+	        TW_OK);
+	assert_int_equal(n, 0);
 	use_people(s, id);
 	assert_int_equal(tw_catalogue_key_revoke(s->c, s->caller.project_id, id, NULL), TW_OK);
 }

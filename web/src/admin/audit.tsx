@@ -50,7 +50,7 @@ function Page({ cursor, asked, everywhere, keys }: { cursor: number; asked: stri
 export function AuditPage() {
 	const named = text('action');
 	const asked = SORTS.some(([s]) => s === named) ? named : '';
-	const keys = new Map(useLoad('keys', manage.keys).value?.keys.map((k) => [k.id, k.name]));
+	const keys = new Map(useLoad('keys', () => manage.keys({ limit: 500 })).value?.keys.map((k) => [k.id, k.name]));
 	const everywhere = may.server && text('everywhere') === '1';
 	useEffect(() => {
 		document.title = tr('Audit log · tracewell');

@@ -5,8 +5,10 @@ import { manage } from '../api/manage';
 import { when } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { NewKey } from '../ui/makekey';
+import { EmptyPage, Pages } from '../ui/pages';
 import { Command, Failure, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { Dialog } from '../ui/popover';
+import { text } from '../ui/route';
 import { tr } from '../i18n/strings/manage';
 
 const SCOPES: [scope: string, does: string][] = [
@@ -108,7 +110,8 @@ function Row({ k, rotate, revoke }: { k: Key; rotate: () => void; revoke: () => 
 }
 
 function Keys({ came }: { came: () => void }) {
-	const load = useLoad('keys', () => manage.keys());
+	const cursor = text('cursor');
+	const load = useLoad(`keys ${cursor}`, () => manage.keys({ cursor }));
 	useCame(load, came);
 	const [fresh, hold] = useState<{ secret: string; name: string } | null>(null);
 	const [asked, ask] = useState<{ what: 'rotate' | 'revoke'; k: Key } | null>(null);
@@ -123,12 +126,13 @@ function Keys({ came }: { came: () => void }) {
 			<Make made={made} />
 			{fresh && <NewKey {...fresh} />}
 			<Pending of={load} what={tr('Loading keys')} />
-			{load.value && keys.length === 0 && <p class="quiet">{tr('No keys yet. An app needs an ingest key to send traces.')}</p>}
+			{load.value && keys.length === 0 && (cursor ? <EmptyPage /> : <p class="quiet">{tr('No keys yet. An app needs an ingest key to send traces.')}</p>)}
 			{keys.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Scope')}</th><th scope="col">{tr('Created')}</th><th scope="col">{tr('Last seen')}</th>
 					<th scope="col">{tr('State')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{keys.map((k) => <Row key={k.id} k={k} rotate={() => ask({ what: 'rotate', k })} revoke={() => ask({ what: 'revoke', k })} />)}</tbody>
 			</Cards>}
+			{load.value && <Pages rows={keys.length} cursor={load.value.next_cursor} of={load} />}
 			{asked?.what === 'rotate' && <Rotate k={asked.k} close={close} made={made} />}
 			{asked?.what === 'revoke' && <Revoke k={asked.k} close={close} done={() => { close(); load.again(); }} />}
 		</Panel>

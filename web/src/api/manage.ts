@@ -7,7 +7,7 @@ import { withOverloads } from './overloads';
 export const manage = {
 	stages: (s?: AbortSignal) => get<{ stages: Stage[] }>('/api/v1/fleet/stages', {}, s),
 	facets: (column: string) => get<{ values: { value: string; count: number }[] }>('/api/v1/facets', { column }),
-	keys: () => get<{ keys: Key[] }>('/api/v1/keys'),
+	keys: (p: Params) => get<{ keys: Key[]; next_cursor: string | null }>('/api/v1/keys', p),
 	makeKey: async (name: string, scope: string, expires_ms = 0) => (await send('POST', '/api/v1/keys', { name, scope, expires_ms })).json() as Promise<{ id: string; key: string }>,
 	makeProject: async (name: string) => (await send('POST', '/api/v1/projects', { name })).json() as Promise<{ id: string; name: string }>,
 	projects: () => get<{ projects: Project[] }>('/api/v1/projects'),
