@@ -333,7 +333,8 @@ const struct tw_route tw_routes_session[] = {
         TW_ROUTE("POST", "/api/v1/projects", TW_NEED_SERVER, "Creates a project",
                 .json = create_project),
         TW_ROUTE("DELETE", "/api/v1/projects/{name}", TW_NEED_SERVER,
-                "Deletes a project: its keys end immediately, its data in the background",
+                "Deletes a project: revokes its keys immediately and deletes its data in the "
+                "background",
                 .end = delete_project),
         {0},
 };

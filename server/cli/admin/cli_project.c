@@ -27,7 +27,8 @@ static enum tw_status confirm(const char *name, struct tw_err *err)
 	typed[strcspn(typed, "\r\n")] = '\0';
 	if (strcmp(typed, name) != 0)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "nothing was deleted: standard input must repeat the project's name");
+		        "the name does not match; nothing was deleted: enter the project's name "
+		        "on standard input");
 	return TW_OK;
 }
 
@@ -38,7 +39,13 @@ static enum tw_status delete_project(struct tw_catalogue *c, const char *name, s
 
 	if (st == TW_OK)
 		st = confirm(name, err);
-	return st == TW_OK ? tw_catalogue_project_delete(c, name, err) : st;
+	if (st == TW_OK)
+		st = tw_catalogue_project_delete(c, name, err);
+	if (st == TW_OK)
+		(void)fprintf(stderr,
+		        "project %s deleted; the server removes its data in the background\n",
+		        name);
+	return st;
 }
 
 int tw_cli_project(int argc, char **argv)

@@ -164,10 +164,12 @@ test('`tracewell project delete` needs the name twice', async (t) => {
 	for (const input of ['', '\n', 'Shop\n', 'yes\n']) {
 		const r = run('shop', input);
 		assert.equal(r.status, 2);
-		assert.match(r.stderr, /nothing was deleted: standard input must repeat the project's name/);
+		assert.match(r.stderr, /the name does not match; nothing was deleted: enter the project's name on standard input/);
 	}
 	assert.match(run('shp', 'shp\n').stderr, /there is no project shp; there is shop/);
 	assert.equal((await s.get('/api/v1/traces', { key })).status, 200);
-	assert.equal(run('shop', 'shop\n').status, 0);
+	const done = run('shop', 'shop\n');
+	assert.equal(done.status, 0);
+	assert.match(done.stderr, /^project shop deleted; the server removes its data in the background$/m);
 	assert.equal((await s.get('/api/v1/traces', { key })).status, 401);
 });

@@ -70,11 +70,11 @@ function Repairs({ t }: { t: Trace }) {
 	);
 }
 
-/** For a trace without anything to draw: its content, and its losses with their causes. */
+/** Notice for a trace with nothing to draw: states its contents and what was lost in decoding. */
 export function NothingDrawn({ t, sums }: { t: Trace; sums: NoteSum[] }) {
 	const lost = (t.report?.repairs ?? []).filter((r) => r.kind === 'loss');
 	return <div class="notice warn" role="status"><strong>{tr('This trace contains no calls.')}</strong>
-		<p>{sums.length > 0 ? tr('It contains {events}.', { events: sums.map((s) => `${kindTitle(s.kind)}: ${count(s.notes)}`).join(', ') }) : tr('It contains no events either.')}
+		<p>{sums.length > 0 ? tr('Contents: {events}.', { events: sums.map((s) => `${kindTitle(s.kind)}: ${count(s.notes)}`).join(', ') }) : tr('It also contains no events.')}
 			{' '}{lost.length === 0 ? tr('Nothing was lost while decoding it.') : tr('Lost while decoding it: {losses}.', { losses: lost.map((r) => serverText(r.meaning)).join('; ') })}</p>
 		<button class="small" onClick={() => showTab('report')}>{tr('Decode report')}</button></div>;
 }

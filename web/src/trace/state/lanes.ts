@@ -175,7 +175,7 @@ export class Tiles {
 		return [...new Set(this.places(view).flatMap((p) => this.best(o, p) ?? []))];
 	}
 
-	/** Frames without a name are all frames: earlier decodes did not count them by track. */
+	/** Sums without a track name cover all frames: earlier decoders did not count frames per track. */
 	lanes(view: Span, o: Owner, kind: string, name = ''): Lane[] {
 		return this.touching(view, o).flatMap((t) => t.lanes.filter((l) => l.kind === kind && (l.name === name || (kind === 'frame' && !name))));
 	}

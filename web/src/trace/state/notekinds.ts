@@ -18,7 +18,7 @@ export function kindTitle(kind: string): string {
 }
 
 const FRAMES: Record<string, string> = {
-	'expected surface': tr('Expected frames'), 'actual surface': tr('Actual frames'), 'expected display': tr('Expected display'), 'actual display': tr('Actual display'),
+	'expected surface': tr('Expected frames'), 'actual surface': tr('Actual frames'), 'expected display': tr('Expected display frames'), 'actual display': tr('Actual display frames'),
 };
 
 /** The title of a track, or of the sum of its events. */

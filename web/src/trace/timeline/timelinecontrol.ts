@@ -207,7 +207,7 @@ export class Control implements Actions, HeadActions {
 		this.showRow(tid, hit.depth);
 	}
 
-	/** The note after (or before) the one that was picked, of the thread that has the focus; of the complete trace's, on its track. */
+	/** Selects the next or previous event of the focused thread. For an event of the complete trace, stays on its track. */
 	step(forward: boolean): void {
 		const { scene, now: { layout }, p: { focus } } = this;
 		const { spot } = scene;
