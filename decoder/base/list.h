@@ -18,8 +18,8 @@ struct tw_list {
 
 enum { TW_LIST_FIRST = 64 };
 
-/* Makes space for one item after the first n of *items, an array of the caller's, which begins with
- * space for `first`.  False: out of memory; nothing changed. */
+/* Makes space for one item after the first n of *items, the caller's array, whose initial
+ * capacity is `first`.  False: out of memory; nothing changed. */
 static inline bool tw_list_grow(
         struct tw_arena *a, void **items, size_t n, uint32_t *cap, size_t size, uint32_t first)
 {

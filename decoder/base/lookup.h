@@ -8,8 +8,8 @@
 
 #include "decoder/base/str.h"
 
-/* The first of n rows of which the member, a char *, const char * or char[], is the text, a const
- * char * or struct tw_str; NULL: none, or no text. */
+/* Returns the first of n rows whose member (char *, const char * or char[]) equals the text (const
+ * char * or struct tw_str); NULL: none does, or the text is NULL. */
 #define TW_LOOKUP(rows, n, member, text)                                                           \
 	((__typeof__(&(rows)[0]))tw_lookup((rows), (n), sizeof *(rows),                            \
 	        offsetof(__typeof__(*(rows)), member),                                             \

@@ -73,8 +73,8 @@ static inline void tw_sort(
 		qsort(rows, n, row_bytes, by);
 }
 
-/* Sets i to the number of leading rows for which is_before, an expression of i, holds.  It must
- * hold for no row after one for which it does not. */
+/* Sets i to the number of leading rows for which is_before, an expression of i, is true.  Once it
+ * is false for a row, it must be false for all later rows. */
 #define TW_BISECT(i, n, is_before)                                                                 \
 	do {                                                                                       \
 		__typeof__(i) tw_low = 0, tw_high = (n);                                           \

@@ -228,7 +228,8 @@ struct tw_builder {
 
 /* builder.c */
 void tw_builder_repair(struct tw_builder *b, enum tw_repair what, uint64_t offset, uint64_t n);
-/* Adds a finished call.  cpu_ns: its CPU time, -1 unknown.  offset: of its record in the input. */
+/* Adds a finished call.  cpu_ns: CPU time, -1 if unknown.  offset: position of its record
+ * in the input. */
 enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct call *c,
         int64_t cpu_ns, uint64_t offset);
 void tw_builder_free_records(struct track *t);

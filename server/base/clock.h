@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 #define TW_DAY_MS INT64_C(86400000)
-/* The end of the year 9999.  Later times of clients are refused: not every program has them. */
+/* The end of the year 9999.  Later times from clients are refused: not every program can represent
+ * them. */
 #define TW_LAST_MS INT64_C(253402300799999)
 
 int64_t tw_unix_ms(void);      /* calendar time; can be set back */

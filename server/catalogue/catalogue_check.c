@@ -66,17 +66,19 @@ enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
 		        wrong, arg, err);
 	if (st == TW_OK) /* they become file names, also those of an imported catalogue */
 		st = run_check(db,
-		        "SELECT 'a trace has the invalid id ' || trace_id FROM trace WHERE"
+		        "SELECT 'invalid trace id: ' || trace_id FROM trace WHERE"
 		        " length(trace_id)<>26 OR "
 		        "trim(trace_id,'0123456789ABCDEFGHJKMNPQRSTVWXYZ')<>''"
 		        " LIMIT 100",
 		        wrong, arg, err);
 	if (st == TW_OK) /* requests that read them would fail */
 		st = run_check(db,
-		        "SELECT 'not JSON: the setting ' || key || ' of project ' || project_id"
+		        "SELECT 'setting ' || key || ' of project ' || project_id || ' is not "
+		        "valid JSON'"
 		        " FROM project_setting WHERE value<>'' AND value NOT LIKE 'sealed:%'"
 		        " AND NOT json_valid(value) UNION ALL"
-		        " SELECT 'not JSON: the labels of trace ' || trace_id FROM trace WHERE"
+		        " SELECT 'labels of trace ' || trace_id || ' are not valid JSON' FROM "
+		        "trace WHERE"
 		        " labels<>'' AND NOT json_valid(labels) LIMIT 100",
 		        wrong, arg, err);
 	tw_cat_done(c, db);

@@ -1,6 +1,6 @@
 /*
- * catalogue_due.c - ends waits that the clock has made longer than any: after it was set back, work
- * scheduled before would wait until it reaches the same time again.
+ * catalogue_due.c - ends waits that became too long because the clock was set back: work scheduled
+ * before would wait until the clock reaches the same time again.
  */
 #include "server/base/clock.h"
 #include "server/catalogue/catalogue.h"

@@ -257,7 +257,7 @@ static bool connect(struct tw_postgres *p)
 			tw_postgres_give_up(p);
 			p->failed = TW_BUSY;
 			(void)snprintf(
-			        p->message, sizeof p->message, "its server is an old primary");
+			        p->message, sizeof p->message, "its server is a former primary");
 		} else if (p->taken) /* this is the right host: trying others is pointless */
 			return false;
 	}

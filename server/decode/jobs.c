@@ -731,7 +731,7 @@ enum tw_status tw_jobs_health(const struct tw_jobs *j, struct tw_err *err)
 	if (atomic_load(&j->pause_ms) >= PAUSED_MS &&
 	        now - atomic_load(&j->resume_ms) < FAILED_HOLD_MS)
 		return tw_fail(err, TW_BUSY,
-		        "decodes failed several times in a row for a reason outside their traces: "
+		        "several consecutive decodes failed for a reason other than their traces: "
 		        "see event=decoded in the log");
 	return TW_OK;
 }

@@ -512,8 +512,8 @@ static const char *public_message(const struct tw_req *r, char *out, size_t cap)
 {
 	if (r->err.code == TW_IO)
 		(void)snprintf(out, cap,
-		        "a disk, database or service that the server uses failed; retry later "
-		        "(request %s in the server log)",
+		        "the disk, the database or a service that the server needs failed: retry "
+		        "later; see request %s in the server log",
 		        r->id);
 	else if (r->err.code == TW_BUG)
 		(void)snprintf(out, cap, "internal error; see request %s in the server log", r->id);

@@ -28,9 +28,8 @@ enum tw_note_found { TW_NOTE_KNOWN, TW_NOTE_ADDED, TW_NOTE_FULL, TW_NOTE_NO_MEMO
 /* The number of a key, from 0; new keys are added. */
 enum tw_note_found tw_note_keys_number(struct tw_note_keys *t, struct tw_note_key k, uint32_t *ret);
 
-/* The track of its kind and thread that a note is drawn on: of a counter its name, of a frame
- * "actual surface", "expected display" and so on, as both overlap; empty if the kind has a single
- * track. */
+/* The track on which a note of its kind and thread is drawn: a counter's name; for a frame "actual
+ * surface", "expected display" and so on, because they overlap; empty if the kind has one track. */
 struct tw_str tw_note_track(const struct tw_note_row *n);
 
 /* The key for sums: with the text for states, and with the track. */

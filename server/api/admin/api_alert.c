@@ -103,7 +103,7 @@ static enum tw_status read_threshold(
 		return tw_fail(err, TW_BAD_REQUEST,
 		        share ? "threshold must be a share of frames above 0 and below 1"
 		              : "threshold must be a number above 0 and below 1000000000, in the "
-		                "unit of its kind");
+		                "unit of the kind of alert");
 	io->threshold = llround(v * TW_ALERT_MICRO);
 	return io->threshold > 0
 	               ? TW_OK

@@ -217,7 +217,7 @@ test('decodes fail outside their traces: /readyz returns 503, and not for ever i
 	b.fault = (q) => (q.method === 'PUT' && q.url.includes('/traces/') ? { status: 403, code: 'AccessDenied' } : undefined);
 	const { json } = await s.post('/api/v1/traces', sampleTrace(20));
 	const r = await turns(s, 503, 'jobs');
-	assert.match(r.json.checks.jobs.message, /decodes failed several times/);
+	assert.match(r.json.checks.jobs.message, /several consecutive decodes failed/);
 	assert.equal((await s.ask('DELETE', `/api/v1/traces/${json.id}`)).status, 204);
 	await turns(s, 200, 'jobs');
 });

@@ -9,7 +9,7 @@ struct tw_catalogue;
 
 /* `id` is one of the project's two traces, and queued. */
 void plan_use_retention(struct tw_catalogue *c, const char *project, const char *id);
-/* Deletes a project of its own. */
+/* Creates and deletes a separate project. */
 void plan_use_project_delete(struct tw_catalogue *c);
 
 #endif

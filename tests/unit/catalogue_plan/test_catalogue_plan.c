@@ -711,8 +711,8 @@ static bool is_of_start(const char *sql)
 	        "(SELECT 1 FROM small_file LIMIT 1)", "SELECT (SELECT count(*) FROM project)+",
 	        "UPDATE build SET traces=(SELECT count(*) FROM trace t WHERE t.project_id=build.",
 	        "UPDATE build SET app=(SELECT app FROM trace t",
-	        "FROM build WHERE map_sha256='' AND retrace_sha256=''", "the invalid id",
-	        "SELECT 'not JSON: "};
+	        "FROM build WHERE map_sha256='' AND retrace_sha256=''",
+	        "invalid trace id: ", "SELECT 'setting "};
 
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 		if (strstr(sql, parts[i]))

@@ -4,7 +4,7 @@
 export const refusals: Record<string, string> = {
 	// --- any request ---
 	'internal error; see request {1} in the server log': '服务器出错；服务器日志中请求 {1} 下有更多信息',
-	'a disk, database or service that the server uses failed; retry later (request {1} in the server log)': '服务器使用的磁盘、数据库或服务出错，请稍后重试（服务器日志中的请求 {1}）',
+	'the disk, the database or a service that the server needs failed: retry later; see request {1} in the server log': '服务器使用的磁盘、数据库或服务出错，请稍后重试（服务器日志中的请求 {1}）',
 	'no memory{1}': '内存不足',
 	'out of memory{1}': '内存不足',
 	'no such path': '没有这个路径',
@@ -273,7 +273,7 @@ export const refusals: Record<string, string> = {
 	'the trace was changed during the request': '该 Trace 在请求期间被修改',
 	'the upload of this trace is no longer stored': '这个 Trace 的上传已不再保留',
 	'{1} must be less than {2}': '{1} 必须小于 {2}',
-	'decodes failed several times in a row for a reason outside their traces: see event=decoded in the log': '解码连续多次失败，原因不在 trace 本身：请查看日志中的 event=decoded',
+	'several consecutive decodes failed for a reason other than their traces: see event=decoded in the log': '解码连续多次失败，原因不在 trace 本身：请查看日志中的 event=decoded',
 	'the decode queue has not advanced for {1} seconds': '解码队列已有 {1} 秒没有进展',
 	'the compilers could not be started': '编译器无法启动',
 	'decoding took too long and was stopped': '解码耗时过长，已中止',
@@ -560,7 +560,7 @@ export const refusals: Record<string, string> = {
 	'a project has at most {1} alert rules': '一个项目最多有 {1} 个告警规则',
 	'{1} must be a whole number from {2} to {3}': '{1} 必须是 {2} 到 {3} 之间的整数',
 	'threshold must be a share of frames above 0 and below 1': 'threshold 必须是大于 0 且小于 1 的帧占比',
-	'threshold must be a number above 0 and below 1000000000, in the unit of its kind': 'threshold 必须是大于 0 且小于 1000000000 的数，单位取决于 kind',
+	'threshold must be a number above 0 and below 1000000000, in the unit of the kind of alert': 'threshold 必须是大于 0 且小于 1000000000 的数，单位取决于 kind',
 	'threshold is too small to be stored': 'threshold 太小，无法保存',
 	'name must be a text of 1 to {1} bytes': 'name 必须是 1 到 {1} 字节的文本',
 	'a figure could not be computed in time': '未能在限定时间内算出指标',
