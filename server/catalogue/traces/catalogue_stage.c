@@ -25,14 +25,16 @@ static const char *todo_of(const struct tw_stage_marks *m)
 enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_stage_marks *m,
         const char *after, char ret[TW_ID_BYTES], struct tw_err *err)
 {
-	char sql[SQL_BYTES] =
-	        "SELECT min(project_id) FROM project WHERE deleted_ms=0 AND project_id>?";
+	char sql[SQL_BYTES];
 
-	if (m)
-		(void)SQL(sql,
-		        "SELECT min(project_id) FROM " TW_EITHER("trace INDEXED BY %s WHERE %s AND",
-		                "trace_stage WHERE stage='%s' AND rank=0 AND") " project_id>?",
-		        m->index, m->waits, m->stage);
+	if (!m)
+		return tw_cat_read_text(c, ret, TW_ID_BYTES, err,
+		        "SELECT min(project_id) FROM project WHERE deleted_ms=0 AND project_id>?",
+		        "t", after);
+	(void)SQL(sql,
+	        "SELECT min(project_id) FROM " TW_EITHER("trace INDEXED BY %s WHERE %s AND",
+	                "trace_stage WHERE stage='%s' AND rank=0 AND") " project_id>?",
+	        m->index, m->waits, m->stage);
 	return tw_cat_read_text(c, ret, TW_ID_BYTES, err, sql, "t", after);
 }
 
