@@ -10,6 +10,7 @@
 #include "server/catalogue/catalogue_tables.h"
 
 enum { SQL_BYTES = 1024 };
+#define DELIVERIES "outbox WHERE project_id=? ORDER BY hook_id,delivery_id LIMIT 1000"
 
 enum tw_status tw_catalogue_project_delete(
         struct tw_catalogue *c, const char *name, struct tw_err *err)
@@ -68,11 +69,12 @@ enum tw_status tw_catalogue_project_ids(struct tw_catalogue *c, const char *proj
 	        "ti", project_id, (int64_t)limit);
 }
 
-/* Traces and builds are deleted with their files, their own rows by foreign keys. */
+/* Traces and builds are deleted with their files, their own rows by foreign keys; deliveries with
+ * their attempts. */
 static bool is_deleted_apart(const struct tw_table *t)
 {
 	static const char *const names[] = {
-	        "project", "audit", "trace", "part", "build", "mapping_job"};
+	        "project", "audit", "trace", "part", "build", "mapping_job", "outbox"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(t->name, names[i]) == 0)
@@ -112,19 +114,23 @@ static enum tw_status delete_rows(struct tw_db *w, const struct tw_table *t, con
 enum tw_status tw_catalogue_project_rows_delete(
         struct tw_catalogue *c, const char *project_id, bool *ret_any, struct tw_err *err)
 {
+	static const char *const outbox[] = {/* outbox_by_hook */
+	        "DELETE FROM outbox_attempt WHERE delivery_id" TW_EITHER(" IN (",
+	                "=ANY(ARRAY(") "SELECT delivery_id FROM " DELIVERIES TW_EITHER(")", "))"),
+	        "DELETE FROM outbox WHERE " TW_CAT_SOME("delivery_id", DELIVERIES)};
 	struct tw_db *w = NULL;
 	int64_t n = 0;
+	int deleted = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
-	if (st == TW_OK) /* the only table of projects that does not name them; outbox_by_hook */
-		st = tw_cat_exec(w, NULL, err,
-		        "DELETE FROM outbox_attempt WHERE delivery_id IN (SELECT delivery_id FROM"
-		        " outbox WHERE project_id=?)",
-		        "t", project_id);
+	/* attempts do not name their project, and go with their deliveries */
+	for (size_t i = 0; st == TW_OK && i < sizeof outbox / sizeof *outbox; i++) {
+		st = tw_cat_exec(w, &deleted, err, outbox[i], "t", project_id);
+		n += deleted;
+	}
 	/* rows that refer to others come after these */
 	for (unsigned i = tw_tables_n; st == TW_OK && i-- > 0;) {
-		int deleted = 0;
-
+		deleted = 0;
 		if (is_of_projects(&tw_tables[i]) && !is_deleted_apart(&tw_tables[i]))
 			st = delete_rows(w, &tw_tables[i], project_id, &deleted, err);
 		n += deleted;
