@@ -113,8 +113,10 @@ test('one change has one figure on the start page, in the inbox, the list, the c
 		await note('list', row.locator('td.num').first());
 		await row.locator('button').click();
 		await note('sentence', page.getByText(/ is [\d.]+ % slower, 8\.3\.1 against 8\.3\.0: /));
+		const values = (await page.getByText(/ is [\d.]+ % slower, 8\.3\.1 against 8\.3\.0: /).innerText()).match(/8\.3\.0: (.+) to (.+) at the median/).slice(1);
 		await page.getByRole('link', { name: 'both versions compared' }).click();
 		await note('comparison', page.locator(`${method ? 'tr.more' : '#lengths'} [data-stat=p50] td.num`).nth(2));
+		if (!method) assert.deepEqual((await page.locator('#lengths [data-stat=p50] td.num').allInnerTexts()).slice(0, 2), values);
 		if (!method) assert.equal(await page.locator('#lengths [data-stat=p50] td.num a').getAttribute('href').then((to) => /open=/.test(to)), true, 'and leads to the regression');
 		figures.digest = digest.split('\n').find((l) => l.startsWith(`- ${method || 'slower of'}`) && l.includes(' against '))?.match(/\+([\d.]+ %)/)?.[1];
 		assert.match(figures.list, /^[1-9]\d %$/);

@@ -22,7 +22,7 @@ export interface Method {
 }
 export interface One { name: string; a_share: number; b_share: number; share_margin: number | null; stats: Stats }
 /** An open regression of a scenario's duration between the versions of the sides. */
-export interface Reported { id: string; scenario: string; method: string; kind: string; base: string; head: string; percentile: number; change: number; low: number; high: number }
+export interface Reported { id: string; scenario: string; method: string; kind: string; base: string; head: string; percentile: number; before_ns: number; after_ns: number; change: number; low: number; high: number }
 export interface Versus {
 	summary: string; comparable: boolean; error: number; a: Side; b: Side; mix: Mix; scenarios: Scenario[]; method: One | null;
 	methods: Method[]; counts: Record<string, number>; reported: Reported[];

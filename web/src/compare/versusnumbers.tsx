@@ -85,6 +85,9 @@ function Head({ c }: { c: Scenario }) {
 		<div class="quiet within">{tr('{a_traces} in A, {b_traces} in B', { a_traces: count(c.a_traces), b_traces: count(c.b_traces) })}</div></th>;
 }
 
+/** A value of the regression, which has no interval of its own. */
+const only = (value: number): Interval => ({ value, low: null, high: null });
+
 export function Quantiles({ v }: { v: Versus }) {
 	const [max, more] = useMore('scenarios', SHOWN);
 	const list = [...v.scenarios].sort((x, y) => Math.min(y.a_traces, y.b_traces) - Math.min(x.a_traces, x.b_traces));
@@ -92,7 +95,7 @@ export function Quantiles({ v }: { v: Versus }) {
 	const alone = list.filter((c) => !both.includes(c));
 	const statsOf = (c: Scenario) => Object.entries(c.stats).map(([name, s]): [string, Stat, Reported | undefined] => {
 		const open = reportedOf(v, c.scenario, name);
-		return [name, open ? { ...s, change: { value: open.change, low: open.low, high: open.high } } : s, open];
+		return [name, open ? { ...s, a: only(open.before_ns), b: only(open.after_ns), change: { value: open.change, low: open.low, high: open.high } } : s, open];
 	});
 	const x = axisOf(both.slice(0, max).flatMap((c) => statsOf(c).map(([, s]) => s)));
 	return (
@@ -103,7 +106,7 @@ export function Quantiles({ v }: { v: Versus }) {
 			</Cards>}
 			{both.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>{tr('Show more of {both} scenarios', { both: count(both.length) })}</button></div>}
 			{alone.length > 0 && <p class="quiet anywhere">{tr.rich('Only on one side: {alone}{alone2}.', { alone: alone.slice(0, 20).map((c) => `${c.scenario || tr('no scenario')} (${c.a_traces ? tr('{a_traces} in A', { a_traces: count(c.a_traces) }) : tr('{b_traces} in B', { b_traces: count(c.b_traces) })})`).join(', '), alone2: alone.length > 20 && tr(' and more') })}</p>}
-			<p class="quiet">{tr('Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0. A change with a link shows the open regression’s value, which is compared per device class.', { error: percent(v.error) })}</p>
+			<p class="quiet">{tr('Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0. A change with a link shows the open regression’s values, which are compared per device class.', { error: percent(v.error) })}</p>
 		</Panel>
 	);
 }

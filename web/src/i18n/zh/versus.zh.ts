@@ -86,7 +86,7 @@ const zh = {
 	'{a_traces} in A': 'A 中 {a_traces}',
 	'{b_traces} in B': 'B 中 {b_traces}',
 	' and more': ' 等',
-	'Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0. A change with a link shows the open regression’s value, which is compared per device class.': '分位数误差在 {error} 以内。置信区间不含 0 时，判定为变慢或变快。带链接的变化显示对应未处理劣化的数值（按设备等级比较）。',
+	'Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0. A change with a link shows the open regression’s values, which are compared per device class.': '分位数误差在 {error} 以内。置信区间不含 0 时，判定为变慢或变快。带链接的变化及其 A、B 值取自对应的未处理劣化（按设备等级比较）。',
 	'Open regression, compared per device class': '未处理的劣化，按设备等级比较',
 	'Loading quantiles of the method': '正在加载该方法的分位数',
 	'Neither side has a method with this name.': '两侧都没有此名称的方法。',
