@@ -16,7 +16,8 @@
 #include "server/fleet/store/fleet_store.h"
 #include "server/http/metrics.h"
 
-/* Limits of a project and of the disk are sums of all rows, which are read once for so many. */
+/* Traces deleted between two reads of the sums that limits by number or bytes need, because a sum
+ * reads all rows. */
 enum { AT_ONCE = 512, FAILED_MAPPING_DAYS = 30 };
 
 struct tw_retention_job {
