@@ -223,17 +223,21 @@ test('after the clock was set back, waiting deliveries are sent, also by a serve
 	const found = await findSlower(s, 12);
 	await delivery(s, h.id, (x) => x.attempts === 1);
 	r.manner['/h'] = 'fine';
+	const refused = r.at('/h').length; // one or both of the two events were tried
+	const allDelivered = () => until(() => (Number(db(s, 'select count(*) from outbox where state=0')) === 0 ? true : undefined), 'all are delivered');
 	fs.writeFileSync(clock, '-10d\n');
-	await until(() => (Number(db(s, 'select count(*) from outbox where state=1')) > 0 ? true : undefined), 'delivered');
-	assert.equal(r.at('/h').length, 2);
+	await allDelivered();
+	const accepted = r.at('/h').slice(refused).map((g) => g.json.id);
+	assert.deepEqual(accepted, [...new Set(accepted)], 'each once');
+	const sent = r.at('/h').length;
 	r.manner['/h'] = 'busy';
 	assert.equal((await s.ask('PATCH', `/api/v1/regressions/${found.id}`, { key: s.write, body: json({ status: 'acknowledged' }) })).status, 200);
-	await until(() => (r.at('/h').length > 2 ? true : undefined), 'another is tried');
+	await until(() => (r.at('/h').length > sent ? true : undefined), 'another is tried');
 	await s.stop();
 	r.manner['/h'] = 'fine';
 	fs.writeFileSync(clock, '-20d\n');
 	await s.start();
-	await until(() => (Number(db(s, 'select count(*) from outbox where state=0')) === 0 ? true : undefined), 'all are delivered');
+	await allDelivered();
 });
 
 test('kill -9 between the change and its delivery loses no event and repeats none', async (t) => {
