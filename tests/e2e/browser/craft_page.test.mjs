@@ -75,6 +75,7 @@ for (const [scheme, width] of THEMES)
 			await page.goto(server.url + at);
 			await page.waitForSelector(whole);
 			if (at.startsWith('/traces/') && name !== 'no such trace') await page.waitForSelector('[data-ready]');
+			await page.waitForFunction(() => !document.querySelector('.busy, .stale')); // what is loaded again is dimmed, what follows a panel that loads is hidden
 			await page.locator('button:has-text("as a table"), #anr button:has-text("As a table"), #anr button:has-text("Raw text")').evaluateAll((all) => all.forEach((b) => b.click()));
 			assert.deepEqual(await violations(page), [], name);
 			if (BY_AXE.includes(name)) assert.deepEqual(await violations(page, ['color-contrast']), [], name);
