@@ -14,7 +14,7 @@ import path from 'node:path';
 
 import { startBucket } from './bucket.mjs';
 import { sampleTrace } from './make.mjs';
-import { Server, atEnd, sleep, until } from './server.mjs';
+import { Server, atEnd, fetchWithin, sleep, until } from './server.mjs';
 
 export const blobKey = (body) => {
 	const sha256 = createHash('sha256').update(body).digest('hex');
@@ -75,12 +75,11 @@ class Cluster {
 				for (let turn = i; !load.kept.has(key) && !load.given_up; turn++) {
 					const s = this.servers[turn % this.servers.length];
 					const began = Date.now();
-					const answer = await fetch(`${s.url}/api/v1/traces?app=shop&version_name=1&scenario=start`, { method: 'POST', body: sampleTrace(calls, 4000 + of),
-						headers: { Authorization: `Bearer ${this.keys.ingest}`, 'Idempotency-Key': key }, signal: AbortSignal.timeout(patience) }).catch(() => null);
-					const json = await answer?.json().catch(() => null);
+					const answer = await fetchWithin(patience, `${s.url}/api/v1/traces?app=shop&version_name=1&scenario=start`, { method: 'POST', body: sampleTrace(calls, 4000 + of),
+						headers: { Authorization: `Bearer ${this.keys.ingest}`, 'Idempotency-Key': key } });
 					load.slowest = Math.max(load.slowest, Date.now() - began);
 					load.reported.set(answer?.status ?? 0, (load.reported.get(answer?.status ?? 0) ?? 0) + 1);
-					if (json && (answer.status === 202 || answer.status === 200)) load.kept.set(key, { id: json.id, calls, of });
+					if (answer?.status === 202 || answer?.status === 200) load.kept.set(key, { id: JSON.parse(answer.text).id, calls, of });
 					else await sleep(50);
 				}
 				await sleep(pause);

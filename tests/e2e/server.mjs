@@ -109,6 +109,20 @@ export const inFull = (full, otherwise) => (process.env.TRACEWELL_TESTS === 'ful
  * happened, or not, waits with until(). */
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
+/*
+ * Status, headers and text of a response; null if there is none within `ms`. A fetch() whose connection is closed at the
+ * wrong moment never settles, and AbortSignal.timeout() does not end it.
+ */
+export async function fetchWithin(ms, url, options) {
+	const control = new AbortController();
+	const answer = fetch(url, { ...options, signal: control.signal }).then(async (a) => ({ status: a.status, headers: a.headers, text: await a.text() })).catch(() => null);
+	let timer;
+	const late = new Promise((done) => {
+		timer = setTimeout(() => { done(null); control.abort(); }, ms);
+	});
+	return Promise.race([answer, late]).finally(() => clearTimeout(timer));
+}
+
 /* A port that a test gives to a program, and that stays free while the program is restarted: none of those from which
  * the kernel takes the ports of connections (32768 and up), as it would give one of them to another test. */
 export async function freePort(host = '127.0.0.1') {

@@ -19,7 +19,7 @@ import { startGates } from '../gates.mjs';
 import { sampleTrace } from '../make.mjs';
 import { postgresIsThere } from '../postgres.mjs';
 import { startPair, startPrimary } from '../postgres_pair.mjs';
-import { FAKETIME, atEnd, binary, freePort, newFolder, root, sanitized, sleep, until } from '../server.mjs';
+import { FAKETIME, atEnd, binary, fetchWithin, freePort, newFolder, root, sanitized, sleep, until } from '../server.mjs';
 
 const FULL = process.env.FAULT_TABLE === 'full';
 const has = (program) => spawnSync('which', [program]).status === 0;
@@ -252,10 +252,8 @@ class Load {
 
 	async ask(at, turn, method, target, headers, body) {
 		const began = performance.now();
-		const answer = await fetch(this.urls[turn % this.urls.length] + target, { method, body, redirect: 'manual',
-			headers: { Authorization: `Bearer ${this.key}`, ...headers }, signal: AbortSignal.timeout(PATIENCE_MS) }).catch(() => null);
-		const text = await answer?.text().catch(() => null);
-		const status = typeof text === 'string' ? answer.status : 0;
+		const answer = await fetchWithin(PATIENCE_MS, this.urls[turn % this.urls.length] + target, { method, body, redirect: 'manual', headers: { Authorization: `Bearer ${this.key}`, ...headers } });
+		const [status, text] = [answer?.status ?? 0, answer?.text];
 		at.fails = status > 0 && status < 400 ? 0 : (at.fails ?? 0) + 1;
 		count(this.statuses, status);
 		if (status === 0 || status >= 500) count(this.reasons, reasonOf(status, text));
