@@ -285,7 +285,7 @@ static bool turn(struct tw_runner *r, work_fn work, const char *project_id)
 	enum tw_status st = work(r->state, &t, &more, &err);
 	const uint64_t us = now_us() - from_us;
 
-	if (more && project_id[0])
+	if (project_id[0] && (more || r->stage->every_ms))
 		tw_crash_point(r->stage->name);
 	(void)atomic_fetch_add(&r->spent_us, us);
 	if (st != TW_OK)

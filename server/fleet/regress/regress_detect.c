@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "decoder/base/order.h"
+#include "server/base/file/crash_point.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/fleet/fleet.h"
 
@@ -418,9 +419,13 @@ static enum tw_status scan_scenario(struct scan *l, struct tw_err *err)
 		st = scan_lengths(l, err);
 	if (st == TW_OK)
 		st = scan_methods(l, err);
+	if (l->found.n > 0)
+		tw_crash_point("regressions_found");
 	if (st == TW_OK)
 		st = tw_catalogue_regression_keep(
 		        l->c, l->project_id, l->found.of, l->found.n, &l->sums->fresh, err);
+	if (l->found.n > 0)
+		tw_crash_point("regressions_stored");
 	l->sums->found += l->found.n;
 	return st;
 }

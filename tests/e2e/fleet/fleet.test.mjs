@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
@@ -211,7 +212,8 @@ test('values of a label: traces without it, traces from before it was configured
 });
 
 test('killed again and again while it counts, every trace counts once', async (t) => {
-	const kills = Number(process.env.FLEET_KILLS ?? 8);
+	const stages = [...fs.readFileSync(path.join(root, 'server/derive/stages.def'), 'utf8').matchAll(/^STAGE\((\w+)\)/gm)].map((m) => m[1]);
+	const kills = Number(process.env.FLEET_KILLS ?? 2 * stages.length);
 	const s = await startServer(t);
 	let sent = 0;
 	for (let k = 0; k < kills; k++) {
@@ -220,7 +222,7 @@ test('killed again and again while it counts, every trace counts once', async (t
 		await sleep((k * 37) % 150);
 		await s.stop('SIGKILL');
 		if (k % 2) { /* again, after the first turn of a stage; that may be before it listens */
-			s.env = { TRACEWELL_CRASH_AT: ['rollup', 'names', 'anr', 'findings'][(k >> 1) % 4] };
+			s.env = { TRACEWELL_CRASH_AT: stages[(k >> 1) % stages.length] };
 			const last = () => send(s, fleet[sent % fleet.length], `kill-${sent}`);
 			await s.start().then(last).catch(() => undefined);
 			await until(() => s.exited || undefined, 'it died');

@@ -1,11 +1,12 @@
 /*
- * regressions.test.mjs - regressions by version are detected, reported, muted and fixed; invalid requests
- * are refused with a message.
+ * regressions.test.mjs - regressions by version are detected, reported once despite kills, muted and fixed; invalid
+ * requests are refused with a message.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { btrace } from '../make.mjs';
+import { startReceiver } from '../receiver.mjs';
 import { startServer, until } from '../server.mjs';
 import { look as lookAt, sendSlower } from '../slower.mjs';
 
@@ -162,4 +163,38 @@ test('a method that the version before did not have', async (t) => {
 	assert.deepEqual(again.map((x) => [x.id, x.status, x.owner]), [[r.id, 'acknowledged', 'ann']]);
 	const trend = (await s.get(`/api/v1/regressions/${r.id}/trend`)).json;
 	assert.deepEqual(trend.lines.map((l) => [l.version, l.points.map((p) => [p.of_traces, p.traces])]), [[null, [[2 * EACH, EACH - 2]]], ['1.9', []], ['2.0', [[EACH, EACH - 2]]]]);
+});
+
+test('killed at any step of a search, no figure changes and each regression is reported once', async (t) => {
+	const [s, r] = [await startServer(t, { args: ['--webhook-private', '127.0.0.1'] }), await startReceiver(t)];
+	assert.equal((await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: JSON.stringify({ url: `${r.url}/h` }) })).status, 201);
+	await sendSlower(s, 12);
+	await s.ask('PUT', '/api/v1/regressions/rules', { key: s.write, body: '{"min_days":1,"min_traces":5}' });
+	const fleet = async () => Promise.all(['methods', 'scenarios?by=version'].map(async (q) => (await s.get(`/api/v1/fleet/${q}`)).text));
+	const found = async () => (await s.get('/api/v1/regressions?status=all')).json.regressions;
+	const figures = (rows) => rows.map(({ id, first_ms, last_ms, ...row }) => row);
+	const rows = () => [s.sql('SELECT count(*) FROM regression'), s.sql('SELECT count(*) FROM regression_history'), s.sql('SELECT count(DISTINCT event_id) FROM outbox')].map(Number);
+	await lookAt(s);
+	const [counted, expected] = [await fleet(), figures(await found())];
+	assert.equal(expected.length, 2);
+	for (const [step, stored] of [['regressions_found', 0], ['regressions_stored', 2], ['regressions', 2]])
+		await t.test(step, async () => {
+			await s.stop();
+			s.sql('DELETE FROM outbox; DELETE FROM regression_history; DELETE FROM regression');
+			r.got = [];
+			s.env = { TRACEWELL_CRASH_AT: step };
+			await s.start().catch(() => undefined); // the first search may begin before the server listens
+			assert.equal((await s.ended).signal, 'SIGKILL');
+			assert.deepEqual(rows(), [stored, stored, stored]);
+			s.env = {};
+			await s.start();
+			await s.ran('regressions', { first: true });
+			const after = await found();
+			await lookAt(s);
+			assert.deepEqual((await found()).map((f) => f.id), after.map((f) => f.id));
+			assert.deepEqual([await fleet(), figures(after), figures(await found())], [counted, expected, expected]);
+			assert.deepEqual(rows(), [2, 2, 2]);
+			await until(() => (s.sql('SELECT count(*) FROM outbox WHERE state=0') === '0' ? true : undefined), 'all are sent');
+			assert.deepEqual(r.at('/h').filter((g, i, all) => all.findIndex((o) => o.json.id === g.json.id) === i).map((g) => g.json.regression.id).sort(), after.map((f) => f.id).sort());
+		});
 });
