@@ -5,7 +5,8 @@
   catalogue.py tables OUT.c FILE...            tw_tables: all tables with their keys and columns
 
 In a migration, a line that ends with `-- sqlite` is for SQLite only, and a line that begins with
-`--postgres ` for PostgreSQL only.  A table whose first line ends with `-- not copied` is not in
+`--postgres ` for PostgreSQL only.  There {stages}, {ranks} and {columns} are derived from the
+indexes trace_stage_*, which are SQLite's lists of waiting traces.  A table whose first line ends with `-- not copied` is not in
 tw_tables, as are tables of PostgreSQL only.
 """
 import re
@@ -17,11 +18,25 @@ import embed
 TYPES = {'INTEGER': 'BIGINT', 'TEXT': 'TEXT COLLATE "C"', 'BLOB': 'BYTEA'}
 
 
+def of_stages(sql):
+    """The stages' names, a trace's rank in each (NULL: it does not wait), and the columns that these depend on."""
+    names, ranks, used = [], [], set()
+    for name, rank, waits in re.findall(r'^CREATE INDEX trace_stage_(\w+) ON trace\(project_id, (?:(\w+), )?trace_id\) WHERE (.*); -- sqlite$', sql, re.M):
+        columns = set(re.findall(r'\b[a-z]\w*', waits)) | ({rank} - {''})
+        rank = f'CASE WHEN {waits} THEN {rank or 0} END'
+        names.append(f"'{name}'")
+        ranks.append(re.sub(r'\b([a-z]\w*)', r't.\1', rank))
+        used |= columns
+    return {'{stages}': ', '.join(names), '{ranks}': ', '.join(ranks), '{columns}': ', '.join(sorted(used))}
+
+
 def postgres(sql):
+    derived = of_stages(sql)
     lines = []
     for line in sql.splitlines():
         if line.startswith('--postgres '):
-            lines.append(line[len('--postgres '):])
+            line = line[len('--postgres '):]
+            lines.append(re.sub(r'\{\w+\}', lambda m: derived[m[0]], line))
             continue
         code = line.partition('--')[0].rstrip()
         if not code or line.endswith('-- sqlite'):

@@ -296,8 +296,8 @@ CREATE TABLE trace (
 	has_upload INTEGER NOT NULL DEFAULT 1,           -- 0: the upload expired, the decoded file remains
 	exempt_reason TEXT NOT NULL DEFAULT '',                -- why retention spares it, such as 'exemplar'; '' no reason
 	-- derived data
-	rollup_state INTEGER NOT NULL DEFAULT 0, -- rollups: 1 counted, 2 unreadable, 3 postponed
-	anr_state INTEGER NOT NULL DEFAULT 0,    -- ANRs and locks: 1 indexed, 2 unreadable, 3 postponed
+	rollup_state INTEGER NOT NULL DEFAULT 0, -- rollups: 0 waits, 1 counted, 2 unreadable, 3 postponed
+	anr_state INTEGER NOT NULL DEFAULT 0,    -- ANRs and locks: 0 waits, 1 indexed, 2 unreadable, 3 postponed
 	install INTEGER NOT NULL DEFAULT 0,      -- hash of the sending installation; 0 not given
 	anr TEXT NOT NULL DEFAULT '',            -- key of its ANR's group; '' no ANR.  Retention spares the first of each group
 	detected INTEGER NOT NULL DEFAULT 0,     -- detectors: version of the rules applied, 0 none, -1 unreadable, -2 postponed
@@ -328,16 +328,11 @@ CREATE INDEX trace_by_end ON trace(project_id, state, created_ms, trace_id) WHER
 CREATE INDEX trace_pinned ON trace(project_id, created_ms, trace_id) WHERE pinned = 1;
 CREATE INDEX trace_by_session ON trace(project_id, session_id) WHERE session_id <> '';
 CREATE INDEX trace_by_id ON trace(trace_id); -- at startup only the file's name is known
-CREATE INDEX trace_uncounted ON trace(project_id, trace_id) WHERE state = 2 AND named >= 0 AND named <> 1 AND build_id <> ''; -- sqlite
 CREATE INDEX trace_by_mapping ON trace(project_id, mapping_id) WHERE mapping_id <> '';
 CREATE INDEX trace_with_upload ON trace(project_id, created_ms, trace_id) WHERE has_upload=1;
-CREATE INDEX trace_rollup_todo ON trace(project_id, created_ms, trace_id) WHERE state = 2 AND rollup_state = 0; -- sqlite
-CREATE INDEX trace_anr_todo ON trace(project_id, trace_id) WHERE state = 2 AND anr_state = 0; -- sqlite
 CREATE INDEX trace_of_anr ON trace(project_id, anr, created_ms, trace_id) WHERE anr<>'';
 CREATE INDEX trace_with_anr ON trace(project_id, created_ms, trace_id) WHERE anr<>'';
 CREATE INDEX trace_decoded ON trace(project_id, ready_ms, trace_id) WHERE state=2 AND has_upload=1;
--- only counted traces (rollup_state 1) have rollup cells
-CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state = 2 AND rollup_state = 1; -- sqlite
 --postgres -- finds rare values without reading all rows; costs little to write
 --postgres CREATE INDEX trace_ranges ON trace USING brin (
 --postgres 	app text_bloom_ops(n_distinct_per_range=40),
@@ -351,25 +346,28 @@ CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state
 --postgres -- estimates the rows that match a search for words; the same expression as HAS_WORD of catalogue_list.c
 --postgres CREATE STATISTICS trace_words ON (lower(title||' '||app||' '||version_name||' '||device||' '||scenario||' '||build_id||' '||process||' '||trace_id)) FROM trace;
 
--- One row per trace and stage: traces that wait for names, rollup or ANRs, and all counted traces by
--- rules version.  SQLite has partial indexes instead (trace_uncounted, trace_rollup_todo,
--- trace_anr_todo, trace_detected).  In PostgreSQL, updating any indexed column adds an entry to every
--- index of the row.  Each stage updates a column of each trace, so these columns are in no index,
--- and triggers maintain this table.  Pages of trace have free space for these updates.
+-- Traces that wait for a stage of derived data: trace_stage_STAGE.  Findings: all counted traces (only
+-- they have rollup cells), by the version of the rules.  SQLite has an index for each stage.
+-- PostgreSQL has a table instead, for which schema/catalogue.py derives {stages}, {ranks} and
+-- {columns} from these lines: updating any indexed column adds an entry to every index of the row,
+-- and each stage updates a column of each trace.  So these columns are in no index, triggers
+-- maintain the table, and pages of trace have free space for these updates.
+CREATE INDEX trace_stage_names ON trace(project_id, trace_id) WHERE state = 2 AND named >= 0 AND named <> 1 AND build_id <> ''; -- sqlite
+CREATE INDEX trace_stage_rollup ON trace(project_id, trace_id) WHERE state = 2 AND rollup_state = 0; -- sqlite
+CREATE INDEX trace_stage_anr ON trace(project_id, trace_id) WHERE state = 2 AND anr_state = 0; -- sqlite
+CREATE INDEX trace_stage_findings ON trace(project_id, detected, trace_id) WHERE state = 2 AND rollup_state = 1; -- sqlite
 --postgres ALTER TABLE trace SET (fillfactor=60);
 --postgres CREATE TABLE trace_stage (
 --postgres 	stage TEXT COLLATE "C" NOT NULL,
 --postgres 	project_id TEXT COLLATE "C" NOT NULL,
---postgres 	rank BIGINT NOT NULL, -- findings: trace.detected; 0 otherwise
+--postgres 	rank BIGINT NOT NULL, -- the column between project and trace in the index above; 0: none
 --postgres 	trace_id TEXT COLLATE "C" NOT NULL,
 --postgres 	PRIMARY KEY (stage, project_id, rank, trace_id)
 --postgres );
 --postgres CREATE FUNCTION trace_stage_ranks(t trace) RETURNS BIGINT[] IMMUTABLE LANGUAGE sql AS $f$
---postgres 	SELECT ARRAY[CASE WHEN t.state=2 AND t.named>=0 AND t.named<>1 AND t.build_id<>'' THEN 0 END,
---postgres 		CASE WHEN t.state=2 AND t.rollup_state=0 THEN 0 END, CASE WHEN t.state=2 AND t.anr_state=0 THEN 0 END,
---postgres 		CASE WHEN t.state=2 AND t.rollup_state=1 THEN t.detected END] $f$;
+--postgres 	SELECT ARRAY[{ranks}] $f$;
 --postgres CREATE FUNCTION trace_stage_change() RETURNS trigger LANGUAGE plpgsql AS $f$
---postgres DECLARE stages CONSTANT TEXT[] := ARRAY['names','rollup','anr','findings']; was BIGINT[]; now_is BIGINT[]; BEGIN
+--postgres DECLARE stages CONSTANT TEXT[] := ARRAY[{stages}]; was BIGINT[]; now_is BIGINT[]; BEGIN
 --postgres 	IF TG_OP <> 'INSERT' THEN was := trace_stage_ranks(OLD); END IF;
 --postgres 	IF TG_OP <> 'DELETE' THEN now_is := trace_stage_ranks(NEW); END IF;
 --postgres 	FOR i IN 1..cardinality(stages) LOOP
@@ -384,7 +382,7 @@ CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state
 --postgres 	RETURN NULL;
 --postgres END $f$;
 --postgres CREATE TRIGGER trace_stage_insert AFTER INSERT ON trace FOR EACH ROW WHEN (NEW.state=2) EXECUTE FUNCTION trace_stage_change();
---postgres CREATE TRIGGER trace_stage_update AFTER UPDATE OF state, build_id, named, rollup_state, anr_state, detected ON trace
+--postgres CREATE TRIGGER trace_stage_update AFTER UPDATE OF {columns} ON trace
 --postgres 	FOR EACH ROW WHEN (OLD.state=2 OR NEW.state=2) EXECUTE FUNCTION trace_stage_change();
 --postgres CREATE TRIGGER trace_stage_delete AFTER DELETE ON trace FOR EACH ROW WHEN (OLD.state=2) EXECUTE FUNCTION trace_stage_change();
 

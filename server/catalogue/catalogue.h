@@ -80,9 +80,6 @@ enum tw_status tw_catalogue_key_unlock(struct tw_catalogue *c, const char *name,
         uint64_t session, bool *ret_held, struct tw_err *err) TW_MUST_USE;
 /* Adds changes of counters to their rows, in the background. */
 enum tw_status tw_catalogue_counts_add(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
-/* After the clock was set back: makes work due whose due time is further ahead than the longest
- * wait. */
-enum tw_status tw_catalogue_end_long_waits(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
 /* Calls drop if nothing refers to the content, while no other connection can start to. */
 enum tw_status tw_catalogue_unless_used(struct tw_catalogue *c, const char *sha256,
         enum tw_status (*drop)(void *arg, const char *sha256, struct tw_err *err), void *arg,

@@ -351,6 +351,9 @@ int64_t tw_cat_random(void);
 
 /* By the clock that all servers on this catalogue share; leases use it. */
 enum tw_status tw_cat_now(struct tw_db *db, int64_t *ret_ms, struct tw_err *err);
+/* Work that is due later was scheduled before the clock was set back: the longest wait, of a
+ * Retry-After, is a day. */
+#define TW_LONGEST_WAIT_MS (2 * TW_DAY_MS)
 /* A time of this server's clock, but not later than theirs, so that jobs queued now are due now. */
 #define TW_CAT_DATABASE_MS "CAST(extract(epoch FROM clock_timestamp())*1000 AS BIGINT)"
 #define TW_CAT_BY_NOW(ms)  TW_EITHER(ms, "least(" ms "," TW_CAT_DATABASE_MS ")")

@@ -148,8 +148,8 @@ static enum tw_status columns_of(
 	size_t used = 0;
 	enum tw_status st = tw_cat_query(&q, db, err,
 	        "SELECT name FROM pragma_table_info(?) WHERE name NOT IN"
-	        " ('project_id','trace_id','named','rollup_state','anr_state','detected',"
-	        "'install') AND name NOT LIKE 'names\\_%' ESCAPE '\\'",
+	        " ('project_id','trace_id','named','detected','install') AND name NOT LIKE"
+	        " 'names\\_%' ESCAPE '\\' AND name NOT LIKE '%\\_state' ESCAPE '\\'",
 	        "t", table);
 
 	out[0] = '\0';

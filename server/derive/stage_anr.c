@@ -617,14 +617,7 @@ static enum tw_status open_anrs(const struct tw_derive_parts *p, void **ret, str
 	return h->arena && h->project_arena && h->name ? TW_OK : tw_oom(err);
 }
 
-static const struct tw_stage_marks marks = {.stage = "anr",
-        .index = "trace_anr_todo",
-        .waits = "state=2 AND anr_state=0",
-        .order = "trace_id",
-        .postpone = "anr_state=3",
-        .is_postponed = "anr_state=3",
-        .resume = "anr_state=0",
-        .give_up = "anr_state=2"};
+static const struct tw_stage_marks marks = TW_STAGE_MARKS("anr", "anr_state");
 
 /* Keys of old reports depend on the rules, so every project is served. */
 const struct tw_stage tw_stage_anr = {.name = "anr",

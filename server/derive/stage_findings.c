@@ -438,9 +438,7 @@ static enum tw_status open_finder(const struct tw_derive_parts *p, void **ret, s
 /* Findings refer to cells of rollups, so traces pass that stage first.  Traces inspected with
  * outdated rules wait too, but are only known when their project is served. */
 static const struct tw_stage_marks marks = {.stage = "findings",
-        .index = "trace_detected",
         .waits = "state=2 AND rollup_state=1 AND detected=0",
-        .order = "trace_id",
         .todo = "state=2 AND rollup_state=1",
         .postpone = "detected=-2",
         .is_postponed = "detected=-2",

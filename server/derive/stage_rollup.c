@@ -144,14 +144,7 @@ static enum tw_status open_rollup(const struct tw_derive_parts *p, void **ret, s
 	return *ret ? TW_OK : tw_oom(err);
 }
 
-static const struct tw_stage_marks marks = {.stage = "rollup",
-        .index = "trace_rollup_todo",
-        .waits = "state=2 AND rollup_state=0",
-        .order = "created_ms, trace_id",
-        .postpone = "rollup_state=3",
-        .is_postponed = "rollup_state=3",
-        .resume = "rollup_state=0",
-        .give_up = "rollup_state=2"};
+static const struct tw_stage_marks marks = TW_STAGE_MARKS("rollup", "rollup_state");
 
 const struct tw_stage tw_stage_rollup = {.name = "rollup",
         .depends = TW_RAISED_BY_DECODER | TW_RAISED_BY_MAPPING,

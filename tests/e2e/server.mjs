@@ -18,6 +18,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+export const stages = [...fs.readFileSync(path.join(root, 'server/derive/stages.def'), 'utf8').matchAll(/^STAGE\((\w+)\)/gm)].map((m) => m[1]);
 
 /* The path of real recordings, which are not in the repository: in $TRACEWELL_SAMPLES, by default ../shared/samples. */
 export const sample = (name) => path.resolve(root, process.env.TRACEWELL_SAMPLES || '../shared/samples', name);

@@ -1,4 +1,5 @@
-/* catalogue_retention.c - a project's use of storage, and its oldest traces. */
+/* catalogue_retention.c - a project's use of storage, its oldest traces, and waits that became too
+ * long. */
 #include "server/catalogue/access/catalogue_retention.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/storage/catalogue_files.h"
@@ -208,4 +209,27 @@ enum tw_status tw_catalogue_upload_drop(struct tw_catalogue *c, const char *proj
 		        w, all.sha256, all.n, a, &ret_unused->sha256, &ret_unused->n, err);
 	return tw_cat_end_audited(
 	        c, w, st, &(struct tw_change){"upload.delete", project_id, trace_id}, err);
+}
+
+enum tw_status tw_catalogue_end_long_waits(struct tw_catalogue *c, struct tw_err *err)
+{
+	static const char *const statements[] = {
+	        /* job_by_project, mapping_job_by_project; also a claim that a dead server left */
+	        "UPDATE job SET due_ms=?1 WHERE claimed IN (0,1) AND due_ms>?2",
+	        "UPDATE mapping_job SET due_ms=?1 WHERE claimed IN (0,1) AND due_ms>?2",
+	        "UPDATE outbox SET due_ms=?1 WHERE state=0 AND due_ms>?2", /* outbox_waiting */
+	        "UPDATE webhook SET hold_ms=?1 WHERE hold_ms>?2",          /* few rows */
+	        "UPDATE ticket SET due_ms=?1 WHERE due_ms>?2",             /* ticket_due */
+	        "UPDATE file_drop SET due_ms=?1 WHERE due_ms>?2",          /* file_drop_due */
+	};
+	struct tw_db *w = NULL;
+	int64_t now = 0;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_now(w, &now, err);
+	for (size_t i = 0; st == TW_OK && i < sizeof statements / sizeof *statements; i++)
+		st = tw_cat_exec(w, NULL, err, statements[i], "ii", now, now + TW_LONGEST_WAIT_MS);
+	return tw_cat_end(c, w, st, err);
 }

@@ -63,5 +63,8 @@ enum tw_status tw_catalogue_decoded_drop(struct tw_catalogue *c, const char *pro
 enum tw_status tw_catalogue_upload_drop(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *a, struct tw_blob_list *ret_unused,
         struct tw_err *err) TW_MUST_USE;
+/* After the clock was set back: makes work due whose due time is further ahead than the longest
+ * wait. */
+enum tw_status tw_catalogue_end_long_waits(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
 
 #endif

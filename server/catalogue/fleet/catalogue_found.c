@@ -25,7 +25,7 @@ static enum tw_status todo_of(struct tw_catalogue *c, const struct todo *t, stru
 {
 	*ret = (struct tw_cat_list){
 	        a, t->limit, sizeof(struct tw_trace_row), read_row, NULL, 0, &tw_trace_fields};
-	return tw_cat_list(c, ret, err, /* trace_detected, or trace_stage */
+	return tw_cat_list(c, ret, err, /* trace_stage_findings, or trace_stage */
 	        "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace WHERE project_id=?1 AND " TW_EITHER(
 	                "state=2 AND rollup_state=1 AND detected BETWEEN ?2 AND ?3",
 	                "trace_id IN (SELECT s.trace_id FROM trace_stage s WHERE s.stage='findings'"
@@ -67,7 +67,7 @@ enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *pr
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st == TW_OK)
-		st = tw_cat_get_int(db, &before, err, /* trace_detected, or trace_stage */
+		st = tw_cat_get_int(db, &before, err, /* trace_stage_findings, or trace_stage */
 		        "SELECT count(*) FROM " INSPECTED(
 		                "?1") " AND (rank=?3 OR (rank>=0 AND rank<?2))",
 		        "tii", project_id, number, (int64_t)POSTPONED);

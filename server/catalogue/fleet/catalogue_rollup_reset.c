@@ -130,7 +130,7 @@ static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, 
 		        "UPDATE trace SET rollup_state=0 WHERE project_id=? AND rollup_state>1",
 		        "t", project_id);
 	if (st == TW_OK)
-		st = tw_cat_exec(w, NULL, err, /* trace_detected, or trace_stage */
+		st = tw_cat_exec(w, NULL, err, /* trace_stage_findings, or trace_stage */
 		        "UPDATE trace SET detected=0 WHERE project_id=?1 AND state=2 AND"
 		        " rollup_state=1 AND " TW_EITHER("detected<0",
 		                "trace_id IN (SELECT s.trace_id FROM trace_stage s WHERE"

@@ -25,10 +25,12 @@ enum {
 /* Recomputed from the files, or a key that a rebuilt catalogue does not have. */
 static bool is_derived(const char *column)
 {
-	static const char *const names[] = {"key_id", "attempts", "named", "rollup_state",
-	        "anr_state", "detected", "once", "exempt_reason", "traces"};
+	static const char *const names[] = {
+	        "key_id", "attempts", "named", "detected", "once", "exempt_reason", "traces"};
+	const size_t len = strlen(column);
 
-	if (strncmp(column, "names_", 6) == 0)
+	if (strncmp(column, "names_", 6) == 0 ||
+	        (len > 6 && strcmp(column + len - 6, "_state") == 0))
 		return true;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(column, names[i]) == 0)

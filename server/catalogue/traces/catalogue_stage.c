@@ -9,13 +9,12 @@ enum { RESUMED_AT_ONCE = 64, SQL_BYTES = 1200 };
 /* Arguments are constants of the code, so the text always fits. */
 #define SQL(buf, ...) (snprintf((buf), SQL_BYTES, __VA_ARGS__) < SQL_BYTES ? (buf) : "")
 
-/* Of a project, the first ?2 traces.  Formatted with the index, the condition, the order, the stage
- * and the order. */
+/* Of a project, the first ?2 traces.  Formatted with the stage, the condition and the stage. */
 #define WAITING                                                                                    \
-	TW_EITHER("INDEXED BY %s WHERE project_id=?1 AND %s ORDER BY %s LIMIT ?2",                 \
+	TW_EITHER("INDEXED BY trace_stage_%s WHERE project_id=?1 AND %s",                          \
 	        "WHERE project_id=?1 AND trace_id IN (SELECT s.trace_id FROM trace_stage s WHERE"  \
-	        " s.stage='%s' AND s.project_id=?1 AND s.rank=0 ORDER BY s.trace_id LIMIT ?2)"     \
-	        " ORDER BY %s")
+	        " s.stage='%s' AND s.project_id=?1 AND s.rank=0 ORDER BY s.trace_id LIMIT ?2)")    \
+	" ORDER BY trace_id LIMIT ?2"
 
 static const char *todo_of(const struct tw_stage_marks *m)
 {
@@ -32,9 +31,10 @@ enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_s
 		        "SELECT min(project_id) FROM project WHERE deleted_ms=0 AND project_id>?",
 		        "t", after);
 	(void)SQL(sql,
-	        "SELECT min(project_id) FROM " TW_EITHER("trace INDEXED BY %s WHERE %s AND",
+	        "SELECT min(project_id) FROM " TW_EITHER(
+	                "trace INDEXED BY trace_stage_%s WHERE %s AND",
 	                "trace_stage WHERE stage='%s' AND rank=0 AND") " project_id>?",
-	        m->index, m->waits, m->stage);
+	        m->stage, m->waits, m->stage);
 	return tw_cat_read_text(c, ret, TW_ID_BYTES, err, sql, "t", after);
 }
 
@@ -52,7 +52,7 @@ enum tw_status tw_catalogue_stage_todo(struct tw_catalogue *c, const struct tw_s
 
 	return tw_cat_list(c, TW_CAT_LIST(a, limit, &trace_fields, ret, ret_n), err,
 	        SQL(sql, "SELECT project_id, trace_id, build_id, mapping_id FROM trace " WAITING,
-	                m->index, m->waits, m->order, m->stage, m->order),
+	                m->stage, m->waits, m->stage),
 	        "ti", project_id, (int64_t)limit);
 }
 
@@ -70,8 +70,8 @@ enum tw_status tw_catalogue_stage_rows(struct tw_catalogue *c, const struct tw_s
 
 	list->read = read_row;
 	return tw_cat_list(c, list, err,
-	        SQL(sql, "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace " WAITING, m->index, m->waits,
-	                m->order, m->stage, m->order),
+	        SQL(sql, "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace " WAITING, m->stage, m->waits,
+	                m->stage),
 	        "ti", project_id, (int64_t)limit);
 }
 
@@ -145,9 +145,11 @@ enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw
 	        a, RESUMED_AT_ONCE, sizeof(struct tw_named_trace), NULL, NULL, 0, &trace_fields};
 	enum tw_status st =
 	        a ? tw_cat_list(c, &list, err, /* postponed_by_time */
-	                    "SELECT project_id, trace_id, '', '' FROM postponed WHERE stage=? AND"
-	                    " again_ms<=? LIMIT ?",
-	                    "tii", m->stage, now_ms, (int64_t)RESUMED_AT_ONCE)
+	                    "SELECT project_id, trace_id, '', '' FROM postponed WHERE stage=?1 AND"
+	                    " again_ms<=?2 UNION ALL SELECT project_id, trace_id, '', '' FROM"
+	                    " postponed WHERE stage=?1 AND again_ms>?3 LIMIT ?4",
+	                    "tiii", m->stage, now_ms, now_ms + TW_LONGEST_WAIT_MS,
+	                    (int64_t)RESUMED_AT_ONCE)
 	          : tw_oom(err);
 
 	*ret_more = st == TW_OK && list.n > 0;
@@ -177,11 +179,11 @@ static enum tw_status count_waiting(struct tw_db *db, const struct tw_stage_mark
 	                "SELECT n, coalesce((SELECT created_ms FROM trace WHERE"
 	                " trace_id=oldest LIMIT 1),0) FROM (SELECT count(*) AS n,"
 	                " min(t.trace_id) AS oldest FROM project CROSS JOIN " TW_EITHER(
-	                        "trace t INDEXED BY %s WHERE %s",
+	                        "trace t INDEXED BY trace_stage_%s WHERE %s",
 	                        "trace_stage t WHERE t.stage='%s' AND"
 	                        " t.rank=0") " AND (?1='' OR project.project_id=?1) AND"
 	                                     " t.project_id=project.project_id) of_waiting",
-	                m->index, m->waits, m->stage),
+	                m->stage, m->waits, m->stage),
 	        "t", project_id);
 
 	if (tw_cat_row(&q)) {

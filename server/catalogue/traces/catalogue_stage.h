@@ -16,18 +16,22 @@
 struct tw_catalogue;
 struct tw_named_trace;
 
-struct tw_stage_marks { /* SQL for `trace`: constants of the code */
-	const char *stage;
-	const char
-	        *index; /* SQLite: the partial index of `waits`.  PostgreSQL: table trace_stage */
-	const char *waits; /* condition of waiting traces, the same as in trace_stage_ranks */
-	const char *order; /* columns of the index that order a project's waiting traces */
+struct tw_stage_marks {    /* SQL for `trace`: constants of the code */
+	const char *stage; /* its waiting traces: SQLite: index trace_stage_STAGE; PostgreSQL: table
+	                      trace_stage */
+	const char *waits; /* condition of waiting traces; contains that of the index */
 	const char *todo; /* condition of traces that may be postponed or given up; NULL: `waits` */
 	const char *postpone;     /* assignment that postpones a trace */
 	const char *is_postponed; /* condition of postponed traces */
 	const char *resume;       /* assignment that makes a postponed trace wait again */
 	const char *give_up;      /* assignment that ends the attempts; NULL: the stage does it */
 };
+/* For a column with the values 0 waits, 1 done, 2 given up, 3 postponed. */
+#define TW_STAGE_MARKS(name, column)                                                               \
+	{                                                                                          \
+		.stage = (name), .waits = "state=2 AND " column "=0", .postpone = column "=3",     \
+		.is_postponed = column "=3", .resume = column "=0", .give_up = column "=2"         \
+	}
 
 /* The first project after `after` with waiting traces; marks NULL: any project.  "": none. */
 enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_stage_marks *m,
@@ -48,8 +52,8 @@ enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct 
 /* The trace is not retried until it is decoded again. */
 enum tw_status tw_catalogue_stage_give_up(struct tw_catalogue *c, const struct tw_stage_marks *m,
         const struct tw_named_trace *t, struct tw_err *err) TW_MUST_USE;
-/* Makes some of the postponed traces whose time has come wait again.  Their attempts are counted
- * for a day. */
+/* Makes some of the postponed traces whose time has come wait again, or is later than any wait, so
+ * that the clock was set back.  Their attempts are counted for a day. */
 enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw_stage_marks *m,
         int64_t now_ms, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 

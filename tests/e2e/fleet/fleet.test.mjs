@@ -4,12 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { btrace } from '../make.mjs';
-import { root, sleep, startServer, tracewell, until } from '../server.mjs';
+import { root, sleep, stages, startServer, tracewell, until } from '../server.mjs';
 
 const PID = 4000;
 const mapping = ['# v', '1,1,com.app.Main onCreate ()V', '2,1,com.app.Repo load ()V', '3,1,com.app.Db query (I)V', '4,1,com.app.Db query (J)V', ''].join('\n');
@@ -212,7 +211,6 @@ test('values of a label: traces without it, traces from before it was configured
 });
 
 test('killed again and again while it counts, every trace counts once', async (t) => {
-	const stages = [...fs.readFileSync(path.join(root, 'server/derive/stages.def'), 'utf8').matchAll(/^STAGE\((\w+)\)/gm)].map((m) => m[1]);
 	const kills = Number(process.env.FLEET_KILLS ?? 2 * stages.length);
 	const s = await startServer(t);
 	let sent = 0;

@@ -11,7 +11,7 @@ import { describe, test } from 'node:test';
 
 import { btrace, sampleTrace } from '../make.mjs';
 import { lint, parse, value } from '../prometheus.mjs';
-import { newFolder, root, startServer, until } from '../server.mjs';
+import { newFolder, root, stages, startServer, until } from '../server.mjs';
 
 const read = async (s) => parse((await s.get('/metrics', { key: null })).text);
 const declared = [...fs.readFileSync(path.join(root, 'server/http/metrics.def'), 'utf8').matchAll(/^METRIC\((\w+), (\w+), /gm)].map(([, name, type]) => ({ name, type }));
@@ -76,7 +76,7 @@ test('the history has the first sample and the current one', async (t) => {
 
 test('each background task counts its runs', async (t) => {
 	const s = await startServer(t);
-	for (const task of ['alerts', 'anr', 'connections', 'deliveries', 'digests', 'findings', 'names', 'quota', 'regressions', 'retention', 'rollup'])
+	for (const task of [...stages, 'connections', 'deliveries', 'digests', 'quota', 'retention'])
 		await s.ran(task, { first: true });
 	const runs = () => s.metric('tracewell_background_runs_total', { task: 'connections' });
 	const before = await runs();

@@ -10,7 +10,7 @@ import { test } from 'node:test';
 import { startBucketApart } from '../bucket.mjs';
 import { btrace, sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
-import { Server, atEnd, newFolder, startServer, until } from '../server.mjs';
+import { Server, atEnd, newFolder, root, startServer, until } from '../server.mjs';
 
 const skip = !postgresIsThere && 'PostgreSQL 15 or later is not installed';
 const options = { skip, timeout: 900000 };
@@ -31,8 +31,8 @@ const counted = 'SELECT count(*) FROM trace WHERE state=2 AND rollup_state=1 AND
 
 /* Rows of trace_stage, which triggers maintain, that differ from the conditions of the stages. */
 const kept = 'SELECT stage, project_id, rank, trace_id FROM trace_stage';
-const due = [['names', 0, "named>=0 AND named<>1 AND build_id<>''"], ['rollup', 0, 'rollup_state=0'], ['anr', 0, 'anr_state=0'], ['findings', 'detected', 'rollup_state=1']]
-	.map(([stage, rank, where]) => `SELECT '${stage}', project_id, ${rank}, trace_id FROM trace WHERE state=2 AND ${where}`).join(' UNION ALL ');
+const due = [...fs.readFileSync(path.join(root, 'schema/catalogue/0001_init.sql'), 'utf8').matchAll(/INDEX trace_stage_(\w+) ON trace\(project_id, (?:(\w+), )?trace_id\) WHERE (.*);/g)]
+	.map(([, stage, rank, where]) => `SELECT '${stage}', project_id, ${rank ?? 0}, trace_id FROM trace WHERE ${where}`).join(' UNION ALL ');
 const differences = `SELECT count(*) FROM ((${kept} EXCEPT (${due})) UNION ALL ((${due}) EXCEPT ${kept})) d`;
 
 /* Uploads wait until another server decodes: how many wait does not depend on the machine's speed.  A single server with the role
