@@ -51,7 +51,7 @@ CREATE TABLE trace_chunk ( -- slices as columns, zstd; layout in schema/columns.
 ) STRICT;
 
 CREATE TABLE trace_tree ( -- merged call tree of a thread, zstd; layout in schema/columns.md
-	thread_id INTEGER PRIMARY KEY, -- 0: the crown, the heaviest nodes of all threads' trees
+	thread_id INTEGER PRIMARY KEY, -- 0: the summary tree, the heaviest nodes of all threads' trees
 	nodes INTEGER NOT NULL,
 	data BLOB NOT NULL
 ) STRICT;
@@ -62,13 +62,13 @@ CREATE TABLE trace_note ( -- counters, states, waits, marks by time (decoder/for
 	thread_id INTEGER,          -- NULL: of the whole trace
 	ts_ns INTEGER NOT NULL,
 	dur_ns INTEGER,             -- NULL: a moment
-	value INTEGER NOT NULL,     -- what it is says notes.def
+	value INTEGER NOT NULL,     -- its meaning is in notes.def
 	text TEXT NOT NULL,
 	detail TEXT,                -- a JSON object with more
-	system INTEGER              -- 1: the device's own trace said it
+	system INTEGER              -- 1: from the device's system trace
 ) STRICT;
 
-CREATE TABLE trace_note_block ( -- up to 2,048 notes one behind the other, added up
+CREATE TABLE trace_note_block ( -- the time span of up to 2,048 consecutive notes
 	block_id INTEGER PRIMARY KEY, -- note_id of its first
 	last_id INTEGER NOT NULL,     -- and of its last
 	start_ns INTEGER NOT NULL,    -- earliest begin

@@ -25,7 +25,7 @@ enum {
 	 * more. */
 	FOR_GROUP = 037
 };
-static const char mark[] = "sealed:1:";
+static const char scheme[] = "sealed:1:";
 
 struct tw_secret_key {
 	unsigned char key[KEY_BYTES];
@@ -163,13 +163,13 @@ bool tw_secret_key_derive(
 
 bool tw_secret_is_encrypted(const char *text)
 {
-	return strncmp(text, mark, sizeof mark - 1) == 0;
+	return strncmp(text, scheme, sizeof scheme - 1) == 0;
 }
 
 enum tw_status tw_secret_encrypt(const struct tw_secret_key *s, const char *whose,
         const char *plain, char ret[TW_SECRET_TEXT_BYTES], struct tw_err *err)
 {
-	unsigned char sealed[NONCE_BYTES + TW_SECRET_PLAIN_MAX + TAG_BYTES];
+	unsigned char encrypted[NONCE_BYTES + TW_SECRET_PLAIN_MAX + TAG_BYTES];
 	const size_t len = strlen(plain);
 	unsigned long long n = 0;
 
@@ -180,31 +180,31 @@ enum tw_status tw_secret_encrypt(const struct tw_secret_key *s, const char *whos
 	if (len > TW_SECRET_PLAIN_MAX)
 		return tw_fail(err, TW_TOO_LARGE, "a secret is longer than %d bytes",
 		        (int)TW_SECRET_PLAIN_MAX);
-	randombytes_buf(sealed, NONCE_BYTES);
-	(void)crypto_aead_xchacha20poly1305_ietf_encrypt(sealed + NONCE_BYTES, &n,
+	randombytes_buf(encrypted, NONCE_BYTES);
+	(void)crypto_aead_xchacha20poly1305_ietf_encrypt(encrypted + NONCE_BYTES, &n,
 	        (const unsigned char *)plain, len, (const unsigned char *)whose, strlen(whose),
-	        NULL, sealed, s->key);
-	memcpy(ret, mark, sizeof mark);
-	(void)sodium_bin2base64(ret + sizeof mark - 1, TW_SECRET_TEXT_BYTES - sizeof mark + 1,
-	        sealed, NONCE_BYTES + (size_t)n, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	        NULL, encrypted, s->key);
+	memcpy(ret, scheme, sizeof scheme);
+	(void)sodium_bin2base64(ret + sizeof scheme - 1, TW_SECRET_TEXT_BYTES - sizeof scheme + 1,
+	        encrypted, NONCE_BYTES + (size_t)n, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 	return TW_OK;
 }
 
 enum tw_status tw_secret_key_read(const struct tw_secret_key *s, const char *whose,
         const char *text, char ret[TW_SECRET_PLAIN_MAX + 1], struct tw_err *err)
 {
-	unsigned char sealed[NONCE_BYTES + TW_SECRET_PLAIN_MAX + TAG_BYTES];
-	const char *from = text + sizeof mark - 1;
+	unsigned char encrypted[NONCE_BYTES + TW_SECRET_PLAIN_MAX + TAG_BYTES];
+	const char *from = text + sizeof scheme - 1;
 	unsigned long long n = 0;
 	size_t len = 0;
 
 	if (!tw_secret_is_encrypted(text) || s->lost ||
-	        sodium_base642bin(sealed, sizeof sealed, from, strlen(from), NULL, &len, NULL,
+	        sodium_base642bin(encrypted, sizeof encrypted, from, strlen(from), NULL, &len, NULL,
 	                sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0 ||
 	        len < NONCE_BYTES + TAG_BYTES ||
 	        crypto_aead_xchacha20poly1305_ietf_decrypt((unsigned char *)ret, &n, NULL,
-	                sealed + NONCE_BYTES, len - NONCE_BYTES, (const unsigned char *)whose,
-	                strlen(whose), sealed, s->key) != 0)
+	                encrypted + NONCE_BYTES, len - NONCE_BYTES, (const unsigned char *)whose,
+	                strlen(whose), encrypted, s->key) != 0)
 		return tw_fail(err, TW_NOT_FOUND,
 		        "its secret was encrypted with a key that this server does not have "
 		        "(secret.key, --secret-key-file): set another secret");

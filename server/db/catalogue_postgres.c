@@ -213,7 +213,7 @@ static bool configure_session(struct tw_postgres *p)
 	bool fine;
 
 	tw_postgres_forget_plans(p);
-	p->settled = false;
+	p->configured = false;
 	p->stale = p->taken = p->migrated = p->gave_up = false;
 	p->db.session++;
 	if (PQstatus(p->of) != CONNECTION_OK || PQsetnonblocking(p->of, 1) != 0) {
@@ -227,8 +227,8 @@ static bool configure_session(struct tw_postgres *p)
 		note_failed(p, r);
 	PQclear(r);
 	p->stale = fine && tw_postgres_is_stale(p);
-	p->settled = fine && !p->stale && hold(p);
-	return p->settled;
+	p->configured = fine && !p->stale && hold(p);
+	return p->configured;
 }
 
 /* The error if no request was sent. */
@@ -295,7 +295,7 @@ static bool is_lost(const struct tw_postgres *p)
 /* Within a transaction a new connection would lack the earlier changes. */
 static bool ready(struct tw_postgres *p)
 {
-	const bool there = !is_lost(p) && p->settled;
+	const bool there = !is_lost(p) && p->configured;
 
 	if (there && (p->in_transaction || !tw_postgres_is_suspect(p)))
 		return true;
@@ -450,7 +450,7 @@ enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, int64_t schema, st
 
 	p->schema = schema;
 	p->hold = alone ? TW_POSTGRES_ALONE : TW_POSTGRES_SHARED;
-	p->settled = false;
+	p->configured = false;
 	while (!ready(p)) {
 		if (p->migrated || tw_monotonic_ms() >= until)
 			return tw_postgres_fail(db, err);

@@ -33,7 +33,7 @@ struct tw_postgres {
 	int64_t since_ms; /* monotonic time at which this connection was made */
 	enum tw_postgres_hold hold;
 	int64_t schema;      /* of this program; a server stops writing to a newer one */
-	bool settled;        /* the session is configured and holds its advisory lock */
+	bool configured;     /* the session is configured and holds its advisory lock */
 	bool patient;        /* no time limit: a schema migration */
 	bool gave_up;        /* the last answer did not come in time */
 	bool taken;          /* other servers hold the catalogue, or migrated it */

@@ -130,7 +130,7 @@ static int64_t limit_ms_of(const struct tw_postgres *p, const char *sql)
 		return FOR_EVER_MS;
 	if (has_short_timeout(p))
 		return SHORT_MS;
-	if (!p->settled)
+	if (!p->configured)
 		return SETTLE_MS;
 	if (!is_commit(sql))
 		return ANSWER_MS;

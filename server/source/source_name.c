@@ -46,10 +46,10 @@ static bool is_name(const char *s)
 	return *s != '\0' && is_utf8(s);
 }
 
-/* The text before `mark`, from `from` on; NULL if `mark` is absent. */
-static char *until(struct tw_arena *a, const char *from, const char *mark)
+/* The text before `delimiter`, from `from` on; NULL if `delimiter` is absent. */
+static char *until(struct tw_arena *a, const char *from, const char *delimiter)
 {
-	const char *end = strstr(from, mark);
+	const char *end = strstr(from, delimiter);
 
 	return end && end > from ? tw_arena_str(a, (struct tw_str){from, (size_t)(end - from)})
 	                         : NULL;

@@ -22,18 +22,18 @@ enum { STRATA = TW_REGRESS_VERSIONS * TW_REGRESS_CLASSES };
  * version, so 95 % would be too few. */
 static const double fixed_errors = 2.33;
 
-struct tw_regress_finder {
+struct tw_regress_scratch {
 	struct tw_sketch levels[STRATA];
 	struct tw_change_point points[2][TW_REGRESS_DAYS];
 	struct tw_change_point days[TW_CHANGE_POINTS]; /* of all versions, one track each */
 };
 
-struct tw_regress_finder *tw_regress_finder_new(void)
+struct tw_regress_scratch *tw_regress_scratch_new(void)
 {
-	return tw_mem_zalloc(1, sizeof(struct tw_regress_finder));
+	return tw_mem_zalloc(1, sizeof(struct tw_regress_scratch));
 }
 
-struct tw_regress_finder *tw_regress_finder_free(struct tw_regress_finder *f)
+struct tw_regress_scratch *tw_regress_scratch_free(struct tw_regress_scratch *f)
 {
 	tw_mem_free(f);
 	return NULL;
@@ -60,7 +60,7 @@ static bool is_chosen(const struct choice *c, const struct tw_regress_part *p)
 	return c->versions >> p->version & 1;
 }
 
-static void make_levels(struct tw_regress_finder *f, struct choice *c)
+static void make_levels(struct tw_regress_scratch *f, struct choice *c)
 {
 	const size_t n = c->by_version ? STRATA : TW_REGRESS_CLASSES;
 
@@ -96,7 +96,7 @@ static size_t make_points(
 }
 
 /* The common reference of both sides: the mean of the classes' levels, weighted by frequency. */
-static double middle_of(const struct tw_regress_finder *f, const struct choice *c)
+static double middle_of(const struct tw_regress_scratch *f, const struct choice *c)
 {
 	double sum = 0, n = 0;
 
@@ -184,7 +184,7 @@ struct pair {
 
 /* Uses the spread of traces within a version: across both versions it would grow with their
  * difference. */
-static void use_spreads_of(struct tw_regress_finder *f, struct choice *c, uint32_t version)
+static void use_spreads_of(struct tw_regress_scratch *f, struct choice *c, uint32_t version)
 {
 	struct choice own = {
 	        .s = c->s, .percentile = c->percentile, .versions = UINT64_C(1) << version};
@@ -201,7 +201,7 @@ struct paired {
 	struct tw_change_found shift;
 };
 
-static bool hold_against(struct tw_regress_finder *f, struct choice *c, struct pair of,
+static bool hold_against(struct tw_regress_scratch *f, struct choice *c, struct pair of,
         const struct tw_change_rules *rules, struct paired *ret)
 {
 	c->versions = UINT64_C(1) << of.base | UINT64_C(1) << of.head;
@@ -215,7 +215,7 @@ static bool hold_against(struct tw_regress_finder *f, struct choice *c, struct p
 	        f->points[0], ret->n_base, f->points[1], ret->n_head, rules, &ret->shift);
 }
 
-static bool compare(struct tw_regress_finder *f, struct choice *c, struct pair of,
+static bool compare(struct tw_regress_scratch *f, struct choice *c, struct pair of,
         const struct tw_regress_rules *rules, struct tw_regress_found *ret)
 {
 	struct paired p;
@@ -237,7 +237,7 @@ struct level {
 };
 
 /* From the version of `from` to another one; false: not enough data. */
-static bool step_to(struct tw_regress_finder *f, struct choice *c, struct pair of,
+static bool step_to(struct tw_regress_scratch *f, struct choice *c, struct pair of,
         const struct tw_regress_rules *rules, const struct level *from, struct level *ret)
 {
 	struct tw_change_rules any = rules->shift;
@@ -270,7 +270,7 @@ static bool is_gone(const struct level *left, double all, const struct tw_change
 
 /* The first later version without the change: compared with the head directly, or through the last
  * version that could be tested, whichever is more certain. */
-static const char *fixed_in(struct tw_regress_finder *f, struct choice *c, struct pair of,
+static const char *fixed_in(struct tw_regress_scratch *f, struct choice *c, struct pair of,
         const struct tw_regress_rules *rules, double change)
 {
 	const struct level head = {log1p(change), 0};
@@ -313,7 +313,7 @@ static int64_t first_day_of(const struct tw_regress_series *s, const char *versi
 	return 0;
 }
 
-static enum tw_status find_by_version(struct tw_regress_finder *f, struct choice *c,
+static enum tw_status find_by_version(struct tw_regress_scratch *f, struct choice *c,
         const struct tw_regress_rules *rules, struct tw_regress_list *io, struct tw_err *err)
 {
 	struct pair of = {0, 0};
@@ -355,7 +355,7 @@ static int64_t fixed_day(const struct tw_change_found *shifts, size_t n, size_t 
 
 TW_ORDER_BY(by_day, struct tw_change_point, TW_RISING(day), TW_RISING(track))
 
-static size_t make_days(struct tw_regress_finder *f, struct choice *c)
+static size_t make_days(struct tw_regress_scratch *f, struct choice *c)
 {
 	size_t n = 0;
 
@@ -384,7 +384,7 @@ static double level_between(const struct tw_change_point *p, size_t n, int64_t f
 	return mean_at(p + a, b - a);
 }
 
-static enum tw_status find_by_day(struct tw_regress_finder *f, struct choice *c,
+static enum tw_status find_by_day(struct tw_regress_scratch *f, struct choice *c,
         const struct tw_regress_rules *rules, struct tw_regress_list *io, struct tw_err *err)
 {
 	struct tw_change_found shifts[TW_CHANGES_MAX];
@@ -434,7 +434,7 @@ static void drop_duplicates(struct tw_regress_list *l, size_t median, size_t tai
 	l->n = kept;
 }
 
-static enum tw_status find_both(struct tw_regress_finder *f, const struct tw_regress_series *s,
+static enum tw_status find_both(struct tw_regress_scratch *f, const struct tw_regress_series *s,
         unsigned percentile, const struct tw_regress_rules *rules, struct tw_regress_list *io,
         struct tw_err *err)
 {
@@ -444,7 +444,7 @@ static enum tw_status find_both(struct tw_regress_finder *f, const struct tw_reg
 	return st == TW_OK ? find_by_day(f, &c, rules, io, err) : st;
 }
 
-enum tw_status tw_regress_find(struct tw_regress_finder *f, const struct tw_regress_series *s,
+enum tw_status tw_regress_find(struct tw_regress_scratch *f, const struct tw_regress_series *s,
         const struct tw_regress_rules *rules, struct tw_regress_list *io, struct tw_err *err)
 {
 	const size_t median = io->n;

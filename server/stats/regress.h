@@ -87,11 +87,11 @@ struct tw_regress_list {
 	uint32_t cap;
 };
 
-struct tw_regress_finder;                              /* working memory, some MB */
-struct tw_regress_finder *tw_regress_finder_new(void); /* NULL: out of memory */
-struct tw_regress_finder *tw_regress_finder_free(struct tw_regress_finder *f);
+struct tw_regress_scratch;                               /* working memory, some MB */
+struct tw_regress_scratch *tw_regress_scratch_new(void); /* NULL: out of memory */
+struct tw_regress_scratch *tw_regress_scratch_free(struct tw_regress_scratch *f);
 /* Appends the regressions.  TW_NOMEM if the list's arena is full. */
-enum tw_status tw_regress_find(struct tw_regress_finder *f, const struct tw_regress_series *s,
+enum tw_status tw_regress_find(struct tw_regress_scratch *f, const struct tw_regress_series *s,
         const struct tw_regress_rules *rules, struct tw_regress_list *io,
         struct tw_err *err) TW_MUST_USE;
 

@@ -16,7 +16,7 @@
 enum { DAYS = 42, FIRST_LOOK = 8, WINDOW = 28, CHANGED = 2 };
 
 struct bench {
-	struct tw_regress_finder *finder;
+	struct tw_regress_scratch *scratch;
 	struct sim_made *made;
 	struct tw_arena *arena;
 };
@@ -41,7 +41,7 @@ static void look(struct bench *b, unsigned day, struct tw_regress_list *ret)
 	s.n_parts = to - from;
 	tw_arena_reset(b->arena);
 	*ret = (struct tw_regress_list){b->arena, NULL, 0, 0};
-	if (tw_regress_find(b->finder, &s, &tw_regress_defaults, ret, NULL) != TW_OK)
+	if (tw_regress_find(b->scratch, &s, &tw_regress_defaults, ret, NULL) != TW_OK)
 		exit(1);
 }
 
@@ -233,10 +233,10 @@ int main(int argc, char **argv)
 {
 	const unsigned n = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 400;
 	const unsigned sizes[] = {20, 100, 500};
-	struct bench b = {
-	        tw_regress_finder_new(), calloc(1, sizeof *b.made), tw_arena_new((size_t)16 << 20)};
+	struct bench b = {tw_regress_scratch_new(), calloc(1, sizeof *b.made),
+	        tw_arena_new((size_t)16 << 20)};
 
-	if (!b.finder || !b.made || !b.arena)
+	if (!b.scratch || !b.made || !b.arena)
 		return 1;
 	(void)printf("%u series of %u days each, spread 0.4, days 0.03\n", n, DAYS);
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -258,7 +258,7 @@ int main(int argc, char **argv)
 	(void)printf("methods that a version has and none before it\n");
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		run_all_new(&b, sizes[i], n);
-	b.finder = tw_regress_finder_free(b.finder);
+	b.scratch = tw_regress_scratch_free(b.scratch);
 	free(b.made);
 	tw_arena_free(b.arena);
 	return 0;

@@ -34,11 +34,11 @@ static bool take_stat(struct tw_str stat, struct tw_gate *g)
 
 static bool take_name(struct tw_str name, struct tw_gate *g)
 {
-	const struct tw_str mark = TW_STR("method:");
+	const struct tw_str prefix = TW_STR("method:");
 
-	g->is_method = tw_str_starts(name, mark);
+	g->is_method = tw_str_starts(name, prefix);
 	if (g->is_method)
-		name = tw_str_trim(tw_str_from(name, mark.len));
+		name = tw_str_trim(tw_str_from(name, prefix.len));
 	if (!name.len || name.len >= sizeof g->name || (g->is_share && !g->is_method))
 		return false;
 	memcpy(g->name, name.ptr, name.len);

@@ -252,7 +252,7 @@ static enum tw_status run_plain(const struct tw_call_writer *c, struct lane *l, 
 	at->at = (size_t)(s - at->slices);
 	at->depth = depth;
 	*left = n;
-	return tw_cursor_settle(at, err);
+	return tw_cursor_reposition(at, err);
 }
 
 /* Writes events of one thread up to until_ns, at most *left, which is reduced. */

@@ -187,7 +187,7 @@ static enum tw_status skip(struct tw_cursor *c, struct tw_err *err)
 }
 
 /* After the slice at c->at has changed. */
-enum tw_status tw_cursor_settle(struct tw_cursor *c, struct tw_err *err)
+enum tw_status tw_cursor_reposition(struct tw_cursor *c, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -226,7 +226,7 @@ enum tw_status tw_cursor_open_range(struct tw_cursor *c, struct tw_trace_file *f
 	while (c->n_rows < n && c->rows[c->n_rows].info.level == 0)
 		c->n_rows++;
 	c->row = first_row(c);
-	return tw_cursor_settle(c, err);
+	return tw_cursor_reposition(c, err);
 }
 
 enum tw_status tw_cursor_next(struct tw_cursor *c, struct tw_edge *ret, struct tw_err *err)
@@ -251,7 +251,7 @@ enum tw_status tw_cursor_next(struct tw_cursor *c, struct tw_edge *ret, struct t
 	c->ends[c->depth] = end_ns < c->to_ns ? end_ns : c->to_ns;
 	c->methods[c->depth++] = s->method;
 	c->at++;
-	return tw_cursor_settle(c, err);
+	return tw_cursor_reposition(c, err);
 }
 
 enum tw_status tw_cursor_next_slice(struct tw_cursor *c, struct tw_slice *ret, struct tw_err *err)
@@ -267,7 +267,7 @@ enum tw_status tw_cursor_next_slice(struct tw_cursor *c, struct tw_slice *ret, s
 	ret->dur_ns = end_ns - ret->start_ns;
 	if (ret->dur_ns < s->dur_ns)
 		ret->cpu_ns = -1;
-	return tw_cursor_settle(c, err);
+	return tw_cursor_reposition(c, err);
 }
 
 void tw_cursor_close(struct tw_cursor *c)

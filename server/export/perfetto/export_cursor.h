@@ -51,7 +51,7 @@ enum tw_status tw_cursor_next_slice(
         struct tw_cursor *c, struct tw_slice *ret, struct tw_err *err) TW_MUST_USE;
 /* After calls of the current list, from `at` on, were entered and left by the caller: `at`,
  * `depth`, `ends` and `methods` are set. */
-enum tw_status tw_cursor_settle(struct tw_cursor *c, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_cursor_reposition(struct tw_cursor *c, struct tw_err *err) TW_MUST_USE;
 void tw_cursor_close(struct tw_cursor *c);
 
 /* Decodes a cursor's next chunk in a helper thread while its current one is read: one chunk at a

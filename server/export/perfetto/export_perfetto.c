@@ -21,7 +21,7 @@ enum { PIECE_BYTES = 256 << 10, FACTS = 256, COMPRESS_BYTES = 320 << 10 };
 #define MERGE_MAX_BYTES ((uint64_t)192 << 20)
 #define COLD_MAX_BYTES  ((size_t)64 << 20)
 
-enum stage { BEGIN, SETTLE, HEAD, SYSTEM, OURS, REST, TAIL, ENDED };
+enum stage { BEGIN, FINALIZE, HEAD, SYSTEM, OURS, REST, TAIL, ENDED };
 
 struct join {
 	struct tw_plan *plan;
@@ -200,8 +200,8 @@ static enum tw_status put_begin(struct join *x, struct tw_err *err)
 	struct facts *t;
 	enum tw_status st;
 
-	x->stage = x->plan->settled ? HEAD : SETTLE;
-	if (x->plan->settled)
+	x->stage = x->plan->finalized ? HEAD : FINALIZE;
+	if (x->plan->finalized)
 		return TW_OK;
 	t = tw_mem_zalloc(1, sizeof *t);
 	if (!t)
@@ -286,7 +286,7 @@ static enum tw_status step(struct join *x, struct tw_err *err)
 	switch (x->stage) {
 	case BEGIN:
 		return put_begin(x, err);
-	case SETTLE:
+	case FINALIZE:
 		x->stage = HEAD;
 		return tw_plan_finalize(x->plan, err);
 	case HEAD:

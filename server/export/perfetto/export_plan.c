@@ -445,7 +445,7 @@ enum tw_status tw_plan_finalize(struct tw_plan *p, struct tw_err *err)
 		cut_all(p, &p->sources[0].sel);
 		st = assign_ids(p, err);
 	}
-	p->settled = st == TW_OK;
+	p->finalized = st == TW_OK;
 	return st;
 }
 

@@ -2,8 +2,8 @@
  * export_plan.h - all decisions that are made before the first byte of a Perfetto file.
  *
  * Decides which device's trace is joined, or why none is, the time offset of each of our traces,
- * and which ids are free.  Once settled a plan does not change, so that a file can be produced from
- * it twice. Thread: one, until it is settled; then any.
+ * and which ids are free.  Once finalized a plan does not change, so that a file can be produced
+ * from it twice. Thread: one, until it is finalized; then any.
  */
 #ifndef TW_EXPORT_PLAN_H
 #define TW_EXPORT_PLAN_H
@@ -18,7 +18,7 @@ struct tw_plan {
 	struct tw_system **kept; /* by source: facts about its device's trace, or NULL */
 	struct tw_export_trace *ours;
 	uint32_t n;
-	bool settled;             /* all fields below and the time offsets are decided */
+	bool finalized;           /* all fields below and the time offsets are decided */
 	struct tw_system *system; /* NULL: none */
 	int system_fd;
 	uint64_t system_bytes; /* of the uploaded file */
@@ -29,16 +29,16 @@ struct tw_plan {
 enum tw_status tw_plan_new(const struct tw_perfetto_source *sources, size_t n,
         const struct tw_perfetto_options *options, struct tw_plan **ret,
         struct tw_err *err) TW_MUST_USE;
-/* Call this unless the plan is already settled.  tw_plan_new leaves that to the caller if it takes
- * long (a device's trace without stored facts, a search for a call) and cannot fail for something
- * that the request named, so that the response can begin before it. */
+/* Call this unless the plan is already finalized.  tw_plan_new leaves that to the caller if it
+ * takes long (a device's trace without stored facts, a search for a call) and cannot fail for
+ * something that the request named, so that the response can begin before it. */
 enum tw_status tw_plan_finalize(struct tw_plan *p, struct tw_err *err) TW_MUST_USE;
 struct tw_plan *tw_plan_free(struct tw_plan *p);
 
 /* Facts recorded in the file. Calls `each` with a key and a text, or a number if text is NULL. Use
  * every key only once: Perfetto shows all of them. */
 typedef void (*tw_plan_fact_fn)(void *arg, const char *key, const char *text, int64_t number);
-/* The origin of the traces: available before the plan is settled. */
+/* The origin of the traces: available before the plan is finalized. */
 void tw_plan_origin(const struct tw_plan *p, tw_plan_fact_fn each, void *arg);
 /* The decisions. */
 void tw_plan_facts(const struct tw_plan *p, tw_plan_fact_fn each, void *arg);

@@ -39,7 +39,7 @@ struct scan {
 	const struct tw_deadline *deadline;
 	uint64_t turn;
 	struct tw_regress_rules rules;
-	struct tw_regress_finder *finder;
+	struct tw_regress_scratch *scratch;
 	struct tw_arena *arena; /* of the current scenario */
 	struct tw_regress_list found;
 	struct tw_regress_detected *sums;
@@ -188,7 +188,7 @@ static enum tw_status find(
 	        of ? (int64_t)((double)l->median_ns * l->rules.min_share) : 0};
 
 	l->sums->series++;
-	st = tw_regress_find(l->finder, &s, &l->rules, &l->found, err);
+	st = tw_regress_find(l->scratch, &s, &l->rules, &l->found, err);
 	if (st == TW_OK && of)
 		st = tw_regress_find_new(&s, &l->of, &l->rules, &l->new_methods, err);
 	return st;
@@ -528,13 +528,13 @@ static enum tw_status detect(struct tw_fleet_store *store, const struct tw_regre
 
 	*ret = (struct tw_regress_detected){0};
 	l.arena = tw_arena_new(ARENA_MAX);
-	l.finder = tw_regress_finder_new();
-	st = a && l.arena && l.finder ? tw_regress_rules_of(l.c, of->project_id, a, &l.rules, err)
-	                              : tw_oom(err);
+	l.scratch = tw_regress_scratch_new();
+	st = a && l.arena && l.scratch ? tw_regress_rules_of(l.c, of->project_id, a, &l.rules, err)
+	                               : tw_oom(err);
 	days.first_day = of->today - (int64_t)l.rules.window_days + 1;
 	if (st == TW_OK)
 		st = scan_all(&l, &days, a, err);
-	l.finder = tw_regress_finder_free(l.finder);
+	l.scratch = tw_regress_scratch_free(l.scratch);
 	tw_arena_free(l.arena);
 	tw_arena_free(a);
 	return st;

@@ -12,23 +12,23 @@
 #include "tests/fixtures/shift_sim.h"
 #include "tests/unit/unit.h"
 
-static struct tw_regress_finder *finder;
+static struct tw_regress_scratch *scratch;
 static struct sim_made *made;
 static struct tw_arena *arena;
 
 static int set_up(void **state)
 {
 	(void)state;
-	finder = tw_regress_finder_new();
+	scratch = tw_regress_scratch_new();
 	made = calloc(1, sizeof *made);
 	arena = tw_arena_new((size_t)16 << 20);
-	return finder && made && arena ? 0 : -1;
+	return scratch && made && arena ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	finder = tw_regress_finder_free(finder);
+	scratch = tw_regress_scratch_free(scratch);
 	free(made);
 	tw_arena_free(arena);
 	return 0;
@@ -43,7 +43,7 @@ static struct tw_regress_list find(const struct sim_series *s, const struct tw_r
 
 	tw_arena_reset(arena);
 	sim_series_make(s, made);
-	assert_int_equal(tw_regress_find(finder, &made->series, rules, &l, NULL), TW_OK);
+	assert_int_equal(tw_regress_find(scratch, &made->series, rules, &l, NULL), TW_OK);
 	return l;
 }
 
@@ -227,7 +227,7 @@ static void test_too_small_to_matter(void **state)
 	sim_series_make(&s, made);
 	made->series.least_ns = 1000000000;
 	assert_int_equal(
-	        tw_regress_find(finder, &made->series, &tw_regress_defaults, &l, NULL), TW_OK);
+	        tw_regress_find(scratch, &made->series, &tw_regress_defaults, &l, NULL), TW_OK);
 	assert_int_equal(l.n, 0);
 }
 

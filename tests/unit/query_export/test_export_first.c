@@ -152,20 +152,20 @@ static void test_slice(void **state)
 	(void)snprintf(name, sizeof name, "unknown:%u", x.m.slices[at].method_id);
 	o.slice = name;
 	p = plan(&x, &o, false, false);
-	assert_false(p->settled);
+	assert_false(p->finalized);
 	assert_int_equal(tw_plan_finalize(p, NULL), TW_OK);
-	assert_true(p->settled);
+	assert_true(p->finalized);
 	assert_int_equal(p->ours[1].place.choice, TW_CLOCK_SYNC_SLICE);
 	tw_plan_free(p);
 	p = plan(&x, &o, true, false);
-	assert_true(p->settled);
+	assert_true(p->finalized);
 	tw_plan_free(p);
 	p = plan(&x, &o, false, true);
-	assert_true(p->settled);
+	assert_true(p->finalized);
 	tw_plan_free(p);
 	o.form = TW_PERFETTO_TAR; /* begins with the decided part */
 	p = plan(&x, &o, false, false);
-	assert_true(p->settled);
+	assert_true(p->finalized);
 	tw_plan_free(p);
 	o.form = TW_PERFETTO_PLAIN;
 	o.slice = "unknown:none";
