@@ -5,7 +5,7 @@
 
 CREATE TABLE trace_meta ( -- format, decoder_version, input_bytes, decoded_bytes, pid, mono_base_ns,
                           -- boot_base_ns, start_ns, end_ns, slices, threads, methods, max_depth, has_cpu;
-                          -- system (blob): what an export must know of the device's own trace
+                          -- system (blob): what an export needs of the device's system trace
 	key TEXT PRIMARY KEY,
 	value ANY NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -14,7 +14,7 @@ CREATE TABLE trace_thread (
 	thread_id INTEGER PRIMARY KEY, -- 1.., main thread first, then by falling slice count
 	pid INTEGER NOT NULL,
 	tid INTEGER NOT NULL,
-	name TEXT NOT NULL,            -- '' when no list named it
+	name TEXT NOT NULL,            -- '' if no list names it
 	is_main INTEGER NOT NULL,
 	slices INTEGER NOT NULL,
 	roots INTEGER NOT NULL,
@@ -22,13 +22,13 @@ CREATE TABLE trace_thread (
 	start_ns INTEGER NOT NULL,
 	end_ns INTEGER NOT NULL,
 	busy_ns INTEGER NOT NULL,      -- sum of the durations of its roots
-	source TEXT NOT NULL,          -- calls: each was seen; samples: stacks at intervals; counts: no times
+	source TEXT NOT NULL,          -- calls: each recorded; samples: stacks at intervals; counts: no times
 	interval_ns INTEGER NOT NULL   -- of samples; 0 unknown, -1 snapshots: durations are nominal
 ) STRICT;
 
 CREATE TABLE trace_method ( -- the trace's own numbering, most frequent first
 	method INTEGER PRIMARY KEY, -- index in the columns
-	id INTEGER,                 -- named by the build's mapping; NULL: name stood in the trace
+	id INTEGER,                 -- named by the build's mapping; NULL: the trace has the name
 	name TEXT,
 	count INTEGER NOT NULL,
 	total_ns INTEGER NOT NULL,  -- recursion counted once
@@ -86,14 +86,14 @@ CREATE TABLE trace_note_sum ( -- of a block's notes, by kind, thread and (of sta
 
 CREATE INDEX trace_note_sum_block ON trace_note_sum(block_id);
 
-CREATE TABLE trace_document ( -- findings that are no events, as JSON: kind 'anr', ...
+CREATE TABLE trace_document ( -- results that are not events, as JSON: kind 'anr', ...
 	document_id INTEGER PRIMARY KEY,
 	kind TEXT NOT NULL,
 	json TEXT NOT NULL
 ) STRICT;
 
-CREATE TABLE trace_repair ( -- what was lost or mended, by name (decoder/formats/repairs.def)
+CREATE TABLE trace_repair ( -- what was lost or repaired, by name (decoder/formats/repairs.def)
 	name TEXT PRIMARY KEY,
 	count INTEGER NOT NULL,
-	first_offset INTEGER        -- in the decoded input; NULL: no place
+	first_offset INTEGER        -- in the decoded input; NULL: unknown
 ) STRICT, WITHOUT ROWID;
