@@ -36,10 +36,10 @@ function Form({ v, mail, keep }: { v: Settings; mail: boolean; keep: (s: Setting
 	);
 }
 
-interface Told { webhooks: number; mails: number }
+interface Queued { webhooks: number; mails: number }
 
 /** "1 webhook and 2 addresses". */
-function receivers({ webhooks, mails }: Told): string {
+function receivers({ webhooks, mails }: Queued): string {
 	const hooks = webhooks === 1 ? tr('1 webhook') : tr('{webhooks} webhooks', { webhooks: count(webhooks) });
 	const addresses = mails === 1 ? tr('1 address') : tr('{mails} addresses', { mails: count(mails) });
 	if (!mails) return hooks;
@@ -47,18 +47,18 @@ function receivers({ webhooks, mails }: Told): string {
 }
 
 function SendNow({ days, sent }: { days: string; sent: () => void }) {
-	const [told, tell] = useState<Told | null>(null);
+	const [queued, setQueued] = useState<Queued | null>(null);
 	const [busy, wait] = useState(false);
 	const [error, change] = useChange(sent);
 	const sendNow = async () => {
 		wait(true);
-		tell(null);
-		await change(async () => tell(await (await call(url('/api/v1/digest', { days }), { method: 'POST' })).json() as Told));
+		setQueued(null);
+		await change(async () => setQueued(await (await call(url('/api/v1/digest', { days }), { method: 'POST' })).json() as Queued));
 		wait(false);
 	};
 	return <>
 		<button disabled={busy} onClick={() => void sendNow()}>{tr('Send it now')}</button>
-		<span role="status" class="quiet">{told && tr('Queued for {receivers}.', { receivers: receivers(told) })}</span>
+		<span role="status" class="quiet">{queued && tr('Queued for {receivers}.', { receivers: receivers(queued) })}</span>
 		{error && <Failure error={error} />}
 	</>;
 }

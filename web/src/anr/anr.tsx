@@ -23,9 +23,9 @@ function Wish({ p, step }: { p: AnrProcess; step: AnrStep }) {
 	const w = step.wants;
 	if (!w) return null;
 	const holder = w.holder === null ? undefined : p.threads[w.holder];
-	const nobody = w.holder_tid ? tr('thread {holder_tid}, not in the dump', { holder_tid: w.holder_tid }) : tr('an unknown thread');
+	const unknown = w.holder_tid ? tr('thread {holder_tid}, not in the dump', { holder_tid: w.holder_tid }) : tr('an unknown thread');
 	return (
-		<p class="wish">{tr.rich('wants {w} {id}, held by {holder}', { w: lockName(w), id: <span class="mono quiet">{w.id}</span>, holder: <strong>{holder ? threadName(holder) : nobody}</strong> })}
+		<p class="wish">{tr.rich('wants {w} {id}, held by {holder}', { w: lockName(w), id: <span class="mono quiet">{w.id}</span>, holder: <strong>{holder ? threadName(holder) : unknown}</strong> })}
 			{step.owner_frame && <>{tr(', acquired in')}{' '}<Method f={step.owner_frame} track={holder?.track} /></>}
 			{holder && !w.named && <span class="quiet">{' '}{tr('(inferred from the lock\'s holder)')}</span>}</p>
 	);
@@ -150,7 +150,7 @@ function Report({ doc, t, names }: { doc: Anr; t: Trace; names: string[] }) {
 
 export function AnrPanel({ t, reports }: { t: Trace; reports: Reports }) {
 	const turn = turnOf(t);
-	const beside = t.summary?.timed === true; // otherwise the trace consists of its stacks
-	const names = useLoad(`${t.id} ${turn} ${beside}`, () => (beside ? api.names(t.id) : Promise.resolve(null)));
+	const timed = t.summary?.timed === true; // otherwise the trace consists of its stacks
+	const names = useLoad(`${t.id} ${turn} ${timed}`, () => (timed ? api.names(t.id) : Promise.resolve(null)));
 	return <>{reports.map((d, i) => <Report key={i} doc={d.content} t={t} names={names.value?.names ?? NONE} />)}</>;
 }

@@ -24,12 +24,12 @@ function useClosing(open: boolean, box: preact.RefObject<HTMLElement>, close: ()
 	useLayoutEffect(close, [here]);
 	useLayoutEffect(() => {
 		if (!open) return;
-		const beside = (e: Event) => !box.current?.contains(e.target as Node) && close();
-		addEventListener('pointerdown', beside);
-		addEventListener('focusin', beside);
+		const outside = (e: Event) => !box.current?.contains(e.target as Node) && close();
+		addEventListener('pointerdown', outside);
+		addEventListener('focusin', outside);
 		return () => {
-			removeEventListener('pointerdown', beside);
-			removeEventListener('focusin', beside);
+			removeEventListener('pointerdown', outside);
+			removeEventListener('focusin', outside);
 		};
 	}, [open]);
 }

@@ -19,7 +19,7 @@ const STEPS = [-4, -3, -2, -1, 0, 1, 2, 3, 4];
 const each = (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(1));
 
 /** Text of a node for both sides. */
-export function told(c: ComparedTree, node: number): [string, string][] {
+export function factsOf(c: ComparedTree, node: number): [string, string][] {
 	const [all, self, calls] = [pairOf(c, node, 'ns'), pairOf(c, node, 'self_ns'), pairOf(c, node, 'count')];
 	const seen = (side: 'a' | 'b') => (node > 0 && !c.other[node] && c[`${side}_traces`] ? tr(', in {c} of {c2} traces', { c: count(c[`${side}_traces`]![node]), c2: count(c[side].length) }) : '');
 	const chance = isChance(c, node) ? tr('may be chance') : '';
@@ -101,6 +101,6 @@ export function DiffGraph({ c, side, root, go, more }: { c: ComparedTree; side: 
 	const up = () => root.length > 0 && go(root.slice(0, -1));
 	const open = (i: number) => (i === 0 ? up() : openNode(c, nodes[i], root, go, more));
 	const words = wordsOf([]);
-	return <Graph a={a} label={tr('Differential flame graph')} hold="graph" metric={metricOf('wall', words)} words={words} matches={null} names={[]} fill={fill} tell={(i) => told(c, nodes[i])}
+	return <Graph a={a} label={tr('Differential flame graph')} hold="graph" metric={metricOf('wall', words)} words={words} matches={null} names={[]} fill={fill} factsOf={(i) => factsOf(c, nodes[i])}
 		open={open} up={up} came={null} />;
 }

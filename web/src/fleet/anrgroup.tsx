@@ -36,7 +36,7 @@ function Locks({ g }: { g: GroupDetail }) {
 	);
 }
 
-function Told({ g }: { g: GroupDetail }) {
+function Facts({ g }: { g: GroupDetail }) {
 	const { frames, binder, consumer, path } = g.cause;
 	return <>
 		{binder && <p>{tr.rich('It waits for {bold} in another process.', { bold: <strong><MethodName name={`${binder.interface}.${binder.method}`} /></strong> })}</p>}
@@ -95,7 +95,7 @@ export function AnrGroup({ id }: { id: string }) {
 				<div><dt>{tr('{days} days', { days: fleet.days })}</dt><dd><Trend trend={g.trend} days={fleet.days} name={tr('ANRs of this group')} wide={240} high={32} /></dd></div>
 			</dl>
 			{g.name && <p class="quiet">{serverText(g.title)}</p>}
-			<Told g={g} />
+			<Facts g={g} />
 			<IssueText path={`/api/v1/anr/groups/${id}`} />
 		</Panel>
 		<Panel title={tr('Affected versions and devices')} id="who"><div class="three"><Slices title={tr('Version')} of={g.by_version} all={g.count} /><Slices title={tr('Device')} of={g.by_device} all={g.count} /><Slices title="Android" of={g.by_os} all={g.count} /></div></Panel>

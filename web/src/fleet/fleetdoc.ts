@@ -107,8 +107,8 @@ function places(by: string, shown: Point[]): number[] {
 
 /** The chart of a series: the last groups that have the metric, from zero. */
 export function chartOf(by: string, groups: Point[], metric: MetricName, wide: number, high: number): Chart {
-	const told = groups.filter((g) => g[metric]?.traces);
-	const shown = told.slice(-MARKS);
+	const measured = groups.filter((g) => g[metric]?.traces);
+	const shown = measured.slice(-MARKS);
 	const most = Math.max(1, ...shown.map((g) => g[metric]!.p95));
 	const step = tickStep(most, TICKS);
 	const top = Math.ceil(most / step) * step;
@@ -119,7 +119,7 @@ export function chartOf(by: string, groups: Point[], metric: MetricName, wide: n
 	return {
 		marks: shown.map((g, i) => ({ key: g.key, x: LEFT + at[i] * (right - LEFT), p50: y(g[metric]!.p50), p75: y(g[metric]!.p75), p95: y(g[metric]!.p95), point: g })),
 		ticks: Array.from({ length: Math.round(top / step) + 1 }, (_, i) => ({ y: y(i * step), value: i * step })),
-		left: LEFT, right, bottom, most, dropped: told.length - shown.length,
+		left: LEFT, right, bottom, most, dropped: measured.length - shown.length,
 	};
 }
 

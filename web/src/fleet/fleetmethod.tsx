@@ -21,7 +21,7 @@ const HIGH = 190, NAME_WIDE = 84;
 const line = (marks: Mark[], of: 'p50' | 'p75' | 'p95') => marks.map((m) => `${m.x.toFixed(1)},${m[of].toFixed(1)}`).join(' ');
 
 /** All figures of a group, shown under the pointer. */
-const told = (metric: MetricName, g: Point) => {
+const textOf = (metric: MetricName, g: Point) => {
 	const m = g[metric]!;
 	return `${groupName(g)}: p50 ${valueOf(metric, m.p50)}, p75 ${valueOf(metric, m.p75)}, p95 ${valueOf(metric, m.p95)}, ${count(m.traces)} ${m.traces === 1 ? 'trace' : 'traces'}`;
 };
@@ -30,7 +30,7 @@ function Marks({ c, metric, joined }: { c: Chart; metric: MetricName; joined: bo
 	return <>
 		{joined && (['p95', 'p75', 'p50'] as const).map((of) => <polyline key={of} class={of} points={line(c.marks, of)} />)}
 		{c.marks.map((m) => <g key={groupId(m.point)} data-mark={m.key}>
-			<title>{told(metric, m.point)}</title>
+			<title>{textOf(metric, m.point)}</title>
 			<rect class="catch" x={m.x - 8} width="16" y="0" height={c.bottom} />
 			<line class="range" x1={m.x} x2={m.x} y1={m.p50} y2={m.p95} />
 			<line class="p95" x1={m.x - 4} x2={m.x + 4} y1={m.p95} y2={m.p95} /><line class="p75" x1={m.x - 3} x2={m.x + 3} y1={m.p75} y2={m.p75} /><circle cx={m.x} cy={m.p50} r="3.5" />
@@ -44,7 +44,7 @@ function Picture({ by, groups, metric }: { by: string; groups: Point[]; metric: 
 	const name = (m: Mark) => groupName(m.point).replace(/^(.{14}).+/s, '$1…');
 	return (
 		<div class="trend" ref={ref}>
-			{wide > 0 && c.marks.length > 0 && <svg width={wide} height={HIGH} role="img" aria-label={tr('Median to p95, by {by}; the latest: {metric}. The table below has all values', { by: byName(by), metric: told(metric, c.marks[c.marks.length - 1].point) })}>
+			{wide > 0 && c.marks.length > 0 && <svg width={wide} height={HIGH} role="img" aria-label={tr('Median to p95, by {by}; the latest: {metric}. The table below has all values', { by: byName(by), metric: textOf(metric, c.marks[c.marks.length - 1].point) })}>
 				{c.ticks.map((t) => <g key={t.value}><line class="tick" x1={c.left} x2={c.right} y1={t.y} y2={t.y} /><text x={c.left - 8} y={t.y + 4} text-anchor="end">{metric === 'calls' ? count(t.value) : tick(t.value)}</text></g>)}
 				<Marks c={c} metric={metric} joined={by === 'version' || by === 'day'} />
 				{namedMarks(c.marks, NAME_WIDE).map((m) => <text key={groupId(m.point)} x={Math.min(m.x, c.right - NAME_WIDE / 3)} y={HIGH - 6} text-anchor="middle">{name(m)}</text>)}

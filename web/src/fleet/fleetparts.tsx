@@ -85,7 +85,7 @@ export function Narrowed() {
 }
 
 /** How much a quantile moved; quiet where that may be the error of both, or where a comparison would have no interval. */
-/** Of the numbers as they are: another mix of devices makes one too, so it has no colour of good or bad; `to`: where it is told how sure it is. */
+/** Of the numbers as they are: another mix of devices makes one too, so it has no colour of good or bad; `to`: the link to its confidence. */
 export function Change({ now, before, error, few = false, to }: { now: number; before: number | undefined; error: number; few?: boolean; to?: string }) {
 	const c = changeOf(now, before);
 	if (c !== null && few) return <span class="quiet" title={tr('{change} with too few traces to compare', { change: signed(c) })}>{tr('too few traces')}</span>;

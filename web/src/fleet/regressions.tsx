@@ -66,7 +66,7 @@ function Evidence({ r }: { r: Regression }) {
 
 interface Entry { n: number; at_ms: number; author: string; event: string; status: string; version: string }
 
-function told(e: Entry): string {
+function eventText(e: Entry): string {
 	if (e.event === 'regression.found') return tr('found');
 	if (e.event === 'regression.returned') return tr('returned');
 	return e.status === 'fixed' && e.version ? tr('fixed in {version}', { version: e.version }) : STATUS[e.status]?.toLowerCase() ?? e.status;
@@ -78,7 +78,7 @@ function History({ r }: { r: Regression }) {
 	const list = load.value?.history ?? [];
 	if (load.error) return <Failure error={load.error} retry={load.again} />;
 	if (list.length === 0) return null;
-	return <ul class="history" aria-label={tr('History')}>{list.map((e) => <li key={e.n}>{when(e.at_ms)}: {told(e)} <span class="quiet">{tr('by {author}', { author: e.author })}</span></li>)}</ul>;
+	return <ul class="history" aria-label={tr('History')}>{list.map((e) => <li key={e.n}>{when(e.at_ms)}: {eventText(e)} <span class="quiet">{tr('by {author}', { author: e.author })}</span></li>)}</ul>;
 }
 
 function Answer({ r, file, say }: { r: Regression; file: string; say: (what: Partial<Regression>) => Promise<boolean> }) {
@@ -111,7 +111,7 @@ const COLUMNS = [tr('State'), tr('Item'), tr('Change'), tr('Before'), tr('After'
 
 function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle: () => void; again: () => void }) {
 	const [error, change] = useChange(again);
-	const [file, tell] = useState(''); // who owns it by the code owners file
+	const [file, setOwners] = useState(''); // who owns it by the code owners file
 	const say = (what: Partial<Regression>) => change(() => send('PATCH', `/api/v1/regressions/${r.id}`, what));
 	return <>
 		<tr data-regression={r.id}>
@@ -136,7 +136,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 				<History r={r} />
 				<IssueText path={`/api/v1/regressions/${r.id}`} />
 				{may.write && <Answer key={`${r.owner} ${r.note}`} r={r} file={file} say={say} />}
-				{r.method && <SourceBox method={r.method} app={r.app} base={r.base} head={r.head} told={tell} />}
+				{r.method && <SourceBox method={r.method} app={r.app} base={r.base} head={r.head} onOwners={setOwners} />}
 				{error && <Failure error={error} />}
 			</div>
 		</td></tr>}
@@ -177,17 +177,17 @@ function Nothing() {
 /** Runs the detection now and shows its result. */
 function Look({ done }: { done: () => void }) {
 	const [busy, say] = useState(false);
-	const [told, tell] = useState('');
+	const [result, setResult] = useState('');
 	const look = async () => {
 		say(true);
 		await send('POST', '/api/v1/regressions/detect').then(async (answer) => {
 			const l = await answer.json() as { series: number; found: number; new: number };
-			tell(tr('{series} series checked, {found} slower, {new} of them new.', { series: count(l.series), found: count(l.found), new: count(l.new) }));
+			setResult(tr('{series} series checked, {found} slower, {new} of them new.', { series: count(l.series), found: count(l.found), new: count(l.new) }));
 			done();
-		}).catch((why: Error) => tell(why.message));
+		}).catch((why: Error) => setResult(why.message));
 		say(false);
 	};
-	return <><span class="quiet" role="status">{told}</span> <button disabled={busy} onClick={() => void look()}>{busy ? tr('Checking') : tr('Check now')}</button></>;
+	return <><span class="quiet" role="status">{result}</span> <button disabled={busy} onClick={() => void look()}>{busy ? tr('Checking') : tr('Check now')}</button></>;
 }
 
 export function RegressionsPage() {

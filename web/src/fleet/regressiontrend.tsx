@@ -14,14 +14,14 @@ const WORDS: Record<Which, string> = { p50: tr('median'), p95: 'p95' };
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const between = (q: Quantile) => (q.low_ns === null ? tr('too few traces for an interval') : tr('95 % confidence interval {interval}', { interval: interval(duration(q.low_ns), duration(q.high_ns!)) }));
 const nameOf = (l: Drawn) => (l.role === 'all' ? tr('all versions') : l.line.version || tr('no version'));
-const told = (l: Drawn, p: TrendPoint, which: Which) => `${day(p.day_ms)}, ${nameOf(l)}: ${WORDS[which]} ${duration(p[which].ns)}, ${between(p[which])}, ${tr.many(p.traces, '{n} trace', '{n} traces')}`;
+const textOf = (l: Drawn, p: TrendPoint, which: Which) => `${day(p.day_ms)}, ${nameOf(l)}: ${WORDS[which]} ${duration(p[which].ns)}, ${between(p[which])}, ${tr.many(p.traces, '{n} trace', '{n} traces')}`;
 
 function Line({ l, which }: { l: Drawn; which: Which }) {
 	return (
 		<g class={`of-${l.role}`} data-line={nameOf(l)}>
 			{l.bands.map((b) => <polygon key={b} class="band" points={b} />)}
 			<polyline points={l.dots.map((d) => `${d.x.toFixed(1)},${d.y.toFixed(1)}`).join(' ')} />
-			{l.dots.map((d) => l.role === 'base' ? <rect key={d.x} x={d.x - 3} y={d.y - 3} width="6" height="6"><title>{told(l, d.point, which)}</title></rect> : <circle key={d.x} cx={d.x} cy={d.y} r="3.5"><title>{told(l, d.point, which)}</title></circle>)}
+			{l.dots.map((d) => l.role === 'base' ? <rect key={d.x} x={d.x - 3} y={d.y - 3} width="6" height="6"><title>{textOf(l, d.point, which)}</title></rect> : <circle key={d.x} cx={d.x} cy={d.y} r="3.5"><title>{textOf(l, d.point, which)}</title></circle>)}
 		</g>
 	);
 }

@@ -78,11 +78,11 @@ function Asked({ method, app, base, head, between }: { method: string; app: stri
 const isNoMethod = (why: Error) => why instanceof Refusal && why.status === 400;
 
 /** The complete box for a method; nothing if the project has no repository. */
-export function SourceBox({ method, app = '', base = '', head = '', told }: About) {
+export function SourceBox({ method, app = '', base = '', head = '', onOwners }: About) {
 	const load = useLoad(`source ${method} ${app} ${head}`, (signal) => askSource({ method, app, version: head }, signal));
 	const v = load.value;
 	useEffect(() => {
-		if (v) told?.(namesOf(v));
+		if (v) onOwners?.(namesOf(v));
 	}, [v]);
 	if (load.error) return isNoMethod(load.error) ? null : <Failure error={load.error} retry={load.again} title={tr('The source could not be loaded.')} />;
 	if (!v || v.repository === null) return null;

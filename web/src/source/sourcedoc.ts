@@ -1,4 +1,4 @@
-// What the server tells of a method's source, in words.
+// The source of a method, as text.
 import { count, DAY_MS } from '../i18n/format';
 import { tr } from '../i18n/strings/sources';
 

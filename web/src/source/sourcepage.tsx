@@ -59,12 +59,12 @@ function Table({ list, edit, keep }: { list: Repository[]; edit: (name: string) 
 function Try() {
 	const [method, put] = useState('');
 	const [version, say] = useState('');
-	const [told, tell] = useState<Source | Error | null>(null);
+	const [result, setResult] = useState<Source | Error | null>(null);
 	const [busy, work] = useState(false);
 	const ask = async (e: Event) => {
 		e.preventDefault();
 		work(true);
-		tell(await askSource({ method: method.trim(), version: version.trim() }).catch((why: Error) => why));
+		setResult(await askSource({ method: method.trim(), version: version.trim() }).catch((why: Error) => why));
 		work(false);
 	};
 	return (
@@ -74,8 +74,8 @@ function Try() {
 				<label class="inline">{tr('Version')}{' '}<input name="version" placeholder={tr('newest')} value={version} onInput={(e) => say(e.currentTarget.value)} /></label>
 				<button disabled={busy || !method.trim()}>{busy ? tr('Looking') : tr('Find')}</button>
 			</form>
-			{told instanceof Error && <Failure error={told} />}
-			{told && !(told instanceof Error) && <div class="instructions" role="status"><SourceFacts v={told} />{told.newest_ms !== undefined && <p class="quiet">{ageOf(told.newest_ms)}</p>}</div>}
+			{result instanceof Error && <Failure error={result} />}
+			{result && !(result instanceof Error) && <div class="instructions" role="status"><SourceFacts v={result} />{result.newest_ms !== undefined && <p class="quiet">{ageOf(result.newest_ms)}</p>}</div>}
 		</Panel>
 	);
 }

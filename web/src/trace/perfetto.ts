@@ -53,7 +53,7 @@ export async function openInPerfetto(h: Handover, on: (what: string) => void): P
 	on(tr('Preparing the Perfetto file'));
 	const there = answered(w, origin, stop);
 	const bytes = call(h.file, { signal: stop.signal }).then((r) => r.arrayBuffer());
-	bytes.catch(() => {}); // told by `there` when the window was closed
+	bytes.catch(() => {}); // reported by `there` if the window was closed
 	await Promise.race([there, bytes]);
 	const [buffer] = await Promise.all([bytes, there]);
 	if (w.closed) throw new Error(tr('The Perfetto UI was closed before the trace was handed over.'));

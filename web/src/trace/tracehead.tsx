@@ -32,10 +32,10 @@ function TagForm({ add }: { add: (tag: string) => void }) {
 /** Parts of it that the project's rules will delete, and when. */
 function Ends({ t, later }: { t: Trace; later?: boolean }) {
 	const parts: [string, number | null][] = [[tr('kept until'), t.expires_ms], [tr('raw upload until'), t.upload_expires_ms], [tr('decoded file until'), t.decoded_expires_ms]];
-	const told = parts.filter(([, ms]) => ms !== null && (ms === t.expires_ms || t.expires_ms === null || ms < t.expires_ms));
-	if (told.length === 0 && t.has_upload) return null;
+	const expiring = parts.filter(([, ms]) => ms !== null && (ms === t.expires_ms || t.expires_ms === null || ms < t.expires_ms));
+	if (expiring.length === 0 && t.has_upload) return null;
 	return <a class={later ? 'quiet later ends' : 'quiet'} href={link('/retention')} title={tr("By the project's retention rules; pin the trace to keep it")}>
-		{[...told.map(([what, ms]) => `${what} ${when(ms!)}`), ...(t.has_upload ? [] : [tr('raw upload not kept')])].join(COMMA)}</a>;
+		{[...expiring.map(([what, ms]) => `${what} ${when(ms!)}`), ...(t.has_upload ? [] : [tr('raw upload not kept')])].join(COMMA)}</a>;
 }
 
 /** What one looks for first, in a line. */

@@ -19,14 +19,14 @@ export function Menu({ x, y, label, items, close }: { x: number; y: number; labe
 		return () => before?.focus({ preventScroll: true });
 	}, []);
 	useLayoutEffect(() => {
-		const beside = (e: Event) => !box.current?.contains(e.target as Node) && close();
-		addEventListener('pointerdown', beside, true);
+		const outside = (e: Event) => !box.current?.contains(e.target as Node) && close();
+		addEventListener('pointerdown', outside, true);
 		addEventListener('resize', close);
-		addEventListener('scroll', beside, true);
+		addEventListener('scroll', outside, true);
 		return () => {
-			removeEventListener('pointerdown', beside, true);
+			removeEventListener('pointerdown', outside, true);
 			removeEventListener('resize', close);
-			removeEventListener('scroll', beside, true);
+			removeEventListener('scroll', outside, true);
 		};
 	}, []);
 	const key = (e: KeyboardEvent) => {

@@ -40,9 +40,9 @@ export function Popover({ label, title, small, children }: { label: ComponentChi
 	}, [open]);
 	useLayoutEffect(() => {
 		if (!open) return;
-		const beside = (e: Event) => !box.current?.parentElement?.contains(e.target as Node) && show(false);
-		addEventListener('pointerdown', beside);
-		return () => removeEventListener('pointerdown', beside);
+		const outside = (e: Event) => !box.current?.parentElement?.contains(e.target as Node) && show(false);
+		addEventListener('pointerdown', outside);
+		return () => removeEventListener('pointerdown', outside);
 	}, [open]);
 	const key = (e: KeyboardEvent) => {
 		if (e.key !== 'Escape' || !open) return;

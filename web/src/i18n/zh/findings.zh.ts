@@ -55,7 +55,7 @@ const zh = {
 	'Thread': '线程',
 	'Called by': '调用者',
 	'Show more': '显示更多',
-	'The longest {told} of {found}.': '共 {found} 项，显示最长的 {told} 项。',
+	'The longest {listed} of {found}.': '共 {found} 项，显示最长的 {listed} 项。',
 	'No detector is enabled.': '没有启用检测器。',
 	'Detector': '检测器',
 	'Findings': '检测结果',

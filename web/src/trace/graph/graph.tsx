@@ -69,7 +69,7 @@ function aboutNode({ a: { f, at }, names, callers = false }: GraphProps, node: n
 
 export function Graph(p: GraphProps) {
 	const { a, metric, words, matches, label, flip = false, open, up } = p;
-	const tell = p.tell ?? ((node: number) => numbers(a.f, node, metric, words));
+	const factsOf = p.factsOf ?? ((node: number) => numbers(a.f, node, metric, words));
 	const { f, boxes } = a;
 	const [over, point] = useState<{ node: number; x: number; y: number } | null>(null);
 	const [menu, ask] = useState<About | null>(null);
@@ -132,9 +132,9 @@ export function Graph(p: GraphProps) {
 					onPointerLeave={() => point(null)} onPointerMove={onMove} />
 			</div>
 		</div>
-		{over && over.node < boxes.n && <FlameTip f={f} node={over.node} x={over.x} y={over.y} told={tell(over.node)} />}
+		{over && over.node < boxes.n && <FlameTip f={f} node={over.node} x={over.x} y={over.y} facts={factsOf(over.node)} />}
 		{menu && <MethodMenu about={menu} close={() => ask(null)} />}
 		<p class="keyed" role="status">{keyed >= 0 && <><span class="mono">{f.other[keyed] ? labelOf(f, keyed) : f.names[f.name[keyed]]}</span>{' '}
-			<span class="quiet">{tell(keyed).map(([k, v]) => `${k} ${v}`).join(', ')}</span></>}</p>
+			<span class="quiet">{factsOf(keyed).map(([k, v]) => `${k} ${v}`).join(', ')}</span></>}</p>
 	</>;
 }

@@ -37,11 +37,11 @@ export function numbers(f: Flame, node: number, m: Metric, w: Words): [string, s
 	];
 }
 
-export function FlameTip({ f, node, x, y, told }: { f: Flame; node: number; x: number; y: number; told: [string, string][] }) {
+export function FlameTip({ f, node, x, y, facts }: { f: Flame; node: number; x: number; y: number; facts: [string, string][] }) {
 	return (
 		<Tip x={x} y={y} name={f.other[node] ? tr('{other} smaller', { other: count(f.other[node]) }) : f.names[f.name[node]]}>
 			{f.other[node] > 0 && node > 0 && <div>{tr('Click to show them.')}</div>}
-			<dl>{told.map(([k, v]) => <><dt key={k}>{k}</dt><dd>{v}</dd></>)}</dl>
+			<dl>{facts.map(([k, v]) => <><dt key={k}>{k}</dt><dd>{v}</dd></>)}</dl>
 			{f.method[node] >= 0 && <div class="quiet">{tr('Right click or m: more')}</div>}
 		</Tip>
 	);
@@ -70,7 +70,7 @@ export interface GraphProps {
 	flip?: boolean;
 	callers?: boolean; // children are callers
 	fill?: (node: number) => string; // other colours than those of packages
-	tell?: (node: number) => [string, string][]; // other numbers than those of the graph
+	factsOf?: (node: number) => [string, string][]; // other numbers than those of the graph
 	open: (node: number) => void;
 	up: () => void;
 	came: Place | null;

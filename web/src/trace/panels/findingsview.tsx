@@ -43,7 +43,7 @@ function List({ r, f, from, show, named }: { r: RuleSum; f: Findings; from: numb
 			</Cards>
 			<p class="row">
 				{list.length > rows && <button class="small" onClick={() => more(rows * 4)}>{tr('Show more')}</button>}
-				{r.found > r.listed && <span class="quiet">{tr('The longest {told} of {found}.', { told: count(r.listed), found: count(r.found) })}</span>}
+				{r.found > r.listed && <span class="quiet">{tr('The longest {listed} of {found}.', { listed: count(r.listed), found: count(r.found) })}</span>}
 			</p>
 		</div>
 	);

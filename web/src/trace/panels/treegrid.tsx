@@ -64,14 +64,14 @@ function useTree({ id, a, params }: Props) {
 			if ((why as Error).name !== 'AbortError') fail(why as Error);
 		}
 	};
-	const told = text('tree');
+	const address = text('tree');
 	useEffect(() => { // another tree, or the back button
 		abort.current = new AbortController();
-		if (told === tree.held) return;
-		tree.held = told;
+		if (address === tree.held) return;
+		tree.held = address;
 		closeAll(root);
-		void openTree(root, told === CLOSED ? '' : told || (tree.first ?? ''), fill).then(() => again((t) => t + 1), (why: Error) => why.name !== 'AbortError' && fail(why));
-	}, [root, told]);
+		void openTree(root, address === CLOSED ? '' : address || (tree.first ?? ''), fill).then(() => again((t) => t + 1), (why: Error) => why.name !== 'AbortError' && fail(why));
+	}, [root, address]);
 	useEffect(() => () => abort.current.abort(), [root]);
 	return { root, rows, error, fill, change };
 }

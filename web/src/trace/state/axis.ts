@@ -35,7 +35,7 @@ export const timeOf = (x: number, view: Span, width: number): number => view.fro
 export const addressOf = (v: Span) => ({ from: Math.max(0, Math.round(v.from)), to: Math.max(1, Math.round(v.to)) });
 
 /** Is this view the one in the address?  The page's own change of the address needs no new drawing. */
-export function sameView(v: Span, told: Span): boolean {
+export function sameView(v: Span, inAddress: Span): boolean {
 	const a = addressOf(v);
-	return a.from === told.from && a.to === told.to;
+	return a.from === inAddress.from && a.to === inAddress.to;
 }

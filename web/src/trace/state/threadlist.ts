@@ -55,9 +55,9 @@ export function toggled(list: number[] | ReadonlySet<number>, tid: number): stri
 /** Of several processes only the traced one has a main thread: `pid` (0 unknown), otherwise those with calls. */
 export function mainOf(threads: Thread[], pid: number): Thread[] {
 	const mains = threads.filter((t) => t.is_main);
-	const told = pid > 0 && mains.some((t) => t.pid === pid);
-	if (!told && mains.length < 2) return threads;
-	const traced = new Set(told ? [pid] : threads.filter((t) => t.slices > 0).map((t) => t.pid));
+	const known = pid > 0 && mains.some((t) => t.pid === pid);
+	if (!known && mains.length < 2) return threads;
+	const traced = new Set(known ? [pid] : threads.filter((t) => t.slices > 0).map((t) => t.pid));
 	return threads.map((t) => (t.is_main && !traced.has(t.pid) ? { ...t, is_main: false } : t));
 }
 

@@ -40,7 +40,7 @@ export function useSelected(scene: Scene, progress: ReadonlyMap<number, Progress
 			scene.drawOver();
 			put(s);
 		};
-		if (at) void scene.tellOf(at).then((told) => show({ at, ...told }));
+		if (at) void scene.factsOf(at).then((facts) => show({ at, ...facts }));
 		else show(null);
 		return () => { left = true; };
 	}, [at, at && progress.get(at.tid)]);

@@ -82,7 +82,7 @@ export class Scene {
 	private spare: ArrayBuffer[] = [];
 	private waiting = false; // a paint is in progress
 	private dirty = false;
-	private told = false; // that there are calls
+	private reported = false; // that there are calls
 	private looked: unknown[] = []; // what the colours are of
 	private colors: Uint32Array | null = null; // by method
 	private listed: number | null = null; // the thread whose visible calls are listed, too
@@ -245,8 +245,8 @@ export class Scene {
 		this.drawOver();
 		if (this.dirty) this.repaint();
 		this.relist();
-		if (m.calls > 0 && !this.told) this.on.drawn();
-		this.told ||= m.calls > 0;
+		if (m.calls > 0 && !this.reported) this.on.drawn();
+		this.reported ||= m.calls > 0;
 		performance.clearMarks(PAINTED);
 		performance.mark(PAINTED, { detail: m.calls });
 	}
@@ -433,7 +433,7 @@ export class Scene {
 	}
 
 	/** All that is loaded of a call. */
-	async tellOf(call: CallId): Promise<{ called: Called | null; all: boolean }> {
+	async factsOf(call: CallId): Promise<{ called: Called | null; all: boolean }> {
 		return this.ask((id) => ({ kind: 'call', id, call }));
 	}
 
