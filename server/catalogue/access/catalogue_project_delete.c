@@ -106,9 +106,9 @@ static enum tw_status delete_rows(struct tw_db *w, const struct tw_table *t, con
 
 	put_key(t, key);
 	(void)snprintf(sql, sizeof sql,
-	        "DELETE FROM %s WHERE " TW_CAT_SOME("%s", "%s WHERE project_id=?1 LIMIT ?2"),
-	        t->name, key, key, t->name, t->name);
-	return tw_cat_exec(w, ret, err, sql, "ti", project_id, (int64_t)t->page);
+	        "DELETE FROM %s WHERE " TW_CAT_SOME("%s", "%s WHERE project_id=?1 LIMIT %u"),
+	        t->name, key, key, t->name, t->page, t->name, t->page);
+	return tw_cat_exec(w, ret, err, sql, "t", project_id);
 }
 
 enum tw_status tw_catalogue_project_rows_delete(
