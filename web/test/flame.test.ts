@@ -85,3 +85,14 @@ test('a time that was rounded to nothing is shown as less than the unit', async 
 	assert.deepEqual(show(1, 0), ['1.00 µs', '0']);
 	assert.deepEqual(show(undefined, 0), ['1.00 µs', '0']);
 });
+
+test('of calls without times, widths are the numbers that were recorded', async () => {
+	const { metricOf, numbers } = await import('../src/trace/graph/graphparts');
+	const { wordsOf } = await import('../src/api/source');
+	const of = (source: string, interval_ns: number, value: number) => {
+		const words = wordsOf([{ source, interval_ns } as never]);
+		return numbers({ ...f, value: [value, 0], self: [0, 0] }, 0, metricOf('cpu', words, false), words).slice(0, 2);
+	};
+	assert.deepEqual(of('counts', 0, 1_234_567), [['counted calls in total', '1,234,567'], ['self counted calls', '0']]);
+	assert.deepEqual(of('samples', -1, 13_000_000), [['stacks in total', '13'], ['self stacks', '0']]);
+});

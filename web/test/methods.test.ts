@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Method } from '../src/api/api';
-import { chosen, filterOf, rowText, tsvOf, withColumn } from '../src/trace/panels/methodcolumns';
+import { chosen, filterOf, rowText, tsvOf, UNTIMED, withColumn } from '../src/trace/panels/methodcolumns';
 import { wordsOf } from '../src/api/source';
 
 const m: Method = { method: 1, id: 7, name: 'a.B.c', count: 1200, total_ns: 3e6, sum_ns: 4e6, running_ns: 0, self_ns: 1e6, max_ns: 2e6, p95_ns: 1.5e6,
@@ -22,6 +22,9 @@ test('a table and a row as text', () => {
 	const words = wordsOf([]);
 	assert.equal(tsvOf([m], chosen('count,self,cpu', true), words), 'method\tcalls\tself_ns\tcpu_ns\na.B.c\t1200\t1000000\t');
 	assert.equal(rowText(m, chosen('count,p95,cpu', true), words), 'a.B.c: calls 1,200, CPU –, p95 1.50 ms');
+	const snapshot = wordsOf([{ source: 'samples', interval_ns: -1 } as never]);
+	assert.equal(tsvOf([m], UNTIMED, snapshot), 'method\tself\ttotal\na.B.c\t1\t3');
+	assert.equal(rowText(m, UNTIMED, snapshot), 'a.B.c: self 1, total 3');
 });
 
 test('a filter is text or an expression', () => {

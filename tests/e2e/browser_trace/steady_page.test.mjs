@@ -286,6 +286,25 @@ test('a snapshot has no time axis and no times', async () => {
 		await settled(page);
 		assert.doesNotMatch(await page.locator('#tabpanel').innerText(), /\d (ms|µs|ns|s)\b/, tab);
 	}
+	await page.getByRole('tab', { name: 'Call tree', exact: true }).click();
+	await page.locator('.treerow[aria-level="2"]').first().waitFor();
+	await page.locator('.treebody').focus();
+	await page.keyboard.press('*');
+	await page.locator('.treerow[aria-level="4"]').first().waitFor();
+	assert.deepEqual([...new Set(await page.locator('.treerow:not(.titles) > :nth-child(2)').allInnerTexts())], ['1'], 'one stack, however deep');
+	await page.context().close();
+});
+
+test('folded stacks are as wide as their values', async () => {
+	const folded = await server.trace('main;draw 3000\nmain;draw;text 1234\nmain;load 766\n', { query: { scenario: 'folded' } });
+	const page = await open('?tab=flame', { trace: folded.id, ready: '.flame canvas' });
+	const rows = async (of) => (await page.locator(of).allInnerTexts()).map((row) => row.split(/\s+/).filter(Boolean).slice(0, 3));
+	await page.getByRole('button', { name: 'Children as a table' }).click();
+	await page.locator('#flame .scroll tbody tr').first().waitFor();
+	assert.deepEqual(await rows('#flame .scroll tbody tr'), [['main', '5,000', '0']]);
+	await page.getByRole('tab', { name: 'Methods', exact: true }).click();
+	await page.locator('table.methods tbody tr').nth(3).waitFor();
+	assert.deepEqual(await rows('table.methods tbody tr'), [['draw', '3,000', '4,234'], ['text', '1,234', '1,234'], ['load', '766', '766'], ['main', '0', '5,000']]);
 	await page.context().close();
 });
 

@@ -10,16 +10,20 @@ export interface Words {
 	head: string; // of a column of such numbers
 	hint: string; // what they are, '' for calls
 	of: (n: number) => string; // the number with its unit
+	unit?: number; // of what has no times: its durations are multiples of this
 }
 
-const WORDS: Record<Source | 'mixed', Words> = {
+const WORDS: Record<Source | 'snapshot' | 'mixed', Words> = {
 	calls: { one: tr('call'), many: tr('calls'), head: tr('Calls'), hint: '', of: (n) => tr.many(n, '{n} call', '{n} calls') },
 	samples: { one: tr('sample run'), many: tr('sample runs'), head: tr('Samples'),
 		hint: tr('Runs of consecutive samples with the method on the stack. The number of calls is not known.'),
 		of: (n) => tr.many(n, '{n} sampled stretch', '{n} sample runs') },
 	counts: { one: tr('counted call'), many: tr('counted calls'), head: tr('Calls'),
 		hint: tr('The trace has only counts: widths are numbers of calls, not times.'),
-		of: (n) => tr.many(n, '{n} counted call', '{n} counted calls') },
+		of: (n) => tr.many(n, '{n} counted call', '{n} counted calls'), unit: 1 },
+	snapshot: { one: tr('stack'), many: tr('stacks'), head: tr('Stacks'),
+		hint: tr('A snapshot has one stack per thread: widths are numbers of stacks, not times.'),
+		of: (n) => tr.many(n, '{n} stack', '{n} stacks'), unit: 1_000_000 },
 	mixed: { one: tr('call or sample'), many: tr('calls and samples'), head: tr('Calls, samples'),
 		hint: tr('Some of these threads were sampled: for them, these are sample runs, not calls.'),
 		of: (n) => tr.many(n, '{n} call or sample', '{n} calls and samples') },
@@ -27,8 +31,9 @@ const WORDS: Record<Source | 'mixed', Words> = {
 
 /** The unit for these threads together. */
 export function wordsOf(threads: Thread[]): Words {
-	const first = threads[0]?.source ?? 'calls';
-	return WORDS[threads.every((t) => t.source === first) ? first : 'mixed'];
+	const kindOf = (t: Thread | undefined) => (t?.source === 'samples' && t.interval_ns < 0 ? 'snapshot' : t?.source ?? 'calls');
+	const first = kindOf(threads[0]);
+	return WORDS[threads.every((t) => kindOf(t) === first) ? first : 'mixed'];
 }
 
 export const many = (n: number, w: Words) => w.of(n);

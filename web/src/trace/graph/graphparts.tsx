@@ -12,14 +12,17 @@ export interface Metric {
 	all: string; // of a node with all below it
 	own: string;
 	show: (v: number) => string;
+	timed: boolean; // otherwise widths are numbers, and there is nothing else to count
 }
 
-export function metricOf(key: string, w: Words): Metric {
-	if (key === 'count') return { key, all: tr('{many} in total', { many: w.many }), own: tr('self {many}', { many: w.many }), show: count };
-	if (key === 'cpu') return { key, all: 'CPU', own: tr('own CPU'), show: duration };
-	if (key === 'waiting') return { key, all: tr('waiting'), own: tr('self waiting'), show: duration };
-	if (key === 'running') return { key, all: tr('running'), own: tr('self running'), show: duration };
-	return { key: 'wall', all: tr('wall'), own: tr('self'), show: duration };
+export function metricOf(key: string, w: Words, timed = true): Metric {
+	const sums = { all: tr('{many} in total', { many: w.many }), own: tr('self {many}', { many: w.many }) };
+	if (!timed) return { key: 'wall', ...sums, show: (v) => count(v / (w.unit ?? 1)), timed };
+	if (key === 'count') return { key, ...sums, show: count, timed };
+	if (key === 'cpu') return { key, all: 'CPU', own: tr('own CPU'), show: duration, timed };
+	if (key === 'waiting') return { key, all: tr('waiting'), own: tr('self waiting'), show: duration, timed };
+	if (key === 'running') return { key, all: tr('running'), own: tr('self running'), show: duration, timed };
+	return { key: 'wall', all: tr('wall'), own: tr('self'), show: duration, timed };
 }
 
 export interface Answer {
@@ -32,7 +35,7 @@ export function numbers(f: Flame, node: number, m: Metric, w: Words): [string, s
 	return [
 		[m.all, m.show(f.value[node])],
 		[m.own, f.unit! > 1 && !f.self[node] ? `< ${m.show(f.unit!)}` : m.show(f.self[node])],
-		['count', many(f.count[node], w)],
+		...(m.timed ? [['count', many(f.count[node], w)] as [string, string]] : []),
 		['share', tr('{f} of this graph', { f: percent(f.value[node] / (f.value[0] || 1)) })],
 	];
 }

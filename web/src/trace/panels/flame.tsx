@@ -62,13 +62,13 @@ function Children({ a, name, metric, words, open, callers = false }: { a: Answer
 		<div class="scroll short" tabIndex={0}>
 			<table class="methods">
 				<thead><tr><th scope="col">{callers ? tr('Directly called it') : tr('Directly below {f}', { f: labelOf(f, 0) })}</th><th scope="col" class="num">{head(metric.all)}</th>
-					<th scope="col" class="num">{head(metric.own)}</th><th scope="col" class="num" title={words.hint}>{words.head}</th><th scope="col" class="num">{tr('Share')}</th></tr></thead>
+					<th scope="col" class="num">{head(metric.own)}</th>{metric.timed && <th scope="col" class="num" title={words.hint}>{words.head}</th>}<th scope="col" class="num">{tr('Share')}</th></tr></thead>
 				<tbody>{all.slice(0, max).map((i) => {
 					const [with_, own] = numbers(f, i, metric, words);
 					return (
 						<tr key={i}><td class="mono name"><button class="plain" onClick={() => open(i)}>
 							{f.other[i] ? tr('{other} smaller nodes', { other: count(f.other[i]) }) : <MethodName name={f.names[f.name[i]]} />}</button></td>
-						<td class="num">{with_[1]}</td><td class="num">{own[1]}</td><td class="num">{count(f.count[i])}</td>
+						<td class="num">{with_[1]}</td><td class="num">{own[1]}</td>{metric.timed && <td class="num">{count(f.count[i])}</td>}
 						<td class="num">{percent(f.value[i] / (f.value[0] || 1))}</td></tr>);
 				})}</tbody>
 			</table>
@@ -80,7 +80,7 @@ function Children({ a, name, metric, words, open, callers = false }: { a: Answer
 const TREE_NODES = 2000; // of an answer to a tree: more are asked for where it is opened
 
 const paramsOf = (p: Props, view: string, metric: string, transform: string, tree = false) =>
-	({ thread: p.thread, view, metric, from: p.range?.[0], to: p.range?.[1], transform, max_nodes: tree ? TREE_NODES : null, digits: tree || view === 'bottom_up' ? null : 4 });
+	({ thread: p.thread, view, metric, from: p.range?.[0], to: p.range?.[1], transform, max_nodes: tree ? TREE_NODES : null, digits: tree || view === 'bottom_up' || !p.timed ? null : 4 });
 
 function useFlame(p: Props, view: string, metric: string, at: Place, transform: string, tree = false) {
 	const params = { ...paramsOf(p, view, metric, transform, tree), root: at.path.join('.'), skip: at.skip || null };
@@ -202,7 +202,7 @@ function Sandwich({ p, metric, steps, named }: { p: Props; metric: Metric; steps
 			<Half {...half} held="callers" title={tr('Callers')} at={up} steps={[...steps, { kind: 'fold', method }]} go={(to) => set({ callers: to === top ? null : placeText(to) }, true)} />
 			<h3 class="mono" tabIndex={-1}>{named[method]}</h3>
 			<Half {...half} held="callees" title={tr('Callees')} at={down} steps={[...steps, { kind: 'focus', method }]} go={(to) => set({ callees: to === top ? null : placeText(to) }, true)} />
-			<p class="quiet under">{tr('Click a method to center on it. Callers share {key}.', { key: metric.key === 'count' ? tr('its {many}', { many: p.words.many }) : tr('its total time') })}</p>
+			<p class="quiet under">{tr('Click a method to center on it. Callers share {key}.', { key: !p.timed || metric.key === 'count' ? tr('its {many}', { many: p.words.many }) : tr('its total time') })}</p>
 		</div>
 	);
 }
@@ -211,7 +211,7 @@ export function FlamePanel(p: Props) {
 	const asked = text('view');
 	const view = asked === 'bottom_up' || (asked === 'sandwich' && !p.tree) ? asked : 'top_down';
 	const key = text('metric');
-	const metric = metricOf(!p.timed ? 'count' : !p.hasCpu && key === 'cpu' ? 'wall' : key, p.words);
+	const metric = metricOf(!p.hasCpu && key === 'cpu' ? 'wall' : key, p.words, p.timed);
 	const { steps, named } = useSteps(p.names);
 	const find = text('find');
 	const matches = useMemo(() => (named === p.names ? p.matches : matching(named, find)), [named, p.names, p.matches, find]);

@@ -41,21 +41,24 @@ export function withColumn(text: string, hasCpu: boolean, key: Column['key']): s
 	return then.map((k) => k.replace('_ns', '')).join(',') || 'none';
 }
 
-export function cell(m: Method, c: Column): string {
+/** Of calls without times: how many. */
+export const UNTIMED = COLUMNS.filter((c) => c.key === 'self_ns' || c.key === 'total_ns');
+
+export function cell(m: Method, c: Column, { unit }: Words): string {
 	const v = m[c.key];
-	return v === null ? '–' : c.key === 'count' ? count(v) : duration(v);
+	return v === null ? '–' : c.key === 'count' ? count(v) : unit ? count(v / unit) : duration(v);
 }
 
-const titleOf = (c: Column, words: Words) => (c.key === 'count' ? words.many.replace(/\W+/g, '_') : c.key);
+const titleOf = (c: Column, words: Words) => (c.key === 'count' ? words.many.replace(/\W+/g, '_') : words.unit ? c.key.slice(0, -3) : c.key);
 
 /** Names and plain numbers, in nanoseconds, with tabs between. */
 export function tsvOf(methods: Method[], columns: Column[], words: Words): string {
 	return [['method', ...columns.map((c) => titleOf(c, words))].join('\t'),
-		...methods.map((m) => [m.name, ...columns.map((c) => m[c.key] ?? '')].join('\t'))].join('\n');
+		...methods.map((m) => [m.name, ...columns.map((c) => (words.unit ? m[c.key]! / words.unit : m[c.key] ?? ''))].join('\t'))].join('\n');
 }
 
 export function rowText(m: Method, columns: Column[], words: Words): string {
-	return `${m.name}: ${columns.map((c) => `${c.key === 'count' ? words.head : c.title} ${cell(m, c)}`.toLowerCase().replace('cpu', 'CPU')).join(', ')}`;
+	return `${m.name}: ${columns.map((c) => `${c.key === 'count' ? words.head : c.title} ${cell(m, c, words)}`.toLowerCase().replace('cpu', 'CPU')).join(', ')}`;
 }
 
 /** The request parameters of a filter: text, or /expression/. */

@@ -3,7 +3,7 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { api, Refusal, type Method } from '../../api/api';
 import { count, duration, percent } from '../../i18n/format';
 import { HitBar, nextHit } from '../parts/hits';
-import { cell, chosen, COLUMNS, filterOf, rowText, tsvOf, withColumn, type Column } from './methodcolumns';
+import { cell, chosen, COLUMNS, filterOf, rowText, tsvOf, UNTIMED, withColumn, type Column } from './methodcolumns';
 import { MethodMenu, type About } from '../parts/methodmenu';
 import { Filter } from '../../ui/filter';
 import { Busy, Copy, Failure, MethodName, Panel, Sorted, useLoad, type Loaded } from '../../ui/parts';
@@ -33,9 +33,9 @@ interface Props {
 }
 
 /** The order in the address; otherwise the default. */
-function sorting(): { sort: string; order: string } {
+function sorting({ timed }: Props): { sort: string; order: string } {
 	const asked = text('sort');
-	const sort = asked === 'name' || COLUMNS.some((c) => c.key === asked) ? asked : 'running_ns';
+	const sort = asked === 'name' || COLUMNS.some((c) => c.key === asked) ? asked : timed ? 'running_ns' : 'self_ns';
 	const order = text('order');
 	return { sort, order: order === 'asc' || order === 'desc' ? order : sort === 'name' ? 'asc' : 'desc' };
 }
@@ -73,7 +73,7 @@ function Row({ m, columns, words, busy, most, lit, onFind, onMore }: {
 		<tr class={lit ? 'lit' : ''} onContextMenu={(e) => { e.preventDefault(); more(e.clientX, e.clientY); }}>
 			<td class="mono name"><button class="plain" title={tr('Show where it runs{id}', { id: m.id === null ? '' : tr('; method id {id}', { id: m.id }) })} onClick={() => onFind(m.name)}>
 				<MethodName name={m.name} /></button></td>
-			{columns.map((c) => <td key={c.key} class="num">{cell(m, c)}</td>)}
+			{columns.map((c) => <td key={c.key} class="num">{cell(m, c, words)}</td>)}
 			<td class="num share"><span class="bar" style={{ width: `${(100 * m.self_ns) / most}%` }} /><span>{percent(m.self_ns / (busy || 1))}</span></td>
 			<td class="num"><button class="plain" aria-label={tr('More about {name}', { name: m.name })} aria-haspopup="menu" onClick={(e) => {
 				const r = e.currentTarget.getBoundingClientRect();
@@ -85,7 +85,7 @@ function Row({ m, columns, words, busy, most, lit, onFind, onMore }: {
 
 /** The rows, then the values that require a scan of every call. */
 function useMethods(p: Props, columns: Column[]): Loaded<Page> {
-	const { sort, order } = sorting();
+	const { sort, order } = sorting(p);
 	const limit = Math.min(ROWS_MAX, Math.max(1, number('rows') ?? STEP));
 	const params = { thread: p.thread, from: p.range?.[0], to: p.range?.[1], sort, order, ...filterOf(text('filter')), limit, transform: p.transform };
 	const key = JSON.stringify(params) + p.mappingTurn;
@@ -99,7 +99,7 @@ function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; a
 	const body = useRef<HTMLTableSectionElement>(null);
 	const [at, put] = useState(-1);
 	const { matches, words } = p;
-	const heads = { now: sorting(), standard: 'running_ns' };
+	const heads = { now: sorting(p), standard: p.timed ? 'running_ns' : 'self_ns' };
 	const lit = (m: Method) => !!matches && matches[m.method] === 1;
 	const hits = useMemo(() => v.methods.flatMap((m, i) => (lit(m) ? [i] : [])), [v, matches]);
 	const most = Math.max(1, ...v.methods.map((m) => m.self_ns));
@@ -115,7 +115,7 @@ function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; a
 		<div class="scroll"><table class="methods">
 			<thead><tr>
 				<Sorted by="name" label={tr('Method')} {...heads} />
-				{columns.map((c) => <Sorted key={c.key} {...heads} by={c.key} label={c.key === 'count' ? words.head : c.title} hint={c.key === 'count' ? words.hint : c.key === 'p95_ns' && p.transform ? tr('Unknown: {reason}', { reason: P95_RESHAPED }) : c.hint} />)}
+				{columns.map((c) => <Sorted key={c.key} {...heads} by={c.key} label={c.key === 'count' ? words.head : c.title} hint={c.key === 'count' || words.unit ? words.hint : c.key === 'p95_ns' && p.transform ? tr('Unknown: {reason}', { reason: P95_RESHAPED }) : c.hint} />)}
 				<th scope="col" class="num">{tr('Self share')}</th>
 				<th scope="col"><span class="hidden">{tr('More')}</span></th>
 			</tr></thead>
@@ -126,7 +126,7 @@ function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; a
 }
 
 export function MethodsPanel(p: Props) {
-	const columns = chosen(text('cols'), p.hasCpu).filter((c) => p.timed || c.key === 'count');
+	const columns = p.timed ? chosen(text('cols'), p.hasCpu) : UNTIMED;
 	const page = useMethods(p, columns);
 	const [menu, ask] = useState<About | null>(null);
 	const filter = text('filter');

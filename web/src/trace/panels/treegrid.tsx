@@ -214,7 +214,7 @@ export function TreeGrid(p: Props) {
 	return <>
 		{hits && <HitBar hits={hits.rows.length} of={rows.length} share={hits.value / (root.value || 1)} what={tr('open rows')} go={goHit} />}
 		{error && <Failure error={error} />}
-		<div class="tree" role="treegrid" aria-label={callers ? tr('Callers as a tree') : tr('Calls as a tree')} aria-rowcount={rows.length + 1} aria-readonly="true"
+		<div class={metric.timed ? 'tree' : 'tree untimed'} role="treegrid" aria-label={callers ? tr('Callers as a tree') : tr('Calls as a tree')} aria-rowcount={rows.length + 1} aria-readonly="true"
 			aria-activedescendant={`row${at}`} tabIndex={0} onKeyDown={onKey}>
 			<Titles metric={metric} words={words} />
 			<div ref={box} class="treebody" role="rowgroup" tabIndex={0} onScroll={scrolled}>
