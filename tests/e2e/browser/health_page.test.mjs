@@ -45,7 +45,8 @@ test('what fails, waits or is refused is named', async (t) => {
 	await page.route('**/metrics/history', (r) => r.fulfill({ contentType: 'application/json', body: JSON.stringify({ step_ms: 120000, at_ms: hours.map((h) => now - h * 3600000), series }) }));
 	await page.route('**/api/v1/fleet/stages*', (r) => r.fulfill({ contentType: 'application/json', body: JSON.stringify({ stages: [{ stage: 'anr', depends: [], waiting: 12, oldest_ms: 1700000000000, postponed: [{ reason: 'mapping', traces: 3 }] }] }) }));
 	await visit(page, server, '/health');
-	await page.waitForSelector('#checks >> text=1 check fails');
+	await page.waitForSelector('#checks >> text=2 checks fail');
+	await page.locator('#checks [data-problem=damaged] >> text=The catalogue is damaged.').waitFor();
 	await page.waitForSelector('[role=alert] >> text=The catalogue is damaged.');
 	const disk = page.locator('#checks [data-problem=disk]');
 	assert.match(await disk.innerText(), /Less than 5 % of the disk is free[\s\S]*since 2026-11-\d\d \d\d:\d\d/);

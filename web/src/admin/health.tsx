@@ -66,6 +66,7 @@ function problemsOf({ ready, stages, all, history }: State): Problem[] {
 	const [oldest_s, paused, crashed, failed, errors, refused] = [of('tracewell_queue_oldest_seconds'), of('tracewell_webhook_paused_hooks'), of('tracewell_quarantine_traces'), lately('failed'), lately('errors'), lately('refused')];
 	const warning = (key: string, is: boolean, text: string, to?: Problem['to'], since_ms?: number): Problem[] => (is ? [{ key, text, fails: false, to, since_ms }] : []);
 	return [
+		...(of(DAMAGED) > 0 ? [{ key: 'damaged', text: tr('The catalogue is damaged.'), fails: true }] : []),
 		...Object.entries(ready.checks).filter(([, c]) => !c.ok).map(([key, c]) => ({ key, text: c.message ? sentence(serverText(c.message)) : CHECKS[key] ?? key, fails: true, since_ms: c.since_ms })),
 		...warning('wait', oldest_s > LONG_WAIT_S, tr('The oldest queued trace has been waiting for {time}.', { time: duration(oldest_s * 1e9) }), ['/traces?state=queued', tr('Queued traces')]),
 		...(stages ?? []).filter((s) => s.postponed.length > 0).flatMap((s) => warning(s.stage, true, tr('{stage}: some traces are postponed.', { stage: STAGES[s.stage] ?? s.stage }), undefined, s.oldest_ms || undefined)),
@@ -82,7 +83,7 @@ function Now({ v }: { v: State }) {
 	const problems = problemsOf(v);
 	const failed = problems.filter((p) => p.fails).length;
 	return (
-		<Panel title={tr('Current state')} id="checks" aside={<span class={failed ? 'state failed' : 'state ready'}>{failed ? tr.many(failed, '{n} check fails', '{n} checks fail') : tr('All checks pass')}</span>}>
+		<Panel title={tr('Current state')} id="checks" aside={<span class={`state ${failed ? 'failed' : problems.length ? 'queued' : 'ready'}`}>{failed ? tr.many(failed, '{n} check fails', '{n} checks fail') : tr('All checks pass')}</span>}>
 			{problems.length > 0 && <ul class="problems">{problems.map((p) => (
 				<li key={p.key} data-problem={p.key}><span class={p.fails ? 'state failed' : 'state queued'}>{p.fails ? tr('fails') : tr('warning')}</span><span class="anywhere">{p.text}</span>
 					<span class="quiet">{p.since_ms ? tr('since {time}', { time: when(p.since_ms) }) : ''}</span>{p.to && <a href={link(p.to[0])}>{p.to[1]}</a>}</li>))}</ul>}
