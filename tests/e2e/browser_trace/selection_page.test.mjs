@@ -104,6 +104,8 @@ test('a click selects a call: outline, times, stack, callees, neighbours; the ad
 	await shown(page, NAMES[LOAD - 1]);
 	assert.equal(query(page).get('call'), `${MAIN}.${start + 9 * MS}.1`);
 	assert.ok((await outlined(page)) > 300, 'an outline is seen');
+	const [side, inner] = await Promise.all(['.bench .side', '.callpane'].map((of) => page.locator(of).boundingBox()));
+	assert.deepEqual([inner.x, inner.y], [side.x, side.y], 'the pane fills its place, or its fixed title would have a gap above');
 	const reported = await facts(page);
 	assert.equal(reported.wall, '30.0 ms');
 	assert.match(reported.self, /^5\.00 ms 17 %/);
