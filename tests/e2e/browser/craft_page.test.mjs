@@ -9,7 +9,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { violations } from '../axe.mjs';
 import { THEMES, settled, signInAs, unreadable } from '../browser.mjs';
-import { done, id, openTrace, server, watched } from '../page.mjs';
+import { browser, done, id, openTrace, server, watched } from '../page.mjs';
 import { fleet } from '../../gen/anr_fleet.mjs';
 import { sampleTrace } from '../make.mjs';
 import { binary, inFull, root, tracewell, until } from '../server.mjs';
@@ -125,6 +125,21 @@ inFullRuns('nothing moves while a page loads', async (t) => {
 	}
 	assert.deepEqual(jumps, []);
 	await done(page, t);
+});
+
+test('on a phone, what is touched is at least 24 pixels high or far from its neighbours', async () => {
+	const context = await browser.newContext({ viewport: { width: 390, height: 844 }, hasTouch: true });
+	const page = await context.newPage();
+	await enter(page);
+	const small = [];
+	for (const [name, at, whole] of (await pages()).filter(([name]) => ['overview', 'compare', 'fleet methods', 'builds', 'callers'].includes(name))) {
+		await page.goto(server.url + at);
+		await page.waitForSelector(whole);
+		await settled(page);
+		small.push(...(await violations(page, ['target-size'])).map((line) => `${name}: ${line}`));
+	}
+	assert.deepEqual(small, []);
+	await context.close();
 });
 
 inFullRuns('no request leaves the origin, whatever page is open and however it looks', async (t) => {

@@ -57,8 +57,8 @@ function Table({ rows, all, mixed, start, end, timed, byTime, threads, goTo }: {
 				const lit = selected && `${formatEvent(idOf(n))}.`.startsWith(`${selected}.`);
 				return (
 					<tr key={n.id} class={`${lit ? 'lit' : ''} ${timed ? 'go' : ''}`} onClick={() => timed && getSelection()?.isCollapsed !== false && goTo(n)}>
-						{timed && <td class="num"><button class="plain" aria-current={lit || undefined} title={tr('Show this in the chart')} onClick={(e) => (e.stopPropagation(), goTo(n))}>{duration(within(n, start, end).ts_ns - start)}</button></td>}
-						{timed && longest > 0 && <td class="num share">{n.dur_ns !== null && <><span class="bar" style={{ width: `${(100 * n.dur_ns) / longest}%` }} /><span>{duration(n.dur_ns)}</span></>}</td>}
+						{timed && <td class="num" data-label={tr('At')}><button class="plain" aria-current={lit || undefined} title={tr('Show this in the chart')} onClick={(e) => (e.stopPropagation(), goTo(n))}>{duration(within(n, start, end).ts_ns - start)}</button></td>}
+						{timed && longest > 0 && <td class="num share" data-label={tr('Duration')}>{n.dur_ns !== null && <><span class="bar" style={{ width: `${(100 * n.dur_ns) / longest}%` }} /><span>{duration(n.dur_ns)}</span></>}</td>}
 						<td class="event" title={n.kind === 'state' ? undefined : harmless(n.text)}><Words n={n} mixed={mixed} /></td>
 						{columns.map((c) => {
 							const f = facts.find((x) => x.key === c.key);
