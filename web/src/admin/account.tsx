@@ -60,7 +60,7 @@ export function AccountPage({ name, provider, out }: { name: string; provider: S
 	);
 	return (
 		<main>
-			<div class="row head"><h1>{name}</h1></div>
+			<div class="row head"><h1>{tr('Account')}</h1><span class="quiet">{name}</span></div>
 			<Panel title={tr('Password')}>
 				<form class="fields" onSubmit={change}>
 					<input class="hidden" name="name" autoComplete="username" value={name} readOnly tabIndex={-1} aria-hidden="true" />

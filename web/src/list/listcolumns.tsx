@@ -41,7 +41,7 @@ export function sharedOf(list: Trace[], place = !narrow.value): Shared {
 export function NameCell({ t, shared }: { t: Trace; shared: Shared }) {
 	const m = t.meta;
 	const name = t.title || (t.anr_title && serverText(t.anr_title)) || m.scenario || (m.process !== m.app && m.process) || m.app || t.id;
-	const rest = [m.scenario, !shared.app && m.app, m.process !== m.app && m.process, !shared.place && m.version_name, !shared.place && m.device].filter((x): x is string => Boolean(x) && x !== name);
+	const rest = [m.scenario, !shared.app && m.app, m.process !== m.app && m.process, !shared.place && m.version_name, !shared.place && m.device, name === t.id && t.summary?.format].filter((x): x is string => Boolean(x) && x !== name);
 	return <div class="named">
 		{t.pinned && <Pinned />}
 		<a class="rowlink" href={link(`/traces/${t.id}`)} title={name}>{name}</a>
@@ -69,7 +69,7 @@ export const COLUMNS: Column[] = [
 	{ key: 'app', label: tr('App'), cell: (t) => t.meta.app },
 	{ key: 'version', label: tr('Version'), cell: (t) => t.meta.version_name },
 	{ key: 'scenario', label: tr('Scenario'), cell: (t) => t.meta.scenario },
-	{ key: 'device', label: tr('Device'), cell: (t) => <>{t.meta.device}{t.meta.os ? <span class="quiet"> {t.meta.os}</span> : null}</> },
+	{ key: 'device', label: tr('Device'), cell: (t) => <span title={t.meta.device}>{t.meta.device}{t.meta.os ? <span class="quiet"> {t.meta.os}</span> : null}</span> },
 	{ key: 'state', label: tr('State'), cell: (t) => <State t={t} all /> },
 	{ key: 'duration', label: tr('Duration'), sort: 'duration', num: true, cell: of(lengthOf) },
 	{ key: 'calls', label: tr('Calls, samples'), sort: 'slices', num: true, cell: of(callsOf) },

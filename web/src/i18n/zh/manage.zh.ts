@@ -6,6 +6,7 @@ const zh = {
 	'After linking, {name} can sign you in to this account.': '关联之后，{name} 可以让您登录此账号。',
 	'Your password here': '您在这里的密码',
 	'Link to {name}': '关联到 {name}',
+	'Account': '账号',
 	'Account · tracewell': '账号 · tracewell',
 	'Changed. All other browsers are signed out.': '已修改。其他所有浏览器均已退出登录。',
 	'Password': '密码',

@@ -53,7 +53,7 @@ function Repairs({ t }: { t: Trace }) {
 		<details class="panel" open>
 			<summary><h2>{tr('Decode report')}</h2>
 				<span class="quiet">{list.length === 0 ? tr('nothing was lost or repaired') : tr.many(list.length, '{n} finding', '{n} findings')}
-					{n ? tr(', {resolved} of {ids} method ids named', { resolved: count(n.resolved), ids: count(n.ids) }) : ''}</span></summary>
+					{n?.ids ? tr(', {resolved} of {ids} method ids named', { resolved: count(n.resolved), ids: count(n.ids) }) : ''}</span></summary>
 			{lack && <p>{lack.why}</p>}
 			{lack?.command && <Command>{lack.command}</Command>}
 			{t.report?.system && <p>{systemWords(t.report.system)}</p>}
