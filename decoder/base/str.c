@@ -76,6 +76,15 @@ static bool joined_surrogates(const char *s, size_t len, char out[4])
 	return true;
 }
 
+bool tw_utf8_is_plain(struct tw_str s)
+{
+	unsigned char bad = 0;
+
+	for (size_t i = 0; i < s.len; i++)
+		bad |= (unsigned char)((unsigned char)s.ptr[i] - 1) >= 0x7F;
+	return !bad;
+}
+
 size_t tw_utf8_clean(char *out, size_t cap, struct tw_str s)
 {
 	static const char replacement[] = "\xEF\xBF\xBD";

@@ -52,6 +52,9 @@ bool tw_str_has_control(struct tw_str s);
 /* Whether all bytes are visible ASCII: no blanks either. */
 bool tw_str_is_graphic(struct tw_str s);
 
+/* Whether it is valid UTF-8 without NUL because all bytes are ASCII, as in nearly all texts. */
+bool tw_utf8_is_plain(struct tw_str s);
+
 /* Copies s into out (cap bytes, cap > 0) as valid NUL-terminated UTF-8.  Invalid bytes and NUL
  * become U+FFFD.  Surrogate pairs (Java's modified UTF-8 for characters from U+10000 on) become the
  * character.  Truncated at a character boundary if too long.  Returns the length. */

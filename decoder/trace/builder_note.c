@@ -298,32 +298,44 @@ bool tw_builder_running_of(
 	return true;
 }
 
+/* Fills a block from notes[at] on, and returns the number of its notes. */
+static uint32_t fill_block(const struct tw_builder *b, uint32_t at, const uint32_t *thread_ids,
+        struct tw_note_row rows[TW_NOTES_AT_ONCE])
+{
+	size_t text_bytes = 0;
+	uint32_t n = 0;
+
+	for (; at + n < b->n_notes && n < TW_NOTES_AT_ONCE && text_bytes < TW_NOTES_TEXT_BYTES;
+	        n++) {
+		const struct note *note = &b->notes[at + n];
+
+		rows[n] = (struct tw_note_row){
+		        .kind = note->kind,
+		        .thread_id = note->track ? thread_ids[note->track - 1] : 0,
+		        .ts_ns = note->ts_ns,
+		        .dur_ns = note->dur_ns,
+		        .value = note->value,
+		        .text = {note->text, note->text_bytes},
+		        .detail = {note->detail, note->detail_bytes},
+		        .from_system = note->from_system,
+		};
+		text_bytes += (size_t)note->text_bytes + note->detail_bytes;
+	}
+	return n;
+}
+
 enum tw_status tw_builder_write_notes(struct tw_builder *b, const uint32_t *thread_ids,
         struct tw_trace_out *out, struct tw_err *err)
 {
-	struct tw_note_row rows[TW_NOTES_AT_ONCE];
-	enum tw_status st = TW_OK;
-	size_t n_rows = 0;
+	struct tw_note_row *rows = tw_mem_alloc(TW_NOTES_AT_ONCE, sizeof *rows);
+	enum tw_status st = rows ? TW_OK : tw_oom(err);
+	uint32_t n;
 
-	for (uint32_t i = 0; st == TW_OK && i < b->n_notes; i++) {
-		const struct note *n = &b->notes[i];
-
-		rows[n_rows++] = (struct tw_note_row){
-		        .kind = n->kind,
-		        .thread_id = n->track ? thread_ids[n->track - 1] : 0,
-		        .ts_ns = n->ts_ns,
-		        .dur_ns = n->dur_ns,
-		        .value = n->value,
-		        .text = {n->text, n->text_bytes},
-		        .detail = {n->detail, n->detail_bytes},
-		        .from_system = n->from_system,
-		};
-
-		if (n_rows < TW_NOTES_AT_ONCE && i + 1 < b->n_notes)
-			continue;
-		st = out->ops->notes(out, rows, n_rows, err);
-		n_rows = 0;
+	for (uint32_t i = 0; st == TW_OK && i < b->n_notes; i += n) {
+		n = fill_block(b, i, thread_ids, rows);
+		st = out->ops->notes(out, rows, n, err);
 	}
+	tw_mem_free(rows);
 	for (uint32_t i = 0; st == TW_OK && i < b->n_documents; i++)
 		st = out->ops->document(out, b->documents[i].kind, b->documents[i].json, err);
 	return st;

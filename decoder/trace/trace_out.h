@@ -76,7 +76,9 @@ struct tw_note_row {
 	struct tw_str text, detail;
 	bool from_system; /* from the device's own trace, which may be shown next to ours */
 };
-enum { TW_NOTES_AT_ONCE = 256 };
+/* Notes are passed on and stored in blocks: of TW_NOTES_AT_ONCE, or fewer once their texts exceed
+ * TW_NOTES_TEXT_BYTES. */
+enum { TW_NOTES_AT_ONCE = 2048, TW_NOTES_TEXT_BYTES = 1 << 20 };
 
 /* Receives the finished trace: per thread, in the order of thread ids, its chunks (level 0 and mip
  * levels, each level in time order), its tree, then the thread itself; after all threads the
@@ -97,7 +99,7 @@ struct tw_trace_out_ops {
 	        struct tw_trace_out *, const struct tw_thread_info *, struct tw_err *);
 	enum tw_status (*method)(
 	        struct tw_trace_out *, const struct tw_method_info *, struct tw_err *);
-	/* Up to TW_NOTES_AT_ONCE notes: fewer only in the last call. */
+	/* A block. */
 	enum tw_status (*notes)(
 	        struct tw_trace_out *, const struct tw_note_row *, size_t n, struct tw_err *);
 	enum tw_status (*document)(

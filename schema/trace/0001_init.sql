@@ -1,4 +1,4 @@
--- One decoded trace (application_id 'TWTR', user_version 2).  Written once, never changed.
+-- One decoded trace (application_id 'TWTR', user_version 3).  Written once, never changed.
 -- Times are nanoseconds; *_ns of slices count from the trace's clock base (0).
 -- Open it with `tracewell sql`, which shows slices as rows, or with sqlite3.  A database of up to
 -- 256 KiB is stored compressed: `zstd -dc FILE > copy.db` first.
@@ -56,35 +56,14 @@ CREATE TABLE trace_tree ( -- merged call tree of a thread, zstd; layout in schem
 	data BLOB NOT NULL
 ) STRICT;
 
-CREATE TABLE trace_note ( -- counters, states, waits, marks by time (decoder/formats/notes.def)
-	note_id INTEGER PRIMARY KEY,
-	kind TEXT NOT NULL,
-	thread_id INTEGER,          -- NULL: of the whole trace
-	ts_ns INTEGER NOT NULL,
-	dur_ns INTEGER,             -- NULL: a moment
-	value INTEGER NOT NULL,     -- its meaning is in notes.def
-	text TEXT NOT NULL,
-	detail TEXT,                -- a JSON object with more
-	system INTEGER              -- 1: from the device's system trace
-) STRICT;
-
-CREATE TABLE trace_note_block ( -- the time span of up to 2,048 consecutive notes
-	block_id INTEGER PRIMARY KEY, -- note_id of its first
+CREATE TABLE trace_note_block ( -- notes by time: counters, states, waits, marks (decoder/formats/notes.def)
+	block_id INTEGER PRIMARY KEY, -- number of its first note, from 1
 	last_id INTEGER NOT NULL,     -- and of its last
 	start_ns INTEGER NOT NULL,    -- earliest begin
-	end_ns INTEGER NOT NULL       -- latest end
+	end_ns INTEGER NOT NULL,      -- latest end
+	sums BLOB NOT NULL,           -- by kind, thread and (of states and counters) text, as notes
+	notes BLOB NOT NULL           -- as columns, zstd; layout in schema/columns.md
 ) STRICT;
-
-CREATE TABLE trace_note_sum ( -- of a block's notes, by kind, thread and (of states and counters) text
-	block_id INTEGER NOT NULL,
-	kind TEXT NOT NULL,
-	thread_id INTEGER NOT NULL, -- 0: of the whole trace
-	text TEXT NOT NULL,
-	notes INTEGER NOT NULL,
-	dur_ns INTEGER NOT NULL
-) STRICT;
-
-CREATE INDEX trace_note_sum_block ON trace_note_sum(block_id);
 
 CREATE TABLE trace_document ( -- results that are not events, as JSON: kind 'anr', ...
 	document_id INTEGER PRIMARY KEY,

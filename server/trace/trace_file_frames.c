@@ -89,7 +89,7 @@ enum tw_status tw_frames_finish(struct tw_frames *f, struct tw_err *err)
 	return tw_relay_finish(f->relay, err);
 }
 
-struct ZSTD_CCtx_s *tw_frames_zstd(struct tw_frames *f)
+struct tw_packer *tw_frames_packer(struct tw_frames *f)
 {
-	return tw_packer_zstd(f->packer);
+	return f->packer;
 }

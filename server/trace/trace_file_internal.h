@@ -6,13 +6,14 @@
 #include <stddef.h>
 
 #include "decoder/base/err.h"
+#include "decoder/trace/note_columns.h"
 #include "decoder/trace/trace_out.h"
 #include "server/trace/trace_file.h"
 
-enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 2 };
+enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 3 };
 /* Limits on the decoded size of a frame: a chunk of 65,536 slices with every column at its longest,
- * or a call tree of 64 M nodes. */
-enum { TW_CHUNK_MAX_BYTES = 8 << 20 };
+ * a block of notes whose texts triple when made valid UTF-8, or a call tree of 64 M nodes. */
+enum { TW_CHUNK_MAX_BYTES = 8 << 20, TW_NOTES_MAX_BYTES = 8 << 20 };
 #define TW_TRACE_SYSTEM_KEY "system" /* the one row of trace_meta that is not a scalar */
 #define TW_TREE_MAX_BYTES   ((uint64_t)1 << 30)
 
@@ -46,8 +47,8 @@ struct tw_packer;
 /* NULL: out of memory. */
 struct tw_packer *tw_packer_new(int zstd_level);
 struct tw_packer *tw_packer_free(struct tw_packer *p);
-/* Writes one zstd frame with content size and checksum to *frame.  The payload is an encoder's
- * output. */
+/* Writes one zstd frame with content size and checksum to *frame.  The payload is the output of an
+ * encoder: of chunks or notes, or of trees. */
 enum tw_status tw_packer_pack(struct tw_packer *p, bool is_tree, const struct tw_buf *payload,
         struct tw_buf *frame, struct tw_err *err) TW_MUST_USE;
 /* Its context, to compress other data. */
@@ -81,8 +82,8 @@ enum tw_status tw_frames_add(struct tw_frames *f, const struct tw_frame_info *in
 /* Returns when everything is stored.  Can be called again, without effect; payloads added later are
  * compressed and stored in the caller's thread. */
 enum tw_status tw_frames_finish(struct tw_frames *f, struct tw_err *err) TW_MUST_USE;
-/* The context, while nothing is being compressed. */
-struct ZSTD_CCtx_s *tw_frames_zstd(struct tw_frames *f);
+/* The packer, while nothing is being compressed. */
+struct tw_packer *tw_frames_packer(struct tw_frames *f);
 
 /* --- the summary tree, computed while call trees are written --- */
 
@@ -103,24 +104,23 @@ void tw_summary_maker_keep(
 enum tw_status tw_summary_maker_store(struct tw_summary_maker *m, struct tw_frames *frames,
         uint32_t methods, struct tw_err *err) TW_MUST_USE;
 
-/* --- sums of notes, computed while notes are written --- */
+/* --- blocks of notes --- */
 
-/* Notes are summed in blocks of TW_NOTE_BLOCK consecutive notes, so the sums of a range cost its
- * blocks and the notes at its two ends (tw_query_note_sums).  Thread: one at a time. */
-enum { TW_NOTE_BLOCK = 2048 };
+/* The sums of a block's notes; `ret` has space for n.  The sums of a range cost its blocks and the
+ * notes at its two ends (tw_query_note_sums).  TW_NOMEM. */
+enum tw_status tw_notes_sum(const struct tw_note_row *rows, size_t n, struct tw_note_row *ret,
+        size_t *ret_n) TW_MUST_USE;
 
-struct tw_sums_maker;
-
-/* NULL: out of memory. */
-struct tw_sums_maker *tw_sums_maker_new(void);
-struct tw_sums_maker *tw_sums_maker_free(struct tw_sums_maker *m);
-
-/* Call for each note, in order; stores a block when it is full. */
-enum tw_status tw_sums_maker_add(struct tw_sums_maker *m, sqlite3 *db,
-        const struct tw_note_row *note, struct tw_err *err) TW_MUST_USE;
-/* Call after the last note. */
-enum tw_status tw_sums_maker_end(
-        struct tw_sums_maker *m, sqlite3 *db, struct tw_err *err) TW_MUST_USE;
+/* Returns false to stop; `first` is the id of the block's first note. */
+typedef bool (*tw_block_fn)(void *arg, uint64_t first, const struct tw_notes *notes);
+enum tw_block_part { TW_BLOCK_NOTES, TW_BLOCK_SUMS };
+/* Blocks with ids after q->after up to q->until, in q's time; the rest of q is not used. */
+enum tw_status tw_trace_file_each_block(struct tw_trace_file *f, enum tw_block_part part,
+        const struct tw_note_query *q, tw_block_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
+/* Decodes a stored frame into the arena and *payload (trace_file_read.c). */
+enum tw_status tw_trace_file_notes_of(struct tw_trace_file *f, struct tw_str frame,
+        struct tw_arena *a, struct tw_buf *payload, struct tw_notes *ret,
+        struct tw_err *err) TW_MUST_USE;
 
 /* --- sampled frames as the methods of the trace's mapping --- */
 

@@ -7,10 +7,13 @@
 
 #include "decoder/base/order.h"
 
-#define TOUCHING                                                                                   \
-	"SELECT note_id, kind, thread_id, ts_ns, dur_ns, value, text, detail, system"              \
-	" FROM trace_note WHERE note_id>?1 AND ts_ns<?3 AND ts_ns+ifnull(dur_ns,0)>=?2"            \
-	" AND (?4 IS NULL OR kind=?4) AND note_id<=?6 ORDER BY note_id LIMIT ?5"
+#define BLOCKS(columns)                                                                            \
+	"SELECT block_id, " columns                                                                \
+	" FROM trace_note_block WHERE last_id>?1 AND block_id<=?2 AND start_ns<?3"                 \
+	" AND end_ns>=?4 ORDER BY block_id"
+
+/* Rows and texts of a block take up to a third of it. */
+enum { BLOCK_MEMORY = 1 << 20 };
 
 static enum tw_status prepare(
         struct tw_trace_file *f, const char *sql, sqlite3_stmt **ret, struct tw_err *err)
@@ -33,76 +36,112 @@ static enum tw_status ended(struct tw_trace_file *f, int rc, struct tw_err *err)
 static void bind_query(sqlite3_stmt *s, const struct tw_note_query *q)
 {
 	(void)sqlite3_bind_int64(s, 1, (int64_t)q->after);
-	(void)sqlite3_bind_int64(s, 2, q->from_ns);
+	(void)sqlite3_bind_int64(s, 2, q->until ? (int64_t)q->until : INT64_MAX);
 	(void)sqlite3_bind_int64(s, 3, q->to_ns);
-	if (q->kind != TW_NOTE_COUNT)
-		(void)sqlite3_bind_text(s, 4, tw_note_info(q->kind)->name, -1, SQLITE_STATIC);
-	(void)sqlite3_bind_int64(s, 5, q->limit);
-	(void)sqlite3_bind_int64(s, 6, q->until ? (int64_t)q->until : INT64_MAX);
+	(void)sqlite3_bind_int64(s, 4, q->from_ns);
 }
 
-static bool pass_on(sqlite3_stmt *s, tw_note_fn each, void *arg)
+enum tw_status tw_trace_file_note_blocks(
+        struct tw_trace_file *f, tw_note_block_fn each, void *arg, struct tw_err *err)
 {
-	enum tw_note_kind kind = tw_note_of_name(tw_trace_text_at(s, 1).ptr);
-	const struct tw_note_row row = {
-	        .kind = kind,
-	        .thread_id = (uint32_t)sqlite3_column_int64(s, 2),
-	        .ts_ns = sqlite3_column_int64(s, 3),
-	        .dur_ns =
-	                sqlite3_column_type(s, 4) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 4),
-	        .value = sqlite3_column_int64(s, 5),
-	        .text = tw_trace_text_at(s, 6),
-	        .detail = tw_trace_text_at(s, 7),
-	        .from_system = sqlite3_column_int(s, 8) != 0,
-	};
+	const struct tw_note_query all = {.from_ns = INT64_MIN, .to_ns = INT64_MAX};
+	sqlite3_stmt *s = NULL;
+	enum tw_status st = prepare(f, BLOCKS("last_id, start_ns, end_ns"), &s, err);
+	int rc;
 
-	if (kind == TW_NOTE_COUNT)
-		return true; /* written by a newer decoder */
-	return each(arg, (uint64_t)sqlite3_column_int64(s, 0), &row);
+	if (st != TW_OK)
+		return st;
+	bind_query(s, &all);
+	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+		const struct tw_note_block b = {(uint64_t)sqlite3_column_int64(s, 0),
+		        (uint64_t)sqlite3_column_int64(s, 1), sqlite3_column_int64(s, 2),
+		        sqlite3_column_int64(s, 3)};
+
+		if (!each(arg, &b))
+			break;
+	}
+	st = ended(f, rc, err);
+	tw_trace_file_statement_done(f, s);
+	return st;
+}
+
+/* Rows and texts are the caller's, as a callback may read the file. */
+static enum tw_status pass_blocks(struct tw_trace_file *f, sqlite3_stmt *s, struct tw_arena *a,
+        struct tw_buf *payload, tw_block_fn each, void *arg, struct tw_err *err)
+{
+	struct tw_notes notes;
+	enum tw_status st = TW_OK;
+	int rc = SQLITE_ROW;
+
+	while (st == TW_OK && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+		const struct tw_str frame = {
+		        sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1)};
+
+		tw_arena_reset(a);
+		st = tw_trace_file_notes_of(f, frame, a, payload, &notes, err);
+		if (st == TW_OK && !each(arg, (uint64_t)sqlite3_column_int64(s, 0), &notes))
+			break;
+	}
+	return st == TW_OK ? ended(f, rc, err) : st;
+}
+
+enum tw_status tw_trace_file_each_block(struct tw_trace_file *f, enum tw_block_part part,
+        const struct tw_note_query *q, tw_block_fn each, void *arg, struct tw_err *err)
+{
+	sqlite3_stmt *s = NULL;
+	struct tw_arena *a;
+	struct tw_buf payload;
+	enum tw_status st =
+	        prepare(f, part == TW_BLOCK_SUMS ? BLOCKS("sums") : BLOCKS("notes"), &s, err);
+
+	if (st != TW_OK)
+		return st;
+	bind_query(s, q);
+	a = tw_arena_new(BLOCK_MEMORY);
+	tw_buf_init(&payload, TW_NOTES_MAX_BYTES);
+	st = a ? pass_blocks(f, s, a, &payload, each, arg, err) : tw_oom(err);
+	tw_buf_done(&payload);
+	tw_arena_free(a);
+	tw_trace_file_statement_done(f, s);
+	return st;
+}
+
+struct note_pass {
+	const struct tw_note_query *q;
+	tw_note_fn each;
+	void *arg;
+	uint32_t n;
+};
+
+static bool matches(const struct tw_note_query *q, const struct tw_note_row *n, uint64_t id)
+{
+	const int64_t end_ns = n->dur_ns > 0 ? n->ts_ns + n->dur_ns : n->ts_ns;
+
+	return id > q->after && (!q->until || id <= q->until) && n->ts_ns < q->to_ns &&
+	       end_ns >= q->from_ns && n->kind != TW_NOTE_COUNT &&
+	       (q->kind == TW_NOTE_COUNT || n->kind == q->kind);
+}
+
+static bool pass_notes(void *arg, uint64_t first, const struct tw_notes *notes)
+{
+	struct note_pass *p = arg;
+
+	for (size_t i = 0; i < notes->n && p->n < p->q->limit; i++) {
+		if (!matches(p->q, &notes->rows[i], first + i))
+			continue;
+		p->n++;
+		if (!p->each(p->arg, first + i, &notes->rows[i]))
+			return false;
+	}
+	return p->n < p->q->limit;
 }
 
 enum tw_status tw_trace_file_notes(struct tw_trace_file *f, const struct tw_note_query *q,
         tw_note_fn each, void *arg, struct tw_err *err)
 {
-	sqlite3_stmt *s = NULL;
-	enum tw_status st;
-	int rc = SQLITE_DONE;
+	struct note_pass p = {q, each, arg, 0};
 
-	st = prepare(f, TOUCHING, &s, err);
-	if (st != TW_OK)
-		return st;
-	bind_query(s, q);
-	while ((rc = sqlite3_step(s)) == SQLITE_ROW)
-		if (!pass_on(s, each, arg))
-			break;
-	st = ended(f, rc, err);
-	tw_trace_file_statement_done(f, s);
-	return st;
-}
-
-/* Counted here, because GROUP BY would sort, and a sorter beyond its cache needs a temporary file,
- * which trace_file_vfs.c refuses. There is one row per block, kind, thread and text. */
-enum tw_status tw_trace_file_note_counts(
-        struct tw_trace_file *f, uint64_t ret[TW_NOTE_COUNT], struct tw_err *err)
-{
-	sqlite3_stmt *s = NULL;
-	enum tw_status st;
-	int rc;
-
-	for (int i = 0; i < TW_NOTE_COUNT; i++)
-		ret[i] = 0;
-	st = prepare(f, "SELECT kind, notes FROM trace_note_sum", &s, err);
-	if (st != TW_OK)
-		return st;
-	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-		enum tw_note_kind kind = tw_note_of_name(tw_trace_text_at(s, 0).ptr);
-
-		if (kind != TW_NOTE_COUNT)
-			ret[kind] += (uint64_t)sqlite3_column_int64(s, 1);
-	}
-	st = ended(f, rc, err);
-	tw_trace_file_statement_done(f, s);
-	return st;
+	return tw_trace_file_each_block(f, TW_BLOCK_NOTES, q, pass_notes, &p, err);
 }
 
 enum tw_status tw_trace_file_documents(

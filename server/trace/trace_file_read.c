@@ -85,25 +85,35 @@ static enum tw_status damaged_frame(struct tw_err *err)
 	return tw_fail(err, TW_CORRUPT, "the trace file is damaged (frame)");
 }
 
-/* The content of a zstd frame, which states its decoded size; valid until the next call.
- * TW_CORRUPT if damaged or larger than max_bytes. */
-static enum tw_status decode_frame(struct tw_unpacker *u, struct tw_str frame, uint64_t max_bytes,
-        struct tw_str *ret, struct tw_err *err)
+/* Replaces *payload by the content of a zstd frame, which states its decoded size.  TW_CORRUPT if
+ * damaged or larger than max_bytes. */
+static enum tw_status decode_into(ZSTD_DCtx *zstd, struct tw_str frame, uint64_t max_bytes,
+        struct tw_buf *payload, struct tw_err *err)
 {
 	unsigned long long size = ZSTD_getFrameContentSize(frame.ptr, frame.len);
 	size_t n;
 
 	if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > max_bytes)
 		return damaged_frame(err);
-	tw_buf_clear(&u->payload);
-	if (tw_buf_reserve(&u->payload, (size_t)size) != TW_OK)
+	tw_buf_clear(payload);
+	if (tw_buf_reserve(payload, (size_t)size) != TW_OK)
 		return tw_oom(err);
-	n = ZSTD_decompressDCtx(u->zstd, u->payload.data, (size_t)size, frame.ptr, frame.len);
+	n = ZSTD_decompressDCtx(zstd, payload->data, (size_t)size, frame.ptr, frame.len);
 	if (ZSTD_isError(n) || n != size)
 		return damaged_frame(err);
-	u->payload.len = n;
-	*ret = (struct tw_str){(const char *)u->payload.data, n};
+	payload->len = n;
 	return TW_OK;
+}
+
+/* The content is valid until the next call. */
+static enum tw_status decode_frame(struct tw_unpacker *u, struct tw_str frame, uint64_t max_bytes,
+        struct tw_str *ret, struct tw_err *err)
+{
+	enum tw_status st = decode_into(u->zstd, frame, max_bytes, &u->payload, err);
+
+	if (st == TW_OK)
+		*ret = tw_buf_str(&u->payload);
+	return st;
 }
 
 enum tw_status tw_unpacker_chunk(struct tw_unpacker *u, struct tw_str frame,
@@ -670,6 +680,20 @@ enum tw_status tw_trace_file_methods(struct tw_trace_file *f, const struct tw_me
 	*ret = f->methods;
 	*ret_n = f->n_methods;
 	return TW_OK;
+}
+
+/* --- notes --- */
+
+enum tw_status tw_trace_file_notes_of(struct tw_trace_file *f, struct tw_str frame,
+        struct tw_arena *a, struct tw_buf *payload, struct tw_notes *ret, struct tw_err *err)
+{
+	enum tw_status st = check_time(err);
+
+	if (st == TW_OK)
+		st = decode_into(f->unpacker->zstd, frame, TW_NOTES_MAX_BYTES, payload, err);
+	if (st == TW_OK)
+		st = tw_notes_decode(payload->data, payload->len, a, ret, err);
+	return tw_trace_file_noted(f, st);
 }
 
 /* --- chunks --- */

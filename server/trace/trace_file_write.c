@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "decoder/base/sum.h"
 #include "server/base/embedded.h"
 #include "server/base/file/io.h"
 #include "server/trace/trace_file_vfs.h"
@@ -26,16 +27,10 @@ enum insert {
 	INSERT_METHOD,
 	INSERT_CHUNK,
 	INSERT_TREE,
-	INSERT_NOTE,
-	INSERT_NOTES, /* NOTES_AT_ONCE of them; prepared when there are many */
+	INSERT_NOTES,
 	INSERT_DOCUMENT,
 	INSERT_REPAIR
 };
-#define NOTE       "(NULL,?,?,?,?,?,?,?,?)"
-#define FOUR_NOTES NOTE "," NOTE "," NOTE "," NOTE
-enum { NOTES_AT_ONCE = 16, NOTE_VALUES = 8 };
-_Static_assert(
-        TW_NOTES_AT_ONCE % NOTES_AT_ONCE == 0, "a full block is written by whole statements");
 
 static const char *const inserts[] = {
         [INSERT_META] = "INSERT INTO trace_meta VALUES(?,?)",
@@ -43,9 +38,7 @@ static const char *const inserts[] = {
         [INSERT_METHOD] = "INSERT INTO trace_method VALUES(?,?,?,?,?,?,?,?,?)",
         [INSERT_CHUNK] = "INSERT INTO trace_chunk VALUES(?,?,?,?,?,?,?,?,?)",
         [INSERT_TREE] = "INSERT INTO trace_tree VALUES(?,?,?)",
-        [INSERT_NOTE] = "INSERT INTO trace_note VALUES" NOTE,
-        [INSERT_NOTES] = "INSERT INTO trace_note VALUES" FOUR_NOTES "," FOUR_NOTES "," FOUR_NOTES
-                         "," FOUR_NOTES,
+        [INSERT_NOTES] = "INSERT INTO trace_note_block VALUES(?,?,?,?,?,?)",
         [INSERT_DOCUMENT] = "INSERT INTO trace_document VALUES(NULL,?,?)",
         [INSERT_REPAIR] = "INSERT INTO trace_repair VALUES(?,?,?)",
 };
@@ -57,13 +50,13 @@ struct tw_trace_writer {
 	sqlite3_stmt *stmts[INSERTS];
 	struct tw_frames *frames;
 	struct tw_summary_maker *summary;
-	struct tw_sums_maker *sums;
 	struct tw_thread_info *threads; /* not yet in the file */
 	uint32_t n_threads, cap_threads;
-	struct tw_buf clean; /* scratch space for valid text */
+	struct tw_buf clean;                            /* scratch space for valid text */
+	struct tw_buf payload, sums_frame, notes_frame; /* of a block of notes */
 	char *path; /* of a file that the writer created; NULL with the caller's descriptor */
 	struct tw_trace_image image;
-	uint32_t methods, chunks;
+	uint32_t methods, chunks, notes;
 	struct tw_trace_written written;
 	struct tw_repair_count repairs[TW_REPAIR_COUNT];
 	struct tw_buf anr;
@@ -107,22 +100,12 @@ static enum tw_status run(struct tw_trace_writer *w, enum insert which, struct t
 	return TW_OK;
 }
 
-/* Whether it is valid UTF-8 without NUL because all bytes are ASCII, as in nearly all texts. */
-static bool is_plain(struct tw_str text)
-{
-	unsigned char bad = 0;
-
-	for (size_t i = 0; i < text.len; i++)
-		bad |= (unsigned char)((unsigned char)text.ptr[i] - 1) >= 0x7F;
-	return !bad;
-}
-
 /* Statements run at once, so a text that needs no change is bound where it is. */
 void tw_trace_bind_text(sqlite3_stmt *s, int at, struct tw_str text, struct tw_buf *clean)
 {
 	size_t cap = text.len * 3 + 1;
 
-	if (text.len && is_plain(text)) {
+	if (text.len && tw_utf8_is_plain(text)) {
 		(void)sqlite3_bind_text(s, at, text.ptr, (int)text.len, SQLITE_STATIC);
 		return;
 	}
@@ -255,58 +238,61 @@ static enum tw_status out_method(
 	return run(w, INSERT_METHOD, err);
 }
 
-static void bind_int_or_null(sqlite3_stmt *s, int at, int64_t value, bool is_null)
+static enum tw_status pack_notes(struct tw_trace_writer *w, const struct tw_note_row *rows,
+        size_t n, struct tw_buf *frame, struct tw_err *err)
 {
-	if (is_null)
-		(void)sqlite3_bind_null(s, at);
-	else
-		(void)sqlite3_bind_int64(s, at, value);
+	tw_buf_clear(&w->payload);
+	if (tw_notes_encode(rows, n, &w->payload) != TW_OK)
+		return tw_oom(err);
+	return tw_packer_pack(tw_frames_packer(w->frames), false, &w->payload, frame, err);
 }
 
-static void bind_note(
-        struct tw_trace_writer *w, sqlite3_stmt *s, int at, const struct tw_note_row *n)
+static enum tw_status pack_sums(
+        struct tw_trace_writer *w, const struct tw_note_row *rows, size_t n, struct tw_err *err)
 {
-	(void)sqlite3_bind_text(s, at, tw_note_info(n->kind)->name, -1, SQLITE_STATIC);
-	bind_int_or_null(s, at + 1, n->thread_id, !n->thread_id);
-	(void)sqlite3_bind_int64(s, at + 2, n->ts_ns);
-	bind_int_or_null(s, at + 3, n->dur_ns, n->dur_ns < 0);
-	(void)sqlite3_bind_int64(s, at + 4, n->value);
-	tw_trace_bind_text(s, at + 5, n->text, &w->clean);
-	if (n->detail.len)
-		tw_trace_bind_text(s, at + 6, n->detail, &w->clean);
-	else
-		(void)sqlite3_bind_null(s, at + 6);
-	bind_int_or_null(s, at + 7, 1, !n->from_system);
+	struct tw_note_row *sums = tw_mem_alloc(n, sizeof *sums);
+	size_t n_sums = 0;
+	enum tw_status st = sums ? tw_notes_sum(rows, n, sums, &n_sums) : TW_NOMEM;
+
+	st = st == TW_OK ? pack_notes(w, sums, n_sums, &w->sums_frame, err) : tw_oom(err);
+	tw_mem_free(sums);
+	return st;
 }
 
-/* Sixteen rows per statement take two thirds of the time per row.  Preparing the statement takes as
- * long as this saves on about 200 notes. */
-static enum tw_status prepare_notes(struct tw_trace_writer *w, struct tw_err *err)
+static int64_t latest_end(const struct tw_note_row *rows, size_t n)
 {
-	if (!w->stmts[INSERT_NOTES] && sqlite3_prepare_v2(w->db, inserts[INSERT_NOTES], -1,
-	                                       &w->stmts[INSERT_NOTES], NULL) != SQLITE_OK)
-		return tw_trace_sql_fail(w->db, "writing a trace file", err);
-	return TW_OK;
+	int64_t latest = rows[0].ts_ns;
+
+	for (size_t i = 0; i < n; i++) {
+		int64_t end = rows[i].dur_ns > 0 ? tw_sum_ns(rows[i].ts_ns, rows[i].dur_ns)
+		                                 : rows[i].ts_ns;
+
+		if (end > latest)
+			latest = end;
+	}
+	return latest;
 }
 
 static enum tw_status out_notes(
         struct tw_trace_out *o, const struct tw_note_row *rows, size_t n, struct tw_err *err)
 {
-	const enum insert which = n == TW_NOTES_AT_ONCE ? INSERT_NOTES : INSERT_NOTE;
-	const size_t step = which == INSERT_NOTES ? NOTES_AT_ONCE : 1;
 	struct tw_trace_writer *w = writer_of(o);
+	sqlite3_stmt *s = w->stmts[INSERT_NOTES];
+	const int64_t v[] = {
+	        (int64_t)w->notes + 1, (int64_t)(w->notes + n), rows[0].ts_ns, latest_end(rows, n)};
 	enum tw_status st = write_threads(w, err);
 
-	if (st == TW_OK && which == INSERT_NOTES)
-		st = prepare_notes(w, err);
-	for (size_t i = 0; st == TW_OK && i < n; i += step) {
-		for (size_t k = 0; k < step; k++)
-			bind_note(w, w->stmts[which], (int)k * NOTE_VALUES + 1, &rows[i + k]);
-		st = run(w, which, err);
-		for (size_t k = 0; st == TW_OK && k < step; k++)
-			st = tw_sums_maker_add(w->sums, w->db, &rows[i + k], err);
-	}
-	return st;
+	if (st == TW_OK)
+		st = pack_sums(w, rows, n, err);
+	if (st == TW_OK)
+		st = pack_notes(w, rows, n, &w->notes_frame, err);
+	if (st != TW_OK)
+		return st;
+	w->notes += (uint32_t)n;
+	bind_ints(s, 1, v, 4);
+	(void)sqlite3_bind_blob64(s, 5, w->sums_frame.data, w->sums_frame.len, SQLITE_STATIC);
+	(void)sqlite3_bind_blob64(s, 6, w->notes_frame.data, w->notes_frame.len, SQLITE_STATIC);
+	return run(w, INSERT_NOTES, err);
 }
 
 static enum tw_status out_document(
@@ -431,8 +417,7 @@ static enum tw_status create(struct tw_trace_writer *w, struct tw_err *err)
 	                SQLITE_OK)
 		return tw_trace_sql_fail(w->db, "creating a trace file", err);
 	for (int i = 0; i < INSERTS; i++)
-		if (i != INSERT_NOTES &&
-		        sqlite3_prepare_v2(w->db, inserts[i], -1, &w->stmts[i], NULL) != SQLITE_OK)
+		if (sqlite3_prepare_v2(w->db, inserts[i], -1, &w->stmts[i], NULL) != SQLITE_OK)
 			return tw_trace_sql_fail(w->db, "creating a trace file", err);
 	return TW_OK;
 }
@@ -450,6 +435,9 @@ enum tw_status tw_trace_writer_prepare(struct tw_trace_writer **ret, struct tw_e
 	tw_trace_image_begin(&w->image);
 	tw_buf_init(&w->clean, SIZE_MAX / 2);
 	tw_buf_init(&w->anr, SIZE_MAX / 2);
+	tw_buf_init(&w->payload, SIZE_MAX / 2);
+	tw_buf_init(&w->sums_frame, SIZE_MAX / 2);
+	tw_buf_init(&w->notes_frame, SIZE_MAX / 2);
 	st = create(w, err);
 	if (st != TW_OK)
 		tw_trace_writer_free(w);
@@ -464,8 +452,7 @@ enum tw_status tw_trace_writer_begin(
 	w->image.fd = fd;
 	w->frames = tw_frames_new(ZSTD_LEVEL, insert_frame, w);
 	w->summary = tw_summary_maker_new(make_summary);
-	w->sums = tw_sums_maker_new();
-	return w->frames && w->summary && w->sums ? TW_OK : tw_oom(err);
+	return w->frames && w->summary ? TW_OK : tw_oom(err);
 }
 
 enum tw_status tw_trace_writer_new(const char *path, tw_summary_fn make_summary,
@@ -543,16 +530,14 @@ enum tw_status tw_trace_writer_commit(
 	if (st == TW_OK)
 		st = tw_summary_maker_store(w->summary, w->frames, w->methods, err);
 	if (st == TW_OK)
-		st = tw_sums_maker_end(w->sums, w->db, err);
-	if (st == TW_OK)
 		st = write_facts(w, facts, err);
 	if (st != TW_OK)
 		return st;
 	if (sqlite3_exec(w->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		return tw_trace_sql_fail(w->db, "finishing a trace file", err);
 	w->written.anr = tw_buf_str(&w->anr);
-	st = tw_trace_image_store(
-	        &w->image, tw_frames_zstd(w->frames), &w->written.file_bytes, err);
+	st = tw_trace_image_store(&w->image, tw_packer_zstd(tw_frames_packer(w->frames)),
+	        &w->written.file_bytes, err);
 	if (st == TW_OK && !w->unsynced)
 		st = sync_file(w->image.fd, err);
 	w->committed = st == TW_OK;
@@ -565,7 +550,6 @@ struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w)
 		return NULL;
 	tw_frames_free(w->frames);
 	tw_summary_maker_free(w->summary);
-	tw_sums_maker_free(w->sums);
 	for (int i = 0; i < INSERTS; i++) {
 		(void)sqlite3_finalize(w->stmts[i]);
 		w->stmts[i] = NULL;
@@ -581,6 +565,9 @@ struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w)
 	tw_mem_free(w->threads);
 	tw_buf_done(&w->clean);
 	tw_buf_done(&w->anr);
+	tw_buf_done(&w->payload);
+	tw_buf_done(&w->sums_frame);
+	tw_buf_done(&w->notes_frame);
 	tw_mem_free(w->path);
 	tw_mem_free(w);
 	return NULL;

@@ -1,7 +1,9 @@
-/* Chunks of slices and call trees from any bytes: refused, or encoded again to the same values. */
+/* Chunks of slices, call trees and blocks of notes from any bytes: refused, or encoded again to the
+ * same values. */
 #include <string.h>
 
 #include "decoder/trace/calltree.h"
+#include "decoder/trace/note_columns.h"
 #include "fuzz.h"
 
 static void try_chunk(const uint8_t *p, size_t n)
@@ -44,9 +46,42 @@ static void try_tree(const uint8_t *p, size_t n)
 	tw_arena_free(a);
 }
 
+static bool all_known(const struct tw_notes *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (d->rows[i].kind == TW_NOTE_COUNT)
+			return false;
+	return true;
+}
+
+static void try_notes(const uint8_t *p, size_t n)
+{
+	struct tw_arena *a = tw_arena_new(64 << 20);
+	struct tw_notes d, again;
+	struct tw_buf bytes;
+
+	tw_buf_init(&bytes, 64 << 20);
+	if (a && tw_notes_decode(p, n, a, &d, NULL) == TW_OK && all_known(&d)) {
+		FUZZ_CHECK(tw_notes_encode(d.rows, d.n, &bytes) == TW_OK);
+		FUZZ_CHECK(tw_notes_decode(bytes.data, bytes.len, a, &again, NULL) == TW_OK);
+		FUZZ_CHECK(d.n == again.n);
+		for (size_t i = 0; i < d.n; i++)
+			FUZZ_CHECK(d.rows[i].kind == again.rows[i].kind &&
+			           d.rows[i].thread_id == again.rows[i].thread_id &&
+			           d.rows[i].ts_ns == again.rows[i].ts_ns &&
+			           d.rows[i].dur_ns == again.rows[i].dur_ns &&
+			           d.rows[i].value == again.rows[i].value &&
+			           d.rows[i].from_system == again.rows[i].from_system &&
+			           (d.rows[i].text.len == 0) == (again.rows[i].text.len == 0));
+	}
+	tw_buf_done(&bytes);
+	tw_arena_free(a);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	try_chunk(data, size);
 	try_tree(data, size);
+	try_notes(data, size);
 	return 0;
 }
