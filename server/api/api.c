@@ -9,7 +9,7 @@
 #include "server/base/file/io.h"
 #include "server/base/text/json.h"
 #include "server/catalogue/access/catalogue_key.h"
-#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/storage/blob.h"

@@ -23,6 +23,7 @@
 	AREA(resume)                                                                               \
 	AREA(build)                                                                                \
 	AREA(trace)                                                                                \
+	AREA(setting)                                                                              \
 	AREA(retention)                                                                            \
 	AREA(quarantine)                                                                           \
 	AREA(mark)                                                                                 \

@@ -76,15 +76,19 @@ static enum tw_status query_all(
 	return st;
 }
 
+enum tw_status tw_cat_inspect(const char *path, struct tw_db **ret, struct tw_err *err)
+{
+	return tw_db_is_postgres(path) ? tw_db_postgres_open(path, ret, err)
+	                               : tw_db_sqlite_open(path, TW_DB_LOOK, ret, NULL, err);
+}
+
 enum tw_status tw_catalogue_read_facts(
         const char *path, int64_t now_ms, struct tw_catalogue_facts *ret, struct tw_err *err)
 {
 	struct tw_catalogue_facts f = {.known_schema = tw_cat_last_schema(tw_catalogue_schema)};
 	struct tw_db *db = NULL;
 	int64_t schema = 0;
-	enum tw_status st = tw_db_is_postgres(path)
-	                            ? tw_db_postgres_open(path, &db, err)
-	                            : tw_db_sqlite_open(path, TW_DB_LOOK, &db, NULL, err);
+	enum tw_status st = tw_cat_inspect(path, &db, err);
 
 	if (st == TW_OK)
 		st = query_row(db,

@@ -257,6 +257,8 @@ void tw_cat_done(struct tw_catalogue *c, struct tw_db *db);
  * dropping its kept statements. */
 enum tw_status tw_cat_snapshot(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 void tw_cat_snapshot_done(struct tw_catalogue *c, struct tw_db *db);
+/* A read-only connection to a catalogue that is not open (catalogue_facts.c). */
+enum tw_status tw_cat_inspect(const char *path, struct tw_db **ret, struct tw_err *err);
 /* A new connection, which has not read anything. */
 enum tw_status tw_cat_reader_new(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 

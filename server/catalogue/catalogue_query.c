@@ -9,6 +9,7 @@
 #include "decoder/base/order.h"
 #include "server/base/age_clock.h"
 #include "server/base/clock.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/catalogue_row.h"
 
@@ -744,7 +745,7 @@ static json_t *text_json(const struct tw_field *f, const char *text)
 {
 	if (f->shape == TW_SHAPE_OBJECT || f->shape == TW_SHAPE_LIST)
 		return parsed(text, f->shape == TW_SHAPE_LIST);
-	return f->shape == TW_SHAPE_OR_NULL && !*text ? json_null() : json_string(text);
+	return f->shape == TW_SHAPE_OR_NULL && !*text ? json_null() : tw_json_string(text);
 }
 
 static json_t *value_json(const struct tw_field *f, const void *at)

@@ -10,23 +10,6 @@
 
 enum { TEXT_BYTES = 256 << 10 };
 
-/* *ret_doc contains the strings of the rules: free it with json_decref.  NULL: the project has no
- * digest. */
-static enum tw_status read_rules(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
-        json_t **ret_doc, struct tw_digest_rules *ret, int64_t *ret_changed_ms, struct tw_err *err)
-{
-	const char *text = NULL;
-	enum tw_status st = tw_catalogue_setting_get(
-	        c, project_id, TW_SETTING_DIGEST, a, &text, ret_changed_ms, err);
-
-	*ret_doc = NULL;
-	*ret = (struct tw_digest_rules){.every = TW_DIGEST_OFF};
-	if (st != TW_OK || !text)
-		return st;
-	*ret_doc = json_loads(text, 0, NULL);
-	return *ret_doc ? tw_digest_rules_read(*ret_doc, ret, err) : tw_oom(err);
-}
-
 /* --- making --- */
 
 struct making {
@@ -69,15 +52,15 @@ static enum tw_status make(struct making *m, const struct tw_digest_of *of,
 }
 
 /* Skips periods that ended before the project enabled digests. */
-static enum tw_status make_due(struct making *m, const struct tw_project_row *project,
-        struct tw_arena *a, struct tw_err *err)
+static enum tw_status make_due(
+        struct making *m, const struct tw_project_row *project, struct tw_err *err)
 {
 	struct tw_digest_of of = {project->id, project->name, {0, 0}, {is_over, m}};
 	struct tw_digest_rules rules;
 	json_t *doc;
 	int64_t changed_ms = 0;
 	bool made = true;
-	enum tw_status st = read_rules(m->c, project->id, a, &doc, &rules, &changed_ms, err);
+	enum tw_status st = tw_digest_rules_of(m->c, project->id, &doc, &rules, &changed_ms, err);
 
 	m->end_ms = tw_monotonic_ms() + INT64_C(1000) * TW_DIGEST_MOST_S;
 	if (st == TW_OK && rules.every != TW_DIGEST_OFF) {
@@ -104,7 +87,7 @@ enum tw_status tw_digests_make(struct tw_fleet_store *store, struct tw_periodic 
 	        st = a ? tw_catalogue_projects(m.c, a, &projects, &n, err) : tw_oom(err);
 
 	for (size_t i = 0; i < n && !tw_periodic_stopping(by); i++) {
-		one = make_due(&m, &projects[i], a, &why);
+		one = make_due(&m, &projects[i], &why);
 		if (one != TW_OK && st == TW_OK) {
 			st = one;
 			tw_err_copy(err, &why);
@@ -124,7 +107,7 @@ static enum tw_status check_recipient(
 	int64_t changed_ms;
 	bool listed = false;
 	enum tw_status st =
-	        read_rules(m->c, m->of->project_id, m->arena, &doc, &rules, &changed_ms, err);
+	        tw_digest_rules_of(m->c, m->of->project_id, &doc, &rules, &changed_ms, err);
 
 	for (size_t i = 0; st == TW_OK && i < rules.n_mail; i++)
 		listed = listed || strcmp(to, rules.mail[i]) == 0;

@@ -78,13 +78,12 @@ static enum tw_status some(struct tw_periodic *p, struct tw_retention_job *j,
 	return st;
 }
 
-static void keep_project(struct tw_periodic *p, struct tw_retention_job *j, const char *project_id,
-        struct tw_arena *a)
+static void keep_project(struct tw_periodic *p, struct tw_retention_job *j, const char *project_id)
 {
 	struct tw_retention rules;
 	struct tw_err err;
 	bool more = true;
-	enum tw_status st = tw_retention_of(j->catalogue, project_id, a, &rules, &err);
+	enum tw_status st = tw_retention_of(j->catalogue, project_id, &rules, &err);
 
 	while (st == TW_OK && more && !tw_periodic_stopping(p))
 		st = some(p, j, project_id, &rules, &more, &err);
@@ -273,7 +272,7 @@ static void keep_all(struct tw_periodic *p, void *arg)
 	delete_projects(p, j);
 	if (a && tw_catalogue_projects(j->catalogue, a, &projects, &n, NULL) == TW_OK)
 		for (size_t i = 0; i < n && !tw_periodic_stopping(p); i++)
-			keep_project(p, j, projects[i].id, a);
+			keep_project(p, j, projects[i].id);
 	if (tw_retention_disk(j->parts.config, &disk))
 		keep_floor(p, j, &disk, projects, n);
 	keep_audit(p, j);

@@ -12,7 +12,7 @@
 #include "server/base/secret.h"
 #include "server/base/text/json.h"
 #include "server/base/thread/periodic.h"
-#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_row.h"
@@ -463,17 +463,16 @@ static void reopen(struct work *w)
 
 static enum tw_status load(struct work *w, struct tw_err *err)
 {
-	const char *text = NULL, *encrypted = NULL;
+	const char *encrypted = NULL;
 	int64_t changed_ms;
-	enum tw_status st = tw_catalogue_setting_get(catalogue(w), w->row.project_id,
-	        TW_SETTING_TRACKER, w->arena, &text, &changed_ms, err);
+	enum tw_status st = tw_setting_load(catalogue(w), w->row.project_id, &tw_tracker_setting,
+	        &w->tracker, &changed_ms, err);
 
 	if (st == TW_OK)
 		st = tw_catalogue_setting_get(catalogue(w), w->row.project_id,
 		        TW_SETTING_TRACKER_TOKEN, w->arena, &encrypted, &changed_ms, err);
 	if (st != TW_OK)
 		return st;
-	w->tracker = text ? json_loads(text, 0, NULL) : NULL;
 	if (!w->tracker || !tw_tracker_has_api(w->tracker) || !encrypted || !*encrypted)
 		return tw_fail(err, TW_CONFLICT, "the project's tracker has no API and token");
 	if (strcmp(tw_json_text(w->tracker, "for"), w->row.tracker) != 0)

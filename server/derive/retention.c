@@ -6,6 +6,7 @@
 #include "server/base/clock.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_retention.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 
@@ -118,24 +119,36 @@ json_t *tw_retention_json(const struct tw_retention *r)
 	return json;
 }
 
-enum tw_status tw_retention_of(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
+static enum tw_status check_rules(const json_t *json, struct tw_err *err)
+{
+	struct tw_retention rules;
+
+	return tw_retention_read(json, &rules, err);
+}
+
+const struct tw_setting tw_retention_setting = {TW_SETTING_RETENTION, check_rules};
+
+enum tw_status tw_retention_of(struct tw_catalogue *c, const char *project_id,
         struct tw_retention *ret, struct tw_err *err)
 {
-	const char *text = NULL;
 	int64_t updated_ms;
 	json_t *json;
-	enum tw_status st = tw_catalogue_setting_get(
-	        c, project_id, TW_SETTING_RETENTION, a, &text, &updated_ms, err);
+	enum tw_status st =
+	        tw_setting_load(c, project_id, &tw_retention_setting, &json, &updated_ms, err);
 
 	if (st != TW_OK)
 		return st;
+	if (json) {
+		st = tw_retention_read(json, ret, err);
+		json_decref(json);
+		return st;
+	}
 	*ret = defaults();
-	if (!text)
-		return TW_OK;
-	json = json_loads(text, 0, NULL);
-	st = tw_retention_read(json, ret, err);
-	json_decref(json);
-	return st;
+	if (updated_ms) { /* invalid: the defaults could delete what the project meant to keep */
+		*ret = defaults_if_absent();
+		ret->keep_annotated = 1;
+	}
+	return TW_OK;
 }
 
 static int64_t end_of(int64_t since_ms, int64_t days)
@@ -406,7 +419,7 @@ static enum tw_status read_share(struct tw_catalogue *c, const char *project_id,
 	struct due d = {c, project_id, &rules, 0, limit, a};
 	struct tw_old_query of;
 	struct tw_use use;
-	enum tw_status st = tw_retention_of(c, project_id, a, &rules, err);
+	enum tw_status st = tw_retention_of(c, project_id, &rules, err);
 
 	if (st == TW_OK)
 		st = tw_catalogue_use(c, project_id, &use, err);

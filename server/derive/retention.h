@@ -44,11 +44,13 @@ struct tw_retention { /* 0: no limit */
  * the invalid member. */
 enum tw_status tw_retention_read(
         const json_t *json, struct tw_retention *ret, struct tw_err *err) TW_MUST_USE;
+extern const struct tw_setting tw_retention_setting;     /* catalogue_setting.h */
 json_t *tw_retention_json(const struct tw_retention *r); /* a new reference */
 /* The rules of a project without settings; PUT {} removes all limits. */
 enum { TW_UPLOADS_DAYS = 14, TW_TRACES_DAYS = 90 };
-/* The rules of a project, or the defaults. */
-enum tw_status tw_retention_of(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
+/* The rules of a project, or the defaults.  While the stored rules are invalid, no trace expires.
+ */
+enum tw_status tw_retention_of(struct tw_catalogue *c, const char *project_id,
         struct tw_retention *ret, struct tw_err *err) TW_MUST_USE;
 
 /* Times at which age deletes the trace, only its upload and only its decoded file, Unix ms; 0:

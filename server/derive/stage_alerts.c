@@ -5,26 +5,10 @@
 
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
-#include "server/catalogue/access/catalogue_project.h"
 #include "server/derive/pipeline.h"
 #include "server/notify/digest.h"
 
 enum { EVERY_MS = 600 * 1000, TURN_MS = 60 * 1000 };
-
-/* Free *ret_doc with json_decref. */
-static enum tw_status read_mails(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
-        json_t **ret_doc, struct tw_digest_rules *ret, struct tw_err *err)
-{
-	const char *text = NULL;
-	int64_t changed_ms;
-	enum tw_status st = tw_catalogue_setting_get(
-	        c, project_id, TW_SETTING_DIGEST, a, &text, &changed_ms, err);
-
-	if (st != TW_OK || !text)
-		return st;
-	*ret_doc = json_loads(text, 0, NULL);
-	return *ret_doc ? tw_digest_rules_read(*ret_doc, ret, err) : tw_oom(err);
-}
 
 static enum tw_status figures_of(struct tw_fleet_store *fleet, struct tw_alert_evaluation *task,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_alert_figure **ret,
@@ -105,6 +89,7 @@ enum tw_status tw_alerts_evaluate(struct tw_fleet_store *fleet, const char *proj
 	struct tw_digest_rules to = {.n_mail = 0};
 	struct tw_alert_rule *rules = NULL;
 	json_t *doc = NULL;
+	int64_t changed_ms;
 	size_t n = 0;
 	enum tw_status st =
 	        a ? tw_catalogue_alert_rules(fleet->catalogue, project_id, a, &rules, &n, err)
@@ -112,7 +97,7 @@ enum tw_status tw_alerts_evaluate(struct tw_fleet_store *fleet, const char *proj
 
 	*ret_partial = false;
 	if (st == TW_OK && n && how->sends_mail)
-		st = read_mails(fleet->catalogue, project_id, a, &doc, &to, err);
+		st = tw_digest_rules_of(fleet->catalogue, project_id, &doc, &to, &changed_ms, err);
 	if (st == TW_OK)
 		st = evaluate_rules(fleet, project_id, rules, n,
 		        &(struct tw_alert_mails){to.mail, to.n_mail}, how, ret_partial, err);

@@ -14,8 +14,8 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/text/json.h"
-#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_ruleset.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/fleet/catalogue_engine.h"
 #include "server/catalogue/traces/catalogue_names.h"
@@ -25,6 +25,7 @@
 #include "server/fleet/anr/anr_brief.h"
 #include "server/fleet/anr/anr_cause.h"
 #include "server/fleet/anr/anr_names.h"
+#include "server/query/detect/frame_rules.h"
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_readers.h"
 
@@ -286,11 +287,11 @@ static enum tw_status open_rules(
 	if (st != TW_OK)
 		return st;
 	r->number = tw_rules_number(a, CAUSES_VERSION, groups, frames);
-	r->groups = groups ? json_loads(groups, 0, NULL) : NULL;
-	r->frames = frames ? json_loads(frames, 0, NULL) : NULL;
-	if ((groups && !r->groups) || (frames && !r->frames))
-		return tw_oom(err);
-	st = tw_anr_rules_new(r->groups, &r->anr, err);
+	st = tw_setting_of_text(project_id, &tw_anr_setting, groups, &r->groups, err);
+	if (st == TW_OK)
+		st = tw_setting_of_text(project_id, &tw_frame_setting, frames, &r->frames, err);
+	if (st == TW_OK)
+		st = tw_anr_rules_new(r->groups, &r->anr, err);
 	return st == TW_OK ? tw_frame_rules_new(r->frames, a, &r->app, err) : st;
 }
 

@@ -9,8 +9,8 @@
 #include "decoder/base/order.h"
 #include "decoder/base/sum.h"
 #include "server/base/clock.h"
-#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_ruleset.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/detecting.h"
 #include "server/derive/pipeline.h"
@@ -49,12 +49,15 @@ static int64_t rules_number(struct tw_arena *a, const json_t *doc, const char *f
 	return number;
 }
 
-static enum tw_status parse(struct tw_found_rules *r, struct tw_arena *a, const char *rules,
-        const char *frames, struct tw_err *err)
+static enum tw_status parse(struct tw_found_rules *r, struct tw_arena *a, const char *project_id,
+        const char *rules, const char *frames, struct tw_err *err)
 {
-	enum tw_status st;
+	enum tw_status st = tw_setting_of_text(project_id, &tw_detect_setting, rules, &r->doc, err);
 
-	r->doc = rules ? json_loads(rules, 0, NULL) : tw_detect_defaults();
+	if (st != TW_OK)
+		return st;
+	if (!r->doc)
+		r->doc = tw_detect_defaults();
 	r->number = r->doc ? rules_number(a, r->doc, frames) : 0;
 	st = r->number ? tw_detect_rules_new(r->doc, &r->detectors, err) : tw_oom(err);
 	if (st != TW_OK)
@@ -78,7 +81,7 @@ enum tw_status tw_found_rules_open(struct tw_catalogue *c, const char *project_i
 	if (st != TW_OK)
 		return st;
 	ret->version = set.version;
-	return parse(ret, a, set.value, frames, err);
+	return parse(ret, a, project_id, set.value, frames, err);
 }
 
 void tw_found_rules_done(struct tw_found_rules *r)

@@ -6,6 +6,7 @@
 #include "decoder/base/order.h"
 #include "server/base/clock.h"
 #include "server/base/text/json.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/hook.h"
@@ -99,6 +100,28 @@ enum tw_status tw_digest_rules_read(
 	if (st == TW_OK)
 		*ret = r;
 	return st;
+}
+
+static enum tw_status check_rules(const json_t *doc, struct tw_err *err)
+{
+	struct tw_digest_rules r;
+
+	return tw_digest_rules_read(doc, &r, err);
+}
+
+const struct tw_setting tw_digest_setting = {TW_SETTING_DIGEST, check_rules};
+
+enum tw_status tw_digest_rules_of(struct tw_catalogue *c, const char *project_id, json_t **ret_doc,
+        struct tw_digest_rules *ret, int64_t *ret_changed_ms, struct tw_err *err)
+{
+	enum tw_status st =
+	        tw_setting_load(c, project_id, &tw_digest_setting, ret_doc, ret_changed_ms, err);
+
+	if (st == TW_OK && !*ret_doc)
+		*ret_doc = json_object();
+	if (st == TW_OK && !*ret_doc)
+		st = tw_oom(err);
+	return st == TW_OK ? tw_digest_rules_read(*ret_doc, ret, err) : st;
 }
 
 json_t *tw_digest_rules_json(const struct tw_digest_rules *r)

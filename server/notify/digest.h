@@ -17,6 +17,10 @@
 /* Texts point into doc.  TW_BAD_REQUEST with a message. */
 enum tw_status tw_digest_rules_read(
         const json_t *doc, struct tw_digest_rules *ret, struct tw_err *err) TW_MUST_USE;
+/* The project's rules, by default none.  Texts point into *ret_doc; release it with json_decref. */
+enum tw_status tw_digest_rules_of(struct tw_catalogue *c, const char *project_id, json_t **ret_doc,
+        struct tw_digest_rules *ret, int64_t *ret_changed_ms, struct tw_err *err) TW_MUST_USE;
+extern const struct tw_setting tw_digest_setting;              /* catalogue_setting.h */
 json_t *tw_digest_rules_json(const struct tw_digest_rules *r); /* NULL: out of memory */
 
 /* The last period that ended by now_ms; daily if `every` is off. */

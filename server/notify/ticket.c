@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "server/base/text/json.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/notify/hook.h"
 
 enum {
@@ -172,6 +173,8 @@ enum tw_status tw_tracker_check(const json_t *doc, struct tw_err *err)
 	st = tw_hook_url(api, err);
 	return st == TW_OK ? check_repository(doc, err) : st;
 }
+
+const struct tw_setting tw_tracker_setting = {TW_SETTING_TRACKER, tw_tracker_check};
 
 static const char *login_of(const json_t *map, const char *who)
 {

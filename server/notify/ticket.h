@@ -32,6 +32,7 @@ enum {
 
 /* TW_BAD_REQUEST with a message. */
 enum tw_status tw_tracker_check(const json_t *doc, struct tw_err *err) TW_MUST_USE;
+extern const struct tw_setting tw_tracker_setting; /* catalogue_setting.h */
 /* Whether it can create tickets, given a token. */
 bool tw_tracker_has_api(const json_t *doc);
 /* The login of the author of the first commit of `blame` (GET /api/v1/source/blame), by email or

@@ -10,9 +10,11 @@
 
 #include "server/base/clock.h"
 #include "server/base/file/disk.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/data_catalogue.h"
 #include "server/db/catalogue_postgres.h"
+#include "server/derive/settings.h"
 #include "server/ops/doctor.h"
 
 enum { PATH_BYTES = 1500, LOG_MANY_MB = 256, WAIT_LONG_S = 900, AHEAD_S = 300 };
@@ -144,6 +146,26 @@ static void report_work(struct tw_doctor *d, const struct tw_catalogue_facts *f,
 		        f->unnamed_builds, f->unnamed_build);
 }
 
+static void report_setting(void *arg, const char *project, const char *key, const char *text)
+{
+	struct tw_err why;
+
+	if (tw_setting_text_check(key, text, &why) == TW_BAD_REQUEST)
+		tw_doctor_report(arg, TW_DOCTOR_WRONG, "setting",
+		        "The setting %s of project %s is invalid, so the defaults apply: %s. Save "
+		        "it again on its page or by the API.",
+		        key, project, why.msg);
+}
+
+static void report_settings(struct tw_doctor *d, const char *path)
+{
+	struct tw_err err;
+
+	if (tw_catalogue_read_settings(path, report_setting, d, &err) != TW_OK)
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "setting",
+		        "The settings of the projects cannot be read: %s.", err.msg);
+}
+
 static void report_facts(struct tw_doctor *d, const struct tw_catalogue_facts *f)
 {
 	const int64_t now = tw_unix_ms();
@@ -188,9 +210,11 @@ void tw_doctor_catalogue(struct tw_doctor *d)
 		path_of(d, "catalogue.db", path);
 	if (path[0] == '\0' || (!tw_db_is_postgres(path) && access(path, F_OK) != 0))
 		return; /* nothing was stored yet */
-	if (tw_catalogue_read_facts(path, tw_unix_ms(), &facts, &err) == TW_OK)
+	if (tw_catalogue_read_facts(path, tw_unix_ms(), &facts, &err) == TW_OK) {
 		report_facts(d, &facts);
-	else
+		if (facts.schema == facts.known_schema)
+			report_settings(d, path);
+	} else
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "catalogue",
 		        "%s cannot be read: %s. `tracewell check --data %s` reports details. "
 		        "Restore a backup.",

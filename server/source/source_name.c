@@ -153,7 +153,7 @@ enum tw_status tw_source_name_read(
 		return no_name(err);
 	name.len = end;
 	method = tw_arena_str(a, name);
-	if (!method || name.len > TW_NAME_BYTES || !is_name(method))
+	if (!method || name.len > TW_SOURCE_METHOD_BYTES || !is_name(method))
 		return no_name(err);
 	dot = tw_str_find_last(name, TW_STR("."));
 	if (dot == name.len)
@@ -180,8 +180,8 @@ enum tw_status tw_source_name_read(
 struct search {
 	const struct tw_decls *decls;
 	const struct tw_source_name *name;
-	char path[TW_NAME_BYTES + 64]; /* the classes as far as the file declares them */
-	const char *owner;             /* the method that contains a nameless class; NULL: none */
+	char path[TW_SOURCE_METHOD_BYTES + 64]; /* the classes as far as the file declares them */
+	const char *owner; /* the method that contains a nameless class; NULL: none */
 	bool nameless;
 	uint32_t line;
 	struct tw_source_location *to;
@@ -297,7 +297,7 @@ static void take_named(struct search *s, const char *name, enum tw_decl_kind kin
 static void take_property(struct search *s)
 {
 	const char *m = s->name->method;
-	char name[TW_NAME_BYTES + 1];
+	char name[TW_SOURCE_METHOD_BYTES + 1];
 	bool is = strncmp(m, "is", 2) == 0;
 
 	for (size_t i = 0; i < s->decls->n; i++)
@@ -424,7 +424,7 @@ static void take_in_lambda(struct search *s)
 static void take_internal(struct search *s)
 {
 	const char *end = strchr(s->name->raw + 1, '$');
-	char name[TW_NAME_BYTES + 1];
+	char name[TW_SOURCE_METHOD_BYTES + 1];
 
 	if (s->to->n || !end || s->name->raw[0] == '$')
 		return;

@@ -77,7 +77,7 @@ struct tw_decls {
 enum tw_status tw_source_scan(struct tw_str text, bool kotlin, struct tw_arena *a,
         struct tw_decls *ret, struct tw_err *err) TW_MUST_USE;
 
-enum { TW_NAME_BYTES = 2048, TW_NAME_PIECES = 12, TW_CLOCK_SYNC_RANGES = 16 };
+enum { TW_SOURCE_METHOD_BYTES = 2048, TW_NAME_PIECES = 12, TW_CLOCK_SYNC_RANGES = 16 };
 
 struct tw_source_name {
 	const char *package; /* "com.example.feed", "" none */

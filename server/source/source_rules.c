@@ -1,4 +1,5 @@
 #include "server/source/source_rules.h"
+#include "server/catalogue/access/catalogue_setting.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -217,12 +218,14 @@ enum tw_status tw_source_rules_check(const json_t *doc, struct tw_err *err)
 	return st;
 }
 
+const struct tw_setting tw_source_setting = {TW_SETTING_SOURCE, tw_source_rules_check};
+
 /* --- the repository of a class --- */
 
 /* The length of the matching prefix; -1: no match. */
 static int fits(const char *prefix, const struct tw_source_name *name)
 {
-	char cls[TW_NAME_BYTES + 1];
+	char cls[TW_SOURCE_METHOD_BYTES + 1];
 	size_t n = strlen(prefix);
 
 	(void)snprintf(

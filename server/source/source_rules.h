@@ -25,6 +25,7 @@ enum { TW_SOURCE_REPOSITORIES = 20, TW_SOURCE_LIST = 50, TW_SOURCE_NAME_BYTES = 
 
 /* Validates before storing.  TW_BAD_REQUEST names the repository and the field. */
 enum tw_status tw_source_rules_check(const json_t *doc, struct tw_err *err) TW_MUST_USE;
+extern const struct tw_setting tw_source_setting; /* catalogue_setting.h */
 
 /* The repository with the longest package that is a prefix of the class; NULL none. */
 const json_t *tw_source_rules_pick(const json_t *doc, const struct tw_source_name *name);

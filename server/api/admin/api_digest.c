@@ -19,16 +19,10 @@ enum { TEXT_BYTES = 512 << 10, MINUTE_MS = 60 * 1000 };
 static enum tw_status load_rules(
         struct tw_req *r, json_t **ret_doc, struct tw_digest_rules *ret, struct tw_err *err)
 {
-	const char *text = NULL;
 	int64_t changed_ms;
-	enum tw_status st = tw_catalogue_setting_get(tw_api_catalogue(r), tw_api_project(r),
-	        TW_SETTING_DIGEST, tw_req_arena(r), &text, &changed_ms, err);
 
-	*ret_doc = NULL;
-	if (st != TW_OK)
-		return st;
-	*ret_doc = text ? json_loads(text, 0, NULL) : json_object();
-	return *ret_doc ? tw_digest_rules_read(*ret_doc, ret, err) : tw_oom(err);
+	return tw_digest_rules_of(
+	        tw_api_catalogue(r), tw_api_project(r), ret_doc, ret, &changed_ms, err);
 }
 
 /* --- the digest --- */

@@ -5,11 +5,12 @@
 #include "server/api/api.h"
 #include "server/base/clock.h"
 #include "server/base/text/json.h"
-#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/fleet/store/fleet_store.h"
+#include "server/notify/ticket.h"
 
 enum { ANR_DAYS = 400, EVIDENCE_DAYS = 60 };
 #define ARENA_MAX ((size_t)256 << 20)
@@ -18,17 +19,13 @@ enum { ANR_DAYS = 400, EVIDENCE_DAYS = 60 };
 
 enum tw_status tw_api_tracker(struct tw_req *r, json_t **ret, struct tw_err *err)
 {
-	const char *text = NULL;
 	int64_t changed_ms;
-	enum tw_status st = tw_catalogue_setting_get(tw_api_catalogue(r), tw_api_project(r),
-	        TW_SETTING_TRACKER, tw_req_arena(r), &text, &changed_ms, err);
+	enum tw_status st = tw_setting_load(
+	        tw_api_catalogue(r), tw_api_project(r), &tw_tracker_setting, ret, &changed_ms, err);
 
-	*ret = NULL;
-	if (st != TW_OK)
-		return st;
-	*ret = text ? json_loads(text, 0, NULL)
-	            : json_pack("{s:s, s:s}", "for", "github", "template", "");
-	return *ret ? TW_OK : tw_oom(err);
+	if (st == TW_OK && !*ret)
+		*ret = json_pack("{s:s, s:s}", "for", "github", "template", "");
+	return st == TW_OK && !*ret ? tw_oom(err) : st;
 }
 
 /* --- the text --- */

@@ -101,8 +101,7 @@ static enum tw_status reply(struct tw_req *r, const struct tw_retention *rules, 
 static enum tw_status get_retention(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_retention rules;
-	enum tw_status st = tw_retention_of(
-	        tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), &rules, err);
+	enum tw_status st = tw_retention_of(tw_api_catalogue(r), tw_api_project(r), &rules, err);
 
 	return st == TW_OK ? reply(r, &rules, err) : st;
 }

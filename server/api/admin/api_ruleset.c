@@ -7,18 +7,20 @@
 
 #include "server/api/api.h"
 #include "server/base/text/json.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue_row.h"
 
 enum tw_status tw_api_ruleset_load(struct tw_req *r, const struct tw_api_ruleset *of,
         int64_t version, struct tw_ruleset *ret, json_t **ret_doc, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_ruleset(tw_api_catalogue(r), tw_api_project(r), of->kind,
-	        version, tw_req_arena(r), ret, err);
+	enum tw_status st = tw_catalogue_ruleset(tw_api_catalogue(r), tw_api_project(r),
+	        of->setting->key, version, tw_req_arena(r), ret, err);
 
-	if (st != TW_OK)
-		return st;
-	*ret_doc = ret->value ? json_loads(ret->value, 0, NULL) : of->none();
-	return *ret_doc ? TW_OK : tw_oom(err);
+	if (st == TW_OK)
+		st = tw_setting_of_text(tw_api_project(r), of->setting, ret->value, ret_doc, err);
+	if (st == TW_OK && !*ret_doc)
+		*ret_doc = of->none();
+	return st == TW_OK && !*ret_doc ? tw_oom(err) : st;
 }
 
 /* Takes ownership of doc. */
@@ -46,7 +48,7 @@ static enum tw_status reply_version(
 	char *tag;
 	size_t n = 0;
 	enum tw_status st = tw_catalogue_ruleset_versions(tw_api_catalogue(r), tw_api_project(r),
-	        of->kind, tw_req_arena(r), &versions, &n, err);
+	        of->setting->key, tw_req_arena(r), &versions, &n, err);
 
 	if (st == TW_OK)
 		st = tw_api_ruleset_load(r, of, version, &rules, &doc, err);
@@ -84,7 +86,7 @@ static enum tw_status store(struct tw_req *r, const struct tw_api_ruleset *of, i
 	if (!text)
 		return tw_oom(err);
 	st = tw_catalogue_ruleset_put(
-	        tw_api_catalogue(r), tw_api_project(r), of->kind, after, &rules, err);
+	        tw_api_catalogue(r), tw_api_project(r), of->setting->key, after, &rules, err);
 	free(text);
 	return st;
 }

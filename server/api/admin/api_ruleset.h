@@ -6,11 +6,11 @@
 
 #include "server/api/api.h"
 #include "server/catalogue/access/catalogue_ruleset.h"
+#include "server/catalogue/access/catalogue_setting.h"
 
 struct tw_api_ruleset {
-	const char *kind;
-	json_t *(*none)(
-	        void); /* the document of a project without a version; the caller frees it */
+	const struct tw_setting *setting; /* its key is the kind of rules */
+	json_t *(*none)(void); /* the document without a valid version; the caller frees it */
 	/* Adds members next to the versions; may be NULL.  False: out of memory. */
 	bool (*more)(json_t *answer);
 };

@@ -7,7 +7,7 @@
 #include "server/api/api_shared.h"
 #include "server/base/secret.h"
 #include "server/base/text/json.h"
-#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/notify/catalogue_ticket.h"
 #include "server/notify/ticket.h"
 

@@ -10,6 +10,7 @@
 #include "server/api/admin/api_ruleset.h"
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/derive/pipeline.h"
 #include "server/derive/stages.h"
@@ -243,7 +244,7 @@ static json_t *no_rules(void)
 	return json_pack("{s:[]}", "rules");
 }
 
-static const struct tw_api_ruleset anr_rules = {.kind = TW_RULESET_ANR, .none = no_rules};
+static const struct tw_api_ruleset anr_rules = {.setting = &tw_anr_setting, .none = no_rules};
 
 static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
 {
@@ -252,10 +253,8 @@ static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
 
 static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	struct tw_anr_rules *rules = NULL;
-	enum tw_status st = tw_anr_rules_new(body, &rules, err);
+	enum tw_status st = tw_anr_setting.check(body, err);
 
-	tw_anr_rules_free(rules);
 	if (st == TW_OK)
 		st = tw_api_ruleset_put(r, &anr_rules, body,
 		        json_pack("{s:O}", "rules", json_object_get(body, "rules")), err);

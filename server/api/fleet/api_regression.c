@@ -144,8 +144,8 @@ static enum tw_status triage(struct tw_req *r, const json_t *body, struct tw_err
 static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_regress_rules rules;
-	enum tw_status st = tw_regress_rules_of(
-	        tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), &rules, err);
+	enum tw_status st =
+	        tw_regress_rules_of(tw_api_catalogue(r), tw_api_project(r), &rules, err);
 
 	return st == TW_OK ? tw_req_reply_json(r, 200, tw_regress_rules_json(&rules), err) : st;
 }

@@ -14,7 +14,7 @@
 #include "server/base/text/json.h"
 #include "server/catalogue/access/capture.h"
 #include "server/catalogue/access/catalogue_capture.h"
-#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_setting.h"
 
 struct counts {
 	struct tw_capture_count *rows;
@@ -22,19 +22,12 @@ struct counts {
 	int64_t today;
 };
 
-/* *ret NULL: no rules were stored yet; release with json_decref. */
+/* *ret NULL: no valid rules were stored yet; release with json_decref. */
 static enum tw_status load_rules(
         struct tw_req *r, json_t **ret, int64_t *ret_changed_ms, struct tw_err *err)
 {
-	const char *text = NULL;
-	enum tw_status st = tw_catalogue_setting_get(tw_api_catalogue(r), tw_api_project(r),
-	        TW_SETTING_CAPTURE, tw_req_arena(r), &text, ret_changed_ms, err);
-
-	*ret = NULL;
-	if (st != TW_OK || !text)
-		return st;
-	*ret = json_loads(text, 0, NULL);
-	return *ret ? TW_OK : tw_oom(err);
+	return tw_setting_load(tw_api_catalogue(r), tw_api_project(r), &tw_capture_setting, ret,
+	        ret_changed_ms, err);
 }
 
 static enum tw_status load_counts(

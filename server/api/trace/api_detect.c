@@ -5,7 +5,7 @@
 #include "server/api/admin/api_ruleset.h"
 #include "server/api/api.h"
 #include "server/api/trace/trace_query.h"
-#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/derive/detecting.h"
 #include "server/derive/pipeline.h"
 #include "server/query/detect/frame_rules.h"
@@ -148,7 +148,7 @@ static bool with_defaults(json_t *doc)
 }
 
 static const struct tw_api_ruleset detectors = {
-        .kind = TW_RULESET_DETECTORS, .none = tw_detect_defaults, .more = with_defaults};
+        .setting = &tw_detect_setting, .none = tw_detect_defaults, .more = with_defaults};
 
 static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
 {
@@ -167,10 +167,8 @@ static json_t *document_of(const json_t *body)
 
 static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	struct tw_detect_rules *rules = NULL;
-	enum tw_status st = tw_detect_rules_new(body, &rules, err);
+	enum tw_status st = tw_detect_setting.check(body, err);
 
-	tw_detect_rules_free(rules);
 	if (st == TW_OK)
 		st = tw_api_ruleset_put(r, &detectors, body, document_of(body), err);
 	tw_pipeline_wake(
@@ -196,16 +194,14 @@ const struct tw_route tw_routes_detect[] = {
 
 static enum tw_status get_frames(struct tw_req *r, struct tw_err *err)
 {
-	const char *text = NULL;
 	int64_t version = 0;
 	json_t *project;
 	json_t *answer;
-	enum tw_status st = tw_catalogue_setting_get(tw_api_catalogue(r), tw_api_project(r),
-	        TW_SETTING_FRAMES, tw_req_arena(r), &text, &version, err);
+	enum tw_status st = tw_setting_load(
+	        tw_api_catalogue(r), tw_api_project(r), &tw_frame_setting, &project, &version, err);
 
 	if (st != TW_OK)
 		return st;
-	project = text ? json_loads(text, 0, NULL) : NULL;
 	answer = tw_frame_rules_json(project);
 	json_decref(project);
 	return tw_req_reply_json(r, 200, answer, err);

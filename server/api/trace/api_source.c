@@ -11,6 +11,7 @@
 
 #include "server/api/api.h"
 #include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/source/source_query.h"
 #include "server/source/source_rules.h"
@@ -39,14 +40,12 @@ struct query {
 static enum tw_status load(
         struct tw_req *r, json_t **ret, int64_t *ret_changed_ms, struct tw_err *err)
 {
-	const char *text = NULL;
-	enum tw_status st = tw_catalogue_setting_get(tw_api_catalogue(r), tw_api_project(r),
-	        TW_SETTING_SOURCE, tw_req_arena(r), &text, ret_changed_ms, err);
+	enum tw_status st = tw_setting_load(tw_api_catalogue(r), tw_api_project(r),
+	        &tw_source_setting, ret, ret_changed_ms, err);
 
-	if (st != TW_OK)
-		return st;
-	*ret = text ? json_loads(text, 0, NULL) : json_pack("{s:[]}", "repositories");
-	return *ret ? TW_OK : tw_oom(err);
+	if (st == TW_OK && !*ret)
+		*ret = json_pack("{s:[]}", "repositories");
+	return st == TW_OK && !*ret ? tw_oom(err) : st;
 }
 
 static enum tw_status project_name(struct tw_req *r, const char **ret, struct tw_err *err)

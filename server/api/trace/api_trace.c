@@ -212,7 +212,7 @@ static json_t *trace_json(const struct tw_trace_row *row, const struct tw_retent
 
 static enum tw_status rules_of(struct tw_req *r, struct tw_retention *ret, struct tw_err *err)
 {
-	return tw_retention_of(tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), ret, err);
+	return tw_retention_of(tw_api_catalogue(r), tw_api_project(r), ret, err);
 }
 
 static enum tw_status list_traces(struct tw_req *r, struct tw_err *err)

@@ -30,6 +30,23 @@ const char *tw_json_text(const json_t *o, const char *name)
 	return text ? text : "";
 }
 
+json_t *tw_json_string(const char *text)
+{
+	const struct tw_str s = tw_str_of(text);
+	json_t *json = json_string(text);
+	char *valid;
+
+	if (json)
+		return json;
+	valid = tw_mem_alloc(3 * s.len + 2, 1);
+	if (valid) {
+		tw_utf8_clean(valid, 3 * s.len + 2, s);
+		json = json_string(valid);
+	}
+	tw_mem_free(valid);
+	return json;
+}
+
 int64_t tw_json_integer(const json_t *o, const char *name)
 {
 	return json_integer_value(json_object_get(o, name));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/base/secret.h"
+#include "server/catalogue/access/catalogue_setting.h"
 
 enum { VALID_LEAST_S = 60, VALID_MOST_S = 86400, STARS_MAX = 4, DEVICE_ID_BYTES = 512 };
 
@@ -158,6 +159,8 @@ enum tw_status tw_capture_check(const json_t *doc, struct tw_err *err)
 		st = check_rule(rules, i, err);
 	return st;
 }
+
+const struct tw_setting tw_capture_setting = {TW_SETTING_CAPTURE, tw_capture_check};
 
 /* --- response to a device --- */
 

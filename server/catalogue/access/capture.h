@@ -37,6 +37,7 @@ struct tw_capture_device {
 
 /* Validates rules.  TW_BAD_REQUEST names the rule and the error. */
 enum tw_status tw_capture_check(const json_t *doc, struct tw_err *err) TW_MUST_USE;
+extern const struct tw_setting tw_capture_setting; /* catalogue_setting.h */
 
 /* {"max_age_s","captures":[{"rule","scenario","share"?,"record"}]}: the rules that are on, match
  * the device, have quota left today and selected the device by its id.  A device without an id gets

@@ -1,6 +1,9 @@
 #include "server/catalogue/access/catalogue_capture.h"
 
+#include <string.h>
+
 #include "server/base/secret.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/access/capture.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/traces/catalogue_trace.h"
@@ -26,22 +29,37 @@ static int64_t device_of(const struct tw_trace_meta *m)
 	return (int64_t)(bits >> 1) + 1;
 }
 
-static enum tw_status is_rule(struct tw_db *db, const char *project_id, const char *name,
-        int64_t *ret, struct tw_err *err)
+/* Invalid rules have no names. */
+static bool has_rule(const char *text, const char *name)
 {
-	*ret = 0;
-	return tw_cat_get_int(db, ret, err, /* primary key */
-	        "SELECT 1 FROM project_setting s," TW_EITHER("json_each(s.value, '$.rules') r",
-	                "jsonb_array_elements(s.value::jsonb->'"
-	                "rules') r(value)") " WHERE"
-	                                    " s.project_id=? AND s.key="
-	                                    "'" TW_SETTING_CAPTURE "' AND " TW_EITHER("json_"
-	                                                                              "extract(r"
-	                                                                              ".value,"
-	                                                                              " '$.name'"
-	                                                                              ")",
-	                                            "(r.value->>'name')") "=?",
-	        "tt", project_id, name);
+	json_t *doc = json_loads(text, 0, NULL), *rule;
+	bool found = false;
+	size_t i;
+
+	json_array_foreach(json_object_get(doc, "rules"), i, rule)
+	{
+		found = found || strcmp(tw_json_text(rule, "name"), name) == 0;
+	}
+	json_decref(doc);
+	return found;
+}
+
+static enum tw_status is_rule(
+        struct tw_db *db, const char *project_id, const char *name, bool *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st;
+
+	*ret = false;
+	if (!*name)
+		return TW_OK;
+	st = tw_cat_query(&q, db, err, /* primary key */
+	        "SELECT value FROM project_setting WHERE project_id=? AND key=?", "tt", project_id,
+	        TW_SETTING_CAPTURE);
+	if (st != TW_OK)
+		return st;
+	*ret = tw_cat_row(&q) && has_rule(tw_cat_str(&q, 0), name);
+	return tw_cat_close(&q, err);
 }
 
 enum tw_status tw_cat_capture_count(struct tw_db *db, const char *project_id, const char *trace_id,
@@ -49,7 +67,7 @@ enum tw_status tw_cat_capture_count(struct tw_db *db, const char *project_id, co
 {
 	const int64_t day = now_ms / TW_DAY_MS;
 	const int64_t device = device_of(m);
-	int64_t known = 0;
+	bool known;
 	int new_devices = 0;
 	enum tw_status st = is_rule(db, project_id, m->capture, &known, err);
 	const char *rule = known ? m->capture : "";

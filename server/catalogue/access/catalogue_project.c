@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "server/base/secret.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/db/catalogue_sqlite.h"
@@ -132,45 +131,4 @@ enum tw_status tw_catalogue_is_strange(
 	tw_db_close(other);
 	*ret = n > 0 && known == 0;
 	return st;
-}
-
-/* --- settings of a project --- */
-
-struct setting {
-	const char *value;
-	int64_t updated_ms;
-};
-
-static const struct tw_fields setting_fields =
-        TW_FIELDS_OF(TW_FIELD(struct setting, value, "value", NULL),
-                TW_FIELD(struct setting, updated_ms, "updated_ms", NULL));
-
-enum tw_status tw_catalogue_setting_get(struct tw_catalogue *c, const char *project_id,
-        const char *key, struct tw_arena *a, const char **ret, int64_t *ret_updated_ms,
-        struct tw_err *err)
-{
-	struct setting s = {NULL, 0};
-	enum tw_status st = tw_cat_read_row(c, &setting_fields, a, &s, NULL, err, /* primary key */
-	        "SELECT {columns} FROM project_setting WHERE project_id=? AND key=?", "tt",
-	        project_id, key);
-
-	*ret = s.value;
-	*ret_updated_ms = s.updated_ms;
-	return st;
-}
-
-enum tw_status tw_catalogue_setting_set(struct tw_catalogue *c, const char *project_id,
-        const char *key, const char *value, struct tw_err *err)
-{
-	/* two changes within a millisecond get different times */
-	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_ALONE_ACCESS, "",
-	                .change = &(struct tw_change){"setting.set", project_id, key,
-	                        .facts = {{"value",
-	                                tw_secret_is_encrypted(value) ? NULL : value}}}},
-	        err,
-	        "INSERT INTO project_setting(project_id,key,value,updated_ms) VALUES(?,?,?,?)"
-	        " ON CONFLICT(project_id,key) DO UPDATE SET value=excluded.value,"
-	        " updated_ms=max(excluded.updated_ms, project_setting.updated_ms+1)",
-	        "ttti", project_id, key, value, tw_unix_ms());
 }

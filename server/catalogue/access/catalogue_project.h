@@ -59,13 +59,4 @@ enum tw_status tw_catalogue_project_rows_delete(struct tw_catalogue *c, const ch
 enum tw_status tw_catalogue_project_forget(
         struct tw_catalogue *c, const char *project_id, struct tw_err *err) TW_MUST_USE;
 
-#define TW_SETTING_FRAMES "frames" /* frame_rules.h */
-
-/* *ret NULL and time 0: unset.  The time rises with every change. */
-enum tw_status tw_catalogue_setting_get(struct tw_catalogue *c, const char *project_id,
-        const char *key, struct tw_arena *a, const char **ret, int64_t *ret_updated_ms,
-        struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_catalogue_setting_set(struct tw_catalogue *c, const char *project_id,
-        const char *key, const char *value, struct tw_err *err) TW_MUST_USE;
-
 #endif

@@ -6,7 +6,7 @@
 
 #include "server/base/age_clock.h"
 #include "server/base/log.h"
-#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/derive/rollup/rollup_writer_int.h"
 
 enum { PART_BYTES = 256 << 20, ADDED_AT_ONCE = 32 };
@@ -152,26 +152,40 @@ enum tw_status tw_rollup_worker_add(
 
 /* --- labels --- */
 
+static enum tw_status check_labels(const json_t *doc, struct tw_err *err)
+{
+	const json_t *labels = json_object_get(doc, "labels"), *label;
+	size_t i;
+
+	if (!json_is_array(labels))
+		return tw_fail(err, TW_BAD_REQUEST, "labels must be a list");
+	json_array_foreach(labels, i, label)
+	{
+		if (!json_is_string(label))
+			return tw_fail(err, TW_BAD_REQUEST, "each label must be a text");
+	}
+	return TW_OK;
+}
+
+const struct tw_setting tw_rollup_setting = {TW_SETTING_ROLLUPS, check_labels};
+
 enum tw_status tw_rollup_labels(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         const char *ret[TW_ROLLUP_LABELS_MAX], size_t *ret_n, struct tw_err *err)
 {
-	const char *text = NULL;
 	int64_t updated_ms;
 	json_t *doc;
 	const json_t *labels;
 	bool fits = true;
-	enum tw_status st = tw_catalogue_setting_get(
-	        c, project_id, TW_SETTING_ROLLUPS, a, &text, &updated_ms, err);
+	enum tw_status st =
+	        tw_setting_load(c, project_id, &tw_rollup_setting, &doc, &updated_ms, err);
 
 	*ret_n = 0;
-	if (st != TW_OK || !text)
+	if (st != TW_OK)
 		return st;
-	doc = json_loads(text, 0, NULL);
 	labels = json_object_get(doc, "labels");
 	for (size_t i = 0; i < json_array_size(labels) && i < TW_ROLLUP_LABELS_MAX; i++) {
-		const char *label = json_string_value(json_array_get(labels, i));
-
-		ret[*ret_n] = tw_arena_str(a, tw_str_of(label ? label : ""));
+		ret[*ret_n] =
+		        tw_arena_str(a, tw_str_of(json_string_value(json_array_get(labels, i))));
 		fits = fits && ret[(*ret_n)++];
 	}
 	json_decref(doc);

@@ -54,6 +54,7 @@ enum tw_status tw_rollup_wides_add(
 
 /* Labels by which a project's traces are also counted: TW_SETTING_ROLLUPS, {"labels": [...]}. */
 #define TW_SETTING_ROLLUPS "rollups"
+extern const struct tw_setting tw_rollup_setting; /* catalogue_setting.h */
 enum tw_status tw_rollup_labels(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         const char *ret[TW_ROLLUP_LABELS_MAX], size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 

@@ -4,6 +4,8 @@
 
 #include "decoder/base/arena.h"
 #include "server/base/text/match.h"
+#include "server/catalogue/access/catalogue_ruleset.h"
+#include "server/catalogue/access/catalogue_setting.h"
 
 enum act { SKIP, MERGE, NAME, ACTS };
 static const char *const acts[ACTS + 1] = {"skip", "merge", "name", NULL};
@@ -194,6 +196,17 @@ struct tw_anr_rules *tw_anr_rules_free(struct tw_anr_rules *r)
 	tw_mem_free(r);
 	return NULL;
 }
+
+static enum tw_status check(const json_t *doc, struct tw_err *err)
+{
+	struct tw_anr_rules *rules = NULL;
+	enum tw_status st = tw_anr_rules_new(doc, &rules, err);
+
+	tw_anr_rules_free(rules);
+	return st;
+}
+
+const struct tw_setting tw_anr_setting = {TW_RULESET_ANR, check};
 
 /* --- matching --- */
 

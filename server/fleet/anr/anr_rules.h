@@ -38,6 +38,7 @@ struct tw_anr_rules;
  * which must outlive the rules. */
 enum tw_status tw_anr_rules_new(
         const json_t *doc, struct tw_anr_rules **ret, struct tw_err *err) TW_MUST_USE;
+extern const struct tw_setting tw_anr_setting; /* catalogue_setting.h; a ruleset */
 struct tw_anr_rules *tw_anr_rules_free(struct tw_anr_rules *r);
 
 /* Returns whether a frame of this name is never blamed. */

@@ -5,7 +5,7 @@
  * order defines "the version before", as version names need not be numbers.
  */
 #include "server/fleet/regress/regress_detect.h"
-#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_setting.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -497,18 +497,26 @@ static enum tw_status scan_all(
 	return st;
 }
 
-enum tw_status tw_regress_rules_of(struct tw_catalogue *c, const char *project_id,
-        struct tw_arena *a, struct tw_regress_rules *ret, struct tw_err *err)
+static enum tw_status check_rules(const json_t *doc, struct tw_err *err)
 {
-	const char *text = NULL;
+	struct tw_regress_rules rules = tw_regress_defaults;
+
+	return tw_regress_rules_read(doc, &rules, err);
+}
+
+const struct tw_setting tw_regress_setting = {TW_SETTING_REGRESSIONS, check_rules};
+
+enum tw_status tw_regress_rules_of(struct tw_catalogue *c, const char *project_id,
+        struct tw_regress_rules *ret, struct tw_err *err)
+{
+	json_t *doc;
 	int64_t changed_ms;
-	enum tw_status st = tw_catalogue_setting_get(
-	        c, project_id, TW_SETTING_REGRESSIONS, a, &text, &changed_ms, err);
-	json_t *doc = st == TW_OK && text ? json_loads(text, 0, NULL) : NULL;
+	enum tw_status st =
+	        tw_setting_load(c, project_id, &tw_regress_setting, &doc, &changed_ms, err);
 
 	*ret = tw_regress_defaults;
-	if (st == TW_OK && text)
-		st = doc ? tw_regress_rules_read(doc, ret, err) : tw_oom(err);
+	if (st == TW_OK && doc)
+		st = tw_regress_rules_read(doc, ret, err);
 	json_decref(doc);
 	return st;
 }
@@ -529,7 +537,7 @@ static enum tw_status detect(struct tw_fleet_store *store, const struct tw_regre
 	*ret = (struct tw_regress_detected){0};
 	l.arena = tw_arena_new(ARENA_MAX);
 	l.scratch = tw_regress_scratch_new();
-	st = a && l.arena && l.scratch ? tw_regress_rules_of(l.c, of->project_id, a, &l.rules, err)
+	st = a && l.arena && l.scratch ? tw_regress_rules_of(l.c, of->project_id, &l.rules, err)
 	                               : tw_oom(err);
 	days.first_day = of->today - (int64_t)l.rules.window_days + 1;
 	if (st == TW_OK)

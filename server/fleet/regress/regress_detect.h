@@ -19,7 +19,8 @@ struct tw_regress_detected {
 
 /* The project's rules, or the defaults. */
 enum tw_status tw_regress_rules_of(struct tw_catalogue *c, const char *project_id,
-        struct tw_arena *a, struct tw_regress_rules *ret, struct tw_err *err) TW_MUST_USE;
+        struct tw_regress_rules *ret, struct tw_err *err) TW_MUST_USE;
+extern const struct tw_setting tw_regress_setting; /* catalogue_setting.h */
 struct tw_regress_task {
 	const char *project_id;
 	int64_t today;               /* days since 1970; the day is incomplete but included */

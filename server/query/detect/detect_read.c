@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "decoder/base/arena.h"
+#include "server/catalogue/access/catalogue_ruleset.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/query/detect/detect_rules.h"
 
 const char *const tw_detect_kinds[] = {"json", "io", "database", "bitmap", "binder", "inflation",
@@ -354,3 +356,14 @@ struct tw_detect_rules *tw_detect_rules_free(struct tw_detect_rules *r)
 	tw_mem_free(r);
 	return NULL;
 }
+
+static enum tw_status check_document(const json_t *doc, struct tw_err *err)
+{
+	struct tw_detect_rules *rules = NULL;
+	enum tw_status st = tw_detect_rules_new(doc, &rules, err);
+
+	tw_detect_rules_free(rules);
+	return st;
+}
+
+const struct tw_setting tw_detect_setting = {TW_RULESET_DETECTORS, check_document};

@@ -58,6 +58,7 @@ struct tw_detect_rules {
  * outlive the rules. */
 enum tw_status tw_detect_rules_new(
         const json_t *doc, struct tw_detect_rules **ret, struct tw_err *err) TW_MUST_USE;
+extern const struct tw_setting tw_detect_setting; /* catalogue_setting.h; a ruleset */
 struct tw_detect_rules *tw_detect_rules_free(struct tw_detect_rules *r);
 
 /* The default rules.  The caller frees with json_decref; NULL: out of memory. */

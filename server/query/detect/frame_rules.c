@@ -1,7 +1,8 @@
 #include "server/query/detect/frame_rules.h"
-#include "server/catalogue/access/catalogue_project.h"
 
 #include <string.h>
+
+#include "server/catalogue/access/catalogue_setting.h"
 
 static const struct {
 	const char *id, *title, *prefixes;
@@ -110,6 +111,8 @@ static enum tw_status check(const json_t *project, struct tw_err *err)
 	return st;
 }
 
+const struct tw_setting tw_frame_setting = {TW_SETTING_FRAMES, check};
+
 static bool add_list(struct tw_frame_rules *r, const json_t *list, bool app, struct tw_arena *a)
 {
 	const json_t *text;
@@ -150,13 +153,10 @@ enum tw_status tw_frame_rules_new(const json_t *project, struct tw_arena *a,
 enum tw_status tw_frame_rules_of(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         const struct tw_frame_rules **ret, int64_t *ret_version, struct tw_err *err)
 {
-	const char *text = NULL;
-	enum tw_status st = tw_catalogue_setting_get(
-	        c, project_id, TW_SETTING_FRAMES, a, &text, ret_version, err);
-	json_t *project = st == TW_OK && text ? json_loads(text, 0, NULL) : NULL;
+	json_t *project;
+	enum tw_status st =
+	        tw_setting_load(c, project_id, &tw_frame_setting, &project, ret_version, err);
 
-	if (st == TW_OK && text && !project)
-		return tw_oom(err);
 	if (st == TW_OK)
 		st = tw_frame_rules_new(project, a, ret, err);
 	json_decref(project);

@@ -26,6 +26,8 @@ struct tw_catalogue;
 enum tw_status tw_frame_rules_new(const json_t *project, struct tw_arena *a,
         const struct tw_frame_rules **ret, struct tw_err *err) TW_MUST_USE;
 
+#define TW_SETTING_FRAMES "frames"
+extern const struct tw_setting tw_frame_setting; /* catalogue_setting.h */
 /* The rules that a project stores, and their version: the number of changes. */
 enum tw_status tw_frame_rules_of(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         const struct tw_frame_rules **ret, int64_t *ret_version, struct tw_err *err) TW_MUST_USE;

@@ -13,6 +13,7 @@
 
 #include "server/base/audit.h"
 #include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/catalogue_move.h"

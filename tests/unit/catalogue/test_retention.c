@@ -148,7 +148,7 @@ static void test_a_project_has_defaults(void **state)
 
 	(void)state;
 	open_store(&s);
-	assert_int_equal(tw_retention_of(s.c, "p", s.arena, &r, NULL), TW_OK);
+	assert_int_equal(tw_retention_of(s.c, "p", &r, NULL), TW_OK);
 	assert_int_equal(r.uploads_max_age_days, 14);
 	assert_int_equal(r.max_age_days, 90);
 	assert_true(r.keep_annotated && r.keep_first_anr);

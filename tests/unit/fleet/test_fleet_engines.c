@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/traces/catalogue_names.h"

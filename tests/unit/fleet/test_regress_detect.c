@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/catalogue_alert.h"

@@ -6,6 +6,7 @@ import { Sure, useChange } from '../ui/change';
 import { AsJson } from './asjson';
 import { RuleForm, type Rule } from './captureform';
 import { COMMA, count, DAY_MS, percent } from '../i18n/format';
+import { Invalid, useInvalid } from '../ui/invalid';
 import { Busy, Command, Failure, Panel, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/manage';
 
@@ -86,6 +87,7 @@ function Rules() {
 	const [error, change] = useChange(load.again);
 	const [editing, edit] = useState<string | null>(null); // '' is a new one
 	const v = load.value;
+	const invalid = useInvalid('capture', v?.updated_ms);
 	const keep = (rules: Rule[]) => change(() => send('PUT', '/api/v1/capture/rules', { max_age_s: v!.max_age_s, rules }));
 	const put = async (r: Rule) => {
 		const at = v!.rules.findIndex((o) => o.name === editing);
@@ -96,6 +98,7 @@ function Rules() {
 		<Panel title={tr('Capture rules')} id="rules" aside={v && may.admin && editing === null && <button onClick={() => edit('')}>{tr('Add a rule')}</button>}>
 			{load.error && <Failure error={load.error} retry={load.again} />}
 			{!v && load.busy && <Busy what={tr('Loading rules')} />}
+			<Invalid why={invalid} />
 			{v && v.rules.length === 0 && editing === null && <p class="quiet">{tr('No rules yet: devices record nothing.')}</p>}
 			{v && (v.rules.length > 0 || v.days.length > 0) && <Table v={v} edit={edit} keep={(r) => void keep(r)} />}
 			{v && editing !== null && <RuleForm key={editing} rule={v.rules.find((r) => r.name === editing)} keep={put} cancel={() => edit(null)} />}

@@ -8,6 +8,7 @@ import { differences, docOf, written, type Doc, type Findings, type Kept } from 
 import { FindingsView, type Spot } from '../trace/panels/findingsview';
 import { count, when } from '../i18n/format';
 import { spotOf } from '../trace/panels/findingspanel';
+import { Invalid, useInvalid } from '../ui/invalid';
 import { Choice, Failure, inView, Panel, Pending, useLoad } from '../ui/parts';
 import { DetectorTable } from './detectorform';
 import { go, link, number, set, text } from '../ui/route';
@@ -181,7 +182,8 @@ function Editor({ v, again }: { v: Kept; again: () => void }) {
 	const [error, run] = useChange(again);
 	const last = v.versions[0]?.version ?? 0;
 	const now = v.version === last;
-	const changed = draft !== kept;
+	const invalid = useInvalid('detectors', v.version);
+	const changed = draft !== kept || invalid !== '';
 	const doc = useMemo(() => readable(draft), [draft]);
 	const asJson = text('as') === 'json';
 	useLayoutEffect(() => put(kept), [kept]);
@@ -198,6 +200,7 @@ function Editor({ v, again }: { v: Kept; again: () => void }) {
 			<Choice label={tr('View')} value={asJson ? 'json' : 'form'} options={[['form', tr('Form')], ['json', 'JSON']]} onPick={(o) => set({ as: o === 'json' ? o : null })} /></>}>
 			{!asJson && (doc ? <DetectorTable doc={doc} put={(d) => put(written(d))} /> : <p class="quiet">{tr('Fix the JSON to use the form.')}</p>)}
 			{asJson && <label class="list">{tr('Detectors')}<textarea name="rules" class="mono" rows={24} spellcheck={false} readOnly={!may.write} value={draft} onInput={(e) => put(e.currentTarget.value)} /></label>}
+			<Invalid why={invalid} />
 			{error && <Failure error={error} title={tr('These rules were not saved.')} />}
 			<div class="row">
 				{may.write && <button class="primary" aria-disabled={now && !changed} onClick={save}>{now ? tr('Save as a new version') : tr('Restore these rules')}</button>}

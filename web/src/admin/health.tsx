@@ -7,6 +7,7 @@ import { byLabel, parseMetrics, sumOf, timedRoutes, type Sample } from '../api/m
 import { bytes, count, duration, HOUR_MS, percent, sentence, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
 import { Cards } from '../ui/cards';
+import { invalidSettings, type InvalidSetting } from '../ui/invalid';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { link } from '../ui/route';
 import { tr } from '../i18n/strings/health';
@@ -15,7 +16,7 @@ import { Trends } from './healthtrends';
 interface Check { ok: boolean; since_ms: number; message: string; engine?: string }
 interface Ready { status: string; node?: string; role: string; checks: Record<string, Check> }
 /** Null: not available. `elsewhere`: metrics are served at an address of their own (--metrics-listen). */
-interface State { ready: Ready; stages: Stage[] | null; all: Sample[] | null; history: MetricHistory | null; elsewhere: boolean; at_ms: number }
+interface State { ready: Ready; invalid: InvalidSetting[]; stages: Stage[] | null; all: Sample[] | null; history: MetricHistory | null; elsewhere: boolean; at_ms: number }
 
 const DAMAGED = 'tracewell_catalogue_damaged_pages';
 const AGAIN_MS = 10_000;
@@ -28,6 +29,10 @@ const CHECKS: Record<string, string> = {
 	uploads: tr('Uploads can be stored'), jobs: tr('Decoders work'), storage: tr('Stored files are reachable'), analytics: 'ClickHouse',
 };
 const STAGES: Record<string, string> = { names: tr('Method names'), rollup: tr('Rollups'), anr: tr('ANR groups'), findings: tr('Detectors') };
+const SAVED_AT: Record<string, Problem['to']> = { // the form that saves a new one
+	retention: ['/retention', tr('Retention')], capture: ['/capture', tr('Capture')], detectors: ['/detectors', tr('Detectors')], source: ['/source', tr('Source')], regressions: ['/regressions', tr('Regressions')],
+	anr_rules: ['/anrs', tr('ANR groups')], digest: ['/webhooks', tr('Webhooks')], tracker: ['/webhooks', tr('Webhooks')],
+};
 const LIMITS: Record<string, string> = {
 	size: tr('body too large'), target: tr('address too long'), rate: tr('rate limit'), headers: tr('headers too large'), busy: tr('server busy'), deadline: tr('query took too long'),
 	disk: tr('disk full'), slow_body: tr('body arrived too slowly'), slow_headers: tr('headers arrived too slowly'),
@@ -44,9 +49,9 @@ async function readiness(signal: AbortSignal): Promise<Ready> {
 
 /** Only the checks are required: while one fails, the server may refuse the rest. */
 async function stateOf(signal: AbortSignal): Promise<State> {
-	const [ready, stages, text, history] = await Promise.all([readiness(signal), manage.stages(signal).then((v) => v.stages).catch(() => null), fetch('/metrics', { signal }).catch(() => null),
+	const [ready, invalid, stages, text, history] = await Promise.all([readiness(signal), invalidSettings(signal).catch(() => []), manage.stages(signal).then((v) => v.stages).catch(() => null), fetch('/metrics', { signal }).catch(() => null),
 		fetch('/metrics/history', { signal }).then((answer) => (answer.ok ? answer.json() as Promise<MetricHistory> : null)).catch(() => null)]);
-	return { ready, stages, all: text?.ok ? await text.text().then(parseMetrics, () => null) : null, history, elsewhere: text?.status === 404, at_ms: Date.now() };
+	return { ready, invalid, stages, all: text?.ok ? await text.text().then(parseMetrics, () => null) : null, history, elsewhere: text?.status === 404, at_ms: Date.now() };
 }
 
 function Facts({ of }: { of: [string, string | null][] }) {
@@ -60,7 +65,7 @@ const lasted = (s: number | null) => (s === null ? null : duration(s * 1e9));
 interface Problem { key: string; text: string; fails: boolean; since_ms?: number; to?: [string, string] }
 
 /** Failed checks, and what needs an operator although the server works. */
-function problemsOf({ ready, stages, all, history }: State): Problem[] {
+function problemsOf({ ready, invalid, stages, all, history }: State): Problem[] {
 	const of = (name: string) => (all ? sumOf(all, name) ?? 0 : 0);
 	const lately = (name: string) => (history ? increase(history, name, HOUR_MS) : 0);
 	const [oldest_s, paused, crashed, failed, errors, refused] = [of('tracewell_queue_oldest_seconds'), of('tracewell_webhook_paused_hooks'), of('tracewell_quarantine_traces'), lately('failed'), lately('errors'), lately('refused')];
@@ -68,6 +73,7 @@ function problemsOf({ ready, stages, all, history }: State): Problem[] {
 	return [
 		...(of(DAMAGED) > 0 ? [{ key: 'damaged', text: tr('The catalogue is damaged.'), fails: true }] : []),
 		...Object.entries(ready.checks).filter(([, c]) => !c.ok).map(([key, c]) => ({ key, text: c.message ? sentence(serverText(c.message)) : CHECKS[key] ?? key, fails: true, since_ms: c.since_ms })),
+		...invalid.map(({ key, reason }) => ({ key: `setting ${key}`, text: tr('The stored setting {key} is invalid: {reason}.', { key, reason: serverText(reason) }), fails: false, to: SAVED_AT[key] })),
 		...warning('wait', oldest_s > LONG_WAIT_S, tr('The oldest queued trace has been waiting for {time}.', { time: duration(oldest_s * 1e9) }), ['/traces?state=queued', tr('Queued traces')]),
 		...(stages ?? []).filter((s) => s.postponed.length > 0).flatMap((s) => warning(s.stage, true, tr('{stage}: some traces are postponed.', { stage: STAGES[s.stage] ?? s.stage }), undefined, s.oldest_ms || undefined)),
 		...warning('failed', failed > 0, tr.many(failed, '{n} decode failed in the last hour.', '{n} decodes failed in the last hour.'), ['/traces?state=failed', tr('Failed traces')]),

@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { call, get, may, url } from '../api/api';
 import { bytes, count } from '../i18n/format';
 import { Cards } from '../ui/cards';
+import { Invalid, useInvalid } from '../ui/invalid';
 import { Busy, Failure, Panel, useLoad } from '../ui/parts';
 import { link } from '../ui/route';
 import { FIELDS, inTurn, meant, sentences, shown, time, what, why, type Due, type NumberRule, type Room, type Rules } from './rules';
@@ -76,13 +77,13 @@ function rulesOf(texts: Texts, flags: Pick<Rules, 'keep_annotated' | 'keep_first
 	return values.some(([, v]) => v === undefined) ? null : { ...Object.fromEntries(values), ...flags } as Rules;
 }
 
-function Edit({ rules, tryOut, save, busy, said, tried }: { rules: Rules; tryOut: (r: Rules | null) => void; save: (r: Rules) => void; busy: boolean; said: string; tried: Room | null }) {
+function Edit({ rules, tryOut, save, busy, said, tried, invalid }: { rules: Rules; invalid: boolean; tryOut: (r: Rules | null) => void; save: (r: Rules) => void; busy: boolean; said: string; tried: Room | null }) {
 	const [texts, type] = useState(textsOf(rules));
 	const were = { keep_annotated: rules.keep_annotated, keep_first_anr: rules.keep_first_anr };
 	const [flags, flag] = useState(were);
 	const now = rulesOf(texts, flags);
 	const due = tried ? inTurn(tried) : [];
-	const changed = JSON.stringify(now) !== JSON.stringify(rulesOf(textsOf(rules), were));
+	const changed = invalid || JSON.stringify(now) !== JSON.stringify(rulesOf(textsOf(rules), were));
 	useLayoutEffect(() => tryOut(null), [JSON.stringify([texts, flags])]); // the preview is outdated
 	useLayoutEffect(() => { type(textsOf(rules)); flag(were); }, [JSON.stringify(rules)]);
 	return (
@@ -118,6 +119,7 @@ export function RetentionPage() {
 		put(r, days, false).then(() => { hold(null); say(tr('Saved. They apply from the next check.')); load.again(); }, fail);
 	};
 	const room = load.value;
+	const invalid = useInvalid('retention', room?.rules);
 	const shownRoom = tried && dry.value ? dry.value : room;
 	return (
 		<main>
@@ -127,8 +129,9 @@ export function RetentionPage() {
 			{room && shownRoom && <>
 				<Used room={room} />
 				<Panel title={tr('Rules of this project')} id="rules">
+					<Invalid why={invalid} />
 					<ul>{sentences(room.rules).map((s) => <li key={s}>{s}</li>)}</ul>
-					{may.admin ? <Edit rules={room.rules} busy={load.busy} said={said} tried={tried && dry.value} save={save} tryOut={(r) => { hold(r); if (r) say(''); }} /> : <p class="quiet">{tr('Admins of the project change them.')}</p>}
+					{may.admin ? <Edit rules={room.rules} invalid={invalid !== ''} busy={load.busy} said={said} tried={tried && dry.value} save={save} tryOut={(r) => { hold(r); if (r) say(''); }} /> : <p class="quiet">{tr('Admins of the project change them.')}</p>}
 					{(error ?? (tried && dry.error)) && <Failure error={(error ?? dry.error)!} />}
 				</Panel>
 				<Next room={shownRoom} days={days} span={span} tried={tried !== null && dry.value !== null} busy={load.busy} />

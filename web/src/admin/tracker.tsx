@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { get, send } from '../api/api';
 import { useChange } from '../ui/change';
+import { Invalid, useInvalid } from '../ui/invalid';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/webhooks';
 
@@ -70,9 +71,11 @@ function Form({ v, keep }: { v: TrackerOf; keep: (t: object) => Promise<boolean>
 export function Tracker() {
 	const load = useLoad('tracker', () => get<TrackerOf>('/api/v1/tracker'));
 	const [error, change] = useChange(load.again);
+	const invalid = useInvalid('tracker', load.value);
 	return (
 		<Panel title={tr('Issue tracker')} id="tracker">
 			<Pending of={load} what={tr('Loading the tracker')} />
+			<Invalid why={invalid} />
 			{load.value && <Form key={JSON.stringify(load.value)} v={load.value} keep={(t) => change(() => send('PUT', '/api/v1/tracker', t))} />}
 			{error && <Failure error={error} />}
 			{load.value && <p class="quiet">{tr('Regressions and ANR groups get a button that opens a prefilled issue there.')}{' '}{tr('With an API, a second button creates the issue and assigns it to the author of the change. Closing the issue marks its regression as fixed.')}</p>}

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { call, get, send, url } from '../api/api';
 import { useChange } from '../ui/change';
 import { count } from '../i18n/format';
+import { Invalid, useInvalid } from '../ui/invalid';
 import { Choice, Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/webhooks';
 import { Deliveries } from './webhookslog';
@@ -79,9 +80,11 @@ export function DigestPanel({ mail }: { mail: boolean }) {
 	const [shown, show] = useState(false);
 	const [sends, another] = useState(0);
 	const v = load.value;
+	const invalid = useInvalid('digest', v);
 	return (
 		<Panel title={tr('Digest')} id="digest" aside={<button aria-expanded={shown} onClick={() => show(!shown)}>{shown ? tr('Hide the preview') : tr('Preview')}</button>}>
 			<Pending of={load} what={tr("Loading the digest's settings")} />
+			<Invalid why={invalid} />
 			{v && <Form key={JSON.stringify(v)} v={v} mail={mail} keep={(s) => change(() => send('PUT', '/api/v1/digest/settings', s))} />}
 			{error && <Failure error={error} />}
 			{v && v.mail.length > 0 && <details><summary>{tr('Mails sent')}</summary><Deliveries hook="mail" sign={String(sends)} /></details>}

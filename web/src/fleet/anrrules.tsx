@@ -5,6 +5,7 @@ import { ACTS, KINDS, says, type Rule, type Rules } from './anrgroups';
 import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
 import { when } from '../i18n/format';
+import { Invalid, useInvalid } from '../ui/invalid';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anrs';
@@ -76,6 +77,7 @@ export function AnrRules() {
 	const [error, run] = useChange(load.again);
 	const [editing, edit] = useState<number | null>(wanted ? -1 : null); // -1 is a new one
 	const v = load.value;
+	const invalid = useInvalid('anr_rules', v?.version);
 	const last = v?.versions[0]?.version ?? 0;
 	const now = v !== null && v.version === last;
 	const put = (rules: Rule[]) => run(async () => {
@@ -92,6 +94,7 @@ export function AnrRules() {
 			{may.write && now && editing === null && <button onClick={() => edit(-1)}>{tr('Add a rule')}</button>}
 			{may.write && !now && <button onClick={() => void put(v.rules)}>{tr('Restore these rules')}</button>}</>}>
 			{(!v || load.error) && <Pending of={load} what={tr('Loading rules')} />}
+			<Invalid why={invalid} />
 			{v && v.rules.length === 0 && editing === null && <p class="quiet">{tr('There are no rules: ANRs are grouped by cause.')}</p>}
 			{v && v.rules.length > 0 && <Table rules={v.rules} edit={edit} change={may.write && now ? (rules) => void put(rules) : undefined} />}
 			{v && editing !== null && <Form key={editing} rule={editing === -1 ? wanted ?? { action: 'skip' } : v.rules[editing]} keep={(r) => void keep(r)} cancel={() => { edit(null); set({ groups: null }); }} />}

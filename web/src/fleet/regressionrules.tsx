@@ -2,6 +2,7 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { useChange } from '../ui/change';
+import { Invalid, useInvalid } from '../ui/invalid';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/regressions';
 
@@ -16,7 +17,7 @@ const FIELDS: [keyof Rules, string, string, number][] = [ // what it is, its uni
 	['min_share', tr('Minimum change of a method'), tr("% of the scenario's median"), 100],
 ];
 
-function Form({ rules, keep }: { rules: Rules; keep: (r: Rules) => Promise<boolean> }) {
+function Form({ rules, invalid, keep }: { rules: Rules; invalid: boolean; keep: (r: Rules) => Promise<boolean> }) {
 	const shown = (key: keyof Rules, one: number) => String(+(rules[key] * one).toPrecision(6));
 	const stored = Object.fromEntries(FIELDS.map(([key, , , one]) => [key, shown(key, one)]));
 	const [draft, put] = useState(stored);
@@ -26,7 +27,7 @@ function Form({ rules, keep }: { rules: Rules; keep: (r: Rules) => Promise<boole
 		if (!idle) void keep(Object.fromEntries(FIELDS.map(([key, , , one]) => [key, +(Number(draft[key]) / one).toPrecision(6)])) as Rules);
 	};
 	const wrong = (key: keyof Rules) => !draft[key].trim() || !(Number(draft[key]) >= 0);
-	const idle = FIELDS.every(([key]) => draft[key] === stored[key]) || FIELDS.some(([key]) => wrong(key));
+	const idle = (!invalid && FIELDS.every(([key]) => draft[key] === stored[key])) || FIELDS.some(([key]) => wrong(key));
 	return (
 		<form class="rule" onSubmit={save} aria-label={tr('Thresholds')}>
 			<div class="rules">{FIELDS.map(([key, name, unit]) => (
@@ -40,10 +41,12 @@ function Form({ rules, keep }: { rules: Rules; keep: (r: Rules) => Promise<boole
 export function RegressionRules() {
 	const load = useLoad('regression rules', () => get<Rules>('/api/v1/regressions/rules'));
 	const [error, change] = useChange(load.again);
+	const invalid = useInvalid('regressions', load.value);
 	return (
 		<Panel title={tr('Detection thresholds')} id="thresholds">
 			<Pending of={load} what={tr('Loading thresholds')} />
-			{load.value && <Form rules={load.value} keep={(r) => change(() => send('PUT', '/api/v1/regressions/rules', r))} />}
+			<Invalid why={invalid} />
+			{load.value && <Form rules={load.value} invalid={invalid !== ''} keep={(r) => change(() => send('PUT', '/api/v1/regressions/rules', r))} />}
 			{error && <Failure error={error} />}
 			{load.value && <p class="quiet">{tr("Four standard errors mean one false alarm in tens of thousands of checks. Each version is compared with the previous one on the days when both were used, per device class, and the days of each version with each other. A trace counts on its day of recording.")}</p>}
 		</Panel>

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
+import { Invalid, useInvalid } from '../ui/invalid';
 import { Busy, Command, Failure, focused, Panel, useLoad } from '../ui/parts';
 import { askSource, SourceFacts } from './sourcebox';
 import { ageOf, draftOf, repositoryOf, type Draft, type Repository, type Source } from './sourcedoc';
@@ -85,6 +86,7 @@ export function SourcePage() {
 	const [error, change] = useChange(load.again);
 	const [editing, edit] = useState<string | null>(null); // '' is a new one
 	const v = load.value;
+	const invalid = useInvalid('source', v);
 	useEffect(() => {
 		document.title = tr('Source · tracewell');
 	}, []);
@@ -99,6 +101,7 @@ export function SourcePage() {
 			<Panel title={tr('Repositories')} id="repositories" aside={v && may.admin && editing === null && <button onClick={() => edit('')}>{tr('Add a repository')}</button>}>
 				{load.error && <Failure error={load.error} retry={load.again} />}
 				{!v && load.busy && <Busy what={tr('Loading repositories')} />}
+				<Invalid why={invalid} />
 				{v && v.repositories.length === 0 && editing === null && <p class="quiet">{tr('No repositories yet. With one, every method links to its source; with a clone on the server, also to its lines, owners and last changes.')}</p>}
 				{v && v.repositories.length > 0 && <Table list={v.repositories} edit={edit} keep={(all) => void keep(all)} />}
 				{v && editing !== null && <Form key={editing} of={v.repositories.find((r) => r.name === editing)} where={v.clones_folder} keep={(r) => void put(r)} cancel={() => edit(null)} />}

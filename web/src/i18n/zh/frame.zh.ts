@@ -281,6 +281,7 @@ const zh = {
 	'unknown': '未知',
 	'hide the thread': '隐藏该线程',
 	'pin the thread to the top, or unpin it': '置顶该线程，或取消置顶',
+	'The stored setting is invalid: {reason}. Until you save a new one, the values shown here apply.': '存储的设置无效：{reason}。在保存新设置之前，以此处显示的值为准。',
 	'Filter': '筛选',
 	'part of a name, or /expression/': '名称的一部分，或 /正则表达式/',
 } as const;
