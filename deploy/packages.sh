@@ -30,7 +30,7 @@ install_missing() {
 		is_installed "$p" || missing+=("$p")
 	done
 	[ ${#missing[@]} = 0 ] && return 0
-	echo "Installing: ${missing[*]}" >&2
+	echo "Installing ${#missing[@]} Debian packages (about two minutes): ${missing[*]}" >&2
 	# Errors are on stderr; apt's list of each package and its dependencies is hundreds of lines.
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update >/dev/null
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
@@ -49,6 +49,7 @@ install_node() {
 # of Debian 12 may exit before running one ("Exit handler never called!").
 npm_install() {
 	[ -d "$1/node_modules" ] && [ "$1/node_modules" -nt "$1/package-lock.json" ] && return 0
+	echo "Installing the npm packages of $1/ (up to a minute) ..." >&2
 	(cd "$1" && npm ci --ignore-scripts --no-fund --no-audit --loglevel=error >&2)
 	touch "$1/node_modules"
 }
@@ -60,5 +61,6 @@ build_page() {
 		return 0
 	fi
 	npm_install web
+	echo "Building the page (up to a minute) ..." >&2
 	(cd web && npm run --silent build >&2)
 }
