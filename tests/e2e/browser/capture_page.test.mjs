@@ -65,6 +65,7 @@ test('an admin sets what devices record, and sees the uploaded traces', async (t
 	await page.fill('form.rule [name=name]', 'cold-starts');
 	await page.click('form.rule button.primary');
 	await page.waitForSelector('tr[data-rule=cold-starts] >> text=version 8.3.* or 9.0');
+	await page.locator('button:focus', { hasText: 'Add a rule' }).waitFor();
 	assert.deepEqual(await rulesFor({ version_name: '9.0', device_id: 'one' }), ['cold-starts']);
 	for (const seed of [50, 51]) await server.trace(sampleTrace(seed), { query: { capture: 'cold-starts', device_id: 'one' } });
 	await page.reload();
@@ -76,6 +77,7 @@ test('an admin sets what devices record, and sees the uploaded traces', async (t
 	await page.fill('form.rule [name=per_day]', '1000');
 	await page.click('form.rule button.primary');
 	await page.waitForSelector('tr[data-rule=cold-starts] >> text=2 of 1,000');
+	await page.waitForSelector('[aria-label="Change cold-starts"]:focus');
 	assert.deepEqual(await rulesFor({ version_name: '9.0' }), ['cold-starts']);
 	await done(page, t);
 });

@@ -5,7 +5,7 @@ import { COMMA, count, inUnit } from '../i18n/format';
 import { tr } from '../i18n/strings/webhooks';
 import { AsJson } from './asjson';
 import { Cards } from '../ui/cards';
-import { Sure, useChange } from '../ui/change';
+import { Sure, useChange, useEditing } from '../ui/change';
 import { Failure, focused, Panel, Pending, useLoad } from '../ui/parts';
 import { link } from '../ui/route';
 
@@ -123,14 +123,14 @@ function Row({ r, now, edit, remove }: { r: Rule; now: Look | null; edit: () => 
 			<td class="anywhere">{scopeOf(r)}</td>
 			<td class="num nowrap">{shown(r.threshold, r.unit)}</td>
 			<td>{own && (own.length ? own.map((f) => <div key={`${f.app} ${f.version} ${f.anr}`} class={f.exceeded ? 'loss' : 'quiet'}>{subjectOf(f)}: {shown(f.value, r.unit)} ({count(f.traces)})</div>) : <span class="quiet">{now?.partial ? tr('no value in time') : r.kind === 'anr_spike' ? tr('too few reports') : tr('too few traces')}</span>)}</td>
-			<td class="actions"><button class="small" aria-label={tr('Change {name}', { name: r.name })} onClick={edit}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={remove} /></td>
+			<td class="actions"><button class="small" data-edits={`alert ${r.id}`} aria-label={tr('Change {name}', { name: r.name })} onClick={edit}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={remove} /></td>
 		</tr>
 	);
 }
 
 export function AlertRules() {
 	const load = useLoad('alert rules', () => get<Rules>('/api/v1/alerts/rules'));
-	const [editing, edit] = useState<string | null>(null); // '' is a new one
+	const [editing, edit] = useEditing('alert'); // '' is a new one
 	const [now, show] = useState<Look | null>(null);
 	const [error, change] = useChange(load.again);
 	const v = load.value;
@@ -143,7 +143,7 @@ export function AlertRules() {
 		show(null);
 	};
 	return (
-		<Panel title={tr('Alerts')} id="alerts" aside={v && <>{v.rules.length > 0 && <button onClick={() => void change(look)}>{tr('Check now')}</button>}{' '}{editing !== '' && v.rules.length < v.max_rules && <button onClick={() => edit('')}>{tr('Add an alert rule')}</button>}</>}>
+		<Panel title={tr('Alerts')} id="alerts" aside={v && <>{v.rules.length > 0 && <button onClick={() => void change(look)}>{tr('Check now')}</button>}{' '}{editing !== '' && v.rules.length < v.max_rules && <button data-edits="alert " onClick={() => edit('')}>{tr('Add an alert rule')}</button>}</>}>
 			<Pending of={load} what={tr('Loading alert rules')} />
 			{v && v.rules.length === 0 && editing !== '' && <p class="quiet">{tr('No alert rules yet. A rule reports each version whose metric exceeds a threshold, once: in the inbox, to webhooks and by mail.')}</p>}
 			{v && v.rules.length > 0 && <Cards>

@@ -1,8 +1,8 @@
 // Capture rules of the project, the traces recorded by them, and how a device requests them.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { Cards } from '../ui/cards';
-import { Sure, useChange } from '../ui/change';
+import { Sure, useChange, useEditing } from '../ui/change';
 import { AsJson } from './asjson';
 import { RuleForm, type Rule } from './captureform';
 import { COMMA, count, DAY_MS, percent } from '../i18n/format';
@@ -60,7 +60,7 @@ function Row({ r, days, edit, drop }: { r: Rule; days: Day[]; edit: () => void; 
 			<Came days={days} perDay={r.per_day ?? 0} />
 			<td><Bars days={days} name={r.name} /></td>
 			{may.admin && <td class="actions">
-				<button class="small" onClick={edit} aria-label={tr('Change {name}', { name: r.name })}>{tr('Change')}</button>
+				<button class="small" data-edits={`capture ${r.name}`} onClick={edit} aria-label={tr('Change {name}', { name: r.name })}>{tr('Change')}</button>
 				<Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={drop} />
 			</td>}
 		</tr>
@@ -85,17 +85,17 @@ function Table({ v, edit, keep }: { v: Rules; edit: (name: string) => void; keep
 function Rules() {
 	const load = useLoad('capture', () => get<Rules>('/api/v1/capture/rules'));
 	const [error, change] = useChange(load.again);
-	const [editing, edit] = useState<string | null>(null); // '' is a new one
+	const [editing, edit] = useEditing('capture'); // '' is a new one
 	const v = load.value;
 	const invalid = useInvalid('capture', v?.updated_ms);
 	const keep = (rules: Rule[]) => change(() => send('PUT', '/api/v1/capture/rules', { max_age_s: v!.max_age_s, rules }));
 	const put = async (r: Rule) => {
 		const at = v!.rules.findIndex((o) => o.name === editing);
 		const rules = at < 0 ? [...v!.rules, r] : v!.rules.map((o, i) => (i === at ? r : o));
-		if (await keep(rules)) edit(null);
+		if (await keep(rules)) edit(null, r.name === editing ? editing : ''); // a renamed rule gets another row
 	};
 	return (
-		<Panel title={tr('Capture rules')} id="rules" aside={v && may.admin && editing === null && <button onClick={() => edit('')}>{tr('Add a rule')}</button>}>
+		<Panel title={tr('Capture rules')} id="rules" aside={v && may.admin && editing === null && <button data-edits="capture " onClick={() => edit('')}>{tr('Add a rule')}</button>}>
 			{load.error && <Failure error={load.error} retry={load.again} />}
 			{!v && load.busy && <Busy what={tr('Loading rules')} />}
 			<Invalid why={invalid} />

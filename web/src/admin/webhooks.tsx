@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { LATER_MS, SOON_MS, useLookAgain } from '../ui/again';
 import { get, send } from '../api/api';
 import { Cards } from '../ui/cards';
-import { Sure, useChange } from '../ui/change';
+import { Sure, useChange, useEditing } from '../ui/change';
 import { count, when } from '../i18n/format';
 import { Command, Copy, Failure, focused, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { set, text } from '../ui/route';
@@ -86,7 +86,7 @@ function Row({ h, open, edit, say }: { h: Hook; open: boolean } & Acts) {
 			<td class="actions">
 				<button class="small" onClick={() => { say('POST', `${path}/test`); set({ open: h.id }); }} aria-label={tr('Test {name}', { name })}>{tr('Test')}</button>
 				<button class="small" onClick={() => say('PATCH', path, { paused: !h.paused_ms })} aria-label={`${h.paused_ms ? tr('Resume') : tr('Pause')} ${name}`}>{h.paused_ms ? tr('Resume') : tr('Pause')}</button>
-				<button class="small" onClick={edit} aria-label={tr('Change {name}', { name })}>{tr('Change')}</button>
+				<button class="small" data-edits={`webhook ${h.id}`} onClick={edit} aria-label={tr('Change {name}', { name })}>{tr('Change')}</button>
 				<Sure what={tr('Remove')} label={tr('Remove {name}', { name })} act={() => say('DELETE', path)} />
 			</td>
 		</tr>
@@ -112,7 +112,7 @@ ok = hmac.compare_digest(ours, v1) and abs(time.time() - int(t)) < 300`;
 
 function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 	const [error, change] = useChange(again);
-	const [editing, edit] = useState<string | null>(null); // '' is a new one
+	const [editing, edit] = useEditing('webhook'); // '' is a new one
 	const [secret, show] = useState('');
 	const say = (method: string, path: string, body?: object) => change(async () => {
 		const answer = await send(method, path, body);
@@ -124,7 +124,7 @@ function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 	};
 	const open = text('open');
 	return (
-		<Panel title={tr('Webhooks')} id="webhooks" aside={editing === null && v.webhooks.length < v.max_webhooks && <button onClick={() => edit('')}>{tr('Add a webhook')}</button>}>
+		<Panel title={tr('Webhooks')} id="webhooks" aside={editing === null && v.webhooks.length < v.max_webhooks && <button data-edits="webhook " onClick={() => edit('')}>{tr('Add a webhook')}</button>}>
 			{secret && <Secret secret={secret} done={() => show('')} />}
 			{v.webhooks.length === 0 && editing === null && <p class="quiet">{tr('No webhooks yet. A webhook notifies a chat or a program of new, returned and fixed regressions and of new ANR groups.')}</p>}
 			{v.webhooks.length > 0 && <Cards>

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { ACTS, KINDS, says, type Rule, type Rules } from './anrgroups';
 import { Cards } from '../ui/cards';
-import { Sure, useChange } from '../ui/change';
+import { Sure, useChange, useEditing } from '../ui/change';
 import { when } from '../i18n/format';
 import { Invalid, useInvalid } from '../ui/invalid';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
@@ -48,7 +48,7 @@ function Table({ rules, edit, change }: { rules: Rule[]; edit: (at: number) => v
 					<td class="num">{i + 1}</td><td class="nowrap">{ACTS[r.action]}{r.enabled === false && <span class="quiet">{' '}{tr('(off)')}</span>}</td><td class="anywhere">{r.name}</td><td class="anywhere">{says(r)}</td>
 					{change && <td class="actions">
 						<button class="small" disabled={i === 0} onClick={() => change(swap(i))} aria-label={tr('Try rule {i} earlier', { i: i + 1 })}>{tr('Earlier')}</button>
-						<button class="small" onClick={() => edit(i)} aria-label={tr('Change rule {i}', { i: i + 1 })}>{tr('Change')}</button>
+						<button class="small" data-edits={`anr ${i}`} onClick={() => edit(i)} aria-label={tr('Change rule {i}', { i: i + 1 })}>{tr('Change')}</button>
 						<Sure what={tr('Remove')} label={tr('Remove rule {i}', { i: i + 1 })} act={() => change(rules.filter((o) => o !== r))} /></td>}
 				</tr>))}</tbody>
 		</Cards>
@@ -75,7 +75,7 @@ export function AnrRules() {
 	const wanted = useWanted();
 	const load = useLoad(`anr rules ${version ?? ''}`, () => get<Rules>('/api/v1/anr/rules', { version }));
 	const [error, run] = useChange(load.again);
-	const [editing, edit] = useState<number | null>(wanted ? -1 : null); // -1 is a new one
+	const [editing, edit] = useEditing('anr', wanted && ''); // '' is a new one
 	const v = load.value;
 	const invalid = useInvalid('anr_rules', v?.version);
 	const last = v?.versions[0]?.version ?? 0;
@@ -85,19 +85,19 @@ export function AnrRules() {
 		if (version !== null) set({ version: null });
 	});
 	const keep = async (r: Rule) => {
-		if (!(await put(editing === -1 ? [...v!.rules, r] : v!.rules.map((o, i) => (i === editing ? r : o))))) return;
+		if (!(await put(editing === '' ? [...v!.rules, r] : v!.rules.map((o, i) => (String(i) === editing ? r : o))))) return;
 		edit(null);
 		set({ groups: null });
 	};
 	return (
 		<Panel title={tr('How ANRs are grouped')} id="rules" aside={v && <>{editing === null && <Versions v={v} />}
-			{may.write && now && editing === null && <button onClick={() => edit(-1)}>{tr('Add a rule')}</button>}
+			{may.write && now && editing === null && <button data-edits="anr " onClick={() => edit('')}>{tr('Add a rule')}</button>}
 			{may.write && !now && <button onClick={() => void put(v.rules)}>{tr('Restore these rules')}</button>}</>}>
 			{(!v || load.error) && <Pending of={load} what={tr('Loading rules')} />}
 			<Invalid why={invalid} />
 			{v && v.rules.length === 0 && editing === null && <p class="quiet">{tr('There are no rules: ANRs are grouped by cause.')}</p>}
-			{v && v.rules.length > 0 && <Table rules={v.rules} edit={edit} change={may.write && now ? (rules) => void put(rules) : undefined} />}
-			{v && editing !== null && <Form key={editing} rule={editing === -1 ? wanted ?? { action: 'skip' } : v.rules[editing]} keep={(r) => void keep(r)} cancel={() => { edit(null); set({ groups: null }); }} />}
+			{v && v.rules.length > 0 && <Table rules={v.rules} edit={(i) => edit(String(i))} change={may.write && now ? (rules) => void put(rules) : undefined} />}
+			{v && editing !== null && <Form key={editing} rule={editing === '' ? wanted ?? { action: 'skip' } : v.rules[Number(editing)]} keep={(r) => void keep(r)} cancel={() => { edit(null); set({ groups: null }); }} />}
 			{error && <Failure error={error} />}
 			{v && <p class="quiet">{tr("The first matching rule names or merges a group. A change regroups all reports in the background. App frames are set with the methods of a trace.")}</p>}
 		</Panel>

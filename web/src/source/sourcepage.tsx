@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { Cards } from '../ui/cards';
-import { Sure, useChange } from '../ui/change';
+import { Sure, useChange, useEditing } from '../ui/change';
 import { Invalid, useInvalid } from '../ui/invalid';
 import { Busy, Command, Failure, focused, Panel, useLoad } from '../ui/parts';
 import { askSource, SourceFacts } from './sourcebox';
@@ -50,7 +50,7 @@ function Table({ list, edit, keep }: { list: Repository[]; edit: (name: string) 
 			<thead><tr><th scope="col">{tr('Repository')}</th><th scope="col">{tr('Packages')}</th><th scope="col">{tr('Link')}</th><th scope="col">{tr('Clone')}</th>{may.admin && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{list.map((r) => <tr key={r.name} data-repository={r.name}>
 				<td>{r.name}</td><td class="mono anywhere">{r.packages?.join(' ') ?? <span class="quiet">{tr('all others')}</span>}</td><td class="mono anywhere">{r.link ?? <span class="quiet">{tr('none')}</span>}</td><td class="mono">{r.clone ?? <span class="quiet">{tr('none')}</span>}</td>
-				{may.admin && <td class="actions"><button class="small" onClick={() => edit(r.name)} aria-label={tr('Change {name}', { name: r.name })}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={() => keep(list.filter((o) => o !== r))} /></td>}
+				{may.admin && <td class="actions"><button class="small" data-edits={`repository ${r.name}`} onClick={() => edit(r.name)} aria-label={tr('Change {name}', { name: r.name })}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={() => keep(list.filter((o) => o !== r))} /></td>}
 			</tr>)}</tbody>
 		</Cards>
 	);
@@ -84,7 +84,7 @@ function Try() {
 export function SourcePage() {
 	const load = useLoad('source', () => get<Settings>('/api/v1/source/repositories'));
 	const [error, change] = useChange(load.again);
-	const [editing, edit] = useState<string | null>(null); // '' is a new one
+	const [editing, edit] = useEditing('repository'); // '' is a new one
 	const v = load.value;
 	const invalid = useInvalid('source', v);
 	useEffect(() => {
@@ -93,12 +93,12 @@ export function SourcePage() {
 	const keep = (repositories: Repository[]) => change(() => send('PUT', '/api/v1/source/repositories', { repositories }));
 	const put = async (r: Repository) => {
 		const list = v!.repositories;
-		if (await keep(editing ? list.map((o) => (o.name === editing ? r : o)) : [...list, r])) edit(null);
+		if (await keep(editing ? list.map((o) => (o.name === editing ? r : o)) : [...list, r])) edit(null, r.name === editing ? editing : ''); // a renamed repository gets another row
 	};
 	return (
 		<main>
 			<div class="row head"><h1>{tr('Source')}</h1></div>
-			<Panel title={tr('Repositories')} id="repositories" aside={v && may.admin && editing === null && <button onClick={() => edit('')}>{tr('Add a repository')}</button>}>
+			<Panel title={tr('Repositories')} id="repositories" aside={v && may.admin && editing === null && <button data-edits="repository " onClick={() => edit('')}>{tr('Add a repository')}</button>}>
 				{load.error && <Failure error={load.error} retry={load.again} />}
 				{!v && load.busy && <Busy what={tr('Loading repositories')} />}
 				<Invalid why={invalid} />

@@ -1,5 +1,5 @@
 // Changes by users: run, with a message if they fail, confirmed if they delete.
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { tr } from '../i18n/strings/regressions';
 
 /** Runs a change; shows its error, or reloads after success. */
@@ -30,4 +30,20 @@ export function Sure({ what, label, act }: { what: string; label: string; act: (
 			<button class="small" onClick={() => ask(false)}>{tr('Keep')}</button>
 		</span>
 	);
+}
+
+/** The item of a list whose form is open ('' a new one).  Once the form closes, the button that opened it, or that of `next`, has the
+ *  focus: the one with [data-edits="KIND ITEM"]. */
+export function useEditing(kind: string, first: string | null = null): [item: string | null, edit: (item: string | null, next?: string) => void] {
+	const [item, open] = useState(first);
+	const last = useRef<string | null>(null);
+	useLayoutEffect(() => {
+		const opener = item === null && last.current !== null && [...document.querySelectorAll<HTMLElement>('[data-edits]')].find((b) => b.dataset.edits === `${kind} ${last.current}`);
+		if (opener) opener.focus();
+		last.current = item;
+	}, [item]);
+	return [item, (to, next) => {
+		last.current = next ?? last.current;
+		open(to);
+	}];
 }
