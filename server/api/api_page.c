@@ -108,7 +108,7 @@ static bool is_view(const char *path)
 	static const char *const views[] = {"", "traces", "builds", "keys", "signin", "people",
 	        "account", "audit", "capture", "source", "compare", "regressions", "search", "anrs",
 	        "locks", "inbox", "health", "quarantine", "retention", "fleet", "detectors",
-	        "webhooks"};
+	        "notifications", "webhooks" /* its earlier address */};
 	size_t len = strcspn(path, "/");
 
 	for (size_t i = 0; i < sizeof views / sizeof *views; i++)

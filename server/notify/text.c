@@ -329,6 +329,6 @@ const char *tw_text_event_url(const struct tw_text_links *w, enum tw_hook_event 
 		              : tw_text_url(w, "/inbox", "", "state=all&kind=alert", out);
 	}
 	if (event == TW_HOOK_TEST || event == TW_HOOK_DIGEST)
-		return tw_text_url(w, "/webhooks", "", NULL, out);
+		return tw_text_url(w, "/notifications", "", NULL, out);
 	return tw_text_regression_url(w, json_object_get(facts, "regression"), out);
 }

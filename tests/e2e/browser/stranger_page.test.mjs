@@ -155,7 +155,7 @@ step('9. a group of ANRs is muted', 3, async () => {
 });
 
 step('10. an alert rule is previewed and added', 9, async () => {
-	await go('Manage', 'Webhooks');
+	await go('Manage', 'Notifications');
 	await click(page.getByRole('button', { name: 'Add an alert rule' }));
 	const form = page.getByRole('form', { name: 'A new alert rule' });
 	await fill(form.getByLabel('Name'), 'Slow start');

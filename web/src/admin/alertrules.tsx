@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { get, send } from '../api/api';
 import { COMMA, count, inUnit } from '../i18n/format';
-import { tr } from '../i18n/strings/webhooks';
+import { tr } from '../i18n/strings/notifications';
 import { AsJson } from './asjson';
 import { Cards } from '../ui/cards';
 import { Sure, useChange, useEditing } from '../ui/change';

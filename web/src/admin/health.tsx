@@ -31,7 +31,7 @@ const CHECKS: Record<string, string> = {
 const STAGES: Record<string, string> = { names: tr('Method names'), rollup: tr('Rollups'), anr: tr('ANR groups'), findings: tr('Detectors') };
 const SAVED_AT: Record<string, Problem['to']> = { // the form that saves a new one
 	retention: ['/retention', tr('Retention')], capture: ['/capture', tr('Capture')], detectors: ['/detectors', tr('Detectors')], source: ['/source', tr('Source')], regressions: ['/regressions', tr('Regressions')],
-	anr_rules: ['/anrs', tr('ANR groups')], digest: ['/webhooks', tr('Webhooks')], tracker: ['/webhooks', tr('Webhooks')],
+	anr_rules: ['/anrs', tr('ANR groups')], digest: ['/notifications', tr('Notifications')], tracker: ['/notifications', tr('Notifications')],
 };
 const LIMITS: Record<string, string> = {
 	size: tr('body too large'), target: tr('address too long'), rate: tr('rate limit'), headers: tr('headers too large'), busy: tr('server busy'), deadline: tr('query took too long'),
@@ -80,7 +80,7 @@ function problemsOf({ ready, invalid, stages, all, history }: State): Problem[] 
 		...warning('errors', errors > 0, tr.many(errors, '{n} request failed with a server error in the last hour.', '{n} requests failed with a server error in the last hour.')),
 		...warning('refused', refused > 0, tr.many(refused, '{n} request was refused by a limit in the last hour.', '{n} requests were refused by a limit in the last hour.')),
 		...warning('crashed', crashed > 0, tr.many(crashed, '{n} upload that crashed its decoder is in quarantine.', '{n} uploads that crashed their decoder are in quarantine.'), may.admin ? ['/quarantine', tr('Quarantine')] : undefined),
-		...warning('hooks', paused > 0, tr.many(paused, '{n} webhook is paused.', '{n} webhooks are paused.'), may.admin ? ['/webhooks', tr('Webhooks')] : undefined),
+		...warning('hooks', paused > 0, tr.many(paused, '{n} webhook is paused.', '{n} webhooks are paused.'), may.admin ? ['/notifications', tr('Notifications')] : undefined),
 	];
 }
 

@@ -4,7 +4,7 @@ import { get, send } from '../api/api';
 import { useChange } from '../ui/change';
 import { Invalid, useInvalid } from '../ui/invalid';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
-import { tr } from '../i18n/strings/webhooks';
+import { tr } from '../i18n/strings/notifications';
 
 interface TrackerOf {
 	for: string; template: string; api?: string; repository?: string; user?: string; issue_type?: string;

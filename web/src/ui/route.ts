@@ -5,7 +5,15 @@ import { computed, signal, type ReadonlySignal } from '@preact/signals';
 
 const WRITE_MS = 250;
 
-export const path = signal(location.pathname);
+const MOVED: Record<string, string> = { '/webhooks': '/notifications' }; // earlier addresses
+
+function pathname(): string {
+	const to = MOVED[location.pathname];
+	if (to) history.replaceState(history.state, '', to + location.search + location.hash);
+	return location.pathname;
+}
+
+export const path = signal(pathname());
 export const query = signal(new URLSearchParams(location.search));
 
 let timer: ReturnType<typeof setTimeout> | undefined;
@@ -27,7 +35,7 @@ export function flush(): void {
 function read(): void {
 	clearTimeout(timer);
 	timer = undefined;
-	path.value = location.pathname;
+	path.value = pathname();
 	query.value = new URLSearchParams(location.search);
 }
 

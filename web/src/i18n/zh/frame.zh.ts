@@ -94,7 +94,7 @@ const zh = {
 	'Retention': '保留规则',
 	'Quarantine': '隔离区',
 	'Health': '运行状况',
-	'Webhooks': 'Webhook',
+	'Notifications': '通知',
 	'People': '人员',
 	'Audit log': '审计日志',
 	'Try again': '重试',

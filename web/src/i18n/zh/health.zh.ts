@@ -37,7 +37,7 @@ const zh = {
 	'{n} uploads that crashed their decoder are in quarantine.': '隔离区中有 {n} 个使解码器崩溃的上传。',
 	'Quarantine': '隔离区',
 	'{n} webhooks are paused.': '{n} 个 Webhook 已暂停。',
-	'Webhooks': 'Webhook',
+	'Notifications': '通知',
 	'warning': '警告',
 	'since {time}': '始于 {time}',
 	'Uploads': '上传',

@@ -5,8 +5,8 @@ import { useChange } from '../ui/change';
 import { count } from '../i18n/format';
 import { Invalid, useInvalid } from '../ui/invalid';
 import { Choice, Failure, Panel, Pending, useLoad } from '../ui/parts';
-import { tr } from '../i18n/strings/webhooks';
-import { Deliveries } from './webhookslog';
+import { tr } from '../i18n/strings/notifications';
+import { Deliveries } from './deliveries';
 
 interface Settings { every: string; hour: number; weekday: number; webhook: boolean; mail: string[] }
 

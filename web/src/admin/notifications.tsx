@@ -7,10 +7,10 @@ import { Sure, useChange, useEditing } from '../ui/change';
 import { count, when } from '../i18n/format';
 import { Command, Copy, Failure, focused, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { set, text } from '../ui/route';
-import { tr } from '../i18n/strings/webhooks';
+import { tr } from '../i18n/strings/notifications';
 import { AlertRules } from './alertrules';
-import { Deliveries } from './webhookslog';
-import { DigestPanel } from './webhooksdigest';
+import { Deliveries } from './deliveries';
+import { DigestPanel } from './digestpanel';
 import { Tracker } from './tracker';
 
 interface Hook {
@@ -139,17 +139,17 @@ function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 	);
 }
 
-export function WebhooksPage() {
+export function NotificationsPage() {
 	const load = useLoad('webhooks', () => get<Hooks>('/api/v1/webhooks'));
 	const [came, settle] = useState(false); // panels below appear after the list, so that it does not move them
 	useCame(load, () => settle(true));
 	useLookAgain(load, load.value && lookIn(load.value.webhooks));
 	useEffect(() => {
-		document.title = tr('Webhooks · tracewell');
+		document.title = tr('Notifications · tracewell');
 	}, []);
 	return (
-		<main class="webhooks">
-			<div class="row head"><h1>{tr('Webhooks')}</h1></div>
+		<main class="notifications">
+			<div class="row head"><h1>{tr('Notifications')}</h1></div>
 			{load.value ? <Webhooks v={load.value} again={load.again} /> : <Panel title={tr('Webhooks')}><Pending of={load} what={tr('Loading webhooks')} /></Panel>}
 			{came && <AlertRules />}
 			{came && <DigestPanel mail={load.value?.mail ?? false} />}

@@ -6,7 +6,7 @@ import { Cards } from '../ui/cards';
 import { useChange } from '../ui/change';
 import { when } from '../i18n/format';
 import { Failure, Pending, useLoad } from '../ui/parts';
-import { tr } from '../i18n/strings/webhooks';
+import { tr } from '../i18n/strings/notifications';
 
 interface Try { n: number; at_ms: number; took_ms: number; http: number; error: string }
 interface Delivery { id: number; event_id: string; event: string; state: string; created_ms: number; next_ms: number; attempts: number; body: string; body_length: number; log: Try[] }

@@ -27,7 +27,7 @@ async function prepare() {
 
 after(() => ending.forEach((f) => f()));
 
-async function asAdmin(scheme, width, target = '/webhooks', ready = '#tracker form') {
+async function asAdmin(scheme, width, target = '/notifications', ready = '#tracker form') {
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
 	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
@@ -40,7 +40,8 @@ const ROW = 'tr[data-hook]:has-text("perf channel")';
 
 test('a webhook is made, refused, tested, and its deliveries are read', async (t) => {
 	await prepare();
-	const page = await asAdmin();
+	const page = await asAdmin('light', 1280, '/webhooks?open=none'); // the earlier address of the page
+	assert.equal(page.url().replace(/.*(?=\/notifications)/, ''), '/notifications?open=none');
 	await page.waitForSelector('text=No webhooks yet');
 	await page.getByRole('button', { name: 'Add a webhook' }).click();
 	await page.fill('form.rule [name=name]', 'perf channel');
@@ -132,7 +133,7 @@ test('a regression has its history and its issue text', async (t) => {
 });
 
 test('an alert rule is previewed, added, changed and removed', async (t) => {
-	const page = await asAdmin('light', 1280, '/webhooks', '#alerts .quiet');
+	const page = await asAdmin('light', 1280, '/notifications', '#alerts .quiet');
 	const rules = async () => (await server.get('/api/v1/alerts/rules')).json.rules;
 	const p50 = Object.fromEntries((await server.get('/api/v1/fleet/scenarios', { query: { by: 'version', scenario: 'slower' } })).json.groups.map((g) => [g.key, g.duration_ns.p50 / 1e6]));
 	await page.getByRole('button', { name: 'Add an alert rule' }).click();
@@ -215,7 +216,7 @@ for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 		await page.waitForSelector('pre.digest');
 		assert.deepEqual(await unreadable(page), []);
 		assert.deepEqual(await violations(page), []);
-		if (shots) await page.screenshot({ path: path.join(shots, `webhooks-${scheme}.png`), fullPage: true });
+		if (shots) await page.screenshot({ path: path.join(shots, `notifications-${scheme}.png`), fullPage: true });
 		await done(page, t);
 	});
 
@@ -224,8 +225,8 @@ test('who may only look has no such page', async (t) => {
 	await page.goto(server.url);
 	const { signIn } = await import('../browser.mjs');
 	await signIn(page, { ...server, write: server.read, url: server.url });
-	await page.goto(`${server.url}/webhooks`);
+	await page.goto(`${server.url}/notifications`);
 	await page.getByText('Only admins of this project can open this page.').waitFor();
-	assert.equal(await page.locator('nav >> text=Webhooks').count(), 0);
+	assert.equal(await page.locator('nav >> text=Notifications').count(), 0);
 	await done(page, t);
 });
