@@ -168,6 +168,7 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	await form.getByRole('button', { name: 'Add' }).click();
 	const row = page.locator('tr[data-rule]:has-text("Slow start")');
 	await row.getByText('100 s').waitFor();
+	await page.locator('button:focus', { hasText: 'Add an alert rule' }).waitFor();
 
 	await page.getByRole('button', { name: 'Change Slow start' }).click();
 	const change = page.getByRole('form', { name: 'Change Slow start' });
@@ -183,6 +184,7 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	await change.getByText('0 of 2 are above the threshold now. Nothing was saved.').waitFor();
 	await change.getByRole('button', { name: 'Save' }).click();
 	await row.getByText('20.0 s').waitFor();
+	await page.locator('button[aria-label="Change Slow start"]:focus').waitFor();
 	const [rule] = await rules();
 	assert.deepEqual([rule.name, rule.kind, rule.scenario, rule.percentile, rule.threshold, rule.min_traces, rule.days, rule.mail], ['Slow start', 'duration', 'slower', 50, 20000, 5, 3, true]);
 	await page.getByRole('button', { name: 'Check now' }).click();

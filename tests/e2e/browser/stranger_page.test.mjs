@@ -15,7 +15,6 @@ import { sendSlower } from '../slower.mjs';
 
 const FORMATS = ['anr', 'art', 'atrace', 'blockcanary', 'btrace2', 'chrome', 'firefox', 'folded', 'java_samples', 'matrix', 'otlp', 'perf_data', 'perfetto', 'pprof', 'profilo', 'rhea1', 'sentry', 'simpleperf', 'speedscope', 'systrace'];
 const FILES = FORMATS.map((f) => [`recording-${f}.bin`, fs.readFileSync(path.join(root, 'tests/golden', f, 'realistic/input'))]);
-const MS = 1_000_000;
 const ending = [];
 let server, browser, page;
 const took = { clicks: 0, keys: 0 };
@@ -146,7 +145,18 @@ step('8. the regression is answered in the inbox', 4, async () => {
 	await page.locator(`tr[data-item="${title}"]`, { hasText: 'Acknowledged' }).waitFor();
 });
 
-step('9. a group of ANRs is muted', 3, async () => {
+step('9. a threshold is set where a change is too small to report', 3, async () => {
+	await page.goto(`${server.url}/regressions`);
+	await click(page.locator('tr[data-regression] button', { hasText: 'Repo.load' }));
+	await click(page.getByRole('button', { name: /^report only changes above \d+ %$/ }));
+	await page.locator('#thresholds [name=min_change]:focus').waitFor();
+	await press('Enter');
+	await until(async () => ((await server.get('/api/v1/regressions/rules', { key: server.reads })).json.min_change > 0.4 ? true : undefined), 'stored');
+	await page.locator('#thresholds [name=min_change]:focus').waitFor();
+});
+
+step('10. a group of ANRs is muted', 4, async () => {
+	await click(page.locator('.top nav a', { hasText: /^Inbox$/ }));
 	await click('tr[data-item^="anr"] a');
 	await page.waitForURL(/\/anrs\//);
 	await click(page.getByRole('button', { name: 'Mute for 7 days' }));
@@ -154,28 +164,26 @@ step('9. a group of ANRs is muted', 3, async () => {
 	await page.locator('button:focus', { hasText: 'Unmute' }).waitFor();
 });
 
-step('10. an alert rule is previewed and added', 9, async () => {
-	await go('Manage', 'Notifications');
-	await click(page.getByRole('button', { name: 'Add an alert rule' }));
+step('11. an alert rule is added where its figure is seen, with a preview', 3, async () => {
+	await click(page.locator('.top nav a', { hasText: /^Overview$/ }));
+	await click(page.getByRole('link', { name: 'Alert on slower' }));
 	const form = page.getByRole('form', { name: 'A new alert rule' });
-	await fill(form.getByLabel('Name'), 'Slow start');
-	await fill(form.getByLabel('Threshold in ms'), String(800 * MS));
-	await click(form.getByRole('button', { name: 'Preview' }));
-	await form.getByText(/above the threshold now|No figure/).waitFor();
+	await form.getByText(/0 of \d are above the threshold now/).waitFor();
 	await click(form.getByRole('button', { name: 'Add' }));
-	await page.locator('tr[data-rule]', { hasText: 'Slow start' }).waitFor();
+	await page.locator('tr[data-rule]', { hasText: 'slower: p95, duration' }).waitFor();
+	await page.locator('button:focus', { hasText: 'Add an alert rule' }).waitFor();
+	assert.equal(new URL(page.url()).search, '');
 });
 
-step('11. SQL on a trace', 5, async () => {
+step('12. SQL on a trace', 3, async () => {
 	await click(page.locator('.top nav a', { hasText: /^Traces$/ }));
 	await click('tr[data-trace] td.wide a');
 	await page.waitForSelector('[data-ready]');
 	await click(page.getByRole('tab', { name: 'SQL', exact: true }));
-	await click(page.locator('#sql button.primary'));
 	await page.locator('#sql tbody tr').first().waitFor();
 });
 
-step('12. the state of the server', 2, async () => {
+step('13. the state of the server', 2, async () => {
 	await go('Manage', 'Health');
 	await page.getByText('All checks pass').waitFor();
 });

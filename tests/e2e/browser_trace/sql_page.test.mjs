@@ -21,6 +21,8 @@ async function run(page, sql) {
 test('examples run, a row leads to its call, and the address keeps the query', async (t) => {
 	const page = await openTrace();
 	await tab(page, 'SQL');
+	await page.locator('#sql tbody tr').first().waitFor(); // of the first example
+	await page.locator('#sql [aria-label=Examples] button[aria-pressed=true]', { hasText: 'Methods by self time' }).waitFor();
 	for (const name of await page.locator('#sql [aria-label=Examples] button.small:not([aria-haspopup])').allInnerTexts()) {
 		await page.getByRole('button', { name, exact: true }).click();
 		await page.waitForFunction(() => document.querySelector('#sql [role=status]') && !document.querySelector('#sql .busy, #sql .stale'));

@@ -1,5 +1,5 @@
 // Limits of figures: the rules with their current figures, and a form that adds or changes one, with a preview.
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { get, send } from '../api/api';
 import { COMMA, count, inUnit } from '../i18n/format';
 import { tr } from '../i18n/strings/notifications';
@@ -7,7 +7,7 @@ import { AsJson } from './asjson';
 import { Cards } from '../ui/cards';
 import { Sure, useChange, useEditing } from '../ui/change';
 import { Failure, focused, Panel, Pending, useLoad } from '../ui/parts';
-import { link } from '../ui/route';
+import { link, set, text } from '../ui/route';
 
 interface Rule {
 	id: string; name: string; kind: string; unit: 'ms' | 'share' | 'times'; app: string; scenario: string; version_name: string;
@@ -33,6 +33,15 @@ const figureOf = (r: Pick<Rule, 'kind' | 'percentile'>) => `${unitOf(r.kind) ===
 const subjectOf = (f: Figure) => f.version || f.title || f.anr || tr('no version');
 const draftOf = (r: Rule): Draft => ({ ...r, threshold: String(r.unit === 'share' ? Number((r.threshold * PERCENT).toPrecision(DIGITS)) : r.threshold) });
 
+const ASKED = ['alert', 'app', 'scenario', 'percentile', 'threshold'];
+
+/** A new rule as a link of another page asks for it: alertLink. */
+function asked(): Draft {
+	const [kind, app, scenario, percentile, threshold] = ASKED.map(text);
+	if (!kind) return NEW;
+	return { ...NEW, kind, app, scenario, percentile: Number(percentile) || NEW.percentile, threshold, name: [scenario || app, figureOf({ kind, percentile: Number(percentile) })].filter(Boolean).join(': ').slice(0, 100) };
+}
+
 /** The request body; for a stored rule only the members that can be changed. */
 function bodyOf(d: Draft, stored: boolean): Partial<Rule> {
 	const ms = unitOf(d.kind) === 'ms';
@@ -51,6 +60,7 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 	edited.current = d;
 	useLayoutEffect(() => see(null), [d]);
 	const unit = unitOf(d.kind);
+	const missing = Number(d.threshold) > 0 ? '' : tr('Enter a threshold above 0.');
 	const preview = () => run(async () => {
 		work(true);
 		try {
@@ -60,7 +70,9 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 			work(false);
 		}
 	});
-	const missing = Number(d.threshold) > 0 ? '' : tr('Enter a threshold above 0.');
+	useEffect(() => {
+		if (!rule && missing === '') void preview();
+	}, []); // a rule that a link filled in
 	const over = seen?.filter((f) => f.exceeded).length ?? 0;
 	return <>
 		<div class="row"><button type="button" disabled={busy || missing !== ''} onClick={() => void preview()}>{tr('Preview')}</button>
@@ -84,7 +96,7 @@ function Known({ column }: { column: string }) {
 }
 
 function Form({ rule, mail, keep, cancel }: { rule?: Rule; mail: boolean; keep: (d: Draft) => void; cancel: () => void }) {
-	const [d, put] = useState(() => (rule ? draftOf(rule) : NEW));
+	const [d, put] = useState(() => (rule ? draftOf(rule) : asked()));
 	const unit = unitOf(d.kind);
 	const save = (e: Event) => {
 		e.preventDefault();
@@ -130,7 +142,11 @@ function Row({ r, now, edit, remove }: { r: Rule; now: Look | null; edit: () => 
 
 export function AlertRules() {
 	const load = useLoad('alert rules', () => get<Rules>('/api/v1/alerts/rules'));
-	const [editing, edit] = useEditing('alert'); // '' is a new one
+	const [editing, open] = useEditing('alert', text('alert') ? '' : null); // '' is a new one
+	const edit = (id: string | null) => {
+		open(id);
+		set(Object.fromEntries(ASKED.map((name) => [name, null])));
+	};
 	const [now, show] = useState<Look | null>(null);
 	const [error, change] = useChange(load.again);
 	const v = load.value;

@@ -114,3 +114,10 @@ export function MissingMappings({ of }: { of: FleetMethodRow[] }) {
 	const builds = [...new Set(raw.length ? raw.map((m) => m.build_id) : [''])].slice(0, 3).map((b) => <> <a key={b} href={link(b ? `/builds?build=${encodeURIComponent(b)}` : '/builds')}>{b || tr('Builds')}</a></>);
 	return <p class="unnamed">{raw.length === 0 ? tr('Method names look obfuscated. Send the R8 mapping of their build:') : raw.some((m) => m.build_id) ? tr('Some methods have no name. Send the mapping of their build:') : tr('Some methods have no name, and their traces no build_id. Send traces with a build_id, and the mapping of their build:')}{builds}</p>;
 }
+
+const ABOVE = 1.2; // the suggested threshold, times the current value
+const MS = 1e6;
+
+/** A new alert rule for a scenario's duration, filled in. */
+export const alertLink = (scenario: string, app: string, percentile: number, now_ns: number): string =>
+	link(`/notifications?${new URLSearchParams({ alert: 'duration', ...(app && { app }), ...(scenario && { scenario }), percentile: String(percentile), threshold: String(Number((now_ns * ABOVE / MS).toPrecision(2))) })}`);

@@ -1,9 +1,10 @@
 // Thresholds of detected changes, which a project can set.
-import { useLayoutEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { useChange } from '../ui/change';
 import { Invalid, useInvalid } from '../ui/invalid';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
+import { set, text } from '../ui/route';
 import { tr } from '../i18n/strings/regressions';
 
 type Rules = Record<'min_change' | 'certainty' | 'min_traces' | 'min_days' | 'window_days' | 'min_share', number>;
@@ -21,7 +22,15 @@ function Form({ rules, invalid, keep }: { rules: Rules; invalid: boolean; keep: 
 	const shown = (key: keyof Rules, one: number) => String(+(rules[key] * one).toPrecision(6));
 	const stored = Object.fromEntries(FIELDS.map(([key, , , one]) => [key, shown(key, one)]));
 	const [draft, put] = useState(stored);
+	const change = text('min_change'); // that a regression suggests
+	const field = useRef<HTMLInputElement>(null);
 	useLayoutEffect(() => put(stored), [JSON.stringify(rules)]);
+	useLayoutEffect(() => {
+		if (!change) return;
+		put({ ...stored, min_change: change });
+		set({ min_change: null });
+		field.current?.focus();
+	}, [change]);
 	const save = (e: Event) => {
 		e.preventDefault();
 		if (!idle) void keep(Object.fromEntries(FIELDS.map(([key, , , one]) => [key, +(Number(draft[key]) / one).toPrecision(6)])) as Rules);
@@ -31,7 +40,7 @@ function Form({ rules, invalid, keep }: { rules: Rules; invalid: boolean; keep: 
 	return (
 		<form class="rule" onSubmit={save} aria-label={tr('Thresholds')}>
 			<div class="rules">{FIELDS.map(([key, name, unit]) => (
-				<label key={key}>{name}<span class="row"><input name={key} inputMode="decimal" disabled={!may.write} value={draft[key]} aria-invalid={wrong(key)}
+				<label key={key}>{name}<span class="row"><input name={key} ref={key === 'min_change' ? field : undefined} inputMode="decimal" disabled={!may.write} value={draft[key]} aria-invalid={wrong(key)}
 					onInput={(e) => put({ ...draft, [key]: e.currentTarget.value })} /> {unit}{wrong(key) && <span class="badtext" role="status">{tr('a number, 0 or more')}</span>}</span></label>))}</div>
 			{may.write && <div class="row"><button class="primary" aria-disabled={idle}>{tr('Save')}</button></div>}
 		</form>

@@ -60,6 +60,7 @@ function Evidence({ r }: { r: Regression }) {
 			{r.before_trace && <><a href={trace(r.before_trace)}>{tr('an earlier trace')}</a>{' · '}</>}
 			{r.before_trace && r.after_trace && <><a href={link(`/compare?a=${r.before_trace}&b=${r.after_trace}`)}>{tr('both traces compared')}</a>{' · '}</>}
 			<a href={link(`/traces?${new URLSearchParams(filter)}`)}>{tr('all its traces')}</a>
+			{may.write && r.kind === 'slower' && <>{' · '}<button class="plain linkish" onClick={() => set({ min_change: Math.ceil(r.change * 100) })}>{tr('report only changes above {change}', { change: percent(Math.ceil(r.change * 100) / 100) })}</button></>}
 		</p>
 	);
 }

@@ -168,6 +168,8 @@ const zh = {
 	'How to send a trace': '如何上传 Trace',
 	'Methods of these traces': '这些 Trace 的方法',
 	'Its traces': '其 Trace',
+	'Alert': '告警',
+	'Alert on {scenario}': '为 {scenario} 设置告警',
 	'no scenario': '无场景',
 	'{n} older versions': '{n} 个更早的版本',
 	'{n} more': '另有 {n} 个',

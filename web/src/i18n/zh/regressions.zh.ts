@@ -54,6 +54,7 @@ const zh = {
 	'an earlier trace': '一条之前的 Trace',
 	'both traces compared': '对比两条 Trace',
 	'all its traces': '所有相关 Trace',
+	'report only changes above {change}': '仅报告超过 {change} 的变化',
 	'fixed in {version}': '在 {version} 中修复',
 	'found': '发现',
 	'History': '历史',

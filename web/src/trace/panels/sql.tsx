@@ -156,11 +156,11 @@ function Rows({ v, threads, whole }: { v: Result; threads: Thread[]; whole: { fr
 }
 
 export function SqlPanel({ id, threads, whole, turn }: { id: string; threads: Thread[]; whole: { from: number; to: number }; turn: number }) {
-	const sql = text('sql'); // that was run
-	const [draft, put] = useState(sql || EXAMPLES[0][1]);
+	const sql = text('sql') || EXAMPLES[0][1]; // the last one run; at first an example, so that its result shows what can be asked
+	const [draft, put] = useState(sql);
 	const [error, fail] = useState<Error | null>(null);
 	const [run, again] = useState(0);
-	const load = useLoad<Result | null>(`${id} ${run} ${turn} ${sql}`, async (signal) => (sql ? (await ask(id, { sql, limit: LIMIT }, signal)).json() as Promise<Result> : null));
+	const load = useLoad(`${id} ${run} ${turn} ${sql}`, async (signal) => (await ask(id, { sql, limit: LIMIT }, signal)).json() as Promise<Result>);
 	const pick = (one: string) => {
 		put(one);
 		fail(null);
@@ -173,12 +173,12 @@ export function SqlPanel({ id, threads, whole, turn }: { id: string; threads: Th
 			<Queries sql={draft} pick={pick} />
 			<Editor draft={draft} put={put} run={() => pick(draft)} />
 			<div class="row"><button class="primary" disabled={!draft.trim()} onClick={() => pick(draft)}>{tr('Run')}</button>
-				<button disabled={!sql || load.busy || load.error !== null} onClick={() => { fail(null); saveCsv(id, sql).catch(fail); }}>{tr('Save as CSV')}</button><History key={sql} now={draft} pick={pick} /><span class="quiet">{tr('Ctrl+Enter runs')}</span></div>
+				<button disabled={load.busy || load.error !== null} onClick={() => { fail(null); saveCsv(id, sql).catch(fail); }}>{tr('Save as CSV')}</button><History key={sql} now={draft} pick={pick} /><span class="quiet">{tr('Ctrl+Enter runs')}</span></div>
 			<details><summary>{tr('Tables')}</summary><ul class="mono tables">{TABLES.map((t) => <li key={t}>{t}</li>)}</ul>
 				<p class="quiet">{tr('Times are in nanoseconds. slice.id and parent_id number the calls of the trace. Statements may only read, within the time and memory limits of other queries.')}</p></details>
 			{error && <Failure error={error} />}
 			{load.error ? <Failure error={load.error} title={tr('The query was not run.')} /> : <>
-				<Pending of={sql ? load : { ...load, busy: false }} what={tr('Running the query')} />
+				<Pending of={load} what={tr('Running the query')} />
 				{load.value && <div class={load.busy ? 'stale' : ''}><Rows v={load.value} threads={threads} whole={whole} /></div>}</>}
 		</Panel>
 	);
