@@ -6,10 +6,11 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { violations } from '../axe.mjs';
-import { THEMES, navigate, settled, unreadable } from '../browser.mjs';
+import { THEMES, navigate, settled, unreadable, visit } from '../browser.mjs';
 import { btrace } from '../make.mjs';
-import { done, HOSTILE, open, server, shots } from '../page.mjs';
-import { until } from '../server.mjs';
+import { browser, done, HOSTILE, open, server, shots } from '../page.mjs';
+import { startServer, until } from '../server.mjs';
+import { findSlower } from '../slower.mjs';
 
 const PID = 4200;
 const EACH = 30;
@@ -326,6 +327,37 @@ test('nothing moves while it loads, and failures show a remedy', async (t) => {
 		await page.locator('[role=alert]').waitFor({ state: 'detached' });
 		await whole(page);
 	}
+	await done(page, t);
+});
+
+test('of several scenarios, a method shows its open regression, and one scenario can be compared alone', async (t) => {
+	const s = await startServer(t);
+	const found = await findSlower(s);
+	for (let i = 0; i < 80; i++) { // the same in both versions, from 5 to 200 ms
+		const load = 5_000_000 * (1 + ((i >> 1) * 7) % 40);
+		const sent = await s.post('/api/v1/traces', btrace([[4000, 2, 1_001_000, load], [4000, 1, 1_000_000, load + 500_000]], { pid: 4000 }), { query: { app: 'shop', version_name: `8.3.${i % 2}`, build_id: `b8.3.${i % 2}`, scenario: 'browse' }, headers: { 'Idempotency-Key': `browse-${i}` } });
+		assert.ok(sent.status <= 202, sent.text);
+	}
+	const load = () => s.get('/api/v1/fleet/compare?a=8.3.0&b=8.3.1');
+	const { significant } = await until(async () => {
+		const { json } = await load();
+		return json.a.traces + json.b.traces === 150 ? json.methods.find((m) => m.name === 'com.app.Repo.load') : undefined;
+	}, 'all are counted', 60);
+	assert.equal(significant, false, 'the mix hides it, which this test is about');
+	const page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
+	page.problems = [];
+	page.on('pageerror', (e) => page.problems.push(e.message));
+	await visit(page, s, '/fleet/compare?a=8.3.0&b=8.3.1');
+	const link = row(page, 'com.app.Repo.load').getByRole('link', { name: /^\+\d+ % in slower$/ });
+	await link.waitFor();
+	assert.equal(await row(page, 'com.app.Repo.load').getByText('may be chance').count(), 0);
+	assert.equal(new URL(await link.getAttribute('href'), s.url).searchParams.get('open'), found.id);
+	const [figure] = (await link.innerText()).split(' in ');
+	await page.locator('[data-mixed]').getByRole('button', { name: 'slower', exact: true }).click();
+	await page.waitForFunction(() => location.search.includes('scenario=slower') && !document.querySelector('[data-mixed]'));
+	assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
+	await page.goto(`${s.url}/regressions`);
+	assert.equal(await page.locator(`tr[data-regression="${found.id}"] td.num`).first().innerText(), figure, 'one change, one figure');
 	await done(page, t);
 });
 

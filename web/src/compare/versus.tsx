@@ -83,7 +83,7 @@ async function reported(params: Params, s: AbortSignal): Promise<Reported[]> {
 	const { app = '', scenario = '', since: _, a: _a, b: _b, ...others } = params;
 	if (!base || !head || Object.keys(others).length > 0) return [];
 	const { regressions } = await get<{ regressions: Reported[] }>('/api/v1/regressions', { status: 'live', app, scenario, version_name: head }, s);
-	return regressions.filter((r) => r.base === base && r.head === head && r.kind === 'slower' && !r.method);
+	return regressions.filter((r) => r.base === base && r.head === head && r.kind === 'slower');
 }
 
 function useNumbers(params: Params | null, key: string) {
@@ -108,7 +108,7 @@ function Body({ params, of }: { params: Params; of: string }) {
 			{!v.comparable && <Empty v={v} />}
 			{v.comparable && <>
 				{!isAlone(v) && <Quantiles v={v} />}
-				<VersusTable v={v} busy={load.busy} detail={(name, descriptor) => <><OneMethod params={params} of={of} name={name + descriptor} /><SourceBox method={name} app={text('app')} base={versionOf('a')} head={versionOf('b')} /></>} />
+				<VersusTable v={v} busy={load.busy} detail={(name, descriptor) => <><OneMethod v={v} params={params} of={of} name={name} descriptor={descriptor} /><SourceBox method={name} app={text('app')} base={versionOf('a')} head={versionOf('b')} /></>} />
 				<VersusGraph tree={tree as Parameters<typeof VersusGraph>[0]['tree']} of={of} />
 			</>}
 		</div>

@@ -21,8 +21,8 @@ export interface Method {
 	a_share: number; b_share: number; p: number | null; significant: boolean;
 }
 export interface One { name: string; a_share: number; b_share: number; share_margin: number | null; stats: Stats }
-/** An open regression of a scenario's duration between the versions of the sides. */
-export interface Reported { id: string; scenario: string; method: string; kind: string; base: string; head: string; percentile: number; before_ns: number; after_ns: number; change: number; low: number; high: number }
+/** An open regression between the versions of the sides, of a scenario's duration or of a method in it. */
+export interface Reported { id: string; scenario: string; method: string; descriptor: string; kind: string; base: string; head: string; percentile: number; before_ns: number; after_ns: number; change: number; low: number; high: number }
 export interface Versus {
 	summary: string; comparable: boolean; error: number; a: Side; b: Side; mix: Mix; scenarios: Scenario[]; method: One | null;
 	methods: Method[]; counts: Record<string, number>; reported: Reported[];
@@ -111,8 +111,17 @@ export function leftOut(side: 'a' | 'b', v: Versus): string {
 
 /** The open regression for a scenario's percentile, so that all pages show the same value. */
 export function reportedOf(v: Versus, scenario: string, stat: string): Reported | undefined {
-	const all = v.reported.filter((r) => r.scenario === scenario && `p${r.percentile}` === stat);
+	const all = v.reported.filter((r) => !r.method && r.scenario === scenario && `p${r.percentile}` === stat);
 	return all.length === 1 ? all[0] : undefined;
+}
+
+/** The open regressions of a method, in any scenario. */
+export const reportedIn = (v: Versus, name: string, descriptor: string): Reported[] => v.reported.filter((r) => r.method === name && r.descriptor === descriptor);
+
+/** Scenarios of both sides, most traces first, if the comparison mixes several: then an interval also covers the differences between them. */
+export function mixed(v: Versus): string[] {
+	const both = v.scenarios.filter((s) => s.a_traces > 0 && s.b_traces > 0).sort((x, y) => Math.min(y.a_traces, y.b_traces) - Math.min(x.a_traces, x.b_traces));
+	return both.length > 1 ? both.map((s) => s.scenario).filter(Boolean) : [];
 }
 
 /* --- places --- */

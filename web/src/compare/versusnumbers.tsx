@@ -5,9 +5,9 @@ import { count, DAY_MS, duration, percent, signed } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { useMore } from '../ui/held';
 import { Panel, Pending, useLoad } from '../ui/parts';
-import { link, text } from '../ui/route';
+import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
-import { axisOf, between, leftOut, placeOn, reportedOf, verdictOf, WHERE, type Axis, type Interval, type Reported, type Scenario, type Stat, type Versus } from './versusdoc';
+import { axisOf, between, leftOut, mixed, placeOn, reportedIn, reportedOf, verdictOf, WHERE, type Axis, type Interval, type Reported, type Scenario, type Stat, type Versus } from './versusdoc';
 
 const SHOWN = 5;
 const VERDICTS = { slower: tr('slower'), faster: tr('faster'), 'may be chance': tr('may be chance'), 'too few traces': tr('too few traces') };
@@ -111,14 +111,29 @@ export function Quantiles({ v }: { v: Versus }) {
 	);
 }
 
+/** Open regressions of a method, with the figures of the list of regressions. */
+export function ReportedIn({ of }: { of: Reported[] }) {
+	return <>{of.map((r) => <a key={r.id} class="up" href={link(`/regressions?open=${encodeURIComponent(r.id)}`)} title={tr('Open regression, compared per device class')}>{tr('{change} in {scenario}', { change: signed(r.change), scenario: r.scenario || tr('traces without a scenario') })}</a>)}</>;
+}
+
+/** Offers to compare like with like. */
+export function Mixed({ v }: { v: Versus }) {
+	const of = mixed(v);
+	if (of.length === 0) return null;
+	return <p class="row quiet" data-mixed>{tr('Several scenarios are compared together, so a change in one of them may look like chance. Compare only:')}
+		{of.slice(0, SHOWN).map((s) => <button key={s} class="small" onClick={() => set({ scenario: s }, true)}>{s}</button>)}</p>;
+}
+
 /** Quantiles of one method, in the traces that have it. */
-export function OneMethod({ params, of, name }: { params: Record<string, string | number>; of: string; name: string }) {
-	const load = useLoad(`method ${of} ${name}`, (s) => get<Versus>(WHERE, { ...params, method: name, tree: '0', limit: 1 }, s));
+export function OneMethod({ v, params, of, name, descriptor }: { v: Versus; params: Record<string, string | number>; of: string; name: string; descriptor: string }) {
+	const load = useLoad(`method ${of} ${name}${descriptor}`, (s) => get<Versus>(WHERE, { ...params, method: name + descriptor, tree: '0', limit: 1 }, s));
+	const open = reportedIn(v, name, descriptor);
 	const one = load.value?.method;
 	if (!load.value || load.error) return <div class="one"><Pending of={load} what={tr('Loading quantiles of the method')} /></div>;
 	if (!one) return <p class="quiet">{tr('Neither side has a method with this name.')}</p>;
 	return (
 		<div class={`one${load.busy ? ' stale' : ''}`} data-one={load.busy ? undefined : one.name}>
+			{open.length > 0 && <p class="row">{tr('Open regressions:')} <ReportedIn of={open} /></p>}
 			<p>{tr.rich('In {a_share} of A’s traces and {b_share} of B’s{share_margin}. Wall time in a trace that has it:', { a_share: percent(one.a_share), b_share: percent(one.b_share), share_margin: one.share_margin !== null && <span class="quiet">{' '}{tr('(the difference may be {share_margin} more or less)', { share_margin: percent(one.share_margin) })}</span> })}</p>
 			<Cards of="stats" label={tr('Durations')}><thead><tr><th scope="col"><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
 				<tbody>{Object.entries(one.stats).map(([k, s]) => <Row key={k} name={k} s={s} x={axisOf(Object.values(one.stats))} />)}</tbody></Cards>

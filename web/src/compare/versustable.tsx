@@ -8,7 +8,8 @@ import { Filter } from '../ui/filter';
 import { Choice, Copy, MethodName, Panel, Sorted } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
-import { isAlone, sorted, type Key, type Mean, type Method, type Versus } from './versusdoc';
+import { isAlone, reportedIn, sorted, type Key, type Mean, type Method, type Reported, type Versus } from './versusdoc';
+import { Mixed, ReportedIn } from './versusnumbers';
 
 const STEP = 25;
 export const METHODS_MAX = 1000; // per response
@@ -30,13 +31,13 @@ function useOrder(): { key: Key; down: boolean } {
 	return { key, down: order ? order === 'desc' : key !== 'name' };
 }
 
-function Changed({ m, show, chance = false, most }: { m: Mean; show: (v: number) => string; chance?: boolean; most?: number }) {
+function Changed({ m, show, chance = false, most, open }: { m: Mean; show: (v: number) => string; chance?: boolean; most?: number; open?: Reported[] }) {
 	const off = margin(m, show);
 	return (
 		<td class="num change">
 			{most !== undefined && <span class={`bar ${m.b < m.a ? 'less' : ''}`} style={{ width: `${(100 * Math.abs(m.b - m.a)) / most}%` }} aria-hidden="true" />}
 			<span>{change(m, show)}{off && <span class="within"> {off}</span>}</span>
-			{chance && <div class="within quiet">{tr('may be chance')}</div>}
+			{open?.length ? <div class="within"><ReportedIn of={open} /></div> : chance && <div class="within quiet">{tr('may be chance')}</div>}
 		</td>
 	);
 }
@@ -46,14 +47,14 @@ type Detail = (name: string, descriptor: string) => ComponentChildren;
 /** The name that distinguishes it from other overloads. */
 const nameOf = (m: Method) => m.shown ?? m.name;
 
-function Row({ m, most, judged, detail }: { m: Method; most: number; judged: boolean; detail: Detail }) {
+function Row({ m, most, judged, open: reported, detail }: { m: Method; most: number; judged: boolean; open: Reported[]; detail: Detail }) {
 	const name = nameOf(m);
 	const open = text('method') === name;
 	return <>
 		<tr data-method={m.name}>
 			<td class="mono name"><button class="plain" aria-expanded={open} onClick={() => set({ method: open ? null : name }, true)}><MethodName name={name} /></button>
 				{m.state !== 'both' && <span class="state">{m.state === 'new' ? tr('new') : tr('removed')}</span>}</td>
-			<td class="num">{duration(m.self_ns.a)}</td><td class="num">{duration(m.self_ns.b)}</td><Changed m={m.self_ns} show={duration} chance={judged && !m.significant && m.self_ns.a !== m.self_ns.b} most={most} />
+			<td class="num">{duration(m.self_ns.a)}</td><td class="num">{duration(m.self_ns.b)}</td><Changed m={m.self_ns} show={duration} chance={judged && !m.significant && m.self_ns.a !== m.self_ns.b} most={most} open={reported} />
 			<td class="num">{duration(m.total_ns.a)}</td><td class="num">{duration(m.total_ns.b)}</td><Changed m={m.total_ns} show={duration} />
 			<td class="num">{calls(m.calls.a)}</td><td class="num">{calls(m.calls.b)}</td><Changed m={m.calls} show={calls} />
 			<td class="num">{percent(m.a_share)}</td><td class="num">{percent(m.b_share)}</td>
@@ -88,13 +89,14 @@ export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; det
 	return (
 		<Panel title={tr('Methods')} id="methods" aside={<><Choice label={tr('Show')} value={only} options={ONLY.map(([k, t]): [string, string] => [k, `${t} (${count(v.counts[k] ?? 0)})`])} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} />
 			<Filter />{list.length > 0 && <Copy text={tsv(list)} label={tr('Copy as TSV')} />}</>}>
+			<Mixed v={v} />
 			{asked && !shown.some((m) => nameOf(m) === asked) && <section class="asked" aria-label={tr('One method')}>
 				<div class="row"><h3 class="anywhere"><MethodName name={asked} /></h3><span class="grow" /><button class="small" onClick={() => set({ method: null }, true)}>{tr('Close')}</button></div>
 				{detail(withoutParameters(asked), v.methods.find((m) => nameOf(m) === asked)?.descriptor ?? '')}</section>}
 			{list.length === 0 && <p class="quiet">{tr('No methods match.')}</p>}
 			{list.length > 0 && <Cards of="methods compared" stale={busy}>
 				<thead><tr>{COLUMNS.map(([k, label]) => <Sorted key={k} by={k} label={label} hint={k.endsWith('change') ? tr('Size of the change, in either direction') : undefined} {...heads} />)}</tr></thead>
-				<tbody>{shown.map((m) => <Row key={nameOf(m)} m={m} most={most} judged={!isAlone(v)} detail={detail} />)}</tbody>
+				<tbody>{shown.map((m) => <Row key={nameOf(m)} m={m} most={most} judged={!isAlone(v)} open={reportedIn(v, m.name, m.descriptor)} detail={detail} />)}</tbody>
 			</Cards>}
 			<div class="row under"><span class="quiet">{tr.rich('{shown} of {list} methods{methods}{v}', { shown: count(shown.length), list: count(list.length), methods: there > v.methods.length && tr(' of the {methods} whose self time changed most, of {there}', { methods: count(v.methods.length), there: count(there) }), v: isAlone(v) ? '.' : tr('; means per trace. At most 1 in 20 of the changes not marked as chance is due to chance.') })}</span>
 				{list.length > rows && <button class="small" onClick={() => set({ rows: rows * 4 })}>{tr('Show more')}</button>}</div>
