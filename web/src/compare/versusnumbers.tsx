@@ -15,13 +15,17 @@ const CLASS = { slower: 'up', faster: 'down', 'may be chance': 'quiet', 'too few
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
+const FILTERS: Record<string, string> = { app: tr('app'), build: tr('build'), class: tr('device class'), OS: 'Android' };
+/** The server's words for a side. */
+const labelOf = (s: string) => (s === 'all' ? tr('all') : s.replace(/(^|, )(app|build|class|OS) /g, (_, c, w) => `${c}${FILTERS[w]} `));
+
 export function SideCard({ v, side }: { v: Versus; side: 'a' | 'b' }) {
 	const s = v[side];
 	const why = leftOut(side, v);
 	const scenario = text(`${side}.scenario`) || text('scenario');
 	return (
 		<section class="side" aria-label={tr('Side {toUpperCase}', { toUpperCase: side.toUpperCase() })}>
-			<h2><span class="letter">{side.toUpperCase()}</span> {s.trace ? <a class="anywhere" href={link(`/traces/${s.trace}`)}>{s.label}</a> : <span class="anywhere">{s.label}</span>}</h2>
+			<h2><span class="letter">{side.toUpperCase()}</span> {s.trace ? <a class="anywhere" href={link(`/traces/${s.trace}`)}>{labelOf(s.label)}</a> : <span class="anywhere">{labelOf(s.label)}</span>}</h2>
 			<p class="sample"><strong class="figure">{count(s.traces)}</strong> {s.traces === 1 ? tr('trace') : tr('traces')}
 				{!s.trace && <span class="quiet">{' '}{tr.rich('{scenario} {since_ms} to {day_ms}', { scenario: scenario && tr(' of {scenario},', { scenario }), since_ms: day(s.since_ms), day_ms: day(s.until_ms - DAY_MS) })}</span>}</p>
 			{s.traces > 0 && s.compared < s.traces && <p class="quiet">{tr('{compared} of them are compared. {why}', { compared: count(s.compared), why })}</p>}
