@@ -10,7 +10,7 @@ import { PANELS, type PanelKind, type Shown } from './registry';
 import { draft } from './state/annotations';
 import { showTab, tabFromAddress } from './state/tab';
 
-const UPPER = { id: 'upper', first: innerHeight < 1100 ? 54 : 58, min: 15, max: 85 }; // most flame graphs need less than half of a tall window
+const UPPER = { id: 'upper', first: innerHeight < 1100 ? 54 : innerHeight < 1300 ? 58 : 64, min: 15, max: 85 }; // most flame graphs need less than half of a tall window
 const SIDE = { id: 'side', first: 32, min: 18, max: 70 };
 
 /** Which pane is shown; arrows, Home and End move. */
