@@ -169,3 +169,20 @@ test('poison: seen with its reason, saved, tried again, deleted', async (t) => {
 	assert.ok(noted.some((e) => e.action === 'trace.delete' && e.target === worse) && noted.some((e) => e.action === 'trace.requeue' && e.target === bad));
 	await done(page, t);
 });
+
+test('an invalid stored rule is named where it is saved again, and by the health of the server', async (t) => {
+	const s = await startServer(t, { args: ['--retention-every', '3600'] });
+	await s.trace(sampleTrace(60));
+	change(s, "INSERT INTO project_setting(project_id,key,value,updated_ms) SELECT project_id,'retention','{\"max_age',1 FROM project");
+	const page = await watch(s, 'light');
+	await navigate(page, 'Health');
+	await page.locator('[data-problem="setting retention"]', { hasText: 'The stored setting retention is invalid: it is not JSON' }).getByRole('link', { name: 'Retention' }).click();
+	await page.locator('#rules [role=alert]', { hasText: 'The stored setting is invalid: it is not JSON' }).waitFor();
+	await page.waitForSelector('text=Traces are kept until they are deleted manually.');
+	assert.deepEqual(await unreadable(page), []);
+	await page.click('text="Save rules"');
+	await page.waitForSelector('text=Saved. They apply from the next check.');
+	await page.locator('#rules [role=alert]').waitFor({ state: 'detached' });
+	await until(async () => ((await s.get('/api/v1/settings/invalid', { key: s.read })).json.settings.length === 0 ? true : undefined), 'valid again');
+	assert.deepEqual(page.problems, []);
+});

@@ -87,7 +87,7 @@ function Rules() {
 	const [error, change] = useChange(load.again);
 	const [editing, edit] = useEditing('capture'); // '' is a new one
 	const v = load.value;
-	const invalid = useInvalid('capture', v?.updated_ms);
+	const invalid = useInvalid('capture', v);
 	const keep = (rules: Rule[]) => change(() => send('PUT', '/api/v1/capture/rules', { max_age_s: v!.max_age_s, rules }));
 	const put = async (r: Rule) => {
 		const at = v!.rules.findIndex((o) => o.name === editing);

@@ -182,7 +182,7 @@ function Editor({ v, again }: { v: Kept; again: () => void }) {
 	const [error, run] = useChange(again);
 	const last = v.versions[0]?.version ?? 0;
 	const now = v.version === last;
-	const invalid = useInvalid('detectors', v.version);
+	const invalid = useInvalid('detectors', v);
 	const changed = draft !== kept || invalid !== '';
 	const doc = useMemo(() => readable(draft), [draft]);
 	const asJson = text('as') === 'json';

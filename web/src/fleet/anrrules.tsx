@@ -77,7 +77,7 @@ export function AnrRules() {
 	const [error, run] = useChange(load.again);
 	const [editing, edit] = useEditing('anr', wanted && ''); // '' is a new one
 	const v = load.value;
-	const invalid = useInvalid('anr_rules', v?.version);
+	const invalid = useInvalid('anr_rules', v);
 	const last = v?.versions[0]?.version ?? 0;
 	const now = v !== null && v.version === last;
 	const put = (rules: Rule[]) => run(async () => {
