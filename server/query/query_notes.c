@@ -1,9 +1,11 @@
 /*
  * query_notes.c - lanes and sums of notes, activity of threads.
  *
- * Lanes: one pass over the notes by time. Each is assigned to its lane by a hash of kind, thread
- * and track. A lane holds one open run: a note shorter than a cell joins it if it
- * begins in the same cell; any other note closes it.
+ * Lanes: one pass over the notes by time. Each is assigned to its track by a hash of kind, thread
+ * and track name, to the first free row of the track, and to its lane by row and outcome. A lane
+ * holds one open run: a note shorter than a cell joins it if it begins in the same cell; any other
+ * note closes it. Rows depend on all earlier notes of the track, so the pass begins at the trace's
+ * start: a note is on the same row in every range.
  */
 #include "server/query/query_notes.h"
 
@@ -11,7 +13,6 @@
 
 #include "decoder/base/list.h"
 #include "decoder/base/sum.h"
-#include "server/trace/note_keys.h"
 
 /* --- one pass over notes --- */
 
@@ -82,14 +83,20 @@ struct open_run {
 	uint32_t n_parts;
 };
 
+struct track {
+	int64_t end_ns[TW_LANE_ROWS_MAX];                   /* of each row */
+	uint32_t lanes[TW_LANE_ROWS_MAX][TW_OUTCOME_COUNT]; /* number + 1; 0: no lane */
+};
+
 struct lanes {
 	struct pass pass;
 	const struct tw_lanes_query *q;
 	int64_t width_ns;
-	struct tw_note_keys keys, texts;
+	struct tw_note_keys tracks, texts;
+	struct track **of;      /* tracks by number */
 	struct tw_lane *lanes;  /* TW_LANES_MAX */
 	struct open_run *opens; /* open runs, by lane */
-	uint32_t n_runs;
+	uint32_t n_lanes, n_runs;
 };
 
 static int64_t end_of(const struct tw_note_row *n)
@@ -198,29 +205,69 @@ static bool lane_add(struct lanes *l, uint32_t number, const struct tw_note_row 
 	return true;
 }
 
-/* Finds or creates the note's lane. False: there is none, and the reason is recorded. */
-static bool find_lane(struct lanes *l, const struct tw_note_row *n, uint32_t *ret)
+/* Finds or creates the note's track. NULL: there is none, and the reason is recorded. */
+static struct track *find_track(struct lanes *l, const struct tw_note_row *n, struct tw_str *ret)
 {
 	struct tw_note_key key = {n->kind, n->thread_id, tw_note_track(n)};
-	enum tw_note_found found = tw_note_keys_number(&l->keys, key, ret);
+	uint32_t number = 0;
+	enum tw_note_found found = tw_note_keys_number(&l->tracks, key, &number);
 
 	if (found == TW_NOTE_ADDED) {
-		l->lanes[*ret] = (struct tw_lane){.kind = n->kind,
-		        .thread_id = n->thread_id,
-		        .name = l->keys.keys[*ret].text};
-		l->opens[*ret].cell = -1;
+		l->of[number] = tw_arena_zalloc(l->pass.a, 1, sizeof **l->of);
+		for (int i = 0; l->of[number] && i < TW_LANE_ROWS_MAX; i++)
+			l->of[number]->end_ns[i] = INT64_MIN;
+		if (!l->of[number])
+			found = TW_NOTE_NO_MEMORY;
 	}
 	l->pass.no_memory = l->pass.no_memory || found == TW_NOTE_NO_MEMORY;
 	l->pass.partial = l->pass.partial || found == TW_NOTE_FULL;
-	return found == TW_NOTE_KNOWN || found == TW_NOTE_ADDED;
+	if (found != TW_NOTE_KNOWN && found != TW_NOTE_ADDED)
+		return NULL;
+	*ret = l->tracks.keys[number].text;
+	return l->of[number];
+}
+
+/* The first row that is free when the note begins, else the last. Thread states and values of
+ * counters follow each other. */
+static uint32_t take_row(struct track *t, const struct tw_note_row *n)
+{
+	uint32_t row = 0;
+
+	if (n->kind == TW_NOTE_state || n->kind == TW_NOTE_counter)
+		return 0;
+	while (row < TW_LANE_ROWS_MAX - 1 && t->end_ns[row] > n->ts_ns)
+		row++;
+	if (end_of(n) > t->end_ns[row])
+		t->end_ns[row] = end_of(n);
+	return row;
+}
+
+static bool find_lane(struct lanes *l, struct track *t, struct tw_lane like, uint32_t *ret)
+{
+	uint32_t *number = &t->lanes[like.row][like.outcome];
+
+	if (!*number && l->n_lanes == TW_LANES_MAX) {
+		l->pass.partial = true;
+		return false;
+	}
+	if (!*number) {
+		l->lanes[l->n_lanes] = like;
+		l->opens[l->n_lanes].cell = -1;
+		*number = ++l->n_lanes;
+	}
+	*ret = *number - 1;
+	return true;
 }
 
 static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 {
 	struct lanes *l = arg;
 	struct tw_note_row early = *n;
+	struct tw_lane like = {.kind = n->kind, .thread_id = n->thread_id};
+	struct track *track;
 	uint32_t text = 0;
 	uint32_t lane = 0;
+	bool ended; /* before the range */
 	enum tw_note_found found;
 
 	(void)id;
@@ -228,12 +275,20 @@ static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 		return false; /* they come by time */
 	if (!(l->q->kinds >> n->kind & 1) || !pass_wants(&l->pass, n->thread_id))
 		return pass_continue(&l->pass);
-	if (n->ts_ns < l->q->from_ns && n->kind != TW_NOTE_counter && end_of(n) < l->q->from_ns)
+	ended = n->ts_ns < l->q->from_ns && end_of(n) < l->q->from_ns;
+	if (ended && n->kind == TW_NOTE_state)
 		return pass_continue(&l->pass);
+	track = find_track(l, n, &like.name);
+	if (!track)
+		return false;
+	like.row = take_row(track, n);
+	if (ended && n->kind != TW_NOTE_counter)
+		return pass_continue(&l->pass);
+	like.outcome = tw_note_outcome(n);
 	found = tw_note_keys_number(&l->texts, (struct tw_note_key){.text = n->text}, &text);
 	l->pass.no_memory = l->pass.no_memory || found == TW_NOTE_NO_MEMORY;
 	l->pass.partial = l->pass.partial || found == TW_NOTE_FULL;
-	if (!pass_continue(&l->pass) || !find_lane(l, n, &lane))
+	if (!pass_continue(&l->pass) || !find_lane(l, track, like, &lane))
 		return false;
 	if (n->kind == TW_NOTE_counter && n->ts_ns < l->q->from_ns) {
 		early.ts_ns = l->q->from_ns; /* the value at from_ns, unless another note follows */
@@ -243,18 +298,31 @@ static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	return lane_add(l, lane, n, text) && pass_continue(&l->pass);
 }
 
+/* By track, row and outcome. */
+static void order_lanes(const struct lanes *l, struct tw_lane *ret)
+{
+	for (uint32_t i = 0; i < l->tracks.n; i++)
+		for (uint32_t row = 0; row < TW_LANE_ROWS_MAX; row++)
+			for (uint32_t o = 0; o < TW_OUTCOME_COUNT; o++)
+				if (l->of[i]->lanes[row][o])
+					*ret++ = l->lanes[l->of[i]->lanes[row][o] - 1];
+}
+
 static enum tw_status lanes_done(struct lanes *l, struct tw_lanes *ret, struct tw_err *err)
 {
 	struct tw_str *texts = tw_arena_alloc(l->pass.a, l->texts.n + 1, sizeof *texts);
+	struct tw_lane *lanes = tw_arena_zalloc(l->pass.a, l->n_lanes + 1, sizeof *lanes);
 
-	if (!texts)
+	if (!texts || !lanes)
 		return tw_oom(err);
 	for (uint32_t i = 0; i < l->texts.n; i++)
 		texts[i] = l->texts.keys[i].text;
-	for (uint32_t i = 0; i < l->keys.n && !l->pass.no_memory; i++)
+	for (uint32_t i = 0; i < l->n_lanes && !l->pass.no_memory; i++)
 		if (!close_run(l, &l->lanes[i], &l->opens[i]))
 			break;
-	*ret = (struct tw_lanes){l->lanes, l->keys.n, texts, l->texts.n, l->pass.partial};
+	if (!l->pass.no_memory)
+		order_lanes(l, lanes);
+	*ret = (struct tw_lanes){lanes, l->n_lanes, texts, l->texts.n, l->pass.partial};
 	return pass_end(&l->pass, TW_OK, err);
 }
 
@@ -264,10 +332,10 @@ enum tw_status tw_query_lanes(struct tw_trace_file *f, const struct tw_lanes_que
 {
 	struct lanes l = {.pass = {.a = a, .deadline = deadline},
 	        .q = q,
-	        .keys = {.a = a, .max = TW_LANES_MAX},
+	        .tracks = {.a = a, .max = TW_LANES_MAX},
 	        .texts = {.a = a, .max = TW_NOTE_SUMS_MAX}};
 	struct tw_note_query rows = {.kind = TW_NOTE_COUNT,
-	        .from_ns = q->kinds >> TW_NOTE_counter & 1 ? 0 : q->from_ns,
+	        .from_ns = q->kinds == UINT64_C(1) << TW_NOTE_state ? q->from_ns : INT64_MIN,
 	        .to_ns = q->to_ns,
 	        .limit = UINT32_MAX};
 	enum tw_status st = pass_begin(&l.pass, f, q->sel, err);
@@ -275,9 +343,10 @@ enum tw_status tw_query_lanes(struct tw_trace_file *f, const struct tw_lanes_que
 	if (st != TW_OK)
 		return st;
 	l.width_ns = (q->to_ns - q->from_ns) / q->cells + 1;
+	l.of = tw_arena_alloc(a, TW_LANES_MAX, sizeof *l.of);
 	l.lanes = tw_arena_alloc(a, TW_LANES_MAX, sizeof *l.lanes);
 	l.opens = tw_arena_alloc(a, TW_LANES_MAX, sizeof *l.opens);
-	if (!l.lanes || !l.opens)
+	if (!l.of || !l.lanes || !l.opens)
 		return tw_oom(err);
 	st = pass_end(&l.pass, tw_trace_file_notes(f, &rows, add_note, &l, err), err);
 	return st == TW_OK ? lanes_done(&l, ret, err) : st;

@@ -2,8 +2,9 @@
  * query_notes.h - notes (events that are not calls), reduced to the size of a screen.
  *
  * A trace may hold a million scheduler states.  A lane contains the notes of one track of one
- * thread over a range, with notes that are too short to see merged into runs;
- * a sum has their number and total duration. Independent of HTTP and SQL; memory is in the passed
+ * thread over a range, with notes that are too short to see merged into runs. Notes of a track
+ * that overlap are in lanes of different rows, frames with different outcomes in different lanes.
+ * A sum has their number and total duration. Independent of HTTP and SQL; memory is in the passed
  * arena, and a query that reaches its deadline stops and sets partial. Thread: one query, one
  * thread.
  */
@@ -11,8 +12,14 @@
 #define TW_QUERY_NOTES_H
 
 #include "server/query/query.h"
+#include "server/trace/note_keys.h"
 
-enum { TW_LANE_CELLS_MAX = 4096, TW_LANES_MAX = 1024, TW_LANE_RUNS_MAX = 1 << 18 };
+enum {
+	TW_LANE_CELLS_MAX = 4096,
+	TW_LANES_MAX = 1024,
+	TW_LANE_RUNS_MAX = 1 << 18,
+	TW_LANE_ROWS_MAX = 8,
+};
 
 /* A note at least one cell long, or a run of shorter notes that begin in one cell. */
 struct tw_lane_run {
@@ -27,14 +34,16 @@ struct tw_lane_run {
 
 struct tw_lane {
 	enum tw_note_kind kind;
-	uint32_t thread_id;       /* 0: the whole trace */
-	struct tw_str name;       /* its track, see note_keys.h */
+	uint32_t thread_id; /* 0: the whole trace */
+	struct tw_str name; /* its track, see note_keys.h */
+	uint32_t row;       /* of the track, from 0: the same for every range */
+	enum tw_note_outcome outcome;
 	struct tw_lane_run *runs; /* by rising time */
 	uint32_t n, cap;
 };
 
 struct tw_lanes {
-	struct tw_lane *lanes; /* in order of first occurrence */
+	struct tw_lane *lanes; /* in order of first occurrence of their tracks, rows and outcomes */
 	uint32_t n;
 	const struct tw_str *texts;
 	uint32_t n_texts;

@@ -90,6 +90,48 @@ struct tw_str tw_note_track(const struct tw_note_row *n)
 	return TW_STR("");
 }
 
+/* Words of perfetto_frames.c, the heaviest first. */
+static const struct {
+	const char *word;
+	enum tw_note_outcome outcome;
+} JANKS[] = {
+        {"app deadline missed", TW_OUTCOME_LATE_APP},
+        {"compositor scheduling", TW_OUTCOME_LATE_OTHER},
+        {"compositor CPU deadline missed", TW_OUTCOME_LATE_OTHER},
+        {"compositor GPU deadline missed", TW_OUTCOME_LATE_OTHER},
+        {"prediction error", TW_OUTCOME_LATE_OTHER},
+        {"display HAL", TW_OUTCOME_LATE_OTHER},
+        {"unknown", TW_OUTCOME_LATE_OTHER},
+        {"other", TW_OUTCOME_LATE_OTHER},
+        {"dropped frame", TW_OUTCOME_DROPPED},
+        {"stuffing", TW_OUTCOME_QUEUED},
+        {"none", TW_OUTCOME_ON_TIME},
+};
+
+enum tw_note_outcome tw_note_outcome(const struct tw_note_row *n)
+{
+	const struct tw_str key = TW_STR("\"jank\":\"");
+	size_t at = n->kind == TW_NOTE_frame ? tw_str_find(n->detail, key) : n->detail.len;
+	struct tw_str janks;
+
+	if (at >= n->detail.len)
+		return TW_OUTCOME_NONE;
+	janks = tw_str_from(n->detail, at + key.len);
+	janks.len = tw_str_find(janks, TW_STR("\""));
+	for (size_t i = 0; i < sizeof JANKS / sizeof *JANKS; i++)
+		if (tw_str_find(janks, tw_str_of(JANKS[i].word)) < janks.len)
+			return JANKS[i].outcome;
+	return TW_OUTCOME_NONE;
+}
+
+const char *tw_note_outcome_name(enum tw_note_outcome o)
+{
+	static const char *const names[TW_OUTCOME_COUNT] = {
+	        "", "on_time", "queued", "dropped", "late_other", "late_app"};
+
+	return names[o];
+}
+
 struct tw_note_key tw_note_key_of_sum(const struct tw_note_row *n)
 {
 	return (struct tw_note_key){

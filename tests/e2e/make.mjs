@@ -98,6 +98,18 @@ export const sub = (field, ...parts) => {
 	return Buffer.concat([varint((field << 3) | 2), varint(body.length), body]);
 };
 
+/* Frames of an app as the compositor reports them, one every 16 ms: how many ms each took, and the bits of its jank. */
+export function frameTimeline(frames, boot = BASE + 5_000_000_000n) {
+	const layer = sub(5, 'TX - com.acme/com.acme.Main#0');
+	const at = (ms, kind, ...fields) => sub(1, num(8, boot + BigInt(ms) * 1_000_000n), num(10, 11), sub(76, sub(kind, ...fields)));
+	return Buffer.concat(frames.flatMap(([ms, janks], i) => {
+		const of = (cookie) => [num(1, cookie), num(2, 100 + i), num(3, 500 + i), num(4, 4000), layer];
+		const [expected, actual] = [2 * i + 1, 2 * i + 2];
+		return [at(16 * i, 3, ...of(expected)), at(16 * i, 4, ...of(actual), num(6, janks === 1 ? 1 : 2), num(9, janks)),
+			at(16 * i + 16, 5, num(1, expected)), at(16 * i + ms, 5, num(1, actual))];
+	}));
+}
+
 /* A device's own trace: snapshots of clocks at both ends, a process, a thread that runs.  mono: from btrace(). */
 export function systemTrace(mono = BASE, { pid = 4000, boot = mono + 5_000_000_000n } = {}) {
 	const snapshot = (t) => sub(1, num(10, 1), sub(6, sub(1, num(1, 6), num(2, boot + t)), sub(1, num(1, 3), num(2, mono + t))));

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { colorOf, css, packageOf } from '../src/ui/color';
+import { OUTCOMES } from '../src/trace/state/notekinds';
 import { apart, contrast, tokens, type Eye } from './eyes';
 
 for (const dark of [false, true])
@@ -39,6 +40,16 @@ for (const dark of [false, true])
 			};
 			assert.ok(alike(seen.get(true)!) < 0.6 * alike(seen.get(false)!), `${eye}: ${alike(seen.get(true)!)} against ${alike(seen.get(false)!)} of all pairs look alike`);
 		}
+	});
+
+for (const dark of [false, true])
+	test(`how frames were shown can be read and told apart by all eyes, ${dark ? 'dark' : 'light'}`, () => {
+		const token = tokens(dark);
+		const colours = Object.keys(OUTCOMES).map((o) => token(`--frame-${o}`));
+		for (const c of colours) assert.ok(contrast(token('--flame-ink'), c) >= 4.5, String(c));
+		const fills = colours.map(([r, g, b]) => r | (g << 8) | (b << 16));
+		for (const eye of ['usual', 'protan', 'deutan'] as Eye[])
+			for (const [i, p] of fills.entries()) for (const q of fills.slice(0, i)) assert.ok(apart(eye, p, q) >= 0.08, `${eye}: ${css(p)} and ${css(q)}, ${apart(eye, p, q).toFixed(3)}`);
 	});
 
 test('one class has one colour, a package one hue', () => {

@@ -32,8 +32,8 @@ test('a view around a note holds it whole and stays in the trace', () => {
 });
 
 test('late frames come before longer ones that were in time', () => {
-	const frame = (id: number, dur_ns: number, jank: string): Note => ({ ...note(id, id, dur_ns), kind: 'frame', detail: { jank } });
-	assert.deepEqual(inOrder([frame(1, 30, 'none'), frame(2, 10, 'app deadline missed'), frame(3, 20, 'app deadline missed')]).map((n) => n.id), [3, 2, 1]);
+	const frame = (id: number, dur_ns: number, outcome?: string): Note => ({ ...note(id, id, dur_ns), kind: 'frame', outcome });
+	assert.deepEqual(inOrder([frame(1, 30, 'on_time'), frame(2, 10, 'late_app'), frame(3, 20, 'late_app'), frame(4, 90), frame(5, 25, 'late_other')]).map((n) => n.id), [3, 2, 5, 4, 1]);
 });
 
 test('states and values of counters come after other events', () => {

@@ -5,12 +5,12 @@ import { addressOf, fitted, panned, sameView, timeOf, xOf, zoomed } from '../src
 import { Payload } from '../src/trace/worker/columns';
 import { flowOf, otherEnd } from '../src/trace/state/flows';
 import { paintCounter, paintSpans, paintStates, paintStrip, rangeOf, uncovered, type Surface } from '../src/trace/timeline/lanepaint';
-import { lanesOf, noteAt, shapeOf, valueAt, type Lane } from '../src/trace/state/lanes';
+import { lanesOf, noteAt, shapeOf, trackKey, valueAt, type Lane } from '../src/trace/state/lanes';
 import { formatOpen, parseOpen, withOpen } from '../src/trace/state/opened';
 import { toRows } from '../src/trace/worker/rows';
 import { linesOf } from '../src/trace/state/statelines';
 import { mainOf, ranOf } from '../src/trace/state/threadlist';
-import { groupAt, inOrder, inView, layoutOf, OPEN_ROWS, Presence, ROW, together, trackAt } from '../src/trace/timeline/tracks';
+import { groupAt, inOrder, inView, layoutOf, OPEN_ROWS, Presence, ROW, rowBox, together, trackAt } from '../src/trace/timeline/tracks';
 import { callsOf, chunk } from './chunk';
 
 const thread = (tid: number, more: Partial<Thread> = {}): Thread => ({ thread_id: tid, tid, pid: 1, name: `t${tid}`, is_main: false, slices: 10, roots: 1,
@@ -121,6 +121,21 @@ test('groups lie below each other, rows and tracks in them', () => {
 	assert.equal(trackAt(a, a.tracks[1].y + 2)?.kind, 'contention');
 });
 
+test('events that overlap have rows of their track, and the tracks below make room', () => {
+	const rows = new Map([[trackKey('frame', null, 'actual surface'), 3], [trackKey('section', 1, ''), 2]]);
+	const p = new Presence([sum('frame', null, 'actual surface'), sum('async', null), sum('section', 1), sum('io', 1)], rows);
+	const [trace, one] = layoutOf([thread(1)], parseOpen('1', null), p, false).groups;
+	const [frames, async] = trace.tracks;
+	assert.deepEqual([frames.height, async.y - frames.y], [3 * 18 - 2, 3 * 18]);
+	assert.deepEqual(one.tracks.map((t) => [t.kind, t.height]), [['io', 16], ['section', 34]]);
+	assert.equal(one.calls!.y, one.tracks[1].y + 36);
+	for (const row of [0, 1, 2]) {
+		const box = rowBox(frames, row);
+		assert.deepEqual([box.y - frames.y, box.height], [18 * row, 16]);
+	}
+	assert.deepEqual(rowBox(async, 5), { y: async.y, height: 16 }, 'a row that has no place yet is not over the next track');
+});
+
 test('four thousand threads are laid out in a moment, and found by bisection', () => {
 	const list = Array.from({ length: 4096 }, (_, i) => thread(i + 1, { max_depth: 1024 }));
 	const open = parseOpen(list.slice(0, 50).map((t) => `${t.tid}f`).join(','), null);
@@ -131,7 +146,7 @@ test('four thousand threads are laid out in a moment, and found by bisection', (
 });
 
 const answer: Lanes = { texts: ['running', 'sleeping'], from_ns: 100, to_ns: 200, partial: false, lanes: [
-	{ kind: 'state', tid: 1, name: '', step_ns: [-20, 40, 30], dur_ns: [40, 30, -1], text: [0, 1, 0], value: [3, -1, 2], notes: [1, 5, 1] }] };
+	{ kind: 'state', tid: 1, name: '', row: 0, outcome: '', step_ns: [-20, 40, 30], dur_ns: [40, 30, -1], text: [0, 1, 0], value: [3, -1, 2], notes: [1, 5, 1] }] };
 
 test('lanes are read as the server tells them', () => {
 	const [l] = lanesOf(answer, { from: 100, to: 200 });
@@ -163,7 +178,7 @@ test('a span that reaches out of its tile is not drawn twice, and all of it in v
 });
 
 test('a counter holds its value until the next, and shows what was drawn together', () => {
-	const lane: Lane = { kind: 'counter', tid: null, name: 'c', tile: { from: 100, to: 200 }, n: 2, ts: Float64Array.of(100, 150), dur: new Float64Array(2),
+	const lane: Lane = { kind: 'counter', tid: null, name: 'c', row: 0, outcome: '', tile: { from: 100, to: 200 }, n: 2, ts: Float64Array.of(100, 150), dur: new Float64Array(2),
 		text: ['c', 'c'], value: [10, 5], notes: [1, 9], low: [10, 0], high: [10, 20] };
 	assert.deepEqual(rangeOf([lane]), [0, 20]);
 	assert.deepEqual(rangeOf([]), [0, 1]);
@@ -222,7 +237,7 @@ test('words on events that overlap end where the next one begins', () => {
 
 test('without calls the overview shows how many threads run, or the first counter', () => {
 	const tile = { from: 0, to: 100 };
-	const lane = (kind: string, ts: number[], dur: number[], text: string[], value: number[]): Lane => ({ kind, tid: 1, name: '', tile, n: ts.length,
+	const lane = (kind: string, ts: number[], dur: number[], text: string[], value: number[]): Lane => ({ kind, tid: 1, name: '', row: 0, outcome: '', tile, n: ts.length,
 		ts: Float64Array.from(ts), dur: Float64Array.from(dur), text, value, notes: ts.map(() => 1), low: value, high: value });
 	const states = [lane('state', [0, 50], [50, 25], ['running', 'sleeping'], [0, 0]), lane('state', [25], [50], ['running'], [0])];
 	assert.deepEqual(shapeOf(states, tile, 4), [128, 255, 128, 0]);

@@ -108,6 +108,8 @@ static void put_lane(struct answer *a, const struct tw_lane *l)
 	tw_json_key_text(&a->of->j, "kind", tw_note_info(l->kind)->name);
 	tw_trace_put_tid(&a->of->j, a->of->v.file, l->thread_id);
 	tw_json_key_str(&a->of->j, "name", l->name);
+	tw_json_key_int(&a->of->j, "row", l->row);
+	tw_json_key_text(&a->of->j, "outcome", tw_note_outcome_name(l->outcome));
 	for (enum column c = STEP; c <= (counter ? HIGH : NOTES); c++) {
 		tw_json_key_open(&a->of->j, columns[c], '[');
 		for (uint32_t i = 0; i < l->n; i++)

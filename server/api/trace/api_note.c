@@ -13,6 +13,7 @@
 #include "server/base/text/match.h"
 #include "server/fleet/anr/anr_names.h"
 #include "server/query/note_names.h"
+#include "server/trace/note_keys.h"
 
 enum { NOTES_MAX = 100000, NOTES_DEFAULT = 10000, VERDICTS = 8, CHECK_EVERY = 256 };
 
@@ -136,6 +137,7 @@ static bool is_wanted(const struct answer *a, uint32_t thread_id)
 static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
 {
 	struct answer *a = arg;
+	enum tw_note_outcome outcome = tw_note_outcome(n);
 
 	if (!is_wanted(a, n->thread_id))
 		return true;
@@ -147,6 +149,8 @@ static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	tw_json_key_int_or_null(a->j, "dur_ns", n->dur_ns);
 	tw_json_key_int(a->j, "value", n->value);
 	tw_json_key_str(a->j, "text", note_text(a, n));
+	if (outcome != TW_OUTCOME_NONE)
+		tw_json_key_text(a->j, "outcome", tw_note_outcome_name(outcome));
 	tw_json_key(a->j, "detail");
 	put_detail(a, n->detail);
 	tw_json_close(a->j, '}');

@@ -7,11 +7,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { launch, settled, unreadable, visit, tab } from '../browser.mjs';
+import { frameTimeline, systemTrace } from '../make.mjs';
 import { root, startServer } from '../server.mjs';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const ending = [];
-let server, browser, mixed, many, lots;
+let server, browser, mixed, janky, many, lots;
 
 /* A section, a lock wait of main's and 140 marks, the last of which would like to be markup and to turn what follows around. */
 const line = (tid, at, text) => `app-${tid} (4000) [000] ...1 ${(100 + at / 1000).toFixed(6)}: tracing_mark_write: ${text}\n`;
@@ -23,6 +24,7 @@ const TEXT = '# tracer: nop\n' + line(4000, 0, 'B|4000|start') +
 before(async () => {
 	server = await startServer({ after: (f) => ending.push(f) });
 	mixed = (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/perfetto/realistic/input')), { query: { scenario: 'jank' } })).id;
+	janky = (await server.trace(Buffer.concat([systemTrace(), frameTimeline([[10, 1], [24, 128], [24, 128 | 64], [12, 1], [30, 16], [40, 1024], [10, 256], [10, 0]])]))).id;
 	many = (await server.trace(TEXT)).id;
 	lots = (await server.trace('# tracer: nop\n' + Array.from({ length: 10_050 }, (_, i) => line(4000, i / 10, `I|4000|mark ${i}`)).join(''))).id;
 	browser = await launch();
@@ -63,9 +65,9 @@ test('notes: every kind is listed with its number, and picked', async () => {
 	await page.waitForSelector('#notes tbody >> text=app deadline missed');
 	const frames = await rows(page);
 	assert.equal(frames.length, kinds.frame);
-	assert.deepEqual(await heads(page), ['At', '↓ Duration', 'Event', 'Jank', 'Presented', 'Timeline', 'Of', 'More', 'Thread']);
-	const late = frames.find((r) => r[4] === 'late');
-	assert.deepEqual(late.slice(1), ['29.0 ms', 'TX - com.app/com.app.Main#0', 'app deadline missed, buffer stuffing', 'late', 'actual', 'surface', 'display frame: 901, process: 10', 'the trace']);
+	assert.deepEqual(await heads(page), ['At', '↓ Duration', 'Event', 'Result', 'Jank', 'Presented', 'Timeline', 'More', 'Thread']);
+	const late = frames.find((r) => r[5] === 'late');
+	assert.deepEqual(late.slice(1), ['29.0 ms', 'TX - com.app/com.app.Main#0', 'late: app', 'app deadline missed, buffer stuffing', 'late', 'actual', 'of: surface, display frame: 901, process: 10', 'the trace']);
 	await settled(page);
 	assert.equal(new URL(page.url()).searchParams.get('note'), 'frame');
 	await page.reload();
@@ -89,6 +91,55 @@ test('notes: expected and actual frames have a track each, and a click selects t
 	}
 	await done(page);
 });
+
+/* A pixel of the timeline, as painted: x and y in the window. */
+const pixelAt = (page, x, y) => page.evaluate(([px, py]) => {
+	const c = document.querySelector('canvas.calls');
+	const r = c.getBoundingClientRect();
+	return [...c.getContext('2d').getImageData(Math.round((px - r.x) * c.width / r.width), Math.round((py - r.y) * c.height / r.height), 1, 1).data].slice(0, 3).join();
+}, [x, y]);
+
+for (const scheme of ['light', 'dark'])
+	test(`notes: frames that overlap have rows, and colours and words for why they were late, ${scheme}`, async () => {
+		const page = await open(janky, '', scheme);
+		const { start_ns, end_ns } = (await server.get(`/api/v1/traces/${janky}`)).json;
+		const { lanes, texts } = (await server.get(`/api/v1/traces/${janky}/notes/lanes?kind=frame&cells=4096`)).json;
+		assert.ok(texts.length > 0);
+		const canvas = await page.locator('canvas.calls').boundingBox();
+		const head = page.locator('.threads .track', { hasText: 'Actual frames' });
+		await page.waitForFunction(() => [...document.querySelectorAll('.threads .track')].some((x) => x.innerText === 'Actual frames' && x.offsetHeight > 30)); // two rows
+		const track = await head.boundingBox();
+		const place = (ts, dur, row) => ({ x: canvas.x + (canvas.width * (ts + dur * 0.6 - start_ns)) / (end_ns - start_ns), y: track.y + row * (track.height + 2) / 2 + 13 });
+		const colours = new Map();
+		for (const l of lanes.filter((x) => x.name === 'actual surface')) {
+			let at = start_ns;
+			for (const [i, step] of l.step_ns.entries()) {
+				const { x, y } = place(at += step, l.dur_ns[i], l.row);
+				const colour = await pixelAt(page, x, y);
+				assert.equal(colours.get(l.outcome) ?? colour, colour, `${l.outcome} has one colour`);
+				colours.set(l.outcome, colour);
+				await page.mouse.click(x, y);
+				await page.waitForURL((url) => url.searchParams.get('event') === `frame..${at}.${l.dur_ns[i]}`);
+			}
+		}
+		assert.equal(new Set(colours.values()).size, 6, 'five outcomes, and one that the device did not report');
+		await page.locator('.callpane dl', { hasText: 'late: app' }).waitFor(); // the last lane
+		const late = lanes.find((l) => l.outcome === 'late_app');
+		const { x, y } = place(start_ns + late.step_ns[0], late.dur_ns[0], late.row);
+		await page.mouse.move(x, y);
+		await page.locator('.tip dd', { hasText: /^late: app$/ }).waitFor();
+		await page.locator('#upper').getByRole('button', { name: 'Colours', exact: true }).click();
+		await page.locator('.colourkey li', { hasText: /^late: app$/ }).waitFor();
+		const legend = await page.locator('.colourkey ul', { hasText: 'on time' }).locator('li').allInnerTexts();
+		assert.deepEqual(legend, ['on time', 'late: queued', 'dropped', 'late: other cause', 'late: app']);
+		const swatch = await page.locator('.colourkey li', { hasText: /^late: app$/ }).locator('i').evaluate((e) => getComputedStyle(e).backgroundColor);
+		assert.equal(swatch.replace(/[^\d,]/g, ''), colours.get('late_app'));
+		await page.keyboard.press('Escape');
+		await page.click('#notes .choice >> text=Frames');
+		await page.waitForSelector('#notes tbody >> text=late: app');
+		assert.deepEqual((await rows(page)).slice(0, 3).map((r) => r[3]), ['late: app', 'late: other cause', 'late: other cause'], 'late frames come first');
+		await done(page);
+	});
 
 test('a trace that lost its calls states its content, its losses with their cause, and leads to the decode report', async () => {
 	const input = fs.readFileSync(path.join(root, 'tests/golden/perfetto/realistic/input'));

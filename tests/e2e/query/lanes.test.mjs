@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { frameTimeline, systemTrace } from '../make.mjs';
 import { root, startServer, until } from '../server.mjs';
 
 const golden = fs.readFileSync(path.join(root, 'tests/golden/perfetto/realistic/input'));
@@ -52,6 +53,23 @@ test('lanes, sums and activity', async (t) => {
 			const { dur_ns } = sums.find((x) => x.kind === 'frame' && x.text === `${timeline} surface`);
 			assert.equal(dur_ns, of(timeline).filter((n) => n.detail.of === 'surface').reduce((a, n) => a + n.dur_ns, 0));
 		}
+	});
+
+	await t.test('overlapping frames are on different rows, the same for every range, and have a lane per outcome', async () => {
+		const janks = [[10, 1], [24, 128], [24, 128 | 64], [12, 1], [30, 16], [40, 1024], [10, 256], [10, 0]];
+		const id = (await s.trace(Buffer.concat([systemTrace(), frameTimeline(janks)]), {})).id;
+		const lanesOf = async (range) => {
+			const lanes = (await s.get(`/api/v1/traces/${id}/notes/lanes?cells=4096&kind=frame${range}`)).json;
+			return lanes.lanes.filter((l) => l.name === 'actual surface').flatMap((l) => unrolled(lanes, l).map((n) => ({ ...n, row: l.row, outcome: l.outcome }))).sort((a, b) => a.value - b.value);
+		};
+		const all = await lanesOf('');
+		assert.deepEqual(all.map((n) => n.outcome), ['on_time', 'queued', 'late_app', 'on_time', 'late_other', 'dropped', 'late_other', '']);
+		assert.deepEqual(all.map((n) => n.row), [0, 0, 1, 0, 0, 1, 0, 0]);
+		const late = await lanesOf(`&from=${all[2].ts_ns + 1e6}&to=${all[4].ts_ns + 2e6}`);
+		assert.deepEqual(late.map((n) => [n.value, n.row]), all.slice(1, 5).map((n) => [n.value, n.row]));
+		const { notes: frames } = (await s.get(`/api/v1/traces/${id}/notes?kind=frame`)).json;
+		assert.deepEqual(frames.filter((n) => n.detail.timeline === 'actual').map((n) => n.outcome ?? ''), all.map((n) => n.outcome));
+		assert.deepEqual([...new Set(frames.filter((n) => n.detail.timeline === 'expected').map((n) => n.outcome))], [undefined]);
 	});
 
 	await t.test('sums are those of /notes', async () => {

@@ -23,6 +23,7 @@ struct plain {
 	uint32_t thread_id; /* 0: of the whole trace */
 	int64_t ts_ns, dur_ns, value;
 	char text[12];
+	uint32_t row;
 };
 
 struct world {
@@ -58,6 +59,27 @@ static void make(struct plain *p, size_t i, uint32_t *seed)
 		p->text[0] = (char)('a' + next(seed) % 14);
 }
 
+static int64_t end_of(const struct plain *p)
+{
+	return p->ts_ns + (p->dur_ns > 0 ? p->dur_ns : 0);
+}
+
+/* The lowest row on which no earlier note of its kind and thread is still open. */
+static uint32_t row_of(const struct world *w, const struct plain *p)
+{
+	uint32_t row = 0;
+
+	if (p->kind == TW_NOTE_state || p->kind == TW_NOTE_counter)
+		return 0;
+	for (const struct plain *q = w->notes; q < p; q++)
+		if (q->kind == p->kind && q->thread_id == p->thread_id && q->row == row &&
+		        end_of(q) > p->ts_ns) {
+			row++;
+			q = w->notes - 1;
+		}
+	return row;
+}
+
 static void open_world(struct world *w, uint32_t seed)
 {
 	struct tw_limits limits = tw_limits_default();
@@ -72,6 +94,7 @@ static void open_world(struct world *w, uint32_t seed)
 		struct plain *p = &w->notes[w->n++];
 
 		make(p, i, &seed);
+		p->row = row_of(w, p);
 		assert_int_equal(s->ops->note(s,
 		                         &(struct tw_note){.kind = p->kind,
 		                                 .track = track[p->thread_id],
@@ -104,14 +127,9 @@ static struct tw_lanes lanes_of(struct world *w, const struct tw_lanes_query *q)
 	return l;
 }
 
-static int64_t end_of(const struct plain *p)
-{
-	return p->ts_ns + (p->dur_ns > 0 ? p->dur_ns : 0);
-}
-
 static bool belongs(const struct plain *p, const struct tw_lane *l)
 {
-	return p->kind == l->kind && p->thread_id == l->thread_id &&
+	return p->kind == l->kind && p->thread_id == l->thread_id && p->row == l->row &&
 	       (p->kind != TW_NOTE_counter || tw_str_eq(tw_str_of(p->text), l->name));
 }
 
@@ -211,7 +229,13 @@ static void test_lanes_of_a_selection(void **state)
 	q.kinds = UINT64_C(1) << TW_NOTE_gc; /* of the whole trace, not of this thread */
 	assert_int_equal(lanes_of(&w, &q).n, 0);
 	q.sel = &everything;
-	assert_int_equal(lanes_of(&w, &q).n, 1);
+	l = lanes_of(&w, &q);
+	assert_true(l.n > 1); /* of overlapping collections, rows */
+	for (uint32_t i = 0; i < l.n; i++) {
+		assert_int_equal(l.lanes[i].kind, TW_NOTE_gc);
+		for (uint32_t k = 0; k < l.lanes[i].n; k++)
+			check_run(&w, &l, &l.lanes[i], &l.lanes[i].runs[k], 100000 / 50 + 1);
+	}
 	close_world(&w);
 }
 

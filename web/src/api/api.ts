@@ -68,15 +68,15 @@ export interface Build {
 	names: { traces: number; unresolved_traces: number; ids: number; resolved: number; slices: number; resolved_slices: number }; // of its ready traces
 }
 export interface Note {
-	id: number; kind: string; tid: number | null; ts_ns: number; dur_ns: number | null; value: number; text: string;
+	id: number; kind: string; tid: number | null; ts_ns: number; dur_ns: number | null; value: number; text: string; outcome?: string;
 	detail: Record<string, unknown> | null;
 }
 export interface Frames {
 	presets: { id: string; title: string; prefixes: string[]; enabled: boolean }[]; framework: string[]; app: string[];
 }
-/** Notes of one kind of one thread, by time; short ones drawn together. */
+/** Notes of one row and outcome of a track, by time; short ones drawn together. */
 export interface LaneColumns {
-	kind: string; tid: number | null; name: string; step_ns: number[]; dur_ns: number[]; text: number[]; value: number[];
+	kind: string; tid: number | null; name: string; row: number; outcome: string; step_ns: number[]; dur_ns: number[]; text: number[]; value: number[];
 	notes: number[]; low?: number[]; high?: number[];
 }
 export interface Lanes { texts: string[]; from_ns: number; to_ns: number; lanes: LaneColumns[]; partial: boolean }

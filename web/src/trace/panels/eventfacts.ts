@@ -2,7 +2,7 @@
 import type { Note } from '../../api/api';
 import { bytes, harmless } from '../../i18n/format';
 import { tr } from '../../i18n/strings/trace';
-import { counterValue } from '../state/notekinds';
+import { counterValue, OUTCOMES } from '../state/notekinds';
 
 export interface Fact {
 	key: string; // of all kinds
@@ -17,7 +17,7 @@ const says = (v: unknown): string => (typeof v === 'string' ? v : JSON.stringify
 /** Details of the decoder that have other names on the page; others, which an upload may name, keep theirs. Readers look at the first ones first. */
 const LABELS = new Map(Object.entries({
 	value: tr('value'), held_by: tr('held by'), answered_by: tr('answered by'), to: tr('to'), size: tr('size'), cpu: tr('on CPU'), method: tr('waits in'), owner_method: tr('owner is in'),
-	owner: tr('held by'), waiters: tr('other waiters'), jank: tr('jank'), presented: tr('presented'), call: tr('call'), timeout_ms: tr('timeout'), offset: tr('offset'), caller: tr('kernel function'),
+	owner: tr('held by'), waiters: tr('other waiters'), outcome: tr('result'), jank: tr('jank'), presented: tr('presented'), call: tr('call'), timeout_ms: tr('timeout'), offset: tr('offset'), caller: tr('kernel function'),
 	code: tr('code'), track: tr('track'), category: tr('category'), to_pid: tr('to process'), iowait: tr('waits for I/O'), process: tr('process'), pid: tr('process'),
 }));
 const RANK = [...LABELS.keys()];
@@ -46,6 +46,7 @@ export function factsOf(n: Note, named: (tid: number) => string): Fact[] {
 	const facts: Fact[] = [];
 	const add = (key: string, text: string, number = false, short = text) => facts.push({ key, label: LABELS.get(key) ?? harmless(key.replaceAll('_', ' ')), text: harmless(text), short: harmless(short), number });
 	if (n.kind === 'counter') add('value', counterValue(n.text, Number(detail.exact ?? n.value)), true);
+	if (n.outcome) add('outcome', OUTCOMES[n.outcome]);
 	if (n.kind === 'contention' && n.value > 0) add('held_by', named(n.value));
 	if (n.kind === 'binder' && n.value > 0) add('answered_by', named(n.value));
 	if (n.kind === 'thread_created' || n.kind === 'wakeup' || (n.kind === 'flow' && n.value > 0)) add('to', named(n.value));

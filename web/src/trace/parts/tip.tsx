@@ -5,7 +5,7 @@ import type { Spot } from '../state/flows';
 import { count, duration, percent } from '../../i18n/format';
 import { interval } from '../../i18n/interval';
 import type { About, Hit } from '../worker/messages';
-import { counterValue, kindTitle } from '../state/notekinds';
+import { counterValue, kindTitle, OUTCOMES } from '../state/notekinds';
 import { MethodName } from '../../ui/parts';
 import { many, type Words } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
@@ -59,6 +59,7 @@ export function NoteTip({ spot: { lane, i }, threads, start, x, y }: { spot: Spo
 			{many && <div>{lane.kind === 'counter' ? tr('{notes} changes drawn as one', { notes: count(lane.notes[i]) }) : tr('{notes} drawn as one, named after the longest', { notes: count(lane.notes[i]) })}</div>}
 			<dl>
 				<dt>{tr('what')}</dt><dd>{kindTitle(lane.kind)}{lane.tid !== null ? tr(' of {tid}', { tid: named(lane.tid) }) : ''}</dd>
+				{lane.outcome && <><dt>{tr('result')}</dt><dd>{OUTCOMES[lane.outcome]}</dd></>}
 				{lane.kind === 'counter' ? <><dt>{tr('value')}</dt><dd>{many && lane.low[i] !== lane.high[i] ? interval(counterValue(lane.name, lane.low[i]), counterValue(lane.name, lane.high[i])) : counterValue(lane.name, lane.value[i])}</dd></>
 					: dur > 0 && <><dt>{tr('for')}</dt><dd>{duration(dur)}</dd></>}
 				{(lane.kind === 'contention' || lane.kind === 'binder') && lane.value[i] > 0 && !many && <><dt>{lane.kind === 'binder' ? tr('answered by') : tr('held by')}</dt><dd>{named(lane.value[i])}</dd></>}

@@ -31,7 +31,7 @@ export async function loadEvent(id: string, { kind, tid, ts, dur }: EventId, sig
 export function spotOf(n: Note): Spot {
 	const dur = Math.max(0, n.dur_ns ?? 0);
 	const name = n.kind === 'counter' ? n.text : n.kind === 'frame' ? `${n.detail?.timeline} ${n.detail?.of}` : '';
-	const lane: Lane = { kind: n.kind, tid: n.tid, name, tile: { from: n.ts_ns, to: n.ts_ns + dur + 1 }, n: 1, ts: Float64Array.of(n.ts_ns), dur: Float64Array.of(dur),
+	const lane: Lane = { kind: n.kind, tid: n.tid, name, row: 0, outcome: n.outcome ?? '', tile: { from: n.ts_ns, to: n.ts_ns + dur + 1 }, n: 1, ts: Float64Array.of(n.ts_ns), dur: Float64Array.of(dur),
 		text: [n.text], value: [n.value], notes: [1], low: [n.value], high: [n.value] };
 	return { lane, i: 0 };
 }

@@ -7,11 +7,13 @@ const CELLS = 2048; // of a tile; a view is at least half a tile long
 const KEPT = 600; // tiles of threads, least recently used go first
 const SETTLE_MS = 70;
 
-/** Notes of one kind of one thread over a tile. */
+/** Notes of one row of a track over a tile. Frames with different outcomes have lanes of their own. */
 export interface Lane {
 	kind: string;
 	tid: number | null;
 	name: string;
+	row: number;
+	outcome: string;
 	tile: Span;
 	n: number;
 	ts: Float64Array;
@@ -47,12 +49,17 @@ export function lanesOf(a: Lanes, tile: Span): Lane[] {
 		const ts = new Float64Array(n);
 		let at = a.from_ns;
 		for (let i = 0; i < n; i++) ts[i] = at += l.step_ns[i];
-		return { kind: l.kind, tid: l.tid, name: l.name, tile, n, ts, dur: Float64Array.from(l.dur_ns, (d) => Math.max(0, d)),
+		return { kind: l.kind, tid: l.tid, name: l.name, row: l.row, outcome: l.outcome, tile, n, ts, dur: Float64Array.from(l.dur_ns, (d) => Math.max(0, d)),
 			text: l.text.map((t) => a.texts[t]), value: l.value, notes: l.notes, low: l.low ?? l.value, high: l.high ?? l.value };
 	});
 }
 
+/** A track among all. */
+export const trackKey = (kind: string, tid: number | null, name: string): string => `${kind} ${tid} ${name}`;
+
 export class Tiles {
+	/** Number of rows, of tracks whose events overlap: as far as loaded; never changed, but replaced. */
+	rows: ReadonlyMap<string, number> = new Map();
 	private tiles = new Map<string, Tile>();
 	private asked = new Set<string>();
 	private failed = new Set<string>(); // not asked for again before `retry`
@@ -140,6 +147,10 @@ export class Tiles {
 			owners.includes('') && trace ? api.lanes(this.id, { kind: trace, cells: CELLS, ...range }, signal) : none,
 			tids ? api.activity(this.id, { thread: tids, cells: CELLS / 2, ...range }, signal) : none]);
 		const lanes = [...(own ? lanesOf(own, tile) : []), ...(all ? lanesOf(all, tile) : [])];
+		for (const { kind, tid, name, row } of lanes) {
+			const key = trackKey(kind, tid, name);
+			if (row >= (this.rows.get(key) ?? 1)) this.rows = new Map(this.rows).set(key, row + 1);
+		}
 		for (const o of owners) {
 			const strip = busy?.threads.find((t) => t.tid === o);
 			this.keep(`${o}/${p.level}/${p.index}`, {
@@ -175,9 +186,8 @@ export class Tiles {
 		return [...new Set(this.places(view).flatMap((p) => this.best(o, p) ?? []))];
 	}
 
-	/** Sums without a track name cover all frames: earlier decoders did not count frames per track. */
 	lanes(view: Span, o: Owner, kind: string, name = ''): Lane[] {
-		return this.touching(view, o).flatMap((t) => t.lanes.filter((l) => l.kind === kind && (l.name === name || (kind === 'frame' && !name))));
+		return this.touching(view, o).flatMap((t) => t.lanes.filter((l) => l.kind === kind && l.name === name));
 	}
 
 	strips(view: Span, tid: number): Strip[] {

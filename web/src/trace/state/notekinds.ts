@@ -21,6 +21,15 @@ const FRAMES: Record<string, string> = {
 	'expected surface': tr('Expected frames'), 'actual surface': tr('Actual frames'), 'expected display': tr('Expected display frames'), 'actual display': tr('Actual display frames'),
 };
 
+export const FRAME_TRACKS = Object.keys(FRAMES);
+
+/** How actual frames were shown, by rising weight. */
+export const OUTCOMES: Record<string, string> = {
+	on_time: tr('on time'), queued: tr('late: queued'), dropped: tr('dropped'),
+	late_other: tr('late: other cause'), late_app: tr('late: app'),
+};
+const OUTCOME_RANK = Object.keys(OUTCOMES);
+
 /** The title of a track, or of the sum of its events. */
 export const trackTitle = (kind: string, name: string): string => FRAMES[name] ?? (name ? `${kindTitle(kind)}: ${name}` : kindTitle(kind));
 
@@ -34,13 +43,13 @@ export function kindsInOrder(kinds: Record<string, number>): string[] {
 	return Object.keys(kinds).sort((a, b) => rank(a) - rank(b) || kinds[b] - kinds[a] || (a < b ? -1 : 1));
 }
 
-/** A frame that came late, and why. */
-const late = (n: Note) => Number(n.kind === 'frame' && typeof n.detail?.jank === 'string' && n.detail.jank !== 'none');
+/** Frames that were on time, and expected ones, are not. */
+const late = (n: Note) => Math.max(0, OUTCOME_RANK.indexOf(n.outcome ?? ''));
 
 /** Threads have states and counters have values all the time: among other events they say little. */
 const always = (n: Note) => Number(n.kind === 'state' || n.kind === 'counter');
 
-/** Late frames first, then the longest where they last, else by time; states and values of counters after all others. */
+/** Late frames first, those because of the app before others; then the longest where they last, else by time; states and values of counters after all others. */
 export function inOrder(notes: Note[]): Note[] {
 	return notes.some((n) => always(n) || (n.dur_ns ?? 0) > 0) ? [...notes].sort((a, b) => always(a) - always(b) || late(b) - late(a) || (b.dur_ns ?? -1) - (a.dur_ns ?? -1) || a.ts_ns - b.ts_ns) : notes;
 }

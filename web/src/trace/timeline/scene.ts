@@ -6,7 +6,7 @@ import { palette } from '../../ui/color';
 import type { Found } from '../worker/calls';
 import { earlyWorker } from '../../api/early';
 import { drawLabels } from './chartdraw';
-import type { Flow, Spot } from '../state/flows';
+import { sameNote, type Flow, type Spot } from '../state/flows';
 import { harmless } from '../../i18n/format';
 import { fit, FONT } from '../../ui/label';
 import { eachRun, paintCounter, paintSpans, paintStates, paintStrip, rangeOf, tintOf, uncovered, type Surface, type Worded } from './lanepaint';
@@ -16,9 +16,9 @@ import type { Label } from '../worker/paint';
 import { drawAnnotations, drawBands, drawCursor, drawFlow, drawRange, drawRuler, drawScale, drawSelected, drawSpot, drawValue, type Ink } from './scenedraw';
 import { STATES } from '../state/statelines';
 import type { Progress } from '../worker/store';
-import { counterValue } from '../state/notekinds';
+import { counterValue, OUTCOMES } from '../state/notekinds';
 import { cssPixel, dark, density, safe } from '../../ui/theme';
-import { groupAt, inView, ROW, together, trackAt, type Group, type Layout, type Track } from './tracks';
+import { groupAt, inView, ROW, rowBox, together, trackAt, type Group, type Layout, type Track } from './tracks';
 
 declare const WORKER_URL: string;
 
@@ -282,7 +282,7 @@ export class Scene {
 				const lanes = this.lanesOf(t, g);
 				if (t.kind === 'state') paintStates(s, t, lanes, states);
 				else if (t.kind === 'counter') paintCounter(s, t, lanes, rangeOf(lanes), tintOf('counter', dark.value));
-				else paintSpans(s, t, lanes, tintOf(t.kind, dark.value));
+				else for (const l of lanes) paintSpans(s, rowBox(t, l.row), [l], l.outcome ? { fill: cssPixel(`--frame-${l.outcome}`), edge: cssPixel('--quiet') } : tintOf(t.kind, dark.value));
 			}
 		}
 	}
@@ -335,13 +335,18 @@ export class Scene {
 		g.font = FONT;
 		g.textBaseline = 'middle';
 		g.fillStyle = plain;
-		const boxes: Worded[] = [];
-		for (const l of this.lanesOf(t, group))
-			eachRun(s, l, (i, x0, x1) => boxes.push({ x0: Math.max(0, x0), x1: Math.min(x1, this.width), text: l.notes[i] > 1 ? `${l.notes[i]} × ${l.text[i] || t.kind}` : l.text[i] || t.kind }));
-		for (const { x0, x1, text } of uncovered(boxes)) {
-			const words = x1 - x0 < LABEL_MIN ? '' : fit(g, harmless(text), x1 - x0 - 8);
-			if (words) g.fillText(words, x0 + 5, t.y - picture.top + t.height / 2 + 0.5);
+		const rows: Worded[][] = [];
+		for (const l of this.lanesOf(t, group)) {
+			const late = l.outcome && l.outcome !== 'on_time' ? `${OUTCOMES[l.outcome]} · ` : '';
+			eachRun(s, l, (i, x0, x1) => (rows[l.row] ??= []).push({ x0: Math.max(0, x0), x1: Math.min(x1, this.width), text: `${l.notes[i] > 1 ? `${l.notes[i]} × ` : ''}${late}${l.text[i] || t.kind}` }));
 		}
+		rows.forEach((boxes, row) => {
+			const { y, height } = rowBox(t, row);
+			for (const { x0, x1, text } of uncovered(boxes)) {
+				const words = x1 - x0 < LABEL_MIN ? '' : fit(g, harmless(text), x1 - x0 - 8);
+				if (words) g.fillText(words, x0 + 5, y - picture.top + height / 2 + 0.5);
+			}
+		});
 	}
 
 	/** The range that is being picked, or the one that was. */
@@ -380,7 +385,7 @@ export class Scene {
 	private drawValues(g: CanvasRenderingContext2D, time: number, ink: Ink): void {
 		for (const group of this.groups(this.shownTop()))
 			for (const t of group.tracks) {
-				const spot = t.kind === 'counter' ? this.spotAt(group, t, time) : null;
+				const spot = t.kind === 'counter' ? this.spotAt(group, t, time, t.y) : null;
 				if (spot) drawValue(g, counterValue(t.name, spot.lane.value[spot.i]), xOf(time, this.shown(), this.width), t.y + t.height / 2 - this.shownTop(), this.width, ink);
 			}
 	}
@@ -401,11 +406,12 @@ export class Scene {
 	private drawPicked(g: CanvasRenderingContext2D, s: Spot, ink: Ink): void {
 		const group = this.input!.layout.groups.find((x) => (x.thread?.tid ?? null) === s.lane.tid || (!x.thread && s.lane.tid !== null && x.tracks.some((t) => t.kind === s.lane.kind)));
 		const t = group?.tracks.find((x) => x.kind === s.lane.kind && x.name === s.lane.name);
-		const y = (t ?? group)?.y;
-		if (y === undefined) return;
+		if (!group) return;
+		const there = t && this.lanesOf(t, group).find((lane) => lane.ts.some((_, i) => sameNote({ lane, i }, s)));
+		const { y, height } = !t ? { y: group.y, height: 28 } : there ? rowBox(t, there.row) : t;
 		const v = this.shown();
 		const x0 = xOf(s.lane.ts[s.i], v, this.width);
-		drawSpot(g, x0, Math.max(x0 + 2, xOf(s.lane.ts[s.i] + s.lane.dur[s.i], v, this.width)), y - this.top, t?.height ?? 28, ink);
+		drawSpot(g, x0, Math.max(x0 + 2, xOf(s.lane.ts[s.i] + s.lane.dur[s.i], v, this.width)), y - this.top, height, ink);
 	}
 
 	/** Where a thread's arrows begin and end: the first lane, else the middle of a closed group. */
@@ -442,7 +448,7 @@ export class Scene {
 		const group = this.groupAt(y);
 		const time = this.timeAt(x);
 		const track = group && trackAt(group, y + this.top);
-		const spot = group && track && this.spotAt(group, track, time);
+		const spot = group && track && this.spotAt(group, track, time, y + this.top);
 		if (track) return spot && { what: 'note', group, track, spot };
 		const row = group && this.rowAt(group, y);
 		if (row === null || !group?.thread) return null;
@@ -466,7 +472,7 @@ export class Scene {
 		const group = at && this.groupAt(at.y);
 		if (!at || !group) return this.on.hover(null);
 		const track = trackAt(group, at.y + this.top);
-		const spot = track && this.spotAt(group, track, this.timeAt(at.x));
+		const spot = track && this.spotAt(group, track, this.timeAt(at.x), at.y + this.top);
 		if (track) return this.on.hover(spot && { what: 'note', group, track, spot });
 		const row = this.rowAt(group, at.y);
 		if (row === null || !group.thread) return this.on.hover(null);
@@ -474,10 +480,12 @@ export class Scene {
 		this.say({ kind: 'hit', id: this.asked, tid: group.thread.tid, row, time: this.timeAt(at.x) });
 	}
 
-	private spotAt(g: Group, t: Track, time: number): Spot | null {
+	/** y: in the list. */
+	private spotAt(g: Group, t: Track, time: number, y: number): Spot | null {
 		const reach = (REACH * (this.view.to - this.view.from)) / this.width;
-		for (const lane of this.lanesOf(t, g)) {
-			if (time < lane.tile.from || time >= lane.tile.to) continue;
+		for (const lane of this.lanesOf(t, g).reverse()) { // the last is on top
+			const box = rowBox(t, lane.row);
+			if (y < box.y - 1 || y > box.y + box.height + 1 || time < lane.tile.from || time >= lane.tile.to) continue;
 			const i = t.kind === 'counter' ? valueAt(lane, time) : noteAt(lane, time, reach);
 			if (i >= 0) return { lane, i };
 		}

@@ -31,8 +31,8 @@ import { viewOf } from '../state/view';
 import { layoutOf, Presence, SPAN_KINDS, together, TRACE_KINDS } from './tracks';
 
 /** Layout and open groups, from the address. */
-function usePlan(p: TimelineProps) {
-	const presence = useMemo(() => new Presence(p.sums), [p.sums]);
+function usePlan(p: TimelineProps, rows: Tiles['rows'] | undefined) {
+	const presence = useMemo(() => new Presence(p.sums, rows), [p.sums, rows]);
 	const openText = text('open');
 	const rowText = text('row');
 	const allCounters = text('counters') === 'all';
@@ -54,7 +54,8 @@ function useNews() {
 	const [calls, list] = useState<Hit[] | null>(null);
 	const [top, scrolled] = useState(0);
 	const [shape, draw] = useState<number[]>([]); // of a trace without calls
-	return { shape, draw, progress, report, error, fail, calls, list, top, scrolled };
+	const [rows, grow] = useState<Tiles['rows']>();
+	return { rows, grow, shape, draw, progress, report, error, fail, calls, list, top, scrolled };
 }
 
 type News = ReturnType<typeof useNews>;
@@ -67,6 +68,7 @@ function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: S
 		const calls = p.threads.some((t) => t.slices > 0);
 		const came = () => {
 			scene.repaint();
+			if (tiles.rows.size > 0) news.grow(tiles.rows);
 			if (!calls) news.draw(shapeOf(tiles.loadedOverall(), p.whole, OVERVIEW_CELLS));
 		};
 		const tiles: Tiles = new Tiles(p.id, p.whole, kinds, came, (why) => news.fail({ tid: null, lanes: true, message: why.message }));
@@ -150,7 +152,8 @@ function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof 
 const isCall = (h: Hover, at?: CallId) => h.what === 'call' && at !== undefined && h.tid === at.tid && h.hit.start === at.start && h.hit.depth === at.depth;
 
 export function Timeline(p: TimelineProps) {
-	const plan = usePlan(p);
+	const news = useNews();
+	const plan = usePlan(p, news.rows);
 	const { open, layout, opened } = plan;
 	const [scroller, , height] = useSize<HTMLDivElement>();
 	const [box, width] = useWidth<HTMLDivElement>();
@@ -159,7 +162,6 @@ export function Timeline(p: TimelineProps) {
 	const [said, tell] = useState('');
 	const [menu, ask] = useState<About | null>(null);
 	const [threadAbout, about] = useState<AboutThread | null>(null);
-	const news = useNews();
 	const els = useCanvases();
 	const made = useScene(p, plan.presence, news, point, tell, ask, about);
 	const { control, scene, onKey } = made;

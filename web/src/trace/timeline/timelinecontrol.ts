@@ -3,7 +3,7 @@
 import type { Thread } from '../../api/api';
 import type { About } from '../parts/methodmenu';
 import { count, duration } from '../../i18n/format';
-import { flowOf, otherEnd, wakerOf, type Spot } from '../state/flows';
+import { flowOf, otherEnd, sameNote, wakerOf, type Spot } from '../state/flows';
 import type { Called, Hit, Place } from '../worker/messages';
 import { formatEvent } from '../state/event';
 import { around, kindTitle } from '../state/notekinds';
@@ -216,7 +216,9 @@ export class Control implements Actions, HeadActions {
 		if (!g) return;
 		const at = spot && (all || spot.lane.tid === g.thread?.tid) ? spot.lane.ts[spot.i] : forward ? scene.view.from - 1 : scene.view.to;
 		const tracks = all ? g.tracks.filter((t) => t.kind === spot.lane.kind && t.name === spot.lane.name) : g.tracks.filter((t) => t.kind !== 'counter' && t.kind !== 'state');
-		const to = this.spotsOf(tracks.length > 0 ? tracks : g.tracks.filter((t) => t.kind === 'state'), g, forward).find((s) => (forward ? s.lane.ts[s.i] > at : s.lane.ts[s.i] < at));
+		const list = this.spotsOf(tracks.length > 0 ? tracks : g.tracks.filter((t) => t.kind === 'state'), g, forward);
+		const here = spot ? list.findIndex((s) => sameNote(s, spot)) : -1; // another may begin at the same time
+		const to = here >= 0 ? list[here + 1] : list.find((s) => (forward ? s.lane.ts[s.i] > at : s.lane.ts[s.i] < at));
 		if (!to) return this.tell(forward ? tr('No later event here.') : tr('No earlier event here.'));
 		this.centre(to.lane.ts[to.i]);
 		this.selectEvent(to, false);
@@ -227,7 +229,7 @@ export class Control implements Actions, HeadActions {
 	private spotsOf(tracks: Track[], g: Group, forward: boolean): Spot[] {
 		return tracks.flatMap((t) => this.scene.lanesOf(t, g))
 			.flatMap((lane) => [...lane.ts].flatMap((_, i) => (lane.notes[i] === 1 ? [{ lane, i }] : [])))
-			.sort((a, b) => (a.lane.ts[a.i] - b.lane.ts[b.i]) * (forward ? 1 : -1));
+			.sort((a, b) => (a.lane.ts[a.i] - b.lane.ts[b.i] || a.lane.row - b.lane.row) * (forward ? 1 : -1));
 	}
 
 	follow(): void {

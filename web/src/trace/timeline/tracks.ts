@@ -1,5 +1,7 @@
 // Layout of the timeline: groups from top to bottom, and their tracks.  Pixels are CSS pixels.
 import type { NoteSum, Thread } from '../../api/api';
+import { trackKey } from '../state/lanes';
+import { FRAME_TRACKS } from '../state/notekinds';
 import type { OpenSet } from '../state/opened';
 
 export const ROW = 18;
@@ -8,6 +10,7 @@ const CLOSED = 30;
 const PROCESS = 28;
 const TITLE = 66; // an open group is at least as high as the text of its head
 const SPANS = 16;
+const GAP = 2;
 const STATES = 9;
 const COUNTER = 34;
 const COUNTERS_AT_FIRST = 4; // without calls
@@ -17,7 +20,6 @@ const COUNTERS_OVER_CALLS = 2; // more would push the threads out of view
 export const SPAN_KINDS = ['contention', 'wait', 'park', 'io', 'binder', 'message', 'render', 'class_load', 'section', 'flow', 'thread_created'];
 /** What concerns every thread. */
 export const TRACE_KINDS = ['anr', 'gc', 'frame', 'async', 'instant'];
-const FRAME_TRACKS = ['expected surface', 'actual surface', 'expected display', 'actual display'];
 
 export interface Track {
 	kind: string; // of notes
@@ -25,6 +27,7 @@ export interface Track {
 	tid: number | null;
 	y: number; // in the list
 	height: number;
+	row: number; // height of a row: notes that overlap are on different ones
 }
 
 /** Of a trace with several, or threads of like names; its threads follow it, unless it is closed. */
@@ -58,7 +61,8 @@ export class Presence {
 	readonly counters = new Map<number | null, string[]>();
 	readonly trace: [kind: string, name: string][]; // tracks of the whole trace's group, counters apart
 
-	constructor(sums: NoteSum[]) {
+	/** rows: of tracks with more than one, see Tiles. */
+	constructor(sums: NoteSum[], private rows: ReadonlyMap<string, number> = new Map()) {
 		for (const s of sums) {
 			if (!this.kinds.has(s.tid)) this.kinds.set(s.tid, new Set());
 			this.kinds.get(s.tid)!.add(s.kind);
@@ -70,6 +74,15 @@ export class Presence {
 
 	has(tid: number | null, kind: string): boolean {
 		return this.kinds.get(tid)?.has(kind) ?? false;
+	}
+
+	/** Tracks below each other, from `y` on. */
+	spans(list: [kind: string, name: string][], tid: number | null, y: number): Track[] {
+		return list.map(([kind, name]) => {
+			const height = (this.rows.get(trackKey(kind, tid, name)) ?? 1) * (SPANS + GAP) - GAP;
+			y += height + GAP;
+			return { kind, name, tid, y: y - height - GAP, height, row: SPANS };
+		});
 	}
 
 	/** Kinds that some thread of these has. */
@@ -107,20 +120,18 @@ export function processesOf(threads: Thread[]): Process[] {
 	return [...of.values()];
 }
 
-function spans(list: [kind: string, name: string][], tid: number | null, from: number): Track[] {
-	return list.map(([kind, name], i) => ({ kind, name, tid, y: from + i * (SPANS + 2), height: SPANS }));
-}
+/** Where a track ends, and the next one begins. */
+const below = (tracks: Track[], from: number): number => tracks.reduce((y, t) => Math.max(y, t.y + t.height + GAP), from);
 
 function counters(names: string[], tid: number | null, from: number): Track[] {
-	return names.map((name, i) => ({ kind: 'counter', name, tid, y: from + i * (COUNTER + 3), height: COUNTER }));
+	return names.map((name, i) => ({ kind: 'counter', name, tid, y: from + i * (COUNTER + 3), height: COUNTER, row: COUNTER }));
 }
 
 function traceGroup(p: Presence, y: number, all: boolean, calls: boolean): Group | null {
 	const of = p.counters.get(null) ?? [];
 	const shown = all ? of : !calls ? of.slice(0, COUNTERS_AT_FIRST) : of.length > COUNTERS_OVER_CALLS ? [] : of;
-	const tracks = spans(p.trace, null, y + 4);
-	const from = y + 4 + tracks.length * (SPANS + 2);
-	tracks.push(...counters(shown, null, from));
+	const tracks = p.spans(p.trace, null, y + 4);
+	tracks.push(...counters(shown, null, below(tracks, y + 4)));
 	const hidden = of.length - shown.length;
 	if (tracks.length + hidden === 0) return null;
 	const last = tracks[tracks.length - 1];
@@ -131,7 +142,7 @@ function traceGroup(p: Presence, y: number, all: boolean, calls: boolean): Group
 function closedGroup(thread: Thread, p: Presence, y: number): Group {
 	const states = p.has(thread.tid, 'state');
 	const alone = thread.slices === 0; // states have all the room
-	const tracks: Track[] = states ? [{ kind: 'state', name: '', tid: thread.tid, y: y + (alone ? 8 : 4), height: alone ? 14 : 6 }] : [];
+	const tracks: Track[] = states ? [{ kind: 'state', name: '', tid: thread.tid, y: y + (alone ? 8 : 4), height: alone ? 14 : 6, row: 14 }] : [];
 	const strip = states ? { y: y + 12, height: 14 } : { y: y + 6, height: 18 };
 	return { thread, process: null, open: false, y, height: CLOSED, tracks, strip: thread.slices > 0 ? strip : null, calls: null, hidden: 0 };
 }
@@ -140,11 +151,11 @@ function openGroup(thread: Thread, p: Presence, y: number, opened: { row: number
 	const tracks: Track[] = [];
 	let at = y + 4;
 	if (p.has(thread.tid, 'state')) {
-		tracks.push({ kind: 'state', name: '', tid: thread.tid, y: at, height: STATES });
+		tracks.push({ kind: 'state', name: '', tid: thread.tid, y: at, height: STATES, row: STATES });
 		at += STATES + 3;
 	}
-	const own = spans(SPAN_KINDS.flatMap((k) => (p.has(thread.tid, k) ? [[k, '']] : [])), thread.tid, at);
-	at += own.length * (SPANS + 2);
+	const own = p.spans(SPAN_KINDS.flatMap((k) => (p.has(thread.tid, k) ? [[k, '']] : [])), thread.tid, at);
+	at = below(own, at);
 	const count = counters(p.counters.get(thread.tid) ?? [], thread.tid, at);
 	at += count.length * (COUNTER + 3);
 	const rows = opened.full ? thread.max_depth : Math.min(thread.max_depth, OPEN_ROWS);
@@ -201,6 +212,9 @@ export function groupAt(l: Layout, y: number): Group | null {
 	const [i, j] = inView(l, y, y + 1);
 	return i < j ? l.groups[i] : null;
 }
+
+/** Where a row of a track is; of one that was loaded just now, the last that has a place. */
+export const rowBox = (t: Track, row: number): { y: number; height: number } => ({ y: t.y + Math.min(row * (t.row + GAP), Math.max(0, t.height - t.row)), height: Math.min(t.row, t.height) });
 
 export function trackAt(g: Group, y: number): Track | null {
 	return g.tracks.find((t) => y >= t.y - 1 && y < t.y + t.height + 1) ?? null;
