@@ -170,8 +170,8 @@ struct note { /* text and detail are in the arena */
 	int64_t ts_ns, dur_ns, value;
 	const char *text, *detail;
 	uint32_t text_bytes, detail_bytes;
-	uint32_t track, seq;
-	enum tw_note_kind kind;
+	uint32_t track;
+	uint8_t kind; /* enum tw_note_kind */
 	bool from_system;
 };
 
@@ -203,6 +203,7 @@ struct tw_builder {
 	uint32_t n_processes, cap_processes;
 	struct tw_codes codes;
 	struct note *notes;
+	uint32_t *by_time; /* numbers of notes, once tw_builder_sort_notes was called */
 	uint32_t n_notes, cap_notes;
 	uint32_t *
 	        first_state; /* by track - 1: its first note of a state + 1; NULL: there are none */
@@ -242,16 +243,15 @@ bool tw_builder_grow(void **p, uint32_t n, uint32_t *cap, size_t size);
 enum tw_status tw_builder_note(struct tw_sink *s, const struct tw_note *note, struct tw_err *err);
 enum tw_status tw_builder_document(
         struct tw_sink *s, const char *kind, struct tw_str json, struct tw_err *err);
-/* Sorts notes by time, as later steps require. */
-void tw_builder_sort_notes(struct tw_builder *b);
+/* Finds the order of notes by time (by_time), as later steps require.  False: out of memory. */
+bool tw_builder_sort_notes(struct tw_builder *b);
 /* The span of all notes with a time; unchanged if there are none. */
 void tw_builder_notes_span(const struct tw_builder *b, int64_t *start_ns, int64_t *end_ns);
 /* Extends the span by the states that the trace's own input recorded. */
 void tw_builder_states_span(const struct tw_builder *b, int64_t *start_ns, int64_t *end_ns);
 /* Clips the states of the system's trace to the span: that recording has its own begin and end.
- * Removes states outside it. The notes are sorted before and after; links of states are invalid
- * afterwards. */
-void tw_builder_clip_states(struct tw_builder *b, int64_t start_ns, int64_t end_ns);
+ * Removes states outside it.  Links of states are invalid afterwards.  False: out of memory. */
+bool tw_builder_clip_states(struct tw_builder *b, int64_t start_ns, int64_t end_ns);
 /* Collects the states of each track, once tracks are joined.  False: out of memory. */
 bool tw_builder_link_states(struct tw_builder *b);
 /* Collects the times when a track's thread was on a CPU. False: out of memory; free *ret either

@@ -121,8 +121,7 @@ static enum tw_status keep_note(
 	        .text_bytes = (uint32_t)text.len,
 	        .detail_bytes = (uint32_t)note->detail.len,
 	        .track = note->track,
-	        .seq = b->n_notes,
-	        .kind = note->kind,
+	        .kind = (uint8_t)note->kind,
 	        .from_system = b->of_system,
 	};
 	b->n_notes++;
@@ -172,11 +171,103 @@ enum tw_status tw_builder_document(
 	return TW_OK;
 }
 
-TW_ORDER_BY(by_time, struct note, TW_RISING(ts_ns), TW_RISING(seq))
+/* --- the order of time ---
+ *
+ * States are emitted when they end, so nearly all notes of kernel events are out of order.  They
+ * stay where they are, as moving them takes longer than sorting their numbers. */
 
-void tw_builder_sort_notes(struct tw_builder *b)
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+
+struct place {
+	uint32_t low, high; /* the time since the earliest one */
+	uint32_t at;        /* of the note */
+};
+
+TW_ORDER_BY(by_time, struct place, TW_RISING(high), TW_RISING(low), TW_RISING(at))
+
+static uint32_t digit_of(const struct place *p, unsigned shift)
 {
-	TW_SORT(b->notes, b->n_notes, by_time);
+	const uint64_t time = (uint64_t)p->high << 32 | p->low;
+
+	return (uint32_t)(time >> shift) & (DIGITS - 1);
+}
+
+static void sort_by_digit(const struct place *from, struct place *to, uint32_t n, unsigned shift)
+{
+	uint32_t ends[DIGITS] = {0};
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		ends[digit_of(&from[i], shift)]++;
+	for (uint32_t d = 0; d < DIGITS; d++) {
+		const uint32_t count = ends[d];
+
+		ends[d] = sum;
+		sum += count;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		to[ends[digit_of(&from[i], shift)]++] = from[i];
+}
+
+static void find_places(const struct tw_builder *b, struct place *places, int64_t *ret_span)
+{
+	int64_t earliest = INT64_MAX;
+	int64_t latest = 0;
+
+	for (uint32_t i = 0; i < b->n_notes; i++) {
+		const int64_t ts_ns = b->notes[i].ts_ns;
+
+		earliest = ts_ns < earliest ? ts_ns : earliest;
+		latest = ts_ns > latest ? ts_ns : latest;
+	}
+	for (uint32_t i = 0; i < b->n_notes; i++) {
+		const uint64_t time = (uint64_t)(b->notes[i].ts_ns - earliest);
+
+		places[i] = (struct place){(uint32_t)time, (uint32_t)(time >> 32), i};
+	}
+	*ret_span = latest - earliest;
+}
+
+/* Equal times keep their order.  Returns the array that is sorted. */
+static struct place *sort_places(
+        struct place *places, struct place *spare, uint32_t n, int64_t span_ns)
+{
+	if (n < DIGITS) {
+		TW_SORT(places, n, by_time);
+		return places;
+	}
+	for (unsigned shift = 0; shift < 64 && (uint64_t)span_ns >> shift; shift += DIGIT_BITS) {
+		struct place *const sorted = spare;
+
+		sort_by_digit(places, sorted, n, shift);
+		spare = places;
+		places = sorted;
+	}
+	return places;
+}
+
+bool tw_builder_sort_notes(struct tw_builder *b)
+{
+	const uint32_t n = b->n_notes;
+	struct place *places;
+	const struct place *sorted;
+	int64_t span_ns;
+
+	if (n == 0)
+		return true;
+	if (!b->by_time) /* fewer notes may remain when this is called again */
+		b->by_time = tw_mem_alloc(n, sizeof *b->by_time);
+	places = tw_mem_alloc(n, 2 * sizeof *places);
+	if (!b->by_time || !places) {
+		tw_mem_free(places);
+		return false;
+	}
+	find_places(b, places, &span_ns);
+	sorted = sort_places(places, places + n, n, span_ns);
+	for (uint32_t i = 0; i < n; i++)
+		b->by_time[i] = sorted[i].at;
+	tw_mem_free(places);
+	return true;
 }
 
 void tw_builder_notes_span(const struct tw_builder *b, int64_t *start_ns, int64_t *end_ns)
@@ -189,7 +280,7 @@ void tw_builder_notes_span(const struct tw_builder *b, int64_t *start_ns, int64_
 
 		if (n->kind == TW_NOTE_process)
 			continue;
-		if (!any)
+		if (!any || n->ts_ns < *start_ns)
 			*start_ns = n->ts_ns;
 		any = true;
 		if (end > *end_ns)
@@ -229,23 +320,21 @@ static bool clip(struct note *n, int64_t start_ns, int64_t end_ns)
 	return n->dur_ns > 0;
 }
 
-void tw_builder_clip_states(struct tw_builder *b, int64_t start_ns, int64_t end_ns)
+bool tw_builder_clip_states(struct tw_builder *b, int64_t start_ns, int64_t end_ns)
 {
+	bool any = false;
 	uint32_t n = 0;
-	uint32_t early = 0; /* notes that began before the range: some may begin later now */
 
 	for (uint32_t i = 0; i < b->n_notes; i++) {
 		struct note *note = &b->notes[i];
-		bool begins_early = note->ts_ns < start_ns;
+		const bool clipped = note->kind == TW_NOTE_state && note->from_system;
 
-		if (note->kind == TW_NOTE_state && note->from_system &&
-		        !clip(note, start_ns, end_ns))
-			continue;
-		early += begins_early;
-		b->notes[n++] = *note;
+		any |= clipped;
+		if (!clipped || clip(note, start_ns, end_ns))
+			b->notes[n++] = *note;
 	}
 	b->n_notes = n;
-	TW_SORT(b->notes, early, by_time);
+	return !any || tw_builder_sort_notes(b);
 }
 
 /* --- states by thread --- */
@@ -274,13 +363,16 @@ bool tw_builder_link_states(struct tw_builder *b)
 	b->next_state = tw_mem_alloc(b->n_notes, sizeof *b->next_state);
 	if (!b->first_state || !b->next_state)
 		return false;
-	for (uint32_t i = b->n_notes; i-- > 0;)
-		if (is_state(&b->notes[i])) {
-			uint32_t *first = &b->first_state[final_track(b, b->notes[i].track) - 1];
+	for (uint32_t i = b->n_notes; i-- > 0;) {
+		const uint32_t at = b->by_time[i];
 
-			b->next_state[i] = *first;
-			*first = i + 1;
+		if (is_state(&b->notes[at])) {
+			uint32_t *first = &b->first_state[final_track(b, b->notes[at].track) - 1];
+
+			b->next_state[at] = *first;
+			*first = at + 1;
 		}
+	}
 	return true;
 }
 
@@ -307,10 +399,10 @@ static uint32_t fill_block(const struct tw_builder *b, uint32_t at, const uint32
 
 	for (; at + n < b->n_notes && n < TW_NOTES_AT_ONCE && text_bytes < TW_NOTES_TEXT_BYTES;
 	        n++) {
-		const struct note *note = &b->notes[at + n];
+		const struct note *note = &b->notes[b->by_time[at + n]];
 
 		rows[n] = (struct tw_note_row){
-		        .kind = note->kind,
+		        .kind = (enum tw_note_kind)note->kind,
 		        .thread_id = note->track ? thread_ids[note->track - 1] : 0,
 		        .ts_ns = note->ts_ns,
 		        .dur_ns = note->dur_ns,
@@ -344,6 +436,7 @@ enum tw_status tw_builder_write_notes(struct tw_builder *b, const uint32_t *thre
 void tw_builder_free_notes(struct tw_builder *b)
 {
 	tw_mem_free(b->notes);
+	tw_mem_free(b->by_time);
 	tw_mem_free(b->first_state);
 	tw_mem_free(b->next_state);
 	tw_mem_free(b->texts);

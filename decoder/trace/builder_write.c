@@ -353,7 +353,7 @@ static enum tw_status write_notes(struct writer *w, struct tw_err *err)
 }
 
 /* Calls and the states of the trace's own input determine its span, without calls all notes. */
-static void set_span(struct writer *w)
+static bool set_span(struct writer *w)
 {
 	struct tw_trace_info *i = &w->info;
 
@@ -361,16 +361,16 @@ static void set_span(struct writer *w)
 		tw_builder_notes_span(w->b, &i->start_ns, &i->end_ns);
 	} else if (w->timed) {
 		tw_builder_states_span(w->b, &i->start_ns, &i->end_ns);
-		tw_builder_clip_states(w->b, i->start_ns, i->end_ns);
+		return tw_builder_clip_states(w->b, i->start_ns, i->end_ns);
 	}
+	return true;
 }
 
 static enum tw_status write_rest(struct writer *w, struct tw_err *err)
 {
 	const struct tw_trace_out_ops *ops = w->out->ops;
-	enum tw_status st = TW_OK;
+	enum tw_status st = set_span(w) ? TW_OK : tw_oom(err);
 
-	set_span(w);
 	for (uint32_t i = 0; st == TW_OK && i < w->n_methods; i++)
 		st = ops->method(w->out, &w->methods[i], err);
 	if (st == TW_OK)
@@ -402,9 +402,8 @@ static bool prepare(struct writer *w)
 {
 	w->path = tw_mem_alloc((size_t)w->b->limits.max_depth + 1, sizeof *w->path);
 	w->shaper = tw_shaper_new(w->b, w->out);
-	tw_builder_sort_notes(w->b);
 	return w->path && w->shaper && order_tracks(w) && number_methods(w) &&
-	       tw_builder_link_states(w->b);
+	       tw_builder_sort_notes(w->b) && tw_builder_link_states(w->b);
 }
 
 static enum tw_status close_all(struct tw_builder *b, struct tw_err *err)

@@ -196,6 +196,52 @@ static void test_many(void **state)
 	trace_fixture_done(&f);
 }
 
+struct order {
+	int64_t ts_ns, value;
+	int64_t n;
+};
+
+static bool check_order(void *arg, uint64_t id, const struct tw_note_row *n)
+{
+	struct order *o = arg;
+
+	(void)id;
+	assert_true(n->ts_ns > o->ts_ns || (n->ts_ns == o->ts_ns && n->value > o->value));
+	*o = (struct order){n->ts_ns, n->value, o->n + 1};
+	return true;
+}
+
+/* Notes that are emitted in any order are stored by time, those of one time as emitted. */
+static void test_order(void **state)
+{
+	static const int64_t many[] = {2, 100, 3 * TW_NOTES_AT_ONCE + 1};
+	const struct tw_note_query all = {
+	        .kind = TW_NOTE_COUNT, .to_ns = INT64_MAX, .limit = UINT32_MAX};
+	const int64_t far_ns = INT64_C(1) << 45;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof many / sizeof *many; k++) {
+		struct order o = {.ts_ns = -1};
+		struct trace_fixture f;
+		struct world w;
+
+		begin(&w, NULL);
+		for (int64_t i = 0; i < many[k]; i++) {
+			const int64_t at = i * 7919 % many[k] / 2;
+
+			assert_int_equal(say(&w, &(struct tw_note){.kind = TW_NOTE_instant,
+			                                 .ts_ns = at + at % 3 * far_ns,
+			                                 .dur_ns = -1,
+			                                 .value = i}),
+			        TW_OK);
+		}
+		assert_int_equal(trace_fixture_write(&f, w.b), TW_OK);
+		assert_int_equal(tw_trace_file_notes(f.file, &all, check_order, &o, NULL), TW_OK);
+		assert_int_equal(o.n, many[k]);
+		trace_fixture_done(&f);
+	}
+}
+
 static bool count_blocks(void *arg, const struct tw_note_block *b)
 {
 	(void)b;
@@ -581,6 +627,7 @@ static void test_plans(void **state)
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_order),
         cmocka_unit_test(test_long_texts),
         cmocka_unit_test(test_queries),
         cmocka_unit_test(test_documents_and_sources),
