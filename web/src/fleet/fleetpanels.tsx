@@ -124,7 +124,7 @@ function Version({ s, i, error, by, slower }: { s: Scenario; i: number; error: n
 	return (
 		<tr data-scenario={s.scenario} data-version={g.key} data-values={g.values} class={i && by === 'version' ? 'older' : 'latest'}>
 			{i === 0 && <th scope="rowgroup" rowSpan={s.versions.length} class="anywhere">{s.scenario ? <a href={link(`/traces?${new URLSearchParams({ scenario: s.scenario, ...(text('app') && { app: text('app') }) })}`)} title={tr('Its traces')}>{s.scenario}</a> : <span class="quiet">{tr('no scenario')}</span>}
-				{may.admin && by === 'version' && <p><a class="button small" href={alertLink(s.scenario, text('app'), 95, d.p95)} aria-label={tr('Alert on {scenario}', { scenario: s.scenario || tr('no scenario') })}>{tr('Alert')}</a></p>}
+				{may.admin && by === 'version' && <p class="quiet"><a href={alertLink(s.scenario, text('app'), 95, d.p95)} aria-label={tr('Alert on {scenario}', { scenario: s.scenario || tr('no scenario') })}>{tr('Alert')}</a></p>}
 				{s.older > 0 && <p class="quiet">{by === 'version' ? tr.many(s.older, '{n} older version', '{n} older versions') : tr('{n} more', { n: count(s.older) })}</p>}</th>}
 			<td class="anywhere"><Group s={s} g={g} by={by} /></td>
 			<td class="num"><Exemplar id={g.exemplars.p50} what={tr('A trace at the median')}>{duration(d.p50)}</Exemplar></td>
