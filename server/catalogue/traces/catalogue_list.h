@@ -47,8 +47,8 @@ enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_i
         size_t *ret_n, const char **ret_cursor, uint64_t *ret_total,
         struct tw_err *err) TW_MUST_USE;
 /* Distinct values with counts, for filter menus. `column`: a COLUMN of filters.def, state, tag or
- * label. At most 200, most frequent first, of the newest 100,000 traces, labels of the newest
- * 2,000. */
+ * label. At most 200, most frequent first, of the newest 100,000 traces; version_code, os, abi and
+ * state of the newest 50,000, labels of the newest 2,000. */
 struct tw_facet {
 	const char *value;
 	uint64_t count;
