@@ -817,6 +817,10 @@ CREATE TABLE regression (
 ) STRICT;
 CREATE INDEX regression_by_series ON regression(project_id, app, scenario, method); -- sqlite
 --postgres CREATE INDEX regression_by_series ON regression(project_id, app, scenario, regression_id);
+CREATE INDEX regression_by_change ON regression(project_id, day, (after_ns-before_ns), regression_id);
+-- in SQLite with the columns that the inbox counts and filters by
+CREATE INDEX regression_by_last ON regression(project_id, last_ms, regression_id, status, muted_until_ms, app, owner); -- sqlite
+--postgres CREATE INDEX regression_by_last ON regression(project_id, last_ms, regression_id);
 
 -- Events of a regression.
 CREATE TABLE regression_history (
@@ -1077,6 +1081,8 @@ CREATE TABLE alert (
 	last_ms INTEGER NOT NULL,
 	PRIMARY KEY (project_id, alert_id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX alert_by_last ON alert(project_id, last_ms, alert_id, status, muted_until_ms, app, owner); -- sqlite
+--postgres CREATE INDEX alert_by_last ON alert(project_id, last_ms, alert_id);
 
 -- Issues that were created in the project's issue tracker.
 CREATE TABLE ticket (

@@ -177,7 +177,7 @@ static enum tw_status write_metrics(
 	st = tw_catalogue_queue_stats(api->catalogue, &queue, err);
 	if (st == TW_OK)
 		st = tw_catalogue_quarantine_size(
-		        api->catalogue, &quarantined, &quarantined_bytes, err);
+		        api->catalogue, "", &quarantined, &quarantined_bytes, err);
 	if (st == TW_OK)
 		st = tw_catalogue_sessions_count(api->catalogue, &sessions, err);
 	if (st != TW_OK)

@@ -402,14 +402,12 @@ static void comment_group(struct work *w, struct tw_text_links *links)
 	const struct tw_rollup_filter f = {
 	        "", "", "", "", "", "", "", today - GROUP_DAYS + 1, today + 1};
 	char url[TW_TEXT_URL_BYTES];
-	struct tw_anr_group *groups = NULL;
-	size_t n = 0;
+	struct tw_anr_group group;
 
 	tw_buf_printf(links->p.out, "The ANR returned");
-	if (tw_catalogue_anr_groups(catalogue(w), w->row.project_id, &f, w->row.subject_id,
-	            w->arena, &groups, &n, NULL) == TW_OK &&
-	        n)
-		tw_markup_phrase(&links->p, " in ", groups[0].last_version);
+	if (tw_catalogue_anr_group(catalogue(w), w->row.project_id, &f, w->row.subject_id, w->arena,
+	            &group, NULL) == TW_OK)
+		tw_markup_phrase(&links->p, " in ", group.last_version);
 	tw_buf_printf(links->p.out, ".");
 	if (tw_text_url(links, "/anrs/", w->row.subject_id, NULL, url))
 		tw_buf_printf(links->p.out, "\n\n%s", url);

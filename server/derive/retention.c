@@ -11,7 +11,7 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 
 /* A thousand years, and more bytes than a file system holds. */
-enum { MAX_DAYS = 365000 };
+enum { MAX_DAYS = 365000, QUARANTINE_MAX = 1000 };
 #define MAX_COUNT (INT64_C(1) << 53)
 
 static const struct member {
@@ -28,7 +28,7 @@ static const struct member {
         {"keep_first_anr", offsetof(struct tw_retention, keep_first_anr), 1, 1},
         {"keep_annotated", offsetof(struct tw_retention, keep_annotated), 1, 0},
         {"quarantine_max_traces", offsetof(struct tw_retention, quarantine_max_traces),
-                TW_QUARANTINE_PAGE, 100},
+                QUARANTINE_MAX, 100},
         {"quarantine_max_bytes", offsetof(struct tw_retention, quarantine_max_bytes), MAX_COUNT,
                 INT64_C(1) << 30},
 };
@@ -349,19 +349,20 @@ static enum tw_status add_all(struct due *d, struct tw_err *err)
 static enum tw_status add_quarantined(struct due *d, struct tw_err *err)
 {
 	struct tw_quarantined *all = NULL;
-	uint64_t bytes = 0;
+	const char *cursor;
+	uint64_t left = 0, bytes = 0;
 	size_t n = 0;
 	enum tw_status st =
-	        tw_catalogue_quarantine(d->catalogue, d->project_id, d->arena, &all, &n, err);
-	size_t left = n;
+	        tw_catalogue_quarantine_size(d->catalogue, d->project_id, &left, &bytes, err);
 
-	for (size_t i = 0; i < n; i++)
-		bytes += all[i].bytes;
+	if (st == TW_OK)
+		st = tw_catalogue_quarantine(d->catalogue, d->project_id, "", QUARANTINE_MAX,
+		        d->arena, &all, &n, &cursor, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		const struct tw_quarantined *q = &all[i];
 		bool goes = TW_LOOKUP(d->rows, d->n, id, q->id) != NULL;
 
-		if (!goes && left <= (size_t)d->rules->quarantine_max_traces &&
+		if (!goes && left <= (uint64_t)d->rules->quarantine_max_traces &&
 		        bytes <= (uint64_t)d->rules->quarantine_max_bytes)
 			break;
 		if (!goes && (q->state != TW_TRACE_FAILED || q->pinned ||

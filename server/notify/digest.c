@@ -228,8 +228,8 @@ static enum tw_status put_open(struct making *m, struct tw_err *err)
 	json_t *list;
 	json_int_t total = 0;
 	size_t n = 0;
-	enum tw_status st =
-	        tw_catalogue_regressions(m->c, m->of->project_id, &q, m->a, &rows, &n, err);
+	enum tw_status st = tw_catalogue_regressions(
+	        m->c, m->of->project_id, &q, TW_REGRESSIONS_MAX, "", m->a, &rows, &n, NULL, err);
 
 	if (st != TW_OK)
 		return st;

@@ -235,23 +235,21 @@ enum tw_status tw_api_issue_group(struct tw_req *r, enum tw_tracker tracker, tw_
 	const int64_t today = tw_unix_ms() / TW_DAY_MS;
 	const struct tw_rollup_filter all = {"", "", "", "", "", "", "", today - ANR_DAYS, today};
 	const char *key = tw_req_path(r, "key");
-	struct tw_anr_group *groups = NULL;
+	struct tw_anr_group group;
 	struct tw_anr_exemplar *traces = NULL;
 	struct tw_issue i = begin(r, tracker);
 	json_t *j = NULL;
-	size_t n = 0, n_traces = 0;
-	enum tw_status st = tw_catalogue_anr_groups(tw_api_catalogue(r), tw_api_project(r), &all,
-	        key, tw_req_arena(r), &groups, &n, err);
+	size_t n_traces = 0;
+	enum tw_status st = tw_catalogue_anr_group(
+	        tw_api_catalogue(r), tw_api_project(r), &all, key, tw_req_arena(r), &group, err);
 
-	if (st == TW_OK && (n == 0 || !key[0]))
-		st = tw_fail(err, TW_NOT_FOUND, "no such ANR group");
 	if (st == TW_OK)
 		st = tw_catalogue_anr_exemplars(tw_api_catalogue(r), tw_api_project(r), &all, key,
 		        tw_req_arena(r), &traces, &n_traces, err);
 	if (st != TW_OK)
 		return st;
 	add_exemplars(&i, traces, n_traces);
-	j = group_json(groups);
+	j = group_json(&group);
 	i.anr = j;
 	st = j ? add_blame(r, &i, err) : tw_oom(err);
 	if (st == TW_OK)

@@ -4,7 +4,6 @@
 #include "server/api/api.h"
 #include "server/api/ingest/api_ingest.h"
 #include "server/base/log.h"
-#include "server/base/text/json.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"
@@ -22,44 +21,33 @@ static enum tw_status find(
 	                   : st;
 }
 
-static enum tw_status put_parts(struct tw_req *r, const char *id, json_t *list, struct tw_err *err)
-{
-	struct tw_part *parts = NULL;
-	size_t n = 0;
-	enum tw_status st = tw_catalogue_trace_parts(
-	        tw_api_catalogue(r), tw_api_project(r), id, tw_req_arena(r), &parts, &n, err);
-
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		(void)json_array_append_new(list, json_pack("{ss sI}", "part", parts[i].part,
-		                                          "bytes", (json_int_t)parts[i].bytes));
-	return st;
-}
-
-static json_t *one_json(const struct tw_quarantined *q, json_t *parts)
-{
-	json_t *o = tw_row_json(&tw_quarantined_fields, q);
-
-	return tw_json_complete(o, json_object_set_new(o, "parts", parts));
-}
+static const struct tw_param list_params[] = {
+        TW_PARAM_NUMBER("limit", 100, 1, 500, ""),
+        TW_PARAM_TEXT("cursor", 0, "`next_cursor` of the previous page."),
+        {0},
+};
 
 static enum tw_status list(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_quarantined *rows = NULL;
-	json_t *all = json_array();
+	const char *cursor = "";
+	uint64_t traces, bytes;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_quarantine(
-	        tw_api_catalogue(r), tw_api_project(r), tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_quarantine(tw_api_catalogue(r), tw_api_project(r),
+	        tw_req_text_or_empty(r, "cursor"), (uint32_t)tw_req_number(r, "limit"),
+	        tw_req_arena(r), &rows, &n, &cursor, err);
 
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
-		json_t *parts = json_array();
-
-		st = put_parts(r, rows[i].id, parts, err);
-		(void)json_array_append_new(all, one_json(&rows[i], parts));
-	}
 	if (st == TW_OK)
-		return tw_req_reply_json(r, 200, json_pack("{so}", "quarantine", all), err);
-	json_decref(all);
-	return st;
+		st = tw_catalogue_quarantine_size(
+		        tw_api_catalogue(r), tw_api_project(r), &traces, &bytes, err);
+	if (st != TW_OK)
+		return st;
+	return tw_req_reply_json(r, 200,
+	        json_pack("{so sI sI ss?}", "quarantine",
+	                tw_rows_json(&tw_quarantined_fields, rows, n, sizeof *rows), "total",
+	                (json_int_t)traces, "total_bytes", (json_int_t)bytes, "next_cursor",
+	                cursor[0] ? cursor : NULL),
+	        err);
 }
 
 static enum tw_status save(struct tw_req *r, struct tw_err *err)
@@ -111,7 +99,8 @@ static enum tw_status discard(struct tw_req *r, struct tw_err *err)
 
 const struct tw_route tw_routes_quarantine[] = {
         TW_ROUTE("GET", "/api/v1/quarantine", TW_NEED_ADMIN,
-                "Quarantined uploads: decoders crashed on them", .end = list),
+                "Quarantined uploads: decoders crashed on them", .params = TW_PARAMS(list_params),
+                .end = list),
         TW_ROUTE("GET", "/api/v1/quarantine/{id}/{part}", TW_NEED_ADMIN,
                 "The content of a quarantined upload's part", .end = save),
         TW_ROUTE("POST", "/api/v1/quarantine/{id}", TW_NEED_ADMIN,

@@ -16,7 +16,7 @@
 #include "server/derive/stages.h"
 #include "server/fleet/anr/anr_rules.h"
 
-enum { LIMIT_MAX = TW_ANR_GROUPS_MAX };
+enum { LIMIT_MAX = 1000 };
 
 /* --- groups --- */
 
@@ -103,15 +103,50 @@ static const struct tw_param page_params[] = {
         {0},
 };
 
-static enum tw_status load(
+static enum tw_status name(struct tw_fleet_request *q, struct page *p, struct tw_err *err)
+{
+	return tw_catalogue_anr_groups_name(
+	        catalogue_of(q), project_of(q), q->arena, p->groups, &p->n, err);
+}
+
+static void cut(struct page *p)
+{
+	const size_t skipped = (size_t)p->offset < p->n ? (size_t)p->offset : p->n;
+
+	p->groups += skipped;
+	p->n -= skipped;
+	p->n = p->n < (size_t)p->limit ? p->n : (size_t)p->limit;
+}
+
+/* The groups of the page, with their names, which tell the kind of a cause. */
+static enum tw_status read_groups(struct tw_fleet_request *q, struct page *p, struct tw_err *err)
+{
+	const char *kind = p->kind ? tw_anr_kinds[p->kind - 1] : NULL;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_anr_groups(
+	        catalogue_of(q), project_of(q), &q->filter, q->arena, &p->groups, &p->n, err);
+
+	if (st != TW_OK)
+		return st;
+	if (!kind) {
+		cut(p);
+		return name(q, p, err);
+	}
+	st = name(q, p, err);
+	for (size_t i = 0; st == TW_OK && i < p->n; i++)
+		if (strcmp(p->groups[i].kind, kind) == 0)
+			p->groups[n++] = p->groups[i];
+	p->n = n;
+	cut(p);
+	return st;
+}
+
+/* Of all groups, or of one. */
+static enum tw_status read_details(
         struct tw_fleet_request *q, const char *key, struct page *p, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_anr_groups(
-	        catalogue_of(q), project_of(q), &q->filter, key, q->arena, &p->groups, &p->n, err);
-
-	if (st == TW_OK)
-		st = tw_catalogue_anr_slices(catalogue_of(q), project_of(q), &q->filter, key,
-		        TW_ANR_BY_DAY, q->arena, &p->days, &p->n_days, err);
+	enum tw_status st = tw_catalogue_anr_slices(catalogue_of(q), project_of(q), &q->filter, key,
+	        TW_ANR_BY_DAY, q->arena, &p->days, &p->n_days, err);
 	if (st == TW_OK)
 		st = tw_catalogue_anr_states(catalogue_of(q), project_of(q), key, q->arena,
 		        &p->states, &p->n_states, err);
@@ -120,19 +155,11 @@ static enum tw_status load(
 
 static void put_groups(struct tw_fleet_request *q, const struct page *p)
 {
-	int64_t at = 0;
-
 	tw_json_key_open(&q->j, "groups", '[');
 	for (size_t i = 0; i < p->n; i++) {
-		const struct tw_anr_group *g = &p->groups[i];
-
-		if (p->kind && strcmp(g->kind, tw_anr_kinds[p->kind - 1]) != 0)
-			continue;
-		if (at++ < p->offset || at > p->offset + p->limit)
-			continue;
 		tw_json_open(&q->j, '{');
-		put_group(q, p, g);
-		put_trend(q, p, g->key);
+		put_group(q, p, &p->groups[i]);
+		put_trend(q, p, p->groups[i].key);
 		tw_json_close(&q->j, '}');
 	}
 	tw_json_close(&q->j, ']');
@@ -148,7 +175,9 @@ static enum tw_status answer_groups(struct tw_fleet_request *q, struct tw_err *e
 	p.offset = tw_req_number(q->req, "offset");
 	st = put_head(q, err); /* first: each report that it counts is in the groups by then */
 	if (st == TW_OK)
-		st = load(q, "", &p, err);
+		st = read_groups(q, &p, err);
+	if (st == TW_OK)
+		st = read_details(q, "", &p, err);
 	if (st != TW_OK)
 		return st;
 	put_groups(q, &p);
@@ -224,13 +253,17 @@ static enum tw_status put_one(struct tw_fleet_request *q, const struct page *p, 
 static enum tw_status answer_group(struct tw_fleet_request *q, struct tw_err *err)
 {
 	const char *key = tw_req_path(q->req, "key");
-	struct page p = {0};
-	enum tw_status st = TW_OK;
+	struct tw_anr_group group;
+	struct page p = {.groups = &group, .n = 1};
+	enum tw_status st;
 
 	if (strlen(key) != TW_ANR_KEY_BYTES - 1 || strspn(key, "0123456789abcdef") != strlen(key))
 		return tw_fail(err, TW_NOT_FOUND, "the key of an ANR group is 16 hex digits");
-	st = load(q, key, &p, err);
-	if (st == TW_OK && p.n == 0)
+	st = tw_catalogue_anr_group(
+	        catalogue_of(q), project_of(q), &q->filter, key, q->arena, &group, err);
+	if (st == TW_OK)
+		st = read_details(q, key, &p, err);
+	if (st == TW_NOT_FOUND)
 		st = tw_fail(err, TW_NOT_FOUND,
 		        "this group has no ANRs in that time range and filter; a later mapping or "
 		        "rule may have moved them to another group");

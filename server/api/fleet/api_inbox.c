@@ -2,7 +2,8 @@
  * api_inbox.c - regressions, ANR groups and alerts to triage, with common states, in one list.
  *
  * Items are open, acknowledged, fixed or returned, have an owner and may be muted. Counts include
- * every item that the other filters select, whatever its box.
+ * every item that the other filters select, whatever its box.  Items change place when they are
+ * seen again, so a cursor contains the last item's place and not its number.
  */
 #include <string.h>
 
@@ -35,22 +36,20 @@ static const char *const kind_names[] = {[TW_TRIAGE_REGRESSION] = "regression",
 
 struct item {
 	enum tw_triage_kind kind;
-	const char *id, *title, *app, *scenario, *version;
+	const char *id;
+	int64_t last_ms;
 	const struct tw_triage *triage;
-	int64_t first_ms, last_ms;
 	const struct tw_regression *regression; /* exactly one of these is set */
-	const struct tw_anr_group *group;
+	struct tw_anr_group *group;
 	const struct tw_alert *alert;
 };
 
 struct inbox {
 	struct tw_req *req;
 	struct tw_arena *arena;
-	int64_t now_ms;
 	unsigned box, kind; /* kind 0: any, otherwise enum tw_triage_kind + 1 */
-	const char *app, *owner;
-	const char *after_id; /* the last item of the page before; NULL: first page */
-	int64_t after_ms;
+	struct tw_inbox_query
+	        q; /* the box's items after the previous page, one more than a page has */
 	struct item *items;
 	size_t n;
 	uint64_t counts[BOXES];
@@ -63,169 +62,241 @@ static const char *project_of(const struct inbox *b)
 
 /* --- which boxes an item is in --- */
 
-static bool is_in(const struct inbox *b, const struct item *i, unsigned box)
-{
-	const bool muted = i->triage->muted_until_ms > b->now_ms;
-	const enum tw_regress_status s = i->triage->status;
+#define BIT(status) (1U << TW_REGRESS_##status)
+static const struct {
+	unsigned statuses;
+	enum tw_inbox_muted muted;
+} boxes[BOXES] = {
+        [BOX_LIVE] = {BIT(OPEN) | BIT(ACKNOWLEDGED) | BIT(RETURNED), TW_INBOX_UNMUTED},
+        [BOX_NEW] = {BIT(OPEN), TW_INBOX_UNMUTED},
+        [BOX_ACKNOWLEDGED] = {BIT(ACKNOWLEDGED), TW_INBOX_UNMUTED},
+        [BOX_RETURNED] = {BIT(RETURNED), TW_INBOX_UNMUTED},
+        [BOX_FIXED] = {BIT(FIXED), TW_INBOX_ANY},
+        [BOX_MUTED] = {BIT(STATUSES) - 1, TW_INBOX_MUTED},
+        [BOX_ALL] = {BIT(STATUSES) - 1, TW_INBOX_ANY},
+};
 
-	switch (box) {
-	case BOX_NEW:
-		return s == TW_REGRESS_OPEN && !muted;
-	case BOX_ACKNOWLEDGED:
-		return s == TW_REGRESS_ACKNOWLEDGED && !muted;
-	case BOX_RETURNED:
-		return s == TW_REGRESS_RETURNED && !muted;
-	case BOX_FIXED:
-		return s == TW_REGRESS_FIXED;
-	case BOX_MUTED:
-		return muted;
-	case BOX_LIVE:
-		return s != TW_REGRESS_FIXED && !muted;
-	default:
-		return true;
-	}
+static bool is_in(unsigned box, enum tw_regress_status status, bool muted)
+{
+	return boxes[box].statuses >> status & 1 &&
+	       (boxes[box].muted == TW_INBOX_ANY || muted == (boxes[box].muted == TW_INBOX_MUTED));
 }
 
-static void add(struct inbox *b, const struct item *i)
+static void count(struct inbox *b, enum tw_regress_status status, bool muted, uint64_t n)
 {
-	if ((b->kind && b->kind - 1 != (unsigned)i->kind) ||
-	        (b->app[0] && strcmp(b->app, i->app) != 0) ||
-	        (b->owner[0] && strcmp(b->owner, i->triage->owner) != 0))
-		return;
 	for (unsigned box = 0; box < BOXES; box++)
-		b->counts[box] += is_in(b, i, box);
-	if (is_in(b, i, b->box))
-		b->items[b->n++] = *i;
+		b->counts[box] += is_in(box, status, muted) ? n : 0;
 }
 
-/* --- reading the three kinds --- */
-
-static enum tw_status add_regressions(
-        struct inbox *b, const struct tw_regression *rows, size_t n, struct tw_err *err)
+static void count_all(struct inbox *b, const struct tw_inbox_counts *counts)
 {
-	struct tw_triage *triage = tw_arena_alloc(b->arena, n + 1, sizeof *triage);
+	for (unsigned status = 0; status < TW_REGRESS_STATUSES; status++)
+		for (int muted = 0; muted < 2; muted++)
+			count(b, (enum tw_regress_status)status, muted != 0,
+			        counts->of[status][muted]);
+}
 
+/* --- the page --- */
+
+/* By id too, as items may be seen in the same millisecond. */
+TW_ORDER_BY(newest_first, struct item, TW_FALLING(last_ms), TW_FALLING(id))
+
+static bool is_of(const struct inbox *b, enum tw_triage_kind kind)
+{
+	return !b->kind || b->kind - 1 == (unsigned)kind;
+}
+
+static enum tw_status make_room(struct inbox *b, size_t more, struct tw_err *err)
+{
+	struct item *items = tw_arena_alloc(b->arena, b->n + more + 1, sizeof *items);
+
+	if (!items)
+		return tw_oom(err);
+	if (b->n)
+		memcpy(items, b->items, b->n * sizeof *items);
+	b->items = items;
+	return TW_OK;
+}
+
+static enum tw_status add_regressions(struct inbox *b, struct tw_err *err)
+{
+	struct tw_catalogue *c = tw_api_catalogue(b->req);
+	struct tw_inbox_counts counts;
+	struct tw_regression *rows = NULL;
+	struct tw_triage *triage;
+	size_t n = 0;
+	enum tw_status st =
+	        tw_catalogue_inbox_count_regressions(c, project_of(b), &b->q, &counts, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_inbox_regressions(
+		        c, project_of(b), &b->q, b->arena, &rows, &n, err);
+	if (st == TW_OK)
+		st = make_room(b, n, err);
+	if (st != TW_OK)
+		return st;
+	triage = tw_arena_alloc(b->arena, n + 1, sizeof *triage);
 	if (!triage)
 		return tw_oom(err);
+	count_all(b, &counts);
 	for (size_t i = 0; i < n; i++) {
 		const struct tw_regression *r = &rows[i];
 
 		triage[i] = (struct tw_triage){
 		        r->status, r->of.fixed_in, r->owner, r->note, r->muted_until_ms};
-		add(b, &(struct item){TW_TRIAGE_REGRESSION, r->id,
-		               r->of.method[0] ? r->of.method : r->of.scenario, r->of.app,
-		               r->of.scenario, r->of.head, &triage[i], r->of.day * TW_DAY_MS,
-		               r->last_ms, r, NULL, NULL});
+		b->items[b->n++] = (struct item){
+		        TW_TRIAGE_REGRESSION, r->id, r->last_ms, &triage[i], .regression = r};
 	}
 	return TW_OK;
 }
 
-static enum tw_status add_groups(struct inbox *b, const struct tw_anr_group *groups, size_t n,
-        const struct tw_anr_state *states, size_t n_states, struct tw_err *err)
-{
-	struct tw_anr_state *own = tw_arena_alloc(b->arena, n + 1, sizeof *own);
-
-	if (!own)
-		return tw_oom(err);
-	for (size_t i = 0; i < n; i++) {
-		const struct tw_anr_group *g = &groups[i];
-
-		own[i] = tw_anr_state_of(states, n_states, g->key);
-		add(b, &(struct item){TW_TRIAGE_ANR, g->key, g->name[0] ? g->name : g->title,
-		               b->app, "", g->last_version, &own[i].triage, g->first_ms, g->last_ms,
-		               NULL, g, NULL});
-	}
-	return TW_OK;
-}
-
-static void add_alerts(struct inbox *b, const struct tw_alert *rows, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		const struct tw_alert *x = &rows[i];
-		const bool group = x->rule.kind == TW_ALERT_anr_spike;
-
-		add(b, &(struct item){TW_TRIAGE_ALERT, x->id, x->rule.name, x->of.app,
-		               x->rule.scenario, group ? "" : x->of.subject, &x->triage,
-		               x->first_ms, x->last_ms, NULL, NULL, x});
-	}
-}
-
-static enum tw_status read_all(struct inbox *b, struct tw_err *err)
+static enum tw_status add_alerts(struct inbox *b, struct tw_err *err)
 {
 	struct tw_catalogue *c = tw_api_catalogue(b->req);
-	const int64_t today = b->now_ms / TW_DAY_MS;
-	const struct tw_rollup_filter f = {
-	        b->app, "", "", "", "", "", "", today - ANR_DAYS + 1, today + 1};
-	const struct tw_regression_query all = {
-	        b->app, "", "", "", "", (1U << TW_REGRESS_STATUSES) - 1, 0};
-	struct tw_regression *rows = NULL;
-	struct tw_anr_group *groups = NULL;
-	struct tw_anr_state *states = NULL;
-	struct tw_alert *alerts = NULL;
-	size_t n = 0, n_groups = 0, n_states = 0, n_alerts = 0;
-	enum tw_status st =
-	        tw_catalogue_regressions(c, project_of(b), &all, b->arena, &rows, &n, err);
+	struct tw_inbox_counts counts;
+	struct tw_alert *rows = NULL;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_inbox_count_alerts(c, project_of(b), &b->q, &counts, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_anr_groups(
-		        c, project_of(b), &f, "", b->arena, &groups, &n_groups, err);
+		st = tw_catalogue_inbox_alerts(c, project_of(b), &b->q, b->arena, &rows, &n, err);
+	if (st == TW_OK)
+		st = make_room(b, n, err);
+	if (st != TW_OK)
+		return st;
+	count_all(b, &counts);
+	for (size_t i = 0; i < n; i++)
+		b->items[b->n++] = (struct item){TW_TRIAGE_ALERT, rows[i].id, rows[i].last_ms,
+		        &rows[i].triage, .alert = &rows[i]};
+	return TW_OK;
+}
+
+/* Groups are sums of reports, so all of them are read. */
+static enum tw_status add_groups(struct inbox *b, struct tw_err *err)
+{
+	struct tw_catalogue *c = tw_api_catalogue(b->req);
+	const struct item before = {.id = b->q.before.id, .last_ms = b->q.before.number};
+	const int64_t today = b->q.now_ms / TW_DAY_MS;
+	const struct tw_rollup_filter f = {
+	        b->q.app, "", "", "", "", "", "", today - ANR_DAYS + 1, today + 1};
+	struct tw_anr_group *groups = NULL;
+	struct tw_anr_state *states = NULL, *own;
+	size_t n = 0, n_states = 0;
+	enum tw_status st =
+	        tw_catalogue_anr_groups(c, project_of(b), &f, b->arena, &groups, &n, err);
+
 	if (st == TW_OK)
 		st = tw_catalogue_anr_states(
 		        c, project_of(b), "", b->arena, &states, &n_states, err);
 	if (st == TW_OK)
-		st = tw_catalogue_alerts(c, project_of(b), "", b->arena, &alerts, &n_alerts, err);
+		st = make_room(b, n, err);
 	if (st != TW_OK)
 		return st;
-	b->items = tw_arena_alloc(b->arena, n + n_groups + n_alerts + 1, sizeof *b->items);
-	if (!b->items)
+	own = tw_arena_alloc(b->arena, n + 1, sizeof *own);
+	if (!own)
 		return tw_oom(err);
-	add_alerts(b, alerts, n_alerts);
-	st = add_regressions(b, rows, n, err);
-	return st == TW_OK ? add_groups(b, groups, n_groups, states, n_states, err) : st;
+	for (size_t i = 0; i < n; i++) {
+		struct tw_anr_group *g = &groups[i];
+		const struct item item = {
+		        TW_TRIAGE_ANR, g->key, g->last_ms, &own[i].triage, .group = g};
+		bool muted;
+
+		own[i] = tw_anr_state_of(states, n_states, g->key);
+		muted = item.triage->muted_until_ms > b->q.now_ms;
+		if (b->q.owner[0] && strcmp(b->q.owner, item.triage->owner) != 0)
+			continue;
+		count(b, item.triage->status, muted, 1);
+		if (is_in(b->box, item.triage->status, muted) && newest_first(&before, &item) < 0)
+			b->items[b->n++] = item;
+	}
+	return TW_OK;
+}
+
+/* Names the groups of the page; those whose last report was removed since are dropped. */
+static enum tw_status name_groups(struct inbox *b, struct tw_err *err)
+{
+	struct tw_anr_group *named = tw_arena_alloc(b->arena, b->n + 1, sizeof *named);
+	size_t n = 0, kept = 0, at = 0;
+	enum tw_status st;
+
+	if (!named)
+		return tw_oom(err);
+	for (size_t i = 0; i < b->n; i++)
+		if (b->items[i].group)
+			named[n++] = *b->items[i].group;
+	st = tw_catalogue_anr_groups_name(
+	        tw_api_catalogue(b->req), project_of(b), b->arena, named, &n, err);
+	for (size_t i = 0; i < b->n; i++) { /* both are in the same order */
+		struct item item = b->items[i];
+
+		if (item.group && (at == n || strcmp(named[at].key, item.id) != 0))
+			continue;
+		if (item.group)
+			item.group = &named[at++];
+		b->items[kept++] = item;
+	}
+	b->n = kept;
+	return st;
+}
+
+static enum tw_status read_page(struct inbox *b, const char **ret_cursor, struct tw_err *err)
+{
+	const size_t limit = b->q.limit - 1;
+	enum tw_status st = TW_OK;
+
+	*ret_cursor = NULL;
+	if (is_of(b, TW_TRIAGE_REGRESSION))
+		st = add_regressions(b, err);
+	if (st == TW_OK && is_of(b, TW_TRIAGE_ALERT))
+		st = add_alerts(b, err);
+	if (st == TW_OK && is_of(b, TW_TRIAGE_ANR))
+		st = add_groups(b, err);
+	if (st != TW_OK)
+		return st;
+	TW_SORT(b->items, b->n, newest_first);
+	if (b->n > limit) {
+		const struct item *last = &b->items[limit - 1];
+
+		b->n = limit;
+		*ret_cursor = tw_page_cursor_text(b->arena, last->last_ms, last->id);
+		if (!*ret_cursor)
+			return tw_oom(err);
+	}
+	return name_groups(b, err);
 }
 
 /* --- the response --- */
 
-TW_ORDER_BY(newest_first, struct item, TW_FALLING(last_ms), TW_RISING(id))
+struct shown { /* of an item */
+	const char *title, *app, *scenario, *version;
+	int64_t first_ms;
+};
 
-/* Items change place when they are seen again, so a cursor contains the last item's place and not
- * its number. */
-static enum tw_status read_cursor(struct inbox *b, struct tw_err *err)
+static struct shown shown_of(const struct inbox *b, const struct item *i)
 {
-	const char *text = tw_req_text_or_empty(b->req, "cursor");
-	struct tw_str rest = tw_str_of(text);
-	struct tw_str ms = tw_str_split(&rest, '.');
-	uint64_t number = 0;
+	const struct tw_regression *r = i->regression;
+	const struct tw_anr_group *g = i->group;
+	const struct tw_alert *x = i->alert;
 
-	if (!text[0])
-		return TW_OK;
-	if (!tw_str_u64(ms, INT64_MAX, &number) || !rest.len)
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "invalid cursor: use next_cursor of the previous page");
-	b->after_ms = (int64_t)number;
-	b->after_id = rest.ptr;
-	return TW_OK;
+	if (r)
+		return (struct shown){r->of.method[0] ? r->of.method : r->of.scenario, r->of.app,
+		        r->of.scenario, r->of.head, r->of.day * TW_DAY_MS};
+	if (g)
+		return (struct shown){g->name[0] ? g->name : g->title, b->q.app, "",
+		        g->last_version, g->first_ms};
+	return (struct shown){x->rule.name, x->of.app, x->rule.scenario,
+	        x->rule.kind == TW_ALERT_anr_spike ? "" : x->of.subject, x->first_ms};
 }
 
-/* The number of items of earlier pages. */
-static size_t first_of_page(const struct inbox *b)
+static json_t *item_json(const struct inbox *b, const struct item *i)
 {
-	const struct item after = {.id = b->after_id, .last_ms = b->after_ms};
-	size_t i = 0;
-
-	while (b->after_id && i < b->n && newest_first(&b->items[i], &after) <= 0)
-		i++;
-	return i;
-}
-
-static json_t *item_json(const struct item *i)
-{
+	const struct shown shown = shown_of(b, i);
 	json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I}",
-	        "kind", kind_names[i->kind], "id", i->id, "title", i->title, "app", i->app,
-	        "scenario", i->scenario, "version", i->version, "status",
+	        "kind", kind_names[i->kind], "id", i->id, "title", shown.title, "app", shown.app,
+	        "scenario", shown.scenario, "version", shown.version, "status",
 	        tw_regress_status_names[i->triage->status], "fixed_in", i->triage->fixed_in,
 	        "owner", i->triage->owner, "note", i->triage->note, "muted_until_ms",
-	        (json_int_t)i->triage->muted_until_ms, "first_ms", (json_int_t)i->first_ms,
+	        (json_int_t)i->triage->muted_until_ms, "first_ms", (json_int_t)shown.first_ms,
 	        "last_ms", (json_int_t)i->last_ms);
 
 	if (i->regression) {
@@ -270,38 +341,33 @@ static const struct tw_param inbox_params[] = {
 
 static enum tw_status get_inbox(struct tw_req *r, struct tw_err *err)
 {
+	const unsigned box = (unsigned)tw_req_enum(r, "state");
 	struct inbox b = {.req = r,
 	        .arena = tw_req_arena(r),
-	        .now_ms = tw_unix_ms(),
-	        .box = (unsigned)tw_req_enum(r, "state"),
+	        .box = box,
 	        .kind = (unsigned)(tw_req_enum(r, "kind") + 1),
-	        .app = tw_req_text_or_empty(r, "app"),
-	        .owner = tw_req_text_or_empty(r, "owner")};
-	const size_t limit = (size_t)tw_req_number(r, "limit");
-	const char *cursor = NULL;
+	        .q = {.app = tw_req_text_or_empty(r, "app"),
+	                .owner = tw_req_text_or_empty(r, "owner"),
+	                .now_ms = tw_unix_ms(),
+	                .statuses = boxes[box].statuses,
+	                .muted = boxes[box].muted,
+	                .before = {INT64_MAX, ""},
+	                .limit = (uint32_t)tw_req_number(r, "limit") + 1}};
+	const char *cursor;
 	json_t *list;
-	size_t first, end;
-	enum tw_status st = read_cursor(&b, err);
+	enum tw_status st =
+	        tw_page_cursor_read(tw_req_text_or_empty(r, "cursor"), &b.q.before, err);
 
 	if (st == TW_OK)
-		st = read_all(&b, err);
+		st = read_page(&b, &cursor, err);
 	if (st != TW_OK)
 		return st;
-	TW_SORT(b.items, b.n, newest_first);
-	first = first_of_page(&b);
-	end = b.n - first > limit ? first + limit : b.n;
-	if (end < b.n) {
-		cursor = tw_arena_printf(b.arena, "%lld.%s", (long long)b.items[end - 1].last_ms,
-		        b.items[end - 1].id);
-		if (!cursor)
-			return tw_oom(err);
-	}
 	list = json_array();
-	for (size_t i = first; i < end; i++)
-		(void)json_array_append_new(list, item_json(&b.items[i]));
+	for (size_t i = 0; i < b.n; i++)
+		(void)json_array_append_new(list, item_json(&b, &b.items[i]));
 	return tw_req_reply_json(r, 200,
 	        json_pack("{s:o, s:o, s:I, s:s?}", "items", list, "counts", counts_json(&b),
-	                "total", (json_int_t)b.n, "next_cursor", cursor),
+	                "total", (json_int_t)b.counts[box], "next_cursor", cursor),
 	        err);
 }
 
@@ -342,17 +408,13 @@ static enum tw_status read_group(struct tw_req *r, const char *key, const json_t
 static enum tw_status read_alert(struct tw_req *r, const char *id, const json_t *body,
         struct tw_triage *ret, struct tw_err *err)
 {
-	struct tw_alert *row = NULL;
-	size_t n = 0;
-	enum tw_status st = *id ? tw_catalogue_alerts(tw_api_catalogue(r), tw_api_project(r), id,
-	                                  tw_req_arena(r), &row, &n, err)
-	                        : TW_OK;
+	struct tw_alert row;
+	enum tw_status st = tw_catalogue_alert_get(
+	        tw_api_catalogue(r), tw_api_project(r), id, tw_req_arena(r), &row, err);
 
-	if (st == TW_OK && n == 0)
-		st = tw_fail(err, TW_NOT_FOUND, "no such alert");
 	if (st != TW_OK)
 		return st;
-	*ret = row->triage;
+	*ret = row.triage;
 	return tw_triage_read(body, ret, err);
 }
 

@@ -26,6 +26,8 @@ static const struct tw_param list_params[] = {
         TW_PARAM_TEXT("version_name", 0, "The version that became slower."),
         TW_PARAM_TEXT("owner", 0, "Exactly this owner."),
         TW_PARAM_FLAG("muted", false, "Also returns muted ones."),
+        TW_PARAM_NUMBER("limit", 100, 1, TW_REGRESSIONS_MAX, ""),
+        TW_PARAM_TEXT("cursor", 0, "`next_cursor` of the previous page."),
         {0},
 };
 
@@ -51,14 +53,18 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_regression_query q = read_query(r);
 	struct tw_regression *rows = NULL;
+	const char *cursor = "";
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_regressions(
-	        tw_api_catalogue(r), tw_api_project(r), &q, tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_regressions(tw_api_catalogue(r), tw_api_project(r), &q,
+	        (uint32_t)tw_req_number(r, "limit"), tw_req_text_or_empty(r, "cursor"),
+	        tw_req_arena(r), &rows, &n, &cursor, err);
+
 	if (st != TW_OK)
 		return st;
 	return tw_req_reply_json(r, 200,
-	        json_pack("{s:o}", "regressions",
-	                tw_rows_json(&tw_regression_fields, rows, n, sizeof *rows)),
+	        json_pack("{s:o, s:s?}", "regressions",
+	                tw_rows_json(&tw_regression_fields, rows, n, sizeof *rows), "next_cursor",
+	                cursor[0] ? cursor : NULL),
 	        err);
 }
 

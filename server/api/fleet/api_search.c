@@ -19,7 +19,14 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/query/detect/frame_rules.h"
 
-enum { LIMIT_MAX = 50, SCAN_MS = 400, NAMES_PER_CHECK = 256, ANR_DAYS = 90, BUILDS_READ = 500 };
+enum {
+	LIMIT_MAX = 50,
+	SCAN_MS = 400,
+	NAMES_PER_CHECK = 256,
+	ANR_DAYS = 90,
+	ANR_GROUPS_READ = 1000,
+	BUILDS_READ = 500
+};
 #define MATCHES_BYTES ((size_t)8 << 20)
 
 struct match { /* a name and its object */
@@ -218,8 +225,12 @@ static enum tw_status find_anrs(struct search *s, json_t *out, struct tw_err *er
 	size_t n = 0;
 	json_t *list = json_array();
 	enum tw_status st = tw_catalogue_anr_groups(
-	        tw_api_catalogue(s->req), tw_api_project(s->req), &f, "", s->arena, &rows, &n, err);
+	        tw_api_catalogue(s->req), tw_api_project(s->req), &f, s->arena, &rows, &n, err);
 
+	n = n < ANR_GROUPS_READ ? n : ANR_GROUPS_READ; /* those with the most reports */
+	if (st == TW_OK)
+		st = tw_catalogue_anr_groups_name(
+		        tw_api_catalogue(s->req), tw_api_project(s->req), s->arena, rows, &n, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		offer(s, &matches, &rows[i],
 		        (const char *const[]){
@@ -244,8 +255,9 @@ static enum tw_status find_regressions(struct search *s, json_t *out, struct tw_
 	struct tw_regression *rows = NULL;
 	size_t n = 0;
 	json_t *list = json_array();
-	enum tw_status st = tw_catalogue_regressions(
-	        tw_api_catalogue(s->req), tw_api_project(s->req), &all, s->arena, &rows, &n, err);
+	enum tw_status st =
+	        tw_catalogue_regressions(tw_api_catalogue(s->req), tw_api_project(s->req), &all,
+	                TW_REGRESSIONS_MAX, "", s->arena, &rows, &n, NULL, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		offer(s, &matches, &rows[i],

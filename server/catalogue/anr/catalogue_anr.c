@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 #include "server/stats/anr_rollup.h"
 
@@ -48,11 +49,6 @@ static void sort(struct tw_anr_rollups *all, int (*how)(const void *pa, const vo
 
 /* --- groups --- */
 
-/* Of its last report. */
-#define GROUP(member) TW_FIELD(struct tw_anr_group, member, "", NULL)
-static const struct tw_fields group_fields = TW_FIELDS_OF(
-        GROUP(kind), GROUP(name), GROUP(title), GROUP(verdict), GROUP(detail), GROUP(last_version));
-
 static struct tw_anr_group group_of(const struct tw_anr_rollup *t)
 {
 	const struct tw_anr_rollup_part *p = sums_of(t);
@@ -63,69 +59,139 @@ static struct tw_anr_group group_of(const struct tw_anr_rollup *t)
 	        .versions = tw_distinct_count(&p->sets[TW_ANR_ROLLUP_VERSIONS]),
 	        .devices = tw_distinct_count(&p->sets[TW_ANR_ROLLUP_DEVICES]),
 	        .first_ms = p->sum.first_ms,
-	        .last_ms = p->sum.last_ms};
+	        .last_ms = p->sum.last_ms,
+	        .newest = p->sum.worst};
 }
 
-/* Skips a group whose last report was removed in the meantime. */
-static enum tw_status name_group(struct tw_db *db, struct tw_stmt **kept,
-        const struct tw_anr_rollup_query *query, const char *newest, struct tw_arena *a,
-        struct tw_anr_group *g, bool *ret_there, struct tw_err *err)
+static enum tw_status read_groups(struct tw_catalogue *c, const struct tw_anr_rollup_query *query,
+        struct tw_arena *a, struct tw_anr_group **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary keys */
-	        "SELECT a.kind, a.name, a.title, a.verdict, a.detail, h.version_name FROM anr a"
-	        " CROSS JOIN anr_trace h WHERE a.project_id=?1 AND a.trace_id=?2 AND"
-	        " h.project_id=?1 AND h.trace_id=?2",
-	        "tt", query->project_id, newest);
-
-	*ret_there = false;
-	if (st != TW_OK)
-		return st;
-	if (tw_cat_row(&q)) {
-		*ret_there = tw_row_read(&q, 0, &group_fields, a, g) >= 0;
-		st = *ret_there ? TW_OK : tw_anr_fail_too_large(err);
-	}
-	return tw_cat_close_after(&q, st, err);
-}
-
-static enum tw_status name_groups(struct tw_catalogue *c, const struct tw_anr_rollup_query *query,
-        const struct tw_anr_rollups *all, struct tw_anr_group *groups, size_t *ret_n,
-        struct tw_err *err)
-{
-	struct tw_stmt *kept = NULL;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	*ret_n = 0;
-	if (st != TW_OK)
-		return st;
-	for (size_t i = 0; st == TW_OK && i < all->n && i < TW_ANR_GROUPS_MAX; i++) {
-		bool there;
-
-		groups[*ret_n] = group_of(all->list[i]);
-		st = name_group(db, &kept, query, sums_of(all->list[i])->sum.worst, all->arena,
-		        &groups[*ret_n], &there, err);
-		*ret_n += there;
-	}
-	tw_stmt_drop(kept);
-	tw_cat_done(c, db);
-	return st;
-}
-
-enum tw_status tw_catalogue_anr_groups(struct tw_catalogue *c, const char *project_id,
-        const struct tw_rollup_filter *f, const char *key, struct tw_arena *a,
-        struct tw_anr_group **ret, size_t *ret_n, struct tw_err *err)
-{
-	const struct tw_anr_rollup_query query = {project_id, f, TW_ANR_ROLLUP_ANRS,
-	        key[0] ? key : NULL, false, TW_ANR_ROLLUP_BY_NAME};
 	struct tw_anr_rollups all = {.arena = a};
-	enum tw_status st = tw_cat_tallies(c, &query, &all, err);
+	enum tw_status st = tw_cat_tallies(c, query, &all, err);
 
 	if (st != TW_OK)
 		return st;
 	sort(&all, by_count);
-	*ret = tw_arena_alloc(a, TW_ANR_GROUPS_MAX, sizeof **ret);
-	return *ret ? name_groups(c, &query, &all, *ret, ret_n, err) : tw_anr_fail_too_large(err);
+	*ret = tw_arena_alloc(a, all.n + 1, sizeof **ret);
+	if (!*ret)
+		return tw_anr_fail_too_large(err);
+	for (size_t i = 0; i < all.n; i++)
+		(*ret)[i] = group_of(all.list[i]);
+	*ret_n = all.n;
+	return TW_OK;
+}
+
+enum tw_status tw_catalogue_anr_groups(struct tw_catalogue *c, const char *project_id,
+        const struct tw_rollup_filter *f, struct tw_arena *a, struct tw_anr_group **ret,
+        size_t *ret_n, struct tw_err *err)
+{
+	const struct tw_anr_rollup_query query = {
+	        project_id, f, TW_ANR_ROLLUP_ANRS, NULL, false, TW_ANR_ROLLUP_BY_NAME};
+
+	return read_groups(c, &query, a, ret, ret_n, err);
+}
+
+#define GROUP(member) TW_FIELD(struct tw_anr_group, member, "", NULL)
+static const struct tw_fields name_fields = TW_FIELDS_OF(GROUP(newest), GROUP(kind), GROUP(name),
+        GROUP(title), GROUP(verdict), GROUP(detail), GROUP(last_version));
+
+TW_ORDER_BY(by_report, struct tw_anr_group *const, TW_ORDER((*a)->newest, (*b)->newest))
+
+static void take_names(
+        struct tw_anr_group *const *sorted, size_t n, const struct tw_anr_group *named)
+{
+	size_t at;
+
+	TW_BISECT(at, n, strcmp(sorted[at]->newest, named->newest) < 0);
+	for (; at < n && strcmp(sorted[at]->newest, named->newest) == 0; at++) {
+		struct tw_anr_group *g = sorted[at];
+
+		g->kind = named->kind;
+		g->name = named->name;
+		g->title = named->title;
+		g->verdict = named->verdict;
+		g->detail = named->detail;
+		g->last_version = named->last_version;
+	}
+}
+
+static enum tw_status read_names(struct tw_db *db, const char *project_id, const char *ids,
+        struct tw_arena *a, struct tw_anr_group *const *sorted, size_t n, struct tw_err *err)
+{
+	struct tw_anr_group named;
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys */
+	        "SELECT a.trace_id, a.kind, a.name, a.title, a.verdict, a.detail, h.version_name"
+	        " FROM anr a CROSS JOIN anr_trace h WHERE a.project_id=?1 AND"
+	        " a.trace_id" TW_CAT_AMONG_IDS("?2") " AND h.project_id=?1 AND"
+	                                             " h.trace_id=a.trace_id",
+	        "tt", project_id, ids);
+
+	while (st == TW_OK && tw_cat_row(&q)) {
+		if (tw_row_read(&q, 0, &name_fields, a, &named) < 0)
+			st = tw_anr_fail_too_large(err);
+		else
+			take_names(sorted, n, &named);
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+static size_t drop_unnamed(struct tw_anr_group *groups, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (groups[i].kind)
+			groups[kept++] = groups[i];
+	return kept;
+}
+
+enum tw_status tw_catalogue_anr_groups_name(struct tw_catalogue *c, const char *project_id,
+        struct tw_arena *a, struct tw_anr_group *groups, size_t *io_n, struct tw_err *err)
+{
+	const size_t n = *io_n;
+	struct tw_anr_group **sorted = tw_arena_alloc(a, n + 1, sizeof *sorted);
+	const char **ids = tw_arena_alloc(a, n + 1, sizeof *ids);
+	const char *list;
+	struct tw_db *db;
+	enum tw_status st;
+
+	if (!sorted || !ids)
+		return tw_anr_fail_too_large(err);
+	for (size_t i = 0; i < n; i++) {
+		groups[i].kind = NULL;
+		sorted[i] = &groups[i];
+		ids[i] = groups[i].newest;
+	}
+	TW_SORT(sorted, n, by_report);
+	st = tw_cat_reader(c, &db, err);
+	if (st != TW_OK)
+		return st;
+	list = tw_cat_ids(db, ids, n, a);
+	st = list ? read_names(db, project_id, list, a, sorted, n, err)
+	          : tw_anr_fail_too_large(err);
+	tw_cat_done(c, db);
+	*io_n = drop_unnamed(groups, n);
+	return st;
+}
+
+enum tw_status tw_catalogue_anr_group(struct tw_catalogue *c, const char *project_id,
+        const struct tw_rollup_filter *f, const char *key, struct tw_arena *a,
+        struct tw_anr_group *ret, struct tw_err *err)
+{
+	const struct tw_anr_rollup_query query = {
+	        project_id, f, TW_ANR_ROLLUP_ANRS, key, false, TW_ANR_ROLLUP_BY_NAME};
+	struct tw_anr_group *groups = NULL;
+	size_t n = 0;
+	enum tw_status st = read_groups(c, &query, a, &groups, &n, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_anr_groups_name(c, project_id, a, groups, &n, err);
+	if (st == TW_OK && (n == 0 || !key[0]))
+		st = tw_fail(err, TW_NOT_FOUND, "no such ANR group");
+	if (st == TW_OK)
+		*ret = groups[0];
+	return st;
 }
 
 /* --- counts --- */

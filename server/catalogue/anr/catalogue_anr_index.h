@@ -103,19 +103,28 @@ enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_a
 
 /* Numbers of versions, devices and users are exact up to 1,024 per day (anr_rollup.h). */
 struct tw_anr_group {
-	const char *key, *kind, *name, *title, *verdict, *detail;
+	const char *key;
 	uint64_t count, users, versions, devices;
 	int64_t first_ms, last_ms;
-	const char *last_version;
+	const char *newest; /* its last report */
+	/* of that, set by tw_catalogue_anr_groups_name */
+	const char *kind, *name, *title, *verdict, *detail, *last_version;
 };
 struct tw_anr_sums {
 	uint64_t traces, groups, users, pending; /* pending: not yet grouped by the current rules */
 };
-enum { TW_ANR_GROUPS_MAX = 1000 };
-/* Groups with the most reports first; at most TW_ANR_GROUPS_MAX.  key "": all. */
+/* All groups without their names, those with the most reports first. */
 enum tw_status tw_catalogue_anr_groups(struct tw_catalogue *c, const char *project_id,
+        const struct tw_rollup_filter *f, struct tw_arena *a, struct tw_anr_group **ret,
+        size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Names some of them, and drops those whose last report was removed since. */
+enum tw_status tw_catalogue_anr_groups_name(struct tw_catalogue *c, const char *project_id,
+        struct tw_arena *a, struct tw_anr_group *groups, size_t *io_n,
+        struct tw_err *err) TW_MUST_USE;
+/* One with its names.  TW_NOT_FOUND: no report in the filter has that key. */
+enum tw_status tw_catalogue_anr_group(struct tw_catalogue *c, const char *project_id,
         const struct tw_rollup_filter *f, const char *key, struct tw_arena *a,
-        struct tw_anr_group **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+        struct tw_anr_group *ret, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_anr_sums(struct tw_catalogue *c, const char *project_id,
         const struct tw_rollup_filter *f, int64_t rules, struct tw_anr_sums *ret,
         struct tw_err *err) TW_MUST_USE;

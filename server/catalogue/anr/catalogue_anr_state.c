@@ -24,54 +24,50 @@ static bool is_after_fix(const char *fixed_in, const char *version)
 	return !fixed_in[0] || strverscmp(version, fixed_in) >= 0;
 }
 
-static enum tw_status has_returned(struct tw_db *db, const char *project_id,
-        const struct tw_anr_state *s, bool *ret, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* anr_trace_of_key */
-	        "SELECT DISTINCT version_name FROM anr_trace WHERE project_id=? AND key=? AND anr=1"
-	        " AND day>=? AND recorded_ms>?",
-	        "ttii", project_id, s->key, s->fixed_ms / TW_DAY_MS, s->fixed_ms);
-
-	while (!*ret && tw_cat_row(&q))
-		*ret = is_after_fix(s->triage.fixed_in, tw_cat_str(&q, 0));
-	return tw_cat_close_after(&q, st, err);
-}
-
-static enum tw_status find_returned(struct tw_catalogue *c, const char *project_id,
+/* Sets the status of fixed groups that have returned; rows are by key, all of the project or only
+ * that of `key`. */
+static enum tw_status find_returned(struct tw_db *db, const char *project_id, const char *key,
         struct tw_anr_state *rows, size_t n, struct tw_err *err)
 {
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary key, anr_trace_of_key */
+	        "SELECT DISTINCT s.key, h.version_name FROM anr_state s CROSS JOIN anr_trace h"
+	        " WHERE s.project_id=?1 AND (?2='' OR s.key=?2) AND s.status=2 AND"
+	        " h.project_id=?1 AND h.key=s.key AND h.anr=1 AND h.day>=s.fixed_ms/86400000 AND"
+	        " h.recorded_ms>s.fixed_ms",
+	        "tt", project_id, key);
 
-	if (st != TW_OK)
-		return st;
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
-		bool returned = false;
+	while (st == TW_OK && tw_cat_row(&q)) {
+		const char *of = tw_cat_str(&q, 0);
+		size_t at;
 
-		if (rows[i].triage.status != TW_REGRESS_FIXED)
-			continue;
-		st = has_returned(db, project_id, &rows[i], &returned, err);
-		if (returned)
-			rows[i].triage.status = TW_REGRESS_RETURNED;
+		TW_BISECT(at, n, strcmp(rows[at].key, of) < 0);
+		if (at < n && strcmp(rows[at].key, of) == 0 &&
+		        rows[at].triage.status == TW_REGRESS_FIXED &&
+		        is_after_fix(rows[at].triage.fixed_in, tw_cat_str(&q, 1)))
+			rows[at].triage.status = TW_REGRESS_RETURNED;
 	}
-	tw_cat_done(c, db);
-	return st;
+	return tw_cat_close_after(&q, st, err);
 }
 
 enum tw_status tw_catalogue_anr_states(struct tw_catalogue *c, const char *project_id,
         const char *key, struct tw_arena *a, struct tw_anr_state **ret, size_t *ret_n,
         struct tw_err *err)
 {
+	struct tw_db *db;
 	enum tw_status st = tw_cat_list(c,
 	        TW_CAT_LIST(a, TW_ANR_STATES_MAX, &state_fields, ret, ret_n), err, /* primary key */
 	        "SELECT {columns} FROM anr_state WHERE project_id=?1 AND (?2='' OR key=?2)"
 	        " ORDER BY key LIMIT ?3",
 	        "tti", project_id, key, (int64_t)TW_ANR_STATES_MAX);
 
+	if (st == TW_OK)
+		st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;
-	return find_returned(c, project_id, *ret, *ret_n, err);
+	st = find_returned(db, project_id, key, *ret, *ret_n, err);
+	tw_cat_done(c, db);
+	return st;
 }
 
 struct tw_anr_state tw_anr_state_of(const struct tw_anr_state *rows, size_t n, const char *key)
@@ -126,9 +122,11 @@ static enum tw_status read_stored(struct tw_db *db, const char *project_id, cons
 	st = tw_cat_close(&q, err);
 	if (st != TW_OK || ret->status != TW_REGRESS_FIXED)
 		return st;
+	state.triage.status = ret->status;
 	state.triage.fixed_in = ret->fixed_in;
-	state.fixed_ms = ret->fixed_ms;
-	return has_returned(db, project_id, &state, &ret->returned, err);
+	st = find_returned(db, project_id, key, &state, 1, err);
+	ret->returned = state.triage.status == TW_REGRESS_RETURNED;
+	return st;
 }
 
 /* An earlier fix is kept until it is set again, which the return of a fixed group requires. */

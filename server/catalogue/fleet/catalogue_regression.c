@@ -1,4 +1,4 @@
-#include "server/catalogue/fleet/catalogue_regression.h"
+#include "server/catalogue/fleet/catalogue_regression_int.h"
 
 #include <math.h>
 #include <string.h>
@@ -340,18 +340,92 @@ const struct tw_fields tw_regression_fields = TW_FIELDS(row_fields);
 
 #define COLUMNS "SELECT {columns} FROM regression WHERE project_id=?1 "
 
-enum tw_status tw_catalogue_regressions(struct tw_catalogue *c, const char *project_id,
-        const struct tw_regression_query *of, struct tw_arena *a, struct tw_regression **ret,
-        size_t *ret_n, struct tw_err *err)
+/* "<day>.<slowdown in ns>.<id>" of the last row. */
+static enum tw_status read_cursor(const char *cursor, struct tw_page_cursor *ret_day,
+        struct tw_page_cursor *ret_change, struct tw_err *err)
 {
-	return tw_cat_list(c, TW_CAT_LIST(a, TW_REGRESSIONS_MAX, &tw_regression_fields, ret, ret_n),
-	        err, /* primary key */
+	enum tw_status st = tw_page_cursor_read(cursor, ret_day, err);
+
+	return st == TW_OK && cursor[0] ? tw_page_cursor_read(ret_day->id, ret_change, err) : st;
+}
+
+static const char *cursor_text(const struct tw_regression *last, struct tw_arena *a)
+{
+	const char *change =
+	        tw_page_cursor_text(a, last->of.after_ns - last->of.before_ns, last->id);
+
+	return change ? tw_page_cursor_text(a, last->of.day, change) : NULL;
+}
+
+enum tw_status tw_catalogue_regressions(struct tw_catalogue *c, const char *project_id,
+        const struct tw_regression_query *of, uint32_t limit, const char *cursor,
+        struct tw_arena *a, struct tw_regression **ret, size_t *ret_n, const char **ret_cursor,
+        struct tw_err *err)
+{
+	struct tw_page_cursor day = {INT64_MAX, ""}, change = {INT64_MAX, ""};
+	enum tw_status st = read_cursor(cursor, &day, &change, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_list(c, TW_CAT_LIST(a, limit + 1, &tw_regression_fields, ret, ret_n),
+	        err, /* regression_by_change */
 	        COLUMNS "AND (?2='' OR app=?2) AND (?3='' OR scenario=?3) AND (?4='' OR method=?4)"
 	                " AND (?5='' OR head=?5) AND (?6='' OR owner=?6) AND (?7>>CAST(status AS"
-	                " INTEGER))&1=1 AND (?8=0 OR muted_until_ms<=?8) ORDER BY day DESC,"
-	                " (after_ns-before_ns) DESC, regression_id LIMIT ?9",
-	        "ttttttiii", project_id, of->app, of->scenario, of->method, of->version, of->owner,
-	        (int64_t)of->statuses, of->unmuted_at_ms, (int64_t)TW_REGRESSIONS_MAX);
+	                " INTEGER))&1=1 AND (?8=0 OR muted_until_ms<=?8) AND (day,"
+	                " (after_ns-before_ns), regression_id)<(?9,?10,?11) ORDER BY day DESC,"
+	                " (after_ns-before_ns) DESC, regression_id DESC LIMIT ?12",
+	        "ttttttiiiiti", project_id, of->app, of->scenario, of->method, of->version,
+	        of->owner, (int64_t)of->statuses, of->unmuted_at_ms, day.number, change.number,
+	        change.id, (int64_t)limit + 1);
+	if (st != TW_OK)
+		return st;
+	if (ret_cursor)
+		*ret_cursor = *ret_n > limit ? cursor_text(&(*ret)[limit - 1], a) : "";
+	*ret_n = *ret_n > limit ? limit : *ret_n; /* the extra row only shows that there is
+	                                              another page */
+	return !ret_cursor || *ret_cursor ? TW_OK : tw_oom(err);
+}
+
+/* --- the inbox --- */
+
+enum tw_status tw_catalogue_inbox_regressions(struct tw_catalogue *c, const char *project_id,
+        const struct tw_inbox_query *of, struct tw_arena *a, struct tw_regression **ret,
+        size_t *ret_n, struct tw_err *err)
+{
+	return tw_cat_list(c, TW_CAT_LIST(a, of->limit, &tw_regression_fields, ret, ret_n),
+	        err, /* regression_by_last */
+	        "SELECT {columns} FROM regression x WHERE x.project_id=?1" TW_INBOX_PAGE(
+	                "regression_id"),
+	        TW_INBOX_TYPES, TW_INBOX_ARGS(project_id, of));
+}
+
+enum tw_status tw_cat_inbox_count(struct tw_catalogue *c, const char *sql, const char *project_id,
+        const struct tw_inbox_query *of, struct tw_inbox_counts *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	*ret = (struct tw_inbox_counts){0};
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(&q, db, err, sql, "ttti", project_id, of->app, of->owner, of->now_ms);
+	while (st == TW_OK && tw_cat_row(&q)) {
+		const int64_t status = tw_cat_int(&q, 0);
+
+		if (status >= 0 && status < TW_REGRESS_STATUSES)
+			ret->of[status][tw_cat_int(&q, 1) != 0] = (uint64_t)tw_cat_int(&q, 2);
+	}
+	st = tw_cat_close_after(&q, st, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
+enum tw_status tw_catalogue_inbox_count_regressions(struct tw_catalogue *c, const char *project_id,
+        const struct tw_inbox_query *of, struct tw_inbox_counts *ret, struct tw_err *err)
+{
+	return tw_cat_inbox_count(c, /* regression_by_last */
+	        TW_INBOX_COUNTS("regression"), project_id, of, ret, err);
 }
 
 enum tw_status tw_catalogue_regression_get(struct tw_catalogue *c, const char *project_id,

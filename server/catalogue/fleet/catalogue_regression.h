@@ -10,6 +10,7 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
+#include "server/catalogue/page_cursor.h"
 #include "server/stats/regress.h"
 
 struct tw_catalogue;
@@ -44,10 +45,32 @@ struct tw_regression_query { /* "": any */
 	unsigned statuses;     /* a bit per status */
 	int64_t unmuted_at_ms; /* skip those muted at that time; 0: none */
 };
-/* Newest change first, at most TW_REGRESSIONS_MAX. */
+/* Newest change first, at most `limit` (TW_REGRESSIONS_MAX), after the page of `cursor` ("": from
+ * the first).  *ret_cursor is that of the next page, "" if there is none, and may be NULL. */
 enum tw_status tw_catalogue_regressions(struct tw_catalogue *c, const char *project_id,
-        const struct tw_regression_query *of, struct tw_arena *a, struct tw_regression **ret,
+        const struct tw_regression_query *of, uint32_t limit, const char *cursor,
+        struct tw_arena *a, struct tw_regression **ret, size_t *ret_n, const char **ret_cursor,
+        struct tw_err *err) TW_MUST_USE;
+
+struct tw_inbox_query {          /* of regressions or alerts */
+	const char *app, *owner; /* "": any */
+	int64_t now_ms;
+	unsigned statuses; /* a bit per status */
+	enum tw_inbox_muted { TW_INBOX_UNMUTED, TW_INBOX_MUTED, TW_INBOX_ANY } muted;
+	struct tw_page_cursor before; /* the last item of the previous page */
+	uint32_t limit;
+};
+/* Those of the query, last seen first. */
+enum tw_status tw_catalogue_inbox_regressions(struct tw_catalogue *c, const char *project_id,
+        const struct tw_inbox_query *of, struct tw_arena *a, struct tw_regression **ret,
         size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Numbers of regressions of that app and owner by status, [1] of muted ones. */
+struct tw_inbox_counts {
+	uint64_t of[TW_REGRESS_STATUSES][2];
+};
+enum tw_status tw_catalogue_inbox_count_regressions(struct tw_catalogue *c, const char *project_id,
+        const struct tw_inbox_query *of, struct tw_inbox_counts *ret,
+        struct tw_err *err) TW_MUST_USE;
 /* TW_NOT_FOUND. */
 enum tw_status tw_catalogue_regression_get(struct tw_catalogue *c, const char *project_id,
         const char *id, struct tw_arena *a, struct tw_regression *ret,

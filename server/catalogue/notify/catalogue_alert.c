@@ -12,6 +12,7 @@
 #include "server/base/ulid.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/fleet/catalogue_regression_int.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 
 enum { KEPT_DAYS = 400, EVENT_ID_BYTES = 96, QUIET_MS = 24 * 3600 * 1000 };
@@ -175,32 +176,40 @@ static const struct tw_fields fields_of_alert = TW_FIELDS(alert_fields);
 	"SELECT {columns} FROM alert x CROSS JOIN alert_rule r WHERE x.project_id=?1 AND"          \
 	" r.project_id=?1 AND r.rule_id=x.rule_id AND "
 
-/* id: ?2 of the statement, which ends with a limit of ?3. */
-static enum tw_status list_alerts(struct tw_catalogue *c, const char *sql, const char *project_id,
-        const char *id, size_t limit, struct tw_arena *a, struct tw_alert **ret, size_t *ret_n,
-        struct tw_err *err)
+enum tw_status tw_catalogue_alert_get(struct tw_catalogue *c, const char *project_id,
+        const char *id, struct tw_arena *a, struct tw_alert *ret, struct tw_err *err)
 {
-	return tw_cat_list(c, TW_CAT_LIST(a, limit, &fields_of_alert, ret, ret_n), err, sql, "tti",
-	        project_id, id, (int64_t)limit);
-}
-
-enum tw_status tw_catalogue_alerts(struct tw_catalogue *c, const char *project_id, const char *id,
-        struct tw_arena *a, struct tw_alert **ret, size_t *ret_n, struct tw_err *err)
-{
-	return list_alerts(c, /* primary keys */
-	        ALERTS_WHERE
-	        "(?2='' OR x.alert_id=?2) ORDER BY x.last_ms DESC, x.alert_id LIMIT ?3",
-	        project_id, id, *id ? 1 : TW_ALERTS_MAX, a, ret, ret_n, err);
+	return tw_cat_list(c, TW_CAT_ONE(a, &fields_of_alert, ret, "no such alert"),
+	        err, /* primary keys */
+	        ALERTS_WHERE "x.alert_id=?2", "tt", project_id, id);
 }
 
 enum tw_status tw_catalogue_alerts_of(struct tw_catalogue *c, const char *project_id,
         const char *rule_id, struct tw_arena *a, struct tw_alert **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	return list_alerts(c, /* primary keys */
+	return tw_cat_list(c, TW_CAT_LIST(a, TW_ALERTS_OF_RULE_MAX, &fields_of_alert, ret, ret_n),
+	        err, /* primary keys */
 	        ALERTS_WHERE "x.rule_id=?2 ORDER BY x.is_over DESC, x.last_ms DESC, x.alert_id"
 	                     " LIMIT ?3",
-	        project_id, rule_id, TW_ALERTS_OF_RULE_MAX, a, ret, ret_n, err);
+	        "tti", project_id, rule_id, (int64_t)TW_ALERTS_OF_RULE_MAX);
+}
+
+enum tw_status tw_catalogue_inbox_alerts(struct tw_catalogue *c, const char *project_id,
+        const struct tw_inbox_query *of, struct tw_arena *a, struct tw_alert **ret, size_t *ret_n,
+        struct tw_err *err)
+{
+	return tw_cat_list(c, TW_CAT_LIST(a, of->limit, &fields_of_alert, ret, ret_n),
+	        err, /* alert_by_last, primary key */
+	        ALERTS_WHERE "1=1" TW_INBOX_PAGE("alert_id"), TW_INBOX_TYPES,
+	        TW_INBOX_ARGS(project_id, of));
+}
+
+enum tw_status tw_catalogue_inbox_count_alerts(struct tw_catalogue *c, const char *project_id,
+        const struct tw_inbox_query *of, struct tw_inbox_counts *ret, struct tw_err *err)
+{
+	return tw_cat_inbox_count(c, /* alert_by_last */
+	        TW_INBOX_COUNTS("alert"), project_id, of, ret, err);
 }
 
 static enum tw_status triage_alert(struct tw_db *w, const char *project_id, const char *id,

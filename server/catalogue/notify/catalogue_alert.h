@@ -71,10 +71,16 @@ struct tw_alert {
 	struct tw_triage triage;
 	int64_t first_ms, last_ms;
 };
-enum { TW_ALERTS_MAX = 1000 };
-/* id "": all of the project, those above their thresholds first or last first. */
-enum tw_status tw_catalogue_alerts(struct tw_catalogue *c, const char *project_id, const char *id,
-        struct tw_arena *a, struct tw_alert **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* TW_NOT_FOUND. */
+enum tw_status tw_catalogue_alert_get(struct tw_catalogue *c, const char *project_id,
+        const char *id, struct tw_arena *a, struct tw_alert *ret, struct tw_err *err) TW_MUST_USE;
+/* As tw_catalogue_inbox_regressions and its counts. */
+enum tw_status tw_catalogue_inbox_alerts(struct tw_catalogue *c, const char *project_id,
+        const struct tw_inbox_query *of, struct tw_arena *a, struct tw_alert **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_inbox_count_alerts(struct tw_catalogue *c, const char *project_id,
+        const struct tw_inbox_query *of, struct tw_inbox_counts *ret,
+        struct tw_err *err) TW_MUST_USE;
 enum { TW_ALERTS_OF_RULE_MAX = 10000 };
 /* Of one rule: first those that are above their thresholds. */
 enum tw_status tw_catalogue_alerts_of(struct tw_catalogue *c, const char *project_id,

@@ -1,6 +1,7 @@
 /* catalogue_build.c - builds and their mappings. */
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/page_cursor.h"
 #include "server/catalogue/storage/catalogue_files.h"
 
 #include <stdio.h>
@@ -316,26 +317,6 @@ enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *projec
 	return st;
 }
 
-/* Cursor: "<created>.<build id>". */
-static enum tw_status after_cursor(
-        const char *cursor, int64_t *ret_created, const char **ret_id, struct tw_err *err)
-{
-	struct tw_str rest = tw_str_of(cursor);
-	struct tw_str created = tw_str_split(&rest, '.');
-	uint64_t number = 0;
-
-	*ret_created = INT64_MAX;
-	*ret_id = "";
-	if (!cursor[0])
-		return TW_OK;
-	if (!tw_str_u64(created, INT64_MAX, &number))
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "invalid cursor: use next_cursor of the previous page");
-	*ret_created = (int64_t)number;
-	*ret_id = rest.ptr; /* the rest of a NUL-terminated string */
-	return TW_OK;
-}
-
 struct page {
 	struct tw_build_row *rows;
 	size_t n, limit;
@@ -346,25 +327,24 @@ struct page {
 static enum tw_status list(struct tw_db *db, const char *project_id, const char *cursor,
         struct tw_arena *a, struct page *p, struct tw_err *err)
 {
+	struct tw_page_cursor before = {INT64_MAX, ""};
 	struct tw_cat_query q;
-	int64_t created;
-	const char *id;
 	int at;
-	enum tw_status st = after_cursor(cursor, &created, &id, err);
+	enum tw_status st = tw_page_cursor_read(cursor, &before, err);
 
 	if (st == TW_OK)
 		st = tw_cat_query_fields(&q, db, &tw_build_fields, err, /* build_by_age */
 		        "SELECT {columns},created_ms" BUILDS " WHERE build.project_id=? AND"
 		        " (created_ms, build.build_id) < (?, ?) ORDER BY created_ms DESC,"
 		        " build.build_id DESC LIMIT ?",
-		        "titi", project_id, created, id, (int64_t)p->limit + 1);
+		        "titi", project_id, before.number, before.id, (int64_t)p->limit + 1);
 	if (st != TW_OK)
 		return st;
 	p->cursor = "";
 	while (st == TW_OK && tw_cat_row(&q)) {
 		if (p->n == p->limit) {
-			p->cursor = tw_arena_printf(a, "%lld.%s", (long long)p->last_created,
-			        p->rows[p->n - 1].build_id);
+			p->cursor =
+			        tw_page_cursor_text(a, p->last_created, p->rows[p->n - 1].build_id);
 			st = p->cursor ? TW_OK : tw_oom(err);
 			break;
 		}

@@ -1,8 +1,5 @@
 /*
  * catalogue_list.c - the list of traces: filters, order, pages, facets.
- *
- * A page ends with a cursor that contains the last row's sort value and id, so that the next page
- * continues exactly there however many rows were added or deleted.
  */
 #include "server/catalogue/traces/catalogue_list.h"
 
@@ -17,6 +14,7 @@
 #include "server/base/text/json.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/page_cursor.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 
 enum {
@@ -350,25 +348,6 @@ static enum tw_status build_where(
 
 /* --- pages --- */
 
-/* Cursor: "<sort value>.<trace id>". */
-static enum tw_status read_cursor(const char *cursor, struct tw_arena *a, int64_t *ret_value,
-        const char **ret_id, struct tw_err *err)
-{
-	struct tw_str rest = tw_str_of(cursor);
-	struct tw_str value = tw_str_split(&rest, '.');
-	uint64_t number = 0;
-	const char *id = tw_arena_str(a, rest);
-
-	if (!id)
-		return tw_oom(err);
-	if (!tw_str_u64(value, INT64_MAX, &number) || !tw_ulid_valid(id))
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "invalid cursor: use next_cursor of the previous page");
-	*ret_value = (int64_t)number;
-	*ret_id = id;
-	return TW_OK;
-}
-
 static enum tw_status bind_where(struct tw_cat_query *q, struct tw_db *db, const char *sql,
         const char *project_id, const struct where *w, struct tw_err *err)
 {
@@ -445,16 +424,15 @@ static enum tw_status read_rows(
 static enum tw_status add_cursor(
         struct where *w, const struct tw_trace_filter *f, const char *column, struct tw_err *err)
 {
-	int64_t value = 0;
-	const char *id = NULL;
-	enum tw_status st = read_cursor(f->cursor, w->arena, &value, &id, err);
+	struct tw_page_cursor last = {0, ""};
+	enum tw_status st = tw_page_cursor_read(f->cursor, &last, err);
 
 	if (st != TW_OK)
 		return st;
 	(void)tw_buf_printf(&w->sql, " AND (%s,trace_id)%s(?,?)", column, f->ascending ? ">" : "<");
 	w->binds[w->n].text = NULL;
-	w->binds[w->n++].number = value;
-	w->binds[w->n++].text = id;
+	w->binds[w->n++].number = last.number;
+	w->binds[w->n++].text = last.id;
 	return TW_OK;
 }
 
@@ -501,7 +479,7 @@ static enum tw_status end_page(
 		return TW_OK;
 	p->n = p->limit; /* the extra row only shows that there is another page */
 	last = &p->rows[p->n - 1];
-	p->cursor = tw_arena_printf(a, "%lld.%s", (long long)sort_value(last, sort), last->id);
+	p->cursor = tw_page_cursor_text(a, sort_value(last, sort), last->id);
 	return p->cursor ? TW_OK : tw_oom(err);
 }
 

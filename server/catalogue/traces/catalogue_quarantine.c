@@ -2,7 +2,14 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/page_cursor.h"
 #include "server/catalogue/traces/catalogue_job.h"
+
+#define PARTS_OF " FROM part p WHERE p.project_id=q.project_id AND p.trace_id=q.trace_id)"
+#define PARTS                                                                                      \
+	TW_EITHER("(SELECT json_group_array(json_object('part',p.part,'bytes',p.bytes))" PARTS_OF, \
+	        "(SELECT json_agg(json_build_object('part',p.part,'bytes',p.bytes)"                \
+	        " ORDER BY p.part)::text" PARTS_OF)
 
 #define ROW(member, column, json) TW_FIELD(struct tw_quarantined, member, column, json)
 static const struct tw_field row_fields[] = {
@@ -21,6 +28,7 @@ static const struct tw_field row_fields[] = {
         ROW(last_ms, "last_ms", "last_ms"),
         ROW(deaths, "deaths", "crashes"),
         ROW(bytes, "upload_bytes", "bytes"),
+        TW_FIELD(struct tw_quarantined, parts, PARTS, "parts", .shape = TW_SHAPE_LIST),
         ROW(pinned, "pinned<>0 OR exempt_reason<>''", NULL),
         ROW(spoken_of, "title<>'' OR annotations>0", NULL),
 };
@@ -52,13 +60,28 @@ enum tw_status tw_cat_quarantine_leave(
 }
 
 enum tw_status tw_catalogue_quarantine(struct tw_catalogue *c, const char *project_id,
-        struct tw_arena *a, struct tw_quarantined **ret, size_t *ret_n, struct tw_err *err)
+        const char *cursor, uint32_t limit, struct tw_arena *a, struct tw_quarantined **ret,
+        size_t *ret_n, const char **ret_cursor, struct tw_err *err)
 {
-	return tw_cat_list(c,
-	        TW_CAT_LIST(a, TW_QUARANTINE_PAGE, &tw_quarantined_fields, ret, ret_n),
-	        err, /* quarantine_by_age */
-	        COLUMNS "WHERE project_id=? ORDER BY first_ms, q.trace_id LIMIT ?", "ti",
-	        project_id, (int64_t)TW_QUARANTINE_PAGE);
+	struct tw_page_cursor after = {INT64_MIN, ""};
+	enum tw_status st = tw_page_cursor_read(cursor, &after, err);
+
+	if (st == TW_OK)
+		st = tw_cat_list(c, TW_CAT_LIST(a, limit + 1, &tw_quarantined_fields, ret, ret_n),
+		        err, /* quarantine_by_age, primary keys */
+		        COLUMNS "WHERE project_id=? AND (first_ms, q.trace_id)>(?, ?)"
+		                " ORDER BY first_ms, q.trace_id LIMIT ?",
+		        "titi", project_id, after.number, after.id, (int64_t)limit + 1);
+	if (st != TW_OK)
+		return st;
+	*ret_cursor = "";
+	if (*ret_n > limit) {
+		const struct tw_quarantined *last = &(*ret)[limit - 1];
+
+		*ret_n = limit;
+		*ret_cursor = tw_page_cursor_text(a, last->first_ms, last->id);
+	}
+	return *ret_cursor ? TW_OK : tw_oom(err);
 }
 
 enum tw_status tw_catalogue_quarantine_get(struct tw_catalogue *c, const char *project_id,
@@ -77,15 +100,20 @@ struct sums {
 static const struct tw_fields sum_fields = TW_FIELDS_OF(
         TW_FIELD(struct sums, traces, "", NULL), TW_FIELD(struct sums, bytes, "", NULL));
 
-enum tw_status tw_catalogue_quarantine_size(
-        struct tw_catalogue *c, uint64_t *ret_traces, uint64_t *ret_bytes, struct tw_err *err)
+#define SIZE                                                                                       \
+	"SELECT count(*), sum(upload_bytes) FROM quarantine JOIN trace"                            \
+	" USING (project_id, trace_id)"
+
+enum tw_status tw_catalogue_quarantine_size(struct tw_catalogue *c, const char *project_id,
+        uint64_t *ret_traces, uint64_t *ret_bytes, struct tw_err *err)
 {
 	struct sums s = {0};
-	enum tw_status st =
-	        tw_cat_read_row(c, &sum_fields, NULL, &s, NULL, err, /* bounded by retention */
-	                "SELECT count(*), sum(upload_bytes) FROM quarantine JOIN trace"
-	                " USING (project_id, trace_id)",
-	                "");
+	enum tw_status st = project_id[0] ? tw_cat_read_row(c, &sum_fields, NULL, &s, NULL,
+	                                            err, /* primary keys; bounded by retention */
+	                                            SIZE " WHERE project_id=?", "t", project_id)
+	                                  : tw_cat_read_row(c, &sum_fields, NULL, &s, NULL,
+	                                            err, /* bounded by retention */
+	                                            SIZE, "");
 
 	*ret_traces = s.traces;
 	*ret_bytes = s.bytes;

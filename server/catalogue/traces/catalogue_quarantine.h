@@ -18,8 +18,6 @@ struct tw_job_row;
 
 struct tw_db; /* catalogue_db.h */
 
-enum { TW_QUARANTINE_PAGE = 1000 };
-
 struct tw_death_note {
 	const char *reason; /* tw_death_name */
 	int signal;         /* 0: none */
@@ -36,21 +34,23 @@ struct tw_quarantined {
 	uint32_t deaths;
 	uint64_t bytes; /* of the upload */
 	enum tw_trace_state state;
-	bool pinned;    /* or kept for a reason */
-	bool spoken_of; /* has a title or annotations */
+	const char *parts; /* JSON array of objects with part and bytes */
+	bool pinned;       /* or kept for a reason */
+	bool spoken_of;    /* has a title or annotations */
 };
 extern const struct tw_fields tw_quarantined_fields;
-/* Of a project, oldest first, at most TW_QUARANTINE_PAGE. */
+/* Of a project, oldest first, after the page of `cursor` ("": from the first).  *ret_cursor: "" if
+ * there are no more. */
 enum tw_status tw_catalogue_quarantine(struct tw_catalogue *c, const char *project_id,
-        struct tw_arena *a, struct tw_quarantined **ret, size_t *ret_n,
-        struct tw_err *err) TW_MUST_USE;
+        const char *cursor, uint32_t limit, struct tw_arena *a, struct tw_quarantined **ret,
+        size_t *ret_n, const char **ret_cursor, struct tw_err *err) TW_MUST_USE;
 /* TW_NOT_FOUND if it is not quarantined. */
 enum tw_status tw_catalogue_quarantine_get(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *a, struct tw_quarantined *ret,
         struct tw_err *err) TW_MUST_USE;
-/* Totals of all projects. */
-enum tw_status tw_catalogue_quarantine_size(struct tw_catalogue *c, uint64_t *ret_traces,
-        uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
+/* Totals of a project, or with "" of all projects. */
+enum tw_status tw_catalogue_quarantine_size(struct tw_catalogue *c, const char *project_id,
+        uint64_t *ret_traces, uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
 
 /* Call in the transaction that ends a job. */
 enum tw_status tw_cat_quarantine_enter(struct tw_db *db, const struct tw_job_row *job,

@@ -16,17 +16,26 @@ static const struct tw_rollup_filter any = {"", "", "", "", "", "", "", 0, INT32
 
 static void use_groups(struct tw_catalogue *c, const char *project, struct tw_arena *a)
 {
-	struct tw_anr_group *groups;
+	struct tw_anr_group *groups, group;
 	struct tw_anr_slice *slices;
 	struct tw_anr_exemplar *exemplars;
 	struct tw_anr_sums sums;
 	size_t n;
 
-	assert_int_equal(
-	        tw_catalogue_anr_groups(c, project, &any, "", a, &groups, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_groups(c, project, &any, a, &groups, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(groups[0].count, 1);
+	assert_int_equal(tw_catalogue_anr_groups_name(c, project, a, groups, &n, NULL), TW_OK);
 	assert_int_equal(n, 1);
 	assert_string_equal(groups[0].title, "T");
-	assert_int_equal(groups[0].count, 1);
+	groups[0].newest = "deleted since";
+	assert_int_equal(tw_catalogue_anr_groups_name(c, project, a, groups, &n, NULL), TW_OK);
+	assert_int_equal(n, 0);
+	assert_int_equal(
+	        tw_catalogue_anr_group(c, project, &any, groups[0].key, a, &group, NULL), TW_OK);
+	assert_string_equal(group.title, "T");
+	assert_int_equal(
+	        tw_catalogue_anr_group(c, project, &any, "none", a, &group, NULL), TW_NOT_FOUND);
 	assert_int_equal(tw_catalogue_anr_sums(c, project, &any, 7, &sums, NULL), TW_OK);
 	assert_int_equal(sums.pending, 0);
 	assert_int_equal(tw_catalogue_anr_sums(c, project, &any, 8, &sums, NULL), TW_OK);
@@ -161,7 +170,7 @@ void plan_use_anrs(struct tw_catalogue *c, const char *project, const char *id)
 	assert_int_equal(tw_catalogue_anr_reset(c, project, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_anr_expire(c, INT32_MAX, &more, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_anr_groups(
-	                         c, project, &any, "", a, &(struct tw_anr_group *){NULL}, &n, NULL),
+	                         c, project, &any, a, &(struct tw_anr_group *){NULL}, &n, NULL),
 	        TW_OK);
 	assert_int_equal(n, 0);
 	tw_arena_free(a);

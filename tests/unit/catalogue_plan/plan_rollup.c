@@ -40,11 +40,23 @@ static void use_regressions(
 	struct tw_triage_item triage = {
 	        TW_TRIAGE_REGRESSION, "", {TW_REGRESS_FIXED, "1", "o", "n", 0}};
 	struct tw_regression *rows, one;
+	const struct tw_inbox_query inbox = {"", "", 1, 1, TW_INBOX_UNMUTED, {INT64_MAX, ""}, 1};
+	struct tw_inbox_counts counts;
+	const char *cursor;
 	uint64_t fresh = 0;
 	size_t n;
 
 	assert_int_equal(tw_catalogue_regression_keep(c, project, &f, 1, &fresh, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_regressions(c, project, &all, a, &rows, &n, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_regressions(c, project, &all, 1, "", a, &rows, &n, &cursor, NULL),
+	        TW_OK);
+	assert_int_equal(n, 1);
+	assert_string_equal(cursor, "");
+	assert_int_equal(
+	        tw_catalogue_inbox_count_regressions(c, project, &inbox, &counts, NULL), TW_OK);
+	assert_int_equal(counts.of[TW_REGRESS_OPEN][0], 1);
+	assert_int_equal(
+	        tw_catalogue_inbox_regressions(c, project, &inbox, a, &rows, &n, NULL), TW_OK);
 	assert_int_equal(n, 1);
 	triage.id = rows[0].id;
 	assert_int_equal(tw_catalogue_triage(c, project, &triage, 1, NULL), TW_OK);

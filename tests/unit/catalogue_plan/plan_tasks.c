@@ -42,7 +42,9 @@ static void use_alerts(struct tw_catalogue *c, const char *project, struct tw_ar
 	        .min_traces = 1};
 	struct tw_alert_rule *rules;
 	struct tw_anr_spike *spikes;
-	struct tw_alert *alerts;
+	const struct tw_inbox_query inbox = {"", "", 1, 1, TW_INBOX_UNMUTED, {INT64_MAX, ""}, 1};
+	struct tw_inbox_counts counts;
+	struct tw_alert *alerts, alert;
 	char id[TW_ID_BYTES];
 	size_t n;
 
@@ -54,8 +56,10 @@ static void use_alerts(struct tw_catalogue *c, const char *project, struct tw_ar
 	assert_int_equal(
 	        tw_catalogue_anr_spikes(c, project, &r, tw_unix_ms(), a, &spikes, &n, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_alerts_of(c, project, id, a, &alerts, &n, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_alerts(c, project, "", a, &alerts, &n, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_alerts(c, project, "one", a, &alerts, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_alert_get(c, project, "one", a, &alert, NULL), TW_NOT_FOUND);
+	assert_int_equal(tw_catalogue_inbox_count_alerts(c, project, &inbox, &counts, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_inbox_alerts(c, project, &inbox, a, &alerts, &n, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_alert_rule_delete(c, project, id, NULL), TW_OK);
 }
 

@@ -195,12 +195,15 @@ static void upload(struct session *s, const char *key, const char *uuid, char re
 static void use_quarantine(struct session *s, const struct tw_job_row *job)
 {
 	struct tw_quarantined *rows, one;
+	const char *cursor;
 	uint64_t traces, bytes;
 	size_t n;
 
-	assert_int_equal(
-	        tw_catalogue_quarantine(s->c, job->project_id, s->arena, &rows, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_quarantine(
+	                         s->c, job->project_id, "", 1, s->arena, &rows, &n, &cursor, NULL),
+	        TW_OK);
 	assert_int_equal(n, 1);
+	assert_string_equal(cursor, "");
 	assert_int_equal(tw_catalogue_quarantine_get(
 	                         s->c, job->project_id, job->trace_id, s->arena, &one, NULL),
 	        TW_OK);
@@ -213,9 +216,13 @@ static void use_quarantine(struct session *s, const struct tw_job_row *job)
 	assert_int_equal(
 	        tw_catalogue_quarantine_get(s->c, "none", job->trace_id, s->arena, &one, NULL),
 	        TW_NOT_FOUND);
-	assert_int_equal(tw_catalogue_quarantine_size(s->c, &traces, &bytes, NULL), TW_OK);
-	assert_int_equal(traces, 1);
-	assert_int_equal(bytes, 1000);
+	for (int all = 0; all < 2; all++) {
+		assert_int_equal(tw_catalogue_quarantine_size(
+		                         s->c, all ? "" : job->project_id, &traces, &bytes, NULL),
+		        TW_OK);
+		assert_int_equal(traces, 1);
+		assert_int_equal(bytes, 1000);
+	}
 }
 
 static void use_jobs(struct session *s)

@@ -251,7 +251,9 @@ static void check_groups(const struct tw_rollup_filter *f)
 	size_t n;
 
 	assert_int_equal(
-	        tw_catalogue_anr_groups(s.c, s.project, f, "", s.arena, &groups, &n, NULL), TW_OK);
+	        tw_catalogue_anr_groups(s.c, s.project, f, s.arena, &groups, &n, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_anr_groups_name(s.c, s.project, s.arena, groups, &n, NULL), TW_OK);
 	for (unsigned g = 0; g < GROUPS; g++)
 		n_groups += truth_of(&(struct which){f, g, -1, -1}).n > 0;
 	assert_int_equal(n, n_groups);

@@ -87,8 +87,9 @@ static size_t query(
 	size_t n = 0;
 
 	tw_arena_reset(s->arena);
-	assert_int_equal(
-	        tw_catalogue_regressions(s->c, s->project, q, s->arena, ret, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_regressions(s->c, s->project, q, TW_REGRESSIONS_MAX, "",
+	                         s->arena, ret, &n, NULL, NULL),
+	        TW_OK);
 	return n;
 }
 

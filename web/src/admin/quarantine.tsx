@@ -6,7 +6,8 @@ import { serverText } from '../i18n/servertext';
 import { Cards } from '../ui/cards';
 import { Busy, Failure, Panel, useLoad } from '../ui/parts';
 import { Dialog } from '../ui/popover';
-import { link } from '../ui/route';
+import { EmptyPage, Pages } from '../ui/pages';
+import { link, text } from '../ui/route';
 import { tr } from '../i18n/strings/manage';
 import { several } from '../api/traces';
 
@@ -52,13 +53,15 @@ function Row({ q, again, discard }: { q: Poison; again: () => void; discard: () 
 }
 
 export function QuarantinePage() {
-	const load = useLoad('quarantine', () => get<{ quarantine: Poison[] }>('/api/v1/quarantine'));
+	const cursor = text('cursor');
+	const load = useLoad(`quarantine ${cursor}`, () => get<{ quarantine: Poison[]; total: number; total_bytes: number; next_cursor: string | null }>('/api/v1/quarantine', { cursor }));
 	const [asked, ask] = useState<Poison | null>(null);
 	const [error, fail] = useState<Error | null>(null);
 	const [tried, note] = useState<string[]>([]);
 	const list = load.value?.quarantine ?? [];
 	const trying = list.some((q) => q.state !== 'failed');
 	const well = load.value ? tried.filter((id) => !list.some((q) => q.id === id)) : [];
+	useEffect(() => note([]), [cursor]); // on another page of the list they are absent too
 	useEffect(() => {
 		document.title = tr('Quarantine · tracewell');
 	}, []);
@@ -74,18 +77,19 @@ export function QuarantinePage() {
 	return (
 		<main>
 			<div class="row head"><h1>{tr('Quarantine')}</h1></div>
-			<Panel title={tr('Uploads that crashed the decoder')} aside={list.length > 0 && <span class="quiet">{several(list.length, 'upload')}, {bytes(list.reduce((n, q) => n + q.bytes, 0))}</span>}>
+			<Panel title={tr('Uploads that crashed the decoder')} aside={load.value && load.value.total > 0 && <span class="quiet">{several(load.value.total, 'upload')}, {bytes(load.value.total_bytes)}</span>}>
 				<p class="quiet">{tr.rich('Decoders run in isolated processes, so no other trace was affected. Only admins can download these files: they may be crafted to attack programs that read them. Their number is limited under {link}.', { link: <a href={link('/retention')}>{tr('Retention')}</a> })}</p>
 				<div role="status">{well.length > 0 && <p class="notice good">{well.length === 1 ? <>{tr.rich('It was decoded: {link}.', { link: <a href={link(`/traces/${well[0]}`)}>{tr('open the trace')}</a> })}</> : tr('{well} were decoded and are in the list of traces.', { well: count(well.length) })}</p>}</div>
 				{error && <Failure error={error} />}
 				{load.error && <Failure error={load.error} retry={load.again} />}
 				{!load.value && load.busy && <Busy what={tr('Loading the quarantine')} />}
-				{load.value && list.length === 0 && <p>{tr('The quarantine is empty.')}</p>}
+				{load.value && list.length === 0 && (cursor ? <EmptyPage /> : <p>{tr('The quarantine is empty.')}</p>)}
 				{list.length > 0 && <Cards>
 					<thead><tr><th scope="col">{tr('Upload')}</th><th scope="col">{tr('The decoder')}</th><th scope="col">{tr('Format')}</th><th scope="col" class="num">{tr('Crashes')}</th><th scope="col" class="num">{tr('Size')}</th>
 						<th scope="col" class="num">{tr('First')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 					<tbody>{list.map((q) => <Row key={q.id} q={q} again={() => again(q)} discard={() => ask(q)} />)}</tbody>
 				</Cards>}
+				{load.value && <Pages rows={list.length} cursor={load.value.next_cursor} of={load} />}
 			</Panel>
 			{asked && <Discard q={asked} close={() => ask(null)} done={() => { ask(null); load.again(); }} />}
 		</main>

@@ -82,7 +82,7 @@ async function reported(params: Params, s: AbortSignal): Promise<Reported[]> {
 	const [base, head] = SIDES.map(versionOf);
 	const { app = '', scenario = '', since: _, a: _a, b: _b, ...others } = params;
 	if (!base || !head || Object.keys(others).length > 0) return [];
-	const { regressions } = await get<{ regressions: Reported[] }>('/api/v1/regressions', { status: 'live', app, scenario, version_name: head }, s);
+	const { regressions } = await get<{ regressions: Reported[] }>('/api/v1/regressions', { status: 'live', app, scenario, version_name: head, limit: 1000 }, s);
 	return regressions.filter((r) => r.base === base && r.head === head && r.kind === 'slower');
 }
 

@@ -185,11 +185,11 @@ function Slower({ r }: { r: Regression }) {
 	);
 }
 
-type Open = Loaded<{ regressions: Regression[] }>;
+type Open = Loaded<{ regressions: Regression[]; next_cursor: string | null }>;
 
 export function useOpenRegressions(): Open {
 	const { params: { app = '', scenario = '', version_name = '' } } = useListed();
-	return useLoad(`slower ${JSON.stringify([app, scenario, version_name])}`, (signal) => get<{ regressions: Regression[] }>('/api/v1/regressions', { status: 'live', app, scenario, version_name }, signal));
+	return useLoad(`slower ${JSON.stringify([app, scenario, version_name])}`, (signal) => get<{ regressions: Regression[]; next_cursor: string | null }>('/api/v1/regressions', { status: 'live', app, scenario, version_name, limit: 1000 }, signal));
 }
 
 /** The change as the list of regressions states it, so that one change has one figure. */
@@ -200,7 +200,7 @@ function OpenRegression({ r }: { r: Regression }) {
 export function Regressions({ open: load, few }: { open: Open; few: boolean }) {
 	const all = load.value?.regressions;
 	return (
-		<Panel title={tr('Regressions')} id="slower" aside={<a href={link('/regressions')}>{all && all.length > ROWS ? tr('All {all}', { all: count(all.length) }) : tr('Regressions')}</a>}>
+		<Panel title={tr('Regressions')} id="slower" aside={<a href={link('/regressions')}>{all && all.length > ROWS ? tr('All {all}', { all: count(all.length) + (load.value!.next_cursor ? '+' : '') }) : tr('Regressions')}</a>}>
 			<Pending of={load} what={tr('Loading regressions')} />
 			{all && !load.error && all.length === 0 && <p class="quiet">{tr('No open regressions.')}{few && <> {tr('A regression is reported once a scenario has enough traces before and after a change.')}</>}</p>}
 			{all && !load.error && all.length > 0 && <Cards>

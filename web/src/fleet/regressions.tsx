@@ -10,6 +10,7 @@ import { Failure, MethodName, Panel, Pending, useCame, useLoad } from '../ui/par
 import { RegressionRules } from './regressionrules';
 import { RegressionTrend } from './regressiontrend';
 import { BOX_NAMES, durationName, STATUS_NAMES } from './triage';
+import { EmptyPage, fromStart, Pages } from '../ui/pages';
 import { link, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
 import { tr } from '../i18n/strings/regressions';
@@ -155,12 +156,12 @@ function Table({ rows, again }: { rows: Regression[]; again: () => void }) {
 }
 
 /** Open regressions; acknowledged ones are collapsed unless one of them is open. */
-function Live({ rows, again }: { rows: Regression[]; again: () => void }) {
+function Live({ rows, complete, again }: { rows: Regression[]; complete: boolean; again: () => void }) {
 	const taken = rows.filter((r) => r.status === 'acknowledged');
 	const [unfolded, unfold] = useState(false); // closing a row does not fold the list under the reader
 	const waiting = rows.filter((r) => r.status !== 'acknowledged');
 	return <>
-		{waiting.length === 0 ? <Nothing /> : <Table rows={waiting} again={again} />}
+		{waiting.length > 0 ? <Table rows={waiting} again={again} /> : complete && <Nothing />}
 		{taken.length > 0 && <details class="numbers acknowledged" open={unfolded || taken.some((r) => r.id === text('open'))} onToggle={(e) => unfold(e.currentTarget.open)}><summary>{tr('Acknowledged: {n}', { n: count(taken.length) })}</summary><Table rows={taken} again={again} /></details>}
 	</>;
 }
@@ -195,8 +196,20 @@ export function RegressionsPage() {
 	const named = text('status');
 	const status = SHOWN.some(([s]) => s === named) ? named : 'live';
 	const muted = text('muted') === '1';
-	const load = useLoad(`regressions ${status} ${muted}`, () => get<{ regressions: Regression[] }>('/api/v1/regressions', { status, ...(muted && { muted: 'true' }) }));
+	const cursor = text('cursor'), open = cursor ? '' : text('open');
+	const load = useLoad(`regressions ${status} ${muted} ${cursor}`, () => get<{ regressions: Regression[]; next_cursor: string | null }>('/api/v1/regressions', { status, cursor, ...(muted && { muted: 'true' }) }));
 	const v = load.value;
+	const [missing, miss] = useState(''); // a link's regression that this page of the list does not have
+	useEffect(() => {
+		if (v) miss(v.regressions.some((r) => r.id === open) ? '' : open);
+	}, [open, !v]); // not of one that leaves the list because it was muted
+	const other = useLoad<Regression | null>(`regression ${missing}`, async () => (missing ? get<Regression>(`/api/v1/regressions/${missing}`) : null));
+	const listed = v?.regressions ?? [];
+	const rows = missing && other.value && !listed.some((r) => r.id === missing) ? [other.value, ...listed] : listed;
+	const again = () => {
+		load.again();
+		other.again();
+	};
 	const [came, settle] = useState(false); // the list does not move the content below
 	useCame(load, () => settle(true));
 	useEffect(() => {
@@ -206,14 +219,15 @@ export function RegressionsPage() {
 		<main class="widest">
 			<div class="row head"><h1>{tr('Regressions')}</h1></div>
 			<Panel title={tr('Regressions')} aside={<>
-				<label class="inline"><input type="checkbox" checked={muted} onChange={(e) => set({ muted: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('include muted')}</label>
-				<label class="inline">{tr('Show')}{' '}<select value={status} onChange={(e) => set({ status: e.currentTarget.value === 'live' ? null : e.currentTarget.value }, true)}>{SHOWN.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
-				{may.write && <Look done={load.again} />}
+				<label class="inline"><input type="checkbox" checked={muted} onChange={(e) => set(fromStart({ muted: e.currentTarget.checked ? 1 : null }), true)} />{' '}{tr('include muted')}</label>
+				<label class="inline">{tr('Show')}{' '}<select value={status} onChange={(e) => set(fromStart({ status: e.currentTarget.value === 'live' ? null : e.currentTarget.value }), true)}>{SHOWN.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
+				{may.write && <Look done={again} />}
 			</>}>
 				<Pending of={load} what={tr('Loading regressions')} />
-				{v && v.regressions.length === 0 && (status === 'live' ? <Nothing /> : <p class="quiet">{tr('None of this kind.')}</p>)}
-				{v && v.regressions.length > 0 && status === 'live' && <Live rows={v.regressions} again={load.again} />}
-				{v && v.regressions.length > 0 && status !== 'live' && <Table rows={v.regressions} again={load.again} />}
+				{v && rows.length === 0 && (cursor ? <EmptyPage /> : status === 'live' ? <Nothing /> : <p class="quiet">{tr('None of this kind.')}</p>)}
+				{rows.length > 0 && status === 'live' && <Live rows={rows} complete={!cursor && !v?.next_cursor} again={again} />}
+				{rows.length > 0 && status !== 'live' && <Table rows={rows} again={again} />}
+				{v && <Pages rows={v.regressions.length} cursor={v.next_cursor} of={load} />}
 			</Panel>
 			{came && <RegressionRules />}
 		</main>

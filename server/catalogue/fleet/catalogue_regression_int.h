@@ -1,0 +1,29 @@
+/*
+ * catalogue_regression_int.h - statements of the inbox, which regressions and alerts share.
+ */
+#ifndef TW_CATALOGUE_REGRESSION_INT_H
+#define TW_CATALOGUE_REGRESSION_INT_H
+
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/fleet/catalogue_regression.h"
+
+/* Of rows x after project_id=?1; `id` is the column of their ids. */
+#define TW_INBOX_OF " AND (?2='' OR x.app=?2) AND (?3='' OR x.owner=?3)"
+#define TW_INBOX_PAGE(id)                                                                          \
+	TW_INBOX_OF                                                                                \
+	" AND (?5>>CAST(x.status AS INTEGER))&1=1 AND (?6=2 OR"                                    \
+	" CASE WHEN x.muted_until_ms>?4 THEN 1 ELSE 0 END=?6) AND (x.last_ms, x." id ")<(?7,?8)"   \
+	" ORDER BY x.last_ms DESC, x." id " DESC LIMIT ?9"
+#define TW_INBOX_TYPES "tttiiiiti"
+#define TW_INBOX_ARGS(project_id, of)                                                              \
+	(project_id), (of)->app, (of)->owner, (of)->now_ms, (int64_t)(of)->statuses,               \
+	        (int64_t)(of)->muted, (of)->before.number, (of)->before.id, (int64_t)(of)->limit
+
+#define TW_INBOX_COUNTS(table)                                                                     \
+	"SELECT x.status, CASE WHEN x.muted_until_ms>?4 THEN 1 ELSE 0 END, count(*) FROM " table   \
+	" x WHERE x.project_id=?1" TW_INBOX_OF " GROUP BY 1,2"
+enum tw_status tw_cat_inbox_count(struct tw_catalogue *c, const char *sql, const char *project_id,
+        const struct tw_inbox_query *of, struct tw_inbox_counts *ret,
+        struct tw_err *err) TW_MUST_USE;
+
+#endif
