@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
@@ -62,6 +63,17 @@ void tw_cli_long_output(int argc, char **argv)
 
 /* `decode` prints the longest lines. */
 enum { LINE_BYTES = 512 << 20 };
+
+const char *tw_cli_time(int64_t ms, char out[TW_CLI_TIME_BYTES])
+{
+	const time_t s = (time_t)(ms / 1000);
+	struct tm tm;
+
+	if (ms == 0 || !gmtime_r(&s, &tm) ||
+	        strftime(out, TW_CLI_TIME_BYTES, "%Y-%m-%dT%H:%MZ", &tm) == 0)
+		(void)snprintf(out, TW_CLI_TIME_BYTES, "-");
+	return out;
+}
 
 struct tw_json *tw_cli_line(struct tw_cli_line *l)
 {

@@ -21,6 +21,10 @@ enum tw_status tw_cli_write_out(
 /* Replaces "-o" by "--output". */
 void tw_cli_long_output(int argc, char **argv);
 
+/* "2026-03-01T09:00Z", or a dash for 0. */
+enum { TW_CLI_TIME_BYTES = 32 };
+const char *tw_cli_time(int64_t ms, char out[TW_CLI_TIME_BYTES]);
+
 /* Results for programs: one JSON object per line on stdout (--json).
  *
  *   struct tw_json *j = tw_cli_line(&line);

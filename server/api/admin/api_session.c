@@ -14,10 +14,11 @@
 #include "server/catalogue/access/catalogue_identity.h"
 #include "server/catalogue/access/catalogue_key.h"
 #include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/derive/jobs_retention.h"
 
-enum { MAX_TOKEN = 128 };
+enum { MAX_TOKEN = 128, SESSION_PROJECTS = 200 };
 
 /* Creates a session for `who`. `link_hash`: the link that this uses up, or NULL; `how` as in struct
  * tw_session. */
@@ -165,61 +166,102 @@ static enum tw_status set_own_password(struct tw_req *r, const json_t *body, str
 
 /* --- the caller --- */
 
-/* The projects that this caller may see: all for an admin of the server, those with a role for a
- * person, its own for a key. */
-static enum tw_status visible_projects(struct tw_req *r, json_t **ret, struct tw_err *err)
+/* Whose roles decide which projects the caller may see; "" of an admin of the server, who sees all.
+ * A key sees its project alone. */
+static const char *seen_by(const struct tw_caller *caller)
+{
+	return caller->scope == TW_SCOPE_SERVER ? "" : caller->user_id;
+}
+
+static bool is_key(const struct tw_caller *caller)
+{
+	return caller->scope != TW_SCOPE_SERVER && !caller->user_id[0];
+}
+
+/* The project with that id as a list of one, or none if the caller may not see it. */
+static enum tw_status seen_project(struct tw_req *r, const char *id, struct tw_project_row *ret,
+        size_t *ret_n, struct tw_err *err)
 {
 	const struct tw_caller *caller = tw_req_caller(r);
-	struct tw_catalogue *c = tw_api_catalogue(r);
-	bool by_role = caller->user_id[0] && caller->scope != TW_SCOPE_SERVER;
-	bool all = by_role || caller->scope == TW_SCOPE_SERVER;
-	struct tw_project_row *rows;
-	json_t *list;
-	size_t n;
-	enum tw_status st = by_role ? tw_catalogue_user_projects(
-	                                      c, caller->user_id, tw_req_arena(r), &rows, &n, err)
-	                            : tw_catalogue_projects(c, tw_req_arena(r), &rows, &n, err);
+	enum tw_status st;
 
-	if (st != TW_OK)
-		return st;
-	list = json_array();
-	for (size_t i = 0; i < n; i++)
-		if (all || strcmp(rows[i].id, caller->project_id) == 0)
-			(void)json_array_append_new(list,
-			        json_pack("{ss ss sI}", "id", rows[i].id, "name", rows[i].name,
-			                "created_ms", (json_int_t)rows[i].created_ms));
-	*ret = list;
-	return TW_OK;
+	*ret_n = 0;
+	if (!id[0] || (is_key(caller) && strcmp(id, caller->project_id) != 0))
+		return TW_OK;
+	st = tw_catalogue_project_get(
+	        tw_api_catalogue(r), seen_by(caller), id, tw_req_arena(r), ret, err);
+	*ret_n = st == TW_OK;
+	return st == TW_NOT_FOUND ? TW_OK : st;
 }
+
+/* *ret_more: the page is full, and others follow. */
+static enum tw_status seen_projects(struct tw_req *r, const char *after, uint32_t limit,
+        struct tw_project_row **ret, size_t *ret_n, bool *ret_more, struct tw_err *err)
+{
+	const struct tw_caller *caller = tw_req_caller(r);
+	enum tw_status st;
+
+	*ret_more = false;
+	if (is_key(caller)) {
+		*ret = tw_arena_alloc(tw_req_arena(r), 1, sizeof **ret);
+		return *ret ? seen_project(r, caller->project_id, *ret, ret_n, err) : tw_oom(err);
+	}
+	st = tw_catalogue_projects_after(tw_api_catalogue(r), seen_by(caller), after, limit + 1,
+	        tw_req_arena(r), ret, ret_n, err);
+	*ret_more = st == TW_OK && *ret_n > limit;
+	*ret_n -= *ret_more;
+	return st;
+}
+
+static json_t *projects_json(const struct tw_project_row *rows, size_t n)
+{
+	return tw_rows_json(&tw_project_fields, rows, n, sizeof *rows);
+}
+
+static bool has_project(const struct tw_project_row *rows, size_t n, const char *id)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(rows[i].id, id) == 0)
+			return true;
+	return false;
+}
+
+static const struct tw_param projects_params[] = {
+        TW_PARAM_NUMBER("limit", 100, 1, 500, ""),
+        TW_PARAM_TEXT("cursor", 0, "`next_cursor` of the previous page."),
+        {0},
+};
 
 static enum tw_status projects(struct tw_req *r, struct tw_err *err)
 {
-	json_t *list;
-	enum tw_status st = visible_projects(r, &list, err);
+	struct tw_project_row *rows = NULL;
+	bool more = false;
+	size_t n = 0;
+	enum tw_status st = seen_projects(r, tw_req_text_or_empty(r, "cursor"),
+	        (uint32_t)tw_req_number(r, "limit"), &rows, &n, &more, err);
 
-	return st == TW_OK ? tw_req_reply_json(r, 200, json_pack("{so}", "projects", list), err)
+	return st == TW_OK ? tw_req_reply_json(r, 200,
+	                             json_pack("{so ss?}", "projects", projects_json(rows, n),
+	                                     "next_cursor", more ? rows[n - 1].id : NULL),
+	                             err)
 	                   : st;
 }
 
-/* The project with that id, if the caller may see it: {"id","name"} or null. */
-static json_t *seen_project(json_t *list, const char *id)
+/* One project, or null. */
+static enum tw_status project_json(
+        struct tw_req *r, const char *id, json_t **ret, struct tw_err *err)
 {
-	json_t *project;
-	size_t i;
+	struct tw_project_row row;
+	size_t n = 0;
+	enum tw_status st = seen_project(r, id, &row, &n, err);
 
-	json_array_foreach(list, i, project)
-	{
-		const char *one = json_string_value(json_object_get(project, "id"));
-
-		if (one && strcmp(one, id) == 0)
-			return json_incref(project);
-	}
-	return json_null();
+	if (st == TW_OK)
+		*ret = n ? tw_row_json(&tw_project_fields, &row) : json_null();
+	return st;
 }
 
 /* The project of a linked trace, if the caller may see it. */
-static enum tw_status project_of_trace(
-        struct tw_req *r, json_t *list, json_t **ret, struct tw_err *err)
+static enum tw_status project_of_trace(struct tw_req *r, json_t **ret, struct tw_err *err)
 {
 	const char *trace = tw_req_text(r, "trace");
 	char id[TW_ID_BYTES] = "";
@@ -227,9 +269,7 @@ static enum tw_status project_of_trace(
 
 	if (trace && tw_ulid_valid(trace))
 		st = tw_catalogue_project_of_trace(tw_api_catalogue(r), trace, id, err);
-	if (st == TW_OK)
-		*ret = seen_project(list, id);
-	return st;
+	return st == TW_OK ? project_json(r, id, ret, err) : st;
 }
 
 /* The OpenID provider and whether this account is linked to it, or null. */
@@ -255,28 +295,36 @@ static enum tw_status session(struct tw_req *r, struct tw_err *err)
 	const struct tw_caller *caller = tw_req_caller(r);
 	const struct tw_config *c = tw_api_of(r)->config;
 	bool signed_in = caller->scope != TW_SCOPE_PUBLIC || caller->user_id[0];
+	struct tw_project_row *rows = NULL;
 	json_t *provider = NULL;
-	json_t *list = NULL;
+	json_t *own = NULL;
 	json_t *of_trace = NULL;
-	enum tw_status st = provider_json(r, &provider, err);
+	json_t *list;
+	bool more = false;
+	size_t n = 0;
+	enum tw_status st = seen_projects(r, "", SESSION_PROJECTS, &rows, &n, &more, err);
 
 	if (st == TW_OK)
-		st = visible_projects(r, &list, err);
+		st = provider_json(r, &provider, err);
 	if (st == TW_OK)
-		st = project_of_trace(r, list, &of_trace, err);
+		st = project_json(r, caller->project_id, &own, err);
+	if (st == TW_OK)
+		st = project_of_trace(r, &of_trace, err);
 	if (st != TW_OK) {
-		json_decref(list);
+		json_decref(own);
 		json_decref(provider);
 		return st;
 	}
+	list = projects_json(rows, n);
+	if (json_is_object(own) && !has_project(rows, n, caller->project_id))
+		(void)json_array_append(list, own);
 	return tw_req_reply_json(r, 200,
-	        json_pack("{sb ss ss? so so so so ss ss ss ss}", "signed_in", signed_in, "scope",
+	        json_pack("{sb ss ss? so so so sb so ss ss ss ss}", "signed_in", signed_in, "scope",
 	                tw_scope_name(caller->scope), "user",
-	                caller->user_id[0] ? caller->name : NULL, "project",
-	                seen_project(list, caller->project_id), "trace_project", of_trace,
-	                "projects", list, "oidc", provider, "version", TW_VERSION, "perfetto_ui",
-	                c->perfetto_ui, "speedscope_ui", c->speedscope_ui, "firefox_ui",
-	                c->firefox_ui),
+	                caller->user_id[0] ? caller->name : NULL, "project", own, "trace_project",
+	                of_trace, "projects", list, "projects_are_capped", more, "oidc", provider,
+	                "version", TW_VERSION, "perfetto_ui", c->perfetto_ui, "speedscope_ui",
+	                c->speedscope_ui, "firefox_ui", c->firefox_ui),
 	        err);
 }
 
@@ -329,7 +377,7 @@ const struct tw_route tw_routes_session[] = {
                 "Changes the caller's password and ends the other sessions",
                 .json = set_own_password),
         TW_ROUTE("GET", "/api/v1/projects", TW_NEED_READ, "Projects that the caller may read",
-                .end = projects),
+                .params = TW_PARAMS(projects_params), .end = projects),
         TW_ROUTE("POST", "/api/v1/projects", TW_NEED_SERVER, "Creates a project",
                 .json = create_project),
         TW_ROUTE("DELETE", "/api/v1/projects/{name}", TW_NEED_SERVER,

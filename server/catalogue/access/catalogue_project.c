@@ -10,8 +10,12 @@
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/db/catalogue_sqlite.h"
 
-/* project_by_name */
-#define PROJECT_BY_NAME "SELECT project_id FROM project WHERE name=? AND deleted_ms=0"
+enum tw_status tw_cat_project_named(
+        struct tw_db *db, const char *name, char ret_id[TW_ID_BYTES], struct tw_err *err)
+{
+	return tw_cat_get_text(db, ret_id, TW_ID_BYTES, err, /* project_by_name */
+	        "SELECT project_id FROM project WHERE name=? AND deleted_ms=0", "t", name);
+}
 
 enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
@@ -26,7 +30,7 @@ enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
 		return tw_fail(err, TW_BAD_REQUEST, "a project cannot be named . or ..");
 	st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 	if (st == TW_OK)
-		st = tw_cat_get_text(w, id, sizeof id, err, PROJECT_BY_NAME, "t", name);
+		st = tw_cat_project_named(w, name, id, err);
 	found = id[0] != '\0';
 	if (!found)
 		tw_ulid_new(now, id);
@@ -47,9 +51,12 @@ enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
 enum tw_status tw_catalogue_project_named(
         struct tw_catalogue *c, const char *name, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
-	enum tw_status st =
-	        tw_cat_read_text(c, ret_id, TW_ID_BYTES, err, PROJECT_BY_NAME, "t", name);
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
 
+	if (st == TW_OK)
+		st = tw_cat_project_named(db, name, ret_id, err);
+	tw_cat_done(c, db);
 	return st == TW_OK && !ret_id[0] ? tw_fail(err, TW_NOT_FOUND, "no such project") : st;
 }
 
@@ -60,44 +67,46 @@ enum tw_status tw_catalogue_project_of_trace(
 	        "SELECT project_id FROM trace WHERE trace_id=?", "t", trace_id);
 }
 
-#define PROJECT(member, column) TW_FIELD(struct tw_project_row, member, column, NULL)
-static const struct tw_fields project_fields = TW_FIELDS_OF(
-        PROJECT(id, "project_id"), PROJECT(name, "name"), PROJECT(created_ms, "created_ms"));
-
-static enum tw_status count_projects(struct tw_catalogue *c, size_t *ret, struct tw_err *err)
-{
-	int64_t n = 0;
-	enum tw_status st = tw_cat_read_int(c, &n, err, "SELECT count(*) FROM project", "");
-
-	*ret = (size_t)n;
-	return st;
-}
+#define PROJECT(member, column, json) TW_FIELD(struct tw_project_row, member, column, json)
+const struct tw_fields tw_project_fields = TW_FIELDS_OF(PROJECT(id, "project_id", "id"),
+        PROJECT(name, "name", "name"), PROJECT(created_ms, "created_ms", "created_ms"));
 
 enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
         struct tw_project_row **ret, size_t *ret_n, struct tw_err *err)
 {
-	size_t n = 0;
-	enum tw_status st = count_projects(c, &n, err);
+	int64_t n = 0;
+	enum tw_status st = tw_cat_read_int(c, &n, err, "SELECT count(*) FROM project", "");
 
-	if (st != TW_OK)
-		return st;
-	return tw_cat_list(c, TW_CAT_LIST(a, n, &project_fields, ret, ret_n), err,
-	        "SELECT {columns} FROM project WHERE deleted_ms=0 ORDER BY project_id", "");
+	return st == TW_OK ? tw_catalogue_projects_after(c, "", "", (uint32_t)n, a, ret, ret_n, err)
+	                   : st;
 }
 
-enum tw_status tw_catalogue_user_projects(struct tw_catalogue *c, const char *user_id,
-        struct tw_arena *a, struct tw_project_row **ret, size_t *ret_n, struct tw_err *err)
+enum tw_status tw_catalogue_projects_after(struct tw_catalogue *c, const char *user_id,
+        const char *after, uint32_t limit, struct tw_arena *a, struct tw_project_row **ret,
+        size_t *ret_n, struct tw_err *err)
 {
-	size_t n = 0;
-	enum tw_status st = count_projects(c, &n, err); /* at least as many */
-
-	if (st != TW_OK)
-		return st;
-	return tw_cat_list(c, TW_CAT_LIST(a, n, &project_fields, ret, ret_n),
+	if (!user_id[0])
+		return tw_cat_list(c, TW_CAT_LIST(a, limit, &tw_project_fields, ret, ret_n),
+		        err, /* primary key */
+		        "SELECT {columns} FROM project WHERE deleted_ms=0 AND project_id>?"
+		        " ORDER BY project_id LIMIT ?",
+		        "ti", after, (int64_t)limit);
+	return tw_cat_list(c, TW_CAT_LIST(a, limit, &tw_project_fields, ret, ret_n),
 	        err, /* primary keys */
-	        "SELECT {columns} FROM project WHERE project_id IN (SELECT project_id FROM member"
-	        " WHERE user_id=?) ORDER BY project_id",
-	        "t", user_id);
+	        "SELECT {columns} FROM member m JOIN project USING (project_id)"
+	        " WHERE m.user_id=? AND m.project_id>? AND deleted_ms=0 ORDER BY m.project_id"
+	        " LIMIT ?",
+	        "tti", user_id, after, (int64_t)limit);
+}
+
+enum tw_status tw_catalogue_project_get(struct tw_catalogue *c, const char *user_id,
+        const char *project_id, struct tw_arena *a, struct tw_project_row *ret, struct tw_err *err)
+{
+	return tw_cat_list(c, TW_CAT_ONE(a, &tw_project_fields, ret, "no such project"),
+	        err, /* primary keys */
+	        "SELECT {columns} FROM project WHERE project_id=?1 AND deleted_ms=0 AND (?2='' OR"
+	        " EXISTS(SELECT 1 FROM member m WHERE m.user_id=?2 AND m.project_id=?1))",
+	        "tt", project_id, user_id);
 }
 
 /* *ret_n: their number, *ret_known: how many of them c has too. */

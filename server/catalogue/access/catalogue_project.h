@@ -17,6 +17,10 @@ struct tw_catalogue;
 /* The project of that name, created if missing. */
 enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err) TW_MUST_USE;
+struct tw_db;
+/* Its id in a transaction; "": none has that name. */
+enum tw_status tw_cat_project_named(
+        struct tw_db *db, const char *name, char ret_id[TW_ID_BYTES], struct tw_err *err);
 /* The project of that name; TW_NOT_FOUND. */
 enum tw_status tw_catalogue_project_named(struct tw_catalogue *c, const char *name,
         char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
@@ -24,11 +28,17 @@ struct tw_project_row {
 	const char *id, *name;
 	int64_t created_ms;
 };
+extern const struct tw_fields tw_project_fields;
+/* All of them. */
 enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
         struct tw_project_row **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
-/* The projects in which the person has a role. */
-enum tw_status tw_catalogue_user_projects(struct tw_catalogue *c, const char *user_id,
-        struct tw_arena *a, struct tw_project_row **ret, size_t *ret_n,
+/* Those after that id in the order of ids, in which the person has a role; user_id "": any. */
+enum tw_status tw_catalogue_projects_after(struct tw_catalogue *c, const char *user_id,
+        const char *after, uint32_t limit, struct tw_arena *a, struct tw_project_row **ret,
+        size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* One of them.  TW_NOT_FOUND. */
+enum tw_status tw_catalogue_project_get(struct tw_catalogue *c, const char *user_id,
+        const char *project_id, struct tw_arena *a, struct tw_project_row *ret,
         struct tw_err *err) TW_MUST_USE;
 /* Whether the catalogue in that file, opened read-only, has projects and none of c's. */
 enum tw_status tw_catalogue_is_strange(

@@ -22,9 +22,8 @@ enum tw_status tw_catalogue_project_delete(
 	char id[TW_ID_BYTES] = "";
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	if (st == TW_OK) /* project_by_name */
-		st = tw_cat_get_text(w, id, sizeof id, err,
-		        "SELECT project_id FROM project WHERE name=? AND deleted_ms=0", "t", name);
+	if (st == TW_OK)
+		st = tw_cat_project_named(w, name, id, err);
 	if (st == TW_OK && !id[0])
 		st = tw_fail(err, TW_NOT_FOUND, "no such project");
 	if (st == TW_OK)

@@ -168,24 +168,12 @@ static const char *state_of(const struct tw_key_row *k)
 	return k->expires_ms && k->expires_ms <= tw_unix_ms() ? "expired" : "valid";
 }
 
-/* "2026-03-01T09:00Z", or a dash for never. */
-static const char *time_text(int64_t ms, char *out, size_t cap)
-{
-	time_t s = (time_t)(ms / 1000);
-	struct tm tm;
-
-	if (ms == 0 || !gmtime_r(&s, &tm) || strftime(out, cap, "%Y-%m-%dT%H:%MZ", &tm) == 0)
-		(void)snprintf(out, cap, "-");
-	return out;
-}
-
 static enum tw_status print_text(const struct tw_key_row *k, struct tw_err *err)
 {
-	char ends[32], seen[32];
+	char ends[TW_CLI_TIME_BYTES], seen[TW_CLI_TIME_BYTES];
 	int n = printf("%s\t%s\t%s\t%s\tends %s\tseen %s%s%s\n", k->id, tw_scope_name(k->scope),
-	        state_of(k), k->name, time_text(k->expires_ms, ends, sizeof ends),
-	        time_text(k->last_seen_ms, seen, sizeof seen), k->seen_from[0] ? " from " : "",
-	        k->seen_from);
+	        state_of(k), k->name, tw_cli_time(k->expires_ms, ends),
+	        tw_cli_time(k->last_seen_ms, seen), k->seen_from[0] ? " from " : "", k->seen_from);
 
 	return n > 0 ? TW_OK : tw_fail(err, TW_IO, "the output cannot be written");
 }

@@ -153,7 +153,7 @@ static void test_roles(void **state)
 {
 	struct people *p = *state;
 	struct tw_caller who;
-	struct tw_project_row *projects;
+	struct tw_project_row *projects, project;
 	struct tw_user_row *rows;
 	size_t n;
 
@@ -174,9 +174,20 @@ static void test_roles(void **state)
 	assert_int_equal(cost(p, p->two, &who), TW_OK);
 	assert_int_equal(who.scope, TW_SCOPE_ADMIN);
 	assert_int_equal(
-	        tw_catalogue_user_projects(p->c, p->ann, p->arena, &projects, &n, NULL), TW_OK);
+	        tw_catalogue_projects_after(p->c, p->ann, "", 9, p->arena, &projects, &n, NULL),
+	        TW_OK);
 	assert_int_equal(n, 1);
 	assert_string_equal(projects[0].name, "two");
+	assert_int_equal(tw_catalogue_projects_after(
+	                         p->c, p->ann, projects[0].id, 9, p->arena, &projects, &n, NULL),
+	        TW_OK);
+	assert_int_equal(n, 0);
+	assert_int_equal(
+	        tw_catalogue_project_get(p->c, p->ann, p->two, p->arena, &project, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_project_get(p->c, p->ann, p->one, p->arena, &project, NULL),
+	        TW_NOT_FOUND);
+	assert_int_equal(
+	        tw_catalogue_project_get(p->c, "", p->one, p->arena, &project, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_users(p->c, p->one, "", p->arena, &rows, &n, NULL), TW_OK);
 	assert_int_equal(n, 0);
 	assert_int_equal(tw_catalogue_users(p->c, p->two, "", p->arena, &rows, &n, NULL), TW_OK);

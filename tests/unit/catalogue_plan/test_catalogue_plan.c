@@ -114,7 +114,11 @@ static void use_people(struct session *s, const char *key_id)
 	        TW_OK);
 	assert_int_equal(tw_catalogue_users(s->c, "", "", s->arena, &rows, &n, NULL), TW_OK);
 	assert_int_equal(
-	        tw_catalogue_user_projects(s->c, id, s->arena, &projects, &n, NULL), TW_OK);
+	        tw_catalogue_projects_after(s->c, id, "", 9, s->arena, &projects, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(
+	        tw_catalogue_project_get(s->c, id, projects[0].id, s->arena, &projects[0], NULL),
+	        TW_OK);
 	plan_use_sessions(s->c, s->caller.project_id, id, key_id);
 	assert_int_equal(tw_catalogue_user_caller(s->c, "ann", "", &caller, NULL), TW_OK);
 	assert_int_equal(

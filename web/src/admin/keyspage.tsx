@@ -9,6 +9,7 @@ import { EmptyPage, Pages } from '../ui/pages';
 import { Command, Failure, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { Dialog } from '../ui/popover';
 import { text } from '../ui/route';
+import { Turn } from '../ui/turn';
 import { tr } from '../i18n/strings/manage';
 
 const SCOPES: [scope: string, does: string][] = [
@@ -180,7 +181,9 @@ function DeleteProject({ name, close, done }: { name: string; close: () => void;
 }
 
 function Projects() {
-	const load = useLoad('projects', () => manage.projects());
+	const [cursors, turn] = useState<string[]>([]);
+	const cursor = cursors.at(-1) ?? '';
+	const load = useLoad(`projects ${cursor}`, () => manage.projects(cursor));
 	const here = useLoad('session', () => api.session()).value?.project?.id;
 	const list = load.value?.projects ?? [];
 	const [asked, ask] = useState('');
@@ -196,6 +199,7 @@ function Projects() {
 						<td class="when">{when(p.created_ms)}</td><td><code>{p.id}</code></td>
 						{may.server && <td class="actions"><button class="small danger" onClick={() => ask(p.name)} aria-label={tr('Delete project {name}', { name: p.name })}>{tr('Delete')}</button></td>}</tr>))}</tbody>
 			</Cards>}
+			{load.value && <Turn cursors={cursors} next={load.value.next_cursor} to={turn} />}
 			{asked && <DeleteProject name={asked} close={() => ask('')} done={deleted} />}
 			{(load.value || load.error) && <><p class="quiet">{tr.rich('A project has its own traces, builds and keys, isolated from other projects.{server}', { server: !may.server && tr(' Projects are created on the server, with a first key:') })}</p>
 			{may.server ? <MakeProject made={load.again} /> : <Command>{'tracewell key create --data ./data --project NAME --scope ingest'}</Command>}</>}

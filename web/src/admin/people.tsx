@@ -5,6 +5,7 @@ import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
 import { when } from '../i18n/format';
 import { Failure, focused, Panel, Pending, useCame, useLoad } from '../ui/parts';
+import { Turn } from '../ui/turn';
 import { tr } from '../i18n/strings/manage';
 
 type Role = 'viewer' | 'editor' | 'admin';
@@ -23,13 +24,6 @@ function RoleSelect({ label, value, pick }: { label: string; value: Role; pick: 
 		</select>
 		{' '}<span class="quiet">{ROLES.find(([r]) => r === value)![2]}</span>
 	</>;
-}
-
-/** Pages of a list: `cursors` led to the shown one, none to the first. */
-function Turn({ cursors, next, to }: { cursors: string[]; next: string | null; to: (cursors: string[]) => void }) {
-	if (cursors.length === 0 && !next) return null;
-	return <div class="row"><button disabled={cursors.length === 0} onClick={() => to(cursors.slice(0, -1))}>{tr('Back')}</button>
-		<button disabled={!next} onClick={() => to([...cursors, next!])}>{tr('Next')}</button></div>;
 }
 
 function Members({ project, came }: { project: string; came: () => void }) {

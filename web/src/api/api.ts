@@ -85,7 +85,7 @@ export interface Activity { from_ns: number; to_ns: number; cells: number; threa
 export interface Session {
 	signed_in: boolean; scope: string; user: string | null; project: { id: string; name: string } | null;
 	trace_project: { id: string; name: string } | null; // of the requested trace
-	projects: { id: string; name: string }[]; version: string; perfetto_ui: string; speedscope_ui: string; firefox_ui: string;
+	projects: { id: string; name: string }[]; projects_are_capped: boolean; version: string; perfetto_ui: string; speedscope_ui: string; firefox_ui: string;
 	oidc: { name: string; linked: boolean } | null; // a provider that signs people in
 }
 

@@ -10,7 +10,7 @@ export const manage = {
 	keys: (p: Params) => get<{ keys: Key[]; next_cursor: string | null }>('/api/v1/keys', p),
 	makeKey: async (name: string, scope: string, expires_ms = 0) => (await send('POST', '/api/v1/keys', { name, scope, expires_ms })).json() as Promise<{ id: string; key: string }>,
 	makeProject: async (name: string) => (await send('POST', '/api/v1/projects', { name })).json() as Promise<{ id: string; name: string }>,
-	projects: () => get<{ projects: Project[] }>('/api/v1/projects'),
+	projects: (cursor = '') => get<{ projects: Project[]; next_cursor: string | null }>('/api/v1/projects', { cursor }),
 	mergeUrl: (ids: string[]) => url('/api/v1/merge', { ids: ids.join(',') }),
 	compareMethods: (p: Params, s?: AbortSignal) => get<ComparedMethods>('/api/v1/compare/methods', p, s).then((v) => ({ ...v, methods: withOverloads(v.methods) })),
 	builds: (cursor: string) => get<{ builds: Build[]; next_cursor: string | null }>('/api/v1/builds', { cursor }),

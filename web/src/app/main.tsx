@@ -108,6 +108,7 @@ function Head({ s }: { s: Session | null }) {
 			<label class="inline">{tr('Project')}
 				<select value={s.project?.id} onChange={(e) => pickProject(e.currentTarget.value)}>
 					{s.projects.map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}
+					{s.projects_are_capped && <option disabled>{tr('More projects')}</option>}
 				</select>
 			</label>)}
 		{s?.signed_in && s.projects.length === 1 && <span class="quiet">{s.projects[0].name}</span>}

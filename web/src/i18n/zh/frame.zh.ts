@@ -49,6 +49,7 @@ const zh = {
 	'The project in this address does not exist, or you have no access to it.': '该地址中的项目不存在，或者您无权访问。',
 	'Show a project you can access': '显示您可以访问的项目',
 	'Project': '项目',
+	'More projects': '更多项目',
 	'Use light colours': '使用浅色主题',
 	'Use dark colours': '使用深色主题',
 	'Light': '浅色',

@@ -160,8 +160,6 @@ const zh = {
 	'Ids resolved': '已解析的 ID',
 	'Mapping uploaded': '映射上传时间',
 	'Actions': '操作',
-	'Back': '上一页',
-	'Next': '下一页',
 	'app': '应用',
 	'version': '版本',
 	'device': '设备',
