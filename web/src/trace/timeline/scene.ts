@@ -335,18 +335,18 @@ export class Scene {
 		g.font = FONT;
 		g.textBaseline = 'middle';
 		g.fillStyle = plain;
-		const rows: Worded[][] = [];
+		const rows: Record<number, Worded[]> = {}; // by height in the list: a row without a place yet is drawn over another
 		for (const l of this.lanesOf(t, group)) {
 			const late = l.outcome && l.outcome !== 'on_time' ? `${OUTCOMES[l.outcome]} · ` : '';
-			eachRun(s, l, (i, x0, x1) => (rows[l.row] ??= []).push({ x0: Math.max(0, x0), x1: Math.min(x1, this.width), text: `${l.notes[i] > 1 ? `${l.notes[i]} × ` : ''}${late}${l.text[i] || t.kind}` }));
+			const { y } = rowBox(t, l.row);
+			const boxes = rows[y] ??= [];
+			eachRun(s, l, (i, x0, x1) => boxes.push({ x0: Math.max(0, x0), x1: Math.min(x1, this.width), text: `${l.notes[i] > 1 ? `${l.notes[i]} × ` : ''}${late}${l.text[i] || t.kind}` }));
 		}
-		rows.forEach((boxes, row) => {
-			const { y, height } = rowBox(t, row);
-			for (const { x0, x1, text } of uncovered(boxes)) {
+		for (const y in rows)
+			for (const { x0, x1, text } of uncovered(rows[y])) {
 				const words = x1 - x0 < LABEL_MIN ? '' : fit(g, harmless(text), x1 - x0 - 8);
-				if (words) g.fillText(words, x0 + 5, y - picture.top + height / 2 + 0.5);
+				if (words) g.fillText(words, x0 + 5, +y - picture.top + t.row / 2 + 0.5);
 			}
-		});
 	}
 
 	/** The range that is being picked, or the one that was. */
