@@ -68,7 +68,7 @@ const LACKS = {
 	key: [[[], 'specify an action: create, list, rotate or revoke'], [['create', '--scope', 'read'], '--project'], [['create', '--project', 'p'], '--scope'], [['revoke', '--project', 'p'], 'ID']],
 	user: [[[], 'specify an action: create, passwd, role, list, remove, disable, enable or unlink'], [['role', 'ann'], '--role'], [['passwd'], 'NAME']],
 	link: [[[], 'specify an action: create']],
-	project: [[[], 'specify an action: delete'], [['delete'], 'NAME']],
+	project: [[[], 'specify an action: list or delete'], [['delete'], 'NAME']],
 	decode: [[[], 'FILE']], open: [[[], 'FILE']], import: [[[], 'FILE']],
 	perfetto: [[[], 'FILE'], [['x'], '--output']],
 	export: [[[], 'FILE'], [['x', '-o', 'y'], '--to'], [['x', '--to', 'csv'], '--output'], [['--project', 'p'], '--output']],
