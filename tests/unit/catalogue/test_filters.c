@@ -321,7 +321,7 @@ static void test_states(void **state)
 	lets_through(s, "state=failed", k_failed);
 	lets_through(s, "state=decoding", k_decoding);
 	lets_through(s, "state=archived", "");
-	facet(s, "state", "queued:3 decoding:1 ready:1 failed:1 ");
+	facet(s, "state", "queued:3 decoding:1 failed:1 ready:1 ");
 	assert_int_equal(
 	        tw_catalogue_trace_mark(s->c, s->caller.project_id, failed.trace_id, &pin, NULL),
 	        TW_OK);
