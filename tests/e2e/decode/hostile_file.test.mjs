@@ -4,14 +4,16 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { binary, newFolder } from '../server.mjs';
+import { binary, newFolder, root } from '../server.mjs';
 
+const [, version] = /user_version (\d+)/.exec(fs.readFileSync(path.join(root, 'schema/trace/0001_init.sql'), 'utf8'));
 const python = `
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1])
-db.executescript("PRAGMA application_id=0x54575452; PRAGMA user_version=2;" + sys.argv[2])
+db.executescript("PRAGMA application_id=0x54575452; PRAGMA user_version=${version};" + sys.argv[2])
 `;
 
 function refused(t, sql) {
