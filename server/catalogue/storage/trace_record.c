@@ -447,10 +447,13 @@ static bool has_all_objects(struct completing *w)
 	struct tw_recorder *r = w->recorder;
 	void *store;
 	const struct tw_store_engine *engine = tw_blobs_engine(r->blobs, &store);
+	uint64_t rows; /* 0 also if they cannot be read */
 
-	return tw_blobs_remote(r->blobs) &&
-	       engine->list(store, "records", count_known, w, NULL) == TW_OK &&
-	       w->known >= tw_stored_count(r->catalogue, tw_catalogue_recorded_traces);
+	if (!tw_blobs_remote(r->blobs) ||
+	        engine->list(store, "records", count_known, w, NULL) != TW_OK)
+		return false;
+	rows = tw_stored_count(r->catalogue, tw_catalogue_recorded_traces);
+	return rows > 0 && w->known >= rows;
 }
 
 static void run_complete(struct tw_pool_task *task, bool stopping)
