@@ -43,7 +43,7 @@ for (const dark of [false, true])
 	});
 
 for (const dark of [false, true])
-	test(`how frames were shown can be read and told apart by all eyes, ${dark ? 'dark' : 'light'}`, () => {
+	test(`the colours of frames have contrast and differ for usual, protan and deutan vision, ${dark ? 'dark' : 'light'}`, () => {
 		const token = tokens(dark);
 		const colours = Object.keys(OUTCOMES).map((o) => token(`--frame-${o}`));
 		for (const c of colours) assert.ok(contrast(token('--flame-ink'), c) >= 4.5, String(c));
