@@ -174,7 +174,7 @@ def skip_reasons(job, skipped, text):
         reasons = re.findall(r'^ *ok \d+ - .* # SKIP *(.*)$', text, re.M)
     else:
         reasons = re.findall(r'^# skipped: (.*)$', text, re.M)
-    reasons = [re.sub(r'^/.* does not exist$', 'a recording does not exist', r) for r in reasons]
+    reasons = [re.sub(r'^needs /.*', 'needs a recording', r) for r in reasons]
     return (reasons + ['no reason given'] * skipped)[:skipped]
 
 

@@ -24,7 +24,7 @@ export const stages = [...fs.readFileSync(path.join(root, 'server/derive/stages.
 export const sample = (name) => path.resolve(root, process.env.TRACEWELL_SAMPLES || '../shared/samples', name);
 
 /* The option of a test that reads them. */
-export const reads = (file) => ({ skip: !fs.existsSync(file) && `${file} does not exist` });
+export const reads = (file) => ({ skip: !fs.existsSync(file) && `needs ${file}` });
 
 /* What the routes of the server state about themselves: {method, path, needs}, with the page's.  Read
  * from schema/openapi.json, which the test `openapi` of meson compares with the server's table. */

@@ -37,6 +37,14 @@ const char *unit_source(const char *name)
 	return join(path, root ? root : ".", name);
 }
 
+void unit_needs(bool there, const char *what)
+{
+	if (!there) {
+		print_message("# skipped: needs %s\n", what);
+		skip();
+	}
+}
+
 const char *unit_sample(const char *name)
 {
 	static char path[PATH_BYTES];
@@ -44,10 +52,7 @@ const char *unit_sample(const char *name)
 
 	if (!folder || !folder[0])
 		folder = unit_source("../shared/samples");
-	if (access(join(path, folder, name), R_OK) != 0) {
-		print_message("# skipped: %s does not exist\n", path);
-		skip();
-	}
+	unit_needs(access(join(path, folder, name), R_OK) == 0, path);
 	return path;
 }
 

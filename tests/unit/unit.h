@@ -14,6 +14,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,9 +45,13 @@ void unit_register(struct unit_file *file);
 /* The path of a file of the checkout.  The text is valid until the next call. */
 const char *unit_source(const char *name);
 
+/* Skips the calling test, with "needs WHAT" as the reason, if that is not there.  Call it before
+ * the test allocates anything. */
+void unit_needs(bool there, const char *what);
+
 /* The path of a real recording: $TRACEWELL_SAMPLES/name, by default ../shared/samples next to the
- * checkout. Skips the calling test if the file does not exist, so call it before the test allocates
- * anything.  The text is valid until the next call. */
+ * checkout.  Skips the calling test if the file does not exist, like unit_needs.  The text is valid
+ * until the next call. */
 const char *unit_sample(const char *name);
 
 #endif

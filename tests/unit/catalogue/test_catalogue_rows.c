@@ -137,8 +137,7 @@ static void test_list_is_parsed_once(void **state)
 	int lists = 0;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	assert_non_null(mkdtemp(dir));
 	c = catalogue_in(dir);
 	db = catalogue_beside(dir);

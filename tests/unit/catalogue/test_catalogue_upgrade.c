@@ -239,8 +239,7 @@ static void test_a_large_one_is_not_read_into_memory(void **state)
 	struct tw_catalogue *c;
 
 	(void)state;
-	if (catalogue_on_postgres())
-		skip();
+	unit_needs(!catalogue_on_postgres(), "SQLite");
 	c = begin(&p);
 	catalogue_run(p.beside, "CREATE TABLE large(bytes BLOB)");
 	for (int i = 0; i < LARGE_MB; i++)
@@ -323,8 +322,7 @@ static void test_not_under_servers(void **state)
 	bool served = false, leads = true;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	old = begin(&p);
 	c = catalogue_in(p.dir);
 	assert_int_equal(tw_catalogue_serve(old, true, &err), TW_OK);
@@ -362,8 +360,7 @@ static void test_migrated_before_it_serves(void **state)
 	struct tw_catalogue *old[2], *c;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	old[0] = begin(&p);
 	old[1] = catalogue_in(p.dir);
 	c = catalogue_in(p.dir);

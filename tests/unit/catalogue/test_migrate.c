@@ -412,8 +412,7 @@ static void test_bytes_that_are_no_text(void **state)
 	char *name;
 
 	(void)state;
-	if (catalogue_on_postgres())
-		skip();
+	unit_needs(!catalogue_on_postgres(), "SQLite");
 	open_pair(&p);
 	catalogue_run(p.source, "INSERT INTO project VALUES('p1',CAST(x'61ff62' AS TEXT),1,0),"
 	                        "('p2',CAST(x'610063' AS TEXT),1,0)");

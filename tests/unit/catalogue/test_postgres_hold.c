@@ -35,8 +35,7 @@ static void test_one_server_or_several(void **state)
 	struct tw_err err = {.msg = ""};
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	one = catalogue_in("/hold");
 	other = catalogue_in("/hold");
 	assert_int_equal(tw_catalogue_serve(one, false, &err), TW_OK);
@@ -62,8 +61,7 @@ static void test_a_lost_hold_does_not_write(void **state)
 	struct tw_err err = {.msg = ""};
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	old = catalogue_in("/lost");
 	beside = catalogue_beside("/lost");
 	assert_int_equal(tw_catalogue_serve(old, false, &err), TW_OK);
@@ -89,8 +87,7 @@ static void test_begins_again_after_a_wait(void **state)
 	struct tw_db *beside;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/wait");
 	beside = catalogue_beside("/wait");
 	catalogue_run(beside, "BEGIN IMMEDIATE");
@@ -132,8 +129,7 @@ static void test_a_server_that_stalls_delays_no_other(void **state)
 	bool is_new;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	stalls = catalogue_in("/stall");
 	works = catalogue_in("/stall");
 	assert_int_equal(tw_catalogue_serve(stalls, true, NULL), TW_OK);
@@ -179,8 +175,7 @@ static void test_a_stalled_transaction_is_ended(void **state)
 	struct tw_db *w = NULL, *next = NULL;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	stalls = catalogue_in("/ended");
 	works = catalogue_in("/ended");
 	assert_int_equal(tw_catalogue_serve(stalls, true, NULL), TW_OK);
@@ -226,8 +221,7 @@ static void test_counters(void **state)
 	size_t n;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/counters");
 	beside = catalogue_beside("/counters");
 	assert_int_equal(tw_catalogue_project(c, "p", project, &is_new, NULL), TW_OK);
@@ -263,8 +257,7 @@ static void test_so_many_connections(void **state)
 	struct tw_catalogue *c;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/many");
 	for (int i = 0; i < READERS; i++)
 		assert_int_equal(tw_cat_reader(c, &out[i], NULL), TW_OK);
@@ -282,8 +275,7 @@ static void test_one_folder(void **state)
 	struct tw_catalogue *c;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/folder");
 	assert_int_equal(tw_catalogue_may_have_folder(c, "", "", NULL), TW_OK);
 	assert_int_equal(tw_catalogue_take_folder(c, "A", "", NULL), TW_OK);
@@ -313,8 +305,7 @@ static void test_a_key_is_the_same_by_any_address(void **state)
 	bool held = false;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	one = catalogue_in("/keys");
 	other = catalogue_as("/keys", "&connect_timeout=7");
 	assert_int_equal(tw_catalogue_key_lock(one, "k", true, &mine, NULL), TW_OK);
@@ -342,8 +333,7 @@ static void test_a_lost_key_is_not_anothers(void **state)
 	bool held = true;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/lost_key");
 	beside = catalogue_beside("/lost_key");
 	assert_int_equal(tw_catalogue_key_lock(c, "k", true, &lost, NULL), TW_OK);
@@ -367,8 +357,7 @@ static void test_nothing_changes_while_it_is_held(void **state)
 	struct tw_db *beside;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/held");
 	beside = catalogue_beside("/held");
 	catalogue_run(beside, "SET lock_timeout='200ms'");
@@ -436,8 +425,7 @@ static void test_a_slow_look_up_is_its_own(void **state)
 	bool kept = false;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/slow");
 	assert_int_equal(beside_slow_ones(c, 1, &kept), TW_OK);
 	assert_true(kept);
@@ -456,8 +444,7 @@ static void test_no_room_in_a_hurry(void **state)
 	int64_t began;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/no_room");
 	for (int i = 0; i < READERS; i++)
 		assert_int_equal(tw_cat_reader(c, &out[i], NULL), TW_OK);
@@ -509,8 +496,7 @@ static void test_prepared_statements(void **state)
 	int64_t n, first;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/planned");
 	beside = catalogue_beside("/planned");
 	catalogue_run(beside, "CREATE TABLE planned (a integer, b text)");

@@ -77,8 +77,7 @@ static void test_same_tables(void **state)
 	struct both b = {.file = NULL};
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	set_up(&b);
 	same(&b,
 	        "SELECT m.name||'.'||p.name||CASE p.type WHEN 'INTEGER' THEN ' bigint' WHEN 'TEXT'"
@@ -99,8 +98,7 @@ static void test_same_indexes(void **state)
 	struct both b = {.file = NULL};
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	set_up(&b);
 	same(&b,
 	        "SELECT name||CASE WHEN sql LIKE '%WHERE %' THEN ' of some' ELSE '' END FROM"

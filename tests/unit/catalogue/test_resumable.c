@@ -137,8 +137,7 @@ static void test_project_was_deleted(void **state)
 	struct tw_resumable u = {
 	        .project_id = "GONE", .key_id = "K", .key = "once", .metadata = ""};
 
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	tw_ulid_new(1, u.id);
 	assert_int_equal(tw_catalogue_resumable_add(f->c, &u, &l, NULL), TW_NOT_FOUND);
 }

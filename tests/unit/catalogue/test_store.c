@@ -343,8 +343,7 @@ static void test_a_recording_is_once_over_servers(void **state)
 	bool is_new;
 
 	(void)state;
-	if (!catalogue_on_postgres())
-		skip();
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	open_store(&s);
 	assert_int_equal(add_recording(&s, "Pixel", 1, "", sha_a, first, &is_new), TW_OK);
 	db = catalogue_beside(s.dir);

@@ -269,19 +269,18 @@ static void forbidden_acts_fail(void)
 	assert_int_equal(access(victim, F_OK), 0);
 }
 
+/* Sanitizers make calls that the jail forbids, and reserve more memory than it allows. */
 static void test_forbidden_acts_fail(void **state)
 {
 	(void)state;
-	if (TW_JAIL_SANITIZED) /* sanitizers need calls that the jail forbids */
-		skip();
+	unit_needs(!TW_JAIL_SANITIZED, "a build without sanitizers");
 	forbidden_acts_fail();
 }
 
 static void test_decoding_goes_on(void **state)
 {
 	(void)state;
-	if (TW_JAIL_SANITIZED) /* sanitizers need calls that the jail forbids */
-		skip();
+	unit_needs(!TW_JAIL_SANITIZED, "a build without sanitizers");
 	assert_int_equal(tried(cannot_decode), 0);
 }
 
@@ -297,8 +296,7 @@ static void test_prepared_filter(void **state)
 	pid_t pid;
 
 	(void)state;
-	if (TW_JAIL_SANITIZED) /* sanitizers need calls that the jail forbids */
-		skip();
+	unit_needs(!TW_JAIL_SANITIZED, "a build without sanitizers");
 	tw_jail_prepare();
 	forbidden_acts_fail();
 	assert_int_equal(tried(cannot_decode), 0);
@@ -376,8 +374,7 @@ static void test_one_folder_may_be_read(void **state)
 	        kills_its_parent, makes_a_link, changes_folder, writes_code, takes_more_memory};
 
 	(void)state;
-	if (TW_JAIL_SANITIZED) /* sanitizers need calls that the jail forbids */
-		skip();
+	unit_needs(!TW_JAIL_SANITIZED, "a build without sanitizers");
 	assert_int_equal(tried_reading(reads_below), DONE);
 	for (size_t i = 0; i < sizeof denied / sizeof *denied; i++)
 		if (tried_reading(denied[i]) != DENIED)
@@ -417,8 +414,7 @@ static void test_memory_is_counted_from_entry(void **state)
 	pid_t pid;
 
 	(void)state;
-	if (TW_JAIL_SANITIZED) /* no limit then */
-		skip();
+	unit_needs(!TW_JAIL_SANITIZED, "a build without sanitizers");
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -437,8 +433,7 @@ static void test_memory_is_counted_from_entry(void **state)
 static void test_acts_work_outside(void **state)
 {
 	(void)state;
-	if (TW_JAIL_SANITIZED) /* sanitizers need calls that the jail forbids */
-		skip();
+	unit_needs(!TW_JAIL_SANITIZED, "a build without sanitizers");
 	assert_true(reads_a_file());
 	assert_true(makes_memory_file());
 	assert_true(kills_its_parent());

@@ -272,8 +272,7 @@ static struct session *session_of(void **state)
 {
 	struct session *s = *state;
 
-	if (!s->c)
-		skip();
+	unit_needs(s->c != NULL, "a fleet engine");
 	return s;
 }
 
