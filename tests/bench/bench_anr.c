@@ -157,11 +157,15 @@ static void ask_sums(struct bench *b)
 
 static void ask_days(struct bench *b)
 {
+	struct tw_anr_group *groups;
 	struct tw_anr_slice *slices;
 	size_t n;
 
-	bench_must(tw_catalogue_anr_slices(b->c, b->project, b->filter, "", TW_ANR_BY_DAY, b->arena,
-	                   &slices, &n, NULL) == TW_OK,
+	bench_must(tw_catalogue_anr_groups(
+	                   b->c, b->project, b->filter, b->arena, &groups, &n, NULL) == TW_OK,
+	        "groups");
+	bench_must(tw_catalogue_anr_days(b->c, b->project, b->filter, groups, n, b->arena, &slices,
+	                   &n, NULL) == TW_OK,
 	        "days");
 	bench_must(n > 50, "many days");
 }
@@ -177,7 +181,7 @@ static void ask_group(struct bench *b)
 
 	st = tw_catalogue_anr_group(b->c, b->project, b->filter, "g80", b->arena, &group, NULL);
 	bench_must(st == TW_OK, "a group");
-	for (int by = TW_ANR_BY_DAY; by <= TW_ANR_BY_KIND; by++)
+	for (int by = TW_ANR_BY_VERSION; by <= TW_ANR_BY_KIND; by++)
 		bench_must(tw_catalogue_anr_slices(b->c, b->project, b->filter, "g80",
 		                   (enum tw_anr_by)by, b->arena, &slices, &n, NULL) == TW_OK,
 		        "slices");

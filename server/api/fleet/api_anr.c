@@ -24,7 +24,7 @@ struct page {
 	unsigned kind; /* 0: any */
 	int64_t limit, offset;
 	struct tw_anr_group *groups;
-	size_t n;
+	size_t n, total; /* on the page, of all kinds and pages */
 	struct tw_anr_slice *days;
 	size_t n_days;
 	struct tw_anr_state *states;
@@ -63,7 +63,6 @@ static enum tw_status put_head(struct tw_fleet_request *q, struct tw_err *err)
 	tw_json_key_int(&q->j, "anrs", (int64_t)sums.traces);
 	TW_JSON_MEMBERS(&q->j, &sums, users, pending);
 	tw_json_key_int(&q->j, "rules_version", rules.version);
-	tw_json_key_int(&q->j, "total", (int64_t)sums.groups);
 	return TW_OK;
 }
 
@@ -128,6 +127,7 @@ static enum tw_status read_groups(struct tw_fleet_request *q, struct page *p, st
 
 	if (st != TW_OK)
 		return st;
+	p->total = p->n;
 	if (!kind) {
 		cut(p);
 		return name(q, p, err);
@@ -141,12 +141,13 @@ static enum tw_status read_groups(struct tw_fleet_request *q, struct page *p, st
 	return st;
 }
 
-/* Of all groups, or of one. */
+/* `key`: of the only group, or "". */
 static enum tw_status read_details(
         struct tw_fleet_request *q, const char *key, struct page *p, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_anr_slices(catalogue_of(q), project_of(q), &q->filter, key,
-	        TW_ANR_BY_DAY, q->arena, &p->days, &p->n_days, err);
+	enum tw_status st = tw_catalogue_anr_days(catalogue_of(q), project_of(q), &q->filter,
+	        p->groups, p->n, q->arena, &p->days, &p->n_days, err);
+
 	if (st == TW_OK)
 		st = tw_catalogue_anr_states(catalogue_of(q), project_of(q), key, q->arena,
 		        &p->states, &p->n_states, err);
@@ -180,6 +181,7 @@ static enum tw_status answer_groups(struct tw_fleet_request *q, struct tw_err *e
 		st = read_details(q, "", &p, err);
 	if (st != TW_OK)
 		return st;
+	tw_json_key_int(&q->j, "total", (int64_t)p.total);
 	put_groups(q, &p);
 	tw_json_close(&q->j, '}');
 	return TW_OK;

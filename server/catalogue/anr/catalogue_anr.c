@@ -86,7 +86,7 @@ enum tw_status tw_catalogue_anr_groups(struct tw_catalogue *c, const char *proje
         size_t *ret_n, struct tw_err *err)
 {
 	const struct tw_anr_rollup_query query = {
-	        project_id, f, TW_ANR_ROLLUP_ANRS, NULL, false, TW_ANR_ROLLUP_BY_NAME};
+	        project_id, f, TW_ANR_ROLLUP_ANRS, NULL, NULL, TW_ANR_ROLLUP_BY_NAME};
 
 	return read_groups(c, &query, a, ret, ret_n, err);
 }
@@ -180,7 +180,7 @@ enum tw_status tw_catalogue_anr_group(struct tw_catalogue *c, const char *projec
         struct tw_anr_group *ret, struct tw_err *err)
 {
 	const struct tw_anr_rollup_query query = {
-	        project_id, f, TW_ANR_ROLLUP_ANRS, key, false, TW_ANR_ROLLUP_BY_NAME};
+	        project_id, f, TW_ANR_ROLLUP_ANRS, key, NULL, TW_ANR_ROLLUP_BY_NAME};
 	struct tw_anr_group *groups = NULL;
 	size_t n = 0;
 	enum tw_status st = read_groups(c, &query, a, &groups, &n, err);
@@ -210,32 +210,12 @@ static enum tw_status count_pending(struct tw_catalogue *c, const char *project_
 	return st;
 }
 
-static enum tw_status sum_up(struct tw_catalogue *c, struct tw_anr_rollup_query *query,
-        struct tw_anr_rollups *all, struct tw_anr_sums *ret, struct tw_err *err)
-{
-	enum tw_status st = tw_cat_tallies(c, query, all, err);
-
-	for (size_t i = 0; st == TW_OK && i < all->n; i++) {
-		const struct tw_anr_rollup_part *p = sums_of(all->list[i]);
-
-		ret->traces = p->sum.traces;
-		ret->users = tw_distinct_count(&p->sets[TW_ANR_ROLLUP_USERS]);
-	}
-	*all = (struct tw_anr_rollups){.arena = all->arena};
-	query->name = NULL;
-	query->names = true;
-	if (st == TW_OK)
-		st = tw_cat_tallies(c, query, all, err);
-	ret->groups = all->n;
-	return st;
-}
-
 enum tw_status tw_catalogue_anr_sums(struct tw_catalogue *c, const char *project_id,
         const struct tw_rollup_filter *f, int64_t rules, struct tw_anr_sums *ret,
         struct tw_err *err)
 {
-	struct tw_anr_rollup_query query = {
-	        project_id, f, TW_ANR_ROLLUP_ANRS, "", false, TW_ANR_ROLLUP_BY_NAME};
+	const struct tw_anr_rollup_query query = {
+	        project_id, f, TW_ANR_ROLLUP_ANRS, "", NULL, TW_ANR_ROLLUP_BY_NAME};
 	struct tw_anr_rollups all = {.arena = tw_arena_new(SUMS_BYTES)};
 	enum tw_status st = all.arena ? TW_OK : tw_oom(err);
 
@@ -243,7 +223,13 @@ enum tw_status tw_catalogue_anr_sums(struct tw_catalogue *c, const char *project
 	if (st == TW_OK) /* first: reports grouped later are then in the rollups */
 		st = count_pending(c, project_id, rules, ret, err);
 	if (st == TW_OK)
-		st = sum_up(c, &query, &all, ret, err);
+		st = tw_cat_tallies(c, &query, &all, err);
+	for (size_t i = 0; st == TW_OK && i < all.n; i++) {
+		const struct tw_anr_rollup_part *p = sums_of(all.list[i]);
+
+		ret->traces = p->sum.traces;
+		ret->users = tw_distinct_count(&p->sets[TW_ANR_ROLLUP_USERS]);
+	}
 	tw_arena_free(all.arena);
 	return st;
 }
@@ -284,11 +270,8 @@ enum tw_status tw_catalogue_anr_slices(struct tw_catalogue *c, const char *proje
 {
 	static const char *const sql[] = {
 	        [TW_ANR_BY_DEVICE] = SLICE("h.device"), [TW_ANR_BY_KIND] = SLICE("h.kind")};
-	static const enum tw_anr_rollup_by bys[] = {[TW_ANR_BY_DAY] = TW_ANR_ROLLUP_BY_DAY,
-	        [TW_ANR_BY_VERSION] = TW_ANR_ROLLUP_BY_VERSION,
-	        [TW_ANR_BY_OS] = TW_ANR_ROLLUP_BY_OS};
-	struct tw_anr_rollup_query query = {
-	        project_id, f, TW_ANR_ROLLUP_ANRS, key, false, TW_ANR_ROLLUP_BY_DAY};
+	const struct tw_anr_rollup_query query = {project_id, f, TW_ANR_ROLLUP_ANRS, key, NULL,
+	        by == TW_ANR_BY_OS ? TW_ANR_ROLLUP_BY_OS : TW_ANR_ROLLUP_BY_VERSION};
 	struct tw_anr_rollups all = {.arena = a};
 	enum tw_status st;
 
@@ -297,14 +280,36 @@ enum tw_status tw_catalogue_anr_slices(struct tw_catalogue *c, const char *proje
 		return tw_cat_list(c, TW_CAT_LIST(a, SLICES_MAX, &slice_fields, ret, ret_n), err,
 		        sql[by], TW_ANR_TYPES "ti", TW_ANR_ARGS(query.project_id, query.filter),
 		        query.name, (int64_t)SLICES_MAX);
-	query.by = bys[by];
-	if (by == TW_ANR_BY_DAY && !key[0])
-		query.name = NULL;
 	st = tw_cat_tallies(c, &query, &all, err);
 	if (st != TW_OK)
 		return st;
-	sort(&all, by == TW_ANR_BY_DAY ? by_day : by_count);
-	return take_slices(&all, by == TW_ANR_BY_DAY ? DAYS_MAX : SLICES_MAX, ret, ret_n, err);
+	sort(&all, by_count);
+	return take_slices(&all, SLICES_MAX, ret, ret_n, err);
+}
+
+TW_ORDER_BY(by_text, const char *const, strcmp(*a, *b))
+
+enum tw_status tw_catalogue_anr_days(struct tw_catalogue *c, const char *project_id,
+        const struct tw_rollup_filter *f, const struct tw_anr_group *groups, size_t n,
+        struct tw_arena *a, struct tw_anr_slice **ret, size_t *ret_n, struct tw_err *err)
+{
+	const char **keys = tw_arena_alloc(a, n + 1, sizeof *keys);
+	const struct tw_anr_keys of = {keys, n};
+	const struct tw_anr_rollup_query query = {
+	        project_id, f, TW_ANR_ROLLUP_ANRS, NULL, &of, TW_ANR_ROLLUP_BY_DAY};
+	struct tw_anr_rollups all = {.arena = a};
+	enum tw_status st;
+
+	if (!keys)
+		return tw_anr_fail_too_large(err);
+	for (size_t i = 0; i < n; i++)
+		keys[i] = groups[i].key;
+	TW_SORT(keys, n, by_text);
+	st = tw_cat_tallies(c, &query, &all, err);
+	if (st != TW_OK)
+		return st;
+	sort(&all, by_day);
+	return take_slices(&all, DAYS_MAX, ret, ret_n, err);
 }
 
 #define EXEMPLAR(member) TW_FIELD(struct tw_anr_exemplar, member, "", NULL)

@@ -111,7 +111,7 @@ struct tw_anr_group {
 	const char *kind, *name, *title, *verdict, *detail, *last_version;
 };
 struct tw_anr_sums {
-	uint64_t traces, groups, users, pending; /* pending: not yet grouped by the current rules */
+	uint64_t traces, users, pending; /* pending: not yet grouped by the current rules */
 };
 /* All groups without their names, those with the most reports first. */
 enum tw_status tw_catalogue_anr_groups(struct tw_catalogue *c, const char *project_id,
@@ -134,12 +134,16 @@ struct tw_anr_slice {            /* counts of groups by a dimension */
 	int64_t day;
 	uint64_t count, users;
 };
-enum tw_anr_by { TW_ANR_BY_DAY, TW_ANR_BY_VERSION, TW_ANR_BY_DEVICE, TW_ANR_BY_OS, TW_ANR_BY_KIND };
-/* By day: in order, of all groups for key "".  Otherwise of one group, largest first, at most
- * 100. */
+enum tw_anr_by { TW_ANR_BY_VERSION, TW_ANR_BY_DEVICE, TW_ANR_BY_OS, TW_ANR_BY_KIND };
+/* Of one group, largest first, at most 100. */
 enum tw_status tw_catalogue_anr_slices(struct tw_catalogue *c, const char *project_id,
         const struct tw_rollup_filter *f, const char *key, enum tw_anr_by by, struct tw_arena *a,
         struct tw_anr_slice **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* The days of these groups, by key and day. */
+enum tw_status tw_catalogue_anr_days(struct tw_catalogue *c, const char *project_id,
+        const struct tw_rollup_filter *f, const struct tw_anr_group *groups, size_t n,
+        struct tw_arena *a, struct tw_anr_slice **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
 
 struct tw_anr_exemplar {
 	const char *trace_id, *version_name, *device, *os, *verdict;

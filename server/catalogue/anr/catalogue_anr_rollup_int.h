@@ -50,12 +50,16 @@ enum tw_status tw_cat_anr_rollup_expire(struct tw_catalogue *c, int64_t day, str
 
 /* --- queries (catalogue_anr_rollup_read.c) --- */
 
+struct tw_anr_keys {
+	const char *const *sorted;
+	size_t n;
+};
 struct tw_anr_rollup_query {
 	const char *project_id;
 	const struct tw_rollup_filter *filter;
 	enum tw_anr_rollup_what what;
-	const char *name; /* NULL: each name; "": all together */
-	bool names;       /* return only the names */
+	const char *name;             /* NULL: each name; "": all together */
+	const struct tw_anr_keys *of; /* with name NULL: only these groups; NULL: all */
 	enum tw_anr_rollup_by {
 		TW_ANR_ROLLUP_BY_NAME,
 		TW_ANR_ROLLUP_BY_DAY,

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "decoder/base/order.h"
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 #include "server/stats/anr_rollup.h"
 
@@ -35,12 +36,16 @@ static struct tw_anr_rollup *tally_at(struct answer *to, const struct place *p)
 	struct tw_anr_rollup *t = NULL;
 	struct tw_buf key;
 
-	tw_buf_init(&key, 1 << 20);
-	tw_buf_printf(&key, "%" PRId64 " %zu %s%s", by == TW_ANR_ROLLUP_BY_DAY ? p->day : 0,
-	        strlen(p->name), p->name, value);
-	if (tw_buf_status(&key) == TW_OK)
-		t = tw_anr_rollups_at(to->all, tw_buf_str(&key));
-	tw_buf_done(&key);
+	if (by == TW_ANR_ROLLUP_BY_NAME) {
+		t = tw_anr_rollups_at(to->all, tw_str_of(p->name));
+	} else {
+		tw_buf_init(&key, 1 << 20);
+		tw_buf_printf(&key, "%" PRId64 " %zu %s%s", by == TW_ANR_ROLLUP_BY_DAY ? p->day : 0,
+		        strlen(p->name), p->name, value);
+		if (tw_buf_status(&key) == TW_OK)
+			t = tw_anr_rollups_at(to->all, tw_buf_str(&key));
+		tw_buf_done(&key);
+	}
 	if (t && !t->name) {
 		t->name = tw_arena_str(to->all->arena, tw_str_of(p->name));
 		t->value = tw_arena_str(to->all->arena, tw_str_of(value));
@@ -51,7 +56,14 @@ static struct tw_anr_rollup *tally_at(struct answer *to, const struct place *p)
 
 static bool is_requested(const struct tw_anr_rollup_query *query, const char *name)
 {
-	return query->name ? strcmp(query->name, name) == 0 : name[0] != '\0';
+	size_t at;
+
+	if (query->name)
+		return strcmp(query->name, name) == 0;
+	if (!query->of)
+		return name[0] != '\0';
+	TW_BISECT(at, query->of->n, strcmp(query->of->sorted[at], name) < 0);
+	return at < query->of->n && strcmp(query->of->sorted[at], name) == 0;
 }
 
 static bool take(void *arg, const struct tw_anr_rollup_report *of, const char *name,
@@ -86,9 +98,14 @@ static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struc
 	return tw_cat_close_after(q, st, err);
 }
 
-#define NAMED TW_EITHER("t.name=?12", "t.name_hash=" TW_ANR_ROLLUP_HASH("?12"))
-#define KEPT(data, named)                                                                          \
-	"SELECT t.name, t.day, t.version_name, t.os, " data                                        \
+#define NAMED       TW_EITHER("t.name=?12", "t.name_hash=" TW_ANR_ROLLUP_HASH("?12"))
+#define HASH_OF_KEY TW_ANR_ROLLUP_HASH("k.key")
+#define HASHES_OF_KEYS                                                                             \
+	"t.name_hash=ANY(ARRAY(SELECT " HASH_OF_KEY                                                \
+	" FROM unnest(CAST(?12 AS TEXT[])) AS k(key))) AND "
+#define AMONG TW_EITHER("", HASHES_OF_KEYS) "t.name" TW_CAT_AMONG_IDS("?12")
+#define KEPT(named)                                                                                \
+	"SELECT t.name, t.day, t.version_name, t.os, t.data"                                       \
 	" FROM anr_day d CROSS JOIN anr_rollup"                                                    \
 	" t WHERE d.project_id=?1 AND d.day BETWEEN ?2 AND ?3 AND t.project_id=?1 AND t.what=?10"  \
 	" AND t.fine=?11 AND t.day=d.day+0 AND " named " AND t.generation=d.generation"            \
@@ -99,16 +116,19 @@ static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_e
 {
 	const struct tw_anr_rollup_query *query = to->query;
 	const struct tw_rollup_filter *f = query->filter;
-	const char *sql = query->name    ? KEPT("t.data", NAMED)
-	                  : query->names ? KEPT("''", "t.name<>?12")
-	                                 : KEPT("t.data", "t.name<>?12");
+	const char *sql = query->name ? KEPT(NAMED) : query->of ? KEPT(AMONG) : KEPT("t.name<>?12");
+	const char *name = query->name ? query->name : "";
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, sql, /* primary keys */
+	enum tw_status st;
+
+	if (query->of)
+		name = tw_cat_ids(db, query->of->sorted, query->of->n, to->all->arena);
+	if (!name)
+		return tw_anr_fail_too_large(err);
+	st = tw_cat_query(&q, db, err, sql, /* primary keys */
 	        "tiittttttiit", query->project_id, f->first_day, f->last_day, f->app,
 	        f->version_name, f->build_id, f->scenario, f->device_class, f->os,
-	        (int64_t)query->what, (int64_t)is_by_dimension(query),
-	        query->name ? query->name : "");
-
+	        (int64_t)query->what, (int64_t)is_by_dimension(query), name);
 	return st == TW_OK ? take_rows(&q, to, err) : st;
 }
 

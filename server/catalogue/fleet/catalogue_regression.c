@@ -414,7 +414,7 @@ enum tw_status tw_cat_inbox_count(struct tw_catalogue *c, const char *sql, const
 		const int64_t status = tw_cat_int(&q, 0);
 
 		if (status >= 0 && status < TW_REGRESS_STATUSES)
-			ret->of[status][tw_cat_int(&q, 1) != 0] = (uint64_t)tw_cat_int(&q, 2);
+			ret->of[status][tw_cat_int(&q, 1) != 0] += (uint64_t)tw_cat_int(&q, 2);
 	}
 	st = tw_cat_close_after(&q, st, err);
 	tw_cat_done(c, db);

@@ -40,7 +40,10 @@ static void use_groups(struct tw_catalogue *c, const char *project, struct tw_ar
 	assert_int_equal(sums.pending, 0);
 	assert_int_equal(tw_catalogue_anr_sums(c, project, &any, 8, &sums, NULL), TW_OK);
 	assert_int_equal(sums.pending, 1);
-	for (int by = TW_ANR_BY_DAY; by <= TW_ANR_BY_KIND; by++) {
+	assert_int_equal(
+	        tw_catalogue_anr_days(c, project, &any, groups, 1, a, &slices, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	for (int by = TW_ANR_BY_VERSION; by <= TW_ANR_BY_KIND; by++) {
 		assert_int_equal(tw_catalogue_anr_slices(c, project, &any, "k", (enum tw_anr_by)by,
 		                         a, &slices, &n, NULL),
 		        TW_OK);
