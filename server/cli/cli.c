@@ -1,15 +1,17 @@
 #include "server/cli/cli.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/lookup.h"
 #include "decoder/base/str.h"
 #include "server/base/text/near_match.h"
 
-enum { NAME_BYTES = 64, SHOWN = 80 /* bytes of an invalid value */ };
+enum { NAME_BYTES = 64, COLUMNS = 80, SHOWN = 80 /* bytes of an invalid value */ };
 
 static bool helped;
 
@@ -26,23 +28,83 @@ static void print_line(FILE *to, const char *text)
 	(void)fputc('\n', to);
 }
 
-static void __attribute__((format(printf, 4, 0))) misused(const struct tw_usage *u,
-        const char *command, const char *verb, const char *fmt, va_list ap)
+/* --- texts of cli.def --- */
+
+static const struct text {
+	const char *command, *synopsis, *summary, *about;
+} texts[] = {
+#define COMMAND(name, synopsis, summary, about) {#name, synopsis, summary, about},
+#include "server/cli/cli.def"
+#undef COMMAND
+};
+
+/* Prints the text in lines of COLUMNS, broken at spaces outside brackets, without the marks of
+ * Markdown.  `column`: where the first line begins; `indent`: of the others. */
+static void print_wrapped(FILE *to, const char *text, size_t column, size_t indent)
+{
+	char line[4096];
+	size_t len = 0;
+
+	for (; *text && len + 1 < sizeof line; text++)
+		if (strncmp(text, "](", 2) == 0)
+			text += strcspn(text, ")");
+		else if (*text != '`' && !(*text == '[' && strstr(text, "](")))
+			line[len++] = *text;
+	line[len] = '\0';
+	for (const char *word = line; *word;) {
+		size_t n = 0;
+
+		for (int depth = 0; word[n] && (depth || word[n] != ' '); n++)
+			depth += (word[n] == '[') - (word[n] == ']');
+		if (word > line && column + 1 + n > COLUMNS)
+			(void)fprintf(to, "\n%*s", (int)(column = indent), "");
+		else if (word > line)
+			(void)fputc(' ', to), column++;
+		(void)fprintf(to, "%.*s", (int)n, word);
+		column += n;
+		word += n + (word[n] == ' ');
+	}
+	(void)fputc('\n', to);
+}
+
+static const struct text *print_usage(FILE *to, const char *command)
+{
+	static const char usage[] = "usage: tracewell ";
+	const struct text *of =
+	        TW_LOOKUP(texts, sizeof texts / sizeof *texts, command, tw_str_of(command));
+
+	(void)fputs(usage, to);
+	print_wrapped(to, of ? of->synopsis : command, sizeof usage - 1, 7);
+	return of;
+}
+
+static void print_help(const char *command)
+{
+	const struct text *of = print_usage(stdout, command);
+
+	if (!of)
+		return;
+	(void)printf("\n%c%s.\n", toupper(of->summary[0]), of->summary + 1);
+	print_wrapped(stdout, of->about, 0, 0);
+}
+
+static void __attribute__((format(printf, 3, 0)))
+misused(const char *command, const char *verb, const char *fmt, va_list ap)
 {
 	char text[1024];
 
 	(void)vsnprintf(text, sizeof text, fmt, ap);
 	(void)fprintf(stderr, "tracewell %s%s%s: ", command, verb ? " " : "", verb ? verb : "");
 	print_line(stderr, text);
-	(void)fprintf(stderr, "usage: tracewell %s\n", u->synopsis);
+	(void)print_usage(stderr, command);
 }
 
-int tw_cli_misused(const struct tw_usage *u, const char *command, const char *fmt, ...)
+int tw_cli_misused(const char *command, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	misused(u, command, NULL, fmt, ap);
+	misused(command, NULL, fmt, ap);
 	va_end(ap);
 	return TW_EXIT_USAGE;
 }
@@ -61,7 +123,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(
 	va_list ap;
 
 	va_start(ap, fmt);
-	misused(r->usage, r->command, r->verb ? r->verb->word : NULL, fmt, ap);
+	misused(r->command, r->verb ? r->verb->word : NULL, fmt, ap);
 	va_end(ap);
 	return -1;
 }
@@ -267,7 +329,7 @@ int tw_cli_flags(const struct tw_usage *usage, int argc, char **argv)
 		} else if (strcmp(argv[i], "--") == 0) {
 			only_arguments = true;
 		} else if (strcmp(argv[i], "--help") == 0) {
-			(void)printf("usage: tracewell %s\n", usage->synopsis);
+			print_help(argv[0]);
 			helped = true;
 			return -1;
 		} else {

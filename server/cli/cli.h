@@ -50,7 +50,6 @@ struct tw_verb {
 };
 
 struct tw_usage {
-	const char *synopsis;
 	const struct tw_flag *flags;
 	size_t n_flags;
 	const char *arguments;       /* separated by spaces: "FILE QUERY"; "FILE..." one or more,
@@ -61,7 +60,7 @@ struct tw_usage {
 /* Reads the flags at any position, up to a lone `--`, and moves the other arguments to the front of
  * argv (from 1 on); returns their number.  Wrong usage is reported on stderr with the synopsis and
  * returns -1: an unknown flag or verb, a wrong value, a missing or additional flag or argument.  So
- * does --help, printed on stdout, which main() turns into success. */
+ * does --help, which prints the texts of cli.def on stdout; main() turns it into success. */
 int tw_cli_flags(const struct tw_usage *usage, int argc, char **argv);
 
 /* Returns whether --help was given and printed. */
@@ -69,8 +68,7 @@ bool tw_cli_helped(void);
 
 /* Reports wrong usage that the table cannot express ("--markdown and --json exclude each other"),
  * with the synopsis; returns TW_EXIT_USAGE. */
-int tw_cli_misused(const struct tw_usage *usage, const char *command, const char *fmt, ...)
-        __attribute__((format(printf, 3, 4)));
+int tw_cli_misused(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* "tracewell push: cannot open x: No such file" on stderr; returns TW_EXIT_FAILED, or TW_EXIT_USAGE
  * for TW_BAD_REQUEST, which a wrong value of a flag or argument causes. */

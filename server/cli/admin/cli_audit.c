@@ -13,9 +13,6 @@
 
 enum { ARENA_BYTES = 32 << 20, MAX_LIMIT = 500 };
 
-static const char synopsis[] = "audit --data DIR [--project NAME] [--action A] [--by WHO] "
-                               "[--target T] [--limit N] [--json]";
-
 struct audit_flags {
 	const char *data, *project, *action, *by, *target;
 	uint64_t limit;
@@ -98,7 +95,7 @@ int tw_cli_audit(int argc, char **argv)
 	        {"limit", .number = &f.limit, .least = 1, .most = INT64_MAX},
 	        {"json", .on = &f.json},
 	};
-	const struct tw_usage usage = {synopsis, table, sizeof table / sizeof *table, ""};
+	const struct tw_usage usage = {table, sizeof table / sizeof *table, ""};
 	struct tw_catalogue *c = NULL;
 	struct tw_err err;
 	enum tw_status st;

@@ -15,9 +15,6 @@
 
 enum { TIMEOUT_S = 60, PART_BYTES = 64 << 20, PATH_BYTES = 1500 };
 
-static const char synopsis[] = "backup --data DIR --to FOLDER|s3://BUCKET[/PREFIX] [--s3-endpoint "
-                               "URL] [--without-decoded] [--replace] [--json]";
-
 static void print_skipped(void *arg, const char *id, const char *why)
 {
 	tw_progress_clear(arg);
@@ -149,7 +146,7 @@ int tw_cli_backup(int argc, char **argv)
 	        {.name = "s3-endpoint", .value = &endpoint},
 	        {.name = "without-decoded", .on = &without_decoded},
 	        {.name = "replace", .on = &replace}, {.name = "json", .on = &json}};
-	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, ""};
 	struct tw_backup_sums sums = {0};
 	struct tw_err err;
 	enum tw_status st;

@@ -14,11 +14,6 @@
 
 enum { LOST_DAYS = 64 };
 
-static const char synopsis[] =
-        "check --data DIR [--quick] [--repair] [--json]\n"
-        "       tracewell check --rebuild --data DIR [--config FILE] [--blobs s3://BUCKET/PREFIX]\n"
-        "                       [--catalog postgres://...] [--json]";
-
 static void print_text(void *arg, const struct tw_finding *f)
 {
 	tw_progress_clear(arg);
@@ -220,14 +215,14 @@ int tw_cli_check(int argc, char **argv)
 	        {.name = "config", .value = &rebuild.config},
 	        {.name = "blobs", .value = &rebuild.blobs},
 	        {.name = "catalog", .value = &rebuild.catalog}};
-	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, ""};
 
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
 	if (rebuilds && (quick || repair))
-		return tw_cli_misused(&usage, argv[0], "--rebuild excludes --quick and --repair");
+		return tw_cli_misused(argv[0], "--rebuild excludes --quick and --repair");
 	if (!rebuilds && (rebuild.config || rebuild.blobs || rebuild.catalog))
-		return tw_cli_misused(&usage, argv[0],
+		return tw_cli_misused(argv[0],
 		        "--config, --blobs and --catalog are only for --rebuild: other checks read "
 		        "them from the data folder");
 	return rebuilds ? rebuild_data(&rebuild, json)

@@ -9,14 +9,6 @@
 #include "server/notify/hook_send.h"
 #include "server/ops/doctor.h"
 
-static const char synopsis[] =
-        "doctor [--data DIR] [--listen ADDR:PORT] [--server URL [--key KEY]] "
-        "[--tls-cert FILE --tls-key FILE] [--oidc-issuer URL [--oidc-ca-file FILE]] "
-        "[--blobs s3://BUCKET[/PREFIX] [--s3-endpoint URL] [--s3-credentials-file FILE]] "
-        "[--repositories DIR] [--public-url URL] [--smtp-url URL --mail-from ADDRESS [--smtp-user "
-        "NAME "
-        "--smtp-password-file FILE] [--smtp-ca-file FILE]] [--min-free PERCENT] [--json]";
-
 static void print_text(void *arg, enum tw_doctor_level level, const char *what, const char *text)
 {
 	static const enum tw_paint paints[] = {[TW_DOCTOR_GOOD] = TW_GREEN,
@@ -84,7 +76,7 @@ int tw_cli_doctor(int argc, char **argv)
 	        {.name = "s3-virtual-host", .on = &storage.virtual_host},
 	        {.name = "min-free", .number = &percent, .most = 99},
 	        {.name = "json", .on = &json}};
-	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, ""};
 
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;

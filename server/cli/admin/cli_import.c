@@ -13,10 +13,7 @@
 #include "server/cli/cli_term.h"
 #include "server/ops/project_archive.h"
 
-static const char export_synopsis[] = "export --project NAME --data DIR -o FILE.tar[.zst] [--json]";
 enum { MIN_FREE_PERCENT = 5 }; /* the default of a server */
-
-static const char import_synopsis[] = "import FILE --data DIR [--project NAME] [--json]";
 
 /* `to_stdout`: stdout has the archive, so the message goes to stderr. */
 static enum tw_status print_exported(const struct tw_project_sums *s, uint64_t bytes, bool json,
@@ -70,13 +67,13 @@ int tw_cli_project_export(int argc, char **argv)
 	const struct tw_flag flags[] = {{.name = "data", .value = &data},
 	        {.name = "project", .value = &project, .needed = true},
 	        {.name = "output", .value = &out, .needed = true}, {.name = "json", .on = &json}};
-	const struct tw_usage usage = {export_synopsis, flags, sizeof flags / sizeof *flags, ""};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, ""};
 	struct tw_err err;
 
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
 	if (strcmp(out, "-") == 0 && isatty(STDOUT_FILENO))
-		return tw_cli_misused(&usage, argv[0],
+		return tw_cli_misused(argv[0],
 		        "the archive is not for a terminal: send it to a file or a program");
 	if (export_project(data, project, out, json, &err) != TW_OK)
 		return tw_cli_failed("export", &err);
@@ -125,8 +122,7 @@ int tw_cli_import(int argc, char **argv)
 	bool json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &data},
 	        {.name = "project", .value = &project}, {.name = "json", .on = &json}};
-	const struct tw_usage usage = {
-	        import_synopsis, flags, sizeof flags / sizeof *flags, "FILE"};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, "FILE"};
 	struct tw_project_sums sums = {0};
 	struct tw_err err;
 

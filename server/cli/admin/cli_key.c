@@ -24,15 +24,6 @@ enum {
 	MAX_ADDRESS = 2048
 };
 
-static const char key_synopsis[] =
-        "key create --data DIR --project NAME --scope ingest|read|write|admin [--name N] "
-        "[--expires 90d]\n"
-        "       tracewell key list --data DIR --project NAME\n"
-        "       tracewell key rotate --data DIR --project NAME ID [--grace 7d] [--expires 90d]\n"
-        "       tracewell key revoke --data DIR --project NAME ID\n"
-        "  --json: JSON, one object per line";
-static const char link_synopsis[] = "link create --data DIR [--url URL] [--hours N] [--json]";
-
 static bool is_name(const char *name)
 {
 	return *name && strlen(name) <= MAX_TEXT && !tw_str_has_control(tw_str_of(name));
@@ -253,8 +244,7 @@ int tw_cli_key(int argc, char **argv)
 	                        "0s"},
 	        {"json", .on = &flags.json},
 	};
-	const struct tw_usage usage = {
-	        key_synopsis, table, sizeof table / sizeof *table, .verbs = key_verbs};
+	const struct tw_usage usage = {table, sizeof table / sizeof *table, .verbs = key_verbs};
 	const int n = tw_cli_flags(&usage, argc, argv);
 	struct tw_catalogue *c = NULL;
 	struct tw_err err;
@@ -318,8 +308,7 @@ int tw_cli_link(int argc, char **argv)
 	        {"json", .on = &json},
 	};
 	static const struct tw_verb verbs[] = {{"create", "", NULL}, {NULL}};
-	const struct tw_usage usage = {
-	        link_synopsis, table, sizeof table / sizeof *table, .verbs = verbs};
+	const struct tw_usage usage = {table, sizeof table / sizeof *table, .verbs = verbs};
 	struct tw_catalogue *c = NULL;
 	struct tw_err err;
 	enum tw_status st;

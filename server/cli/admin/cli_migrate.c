@@ -231,12 +231,6 @@ static void tw_migrate_sides_close(struct tw_migrate *m)
 	m->to = tw_blobs_close(m->to);
 }
 
-static const char synopsis[] =
-        "migrate --from DIR --data NEWDIR [--to-catalog postgres://USER@HOST/DATABASE] "
-        "[--to-blobs s3://BUCKET[/PREFIX]] [--s3-endpoint URL] [--s3-region NAME] "
-        "[--s3-virtual-host] [--s3-ca-file FILE] [--s3-credentials-file FILE] "
-        "[--s3-timeout SECONDS] [--s3-part BYTES] [--s3-adopt] [--hold] [--verify] [--json]";
-
 enum { JSON_BYTES = 1 << 20, LOOK_MS = 1000 };
 
 static const char *const states[] = {[TW_MIGRATE_DONE] = "done",
@@ -472,7 +466,7 @@ int tw_cli_migrate(int argc, char **argv)
 	        {.name = "s3-timeout", .value = &a.timeout}, {.name = "s3-part", .value = &a.part},
 	        {.name = "s3-adopt", .on = &a.adopt}, {.name = "hold", .on = &a.hold},
 	        {.name = "verify", .on = &a.verify}, {.name = "json", .on = &a.json}};
-	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, ""};
 
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;

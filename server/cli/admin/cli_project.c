@@ -96,9 +96,7 @@ int tw_cli_project(int argc, char **argv)
 	const struct tw_flag table[] = {{"data", .value = &data}, {"json", .on = &json}};
 	static const struct tw_verb verbs[] = {
 	        {"list", "", NULL}, {"delete", "NAME", NULL}, {NULL}};
-	const struct tw_usage usage = {"project list --data DIR [--json]\n"
-	                               "       tracewell project delete NAME --data DIR",
-	        table, sizeof table / sizeof *table, .verbs = verbs};
+	const struct tw_usage usage = {table, sizeof table / sizeof *table, .verbs = verbs};
 	const int n = tw_cli_flags(&usage, argc, argv);
 	struct tw_catalogue *c = NULL;
 	struct tw_err err;

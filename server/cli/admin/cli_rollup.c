@@ -14,8 +14,6 @@
 #include "server/derive/pipeline.h"
 #include "server/fleet/store/fleet_open.h"
 
-static const char synopsis[] = "rollup --data DIR [--rebuild] [--json]";
-
 enum { ARENA_BYTES = 4 << 20, MAPPINGS_OPEN = 16 };
 
 static enum tw_status reset_all(
@@ -137,7 +135,7 @@ int tw_cli_rollup(int argc, char **argv)
 	bool rebuild = false, json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &data},
 	        {.name = "rebuild", .on = &rebuild}, {.name = "json", .on = &json}};
-	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, ""};
 	struct tw_rollup_reset sums = {0};
 	struct tw_catalogue *catalogue = NULL;
 	struct tw_blobs *blobs = NULL;

@@ -19,17 +19,6 @@
 
 enum { LIST_BYTES = 16 << 20 };
 
-static const char synopsis[] =
-        "user create NAME --data DIR [--server-admin] < PASSWORD\n"
-        "       tracewell user passwd NAME --data DIR < PASSWORD\n"
-        "       tracewell user role NAME --data DIR --project P --role "
-        "viewer|editor|admin|none\n"
-        "       tracewell user role NAME --data DIR --role server-admin|none\n"
-        "       tracewell user disable|enable NAME --data DIR\n"
-        "       tracewell user unlink NAME --data DIR\n"
-        "       tracewell user list --data DIR [--project P] [--json]\n"
-        "       tracewell user remove NAME --data DIR";
-
 struct user_flags {
 	const char *data, *project, *role;
 	bool server_admin, json;
@@ -353,8 +342,7 @@ int tw_cli_user(int argc, char **argv)
 	        {"server-admin", .on = &flags.server_admin},
 	        {"json", .on = &flags.json},
 	};
-	const struct tw_usage usage = {
-	        synopsis, table, sizeof table / sizeof *table, .verbs = verbs};
+	const struct tw_usage usage = {table, sizeof table / sizeof *table, .verbs = verbs};
 	const int n = tw_cli_flags(&usage, argc, argv);
 	struct tw_catalogue *c = NULL;
 	size_t verb = 0;

@@ -26,16 +26,6 @@ enum {
 };
 enum { EXIT_TOO_LITTLE = 2 };
 
-static const char synopsis[] =
-        "compare --server URL --key KEY --base SIDE --head SIDE [--where K=V]... "
-        "[--fail-if CONDITION]...\n"
-        "        [--strict] [--markdown|--json]\n"
-        "  SIDE: a version, trace:ID, or K=V[,K=V]... (app, version_name, build_id, class, os, "
-        "label, since, until)\n"
-        "  CONDITION: with a sign for the change, 'p95(cold_start) > +10%', "
-        "'mean(method:com.app.A.b) > +5ms';\n"
-        "    without one for HEAD alone, 'p95(cold_start) > 800ms'";
-
 struct comparing {
 	struct tw_arena *arena;
 	struct tw_push_client *client;
@@ -274,13 +264,13 @@ int tw_cli_compare(int argc, char **argv)
 	        {"markdown", .on = &c.markdown},
 	        {"json", .on = &c.json},
 	};
-	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, ""};
 	int code;
 
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
 	if (c.markdown && c.json)
-		return tw_cli_misused(&usage, argv[0], "--markdown and --json exclude each other");
+		return tw_cli_misused(argv[0], "--markdown and --json exclude each other");
 	c.arena = tw_arena_new(ARENA);
 	code = c.arena ? compare(&c) : TW_EXIT_SERVER;
 	json_decref(c.answer);

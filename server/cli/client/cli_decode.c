@@ -500,9 +500,6 @@ static enum tw_status put_json(struct tw_str line, struct tw_err *err)
 	return tw_cli_line_put(&out, err);
 }
 
-static const char synopsis[] =
-        "decode FILE [--mapping M] [--retrace R] [--symbols SO]... [--threads T] [--json]";
-
 static enum tw_status print(const char *file, const char *threads, const struct tw_names *names,
         bool is_json, struct tw_err *err)
 {
@@ -541,7 +538,7 @@ int tw_cli_decode(int argc, char **argv)
 	        {.name = "retrace", .value = &retrace}, {.name = "threads", .value = &threads},
 	        {.name = "symbols", .list = symbols, .max = TW_LOCAL_SYMBOLS, .n = &n_symbols},
 	        {.name = "json", .on = &is_json}};
-	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, "FILE"};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, "FILE"};
 	struct tw_local_names names;
 	struct tw_err err;
 	enum tw_status st;

@@ -12,13 +12,6 @@
 
 enum { ARENA_BYTES = 1 << 20 };
 
-static const char synopsis[] =
-        "export FILE --to KIND [--mapping M] [--retrace R] [--symbols SO]... [--threads LIST] "
-        "[--thread main|TID|NAME,...] [--range FROM..TO] [--metric "
-        "wall|count|cpu] [--view top_down|bottom_up] [--max-nodes N] "
-        "[--merged] -o OUT\n"
-        "       tracewell export --project NAME --data DIR -o FILE.tar[.zst]";
-
 enum { MAX_KINDS = 32, MAX_NODES = 200000 };
 
 struct options { /* values of the flags */
@@ -152,7 +145,7 @@ int tw_cli_export(int argc, char **argv)
 	        {.name = "max-nodes", .number = &w.max_nodes, .most = MAX_NODES},
 	        {.name = "merged", .on = &w.merged},
 	        {.name = "output", .value = &w.out, .needed = true}};
-	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, "FILE"};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, "FILE"};
 	struct tw_err err;
 
 	tw_cli_long_output(argc, argv);

@@ -12,8 +12,6 @@ enum { MOST_MAX = 4 << 20 };
 
 extern const struct tw_embedded tw_openapi_files[];
 
-static const char synopsis[] = "mcp --server URL --key KEY [--max-answer BYTES]";
-
 static enum tw_status get(void *arg, const char *path, json_t **ret, struct tw_err *err)
 {
 	return tw_push_client_send(
@@ -79,7 +77,7 @@ int tw_cli_mcp(int argc, char **argv)
 	uint64_t most = 64 << 10;
 	const struct tw_flag flags[] = {TW_CLI_SERVER(&server), TW_CLI_KEY(&key),
 	        {"max-answer", .number = &most, .most = MOST_MAX}};
-	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, ""};
 	struct tw_mcp m = {.get = get};
 	struct tw_err err;
 

@@ -40,9 +40,6 @@ enum {
 	OPEN_FOLDERS = 16
 };
 
-static const char synopsis[] =
-        "open FILE... [--mapping M] [--retrace R] [--threads T] [--port N] [--no-browser] [--json]";
-
 struct opened {
 	const char *mapping, *retrace, *threads;
 	uint64_t port; /* 0: any free port */
@@ -447,12 +444,12 @@ int tw_cli_open(int argc, char **argv)
 	        {"no-browser", .on = &o.no_browser},
 	        {"json", .on = &o.json},
 	};
-	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, "FILE..."};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, "FILE..."};
 	int n = tw_cli_flags(&usage, argc, argv);
 
 	if (n < 0)
 		return TW_EXIT_USAGE;
 	if (n > MAX_FILES)
-		return tw_cli_misused(&usage, argv[0], "at most %d files can be opened", MAX_FILES);
+		return tw_cli_misused(argv[0], "at most %d files can be opened", MAX_FILES);
 	return open_files(&o, n, argv + 1);
 }

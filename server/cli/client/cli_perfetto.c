@@ -12,12 +12,6 @@ enum { ARENA_BYTES = 16 << 20 };
 
 #define MAX_TIME_NS ((uint64_t)1 << 61)
 
-static const char synopsis[] =
-        "perfetto FILE... [--system S] [--mapping M] [--retrace R] [--symbols SO]... [--threads T] "
-        "[--from NS] [--to NS] [--thread main|TID|NAME,...] [--format perfetto|tar] [--compress "
-        "gzip|zstd|packets] "
-        "[--align clock|start|slice:NAME] -o OUT";
-
 struct task {
 	struct tw_trace_file *files[TW_PERFETTO_MAX_SOURCES];
 	struct tw_perfetto_source sources[TW_PERFETTO_MAX_SOURCES];
@@ -159,7 +153,7 @@ int tw_cli_perfetto(int argc, char **argv)
 	                .fits = is_align,
 	                .form = "clock, start or slice:NAME"},
 	        {.name = "output", .value = &f.out, .needed = true}};
-	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, "FILE..."};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, "FILE..."};
 	struct task t = {.system_fd = -1};
 	struct tw_local_names names;
 	struct tw_err err;
@@ -171,7 +165,7 @@ int tw_cli_perfetto(int argc, char **argv)
 	if (n < 0)
 		return TW_EXIT_USAGE;
 	if (f.from_ns >= f.to_ns)
-		return tw_cli_misused(&usage, argv[0], "--from must be less than --to");
+		return tw_cli_misused(argv[0], "--from must be less than --to");
 	t.arena = tw_arena_new(ARENA_BYTES);
 	tw_local_names_init(&names);
 	st = tw_local_names_read(&names, f.mapping, f.retrace, &err);

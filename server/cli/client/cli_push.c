@@ -238,11 +238,6 @@ enum {
 	MAX_POLL_MS = 2000
 };
 
-static const char synopsis[] = "push --server URL --key KEY [--build-id B] [--scenario S] [--meta "
-                               "K=V]... [--mapping FILE]\n"
-                               "       [--retrace FILE] [--threads FILE] [--part NAME=FILE]... "
-                               "[--wait[=counted]] [--json] FILE|FOLDER...";
-
 struct push {
 	struct tw_arena *arena;
 	struct tw_push_client *client;
@@ -802,18 +797,18 @@ int tw_cli_push(int argc, char **argv)
 	        {"wait", .on = &p.wait, .value = &p.until, .words = untils},
 	        {"json", .on = &p.json},
 	};
-	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, "[FILE...]"};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, "[FILE...]"};
 	int n = tw_cli_flags(&usage, argc, argv);
 	int code;
 
 	if (n < 0)
 		return TW_EXIT_USAGE;
 	if (n == 0 && !p.mapping && !p.retrace)
-		return tw_cli_misused(&usage, argv[0],
-		        "nothing to send: give a FILE, a FOLDER, --mapping or --retrace");
+		return tw_cli_misused(
+		        argv[0], "nothing to send: give a FILE, a FOLDER, --mapping or --retrace");
 	if ((p.mapping || p.retrace) && !p.build_id)
 		return tw_cli_misused(
-		        &usage, argv[0], "--build-id is missing: a mapping belongs to a build");
+		        argv[0], "--build-id is missing: a mapping belongs to a build");
 	p.arena = tw_arena_new(ARENA);
 	tw_buf_init(&p.query, MAX_QUERY);
 	code = p.arena ? push_all(&p, n, argv + 1) : TW_EXIT_FAILED;

@@ -20,9 +20,6 @@
 #include "server/trace/trace_readers.h"
 #include "server/trace/trace_sql.h"
 
-static const char synopsis[] = "sql FILE-OR-ID [--data DIR] [--mapping M] [--retrace R] "
-                               "[--symbols SO]... [--format table|csv|json] [--json] 'SELECT ...'";
-
 enum { PATH_BYTES = 1500 };
 
 struct printer {
@@ -302,8 +299,7 @@ int tw_cli_sql(int argc, char **argv)
 	        {.name = "symbols", .list = r.symbols, .max = TW_LOCAL_SYMBOLS, .n = &r.n_symbols},
 	        {.name = "format", .value = &r.format, .words = formats},
 	        {.name = "json", .on = &json}};
-	const struct tw_usage usage = {
-	        synopsis, flags, sizeof flags / sizeof *flags, "FILE-OR-ID QUERY"};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, "FILE-OR-ID QUERY"};
 	struct tw_err err;
 
 	if (tw_cli_flags(&usage, argc, argv) < 0)

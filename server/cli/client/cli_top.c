@@ -10,11 +10,6 @@
 
 enum { MAX_LIMIT = 200, PRINTED_BYTES = 1 << 20, COLUMN = 9, COLUMNS = 6, LEAST_NAME = 20 };
 
-static const char synopsis[] =
-        "top --server URL --key KEY [--where K=V]... [--metric self|wall|cpu|waiting|call|calls]\n"
-        "       [--by p95|p50|p75|p99|mean|max|sum] [--limit N] [--json]\n"
-        "  K: app, version_name, build_id, scenario, class, os, label, since, until, q, project";
-
 struct top {
 	struct tw_cli_server server;
 	const char *metric, *by;
@@ -134,7 +129,7 @@ int tw_cli_top(int argc, char **argv)
 	        {"limit", .number = &t.limit, .least = 1, .most = MAX_LIMIT},
 	        {"json", .on = &t.json},
 	};
-	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, ""};
 	struct tw_err err;
 	int code;
 

@@ -26,12 +26,6 @@ enum {
 	ALL = 0     /* columns: text is not truncated */
 };
 
-static const char synopsis[] =
-        "watch --server URL --key KEY [--where K=V]... [--every SECONDS] [--once] [--json]\n"
-        "  K: a filter of GET /api/v1/traces, such as app, version_name, version_code, device, os, "
-        "abi, "
-        "scenario, session_id, state, tag, label (label=KEY=VALUE), pinned, q; or project";
-
 struct seen {
 	int64_t created_ms;
 	char id[ID_BYTES], state[STATE_BYTES];
@@ -362,7 +356,7 @@ int tw_cli_watch(int argc, char **argv)
 	        {"once", .on = &w.once},
 	        {"json", .on = &w.json},
 	};
-	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, ""};
 	struct tw_err err;
 	int code;
 

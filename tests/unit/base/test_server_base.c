@@ -392,7 +392,7 @@ static int read_flags(
 	        {"size", .number = &f->number, .least = 2, .most = 9},
 	        {"key", .value = &f->key, .needed = true, .env = "TW_TEST_FLAG"},
 	};
-	const struct tw_usage usage = {"x", flags, sizeof flags / sizeof *flags, .verbs = verbs};
+	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, .verbs = verbs};
 	static char copy[512];
 	char path[] = "/tmp/tw-flags-XXXXXX";
 	const int before = dup(STDERR_FILENO), to = mkstemp(path);
