@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "server/base/file/io.h"
+#include "server/base/text/find.h"
 #include "server/base/text/json.h"
-#include "server/base/text/near_match.h"
 #include "server/cli/cli.h"
 #include "server/trace/trace_sql_memory.h"
 

@@ -16,7 +16,7 @@
 #include "decoder/base/buf.h"
 #include "server/base/file/io.h"
 #include "server/base/role.h"
-#include "server/base/text/near_match.h"
+#include "server/base/text/find.h"
 
 enum kind { STR, BOOL, COUNT, BYTES };
 

@@ -9,7 +9,7 @@
 
 #include "decoder/base/lookup.h"
 #include "decoder/base/str.h"
-#include "server/base/text/near_match.h"
+#include "server/base/text/find.h"
 
 enum { NAME_BYTES = 64, COLUMNS = 80, SHOWN = 80 /* bytes of an invalid value */ };
 

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { NEAR_MOST = 3 };
+
 enum tw_status tw_find_read(const char *text, struct tw_find *ret, struct tw_err *err)
 {
 	struct tw_str rest = tw_str_of(text);
@@ -151,10 +153,10 @@ void tw_find_near_read(const struct tw_find *f, struct tw_find_near *ret)
 	}
 }
 
-/* Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances" (2003), for
- * a word that may begin and end anywhere in the name: bits are the column of the dynamic program at
- * one letter of the name, as differences (plus, minus) of neighbouring rows. */
-static unsigned word_errors(const struct tw_find_near_word *w, struct tw_str name)
+/* Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances" (2003): bits
+ * are the column of the dynamic program at one letter of the name, as differences (plus, minus) of
+ * neighbouring rows.  `within`: the word may begin and end anywhere in the name. */
+static unsigned distance(const struct tw_find_near_word *w, struct tw_str name, bool within)
 {
 	const uint64_t last = UINT64_C(1) << (w->len - 1);
 	uint64_t plus = UINT64_MAX, minus = 0, diagonal = 0, before = 0;
@@ -171,12 +173,12 @@ static unsigned word_errors(const struct tw_find_near_word *w, struct tw_str nam
 		here += (right_plus & last) != 0;
 		here -= (right_minus & last) != 0;
 		best = here < best ? here : best;
-		right_plus <<= 1;
+		right_plus = right_plus << 1 | !within;
 		plus = right_minus << 1 | ~(diagonal | right_plus);
 		minus = right_plus & diagonal;
 		before = same;
 	}
-	return best <= w->errors ? best : TW_FIND_FAR;
+	return within ? best : here;
 }
 
 unsigned tw_find_errors(const struct tw_find_near *f, struct tw_str name)
@@ -184,7 +186,34 @@ unsigned tw_find_errors(const struct tw_find_near *f, struct tw_str name)
 	const struct tw_str bare = {name.ptr, end_of(name)};
 	unsigned sum = f->n ? 0 : TW_FIND_FAR;
 
-	for (size_t i = 0; i < f->n && sum < TW_FIND_FAR; i++)
-		sum += word_errors(&f->words[i], bare);
+	for (size_t i = 0; i < f->n && sum < TW_FIND_FAR; i++) {
+		const unsigned errors = distance(&f->words[i], bare, true);
+
+		sum += errors <= f->words[i].errors ? errors : TW_FIND_FAR;
+	}
 	return sum < TW_FIND_FAR ? sum : TW_FIND_FAR;
+}
+
+unsigned tw_near_distance(const char *word, const char *name)
+{
+	const struct tw_str text = tw_str_of(word);
+	struct tw_find_near_word w;
+
+	if (text.len == 0 || text.len > TW_FIND_LETTERS)
+		return TW_FIND_FAR;
+	read_near(text, &w);
+	return distance(&w, tw_str_of(name), false);
+}
+
+void tw_near_match_try(struct tw_near_match *n, const char *word, const char *name)
+{
+	size_t len = strlen(word);
+	unsigned d = tw_near_distance(word, name);
+
+	if (len >= 2 && strncmp(word, name, len) == 0)
+		d = 1;
+	if (d > NEAR_MOST || d > (len + 2) / 3 || (n->best && d >= n->distance))
+		return;
+	n->best = name;
+	n->distance = d;
 }

@@ -52,4 +52,16 @@ void tw_find_near_read(const struct tw_find *f, struct tw_find_near *ret);
  * to 5, 2 up to 11, else 3.  Costs words x name. */
 unsigned tw_find_errors(const struct tw_find_near *f, struct tw_str name);
 
+/* The number of such errors by which a complete name differs; TW_FIND_FAR if the word is empty or
+ * has too many letters. */
+unsigned tw_near_distance(const char *word, const char *name);
+
+struct tw_near_match {    /* suggests the intended name for an unknown word */
+	const char *best; /* NULL: none is close enough */
+	unsigned distance;
+};
+/* Compares `name` with `word` and keeps the nearest.  Eligible are names that begin with `word`, or
+ * differ by at most three letters and a third of it. */
+void tw_near_match_try(struct tw_near_match *n, const char *word, const char *name);
+
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "decoder/base/arena.h"
-#include "server/base/text/near_match.h"
+#include "server/base/text/find.h"
 #include "server/catalogue/access/catalogue_project.h"
 
 enum {

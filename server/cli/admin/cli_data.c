@@ -9,7 +9,7 @@
 
 #include "server/base/audit.h"
 #include "server/base/config.h"
-#include "server/base/text/near_match.h"
+#include "server/base/text/find.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/data_catalogue.h"
 #include "server/catalogue/storage/small_file.h"

@@ -116,7 +116,7 @@ static void typing_errors(void **state)
 }
 
 /* The definition: rows are letters of the word, columns those of the name. */
-static unsigned naive_errors(const char *word, const char *name)
+static unsigned naive_errors(const char *word, const char *name, bool within)
 {
 	unsigned d[17][33] = {{0}};
 	const size_t m = strlen(word), n = strlen(name);
@@ -126,6 +126,8 @@ static unsigned naive_errors(const char *word, const char *name)
 		for (size_t j = 0; j <= n; j++) {
 			unsigned least = 0;
 
+			if (!i && !within)
+				least = (unsigned)j;
 			if (i && !j)
 				least = (unsigned)i;
 			if (i && j) {
@@ -140,7 +142,7 @@ static unsigned naive_errors(const char *word, const char *name)
 		}
 	for (size_t j = 0; j <= n; j++)
 		best = d[m][j] < best ? d[m][j] : best;
-	return best;
+	return within ? best : d[m][n];
 }
 
 static void typing_errors_as_defined(void **state)
@@ -158,9 +160,28 @@ static void typing_errors_as_defined(void **state)
 			x = x * 1664525 + 1013904223;
 			*(i < m ? &word[i] : &name[i - m]) = "abc"[(x >> 16) % 3];
 		}
-		naive = naive_errors(word, name);
+		naive = naive_errors(word, name, true);
 		assert_int_equal(errors(word, name), naive <= most ? naive : TW_FIND_FAR);
+		assert_int_equal(tw_near_distance(word, name), naive_errors(word, name, false));
 	}
+}
+
+static void nearest_name(void **state)
+{
+	static const char *const names[] = {"push", "perfetto", "project"};
+	struct tw_near_match near = {NULL, 0}, none = {NULL, 0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		tw_near_match_try(&near, "prefetto", names[i]);
+		tw_near_match_try(&none, "nonsense", names[i]);
+	}
+	assert_string_equal(near.best, "perfetto");
+	assert_null(none.best);
+	assert_int_equal(tw_near_distance("", "push"), TW_FIND_FAR);
+	near.best = NULL;
+	tw_near_match_try(&near, "perf", "perfetto"); /* its begin */
+	assert_string_equal(near.best, "perfetto");
 }
 
 static bool fits(const char *text, bool regex, const char *descriptor)
@@ -204,6 +225,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds),
         cmocka_unit_test(typing_errors),
         cmocka_unit_test(typing_errors_as_defined),
+        cmocka_unit_test(nearest_name),
 };
 
 UNIT_TESTS("find", tests)
