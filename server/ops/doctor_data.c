@@ -8,13 +8,13 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "server/api/admin/api_setting.h"
 #include "server/base/clock.h"
 #include "server/base/file/disk.h"
 #include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/data_catalogue.h"
 #include "server/db/catalogue_postgres.h"
-#include "server/derive/settings.h"
 #include "server/ops/doctor.h"
 
 enum { PATH_BYTES = 1500, LOG_MANY_MB = 256, WAIT_LONG_S = 900, AHEAD_S = 300 };

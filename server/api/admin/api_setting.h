@@ -1,8 +1,8 @@
 /*
- * settings.h - all settings of a project that are JSON documents.  Thread: any.
+ * api_setting.h - all settings of a project that are JSON documents.  Thread: any.
  */
-#ifndef TW_SETTINGS_H
-#define TW_SETTINGS_H
+#ifndef TW_API_SETTING_H
+#define TW_API_SETTING_H
 
 #include "decoder/base/err.h"
 
