@@ -40,7 +40,8 @@ FULL_E2E = """clients device device_hooks device_mappings documents failover imp
 # Servers of the files in these folders of e2e have their data in memory where there is enough: most of a server's start
 # and of an upload is waiting for the disk, and PostgreSQL needs less processor time there.  Files about durability, free
 # space or the time of syncs need a disk.
-IN_MEMORY = ['auth', 'browser', 'browser_trace', 'cli', 'decode', 'faults', 'fleet', 'http', 'ingest', 'notify', 'query', 'several']
+IN_MEMORY = ['auth', 'browser', 'browser_admin', 'browser_fleet', 'browser_trace', 'cli', 'decode', 'faults', 'fleet', 'http', 'ingest',
+             'notify', 'query', 'several']
 ON_DISK = 'clients device device_hooks device_mappings doctor importer ingest migrate ready retention slow wild'.split()
 MEMORY = '/dev/shm'
 SMOKE = ['api', 'ingest', 'page']
