@@ -3,7 +3,7 @@
  * uploads while A sends hostile mappings and bombs, reads no export, sends slow bodies, fills the queue, deletes and asks
  * heavy questions; and the server's memory stays bounded.
  *
- * Latencies are not asserted here; tests/bench/neighbours.mjs prints them as ratios to an idle server.
+ * Latencies are not asserted here; tests/bench/server/neighbours.mjs prints them as ratios to an idle server.
  * NEIGHBOURS=full: 10,000 queued traces, larger mappings and traces, more rounds.
  */
 import assert from 'node:assert/strict';

@@ -3,17 +3,17 @@
  * kind of statement runs, and how many updates of rows change no index (HOT).  --several: a server that shares its catalogue;
  * --store: its files are in an S3-compatible store, too.
  *
- *   TRACEWELL=build-release/server/tracewell node tests/bench/statements.mjs [TRACES [--several] [--store]]
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/server/statements.mjs [TRACES [--several] [--store]]
  */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import zlib from 'node:zlib';
 
-import { startBucket } from '../e2e/bucket.mjs';
-import { sampleTrace } from '../e2e/make.mjs';
-import { startPostgres } from '../e2e/postgres.mjs';
-import { Server, until } from '../e2e/server.mjs';
+import { startBucket } from '../../e2e/bucket.mjs';
+import { sampleTrace } from '../../e2e/make.mjs';
+import { startPostgres } from '../../e2e/postgres.mjs';
+import { Server, until } from '../../e2e/server.mjs';
 import { sendTraces } from './senders.mjs';
 
 const TRACES = Number(process.argv[2] ?? 300);

@@ -1,12 +1,12 @@
 /*
- * unread.mjs - memory of a server whose clients do not read their exports: `node tests/bench/unread.mjs`.
+ * unread.mjs - memory of a server whose clients do not read their exports: `node tests/bench/server/unread.mjs`.
  *
  * 200 exports of a trace of two million methods are requested and read up to their headers at most.  Prints the
  * resident memory before, at its highest and after the clients left, and the answers by status.  EXPORTS, METHODS and
  * ARGS ("--response-memory 512M") change it.
  */
-import { btrace } from '../e2e/make.mjs';
-import { sleep, startServer, until } from '../e2e/server.mjs';
+import { btrace } from '../../e2e/make.mjs';
+import { sleep, startServer, until } from '../../e2e/server.mjs';
 
 const exports = Number(process.env.EXPORTS ?? 200);
 const methods = Number(process.env.METHODS ?? 2_000_000);

@@ -2,7 +2,7 @@
  * again.mjs - flame graph requests for a trace of 20 threads: times of the first request and of a repeated one, and the
  * bytes of a response of 20,000 nodes and of 10,000, the default that the page requests.
  *
- *   TRACEWELL=build-release/server/tracewell node tests/bench/again.mjs [RECORDS [TIMES]]
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/server/again.mjs [RECORDS [TIMES]]
  */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -10,7 +10,7 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 
-import { binary, startServer } from '../e2e/server.mjs';
+import { binary, startServer } from '../../e2e/server.mjs';
 
 const RECORDS = process.argv[2] ?? '400000';
 const TIMES = Number(process.argv[3] ?? 9);

@@ -3,7 +3,7 @@
  * processor time of server and PostgreSQL, the uploads per second that two cores would take at that price, and the
  * statements with the most time.
  *
- *   TRACEWELL=build-release/server/tracewell node tests/bench/accept.mjs [UPLOADS [ROUNDS [OTHER-BINARY]]]
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/server/accept.mjs [UPLOADS [ROUNDS [OTHER-BINARY]]]
  *
  * With a second binary both take turns: a busy machine slows both.
  */
@@ -12,9 +12,9 @@ import os from 'node:os';
 import path from 'node:path';
 import zlib from 'node:zlib';
 
-import { sampleTrace } from '../e2e/make.mjs';
-import { startPostgres } from '../e2e/postgres.mjs';
-import { Server, binary } from '../e2e/server.mjs';
+import { sampleTrace } from '../../e2e/make.mjs';
+import { startPostgres } from '../../e2e/postgres.mjs';
+import { Server, binary } from '../../e2e/server.mjs';
 import { cpuOf } from './processes.mjs';
 import { sendTraces } from './senders.mjs';
 

@@ -14,7 +14,7 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 
-import { atEnd, freePort, root, startServer, until } from '../e2e/server.mjs';
+import { atEnd, freePort, root, startServer, until } from '../../e2e/server.mjs';
 
 const sizes = process.argv.slice(2).map(Number);
 const SHARDS = Number(process.env.SHARDS ?? 1), REPEATS = Number(process.env.REPEATS ?? 3), PER_TRACE = 100;

@@ -2,7 +2,7 @@
  * small_files.mjs - the cost of a small trace with a store and PostgreSQL, without and with --small-files, in turns: requests
  * to the store, statements, log and bytes of PostgreSQL, processor time of server and children, and of PostgreSQL.
  *
- *   TRACEWELL=build-release/server/tracewell node tests/bench/small_files.mjs [TRACES [ROUNDS [OTHER-BINARY]]]
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/server/small_files.mjs [TRACES [ROUNDS [OTHER-BINARY]]]
  *
  * With a second binary both take turns: a busy machine slows both.
  */
@@ -11,10 +11,10 @@ import os from 'node:os';
 import path from 'node:path';
 import zlib from 'node:zlib';
 
-import { startBucket } from '../e2e/bucket.mjs';
-import { sampleTrace } from '../e2e/make.mjs';
-import { startPostgres } from '../e2e/postgres.mjs';
-import { Server, binary, sleep, until } from '../e2e/server.mjs';
+import { startBucket } from '../../e2e/bucket.mjs';
+import { sampleTrace } from '../../e2e/make.mjs';
+import { startPostgres } from '../../e2e/postgres.mjs';
+import { Server, binary, sleep, until } from '../../e2e/server.mjs';
 import { cpuOf } from './processes.mjs';
 import { sendTraces } from './senders.mjs';
 

@@ -2,7 +2,7 @@
  * small.mjs - the cost of a small trace: processor time until it is decoded and counted, and traces per second.  Compared
  * with a loop that writes, syncs and renames a file of the same size, and with SQLite with a transaction per row.
  *
- *   TRACEWELL=build-release/server/tracewell node tests/bench/small.mjs [TRACES [OTHER-BINARY]]
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/server/small.mjs [TRACES [OTHER-BINARY]]
  *
  * With a second binary both take turns, four rounds each: a busy machine slows both.
  */
@@ -12,8 +12,8 @@ import path from 'node:path';
 import zlib from 'node:zlib';
 import { execFileSync } from 'node:child_process';
 
-import { sampleTrace } from '../e2e/make.mjs';
-import { Server, binary, until } from '../e2e/server.mjs';
+import { sampleTrace } from '../../e2e/make.mjs';
+import { Server, binary, until } from '../../e2e/server.mjs';
 import { sendTraces } from './senders.mjs';
 
 const TRACES = Number(process.argv[2] ?? 1000);

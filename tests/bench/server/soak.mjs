@@ -14,8 +14,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
-import { sampleTrace } from '../e2e/make.mjs';
-import { Server, binary, sleep } from '../e2e/server.mjs';
+import { sampleTrace } from '../../e2e/make.mjs';
+import { Server, binary, sleep } from '../../e2e/server.mjs';
 
 const option = (name, dflt) => {
 	const at = process.argv.indexOf(`--${name}`);

@@ -3,7 +3,7 @@
  * trace, the time of a vacuum, and what uploads take meanwhile.  The traces are copies of a few that were uploaded, with
  * their small files.  fsync is on, unlike in tests.
  *
- *   TRACEWELL=build-release/server/tracewell node tests/bench/retention.mjs [TRACES [DELETED [OTHER-BINARY]]]
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/server/retention.mjs [TRACES [DELETED [OTHER-BINARY]]]
  *
  * With a second binary both take turns, each in a database of its own.
  */
@@ -12,10 +12,10 @@ import os from 'node:os';
 import path from 'node:path';
 import zlib from 'node:zlib';
 
-import { startBucketApart } from '../e2e/bucket.mjs';
-import { sampleTrace } from '../e2e/make.mjs';
-import { startPostgres } from '../e2e/postgres.mjs';
-import { Server, binary, sleep, until } from '../e2e/server.mjs';
+import { startBucketApart } from '../../e2e/bucket.mjs';
+import { sampleTrace } from '../../e2e/make.mjs';
+import { startPostgres } from '../../e2e/postgres.mjs';
+import { Server, binary, sleep, until } from '../../e2e/server.mjs';
 import { cpuOf } from './processes.mjs';
 import { sendTraces } from './senders.mjs';
 

@@ -1,7 +1,7 @@
 /*
  * lists.mjs - processor time of each list of the API in a project with many rows of each kind.
  *
- *   TRACEWELL=build-release/server/tracewell node tests/bench/lists.mjs [--postgres] [TRACES [OTHER-BINARY]]
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/server/lists.mjs [--postgres] [TRACES [OTHER-BINARY]]
  *
  * TRACES is 300,000 by default, with a tenth as many regressions, ANRs and alerts, and a hundredth as many builds, keys,
  * people and projects.  A server decodes and counts a few traces; their rows are then copied in its catalogue.  Prints of
@@ -12,9 +12,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { btrace } from '../e2e/make.mjs';
-import { startPostgres } from '../e2e/postgres.mjs';
-import { Server, atEnd, binary, cookiesOf, newFolder, sleep, tracewell, until } from '../e2e/server.mjs';
+import { btrace } from '../../e2e/make.mjs';
+import { startPostgres } from '../../e2e/postgres.mjs';
+import { Server, atEnd, binary, cookiesOf, newFolder, sleep, tracewell, until } from '../../e2e/server.mjs';
 
 const GOAL_MS = 50; // of processor time for a page
 const TIMES = 5;

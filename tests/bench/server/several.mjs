@@ -5,7 +5,7 @@
  * its files, and the same request again.  Last, the number of small uploads per second that servers accept if they
  * do nothing else: the limit of one catalogue.
  *
- *   TRACEWELL=build-release/server/tracewell node tests/bench/several.mjs [TRACES [RECORDS]]
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/server/several.mjs [TRACES [RECORDS]]
  *
  * Everything shares one machine, also the store, which is a script, so more servers are faster only if there are
  * processors for them.  For planning, use the processor time per trace of servers, decoders and database.
@@ -16,10 +16,10 @@ import os from 'node:os';
 import path from 'node:path';
 import zlib from 'node:zlib';
 
-import { startBucket } from '../e2e/bucket.mjs';
-import { sampleTrace } from '../e2e/make.mjs';
-import { postgresIsThere, startPostgres } from '../e2e/postgres.mjs';
-import { Server, binary, until } from '../e2e/server.mjs';
+import { startBucket } from '../../e2e/bucket.mjs';
+import { sampleTrace } from '../../e2e/make.mjs';
+import { postgresIsThere, startPostgres } from '../../e2e/postgres.mjs';
+import { Server, binary, until } from '../../e2e/server.mjs';
 import { sendTraces } from './senders.mjs';
 
 const TRACES = Number(process.argv[2] ?? 300);
