@@ -8,7 +8,7 @@
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "fuzz.h"
-#include "trace_oracle.h"
+#include "oracle/trace_oracle.h"
 
 enum { STEP = 4, SYMS = 12 };
 

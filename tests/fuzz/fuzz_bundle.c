@@ -1,6 +1,6 @@
 /* Archives, in their passes: split differently in each pass. */
-#include "digest.h"
 #include "fuzz.h"
+#include "oracle/digest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,6 +1,6 @@
 /* What an upload goes through: decompress, recognise, decode. */
-#include "digest.h"
 #include "fuzz.h"
+#include "oracle/digest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,6 +1,6 @@
 /* One format of formats.def by itself, whatever the input looks like: FUZZ_FORMAT is its name. */
-#include "digest.h"
 #include "fuzz.h"
+#include "oracle/digest.h"
 
 #define TW_FORMAT_CALLED(name)  TW_FORMAT_CALLED_(name)
 #define TW_FORMAT_CALLED_(name) tw_format_##name

@@ -3,7 +3,7 @@
 
 #include "decoder/symbols/method_map.h"
 #include "fuzz.h"
-#include "mapping.h"
+#include "oracle/mapping.h"
 
 static void *start(void)
 {

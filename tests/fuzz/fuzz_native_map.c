@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "mapping.h"
+#include "oracle/mapping.h"
 #include "server/decode/compile_mapping.h"
 
 static void *start(void)

@@ -3,7 +3,7 @@
 
 #include "decoder/symbols/retrace.h"
 #include "fuzz.h"
-#include "mapping.h"
+#include "oracle/mapping.h"
 
 enum { LIST = 8 };
 

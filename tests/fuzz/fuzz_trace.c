@@ -4,9 +4,9 @@
  */
 #include "decoder/formats/sink.h"
 #include "decoder/trace/builder.h"
-#include "digest.h"
 #include "fuzz.h"
-#include "trace_oracle.h"
+#include "oracle/digest.h"
+#include "oracle/trace_oracle.h"
 
 enum { MOST_METHODS = 20000 }; /* so that a builder is small */
 

@@ -1,8 +1,8 @@
-#include "mapping.h"
+#include "tests/fuzz/oracle/mapping.h"
 
 #include <string.h>
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #define IMAGE_MAX_BYTES ((size_t)64 << 20)
 

@@ -1,11 +1,11 @@
 /* trace_oracle.c - see trace_oracle.h. */
-#include "trace_oracle.h"
+#include "tests/fuzz/oracle/trace_oracle.h"
 
 #include <string.h>
 
 #include "decoder/base/sum.h"
 #include "decoder/limits.h"
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 enum { MOST_DEPTH = 4096 }; /* what tw_limits_default() lets be */
 

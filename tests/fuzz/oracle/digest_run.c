@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "digest.h"
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/oracle/digest.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

@@ -1,11 +1,11 @@
 /* digest.c - the sink of the fuzz targets; see digest.h. */
-#include "digest.h"
+#include "tests/fuzz/oracle/digest.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 static struct digest *digest_of(struct tw_sink *s)
 {
