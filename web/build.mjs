@@ -1,5 +1,5 @@
 // Builds the page into dist/: index.html and hashed assets.
-// `--test` bundles test/*.test.ts into dist-test/ for node's test runner instead.
+// `--test` bundles each *.test.ts below test/ into dist-test/ for node's test runner instead.
 import { build } from 'esbuild';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -121,8 +121,8 @@ async function modules(entry, show, define) {
 
 async function tests() {
 	rmSync('dist-test', { recursive: true, force: true });
-	const entries = readdirSync('test').filter((f) => f.endsWith('.test.ts')).map((f) => join('test', f));
-	await build({ ...shared, entryPoints: entries, outdir: 'dist-test', platform: 'node', external: ['typescript'] });
+	const entries = readdirSync('test', { recursive: true }).filter((f) => f.endsWith('.test.ts')).map((f) => join('test', f));
+	await build({ ...shared, entryPoints: entries, outdir: 'dist-test', entryNames: '[name]', platform: 'node', external: ['typescript'] });
 }
 
 /* As the server sends it: schema/embed.py puts the compressed form beside each file. */

@@ -1,8 +1,8 @@
 /*
  * The chunk encoder's exact bytes: what it makes of the calls in tests/golden/columns/NAME.txt is
- * NAME.hex, which the page's decoder is held to as well (web/test/golden.test.ts), and the example
- * of schema/columns.md; and those of a call tree.  TW_REWRITE=1 writes the .hex files anew, to be
- * reviewed as a diff.
+ * NAME.hex, which the page's decoder is held to as well (web/test/trace/golden.test.ts), and the
+ * example of schema/columns.md; and those of a call tree.  TW_REWRITE=1 writes the .hex files anew,
+ * to be reviewed as a diff.
  *
  * A line of NAME.txt is `start NS`, `open START DUR METHOD` or
  * `DEPTH START DUR METHOD CPU MERGED`, CPU `-` where it is not known.

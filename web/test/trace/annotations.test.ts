@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Annotation, Flame } from '../src/api/api';
-import { boxesOf } from '../src/trace/graph/flamelayout';
-import { escapeXml, svgOf } from '../src/trace/graph/flamesvg';
+import type { Annotation, Flame } from '../../src/api/api';
+import { boxesOf } from '../../src/trace/graph/flamelayout';
+import { escapeXml, svgOf } from '../../src/trace/graph/flamesvg';
 
 // as much of a browser as an address needs
 Object.assign(globalThis, { location: { pathname: '/', search: '' }, addEventListener: () => undefined });
-const { placeOf } = await import('../src/trace/state/annotations');
+const { placeOf } = await import('../../src/trace/state/annotations');
 
 const one = (more: Partial<Annotation>): Annotation => ({ id: 'A', author: '', text: 't', created_ms: 1, updated_ms: 0, ts_ns: null, dur_ns: 0, tid: null, method: null, method_name: null, ...more });
 

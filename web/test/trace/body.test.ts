@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bytesOf } from '../src/trace/worker/body';
+import { bytesOf } from '../../src/trace/worker/body';
 
 const numbered = (n: number) => Uint8Array.from({ length: n }, (_, i) => (i * 7 + (i >> 8)) & 255);
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { called, found, next, selfOf, totalsOf, visible } from '../src/trace/worker/calls';
-import type { Hit } from '../src/trace/worker/messages';
-import { Rows } from '../src/trace/worker/rows';
+import { called, found, next, selfOf, totalsOf, visible } from '../../src/trace/worker/calls';
+import type { Hit } from '../../src/trace/worker/messages';
+import { Rows } from '../../src/trace/worker/rows';
 import { rowsOf, type Call } from './chunk';
 
 /** A small generator of its own, the same on every run. */

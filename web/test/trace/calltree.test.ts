@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Flame } from '../src/api/api';
-import { closeAll, formatTree, graft, isLeaf, lacks, openHeaviest, openHottest, openTree, pathOf, rowsOf, treeOf, typed, type TreeNode } from '../src/trace/panels/calltree';
-import { hitsOf, nextHit } from '../src/trace/parts/hits';
+import type { Flame } from '../../src/api/api';
+import { closeAll, formatTree, graft, isLeaf, lacks, openHeaviest, openHottest, openTree, pathOf, rowsOf, treeOf, typed, type TreeNode } from '../../src/trace/panels/calltree';
+import { hitsOf, nextHit } from '../../src/trace/parts/hits';
 
 /** A whole tree: method m has the children m * 10 + 1 .. + 3 down to three levels; values halve. */
 interface Whole { method: number; value: number; children: Whole[] }

@@ -1,5 +1,5 @@
 // Chunks and calls put together by hand, for the tests beside this.
-import { Rows } from '../src/trace/worker/rows';
+import { Rows } from '../../src/trace/worker/rows';
 
 export function varint(v: number): number[] {
 	const out: number[] = [];

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DamagedChunk, Payload } from '../src/trace/worker/columns';
-import { count, duration, percent, splitName, tick, tickStep } from '../src/i18n/format';
-import { paint, type View } from '../src/trace/worker/paint';
-import { gallop, sliceAt, toRows } from '../src/trace/worker/rows';
+import { DamagedChunk, Payload } from '../../src/trace/worker/columns';
+import { count, duration, percent, splitName, tick, tickStep } from '../../src/i18n/format';
+import { paint, type View } from '../../src/trace/worker/paint';
+import { gallop, sliceAt, toRows } from '../../src/trace/worker/rows';
 import { callsOf, chunk, rowsOf, type Call } from './chunk';
 
 // a(0..15) { b(1..4) c(4..9) { d(5..8) } } e(20..21)

@@ -1,7 +1,7 @@
 // What differs between two documents of detectors, and how they are written.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { differences, inOrder, written, type Doc, type RuleSum } from '../src/trace/panels/findings';
+import { differences, inOrder, written, type Doc, type RuleSum } from '../../src/trace/panels/findings';
 
 const doc = (...rules: Doc['rules']): Doc => ({ rules, frames: { slow_ms: 16 } });
 const rule = (id: string, more = {}) => ({ id, title: id.toUpperCase(), methods: ['a.B', 'c.D'], threshold_ms: 16, ...more });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Flame } from '../src/api/api';
-import { above, boxAt, boxesOf, childrenOf, narrow, pathOf, placeOf, walk } from '../src/trace/graph/flamelayout';
-import { matching } from '../src/ui/matching';
+import type { Flame } from '../../src/api/api';
+import { above, boxAt, boxesOf, childrenOf, narrow, pathOf, placeOf, walk } from '../../src/trace/graph/flamelayout';
+import { matching } from '../../src/ui/matching';
 
 /** t { a { b, (3 smaller) }, c, (9 smaller) } */
 const f: Flame = {
@@ -76,8 +76,8 @@ test('names are matched as text, or as an expression between slashes', () => {
 
 test('a time that was rounded to nothing is shown as less than the unit', async () => {
 	Object.assign(globalThis, { location: { pathname: '/', search: '' }, addEventListener: () => undefined });
-	const { metricOf, numbers } = await import('../src/trace/graph/graphparts');
-	const { wordsOf } = await import('../src/api/source');
+	const { metricOf, numbers } = await import('../../src/trace/graph/graphparts');
+	const { wordsOf } = await import('../../src/api/source');
 	const words = wordsOf([]);
 	const show = (unit: number | undefined, node: number) => numbers({ ...f, unit }, node, metricOf('wall', words), words).slice(0, 2).map((n) => n[1]);
 	assert.deepEqual(show(10_000, 0), ['1.00 µs', '< 10.0 µs']);
@@ -87,8 +87,8 @@ test('a time that was rounded to nothing is shown as less than the unit', async 
 });
 
 test('of calls without times, widths are the numbers that were recorded', async () => {
-	const { metricOf, numbers } = await import('../src/trace/graph/graphparts');
-	const { wordsOf } = await import('../src/api/source');
+	const { metricOf, numbers } = await import('../../src/trace/graph/graphparts');
+	const { wordsOf } = await import('../../src/api/source');
 	const of = (source: string, interval_ns: number, value: number) => {
 		const words = wordsOf([{ source, interval_ns } as never]);
 		return numbers({ ...f, value: [value, 0], self: [0, 0] }, 0, metricOf('cpu', words, false), words).slice(0, 2);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { Payload } from '../src/trace/worker/columns';
-import { toRows } from '../src/trace/worker/rows';
+import { Payload } from '../../src/trace/worker/columns';
+import { toRows } from '../../src/trace/worker/rows';
 
 // from dist-test/, wherever the tests are started
 const ROOT = new URL('../../', import.meta.url);

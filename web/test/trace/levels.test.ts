@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { levelsOf, loadLevel, partFor, Passing, persist, plan, WHOLE_MAX, type Chunk } from '../src/trace/worker/levels';
-import { toRows } from '../src/trace/worker/rows';
+import { levelsOf, loadLevel, partFor, Passing, persist, plan, WHOLE_MAX, type Chunk } from '../../src/trace/worker/levels';
+import { toRows } from '../../src/trace/worker/rows';
 import { chunk } from './chunk';
 
 const c = (n: number, level: number, slices: number): Chunk => ({ chunk: n, level, start_ns: 0, slices });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parsePlace, placeText } from '../src/trace/graph/flamelayout';
-import { strangeValues } from '../src/trace/state/linkvalues';
-import { fitting, parse } from '../src/trace/state/steps';
+import { parsePlace, placeText } from '../../src/trace/graph/flamelayout';
+import { strangeValues } from '../../src/trace/state/linkvalues';
+import { fitting, parse } from '../../src/trace/state/steps';
 
 const known = { tids: [1, 22], methods: 10, hasCpu: false, columns: ['count', 'self', 'p95'], tabs: ['flame', 'methods'] };
 const strange = (query: string, of = known) => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Method } from '../src/api/api';
-import { chosen, filterOf, rowText, tsvOf, UNTIMED, withColumn } from '../src/trace/panels/methodcolumns';
-import { wordsOf } from '../src/api/source';
+import type { Method } from '../../src/api/api';
+import { chosen, filterOf, rowText, tsvOf, UNTIMED, withColumn } from '../../src/trace/panels/methodcolumns';
+import { wordsOf } from '../../src/api/source';
 
 const m: Method = { method: 1, id: 7, name: 'a.B.c', count: 1200, total_ns: 3e6, sum_ns: 4e6, running_ns: 0, self_ns: 1e6, max_ns: 2e6, p95_ns: 1.5e6,
 	cpu_ns: null, waiting_ns: null, resolved: true };

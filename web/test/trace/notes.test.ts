@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Note } from '../src/api/api';
-import { columnsOf, factsOf, shortSignature } from '../src/trace/panels/eventfacts';
-import { around, counterValue, inOrder, kindsInOrder, kindTitle, within } from '../src/trace/state/notekinds';
+import type { Note } from '../../src/api/api';
+import { columnsOf, factsOf, shortSignature } from '../../src/trace/panels/eventfacts';
+import { around, counterValue, inOrder, kindsInOrder, kindTitle, within } from '../../src/trace/state/notekinds';
 
 const note = (id: number, ts_ns: number, dur_ns: number | null): Note => ({ id, kind: 'gc', tid: 1, ts_ns, dur_ns, value: 0, text: '', detail: null });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { firefoxAddress, perfettoAddress, perfettoTime, pinCalls, scopeQuery, speedscopeAddress } from '../src/trace/opening';
+import { firefoxAddress, perfettoAddress, perfettoTime, pinCalls, scopeQuery, speedscopeAddress } from '../../src/trace/opening';
 
 const bases = { mono_base_ns: 5_000, boot_base_ns: 1_700_000_000_123_456_789 };
 const args = (address: string) => new URLSearchParams(new URL(address).hash.slice('#!/?'.length));

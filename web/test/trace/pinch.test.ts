@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pinchOn } from '../src/trace/graph/pinch';
+import { pinchOn } from '../../src/trace/graph/pinch';
 
 const finger = (pointerId: number, offsetX: number, offsetY = 10, pointerType = 'touch') => ({ pointerId, offsetX, offsetY, pointerType }) as PointerEvent;
 

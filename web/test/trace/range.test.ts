@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { NoteSum, Thread } from '../src/api/api';
-import { compared, noteRows, type Row } from '../src/trace/panels/rangerows';
-import { formatBase, parseBase } from '../src/trace/state/base';
-import { formatEvent, parseEvent } from '../src/trace/state/event';
-import { arranged, stemOf, toggled, type Arrangement } from '../src/trace/state/threadlist';
-import { layoutOf, Presence } from '../src/trace/timeline/tracks';
+import type { NoteSum, Thread } from '../../src/api/api';
+import { compared, noteRows, type Row } from '../../src/trace/panels/rangerows';
+import { formatBase, parseBase } from '../../src/trace/state/base';
+import { formatEvent, parseEvent } from '../../src/trace/state/event';
+import { arranged, stemOf, toggled, type Arrangement } from '../../src/trace/state/threadlist';
+import { layoutOf, Presence } from '../../src/trace/timeline/tracks';
 
 const sum = (kind: string, tid: number | null, text: string, notes: number, dur_ns: number): NoteSum => ({ kind, tid, text, notes, dur_ns });
 const row = (key: string, ns: number | null, n = 1): Row => ({ key, name: key, n, ns, more: '' });

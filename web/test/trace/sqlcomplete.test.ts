@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { completionOf } from '../src/trace/panels/sqlcomplete';
+import { completionOf } from '../../src/trace/panels/sqlcomplete';
 
 const TABLES = ['slice(id, thread_id, dur_ns, name)', 'thread(thread_id, tid, name)'];
 const at = (sql: string) => completionOf(sql.replace('|', ''), sql.indexOf('|'), TABLES);

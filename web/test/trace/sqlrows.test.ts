@@ -1,8 +1,8 @@
 // Which rows of an SQL result are calls, and what a saved query looks like.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Thread } from '../src/api/api';
-import { isDuration, placer, savedSql, sqlOf } from '../src/trace/panels/sqlrows';
+import type { Thread } from '../../src/api/api';
+import { isDuration, placer, savedSql, sqlOf } from '../../src/trace/panels/sqlrows';
 
 const threads = [{ thread_id: 0, tid: 4000 }, { thread_id: 1, tid: 4001 }] as Thread[];
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { useProject } from '../src/api/api';
-import { clearStatements, rememberStatement, statementsRun } from '../src/trace/state/statements';
+import { useProject } from '../../src/api/api';
+import { clearStatements, rememberStatement, statementsRun } from '../../src/trace/state/statements';
 
 /** As a browser's, whose items are properties. */
 class Items {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { added, describe, format, made, packageOf, parse, without, type Step } from '../src/trace/state/steps';
+import { added, describe, format, made, packageOf, parse, without, type Step } from '../../src/trace/state/steps';
 
 test('steps are read and written alike', () => {
 	const text = 'app,focus:12,library:com.acme,recursion,drop:3,merge:4';

@@ -1,8 +1,8 @@
 // What the report says of the device's own trace.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { System } from '../src/api/api';
-import { systemWords } from '../src/trace/panels/systemwords';
+import type { System } from '../../src/api/api';
+import { systemWords } from '../../src/trace/panels/systemwords';
 
 const joined: System = { joined: true, reason: null, clock: 'monotonic', offset_ns: 5_000_000_000, residual_ns: 147, steps: 1, packets: 378, damages: 0, cut: false };
 

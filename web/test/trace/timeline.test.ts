@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Lanes, NoteSum, Thread } from '../src/api/api';
-import { addressOf, fitted, panned, sameView, timeOf, xOf, zoomed } from '../src/trace/state/axis';
-import { Payload } from '../src/trace/worker/columns';
-import { flowOf, otherEnd } from '../src/trace/state/flows';
-import { paintCounter, paintSpans, paintStates, paintStrip, rangeOf, uncovered, type Surface } from '../src/trace/timeline/lanepaint';
-import { lanesOf, noteAt, shapeOf, trackKey, valueAt, type Lane } from '../src/trace/state/lanes';
-import { formatOpen, parseOpen, withOpen } from '../src/trace/state/opened';
-import { toRows } from '../src/trace/worker/rows';
-import { linesOf } from '../src/trace/state/statelines';
-import { mainOf, ranOf } from '../src/trace/state/threadlist';
-import { groupAt, inOrder, inView, layoutOf, OPEN_ROWS, Presence, ROW, rowBox, together, trackAt } from '../src/trace/timeline/tracks';
+import type { Lanes, NoteSum, Thread } from '../../src/api/api';
+import { addressOf, fitted, panned, sameView, timeOf, xOf, zoomed } from '../../src/trace/state/axis';
+import { Payload } from '../../src/trace/worker/columns';
+import { flowOf, otherEnd } from '../../src/trace/state/flows';
+import { paintCounter, paintSpans, paintStates, paintStrip, rangeOf, uncovered, type Surface } from '../../src/trace/timeline/lanepaint';
+import { lanesOf, noteAt, shapeOf, trackKey, valueAt, type Lane } from '../../src/trace/state/lanes';
+import { formatOpen, parseOpen, withOpen } from '../../src/trace/state/opened';
+import { toRows } from '../../src/trace/worker/rows';
+import { linesOf } from '../../src/trace/state/statelines';
+import { mainOf, ranOf } from '../../src/trace/state/threadlist';
+import { groupAt, inOrder, inView, layoutOf, OPEN_ROWS, Presence, ROW, rowBox, together, trackAt } from '../../src/trace/timeline/tracks';
 import { callsOf, chunk } from './chunk';
 
 const thread = (tid: number, more: Partial<Thread> = {}): Thread => ({ thread_id: tid, tid, pid: 1, name: `t${tid}`, is_main: false, slices: 10, roots: 1,
