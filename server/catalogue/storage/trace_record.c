@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -33,8 +34,12 @@ enum {
 	DELAY_MS = 10000, /* most traces are decoded by then */
 	DELAY_STEP_MS = 500,
 	DELAY_LISTS = 256,
+	AGAIN_FIRST_MS = 1000,
+	AGAIN_MOST_MS = 3600 * 1000,
 	BUILD_BYTES = 1024
 };
+
+#define LISTED_BYTES ((size_t)1 << 30)
 
 /* An id ends with one of these, a hash begins with one. */
 #define FOLDERS "0123456789ABCDEFGHJKMNPQRSTVWXYZabcdef"
@@ -46,6 +51,10 @@ struct tw_recorder {
 	struct tw_pool *pool;
 	_Atomic bool stopping, completing;
 	struct tw_pool_task complete;
+	/* Missing records could not be written: when the next attempt starts, monotonic, 0: never;
+	 * and the wait before it. */
+	_Atomic int64_t again_ms;
+	int64_t wait_ms;
 	_Atomic unsigned pending;
 	pthread_mutex_t stripes[STRIPES]; /* by key, from reading its rows to writing the file */
 	pthread_mutex_t delayed_lock;
@@ -285,8 +294,13 @@ static void submit_delayed(struct tw_recorder *r, int64_t until_ms)
 
 static void end_delay(struct tw_periodic *p, void *arg)
 {
+	struct tw_recorder *r = arg;
+	const int64_t now = tw_monotonic_ms(), again = atomic_load(&r->again_ms);
+
 	(void)p;
-	submit_delayed(arg, tw_monotonic_ms() - DELAY_MS);
+	submit_delayed(r, now - DELAY_MS);
+	if (again && now >= again)
+		tw_records_complete(r);
 }
 
 static void cancel_delayed(struct tw_recorder *r, const char *trace_id)
@@ -388,7 +402,8 @@ void tw_record_drop_build(struct tw_recorder *r, const char *project_id, const c
 
 struct completing {
 	struct tw_recorder *recorder;
-	uint64_t written, known;
+	struct tw_buf listed; /* ids of traces that have a record, sorted, TW_ID_CHARS each */
+	uint64_t written;
 };
 
 static enum tw_status check_stopping(const struct completing *w, struct tw_err *err)
@@ -408,12 +423,21 @@ static enum tw_status complete(struct completing *w, const char *key, const char
 	return record(w->recorder, project_id, trace_id, build_id, false, err);
 }
 
+static int by_id(const void *a, const void *b)
+{
+	return memcmp(a, b, TW_ID_CHARS);
+}
+
 static enum tw_status complete_trace(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
+	const struct completing *w = arg;
 	char key[TW_STORE_KEY];
 
 	(void)a;
+	if (w->listed.len && strlen(f->id) == TW_ID_CHARS &&
+	        bsearch(f->id, w->listed.data, w->listed.len / TW_ID_CHARS, TW_ID_CHARS, by_id))
+		return check_stopping(w, err);
 	tw_record_key(f->id, key);
 	return complete(arg, key, f->project_id, f->id, "", err);
 }
@@ -428,32 +452,50 @@ static enum tw_status complete_build(
 	return complete(arg, key, f->project_id, "", f->id, err);
 }
 
-static enum tw_status count_known(void *arg, const struct tw_store_file *f, struct tw_err *err)
+static enum tw_status add_listed(void *arg, const struct tw_store_file *f, struct tw_err *err)
 {
 	struct completing *w = arg;
-	bool known = false;
+	const char *id = strrchr(f->key, '/') + 1;
 
-	if (tw_record_is_of_trace(f->key) &&
-	        tw_catalogue_has_trace(
-	                w->recorder->catalogue, strrchr(f->key, '/') + 1, &known, NULL) == TW_OK)
-		w->known += known;
+	if (tw_record_is_of_trace(f->key) && tw_buf_add(&w->listed, id, TW_ID_CHARS) != TW_OK)
+		return tw_oom(err);
 	return check_stopping(w, err);
 }
 
-/* One listing of a store shows whether records of traces are missing, instead of a request per
- * trace. */
-static bool has_all_objects(struct completing *w)
+/* One listing of a store instead of a request per trace; without it each is requested. */
+static void list_objects(struct completing *w)
 {
-	struct tw_recorder *r = w->recorder;
 	void *store;
-	const struct tw_store_engine *engine = tw_blobs_engine(r->blobs, &store);
-	uint64_t rows; /* 0 also if they cannot be read */
+	const struct tw_store_engine *engine = tw_blobs_engine(w->recorder->blobs, &store);
 
-	if (!tw_blobs_remote(r->blobs) ||
-	        engine->list(store, "records", count_known, w, NULL) != TW_OK)
-		return false;
-	rows = tw_stored_count(r->catalogue, tw_catalogue_recorded_traces);
-	return rows > 0 && w->known >= rows;
+	if (!engine->remote)
+		return;
+	if (engine->list(store, "records", add_listed, w, NULL) != TW_OK)
+		w->listed.len = 0;
+	if (w->listed.len)
+		qsort(w->listed.data, w->listed.len / TW_ID_CHARS, TW_ID_CHARS, by_id);
+}
+
+static enum tw_status write_missing(struct completing *w, struct tw_err *err)
+{
+	struct tw_catalogue *c = w->recorder->catalogue;
+	enum tw_status st;
+
+	tw_buf_init(&w->listed, LISTED_BYTES);
+	list_objects(w);
+	st = tw_stored_each(c, tw_catalogue_recorded_traces, complete_trace, w, err);
+	if (st == TW_OK)
+		st = tw_stored_each(c, tw_catalogue_recorded_builds, complete_build, w, err);
+	tw_buf_done(&w->listed);
+	return st;
+}
+
+static void try_again_later(struct tw_recorder *r)
+{
+	r->wait_ms = r->wait_ms ? 2 * r->wait_ms : AGAIN_FIRST_MS;
+	if (r->wait_ms > AGAIN_MOST_MS)
+		r->wait_ms = AGAIN_MOST_MS;
+	atomic_store(&r->again_ms, tw_monotonic_ms() + r->wait_ms);
 }
 
 static void run_complete(struct tw_pool_task *task, bool stopping)
@@ -465,14 +507,15 @@ static void run_complete(struct tw_pool_task *task, bool stopping)
 	struct tw_err err = {.msg = ""};
 	enum tw_status st = TW_OK;
 
-	if (!stopping && !has_all_objects(&w))
-		st = tw_stored_each(
-		        r->catalogue, tw_catalogue_recorded_traces, complete_trace, &w, &err);
-	if (!stopping && st == TW_OK)
-		st = tw_stored_each(
-		        r->catalogue, tw_catalogue_recorded_builds, complete_build, &w, &err);
-	if (st != TW_OK && !atomic_load(&r->stopping))
+	atomic_store(&r->again_ms, 0);
+	if (!stopping)
+		st = write_missing(&w, &err);
+	if (st == TW_OK) {
+		r->wait_ms = 0;
+	} else if (!atomic_load(&r->stopping)) {
 		tw_log_err(TW_LOG_WARN, "records_not_complete", "writing missing records", &err);
+		try_again_later(r);
+	}
 	if (w.written)
 		tw_log(TW_LOG_INFO, "records_written",
 		        tw_log_number("records", (int64_t)w.written));

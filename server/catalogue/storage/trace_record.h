@@ -41,7 +41,8 @@ void tw_record_new_build(struct tw_recorder *r, const char *project_id, const ch
 void tw_record_drop(struct tw_recorder *r, const char *trace_id);
 void tw_record_drop_build(struct tw_recorder *r, const char *project_id, const char *build_id);
 
-/* Starts writing missing records in the background. */
+/* Starts writing missing records in the background; a failure is logged and attempted again after
+ * a second, and each time after twice as long, at most an hour. */
 void tw_records_complete(struct tw_recorder *r);
 
 /* Reads a record.  TW_CORRUPT if it is not a record. */

@@ -102,6 +102,28 @@ test('a server that is killed after it deleted a row deletes the files when it i
 	await until(() => s.sql('SELECT count(*) FROM file_drop') === '0' || undefined, 'nothing is left to do');
 });
 
+test('a missing record is written at the next start, also if another trace is deleted while the records are listed', async (t) => {
+	const b = await startBucket(t);
+	const s = await start(t, b);
+	const ids = [];
+	for (let n = 0; n < 5; n++) ids.push((await s.trace(sampleTrace(60 + n))).id);
+	await until(() => (ids.every((id) => b.keys().includes(recordOf(id))) ? true : undefined), 'all have records');
+	await s.stop();
+	const records = () => b.keys().filter((key) => key.startsWith('records/'));
+	const [first, , missing] = records();
+	fs.rmSync(b.file(missing));
+	let deleted;
+	b.fault = async (q) => { // after the first page of the list, which has the record of the deleted trace
+		if (!/continuation-token=.*records/.test(q.url)) return;
+		deleted ??= started.then(() => s.ask('DELETE', `/api/v1/traces/${first.split('/').at(-1)}`));
+		assert.equal((await deleted).status, 204);
+	};
+	const started = s.start();
+	await started;
+	await until(() => (records().includes(missing) ? true : undefined), 'the missing record');
+	assert.ok(deleted, 'the list has several pages');
+});
+
 test('how old a file is goes by the store\'s clock', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b);

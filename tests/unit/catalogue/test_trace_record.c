@@ -175,10 +175,54 @@ static void test_still_waiting(void **state)
 	assert_false(has(s, id, decoded));
 }
 
+/* Waits until the log has that event. */
+static void await_event(const char *log, const char *event)
+{
+	static char text[RECORD_BYTES];
+	const int64_t until = tw_monotonic_ms() + DEADLINE_MS;
+
+	do {
+		FILE *f = fopen(log, "r");
+
+		assert_non_null(f);
+		text[fread(text, 1, sizeof text - 1, f)] = '\0';
+		(void)fclose(f);
+		(void)usleep(1000);
+	} while (!strstr(text, event) && tw_monotonic_ms() < until);
+}
+
+/* Its folder is missing at first. */
+static void test_missing_ones_are_attempted_again(void **state)
+{
+	struct session *s = *state;
+	const int64_t until = tw_monotonic_ms() + DEADLINE_MS;
+	const int before = dup(STDERR_FILENO);
+	struct tw_recorder *r = start(s);
+	char id[TW_ID_BYTES], path[256], away[256], log[256];
+
+	upload(s, id);
+	path_of(s, id, path);
+	*strrchr(path, '/') = '\0';
+	(void)snprintf(away, sizeof away, "%s/away", s->dir);
+	assert_int_equal(rename(path, away), 0);
+	(void)snprintf(log, sizeof log, "%s/log", s->dir);
+	assert_non_null(freopen(log, "w", stderr));
+	tw_records_complete(r);
+	await_event(log, "event=records_not_complete");
+	(void)dup2(before, STDERR_FILENO);
+	(void)close(before);
+	assert_int_equal(rename(away, path), 0);
+	while (!has(s, id, id) && tw_monotonic_ms() < until)
+		(void)usleep(1000);
+	assert_true(has(s, id, id));
+	(void)tw_recorder_stop(r);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decoded_before_it_is_due),
         cmocka_unit_test(test_decoded_elsewhere),
         cmocka_unit_test(test_still_waiting),
+        cmocka_unit_test(test_missing_ones_are_attempted_again),
 };
 
 UNIT_TESTS_WITH("trace_record", tests, setup, teardown)
