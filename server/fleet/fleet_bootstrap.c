@@ -14,14 +14,17 @@
 /* BELOW, ABOVE: ranks of 500 sorted resamples, with 2.5 % beyond each */
 enum { FEW = 12, BELOW = 12, ABOVE = 487 };
 
-struct bin { /* values in one bucket of the sketch */
+struct bin { /* values of one stratum in one bucket of the sketch */
 	double value;
-	double count[TW_MIX_CLASSES]; /* observed or resampled */
+	size_t stratum;
+	double count; /* observed or resampled */
 };
 struct side {
+	const struct tw_mix *m;
+	int side;
 	struct bin *real, *drawn; /* by rising value */
 	size_t n;
-	const double *weight;
+	double *each; /* scratch space, one per stratum */
 };
 
 /* --- drawing --- */
@@ -61,39 +64,37 @@ static double poisson(double mean, uint64_t *seed)
 static void draw(struct side *s, uint64_t *seed)
 {
 	for (size_t i = 0; i < s->n; i++)
-		for (int k = 0; k < TW_MIX_CLASSES; k++)
-			s->drawn[i].count[k] = poisson(s->real[i].count[k], seed);
+		s->drawn[i].count = poisson(s->real[i].count, seed);
 }
 
 /* --- numbers of a sample --- */
 
-/* The weight of one value of each class. */
-static double weigh(const struct bin *bins, const struct side *s, double each[TW_MIX_CLASSES])
+/* Sets s->each to the weight of one value of each stratum, and returns that of all. */
+static double weigh(const struct bin *bins, const struct side *s)
 {
 	double all = 0;
 
-	for (int k = 0; k < TW_MIX_CLASSES; k++) {
-		double n = 0;
+	memset(s->each, 0, s->m->n * sizeof *s->each);
+	for (size_t i = 0; i < s->n; i++)
+		s->each[bins[i].stratum] += bins[i].count;
+	for (size_t k = 0; k < s->m->n; k++) {
+		const double weight = s->m->strata[k].weight[s->side], n = s->each[k];
 
-		for (size_t i = 0; i < s->n; i++)
-			n += bins[i].count[k];
-		each[k] = n > 0 ? s->weight[k] / n : 0;
-		all += n > 0 ? s->weight[k] : 0;
+		s->each[k] = n > 0 ? weight / n : 0;
+		all += n > 0 ? weight : 0;
 	}
 	return all;
 }
 
 static void measure(const struct bin *bins, const struct side *s, double ret[TW_COMPARE_STATS])
 {
-	double each[TW_MIX_CLASSES], all = weigh(bins, s, each), sum = 0, so_far = 0;
+	double all = weigh(bins, s), sum = 0, so_far = 0;
 	int q = 0;
 
 	memset(ret, 0, TW_COMPARE_STATS * sizeof *ret);
 	for (size_t i = 0; all > 0 && i < s->n; i++) {
-		double here = 0;
+		const double here = bins[i].count * s->each[bins[i].stratum];
 
-		for (int k = 0; k < TW_MIX_CLASSES; k++)
-			here += bins[i].count[k] * each[k];
 		so_far += here;
 		sum += here * bins[i].value;
 		while (q < TW_FLEET_QUANTILES && here > 0 &&
@@ -112,24 +113,32 @@ static double clamped(uint32_t bucket, const struct tw_sketch *s)
 	return (double)(v < s->min ? s->min : v > s->max ? s->max : v);
 }
 
-static bool fill(struct side *s, const struct tw_sketch *of, struct tw_arena *a)
+static bool fill(struct side *s, const struct tw_stratum_values *of, struct tw_arena *a)
 {
-	s->real = tw_arena_zalloc(a, TW_BUCKETS, sizeof *s->real);
-	s->drawn = tw_arena_zalloc(a, TW_BUCKETS, sizeof *s->drawn);
-	if (!s->real || !s->drawn)
+	size_t most = 0;
+
+	for (size_t k = 0; k < s->m->n; k++)
+		most += of[k].of[s->side].n ? of[k].of[s->side].last - of[k].of[s->side].first + 1
+		                            : 0;
+	s->real = tw_arena_alloc(a, most + 1, sizeof *s->real);
+	s->drawn = tw_arena_alloc(a, most + 1, sizeof *s->drawn);
+	s->each = tw_arena_alloc(a, s->m->n + 1, sizeof *s->each);
+	if (!s->real || !s->drawn || !s->each)
 		return false;
 	for (uint32_t i = 0; i < TW_BUCKETS; i++) {
-		struct bin *b = &s->real[s->n];
-		bool any = false;
+		const size_t first = s->n;
 
-		for (int k = 0; k < TW_MIX_CLASSES; k++) {
-			b->count[k] = s->weight[k] > 0 ? (double)of[k].counts[i] : 0;
-			if (b->count[k] > 0 && !any)
-				b->value = clamped(i, &of[k]);
-			any = any || b->count[k] > 0;
+		for (size_t k = 0; k < s->m->n; k++) {
+			const struct tw_sketch *sketch = &of[k].of[s->side];
+
+			if (!(s->m->strata[k].weight[s->side] > 0) || !sketch->counts[i])
+				continue;
+			s->real[s->n] = (struct bin){
+			        s->n > first ? s->real[first].value : clamped(i, sketch), k,
+			        (double)sketch->counts[i]};
+			s->drawn[s->n] = s->real[s->n];
+			s->n++;
 		}
-		s->drawn[s->n].value = b->value;
-		s->n += any;
 	}
 	return true;
 }
@@ -196,21 +205,20 @@ static void conclude(
 	s->sure = s->enough && (s->change_low > 0 || s->change_high < 0);
 }
 
-enum tw_status tw_fleet_compare_stats(const struct tw_mix *m, const tw_mix_sketches s,
+enum tw_status tw_fleet_compare_stats(const struct tw_mix *m, const struct tw_stratum_values *s,
         struct tw_arena *a, struct tw_compared_stat ret[TW_COMPARE_STATS], struct tw_err *err)
 {
 	struct samples *all = tw_arena_alloc(a, TW_COMPARE_STATS, sizeof *all);
-	struct side sides[TW_SIDES] = {
-	        {.weight = m->weight[TW_SIDE_A]}, {.weight = m->weight[TW_SIDE_B]}};
+	struct side sides[TW_SIDES] = {{.m = m, .side = TW_SIDE_A}, {.m = m, .side = TW_SIDE_B}};
 	double real[TW_SIDES][TW_COMPARE_STATS];
 	uint64_t n[TW_SIDES] = {0};
 
 	for (int side = 0; side < TW_SIDES; side++) {
-		if (!all || !fill(&sides[side], s[side], a))
+		if (!all || !fill(&sides[side], s, a))
 			return tw_rollup_fail_too_large(err);
 		measure(sides[side].real, &sides[side], real[side]);
-		for (int k = 0; k < TW_MIX_CLASSES; k++)
-			n[side] += m->weight[side][k] > 0 ? s[side][k].n : 0;
+		for (size_t k = 0; k < m->n; k++)
+			n[side] += m->strata[k].weight[side] > 0 ? s[k].of[side].n : 0;
 	}
 	resample(sides, all);
 	memset(ret, 0, TW_COMPARE_STATS * sizeof *ret);
@@ -222,23 +230,24 @@ enum tw_status tw_fleet_compare_stats(const struct tw_mix *m, const tw_mix_sketc
 	return TW_OK;
 }
 
-enum tw_status tw_fleet_mix_lengths(
-        const struct tw_mix *m, struct tw_arena *a, tw_mix_sketches s, struct tw_err *err)
+enum tw_status tw_fleet_mix_lengths(const struct tw_mix *m, struct tw_arena *a,
+        struct tw_stratum_values **ret, struct tw_err *err)
 {
 	struct tw_rollup_head *h = tw_arena_zalloc(a, 1, sizeof *h);
+	struct tw_stratum_values *s = tw_arena_zalloc(a, m->n + 1, sizeof *s);
 	enum tw_status st = TW_OK;
 
-	if (!h)
+	if (!h || !s)
 		return tw_rollup_fail_too_large(err);
-	for (int k = 0; st == TW_OK && k < TW_SIDES * TW_MIX_CLASSES; k++) {
-		int side = k / TW_MIX_CLASSES, class = k % TW_MIX_CLASSES;
-		const struct tw_fleet_cells *cells = &m->of[side][class];
+	for (size_t k = 0; st == TW_OK && k < TW_SIDES * m->n; k++) {
+		const struct tw_fleet_cells *cells = &m->strata[k / TW_SIDES].of[k % TW_SIDES];
 		const struct tw_fleet_group g = {"", "", cells->traces, cells->list, cells->n};
 		struct tw_fleet_lengths unused;
 
 		st = tw_fleet_lengths(&g, h, &unused, err);
 		if (st == TW_OK)
-			s[side][class] = h->lengths;
+			s[k / TW_SIDES].of[k % TW_SIDES] = h->lengths;
 	}
+	*ret = s;
 	return st;
 }

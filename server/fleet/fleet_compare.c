@@ -6,197 +6,365 @@
 
 #include "decoder/base/order.h"
 
-const char *const tw_mix_names[TW_MIX_CLASSES] = {"low", "mid", "high", "unknown", ""};
 const char *const tw_compare_stat_names[TW_COMPARE_STATS + 1] = {
         "p50", "p75", "p95", "p99", "mean", NULL};
 
-/* --- device classes --- */
+/* --- strata --- */
+
+/* Classes as they are listed; others are the last. */
+static const char *const classes[] = {"low", "mid", "high", "unknown"};
+enum { KNOWN = 3, CLASSES = sizeof classes / sizeof *classes };
 
 static int class_of(const struct tw_rollup_cell *c)
 {
 	int i = 0;
 
-	while (i < TW_MIX_CLASSES - 1 && strcmp(tw_mix_names[i], c->dims.device_class) != 0)
+	while (i < CLASSES && strcmp(classes[i], c->dims.device_class) != 0)
 		i++;
 	return i;
 }
 
-static bool sort_cells(const struct tw_fleet_cells *side, const char *scenario, struct tw_arena *a,
-        struct tw_fleet_cells of[TW_MIX_CLASSES])
-{
-	for (int i = 0; i < TW_MIX_CLASSES; i++) {
-		of[i] = (struct tw_fleet_cells){
-		        tw_arena_alloc(a, side->n + 1, sizeof(const struct tw_rollup_cell *)), 0,
-		        0};
-		if (!of[i].list)
-			return false;
-	}
-	for (size_t i = 0; i < side->n; i++) {
-		const struct tw_rollup_cell *c = side->list[i];
-		struct tw_fleet_cells *to = &of[class_of(c)];
+struct placed { /* a cell and its stratum */
+	const char *scenario;
+	int class, side;
+	const struct tw_rollup_cell *cell;
+};
 
-		if (scenario && strcmp(scenario, c->dims.scenario) != 0)
-			continue;
-		to->list[to->n++] = c;
+TW_ORDER_BY(same_stratum, struct placed, TW_RISING(scenario), TW_RISING(class))
+
+TW_ORDER_BY(by_stratum, struct placed, same_stratum(a, b), TW_RISING(side),
+        TW_ORDER((uintptr_t)a->cell, (uintptr_t)b->cell))
+
+/* by: TW_DIM_SCENARIO, TW_DIM_CLASS; cells that differ only by others are in one stratum. */
+static size_t place_cells(const struct tw_fleet_cells sides[TW_SIDES], const char *scenario,
+        unsigned by, struct placed *ret)
+{
+	size_t n = 0;
+
+	for (int side = 0; side < TW_SIDES; side++)
+		for (size_t i = 0; i < sides[side].n; i++) {
+			const struct tw_rollup_cell *c = sides[side].list[i];
+
+			if (scenario && strcmp(scenario, c->dims.scenario) != 0)
+				continue;
+			ret[n++] = (struct placed){by & TW_DIM_SCENARIO ? c->dims.scenario : "",
+			        by & TW_DIM_CLASS ? class_of(c) : 0, side, c};
+		}
+	TW_SORT(ret, n, by_stratum);
+	return n;
+}
+
+static bool make_strata(const struct tw_fleet_cells sides[TW_SIDES], const char *scenario,
+        unsigned by, struct tw_arena *a, struct tw_mix *m)
+{
+	const size_t most = sides[TW_SIDE_A].n + sides[TW_SIDE_B].n;
+	struct placed *placed = tw_arena_alloc(a, most + 1, sizeof *placed);
+	const struct tw_rollup_cell **cells =
+	        tw_arena_alloc(a, most + 1, sizeof(const struct tw_rollup_cell *));
+	const size_t n = placed ? place_cells(sides, scenario, by, placed) : 0;
+
+	m->strata = tw_arena_zalloc(a, n + 1, sizeof *m->strata);
+	m->n = 0;
+	if (!placed || !cells || !m->strata)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const struct tw_rollup_cell *c = placed[i].cell;
+		struct tw_fleet_cells *to;
+
+		if (i == 0 || same_stratum(&placed[i - 1], &placed[i]) != 0)
+			m->strata[m->n++] = (struct tw_stratum){
+			        .scenario = by & TW_DIM_SCENARIO ? c->dims.scenario : NULL,
+			        .device_class = by & TW_DIM_CLASS ? c->dims.device_class : NULL};
+		to = &m->strata[m->n - 1].of[placed[i].side];
+		cells[i] = c;
+		if (to->n++ == 0)
+			to->list = &cells[i];
 		to->traces += c->traces;
 	}
 	return true;
 }
 
-/* Returns whether the sides have a device class in common. Without one, no weights are applied. */
+static uint64_t common_of(const struct tw_stratum *s)
+{
+	const uint64_t a = s->of[TW_SIDE_A].traces, b = s->of[TW_SIDE_B].traces;
+
+	return a < b ? a : b;
+}
+
 static bool have_common(const struct tw_mix *m)
 {
 	bool any = false;
 
-	for (int i = 0; i < TW_MIX_CLASSES; i++)
-		any = any || (m->of[TW_SIDE_A][i].traces && m->of[TW_SIDE_B][i].traces);
+	for (size_t i = 0; i < m->n; i++)
+		any = any || common_of(&m->strata[i]) > 0;
 	return any;
 }
 
-/* Returns whether any trace of either side has the class low, mid or high. */
-static bool have_known(const struct tw_mix *m)
-{
-	bool any = false;
+struct ranked {
+	struct tw_stratum *stratum;
+	uint64_t common;
+};
 
-	for (int i = 0; i < TW_MIX_KNOWN; i++)
-		any = any || m->of[TW_SIDE_A][i].traces || m->of[TW_SIDE_B][i].traces;
-	return any;
-}
+TW_ORDER_BY(by_common, struct ranked, TW_FALLING(common),
+        TW_ORDER((uintptr_t)a->stratum, (uintptr_t)b->stratum))
 
-/* With a single common class, weighting corrects nothing. */
-static const char *note_of(const struct tw_mix *m)
+static bool leave_out(struct tw_mix *m, struct tw_arena *a)
 {
-	if (!m->all[TW_SIDE_A] || !m->all[TW_SIDE_B])
-		return "";
-	if (!have_known(m))
-		return "No trace reports the class of its device (ram_mb or device_class), so "
-		       "differences in the device mix could not be corrected.";
-	return m->corrected
-	               ? ""
-	               : "The sides have no class of devices in common, so another mix of devices "
-	                 "could not be corrected for.";
+	struct ranked *all = tw_arena_alloc(a, m->n + 1, sizeof *all);
+
+	if (!all)
+		return false;
+	for (size_t i = 0; i < m->n; i++)
+		all[i] = (struct ranked){&m->strata[i], common_of(&m->strata[i])};
+	TW_SORT(all, m->n, by_common);
+	for (size_t i = 0; i < m->n; i++)
+		all[i].stratum->left_out = all[i].common == 0 || i >= TW_STRATA_MAX;
+	return true;
 }
 
 static void weigh(struct tw_mix *m)
 {
-	for (int i = 0; i < TW_MIX_CLASSES; i++) {
-		bool a = m->of[TW_SIDE_A][i].traces > 0, b = m->of[TW_SIDE_B][i].traces > 0;
-
-		m->left_out[i] = m->corrected && a != b;
-		for (int side = 0; side < TW_SIDES; side++) {
-			m->all[side] += m->of[side][i].traces;
-			m->traces[side] += m->left_out[i] ? 0 : m->of[side][i].traces;
-		}
-	}
 	for (int side = 0; side < TW_SIDES; side++)
-		for (int i = 0; i < TW_MIX_CLASSES; i++) {
-			int like = m->corrected ? TW_SIDE_A : side;
+		for (size_t i = 0; i < m->n; i++) {
+			const struct tw_stratum *s = &m->strata[i];
 
-			if (!m->left_out[i] && m->traces[like])
-				m->weight[side][i] =
-				        (double)m->of[like][i].traces / (double)m->traces[like];
+			m->all[side] += s->of[side].traces;
+			m->traces[side] += s->left_out ? 0 : s->of[side].traces;
 		}
+	for (int side = 0; side < TW_SIDES; side++)
+		for (size_t i = 0; i < m->n; i++) {
+			struct tw_stratum *s = &m->strata[i];
+			const int like = m->corrected ? TW_SIDE_A : side;
+
+			if (!s->left_out && m->traces[like])
+				s->weight[side] =
+				        (double)s->of[like].traces / (double)m->traces[like];
+		}
+}
+
+/* Whether a trace of either side has the class low, mid or high. */
+static bool have_known(const struct tw_fleet_cells sides[TW_SIDES], const char *scenario)
+{
+	bool any = false;
+
+	for (int side = 0; side < TW_SIDES; side++)
+		for (size_t i = 0; i < sides[side].n; i++) {
+			const struct tw_rollup_cell *c = sides[side].list[i];
+
+			any = any ||
+			      (class_of(c) < KNOWN &&
+			              (!scenario || strcmp(scenario, c->dims.scenario) == 0));
+		}
+	return any;
+}
+
+static const char *uncorrected(const struct tw_mix *m, unsigned by, bool known)
+{
+	if (!m->all[TW_SIDE_A] || !m->all[TW_SIDE_B])
+		return "";
+	if (!known && by != TW_DIM_CLASS)
+		return "No trace reports the class of its device (ram_mb or device_class), so "
+		       "differences in the device mix could not be corrected.";
+	if (!m->corrected)
+		return "The sides have neither a scenario nor a class of devices in common, so a "
+		       "different mix of them could not be corrected for.";
+	if (by == TW_DIM_SCENARIO)
+		return "The sides have no class of devices in common, so another mix of devices "
+		       "could not be corrected for.";
+	return by == TW_DIM_CLASS ? "The sides have no scenario in common, so differences between "
+	                            "scenarios could not be corrected for."
+	                          : "";
+}
+
+static const char *note_of(const struct tw_mix *m, unsigned by, bool known, struct tw_arena *a)
+{
+	const char *why = uncorrected(m, by, known);
+	const uint64_t out[TW_SIDES] = {
+	        m->all[TW_SIDE_A] - m->traces[TW_SIDE_A], m->all[TW_SIDE_B] - m->traces[TW_SIDE_B]};
+
+	if (!out[TW_SIDE_A] && !out[TW_SIDE_B])
+		return why;
+	return tw_arena_printf(a,
+	        "%s%s%llu traces of A and %llu of B are excluded: their %s are not on both sides.",
+	        why, why[0] ? " " : "", (unsigned long long)out[TW_SIDE_A],
+	        (unsigned long long)out[TW_SIDE_B],
+	        by == TW_DIM_SCENARIO ? "scenarios"
+	        : by == TW_DIM_CLASS  ? "device classes"
+	                              : "scenarios and device classes");
 }
 
 enum tw_status tw_fleet_mix(const struct tw_fleet_cells sides[TW_SIDES], const char *scenario,
         bool correct, struct tw_arena *a, struct tw_mix *ret, struct tw_err *err)
 {
+	/* The last is what an uncorrected comparison lists. */
+	static const unsigned order[] = {
+	        TW_DIM_SCENARIO | TW_DIM_CLASS, TW_DIM_SCENARIO, TW_DIM_CLASS};
+	enum { LAST = sizeof order / sizeof *order - 1 };
+	size_t i = correct ? 0 : LAST;
+
 	*ret = (struct tw_mix){.note = ""};
-	for (int side = 0; side < TW_SIDES; side++)
-		if (!sort_cells(&sides[side], scenario, a, ret->of[side]))
+	if (!make_strata(sides, scenario, order[i], a, ret))
+		return tw_rollup_fail_too_large(err);
+	while (i < LAST && !have_common(ret))
+		if (!make_strata(sides, scenario, order[++i], a, ret))
 			return tw_rollup_fail_too_large(err);
 	ret->corrected = correct && have_common(ret);
+	if (ret->corrected && !leave_out(ret, a))
+		return tw_rollup_fail_too_large(err);
 	weigh(ret);
 	if (correct)
-		ret->note = note_of(ret);
-	return TW_OK;
+		ret->note = note_of(ret, order[i], have_known(sides, scenario), a);
+	return ret->note ? TW_OK : tw_rollup_fail_too_large(err);
 }
 
 /* --- significance --- */
 
-/* Converts a t statistic to a z of the same probability (Wallace's approximation). */
-static double freedom(const struct tw_mix *m)
+/* The probability of a difference of this many standard errors by chance: a t statistic as a z of
+ * the same probability (Wallace's approximation). */
+static double probability(double errors, double freedom)
 {
-	uint64_t a = m->traces[TW_SIDE_A], b = m->traces[TW_SIDE_B];
-	uint64_t least = a < b ? a : b;
-
-	return least > 1 ? (double)(least - 1) : 0;
-}
-
-/* The probability of a difference of this many standard errors by chance. */
-static double probability(const struct tw_mix *m, double errors)
-{
-	double v = freedom(m);
+	const double v = freedom;
 
 	if (v < 1)
 		return 1;
 	return erfc((8 * v + 1) / (8 * v + 3) * sqrt(v * log1p(errors * errors / v)) / M_SQRT2);
 }
 
-double tw_compare_margin(const struct tw_mix *m, double error)
+double tw_compare_margin(const struct tw_compared_mean *mean)
 {
-	double v = freedom(m), z;
+	const double v = mean->freedom;
+	double z;
 
 	if (v < 1)
 		return INFINITY;
 	z = 1.959964 * (8 * v + 3) / (8 * v + 1);
-	return error * sqrt(v * expm1(z * z / v));
+	return mean->error * sqrt(v * expm1(z * z / v));
 }
 
-double tw_compare_share_margin(const struct tw_mix *m, const double share[TW_SIDES])
+static double change_of(const struct tw_compared_mean *m)
 {
-	double variance = 0;
+	return m->of[TW_SIDE_B] - m->of[TW_SIDE_A];
+}
+
+/* The change in standard errors. */
+static double errors_of(const struct tw_compared_mean *m)
+{
+	return m->error > 0 ? fabs(change_of(m)) / m->error : change_of(m) != 0 ? INFINITY : 0;
+}
+
+static double probability_of(const struct tw_compared_mean *m)
+{
+	if (m->error > 0)
+		return probability(errors_of(m), m->freedom);
+	return change_of(m) != 0 && m->freedom >= 1 ? 0 : 1;
+}
+
+/* --- a mean over strata --- */
+
+/* The variance of so few values says little, so a side of a stratum with fewer traces that have the
+ * method gets the variance of both sides together. */
+enum { FEW = 5 };
+
+static double mean_of(const struct tw_stratum_sums *s)
+{
+	return s->n > 0 ? s->sum / s->n : 0;
+}
+
+/* 0 for one trace, and for rounding errors of equal values. */
+static double variance_of(const struct tw_stratum_sums *s)
+{
+	const double mean = mean_of(s);
+	const double beyond = s->squares - s->n * mean * mean;
+
+	return s->n > 1 && beyond > 1e-12 * s->squares ? beyond / (s->n - 1) : 0;
+}
+
+void tw_compared_add(struct tw_compared_sum *x, const struct tw_stratum *s,
+        const struct tw_stratum_sums of[TW_SIDES])
+{
+	const struct tw_stratum_sums both = {of[TW_SIDE_A].n + of[TW_SIDE_B].n,
+	        of[TW_SIDE_A].sum + of[TW_SIDE_B].sum,
+	        of[TW_SIDE_A].squares + of[TW_SIDE_B].squares};
 
 	for (int side = 0; side < TW_SIDES; side++) {
-		double n = (double)m->traces[side];
-		double s = (share[side] * n + 1) / (n + 2); /* add-one smoothing for few traces */
+		const struct tw_stratum_sums *spread = of[side].in < FEW ? &both : &of[side];
+		const double weight = s->weight[side];
+		double variance;
 
-		if (m->traces[side] < TW_COMPARE_ENOUGH)
-			return NAN;
-		variance += s * (1 - s) / n;
+		if (of[side].n < 1)
+			continue;
+		variance = weight * weight * variance_of(spread) / of[side].n;
+		x->to.of[side] += weight * mean_of(&of[side]);
+		x->to.error += variance;
+		if (spread->n > 1)
+			x->per_freedom += variance * variance / (spread->n - 1);
 	}
-	return tw_compare_margin(m, sqrt(variance));
+}
+
+/* The degrees of freedom are by Satterthwaite. */
+void tw_compared_end(struct tw_compared_sum *x, const uint64_t traces[TW_SIDES])
+{
+	const double variance = x->to.error;
+	const uint64_t a = traces[TW_SIDE_A], b = traces[TW_SIDE_B];
+	const double least = (double)(a < b ? a : b) - 1;
+
+	x->to.error = sqrt(variance);
+	if (least < 1)
+		x->to.freedom = 0;
+	else
+		x->to.freedom = x->per_freedom > 0 ? variance * variance / x->per_freedom : least;
 }
 
 /* --- methods --- */
 
-struct entry { /* a method of one side's class */
-	const struct tw_rollup_naming *naming;
-	struct tw_str name;
-	const struct tw_rollup_method *method;
-	int side, class;
-};
+TW_ORDER_BY(same_name, struct tw_compared_entry, TW_RISING(name), TW_RISING(naming->descriptor))
 
-TW_ORDER_BY(by_name, struct entry, TW_RISING(name), TW_RISING(naming->descriptor))
+TW_ORDER_BY(by_name, struct tw_compared_entry, same_name(a, b), TW_RISING(stratum), TW_RISING(side))
 
-static enum tw_status list_entries(const struct tw_mix *m, const struct tw_fleet_rollups *r,
-        struct tw_arena *a, struct entry **ret, size_t *ret_n, struct tw_err *err)
+static enum tw_status list_entries(const struct tw_mix *m, const struct tw_stratum_rollup *r,
+        struct tw_arena *a, struct tw_compared_entry **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct entry *list;
+	struct tw_compared_entry *list;
 	size_t all = 0, n = 0;
 
-	for (int k = 0; k < TW_SIDES * TW_MIX_CLASSES; k++)
-		all += r->of[k / TW_MIX_CLASSES][k % TW_MIX_CLASSES].n;
+	for (size_t k = 0; k < m->n; k++)
+		all += (size_t)r[k].of[TW_SIDE_A].n + r[k].of[TW_SIDE_B].n;
 	list = tw_arena_alloc(a, all + 1, sizeof *list);
 	if (!list)
 		return tw_rollup_fail_too_large(err);
-	for (int k = 0; k < TW_SIDES * TW_MIX_CLASSES; k++) {
-		int side = k / TW_MIX_CLASSES, class = k % TW_MIX_CLASSES;
-		const struct tw_rollup *of = &r->of[side][class];
+	for (size_t k = 0; k < TW_SIDES * m->n; k++) {
+		const size_t stratum = k / TW_SIDES;
+		const int side = (int)(k % TW_SIDES);
+		const struct tw_rollup *of = &r[stratum].of[side];
 
-		for (uint32_t i = 0; !m->left_out[class] && i < of->n; i++) {
-			const struct tw_rollup_naming *naming = &r->names[side][class][i];
+		for (uint32_t i = 0; !m->strata[stratum].left_out && i < of->n; i++) {
+			const struct tw_rollup_naming *naming = &r[stratum].names[side][i];
 			struct tw_str name = tw_fleet_name(naming, a);
 
 			if (!name.ptr)
 				return tw_rollup_fail_too_large(err);
-			list[n++] = (struct entry){naming, name, &of->methods[i], side, class};
+			list[n++] = (struct tw_compared_entry){
+			        naming, name, &of->methods[i], stratum, side};
 		}
 	}
 	TW_SORT(list, n, by_name);
 	*ret = list;
 	*ret_n = n;
 	return TW_OK;
+}
+
+enum tw_status tw_compared_values(const struct tw_compared_method *m, enum tw_rollup_metric metric,
+        struct tw_stratum_values *s, struct tw_err *err)
+{
+	struct tw_rollup_worst worst = {0};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < m->n_entries; i++) {
+		const struct tw_compared_entry *e = &m->entries[i];
+
+		st = tw_rollup_sum(e->method, metric, &s[e->stratum].of[e->side], &worst, err);
+	}
+	return st;
 }
 
 /* Sum of squares of the values. */
@@ -212,50 +380,178 @@ static double squares(const struct tw_sketch *s)
 	return sum;
 }
 
-struct adding { /* methods of one name being merged */
-	const struct tw_mix *m;
-	struct tw_sketch *s; /* scratch space */
-	struct tw_compared_method *to;
+struct scenario { /* of compared strata */
+	double weight[TW_SIDES];
+	uint64_t traces[TW_SIDES];
 };
 
-/* The mean over all traces of the class; traces without the method count as 0. */
-static enum tw_status add_metric(struct adding *x, const struct entry *e,
-        enum tw_rollup_metric metric, struct tw_compared_mean *to, struct tw_err *err)
-{
-	struct tw_rollup_worst worst = {0};
-	double weight = x->m->weight[e->side][e->class];
-	double n = (double)x->m->of[e->side][e->class].traces, mean, spread;
-	enum tw_status st;
+enum mean { SELF, TOTAL, CALLS, SHARE, MEANS };
 
-	tw_sketch_clear(x->s);
-	st = tw_rollup_sum(e->method, metric, x->s, &worst, err);
-	if (st != TW_OK || n < 1)
-		return st;
-	mean = (double)x->s->sum / n;
-	spread = squares(x->s) / n - mean * mean;
-	to->of[e->side] += weight * mean;
-	if (n > 1 && spread > 0)
-		to->error += weight * weight * spread / (n - 1);
-	if (metric == TW_ROLLUP_CALLS)
-		x->to->share[e->side] += weight * fmin(1, (double)x->s->n / n);
+struct merging { /* methods of one name */
+	const struct tw_mix *m;
+	const struct scenario *scenario; /* one per stratum: that of the stratum */
+	bool mixed;                      /* there are several */
+	struct tw_sketch *s;             /* scratch space */
+	struct tw_compared_sum means[MEANS];
+	struct tw_compared_sum part; /* self of the current scenario */
+	size_t n_parts;
+	double part_p; /* of the least probable scenario */
+};
+
+static size_t stratum_end(const struct tw_compared_entry *e, size_t i, size_t n)
+{
+	const size_t first = i;
+
+	while (i < n && e[i].stratum == e[first].stratum)
+		i++;
+	return i;
+}
+
+/* Traces without the method count as 0. */
+static enum tw_status sum_metric(struct merging *x, const struct tw_compared_entry *e, size_t n,
+        enum tw_rollup_metric metric, struct tw_stratum_sums ret[TW_SIDES],
+        uint64_t ret_traces[TW_SIDES], struct tw_err *err)
+{
+	const struct tw_stratum *s = &x->m->strata[e[0].stratum];
+	struct tw_rollup_worst worst = {0};
+
+	for (int side = 0; side < TW_SIDES; side++) {
+		tw_sketch_clear(x->s);
+		for (size_t i = 0; i < n; i++) {
+			enum tw_status st = e[i].side == side ? tw_rollup_sum(e[i].method, metric,
+			                                                x->s, &worst, err)
+			                                      : TW_OK;
+
+			if (st != TW_OK)
+				return st;
+		}
+		ret[side] = (struct tw_stratum_sums){(double)s->of[side].traces, (double)x->s->sum,
+		        squares(x->s), (double)x->s->n};
+		ret_traces[side] = x->s->n;
+	}
 	return TW_OK;
 }
 
-static enum tw_status add_entry(struct adding *x, const struct entry *e, struct tw_err *err)
+static void add_share(
+        struct tw_compared_sum *x, const struct tw_stratum *s, const uint64_t in[TW_SIDES])
 {
-	enum tw_status st = add_metric(x, e, TW_ROLLUP_SELF, &x->to->self, err);
+	for (int side = 0; side < TW_SIDES; side++) {
+		const double n = (double)s->of[side].traces, weight = s->weight[side];
+		const double share = n > 0 ? fmin(1, (double)in[side] / n) : 0;
+		const double smooth = (share * n + 1) / (n + 2); /* add-one smoothing */
+		const double variance = n > 0 ? weight * weight * smooth * (1 - smooth) / n : 0;
 
-	x->to->in[e->side][e->class] = e->method;
-	if (st == TW_OK)
-		st = add_metric(x, e, TW_ROLLUP_WALL, &x->to->total, err);
-	if (st == TW_OK)
-		st = add_metric(x, e, TW_ROLLUP_CALLS, &x->to->calls, err);
-	return st;
+		x->to.of[side] += weight * share;
+		x->to.error += variance;
+		x->per_freedom += variance * variance / fmax(n - 1, 1);
+	}
 }
 
-static double change_of(const struct tw_compared_mean *m)
+static enum tw_status add_entries(
+        struct merging *x, const struct tw_compared_entry *e, size_t n, struct tw_err *err)
 {
-	return m->of[TW_SIDE_B] - m->of[TW_SIDE_A];
+	static const enum tw_rollup_metric metrics[] = {
+	        [SELF] = TW_ROLLUP_SELF, [TOTAL] = TW_ROLLUP_WALL, [CALLS] = TW_ROLLUP_CALLS};
+	const struct tw_stratum *s = &x->m->strata[e[0].stratum];
+	uint64_t traces[TW_SIDES] = {0};
+
+	for (int k = SELF; k <= CALLS; k++) {
+		struct tw_stratum_sums sums[TW_SIDES];
+		enum tw_status st = sum_metric(x, e, n, metrics[k], sums, traces, err);
+
+		if (st != TW_OK)
+			return st;
+		tw_compared_add(&x->means[k], s, sums);
+		if (k == SELF)
+			tw_compared_add(&x->part, s, sums);
+	}
+	add_share(&x->means[SHARE], s, traces);
+	return TW_OK;
+}
+
+/* Remembers the scenario if its change is the least probable one so far. */
+static void end_part(struct merging *x, size_t stratum, struct tw_compared_method *to)
+{
+	const struct scenario *s = &x->scenario[stratum];
+	double p;
+
+	tw_compared_end(&x->part, s->traces);
+	p = probability_of(&x->part.to);
+	if (x->n_parts++ == 0 || p < x->part_p) {
+		x->part_p = p;
+		to->scenario = x->m->strata[stratum].scenario;
+		to->in = x->part.to;
+		to->in.error /= s->weight[TW_SIDE_A];
+		for (int side = 0; side < TW_SIDES; side++)
+			to->in.of[side] /= s->weight[side];
+	}
+	x->part = (struct tw_compared_sum){0};
+}
+
+/* A change in one scenario may be certain where that of all traces is not, so each is tested too,
+ * and p is that of the least probable of these tests (Bonferroni). */
+static void conclude(struct merging *x, struct tw_compared_method *to)
+{
+	struct tw_compared_mean *const means[MEANS] = {
+	        &to->self, &to->total, &to->calls, &to->share};
+
+	for (int k = 0; k < MEANS; k++) {
+		tw_compared_end(&x->means[k], x->m->traces);
+		*means[k] = x->means[k].to;
+	}
+	to->p = probability_of(&to->self);
+	if (!x->mixed || errors_of(&to->in) < errors_of(&to->self) * (1 - 1e-9))
+		to->scenario = NULL;
+	if (x->mixed && x->n_parts > 1)
+		to->p = fmin(1, (double)(x->n_parts + 1) * fmin(to->p, x->part_p));
+}
+
+static enum tw_status compare_method(
+        struct merging *x, struct tw_compared_method *to, struct tw_err *err)
+{
+	const struct tw_compared_entry *e = to->entries;
+	const struct tw_stratum *strata = x->m->strata;
+
+	memset(x->means, 0, sizeof x->means);
+	x->part = (struct tw_compared_sum){0};
+	x->n_parts = 0;
+	for (size_t i = 0; i < to->n_entries;) {
+		const size_t end = stratum_end(e, i, to->n_entries);
+		enum tw_status st = add_entries(x, &e[i], end - i, err);
+
+		if (st != TW_OK)
+			return st;
+		if (x->mixed &&
+		        (end == to->n_entries || strcmp(strata[e[i].stratum].scenario,
+		                                         strata[e[end].stratum].scenario) != 0))
+			end_part(x, e[i].stratum, to);
+		i = end;
+	}
+	conclude(x, to);
+	return TW_OK;
+}
+
+/* Sums of the scenarios; whether there are several, with equal weights on both sides. */
+static bool sum_scenarios(const struct tw_mix *m, struct scenario *ret)
+{
+	size_t first = 0, n = 0;
+
+	for (size_t i = 0; i < m->n && m->strata[i].scenario; i++) {
+		const struct tw_stratum *s = &m->strata[i];
+		const bool is_first = i == 0 || strcmp(m->strata[first].scenario, s->scenario) != 0;
+
+		first = is_first ? i : first;
+		for (int side = 0; side < TW_SIDES; side++) {
+			ret[first].weight[side] += s->weight[side];
+			ret[first].traces[side] += s->left_out ? 0 : s->of[side].traces;
+		}
+		for (size_t k = first; k < i; k++)
+			ret[k + 1] = ret[first];
+	}
+	for (size_t i = 0; i < m->n && m->strata[i].scenario; i++)
+		n += ret[i].weight[TW_SIDE_A] > 0 &&
+		     (i == 0 || strcmp(m->strata[i - 1].scenario, m->strata[i].scenario) != 0);
+	return m->corrected && n > 1;
 }
 
 TW_ORDER_BY(by_p, struct tw_compared_method, TW_RISING(p))
@@ -277,17 +573,6 @@ static void mark_significant(const struct tw_mix *m, struct tw_compared_method *
 {
 	size_t sure = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		struct tw_compared_mean *const means[] = {
-		        &list[i].self, &list[i].total, &list[i].calls};
-
-		for (int k = 0; k < 3; k++)
-			means[k]->error = sqrt(means[k]->error);
-		list[i].p = list[i].self.error > 0
-		                    ? probability(m,
-		                              fabs(change_of(&list[i].self)) / list[i].self.error)
-		                    : (change_of(&list[i].self) != 0 && freedom(m) >= 1 ? 0 : 1);
-	}
 	TW_SORT(list, n, by_p);
 	for (size_t i = 0; i < n; i++)
 		if (list[i].p <= 0.05 * (double)(i + 1) / (double)n)
@@ -298,11 +583,12 @@ static void mark_significant(const struct tw_mix *m, struct tw_compared_method *
 	TW_SORT(list, n, by_change);
 }
 
-enum tw_status tw_fleet_compare_methods(const struct tw_mix *m, const struct tw_fleet_rollups *r,
+enum tw_status tw_fleet_compare_methods(const struct tw_mix *m, const struct tw_stratum_rollup *r,
         struct tw_arena *a, struct tw_compared_method **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct adding x = {m, tw_arena_zalloc(a, 1, sizeof *x.s), NULL};
-	struct entry *entries = NULL;
+	struct scenario *scenarios = tw_arena_zalloc(a, m->n + 1, sizeof *scenarios);
+	struct merging x = {.m = m, .s = tw_arena_zalloc(a, 1, sizeof *x.s)};
+	struct tw_compared_entry *entries = NULL;
 	struct tw_compared_method *list;
 	size_t n_entries = 0, n = 0;
 	enum tw_status st = list_entries(m, r, a, &entries, &n_entries, err);
@@ -310,15 +596,19 @@ enum tw_status tw_fleet_compare_methods(const struct tw_mix *m, const struct tw_
 	if (st != TW_OK)
 		return st;
 	list = tw_arena_zalloc(a, n_entries + 1, sizeof *list);
-	if (!x.s || !list)
+	if (!x.s || !list || !scenarios)
 		return tw_rollup_fail_too_large(err);
-	for (size_t i = 0; st == TW_OK && i < n_entries; i++) {
-		if (i == 0 || by_name(&entries[i - 1], &entries[i]) != 0)
-			list[n++] = (struct tw_compared_method){
-			        .naming = entries[i].naming, .name = entries[i].name};
-		x.to = &list[n - 1];
-		st = add_entry(&x, &entries[i], err);
+	x.scenario = scenarios;
+	x.mixed = sum_scenarios(m, scenarios);
+	for (size_t i = 0; i < n_entries; i++) {
+		if (i == 0 || same_name(&entries[i - 1], &entries[i]) != 0)
+			list[n++] = (struct tw_compared_method){.naming = entries[i].naming,
+			        .name = entries[i].name,
+			        .entries = &entries[i]};
+		list[n - 1].n_entries++;
 	}
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = compare_method(&x, &list[i], err);
 	if (st != TW_OK)
 		return st;
 	mark_significant(m, list, n);

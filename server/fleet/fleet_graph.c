@@ -42,15 +42,13 @@ static void add_node(struct tw_fleet_value *to, const struct tw_rollup_tree *t, 
         double weight, uint64_t of_traces)
 {
 	struct tw_rollup_tree_sum s = tw_rollup_tree_all(t, node);
-	double mean = (double)s.total_ns / (double)of_traces;
-	double spread = s.square / (double)of_traces - mean * mean;
 
 	if (s.traces > of_traces) /* paths that were merged because frames were left out */
 		s.traces = of_traces;
 	add_value(to, &s, weight);
-	if (of_traces > 1 && spread > 0)
-		to->variance += weight * weight * (double)of_traces * (double)of_traces * spread /
-		                (double)(of_traces - 1);
+	to->sum += (double)s.total_ns;
+	to->squares += s.square;
+	to->in += (double)s.traces;
 }
 
 enum tw_status tw_fleet_graph_add(struct tw_fleet_graph *g, int side,

@@ -75,7 +75,9 @@ enum tw_status tw_fleet_callers(const struct tw_rollup_tree *t, const uint8_t *w
 struct tw_fleet_value {
 	double total, self, cpu, cpu_self; /* ns */
 	double calls, traces;
-	double variance; /* of total, if it is a mean: variance by chance */
+	/* Total per trace, not weighted: sum, sum of squares, number of traces with the path.  Set
+	 * to zero by the caller between trees of different strata. */
+	double sum, squares, in;
 };
 struct tw_fleet_graph {
 	struct tw_rollup_tree paths; /* methods: number + 1 */

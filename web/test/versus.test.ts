@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { isChance, levelAt } from '../src/compare/comparedoc';
 import { signed } from '../src/i18n/format';
 import { newestFirst } from '../src/api/traces';
-import { axisOf, between, leftOut, paramsOf, placeOn, sorted, swapped, traceIn, treeOf, verdictOf, type FleetTree, type Method, type Stat, type Versus } from '../src/compare/versusdoc';
+import { axisOf, between, leftOut, paramsOf, placeOn, sorted, swapped, traceIn, treeOf, verdictOf, type FleetTree, type Method, type Stat, type Stratum, type Versus } from '../src/compare/versusdoc';
 
 const DAY = 86400000;
 const NOW = 100 * DAY + 5000;
@@ -61,10 +61,13 @@ test('0 and every change are on the axis', () => {
 	assert.ok(placeOn(axisOf([stat(0.1, 0.2, 0.3)]), 0.1) < placeOn(axisOf([stat(0.1, 0.2, 0.3)]), 0.3));
 });
 
-test('classes that one side lacks are named on the side that has them', () => {
-	const v = { a: { traces: 10, compared: 8 }, b: { traces: 5, compared: 5 }, mix: { classes: [{ class: 'low', a_traces: 2, b_traces: 0, excluded: true }, { class: 'high', a_traces: 8, b_traces: 5, excluded: false }] } } as unknown as Versus;
-	assert.match(leftOut('a', v), /class low, which occur only in A/);
-	assert.equal(leftOut('b', v), '');
+test('what one side lacks is named on the side that has it, with the scenario if there are several', () => {
+	const of = (strata: Partial<Stratum>[]) => ({ a: { traces: 10, compared: 8 }, b: { traces: 5, compared: 5 }, mix: { strata } }) as unknown as Versus;
+	const low = { scenario: 'start', class: 'low', a_traces: 2, b_traces: 0, excluded: true }, high = { scenario: 'start', class: 'high', a_traces: 8, b_traces: 5, excluded: false };
+	assert.match(leftOut('a', of([low, high])), /not on both sides: low\./);
+	assert.match(leftOut('a', of([low, { ...high, scenario: 'scroll' }])), /: start · low\./);
+	assert.match(leftOut('a', of([{ ...low, class: null }, { ...high, scenario: 'scroll', class: null }])), /: start\./);
+	assert.equal(leftOut('b', of([low, high])), '');
 });
 
 const method = (name: string, a: number, b: number, share = 1) => ({ name, self_ns: { a, b }, total_ns: { a, b }, calls: { a, b }, a_share: share, b_share: 1 }) as Method;

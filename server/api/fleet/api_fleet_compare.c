@@ -171,19 +171,14 @@ static enum tw_status compare_scenario(struct tw_comparison *c, const char *name
         const struct tw_fleet_cells cells[TW_SIDES], bool correct, struct tw_err *err)
 {
 	struct tw_compared_scenario *s = &c->scenarios[c->n_scenarios++];
-	struct tw_sketch(*lengths)[TW_MIX_CLASSES] =
-	        tw_arena_zalloc(c->q->arena, TW_SIDES, sizeof *lengths);
+	struct tw_stratum_values *lengths = NULL;
 	enum tw_status st;
 
 	s->name = name;
-	if (!lengths)
-		return tw_oom(err);
 	st = tw_fleet_mix(cells, name, correct, c->q->arena, &s->mix, err);
 	if (st == TW_OK)
-		st = tw_fleet_mix_lengths(&s->mix, c->q->arena, lengths, err);
-	return st == TW_OK ? tw_fleet_compare_stats(&s->mix,
-	                             (const struct tw_sketch(*)[TW_MIX_CLASSES])lengths,
-	                             c->q->arena, s->stats, err)
+		st = tw_fleet_mix_lengths(&s->mix, c->q->arena, &lengths, err);
+	return st == TW_OK ? tw_fleet_compare_stats(&s->mix, lengths, c->q->arena, s->stats, err)
 	                   : st;
 }
 
@@ -204,40 +199,57 @@ static enum tw_status compare_scenarios(struct tw_comparison *c,
 	return st;
 }
 
-static enum tw_status read_names(struct tw_comparison *c, int side, int class, struct tw_err *err)
+/* The names of all strata's methods, by one statement. */
+static enum tw_status read_names(struct tw_comparison *c, size_t n, struct tw_err *err)
 {
-	struct tw_rollup *r = &c->rollups.of[side][class];
 	struct tw_rollup_naming *names = NULL;
-	uint64_t *ids = tw_arena_alloc(c->q->arena, (size_t)r->n + 1, sizeof *ids);
+	uint64_t *ids = tw_arena_alloc(c->q->arena, n + 1, sizeof *ids);
+	size_t at = 0;
 	enum tw_status st;
 
 	if (!ids)
 		return tw_oom(err);
-	for (uint32_t i = 0; i < r->n; i++)
-		ids[i] = r->methods[i].id;
+	for (size_t k = 0; k < TW_SIDES * c->mix.n; k++) {
+		const struct tw_rollup *r = &c->rollups[k / TW_SIDES].of[k % TW_SIDES];
+
+		for (uint32_t i = 0; i < r->n; i++)
+			ids[at++] = r->methods[i].id;
+	}
 	st = tw_catalogue_rollup_names(tw_api_catalogue(c->q->req), tw_api_project(c->q->req), ids,
-	        r->n, c->q->arena, &names, err);
-	c->rollups.names[side][class] = names;
+	        n, c->q->arena, &names, err);
+	for (size_t k = 0; st == TW_OK && k < TW_SIDES * c->mix.n; k++) {
+		struct tw_stratum_rollup *r = &c->rollups[k / TW_SIDES];
+
+		r->names[k % TW_SIDES] = names;
+		names += r->of[k % TW_SIDES].n;
+	}
 	return st;
 }
 
 static enum tw_status compare_methods(struct tw_comparison *c, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
+	size_t n = 0;
 
-	for (int k = 0; st == TW_OK && k < TW_SIDES * TW_MIX_CLASSES; k++) {
-		int side = k / TW_MIX_CLASSES, class = k % TW_MIX_CLASSES;
-		const struct tw_fleet_cells *cells = &c->mix.of[side][class];
+	c->rollups = tw_arena_zalloc(c->q->arena, c->mix.n + 1, sizeof *c->rollups);
+	if (!c->rollups)
+		return tw_oom(err);
+	for (size_t k = 0; st == TW_OK && k < TW_SIDES * c->mix.n; k++) {
+		const struct tw_stratum *s = &c->mix.strata[k / TW_SIDES];
+		const struct tw_fleet_cells *cells = &s->of[k % TW_SIDES];
+		struct tw_rollup *to = &c->rollups[k / TW_SIDES].of[k % TW_SIDES];
 
-		c->rollups.of[side][class] = (struct tw_rollup){.arena = c->q->arena,
+		*to = (struct tw_rollup){.arena = c->q->arena,
 		        .metrics = 1U << TW_ROLLUP_SELF | 1U << TW_ROLLUP_WALL |
 		                   1U << TW_ROLLUP_CALLS};
-		st = tw_fleet_collect(cells->list, cells->n, &c->rollups.of[side][class], err);
-		if (st == TW_OK)
-			st = read_names(c, side, class, err);
+		if (!s->left_out)
+			st = tw_fleet_collect(cells->list, cells->n, to, err);
+		n += to->n;
 	}
-	return st == TW_OK ? tw_fleet_compare_methods(&c->mix, &c->rollups, c->q->arena,
-	                             &c->methods, &c->n_methods, err)
+	if (st == TW_OK)
+		st = read_names(c, n, err);
+	return st == TW_OK ? tw_fleet_compare_methods(&c->mix, c->rollups, c->q->arena, &c->methods,
+	                             &c->n_methods, err)
 	                   : st;
 }
 
@@ -265,24 +277,17 @@ static const struct tw_compared_method *find_method(
 /* Quantiles of wall time in the traces that have the method. */
 static enum tw_status compare_one(struct tw_comparison *c, struct tw_err *err)
 {
-	struct tw_sketch(*s)[TW_MIX_CLASSES] = tw_arena_zalloc(c->q->arena, TW_SIDES, sizeof *s);
-	struct tw_rollup_worst worst = {0};
-	enum tw_status st = TW_OK;
+	struct tw_stratum_values *s = tw_arena_zalloc(c->q->arena, c->mix.n + 1, sizeof *s);
+	enum tw_status st;
 
 	if (!s)
 		return tw_oom(err);
 	c->one = find_method(c, tw_str_of(c->method));
-	for (int k = 0; st == TW_OK && c->one && k < TW_SIDES * TW_MIX_CLASSES; k++) {
-		int side = k / TW_MIX_CLASSES, class = k % TW_MIX_CLASSES;
-
-		if (c->one->in[side][class])
-			st = tw_rollup_sum(c->one->in[side][class], TW_ROLLUP_WALL, &s[side][class],
-			        &worst, err);
-	}
-	return st == TW_OK && c->one ? tw_fleet_compare_stats(&c->mix,
-	                                       (const struct tw_sketch(*)[TW_MIX_CLASSES])s,
-	                                       c->q->arena, c->one_stats, err)
-	                             : st;
+	if (!c->one)
+		return TW_OK;
+	st = tw_compared_values(c->one, TW_ROLLUP_WALL, s, err);
+	return st == TW_OK ? tw_fleet_compare_stats(&c->mix, s, c->q->arena, c->one_stats, err)
+	                   : st;
 }
 
 static const char *const mixes[] = {"a", "none", NULL};
@@ -337,17 +342,18 @@ static void put_mix(struct tw_fleet_request *q, const struct tw_mix *m)
 {
 	tw_json_key_open(&q->j, "mix", '{');
 	TW_JSON_MEMBERS(&q->j, m, corrected, note);
-	tw_json_key_open(&q->j, "classes", '[');
-	for (int k = 0; k < TW_MIX_CLASSES; k++) {
-		if (!m->of[0][k].traces && !m->of[1][k].traces)
-			continue;
+	tw_json_key_open(&q->j, "strata", '[');
+	for (size_t k = 0; k < m->n; k++) {
+		const struct tw_stratum *s = &m->strata[k];
+
 		tw_json_open(&q->j, '{');
-		tw_json_key_text(&q->j, "class", tw_mix_names[k]);
-		tw_json_key_int(&q->j, "a_traces", (int64_t)m->of[TW_SIDE_A][k].traces);
-		tw_json_key_int(&q->j, "b_traces", (int64_t)m->of[TW_SIDE_B][k].traces);
-		put_number(&q->j, "a_weight", m->weight[TW_SIDE_A][k]);
-		put_number(&q->j, "b_weight", m->weight[TW_SIDE_B][k]);
-		tw_json_key_bool(&q->j, "excluded", m->left_out[k]);
+		tw_json_key_text(&q->j, "scenario", s->scenario);
+		tw_json_key_text(&q->j, "class", s->device_class);
+		tw_json_key_int(&q->j, "a_traces", (int64_t)s->of[TW_SIDE_A].traces);
+		tw_json_key_int(&q->j, "b_traces", (int64_t)s->of[TW_SIDE_B].traces);
+		put_number(&q->j, "a_weight", s->weight[TW_SIDE_A]);
+		put_number(&q->j, "b_weight", s->weight[TW_SIDE_B]);
+		tw_json_key_bool(&q->j, "excluded", s->left_out);
 		tw_json_close(&q->j, '}');
 	}
 	tw_json_close(&q->j, ']');
@@ -395,38 +401,44 @@ static void put_scenario(struct tw_fleet_request *q, const struct tw_compared_sc
 	tw_json_close(&q->j, '}');
 }
 
-static void put_mean(
-        const struct tw_comparison *c, const char *key, const struct tw_compared_mean *m)
+static void put_mean(struct tw_json *j, const char *key, const struct tw_compared_mean *m)
 {
 	double change = m->of[TW_SIDE_B] - m->of[TW_SIDE_A];
-	double margin = tw_compare_margin(&c->mix, m->error);
+	double margin = tw_compare_margin(m);
 
-	tw_json_key_open(&c->q->j, key, '{');
-	put_number(&c->q->j, "a", m->of[TW_SIDE_A]);
-	put_number(&c->q->j, "b", m->of[TW_SIDE_B]);
-	put_interval(&c->q->j, "change", change, change - margin, change + margin);
-	tw_json_close(&c->q->j, '}');
+	tw_json_key_open(j, key, '{');
+	put_number(j, "a", m->of[TW_SIDE_A]);
+	put_number(j, "b", m->of[TW_SIDE_B]);
+	put_interval(j, "change", change, change - margin, change + margin);
+	tw_json_close(j, '}');
 }
 
 static const char *state_of(const struct tw_compared_method *m)
 {
-	return m->share[TW_SIDE_A] <= 0 ? "new" : m->share[TW_SIDE_B] <= 0 ? "removed" : "both";
+	return m->share.of[TW_SIDE_A] <= 0   ? "new"
+	       : m->share.of[TW_SIDE_B] <= 0 ? "removed"
+	                                     : "both";
 }
 
-static void put_method(const struct tw_comparison *c, const struct tw_compared_method *m)
+static void put_method(struct tw_fleet_request *q, const struct tw_compared_method *m)
 {
-	struct tw_fleet_request *q = c->q;
-
 	tw_json_open(&q->j, '{');
 	tw_json_key_str(&q->j, "name", m->name);
 	tw_json_key_text(&q->j, "descriptor", m->naming->descriptor);
 	tw_json_key_bool(&q->j, "resolved", m->naming->named);
 	tw_json_key_text(&q->j, "state", state_of(m));
-	put_mean(c, "self_ns", &m->self);
-	put_mean(c, "total_ns", &m->total);
-	put_mean(c, "calls", &m->calls);
-	put_number(&q->j, "a_share", m->share[TW_SIDE_A]);
-	put_number(&q->j, "b_share", m->share[TW_SIDE_B]);
+	put_mean(&q->j, "self_ns", &m->self);
+	put_mean(&q->j, "total_ns", &m->total);
+	put_mean(&q->j, "calls", &m->calls);
+	put_number(&q->j, "a_share", m->share.of[TW_SIDE_A]);
+	put_number(&q->j, "b_share", m->share.of[TW_SIDE_B]);
+	tw_json_key_text(&q->j, "scenario", m->scenario);
+	if (m->scenario) {
+		put_mean(&q->j, "scenario_self_ns", &m->in);
+	} else {
+		tw_json_key(&q->j, "scenario_self_ns");
+		tw_json_null(&q->j);
+	}
 	put_number(&q->j, "p", m->p);
 	tw_json_key_bool(&q->j, "significant", m->sure);
 	tw_json_close(&q->j, '}');
@@ -444,9 +456,9 @@ static bool is_requested(const struct tw_compared_method *m, enum only only)
 	case FASTER:
 		return change < 0;
 	case NEW:
-		return m->share[TW_SIDE_A] <= 0;
+		return m->share.of[TW_SIDE_A] <= 0;
 	case GONE:
-		return m->share[TW_SIDE_B] <= 0;
+		return m->share.of[TW_SIDE_B] <= 0;
 	case SURE:
 		return m->sure;
 	case ALL:
@@ -470,7 +482,7 @@ static void put_methods(const struct tw_comparison *c)
 		if (!is_requested(&c->methods[i], only))
 			continue;
 		if (meant >= offset && meant < offset + limit)
-			put_method(c, &c->methods[i]);
+			put_method(q, &c->methods[i]);
 		meant++;
 	}
 	tw_json_close(&q->j, ']');
@@ -504,9 +516,13 @@ static void put_one(const struct tw_comparison *c)
 	}
 	tw_json_open(&c->q->j, '{');
 	tw_json_key_str(&c->q->j, "name", c->one->name);
-	put_number(&c->q->j, "a_share", c->one->share[TW_SIDE_A]);
-	put_number(&c->q->j, "b_share", c->one->share[TW_SIDE_B]);
-	put_number(&c->q->j, "share_margin", tw_compare_share_margin(&c->mix, c->one->share));
+	put_number(&c->q->j, "a_share", c->one->share.of[TW_SIDE_A]);
+	put_number(&c->q->j, "b_share", c->one->share.of[TW_SIDE_B]);
+	put_number(&c->q->j, "share_margin",
+	        c->mix.traces[TW_SIDE_A] < TW_COMPARE_ENOUGH ||
+	                        c->mix.traces[TW_SIDE_B] < TW_COMPARE_ENOUGH
+	                ? NAN
+	                : tw_compare_margin(&c->one->share));
 	put_stats(c->q, c->one_stats);
 	tw_json_close(&c->q->j, '}');
 }

@@ -32,7 +32,7 @@ struct tw_comparison {
 	size_t n_scenarios;
 	struct tw_compared_method *methods;
 	size_t n_methods;
-	struct tw_fleet_rollups rollups;
+	struct tw_stratum_rollup *rollups;    /* one per stratum */
 	const char *method;                   /* for which quantiles were requested; "" */
 	const struct tw_compared_method *one; /* its result; NULL: on neither side */
 	struct tw_compared_stat one_stats[TW_COMPARE_STATS];

@@ -67,34 +67,36 @@ static int reported_stat(const struct tw_compared_scenario *s)
 	return k;
 }
 
-/* The significant method that changed most, and whether it changed more than all others. */
+/* The significant method that changed most, not counting changes in other scenarios, and whether it
+ * changed more than all others. */
 static const struct tw_compared_method *cause(
-        const struct tw_comparison *c, bool slower, bool *ret_most)
+        const struct tw_comparison *c, const char *scenario, bool slower, bool *ret_most)
 {
 	const struct tw_compared_method *best = NULL;
 	double all = 0, largest = 0;
 
 	for (size_t i = 0; i < c->n_methods; i++) {
-		const struct tw_compared_mean *m = &c->methods[i].self;
-		double change = m->of[TW_SIDE_B] - m->of[TW_SIDE_A];
+		const struct tw_compared_method *m = &c->methods[i];
+		double change = m->self.of[TW_SIDE_B] - m->self.of[TW_SIDE_A];
 
 		change = slower ? change : -change;
-		if (change <= 0 || !c->methods[i].sure)
+		if (change <= 0 || !m->sure || (m->scenario && strcmp(m->scenario, scenario) != 0))
 			continue;
 		all += change;
 		if (change > largest) {
 			largest = change;
-			best = &c->methods[i];
+			best = m;
 		}
 	}
 	*ret_most = largest >= all / 2;
 	return best;
 }
 
-static const char *put_cause(const struct tw_comparison *c, bool slower, struct tw_arena *a)
+static const char *put_cause(
+        const struct tw_comparison *c, const char *scenario, bool slower, struct tw_arena *a)
 {
 	bool most = false;
-	const struct tw_compared_method *m = cause(c, slower, &most);
+	const struct tw_compared_method *m = cause(c, scenario, slower, &most);
 
 	if (!m)
 		return "; no single method changes significantly";
@@ -125,7 +127,7 @@ static const char *put_stat_change(
 		        "%s of %s shows no significant change (%s → %s, 95 %% confidence interval "
 		        "%s).",
 		        word, name, a, b, interval);
-	why = put_cause(c, x->change > 0, c->q->arena);
+	why = put_cause(c, s->name, x->change > 0, c->q->arena);
 	return why ? tw_arena_printf(c->q->arena,
 	                     "%s of %s is %s %s (%s → %s, 95 %% confidence interval %s)%s.", word,
 	                     name, tw_percent_text(fabs(x->change), false, change),
@@ -209,11 +211,11 @@ static void put_stat(const struct tw_compared_scenario *s, int k, struct tw_buf 
 		(void)tw_buf_printf(out, "too few traces | no |\n");
 }
 
-static void put_method(
-        const struct tw_comparison *c, const struct tw_compared_method *m, struct tw_buf *out)
+static void put_method(const struct tw_compared_method *m, struct tw_buf *out)
 {
 	double change = m->self.of[TW_SIDE_B] - m->self.of[TW_SIDE_A];
-	double margin = tw_compare_margin(&c->mix, m->self.error);
+	double margin = tw_compare_margin(&m->self);
+	char percent[TW_FIGURE_BYTES];
 	char a[TEXT_BYTES], b[TEXT_BYTES], by[TEXT_BYTES], within[TEXT_BYTES];
 
 	(void)tw_buf_add_str(out, TW_STR("| "));
@@ -222,24 +224,25 @@ static void put_method(
 	        time_text(m->self.of[TW_SIDE_B], b), change > 0 ? "+" : "", time_text(change, by));
 	if (isfinite(margin))
 		(void)tw_buf_printf(out, " ± %s", time_text(margin, within));
-	(void)tw_buf_printf(out, " | %.0f %% | %.0f %% | %s |\n", 100 * m->share[TW_SIDE_A],
-	        100 * m->share[TW_SIDE_B], m->sure ? "yes" : "no");
+	if (m->scenario && m->sure && m->in.of[TW_SIDE_A] > 0) {
+		(void)tw_buf_printf(out, " (%s in ",
+		        tw_percent_text(
+		                m->in.of[TW_SIDE_B] / m->in.of[TW_SIDE_A] - 1, true, percent));
+		put_plain(out, tw_str_of(m->scenario[0] ? m->scenario : "(none)"));
+		(void)tw_buf_add_str(out, TW_STR(")"));
+	}
+	(void)tw_buf_printf(out, " | %.0f %% | %.0f %% | %s |\n", 100 * m->share.of[TW_SIDE_A],
+	        100 * m->share.of[TW_SIDE_B], m->sure ? "yes" : "no");
 }
 
 static void put_mix(const struct tw_comparison *c, struct tw_buf *out)
 {
+	if (c->mix.corrected)
+		(void)tw_buf_printf(out,
+		        "\nB is weighted by A's mix of scenarios and device classes (low, mid, "
+		        "high or unknown, by memory).\n");
 	if (c->mix.note[0])
 		(void)tw_buf_printf(out, "\n%s\n", c->mix.note);
-	if (!c->mix.corrected || c->mix.note[0])
-		return;
-	(void)tw_buf_printf(out,
-	        "\nB's classes of devices are weighed as A has them (low, mid, high, unknown by "
-	        "memory).");
-	for (int k = 0; k < TW_MIX_CLASSES; k++)
-		if (c->mix.left_out[k])
-			(void)tw_buf_printf(out, " Class %s is left out: only one side has it.",
-			        tw_mix_names[k]);
-	(void)tw_buf_printf(out, "\n");
 }
 
 void tw_comparison_markdown(const struct tw_comparison *c, struct tw_buf *out)
@@ -259,7 +262,7 @@ void tw_comparison_markdown(const struct tw_comparison *c, struct tw_buf *out)
 	        "\n| Method | Self A | Self B | Change a trace | In A | In B | Sure |\n"
 	        "|---|--:|--:|--:|--:|--:|---|\n");
 	for (size_t i = 0; i < c->n_methods && i < ROWS; i++)
-		put_method(c, &c->methods[i], out);
+		put_method(&c->methods[i], out);
 	(void)tw_buf_printf(out,
 	        "\n%llu methods in all. Percentiles are accurate to within %.1f %%; intervals come "
 	        "from %d resamples of the traces.\n",

@@ -2,22 +2,22 @@
  * api_fleet_compare_tree.c - merged call trees of both sides as one, with the significant change of
  * each node.
  *
- * Sums of B are weighted by device class, so that dividing them by its traces gives means for A's
- * mix.
+ * Sums of B are weighted by stratum, so that dividing them by its traces gives means for A's mix.
  */
 #include <math.h>
+#include <string.h>
 
 #include "server/api/api.h"
 #include "server/api/api_shared.h"
 #include "server/api/fleet/api_fleet_compare.h"
 
-enum { TREES = TW_SIDES * TW_MIX_CLASSES };
-#define SURE_ERRORS 1.96
-
 struct trees {
-	struct tw_rollup_tree of[TREES]; /* by side and class */
+	struct tw_rollup_tree *of; /* by stratum and side */
+	size_t n;
 	struct tw_fleet_taking taking;
 	struct tw_fleet_graph graph;
+	struct tw_compared_sum *changes; /* of the graph's nodes, in its order */
+	uint32_t n_changes;
 	uint64_t traces[TW_SIDES]; /* of traces that have a tree */
 	struct tw_compare both;
 };
@@ -29,8 +29,8 @@ static size_t all_cells(const struct tw_comparison *c)
 	size_t n = 0;
 
 	for (int side = 0; side < TW_SIDES; side++)
-		for (int k = 0; k < TW_MIX_CLASSES; k++)
-			n += c->sides[side].trace_id ? 0 : c->mix.of[side][k].n;
+		for (size_t k = 0; k < c->mix.n; k++)
+			n += c->sides[side].trace_id ? 0 : c->mix.strata[k].of[side].n;
 	return n;
 }
 
@@ -42,13 +42,13 @@ static enum tw_status read_side(
 	enum tw_status st = TW_OK;
 
 	c->q->query = s->query;
-	for (int k = 0; st == TW_OK && k < TW_MIX_CLASSES; k++) {
-		struct tw_rollup_tree *to = &t->of[side * TW_MIX_CLASSES + k];
-		const struct tw_fleet_cells *cells = &c->mix.of[side][k];
+	for (size_t k = 0; st == TW_OK && k < c->mix.n; k++) {
+		struct tw_rollup_tree *to = &t->of[k * TW_SIDES + (size_t)side];
+		const struct tw_fleet_cells *cells = &c->mix.strata[k].of[side];
 		const struct tw_rollup_written one = {s->folding.tree, {"", 0}};
 
 		*to = (struct tw_rollup_tree){.arena = c->q->arena, .coarse = true};
-		if (c->mix.left_out[k] || !cells->n)
+		if (c->mix.strata[k].left_out || !cells->n)
 			continue;
 		if (!s->trace_id)
 			st = tw_fleet_read_trees(c->q,
@@ -61,24 +61,59 @@ static enum tw_status read_side(
 	return st;
 }
 
+/* Adds the sums of the nodes in this stratum to their changes, and sets the sums to zero. */
+static enum tw_status add_changes(
+        struct tw_comparison *c, struct trees *t, size_t stratum, struct tw_err *err)
+{
+	const uint32_t n = t->graph.paths.n;
+	struct tw_compared_sum *changes =
+	        tw_arena_zalloc(c->q->arena, (size_t)n + 1, sizeof *changes);
+
+	if (!changes)
+		return tw_oom(err);
+	if (t->n_changes)
+		memcpy(changes, t->changes, t->n_changes * sizeof *changes);
+	t->changes = changes;
+	t->n_changes = n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct tw_stratum_sums sums[TW_SIDES];
+
+		for (size_t side = 0; side < TW_SIDES; side++) {
+			struct tw_fleet_value *v = &t->graph.of[side][i];
+
+			sums[side] = (struct tw_stratum_sums){
+			        (double)t->of[stratum * TW_SIDES + side].traces, v->sum, v->squares,
+			        v->in};
+			v->sum = v->squares = v->in = 0;
+		}
+		if (sums[TW_SIDE_A].sum > 0 || sums[TW_SIDE_B].sum > 0)
+			tw_compared_add(&t->changes[i], &c->mix.strata[stratum], sums);
+	}
+	return TW_OK;
+}
+
 static enum tw_status add_trees(struct tw_comparison *c, struct trees *t, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	t->graph.paths.arena = c->q->arena;
-	for (int k = 0; st == TW_OK && k < TREES; k++) {
-		int side = k / TW_MIX_CLASSES;
+	for (size_t k = 0; st == TW_OK && k < t->n; k++) {
+		const int side = (int)(k % TW_SIDES);
 		struct tw_rollup_tree named;
-		double weight = c->mix.weight[side][k % TW_MIX_CLASSES];
+		double weight = c->mix.strata[k / TW_SIDES].weight[side];
 		uint64_t n = t->of[k].traces;
 
-		if (n == 0)
-			continue;
-		st = tw_fleet_tree_read(&t->of[k], &t->taking.reading, c->q->arena, &named, err);
-		if (st == TW_OK)
+		if (n > 0)
+			st = tw_fleet_tree_read(
+			        &t->of[k], &t->taking.reading, c->q->arena, &named, err);
+		if (st == TW_OK && n > 0)
 			st = tw_fleet_graph_add(&t->graph, side, &named,
 			        weight * (double)t->traces[side] / (double)n, n, err);
+		if (st == TW_OK && side == TW_SIDE_B)
+			st = add_changes(c, t, k / TW_SIDES, err);
 	}
+	for (uint32_t i = 0; i < t->n_changes; i++)
+		tw_compared_end(&t->changes[i], t->traces);
 	return st;
 }
 
@@ -118,18 +153,11 @@ static uint32_t below(struct trees *t, uint32_t parent, bool is_thread, uint32_t
 
 static bool is_sure(const struct trees *t, uint32_t node)
 {
-	double mean[TW_SIDES], error = 0;
+	const struct tw_compared_mean *m = &t->changes[node].to;
 
-	for (int side = 0; side < TW_SIDES; side++) {
-		const struct tw_fleet_value *v = &t->graph.of[side][node];
-		double n = (double)t->traces[side];
-
-		if (t->traces[side] < TW_COMPARE_ENOUGH)
-			return false;
-		mean[side] = v->total / n;
-		error += v->variance / n / n;
-	}
-	return fabs(mean[TW_SIDE_B] - mean[TW_SIDE_A]) > SURE_ERRORS * sqrt(error);
+	return t->traces[TW_SIDE_A] >= TW_COMPARE_ENOUGH &&
+	       t->traces[TW_SIDE_B] >= TW_COMPARE_ENOUGH &&
+	       fabs(m->of[TW_SIDE_B] - m->of[TW_SIDE_A]) > tw_compare_margin(m);
 }
 
 /* The nodes at root=, where the response begins. */
@@ -224,18 +252,23 @@ static enum tw_status put(struct tw_comparison *c, struct trees *t, struct tw_er
 enum tw_status tw_comparison_put_tree(struct tw_comparison *c, struct tw_err *err)
 {
 	struct trees *t = tw_arena_zalloc(c->q->arena, 1, sizeof *t);
-	const struct tw_rollup_tree *all[TREES];
+	const struct tw_rollup_tree **all = tw_arena_alloc(
+	        c->q->arena, TW_SIDES * c->mix.n + 1, sizeof(const struct tw_rollup_tree *));
 	enum tw_status st;
 
-	if (!t)
+	if (!t || !all)
+		return tw_oom(err);
+	t->n = TW_SIDES * c->mix.n;
+	t->of = tw_arena_zalloc(c->q->arena, t->n + 1, sizeof *t->of);
+	if (!t->of)
 		return tw_oom(err);
 	st = read_side(c, t, TW_SIDE_A, err);
 	if (st == TW_OK)
 		st = read_side(c, t, TW_SIDE_B, err);
-	for (int k = 0; st == TW_OK && k < TREES; k++)
+	for (size_t k = 0; st == TW_OK && k < t->n; k++)
 		all[k] = &t->of[k];
 	if (st == TW_OK)
-		st = tw_fleet_take_names(c->q, all, TREES, &t->taking, err);
+		st = tw_fleet_take_names(c->q, all, t->n, &t->taking, err);
 	if (st == TW_OK)
 		st = add_trees(c, t, err);
 	if (st == TW_OK)

@@ -89,7 +89,7 @@ test('two sides of a fleet', async (t) => {
 	await t.test('filters, single traces, and one method', async () => {
 		const os = (await compare(s, 'a.os=14&b.os=13&version_name=8.3.0')).json;
 		assert.equal(os.a.traces + os.b.traces, 40);
-		assert.equal(os.mix.corrected, false, 'no class in common');
+		assert.deepEqual([os.mix.corrected, os.mix.strata.map((x) => [x.scenario, x.class])], [true, [['cold_start', null]]], 'no class in common: by scenario alone');
 		assert.match(os.mix.note, /no class of devices in common, so another mix of devices could not be corrected for/);
 		const one = (await compare(s, `a=trace:${ids[1]}&b=trace:${ids[41]}`)).json;
 		assert.match(one.summary, /one trace on each side/);
@@ -150,6 +150,39 @@ test('two sides of a fleet', async (t) => {
 		assert.equal(nobody.status, 3, nobody.stderr);
 		assert.equal(spawnSync(binary(), ['compare', '--base', '1']).status, 2);
 	});
+});
+
+/* A start takes 20 times as long as a scroll; 2.0 has mostly scrolls where 1.0 has mostly starts, and 3.0 is slower in scrolls. */
+test('another mix of scenarios is not a change, and a change in one scenario is found', async (t) => {
+	const s = await startServer(t);
+	const sent = [['1.0', 'start', 30], ['1.0', 'scroll', 12], ['1.0', 'search', 3], ['2.0', 'start', 12], ['2.0', 'scroll', 30], ['3.0', 'start', 12], ['3.0', 'scroll', 30]];
+	for (const version of ['1.0', '2.0', '3.0']) await s.put(`/api/v1/builds/s${version}/methods`, mapping);
+	for (const [version, scenario, n] of sent)
+		for (let i = 0; i < n; i++) {
+			const load = (scenario === 'start' ? 4_000_000 : 200_000) * (1 + ((i * 7) % 12) / 100) * (version === '3.0' && scenario === 'scroll' ? SLOWER : 1);
+			const answer = await s.post('/api/v1/traces', trace({ load: Math.round(load), version: '8.3.0' }), { query: { app: 'shop', version_name: version, build_id: `s${version}`, scenario, labels: LOW }, headers: { 'Idempotency-Key': `mix-${version}-${scenario}-${i}` } });
+			assert.ok(answer.status <= 202, answer.text);
+		}
+	await until(async () => ((await s.get('/api/v1/fleet/flame')).json?.of_traces === sum(sent, (x) => x[2]) ? true : undefined), 'all counted', 60);
+	const load = (v) => v.methods.find((m) => m.name === 'com.app.Repo.load');
+	const same = (await compare(s, 'a=1.0&b=2.0')).json;
+	assert.deepEqual(same.mix.strata.map((x) => [x.scenario, x.class, x.a_traces, x.b_traces, x.excluded]), [['scroll', 'low', 12, 30, false], ['search', 'low', 3, 0, true], ['start', 'low', 30, 12, false]]);
+	assert.equal(same.mix.note, '3 traces of A and 0 of B are excluded: their scenarios and device classes are not on both sides.');
+	assert.deepEqual([same.a.traces, same.a.compared, same.b.compared], [45, 42, 42]);
+	assert.equal(load(same).significant, false);
+	assert.equal(same.tree.significant.filter(Boolean).length, 0);
+	assert.ok(Math.abs(load(same).self_ns.change.value) < load(same).self_ns.a * 0.02);
+	const raw = (await compare(s, 'a=1.0&b=2.0&mix=none&tree=0')).json;
+	assert.ok(load(raw).significant && load(raw).self_ns.b < load(raw).self_ns.a / 2, 'without weights, the mix is taken for the version');
+	const mixed = load((await compare(s, 'a=1.0&b=3.0')).json), alone = load((await compare(s, 'a=1.0&b=3.0&scenario=scroll')).json);
+	assert.deepEqual([mixed.significant, mixed.scenario, alone.significant, alone.scenario], [true, 'scroll', true, null]);
+	for (const side of ['a', 'b']) near(mixed.scenario_self_ns[side], alone.self_ns[side], 1e-6);
+	near(mixed.scenario_self_ns.change.high, alone.self_ns.change.high, 1e-6);
+	const page = (await compare(s, 'a=1.0&b=3.0&format=markdown')).text;
+	assert.match(page, /\| com\.app\.Repo\.load \|.* \(\+\d+ % in scroll\) \|.*\| yes \|/);
+	assert.match(page, /^3 traces of A and 0 of B are excluded/m);
+	const shown = spawnSync(binary(), ['compare', '--server', s.url, '--key', s.read, '--base', '1.0', '--head', '3.0'], { encoding: 'utf8' }).stdout;
+	assert.match(shown, /3 traces of A and 0 of B are excluded/);
 });
 
 test('devices without a class: the response warns that their mix matters', async (t) => {

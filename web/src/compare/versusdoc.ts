@@ -11,14 +11,15 @@ export const WHERE = '/api/v1/fleet/compare';
 export interface Interval { value: number | null; low: number | null; high: number | null }
 export interface Stat { a: Interval; b: Interval; change: Interval; enough_traces: boolean; significant: boolean }
 export type Stats = Record<string, Stat>;
-export interface MixClass { class: string; a_traces: number; b_traces: number; a_weight: number | null; b_weight: number | null; excluded: boolean }
-export interface Mix { corrected: boolean; classes: MixClass[] }
+/** Null: strata are by the other alone. */
+export interface Stratum { scenario: string | null; class: string | null; a_traces: number; b_traces: number; a_weight: number | null; b_weight: number | null; excluded: boolean }
+export interface Mix { corrected: boolean; strata: Stratum[] }
 export interface Side { label: string; traces: number; compared: number; since_ms: number; until_ms: number; trace: string | null }
 export interface Scenario { scenario: string; a_traces: number; b_traces: number; mix: Mix; stats: Stats }
 export interface Mean { a: number; b: number; change: Interval }
 export interface Method {
 	name: string; descriptor: string; shown?: string; resolved: boolean; state: 'new' | 'removed' | 'both'; self_ns: Mean; total_ns: Mean; calls: Mean;
-	a_share: number; b_share: number; p: number | null; significant: boolean;
+	a_share: number; b_share: number; p: number | null; significant: boolean; scenario: string | null; scenario_self_ns: Mean | null;
 }
 export interface One { name: string; a_share: number; b_share: number; share_margin: number | null; stats: Stats }
 /** An open regression between the versions of the sides, of a scenario's duration or of a method in it. */
@@ -102,11 +103,18 @@ export function verdictOf(s: Stat): Verdict {
 	return (s.change.value ?? 0) > 0 ? 'slower' : 'faster';
 }
 
+const NAMED = 5;
+
+/** A stratum as text; the scenario only if there are several. */
+export const stratumWord = (c: Stratum, several: boolean): string => [several && c.scenario !== null && (c.scenario || tr('no scenario')), c.class !== null && (c.class ? classWord(c.class) : tr('without a class'))].filter(Boolean).join(' · ');
+
+export const severalScenarios = (m: Mix): boolean => new Set(m.strata.map((c) => c.scenario)).size > 1;
+
 /** Why some of a side's traces are not compared; '' when all are. */
 export function leftOut(side: 'a' | 'b', v: Versus): string {
-	const out = v.mix.classes.filter((c) => c.excluded && c[`${side}_traces`] > 0).map((c) => c.class || tr('without a class'));
+	const out = v.mix.strata.filter((c) => c.excluded && c[`${side}_traces`] > 0).map((c) => stratumWord(c, severalScenarios(v.mix)));
 	if (v[side].compared >= v[side].traces || out.length === 0) return '';
-	return tr('Excluded: devices of class {out}, which occur only in {side}.', { out: out.map(classWord).join(COMMA), side: side.toUpperCase() });
+	return tr('Excluded, as they are not on both sides: {out}{more}.', { out: out.slice(0, NAMED).join(COMMA), more: out.length > NAMED && tr(' and more') });
 }
 
 /** The open regression for a scenario's percentile, so that all pages show the same value. */
@@ -118,7 +126,7 @@ export function reportedOf(v: Versus, scenario: string, stat: string): Reported 
 /** The open regressions of a method, in any scenario. */
 export const reportedIn = (v: Versus, name: string, descriptor: string): Reported[] => v.reported.filter((r) => r.method === name && r.descriptor === descriptor);
 
-/** Scenarios of both sides, most traces first, if the comparison mixes several: then an interval also covers the differences between them. */
+/** Scenarios of both sides, most traces first, if there are several. */
 export function mixed(v: Versus): string[] {
 	const both = v.scenarios.filter((s) => s.a_traces > 0 && s.b_traces > 0).sort((x, y) => Math.min(y.a_traces, y.b_traces) - Math.min(x.a_traces, x.b_traces));
 	return both.length > 1 ? both.map((s) => s.scenario).filter(Boolean) : [];

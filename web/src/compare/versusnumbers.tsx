@@ -7,9 +7,9 @@ import { useMore } from '../ui/held';
 import { Panel, Pending, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
-import { axisOf, between, leftOut, mixed, placeOn, reportedIn, reportedOf, verdictOf, WHERE, type Axis, type Interval, type Reported, type Scenario, type Stat, type Versus } from './versusdoc';
+import { axisOf, between, leftOut, mixed, placeOn, reportedIn, reportedOf, severalScenarios, verdictOf, WHERE, type Axis, type Interval, type Mix, type Reported, type Scenario, type Stat, type Versus } from './versusdoc';
 
-const SHOWN = 5;
+const [SHOWN, STRATA] = [5, 6];
 const VERDICTS = { slower: tr('slower'), faster: tr('faster'), 'may be chance': tr('may be chance'), 'too few traces': tr('too few traces') };
 const CLASS = { slower: 'up', faster: 'down', 'may be chance': 'quiet', 'too few traces': 'quiet' };
 
@@ -33,18 +33,28 @@ export function SideCard({ v, side }: { v: Versus; side: 'a' | 'b' }) {
 	);
 }
 
+function mixText({ strata, corrected }: Mix, several: boolean): string {
+	const [first] = strata;
+	if (text('mix') === 'none') return tr('Each side keeps its own mix: differences between devices or scenarios show as changes.');
+	if (!corrected) return tr('The sides have no common device class, so they are not weighted.');
+	if (first?.scenario === null) return tr('The sides have no common scenario: differences between scenarios show as changes.');
+	if (strata.length > 0 && strata.every((c) => !c.class || c.class === 'unknown')) return tr('The sides have no known device class in common, so differences in the device mix are not corrected.');
+	return several ? tr('B is weighted by A’s mix of scenarios and devices, so that a different mix does not show as a change.') : tr('B is weighted by A’s device mix, so that a different mix does not show as a change.');
+}
+
 export function MixCard({ v }: { v: Versus }) {
-	const { classes, corrected } = v.mix;
-	const unsaid = text('mix') !== 'none' && classes.length > 0 && classes.every((c) => !c.class || c.class === 'unknown');
+	const { strata, corrected } = v.mix;
+	const [max, more] = useMore('strata', STRATA);
+	const several = severalScenarios(v.mix);
 	const share = (w: number | null, left: boolean) => (left || w === null ? '–' : percent(w));
 	return (
 		<section class="side" aria-label={tr('Device mix')}>
-			<h2>{tr('Device mix')}</h2>
-			<table class="mix"><thead><tr><th scope="col">{tr('Class')}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Counts as')}</th></tr></thead>
-				<tbody>{classes.map((c) => <tr key={c.class}><td>{c.class ? classWord(c.class) : tr('not given')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
+			<h2>{several ? tr('Scenarios and devices') : tr('Device mix')}</h2>
+			<table class="mix"><thead><tr>{several && <th scope="col">{tr('Scenario')}</th>}<th scope="col">{tr('Class')}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Counts as')}</th></tr></thead>
+				<tbody>{strata.slice(0, max).map((c) => <tr key={`${c.scenario}/${c.class}`}>{several && <td class="anywhere">{c.scenario || tr('no scenario')}</td>}<td>{c.class ? classWord(c.class) : tr('not given')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
 					<td class="num">{share(c.a_weight, c.excluded)}{!corrected && !c.excluded && <span class="quiet"> / {share(c.b_weight, c.excluded)}</span>}</td></tr>)}</tbody></table>
-			<p class="quiet">{unsaid ? tr('No trace has a device class, so differences in the device mix are not corrected.') : corrected ? tr('B is weighted by A’s device mix, so that a different mix does not show as a change.')
-				: text('mix') === 'none' ? tr('Each side keeps its own device mix: differences between devices show as changes.') : tr('The sides have no common device class, so they are not weighted.')}</p>
+			{strata.length > max && <button class="small" onClick={() => more(max * 4)}>{tr('Show more')}</button>}
+			<p class="quiet">{mixText(v.mix, several)}</p>
 		</section>
 	);
 }
@@ -120,11 +130,11 @@ export function ReportedIn({ of }: { of: Reported[] }) {
 	return <>{of.map((r) => <a key={r.id} class="up" href={link(`/regressions?open=${encodeURIComponent(r.id)}`)} title={tr('Open regression, compared per device class')}>{tr('{change} in {scenario}', { change: signed(r.change), scenario: r.scenario || tr('traces without a scenario') })}</a>)}</>;
 }
 
-/** Offers to compare like with like. */
+/** Offers each scenario alone. */
 export function Mixed({ v }: { v: Versus }) {
 	const of = mixed(v);
 	if (of.length === 0) return null;
-	return <p class="row quiet" data-mixed>{tr('Several scenarios are compared together, so a change in one of them may look like chance. Compare only:')}
+	return <p class="row quiet" data-mixed>{tr('Scenarios are weighted as in A. Compare only:')}
 		{of.slice(0, SHOWN).map((s) => <button key={s} class="small" onClick={() => set({ scenario: s }, true)}>{s}</button>)}</p>;
 }
 

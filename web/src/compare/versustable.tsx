@@ -1,7 +1,7 @@
 // Methods of two sides of the fleet: means per trace, confidence intervals, and on which side they exist.
 import type { ComponentChildren } from 'preact';
 import { change, relative } from './comparedoc';
-import { count, duration, percent, withoutParameters } from '../i18n/format';
+import { count, duration, percent, signed, withoutParameters } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { matching } from '../ui/matching';
 import { Filter } from '../ui/filter';
@@ -31,13 +31,17 @@ function useOrder(): { key: Key; down: boolean } {
 	return { key, down: order ? order === 'desc' : key !== 'name' };
 }
 
-function Changed({ m, show, chance = false, most, open }: { m: Mean; show: (v: number) => string; chance?: boolean; most?: number; open?: Reported[] }) {
+/** The change in the one scenario that has it; '' if it is new there. */
+const within = ({ significant, scenario, scenario_self_ns: s }: Method): string => (significant && scenario !== null && s && s.a > 0 ? tr('{change} in {scenario}', { change: signed(s.b / s.a - 1), scenario: scenario || tr('traces without a scenario') }) : '');
+
+function Changed({ m, show, chance = false, most, open, inside }: { m: Mean; show: (v: number) => string; chance?: boolean; most?: number; open?: Reported[]; inside?: string }) {
 	const off = margin(m, show);
 	return (
 		<td class="num change">
 			{most !== undefined && <span class={`bar ${m.b < m.a ? 'less' : ''}`} style={{ width: `${(100 * Math.abs(m.b - m.a)) / most}%` }} aria-hidden="true" />}
 			<span>{change(m, show)}{off && <span class="within"> {off}</span>}</span>
 			{open?.length ? <div class="within"><ReportedIn of={open} /></div> : chance && <div class="within quiet">{tr('may be chance')}</div>}
+			{!open?.length && inside && <div class="within quiet">{inside}</div>}
 		</td>
 	);
 }
@@ -54,7 +58,7 @@ function Row({ m, most, judged, open: reported, detail }: { m: Method; most: num
 		<tr data-method={m.name}>
 			<td class="mono name"><button class="plain" aria-expanded={open} onClick={() => set({ method: open ? null : name }, true)}><MethodName name={name} /></button>
 				{m.state !== 'both' && <span class="state">{m.state === 'new' ? tr('new') : tr('removed')}</span>}</td>
-			<td class="num">{duration(m.self_ns.a)}</td><td class="num">{duration(m.self_ns.b)}</td><Changed m={m.self_ns} show={duration} chance={judged && !m.significant && m.self_ns.a !== m.self_ns.b} most={most} open={reported} />
+			<td class="num">{duration(m.self_ns.a)}</td><td class="num">{duration(m.self_ns.b)}</td><Changed m={m.self_ns} show={duration} chance={judged && !m.significant && m.self_ns.a !== m.self_ns.b} most={most} open={reported} inside={within(m)} />
 			<td class="num">{duration(m.total_ns.a)}</td><td class="num">{duration(m.total_ns.b)}</td><Changed m={m.total_ns} show={duration} />
 			<td class="num">{calls(m.calls.a)}</td><td class="num">{calls(m.calls.b)}</td><Changed m={m.calls} show={calls} />
 			<td class="num">{percent(m.a_share)}</td><td class="num">{percent(m.b_share)}</td>
