@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { percent } from '../src/i18n/format';
-import { did, facts, named, SORTS, target, who, type Entry } from '../src/admin/auditwords';
+import { did, facts, named, since, SORTS, target, who, type Entry } from '../src/admin/auditwords';
 
 const entry = (more: Partial<Entry>): Entry =>
 	({ id: 1, at_ms: 0, project: 'p', actor: { kind: 'user', id: 'u', name: 'mira' }, address: '', request: '', action: 'key.create', target: '01KEY', facts: {}, ...more });
@@ -34,11 +34,27 @@ test('ids of keys are replaced by their names, where they are known', () => {
 	assert.deepEqual([who(named(entry({ actor }), new Map())), target(named(entry({}), new Map()))], ['key 01BOSS', '01KEY']);
 });
 
+test('a key without a name reads alike where it acts and where it is changed, and in the details', () => {
+	const keys = new Map([['01KEY', '(unnamed) write']]);
+	const made = named(entry({ facts: { name: '', scope: 'write' } }), keys);
+	assert.deepEqual([target(made), facts(made)], ['(unnamed) write', 'scope write']);
+	const gone = named(entry({ action: 'trace.delete', target: '01TRACE', facts: { app: 'com.shop', scenario: 'start', device: 'Pixel 8', sent_by: '01KEY' } }), keys);
+	assert.deepEqual([target(gone), facts(gone)], ['com.shop start', 'device Pixel 8, sent by (unnamed) write']);
+});
+
+test('of a setting only what differs from the older entry is shown', () => {
+	const set = (value: object | string) => entry({ action: 'setting.set', target: 'retention', facts: { value: typeof value === 'string' ? value : JSON.stringify(value) } });
+	const [older, newer] = [set({ max_age_days: 80, max_traces: null }), set({ max_age_days: 90, max_traces: null })];
+	assert.equal(facts(since(newer, older)), 'Delete traces older than: 90 days');
+	assert.equal(facts(since(older, older)), '');
+	assert.deepEqual([since(newer), since(newer, set('{"rules":[{"id":"io","ti')), since(entry({}), entry({}))], [newer, newer, entry({})]);
+});
+
 test('settings read as on the forms that set them', () => {
 	const set = (of: string, value: object) => facts(entry({ action: 'setting.set', target: of, facts: { value: JSON.stringify(value) } }));
 	assert.equal(target(entry({ action: 'setting.set', target: 'retention' })), 'retention rules');
 	assert.equal(set('retention', { max_age_days: 80, max_traces: null, quarantine_max_bytes: 2 ** 30, keep_first_anr: true }),
-		'Delete traces older than: 80 days, Maximum traces: no limit, maximum size of the quarantine: 1 GiB, Keep the first trace of each ANR group: yes');
+		'Delete traces older than: 80 days, Maximum traces: no limit, Maximum size of the quarantine: 1 GiB, Keep the first trace of each ANR group: yes');
 	assert.equal(set('capture', { max_age_s: 3600, rules: [{ name: 'start' }, { name: 'scroll' }] }), 'polled every 60 minutes, rules start, scroll');
 	assert.equal(facts(entry({ action: 'setting.set', target: 'detectors', facts: { value: '{"rules":[{"id":"json","title":"JSON"},{"id":"io","ti' } })), 'rules JSON, …');
 });

@@ -87,7 +87,7 @@ test('every text has its Chinese, and no Chinese is left without one', () => {
 });
 
 const SHOWN = /^(title|aria-label|aria-description|aria-valuetext|placeholder|alt|label|what|again)$/;
-const CODE = /^(code|pre|Command|kbd|title)$/; // what is typed is no language's
+const CODE = /^(code|pre|(Key)?Command|kbd|title)$/; // what is typed is no language's
 
 const wordy = (text: string): boolean => /[A-Za-z]{2}/.test(text) && !SAME.has(text.trim()) && !/^[\w.-]*[.:/@_=][\w./:*-]*$/.test(text.trim());
 

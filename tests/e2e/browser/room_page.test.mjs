@@ -138,7 +138,7 @@ test('poison: seen with its reason, saved, tried again, deleted', async (t) => {
 		const page = await watch(s, scheme);
 		await navigate(page, 'Quarantine');
 		const row = page.locator(`tr[data-poison="${bad}"]`);
-		await row.filter({ hasText: 'It crashed (signal 11)' }).filter({ hasText: 'build b7' }).waitFor();
+		await row.filter({ hasText: 'Crashed (SIGSEGV)' }).filter({ hasText: 'build b7' }).waitFor();
 		await page.locator(`tr[data-poison="${worse}"]`, { hasText: '<img src=x' }).waitFor();
 		assert.deepEqual(await unreadable(page), []);
 		await shot(page, `quarantine-${scheme}`);
@@ -146,7 +146,7 @@ test('poison: seen with its reason, saved, tried again, deleted', async (t) => {
 			const [download] = await Promise.all([page.waitForEvent('download'), row.locator('text=Save').click()]);
 			assert.equal(download.suggestedFilename(), `${bad}-trace`);
 			await row.locator('text=Try again').click();
-			await row.filter({ hasText: 'It crashed' }).locator('td.num', { hasText: /^2$/ }).waitFor();
+			await row.filter({ hasText: 'Crashed' }).locator('td.num', { hasText: /^2$/ }).waitFor();
 		}
 		await page.context().close();
 	}

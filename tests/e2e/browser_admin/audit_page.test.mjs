@@ -12,6 +12,10 @@ test('changes are listed, picked by kind, and paged', async (t) => {
 	for (let i = 0; i < 120; i++)
 		await server.ask('PUT', `/api/v1/filters/f${i % 3}`, { key: server.write, body: JSON.stringify({ query: `app=${i}` }) });
 	await server.ask('POST', '/api/v1/keys', { key: server.admin, body: JSON.stringify({ name: HOSTILE, scope: 'read' }) });
+	const put = (rules) => server.ask('PUT', '/api/v1/retention', { key: server.admin, body: JSON.stringify({ max_age_days: 80, max_traces: null, ...rules }) });
+	await put({});
+	await put({ max_age_days: 90 });
+	const key = (await server.ask('POST', '/api/v1/keys', { key: server.admin, body: JSON.stringify({ name: '', scope: 'ingest' }) })).json.id;
 	for (const scheme of ['light', 'dark']) {
 		const page = await watched(scheme);
 		await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
@@ -19,6 +23,12 @@ test('changes are listed, picked by kind, and paged', async (t) => {
 		await page.reload(); // its address is served too
 		const rows = page.locator('tr[data-entry]');
 		await rows.filter({ hasText: HOSTILE }).filter({ hasText: 'created a key' }).first().waitFor();
+		await rows.filter({ hasText: 'created a key' }).filter({ hasText: '(unnamed) ingest' }).first().waitFor();
+		await page.getByText(key).waitFor({ state: 'detached' });
+		await page.getByLabel('Show').selectOption('settings');
+		const set = rows.filter({ hasText: 'retention rules' });
+		await set.first().filter({ has: page.locator('td.details', { hasText: /^Delete traces older than: 90 days$/ }) }).waitFor(); // only what was changed
+		await set.nth(1).filter({ hasText: 'Delete traces older than: 80 days, ' }).waitFor();
 		await page.getByLabel('Show').selectOption('saved lists');
 		await rows.filter({ hasText: 'app=119' }).waitFor();
 		assert.equal(await rows.count(), 100);

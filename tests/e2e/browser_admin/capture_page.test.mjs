@@ -78,6 +78,8 @@ test('an admin sets what devices record, and sees the uploaded traces', async (t
 	await page.click('form.rule button.primary');
 	await page.waitForSelector('tr[data-rule=cold-starts] >> text=2 of 1,000');
 	await page.waitForSelector('[aria-label="Change cold-starts"]:focus');
+	await page.getByRole('button', { name: 'Create an ingest key and fill it in' }).click();
+	await page.locator('.command pre', { hasText: /^KEY=twi_\S+\ncurl / }).waitFor();
 	assert.deepEqual(await rulesFor({ version_name: '9.0' }), ['cold-starts']);
 	await done(page, t);
 });

@@ -41,7 +41,7 @@ test('what fails, waits or is refused is named', async (t) => {
 	await page.route('**/metrics', (r) => r.fulfill({ contentType: 'text/plain', body: metrics.replace(/^tracewell_queue_traces .*$/m, 'tracewell_queue_traces 4321').replace(/^tracewell_queue_oldest_seconds .*$/m, 'tracewell_queue_oldest_seconds 90.5').replace(/^tracewell_catalogue_damaged_pages .*$/m, 'tracewell_catalogue_damaged_pages 3')
 		.replace(/^(tracewell_limits_hit_total\{limit="rate"\}) .*$/m, '$1 7') }));
 	const now = Date.UTC(2026, 10, 20, 18), hours = [9, 6, 3, 0.5, 0];
-	const series = { queue_traces: [0, 900, 0, 2, 4], failed: [0, 0, 2, 2, 5], uploads: [0, 10, 20, 30, 40], refused: [0, 0, 0, 0, 0], errors: [0, 0, 0, 0, 0], disk_free_bytes: [9, 8, 7, 7, 8] };
+	const series = { queue_traces: [0, 900, 0, 2, 4], failed: [0, 0, 2, 2, 5], uploads: [0, 10, 20, 30, 40], refused: [0, 0, 0, 0, 0], errors: [0, 0, 0, 0, 0], disk_free_bytes: [6, 8, 7, 7, 8] };
 	await page.route('**/metrics/history', (r) => r.fulfill({ contentType: 'application/json', body: JSON.stringify({ step_ms: 120000, at_ms: hours.map((h) => now - h * 3600000), series }) }));
 	await page.route('**/api/v1/fleet/stages*', (r) => r.fulfill({ contentType: 'application/json', body: JSON.stringify({ stages: [{ stage: 'anr', depends: [], waiting: 12, oldest_ms: 1700000000000, postponed: [{ reason: 'mapping', traces: 3 }] }] }) }));
 	await visit(page, server, '/health');
@@ -57,7 +57,8 @@ test('what fails, waits or is refused is named', async (t) => {
 	assert.match(await failed.innerText(), /Failed decodes\s+5\s+3 in the last hour/);
 	assert.equal(await failed.locator('rect:not(.none)').count(), 2, 'two bars: hours ago, and now');
 	assert.match(await page.locator('#trends [data-series=queue_traces]').innerText(), /Waiting traces\s+4\s+peak 900, \d\d:\d\d/);
-	await page.getByText(/Since the server started, 2026-11-\d\d/).waitFor();
+	const start = /\d\d:\d\d/.exec(await page.getByText(/Since the server started, 2026-11-\d\d/).innerText())[0];
+	assert.match(await page.locator('#trends [data-series=disk_free_bytes]').innerText(), new RegExp(`lowest 6 B, ${start}`), 'not the begin of its bar, which is earlier');
 	assert.deepEqual([await violations(page), await unreadable(page)], [[], []]);
 	assert.equal(await fact(page, 'queue', 'Waiting traces').innerText(), '4,321');
 	assert.equal(await fact(page, 'queue', 'Longest wait').innerText(), '90.5 s');

@@ -33,6 +33,7 @@ test('an admin makes accounts and gives roles, and they hold', async (t) => {
 		await page.click('button:has-text("Create the account")');
 		await page.waitForSelector(`#accounts td:has-text("${name}")`);
 	}
+	assert.deepEqual(await page.locator('input[name=member]').evaluate((field) => [...field.list.options].map((o) => o.value)), ['ann', 'bob'], 'names that it proposes');
 	await page.fill('input[name=member]', 'ann');
 	await page.click('button:has-text("Grant the role")');
 	await page.waitForSelector('#members td:has-text("ann")');
@@ -170,6 +171,18 @@ test("one's own password, and signing out everywhere", async (t) => {
 	await signIn(page, 'eve', 'battery staple');
 	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	await other.context().close();
+	await done(page, t);
+});
+
+test('titles are in one place on all pages of a wide window, below the name of the product', async (t) => {
+	const page = await byLink();
+	await page.setViewportSize({ width: 2560, height: 1440 });
+	const left = (selector) => page.locator(selector).first().evaluate((e) => e.getBoundingClientRect().left);
+	for (const at of ['/people', '/keys', '/audit', '/traces', '/inbox', '/regressions', '/']) {
+		await page.goto(server.url + at);
+		await page.waitForSelector('main h1');
+		assert.equal(await left('main h1'), await left('.brand'), at);
+	}
 	await done(page, t);
 });
 

@@ -1,6 +1,7 @@
 // One's own account: a new password, the provider that signs one in, and signing out in all browsers.
-import { useEffect, useState } from 'preact/hooks';
-import { send, type Session } from '../api/api';
+import { useState } from 'preact/hooks';
+import { may, send, type Session } from '../api/api';
+import { Page } from '../ui/page';
 import { Failure, Panel } from '../ui/parts';
 import { link } from './provider';
 import { tr } from '../i18n/strings/manage';
@@ -30,9 +31,6 @@ export function AccountPage({ name, provider, out }: { name: string; provider: S
 	const [again, putAgain] = useState('');
 	const [said, say] = useState('');
 	const [error, fail] = useState<Error | null>(null);
-	useEffect(() => {
-		document.title = tr('Account · tracewell');
-	}, []);
 	const differs = again !== '' && again !== password;
 	const change = async (e: Event) => {
 		e.preventDefault();
@@ -59,8 +57,7 @@ export function AccountPage({ name, provider, out }: { name: string; provider: S
 		<label>{label}<input type="password" autoComplete={fill} value={value} onInput={(e) => put(e.currentTarget.value)} /></label>
 	);
 	return (
-		<main>
-			<div class="row head"><h1>{tr('Account')}</h1><span class="quiet">{name}</span></div>
+		<Page title={tr('Account')}><div class="pair">
 			<Panel title={tr('Password')}>
 				<form class="fields" onSubmit={change}>
 					<input class="hidden" name="name" autoComplete="username" value={name} readOnly tabIndex={-1} aria-hidden="true" />
@@ -71,12 +68,13 @@ export function AccountPage({ name, provider, out }: { name: string; provider: S
 						<span role="status" class={differs ? 'badtext' : 'quiet'}>{differs ? tr('The passwords differ.') : said}</span></div>
 				</form>
 			</Panel>
-			{provider && <Provider of={provider} fail={fail} />}
-			<Panel title={tr('Sessions')}>
+			<Panel title={name}>
+				<dl class="facts"><div><dt>{tr('Role')}</dt><dd>{may.server ? tr('Admin of the server') : may.admin ? tr('admin') : may.write ? tr('editor') : tr('viewer')}</dd></div></dl>
 				<p>{tr('Signs you out here and in all other browsers.')}</p>
 				<div class="row"><button onClick={everywhere}>{tr('Sign out everywhere')}</button></div>
 			</Panel>
+			{provider && <Provider of={provider} fail={fail} />}</div>
 			{error && <Failure error={error} />}
-		</main>
+		</Page>
 	);
 }

@@ -1,10 +1,11 @@
 // Who changed what: the newest first, older ones on asking.
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { get, may } from '../api/api';
 import { manage } from '../api/manage';
-import { did, facts, named, SORTS, target, who, type Entry } from './auditwords';
+import { did, facts, named, since, SORTS, target, who, type Entry } from './auditwords';
 import { when } from '../i18n/format';
 import { Cards } from '../ui/cards';
+import { Page } from '../ui/page';
 import { Panel, Pending, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/manage';
@@ -26,14 +27,14 @@ function Row({ e }: { e: Entry }) {
 			<td title={e.actor.id || undefined}>{who(e)}</td>
 			<td title={e.action} class="nowrap">{did(e)}</td>
 			<td title={target(e) === e.target ? undefined : e.target}><Target e={e} /></td>
-			<td class="anywhere long">{facts(e)}</td>
+			<td class="anywhere details">{facts(e)}</td>
 			<td title={e.request ? tr('request {request}', { request: e.request }) : undefined} class="nowrap">{e.address || <span class="quiet">{tr('on the server')}</span>}</td>
 		</tr>
 	);
 }
 
 /** One page of entries; the next is put under it. */
-function Page({ cursor, asked, everywhere, keys }: { cursor: number; asked: string; everywhere: boolean; keys: Map<string, string> }) {
+function Rows({ cursor, asked, everywhere, keys }: { cursor: number; asked: string; everywhere: boolean; keys: Map<string, string> }) {
 	const [more, show] = useState(false);
 	const load = useLoad(`audit ${cursor} ${asked} ${everywhere}`, () => get<Entries>('/api/v1/audit', { ...(cursor && { cursor }), action: asked, ...(everywhere && { everywhere: '1' }) }));
 	const v = load.value;
@@ -41,32 +42,28 @@ function Page({ cursor, asked, everywhere, keys }: { cursor: number; asked: stri
 	return <>
 		{!v && <tr><td colSpan={wide}><Pending of={load} what={tr('Loading changes')} /></td></tr>}
 		{v && cursor === 0 && v.entries.length === 0 && <tr><td colSpan={wide} class="quiet">{tr('No changes of this kind yet.')}</td></tr>}
-		{v?.entries.map((e) => <Row key={e.id} e={named(e, keys)} />)}
+		{v?.entries.map((e, i) => <Row key={e.id} e={named(since(e, v.entries.slice(i + 1).find((o) => o.action === e.action && o.target === e.target && o.project === e.project)), keys)} />)}
 		{v?.next_cursor && !more && <tr><td colSpan={wide}><button class="small" onClick={() => show(true)}>{tr('Older changes')}</button></td></tr>}
-		{v?.next_cursor && more && <Page cursor={v.next_cursor} asked={asked} everywhere={everywhere} keys={keys} />}
+		{v?.next_cursor && more && <Rows cursor={v.next_cursor} asked={asked} everywhere={everywhere} keys={keys} />}
 	</>;
 }
 
 export function AuditPage() {
 	const named = text('action');
 	const asked = SORTS.some(([s]) => s === named) ? named : '';
-	const keys = new Map(useLoad('keys', () => manage.keys({ limit: 500 })).value?.keys.map((k) => [k.id, k.name]));
+	const keys = new Map(useLoad('keys', () => manage.keys({ limit: 500 })).value?.keys.map((k) => [k.id, k.name || `${tr('(unnamed)')} ${k.scope}`]));
 	const everywhere = may.server && text('everywhere') === '1';
-	useEffect(() => {
-		document.title = tr('Audit log · tracewell');
-	}, []);
 	return (
-		<main>
-			<div class="row head"><h1>{tr('Audit log')}</h1></div>
+		<Page title={tr('Audit log')}>
 			<Panel title={tr('Entries')} aside={<>
 				{may.server && <label class="inline"><input type="checkbox" checked={everywhere} onChange={(e) => set({ everywhere: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('of all projects and the server')}</label>}
 				<label class="inline">{tr('Show')}{' '}<select value={asked} onChange={(e) => set({ action: e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
 			</>}>
 				<Cards label={tr('Entries')}>
 					<thead><tr>{COLUMNS.map((c) => <th key={c} scope="col">{c}</th>)}</tr></thead>
-					<tbody><Page key={`${asked} ${everywhere}`} cursor={0} asked={asked} everywhere={everywhere} keys={keys} /></tbody>
+					<tbody><Rows key={`${asked} ${everywhere}`} cursor={0} asked={asked} everywhere={everywhere} keys={keys} /></tbody>
 				</Cards>
 			</Panel>
-		</main>
+		</Page>
 	);
 }

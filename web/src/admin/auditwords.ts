@@ -38,8 +38,20 @@ export function who(e: Entry): string {
 
 /** The entry with the names of the project's keys, which are stored as ids. */
 export function named(e: Entry, keys: Map<string, string>): Entry {
-	const name = keys.get(e.target);
-	return { ...e, actor: { ...e.actor, name: e.actor.name || (keys.get(e.actor.id) ?? '') }, facts: name ? { name, ...e.facts } : e.facts };
+	const name = e.facts.name || keys.get(e.target);
+	const facts = Object.fromEntries(Object.entries(e.facts).map(([k, v]) => [k, keys.get(v) ?? v]));
+	return { ...e, actor: { ...e.actor, name: e.actor.name || (keys.get(e.actor.id) ?? '') }, facts: name ? { ...facts, name } : facts };
+}
+
+/** The entry of a setting with only the members that an older entry has otherwise. */
+export function since(e: Entry, older?: Entry): Entry {
+	try {
+		const was = JSON.parse(older!.facts.value) as Record<string, unknown>;
+		const now = Object.entries(JSON.parse(e.facts.value) as object).filter(([k, v]) => JSON.stringify(was[k]) !== JSON.stringify(v));
+		return { ...e, facts: { ...e.facts, value: now.length ? JSON.stringify(Object.fromEntries(now)) : '' } };
+	} catch {
+		return e; // no older entry, or a long value that was cut
+	}
 }
 
 const SETTINGS: Record<string, string> = { retention: tr('retention rules'), regressions: tr('regression thresholds'), capture: tr('capture rules'), detectors: tr('detectors'), digest: tr('digest') };
@@ -47,11 +59,11 @@ const SETTINGS: Record<string, string> = { retention: tr('retention rules'), reg
 /** The subject of the change: its name, if the entry has one. */
 export function target(e: Entry): string {
 	if (e.action === 'setting.set') return SETTINGS[e.target] ?? e.target;
-	return (/^(key|session|alert)\./.test(e.action) && e.facts.name) || e.target;
+	return (/^(key|session|alert|webhook)\./.test(e.action) && e.facts.name) || (e.action === 'trace.delete' && [e.facts.app, e.facts.scenario].filter(Boolean).join(' ')) || e.target;
 }
 
 const NAMED: Record<string, string> = { scope: tr('scope'), expires_ms: tr('expires'), kind: tr('kind'), role: tr('role'), project: tr('project'), build_id: tr('build'), name: tr('name'), title: tr('title'), status: tr('status'), count: tr('count'), bytes: tr('bytes'), owner: tr('owner'), fixed_in: tr('fixed in'), muted_until_ms: tr('muted until'), created_ms: tr('created'), note: tr('note'),
-	rules: tr('rules'), quarantine_max_bytes: tr('maximum size of the quarantine'), keep_first_anr: tr('Keep the first trace of each ANR group'), keep_annotated: tr('Keep traces with a title or annotations'),
+	device: tr('device'), host: tr('host'), paused: tr('paused:'), sent_by: tr('sent by'), pinned: tr('pinned'), old_expires_ms: tr('old secret until'), rules: tr('rules'), keep_first_anr: tr('Keep the first trace of each ANR group'), keep_annotated: tr('Keep traces with a title or annotations'),
 	min_change: tr('minimum change'), certainty: tr('minimum certainty'), min_traces: tr('minimum traces per side'), min_days: tr('minimum days per side'), window_days: tr('compared days'), min_share: tr('minimum change of a method') };
 
 const STATES: Record<string, string> = { open: tr('open'), acknowledged: tr('acknowledged'), fixed: tr('fixed'), returned: tr('returned') };
@@ -93,5 +105,5 @@ function fact(name: string, value: string): string {
 
 /** The details, without those that target() shows. */
 export function facts(e: Entry): string {
-	return Object.entries(e.facts).filter(([k, v]) => v !== '' && !(k === 'name' && v === target(e))).map(([k, v]) => fact(k, v)).join(COMMA);
+	return Object.entries(e.facts).filter(([k, v]) => v !== '' && !(k === 'name' && v === target(e)) && !(e.action === 'trace.delete' && /^(app|scenario)$/.test(k))).map(([k, v]) => fact(k, v)).join(COMMA);
 }

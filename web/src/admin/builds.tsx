@@ -1,13 +1,14 @@
 // Builds: their mappings with the share of names resolved, traces that wait for one, and how to upload it.
-import { useEffect, useState } from 'preact/hooks';
-import { api, type Build, type MappingError, type MappingState } from '../api/api';
+import { useEffect } from 'preact/hooks';
+import { type Build, type MappingError, type MappingState } from '../api/api';
 import { manage } from '../api/manage';
 import { FramesPanel } from '../trace/panels/frames';
 import { count, percent, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
 import { SOON_MS, useLookAgain } from '../ui/again';
 import { Cards } from '../ui/cards';
-import { KeyButton, keyLine, NewKey } from '../ui/makekey';
+import { KeyCommand } from '../ui/makekey';
+import { Page } from '../ui/page';
 import { Command, Pending, useLoad } from '../ui/parts';
 import { EmptyPage, Pages } from '../ui/pages';
 import { link, set, text } from '../ui/route';
@@ -63,19 +64,16 @@ function advice(b: Build): string {
 }
 
 function Upload({ b }: { b: Build }) {
-	const [secret, hold] = useState('');
-	const project = useLoad('session', () => api.session()).value?.project?.name ?? '';
 	const at = `${location.origin}/api/v1/builds/${encodeURIComponent(b.build_id).replaceAll("'", '%27')}`;
 	const send = (file: string, what: string) => `curl -T ${file} -H "Authorization: Bearer $KEY" '${at}/${what}'`;
 	return (
 		<div class="instructions">
 			<p>{advice(b)}</p>
-			<Command>{`${keyLine(secret, project)}\n${send('methodMapping.txt', 'methods')}`}</Command>
+			<KeyCommand name={tr('mappings of {build_id}', { build_id: b.build_id }).slice(0, 100)}>{send('methodMapping.txt', 'methods')}</KeyCommand>
 			<p class="quiet">{tr.rich('R8’s or ProGuard’s {code}, where the app is obfuscated:', { code: <code>mapping.txt</code> })}</p>
 			<Command>{send('mapping.txt', 'retrace')}</Command>
 			<p class="quiet">{tr.rich('The commit it was built from{commit}, for source links and last changes without tags:', { commit: b.commit ? <>{' '}{tr.rich('({commit} now)', { commit: <code>{b.commit}</code> })}</> : '' })}</p>
 			<Command>{`curl -X PUT -H "Authorization: Bearer $KEY" '${at}/commit' -d "{\\"commit\\": \\"$(git rev-parse HEAD)\\"}"`}</Command>
-			{secret ? <NewKey secret={secret} name="" /> : <KeyButton name={tr('mappings of {build_id}', { build_id: b.build_id }).slice(0, 100)} made={hold} />}
 			{b.map_version && <p class="quiet">{tr.rich('The mapping’s first line: {map_version}', { map_version: <code>{b.map_version}</code> })}</p>}
 		</div>
 	);
@@ -103,9 +101,6 @@ export function BuildsPage() {
 	const open = text('build');
 	const page = useLoad(cursor, () => manage.builds(cursor));
 	const v = page.value;
-	useEffect(() => {
-		document.title = tr('Builds · tracewell');
-	}, []);
 	useLookAgain(page, v?.builds.some((b) => isCompiling(b.state) || isCompiling(b.retrace.state)) && SOON_MS);
 	// shows a mapping that was just uploaded
 	useEffect(() => {
@@ -116,10 +111,8 @@ export function BuildsPage() {
 	const waiting = v?.builds.filter((b) => b.names.unresolved_traces > 0) ?? [];
 	const lacking = waiting.reduce((n, b) => n + b.names.unresolved_traces, 0);
 	return (
-		<main>
-			<div class="row head"><h1>{tr('Builds')}</h1>
-				<span class="grow" />
-				{v && <button class="small" onClick={page.again} disabled={page.busy}>{tr('Refresh')}</button>}</div>
+		<Page title={tr('Builds')} head={<><span class="grow" />
+				{v && <button class="small" onClick={page.again} disabled={page.busy}>{tr('Refresh')}</button>}</>}>
 			<p>{tr.rich('Traces contain method ids; the build’s {code} maps them to names. Send the mapping of each build once, before or after its traces, and the R8 {code2} if the app is obfuscated.', { code: <code>methodMapping.txt</code>, code2: <code>mapping.txt</code> })}</p>
 			<Pending of={page} what={tr('Loading builds')} />
 			{v && v.builds.length === 0 && cursor && <EmptyPage />}
@@ -137,6 +130,6 @@ export function BuildsPage() {
 				</Cards>)}
 			{v && <Pages rows={v.builds.length} cursor={v.next_cursor} of={page} />}
 			{v && <FramesPanel />}
-		</main>
+		</Page>
 	);
 }

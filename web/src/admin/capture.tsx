@@ -1,5 +1,4 @@
 // Capture rules of the project, the traces recorded by them, and how a device requests them.
-import { useEffect } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { Cards } from '../ui/cards';
 import { Sure, useChange, useEditing } from '../ui/change';
@@ -7,7 +6,9 @@ import { AsJson } from './asjson';
 import { RuleForm, type Rule } from './captureform';
 import { COMMA, count, DAY_MS, percent } from '../i18n/format';
 import { Invalid, useInvalid } from '../ui/invalid';
-import { Busy, Command, Failure, Panel, useLoad } from '../ui/parts';
+import { KeyCommand } from '../ui/makekey';
+import { Page } from '../ui/page';
+import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/manage';
 
 interface Day { rule: string; day_ms: number; traces: number; devices: number }
@@ -96,8 +97,7 @@ function Rules() {
 	};
 	return (
 		<Panel title={tr('Capture rules')} id="rules" aside={v && may.admin && editing === null && <button data-edits="capture " onClick={() => edit('')}>{tr('Add a rule')}</button>}>
-			{load.error && <Failure error={load.error} retry={load.again} />}
-			{!v && load.busy && <Busy what={tr('Loading rules')} />}
+			<Pending of={load} what={tr('Loading rules')} />
 			<Invalid why={invalid} />
 			{v && v.rules.length === 0 && editing === null && <p class="quiet">{tr('No rules yet: devices record nothing.')}</p>}
 			{v && (v.rules.length > 0 || v.days.length > 0) && <Table v={v} edit={edit} keep={(r) => void keep(r)} />}
@@ -110,17 +110,13 @@ function Rules() {
 }
 
 export function CapturePage() {
-	useEffect(() => {
-		document.title = tr('Capture · tracewell');
-	}, []);
 	return (
-		<main>
-			<div class="row head"><h1>{tr('Capture')}</h1></div>
+		<Page title={tr('Capture')}>
 			<Rules />
 			<Panel title={tr('On the device')}>
 				<p>{tr.rich("Poll with an ingest key and cache the response with its ETag. Record only what the response lists. Upload each trace with {code} set to the rule's name and the same {code2}, so that it is counted.", { code: <code>capture=</code>, code2: <code>device_id</code> })}</p>
-				<Command>{`curl -H "Authorization: Bearer $KEY" -H 'If-None-Match: "…"' \\\n  "${location.origin}/api/v1/capture?app=com.example&version_name=8.3.1&device=Pixel+8&os=14&device_id=$INSTALLATION"`}</Command>
+				<KeyCommand name={tr('capture rules')}>{`curl -H "Authorization: Bearer $KEY" -H 'If-None-Match: "…"' \\\n  "${location.origin}/api/v1/capture?app=com.example&version_name=8.3.1&device=Pixel+8&os=14&device_id=$INSTALLATION"`}</KeyCommand>
 			</Panel>
-		</main>
+		</Page>
 	);
 }

@@ -1,6 +1,6 @@
 // Detectors of a project: what should not take long, and where.  Changed in a form or as JSON, tried on traces before
 // they are saved; every version can be read and brought back.
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, call, get, may, send, url, type Trace } from '../api/api';
 import { Cards } from '../ui/cards';
 import { useChange } from '../ui/change';
@@ -9,6 +9,7 @@ import { FindingsView, type Spot } from '../trace/panels/findingsview';
 import { count, when } from '../i18n/format';
 import { spotOf } from '../trace/panels/findingspanel';
 import { Invalid, useInvalid } from '../ui/invalid';
+import { Page } from '../ui/page';
 import { Choice, Failure, inView, Panel, Pending, useLoad } from '../ui/parts';
 import { DetectorTable } from './detectorform';
 import { go, link, number, set, text } from '../ui/route';
@@ -219,14 +220,10 @@ function Editor({ v, again }: { v: Kept; again: () => void }) {
 export function DetectorsPage() {
 	const version = number('version');
 	const load = useLoad(`detectors ${version ?? ''}`, () => get<Kept>('/api/v1/detectors', { version }));
-	useEffect(() => {
-		document.title = tr('Detectors · tracewell');
-	}, []);
 	return (
-		<main>
-			<div class="row head"><h1>{tr('Detectors')}</h1></div>
+		<Page title={tr('Detectors')}>
 			<Pending of={load} what={tr('Loading the rules')} />
 			{load.value && <Editor v={load.value} again={load.again} />}
-		</main>
+		</Page>
 	);
 }

@@ -8,6 +8,7 @@ import { bytes, count, duration, HOUR_MS, percent, sentence, when } from '../i18
 import { serverText } from '../i18n/servertext';
 import { Cards } from '../ui/cards';
 import { invalidSettings, type InvalidSetting } from '../ui/invalid';
+import { Page } from '../ui/page';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { link } from '../ui/route';
 import { tr } from '../i18n/strings/health';
@@ -187,18 +188,13 @@ export function HealthPage() {
 	const load = useLoad('health', stateOf);
 	const v = load.value;
 	useEffect(() => {
-		document.title = tr('Health · tracewell');
-	}, []);
-	useEffect(() => {
 		if (load.busy) return undefined;
 		const timer = setInterval(() => document.visibilityState === 'visible' && load.again(), AGAIN_MS);
 		return () => clearInterval(timer);
 	}, [load.busy]);
 	return (
-		<main>
-			<div class="row head"><h1>{tr('Server health')}</h1>
-				{v && <span class="quiet">{[v.ready.node, ...(v.all ? byLabel(v.all, 'tracewell_build_info', 'version').map(([n]) => `tracewell ${n}`) : []), tr('as of {time}', { time: when(v.at_ms) })].filter(Boolean).join(' · ')}</span>}
-				<span class="grow" /><button class="small" disabled={load.busy} onClick={load.again}>{tr('Refresh')}</button></div>
+		<Page title={tr('Server health')} head={<>{v && <span class="quiet">{[v.ready.node, ...(v.all ? byLabel(v.all, 'tracewell_build_info', 'version').map(([n]) => `tracewell ${n}`) : []), tr('as of {time}', { time: when(v.at_ms) })].filter(Boolean).join(' · ')}</span>}
+				<span class="grow" /><button class="small" disabled={load.busy} onClick={load.again}>{tr('Refresh')}</button></>}>
 			{v && load.error && <Failure error={load.error} retry={load.again} />}
 			{!v && <Pending of={load} what={tr('Loading the state')} />}
 			{v && <>
@@ -212,6 +208,6 @@ export function HealthPage() {
 				{v.all && <div class="pair"><Space all={v.all} /><Slots all={v.all} /></div>}
 				{v.all && <Slow all={v.all} />}
 			</>}
-		</main>
+		</Page>
 	);
 }

@@ -36,7 +36,7 @@ function detail(s: Series, h: MetricHistory, bars: Bar[], shown: (n: number) => 
 	if (s.kind === 'counter') return tr('{n} in the last hour', { n: count(increase(h, s.name, HOUR_MS)) });
 	const at = extreme(bars, s.kind);
 	if (!at || at.value === null || at.value === 0) return '\u00a0' /* its place */;
-	const of = { value: shown(at.value), time: clock(at.from_ms) };
+	const of = { value: shown(at.value), time: clock(Math.max(at.from_ms, h.at_ms[0])) };
 	return s.kind === 'highest' ? tr('peak {value}, {time}', of) : tr('lowest {value}, {time}', of);
 }
 

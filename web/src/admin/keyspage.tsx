@@ -1,15 +1,15 @@
 // Projects, and the keys of the one that is shown: made, rotated, revoked.
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { api, may, send, type Key } from '../api/api';
 import { manage } from '../api/manage';
 import { when } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { NewKey } from '../ui/makekey';
-import { EmptyPage, Pages } from '../ui/pages';
+import { Page } from '../ui/page';
+import { EmptyPage, Pages, useTurn } from '../ui/pages';
 import { Command, Failure, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { Dialog } from '../ui/popover';
 import { text } from '../ui/route';
-import { Turn } from '../ui/turn';
 import { tr } from '../i18n/strings/manage';
 
 const SCOPES: [scope: string, does: string][] = [
@@ -33,11 +33,11 @@ const ended = (k: Key) => k.expires_ms > 0 && k.expires_ms <= Date.now();
 
 /** In use, until when, and whether the secret before the last rotation still works. */
 function State({ k }: { k: Key }) {
-	if (k.revoked_ms) return <span class="state failed">{tr('revoked {revoked_ms}', { revoked_ms: when(k.revoked_ms) })}</span>;
+	if (k.revoked_ms) return <span class="state">{tr('revoked {revoked_ms}', { revoked_ms: when(k.revoked_ms) })}</span>;
 	if (ended(k)) return <span class="state failed">{tr('expired {expires_ms}', { expires_ms: when(k.expires_ms) })}</span>;
 	const old = k.rotated_ms > 0 && k.old_expires_ms > Date.now();
 	return <>
-		<span class="state ready">{tr('in use')}</span>
+		<span class="state ready">{tr('active')}</span>
 		{k.expires_ms > 0 && <span class="quiet">{' '}{tr('ends {expires_ms}', { expires_ms: when(k.expires_ms) })}</span>}
 		{old && <div class="quiet">{tr('old secret until {old_expires_ms}, {old_last_used_ms}', { old_expires_ms: when(k.old_expires_ms), old_last_used_ms: k.old_last_used_ms ? tr('still used {old_last_used_ms}', { old_last_used_ms: when(k.old_last_used_ms) }) : tr('not used since') })}</div>}
 	</>;
@@ -98,8 +98,8 @@ function Revoke({ k, close, done }: { k: Key; close: () => void; done: () => voi
 function Row({ k, rotate, revoke }: { k: Key; rotate: () => void; revoke: () => void }) {
 	return (
 		<tr data-key={k.id}>
-			<td>{k.name || <span class="quiet">{tr('(unnamed)')}</span>}</td>
-			<td>{k.scope}</td>
+			<td>{k.name || <span class="quiet">{tr('(unnamed)')} <code>{k.id}</code></span>}</td>
+			<td title={SCOPES.find(([s]) => s === k.scope)?.[1]}>{k.scope}</td>
 			<td class="when">{when(k.created_ms)}</td>
 			<td class="when"><Seen k={k} /></td>
 			<td><State k={k} /></td>
@@ -181,8 +181,7 @@ function DeleteProject({ name, close, done }: { name: string; close: () => void;
 }
 
 function Projects() {
-	const [cursors, turn] = useState<string[]>([]);
-	const cursor = cursors.at(-1) ?? '';
+	const [cursor, turn] = useTurn();
 	const load = useLoad(`projects ${cursor}`, () => manage.projects(cursor));
 	const here = useLoad('session', () => api.session()).value?.project?.id;
 	const list = load.value?.projects ?? [];
@@ -199,7 +198,7 @@ function Projects() {
 						<td class="when">{when(p.created_ms)}</td><td><code>{p.id}</code></td>
 						{may.server && <td class="actions"><button class="small danger" onClick={() => ask(p.name)} aria-label={tr('Delete project {name}', { name: p.name })}>{tr('Delete')}</button></td>}</tr>))}</tbody>
 			</Cards>}
-			{load.value && <Turn cursors={cursors} next={load.value.next_cursor} to={turn} />}
+			{load.value && turn(load.value.next_cursor)}
 			{asked && <DeleteProject name={asked} close={() => ask('')} done={deleted} />}
 			{(load.value || load.error) && <><p class="quiet">{tr.rich('A project has its own traces, builds and keys, isolated from other projects.{server}', { server: !may.server && tr(' Projects are created on the server, with a first key:') })}</p>
 			{may.server ? <MakeProject made={load.again} /> : <Command>{'tracewell key create --data ./data --project NAME --scope ingest'}</Command>}</>}
@@ -209,15 +208,11 @@ function Projects() {
 
 export function KeysPage() {
 	const [first, came] = useState(!may.admin); // the panels above the projects are loaded
-	useEffect(() => {
-		document.title = tr('Projects and keys · tracewell');
-	}, []);
 	return (
-		<main>
-			<div class="row head"><h1>{tr('Projects and keys')}</h1></div>
+		<Page title={tr('Projects and keys')}>
 			{may.admin ? <Keys came={() => came(true)} /> : <div class="notice"><strong>{tr('Only project admins can see keys.')}</strong>
 				<p>{tr('You can view traces{write}. Ask an admin for a key, or sign in with the link that the server prints when it starts.', { write: may.write ? tr(' and change traces') : '' })}</p></div>}
 			{first && <Projects />}
-		</main>
+		</Page>
 	);
 }

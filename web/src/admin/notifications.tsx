@@ -1,10 +1,11 @@
 // Notifications: webhooks with their deliveries, alert rules, the digest, and the issue tracker.
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { LATER_MS, SOON_MS, useLookAgain } from '../ui/again';
 import { get, send } from '../api/api';
 import { Cards } from '../ui/cards';
 import { Sure, useChange, useEditing } from '../ui/change';
-import { count, when } from '../i18n/format';
+import { COMMA, count, when } from '../i18n/format';
+import { Page } from '../ui/page';
 import { Command, Copy, Failure, focused, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { set, text } from '../ui/route';
 import { tr } from '../i18n/strings/notifications';
@@ -80,7 +81,7 @@ function Row({ h, open, edit, say }: { h: Hook; open: boolean } & Acts) {
 		<tr data-hook={h.id}>
 			<td><button class="plain" aria-expanded={open} onClick={() => set({ open: open ? null : h.id })}>{name}</button><div class="quiet anywhere">{partOf(h.url, 'origin')}</div></td>
 			<td class="nowrap">{KINDS.find(([k]) => k === h.kind)?.[1] ?? h.kind}</td>
-			<td class="anywhere">{h.events.length === EVENTS.length ? tr('all events') : h.events.join(', ')}</td>
+			<td class="anywhere">{h.events.length === EVENTS.length ? tr('all events') : h.events.map((one) => EVENTS.find(([event]) => event === one)?.[1] ?? one).join(COMMA)}</td>
 			<td><State h={h} /></td>
 			<td class="num" title={h.waiting >= FULL ? tr('The queue is full: further events are dropped') : undefined}>{count(h.waiting)}{h.waiting >= FULL && <span class="loss">{' '}{tr('full')}</span>}</td>
 			<td class="actions">
@@ -144,16 +145,12 @@ export function NotificationsPage() {
 	const [came, settle] = useState(false); // panels below appear after the list, so that it does not move them
 	useCame(load, () => settle(true));
 	useLookAgain(load, load.value && lookIn(load.value.webhooks));
-	useEffect(() => {
-		document.title = tr('Notifications · tracewell');
-	}, []);
 	return (
-		<main class="notifications">
-			<div class="row head"><h1>{tr('Notifications')}</h1></div>
+		<Page title={tr('Notifications')} of="notifications">
 			{load.value ? <Webhooks v={load.value} again={load.again} /> : <Panel title={tr('Webhooks')}><Pending of={load} what={tr('Loading webhooks')} /></Panel>}
 			{came && <AlertRules />}
 			{came && <DigestPanel mail={load.value?.mail ?? false} />}
 			{came && <Tracker />}
-		</main>
+		</Page>
 	);
 }

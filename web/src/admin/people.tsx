@@ -1,11 +1,12 @@
 // People: the roles in the project, and for server admins all accounts.
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { Cards } from '../ui/cards';
 import { Sure, useChange } from '../ui/change';
 import { when } from '../i18n/format';
+import { Page } from '../ui/page';
+import { useTurn } from '../ui/pages';
 import { Failure, focused, Panel, Pending, useCame, useLoad } from '../ui/parts';
-import { Turn } from '../ui/turn';
 import { tr } from '../i18n/strings/manage';
 
 type Role = 'viewer' | 'editor' | 'admin';
@@ -27,8 +28,7 @@ function RoleSelect({ label, value, pick }: { label: string; value: Role; pick: 
 }
 
 function Members({ project, came }: { project: string; came: () => void }) {
-	const [cursors, turn] = useState<string[]>([]);
-	const cursor = cursors[cursors.length - 1] ?? '';
+	const [cursor, turn] = useTurn();
 	const load = useLoad(`members ${cursor}`, () => get<{ members: Member[]; next_cursor: string | null }>('/api/v1/members', { cursor }));
 	useCame(load, came);
 	const [error, change] = useChange(load.again);
@@ -42,8 +42,7 @@ function Members({ project, came }: { project: string; came: () => void }) {
 	return (
 		<Panel title={tr('In project {project}', { project })} id="members">
 			<Pending of={load} what={tr('Loading members')} />
-			{v && v.members.length === 0 && <p class="quiet">{tr('No members yet. Server admins have access to every project.')}</p>}
-			{v && v.members.length > 0 && <Cards>
+						{v && v.members.length > 0 && <Cards>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Role')}</th><th scope="col">{tr('Last seen')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.members.map((m) => <tr key={m.name}>
 					<td>{m.name}</td>
@@ -52,9 +51,10 @@ function Members({ project, came }: { project: string; came: () => void }) {
 					<td class="actions"><Sure what={tr('Remove')} label={tr('Remove {name} from the project', { name: m.name })} act={() => void change(() => send('DELETE', member(m.name)))} /></td>
 				</tr>)}</tbody>
 			</Cards>}
-			{v && <Turn cursors={cursors} next={v.next_cursor} to={turn} />}
+			{v && turn(v.next_cursor)}
+			{v && <p class="quiet">{v.members.length === 0 && tr('No members yet.')} {tr('Server admins have access to every project.')}</p>}
 			{(v || load.error) && <form class="row" onSubmit={add}>
-				<label class="inline">{tr('Name')}{' '}<input name="member" spellcheck={false} autocapitalize="none" value={name} onInput={(e) => put(e.currentTarget.value)} /></label>
+				<label class="inline">{tr('Name')}{' '}<input name="member" list="names" spellcheck={false} autocapitalize="none" value={name} onInput={(e) => put(e.currentTarget.value)} /></label>
 				<label class="inline">{tr('Role')}{' '}<RoleSelect label={tr('Role')} value={role} pick={pick} /></label>
 				<button disabled={!name.trim()}>{tr('Grant the role')}</button>
 			</form>}
@@ -63,12 +63,13 @@ function Members({ project, came }: { project: string; came: () => void }) {
 	);
 }
 
-function NewPassword({ name, done }: { name: string; done: (password: string | null) => void }) {
-	const [password, put] = useState('');
+/** Asks for one text of at least `least` characters in place; null: cancelled. */
+function Ask({ verb, least, done, ...field }: { verb: string; least: number; done: (text: string | null) => void; type?: string; placeholder: string; 'aria-label': string }) {
+	const [typed, put] = useState('');
 	return (
-		<form class="inlineform" onSubmit={(e) => { e.preventDefault(); done(password); }}>
-			<input type="password" aria-label={tr('New password of {name}', { name })} placeholder={tr('ten characters or more')} autoComplete="new-password" value={password} ref={focused} onInput={(e) => put(e.currentTarget.value)} />
-			<button class="small" disabled={password.length < 10}>{tr('Set')}</button>
+		<form class="inlineform" onSubmit={(e) => { e.preventDefault(); done(typed); }}>
+			<input {...field} autoComplete="new-password" spellcheck={false} autocapitalize="none" value={typed} ref={focused} onInput={(e) => put(e.currentTarget.value)} />
+			<button class="small" disabled={typed.length < least}>{verb}</button>
 			<button class="small" type="button" onClick={() => done(null)}>{tr('Cancel')}</button>
 		</form>
 	);
@@ -83,9 +84,9 @@ function Account({ u, provider, change }: { u: User; provider: string; change: (
 	return (
 		<tr>
 			<td>{u.name}{u.disabled && <span class="quiet">{' '}{tr('(disabled)')}</span>}</td>
-			<td><label class="inline"><input type="checkbox" checked={u.admin} aria-label={tr('{name} is admin of the server', { name: u.name })}
-				onChange={(e) => void change(() => send('PUT', user(u.name), { admin: e.currentTarget.checked }))} />{' '}{tr('all projects and accounts')}</label></td>
-			<td>{setting ? <NewPassword name={u.name} done={given} />
+			<td><input type="checkbox" checked={u.admin} aria-label={tr('{name} is admin of the server', { name: u.name })}
+				onChange={(e) => void change(() => send('PUT', user(u.name), { admin: e.currentTarget.checked }))} /></td>
+			<td>{setting ? <Ask type="password" aria-label={tr('New password of {name}', { name: u.name })} placeholder={tr('ten characters or more')} least={10} verb={tr('Set')} done={given} />
 				: <button class="small" onClick={() => set(true)} aria-label={u.password ? tr('Change password of {name}', { name: u.name }) : tr('Set one for {name}', { name: u.name })}>{u.password ? tr('Change password') : tr('Set one')}</button>}</td>
 			{provider && <td><Linked u={u} change={change} /></td>}
 			<td class="when">{seen(u.last_seen_ms)}</td>
@@ -97,29 +98,17 @@ function Account({ u, provider, change }: { u: User; provider: string; change: (
 	);
 }
 
-/** The provider's person for the account: the permanent subject id, which is in the log of a refused sign-in. */
-function LinkTo({ name, done }: { name: string; done: (subject: string | null) => void }) {
-	const [subject, put] = useState('');
-	return (
-		<form class="inlineform" onSubmit={(e) => { e.preventDefault(); done(subject.trim()); }}>
-			<input aria-label={tr('Subject of {name} at the provider', { name })} placeholder={tr('subject, from the log')} spellcheck={false} autocapitalize="none" value={subject} ref={focused} onInput={(e) => put(e.currentTarget.value)} />
-			<button class="small" disabled={!subject.trim()}>{tr('Link')}</button>
-			<button class="small" type="button" onClick={() => done(null)}>{tr('Cancel')}</button>
-		</form>
-	);
-}
-
 function Linked({ u, change }: { u: User; change: (c: () => Promise<unknown>) => Promise<boolean> }) {
 	const [linking, link] = useState(false);
 	const to = (subject: string) => void change(() => send('PUT', user(u.name), { subject }));
 	if (u.oidc) return <Sure what={tr('Unlink')} label={tr('Unlink {name} from the provider', { name: u.name })} act={() => to('')} />;
 	if (!linking) return <button class="small" onClick={() => link(true)} aria-label={tr('Link {name} to an identity at the provider', { name: u.name })}>{tr('Link')}</button>;
-	return <LinkTo name={u.name} done={(subject) => { link(false); if (subject) to(subject); }} />;
+	/* the permanent id, which is in the log of a refused sign-in */
+	return <Ask aria-label={tr('Subject of {name} at the provider', { name: u.name })} placeholder={tr('subject, from the log')} least={1} verb={tr('Link')} done={(subject) => { link(false); if (subject?.trim()) to(subject.trim()); }} />;
 }
 
 function Accounts({ changed, provider }: { changed: () => void; provider: string }) {
-	const [cursors, turn] = useState<string[]>([]);
-	const cursor = cursors[cursors.length - 1] ?? '';
+	const [cursor, turn] = useTurn();
 	const load = useLoad(`users ${cursor}`, () => get<{ users: User[]; next_cursor: string | null }>('/api/v1/users', { cursor }));
 	const [error, change] = useChange(() => { load.again(); changed(); });
 	const [name, putName] = useState('');
@@ -136,11 +125,12 @@ function Accounts({ changed, provider }: { changed: () => void; provider: string
 			<Pending of={load} what={tr('Loading accounts')} />
 			{v && v.users.length === 0 && <p class="quiet">{tr('No accounts yet. You are signed in with a one-time link: create an account for yourself.')}</p>}
 			{v && v.users.length > 0 && <Cards>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Admin of the server')}</th><th scope="col">{tr('Password')}</th>{provider && <th scope="col">{provider}</th>}
+				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col" title={tr('all projects and accounts')}>{tr('Admin of the server')}</th><th scope="col">{tr('Password')}</th>{provider && <th scope="col">{provider}</th>}
 					<th scope="col">{tr('Last seen')}</th><th scope="col">{tr('Created')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.users.map((u) => <Account key={u.name} u={u} provider={provider} change={change} />)}</tbody>
 			</Cards>}
-			{v && <Turn cursors={cursors} next={v.next_cursor} to={turn} />}
+			{v && turn(v.next_cursor)}
+			<datalist id="names">{v?.users.map((u) => <option key={u.name} value={u.name} />)}</datalist>
 			{(v || load.error) && <form class="row" onSubmit={add}>
 				<label class="inline">{tr('Name')}{' '}<input name="account" spellcheck={false} autocapitalize="none" autoComplete="off" value={name} onInput={(e) => putName(e.currentTarget.value)} /></label>
 				<label class="inline">{tr('Password')}{' '}<input name="new-password" type="password" autoComplete="new-password" placeholder={tr('ten characters or more')} value={password} onInput={(e) => putPassword(e.currentTarget.value)} /></label>
@@ -154,14 +144,10 @@ function Accounts({ changed, provider }: { changed: () => void; provider: string
 export function PeoplePage({ project, provider }: { project: string; provider: string }) {
 	const [turn, again] = useState(0); // who loses an account loses the roles
 	const [first, came] = useState(!project); // the panels above the accounts are loaded
-	useEffect(() => {
-		document.title = tr('People · tracewell');
-	}, []);
 	return (
-		<main>
-			<div class="row head"><h1>{tr('People')}</h1></div>
+		<Page title={tr('People')}>
 			{project && <Members key={turn} project={project} came={() => came(true)} />}
 			{may.server && first && <Accounts changed={() => again((n) => n + 1)} provider={provider} />}
-		</main>
+		</Page>
 	);
 }

@@ -4,8 +4,9 @@ import { get, send, url } from '../api/api';
 import { bytes, count, sentence, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
 import { Cards } from '../ui/cards';
-import { Busy, Failure, Panel, useLoad } from '../ui/parts';
+import { Page } from '../ui/page';
 import { Dialog } from '../ui/popover';
+import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { EmptyPage, Pages } from '../ui/pages';
 import { link, text } from '../ui/route';
 import { tr } from '../i18n/strings/manage';
@@ -17,9 +18,10 @@ interface Poison {
 }
 
 const WORDS: Record<string, string> = {
-	crash: tr('It crashed'), loop: tr('It timed out'), memory: tr('It ran out of memory'), forbidden: tr('It made a forbidden system call'),
-	no_answer: tr('It exited without a result'), bug: tr('Its result was inconsistent'),
+	crash: tr('Crashed'), loop: tr('Timed out'), memory: tr('Out of memory'), forbidden: tr('Forbidden system call'),
+	no_answer: tr('Exited without a result'), bug: tr('Inconsistent result'),
 };
+const SIGNALS: Record<number, string> = { 6: 'SIGABRT', 7: 'SIGBUS', 9: 'SIGKILL', 11: 'SIGSEGV', 31: 'SIGSYS' };
 const LOOK_MS = 1500; // while one is being tried
 
 function Discard({ q, close, done }: { q: Poison; close: () => void; done: () => void }) {
@@ -38,11 +40,11 @@ function Row({ q, again, discard }: { q: Poison; again: () => void; discard: () 
 	return (
 		<tr data-poison={q.id}>
 			<td><a href={link(`/traces/${q.id}`)}>{name}</a>{q.build_id && <div class="quiet">{tr('build {build_id}', { build_id: q.build_id })}</div>}</td>
-			<td>{WORDS[q.reason] ?? q.reason}{q.signal > 0 && <span class="quiet">{' '}{tr('(signal {signal})', { signal: q.signal })}</span>}{!q.message.startsWith('the decoder') && <div class="quiet">{sentence(serverText(q.message))}</div>}</td>
+			<td>{WORDS[q.reason] ?? q.reason}{q.signal > 0 && <span class="quiet">{' '}({SIGNALS[q.signal] ?? tr('signal {signal}', { signal: q.signal })})</span>}{!q.message.startsWith('the decoder') && <div class="quiet">{sentence(serverText(q.message))}</div>}</td>
 			<td>{q.format || <span class="quiet">{tr('not recognised yet')}</span>}<div class="quiet">{tr('decoder {decoder_version}', { decoder_version: q.decoder_version })}</div></td>
 			<td class="num">{count(q.crashes)}</td>
 			<td class="num">{bytes(q.bytes)}</td>
-			<td class="num">{when(q.first_ms)}{q.last_ms - q.first_ms > 60_000 && <div class="quiet">{tr('last attempt {last_ms}', { last_ms: when(q.last_ms) })}</div>}</td>
+			<td class="when">{when(q.first_ms)}{q.last_ms - q.first_ms > 60_000 && <div class="quiet">{tr('last attempt {last_ms}', { last_ms: when(q.last_ms) })}</div>}</td>
 			<td class="actions">
 				{q.parts.map((p) => <a class="button small" key={p.part} href={url(`/api/v1/quarantine/${q.id}/${p.part}`)} download aria-label={tr('Save {part} of {name}', { part: p.part, name })}>{q.parts.length > 1 ? tr('Save {part}', { part: p.part }) : tr('Save')}</a>)}
 				{q.state === 'failed' ? <button class="small" onClick={again} aria-label={tr('Decode {name} again', { name })}>{tr('Try again')}</button> : <span class="state decoding">{tr('decoding')}</span>}
@@ -63,9 +65,6 @@ export function QuarantinePage() {
 	const well = load.value ? tried.filter((id) => !list.some((q) => q.id === id)) : [];
 	useEffect(() => note([]), [cursor]); // on another page of the list they are absent too
 	useEffect(() => {
-		document.title = tr('Quarantine · tracewell');
-	}, []);
-	useEffect(() => {
 		if (!trying || load.busy) return;
 		const timer = setTimeout(load.again, LOOK_MS);
 		return () => clearTimeout(timer);
@@ -75,23 +74,21 @@ export function QuarantinePage() {
 		send('POST', `/api/v1/quarantine/${q.id}`).then(() => { note((t) => [...t, q.id]); load.again(); }, (why) => { fail(why); load.again(); });
 	};
 	return (
-		<main>
-			<div class="row head"><h1>{tr('Quarantine')}</h1></div>
+		<Page title={tr('Quarantine')}>
 			<Panel title={tr('Uploads that crashed the decoder')} aside={load.value && load.value.total > 0 && <span class="quiet">{several(load.value.total, 'upload')}, {bytes(load.value.total_bytes)}</span>}>
 				<p class="quiet">{tr.rich('Decoders run in isolated processes, so no other trace was affected. Only admins can download these files: they may be crafted to attack programs that read them. Their number is limited under {link}.', { link: <a href={link('/retention')}>{tr('Retention')}</a> })}</p>
 				<div role="status">{well.length > 0 && <p class="notice good">{well.length === 1 ? <>{tr.rich('It was decoded: {link}.', { link: <a href={link(`/traces/${well[0]}`)}>{tr('open the trace')}</a> })}</> : tr('{well} were decoded and are in the list of traces.', { well: count(well.length) })}</p>}</div>
 				{error && <Failure error={error} />}
-				{load.error && <Failure error={load.error} retry={load.again} />}
-				{!load.value && load.busy && <Busy what={tr('Loading the quarantine')} />}
+				<Pending of={load} what={tr('Loading the quarantine')} />
 				{load.value && list.length === 0 && (cursor ? <EmptyPage /> : <p>{tr('The quarantine is empty.')}</p>)}
 				{list.length > 0 && <Cards>
-					<thead><tr><th scope="col">{tr('Upload')}</th><th scope="col">{tr('The decoder')}</th><th scope="col">{tr('Format')}</th><th scope="col" class="num">{tr('Crashes')}</th><th scope="col" class="num">{tr('Size')}</th>
-						<th scope="col" class="num">{tr('First')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+					<thead><tr><th scope="col">{tr('Upload')}</th><th scope="col">{tr('Failure')}</th><th scope="col">{tr('Format')}</th><th scope="col" class="num">{tr('Crashes')}</th><th scope="col" class="num">{tr('Size')}</th>
+						<th scope="col">{tr('First crash')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 					<tbody>{list.map((q) => <Row key={q.id} q={q} again={() => again(q)} discard={() => ask(q)} />)}</tbody>
 				</Cards>}
 				{load.value && <Pages rows={list.length} cursor={load.value.next_cursor} of={load} />}
 			</Panel>
 			{asked && <Discard q={asked} close={() => ask(null)} done={() => { ask(null); load.again(); }} />}
-		</main>
+		</Page>
 	);
 }

@@ -1,11 +1,12 @@
 // Retention: the space used, the rules, and the next deletions.
 import { AsJson } from './asjson';
-import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { call, get, may, url } from '../api/api';
 import { bytes, count } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { Invalid, useInvalid } from '../ui/invalid';
-import { Busy, Failure, Panel, useLoad } from '../ui/parts';
+import { Page } from '../ui/page';
+import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { link } from '../ui/route';
 import { FIELDS, inTurn, meant, sentences, shown, time, what, why, type Due, type NumberRule, type Room, type Rules } from './rules';
 import { tr } from '../i18n/strings/manage';
@@ -33,8 +34,8 @@ function Used({ room }: { room: Room }) {
 				<div><dt>{tr('Total')}</dt><dd>{bytes(total)}{rules.max_bytes && <span class="quiet">{' '}{tr('of {max_bytes}', { max_bytes: bytes(rules.max_bytes) })}</span>}</dd></div>
 				<div><dt>{tr('Traces')}</dt><dd>{count(use.traces)}{rules.max_traces && <span class="quiet">{' '}{tr('of {max_traces}', { max_traces: count(rules.max_traces) })}</span>}</dd></div>
 				<div><dt>{tr('Pinned')}</dt><dd>{count(use.pinned)}</dd></div>
-				{room.disk && <div><dt>{tr('Disk')}</dt><dd>{bytes(room.disk.used_bytes)}{' '}<span class="quiet">{tr('of {max_bytes}', { max_bytes: bytes(room.disk.size_bytes) })}</span></dd></div>}
 				<div><dt>{tr('Raw only')}</dt><dd>{count(use.archived)}</dd></div>
+				{room.disk && <div><dt>{tr('Disk')}</dt><dd>{bytes(room.disk.used_bytes)}{' '}<span class="quiet">{tr('of {max_bytes}', { max_bytes: bytes(room.disk.size_bytes) })}</span></dd></div>}
 			</dl>
 			{room.disk && <p class="quiet">{tr('Above {max_percent} % of the disk, the oldest traces of the projects that store most are deleted.', { max_percent: room.disk.max_percent })}</p>}
 		</Panel>
@@ -111,9 +112,6 @@ export function RetentionPage() {
 	const dry = useLoad(`dry ${days} ${JSON.stringify(tried)}`, async () => (tried ? put(tried, days, true) : null));
 	const [error, fail] = useState<Error | null>(null);
 	const [said, say] = useState('');
-	useEffect(() => {
-		document.title = tr('Retention · tracewell');
-	}, []);
 	const save = (r: Rules) => {
 		fail(null);
 		put(r, days, false).then(() => { hold(null); say(tr('Saved. They apply from the next check.')); load.again(); }, fail);
@@ -122,10 +120,8 @@ export function RetentionPage() {
 	const invalid = useInvalid('retention', room?.rules);
 	const shownRoom = tried && dry.value ? dry.value : room;
 	return (
-		<main>
-			<div class="row head"><h1>{tr('Retention')}</h1></div>
-			{load.error && <Failure error={load.error} retry={load.again} />}
-			{!room && load.busy && <Busy what={tr('Loading the rules')} />}
+		<Page title={tr('Retention')}>
+			<Pending of={load} what={tr('Loading the rules')} />
 			{room && shownRoom && <>
 				<Used room={room} />
 				<Panel title={tr('Rules of this project')} id="rules">
@@ -136,6 +132,6 @@ export function RetentionPage() {
 				</Panel>
 				<Next room={shownRoom} days={days} span={span} tried={tried !== null && dry.value !== null} busy={load.busy} />
 			</>}
-		</main>
+		</Page>
 	);
 }

@@ -28,7 +28,7 @@ export const FIELDS: { key: NumberRule; label: string; unit: string; scale: numb
 	{ key: 'uploads_max_age_days', label: tr('Delete raw uploads after'), unit: tr('days'), scale: 1, empty: tr('with the trace') },
 	{ key: 'decoded_max_age_days', label: tr('Delete decoded files after'), unit: tr('days'), scale: 1, empty: tr('with the trace') },
 	{ key: 'quarantine_max_traces', label: tr('Maximum in quarantine'), unit: tr('uploads'), scale: 1, empty: '100' },
-	{ key: 'quarantine_max_bytes', label: tr('and at most'), unit: 'GiB', scale: GIB, empty: '1' },
+	{ key: 'quarantine_max_bytes', label: tr('Maximum size of the quarantine'), unit: 'GiB', scale: GIB, empty: '1' },
 ];
 
 /** The text of a field, "" for no limit. */

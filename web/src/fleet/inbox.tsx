@@ -6,6 +6,7 @@ import { serverText } from '../i18n/servertext';
 import { tr } from '../i18n/strings/inbox';
 import { Cards } from '../ui/cards';
 import { useChange } from '../ui/change';
+import { Page } from '../ui/page';
 import { Failure, MethodName, Pending, useLoad } from '../ui/parts';
 import { EmptyPage, fromStart, Pages, useRowKeys } from '../ui/pages';
 import { narrow } from '../ui/narrow';
@@ -128,13 +129,9 @@ export function InboxPage({ name }: { name: string }) {
 		hold([]);
 		remember(null);
 	}, [page]);
-	useEffect(() => {
-		document.title = tr('Inbox · tracewell');
-	}, []);
 	const all = items.length > 0 && picked.length === items.length;
 	return (
-		<main class="inbox">
-			<div class="row head"><h1>{tr('Inbox')}</h1><span class="grow" /><span class="quiet keyhint">{tr('j k move, x selects, a acknowledges, f fixes, m mutes, z undoes')}</span></div>
+		<Page title={tr('Inbox')} of="inbox" head={<><span class="grow" /><span class="quiet keyhint">{tr('j k move, x selects, a acknowledges, f fixes, m mutes, z undoes')}</span></>}>
 			<Tabs box={box} counts={v?.counts} />
 			<div class="row">
 				<label class="inline">{tr('Kind')}<select value={kind} onChange={(e) => filter({ kind: e.currentTarget.value })}>
@@ -157,6 +154,6 @@ export function InboxPage({ name }: { name: string }) {
 			</Cards>}
 			{v && <Pages rows={items.length} total={count(v.total)} cursor={v.next_cursor} of={load} />}
 			{picked.length > 0 && <section class="picked" aria-label={tr('Selected')}><p>{tr.many(picked.length, '{n} selected', '{n} selected')}</p><Decisions key={keys.join()} items={picked} changed={(what) => changed({ before: picked, what })} /></section>}
-		</main>
+		</Page>
 	);
 }

@@ -1,9 +1,9 @@
 // Locks that threads waited for, over many traces: durations, numbers of traces and versions.
-import { useEffect } from 'preact/hooks';
 import { get, may } from '../api/api';
 import { FleetFilter, NoRows, useDays, useFleet } from './fleetfilter';
 import { count, duration, when } from '../i18n/format';
 import { Cards } from '../ui/cards';
+import { Page } from '../ui/page';
 import { Choice, MethodName, Panel, Pending, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anrs';
@@ -98,14 +98,10 @@ function List() {
 
 export function LocksPage() {
 	const name = text('name');
-	useEffect(() => {
-		document.title = tr('Locks · tracewell');
-	}, []);
 	return (
-		<main class="hangs">
-			<div class="row head"><h1>{tr('Locks')}</h1></div>
+		<Page title={tr('Locks')} of="hangs">
 			{name && <One key={name} name={name} />}
 			<List />
-		</main>
+		</Page>
 	);
 }

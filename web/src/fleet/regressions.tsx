@@ -6,6 +6,7 @@ import { useChange } from '../ui/change';
 import { count, DAY_MS, duration, percent, signed, when } from '../i18n/format';
 import { interval } from '../i18n/interval';
 import { IssueText } from './issue';
+import { Page } from '../ui/page';
 import { Failure, MethodName, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { RegressionRules } from './regressionrules';
 import { RegressionTrend } from './regressiontrend';
@@ -212,12 +213,8 @@ export function RegressionsPage() {
 	};
 	const [came, settle] = useState(false); // the list does not move the content below
 	useCame(load, () => settle(true));
-	useEffect(() => {
-		document.title = tr('Regressions · tracewell');
-	}, []);
 	return (
-		<main class="widest">
-			<div class="row head"><h1>{tr('Regressions')}</h1></div>
+		<Page title={tr('Regressions')} of="widest">
 			<Panel title={tr('Regressions')} aside={<>
 				<label class="inline"><input type="checkbox" checked={muted} onChange={(e) => set(fromStart({ muted: e.currentTarget.checked ? 1 : null }), true)} />{' '}{tr('include muted')}</label>
 				<label class="inline">{tr('Show')}{' '}<select value={status} onChange={(e) => set(fromStart({ status: e.currentTarget.value === 'live' ? null : e.currentTarget.value }), true)}>{SHOWN.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
@@ -230,6 +227,6 @@ export function RegressionsPage() {
 				{v && <Pages rows={v.regressions.length} cursor={v.next_cursor} of={load} />}
 			</Panel>
 			{came && <RegressionRules />}
-		</main>
+		</Page>
 	);
 }

@@ -1,10 +1,10 @@
 // Calls in the fleet longer than a given time; the query is in the address, and each hit links to its call.
 import { distinctions } from '../api/overloads';
-import { useEffect } from 'preact/hooks';
 import { get } from '../api/api';
 import { CLASSES, classWord } from '../api/classes';
 import { count, duration } from '../i18n/format';
 import { Cards } from '../ui/cards';
+import { Page } from '../ui/page';
 import { Busy, Failure, MethodName, Panel, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/search';
@@ -112,17 +112,13 @@ function Hits({ ask }: { ask: Record<string, string> }) {
 }
 
 export function SearchPage() {
-	useEffect(() => {
-		document.title = tr('Slow calls · tracewell');
-	}, []);
 	const ask = question();
 	return (
-		<main class="widest">
-			<div class="row head"><h1>{tr('Slow calls')}</h1></div>
+		<Page title={tr('Slow calls')} of="widest">
 			<Panel title={tr('Calls of all traces')} id="asked">
 				<Form key={JSON.stringify(ask)} />
 				{ask ? <Hits ask={ask} /> : <p class="quiet">{tr('Enter a method and a minimum duration. Searches traces of the last 30 days.')}</p>}
 			</Panel>
-		</main>
+		</Page>
 	);
 }

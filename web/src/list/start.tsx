@@ -1,9 +1,9 @@
 // A project without traces: three commands to the first one, and how it comes in.
-import { useEffect, useState } from 'preact/hooks';
-import { api, may, type Trace } from '../api/api';
+import { useEffect } from 'preact/hooks';
+import { may, type Trace } from '../api/api';
 import { serverText } from '../i18n/servertext';
-import { KeyButton, keyLine, NewKey } from '../ui/makekey';
-import { Command, useLoad } from '../ui/parts';
+import { KeyCommand } from '../ui/makekey';
+import { Command } from '../ui/parts';
 import { link } from '../ui/route';
 import { tr } from '../i18n/strings/list';
 import { nameOf, stateName } from '../api/traces';
@@ -31,8 +31,6 @@ export function Arrival({ t }: { t: Trace | null }) {
 }
 
 export function Start() {
-	const [secret, hold] = useState('');
-	const session = useLoad('session', () => api.session()).value;
 	const o = location.origin;
 	useEffect(() => {
 		document.title = tr('First trace · tracewell');
@@ -48,10 +46,9 @@ export function Start() {
 			<p>{tr('Three commands send the first trace. The first sets a key that can only upload.')}</p>
 			<section>
 				<h3>{tr('1. A key')}</h3>
-				<Command>{keyLine(secret, session?.project?.name ?? '')}</Command>
-				{secret ? <NewKey secret={secret} name="" /> : may.admin ? <KeyButton name="first upload" made={hold} />
-					: <p class="quiet">{tr('Run it on the server, or ask an admin for an ingest key.')}</p>}
-				{!secret && <p class="quiet">{tr.rich('Installed from the Debian package: {code}', { code: <code>{ADMIN}</code> })}</p>}
+				<KeyCommand name="first upload" without={<>
+					{!may.admin && <p class="quiet">{tr('Run it on the server, or ask an admin for an ingest key.')}</p>}
+					<p class="quiet">{tr.rich('Installed from the Debian package: {code}', { code: <code>{ADMIN}</code> })}</p></>} />
 			</section>
 			<section>
 				<h3>{tr('2. The mapping of the build')}</h3>

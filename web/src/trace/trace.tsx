@@ -160,7 +160,7 @@ export function TracePage({ id }: { id: string }) {
 	const t = load.value;
 	const waiting = t && (t.state === 'queued' || t.state === 'decoding' || t.state === 'archived');
 	useEffect(() => {
-		document.title = t ? tr('{t} · tracewell', { t: nameOf(t) }) : tr('Trace · tracewell');
+		document.title = `${t ? nameOf(t) : tr('Trace')} · tracewell`;
 	}, [t]);
 	useEffect(() => {
 		if (!waiting || load.busy) return;

@@ -1,8 +1,9 @@
 // A new key, shown once.
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { currentProject, may, useProject } from '../api/api';
+import { api, currentProject, may, useProject } from '../api/api';
 import { manage } from '../api/manage';
-import { Copy, Failure } from './parts';
+import { Command, Copy, Failure, useLoad } from './parts';
 import { tr } from '../i18n/strings/frame';
 
 /** Its secret is nowhere else: who leaves without it makes another. */
@@ -28,7 +29,7 @@ async function makeFirst(): Promise<void> {
 }
 
 /** A button that puts a new ingest key into commands; nothing for those who may not make one. */
-export function KeyButton({ name, made }: { name: string; made: (secret: string) => void }) {
+function KeyButton({ name, made }: { name: string; made: (secret: string) => void }) {
 	const [busy, work] = useState(false);
 	const [error, fail] = useState<Error | null>(null);
 	const make = () => {
@@ -44,8 +45,18 @@ export function KeyButton({ name, made }: { name: string; made: (secret: string)
 }
 
 /** The line that sets $KEY: with the key in hand, or made on the server. */
-export function keyLine(secret: string, project: string): string {
+function keyLine(secret: string, project: string): string {
 	return secret ? `KEY=${secret}` : `KEY=$(tracewell key create --data ./data --project ${shell(project || 'default')} --scope ingest)`;
+}
+
+/** The line that sets $KEY, then a command, and a button that fills in a new key; `without`: shown until that is done. */
+export function KeyCommand({ name, without, children = '' }: { name: string; without?: ComponentChildren; children?: string }) {
+	const [secret, hold] = useState('');
+	const project = useLoad('session', () => api.session()).value?.project?.name ?? '';
+	return <>
+		<Command>{`${keyLine(secret, project)}\n${children}`.trim()}</Command>
+		{secret ? <NewKey secret={secret} name="" /> : <><KeyButton name={name} made={hold} />{without}</>}
+	</>;
 }
 
 /** A word for a shell, whatever is in it. */

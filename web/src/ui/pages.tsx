@@ -1,5 +1,6 @@
 // Pages of a list by cursor, and the keys of its rows.
-import { useLayoutEffect } from 'preact/hooks';
+import type { ComponentChild } from 'preact';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { count } from '../i18n/format';
 import { tr } from '../i18n/strings/frame';
 import type { Loaded } from './parts';
@@ -66,4 +67,11 @@ export function Pages({ rows, total, cursor, of }: { rows: number; total?: strin
 export function EmptyPage() {
 	return <div class="notice"><strong>{tr('This page of the list is now empty.')}</strong>
 		<p><button onClick={() => set(fromStart({}))}>{tr('To the first page')}</button></p></div>;
+}
+
+/** For one of several lists on a page: the cursor of the shown page, and the buttons that lead to others; `next` is the cursor of the next page. */
+export function useTurn(): [cursor: string, buttons: (next: string | null) => ComponentChild] {
+	const [cursors, to] = useState<string[]>([]); // led to the shown page, none to the first
+	return [cursors.at(-1) ?? '', (next) => (cursors.length > 0 || next) && <div class="row"><button disabled={cursors.length === 0} onClick={() => to(cursors.slice(0, -1))}>{tr('Back')}</button>
+		<button disabled={!next} onClick={() => to([...cursors, next!])}>{tr('Next')}</button></div>];
 }

@@ -147,7 +147,6 @@ const zh = {
 	'Include all threads': '包括所有线程',
 	'Held by': '持有者',
 	'In ANR reports, only the main thread\'s wait has a duration, if the report contains it.': 'ANR 报告中只有主线程的等待有时长，且报告中须包含该时长。',
-	'Locks · tracewell': '锁 · tracewell',
 	'Locks': '锁',
 	'longest': '最长一次',
 	'waits': '等待次数',

@@ -36,7 +36,6 @@ const zh = {
 	'Compare with': '对比',
 	'the saved rules': '已保存的规则',
 	'A pattern is a prefix of a name (package, class or method), a name with *, or a /regular expression/. Of nested calls, only the outermost is reported. The last 200 versions are kept.': '模式是名称的开头（包、类或方法）、含 * 的名称，或 /正则表达式/。嵌套的调用只报告最外层。保留最近 200 个版本。',
-	'Detectors · tracewell': '检测器 · tracewell',
 	'Loading the rules': '正在加载规则',
 	'The time limit was reached: there may be more findings.': '查询超时：可能还有更多检测结果。',
 	'Too many calls also have events: some may be counted twice.': '同时有事件的调用过多：有些可能被计算两次。',

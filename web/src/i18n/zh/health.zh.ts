@@ -103,7 +103,6 @@ const zh = {
 	'p95': 'p95',
 	'over 10 s': '超过 10 s',
 	'Since the server started, from headers to response. Uploads include the time to send the body.': '自服务器启动以来，从收到请求头到响应。上传包含发送请求体的时间。',
-	'Health · tracewell': '运行状况 · tracewell',
 	'Server health': '服务器运行状况',
 	'as of {time}': '截至 {time}',
 	'Refresh': '刷新',

@@ -34,7 +34,6 @@ const zh = {
 	'Regression': '劣化',
 	'ANR, {kind}': 'ANR 类型：{kind}',
 	'nobody': '无人',
-	'Inbox · tracewell': '收件箱 · tracewell',
 	'Inbox': '收件箱',
 	'j k move, x selects, a acknowledges, f fixes, m mutes, z undoes': 'j k 移动，x 选择，a 确认，f 修复，m 静音，z 撤销',
 	'{n} items': '{n} 项',

@@ -103,7 +103,6 @@ const zh = {
 	'How a receiver checks the signature': '接收方如何验证签名',
 	'In Python. {code} is the same for every attempt of an event, so that duplicates can be recognised.': '以 Python 为例；同一事件的每次尝试中 {code} 相同，因此可以识别重复送达的事件。',
 	'Notifications': '通知',
-	'Notifications · tracewell': '通知 · tracewell',
 	'Loading webhooks': '正在加载 Webhook',
 	'Sunday': '星期日',
 	'Monday': '星期一',

@@ -89,7 +89,6 @@ const zh = {
 	'{series} series checked, {found} slower, {new} of them new.': '检查了 {series} 个序列，{found} 个变慢，其中 {new} 个是新的。',
 	'Checking': '正在检查',
 	'Check now': '立即检查',
-	'Regressions · tracewell': '劣化 · tracewell',
 	'Regressions': '劣化',
 	'include muted': '包括已静音',
 	'Show': '显示',

@@ -54,7 +54,6 @@ const zh = {
 	'Thread': '线程',
 	'Day': '日期',
 	'Slow calls': '慢调用',
-	'Slow calls · tracewell': '慢调用 · tracewell',
 	'Calls of all traces': '所有 Trace 的调用',
 	'Enter a method and a minimum duration. Searches traces of the last 30 days.': '请输入方法和单次调用的最短时长。搜索最近 30 天的 Trace。',
 } as const;

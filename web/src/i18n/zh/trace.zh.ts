@@ -401,8 +401,6 @@ const zh = {
 	'For red-green colour blindness; stored in this browser': '适合红绿色觉障碍；保存在此浏览器中',
 	'Colour-blind palette': '色觉障碍配色',
 	'{busy} without calls': '{busy} 个没有调用',
-	'{t} · tracewell': '{t} · tracewell',
-	'Trace · tracewell': 'Trace · tracewell',
 	'Trace': 'Trace',
 	'Trace not found': '未找到 Trace',
 	'It was deleted, the link is incomplete, or you have no role in its project. If the link works for the sender, ask an admin for a role.': '它已被删除、链接不完整，或者您在其项目中没有角色。如果发送者能打开该链接，请向管理员申请角色。',
