@@ -2,10 +2,10 @@
  * columns.c - reads chunks of slices (schema/columns.md).
  *
  * The loop over the slices checks few values: columns of buckets have one byte per value and are
- * stored so that a read past one ends in the next, and bits past the end are arbitrary.  Begins and
- * ends are in order of time, so the time of the last one is all that the next one needs.  Errors
- * are detected after the loop. Times cannot overflow: those of ordinary buckets are below 2^35, two
- * per slice, and the sum of the wide ones is limited.
+ * stored so that a read past one ends in the next, and so do calls, of which as many bytes are left
+ * as the shortest ones take.  Begins and ends are in order of time, so the time of the last one is
+ * all that the next one needs.  Other errors are detected after the loop. Times cannot overflow:
+ * those of ordinary buckets are below 2^35, two per slice, and the sum of the wide ones is limited.
  */
 #include <string.h>
 
@@ -54,6 +54,10 @@ struct reader {
 	const uint8_t *limit; /* of the payload */
 	struct tw_chunk *chunk;
 	uint32_t flags;
+	uint32_t step, method; /* of a call that was read slowly */
+	uint64_t n_bits;       /* in the column of bits */
+	uint64_t wide;         /* sum of the times of wide buckets */
+	bool overflow;         /* `wide` overflowed, or such a time is past the end */
 	struct tw_averages gap, tail;
 };
 
@@ -61,15 +65,13 @@ struct reader {
 struct hot {
 	const uint8_t *call, *leaf, *tail, *gap;
 	const uint8_t *bits;
-	size_t last;   /* byte from which eight can be read, but not from the next one */
-	uint64_t bit;  /* position in the bits */
-	uint64_t now;  /* time of the last begin or end */
-	uint64_t wide; /* sum of the times of wide buckets */
-	bool overflow; /* `wide` overflowed */
+	uint64_t bit; /* position in the bits, which is compared with their number once per slice */
+	uint64_t now; /* time of the last begin or end */
 };
 
-/* A chunk whose other columns have less than eight bytes has one slice, with at most two times. */
-enum { FEW = 16 };
+/* Eight bytes are read at once, at most 64 bits past the end.  A chunk whose other columns have
+ * fewer bytes has at most three slices, with six times of eight bytes. */
+enum { PAST_END = 16, FEW = 48 };
 
 /* The limit of the sum of wide times, and a bound of the sum of ordinary times. */
 #define WIDE_MAX     ((uint64_t)1 << 63)
@@ -98,40 +100,41 @@ static const struct times bucket_times[] = {
         TIMES64(0u), TIMES64(64u), TIMES64(128u), TIMES64(192u)};
 
 /* At least TW_HALF_BITS bits, the lowest first; arbitrary past the end. */
-ALWAYS uint64_t next_bits(const struct hot *h)
+ALWAYS uint64_t bits_at(const uint8_t *bits, uint64_t bit)
 {
-	size_t at = h->bit / 8 < h->last ? h->bit / 8 : h->last;
-
-	return tw_u64le(h->bits + at) >> (h->bit & 7);
+	return tw_u64le(bits + bit / 8) >> (bit & 7);
 }
 
-static uint64_t take_half(struct hot *h)
+static __attribute__((noinline)) uint64_t wide_time(
+        struct reader *r, const uint8_t *bits, uint64_t bit)
 {
-	uint64_t v = next_bits(h) & UINT32_MAX;
+	uint64_t v;
 
-	h->bit += TW_HALF_BITS;
+	if (bit + (uint64_t)2 * TW_HALF_BITS > r->n_bits) {
+		r->overflow = true;
+		return 0;
+	}
+	v = (bits_at(bits, bit) & UINT32_MAX) | bits_at(bits, bit + TW_HALF_BITS) << TW_HALF_BITS;
+	if (v > WIDE_MAX - r->wide) {
+		r->overflow = true;
+		return 0;
+	}
+	r->wide += v;
 	return v;
 }
 
 /* The inverse of tw_time_bucket. */
-ALWAYS uint64_t take_time(struct hot *h, unsigned bucket)
+ALWAYS uint64_t take_time(struct reader *r, struct hot *h, unsigned bucket)
 {
 	const struct times *t = &bucket_times[bucket];
-	uint64_t v;
+	uint64_t bit = h->bit;
 
-	if (__builtin_expect(bucket != TW_WIDE_BUCKET, 1)) {
-		v = t->first + (next_bits(h) & t->mask);
-		h->bit += t->below;
-		return v;
+	if (__builtin_expect(bucket == TW_WIDE_BUCKET, 0)) {
+		h->bit = bit + (uint64_t)2 * TW_HALF_BITS;
+		return wide_time(r, h->bits, bit);
 	}
-	v = take_half(h);
-	v |= take_half(h) << TW_HALF_BITS;
-	if (v > WIDE_MAX - h->wide) {
-		h->overflow = true;
-		return 0;
-	}
-	h->wide += v;
-	return v;
+	h->bit = bit + t->below;
+	return t->first + (bits_at(h->bits, bit) & t->mask);
 }
 
 ALWAYS unsigned bucket_of(uint16_t *average, uint8_t differs)
@@ -148,24 +151,30 @@ static bool take_slowly(struct reader *r, enum tw_column c, uint64_t max, uint64
 	return tw_get_varint(&r->at[c], r->end[c], ret) && *ret <= max;
 }
 
-static bool take_call_slowly(
-        struct reader *r, const uint8_t **at, uint64_t *ret_step, uint64_t *ret_method)
+/* Reads r->step and r->method.  Returns the end of the call, after which each of the `left` slices
+ * has two bytes or more in the column; NULL if that is not so. */
+static __attribute__((noinline)) const uint8_t *take_call_slowly(
+        struct reader *r, const uint8_t *at, size_t left)
 {
-	bool ok;
+	uint64_t step;
+	uint64_t method;
 
-	r->at[TW_COL_CALL] = *at;
-	ok = take_slowly(r, TW_COL_CALL, UINT32_MAX, ret_step) &&
-	     take_slowly(r, TW_COL_CALL, UINT32_MAX, ret_method);
-	*at = r->at[TW_COL_CALL];
-	return ok;
+	r->at[TW_COL_CALL] = at;
+	if (!take_slowly(r, TW_COL_CALL, UINT32_MAX, &step) ||
+	        !take_slowly(r, TW_COL_CALL, UINT32_MAX, &method) ||
+	        (size_t)(r->end[TW_COL_CALL] - r->at[TW_COL_CALL]) / 2 < left)
+		return NULL;
+	r->step = (uint32_t)step;
+	r->method = (uint32_t)method;
+	return r->at[TW_COL_CALL];
 }
 
 /* --- slices --- */
 
 /* Ends the last slice, which has no children. */
-ALWAYS void close_leaf(struct hot *h, const struct tw_chunk_level *l)
+ALWAYS void close_leaf(struct reader *r, struct hot *h, const struct tw_chunk_level *l)
 {
-	uint64_t dur = take_time(h, *h->leaf++);
+	uint64_t dur = take_time(r, h, *h->leaf++);
 
 	l->slice->dur_ns = (int64_t)dur;
 	h->now += dur;
@@ -182,7 +191,7 @@ ALWAYS void close_parent(
 		return;
 	}
 	bucket = bucket_of(&r->tail.slots[tw_slot_of(l->method ^ l[1].other)], *h->tail++);
-	h->now += take_time(h, bucket);
+	h->now += take_time(r, h, bucket);
 	l->slice->dur_ns = (int64_t)(h->now - (uint64_t)l->slice->start_ns);
 }
 
@@ -234,41 +243,58 @@ ALWAYS bool is_short(uint32_t w)
 	return (w & 0x80) == 0 && (w & 0x808000) != 0x808000;
 }
 
+/* Closes all calls that are open after the last slice.  False: their times are past the end. */
+static bool close_all(
+        struct reader *r, struct hot *h, const struct tw_chunk_level *top, uint64_t start)
+{
+	close_leaf(r, h, top--);
+	for (; h->bit <= r->n_bits && top > r->chunk->levels; top--)
+		close_parent(r, h, top, start);
+	return h->bit <= r->n_bits;
+}
+
+/* `io`: at the first slice, then after the last one. */
 static enum tw_status read_slices(struct reader *r, struct hot *io)
 {
 	struct tw_chunk *c = r->chunk;
 	struct tw_chunk_level *top = &c->levels[c->n_open]; /* the innermost open call */
 	struct tw_chunk_level *most = &c->levels[c->cap_levels - 2];
 	const struct tw_slice *end = c->slices + c->n;
-	/* below it four bytes can be read, as other columns follow */
-	const uint8_t *call_end =
-	        r->end[TW_COL_CALL] - (r->limit - r->end[TW_COL_CALL] < 3 ? 3 : 0);
 	const uint64_t chunk_start = io->now;
 	uint32_t depth = (uint32_t)c->n_open;
 	struct hot h = *io;
 
 	for (struct tw_slice *s = c->slices; s < end; s++) {
-		uint64_t step;
-		uint64_t method;
+		uint32_t w = tw_u32le(h.call);
+		uint32_t step;
+		uint32_t method;
 		unsigned bucket;
-		uint32_t w;
 
-		if (h.call < call_end && is_short(w = tw_u32le(h.call))) {
+		if (__builtin_expect(is_short(w), 1)) {
 			uint32_t two = w >> 15 & 1; /* unpredictable: no branch */
 
 			step = w & 0x7F;
 			method = (w >> 8 & 0x7F) | (w >> 9 & 0x3F80 & (0u - two));
 			h.call += 2 + two;
-		} else if (!take_call_slowly(r, &h.call, &step, &method)) {
-			return TW_CORRUPT;
-		}
-		if (step) {
-			if (step > depth || s == c->slices)
+		} else {
+			h.call = take_call_slowly(r, h.call, (size_t)(end - s) - 1);
+			if (!h.call)
 				return TW_CORRUPT;
-			depth -= (uint32_t)step;
-			close_leaf(&h, top--);
-			for (; step > 1; step--)
+			step = r->step;
+			method = r->method;
+		}
+		if (h.bit > r->n_bits)
+			return TW_CORRUPT;
+		if (step) {
+			if (step > depth)
+				return TW_CORRUPT;
+			depth -= step;
+			close_leaf(r, &h, top--);
+			while (--step) {
 				close_parent(r, &h, top--, chunk_start);
+				if (h.bit > r->n_bits)
+					return TW_CORRUPT;
+			}
 		}
 		if (top > most) {
 			if (!reserve_levels(c, depth + 2))
@@ -277,29 +303,28 @@ static enum tw_status read_slices(struct reader *r, struct hot *io)
 			most = &c->levels[c->cap_levels - 2];
 		}
 		top[1].slice = s;
-		top[1].method = (uint32_t)method * TW_METHOD_HASH;
-		top[1].other = (uint32_t)method * TW_OTHER_HASH;
+		top[1].method = method * TW_METHOD_HASH;
+		top[1].other = method * TW_OTHER_HASH;
 		top[1].later = 0;
 		bucket = bucket_of(
 		        &r->gap.slots[tw_slot_of(top[1].method ^ top->other ^ top->later)],
 		        *h.gap++);
-		h.now += take_time(&h, bucket);
+		h.now += take_time(r, &h, bucket);
 		top->later = TW_LATER_CHILD;
 		s->start_ns = (int64_t)h.now;
 		s->cpu_ns = -1;
-		s->method = (uint32_t)method;
+		s->method = method;
 		s->depth = depth++;
 		s->merged = 0;
 		top++;
 	}
-	close_leaf(&h, top--);
-	while (top > c->levels)
-		close_parent(r, &h, top--, chunk_start);
-	r->at[TW_COL_CALL] = h.call;
-	r->at[TW_COL_LEAF] = h.leaf;
-	r->at[TW_COL_TAIL] = h.tail;
-	r->at[TW_COL_GAP] = h.gap;
 	*io = h;
+	if (!close_all(r, io, top, chunk_start))
+		return TW_CORRUPT;
+	r->at[TW_COL_CALL] = io->call;
+	r->at[TW_COL_LEAF] = io->leaf;
+	r->at[TW_COL_TAIL] = io->tail;
+	r->at[TW_COL_GAP] = io->gap;
 	return TW_OK;
 }
 
@@ -336,11 +361,13 @@ static bool is_whole(const struct reader *r, const struct hot *h)
 }
 
 /* Returns whether all times are within the limit. */
-static bool in_time(const struct tw_chunk *c, const struct hot *h, int64_t start_ns)
+static bool in_time(const struct reader *r, int64_t start_ns)
 {
-	if (h->overflow)
+	const struct tw_chunk *c = r->chunk;
+
+	if (r->overflow)
 		return false;
-	if ((uint64_t)start_ns + h->wide + ORDINARY_MAX <= (uint64_t)TW_TIME_MAX)
+	if ((uint64_t)start_ns + r->wide + ORDINARY_MAX <= (uint64_t)TW_TIME_MAX)
 		return true;
 	for (size_t i = 0; i < c->n; i++)
 		if ((uint64_t)c->slices[i].start_ns + (uint64_t)c->slices[i].dur_ns >
@@ -368,36 +395,37 @@ static enum tw_status read_header(
 		r->end[i] = at += bytes[i];
 		left -= bytes[i];
 	}
-	/* an open slice takes at least three bytes; a slice has a gap and is a leaf or not */
+	/* an open slice takes at least three bytes, a call two; a slice has a gap and is a leaf or
+	 * not */
 	if (c->n == 0 || c->n > TW_CHUNK_SLICES || c->n_open > bytes[TW_COL_OPEN] / 3 ||
-	        c->n != bytes[TW_COL_GAP] || c->n != bytes[TW_COL_LEAF] + bytes[TW_COL_TAIL])
+	        c->n > bytes[TW_COL_CALL] / 2 || c->n != bytes[TW_COL_GAP] ||
+	        c->n != bytes[TW_COL_LEAF] + bytes[TW_COL_TAIL])
 		return tw_fail_at(err, TW_CORRUPT, 4, "a chunk's counts do not fit its columns");
 	return TW_OK;
 }
 
 /* Bits are read eight bytes at a time, so those of the smallest chunks are copied to a buffer with
  * space after them. */
-static enum tw_status find_bits(const struct reader *r, struct hot *h, uint8_t few[FEW + 8])
+static enum tw_status find_bits(struct reader *r, struct hot *h, uint8_t few[FEW + PAST_END])
 {
 	const uint8_t *end = r->end[TW_COL_BITS];
 	size_t n = (size_t)(end - r->at[TW_COL_BITS]);
 
 	h->bits = r->at[TW_COL_BITS];
-	h->last = (size_t)(r->limit - h->bits) - 8;
-	if (r->limit - end >= 8)
+	r->n_bits = (uint64_t)n * 8;
+	if (r->limit - end >= PAST_END)
 		return TW_OK;
 	if (n > FEW)
 		return TW_CORRUPT;
-	memset(few, 0, FEW + 8);
+	memset(few, 0, FEW + PAST_END);
 	memcpy(few, h->bits, n);
 	h->bits = few;
-	h->last = FEW;
 	return TW_OK;
 }
 
 static enum tw_status decode(struct reader *r, int64_t start_ns)
 {
-	uint8_t few[FEW + 8];
+	uint8_t few[FEW + PAST_END];
 	struct tw_chunk *c = r->chunk;
 	struct hot h = {.call = r->at[TW_COL_CALL],
 	        .leaf = r->at[TW_COL_LEAF],
@@ -411,6 +439,8 @@ static enum tw_status decode(struct reader *r, int64_t start_ns)
 
 	memset(&r->gap, 0, sizeof r->gap);
 	memset(&r->tail, 0, sizeof r->tail);
+	if (st == TW_OK && *h.call) /* nothing is closed before the first slice */
+		st = TW_CORRUPT;
 	if (st == TW_OK)
 		st = read_open(r, (uint64_t)start_ns);
 	if (st == TW_OK)
@@ -419,8 +449,8 @@ static enum tw_status decode(struct reader *r, int64_t start_ns)
 		st = read_slices(r, &h);
 	if (st == TW_OK)
 		st = read_rare(r);
-	if (st == TW_OK && (!is_whole(r, &h) || !in_time(c, &h, start_ns) ||
-	                           c->slices[0].start_ns != start_ns))
+	if (st == TW_OK &&
+	        (!is_whole(r, &h) || !in_time(r, start_ns) || c->slices[0].start_ns != start_ns))
 		st = TW_CORRUPT;
 	return st;
 }
