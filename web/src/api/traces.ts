@@ -9,6 +9,9 @@ export function nameOf(t: Trace): string {
 }
 
 /** Its duration, if it has times: the lengths of counts and snapshots mean nothing. */
+/** The device with its system, which a trace states as Android's version or by name. */
+export const deviceOf = ({ device, os }: Trace['meta']) => [device, os && (/^\d/.test(os) ? `Android ${os}` : os)].filter(Boolean).join(', ');
+
 export const lengthOf = (s: NonNullable<Trace['summary']>) => (!s.timed ? '–' : duration(s.duration_ns));
 
 /** The server counts up to a limit: beyond it, "10,000+". */

@@ -21,6 +21,7 @@ import type { NotesPanel } from './panels/notes';
 import type { RangePanel } from './panels/range';
 import type { Span } from './state/axis';
 import { format } from './state/steps';
+import { nameOfThread } from './parts/threadname';
 import type { Range } from './timeline/scene';
 
 /* Panels that are loaded when first shown. */
@@ -70,7 +71,7 @@ function Scope({ busy, thread, standard = 'one' }: Shown & { standard?: string }
 	const sel = text('sel');
 	if (busy.length < 2 || !thread) return null;
 	return <Choice label={tr('Threads')} value={text('threads') || standard}
-		options={[['one', thread.name || tr('thread {tid}', { tid: thread.tid })], ...(sel.includes(',') ? [['sel', tr('{text} threads', { text: count(tidsOf(sel).size) })] as [string, string]] : []), ['all', tr('All threads')]]}
+		options={[['one', nameOfThread(thread.tid, [thread])], ...(sel.includes(',') ? [['sel', tr('{text} threads', { text: count(tidsOf(sel).size) })] as [string, string]] : []), ['all', tr('All threads')]]}
 		onPick={(v) => set({ threads: v === standard ? null : v, root: null, skip: null })} />;
 }
 
@@ -84,7 +85,7 @@ function useCalls(s: Shown) {
 }
 
 function NoCalls(s: Shown & { title: string }) {
-	return <Panel title={s.title} aside={<Scope {...s} />}><p class="quiet">{s.tids?.size === 1 && s.thread ? tr('{name} has no calls.', { name: s.thread.name || tr('Thread {tid}', { tid: s.thread.tid }) }) : tr('The selected threads have no calls.')}</p></Panel>;
+	return <Panel title={s.title} aside={<Scope {...s} />}><p class="quiet">{s.tids?.size === 1 && s.thread ? tr('{name} has no calls.', { name: nameOfThread(s.thread.tid, [s.thread]) }) : tr('The selected threads have no calls.')}</p></Panel>;
 }
 
 function Merged(s: Shown & { tree: boolean }) {

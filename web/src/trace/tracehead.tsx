@@ -7,7 +7,7 @@ import { Popover } from '../ui/popover';
 import { link } from '../ui/route';
 import { Pinned, Tag } from '../ui/tag';
 import { tr } from '../i18n/strings/trace';
-import { lengthOf, nameOf, stateName } from '../api/traces';
+import { deviceOf, lengthOf, nameOf, stateName } from '../api/traces';
 
 function TitleForm({ t, save, close }: { t: Trace; save: (title: string) => void; close: () => void }) {
 	const [title, hold] = useState(t.title);
@@ -41,7 +41,7 @@ function Ends({ t, later }: { t: Trace; later?: boolean }) {
 /** What one looks for first, in a line. */
 function Brief({ t }: { t: Trace }) {
 	const m = t.meta;
-	const parts = [t.title && [m.app, m.version_name].filter(Boolean).join(' '), m.build_id, t.title && m.scenario, [m.device, m.os && (/^\d/.test(m.os) ? `Android ${m.os}` : m.os)].filter(Boolean).join(', '), t.summary?.timed ? lengthOf(t.summary) : ''].filter(Boolean);
+	const parts = [t.title && [m.app, m.version_name].filter(Boolean).join(' '), m.build_id, t.title && m.scenario, deviceOf(m), t.summary?.timed ? lengthOf(t.summary) : ''].filter(Boolean);
 	const brief = harmless(parts.join(' · '));
 	return <span class="brief quiet" title={brief}>{brief}</span>;
 }

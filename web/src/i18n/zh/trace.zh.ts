@@ -24,7 +24,6 @@ const zh = {
 	'at {from}{dur_ns}': '位于 {from}{dur_ns}',
 	' for {dur_ns}': '，持续 {dur_ns}',
 	'in {name}': '在 {name} 中',
-	'thread {tid}': '线程 {tid}',
 	'on {names}': '针对 {names}',
 	'method {method}': '方法 {method}',
 	'Annotate {place}': '添加批注：{place}',

@@ -7,6 +7,7 @@ import { viewOf } from '../state/view';
 import { duration, when } from '../../i18n/format';
 import { Copy, Failure, Panel, useLoad, type Loaded } from '../../ui/parts';
 import { number, text } from '../../ui/route';
+import { nameOfThread } from '../parts/threadname';
 import { tr } from '../../i18n/strings/trace';
 
 interface Of { id: string; threads: Thread[]; names: string[]; whole: Span }
@@ -14,7 +15,7 @@ interface Of { id: string; threads: Thread[]; names: string[]; whole: Span }
 function where(a: AnnotationPlace, { threads, names, whole }: Of): string {
 	const parts: string[] = [];
 	if (a.ts_ns !== undefined) parts.push(tr('at {from}{dur_ns}', { from: duration(a.ts_ns - whole.from), dur_ns: a.dur_ns ? tr(' for {dur_ns}', { dur_ns: duration(a.dur_ns) }) : '' }));
-	if (a.tid !== undefined) parts.push(tr('in {name}', { name: threads.find((t) => t.tid === a.tid)?.name || tr('thread {tid}', { tid: a.tid }) }));
+	if (a.tid !== undefined) parts.push(tr('in {name}', { name: nameOfThread(a.tid, threads) }));
 	if (a.method !== undefined) parts.push(tr('on {names}', { names: names[a.method] ?? tr('method {method}', { method: a.method }) }));
 	return parts.join(' ');
 }

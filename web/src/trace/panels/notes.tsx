@@ -10,7 +10,7 @@ import { formatEvent, idOf } from '../state/event';
 import { around, inOrder, kindsInOrder, kindTitle, ofOneThread, within } from '../state/notekinds';
 import { openAlso } from '../state/opened';
 import { STATE_NAMES, STATES } from '../state/statelines';
-import { ThreadName } from '../parts/threadname';
+import { nameOfThread, ThreadName } from '../parts/threadname';
 import { atTimeline } from '../state/tab';
 import { Choice, Failure, Panel, Pending, useLoad } from '../../ui/parts';
 import { serverText } from '../../i18n/servertext';
@@ -39,7 +39,7 @@ function Words({ n, mixed }: { n: Note; mixed: boolean }) {
 	if (mixed) return <><span class="quiet">{kindTitle(n.kind)}</span> <Words n={n} mixed={false} /></>;
 	const state = n.kind === 'state' ? STATES.indexOf(n.text) : -1;
 	if (state >= 0) return <><i class="swatch" style={{ background: `var(--state-${n.text})` }} />{STATE_NAMES[state]}</>;
-	return <>{harmless(n.kind === 'anr' ? serverText(n.text) : n.text) || <span class="quiet">{kindTitle(n.kind)}</span>}</>;
+	return <>{harmless(n.kind === 'anr' ? serverText(n.text) : n.text) || <span class="quiet">–</span>}</>;
 }
 
 function Table({ rows, all, mixed, start, end, timed, byTime, threads, goTo }: {
@@ -93,7 +93,7 @@ export function NotesPanel({ id, threads, shown, tids, start, end, timed, scope 
 	const [rows, show] = useMore('notes', ROWS);
 	const [typed, type] = useTyped('eq');
 	const byTime = text('eventsort') === 'start';
-	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
+	const named = (tid: number) => nameOfThread(tid, threads);
 	const list = useMemo<Row[]>(() => {
 		const notes = (came?.notes ?? []).map((n) => ({ ...n, dur_ns: timed ? within(n, start, end).dur_ns : n.dur_ns }));
 		return (byTime ? notes : inOrder(notes)).map((note) => ({ note, facts: factsOf(note, named) }));

@@ -11,6 +11,7 @@ import { matching } from '../../ui/matching';
 import { Choice, Copy, MethodName, Panel, Pending, useLoad } from '../../ui/parts';
 import { set, text } from '../../ui/route';
 import { formatBase, parseBase, type Base } from '../state/base';
+import { nameOfThread } from '../parts/threadname';
 import { compared, noteRows, type Pair, type Row } from './rangerows';
 
 const ROWS = 15, METHODS_MAX = 10000;
@@ -103,7 +104,7 @@ export function RangePanel(p: Props) {
 		const only = (w?.sections ?? []).filter((s) => !all.some((x) => x.id === s.id)).map((s) => ({ ...s, rows: [] }));
 		return [...all, ...only].map((s) => filtered(s, find)).filter((s) => s.rows.length > 0 || w);
 	}, [v, w, find]);
-	const names = !p.tids ? tr('all threads') : p.tids.size === 1 ? p.threads.find((t) => p.tids!.has(t.tid))?.name || tr('thread {tid}', { tid: [...p.tids][0] }) : tr('{n} threads', { n: count(p.tids.size) });
+	const names = !p.tids ? tr('all threads') : p.tids.size === 1 ? nameOfThread([...p.tids][0], p.threads) : tr('{n} threads', { n: count(p.tids.size) });
 	return (
 		<Panel title={tr('Selected range')} aside={<>
 			{base && p.hasCalls && <Choice label={tr('Shown as')} value={drawn ? 'graph' : 'table'} options={[['table', tr('Table')], ['graph', tr('Differential flame graph')]]} onPick={(v) => set({ rview: v === 'graph' ? v : null, droot: null, dnodes: null }, true)} />}

@@ -9,13 +9,13 @@ import { showTab } from '../state/tab';
 import { systemWords } from './systemwords';
 import { headOf } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
-import { lengthOf } from '../../api/traces';
+import { deviceOf, lengthOf } from '../../api/traces';
 
 export function Facts({ t }: { t: Trace }) {
 	const m = t.meta;
 	const s = t.summary;
 	const facts: [string, string][] = [
-		[tr('Version'), m.version_name], [tr('Build'), m.build_id], [tr('Scenario'), m.scenario], [tr('Device'), [m.device, m.os].filter(Boolean).join(', ')],
+		[tr('Version'), m.version_name], [tr('Build'), m.build_id], [tr('Scenario'), m.scenario], [tr('Device'), deviceOf(m)],
 		[tr('Process'), m.process], [tr('Duration'), s ? lengthOf(s) : ''], [headOf(s?.format ?? ''), s ? count(s.slices) : ''],
 		[tr('Threads'), s ? count(s.threads) : ''], [tr('Methods'), s ? count(s.methods) : ''], [tr('Depth'), s ? count(s.max_depth) : ''], [tr('Format'), s?.format ?? ''],
 		[tr('Upload'), bytes(t.upload_bytes)], [tr('Stored'), s ? bytes(s.file_bytes) : ''], [tr('Arrived'), when(t.created_ms)],

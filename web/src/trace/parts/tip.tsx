@@ -8,6 +8,7 @@ import type { About, Hit } from '../worker/messages';
 import { counterValue, kindTitle, OUTCOMES } from '../state/notekinds';
 import { MethodName } from '../../ui/parts';
 import { many, type Words } from '../../api/source';
+import { nameOfThread } from './threadname';
 import { tr } from '../../i18n/strings/trace';
 
 const ROW = 20; // at least: the row under the pointer stays in view
@@ -51,7 +52,7 @@ export function CallTip({ words, hit, about, name, start, x, y }: {
 
 /** A note of a lane, or several that were drawn together. */
 export function NoteTip({ spot: { lane, i }, threads, start, x, y }: { spot: Spot; threads: Thread[]; start: number; x: number; y: number }) {
-	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
+	const named = (tid: number) => nameOfThread(tid, threads);
 	const many = lane.notes[i] > 1;
 	const dur = lane.dur[i];
 	return (

@@ -7,7 +7,7 @@ import { tr } from '../../i18n/strings/trace';
 import { Busy, Copy, Failure, useLoad } from '../../ui/parts';
 import { flush, text } from '../../ui/route';
 import { factsOf } from '../panels/eventfacts';
-import { ThreadName } from '../parts/threadname';
+import { nameOfThread, ThreadName } from '../parts/threadname';
 import { formatEvent, loadEvent, spotOf, type EventId } from '../state/event';
 import type { Spot } from '../state/flows';
 import { showTab } from '../state/tab';
@@ -24,7 +24,7 @@ export interface EventActions {
 }
 
 function Facts({ p, note }: { p: TimelineProps; note: Note }) {
-	const named = (tid: number) => p.all.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
+	const named = (tid: number) => nameOfThread(tid, p.all);
 	return <dl class="facts">
 		<dt>{tr('what')}</dt><dd>{kindTitle(note.kind)}</dd>
 		{note.dur_ns !== null && note.dur_ns >= 0 && <><dt>{tr('for')}</dt><dd><strong>{duration(note.dur_ns)}</strong></dd></>}

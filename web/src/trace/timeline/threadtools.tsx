@@ -7,6 +7,7 @@ import { Popover } from '../../ui/popover';
 import { set } from '../../ui/route';
 import { nothingArranged, stemOf, type Sort } from '../state/threadlist';
 import type { AboutThread, Control } from './timelinecontrol';
+import { nameOfThread } from '../parts/threadname';
 import { addToRange, arrangement, type TimelineProps } from './timelineview';
 
 const SORT_NAMES: [Sort, string][] = [['', tr('Main first, then by activity')], ['busy', tr('Busy time')], ['calls', tr('Number of calls')], ['name', tr('Name')], ['start', tr('First call')], ['tid', tr('Thread id')]];
@@ -50,5 +51,5 @@ function itemsOf(of: AboutThread['of'], p: TimelineProps, on: Control): Item[] {
 
 export function ThreadMenu({ about, p, on, close }: { about: AboutThread; p: TimelineProps; on: Control; close: () => void }) {
 	const { of } = about;
-	return <Menu x={about.x} y={about.y} label={of.name || (isThread(of) ? tr('thread {tid}', { tid: of.tid }) : of.key)} items={itemsOf(of, p, on)} close={close} />;
+	return <Menu x={about.x} y={about.y} label={isThread(of) ? nameOfThread(of.tid, [of]) : of.name || of.key} items={itemsOf(of, p, on)} close={close} />;
 }

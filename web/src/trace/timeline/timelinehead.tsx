@@ -5,6 +5,7 @@ import { count, duration } from '../../i18n/format';
 import { trackTitle } from '../state/notekinds';
 import { many, mark, wordsOf } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
+import { nameOfThread } from '../parts/threadname';
 import type { Group, Process, Track } from './tracks';
 
 export interface HeadActions {
@@ -75,7 +76,7 @@ export function Head({ g, focused, picked, on }: { g: Group; focused: boolean; p
 			<span class="name plain">{tr('Whole trace')}</span><Tracks g={g} />
 			{g.hidden !== 0 && <button class="small bottom" onClick={on.counters}>{tr.many(g.hidden, 'Show {n} counter', 'Show {n} counters')}</button>}
 		</Item>;
-	const name = t.name || tr('thread {tid}', { tid: t.tid });
+	const name = nameOfThread(t.tid, [t]);
 	const foldable = t.slices > 0 || g.tracks.length > 0;
 	return (
 		<Item g={g} on={on}>

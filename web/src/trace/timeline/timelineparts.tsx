@@ -15,6 +15,7 @@ import { Head, type HeadActions } from './timelinehead';
 import type { TimelineProps } from './timelineview';
 import { viewOf } from '../state/view';
 import { CallTip, NoteTip } from '../parts/tip';
+import { nameOfThread } from '../parts/threadname';
 import { inView, type Layout } from './tracks';
 
 const HEADS_ALL = 64; // up to this number of threads every head is in the document
@@ -61,7 +62,7 @@ export function Under({ p, said, progress, wanted, failed, scene, calls, list, g
 			{!ready && !failed && <Busy what={total > 0 ? tr('Loading {many}, {total} %', { many: words.many, total: Math.round((100 * loaded) / total) }) : tr('Loading {many}', { many: words.many })} />}
 			{ready && p.names.length === 0 && <span class="quiet" data-ready="1">{tr('No calls were recorded, {from} in view', { from: duration(v.to - v.from) })}</span>}
 			{ready && p.names.length > 0 && <span class="quiet" data-ready="1">{tr('{slices} in {wanted} open {wanted2}, {from} in view', { slices: many(slices, words), wanted: count(wanted), wanted2: wanted === 1 ? tr('thread') : tr('threads'), from: duration(v.to - v.from) })}</span>}
-			<span class="quiet" role="status">{p.range && tr('{from} selected{tids}', { from: duration(p.range.to - p.range.from), tids: p.range.tids ? tr(' of {tid}', { tid: p.range.tids.size === 1 && p.focus ? p.focus.name || tr('thread {tid}', { tid: p.focus.tid }) : tr('{tids} threads', { tids: count(p.range.tids.size) }) }) : '' })}</span>
+			<span class="quiet" role="status">{p.range && tr('{from} selected{tids}', { from: duration(p.range.to - p.range.from), tids: p.range.tids ? tr(' of {tid}', { tid: p.range.tids.size === 1 && p.focus ? nameOfThread(p.focus.tid, [p.focus]) : tr('{tids} threads', { tids: count(p.range.tids.size) }) }) : '' })}</span>
 			<span class="grow" />
 			<button class="small" aria-label={tr('Zoom in')} onClick={() => scene.move(zoomed(scene.view, 0.5, 0.5))}>+</button>
 			<button class="small" aria-label={tr('Zoom out')} onClick={() => scene.move(zoomed(scene.view, 2, 0.5))}>−</button>
