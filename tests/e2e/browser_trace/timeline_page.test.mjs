@@ -275,6 +275,11 @@ test('dragging with Shift over threads selects time and threads, and everything 
 	await page.mouse.up();
 	await page.keyboard.up('Shift');
 	await page.waitForSelector('text=of 2 threads');
+	await page.waitForFunction(([begin, end]) => { // the pointer's line is where it is, not where the drag began
+		const c = document.querySelector('canvas.over');
+		const drawn = (x) => c.getContext('2d').getImageData(Math.round((x - c.getBoundingClientRect().x) * c.width / c.clientWidth) - 1, c.height - 4, 3, 1).data.some((v) => v > 0);
+		return drawn(end) && !drawn(begin);
+	}, [x0, x1]);
 	const q = query(page);
 	assert.equal(q.get('sel'), `${WORKER},${LATE}`);
 	const range = `from=${q.get('a')}&to=${q.get('b')}`;

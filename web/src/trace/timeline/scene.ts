@@ -282,7 +282,7 @@ export class Scene {
 				const lanes = this.lanesOf(t, g);
 				if (t.kind === 'state') paintStates(s, t, lanes, states);
 				else if (t.kind === 'counter') paintCounter(s, t, lanes, rangeOf(lanes), tintOf('counter', dark.value));
-				else for (const l of lanes) paintSpans(s, rowBox(t, l.row), [l], l.outcome ? { fill: cssPixel(`--frame-${l.outcome}`), edge: cssPixel('--quiet') } : tintOf(t.kind, dark.value));
+				else for (const l of lanes) paintSpans(s, rowBox(t, l.row), [l], t.kind === 'frame' ? { fill: cssPixel(l.outcome ? `--frame-${l.outcome}` : '--faded'), edge: cssPixel('--quiet') } : tintOf(t.kind, dark.value));
 			}
 		}
 	}

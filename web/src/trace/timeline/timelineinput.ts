@@ -137,7 +137,9 @@ export function pointerOn(scene: Scene, act: Actions, ruler: boolean) {
 		if (pinch.up(e)) return;
 		const d = drag;
 		drag = null;
-		if (d) finishDrag(scene, act, d);
+		if (!d) return;
+		finishDrag(scene, act, d);
+		move(e); // its line would remain where the drag began
 	};
 	const cancel = (e?: PointerEvent) => {
 		if (e) pinch.up(e);
