@@ -35,13 +35,18 @@ after(async () => {
 	for (const f of ending) await f();
 });
 
-async function open(trace, query = '', scheme = 'light') {
+/* `first`: the tab that is shown without a choice. */
+async function open(trace, query = '', scheme = 'light', first = '') {
 	const context = await browser.newContext({ colorScheme: scheme, viewport: { width: 1280, height: 900 } });
 	const page = await context.newPage();
 	page.problems = [];
 	page.on('pageerror', (e) => page.problems.push(e.message));
 	page.on('dialog', (d) => { page.problems.push('dialog: ' + d.message()); d.dismiss(); });
 	await visit(page, server, `/traces/${trace}${query}`);
+	if (first) {
+		await page.getByRole('tab', { name: first, exact: true, selected: true }).waitFor();
+		return page;
+	}
 	await tab(page, 'Events');
 	await page.waitForSelector('#notes tbody tr');
 	return page;
@@ -123,6 +128,9 @@ for (const scheme of ['light', 'dark'])
 			}
 		}
 		assert.equal(new Set(colours.values()).size, 6, 'five outcomes, and one that the device did not report');
+		const due = lanes.find((x) => x.name === 'expected surface' && x.row === 0);
+		const [dueTrack] = [await page.locator('.threads .track', { hasText: /^Expected frames$/ }).boundingBox()];
+		assert.equal(await pixelAt(page, place(start_ns + due.step_ns[0], due.dur_ns[0], 0).x, dueTrack.y + 13), colours.get(''), 'an expected frame is as grey as one without an outcome');
 		await page.locator('.callpane dl', { hasText: 'late: app' }).waitFor(); // the last lane
 		const late = lanes.find((l) => l.outcome === 'late_app');
 		const { x, y } = place(start_ns + late.step_ns[0], late.dur_ns[0], late.row);
@@ -144,7 +152,11 @@ for (const scheme of ['light', 'dark'])
 test('a trace that lost its calls states its content, its losses with their cause, and leads to the decode report', async () => {
 	const input = fs.readFileSync(path.join(root, 'tests/golden/perfetto/realistic/input'));
 	const cut = (await server.trace(input.subarray(0, 150))).id;
-	const page = await open(cut);
+	const page = await open(cut, '', 'light', 'Report');
+	assert.equal(new URL(page.url()).searchParams.get('tab'), null, 'nobody chose the tab');
+	await page.locator('table.repairs tbody td', { hasText: 'input_truncated' }).waitFor();
+	await tab(page, 'Events'); // its two processes
+	await page.waitForFunction(() => document.querySelectorAll('#notes tbody tr').length === 2);
 	const notice = page.getByRole('status').filter({ hasText: 'This trace contains no calls.' });
 	await notice.getByText('Contents: Processes: 2.', { exact: false }).waitFor();
 	await notice.getByText('Lost while decoding it: the input ends within a record', { exact: false }).waitFor();

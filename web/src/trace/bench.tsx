@@ -44,9 +44,10 @@ export function Bench({ shown, come, upper, details }: { shown: Shown; come: boo
 	const one = narrow.value;
 	const there = PANELS.filter((p) => p.needs(shown));
 	const tabs = [...(one && upper ? [{ id: 'timeline', title: tr('Timeline') }] : []), ...there];
-	const at = tabFromAddress(tabs.map((t) => t.id));
+	const first = tabs[0].id === 'events' && shown.sums.every((s) => s.kind === 'process') ? 'report' : tabs[0].id; // a list of processes explains nothing
+	const at = tabFromAddress(tabs.map((t) => t.id), first);
 	const panel = there.find((p) => p.id === at);
-	const kept = !come || at === tabs[0].id || text('tab') === at;
+	const kept = !come || at === first || text('tab') === at;
 	useEffect(() => {
 		if (!kept) showTab(at); // what an address only means, other parameters would change
 	}, [kept, at]);

@@ -44,11 +44,11 @@ export const TABS: Tab[] = [
 	{ id: 'timeline' },
 ];
 
-/** The tab that the address names or implies, among the available ones. */
-export function tabFromAddress(there: string[]): string {
+/** The tab that the address names or implies, among the available ones; otherwise the first one. */
+export function tabFromAddress(there: string[], first: string): string {
 	const asked = text('tab');
 	if (there.includes(asked)) return asked;
-	return TABS.find((t) => there.includes(t.id) && t.meant?.())?.id ?? there[0];
+	return TABS.find((t) => there.includes(t.id) && t.meant?.())?.id ?? first;
 }
 
 export function showTab(id: string): void {
