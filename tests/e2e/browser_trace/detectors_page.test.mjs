@@ -35,6 +35,8 @@ test('a trace lists what blocks its main thread, and shows the call', async (t) 
 	await page.waitForSelector('#findings tr[data-frame=frozen] >> text=Database on the main thread: 800 ms in android.database.sqlite.SQLiteDatabase.query, called by com.shop.Cart.load.');
 	await page.waitForSelector('#findings tr[data-phase=application] >> text=Sleeping on the main thread: 250 ms in java.lang.Thread.sleep, called by com.shop.ShopApp.onCreate.');
 	await page.click(`${found('json')} button`);
+	await page.locator(`${found('json')} + tr.more tr[data-finding=json]`).first().waitFor(); // below its detector
+	assert.equal(await page.locator('#findings tr.more').count(), 1, 'of one detector');
 	await page.locator('#findings tr[data-finding=json]:has-text("com.shop.Feed.parse")').locator('button').click();
 	await page.waitForFunction(() => new URLSearchParams(location.search).get('a') === '435000000');
 	assert.deepEqual([at(page, 'b'), at(page, 'thread')], [555000000, 4000]);

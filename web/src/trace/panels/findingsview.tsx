@@ -1,4 +1,5 @@
 // Findings, frames and the start of a trace: the same in its workbench and where detectors are tried.
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Thread } from '../../api/api';
 import { cuts, inOrder, ofRule, type Cause, type Finding, type Findings, type FrameFound, type Phase, type RuleSum } from './findings';
@@ -49,15 +50,16 @@ function List({ r, f, from, show, named }: { r: RuleSum; f: Findings; from: numb
 	);
 }
 
-function Row({ r, open, toggle }: { r: RuleSum; open: boolean; toggle: () => void }) {
-	return (
+function Row({ r, open, toggle, children }: { r: RuleSum; open: boolean; toggle: () => void; children: ComponentChildren }) {
+	return <>
 		<tr data-rule={r.id} aria-current={open ? 'true' : undefined}>
-			<td>{r.found > 0 ? <button class="small" aria-expanded={open} onClick={toggle}>{serverText(r.title)}</button> : serverText(r.title)}{r.problem && <p class="loss">{serverText(r.problem)}</p>}</td>
+			<td>{r.found > 0 ? <button class="plain" aria-expanded={open} onClick={toggle}>{serverText(r.title)}</button> : serverText(r.title)}{r.problem && <p class="loss">{serverText(r.problem)}</p>}</td>
 			<td class={`num ${r.found > 0 && r.severity !== 'info' ? r.severity === 'error' ? 'loss' : 'warnink' : ''}`}>{count(r.found)}</td>
 			<td class="num">{r.found > 0 ? duration(r.found_ns) : ''}</td><td class="num">{r.max_ns > 0 ? duration(r.max_ns) : ''}</td>
 			<td class="num">{duration(r.threshold_ns)}</td><td class="num">{count(r.calls)}</td><td class="num">{r.calls > 0 ? duration(r.total_ns) : ''}</td>
 		</tr>
-	);
+		{open && <tr class="more"><td colSpan={7}>{children}</td></tr>}
+	</>;
 }
 
 function Rules({ f, from, show, named }: { f: Findings; from: number; show: Show; named: (tid: number | null) => string }) {
@@ -71,10 +73,9 @@ function Rules({ f, from, show, named }: { f: Findings; from: number; show: Show
 		{rules.length > 0 && <Cards>
 			<thead><tr><th scope="col">{tr('Detector')}</th><th scope="col" class="num">{tr('Findings')}</th><th scope="col" class="num">{tr('Time in findings')}</th><th scope="col" class="num">{tr('Longest')}</th>
 				<th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('Threshold')}</th><th scope="col" class="num">{tr('All calls')}</th><th scope="col" class="num">{tr('Time in all calls')}</th></tr></thead>
-			<tbody>{rules.map((r) => <Row key={r.id} r={r} open={r === chosen} toggle={() => toggle(r.id === open ? null : r.id)} />)}</tbody>
+			<tbody>{rules.map((r) => <Row key={r.id} r={r} open={r === chosen} toggle={() => toggle(r.id === open ? null : r.id)}><List r={r} f={f} from={from} show={show} named={named} /></Row>)}</tbody>
 		</Cards>}
 		{silent.length > 0 && <p class="quiet">{tr('No findings for: {silent}.', { silent: silent.map((r) => serverText(r.title)).join(COMMA) })}</p>}
-		{chosen && <><h3>{serverText(chosen.title)}</h3><List key={chosen.id} r={chosen} f={f} from={from} show={show} named={named} /></>}
 	</>;
 }
 
