@@ -23,6 +23,11 @@ test('examples run, a row leads to its call, and the address keeps the query', a
 	await tab(page, 'SQL');
 	await page.locator('#sql tbody tr').first().waitFor(); // of the first example
 	await page.locator('#sql [aria-label=Examples] button[aria-pressed=true]', { hasText: 'Methods by self time' }).waitFor();
+	const height = () => page.locator(editor).evaluate((e) => e.offsetHeight);
+	const two = await height();
+	await page.locator(editor).press('Control+End');
+	await page.keyboard.type('\n--\n--\n--\n--');
+	assert.ok(await height() >= two + 40, 'the editor grows with its text');
 	for (const name of await page.locator('#sql [aria-label=Examples] button.small:not([aria-haspopup])').allInnerTexts()) {
 		await page.getByRole('button', { name, exact: true }).click();
 		await page.waitForFunction(() => document.querySelector('#sql [role=status]') && !document.querySelector('#sql .busy, #sql .stale'));

@@ -173,9 +173,9 @@ export function SqlPanel({ id, threads, whole, turn }: { id: string; threads: Th
 			<Queries sql={draft} pick={pick} />
 			<Editor draft={draft} put={put} run={() => pick(draft)} />
 			<div class="row"><button class="primary" disabled={!draft.trim()} onClick={() => pick(draft)}>{tr('Run')}</button>
-				<button disabled={load.busy || load.error !== null} onClick={() => { fail(null); saveCsv(id, sql).catch(fail); }}>{tr('Save as CSV')}</button><History key={sql} now={draft} pick={pick} /><span class="quiet">{tr('Ctrl+Enter runs')}</span></div>
+				<button disabled={load.busy || load.error !== null} onClick={() => { fail(null); saveCsv(id, sql).catch(fail); }}>{tr('Save as CSV')}</button><History key={sql} now={draft} pick={pick} /><span class="quiet">{tr('Ctrl+Enter runs')}</span>
 			<details><summary>{tr('Tables')}</summary><ul class="mono tables">{TABLES.map((t) => <li key={t}>{t}</li>)}</ul>
-				<p class="quiet">{tr('Times are in nanoseconds. slice.id and parent_id number the calls of the trace. Statements may only read, within the time and memory limits of other queries.')}</p></details>
+				<p class="quiet">{tr('Times are in nanoseconds. slice.id and parent_id number the calls of the trace. Statements may only read, within the time and memory limits of other queries.')}</p></details></div>
 			{error && <Failure error={error} />}
 			{load.error ? <Failure error={load.error} title={tr('The query was not run.')} /> : <>
 				<Pending of={load} what={tr('Running the query')} />
