@@ -106,7 +106,7 @@ export function verdictOf(s: Stat): Verdict {
 const NAMED = 5;
 
 /** A stratum as text; the scenario only if there are several. */
-export const stratumWord = (c: Stratum, several: boolean): string => [several && c.scenario !== null && (c.scenario || tr('no scenario')), c.class !== null && (c.class ? classWord(c.class) : tr('without a class'))].filter(Boolean).join(' · ');
+export const stratumWord = (c: Stratum, several: boolean): string => [several && c.scenario, c.class && classWord(c.class)].filter(Boolean).join(' · ') || tr('not given');
 
 export const severalScenarios = (m: Mix): boolean => new Set(m.strata.map((c) => c.scenario)).size > 1;
 
@@ -125,12 +125,6 @@ export function reportedOf(v: Versus, scenario: string, stat: string): Reported 
 
 /** The open regressions of a method, in any scenario. */
 export const reportedIn = (v: Versus, name: string, descriptor: string): Reported[] => v.reported.filter((r) => r.method === name && r.descriptor === descriptor);
-
-/** Scenarios of both sides, most traces first, if there are several. */
-export function mixed(v: Versus): string[] {
-	const both = v.scenarios.filter((s) => s.a_traces > 0 && s.b_traces > 0).sort((x, y) => Math.min(y.a_traces, y.b_traces) - Math.min(x.a_traces, x.b_traces));
-	return both.length > 1 ? both.map((s) => s.scenario).filter(Boolean) : [];
-}
 
 /* --- places --- */
 

@@ -5,9 +5,9 @@ import { count, DAY_MS, duration, percent, signed } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { useMore } from '../ui/held';
 import { Panel, Pending, useLoad } from '../ui/parts';
-import { link, set, text } from '../ui/route';
+import { link, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
-import { axisOf, between, leftOut, mixed, placeOn, reportedIn, reportedOf, severalScenarios, verdictOf, WHERE, type Axis, type Interval, type Mix, type Reported, type Scenario, type Stat, type Versus } from './versusdoc';
+import { axisOf, between, leftOut, placeOn, reportedIn, reportedOf, severalScenarios, verdictOf, WHERE, type Axis, type Interval, type Mix, type Reported, type Scenario, type Stat, type Versus } from './versusdoc';
 
 const [SHOWN, STRATA] = [5, 6];
 const VERDICTS = { slower: tr('slower'), faster: tr('faster'), 'may be chance': tr('may be chance'), 'too few traces': tr('too few traces') };
@@ -33,13 +33,10 @@ export function SideCard({ v, side }: { v: Versus; side: 'a' | 'b' }) {
 	);
 }
 
-function mixText({ strata, corrected }: Mix, several: boolean): string {
-	const [first] = strata;
+function mixText({ strata, corrected }: Mix): string {
 	if (text('mix') === 'none') return tr('Each side keeps its own mix: differences between devices or scenarios show as changes.');
-	if (!corrected) return tr('The sides have no common device class, so they are not weighted.');
-	if (first?.scenario === null) return tr('The sides have no common scenario: differences between scenarios show as changes.');
-	if (strata.length > 0 && strata.every((c) => !c.class || c.class === 'unknown')) return tr('The sides have no known device class in common, so differences in the device mix are not corrected.');
-	return several ? tr('B is weighted by A’s mix of scenarios and devices, so that a different mix does not show as a change.') : tr('B is weighted by A’s device mix, so that a different mix does not show as a change.');
+	if (!corrected || strata.some((c) => c.scenario === null) || strata.every((c) => !c.class || c.class === 'unknown')) return tr('The sides have no scenario or no known device class in common: differences between these show as changes.');
+	return tr('B is weighted by A’s mix, so that a different mix does not show as a change.');
 }
 
 export function MixCard({ v }: { v: Versus }) {
@@ -49,12 +46,12 @@ export function MixCard({ v }: { v: Versus }) {
 	const share = (w: number | null, left: boolean) => (left || w === null ? '–' : percent(w));
 	return (
 		<section class="side" aria-label={tr('Device mix')}>
-			<h2>{several ? tr('Scenarios and devices') : tr('Device mix')}</h2>
+			<h2>{tr('Device mix')}</h2>
 			<table class="mix"><thead><tr>{several && <th scope="col">{tr('Scenario')}</th>}<th scope="col">{tr('Class')}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Counts as')}</th></tr></thead>
 				<tbody>{strata.slice(0, max).map((c) => <tr key={`${c.scenario}/${c.class}`}>{several && <td class="anywhere">{c.scenario || tr('no scenario')}</td>}<td>{c.class ? classWord(c.class) : tr('not given')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
 					<td class="num">{share(c.a_weight, c.excluded)}{!corrected && !c.excluded && <span class="quiet"> / {share(c.b_weight, c.excluded)}</span>}</td></tr>)}</tbody></table>
 			{strata.length > max && <button class="small" onClick={() => more(max * 4)}>{tr('Show more')}</button>}
-			<p class="quiet">{mixText(v.mix, several)}</p>
+			<p class="quiet">{mixText(v.mix)}</p>
 		</section>
 	);
 }
@@ -128,14 +125,6 @@ export function Quantiles({ v }: { v: Versus }) {
 /** Open regressions of a method, with the figures of the list of regressions. */
 export function ReportedIn({ of }: { of: Reported[] }) {
 	return <>{of.map((r) => <a key={r.id} class="up" href={link(`/regressions?open=${encodeURIComponent(r.id)}`)} title={tr('Open regression, compared per device class')}>{tr('{change} in {scenario}', { change: signed(r.change), scenario: r.scenario || tr('traces without a scenario') })}</a>)}</>;
-}
-
-/** Offers each scenario alone. */
-export function Mixed({ v }: { v: Versus }) {
-	const of = mixed(v);
-	if (of.length === 0) return null;
-	return <p class="row quiet" data-mixed>{tr('Scenarios are weighted as in A. Compare only:')}
-		{of.slice(0, SHOWN).map((s) => <button key={s} class="small" onClick={() => set({ scenario: s }, true)}>{s}</button>)}</p>;
 }
 
 /** Quantiles of one method, in the traces that have it. */

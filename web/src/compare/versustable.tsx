@@ -9,7 +9,7 @@ import { Choice, Copy, MethodName, Panel, Sorted } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
 import { isAlone, reportedIn, sorted, type Key, type Mean, type Method, type Reported, type Versus } from './versusdoc';
-import { Mixed, ReportedIn } from './versusnumbers';
+import { ReportedIn } from './versusnumbers';
 
 const STEP = 25;
 export const METHODS_MAX = 1000; // per response
@@ -32,16 +32,15 @@ function useOrder(): { key: Key; down: boolean } {
 }
 
 /** The change in the one scenario that has it; '' if it is new there. */
-const within = ({ significant, scenario, scenario_self_ns: s }: Method): string => (significant && scenario !== null && s && s.a > 0 ? tr('{change} in {scenario}', { change: signed(s.b / s.a - 1), scenario: scenario || tr('traces without a scenario') }) : '');
+const within = ({ significant, scenario, scenario_self_ns: s }: Method): string => (significant && s?.a ? tr('{change} in {scenario}', { change: signed(s.b / s.a - 1), scenario: scenario || tr('no scenario') }) : '');
 
-function Changed({ m, show, chance = false, most, open, inside }: { m: Mean; show: (v: number) => string; chance?: boolean; most?: number; open?: Reported[]; inside?: string }) {
+function Changed({ m, show, most, open, inside }: { m: Mean; show: (v: number) => string; most?: number; open?: Reported[]; inside?: string }) {
 	const off = margin(m, show);
 	return (
 		<td class="num change">
 			{most !== undefined && <span class={`bar ${m.b < m.a ? 'less' : ''}`} style={{ width: `${(100 * Math.abs(m.b - m.a)) / most}%` }} aria-hidden="true" />}
 			<span>{change(m, show)}{off && <span class="within"> {off}</span>}</span>
-			{open?.length ? <div class="within"><ReportedIn of={open} /></div> : chance && <div class="within quiet">{tr('may be chance')}</div>}
-			{!open?.length && inside && <div class="within quiet">{inside}</div>}
+			{open?.length ? <div class="within"><ReportedIn of={open} /></div> : inside && <div class="within quiet">{inside}</div>}
 		</td>
 	);
 }
@@ -58,7 +57,7 @@ function Row({ m, most, judged, open: reported, detail }: { m: Method; most: num
 		<tr data-method={m.name}>
 			<td class="mono name"><button class="plain" aria-expanded={open} onClick={() => set({ method: open ? null : name }, true)}><MethodName name={name} /></button>
 				{m.state !== 'both' && <span class="state">{m.state === 'new' ? tr('new') : tr('removed')}</span>}</td>
-			<td class="num">{duration(m.self_ns.a)}</td><td class="num">{duration(m.self_ns.b)}</td><Changed m={m.self_ns} show={duration} chance={judged && !m.significant && m.self_ns.a !== m.self_ns.b} most={most} open={reported} inside={within(m)} />
+			<td class="num">{duration(m.self_ns.a)}</td><td class="num">{duration(m.self_ns.b)}</td><Changed m={m.self_ns} show={duration} most={most} open={reported} inside={within(m) || (judged && !m.significant && m.self_ns.a !== m.self_ns.b ? tr('may be chance') : '')} />
 			<td class="num">{duration(m.total_ns.a)}</td><td class="num">{duration(m.total_ns.b)}</td><Changed m={m.total_ns} show={duration} />
 			<td class="num">{calls(m.calls.a)}</td><td class="num">{calls(m.calls.b)}</td><Changed m={m.calls} show={calls} />
 			<td class="num">{percent(m.a_share)}</td><td class="num">{percent(m.b_share)}</td>
@@ -93,7 +92,6 @@ export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; det
 	return (
 		<Panel title={tr('Methods')} id="methods" aside={<><Choice label={tr('Show')} value={only} options={ONLY.map(([k, t]): [string, string] => [k, `${t} (${count(v.counts[k] ?? 0)})`])} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} />
 			<Filter />{list.length > 0 && <Copy text={tsv(list)} label={tr('Copy as TSV')} />}</>}>
-			<Mixed v={v} />
 			{asked && !shown.some((m) => nameOf(m) === asked) && <section class="asked" aria-label={tr('One method')}>
 				<div class="row"><h3 class="anywhere"><MethodName name={asked} /></h3><span class="grow" /><button class="small" onClick={() => set({ method: null }, true)}>{tr('Close')}</button></div>
 				{detail(withoutParameters(asked), v.methods.find((m) => nameOf(m) === asked)?.descriptor ?? '')}</section>}
