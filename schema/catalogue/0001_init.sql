@@ -1046,6 +1046,7 @@ CREATE TABLE alert_rule (
 	app TEXT NOT NULL,            -- '' any; so are the next two
 	scenario TEXT NOT NULL,
 	version_name TEXT NOT NULL,
+	method TEXT NOT NULL,         -- of a rule for a method; '' otherwise
 	percentile INTEGER NOT NULL,  -- of times
 	limit_micro INTEGER NOT NULL, -- millionths of the kind's unit
 	min_traces INTEGER NOT NULL,  -- traces or reports that a figure needs

@@ -19,6 +19,7 @@ struct evaluation {
 	struct tw_fleet_query query;
 	struct tw_rollup_head *head; /* of the current group */
 	struct tw_found found;       /* of the current trace */
+	struct tw_sketch *method;    /* of the current group; NULL: the rule is for traces */
 	uint64_t rows, traces, frames, bad, worst;
 	char worst_trace[TW_ROLLUP_ID + 1];
 };
@@ -173,6 +174,36 @@ static enum tw_status sum_found(struct evaluation *l, const struct group *g, siz
 	return st == TW_OK && !ret->trace_id ? tw_oom(err) : st;
 }
 
+/* Self time of the rule's method, overloads together, in the traces that have it; or its share of
+ * the durations of all traces. */
+static enum tw_status sum_method(struct evaluation *l, const struct group *g,
+        struct tw_alert_figure *ret, struct tw_err *err)
+{
+	struct tw_rollup r = {.arena = l->arena,
+	        .metrics = l->query.metrics,
+	        .only = l->query.only,
+	        .n_only = l->query.n_only};
+	struct tw_rollup_worst worst = {0};
+	enum tw_status st = tw_fleet_collect(g->cells, g->n, &r, err);
+
+	tw_sketch_clear(l->method);
+	for (uint32_t i = 0; st == TW_OK && i < r.n; i++)
+		st = tw_rollup_sum(&r.methods[i], TW_ROLLUP_SELF, l->method, &worst, err);
+	if (st == TW_OK && l->rule->kind == TW_ALERT_method_share)
+		st = sum_durations(l, g, ret, err);
+	if (st != TW_OK)
+		return st;
+	if (l->rule->kind == TW_ALERT_method_self) {
+		ret->traces = l->method->n;
+		ret->value = tw_sketch_quantile(l->method, l->rule->percentile);
+	} else if (l->head->lengths.sum > 0) {
+		ret->value = (int64_t)((double)l->method->sum / (double)l->head->lengths.sum *
+		                       TW_ALERT_MICRO);
+	}
+	ret->trace_id = id_of(l, worst.trace_id);
+	return ret->trace_id ? TW_OK : tw_oom(err);
+}
+
 static enum tw_status evaluate_group(struct evaluation *l, const struct group *g, size_t of_all,
         struct tw_alert_figure *ret, struct tw_err *err)
 {
@@ -183,6 +214,8 @@ static enum tw_status evaluate_group(struct evaluation *l, const struct group *g
 	        .subject = g->cells[0]->dims.version_name,
 	        .title = "",
 	        .trace_id = ""};
+	if (tw_alert_is_of_method(l->rule->kind))
+		return sum_method(l, g, ret, err);
 	st = l->rule->kind == TW_ALERT_duration ? sum_durations(l, g, ret, err)
 	                                        : sum_found(l, g, of_all, ret, err);
 	if (st != TW_OK || !tw_alert_is_quantile(l->rule->kind) || !ret->traces)
@@ -192,22 +225,41 @@ static enum tw_status evaluate_group(struct evaluation *l, const struct group *g
 	return ret->trace_id ? TW_OK : tw_oom(err);
 }
 
+/* Restricts the query to the rule's method; *ret_any: it exists. */
+static enum tw_status find_method(struct evaluation *l, bool *ret_any, struct tw_err *err)
+{
+	uint64_t *ids = NULL;
+	enum tw_status st = tw_catalogue_rollup_find(l->store->catalogue, l->of->project_id,
+	        l->rule->method, l->arena, &ids, &l->query.n_only, err);
+
+	l->query.only = ids;
+	l->query.metrics = 1U << TW_ROLLUP_SELF;
+	*ret_any = l->query.n_only > 0;
+	return st;
+}
+
 static enum tw_status evaluate_versions(
         struct evaluation *l, struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_rollup_cell *cells = NULL;
 	struct group *groups = NULL;
 	size_t n = 0, n_groups = 0;
-	enum tw_status st = l->store->engine->cells(l->store, &l->query, l->arena, &cells, &n, err);
+	bool any = true;
+	enum tw_status st = TW_OK;
 
+	if (tw_alert_is_of_method(l->rule->kind))
+		st = find_method(l, &any, err);
+	if (st == TW_OK && any)
+		st = l->store->engine->cells(l->store, &l->query, l->arena, &cells, &n, err);
 	if (st == TW_OK)
 		st = make_groups(l, cells, n, &groups, &n_groups, err);
 	if (st != TW_OK)
 		return st;
 	l->head = tw_arena_zalloc(l->arena, 1, sizeof *l->head);
+	l->method = tw_arena_zalloc(l->arena, 1, sizeof *l->method);
 	l->found.rules = tw_arena_alloc(l->arena, TW_DETECT_RULES_MAX, sizeof *l->found.rules);
 	*ret = tw_arena_alloc(l->arena, n_groups + 1, sizeof **ret);
-	if (!l->head || !l->found.rules || !*ret)
+	if (!l->head || !l->method || !l->found.rules || !*ret)
 		return tw_oom(err);
 	for (size_t i = 0; st == TW_OK && i < n_groups; i++) {
 		if (tw_deadline_passed(l->deadline))

@@ -219,7 +219,8 @@ static void put_measured(struct tw_text_links *w, const json_t *a)
 	        {"initial_display", "the time to initial display"},
 	        {"full_display", "the time to full display"},
 	        {"slow_frames", "The share of slow frames"},
-	        {"frozen_frames", "The share of frozen frames"}};
+	        {"frozen_frames", "The share of frozen frames"}, {"method_self", "the self time"},
+	        {"method_share", "The share of self time"}};
 	const bool quantile = strcmp(tw_json_text(a, "unit"), "ms") == 0;
 
 	if (quantile)
@@ -227,6 +228,7 @@ static void put_measured(struct tw_text_links *w, const json_t *a)
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (strcmp(kinds[i].kind, tw_json_text(a, "kind")) == 0)
 			tw_markup_printf(&w->p, "%s", kinds[i].words);
+	tw_markup_phrase(&w->p, " of ", tw_json_text(a, "method"));
 	tw_markup_phrase(&w->p, " in ", tw_json_text(a, "scenario"));
 	tw_markup_phrase(&w->p, " of ", tw_json_text(a, "app"));
 	tw_markup_phrase(&w->p, ", version ", tw_json_text(a, "version"));

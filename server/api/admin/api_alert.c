@@ -86,6 +86,7 @@ static const struct tw_member members[] = {
         TEXT(app, TEXT_BYTES),
         TEXT(scenario, TEXT_BYTES),
         TEXT(version_name, TEXT_BYTES),
+        TEXT(method, TW_ROLLUP_NAME_BYTES),
         NUMBERS,
 };
 static const struct tw_member changeable[] = {TEXT(name, NAME_BYTES), NUMBERS};
@@ -101,7 +102,7 @@ static enum tw_status read_threshold(
 		return TW_OK;
 	if (!json_is_number(at) || !(v > 0 && v < (share ? 1 : THRESHOLD_MAX)))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        share ? "threshold must be a share of frames above 0 and below 1"
+		        share ? "threshold must be a share above 0 and below 1"
 		              : "threshold must be a number above 0 and below 1000000000, in the "
 		                "unit of the kind of alert");
 	io->threshold = llround(v * TW_ALERT_MICRO);
@@ -128,6 +129,7 @@ static enum tw_status read_new(
 	        .app = "",
 	        .scenario = "",
 	        .version_name = "",
+	        .method = "",
 	        .author = tw_api_author(r),
 	        .percentile = PERCENTILE,
 	        .days = DAYS,
@@ -135,6 +137,9 @@ static enum tw_status read_new(
 	        .mail = true};
 	if (st == TW_OK)
 		st = tw_api_members(body, members, ret, err);
+	if (st == TW_OK && tw_alert_is_of_method(ret->kind) != (*ret->method != '\0'))
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "method_self and method_share need a method, and other kinds have none");
 	return st == TW_OK ? read_threshold(body, ret, err) : st;
 }
 

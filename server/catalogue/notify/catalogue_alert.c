@@ -39,6 +39,11 @@ bool tw_alert_is_quantile(enum tw_alert_kind k)
 	return quantiles[k];
 }
 
+bool tw_alert_is_of_method(enum tw_alert_kind k)
+{
+	return k == TW_ALERT_method_self || k == TW_ALERT_method_share;
+}
+
 /* --- rules --- */
 
 #define RULE(member, column, json) TW_FIELD(struct tw_alert_rule, member, "r." column, json)
@@ -48,6 +53,7 @@ static const struct tw_field rule_fields[] = {
         RULE(app, "app", "app"),
         RULE(scenario, "scenario", "scenario"),
         RULE(version_name, "version_name", "version_name"),
+        RULE(method, "method", "method"),
         RULE(author, "author", "author"),
         TW_FIELD(struct tw_alert_rule, kind, "r.kind", "kind", .names = tw_alert_kind_names),
         RULE(percentile, "percentile", "percentile"),
@@ -105,12 +111,13 @@ enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *p
 		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO"
 		        " alert_rule(project_id,rule_id,name,app,scenario,version_name,author,"
-		        "kind,percentile,days,limit_micro,min_traces,mail,created_ms,changed_ms)"
-		        " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?14)",
-		        "tttttttiiiiiii", project_id, ret_id, r->name, r->app, r->scenario,
+		        "kind,percentile,days,limit_micro,min_traces,mail,created_ms,changed_ms,"
+		        "method)"
+		        " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?14,?15)",
+		        "tttttttiiiiiiit", project_id, ret_id, r->name, r->app, r->scenario,
 		        r->version_name, r->author, (int64_t)r->kind, (int64_t)r->percentile,
 		        (int64_t)r->days, r->threshold, (int64_t)r->min_traces, (int64_t)r->mail,
-		        now);
+		        now, r->method);
 	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"alert.create", project_id, ret_id,
 	                .facts = {{"name", r->name}, {"kind", tw_alert_kind_names[r->kind]}}},
@@ -272,14 +279,14 @@ json_t *tw_alert_json(
 {
 	const bool group = rule->kind == TW_ALERT_anr_spike;
 
-	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:I,"
-	                 " s:i}",
+	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f,"
+	                 " s:I, s:i}",
 	        "id", id, "rule", rule->id, "name", rule->name, "kind",
 	        tw_alert_kind_names[rule->kind], "percentile", (int)rule->percentile, "unit",
-	        tw_alert_units[rule->kind], "app", of->app, "scenario", rule->scenario, "version",
-	        group ? "" : of->subject, "anr", group ? of->subject : "", "trace", of->trace_id,
-	        "value", units(of->value), "threshold", units(rule->threshold), "traces",
-	        (json_int_t)of->traces, "days", (int)rule->days);
+	        tw_alert_units[rule->kind], "app", of->app, "scenario", rule->scenario, "method",
+	        rule->method, "version", group ? "" : of->subject, "anr", group ? of->subject : "",
+	        "trace", of->trace_id, "value", units(of->value), "threshold",
+	        units(rule->threshold), "traces", (json_int_t)of->traces, "days", (int)rule->days);
 }
 
 struct stored {

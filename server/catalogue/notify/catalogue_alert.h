@@ -25,11 +25,13 @@ enum tw_alert_kind { /* alert_kinds.def */
 extern const char *const tw_alert_kind_names[TW_ALERT_KINDS + 1]; /* ended by NULL */
 extern const char *const tw_alert_units[TW_ALERT_KINDS];
 bool tw_alert_is_quantile(enum tw_alert_kind k);
+bool tw_alert_is_of_method(enum tw_alert_kind k);
 
 enum { TW_ALERT_RULES_MAX = 50, TW_ALERT_MICRO = 1000000, TW_ALERT_ID_BYTES = 33 };
 
 struct tw_alert_rule {
 	const char *id, *name, *app, *scenario, *version_name, *author; /* "": any */
+	const char *method; /* of a rule for a method; "": the rule is for traces or ANRs */
 	enum tw_alert_kind kind;
 	unsigned percentile, days;
 	int64_t threshold;   /* TW_ALERT_MICRO per unit */

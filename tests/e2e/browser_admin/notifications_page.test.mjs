@@ -205,6 +205,33 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	await done(page, t);
 });
 
+test('the page of a method opens an alert rule for it, filled in', async (t) => {
+	const page = await asAdmin('light', 1280, '/fleet/methods?method=com.app.Repo.load&by=version&scenario=slower&app=shop', '#method tr[data-point]');
+	const p95 = (await server.get('/api/v1/fleet/method', { query: { name: 'com.app.Repo.load', by: 'version', scenario: 'slower', metrics: 'self' } })).json.groups.find((g) => g.key === '8.3.1').self.p95;
+	await page.locator('#method').getByRole('link', { name: 'Alert', exact: true }).click();
+	const form = page.getByRole('form', { name: 'A new alert rule' });
+	await form.getByText('No value: too few traces.').waitFor();
+	await form.getByLabel('Minimum traces').fill('5');
+	await form.getByRole('button', { name: 'Preview' }).click();
+	await form.getByText('0 of 2 are above the threshold now. Nothing was saved.').waitFor();
+	const [metric, method, scenario, percentile, threshold] = await Promise.all(['kind', 'method', 'scenario', 'percentile', 'threshold'].map((name) => form.locator(`[name=${name}]`).inputValue()));
+	assert.deepEqual([metric, method, scenario, percentile], ['method_self', 'com.app.Repo.load', 'slower', '95']);
+	assert.ok(Math.abs(Number(threshold) / (1.2 * p95 / 1e6) - 1) < 0.05, threshold);
+	await form.getByLabel('Metric').selectOption('method_share');
+	await form.getByLabel('Threshold in %').fill('1');
+	await form.getByRole('button', { name: 'Preview' }).click();
+	await form.getByText('2 of 2 are above the threshold now. Nothing was saved.').waitFor();
+	assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
+	await form.getByRole('button', { name: 'Add' }).click();
+	await page.locator('tr[data-rule] td:has-text("share of a method")').waitFor();
+	const [rule] = (await server.get('/api/v1/alerts/rules')).json.rules;
+	assert.deepEqual([rule.kind, rule.method, rule.threshold, rule.app], ['method_share', 'com.app.Repo.load', 0.01, 'shop']);
+	await page.locator('tr[data-rule]').getByRole('button', { name: /^Remove / }).click();
+	await page.getByRole('button', { name: 'Remove permanently' }).click();
+	await page.locator('tr[data-rule]').waitFor({ state: 'detached' });
+	await done(page, t);
+});
+
 for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 	test(`all of it can be read and reached: ${scheme}, ${width}`, async (t) => {
 		const page = await asAdmin(scheme, width);

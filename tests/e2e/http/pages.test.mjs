@@ -52,7 +52,7 @@ test('regressions, the inbox and the quarantine', async (t) => {
 	const p = (await s.get('/api/v1/projects', { key: s.admin })).json.projects[0].id;
 	s.sql(`INSERT INTO regression(project_id,regression_id,app,scenario,method,descriptor,base,head,day,percent,before_ns,after_ns,change_ppm,low_ppm,high_ppm,score_milli,n_before,n_after,before_trace,after_trace,status,owner,muted_until_ms,first_ms,last_ms) VALUES
 		${many(REGRESSIONS, (i, id) => `'${p}','01REG${id}','app','page','m${i}','','1','2',${20000 + (i % 3)},50,1000,${2000 + (i % 7)},1,1,1,1,9,9,'','',${i % 4},'${i % 2 ? 'ann' : ''}',${i % 5 ? 0 : '9000000000000'},1,${1000 + (i % 11)}`)}`);
-	s.sql(`INSERT INTO alert_rule(project_id,rule_id,name,kind,app,scenario,version_name,percentile,limit_micro,min_traces,days,mail,author,created_ms,changed_ms) VALUES ('${p}','r','slow',0,'','','',95,1,1,7,0,'ann',1,1)`);
+	s.sql(`INSERT INTO alert_rule(project_id,rule_id,name,kind,app,scenario,version_name,method,percentile,limit_micro,min_traces,days,mail,author,created_ms,changed_ms) VALUES ('${p}','r','slow',0,'','','','',95,1,1,7,0,'ann',1,1)`);
 	s.sql(`INSERT INTO alert(project_id,alert_id,rule_id,app,subject,title,trace_id,value_micro,traces,is_over,status,first_ms,last_ms) VALUES ${many(ALERTS, (i) => `'${p}','a${i}','r','app','${i}','','',5,9,1,${i % 4},1,${1000 + (i % 11)}`)}`);
 	s.sql(`INSERT INTO trace(project_id,trace_id,key_id,idempotency_key,content,state,created_ms,upload_bytes,app,version_name,version_code,build_id,mapping_id,device,os,abi,process,scenario,session_id,uuid,labels,pid,started_ms) VALUES
 		${many(POISONED, (i, id) => `'${p}','01SIM${id}','','','trace=${i}',3,1,100,'app','','','','','','','','','','','','',0,0`)}`);

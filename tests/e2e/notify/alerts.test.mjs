@@ -272,11 +272,38 @@ for (const step of ['alert_figures', 'alert_stored'])
 		assert.equal(reported(s).length, 2);
 	});
 
+test('the time of a method is an alert of each version, with the figure of its page', async (t) => {
+	const r = await startReceiver(t);
+	const s = await startServer(t, { args: ARGS });
+	await hook(s, r);
+	await sendSlower(s, 12);
+	const method = 'com.app.Repo.load';
+	const { groups } = (await s.get('/api/v1/fleet/method', { query: { name: method, by: 'version', metrics: 'self' } })).json;
+	const of = (version) => groups.find((g) => g.key === version).self;
+	const rule = await add(s, { name: 'Load', kind: 'method_self', method, app: 'shop', scenario: 'slower', percentile: 50, threshold: (of('8.3.0').p50 + of('8.3.1').p50) / 2 / 1e6 });
+	assert.equal(rule.method, method);
+	assert.deepEqual((await look(s)).map((f) => [f.version, f.value, f.traces, f.exceeded]).sort(), ['8.3.0', '8.3.1'].map((v) => [v, of(v).p50 / 1e6, 12, v === '8.3.1']));
+	const got = (await r.wait('/h')).json;
+	assert.equal(got.alert.method, method);
+	assert.match(got.text, /p50 of the self time of com\.app\.Repo\.load in slower of shop, version 8\.3\.1: [\d.]+ ms \(threshold: /);
+	const [item] = await alerts(s, 'new');
+	assert.deepEqual([item.alert.method, item.alert.trace], [method, of('8.3.1').exemplar]);
+	const figures = async (more) => (await ask(s, 'POST', 'alerts/preview', { name: 'x', min_traces: 5, method, ...more })).json.figures;
+	const shares = await figures({ kind: 'method_share', threshold: 0.7 });
+	const lengths = (await s.get('/api/v1/fleet/scenarios', { query: { by: 'version', scenario: 'slower' } })).json.groups;
+	for (const f of shares) {
+		const truth = of(f.version).sum / (lengths.find((g) => g.key === f.version).duration_ns.mean * 12);
+		assert.ok(Math.abs(f.value / truth - 1) < 0.001 && f.exceeded === truth > 0.7, `${f.version}: ${f.value} for ${truth}`);
+	}
+	assert.deepEqual(shares.map((f) => f.exceeded).sort(), [false, true]);
+	assert.deepEqual(await figures({ kind: 'method_self', method: 'com.app.Nothing.here', threshold: 1 }), []);
+});
+
 test('contradictory rules are refused with a message', async (t) => {
 	const s = await startServer(t);
 	const good = { name: 'a', kind: 'duration', threshold: 800 };
 	for (const [more, words] of [[{ name: '' }, /name must be a text/], [{ kind: 'memory' }, /duration, initial_display/], [{ threshold: 0 }, /above 0/], [{ threshold: '800' }, /above 0/], [{ threshold: 1e12 }, /above 0 and below 1000000000/],
-		[{ kind: 'slow_frames', threshold: 5 }, /share of frames/], [{ percentile: 100 }, /1 to 99/], [{ percentile: 9.5 }, /1 to 99/], [{ min_traces: 0 }, /1 to 1000000/], [{ days: 91 }, /1 to 90/], [{ mail: 'no' }, /true or false/], [{ colour: 1 }, /only fields/]]) {
+		[{ kind: 'slow_frames', threshold: 5 }, /a share above 0/], [{ kind: 'method_self' }, /need a method/], [{ method: 'a.b' }, /other kinds have none/], [{ kind: 'method_share', method: 'x'.repeat(1025), threshold: 0.5 }, /method/], [{ percentile: 100 }, /1 to 99/], [{ percentile: 9.5 }, /1 to 99/], [{ min_traces: 0 }, /1 to 1000000/], [{ days: 91 }, /1 to 90/], [{ mail: 'no' }, /true or false/], [{ colour: 1 }, /only fields/]]) {
 		const a = await ask(s, 'POST', 'alerts/rules', { ...good, ...more });
 		assert.equal(a.status, 400, a.text);
 		assert.match(a.json.error.message, words);

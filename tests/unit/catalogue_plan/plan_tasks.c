@@ -34,6 +34,7 @@ static void use_alerts(struct tw_catalogue *c, const char *project, struct tw_ar
 	        .app = "",
 	        .scenario = "",
 	        .version_name = "",
+	        .method = "",
 	        .author = "me",
 	        .kind = TW_ALERT_anr_spike,
 	        .percentile = 95,

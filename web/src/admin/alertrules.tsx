@@ -10,17 +10,17 @@ import { Failure, focused, Panel, Pending, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 
 interface Rule {
-	id: string; name: string; kind: string; unit: 'ms' | 'share' | 'times'; app: string; scenario: string; version_name: string;
+	id: string; name: string; kind: string; unit: 'ms' | 'share' | 'times'; app: string; scenario: string; version_name: string; method: string;
 	percentile: number; threshold: number; min_traces: number; days: number; mail: boolean;
 }
 interface Rules { rules: Rule[]; max_rules: number; mail: boolean }
 interface Figure { rule: string; app: string; version: string; anr: string; title: string; value: number; traces: number; exceeded: boolean; trace: string }
 interface Look { figures: Figure[]; partial: boolean }
-type Draft = Pick<Rule, 'name' | 'kind' | 'app' | 'scenario' | 'version_name' | 'percentile' | 'min_traces' | 'days' | 'mail'> & { threshold: string };
+type Draft = Pick<Rule, 'name' | 'kind' | 'app' | 'scenario' | 'version_name' | 'method' | 'percentile' | 'min_traces' | 'days' | 'mail'> & { threshold: string };
 
 const KINDS: [kind: string, shown: string, unit: Rule['unit']][] = [['duration', tr('duration'), 'ms'], ['initial_display', tr('time to initial display'), 'ms'], ['full_display', tr('time to full display'), 'ms'],
-	['slow_frames', tr('slow frames'), 'share'], ['frozen_frames', tr('frozen frames'), 'share'], ['anr_spike', tr('spike of an ANR group'), 'times']];
-const NEW: Draft = { name: '', kind: 'duration', app: '', scenario: '', version_name: '', percentile: 95, threshold: '', min_traces: 20, days: 7, mail: true };
+	['slow_frames', tr('slow frames'), 'share'], ['frozen_frames', tr('frozen frames'), 'share'], ['method_self', tr('self time of a method'), 'ms'], ['method_share', tr('share of a method'), 'share'], ['anr_spike', tr('spike of an ANR group'), 'times']];
+const NEW: Draft = { name: '', kind: 'duration', app: '', scenario: '', version_name: '', method: '', percentile: 95, threshold: '', min_traces: 20, days: 7, mail: true };
 const PERCENT = 100;
 const DIGITS = 12; // of a threshold in %: no 0.1 + 0.2
 const LISTED = 20; // figures of a preview
@@ -28,25 +28,26 @@ const LISTED = 20; // figures of a preview
 const kindName = (kind: string) => KINDS.find(([k]) => k === kind)?.[1] ?? kind;
 const unitOf = (kind: string) => KINDS.find(([k]) => k === kind)?.[2] ?? 'ms';
 const shown = (value: number, unit: Rule['unit']) => inUnit(value, unit, (n) => tr('{n} times', { n }));
-const scopeOf = (r: Pick<Rule, 'app' | 'scenario' | 'version_name'>) => [r.app, r.scenario, r.version_name].filter(Boolean).join(COMMA) || tr('all traces');
+const ofMethod = (kind: string) => kind.startsWith('method');
+const scopeOf = (r: Pick<Rule, 'app' | 'scenario' | 'version_name' | 'method'>) => [r.method, r.app, r.scenario, r.version_name].filter(Boolean).join(COMMA) || tr('all traces');
 const figureOf = (r: Pick<Rule, 'kind' | 'percentile'>) => `${unitOf(r.kind) === 'ms' ? `p${r.percentile}${COMMA}` : ''}${kindName(r.kind)}`;
 const subjectOf = (f: Figure) => f.version || f.title || f.anr || tr('no version');
 const draftOf = (r: Rule): Draft => ({ ...r, threshold: String(r.unit === 'share' ? Number((r.threshold * PERCENT).toPrecision(DIGITS)) : r.threshold) });
 
-const ASKED = ['alert', 'app', 'scenario', 'percentile', 'threshold'];
+const ASKED = ['alert', 'app', 'scenario', 'method', 'percentile', 'threshold'];
 
 /** A new rule as a link of another page asks for it: alertLink. */
 function asked(): Draft {
-	const [kind, app, scenario, percentile, threshold] = ASKED.map(text);
+	const [kind, app, scenario, method, percentile, threshold] = ASKED.map(text);
 	if (!kind) return NEW;
-	return { ...NEW, kind, app, scenario, percentile: Number(percentile) || NEW.percentile, threshold, name: [scenario || app, figureOf({ kind, percentile: Number(percentile) })].filter(Boolean).join(': ').slice(0, 100) };
+	return { ...NEW, kind, app, scenario, method, percentile: Number(percentile) || NEW.percentile, threshold, name: [method || scenario || app, figureOf({ kind, percentile: Number(percentile) })].filter(Boolean).join(': ').slice(0, 100) };
 }
 
 /** The request body; for a stored rule only the members that can be changed. */
 function bodyOf(d: Draft, stored: boolean): Partial<Rule> {
 	const ms = unitOf(d.kind) === 'ms';
 	const threshold = Number(d.threshold) / (unitOf(d.kind) === 'share' ? PERCENT : 1);
-	return { name: d.name.trim(), threshold, min_traces: d.min_traces, days: d.days, mail: d.mail, ...(ms && { percentile: d.percentile }), ...(!stored && { kind: d.kind, app: d.app.trim(), scenario: d.scenario.trim(), version_name: d.version_name.trim() }) };
+	return { name: d.name.trim(), threshold, min_traces: d.min_traces, days: d.days, mail: d.mail, ...(ms && { percentile: d.percentile }), ...(!stored && { kind: d.kind, app: d.app.trim(), scenario: d.scenario.trim(), version_name: d.version_name.trim(), method: ofMethod(d.kind) ? d.method.trim() : '' }) };
 }
 
 /** The fields that a rule as JSON has replace those of the form. */
@@ -114,6 +115,7 @@ function Form({ rule, mail, keep, cancel }: { rule?: Rule; mail: boolean; keep: 
 				<label class="inline">{unit === 'ms' ? tr('Threshold in ms') : unit === 'share' ? tr('Threshold in %') : tr('Threshold, times the mean day')}{' '}<input class="short" type="number" name="threshold" min="0" step="any" required value={d.threshold} onInput={(e) => put({ ...d, threshold: e.currentTarget.value })} /></label>
 			</div>
 			<div class="row">
+				{!rule && ofMethod(d.kind) && <label class="inline">{tr('Method')}{' '}<input name="method" maxLength={1024} required spellcheck={false} value={d.method} onInput={(e) => put({ ...d, method: e.currentTarget.value })} /></label>}
 				{!rule && <><label class="inline">{tr('App')}{' '}{scope('app')}</label><label class="inline">{tr('Scenario')}{' '}{scope('scenario')}</label><label class="inline">{tr('Version')}{' '}{scope('version_name')}</label></>}
 				<label class="inline">{tr('Days')}{' '}{number('days', 90)}</label>
 				<label class="inline">{unit === 'times' ? tr('Minimum reports') : tr('Minimum traces')}{' '}{number('min_traces', 1000000)}</label>

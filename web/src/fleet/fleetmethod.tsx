@@ -1,7 +1,7 @@
 // One method over the fleet: by version, day and more, as a picture and as numbers, with a trace to each.
-import { get } from '../api/api';
+import { get, may } from '../api/api';
 import { enough, chartOf, groupId, groupName, inOrder, LABEL, METRICS, metricNamed, namedMarks, valueOf, type Chart, type Mark, type Metric, type MetricName, type Point, type Series } from './fleetdoc';
-import { byName, Change, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
+import { alertLink, byName, Change, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { count, tick } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { Choice, Copy, MethodName, Panel, Pending, useLoad, useWidth } from '../ui/parts';
@@ -103,13 +103,14 @@ export function FleetMethod({ name }: { name: string }) {
 	const v = load.value?.by === by ? load.value : null; // another question's groups have other keys
 	const groups = v && v.groups.some((g) => g[metric]) ? inOrder(by, v.groups) : [];
 	const none = !groups.some((g) => g[metric]?.traces);
+	const newest = may.admin && metric === 'self' && by === 'version' ? groups[groups.length - 1]?.self : undefined;
 	return (
 		<Panel title={tr('One method')} id="method" aside={<>
 			<Choice label={tr('Metric')} value={metric} options={METRICS.map(([m, label]) => [m, label])} onPick={(m) => set({ metric: m === 'self' ? null : m }, true)} />
 			<PickBy by={by} bys={bys} />
 		</>}>
 			<p class="verdict mono"><MethodName name={name} /></p>
-			<p class="row"><a href={searchLink(name)}>{tr('Its calls in all traces')}</a><a href={withFilter('/fleet/methods')}>{tr('All methods')}</a><Copy text={name} label={tr('Copy name')} />
+			<p class="row"><a href={searchLink(name)}>{tr('Its calls in all traces')}</a><a href={withFilter('/fleet/methods')}>{tr('All methods')}</a><Copy text={name} label={tr('Copy name')} />{newest && <a href={alertLink(text('scenario'), text('app'), 95, newest.p95, name)}>{tr('Alert')}</a>}
 				<span class="quiet">{tr('{label}: {meaning}.', { label, meaning })}</span></p>
 			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what={tr('Loading the method')} /> : none ? <p class="quiet">{v.traces === 0 ? tr('No traces match this filter.') : tr('None of these traces has this value.')}</p>
 				: <div class={load.busy ? 'stale' : ''}>

@@ -118,6 +118,6 @@ export function MissingMappings({ of }: { of: FleetMethodRow[] }) {
 const ABOVE = 1.2; // the suggested threshold, times the current value
 const MS = 1e6;
 
-/** A new alert rule for a scenario's duration, filled in. */
-export const alertLink = (scenario: string, app: string, percentile: number, now_ns: number): string =>
-	link(`/notifications?${new URLSearchParams({ alert: 'duration', ...(app && { app }), ...(scenario && { scenario }), percentile: String(percentile), threshold: String(Number((now_ns * ABOVE / MS).toPrecision(2))) })}`);
+/** A new alert rule for a scenario's duration or a method's self time, filled in. */
+export const alertLink = (scenario: string, app: string, percentile: number, now_ns: number, method = ''): string =>
+	link(`/notifications?${new URLSearchParams({ alert: method ? 'method_self' : 'duration', app, scenario, method, percentile: String(percentile), threshold: String(Number((now_ns * ABOVE / MS).toPrecision(2))) })}`);
