@@ -4,6 +4,7 @@ import type { Session } from '../api/api';
 import { path } from '../ui/route';
 import { tr } from '../i18n/strings/frame';
 import { ASIDE, later } from '../ui/later';
+import { inField } from '../ui/parts';
 import { traceOf } from './pages';
 
 /** Text typed before the search was loaded. */
@@ -14,7 +15,7 @@ export interface Early {
 
 const palette = later<{ s: Session; early: Early; close: () => void }>('palette', async () => (await import('./palette')).Palette, ASIDE);
 
-const typing = (e: KeyboardEvent) => /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName) && (e.target as HTMLInputElement).type !== 'checkbox';
+const typing = (e: KeyboardEvent) => inField(e) && (e.target as HTMLInputElement).type !== 'checkbox';
 
 const idle = globalThis.requestIdleCallback ?? ((f: () => void) => setTimeout(f, 1000));
 

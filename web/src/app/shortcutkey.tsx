@@ -1,5 +1,6 @@
 // "?" opens the keyboard shortcuts.
 import { useLayoutEffect, useState } from 'preact/hooks';
+import { inField } from '../ui/parts';
 import { ASIDE, later } from '../ui/later';
 
 const list = later<{ close: () => void }>('shortcuts', async () => (await import('./shortcutlist')).ShortcutList, ASIDE);
@@ -8,7 +9,7 @@ export function ShortcutKey() {
 	const [open, show] = useState(false);
 	useLayoutEffect(() => {
 		const key = (e: KeyboardEvent) => {
-			if (e.key === '?' && !/^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName)) show(true);
+			if (e.key === '?' && !inField(e)) show(true);
 		};
 		addEventListener('keydown', key);
 		return () => removeEventListener('keydown', key);

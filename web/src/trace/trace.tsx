@@ -13,7 +13,7 @@ import { LinkCheck } from './state/linkcheck';
 import { matching } from '../ui/matching';
 import { Deleted, NamesCame, useMeanwhile } from './meanwhile';
 import { COLUMNS } from './panels/methodcolumns';
-import { Busy, Failure, Panel, useLoad } from '../ui/parts';
+import { Busy, Failure, inField, Panel, useLoad } from '../ui/parts';
 import { PANELS, tidsOf } from './registry';
 import { Facts, NamesWarning, NothingDrawn } from './panels/report';
 import { number, set, text } from '../ui/route';
@@ -50,7 +50,7 @@ function SearchBar({ names, matches, thread, met, onStep }: {
 	const methods = matches ? matches.reduce((n, v) => n + v, 0) : 0;
 	useLayoutEffect(() => {
 		const key = (e: KeyboardEvent) => {
-			if (e.key !== '/' || /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName)) return;
+			if (e.key !== '/' || inField(e)) return;
 			e.preventDefault();
 			input.current?.focus();
 		};

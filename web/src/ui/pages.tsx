@@ -4,9 +4,10 @@ import { useLayoutEffect, useState } from 'preact/hooks';
 import { count } from '../i18n/format';
 import { tr } from '../i18n/strings/frame';
 import type { Loaded } from './parts';
+import { inField } from '../ui/parts';
 import { number, set, text, type Changes } from './route';
 
-const typing = (e: KeyboardEvent) => e.ctrlKey || e.metaKey || e.altKey || (/^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName) && (e.target as HTMLInputElement).type !== 'checkbox');
+const typing = (e: KeyboardEvent) => e.ctrlKey || e.metaKey || e.altKey || (inField(e) && (e.target as HTMLInputElement).type !== 'checkbox');
 
 function useKeys(act: (key: string) => boolean): void {
 	useLayoutEffect(() => {

@@ -87,6 +87,9 @@ export function Pending({ of, what }: { of: Loaded<unknown>; what: string }) {
 	</>;
 }
 
+/** The key is typed into a field. */
+export const inField = (e: KeyboardEvent): boolean => /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName);
+
 const PIECES = /(?<=[.(])|(?=\$)|(?<=[a-z])(?=[A-Z])/;
 
 /** A name that breaks after its dots and before its capital letters, not within a word. */

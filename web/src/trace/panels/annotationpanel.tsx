@@ -5,7 +5,7 @@ import { annotations, draft, showAnnotation } from '../state/annotations';
 import type { Span } from '../state/axis';
 import { viewOf } from '../state/view';
 import { duration, when } from '../../i18n/format';
-import { Copy, Failure, Panel, useLoad, type Loaded } from '../../ui/parts';
+import { Copy, Failure, inField, type Loaded, Panel, useLoad } from '../../ui/parts';
 import { number, text } from '../../ui/route';
 import { nameOfThread } from '../parts/threadname';
 import { tr } from '../../i18n/strings/trace';
@@ -84,7 +84,7 @@ export function AnnotateButton({ whole, thread }: { whole: Span; thread: Thread 
 	};
 	useLayoutEffect(() => {
 		const key = (e: KeyboardEvent) => {
-			if (e.key !== 'n' || e.ctrlKey || e.metaKey || e.altKey || !may.write || /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName)) return;
+			if (e.key !== 'n' || e.ctrlKey || e.metaKey || e.altKey || !may.write || inField(e)) return;
 			e.preventDefault();
 			begin();
 		};
