@@ -252,6 +252,10 @@ test('rows by keyboard: j, k, x, X, Enter, #, Escape', async (t) => {
 	await bar(page).waitFor({ state: 'detached' });
 	await page.keyboard.press('?');
 	await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('next, previous trace').waitFor();
+	const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+	assert.equal(await keys.getByText('zoom in, zoom out').isVisible(), false, 'of this page first');
+	await keys.getByText('Other pages').click();
+	await keys.getByText('zoom in, zoom out').waitFor();
 	await page.keyboard.press('Escape');
 	await page.getByLabel('Search').click();
 	await page.keyboard.type('jx');

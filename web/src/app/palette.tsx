@@ -12,7 +12,6 @@ import { traceOf, PLACES, allowed } from './pages';
 import { searchTerm } from './pasted';
 
 const TYPING_MS = 120;
-const PAGES = 4;
 
 interface Found {
 	methods: { name: string; raw: string }[]; methods_are_similar: boolean;
@@ -32,7 +31,7 @@ const at = (to: string, q: Record<string, string>) => link(`${to}?${new URLSearc
 function groupsOf(v: Found | null, asked: string, s: Session): Group[] {
 	const word = asked.toLowerCase();
 	const is = (name: string) => name.toLowerCase() === word;
-	const pages = PLACES.filter((p) => p.label && allowed(p, s) && p.label.toLowerCase().includes(word)).slice(0, PAGES);
+	const pages = PLACES.filter((p) => p.label && allowed(p, s) && p.label.toLowerCase().includes(word));
 	const exact = pages.some((p) => p.label!.toLowerCase().startsWith(word)) && (!v || v.methods_are_similar || v.methods.length === 0);
 	const groups: Group[] = [{ title: tr('Pages'), exact, options: pages.map((p) => ({ to: link(p.at), shown: p.label })) }];
 	if (v) {
