@@ -3,13 +3,14 @@
  * several at once; an ANR group that was fixed returns with a newer report; more than a page of them.
  */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 
 import { CAUSES, fleet } from '../../gen/anr_fleet.mjs';
 import { violations } from '../axe.mjs';
-import { settled, THEMES, unreadable } from '../browser.mjs';
-import { done, open, server } from '../page.mjs';
-import { until } from '../server.mjs';
+import { settled, signInAs, THEMES, unreadable } from '../browser.mjs';
+import { done, open, server, watched } from '../page.mjs';
+import { binary, tracewell, until } from '../server.mjs';
 import { findSlower } from '../slower.mjs';
 
 const sent = fleet(9);
@@ -89,6 +90,24 @@ test('an ANR group that was fixed in a version returns with a report from it, no
 	await answer({ items: [{ kind: 'anr', id: group }], status: 'open', owner: '' });
 });
 
+test('i assigns to the person who signed in', async (t) => {
+	await prepare();
+	const person = { name: 'mira', password: 'reads the inbox' };
+	execFileSync(binary(), ['user', 'create', person.name, '--data', server.data], { input: person.password });
+	tracewell('user', 'role', person.name, '--data', server.data, '--role', 'server-admin');
+	const page = await watched();
+	await signInAs(page, server, person.name, person.password);
+	await page.goto(`${server.url}/inbox`);
+	const row = page.locator('tr[data-item]').first();
+	await row.waitFor();
+	await page.keyboard.press('j');
+	await page.keyboard.press('i');
+	await row.locator('td:has-text("mira") .letter:text-is("m")').waitFor();
+	await page.keyboard.press('z');
+	await page.locator('tr[data-item] .letter').waitFor({ state: 'detached' });
+	await done(page, t);
+});
+
 test('answered in the page, by pointer and by keys', async (t) => {
 	await prepare();
 	const page = await open('/inbox');
@@ -118,7 +137,7 @@ test('answered in the page, by pointer and by keys', async (t) => {
 	await page.keyboard.press('x');
 	await bar.getByText('1 selected').waitFor();
 	await page.keyboard.press('a');
-	await page.locator(`tr[data-item="${first}"]:has-text("Acknowledged")`).waitFor();
+	await page.locator(`tr[data-item="${first}"] .state:has-text("Acknowledged")`).waitFor();
 	await page.getByRole('button', { name: 'Acknowledged' }).click();
 	await page.waitForFunction(() => document.querySelectorAll('tr[data-item]').length === 1);
 	await page.keyboard.press('j');

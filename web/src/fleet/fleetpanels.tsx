@@ -3,7 +3,7 @@ import { api, get, may, type Stage } from '../api/api';
 import { manage } from '../api/manage';
 import { KINDS, type Groups } from './anrgroups';
 import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
-import { durationName } from './triage';
+import { dayOf, durationName } from './triage';
 import { alertLink, byName, Change, methodLink, MissingMappings, NoTraces, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { span, Trend, Ungrouped, useDays } from './fleetfilter';
 import { count, duration, percent, signed } from '../i18n/format';
@@ -179,7 +179,7 @@ function Slower({ r }: { r: Regression }) {
 			<td class="anywhere wide"><a href={link(`/regressions?open=${encodeURIComponent(r.id)}`)}>{r.method ? <MethodName name={r.method} /> : durationName(r.scenario)}</a></td>
 			<td class="num slower" title={tr('{kind}95 % confidence interval {interval}', { kind: r.kind === 'new' ? tr('Of a median trace; ') : '', interval: interval(signed(r.low), signed(r.high)) })}>{r.kind === 'new' ? tr('new') : signed(r.change)}</td>
 			<td class="anywhere named">{r.scenario || <span class="quiet">{tr('no scenario')}</span>}</td>
-			<td class="nowrap">{r.head || new Date(r.day_ms).toISOString().slice(0, 10)}</td>
+			<td class="nowrap">{r.head || dayOf(r.day_ms)}</td>
 			<td class="nowrap">{r.method && <a href={methodLink(r.method, { app: r.app, scenario: r.scenario, version_name: '', by: r.head ? 'version' : 'day' })} aria-label={tr('over {head}: {method}', { method: r.method, head: r.head ? tr('versions') : tr('days') })}>{tr('over {head}', { head: r.head ? tr('versions') : tr('days') })}</a>}</td>
 		</tr>
 	);

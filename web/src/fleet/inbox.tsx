@@ -1,7 +1,7 @@
 // The daily inbox: regressions, ANR groups and alerts in one list, by state, changed one at a time or in bulk.
 import { useEffect, useState } from 'preact/hooks';
 import { get, may } from '../api/api';
-import { count, inUnit, signed, when } from '../i18n/format';
+import { count, duration, inUnit, signed, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
 import { tr } from '../i18n/strings/inbox';
 import { Cards } from '../ui/cards';
@@ -13,7 +13,7 @@ import { narrow } from '../ui/narrow';
 import { link, set, text, type Changes } from '../ui/route';
 import { KINDS } from './anrgroups';
 import { Decisions } from './decisions';
-import { BOX_NAMES, BOXES, dayOf, decide, durationName, inMuteDays, mayRevert, revert, stateOf, type Box, type Decision, type Inbox, type Item } from './triage';
+import { BOX_NAMES, BOXES, dayOf, decide, durationName, inMuteDays, mayRevert, revert, stateOf, TONES, type Box, type Decision, type Inbox, type Item } from './triage';
 
 const PAGE = 100;
 const keyOf = (i: Item) => `${i.kind} ${i.id}`;
@@ -75,9 +75,9 @@ function Row({ i, picked, pick }: { i: Item; picked: boolean; pick: () => void }
 				{i.scenario && i.scenario !== i.title && <span class="quiet"> {i.scenario}</span>}
 				{narrow.value && <div class="quiet">{kindOf(i)}</div>}</td>
 			{!narrow.value && <td class="nowrap">{kindOf(i)}</td>}
-			<td class="num">{figureOf(i)}</td>
-			<td>{stateOf(i)}</td>
-			<td class="anywhere">{i.owner || <span class="quiet">{tr('nobody')}</span>}</td>
+			<td class="num">{i.regression && <span class="quiet">{i.regression.kind === 'new' ? '' : `${duration(i.regression.before_ns)} → `}{duration(i.regression.after_ns)}</span>} {figureOf(i)}</td>
+			<td><span class={`state ${TONES[i.status]}`}>{stateOf(i)}</span></td>
+			<td class="anywhere">{i.owner ? <><span class="letter" aria-hidden="true">{i.owner[0]}</span> {i.owner}</> : '–'}</td>
 			<td class="nowrap">{i.version || '–'}</td>
 			<td class="nowrap">{when(i.last_ms)}</td>
 		</tr>
@@ -85,7 +85,7 @@ function Row({ i, picked, pick }: { i: Item; picked: boolean; pick: () => void }
 }
 
 /** Keys that change the selected items, or the focused one. */
-const DECISIONS: Record<string, () => Decision> = { a: () => ({ status: 'acknowledged' }), f: () => ({ status: 'fixed' }), m: () => ({ muted_until_ms: inMuteDays() }) };
+const DECISIONS: Record<string, (me: string) => Decision | false> = { a: () => ({ status: 'acknowledged' }), f: () => ({ status: 'fixed' }), m: () => ({ muted_until_ms: inMuteDays() }), i: (owner) => owner !== '' && { owner } };
 
 export function InboxPage({ name }: { name: string }) {
 	const box = BOXES.find((b) => b === text('state')) ?? 'live';
@@ -117,7 +117,7 @@ export function InboxPage({ name }: { name: string }) {
 	};
 	useRowKeys(items, (key, here) => {
 		const on = picked.length > 0 ? picked : here ? [here] : [];
-		const decision = DECISIONS[key]?.();
+		const decision = DECISIONS[key]?.(name);
 		if (key === 'x' && here) pick(here);
 		else if (decision && may.write && on.length > 0) void say(on, decision);
 		else if (key === 'z' && last && mayRevert(last.before, last.what)) void undo();
@@ -131,7 +131,7 @@ export function InboxPage({ name }: { name: string }) {
 	}, [page]);
 	const all = items.length > 0 && picked.length === items.length;
 	return (
-		<Page title={tr('Inbox')} of="inbox" head={<><span class="grow" /><span class="quiet keyhint">{tr('j k move, x selects, a acknowledges, f fixes, m mutes, z undoes')}</span></>}>
+		<Page title={tr('Inbox')} of="inbox" head={<><span class="grow" /><span class="quiet keyhint">{tr('j k move, x selects, a acknowledges, i assigns to you, f fixes, m mutes, z undoes')}</span></>}>
 			<Tabs box={box} counts={v?.counts} />
 			<div class="row">
 				<label class="inline">{tr('Kind')}<select value={kind} onChange={(e) => filter({ kind: e.currentTarget.value })}>

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { Cards } from '../ui/cards';
-import { useChange } from '../ui/change';
+import { Decisions } from './decisions';
 import { count, DAY_MS, duration, percent, signed, when } from '../i18n/format';
 import { interval } from '../i18n/interval';
 import { IssueText } from './issue';
@@ -10,7 +10,7 @@ import { Page } from '../ui/page';
 import { Failure, MethodName, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { RegressionRules } from './regressionrules';
 import { RegressionTrend } from './regressiontrend';
-import { BOX_NAMES, durationName, STATUS_NAMES } from './triage';
+import { BOX_NAMES, dayOf, durationName, isMuted, STATUS_NAMES, TONES, type Item } from './triage';
 import { EmptyPage, fromStart, Pages } from '../ui/pages';
 import { link, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
@@ -20,28 +20,25 @@ interface Regression {
 	id: string; kind: 'slower' | 'new'; share: number; app: string; scenario: string; method: string; descriptor: string; base: string; head: string;
 	day_ms: number; percentile: number; before_ns: number; after_ns: number; change: number; low: number; high: number;
 	traces_before: number; traces_after: number; before_trace: string | null; after_trace: string | null;
-	status: string; fixed_in: string; fixed_day_ms: number; earlier: string; owner: string; note: string; muted_until_ms: number;
+	status: Item['status']; fixed_in: string; fixed_day_ms: number; earlier: string; owner: string; note: string; muted_until_ms: number;
 }
 
-const MUTED_DAYS = 7;
 const SHOWN: [string, string][] = [['live', BOX_NAMES.live], ['open', BOX_NAMES.new], ['acknowledged', BOX_NAMES.acknowledged], ['returned', BOX_NAMES.returned], ['fixed', BOX_NAMES.fixed], ['all', BOX_NAMES.all]];
 const STATUS: Record<string, string> = STATUS_NAMES;
-
-const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
 /** A one-sentence summary for sharing. */
 function sentence(r: Regression): string {
 	const what = r.method ? tr('{method} in {scenario}', { method: r.method, scenario: r.scenario || tr('all scenarios') }) : r.scenario || tr('Traces without a scenario');
 	if (r.kind === 'new') return tr('New: {method} takes {after_ns} at the median in {share} of {scenario} traces of {head}; {base} did not have it. That is {change} of a median trace, 95 % confidence interval {interval}.', { method: r.method, after_ns: duration(r.after_ns), share: percent(r.share), scenario: r.scenario || tr('all'), head: r.head, base: r.base || tr('the version before'), change: percent(r.change), interval: interval(percent(r.low), percent(r.high)) });
-	const since = r.head ? tr('{head} against {base}', { head: r.head, base: r.base || tr('the version before') }) : tr('since {day_ms}', { day_ms: day(r.day_ms) });
+	const since = r.head ? tr('{head} against {base}', { head: r.head, base: r.base || tr('the version before') }) : tr('since {day_ms}', { day_ms: dayOf(r.day_ms) });
 	return tr('{what} is {change} slower, {since}: {before_ns} to {after_ns} at the {percent}, 95 % confidence interval {interval}.', { what, change: percent(r.change), since, before_ns: duration(r.before_ns), after_ns: duration(r.after_ns), percent: r.percentile === 50 ? tr('median') : tr('{percent}th percentile', { percent: r.percentile }), interval: interval(signed(r.low), signed(r.high)) });
 }
 
 function How({ r }: { r: Regression }) {
-	const fixed = r.fixed_in ? tr(' in {fixed_in}', { fixed_in: r.fixed_in }) : r.fixed_day_ms ? tr(' since {fixed_day_ms}', { fixed_day_ms: day(r.fixed_day_ms) }) : '';
+	const fixed = r.fixed_in ? tr(' in {fixed_in}', { fixed_in: r.fixed_in }) : r.fixed_day_ms ? tr(' since {fixed_day_ms}', { fixed_day_ms: dayOf(r.fixed_day_ms) }) : '';
 	return <>
-		<span class={r.status === 'fixed' ? 'quiet' : r.status === 'returned' ? 'loss' : ''}>{STATUS[r.status] ?? r.status}{r.status === 'fixed' && fixed}</span>
-		{r.muted_until_ms > Date.now() && <span class="quiet">{' '}{tr('muted until {muted_until_ms}', { muted_until_ms: day(r.muted_until_ms) })}</span>}
+		<span class={`state ${TONES[r.status]}`}>{STATUS[r.status] ?? r.status}{r.status === 'fixed' && fixed}</span>
+		{isMuted(r) && <span class="quiet">{' '}{tr('muted until {muted_until_ms}', { muted_until_ms: dayOf(r.muted_until_ms) })}</span>}
 	</>;
 }
 
@@ -84,38 +81,10 @@ function History({ r }: { r: Regression }) {
 	return <ul class="history" aria-label={tr('History')}>{list.map((e) => <li key={e.n}>{when(e.at_ms)}: {eventText(e)} <span class="quiet">{tr('by {author}', { author: e.author })}</span></li>)}</ul>;
 }
 
-function Answer({ r, file, say }: { r: Regression; file: string; say: (what: Partial<Regression>) => Promise<boolean> }) {
-	const [owner, own] = useState(r.owner);
-	const [note, put] = useState(r.note);
-	const muted = r.muted_until_ms > Date.now();
-	const save = (e: Event) => {
-		e.preventDefault();
-		void say({ owner: owner.trim(), note });
-	};
-	return (
-		<form class="rule" onSubmit={save} aria-label={tr('Actions')}>
-			<div class="row">
-				<label class="inline">{tr('Owner')}{' '}<input name="owner" maxLength={200} value={owner} onInput={(e) => own(e.currentTarget.value)} /></label>
-				{file && !owner.trim() && <span class="from-file"><span class="quiet">{tr('not set; CODEOWNERS names')}</span> {file} <button type="button" class="small" onClick={() => own(file.slice(0, 200))}>{tr('Use as owner')}</button></span>}
-			</div>
-			<label class="list">{tr('Note')}<textarea name="note" rows={2} maxLength={2000} value={note} onInput={(e) => put(e.currentTarget.value)} /></label>
-			<div class="row">
-				<button class="primary" disabled={owner.trim() === r.owner && note === r.note}>{tr('Save')}</button>
-				{r.status !== 'acknowledged' && <button type="button" onClick={() => say({ status: 'acknowledged', owner: owner.trim(), note })}>{tr('Acknowledge')}</button>}
-				{r.status !== 'fixed' && <button type="button" onClick={() => say({ status: 'fixed', owner: owner.trim(), note })}>{tr('Mark as fixed')}</button>}
-				{r.status !== 'open' && <button type="button" onClick={() => say({ status: 'open' })}>{tr('Reopen')}</button>}
-				<button type="button" onClick={() => say({ muted_until_ms: muted ? 0 : Date.now() + MUTED_DAYS * DAY_MS })}>{muted ? tr('Unmute') : tr('Mute for {muted_days} days', { muted_days: MUTED_DAYS })}</button>
-			</div>
-		</form>
-	);
-}
-
 const COLUMNS = [tr('State'), tr('Item'), tr('Change'), tr('Before'), tr('After'), tr('Scenario'), tr('Since'), tr('Traces'), tr('Owner')];
 
 function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle: () => void; again: () => void }) {
-	const [error, change] = useChange(again);
 	const [file, setOwners] = useState(''); // who owns it by the code owners file
-	const say = (what: Partial<Regression>) => change(() => send('PATCH', `/api/v1/regressions/${r.id}`, what));
 	return <>
 		<tr data-regression={r.id}>
 			<td class="nowrap"><How r={r} /></td>
@@ -124,7 +93,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 			<td class="num">{r.kind === 'new' ? <span class="quiet">{tr('absent')}</span> : duration(r.before_ns)}</td>
 			<td class="num">{duration(r.after_ns)}</td>
 			<td class="anywhere">{r.scenario || <span class="quiet">{tr('none')}</span>}{r.app && <span class="quiet"> {r.app}</span>}</td>
-			<td class="nowrap">{r.base && r.head ? <a href={versions(r)} title={tr('Compare {base} with {head}', { base: r.base, head: r.head })}>{tr('{head} after {base}', { head: r.head, base: r.base })}</a> : <>{r.head || day(r.day_ms)}{r.base && <span class="quiet">{' '}{tr('after {base}', { base: r.base })}</span>}</>}</td>
+			<td class="nowrap">{r.base && r.head ? <a href={versions(r)} title={tr('Compare {base} with {head}', { base: r.base, head: r.head })}>{tr('{head} after {base}', { head: r.head, base: r.base })}</a> : <>{r.head || dayOf(r.day_ms)}{r.base && <span class="quiet">{' '}{tr('after {base}', { base: r.base })}</span>}</>}</td>
 			<td class="num">{count(r.traces_before)} / {count(r.traces_after)}</td>
 			<td class="anywhere">{r.owner}</td>
 		</tr>
@@ -138,9 +107,8 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 				<Evidence r={r} />
 				<History r={r} />
 				<IssueText path={`/api/v1/regressions/${r.id}`} />
-				{may.write && <Answer key={`${r.owner} ${r.note}`} r={r} file={file} say={say} />}
+				<Decisions items={[{ ...r, kind: 'regression' }]} changed={again} noted file={file} />
 				{r.method && <SourceBox method={r.method} app={r.app} base={r.base} head={r.head} onOwners={setOwners} />}
-				{error && <Failure error={error} />}
 			</div>
 		</td></tr>}
 	</>;

@@ -6,12 +6,12 @@ import { interval } from '../i18n/interval';
 import { Cards } from '../ui/cards';
 import { Choice, Pending, useLoad, useWidth } from '../ui/parts';
 import { tr } from '../i18n/strings/regressions';
+import { dayOf as day } from './triage';
 import { namedVersions, trendChart, type Drawn, type Quantile, type Trend, type TrendChart, type TrendPoint, type Which } from './trenddoc';
 
 const HIGH = 220, NAME_WIDE = 70, DAY_WIDE = 78;
 const WORDS: Record<Which, string> = { p50: tr('median'), p95: 'p95' };
 
-const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const between = (q: Quantile) => (q.low_ns === null ? tr('too few traces for an interval') : tr('95 % confidence interval {interval}', { interval: interval(duration(q.low_ns), duration(q.high_ns!)) }));
 const nameOf = (l: Drawn) => (l.role === 'all' ? tr('all versions') : l.line.version || tr('no version'));
 const textOf = (l: Drawn, p: TrendPoint, which: Which) => `${day(p.day_ms)}, ${nameOf(l)}: ${WORDS[which]} ${duration(p[which].ns)}, ${between(p[which])}, ${tr.many(p.traces, '{n} trace', '{n} traces')}`;

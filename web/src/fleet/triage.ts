@@ -49,6 +49,9 @@ export const isMuted = (i: { muted_until_ms: number }): boolean => i.muted_until
 export const BOX_NAMES: Record<Box, string> = { live: tr('Unresolved'), new: tr('New'), acknowledged: tr('Acknowledged'), returned: tr('Returned'), fixed: tr('Fixed'), muted: tr('Muted'), all: tr('All') };
 export const STATUS_NAMES: Record<Item['status'], string> = { open: tr('New'), acknowledged: tr('Acknowledged'), fixed: tr('Fixed'), returned: tr('Returned') };
 
+/** Classes of a state's mark. */
+export const TONES: Record<Item['status'], string> = { open: 'queued', acknowledged: '', fixed: 'ready', returned: 'failed' };
+
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /** Its state as text, with the version of a fix and the end of muting. */
