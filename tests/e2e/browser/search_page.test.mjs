@@ -22,6 +22,7 @@ const fleet = (async () => {
 			{ query: { app: 'shop', version_name: `9.${i}`, build_id: 'search', scenario: 'cold_start' } });
 	await server.put('/api/v1/builds/search/methods', mapping);
 	await until(async () => ((await server.get('/api/v1/fleet/search?method=com.shop.Repo.load')).json?.matches === LONG.length ? true : undefined), 'the index', 120);
+	await until(async () => ((await server.get('/api/v1/fleet/methods?q=com.shop.Repo.load')).json?.methods[0]?.self.traces === LONG.length ? true : undefined), 'the rollups', 120);
 });
 let made;
 const ready = () => (made ??= fleet());
@@ -30,7 +31,13 @@ test('a search is stored in the address, and its hits link to the call', async (
 	await ready();
 	const page = await open('/');
 	await navigate(page, 'Slow calls');
-	await page.waitForSelector('text=Enter a method');
+	await page.waitForSelector('text=select one with long calls');
+	await page.selectOption('select[name=app]', 'shop');
+	await page.locator('tbody tr', { hasText: 'com.shop.Repo.load' }).locator('button').click();
+	await page.waitForSelector('tbody tr:nth-child(3) td:first-child >> text=3.00 ms');
+	assert.equal(new URL(page.url()).searchParams.get('method'), 'com.shop.Repo.load');
+	await page.goBack();
+	await page.selectOption('select[name=app]', '');
 	await page.fill('form.search [name=method]', 'com.shop.Repo.load');
 	await page.fill('form.search [name=over]', '4');
 	await page.fill('form.search [name=below]', 'com.shop.Main.start');
@@ -54,7 +61,8 @@ test('an expression, a filter, nothing found, and a wrong one', async (t) => {
 	const page = await open('/search?method=%5Ecom%5C.shop&regex=1&version_name=9.0');
 	await page.waitForSelector('tbody tr:nth-child(2)');
 	await page.waitForSelector('[role=status] >> text=of 2 in 1 trace');
-	await page.fill('form.search [name=version_name]', '');
+	await page.selectOption('select[name=version_name]', '');
+	await page.waitForSelector('[role=status] >> text=of 6 in');
 	await page.fill('form.search [name=over]', '60000');
 	await page.click('form.search button.primary');
 	await page.waitForSelector('text=No call is that long');

@@ -129,11 +129,11 @@ test("the browser's language, and what another one loads", async (t) => {
 		await page.waitForSelector('main h1');
 		const language = await page.getAttribute('html', 'lang');
 		await context.close();
-		return [language, asked.filter((u) => /\.zh-/.test(u)).map((u) => /(\w+)\.zh-/.exec(u)[1]).sort()];
+		return [language, asked.map((u) => /(\w+)\.zh-/.exec(u)?.[1]).filter((part) => part && part !== 'search').sort()]; // the search box loads its own when the page is idle
 	};
 	assert.deepEqual(await loaded('en-US'), ['en', []]);
 	assert.deepEqual(await loaded('de-DE'), ['en', []]);
-	assert.deepEqual(await loaded('zh-CN'), ['zh-Hans', ['frame', 'search']]);
+	assert.deepEqual(await loaded('zh-CN'), ['zh-Hans', ['fleet', 'frame']]);
 	t.diagnostic('a page loads its own words, and those of the frame');
 });
 

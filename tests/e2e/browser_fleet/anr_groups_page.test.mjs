@@ -96,6 +96,11 @@ test('locks: who holds them, for how long, over versions', async (t) => {
 	await page.locator('tr[data-lock="com.shop.Orders.insert"] button').click();
 	await page.waitForSelector('#lock tr[data-point="8.3.0"]');
 	assert.equal(new URL(page.url()).searchParams.get('name'), 'com.shop.Orders.insert');
+	assert.equal(await page.locator('#locks tr[aria-current]').getAttribute('data-lock'), 'com.shop.Orders.insert');
+	await page.locator('#locks th', { hasText: 'Waits' }).getByRole('button').click();
+	await page.locator('#locks th[aria-sort=descending] >> text=Waits').waitFor();
+	assert.equal(new URL(page.url()).searchParams.get('sort'), 'waits');
+	for (const holder of await page.locator('#locks td.thread').all()) assert.ok((await holder.boundingBox()).height < 80, 'a name of a thread is not broken');
 	await page.selectOption('#locks select[name=threads]', 'all');
 	await page.waitForSelector('#locks h2:has-text("Locks that threads waited for")');
 	await page.fill('#locks input[name=q]', 'orders');

@@ -52,7 +52,8 @@ test('from the card to a rule, its causes and versions, and to the findings of t
 	assert.equal(new URL(page.url()).searchParams.get('rule'), 'json');
 	await page.locator('#finding tr[data-group="3.9"] td:has-text("0 of 4")').waitFor();
 	assert.deepEqual(await page.locator('#finding tr[data-group]').evaluateAll((rows) => rows.map((r) => r.dataset.group)), ['3.10', '3.9'], 'the newest first');
-	await page.click('#findings tr[data-rule=preferences] button');
+	assert.ok((await page.locator('#findings tr[data-rule=json] td').nth(4).innerText()).includes(name), 'the method that causes most of it');
+	await page.click('#findings tr[data-rule=preferences] a >> nth=0');
 	await page.locator('#finding tr[data-cause="com.shop.Repo.load"] td:has-text("8")').first().waitFor();
 	await page.selectOption('#finding select[name=by]', 'scenario');
 	await page.locator('#finding tr[data-group=open] td:has-text("8 of 8")').waitFor();

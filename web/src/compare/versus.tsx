@@ -4,6 +4,7 @@ import { get, may, Refusal, url, type ComparedTree } from '../api/api';
 import { sentence, withoutParameters } from '../i18n/format';
 import { ended, serverText } from '../i18n/servertext';
 import { LinkCheck } from '../trace/state/linkcheck';
+import { Page } from '../ui/page';
 import { Busy, Failure, useLoad } from '../ui/parts';
 import { link, number, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
@@ -135,15 +136,11 @@ export function VersusPage() {
 	useEffect(() => {
 		if (sides) set({ ...sides, app: sides.app || null });
 	}, [sides?.a, sides?.b]);
-	useEffect(() => {
-		document.title = tr('Compare · tracewell');
-	}, []);
 	return (
-		<main class="wide">
+		<Page title={tr('Compare')} of="wide" head={<><span class="grow" />{params && <Links params={params} />}</>}>
 			<LinkCheck />
-			<div class="row head"><h1>{tr('Compare')}</h1><span class="grow" />{params && <Links params={params} />}</div>
 			{!(values.none && needed) && <Picker values={values} needed={needed} />}
 			{params ? <Body params={params} of={of} /> : needed ? <>{versions.error && <Failure error={versions.error} retry={versions.again} title={tr('The versions could not be loaded.')} />}<Nothing none={values.none} only={only} /></> : <Busy what={tr('Comparing')} />}
-		</main>
+		</Page>
 	);
 }

@@ -7,7 +7,7 @@ import { count, duration, percent } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
 import { PROCESSING_MS, useLookAgain } from '../ui/again';
 import { Cards } from '../ui/cards';
-import { MethodName, Panel, Pending, useLoad, type Loaded } from '../ui/parts';
+import { inView, MethodName, Panel, Pending, useLoad, type Loaded } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
@@ -50,6 +50,24 @@ function useFindings(asked: { by: string; limit: number; rule?: string }): Loade
 	return load;
 }
 
+/** `chosen`: on the page of findings, which has more columns. */
+function Rules({ rules, chosen }: { rules: RuleSum[]; chosen?: string }) {
+	const page = chosen !== undefined;
+	const most = Math.max(1, ...rules.map((r) => r.main_ns));
+	return (
+		<Cards>
+			<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Mean of the traces with this finding')}>{tr('Per trace')}</th>
+				<th scope="col">{tr('Mainly by')}</th><th scope="col">{page ? tr('Slowest traces') : <span class="hidden">{tr('Trace')}</span>}</th></tr></thead>
+			<tbody>{rules.map((r) => <tr key={r.id} data-rule={r.id} aria-current={r.id === chosen ? 'true' : undefined}>
+				<td class="anywhere named"><a href={withFilter('/fleet/findings', { rule: r.id })}>{serverText(r.title)}</a></td>
+				<td class="num">{page && `${count(r.traces)} · `}<span class={ink(r)}>{percent(r.share)}</span></td><td class={`num ${page ? 'share' : ''}`}>{page && <span class="bar" style={{ width: `${(100 * r.main_ns) / most}%` }} />}{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>
+				<td class="anywhere wide"><Cause c={r.causes[0]} /></td>
+				<td class="nowrap">{r.exemplars.slice(0, page ? 3 : 1).map((e, i) => <>{i > 0 && ' '}<Example id={e.id} ns={page ? e.ns : 0} what={page ? `${duration(e.ns)} ${serverText(r.title)}` : tr('slowest trace with {title}', { title: serverText(r.title) })} /></>)}</td>
+			</tr>)}</tbody>
+		</Cards>
+	);
+}
+
 export function FleetFindings() {
 	const load = useFindings(ALL);
 	const f = load.value;
@@ -57,15 +75,7 @@ export function FleetFindings() {
 		<Panel title={tr('Findings')} id="topfindings" aside={<a href={withFilter('/fleet/findings')}>{f && f.rules.length > ROWS ? tr('All {rules}', { rules: count(f.rules.length) }) : tr('Findings')}</a>}>
 			<Pending of={load} what={tr('Loading findings')} />
 			{f && !load.error && <div class="findings">
-				{f.rules.length ? <Cards>
-					<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Mean of the traces with this finding')}>{tr('Per trace')}</th><th scope="col">{tr('Mainly by')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
-					<tbody>{f.rules.slice(0, ROWS).map((r) => <tr key={r.id} data-rule={r.id}>
-						<td class="anywhere named"><a href={withFilter('/fleet/findings', { rule: r.id })}>{serverText(r.title)}</a></td>
-						<td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>
-						<td class="anywhere wide"><Cause c={r.causes[0]} /></td>
-						<td class="nowrap"><Example id={r.exemplars[0]?.id} what={tr('slowest trace with {title}', { title: serverText(r.title) })} /></td>
-					</tr>)}</tbody>
-				</Cards> : <p class="quiet">{nothing(f)}</p>}
+				{f.rules.length ? <Rules rules={f.rules.slice(0, ROWS)} /> : <p class="quiet">{nothing(f)}</p>}
 				<Stand f={f} />
 			</div>}
 		</Panel>
@@ -73,21 +83,6 @@ export function FleetFindings() {
 }
 
 /* --- the page --- */
-
-function Rules({ f, chosen }: { f: Found; chosen: string }) {
-	return (
-		<Cards>
-			<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num">{tr('On the main thread')}</th>
-				<th scope="col" class="num">{tr('Per trace')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('Threshold')}</th><th scope="col">{tr('Slowest traces')}</th></tr></thead>
-			<tbody>{f.rules.map((r) => <tr key={r.id} data-rule={r.id} aria-current={r.id === chosen ? 'true' : undefined}>
-				<td class="anywhere wide"><button class="plain linkish" aria-expanded={r.id === chosen} onClick={() => set({ rule: r.id === chosen ? null : r.id }, true)}>{serverText(r.title)}</button></td>
-				<td class="num">{count(r.traces)}</td><td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{count(r.found)}</td>
-				<td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td><td class="num">{duration(r.max_ns)}</td><td class="num">{duration(r.threshold_ns)}</td>
-				<td class="nowrap">{r.exemplars.map((e, i) => <>{i > 0 && ' '}<Example {...e} what={tr('Findings of a trace with {ns} of {title}', { ns: duration(e.ns), title: serverText(r.title) })} /></>)}</td>
-			</tr>)}</tbody>
-		</Cards>
-	);
-}
 
 function Causes({ r }: { r: RuleSum }) {
 	return <>
@@ -132,7 +127,7 @@ function One({ id }: { id: string }) {
 			<Pending of={f ? load : { ...load, value: null }} what={tr('Loading its causes')} />
 			{f && !load.error && !r && <p class="quiet">{nothing(f)}</p>}
 			{f && r && !load.error && <div class={`findings ${load.busy && !f.pending ? 'stale' : ''}`}>
-				<p>{serverText(r.message)}</p>
+				<p ref={inView}>{serverText(r.message)} <span class="quiet">{tr('Threshold')} {duration(r.threshold_ns)}</span></p>
 				<Groups r={r} by={by} />
 				<Uncounted n={f.not_counted} />
 				<Causes r={r} />
@@ -149,7 +144,7 @@ export function FindingsPage() {
 		<div class="row head"><h1>{tr.rich('{link} · Findings', { link: <a href={withFilter('/fleet')}>{tr('Fleet')}</a> })}</h1><FleetFilter /><Narrowed /></div>
 		<Panel title={tr('Findings')} id="findings" aside={<a href={link('/detectors')}>{tr('Detectors')}</a>}>
 			<Pending of={load} what={tr('Loading findings')} />
-			{f && !load.error && <div class="findings">{f.rules.length ? <Rules f={f} chosen={chosen} /> : <p class="quiet">{nothing(f)}</p>}<Stand f={f} /></div>}
+			{f && !load.error && <div class="findings">{f.rules.length ? <Rules rules={f.rules} chosen={chosen} /> : <p class="quiet">{nothing(f)}</p>}<Stand f={f} /></div>}
 		</Panel>
 		{chosen && <One key={chosen} id={chosen} />}
 	</>;

@@ -4,7 +4,7 @@ import { FleetFilter, NoRows, useDays, useFleet } from './fleetfilter';
 import { count, duration, when } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { Page } from '../ui/page';
-import { Choice, MethodName, Panel, Pending, useLoad } from '../ui/parts';
+import { Choice, inView, MethodName, Panel, Pending, Sorted, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anrs';
 
@@ -13,31 +13,26 @@ interface Lock extends Sums { name: string; owner: string; monitors: string[] }
 interface Locks { total: number; locks: Lock[] }
 interface Series { lock: Lock; groups: (Sums & { key: string })[] }
 
-const SORTS: [string, string][] = [['total', tr('all time')], ['max', tr('longest')], ['traces', tr('traces')], ['waits', tr('waits')]];
+const SORTS: [string, string][] = [['total', tr('Total wait')], ['max', tr('Longest')], ['waits', tr('Waits')], ['traces', tr('Traces')]];
 
 const time = (s: Sums, ns: number) => (s.timed ? duration(ns) : <span class="quiet">{tr('not recorded')}</span>);
 
-function Numbers({ s }: { s: Sums }) {
+function Numbers({ s, most }: { s: Sums; most: number }) {
 	return <>
-		<td class="num">{time(s, s.total_ns)}</td><td class="num">{time(s, s.max_ns)}</td><td class="num">{count(s.waits)}</td>
+		<td class="num share">{s.timed > 0 && <span class="bar" style={{ width: `${(100 * s.total_ns) / most}%` }} />}{time(s, s.total_ns)}</td><td class="num">{time(s, s.max_ns)}</td><td class="num">{count(s.waits)}</td>
 		<td class="num">{count(s.traces)}</td><td class="num">{count(s.reports)}</td>
 	</>;
 }
 
-const NUMBERS = <><th scope="col" class="num">{tr('Total wait')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col" class="num">{tr('Waits')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('ANRs')}</th></>;
+const mostOf = (rows: Sums[]) => Math.max(1, ...rows.map((s) => s.total_ns));
 
-function Monitors({ of }: { of: string[] }) {
-	if (of.length === 0) return <span class="quiet">{tr('unknown class')}</span>;
-	if (of.length === 1) return <MethodName name={of[0]!} />;
-	return <>{of.map((m) => <div key={m}><MethodName name={m} /></div>)}</>;
-}
-
-function Row({ l }: { l: Lock }) {
+function Row({ l, most, chosen }: { l: Lock; most: number; chosen: boolean }) {
 	return (
-		<tr data-lock={l.name}>
-			<td class="anywhere"><button class="plain linkish" onClick={() => set({ name: l.name }, true)}>{l.owner ? <MethodName name={l.owner} /> : tr('an unknown holder')}</button></td>
-			<td class="anywhere"><Monitors of={l.monitors} /></td><td class="anywhere">{l.holder}</td>
-			<Numbers s={l} /><td class="num">{count(l.versions)}</td><td class="nowrap">{when(l.last_ms)}</td>
+		<tr data-lock={l.name} aria-current={chosen ? 'true' : undefined}>
+			<td class="anywhere wide"><button class="plain linkish" aria-expanded={chosen} onClick={() => set({ name: chosen ? null : l.name }, true)}>{l.owner ? <MethodName name={l.owner} /> : tr('an unknown holder')}</button>
+				{l.monitors.map((m) => <div key={m} class="quiet">{tr.rich('lock of {name}', { name: <MethodName name={m} /> })}</div>)}</td>
+			<td class="thread" title={l.holder}>{l.holder}</td>
+			<Numbers s={l} most={most} /><td class="num">{count(l.versions)}</td><td class="nowrap">{when(l.last_ms)}</td>
 			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}`)} aria-label={tr('longest wait for {name}', { name: l.name })}>{tr('longest wait')}</a>}</td>
 		</tr>
 	);
@@ -57,11 +52,11 @@ function One({ name }: { name: string }) {
 	return (
 		<Panel title={tr('One lock')} id="lock" aside={<><Choice label={tr('By')} value={by} options={[['version', tr('by version')], ['day', tr('by day')]]} onPick={(b) => set({ by: b === 'day' ? b : null }, true)} />
 			<button class="small" onClick={() => set({ name: null, by: null }, true)}>{tr('Close')}</button></>}>
-			<p class="verdict"><MethodName name={name} /></p>
+			<p class="verdict" ref={inView}><MethodName name={name} /></p>
 			{(!v || load.error) && <Pending of={load} what={tr('Loading the lock')} />}
 			{v && <Cards>
-				<thead><tr><th scope="col">{by === 'day' ? tr('Day') : tr('Version')}</th>{NUMBERS}<th scope="col">{tr('Holder')}</th></tr></thead>
-				<tbody>{v.groups.map((g) => <tr key={g.key} data-point={g.key}><td>{g.key || <span class="quiet">{tr('not given')}</span>}</td><Numbers s={g} /><td class="anywhere">{g.holder}</td></tr>)}</tbody>
+				<thead><tr><th scope="col">{by === 'day' ? tr('Day') : tr('Version')}</th>{SORTS.map(([s, shown]) => <th key={s} scope="col" class="num">{shown}</th>)}<th scope="col" class="num">{tr('ANRs')}</th><th scope="col">{tr('Held by')}</th></tr></thead>
+				<tbody>{v.groups.map((g) => <tr key={g.key} data-point={g.key}><td>{g.key || <span class="quiet">{tr('not given')}</span>}</td><Numbers s={g} most={mostOf(v.groups)} /><td class="thread" title={g.holder}>{g.holder}</td></tr>)}</tbody>
 			</Cards>}
 		</Panel>
 	);
@@ -78,7 +73,6 @@ function List() {
 		<Panel title={asked.threads ? tr('Locks that threads waited for') : tr('Locks that main threads waited for')} id="locks" aside={<>
 			<label class="inline">{tr('Threads')}{' '}<select name="threads" value={asked.threads} onChange={(e) => set({ threads: e.currentTarget.value }, true)}><option value="">{tr('main')}</option><option value="all">{tr('all')}</option></select></label>
 			<label class="inline">{tr('Source')}{' '}<select name="source" value={asked.source} onChange={(e) => set({ source: e.currentTarget.value }, true)}><option value="">{tr('both')}</option><option value="calls">{tr('traces')}</option><option value="reports">{tr('ANR reports')}</option></select></label>
-			<label class="inline">{tr('Sort by')}{' '}<select name="sort" value={sort} onChange={(e) => set({ sort: e.currentTarget.value === 'total' ? null : e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
 			<label class="inline">{tr('Find')}{' '}<input type="search" name="q" value={q} onInput={(e) => set({ q: e.currentTarget.value })} /></label>
 		</>}>
 			<FleetFilter />
@@ -88,8 +82,9 @@ function List() {
 				{may.write && <>{' '}{tr('Drop a trace with lock waits, or a thread dump, anywhere on this page.')}</>}
 				{!asked.threads && <>{' '}<button class="small" onClick={() => set({ threads: 'all' }, true)}>{tr('Include all threads')}</button></>}</>} />}
 			{v && v.locks.length > 0 && <Cards>
-				<thead><tr><th scope="col">{tr('Acquired in')}</th><th scope="col">{tr('Lock class')}</th><th scope="col">{tr('Held by')}</th>{NUMBERS}<th scope="col" class="num">{tr('Versions')}</th><th scope="col">{tr('Last seen')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
-				<tbody>{v.locks.map((l) => <Row key={l.name} l={l} />)}</tbody>
+				<thead><tr><th scope="col">{tr('Acquired in')}</th><th scope="col">{tr('Held by')}</th>{SORTS.map(([by, label]) => <Sorted key={by} by={by} label={label} now={{ sort, order: 'fixed' }} standard="total" />)}
+					<th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Versions')}</th><th scope="col">{tr('Last seen')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
+				<tbody>{v.locks.map((l) => <Row key={l.name} l={l} most={mostOf(v.locks)} chosen={l.name === text('name')} />)}</tbody>
 			</Cards>}
 			{v && v.locks.length > 0 && <p class="quiet">{tr("In ANR reports, only the main thread's wait has a duration, if the report contains it.")}</p>}
 		</Panel>

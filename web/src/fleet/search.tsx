@@ -1,13 +1,15 @@
 // Calls in the fleet longer than a given time; the query is in the address, and each hit links to its call.
 import { distinctions } from '../api/overloads';
 import { get } from '../api/api';
-import { CLASSES, classWord } from '../api/classes';
+import { classWord } from '../api/classes';
+import { FleetFilter, useFleet } from './fleetfilter';
+import type { FleetMethods } from './fleetdoc';
 import { count, duration } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { Page } from '../ui/page';
-import { Busy, Failure, MethodName, Panel, useLoad } from '../ui/parts';
+import { Busy, Failure, MethodName, Panel, Pending, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
-import { tr } from '../i18n/strings/search';
+import { tr } from '../i18n/strings/fleet';
 
 interface Call { tid: number; start_ns: number; duration_ns: number; depth: number }
 interface Hit {
@@ -17,6 +19,7 @@ interface Hit {
 interface Found { traces: number; methods: number; matches: number; hits: Hit[]; partial: boolean }
 
 const NS_A_MS = 1e6;
+const START = 10; // methods of the page before a search
 const AROUND = 0.1; // of the call, before and after it
 
 /** The trace's page with the call as its range, seen whole and a little around it. */
@@ -29,23 +32,21 @@ export function hitLink(h: Hit): string {
 }
 
 /** The request of the address; null: none yet. */
-function question(): Record<string, string> | null {
+function useQuestion(): Record<string, string> | null {
 	const over = Number(text('over'));
 	const q = {
-		method: text('method'), regex: text('regex'), over_ns: over > 0 ? String(Math.round(over * NS_A_MS)) : '', thread: text('on'),
+		...useFleet().params, method: text('method'), regex: text('regex'), over_ns: over > 0 ? String(Math.round(over * NS_A_MS)) : '', thread: text('on'),
 		ancestor: text('below'), ancestor_regex: text('below') && text('below_regex'),
-		version_name: text('version_name'), scenario: text('scenario'), class: text('class'), os: text('os'),
 	};
 	return q.method ? Object.fromEntries(Object.entries(q).filter(([, v]) => v)) : null;
 }
-
 
 function Form() {
 	const ask = (e: SubmitEvent) => {
 		e.preventDefault();
 		const said = new FormData(e.currentTarget as HTMLFormElement);
 		const of = (name: string) => String(said.get(name) ?? '').trim();
-		set(Object.fromEntries(['method', 'regex', 'over', 'on', 'below', 'below_regex', 'version_name', 'scenario', 'class', 'os'].map((n) => [n, of(n)])), true);
+		set(Object.fromEntries(['method', 'regex', 'over', 'on', 'below', 'below_regex', 'os'].map((n) => [n, of(n)])), true);
 	};
 	return (
 		<form class="rule search" onSubmit={ask} aria-label={tr('Search for')}>
@@ -58,12 +59,6 @@ function Form() {
 			<div class="row">
 				<label class="inline grow">{tr('Called by')}{' '}<input name="below" class="mono" defaultValue={text('below')} placeholder={tr('any direct or indirect caller')} /></label>
 				<label class="inline"><input type="checkbox" name="below_regex" value="1" defaultChecked={text('below_regex') === '1'} />{' '}{tr('regex')}</label>
-				<label class="inline">{tr('Version')}{' '}<input name="version_name" class="short" defaultValue={text('version_name')} placeholder={tr('any')} /></label>
-				<label class="inline">{tr('Scenario')}{' '}<input name="scenario" defaultValue={text('scenario')} placeholder={tr('any')} /></label>
-				<label class="inline">{tr('Device class')}{' '}<select name="class" defaultValue={text('class')}>
-					<option value="">{tr('any')}</option>
-					{CLASSES.map((c) => <option key={c} value={c} selected={c === text('class')}>{classWord(c)}</option>)}
-				</select></label>
 				<label class="inline">{'Android'}{' '}<input name="os" class="short" defaultValue={text('os')} placeholder={tr('any')} /></label>
 				<button class="primary">{tr('Search')}</button>
 			</div>
@@ -71,17 +66,17 @@ function Form() {
 	);
 }
 
-function Row({ h, distinction = '' }: { h: Hit; distinction?: string }) {
+function Row({ h, distinction = '', most }: { h: Hit; distinction?: string; most: number }) {
 	return (
 		<tr>
-			<td class="num"><a href={hitLink(h)} title={h.call ? tr('Opens the trace at this call') : tr('Opens the trace')}>{duration(h.max_ns)}</a></td>
-			<td><MethodName name={h.method + distinction} /></td>
-			<td>{h.thread || (h.is_main ? tr('main') : tr('unnamed'))}{h.is_main && h.thread && h.thread !== 'main' && <span class="quiet">{' '}{tr('(main)')}</span>}</td>
+			<td class="num share"><span class="bar" style={{ width: `${(100 * h.max_ns) / most}%` }} /><a href={hitLink(h)}>{duration(h.max_ns)}</a></td>
+			<td class="anywhere wide"><a href={link(`/fleet/methods?method=${encodeURIComponent(h.method)}`)}><MethodName name={h.method + distinction} /></a></td>
+			<td class="nowrap">{h.thread || (h.is_main ? tr('main') : tr('unnamed'))}{h.is_main && h.thread && h.thread !== 'main' && <span class="quiet">{' '}{tr('(main)')}</span>}</td>
 			<td>{h.version_name || '–'}</td>
 			<td>{h.scenario || '–'}</td>
 			<td>{h.class ? classWord(h.class) : '–'}</td>
 			<td>{h.os || '–'}</td>
-			<td>{new Date(h.day_ms).toISOString().slice(0, 10)}</td>
+			<td class="nowrap">{new Date(h.day_ms).toISOString().slice(0, 10)}</td>
 		</tr>
 	);
 }
@@ -106,18 +101,36 @@ function Hits({ ask }: { ask: Record<string, string> }) {
 		{v.hits.length > 0 && <Cards>
 			<thead><tr><th scope="col" class="num">{tr('Longest call')}</th><th scope="col">{tr('Method')}</th><th scope="col">{tr('Thread')}</th><th scope="col">{tr('Version')}</th>
 				<th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Device class')}</th><th scope="col">Android</th><th scope="col">{tr('Day')}</th></tr></thead>
-			<tbody>{v.hits.map((h, i) => <Row key={`${h.trace} ${h.method} ${h.descriptor} ${h.thread} ${h.is_main}`} h={h} distinction={overloads.get(i)} />)}</tbody>
+			<tbody>{v.hits.map((h, i) => <Row key={`${h.trace} ${h.method} ${h.descriptor} ${h.thread} ${h.is_main}`} h={h} distinction={overloads.get(i)} most={v.hits[0]!.max_ns} />)}</tbody>
+		</Cards>}
+	</>;
+}
+
+/** Before a search: methods with the longest calls, each a search. */
+function Start() {
+	const { params, key } = useFleet();
+	const load = useLoad(`start ${key}`, (signal) => get<FleetMethods>('/api/v1/fleet/methods', { ...params, waits: 'false', sort: 'p95_call', metrics: 'call', limit: START }, signal));
+	const rows = load.value?.methods ?? [];
+	return <>
+		<p class="quiet">{rows.length > 0 ? tr('Enter a method, or select one with long calls:') : tr('Enter a method.')}</p>
+		<Pending of={load} what={tr('Searching')} />
+		{rows.length > 0 && <Cards>
+			<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('One call, p95')}</th><th scope="col" class="num">{tr('Traces')}</th></tr></thead>
+			<tbody>{rows.map((m) => <tr key={`${m.name} ${m.descriptor} ${m.build_id}`}>
+				<td class="anywhere wide"><button class="plain linkish" onClick={() => set({ method: m.name }, true)}><MethodName name={m.name} /></button></td>
+				<td class="num share"><span class="bar" style={{ width: `${(100 * m.call!.p95) / rows[0]!.call!.p95}%` }} />{duration(m.call!.p95)}</td>
+				<td class="num">{count(m.call!.traces)}</td></tr>)}</tbody>
 		</Cards>}
 	</>;
 }
 
 export function SearchPage() {
-	const ask = question();
+	const ask = useQuestion();
 	return (
-		<Page title={tr('Slow calls')} of="widest">
+		<Page title={tr('Slow calls')} of="widest" head={<FleetFilter />}>
 			<Panel title={tr('Calls of all traces')} id="asked">
 				<Form key={JSON.stringify(ask)} />
-				{ask ? <Hits ask={ask} /> : <p class="quiet">{tr('Enter a method and a minimum duration. Searches traces of the last 30 days.')}</p>}
+				{ask ? <Hits ask={ask} /> : <Start />}
 			</Panel>
 		</Page>
 	);

@@ -25,7 +25,6 @@ const zh = {
 	'Compare without device correction': '不校正设备构成，直接对比',
 	'Comparing': '正在对比',
 	'Swap A and B': '交换 A 和 B',
-	'Compare · tracewell': '版本对比 · tracewell',
 	'Compare': '版本对比',
 	'Excluded, as they are not on both sides: {out}{more}.': '未计入（并非两侧都有）：{out}{more}。',
 	'the change is under 1 % of the whole, or may be chance': '变化不到整体的 1%，或可能是偶然',
