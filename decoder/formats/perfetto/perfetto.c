@@ -257,7 +257,7 @@ static int64_t span_ns(int64_t us)
 }
 
 /* Category and scope of a legacy span, joined as in Perfetto. */
-static struct tw_str async_track(const struct perfetto *s, const struct tw_perfetto_sequence *q,
+static struct tw_str async_track(struct perfetto *s, const struct tw_perfetto_sequence *q,
         const struct tw_perfetto_track_event *e, char text[ASYNC_TRACK_BYTES])
 {
 	struct tw_str scope = e->legacy.scope;

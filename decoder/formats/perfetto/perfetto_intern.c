@@ -6,12 +6,6 @@
 
 enum { FIRST = 1024, MAX_NUMBERS = 8 << 20, MAX_TEXTS = 4 << 20, TEXT_SHARE = 8, KIND_BITS = 4 };
 
-struct tw_perfetto_number {
-	uint64_t iid, value;
-	uint32_t owner; /* sequence << KIND_BITS | kind, + 1; 0 free */
-	uint32_t generation;
-};
-
 void tw_perfetto_intern_init(struct tw_perfetto_intern *t, struct tw_arena *a,
         const struct tw_limits *limits, struct tw_sink *sink)
 {
@@ -120,6 +114,13 @@ static struct tw_perfetto_number *number_of(
 	return &t->numbers[at];
 }
 
+/* Most lookups are of few numbers: their hash need not be computed, and they stay in the cache. */
+static struct tw_perfetto_number *recent_of(
+        struct tw_perfetto_intern *t, uint32_t owner, uint64_t iid)
+{
+	return &t->recent[(iid ^ owner) % TW_PERFETTO_RECENT];
+}
+
 static bool widen_numbers(struct tw_perfetto_intern *t)
 {
 	const struct tw_perfetto_number *old = t->numbers;
@@ -157,17 +158,20 @@ bool tw_perfetto_intern_set(struct tw_perfetto_intern *t, struct tw_perfetto_sco
 		t->n_numbers++;
 	}
 	*n = (struct tw_perfetto_number){iid, value, owner, scope.generation};
+	*recent_of(t, owner, iid) = *n;
 	return true;
 }
 
-bool tw_perfetto_intern_get(const struct tw_perfetto_intern *t, struct tw_perfetto_scope scope,
+bool tw_perfetto_intern_get(struct tw_perfetto_intern *t, struct tw_perfetto_scope scope,
         enum tw_perfetto_kind kind, uint64_t iid, uint64_t *ret)
 {
-	const struct tw_perfetto_number *n;
+	uint32_t owner = owner_of(scope, kind);
+	struct tw_perfetto_number *n = recent_of(t, owner, iid);
 
 	if (t->cap_numbers == 0)
 		return false;
-	n = number_of(t, owner_of(scope, kind), iid);
+	if (n->owner != owner || n->iid != iid)
+		*n = *number_of(t, owner, iid);
 	if (!n->owner || n->generation != scope.generation)
 		return false;
 	*ret = n->value;

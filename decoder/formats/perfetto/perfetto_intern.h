@@ -40,15 +40,22 @@ struct tw_perfetto_text {
 	uint32_t sym; /* at the sink; 0 not requested yet */
 };
 
-struct tw_perfetto_number;
+struct tw_perfetto_number {
+	uint64_t iid, value;
+	uint32_t owner; /* sequence and kind; 0 free */
+	uint32_t generation;
+};
+
+enum { TW_PERFETTO_RECENT = 4096 };
 
 struct tw_perfetto_intern {
 	struct tw_arena *arena;
 	struct tw_sink *sink;
 	struct tw_perfetto_number *numbers; /* by hash */
 	uint32_t n_numbers, cap_numbers;
-	struct tw_perfetto_text *texts; /* number - 1 */
-	uint32_t *slots;                /* number by hash; 0 free */
+	struct tw_perfetto_number recent[TW_PERFETTO_RECENT]; /* copies, one per low bits */
+	struct tw_perfetto_text *texts;                       /* number - 1 */
+	uint32_t *slots;                                      /* number by hash; 0 free */
 	uint32_t n_texts, cap_texts;
 	uint64_t bytes, max_bytes;
 	uint32_t max_name;
@@ -70,7 +77,7 @@ uint32_t tw_perfetto_intern_sym(struct tw_perfetto_intern *t, uint32_t number);
 bool tw_perfetto_intern_set(struct tw_perfetto_intern *t, struct tw_perfetto_scope scope,
         enum tw_perfetto_kind kind, uint64_t iid, uint64_t value);
 /* Looks a number up.  False: undefined. */
-bool tw_perfetto_intern_get(const struct tw_perfetto_intern *t, struct tw_perfetto_scope scope,
+bool tw_perfetto_intern_get(struct tw_perfetto_intern *t, struct tw_perfetto_scope scope,
         enum tw_perfetto_kind kind, uint64_t iid, uint64_t *ret);
 
 #endif
