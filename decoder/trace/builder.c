@@ -20,6 +20,8 @@ enum { NAMES_SHARE = 4, LAST_ROOM = 64 };
  * out of order. */
 enum { RECORD_SHARE_OF = 2, FIRST_RECORDS = 64, LARGE_BYTES = 64 << 20 };
 
+#define MAX_NS (INT64_C(1) << 61) /* of a begin and of a duration */
+
 static struct tw_builder *builder_of(struct tw_sink *s)
 {
 	return (struct tw_builder *)(void *)s;
@@ -469,11 +471,9 @@ enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const st
 
 static inline bool sane(const struct tw_builder *b, const struct tw_event *ev)
 {
-	const int64_t most = INT64_C(1) << 61;
-
 	if (ev->track == 0 || ev->track > b->n_tracks || ev->sym > b->n_symbols)
 		return false;
-	return ev->ts_ns >= 0 && ev->ts_ns <= most && ev->dur_ns >= 0 && ev->dur_ns <= most;
+	return ev->ts_ns >= 0 && ev->ts_ns <= MAX_NS && ev->dur_ns >= 0 && ev->dur_ns <= MAX_NS;
 }
 
 static inline void take_event(struct tw_builder *b, const struct tw_event *ev)
@@ -495,13 +495,42 @@ static inline void take_event(struct tw_builder *b, const struct tw_event *ev)
 		b->status = tw_builder_end(b, t, ev);
 }
 
+/* The begins and symbols of calls that are sane and fit a record, if their durations do. */
+struct plain {
+	int64_t from_ns;
+	uint64_t span_ns;
+	uint32_t max_sym;
+};
+
+static struct plain plain_of(const struct tw_builder *b, const struct track *t)
+{
+	const uint32_t max_sym = (1u << TW_RECORD_SYM_BITS) - 1;
+	int64_t from_ns = t->records.base_ns > 0 ? t->records.base_ns : 0;
+	int64_t end_ns = t->records.base_ns + (int64_t)TW_RECORD_SPAN;
+
+	if (end_ns > MAX_NS)
+		end_ns = MAX_NS;
+	return (struct plain){from_ns, end_ns > from_ns ? (uint64_t)(end_ns - from_ns) : 0,
+	        b->n_symbols < max_sym ? b->n_symbols : max_sym};
+}
+
+static inline bool is_plain(const struct plain *p, const struct tw_event *ev, uint32_t track)
+{
+	return ev->kind == TW_EV_SLICE && ev->track == track && ev->cpu_ns < 0 &&
+	       ev->sym - 1 < p->max_sym &&
+	       (uint64_t)ev->ts_ns - (uint64_t)p->from_ns < p->span_ns &&
+	       (uint64_t)ev->dur_ns < TW_RECORD_WIDE;
+}
+
 /* Takes the calls at the begin of a batch that are as nearly all calls are: on one track, in order,
  * without CPU time, and with space.  Returns their number. */
 static size_t take_run(struct tw_builder *b, const struct tw_event *ev, size_t n)
 {
 	struct track *t = ev->track && ev->track <= b->n_tracks ? &b->tracks[ev->track - 1] : NULL;
 	uint64_t left = b->limits.max_slices - b->slices;
+	struct records records;
 	bool any_order = false;
+	struct plain plain;
 	int64_t first_ns;
 	int64_t end_ns;
 	size_t i = 0;
@@ -512,21 +541,21 @@ static size_t take_run(struct tw_builder *b, const struct tw_event *ev, size_t n
 		left = t->cap - t->n;
 	if (n > left)
 		n = left;
+	plain = plain_of(b, t);
+	records = t->records;
 	first_ns = t->first_ns;
 	end_ns = t->last_end_ns;
 	for (; i < n; i++) {
 		const struct tw_event *e = &ev[i];
 		const struct call c = {e->ts_ns, e->dur_ns, e->sym};
 
-		if (e->kind != TW_EV_SLICE || e->track != ev->track || e->cpu_ns >= 0 ||
-		        e->sym == 0 || !sane(b, e) || !tw_record_fits(&t->records, &c) ||
-		        c.start_ns + c.dur_ns < end_ns)
+		if (!is_plain(&plain, e, ev->track) || c.start_ns + c.dur_ns < end_ns)
 			break;
 		end_ns = c.start_ns + c.dur_ns;
 		any_order |= e->any_order;
 		if (c.start_ns < first_ns)
 			first_ns = c.start_ns;
-		tw_record_put(&t->records, t->n + i, &c, short_offset(e->offset));
+		records.at[t->n + i] = tw_record_of(&records, &c, short_offset(e->offset));
 		b->symbols[e->sym - 1].count++;
 	}
 	t->n += i;

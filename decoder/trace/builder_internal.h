@@ -92,14 +92,20 @@ static inline bool tw_records_reserve_wide(struct records *r)
 	return true;
 }
 
+/* Of a call that fits. */
+static inline struct record tw_record_of(
+        const struct records *r, const struct call *c, uint32_t offset)
+{
+	return (struct record){(uint64_t)(c->start_ns - r->base_ns) << TW_RECORD_SYM_BITS | c->sym,
+	        (uint32_t)c->dur_ns, offset};
+}
+
 /* Sets element i. A call that does not fit a record needs space. */
 static inline void tw_record_put(
         struct records *r, uint64_t i, const struct call *c, uint32_t offset)
 {
 	if (__builtin_expect(tw_record_fits(r, c), 1)) {
-		r->at[i] = (struct record){
-		        (uint64_t)(c->start_ns - r->base_ns) << TW_RECORD_SYM_BITS | c->sym,
-		        (uint32_t)c->dur_ns, offset};
+		r->at[i] = tw_record_of(r, c, offset);
 		return;
 	}
 	r->at[i] = (struct record){r->n_wide, TW_RECORD_WIDE, offset};

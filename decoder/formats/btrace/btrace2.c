@@ -320,38 +320,50 @@ static bool has_none_held(const struct btrace2 *s)
 	return s->zeros == 0 && s->n_late == 0 && !s->has_ahead && !s->tail_found;
 }
 
-/* Reads a record of the usual kind: within the recording, in time order, with a known thread and
- * method. False: another kind; nothing was read. */
-static inline bool read_plain(struct btrace2 *s, const uint8_t *p, uint64_t offset)
+/* Reads records of the usual kind, until the batch is full: within the recording, in time order,
+ * with a known thread and method.  Returns their bytes. */
+static size_t read_plain(struct btrace2 *s, const uint8_t *p, size_t n)
 {
-	uint64_t a = tw_u64le(p);
-	uint64_t b = tw_u64le(p + 8);
-	int64_t dur = (int64_t)((a & 0x7FFFF) << 26 | b >> 38);
-	int64_t begin = (int64_t)(a >> 19);
-	int64_t end = begin + dur;
-	uint32_t tid = (uint32_t)(b >> 23) & 0x7FFF;
-	uint32_t method = (uint32_t)b & 0x7FFFFF;
-	uint32_t slot = method & (METHOD_CACHE - 1);
+	const int64_t session_ns = s->session_ns;
+	int64_t max_end_ns = s->max_end_ns;
+	size_t most = (size_t)(BATCH - s->n_batch) * RECORD;
 	struct tw_event *ev = &s->batch[s->n_batch];
+	size_t at = 0;
 
-	if (b == 0 || begin < s->session_ns || end <= s->session_ns ||
-	        end - (s->session_ns - LATE_NS) >= MOD45 || end > s->max_end_ns + FAR_AHEAD_NS ||
-	        end < s->max_end_ns - LATE_NS || !s->tracks[tid] ||
-	        s->methods[slot].id_plus_1 != method + 1)
-		return false;
-	if (end > s->max_end_ns)
-		s->max_end_ns = end;
-	*ev = (struct tw_event){.kind = TW_EV_SLICE,
-	        .ts_ns = begin,
-	        .dur_ns = dur,
-	        .cpu_ns = -1,
-	        .offset = offset,
-	        .track = s->tracks[tid],
-	        .sym = s->methods[slot].sym};
-	s->n_batch++;
-	s->records++;
+	if (n < most)
+		most = n;
+	for (; at + RECORD <= most; at += RECORD) {
+		uint64_t a = tw_u64le(p + at);
+		uint64_t b = tw_u64le(p + at + 8);
+		int64_t dur = (int64_t)((a & 0x7FFFF) << 26 | b >> 38);
+		int64_t begin = (int64_t)(a >> 19);
+		int64_t end = begin + dur;
+		uint32_t tid = (uint32_t)(b >> 23) & 0x7FFF;
+		uint32_t method = (uint32_t)b & 0x7FFFFF;
+		uint32_t slot = method & (METHOD_CACHE - 1);
+
+		if (b == 0 || begin < session_ns || end <= session_ns ||
+		        end - (session_ns - LATE_NS) >= MOD45 || end > max_end_ns + FAR_AHEAD_NS ||
+		        end < max_end_ns - LATE_NS || !s->tracks[tid] ||
+		        s->methods[slot].id_plus_1 != method + 1)
+			break;
+		if (end > max_end_ns)
+			max_end_ns = end;
+		*ev++ = (struct tw_event){.kind = TW_EV_SLICE,
+		        .ts_ns = begin,
+		        .dur_ns = dur,
+		        .cpu_ns = -1,
+		        .offset = s->offset + at,
+		        .track = s->tracks[tid],
+		        .sym = s->methods[slot].sym};
+	}
+	if (at == 0)
+		return 0;
+	s->max_end_ns = max_end_ns;
+	s->n_batch += (unsigned)(at / RECORD);
+	s->records += at / RECORD;
 	s->last_stale = false;
-	return true;
+	return at;
 }
 
 /* Completes `want` carried bytes from the input; false while some are missing. */
@@ -377,13 +389,17 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 		st = read_record(s, s->carry, s->offset - RECORD, err);
 	}
 	while (st == TW_OK && n >= RECORD) {
-		if (!has_none_held(s) || !read_plain(s, p, s->offset))
+		size_t used = has_none_held(s) ? read_plain(s, p, n) : 0;
+
+		if (used == 0) {
+			used = RECORD;
 			st = read_record(s, p, s->offset, err);
-		else if (s->n_batch == BATCH)
+		} else if (s->n_batch == BATCH) {
 			st = flush(s, err);
-		p += RECORD;
-		n -= RECORD;
-		s->offset += RECORD;
+		}
+		p += used;
+		n -= used;
+		s->offset += used;
 	}
 	if (st == TW_OK && n)
 		(void)carry(s, &p, &n, RECORD);
