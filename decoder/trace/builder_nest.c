@@ -31,16 +31,32 @@ static inline uint32_t last_of(const struct link *links, uint32_t root)
 	return step & LAST ? step & ~LAST : root;
 }
 
+/* The subtree on top of the stack. */
+struct top {
+	uint32_t root;
+	int64_t start_ns, end_ns; /* without one, before all times */
+};
+
+static inline struct top top_of(const struct track *t, uint32_t root)
+{
+	struct call c;
+
+	if (root == NONE)
+		return (struct top){NONE, INT64_MIN, INT64_MIN};
+	c = tw_record_call(&t->records, root);
+	return (struct top){root, c.start_ns, c.start_ns + c.dur_ns};
+}
+
 /* Takes the children of record i, which begins at start_ns, from the stack and links them. */
 static inline void take_children(
-        const struct track *t, struct link *links, int64_t start_ns, uint32_t *top, uint32_t i)
+        const struct track *t, struct link *links, int64_t start_ns, struct top *top, uint32_t i)
 {
 	uint32_t first = NONE;
 	uint32_t last = NONE; /* of the whole subtree */
 	uint32_t deeper = 0;
 
-	while (*top != NONE && tw_record_call(&t->records, *top).start_ns >= start_ns) {
-		uint32_t end = last_of(links, *top);
+	while (top->start_ns >= start_ns) {
+		uint32_t end = last_of(links, top->root);
 		struct link below = links[end];
 
 		if (first == NONE) {
@@ -49,36 +65,34 @@ static inline void take_children(
 		} else {
 			links[end] = (struct link){first, below.step + 1};
 		}
-		first = *top;
-		*top = below.next;
+		first = top->root;
+		*top = top_of(t, below.next);
 	}
 	if (first == NONE) {
-		links[i] = (struct link){*top, 0};
+		links[i] = (struct link){top->root, 0};
 		return;
 	}
 	links[i] = (struct link){first, LAST | last};
-	links[last] = (struct link){*top, deeper};
+	links[last] = (struct link){top->root, deeper};
 }
 
 /* Links the records.  Returns the index of the first one that overlaps an earlier one without
  * nesting, or the number of records if there is none; then *ret_first is the first root. */
 static uint64_t link_records(const struct track *t, struct link *links, uint32_t *ret_first)
 {
-	uint32_t top = NONE;
+	struct top last = top_of(t, NONE);
+	uint32_t top;
 	uint32_t next = NONE;
 
 	for (uint32_t i = 0; i < t->n; i++) {
-		int64_t start_ns = tw_record_call(&t->records, i).start_ns;
+		const struct call c = tw_record_call(&t->records, i);
 
-		take_children(t, links, start_ns, &top, i);
-		if (top != NONE) {
-			const struct call left = tw_record_call(&t->records, top);
-
-			if (left.start_ns + left.dur_ns > start_ns)
-				return i;
-		}
-		top = i;
+		take_children(t, links, c.start_ns, &last, i);
+		if (last.end_ns > c.start_ns)
+			return i;
+		last = (struct top){i, c.start_ns, c.start_ns + c.dur_ns};
 	}
+	top = last.root;
 	while (top != NONE) { /* the roots */
 		uint32_t end = last_of(links, top);
 		struct link below = links[end];
