@@ -1,7 +1,5 @@
 #include "decoder/base/pbread.h"
 
-#include "decoder/base/buf.h"
-
 enum { MAX_NUMBER = (1 << 29) - 1, TYPE_BITS = 3 };
 
 static bool damaged(struct tw_pb *r)

@@ -7,7 +7,6 @@
 
 #include "server/base/clock.h"
 #include "server/base/file/io.h"
-#include "server/base/text/json.h"
 #include "server/catalogue/access/catalogue_key.h"
 #include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue_row.h"

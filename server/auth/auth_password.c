@@ -2,7 +2,6 @@
 
 #include <sodium.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <sodium.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "decoder/base/arena.h"

@@ -42,6 +42,13 @@ struct tw_flag {
 	const char *form;                /* as in the help text: "K=V" */
 };
 
+/* Flags of commands that name methods: the members of a struct tw_local_files. */
+#define TW_CLI_LOCAL_FILES(of)                                                                     \
+	{"mapping", .value = &(of).mapping}, {"retrace", .value = &(of).retrace},                  \
+	{                                                                                          \
+		"symbols", .list = (of).symbols, .max = TW_LOCAL_SYMBOLS, .n = &(of).n_symbols     \
+	}
+
 /* A first argument that selects a subcommand: `key create`. */
 struct tw_verb {
 	const char *word;

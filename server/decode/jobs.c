@@ -34,7 +34,6 @@
 #include "server/base/role.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/trace_record.h"
-#include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/jail.h"
 #include "server/decode/jobs_internal.h"

@@ -12,7 +12,6 @@
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/file_drop.h"
-#include "server/catalogue/storage/storage_owner.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_resumable.h"
 #include "server/storage/blob.h"

@@ -202,33 +202,25 @@ enum tw_status tw_local_names_open(struct tw_local_names *n, struct tw_err *err)
 	return st;
 }
 
-enum tw_status tw_local_symbols_read(
-        struct tw_local_names *n, const char *const *files, size_t n_files, struct tw_err *err)
+enum tw_status tw_local_names_read(
+        struct tw_local_names *n, const struct tw_local_files *of, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	if (n_files > TW_LOCAL_SYMBOLS - n->natives.n)
+	if (of->n_symbols > TW_LOCAL_SYMBOLS - n->natives.n)
 		return tw_fail(err, TW_BAD_REQUEST, "at most %d files of symbols are read",
 		        TW_LOCAL_SYMBOLS);
-	for (size_t i = 0; st == TW_OK && i < n_files; i++)
-		st = tw_local_compile(
-		        TW_MAPPING_SYMBOLS, files[i], &n->symbols[n->natives.n + i], err);
-	return st == TW_OK ? tw_local_names_open(n, err) : st;
-}
-
-enum tw_status tw_local_names_read(
-        struct tw_local_names *n, const char *mapping, const char *retrace, struct tw_err *err)
-{
-	enum tw_status st = TW_OK;
-
-	if (mapping) {
+	if (of->mapping) {
 		tw_buf_clear(&n->images[0]);
-		st = tw_local_compile(TW_MAPPING_METHODS, mapping, &n->images[0], err);
+		st = tw_local_compile(TW_MAPPING_METHODS, of->mapping, &n->images[0], err);
 	}
-	if (st == TW_OK && retrace) {
+	if (st == TW_OK && of->retrace) {
 		tw_buf_clear(&n->images[1]);
-		st = tw_local_compile(TW_MAPPING_RETRACE, retrace, &n->images[1], err);
+		st = tw_local_compile(TW_MAPPING_RETRACE, of->retrace, &n->images[1], err);
 	}
+	for (size_t i = 0; st == TW_OK && i < of->n_symbols; i++)
+		st = tw_local_compile(
+		        TW_MAPPING_SYMBOLS, of->symbols[i], &n->symbols[n->natives.n + i], err);
 	return st == TW_OK ? tw_local_names_open(n, err) : st;
 }
 

@@ -30,7 +30,14 @@ enum tw_status tw_local_compile(enum tw_mapping_kind kind, const char *path, str
 
 enum { TW_LOCAL_SYMBOLS = 64 }; /* files */
 
-/* The mappings and symbols named on a command line, compiled. */
+struct tw_local_files { /* named on a command line; each may be absent */
+	const char *mapping,
+	        *retrace; /* methodMapping.txt and R8's mapping.txt, compressed or not */
+	const char *symbols[TW_LOCAL_SYMBOLS]; /* .so files of native libraries */
+	size_t n_symbols;
+};
+
+/* The mappings and symbols in these files, compiled. */
 struct tw_local_names {
 	struct tw_buf images[2];
 	struct tw_map map;
@@ -42,12 +49,9 @@ struct tw_local_names {
 };
 void tw_local_names_init(struct tw_local_names *n);
 void tw_local_names_done(struct tw_local_names *n);
-/* Reads methodMapping.txt and R8's mapping.txt, compressed or not; each path may be NULL. */
-enum tw_status tw_local_names_read(struct tw_local_names *n, const char *mapping,
-        const char *retrace, struct tw_err *err) TW_MUST_USE;
-/* Adds the symbols of native libraries, of .so files. */
-enum tw_status tw_local_symbols_read(struct tw_local_names *n, const char *const *files,
-        size_t n_files, struct tw_err *err) TW_MUST_USE;
+/* A mapping replaces one that was read before; symbols are added. */
+enum tw_status tw_local_names_read(
+        struct tw_local_names *n, const struct tw_local_files *of, struct tw_err *err) TW_MUST_USE;
 /* The same from compiled images: images[0] and [1], empty if absent, and all of symbols[]. */
 enum tw_status tw_local_names_open(struct tw_local_names *n, struct tw_err *err) TW_MUST_USE;
 

@@ -14,8 +14,6 @@
 #include "server/base/metric.h"
 #include "server/base/secret.h"
 #include "server/catalogue/catalogue.h"
-#include "server/catalogue/notify/catalogue_hook.h"
-#include "server/notify/hook_send.h"
 #include "server/notify/text.h"
 
 enum {

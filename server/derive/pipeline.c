@@ -7,13 +7,11 @@
 #include <time.h>
 
 #include "server/base/age_clock.h"
-#include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/log.h"
 #include "server/base/secret.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/traces/catalogue_trace.h"
-#include "server/derive/lease.h"
 #include "server/trace/trace_readers.h"
 
 enum {
@@ -37,7 +35,6 @@ enum {
 
 const struct tw_stage *const tw_stages[] = {
 #define STAGE(name) &tw_stage_##name,
-#include "server/catalogue/traces/catalogue_stage.h"
 #include "server/derive/stages.def"
 #undef STAGE
         NULL};

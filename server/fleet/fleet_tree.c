@@ -1,5 +1,4 @@
 #include "server/fleet/fleet_tree.h"
-#include "server/stats/rollup_tree.h"
 
 #include <stdlib.h>
 #include <string.h>

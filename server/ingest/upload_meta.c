@@ -5,8 +5,6 @@
 
 #include "server/base/clock.h"
 #include "server/base/text/json.h"
-#include "server/catalogue/traces/catalogue_build.h"
-#include "server/catalogue/traces/catalogue_trace.h"
 
 static const struct {
 	const char *name;

@@ -1,7 +1,6 @@
 #include "server/notify/text.h"
 #include "server/base/text/figure.h"
 #include "server/base/text/json.h"
-#include "server/notify/markup.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,11 +4,8 @@
 #include <string.h>
 
 #include "decoder/base/hash.h"
-#include "decoder/base/list.h"
 #include "decoder/symbols/names.h"
 #include "server/base/log.h"
-#include "server/catalogue/traces/catalogue_build.h"
-#include "server/trace/symbols.h"
 #include "server/trace/trace_file.h"
 
 struct tw_str tw_view_name(

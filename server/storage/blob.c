@@ -23,7 +23,6 @@
 #include "server/base/file/crash_point.h"
 #include "server/base/file/disk.h"
 #include "server/base/file/io.h"
-#include "server/base/file/sha256.h"
 #include "server/base/log.h"
 #include "server/storage/blob_int.h"
 #include "server/storage/blob_store.h"

@@ -8,7 +8,6 @@
 #include "decoder/formats/anr/anr_report.h"
 #include "decoder/formats/anr/anr_names_of_kinds.h"
 
-#include <jansson.h>
 #include <stdio.h>
 
 enum {

@@ -5,9 +5,7 @@
 
 #include <stdlib.h>
 
-#include "server/api/api.h"
 #include "server/base/text/json.h"
-#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue_row.h"
 
 enum tw_status tw_api_ruleset_load(struct tw_req *r, const struct tw_api_ruleset *of,

@@ -19,10 +19,8 @@
 #include "server/base/log.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/preflight.h"
-#include "server/http/http.h"
 #include "server/ingest/backlog.h"
 #include "server/ingest/commit_upload.h"
-#include "server/ingest/upload_meta.h"
 #include "server/storage/blob.h"
 
 enum { HEAD_BYTES = TW_HEAD_BYTES, MAX_IDEMPOTENCY = 255, MAX_URL = 64 };

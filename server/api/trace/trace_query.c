@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/api/api.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/catalogue/traces/catalogue_build.h"
@@ -13,7 +12,6 @@
 #include "server/http/metrics.h"
 #include "server/ingest/backlog.h"
 #include "server/query/detect/frame_rules.h"
-#include "server/query/view.h"
 #include "server/storage/blob.h"
 #include "server/trace/trace_readers.h"
 

@@ -14,10 +14,8 @@
 
 #include "server/auth/auth_throttle.h"
 #include "server/auth/oidc/jwt.h"
-#include "server/auth/oidc/oidc_claim.h"
 #include "server/auth/oidc/oidc_fetch.h"
 #include "server/auth/oidc/oidc_provider.h"
-#include "server/auth/oidc/oidc_state.h"
 #include "server/base/clock.h"
 #include "server/base/file/io.h"
 #include "server/catalogue/access/catalogue_user.h"

@@ -5,9 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "decoder/base/arena.h"
-#include "decoder/base/buf.h"
-
 enum { HOST_BYTES = 256 };
 
 enum tw_status tw_fetch_prepare(struct tw_err *err)

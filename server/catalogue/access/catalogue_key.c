@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "server/base/ulid.h"
 #include "server/catalogue/access/catalogue_key.h"
 
 enum { SEEN_EVERY_MS = 60000 };

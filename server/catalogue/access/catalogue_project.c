@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "server/base/ulid.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/db/catalogue_sqlite.h"
 

@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "server/base/ulid.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue_internal.h"
 

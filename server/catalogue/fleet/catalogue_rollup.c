@@ -7,7 +7,6 @@
 
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
-#include "server/catalogue/traces/catalogue_names.h"
 
 /* --- names --- */
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
-#include "server/stats/rollup_tree.h"
 
 enum { CELLS_AT_ONCE = 64, DELTAS_AT_ONCE = 512 };
 

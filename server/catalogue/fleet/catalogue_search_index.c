@@ -4,7 +4,6 @@
 
 #include "decoder/base/order.h"
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
-#include "server/stats/search_index.h"
 
 #define INSERT_INDEX                                                                               \
 	"INSERT INTO rollup_post(project_id,cell_id,slot,pack,data) SELECT c1,c2,c3,c4,c5 FROM"    \

@@ -9,7 +9,6 @@
 #include "server/base/age_clock.h"
 #include "server/base/file/sha256.h"
 #include "server/base/text/json.h"
-#include "server/base/ulid.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/fleet/catalogue_regression_int.h"

@@ -1,7 +1,6 @@
 #include "server/catalogue/notify/catalogue_hook.h"
 
 #include "server/base/age_clock.h"
-#include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
 
 enum { HOST_BYTES = 300, SECRETS_MAX = 200000 };

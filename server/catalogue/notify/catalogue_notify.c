@@ -8,7 +8,6 @@
 #include "server/base/text/json.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/catalogue_row.h"
-#include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/catalogue_ticket.h"
 
 enum { NEWS_DAYS = 7, EVENT_ID_BYTES = 96, ARENA_BYTES = 1 << 20 };

@@ -3,7 +3,6 @@
 #include "server/base/clock.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/shared_files.h"
-#include "server/storage/blob.h"
 
 static bool are_there(void *arg)
 {

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
 
 #define ROW(member, column, json, ...)                                                             \

@@ -23,7 +23,6 @@
 
 #include "decoder/base/buf.h"
 #include "server/base/file/crash_point.h"
-#include "server/base/ulid.h"
 #include "server/catalogue/access/catalogue_capture.h"
 #include "server/catalogue/access/catalogue_project.h"
 

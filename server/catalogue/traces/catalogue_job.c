@@ -34,13 +34,6 @@ static enum tw_status set_attempts(
 	        "itti", attempts, job->project_id, job->trace_id, attempts);
 }
 
-enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner, int64_t lease_ms,
-        struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err)
-{
-	return tw_catalogue_queue_claim(
-	        c, &(struct tw_claim){.owner = owner, .lease_ms = lease_ms}, a, ret, err);
-}
-
 enum tw_status tw_catalogue_queue_claim(struct tw_catalogue *c, const struct tw_claim *of,
         struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err)
 {
@@ -216,12 +209,6 @@ enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job
         int64_t for_ms, bool *ret, struct tw_err *err)
 {
 	return tw_catalogue_jobs_held(c, &job, 1, for_ms, ret, err);
-}
-
-enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job_row *job,
-        const struct tw_trace_summary *s, struct tw_err *err)
-{
-	return tw_catalogue_job_publish(c, job, s, NULL, err);
 }
 
 /* In PostgreSQL one statement.  An object of an earlier decode is deleted if the file is in a row

@@ -33,9 +33,6 @@ struct tw_job_row {
  * projects, the next after the one served last.  Jobs with an expired lease come first.
  * TW_NOT_FOUND: no job.  `owner` is a name unique to this process.  Several servers never claim the
  * same job. */
-enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner, int64_t lease_ms,
-        struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err) TW_MUST_USE;
-/* The same for either queue. */
 struct tw_claim {
 	enum tw_queue queue;
 	const char *owner;
@@ -61,14 +58,12 @@ enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job
  * attempts. */
 enum tw_status tw_catalogue_jobs_held(struct tw_catalogue *c, const struct tw_job_row *const *jobs,
         size_t n, int64_t for_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
-/* Ends the job: the trace is ready / failed / queued again.  TW_CONFLICT: its lease had expired and
- * another server has it; nothing was changed.  TW_NOT_FOUND: it was deleted. */
-enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job_row *job,
-        const struct tw_trace_summary *summary, struct tw_err *err) TW_MUST_USE;
 /* Ends the claim as if it had not been made. */
 enum tw_status tw_catalogue_job_return(
         struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err);
-/* As tw_catalogue_job_done; if the owner still holds the job, calls put before the end becomes
+/* Ends the job, as the functions below: the trace is ready / failed / queued again.  TW_CONFLICT:
+ * its lease had expired and another server has it; nothing was changed.  TW_NOT_FOUND: it was
+ * deleted.  If the owner still holds the job, calls `place` (may be NULL) before the end becomes
  * visible, to move the result into place: no other server that had the job can do so then or later.
  */
 struct tw_job_place {

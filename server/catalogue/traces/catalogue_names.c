@@ -7,7 +7,6 @@
  */
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/catalogue/catalogue_internal.h"
-#include "server/catalogue/traces/catalogue_build.h"
 
 #include <string.h>
 

@@ -1,5 +1,4 @@
 #include "server/catalogue/traces/catalogue_quarantine.h"
-#include "server/catalogue/traces/catalogue_trace.h"
 
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/page_cursor.h"

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "decoder/base/arena.h"
 #include "server/base/text/json_write.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/catalogue_tables.h"

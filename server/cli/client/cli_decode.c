@@ -529,15 +529,10 @@ static enum tw_status print(const char *file, const char *threads, const struct 
 int tw_cli_decode(int argc, char **argv)
 {
 	bool is_json = false;
-	const char *mapping = NULL;
-	const char *retrace = NULL;
+	struct tw_local_files files = {NULL};
 	const char *threads = NULL;
-	const char *symbols[TW_LOCAL_SYMBOLS];
-	size_t n_symbols = 0;
-	const struct tw_flag flags[] = {{.name = "mapping", .value = &mapping},
-	        {.name = "retrace", .value = &retrace}, {.name = "threads", .value = &threads},
-	        {.name = "symbols", .list = symbols, .max = TW_LOCAL_SYMBOLS, .n = &n_symbols},
-	        {.name = "json", .on = &is_json}};
+	const struct tw_flag flags[] = {TW_CLI_LOCAL_FILES(files),
+	        {.name = "threads", .value = &threads}, {.name = "json", .on = &is_json}};
 	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, "FILE"};
 	struct tw_local_names names;
 	struct tw_err err;
@@ -546,9 +541,7 @@ int tw_cli_decode(int argc, char **argv)
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
 	tw_local_names_init(&names);
-	st = tw_local_names_read(&names, mapping, retrace, &err);
-	if (st == TW_OK)
-		st = tw_local_symbols_read(&names, symbols, n_symbols, &err);
+	st = tw_local_names_read(&names, &files, &err);
 	if (st == TW_OK)
 		st = print(argv[1], threads, &names.names, is_json, &err);
 	tw_local_names_done(&names);

@@ -15,10 +15,8 @@ enum { ARENA_BYTES = 1 << 20 };
 enum { MAX_KINDS = 32, MAX_NODES = 200000 };
 
 struct options { /* values of the flags */
-	const char *to, *mapping, *retrace, *threads, *thread, *range;
-	const char *out;
-	const char *symbols[TW_LOCAL_SYMBOLS];
-	size_t n_symbols;
+	const char *to, *threads, *thread, *range, *out;
+	struct tw_local_files files;
 	unsigned metric, view; /* indexes into the lists below */
 	uint64_t max_nodes;
 	bool merged;
@@ -91,9 +89,7 @@ static enum tw_status run(struct options *w, const char *path, struct tw_err *er
 	read_query(w);
 	tw_local_names_init(&names);
 	a = tw_arena_new(ARENA_BYTES);
-	st = a ? tw_local_names_read(&names, w->mapping, w->retrace, err) : tw_oom(err);
-	if (st == TW_OK)
-		st = tw_local_symbols_read(&names, w->symbols, w->n_symbols, err);
+	st = a ? tw_local_names_read(&names, &w->files, err) : tw_oom(err);
 	if (st == TW_OK)
 		st = tw_local_open(path, w->threads, &f, err);
 	if (st == TW_OK)
@@ -133,9 +129,8 @@ int tw_cli_export(int argc, char **argv)
 	const char *kinds[MAX_KINDS + 1] = {NULL};
 	const struct tw_flag flags[] = {
 	        {.name = "to", .value = &w.to, .words = kinds, .needed = true},
-	        {.name = "mapping", .value = &w.mapping}, {.name = "retrace", .value = &w.retrace},
-	        {.name = "threads", .value = &w.threads}, {.name = "thread", .value = &w.thread},
-	        {.name = "symbols", .list = w.symbols, .max = TW_LOCAL_SYMBOLS, .n = &w.n_symbols},
+	        TW_CLI_LOCAL_FILES(w.files), {.name = "threads", .value = &w.threads},
+	        {.name = "thread", .value = &w.thread},
 	        {.name = "range",
 	                .value = &w.range,
 	                .fits = is_range,

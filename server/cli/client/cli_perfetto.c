@@ -41,9 +41,8 @@ static enum tw_status write_file(const struct task *t, const char *out, struct t
 /* --- flags --- */
 
 struct flags {
-	const char *mapping, *retrace, *threads, *system;
-	const char *symbols[TW_LOCAL_SYMBOLS];
-	size_t n_symbols;
+	const char *threads, *system;
+	struct tw_local_files files;
 	unsigned form, compression; /* indexes into the lists below */
 	const char *thread, *align, *out;
 	uint64_t from_ns, to_ns;
@@ -139,10 +138,8 @@ static enum tw_status open_files(const struct flags *f, char **files, size_t n,
 int tw_cli_perfetto(int argc, char **argv)
 {
 	struct flags f = {.to_ns = MAX_TIME_NS};
-	const struct tw_flag flags[] = {{.name = "mapping", .value = &f.mapping},
-	        {.name = "retrace", .value = &f.retrace}, {.name = "threads", .value = &f.threads},
-	        {.name = "symbols", .list = f.symbols, .max = TW_LOCAL_SYMBOLS, .n = &f.n_symbols},
-	        {.name = "system", .value = &f.system},
+	const struct tw_flag flags[] = {TW_CLI_LOCAL_FILES(f.files),
+	        {.name = "threads", .value = &f.threads}, {.name = "system", .value = &f.system},
 	        {.name = "format", .words = forms, .word = &f.form},
 	        {.name = "compress", .words = compressions, .word = &f.compression},
 	        {.name = "from", .number = &f.from_ns, .most = MAX_TIME_NS},
@@ -168,9 +165,7 @@ int tw_cli_perfetto(int argc, char **argv)
 		return tw_cli_misused(argv[0], "--from must be less than --to");
 	t.arena = tw_arena_new(ARENA_BYTES);
 	tw_local_names_init(&names);
-	st = tw_local_names_read(&names, f.mapping, f.retrace, &err);
-	if (st == TW_OK)
-		st = tw_local_symbols_read(&names, f.symbols, f.n_symbols, &err);
+	st = tw_local_names_read(&names, &f.files, &err);
 	if (st == TW_OK)
 		st = open_files(&f, argv + 1, (size_t)n, &names.names, &t, &err);
 	if (st == TW_OK)

@@ -262,9 +262,8 @@ static enum tw_status open_stored(const char *data, const char *id, struct tw_tr
 }
 
 struct request {
-	const char *what, *sql, *data, *mapping, *retrace, *format;
-	const char *symbols[TW_LOCAL_SYMBOLS];
-	size_t n_symbols;
+	const char *what, *sql, *data, *format;
+	struct tw_local_files files;
 };
 
 static enum tw_status answer(const struct request *r, struct tw_err *err)
@@ -279,9 +278,7 @@ static enum tw_status answer(const struct request *r, struct tw_err *err)
 	else
 		st = tw_local_open(r->what, NULL, &f, err);
 	if (st == TW_OK)
-		st = tw_local_names_read(&names, r->mapping, r->retrace, err);
-	if (st == TW_OK)
-		st = tw_local_symbols_read(&names, r->symbols, r->n_symbols, err);
+		st = tw_local_names_read(&names, &r->files, err);
 	if (st == TW_OK)
 		st = run(f, &names.names, r->format, r->sql, err);
 	tw_trace_file_close(f);
@@ -295,8 +292,7 @@ int tw_cli_sql(int argc, char **argv)
 	static const char *const formats[] = {"table", "csv", "json", NULL};
 	bool json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &r.data},
-	        {.name = "mapping", .value = &r.mapping}, {.name = "retrace", .value = &r.retrace},
-	        {.name = "symbols", .list = r.symbols, .max = TW_LOCAL_SYMBOLS, .n = &r.n_symbols},
+	        TW_CLI_LOCAL_FILES(r.files),
 	        {.name = "format", .value = &r.format, .words = formats},
 	        {.name = "json", .on = &json}};
 	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, "FILE-OR-ID QUERY"};

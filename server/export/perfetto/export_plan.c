@@ -13,7 +13,6 @@
 
 #include "server/export/perfetto/export_calls.h"
 #include "server/export/perfetto/export_cursor.h"
-#include "server/export/perfetto/export_trace.h"
 #include "server/export/perfetto/system/export_system_facts.h"
 
 /* --- the first call of a name --- */

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/base/config.h"
 #include "server/base/log.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/fleet/catalogue_engine.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "decoder/base/arena.h"
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/file/io.h"

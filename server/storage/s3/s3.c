@@ -8,7 +8,6 @@
 
 #include "server/base/file/io.h"
 #include "server/base/file/sha256.h"
-#include "server/storage/s3/s3_http.h"
 
 enum {
 	QUERY_BYTES = 1400,

@@ -77,8 +77,11 @@ static void add(
 	meta.build_id = build_id;
 	meta.mapping_id = mapping_id;
 	assert_int_equal(tw_catalogue_trace_add(s->c, &up, ret, &is_new, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_job_done(s->c, &job, &summary, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_queue_claim(s->c, &(struct tw_claim){.owner = "me", .lease_ms = 1000},
+	                s->arena, &job, NULL),
+	        TW_OK);
+	assert_int_equal(tw_catalogue_job_publish(s->c, &job, &summary, NULL, NULL), TW_OK);
 }
 
 static size_t todo(struct session *s, uint32_t limit, struct tw_named_trace **ret)

@@ -156,7 +156,8 @@ static int expected(const struct model *m)
 static int claim(struct model *m)
 {
 	struct tw_job_row row;
-	enum tw_status st = tw_catalogue_job_claim(m->c, "me", 100000, m->arena, &row, NULL);
+	enum tw_status st = tw_catalogue_queue_claim(
+	        m->c, &(struct tw_claim){.owner = "me", .lease_ms = 100000}, m->arena, &row, NULL);
 	int found = 0;
 
 	if (st == TW_NOT_FOUND)
@@ -190,7 +191,7 @@ static void finish(struct model *m, int i)
 	const struct tw_job_row job = {
 	        m->callers[m->jobs[i].project].project_id, m->jobs[i].id, 1, "me"};
 
-	assert_int_equal(tw_catalogue_job_done(m->c, &job, &summary, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_publish(m->c, &job, &summary, NULL, NULL), TW_OK);
 	m->jobs[i].state = DONE;
 }
 
@@ -377,15 +378,21 @@ static void test_lapsed_and_put_off(void **state)
 	bool held = true;
 
 	(void)arrive(m, 1);
-	assert_int_equal(tw_catalogue_job_claim(m->c, "dead", -1, m->arena, &dead, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_queue_claim(m->c, &(struct tw_claim){.owner = "dead", .lease_ms = -1},
+	                m->arena, &dead, NULL),
+	        TW_OK);
 	assert_string_equal(dead.trace_id, m->jobs[first].id);
 	assert_int_equal(tw_catalogue_job_held(m->c, &dead, 0, &held, NULL), TW_OK);
 	assert_false(held);
 	assert_int_equal(tw_catalogue_jobs_renew(m->c, NULL, 0, 10000, NULL), TW_OK); /* not it */
-	assert_int_equal(tw_catalogue_job_claim(m->c, "me", 10000, m->arena, &row, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_queue_claim(m->c, &(struct tw_claim){.owner = "me", .lease_ms = 10000},
+	                m->arena, &row, NULL),
+	        TW_OK);
 	assert_string_equal(row.trace_id, m->jobs[first].id);
 	assert_int_equal(row.attempts, 2);
-	assert_int_equal(tw_catalogue_job_done(m->c, &dead, &summary, NULL), TW_CONFLICT);
+	assert_int_equal(tw_catalogue_job_publish(m->c, &dead, &summary, NULL, NULL), TW_CONFLICT);
 	assert_int_equal(tw_catalogue_job_retry(m->c, &dead, NULL), TW_CONFLICT);
 	assert_int_equal(tw_catalogue_job_failed(m->c, &dead, &why, NULL, NULL), TW_CONFLICT);
 	assert_int_equal(tw_catalogue_jobs_renew(m->c, both, 2, 30000, NULL), TW_OK);
@@ -394,18 +401,29 @@ static void test_lapsed_and_put_off(void **state)
 	assert_int_equal(tw_catalogue_job_held(m->c, &row, 20000, &held, NULL), TW_OK);
 	assert_true(held);
 	assert_int_equal(tw_catalogue_job_wait(m->c, &row, &why, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_job_done(m->c, &row, &summary, NULL), TW_CONFLICT);
-	assert_int_equal(tw_catalogue_job_claim(m->c, "me", 10000, m->arena, &row, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_publish(m->c, &row, &summary, NULL, NULL), TW_CONFLICT);
+	assert_int_equal(
+	        tw_catalogue_queue_claim(m->c, &(struct tw_claim){.owner = "me", .lease_ms = 10000},
+	                m->arena, &row, NULL),
+	        TW_OK);
 	assert_string_equal(row.trace_id, m->jobs[1].id);
 	assert_int_equal(
-	        tw_catalogue_job_claim(m->c, "me", 10000, m->arena, &row, NULL), TW_NOT_FOUND);
+	        tw_catalogue_queue_claim(m->c, &(struct tw_claim){.owner = "me", .lease_ms = 10000},
+	                m->arena, &row, NULL),
+	        TW_NOT_FOUND);
 	assert_int_equal(tw_catalogue_jobs_leave(m->c, "dead", NULL), TW_OK); /* has nothing */
 	finish(m, 1);
 	assert_int_equal(tw_catalogue_jobs_recover(m->c, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_job_claim(m->c, "me", 10000, m->arena, &row, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_queue_claim(m->c, &(struct tw_claim){.owner = "me", .lease_ms = 10000},
+	                m->arena, &row, NULL),
+	        TW_OK);
 	assert_int_equal(tw_catalogue_jobs_leave(m->c, "me", NULL), TW_OK);
-	assert_int_equal(tw_catalogue_job_claim(m->c, "me", 10000, m->arena, &row, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_job_done(m->c, &row, &summary, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_queue_claim(m->c, &(struct tw_claim){.owner = "me", .lease_ms = 10000},
+	                m->arena, &row, NULL),
+	        TW_OK);
+	assert_int_equal(tw_catalogue_job_publish(m->c, &row, &summary, NULL, NULL), TW_OK);
 }
 
 /* A claim of at most one of each project is for one of which nothing is being decoded. */
@@ -431,8 +449,8 @@ static void test_one_of_each_project(void **state)
 	/* another server has separate claims */
 	assert_int_equal(tw_catalogue_queue_claim(m->c, &other, m->arena, &third, NULL), TW_OK);
 	assert_string_equal(third.trace_id, m->jobs[ids[1]].id);
-	assert_int_equal(tw_catalogue_job_done(m->c, &first, &summary, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_job_done(m->c, &third, &summary, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_publish(m->c, &first, &summary, NULL, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_publish(m->c, &third, &summary, NULL, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_queue_claim(m->c, &lapsing, m->arena, &first, NULL), TW_OK);
 	assert_string_equal(first.trace_id, m->jobs[ids[2]].id);
 	/* one whose lease ran out is claimed again, although its project has one */
@@ -483,10 +501,12 @@ static void test_groups(void **state)
 	}
 	assert_int_equal(claim_group(m, again), 1);
 	assert_string_equal(again[0].trace_id, m->jobs[other].id);
-	assert_int_equal(tw_catalogue_job_done(m->c, &again[0], &summaries[0], NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_job_publish(m->c, &again[0], &summaries[0], NULL, NULL), TW_OK);
 	assert_int_equal(claim_group(m, again), 1); /* a large one is alone */
 	assert_string_equal(again[0].trace_id, m->jobs[large].id);
-	assert_int_equal(tw_catalogue_job_done(m->c, &again[0], &summaries[0], NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_job_publish(m->c, &again[0], &summaries[0], NULL, NULL), TW_OK);
 	assert_int_equal(claim_group(m, again), 0);
 
 	/* two return as if they had not been claimed; one fails, and is alone from then on */
@@ -587,15 +607,19 @@ static void test_many_projects(void **state)
 	for (int i = 0; i < 2 * MANY; i++) {
 		const struct tw_trace_summary summary = {.slices = 1, .format = "btrace2"};
 
-		assert_int_equal(
-		        tw_catalogue_job_claim(m->c, "me", 100000, m->arena, &row, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_queue_claim(m->c,
+		                         &(struct tw_claim){.owner = "me", .lease_ms = 100000},
+		                         m->arena, &row, NULL),
+		        TW_OK);
 		assert_string_equal(row.project_id, callers[i % MANY].project_id);
 		assert_int_equal(row.n_parts, 1);
 		assert_string_equal(row.parts[0].sha256, "aa");
-		assert_int_equal(tw_catalogue_job_done(m->c, &row, &summary, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_job_publish(m->c, &row, &summary, NULL, NULL), TW_OK);
 	}
-	assert_int_equal(
-	        tw_catalogue_job_claim(m->c, "me", 100000, m->arena, &row, NULL), TW_NOT_FOUND);
+	assert_int_equal(tw_catalogue_queue_claim(m->c,
+	                         &(struct tw_claim){.owner = "me", .lease_ms = 100000}, m->arena,
+	                         &row, NULL),
+	        TW_NOT_FOUND);
 }
 
 /* --- how much may wait --- */
@@ -701,7 +725,10 @@ static void test_returned_jobs_are_claimed_immediately(void **state)
 	assert_non_null(j);
 	j->parts.catalogue = m->c;
 	(void)arrive(m, 0);
-	assert_int_equal(tw_catalogue_job_claim(m->c, "me", 100000, m->arena, &r.job, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_queue_claim(m->c,
+	                         &(struct tw_claim){.owner = "me", .lease_ms = 100000}, m->arena,
+	                         &r.job, NULL),
+	        TW_OK);
 	assert_int_equal(claim(m), -1);
 	j->claim_ms = INT64_MAX;
 	assert_true(tw_run_return(j, &r));

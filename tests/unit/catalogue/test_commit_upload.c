@@ -161,8 +161,9 @@ static enum tw_status while_synced(void *arg, struct tw_err *err)
 
 	w->calls++;
 	w->seen = seen(w->s, w->s->to.catalogue);
-	assert_int_equal(
-	        tw_catalogue_job_claim(w->s->to.catalogue, "me", 1000, w->s->arena, &job, NULL),
+	assert_int_equal(tw_catalogue_queue_claim(w->s->to.catalogue,
+	                         &(struct tw_claim){.owner = "me", .lease_ms = 1000}, w->s->arena,
+	                         &job, NULL),
 	        w->seen ? TW_OK : TW_NOT_FOUND);
 	if (catalogue_on_postgres()) /* its server's own power cuts are its own */
 		return w->say == TW_OK ? TW_OK : tw_fail(err, w->say, "not durable");

@@ -296,7 +296,10 @@ static const char *claim(struct store *s, struct tw_job_row *ret)
 	static char text[MADE][4];
 	int k = 0;
 
-	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000000, s->arena, ret, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_queue_claim(s->c,
+	                         &(struct tw_claim){.owner = "me", .lease_ms = 1000000}, s->arena,
+	                         ret, NULL),
+	        TW_OK);
 	while (k < MADE && strcmp(ret->trace_id, s->ids[k]) != 0)
 		k++;
 	assert_in_range(k, 0, MADE - 1);
@@ -315,7 +318,7 @@ static void test_states(void **state)
 	const char *k_done = claim(s, &done), *k_failed = claim(s, &failed);
 	const char *k_decoding = claim(s, &decoding);
 
-	assert_int_equal(tw_catalogue_job_done(s->c, &done, &summary, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_publish(s->c, &done, &summary, NULL, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_failed(s->c, &failed, &why, NULL, NULL), TW_OK);
 	lets_through(s, "state=ready", k_done);
 	lets_through(s, "state=failed", k_failed);

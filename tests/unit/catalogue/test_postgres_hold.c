@@ -136,7 +136,10 @@ static void test_a_server_that_stalls_delays_no_other(void **state)
 	assert_int_equal(tw_catalogue_serve(works, true, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_project(stalls, "p", project, &is_new, NULL), TW_OK);
 	assert_int_equal(send(stalls, project, "0", "b", id), TW_OK);
-	assert_int_equal(tw_catalogue_job_claim(stalls, "it", 10000, a, &job, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_queue_claim(stalls,
+	                &(struct tw_claim){.owner = "it", .lease_ms = 10000}, a, &job, NULL),
+	        TW_OK);
 	for (int i = 0; i <= TW_ALONE_CONTENT; i++) {
 		assert_int_equal(
 		        tw_cat_begin(stalls, (enum tw_cat_subject)i, "x", &w[i], NULL), TW_OK);
@@ -155,10 +158,13 @@ static void test_a_server_that_stalls_delays_no_other(void **state)
 
 		(void)snprintf(key, sizeof key, "%d", i);
 		assert_int_equal(send(works, project, key, i % 2 ? "b" : "c", id), TW_OK);
-		assert_int_equal(tw_catalogue_job_claim(works, "me", 10000, a, &job, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_queue_claim(works,
+		                         &(struct tw_claim){.owner = "me", .lease_ms = 10000}, a,
+		                         &job, NULL),
+		        TW_OK);
 		assert_string_equal(job.trace_id, id);
-		assert_int_equal(tw_catalogue_job_done(works, &job,
-		                         &(struct tw_trace_summary){.format = "art"}, NULL),
+		assert_int_equal(tw_catalogue_job_publish(works, &job,
+		                         &(struct tw_trace_summary){.format = "art"}, NULL, NULL),
 		        TW_OK);
 	}
 	for (int i = 0; i <= TW_ALONE_CONTENT; i++)

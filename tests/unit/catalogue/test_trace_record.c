@@ -98,9 +98,12 @@ static void decode(struct session *s, const char *id)
 	const struct tw_trace_summary summary = {.slices = 1, .format = decoded};
 	struct tw_job_row job;
 
-	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000000, s->arena, &job, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_queue_claim(s->c,
+	                         &(struct tw_claim){.owner = "me", .lease_ms = 1000000}, s->arena,
+	                         &job, NULL),
+	        TW_OK);
 	assert_string_equal(job.trace_id, id);
-	assert_int_equal(tw_catalogue_job_done(s->c, &job, &summary, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_publish(s->c, &job, &summary, NULL, NULL), TW_OK);
 }
 
 static void path_of(const struct session *s, const char *id, char ret[256])

@@ -244,22 +244,37 @@ static void use_jobs(struct session *s)
 
 	assert_int_equal(tw_catalogue_unproven(s->c, s->arena, &unproven, &n, NULL), TW_OK);
 	assert_int_equal(n, 2); /* of the last upload, and what was found in it */
-	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_queue_claim(s->c, &(struct tw_claim){.owner = "me", .lease_ms = 1000},
+	                s->arena, &job, NULL),
+	        TW_OK);
 	assert_int_equal(tw_catalogue_jobs_recover(s->c, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_retry(s->c, &job, NULL), TW_CONFLICT);
-	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_queue_claim(s->c, &(struct tw_claim){.owner = "me", .lease_ms = 1000},
+	                s->arena, &job, NULL),
+	        TW_OK);
 	assert_int_equal(tw_catalogue_jobs_renew(s->c, &renewed, 1, 1000, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_held(s->c, &job, 0, &held, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_wait(s->c, &job, &why, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_jobs_recover(s->c, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_queue_claim(s->c, &(struct tw_claim){.owner = "me", .lease_ms = 1000},
+	                s->arena, &job, NULL),
+	        TW_OK);
 	assert_int_equal(job.attempts, 1); /* waiting cost none */
 	assert_int_equal(tw_catalogue_job_retry(s->c, &job, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_jobs_recover(s->c, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_job_done(s->c, &job, &summary, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_queue_claim(s->c, &(struct tw_claim){.owner = "me", .lease_ms = 1000},
+	                s->arena, &job, NULL),
+	        TW_OK);
+	assert_int_equal(tw_catalogue_job_publish(s->c, &job, &summary, NULL, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_wait(s->c, &job, &why, NULL), TW_CONFLICT);
-	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_queue_claim(s->c, &(struct tw_claim){.owner = "me", .lease_ms = 1000},
+	                s->arena, &job, NULL),
+	        TW_OK);
 	assert_int_equal(tw_catalogue_job_failed(s->c, &job, &why, &death, NULL), TW_OK);
 	use_quarantine(s, &job);
 	assert_int_equal(

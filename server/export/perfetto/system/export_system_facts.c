@@ -15,7 +15,6 @@
 
 #include "server/base/text/json_write.h"
 #include "server/export/perfetto/export_trace.h"
-#include "server/export/perfetto/system/export_system.h"
 
 enum { VERSION = 1, LEVEL = 3 };
 enum { IS_CUT = 1, IS_FLUSHED = 2, HAS_ZLIB = 4, HAS_ZSTD = 8 };
