@@ -213,6 +213,26 @@ function holds(rows, own, what) {
 	assert.deepEqual(rows.map(([, ns]) => ns), Object.values(own).sort((a, b) => b - a).slice(0, ROWS).filter((ns) => ns > 0), what);
 }
 
+test('on a phone methods and calls are blocks that keep their order, and bars of durations are wide enough for a finger', async (t) => {
+	const page = await open(`/traces/${id}?tab=methods`, 'light', 390);
+	const fits = () => page.locator('.tabbody').evaluate((e) => e.scrollWidth <= e.clientWidth);
+	const columns = (row) => page.locator(row).first().evaluate((e) => [...e.cells].map((c) => c.dataset.column ?? 'none'));
+	await page.locator('.methods tbody tr').first().waitFor();
+	assert.deepEqual((await columns('.methods tbody tr')).slice(0, 2), ['', 'Calls']);
+	assert.ok(await fits(), 'methods');
+	await page.locator('.methods thead').getByRole('button', { name: 'Calls', exact: true }).click();
+	await page.waitForFunction(() => new URLSearchParams(location.search).get('sort') === 'count');
+	await page.goto(`${server.url}/traces/${id}?threads=all&tab=calls`);
+	await page.locator('.histogram .bars button').first().waitFor();
+	assert.deepEqual((await columns('.methods tbody tr')).slice(0, 3), ['Duration', 'Start', '']);
+	assert.ok(await fits(), 'calls');
+	const bars = await page.locator('.histogram .bars button').evaluateAll((all) => all.map((b) => [b.getBoundingClientRect().width, parseInt(b.ariaLabel.replaceAll(',', ''), 10)]));
+	assert.ok(bars.every(([width]) => width >= 24), JSON.stringify(bars));
+	const { count } = (await server.get(`/api/v1/traces/${id}/calls`)).json;
+	assert.equal(bars.reduce((n, [, calls]) => n + calls, 0), count, 'no call is lost');
+	await done(page, t);
+});
+
 test('on a phone a name breaks between its words', async (t) => {
 	const page = await open(`/traces/${id}?threads=all&tab=methods&rows=${ROWS}`, 'light', 390);
 	await page.waitForSelector('.methods tbody tr');

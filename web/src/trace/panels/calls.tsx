@@ -3,6 +3,8 @@ import { useState } from 'preact/hooks';
 import { api, type Calls, type Thread } from '../../api/api';
 import { count, duration } from '../../i18n/format';
 import { tr } from '../../i18n/strings/trace';
+import { Cards } from '../../ui/cards';
+import { narrow } from '../../ui/narrow';
 import { useMore } from '../../ui/held';
 import { Choice, MethodName, Panel, Pending, useLoad } from '../../ui/parts';
 import { number, set, text } from '../../ui/route';
@@ -17,7 +19,8 @@ const ALL = { min: null, max: null }; // durations
 
 /** Bars of two an octave; a click picks the durations of one. */
 function Histogram({ of, min, max }: { of: Calls; min: number; max: number | null }) {
-	const bars = of.histogram;
+	const step = narrow.value ? 3 : 1; // wide enough for a finger
+	const bars = of.histogram.flatMap((_, i, all) => (i % step ? [] : all.slice(i, i + step).reduce((sum, next) => ({ ...sum, to_ns: next.to_ns, calls: sum.calls + next.calls }))));
 	const most = Math.max(...bars.map((b) => b.calls));
 	const [at, point] = useState(-1);
 	const pointed = bars[at];
@@ -52,7 +55,7 @@ function Least({ min }: { min: number }) {
 function Table({ v, threads, start, method, view }: { v: Calls; threads: Thread[]; start: number; method: boolean; view: { from: number; to: number } }) {
 	const chosen = text('call');
 	return (
-		<div class="scroll"><table class="methods">
+		<Cards of="methods">
 			<thead><tr><th scope="col" class="num">{tr('Duration')}</th><th scope="col" class="num">{tr('Start')}</th>{!method && <th scope="col">{tr('Method')}</th>}
 				<th scope="col">{tr('Thread')}</th><th scope="col" class="num">{tr('Depth')}</th></tr></thead>
 			<tbody>{v.calls.map((c) => {
@@ -65,7 +68,7 @@ function Table({ v, threads, start, method, view }: { v: Calls; threads: Thread[
 						<td class="thread"><ThreadName name={threads.find((t) => t.tid === c.tid)?.name} tid={c.tid} /></td><td class="num">{c.depth}</td>
 					</tr>);
 			})}</tbody>
-		</table></div>
+		</Cards>
 	);
 }
 

@@ -67,13 +67,12 @@ function Rules({ f, from, show, named }: { f: Findings; from: number; show: Show
 	const rules = all.filter((r) => r.calls > 0 || r.problem);
 	const silent = all.filter((r) => !rules.includes(r));
 	const [open, toggle] = useState<string | null>(rules[0]?.found ? rules[0].id : null);
-	const chosen = rules.find((r) => r.id === open && r.found > 0);
 	if (all.length === 0) return <p class="quiet">{tr('No detector is enabled.')}</p>;
 	return <>
 		{rules.length > 0 && <Cards>
 			<thead><tr><th scope="col">{tr('Detector')}</th><th scope="col" class="num">{tr('Findings')}</th><th scope="col" class="num">{tr('Time in findings')}</th><th scope="col" class="num">{tr('Longest')}</th>
 				<th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('Threshold')}</th><th scope="col" class="num">{tr('All calls')}</th><th scope="col" class="num">{tr('Time in all calls')}</th></tr></thead>
-			<tbody>{rules.map((r) => <Row key={r.id} r={r} open={r === chosen} toggle={() => toggle(r.id === open ? null : r.id)}><List r={r} f={f} from={from} show={show} named={named} /></Row>)}</tbody>
+			<tbody>{rules.map((r) => <Row key={r.id} r={r} open={r.id === open && r.found > 0} toggle={() => toggle(r.id === open ? null : r.id)}><List r={r} f={f} from={from} show={show} named={named} /></Row>)}</tbody>
 		</Cards>}
 		{silent.length > 0 && <p class="quiet">{tr('No findings for: {silent}.', { silent: silent.map((r) => serverText(r.title)).join(COMMA) })}</p>}
 	</>;

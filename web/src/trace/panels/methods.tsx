@@ -5,6 +5,7 @@ import { count, duration, percent } from '../../i18n/format';
 import { HitBar, nextHit } from '../parts/hits';
 import { cell, chosen, COLUMNS, filterOf, rowText, tsvOf, UNTIMED, withColumn, type Column } from './methodcolumns';
 import { MethodMenu, type About } from '../parts/methodmenu';
+import { Cards } from '../../ui/cards';
 import { Filter } from '../../ui/filter';
 import { Busy, Copy, Failure, MethodName, Panel, Sorted, useLoad, type Loaded } from '../../ui/parts';
 import { number, set, text } from '../../ui/route';
@@ -112,7 +113,7 @@ function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; a
 	};
 	return <>
 		{matches && <HitBar hits={hits.length} of={v.methods.length} share={hits.reduce((n, i) => n + v.methods[i].self_ns, 0) / (v.busy_ns || 1)} what={tr('rows')} go={go} />}
-		<div class="scroll"><table class="methods">
+		<Cards of="methods">
 			<thead><tr>
 				<Sorted by="name" label={tr('Method')} {...heads} />
 				{columns.map((c) => <Sorted key={c.key} {...heads} by={c.key} label={c.key === 'count' ? words.head : c.title} hint={c.key === 'count' || words.unit ? words.hint : c.key === 'p95_ns' && p.transform ? tr('Unknown: {reason}', { reason: P95_RESHAPED }) : c.hint} />)}
@@ -121,7 +122,7 @@ function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; a
 			</tr></thead>
 			<tbody ref={body}>{v.methods.map((m) => (
 				<Row key={m.method} m={m} columns={columns} words={words} busy={v.busy_ns} most={most} lit={lit(m)} onFind={p.onFind} onMore={ask} />))}</tbody>
-		</table></div>
+		</Cards>
 	</>;
 }
 

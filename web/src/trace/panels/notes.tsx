@@ -39,7 +39,7 @@ function Words({ n, mixed }: { n: Note; mixed: boolean }) {
 	if (mixed) return <><span class="quiet">{kindTitle(n.kind)}</span> <Words n={n} mixed={false} /></>;
 	const state = n.kind === 'state' ? STATES.indexOf(n.text) : -1;
 	if (state >= 0) return <><i class="swatch" style={{ background: `var(--state-${n.text})` }} />{STATE_NAMES[state]}</>;
-	return <>{harmless(n.kind === 'anr' ? serverText(n.text) : n.text) || <span class="quiet">–</span>}</>;
+	return <>{harmless(n.kind === 'anr' ? serverText(n.text) : n.text) || '–'}</>;
 }
 
 function Table({ rows, all, mixed, start, end, timed, byTime, threads, goTo }: {

@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { api, type NoteSum, type Thread } from '../../api/api';
 import { duration, percent } from '../../i18n/format';
 import { kindTitle } from '../state/notekinds';
+import { Cards } from '../../ui/cards';
 import { Busy, Copy, Failure, Panel, useLoad } from '../../ui/parts';
 import { linesOf, STATE_NAMES, STATES, WAITS, type Line } from '../state/statelines';
 import { tr } from '../../i18n/strings/trace';
@@ -21,18 +22,18 @@ function Table({ lines }: { lines: Line[] }) {
 	const waits = used(lines, 'waits', WAITS);
 	const most = Math.max(1, ...lines.map((l) => l.known));
 	return (
-		<div class="scroll"><table class="states">
+		<Cards of="states">
 			<thead><tr><th scope="col">{tr('Thread')}</th>{states.length > 0 && <th scope="col" class="wide">{tr('Share of the time')}</th>}
 				{states.map((i) => <th key={i} scope="col" class="num"><i class="swatch" style={{ background: `var(--state-${STATES[i]})` }} />{STATE_NAMES[i]}</th>)}
 				{waits.map((i) => <th key={i} scope="col" class="num">{kindTitle(WAITS[i])}</th>)}</tr></thead>
 			<tbody>{lines.map((l) => (
 				<tr key={l.thread.thread_id}>
 					<th scope="row"><ThreadName {...l.thread} /></th>
-					{states.length > 0 && <td><Bar line={l} most={most} /></td>}
+					{states.length > 0 && <td class="plot"><Bar line={l} most={most} /></td>}
 					{states.map((i) => <td key={i} class="num" title={l.known ? percent(l.states[i] / l.known) : ''}>{l.states[i] > 0 ? duration(l.states[i]) : ''}</td>)}
 					{waits.map((i) => <td key={i} class="num">{l.waits[i] > 0 ? duration(l.waits[i]) : ''}</td>)}
 				</tr>))}</tbody>
-		</table></div>
+		</Cards>
 	);
 }
 
