@@ -535,12 +535,12 @@ enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_i
 #define MOST_FREQUENT " GROUP BY 1 ORDER BY n DESC, 1 LIMIT 200"
 #define COLUMN_FACET  FACET("%s", "%s", "%d")
 #define STATE_FACET   FACET("shown_state", TW_CAT_TRACE_STATE " AS shown_state", "50000")
-/* SQLite would sort the rows to group them, which takes longer than to read and count them. */
+/* SQLite would sort the rows to group them, which takes longer than to read and count them.
+ * PostgreSQL reads each row of its table. */
 #define FACET(value, column, limit)                                                                \
-	"SELECT " value TW_EITHER(                                                                 \
-	        ", 1", ", count(*) AS n") " FROM (SELECT " column                                  \
-	                                  " FROM trace WHERE project_id=?" NEWEST limit            \
-	                                  ") AS of_newest" TW_EITHER("", MOST_FREQUENT)
+	"SELECT " value TW_EITHER(", 1",                                                           \
+	        ", count(*) AS n") " FROM (SELECT " column " FROM trace WHERE project_id=?" NEWEST \
+	TW_EITHER(limit, "20000") ") AS of_newest" TW_EITHER("", MOST_FREQUENT)
 #define TAG_FACET "SELECT tag, count(*) AS n FROM trace_tag WHERE project_id=?" MOST_FREQUENT
 
 #define LABEL_FACET                                                                                \

@@ -192,8 +192,7 @@ static const char scale_ranges[] =
 
 static void scale_limits(char *sql)
 {
-	static const char *const limits[] = {
-	        "LIMIT 100000)", "LIMIT 50000)", "LIMIT 10001)", "LIMIT 5000)"};
+	static const char *const limits[] = {"LIMIT 20000)", "LIMIT 10001)", "LIMIT 5000)"};
 
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
 		for (char *at; (at = strstr(sql, limits[i]));)
