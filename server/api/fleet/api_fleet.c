@@ -313,13 +313,27 @@ static json_t *raised_by(unsigned bits)
 	return list;
 }
 
+static const char *message_of(const char *reason)
+{
+	static const char *const messages[TW_FULL + 1] = {
+	        [TW_NOT_FOUND] = "the trace file is missing",
+	        [TW_IO] = "the trace file cannot be read",
+	        [TW_BUSY] = "the catalogue or storage is busy",
+	        [TW_FULL] = "the disk is full",
+	};
+	const char *message = messages[tw_status_of_name(reason)];
+
+	return message ? message : "the work failed";
+}
+
 static json_t *stage_json(const struct tw_stage *s, const struct tw_stage_waiting *w)
 {
 	json_t *postponed = json_array();
 
 	for (size_t i = 0; i < w->n_why; i++)
 		(void)json_array_append_new(
-		        postponed, json_pack("{s:s, s:I}", "reason", w->why[i].reason, "traces",
+		        postponed, json_pack("{s:s, s:s, s:I}", "reason", w->why[i].reason,
+		                           "message", message_of(w->why[i].reason), "traces",
 		                           (json_int_t)w->why[i].traces));
 	return json_pack("{s:s, s:o, s:I, s:I, s:o}", "stage", s->name, "depends",
 	        raised_by(s->depends), "waiting", (json_int_t)w->traces, "oldest_ms",

@@ -43,7 +43,7 @@ test('what fails, waits or is refused is named', async (t) => {
 	const now = Date.UTC(2026, 10, 20, 18), hours = [9, 6, 3, 0.5, 0];
 	const series = { queue_traces: [0, 900, 0, 2, 4], failed: [0, 0, 2, 2, 5], uploads: [0, 10, 20, 30, 40], refused: [0, 0, 0, 0, 0], errors: [0, 0, 0, 0, 0], disk_free_bytes: [6, 8, 7, 7, 8] };
 	await page.route('**/metrics/history', (r) => r.fulfill({ contentType: 'application/json', body: JSON.stringify({ step_ms: 120000, at_ms: hours.map((h) => now - h * 3600000), series }) }));
-	await page.route('**/api/v1/fleet/stages*', (r) => r.fulfill({ contentType: 'application/json', body: JSON.stringify({ stages: [{ stage: 'anr', depends: [], waiting: 12, oldest_ms: 1700000000000, postponed: [{ reason: 'mapping', traces: 3 }] }] }) }));
+	await page.route('**/api/v1/fleet/stages*', (r) => r.fulfill({ contentType: 'application/json', body: JSON.stringify({ stages: [{ stage: 'anr', depends: [], waiting: 12, oldest_ms: 1700000000000, postponed: [{ reason: 'not_found', message: 'the trace file is missing', traces: 3 }] }] }) }));
 	await visit(page, server, '/health');
 	await page.waitForSelector('#checks >> text=2 checks fail');
 	await page.locator('#checks [data-problem=damaged] >> text=The catalogue is damaged.').waitFor();
@@ -62,7 +62,7 @@ test('what fails, waits or is refused is named', async (t) => {
 	assert.deepEqual([await violations(page), await unreadable(page)], [[], []]);
 	assert.equal(await fact(page, 'queue', 'Waiting traces').innerText(), '4,321');
 	assert.equal(await fact(page, 'queue', 'Longest wait').innerText(), '90.5 s');
-	assert.match(await page.locator('#stages tr[data-stage=anr]').innerText(), /12[\s\S]*mapping \(3\)/);
+	assert.match(await page.locator('#stages tr[data-stage=anr]').innerText(), /12[\s\S]*the trace file is missing \(3\)/);
 	await page.waitForSelector('#slots >> text=Refused since the start: rate limit 7.');
 	await page.unroute('**/metrics');
 	for (const at of ['**/metrics', '**/metrics/history']) await page.route(at, (r) => r.fulfill({ status: 404, body: '{}' }));

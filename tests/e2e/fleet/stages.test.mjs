@@ -41,7 +41,7 @@ test('traces that wait, and why', async (t) => {
 	await until(async () => ((await counted(s)) === 2 ? true : undefined), 'the other is counted');
 	const now = await waiting(s);
 	for (const stage of ['names', 'anr', 'findings']) {
-		assert.deepEqual([stage, now[stage].postponed], [stage, [{ reason: 'not_found', traces: 1 }]]);
+		assert.deepEqual([stage, now[stage].postponed], [stage, [{ reason: 'not_found', message: 'the trace file is missing', traces: 1 }]]);
 		assert.ok((await s.metric('tracewell_stage_traces_total', { stage, outcome: 'postponed' })) >= 1);
 	}
 	assert.deepEqual(now.rollup.postponed, []);
@@ -49,7 +49,7 @@ test('traces that wait, and why', async (t) => {
 
 	await s.stop(); /* postponed traces survive a restart */
 	await s.start();
-	assert.deepEqual((await waiting(s)).anr.postponed, [{ reason: 'not_found', traces: 1 }]);
+	assert.deepEqual((await waiting(s)).anr.postponed, [{ reason: 'not_found', message: 'the trace file is missing', traces: 1 }]);
 	fs.renameSync(`${s.data}/away`, file);
 	s.sql('UPDATE postponed SET again_ms=0');
 	await upload(s, 2);

@@ -123,7 +123,7 @@ function Stages({ stages, all }: { stages: Stage[] | null; all: Sample[] | null 
 				<tbody>{stages.map((s) => (
 					<tr key={s.stage} data-stage={s.stage}><td>{STAGES[s.stage] ?? s.stage}</td><td class="num">{count(s.waiting)}</td><td class="num">{counted(everywhere.get(s.stage) ?? null) ?? '–'}</td>
 						<td class="nowrap">{s.oldest_ms > 0 ? when(s.oldest_ms) : <span class="quiet">–</span>}</td>
-						<td class="anywhere">{s.postponed.length ? s.postponed.map((p) => tr('{reason} ({n})', { reason: serverText(p.reason), n: count(p.traces) })).join('; ') : <span class="quiet">–</span>}</td></tr>))}</tbody>
+						<td class="anywhere">{s.postponed.length ? s.postponed.map((p) => tr('{reason} ({n})', { reason: serverText(p.message), n: count(p.traces) })).join('; ') : <span class="quiet">–</span>}</td></tr>))}</tbody>
 			</Cards>}
 		</Panel>
 	);

@@ -101,7 +101,7 @@ export interface Key {
 	rotated_ms: number; old_expires_ms: number; old_last_used_ms: number;
 }
 /** Derived data: traces of the project that wait for it, and those that were postponed. */
-export interface Stage { stage: string; waiting: number; oldest_ms: number; postponed: { reason: string; traces: number }[] }
+export interface Stage { stage: string; waiting: number; oldest_ms: number; postponed: { message: string; traces: number }[] }
 export interface Project { id: string; name: string; created_ms: number }
 
 /** A response that is not 2xx, or none (status 0). */

@@ -55,7 +55,7 @@ function Derived({ stages }: { stages: Stage[] }) {
 	const parts = stages.flatMap((x) => {
 		const name = STAGES[x.stage] ?? x.stage;
 		return [...(x.waiting ? [`${name} ${count(x.waiting)}`] : []),
-			...x.postponed.map((p) => tr('{name} {n} postponed ({reason})', { name, n: count(p.traces), reason: p.reason }))];
+			...x.postponed.map((p) => tr('{name} {n} postponed ({reason})', { name, n: count(p.traces), reason: serverText(p.message) }))];
 	});
 	return parts.length ? <p class="quiet" data-stages>{tr('Traces still to process: {parts}.', { parts: parts.join(', ') })}</p> : null;
 }
