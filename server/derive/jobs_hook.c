@@ -242,7 +242,7 @@ static bool start(struct tw_hook_runner *h, struct flight *f, const struct tw_de
 }
 
 /* NULL: the hook or project has reached its limit, or all slots are in use. */
-static struct flight *place_for(
+static struct flight *flight_for(
         struct tw_hook_runner *h, const char *project_id, const char *hook_id)
 {
 	const bool mail = strcmp(hook_id, TW_HOOK_MAIL) == 0;
@@ -301,7 +301,7 @@ static enum tw_status start_one(
 
 	*ret = false;
 	for (i = 0; st == TW_OK && !f && i < n; i++)
-		f = place_for(h, project_id, due[i].hook_id);
+		f = flight_for(h, project_id, due[i].hook_id);
 	if (f) {
 		st = tw_catalogue_outbox_get(c, due[i - 1].id, a, &d, err);
 		*ret = st == TW_OK && start(h, f, &d);

@@ -49,7 +49,7 @@ struct tw_ticket_runner {
 	int64_t expire_ms;
 };
 
-struct work { /* on handle_one ticket */
+struct work { /* on one ticket */
 	struct tw_ticket_runner *by;
 	struct tw_periodic *thread;
 	struct tw_arena *arena;
@@ -262,7 +262,7 @@ static void create(struct work *w)
 	const bool first = w->row.attempts == 0;
 	enum outcome o = DONE;
 
-	/* stored before the request, so that a crash acquire_lease to a search */
+	/* stored before the request, so that a crash leads to a search */
 	w->row.attempts++;
 	w->row.due_ms = tw_wait_ms() + UNSURE_MS;
 	change(w, TW_TICKET_WAITING);
@@ -457,7 +457,7 @@ static void reopen(struct work *w)
 	tw_buf_done(&comment);
 }
 
-/* --- handle_one ticket --- */
+/* --- one ticket --- */
 
 static enum tw_status load(struct work *w, struct tw_err *err)
 {

@@ -248,43 +248,43 @@ enum tw_status tw_system_unpack(struct tw_str bytes, struct tw_system **ret, str
 
 enum { ARENA_BYTES = 64 << 20 };
 
-static void put_place(
-        struct tw_json *j, const struct tw_trace_info *t, const struct tw_clock_sync *p)
+static void put_clock_sync(
+        struct tw_json *j, const struct tw_trace_info *t, const struct tw_clock_sync *sync)
 {
-	int64_t base = p->choice == TW_CLOCK_SYNC_MONOTONIC ? t->mono_base_ns : t->boot_base_ns;
+	int64_t base = sync->choice == TW_CLOCK_SYNC_MONOTONIC ? t->mono_base_ns : t->boot_base_ns;
 	uint32_t at = 0;
 
-	tw_json_key_text(j, "clock", tw_clock_sync_name(p->choice));
-	if (p->choice != TW_CLOCK_SYNC_START && base >= 0)
+	tw_json_key_text(j, "clock", tw_clock_sync_name(sync->choice));
+	if (sync->choice != TW_CLOCK_SYNC_START && base >= 0)
 		tw_json_key_int(j, "offset_ns",
-		        tw_clock_sync_time(p, &at, t->start_ns) - t->start_ns - base);
-	else if (p->choice == TW_CLOCK_SYNC_START)
+		        tw_clock_sync_time(sync, &at, t->start_ns) - t->start_ns - base);
+	else if (sync->choice == TW_CLOCK_SYNC_START)
 		tw_json_key_int(
-		        j, "offset_ns", tw_clock_sync_time(p, &at, t->start_ns) - t->start_ns);
-	if (p->residual_ns != INT64_MIN)
-		tw_json_key_int(j, "residual_ns", p->residual_ns);
-	tw_json_key_int(j, "steps", p->n);
+		        j, "offset_ns", tw_clock_sync_time(sync, &at, t->start_ns) - t->start_ns);
+	if (sync->residual_ns != INT64_MIN)
+		tw_json_key_int(j, "residual_ns", sync->residual_ns);
+	tw_json_key_int(j, "steps", sync->n);
 }
 
 static enum tw_status put_report(const struct tw_system *s, const struct tw_trace_info *trace,
         struct tw_arena *a, struct tw_buf *out, struct tw_err *err)
 {
 	struct tw_json j = tw_json_to(out);
-	struct tw_clock_sync place = {0};
+	struct tw_clock_sync sync = {0};
 	const char *why;
 
 	if (s->fault == TW_SYSTEM_FINE) {
-		enum tw_status st = tw_clock_sync_make(trace, s, a, &place, err);
+		enum tw_status st = tw_clock_sync_make(trace, s, a, &sync, err);
 
 		if (st != TW_OK)
 			return st;
 	}
-	why = tw_clock_sync_why_not(s, &place);
+	why = tw_clock_sync_why_not(s, &sync);
 	tw_json_open(&j, '{');
 	tw_json_key_bool(&j, "joined", !why);
 	tw_json_key_text(&j, "reason", why);
-	if (!why && place.n)
-		put_place(&j, trace, &place);
+	if (!why && sync.n)
+		put_clock_sync(&j, trace, &sync);
 	TW_JSON_MEMBERS(&j, s, packets, damages, cut);
 	tw_json_key_bool(&j, "written_while_recorded", s->flushed);
 	tw_json_close(&j, '}');
