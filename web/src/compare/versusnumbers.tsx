@@ -50,7 +50,7 @@ export function MixCard({ v }: { v: Versus }) {
 			<table class="mix"><thead><tr>{several && <th scope="col">{tr('Scenario')}</th>}<th scope="col">{tr('Class')}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Counts as')}</th></tr></thead>
 				<tbody>{strata.slice(0, max).map((c) => <tr key={`${c.scenario}/${c.class}`}>{several && <td class="anywhere">{c.scenario || tr('no scenario')}</td>}<td>{c.class ? classWord(c.class) : tr('not given')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
 					<td class="num">{share(c.a_weight, c.excluded)}{!corrected && !c.excluded && <span class="quiet"> / {share(c.b_weight, c.excluded)}</span>}</td></tr>)}</tbody></table>
-			{strata.length > max && <button class="small" onClick={() => more(max * 4)}>{tr('Show more')}</button>}
+			{strata.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>{tr('Show more')}</button></div>}
 			<p class="quiet">{mixText(v.mix)}</p>
 		</section>
 	);
