@@ -128,7 +128,7 @@ function Cell({ column, value }: { column: string; value: Value }) {
 	if (value === null) return <td class="quiet">NULL</td>;
 	if (typeof value === 'string') return <td class="mono anywhere">{value}</td>;
 	if (isDuration(column)) return <td class="num" title={String(value)}>{duration(value)}</td>;
-	return <td class="num">{Number.isInteger(value) && Math.abs(value) > 1e6 ? String(value) : String(+value.toPrecision(12))}</td>;
+	return <td class="num">{Number.isInteger(value) && Math.abs(value) > 1e6 ? value : +value.toPrecision(12)}</td>;
 }
 
 function Rows({ v, threads, whole }: { v: Result; threads: Thread[]; whole: { from: number; to: number } }) {
