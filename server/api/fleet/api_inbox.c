@@ -14,7 +14,7 @@
 #include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/catalogue/notify/catalogue_alert.h"
 
-enum { ANR_DAYS = 90, CHANGED_MAX = 200, LIMIT_MAX = 1000 };
+enum { ANR_DAYS = 90, TREND_DAYS = 30, CHANGED_MAX = 200, LIMIT_MAX = 1000 };
 
 enum box {
 	BOX_LIVE,
@@ -52,6 +52,8 @@ struct inbox {
 	        q; /* the box's items after the previous page, one more than a page has */
 	struct item *items;
 	size_t n;
+	struct tw_anr_slice *days; /* of the page's ANR groups, by group and day */
+	size_t n_days;
 	uint64_t counts[BOXES];
 };
 
@@ -171,14 +173,20 @@ static enum tw_status add_alerts(struct inbox *b, struct tw_err *err)
 	return TW_OK;
 }
 
+static struct tw_rollup_filter last_days(const struct inbox *b, int64_t days)
+{
+	const int64_t today = b->q.now_ms / TW_DAY_MS;
+
+	return (struct tw_rollup_filter){
+	        b->q.app, "", "", "", "", "", "", today - days + 1, today + 1};
+}
+
 /* Groups are sums of reports, so all of them are read. */
 static enum tw_status add_groups(struct inbox *b, struct tw_err *err)
 {
 	struct tw_catalogue *c = tw_api_catalogue(b->req);
 	const struct item before = {.id = b->q.before.id, .last_ms = b->q.before.number};
-	const int64_t today = b->q.now_ms / TW_DAY_MS;
-	const struct tw_rollup_filter f = {
-	        b->q.app, "", "", "", "", "", "", today - ANR_DAYS + 1, today + 1};
+	const struct tw_rollup_filter f = last_days(b, ANR_DAYS);
 	struct tw_anr_group *groups = NULL;
 	struct tw_anr_state *states = NULL, *own;
 	size_t n = 0, n_states = 0;
@@ -212,9 +220,11 @@ static enum tw_status add_groups(struct inbox *b, struct tw_err *err)
 	return TW_OK;
 }
 
-/* Names the groups of the page; those whose last report was removed since are dropped. */
+/* Names the groups of the page, and reads their days; those whose last report was removed since
+ * are dropped. */
 static enum tw_status name_groups(struct inbox *b, struct tw_err *err)
 {
+	const struct tw_rollup_filter f = last_days(b, TREND_DAYS);
 	struct tw_anr_group *named = tw_arena_alloc(b->arena, b->n + 1, sizeof *named);
 	size_t n = 0, kept = 0, at = 0;
 	enum tw_status st;
@@ -236,7 +246,10 @@ static enum tw_status name_groups(struct inbox *b, struct tw_err *err)
 		b->items[kept++] = item;
 	}
 	b->n = kept;
-	return st;
+	if (st != TW_OK || n == 0)
+		return st;
+	return tw_catalogue_anr_days(tw_api_catalogue(b->req), project_of(b), &f, named, n,
+	        b->arena, &b->days, &b->n_days, err);
 }
 
 static enum tw_status read_page(struct inbox *b, const char **ret_cursor, struct tw_err *err)
@@ -288,6 +301,20 @@ static struct shown shown_of(const struct inbox *b, const struct item *i)
 	        x->rule.kind == TW_ALERT_anr_spike ? "" : x->of.subject, x->first_ms};
 }
 
+/* Reports by day; days without reports are absent. */
+static json_t *trend_json(const struct inbox *b, const char *key)
+{
+	json_t *list = json_array();
+	size_t at;
+
+	TW_BISECT(at, b->n_days, strcmp(b->days[at].key, key) < 0);
+	for (; at < b->n_days && strcmp(b->days[at].key, key) == 0; at++)
+		(void)json_array_append_new(list,
+		        json_pack("{s:I, s:I}", "day_ms", (json_int_t)(b->days[at].day * TW_DAY_MS),
+		                "count", (json_int_t)b->days[at].count));
+	return list;
+}
+
 static json_t *item_json(const struct inbox *b, const struct item *i)
 {
 	const struct shown shown = shown_of(b, i);
@@ -312,8 +339,9 @@ static json_t *item_json(const struct inbox *b, const struct item *i)
 		        j, "alert", tw_alert_json(i->id, &i->alert->rule, &i->alert->of));
 	} else {
 		(void)json_object_set_new(j, "anr",
-		        json_pack("{s:s, s:I, s:I}", "kind", i->group->kind, "count",
-		                (json_int_t)i->group->count, "users", (json_int_t)i->group->users));
+		        json_pack("{s:s, s:I, s:I, s:o}", "kind", i->group->kind, "count",
+		                (json_int_t)i->group->count, "users", (json_int_t)i->group->users,
+		                "trend", trend_json(b, i->id)));
 	}
 	return j;
 }

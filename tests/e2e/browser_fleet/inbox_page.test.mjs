@@ -39,7 +39,7 @@ test('regressions and ANR groups share states, counts, bulk actions and refusals
 	const all = await inbox({ state: 'all' });
 	assert.ok(all.items.some((i) => i.kind === 'regression' && i.regression.change > 0.2));
 	const groups = all.items.filter((i) => i.kind === 'anr');
-	assert.ok(groups.length >= 2 && groups.every((g) => g.status === 'open' && g.anr.count > 0));
+	assert.ok(groups.length >= 2 && groups.every((g) => g.status === 'open' && g.anr.count > 0 && g.anr.trend.reduce((n, d) => n + d.count, 0) === g.anr.count), 'each with its days');
 	assert.equal(all.counts.all, all.items.length);
 	assert.equal(all.counts.new, all.items.length);
 	const two = [all.items.find((i) => i.kind === 'regression'), groups[0]].map(({ kind, id }) => ({ kind, id }));
@@ -113,6 +113,7 @@ test('answered in the page, by pointer and by keys', async (t) => {
 	const page = await open('/inbox');
 	const rows = page.locator('tr[data-item]');
 	await rows.first().waitFor();
+	await page.locator('tr[data-item^=anr] svg.bars').first().waitFor();
 	const n = await rows.count();
 	assert.equal(await page.getByRole('group', { name: 'State' }).locator('[aria-pressed=true]').innerText(), `Unresolved ${n}`);
 	assert.deepEqual(await violations(page), []);

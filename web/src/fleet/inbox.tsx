@@ -12,10 +12,12 @@ import { EmptyPage, fromStart, Pages, useRowKeys } from '../ui/pages';
 import { narrow } from '../ui/narrow';
 import { link, set, text, type Changes } from '../ui/route';
 import { KINDS } from './anrgroups';
+import { Trend } from './fleetfilter';
 import { Decisions } from './decisions';
 import { BOX_NAMES, BOXES, dayOf, decide, durationName, inMuteDays, mayRevert, revert, stateOf, TONES, type Box, type Decision, type Inbox, type Item } from './triage';
 
 const PAGE = 100;
+const TREND_DAYS = 30;
 const keyOf = (i: Item) => `${i.kind} ${i.id}`;
 
 function addressOf(i: Item): string {
@@ -75,7 +77,7 @@ function Row({ i, picked, pick }: { i: Item; picked: boolean; pick: () => void }
 				{i.scenario && i.scenario !== i.title && <span class="quiet"> {i.scenario}</span>}
 				{narrow.value && <div class="quiet">{kindOf(i)}</div>}</td>
 			{!narrow.value && <td class="nowrap">{kindOf(i)}</td>}
-			<td class="num">{i.regression && <span class="quiet">{i.regression.kind === 'new' ? '' : `${duration(i.regression.before_ns)} → `}{duration(i.regression.after_ns)}</span>} {figureOf(i)}</td>
+			<td class="num">{i.anr && <Trend trend={i.anr.trend} days={TREND_DAYS} name={titleOf(i)} wide={90} high={14} />}{i.regression && <span class="quiet">{i.regression.kind === 'new' ? '' : `${duration(i.regression.before_ns)} → `}{duration(i.regression.after_ns)}</span>} {figureOf(i)}</td>
 			<td><span class={`state ${TONES[i.status]}`}>{stateOf(i)}</span></td>
 			<td class="anywhere">{i.owner ? <><span class="letter" aria-hidden="true">{i.owner[0]}</span> {i.owner}</> : '–'}</td>
 			<td class="nowrap">{i.version || '–'}</td>

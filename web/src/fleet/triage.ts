@@ -2,12 +2,13 @@
 import { DAY_MS } from '../i18n/format';
 import { get, send } from '../api/api';
 import { tr } from '../i18n/strings/inbox';
+import type { Day } from './fleetfilter';
 
 export interface Item {
 	kind: 'regression' | 'anr' | 'alert'; id: string; title: string; app: string; scenario: string; version: string;
 	status: 'open' | 'acknowledged' | 'fixed' | 'returned'; fixed_in: string; owner: string; note: string; muted_until_ms: number; first_ms: number; last_ms: number;
 	regression?: { kind: 'slower' | 'new'; base: string; change: number; before_ns: number; after_ns: number; percentile: number };
-	anr?: { kind: string; count: number; users: number };
+	anr?: { kind: string; count: number; users: number; trend: Day[] };
 	alert?: { kind: string; percentile: number; unit: 'ms' | 'share' | 'times'; anr: string; trace: string; value: number; threshold: number; traces: number };
 }
 export const BOXES = ['live', 'new', 'acknowledged', 'returned', 'fixed', 'muted', 'all'] as const;
