@@ -4,6 +4,7 @@
 #include "server/catalogue/access/catalogue_retention.h"
 #include "server/catalogue/storage/catalogue_files.h"
 
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/traces/catalogue_trace.h"
@@ -63,7 +64,7 @@ enum tw_status tw_delete_upload(const struct tw_deleter *d, const char *project_
 
 /* --- a project --- */
 
-enum { AT_ONCE = 64 };
+enum { AT_ONCE = 64, TRACES_IN_TRANSACTION = 16 };
 
 static enum tw_status delete_build(const struct tw_deleter *d, const char *project_id,
         const char *build_id, struct tw_arena *a, struct tw_err *err)
@@ -79,6 +80,55 @@ static enum tw_status delete_build(const struct tw_deleter *d, const char *proje
 	return st;
 }
 
+static enum tw_status delete_together(const struct tw_deleter *d, const char *project_id,
+        const char *const *ids, size_t n, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_blob_list unused = {0};
+	enum tw_status st;
+
+	for (size_t i = 0; i < n; i++) /* as in tw_delete_trace */
+		tw_record_drop(d->recorder, ids[i]);
+	st = tw_catalogue_traces_delete(d->catalogue, project_id, ids, n, a, &unused, err);
+	if (st != TW_OK) {
+		for (size_t i = 0; i < n; i++)
+			tw_record_trace(d->recorder, project_id, ids[i]);
+		return st;
+	}
+	tw_crash_point("row_deleted");
+	tw_store_drop_blobs(d->store_job, &unused);
+	for (size_t i = 0; i < n; i++) {
+		tw_store_drop_trace(d->store_job, ids[i]);
+		tw_record_drop(d->recorder, ids[i]);
+	}
+	return TW_OK;
+}
+
+/* A commit of SQLite takes longer than to delete the rows of a trace.  PostgreSQL would block
+ * uploads during every statement of a longer transaction. */
+static enum tw_status delete_traces(const struct tw_deleter *d, const char *project_id,
+        const char *const *ids, size_t n, struct tw_arena *a, struct tw_err *err)
+{
+	const size_t most = tw_catalogue_is_shared(d->catalogue) ? 1 : TRACES_IN_TRANSACTION;
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < n; i += most)
+		st = delete_together(d, project_id, ids + i, n - i < most ? n - i : most, a, err);
+	return st;
+}
+
+static enum tw_status delete_builds(const struct tw_deleter *d, const char *project_id,
+        const char *const *ids, size_t n, struct tw_arena *a, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		st = delete_build(d, project_id, ids[i], a, err);
+		if (st == TW_NOT_FOUND)
+			st = TW_OK;
+	}
+	return st;
+}
+
 static enum tw_status delete_some(const struct tw_deleter *d, const char *project_id,
         enum tw_project_part part, struct tw_arena *a, bool *ret_any, struct tw_err *err)
 {
@@ -88,14 +138,10 @@ static enum tw_status delete_some(const struct tw_deleter *d, const char *projec
 	        tw_catalogue_project_ids(d->catalogue, project_id, part, AT_ONCE, a, &ids, &n, err);
 
 	*ret_any = n > 0;
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
-		st = part == TW_PROJECT_TRACES
-		             ? tw_delete_trace(d, project_id, ids[i], TW_DELETE_FILES, a, err)
-		             : delete_build(d, project_id, ids[i], a, err);
-		if (st == TW_NOT_FOUND)
-			st = TW_OK;
-	}
-	return st;
+	if (st != TW_OK || n == 0)
+		return st;
+	return (part == TW_PROJECT_TRACES ? delete_traces : delete_builds)(
+	        d, project_id, ids, n, a, err);
 }
 
 enum tw_status tw_delete_project_part(const struct tw_deleter *d, const char *project_id,

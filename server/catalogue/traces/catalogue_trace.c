@@ -278,32 +278,70 @@ static enum tw_status delete_rows(struct tw_db *db, const char *project_id, cons
 	return st;
 }
 
-static enum tw_status delete_trace(struct tw_catalogue *c, const char *project_id,
+/* Adds the contents of its parts that are files to `contents`. */
+static enum tw_status delete_trace(struct tw_db *w, const char *project_id, const char *trace_id,
+        bool erase, struct tw_arena *a, const char **contents, size_t *io_n, struct tw_err *err)
+{
+	struct tw_part *parts = NULL;
+	size_t n = 0;
+	unsigned small = 0;
+	enum tw_status st = get_parts(w, project_id, trace_id, a, &parts, &n, err);
+
+	if (st == TW_OK)
+		st = delete_rows(w, project_id, trace_id, erase, &small, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		if (parts[i].found || !(small & TW_CAT_SMALL_UPLOAD))
+			contents[(*io_n)++] = parts[i].sha256;
+	if (st == TW_OK && !(small & TW_CAT_SMALL_UPLOAD))
+		st = tw_cat_record_drop(w, trace_id, err);
+	if (st == TW_OK && !(small & TW_CAT_SMALL_DECODED))
+		st = tw_cat_trace_drop(w, trace_id, err);
+	return st;
+}
+
+static enum tw_status delete_one(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, bool erase, struct tw_arena *a, struct tw_blob_list *ret,
         struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	const char *contents[PARTS_MAX];
-	struct tw_part *parts = NULL;
-	size_t n = 0, n_contents = 0;
-	unsigned small = 0;
+	size_t n = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = get_parts(w, project_id, trace_id, a, &parts, &n, err);
+	st = delete_trace(w, project_id, trace_id, erase, a, contents, &n, err);
 	if (st == TW_OK)
-		st = delete_rows(w, project_id, trace_id, erase, &small, err);
-	for (size_t i = 0; i < n; i++)
-		if (parts[i].found || !(small & TW_CAT_SMALL_UPLOAD))
-			contents[n_contents++] = parts[i].sha256;
-	if (st == TW_OK)
-		st = tw_cat_unused_blobs(w, contents, n_contents, a, &ret->sha256, &ret->n, err);
-	if (st == TW_OK && !(small & TW_CAT_SMALL_UPLOAD))
-		st = tw_cat_record_drop(w, trace_id, err);
-	if (st == TW_OK && !(small & TW_CAT_SMALL_DECODED))
-		st = tw_cat_trace_drop(w, trace_id, err);
+		st = tw_cat_unused_blobs(w, contents, n, a, &ret->sha256, &ret->n, err);
 	return tw_cat_end(c, w, st, err); /* the audit entry is written with the rows */
+}
+
+enum tw_status tw_catalogue_traces_delete(struct tw_catalogue *c, const char *project_id,
+        const char *const *trace_ids, size_t n, struct tw_arena *a, struct tw_blob_list *ret_unused,
+        struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	const char **contents = tw_arena_alloc(a, n * PARTS_MAX + 1, sizeof *contents);
+	size_t n_contents = 0;
+	enum tw_status st;
+
+	if (!contents)
+		return tw_oom(err);
+	st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; st == TW_OK && i < n; i++) { /* in the order of ids, as locks are */
+		st = tw_cat_lock(w, TW_ALONE_TRACE, trace_ids[i], true, err);
+		if (st == TW_OK)
+			st = delete_trace(
+			        w, project_id, trace_ids[i], false, a, contents, &n_contents, err);
+		if (st == TW_NOT_FOUND)
+			st = TW_OK;
+	}
+	if (st == TW_OK)
+		st = tw_cat_unused_blobs(
+		        w, contents, n_contents, a, &ret_unused->sha256, &ret_unused->n, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *project_id,
@@ -311,7 +349,7 @@ enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *pro
         struct tw_err *err)
 {
 	struct tw_blob_list unused = {NULL, 0};
-	enum tw_status st = delete_trace(c, project_id, trace_id, false, a, &unused, err);
+	enum tw_status st = delete_one(c, project_id, trace_id, false, a, &unused, err);
 
 	*ret_blobs = unused.sha256;
 	*ret_n = unused.n;
@@ -322,5 +360,5 @@ enum tw_status tw_catalogue_trace_erase(struct tw_catalogue *c, const char *proj
         const char *trace_id, struct tw_arena *a, struct tw_blob_list *ret_unused,
         struct tw_err *err)
 {
-	return delete_trace(c, project_id, trace_id, true, a, ret_unused, err);
+	return delete_one(c, project_id, trace_id, true, a, ret_unused, err);
 }

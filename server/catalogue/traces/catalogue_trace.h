@@ -110,7 +110,11 @@ enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *proje
 enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *a, const char ***ret_blobs, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* The same; an engine outside the catalogue also erases its rows (catalogue_engine.h). */
+/* The same of several, in one transaction; those that do not exist are skipped. */
+enum tw_status tw_catalogue_traces_delete(struct tw_catalogue *c, const char *project_id,
+        const char *const *trace_ids, size_t n, struct tw_arena *a, struct tw_blob_list *ret_unused,
+        struct tw_err *err) TW_MUST_USE;
+/* The same of one; an engine outside the catalogue also erases its rows (catalogue_engine.h). */
 enum tw_status tw_catalogue_trace_erase(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *a, struct tw_blob_list *ret_unused,
         struct tw_err *err) TW_MUST_USE;
