@@ -45,7 +45,7 @@ IN_MEMORY = ['auth', 'browser', 'browser_admin', 'browser_fleet', 'browser_trace
 ON_DISK = 'clients device device_hooks device_mappings doctor importer ingest migrate ready retention slow wild'.split()
 MEMORY = '/dev/shm'
 SMOKE = ['api', 'ingest', 'page']
-CLICKHOUSE = ['clickhouse', 'fleet', 'fleet_compare', 'fleet_findings', 'fleet_flame', 'fleet_inlined', 'fleet_natives', 'regressions', 'search', 'total']
+CLICKHOUSE = ['clickhouse', 'fleet', 'fleet_compare', 'fleet_findings', 'fleet_flame', 'fleet_inlined', 'fleet_natives', 'project_delete', 'regressions', 'search', 'total']
 POSTGRES_S3 = ['anr_groups', 'api', 'audit', 'fleet_findings', 'parallel', 'regressions', 'search']
 
 # Files of e2e at their long setting.

@@ -84,11 +84,22 @@ function rowsOf(s, id) {
 }
 
 const files = (s, folder) => fs.readdirSync(path.join(s.data, folder), { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).map((e) => e.name).sort();
+/* The project's rows in ClickHouse (TRACEWELL_TEST_CLICKHOUSE) by table. */
+async function analyticsRowsOf(s, id) {
+	const [, at, database] = /^clickhouse:\/\/(.*)\/(.*)$/.exec(s.args[s.args.indexOf('--analytics') + 1]) ?? [];
+	if (!at) return [];
+	const ask = async (sql) => (await (await fetch(`http://${at}/`, { method: 'POST', body: sql })).text()).trim().split('\n');
+	const tables = await ask(`SELECT table FROM system.columns WHERE database = '${database}' AND name = 'project'`);
+	const counts = await Promise.all(tables.map(async (table) => `${table} ${await ask(`SELECT count() FROM ${database}.${table} WHERE project = '${id}'`)}`));
+	return counts.filter((line) => !line.endsWith(' 0'));
+}
+
 const inFolder = !process.env.TRACEWELL_TEST_BUCKET;
 
 async function isForgotten(s, p) {
 	await until(() => s.sql(`SELECT count(*) FROM project WHERE project_id='${p.id}'`) === '0', () => `the project's row deleted; it has ${rowsOf(s, p.id)}`);
 	assert.deepEqual(rowsOf(s, p.id), []);
+	await until(async () => ((await analyticsRowsOf(s, p.id)).length === 0 ? true : undefined), 'no row in ClickHouse');
 	assert.equal(s.sql('SELECT count(*) FROM outbox_attempt WHERE delivery_id NOT IN (SELECT delivery_id FROM outbox)'), '0');
 }
 
@@ -105,6 +116,7 @@ test('a deleted project ends at once, its rows and files soon after, and another
 	assert.equal((await s.get(link, { key: null })).status, 200);
 	assert.equal((await s.get('/api/v1/traces', session)).status, 200);
 	const was = await seen(s, other);
+	if (process.env.TRACEWELL_TEST_CLICKHOUSE) assert.ok((await analyticsRowsOf(s, gone.id)).length > 0);
 
 	assert.equal((await s.ask('DELETE', '/api/v1/projects/gone', { key: gone.key })).status, 403, 'a key cannot delete its project');
 	assert.equal((await s.ask('DELETE', '/api/v1/projects/Gone', root())).status, 404, 'the name must be exact');
