@@ -132,7 +132,7 @@ test('on a phone, what is touched is at least 24 pixels high or far from its nei
 	const page = await context.newPage();
 	await enter(page);
 	const small = [];
-	for (const [name, at, whole] of (await pages()).filter(([name]) => ['overview', 'compare', 'fleet methods', 'builds', 'callers'].includes(name))) {
+	for (const [name, at, whole] of (await pages()).filter(([name]) => ['overview', 'compare', 'fleet methods', 'builds', 'callers', 'people'].includes(name))) {
 		await page.goto(server.url + at);
 		await page.waitForSelector(whole);
 		await settled(page);
