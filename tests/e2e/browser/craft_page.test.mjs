@@ -339,7 +339,7 @@ test('an incomplete response is marked as such', async (t) => {
 test('a form that opens below a long table is scrolled to, its first field focused', async (t) => {
 	const page = await open('/detectors');
 	await page.setViewportSize({ width: 1280, height: 500 });
-	await page.getByRole('button', { name: /^Change / }).first().click();
+	await page.getByRole('button', { name: /^Edit / }).first().click();
 	const title = page.locator('form.rule [name=title]');
 	await title.waitFor();
 	await settled(page);

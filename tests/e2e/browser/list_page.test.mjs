@@ -142,13 +142,13 @@ test('labels, sessions, version codes, ABI and days of recording, in the address
 	await type('Session', 's-1');
 	await gets(page, reported(2, 3));
 	await type('Session', ' ');
-	await type('Smallest code', '805');
+	await type('Lowest version code', '805');
 	await gets(page, reported(1, 2, 3));
-	await type('Largest code', '806');
+	await type('Highest version code', '806');
 	await gets(page, reported(1, 2));
-	await page.getByLabel('Smallest code', { exact: true }).fill('');
+	await page.getByLabel('Lowest version code', { exact: true }).fill('');
 	await page.keyboard.press('Enter');
-	await page.getByLabel('Largest code', { exact: true }).fill('');
+	await page.getByLabel('Highest version code', { exact: true }).fill('');
 	await page.keyboard.press('Enter');
 	await page.getByLabel('ABI').selectOption('x86');
 	await gets(page, reported(0));

@@ -72,12 +72,12 @@ test('an admin sets what devices record, and sees the uploaded traces', async (t
 	await page.waitForSelector('tr[data-rule=cold-starts] >> text=2 of 2 full');
 	await page.waitForSelector('svg[aria-label$=", 0, 2"]');
 	assert.deepEqual(await rulesFor({ version_name: '9.0' }), []);
-	await page.click('[aria-label="Change cold-starts"]');
+	await page.click('[aria-label="Edit cold-starts"]');
 	assert.equal(await page.inputValue('form.rule [name=version_name]'), '8.3.*\n9.0');
 	await page.fill('form.rule [name=per_day]', '1000');
 	await page.click('form.rule button.primary');
 	await page.waitForSelector('tr[data-rule=cold-starts] >> text=2 of 1,000');
-	await page.waitForSelector('[aria-label="Change cold-starts"]:focus');
+	await page.waitForSelector('[aria-label="Edit cold-starts"]:focus');
 	await page.getByRole('button', { name: 'Create an ingest key and fill it in' }).click();
 	await page.locator('.command pre', { hasText: /^KEY=twi_\S+\ncurl / }).waitFor();
 	assert.deepEqual(await rulesFor({ version_name: '9.0' }), ['cold-starts']);
@@ -95,7 +95,7 @@ test('who may only look sees the rules and no way to change them', async (t) => 
 for (const scheme of ['light', 'dark'])
 	test(`all of it can be read and reached: ${scheme}`, async (t) => {
 		const page = await asAdmin(scheme, scheme === 'dark' ? 1920 : 1280);
-		await page.click('[aria-label="Change cold-starts"]');
+		await page.click('[aria-label="Edit cold-starts"]');
 		await page.waitForSelector('form.rule');
 		await page.getByRole('form').getByRole('button', { name: 'Preview' }).click();
 		await page.waitForSelector('form.rule tr[data-matches]');

@@ -63,7 +63,7 @@ test('what fails, waits or is refused is named', async (t) => {
 	assert.equal(await fact(page, 'queue', 'Waiting traces').innerText(), '4,321');
 	assert.equal(await fact(page, 'queue', 'Longest wait').innerText(), '90.5 s');
 	assert.match(await page.locator('#stages tr[data-stage=anr]').innerText(), /12[\s\S]*the trace file is missing \(3\)/);
-	await page.waitForSelector('#slots >> text=Refused since the start: rate limit 7.');
+	await page.waitForSelector('#slots >> text=Refused since the server started: rate limit 7.');
 	await page.unroute('**/metrics');
 	for (const at of ['**/metrics', '**/metrics/history']) await page.route(at, (r) => r.fulfill({ status: 404, body: '{}' }));
 	await page.getByRole('button', { name: 'Refresh' }).click();

@@ -170,8 +170,8 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	await row.getByText('100 s').waitFor();
 	await page.locator('button:focus', { hasText: 'Add an alert rule' }).waitFor();
 
-	await page.getByRole('button', { name: 'Change Slow start' }).click();
-	const change = page.getByRole('form', { name: 'Change Slow start' });
+	await page.getByRole('button', { name: 'Edit Slow start' }).click();
+	const change = page.getByRole('form', { name: 'Edit Slow start' });
 	await change.getByText('duration of slower').waitFor();
 	assert.equal(await change.getByLabel('Threshold in ms').inputValue(), '100000');
 	await change.locator('summary', { hasText: 'As JSON' }).click();
@@ -184,7 +184,7 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	await change.getByText('0 of 2 are above the threshold now. Nothing was saved.').waitFor();
 	await change.getByRole('button', { name: 'Save' }).click();
 	await row.getByText('20.0 s').waitFor();
-	await page.locator('button[aria-label="Change Slow start"]:focus').waitFor();
+	await page.locator('button[aria-label="Edit Slow start"]:focus').waitFor();
 	const [rule] = await rules();
 	assert.deepEqual([rule.name, rule.kind, rule.scenario, rule.percentile, rule.threshold, rule.min_traces, rule.days, rule.mail], ['Slow start', 'duration', 'slower', 50, 20000, 5, 3, true]);
 	await page.getByRole('button', { name: 'Check now' }).click();
@@ -199,7 +199,7 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	assert.deepEqual(await rules(), []);
 	await page.getByRole('button', { name: 'Add an alert rule' }).click();
 	await form.getByLabel('Metric').selectOption('anr_spike');
-	await form.getByLabel('Threshold, times the mean day').fill('3');
+	await form.getByLabel('Threshold, multiple of the daily mean').fill('3');
 	await form.getByRole('button', { name: 'Preview' }).click();
 	await form.getByText('No value: too few reports.').waitFor();
 	await done(page, t);
@@ -239,8 +239,8 @@ for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 		await page.locator('tr[data-delivery]').first().waitFor();
 		await page.locator('tr[data-delivery] button.plain').first().click();
 		await page.waitForSelector('pre.body');
-		await page.getByRole('button', { name: 'Change perf channel' }).click();
-		await page.waitForSelector('form[aria-label="Change the webhook"]');
+		await page.getByRole('button', { name: 'Edit perf channel' }).click();
+		await page.waitForSelector('form[aria-label="Edit the webhook"]');
 		await page.getByRole('button', { name: 'Preview' }).click();
 		await page.waitForSelector('pre.digest');
 		assert.deepEqual(await unreadable(page), []);

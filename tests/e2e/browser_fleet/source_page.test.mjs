@@ -126,7 +126,7 @@ test('the menu of a method links to its source, or explains why it cannot', asyn
 for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 	test(`the page of repositories and a regression can be read and used by all, ${scheme}, ${width}`, async (t) => {
 		const page = await asAdmin('/source', scheme, width);
-		await page.click('[aria-label="Change app"]');
+		await page.click('[aria-label="Edit app"]');
 		await page.waitForSelector('form.rule');
 		if (shots) await page.screenshot({ path: path.join(shots, `source-${scheme}.png`), fullPage: true });
 		assert.deepEqual(await unreadable(page), []);
@@ -144,6 +144,6 @@ for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 test('who may only look sees repositories and no way to change them', async (t) => {
 	const page = await open('/source');
 	await page.waitForSelector('tr[data-repository=app]');
-	assert.equal(await page.locator('text=/Add a repository|Change|Remove/').count(), 0);
+	assert.equal(await page.locator('text=/Add a repository|Edit|Remove/').count(), 0);
 	await done(page, t);
 });

@@ -126,7 +126,7 @@ test('the form changes, adds and switches off rules, and a preview counts their 
 	await prepare();
 	const before = (await server.get('/api/v1/detectors')).json;
 	const page = await open('/detectors');
-	await page.getByRole('button', { name: 'Change Sleeping on the main thread' }).click();
+	await page.getByRole('button', { name: 'Edit Sleeping on the main thread' }).click();
 	await page.locator('tr[data-rule=sleep] + tr.more form.rule').waitFor(); // below its rule
 	await page.locator('form.rule input[name=threshold_ms]').fill('1.5');
 	await page.click('text=Apply to the rules');

@@ -32,7 +32,7 @@ test('a window of the Perfetto UI that is closed is noticed at once', async (t) 
 	await page.click('text=Open in the Perfetto UI');
 	await page.waitForSelector('text=Preparing the Perfetto file');
 	await (await popup).close();
-	await page.waitForSelector('[role=alert] >> text=was closed before the trace was handed over');
+	await page.waitForSelector('[role=alert] >> text=was closed before it received the trace');
 	await page.waitForSelector('button:enabled:has-text("Open in the Perfetto UI")');
 	await done(page, t);
 });

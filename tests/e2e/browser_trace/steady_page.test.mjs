@@ -470,7 +470,7 @@ test('216 threads: found, walked, sorted, grouped, pinned and hidden', async () 
 	/* sorted, grouped, pinned, hidden */
 	await page.getByRole('button', { name: 'Sort', exact: true }).click();
 	await page.getByLabel('Thread id').check();
-	await page.getByLabel('Group threads of like names').check();
+	await page.getByLabel('Group threads with similar names').check();
 	await page.keyboard.press('Escape');
 	await settled(page);
 	await toTop(); // the thread that is looked at came into view

@@ -106,13 +106,13 @@ function Form({ rule, mail, keep, cancel }: { rule?: Rule; mail: boolean; keep: 
 	const number = (key: 'percentile' | 'min_traces' | 'days', most: number) => <input class="short" type="number" name={key} min={1} max={most} required value={d[key]} onInput={(e) => put({ ...d, [key]: Number(e.currentTarget.value) })} />;
 	const scope = (key: 'app' | 'scenario' | 'version_name') => <><input name={key} list={`known-${key}`} maxLength={200} spellcheck={false} autocomplete="off" placeholder={tr('any')} value={d[key]} onInput={(e) => put({ ...d, [key]: e.currentTarget.value })} /><Known column={key} /></>;
 	return (
-		<form class="rule" onSubmit={save} aria-label={rule ? tr('Change {name}', { name: rule.name }) : tr('A new alert rule')}>
+		<form class="rule" onSubmit={save} aria-label={rule ? tr('Edit {name}', { name: rule.name }) : tr('A new alert rule')}>
 			<div class="row">
 				<label class="inline">{tr('Name')}{' '}<input name="name" maxLength={100} required ref={focused} value={d.name} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
 				{rule ? <span class="quiet">{tr('{figure} of {scope}', { figure: kindName(rule.kind), scope: scopeOf(rule) })}</span>
 					: <label class="inline">{tr('Metric')}{' '}<select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, words]) => <option key={k} value={k}>{words}</option>)}</select></label>}
 				{unit === 'ms' && <label class="inline">{tr('Percentile')}{' '}{number('percentile', 99)}</label>}
-				<label class="inline">{unit === 'ms' ? tr('Threshold in ms') : unit === 'share' ? tr('Threshold in %') : tr('Threshold, times the mean day')}{' '}<input class="short" type="number" name="threshold" min="0" step="any" required value={d.threshold} onInput={(e) => put({ ...d, threshold: e.currentTarget.value })} /></label>
+				<label class="inline">{unit === 'ms' ? tr('Threshold in ms') : unit === 'share' ? tr('Threshold in %') : tr('Threshold, multiple of the daily mean')}{' '}<input class="short" type="number" name="threshold" min="0" step="any" required value={d.threshold} onInput={(e) => put({ ...d, threshold: e.currentTarget.value })} /></label>
 			</div>
 			<div class="row">
 				{!rule && ofMethod(d.kind) && <label class="inline">{tr('Method')}{' '}<input name="method" maxLength={1024} required spellcheck={false} value={d.method} onInput={(e) => put({ ...d, method: e.currentTarget.value })} /></label>}
@@ -137,7 +137,7 @@ function Row({ r, now, edit, remove }: { r: Rule; now: Look | null; edit: () => 
 			<td class="anywhere">{scopeOf(r)}</td>
 			<td class="num nowrap">{shown(r.threshold, r.unit)}</td>
 			<td>{own && (own.length ? own.map((f) => <div key={`${f.app} ${f.version} ${f.anr}`} class={f.exceeded ? 'loss' : 'quiet'}>{subjectOf(f)}: {shown(f.value, r.unit)} ({count(f.traces)})</div>) : <span class="quiet">{now?.partial ? tr('no value in time') : r.kind === 'anr_spike' ? tr('too few reports') : tr('too few traces')}</span>)}</td>
-			<td class="actions"><button class="small" data-edits={`alert ${r.id}`} aria-label={tr('Change {name}', { name: r.name })} onClick={edit}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={remove} /></td>
+			<td class="actions"><button class="small" data-edits={`alert ${r.id}`} aria-label={tr('Edit {name}', { name: r.name })} onClick={edit}>{tr('Edit')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={remove} /></td>
 		</tr>
 	);
 }

@@ -61,7 +61,7 @@ function Row({ r, days, edit, drop }: { r: Rule; days: Day[]; edit: () => void; 
 			<Came days={days} perDay={r.per_day ?? 0} />
 			<td><Bars days={days} name={r.name} /></td>
 			{may.admin && <td class="actions">
-				<button class="small" data-edits={`capture ${r.name}`} onClick={edit} aria-label={tr('Change {name}', { name: r.name })}>{tr('Change')}</button>
+				<button class="small" data-edits={`capture ${r.name}`} onClick={edit} aria-label={tr('Edit {name}', { name: r.name })}>{tr('Edit')}</button>
 				<Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={drop} />
 			</td>}
 		</tr>

@@ -103,7 +103,7 @@ export function RuleForm({ rule, keep, cancel }: { rule?: Rule; keep: (r: Rule) 
 		}
 	};
 	return (
-		<form class="rule" onSubmit={save} aria-label={rule ? tr('Change {name}', { name: rule.name }) : tr('A new rule')}>
+		<form class="rule" onSubmit={save} aria-label={rule ? tr('Edit {name}', { name: rule.name }) : tr('A new rule')}>
 			<div class="row">
 				<label class="inline">{tr('Name')}{' '}<input {...text('name')} ref={rule ? undefined : focused} /></label>
 				<label class="inline">{tr('Scenario')}{' '}<input {...text('scenario')} placeholder={tr('any')} /></label>

@@ -44,7 +44,7 @@ function Form({ rule, used, keep, cancel }: { rule: Rule; used: string[]; keep: 
 	const made = ruleOf(rule, { ...f, id: fresh ? idOf(f.title, used) : rule.id });
 	const missing = !made.title ? tr('Enter a title.') : texts(made.methods).length + texts(made.notes).length === 0 ? tr('Enter methods or events.') : !(Number(made.threshold_ms) >= 0) ? tr('Enter a duration in milliseconds.') : '';
 	return (
-		<form class="rule" aria-label={fresh ? tr('A new rule') : tr('Change {title}', { title: textOf(rule.title) })} onSubmit={(e) => { e.preventDefault(); if (!missing) keep(made); }}>
+		<form class="rule" aria-label={fresh ? tr('A new rule') : tr('Edit {title}', { title: textOf(rule.title) })} onSubmit={(e) => { e.preventDefault(); if (!missing) keep(made); }}>
 			<div class="row">
 				<label class="inline">{tr('Title')}<input {...field('title')} maxLength={100} ref={focused} /></label>
 				<label class="inline">{tr('Longer than')}<input class="short" inputMode="decimal" {...field('threshold_ms')} /> ms</label>
@@ -82,7 +82,7 @@ export function DetectorTable({ doc, put }: { doc: Doc; put: (d: Doc) => void })
 					<td class="wide">{title}</td><td class="mono" title={matches.join('\n')}>{matches.slice(0, 2).map((m, i) => <>{i > 0 && COMMA}{breakable(m)}</>)}{matches.length > 2 && <span class="quiet"> {tr('and {n} more', { n: matches.length - 2 })}</span>}</td>
 					<td class="nowrap">{THREADS.find(([v]) => v === textOf(r.threads, 'main'))?.[1] ?? textOf(r.threads)}</td><td class="num">{typeof r.threshold_ms === 'number' ? duration(r.threshold_ms * NS_OF_MS) : ''}</td>
 					<td>{SEVERITIES.find(([v]) => v === textOf(r.severity, 'warning'))?.[1] ?? textOf(r.severity)}</td>
-					{may.write && <td class="actions"><button class="small" aria-label={tr('Change {title}', { title })} aria-expanded={editing === r.id} onClick={() => edit(editing === r.id ? null : r.id)}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {title}', { title })} act={() => change(doc.rules.filter((o) => o !== r))} /></td>}</tr>
+					{may.write && <td class="actions"><button class="small" aria-label={tr('Edit {title}', { title })} aria-expanded={editing === r.id} onClick={() => edit(editing === r.id ? null : r.id)}>{tr('Edit')}</button><Sure what={tr('Remove')} label={tr('Remove {title}', { title })} act={() => change(doc.rules.filter((o) => o !== r))} /></td>}</tr>
 					{editing === r.id && <tr class="more"><td colSpan={COLUMNS}>{form(r)}</td></tr>}</>;
 			})}</tbody>
 		</Cards>

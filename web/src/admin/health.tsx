@@ -26,7 +26,7 @@ const SLOW_S = 1;
 const ROUTES = 12;
 
 const CHECKS: Record<string, string> = {
-	reading: tr('Catalogue is readable'), catalogue: tr('Catalogue is writable'), running: tr('Server is not stopping'), disk: tr('Disk has space'),
+	reading: tr('Catalogue is readable'), catalogue: tr('Catalogue is writable'), running: tr('Server is not shutting down'), disk: tr('Disk has space'),
 	uploads: tr('Uploads can be stored'), jobs: tr('Decoders work'), storage: tr('Stored files are reachable'), analytics: 'ClickHouse',
 };
 const STAGES: Record<string, string> = { names: tr('Method names'), rollup: tr('Rollups'), anr: tr('ANR groups'), findings: tr('Detectors') };
@@ -108,7 +108,7 @@ function Queue({ all }: { all: Sample[] }) {
 				[tr('Waiting traces'), counted(sumOf(all, 'tracewell_queue_traces'))], [tr('Being decoded'), counted(sumOf(all, 'tracewell_decoding_traces'))],
 				[tr('Longest wait'), lasted(sumOf(all, 'tracewell_queue_oldest_seconds'))], [tr('Size of waiting uploads'), sized(sumOf(all, 'tracewell_queue_bytes'))],
 				[tr('Waiting mappings'), counted(sumOf(all, 'tracewell_queue_mappings'))], [tr('In quarantine'), counted(sumOf(all, 'tracewell_quarantine_traces'))],
-				[tr('Crashed decoders since the start'), counted(deaths)], [tr('Uploads refused since the start'), counted(sumOf(all, 'tracewell_queue_refused_total'))],
+				[tr('Decoders crashed since the server started'), counted(deaths)], [tr('Uploads refused since the server started'), counted(sumOf(all, 'tracewell_queue_refused_total'))],
 				[tr('Events waiting for webhooks'), counted(sumOf(all, 'tracewell_webhook_waiting_events'))]]} />
 		</Panel>
 	);
@@ -146,8 +146,8 @@ function Space({ all }: { all: Sample[] }) {
 			{size > 0 && <><p>{disk}</p><Bar used={size - free} of={size} label={disk} /></>}
 			{limit > 0 && <><p>{answers}</p><Bar used={memory} of={limit} label={answers} /></>}
 			<Facts of={[
-				[tr('Memory of the server'), sized(sumOf(all, 'tracewell_resident_bytes'))], [tr('Cached files'), sized(sumOf(all, 'tracewell_cache_bytes'))],
-				[tr('Damaged catalogue pages'), counted(sumOf(all, DAMAGED))], [tr('Age of the backup'), lasted(sumOf(all, 'tracewell_backup_age_seconds')) ?? tr('none yet')]]} />
+				[tr('Server memory'), sized(sumOf(all, 'tracewell_resident_bytes'))], [tr('Cached files'), sized(sumOf(all, 'tracewell_cache_bytes'))],
+				[tr('Damaged catalogue pages'), counted(sumOf(all, DAMAGED))], [tr('Backup age'), lasted(sumOf(all, 'tracewell_backup_age_seconds')) ?? tr('none yet')]]} />
 		</Panel>
 	);
 }
@@ -160,8 +160,8 @@ function Slots({ all }: { all: Sample[] }) {
 				[tr('Requests in progress'), counted(sumOf(all, 'tracewell_requests_open'))], [tr('Uploads in progress'), counted(sumOf(all, 'tracewell_uploads_open'))],
 				[tr('Resumable uploads open'), counted(sumOf(all, 'tracewell_resumable_open'))], [tr('Connections'), counted(sumOf(all, 'tracewell_connections_open'))],
 				[tr('Quota refusals'), counted(sumOf(all, 'tracewell_quota_refused_total'))], [tr('Signed in'), counted(sumOf(all, 'tracewell_sessions'))]]} />
-			{hit.length === 0 ? <p class="quiet">{tr('No request was refused by a limit since the start.')}</p>
-				: <p>{tr('Refused since the start: {list}.', { list: hit.map(([l, n]) => `${LIMITS[l] ?? l} ${count(n)}`).join(', ') })}</p>}
+			{hit.length === 0 ? <p class="quiet">{tr('No request was refused by a limit since the server started.')}</p>
+				: <p>{tr('Refused since the server started: {list}.', { list: hit.map(([l, n]) => `${LIMITS[l] ?? l} ${count(n)}`).join(', ') })}</p>}
 		</Panel>
 	);
 }

@@ -40,7 +40,7 @@ function Form({ hook, keep, cancel }: { hook?: Hook; keep: (d: Draft) => Promise
 	};
 	const toggle = (event: string) => put({ ...d, events: d.events.includes(event) ? d.events.filter((o) => o !== event) : [...d.events, event] });
 	return (
-		<form class="rule" onSubmit={save} aria-label={hook ? tr('Change the webhook') : tr('A new webhook')}>
+		<form class="rule" onSubmit={save} aria-label={hook ? tr('Edit the webhook') : tr('A new webhook')}>
 			<div class="row">
 				<label class="inline">{tr('Name')}{' '}<input name="name" maxLength={100} value={d.name} placeholder={tr('perf channel')} ref={hook ? undefined : focused} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
 				<label class="inline">{tr('Kind')}{' '}<select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
@@ -87,7 +87,7 @@ function Row({ h, open, edit, say }: { h: Hook; open: boolean } & Acts) {
 			<td class="actions">
 				<button class="small" onClick={() => { say('POST', `${path}/test`); set({ open: h.id }); }} aria-label={tr('Test {name}', { name })}>{tr('Test')}</button>
 				<button class="small" onClick={() => say('PATCH', path, { paused: !h.paused_ms })} aria-label={`${h.paused_ms ? tr('Resume') : tr('Pause')} ${name}`}>{h.paused_ms ? tr('Resume') : tr('Pause')}</button>
-				<button class="small" data-edits={`webhook ${h.id}`} onClick={edit} aria-label={tr('Change {name}', { name })}>{tr('Change')}</button>
+				<button class="small" data-edits={`webhook ${h.id}`} onClick={edit} aria-label={tr('Edit {name}', { name })}>{tr('Edit')}</button>
 				<Sure what={tr('Remove')} label={tr('Remove {name}', { name })} act={() => say('DELETE', path)} />
 			</td>
 		</tr>

@@ -25,7 +25,7 @@ function Wish({ p, step }: { p: AnrProcess; step: AnrStep }) {
 	const holder = w.holder === null ? undefined : p.threads[w.holder];
 	const unknown = w.holder_tid ? tr('thread {holder_tid}, not in the dump', { holder_tid: w.holder_tid }) : tr('an unknown thread');
 	return (
-		<p class="wish">{tr.rich('wants {w} {id}, held by {holder}', { w: lockName(w), id: <span class="mono quiet">{w.id}</span>, holder: <strong>{holder ? threadName(holder) : unknown}</strong> })}
+		<p class="wish">{tr.rich('waits for {w} {id}, held by {holder}', { w: lockName(w), id: <span class="mono quiet">{w.id}</span>, holder: <strong>{holder ? threadName(holder) : unknown}</strong> })}
 			{step.owner_frame && <>{tr(', acquired in')}{' '}<Method f={step.owner_frame} track={holder?.track} /></>}
 			{holder && !w.named && <span class="quiet">{' '}{tr('(inferred from the lock\'s holder)')}</span>}</p>
 	);

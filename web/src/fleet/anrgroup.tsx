@@ -28,7 +28,7 @@ function Locks({ g }: { g: GroupDetail }) {
 	if (g.cause.locks.length === 0) return null;
 	return (
 		<Cards>
-			<thead><tr><th scope="col">{tr('Lock class')}</th><th scope="col">{tr('Wanted in')}</th><th scope="col">{tr('Acquired in')}</th></tr></thead>
+			<thead><tr><th scope="col">{tr('Lock class')}</th><th scope="col">{tr('Waits in')}</th><th scope="col">{tr('Acquired in')}</th></tr></thead>
 			<tbody>{g.cause.locks.map((l, i) => (
 				<tr key={i}><td><MethodName name={l.class || tr('an unknown class')} /></td><td><MethodName name={l.blocked_method} /></td>
 					<td>{l.blocking_method ? <a href={link(`/locks?name=${encodeURIComponent(l.blocking_method)}`)}><MethodName name={l.blocking_method} /></a> : <span class="quiet">{tr('not seen')}</span>}</td></tr>))}</tbody>

@@ -48,7 +48,7 @@ function Table({ rules, edit, change }: { rules: Rule[]; edit: (at: number) => v
 					<td class="num">{i + 1}</td><td class="nowrap">{ACTS[r.action]}{r.enabled === false && <span class="quiet">{' '}{tr('(off)')}</span>}</td><td class="anywhere">{r.name}</td><td class="anywhere">{says(r)}</td>
 					{change && <td class="actions">
 						<button class="small" disabled={i === 0} onClick={() => change(swap(i))} aria-label={tr('Try rule {i} earlier', { i: i + 1 })}>{tr('Earlier')}</button>
-						<button class="small" data-edits={`anr ${i}`} onClick={() => edit(i)} aria-label={tr('Change rule {i}', { i: i + 1 })}>{tr('Change')}</button>
+						<button class="small" data-edits={`anr ${i}`} onClick={() => edit(i)} aria-label={tr('Edit rule {i}', { i: i + 1 })}>{tr('Edit')}</button>
 						<Sure what={tr('Remove')} label={tr('Remove rule {i}', { i: i + 1 })} act={() => change(rules.filter((o) => o !== r))} /></td>}
 				</tr>))}</tbody>
 		</Cards>

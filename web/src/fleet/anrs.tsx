@@ -54,7 +54,7 @@ function List() {
 			{(!v || load.error) && <Pending of={load} what={tr('Loading groups')} />}
 			<Ungrouped load={load} />
 			{v && v.groups.length === 0 && v.pending === 0 && <NoRows also={['kind']} unmatched={tr('No ANR matches.')}
-				none={<>{tr('No ANRs in the last {days} days.', { days: fleet.days })}{may.write && <>{' '}{tr('Drop a thread dump anywhere on this page to see its cause.')}</>}</>} />}
+				none={<>{tr('No ANRs in the last {days} days.', { days: fleet.days })}{may.write && <>{' '}{tr('Drop a thread dump anywhere on this page to see the cause of the ANR.')}</>}</>} />}
 			{v && v.groups.length > 0 && <>
 				<p class="quiet">{tr.rich('{anrs} {anrs2}{users} in {total} {total2}.', { anrs: count(v.anrs), anrs2: v.anrs === 1 ? tr('report') : tr('reports'), users: v.users > 0 && <>{tr(' of {users} {users2}', { users: count(v.users), users2: v.users === 1 ? tr('user') : tr('users') })}</>, total: count(v.total), total2: v.total === 1 ? tr('group') : tr('groups') })}</p>
 				<Cards>

@@ -57,7 +57,7 @@ function Rules({ rules, chosen }: { rules: RuleSum[]; chosen?: string }) {
 	return (
 		<Cards>
 			<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Mean of the traces with this finding')}>{tr('Per trace')}</th>
-				<th scope="col">{tr('Mainly by')}</th><th scope="col">{page ? tr('Slowest traces') : <span class="hidden">{tr('Trace')}</span>}</th></tr></thead>
+				<th scope="col">{tr('Main cause')}</th><th scope="col">{page ? tr('Slowest traces') : <span class="hidden">{tr('Trace')}</span>}</th></tr></thead>
 			<tbody>{rules.map((r) => <tr key={r.id} data-rule={r.id} aria-current={r.id === chosen ? 'true' : undefined}>
 				<td class="anywhere named"><a href={withFilter('/fleet/findings', { rule: r.id })}>{serverText(r.title)}</a></td>
 				<td class="num">{page && `${count(r.traces)} · `}<span class={ink(r)}>{percent(r.share)}</span></td><td class={`num ${page ? 'share' : ''}`}>{page && <span class="bar" style={{ width: `${(100 * r.main_ns) / most}%` }} />}{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>

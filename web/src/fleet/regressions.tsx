@@ -189,7 +189,7 @@ export function RegressionsPage() {
 				{may.write && <Look done={again} />}
 			</>}>
 				<Pending of={load} what={tr('Loading regressions')} />
-				{v && rows.length === 0 && (cursor ? <EmptyPage /> : status === 'live' ? <Nothing /> : <p class="quiet">{tr('None of this kind.')}</p>)}
+				{v && rows.length === 0 && (cursor ? <EmptyPage /> : status === 'live' ? <Nothing /> : <p class="quiet">{tr('No regressions with this state.')}</p>)}
 				{rows.length > 0 && status === 'live' && <Live rows={rows} complete={!cursor && !v?.next_cursor} again={again} />}
 				{rows.length > 0 && status !== 'live' && <Table rows={rows} again={again} />}
 				{v && <Pages rows={v.regressions.length} cursor={v.next_cursor} of={load} />}

@@ -12,7 +12,7 @@ import { changesTo, dateOf, dayStart, FILTERS, keptOf, newestFirst, stateName } 
 
 const MAIN: [string, string][] = [['app', tr('App')], ['version_name', tr('Version')], ['scenario', tr('Scenario')], ['device', tr('Device')], ['state', tr('State')], ['tag', tr('Tag')]];
 const MORE: [string, string][] = [['os', 'OS'], ['abi', 'ABI'], ['version_code', tr('Version code')], ['build_id', tr('Build')], ['process', tr('Process')]];
-const TYPED: [string, string, string][] = [['version_code_min', tr('Smallest code'), 'number'], ['version_code_max', tr('Largest code'), 'number'], ['session_id', tr('Session'), 'text']];
+const TYPED: [string, string, string][] = [['version_code_min', tr('Lowest version code'), 'number'], ['version_code_max', tr('Highest version code'), 'number'], ['session_id', tr('Session'), 'text']];
 
 export function put(changes: Changes): void {
 	set(fromStart(changes));

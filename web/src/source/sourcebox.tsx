@@ -114,7 +114,7 @@ function SourceDialog({ method, close }: { method: string; close: () => void }) 
 		<Dialog title={tr('Source')} close={close}>
 			<p class="mono anywhere"><MethodName name={method} /></p>
 			{load.error && (isNoMethod(load.error) ? <p>{tr('Not a Java or Kotlin method: it has no source location.')}</p> : <Failure error={load.error} retry={load.again} title={tr('The source could not be loaded.')} />)}
-			{!v && load.busy && <Busy what={tr('Looking for its source')} />}
+			{!v && load.busy && <Busy what={tr('Finding its source')} />}
 			{v && <><SourceFacts v={v} />{v.repository !== null && <Changes method={method} app={load.value!.app} base="" head={load.value!.version} />}</>}
 			<div class="row"><span class="grow" /><button autofocus onClick={close}>{tr('Close')}</button></div>
 		</Dialog>

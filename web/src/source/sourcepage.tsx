@@ -29,7 +29,7 @@ function Form({ of, where, keep, cancel }: { of?: Repository; where: string | nu
 		keep(repositoryOf(d));
 	};
 	return (
-		<form class="rule" onSubmit={save} aria-label={of ? tr('Change {name}', { name: of.name }) : tr('A new repository')}>
+		<form class="rule" onSubmit={save} aria-label={of ? tr('Edit {name}', { name: of.name }) : tr('A new repository')}>
 			<div class="row"><label class="inline">{tr('Name')}{' '}<input {...text('name')} ref={of ? undefined : focused} /></label></div>
 			{TEXTS.map(([key, label, example, hint]) => <label class="list" key={key}>{label} <span class="quiet">{hint}</span><input class="mono wide" placeholder={example} {...text(key)} /></label>)}
 			<div class="lists">{LISTS.map(([key, label, example, hint]) => <label class="list" key={key}>{label} <span class="quiet">{hint}</span><textarea rows={3} class="mono" placeholder={example} {...text(key)} /></label>)}</div>
@@ -50,7 +50,7 @@ function Table({ list, edit, keep }: { list: Repository[]; edit: (name: string) 
 			<thead><tr><th scope="col">{tr('Repository')}</th><th scope="col">{tr('Packages')}</th><th scope="col">{tr('Link')}</th><th scope="col">{tr('Clone')}</th>{may.admin && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{list.map((r) => <tr key={r.name} data-repository={r.name}>
 				<td>{r.name}</td><td class="mono anywhere">{r.packages?.join(' ') ?? <span class="quiet">{tr('all others')}</span>}</td><td class="mono anywhere">{r.link ?? <span class="quiet">{tr('none')}</span>}</td><td class="mono">{r.clone ?? <span class="quiet">{tr('none')}</span>}</td>
-				{may.admin && <td class="actions"><button class="small" data-edits={`repository ${r.name}`} onClick={() => edit(r.name)} aria-label={tr('Change {name}', { name: r.name })}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={() => keep(list.filter((o) => o !== r))} /></td>}
+				{may.admin && <td class="actions"><button class="small" data-edits={`repository ${r.name}`} onClick={() => edit(r.name)} aria-label={tr('Edit {name}', { name: r.name })}>{tr('Edit')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={() => keep(list.filter((o) => o !== r))} /></td>}
 			</tr>)}</tbody>
 		</Cards>
 	);
@@ -73,7 +73,7 @@ function Try() {
 			<form class="row" onSubmit={(e) => void ask(e)} aria-label={tr('Try a method')}>
 				<label class="inline grow">{tr('Method')}{' '}<input class="mono wide" name="method" placeholder="com.example.feed.FeedAdapter.load" value={method} onInput={(e) => put(e.currentTarget.value)} /></label>
 				<label class="inline">{tr('Version')}{' '}<input name="version" placeholder={tr('newest')} value={version} onInput={(e) => say(e.currentTarget.value)} /></label>
-				<button disabled={busy || !method.trim()}>{busy ? tr('Looking') : tr('Find')}</button>
+				<button disabled={busy || !method.trim()}>{busy ? tr('Finding') : tr('Find')}</button>
 			</form>
 			{result instanceof Error && <Failure error={result} />}
 			{result && !(result instanceof Error) && <div class="instructions" role="status"><SourceFacts v={result} />{result.newest_ms !== undefined && <p class="quiet">{ageOf(result.newest_ms)}</p>}</div>}

@@ -143,7 +143,7 @@ export function Exports({ t, name }: { t: Trace; name: string }) {
 			{open && <Menu t={t} name={name} run={run} close={close} />}
 		</span>
 		{failed && <div class="notice bad away" role="alert">
-			<strong>{failed.error instanceof Blocked ? tr('The window was blocked.') : tr('Couldn\'t hand the trace to Perfetto.')}</strong>
+			<strong>{failed.error instanceof Blocked ? tr('The window was blocked.') : tr('The trace could not be sent to Perfetto.')}</strong>
 			<p>{failed.error.message}</p>
 			<p class="row"><button onClick={failed.again}>{tr('Try again')}</button><button onClick={() => fail(null)}>{tr('Dismiss')}</button></p>
 		</div>}

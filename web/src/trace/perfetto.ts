@@ -26,7 +26,7 @@ function answered(w: Window, origin: string, stop: AbortController): Promise<voi
 			reject(new Error(message));
 		});
 		const timer = setInterval(() => {
-			if (w.closed) fail(tr('The Perfetto UI was closed before the trace was handed over.'));
+			if (w.closed) fail(tr('The Perfetto UI was closed before it received the trace.'));
 			else w.postMessage('PING', origin);
 		}, PING_MS);
 		const hear = (e: MessageEvent) => {
@@ -56,8 +56,8 @@ export async function openInPerfetto(h: Handover, on: (what: string) => void): P
 	bytes.catch(() => {}); // reported by `there` if the window was closed
 	await Promise.race([there, bytes]);
 	const [buffer] = await Promise.all([bytes, there]);
-	if (w.closed) throw new Error(tr('The Perfetto UI was closed before the trace was handed over.'));
-	on(tr('Handing over'));
+	if (w.closed) throw new Error(tr('The Perfetto UI was closed before it received the trace.'));
+	on(tr('Sending the trace'));
 	w.postMessage({ perfetto: { buffer, title: h.title, url: h.permalink,
 		fileName: `${h.title.replace(/[^\w.-]+/g, '_')}.perfetto-trace`, localOnly: true } }, origin, [buffer]);
 }

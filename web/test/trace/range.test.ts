@@ -50,7 +50,7 @@ test('threads are filtered, sorted, hidden and pinned', () => {
 	assert.equal(toggled([], 3), '3');
 });
 
-test('threads of like names are one group, which closes', () => {
+test('threads with similar names are one group, which closes', () => {
 	assert.equal(stemOf('pool-3-thread-12'), 'pool-#-thread-#');
 	const list = arranged([thread(1, 'main'), thread(2, 'pool-1-thread-2'), thread(4, 'RenderThread'), thread(3, 'pool-1-thread-10'), thread(5, '')], { ...plain, grouped: true, pinned: [4] }, null);
 	const heads = (closed: string[]) => layoutOf(list, new Map(), new Presence([]), false, new Set(closed)).groups.map((g) => g.process?.name ?? g.thread?.tid);

@@ -161,7 +161,7 @@ function Half({ p, title, held, steps, at, top, metric, named, go, pick }: HalfP
 	const a = flame.value;
 	const part = placeText(at) !== placeText(top);
 	if (flame.error instanceof Refusal && flame.error.status === 404)
-		return <p class="quiet">{tr('It is not called here.')}{' '}{part && <button class="small" onClick={() => go(top)}>{tr('All {title}', { title: title.toLowerCase() })}</button>}</p>;
+		return <p class="quiet">{tr('It has no calls here.')}{' '}{part && <button class="small" onClick={() => go(top)}>{tr('All {title}', { title: title.toLowerCase() })}</button>}</p>;
 	if (flame.error) return <Failure error={flame.error} retry={flame.again} />;
 	if (!a) return <Busy what={tr('Merging {title}', { title: title.toLowerCase() })} />;
 	const open = (node: number) => {

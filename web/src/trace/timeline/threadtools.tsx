@@ -22,7 +22,7 @@ export function ThreadTools({ listed, all }: { listed: number; all: number }) {
 			<fieldset class="plain"><legend>{tr('Order')}</legend>
 				{SORT_NAMES.map(([key, label]) => <label key={key} class="check"><input type="radio" name="tsort" checked={a.sort === key} onChange={() => set({ tsort: key || null, y: null }, true)} />{' '}{label}</label>)}
 			</fieldset>
-			<label class="check"><input type="checkbox" checked={a.grouped} onChange={(e) => set({ tgroup: e.currentTarget.checked ? 1 : null, closed: null, y: null }, true)} />{' '}{tr('Group threads of like names')}</label>
+			<label class="check"><input type="checkbox" checked={a.grouped} onChange={(e) => set({ tgroup: e.currentTarget.checked ? 1 : null, closed: null, y: null }, true)} />{' '}{tr('Group threads with similar names')}</label>
 			{a.hidden.size > 0 && <p><button class="small" onClick={() => set({ hide: null }, true)}>{tr('Show {n} hidden', { n: count(a.hidden.size) })}</button></p>}
 			{!nothingArranged(a) && <p><button class="small" onClick={() => set({ tq: null, tsort: null, tgroup: null, pin: null, hide: null, closed: null, y: null }, true)}>{tr('Reset')}</button></p>}
 			<p class="quiet">{tr('Right click a name to pin or hide it.')}</p>
@@ -44,7 +44,7 @@ function itemsOf(of: AboutThread['of'], p: TimelineProps, on: Control): Item[] {
 		{ label: tr('Hide'), run: () => on.hide(of) },
 		{ label: tr('Show only this thread'), run: () => set({ hide: p.threads.filter((t) => t.tid !== of.tid).map((t) => t.tid).concat([...hidden]).join(','), thread: of.tid }, true) },
 		{ label: tr('Add to the selection, or remove'), run: () => addToRange(p, of) }];
-	if (like.length > 1) items.push({ label: tr('Hide {n} of like names', { n: count(like.length) }), run: () => set({ hide: [...new Set([...hidden, ...like.map((t) => t.tid)])].join(',') }, true) });
+	if (like.length > 1) items.push({ label: tr('Hide {n} with similar names', { n: count(like.length) }), run: () => set({ hide: [...new Set([...hidden, ...like.map((t) => t.tid)])].join(',') }, true) });
 	if (hidden.size > 0) items.push({ label: tr('Show {n} hidden', { n: count(hidden.size) }), run: () => set({ hide: null }, true) });
 	return items;
 }

@@ -24,7 +24,7 @@ export interface Shown {
 	y: number;
 }
 
-/** The thread, or the threads of like names or one process, that a menu is for. */
+/** The thread, or the threads with similar names or one process, that a menu is for. */
 export interface AboutThread {
 	of: Thread | Process;
 	x: number;
@@ -222,7 +222,7 @@ export class Control implements Actions, HeadActions {
 		if (!to) return this.tell(forward ? tr('No later event here.') : tr('No earlier event here.'));
 		this.centre(to.lane.ts[to.i]);
 		this.selectEvent(to, false);
-		this.tell(`${kindTitle(to.lane.kind)}: ${to.lane.text[to.i] || tr('no text')}, ${to.lane.dur[to.i] > 0 ? duration(to.lane.dur[to.i]) : tr('a moment')}${scene.flow ? tr(', {label}; f follows', { label: scene.flow.label }) : ''}`);
+		this.tell(`${kindTitle(to.lane.kind)}: ${to.lane.text[to.i] || tr('no text')}, ${to.lane.dur[to.i] > 0 ? duration(to.lane.dur[to.i]) : tr('instant')}${scene.flow ? tr(', {label}; f follows', { label: scene.flow.label }) : ''}`);
 	}
 
 	/** Single notes of these tracks in the order in which they are stepped through. */
@@ -390,7 +390,7 @@ export class Control implements Actions, HeadActions {
 			...(t.tid === this.p.focus?.tid && { thread: next?.tid ?? null, open: formatOpen(this.now.open), root: null, skip: null }) }, true);
 	}
 
-	/** What can be done with a thread, or with those of like names. */
+	/** What can be done with a thread, or with those with similar names. */
 	threadMenu(of: Thread | Process, x: number, y: number): void {
 		this.about({ of, x, y });
 	}

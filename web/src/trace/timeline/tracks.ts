@@ -30,10 +30,10 @@ export interface Track {
 	row: number; // height of a row: notes that overlap are on different ones
 }
 
-/** Of a trace with several, or threads of like names; its threads follow it, unless it is closed. */
+/** Of a trace with several, or threads with similar names; its threads follow it, unless it is closed. */
 export interface Process {
 	key: string; // in the address
-	pid: number; // -1: threads of like names
+	pid: number; // -1: threads with similar names
 	name: string;
 	threads: Thread[];
 }
@@ -101,7 +101,7 @@ export function inOrder(threads: Thread[]): Thread[] {
 	return processesOf(all).flatMap((p) => p.threads);
 }
 
-/** The name of a group of like names, as the address has it: no comma, no number. */
+/** The name of a group with similar names, as the address has it: no comma, no number. */
 const familyKey = (family: string) => `~${encodeURIComponent(family)}`;
 
 /** Threads by process or by likeness of their names, both in the order of the threads; those of a trace with
