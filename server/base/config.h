@@ -52,8 +52,8 @@ struct tw_config {
 	const char *log_level;  /* debug, info, warn, error */
 	const char *log_format; /* logfmt, json */
 	uint64_t max_body_bytes;
-	uint64_t max_mapping_bytes;             /* decoded text */
-	unsigned max_open_uploads, keep_open_s; /* resumable, per key */
+	uint64_t max_mapping_bytes;                 /* decoded text */
+	unsigned max_open_uploads, upload_expiry_s; /* resumable, per key */
 	uint64_t max_open_bytes;
 	unsigned max_in_flight; /* concurrent uploads */
 	unsigned max_queue;     /* traces waiting to be decoded */

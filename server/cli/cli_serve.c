@@ -228,7 +228,7 @@ static enum tw_status open_resumes(struct server *s, struct tw_err *err)
 {
 	const struct tw_config *c = s->api.config;
 	const struct tw_resume_limits limits = {
-	        c->max_open_uploads, c->max_open_bytes, c->keep_open_s};
+	        c->max_open_uploads, c->max_open_bytes, c->upload_expiry_s};
 	struct tw_resume_place place = {s->api.blobs, s->api.catalogue, s->node, NULL};
 	enum tw_status st = TW_OK;
 

@@ -22,7 +22,7 @@ enum {
 	MAX_WHERE = 32,
 	MAX_QUERY = 12 << 10,
 	ARENA = 1 << 20,
-	MAX_ANSWER = 16 << 20
+	MAX_RESPONSE = 16 << 20
 };
 enum { EXIT_TOO_LITTLE = 2 };
 
@@ -100,7 +100,7 @@ static enum tw_status make_query(
 static enum tw_status send_request(
         struct comparing *c, const char *method, json_t **ret, struct tw_err *err)
 {
-	struct tw_push_request request = {.method = "GET", .max_answer = MAX_ANSWER};
+	struct tw_push_request request = {.method = "GET", .max_response = MAX_RESPONSE};
 	struct tw_buf q;
 	enum tw_status st;
 

@@ -76,7 +76,7 @@ int tw_cli_mcp(int argc, char **argv)
 	const char *server = NULL, *key = NULL;
 	uint64_t most = 64 << 10;
 	const struct tw_flag flags[] = {TW_CLI_SERVER(&server), TW_CLI_KEY(&key),
-	        {"max-answer", .number = &most, .most = MOST_MAX}};
+	        {"max-response", .number = &most, .most = MOST_MAX}};
 	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, ""};
 	struct tw_mcp m = {.get = get};
 	struct tw_err err;

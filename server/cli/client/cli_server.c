@@ -6,7 +6,7 @@
 #include "decoder/base/buf.h"
 #include "server/cli/cli.h"
 
-enum { MAX_NAME = 64, MAX_ANSWER = 16 << 20 /* 500 traces with all their texts */ };
+enum { MAX_NAME = 64, MAX_RESPONSE = 16 << 20 /* 500 traces with all their texts */ };
 
 bool tw_cli_is_where(const char *pair)
 {
@@ -44,8 +44,10 @@ static enum tw_status send_query(
         struct tw_cli_server *a, const char *whole, bool patient, json_t **ret, struct tw_err *err)
 {
 	enum tw_status st = tw_push_client_send(a->client,
-	        &(struct tw_push_request){
-	                .method = "GET", .path = whole, .once = !patient, .max_answer = MAX_ANSWER},
+	        &(struct tw_push_request){.method = "GET",
+	                .path = whole,
+	                .once = !patient,
+	                .max_response = MAX_RESPONSE},
 	        ret, err);
 
 	a->unsent = st != TW_OK;

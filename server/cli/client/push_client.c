@@ -298,7 +298,7 @@ static enum tw_status try_once(struct tw_push_client *c, const struct tw_push_re
 	enum tw_status st;
 
 	*ret_again = false;
-	tw_buf_init(&a.answer, request->max_answer ? request->max_answer : TW_PUSH_ANSWER);
+	tw_buf_init(&a.answer, request->max_response ? request->max_response : TW_PUSH_RESPONSE);
 	(void)snprintf(url, sizeof url, "%s%s", c->server, request->path);
 	st = prepare(&a, url, err);
 	if (st == TW_OK) {

@@ -24,7 +24,7 @@ struct tw_push_part { /* of a form, in addition to the trace */
 	const char *name, *file;
 };
 
-enum { TW_PUSH_ANSWER = 1 << 20 };
+enum { TW_PUSH_RESPONSE = 1 << 20 };
 
 struct tw_push_request {
 	const char *method;
@@ -34,7 +34,7 @@ struct tw_push_request {
 	const struct tw_push_part *parts;
 	size_t n_parts;
 	const char *idempotency; /* NULL: none */
-	size_t max_answer;       /* bytes; 0: TW_PUSH_ANSWER */
+	size_t max_response;     /* bytes; 0: TW_PUSH_RESPONSE */
 	bool once;               /* a user waits at a terminal: do not retry */
 };
 /* The response's JSON object; the caller frees with json_decref.  A rejection returns the status

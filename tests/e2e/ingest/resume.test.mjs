@@ -146,7 +146,7 @@ function age(file) {
 }
 
 test('unfinished uploads are limited, counted and deleted', async (t) => {
-	const s = await startServer(t, { args: ['--max-open-uploads', '2', '--max-open-bytes', '5000', '--keep-open', '3600'] });
+	const s = await startServer(t, { args: ['--max-open-uploads', '2', '--max-open-bytes', '5000', '--upload-expiry', '3600'] });
 	const create = (n) => ask(s, 'POST', '/api/v1/uploads', { 'Upload-Length': String(n) });
 	const first = await begin(s, Buffer.alloc(2000));
 	assert.equal((await patch(s, first, 0, 'x'.repeat(700))).status, 204);

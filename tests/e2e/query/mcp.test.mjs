@@ -71,6 +71,6 @@ test('a key that may not read, and a bound for answers', async (t) => {
 	const s = await startServer(t, {});
 	const device = new Assistant(t, s.url, s.ingest);
 	assert.match(await device.call('list_traces', {}), /scope|may/);
-	const small = new Assistant(t, s.url, s.read, ['--max-answer', '10']);
+	const small = new Assistant(t, s.url, s.read, ['--max-response', '10']);
 	assert.match(await small.call('list_traces', {}), /more than 10: narrow it/);
 });

@@ -331,7 +331,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 
 	for (const kind of ['folder', 's3']) test(`limits, expiry and counts are of the catalogue (${kind})`, { skip, timeout: 900000 }, async (t) => {
 		const { serve, pieces, sql } = await setUp(t, 'limits', kind);
-		const flags = ['--max-open-uploads', '2', '--max-open-bytes', '5000', '--keep-open', '600'];
+		const flags = ['--max-open-uploads', '2', '--max-open-bytes', '5000', '--upload-expiry', '600'];
 		const [one, other] = [await serve({}, flags), await serve({}, flags)];
 		const at = await begin(one, Buffer.alloc(2000));
 		assert.equal((await patch(one, at, 0, 'x'.repeat(700))).status, 204);
