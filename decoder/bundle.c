@@ -90,7 +90,7 @@ static enum tw_status recognise(struct walk *w, struct tw_err *err)
 	f->format = tw_decoder_format(w->decoder);
 	w->decoder = tw_decoder_free(w->decoder);
 	tw_arena_reset(w->scratch);
-	return st == TW_NOMEM ? tw_fail(err, st, "no memory to look into the archive") : TW_OK;
+	return st == TW_NOMEM ? tw_fail(err, st, "out of memory while reading the archive") : TW_OK;
 }
 
 static enum tw_status probe_file(struct walk *w, const uint8_t *p, size_t n, struct tw_err *err)

@@ -301,7 +301,7 @@ enum tw_status tw_map_writer_finish(
 	if (st == TW_OK && w->records.len == 0)
 		st = tw_fail_at(err, TW_CORRUPT,
 		        w->stats.first_malformed == TW_NO_OFFSET ? 0 : w->stats.first_malformed,
-		        "not one line of it is `<id>,<flags>,<class> <method>`: %s", guess(w));
+		        "no line has the form `<id>,<flags>,<class> <method>`: %s", guess(w));
 	if (st == TW_OK)
 		st = sort_and_write(w, out, err);
 	if (st == TW_OK)

@@ -417,7 +417,7 @@ static enum tw_status close_all(struct tw_builder *b, struct tw_err *err)
 	if (st != TW_OK)
 		return tw_fail(err, st, "the trace needs more memory than a decode may use");
 	if (b->slices == 0 && b->n_notes == 0 && b->n_documents == 0)
-		return tw_fail(err, TW_CORRUPT, "not one call could be read");
+		return tw_fail(err, TW_CORRUPT, "no call could be read");
 	return TW_OK;
 }
 

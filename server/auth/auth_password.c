@@ -31,7 +31,7 @@ static _Atomic int under_way;
 static enum tw_status enter(struct tw_err *err)
 {
 	if (sodium_init() < 0)
-		return tw_fail(err, TW_BUG, "libsodium does not start");
+		return tw_fail(err, TW_BUG, "libsodium cannot be initialised");
 	if (atomic_fetch_add(&under_way, 1) < AT_ONCE)
 		return TW_OK;
 	(void)atomic_fetch_sub(&under_way, 1);

@@ -89,8 +89,8 @@ static enum tw_status make_key(const char *dir, const char *path, struct tw_err 
 	whole = whole && (link(fresh, path) == 0 || errno == EEXIST);
 	(void)unlink(fresh);
 	if (!whole)
-		return no_file(path, "cannot be made", err);
-	return tw_sync_folder(dir) ? TW_OK : no_file(path, "cannot be made", err);
+		return no_file(path, "cannot be created", err);
+	return tw_sync_folder(dir) ? TW_OK : no_file(path, "cannot be created", err);
 }
 
 static enum tw_status load(
@@ -127,7 +127,7 @@ enum tw_status tw_secret_decrypt(const char *data_dir, const char *file, bool ma
 	enum tw_status st;
 
 	if (sodium_init() < 0)
-		return tw_fail(err, TW_BUG, "libsodium does not start");
+		return tw_fail(err, TW_BUG, "libsodium cannot be initialised");
 	s = tw_mem_zalloc(1, sizeof *s);
 	if (!s)
 		return tw_oom(err);

@@ -93,7 +93,7 @@ enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct t
 
 	if (tw_cat_is_sqlite(c))
 		return several ? tw_fail(err, TW_BAD_REQUEST,
-		                         "--several-servers is for a catalogue in PostgreSQL")
+		                         "--several-servers requires a catalogue in PostgreSQL")
 		               : tw_cat_hold_folder(c, err);
 	st = tw_cat_postgres_hold(c->writers[0].db, !several, err);
 	if (st == TW_BUSY && tw_postgres_is_migrated(c->writers[0].db))

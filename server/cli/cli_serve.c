@@ -143,8 +143,8 @@ static enum tw_status check_keys(const struct server *s, struct tw_err *err)
 	        *s->api.config->secret_key_file)
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "several servers with data folders of their own need one key for secrets: name it "
-	        "with --secret-key-file, the same for all");
+	        "several servers with separate data folders need a common key: set the same "
+	        "--secret-key-file on all");
 }
 
 static enum tw_status open_catalogue(struct server *s, struct tw_err *err)

@@ -279,7 +279,8 @@ static enum tw_status no_password_in(const char *address, struct tw_err *err)
 	PQfreemem(why);
 	if (!read)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "the catalogue's address is none: postgres://USER@HOST:PORT/DATABASE");
+		        "the catalogue's address is invalid: use "
+		        "postgres://USER@HOST:PORT/DATABASE");
 	if (has)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "the catalogue's address contains a password, visible to other users: "

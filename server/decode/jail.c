@@ -286,7 +286,8 @@ static enum tw_status filter_calls(bool reading, struct tw_err *err)
 	if (rc == 0)
 		return TW_OK;
 	return tw_fail(err, TW_IO,
-	        "the decoder could not lock itself in: this kernel has no system call filter (%d); "
+	        "the decoder could not enter its sandbox: this kernel has no system call filter "
+	        "(%d); "
 	        "--worker-jail=false decodes without one",
 	        -rc);
 }
@@ -294,7 +295,7 @@ static enum tw_status filter_calls(bool reading, struct tw_err *err)
 enum tw_status tw_jail_enter(const struct tw_jail *jail, struct tw_err *err)
 {
 	if (!limit(jail))
-		return tw_fail(err, TW_BUG, "the decoder could not limit itself");
+		return tw_fail(err, TW_BUG, "the decoder could not set its limits");
 	if (!jail->filter || TW_JAIL_SANITIZED)
 		return TW_OK;
 	if (!forbid_paths(jail->folder))

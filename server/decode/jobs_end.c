@@ -127,8 +127,8 @@ static enum tw_status is_held(const struct running *r, struct tw_err *err)
 	if (r->jobs->claims && (!r->lease_ms || tw_monotonic_ms() - r->lease_ms >= LEASE_KNOWN_MS))
 		st = tw_catalogue_job_held(r->jobs->parts.catalogue, &r->job, PUT_MS, &held, err);
 	if (st == TW_OK && !held)
-		st = tw_fail(err, TW_CONFLICT,
-		        "the claim had run out, and another server has the trace");
+		st = tw_fail(
+		        err, TW_CONFLICT, "the claim expired, and another server has the trace");
 	return st;
 }
 

@@ -133,7 +133,7 @@ enum tw_status tw_form_push(struct tw_form *f, const void *p, size_t n, struct t
 {
 	if (f->status == TW_OK && MHD_post_process(f->pp, p, n) != MHD_YES && f->status == TW_OK)
 		f->status = tw_fail_at(&f->err, TW_BAD_REQUEST, f->total,
-		        "the multipart body breaks its form near here");
+		        "the multipart body is malformed near this offset");
 	f->total += n;
 	return report_end(f, err);
 }

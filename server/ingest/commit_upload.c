@@ -114,7 +114,7 @@ enum tw_status tw_commit_upload(const struct tw_commit_parts *to, const struct t
 	enum tw_status st;
 
 	if (up->n_parts > PARTS_MAX)
-		return tw_fail(err, TW_BUG, "an upload of too many parts");
+		return tw_fail(err, TW_BUG, "an upload with too many parts");
 	tw_blob_use_begin(to->blobs);
 	st = store_and_record(to, &mine, ret_id, ret_new, &small, err);
 	tw_blob_use_end(to->blobs);

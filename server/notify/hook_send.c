@@ -43,7 +43,7 @@ enum tw_status tw_sender_new(
 	struct tw_sender *s;
 
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
-		return tw_fail(err, TW_NOMEM, "libcurl does not start");
+		return tw_fail(err, TW_NOMEM, "libcurl cannot be initialised");
 	s = tw_mem_zalloc(1, sizeof *s);
 	if (!s)
 		return tw_oom(err);

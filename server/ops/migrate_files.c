@@ -413,7 +413,7 @@ static enum tw_status fail_different(
 	const bool lacks = why->code == TW_NOT_FOUND;
 
 	return tw_fail(err, TW_CORRUPT, "the target's %.30s of %.40s%s%.110s", of->what, of->id,
-	        lacks ? " is not there" : ": ", lacks ? "" : why->msg);
+	        lacks ? " is missing" : ": ", lacks ? "" : why->msg);
 }
 
 static enum tw_status compare_one(void *arg, const struct tw_migrate_file *of, struct tw_err *err)

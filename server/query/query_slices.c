@@ -52,7 +52,7 @@ static bool matches_word(const struct tw_thread_info *t, struct tw_str word, boo
 static enum tw_status no_thread(struct tw_str word, uint32_t n, struct tw_err *err)
 {
 	return tw_fail(err, TW_NOT_FOUND,
-	        "the trace has no thread %.*s: take main, a tid or a name; GET "
+	        "the trace has no thread %.*s: use main, a tid or a name; GET "
 	        "/api/v1/traces/ID/threads or SELECT tid, name FROM thread lists its %u",
 	        (int)(word.len < 40 ? word.len : 40), word.ptr, n);
 }

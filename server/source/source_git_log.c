@@ -448,8 +448,7 @@ static enum tw_status ends_here(const struct history *h)
 	const bool shallow = git_repository_is_shallow(h->g->repo) == 1;
 
 	return tw_fail(h->err, TW_CORRUPT,
-	        shallow ? "the clone is shallow, older commits are not in it: git fetch "
-	                  "--unshallow it"
+	        shallow ? "the clone is shallow and lacks older commits: run git fetch --unshallow"
 	                : "the clone is broken, older commits cannot be read: run git fsck on it");
 }
 

@@ -298,7 +298,7 @@ static enum tw_status own_spool(const char *path, int *ret_lock, struct tw_err *
 		if (fd >= 0)
 			(void)close(fd);
 	}
-	return tw_fail_errno(err, TW_IO, "%s cannot be made and locked", path);
+	return tw_fail_errno(err, TW_IO, "%s cannot be created and locked", path);
 }
 
 bool tw_spool_is_dead(const char *path)
@@ -665,7 +665,8 @@ enum tw_status tw_blob_check(
 	st = tw_sha256_fd(fd, found, &n, err);
 	(void)close(fd);
 	if (st == TW_OK && (n != bytes || strcmp(found, sha256) != 0))
-		st = tw_fail(err, TW_CORRUPT, "the file is not the upload: %llu of %llu bytes",
+		st = tw_fail(err, TW_CORRUPT,
+		        "the file does not match the upload: %llu of %llu bytes",
 		        (unsigned long long)n, (unsigned long long)bytes);
 	return st;
 }

@@ -398,7 +398,7 @@ static enum tw_status get_once(struct store *s, const char *key, int *ret_fd, st
 	        (unsigned long long)atomic_fetch_add(&s->serial, 1));
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return tw_fail_errno(err, TW_IO, "%.120s cannot be made", path);
+		return tw_fail_errno(err, TW_IO, "%.120s cannot be created", path);
 	(void)unlink(path);
 	st = fill(s, key, fd, err);
 	if (st == TW_OK && lseek(fd, 0, SEEK_SET) != 0)

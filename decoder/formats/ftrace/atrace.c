@@ -222,8 +222,8 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (s->trace.events == 0)
-		return tw_fail_at(err, TW_CORRUPT, s->lines.offset,
-		        "not one line is an event of a kernel trace");
+		return tw_fail_at(
+		        err, TW_CORRUPT, s->lines.offset, "no line is an event of a kernel trace");
 	if (s->zlib && tw_inflate_state(s->zlib) == TW_INFLATE_DAMAGED)
 		sink->ops->repair(sink, TW_REPAIR_input_corrupt, s->lines.offset, 1);
 	else if (s->zlib && !cut && tw_inflate_state(s->zlib) == TW_INFLATE_MORE)

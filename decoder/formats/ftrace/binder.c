@@ -134,7 +134,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	enum tw_status st = tw_lines_finish(&s->lines, cut ? TW_LINES_CUT : TW_LINES_OPEN, err);
 
 	if (st == TW_OK && s->interfaces == 0)
-		st = tw_fail_at(err, TW_CORRUPT, 0, "not one line names a binder interface");
+		st = tw_fail_at(err, TW_CORRUPT, 0, "no line names a binder interface");
 	return st;
 }
 

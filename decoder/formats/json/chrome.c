@@ -39,7 +39,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		st = tw_ftrace_finish(&s->trace, err);
 	if (st == TW_OK && s->events.events + s->trace.events == 0)
 		return tw_fail_at(err, TW_CORRUPT, s->events.text.offset,
-		        "not one event with a phase and a time in this Chrome trace");
+		        "no event with a phase and a time in this Chrome trace");
 	return st;
 }
 

@@ -562,9 +562,8 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		st = tw_stacks_finish(s->exact, err);
 	if (st == TW_OK && s->read == 0)
 		return tw_fail_at(err, TW_CORRUPT, 0,
-		        "not one sample in this profile; a raw Gecko profile has to be saved by "
-		        "the "
-		        "Firefox Profiler first");
+		        "no sample in this profile; open a raw Gecko profile in the Firefox "
+		        "Profiler and save it first");
 	return st;
 }
 

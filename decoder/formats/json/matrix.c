@@ -460,7 +460,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (tw_samples_count(s->samples) && s->has_costs) /* its stacks may be snapshots */
 		s->sink->ops->source(s->sink, s->track, TW_SOURCE_SAMPLES, INTERVAL_NS);
 	if (st == TW_OK && s->read == 0)
-		return tw_fail_at(err, TW_CORRUPT, 0, "not one Matrix issue with a tag or a stack");
+		return tw_fail_at(err, TW_CORRUPT, 0, "no Matrix issue with a tag or a stack");
 	return st;
 }
 

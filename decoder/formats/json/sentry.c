@@ -540,7 +540,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		st = tw_samples_emit(s->samples, 0, err);
 	if (st == TW_OK && s->read == 0)
 		return tw_fail_at(err, TW_CORRUPT, 0,
-		        "not one sample with a time and a stack in this Sentry profile");
+		        "no sample with a time and a stack in this Sentry profile");
 	return st;
 }
 

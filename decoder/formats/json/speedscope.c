@@ -395,7 +395,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		st = tw_stacks_finish(s->stacks, err);
 	if (st == TW_OK && s->read == 0)
 		return tw_fail_at(
-		        err, TW_CORRUPT, 0, "not one event or sample in this speedscope profile");
+		        err, TW_CORRUPT, 0, "no event or sample in this speedscope profile");
 	return st;
 }
 

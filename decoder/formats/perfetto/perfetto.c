@@ -607,8 +607,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (s->n_packets == 0)
-		return tw_fail_at(
-		        err, TW_CORRUPT, 0, "not one readable packet in this Perfetto trace");
+		return tw_fail_at(err, TW_CORRUPT, 0, "no readable packet in this Perfetto trace");
 	if (s->clocks.have_zero)
 		tw_perfetto_clocks_emit(&s->clocks, s->tracks.many_pids ? 0 : s->tracks.pid);
 	st = tw_perfetto_ftrace_finish(&s->ftrace, err);

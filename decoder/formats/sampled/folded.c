@@ -151,7 +151,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	enum tw_status st = tw_lines_finish(&s->lines, cut ? TW_LINES_CUT : TW_LINES_OPEN, err);
 
 	if (st == TW_OK && tw_samples_count(s->samples) == 0)
-		return tw_fail_at(err, TW_CORRUPT, 0, "not one folded stack with a value");
+		return tw_fail_at(err, TW_CORRUPT, 0, "no folded stack with a value");
 	return st == TW_OK ? tw_samples_emit_sums(s->samples, TW_SOURCE_COUNTS, err) : st;
 }
 

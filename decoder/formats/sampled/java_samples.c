@@ -324,7 +324,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		st = tw_samples_emit(s->samples, s->interval_ns, err);
 	if (st == TW_OK && tw_samples_count(s->samples) == 0)
 		return tw_fail_at(err, TW_CORRUPT, 0,
-		        "not one sample with a time and a stack in this file of Java stacks");
+		        "no sample with a time and a stack in this file of Java stacks");
 	return st;
 }
 

@@ -508,8 +508,8 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st == TW_OK)
 		st = each(s, m, 1, take_resource, err);
 	if (st == TW_OK && tw_samples_count(s->sums.samples) == 0)
-		return tw_fail_at(err, TW_CORRUPT, 0,
-		        "not one sample with a value in this OpenTelemetry profile");
+		return tw_fail_at(
+		        err, TW_CORRUPT, 0, "no sample with a value in this OpenTelemetry profile");
 	return st == TW_OK ? emit(s, err) : st;
 }
 

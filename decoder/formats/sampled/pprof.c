@@ -385,7 +385,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 			st = take_sample(s, &f, err);
 	if (st == TW_OK && tw_samples_count(s->sums.samples) == 0)
 		return tw_fail_at(
-		        err, TW_CORRUPT, 0, "not one sample with a value in this pprof profile");
+		        err, TW_CORRUPT, 0, "no sample with a value in this pprof profile");
 	if (st != TW_OK)
 		return st;
 	return tw_samples_emit_sums(

@@ -473,8 +473,8 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (s->entries == 0)
-		return tw_fail_at(err, TW_CORRUPT, s->lines.offset,
-		        "not one readable entry in this Profilo log");
+		return tw_fail_at(
+		        err, TW_CORRUPT, s->lines.offset, "no readable entry in this Profilo log");
 	return tw_profilo_hold_emit(s->hold, s->pid, s->last_ns, err);
 }
 

@@ -55,7 +55,8 @@ static enum tw_status need_provider(struct tw_req *r, struct tw_err *err)
 {
 	if (tw_api_of(r)->oidc)
 		return TW_OK;
-	return tw_fail(err, TW_NOT_FOUND, "sign-in by a provider is not set up: --oidc-issuer");
+	return tw_fail(
+	        err, TW_NOT_FOUND, "sign-in by a provider is not configured: set --oidc-issuer");
 }
 
 static struct tw_oidc_call call_of(struct tw_req *r)

@@ -136,8 +136,8 @@ static enum tw_status set_subject(
 	const char *subject = json_string_value(value);
 
 	if (!api->oidc)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, "sign-in by a provider is not set up: --oidc-issuer");
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "sign-in by a provider is not configured: set --oidc-issuer");
 	if (!subject || strlen(subject) > TW_JWT_SUBJECT_MAX)
 		return tw_fail(err, TW_BAD_REQUEST, "subject must be a text of at most %d bytes",
 		        TW_JWT_SUBJECT_MAX);

@@ -55,7 +55,7 @@ static enum tw_status take_row(
 
 	if (a->rows == ROWS_MAX ||
 	        (a->rows % ROWS_PER_CHECK == 0 && tw_req_ms_left(a->q->req) < MS_TO_TELL))
-		return tw_fail(err, TW_DEADLINE, "the rest is left out");
+		return tw_fail(err, TW_DEADLINE, "the rest is omitted");
 	a->rows++;
 	st = tw_found_read((const uint8_t *)data.ptr, data.len, &a->found, NULL);
 	a->unreadable += st != TW_OK;

@@ -106,7 +106,7 @@ static enum tw_status check_type(const struct tw_req *r, struct tw_err *err)
 	if (type && strcasecmp(type, "application/offset+octet-stream") == 0)
 		return TW_OK;
 	return tw_fail(err, TW_UNSUPPORTED,
-	        "the Content-Type of a chunk must be application/offset+octet-stream");
+	        "the Content-Type of a piece must be application/offset+octet-stream");
 }
 
 /* NULL if out of memory. */
@@ -130,7 +130,7 @@ static enum tw_status check_piece(struct tw_req *r, const struct tw_resume *u, s
 		               : TW_OK;
 	if (declared != UINT64_MAX && declared > u->length - u->offset)
 		return tw_fail(err, TW_TOO_LARGE,
-		        "the chunk exceeds Upload-Length, %" PRIu64 " bytes", u->length);
+		        "the piece exceeds Upload-Length, %" PRIu64 " bytes", u->length);
 	return TW_OK;
 }
 
@@ -256,7 +256,7 @@ static enum tw_status verify(struct tw_req *r, struct piece *p, struct tw_err *e
 		gnutls_hash_output(p->sum, sum);
 		if (memcmp(sum, p->expected.bytes, p->expected.len) != 0)
 			return tw_fail(err, TW_CHECKSUM,
-			        "the checksum of the chunk does not match; send it again");
+			        "the checksum of the piece does not match; send it again");
 	}
 	return tw_resume_end_piece(resumes(r), p->of, true, err);
 }

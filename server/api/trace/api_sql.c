@@ -175,6 +175,6 @@ static enum tw_status query(struct tw_req *r, const json_t *body, struct tw_err 
 
 const struct tw_route tw_routes_sql[] = {
         TW_ROUTE("POST", "/api/v1/traces/{id}/sql", TW_NEED_READ,
-                "Answers a SELECT over the trace's calls", .read_only = true, .json = query),
+                "Runs a SELECT over the trace's calls", .read_only = true, .json = query),
         {0},
 };

@@ -486,7 +486,7 @@ static enum tw_status read_step(
 	if (tw_str_eq(word, TW_STR("recursion")))
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "transform does not know %.*s: focus, drop, merge, fold, library, "
+	        "transform: unknown step %.*s; the steps are focus, drop, merge, fold, library, "
 	        "recursion, app",
 	        (int)(word.len % 100), word.ptr);
 }

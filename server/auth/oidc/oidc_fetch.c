@@ -10,7 +10,7 @@ enum { HOST_BYTES = 256 };
 enum tw_status tw_fetch_prepare(struct tw_err *err)
 {
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
-		return tw_fail(err, TW_NOMEM, "libcurl does not start");
+		return tw_fail(err, TW_NOMEM, "libcurl cannot be initialised");
 	return TW_OK;
 }
 

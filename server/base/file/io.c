@@ -254,7 +254,7 @@ enum tw_status tw_file_copy(const char *from, const char *to, struct tw_err *err
 	enum tw_status st;
 
 	if (in < 0)
-		return tw_fail(err, TW_NOT_FOUND, "it is not there");
+		return tw_fail(err, TW_NOT_FOUND, "it does not exist");
 	st = tw_file_copy_from(in, to, err);
 	(void)close(in);
 	return st;

@@ -368,7 +368,7 @@ static enum tw_status wait_and_stop(
 		show_in_browser(o, address);
 	wait_for_end(o, set);
 	if (o->server == 0)
-		return tw_fail(err, TW_IO, "the server ended by itself");
+		return tw_fail(err, TW_IO, "the server exited unexpectedly");
 	(void)kill(o->server, SIGTERM);
 	(void)pthread_join(reader, NULL);
 	return st;

@@ -103,7 +103,7 @@ static enum tw_status check_threads(const struct flags *f, const struct task *t,
 		if (t->sources[i].sel.all_threads || t->sources[i].sel.n_tids)
 			return TW_OK;
 	return tw_fail(err, TW_NOT_FOUND,
-	        "no thread %.60s is there: take main, a tid or a name; `tracewell sql FILE 'SELECT "
+	        "no thread %.60s: use main, a tid or a name; `tracewell sql FILE 'SELECT "
 	        "tid, name FROM thread'` "
 	        "lists them",
 	        f->thread);

@@ -357,7 +357,8 @@ static enum tw_status has_reached(const struct push *p, const char *id, const js
 
 	*ret_done = false;
 	if (!state)
-		return tw_fail(err, TW_IO, "the response has no state: is this tracewell?");
+		return tw_fail(
+		        err, TW_IO, "the response has no state: is this a tracewell server?");
 	if (strcmp(state, "failed") == 0)
 		return failed_trace(id, trace, err);
 	*ret_done = strcmp(state, "archived") == 0 || strcmp(state, "ready") == 0;
@@ -476,7 +477,8 @@ static enum tw_status upload(
 	if (st != TW_OK)
 		return st;
 	*ret_id = json_string_value(json_object_get(*ret, "id"));
-	return *ret_id ? TW_OK : tw_fail(err, TW_IO, "the response has no id: is this tracewell?");
+	return *ret_id ? TW_OK
+	               : tw_fail(err, TW_IO, "the response has no id: is this a tracewell server?");
 }
 
 /* JSON files in folders may be traces (Chrome, Sentry, Matrix, ...) or anything else: the server

@@ -247,7 +247,7 @@ static enum tw_status read_answer(const struct attempt *a, json_t **ret, struct 
 		return refusal(a, err);
 	json = json_loadb((const char *)a->answer.data, a->answer.len, 0, NULL);
 	if (!json)
-		return tw_fail(err, TW_IO, "the response is not JSON: is this tracewell?");
+		return tw_fail(err, TW_IO, "the response is not JSON: is this a tracewell server?");
 	*ret = json;
 	return TW_OK;
 }

@@ -179,7 +179,7 @@ static enum tw_status read_ours(
 	enum tw_status st = t->ours.read(t->ours.arg, out, most, ret_n, err);
 
 	if (st == TW_OK && *ret_n == 0)
-		return tw_fail(err, TW_BUG, "an export differed when made twice");
+		return tw_fail(err, TW_BUG, "two passes of an export differed");
 	return st;
 }
 

@@ -285,7 +285,7 @@ static enum tw_status validate_framing(
 	if (s->bad_length)
 		return tw_fail(err, TW_BAD_REQUEST, "Content-Length is not a number below 2^64-1");
 	if (s->codings && strcmp(version, "HTTP/1.0") == 0)
-		return tw_fail(err, TW_BAD_REQUEST, "HTTP/1.0 does not know Transfer-Encoding");
+		return tw_fail(err, TW_BAD_REQUEST, "HTTP/1.0 does not support Transfer-Encoding");
 	if (s->bad_name)
 		return tw_fail(err, TW_BAD_REQUEST, "\"%.60s\" is not a header name", s->bad_name);
 	if (s->hosts > 1 || (s->hosts == 0 && !may_lack_host))

@@ -115,7 +115,7 @@ enum tw_status tw_linger_start(struct tw_linger **ret, struct tw_err *err)
 		return TW_OK;
 	}
 	(void)tw_linger_stop(l);
-	return tw_fail(err, TW_IO, "no thread to close connections on");
+	return tw_fail(err, TW_IO, "the thread that closes connections could not be started");
 }
 
 /* A free slot, or that of the oldest socket. */

@@ -418,7 +418,7 @@ enum tw_status tw_resume_write(
 	at = r->offset + e->pending;
 	if (n > r->length - at)
 		return tw_fail_at(err, TW_TOO_LARGE, r->length,
-		        "the chunk exceeds Upload-Length, %" PRIu64 " bytes", r->length);
+		        "the piece exceeds Upload-Length, %" PRIu64 " bytes", r->length);
 	if (at + n - e->checked > CHECK_EVERY_BYTES) {
 		e->checked = at + n;
 		st = tw_blobs_check_room(rs->blobs, err);
@@ -572,7 +572,7 @@ static const char *decode_base64(
 	if (in.len == 0)
 		return "";
 	if (gnutls_base64_decode2(&from, &to) != 0) {
-		(void)tw_fail(err, TW_BAD_REQUEST, "a header's base64 is broken");
+		(void)tw_fail(err, TW_BAD_REQUEST, "a header has invalid base64");
 		return NULL;
 	}
 	text = tw_arena_str(a, (struct tw_str){(const char *)to.data, to.size});

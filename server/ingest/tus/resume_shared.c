@@ -370,7 +370,7 @@ static enum tw_status begin_part(struct entry *e, struct tw_err *err)
 {
 	if (e->pieces >= TW_RESUMABLE_PIECES && e->r.offset < e->r.length)
 		return tw_fail(err, TW_TOO_LARGE,
-		        "this upload has %d chunks: start a new one with larger chunks",
+		        "this upload has %d pieces: start a new one with larger pieces",
 		        TW_RESUMABLE_PIECES);
 	e->since_ms = tw_monotonic_ms();
 	return tw_blob_begin(e->s->place.blobs, e->r.length, &e->now, err);
@@ -409,7 +409,7 @@ enum tw_status tw_resume_shared_write(
 		return st;
 	if (n > r->length - r->offset - e->received)
 		return tw_fail_at(err, TW_TOO_LARGE, r->length,
-		        "the chunk exceeds Upload-Length, %" PRIu64 " bytes", r->length);
+		        "the piece exceeds Upload-Length, %" PRIu64 " bytes", r->length);
 	if (!e->now)
 		st = begin_part(e, err);
 	if (st == TW_OK)
@@ -510,7 +510,7 @@ static enum tw_status open_piece(
 	}
 	return st != TW_OK ? st
 	                   : tw_fail(err, TW_CORRUPT,
-	                             "a chunk of the upload was damaged in the store: start a new "
+	                             "a piece of the upload was damaged in the store: start a new "
 	                             "upload");
 }
 
@@ -522,11 +522,11 @@ static enum tw_status append_piece(struct tw_blobs *b, const struct tw_resumable
 
 	if (p->start != at)
 		return tw_fail(err, TW_CORRUPT,
-		        "the upload has a hole at %" PRIu64 ": begin a new one", at);
+		        "the upload lacks bytes at %" PRIu64 ": begin a new one", at);
 	st = open_piece(b, p, &fd, err);
 	if (st == TW_NOT_FOUND)
 		return tw_fail(
-		        err, TW_BUSY, "a chunk of the upload is missing: get the offset with HEAD");
+		        err, TW_BUSY, "a piece of the upload is missing: get the offset with HEAD");
 	if (st != TW_OK)
 		return st;
 	st = append_file(fd, to, p->bytes, err);

@@ -169,7 +169,7 @@ static enum tw_status begin_parts(struct parts *p, struct tw_err *err)
 		tw_buf_init(&escaped, sizeof p->id - 1);
 		tw_s3_escape(tw_str_of(id), false, &escaped);
 		if (!id[0] || tw_buf_status(&escaped) != TW_OK)
-			st = tw_fail(err, TW_BUSY, "the store begins no upload in parts");
+			st = tw_fail(err, TW_BUSY, "the store did not begin a multipart upload");
 		else
 			(void)snprintf(p->id, sizeof p->id, "%.*s", (int)escaped.len,
 			        (const char *)escaped.data);
@@ -229,8 +229,8 @@ static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 		tw_xml_text(tw_buf_str(&a.text), "Code", code, sizeof code);
 		if (code[0])
 			st = tw_fail(err, TW_BUSY,
-			        "the store did not join the parts of %.90s: %.60s", p->o->key,
-			        code);
+			        "the store did not complete the multipart upload of %.90s: %.60s",
+			        p->o->key, code);
 	}
 	tw_s3_answer_done(&a);
 	return st;

@@ -37,7 +37,8 @@ static enum tw_status from_environment(struct tw_s3_key *key, struct tw_err *err
 
 	if (!id || !*id || !secret || !*secret)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to the keys of the store");
+		        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to the store's access "
+		        "key");
 	if (!copy_value(tw_str_of(id), key->id, sizeof key->id) ||
 	        !copy_value(tw_str_of(secret), key->secret, sizeof key->secret) ||
 	        !copy_value(tw_str_of(token ? token : ""), key->token, sizeof key->token))
@@ -70,7 +71,7 @@ static enum tw_status parse(struct tw_str text, struct tw_s3_key *ret, struct tw
 	if (fits && ret->id[0] && ret->secret[0])
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "the file of the store's key needs lines aws_access_key_id = and "
+	        "the credentials file of the store needs lines aws_access_key_id = and "
 	        "aws_secret_access_key =");
 }
 
@@ -101,7 +102,7 @@ static enum tw_status read_key(const char *file, struct tw_s3_key *key, struct t
 	fd = open(file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &s) != 0)
 		st = tw_fail_errno(err, TW_BAD_REQUEST,
-		        "the file of the store's key, %.100s, cannot be read", file);
+		        "the credentials file of the store, %.100s, cannot be read", file);
 	else
 		new_key.read_ns =
 		        (int64_t)s.st_mtim.tv_sec * 1000000000 + (int64_t)s.st_mtim.tv_nsec + 1;

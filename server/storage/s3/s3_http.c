@@ -305,7 +305,7 @@ static enum tw_status begin(struct try *t, struct tw_err *err)
 	if (st == TW_OK && t->r->to_fd >= 0)
 		st = tw_sha256_begin(GNUTLS_DIG_SHA256, &t->sha, err);
 	if (st == TW_OK && t->sha && ftruncate(t->r->to_fd, 0) != 0)
-		st = tw_fail(err, TW_IO, "a file cannot be emptied");
+		st = tw_fail(err, TW_IO, "a file cannot be truncated");
 	t->curl = st == TW_OK ? take_handle(t->s) : NULL;
 	if (st == TW_OK && !t->curl)
 		st = tw_oom(err);

@@ -41,7 +41,7 @@ const rows = {
 	'Matrix trace canary issues': [
 		['over 64 MiB', zlib.gzipSync(matrix('0,1,1,800\\n'.repeat(7_000_000)), { level: 1 }), /more than 67108864 bytes/],
 		['8 M values', matrix('0,1,1,800').replace('}', `,"more":[${'0,'.repeat(8_500_000)}0]}`), /more than 8388608 values/],
-		['nothing with a tag or a stack', '[{"detail":"x"},{"stackKey":"1|"}]', /not one Matrix issue/],
+		['nothing with a tag or a stack', '[{"detail":"x"},{"stackKey":"1|"}]', /no Matrix issue/],
 	],
 	'`methodMapping.txt`': [
 		['binary', binary, /binary|mapping/, 'methods'],

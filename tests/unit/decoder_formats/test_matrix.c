@@ -196,7 +196,7 @@ static void test_refused(void **state)
 
 	(void)state;
 	assert_int_equal(log.status, TW_CORRUPT);
-	assert_string_equal(log.err.msg, "not one Matrix issue with a tag or a stack");
+	assert_string_equal(log.err.msg, "no Matrix issue with a tag or a stack");
 	assert_int_equal(log.counts[TW_REPAIR_record_malformed], 1);
 	event_log_done(&log);
 }

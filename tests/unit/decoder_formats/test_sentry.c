@@ -214,11 +214,10 @@ static void test_refusals(void **state)
 	        {"{\"platform\":\"android\",\"sampled_profile\":\"QUJD\"}", TW_UNSUPPORTED,
 	                "this Sentry profile (JSON) does not contain a trace in a known format"},
 	        {"{\"platform\":\"android\",\"sampled_profile\":\"\"}", TW_CORRUPT,
-	                "not one sample with a time and a stack in this Sentry profile"},
-	        {V1(""), TW_CORRUPT,
-	                "not one sample with a time and a stack in this Sentry profile"},
+	                "no sample with a time and a stack in this Sentry profile"},
+	        {V1(""), TW_CORRUPT, "no sample with a time and a stack in this Sentry profile"},
 	        {"{\"profile\":5,\"profiler_id\":1}", TW_CORRUPT,
-	                "not one sample with a time and a stack in this Sentry profile"},
+	                "no sample with a time and a stack in this Sentry profile"},
 	};
 
 	(void)state;

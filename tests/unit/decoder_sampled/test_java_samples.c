@@ -151,11 +151,11 @@ static void test_refusals(void **state)
 	        {"{\"format\":\"java-stacks/2\"}", TW_UNSUPPORTED,
 	                "stacks as java-stacks/2; this server reads java-stacks/1"},
 	        {HEAD "]}", TW_CORRUPT,
-	                "not one sample with a time and a stack in this file of Java stacks"},
+	                "no sample with a time and a stack in this file of Java stacks"},
 	        {HEAD "[0,1", TW_CORRUPT,
-	                "not one sample with a time and a stack in this file of Java stacks"},
+	                "no sample with a time and a stack in this file of Java stacks"},
 	        {"{\"stackTraceSamples\":5}", TW_CORRUPT,
-	                "not one sample with a time and a stack in this file of Java stacks"},
+	                "no sample with a time and a stack in this file of Java stacks"},
 	};
 
 	(void)state;

@@ -364,8 +364,8 @@ static void test_refusals(void **state)
 	} rows[] = {
 	        {"dt\nver|4\nprec|6\n\n1|MARK_PUSH|1|1|1|1|1\n", TW_UNSUPPORTED,
 	                "a Profilo log of version 4; this server reads version 3"},
-	        {HEAD, TW_CORRUPT, "not one readable entry in this Profilo log"},
-	        {HEAD "x\ny\n", TW_CORRUPT, "not one readable entry in this Profilo log"},
+	        {HEAD, TW_CORRUPT, "no readable entry in this Profilo log"},
+	        {HEAD "x\ny\n", TW_CORRUPT, "no readable entry in this Profilo log"},
 	};
 
 	(void)state;
