@@ -36,7 +36,7 @@ const draftOf = (r: Rule): Draft => ({ ...r, threshold: String(r.unit === 'share
 
 const ASKED = ['alert', 'app', 'scenario', 'method', 'percentile', 'threshold'];
 
-/** A new rule as a link of another page asks for it: alertLink. */
+/** A new rule, filled in by a link of another page: alertLink. */
 function asked(): Draft {
 	const [kind, app, scenario, method, percentile, threshold] = ASKED.map(text);
 	if (!kind) return NEW;

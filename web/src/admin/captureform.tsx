@@ -27,7 +27,7 @@ function draftOf(r?: Rule): Draft {
 		share: String(+((r?.share ?? 0.01) * 100).toPrecision(12)), per_day: String(r?.per_day ?? 1000), record: JSON.stringify(r?.record ?? {}, null, 2) };
 }
 
-/** The message beside a number's field; '' if it is valid. */
+/** The error message of a number's field; '' if it is valid. */
 const wrongShare = (d: Draft): string => (d.share.trim() !== '' && Number(d.share) >= 0 && Number(d.share) <= 100 ? '' : tr('0 to 100'));
 const wrongPerDay = (d: Draft): string => (/^\d+$/.test(d.per_day.trim()) ? '' : tr('a whole number; 0: no limit'));
 

@@ -16,7 +16,7 @@ import { Trends } from './healthtrends';
 
 interface Check { ok: boolean; since_ms: number; message: string; engine?: string }
 interface Ready { status: string; node?: string; role: string; checks: Record<string, Check> }
-/** Null: not available. `elsewhere`: metrics are served at an address of their own (--metrics-listen). */
+/** Null: not available. `elsewhere`: metrics are served at another address (--metrics-listen). */
 interface State { ready: Ready; invalid: InvalidSetting[]; stages: Stage[] | null; all: Sample[] | null; history: MetricHistory | null; elsewhere: boolean; at_ms: number }
 
 const DAMAGED = 'tracewell_catalogue_damaged_pages';

@@ -64,7 +64,7 @@ export function sentences(r: Rules): string[] {
 const WHAT: Record<Due['deletes'], string> = { trace: 'trace', upload: tr('raw upload'), decoded: tr('decoded file') };
 export const what = (d: Due): string => WHAT[d.deletes];
 
-/** Why it goes, by which rule. */
+/** The rule that deletes it, as a reason. */
 export function why(d: Due, r: Rules): string {
 	const older = (days: number | null) => tr('older than {days}', { days: several(days ?? 0, 'day') });
 	if (d.reason === 'age') return older(r.max_age_days);

@@ -1,4 +1,4 @@
-// Signing in: by an OpenID provider, by name and password, by the one-time link (its token stands behind #),
+// Signing in: by an OpenID provider, by name and password, by the one-time link (its token follows #),
 // or with a key.
 import { useEffect, useState } from 'preact/hooks';
 import { api, Refusal } from '../api/api';
@@ -35,7 +35,7 @@ export function SignIn({ done, provider, ended = false }: { done: () => Promise<
 		fail(null);
 		try {
 			await api.signIn(by);
-			if (location.pathname === '/signin') go(next); // the session is asked for with the project of a trace
+			if (location.pathname === '/signin') go(next); // the session is requested with the project of a trace
 			await done();
 		} catch (why) {
 			fail(why as Error);

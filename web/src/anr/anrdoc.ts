@@ -64,7 +64,7 @@ export function frameText(f: AnrFrame): string {
 	return f.where ? `${f.name} (${f.where})` : f.name;
 }
 
-/** Indexes of the threads in the order in which a reader wants them: main, its chain, deadlocks, who waits for a lock, who
+/** Indexes of the threads in reading order: main, its chain, deadlocks, threads that wait for a lock, threads that
  *  others wait for, the rest as in the dump. */
 export function order(p: AnrProcess): number[] {
 	const rank = new Map<number, number>();

@@ -1,10 +1,10 @@
-// Who waits for whom in a dump.  A thread wants one lock at most, so the threads that wait for the same
-// end are a tree: its root is a thread that wants none, one that the dump does not have, or a ring of
+// The wait-for graph of a dump.  A thread waits for one lock at most, so the threads that wait for the same
+// end are a tree: its root is a thread that waits for none, one that the dump does not have, or a ring of
 // threads, which is a deadlock.
 import type { AnrProcess, AnrWish } from './anrdoc';
 
 export interface Wait {
-	ring: number[]; // threads (indexes) at the end: all of a deadlock, in the order of their wishes, else one or none
+	ring: number[]; // threads (indexes) at the end: all of a deadlock, in the order of their waits, otherwise one or none
 	gone: AnrWish | null; // the end is a lock whose holder is not in the dump
 	deadlock: boolean;
 	threads: number[]; // all, with those at the end
@@ -155,7 +155,7 @@ class Drawing {
 		}
 	}
 
-	/** Rows: who waits for one lies beside it, the first of them on its own row.  Returns the next free row. */
+	/** Assigns rows: the first thread that waits for another is on that one's row.  Returns the next free row. */
 	lay(at: number, row: number): number {
 		let next = row;
 		this.boxes[at].row = row;

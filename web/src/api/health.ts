@@ -5,7 +5,7 @@ const ASK_MS = 2000; // while the server is away
 
 export const away = signal(false);
 export const returned = signal(0); // number of recoveries of the server
-export const expired = signal(0); // refusals for want of a session
+export const expired = signal(0); // number of refusals because there is no session
 export const missing = signal({ path: '', turn: 0 }); // the last that was not found
 
 let timer: ReturnType<typeof setTimeout> | undefined;

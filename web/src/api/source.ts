@@ -8,9 +8,9 @@ export type Source = 'calls' | 'samples' | 'counts';
 export interface Words {
 	one: string; many: string; // the counted unit
 	head: string; // of a column of such numbers
-	hint: string; // what they are, '' for calls
+	hint: string; // the kind of the calls, '' for recorded calls
 	of: (n: number) => string; // the number with its unit
-	unit?: number; // of what has no times: its durations are multiples of this
+	unit?: number; // for calls without times: durations are multiples of this
 }
 
 const WORDS: Record<Source | 'snapshot' | 'mixed', Words> = {

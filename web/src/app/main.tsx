@@ -22,7 +22,7 @@ import { dark, toggle } from '../ui/theme';
 import { clearStatements } from '../trace/state/statements';
 
 const session = signal<Session | null>(null);
-const ended = signal(false); // the session, without being asked to
+const ended = signal(false); // the session ended, not by signing out
 const failed = signal<Error | null>(null);
 
 /** Loads the session.  A link to a trace selects the trace's project, which is added to the address. */
@@ -43,7 +43,7 @@ async function load(): Promise<void> {
 		useProject(text('project'));
 		const s = await ask().catch(async (why: unknown) => {
 			if (!(why instanceof Refusal) || why.status !== 401) throw why;
-			await api.signOut(); // the session is over: the browser may forget it
+			await api.signOut(); // the session has ended: the browser may drop its cookie
 			return api.session();
 		});
 		useProject(s.project?.id ?? '');

@@ -29,7 +29,7 @@ function Side({ name, list }: { name: string; list: ComparedTrace[] }) {
 	);
 }
 
-/** Names of the path come from earlier responses; a fresh link knows only the last. */
+/** Names of the path come from earlier responses; a new link has only the last. */
 const seen = new Map<number, string>();
 
 function Graphs({ c, root }: { c: Comparison; root: number[] }) {

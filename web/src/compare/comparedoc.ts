@@ -38,7 +38,7 @@ export async function comparisonOf(meant: string, root: string, ask: (thread: st
 	return { ...(await ask('')), thread: 'all' };
 }
 
-/** 0: as before or small; up to 4: much more in B, down to -4: much less.  `whole` is what the larger side takes. */
+/** 0: as before or small; up to 4: much more in B, down to -4: much less.  `whole`: the time of the larger side. */
 export function levelOf({ a, b }: Pair, whole: number): number {
 	const change = b - a;
 	if (Math.abs(change) < SMALL * whole || change === 0) return 0;

@@ -96,7 +96,7 @@ function Head({ c }: { c: Scenario }) {
 		<div class="quiet within">{tr('{a_traces} in A, {b_traces} in B', { a_traces: count(c.a_traces), b_traces: count(c.b_traces) })}</div></th>;
 }
 
-/** A value of the regression, which has no interval of its own. */
+/** A value of the regression; it has no separate interval. */
 const only = (value: number): Interval => ({ value, low: null, high: null });
 
 export function Quantiles({ v }: { v: Versus }) {

@@ -20,7 +20,7 @@ export function useDays(): number {
 
 export const KEPT = ['app', 'version_name', 'scenario', 'class', 'os', 'build_id', 'label', 'days', 'project'];
 
-/** The first day of the time asked for, and how many there are until today; UTC. */
+/** The first selected day, and the number of days until today; UTC. */
 export function span(days: number): { first: number; days: number } {
 	return { first: (Math.floor(Date.now() / DAY_MS) - days + 1) * DAY_MS, days };
 }
@@ -87,7 +87,7 @@ export function Trend({ trend, days, name, high = 20, wide = 150 }: { trend: Day
 	);
 }
 
-/** In place of rows, if there are none: `unmatched` and a button if there is a filter, else `none`. `also`: filters of this page only. */
+/** In place of rows, if there are none: `unmatched` and a button if there is a filter, otherwise `none`. `also`: filters of this page only. */
 export function NoRows({ unmatched, none, also = [] }: { unmatched: string; none: ComponentChildren; also?: string[] }) {
 	const narrowing = [...KEPT, ...also].filter((k) => k !== 'project' && text(k));
 	if (narrowing.length > 0) return <p class="quiet">{unmatched}{' '}<button class="small" onClick={() => set(Object.fromEntries(narrowing.map((k) => [k, null])), true)}>{tr('Clear the filter')}</button></p>;

@@ -87,7 +87,7 @@ function Numbers({ by, groups, metric, error, name }: { by: string; groups: Poin
 	);
 }
 
-/** The fleet's calls of the method, with what Search knows of the filter. */
+/** The fleet's calls of the method, with the parts of the filter that Search supports. */
 function searchLink(name: string): string {
 	const q = new URLSearchParams({ method: name });
 	for (const k of ['version_name', 'scenario', 'class', 'os']) if (text(k)) q.set(k, text(k));

@@ -1,4 +1,4 @@
-// Shared parts of the fleet pages: the filter and links that keep it, a change, how far numbers may be off, what is missing.
+// Shared parts of the fleet pages: the filter and links that keep it, a change, the error of numbers, missing mappings.
 import { get, may } from '../api/api';
 import { changeOf, LABEL, unsure, type FleetMethodRow } from './fleetdoc';
 import { KEPT, NoRows, useDays, useFleet } from './fleetfilter';
@@ -7,7 +7,7 @@ import { useLoad } from '../ui/parts';
 import { link, query, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
-/** An address with the filter of this one; `more` goes above it, '' takes something out. */
+/** An address with the filter of this one; `more` overrides it, '' removes a parameter. */
 export function withFilter(to: string, more: Record<string, string> = {}): string {
 	const q = new URLSearchParams();
 	for (const k of KEPT) if (query.value.get(k) && more[k] === undefined) q.set(k, query.value.get(k)!);

@@ -9,7 +9,7 @@ import { tr } from '../i18n/strings/regressions';
 
 type Rules = Record<'min_change' | 'certainty' | 'min_traces' | 'min_days' | 'window_days' | 'min_share', number>;
 
-const FIELDS: [keyof Rules, string, string, number][] = [ // what it is, its unit, how much of it is one
+const FIELDS: [keyof Rules, string, string, number][] = [ // name, label, unit, factor of the unit
 	['min_change', tr('Minimum change'), '%', 100],
 	['certainty', tr('Minimum certainty'), tr('standard errors'), 1],
 	['min_traces', tr('Minimum traces per side'), tr('traces'), 1],

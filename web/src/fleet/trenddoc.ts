@@ -14,7 +14,7 @@ export interface TrendChart { lines: Drawn[]; ticks: { y: number; value: number 
 
 const LEFT = 64, RIGHT = 14, TOP = 18, BOTTOM = 38, TICKS = 4;
 
-/** Of a change between versions those two, else all; a line without points is none. */
+/** For a change between versions their two lines, otherwise the line of all traces; lines without points are omitted. */
 export function shownLines(t: Trend): { line: TrendLine; role: 'all' | 'base' | 'head' }[] {
 	const [all, base, head] = t.lines;
 	const both = base && head ? ([{ line: base, role: 'base' }, { line: head, role: 'head' }] as const).filter((l) => l.line.points.length > 0) : [];
@@ -41,7 +41,7 @@ export function trendChart(t: Trend, which: Which, wide: number, high: number): 
 	const shown = shownLines(t);
 	const days = shown.flatMap((l) => l.line.points.map((p) => p.day_ms));
 	const first = Math.min(t.change_ms, ...days), last = Math.max(t.change_ms, ...days) + DAY_MS;
-	const begins = last - first > DAY_MS ? DAY_MS / 2 : 0; // of a day alone that is the axis: it stands at the day itself
+	const begins = last - first > DAY_MS ? DAY_MS / 2 : 0; // a single day is drawn at the axis
 	const right = Math.max(LEFT + 1, wide - RIGHT), bottom = high - BOTTOM;
 	const x = (ms: number) => LEFT + ((ms + DAY_MS / 2 - first) / (last - first)) * (right - LEFT);
 	const most = Math.max(1, ...shown.flatMap((l) => l.line.points.map((p) => Math.max(p[which].ns, p[which].high_ns ?? 0))));

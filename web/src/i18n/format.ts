@@ -79,7 +79,7 @@ export function tickStep(span: number, ticks: number): number {
 	return Math.max(1, (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10) * power);
 }
 
-/** Without what it takes, in which dots part no names: "a::B::call(char const*, ...)" → "a::B::call". */
+/** Without parameters, in which dots do not separate names: "a::B::call(char const*, ...)" → "a::B::call". */
 export function withoutParameters(name: string): string {
 	const at = name.indexOf('(');
 	return at < 0 ? name : name.slice(0, at);

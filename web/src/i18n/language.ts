@@ -63,7 +63,7 @@ export function grouped(n: number): string {
 	return whole.replace(/\B(?=(\d{3})+$)/g, ',') + (part ? `.${part}` : '');
 }
 
-/** A text's pieces: what stands between its places, and by turns the names of those. */
+/** A text's pieces: by turns the text between its placeholders and their names. */
 const pieces = (text: string): string[] => text.split(/\{(\w+)\}/);
 
 function filled(text: string, values: object): ComponentChildren[] {

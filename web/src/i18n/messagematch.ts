@@ -1,9 +1,9 @@
 // Messages with values in them, recognised in a text and translated.  Values are
-// data of strangers: matching takes one walk over the text, whatever it holds.
+// untrusted data: matching takes one pass over the text for any content.
 
 interface Message {
 	literals: string[]; // between the values
-	names: string[]; // of the values: a number, and what they must be
+	names: string[]; // of the values: a number, and the required kind
 	text: string;
 }
 
@@ -32,7 +32,7 @@ function valuesOf({ literals }: Message, text: string): string[] | null {
 }
 
 /** The most specific come first: "no such trace" before "no {1}". */
-const weight = (s: Message) => s.literals.join('').length + (s.literals[1].startsWith('; ') ? 1000 : 0); // what joins two goes before either
+const weight = (s: Message) => s.literals.join('').length + (s.literals[1].startsWith('; ') ? 1000 : 0); // a message that joins two is tried before either
 const ordered = (table: Record<string, string>) => Object.entries(table).filter(([k]) => HOLE.test(k)).map(parse).sort((a, b) => weight(b) - weight(a));
 
 /* Removes spaces between Chinese characters, next to Chinese punctuation, and before %. */
@@ -61,7 +61,7 @@ export function messageTranslator(sentences: Record<string, string>, pieces: Rec
 		return null;
 	}
 	const inner = (text: string, depth: number): string | null => (depth < DEPTH ? by(within, text, depth + 1) : null);
-	/* As it stands, else without what a page or a document makes of a sentence: a capital, a full stop. */
+	/* Unchanged, otherwise without the capital and the full stop that a page or a document adds. */
 	function find(text: string): string | null {
 		const bare = text.charAt(0).toLowerCase() + text.slice(1);
 		const cut = /\.$/.test(bare) ? bare.slice(0, -1) : '';

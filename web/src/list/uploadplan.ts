@@ -23,7 +23,7 @@ export function kindOf(name: string, head: string): Kind | Side {
 	return 'trace';
 }
 
-/** A name for the build that traces and a mapping dropped together belong to: of R8's header, else of the mapping's content. */
+/** A name for the build that traces and a mapping dropped together belong to: from R8's header, otherwise from the mapping's content. */
 export function buildOf(head: string): string {
 	const given = /^# ?pg_map_id: *(\w+)/m.exec(head)?.[1];
 	if (given) return given;

@@ -1,4 +1,4 @@
-// Where a method is in the source, whose it is, and who changed it last: asked for when it is wanted.
+// A method's place in the source, its owners and its last changes, requested when the box opens.
 import { render } from 'preact';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { api, get, Refusal, type Meta } from '../api/api';

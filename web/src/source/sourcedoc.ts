@@ -18,19 +18,19 @@ export const safe = (to: string | null | undefined): string | undefined => (to &
 
 export const shortOf = (commit: string) => commit.slice(0, 10);
 
-/** ":12-20" behind a path. */
+/** ":12-20" after a path. */
 export function numbersOf(v: Source): string {
 	return (v.lines ?? []).map(([a, b]) => `${a}${b > a ? `-${b}` : ''}`).join(', ').replace(/^(?=.)/, ':');
 }
 
 export const namesOf = (v: Source): string => [...new Set((v.owners ?? []).flatMap((o) => o.names))].join(' ');
 
-/** "2026-01-31"; '' for what is no time of a commit. */
+/** "2026-01-31"; '' for an invalid time of a commit. */
 export function dayOf(ms: number): string {
 	return ms >= 0 && ms <= LAST_MS ? new Date(ms).toISOString().slice(0, 10) : '';
 }
 
-/** How far what is known of the repository reaches. */
+/** The age of the clone, as a sentence. */
 export function ageOf(newest: number, now = Date.now()): string {
 	if (!newest) return tr('The clone has no readable commit.');
 	if (!(newest <= now + DAY_MS)) return tr('The age of the clone is unknown: its newest commit is in the future.');
@@ -38,7 +38,7 @@ export function ageOf(newest: number, now = Date.now()): string {
 	return tr('The newest commit of the clone is {days}.', { days: days < 1 ? tr('of today') : days === 1 ? tr('a day old') : tr('{days} days old', { days: count(days) }) });
 }
 
-/** Where commits come from, when that is not plain: "by the commit that its build says". */
+/** The source of the commits, if it is not a tag: "by the commit of its build". */
 export function fromOf(v: Source): string {
 	const head = v.commit_from === 'build', base = v.base_commit_from === 'build';
 	const by = head && base ? tr('the commits of their builds') : base ? tr('the commit of the earlier build') : head ? tr('the commit of its build') : '';
@@ -54,7 +54,7 @@ export function draftOf(r?: Repository): Draft {
 	return { name: r?.name ?? '', packages: lines(r?.packages), link: r?.link ?? '', commit_link: r?.commit_link ?? '', roots: lines(r?.roots), refs: lines(r?.refs), clone: r?.clone ?? '', owners: r?.owners ?? '', emails: r?.show_emails ?? false };
 }
 
-/** Without what is empty; the server judges the rest. */
+/** Without empty members; the server validates the rest. */
 export function repositoryOf(d: Draft): Repository {
 	const all: Repository = { name: d.name.trim(), packages: listed(d.packages), link: d.link.trim(), commit_link: d.commit_link.trim(), roots: listed(d.roots), refs: listed(d.refs), clone: d.clone.trim(), owners: d.owners.trim(), show_emails: d.emails };
 	return Object.fromEntries(Object.entries(all).filter(([key, v]) => key === 'name' || (Array.isArray(v) ? v.length : v))) as unknown as Repository;

@@ -1,4 +1,4 @@
-// The source of a method where it is looked at; its code comes when one is.
+// The source of a method; its code is loaded at the first use.
 import { Failure, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/sources';
 

@@ -1,4 +1,4 @@
-// In which repositories the project's source lies: edited, and tried with a method's name.
+// The repositories of the project's source: a form, and a test with a method's name.
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { Cards } from '../ui/cards';

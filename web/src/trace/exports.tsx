@@ -71,7 +71,7 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 	const view = { tid, range: range ?? shown(t), bases: t };
 	const items = () => [...(box.current?.querySelectorAll<HTMLElement>('button, a') ?? [])];
 
-	// the head wraps: where the button stands at the left, the menu opens to the right
+	// the head wraps: if the button is at the left, the menu opens to the right
 	useLayoutEffect(() => {
 		box.current?.classList.toggle('rightward', box.current.getBoundingClientRect().left < 0);
 	}, []);

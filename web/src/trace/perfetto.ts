@@ -38,7 +38,7 @@ function answered(w: Window, origin: string, stop: AbortController): Promise<voi
 }
 
 export interface Handover {
-	ui: string;        // its address, with what it is to show
+	ui: string;        // its address, with the range to show
 	file: string;      // where the bytes come from
 	title: string;
 	permalink: string; // back to this view

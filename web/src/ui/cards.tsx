@@ -11,7 +11,7 @@ function label({ tHead, tBodies }: HTMLTableElement): void {
 	for (const box of tHead!.querySelectorAll<HTMLInputElement>('.check input')) box.parentElement!.dataset.column = box.ariaLabel ?? '';
 	for (const body of tBodies)
 		for (const { cells } of body.rows) {
-			const spans = cells[0]?.colSpan > 1; // the first cell: it stands for several columns, and has no label
+			const spans = cells[0]?.colSpan > 1; // the first cell spans several columns and has no label
 			const lead = spans ? undefined : [...cells].find((cell) => cell.matches('.wide, .cause, .name')) ?? [...cells].find((cell) => !cell.matches('.check'));
 			[...cells].forEach((cell, i) => {
 				cell.toggleAttribute('data-lead', cell === lead);
@@ -21,7 +21,7 @@ function label({ tHead, tBodies }: HTMLTableElement): void {
 		}
 }
 
-/** `of`: its class; `label`: the name of a table that may scroll and has nothing else to focus; `stale`: newer rows are loading. */
+/** `of`: its class; `label`: the name of a table that may scroll and has no other focusable element; `stale`: newer rows are loading. */
 export function Cards({ of, label: name, stale, children }: { of?: string; label?: string; stale?: boolean; children: ComponentChildren }) {
 	const ref = useRef<HTMLTableElement>(null);
 	useLayoutEffect(() => { // rows come and go without this component, as when the next page is appended

@@ -1,4 +1,4 @@
-// Colours of calls: the hue tells the package, the lightness the class, the same in every view and
+// Colours of calls: the hue identifies the package, the lightness the class, the same in every view and
 // on every visit.  All hues are equally light to the eye, so that labels can be read on each.
 
 import { withoutParameters } from '../i18n/format';
@@ -37,8 +37,8 @@ export function pixel(l: number, c: number, h: number): number {
 export const HUES = 24; // the most that can be distinguished
 const made = new Map<number, number>();
 
-/** Without red and green: from blue over grey to yellow, neighbours of unlike lightness.  Eyes that lack
- *  red or green cones tell as many of them apart as others do. */
+/** Without red and green: from blue over grey to yellow, neighbours with different lightness.  Eyes that lack
+ *  red or green cones distinguish as many of them as others do. */
 function blueToYellow(hue: number, step: number, dark: boolean): number {
 	const b = (2 * hue) / (HUES - 1) - 1;
 	const light = dark ? 0.31 + step * 0.014 + (hue % 3) * 0.07 : 0.7 + step * 0.014 + (hue % 3) * 0.075;

@@ -1,5 +1,5 @@
-// What panels hold in the address beside values of their own: which tables are open, how many rows are
-// shown, how far something is scrolled.
+// State that panels store in the address in addition to their parameters: open tables, numbers of rows
+// shown, scroll positions.
 import { set, text } from './route';
 
 /** Names with numbers, "notes:60,children:200"; anything else is left out. */
@@ -24,7 +24,7 @@ export function useTable(name: string): [boolean, () => void] {
 	return [on, () => set({ tables: (on ? shown.filter((n) => n !== name) : [...shown, name]).join(',') || null })];
 }
 
-/** How many rows are shown, and a way to more; `first` without being asked. */
+/** The number of shown rows, initially `first`, and a function that shows more. */
 export function useMore(name: string, first: number): [number, (rows: number) => void] {
 	const rows = parseHeld(text('more')).get(name);
 	return [Math.max(first, rows ?? first), (n) => set({ more: withHeld(text('more'), name, n > first ? n : null) })];

@@ -1,4 +1,4 @@
-// A stored setting that cannot be used: shown beside the form that replaces it.
+// A stored setting that cannot be used: shown above the form that replaces it.
 import { useRef } from 'preact/hooks';
 import { get } from '../api/api';
 import { tr } from '../i18n/strings/frame';

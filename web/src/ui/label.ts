@@ -27,10 +27,10 @@ export function fit(g: CanvasRenderingContext2D, text: string, room: number): st
 	return text;
 }
 
-/* Without what it takes; "Choreographer#doFrame 4711" is the platform's form. Other texts are sentences, which are read from their begin. */
+/* Without parameters; "Choreographer#doFrame 4711" is the platform's form. Other texts are sentences, which are shortened at their end. */
 const METHOD = /^[^\s()]*(?:[.:]|#(?=[A-Za-z_]))([^\s().:#]+)(?: \d+)?$/;
 
-/** A method's name: whole, without what it takes, as "…method", as "method" or as much of its begin as fits; '' when not even three letters do. */
+/** A method's name: complete, without parameters, as "…method", as "method" or its first letters that fit; '' if fewer than three do. */
 export function fitMethod(g: CanvasRenderingContext2D, of: string, room: number): string {
 	const name = harmless(of);
 	const whole = fit(g, name, room);

@@ -11,9 +11,9 @@ export interface Later<P> {
 	begin: () => Promise<unknown>; // loads it before it is shown; it reports its own failure
 }
 
-/** A page whose code comes with its first use.  What failed once stays failed for the browser, and a
- *  newer server has other files: the way out is to load the page anew, at the same address.  With a title it is
- *  a panel of a page; ASIDE shows nothing until it is there or failed. */
+/** A page whose code is loaded at its first use.  A failed import stays failed in the browser, and a
+ *  newer server has other files: so the page is reloaded at the same address.  With a title it is
+ *  a panel of a page; ASIDE shows nothing until it is loaded or has failed. */
 export function later<P extends object>(name: string, load: () => Promise<ComponentType<P>>, panel = ''): Later<P> {
 	let code: Promise<ComponentType<P>> | undefined;
 	const come = () => (code ??= load());

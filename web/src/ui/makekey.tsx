@@ -6,7 +6,7 @@ import { manage } from '../api/manage';
 import { Command, Copy, Failure, useLoad } from './parts';
 import { tr } from '../i18n/strings/frame';
 
-/** Its secret is nowhere else: who leaves without it makes another. */
+/** The secret is shown only here; if it is lost, another key must be created. */
 export function NewKey({ secret, name }: { secret: string; name: string }) {
 	return (
 		<div class="notice good" role="status">
@@ -21,7 +21,7 @@ export function firstProject(): Promise<void> {
 	return (made ??= makeFirst().finally(() => (made = undefined)));
 }
 
-let made: Promise<void> | undefined; // several files may ask for it at once
+let made: Promise<void> | undefined; // several files may need it at the same time
 
 async function makeFirst(): Promise<void> {
 	if (currentProject() || (await manage.projects()).projects.length > 0) return;
@@ -59,7 +59,7 @@ export function KeyCommand({ name, without, children = '' }: { name: string; wit
 	</>;
 }
 
-/** A word for a shell, whatever is in it. */
+/** Quotes any text as one word of a shell. */
 export function shell(word: string): string {
 	return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

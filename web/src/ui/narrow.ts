@@ -1,7 +1,7 @@
 // Is this a phone?
 import { signal } from '@preact/signals';
 
-const small = typeof matchMedia === 'function' ? matchMedia('(max-width: 700px), (max-height: 480px)') : null; // not in a test of what is computed
+const small = typeof matchMedia === 'function' ? matchMedia('(max-width: 700px), (max-height: 480px)') : null; // absent in unit tests
 
 /** A phone: there is room for one pane and one row of the header. */
 export const narrow = signal(small?.matches ?? false);

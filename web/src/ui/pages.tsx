@@ -30,7 +30,7 @@ export function useRowKeys<T>(rows: T[], act: (key: string, row?: T) => boolean)
 	});
 }
 
-/* Of the history's entries that follow the page before; a link or a bookmark has none, and goes back to the first page. */
+/* State of a history entry that follows the previous page; a link or a bookmark lacks it, so Back shows the first page. */
 const FROM_HERE = 'next page';
 
 /** Changes of the address that also lead to the first page. */

@@ -68,7 +68,7 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
 		return () => abort.abort();
 	}, [key, turn]);
 	useEffect(() => returned.subscribe(() => unheard.current && again((n) => n + 1)), []);
-	const busy = state.busy || state.asked !== key; // a new key is drawn once before its effect asks
+	const busy = state.busy || state.asked !== key; // a new key is drawn once before its effect sends the request
 	return { value: state.value, error: state.error, busy, again: () => again((n) => n + 1) };
 }
 

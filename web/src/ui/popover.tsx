@@ -1,4 +1,4 @@
-// A button with a box below it, and a dialog: both closed by Escape, focus goes back where it was.
+// A button with a box below it, and a dialog: both closed by Escape, which restores the focus.
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 

@@ -14,7 +14,7 @@ export interface Look {
 	safe: boolean;
 	focus: number; // the node the keys are at, or -1
 	flip: boolean; // the root is the lowest row
-	fill?: (node: number) => string; // instead of the package's colour; '' for what stands for others
+	fill?: (node: number) => string; // instead of the package's colour; '' for nodes that represent several
 }
 
 /** The name as a box shows it. */

@@ -12,7 +12,7 @@ export interface Metric {
 	all: string; // of a node with all below it
 	own: string;
 	show: (v: number) => string;
-	timed: boolean; // otherwise widths are numbers, and there is nothing else to count
+	timed: boolean; // otherwise widths are numbers of calls, the only metric
 }
 
 export function metricOf(key: string, w: Words, timed = true): Metric {

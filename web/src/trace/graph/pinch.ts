@@ -1,4 +1,4 @@
-// Two fingers on a graph: spreading them opens the box below them, pinching goes up.  One finger scrolls.
+// Two fingers on a graph: spreading opens the box below them, pinching moves up.  One finger scrolls.
 
 const SPREAD = 1.3; // ratio to the initial distance
 

@@ -15,7 +15,7 @@ export interface TreeNode {
 	other: number; // a rest: number of nodes that it represents
 	depth: number;
 	parent: TreeNode | null;
-	children: TreeNode[] | null; // heaviest first, the rest last; null: to be asked for
+	children: TreeNode[] | null; // heaviest first, the rest last; null: not requested yet
 	open: boolean;
 	more: number; // rests of its children that were opened
 }

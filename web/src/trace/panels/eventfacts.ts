@@ -14,7 +14,7 @@ export interface Fact {
 
 const says = (v: unknown): string => (typeof v === 'string' ? v : JSON.stringify(v));
 
-/** Details of the decoder that have other names on the page; others, which an upload may name, keep theirs. Readers look at the first ones first. */
+/** Details of the decoder that have other names on the page; others, which an upload may name, keep theirs. The most useful ones are first. */
 const LABELS = new Map(Object.entries({
 	value: tr('value'), held_by: tr('held by'), answered_by: tr('answered by'), to: tr('to'), size: tr('size'), cpu: tr('on CPU'), method: tr('waits in'), owner_method: tr('owner is in'),
 	owner: tr('held by'), waiters: tr('other waiters'), outcome: tr('result'), jank: tr('jank'), presented: tr('presented'), call: tr('call'), timeout_ms: tr('timeout'), offset: tr('offset'), caller: tr('kernel function'),
@@ -61,7 +61,7 @@ export interface FactColumns {
 	rest: Set<string>; // keys that share the last column
 }
 
-/** The first `most` details that events have become columns. One process for all of them is no detail. */
+/** The first `most` details that events have become columns. A process that all of them share is omitted. */
 export function columnsOf(all: Fact[][], most: number): FactColumns {
 	const met = new Map<string, { fact: Fact; texts: Set<string> }>();
 	for (const facts of all)

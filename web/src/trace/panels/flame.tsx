@@ -32,7 +32,7 @@ interface Props {
 	scope: preact.ComponentChild;
 	words: Words;
 	hasCpu: boolean;
-	timed: boolean; // else only numbers mean anything
+	timed: boolean; // otherwise only numbers of calls are meaningful
 	tree: boolean; // as rows that open, instead of boxes
 }
 
@@ -77,7 +77,7 @@ function Children({ a, name, metric, words, open, callers = false }: { a: Answer
 	);
 }
 
-const TREE_NODES = 2000; // of an answer to a tree: more are asked for where it is opened
+const TREE_NODES = 2000; // of a response for a tree: further ones are requested where it is opened
 
 const paramsOf = (p: Props, view: string, metric: string, transform: string, tree = false) =>
 	({ thread: p.thread, view, metric, from: p.range?.[0], to: p.range?.[1], transform, max_nodes: tree ? TREE_NODES : null, digits: tree || view === 'bottom_up' || !p.timed ? null : 4 });
@@ -104,7 +104,7 @@ function Explorer({ p, view, metric, steps, named }: { p: Props; view: string; m
 		came.current = at;
 		set({ root: to.path.join('.'), skip: to.skip || null, tree: null, ...afresh() }, true);
 	};
-	const up = () => (at.path.length > 0 || at.skip > 0) && go(above(at)); // also while what was opened still comes
+	const up = () => (at.path.length > 0 || at.skip > 0) && go(above(at)); // also while the opened node is loading
 	const open = (node: number) => {
 		if (!a) return;
 		if (node === 0) up();
@@ -165,7 +165,7 @@ function Half({ p, title, held, steps, at, top, metric, named, go, pick }: HalfP
 	if (flame.error) return <Failure error={flame.error} retry={flame.again} />;
 	if (!a) return <Busy what={tr('Merging {title}', { title: title.toLowerCase() })} />;
 	const open = (node: number) => {
-		if (a.f.other[node] && node > 0) go(placeOf(a.f, a.at, node)); // what is too small to be shown with the others
+		if (a.f.other[node] && node > 0) go(placeOf(a.f, a.at, node)); // nodes too small to be shown with the others
 		else if (node > 0 && a.f.method[node] >= 0) pick(a.f.method[node]);
 	};
 	const some = a.f.value[0] > 0;

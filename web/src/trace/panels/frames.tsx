@@ -1,4 +1,4 @@
-// Whose code a method is: what "App frames only" goes by, for all of the project.
+// The project's rules that classify methods as app or library code, for "App frames only".
 import { useEffect, useState } from 'preact/hooks';
 import { api, may, type Frames } from '../../api/api';
 import { serverText } from '../../i18n/servertext';

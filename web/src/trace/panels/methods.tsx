@@ -28,7 +28,7 @@ interface Props {
 	words: Words;
 	matches: Uint8Array | null;
 	hasCpu: boolean;
-	timed: boolean; // else only numbers mean anything
+	timed: boolean; // otherwise only numbers of calls are meaningful
 	transform: string; // steps that reshape the calls
 	onFind: (name: string) => void;
 }

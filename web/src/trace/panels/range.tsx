@@ -1,4 +1,4 @@
-// Everything of the selected time and threads in one table: calls, thread states, events and counters; beside
+// Everything of the selected time and threads in one table: calls, thread states, events and counters; next to
 // another range of the same trace, if one was stored for comparison.
 import { useMemo } from 'preact/hooks';
 import { api, type Method, type Thread } from '../../api/api';

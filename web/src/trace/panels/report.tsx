@@ -70,7 +70,7 @@ function Repairs({ t }: { t: Trace }) {
 	);
 }
 
-/** Notice for a trace with nothing to draw: states its contents and what was lost in decoding. */
+/** Notice for a trace with nothing to draw: states its contents and the losses of decoding. */
 export function NothingDrawn({ t, sums }: { t: Trace; sums: NoteSum[] }) {
 	const lost = (t.report?.repairs ?? []).filter((r) => r.kind === 'loss');
 	return <div class="notice warn" role="status"><strong>{tr('This trace contains no calls.')}</strong>

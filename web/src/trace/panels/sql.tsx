@@ -156,7 +156,7 @@ function Rows({ v, threads, whole }: { v: Result; threads: Thread[]; whole: { fr
 }
 
 export function SqlPanel({ id, threads, whole, turn }: { id: string; threads: Thread[]; whole: { from: number; to: number }; turn: number }) {
-	const sql = text('sql') || EXAMPLES[0][1]; // the last one run; at first an example, so that its result shows what can be asked
+	const sql = text('sql') || EXAMPLES[0][1]; // the last one run; at first an example
 	const [draft, put] = useState(sql);
 	const [error, fail] = useState<Error | null>(null);
 	const [run, again] = useState(0);

@@ -3,7 +3,7 @@ import { COMMA, count } from '../../i18n/format';
 import { serverText } from '../../i18n/servertext';
 import { tr } from '../../i18n/strings/frame';
 
-// How the device's own trace goes with this one: the clock, and how far it was moved.
+// How the device's own trace is aligned with this one: the clock, and the offset.
 export function systemWords(s: System): string {
 	const flaws = [s.damages > 0 ? tr('damaged in {damages} places', { damages: count(s.damages) }) : '', s.cut ? tr('the end is missing') : ''].filter(Boolean);
 	const end = flaws.length > 0 ? ` (${flaws.join(COMMA)})` : '';

@@ -14,7 +14,7 @@ import type { Words } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
 import { AROUND, Line, ROW, Titles } from './treeline';
 
-const ADDRESS_MAX = 3000; // characters that may say what is open
+const ADDRESS_MAX = 3000; // characters of the address for the open nodes
 const CLOSED = '-'; // instead of the hottest path
 const TYPED_MS = 900; // letters that follow each other sooner are one word
 const INDENTS = 3; // levels above the highest row in view that indentation begins at
@@ -36,7 +36,7 @@ function useTree({ id, a, params }: Props) {
 	const tree = useMemo(() => {
 		const top = treeOf(a.f);
 		openHottest(top);
-		return { root: top, first: formatTree(top, ADDRESS_MAX), held: '' }; // held: the address's text of what is open
+		return { root: top, first: formatTree(top, ADDRESS_MAX), held: '' }; // held: the open nodes as the address has them
 	}, [a]);
 	const { root } = tree;
 	const [turn, again] = useState(0);
@@ -174,7 +174,7 @@ export function TreeGrid(p: Props) {
 	const base = Math.max(0, seen.reduce((d, n) => Math.min(d, n.depth), Infinity) - INDENTS);
 
 	const open = (n: TreeNode, to = !n.open) => {
-		const place = n.parent?.children?.indexOf(n) ?? 0; // where what a rest stands for begins
+		const place = n.parent?.children?.indexOf(n) ?? 0; // index of the first node that a rest represents
 		void change(async () => {
 			if (to) await fill(n);
 			if (n.other === 0) n.open = to;

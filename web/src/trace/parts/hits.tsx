@@ -5,7 +5,7 @@ import { tr } from '../../i18n/strings/trace';
 
 export interface Hits {
 	nodes: number[]; // rising
-	value: number; // of those that stand in no other
+	value: number; // of those not inside another one
 }
 
 /** Null: nothing is searched for. */

@@ -22,7 +22,7 @@ export interface Spot {
 	i: number;
 }
 
-/** Do both stand for one note, whichever tile it came with? */
+/** Whether both represent the same note, from any tile. */
 export const sameNote = (a: Spot, b: Spot): boolean => a.lane.ts[a.i] === b.lane.ts[b.i] && a.lane.dur[a.i] === b.lane.dur[b.i] && a.lane.text[a.i] === b.lane.text[b.i] && a.lane.kind === b.lane.kind;
 
 /** Flows that are visible in the lane itself. */

@@ -1,5 +1,5 @@
-// Notes and activity by tiles of time: a view asks for the tiles that it touches, and draws coarser
-// ones until they are there.  A tile of level L is 2^L ns long, counted from the trace's start.
+// Notes and activity by tiles of time: a view requests the tiles that it touches, and draws coarser
+// ones until they have arrived.  A tile of level L is 2^L ns long, counted from the trace's start.
 import { api, type Lanes } from '../../api/api';
 import type { Span } from './axis';
 
@@ -7,7 +7,7 @@ const CELLS = 2048; // of a tile; a view is at least half a tile long
 const KEPT = 600; // tiles of threads, least recently used go first
 const SETTLE_MS = 70;
 
-/** Notes of one row of a track over a tile. Frames with different outcomes have lanes of their own. */
+/** Notes of one row of a track over a tile. Frames with different outcomes have separate lanes. */
 export interface Lane {
 	kind: string;
 	tid: number | null;
@@ -62,7 +62,7 @@ export class Tiles {
 	rows: ReadonlyMap<string, number> = new Map();
 	private tiles = new Map<string, Tile>();
 	private asked = new Set<string>();
-	private failed = new Set<string>(); // not asked for again before `retry`
+	private failed = new Set<string>(); // not requested again before `retry`
 	private timer: ReturnType<typeof setTimeout> | undefined;
 	private abort = new AbortController();
 	readonly top: number; // level of the tile that is the whole trace
@@ -129,7 +129,7 @@ export class Tiles {
 		return [...this.tiles].flatMap(([key, t]) => (key.endsWith(`/${this.top}/0`) ? t.lanes : []));
 	}
 
-	/** What failed is asked for again with the next view. */
+	/** Failed tiles are requested again with the next view. */
 	retry(): void {
 		this.failed.clear();
 	}
@@ -218,7 +218,7 @@ export function valueAt(l: Lane, t: number): number {
 	return lo - 1;
 }
 
-/** For a trace without calls: how many threads run in each cell, or else the first counter, 0 to 255. */
+/** For a trace without calls: how many threads run in each cell, otherwise the first counter, 0 to 255. */
 export function shapeOf(lanes: Lane[], whole: Span, cells: number): number[] {
 	const span = Math.max(1, whole.to - whole.from);
 	const cellOf = (t: number) => ((t - whole.from) / span) * cells;

@@ -49,7 +49,7 @@ const late = (n: Note) => Math.max(0, OUTCOME_RANK.indexOf(n.outcome ?? ''));
 /** Threads have states and counters have values all the time: among other events they say little. */
 const always = (n: Note) => Number(n.kind === 'state' || n.kind === 'counter');
 
-/** Late frames first, those because of the app before others; then the longest where they last, else by time; states and values of counters after all others. */
+/** Late frames first, those because of the app before others; then by duration if they have one, otherwise by time; states and values of counters last. */
 export function inOrder(notes: Note[]): Note[] {
 	return notes.some((n) => always(n) || (n.dur_ns ?? 0) > 0) ? [...notes].sort((a, b) => always(a) - always(b) || late(b) - late(a) || (b.dur_ns ?? -1) - (a.dur_ns ?? -1) || a.ts_ns - b.ts_ns) : notes;
 }

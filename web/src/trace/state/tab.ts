@@ -21,7 +21,7 @@ export function placeOfCall(c: Omit<Call, 'cpu_ns'>, { from, to }: { from: numbe
 
 export interface Tab {
 	id: string;
-	/** Does an address without a tab mean this one? Links from before there were tabs name what they show. */
+	/** Whether an address without a tab means this one: older links only have the parameters of the panel. */
 	meant?: () => boolean;
 }
 

@@ -70,7 +70,7 @@ export interface PaneActions {
 	zoomToCall(): void;
 }
 
-/** The calls of its method, of which the server knows those of closed threads, too. */
+/** The calls of its method, also in collapsed threads, from the server. */
 function useAround(p: TimelineProps, call: Called): Loaded<Calls> {
 	const { method } = call.hit;
 	const around = formatCall(call);

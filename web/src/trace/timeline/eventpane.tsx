@@ -38,7 +38,7 @@ export function EventPane({ p, at, on }: { p: TimelineProps; at: EventId; on: Ev
 	const load = useLoad(`${p.id} ${formatEvent(at)}`, (s) => loadEvent(p.id, at, s));
 	const note = load.value?.ts_ns === at.ts && load.value.kind === at.kind && load.value.tid === at.tid ? load.value : null;
 	useLayoutEffect(() => { // a button of the pane may follow at once
-		if (note && text('event') === formatEvent(at)) on.showEvent(spotOf(note)); // a key may have led on meanwhile
+		if (note && text('event') === formatEvent(at)) on.showEvent(spotOf(note)); // a key may have selected another event during the request
 	}, [note]);
 	useEffect(() => () => on.showEvent(null), []);
 	const leads = note && (note.value > 0 && ['contention', 'binder', 'flow', 'thread_created', 'wakeup'].includes(note.kind) || note.kind === 'state' && /^run/.test(note.text));

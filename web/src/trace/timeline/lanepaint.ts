@@ -1,5 +1,5 @@
 // Lanes into a pixel buffer: scheduler states, spans, counters, activity.  Work is notes × lanes in view;
-// what the server drew together is no more than the screen is wide.
+// the server merged notes shorter than a cell, so there are at most as many as pixels.
 import type { Span } from '../state/axis';
 import { pixel } from '../../ui/color';
 import type { Lane, Strip } from '../state/lanes';

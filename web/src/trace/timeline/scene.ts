@@ -83,7 +83,7 @@ export class Scene {
 	private waiting = false; // a paint is in progress
 	private dirty = false;
 	private reported = false; // that there are calls
-	private looked: unknown[] = []; // what the colours are of
+	private looked: unknown[] = []; // inputs of the colours
 	private colors: Uint32Array | null = null; // by method
 	private listed: number | null = null; // the thread whose visible calls are listed, too
 	private listing: ReturnType<typeof setTimeout> | undefined;
@@ -91,7 +91,7 @@ export class Scene {
 	private cursor: number | null = null; // time under the pointer
 	private overlaid = false; // something is on the canvas over the calls
 	private asked = 0;
-	private question = 0; // counts down: what is under the pointer counts up
+	private question = 0; // counts down: requests of the pointer count up
 	private answers = new Map<number, (m: FromWorker) => void>();
 	private hovering: { tid: number } | null = null;
 
@@ -215,7 +215,7 @@ export class Scene {
 		const buffer = this.spare.pop() ?? new ArrayBuffer(bytes);
 		this.say({ kind: 'paint', picture, parts: groups.flatMap((g) => this.partOf(g) ?? []), buffer }, [buffer]);
 		const owners: Owner[] = groups.map((g) => g.thread?.tid ?? '');
-		if (!owners.includes('')) owners.push(''); // bands lie over all
+		if (!owners.includes('')) owners.push(''); // bands cover all threads
 		this.tiles.want(this.view, owners);
 	}
 
@@ -356,7 +356,7 @@ export class Scene {
 		return { from: Math.min(d.from, d.to), to: Math.max(d.from, d.to), tids: d.y0 < 0 ? this.input?.range?.tids ?? null : this.between(d.y0, d.y1) };
 	}
 
-	/** Threads whose groups lie between two heights of the list. */
+	/** Threads whose groups are between two heights of the list. */
 	between(a: number, b: number): Set<number> {
 		const l = this.input!.layout;
 		const [i, j] = inView(l, Math.min(a, b), Math.max(a, b) + 1);
@@ -414,7 +414,7 @@ export class Scene {
 		drawSpot(g, x0, Math.max(x0 + 2, xOf(s.lane.ts[s.i] + s.lane.dur[s.i], v, this.width)), y - this.top, height, ink);
 	}
 
-	/** Where a thread's arrows begin and end: the first lane, else the middle of a closed group. */
+	/** Where a thread's arrows begin and end: the first lane, otherwise the middle of a closed group. */
 	private heightOf(tid: number): number | null {
 		const g = this.input?.layout.groups.find((x) => x.thread?.tid === tid);
 		if (!g) return null;

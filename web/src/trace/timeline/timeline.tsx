@@ -109,7 +109,7 @@ function useCanvases() {
 		list: useRef<HTMLUListElement>(null) };
 }
 
-/** Keeps the scene in step with the page and the address; what a picture needs without waiting for a frame. */
+/** Keeps the scene in step with the page and the address; changes that a picture needs are applied without waiting for a frame. */
 function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof useScene>, els: Canvases, scroller: preact.RefObject<HTMLDivElement>, news: News, plan: ReturnType<typeof usePlan>, width: number, height: number): void {
 	const { layout, opened } = plan;
 	useLayoutEffect(() => {
@@ -124,12 +124,12 @@ function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof 
 		control.forget();
 	}, [p.focus?.tid]);
 	useLayoutEffect(() => scene.resize(width, height), [width, height, density.value]);
-	useLayoutEffect(() => scene.scroll(number('y') ?? 0), []); // the back button goes through views, not through scrolling
+	useLayoutEffect(() => scene.scroll(number('y') ?? 0), []); // scrolling adds no entries to the history
 	useLayoutEffect(() => scene.update({ threads: p.threads, layout, names: p.names, matches: p.matches, focus: p.focus?.tid ?? null, range: p.range, opened, annotations: timesOf(annotations.value) }),
 		[p.threads, layout, p.names, p.matches, p.focus, p.range, opened, annotations.value]);
 	const order = ['tq', 'tsort', 'tgroup', 'idle'].map(text).join();
 	const before = useRef({ order, layout, threads: p.threads });
-	useLayoutEffect(() => { // another filter or order: the current thread remains in view; a pinned or hidden thread: what is in view remains
+	useLayoutEffect(() => { // another filter or order: the current thread remains in view; a pinned or hidden thread: the view remains
 		const { order: was, layout: old, threads } = before.current;
 		before.current = { order, layout, threads: p.threads };
 		if (threads === p.threads) return;

@@ -1,5 +1,5 @@
 // The timeline's controller: turns keys, pointer events, heads and flows into moves of the scene and changes of the
-// address.  It lives longer than one drawing; `now` is what was drawn last.
+// address.  It lives longer than one drawing; `now` is the state drawn last.
 import type { Thread } from '../../api/api';
 import type { About } from '../parts/methodmenu';
 import { count, duration } from '../../i18n/format';
@@ -54,7 +54,7 @@ export class Control implements Actions, HeadActions {
 	private sought: { tid: number; after: Place; forward: boolean } | null = null; // in one that is not loaded yet
 	private clicked: Promise<Hover | null> | null = null;
 
-	/** point: the item under the pointer; tell: a message about the result of a key; ask: opens the menu of a method. */
+	/** point: the item under the pointer; tell: shows a message about the result of a key; ask: opens the menu of a method. */
 	constructor(private point: (s: Shown | null) => void, private tell: (said: string) => void, private ask: (about: About) => void, private about: (t: AboutThread) => void) {}
 
 	private get p(): TimelineProps {

@@ -16,7 +16,7 @@ const COUNTER = 34;
 const COUNTERS_AT_FIRST = 4; // without calls
 const COUNTERS_OVER_CALLS = 2; // more would push the threads out of view
 
-/** Spans of a thread in lanes of their own, in this order. */
+/** Spans of a thread in separate lanes, in this order. */
 export const SPAN_KINDS = ['contention', 'wait', 'park', 'io', 'binder', 'message', 'render', 'class_load', 'section', 'flow', 'thread_created'];
 /** What concerns every thread. */
 export const TRACE_KINDS = ['anr', 'gc', 'frame', 'async', 'instant'];
@@ -91,8 +91,8 @@ export class Presence {
 	}
 }
 
-/** Main first, then who did most; who has no calls last.  A thread that was sampled has a stack all the
- *  time, waiting or not: what it did shows in how often that changed.  Threads of one process follow its first. */
+/** Main first, then by activity; threads without calls last.  A sampled thread has a stack all the
+ *  time, waiting or not: its activity is the number of changes of the stack.  Threads of one process follow its first. */
 export function inOrder(threads: Thread[]): Thread[] {
 	const rank = (t: Thread) => (t.slices === 0 ? 2 : t.is_main ? 0 : 1);
 	const sampled = threads.some((t) => t.source === 'samples');
@@ -104,8 +104,8 @@ export function inOrder(threads: Thread[]): Thread[] {
 /** The name of a group with similar names, as the address has it: no comma, no number. */
 const familyKey = (family: string) => `~${encodeURIComponent(family)}`;
 
-/** Threads by process or by likeness of their names, both in the order of the threads; those of a trace with
- *  one process have none, and those that stand alone. */
+/** Threads grouped by process or by similar names, both in the order of the threads; those of a trace with
+ *  one process, and single ones, have no group. */
 export function processesOf(threads: Thread[]): Process[] {
 	const of = new Map<string, Process>();
 	let last = '';

@@ -47,7 +47,7 @@ class Longest {
 	}
 }
 
-/** The row of a slice: rows lie one behind the other. */
+/** The row of a slice: rows are stored one after the other. */
 function rowOf(r: Rows, k: number): number {
 	let lo = 0;
 	let hi = r.depth;

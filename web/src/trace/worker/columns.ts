@@ -235,7 +235,7 @@ export class Payload {
 		new Reader(this).read(to, next);
 	}
 
-	/** Gives its memory back now; a collector that knows little of it would take its time. */
+	/** Frees its memory immediately, which the garbage collector would free late. */
 	free(): void {
 		(this.p.buffer as ArrayBuffer & { transfer?: (bytes: number) => void }).transfer?.(0);
 		this.p = new Uint8Array(0);

@@ -20,7 +20,7 @@ export interface Place {
 	index: number;
 }
 
-/** A call of a trace, whatever is loaded. */
+/** A call of a trace, independent of the loaded data. */
 export interface CallId {
 	tid: number;
 	start: number;

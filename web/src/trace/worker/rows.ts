@@ -80,8 +80,8 @@ function begins(chunks: Payload[], more: number): Uint32Array {
 }
 
 /** A counting sort by depth; pre-order keeps the time order within a row.  The chunks are used up.
- *  `part`: they begin amid the thread, so that what is open there belongs to them; `breathe`: what else
- *  waits is done between two chunks. */
+ *  `part`: they begin amid the thread, so that what is open there belongs to them; `breathe`: handles
+ *  pending messages between two chunks. */
 export async function toRows(chunks: Payload[], part = false, breathe?: () => Promise<void>): Promise<Rows> {
 	const open = part && chunks.length > 0 ? chunks[0].open : new Float64Array(0);
 	const first = begins(chunks, open.length / 3);

@@ -28,7 +28,7 @@ const turns = new MessageChannel();
 const waiting: (() => void)[] = [];
 turns.port1.onmessage = () => waiting.shift()?.();
 
-/** Lets pending messages be handled, so that the page gets its picture while calls are read. */
+/** Lets pending messages be handled, so that the page is drawn while calls are read. */
 function breathe(): Promise<void> {
 	return new Promise((go) => {
 		waiting.push(go);
