@@ -1,6 +1,6 @@
 /*
  * bundle.c - recognises a zip or tar archive of a recording's files, so that its upload is
- * accepted; ../bundle.h reads it, as that knows the other formats.
+ * accepted; ../bundle.h reads it, because it has access to the other formats.
  */
 #include "decoder/base/unpack.h"
 #include "decoder/formats/format.h"

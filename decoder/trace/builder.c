@@ -522,7 +522,7 @@ static inline bool is_plain(const struct plain *p, const struct tw_event *ev, ui
 	       (uint64_t)ev->dur_ns < TW_RECORD_WIDE;
 }
 
-/* Takes the calls at the begin of a batch that are as nearly all calls are: on one track, in order,
+/* Takes the leading calls of a batch that are like nearly all calls: on one track, in order,
  * without CPU time, and with space.  Returns their number. */
 static size_t take_run(struct tw_builder *b, const struct tw_event *ev, size_t n)
 {

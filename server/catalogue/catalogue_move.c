@@ -264,7 +264,7 @@ static enum tw_status publish_decoded(
 }
 
 /* A kind of rules is copied only if the target has none of it: interleaving the versions of two
- * histories would give rules that nobody wrote. */
+ * histories would give rules that no user wrote. */
 static enum tw_status move_rules(
         struct tw_db *db, const struct tw_project_move *m, struct tw_err *err)
 {
@@ -454,8 +454,8 @@ static enum tw_status plan_first(struct tw_catalogue *to, const struct tw_projec
 	return tw_cat_end(to, w, st, err);
 }
 
-/* Plans, and writes files to a store before their rows: a store is slow, and nobody else can write
- * to the catalogue during our transaction. */
+/* Plans, and writes files to a store before their rows: a store is slow, and no other writer can
+ * use the catalogue during our transaction. */
 static enum tw_status put_first(struct tw_catalogue *to, const struct tw_project_move *m,
         struct turn *t, struct tw_err *err)
 {

@@ -29,7 +29,7 @@ enum tw_field_kind {
 	TW_FIELD_UINT32, /* also an enum */
 	TW_FIELD_BOOL,
 	TW_FIELD_DOUBLE, /* stored as an integer, times `scale` */
-	TW_FIELD_GROUP   /* a struct with fields of its own; an object in JSON */
+	TW_FIELD_GROUP   /* a nested struct with its own fields; an object in JSON */
 };
 
 enum tw_field_shape { /* in JSON */

@@ -15,7 +15,7 @@ struct tw_postgres_prepared {
 	uint64_t keys[TW_POSTGRES_PREPARED]; /* of text and types of parameters */
 	char *texts[TW_POSTGRES_PREPARED];
 	unsigned n;
-	bool there;                      /* the session has some, even if they are forgotten here */
+	bool there; /* the session has some, even if they are no longer recorded here */
 	uint64_t seen[TW_POSTGRES_SEEN]; /* keys of statements that ran before, by hash */
 	int64_t until_ms, life_ms;       /* then they are planned again */
 };
@@ -88,7 +88,7 @@ int tw_postgres_name(struct tw_postgres *p, const char *sql, const struct tw_pos
         char name[TW_POSTGRES_NAME], PGresult **ret_failed);
 /* The session is new or ended. */
 void tw_postgres_forget_plans(struct tw_postgres *p);
-/* Outside transactions: has PostgreSQL plan again what it planned long ago. */
+/* Outside transactions: has PostgreSQL renew old plans. */
 void tw_postgres_renew_plans(struct tw_postgres *p);
 /* Whether the failure says that a prepared statement no longer fits; all are then forgotten. */
 bool tw_postgres_outdated(struct tw_postgres *p, const PGresult *r);

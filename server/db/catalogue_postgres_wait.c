@@ -5,7 +5,7 @@
  * server process or proxy behind a working network.  A request that waits longer than its limit
  * gives the connection up: the outcome of a commit is then unknown, as after a lost connection.
  * Queries may take long, so their limit is long, but they are also given up once requests with a
- * short timeout show that the server answers nobody.
+ * short timeout show that the server does not respond at all.
  */
 #include <errno.h>
 #include <poll.h>
@@ -60,8 +60,8 @@ bool tw_postgres_timeout_is_short(void)
 
 /* --- a server that hangs --- */
 
-/* A request since began_ms was not answered: the server hangs.  Until it answers, only one thread
- * at a time, of all connections, tries it. */
+/* A request since began_ms was not answered: the server hangs.  Until it responds, only one thread
+ * of all connections at a time sends requests. */
 static void note_hung(int64_t began_ms)
 {
 	const int64_t now = tw_monotonic_ms();

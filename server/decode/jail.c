@@ -1,7 +1,7 @@
 /*
  * jail.c - resource limits, then Landlock, then a system call filter.
  *
- * A call that is on no list fails with EPERM, so that a C library that attempts more than it needs
+ * A call that is on no list fails with EPERM, so that a C library that attempts unneeded calls
  * continues.  A call that no decoder needs ends the process, and its parent reports that.  Landlock
  * (kernel 5.13) denies every path in addition if the kernel has it; the filter does not need it.
  */

@@ -2,14 +2,13 @@
  * jobs.h - the running side of the queues of traces and mappings: claim, child, result, retry.
  *
  * A dispatcher thread claims queued rows and starts one limited child process
- * per job, at most config.decode_workers at once.  A child that crashes, loops
- * or eats memory costs its own trace: it is killed at its limits.  After a crash,
- * a lack of memory or an upload that cannot be read from storage the job is
- * tried up to config.worker_attempts times, then the trace is failed with the
- * reason (I7).  Bad input and a deadline of time or CPU fail immediately.  If the
- * server lacks space, descriptors or storage, no try counts: the trace stays
- * queued, reports why, and is tried again within a minute of the cause's end.
- * Mappings have compilers of their own (jobs_map.c), under the same rules.
+ * per job, at most config.decode_workers at once.  A child that crashes, loops or exhausts memory
+ * affects only its own trace: it is killed at its limits.  After a crash, a lack of memory or an
+ * upload that cannot be read from storage, the job is attempted up to config.worker_attempts times,
+ * then the trace fails with the reason (I7).  Bad input, and exceeding the limit of time or CPU,
+ * fail it immediately.  If the server lacks space, descriptors or storage, no attempt counts: the
+ * trace stays queued, reports the reason, and is attempted again within a minute after the cause
+ * has ended.  Mappings have separate compilers (jobs_map.c) with the same rules.
  * Thread: start and stop by the owner; the rest by any.
  */
 #ifndef TW_JOBS_H

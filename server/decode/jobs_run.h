@@ -65,8 +65,8 @@ struct running { /* a child and its job */
 	bool abandoned;   /* the child was killed because the claim was lost */
 	int system_fd;    /* of the child's second output, -1 none */
 	char out[TW_RUN_PATH];
-	/* Several small jobs of one child (jobs_group.c).  They have no child; this one has no job
-	 * of its own. */
+	/* Several small jobs of one child (jobs_group.c).  They have no child, and this one has no
+	 * job. */
 	struct running *group; /* NULL: none */
 	size_t n_group, n_begun;
 	bool in_group;

@@ -2,13 +2,12 @@
  * preflight.c - the preflight processes of a server: which one checks an upload, and how long
  * callers wait.
  *
- * Threads of their own talk to the processes, AT_ONCE at a time; the caller fetches the result
+ * Separate threads send heads to the processes, AT_ONCE at a time; the caller fetches the result
  * later. Without a result in time the upload is accepted without a preflight, so uploads that make
  * processes hang delay others by START_MS at most; a project that has sent one is not checked for
  * SKIP_MS, or its next upload would delay them again.  A process checks uploads of one project
- * only, so that remains of an earlier upload in its memory can leak only to the same project.  KEPT
- * processes stay for the next upload; the one that was idle longest makes room for another
- * project's.
+ * only, so that data of an earlier upload in its memory can leak only to the same project.  KEPT
+ * processes remain for the next upload; the longest idle one is replaced by another project's.
  */
 #include "server/decode/preflight.h"
 
@@ -295,9 +294,9 @@ struct tw_preflight {
 	struct tw_preflights *of;
 	char project_id[TW_ID_BYTES];
 	struct tw_head head;
-	int64_t until_ms; /* CLOCK_MONOTONIC; nobody waits longer */
+	int64_t until_ms; /* CLOCK_MONOTONIC; the end of all waits */
 	bool is_done;
-	bool is_cancelled; /* nobody waits any more: the thread that runs it frees it */
+	bool is_cancelled; /* no caller waits: the thread that runs it frees it */
 	enum tw_status status;
 	const struct tw_format *format;
 	struct tw_err err;

@@ -77,7 +77,7 @@ static json_t *owners_json(const struct tw_owners_hit *hit)
 	        (json_int_t)hit->line);
 }
 
-/* Owners are read from the current file: they are the people to ask now. */
+/* Owners are read from the current file, because they are responsible now. */
 static void put_owners(struct job *j, const git_tree *tree, const char *path)
 {
 	static const char *const usual[] = {

@@ -71,7 +71,7 @@ static bool is_mail(const struct tw_delivery *d)
 	return strcmp(d->hook_id, TW_HOOK_MAIL) == 0;
 }
 
-/* Whether the receiver is unreachable or asked for a pause: its other deliveries wait too. */
+/* Whether the receiver is unreachable or requested a delay: its other deliveries wait too. */
 static bool holds_all(const struct tw_sent *s)
 {
 	return s->http == 0 || s->http == 408 || s->http == 429 || s->http >= 500;

@@ -65,7 +65,7 @@ struct work { /* on one ticket */
 /* How a request ended. */
 enum outcome {
 	DONE,
-	LATER,   /* the tracker does not respond, or asks for time */
+	LATER,   /* the tracker does not respond, or requests a delay */
 	REFUSED, /* it would be refused again */
 	STOPPED  /* the server stops: nothing is known */
 };
@@ -313,7 +313,7 @@ static enum tw_status fix_regression(struct work *w, struct tw_err *err)
 	        1, err);
 }
 
-/* A group that returned is fixed once more: its ticket was reopened by the return. */
+/* A group that returned is fixed again: its ticket was reopened by the return. */
 static enum tw_status fix_group(struct work *w, struct tw_err *err)
 {
 	char note[NOTE_MOST + 1];

@@ -546,7 +546,7 @@ static enum tw_status key_some(
 
 enum { COPIED_AT_ONCE = 256, COPY_AGAIN_MS = 5000 };
 
-/* An engine that does not respond delays nothing else. */
+/* An engine that does not respond does not delay the rest. */
 static enum tw_status copy_some(struct anrs *h, bool *io_more, struct tw_err *err)
 {
 	struct tw_fleet_store *fleet = h->parts.fleet;

@@ -152,7 +152,7 @@ static enum tw_status open_edges(struct tw_export *x, bool stacks, struct tw_err
 	if (st != TW_OK)
 		return st;
 	x->cursor_open = true;
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) such a walk stands inside a loop */
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) such a walk is inside a loop */
 	return tw_cursor_open_range(&x->cursor, x->file, x->thread->thread_id,
 	        x->thread->max_depth ? x->thread->max_depth : 1, s->ranged ? s->from_ns : INT64_MIN,
 	        s->ranged ? s->to_ns : INT64_MAX, err);

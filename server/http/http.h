@@ -133,7 +133,7 @@ struct tw_route {
 	enum tw_status (*end)(struct tw_req *, struct tw_err *);         /* must reply */
 	/* Instead of max_body, begin, body and end: takes a small JSON object (api/api.h). */
 	enum tw_status (*json)(struct tw_req *, const json_t *body, struct tw_err *);
-	/* Instead of end: answers about one trace (api/trace/trace_query.h), or about many
+	/* Instead of end: for a response about one trace (api/trace/trace_query.h), or about many
 	 * (api/fleet/api_fleet.h). */
 	enum tw_status (*trace_query)(struct tw_trace_query *, struct tw_err *);
 	enum tw_status (*fleet_query)(struct tw_fleet_request *, struct tw_err *);

@@ -191,8 +191,8 @@ struct tw_req {
 	struct tw_held *held; /* the memory of its response; NULL: not counted */
 	struct tw_pair headers[TW_MAX_HEADERS];
 	size_t n_headers;
-	/* For http_wait.c: `end` asked to be called again; it is in the list; its route is not
-	 * being called. */
+	/* For http_wait.c: `end` requested another call; it is in the list; its route is not being
+	 * called. */
 	bool waits, is_waiting, is_idle;
 	struct tw_req *next_waiting, *next_called;
 	bool own_encoding; /* the route set Content-Encoding */

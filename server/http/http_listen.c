@@ -84,7 +84,7 @@ enum tw_status tw_http_start_metrics(
 
 /* --- the certificate of each handshake --- */
 
-/* Global, as the callback gets no argument of ours, and a process serves one certificate. */
+/* Global, because the callback has no user argument, and a process serves one certificate. */
 static struct tw_tls *_Atomic serving;
 
 static int give_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,

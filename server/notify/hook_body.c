@@ -1,4 +1,4 @@
-/* hook_body.c - the JSON that a webhook's receiver gets: ours, Slack's, Teams'. */
+/* hook_body.c - the JSON bodies of webhooks: tracewell's, Slack's, Teams'. */
 #include "server/notify/text.h"
 
 #include <jansson.h>

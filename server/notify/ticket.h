@@ -1,12 +1,12 @@
 /*
- * ticket.h - the requests by which an issue is created, read and reopened at GitHub, GitLab, Jira
- * or Gitea, and what their responses say.
+ * ticket.h - requests that create, read and reopen an issue at GitHub, GitLab, Jira or Gitea, and
+ * their responses.
  *
  * A tracker is the setting TW_SETTING_TRACKER: {"for", "template"} and, for tickets by its API,
  * {"api", "repository", "user", "labels", "assignees", "issue_type"}.  Its token is stored apart,
  * encrypted (TW_SETTING_TRACKER_TOKEN).
- * A ticket's text ends with a mark, by which one that was created before a crash is found again.
- * Pure.  Thread: any.
+ * A ticket's text ends with an identifier, by which one that was created before a crash is found
+ * again. Pure.  Thread: any.
  */
 #ifndef TW_TICKET_H
 #define TW_TICKET_H

@@ -46,7 +46,7 @@ static void check_limits(struct tw_doctor *d)
 		        (unsigned long long)DECODE_BYTES >> 20);
 }
 
-/* The filter cannot be removed from a process, so a child process tries it. */
+/* The filter cannot be removed from a process, so it is tested in a child process. */
 static bool jail_holds(void)
 {
 	const struct tw_jail jail = {.filter = true};

@@ -2,7 +2,7 @@
  * query_compare.c - merges the call trees of two sides, and computes totals of their methods.
  *
  * Each side is merged to one tree.  Both are traversed together from the root, breadth first: a
- * pair stands for the nodes with the same path on both sides.  The weight of a pair is the time per
+ * pair represents the nodes with the same path on both sides.  The weight of a pair is the time per
  * trace on its heavier side, which is never more than its parent's weight, so the kept pairs always
  * form a tree.
  */

@@ -227,7 +227,7 @@ static struct track *find_track(struct lanes *l, const struct tw_note_row *n, st
 	return l->of[number];
 }
 
-/* The first row that is free when the note begins, else the last. Thread states and values of
+/* The first row that is free when the note begins, otherwise the last. Thread states and values of
  * counters follow each other. */
 static uint32_t take_row(struct track *t, const struct tw_note_row *n)
 {

@@ -1,7 +1,7 @@
 /*
  * rollup_id.h - the ids of cells and methods in rollups, and names as they are stored.
  *
- * An id is a hash of what it identifies, so that every process computes the same.
+ * An id is a hash of the identified content, so that every process computes the same.
  * Thread: any.
  */
 #ifndef TW_ROLLUP_ID_H

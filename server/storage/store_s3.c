@@ -3,7 +3,7 @@
  *
  * A file is verified before put returns, and is in the cache then, as a decoder needs it next.  A
  * store that did not answer for the complete time of an operation is away: requests that need it
- * are refused immediately until a probe (or an operation in progress) gets an answer, so that
+ * are refused immediately until a probe (or an operation in progress) gets a response, so that
  * clients that can retry do so instead of waiting.
  */
 #include <errno.h>

@@ -512,7 +512,7 @@ enum tw_status tw_trace_file_open(const char *path, struct tw_trace_file **ret, 
 	return tw_trace_file_open_fd(fd, NULL, ret, err);
 }
 
-/* Forgets the file, but not what the next one can use. */
+/* Detaches the file, and keeps the memory and statements for the next one. */
 static void end_file(struct tw_trace_file *f)
 {
 	struct tw_trace_file next = {.owned_fd = -1};

@@ -189,8 +189,8 @@ static const sqlite3_io_methods methods = {
         .xDeviceCharacteristics = no_promises,
 };
 
-/* The image of the database that this thread is opening: a name cannot stand for it, as names may
- * come from statements. */
+/* The image of the database that this thread is opening: it is not passed by name, because names
+ * may come from statements. */
 static _Thread_local struct tw_trace_image *opening;
 
 /* Journals, temporary and attached files have no image and cannot be opened. */

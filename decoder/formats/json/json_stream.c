@@ -74,7 +74,7 @@ static enum tw_status end(struct tw_json_stream *s, struct tw_err *err)
 {
 	enum tw_status st;
 
-	s->n_key = 0; /* the end has no name of its own */
+	s->n_key = 0; /* the end has no name */
 	st = emit(s, TW_JSON_END, (struct tw_str){0}, NULL, err);
 	s->depth--;
 	after_value(s);

@@ -2,7 +2,7 @@
  * json_stream.h - reads JSON of any size as it arrives, one value after another.
  *
  * A format gives each container that it reads a tag; the contents of all others are
- * skipped.  Memory is that of the longest text, which is limited; longer texts are cut.
+ * skipped.  Memory is that of the longest text, which is limited; longer texts are truncated.
  * A damaged text ends at the damage, counted as input_corrupt, a truncated one as input_truncated;
  * open containers are then closed, so that a format always sees their ends.
  */

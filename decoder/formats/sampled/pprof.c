@@ -8,10 +8,10 @@
  *   label {1 key, 2 text, 3 number}
  *
  * Fields come in any order, so the message is kept and read at its end.  A profile holds one sum
- * per stack and no times: the value of the default type, else of the first type that is a time,
- * else of the last type, is laid out as one call per path (samples.h).  Labels "thread" or
- * "thread_name" and "tid" or "thread_id" separate threads.  A truncated profile is read as far as
- * it came; its names are often at its end.  Learned from google/pprof.
+ * per stack and no times: the value of the default type, otherwise of the first type that is a
+ * time, otherwise of the last type, is laid out as one call per path (samples.h).  Labels "thread"
+ * or "thread_name" and "tid" or "thread_id" separate threads.  A truncated profile is read as far
+ * as it came; its names are often at its end.  Learned from google/pprof.
  */
 #include <stdlib.h>
 #include <string.h>

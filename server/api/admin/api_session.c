@@ -166,8 +166,8 @@ static enum tw_status set_own_password(struct tw_req *r, const json_t *body, str
 
 /* --- the caller --- */
 
-/* Whose roles decide which projects the caller may see; "" of an admin of the server, who sees all.
- * A key sees its project alone. */
+/* Whose roles decide which projects the caller may see; "" of an admin of the server, who may see
+ * all.  A key may see only its project. */
 static const char *seen_by(const struct tw_caller *caller)
 {
 	return caller->scope == TW_SCOPE_SERVER ? "" : caller->user_id;

@@ -117,7 +117,7 @@ static void cut(struct page *p)
 	p->n = p->n < (size_t)p->limit ? p->n : (size_t)p->limit;
 }
 
-/* The groups of the page, with their names, which tell the kind of a cause. */
+/* The groups of the page, with their names, which include the kind of the cause. */
 static enum tw_status read_groups(struct tw_fleet_request *q, struct page *p, struct tw_err *err)
 {
 	const char *kind = p->kind ? tw_anr_kinds[p->kind - 1] : NULL;

@@ -62,7 +62,7 @@ static enum tw_status build_id_of(struct tw_req *r, const char **ret, struct tw_
 	return st;
 }
 
-/* Symbols of a native library have builds of their own. */
+/* Symbols of a native library have separate builds. */
 static enum tw_status check_kind(
         const char *build_id, enum tw_mapping_kind kind, struct tw_err *err)
 {

@@ -1,6 +1,6 @@
 /*
  * api_source.c - a method's source: link, lines, owners and last change; and the repository
- * settings behind them.
+ * settings that they depend on.
  *
  * If a part is unavailable (no clone, no such tag, too large), the response says why and has the
  * remaining parts, above all the link.
@@ -123,7 +123,7 @@ static enum tw_status read_texts(struct query *q, struct tw_err *err)
 	return st == TW_OK ? check_file(q->file, err) : st;
 }
 
-/* For repositories that use builds, a version stands for its newest build. */
+/* For repositories that use builds, a version means its newest build. */
 static enum tw_status fill_build(
         const struct query *q, const char *version, const char **io_build, struct tw_err *err)
 {

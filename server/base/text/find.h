@@ -1,9 +1,9 @@
 /*
- * find.h - finds names by a typed query: all its words must occur, ignoring case (ASCII).
+ * find.h - finds names by a search text: all its words must occur, ignoring case (ASCII).
  *
- * `*` in a word matches any text; such a word begins at the begin of a part of the name and, unless
- * it ends with `*`, ends at the name's end: `*.warmUp`, `com.acme.*Parser.parse`.  A method's
- * parameters do not count for its end.  The cost is at most words x text x name.
+ * `*` in a word matches any text; such a word matches from the start of a part of the name and,
+ * unless it ends with `*`, to the name's end: `*.warmUp`, `com.acme.*Parser.parse`.  A method's
+ * name ends before its parameters.  The cost is at most words x text x name.
  * Thread: any.
  */
 #ifndef TW_FIND_H
@@ -24,7 +24,7 @@ struct tw_find { /* borrows the text */
 /* TW_BAD_REQUEST if the text is too long or has too many words. */
 enum tw_status tw_find_read(const char *text, struct tw_find *ret, struct tw_err *err) TW_MUST_USE;
 
-/* How well a name fits, by its worst word: its place in the name decides. */
+/* How well a name fits: the rank of the word with the worst position in it. */
 enum tw_find_rank {
 	TW_FIND_NOT,
 	TW_FIND_WITHIN, /* inside a part of the name */
@@ -41,15 +41,15 @@ enum { TW_FIND_LETTERS = 64, TW_FIND_FAR = 99 };
 struct tw_find_near { /* the words as bits: bit i of at[c] is set if letter i of the word is c */
 	struct tw_find_near_word {
 		uint64_t at[256];
-		unsigned len, errors; /* errors: the most that it may have */
+		unsigned len, errors; /* errors: the maximum */
 	} words[TW_FIND_WORDS];
 	size_t n; /* 0: a word has a `*` or too many letters */
 };
 void tw_find_near_read(const struct tw_find *f, struct tw_find_near *ret);
 
 /* The number of letters that are missing, added, replaced or swapped with their neighbour where the
- * words occur in the name; TW_FIND_FAR: too many.  A word may have no error up to 3 letters, 1 up
- * to 5, 2 up to 11, else 3.  Costs words x name. */
+ * words occur in the name; TW_FIND_FAR: too many.  A word of up to 3 letters may have no error, up
+ * to 5 one, up to 11 two, a longer one three.  Costs words x name. */
 unsigned tw_find_errors(const struct tw_find_near *f, struct tw_str name);
 
 /* The number of such errors by which a complete name differs; TW_FIND_FAR if the word is empty or

@@ -1,10 +1,10 @@
 /*
  * turn_lock.h - a mutex, or a semaphore, whose waiters take turns by owner.
  *
- * With a plain mutex an owner with eight waiting threads holds the lock eight times before another
- * owner's first, or any number of times, because the thread that releases it is the first to take
- * it again.  Here a thread waits for at most one holder of each other owner, and threads of one
- * owner get the lock in the order in which they came.
+ * With a plain mutex, an owner with eight waiting threads can hold the lock eight times before
+ * another owner holds it once, or indefinitely, because the thread that releases it is the first to
+ * take it again.  Here a thread waits for at most one holder of each other owner, and threads of
+ * one owner get the lock in the order of their arrival.
  * Thread: any.
  */
 #ifndef TW_TURN_LOCK_H

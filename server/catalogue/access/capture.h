@@ -41,8 +41,8 @@ extern const struct tw_setting tw_capture_setting; /* catalogue_setting.h */
 
 /* {"max_age_s","captures":[{"rule","scenario","share"?,"record"}]}: the rules that are on, match
  * the device, have quota left today and selected the device by its id.  A device without an id gets
- * the share and decides itself.  doc: checked by tw_capture_check, or NULL for no rules.  taken:
- * number of traces of a rule today.  NULL: out of memory. */
+ * the share and draws a random number.  doc: checked by tw_capture_check, or NULL for no rules.
+ * taken: number of traces of a rule today.  NULL: out of memory. */
 json_t *tw_capture_answer(const json_t *doc, const struct tw_capture_device *d,
         uint64_t (*taken)(void *arg, const char *rule), void *arg);
 

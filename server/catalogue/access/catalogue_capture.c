@@ -15,7 +15,7 @@ static const char *text_or_empty(const char *s)
 	return s ? s : "";
 }
 
-/* The sender: the id of the installation, or else of the device. */
+/* The sender: the id of the installation, otherwise of the device. */
 static int64_t device_of(const struct tw_trace_meta *m)
 {
 	const char *name = text_or_empty(m->device_id);

@@ -1,6 +1,5 @@
 /*
- * catalogue_anr_state.h - what people decided about groups of ANRs: the same states as regressions
- * have.
+ * catalogue_anr_state.h - decisions of users about groups of ANRs, with the states of regressions.
  *
  * A group without a row is open.  A fixed group has returned if a report came after that from the
  * version in which it is fixed, or a later one; without a version, from any. Thread: any.

@@ -102,8 +102,7 @@ struct tw_tried {                     /* result of an attempt */
 	const char *error;            /* message; "": delivered */
 	const char *body;             /* the body sent */
 	int64_t next_ms;              /* time of the next attempt */
-	bool holds_all; /* postpones all deliveries of the hook: it does not answer, or asked for
-	                 * time */
+	bool holds_all; /* postpones all of the hook's deliveries: no response, or Retry-After */
 	bool gone;      /* the receiver responded 410 Gone */
 	bool in_vain;   /* another attempt would fail the same way */
 };

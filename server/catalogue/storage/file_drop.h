@@ -1,9 +1,9 @@
 /*
  * file_drop.h - objects of a store that are to be deleted, because no row refers to them.
  *
- * The transaction that deletes the last reference adds the key, so that a killed server forgets no
- * deletion.  Any server deletes the object: it takes keys that are due by postponing them, and
- * removes a key's row afterwards, unless the key was added again in between.  Files in a data
+ * The transaction that deletes the last reference adds the key, so that no deletion is lost when a
+ * server is killed.  Any server deletes the object: it takes keys that are due by postponing them,
+ * and removes a key's row afterwards, unless the key was added again in between.  Files in a data
  * folder are deleted immediately, without a row.  Thread: any.
  */
 #ifndef TW_FILE_DROP_H

@@ -18,7 +18,7 @@ struct tw_catalogue;
 
 struct tw_blobs;
 
-/* The recorded location, or else the folder itself; *ret points into the arena.  Settings of the
+/* The recorded location, otherwise the folder itself; *ret points into the arena.  Settings of the
  * environment override those of the file. */
 enum tw_status tw_storage_of(const char *data_dir, struct tw_arena *a, struct tw_storage *ret,
         struct tw_err *err) TW_MUST_USE;

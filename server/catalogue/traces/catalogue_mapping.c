@@ -62,7 +62,7 @@ static enum tw_status has_room(
 	struct tw_cat_query q;
 	unsigned n = 0;
 	uint64_t bytes = 0;
-	enum tw_status st = tw_cat_query(&q, db, err, /* mapping_job_by_project, at most so many */
+	enum tw_status st = tw_cat_query(&q, db, err, /* the limit of mapping_job_by_project */
 	        "SELECT bytes FROM mapping_job WHERE claimed=0 AND project_id=?"
 	        " AND NOT (build_id=? AND kind=?)",
 	        "tti", sent->project_id, sent->build_id, (int64_t)sent->kind);

@@ -1,6 +1,6 @@
 /*
- * catalogue_names.h - how many names of traces their mappings resolve, and what a new mapping
- * changes. Thread: any.
+ * catalogue_names.h - numbers of names that the mappings of traces resolve, and changes by a new
+ * mapping. Thread: any.
  */
 #ifndef TW_CATALOGUE_NAMES_H
 #define TW_CATALOGUE_NAMES_H

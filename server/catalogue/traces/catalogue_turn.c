@@ -272,7 +272,7 @@ static enum tw_status take(struct tw_db *w, const struct tw_cat_turn *of, const 
 	return st;
 }
 
-/* Writes only once there is a job to claim: the dispatchers of idle servers ask often. */
+/* Writes only once there is a job to claim: the dispatchers of idle servers poll often. */
 static enum tw_status find(struct tw_catalogue *c, struct tw_cat_turn *io, struct best *ret,
         bool *ret_lapsed, struct tw_err *err)
 {

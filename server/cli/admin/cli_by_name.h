@@ -15,7 +15,7 @@ struct tw_catalogue;
 enum tw_status tw_cli_project_find(struct tw_catalogue *c, const char *name,
         char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
 /* Creates it if it does not exist, and reports that on stderr: with a typing error, traces would
- * otherwise go to a project that nobody looks at. */
+ * otherwise arrive in a project that no user opens. */
 enum tw_status tw_cli_project_make(struct tw_catalogue *c, const char *name,
         char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
 

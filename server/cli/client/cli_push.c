@@ -255,7 +255,7 @@ struct push {
 	unsigned sent, failed, skipped;
 };
 
-/* Names each skipped file up to a limit; the first ones show what they are. */
+/* Names each skipped file up to a limit. */
 static void report_skipped(struct push *p, const char *path, const char *why)
 {
 	if (p->skipped++ < MAX_SKIPPED_TOLD)

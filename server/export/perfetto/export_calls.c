@@ -339,7 +339,7 @@ static enum tw_status begin(struct tw_call_writer *c, struct tw_err *err)
 	return st;
 }
 
-/* Decodes the chunk that is needed next, as far as one can tell, and a few at most. */
+/* Decodes the chunk that is probably needed next, and a few at most. */
 static void read_ahead(struct tw_call_writer *c)
 {
 	struct tw_cursor *next = NULL;

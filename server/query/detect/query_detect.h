@@ -1,7 +1,7 @@
 /*
  * query_detect.h - finds the time that a trace spends in calls and notes covered by rules.
  *
- * Rules are passed as bits by method, thread and kind of note; this file knows neither names nor
+ * Rules are passed as bits by method, thread and kind of note; this file uses neither names nor
  * projects.  Of nested calls of one rule only the outermost counts; inside a reported call no other
  * of its group is reported.  A note inside a call counted by a rule of its group is the same event
  * and is not counted again.  Calls around a thread's main loop show how the loop was started, not

@@ -61,7 +61,7 @@ enum tw_s3_outcome {
 	TW_S3_OK,
 	TW_S3_MISSING, /* 404 */
 	TW_S3_REFUSED, /* 4xx: key, bucket, clock */
-	TW_S3_SLOW,    /* 429, 503: the store asks for fewer requests */
+	TW_S3_SLOW,    /* 429, 503: the store requests a lower rate */
 	TW_S3_FAILED,  /* other 5xx */
 	TW_S3_SILENT,  /* no answer in time, no connection */
 	TW_S3_BROKEN,  /* a truncated or corrupt body */

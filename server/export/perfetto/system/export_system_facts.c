@@ -6,7 +6,7 @@
  *   sequences, prefixes                                                           bitmaps
  *   the trace's clock, clocks: id, pairs of times                                 u64
  *   threads: pid, tid, uuid
- * A decoder wrote it, which may have been taken over: nothing in it is believed to be in order.
+ * A decoder wrote it, which may have been taken over: all of it is untrusted.
  */
 #include "server/export/perfetto/system/export_system_facts.h"
 

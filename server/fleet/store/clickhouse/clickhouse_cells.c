@@ -4,7 +4,7 @@
  * ClickHouse counts values by the buckets of sketches, so the sketches equal those of the embedded
  * engine for the same traces.
  *
- * ClickHouse has no snapshots.  Durations and each metric are queries of their own, and traces may
+ * ClickHouse has no snapshots.  Durations and each metric are separate queries, and traces may
  * be counted again in between, so the later queries read the attempts that the first one saw:
  * larger numbers are later, and rows of replaced attempts remain for a while.
  */

@@ -466,7 +466,7 @@ static enum tw_status write_rows(struct tw_fleet_clickhouse *f, const struct tw_
 	return st == TW_OK ? insert_all(f, r, attempt, err) : st;
 }
 
-/* Marks traces as counted. The catalogue does not store what they are counted in. */
+/* Marks traces as counted. The catalogue does not store their cells. */
 static enum tw_status mark(struct tw_catalogue *c, const struct tw_rollup_reading *of, size_t n,
         struct tw_arena *a, struct tw_err *err)
 {
