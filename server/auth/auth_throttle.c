@@ -183,7 +183,7 @@ static enum tw_status check(struct tw_throttle *t, struct keys k, bool take, int
 	return fail_wait(wait_ms, ret_wait_s, err);
 }
 
-enum tw_status tw_throttle_try(struct tw_throttle *t, const char *account, const char *address,
+enum tw_status tw_throttle_attempt(struct tw_throttle *t, const char *account, const char *address,
         int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
 {
 	return check(t, keys_of(t, account, address), true, now_ms, ret_wait_s, err);
@@ -195,7 +195,7 @@ enum tw_status tw_throttle_check(struct tw_throttle *t, const char *account, con
 	return check(t, keys_of(t, account, address), false, now_ms, ret_wait_s, err);
 }
 
-void tw_throttle_wrong(
+void tw_throttle_failed(
         struct tw_throttle *t, const char *account, const char *address, int64_t now_ms)
 {
 	unsigned wait_s;
@@ -203,7 +203,7 @@ void tw_throttle_wrong(
 	(void)check(t, keys_of(t, account, address), true, now_ms, &wait_s, NULL);
 }
 
-void tw_throttle_right(struct tw_throttle *t, const char *account, const char *address)
+void tw_throttle_succeeded(struct tw_throttle *t, const char *account, const char *address)
 {
 	if (t->with.take) {
 		const struct tw_throttle_cost cost = buckets_of(t, keys_of(t, account, address));

@@ -43,15 +43,15 @@ struct tw_throttle *tw_throttle_free(struct tw_throttle *t);
 
 /* Counts an attempt; of an IPv6 address the first 64 bits are used.  TW_RATE, without counting, if
  * there were too many; *ret_wait_s is the time until the next is allowed. */
-enum tw_status tw_throttle_try(struct tw_throttle *t, const char *account, const char *address,
+enum tw_status tw_throttle_attempt(struct tw_throttle *t, const char *account, const char *address,
         int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err) TW_MUST_USE;
-/* The same without counting, for attempts that count only on failure (tw_throttle_wrong).  NULL
+/* The same without counting, for attempts that count only on failure (tw_throttle_failed).  NULL
  * skips the account or the address. */
 enum tw_status tw_throttle_check(struct tw_throttle *t, const char *account, const char *address,
         int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err) TW_MUST_USE;
-void tw_throttle_wrong(
+void tw_throttle_failed(
         struct tw_throttle *t, const char *account, const char *address, int64_t now_ms);
 /* The attempt succeeded: uncounts it. */
-void tw_throttle_right(struct tw_throttle *t, const char *account, const char *address);
+void tw_throttle_succeeded(struct tw_throttle *t, const char *account, const char *address);
 
 #endif

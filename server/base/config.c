@@ -216,7 +216,7 @@ static bool flag_of(const char *variable, char ret[MAX_ENV])
 	return true;
 }
 
-void tw_config_each_mistaken(void (*each)(const char *flag, const char *meant))
+void tw_config_each_misspelt(void (*each)(const char *flag, const char *meant))
 {
 	static const char *const others[] = {"config", "key", NULL};
 	char flag[MAX_ENV];

@@ -93,7 +93,7 @@ enum tw_status tw_config_load(struct tw_arena *a, int argc, char **argv, struct 
         struct tw_err *err) TW_MUST_USE;
 /* Calls `each` with environment variables TRACEWELL_* that are not settings but resemble one, both
  * spelled as flags.  Others are ignored: orchestrators create such variables from service names. */
-void tw_config_each_mistaken(void (*each)(const char *flag, const char *meant));
+void tw_config_each_misspelt(void (*each)(const char *flag, const char *meant));
 
 /* Splits "127.0.0.1:8080", "[::1]:0", "localhost:80" into host (without brackets) and port. */
 bool tw_listen_split(const char *listen, char *host, size_t cap, uint16_t *ret_port);

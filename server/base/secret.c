@@ -120,7 +120,7 @@ static enum tw_status load(
 	return st;
 }
 
-enum tw_status tw_secret_decrypt(const char *data_dir, const char *file, bool make,
+enum tw_status tw_secret_key_open(const char *data_dir, const char *file, bool make,
         struct tw_secret_key **ret, struct tw_err *err)
 {
 	struct tw_secret_key *s;
@@ -190,8 +190,8 @@ enum tw_status tw_secret_encrypt(const struct tw_secret_key *s, const char *whos
 	return TW_OK;
 }
 
-enum tw_status tw_secret_key_read(const struct tw_secret_key *s, const char *whose,
-        const char *text, char ret[TW_SECRET_PLAIN_MAX + 1], struct tw_err *err)
+enum tw_status tw_secret_decrypt(const struct tw_secret_key *s, const char *whose, const char *text,
+        char ret[TW_SECRET_PLAIN_MAX + 1], struct tw_err *err)
 {
 	unsigned char encrypted[NONCE_BYTES + TW_SECRET_PLAIN_MAX + TAG_BYTES];
 	const char *from = text + sizeof scheme - 1;

@@ -22,7 +22,7 @@ struct tw_secret_key;
 /* file "": secret.key in the data folder.  If it is missing it is created, or, with `make` false,
  * counts as lost: then nothing can be encrypted or decrypted.  Any other file must exist, and its
  * group may read it.  TW_BAD_REQUEST: not a key, or others can read it. */
-enum tw_status tw_secret_decrypt(const char *data_dir, const char *file, bool make,
+enum tw_status tw_secret_key_open(const char *data_dir, const char *file, bool make,
         struct tw_secret_key **ret, struct tw_err *err) TW_MUST_USE;
 bool tw_secret_key_lost(const struct tw_secret_key *s);
 /* Derives another key, the same for equal keys, which does not reveal this one.  False: the key is
@@ -37,8 +37,8 @@ bool tw_secret_is_encrypted(const char *text);
 enum tw_status tw_secret_encrypt(const struct tw_secret_key *s, const char *whose,
         const char *plain, char ret[TW_SECRET_TEXT_BYTES], struct tw_err *err) TW_MUST_USE;
 /* TW_NOT_FOUND: encrypted with another key, or for another owner, or not at all. */
-enum tw_status tw_secret_key_read(const struct tw_secret_key *s, const char *whose,
-        const char *text, char ret[TW_SECRET_PLAIN_MAX + 1], struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_secret_decrypt(const struct tw_secret_key *s, const char *whose, const char *text,
+        char ret[TW_SECRET_PLAIN_MAX + 1], struct tw_err *err) TW_MUST_USE;
 
 /* Random secrets of keys, links and sessions; stored only as SHA-256.  They have 256 random bits,
  * so a plain hash is enough: they cannot be guessed. */

@@ -391,7 +391,7 @@ static void log_lost_secrets(
 	int64_t lost = 0;
 
 	for (size_t i = 0; i < n; i++)
-		lost += tw_secret_key_read(s->api.secret_key, secrets[i].project_id,
+		lost += tw_secret_decrypt(s->api.secret_key, secrets[i].project_id,
 		                secrets[i].encrypted, plain, NULL) != TW_OK;
 	explicit_bzero(plain, sizeof plain);
 	if (tw_secret_key_lost(s->api.secret_key))
@@ -418,7 +418,7 @@ static enum tw_status open_secret_key(struct server *s, struct tw_err *err)
 
 	randombytes_buf(s->api.ticket_key, sizeof s->api.ticket_key);
 	if (st == TW_OK)
-		st = tw_secret_decrypt(s->api.config->data_dir, s->api.config->secret_key_file,
+		st = tw_secret_key_open(s->api.config->data_dir, s->api.config->secret_key_file,
 		        n == 0 || s->api.config->new_secret_key, &s->api.secret_key, err);
 	if (st == TW_OK && tw_catalogue_is_shared(s->api.catalogue) &&
 	        !tw_secret_key_lost(s->api.secret_key) && !share_keys(s))
@@ -767,7 +767,7 @@ static int serve(struct tw_arena *a, int argc, char **argv)
 	limit_heaps();
 	set_signals(&set);
 	tw_log_sink_open();
-	tw_config_each_mistaken(log_mistaken);
+	tw_config_each_misspelt(log_mistaken);
 	st = run(&server, &set, &err);
 	if (st != TW_OK)
 		tw_log_err(TW_LOG_ERROR, "failed", "serve", &err);

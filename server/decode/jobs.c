@@ -455,7 +455,7 @@ static void retry_endings(struct tw_jobs *j)
 
 		if (r->used && r->step == STEP_ENDINGS)
 			tw_group_retry_endings(j, r);
-		else if (r->used && r->ending != ENDING_NONE && tw_run_finalize(j, r))
+		else if (r->used && r->ending != ENDING_NONE && tw_run_write_ending(j, r))
 			tw_run_release_slot(r);
 	}
 }

@@ -328,7 +328,7 @@ static enum tw_status write_ending(struct tw_jobs *j, struct running *r, struct 
 }
 
 /* Returns false if the result could not be written; call again later. */
-bool tw_run_finalize(struct tw_jobs *j, struct running *r)
+bool tw_run_write_ending(struct tw_jobs *j, struct running *r)
 {
 	struct tw_err err;
 	enum tw_status st = write_ending(j, r, &err);
@@ -350,7 +350,7 @@ bool tw_run_return(struct tw_jobs *j, struct running *r)
 {
 	r->ending = ENDING_RETURN;
 	(void)unlink(r->out);
-	return tw_run_finalize(j, r);
+	return tw_run_write_ending(j, r);
 }
 
 bool tw_run_abandon(struct tw_jobs *j, struct running *r)
@@ -360,7 +360,7 @@ bool tw_run_abandon(struct tw_jobs *j, struct running *r)
 	        tw_log_number("attempt", r->job.attempts),
 	        tw_log_number("ms", tw_monotonic_ms() - r->started_ms));
 	(void)unlink(r->out);
-	return tw_run_finalize(j, r);
+	return tw_run_write_ending(j, r);
 }
 
 bool tw_run_fail(struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault)
@@ -387,5 +387,5 @@ bool tw_run_fail(struct tw_jobs *j, struct running *r, const struct tw_err *why,
 		        tw_log_text("reason", tw_death_name(r->end.death)),
 		        tw_log_number("signal", r->end.signal),
 		        tw_log_text("format", r->end.format));
-	return tw_run_finalize(j, r);
+	return tw_run_write_ending(j, r);
 }

@@ -59,7 +59,7 @@ void tw_group_retry_endings(struct tw_jobs *j, struct running *r)
 {
 	for (size_t i = 0; i < r->n_group; i++)
 		if (r->group[i].used)
-			end_job(&r->group[i], tw_run_finalize(j, &r->group[i]));
+			end_job(&r->group[i], tw_run_write_ending(j, &r->group[i]));
 	release_if_over(r);
 }
 

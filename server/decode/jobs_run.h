@@ -113,12 +113,12 @@ void tw_run_discard(struct running *r);
 /* Does the error concern all jobs (space, descriptors, storage), not this one? */
 bool tw_run_is_environment(enum tw_status st, enum fault fault);
 /* Writes the ending.  False: it could not be written, and is to be tried again. */
-bool tw_run_finalize(struct tw_jobs *j, struct running *r);
-/* Chooses the ending of a job that did not succeed, and writes it as tw_run_finalize. */
+bool tw_run_write_ending(struct tw_jobs *j, struct running *r);
+/* Chooses the ending of a job that did not succeed, and writes it as tw_run_write_ending. */
 bool tw_run_fail(struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault);
-/* Queues a job again that was not begun.  As tw_run_finalize. */
+/* Queues a job again that was not begun.  As tw_run_write_ending. */
 bool tw_run_return(struct tw_jobs *j, struct running *r);
-/* Ends a job whose claim is gone: deleted, or another server's.  As tw_run_finalize. */
+/* Ends a job whose claim is gone: deleted, or another server's.  As tw_run_write_ending. */
 bool tw_run_abandon(struct tw_jobs *j, struct running *r);
 
 /* --- jobs.c --- */

@@ -189,7 +189,7 @@ static enum tw_status post(struct tw_hook_runner *h, struct flight *f, struct tw
 	if (st != TW_OK)
 		return st;
 	body = tw_buf_str(&f->body);
-	st = tw_secret_key_read(h->parts.secret_key, f->of.project_id, f->of.secret, secret, err);
+	st = tw_secret_decrypt(h->parts.secret_key, f->of.project_id, f->of.secret, secret, err);
 	if (st == TW_OK)
 		st = tw_hook_sign(secret, tw_unix_ms() / 1000, body, signature, err);
 	explicit_bzero(secret, sizeof secret);

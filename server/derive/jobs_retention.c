@@ -190,7 +190,7 @@ static void keep_floor(struct tw_periodic *p, struct tw_retention_job *j,
         const struct tw_disk *disk, const struct tw_project_row *projects, size_t n)
 {
 	struct floor_run f = {j, projects, n,
-	        .over_bytes = tw_disk_over(disk, j->parts.config->max_disk_percent)};
+	        .over_bytes = tw_disk_bytes_above(disk, j->parts.config->max_disk_percent)};
 	struct tw_err err;
 	bool more = f.over_bytes > 0;
 

@@ -475,7 +475,7 @@ static enum tw_status load(struct work *w, struct tw_err *err)
 		return tw_fail(err, TW_CONFLICT, "the project's tracker has no API and token");
 	if (strcmp(tw_json_text(w->tracker, "for"), w->row.tracker) != 0)
 		return tw_fail(err, TW_CONFLICT, "the project has another tracker now");
-	st = tw_secret_key_read(
+	st = tw_secret_decrypt(
 	        w->by->parts->secret_key, w->row.project_id, encrypted, w->token, err);
 	if (st != TW_OK)
 		return tw_fail(

@@ -285,7 +285,7 @@ static enum tw_status add_to_batch(
 	tw_buf_init(&out, DATA_BYTES);
 	tw_found_write(&l->found, &out);
 	if (st == TW_OK)
-		st = tw_rollup_finalize(&out, a, &t->data, err);
+		st = tw_rollup_copy(&out, a, &t->data, err);
 	else
 		tw_buf_done(&out);
 	if (st == TW_OK)

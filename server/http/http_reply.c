@@ -416,7 +416,7 @@ static void run_fill(struct tw_pool_task *task, bool stopping)
 	}
 	(void)tw_mem_count_for(NULL);
 	if (s->held)
-		tw_held_finalize(s->held);
+		tw_held_trim(s->held);
 	atomic_store(&s->outflow.ready, true);
 	(void)MHD_resume_connection(s->connection);
 }

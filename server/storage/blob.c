@@ -147,7 +147,7 @@ static void open_reserve(struct tw_blobs *b, uint64_t bytes)
 	if (!bytes)
 		return;
 	b->reserve_bytes = tw_reserve_size(b->dir, bytes);
-	tw_reserve_ease(b->dir);
+	tw_reserve_release_if_low(b->dir);
 	if (tw_reserve_fill(b->dir, b->reserve_bytes, &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "reserve_missing", b->dir, &err);
 }

@@ -138,9 +138,9 @@ static double flame_alone(struct tw_trace_file *f, const struct tw_selection *se
 {
 	double s;
 
-	tw_parallel_pretend(1);
+	tw_parallel_set_cores(1);
 	s = flame(f, sel, TW_TOP_DOWN);
-	tw_parallel_pretend(0);
+	tw_parallel_set_cores(0);
 	return s;
 }
 

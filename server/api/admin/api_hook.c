@@ -30,7 +30,7 @@ static json_t *events_json(unsigned events)
 static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 {
 	char secret[TW_SECRET_PLAIN_MAX + 1];
-	const bool lost = tw_secret_key_read(tw_api_of(r)->secret_key, tw_api_project(r), h->secret,
+	const bool lost = tw_secret_decrypt(tw_api_of(r)->secret_key, tw_api_project(r), h->secret,
 	                          secret, NULL) != TW_OK;
 	json_t *j;
 

@@ -225,7 +225,7 @@ static enum tw_status find_account(struct tw_req *r, const struct tw_oidc_person
 	*ret_why = TW_OIDC_FAILED;
 	st = start_session(r, p, ret_why, err);
 	if (st != TW_OK && *ret_why != TW_OIDC_FAILED)
-		tw_throttle_wrong(tries, account, NULL, now_ms);
+		tw_throttle_failed(tries, account, NULL, now_ms);
 	return st;
 }
 
@@ -265,7 +265,7 @@ static enum tw_status try_finish(
 	call->why = TW_OIDC_FAILED;
 	st = finish(r, call, ret, err);
 	if (call->no_such_code)
-		tw_throttle_wrong(tries, NULL, address, now_ms);
+		tw_throttle_failed(tries, NULL, address, now_ms);
 	return st;
 }
 

@@ -82,7 +82,7 @@ enum tw_status tw_api_check_password(
 	char text[16];
 	bool right = false;
 	enum tw_status st =
-	        tw_throttle_try(throttle, user->name, address, tw_unix_ms(), &wait_s, err);
+	        tw_throttle_attempt(throttle, user->name, address, tw_unix_ms(), &wait_s, err);
 
 	if (st == TW_RATE) {
 		(void)snprintf(text, sizeof text, "%u", wait_s);
@@ -97,6 +97,6 @@ enum tw_status tw_api_check_password(
 		        tw_log_text("address", address));
 		return tw_fail(err, TW_NO_TOKEN, "the name or the password is wrong");
 	}
-	tw_throttle_right(throttle, user->name, address);
+	tw_throttle_succeeded(throttle, user->name, address);
 	return TW_OK;
 }

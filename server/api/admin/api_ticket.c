@@ -35,7 +35,7 @@ static enum tw_status encrypted_token(struct tw_req *r, const char **ret, struct
 static bool can_read(struct tw_req *r, const char *encrypted)
 {
 	char token[TW_SECRET_PLAIN_MAX + 1];
-	const bool can = tw_secret_key_read(tw_api_of(r)->secret_key, tw_api_project(r), encrypted,
+	const bool can = tw_secret_decrypt(tw_api_of(r)->secret_key, tw_api_project(r), encrypted,
 	                         token, NULL) == TW_OK;
 
 	explicit_bzero(token, sizeof token);

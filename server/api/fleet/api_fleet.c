@@ -288,7 +288,7 @@ static enum tw_status answer_scenarios(struct tw_fleet_request *q, struct tw_err
 	if (st == TW_OK)
 		st = tw_fleet_read(q, 0, tw_fleet_by_dims(by) | TW_DIM_SCENARIO, err);
 	if (st == TW_OK)
-		st = tw_fleet_finalize_labels(q, err);
+		st = tw_fleet_sum_label_values(q, err);
 	if (st == TW_OK)
 		st = tw_fleet_groups(q->cells, q->n_cells, by, true, q->arena, &groups, &n, err);
 	if (st != TW_OK)

@@ -57,7 +57,8 @@ enum tw_status tw_fleet_read_by(struct tw_fleet_request *q, const char *dflt, en
         struct tw_err *err) TW_MUST_USE;
 /* Sums the cells of a label by value (top=); does nothing if the response is grouped by another
  * dimension. */
-enum tw_status tw_fleet_finalize_labels(struct tw_fleet_request *q, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_fleet_sum_label_values(
+        struct tw_fleet_request *q, struct tw_err *err) TW_MUST_USE;
 uint64_t tw_fleet_traces(const struct tw_fleet_request *q); /* that the cells count */
 
 /* The begin of every response: time, sample sizes, the error of quantiles. */

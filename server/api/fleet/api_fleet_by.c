@@ -117,7 +117,7 @@ static enum tw_status count_others(struct tw_fleet_request *q, struct tw_err *er
 	return st;
 }
 
-enum tw_status tw_fleet_finalize_labels(struct tw_fleet_request *q, struct tw_err *err)
+enum tw_status tw_fleet_sum_label_values(struct tw_fleet_request *q, struct tw_err *err)
 {
 	enum tw_status st;
 

@@ -321,7 +321,7 @@ static enum tw_status read_all(struct answer *a, struct tw_err *err)
 	enum tw_status st = tw_fleet_read(q, 0, tw_fleet_by_dims(a->by), err);
 
 	if (st == TW_OK)
-		st = tw_fleet_finalize_labels(q, err);
+		st = tw_fleet_sum_label_values(q, err);
 	if (st == TW_OK) /* first, so that findings of traces that are no longer pending are read */
 		st = tw_catalogue_found_waiting(
 		        c, tw_api_project(q->req), a->rules.number, &a->pending, err);

@@ -392,6 +392,6 @@ enum tw_status tw_fleet_write_method(struct tw_fleet_request *q, struct tw_err *
 		                .n_only = s.n_ids},
 		        err);
 	if (st == TW_OK)
-		st = tw_fleet_finalize_labels(q, err);
+		st = tw_fleet_sum_label_values(q, err);
 	return st == TW_OK ? put_series(q, name, by, &s, err) : st;
 }

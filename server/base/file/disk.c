@@ -12,8 +12,7 @@
 #include "server/base/log.h"
 
 enum { PATH_BYTES = 1400, SHARE_OF_DISK = 20, STEP_LEAST = 64 << 10, PROBE_BYTES = 512 };
-_Static_assert(
-        (int)PROBE_BYTES <= (int)TW_RESERVE_LEAST, "the probe writes allocated blocks alone");
+_Static_assert((int)PROBE_BYTES <= (int)TW_RESERVE_MIN, "the probe writes allocated blocks alone");
 
 static enum tw_status fail_errno(const char *doing, struct tw_err *err)
 {
@@ -76,8 +75,8 @@ uint64_t tw_reserve_size(const char *dir, uint64_t bytes)
 	(void)tw_disk_of(dir, &d);
 	if (bytes > d.total_bytes / SHARE_OF_DISK)
 		bytes = d.total_bytes / SHARE_OF_DISK;
-	bytes -= bytes % TW_RESERVE_LEAST;
-	return bytes < TW_RESERVE_LEAST ? TW_RESERVE_LEAST : bytes;
+	bytes -= bytes % TW_RESERVE_MIN;
+	return bytes < TW_RESERVE_MIN ? TW_RESERVE_MIN : bytes;
 }
 
 /* Allocates blocks without writing them if the file system supports that. */
@@ -132,8 +131,8 @@ static off_t size_after_step(off_t size)
 	        size / TW_RESERVE_STEPS > STEP_LEAST ? size / TW_RESERVE_STEPS : STEP_LEAST;
 	off_t left = size > step ? size - step : 0;
 
-	left -= left % TW_RESERVE_LEAST;
-	return left < TW_RESERVE_LEAST ? TW_RESERVE_LEAST : left;
+	left -= left % TW_RESERVE_MIN;
+	return left < TW_RESERVE_MIN ? TW_RESERVE_MIN : left;
 }
 
 static uint64_t release(const char *dir)
@@ -147,7 +146,7 @@ static uint64_t release(const char *dir)
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return 0;
-	if (fstat(fd, &s) == 0 && s.st_size > TW_RESERVE_LEAST)
+	if (fstat(fd, &s) == 0 && s.st_size > TW_RESERVE_MIN)
 		given = ftruncate(fd, size_after_step(s.st_size)) == 0
 		                ? s.st_size - size_after_step(s.st_size)
 		                : 0;
@@ -191,18 +190,17 @@ void tw_reserve_ensure(const char *path, uint64_t bytes)
 {
 	char dir[PATH_BYTES];
 
-	if (!folder_of(path, dir) || size_of(dir) <= TW_RESERVE_LEAST)
+	if (!folder_of(path, dir) || size_of(dir) <= TW_RESERVE_MIN)
 		return;
 	while (usable_bytes(dir) < bytes && release(dir))
 		continue;
 }
 
-void tw_reserve_ease(const char *dir)
+void tw_reserve_release_if_low(const char *dir)
 {
 	const uint64_t has = size_of(dir);
 
-	if (has > TW_RESERVE_LEAST &&
-	        usable_bytes(dir) < has - (uint64_t)size_after_step((off_t)has))
+	if (has > TW_RESERVE_MIN && usable_bytes(dir) < has - (uint64_t)size_after_step((off_t)has))
 		(void)release(dir);
 }
 
@@ -250,7 +248,7 @@ double tw_disk_free_percent(const struct tw_disk *d)
 	return d->size_bytes ? (double)d->free_bytes * 100 / (double)d->size_bytes : 0;
 }
 
-uint64_t tw_disk_over(const struct tw_disk *d, unsigned percent)
+uint64_t tw_disk_bytes_above(const struct tw_disk *d, unsigned percent)
 {
 	const uint64_t most = d->size_bytes / 100 * percent + d->size_bytes % 100 * percent / 100;
 

@@ -33,12 +33,12 @@ bool tw_disk_of(const char *folder, struct tw_disk *ret);
 /* 0 to 100; 0 also for a disk without a size. */
 double tw_disk_free_percent(const struct tw_disk *d);
 /* Bytes in use above this share of its size. */
-uint64_t tw_disk_over(const struct tw_disk *d, unsigned percent);
+uint64_t tw_disk_bytes_above(const struct tw_disk *d, unsigned percent);
 
-enum { TW_RESERVE_STEPS = 8, TW_RESERVE_LEAST = 4096 };
+enum { TW_RESERVE_STEPS = 8, TW_RESERVE_MIN = 4096 };
 
 /* The size to reserve in this folder: `bytes`, at most a twentieth of its disk, at least
- * TW_RESERVE_LEAST. */
+ * TW_RESERVE_MIN. */
 uint64_t tw_reserve_size(const char *dir, uint64_t bytes);
 /* Extends the file to `size` bytes, and allocates the blocks that it lacks.  TW_FULL unless the
  * disk has space for the missing bytes and for `size` more. */
@@ -46,7 +46,7 @@ enum tw_status tw_reserve_fill(const char *dir, uint64_t size, struct tw_err *er
 /* False: the file was deleted. */
 bool tw_reserve_exists(const char *dir);
 /* At the start of a server: releases one step if the disk has less than that free. */
-void tw_reserve_ease(const char *dir);
+void tw_reserve_release_if_low(const char *dir);
 /* Releases one step in the folder that contains the file `path`: bytes, 0 if none are left. */
 uint64_t tw_reserve_release(const char *path);
 /* The same, and allocates the bytes to the file from `at` on before another program takes them.

@@ -22,8 +22,9 @@ static const uint64_t most_us = UINT64_C(3600) * 1000 * 1000; /* the limit for o
 
 void tw_fair_init(struct tw_fair *f)
 {
-	*f = (struct tw_fair){
-	        .clock_ms = tw_monotonic_ms, .us_a_decode = LEAST_US, .ns_a_byte = FIRST_NS_A_BYTE};
+	*f = (struct tw_fair){.clock_ms = tw_monotonic_ms,
+	        .us_per_decode = LEAST_US,
+	        .ns_per_byte = FIRST_NS_A_BYTE};
 	(void)pthread_mutex_init(&f->lock, NULL);
 }
 
@@ -101,17 +102,17 @@ static void update_estimate(struct tw_fair *f, const struct tw_fair_run *r, uint
 	double ns;
 
 	if (r->bytes < SMALL_BYTES) {
-		f->us_a_decode =
-		        within((7 * f->us_a_decode + took_us) / 8, LEAST_US, MOST_US_A_DECODE);
+		f->us_per_decode =
+		        within((7 * f->us_per_decode + took_us) / 8, LEAST_US, MOST_US_A_DECODE);
 		return;
 	}
-	took_us = took_us > f->us_a_decode ? took_us - f->us_a_decode : 0;
+	took_us = took_us > f->us_per_decode ? took_us - f->us_per_decode : 0;
 	ns = (double)took_us * 1e3 / (double)r->bytes + 1; /* never 0 */
-	if (ns > f->ns_a_byte * SURPRISE)
-		ns = f->ns_a_byte * SURPRISE;
-	f->ns_a_byte += (ns - f->ns_a_byte) * weight;
-	if (f->ns_a_byte > SLOWEST_NS_A_BYTE)
-		f->ns_a_byte = SLOWEST_NS_A_BYTE;
+	if (ns > f->ns_per_byte * SURPRISE)
+		ns = f->ns_per_byte * SURPRISE;
+	f->ns_per_byte += (ns - f->ns_per_byte) * weight;
+	if (f->ns_per_byte > SLOWEST_NS_A_BYTE)
+		f->ns_per_byte = SLOWEST_NS_A_BYTE;
 }
 
 static void end(struct tw_fair *f, const char *trace_id)
@@ -148,7 +149,7 @@ void tw_fair_idle(struct tw_fair *f)
 
 static uint64_t estimate(const struct tw_fair *f, uint64_t bytes)
 {
-	double us = (double)f->us_a_decode + (double)bytes * f->ns_a_byte / 1e3;
+	double us = (double)f->us_per_decode + (double)bytes * f->ns_per_byte / 1e3;
 
 	return us < (double)most_us ? (uint64_t)us : most_us;
 }

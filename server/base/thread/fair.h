@@ -28,8 +28,8 @@ struct tw_fair { /* for the owner; fields are read-only */
 	pthread_mutex_t lock;
 	int64_t (*clock_ms)(void); /* tw_monotonic_ms, except in tests */
 	uint64_t level_us;
-	uint64_t us_a_decode; /* recent average, independent of bytes */
-	double ns_a_byte;     /* recent average */
+	uint64_t us_per_decode; /* recent average, independent of bytes */
+	double ns_per_byte;     /* recent average */
 	struct tw_fair_account {
 		char project_id[TW_ID_BYTES];
 		uint64_t at_us;

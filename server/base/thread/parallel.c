@@ -29,7 +29,7 @@ static unsigned count_cores(void)
 	return n > 1 ? (unsigned)n : 1;
 }
 
-void tw_parallel_pretend(unsigned cores)
+void tw_parallel_set_cores(unsigned cores)
 {
 	atomic_store(&pretended, cores);
 }

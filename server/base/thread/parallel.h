@@ -32,6 +32,6 @@ bool tw_parallel_is_done(const struct tw_helper *h);
 struct tw_helper *tw_parallel_join(struct tw_helper *h);
 
 /* Tests and measurements: overrides the number of cores; 0 restores it. */
-void tw_parallel_pretend(unsigned cores);
+void tw_parallel_set_cores(unsigned cores);
 
 #endif

@@ -24,7 +24,7 @@ static enum tw_status add_head(const struct tw_rollup_cell *cell, struct tw_roll
 		tw_rollup_head_add(h, cell->deltas[i].trace_id, cell->deltas[i].duration_ns);
 	tw_buf_init(&out, PART_BYTES);
 	tw_rollup_head_write(h, &out);
-	return tw_rollup_finalize(&out, a, ret, err);
+	return tw_rollup_copy(&out, a, ret, err);
 }
 
 static enum tw_status collect(
@@ -63,7 +63,7 @@ enum tw_status tw_rollup_cell_add(const struct tw_rollup_cell *cell, struct tw_a
 		tw_buf_init(&out, PART_BYTES);
 		st = tw_rollup_write_part(&r, m, &h->lengths, &out, err);
 		if (st == TW_OK)
-			st = tw_rollup_finalize(&out, a, &ret_parts[m], err);
+			st = tw_rollup_copy(&out, a, &ret_parts[m], err);
 		else
 			tw_buf_done(&out);
 	}

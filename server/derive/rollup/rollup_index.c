@@ -129,7 +129,7 @@ static enum tw_status write_entries(
 
 	tw_buf_init(&out, POST_BYTES);
 	tw_index_write(&all, &out);
-	return tw_rollup_finalize(&out, p->arena, ret, err);
+	return tw_rollup_copy(&out, p->arena, ret, err);
 }
 
 enum tw_status tw_rollup_take_index(struct tw_rollup_worker *f, const struct tw_rollup_indexing *of,

@@ -116,7 +116,7 @@ enum tw_status tw_rollup_take_threads(struct tw_rollup_worker *f,
 	tw_arena_free(b.trees);
 	tw_arena_free(b.arena);
 	if (st == TW_OK)
-		return tw_rollup_finalize(&out, f->arena, ret, err);
+		return tw_rollup_copy(&out, f->arena, ret, err);
 	tw_buf_done(&out);
 	return st;
 }

@@ -129,7 +129,7 @@ static enum tw_status take_facts(struct tw_rollup_worker *f, struct reading *r,
 	return TW_OK;
 }
 
-enum tw_status tw_rollup_finalize(
+enum tw_status tw_rollup_copy(
         struct tw_buf *out, struct tw_arena *a, struct tw_str *ret, struct tw_err *err)
 {
 	char *copy = NULL;
@@ -163,7 +163,7 @@ static enum tw_status take_tree(struct tw_rollup_worker *f, struct reading *r,
 	}
 	tw_arena_free(t.arena);
 	if (st == TW_OK && r->in_tree)
-		return tw_rollup_finalize(&out, f->arena, &r->tree, err);
+		return tw_rollup_copy(&out, f->arena, &r->tree, err);
 	tw_buf_done(&out);
 	if (st == TW_NOMEM && r->in_tree) {
 		tw_log_err(TW_LOG_WARN, "trace_without_tree", r->row.id, err);
@@ -312,7 +312,7 @@ static enum tw_status write_facts(struct tw_rollup_worker *f, const struct readi
 	*ret = (struct tw_rollup_reading){r->row.project_id, r->row.id, r->cells, r->n_cells,
 	        r->row.summary.duration_ns, {"", 0}, r->tree, r->index_entries, r->threads, &r->row,
 	        {r->natives, r->row.meta.build_id, day_of(f, r)}};
-	return tw_rollup_finalize(&out, f->arena, &ret->facts, err);
+	return tw_rollup_copy(&out, f->arena, &ret->facts, err);
 }
 
 enum tw_status tw_rollup_worker_read(struct tw_rollup_worker *f, const struct tw_trace_row *row,

@@ -38,7 +38,7 @@ struct tw_rollup_worker {
 };
 
 /* Copies a buffer into an arena. */
-enum tw_status tw_rollup_finalize(
+enum tw_status tw_rollup_copy(
         struct tw_buf *out, struct tw_arena *a, struct tw_str *ret, struct tw_err *err) TW_MUST_USE;
 
 /* --- methods (rollup_writer.c) --- */

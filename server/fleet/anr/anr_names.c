@@ -172,7 +172,7 @@ static void name_frame(void *arg, struct tw_anr *m, struct tw_str name, struct t
 	}
 	at.line = line_of(where, &file);
 	count = tw_retrace_next(&n->walk, &at, found, ORIGINALS, &known);
-	count = tw_retrace_finalize(found, count, &one);
+	count = tw_retrace_keep_one(found, count, &one);
 	if (one)
 		add_inlined(m, found, count, file);
 	else if (count)

@@ -232,8 +232,8 @@ enum tw_status tw_quota_check(struct tw_quota *q, enum tw_quota_who who, const c
 	return use(q, who, id, bytes, false, now_ms, ret_wait_s, err);
 }
 
-void tw_quota_finalize(struct tw_quota *q, enum tw_quota_who who, const char *id,
-        int64_t more_bytes, int64_t now_ms)
+void tw_quota_adjust(struct tw_quota *q, enum tw_quota_who who, const char *id, int64_t more_bytes,
+        int64_t now_ms)
 {
 	uint64_t key = hash_of(q, id);
 	int64_t now_us = now_ms * 1000;
@@ -368,7 +368,7 @@ void tw_req_finalize_quota(struct tw_req *r)
 	uint64_t taken = r->declared == UINT64_MAX ? 0 : r->declared;
 
 	if (r->took_quota && r->got != taken)
-		tw_quota_finalize(r->http->parts.quota, TW_QUOTA_KEY, r->caller.key_id,
+		tw_quota_adjust(r->http->parts.quota, TW_QUOTA_KEY, r->caller.key_id,
 		        (int64_t)r->got - (int64_t)taken, tw_unix_ms());
 	r->took_quota = false;
 }
@@ -432,6 +432,6 @@ void tw_req_refund_device(struct tw_req *r, const char *device, uint64_t bytes)
 	char id[MAX_DEVICE];
 
 	if (device_id(r, device, id))
-		tw_quota_finalize(
+		tw_quota_adjust(
 		        r->http->parts.quota, TW_QUOTA_DEVICE, id, -(int64_t)bytes, tw_unix_ms());
 }

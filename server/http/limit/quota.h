@@ -43,8 +43,8 @@ enum tw_status tw_quota_take(struct tw_quota *q, enum tw_quota_who who, const ch
 enum tw_status tw_quota_check(struct tw_quota *q, enum tw_quota_who who, const char *id,
         uint64_t bytes, int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err) TW_MUST_USE;
 /* Corrects an earlier take by that many bytes. */
-void tw_quota_finalize(struct tw_quota *q, enum tw_quota_who who, const char *id,
-        int64_t more_bytes, int64_t now_ms);
+void tw_quota_adjust(struct tw_quota *q, enum tw_quota_who who, const char *id, int64_t more_bytes,
+        int64_t now_ms);
 void tw_quota_remaining(struct tw_quota *q, enum tw_quota_who who, const char *id, int64_t now_ms,
         struct tw_quota_left ret[TW_QUOTA_WHAT]);
 

@@ -257,7 +257,7 @@ void tw_held_move(struct tw_held *h, const struct tw_holders *who)
 	(void)tw_mem_count_for(before);
 }
 
-void tw_held_finalize(struct tw_held *h)
+void tw_held_trim(struct tw_held *h)
 {
 	int64_t used = atomic_load(&h->account.used);
 
@@ -391,7 +391,7 @@ enum tw_status tw_req_held(struct tw_req *r, enum tw_status st, struct tw_err *e
 		return st;
 	(void)tw_mem_count_for(NULL);
 	if (!atomic_load(&r->held->account.refused)) {
-		tw_held_finalize(r->held);
+		tw_held_trim(r->held);
 		return st;
 	}
 	if (r->response)

@@ -52,7 +52,7 @@ struct tw_held *tw_held_share(struct tw_held *h);
 /* Counts for other holders from now on. */
 void tw_held_move(struct tw_held *h, const struct tw_holders *who);
 /* Returns the unused part of the grant. */
-void tw_held_finalize(struct tw_held *h);
+void tw_held_trim(struct tw_held *h);
 /* The last owner returns the rest.  Accepts NULL; returns NULL. */
 struct tw_held *tw_held_close(struct tw_held *h);
 

@@ -96,11 +96,11 @@ static void test_settling(void **state)
 
 	(void)state;
 	assert_int_equal(take(q, TW_QUOTA_KEY, "k", 600, NOW), TW_OK);
-	tw_quota_finalize(q, TW_QUOTA_KEY, "k", -500, NOW); /* a body that was cut */
+	tw_quota_adjust(q, TW_QUOTA_KEY, "k", -500, NOW); /* a body that was cut */
 	assert_int_equal(left(q, TW_QUOTA_BYTES, "k", NOW), 900);
-	tw_quota_finalize(q, TW_QUOTA_KEY, "k", 300, NOW); /* one without a length */
+	tw_quota_adjust(q, TW_QUOTA_KEY, "k", 300, NOW); /* one without a length */
 	assert_int_equal(left(q, TW_QUOTA_BYTES, "k", NOW), 600);
-	tw_quota_finalize(q, TW_QUOTA_KEY, "k", 1 << 20, NOW);
+	tw_quota_adjust(q, TW_QUOTA_KEY, "k", 1 << 20, NOW);
 	assert_int_equal(left(q, TW_QUOTA_BYTES, "k", NOW), 0);
 	assert_int_equal(wait_of(q, "k", 1000, NOW), DAY / 1000); /* never longer than its window */
 	assert_int_equal(left(q, TW_QUOTA_REQUESTS, "k", NOW), 5);

@@ -437,20 +437,20 @@ static void test_tries(void **state)
 	tw_throttle_share(t[1], &with);
 	for (int i = 0; i < TW_THROTTLE_ACCOUNT_TRIES; i++)
 		assert_int_equal(
-		        tw_throttle_try(t[i % 2], "ann", "10.0.0.1", 0, &wait_s, NULL), TW_OK);
+		        tw_throttle_attempt(t[i % 2], "ann", "10.0.0.1", 0, &wait_s, NULL), TW_OK);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(
-		        tw_throttle_try(t[i], "ann", "10.0.0.2", 0, &wait_s, NULL), TW_RATE);
+		        tw_throttle_attempt(t[i], "ann", "10.0.0.2", 0, &wait_s, NULL), TW_RATE);
 		assert_in_range(wait_s, 1, TW_THROTTLE_ACCOUNT_MS / 1000);
 		assert_int_equal(tw_throttle_check(t[i], "ann", NULL, 0, &wait_s, NULL), TW_RATE);
 		assert_int_equal(
 		        tw_throttle_check(t[i], "bob", "10.0.0.1", 0, &wait_s, NULL), TW_OK);
 	}
-	tw_throttle_right(t[1], "ann", "10.0.0.1");
-	assert_int_equal(tw_throttle_try(t[0], "ann", "10.0.0.1", 0, &wait_s, NULL), TW_OK);
-	tw_throttle_wrong(t[1], "ann", NULL, 0); /* the limit has no space for it */
+	tw_throttle_succeeded(t[1], "ann", "10.0.0.1");
+	assert_int_equal(tw_throttle_attempt(t[0], "ann", "10.0.0.1", 0, &wait_s, NULL), TW_OK);
+	tw_throttle_failed(t[1], "ann", NULL, 0); /* the limit has no space for it */
 	for (int i = 0; i < TW_THROTTLE_ADDRESS_TRIES; i++)
-		tw_throttle_wrong(t[i % 2], NULL, "10.0.0.1", 0);
+		tw_throttle_failed(t[i % 2], NULL, "10.0.0.1", 0);
 	assert_int_equal(tw_throttle_check(t[0], "bob", "10.0.0.1", 0, &wait_s, NULL), TW_RATE);
 	assert_int_equal(tw_throttle_check(t[0], "bob", "10.0.0.2", 0, &wait_s, NULL), TW_OK);
 	for (int i = 0; i < 2; i++)

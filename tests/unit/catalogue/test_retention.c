@@ -162,10 +162,10 @@ static void test_a_project_has_defaults(void **state)
 static void test_how_much_is_too_much(void **state)
 {
 	(void)state;
-	assert_int_equal(tw_disk_over(&(struct tw_disk){1000, 800}, 80), 0);
-	assert_int_equal(tw_disk_over(&(struct tw_disk){1000, 801}, 80), 1);
-	assert_int_equal(tw_disk_over(&(struct tw_disk){UINT64_MAX, UINT64_MAX}, 100), 0);
-	assert_int_equal(tw_disk_over(&(struct tw_disk){0, 0}, 80), 0);
+	assert_int_equal(tw_disk_bytes_above(&(struct tw_disk){1000, 800}, 80), 0);
+	assert_int_equal(tw_disk_bytes_above(&(struct tw_disk){1000, 801}, 80), 1);
+	assert_int_equal(tw_disk_bytes_above(&(struct tw_disk){UINT64_MAX, UINT64_MAX}, 100), 0);
+	assert_int_equal(tw_disk_bytes_above(&(struct tw_disk){0, 0}, 80), 0);
 }
 
 /* --- the clock --- */

@@ -364,7 +364,7 @@ static void test_a_link_once(void **state)
 static enum tw_status try(struct tw_throttle *t, const char *who, const char *where, int64_t at_ms)
 {
 	unsigned wait_s = 0;
-	enum tw_status st = tw_throttle_try(t, who, where, at_ms, &wait_s, NULL);
+	enum tw_status st = tw_throttle_attempt(t, who, where, at_ms, &wait_s, NULL);
 
 	assert_int_equal(st == TW_RATE, wait_s > 0);
 	return st;
@@ -386,7 +386,7 @@ static void test_tries_of_an_account(void **state)
 	assert_int_equal(try(t, "ann", "10.0.1.1", at + TW_THROTTLE_ACCOUNT_MS), TW_OK);
 	assert_int_equal(try(t, "ann", "10.0.1.1", at + TW_THROTTLE_ACCOUNT_MS), TW_RATE);
 	assert_int_equal(try(t, "bob", "10.0.1.1", at), TW_OK);
-	tw_throttle_right(t, "ann", "10.0.0.1"); /* one of them was right */
+	tw_throttle_succeeded(t, "ann", "10.0.0.1"); /* one of them was right */
 	assert_int_equal(try(t, "ann", "10.0.1.1", at + TW_THROTTLE_ACCOUNT_MS), TW_OK);
 	assert_null(tw_throttle_free(t));
 	assert_null(tw_throttle_free(NULL));
@@ -440,18 +440,18 @@ static void test_failures_alone(void **state)
 		assert_int_equal(tw_throttle_check(t, "ann", NULL, 1, &wait_s, NULL), TW_OK);
 	for (int i = 0; i < TW_THROTTLE_ACCOUNT_TRIES; i++) {
 		assert_int_equal(tw_throttle_check(t, "ann", NULL, 1, &wait_s, NULL), TW_OK);
-		tw_throttle_wrong(t, "ann", NULL, 1);
+		tw_throttle_failed(t, "ann", NULL, 1);
 	}
 	assert_int_equal(tw_throttle_check(t, "ann", NULL, 1, &wait_s, NULL), TW_RATE);
 	assert_int_equal(wait_s, TW_THROTTLE_ACCOUNT_MS / 1000);
-	tw_throttle_wrong(t, "ann", NULL, 1); /* with a concurrent one: at most full */
+	tw_throttle_failed(t, "ann", NULL, 1); /* with a concurrent one: at most full */
 	assert_int_equal(
 	        tw_throttle_check(t, "ann", NULL, 1 + TW_THROTTLE_ACCOUNT_MS, &wait_s, NULL),
 	        TW_OK);
 	assert_int_equal(tw_throttle_check(t, "bob", NULL, 1, &wait_s, NULL), TW_OK);
 	assert_int_equal(tw_throttle_check(t, NULL, "10.0.0.1", 1, &wait_s, NULL), TW_OK);
 	for (int i = 0; i < TW_THROTTLE_ADDRESS_TRIES; i++)
-		tw_throttle_wrong(t, NULL, "10.0.0.1", 1);
+		tw_throttle_failed(t, NULL, "10.0.0.1", 1);
 	assert_int_equal(tw_throttle_check(t, NULL, "10.0.0.1", 1, &wait_s, NULL), TW_RATE);
 	assert_int_equal(tw_throttle_check(t, NULL, "10.0.0.2", 1, &wait_s, NULL), TW_OK);
 	(void)tw_throttle_free(t);

@@ -105,7 +105,7 @@ static void test_groups(void **state)
 	now_ms += 160;
 	tw_fair_end(&f, "t");
 	assert_int_equal(tw_fair_level(&f, "p", &level), 160000);
-	assert_int_equal(f.us_a_decode, (7 * 1000 + 10000) / 8);
+	assert_int_equal(f.us_per_decode, (7 * 1000 + 10000) / 8);
 	tw_fair_done(&f);
 }
 

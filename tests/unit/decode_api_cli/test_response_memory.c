@@ -30,7 +30,7 @@ static void give(struct tw_held *h, void *p)
 
 	tw_mem_free(p);
 	(void)tw_mem_count_for(before);
-	tw_held_finalize(h);
+	tw_held_trim(h);
 }
 
 /* Whole megabytes that it gets, one after the other. */

@@ -644,7 +644,7 @@ static void test_helper_outlives_its_request(void **state)
 	char c;
 	int fd;
 
-	tw_parallel_pretend(2);
+	tw_parallel_set_cores(2);
 	client_gone = false;
 	fd = dial(f);
 	say(fd, "GET /endless HTTP/1.1\r\n" HOST "\r\n");
@@ -653,7 +653,7 @@ static void test_helper_outlives_its_request(void **state)
 	wait_for_metric(f, "tracewell_requests_open 0\n");
 	client_gone = true;
 	wait_for_metric(f, "tracewell_response_memory_bytes 0\n");
-	tw_parallel_pretend(0);
+	tw_parallel_set_cores(0);
 }
 
 static void test_no_answer_is_a_bug_told(void **state)

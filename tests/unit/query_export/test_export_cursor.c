@@ -134,13 +134,13 @@ static void test_chunks(void **state)
 static void test_read_ahead(void **state)
 {
 	(void)state;
-	tw_parallel_pretend(2);
+	tw_parallel_set_cores(2);
 	ahead = tw_read_ahead_new();
 	assert_non_null(ahead);
 	follow(77, 3 * TW_CHUNK_SLICES, 12);
 	assert_in_range(n_ahead, 2, 100);
 	ahead = tw_read_ahead_free(ahead);
-	tw_parallel_pretend(0);
+	tw_parallel_set_cores(0);
 }
 
 /* A call that is too deep is left out with both ends, and counted if it is in the range. */

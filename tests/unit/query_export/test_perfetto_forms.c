@@ -187,7 +187,7 @@ static void test_groups(void **state)
 	for (unsigned i = 0; i < 6; i++) {
 		const bool zstd = i & 1;
 
-		tw_parallel_pretend(1 + i / 2);
+		tw_parallel_set_cores(1 + i / 2);
 		tw_buf_init(&loose, SIZE_MAX / 2);
 		tw_buf_init(&packed, SIZE_MAX / 2);
 		tw_buf_init(&back, SIZE_MAX / 2);
@@ -205,7 +205,7 @@ static void test_groups(void **state)
 		tw_buf_done(&packed);
 		tw_buf_done(&back);
 	}
-	tw_parallel_pretend(0);
+	tw_parallel_set_cores(0);
 	tw_buf_done(&all);
 }
 

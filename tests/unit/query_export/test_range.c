@@ -76,7 +76,7 @@ static void open_world(struct world *w, enum kind kind, uint32_t per_thread)
 
 static void close_world(struct world *w)
 {
-	tw_parallel_pretend(0);
+	tw_parallel_set_cores(0);
 	tw_arena_free(w->arena);
 	trace_fixture_done(&w->f);
 	model_done(&w->model);
@@ -169,7 +169,7 @@ static void check_range(struct world *w, int64_t from, int64_t to)
 	for (size_t i = 0; i < sizeof cores / sizeof *cores; i++) {
 		struct tw_forest got;
 
-		tw_parallel_pretend(cores[i]);
+		tw_parallel_set_cores(cores[i]);
 		got = trees_of(w, &sel, NULL, false);
 		check_same(&got, &want);
 	}
@@ -230,7 +230,7 @@ static void test_whole(void **state)
 		struct tw_forest want, got;
 
 		open_world(&w, (enum kind)kind, 100000);
-		tw_parallel_pretend(4);
+		tw_parallel_set_cores(4);
 		want = plain_scan(&w, &range);
 		got = trees_of(&w, &range, NULL, false);
 		check_same(&got, &want);
@@ -251,7 +251,7 @@ static void test_stored(void **state)
 	(void)state;
 	open_world(&w, WITH_CPU, 140000);
 	for (int i = 0; i < 3; i++) {
-		tw_parallel_pretend(cores[i]);
+		tw_parallel_set_cores(cores[i]);
 		trees[i] = trees_of(&w, &all, NULL, false);
 		assert_int_equal(
 		        tw_query_bottom_up(&trees[i], &q, NULL, w.arena, &graphs[i], NULL), TW_OK);
@@ -423,7 +423,7 @@ static void test_deadline(void **state)
 			_Atomic int left = n;
 			const struct tw_deadline d = {count_down, &left};
 
-			tw_parallel_pretend(cores);
+			tw_parallel_set_cores(cores);
 			f = trees_of(&w, &sel, &d, true);
 			/* of several helpers, one can report before another has begun at the
 			 * start, and what lies behind a gap is left out */
@@ -445,7 +445,7 @@ static void test_memory(void **state)
 	(void)state;
 	open_world(&w, WITHOUT_ENDS, 70000);
 	sel = almost_all(&w);
-	tw_parallel_pretend(4);
+	tw_parallel_set_cores(4);
 	assert_int_equal(
 	        tw_query_forest(w.f.file, &sel, NULL, small, &f, &partial, NULL), TW_NOMEM);
 	assert_int_equal(
@@ -503,15 +503,15 @@ static void test_crew(void **state)
 	pthread_t callers[CALLERS];
 
 	(void)state;
-	tw_parallel_pretend(1);
+	tw_parallel_set_cores(1);
 	assert_int_equal(tw_parallel_threads(), 1);
 	tw_parallel_for(TW_PARALLEL_MAX, work, &c);
 	assert_int_equal(c.calls, 1);
-	tw_parallel_pretend(64);
+	tw_parallel_set_cores(64);
 	assert_int_equal(tw_parallel_threads(), TW_PARALLEL_MAX);
 	tw_parallel_for(100, work, &c);
 	assert_int_equal(c.calls, 1 + TW_PARALLEL_MAX);
-	tw_parallel_pretend(CORES);
+	tw_parallel_set_cores(CORES);
 	assert_int_equal(tw_parallel_threads(), CORES);
 	c.most = 0;
 	for (int i = 0; i < CALLERS; i++)
@@ -524,7 +524,7 @@ static void test_crew(void **state)
 	c.calls = 0;
 	tw_parallel_for(TW_PARALLEL_MAX, work, &c);
 	assert_in_range(c.calls, CORES, TW_PARALLEL_MAX);
-	tw_parallel_pretend(0);
+	tw_parallel_set_cores(0);
 	assert_in_range(tw_parallel_threads(), 1, TW_PARALLEL_MAX);
 }
 
