@@ -79,7 +79,7 @@ static enum tw_status query_all(
 enum tw_status tw_cat_inspect(const char *path, struct tw_db **ret, struct tw_err *err)
 {
 	return tw_db_is_postgres(path) ? tw_db_postgres_open(path, ret, err)
-	                               : tw_db_sqlite_open(path, TW_DB_LOOK, ret, NULL, err);
+	                               : tw_db_sqlite_open(path, TW_DB_READ_ONLY, ret, NULL, err);
 }
 
 enum tw_status tw_catalogue_read_facts(

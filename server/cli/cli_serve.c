@@ -124,7 +124,7 @@ static enum tw_status open_tls_and_oidc(struct server *s, struct tw_err *err)
 static enum tw_status open_files(struct server *s, struct tw_err *err)
 {
 	const struct tw_config *c = s->api.config;
-	enum tw_status st = tw_storage_agree(c->data_dir, &c->storage, err);
+	enum tw_status st = tw_storage_check(c->data_dir, &c->storage, err);
 
 	if (st != TW_OK)
 		return st;
@@ -164,7 +164,7 @@ static enum tw_status open_catalogue(struct server *s, struct tw_err *err)
 	if (st == TW_OK && tw_catalogue_is_shared(s->api.catalogue))
 		st = tw_blobs_own_spool(s->api.blobs, s->node, err);
 	if (st == TW_OK)
-		tw_store_peers_honour(s->api.blobs, s->api.catalogue);
+		tw_store_peers_use(s->api.blobs, s->api.catalogue);
 	if (st == TW_OK)
 		tw_small_files_use(s->api.blobs, s->api.catalogue, c->storage.small_bytes);
 	if (st == TW_OK && c->storage.small_bytes && !tw_blobs_have_rows(s->api.blobs))
@@ -191,7 +191,7 @@ static enum tw_status serve_without_storage(
 	void *store;
 	const struct tw_store_engine *engine = tw_blobs_engine(s->api.blobs, &store);
 
-	if (!tw_storage_is_kept(c->data_dir)) {
+	if (!tw_storage_is_recorded(c->data_dir)) {
 		tw_err_copy(err, why);
 		return why->code;
 	}
@@ -221,7 +221,7 @@ static enum tw_status verify_storage(struct server *s, struct tw_err *err)
 		tw_err_copy(err, &why);
 		return st;
 	}
-	return tw_storage_keep(c->data_dir, &c->storage, err);
+	return tw_storage_record(c->data_dir, &c->storage, err);
 }
 
 static enum tw_status open_resumes(struct server *s, struct tw_err *err)

@@ -49,7 +49,7 @@ static bool is_earlier(const char *system, const char *timeline)
 /* A host that does not support the query (not every service allows it) is accepted. */
 bool tw_postgres_is_stale(struct tw_postgres *p)
 {
-	PGresult *r = tw_postgres_answer_within(p, PQsendQuery(p->of, ask_timeline), ASK_MS);
+	PGresult *r = tw_postgres_result_within(p, PQsendQuery(p->of, ask_timeline), ASK_MS);
 	bool stale = false;
 
 	if (r && PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) == 1)

@@ -62,7 +62,7 @@ enum tw_status tw_postgres_fail(struct tw_db *db, struct tw_err *err);
 
 /* The last result of the sent statements (free with PQclear); NULL if none was sent.  A longer wait
  * than limit_ms, or than the limit for `sql`, gives the connection up. */
-PGresult *tw_postgres_answer_within(struct tw_postgres *p, int sent, int64_t limit_ms);
+PGresult *tw_postgres_result_within(struct tw_postgres *p, int sent, int64_t limit_ms);
 PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, const char *sql);
 /* Shuts the connection down; libpq then reports it as lost. */
 void tw_postgres_give_up(struct tw_postgres *p);

@@ -208,7 +208,7 @@ static void note_lost_after(const struct tw_postgres *p, int64_t began_ms)
 		note_hung(began_ms);
 }
 
-PGresult *tw_postgres_answer_within(struct tw_postgres *p, int sent, int64_t limit_ms)
+PGresult *tw_postgres_result_within(struct tw_postgres *p, int sent, int64_t limit_ms)
 {
 	const int64_t began_ms = tw_monotonic_ms();
 	const struct wait w = {p->of, began_ms, began_ms + limit_ms, limit_ms == ANSWER_MS};
@@ -239,7 +239,7 @@ PGresult *tw_postgres_answer_within(struct tw_postgres *p, int sent, int64_t lim
 
 PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, const char *sql)
 {
-	PGresult *r = tw_postgres_answer_within(p, sent, limit_ms_of(p, sql));
+	PGresult *r = tw_postgres_result_within(p, sent, limit_ms_of(p, sql));
 
 	if (is_commit(sql) && p->hold != TW_POSTGRES_FREE)
 		atomic_store(&commits_wait, p->gave_up);

@@ -297,12 +297,13 @@ static enum tw_status connect(
 {
 	static const int flags[] = {[TW_DB_CREATE] = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
 	        [TW_DB_WRITE] = SQLITE_OPEN_READWRITE,
-	        [TW_DB_LOOK] = SQLITE_OPEN_READONLY};
+	        [TW_DB_READ_ONLY] = SQLITE_OPEN_READONLY};
 	const int all = flags[how] | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
 
-	if (how != TW_DB_LOOK)
+	if (how != TW_DB_READ_ONLY)
 		tw_cat_need_vfs();
-	if (sqlite3_open_v2(path, &s->of, all, how == TW_DB_LOOK ? NULL : TW_CAT_VFS) != SQLITE_OK)
+	if (sqlite3_open_v2(path, &s->of, all, how == TW_DB_READ_ONLY ? NULL : TW_CAT_VFS) !=
+	        SQLITE_OK)
 		return fail(&s->db, err);
 	(void)sqlite3_busy_timeout(s->of, TW_DB_WAIT_MS);
 	sqlite3_progress_handler(s->of, OPS_PER_CHECK, is_overdue, NULL);

@@ -9,7 +9,7 @@
 enum tw_db_open {
 	TW_DB_CREATE, /* created if missing */
 	TW_DB_WRITE,
-	TW_DB_LOOK /* read-only: not even the log changes */
+	TW_DB_READ_ONLY /* read-only: not even the log changes */
 };
 
 /* Close with tw_db_close.  *ret_room: the bytes that its pages reserve for checksums; may be

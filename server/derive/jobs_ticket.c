@@ -158,7 +158,7 @@ static enum outcome exchange_and_read(struct work *w, enum tw_ticket_step step,
 		return explain(w, text);
 	if (step == TW_TICKET_CREATE)
 		tw_crash_point("ticket_created");
-	if (tw_ticket_answer(&w->task, step, text, &w->seen, &err) == TW_OK)
+	if (tw_ticket_read_response(&w->task, step, text, &w->seen, &err) == TW_OK)
 		return DONE;
 	(void)snprintf(w->error, sizeof w->error, "%s", err.msg);
 	return LATER;

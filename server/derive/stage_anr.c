@@ -466,7 +466,7 @@ static enum tw_status find_cause_of(struct anrs *h, struct tw_anr_stale *s, cons
 static enum tw_status find_cause(struct anrs *h, struct tw_anr_stale *s, const struct rules *r,
         struct mappings *m, struct tw_err *err)
 {
-	json_t *brief = tw_anr_unbrief(s->brief);
+	json_t *brief = tw_anr_brief_read(s->brief);
 	enum tw_status st = open_natives(h, brief, s, m, err);
 
 	if (st == TW_OK)

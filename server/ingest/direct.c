@@ -21,7 +21,7 @@ void tw_direct_key(const struct tw_direct *d, const char *kind, char out[TW_DIRE
 	        *kind ? "." : "", kind);
 }
 
-enum tw_status tw_direct_able(struct tw_blobs *b, struct tw_err *err)
+enum tw_status tw_direct_check_supported(struct tw_blobs *b, struct tw_err *err)
 {
 	void *store;
 

@@ -26,7 +26,7 @@ struct tw_direct {
 };
 
 /* TW_CONFLICT, with a message, if the storage does not support signed URLs. */
-enum tw_status tw_direct_able(struct tw_blobs *b, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_direct_check_supported(struct tw_blobs *b, struct tw_err *err) TW_MUST_USE;
 struct tw_direct_open {
 	unsigned n; /* announced in the last hour and not finished */
 	char expired[TW_DIRECT_OVER]

@@ -690,7 +690,7 @@ static enum tw_status read_answer(const struct tw_ticket_task *a, enum tw_ticket
 	return read_issue(a, j, ret) ? TW_OK : unexpected(err);
 }
 
-enum tw_status tw_ticket_answer(const struct tw_ticket_task *a, enum tw_ticket_step step,
+enum tw_status tw_ticket_read_response(const struct tw_ticket_task *a, enum tw_ticket_step step,
         struct tw_str answer, struct tw_ticket_seen *ret, struct tw_err *err)
 {
 	json_t *j;

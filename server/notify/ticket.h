@@ -84,7 +84,7 @@ struct tw_ticket_seen {
 	json_t *ids;                   /* of TW_TICKET_IDS and TW_TICKET_WAYS; json_decref */
 };
 /* Reads a successful response.  TW_BAD_REQUEST: it differs from the tracker's documentation. */
-enum tw_status tw_ticket_answer(const struct tw_ticket_task *ask, enum tw_ticket_step step,
+enum tw_status tw_ticket_read_response(const struct tw_ticket_task *ask, enum tw_ticket_step step,
         struct tw_str answer, struct tw_ticket_seen *ret, struct tw_err *err) TW_MUST_USE;
 /* The tracker's own words in a refusal; "": none. */
 void tw_ticket_refusal(struct tw_str answer, char *out, size_t cap);

@@ -22,8 +22,9 @@ enum { PATH_BYTES = 1500, KEY_BYTES = 128 };
 struct run {
 	const struct tw_backup *b;
 	struct tw_s3 *to;
-	struct tw_catalogue *copy;  /* opened after it was copied */
-	struct tw_s3_kept replaces; /* the previous backup's catalogue; bytes 0: there is none */
+	struct tw_catalogue *copy; /* opened after it was copied */
+	struct tw_s3_metadata
+	        replaces; /* the previous backup's catalogue; bytes 0: there is none */
 	struct tw_backup_sums sums;
 };
 
@@ -162,13 +163,14 @@ static enum tw_status put_files(struct run *r, struct tw_err *err)
 
 /* --- the catalogue --- */
 
-static enum tw_status look_at_previous(struct run *r, struct tw_s3_kept *ret, struct tw_err *err)
+static enum tw_status look_at_previous(
+        struct run *r, struct tw_s3_metadata *ret, struct tw_err *err)
 {
-	enum tw_status st = tw_s3_look(r->to, CATALOGUE, ret, err);
+	enum tw_status st = tw_s3_head(r->to, CATALOGUE, ret, err);
 
 	if (st != TW_NOT_FOUND)
 		return st;
-	*ret = (struct tw_s3_kept){0};
+	*ret = (struct tw_s3_metadata){0};
 	return TW_OK;
 }
 
@@ -229,7 +231,7 @@ static enum tw_status may_replace(struct run *r, const char *there, struct tw_er
  * detected. */
 static enum tw_status put_catalogue(struct run *r, const char *path, struct tw_err *err)
 {
-	struct tw_s3_kept now;
+	struct tw_s3_metadata now;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	enum tw_status st;
 

@@ -134,7 +134,7 @@ enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection
 enum tw_status tw_query_summary(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,
         struct tw_arena *a, struct tw_summary_tree *ret, struct tw_err *err) TW_MUST_USE;
 /* Returns whether the summary tree gives the same result for q as the trees it was made of. */
-bool tw_summary_answers(const struct tw_summary_tree *c, const struct tw_flame_query *q);
+bool tw_summary_suffices(const struct tw_summary_tree *c, const struct tw_flame_query *q);
 enum tw_status tw_query_flame_of_summary(const struct tw_summary_tree *c,
         const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
         struct tw_flame *ret, struct tw_err *err) TW_MUST_USE;

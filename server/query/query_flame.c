@@ -567,7 +567,7 @@ enum tw_status tw_query_summary(const struct tw_forest *f, uint32_t max_nodes, u
 	return st == TW_OK ? TW_OK : tw_oom(err);
 }
 
-bool tw_summary_answers(const struct tw_summary_tree *c, const struct tw_flame_query *q)
+bool tw_summary_suffices(const struct tw_summary_tree *c, const struct tw_flame_query *q)
 {
 	uint32_t real = 0;
 
@@ -603,7 +603,7 @@ static enum tw_status from_summary(struct tw_trace_file *f, const struct tw_flam
 		st = tw_trace_file_method_refs(f, &methods, &c.rest, err);
 	if (st == TW_OK)
 		st = tw_trace_file_tree(f, TW_SUMMARY_THREAD_ID, a, &c.tree, err);
-	if (st == TW_OK && !tw_summary_answers(&c, q))
+	if (st == TW_OK && !tw_summary_suffices(&c, q))
 		st = TW_NOT_FOUND;
 	return st == TW_OK ? tw_query_flame_of_summary(&c, q, deadline, a, ret, err) : st;
 }

@@ -153,7 +153,7 @@ static enum tw_status ping(void *store, struct tw_err *err)
 	struct store *s = store;
 	struct tw_err why = {.msg = ""};
 	const bool away = is_away(s);
-	int64_t silent_ms = tw_monotonic_ms() - tw_s3_answered_ms(s->s3);
+	int64_t silent_ms = tw_monotonic_ms() - tw_s3_responded_ms(s->s3);
 
 	if (!away && silent_ms < QUIET_MS)
 		return TW_OK;
@@ -162,7 +162,7 @@ static enum tw_status ping(void *store, struct tw_err *err)
 			set_away(s, NULL);
 		return TW_OK;
 	}
-	silent_ms = tw_monotonic_ms() - tw_s3_answered_ms(s->s3);
+	silent_ms = tw_monotonic_ms() - tw_s3_responded_ms(s->s3);
 	if (silent_ms >= AWAY_MS)
 		set_away(s, &why);
 	return silent_ms >= SILENT_MS ? tw_fail(err, TW_BUSY, "%s", why.msg) : TW_OK;
@@ -442,9 +442,9 @@ static enum tw_status stat_file(
         void *store, const char *key, struct tw_store_file *ret, struct tw_err *err)
 {
 	struct store *s = store;
-	struct tw_s3_kept o = {.bytes = 0};
+	struct tw_s3_metadata o = {.bytes = 0};
 	struct tw_err why = {.msg = ""};
-	enum tw_status st = record_result(s, tw_s3_look(s->s3, key, &o, &why), &why);
+	enum tw_status st = record_result(s, tw_s3_head(s->s3, key, &o, &why), &why);
 
 	if (st == TW_OK) {
 		*ret = (struct tw_store_file){

@@ -125,7 +125,8 @@ static void read_frame(struct again *a, const json_t *frame)
 	read_native(a, &l, tw_json_text_of(frame, "build_id"));
 }
 
-void tw_anr_again_frame(struct tw_anr *m, struct tw_str name, struct tw_str where, bool inlined)
+void tw_anr_document_add_frame(
+        struct tw_anr *m, struct tw_str name, struct tw_str where, bool inlined)
 {
 	const struct tw_anr_line l = {.kind = TW_ANR_AT, .name = name, .text = where};
 
@@ -199,7 +200,7 @@ static void read_process(struct again *a, const json_t *process)
 	d->threads_left_out += (uint32_t)number(process, "threads_left_out");
 }
 
-bool tw_anr_again(struct tw_anr *m, const json_t *doc, const struct tw_anr_namer *namer,
+bool tw_anr_document_read(struct tw_anr *m, const json_t *doc, const struct tw_anr_namer *namer,
         int64_t **ret_times_ns)
 {
 	struct again a = {m, namer};

@@ -48,10 +48,11 @@ struct tw_anr_namer {
 
 /* Fills an initialised model.  *ret_times_ns: the time of each dump, for tw_anr_document. Members
  * that do not match schema/anr.md count as absent.  False: out of memory. */
-bool tw_anr_again(struct tw_anr *m, const json_t *doc, const struct tw_anr_namer *namer,
+bool tw_anr_document_read(struct tw_anr *m, const json_t *doc, const struct tw_anr_namer *namer,
         int64_t **ret_times_ns);
 
 /* Adds a Java frame to the last thread. */
-void tw_anr_again_frame(struct tw_anr *m, struct tw_str name, struct tw_str where, bool inlined);
+void tw_anr_document_add_frame(
+        struct tw_anr *m, struct tw_str name, struct tw_str where, bool inlined);
 
 #endif

@@ -233,7 +233,7 @@ static enum tw_status finish(
         struct tw_req *r, struct tw_oidc_call *call, struct tw_oidc_person *ret, struct tw_err *err)
 {
 	char cookie[COOKIE_BYTES] = "";
-	const struct tw_oidc_answer answer = {.cookie = cookie,
+	const struct tw_oidc_callback answer = {.cookie = cookie,
 	        .state = tw_req_text(r, "state"),
 	        .code = tw_req_text(r, "code"),
 	        .issuer = tw_req_text(r, "iss"),

@@ -126,7 +126,7 @@ static enum tw_status get_capture(struct tw_req *r, struct tw_err *err)
 		st = load_rules(r, &rules, &changed_ms, err);
 	if (st != TW_OK)
 		return st;
-	answer = tw_capture_answer(rules, &device, taken_today, &counts);
+	answer = tw_capture_response(rules, &device, taken_today, &counts);
 	json_decref(rules);
 	return reply_tagged(r, answer, err);
 }

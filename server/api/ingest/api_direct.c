@@ -203,7 +203,7 @@ static enum tw_status announce(struct tw_req *r, const json_t *body, struct tw_e
 	struct announced u = {.of = {.key_id = owner(r), .id = id},
 	        .expires_ms = tw_unix_ms() + (int64_t)TW_DIRECT_S * 1000};
 	json_t *record;
-	enum tw_status st = tw_direct_able(blobs(r), err);
+	enum tw_status st = tw_direct_check_supported(blobs(r), err);
 
 	tw_ulid_new(tw_unix_ms(), id);
 	if (st == TW_OK)
@@ -302,7 +302,7 @@ static enum tw_status post_done(struct tw_req *r, struct tw_err *err)
 	char trace_id[TW_ID_BYTES];
 	bool is_new = false;
 	json_t *o = NULL;
-	enum tw_status st = tw_direct_able(blobs(r), err);
+	enum tw_status st = tw_direct_check_supported(blobs(r), err);
 
 	if (st == TW_OK && !tw_ulid_valid(u.of.id))
 		st = tw_fail(err, TW_NOT_FOUND, "no upload has that id");

@@ -234,7 +234,7 @@ static enum tw_status refuse(struct tw_oidc_call *call, enum tw_oidc_why why, st
 
 static enum tw_status check_response(const struct tw_oidc *o,
         const struct tw_provider_metadata *provider, struct tw_oidc_call *call,
-        const struct tw_oidc_answer *answer, struct tw_err *err)
+        const struct tw_oidc_callback *answer, struct tw_err *err)
 {
 	if (answer->issuer ? strcmp(answer->issuer, o->config->issuer) != 0
 	                   : provider->names_itself)
@@ -435,7 +435,7 @@ static enum tw_status read_tokens(struct tw_oidc *o, struct tw_oidc_call *call,
 }
 
 enum tw_status tw_oidc_finish(struct tw_oidc *o, struct tw_oidc_call *call,
-        const struct tw_oidc_answer *answer, struct tw_oidc_person *ret, struct tw_err *err)
+        const struct tw_oidc_callback *answer, struct tw_oidc_person *ret, struct tw_err *err)
 {
 	struct tw_provider_metadata provider = {.authorization = "", .token = "", .userinfo = ""};
 	struct tw_oidc_state s = {.next = "/"};

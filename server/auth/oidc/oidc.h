@@ -62,7 +62,7 @@ enum tw_status tw_oidc_begin(struct tw_oidc *o, struct tw_oidc_call *call,
         const struct tw_oidc_purpose *for_what, const char **ret_location, const char **ret_cookie,
         struct tw_err *err) TW_MUST_USE;
 
-struct tw_oidc_answer { /* the browser's return from the provider; NULL if absent */
+struct tw_oidc_callback { /* the browser's return from the provider; NULL if absent */
 	const char *cookie, *state, *code, *issuer, *error;
 };
 struct tw_oidc_person {
@@ -78,7 +78,7 @@ struct tw_oidc_person {
 	bool may_be_new;
 };
 enum tw_status tw_oidc_finish(struct tw_oidc *o, struct tw_oidc_call *call,
-        const struct tw_oidc_answer *answer, struct tw_oidc_person *ret,
+        const struct tw_oidc_callback *answer, struct tw_oidc_person *ret,
         struct tw_err *err) TW_MUST_USE;
 
 #endif

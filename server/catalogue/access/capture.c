@@ -244,7 +244,7 @@ static bool is_due(const json_t *rule, const struct tw_capture_device *d, uint64
 	return !*d->id || is_chosen(name, d->id, share_of(rule));
 }
 
-json_t *tw_capture_answer(const json_t *doc, const struct tw_capture_device *d,
+json_t *tw_capture_response(const json_t *doc, const struct tw_capture_device *d,
         uint64_t (*taken)(void *arg, const char *rule), void *arg)
 {
 	const json_t *valid = json_object_get(doc, "max_age_s");

@@ -43,7 +43,7 @@ extern const struct tw_setting tw_capture_setting; /* catalogue_setting.h */
  * the device, have quota left today and selected the device by its id.  A device without an id gets
  * the share and draws a random number.  doc: checked by tw_capture_check, or NULL for no rules.
  * taken: number of traces of a rule today.  NULL: out of memory. */
-json_t *tw_capture_answer(const json_t *doc, const struct tw_capture_device *d,
+json_t *tw_capture_response(const json_t *doc, const struct tw_capture_device *d,
         uint64_t (*taken)(void *arg, const char *rule), void *arg);
 
 #endif

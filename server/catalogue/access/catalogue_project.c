@@ -131,7 +131,7 @@ enum tw_status tw_catalogue_is_strange(
 {
 	struct tw_db *other;
 	size_t n = 0, known = 0;
-	enum tw_status st = tw_db_sqlite_open(path, TW_DB_LOOK, &other, NULL, err);
+	enum tw_status st = tw_db_sqlite_open(path, TW_DB_READ_ONLY, &other, NULL, err);
 
 	if (st != TW_OK)
 		return st;

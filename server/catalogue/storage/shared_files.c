@@ -81,7 +81,7 @@ static enum tw_status still(void *arg, const char *key, uint64_t held_by, struct
 	               : st;
 }
 
-void tw_store_peers_honour(struct tw_blobs *b, struct tw_catalogue *c)
+void tw_store_peers_use(struct tw_blobs *b, struct tw_catalogue *c)
 {
 	if (tw_blobs_remote(b) && tw_catalogue_is_shared(c))
 		tw_blobs_honour_peers(b, &(struct tw_blob_peers){hold, still, let_go, c});

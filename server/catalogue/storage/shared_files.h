@@ -26,6 +26,6 @@ enum tw_status tw_end_need_blobs(
         struct tw_needed_blobs *n, enum tw_status st, struct tw_err *err) TW_MUST_USE;
 
 /* Call at start.  Does nothing for a single server, or if files are in its folder. */
-void tw_store_peers_honour(struct tw_blobs *b, struct tw_catalogue *c);
+void tw_store_peers_use(struct tw_blobs *b, struct tw_catalogue *c);
 
 #endif

@@ -17,7 +17,7 @@ static void path_of(const char *data_dir, char out[PATH_BYTES])
 	(void)snprintf(out, PATH_BYTES, "%s/storage", data_dir);
 }
 
-bool tw_storage_is_kept(const char *data_dir)
+bool tw_storage_is_recorded(const char *data_dir)
 {
 	char path[PATH_BYTES];
 
@@ -63,7 +63,7 @@ static enum tw_status read_blobs(const char *data_dir, char out[LINE_BYTES], str
 	return TW_OK;
 }
 
-enum tw_status tw_storage_agree(
+enum tw_status tw_storage_check(
         const char *data_dir, const struct tw_storage *s, struct tw_err *err)
 {
 	char recorded[LINE_BYTES];
@@ -114,7 +114,7 @@ static enum tw_status check_file(
 	               : TW_OK;
 }
 
-enum tw_status tw_storage_prove(
+enum tw_status tw_storage_verify(
         struct tw_catalogue *c, struct tw_blobs *b, bool *ret_names, struct tw_err *err)
 {
 	struct proof p = {.blobs = b};
@@ -134,7 +134,8 @@ enum tw_status tw_storage_prove(
 	        p.checked);
 }
 
-enum tw_status tw_storage_keep(const char *data_dir, const struct tw_storage *s, struct tw_err *err)
+enum tw_status tw_storage_record(
+        const char *data_dir, const struct tw_storage *s, struct tw_err *err)
 {
 	const struct tw_setting_line lines[] = {{"blobs", s->blobs}, {"s3-endpoint", s->endpoint},
 	        {"s3-region", s->region}, {"s3-ca-file", s->ca_file},

@@ -23,16 +23,16 @@ struct tw_blobs;
 enum tw_status tw_storage_of(const char *data_dir, struct tw_arena *a, struct tw_storage *ret,
         struct tw_err *err) TW_MUST_USE;
 /* Before a start: TW_CONFLICT with a message if the recorded location differs from `s`. */
-enum tw_status tw_storage_agree(
+enum tw_status tw_storage_check(
         const char *data_dir, const struct tw_storage *s, struct tw_err *err) TW_MUST_USE;
 /* Whether `b` has files that the catalogue refers to: checks a few without fetching them.
  * TW_CONFLICT with a message if none exists.  *ret_names: the catalogue refers to some. */
-enum tw_status tw_storage_prove(struct tw_catalogue *c, struct tw_blobs *b, bool *ret_names,
+enum tw_status tw_storage_verify(struct tw_catalogue *c, struct tw_blobs *b, bool *ret_names,
         struct tw_err *err) TW_MUST_USE;
 /* Whether the folder was served from another location before. */
-bool tw_storage_is_kept(const char *data_dir);
+bool tw_storage_is_recorded(const char *data_dir);
 /* Writes the file; removes it if the location is the data folder itself. */
-enum tw_status tw_storage_keep(
+enum tw_status tw_storage_record(
         const char *data_dir, const struct tw_storage *s, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -203,7 +203,7 @@ enum tw_status tw_storage_claim(const struct tw_storage_claim *c, struct tw_err 
 		return TW_OK;
 	st = tw_storage_id(c, o.ours, err);
 	if (st == TW_OK && !c->fresh)
-		st = tw_storage_prove(c->catalogue, c->blobs, &names_files, err);
+		st = tw_storage_verify(c->catalogue, c->blobs, &names_files, err);
 	if (st == TW_OK)
 		st = e->list(store, "owner", take_owner, &o, err);
 	if (st == TW_OK)

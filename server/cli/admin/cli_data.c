@@ -289,7 +289,7 @@ enum tw_status tw_cli_rebuild_open(
 	if (st == TW_OK)
 		st = open_empty(of, &config, &p, ret, err);
 	if (st == TW_OK) /* for commands that run before the next start of a server */
-		st = tw_storage_keep(of->data, &p.storage, err);
+		st = tw_storage_record(of->data, &p.storage, err);
 	(void)tw_arena_free(p.arena);
 	return st;
 }

@@ -124,12 +124,12 @@ static enum tw_status find_stores(
 	enum tw_status st = tw_storage_of(a->from, s->arena, &s->from, err);
 
 	if (st == TW_OK) /* the environment may have other settings */
-		st = tw_storage_agree(a->from, &s->from, err);
+		st = tw_storage_check(a->from, &s->from, err);
 	if (st == TW_OK)
 		st = a->to_blobs ? read_store(a, s->arena, &s->to, err)
 		                 : tw_storage_of(a->data, s->arena, &s->to, err);
 	if (st == TW_OK)
-		st = tw_storage_agree(a->data, &s->to, err);
+		st = tw_storage_check(a->data, &s->to, err);
 	return st == TW_OK ? check_stores(s, err) : st;
 }
 
@@ -158,7 +158,7 @@ static enum tw_status open_source(const struct tw_migrate_options *a, struct tw_
 		tw_small_files_use(m->from, m->rows.from, 0);
 	if (st == TW_OK && !m->served)
 		st = tw_catalogue_is_served(m->rows.from, &m->served, err);
-	return st == TW_OK ? tw_storage_prove(m->rows.from, m->from, &names_files, err) : st;
+	return st == TW_OK ? tw_storage_verify(m->rows.from, m->from, &names_files, err) : st;
 }
 
 /* The owner file identifies a store that is reached by a different name. */
@@ -190,7 +190,7 @@ static enum tw_status reserve_target(const struct tw_migrate_options *a, struct 
 		st = tw_migrate_mark(m, err);
 	if (st == TW_OK)
 		st = claim_target(a, m, s, err);
-	return st == TW_OK ? tw_storage_keep(a->data, &s->to, err) : st;
+	return st == TW_OK ? tw_storage_record(a->data, &s->to, err) : st;
 }
 
 static enum tw_status open_target(const struct tw_migrate_options *a, struct tw_migrate *m,

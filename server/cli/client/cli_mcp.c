@@ -41,7 +41,7 @@ static enum tw_status serve(const struct tw_mcp *m, char *line, struct tw_err *e
 	size_t len;
 
 	while (st == TW_OK && read_line(line, TW_MCP_MESSAGE_BYTES, &len)) {
-		st = tw_mcp_answer(m, (struct tw_str){line, len}, &answer, err);
+		st = tw_mcp_handle(m, (struct tw_str){line, len}, &answer, err);
 		if (st != TW_OK || !answer)
 			continue;
 		if (json_dumpf(answer, stdout, JSON_COMPACT) != 0 || putchar('\n') == EOF ||

@@ -316,7 +316,7 @@ static json_t *answer_request(
 	return error_of(id, NO_METHOD, err.msg);
 }
 
-enum tw_status tw_mcp_answer(
+enum tw_status tw_mcp_handle(
         const struct tw_mcp *m, struct tw_str message, json_t **ret, struct tw_err *err)
 {
 	json_t *call = json_loadb(

@@ -28,7 +28,7 @@ struct tw_mcp {
 
 /* Handles one message.  *ret is the response, which the caller frees with json_decref, or NULL if
  * none is expected.  Errors in the message are in the response; the only failure is TW_NOMEM. */
-enum tw_status tw_mcp_answer(const struct tw_mcp *m, struct tw_str message, json_t **ret,
+enum tw_status tw_mcp_handle(const struct tw_mcp *m, struct tw_str message, json_t **ret,
         struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -168,7 +168,7 @@ struct tw_str tw_anr_brief(const json_t *doc, const json_t *path, struct tw_aren
 	return out;
 }
 
-json_t *tw_anr_unbrief(struct tw_str brief)
+json_t *tw_anr_brief_read(struct tw_str brief)
 {
 	unsigned long long size = ZSTD_getFrameContentSize(brief.ptr, brief.len);
 	json_t *o = NULL;

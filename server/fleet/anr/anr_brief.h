@@ -21,7 +21,7 @@
 struct tw_str tw_anr_brief(const json_t *doc, const json_t *path, struct tw_arena *a);
 /* {"doc","path"}, either may be missing; NULL: damaged, or out of memory.  The caller frees with
  * json_decref. */
-json_t *tw_anr_unbrief(struct tw_str brief);
+json_t *tw_anr_brief_read(struct tw_str brief);
 
 /* The main thread's path in the waited_ns before end_ns (-1: before its last call ended):
  * {"frames":[{"id"}|{"name"}, the deepest first],"ns","window_ns"}, down to the last frame with at

@@ -143,7 +143,7 @@ static void add_joined(struct tw_anr *m, const struct tw_retraced *f, size_t n, 
 		put(&name, TW_STR("."));
 		put(&name, f[i].method);
 	}
-	tw_anr_again_frame(m, str_of(&name), where, false);
+	tw_anr_document_add_frame(m, str_of(&name), where, false);
 }
 
 static void add_inlined(struct tw_anr *m, const struct tw_retraced *f, size_t n, struct tw_str seen)
@@ -152,7 +152,7 @@ static void add_inlined(struct tw_anr *m, const struct tw_retraced *f, size_t n,
 		struct text name = name_of(&f[i]);
 		struct text where = place_of(&f[i], seen);
 
-		tw_anr_again_frame(m, str_of(&name), str_of(&where), i + 1 < n);
+		tw_anr_document_add_frame(m, str_of(&name), str_of(&where), i + 1 < n);
 	}
 }
 
@@ -167,7 +167,7 @@ static void name_frame(void *arg, struct tw_anr *m, struct tw_str name, struct t
 	size_t count;
 
 	if (!split(name, &at)) {
-		tw_anr_again_frame(m, name, where, false);
+		tw_anr_document_add_frame(m, name, where, false);
 		return;
 	}
 	at.line = line_of(where, &file);
@@ -178,7 +178,7 @@ static void name_frame(void *arg, struct tw_anr *m, struct tw_str name, struct t
 	else if (count)
 		add_joined(m, found, count, where);
 	else if (!known)
-		tw_anr_again_frame(m, name, where, false);
+		tw_anr_document_add_frame(m, name, where, false);
 }
 
 static void next_thread(void *arg)
@@ -212,7 +212,7 @@ static struct tw_str same_type(void *arg, struct tw_str type)
 static void same_frame(void *arg, struct tw_anr *m, struct tw_str name, struct tw_str where)
 {
 	(void)arg;
-	tw_anr_again_frame(m, name, where, false);
+	tw_anr_document_add_frame(m, name, where, false);
 }
 
 /* --- the document --- */
@@ -234,7 +234,8 @@ static struct tw_str written(struct tw_arena *work, const json_t *doc, struct na
 	limits.hash_salt = (uintptr_t)work;
 	limits.max_threads = TW_ANR_MAX_THREADS; /* the decoder already truncated the document */
 	if (!tw_anr_init(&model, work, &limits, &sink) ||
-	        !tw_anr_again(&model, doc, &namer, &times) || !tw_anr_classify(&model, &summary))
+	        !tw_anr_document_read(&model, doc, &namer, &times) ||
+	        !tw_anr_classify(&model, &summary))
 		return none;
 	return tw_anr_document(&model, &summary, times);
 }

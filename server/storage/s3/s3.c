@@ -65,10 +65,10 @@ static enum tw_status hash_range(
 /* Sends a request whose response body is not needed. */
 static enum tw_status ask(struct tw_s3 *s, const struct tw_s3_request *r, struct tw_err *err)
 {
-	struct tw_s3_answer a;
-	enum tw_status st = tw_s3_ask(s, r, &a, err);
+	struct tw_s3_response a;
+	enum tw_status st = tw_s3_send(s, r, &a, err);
 
-	tw_s3_answer_done(&a);
+	tw_s3_response_done(&a);
 	return st;
 }
 
@@ -88,25 +88,25 @@ static enum tw_status explain_missing(struct tw_s3 *s, const char *key, struct t
 	               : st;
 }
 
-enum tw_status tw_s3_look(
-        struct tw_s3 *s, const char *key, struct tw_s3_kept *ret, struct tw_err *err)
+enum tw_status tw_s3_head(
+        struct tw_s3 *s, const char *key, struct tw_s3_metadata *ret, struct tw_err *err)
 {
 	const struct tw_s3_request r = REQUEST(TW_S3_HEAD, "HEAD", key);
-	struct tw_s3_answer a;
-	enum tw_status st = tw_s3_ask(s, &r, &a, err);
+	struct tw_s3_response a;
+	enum tw_status st = tw_s3_send(s, &r, &a, err);
 
 	if (st == TW_OK) {
-		*ret = (struct tw_s3_kept){.bytes = a.length, .modified_ms = a.modified_ms};
+		*ret = (struct tw_s3_metadata){.bytes = a.length, .modified_ms = a.modified_ms};
 		memcpy(ret->sha256, a.sha256, sizeof ret->sha256);
 	}
-	tw_s3_answer_done(&a);
+	tw_s3_response_done(&a);
 	return st == TW_NOT_FOUND ? explain_missing(s, key, err) : st;
 }
 
 enum tw_status tw_s3_has(struct tw_s3 *s, const char *key, bool *ret, struct tw_err *err)
 {
-	struct tw_s3_kept kept;
-	enum tw_status st = tw_s3_look(s, key, &kept, err);
+	struct tw_s3_metadata kept;
+	enum tw_status st = tw_s3_head(s, key, &kept, err);
 
 	*ret = st == TW_OK;
 	return st == TW_NOT_FOUND ? TW_OK : st;
@@ -116,8 +116,8 @@ enum tw_status tw_s3_has(struct tw_s3 *s, const char *key, bool *ret, struct tw_
 
 static enum tw_status verify(struct tw_s3 *s, const struct tw_s3_object *o, struct tw_err *err)
 {
-	struct tw_s3_kept kept = {.bytes = 0};
-	enum tw_status st = tw_s3_look(s, o->key, &kept, err);
+	struct tw_s3_metadata kept = {.bytes = 0};
+	enum tw_status st = tw_s3_head(s, o->key, &kept, err);
 
 	if (st == TW_OK && kept.bytes == o->bytes &&
 	        (!kept.sha256[0] || strcmp(kept.sha256, o->sha256) == 0))
@@ -157,13 +157,13 @@ struct parts {
 static enum tw_status begin_parts(struct parts *p, struct tw_err *err)
 {
 	struct tw_s3_request r = REQUEST(TW_S3_PART, "POST", p->o->key, .query = "uploads=");
-	struct tw_s3_answer a;
+	struct tw_s3_response a;
 	struct tw_buf escaped;
 	char id[ID_BYTES];
 	enum tw_status st;
 
 	r.headers[r.n_headers++] = (struct tw_s3_header){"x-amz-meta-sha256", p->o->sha256};
-	st = tw_s3_ask(p->s, &r, &a, err);
+	st = tw_s3_send(p->s, &r, &a, err);
 	if (st == TW_OK) {
 		tw_xml_text(tw_buf_str(&a.text), "UploadId", id, sizeof id);
 		tw_buf_init(&escaped, sizeof p->id - 1);
@@ -175,7 +175,7 @@ static enum tw_status begin_parts(struct parts *p, struct tw_err *err)
 			        (const char *)escaped.data);
 		tw_buf_done(&escaped);
 	}
-	tw_s3_answer_done(&a);
+	tw_s3_response_done(&a);
 	return st;
 }
 
@@ -185,7 +185,7 @@ static enum tw_status put_part(struct parts *p, unsigned number, uint64_t at, st
 	char query[QUERY_BYTES], sha256[TW_SHA256_HEX];
 	struct tw_s3_request r =
 	        REQUEST(TW_S3_PART, "PUT", p->o->key, .query = query, .sha256 = sha256);
-	struct tw_s3_answer a;
+	struct tw_s3_response a;
 	enum tw_status st;
 
 	r.from_fd = p->fd;
@@ -195,12 +195,12 @@ static enum tw_status put_part(struct parts *p, unsigned number, uint64_t at, st
 	st = hash_range(p->fd, at, r.from_bytes, sha256, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_s3_ask(p->s, &r, &a, err);
+	st = tw_s3_send(p->s, &r, &a, err);
 	if (st == TW_OK &&
 	        tw_buf_printf(&p->done, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag></Part>",
 	                number, a.etag) != TW_OK)
 		st = tw_oom(err);
-	tw_s3_answer_done(&a);
+	tw_s3_response_done(&a);
 	return st;
 }
 
@@ -210,7 +210,7 @@ static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 	char query[QUERY_BYTES], sha256[TW_SHA256_HEX], code[64];
 	struct tw_s3_request r =
 	        REQUEST(TW_S3_PART, "POST", p->o->key, .query = query, .sha256 = sha256);
-	struct tw_s3_answer a;
+	struct tw_s3_response a;
 	uint8_t hash[32];
 	enum tw_status st;
 
@@ -224,7 +224,7 @@ static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 	r.from_bytes = p->done.len;
 	tw_sha256_bytes(r.text, hash);
 	tw_sha256_hex(hash, sha256);
-	st = tw_s3_ask(p->s, &r, &a, err);
+	st = tw_s3_send(p->s, &r, &a, err);
 	if (st == TW_OK) {
 		tw_xml_text(tw_buf_str(&a.text), "Code", code, sizeof code);
 		if (code[0])
@@ -232,7 +232,7 @@ static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 			        "the store did not complete the multipart upload of %.90s: %.60s",
 			        p->o->key, code);
 	}
-	tw_s3_answer_done(&a);
+	tw_s3_response_done(&a);
 	return st;
 }
 
@@ -293,20 +293,20 @@ enum tw_status tw_s3_get(struct tw_s3 *s, const char *key, int fd, char ret_sha2
         uint64_t *ret_bytes, struct tw_err *err)
 {
 	struct tw_s3_request r = REQUEST(TW_S3_GET, "GET", key);
-	struct tw_s3_kept o = {.bytes = 0};
-	struct tw_s3_answer a;
-	enum tw_status st = tw_s3_look(s, key, &o, err); /* the size determines the time limit */
+	struct tw_s3_metadata o = {.bytes = 0};
+	struct tw_s3_response a;
+	enum tw_status st = tw_s3_head(s, key, &o, err); /* the size determines the time limit */
 
 	if (st != TW_OK)
 		return st;
 	r.to_fd = fd;
 	r.bytes = o.bytes;
-	st = tw_s3_ask(s, &r, &a, err);
+	st = tw_s3_send(s, &r, &a, err);
 	if (st == TW_OK) {
 		(void)snprintf(ret_sha256, TW_SHA256_HEX, "%s", a.got_sha256);
 		*ret_bytes = a.length;
 	}
-	tw_s3_answer_done(&a);
+	tw_s3_response_done(&a);
 	return st;
 }
 
@@ -317,11 +317,11 @@ enum tw_status tw_s3_delete(
 {
 	const struct tw_s3_request r =
 	        REQUEST(TW_S3_DELETE, "DELETE", key, .once = once, .timeout_s = once ? ONCE_S : 0);
-	struct tw_s3_answer a;
-	enum tw_status st = tw_s3_ask(s, &r, &a, err);
+	struct tw_s3_response a;
+	enum tw_status st = tw_s3_send(s, &r, &a, err);
 
 	*ret_doubt = a.unanswered > 0;
-	tw_s3_answer_done(&a);
+	tw_s3_response_done(&a);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
@@ -383,7 +383,7 @@ static enum tw_status request_page(
 	char query[QUERY_BYTES * 2];
 	const struct tw_s3_request r =
 	        REQUEST(TW_S3_LIST, "GET", "", .query = query, .timeout_s = l->timeout_s);
-	struct tw_s3_answer a;
+	struct tw_s3_response a;
 	struct tw_buf escaped;
 	enum tw_status st;
 
@@ -394,10 +394,10 @@ static enum tw_status request_page(
 	        l->more ? "continuation-token=" : "", l->more ? l->next : "", l->more ? "&" : "",
 	        most, (int)escaped.len, escaped.len ? (const char *)escaped.data : "");
 	tw_buf_done(&escaped);
-	st = tw_s3_ask(l->s, &r, &a, err);
+	st = tw_s3_send(l->s, &r, &a, err);
 	if (st == TW_OK && l->each)
 		st = take_page(l, tw_buf_str(&a.text), err);
-	tw_s3_answer_done(&a);
+	tw_s3_response_done(&a);
 	return st;
 }
 
@@ -438,7 +438,7 @@ static enum tw_status drop_parts_of(
 	char query[QUERY_BYTES], ours[TW_S3_NAME];
 	const struct tw_s3_request r = REQUEST(TW_S3_LIST, "GET", "", .query = query);
 	struct tw_str one, rest;
-	struct tw_s3_answer a;
+	struct tw_s3_response a;
 	const char *place = tw_s3_prefix(s);
 	struct tw_buf prefix;
 	enum tw_status st;
@@ -449,7 +449,7 @@ static enum tw_status drop_parts_of(
 	(void)snprintf(query, sizeof query, "prefix=%.*s&uploads=", (int)prefix.len,
 	        prefix.len ? (const char *)prefix.data : "");
 	tw_buf_done(&prefix);
-	st = tw_s3_ask(s, &r, &a, err);
+	st = tw_s3_send(s, &r, &a, err);
 	rest = tw_buf_str(&a.text);
 	while (st == TW_OK && tw_xml_next(&rest, "Upload", &one)) {
 		char key[TW_S3_NAME], id[ID_BYTES], at[40], plain[ID_BYTES];
@@ -470,7 +470,7 @@ static enum tw_status drop_parts_of(
 		tw_buf_done(&escaped);
 		*ret += st == TW_OK;
 	}
-	tw_s3_answer_done(&a);
+	tw_s3_response_done(&a);
 	return st;
 }
 

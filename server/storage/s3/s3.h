@@ -19,7 +19,7 @@ struct tw_s3_object {
 	int64_t modified_ms;
 };
 
-struct tw_s3_kept { /* metadata of an object */
+struct tw_s3_metadata { /* metadata of an object */
 	uint64_t bytes;
 	int64_t modified_ms;
 	char sha256[TW_SHA256_HEX]; /* "" none */
@@ -36,8 +36,8 @@ enum tw_status tw_s3_put(
 enum tw_status tw_s3_get(struct tw_s3 *s, const char *key, int fd, char ret_sha256[TW_SHA256_HEX],
         uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
 /* Reads only the metadata. */
-enum tw_status tw_s3_look(
-        struct tw_s3 *s, const char *key, struct tw_s3_kept *ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_s3_head(struct tw_s3 *s, const char *key, struct tw_s3_metadata *ret,
+        struct tw_err *err) TW_MUST_USE;
 /* Succeeds if the object is missing.  once: a single short attempt.  *ret_doubt: an attempt got no
  * answer and may still take effect later. */
 enum tw_status tw_s3_delete(struct tw_s3 *s, const char *key, bool once, bool *ret_doubt,

@@ -35,7 +35,7 @@ struct
 try {
 	struct tw_s3 *s;
 	const struct tw_s3_request *r;
-	struct tw_s3_answer *a;
+	struct tw_s3_response *a;
 	CURL *curl;
 	struct curl_slist *headers;
 	gnutls_hash_hd_t sha; /* of the bytes written to a file */
@@ -137,7 +137,7 @@ static void note_date(struct try *t, int64_t date_ms)
 static size_t receive_header(char *p, size_t size, size_t n, void *arg)
 {
 	struct try *t = arg;
-	struct tw_s3_answer *a = t->a;
+	struct tw_s3_response *a = t->a;
 	struct tw_str line = {p, size * n};
 	struct tw_str v;
 	uint64_t seconds;
@@ -285,12 +285,12 @@ static void set_bodies(struct try *t)
 	        c, CURLOPT_FRESH_CONNECT, strcmp(r->method, "DELETE") == 0 ? 1L : 0L);
 }
 
-static void forget(struct tw_s3_answer *a)
+static void forget(struct tw_s3_response *a)
 {
 	struct tw_buf text = a->text;
 
 	tw_buf_clear(&text);
-	*a = (struct tw_s3_answer){.text = text};
+	*a = (struct tw_s3_response){.text = text};
 }
 
 static enum tw_status begin(struct try *t, struct tw_err *err)
@@ -332,14 +332,14 @@ static void end(struct try *t)
 
 static bool is_broken(const struct try *t)
 {
-	const struct tw_s3_answer *a = t->a;
+	const struct tw_s3_response *a = t->a;
 
 	if (!t->sha || a->status / 100 != 2)
 		return false;
 	return t->got != a->length || (a->sha256[0] && strcmp(a->sha256, a->got_sha256) != 0);
 }
 
-static bool has_code(const struct tw_s3_answer *a, const char *code)
+static bool has_code(const struct tw_s3_response *a, const char *code)
 {
 	char found[64] = "";
 
@@ -471,7 +471,7 @@ static bool wait_a_while(const struct exchange *k, int64_t least_ms)
 
 /* A complete body that is the same each time but not what was stored is damaged in the store:
  * damage in transit would differ each time. */
-static bool is_damaged(struct exchange *k, const struct tw_s3_answer *a, const struct try *t)
+static bool is_damaged(struct exchange *k, const struct tw_s3_response *a, const struct try *t)
 {
 	if (t->got != a->length) {
 		k->wrong = 0;
@@ -517,7 +517,7 @@ static enum tw_status check_outcome(
 }
 
 static enum tw_status try_once(
-        struct exchange *k, struct tw_s3_answer *a, bool *ret_again, struct tw_err *err)
+        struct exchange *k, struct tw_s3_response *a, bool *ret_again, struct tw_err *err)
 {
 	const int64_t began = tw_monotonic_ms();
 	struct try t = {.s = k->s,
@@ -551,15 +551,15 @@ static enum tw_status try_once(
 	return check_outcome(k, &t, code, ret_again, err);
 }
 
-enum tw_status tw_s3_ask(struct tw_s3 *s, const struct tw_s3_request *r, struct tw_s3_answer *ret,
-        struct tw_err *err)
+enum tw_status tw_s3_send(struct tw_s3 *s, const struct tw_s3_request *r,
+        struct tw_s3_response *ret, struct tw_err *err)
 {
 	struct exchange k = {.s = s, .r = r};
 	struct tw_err why = {.msg = ""};
 	bool again = true;
 	enum tw_status st = TW_OK;
 
-	*ret = (struct tw_s3_answer){.status = 0};
+	*ret = (struct tw_s3_response){.status = 0};
 	tw_buf_init(&ret->text, TEXT_MAX);
 	k.until_ms = tw_monotonic_ms() + (int64_t)(r->bytes / BYTES_A_MS) +
 	             (int64_t)(r->timeout_s && r->timeout_s < s->timeout_s ? r->timeout_s
@@ -583,7 +583,7 @@ bool tw_s3_given_up(const struct tw_s3 *s)
 	return atomic_load(&s->given_up);
 }
 
-int64_t tw_s3_answered_ms(const struct tw_s3 *s)
+int64_t tw_s3_responded_ms(const struct tw_s3 *s)
 {
 	return atomic_load(&s->answered_ms);
 }
@@ -593,7 +593,7 @@ int64_t tw_s3_ahead_ms(const struct tw_s3 *s)
 	return atomic_load(&s->ahead_ms);
 }
 
-void tw_s3_answer_done(struct tw_s3_answer *a)
+void tw_s3_response_done(struct tw_s3_response *a)
 {
 	tw_buf_done(&a->text);
 }

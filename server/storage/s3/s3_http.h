@@ -96,7 +96,7 @@ void tw_s3_stop(struct tw_s3 *s);
 void tw_s3_give_up(struct tw_s3 *s, bool give_up);
 bool tw_s3_given_up(const struct tw_s3 *s);
 /* When the store last answered below 500, or bytes moved (monotonic). */
-int64_t tw_s3_answered_ms(const struct tw_s3 *s);
+int64_t tw_s3_responded_ms(const struct tw_s3 *s);
 const char *tw_s3_prefix(const struct tw_s3 *s); /* "prefix/" or "" */
 uint64_t tw_s3_part_bytes(const struct tw_s3 *s);
 /* By how many ms the store's clock is ahead of the local one, from its last response. */
@@ -123,7 +123,7 @@ struct tw_s3_request {
 	uint64_t bytes;     /* approximate bytes transferred, for the time limit */
 };
 
-struct tw_s3_answer {
+struct tw_s3_response {
 	long status;
 	struct tw_buf text; /* truncated at 1 MiB; empty if written to a file */
 	char etag[TW_S3_ETAG];
@@ -134,11 +134,11 @@ struct tw_s3_answer {
 	unsigned unanswered;            /* earlier attempts without an answer */
 };
 
-/* Always call tw_s3_answer_done.  TW_OK: a 2xx response.  With to_fd, a body that does not match
+/* Always call tw_s3_response_done.  TW_OK: a 2xx response.  With to_fd, a body that does not match
  * the answer's sha256 fails too. */
-enum tw_status tw_s3_ask(struct tw_s3 *s, const struct tw_s3_request *r, struct tw_s3_answer *ret,
-        struct tw_err *err) TW_MUST_USE;
-void tw_s3_answer_done(struct tw_s3_answer *a);
+enum tw_status tw_s3_send(struct tw_s3 *s, const struct tw_s3_request *r,
+        struct tw_s3_response *ret, struct tw_err *err) TW_MUST_USE;
+void tw_s3_response_done(struct tw_s3_response *a);
 
 /* A presigned URL for uploading one object, valid for expires_s; the uploader must send these
  * headers. */

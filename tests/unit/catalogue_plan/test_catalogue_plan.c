@@ -643,7 +643,7 @@ static void add_literals(struct session *s)
 	const struct plan_literals l = {is_run, take, &e};
 	size_t n, bad;
 
-	assert_int_equal(tw_db_sqlite_open(s->path, TW_DB_LOOK, &e.sqlite, NULL, NULL), TW_OK);
+	assert_int_equal(tw_db_sqlite_open(s->path, TW_DB_READ_ONLY, &e.sqlite, NULL, NULL), TW_OK);
 	bad = plan_read_literals(&l, &n);
 	tw_db_close(e.sqlite);
 	tw_db_close(e.postgres);
@@ -777,7 +777,7 @@ static void test_nothing_is_scanned(void **state)
 	unsigned bad = 0, explained = 0;
 
 	/* as the server does: with its functions */
-	assert_int_equal(tw_db_sqlite_open(s->path, TW_DB_LOOK, &db, NULL, NULL), TW_OK);
+	assert_int_equal(tw_db_sqlite_open(s->path, TW_DB_READ_ONLY, &db, NULL, NULL), TW_OK);
 	for (size_t i = 0; i < n_statements; i++) {
 		const char *sql = statements[i];
 

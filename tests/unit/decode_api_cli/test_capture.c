@@ -47,7 +47,7 @@ static const char *reported(
 	size_t i;
 
 	assert_int_equal(tw_capture_check(doc, NULL), TW_OK);
-	answer = tw_capture_answer(doc, d, all_taken, &taken);
+	answer = tw_capture_response(doc, d, all_taken, &taken);
 	out[0] = '\0';
 	json_array_foreach(json_object_get(answer, "captures"), i, c)
 	{
@@ -143,7 +143,7 @@ static void test_who_does_not_say_draws(void **state)
 {
 	json_t *doc = read_doc("{\"max_age_s\":600,\"rules\":[{\"name\":\"r\",\"share\":0.5,"
 	                       "\"record\":{\"max_seconds\":20}}]}");
-	json_t *answer = tw_capture_answer(doc, &nobody, none_taken, NULL);
+	json_t *answer = tw_capture_response(doc, &nobody, none_taken, NULL);
 	json_t *c = json_array_get(json_object_get(answer, "captures"), 0);
 
 	(void)state;
@@ -154,7 +154,7 @@ static void test_who_does_not_say_draws(void **state)
 	        20);
 	json_decref(answer);
 	json_decref(doc);
-	answer = tw_capture_answer(NULL, &nobody, none_taken, NULL);
+	answer = tw_capture_response(NULL, &nobody, none_taken, NULL);
 	assert_int_equal(json_array_size(json_object_get(answer, "captures")), 0);
 	json_decref(answer);
 }

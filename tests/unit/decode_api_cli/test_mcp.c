@@ -35,7 +35,7 @@ static json_t *say(const char *message)
 	json_t *answer = NULL;
 
 	asked[0] = '\0';
-	assert_int_equal(tw_mcp_answer(&m, tw_str_of(message), &answer, NULL), TW_OK);
+	assert_int_equal(tw_mcp_handle(&m, tw_str_of(message), &answer, NULL), TW_OK);
 	return answer;
 }
 
@@ -190,7 +190,7 @@ static void test_an_answer_that_is_too_long(void **state)
 	int code;
 
 	(void)state;
-	assert_int_equal(tw_mcp_answer(&m,
+	assert_int_equal(tw_mcp_handle(&m,
 	                         TW_STR("{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
 	                                "\"list_traces\"}}"),
 	                         &answer, NULL),

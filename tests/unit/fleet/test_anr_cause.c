@@ -144,7 +144,7 @@ struct found {
 static json_t *kept_doc(const json_t *doc, struct tw_arena *a)
 {
 	struct tw_str brief = tw_anr_brief(doc, NULL, a);
-	json_t *o = brief.ptr ? tw_anr_unbrief(brief) : NULL;
+	json_t *o = brief.ptr ? tw_anr_brief_read(brief) : NULL;
 	char *text = o ? json_dumps(json_object_get(o, "doc"), 0) : NULL;
 	struct tw_str named =
 	        text ? tw_anr_named(a, tw_str_of(text), &(struct tw_names){0}) : (struct tw_str){0};
@@ -283,7 +283,7 @@ static void no_document_is_a_cause_too(void **state)
 	by.rules = set;
 	assert_int_equal(tw_anr_cause_of(NULL, &by, a, &cause, NULL), TW_OK);
 	assert_string_equal(cause.kind, "unknown");
-	assert_null(tw_anr_unbrief(TW_STR("no zstd")));
+	assert_null(tw_anr_brief_read(TW_STR("no zstd")));
 	tw_anr_rules_free(set);
 	tw_arena_free(a);
 }

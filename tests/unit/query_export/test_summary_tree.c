@@ -77,7 +77,7 @@ static void check_sizes(struct world *w, uint32_t summary_nodes)
 	for (; q.max_nodes <= summary_nodes; q.max_nodes++) {
 		struct tw_flame got, want;
 
-		if (!tw_summary_answers(&summary, &q)) {
+		if (!tw_summary_suffices(&summary, &q)) {
 			assert_true(nodes_of(&w->forest) > 0 && q.max_nodes > 1);
 			break;
 		}
@@ -88,7 +88,7 @@ static void check_sizes(struct world *w, uint32_t summary_nodes)
 		assert_same(&got, &want);
 	}
 	q.max_nodes = summary_nodes + 1;
-	assert_false(tw_summary_answers(&summary, &q));
+	assert_false(tw_summary_suffices(&summary, &q));
 }
 
 static void test_sizes(void **state)
@@ -148,7 +148,7 @@ static void test_other_questions(void **state)
 	assert_int_equal(
 	        tw_query_summary(&w.forest, 50, w.f.n_methods, w.arena, &summary, NULL), TW_OK);
 	for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
-		assert_false(tw_summary_answers(&summary, &asks[i]));
+		assert_false(tw_summary_suffices(&summary, &asks[i]));
 	close_world(&w);
 }
 
@@ -232,7 +232,7 @@ static void test_odd_summaries(void **state)
 	struct tw_flame f;
 
 	(void)state;
-	assert_false(tw_summary_answers(&c, &q)); /* rests alone */
+	assert_false(tw_summary_suffices(&c, &q)); /* rests alone */
 	assert_int_equal(tw_query_flame_of_summary(&c, &q, NULL, a, &f, NULL), TW_OK);
 	assert_int_equal(f.n, 2);
 	assert_int_equal(f.nodes[1].others, UINT32_MAX);
