@@ -276,7 +276,7 @@ enum tw_status tw_cat_unused_blobs(struct tw_db *db, const char *const *sha256, 
 		if (i > 0 && strcmp(all[i], all[i - 1]) == 0)
 			continue;
 		if (all[i][0])
-			st = tw_cat_lock(db, TW_ALONE_CONTENT, all[i], true, err);
+			st = tw_cat_lock(db, TW_SUBJECT_CONTENT, all[i], true, err);
 		if (st == TW_OK && all[i][0])
 			st = referred(db, all[i], &used, err);
 		if (st == TW_OK && all[i][0] && !used) {

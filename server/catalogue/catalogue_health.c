@@ -75,7 +75,7 @@ enum tw_status tw_catalogue_ping(struct tw_catalogue *c, struct tw_err *err)
 	int64_t version = 0;
 	char sql[48];
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 
 	if (st != TW_OK)
 		return st;

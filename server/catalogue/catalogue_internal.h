@@ -101,7 +101,7 @@ struct tw_catalogue {
 	pthread_mutex_t writers_lock;                       /* of which are taken */
 	struct tw_cat_writer writers[TW_CATALOGUE_WRITERS]; /* the first is always there */
 	unsigned n_writers;                                 /* the most that may be connected */
-	struct tw_db *held;                                 /* of tw_catalogue_hold */
+	struct tw_db *held;                                 /* of tw_catalogue_block_writers */
 	struct tw_db *renewer; /* NULL: none yet; used by the thread that renews claims */
 	pthread_mutex_t pool_lock;
 	struct tw_db *idle[TW_CATALOGUE_READERS];
@@ -161,14 +161,14 @@ enum tw_status tw_cat_postgres_begin_beside(
  * In PostgreSQL, transactions of one subject (and id) are serialized; others run concurrently, and
  * rows and unique keys resolve their conflicts. */
 enum tw_cat_subject {
-	TW_ALONE_NOTHING, /* its rows suffice */
-	TW_ALONE_ACCESS,  /* projects, keys, people, sessions, settings */
-	TW_ALONE_NOTIFY,  /* webhooks, outbox, digests */
-	TW_ALONE_FLEET,   /* rollups, regressions, findings */
-	TW_ALONE_ANR,
-	TW_ALONE_TRACE,  /* id: of the trace */
-	TW_ALONE_BUILD,  /* id: of the build: its mappings */
-	TW_ALONE_CONTENT /* id: SHA-256 of a file that is deleted if no row has it */
+	TW_SUBJECT_NONE,   /* its rows suffice */
+	TW_SUBJECT_ACCESS, /* projects, keys, people, sessions, settings */
+	TW_SUBJECT_NOTIFY, /* webhooks, outbox, digests */
+	TW_SUBJECT_FLEET,  /* rollups, regressions, findings */
+	TW_SUBJECT_ANR,
+	TW_SUBJECT_TRACE,  /* id: of the trace */
+	TW_SUBJECT_BUILD,  /* id: of the build: its mappings */
+	TW_SUBJECT_CONTENT /* id: SHA-256 of a file that is deleted if no row has it */
 };
 
 /* Takes a writing connection and begins.  tw_cat_end commits if st is TW_OK, otherwise rolls back,

@@ -125,7 +125,7 @@ static enum tw_status change(
         struct walk *w, const struct tw_row_cursor *row, enum change kind, struct tw_err *err)
 {
 	enum tw_status st =
-	        w->open ? TW_OK : tw_cat_begin(w->m->to, TW_ALONE_ACCESS, "", &w->db, err);
+	        w->open ? TW_OK : tw_cat_begin(w->m->to, TW_SUBJECT_ACCESS, "", &w->db, err);
 
 	if (st != TW_OK)
 		return st;
@@ -279,7 +279,7 @@ static enum tw_status walk_table(struct tw_migrate_rows *m, size_t i, enum pass 
 
 /* --- all tables --- */
 
-enum tw_status tw_catalogue_bring(struct tw_migrate_rows *m, struct tw_err *err)
+enum tw_status tw_catalogue_copy_rows(struct tw_migrate_rows *m, struct tw_err *err)
 {
 	struct tw_cat_sides sides = {.from = NULL};
 	enum tw_status st = tw_cat_sides_open(m, false, &sides, err);
@@ -289,7 +289,7 @@ enum tw_status tw_catalogue_bring(struct tw_migrate_rows *m, struct tw_err *err)
 	for (size_t i = 0; st == TW_OK && i < m->n; i++)
 		st = walk_table(m, i, PUT, &sides, err);
 	if (st == TW_OK)
-		st = tw_cat_bring_counters(m, &sides, err);
+		st = tw_cat_copy_sequences(m, &sides, err);
 	tw_cat_sides_close(m, &sides);
 	return st;
 }
@@ -304,7 +304,7 @@ enum tw_status tw_catalogue_compare(struct tw_migrate_rows *m, struct tw_err *er
 		st = walk_table(m, i, COMPARE, &sides, err);
 	}
 	if (st == TW_OK)
-		st = tw_cat_compare_counters(&sides, err);
+		st = tw_cat_compare_sequences(&sides, err);
 	tw_cat_sides_close(m, &sides);
 	return st;
 }

@@ -58,13 +58,13 @@ enum tw_status tw_catalogue_note_migration(
         struct tw_catalogue *from, const char *to_engine, struct tw_err *err) TW_MUST_USE;
 
 /* Blocks writers; reading continues.  TW_BUSY if another writer does not finish in time.  Always
- * call tw_catalogue_release, which reports whether the block held all the time. */
-enum tw_status tw_catalogue_hold(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
+ * call tw_catalogue_unblock_writers, which reports whether the block held all the time. */
+enum tw_status tw_catalogue_block_writers(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_still_held(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_catalogue_release(struct tw_catalogue *c, struct tw_err *err);
+enum tw_status tw_catalogue_unblock_writers(struct tw_catalogue *c, struct tw_err *err);
 
 /* Makes the rows of `to` equal to a snapshot of `from`, and continues its number sequences. */
-enum tw_status tw_catalogue_bring(struct tw_migrate_rows *m, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_copy_rows(struct tw_migrate_rows *m, struct tw_err *err) TW_MUST_USE;
 /* Reads all of both, each from a snapshot.  TW_OK also if they differ. */
 enum tw_status tw_catalogue_compare(struct tw_migrate_rows *m, struct tw_err *err) TW_MUST_USE;
 

@@ -18,10 +18,10 @@ void tw_cat_sides_close(struct tw_migrate_rows *m, struct tw_cat_sides *s);
 
 /* Copies the sequences of audit entries and deliveries: no number is used twice, even if the
  * highest was deleted. */
-enum tw_status tw_cat_bring_counters(
+enum tw_status tw_cat_copy_sequences(
         struct tw_migrate_rows *m, const struct tw_cat_sides *s, struct tw_err *err) TW_MUST_USE;
 /* TW_CORRUPT if the target would use a number twice. */
-enum tw_status tw_cat_compare_counters(
+enum tw_status tw_cat_compare_sequences(
         const struct tw_cat_sides *s, struct tw_err *err) TW_MUST_USE;
 
 /* --- all rows of a table in key order (catalogue_cursor.c) --- */

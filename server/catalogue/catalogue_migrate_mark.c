@@ -53,7 +53,7 @@ static enum tw_status must_be_empty(struct tw_db *db, struct tw_err *err)
 static enum tw_status make_mark(struct tw_catalogue *to, const char *source, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(to, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(to, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
 		st = must_be_empty(w, err);
@@ -87,7 +87,7 @@ enum tw_status tw_catalogue_mark_migrating(
 enum tw_status tw_catalogue_unmark_migrating(struct tw_catalogue *to, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(to, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(to, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
 		st = tw_db_run(w, "DROP TABLE catalogue_migration", err);
@@ -98,7 +98,7 @@ enum tw_status tw_catalogue_note_migration(
         struct tw_catalogue *from, const char *to_engine, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(from, TW_ALONE_NOTHING, "", &w, err);
+	enum tw_status st = tw_cat_begin(from, TW_SUBJECT_NONE, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -134,9 +134,9 @@ static enum tw_status lock_tables(struct tw_db *db, struct tw_err *err)
 	return st;
 }
 
-enum tw_status tw_catalogue_hold(struct tw_catalogue *c, struct tw_err *err)
+enum tw_status tw_catalogue_block_writers(struct tw_catalogue *c, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &c->held, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &c->held, err);
 
 	if (st != TW_OK)
 		return st;
@@ -151,7 +151,7 @@ enum tw_status tw_catalogue_still_held(struct tw_catalogue *c, struct tw_err *er
 	return disable_idle_timeout(c->held, err);
 }
 
-enum tw_status tw_catalogue_release(struct tw_catalogue *c, struct tw_err *err)
+enum tw_status tw_catalogue_unblock_writers(struct tw_catalogue *c, struct tw_err *err)
 {
 	return tw_cat_end(c, c->held, TW_OK, err);
 }
@@ -209,7 +209,7 @@ static enum tw_status set_counter(
         struct tw_catalogue *to, const struct counter *k, int64_t n, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(to, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(to, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -229,7 +229,7 @@ static enum tw_status read_counter(const struct tw_cat_sides *s, const struct co
 	return st == TW_OK ? tw_cat_get_int(s->to, ret_to, err, k->get, "") : st;
 }
 
-enum tw_status tw_cat_bring_counters(
+enum tw_status tw_cat_copy_sequences(
         struct tw_migrate_rows *m, const struct tw_cat_sides *s, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -244,7 +244,7 @@ enum tw_status tw_cat_bring_counters(
 	return st;
 }
 
-enum tw_status tw_cat_compare_counters(const struct tw_cat_sides *s, struct tw_err *err)
+enum tw_status tw_cat_compare_sequences(const struct tw_cat_sides *s, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 

@@ -409,7 +409,7 @@ static enum tw_status audit_move(struct tw_db *db, const struct tw_project_move 
 static enum tw_status begin(struct tw_catalogue *to, const struct tw_project_move *move,
         struct tw_db **ret, struct tw_err *err)
 {
-	return move->decode ? tw_cat_begin(to, TW_ALONE_ACCESS, "", ret, err)
+	return move->decode ? tw_cat_begin(to, TW_SUBJECT_ACCESS, "", ret, err)
 	                    : tw_cat_begin_as(to, "BEGIN", ret, err);
 }
 

@@ -41,7 +41,7 @@ enum tw_status tw_catalogue_take_folder(
 {
 	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err,
@@ -194,7 +194,7 @@ enum tw_status tw_catalogue_unless_used(struct tw_catalogue *c, const char *sha2
 	struct tw_arena *a = tw_arena_new(1 << 12);
 	const char **unused = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_cat_begin(c, TW_ALONE_CONTENT, sha256, &w, err) : tw_oom(err);
+	enum tw_status st = a ? tw_cat_begin(c, TW_SUBJECT_CONTENT, sha256, &w, err) : tw_oom(err);
 
 	if (st == TW_OK) {
 		st = tw_cat_unused_blobs(w, &sha256, 1, a, &unused, &n, err);
@@ -253,7 +253,7 @@ enum tw_status tw_catalogue_counts_add(struct tw_catalogue *c, struct tw_err *er
 	                                                  "SELECT 1 FROM count_delta LIMIT 1", "");
 
 	while (st == TW_OK && any && n > 0) {
-		st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+		st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 		if (st == TW_OK)
 			st = tw_cat_end(c, w, sum(w, &n, err), err);
 	}

@@ -133,7 +133,7 @@ static enum tw_status migrate(
 	int have = 0;
 	bool foreign = false;
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;

@@ -205,7 +205,7 @@ enum tw_status tw_cat_begin(struct tw_catalogue *c, enum tw_cat_subject alone, c
 {
 	char sql[SQL_BYTES];
 
-	if (tw_cat_is_sqlite(c) || alone == TW_ALONE_NOTHING)
+	if (tw_cat_is_sqlite(c) || alone == TW_SUBJECT_NONE)
 		return tw_cat_begin_as(c, "BEGIN IMMEDIATE", ret, err);
 	(void)snprintf(sql, sizeof sql,
 	        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; " LOCK_SUBJECT,

@@ -77,7 +77,7 @@ enum {
 struct server {
 	struct tw_api api;                   /* the parts that endpoints use too */
 	char node[64];                       /* unique to this process among all servers */
-	bool storage_unproven;               /* it was unreachable at the start */
+	bool storage_unverified;             /* it was unreachable at the start */
 	struct tw_http *http, *metrics_http; /* the second: NULL without --metrics-listen */
 	struct tw_tls *tls;                  /* NULL: plain HTTP */
 	struct tw_resume_cleaner *cleaner;   /* NULL: a single server needs none */
@@ -198,7 +198,7 @@ static enum tw_status serve_without_storage(
 	tw_log_err(TW_LOG_ERROR, "storage_unreachable", c->storage.blobs, why);
 	if (engine->hold)
 		engine->hold(store, why);
-	s->storage_unproven = true;
+	s->storage_unverified = true;
 	return TW_OK;
 }
 
@@ -526,7 +526,7 @@ static enum tw_status start_background(struct server *s, struct tw_err *err)
 		st = tw_recorder_start(s->api.catalogue, s->api.blobs, &s->api.recorder, err);
 	if (st == TW_OK) /* before the tasks that delete */
 		st = tw_store_job_start(&(struct tw_store_job_parts){.claim = storage_claim(s),
-		                                .unproven = s->storage_unproven,
+		                                .unverified = s->storage_unverified,
 		                                .node = s->node,
 		                                .recorder = s->api.recorder},
 		        &s->api.store_job, err);

@@ -6,7 +6,7 @@
  * joined at the log's sync: while it runs, other threads sync the files, and it returns when they
  * are durable too, or fails, and the commit with it.  No row is visible before its files are
  * durable (I1).  After a power failure the log may contain commits that were never visible;
- * jobs_proof.c handles those.
+ * jobs_verify.c handles those.
  *
  * Pages get their checksum when they are written to the catalogue's file, which is when the log is
  * checkpointed; the log has its own checksums.  All connections use this VFS, so that no page is

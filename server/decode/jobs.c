@@ -659,7 +659,7 @@ enum tw_status tw_jobs_start(
 	if (st == TW_OK &&
 	        !tw_catalogue_is_shared(
 	                parts->catalogue)) /* on a shared catalogue files are made durable first */
-		st = tw_jobs_prove_uploads(parts, err);
+		st = tw_jobs_verify_uploads(parts, err);
 	if (st == TW_OK)
 		st = tw_jobs_clear_spool(parts, err);
 	if (st != TW_OK)

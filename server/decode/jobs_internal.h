@@ -30,7 +30,7 @@ enum tw_status tw_jobs_keep_system(const struct tw_decode_parts *parts,
 uint64_t tw_jobs_count_of(const json_t *o, const char *key);
 
 /* At start: deletes uploads of which only the row survived a power failure (I1, I9). */
-enum tw_status tw_jobs_prove_uploads(const struct tw_decode_parts *parts, struct tw_err *err);
+enum tw_status tw_jobs_verify_uploads(const struct tw_decode_parts *parts, struct tw_err *err);
 /* Claims of one of several servers (jobs_claim.c), renewed by a thread while they are held.  All of
  * these accept NULL, which is used on a single server. */
 struct tw_claims;

@@ -66,7 +66,7 @@ static enum tw_status is_known(
 	if (strncmp(key, "records/", 8) == 0)
 		return tw_record_known(j->catalogue, j->blobs, key, ret, err);
 	if (strncmp(key, "pieces/", 7) == 0)
-		return tw_catalogue_resumable_names(j->catalogue, key, ret, err);
+		return tw_catalogue_resumable_refers_to(j->catalogue, key, ret, err);
 	if (strncmp(key, "traces/", 7) != 0 || strlen(id) != TW_ID_CHARS + 3)
 		return TW_OK;
 	id[TW_ID_CHARS] = '\0';
@@ -200,11 +200,11 @@ static enum tw_status check_store(struct tw_store_job *j, struct tw_err *err)
 {
 	enum tw_status st = j->engine->probe(j->store, err);
 
-	if (st != TW_OK || !j->parts.unproven)
+	if (st != TW_OK || !j->parts.unverified)
 		return st;
 	st = tw_storage_claim(&j->parts.claim, err);
 	if (st == TW_OK)
-		j->parts.unproven = false;
+		j->parts.unverified = false;
 	else if (j->engine->hold)
 		j->engine->hold(j->store, err);
 	return st;

@@ -19,7 +19,7 @@ struct tw_store_job;
 
 struct tw_store_job_parts {
 	struct tw_storage_claim claim;
-	bool unproven;                /* the store was unreachable: the claim is verified later */
+	bool unverified;              /* the store was unreachable: the claim is verified later */
 	const char *node;             /* this process among all servers */
 	struct tw_recorder *recorder; /* writes missing records after an outage */
 };

@@ -154,7 +154,7 @@ static enum tw_status piece_known(
 	if (len != 2 * TW_ID_CHARS + 1)
 		return TW_OK;
 	(void)snprintf(object, sizeof object, "pieces/%.2s/%s", name + TW_ID_CHARS - 2, name);
-	return tw_catalogue_resumable_names(parts->catalogue, object, ret, err);
+	return tw_catalogue_resumable_refers_to(parts->catalogue, object, ret, err);
 }
 
 static enum tw_status record_known(

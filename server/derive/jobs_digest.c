@@ -62,7 +62,7 @@ static enum tw_status make_due(
 	bool made = true;
 	enum tw_status st = tw_digest_rules_of(m->c, project->id, &doc, &rules, &changed_ms, err);
 
-	m->end_ms = tw_monotonic_ms() + INT64_C(1000) * TW_DIGEST_MOST_S;
+	m->end_ms = tw_monotonic_ms() + INT64_C(1000) * TW_DIGEST_LIMIT_S;
 	if (st == TW_OK && rules.every != TW_DIGEST_OFF) {
 		of.period = tw_digest_period(&rules, m->now_ms);
 		if (of.period.until_ms > changed_ms)

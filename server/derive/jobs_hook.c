@@ -470,7 +470,7 @@ enum tw_status tw_hook_runner_start(
 	if (st == TW_OK)
 		st = tw_ticket_runner_start(&h->parts, &h->allowed, &h->tickets, err);
 	return st == TW_OK ? tw_periodic_start(&(struct tw_periodic_task){"digests", digest,
-	                                               TW_DIGEST_LOOK_S * 1000},
+	                                               TW_DIGEST_INTERVAL_S * 1000},
 	                             h, &h->digests, err)
 	                   : st;
 }

@@ -42,8 +42,8 @@ enum tw_status tw_hook_runner_metrics(const struct tw_hook_runner *h, struct tw_
 
 /* Thread: one at a time. */
 enum {
-	TW_DIGEST_LOOK_S = 20, /* interval between checks for due digests */
-	TW_DIGEST_MOST_S = 60  /* time limit per digest; parts left out are marked in it */
+	TW_DIGEST_INTERVAL_S = 20, /* interval between checks for due digests */
+	TW_DIGEST_LIMIT_S = 60     /* time limit per digest; parts left out are marked in it */
 };
 /* mails: the server can send mail; otherwise no mail is queued, not even for later.  If one project
  * fails, the others are still processed, and the first failure is returned.  Between projects,

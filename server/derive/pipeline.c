@@ -131,7 +131,7 @@ void tw_turn_done(const struct tw_turn *t, uint64_t traces)
 	(void)atomic_fetch_add(&t->by->traces[DONE], traces);
 }
 
-bool tw_may_pass(enum tw_status st)
+bool tw_is_temporary(enum tw_status st)
 {
 	return st == TW_BUSY || st == TW_IO || st == TW_FULL || st == TW_NOT_FOUND;
 }
@@ -314,12 +314,12 @@ static bool resume(struct tw_runner *r)
 	return more;
 }
 
-static bool tend(struct tw_runner *r)
+static bool maintain(struct tw_runner *r)
 {
 	const bool more = resume(r);
 
 	r->tended_ms = tw_monotonic_ms();
-	return (r->stage->tend && turn(r, r->stage->tend, "")) || more;
+	return (r->stage->maintain && turn(r, r->stage->maintain, "")) || more;
 }
 
 static bool next(struct tw_runner *r, char io_project[TW_ID_BYTES])
@@ -340,13 +340,13 @@ static bool next(struct tw_runner *r, char io_project[TW_ID_BYTES])
 static bool go_round(struct tw_runner *r)
 {
 	char project_id[TW_ID_BYTES] = "";
-	bool more = tend(r);
+	bool more = maintain(r);
 
 	while (!is_over(r) && next(r, project_id))
 		if (!is_held(r, project_id) && turn(r, r->stage->run, project_id)) {
 			more = true;
 			if (!is_over(r) && tw_monotonic_ms() >= r->tended_ms + TEND_MS)
-				(void)tend(r);
+				(void)maintain(r);
 		}
 	return more;
 }

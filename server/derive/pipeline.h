@@ -64,7 +64,7 @@ struct tw_stage {
 	enum tw_status (*run)(
 	        void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err);
 	/* The same for work that concerns all projects; NULL: there is none. */
-	enum tw_status (*tend)(
+	enum tw_status (*maintain)(
 	        void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err);
 	void (*metrics)(
 	        const void *state, struct tw_buf *out); /* NULL: none; accepts a NULL state */
@@ -96,7 +96,7 @@ void tw_turn_done(const struct tw_turn *t, uint64_t traces);
 enum tw_status tw_turn_failed(const struct tw_turn *t, const struct tw_named_trace *trace,
         bool may_pass, const struct tw_err *why, struct tw_err *err) TW_MUST_USE;
 /* Whether the error may be temporary: a store or disk that does not respond. */
-bool tw_may_pass(enum tw_status st);
+bool tw_is_temporary(enum tw_status st);
 
 /* A number that identifies a project's rules, its app frame patterns and the version of the code
  * that applies them.  Above 0; 0: out of memory. */

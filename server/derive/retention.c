@@ -164,9 +164,9 @@ static int64_t first_of(int64_t a, int64_t b)
 
 static bool is_kept(const struct tw_retention *r, const struct tw_trace_row *row)
 {
-	bool spoken_of = row->title[0] || row->annotations;
+	bool is_annotated = row->title[0] || row->annotations;
 
-	return row->pinned || row->exempt_reason[0] || (r->keep_annotated && spoken_of) ||
+	return row->pinned || row->exempt_reason[0] || (r->keep_annotated && is_annotated) ||
 	       (r->keep_first_anr && row->first_anr);
 }
 
@@ -366,7 +366,7 @@ static enum tw_status add_quarantined(struct due *d, struct tw_err *err)
 		        bytes <= (uint64_t)d->rules->quarantine_max_bytes)
 			break;
 		if (!goes && (q->state != TW_TRACE_FAILED || q->pinned ||
-		                     (d->rules->keep_annotated && q->spoken_of)))
+		                     (d->rules->keep_annotated && q->is_annotated)))
 			continue;
 		add(d,
 		        &(struct tw_old_trace){q->id, q->app[0] ? q->app : q->id, q->created_ms,

@@ -198,7 +198,7 @@ static enum tw_status extract(struct anrs *h, const struct tw_turn *turn,
 	if (st == TW_OK)
 		st = entry_of(h, &l, ret, err);
 	else
-		st = tw_turn_failed(turn, &t, tw_may_pass(st), &why, err);
+		st = tw_turn_failed(turn, &t, tw_is_temporary(st), &why, err);
 	json_decref(l.doc);
 	json_decref(l.path);
 	return st;
@@ -508,7 +508,7 @@ static enum tw_status key_one(struct anrs *h, struct tw_anr_stale *s, const stru
 static void count_or_log(struct anrs *h, const char *project_id, int64_t rules, bool *ret_more)
 {
 	const struct tw_anr_rollup_due due = {
-	        project_id, rules, tw_unix_ms() / TW_DAY_MS, TW_ANR_ROLLUP_LEAST};
+	        project_id, rules, tw_unix_ms() / TW_DAY_MS, TW_ANR_ROLLUP_REPORTS_MIN};
 	struct tw_err err;
 
 	if (tw_catalogue_anr_rollup(h->parts.catalogue, &due, ret_more, &err) == TW_OK)
@@ -580,7 +580,7 @@ static enum tw_status run(
 }
 
 /* Marks ANRs that a mapping names differently.  Counts of reports are retained like rollups. */
-static enum tw_status tend(
+static enum tw_status maintain(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	struct anrs *h = state;
@@ -628,4 +628,4 @@ const struct tw_stage tw_stage_anr = {.name = "anr",
         .open = open_anrs,
         .close = close_anrs,
         .run = run,
-        .tend = tend};
+        .maintain = maintain};

@@ -322,7 +322,7 @@ struct project { /* the project being served */
 /* Memory may be short, or the file unreachable, only temporarily. */
 static bool may_pass(enum tw_status st)
 {
-	return tw_may_pass(st) || st == TW_NOMEM;
+	return tw_is_temporary(st) || st == TW_NOMEM;
 }
 
 /* Consecutive traces are often of one build; whether its mappings are still the same is checked

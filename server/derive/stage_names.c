@@ -105,7 +105,7 @@ static enum tw_status count_one(struct names *s, const struct tw_turn *turn,
 	st = find_mappings(s, io->n ? of - 1 : NULL, of, &why);
 	if (st == TW_OK)
 		st = count_trace(s, of, &io->counts[io->n], &why);
-	may_pass = tw_may_pass(st);
+	may_pass = tw_is_temporary(st);
 	io->n += !may_pass;
 	io->done += st == TW_OK;
 	return st == TW_OK ? TW_OK : tw_turn_failed(turn, t, may_pass, &why, err);
@@ -133,7 +133,7 @@ static enum tw_status run(
 }
 
 /* Processes builds with a new mapping, and updates the numbers of traces per build. */
-static enum tw_status tend(
+static enum tw_status maintain(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	struct names *s = state;
@@ -179,4 +179,4 @@ const struct tw_stage tw_stage_names = {.name = "names",
         .open = open_names,
         .close = close_names,
         .run = run,
-        .tend = tend};
+        .maintain = maintain};

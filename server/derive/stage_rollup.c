@@ -87,7 +87,7 @@ static enum tw_status expire(struct tw_rollup_worker *f, bool *ret_more, struct 
 }
 
 /* If one of the tasks fails, the others still run. */
-static enum tw_status tend(
+static enum tw_status maintain(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	enum { TASKS = 7 };
@@ -99,8 +99,10 @@ static enum tw_status tend(
 	enum tw_status st[TASKS];
 
 	st[0] = tw_rollup_worker_rename(state, &more[0], &why[0]);
-	st[1] = tw_rollup_worker_add(state, last ? 1 : TW_ROLLUP_MOST, day, &more[1], &why[1]);
-	st[2] = tw_rollup_trees_add(c, last ? 1 : TW_ROLLUP_TREE_DELTAS, day, &more[2], &why[2]);
+	st[1] = tw_rollup_worker_add(
+	        state, last ? 1 : TW_ROLLUP_DELTAS_MAX, day, &more[1], &why[1]);
+	st[2] = tw_rollup_trees_add(
+	        c, last ? 1 : TW_ROLLUP_TREE_DELTAS_MAX, day, &more[2], &why[2]);
 	st[3] = more[1] ? TW_OK /* cells of past days no longer change */
 	                : tw_rollup_wides_add(c, today, &more[3], &why[3]);
 	st[4] = last ? TW_OK : expire(state, &more[4], &why[4]);
@@ -153,5 +155,5 @@ const struct tw_stage tw_stage_rollup = {.name = "rollup",
         .open = open_rollup,
         .close = close_rollup,
         .run = run,
-        .tend = tend,
+        .maintain = maintain,
         .metrics = metrics};

@@ -299,7 +299,7 @@ static enum tw_status may_replace(const struct tw_backup *b, struct tw_err *err)
 		                         "--replace",
 		                         to);
 	(void)snprintf(path, sizeof path, "%s/catalogue.db", to);
-	st = tw_catalogue_is_strange(b->catalogue, path, &strange, err);
+	st = tw_catalogue_shares_no_project(b->catalogue, path, &strange, err);
 	if (st == TW_OK && strange)
 		return tw_fail(err, TW_CONFLICT,
 		        "%.120s shares no project with this server and may be the only copy of "

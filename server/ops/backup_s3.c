@@ -219,7 +219,7 @@ static enum tw_status may_replace(struct run *r, const char *there, struct tw_er
 	if (fd >= 0)
 		(void)close(fd);
 	if (st == TW_OK)
-		st = tw_catalogue_is_strange(r->b->catalogue, there, &strange, err);
+		st = tw_catalogue_shares_no_project(r->b->catalogue, there, &strange, err);
 	unlink_database(there);
 	return strange ? tw_fail(err, TW_CONFLICT,
 	                         "the backup there shares no project with this server and may be "

@@ -68,7 +68,7 @@ static enum tw_status finish(struct tw_migrate *m, struct tw_migrate_files *file
 	if (st == TW_OK)
 		st = check_lost(files, err);
 	if (st == TW_OK)
-		st = tw_catalogue_bring(&m->rows, err);
+		st = tw_catalogue_copy_rows(&m->rows, err);
 	if (st == TW_OK)
 		tw_crash_point("migrate_brought");
 	if (st == TW_OK)
@@ -87,13 +87,13 @@ static enum tw_status finish(struct tw_migrate *m, struct tw_migrate_files *file
 static enum tw_status finish_while_blocked(struct tw_migrate *m, struct tw_migrate_files *files,
         enum tw_migrate_state *ret_state, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_hold(m->rows.from, err);
+	enum tw_status st = tw_catalogue_block_writers(m->rows.from, err);
 	enum tw_status released;
 
 	if (st != TW_OK)
 		return st;
 	st = finish(m, files, ret_state, err);
-	released = tw_catalogue_release(m->rows.from, st == TW_OK ? err : NULL);
+	released = tw_catalogue_unblock_writers(m->rows.from, st == TW_OK ? err : NULL);
 	return st == TW_OK ? released : st;
 }
 
@@ -105,7 +105,7 @@ static enum tw_status copy_while_served(
 	m->beside = true;
 	st = tw_migrate_files(m, files, err);
 	m->beside = false;
-	return st == TW_OK ? tw_catalogue_bring(&m->rows, err) : st;
+	return st == TW_OK ? tw_catalogue_copy_rows(&m->rows, err) : st;
 }
 
 enum tw_status tw_migrate_mark(struct tw_migrate *m, struct tw_err *err)

@@ -212,11 +212,11 @@ static enum tw_status copy_result(const struct shared_request *f, json_t **ret, 
 
 static bool is_full(const struct tw_source_scheduler *t, const char *project, bool shares)
 {
-	if (!shares && (open_requests(t, NULL) >= TW_SOURCE_QUESTIONS ||
-	                       open_requests(t, project) >= TW_SOURCE_QUESTIONS_OF_PROJECT))
+	if (!shares && (open_requests(t, NULL) >= TW_SOURCE_QUERIES ||
+	                       open_requests(t, project) >= TW_SOURCE_QUERIES_OF_PROJECT))
 		return true;
 	return callers(t, NULL) >= TW_SOURCE_WAITERS ||
-	       callers(t, project) >= TW_SOURCE_ASKERS_OF_PROJECT;
+	       callers(t, project) >= TW_SOURCE_WAITERS_OF_PROJECT;
 }
 
 /* *ret_again: the executing caller ran out of time or got no turn, but this one still has time. */

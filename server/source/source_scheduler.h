@@ -20,10 +20,10 @@
 enum {
 	TW_SOURCE_CHILDREN = 3,
 	TW_SOURCE_CHILDREN_OF_PROJECT = 2,
-	TW_SOURCE_QUESTIONS = 32, /* running or queued, each shared query once */
-	TW_SOURCE_QUESTIONS_OF_PROJECT = 16,
+	TW_SOURCE_QUERIES = 32, /* running or queued, each shared query once */
+	TW_SOURCE_QUERIES_OF_PROJECT = 16,
 	TW_SOURCE_WAITERS = TW_CHILD_WAITERS, /* including sharing callers: each blocks a thread */
-	TW_SOURCE_ASKERS_OF_PROJECT = 32
+	TW_SOURCE_WAITERS_OF_PROJECT = 32
 };
 
 struct tw_source_scheduler;

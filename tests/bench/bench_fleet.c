@@ -67,16 +67,16 @@ static void close_all(struct bench *b)
 static void add_cells(struct bench *b, int64_t today)
 {
 	for (bool more = true; more;)
-		bench_must(tw_rollup_worker_add(b->folder, TW_ROLLUP_MOST, today, &more, NULL) ==
-		                   TW_OK,
+		bench_must(tw_rollup_worker_add(
+		                   b->folder, TW_ROLLUP_DELTAS_MAX, today, &more, NULL) == TW_OK,
 		        "adding up");
 }
 
 static void add_trees(struct bench *b, int64_t today)
 {
 	for (bool more = true; more;)
-		bench_must(tw_rollup_trees_add(b->c, TW_ROLLUP_TREE_DELTAS, today, &more, NULL) ==
-		                   TW_OK,
+		bench_must(tw_rollup_trees_add(
+		                   b->c, TW_ROLLUP_TREE_DELTAS_MAX, today, &more, NULL) == TW_OK,
 		        "adding up trees");
 }
 

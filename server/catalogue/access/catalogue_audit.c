@@ -180,7 +180,7 @@ enum tw_status tw_catalogue_audit_expire(
 	struct tw_db *w = NULL;
 	char count[TW_NUMBER_BYTES];
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;

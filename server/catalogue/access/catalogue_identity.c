@@ -271,7 +271,7 @@ enum tw_status tw_catalogue_identity_sign_in(struct tw_catalogue *c, const struc
         const struct tw_session *s, enum tw_identity_end *ret_end, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	*ret_end = TW_IDENTITY_FAILED;
 	if (st == TW_OK)
@@ -311,7 +311,7 @@ enum tw_status tw_catalogue_identity_set(struct tw_catalogue *c, const char *use
 	const struct tw_identity to = {.issuer = issuer, .subject = subject};
 	struct account a = {.is_admin = false};
 	bool there = false;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
 		st = by_id(w, user_id, &a, &there, err);
@@ -343,7 +343,7 @@ enum tw_status tw_catalogue_identity_drop(
         struct tw_catalogue *c, const char *user_id, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	return st == TW_OK ? tw_cat_end(c, w, drop(w, user_id, err), err) : st;
 }
@@ -382,7 +382,7 @@ enum tw_status tw_catalogue_signin_use(struct tw_catalogue *c, const char *mark,
 	struct tw_db *w = NULL;
 	int64_t now = 0;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;

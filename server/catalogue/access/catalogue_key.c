@@ -26,7 +26,7 @@ enum tw_status tw_catalogue_key_add(struct tw_catalogue *c, const struct tw_key_
 	struct tw_db *w = NULL;
 	int64_t now = tw_unix_ms();
 	char id[TW_ID_BYTES], ends[TW_NUMBER_BYTES];
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -173,7 +173,7 @@ enum tw_status tw_catalogue_key_rotate(struct tw_catalogue *c, const struct tw_k
 {
 	struct tw_db *w = NULL;
 	char until[TW_NUMBER_BYTES], ends[TW_NUMBER_BYTES];
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_change(w, no_key, err,
@@ -199,7 +199,7 @@ enum tw_status tw_catalogue_key_revoke(
         struct tw_catalogue *c, const char *project_id, const char *key_id, struct tw_err *err)
 {
 	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_ALONE_ACCESS, "", .missing = no_key,
+	        &(struct tw_cat_alone){TW_SUBJECT_ACCESS, "", .missing = no_key,
 	                .change = &(struct tw_change){"key.revoke", project_id, key_id}},
 	        err,
 	        "UPDATE api_key SET revoked_ms=?"

@@ -27,7 +27,7 @@ enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) /* no URL could name it */
 		return tw_fail(err, TW_BAD_REQUEST, "a project cannot be named . or ..");
-	st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 	if (st == TW_OK)
 		st = tw_cat_project_named(w, name, id, err);
 	found = id[0] != '\0';
@@ -126,7 +126,7 @@ static enum tw_status compare_projects(struct tw_catalogue *c, struct tw_db *oth
 	return tw_cat_close_after(&q, st, err);
 }
 
-enum tw_status tw_catalogue_is_strange(
+enum tw_status tw_catalogue_shares_no_project(
         struct tw_catalogue *c, const char *path, bool *ret, struct tw_err *err)
 {
 	struct tw_db *other;

@@ -41,7 +41,7 @@ enum tw_status tw_catalogue_project_get(struct tw_catalogue *c, const char *user
         const char *project_id, struct tw_arena *a, struct tw_project_row *ret,
         struct tw_err *err) TW_MUST_USE;
 /* Whether the catalogue in that file, opened read-only, has projects and none of c's. */
-enum tw_status tw_catalogue_is_strange(
+enum tw_status tw_catalogue_shares_no_project(
         struct tw_catalogue *c, const char *path, bool *ret, struct tw_err *err) TW_MUST_USE;
 
 /* --- the end of a project --- */

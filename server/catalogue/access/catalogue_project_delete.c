@@ -20,7 +20,7 @@ enum tw_status tw_catalogue_project_delete(
 	        "DELETE FROM member WHERE project_id=?", "DELETE FROM webhook WHERE project_id=?"};
 	struct tw_db *w = NULL;
 	char id[TW_ID_BYTES] = "";
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_project_named(w, name, id, err);
@@ -120,7 +120,7 @@ enum tw_status tw_catalogue_project_rows_delete(
 	struct tw_db *w = NULL;
 	int64_t n = 0;
 	int deleted = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 
 	/* attempts do not name their project, and go with their deliveries */
 	for (size_t i = 0; st == TW_OK && i < sizeof outbox / sizeof *outbox; i++) {
@@ -147,7 +147,7 @@ enum tw_status tw_catalogue_project_rows_delete(
 enum tw_status tw_catalogue_project_forget(
         struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_ACCESS, ""}, err,
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_ACCESS, ""}, err,
 	        "DELETE FROM project WHERE project_id=?1 AND deleted_ms<>0 AND NOT EXISTS(SELECT 1"
 	        " FROM trace WHERE project_id=?1) AND NOT EXISTS(SELECT 1 FROM build WHERE"
 	        " project_id=?1)",

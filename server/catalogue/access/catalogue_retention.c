@@ -135,7 +135,7 @@ enum tw_status tw_catalogue_decoded_drop(
 {
 	struct tw_db *w = NULL;
 	unsigned small = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_TRACE, trace_id, &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_change(w, was_changed,
@@ -196,7 +196,7 @@ enum tw_status tw_catalogue_upload_drop(struct tw_catalogue *c, const char *proj
 	struct tw_db *w = NULL;
 	struct tw_blob_list all;
 	unsigned small = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_TRACE, trace_id, &w, err);
 
 	if (st == TW_OK)
 		st = read_contents(w, project_id, trace_id, a, &all, err);
@@ -224,7 +224,7 @@ enum tw_status tw_catalogue_end_long_waits(struct tw_catalogue *c, struct tw_err
 	};
 	struct tw_db *w = NULL;
 	int64_t now = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 
 	if (st != TW_OK)
 		return st;

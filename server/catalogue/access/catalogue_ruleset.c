@@ -71,7 +71,7 @@ enum tw_status tw_catalogue_ruleset_put(struct tw_catalogue *c, const char *proj
 	struct tw_db *w = NULL;
 	struct tw_ruleset next = *rules;
 	char number[TW_NUMBER_BYTES];
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;

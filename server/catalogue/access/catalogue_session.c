@@ -101,7 +101,7 @@ enum tw_status tw_catalogue_session_add(
         struct tw_catalogue *c, const struct tw_session *s, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	return st == TW_OK ? tw_cat_end(c, w, tw_cat_session_add(w, s, err), err) : st;
 }
@@ -111,7 +111,7 @@ enum tw_status tw_catalogue_link_add(
 {
 	struct tw_db *w = NULL;
 	char ends[TW_NUMBER_BYTES];
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, "DELETE FROM signin_link WHERE expires_ms<=?", "i",
@@ -130,7 +130,7 @@ enum tw_status tw_catalogue_link_use(struct tw_catalogue *c, const uint8_t link_
 {
 	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err,
@@ -311,7 +311,7 @@ enum tw_status tw_catalogue_session_end(
         struct tw_catalogue *c, const uint8_t hash[32], struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
 		st = audit_session(w, "session.end", hash, NULL, err);
@@ -324,7 +324,7 @@ enum tw_status tw_catalogue_sessions_end(
         struct tw_catalogue *c, const char *user_id, struct tw_err *err)
 {
 	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_ALONE_ACCESS, "",
+	        &(struct tw_cat_alone){TW_SUBJECT_ACCESS, "",
 	                .change = &(struct tw_change){"session.end_all", "", tw_actor_get()->name}},
 	        err, "DELETE FROM session WHERE user_id=?", "t", user_id);
 }

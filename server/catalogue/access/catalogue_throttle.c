@@ -96,7 +96,7 @@ enum tw_status tw_catalogue_throttle(struct tw_catalogue *c, const struct tw_thr
 
 	if (st != TW_OK || (!over && (*ret_wait_ms || !count)))
 		return st; /* a refusal needs no write */
-	st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_now(w, &now, err);
@@ -113,7 +113,7 @@ enum tw_status tw_catalogue_throttle_back(
         struct tw_catalogue *c, const struct tw_throttle_cost *cost, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	for (size_t i = 0; st == TW_OK && i < cost->n; i++)
 		st = tw_cat_exec(w, NULL, err, /* primary key */

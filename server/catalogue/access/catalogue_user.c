@@ -63,7 +63,7 @@ enum tw_status tw_catalogue_user_add(struct tw_catalogue *c, const char *name, c
 {
 	struct tw_db *w = NULL;
 	char id[TW_ID_BYTES];
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -114,7 +114,7 @@ enum tw_status tw_catalogue_user_change(struct tw_catalogue *c, const char *user
 {
 	struct tw_db *w = NULL;
 	char name[TW_USER_NAME_BYTES] = "";
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
 		st = name_of(w, user_id, name, err);
@@ -142,7 +142,7 @@ enum tw_status tw_catalogue_user_remove(
 {
 	struct tw_db *w = NULL;
 	char name[TW_USER_NAME_BYTES] = "";
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
 		st = name_of(w, user_id, name, err);
@@ -193,7 +193,7 @@ enum tw_status tw_catalogue_member_set(struct tw_catalogue *c, const char *proje
 	bool leaves = scope == TW_SCOPE_PUBLIC;
 	char name[TW_USER_NAME_BYTES] = "";
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
 		st = name_of(w, user_id, name, err);

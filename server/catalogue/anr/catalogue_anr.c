@@ -67,7 +67,7 @@ static enum tw_status read_groups(struct tw_catalogue *c, const struct tw_anr_ro
         struct tw_arena *a, struct tw_anr_group **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_anr_rollups all = {.arena = a};
-	enum tw_status st = tw_cat_tallies(c, query, &all, err);
+	enum tw_status st = tw_cat_anr_rollups_read(c, query, &all, err);
 
 	if (st != TW_OK)
 		return st;
@@ -223,7 +223,7 @@ enum tw_status tw_catalogue_anr_sums(struct tw_catalogue *c, const char *project
 	if (st == TW_OK) /* first: reports grouped later are then in the rollups */
 		st = count_pending(c, project_id, rules, ret, err);
 	if (st == TW_OK)
-		st = tw_cat_tallies(c, &query, &all, err);
+		st = tw_cat_anr_rollups_read(c, &query, &all, err);
 	for (size_t i = 0; st == TW_OK && i < all.n; i++) {
 		const struct tw_anr_rollup_part *p = sums_of(all.list[i]);
 
@@ -280,7 +280,7 @@ enum tw_status tw_catalogue_anr_slices(struct tw_catalogue *c, const char *proje
 		return tw_cat_list(c, TW_CAT_LIST(a, SLICES_MAX, &slice_fields, ret, ret_n), err,
 		        sql[by], TW_ANR_TYPES "ti", TW_ANR_ARGS(query.project_id, query.filter),
 		        query.name, (int64_t)SLICES_MAX);
-	st = tw_cat_tallies(c, &query, &all, err);
+	st = tw_cat_anr_rollups_read(c, &query, &all, err);
 	if (st != TW_OK)
 		return st;
 	sort(&all, by_count);
@@ -305,7 +305,7 @@ enum tw_status tw_catalogue_anr_days(struct tw_catalogue *c, const char *project
 	for (size_t i = 0; i < n; i++)
 		keys[i] = groups[i].key;
 	TW_SORT(keys, n, by_text);
-	st = tw_cat_tallies(c, &query, &all, err);
+	st = tw_cat_anr_rollups_read(c, &query, &all, err);
 	if (st != TW_OK)
 		return st;
 	sort(&all, by_day);

@@ -187,7 +187,7 @@ enum tw_status tw_catalogue_anr_put(
 	if (p.arena)
 		p.has_facts = tw_arena_alloc(p.arena, n + 1, sizeof *p.has_facts);
 	st = !p.has_facts ? tw_oom(err)
-	     : n          ? tw_cat_transact(c, TW_ALONE_ANR, put_all, &p, err)
+	     : n          ? tw_cat_transact(c, TW_SUBJECT_ANR, put_all, &p, err)
 	                  : TW_OK;
 	tw_arena_free(p.arena);
 	return st;
@@ -232,7 +232,7 @@ static enum tw_status reset_range(struct tw_catalogue *c, struct range *io, stru
 	        "UPDATE trace SET anr_state=0 WHERE project_id=? AND trace_id>? AND trace_id<=? AND"
 	        " anr_state<>0",
 	        "UPDATE anr_trace SET keyed=0 WHERE project_id=? AND trace_id>? AND trace_id<=?"};
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ANR, "", &w, err);
 
 	if (st == TW_OK)
 		st = next_range(w, io, err);
@@ -268,7 +268,7 @@ static enum tw_status forget_all(
         struct tw_catalogue *c, const struct old *old, size_t n, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ANR, "", &w, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = forget(w, old[i].project_id, old[i].trace_id, err);

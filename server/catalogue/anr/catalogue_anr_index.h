@@ -95,7 +95,7 @@ struct tw_anr_rollup_due {
 };
 /* Adds some of the reports of a day to its rollups, so that queries read rollups instead of
  * reports. */
-enum { TW_ANR_ROLLUP_LEAST = 256 };
+enum { TW_ANR_ROLLUP_REPORTS_MIN = 256 };
 enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
         bool *ret_more, struct tw_err *err) TW_MUST_USE;
 

@@ -33,7 +33,7 @@ static enum tw_status mark_stale(struct tw_catalogue *c, const struct tw_rename 
 {
 	struct tw_db *w = NULL;
 	bool ours = false;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ANR, "", &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_rename_done(w, "anr", r, n ? ids[n - 1] : NULL, &ours, err);
@@ -157,7 +157,7 @@ enum tw_status tw_catalogue_anr_keyed(struct tw_catalogue *c, const struct tw_an
 	struct tw_db *w = NULL;
 	bool current = true;
 	int there = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ANR, "", &w, err);
 
 	if (st != TW_OK)
 		return st;

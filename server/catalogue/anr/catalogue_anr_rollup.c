@@ -228,7 +228,7 @@ static enum tw_status drop_outdated(
 	int n = DROPPED_AT_ONCE;
 
 	while (st == TW_OK && n == DROPPED_AT_ONCE) {
-		st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
+		st = tw_cat_begin(c, TW_SUBJECT_ANR, "", &w, err);
 		if (st == TW_OK)
 			st = tw_cat_end(c, w,
 			        drop_some(w, k->project_id, k->day, k->generation, &n, err), err);
@@ -305,7 +305,7 @@ enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_a
 	k.sums.arena = tw_arena_new(FOLD_BYTES);
 	if (!k.sums.arena)
 		return tw_oom(err);
-	st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
+	st = tw_cat_begin(c, TW_SUBJECT_ANR, "", &w, err);
 	if (st == TW_OK) {
 		k.db = w;
 		st = tw_cat_end(c, w, count_some(&k, &n, err), err);
@@ -360,7 +360,7 @@ enum tw_status tw_cat_anr_rollup_expire(
 	if (!*ret_more)
 		return st;
 	old = list.rows;
-	st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
+	st = tw_cat_begin(c, TW_SUBJECT_ANR, "", &w, err);
 	if (st != TW_OK)
 		return st;
 	return tw_cat_end(c, w, expire_some(w, old->project_id, old->day, err), err);

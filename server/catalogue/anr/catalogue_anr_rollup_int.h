@@ -68,7 +68,7 @@ struct tw_anr_rollup_query {
 	} by;
 };
 /* Results by name and dimension, unordered; `all` has its arena.  All from one snapshot. */
-enum tw_status tw_cat_tallies(struct tw_catalogue *c, const struct tw_anr_rollup_query *query,
-        struct tw_anr_rollups *all, struct tw_err *err);
+enum tw_status tw_cat_anr_rollups_read(struct tw_catalogue *c,
+        const struct tw_anr_rollup_query *query, struct tw_anr_rollups *all, struct tw_err *err);
 
 #endif

@@ -189,8 +189,8 @@ static enum tw_status read_all(struct tw_db *db, struct answer *to, struct tw_er
 	                                             : take_locks(db, to, err);
 }
 
-enum tw_status tw_cat_tallies(struct tw_catalogue *c, const struct tw_anr_rollup_query *query,
-        struct tw_anr_rollups *all, struct tw_err *err)
+enum tw_status tw_cat_anr_rollups_read(struct tw_catalogue *c,
+        const struct tw_anr_rollup_query *query, struct tw_anr_rollups *all, struct tw_err *err)
 {
 	struct answer to = {query, all};
 	struct tw_db *db;

@@ -105,7 +105,7 @@ enum tw_status tw_catalogue_locks(struct tw_catalogue *c, const char *project_id
 	        q->name[0] ? q->name : NULL, false, TW_ANR_ROLLUP_BY_NAME};
 	struct tw_anr_rollups all = {.arena = a};
 	struct ranked *list = NULL;
-	enum tw_status st = tw_cat_tallies(c, &query, &all, err);
+	enum tw_status st = tw_cat_anr_rollups_read(c, &query, &all, err);
 
 	if (st == TW_OK)
 		st = rank(&all, q, &list, ret_n, err);
@@ -142,7 +142,7 @@ enum tw_status tw_catalogue_lock_series(struct tw_catalogue *c, const char *proj
 	        q->name, false, by_day ? TW_ANR_ROLLUP_BY_DAY : TW_ANR_ROLLUP_BY_VERSION};
 	struct tw_anr_rollups all = {.arena = a};
 	struct tw_lock_row *rows;
-	enum tw_status st = tw_cat_tallies(c, &query, &all, err);
+	enum tw_status st = tw_cat_anr_rollups_read(c, &query, &all, err);
 	size_t n = 0;
 
 	if (st != TW_OK)

@@ -25,7 +25,7 @@ enum tw_status tw_catalogue_engine_set(struct tw_catalogue *c, const char *name,
 
 	if (st != TW_OK || n == (name[0] != 0))
 		return st;
-	st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
 	if (st != TW_OK)
 		return st;
 	st = replace_engine(w, name, err);
@@ -53,7 +53,7 @@ enum tw_status tw_catalogue_erased_done(struct tw_catalogue *c, bool hidden,
         const struct tw_erased *of, size_t n, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = tw_cat_exec(w, NULL, err, /* primary key */
@@ -102,7 +102,7 @@ enum tw_status tw_catalogue_anr_copied(
         struct tw_catalogue *c, const struct tw_anr_copy *of, size_t n, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ANR, "", &w, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) /* unless it was named again since */
 		st = tw_cat_exec(w, NULL, err,        /* primary key */
@@ -115,6 +115,6 @@ enum tw_status tw_catalogue_anr_copied(
 enum tw_status tw_catalogue_anr_copy_again(
         struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_ANR, ""}, err, /* primary key */
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_ANR, ""}, err, /* primary key */
 	        "UPDATE anr_trace SET copied=0 WHERE project_id=? AND copied<>0", "t", project_id);
 }

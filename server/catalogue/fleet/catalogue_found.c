@@ -259,7 +259,7 @@ enum tw_status tw_catalogue_found_put(struct tw_catalogue *c, const struct tw_fo
 	if (p.arena)
 		p.before = tw_arena_alloc(p.arena, n + 1, sizeof *p.before);
 	st = !p.before ? tw_oom(err)
-	     : n       ? tw_cat_transact(c, TW_ALONE_FLEET, put_all, &p, err)
+	     : n       ? tw_cat_transact(c, TW_SUBJECT_FLEET, put_all, &p, err)
 	               : TW_OK;
 	tw_arena_free(p.arena);
 	return st;

@@ -285,7 +285,7 @@ enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *
 		return TW_OK;
 	if (!a)
 		return tw_oom(err);
-	st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
 	if (st == TW_OK) {
 		st = tidy(w, project_id, err);
 		for (size_t i = 0; st == TW_OK && i < n; i++) {

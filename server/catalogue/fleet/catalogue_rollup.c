@@ -70,7 +70,7 @@ enum tw_status tw_catalogue_rollup_name(
 {
 	struct tw_rollup_names of = *names;
 
-	return tw_cat_transact(c, TW_ALONE_FLEET, name_all, &of, err);
+	return tw_cat_transact(c, TW_SUBJECT_FLEET, name_all, &of, err);
 }
 
 /* --- counting --- */
@@ -231,7 +231,7 @@ enum tw_status tw_catalogue_rollup_put(
 		k.counted = tw_arena_alloc(k.arena, n * TW_ROLLUP_CELLS_MAX + 1, sizeof *k.counted);
 	}
 	st = !k.waits || !k.counted ? tw_oom(err)
-	     : n                    ? tw_cat_transact(c, TW_ALONE_FLEET, count_all, &k, err)
+	     : n                    ? tw_cat_transact(c, TW_SUBJECT_FLEET, count_all, &k, err)
 	                            : TW_OK;
 	tw_arena_free(k.arena);
 	return st;
@@ -278,7 +278,7 @@ enum tw_status tw_catalogue_rollup_renamed(struct tw_catalogue *c, const struct 
 	struct tw_stmt *kept = NULL;
 	bool ours = false;
 	char last[24];
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -400,7 +400,7 @@ enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *pro
 {
 	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err, /* primary key */
@@ -419,11 +419,11 @@ enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *pro
 	return tw_cat_end(c, w, st, err);
 }
 
-enum tw_status tw_catalogue_rollup_put_off(
+enum tw_status tw_catalogue_rollup_postpone(
         struct tw_catalogue *c, const struct tw_rollup_due *of, int64_t now_ms, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_FLEET, ""}, err, /* primary key */
-	        "UPDATE rollup_cell SET attempts=attempts+1, again_ms=?1+" TW_PUT_OFF_MS(
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_FLEET, ""}, err, /* primary key */
+	        "UPDATE rollup_cell SET attempts=attempts+1, again_ms=?1+" TW_POSTPONE_MS(
 	                "attempts") " WHERE project_id=?2 AND cell_id=?3",
 	        "iti", now_ms, of->project_id, of->cell_id);
 }

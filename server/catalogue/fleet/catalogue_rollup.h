@@ -160,7 +160,7 @@ enum tw_status tw_catalogue_rollup_due(struct tw_catalogue *c, const struct tw_r
         uint32_t limit, struct tw_arena *a, struct tw_rollup_due **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
 /* Postpones a cell whose merge failed, longer with each attempt. */
-enum tw_status tw_catalogue_rollup_put_off(struct tw_catalogue *c, const struct tw_rollup_due *of,
+enum tw_status tw_catalogue_rollup_postpone(struct tw_catalogue *c, const struct tw_rollup_due *of,
         int64_t now_ms, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_rollup_load(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_rollup_cell *ret, struct tw_err *err) TW_MUST_USE;

@@ -7,7 +7,7 @@
 
 /* SQL: delay in milliseconds after this many failures: five seconds, doubled each time, at most six
  * hours. */
-#define TW_PUT_OFF_MS(attempts) "min(21600000,5000*(1<<CAST(min(" attempts ",13) AS INTEGER)))"
+#define TW_POSTPONE_MS(attempts) "min(21600000,5000*(1<<CAST(min(" attempts ",13) AS INTEGER)))"
 
 /* Reads cells of a project into an arena; statements stay prepared, and are initially NULL. */
 struct tw_cat_cells {

@@ -76,7 +76,7 @@ static enum tw_status expire_some(
 	struct tw_cat_query q;
 	uint64_t cells = 0;
 	int names = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -123,7 +123,7 @@ struct scope { /* the cells and traces to count again */
 static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* primary key */
@@ -227,7 +227,7 @@ static enum tw_status reset_day(struct tw_catalogue *c, const struct scope *in, 
 	struct tw_db *w = NULL;
 	uint64_t there = 0;
 	bool again;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -251,7 +251,7 @@ static enum tw_status reset_day(struct tw_catalogue *c, const struct scope *in, 
 
 static enum tw_status name_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_FLEET, ""}, err,
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_FLEET, ""}, err,
 	        "INSERT INTO build_rename(project_id,build_id,stage,generation) SELECT project_id,"
 	        " build_id, 'rollup', ?2 FROM build WHERE project_id=?1"
 	        " ON CONFLICT(project_id,build_id,stage) DO UPDATE SET after_id='',"
@@ -317,7 +317,7 @@ enum tw_status tw_catalogue_rollup_expanded(struct tw_catalogue *c, const char *
 	int64_t n = 0;
 	struct tw_db *w;
 	/* after a transaction that counts traces by the former mapping or symbols */
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;

@@ -160,7 +160,7 @@ static enum tw_status read_tree(const struct tw_cat_query *q, struct tw_arena *a
 
 	cell->version = tw_cat_int(q, 1);
 	cell->n_deltas = (size_t)tw_cat_int(q, 2);
-	cell->unrough = tw_cat_int(q, 5) != 0;
+	cell->reduced_missing = tw_cat_int(q, 5) != 0;
 	st = tw_cat_bytes(q, 3, a, &cell->tree.data, err);
 	return st == TW_OK ? tw_cat_bytes(q, 4, a, &cell->tree.levels, err) : st;
 }
@@ -256,7 +256,7 @@ enum tw_status tw_catalogue_trees_due(struct tw_catalogue *c, uint32_t deltas, i
 	        "data=x'' AND NOT EXISTS (SELECT 1 FROM rollup_tree_later l WHERE "
 	        "l.project_id=r.project_id AND l.cell_id=r.cell_id AND l.again_ms>?3) LIMIT ?4",
 	        "iiiii", (int64_t)deltas, day, now_ms, (int64_t)limit,
-	        (int64_t)TW_ROLLUP_TREE_LEAST);
+	        (int64_t)TW_ROLLUP_TREE_DELTAS_MIN);
 }
 
 enum tw_status tw_catalogue_tree_load(struct tw_catalogue *c, const struct tw_rollup_due *of,
@@ -270,7 +270,7 @@ enum tw_status tw_catalogue_tree_load(struct tw_catalogue *c, const struct tw_ro
 	return read_some(c, &k, &of->cell_id, 1, ret, err);
 }
 
-static enum tw_status forget_put_off(
+static enum tw_status forget_postponed(
         struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* primary key */
@@ -305,7 +305,7 @@ enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *proje
 {
 	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err, /* primary key */
@@ -323,23 +323,24 @@ enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *proje
 		        " ON CONFLICT(project_id,cell_id) DO UPDATE SET data=excluded.data",
 		        "tib", project_id, was->cell_id, rough);
 	if (st == TW_OK)
-		st = forget_put_off(w, project_id, was->cell_id, err);
+		st = forget_postponed(w, project_id, was->cell_id, err);
 	return tw_cat_end(c, w, st, err);
 }
 
-enum tw_status tw_catalogue_tree_put_off(
+enum tw_status tw_catalogue_tree_postpone(
         struct tw_catalogue *c, const struct tw_rollup_due *of, int64_t now_ms, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_FLEET, ""}, err, /* primary key */
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_FLEET, ""}, err, /* primary key */
 	        "INSERT INTO rollup_tree_later(project_id,cell_id,attempts,again_ms)"
-	        " VALUES(?1,?2,1,?3+" TW_PUT_OFF_MS(
+	        " VALUES(?1,?2,1,?3+" TW_POSTPONE_MS(
 	                "0") ") ON CONFLICT(project_id,cell_id) DO UPDATE SET"
-	                     " attempts=rollup_tree_later.attempts+1, again_ms=?3+" TW_PUT_OFF_MS(
+	                     " attempts=rollup_tree_later.attempts+1, again_ms=?3+" TW_POSTPONE_MS(
 	                             "rollup_tree_later.attempts"),
 	        "tii", of->project_id, of->cell_id, now_ms);
 }
 
-enum tw_status tw_catalogue_trees_late(struct tw_catalogue *c, uint64_t *ret, struct tw_err *err)
+enum tw_status tw_catalogue_trees_postponed(
+        struct tw_catalogue *c, uint64_t *ret, struct tw_err *err)
 {
 	int64_t n = 0;
 	enum tw_status st = tw_cat_read_int(c, &n, err, /* primary key */
@@ -358,7 +359,7 @@ enum tw_status tw_cat_tree_delete(
 	        "DELETE FROM rollup_tree_delta WHERE project_id=? AND cell_id=?",
 	        "DELETE FROM rollup_tree_rough WHERE project_id=? AND cell_id=?",
 	        "DELETE FROM rollup_tree WHERE project_id=? AND cell_id=?"};
-	enum tw_status st = forget_put_off(db, project_id, cell_id, err);
+	enum tw_status st = forget_postponed(db, project_id, cell_id, err);
 
 	for (int i = 0; st == TW_OK && i < 3; i++)
 		st = tw_cat_exec(db, NULL, err, sql[i], "ti", project_id, cell_id);

@@ -226,7 +226,7 @@ enum tw_status tw_catalogue_wide_store(struct tw_catalogue *c, const struct tw_r
 {
 	struct tw_db *db = NULL;
 	int there = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &db, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &db, err);
 
 	if (st != TW_OK)
 		return st;

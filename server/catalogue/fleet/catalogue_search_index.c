@@ -97,7 +97,7 @@ enum tw_status tw_catalogue_index_pack(struct tw_catalogue *c, const struct tw_r
         struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
 
 	if (st == TW_OK)
 		st = take_loose(w, of, loose, n, err);

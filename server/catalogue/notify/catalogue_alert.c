@@ -101,7 +101,7 @@ enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *p
 {
 	struct tw_db *w = NULL;
 	const int64_t now = tw_unix_ms();
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
 
 	tw_ulid_new(now, ret_id);
 	if (st == TW_OK)
@@ -127,7 +127,7 @@ enum tw_status tw_catalogue_alert_rule_change(struct tw_catalogue *c, const char
         const struct tw_alert_rule *r, struct tw_err *err)
 {
 	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_ALONE_FLEET, "", .missing = "no such alert rule",
+	        &(struct tw_cat_alone){TW_SUBJECT_FLEET, "", .missing = "no such alert rule",
 	                .change = &(struct tw_change){"alert.change", project_id, r->id,
 	                        .facts = {{"name", r->name}}}},
 	        err, /* primary key */
@@ -141,7 +141,7 @@ enum tw_status tw_catalogue_alert_rule_delete(
         struct tw_catalogue *c, const char *project_id, const char *id, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_change(w, "no such alert rule", err, /* primary key */
@@ -239,13 +239,13 @@ enum tw_status tw_catalogue_triage(struct tw_catalogue *c, const char *project_i
 	        [TW_TRIAGE_ANR] = {"anr.change", tw_cat_anr_triage},
 	        [TW_TRIAGE_ALERT] = {"alert.answer", triage_alert}};
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; i < n && st == TW_OK; i++)
 		if (items[i].kind == TW_TRIAGE_ANR) {
-			st = tw_cat_lock(w, TW_ALONE_ANR, "", true, err);
+			st = tw_cat_lock(w, TW_SUBJECT_ANR, "", true, err);
 			break;
 		}
 	for (size_t i = 0; i < n && st == TW_OK; i++) {
@@ -438,7 +438,7 @@ static enum tw_status put_one(struct tw_catalogue *c, const struct putting *p, s
 	enum tw_hook_event event = TW_HOOK_ALERT;
 	struct stored s;
 	bool has_event = false, current = false;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
 
 	if (st == TW_OK)
 		st = is_current(w, p, &current, err);
@@ -522,7 +522,7 @@ static enum tw_status expire(
 		old = old || l->known[i].last_ms < until_ms;
 	if (!old)
 		return TW_OK;
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_FLEET, ""},
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_FLEET, ""},
 	        err, /* primary key: few rows per project */
 	        "DELETE FROM alert WHERE project_id=? AND rule_id=? AND last_ms<?", "tti",
 	        l->project_id, l->rule->id, until_ms);

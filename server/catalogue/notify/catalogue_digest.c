@@ -149,7 +149,7 @@ enum tw_status tw_catalogue_digest_notify(struct tw_catalogue *c, const struct t
         const char *facts, const struct tw_digest_rules *to, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NOTIFY, "", &w, err);
 
 	if (st == TW_OK)
 		st = queue_digest(w, of, facts, to, err);
@@ -163,7 +163,7 @@ enum tw_status tw_catalogue_digest_claim(struct tw_catalogue *c, const struct tw
 	struct tw_db *w = NULL;
 	const int64_t now = tw_unix_ms();
 	int mine = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NOTIFY, "", &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &mine, err, /* primary key */

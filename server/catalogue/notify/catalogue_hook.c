@@ -92,7 +92,7 @@ enum tw_status tw_catalogue_hook_add(struct tw_catalogue *c, const char *project
 	struct tw_db *w = NULL;
 	const int64_t now = tw_unix_ms();
 	struct tw_webhook made = *h;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NOTIFY, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -112,7 +112,7 @@ enum tw_status tw_catalogue_hook_change(struct tw_catalogue *c, const char *proj
         const struct tw_webhook *h, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NOTIFY, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -136,7 +136,7 @@ enum tw_status tw_catalogue_hook_delete(
         struct tw_catalogue *c, const char *project_id, const char *id, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NOTIFY, "", &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_change(w, no_hook, err,

@@ -26,7 +26,7 @@ static enum tw_status is_flood(struct tw_db *db, const char *project_id,
 		        "SELECT count(DISTINCT event_id) FROM outbox WHERE project_id=? AND event=4"
 		        " AND created_ms>?",
 		        "ti", project_id, tw_wait_ms() - INT64_C(3600000));
-	*ret = n >= TW_HOOK_ANRS_AN_HOUR;
+	*ret = n >= TW_HOOK_ANRS_PER_HOUR;
 	return st;
 }
 
@@ -47,7 +47,7 @@ enum tw_status tw_cat_notify(
 	        " INTEGER))&1=1 AND (SELECT count(*) FROM outbox o WHERE o.project_id=?1 AND"
 	        " o.hook_id=w.hook_id AND o.state=0)<?8 ON CONFLICT DO NOTHING",
 	        "ttitiiii", project_id, what->id, (int64_t)what->event, what->facts, now,
-	        abandon_at(now), (int64_t)TW_HOOK_TRIES, (int64_t)TW_HOOK_WAITING_MAX);
+	        abandon_at(now), (int64_t)TW_HOOK_ATTEMPTS_MAX, (int64_t)TW_HOOK_WAITING_MAX);
 }
 
 enum tw_status tw_cat_no_test(
@@ -76,7 +76,8 @@ enum tw_status tw_cat_notify_mail(
 	const int64_t now = tw_wait_ms();
 
 	return tw_cat_exec(db, NULL, err, TELL_ONE, "tttitiii", project_id, TW_HOOK_MAIL, what->id,
-	        (int64_t)what->event, what->facts, now, abandon_at(now), (int64_t)TW_HOOK_TRIES);
+	        (int64_t)what->event, what->facts, now, abandon_at(now),
+	        (int64_t)TW_HOOK_ATTEMPTS_MAX);
 }
 
 static enum tw_status queue_for_hook(struct tw_db *db, const char *project_id, const char *hook_id,
@@ -104,7 +105,7 @@ enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *projec
 	struct tw_db *w = NULL;
 	char id[TW_ID_BYTES];
 	const struct tw_notice what = {TW_HOOK_TEST, id, facts};
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NOTIFY, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -271,7 +272,7 @@ enum tw_status tw_catalogue_outbox_tried(struct tw_catalogue *c, const struct tw
 	struct tw_db *w = NULL;
 	int paused = 0;
 	int64_t state = TW_OUTBOX_GIVEN_UP;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NOTIFY, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -295,7 +296,7 @@ enum tw_status tw_catalogue_outbox_expire(
 {
 	struct tw_db *w = NULL;
 	const int64_t before = now_ms - TW_HOOK_KEEP_DAYS * TW_DAY_MS;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NOTIFY, "", &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* outbox_until */

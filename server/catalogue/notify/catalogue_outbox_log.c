@@ -94,7 +94,7 @@ static enum tw_status queue_redelivery(struct tw_db *db, const char *project_id,
 	        "UPDATE outbox SET state=0, due_ms=?2, until_ms=?3, attempts_left=?4 WHERE"
 	        " delivery_id=?1",
 	        "iiii", delivery_id, now, now + TW_HOOK_GIVE_UP_DAYS * TW_DAY_MS,
-	        event == TW_HOOK_TEST ? INT64_C(1) : (int64_t)TW_HOOK_TRIES);
+	        event == TW_HOOK_TEST ? INT64_C(1) : (int64_t)TW_HOOK_ATTEMPTS_MAX);
 
 	if (st == TW_OK && event != TW_HOOK_TEST)
 		st = tw_cat_exec(db, NULL, err, /* primary key */
@@ -109,7 +109,7 @@ enum tw_status tw_catalogue_redeliver(struct tw_catalogue *c, const char *projec
 	struct tw_db *w = NULL;
 	char number[TW_NUMBER_BYTES];
 	int64_t event = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NOTIFY, "", &w, err);
 
 	if (st == TW_OK)
 		st = check_redelivery(w, project_id, hook_id, delivery_id, &event, err);

@@ -46,14 +46,14 @@ enum {
 	TW_HOOKS_MAX = 20,        /* per project */
 	TW_HOOK_URL_BYTES = 1000, /* at most */
 	TW_HOOK_NAME_BYTES = 100,
-	TW_HOOK_WAITING_MAX = 500, /* waiting events per hook; further ones are dropped */
-	TW_HOOK_ANRS_AN_HOUR = 30, /* events for new groups per project and hour: devices can invent
-	                            * groups */
-	TW_HOOK_TRIES = 15,        /* then the delivery is given up */
-	TW_HOOK_PAUSE_FAILS = 12,  /* a hook is paused after this many failures in a row, and */
-	TW_HOOK_PAUSE_H = 48,      /* hours without a successful delivery */
-	TW_HOOK_KEEP_DAYS = 14,    /* days that the delivery log is kept */
-	TW_HOOK_KEEP = 300,        /* log entries per hook */
+	TW_HOOK_WAITING_MAX = 500,  /* waiting events per hook; further ones are dropped */
+	TW_HOOK_ANRS_PER_HOUR = 30, /* events for new groups per project and hour: devices can
+	                             * invent groups */
+	TW_HOOK_ATTEMPTS_MAX = 15,  /* then the delivery is given up */
+	TW_HOOK_PAUSE_FAILS = 12,   /* a hook is paused after this many failures in a row, and */
+	TW_HOOK_PAUSE_H = 48,       /* hours without a successful delivery */
+	TW_HOOK_KEEP_DAYS = 14,     /* days that the delivery log is kept */
+	TW_HOOK_KEEP = 300,         /* log entries per hook */
 	TW_HOOK_GIVE_UP_DAYS = 3,
 	TW_HOOK_SIGNATURE_BYTES = 128
 };

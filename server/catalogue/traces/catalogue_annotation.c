@@ -57,7 +57,7 @@ enum tw_status tw_catalogue_annotation_add(struct tw_catalogue *c, const char *p
 	const int64_t now = tw_unix_ms();
 	struct tw_annotation made = *a;
 	char id[TW_ID_BYTES];
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -99,7 +99,7 @@ enum tw_status tw_catalogue_annotation_edit(struct tw_catalogue *c, const char *
         const char *trace_id, const char *id, const char *text, struct tw_err *err)
 {
 	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_ALONE_TRACE, trace_id, .missing = no_annotation,
+	        &(struct tw_cat_alone){TW_SUBJECT_TRACE, trace_id, .missing = no_annotation,
 	                .change = &(struct tw_change){"annotation.edit", project_id, trace_id,
 	                        .facts = {{"annotation", id}}}},
 	        err,
@@ -112,7 +112,7 @@ enum tw_status tw_catalogue_annotation_delete(struct tw_catalogue *c, const char
         const char *trace_id, const char *id, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_TRACE, trace_id, &w, err);
 
 	if (st == TW_OK)
 		st = tw_cat_change(w, no_annotation, err,
@@ -173,7 +173,7 @@ enum tw_status tw_catalogue_trace_mark(struct tw_catalogue *c, const char *proje
 {
 	struct tw_db *w = NULL;
 	char tags[TW_TAGS_MAX * (TW_TAG_BYTES + 1) + 1] = "";
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;

@@ -154,7 +154,7 @@ enum tw_status tw_cat_build_put(struct tw_db *db, const struct tw_mapping_sent *
 	const char *const image =
 	        of->kind == TW_MAPPING_RETRACE ? row->retrace.sha256 : row->map_sha256;
 	bool found = false;
-	enum tw_status st = tw_cat_lock(db, TW_ALONE_CONTENT, image, false, err);
+	enum tw_status st = tw_cat_lock(db, TW_SUBJECT_CONTENT, image, false, err);
 
 	if (st == TW_OK)
 		st = tw_cat_build_get(db, of->project_id, row->build_id, a, &before, &found, err);
@@ -202,7 +202,7 @@ enum tw_status tw_catalogue_build_delete(struct tw_catalogue *c, const char *pro
 	const char *files[FILES_MAX];
 	struct tw_db *w = NULL;
 	size_t n = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_BUILD, build_id, &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_BUILD, build_id, &w, err);
 
 	if (st == TW_OK)
 		st = read_files(w, project_id, build_id, a, files, &n, err);
@@ -398,7 +398,7 @@ enum tw_status tw_catalogue_commit_set(struct tw_catalogue *c, const char *proje
         const char *build_id, const char *commit, struct tw_err *err)
 {
 	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_ALONE_BUILD, build_id,
+	        &(struct tw_cat_alone){TW_SUBJECT_BUILD, build_id,
 	                .change = &(struct tw_change){"build.commit", project_id, build_id,
 	                        .facts = {{"commit", commit}}}},
 	        err,

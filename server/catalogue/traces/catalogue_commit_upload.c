@@ -295,7 +295,7 @@ static enum tw_status query_add(struct tw_cat_query *q, struct batch *b,
 	if (m.recorded_ms <= 0)
 		m.recorded_ms = now;
 	for (size_t i = 0; i < n; i++)
-		locks[i] = tw_cat_lock_number(TW_ALONE_CONTENT, p[i].sha256);
+		locks[i] = tw_cat_lock_number(TW_SUBJECT_CONTENT, p[i].sha256);
 	return tw_cat_query_write(q, b->db,
 	        &(struct tw_cat_written){&tw_trace_meta_fields, &m, &b->kept[by]}, err, sql[by],
 	        "tttttiiiiiaaaattttttiaa", up->of.caller->project_id, up->own_id,
@@ -585,16 +585,17 @@ enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_ar
 
 /* --- after a crash --- */
 
-enum { UNPROVEN_MAX = AT_ONCE_MAX * TW_CATALOGUE_PARTS };
+enum { UNVERIFIED_MAX = AT_ONCE_MAX * TW_CATALOGUE_PARTS };
 
-#define UNPROVEN(member, column) TW_FIELD(struct tw_unproven, member, column, NULL)
-static const struct tw_fields unproven_fields = TW_FIELDS_OF(UNPROVEN(project_id, "project_id"),
-        UNPROVEN(trace_id, "trace_id"), UNPROVEN(sha256, "sha256"), UNPROVEN(bytes, "part.bytes"));
+#define UNVERIFIED(member, column) TW_FIELD(struct tw_unverified, member, column, NULL)
+static const struct tw_fields unverified_fields =
+        TW_FIELDS_OF(UNVERIFIED(project_id, "project_id"), UNVERIFIED(trace_id, "trace_id"),
+                UNVERIFIED(sha256, "sha256"), UNVERIFIED(bytes, "part.bytes"));
 
-enum tw_status tw_catalogue_unproven(struct tw_catalogue *c, struct tw_arena *a,
-        struct tw_unproven **ret, size_t *ret_n, struct tw_err *err)
+enum tw_status tw_catalogue_unverified(struct tw_catalogue *c, struct tw_arena *a,
+        struct tw_unverified **ret, size_t *ret_n, struct tw_err *err)
 {
-	return tw_cat_list(c, TW_CAT_LIST(a, UNPROVEN_MAX, &unproven_fields, ret, ret_n),
+	return tw_cat_list(c, TW_CAT_LIST(a, UNVERIFIED_MAX, &unverified_fields, ret, ret_n),
 	        err, /* part's primary key */
 	        "SELECT {columns} FROM job JOIN part USING (project_id, trace_id)"
 	        " WHERE batch=(SELECT max(batch) FROM job) AND batch>0",

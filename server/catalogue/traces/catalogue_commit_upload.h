@@ -42,11 +42,11 @@ enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_ar
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err) TW_MUST_USE;
 /* After a crash: parts of traces whose rows may have survived without their files, with the ids for
  * tw_catalogue_trace_delete.  Never traces that were acknowledged or visible. */
-struct tw_unproven {
+struct tw_unverified {
 	const char *project_id, *trace_id, *sha256;
 	uint64_t bytes;
 };
-enum tw_status tw_catalogue_unproven(struct tw_catalogue *c, struct tw_arena *a,
-        struct tw_unproven **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_unverified(struct tw_catalogue *c, struct tw_arena *a,
+        struct tw_unverified **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -147,7 +147,7 @@ enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_j
 	enum tw_status st = TW_OK;
 
 	if (tw_cat_is_sqlite(c)) {
-		st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+		st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 		return st == TW_OK ? tw_cat_end(c, w, renew(w, jobs, n, lease_ms, err), err) : st;
 	}
 	if (!c->renewer)
@@ -261,7 +261,7 @@ enum tw_status tw_catalogue_job_publish(struct tw_catalogue *c, const struct tw_
         const struct tw_trace_summary *s, const struct tw_job_place *place, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = place ? tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err)
+	enum tw_status st = place ? tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err)
 	                          : tw_cat_begin_one(c, &w, err);
 
 	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
@@ -280,7 +280,7 @@ enum tw_status tw_catalogue_jobs_publish(struct tw_catalogue *c, const struct tw
         enum tw_status *ret, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 
 	for (size_t i = 0; i < n; i++)
 		tw_fair_end(&c->turns[jobs[i].queue].fair, jobs[i].trace_id);
@@ -303,7 +303,7 @@ enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_j
 {
 	struct tw_db *w = NULL;
 	int64_t offset = why->offset == TW_NO_OFFSET ? -1 : (int64_t)why->offset;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 
 	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
 	if (st != TW_OK)
@@ -354,7 +354,7 @@ static enum tw_status end_claim(struct tw_catalogue *c, const struct tw_job_row 
 	struct tw_db *w = NULL;
 	int64_t now = 0;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 
 	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
 	if (st != TW_OK)
@@ -414,7 +414,7 @@ enum tw_status tw_catalogue_jobs_release_except(struct tw_catalogue *c, enum tw_
 	struct tw_arena *a = tw_arena_new(KEEP_ARENA);
 	struct tw_db *w = NULL;
 	const char *ids;
-	enum tw_status st = a ? tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err) : tw_oom(err);
+	enum tw_status st = a ? tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err) : tw_oom(err);
 
 	if (st == TW_OK) {
 		ids = tw_cat_ids(w, held, n, a);
@@ -431,7 +431,7 @@ enum tw_status tw_catalogue_jobs_leave(
         struct tw_catalogue *c, const char *owner, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 
 	return st == TW_OK ? tw_cat_end(c, w, release(w, owner, err), err) : st;
 }
@@ -441,7 +441,7 @@ enum tw_status tw_catalogue_jobs_leave(
 enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -458,7 +458,7 @@ enum tw_status tw_catalogue_trace_requeue(
 {
 	struct tw_db *w = NULL;
 	int64_t now = tw_wait_ms();
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;

@@ -700,7 +700,7 @@ enum tw_status tw_catalogue_filter_set(struct tw_catalogue *c, const char *proje
         const struct tw_filter_row *row, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
 		st = check_room(w, project_id, row->name, err);
@@ -721,7 +721,7 @@ enum tw_status tw_catalogue_filter_delete(
         struct tw_catalogue *c, const char *project_id, const char *name, struct tw_err *err)
 {
 	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_ALONE_ACCESS, "",
+	        &(struct tw_cat_alone){TW_SUBJECT_ACCESS, "",
 	                .missing = "no saved filter of that name",
 	                .change = &(struct tw_change){"filter.delete", project_id, name}},
 	        err, "DELETE FROM saved_filter WHERE project_id=? AND name=?", "tt", project_id,

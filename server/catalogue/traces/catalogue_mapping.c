@@ -164,7 +164,7 @@ static enum tw_status add(struct tw_db *db, struct add *a, struct tw_err *err)
 {
 	const struct tw_mapping_sent *s = a->sent;
 	bool done = false;
-	enum tw_status st = tw_cat_lock(db, TW_ALONE_CONTENT, s->source_sha256, false, err);
+	enum tw_status st = tw_cat_lock(db, TW_SUBJECT_CONTENT, s->source_sha256, false, err);
 
 	if (st == TW_OK)
 		st = tw_cat_build_get(
@@ -193,7 +193,7 @@ enum tw_status tw_catalogue_mapping_add(struct tw_catalogue *c, const struct tw_
 	struct add a = {.sent = sent, .arena = arena, .dropped = "", .job_id = id};
 	const struct tw_change change = {"mapping.set", sent->project_id, sent->build_id,
 	        .facts = {{"kind", tw_mapping_kind_words[sent->kind]}}};
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_BUILD, sent->build_id, &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_BUILD, sent->build_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -210,7 +210,7 @@ enum tw_status tw_catalogue_mapping_add(struct tw_catalogue *c, const struct tw_
 enum tw_status tw_catalogue_mapping_expire(
         struct tw_catalogue *c, int64_t before_ms, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_ALONE_NOTHING, ""},
+	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_NONE, ""},
 	        err, /* mapping_job_by_project */
 	        "DELETE FROM mapping_job WHERE claimed=2 AND queued_ms<?", "i", before_ms);
 }
@@ -268,7 +268,7 @@ enum tw_status tw_catalogue_mapping_done(struct tw_catalogue *c, const struct tw
 {
 	struct tw_db *w = NULL;
 	struct tw_blob_list unused = {NULL, 0};
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_BUILD, sent->build_id, &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_BUILD, sent->build_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -293,7 +293,7 @@ enum tw_status tw_catalogue_mapping_failed(struct tw_catalogue *c, const struct 
 	const int64_t offset = why->offset == TW_NO_OFFSET ? -1 : (int64_t)why->offset;
 	struct tw_blob_list unused = {NULL, 0};
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_BUILD, sent->build_id, &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_BUILD, sent->build_id, &w, err);
 
 	tw_fair_end(&c->turns[TW_QUEUE_MAPPINGS].fair, job->trace_id);
 	if (st != TW_OK)

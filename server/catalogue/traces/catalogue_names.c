@@ -213,7 +213,7 @@ enum tw_status tw_catalogue_names_set(
 	if (!s.arena)
 		return tw_oom(err);
 	if (n)
-		st = tw_cat_transact(c, TW_ALONE_NOTHING, set_all, &s, err);
+		st = tw_cat_transact(c, TW_SUBJECT_NONE, set_all, &s, err);
 	tw_arena_free(s.arena);
 	return st;
 }
@@ -320,7 +320,7 @@ enum tw_status tw_catalogue_names_mark(
 	if (st == TW_OK)
 		st = last_of_batch(c, a, &r, &last, err);
 	if (st == TW_OK)
-		st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+		st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 	if (st != TW_OK)
 		return st == TW_NOT_FOUND ? TW_OK : st;
 	st = tw_cat_rename_done(w, "names", &r, last, &ours, err);
@@ -337,9 +337,9 @@ enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace 
 
 	/* blocks new mappings of these builds until this transaction ends */
 	if (of->mapping_id[0])
-		st = tw_cat_lock(db, TW_ALONE_BUILD, of->mapping_id, false, err);
+		st = tw_cat_lock(db, TW_SUBJECT_BUILD, of->mapping_id, false, err);
 	if (st == TW_OK && of->build_id[0])
-		st = tw_cat_lock(db, TW_ALONE_BUILD, of->build_id, false, err);
+		st = tw_cat_lock(db, TW_SUBJECT_BUILD, of->build_id, false, err);
 	if (st == TW_OK)
 		st = tw_cat_get_int(db, &same, err, /* primary key */
 		        "SELECT coalesce(nullif((SELECT map_sha256 FROM build WHERE"

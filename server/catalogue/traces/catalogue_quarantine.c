@@ -29,7 +29,7 @@ static const struct tw_field row_fields[] = {
         ROW(bytes, "upload_bytes", "bytes"),
         TW_FIELD(struct tw_quarantined, parts, PARTS, "parts", .shape = TW_SHAPE_LIST),
         ROW(pinned, "pinned<>0 OR exempt_reason<>''", NULL),
-        ROW(spoken_of, "title<>'' OR annotations>0", NULL),
+        ROW(is_annotated, "title<>'' OR annotations>0", NULL),
 };
 const struct tw_fields tw_quarantined_fields = TW_FIELDS(row_fields);
 

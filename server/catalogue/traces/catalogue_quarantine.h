@@ -36,7 +36,7 @@ struct tw_quarantined {
 	enum tw_trace_state state;
 	const char *parts; /* JSON array of objects with part and bytes */
 	bool pinned;       /* or kept for a reason */
-	bool spoken_of;    /* has a title or annotations */
+	bool is_annotated; /* has a title or annotations */
 };
 extern const struct tw_fields tw_quarantined_fields;
 /* Of a project, oldest first, after the page of `cursor` ("": from the first).  *ret_cursor: "" if

@@ -502,7 +502,7 @@ enum tw_status tw_record_add(
         struct tw_record_adder *r, const json_t *record, bool queue, struct tw_err *err)
 {
 	enum tw_status st =
-	        r->open ? TW_OK : tw_cat_begin(r->catalogue, TW_ALONE_ACCESS, "", &r->to, err);
+	        r->open ? TW_OK : tw_cat_begin(r->catalogue, TW_SUBJECT_ACCESS, "", &r->to, err);
 
 	if (st != TW_OK)
 		return st;
@@ -547,7 +547,7 @@ static enum tw_status sum_up(struct tw_db *db, uint64_t records, struct tw_err *
 enum tw_status tw_record_adder_end(struct tw_record_adder *r, enum tw_status st, struct tw_err *err)
 {
 	if (st == TW_OK && !r->open)
-		st = tw_cat_begin(r->catalogue, TW_ALONE_ACCESS, "", &r->to, err);
+		st = tw_cat_begin(r->catalogue, TW_SUBJECT_ACCESS, "", &r->to, err);
 	if (st == TW_OK) {
 		st = tw_cat_end(r->catalogue, r->to, sum_up(r->to, r->added, err), err);
 	} else if (r->open) {

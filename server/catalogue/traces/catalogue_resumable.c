@@ -20,7 +20,7 @@ static enum tw_status begin_with(
 	enum tw_status st;
 
 	if (tw_cat_is_sqlite(c))
-		return tw_cat_begin(c, TW_ALONE_NOTHING, "", ret, err);
+		return tw_cat_begin(c, TW_SUBJECT_NONE, "", ret, err);
 	st = tw_cat_reader(c, ret, err);
 	if (st != TW_OK)
 		return st;
@@ -124,7 +124,7 @@ struct open_uploads {
 static const struct tw_fields open_fields = TW_FIELDS_OF(
         TW_FIELD(struct open_uploads, n, "", NULL), TW_FIELD(struct open_uploads, bytes, "", NULL));
 
-enum tw_status tw_catalogue_resumable_names(
+enum tw_status tw_catalogue_resumable_refers_to(
         struct tw_catalogue *c, const char *object, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;

@@ -88,7 +88,7 @@ enum tw_status tw_catalogue_resumable_clean(struct tw_catalogue *c, struct tw_re
 enum tw_status tw_catalogue_resumable_cleaned(
         struct tw_catalogue *c, const struct tw_resumable_hold *h, struct tw_err *err) TW_MUST_USE;
 /* Whether any row refers to that file. */
-enum tw_status tw_catalogue_resumable_names(
+enum tw_status tw_catalogue_resumable_refers_to(
         struct tw_catalogue *c, const char *object, bool *ret, struct tw_err *err) TW_MUST_USE;
 /* Number of open uploads, and their received bytes. */
 enum tw_status tw_catalogue_resumables_open(

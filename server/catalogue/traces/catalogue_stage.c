@@ -91,7 +91,7 @@ enum tw_status tw_catalogue_stage_give_up(struct tw_catalogue *c, const struct t
         const struct tw_named_trace *t, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -103,7 +103,7 @@ enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct 
 {
 	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 
 	if (st == TW_OK)
 		st = set(w, t, m->postpone, todo_of(m), &changed, err);
@@ -113,7 +113,7 @@ enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct 
 		        "reason) VALUES(?1,?2,?3,1,?4+5000,1,?5) ON"
 		        " CONFLICT(project_id,trace_id,stage) DO UPDATE SET"
 		        " attempts=postponed.attempts+1, waits=1, reason=?5,"
-		        " again_ms=?4+" TW_PUT_OFF_MS("postponed.attempts"),
+		        " again_ms=?4+" TW_POSTPONE_MS("postponed.attempts"),
 		        "tttit", t->project_id, t->trace_id, m->stage, now_ms, reason);
 	return tw_cat_end(c, w, st, err);
 }
@@ -154,7 +154,7 @@ enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw
 
 	*ret_more = st == TW_OK && list.n > 0;
 	if (*ret_more)
-		st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+		st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 	if (*ret_more && st == TW_OK) {
 		const struct tw_named_trace *rows = list.rows;
 

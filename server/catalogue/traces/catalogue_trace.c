@@ -188,10 +188,10 @@ enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *proje
         const char *trace_id, const struct tw_part *part, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_TRACE, trace_id, &w, err);
 
 	if (st == TW_OK)
-		st = tw_cat_lock(w, TW_ALONE_CONTENT, part->sha256, false, err);
+		st = tw_cat_lock(w, TW_SUBJECT_CONTENT, part->sha256, false, err);
 	if (st == TW_OK)
 		st = tw_cat_change(w, "no such trace", err,
 		        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes,found)"
@@ -306,7 +306,7 @@ static enum tw_status delete_one(struct tw_catalogue *c, const char *project_id,
 	struct tw_db *w = NULL;
 	const char *contents[PARTS_MAX];
 	size_t n = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -327,11 +327,11 @@ enum tw_status tw_catalogue_traces_delete(struct tw_catalogue *c, const char *pr
 
 	if (!contents)
 		return tw_oom(err);
-	st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	st = tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err);
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; st == TW_OK && i < n; i++) { /* in the order of ids, as locks are */
-		st = tw_cat_lock(w, TW_ALONE_TRACE, trace_ids[i], true, err);
+		st = tw_cat_lock(w, TW_SUBJECT_TRACE, trace_ids[i], true, err);
 		if (st == TW_OK)
 			st = delete_trace(
 			        w, project_id, trace_ids[i], false, a, contents, &n_contents, err);

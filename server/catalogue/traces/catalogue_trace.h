@@ -67,7 +67,7 @@ static inline bool tw_trace_is_timed(const struct tw_trace_summary *s)
 }
 
 /* Whether the trace is counted in rollups; the value of column `rollup_state`. */
-enum tw_counted { TW_COUNTED_LATER, TW_COUNTED, TW_COUNTED_NEVER, TW_COUNTED_PUT_OFF };
+enum tw_counted { TW_COUNTED_LATER, TW_COUNTED, TW_COUNTED_NEVER, TW_COUNTED_POSTPONED };
 
 struct tw_trace_row {
 	const char *id, *project_id, *key_id;

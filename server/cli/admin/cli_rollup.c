@@ -46,7 +46,7 @@ static enum tw_status count_pending(struct tw_catalogue *c, struct tw_stage_wait
 {
 	enum tw_status st = tw_catalogue_stage_waiting(c, tw_stage_rollup.marks, "", ret, err);
 
-	return st == TW_OK ? tw_catalogue_trees_late(c, ret_trees, err) : st;
+	return st == TW_OK ? tw_catalogue_trees_postponed(c, ret_trees, err) : st;
 }
 
 struct progress {

@@ -111,7 +111,7 @@ static enum tw_status next_due(struct tw_rollup_worker *f, struct tw_rollup_when
 	return st;
 }
 
-static enum tw_status add_or_put_off(struct tw_rollup_worker *f, const struct tw_rollup_due *of,
+static enum tw_status add_or_postpone(struct tw_rollup_worker *f, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_err why;
@@ -121,13 +121,14 @@ static enum tw_status add_or_put_off(struct tw_rollup_worker *f, const struct tw
 	if (st == TW_OK)
 		return st;
 	tw_log_err(TW_LOG_ERROR, "rollup_not_merged", of->project_id, &why);
-	return tw_catalogue_rollup_put_off(f->parts.catalogue, of, tw_wait_ms(), err);
+	return tw_catalogue_rollup_postpone(f->parts.catalogue, of, tw_wait_ms(), err);
 }
 
 enum tw_status tw_rollup_worker_add(
         struct tw_rollup_worker *f, uint32_t most, int64_t day, bool *ret_more, struct tw_err *err)
 {
-	struct tw_rollup_when when = {.least = most < TW_ROLLUP_LEAST ? most : TW_ROLLUP_LEAST,
+	struct tw_rollup_when when = {
+	        .least = most < TW_ROLLUP_DELTAS_MIN ? most : TW_ROLLUP_DELTAS_MIN,
 	        .most = most,
 	        .day = day,
 	        .now_ms = tw_wait_ms()};
@@ -143,7 +144,7 @@ enum tw_status tw_rollup_worker_add(
 	st = next_due(f, &when, &due, &n, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		tw_arena_reset(a);
-		st = add_or_put_off(f, &due[i], a, err);
+		st = add_or_postpone(f, &due[i], a, err);
 	}
 	tw_arena_free(a);
 	*ret_more = st == TW_OK && n > 0;

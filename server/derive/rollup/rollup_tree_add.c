@@ -36,7 +36,7 @@ static enum tw_status write_both(struct tw_rollup_tree *t, struct made *ret, str
 	if (st != TW_OK)
 		return st;
 	tw_buf_init(&levels, TREE_BYTES);
-	tw_rollup_tree_bound(t, TW_ROLLUP_ROUGH_NODES);
+	tw_rollup_tree_bound(t, TW_ROLLUP_REDUCED_NODES);
 	st = tw_rollup_tree_write(t, &ret->rough, &levels, err);
 	tw_buf_done(&levels);
 	return st;
@@ -58,7 +58,7 @@ static enum tw_status add_one(struct tw_catalogue *c, const struct tw_rollup_due
 	if (st != TW_OK)
 		return st;
 	if (cell->n_deltas == 0 &&
-	        !cell->unrough) /* merged by another process, or lost: no immediate retry */
+	        !cell->reduced_missing) /* merged by another process, or lost: no immediate retry */
 		return tw_fail(err, TW_CONFLICT, "there is nothing to add");
 	tw_buf_init(&made.data, TREE_BYTES);
 	tw_buf_init(&made.levels, TREE_BYTES);
@@ -79,7 +79,7 @@ static enum tw_status add_one(struct tw_catalogue *c, const struct tw_rollup_due
 }
 
 /* A cell that fails is postponed, so that the others are processed. */
-static enum tw_status add_or_put_off(struct tw_catalogue *c, const struct tw_rollup_due *of,
+static enum tw_status add_or_postpone(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_err why;
@@ -89,7 +89,7 @@ static enum tw_status add_or_put_off(struct tw_catalogue *c, const struct tw_rol
 		return TW_OK;
 	if (st != TW_CONFLICT)
 		tw_log_err(TW_LOG_ERROR, "rollup_tree_not_merged", of->project_id, &why);
-	return tw_catalogue_tree_put_off(c, of, tw_wait_ms(), err);
+	return tw_catalogue_tree_postpone(c, of, tw_wait_ms(), err);
 }
 
 enum tw_status tw_rollup_trees_add(
@@ -105,7 +105,7 @@ enum tw_status tw_rollup_trees_add(
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		tw_arena_reset(a);
-		st = add_or_put_off(c, &due[i], a, err);
+		st = add_or_postpone(c, &due[i], a, err);
 	}
 	tw_arena_free(list);
 	tw_arena_free(a);

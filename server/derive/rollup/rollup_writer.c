@@ -356,7 +356,7 @@ static enum tw_status count_trace(struct tw_rollup_worker *f, const struct tw_tu
 		return st;
 	}
 	if (st != TW_OK)
-		return tw_turn_failed(turn, &t, tw_may_pass(st), &why, err);
+		return tw_turn_failed(turn, &t, tw_is_temporary(st), &why, err);
 	*ret_readable = true;
 	return TW_OK;
 }

@@ -34,7 +34,7 @@ enum tw_status tw_rollup_worker_rename(
         struct tw_rollup_worker *f, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 /* Merges cells with enough deltas, `most` at the most depending on their size, and cells with any
  * deltas of days before `day` (struct tw_rollup_when). */
-enum { TW_ROLLUP_LEAST = 8, TW_ROLLUP_MOST = 16 };
+enum { TW_ROLLUP_DELTAS_MIN = 8, TW_ROLLUP_DELTAS_MAX = 16 };
 enum tw_status tw_rollup_worker_add(struct tw_rollup_worker *f, uint32_t most, int64_t day,
         bool *ret_more, struct tw_err *err) TW_MUST_USE;
 

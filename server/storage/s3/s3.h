@@ -19,7 +19,7 @@ struct tw_s3_object {
 	int64_t modified_ms;
 };
 
-struct tw_s3_metadata { /* metadata of an object */
+struct tw_s3_metadata { /* of an object */
 	uint64_t bytes;
 	int64_t modified_ms;
 	char sha256[TW_SHA256_HEX]; /* "" none */

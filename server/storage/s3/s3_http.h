@@ -135,7 +135,7 @@ struct tw_s3_response {
 };
 
 /* Always call tw_s3_response_done.  TW_OK: a 2xx response.  With to_fd, a body that does not match
- * the answer's sha256 fails too. */
+ * its sha256 fails too. */
 enum tw_status tw_s3_send(struct tw_s3 *s, const struct tw_s3_request *r,
         struct tw_s3_response *ret, struct tw_err *err) TW_MUST_USE;
 void tw_s3_response_done(struct tw_s3_response *a);

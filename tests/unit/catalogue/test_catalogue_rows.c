@@ -67,7 +67,7 @@ static void work(struct tw_catalogue *c, struct work *k, enum tw_status want)
 	struct tw_err err = {.msg = ""};
 
 	k->runs = 0;
-	if (tw_cat_transact(c, TW_ALONE_FLEET, run, k, &err) != want)
+	if (tw_cat_transact(c, TW_SUBJECT_FLEET, run, k, &err) != want)
 		fail_msg("%s: %s", k->sql, err.msg);
 	assert_int_equal(k->runs, 1);
 }

@@ -337,7 +337,7 @@ static void test_not_under_servers(void **state)
 	        " hashtext(identity)::bigint & 4294967295 FROM catalogue_identity)::oid");
 	assert_int_equal(upgrade(c, &two, &err), TW_OK);
 	is_upgraded(&p);
-	assert_int_equal(tw_cat_begin(old, TW_ALONE_NOTHING, "", &w, &err), TW_BUSY);
+	assert_int_equal(tw_cat_begin(old, TW_SUBJECT_NONE, "", &w, &err), TW_BUSY);
 	assert_non_null(strstr(err.msg, "a newer version has migrated it, stop this server"));
 	assert_int_equal(tw_catalogue_writes(old, NULL), TW_BUSY);
 	assert_int_equal(tw_catalogue_take_lease(old, "w", "old", 60000, &leads, &err), TW_BUSY);

@@ -101,11 +101,11 @@ static uint64_t seen(struct store *s, struct tw_catalogue *c)
 	return total;
 }
 
-static size_t unproven(struct store *s, struct tw_catalogue *c, struct tw_unproven **ret)
+static size_t unverified(struct store *s, struct tw_catalogue *c, struct tw_unverified **ret)
 {
 	size_t n;
 
-	assert_int_equal(tw_catalogue_unproven(c, s->arena, ret, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_unverified(c, s->arena, ret, &n, NULL), TW_OK);
 	return n;
 }
 
@@ -183,12 +183,12 @@ static void begin_waiting(struct store *s, struct waiting *w, enum tw_status say
 static void check_cut(struct waiting *w, uint64_t traces, size_t may_lack)
 {
 	struct tw_catalogue *c = catalogue_on_postgres() ? NULL : catalogue_in(w->cut);
-	struct tw_unproven *u;
+	struct tw_unverified *u;
 
 	if (c)
 		assert_int_equal(seen(w->s, c), traces);
 	if (c)
-		assert_int_equal(unproven(w->s, c, &u), may_lack);
+		assert_int_equal(unverified(w->s, c, &u), may_lack);
 	tw_catalogue_close(c);
 	(void)nftw(w->cut, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
@@ -217,7 +217,7 @@ static void test_unseen_until_durable(void **state)
 
 static void test_not_durable(void **state)
 {
-	struct tw_unproven *u;
+	struct tw_unverified *u;
 	struct waiting w;
 	struct store s;
 	bool is_new;
@@ -228,19 +228,20 @@ static void test_not_durable(void **state)
 	assert_int_equal(add(&s, "1", while_synced, &w, &is_new), TW_IO);
 	assert_int_equal(w.calls, 1);
 	assert_int_equal(seen(&s, s.to.catalogue), 0);
-	assert_int_equal(unproven(&s, s.to.catalogue, &u), 0);
+	assert_int_equal(unverified(&s, s.to.catalogue, &u), 0);
 	check_cut(&w, 1, 1);
 
 	assert_int_equal(add(&s, "1", NULL, NULL, &is_new), TW_OK); /* sent again */
 	assert_true(is_new);
 	assert_int_equal(add(&s, "2", NULL, NULL, &is_new), TW_OK);
 	assert_int_equal(seen(&s, s.to.catalogue), 2);
-	assert_int_equal(unproven(&s, s.to.catalogue, &u), 1); /* the first is proven by the next */
+	assert_int_equal(
+	        unverified(&s, s.to.catalogue, &u), 1); /* the first is proven by the next */
 	s.to.catalogue = tw_catalogue_close(s.to.catalogue);
 	s.to.catalogue = catalogue_in(s.dir);
-	assert_int_equal(unproven(&s, s.to.catalogue, &u), 1);
+	assert_int_equal(unverified(&s, s.to.catalogue, &u), 1);
 	assert_int_equal(add(&s, "3", NULL, NULL, &is_new), TW_OK); /* numbers go on */
-	assert_int_equal(unproven(&s, s.to.catalogue, &u), 1);
+	assert_int_equal(unverified(&s, s.to.catalogue, &u), 1);
 	close_store(&s);
 }
 
@@ -312,9 +313,9 @@ static void upload(struct store *s, const char *text, char ret_id[TW_ID_BYTES], 
 	assert_int_equal(tw_commit_upload(&s->to, &up, ret_id, &is_new, NULL), TW_OK);
 	assert_true(is_new);
 	if (sha) {
-		struct tw_unproven *u;
+		struct tw_unverified *u;
 
-		assert_int_equal(unproven(s, s->to.catalogue, &u), 1);
+		assert_int_equal(unverified(s, s->to.catalogue, &u), 1);
 		assert_string_equal(u->trace_id, ret_id);
 		memcpy(sha, u->sha256, 65);
 	}
@@ -364,10 +365,10 @@ static void test_start_proves_the_last(void **state)
 		upload(&s, "the first", first, NULL);
 		upload(&s, "the last", last, sha);
 		damage(&s, sha, how);
-		assert_int_equal(
-		        tw_jobs_prove_uploads(&(struct tw_decode_parts){.catalogue = s.to.catalogue,
-		                                      .blobs = s.to.blobs},
-		                NULL),
+		assert_int_equal(tw_jobs_verify_uploads(
+		                         &(struct tw_decode_parts){
+		                                 .catalogue = s.to.catalogue, .blobs = s.to.blobs},
+		                         NULL),
 		        TW_OK);
 		assert_int_equal(tw_catalogue_trace_get(s.to.catalogue, s.caller.project_id, first,
 		                         s.arena, &row, NULL),
@@ -437,7 +438,7 @@ static void test_a_delete_blocks_no_upload(void **state)
 	(void)state;
 	open_store(&s);
 	assert_int_equal(tw_catalogue_trace_add(s.to.catalogue, &up, r.id, &is_new, NULL), TW_OK);
-	assert_int_equal(tw_cat_begin(s.to.catalogue, TW_ALONE_NOTHING, "", &w, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(s.to.catalogue, TW_SUBJECT_NONE, "", &w, NULL), TW_OK);
 	assert_int_equal(pthread_create(&thread, NULL, retire, &r), 0);
 	while (!waits_for_lock(r.tid))
 		(void)usleep(1000);
@@ -581,7 +582,7 @@ static void write_something(struct tw_pool_task *task, bool stopping)
 	struct tw_db *db = NULL;
 
 	(void)stopping;
-	assert_int_equal(tw_cat_begin(w->catalogue, TW_ALONE_NOTHING, "", &db, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(w->catalogue, TW_SUBJECT_NONE, "", &db, NULL), TW_OK);
 	w->order->names[w->order->n++] = w->name;
 	assert_int_equal(tw_cat_end(w->catalogue, db, TW_OK, NULL), TW_OK);
 }
@@ -632,7 +633,7 @@ static void test_projects_take_turns_at_writing(void **state)
 	(void)state;
 	open_store(&s);
 	assert_int_equal(tw_pool_start(WRITERS, &pool, NULL), TW_OK);
-	assert_int_equal(tw_cat_begin(s.to.catalogue, TW_ALONE_NOTHING, "", &w, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(s.to.catalogue, TW_SUBJECT_NONE, "", &w, NULL), TW_OK);
 	for (unsigned i = 0; i <= WRITERS; i++) {
 		const bool last = i == WRITERS;
 

@@ -228,7 +228,7 @@ static void bring(struct pair *p)
 	struct tw_err err = {.msg = ""};
 
 	memset(p->rows.tables, 0, p->rows.n * sizeof *p->rows.tables);
-	if (tw_catalogue_bring(&p->rows, &err) != TW_OK)
+	if (tw_catalogue_copy_rows(&p->rows, &err) != TW_OK)
 		fail_msg("%s", err.msg);
 }
 
@@ -386,7 +386,7 @@ static void test_held(void **state)
 	(void)state;
 	open_pair(&p);
 	fill(p.source);
-	assert_int_equal(tw_catalogue_hold(p.from, &err), TW_OK);
+	assert_int_equal(tw_catalogue_block_writers(p.from, &err), TW_OK);
 	catalogue_run(p.source, TW_EITHER("PRAGMA busy_timeout=50", "SET lock_timeout='50ms'"));
 	if (catalogue_on_postgres())
 		assert_int_equal(tw_db_run(p.source, "BEGIN IMMEDIATE", &err), TW_OK);
@@ -398,7 +398,7 @@ static void test_held(void **state)
 	assert_int_equal(catalogue_number(p.source, "SELECT count(*) FROM project"), 2);
 	bring(&p);
 	assert_int_equal(tw_catalogue_still_held(p.from, &err), TW_OK);
-	assert_int_equal(tw_catalogue_release(p.from, &err), TW_OK);
+	assert_int_equal(tw_catalogue_unblock_writers(p.from, &err), TW_OK);
 	assert_int_equal(tw_db_run(p.source, "BEGIN IMMEDIATE", &err), TW_OK);
 	assert_int_equal(tw_db_run(p.source, "ROLLBACK", &err), TW_OK);
 	close_pair(&p);
@@ -426,7 +426,7 @@ static void test_bytes_that_are_no_text(void **state)
 	/* and an ambiguous key is reported */
 	catalogue_run(p.source, "INSERT INTO capture_day VALUES('p1',CAST(x'fe' AS TEXT),1,1,1),"
 	                        "('p1',CAST(x'ff' AS TEXT),1,1,1)");
-	assert_int_equal(tw_catalogue_bring(&p.rows, &err), TW_CONFLICT);
+	assert_int_equal(tw_catalogue_copy_rows(&p.rows, &err), TW_CONFLICT);
 	assert_non_null(strstr(err.msg, "capture_day"));
 	close_pair(&p);
 }

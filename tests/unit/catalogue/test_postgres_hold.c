@@ -124,7 +124,7 @@ static void test_a_server_that_stalls_delays_no_other(void **state)
 	struct tw_catalogue *stalls, *works;
 	struct tw_arena *a = tw_arena_new(1 << 16);
 	char project[TW_ID_BYTES], id[TW_ID_BYTES];
-	struct tw_db *w[TW_ALONE_CONTENT + 1];
+	struct tw_db *w[TW_SUBJECT_CONTENT + 1];
 	struct tw_job_row job;
 	bool is_new;
 
@@ -140,18 +140,18 @@ static void test_a_server_that_stalls_delays_no_other(void **state)
 	        tw_catalogue_queue_claim(stalls,
 	                &(struct tw_claim){.owner = "it", .lease_ms = 10000}, a, &job, NULL),
 	        TW_OK);
-	for (int i = 0; i <= TW_ALONE_CONTENT; i++) {
+	for (int i = 0; i <= TW_SUBJECT_CONTENT; i++) {
 		assert_int_equal(
 		        tw_cat_begin(stalls, (enum tw_cat_subject)i, "x", &w[i], NULL), TW_OK);
 		assert_int_equal(tw_cat_exec(w[i], NULL, NULL,
 		                         "SET LOCAL idle_in_transaction_session_timeout=0", ""),
 		        TW_OK); /* it stalls until the end of the test */
 	}
-	assert_int_equal(tw_cat_exec(w[TW_ALONE_NOTHING], NULL, NULL,
+	assert_int_equal(tw_cat_exec(w[TW_SUBJECT_NONE], NULL, NULL,
 	                         "UPDATE trace SET title='mine' WHERE trace_id=?", "t", id),
 	        TW_OK);
 	assert_int_equal(
-	        tw_cat_exec(w[TW_ALONE_ACCESS], NULL, NULL, "UPDATE api_key SET name=name", ""),
+	        tw_cat_exec(w[TW_SUBJECT_ACCESS], NULL, NULL, "UPDATE api_key SET name=name", ""),
 	        TW_OK);
 	for (int i = 1; i <= 5; i++) {
 		char key[8];
@@ -167,7 +167,7 @@ static void test_a_server_that_stalls_delays_no_other(void **state)
 		                         &(struct tw_trace_summary){.format = "art"}, NULL, NULL),
 		        TW_OK);
 	}
-	for (int i = 0; i <= TW_ALONE_CONTENT; i++)
+	for (int i = 0; i <= TW_SUBJECT_CONTENT; i++)
 		assert_int_equal(tw_cat_end(stalls, w[i], TW_OK, NULL), TW_OK);
 	(void)tw_catalogue_close(works);
 	(void)tw_catalogue_close(stalls);
@@ -186,11 +186,11 @@ static void test_a_stalled_transaction_is_ended(void **state)
 	works = catalogue_in("/ended");
 	assert_int_equal(tw_catalogue_serve(stalls, true, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_serve(works, true, NULL), TW_OK);
-	assert_int_equal(tw_cat_begin(stalls, TW_ALONE_TRACE, "t", &w, NULL), TW_OK);
-	assert_int_equal(tw_cat_begin(works, TW_ALONE_TRACE, "t", &next, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(stalls, TW_SUBJECT_TRACE, "t", &w, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(works, TW_SUBJECT_TRACE, "t", &next, NULL), TW_OK);
 	assert_int_equal(tw_cat_end(works, next, TW_OK, NULL), TW_OK);
 	assert_int_equal(tw_cat_end(stalls, w, TW_OK, NULL), TW_BUSY);
-	assert_int_equal(tw_cat_begin(stalls, TW_ALONE_TRACE, "t", &w, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(stalls, TW_SUBJECT_TRACE, "t", &w, NULL), TW_OK);
 	assert_int_equal(tw_cat_end(stalls, w, TW_OK, NULL), TW_OK);
 	(void)tw_catalogue_close(works);
 	(void)tw_catalogue_close(stalls);
@@ -367,10 +367,10 @@ static void test_nothing_changes_while_it_is_held(void **state)
 	c = catalogue_in("/held");
 	beside = catalogue_beside("/held");
 	catalogue_run(beside, "SET lock_timeout='200ms'");
-	assert_int_equal(tw_catalogue_hold(c, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_block_writers(c, NULL), TW_OK);
 	assert_int_equal(tw_db_run(beside, "UPDATE job SET due_ms=due_ms+1", NULL), TW_BUSY);
 	assert_int_equal(catalogue_number(beside, "SELECT count(*) FROM job"), 0);
-	assert_int_equal(tw_catalogue_release(c, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_unblock_writers(c, NULL), TW_OK);
 	catalogue_run(beside, "UPDATE job SET due_ms=due_ms+1");
 	tw_db_close(beside);
 	(void)tw_catalogue_close(c);

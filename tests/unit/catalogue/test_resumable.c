@@ -252,7 +252,7 @@ static void test_what_goes(void **state)
 	assert_int_equal(
 	        tw_catalogue_resumable_cleaned(f->c, &h, NULL), TW_LOCKED); /* still in progress */
 	(void)snprintf(object, sizeof object, "pieces/xx/%s-a-1-0", id);
-	assert_int_equal(tw_catalogue_resumable_names(f->c, object, &named, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_resumable_refers_to(f->c, object, &named, NULL), TW_OK);
 	assert_true(named);
 	assert_int_equal(tw_catalogue_resumable_done(f->c, &h, trace_id, KEEP_MS, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_resumable_done(f->c, &h, trace_id, KEEP_MS, NULL), TW_OK);
@@ -264,7 +264,7 @@ static void test_what_goes(void **state)
 	(void)snprintf(c.owner, sizeof c.owner, "slow cleaner"); /* another has it by now */
 	assert_int_equal(tw_catalogue_resumable_cleaned(f->c, &c, NULL), TW_OK);
 	assert_int_equal(pieces(f, id), 0);
-	assert_int_equal(tw_catalogue_resumable_names(f->c, object, &named, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_resumable_refers_to(f->c, object, &named, NULL), TW_OK);
 	assert_false(named);
 	assert_int_equal(look(f, id, &u), TW_OK); /* it names its trace */
 	assert_string_equal(u.trace_id, trace_id);

@@ -67,7 +67,7 @@ static void skip_others(struct tw_catalogue *c, const char *project, const char 
 }
 
 /* Until it is due, it is not selected. */
-static void put_off(struct tw_catalogue *c, const char *project, const char *id)
+static void postponed(struct tw_catalogue *c, const char *project, const char *id)
 {
 	uint64_t waiting;
 
@@ -123,7 +123,7 @@ void plan_use_found(struct tw_catalogue *c, const char *project, const char *id)
 	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 8, NULL), TW_OK); /* in place of it */
 	assert_int_equal(tw_catalogue_found_read(c, &all, NULL), TW_OK);
 	assert_int_equal(reported.n, 1);
-	put_off(c, project, id);
+	postponed(c, project, id);
 	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 9, NULL), TW_OK); /* again */
 	reported.n = 0;
 	assert_int_equal(tw_catalogue_found_read(c, &all, NULL), TW_OK);

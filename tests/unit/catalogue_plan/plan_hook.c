@@ -19,7 +19,7 @@ static void tell(struct tw_catalogue *c, const char *project, const char *id)
 {
 	struct tw_db *w = NULL;
 
-	assert_int_equal(tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(c, TW_SUBJECT_NOTIFY, "", &w, NULL), TW_OK);
 	assert_int_equal(
 	        tw_cat_notify(w, project, &(struct tw_notice){TW_HOOK_FOUND, id, "{}"}, NULL),
 	        TW_OK);
@@ -144,14 +144,14 @@ static void use_floods(
 	char id[32];
 	size_t n;
 
-	assert_int_equal(tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, NULL), TW_OK);
-	for (int i = 0; i < 2 * TW_HOOK_ANRS_AN_HOUR; i++) {
+	assert_int_equal(tw_cat_begin(c, TW_SUBJECT_NOTIFY, "", &w, NULL), TW_OK);
+	for (int i = 0; i < 2 * TW_HOOK_ANRS_PER_HOUR; i++) {
 		(void)snprintf(id, sizeof id, "anr.%d", i / 2 * 2);
 		assert_int_equal(
 		        tw_cat_notify(w, project, &(struct tw_notice){TW_HOOK_ANR, id, "{}"}, NULL),
 		        TW_OK);
 	}
-	for (int i = 0; i < 2 * TW_HOOK_ANRS_AN_HOUR; i++) {
+	for (int i = 0; i < 2 * TW_HOOK_ANRS_PER_HOUR; i++) {
 		(void)snprintf(id, sizeof id, "more.%d", i);
 		assert_int_equal(
 		        tw_cat_notify(w, project, &(struct tw_notice){TW_HOOK_ANR, id, "{}"}, NULL),
@@ -160,7 +160,7 @@ static void use_floods(
 	assert_int_equal(tw_cat_end(c, w, TW_OK, NULL), TW_OK);
 	assert_int_equal(
 	        tw_catalogue_deliveries(c, project, hook, 0, 100, a, &log, &n, NULL), TW_OK);
-	assert_int_equal(n, TW_HOOK_ANRS_AN_HOUR + 6); /* and those of before */
+	assert_int_equal(n, TW_HOOK_ANRS_PER_HOUR + 6); /* and those of before */
 }
 
 static void use_digests(struct tw_catalogue *c, const char *project, struct tw_arena *a)
@@ -230,7 +230,7 @@ void plan_use_hooks(struct tw_catalogue *c, const char *project)
 	use_floods(c, project, id, a);
 	use_digests(c, project, a);
 	assert_int_equal(tw_catalogue_outbox_sums(c, &sums, NULL), TW_OK);
-	assert_int_equal(sums.waiting, TW_HOOK_ANRS_AN_HOUR + 3);
+	assert_int_equal(sums.waiting, TW_HOOK_ANRS_PER_HOUR + 3);
 	assert_true(sums.oldest_ms > 0 && sums.oldest_ms <= tw_unix_ms());
 	assert_int_equal(tw_catalogue_outbox_expire(c, INT64_MAX / 2, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_outbox_sums(c, &sums, NULL), TW_OK);

@@ -36,7 +36,7 @@ void plan_use_resumables(struct tw_catalogue *c, const char *project)
 	assert_int_equal(tw_catalogue_resumables_renew(c, &h, 1, 60000, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_resumable_append(c, &h, &piece, 60000, 60000, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_resumables_open(c, &open, &bytes, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_resumable_names(c, "pieces/AV/x", &yes, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_resumable_refers_to(c, "pieces/AV/x", &yes, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_resumable_done(c, &h, id, 60000, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_resumable_clean(c, &h, 60000, &yes, NULL), TW_OK);
 	assert_int_equal(

@@ -173,7 +173,7 @@ void plan_use_rollups(struct tw_catalogue *c, const char *dir, const char *proje
 	use_posts(c, project, &cells[0], a);
 	assert_int_equal(tw_catalogue_rollup_due(c, &when, 9, a, &due, &n, NULL), TW_OK);
 	assert_int_equal(n, 1);
-	assert_int_equal(tw_catalogue_rollup_put_off(c, due, 0, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_rollup_postpone(c, due, 0, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_rollup_load(c, due, a, &one, NULL), TW_OK);
 	assert_int_equal(tw_rollup_cell_add(&one, a, &head, parts, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_rollup_store(c, project, &one, &head, parts, NULL), TW_OK);

@@ -235,14 +235,14 @@ static void use_jobs(struct session *s)
 	const struct tw_err why = {.code = TW_CORRUPT, .msg = "no"};
 	const struct tw_death_note death = {"crash", 11, "btrace2", 3};
 	struct tw_queue_stats stats;
-	struct tw_unproven *unproven;
+	struct tw_unverified *unverified;
 	struct tw_waiting *waiting;
 	struct tw_job_row job;
 	const struct tw_job_row *const renewed = &job;
 	bool held;
 	size_t n;
 
-	assert_int_equal(tw_catalogue_unproven(s->c, s->arena, &unproven, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_unverified(s->c, s->arena, &unverified, &n, NULL), TW_OK);
 	assert_int_equal(n, 2); /* of the last upload, and what was found in it */
 	assert_int_equal(
 	        tw_catalogue_queue_claim(s->c, &(struct tw_claim){.owner = "me", .lease_ms = 1000},

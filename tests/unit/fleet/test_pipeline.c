@@ -124,7 +124,7 @@ static enum tw_status run_counted(
 	return TW_OK;
 }
 
-static enum tw_status tend_counted(
+static enum tw_status maintain_counted(
         void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err)
 {
 	(void)state, (void)ret_more, (void)err;
@@ -138,7 +138,7 @@ static const struct tw_stage counted = {.name = "counted",
         .raises = TW_RAISED_BY_ROLLUP,
         .every_project = true,
         .run = run_counted,
-        .tend = tend_counted};
+        .maintain = maintain_counted};
 
 static enum tw_status run_raised(
         void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err)
@@ -297,7 +297,7 @@ static enum tw_status run_traces(
 		const bool may_pass = s.n_turns++ % 2 == 0;
 
 		(void)tw_fail(&why, may_pass ? TW_IO : TW_CORRUPT, "it cannot be read");
-		st = tw_turn_failed(t, &traces[i], tw_may_pass(why.code), &why, err);
+		st = tw_turn_failed(t, &traces[i], tw_is_temporary(why.code), &why, err);
 	}
 	*ret_more = n > 0;
 	tw_arena_free(a);

@@ -32,7 +32,7 @@ static void fill(struct tw_catalogue *c)
 	static const struct tw_str none = {"", 0};
 	struct tw_db *w = NULL;
 
-	assert_int_equal(tw_cat_begin(c, TW_ALONE_FLEET, "", &w, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, NULL), TW_OK);
 	for (int64_t i = 0; i < CELLS; i++) {
 		const int64_t id = 7 * i - 100;
 		char text[40];

@@ -169,7 +169,7 @@ static void test_poisoned_trees_are_put_off(void **state)
 	       " length(data)>0 ORDER BY cell_id LIMIT 1) d WHERE t.cell_id BETWEEN -20 AND -1");
 	add_trees(s);
 	assert_int_equal(number(s, "SELECT count(*) FROM rollup_tree_later"), 20);
-	assert_int_equal(tw_catalogue_trees_late(s->c, &late, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_trees_postponed(s->c, &late, NULL), TW_OK);
 	assert_int_equal(late, 20);
 	assert_int_equal(number(s, "SELECT min(attempts) FROM rollup_tree_later"), 2);
 	assert_true(number(s, "SELECT min(again_ms) FROM rollup_tree_later") > tw_unix_ms() + 5000);

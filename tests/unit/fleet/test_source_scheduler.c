@@ -160,7 +160,7 @@ static void equal_questions_share_one_child(void **state)
 	struct tw_source_scheduler_counts_now n;
 
 	(void)state;
-	for (unsigned i = 0; i < TW_SOURCE_ASKERS_OF_PROJECT; i++)
+	for (unsigned i = 0; i < TW_SOURCE_WAITERS_OF_PROJECT; i++)
 		(void)start("a1", LONG_MS, TW_OK);
 	wait_begun(1);
 	end_children('a', 1);
@@ -175,7 +175,7 @@ static void equal_questions_share_one_child(void **state)
 	n = tw_source_scheduler_counts(house.turns);
 	assert_string_equal(begun(), "1");
 	assert_int_equal(n.run, 1);
-	assert_int_equal(n.shared, TW_SOURCE_ASKERS_OF_PROJECT - 1);
+	assert_int_equal(n.shared, TW_SOURCE_WAITERS_OF_PROJECT - 1);
 	forget_all();
 }
 
@@ -247,7 +247,7 @@ static void who_is_one_too_many_hears_it_at_once(void **state)
 	const struct asker *other, *shares;
 
 	(void)state;
-	for (int i = 0; i < TW_SOURCE_QUESTIONS_OF_PROJECT; i++) {
+	for (int i = 0; i < TW_SOURCE_QUERIES_OF_PROJECT; i++) {
 		name[1] = (char)('0' + i);
 		(void)start(name, LONG_MS, TW_OK);
 	}
@@ -255,7 +255,7 @@ static void who_is_one_too_many_hears_it_at_once(void **state)
 	assert_int_equal(late.st, TW_BUSY);
 	other = start("b1", LONG_MS, TW_OK);  /* another project has room */
 	shares = start("a0", LONG_MS, TW_OK); /* and equal requests, too */
-	end_children('a', TW_SOURCE_QUESTIONS_OF_PROJECT);
+	end_children('a', TW_SOURCE_QUERIES_OF_PROJECT);
 	end_children('b', 1);
 	join_all();
 	assert_int_equal(other->st, TW_OK);

@@ -1,5 +1,5 @@
 /*
- * put_off.test.mjs - a shortage of the server does not consume attempts of a trace: while decoders cannot
+ * postponed.test.mjs - a shortage of the server does not consume attempts of a trace: while decoders cannot
  * write, traces stay queued and report the reason, and they are decoded when the shortage ends.
  */
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 /*
- * jobs_proof.c - at start: deletes rows whose files did not survive a power failure.
+ * jobs_verify.c - at start: deletes rows whose files did not survive a power failure.
  *
  * A row and its files become durable concurrently, and the row becomes visible and the upload is
  * acknowledged after both have (catalogue_commit_upload.c). A power failure in between can leave
@@ -15,7 +15,7 @@
 
 enum { ARENA_BYTES = 16 << 20 };
 
-static enum tw_status drop_trace(const struct tw_decode_parts *parts, const struct tw_unproven *u,
+static enum tw_status drop_trace(const struct tw_decode_parts *parts, const struct tw_unverified *u,
         const struct tw_err *why, struct tw_arena *a, struct tw_err *err)
 {
 	const char **unused;
@@ -36,7 +36,7 @@ static enum tw_status drop_trace(const struct tw_decode_parts *parts, const stru
 	return st;
 }
 
-static enum tw_status prove(const struct tw_decode_parts *parts, const struct tw_unproven *u,
+static enum tw_status prove(const struct tw_decode_parts *parts, const struct tw_unverified *u,
         struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_err why;
@@ -49,10 +49,10 @@ static enum tw_status prove(const struct tw_decode_parts *parts, const struct tw
 	return TW_OK;
 }
 
-enum tw_status tw_jobs_prove_uploads(const struct tw_decode_parts *parts, struct tw_err *err)
+enum tw_status tw_jobs_verify_uploads(const struct tw_decode_parts *parts, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
-	struct tw_unproven *all = NULL;
+	struct tw_unverified *all = NULL;
 	size_t n = 0;
 	enum tw_status st;
 
@@ -63,7 +63,7 @@ enum tw_status tw_jobs_prove_uploads(const struct tw_decode_parts *parts, struct
 	}
 	if (!a)
 		return tw_oom(err);
-	st = tw_catalogue_unproven(parts->catalogue, a, &all, &n, err);
+	st = tw_catalogue_unverified(parts->catalogue, a, &all, &n, err);
 	for (size_t i = 0; i < n && st == TW_OK; i++)
 		st = prove(parts, &all[i], a, err);
 	tw_arena_free(a);
