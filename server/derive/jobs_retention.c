@@ -153,7 +153,7 @@ static enum tw_status free_some(
 	const uint64_t before = f->traces;
 	struct tw_expiry *due = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_retention_floor(f->job->catalogue, f->projects, f->n_projects,
+	enum tw_status st = a ? tw_retention_for_disk(f->job->catalogue, f->projects, f->n_projects,
 	                                f->over_bytes, AT_ONCE, a, &due, &n, err)
 	                      : tw_oom(err);
 
@@ -174,7 +174,7 @@ static enum tw_status free_some(
 
 static void log_floor(const struct floor_run *f, const struct tw_disk *disk)
 {
-	tw_log(TW_LOG_WARN, "disk_floor", tw_log_number("traces", (int64_t)f->traces),
+	tw_log(TW_LOG_WARN, "disk_expired", tw_log_number("traces", (int64_t)f->traces),
 	        tw_log_number("bytes", (int64_t)f->bytes),
 	        tw_log_number("used_bytes", (int64_t)disk->used_bytes),
 	        tw_log_number("size_bytes", (int64_t)disk->size_bytes),
@@ -183,7 +183,7 @@ static void log_floor(const struct floor_run *f, const struct tw_disk *disk)
 	                        ? "the disk was above --max-disk-use"
 	                        : "the disk is above --max-disk-use, and deleting all traces that "
 	                          "may be deleted would not free enough space"));
-	tw_metrics_disk_floor(f->job->parts.metrics, f->traces, f->bytes);
+	tw_metrics_disk_expired(f->job->parts.metrics, f->traces, f->bytes);
 }
 
 static void keep_floor(struct tw_periodic *p, struct tw_retention_job *j,

@@ -472,7 +472,7 @@ static size_t choose(
 	return chosen;
 }
 
-enum tw_status tw_retention_floor(struct tw_catalogue *c, const struct tw_project_row *projects,
+enum tw_status tw_retention_for_disk(struct tw_catalogue *c, const struct tw_project_row *projects,
         size_t n_projects, uint64_t over_bytes, uint32_t limit, struct tw_arena *a,
         struct tw_expiry **ret, size_t *ret_n, struct tw_err *err)
 {

@@ -69,7 +69,7 @@ enum tw_expiry_why {
 	TW_EXPIRY_ANR,
 	TW_EXPIRY_DECODED,
 	TW_EXPIRY_ARCHIVED, /* by its upload's age */
-	TW_EXPIRY_DISK      /* tw_retention_floor */
+	TW_EXPIRY_DISK      /* tw_retention_for_disk */
 };
 /* The part of the trace that is deleted. */
 enum tw_expired tw_expiry_what(enum tw_expiry_why why);
@@ -95,7 +95,7 @@ enum tw_status tw_retention_due(struct tw_catalogue *c, const char *project_id,
  * retained for their value or not decoded yet, and first traces of ANR groups and annotated traces
  * as the project's rules define.  Selects none if all projects together store less than over_bytes,
  * as other files fill the disk then. */
-enum tw_status tw_retention_floor(struct tw_catalogue *c, const struct tw_project_row *projects,
+enum tw_status tw_retention_for_disk(struct tw_catalogue *c, const struct tw_project_row *projects,
         size_t n_projects, uint64_t over_bytes, uint32_t limit, struct tw_arena *a,
         struct tw_expiry **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 

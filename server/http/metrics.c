@@ -45,11 +45,11 @@ struct tw_metrics {
 	const struct tw_route *routes;
 	size_t n_routes;
 	struct row *rows; /* n_routes + 1 */
-	counter bytes_out, healed;
+	counter bytes_out, file_repairs;
 	counter deaths[TW_DEATHS];
 	counter mappings[MAPPING_OUTCOMES];
 	counter repairs[TW_REPAIR_COUNT];
-	counter expired[TW_EXPIRED_KINDS], expired_bytes, floor_traces, floor_bytes;
+	counter expired[TW_EXPIRED_KINDS], expired_bytes, disk_expired_traces, disk_expired_bytes;
 	_Atomic int64_t requests_open, uploads_open, connections_open;
 	counter connections_late, connections_evicted, requests_abandoned, bodies_slow;
 	struct decode decodes[DECODES];
@@ -129,18 +129,18 @@ void tw_metrics_death(struct tw_metrics *m, enum tw_death how)
 		add(&m->deaths[how], 1);
 }
 
-void tw_metrics_healed(struct tw_metrics *m)
+void tw_metrics_file_repaired(struct tw_metrics *m)
 {
 	if (m)
-		add(&m->healed, 1);
+		add(&m->file_repairs, 1);
 }
 
-void tw_metrics_disk_floor(struct tw_metrics *m, uint64_t traces, uint64_t bytes)
+void tw_metrics_disk_expired(struct tw_metrics *m, uint64_t traces, uint64_t bytes)
 {
 	if (!m)
 		return;
-	add(&m->floor_traces, traces);
-	add(&m->floor_bytes, bytes);
+	add(&m->disk_expired_traces, traces);
+	add(&m->disk_expired_bytes, bytes);
 }
 
 void tw_metrics_expired(struct tw_metrics *m, enum tw_expired what, uint64_t bytes)
@@ -379,7 +379,7 @@ void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out)
 	tw_metric(out, "tracewell_reply_bytes_total", get(&m->bytes_out));
 	tw_metric(out, "tracewell_requests_open", (uint64_t)atomic_load(&m->requests_open));
 	tw_metric(out, "tracewell_uploads_open", (uint64_t)atomic_load(&m->uploads_open));
-	tw_metric(out, "tracewell_trace_files_healed_total", get(&m->healed));
+	tw_metric(out, "tracewell_trace_files_repaired_total", get(&m->file_repairs));
 	tw_metric(
 	        out, "tracewell_expired_total{what=\"trace\"}", get(&m->expired[TW_EXPIRED_TRACE]));
 	tw_metric(out, "tracewell_expired_total{what=\"upload\"}",
@@ -387,8 +387,8 @@ void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out)
 	tw_metric(out, "tracewell_expired_total{what=\"decoded\"}",
 	        get(&m->expired[TW_EXPIRED_DECODED]));
 	tw_metric(out, "tracewell_expired_bytes_total", get(&m->expired_bytes));
-	tw_metric(out, "tracewell_disk_floor_traces_total", get(&m->floor_traces));
-	tw_metric(out, "tracewell_disk_floor_bytes_total", get(&m->floor_bytes));
+	tw_metric(out, "tracewell_disk_expired_traces_total", get(&m->disk_expired_traces));
+	tw_metric(out, "tracewell_disk_expired_bytes_total", get(&m->disk_expired_bytes));
 	tw_metric(out, "tracewell_connections_open", (uint64_t)atomic_load(&m->connections_open));
 	tw_metric(out, "tracewell_connections_late_total", get(&m->connections_late));
 	tw_metric(out, "tracewell_connections_evicted_total", get(&m->connections_evicted));

@@ -57,11 +57,11 @@ void tw_metrics_mapping(struct tw_metrics *m, const char *outcome);
 void tw_metrics_death(struct tw_metrics *m, enum tw_death how);
 
 /* A damaged trace file was found and is being recreated. */
-void tw_metrics_healed(struct tw_metrics *m);
+void tw_metrics_file_repaired(struct tw_metrics *m);
 
 /* Retention deleted a trace, or only its upload or decoded file. */
 enum tw_expired { TW_EXPIRED_TRACE, TW_EXPIRED_UPLOAD, TW_EXPIRED_DECODED, TW_EXPIRED_KINDS };
-void tw_metrics_disk_floor(struct tw_metrics *m, uint64_t traces, uint64_t bytes);
+void tw_metrics_disk_expired(struct tw_metrics *m, uint64_t traces, uint64_t bytes);
 void tw_metrics_expired(struct tw_metrics *m, enum tw_expired what, uint64_t bytes);
 
 /* Appends the samples of all metrics. */

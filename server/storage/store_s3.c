@@ -568,7 +568,7 @@ static void metrics(void *store, struct tw_buf *out)
 	write_seconds(c, out);
 	tw_metric(out, "tracewell_storage_bytes_total{direction=\"sent\"}", of(&c->sent));
 	tw_metric(out, "tracewell_storage_bytes_total{direction=\"received\"}", of(&c->received));
-	tw_metric(out, "tracewell_storage_away", s && is_away(s));
+	tw_metric(out, "tracewell_storage_unavailable", s && is_away(s));
 	tw_metric(out, "tracewell_cache_reads_total{outcome=\"hit\"}", cache.hits);
 	tw_metric(out, "tracewell_cache_reads_total{outcome=\"miss\"}", cache.misses);
 	tw_metric(out, "tracewell_cache_reads_total{outcome=\"shared\"}", cache.shared);

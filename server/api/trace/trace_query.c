@@ -129,7 +129,7 @@ static enum tw_status requeue_damaged(
 	if (st == TW_OK && now.state == TW_TRACE_READY && now.ready_ms == seen->ready_ms) {
 		tw_log(TW_LOG_WARN, "trace_file_damaged", tw_log_text("trace", seen->id),
 		        tw_log_text("action", "decoding it again"));
-		tw_metrics_healed(api->metrics);
+		tw_metrics_file_repaired(api->metrics);
 		st = tw_catalogue_trace_requeue(api->catalogue, seen->project_id, seen->id, err);
 		tw_jobs_wake(api->jobs);
 	}

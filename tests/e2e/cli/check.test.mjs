@@ -145,7 +145,7 @@ describe('a server that meets damage', () => {
 			assert.equal(check(s.data).code, 0);
 		}
 		assert.match(s.log, /event=trace_file_damaged/);
-		assert.match((await s.get('/metrics', { key: null })).text, /tracewell_trace_files_healed_total [1-9]/);
+		assert.match((await s.get('/metrics', { key: null })).text, /tracewell_trace_files_repaired_total [1-9]/);
 	});
 
 	test('notices a flipped byte in the frames it reads', async (t) => {

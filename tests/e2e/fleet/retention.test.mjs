@@ -322,7 +322,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.deepEqual(await Promise.all(ids.map((id) => there(s, id))), [false, true, false, true, true, true, true, true], 'pinned and evidence stay, newer ones too');
 		const after = (await s.get('/api/v1/retention')).json.disk;
 		assert.ok(after.used_bytes <= SIZE / 2, `${after.used_bytes}`);
-		assert.match((await s.get('/metrics', { key: null })).text, /tracewell_disk_floor_traces_total 2\n/);
+		assert.match((await s.get('/metrics', { key: null })).text, /tracewell_disk_expired_traces_total 2\n/);
 	});
 
 	test('traces and figures that are old only by a clock that jumped remain for a day of uptime', async (t) => {

@@ -279,7 +279,7 @@ test('while the store is unavailable uploads are asked to retry, decodes are pos
 	assert.ok(Number(refused.headers.get('retry-after')) > 0);
 	await until(async () => ((await ready(s)).status === 503 ? true : undefined), 'not ready');
 	assert.equal((await ready(s)).json.checks.storage.ok, false);
-	assert.equal(await metric(s, 'tracewell_storage_away'), 1);
+	assert.equal(await metric(s, 'tracewell_storage_unavailable'), 1);
 	const puts = b.count('PUT', '');
 	assert.equal((await s.post('/api/v1/traces', sampleTrace(50))).status, 503);
 	assert.equal(b.count('PUT', ''), puts, 'without asking the store, now that it is known');

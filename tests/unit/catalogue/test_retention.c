@@ -93,8 +93,8 @@ static void expect_floor(struct store *s, uint64_t over_bytes, const char *names
 
 	assert_int_equal(
 	        tw_catalogue_projects(s->c, s->arena, &projects, &n_projects, NULL), TW_OK);
-	assert_int_equal(tw_retention_floor(s->c, projects, n_projects, over_bytes, LIMIT, s->arena,
-	                         &due, &n, NULL),
+	assert_int_equal(tw_retention_for_disk(s->c, projects, n_projects, over_bytes, LIMIT,
+	                         s->arena, &due, &n, NULL),
 	        TW_OK);
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(due[i].why, TW_EXPIRY_DISK);
