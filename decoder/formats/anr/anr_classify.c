@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "decoder/formats/anr/anr_names_of_kinds.h"
+#include "decoder/formats/anr/anr_marked_text.h"
 #include "decoder/formats/anr/anr_scan.h"
 
 enum { NAME_BYTES = 160 };

@@ -6,7 +6,7 @@
  * order.
  */
 #include "decoder/formats/anr/anr_report.h"
-#include "decoder/formats/anr/anr_names_of_kinds.h"
+#include "decoder/formats/anr/anr_marked_text.h"
 
 #include <stdio.h>
 

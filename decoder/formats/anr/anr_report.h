@@ -22,7 +22,7 @@ enum tw_status tw_anr_emit(struct tw_anr *m, struct tw_err *err) TW_MUST_USE;
 struct tw_str tw_anr_document(
         const struct tw_anr *m, const struct tw_anr_summary *s, const int64_t *times_ns);
 
-/* --- reading a document back (anr_again.c) --- */
+/* --- reading a document back (anr_read.c) --- */
 
 /* Reads a document "anr" back into the model it was written from.
  *

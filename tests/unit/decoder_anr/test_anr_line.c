@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "decoder/formats/anr/anr_line.h"
-#include "decoder/formats/anr/anr_names_of_kinds.h"
+#include "decoder/formats/anr/anr_marked_text.h"
 #include "decoder/formats/anr/anr_scan.h"
 #include "tests/unit/unit.h"
 

@@ -1,13 +1,13 @@
 /*
- * anr_names_of_kinds.h - texts with embedded names that can be renamed later.
+ * anr_marked_text.h - texts with embedded names that can be renamed later.
  *
  * A verdict is built with full names between markup bytes.  The displayed text shows only their
  * last parts.  The document also stores the pieces, so that a later mapping can rename them (I8).
  * Texts of a report contain no control characters, so they cannot be mistaken for markup.
  * Pure.  Thread: any.
  */
-#ifndef TW_ANR_NAMES_OF_KINDS_H
-#define TW_ANR_NAMES_OF_KINDS_H
+#ifndef TW_ANR_MARKED_TEXT_H
+#define TW_ANR_MARKED_TEXT_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "decoder/formats/anr/anr_names_of_kinds.h"
+#include "decoder/formats/anr/anr_marked_text.h"
 
 #include <string.h>
 
