@@ -62,6 +62,8 @@ test('from the card to a rule, its causes and versions, and to the findings of t
 	assert.ok(page.url().includes(`/traces/${ids.get('3.10 3')}`), page.url());
 	await page.goBack();
 	await page.locator('#finding tr[data-cause]').first().waitFor();
+	await page.setViewportSize({ width: 390, height: 844 });
+	await page.locator('#findings tr[data-rule=json] td[data-lead] >> text=JSON on the main thread').waitFor(); // names its block
 	await page.click('#finding tr[data-cause="com.shop.Repo.load"] td a >> nth=0');
 	await page.waitForSelector('#method tr[data-point]');
 	await done(page, t);

@@ -59,7 +59,7 @@ function Rules({ rules, chosen }: { rules: RuleSum[]; chosen?: string }) {
 			<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Mean of the traces with this finding')}>{tr('Per trace')}</th>
 				<th scope="col">{tr('Main cause')}</th><th scope="col">{page ? tr('Slowest traces') : <span class="hidden">{tr('Trace')}</span>}</th></tr></thead>
 			<tbody>{rules.map((r) => <tr key={r.id} data-rule={r.id} aria-current={r.id === chosen ? 'true' : undefined}>
-				<td class="anywhere named"><a href={withFilter('/fleet/findings', { rule: r.id })}>{serverText(r.title)}</a></td>
+				<td class="anywhere named name"><a href={withFilter('/fleet/findings', { rule: r.id })}>{serverText(r.title)}</a></td>
 				<td class="num">{page && `${count(r.traces)} · `}<span class={ink(r)}>{percent(r.share)}</span></td><td class={`num ${page ? 'share' : ''}`}>{page && <span class="bar" style={{ width: `${(100 * r.main_ns) / most}%` }} />}{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>
 				<td class="anywhere wide"><Cause c={r.causes[0]} /></td>
 				<td class="nowrap">{r.exemplars.slice(0, page ? 3 : 1).map((e, i) => <>{i > 0 && ' '}<Example id={e.id} ns={page ? e.ns : 0} what={page ? `${duration(e.ns)} ${serverText(r.title)}` : tr('slowest trace with {title}', { title: serverText(r.title) })} /></>)}</td>
