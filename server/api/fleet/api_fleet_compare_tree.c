@@ -39,24 +39,29 @@ static enum tw_status read_side(
 {
 	const size_t of_all = all_cells(c);
 	const struct tw_compared_side *s = &c->sides[side];
+	const struct tw_rollup_written one = {s->folding.tree, {"", 0}};
+	struct tw_rollup_tree *to = tw_arena_alloc(c->q->arena, c->mix.n + 1, sizeof *to);
+	struct tw_fleet_cells_of *of = tw_arena_zalloc(c->q->arena, c->mix.n + 1, sizeof *of);
 	enum tw_status st = TW_OK;
 
-	c->q->query = s->query;
+	if (!to || !of)
+		return tw_oom(err);
 	for (size_t k = 0; st == TW_OK && k < c->mix.n; k++) {
-		struct tw_rollup_tree *to = &t->of[k * TW_SIDES + (size_t)side];
-		const struct tw_fleet_cells *cells = &c->mix.strata[k].of[side];
-		const struct tw_rollup_written one = {s->folding.tree, {"", 0}};
+		const struct tw_stratum *stratum = &c->mix.strata[k];
+		const struct tw_fleet_cells *cells = &stratum->of[side];
 
-		*to = (struct tw_rollup_tree){.arena = c->q->arena, .coarse = true};
-		if (c->mix.strata[k].left_out || !cells->n)
-			continue;
-		if (!s->trace_id)
-			st = tw_fleet_read_trees(c->q,
-			        &(struct tw_fleet_cells_of){cells->list, cells->n, of_all}, to,
-			        err);
-		else if (one.data.len)
-			st = tw_rollup_tree_merge(to, &one, err);
-		t->traces[side] += to->traces;
+		to[k] = (struct tw_rollup_tree){.arena = c->q->arena, .coarse = true};
+		if (!stratum->left_out)
+			of[k] = (struct tw_fleet_cells_of){cells->list, cells->n, of_all};
+		if (s->trace_id && of[k].n && one.data.len)
+			st = tw_rollup_tree_merge(&to[k], &one, err);
+	}
+	c->q->query = s->query;
+	if (st == TW_OK && !s->trace_id && c->mix.n)
+		st = tw_fleet_read_trees(c->q, of, c->mix.n, to, err);
+	for (size_t k = 0; k < c->mix.n; k++) {
+		t->of[k * TW_SIDES + (size_t)side] = to[k];
+		t->traces[side] += to[k].traces;
 	}
 	return st;
 }

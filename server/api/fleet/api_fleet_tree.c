@@ -7,11 +7,11 @@
 enum { ROOT_MAX = 4096, NODES_MAX = 200000 };
 
 enum tw_status tw_fleet_read_trees(struct tw_fleet_request *q, const struct tw_fleet_cells_of *of,
-        struct tw_rollup_tree *t, struct tw_err *err)
+        size_t n, struct tw_rollup_tree *ret, struct tw_err *err)
 {
 	struct tw_fleet_store *store = tw_fleet_store_of(q);
 
-	return store->engine->tree(store, &q->query, of, t, err);
+	return store->engine->trees(store, &q->query, of, n, ret, err);
 }
 
 /* --- names --- */
@@ -182,7 +182,7 @@ static enum tw_status read_tree(struct tw_fleet_request *q, struct tw_rollup_tre
 		cells[i] = &q->cells[i];
 	ret_merged->arena = q->arena;
 	st = tw_fleet_read_trees(
-	        q, &(struct tw_fleet_cells_of){cells, q->n_cells, q->n_cells}, ret_merged, err);
+	        q, &(struct tw_fleet_cells_of){cells, q->n_cells, q->n_cells}, 1, ret_merged, err);
 	if (st == TW_OK)
 		st = tw_fleet_take_names(q, trees, 1, ret_taking, err);
 	return st == TW_OK ? tw_fleet_tree_read(

@@ -11,9 +11,10 @@
 
 enum { TW_FLEET_TREES_MAX = 32 };
 
-/* Adds the trees of the cells, which were read by q->ask, to t, which has an arena. */
+/* Adds the trees of each of n sets of cells, which were read by q->query, to its tree, which has an
+ * arena. */
 enum tw_status tw_fleet_read_trees(struct tw_fleet_request *q, const struct tw_fleet_cells_of *of,
-        struct tw_rollup_tree *t, struct tw_err *err) TW_MUST_USE;
+        size_t n, struct tw_rollup_tree *ret, struct tw_err *err) TW_MUST_USE;
 /* The names in the trees, by frames= and thread= of the request. */
 struct tw_fleet_taking {
 	struct tw_fleet_names names;

@@ -44,20 +44,30 @@ static enum tw_status count(struct tw_fleet_store *s, const struct tw_fleet_quer
 	return tw_catalogue_rollup_count(s->catalogue, query->project_id, &query->filter, ret, err);
 }
 
-static enum tw_status tree(struct tw_fleet_store *s, const struct tw_fleet_query *query,
-        const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err)
+/* All sets by one statement. */
+static enum tw_status trees(struct tw_fleet_store *s, const struct tw_fleet_query *query,
+        const struct tw_fleet_cells_of *of, size_t n, struct tw_rollup_tree *to, struct tw_err *err)
 {
-	int64_t *ids = tw_arena_alloc(to->arena, of->n + 1, sizeof *ids);
-	struct tw_tree_cell *trees = NULL;
+	struct tw_tree_cell *read = NULL;
+	int64_t *ids;
+	size_t n_ids = 0, at = 0;
 	enum tw_status st;
 
+	for (size_t k = 0; k < n; k++)
+		n_ids += of[k].n;
+	ids = tw_arena_alloc(to->arena, n_ids + 1, sizeof *ids);
 	if (!ids)
 		return tw_oom(err);
-	for (size_t i = 0; i < of->n; i++)
-		ids[i] = of->list[i]->cell_id;
-	st = tw_catalogue_trees_read(s->catalogue, query->project_id, ids, of->n,
-	        of->of_all > TW_ROLLUP_TREES_WHOLE, to->arena, &trees, err);
-	return st == TW_OK ? tw_fleet_trees(trees, of->n, to, err) : st;
+	for (size_t k = 0; k < n; k++)
+		for (size_t i = 0; i < of[k].n; i++)
+			ids[at++] = of[k].list[i]->cell_id;
+	st = tw_catalogue_trees_read(s->catalogue, query->project_id, ids, n_ids,
+	        of->of_all > TW_ROLLUP_TREES_WHOLE, to->arena, &read, err);
+	for (size_t k = 0; st == TW_OK && k < n; k++) {
+		st = tw_fleet_trees(read, of[k].n, &to[k], err);
+		read += of[k].n;
+	}
+	return st;
 }
 
 struct scan {
@@ -134,7 +144,7 @@ static const struct tw_fleet_engine embedded = {.name = "embedded",
         .put_found = put_found,
         .cells = cells,
         .count = count,
-        .tree = tree,
+        .trees = trees,
         .search = search,
         .found = found,
         .reset = reset,

@@ -95,9 +95,11 @@ struct tw_fleet_engine {
 	/* Number of traces of the filter. */
 	enum tw_status (*count)(struct tw_fleet_store *s, const struct tw_fleet_query *query,
 	        uint64_t *ret, struct tw_err *err);
-	/* Adds the call trees of these cells to *to, which has an arena and is made coarse. */
-	enum tw_status (*tree)(struct tw_fleet_store *s, const struct tw_fleet_query *query,
-	        const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err);
+	/* Adds the call trees of each of n sets of cells to its tree, which has an arena and is
+	 * made coarse. */
+	enum tw_status (*trees)(struct tw_fleet_store *s, const struct tw_fleet_query *query,
+	        const struct tw_fleet_cells_of *of, size_t n, struct tw_rollup_tree *to,
+	        struct tw_err *err);
 	/* The longest calls of io's methods: sets found and matches. */
 	enum tw_status (*search)(struct tw_fleet_store *s, const struct tw_fleet_query *query,
 	        const struct tw_rollup_cell *cells, size_t n, struct tw_search *io,

@@ -101,16 +101,16 @@ for (const [name, { most, several, store }] of Object.entries(arrangements))
 /* A trace of one call to each method. */
 const wide = (methods, pid) => btrace(Array.from({ length: methods }, (_, i) => [pid, i + 1, 1_000_000 + i * 1000, 500]), { pid });
 
-test('an answer about the fleet takes at most 10 statements, however many methods and builds it has', options, async (t) => {
+test('an answer about the fleet takes at most 10 statements, however many methods, builds and scenarios it has', options, async (t) => {
 	const db = await startDatabase(t);
 	const s = await startServer(t, { args: ['--catalog', db.url(ONE)] });
 	const add = async (methods, builds, app) => {
-		for (let n = 0; n < builds; n++) await s.trace(wide(methods, n + 1), { query: { app, version_name: `${1 + (n % 2)}`, build_id: `${app}${n}`, scenario: 'start', device: `d${n}` } });
+		for (let n = 0; n < builds; n++) await s.trace(wide(methods, n + 1), { query: { app, version_name: `${1 + (n % 2)}`, build_id: `${app}${n}`, scenario: `start ${n >> 1}`, device: `d${n}` } });
 		await until(async () => ((await s.get('/api/v1/fleet/scenarios', { query: { app, by: 'all' } })).json?.traces === builds ? true : undefined), `${app} is counted`, 600);
 		await until(() => (db.sql(`SELECT count(*) FROM trace WHERE NOT (${counted.split('WHERE ')[1]})`, ONE) === '0' ? true : undefined), 'all stages are done', 600);
 	};
 	await add(3, 2, 'few');
-	await add(1500, 6, 'many');
+	await add(1500, 12, 'many');
 	const questions = ['methods?limit=1000', 'flame?', 'compare?a=1&b=2', 'scenarios?by=all'];
 	/* statements about methods and cells, not those of stages or of the key */
 	const fleet = "query ~ 'rollup_' AND query ~* '^(SELECT|WITH)' AND query !~ 'pending|rollup_wide|EXISTS'";

@@ -423,8 +423,8 @@ static enum tw_status read_tree(struct session *s, struct tw_err *err)
 	const struct tw_fleet_query q = query_of(s, TW_DIM_VERSION);
 	struct tw_rollup_tree t = {.arena = s->arena};
 
-	return s->store->engine->tree(
-	        s->store, &q, &(struct tw_fleet_cells_of){one_of, 1, 1}, &t, err);
+	return s->store->engine->trees(
+	        s->store, &q, &(struct tw_fleet_cells_of){one_of, 1, 1}, 1, &t, err);
 }
 
 static enum tw_status search(struct session *s, struct tw_err *err)

@@ -449,8 +449,8 @@ static struct tw_rollup_tree read_tree(
 
 	for (size_t i = 0; i < r.n; i++)
 		list[i] = &r.cells[i];
-	if (s->of[engine]->engine->tree(s->of[engine], query,
-	            &(struct tw_fleet_cells_of){list, r.n, r.n}, &t, &err) != TW_OK)
+	if (s->of[engine]->engine->trees(s->of[engine], query,
+	            &(struct tw_fleet_cells_of){list, r.n, r.n}, 1, &t, &err) != TW_OK)
 		fail_msg("%s", err.msg);
 	return t;
 }

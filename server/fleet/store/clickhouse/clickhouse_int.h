@@ -102,8 +102,9 @@ enum tw_status tw_clickhouse_damaged(struct tw_err *err);
 
 enum tw_status tw_clickhouse_cells(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         struct tw_arena *a, struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err);
-enum tw_status tw_clickhouse_tree(struct tw_fleet_store *s, const struct tw_fleet_query *query,
-        const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err);
+enum tw_status tw_clickhouse_trees(struct tw_fleet_store *s, const struct tw_fleet_query *query,
+        const struct tw_fleet_cells_of *of, size_t n, struct tw_rollup_tree *to,
+        struct tw_err *err);
 enum tw_status tw_clickhouse_search(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         const struct tw_rollup_cell *cells, size_t n, struct tw_search *io, struct tw_err *err);
 enum tw_status tw_clickhouse_found(struct tw_fleet_store *s, const struct tw_fleet_query *query,

@@ -124,7 +124,7 @@ static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_
 	return st;
 }
 
-enum tw_status tw_clickhouse_tree(struct tw_fleet_store *s, const struct tw_fleet_query *query,
+static enum tw_status read_tree(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err)
 {
 	struct tw_fleet_query then = *query;
@@ -153,6 +153,16 @@ enum tw_status tw_clickhouse_tree(struct tw_fleet_store *s, const struct tw_flee
 	if (st == TW_OK)
 		st = add_rows(&r, to, err);
 	tw_buf_done(&out);
+	return st;
+}
+
+enum tw_status tw_clickhouse_trees(struct tw_fleet_store *s, const struct tw_fleet_query *query,
+        const struct tw_fleet_cells_of *of, size_t n, struct tw_rollup_tree *to, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t k = 0; st == TW_OK && k < n; k++)
+		st = read_tree(s, query, &of[k], &to[k], err);
 	return st;
 }
 
