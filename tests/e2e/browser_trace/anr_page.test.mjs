@@ -98,7 +98,7 @@ test('anr: the verdict is shown first, the chain below it as steps', async (t) =
 			'; also a deadlock: say "hi" waits for a lock of Right held by crossing, which waits for a lock of Left held by say "hi".');
 	const steps = await page.locator('#anr .chain > li').allInnerTexts();
 	assert.equal(steps.length, 2);
-	assert.match(steps[0], /^main Blocked waits in com\.example\.shop\.Cart\.total Cart\.java:88\s+wants a lock of com\.example\.shop\.Cart 0x045af028, held by DB-writer, acquired in com\.example\.shop\.OrderDao\.insert/);
+	assert.match(steps[0], /^main Blocked waits in com\.example\.shop\.Cart\.total Cart\.java:88\s+waits for a lock of com\.example\.shop\.Cart 0x045af028, held by DB-writer, acquired in com\.example\.shop\.OrderDao\.insert/);
 	assert.match(steps[1], /^DB-writer Native reads or writes in android\.database\.sqlite\.SQLiteConnection\.execute .* for com\.example\.shop\.OrderDao\.insert/);
 	assert.equal(await page.locator('[role=tab]').first().innerText(), 'ANR');
 	assert.equal(await page.locator('[role=tab][aria-selected=true]').innerText(), 'ANR', 'shown first');

@@ -29,7 +29,7 @@ test('the demo has a regression to find, and a deadlock', { timeout: 900_000 }, 
 	for (const name of ['Choreographer#doFrame 5', 'android.os.BinderProxy.transactNative', 'com.acme.shop.ads.Ads.warmUp']) assert.ok(called.includes(name), name);
 	const compared = (await s.get('/api/v1/fleet/compare?a=8.3.0&b=8.4.0&scenario=cold_start&format=markdown')).text;
 	assert.match(compared, /JsonParser\.parse .*\| yes \|/);
-	assert.match(compared, /weighed/, 'by classes of devices, which are known');
+	assert.match(compared, /weighted by A's mix of scenarios and device classes/, 'by device classes, which are known');
 	await until(async () => (await s.get('/api/v1/anr/groups')).json.groups.find((g) => g.kind === 'deadlock'), 'a group of deadlocks');
 	const anr = traces.find((x) => x.meta.scenario === 'anr' && x.summary.threads >= 60);
 	assert.ok(anr, 'an ANR with 60 threads');

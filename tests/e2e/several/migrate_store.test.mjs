@@ -138,7 +138,7 @@ test('--verify finds differences in a store, also a truncated decoded file', { t
 			else fs.rmSync(at);
 			const r = await verify();
 			assert.equal(r.code, 1, r.reported);
-			assert.match(r.json.error, wrong ? /the target's .* damaged/ : /the target's .* not there/);
+			assert.match(r.json.error, wrong ? /the target's .* damaged/ : /the target's .* missing/);
 		}
 		fs.writeFileSync(at, bytes);
 	}
