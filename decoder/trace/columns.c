@@ -243,10 +243,12 @@ ALWAYS bool is_short(uint32_t w)
 	return (w & 0x80) == 0 && (w & 0x808000) != 0x808000;
 }
 
-/* Closes all calls that are open after the last slice.  False: their times are past the end. */
+/* Closes all calls that are open after the last slice.  False: times are past the end. */
 static bool close_all(
         struct reader *r, struct hot *h, const struct tw_chunk_level *top, uint64_t start)
 {
+	if (h->bit > r->n_bits)
+		return false;
 	close_leaf(r, h, top--);
 	for (; h->bit <= r->n_bits && top > r->chunk->levels; top--)
 		close_parent(r, h, top, start);

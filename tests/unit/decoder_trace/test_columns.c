@@ -241,6 +241,29 @@ static void test_document(void **state)
 	tw_buf_done(&b);
 }
 
+/* Four calls one after the other, without bits.  The duration of the third one and the gap of the
+ * last one are wide, so the last duration is two of them past the end of the bits, and so of the
+ * chunk. */
+static void test_past_end(void **state)
+{
+	static const char hex[] = "54 57 43 32  04 00 00 00  00 00 00 00  00 00 00 00"
+	                          " 00 00 00 00  00 00 00 00  08 00 00 00  04 00 00 00"
+	                          " 00 00 00 00  04 00 00 00  00 00 00 00  00 00 00 00"
+	                          " 00 00 01 00 01 00 01 00  00 00 ff 00  00 00 00 ff";
+	uint8_t bytes[128];
+	size_t n = read_hex(tw_str_of(hex), bytes, sizeof bytes);
+	uint8_t *exact = malloc(n); /* so that a sanitizer detects reads past it */
+	struct tw_chunk c;
+
+	(void)state;
+	assert_non_null(exact);
+	memcpy(exact, bytes, n);
+	tw_chunk_init(&c);
+	assert_int_equal(tw_chunk_decode(&c, exact, n, 1000, NULL), TW_CORRUPT);
+	tw_chunk_done(&c);
+	free(exact);
+}
+
 /* --- call trees --- */
 
 #define TREE_HEAD                                                                                  \
@@ -307,6 +330,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_unknown_cpu),
         cmocka_unit_test(test_document),
+        cmocka_unit_test(test_past_end),
         cmocka_unit_test(test_tree),
 };
 
