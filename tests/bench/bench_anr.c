@@ -68,10 +68,9 @@ static const char *const load_sql[] = {"BEGIN",
         "before_trace,after_trace,status,first_ms,last_ms) SELECT project,'r'||i,'app','page',"
         "'com.app.C'||i||'.run','','1.0','1.1',20000+i%14,50,1000000,1500000,500000,400000,600000,"
         "9000,40,40,id,id,i%4,1,day*86400000+i FROM sim LIMIT 1000",
-        "INSERT INTO alert_rule(project_id,rule_id,name,kind,app,scenario,version_name,percentile,"
-        "limit_micro,min_traces,days,mail,author,created_ms,changed_ms) SELECT "
-        "project,'rule','slow',0,"
-        "'','','',95,1,1,7,0,'ann',1,1 FROM ask",
+        "INSERT INTO alert_rule(project_id,rule_id,name,kind,app,scenario,version_name,method,"
+        "percentile,limit_micro,min_traces,days,mail,author,created_ms,changed_ms) SELECT "
+        "project,'rule','slow',0,'','','','',95,1,1,7,0,'ann',1,1 FROM ask",
         "INSERT INTO alert(project_id,alert_id,rule_id,app,subject,title,trace_id,value_micro,"
         "traces,is_over,status,first_ms,last_ms) SELECT project,'a'||i,'rule','app','1.'||i,'',id,"
         "5,40,1,i%4,1,day*86400000+i FROM sim LIMIT 1000",
