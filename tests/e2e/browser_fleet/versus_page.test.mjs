@@ -102,7 +102,7 @@ test('the page compares the two newest versions of the most used app and shows t
 	assert.equal(await page.locator('.verdict-line').innerText(), v.summary);
 	assert.equal(await page.title(), 'Compare · tracewell');
 	for (const [side, label] of [['A', '8.3.0'], ['B', '8.3.1']]) assert.match(await page.locator(`section[aria-label="Side ${side}"]`).innerText(), new RegExp(`${label}[^]*${EACH}\\s*traces`));
-	assert.match(await page.locator('section[aria-label="Device mix"]').innerText(), /B is weighted by A’s mix/);
+	assert.match(await page.locator('section[aria-label="Mix"]').innerText(), /B is weighted by A’s mix/);
 	const p50 = await page.locator('[data-scenario=checkout] [data-stat=p50]').innerText();
 	assert.match(p50, /\+3\d %[^]*\+\d+ % to \+\d+ %[^]*slower/);
 	assert.match(await row(page, 'com.shop.Repo.load').innerText(), /\+[\d.]+ µs ± [\d.]+ (µs|ns)/);
@@ -251,7 +251,7 @@ test('single traces, and one against a version', async (t) => {
 	await page.goto(`${server.url}/fleet/compare?a=trace:${ids[1]}&b=trace:${ids[EACH + 1]}`);
 	await page.waitForSelector('.verdict-line >> text=one trace on each side');
 	await whole(page);
-	assert.equal(await page.locator('#lengths, section[aria-label="Device mix"], #methods :text("may be chance")').count(), 0, 'of two traces nothing is weighed');
+	assert.equal(await page.locator('#lengths, section[aria-label="Mix"], #methods :text("may be chance")').count(), 0, 'of two traces nothing is weighed');
 	await page.waitForSelector('#difference >> text=changes cannot be distinguished from chance');
 	await painted(page, 'orange', 500);
 	await done(page, t);
@@ -357,7 +357,7 @@ test('of several scenarios, a method shows its open regression, or the scenario 
 	assert.ok(copied.text.includes(`(+${(100 * (b / a - 1)).toFixed(0)} % in slower)`), copied.text);
 	assert.equal(new URL(await link.getAttribute('href'), s.url).searchParams.get('open'), found.id);
 	const [figure] = (await link.innerText()).split(' in ');
-	const mix = page.locator('section[aria-label="Device mix"]');
+	const mix = page.locator('section[aria-label="Mix"]');
 	assert.match(await mix.innerText(), /browse\s+unknown\s+40\s+40/);
 	assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
 	await page.goto(`${s.url}/regressions`);

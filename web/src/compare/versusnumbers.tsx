@@ -35,7 +35,8 @@ export function SideCard({ v, side }: { v: Versus; side: 'a' | 'b' }) {
 
 function mixText({ strata, corrected }: Mix): string {
 	if (text('mix') === 'none') return tr('Each side keeps its own mix: differences between devices or scenarios show as changes.');
-	if (!corrected || strata.some((c) => c.scenario === null) || strata.every((c) => !c.class || c.class === 'unknown')) return tr('The sides have no scenario or no known device class in common: differences between these show as changes.');
+	if (!corrected || strata.some((c) => c.scenario === null)) return tr('No scenario is on both sides: differences between scenarios show as changes.');
+	if (strata.every((c) => !c.class || c.class === 'unknown')) return tr('No known class is on both sides: differences between devices show as changes.');
 	return tr('B is weighted by A’s mix, so that a different mix does not show as a change.');
 }
 
@@ -45,8 +46,8 @@ export function MixCard({ v }: { v: Versus }) {
 	const several = severalScenarios(v.mix);
 	const share = (w: number | null, left: boolean) => (left || w === null ? '–' : percent(w));
 	return (
-		<section class="side" aria-label={tr('Device mix')}>
-			<h2>{tr('Device mix')}</h2>
+		<section class="side" aria-label={tr('Mix')}>
+			<h2>{tr('Mix')}</h2>
 			<table class="mix"><thead><tr>{several && <th scope="col">{tr('Scenario')}</th>}<th scope="col">{tr('Class')}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Counts as')}</th></tr></thead>
 				<tbody>{strata.slice(0, max).map((c) => <tr key={`${c.scenario}/${c.class}`}>{several && <td class="anywhere">{c.scenario || tr('no scenario')}</td>}<td>{c.class ? classWord(c.class) : tr('not given')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
 					<td class="num">{share(c.a_weight, c.excluded)}{!corrected && !c.excluded && <span class="quiet"> / {share(c.b_weight, c.excluded)}</span>}</td></tr>)}</tbody></table>

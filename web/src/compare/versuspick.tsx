@@ -92,7 +92,7 @@ function Both({ values }: { values: Values }) {
 			{TITLES.map(([column, title]) => <Pick key={column} side={tr('Both')} title={title} name={column} values={values[column]} none={tr('any')} />)}
 			<label class="two"><Caption title={tr('Time')} /><select name="days" value={days} onChange={(e) => ask({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value })}>
 				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{tr.many(n, '{n} day', '{n} days')}</option>)}</select></label>
-			<label><Caption title={tr('Device mix')} /><select name="mix" value={text('mix')} onChange={(e) => ask({ mix: e.currentTarget.value })}>
+			<label><Caption title={tr('Mix')} /><select name="mix" value={text('mix')} onChange={(e) => ask({ mix: e.currentTarget.value })}>
 				<option value="">{tr('B as in A')}</option><option value="none">{tr('not corrected')}</option></select></label>
 		</div>
 	);
