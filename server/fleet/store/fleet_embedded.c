@@ -50,11 +50,13 @@ static enum tw_status trees(struct tw_fleet_store *s, const struct tw_fleet_quer
 {
 	struct tw_tree_cell *read = NULL;
 	int64_t *ids;
-	size_t n_ids = 0, at = 0;
+	size_t n_ids = 0, at = 0, of_all = 0;
 	enum tw_status st;
 
-	for (size_t k = 0; k < n; k++)
+	for (size_t k = 0; k < n; k++) {
 		n_ids += of[k].n;
+		of_all = of[k].of_all > of_all ? of[k].of_all : of_all; /* an empty set has none */
+	}
 	ids = tw_arena_alloc(to->arena, n_ids + 1, sizeof *ids);
 	if (!ids)
 		return tw_oom(err);
@@ -62,7 +64,7 @@ static enum tw_status trees(struct tw_fleet_store *s, const struct tw_fleet_quer
 		for (size_t i = 0; i < of[k].n; i++)
 			ids[at++] = of[k].list[i]->cell_id;
 	st = tw_catalogue_trees_read(s->catalogue, query->project_id, ids, n_ids,
-	        of->of_all > TW_ROLLUP_TREES_WHOLE, to->arena, &read, err);
+	        of_all > TW_ROLLUP_TREES_WHOLE, to->arena, &read, err);
 	for (size_t k = 0; st == TW_OK && k < n; k++) {
 		st = tw_fleet_trees(read, of[k].n, &to[k], err);
 		read += of[k].n;

@@ -20,6 +20,7 @@
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet.h"
 #include "server/fleet/fleet_tree.h"
+#include "server/fleet/store/fleet_store.h"
 #include "tests/fixtures/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
@@ -369,6 +370,33 @@ static int64_t tree_total(struct session *s, bool rough, uint32_t *ret_nodes)
 	return total;
 }
 
+/* Nodes of all cells by an engine, as the second of two sets.  The first is empty and has no number of
+ * cells, as a stratum that is not compared. */
+static uint32_t nodes_of_second(struct session *s, size_t of_all)
+{
+	struct tw_fleet_store *store = tw_fleet_embedded_new(s->c);
+	const struct tw_fleet_query query = {.project_id = s->project, .filter = everything};
+	struct tw_rollup_tree t[2] = {{.arena = s->arena}, {.arena = s->arena}};
+	struct tw_fleet_cells_of sets[2] = {{0}};
+	const struct tw_rollup_cell **list;
+	struct tw_rollup_cell *cells;
+	size_t n;
+
+	tw_arena_reset(s->arena);
+	assert_non_null(store);
+	assert_int_equal(tw_catalogue_rollup_read(
+	                         s->c, s->project, &everything, 0, s->arena, &cells, &n, NULL),
+	        TW_OK);
+	list = tw_arena_alloc(s->arena, n, sizeof(*list));
+	for (size_t i = 0; i < n; i++)
+		list[i] = &cells[i];
+	sets[1] = (struct tw_fleet_cells_of){list, n, of_all};
+	assert_int_equal(store->engine->trees(store, &query, sets, 2, t, NULL), TW_OK);
+	assert_int_equal(t[0].n, 0);
+	(void)tw_fleet_store_free(store);
+	return t[1].n;
+}
+
 /* As an upgrade leaves them: they are made from the trees, alone. */
 static void test_rough_trees_are_made_again(void **state)
 {
@@ -384,6 +412,8 @@ static void test_rough_trees_are_made_again(void **state)
 	assert_string_equal(first, second);
 	assert_true(tree_total(s, true, &rough) == tree_total(s, false, &whole));
 	assert_true(rough < whole);
+	assert_int_equal(nodes_of_second(s, TW_ROLLUP_TREES_WHOLE), whole);
+	assert_int_equal(nodes_of_second(s, TW_ROLLUP_TREES_WHOLE + 1), rough);
 	free(first);
 	free(second);
 }
