@@ -82,11 +82,17 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	await page.locator(METHOD).waitFor({ state: 'detached' });
 	await page.check('text=include muted');
 	await page.locator(METHOD).getByText('muted until').waitFor();
+	const regression = await page.locator(METHOD).getAttribute('data-regression');
+	const other = await server.ask('PATCH', `/api/v1/regressions/${regression}`, { key: server.write, body: JSON.stringify({ owner: 'bob' }) });
+	assert.equal(other.status, 200, other.text);
+	await page.getByRole('button', { name: 'Unmute' }).click();
+	await page.locator(METHOD).getByText('bob').waitFor();
 	await page.getByRole('button', { name: 'Mark as fixed' }).click();
 	await page.locator(METHOD).waitFor({ state: 'detached' });
 	assert.equal(await page.getByLabel('Show').locator('option:checked').innerText(), 'Unresolved', 'in the words of the inbox');
 	await page.getByLabel('Show').selectOption('fixed');
 	await page.locator(METHOD).getByText('Fixed').waitFor();
+	assert.match(await page.locator(METHOD).innerText(), /bob/, 'the owner that another user set is not overwritten');
 	await done(page, t);
 });
 

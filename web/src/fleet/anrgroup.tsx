@@ -87,7 +87,7 @@ export function AnrGroup({ id }: { id: string }) {
 		<Panel title={g.name || serverText(g.title)} id="group" aside={<span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span>}>
 			<p class="verdict">{serverText(g.verdict)}</p>
 			<p><strong>{stateOf(g)}</strong>{g.owner && <span class="quiet"> · {g.owner}</span>}</p>
-			<Decisions key={id} items={[{ ...g, kind: 'anr', id }]} changed={load.again} noted />
+			<Decisions key={id + g.owner + g.note} items={[{ ...g, kind: 'anr', id }]} changed={load.again} noted />
 			<dl class="facts">
 				<div><dt>{tr('ANRs')}</dt><dd>{count(g.count)}</dd></div><div><dt>{tr('Users')}</dt><dd>{g.users ? count(g.users) : tr('not given')}</dd></div>
 				<div><dt>{tr('Versions')}</dt><dd>{count(g.versions)}</dd></div><div><dt>{tr('Devices')}</dt><dd>{count(g.devices)}</dd></div>

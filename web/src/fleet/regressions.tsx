@@ -107,7 +107,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 				<Evidence r={r} />
 				<History r={r} />
 				<IssueText path={`/api/v1/regressions/${r.id}`} />
-				<Decisions items={[{ ...r, kind: 'regression' }]} changed={again} noted file={file} />
+				<Decisions key={r.owner + r.note} items={[{ ...r, kind: 'regression' }]} changed={again} noted file={file} />
 				{r.method && <SourceBox method={r.method} app={r.app} base={r.base} head={r.head} onOwners={setOwners} />}
 			</div>
 		</td></tr>}
