@@ -44,7 +44,7 @@ static double uniform(uint64_t *seed) /* above 0, up to 1 */
 
 static double poisson(double mean, uint64_t *seed)
 {
-	double n = 0, p;
+	double n = 0, p, least;
 
 	if (mean <= 0)
 		return 0;
@@ -53,8 +53,9 @@ static double poisson(double mean, uint64_t *seed)
 		    sqrt(mean) * sqrt(-2 * log(uniform(seed))) * cos(2 * M_PI * uniform(seed));
 		return n < 0 ? 0 : floor(n + 0.5);
 	}
+	least = exp(-mean);
 	p = uniform(seed);
-	while (p > exp(-mean)) {
+	while (p > least) {
 		p *= uniform(seed);
 		n++;
 	}

@@ -17,7 +17,7 @@ struct trees {
 	struct tw_fleet_taking taking;
 	struct tw_fleet_graph graph;
 	struct tw_compared_sum *changes; /* of the graph's nodes, in its order */
-	uint32_t n_changes;
+	uint32_t n_changes, cap_changes;
 	uint64_t traces[TW_SIDES]; /* of traces that have a tree */
 	struct tw_compare both;
 };
@@ -71,14 +71,18 @@ static enum tw_status add_changes(
         struct tw_comparison *c, struct trees *t, size_t stratum, struct tw_err *err)
 {
 	const uint32_t n = t->graph.paths.n;
-	struct tw_compared_sum *changes =
-	        tw_arena_zalloc(c->q->arena, (size_t)n + 1, sizeof *changes);
 
-	if (!changes)
-		return tw_oom(err);
-	if (t->n_changes)
-		memcpy(changes, t->changes, t->n_changes * sizeof *changes);
-	t->changes = changes;
+	if (n > t->cap_changes) { /* twice: the arena frees nothing, and strata are up to 100 */
+		const size_t cap = 2 * (size_t)n;
+		struct tw_compared_sum *more = tw_arena_zalloc(c->q->arena, cap, sizeof *more);
+
+		if (!more)
+			return tw_oom(err);
+		if (t->n_changes)
+			memcpy(more, t->changes, t->n_changes * sizeof *more);
+		t->changes = more;
+		t->cap_changes = (uint32_t)cap;
+	}
 	t->n_changes = n;
 	for (uint32_t i = 0; i < n; i++) {
 		struct tw_stratum_sums sums[TW_SIDES];
@@ -114,7 +118,7 @@ static enum tw_status add_trees(struct tw_comparison *c, struct trees *t, struct
 		if (st == TW_OK && n > 0)
 			st = tw_fleet_graph_add(&t->graph, side, &named,
 			        weight * (double)t->traces[side] / (double)n, n, err);
-		if (st == TW_OK && side == TW_SIDE_B)
+		if (st == TW_OK && side == TW_SIDE_B && !c->mix.strata[k / TW_SIDES].left_out)
 			st = add_changes(c, t, k / TW_SIDES, err);
 	}
 	for (uint32_t i = 0; i < t->n_changes; i++)
