@@ -26,7 +26,7 @@ static const struct member {
         {"anr_max_age_days", offsetof(struct tw_retention, anr_max_age_days), MAX_DAYS, 0},
         {"decoded_max_age_days", offsetof(struct tw_retention, decoded_max_age_days), MAX_DAYS, 0},
         {"keep_first_anr", offsetof(struct tw_retention, keep_first_anr), 1, 1},
-        {"keep_annotated", offsetof(struct tw_retention, keep_annotated), 1, 0},
+        {"keep_annotated", offsetof(struct tw_retention, keep_annotated), 1, 1},
         {"quarantine_max_traces", offsetof(struct tw_retention, quarantine_max_traces),
                 QUARANTINE_MAX, 100},
         {"quarantine_max_bytes", offsetof(struct tw_retention, quarantine_max_bytes), MAX_COUNT,
@@ -59,7 +59,6 @@ static struct tw_retention defaults(void)
 
 	rules.uploads_max_age_days = TW_UPLOADS_DAYS;
 	rules.max_age_days = TW_TRACES_DAYS;
-	rules.keep_annotated = 1;
 	return rules;
 }
 
@@ -144,10 +143,8 @@ enum tw_status tw_retention_of(struct tw_catalogue *c, const char *project_id,
 		return st;
 	}
 	*ret = defaults();
-	if (updated_ms) { /* invalid: the defaults could delete what the project meant to keep */
+	if (updated_ms) /* invalid: the defaults could delete what the project meant to keep */
 		*ret = defaults_if_absent();
-		ret->keep_annotated = 1;
-	}
 	return TW_OK;
 }
 
