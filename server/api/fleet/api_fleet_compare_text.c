@@ -22,9 +22,10 @@ static const char *time_text(double ns, char out[TEXT_BYTES])
 	double size = fabs(ns);
 	int i = 0;
 
-	while (i < 3 && size < units[i].ns)
+	while (i < 3 && size < 0.9995 * units[i].ns) /* 999.5 ms would be 1e+03 ms */
 		i++;
-	(void)snprintf(out, TEXT_BYTES, "%.3g %s", ns / units[i].ns, units[i].unit);
+	(void)snprintf(out, TEXT_BYTES, size < 999.5 * units[i].ns ? "%.3g %s" : "%.0f %s",
+	        ns / units[i].ns, units[i].unit);
 	return out;
 }
 
@@ -252,6 +253,8 @@ void tw_comparison_markdown(const struct tw_comparison *c, struct tw_buf *out)
 	(void)tw_buf_add_str(out, TW_STR("**\n\n"));
 	put_side(c, TW_SIDE_A, out);
 	put_side(c, TW_SIDE_B, out);
+	if (!c->mix.all[TW_SIDE_A] || !c->mix.all[TW_SIDE_B])
+		return;
 	put_mix(c, out);
 	(void)tw_buf_printf(out, "\n| Scenario | | A | B | Change | 95 %% interval | Sure |\n"
 	                         "|---|---|--:|--:|--:|---|---|\n");
