@@ -177,7 +177,7 @@ function Slow({ all }: { all: Sample[] }) {
 				<tbody>{shown.map((r) => (
 					<tr key={`${r.method} ${r.route}`} data-route={r.route}><td class="mono anywhere">{r.method} {r.route}</td><td class="num">{count(r.count)}</td>
 						<td class="num">{r.over ? <>{count(r.over)} <span class="quiet">{percent(r.over / r.count)}</span></> : '0'}</td><td class="num">{duration(r.mean_s * 1e9)}</td>
-						<td class="num">{Number.isFinite(r.p95_s) ? duration(r.p95_s * 1e9) : tr('over 10 s')}</td></tr>))}</tbody>
+						<td class="num">{Number.isFinite(r.p95_s) ? `≤ ${duration(r.p95_s * 1e9)}` : tr('over 10 s')}</td></tr>))}</tbody>
 			</Cards>}
 			<p class="quiet">{tr('Since the server started, from headers to response. Uploads include the time to send the body.')}</p>
 		</Panel>
