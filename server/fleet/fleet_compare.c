@@ -590,12 +590,14 @@ enum tw_status tw_fleet_compare_methods(const struct tw_mix *m, const struct tw_
 	struct merging x = {.m = m, .s = tw_arena_zalloc(a, 1, sizeof *x.s)};
 	struct tw_compared_entry *entries = NULL;
 	struct tw_compared_method *list;
-	size_t n_entries = 0, n = 0;
+	size_t n_entries = 0, n_names = 0, n = 0;
 	enum tw_status st = list_entries(m, r, a, &entries, &n_entries, err);
 
 	if (st != TW_OK)
 		return st;
-	list = tw_arena_zalloc(a, n_entries + 1, sizeof *list);
+	for (size_t i = 0; i < n_entries; i++)
+		n_names += i == 0 || same_name(&entries[i - 1], &entries[i]) != 0;
+	list = tw_arena_zalloc(a, n_names + 1, sizeof *list);
 	if (!x.s || !list || !scenarios)
 		return tw_rollup_fail_too_large(err);
 	x.scenario = scenarios;

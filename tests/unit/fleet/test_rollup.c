@@ -370,8 +370,8 @@ static int64_t tree_total(struct session *s, bool rough, uint32_t *ret_nodes)
 	return total;
 }
 
-/* Nodes of all cells by an engine, as the second of two sets.  The first is empty and has no number of
- * cells, as a stratum that is not compared. */
+/* Nodes of all cells by an engine, as the second of two sets.  The first is empty and has no number
+ * of cells, as a stratum that is not compared. */
 static uint32_t nodes_of_second(struct session *s, size_t of_all)
 {
 	struct tw_fleet_store *store = tw_fleet_embedded_new(s->c);
