@@ -223,8 +223,10 @@ static uint64_t take_slowly(struct reader *r, enum column c, uint64_t max)
 {
 	uint64_t v = 0;
 
-	if (!tw_get_varint(&r->at[c], r->end[c], &v) || v > max)
+	if (!tw_get_varint(&r->at[c], r->end[c], &v) || v > max) {
 		r->bad = true;
+		return 0;
+	}
 	return v;
 }
 
