@@ -11,25 +11,38 @@
 #include "server/decode/jobs_store.h"
 #include "server/derive/pipeline.h"
 
+/* Before the rows are deleted: a record would be taken as proof that its row was lost. */
+static void drop_records(const struct tw_deleter *d, const char *const *ids, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		tw_record_drop(d->recorder, ids[i]);
+}
+
+/* After the rows were deleted; a decoder may have written a record again. */
+static void drop_files(const struct tw_deleter *d, const char *const *ids, size_t n,
+        const struct tw_blob_list *unused)
+{
+	tw_crash_point("row_deleted");
+	tw_store_drop_blobs(d->store_job, unused);
+	for (size_t i = 0; i < n; i++)
+		tw_store_drop_trace(d->store_job, ids[i]);
+	drop_records(d, ids, n);
+}
+
 enum tw_status tw_delete_trace(const struct tw_deleter *d, const char *project_id,
         const char *trace_id, enum tw_delete_sums sums, struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_blob_list unused = {0};
 	enum tw_status st;
 
-	tw_record_drop(d->recorder, trace_id); /* before the row: the record would be taken as
-	                                            proof that the row was lost */
+	drop_records(d, &trace_id, 1);
 	if (sums == TW_DELETE_WITH_SUMS)
 		st = tw_catalogue_trace_erase(d->catalogue, project_id, trace_id, a, &unused, err);
 	else
 		st = tw_catalogue_trace_delete(
 		        d->catalogue, project_id, trace_id, a, &unused.sha256, &unused.n, err);
 	if (st == TW_OK) {
-		tw_crash_point("row_deleted");
-		tw_store_drop_blobs(d->store_job, &unused);
-		tw_store_drop_trace(d->store_job, trace_id);
-		tw_record_drop(
-		        d->recorder, trace_id); /* a decoder may have written the record again */
+		drop_files(d, &trace_id, 1, &unused);
 		if (sums == TW_DELETE_WITH_SUMS)
 			tw_pipeline_wake(d->pipeline, TW_RAISED_BY_DECODER);
 	} else if (st != TW_NOT_FOUND) {
@@ -86,21 +99,13 @@ static enum tw_status delete_together(const struct tw_deleter *d, const char *pr
 	struct tw_blob_list unused = {0};
 	enum tw_status st;
 
-	for (size_t i = 0; i < n; i++) /* as in tw_delete_trace */
-		tw_record_drop(d->recorder, ids[i]);
+	drop_records(d, ids, n);
 	st = tw_catalogue_traces_delete(d->catalogue, project_id, ids, n, a, &unused, err);
-	if (st != TW_OK) {
-		for (size_t i = 0; i < n; i++)
-			tw_record_trace(d->recorder, project_id, ids[i]);
-		return st;
-	}
-	tw_crash_point("row_deleted");
-	tw_store_drop_blobs(d->store_job, &unused);
-	for (size_t i = 0; i < n; i++) {
-		tw_store_drop_trace(d->store_job, ids[i]);
-		tw_record_drop(d->recorder, ids[i]);
-	}
-	return TW_OK;
+	if (st == TW_OK)
+		drop_files(d, ids, n, &unused);
+	for (size_t i = 0; st != TW_OK && i < n; i++)
+		tw_record_trace(d->recorder, project_id, ids[i]);
+	return st;
 }
 
 /* A commit of SQLite takes longer than to delete the rows of a trace.  PostgreSQL would block
