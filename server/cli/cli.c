@@ -56,10 +56,13 @@ static void print_wrapped(FILE *to, const char *text, size_t column, size_t inde
 
 		for (int depth = 0; word[n] && (depth || word[n] != ' '); n++)
 			depth += (word[n] == '[') - (word[n] == ']');
-		if (word > line && column + 1 + n > COLUMNS)
-			(void)fprintf(to, "\n%*s", (int)(column = indent), "");
-		else if (word > line)
-			(void)fputc(' ', to), column++;
+		if (word > line && column + 1 + n > COLUMNS) {
+			(void)fprintf(to, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (word > line) {
+			(void)fputc(' ', to);
+			column++;
+		}
 		(void)fprintf(to, "%.*s", (int)n, word);
 		column += n;
 		word += n + (word[n] == ' ');
