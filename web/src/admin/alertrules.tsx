@@ -80,7 +80,7 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 			<span role="status">{missing || seen && (seen.length === 0 ? (d.kind === 'anr_spike' ? tr('No value: too few reports.') : tr('No value: too few traces.')) : tr('{over} of {all} are above the threshold now. Nothing was saved.', { over, all: seen.length }))}</span></div>
 		{error && <Failure error={error} />}
 		{seen && seen.length > 0 && <Cards label={tr('Preview')}>
-			<thead><tr><th scope="col">{tr('Applies to')}</th><th scope="col" class="num">{tr('Now')}</th><th scope="col" class="num">{unit === 'times' ? tr('Reports') : tr('Traces')}</th><th scope="col">{tr('Above the threshold')}</th></tr></thead>
+			<thead><tr><th>{tr('Applies to')}</th><th class="num">{tr('Now')}</th><th class="num">{unit === 'times' ? tr('Reports') : tr('Traces')}</th><th>{tr('Above the threshold')}</th></tr></thead>
 			<tbody>{seen.slice(0, LISTED).map((f) => <tr key={`${f.app} ${subjectOf(f)}`} data-figure={subjectOf(f)}>
 				<td class="anywhere">{[d.app || f.app, subjectOf(f)].filter(Boolean).join(COMMA)}</td>
 				<td class="num nowrap">{f.trace ? <a href={link(`/traces/${f.trace}`)}>{shown(f.value, unit)}</a> : shown(f.value, unit)}</td>
@@ -165,7 +165,7 @@ export function AlertRules() {
 			<Pending of={load} what={tr('Loading alert rules')} />
 			{v && v.rules.length === 0 && editing !== '' && <p class="quiet">{tr('No alert rules yet. A rule reports each version whose metric exceeds a threshold, once: in the inbox, to webhooks and by mail.')}</p>}
 			{v && v.rules.length > 0 && <Cards>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Metric')}</th><th scope="col">{tr('Applies to')}</th><th scope="col" class="num">{tr('Threshold')}</th><th scope="col">{tr('Now')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+				<thead><tr><th>{tr('Name')}</th><th>{tr('Metric')}</th><th>{tr('Applies to')}</th><th class="num">{tr('Threshold')}</th><th>{tr('Now')}</th><th><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.rules.map((r) => <Row key={r.id} r={r} now={now} edit={() => edit(r.id)} remove={() => void change(() => send('DELETE', `/api/v1/alerts/rules/${r.id}`))} />)}</tbody>
 			</Cards>}
 			{v && (rule || editing === '') && <Form key={editing} rule={rule} mail={v.mail} keep={(d) => void keep(d)} cancel={() => edit(null)} />}

@@ -123,9 +123,9 @@ export function BuildsPage() {
 				<p>{waiting.slice(0, 5).map((b, i) => <>{i > 0 && ', '}<button key={b.build_id} class="plain linkish" onClick={() => set({ build: b.build_id })}>{b.build_id}</button></>)}{tr.rich('{waiting}: send {waiting2}. The traces get their names without another upload.', { waiting: waiting.length > 5 && tr(' and {waiting} more', { waiting: waiting.length - 5 }), waiting2: waiting.length === 1 ? tr('its mapping') : tr('their mappings') })}</p></div>}
 			{v && v.builds.length > 0 && (
 				<Cards>
-					<thead><tr><th scope="col">{tr('Build')}</th><th scope="col">{tr('App')}</th><th scope="col">{tr('Mapping')}</th><th scope="col">{tr('R8 mapping')}</th>
-						<th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Waiting')}</th><th scope="col" class="num">{tr('Ids resolved')}</th>
-						<th scope="col">{tr('Mapping uploaded')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+					<thead><tr><th>{tr('Build')}</th><th>{tr('App')}</th><th>{tr('Mapping')}</th><th>{tr('R8 mapping')}</th>
+						<th class="num">{tr('Traces')}</th><th class="num">{tr('Waiting')}</th><th class="num">{tr('Ids resolved')}</th>
+						<th>{tr('Mapping uploaded')}</th><th><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 					<tbody>{v.builds.map((b) => <Row key={b.build_id} b={b} open={open === b.build_id} />)}</tbody>
 				</Cards>)}
 			{v && <Pages rows={v.builds.length} cursor={v.next_cursor} of={page} />}

@@ -72,9 +72,9 @@ function Table({ v, edit, keep }: { v: Rules; edit: (name: string) => void; keep
 	const gone = v.days.filter((d) => d.rule === '');
 	return (
 		<Cards label={tr('Capture rules')}>
-			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Applies to')}</th><th scope="col" class="num">{tr('Share')}</th>
-				<th scope="col" class="num">{tr('Traces today')}</th><th scope="col" class="num">{tr('Devices today')}</th><th scope="col">{tr('{days} days', { days: DAYS })}</th>
-				{may.admin && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
+			<thead><tr><th>{tr('Rule')}</th><th>{tr('Scenario')}</th><th>{tr('Applies to')}</th><th class="num">{tr('Share')}</th>
+				<th class="num">{tr('Traces today')}</th><th class="num">{tr('Devices today')}</th><th>{tr('{days} days', { days: DAYS })}</th>
+				{may.admin && <th><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>
 				{v.rules.map((r) => <Row key={r.name} r={r} days={v.days.filter((d) => d.rule === r.name)} edit={() => edit(r.name)} drop={() => keep(v.rules.filter((o) => o !== r))} />)}
 				{gone.length > 0 && <tr class="quiet"><td colSpan={4}>{tr('by deleted rules')}</td><Came days={gone} perDay={0} /><td><Bars days={gone} name={tr('deleted rules')} /></td>{may.admin && <td />}</tr>}

@@ -80,7 +80,7 @@ function Previewed({ d }: { d: Draft }) {
 			<span role="status">{p && tr('{met} of the latest {all} traces match; {share} of their devices would record. Nothing was saved.', { met: count(p.met), all: count(p.all), share: percent(share) })}</span></div>
 		{error && <Failure error={error} />}
 		{p && p.groups.length > 0 && <Cards label={tr('Preview')}>
-			<thead><tr>{CONDITIONS.map(([key, label]) => <th scope="col" key={key}>{label}</th>)}<th scope="col" class="num">{tr('Traces')}</th></tr></thead>
+			<thead><tr>{CONDITIONS.map(([key, label]) => <th key={key}>{label}</th>)}<th class="num">{tr('Traces')}</th></tr></thead>
 			<tbody>{p.groups.slice(0, GROUPS).map((g) => <tr key={g.of.join()} data-matches>{g.of.map((v, i) => <td class="anywhere" key={CONDITIONS[i][0]}>{v || '–'}</td>)}<td class="num">{count(g.n)}</td></tr>)}</tbody>
 		</Cards>}
 		{p && p.groups.length > GROUPS && <p class="quiet">{tr.many(p.groups.length - GROUPS, 'And one more with fewer traces.', 'And {n} more with fewer traces.')}</p>}

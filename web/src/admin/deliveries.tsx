@@ -71,7 +71,7 @@ export function Deliveries({ hook, sign = '' }: { hook: string; sign?: string })
 		{!list && <Pending of={load} what={tr('Loading deliveries')} />}
 		{list?.length === 0 && <p class="quiet">{tr('No deliveries yet.')}</p>}
 		{list && list.length > 0 && <Cards of="deliveries">
-			<thead><tr><th scope="col">{tr('When')}</th><th scope="col">{tr('Event')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Attempts')}</th><th scope="col">{tr('Result')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+			<thead><tr><th>{tr('When')}</th><th>{tr('Event')}</th><th>{tr('State')}</th><th class="num">{tr('Attempts')}</th><th>{tr('Result')}</th><th><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 			<tbody>{list.map((d) => <Row key={d.id} hook={hook} d={d} again={() => void change(() => send('POST', `/api/v1/webhooks/${hook}/deliveries/${d.id}`))} />)}</tbody>
 		</Cards>}
 		{error && <Failure error={error} />}

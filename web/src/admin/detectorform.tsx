@@ -73,7 +73,7 @@ export function DetectorTable({ doc, put }: { doc: Doc; put: (d: Doc) => void })
 	const form = (rule: Rule) => <Form key={editing} rule={rule} used={doc.rules.map((r) => r.id)} keep={keep} cancel={() => edit(null)} />;
 	return <>
 		<Cards>
-			<thead><tr>{may.write && <th scope="col">{tr('Active')}</th>}<th scope="col">{tr('Rule')}</th><th scope="col">{tr('Matches')}</th><th scope="col">{tr('Threads')}</th><th scope="col" class="num">{tr('Longer than')}</th><th scope="col">{tr('Severity')}</th>{may.write && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
+			<thead><tr>{may.write && <th>{tr('Active')}</th>}<th>{tr('Rule')}</th><th>{tr('Matches')}</th><th>{tr('Threads')}</th><th class="num">{tr('Longer than')}</th><th>{tr('Severity')}</th>{may.write && <th><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{doc.rules.map((r) => {
 				const title = serverText(textOf(r.title, r.id));
 				const matches = [...texts(r.methods), ...texts(r.notes)];

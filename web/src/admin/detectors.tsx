@@ -47,7 +47,7 @@ function Differences({ from, to, title }: { from: Doc; to: Doc | null; title: st
 	return (
 		<Cards>
 			<caption>{tr('Differences from {title}', { title })}</caption>
-			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Setting')}</th><th scope="col">{tr('Before')}</th><th scope="col">{tr('After')}</th></tr></thead>
+			<thead><tr><th>{tr('Rule')}</th><th>{tr('Setting')}</th><th>{tr('Before')}</th><th>{tr('After')}</th></tr></thead>
 			<tbody>{list.map((d, i) => (
 				<tr key={i} data-differs={d.what}><td>{d.what}</td><td>{d.member}</td><td class="anywhere">{d.before && <del>{d.before}</del>}</td><td class="anywhere">{d.after && <ins>{d.after}</ins>}</td></tr>))}</tbody>
 		</Cards>
@@ -115,7 +115,7 @@ function PreviewTable({ list, traces }: { list: Preview[]; traces: number }) {
 	return <div ref={inView}>
 		<p role="status">{tr.many(traces, 'In the latest trace. Nothing was saved.', 'In the latest {n} traces. Nothing was saved.')}</p>
 		{list.length === 0 ? <p class="quiet">{tr('No findings.')}</p> : <Cards>
-			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col" class="num">{tr('Findings')}</th><th scope="col" class="num">{tr('With the active rules')}</th><th scope="col" class="num">{tr('In traces')}</th></tr></thead>
+			<thead><tr><th>{tr('Rule')}</th><th class="num">{tr('Findings')}</th><th class="num">{tr('With the active rules')}</th><th class="num">{tr('In traces')}</th></tr></thead>
 			<tbody>{list.map((p) => <tr key={p.rule} data-preview={p.rule}><td>{serverText(p.title)}</td><td class="num">{count(p.after)}</td><td class="num">{count(p.before)}</td><td class="num">{count(p.traces)}</td></tr>)}</tbody>
 		</Cards>}
 	</div>;

@@ -119,7 +119,7 @@ function Stages({ stages, all }: { stages: Stage[] | null; all: Sample[] | null 
 	return (
 		<Panel title={tr('Background stages')} id="stages">
 			{!stages ? <p class="quiet">{tr('Not available: the request failed.')}</p> : <Cards label={tr('Background stages')}>
-				<thead><tr><th scope="col">{tr('Stage')}</th><th scope="col" class="num">{tr('Waiting traces')}</th><th scope="col" class="num">{tr('All projects')}</th><th scope="col">{tr('Oldest since')}</th><th scope="col">{tr('Postponed because')}</th></tr></thead>
+				<thead><tr><th>{tr('Stage')}</th><th class="num">{tr('Waiting traces')}</th><th class="num">{tr('All projects')}</th><th>{tr('Oldest since')}</th><th>{tr('Postponed because')}</th></tr></thead>
 				<tbody>{stages.map((s) => (
 					<tr key={s.stage} data-stage={s.stage}><td>{STAGES[s.stage] ?? s.stage}</td><td class="num">{count(s.waiting)}</td><td class="num">{counted(everywhere.get(s.stage) ?? null) ?? '–'}</td>
 						<td class="nowrap">{s.oldest_ms > 0 ? when(s.oldest_ms) : <span class="quiet">–</span>}</td>
@@ -173,7 +173,7 @@ function Slow({ all }: { all: Sample[] }) {
 	return (
 		<Panel title={tr('Slow requests')} id="slow" aside={<span class="quiet">{tr.many(slow, '{n} request over 1 s', '{n} requests over 1 s')}</span>}>
 			{shown.length === 0 ? <p class="quiet">{tr('No requests yet.')}</p> : <Cards label={tr('Slow requests')}>
-				<thead><tr><th scope="col">{tr('Request')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num">{tr('Over 1 s')}</th><th scope="col" class="num">{tr('Mean')}</th><th scope="col" class="num">{tr('p95')}</th></tr></thead>
+				<thead><tr><th>{tr('Request')}</th><th class="num">{tr('Count')}</th><th class="num">{tr('Over 1 s')}</th><th class="num">{tr('Mean')}</th><th class="num">{tr('p95')}</th></tr></thead>
 				<tbody>{shown.map((r) => (
 					<tr key={`${r.method} ${r.route}`} data-route={r.route}><td class="mono anywhere">{r.method} {r.route}</td><td class="num">{count(r.count)}</td>
 						<td class="num">{r.over ? <>{count(r.over)} <span class="quiet">{percent(r.over / r.count)}</span></> : '0'}</td><td class="num">{duration(r.mean_s * 1e9)}</td>

@@ -129,8 +129,8 @@ function Keys({ came }: { came: () => void }) {
 			<Pending of={load} what={tr('Loading keys')} />
 			{load.value && keys.length === 0 && (cursor ? <EmptyPage /> : <p class="quiet">{tr('No keys yet. An app needs an ingest key to send traces.')}</p>)}
 			{keys.length > 0 && <Cards>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Scope')}</th><th scope="col">{tr('Created')}</th><th scope="col">{tr('Last seen')}</th>
-					<th scope="col">{tr('State')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+				<thead><tr><th>{tr('Name')}</th><th>{tr('Scope')}</th><th>{tr('Created')}</th><th>{tr('Last seen')}</th>
+					<th>{tr('State')}</th><th><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{keys.map((k) => <Row key={k.id} k={k} rotate={() => ask({ what: 'rotate', k })} revoke={() => ask({ what: 'revoke', k })} />)}</tbody>
 			</Cards>}
 			{load.value && <Pages rows={keys.length} cursor={load.value.next_cursor} of={load} />}
@@ -192,7 +192,7 @@ function Projects() {
 		<Panel title={tr('Projects')}>
 			<Pending of={load} what={tr('Loading projects')} />
 			{list.length > 0 && <Cards>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Created')}</th><th scope="col">{tr('Id')}</th>{may.server && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
+				<thead><tr><th>{tr('Name')}</th><th>{tr('Created')}</th><th>{tr('Id')}</th>{may.server && <th><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 				<tbody>{list.map((p) => (
 					<tr key={p.id}><td><a href={`/?project=${p.id}`} target="_self">{p.name}</a>{p.id === here && <span class="quiet">{' '}{tr('current')}</span>}</td>
 						<td class="when">{when(p.created_ms)}</td><td><code>{p.id}</code></td>

@@ -129,7 +129,7 @@ function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 			{secret && <Secret secret={secret} done={() => show('')} />}
 			{v.webhooks.length === 0 && editing === null && <p class="quiet">{tr('No webhooks yet. A webhook notifies a chat or a program of new, returned and fixed regressions and of new ANR groups.')}</p>}
 			{v.webhooks.length > 0 && <Cards>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Kind')}</th><th scope="col">{tr('Events')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Waiting')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+				<thead><tr><th>{tr('Name')}</th><th>{tr('Kind')}</th><th>{tr('Events')}</th><th>{tr('State')}</th><th class="num">{tr('Waiting')}</th><th><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.webhooks.map((h) => <Row key={h.id} h={h} open={open === h.id} edit={() => edit(h.id)} say={(...of) => void say(...of)} />)}</tbody>
 			</Cards>}
 			{editing !== null && <Form key={editing} hook={v.webhooks.find((h) => h.id === editing)} keep={put} cancel={() => edit(null)} />}

@@ -43,7 +43,7 @@ function Members({ project, came }: { project: string; came: () => void }) {
 		<Panel title={tr('In project {project}', { project })} id="members">
 			<Pending of={load} what={tr('Loading members')} />
 						{v && v.members.length > 0 && <Cards>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Role')}</th><th scope="col">{tr('Last seen')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+				<thead><tr><th>{tr('Name')}</th><th>{tr('Role')}</th><th>{tr('Last seen')}</th><th><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.members.map((m) => <tr key={m.name}>
 					<td>{m.name}</td>
 					<td><RoleSelect label={tr('Role of {name}', { name: m.name })} value={m.role} pick={(r) => void change(() => send('PUT', member(m.name), { role: r }))} /></td>
@@ -125,8 +125,8 @@ function Accounts({ changed, provider }: { changed: () => void; provider: string
 			<Pending of={load} what={tr('Loading accounts')} />
 			{v && v.users.length === 0 && <p class="quiet">{tr('No accounts yet. You are signed in with a one-time link: create an account for yourself.')}</p>}
 			{v && v.users.length > 0 && <Cards>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col" title={tr('all projects and accounts')}>{tr('Admin of the server')}</th><th scope="col">{tr('Password')}</th>{provider && <th scope="col">{provider}</th>}
-					<th scope="col">{tr('Last seen')}</th><th scope="col">{tr('Created')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+				<thead><tr><th>{tr('Name')}</th><th title={tr('all projects and accounts')}>{tr('Admin of the server')}</th><th>{tr('Password')}</th>{provider && <th>{provider}</th>}
+					<th>{tr('Last seen')}</th><th>{tr('Created')}</th><th><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.users.map((u) => <Account key={u.name} u={u} provider={provider} change={change} />)}</tbody>
 			</Cards>}
 			{v && turn(v.next_cursor)}

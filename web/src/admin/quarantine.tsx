@@ -82,8 +82,8 @@ export function QuarantinePage() {
 				<Pending of={load} what={tr('Loading the quarantine')} />
 				{load.value && list.length === 0 && (cursor ? <EmptyPage /> : <p>{tr('The quarantine is empty.')}</p>)}
 				{list.length > 0 && <Cards>
-					<thead><tr><th scope="col">{tr('Upload')}</th><th scope="col">{tr('Failure')}</th><th scope="col">{tr('Format')}</th><th scope="col" class="num">{tr('Crashes')}</th><th scope="col" class="num">{tr('Size')}</th>
-						<th scope="col">{tr('First crash')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+					<thead><tr><th>{tr('Upload')}</th><th>{tr('Failure')}</th><th>{tr('Format')}</th><th class="num">{tr('Crashes')}</th><th class="num">{tr('Size')}</th>
+						<th>{tr('First crash')}</th><th><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 					<tbody>{list.map((q) => <Row key={q.id} q={q} again={() => again(q)} discard={() => ask(q)} />)}</tbody>
 				</Cards>}
 				{load.value && <Pages rows={list.length} cursor={load.value.next_cursor} of={load} />}

@@ -46,7 +46,7 @@ function Goes({ list, rules }: { list: Due[]; rules: Rules }) {
 	const now = Date.now();
 	return (
 		<Cards>
-			<thead><tr><th scope="col" class="num">{tr('When')}</th><th scope="col">{tr('Deleted')}</th><th scope="col">{tr('Trace')}</th><th scope="col">{tr('Reason')}</th><th scope="col" class="num">{tr('Frees')}</th></tr></thead>
+			<thead><tr><th class="num">{tr('When')}</th><th>{tr('Deleted')}</th><th>{tr('Trace')}</th><th>{tr('Reason')}</th><th class="num">{tr('Frees')}</th></tr></thead>
 			<tbody>{list.map((d) => (
 				<tr key={d.id + d.deletes} data-due={d.id}><td class="num">{time(d, now)}</td><td>{what(d)}</td><td><a href={link(`/traces/${d.id}`)}>{d.name}</a></td>
 					<td>{why(d, rules)}</td><td class="num">{bytes(d.bytes)}</td></tr>))}</tbody>

@@ -63,7 +63,7 @@ export function Threads({ p, timed }: { p: AnrProcess; timed: boolean }) {
 				<label class="inline">{tr('Filter')}<input type="search" size={28} value={filter} placeholder={tr('name, state, class or method')} onInput={(e) => set({ anr: e.currentTarget.value, anrrows: null })} /></label></div>
 			{found.length === 0 ? <p class="quiet">{tr('No thread{state} has this text in its name, state, locks or stack.', { state: state ? tr(' that is {state}', { state }) : '' })}</p>
 				: <Cards of="anrthreads" label={tr('Threads in the dump')}>
-					<thead><tr><th scope="col">{tr('Thread')}</th><th scope="col" class="num">{tr('Id')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Holds')}</th><th scope="col">{tr('Waits for')}</th><th scope="col">{tr('Top frame')}</th></tr></thead>
+					<thead><tr><th>{tr('Thread')}</th><th class="num">{tr('Id')}</th><th>{tr('State')}</th><th>{tr('Holds')}</th><th>{tr('Waits for')}</th><th>{tr('Top frame')}</th></tr></thead>
 					<tbody>{found.slice(0, limit).map((i) => <Row key={i} p={p} i={i} open={open === i} timed={timed} />)}</tbody>
 				</Cards>}
 			{found.length > limit && <p><button class="small" onClick={() => set({ anrrows: p.threads.length })}>{tr('Show all {found}', { found: count(found.length) })}</button></p>}

@@ -128,7 +128,7 @@ function Table({ p, w }: { p: AnrProcess; w: Wait }) {
 	const waiting = w.threads.filter((i) => p.threads[i].wants);
 	return <>
 		<div class="scroll short" tabIndex={0}><table>
-			<thead><tr><th scope="col">{tr('Thread')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Waits for')}</th><th scope="col">{tr('Held by')}</th></tr></thead>
+			<thead><tr><th>{tr('Thread')}</th><th>{tr('State')}</th><th>{tr('Waits for')}</th><th>{tr('Held by')}</th></tr></thead>
 			<tbody>{waiting.slice(0, most).map((i) => {
 				const t = p.threads[i];
 				const holder = t.wants!.holder === null ? undefined : p.threads[t.wants!.holder];

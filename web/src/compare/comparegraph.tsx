@@ -69,8 +69,8 @@ export function Below({ c, open }: { c: ComparedTree; open: (node: number) => vo
 	return (
 		<div class="scroll short" tabIndex={0}>
 			<table class="methods">
-				<thead><tr><th scope="col">{tr('Directly below {name}', { name: splitName(name(0))[1] || tr('the top') })}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th>
-					<th scope="col" class="num">{tr('Change')}</th><th scope="col" class="num">{tr('Of A')}</th><th scope="col" class="num">{tr('Calls A')}</th><th scope="col" class="num">{tr('Calls B')}</th></tr></thead>
+				<thead><tr><th>{tr('Directly below {name}', { name: splitName(name(0))[1] || tr('the top') })}</th><th class="num">A</th><th class="num">B</th>
+					<th class="num">{tr('Change')}</th><th class="num">{tr('Of A')}</th><th class="num">{tr('Calls A')}</th><th class="num">{tr('Calls B')}</th></tr></thead>
 				<tbody>{all.slice(0, max).map((i) => {
 					const [time, calls] = [pairOf(c, i, 'ns'), pairOf(c, i, 'count')];
 					return (

@@ -49,7 +49,7 @@ function Table({ v, of, sort, order }: { v: ComparedMethods; of: Sides['traces']
 	return (
 		<Cards of="methods compared">
 			<thead><tr><Sorted by="name" label={tr('Method')} {...heads} /><Sorted by="self_a" label={tr('Self A')} {...heads} /><Sorted by="self_b" label={tr('Self B')} {...heads} /><Sorted by="self_change" label={tr('Self change')} {...heads} />
-				<th scope="col" class="num">{tr('Of A')}</th><Sorted by="total_a" label={tr('Total A')} {...heads} /><Sorted by="total_b" label={tr('Total B')} {...heads} /><Sorted by="total_change" label={tr('Total change')} {...heads} />
+				<th class="num">{tr('Of A')}</th><Sorted by="total_a" label={tr('Total A')} {...heads} /><Sorted by="total_b" label={tr('Total B')} {...heads} /><Sorted by="total_change" label={tr('Total change')} {...heads} />
 				<Sorted by="count_a" label={tr('Calls A')} {...heads} /><Sorted by="count_b" label={tr('Calls B')} {...heads} /><Sorted by="count_change" label={tr('Calls change')} {...heads} /></tr></thead>
 			<tbody>{v.methods.map((m) => <Row key={m.method} m={m} of={of} most={most} />)}</tbody>
 		</Cards>

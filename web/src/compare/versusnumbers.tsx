@@ -48,7 +48,7 @@ export function MixCard({ v }: { v: Versus }) {
 	return (
 		<section class="side" aria-label={tr('Mix')}>
 			<h2>{tr('Mix')}</h2>
-			<table class="mix"><thead><tr>{several && <th scope="col">{tr('Scenario')}</th>}<th scope="col">{tr('Class')}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Counts as')}</th></tr></thead>
+			<table class="mix"><thead><tr>{several && <th>{tr('Scenario')}</th>}<th>{tr('Class')}</th><th class="num">A</th><th class="num">B</th><th class="num">{tr('Counts as')}</th></tr></thead>
 				<tbody>{strata.slice(0, max).map((c) => <tr key={`${c.scenario}/${c.class}`}>{several && <td class="anywhere">{c.scenario || tr('no scenario')}</td>}<td>{c.class ? classWord(c.class) : tr('not given')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
 					<td class="num">{share(c.a_weight, c.excluded)}{!corrected && !c.excluded && <span class="quiet"> / {share(c.b_weight, c.excluded)}</span>}</td></tr>)}</tbody></table>
 			{strata.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>{tr('Show more')}</button></div>}
@@ -90,7 +90,7 @@ function Row({ name, s, x, head, open }: { name: string; s: Stat; x: Axis; head?
 	);
 }
 
-const HEADS = <><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Change')}</th><th scope="col">{tr.rich('95 % confidence interval {part}', { part: <span class="usual">{tr('(dashed: no change)')}</span> })}</th><th scope="col">{tr('Verdict')}</th></>;
+const HEADS = <><th class="num">A</th><th class="num">B</th><th class="num">{tr('Change')}</th><th>{tr.rich('95 % confidence interval {part}', { part: <span class="usual">{tr('(dashed: no change)')}</span> })}</th><th>{tr('Verdict')}</th></>;
 
 function Head({ c }: { c: Scenario }) {
 	return <th scope="rowgroup" rowSpan={Object.keys(c.stats).length} class="scenario anywhere">{c.scenario || <span class="quiet">{tr('no scenario')}</span>}
@@ -113,7 +113,7 @@ export function Quantiles({ v }: { v: Versus }) {
 	return (
 		<Panel title={tr('Durations')} id="lengths">
 			{both.length > 0 && <Cards of="stats" label={tr('Durations')}>
-				<thead><tr><th scope="col">{tr('Scenario')}</th><th scope="col"><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
+				<thead><tr><th>{tr('Scenario')}</th><th><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
 				{both.slice(0, max).map((c) => <tbody key={c.scenario} data-scenario={c.scenario}>{statsOf(c).map(([name, s, open], i) => <Row key={name} name={name} s={s} x={x} open={open} head={i === 0 && <Head c={c} />} />)}</tbody>)}
 			</Cards>}
 			{both.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>{tr('Show more of {both} scenarios', { both: count(both.length) })}</button></div>}
@@ -139,7 +139,7 @@ export function OneMethod({ v, params, of, name, descriptor }: { v: Versus; para
 		<div class={`one${load.busy ? ' stale' : ''}`} data-one={load.busy ? undefined : one.name}>
 			{open.length > 0 && <p class="row">{tr('Open regressions:')} <ReportedIn of={open} /></p>}
 			<p>{tr.rich('In {a_share} of A’s traces and {b_share} of B’s{share_margin}. Wall time in a trace that has it:', { a_share: percent(one.a_share), b_share: percent(one.b_share), share_margin: one.share_margin !== null && <span class="quiet">{' '}{tr('(the difference may be {share_margin} more or less)', { share_margin: percent(one.share_margin) })}</span> })}</p>
-			<Cards of="stats" label={tr('Durations')}><thead><tr><th scope="col"><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
+			<Cards of="stats" label={tr('Durations')}><thead><tr><th><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
 				<tbody>{Object.entries(one.stats).map(([k, s]) => <Row key={k} name={k} s={s} x={axisOf(Object.values(one.stats))} />)}</tbody></Cards>
 		</div>
 	);

@@ -18,7 +18,7 @@ import { Waits } from '../anr/waitpicture';
 function Slices({ title, of, all }: { title: string; of: Slice[]; all: number }) {
 	return (
 		<table class="slices">
-			<thead><tr><th scope="col">{title}</th><th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Share')}</th></tr></thead>
+			<thead><tr><th>{title}</th><th class="num">{tr('ANRs')}</th><th class="num">{tr('Share')}</th></tr></thead>
 			<tbody>{of.map((s) => <tr key={s.value}><td class="anywhere">{s.value || <span class="quiet">{tr('not given')}</span>}</td><td class="num">{count(s.count)}</td><td class="num">{percent(s.count / all)}</td></tr>)}</tbody>
 		</table>
 	);
@@ -28,7 +28,7 @@ function Locks({ g }: { g: GroupDetail }) {
 	if (g.cause.locks.length === 0) return null;
 	return (
 		<Cards>
-			<thead><tr><th scope="col">{tr('Lock class')}</th><th scope="col">{tr('Waits in')}</th><th scope="col">{tr('Acquired in')}</th></tr></thead>
+			<thead><tr><th>{tr('Lock class')}</th><th>{tr('Waits in')}</th><th>{tr('Acquired in')}</th></tr></thead>
 			<tbody>{g.cause.locks.map((l, i) => (
 				<tr key={i}><td><MethodName name={l.class || tr('an unknown class')} /></td><td><MethodName name={l.blocked_method} /></td>
 					<td>{l.blocking_method ? <a href={link(`/locks?name=${encodeURIComponent(l.blocking_method)}`)}><MethodName name={l.blocking_method} /></a> : <span class="quiet">{tr('not seen')}</span>}</td></tr>))}</tbody>
@@ -65,7 +65,7 @@ function Report({ id }: { id: string }) {
 function Exemplars({ list, shown }: { list: Exemplar[]; shown?: string }) {
 	return (
 		<Cards>
-			<thead><tr><th scope="col">{tr('Trace')}</th><th scope="col">{tr('When')}</th><th scope="col">{tr('Version')}</th><th scope="col">{tr('Device')}</th><th scope="col">Android</th><th scope="col">{tr('Verdict')}</th><th scope="col"><span class="hidden">{tr('Show')}</span></th></tr></thead>
+			<thead><tr><th>{tr('Trace')}</th><th>{tr('When')}</th><th>{tr('Version')}</th><th>{tr('Device')}</th><th>Android</th><th>{tr('Verdict')}</th><th><span class="hidden">{tr('Show')}</span></th></tr></thead>
 			<tbody>{list.map((e) => (
 				<tr key={e.trace} data-trace={e.trace} aria-current={e.trace === shown ? 'true' : undefined}>
 					<td class="mono nowrap">{e.exists ? <a href={link(`/traces/${e.trace}`)}>{e.trace.slice(-8)}</a> : <span class="quiet" title={tr('The trace was deleted; it remains counted')}>{tr('{trace} (deleted)', { trace: e.trace.slice(-8) })}</span>}</td>

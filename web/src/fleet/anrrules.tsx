@@ -42,7 +42,7 @@ function Table({ rules, edit, change }: { rules: Rule[]; edit: (at: number) => v
 	const swap = (at: number) => rules.map((r, i) => (i === at - 1 ? rules[at] : i === at ? rules[at - 1] : r));
 	return (
 		<Cards>
-			<thead><tr><th scope="col" class="num">{tr('No.')}</th><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Group')}</th><th scope="col">{tr('Effect')}</th>{change && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
+			<thead><tr><th class="num">{tr('No.')}</th><th>{tr('Rule')}</th><th>{tr('Group')}</th><th>{tr('Effect')}</th>{change && <th><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{rules.map((r, i) => (
 				<tr key={i} data-rule={i + 1}>
 					<td class="num">{i + 1}</td><td class="nowrap">{ACTS[r.action]}{r.enabled === false && <span class="quiet">{' '}{tr('(off)')}</span>}</td><td class="anywhere">{r.name}</td><td class="anywhere">{says(r)}</td>

@@ -58,8 +58,8 @@ function List() {
 			{v && v.groups.length > 0 && <>
 				<p class="quiet">{tr.rich('{anrs} {anrs2}{users} in {total} {total2}.', { anrs: count(v.anrs), anrs2: v.anrs === 1 ? tr('report') : tr('reports'), users: v.users > 0 && <>{tr(' of {users} {users2}', { users: count(v.users), users2: v.users === 1 ? tr('user') : tr('users') })}</>, total: count(v.total), total2: v.total === 1 ? tr('group') : tr('groups') })}</p>
 				<Cards>
-					<thead><tr>{may.write && <th scope="col"><span class="hidden">{tr('Pick')}</span></th>}<th scope="col">{tr('Cause')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Users')}</th>
-						<th scope="col">{tr('{days} days', { days: fleet.days })}</th><th scope="col" class="num">{tr('Versions')}</th><th scope="col" class="num">{tr('Devices')}</th><th scope="col">{tr('Last seen')}</th></tr></thead>
+					<thead><tr>{may.write && <th><span class="hidden">{tr('Pick')}</span></th>}<th>{tr('Cause')}</th><th>{tr('Kind')}</th><th class="num">{tr('ANRs')}</th><th class="num">{tr('Users')}</th>
+						<th>{tr('{days} days', { days: fleet.days })}</th><th class="num">{tr('Versions')}</th><th class="num">{tr('Devices')}</th><th>{tr('Last seen')}</th></tr></thead>
 					<tbody>{v.groups.map((g) => <Row key={g.key} g={g} days={fleet.days} picked={picked.includes(g.key)} pick={may.write ? () => turn(g.key) : undefined} />)}</tbody>
 				</Cards></>}
 		</Panel>

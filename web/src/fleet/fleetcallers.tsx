@@ -47,7 +47,7 @@ function Both({ of }: { of: Callers }) {
 	const callees = of.callees.reduce((n, c) => n + c.total_ns, 0);
 	return <>
 		<Cards>
-			<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('Share of its time')}</th><th scope="col" class="num" title={tr('Mean per counted trace')}>{tr('Per trace')}</th><th scope="col" class="num">{tr('Calls')}</th><th scope="col" class="num" title={tr('At least')}>{tr('In traces')}</th></tr></thead>
+			<thead><tr><th>{tr('Method')}</th><th class="num">{tr('Share of its time')}</th><th class="num" title={tr('Mean per counted trace')}>{tr('Per trace')}</th><th class="num">{tr('Calls')}</th><th class="num" title={tr('At least')}>{tr('In traces')}</th></tr></thead>
 			<List title={tr('Called by')} list={of.callers} total={of.callers_total} of={of} />
 			<List title={tr('Callees')} list={of.callees} total={of.callees_total} of={of}>
 				<Rest label={tr('self time')} title={tr('Time in the method itself, without its callees')} ns={of.self_ns} of={of} />

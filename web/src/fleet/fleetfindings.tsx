@@ -56,8 +56,8 @@ function Rules({ rules, chosen }: { rules: RuleSum[]; chosen?: string }) {
 	const most = Math.max(1, ...rules.map((r) => r.main_ns));
 	return (
 		<Cards>
-			<thead><tr><th scope="col">{tr('Finding')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Mean of the traces with this finding')}>{tr('Per trace')}</th>
-				<th scope="col">{tr('Main cause')}</th><th scope="col">{page ? tr('Slowest traces') : <span class="hidden">{tr('Trace')}</span>}</th></tr></thead>
+			<thead><tr><th>{tr('Finding')}</th><th class="num">{tr('In traces')}</th><th class="num">{tr('On the main thread')}</th><th class="num" title={tr('Mean of the traces with this finding')}>{tr('Per trace')}</th>
+				<th>{tr('Main cause')}</th><th>{page ? tr('Slowest traces') : <span class="hidden">{tr('Trace')}</span>}</th></tr></thead>
 			<tbody>{rules.map((r) => <tr key={r.id} data-rule={r.id} aria-current={r.id === chosen ? 'true' : undefined}>
 				<td class="anywhere named name"><a href={withFilter('/fleet/findings', { rule: r.id })}>{serverText(r.title)}</a></td>
 				<td class="num">{page && `${count(r.traces)} · `}<span class={ink(r)}>{percent(r.share)}</span></td><td class={`num ${page ? 'share' : ''}`}>{page && <span class="bar" style={{ width: `${(100 * r.main_ns) / most}%` }} />}{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>
@@ -88,7 +88,7 @@ function Causes({ r }: { r: RuleSum }) {
 	return <>
 		<h3>{tr('Caused by')}</h3>
 		<Cards>
-			<thead><tr><th scope="col">{tr('Method of the app')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num">{tr('Time')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
+			<thead><tr><th>{tr('Method of the app')}</th><th class="num">{tr('Traces')}</th><th class="num">{tr('Count')}</th><th class="num">{tr('Time')}</th><th class="num">{tr('Longest')}</th><th><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 			<tbody>{r.causes.map((c) => <tr key={`${c.name} ${c.build_id}`} data-cause={c.name ?? ''}>
 				<td class="anywhere wide"><Cause c={c} />{!c.resolved && c.name !== null && c.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: c.build_id })}</span>}</td>
 				<td class="num">{count(c.traces)}</td><td class="num">{count(c.found)}</td><td class="num">{duration(c.ns)}</td><td class="num">{duration(c.max_ns)}</td>
@@ -105,8 +105,8 @@ function Groups({ r, by }: { r: RuleSum; by: string }) {
 	const rows = (by === 'version' || by === 'day' ? ordered.reverse() : ordered).filter((g) => g.of_traces > 0);
 	return <>
 		<Cards label={tr('Affected traces')}>
-			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Affected traces')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col"><span class="hidden">{tr('Share')}</span></th>
-				<th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num">{tr('Per trace')}</th></tr></thead>
+			<thead><tr><th>{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th class="num">{tr('Affected traces')}</th><th class="num">{tr('Share')}</th><th><span class="hidden">{tr('Share')}</span></th>
+				<th class="num">{tr('On the main thread')}</th><th class="num">{tr('Per trace')}</th></tr></thead>
 			<tbody>{rows.slice(0, GROUPS).map((g) => <tr key={groupId(g)} data-group={g.key}>
 				<td class="anywhere">{g.key ? g.key : <span class="quiet">{groupName(g)}</span>}</td><td class="num">{count(g.traces)}<span class="quiet">{tr(' of {of_traces}', { of_traces: count(g.of_traces) })}</span></td><td class="num">{percent(g.traces / g.of_traces)}</td>
 				<td class="draw"><svg class="bars" width="120" height="10" aria-hidden="true"><rect y="1" height="8" width={Math.max(1, (120 * g.traces) / g.of_traces / most)} /></svg></td>

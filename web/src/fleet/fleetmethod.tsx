@@ -79,9 +79,9 @@ function Numbers({ by, groups, metric, error, name }: { by: string; groups: Poin
 	const rows = groups.map((g, i) => <Row key={groupId(g)} by={by} g={g} metric={metric} before={ordered ? groups[i - 1]?.[metric] : undefined} error={error} name={name} />);
 	return (
 		<Cards>
-			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Traces')}</th>
+			<thead><tr><th>{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th class="num">{tr('Traces')}</th>
 				{['p50', 'p75', 'p95', 'p99', tr('Mean'), tr('Max'), tr('All')].map((s) => <th key={s} scope="col" class="num">{s}</th>)}
-				<th scope="col" class="num">{ordered ? 'Δ p50' : <span class="hidden">{tr('Change')}</span>}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
+				<th class="num">{ordered ? 'Δ p50' : <span class="hidden">{tr('Change')}</span>}</th><th><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 			<tbody>{ordered ? rows.reverse() : rows}</tbody>
 		</Cards>
 	);

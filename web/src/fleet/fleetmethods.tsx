@@ -46,8 +46,8 @@ function Table({ v, rows }: { v: FleetMethods; rows: number }) {
 		<p class="quiet" role="status">{tr.rich('{total} {total2} of {traces} {traces2}{methods}.', { total: count(v.total), total2: v.total === 1 ? tr('method') : tr('methods'), traces: count(v.traces), traces2: v.traces === 1 ? tr('trace') : tr('traces'), methods: v.total > v.methods.length && tr(', the first {methods}', { methods: count(v.methods.length) }) })}</p>
 		<MissingMappings of={v.methods} />
 		<Cards of="methods">
-			<thead><tr><th scope="col">{tr('Method')}</th>{METRICS.map(([of, label, hint]) => <Sorted key={of} by={of} label={label} hint={hint} now={{ sort: metric, order }} standard="self" />)}
-				<th scope="col" class="num">{tr('In traces')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
+			<thead><tr><th>{tr('Method')}</th>{METRICS.map(([of, label, hint]) => <Sorted key={of} by={of} label={label} hint={hint} now={{ sort: metric, order }} standard="self" />)}
+				<th class="num">{tr('In traces')}</th><th><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 			<tbody>{v.methods.map((m, i) => <Row key={`${m.name} ${m.descriptor} ${m.build_id}`} m={m} distinction={overloads.get(i)} most={most} />)}</tbody>
 		</Cards>
 		{v.total > v.methods.length && (rows < MOST ? <p><button onClick={() => set({ rows: Math.min(MOST, rows + PAGE) })}>{tr('Show more')}</button></p>

@@ -141,8 +141,8 @@ function Version({ s, i, error, by, slower }: { s: Scenario; i: number; error: n
 function ScenarioTable({ rows, error, by, slower }: { rows: Scenario[]; error: number; by: string; slower: Regression[] }) {
 	return (
 		<Cards of="scenarios">
-			<thead><tr><th scope="col">{tr('Scenario')}</th><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">p50</th>
-				<th scope="col" class="num" title={tr('Against the previous version in this list. Open regressions are compared per device class, other changes are uncorrected. Click for the confidence interval.')}>Δ p50</th><th scope="col" class="num">p75</th><th scope="col" class="num">p95</th><th scope="col" class="num">Δ p95</th><th scope="col">{tr('p50 to p95')}</th><th scope="col" class="num">{tr('Traces')}</th></tr></thead>
+			<thead><tr><th>{tr('Scenario')}</th><th>{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th class="num">p50</th>
+				<th class="num" title={tr('Against the previous version in this list. Open regressions are compared per device class, other changes are uncorrected. Click for the confidence interval.')}>Δ p50</th><th class="num">p75</th><th class="num">p95</th><th class="num">Δ p95</th><th>{tr('p50 to p95')}</th><th class="num">{tr('Traces')}</th></tr></thead>
 			{rows.map((s) => <tbody key={s.scenario}>{s.versions.map((g, i) => <Version key={groupId(g)} s={s} i={i} error={error} by={by} slower={slower} />)}</tbody>)}
 		</Cards>
 	);
@@ -204,7 +204,7 @@ export function Regressions({ open: load, few }: { open: Open; few: boolean }) {
 			<Pending of={load} what={tr('Loading regressions')} />
 			{all && !load.error && all.length === 0 && <p class="quiet">{tr('No open regressions.')}{few && <> {tr('A regression is reported once a scenario has enough traces before and after a change.')}</>}</p>}
 			{all && !load.error && all.length > 0 && <Cards>
-				<thead><tr><th scope="col">{tr('Item')}</th><th scope="col" class="num">{tr('Slower')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Since')}</th><th scope="col"><span class="hidden">{tr('Trend')}</span></th></tr></thead>
+				<thead><tr><th>{tr('Item')}</th><th class="num">{tr('Slower')}</th><th>{tr('Scenario')}</th><th>{tr('Since')}</th><th><span class="hidden">{tr('Trend')}</span></th></tr></thead>
 				<tbody>{all.slice(0, ROWS).map((r) => <Slower key={r.id} r={r} />)}</tbody>
 			</Cards>}
 			<Beyond of={['class', 'label', 'os', 'build_id']} />
@@ -223,7 +223,7 @@ export function Anrs({ few }: { few: boolean }) {
 			<Pending of={load} what={tr('Loading ANRs')} />
 			{v && !load.error && v.groups.length === 0 && <p class="quiet">{few && may.write ? tr('No ANRs. Drop a thread dump to see its cause.') : tr('No ANRs for this time range and filter.')}</p>}
 			{v && !load.error && v.groups.length > 0 && <Cards>
-				<thead><tr><th scope="col">{tr('Cause')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Users')}</th><th scope="col">{tr('{days} days', { days: fleet.days })}</th></tr></thead>
+				<thead><tr><th>{tr('Cause')}</th><th>{tr('Kind')}</th><th class="num">{tr('ANRs')}</th><th class="num">{tr('Users')}</th><th>{tr('{days} days', { days: fleet.days })}</th></tr></thead>
 				<tbody>{v.groups.map((g) => <tr key={g.key} data-group={g.key}>
 					<td class="anywhere wide"><a href={withFilter(`/anrs/${g.key}`, { label: '' })}>{g.name || serverText(g.title)}</a></td><td class="nowrap">{KINDS[g.kind] ?? g.kind}</td>
 					<td class="num">{count(g.count)}</td><td class="num">{g.users ? count(g.users) : <span class="quiet">–</span>}</td><td><Trend trend={g.trend} days={fleet.days} name={g.name || serverText(g.title)} wide={90} /></td>
@@ -245,7 +245,7 @@ export function Slowest() {
 			<Pending of={load} what={tr('Loading methods')} />
 			{v && !load.error && v.methods.length === 0 && <NoTraces />}
 			{v && !load.error && v.methods.length > 0 && <><MissingMappings of={v.methods} /><Cards>
-				<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('Self, p50')}</th><th scope="col" class="num">{tr('Self, p95')}</th><th scope="col" class="num">{tr('Wall, p95')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
+				<thead><tr><th>{tr('Method')}</th><th class="num">{tr('Self, p50')}</th><th class="num">{tr('Self, p95')}</th><th class="num">{tr('Wall, p95')}</th><th class="num">{tr('In traces')}</th><th><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 				<tbody>{v.methods.map((m) => <tr key={`${m.name} ${m.descriptor} ${m.build_id}`} data-method={m.name}>
 					<td class="anywhere wide"><a href={methodLink(m.name)}><MethodName name={m.name} /></a></td>
 					<td class="num">{duration(m.self!.p50)}</td><td class="num">{duration(m.self!.p95)}</td><td class="num">{duration(m.wall!.p95)}</td><td class="num">{percent(m.share)}</td>

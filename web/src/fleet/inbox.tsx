@@ -150,8 +150,8 @@ export function InboxPage({ name }: { name: string }) {
 				{v.counts.all === 0 && !kind && !owner && <p>{tr.rich('Regressions, ANR groups and alerts of this project appear here. {rules} define when a change is reported.', { rules: <a href={link('/regressions')}>{tr('Thresholds')}</a> })}</p>}
 				{box !== 'all' && v.counts.all > 0 && <p><button onClick={() => filter({ state: 'all' })}>{tr('Show all {n}', { n: count(v.counts.all) })}</button></p>}</div>}
 			{items.length > 0 && <Cards>
-				<thead><tr>{may.write && <th scope="col" class="check"><input type="checkbox" aria-label={tr('Select all on this page')} checked={all} onChange={() => hold(all ? [] : items.map(keyOf))} /></th>}
-					<th scope="col">{tr('Item')}</th>{!narrow.value && <th scope="col">{tr('Kind')}</th>}<th scope="col" class="num">{tr('Change, reports')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Owner')}</th><th scope="col">{tr('Version')}</th><th scope="col">{tr('Last seen')}</th></tr></thead>
+				<thead><tr>{may.write && <th class="check"><input type="checkbox" aria-label={tr('Select all on this page')} checked={all} onChange={() => hold(all ? [] : items.map(keyOf))} /></th>}
+					<th>{tr('Item')}</th>{!narrow.value && <th>{tr('Kind')}</th>}<th class="num">{tr('Change, reports')}</th><th>{tr('State')}</th><th>{tr('Owner')}</th><th>{tr('Version')}</th><th>{tr('Last seen')}</th></tr></thead>
 				<tbody>{items.map((i) => <Row key={keyOf(i)} i={i} picked={keys.includes(keyOf(i))} pick={() => pick(i)} />)}</tbody>
 			</Cards>}
 			{v && <Pages rows={items.length} total={count(v.total)} cursor={v.next_cursor} of={load} />}

@@ -55,7 +55,7 @@ function One({ name }: { name: string }) {
 			<p class="verdict" ref={inView}><MethodName name={name} /></p>
 			{(!v || load.error) && <Pending of={load} what={tr('Loading the lock')} />}
 			{v && <Cards>
-				<thead><tr><th scope="col">{by === 'day' ? tr('Day') : tr('Version')}</th>{SORTS.map(([s, shown]) => <th key={s} scope="col" class="num">{shown}</th>)}<th scope="col" class="num">{tr('ANRs')}</th><th scope="col">{tr('Held by')}</th></tr></thead>
+				<thead><tr><th>{by === 'day' ? tr('Day') : tr('Version')}</th>{SORTS.map(([s, shown]) => <th key={s} scope="col" class="num">{shown}</th>)}<th class="num">{tr('ANRs')}</th><th>{tr('Held by')}</th></tr></thead>
 				<tbody>{v.groups.map((g) => <tr key={g.key} data-point={g.key}><td>{g.key || <span class="quiet">{tr('not given')}</span>}</td><Numbers s={g} most={mostOf(v.groups)} /><td class="thread" title={g.holder}>{g.holder}</td></tr>)}</tbody>
 			</Cards>}
 		</Panel>
@@ -82,8 +82,8 @@ function List() {
 				{may.write && <>{' '}{tr('Drop a trace with lock waits, or a thread dump, anywhere on this page.')}</>}
 				{!asked.threads && <>{' '}<button class="small" onClick={() => set({ threads: 'all' }, true)}>{tr('Include all threads')}</button></>}</>} />}
 			{v && v.locks.length > 0 && <Cards>
-				<thead><tr><th scope="col">{tr('Acquired in')}</th><th scope="col">{tr('Held by')}</th>{SORTS.map(([by, label]) => <Sorted key={by} by={by} label={label} now={{ sort, order: 'fixed' }} standard="total" />)}
-					<th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Versions')}</th><th scope="col">{tr('Last seen')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
+				<thead><tr><th>{tr('Acquired in')}</th><th>{tr('Held by')}</th>{SORTS.map(([by, label]) => <Sorted key={by} by={by} label={label} now={{ sort, order: 'fixed' }} standard="total" />)}
+					<th class="num">{tr('ANRs')}</th><th class="num">{tr('Versions')}</th><th>{tr('Last seen')}</th><th><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 				<tbody>{v.locks.map((l) => <Row key={l.name} l={l} most={mostOf(v.locks)} chosen={l.name === text('name')} />)}</tbody>
 			</Cards>}
 			{v && v.locks.length > 0 && <p class="quiet">{tr("In ANR reports, only the main thread's wait has a duration, if the report contains it.")}</p>}

@@ -63,7 +63,7 @@ function Numbers({ t }: { t: Trend }) {
 	return (
 		<details class="numbers"><summary>{tr('The days as a table')}</summary>
 			<Cards>
-				<thead><tr><th scope="col">{tr('Day')}</th><th scope="col">{tr('Version')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Median')}</th><th scope="col" class="num">p95</th></tr></thead>
+				<thead><tr><th>{tr('Day')}</th><th>{tr('Version')}</th><th class="num">{tr('Traces')}</th><th class="num">{tr('Median')}</th><th class="num">p95</th></tr></thead>
 				<tbody>{rows.map(({ l, p }) => <tr key={`${p.day_ms} ${l.role}`} data-day={day(p.day_ms)}>
 					<td class="nowrap">{day(p.day_ms)}{p.day_ms === t.change_ms && <span class="quiet">{' '}{tr('change')}</span>}</td><td class="anywhere">{nameOf(l)}</td><td class="num">{count(p.traces)}</td><td class="num">{cell(p.p50)}</td><td class="num">{cell(p.p95)}</td>
 				</tr>)}</tbody>

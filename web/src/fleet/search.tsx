@@ -99,8 +99,8 @@ function Hits({ ask }: { ask: Record<string, string> }) {
 	return <>
 		<p class="quiet" role="status">{summary(v)}</p>
 		{v.hits.length > 0 && <Cards>
-			<thead><tr><th scope="col" class="num">{tr('Longest call')}</th><th scope="col">{tr('Method')}</th><th scope="col">{tr('Thread')}</th><th scope="col">{tr('Version')}</th>
-				<th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Device class')}</th><th scope="col">Android</th><th scope="col">{tr('Day')}</th></tr></thead>
+			<thead><tr><th class="num">{tr('Longest call')}</th><th>{tr('Method')}</th><th>{tr('Thread')}</th><th>{tr('Version')}</th>
+				<th>{tr('Scenario')}</th><th>{tr('Device class')}</th><th>Android</th><th>{tr('Day')}</th></tr></thead>
 			<tbody>{v.hits.map((h, i) => <Row key={`${h.trace} ${h.method} ${h.descriptor} ${h.thread} ${h.is_main}`} h={h} distinction={overloads.get(i)} most={v.hits[0]!.max_ns} />)}</tbody>
 		</Cards>}
 	</>;
@@ -115,7 +115,7 @@ function Start() {
 		<p class="quiet">{rows.length > 0 ? tr('Enter a method, or select one with long calls:') : tr('Enter a method.')}</p>
 		<Pending of={load} what={tr('Searching')} />
 		{rows.length > 0 && <Cards>
-			<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('One call, p95')}</th><th scope="col" class="num">{tr('Traces')}</th></tr></thead>
+			<thead><tr><th>{tr('Method')}</th><th class="num">{tr('One call, p95')}</th><th class="num">{tr('Traces')}</th></tr></thead>
 			<tbody>{rows.map((m) => <tr key={`${m.name} ${m.descriptor} ${m.build_id}`}>
 				<td class="anywhere wide"><button class="plain linkish" onClick={() => set({ method: m.name }, true)}><MethodName name={m.name} /></button></td>
 				<td class="num share"><span class="bar" style={{ width: `${(100 * m.call!.p95) / rows[0]!.call!.p95}%` }} />{duration(m.call!.p95)}</td>

@@ -21,9 +21,9 @@ function Heading({ c }: { c: Column }) {
 	const sort = text('sort') || 'created';
 	const asc = text('order') === 'asc';
 	const on = c.sort === sort;
-	if (!c.sort) return <th scope="col" class={c.num ? 'num' : ''}>{c.label}</th>;
+	if (!c.sort) return <th class={c.num ? 'num' : ''}>{c.label}</th>;
 	return (
-		<th scope="col" aria-sort={on ? (asc ? 'ascending' : 'descending') : 'none'} class="num">
+		<th aria-sort={on ? (asc ? 'ascending' : 'descending') : 'none'} class="num">
 			<button class="plain" onClick={() => put({ sort: c.sort!, order: on && !asc ? 'asc' : null })}>
 				{c.label}{on ? (asc ? ' ↑' : ' ↓') : ''}
 			</button>
@@ -81,9 +81,9 @@ function Table({ rows, columns, picked, pick, pickAll }: {
 	return (
 		<Cards of="traces">
 			<thead><tr>
-				<th scope="col" class="check"><input type="checkbox" aria-label={tr('Select all on this page')} checked={all} ref={(e) => { if (e) e.indeterminate = some && !all; }}
+				<th class="check"><input type="checkbox" aria-label={tr('Select all on this page')} checked={all} ref={(e) => { if (e) e.indeterminate = some && !all; }}
 					onChange={(e) => pickAll(e.currentTarget.checked)} /></th>
-				<th scope="col">{tr('Trace')}</th>{columns.map((c) => <Heading key={c.key} c={c} />)}
+				<th>{tr('Trace')}</th>{columns.map((c) => <Heading key={c.key} c={c} />)}
 			</tr></thead>
 			<tbody>{rows.map((t) => <Row key={t.id} t={t} shared={shared} columns={columns} picked={picked.has(t.id)} pick={(range) => pick(t, range)} />)}</tbody>
 		</Cards>

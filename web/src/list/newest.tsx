@@ -13,7 +13,7 @@ export function Newest({ list, total, capped }: { list: Trace[]; total: number; 
 	return (
 		<Panel title={tr('Newest traces')} id="newest" aside={<a href={link('/traces')}>{capped ? tr('All traces') : tr.many(total, 'All traces', 'All {n} traces')}</a>}>
 			<Cards of="traces">
-				<thead><tr><th scope="col">{tr('Trace')}</th>{shared.place && <><th scope="col">{tr('Version')}</th><th scope="col">{tr('Device')}</th></>}<th scope="col" class="num">{tr('Duration')}</th><th scope="col" class="num">{tr('Calls, samples')}</th><th scope="col" class="num">{tr('Arrived')}</th></tr></thead>
+				<thead><tr><th>{tr('Trace')}</th>{shared.place && <><th>{tr('Version')}</th><th>{tr('Device')}</th></>}<th class="num">{tr('Duration')}</th><th class="num">{tr('Calls, samples')}</th><th class="num">{tr('Arrived')}</th></tr></thead>
 				<tbody>{list.map((t) => (
 					<tr key={t.id} data-trace={t.id}>
 						<td class="wide"><NameCell t={t} shared={shared} /></td>{shared.place && <><td title={t.meta.version_name}>{t.meta.version_name}</td><td title={t.meta.device}>{t.meta.device}</td></>}

@@ -39,7 +39,7 @@ function Commits({ v }: { v: Source }) {
 	if (v.commits.length === 0) return v.more ? null : <p class="quiet">{tr('No commit in this range changed its lines. Its callees or its arguments may have changed.')}</p>;
 	return <>
 		<Cards of="commits">
-			<thead><tr><th scope="col">{tr('Commit')}</th><th scope="col">{tr('Subject')}</th><th scope="col">{tr('Author')}</th><th scope="col">{tr('When')}</th></tr></thead>
+			<thead><tr><th>{tr('Commit')}</th><th>{tr('Subject')}</th><th>{tr('Author')}</th><th>{tr('When')}</th></tr></thead>
 			<tbody>{v.commits.map((c) => <tr key={c.id} data-commit={c.id}>
 				<td class="mono nowrap"><Out to={c.link}>{shortOf(c.id)}</Out></td><td class="anywhere">{c.summary}</td>
 				<td class="anywhere">{c.author}{c.email && <span class="quiet"> {c.email}</span>}</td><td class="nowrap">{dayOf(c.time_ms)}</td></tr>)}</tbody>

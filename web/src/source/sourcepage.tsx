@@ -47,7 +47,7 @@ function Form({ of, where, keep, cancel }: { of?: Repository; where: string | nu
 function Table({ list, edit, keep }: { list: Repository[]; edit: (name: string) => void; keep: (all: Repository[]) => void }) {
 	return (
 		<Cards>
-			<thead><tr><th scope="col">{tr('Repository')}</th><th scope="col">{tr('Packages')}</th><th scope="col">{tr('Link')}</th><th scope="col">{tr('Clone')}</th>{may.admin && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
+			<thead><tr><th>{tr('Repository')}</th><th>{tr('Packages')}</th><th>{tr('Link')}</th><th>{tr('Clone')}</th>{may.admin && <th><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{list.map((r) => <tr key={r.name} data-repository={r.name}>
 				<td>{r.name}</td><td class="mono anywhere">{r.packages?.join(' ') ?? <span class="quiet">{tr('all others')}</span>}</td><td class="mono anywhere">{r.link ?? <span class="quiet">{tr('none')}</span>}</td><td class="mono">{r.clone ?? <span class="quiet">{tr('none')}</span>}</td>
 				{may.admin && <td class="actions"><button class="small" data-edits={`repository ${r.name}`} onClick={() => edit(r.name)} aria-label={tr('Edit {name}', { name: r.name })}>{tr('Edit')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={() => keep(list.filter((o) => o !== r))} /></td>}

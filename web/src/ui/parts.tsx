@@ -181,7 +181,7 @@ export function Sorted({ by, label, hint, now, standard }: { by: string; label: 
 	};
 	const arrow = order && <span aria-hidden="true">{order === 'asc' ? ' ↑ ' : ' ↓ '}</span>;
 	return (
-		<th scope="col" class={by === 'name' ? '' : 'num'} title={hint} aria-sort={order ? (order === 'asc' ? 'ascending' : 'descending') : 'none'}>
+		<th class={by === 'name' ? '' : 'num'} title={hint} aria-sort={order ? (order === 'asc' ? 'ascending' : 'descending') : 'none'}>
 			<button class="plain" onClick={pick}>{by !== 'name' && arrow}{label}{by === 'name' && arrow}</button>
 		</th>
 	);

@@ -56,8 +56,8 @@ function Table({ v, threads, start, method, view }: { v: Calls; threads: Thread[
 	const chosen = text('call');
 	return (
 		<Cards of="methods">
-			<thead><tr><th scope="col" class="num">{tr('Duration')}</th><th scope="col" class="num">{tr('Start')}</th>{!method && <th scope="col">{tr('Method')}</th>}
-				<th scope="col">{tr('Thread')}</th><th scope="col" class="num">{tr('Depth')}</th></tr></thead>
+			<thead><tr><th class="num">{tr('Duration')}</th><th class="num">{tr('Start')}</th>{!method && <th>{tr('Method')}</th>}
+				<th>{tr('Thread')}</th><th class="num">{tr('Depth')}</th></tr></thead>
 			<tbody>{v.calls.map((c) => {
 				const id = formatCall({ tid: c.tid, start: c.start_ns, depth: c.depth });
 				return (

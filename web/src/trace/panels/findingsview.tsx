@@ -33,7 +33,7 @@ function List({ r, f, from, show, named }: { r: RuleSum; f: Findings; from: numb
 		<div class="found">
 			<p>{serverText(r.message)}</p>
 			<Cards>
-				<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('Wall')}</th>{cpu && <th scope="col" class="num">CPU</th>}{others && <th scope="col">{tr('Thread')}</th>}<th scope="col">{tr('Call or event')}</th><th scope="col">{tr('Called by')}</th></tr></thead>
+				<thead><tr><th class="num">{tr('At')}</th><th class="num">{tr('Wall')}</th>{cpu && <th class="num">CPU</th>}{others && <th>{tr('Thread')}</th>}<th>{tr('Call or event')}</th><th>{tr('Called by')}</th></tr></thead>
 				<tbody>{list.slice(0, rows).map((x, i) => (
 					<tr key={i} data-finding={r.id}>
 						<td class="num"><At s={{ tid: x.tid, start_ns: x.start_ns, dur_ns: x.wall_ns }} from={from} show={show} /></td>
@@ -70,8 +70,8 @@ function Rules({ f, from, show, named }: { f: Findings; from: number; show: Show
 	if (all.length === 0) return <p class="quiet">{tr('No detector is enabled.')}</p>;
 	return <>
 		{rules.length > 0 && <Cards>
-			<thead><tr><th scope="col">{tr('Detector')}</th><th scope="col" class="num">{tr('Findings')}</th><th scope="col" class="num">{tr('Time in findings')}</th><th scope="col" class="num">{tr('Longest')}</th>
-				<th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('Threshold')}</th><th scope="col" class="num">{tr('All calls')}</th><th scope="col" class="num">{tr('Time in all calls')}</th></tr></thead>
+			<thead><tr><th>{tr('Detector')}</th><th class="num">{tr('Findings')}</th><th class="num">{tr('Time in findings')}</th><th class="num">{tr('Longest')}</th>
+				<th class="num" title={tr('Shorter ones are not counted')}>{tr('Threshold')}</th><th class="num">{tr('All calls')}</th><th class="num">{tr('Time in all calls')}</th></tr></thead>
 			<tbody>{rules.map((r) => <Row key={r.id} r={r} open={r.id === open && r.found > 0} toggle={() => toggle(r.id === open ? null : r.id)}><List r={r} f={f} from={from} show={show} named={named} /></Row>)}</tbody>
 		</Cards>}
 		{silent.length > 0 && <p class="quiet">{tr('No findings for: {silent}.', { silent: silent.map((r) => serverText(r.title)).join(COMMA) })}</p>}
@@ -97,7 +97,7 @@ function Frames({ f, from, show }: { f: Findings; from: number; show: Show }) {
 		<h3>{tr('Frames')}</h3>
 		<p class={f.frames.frozen + f.frames.messages > 0 ? 'loss' : 'quiet'}>{framesSay(f.frames)}</p>
 		{list.length > 0 && <Cards>
-			<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('Duration')}</th><th scope="col">{tr('Frame')}</th><th scope="col">{tr('Cause')}</th></tr></thead>
+			<thead><tr><th class="num">{tr('At')}</th><th class="num">{tr('Duration')}</th><th>{tr('Frame')}</th><th>{tr('Cause')}</th></tr></thead>
 			<tbody>{list.slice(0, rows).map((x, i) => (
 				<tr key={i} data-frame={x.frozen ? 'frozen' : 'slow'}>
 					<td class="num"><At s={x} from={from} show={show} /></td><td class="num">{duration(x.dur_ns)}</td>
@@ -120,7 +120,7 @@ function Start({ start, from, show }: { start: NonNullable<Findings['start']>; f
 		<h3>{start.kind === 'process' ? tr('Start of the app') : tr('Start of an activity')}</h3>
 		<p class="quiet">{tr('{dur_ns} from {title} to the end of {title2}, according to the calls.', { dur_ns: duration(start.dur_ns), title: serverText(start.phases[0].title), title2: serverText(start.phases[start.phases.length - 1].title) })}</p>
 		<Cards>
-			<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('Duration')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col">{tr('Phase')}</th><th scope="col" class="when"><span class="hidden">{tr('When')}</span></th><th scope="col">{tr('Dominated by')}</th></tr></thead>
+			<thead><tr><th class="num">{tr('At')}</th><th class="num">{tr('Duration')}</th><th class="num">{tr('Share')}</th><th>{tr('Phase')}</th><th class="when"><span class="hidden">{tr('When')}</span></th><th>{tr('Dominated by')}</th></tr></thead>
 			<tbody>{start.phases.map((p) => (
 				<tr key={p.id} data-phase={p.id}>
 					<td class="num"><At s={p} from={from} show={show} /></td><td class="num">{duration(p.dur_ns)}</td><td class="num">{percent(p.dur_ns / Math.max(1, start.dur_ns))}</td>

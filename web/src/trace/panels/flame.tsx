@@ -61,8 +61,8 @@ function Children({ a, name, metric, words, open, callers = false }: { a: Answer
 	return (
 		<div class="scroll short" tabIndex={0}>
 			<table class="methods">
-				<thead><tr><th scope="col">{callers ? tr('Directly called it') : tr('Directly below {f}', { f: labelOf(f, 0) })}</th><th scope="col" class="num">{head(metric.all)}</th>
-					<th scope="col" class="num">{head(metric.own)}</th>{metric.timed && <th scope="col" class="num" title={words.hint}>{words.head}</th>}<th scope="col" class="num">{tr('Share')}</th></tr></thead>
+				<thead><tr><th>{callers ? tr('Directly called it') : tr('Directly below {f}', { f: labelOf(f, 0) })}</th><th class="num">{head(metric.all)}</th>
+					<th class="num">{head(metric.own)}</th>{metric.timed && <th class="num" title={words.hint}>{words.head}</th>}<th class="num">{tr('Share')}</th></tr></thead>
 				<tbody>{all.slice(0, max).map((i) => {
 					const [with_, own] = numbers(f, i, metric, words);
 					return (

@@ -117,8 +117,8 @@ function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; a
 			<thead><tr>
 				<Sorted by="name" label={tr('Method')} {...heads} />
 				{columns.map((c) => <Sorted key={c.key} {...heads} by={c.key} label={c.key === 'count' ? words.head : c.title} hint={c.key === 'count' || words.unit ? words.hint : c.key === 'p95_ns' && p.transform ? tr('Unknown: {reason}', { reason: P95_RESHAPED }) : c.hint} />)}
-				<th scope="col" class="num">{tr('Self share')}</th>
-				<th scope="col"><span class="hidden">{tr('More')}</span></th>
+				<th class="num">{tr('Self share')}</th>
+				<th><span class="hidden">{tr('More')}</span></th>
 			</tr></thead>
 			<tbody ref={body}>{v.methods.map((m) => (
 				<Row key={m.method} m={m} columns={columns} words={words} busy={v.busy_ns} most={most} lit={lit(m)} onFind={p.onFind} onMore={ask} />))}</tbody>

@@ -30,7 +30,7 @@ interface Row {
 
 /** A column's head, which orders the rows. */
 function Ordered({ label, by, now }: { label: string; by: 'start' | 'duration'; now: string }) {
-	return <th scope="col" class="num" aria-sort={now !== by ? 'none' : by === 'start' ? 'ascending' : 'descending'}>
+	return <th class="num" aria-sort={now !== by ? 'none' : by === 'start' ? 'ascending' : 'descending'}>
 		<button class="plain" onClick={() => set({ eventsort: by === 'start' ? by : null }, true)}>{now === by && <span aria-hidden="true">{by === 'start' ? '↑ ' : '↓ '}</span>}{label}</button></th>;
 }
 
@@ -51,8 +51,8 @@ function Table({ rows, all, mixed, start, end, timed, byTime, threads, goTo }: {
 	const now = byTime ? 'start' : 'duration';
 	return (
 		<div class="scroll"><table class="methods">
-			<thead><tr>{timed && (longest > 0 ? <><Ordered label={tr('At')} by="start" now={now} /><Ordered label={tr('Duration')} by="duration" now={now} /></> : <th scope="col" class="num">{tr('At')}</th>)}<th scope="col">{tr('Event')}</th>
-				{columns.map((c) => <th key={c.key} scope="col" class={c.number ? 'num' : ''}>{c.label}</th>)}{rest.size > 0 && <th scope="col">{tr('More')}</th>}<th scope="col">{tr('Thread')}</th></tr></thead>
+			<thead><tr>{timed && (longest > 0 ? <><Ordered label={tr('At')} by="start" now={now} /><Ordered label={tr('Duration')} by="duration" now={now} /></> : <th class="num">{tr('At')}</th>)}<th>{tr('Event')}</th>
+				{columns.map((c) => <th key={c.key} scope="col" class={c.number ? 'num' : ''}>{c.label}</th>)}{rest.size > 0 && <th>{tr('More')}</th>}<th>{tr('Thread')}</th></tr></thead>
 			<tbody>{rows.map(({ note: n, facts }) => {
 				const lit = selected && `${formatEvent(idOf(n))}.`.startsWith(`${selected}.`);
 				return (

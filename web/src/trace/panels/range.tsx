@@ -119,8 +119,8 @@ export function RangePanel(p: Props) {
 				{base && <Pending of={other} what={tr('Summing')} />}
 				{v && sections.length === 0 && <p class="quiet">{find ? tr('Nothing has this name here.') : tr('Nothing was recorded here.')}</p>}
 				{sections.length > 0 && <div class={of.busy || other.busy ? 'stale' : ''}><div class="scroll"><table class={w ? 'methods range' : 'methods range alone'}>
-					<thead><tr><th scope="col">{tr('Name')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num" title={tr('For calls: self time without waits. For states and events: time in the range.')}>{tr('Time')}</th>
-						{w ? <><th scope="col" class="num">{tr('Before')}</th><th scope="col" class="num">{tr('Change')}</th></> : <><th scope="col" class="num">{tr('Share')}</th><th scope="col">{tr('More')}</th></>}</tr></thead>
+					<thead><tr><th>{tr('Name')}</th><th class="num">{tr('Count')}</th><th class="num" title={tr('For calls: self time without waits. For states and events: time in the range.')}>{tr('Time')}</th>
+						{w ? <><th class="num">{tr('Before')}</th><th class="num">{tr('Change')}</th></> : <><th class="num">{tr('Share')}</th><th>{tr('More')}</th></>}</tr></thead>
 					{sections.map((s) => { const b = w?.sections.find((x) => x.id === s.id); return <Rows key={s.id} s={s} base={w ? filtered(b ?? { ...s, rows: [] }, find) : null} busy={v?.busy ?? 0} />; })}
 				</table></div></div>}
 				{v?.partial && <p class="quiet">{tr('Incomplete: the time limit was reached.')}</p>}

@@ -58,8 +58,8 @@ function Repairs({ t }: { t: Trace }) {
 			{lack?.command && <Command>{lack.command}</Command>}
 			{t.report?.system && <p>{systemWords(t.report.system)}</p>}
 			{list.length > 0 && <Cards of="repairs">
-				<thead><tr><th scope="col">{tr('Kind')}</th><th scope="col">{tr('Meaning')}</th><th scope="col" class="num">{tr('Cases')}</th>
-					<th scope="col" class="num">{tr('First at byte')}</th><th scope="col">{tr('Finding')}</th></tr></thead>
+				<thead><tr><th>{tr('Kind')}</th><th>{tr('Meaning')}</th><th class="num">{tr('Cases')}</th>
+					<th class="num">{tr('First at byte')}</th><th>{tr('Finding')}</th></tr></thead>
 				<tbody>{list.map((r) => (
 					<tr key={r.name}><td><span class={`state ${r.kind}`}>{REPAIR[r.kind] ?? r.kind}</span></td><td class="cause">{serverText(r.meaning)}</td>
 						<td class="num">{count(r.count)}</td><td class="num">{r.first_offset === null ? '' : count(r.first_offset)}</td>

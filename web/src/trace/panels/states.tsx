@@ -23,7 +23,7 @@ function Table({ lines }: { lines: Line[] }) {
 	const most = Math.max(1, ...lines.map((l) => l.known));
 	return (
 		<Cards of="states">
-			<thead><tr><th scope="col">{tr('Thread')}</th>{states.length > 0 && <th scope="col" class="wide">{tr('Share of the time')}</th>}
+			<thead><tr><th>{tr('Thread')}</th>{states.length > 0 && <th class="wide">{tr('Share of the time')}</th>}
 				{states.map((i) => <th key={i} scope="col" class="num"><i class="swatch" style={{ background: `var(--state-${STATES[i]})` }} />{STATE_NAMES[i]}</th>)}
 				{waits.map((i) => <th key={i} scope="col" class="num">{kindTitle(WAITS[i])}</th>)}</tr></thead>
 			<tbody>{lines.map((l) => (

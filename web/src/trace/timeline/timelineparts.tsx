@@ -78,8 +78,8 @@ function VisibleCalls({ of, calls, names, start, goTo }: { of: Thread | null; ca
 		<div class="scroll short" tabIndex={0}>
 			<table>
 				<caption class="quiet">{tr('The longest {many} of {name} in view, at most 200, in time order', { many: wordsOf(of ? [of] : []).many, name: of?.name || tr('the thread') })}</caption>
-				<thead><tr><th scope="col" class="num">{tr('Start')}</th><th scope="col" class="num">{tr('Duration')}</th>
-					<th scope="col" class="num">{tr('Depth')}</th><th scope="col">{tr('Method')}</th></tr></thead>
+				<thead><tr><th class="num">{tr('Start')}</th><th class="num">{tr('Duration')}</th>
+					<th class="num">{tr('Depth')}</th><th>{tr('Method')}</th></tr></thead>
 				<tbody>{calls.map((c, i) => (
 					<tr key={i}><td class="num">{duration(c.start - start)}</td><td class="num">{duration(c.end - c.start)}</td>
 						<td class="num">{c.depth}</td>
