@@ -3,6 +3,7 @@
  */
 #include "server/export/export.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,8 @@ enum {
 	GZIP_LEVEL = 4,
 	GZIP_WINDOW = 15 + 16,
 	MARK_BYTES = 80,
-	KNOWN_MAX = 16384
+	KNOWN_MAX = 16384,
+	SLICE_BYTES = 40 /* in a file; measured: 30 */
 };
 #define OUT_MAX_BYTES   ((size_t)96 << 20)
 #define ARENA_MAX_BYTES ((size_t)1 << 30)
@@ -182,6 +184,20 @@ void tw_export_decimal(struct tw_buf *out, int64_t v, unsigned digits)
 	if (v < 0)
 		*--at = '-';
 	(void)tw_buf_add(out, at, (size_t)(text + sizeof text - at));
+}
+
+enum tw_status tw_export_open_file(struct tw_export *x, int *ret_fd)
+{
+	const uint64_t bytes = x->info->slices * SLICE_BYTES;
+	FILE *f;
+
+	if (x->q.open_file)
+		return x->q.open_file(x->q.open_file_arg, bytes, ret_fd, &x->failure);
+	f = tmpfile();
+	*ret_fd = f ? fcntl(fileno(f), F_DUPFD_CLOEXEC, 0) : -1;
+	if (f)
+		(void)fclose(f);
+	return *ret_fd >= 0 ? TW_OK : tw_fail_errno(&x->failure, TW_IO, "no temporary file");
 }
 
 /* --- opening --- */
@@ -408,6 +424,8 @@ struct tw_export *tw_export_close(struct tw_export *x)
 	if (!x)
 		return NULL;
 	tw_export_walk_done(x);
+	if (x->state && x->format->done)
+		x->format->done(x);
 	if (x->z_open)
 		(void)deflateEnd(&x->z);
 	tw_buf_done(&x->out);

@@ -4,7 +4,7 @@
  * The formats are listed in exports.def, one line and one export_<name>.c each; Perfetto's is
  * separate (export_perfetto.h).  Memory holds a piece of output, a chunk or a call tree of one
  * thread, and a few bytes per method, so it does not grow with the number of calls; the flame
- * graphs (svg, d3) hold the call trees of the selection. Thread: one at a time.
+ * graphs (svg, d3) hold the call trees of the selection.  Thread: one at a time.
  */
 #ifndef TW_EXPORT_H
 #define TW_EXPORT_H
@@ -20,6 +20,7 @@ struct tw_export_kind {
 	const char *type;    /* Content-Type */
 	bool packed;         /* already compressed */
 	const char *summary; /* one line for users */
+	bool of_file;        /* written to an unnamed file before the first byte is read */
 };
 
 /* Entry i of exports.def; NULL beyond the last. */
@@ -37,6 +38,10 @@ struct tw_export_query {
 	enum tw_flame_view view; /* svg, d3 */
 	uint32_t max_nodes;      /* for svg, d3; 0 the format's default */
 	bool merged;             /* for folded: stacks do not begin with their thread */
+	/* Opens the unnamed file of a kind that is `of_file`, which will have about that many
+	 * bytes; NULL: in the system's temporary folder. */
+	enum tw_status (*open_file)(void *arg, uint64_t bytes, int *ret_fd, struct tw_err *err);
+	void *open_file_arg;
 };
 
 struct tw_export_facts { /* of the trace, for display; NULL or "" omitted; copied */

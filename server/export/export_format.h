@@ -40,7 +40,7 @@ enum tw_walk {
 	TW_WALK_SLICES,      /* x->slice, in pre-order, cut to the range, and its ids */
 	TW_WALK_NOTES,       /* x->note: by time */
 	TW_WALK_DOCUMENTS,   /* x->document */
-	TW_WALK_AGAIN,       /* runs the program again from its start; totals are kept */
+	TW_WALK_REPEAT,      /* until it writes nothing */
 	TW_WALK_FLAME        /* i: nodes of the flame graph of the selection, x->flame */
 };
 
@@ -53,6 +53,7 @@ struct tw_export_format {
 	struct tw_export_kind kind;
 	const struct tw_export_step *program; /* ends with TW_WALK_END */
 	size_t state_bytes;                   /* size of x->state, zeroed */
+	void (*done)(struct tw_export *x);    /* NULL, or releases what the state holds */
 	uint32_t flame_nodes; /* not 0: a flame graph of at most this many nodes is built */
 	unsigned metrics;     /* bits of enum tw_export_metric */
 	bool gzip;
@@ -96,7 +97,7 @@ struct tw_export {
 	int64_t parent;   /* its id; -1: none in the range */
 	const struct tw_note_row *note;
 	struct tw_str document_kind, document;
-	bool is_bad; /* set by a format: the file cannot be created */
+	struct tw_err failure; /* set by a format, which ends the export */
 	struct tw_follow follow;
 	struct tw_tree tree;
 	uint32_t *
@@ -116,7 +117,7 @@ struct tw_export {
 	struct tw_cursor cursor;
 	int64_t *slice_ids; /* of the open calls, by depth */
 	uint64_t note_id;
-	bool cursor_open, has_tree, begun, again, ended;
+	bool cursor_open, has_tree, begun, ended;
 	uint32_t pc, loop, item;
 	struct tw_buf packed;
 	z_stream z;
@@ -146,6 +147,8 @@ int64_t tw_export_self_cpu(const struct tw_export *x, uint32_t node);
 /* v / 10^digits, exact, digits ≤ 9: "-12.000345". */
 void tw_export_decimal(struct tw_buf *out, int64_t v, unsigned digits);
 
+/* Opens the unnamed file of a format that is `of_file`; on failure sets x->failure. */
+enum tw_status tw_export_open_file(struct tw_export *x, int *ret_fd) TW_MUST_USE;
 /* A node's self value in the requested metric. */
 int64_t tw_export_self(const struct tw_export *x, uint32_t node);
 

@@ -2,201 +2,288 @@
  * export_sqlite.c - a trace as an SQLite database of ordinary tables.
  *
  * The tables have the columns of `tracewell sql` (trace_sql.h), except that slices refer to methods
- * by id; the view `call` joins both.
+ * by id; the view `call` joins both.  SQLite needs a file that it can seek in, so the database is
+ * complete in an unnamed file, or in memory if it is small, before its first byte is sent.
  */
-#include "server/export/export_format.h"
-#include "server/export/sqlite_pages.h"
+#include <unistd.h>
 
-static const struct tw_sqlite_table tables[] = {
-        {"table", "meta", "CREATE TABLE meta(key TEXT, value)"},
-        {"table", "thread",
-                "CREATE TABLE thread(thread_id INTEGER PRIMARY KEY, pid INTEGER, tid INTEGER, "
-                "name TEXT, is_main INTEGER, source TEXT, slices INTEGER, start_ns INTEGER, "
-                "end_ns INTEGER, busy_ns INTEGER)"},
-        {"table", "slice",
-                "CREATE TABLE slice(id INTEGER PRIMARY KEY, thread_id INTEGER, parent_id INTEGER, "
-                "depth INTEGER, ts_ns INTEGER, dur_ns INTEGER, cpu_ns INTEGER, method_id INTEGER)"},
-        {"table", "method",
-                "CREATE TABLE method(method_id INTEGER PRIMARY KEY, name TEXT, count INTEGER, "
-                "total_ns INTEGER, sum_ns INTEGER, self_ns INTEGER, max_ns INTEGER, cpu_ns "
-                "INTEGER)"},
-        {"table", "event",
-                "CREATE TABLE event(id INTEGER PRIMARY KEY, kind TEXT, thread_id INTEGER, ts_ns "
-                "INTEGER, dur_ns INTEGER, value INTEGER, text TEXT, detail TEXT, system INTEGER)"},
-        {"table", "document", "CREATE TABLE document(kind TEXT, json TEXT)"},
-        {"table", "repair", "CREATE TABLE repair(name TEXT, count INTEGER, first_offset INTEGER)"},
-        {"view", "call",
-                "CREATE VIEW call AS SELECT s.id, s.thread_id, t.name AS thread, s.parent_id, "
-                "s.depth, s.ts_ns, s.dur_ns, s.cpu_ns, s.method_id, m.name FROM slice s LEFT JOIN "
-                "method m USING(method_id) LEFT JOIN thread t USING(thread_id)"},
+#include "server/export/export_format.h"
+#include "server/trace/trace_file_internal.h"
+#include "server/trace/trace_file_vfs.h"
+
+enum table { META, THREAD, SLICE, METHOD, EVENT, DOCUMENT, REPAIR, TABLES };
+
+static const char schema[] =
+        "PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+        "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-1024; BEGIN;"
+        "CREATE TABLE meta(key TEXT, value);"
+        "CREATE TABLE thread(thread_id INTEGER PRIMARY KEY, pid INTEGER, tid INTEGER, "
+        "name TEXT, is_main INTEGER, source TEXT, slices INTEGER, start_ns INTEGER, "
+        "end_ns INTEGER, busy_ns INTEGER);"
+        "CREATE TABLE slice(id INTEGER PRIMARY KEY, thread_id INTEGER, parent_id INTEGER, "
+        "depth INTEGER, ts_ns INTEGER, dur_ns INTEGER, cpu_ns INTEGER, method_id INTEGER);"
+        "CREATE TABLE method(method_id INTEGER PRIMARY KEY, name TEXT, count INTEGER, "
+        "total_ns INTEGER, sum_ns INTEGER, self_ns INTEGER, max_ns INTEGER, cpu_ns INTEGER);"
+        "CREATE TABLE event(id INTEGER PRIMARY KEY, kind TEXT, thread_id INTEGER, ts_ns INTEGER, "
+        "dur_ns INTEGER, value INTEGER, text TEXT, detail TEXT, system INTEGER);"
+        "CREATE TABLE document(kind TEXT, json TEXT);"
+        "CREATE TABLE repair(name TEXT, count INTEGER, first_offset INTEGER);"
+        "CREATE VIEW call AS SELECT s.id, s.thread_id, t.name AS thread, s.parent_id, "
+        "s.depth, s.ts_ns, s.dur_ns, s.cpu_ns, s.method_id, m.name FROM slice s LEFT JOIN "
+        "method m USING(method_id) LEFT JOIN thread t USING(thread_id)";
+
+static const char *const inserts[TABLES] = {
+        [META] = "INSERT INTO meta VALUES(?,?)",
+        [THREAD] = "INSERT INTO thread VALUES(?,?,?,?,?,?,?,?,?,?)",
+        [SLICE] = "INSERT INTO slice VALUES(?,?,?,?,?,?,?,?)",
+        [METHOD] = "INSERT INTO method VALUES(?,?,?,?,?,?,?,?)",
+        [EVENT] = "INSERT INTO event VALUES(NULL,?,?,?,?,?,?,?,?)",
+        [DOCUMENT] = "INSERT INTO document VALUES(?,?)",
+        [REPAIR] = "INSERT INTO repair VALUES(?,?,?)",
 };
 
 struct state {
-	struct tw_sqlite_pages pages;
-	int64_t rows; /* of the current table, if its rows are only numbered */
-	bool again;
+	sqlite3 *db;
+	sqlite3_stmt *inserts[TABLES];
+	struct tw_trace_image image;
+	uint64_t sent; /* bytes of the image */
 };
 
-static struct tw_sqlite_value or_null(int64_t v)
+/* --- rows --- */
+
+enum type { NONE, INT, TEXT };
+
+struct value {
+	enum type type;
+	int64_t number;
+	struct tw_str text;
+};
+
+static struct value int_of(int64_t v)
 {
-	return v < 0 ? (struct tw_sqlite_value){.type = TW_SQLITE_NULL} : tw_sqlite_int(v);
+	return (struct value){.type = INT, .number = v};
 }
 
-static struct tw_sqlite_value id_or_null(uint64_t id)
+static struct value int_or_null(int64_t v)
 {
-	return id ? tw_sqlite_int((int64_t)id) : (struct tw_sqlite_value){.type = TW_SQLITE_NULL};
+	return v < 0 ? (struct value){.type = NONE} : int_of(v);
 }
 
-static struct tw_sqlite_value text_or_null(struct tw_str s)
+static struct value id_or_null(uint64_t id)
 {
-	return s.len ? tw_sqlite_text(s) : (struct tw_sqlite_value){.type = TW_SQLITE_NULL};
+	return id ? int_of((int64_t)id) : (struct value){.type = NONE};
 }
+
+static struct value text_of(struct tw_str s)
+{
+	return (struct value){.type = TEXT, .text = s.ptr ? s : TW_STR("")};
+}
+
+static struct value text_or_null(struct tw_str s)
+{
+	return s.len ? text_of(s) : (struct value){.type = NONE};
+}
+
+static void fail(struct tw_export *x)
+{
+	const struct state *s = x->state;
+
+	(void)tw_trace_sql_fail(s->db, "writing the database", &x->failure);
+}
+
+static void row(struct tw_export *x, enum table table, const struct value *v, int n)
+{
+	const struct state *state = x->state;
+	sqlite3_stmt *s = state->inserts[table];
+
+	if (x->failure.code != TW_OK)
+		return;
+	for (int i = 0; i < n; i++) {
+		if (v[i].type == TEXT)
+			(void)sqlite3_bind_text64(
+			        s, i + 1, v[i].text.ptr, v[i].text.len, SQLITE_STATIC, SQLITE_UTF8);
+		else if (v[i].type == INT)
+			(void)sqlite3_bind_int64(s, i + 1, v[i].number);
+		else
+			(void)sqlite3_bind_null(s, i + 1);
+	}
+	if (sqlite3_step(s) != SQLITE_DONE)
+		fail(x);
+	(void)sqlite3_reset(s);
+}
+
+/* --- the database --- */
 
 static void begin(struct tw_export *x, uint32_t i)
 {
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
 	struct state *s = x->state;
+	bool done;
 
 	(void)i;
-	tw_sqlite_begin(
-	        &s->pages, tables, sizeof tables / sizeof *tables, s->again ? &x->out : NULL);
-	s->again = true;
+	tw_trace_image_begin(&s->image);
+	if (tw_export_open_file(x, &s->image.fd) != TW_OK)
+		return;
+	done = tw_trace_vfs_open(&s->image, flags, &s->db) == SQLITE_OK &&
+	       sqlite3_exec(s->db, schema, NULL, NULL, NULL) == SQLITE_OK;
+	for (int t = 0; done && t < TABLES; t++)
+		done = sqlite3_prepare_v2(s->db, inserts[t], -1, &s->inserts[t], NULL) == SQLITE_OK;
+	if (!done)
+		fail(x);
 }
 
-static void table_end(struct tw_export *x, uint32_t i)
+static void end(struct tw_export *x, uint32_t i)
+{
+	const struct state *s = x->state;
+
+	(void)i;
+	if (sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+		fail(x);
+}
+
+static void send(struct tw_export *x, uint32_t i)
+{
+	struct state *s = x->state;
+	ssize_t n;
+
+	(void)i;
+	if (tw_buf_reserve(&x->out, TW_EXPORT_PIECE) != TW_OK)
+		return;
+	n = tw_trace_image_read(&s->image, x->out.data + x->out.len, TW_EXPORT_PIECE, s->sent);
+	if (n < 0)
+		(void)tw_fail_errno(&x->failure, TW_IO, "the database cannot be read");
+	else {
+		x->out.len += (size_t)n;
+		s->sent += (uint64_t)n;
+	}
+}
+
+static void done(struct tw_export *x)
 {
 	struct state *s = x->state;
 
-	(void)i;
-	tw_sqlite_table_end(&s->pages);
-	s->rows = 0;
+	for (int t = 0; t < TABLES; t++)
+		(void)sqlite3_finalize(s->inserts[t]);
+	(void)sqlite3_close(s->db);
+	if (s->image.fd > 0)
+		(void)close(s->image.fd);
+	tw_trace_image_done(&s->image);
 }
 
-static void fact(struct tw_export *x, const char *key, struct tw_sqlite_value value)
-{
-	struct state *s = x->state;
-	const struct tw_sqlite_value row[] = {tw_sqlite_text(tw_str_of(key)), value};
+/* --- its tables --- */
 
-	if (value.type != TW_SQLITE_TEXT || value.text.len)
-		tw_sqlite_row(&s->pages, ++s->rows, row, 2);
+static void fact(struct tw_export *x, const char *key, struct value value)
+{
+	const struct value v[] = {text_of(tw_str_of(key)), value};
+
+	if (value.type != TEXT || value.text.len)
+		row(x, META, v, 2);
 }
 
 static void meta(struct tw_export *x, uint32_t i)
 {
 	const struct tw_export_facts *f = &x->facts;
 
-	fact(x, "exporter", tw_sqlite_text(TW_STR("tracewell " TW_VERSION)));
-	fact(x, "title", tw_sqlite_text(tw_str_of(f->title)));
-	fact(x, "trace", tw_sqlite_text(tw_str_of(f->trace_id)));
-	fact(x, "url", tw_sqlite_text(tw_str_of(f->url)));
-	fact(x, "app", tw_sqlite_text(tw_str_of(f->app)));
-	fact(x, "version_name", tw_sqlite_text(tw_str_of(f->version_name)));
-	fact(x, "build_id", tw_sqlite_text(tw_str_of(f->build_id)));
-	fact(x, "process", tw_sqlite_text(tw_str_of(f->process)));
-	fact(x, "device", tw_sqlite_text(tw_str_of(f->device)));
-	fact(x, "scenario", tw_sqlite_text(tw_str_of(f->scenario)));
+	(void)i;
+	fact(x, "exporter", text_of(TW_STR("tracewell " TW_VERSION)));
+	fact(x, "title", text_of(tw_str_of(f->title)));
+	fact(x, "trace", text_of(tw_str_of(f->trace_id)));
+	fact(x, "url", text_of(tw_str_of(f->url)));
+	fact(x, "app", text_of(tw_str_of(f->app)));
+	fact(x, "version_name", text_of(tw_str_of(f->version_name)));
+	fact(x, "build_id", text_of(tw_str_of(f->build_id)));
+	fact(x, "process", text_of(tw_str_of(f->process)));
+	fact(x, "device", text_of(tw_str_of(f->device)));
+	fact(x, "scenario", text_of(tw_str_of(f->scenario)));
 	if (f->started_ms)
-		fact(x, "started_ms", tw_sqlite_int(f->started_ms));
-	fact(x, "format", tw_sqlite_text(tw_str_of(tw_trace_file_facts(x->file)->format)));
-	fact(x, "pid", tw_sqlite_int(x->info->pid));
+		fact(x, "started_ms", int_of(f->started_ms));
+	fact(x, "format", text_of(tw_str_of(tw_trace_file_facts(x->file)->format)));
+	fact(x, "pid", int_of(x->info->pid));
 	if (x->q.sel.ranged) {
-		fact(x, "from_ns", tw_sqlite_int(x->q.sel.from_ns));
-		fact(x, "to_ns", tw_sqlite_int(x->q.sel.to_ns));
+		fact(x, "from_ns", int_of(x->q.sel.from_ns));
+		fact(x, "to_ns", int_of(x->q.sel.to_ns));
 	}
-	table_end(x, i);
 }
 
 static void threads(struct tw_export *x, uint32_t i)
 {
-	struct state *s = x->state;
 	uint32_t n;
 	const struct tw_thread_info *t = tw_trace_file_threads(x->file, &n);
 
+	(void)i;
 	for (uint32_t k = 0; k < n; k++) {
-		const struct tw_sqlite_value row[] = {{.type = TW_SQLITE_NULL},
-		        tw_sqlite_int(t[k].pid), tw_sqlite_int((int64_t)t[k].tid),
-		        tw_sqlite_text(t[k].name), tw_sqlite_int(t[k].is_main),
-		        tw_sqlite_text(tw_str_of(tw_slice_source_name(t[k].source))),
-		        tw_sqlite_int((int64_t)t[k].slices), tw_sqlite_int(t[k].start_ns),
-		        tw_sqlite_int(t[k].end_ns), tw_sqlite_int(t[k].busy_ns)};
+		const struct value v[] = {int_of(t[k].thread_id), int_of(t[k].pid),
+		        int_of((int64_t)t[k].tid), text_of(t[k].name), int_of(t[k].is_main),
+		        text_of(tw_str_of(tw_slice_source_name(t[k].source))),
+		        int_of((int64_t)t[k].slices), int_of(t[k].start_ns), int_of(t[k].end_ns),
+		        int_of(t[k].busy_ns)};
 
 		if (tw_selection_has(&x->q.sel, &t[k]))
-			tw_sqlite_row(&s->pages, t[k].thread_id, row, 10);
+			row(x, THREAD, v, 10);
 	}
-	table_end(x, i);
 }
 
 static void slice(struct tw_export *x, uint32_t i)
 {
-	struct state *s = x->state;
 	const struct tw_slice *c = &x->slice;
-	const struct tw_sqlite_value row[] = {{.type = TW_SQLITE_NULL},
-	        tw_sqlite_int(x->thread->thread_id), or_null(x->parent), tw_sqlite_int(c->depth),
-	        tw_sqlite_int(c->start_ns), tw_sqlite_int(c->dur_ns), or_null(c->cpu_ns),
-	        tw_sqlite_int(c->method)};
+	const struct value v[] = {int_of(x->slice_id), int_of(x->thread->thread_id),
+	        int_or_null(x->parent), int_of(c->depth), int_of(c->start_ns), int_of(c->dur_ns),
+	        int_or_null(c->cpu_ns), int_of(c->method)};
 
 	(void)i;
 	(void)tw_export_number(x, c->method);
-	tw_sqlite_row(&s->pages, x->slice_id, row, 8);
+	row(x, SLICE, v, 8);
 }
 
 static void method(struct tw_export *x, uint32_t i)
 {
 	static const struct tw_method_info none = {.cpu_ns = -1};
-	struct state *s = x->state;
 	const struct tw_method_info *m = x->totals.rows ? &x->totals.rows[i] : &none;
 
 	if (m->count || x->numbers[i]) {
-		const struct tw_sqlite_value row[] = {{.type = TW_SQLITE_NULL},
-		        tw_sqlite_text(tw_export_name(x, i)), tw_sqlite_int((int64_t)m->count),
-		        tw_sqlite_int(m->total_ns), tw_sqlite_int(m->sum_ns),
-		        tw_sqlite_int(m->self_ns), tw_sqlite_int(m->max_ns), or_null(m->cpu_ns)};
+		const struct value v[] = {int_of(i), text_of(tw_export_name(x, i)),
+		        int_of((int64_t)m->count), int_of(m->total_ns), int_of(m->sum_ns),
+		        int_of(m->self_ns), int_of(m->max_ns), int_or_null(m->cpu_ns)};
 
-		tw_sqlite_row(&s->pages, i, row, 8);
+		row(x, METHOD, v, 8);
 	}
 }
 
 static void event(struct tw_export *x, uint32_t i)
 {
-	struct state *s = x->state;
 	const struct tw_note_row *n = x->note;
-	const struct tw_sqlite_value row[] = {{.type = TW_SQLITE_NULL},
-	        tw_sqlite_text(tw_str_of(tw_note_info(n->kind)->name)), id_or_null(n->thread_id),
-	        tw_sqlite_int(n->ts_ns), or_null(n->dur_ns), tw_sqlite_int(n->value),
-	        tw_sqlite_text(n->text), text_or_null(n->detail), tw_sqlite_int(n->from_system)};
+	const struct value v[] = {text_of(tw_str_of(tw_note_info(n->kind)->name)),
+	        id_or_null(n->thread_id), int_of(n->ts_ns), int_or_null(n->dur_ns),
+	        int_of(n->value), text_of(n->text), text_or_null(n->detail),
+	        int_of(n->from_system)};
 
 	(void)i;
-	tw_sqlite_row(&s->pages, ++s->rows, row, 9);
+	row(x, EVENT, v, 8);
 }
 
 static void document(struct tw_export *x, uint32_t i)
 {
-	struct state *s = x->state;
-	const struct tw_sqlite_value row[] = {
-	        tw_sqlite_text(x->document_kind), tw_sqlite_text(x->document)};
+	const struct value v[] = {text_of(x->document_kind), text_of(x->document)};
 
 	(void)i;
-	tw_sqlite_row(&s->pages, ++s->rows, row, 2);
+	row(x, DOCUMENT, v, 2);
 }
 
 static void repairs(struct tw_export *x, uint32_t i)
 {
-	struct state *s = x->state;
 	uint32_t n;
 	const struct tw_repair_count *r = tw_trace_file_repairs(x->file, &n);
 
+	(void)i;
 	for (uint32_t k = 0; k < n; k++) {
-		const struct tw_sqlite_value row[] = {
-		        tw_sqlite_text(tw_str_of(tw_repair_info(r[k].what)->name)),
-		        tw_sqlite_int((int64_t)r[k].count),
-		        or_null(r[k].first_offset == TW_NO_OFFSET ? -1
-		                                                  : (int64_t)r[k].first_offset)};
+		const struct value v[] = {text_of(tw_str_of(tw_repair_info(r[k].what)->name)),
+		        int_of((int64_t)r[k].count),
+		        int_or_null(r[k].first_offset == TW_NO_OFFSET
+		                            ? -1
+		                            : (int64_t)r[k].first_offset)};
 
-		tw_sqlite_row(&s->pages, ++s->rows, row, 3);
+		row(x, REPAIR, v, 3);
 	}
-	table_end(x, i);
-	table_end(x, i); /* the view */
-	if (!tw_sqlite_end(&s->pages))
-		x->is_bad = true;
 }
 
 static const struct tw_export_step program[] = {
@@ -207,22 +294,20 @@ static const struct tw_export_step program[] = {
         {TW_WALK_SLICES, slice},
         {TW_WALK_TOTALS, NULL},
         {TW_WALK_NEXT_THREAD, NULL},
-        {TW_WALK_ONCE, table_end},
         {TW_WALK_EACH_METHOD, method},
-        {TW_WALK_ONCE, table_end},
         {TW_WALK_NOTES, event},
-        {TW_WALK_ONCE, table_end},
         {TW_WALK_DOCUMENTS, document},
-        {TW_WALK_ONCE, table_end},
         {TW_WALK_ONCE, repairs},
-        {TW_WALK_AGAIN, NULL},
+        {TW_WALK_ONCE, end},
+        {TW_WALK_REPEAT, send},
         {TW_WALK_END, NULL},
 };
 
 const struct tw_export_format tw_export_sqlite = {
         .kind = {"sqlite", ".sqlite", "application/vnd.sqlite3", false,
-                "SQLite database of calls, threads, methods and events"},
+                "SQLite database of calls, threads, methods and events", .of_file = true},
         .program = program,
+        .done = done,
         .state_bytes = sizeof(struct state),
         .metrics = 1 << TW_EXPORT_WALL,
 };

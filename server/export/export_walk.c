@@ -13,7 +13,7 @@ enum { NOTES_AT_ONCE = 4096 };
 
 static bool is_full(const struct tw_export *x)
 {
-	return x->out.len >= TW_EXPORT_PIECE || x->out.status != TW_OK;
+	return x->out.len >= TW_EXPORT_PIECE || x->out.status != TW_OK || x->failure.code != TW_OK;
 }
 
 /* --- threads --- */
@@ -338,11 +338,9 @@ static bool make_totals(struct tw_export *x)
 static enum tw_status add_totals(struct tw_export *x, struct tw_err *err)
 {
 	struct tw_export_totals *t = &x->totals;
-	enum tw_status st = x->again ? TW_OK : need_tree(x, err);
+	enum tw_status st = need_tree(x, err);
 
-	if (st == TW_OK && x->again)
-		x->pc++;
-	if (st != TW_OK || x->again)
+	if (st != TW_OK)
 		return st;
 	if (!t->rows && !make_totals(x))
 		return tw_oom(err);
@@ -415,12 +413,13 @@ static enum tw_status walk_some(struct tw_export *x, struct tw_err *err)
 		return walk_notes(x, step, err);
 	case TW_WALK_DOCUMENTS:
 		return walk_documents(x, step, err);
-	case TW_WALK_AGAIN:
-		x->pc = x->again ? x->pc + 1 : 0;
-		x->again = true;
-		x->slice_id = 0;
-		x->note_id = 0;
+	case TW_WALK_REPEAT: {
+		const size_t before = x->out.len;
+
+		step->put(x, 0);
+		x->pc += x->out.len == before;
 		return TW_OK;
+	}
 	case TW_WALK_FLAME:
 		walk_items(x, step, x->flame.n);
 		return TW_OK;
@@ -439,7 +438,10 @@ enum tw_status tw_export_walk(struct tw_export *x, struct tw_err *err)
 	while (st == TW_OK && !x->ended && !is_full(x) && (x->begun || x->out.len == 0))
 		st = walk_some(x, err);
 	x->begun = true;
-	return st == TW_OK && x->is_bad ? tw_fail(err, TW_BUG, "the file cannot be created") : st;
+	if (st != TW_OK || x->failure.code == TW_OK)
+		return st;
+	tw_err_copy(err, &x->failure);
+	return x->failure.code;
 }
 
 void tw_export_walk_done(struct tw_export *x)

@@ -254,9 +254,9 @@ static enum tw_status check_room(const struct tw_blobs *b, uint64_t bytes, struc
 	return TW_OK;
 }
 
-enum tw_status tw_blobs_check_room(const struct tw_blobs *b, struct tw_err *err)
+enum tw_status tw_blobs_check_room(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err)
 {
-	return check_room(b, 0, err);
+	return check_room(b, bytes, err);
 }
 
 void tw_spool_path(struct tw_blobs *b, const char *name, char *out, size_t cap)

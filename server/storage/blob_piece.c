@@ -79,11 +79,13 @@ enum tw_status tw_piece_remove(struct tw_blobs *b, const char *object, struct tw
 	return is_piece(object) ? b->engine->remove(b->store, object, err) : TW_OK;
 }
 
-enum tw_status tw_piece_scratch(struct tw_blobs *b, int *ret_fd, struct tw_err *err)
+enum tw_status tw_piece_scratch(struct tw_blobs *b, uint64_t bytes, int *ret_fd, struct tw_err *err)
 {
 	struct tw_blob_writer *w = NULL;
-	enum tw_status st = tw_blob_begin(b, 0, &w, err);
+	enum tw_status st = tw_blobs_check_room(b, bytes, err);
 
+	if (st == TW_OK)
+		st = tw_blob_begin(b, 0, &w, err);
 	if (st != TW_OK)
 		return st;
 	*ret_fd = fcntl(w->fd, F_DUPFD_CLOEXEC, 0);

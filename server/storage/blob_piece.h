@@ -20,7 +20,9 @@ enum tw_status tw_piece_open(
         struct tw_blobs *b, const char *object, int *ret_fd, struct tw_err *err) TW_MUST_USE;
 /* Succeeds if the piece is missing. */
 enum tw_status tw_piece_remove(struct tw_blobs *b, const char *object, struct tw_err *err);
-/* An unnamed local file that is deleted when its descriptor is closed. */
-enum tw_status tw_piece_scratch(struct tw_blobs *b, int *ret_fd, struct tw_err *err) TW_MUST_USE;
+/* An unnamed local file that is deleted when its descriptor is closed.  TW_FULL if the disk has no
+ * space for that many bytes. */
+enum tw_status tw_piece_scratch(
+        struct tw_blobs *b, uint64_t bytes, int *ret_fd, struct tw_err *err) TW_MUST_USE;
 
 #endif

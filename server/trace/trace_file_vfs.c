@@ -37,7 +37,7 @@ static int close_nothing(sqlite3_file *file)
 	return SQLITE_OK;
 }
 
-static ssize_t read_image(const struct tw_trace_image *i, void *to, size_t want, uint64_t at)
+ssize_t tw_trace_image_read(const struct tw_trace_image *i, void *to, size_t want, uint64_t at)
 {
 	const size_t len = i->memory.len;
 	size_t n;
@@ -53,7 +53,7 @@ static ssize_t read_image(const struct tw_trace_image *i, void *to, size_t want,
 static int read_at(sqlite3_file *file, void *to, int amount, sqlite3_int64 at)
 {
 	size_t want = (size_t)amount;
-	const ssize_t n = read_image(image_of(file), to, want, (uint64_t)at);
+	const ssize_t n = tw_trace_image_read(image_of(file), to, want, (uint64_t)at);
 	const size_t have = n > 0 ? (size_t)n : 0;
 
 	if (n < 0)

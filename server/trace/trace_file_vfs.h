@@ -1,5 +1,5 @@
 /*
- * trace_file_vfs.h - the bytes of a trace file as an SQLite database.
+ * trace_file_vfs.h - the bytes of a trace file, or of an export, as an SQLite database.
  *
  * The decoder process may not open files, so its database is a descriptor created by its parent.  A
  * small database stays in memory while it is written; its file is a compressed copy (16 nearly
@@ -13,6 +13,7 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "decoder/base/buf.h"
 
@@ -36,6 +37,8 @@ enum tw_status tw_trace_image_store(struct tw_trace_image *i, struct ZSTD_CCtx_s
 /* For reading: TW_CORRUPT if the file is a damaged compressed copy. */
 enum tw_status tw_trace_image_load(
         struct tw_trace_image *i, int fd, struct ZSTD_DCtx_s *zstd, struct tw_err *err) TW_MUST_USE;
+/* Bytes of the database: fewer than n at its end, -1 on failure. */
+ssize_t tw_trace_image_read(const struct tw_trace_image *i, void *to, size_t n, uint64_t at);
 void tw_trace_image_done(struct tw_trace_image *i);
 
 /* A database in memory may be replaced by another between statements if both have the same schema.

@@ -12,6 +12,7 @@
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/export/export.h"
+#include "server/storage/blob_piece.h"
 
 enum { NODES_MAX = 200000, QUERY_MAX = 1024 };
 
@@ -70,12 +71,19 @@ static const struct tw_param raw_params[] = {
         {0},
 };
 
+static enum tw_status open_file(void *arg, uint64_t bytes, int *ret_fd, struct tw_err *err)
+{
+	return tw_piece_scratch(arg, bytes, ret_fd, err);
+}
+
 static enum tw_status read_query(
         const struct tw_view *v, struct tw_export_query *ret, struct tw_err *err)
 {
 	const char *kind = tw_req_path(v->req, "kind");
 	struct tw_export_query q = {
-	        .kind = tw_export_kind(kind ? kind : raw_kinds[tw_req_enum(v->req, "as")])};
+	        .kind = tw_export_kind(kind ? kind : raw_kinds[tw_req_enum(v->req, "as")]),
+	        .open_file = open_file,
+	        .open_file_arg = tw_api_of(v->req)->blobs};
 	enum tw_status st;
 
 	if (!q.kind)
@@ -151,6 +159,13 @@ static enum tw_status answer(struct tw_req *r, struct tw_err *err)
 	if (st != TW_OK) {
 		tw_mem_free(d);
 		return st;
+	}
+	/* other kinds have no deadline either once they have begun to be sent */
+	if (d->kind->of_file) {
+		struct tw_work_limit limit = tw_work_limit();
+
+		limit.until_ms = 0;
+		tw_work_limit_set(limit);
 	}
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) st tells */
 	suffix = d->kind->suffix;

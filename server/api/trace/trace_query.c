@@ -141,7 +141,7 @@ static enum tw_status has_room(struct tw_req *r, const struct tw_trace_row *row,
 {
 	struct tw_api *api = tw_api_of(r);
 	char wait[16];
-	enum tw_status st = tw_blobs_check_room(api->blobs, err);
+	enum tw_status st = tw_blobs_check_room(api->blobs, 0, err);
 
 	if (st == TW_FULL)
 		return tw_fail(err, TW_FULL,

@@ -559,7 +559,7 @@ static enum tw_status assemble(
 {
 	struct tw_arena *a = tw_arena_new(WHOLE_ARENA);
 	int fd = -1;
-	enum tw_status st = a ? tw_piece_scratch(p->blobs, &fd, err) : tw_oom(err);
+	enum tw_status st = a ? tw_piece_scratch(p->blobs, 0, &fd, err) : tw_oom(err);
 
 	if (st == TW_OK)
 		st = append_all(p, r, a, fd, err);

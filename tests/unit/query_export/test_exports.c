@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "server/export/export.h"
 #include "server/export/perfetto/export_perfetto.h"
 #include "server/http/http_int.h"
+#include "server/trace/trace_file_vfs.h"
 #include "tests/fixtures/event_log.h"
 #include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
@@ -364,7 +366,76 @@ static void test_parent_before_range(void **state)
 	trace_fixture_done(&f);
 }
 
-/* Counting the pages writes nothing, and yet ends with the request. */
+/* Too large for memory: written to the unnamed file, of which no name remains. */
+static void test_large_database(void **state)
+{
+	const struct model_shape shape = {6, 4, 20000, 30, false};
+	struct trace_fixture f;
+	struct tw_buf out;
+	struct model m;
+
+	(void)state;
+	model_make(&m, &shape);
+	assert_int_equal(trace_fixture_make(&f, &m), TW_OK);
+	tw_buf_init(&out, 64 << 20);
+	assert_int_equal(pull(&f, tw_export_kind("sqlite"), &all, 4096, SIZE_MAX, &out), TW_OK);
+	assert_true(out.len > 2 * TW_TRACE_PACKED_BYTES);
+	assert_int_equal(asked(&out, "SELECT count(*) FROM pragma_integrity_check WHERE "
+	                             "integrity_check<>'ok'"),
+	        0);
+	assert_int_equal(
+	        asked(&out, "SELECT count(*) FROM slice"), tw_trace_file_info(f.file)->slices);
+	assert_int_equal(asked(&out, "SELECT count(*) FROM call WHERE name IS NULL"), 0);
+	tw_buf_done(&out);
+	trace_fixture_done(&f);
+	model_done(&m);
+}
+
+static enum tw_status no_space(void *arg, uint64_t bytes, int *ret_fd, struct tw_err *err)
+{
+	*(uint64_t *)arg = bytes;
+	*ret_fd = -1;
+	return tw_fail(err, TW_FULL, "no space");
+}
+
+static enum tw_status full_device(void *arg, uint64_t bytes, int *ret_fd, struct tw_err *err)
+{
+	(void)arg;
+	(void)bytes;
+	*ret_fd = open("/dev/full", O_RDWR | O_CLOEXEC);
+	return *ret_fd < 0 ? tw_fail_errno(err, TW_IO, "/dev/full") : TW_OK;
+}
+
+/* A disk that is full before or while the database is written is reported as such. */
+static void test_full_disk(void **state)
+{
+	const struct model_shape shape = {6, 4, 20000, 30, false};
+	uint64_t bytes = 0;
+	struct trace_fixture f;
+	struct model m;
+
+	(void)state;
+	model_make(&m, &shape);
+	assert_int_equal(trace_fixture_make(&f, &m), TW_OK);
+	for (int i = 0; i < 2; i++) {
+		const struct tw_export_query q = {.kind = tw_export_kind("sqlite"),
+		        .sel = all,
+		        .open_file = i ? full_device : no_space,
+		        .open_file_arg = &bytes};
+		struct tw_export *x = NULL;
+		uint8_t piece[4096];
+		size_t n;
+
+		assert_int_equal(tw_export_open(f.file, NULL, &q, &facts, &x, NULL), TW_OK);
+		assert_int_equal(tw_export_read(x, piece, sizeof piece, &n, NULL), TW_FULL);
+		tw_export_close(x);
+	}
+	assert_true(bytes >= 24000);
+	trace_fixture_done(&f);
+	model_done(&m);
+}
+
+/* Writing the database sends nothing, and yet ends with the request. */
 static void check_overdue(struct reported *t)
 {
 	_Atomic bool abandoned = true;
@@ -431,6 +502,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_parent_before_range),
+        cmocka_unit_test(test_large_database),
+        cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_overdue),
         cmocka_unit_test(test_first_bytes),
 };
