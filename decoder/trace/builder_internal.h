@@ -291,19 +291,14 @@ enum tw_status tw_builder_end(struct tw_builder *b, struct track *t, const struc
 enum tw_status tw_builder_close_open(struct tw_builder *b, struct track *t);
 
 /* builder_nest.c: iterates the slices of a track in pre-order. */
-struct link {
-	uint32_t next; /* record */
-	uint32_t step; /* number of calls that close before it; 2^31 or more: none */
-};
 struct nest {
 	struct track *track;
-	struct link *links; /* records in post-order: by record */
-	uint32_t first;
-	uint32_t *order;    /* other records: pre-order position to record */
-	uint32_t *depths;   /* and by record */
-	uint32_t depth, at; /* of the next one; its index or its position */
-	bool again;         /* read again: nothing is counted */
+	uint32_t *order;  /* record by place in pre-order; NULL: the records are in pre-order */
+	uint32_t *depths; /* by place in pre-order */
+	uint32_t at;      /* place of the next one */
+	bool again;       /* read again: nothing is counted */
 };
+/* Moves the track's records. */
 enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *t);
 /* The next slices, at most `max` (method is the symbol's table index); 0 at the end.  Calls that
  * are too deep are left out and counted. */

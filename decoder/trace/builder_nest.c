@@ -1,15 +1,15 @@
 /*
  * builder_nest.c - turns a track's records into slices in pre-order.
  *
- * Records in the order of their ends are a post-order: the subtree of a record is a run of records
- * that ends with it.  One pass with a stack of finished subtrees finds the children of each record:
+ * Records in the order of their ends are a post-order: each call follows its callees.  One pass
+ * from the last record to the first moves them to pre-order in place, without an index:
  *
- *   records   a b C d E    C = {a b C}, E = {a b C d E}
- *   stack     a | a b | C | C d | E
+ *   post-order a b C d E, where C = {a b C} and E = {a b C d E}, becomes E C a b d
  *
- * and links the records in pre-order, E C a b d: a record to its first child, and the last record
- * of a subtree to the next sibling of the subtree's root.  The stack is kept in links that are not
- * set yet, so there is nothing but eight bytes per record, and reading needs no decisions.
+ * A stack has the calls that contain the record being read.  Those on top that begin later do not
+ * contain it: they follow it, and all their callees were moved.  They leave the stack for the end
+ * of the space between the records that remain and those that were moved, which is as large as the
+ * stack.
  *
  * If the ends are not rising, or two records overlap without nesting, the track is sorted by begin
  * (outer first) and overlaps are clipped.
@@ -18,91 +18,96 @@
 
 #include <string.h>
 
-enum { AHEAD = 16, SORT_BLOCK = 8 };
-#define NONE UINT32_MAX
-#define LAST (UINT32_C(1) << 31)
+enum { AHEAD = 16, SORT_BLOCK = 8, FIRST_OPEN = 256 };
 
-/* A subtree on the stack: its last record in pre-order, whose link is not set yet and holds the
- * subtree below on the stack and how much deeper than the root that record is. */
-static inline uint32_t last_of(const struct link *links, uint32_t root)
-{
-	uint32_t step = links[root].step;
-
-	return step & LAST ? step & ~LAST : root;
-}
-
-/* The subtree on top of the stack. */
-struct top {
-	uint32_t root;
-	int64_t start_ns, end_ns; /* without one, before all times */
+struct open {
+	struct record record;
+	int64_t start_ns, cpu_ns;
 };
 
-static inline struct top top_of(const struct track *t, uint32_t root)
-{
-	struct call c;
+struct mover {
+	struct track *track;
+	uint32_t *depths; /* by place in pre-order */
+	struct open *open;
+	uint32_t cap;
+};
 
-	if (root == NONE)
-		return (struct top){NONE, INT64_MIN, INT64_MIN};
-	c = tw_record_call(&t->records, root);
-	return (struct top){root, c.start_ns, c.start_ns + c.dur_ns};
+static bool more_open(struct mover *m)
+{
+	uint32_t cap = m->cap ? 2 * m->cap : FIRST_OPEN;
+	struct open *p = tw_mem_resize(m->open, cap, sizeof *p);
+
+	if (!p)
+		return false;
+	m->open = p;
+	m->cap = cap;
+	return true;
 }
 
-/* Takes the children of record i, which begins at start_ns, from the stack and links them. */
-static inline void take_children(
-        const struct track *t, struct link *links, int64_t start_ns, struct top *top, uint32_t i)
+/* Puts an open call in the place of record i. */
+static inline void put(const struct track *t, uint64_t i, const struct open *o)
 {
-	uint32_t first = NONE;
-	uint32_t last = NONE; /* of the whole subtree */
-	uint32_t deeper = 0;
+	t->records.at[i] = o->record;
+	if (t->cpu_ns)
+		t->cpu_ns[i] = o->cpu_ns;
+}
 
-	while (top->start_ns >= start_ns) {
-		uint32_t end = last_of(links, top->root);
-		struct link below = links[end];
+static inline struct open open_of(const struct track *t, uint64_t i, int64_t start_ns)
+{
+	return (struct open){t->records.at[i], start_ns, t->cpu_ns ? t->cpu_ns[i] : -1};
+}
 
-		if (first == NONE) {
-			last = end;
-			deeper = below.step + 1;
-		} else {
-			links[end] = (struct link){first, below.step + 1};
+/* Returns the number of records that remain: 0 unless the last of them overlaps without nesting or
+ * memory ran out.  The place of a call is after those that remain and the open ones. */
+static uint64_t move_to_pre_order(struct mover *m, enum tw_status *ret)
+{
+	const struct track t = *m->track;
+	uint32_t depth = 0;
+	uint64_t left = t.n;
+	int64_t innermost_ns = INT64_MIN; /* its begin */
+
+	*ret = TW_OK;
+	for (; left > 0; left--) {
+		const struct call c = tw_record_call(&t.records, left - 1);
+		int64_t next_ns = INT64_MAX; /* begin of the call after it */
+
+		while (innermost_ns > c.start_ns) {
+			next_ns = innermost_ns;
+			depth--;
+			put(&t, left + depth, &m->open[depth]);
+			m->depths[left + depth] = depth;
+			innermost_ns = depth ? m->open[depth - 1].start_ns : INT64_MIN;
 		}
-		first = top->root;
-		*top = top_of(t, below.next);
+		if (c.start_ns + c.dur_ns > next_ns)
+			break;
+		if (depth == m->cap && !more_open(m)) {
+			*ret = TW_NOMEM;
+			break;
+		}
+		m->open[depth++] = open_of(&t, left - 1, c.start_ns);
+		innermost_ns = c.start_ns;
 	}
-	if (first == NONE) {
-		links[i] = (struct link){top->root, 0};
-		return;
+	while (depth-- > 0) {
+		put(&t, left + depth, &m->open[depth]);
+		m->depths[left + depth] = depth;
 	}
-	links[i] = (struct link){first, LAST | last};
-	links[last] = (struct link){top->root, deeper};
+	return left;
 }
 
-/* Links the records.  Returns the index of the first one that overlaps an earlier one without
- * nesting, or the number of records if there is none; then *ret_first is the first root. */
-static uint64_t link_records(const struct track *t, struct link *links, uint32_t *ret_first)
+/* Undoes it. */
+static void move_to_post_order(struct mover *m, uint64_t left)
 {
-	struct top last = top_of(t, NONE);
-	uint32_t top;
-	uint32_t next = NONE;
+	const struct track *t = m->track;
+	uint32_t depth = 0;
+	uint64_t to = left;
 
-	for (uint32_t i = 0; i < t->n; i++) {
-		const struct call c = tw_record_call(&t->records, i);
-
-		take_children(t, links, c.start_ns, &last, i);
-		if (last.end_ns > c.start_ns)
-			return i;
-		last = (struct top){i, c.start_ns, c.start_ns + c.dur_ns};
+	for (uint64_t i = left; i < t->n; i++) {
+		while (depth > m->depths[i])
+			put(t, to++, &m->open[--depth]);
+		m->open[depth++] = open_of(t, i, 0);
 	}
-	top = last.root;
-	while (top != NONE) { /* the roots */
-		uint32_t end = last_of(links, top);
-		struct link below = links[end];
-
-		links[end] = (struct link){next, below.step + 1};
-		next = top;
-		top = below.next;
-	}
-	*ret_first = next;
-	return t->n;
+	while (depth > 0)
+		put(t, to++, &m->open[--depth]);
 }
 
 /* Whether record i is before record k in the sorted order: outer calls first. */
@@ -230,7 +235,7 @@ static uint64_t nest_sorted(struct nest *n, struct tw_builder *b, uint32_t *stac
 			first = offset < first ? offset : first;
 			tw_record_shorten(&t->records, n->order[i], end - c.start_ns);
 		}
-		n->depths[n->order[i]] = depth;
+		n->depths[i] = depth;
 		stack[depth++] = n->order[i];
 	}
 	if (n_cut)
@@ -238,67 +243,92 @@ static uint64_t nest_sorted(struct nest *n, struct tw_builder *b, uint32_t *stac
 	return n_cut;
 }
 
-/* The records stay in place; sorting takes twelve bytes each.  found: the record at which the order
- * was found to be wrong. */
-static enum tw_status open_sorted(struct nest *n, struct tw_builder *b, uint64_t found)
+/* The first record that overlaps an earlier one without nesting. */
+static uint64_t first_overlap(const struct track *t, uint32_t *stack)
+{
+	uint32_t depth = 0;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct call c = tw_record_call(&t->records, i);
+		int64_t end = 0;
+
+		for (; depth; depth--) {
+			const struct call top = tw_record_call(&t->records, stack[depth - 1]);
+
+			end = top.start_ns + top.dur_ns;
+			if (top.start_ns < c.start_ns)
+				break;
+		}
+		if (depth && end > c.start_ns)
+			return i;
+		stack[depth++] = i;
+	}
+	return 0;
+}
+
+static void report_order(
+        struct tw_builder *b, const struct track *t, uint64_t n_cut, uint32_t *stack)
+{
+	if (t->any_order)
+		return;
+	if (t->unordered)
+		tw_builder_repair(b, TW_REPAIR_order_restored, t->unordered_offset, t->n);
+	else if (n_cut == 0) /* of two calls with equal ends, the outer was written first */
+		tw_builder_repair(b, TW_REPAIR_order_restored,
+		        tw_record_offset(&t->records.at[first_overlap(t, stack)]), t->n);
+}
+
+/* The records stay in place; sorting takes twelve bytes each. */
+static enum tw_status open_sorted(struct nest *n, struct tw_builder *b)
 {
 	struct track *t = n->track;
 	uint32_t *stack = tw_mem_alloc(t->n, sizeof *stack);
-	uint64_t n_cut;
 
 	n->order = tw_mem_alloc(t->n, sizeof *n->order);
-	n->depths = tw_mem_alloc(t->n, sizeof *n->depths);
-	if (!stack || !n->order || !n->depths) {
+	if (!stack || !n->order) {
 		tw_mem_free(stack);
 		return TW_NOMEM;
 	}
 	for (uint64_t i = 0; i < t->n; i++)
 		n->order[i] = (uint32_t)i;
 	sort_indices(&t->records, n->order, t->n, stack);
-	n_cut = nest_sorted(n, b, stack);
+	report_order(b, t, nest_sorted(n, b, stack), stack);
 	tw_mem_free(stack);
-	if (t->any_order)
-		return TW_OK;
-	if (t->unordered)
-		tw_builder_repair(b, TW_REPAIR_order_restored, t->unordered_offset, t->n);
-	else if (n_cut == 0) /* of two calls with equal ends, the outer was written first */
-		tw_builder_repair(
-		        b, TW_REPAIR_order_restored, tw_record_offset(&t->records.at[found]), t->n);
 	return TW_OK;
 }
 
-/* *ret_found: as returned by link_records. */
-static enum tw_status open_post_order(struct nest *n, uint64_t *ret_found)
+/* *ret_moved: whether the records are in pre-order now. */
+static enum tw_status open_post_order(struct nest *n, bool *ret_moved)
 {
-	n->links = tw_mem_alloc(n->track->n, sizeof *n->links);
-	if (!n->links)
-		return TW_NOMEM;
-	tw_mem_will_fill(n->links, n->track->n * sizeof *n->links);
-	*ret_found = link_records(n->track, n->links, &n->first);
-	return TW_OK;
+	struct mover m = {.track = n->track, .depths = n->depths};
+	enum tw_status st;
+	uint64_t left = move_to_pre_order(&m, &st);
+
+	*ret_moved = left == 0;
+	if (left)
+		move_to_post_order(&m, left);
+	tw_mem_free(m.open);
+	return st;
 }
 
 enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *t)
 {
-	uint64_t found = 0;
 	enum tw_status st = TW_OK;
+	bool moved = false;
 
 	*n = (struct nest){.track = t};
 	if (t->n == 0)
 		return TW_OK;
-	if (t->n >= LAST)
+	if (t->n > UINT32_MAX)
 		return TW_TOO_LARGE;
+	n->depths = tw_mem_alloc(t->n, sizeof *n->depths);
+	if (!n->depths)
+		return TW_NOMEM;
+	tw_mem_will_fill(n->depths, t->n * sizeof *n->depths);
 	if (!t->unordered)
-		st = open_post_order(n, &found);
-	if (st != TW_OK)
-		return st;
-	if (found < t->n) {
-		tw_nest_close(n);
-		n->track = t;
-		st = open_sorted(n, b, found);
-	}
-	tw_nest_rewind(n);
-	n->again = false;
+		st = open_post_order(n, &moved);
+	if (st == TW_OK && !moved)
+		st = open_sorted(n, b);
 	return st;
 }
 
@@ -322,66 +352,33 @@ static void clip(const struct nest *n, struct tw_builder *b, uint32_t i)
 		        b, TW_REPAIR_depth_clipped, tw_record_offset(&n->track->records.at[i]), 1);
 }
 
-static uint32_t read_linked(
-        struct nest *n, struct tw_builder *b, struct tw_slice *ret, uint32_t max)
-{
-	uint32_t depth = n->depth;
-	uint32_t i = n->at;
-	uint32_t read = 0;
-
-	while (read < max && i != NONE) {
-		struct link link = n->links[i];
-
-		/* the records are visited upwards, but for those with children, which are ahead */
-		if (i + AHEAD < n->track->n) {
-			__builtin_prefetch(&n->links[i + AHEAD]);
-			__builtin_prefetch(&n->track->records.at[i + AHEAD]);
-		}
-		if (depth < b->limits.max_depth)
-			take(n, b->indexes, i, depth, &ret[read++]);
-		else
-			clip(n, b, i);
-		depth += 1 - (link.step & LAST ? 0 : link.step);
-		i = link.next;
-	}
-	n->depth = depth;
-	n->at = i;
-	return read;
-}
-
-static uint32_t read_sorted(
-        struct nest *n, struct tw_builder *b, struct tw_slice *ret, uint32_t max)
+uint32_t tw_nest_read(struct nest *n, struct tw_builder *b, struct tw_slice *ret, uint32_t max)
 {
 	uint32_t read = 0;
 
 	while (read < max && n->at < n->track->n) {
-		uint32_t i = n->order[n->at++];
+		uint32_t depth = n->depths[n->at];
+		uint32_t i = n->order ? n->order[n->at] : n->at;
 
-		if (n->at + AHEAD < n->track->n) /* records are accessed at random */
+		n->at++;
+		if (n->order && n->at + AHEAD < n->track->n) /* records are accessed at random */
 			__builtin_prefetch(&n->track->records.at[n->order[n->at + AHEAD]]);
-		if (n->depths[i] < b->limits.max_depth)
-			take(n, b->indexes, i, n->depths[i], &ret[read++]);
+		if (depth < b->limits.max_depth)
+			take(n, b->indexes, i, depth, &ret[read++]);
 		else
 			clip(n, b, i);
 	}
 	return read;
-}
-
-uint32_t tw_nest_read(struct nest *n, struct tw_builder *b, struct tw_slice *ret, uint32_t max)
-{
-	return n->links ? read_linked(n, b, ret, max) : read_sorted(n, b, ret, max);
 }
 
 void tw_nest_rewind(struct nest *n)
 {
 	n->again = true;
-	n->depth = 0;
-	n->at = n->links ? n->first : 0;
+	n->at = 0;
 }
 
 void tw_nest_close(struct nest *n)
 {
-	tw_mem_free(n->links);
 	tw_mem_free(n->order);
 	tw_mem_free(n->depths);
 	*n = (struct nest){0};

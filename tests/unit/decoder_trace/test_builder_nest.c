@@ -318,11 +318,32 @@ static void test_sorted(void **state)
 		}
 }
 
+/* Calls are nested from the last one, and only the first two overlap, so all others return to the
+ * order of their ends. */
+static void test_sorted_late(void **state)
+{
+	enum { GROUPS = 500 };
+	static struct call calls[2 + 4 * GROUPS];
+	struct call *c = calls;
+
+	(void)state;
+	*c++ = (struct call){0, 10};
+	*c++ = (struct call){5, 10};
+	for (int64_t at = 20; c < calls + sizeof calls / sizeof *calls; at += 10) {
+		*c++ = (struct call){at + 2, 1};
+		*c++ = (struct call){at + 1, 3};
+		*c++ = (struct call){at + 5, 1};
+		*c++ = (struct call){at, 8};
+	}
+	is_sorted(calls, sizeof calls / sizeof *calls);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_offsets),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_sorted),
+        cmocka_unit_test(test_sorted_late),
         cmocka_unit_test(test_too_deep),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_names_without_room),
