@@ -164,7 +164,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	tw_buf_init(&out, 1 << 26);
 	(void)tw_buf_add(&result, o.data,
 	        o.n); /* copied, so that the sanitizers detect a read past its end */
-	r = tw_clickhouse_read(&result);
+	r = (struct tw_clickhouse_reader){
+	        .p = result.data, .end = result.data ? result.data + result.len : NULL};
 	while (size > columns && tw_clickhouse_more(&r) && rows++ < ROWS_MAX)
 		for (size_t i = 0; i < columns; i++) {
 			const enum kind kind = (enum kind)(data[1 + i] % KINDS);

@@ -110,7 +110,8 @@ static void add_rows(struct tw_buf *out, const char *sql)
 		for (int i = 0; i < 2; i++) {
 			(void)tw_buf_add(out, trace_id, TW_ROLLUP_ID);
 			(void)tw_buf_add_u8(out, 0);
-			(void)tw_buf_add_u8(out, 0);
+			(void)tw_buf_add_u8(out, 5); /* figures */
+			add_numbers(out, 5, 2);
 			add_text(out, i ? "json" : "");
 			add_numbers(out, 4, 3);
 			for (int k = 0; k < 4; k++) {

@@ -449,10 +449,29 @@ void tw_clickhouse_put_text(struct tw_buf *out, const char *text)
 
 /* --- results --- */
 
-struct tw_clickhouse_reader tw_clickhouse_read(const struct tw_buf *result)
+enum tw_status tw_clickhouse_damaged(struct tw_err *err)
 {
-	return (struct tw_clickhouse_reader){
-	        result->data, result->data ? result->data + result->len : NULL, false};
+	return tw_fail(err, TW_IO, "ClickHouse sent a result of another form than was requested");
+}
+
+enum tw_status tw_clickhouse_read(struct tw_clickhouse *c, const struct tw_clickhouse_query *q,
+        size_t max_bytes, struct tw_clickhouse_reader *ret, struct tw_err *err)
+{
+	enum tw_status st;
+
+	tw_buf_init(&ret->result, max_bytes);
+	st = tw_clickhouse_request(c, q, &ret->result, err);
+	ret->p = ret->result.data;
+	ret->end = st == TW_OK && ret->p ? ret->p + ret->result.len : ret->p;
+	ret->damaged = false;
+	return st;
+}
+
+enum tw_status tw_clickhouse_end(
+        struct tw_clickhouse_reader *r, enum tw_status st, struct tw_err *err)
+{
+	tw_buf_done(&r->result);
+	return st == TW_OK && r->damaged ? tw_clickhouse_damaged(err) : st;
 }
 
 bool tw_clickhouse_more(const struct tw_clickhouse_reader *r)

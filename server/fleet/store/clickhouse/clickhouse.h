@@ -50,11 +50,19 @@ void tw_clickhouse_quote(struct tw_buf *out, const char *text);
 
 /* --- rows in RowBinary --- */
 
-struct tw_clickhouse_reader { /* of a result */
+struct tw_clickhouse_reader { /* of a result, which it owns */
+	struct tw_buf result;
 	const uint8_t *p, *end;
 	bool damaged; /* a value did not fit; all further values are 0 or "" */
 };
-struct tw_clickhouse_reader tw_clickhouse_read(const struct tw_buf *result);
+/* As tw_clickhouse_request, of a result of up to max_bytes.  End the reader also after a failure.
+ */
+enum tw_status tw_clickhouse_read(struct tw_clickhouse *c, const struct tw_clickhouse_query *q,
+        size_t max_bytes, struct tw_clickhouse_reader *ret, struct tw_err *err) TW_MUST_USE;
+/* Frees the result.  Returns st, or TW_IO if st is TW_OK and the result is damaged. */
+enum tw_status tw_clickhouse_end(
+        struct tw_clickhouse_reader *r, enum tw_status st, struct tw_err *err);
+enum tw_status tw_clickhouse_damaged(struct tw_err *err);
 bool tw_clickhouse_more(const struct tw_clickhouse_reader *r);
 uint8_t tw_clickhouse_u8(struct tw_clickhouse_reader *r);
 uint16_t tw_clickhouse_u16(struct tw_clickhouse_reader *r);

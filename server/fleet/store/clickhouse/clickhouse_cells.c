@@ -166,8 +166,6 @@ static enum tw_status read_heads(struct tw_clickhouse_reader *r, const struct tw
 		g->last = attempt > g->last ? attempt : g->last;
 		tw_rollup_head_add_bucket(g->head, trace.ptr, &b);
 	}
-	if (st == TW_OK && r->damaged)
-		st = tw_clickhouse_damaged(err);
 	return st == TW_OK ? end_cell(g, err) : st;
 }
 
@@ -362,8 +360,6 @@ static enum tw_status read_parts(struct tw_clickhouse_reader *counts,
 		if (!there)
 			tw_sketch_clear(p->s);
 	}
-	if (st == TW_OK && (counts->damaged || totals->damaged))
-		st = tw_clickhouse_damaged(err);
 	tw_arena_free(t.arena);
 	return st == TW_OK ? end_part(p, err) : st;
 }
@@ -434,32 +430,28 @@ static enum tw_status add_parts(struct tw_fleet_clickhouse *f, const struct tw_f
 {
 	struct part p = {.g = g, .metric = metric, .s = &g->head->lengths};
 	struct tw_arena *scratch = tw_arena_new(1 << 20);
-	struct tw_clickhouse_reader counts, totals;
-	struct tw_buf sql, out[2];
+	struct tw_clickhouse_reader counts, totals = {.damaged = false};
+	struct tw_buf sql;
 	enum tw_status st;
 
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
 	tw_buf_init(&p.out, PART_BYTES);
 	tw_buf_init(&p.one, 1 << 20);
-	tw_buf_init(&out[1], 0);
 	select_counts(&sql, query, metric);
-	st = tw_clickhouse_run(f, query, &sql, &out[0], err);
+	st = tw_clickhouse_select(f, query, &sql, &counts, err);
 	if (st == TW_OK) {
+		tw_buf_init(&sql, TW_CH_SQL_BYTES);
 		select_totals(&sql, query, metric);
-		st = tw_clickhouse_run(f, query, &sql, &out[1], err);
+		st = tw_clickhouse_select(f, query, &sql, &totals, err);
 	}
-	counts = tw_clickhouse_read(&out[0]);
-	totals = tw_clickhouse_read(&out[1]);
 	if (st == TW_OK)
 		st = scratch ? read_parts(&counts, &totals, query, &p, scratch, err) : tw_oom(err);
 	tw_sketch_clear(p.s);
 	tw_buf_done(&p.one);
 	tw_buf_done(&p.out);
-	tw_buf_done(&out[0]);
-	tw_buf_done(&out[1]);
-	tw_buf_done(&sql);
 	tw_arena_free(scratch);
-	return st;
+	st = tw_clickhouse_end(&totals, st, err);
+	return tw_clickhouse_end(&counts, st, err);
 }
 
 /* --- the query --- */
@@ -471,19 +463,17 @@ enum tw_status tw_clickhouse_cells(struct tw_fleet_store *s, const struct tw_fle
 	struct growing g = {.arena = a, .head = tw_arena_zalloc(a, 1, sizeof *g.head)};
 	struct tw_fleet_query then = *query;
 	struct tw_clickhouse_reader r;
-	struct tw_buf sql, out;
+	struct tw_buf sql;
 	enum tw_status st;
 
 	if (!g.head)
 		return tw_oom(err);
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
 	select_heads(&sql, query);
-	st = tw_clickhouse_run(f, query, &sql, &out, err);
-	r = tw_clickhouse_read(&out);
+	st = tw_clickhouse_select(f, query, &sql, &r, err);
 	if (st == TW_OK)
 		st = read_heads(&r, query, &g, err);
-	tw_buf_done(&out);
-	tw_buf_done(&sql);
+	st = tw_clickhouse_end(&r, st, err);
 	then.state = g.last;
 	for (unsigned m = 0; st == TW_OK && g.n && m < TW_ROLLUP_METRICS; m++)
 		if (query->metrics >> m & 1)

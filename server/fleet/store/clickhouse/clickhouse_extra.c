@@ -138,20 +138,17 @@ enum tw_status tw_clickhouse_hide(
  * (guides/clickhouse.md). */
 static enum tw_status can_mutate(struct tw_fleet_clickhouse *f, bool *ret, struct tw_err *err)
 {
-	struct tw_clickhouse_reader r;
-	struct tw_buf sql, out;
+	struct tw_buf sql;
+	uint64_t n;
 	enum tw_status st;
 
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
 	tw_buf_printf(&sql,
-	        "SELECT toUInt8(count()) FROM system.tables WHERE database='%s' AND name='traces'"
+	        "SELECT count() FROM system.tables WHERE database='%s' AND name='traces'"
 	        " AND engine LIKE '%%MergeTree'",
 	        tw_clickhouse_database(f->at));
-	st = tw_clickhouse_run(f, NULL, &sql, &out, err);
-	r = tw_clickhouse_read(&out);
-	*ret = st == TW_OK && tw_clickhouse_u8(&r) != 0;
-	tw_buf_done(&sql);
-	tw_buf_done(&out);
+	st = tw_clickhouse_number(f, NULL, &sql, &n, err);
+	*ret = n != 0;
 	return st;
 }
 
@@ -178,22 +175,19 @@ enum tw_status tw_clickhouse_erase(
         struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err)
 {
 	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s;
-	struct tw_buf sql, out;
 	bool can = false;
 	enum tw_status st = can_mutate(f, &can, err);
 
-	if (st != TW_OK || !can)
-		return st;
-	tw_buf_init(&sql, TW_CH_SQL_BYTES);
-	for (size_t i = 0; st == TW_OK && i < TABLES_OF_TRACES; i++) {
+	for (size_t i = 0; st == TW_OK && can && i < TABLES_OF_TRACES; i++) {
+		struct tw_buf sql;
+
+		tw_buf_init(&sql, TW_CH_SQL_BYTES);
 		tw_buf_printf(&sql, "ALTER TABLE %s DELETE WHERE ", tables_of_traces[i]);
 		put_ids(&sql, of, n);
 		if (strcmp(tables_of_traces[i], "traces") == 0)
 			(void)tw_buf_add_str(&sql, TW_STR(" AND deleted=0"));
-		st = tw_clickhouse_run(f, NULL, &sql, &out, err);
-		tw_buf_done(&out);
+		st = tw_clickhouse_do(f, &sql, err);
 	}
-	tw_buf_done(&sql);
 	return st;
 }
 
@@ -201,21 +195,18 @@ enum tw_status tw_clickhouse_drop_project(
         struct tw_fleet_store *s, const char *project_id, struct tw_err *err)
 {
 	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s;
-	struct tw_buf sql, out;
 	bool can = false;
-	enum tw_status st = tw_clickhouse_ready(f, err);
+	enum tw_status st = can_mutate(f, &can, err);
 
-	if (st == TW_OK)
-		st = can_mutate(f, &can, err);
-	tw_buf_init(&sql, TW_CH_SQL_BYTES);
 	for (size_t i = 0; st == TW_OK && can && i <= TABLES_OF_TRACES; i++) {
+		struct tw_buf sql;
+
+		tw_buf_init(&sql, TW_CH_SQL_BYTES);
 		tw_buf_printf(&sql, "ALTER TABLE %s DELETE WHERE project=",
 		        i < TABLES_OF_TRACES ? tables_of_traces[i] : "methods");
 		tw_clickhouse_quote(&sql, project_id);
-		st = tw_clickhouse_run(f, NULL, &sql, &out, err);
-		tw_buf_done(&out);
+		st = tw_clickhouse_do(f, &sql, err);
 	}
-	tw_buf_done(&sql);
 	return st;
 }
 
@@ -234,36 +225,23 @@ static void put_replaced(
 static enum tw_status count_replaced(struct tw_fleet_clickhouse *f, const char *table,
         const char *of, uint64_t before, uint64_t *ret, struct tw_err *err)
 {
-	struct tw_clickhouse_reader r;
-	struct tw_buf sql, out;
-	enum tw_status st;
+	struct tw_buf sql;
 
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
 	(void)tw_buf_printf(&sql, "SELECT count() FROM %s", table);
 	put_replaced(&sql, f, of, before);
-	st = tw_clickhouse_run(f, NULL, &sql, &out, err);
-	r = tw_clickhouse_read(&out);
-	*ret = st == TW_OK ? tw_clickhouse_u64(&r) : 0;
-	if (st == TW_OK && r.damaged)
-		st = tw_clickhouse_damaged(err);
-	tw_buf_done(&sql);
-	tw_buf_done(&out);
-	return st;
+	return tw_clickhouse_number(f, NULL, &sql, ret, err);
 }
 
 static enum tw_status remove_replaced(struct tw_fleet_clickhouse *f, const char *table,
         const char *of, uint64_t before, struct tw_err *err)
 {
-	struct tw_buf sql, out;
-	enum tw_status st;
+	struct tw_buf sql;
 
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
 	(void)tw_buf_printf(&sql, "ALTER TABLE %s DELETE", table);
 	put_replaced(&sql, f, of, before);
-	st = tw_clickhouse_run(f, NULL, &sql, &out, err);
-	tw_buf_done(&sql);
-	tw_buf_done(&out);
-	return st;
+	return tw_clickhouse_do(f, &sql, err);
 }
 
 enum tw_status tw_clickhouse_purge(

@@ -90,13 +90,20 @@ void tw_clickhouse_dims(struct tw_buf *sql, const struct tw_fleet_query *query, 
  * cells, unless NULL. Only rows of the current attempt are selected. */
 void tw_clickhouse_where(struct tw_buf *sql, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *cells, const char *table);
-/* Runs the query and clears sql. The caller frees *out with tw_buf_done. */
-enum tw_status tw_clickhouse_run(struct tw_fleet_clickhouse *f, const struct tw_fleet_query *query,
-        struct tw_buf *sql, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
+/* Runs the query and frees sql; as tw_clickhouse_read. */
+enum tw_status tw_clickhouse_select(struct tw_fleet_clickhouse *f,
+        const struct tw_fleet_query *query, struct tw_buf *sql, struct tw_clickhouse_reader *ret,
+        struct tw_err *err) TW_MUST_USE;
+/* The same, of a query for one number; 0 on failure. */
+enum tw_status tw_clickhouse_number(struct tw_fleet_clickhouse *f,
+        const struct tw_fleet_query *query, struct tw_buf *sql, uint64_t *ret,
+        struct tw_err *err) TW_MUST_USE;
+/* The same, of a statement without a result. */
+enum tw_status tw_clickhouse_do(
+        struct tw_fleet_clickhouse *f, struct tw_buf *sql, struct tw_err *err) TW_MUST_USE;
 /* Reads the columns of tw_clickhouse_dims. False: the arena is full. */
 bool tw_clickhouse_read_dims(struct tw_clickhouse_reader *r, unsigned dims, struct tw_arena *a,
         struct tw_rollup_dims *ret);
-enum tw_status tw_clickhouse_damaged(struct tw_err *err);
 
 /* --- reading (clickhouse_cells.c, clickhouse_rows.c) --- */
 

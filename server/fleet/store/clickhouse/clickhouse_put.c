@@ -37,20 +37,13 @@ static enum tw_status begin_attempts(struct tw_fleet_clickhouse *f, struct tw_er
 	        " SELECT max(attempt) AS a FROM findings UNION ALL"
 	        " SELECT max(attempt) AS a FROM anrs)";
 	const uint64_t now = now_us() << TW_CH_TAG_BITS;
-	struct tw_clickhouse_reader r;
-	struct tw_buf sql, out;
+	struct tw_buf sql;
 	uint64_t last;
 	enum tw_status st;
 
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
 	(void)tw_buf_add_str(&sql, TW_STR(text));
-	st = tw_clickhouse_run(f, NULL, &sql, &out, err);
-	r = tw_clickhouse_read(&out);
-	last = st == TW_OK ? tw_clickhouse_u64(&r) : 0;
-	if (st == TW_OK && r.damaged)
-		st = tw_clickhouse_damaged(err);
-	tw_buf_done(&sql);
-	tw_buf_done(&out);
+	st = tw_clickhouse_number(f, NULL, &sql, &last, err);
 	last = (last >> TW_CH_TAG_BITS << TW_CH_TAG_BITS) |
 	       (randombytes_random() & ((1U << TW_CH_TAG_BITS) - 1));
 	(void)pthread_mutex_lock(&f->lock);
@@ -581,7 +574,7 @@ static void put_rule(struct tw_buf *out, const struct tw_found_rule *rule)
 	put_callers(out, rule);
 }
 
-/* In the order in which read_figures reads them. */
+/* In the order in which read_finding reads them. */
 static void put_figures(struct tw_buf *out, const struct tw_found *f)
 {
 	const uint64_t figures[] = {f->frames, f->slow_frames, f->frozen_frames,

@@ -11,18 +11,7 @@
 #include "server/fleet/store/clickhouse/clickhouse_int.h"
 #include "server/stats/rollup_tree.h"
 
-enum { NODES_MAX = 100000 };
-
-/* Runs the query in sql and frees it. The caller frees *out. */
-static enum tw_status run(struct tw_fleet_store *s, const struct tw_fleet_query *query,
-        struct tw_buf *sql, struct tw_buf *out, struct tw_err *err)
-{
-	enum tw_status st =
-	        tw_clickhouse_run((struct tw_fleet_clickhouse *)s, query, sql, out, err);
-
-	tw_buf_done(sql);
-	return st;
-}
+enum { NODES_MAX = 100000, FIGURES = 5 };
 
 /* --- call trees --- */
 
@@ -94,7 +83,7 @@ static enum tw_status add_rows(
 			return tw_tree_fail_too_large(err);
 		*at = (struct placed){x.path, node};
 	}
-	return r->damaged ? tw_clickhouse_damaged(err) : TW_OK;
+	return TW_OK;
 }
 
 /* Reads the number of traces with trees, the level of omitted times, and the last attempt. */
@@ -103,7 +92,7 @@ static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_
         struct tw_err *err)
 {
 	struct tw_clickhouse_reader r;
-	struct tw_buf sql, out;
+	struct tw_buf sql;
 	unsigned level;
 	enum tw_status st;
 
@@ -111,17 +100,14 @@ static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_
 	(void)tw_buf_add_str(&sql, TW_STR("SELECT count(),max(tree_level),max(attempt)"));
 	tw_clickhouse_where(&sql, query, of, "traces");
 	(void)tw_buf_add_str(&sql, TW_STR(" AND tree=1"));
-	st = run(s, query, &sql, &out, err);
-	r = tw_clickhouse_read(&out);
+	st = tw_clickhouse_select((struct tw_fleet_clickhouse *)s, query, &sql, &r, err);
 	if (st == TW_OK) {
 		to->traces += tw_clickhouse_u64(&r);
 		level = tw_clickhouse_u8(&r);
 		*ret_last = tw_clickhouse_u64(&r);
 		to->omitted_level = level > to->omitted_level ? level : to->omitted_level;
-		st = r.damaged ? tw_clickhouse_damaged(err) : TW_OK;
 	}
-	tw_buf_done(&out);
-	return st;
+	return tw_clickhouse_end(&r, st, err);
 }
 
 static enum tw_status read_tree(struct tw_fleet_store *s, const struct tw_fleet_query *query,
@@ -129,7 +115,7 @@ static enum tw_status read_tree(struct tw_fleet_store *s, const struct tw_fleet_
 {
 	struct tw_fleet_query then = *query;
 	struct tw_clickhouse_reader r;
-	struct tw_buf sql, out;
+	struct tw_buf sql;
 	enum tw_status st;
 
 	to->coarse = true;
@@ -148,12 +134,10 @@ static enum tw_status read_tree(struct tw_fleet_store *s, const struct tw_fleet_
 	(void)tw_buf_printf(&sql,
 	        " GROUP BY path ORDER BY total DESC,least,path LIMIT %d) ORDER BY least,path",
 	        NODES_MAX);
-	st = run(s, query, &sql, &out, err);
-	r = tw_clickhouse_read(&out);
+	st = tw_clickhouse_select((struct tw_fleet_clickhouse *)s, query, &sql, &r, err);
 	if (st == TW_OK)
 		st = add_rows(&r, to, err);
-	tw_buf_done(&out);
-	return st;
+	return tw_clickhouse_end(&r, st, err);
 }
 
 enum tw_status tw_clickhouse_trees(struct tw_fleet_store *s, const struct tw_fleet_query *query,
@@ -213,22 +197,14 @@ static enum tw_status read_call(struct tw_clickhouse_reader *r, const struct tw_
 static enum tw_status count_calls(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         struct tw_search *io, struct tw_err *err)
 {
-	struct tw_clickhouse_reader r;
-	struct tw_buf sql, out;
-	enum tw_status st;
+	struct tw_buf sql;
 
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
 	(void)tw_buf_add_str(&sql, TW_STR("SELECT count()"));
 	tw_clickhouse_where(&sql, query, NULL, "longest_calls");
 	put_methods(&sql, io);
-	st = run(s, query, &sql, &out, err);
-	r = tw_clickhouse_read(&out);
-	if (st == TW_OK) {
-		io->matches = tw_clickhouse_u64(&r);
-		st = r.damaged ? tw_clickhouse_damaged(err) : TW_OK;
-	}
-	tw_buf_done(&out);
-	return st;
+	return tw_clickhouse_number(
+	        (struct tw_fleet_clickhouse *)s, query, &sql, &io->matches, err);
 }
 
 enum tw_status tw_clickhouse_search(struct tw_fleet_store *s, const struct tw_fleet_query *query,
@@ -236,7 +212,7 @@ enum tw_status tw_clickhouse_search(struct tw_fleet_store *s, const struct tw_fl
 {
 	struct tw_fleet_query all = *query;
 	struct tw_clickhouse_reader r;
-	struct tw_buf sql, out;
+	struct tw_buf sql;
 	enum tw_status st;
 
 	(void)cells, (void)n;
@@ -255,14 +231,10 @@ enum tw_status tw_clickhouse_search(struct tw_fleet_store *s, const struct tw_fl
 	put_methods(&sql, io);
 	(void)tw_buf_printf(
 	        &sql, " ORDER BY max_ns DESC,trace,thread,method LIMIT %d", (int)TW_SEARCH_KEPT);
-	st = run(s, &all, &sql, &out, err);
-	r = tw_clickhouse_read(&out);
+	st = tw_clickhouse_select((struct tw_fleet_clickhouse *)s, &all, &sql, &r, err);
 	while (st == TW_OK && tw_clickhouse_more(&r) && io->n < TW_SEARCH_KEPT)
 		st = read_call(&r, &all, io->kept, io, err);
-	tw_buf_done(&out);
-	if (st == TW_OK && r.damaged)
-		st = tw_clickhouse_damaged(err);
-	return st;
+	return tw_clickhouse_end(&r, st, err);
 }
 
 /* --- findings --- */
@@ -319,34 +291,24 @@ static void read_callers(struct tw_clickhouse_reader *r, struct tw_found_rule *r
 	}
 }
 
-/* None in rows written before these columns existed. */
-static struct tw_found read_figures(struct tw_clickhouse_reader *r)
+static enum tw_status read_finding(
+        struct tw_clickhouse_reader *r, struct taking *t, struct tw_err *err)
 {
-	struct tw_found f = {.n = 0};
-	const uint64_t n = tw_clickhouse_n(r);
+	const struct tw_str trace = tw_clickhouse_fixed(r, TW_ROLLUP_ID);
+	struct tw_found f = {.partial = tw_clickhouse_u8(r) != 0};
+	struct tw_found_rule rule = {.found = 0};
+	struct tw_str id;
+	const char *copy;
+	enum tw_status st = TW_OK;
 
-	r->damaged = r->damaged || (n != 0 && n != 5);
-	if (r->damaged || n == 0)
-		return f;
+	r->damaged = tw_clickhouse_n(r) != FIGURES || r->damaged;
 	f.frames = tw_clickhouse_u64(r);
 	f.slow_frames = tw_clickhouse_u64(r);
 	f.frozen_frames = tw_clickhouse_u64(r);
 	f.initial_ns = tw_clickhouse_i64(r);
 	f.full_ns = tw_clickhouse_i64(r);
-	return f;
-}
-
-static enum tw_status read_finding(
-        struct tw_clickhouse_reader *r, struct taking *t, struct tw_err *err)
-{
-	const struct tw_str trace = tw_clickhouse_fixed(r, TW_ROLLUP_ID);
-	const bool partial = tw_clickhouse_u8(r) != 0;
-	const struct tw_found figures = read_figures(r);
-	const struct tw_str id = tw_clickhouse_text(r);
-	struct tw_found_rule rule = {.found = tw_clickhouse_u64(r)};
-	const char *copy;
-	enum tw_status st = TW_OK;
-
+	id = tw_clickhouse_text(r);
+	rule.found = tw_clickhouse_u64(r);
 	rule.ns = tw_clickhouse_i64(r);
 	rule.main_ns = tw_clickhouse_i64(r);
 	rule.max_ns = tw_clickhouse_i64(r);
@@ -356,12 +318,9 @@ static enum tw_status read_finding(
 	if (memcmp(trace.ptr, t->trace_id, TW_ROLLUP_ID) != 0)
 		st = end_trace(t, err);
 	memcpy(t->trace_id, trace.ptr, TW_ROLLUP_ID);
-	t->found.partial = partial;
-	t->found.frames = figures.frames;
-	t->found.slow_frames = figures.slow_frames;
-	t->found.frozen_frames = figures.frozen_frames;
-	t->found.initial_ns = figures.initial_ns;
-	t->found.full_ns = figures.full_ns;
+	f.rules = t->found.rules;
+	f.n = t->found.n;
+	t->found = f;
 	if (st != TW_OK || id.len == 0)
 		return st;
 	copy = tw_arena_str(t->ids, id);
@@ -379,8 +338,6 @@ static enum tw_status read_findings(
 
 	while (st == TW_OK && tw_clickhouse_more(r))
 		st = read_finding(r, t, err);
-	if (st == TW_OK && r->damaged)
-		st = tw_clickhouse_damaged(err);
 	return st == TW_OK ? end_trace(t, err) : st;
 }
 
@@ -390,7 +347,7 @@ enum tw_status tw_clickhouse_found(struct tw_fleet_store *s, const struct tw_fle
 	struct tw_arena *a = tw_arena_new(4 << 20);
 	struct taking t = {.c = s->catalogue, .to = to, .ids = tw_arena_new(4 << 20)};
 	struct tw_clickhouse_reader r;
-	struct tw_buf sql, out;
+	struct tw_buf sql;
 	enum tw_status st;
 
 	t.found.rules = a ? tw_arena_alloc(a, TW_DETECT_RULES_MAX, sizeof *t.found.rules) : NULL;
@@ -401,13 +358,11 @@ enum tw_status tw_clickhouse_found(struct tw_fleet_store *s, const struct tw_fle
 	               "caller_found,caller_ns,caller_max_ns"));
 	tw_clickhouse_where(&sql, query, of, "findings");
 	(void)tw_buf_add_str(&sql, TW_STR(" ORDER BY trace,rule"));
-	st = run(s, query, &sql, &out, err);
-	r = tw_clickhouse_read(&out);
+	st = tw_clickhouse_select((struct tw_fleet_clickhouse *)s, query, &sql, &r, err);
 	if (st == TW_OK)
 		st = t.found.rules && t.ids ? read_findings(&r, &t, err) : tw_oom(err);
-	tw_buf_done(&out);
 	tw_buf_done(&t.data);
 	tw_arena_free(t.ids);
 	tw_arena_free(a);
-	return st;
+	return tw_clickhouse_end(&r, st, err);
 }

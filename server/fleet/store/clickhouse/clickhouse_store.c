@@ -23,38 +23,29 @@ static const char *const tables[] = {
         ("CREATE TABLE IF NOT EXISTS tracewell (version UInt32, attempt UInt64)"
          " ENGINE = ReplacingMergeTree(attempt) ORDER BY version")};
 
-static enum tw_status run_once(struct tw_fleet_clickhouse *f, const char *sql, bool without,
-        struct tw_buf *out, struct tw_err *err)
+static enum tw_status run_once(
+        struct tw_fleet_clickhouse *f, const char *sql, bool without, struct tw_err *err)
 {
 	const struct tw_clickhouse_query q = {
 	        .sql = tw_str_of(sql), .ms = TW_CH_QUERY_MS, .without_database = without};
 
-	return tw_clickhouse_request(f->at, &q, out, err);
-}
-
-static enum tw_status select_number(
-        struct tw_fleet_clickhouse *f, const char *sql, uint64_t *ret, struct tw_err *err)
-{
-	struct tw_clickhouse_reader r;
-	struct tw_buf out;
-	enum tw_status st;
-
-	tw_buf_init(&out, 4096);
-	st = run_once(f, sql, false, &out, err);
-	r = tw_clickhouse_read(&out);
-	*ret = st == TW_OK ? tw_clickhouse_u64(&r) : 0;
-	tw_buf_done(&out);
-	return st;
+	return tw_clickhouse_request(f->at, &q, NULL, err);
 }
 
 /* Refuses tables of a later version.  Notes the version of new ones. */
 static enum tw_status check_version(struct tw_fleet_clickhouse *f, struct tw_err *err)
 {
+	const struct tw_clickhouse_query q = {
+	        .sql = TW_STR("SELECT toUInt64(max(version)) FROM tracewell"),
+	        .ms = TW_CH_QUERY_MS};
+	struct tw_clickhouse_reader r;
 	char text[TEXT_BYTES];
 	uint64_t version = 0;
-	enum tw_status st =
-	        select_number(f, "SELECT toUInt64(max(version)) FROM tracewell", &version, err);
+	enum tw_status st = tw_clickhouse_read(f->at, &q, 4096, &r, err);
 
+	if (st == TW_OK)
+		version = tw_clickhouse_u64(&r);
+	st = tw_clickhouse_end(&r, st, err);
 	if (st == TW_OK && version > TABLES_VERSION)
 		return tw_fail(err, TW_CONFLICT,
 		        "the tables in ClickHouse were written by a later tracewell (version "
@@ -63,7 +54,7 @@ static enum tw_status check_version(struct tw_fleet_clickhouse *f, struct tw_err
 	if (st != TW_OK || version == TABLES_VERSION)
 		return st;
 	(void)snprintf(text, sizeof text, "INSERT INTO tracewell VALUES (%d, 1)", TABLES_VERSION);
-	return run_once(f, text, false, NULL, err);
+	return run_once(f, text, false, err);
 }
 
 /* A user without the right to create a database uses the one that an administrator created. */
@@ -75,14 +66,14 @@ static enum tw_status make_tables(struct tw_fleet_clickhouse *f, struct tw_err *
 
 	(void)snprintf(text, sizeof text, "CREATE DATABASE IF NOT EXISTS %s",
 	        tw_clickhouse_database(f->at));
-	st = run_once(f, text, true, NULL, &why);
+	st = run_once(f, text, true, &why);
 	if (st == TW_BUSY) {
 		tw_err_copy(err, &why);
 		return st;
 	}
 	st = TW_OK;
 	for (size_t i = 0; st == TW_OK && i < sizeof tables / sizeof *tables; i++)
-		st = run_once(f, tables[i], false, NULL, err);
+		st = run_once(f, tables[i], false, err);
 	return st == TW_OK ? check_version(f, err) : st;
 }
 
@@ -108,21 +99,12 @@ enum tw_status tw_clickhouse_ready(struct tw_fleet_clickhouse *f, struct tw_err 
 static enum tw_status count(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         uint64_t *ret, struct tw_err *err)
 {
-	struct tw_clickhouse_reader r;
-	struct tw_buf sql, out;
-	enum tw_status st;
+	struct tw_buf sql;
 
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
 	(void)tw_buf_add_str(&sql, TW_STR("SELECT count()"));
 	tw_clickhouse_where(&sql, query, NULL, "traces");
-	st = tw_clickhouse_run((struct tw_fleet_clickhouse *)s, query, &sql, &out, err);
-	r = tw_clickhouse_read(&out);
-	*ret = st == TW_OK ? tw_clickhouse_u64(&r) : 0;
-	if (st == TW_OK && r.damaged)
-		st = tw_clickhouse_damaged(err);
-	tw_buf_done(&out);
-	tw_buf_done(&sql);
-	return st;
+	return tw_clickhouse_number((struct tw_fleet_clickhouse *)s, query, &sql, ret, err);
 }
 
 /* Rows of existing traces are replaced when they are counted again; rows of expired traces
@@ -146,7 +128,7 @@ static enum tw_status drop_partition(
 	char text[TEXT_BYTES];
 
 	(void)snprintf(text, sizeof text, "ALTER TABLE %s DROP PARTITION %s", table, partition);
-	return run_once(f, text, false, NULL, err);
+	return run_once(f, text, false, err);
 }
 
 static bool is_number(struct tw_str s)
@@ -161,31 +143,28 @@ static bool is_number(struct tw_str s)
 static enum tw_status drop_months(struct tw_fleet_clickhouse *f, int64_t day, struct tw_err *err)
 {
 	struct tw_clickhouse_reader r;
-	char text[2 * TEXT_BYTES];
-	struct tw_buf out;
+	struct tw_buf sql;
 	enum tw_status st;
 
-	(void)snprintf(text, sizeof text,
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	(void)tw_buf_printf(&sql,
 	        "SELECT DISTINCT table, partition FROM system.parts WHERE database='%s' AND active"
 	        " AND table IN ('traces','method_times','call_trees','longest_calls','findings',"
 	        "'anrs','lock_waits')"
 	        " AND toUInt32OrZero(partition)<toYYYYMM(toDate(%" PRId64 "))",
 	        tw_clickhouse_database(f->at), day);
-	tw_buf_init(&out, 1 << 20);
-	st = run_once(f, text, false, &out, err);
-	r = tw_clickhouse_read(&out);
+	st = tw_clickhouse_select(f, NULL, &sql, &r, err);
 	while (st == TW_OK && tw_clickhouse_more(&r)) {
 		const struct tw_str table = tw_clickhouse_text(&r), month = tw_clickhouse_text(&r);
 		char name[TEXT_BYTES / 4], number[8];
 
 		if (r.damaged || !is_number(month) || table.len >= sizeof name)
-			return tw_buf_done(&out), tw_clickhouse_damaged(err);
+			return tw_clickhouse_end(&r, tw_clickhouse_damaged(err), err);
 		(void)snprintf(name, sizeof name, "%.*s", (int)table.len, table.ptr);
 		(void)snprintf(number, sizeof number, "%.*s", (int)month.len, month.ptr);
 		st = drop_partition(f, name, number, err);
 	}
-	tw_buf_done(&out);
-	return st;
+	return tw_clickhouse_end(&r, st, err);
 }
 
 /* Once per day. Names expire as with the other engine. */

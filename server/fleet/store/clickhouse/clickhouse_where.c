@@ -296,18 +296,14 @@ void tw_clickhouse_where(struct tw_buf *sql, const struct tw_fleet_query *query,
 
 /* --- running --- */
 
-enum tw_status tw_clickhouse_damaged(struct tw_err *err)
-{
-	return tw_fail(err, TW_IO, "ClickHouse sent a result of another form than was requested");
-}
-
-enum tw_status tw_clickhouse_run(struct tw_fleet_clickhouse *f, const struct tw_fleet_query *query,
-        struct tw_buf *sql, struct tw_buf *out, struct tw_err *err)
+enum tw_status tw_clickhouse_select(struct tw_fleet_clickhouse *f,
+        const struct tw_fleet_query *query, struct tw_buf *sql, struct tw_clickhouse_reader *ret,
+        struct tw_err *err)
 {
 	struct tw_clickhouse_query q = {.ms = query ? TW_CH_BACKGROUND_MS : TW_CH_QUERY_MS};
 	enum tw_status st = tw_clickhouse_ready(f, err);
 
-	tw_buf_init(out, TW_CH_ANSWER_BYTES);
+	*ret = (struct tw_clickhouse_reader){.damaged = false};
 	if (query && query->until_ms)
 		q.ms = query->until_ms - tw_monotonic_ms();
 	if (st == TW_OK && q.ms <= 0)
@@ -317,9 +313,26 @@ enum tw_status tw_clickhouse_run(struct tw_fleet_clickhouse *f, const struct tw_
 		st = tw_fail(err, TW_TOO_LARGE, "the filter is too long");
 	q.sql = tw_buf_str(sql);
 	if (st == TW_OK)
-		st = tw_clickhouse_request(f->at, &q, out, err);
-	tw_buf_clear(sql);
-	if (st != TW_OK)
-		tw_buf_clear(out);
+		st = tw_clickhouse_read(f->at, &q, TW_CH_ANSWER_BYTES, ret, err);
+	tw_buf_done(sql);
 	return st;
+}
+
+enum tw_status tw_clickhouse_number(struct tw_fleet_clickhouse *f,
+        const struct tw_fleet_query *query, struct tw_buf *sql, uint64_t *ret, struct tw_err *err)
+{
+	struct tw_clickhouse_reader r;
+	enum tw_status st = tw_clickhouse_select(f, query, sql, &r, err);
+
+	*ret = st == TW_OK ? tw_clickhouse_u64(&r) : 0;
+	return tw_clickhouse_end(&r, st, err);
+}
+
+enum tw_status tw_clickhouse_do(
+        struct tw_fleet_clickhouse *f, struct tw_buf *sql, struct tw_err *err)
+{
+	struct tw_clickhouse_reader r;
+	enum tw_status st = tw_clickhouse_select(f, NULL, sql, &r, err);
+
+	return tw_clickhouse_end(&r, st, err);
 }
