@@ -18,6 +18,7 @@ const shared = { bundle: true, format: 'esm', target: 'es2022', metafile: true,
 	jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'none', charset: 'utf8', logLevel: 'warning',
 	define: { PARAMETERS: JSON.stringify(parameters().join(' ')) } };
 
+const COMMON = 5; // pages that share a piece
 const inputs = {}; // of each built file, by its name
 
 /* A file and all files that it imports statically, or, with `later`, that it or they may load. */
@@ -30,7 +31,7 @@ function closure(outputs, f, later = false, found = new Set()) {
 }
 
 /* esbuild's output is a few per cent larger when it is compressed. */
-const minified = async (code) => (await minify(code, { module: true, ecma: 2020, compress: { passes: 2 } })).code;
+const minified = async (code) => (await minify(code, { module: true, ecma: 2020, compress: { passes: 3 } })).code;
 
 /* Builds an entry that imports no other file. */
 async function single(entry, extra = {}) {
@@ -42,7 +43,8 @@ async function single(entry, extra = {}) {
 }
 
 /* Assigns each piece that the application shell or the trace page needs to a file, because each file costs a browser
- * several milliseconds. A piece that other pages also need becomes a separate file, unless it can be added to the shell's. */
+ * several milliseconds. A piece that other pages also need becomes a separate file, unless it can be added to the shell's.
+ * Pieces without texts that COMMON or more of the other pages share are one file. */
 function joined(outputs, main, trace) {
 	const users = (f) => Object.keys(outputs).filter((e) => outputs[e].entryPoint && closure(outputs, e).has(f)).map((e) => outputs[e].entryPoint);
 	const texts = (f) => Object.keys(outputs[f].inputs).some((i) => i.startsWith('src/i18n/strings/')); // waits for a language
@@ -57,6 +59,9 @@ function joined(outputs, main, trace) {
 			else if (!texts(f) && outputs[f].imports.every((i) => group.get(i.path) === 'main')) group.set(f, 'main');
 		}
 	}
+	const seldom = closure(outputs, trace, true);
+	for (const f of Object.keys(outputs).filter((f) => !group.has(f) && !seldom.has(f) && !outputs[f].entryPoint))
+		if (!texts(f) && users(f).length >= COMMON && outputs[f].imports.every((i) => group.get(i.path) === 'main')) group.set(f, 'common');
 	return group;
 }
 
