@@ -2,12 +2,12 @@
 """Derives sources from the catalogue's migrations (SQL of SQLite, in order):
 
   catalogue.py postgres OUT.c SYMBOL FILE...   the same migrations in PostgreSQL's dialect
-  catalogue.py tables OUT.c FILE...            tw_tables: all tables with their keys and columns
+  catalogue.py tables OUT.c FILE...            tw_tables: the tables of both engines with their keys and columns
 
 In a migration, a line that ends with `-- sqlite` is for SQLite only, and a line that begins with
 `--postgres ` for PostgreSQL only.  There {stages}, {ranks} and {columns} are derived from the
-indexes trace_stage_*, which are SQLite's lists of waiting traces.  A table whose first line ends with `-- not copied` is not in
-tw_tables, as are tables of PostgreSQL only.
+indexes trace_stage_*, which are SQLite's lists of waiting traces.  Tables whose first line ends with `-- not copied` are last in
+tw_tables; tables of PostgreSQL only are not in it.
 """
 import re
 import sqlite3
@@ -59,11 +59,10 @@ def tables(paths):
         with open(path, encoding='utf-8') as f:
             db.executescript(f.read())
     parts = ['#include "server/catalogue/catalogue_tables.h"\n']
-    rows = []
+    copied, others = [], []
     for name, sql in db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'"
                                 " AND name NOT LIKE 'sqlite%' ORDER BY rowid"):
-        if sql.splitlines()[0].endswith('-- not copied'):
-            continue
+        rows = others if sql.splitlines()[0].endswith('-- not copied') else copied
         cols = columns(db, name)
         large = any(kind == 'BLOB' and not col.endswith('hash') for col, kind, _, _ in cols)
         parts.append(f'static const struct tw_column columns_of_{name}[] = {{\n' + ''.join(
@@ -71,8 +70,9 @@ def tables(paths):
             for col, kind, not_null, pk in cols) + '};\n')
         rows.append('{"%s", %d, %s, %d, columns_of_%s},\n' % (
             name, sum(c[3] > 0 for c in cols), 'TW_PAGE_LARGE' if large else 'TW_PAGE', len(cols), name))
-    parts.append(f'const struct tw_table tw_tables[] = {{\n{"".join(rows)}}};\n'
-                 f'const unsigned tw_tables_n = {len(rows)};\n')
+    parts.append(f'const struct tw_table tw_tables[] = {{\n{"".join(copied + others)}}};\n'
+                 f'const unsigned tw_tables_n = {len(copied)};\n'
+                 f'const unsigned tw_tables_all_n = {len(copied + others)};\n')
     return ''.join(parts)
 
 

@@ -1,6 +1,7 @@
 /* catalogue.c - opening, connections and transactions. */
 #include "decoder/base/order.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/catalogue_tables.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/small_file.h"
 #include "server/catalogue/traces/catalogue_job.h"
@@ -22,17 +23,21 @@ enum { ROOM_WAIT_S = 10, ROOM_SHORT_WAIT_S = 1 };
 
 static enum tw_status open_writer(struct tw_catalogue *c, bool may_migrate, struct tw_err *err)
 {
+	struct tw_db **db = &c->writers[0].db;
 	int room = 0;
 	enum tw_status st;
 
 	if (tw_db_is_postgres(c->path)) {
-		st = tw_db_postgres_open(c->path, &c->writers[0].db, err);
-		return st == TW_OK ? tw_postgres_upgrade(c->writers[0].db,
-		                             tw_catalogue_postgres_schema, may_migrate, err)
-		                   : st;
+		st = tw_db_postgres_open(c->path, db, err);
+		if (st == TW_OK)
+			st = tw_postgres_upgrade(
+			        *db, tw_catalogue_postgres_schema, may_migrate, err);
+	} else {
+		st = tw_db_sqlite_open(c->path, TW_DB_CREATE, db, &room, err);
+		if (st == TW_OK)
+			st = tw_cat_upgrade(c, tw_catalogue_schema, room, may_migrate, err);
 	}
-	st = tw_db_sqlite_open(c->path, TW_DB_CREATE, &c->writers[0].db, &room, err);
-	return st == TW_OK ? tw_cat_upgrade(c, tw_catalogue_schema, room, may_migrate, err) : st;
+	return st == TW_OK ? tw_cat_check_columns(*db, err) : st;
 }
 
 static enum tw_status open_as(const char *path, bool serves, bool may_migrate,

@@ -118,10 +118,11 @@ enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
 /* --- read-only inspection: no migration, and no lock that affects a server --- */
 
 struct tw_catalogue_facts {
-	int schema, known_schema; /* of the file; of this program.  The rest is 0 unless they are
-	                           * equal */
-	int64_t newest_ms;        /* of traces and keys, Unix ms */
-	int64_t oldest_job_ms;    /* queued since, 0: none */
+	int schema, known_schema;       /* of the file; of this program */
+	char differs[200];              /* why its tables are not this program's; "": they are.  The
+	                                 * rest is 0 unless the schema is this program's */
+	int64_t newest_ms;              /* of traces and keys, Unix ms */
+	int64_t oldest_job_ms;          /* queued since, 0: none */
 	uint64_t recent, recent_failed; /* traces of the last day that ended, and that failed */
 	char recent_why[200];           /* the most frequent error */
 	uint64_t unnamed_builds;        /* with traces but without any mapping */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/catalogue_tables.h"
 #include "server/db/catalogue_postgres.h"
 #include "server/db/catalogue_sqlite.h"
 
@@ -76,6 +77,17 @@ static enum tw_status query_all(
 	return st;
 }
 
+static enum tw_status check_columns(
+        struct tw_db *db, struct tw_catalogue_facts *f, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_check_columns(db, err);
+
+	if (st != TW_UNSUPPORTED)
+		return st;
+	(void)snprintf(f->differs, sizeof f->differs, "%s", err->msg);
+	return TW_OK;
+}
+
 enum tw_status tw_cat_inspect(const char *path, struct tw_db **ret, struct tw_err *err)
 {
 	return tw_db_is_postgres(path) ? tw_db_postgres_open(path, ret, err)
@@ -97,6 +109,8 @@ enum tw_status tw_catalogue_read_facts(
 		        now_ms, &schema, NULL, 0, err);
 	f.schema = (int)schema;
 	if (st == TW_OK && f.schema == f.known_schema)
+		st = check_columns(db, &f, err);
+	if (st == TW_OK && f.schema == f.known_schema && !f.differs[0])
 		st = query_all(db, now_ms, &f, err);
 	tw_db_close(db);
 	if (st == TW_OK)

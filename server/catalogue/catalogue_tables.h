@@ -1,6 +1,6 @@
 /*
  * catalogue_tables.h - all tables of the catalogue with their keys and columns, for copying and
- * comparing catalogues across engines.
+ * comparing catalogues across engines, and for checking an existing catalogue.
  *
  * schema/catalogue.py derives the list from the migrations.
  * Thread: any.
@@ -9,6 +9,10 @@
 #define TW_CATALOGUE_TABLES_H
 
 #include <stdbool.h>
+
+#include "decoder/base/err.h"
+
+struct tw_db;
 
 enum {
 	TW_COLUMNS_MAX = 64,
@@ -32,8 +36,13 @@ struct tw_table {
 	const struct tw_column *columns;
 };
 
-/* A table comes after all tables that its rows refer to. */
+/* The tables that are copied, each after all tables that its rows refer to; then the others, such
+ * as used sign-in links. */
 extern const struct tw_table tw_tables[];
-extern const unsigned tw_tables_n;
+extern const unsigned tw_tables_n, tw_tables_all_n;
+
+/* TW_UNSUPPORTED if a table lacks a column or has an unknown one, though the schema's number is
+ * this program's: a development version wrote it (catalogue_columns.c).  Names the first one. */
+enum tw_status tw_cat_check_columns(struct tw_db *db, struct tw_err *err) TW_MUST_USE;
 
 #endif

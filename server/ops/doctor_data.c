@@ -185,6 +185,9 @@ static void report_facts(struct tw_doctor *d, const struct tw_catalogue_facts *f
 		        "The catalogue has schema %d and this program %d. The next start copies "
 		        "the catalogue and then upgrades it.",
 		        f->schema, f->known_schema);
+	} else if (f->differs[0]) {
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "schema", "The server refuses to start: %s.",
+		        f->differs);
 	} else {
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "schema",
 		        "The catalogue has the schema of this program.");
@@ -212,7 +215,7 @@ void tw_doctor_catalogue(struct tw_doctor *d)
 		return; /* nothing was stored yet */
 	if (tw_catalogue_read_facts(path, tw_unix_ms(), &facts, &err) == TW_OK) {
 		report_facts(d, &facts);
-		if (facts.schema == facts.known_schema)
+		if (facts.schema == facts.known_schema && !facts.differs[0])
 			report_settings(d, path);
 	} else
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "catalogue",

@@ -133,11 +133,13 @@ describe('a data folder', { concurrency: 2 }, () => {
 		await breaks(args, 'owner', 'wrong', /belongs to user 65534/, async () => void fs.chownSync(data, 65534, 65534));
 	});
 
-	test('the schema is newer, unknown or missing', async (t) => {
+	test('the schema is newer, different, unknown or missing', async (t) => {
 		const data = await stopped(t);
 		const version = Number(sqlite(path.join(data, 'catalogue.db'), 'PRAGMA user_version'));
 		await breaks(['--data', data], 'schema', 'wrong', /newer tracewell/, async () => change(data, `PRAGMA user_version=${version + 1}`));
 		change(data, `PRAGMA user_version=${version}`);
+		await breaks(['--data', data], 'schema', 'wrong', /refuses to start: the catalogue has an unknown column way/, async () => change(data, 'ALTER TABLE alert_rule RENAME method TO way'));
+		change(data, 'ALTER TABLE alert_rule RENAME way TO method');
 		await breaks(['--data', data], 'schema', 'wrong', /not a catalogue of tracewell/, async () => change(data, 'PRAGMA user_version=0'));
 		for (const name of fs.readdirSync(data)) if (/-(wal|shm)$/.test(name)) fs.rmSync(path.join(data, name));
 		fs.writeFileSync(path.join(data, 'catalogue.db'), 'no database at all, but long enough to be looked at'.repeat(100));

@@ -1,6 +1,6 @@
 /*
  * upgrade.test.mjs - upgrades by a program that has one migration more, tracewell-next: only its server migrates, and
- * only while no server of this version runs.  A catalogue whose schema the program does not know is refused and left
+ * only while no server of this version runs.  A catalogue whose schema or columns the program does not know is refused and left
  * unchanged.  The unit test catalogue_upgrade covers migrations.
  */
 import assert from 'node:assert/strict';
@@ -20,6 +20,7 @@ const digest = (file) => crypto.createHash('sha256').update(fs.readFileSync(file
 for (const [name, statement, words] of [
 	['of a later version', 'PRAGMA user_version=999', /has schema 999, this program knows up to \d+: it was written by a newer tracewell/],
 	['without a version', 'PRAGMA user_version=0', /no schema number: it is not a catalogue of tracewell/],
+	['of another development version', 'ALTER TABLE alert_rule DROP COLUMN method', /lacks column method in table alert_rule: .* start with an empty data folder/],
 ])
 	test(`a catalogue ${name} is refused and left unchanged`, async (t) => {
 		const data = newFolder(t, 'tracewell-upgrade-');

@@ -1,5 +1,6 @@
 /* Migrations of the catalogue, by one that only this test has: applied once and as a whole, after a
- * copy, by one of several processes.  Schemas that the program does not know are refused. */
+ * copy, by one of several processes.  Schemas and columns that the program does not know are
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -286,6 +287,32 @@ static void test_unknown_schemas_are_refused(void **state)
 	end(&p);
 }
 
+/* The same number as this program's, but other columns: statements would fail one by one. */
+static void test_other_columns_are_refused(void **state)
+{
+	struct place p;
+	char address[CATALOGUE_ADDRESS];
+	struct tw_catalogue *c = NULL;
+
+	(void)state;
+	(void)tw_catalogue_close(begin(&p));
+	catalogue_run(p.beside, "ALTER TABLE alert_rule RENAME COLUMN method TO way");
+	refused(&p, "the catalogue has an unknown column way in table alert_rule: another "
+	            "development version wrote it");
+	catalogue_run(p.beside, "ALTER TABLE alert_rule DROP COLUMN way");
+	refused(&p, "the catalogue lacks column method in table alert_rule");
+	catalogue_run(
+	        p.beside, "ALTER TABLE alert_rule ADD COLUMN method TEXT NOT NULL DEFAULT ''");
+	catalogue_run(p.beside, "ALTER TABLE signin_used RENAME TO other");
+	refused(&p, "in table signin_used");
+	catalogue_run(p.beside, "ALTER TABLE other RENAME TO signin_used");
+	catalogue_run(p.beside, "CREATE TABLE of_the_operator(n BIGINT)");
+	catalogue_address(p.dir, address);
+	assert_int_equal(tw_catalogue_open(address, &c, NULL), TW_OK);
+	(void)tw_catalogue_close(c);
+	end(&p);
+}
+
 /* A command of a newer version must not change the schema of a server that is running. */
 static void test_a_command_does_not_migrate(void **state)
 {
@@ -438,6 +465,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_once_by_several),
         cmocka_unit_test(test_a_large_one_is_not_read_into_memory),
         cmocka_unit_test(test_unknown_schemas_are_refused),
+        cmocka_unit_test(test_other_columns_are_refused),
 };
 
 UNIT_TESTS("catalogue_upgrade", tests)

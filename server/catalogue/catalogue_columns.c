@@ -1,0 +1,84 @@
+/*
+ * catalogue_columns.c - checks that the tables of an existing catalogue are those of this program.
+ *
+ * Before the first release the initial schema changes without a new number, so the number alone
+ * does not tell whether statements of this program fit.
+ */
+#include <stdint.h>
+#include <string.h>
+
+#include "decoder/base/arena.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/catalogue_tables.h"
+
+_Static_assert(TW_COLUMNS_MAX <= 64, "a bit per column");
+
+static enum tw_status differs(
+        const char *how, const char *column, const char *table, struct tw_err *err)
+{
+	return tw_fail(err, TW_UNSUPPORTED,
+	        "the catalogue %s column %.40s in table %.40s: another development version wrote "
+	        "it; use that version, or start with an empty data folder and catalogue",
+	        how, column, table);
+}
+
+static unsigned table_named(const char *name)
+{
+	unsigned i = 0;
+
+	while (i < tw_tables_all_n && strcmp(tw_tables[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+static unsigned column_named(const struct tw_table *t, const char *name)
+{
+	unsigned i = 0;
+
+	while (i < t->n && strcmp(t->columns[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+/* Sets the bit of each column that exists.  Tables that are not the program's are ignored. */
+static enum tw_status read_columns(struct tw_db *db, uint64_t *found, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err,
+	        TW_EITHER("SELECT m.name, p.name FROM sqlite_master m, pragma_table_info(m.name) p"
+	                  " WHERE m.type='table'",
+	                "SELECT relname, attname FROM pg_class JOIN pg_attribute ON"
+	                " attrelid=pg_class.oid WHERE relnamespace=CAST(current_schema() AS"
+	                " regnamespace) AND relkind IN ('r','p') AND attnum>0 AND NOT attisdropped "
+	                "AND"
+	                " attgenerated=''"),
+	        "");
+
+	while (st == TW_OK && tw_cat_row(&q)) {
+		const char *table = tw_cat_str(&q, 0), *column = tw_cat_str(&q, 1);
+		const unsigned i = table_named(table);
+		const unsigned k = i < tw_tables_all_n ? column_named(&tw_tables[i], column) : 0;
+
+		if (i == tw_tables_all_n)
+			continue;
+		if (k == tw_tables[i].n)
+			st = differs("has an unknown", column, table, err);
+		else
+			found[i] |= UINT64_C(1) << k;
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+enum tw_status tw_cat_check_columns(struct tw_db *db, struct tw_err *err)
+{
+	uint64_t *found = tw_mem_zalloc(tw_tables_all_n, sizeof *found);
+	enum tw_status st = found ? read_columns(db, found, err) : tw_oom(err);
+
+	for (unsigned i = 0; st == TW_OK && i < tw_tables_all_n; i++)
+		for (unsigned k = 0; st == TW_OK && k < tw_tables[i].n; k++)
+			if (!(found[i] >> k & 1))
+				st = differs("lacks", tw_tables[i].columns[k].name,
+				        tw_tables[i].name, err);
+	tw_mem_free(found);
+	return st;
+}
