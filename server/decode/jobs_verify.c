@@ -9,6 +9,7 @@
 #include "server/decode/jobs_internal.h"
 
 #include "server/base/log.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_commit_upload.h"
 #include "server/catalogue/traces/catalogue_trace.h"
@@ -18,18 +19,16 @@ enum { ARENA_BYTES = 16 << 20 };
 static enum tw_status drop_trace(const struct tw_decode_parts *parts, const struct tw_unverified *u,
         const struct tw_err *why, struct tw_arena *a, struct tw_err *err)
 {
-	const char **unused;
-	size_t n = 0;
+	struct tw_blob_list unused = {0};
 	enum tw_status st;
 
 	tw_record_drop(parts->recorder, u->trace_id);
 	st = tw_catalogue_trace_delete(
-	        parts->catalogue, u->project_id, u->trace_id, a, &unused, &n, err);
-
+	        parts->catalogue, u->project_id, u->trace_id, a, &unused, err);
 	if (st == TW_NOT_FOUND) /* another part of this trace was missing: it is already deleted */
 		return TW_OK;
-	for (size_t i = 0; i < n && st == TW_OK; i++)
-		st = tw_blob_delete(parts->blobs, unused[i], err);
+	for (size_t i = 0; i < unused.n && st == TW_OK; i++)
+		st = tw_blob_delete(parts->blobs, unused.sha256[i], err);
 	tw_log(TW_LOG_WARN, "upload_incomplete", tw_log_text("trace", u->trace_id),
 	        tw_log_text("reason", why->msg),
 	        tw_log_text("action", "removed: its upload was never acknowledged"));

@@ -39,8 +39,7 @@ enum tw_status tw_delete_trace(const struct tw_deleter *d, const char *project_i
 	if (sums == TW_DELETE_WITH_SUMS)
 		st = tw_catalogue_trace_erase(d->catalogue, project_id, trace_id, a, &unused, err);
 	else
-		st = tw_catalogue_trace_delete(
-		        d->catalogue, project_id, trace_id, a, &unused.sha256, &unused.n, err);
+		st = tw_catalogue_trace_delete(d->catalogue, project_id, trace_id, a, &unused, err);
 	if (st == TW_OK) {
 		drop_files(d, &trace_id, 1, &unused);
 		if (sums == TW_DELETE_WITH_SUMS)

@@ -91,9 +91,8 @@ static bool has_decoded_copy(struct run *r, const struct tw_stored_file *f, stru
 static enum tw_status skip_file(
         struct run *r, const struct tw_stored_file *f, const struct tw_err *why, struct tw_arena *a)
 {
-	const char **blobs;
+	struct tw_blob_list unused = {0};
 	enum tw_status st;
-	size_t n = 0;
 
 	if (!is_deleted(r, f)) {
 		r->sums.left_out++;
@@ -101,7 +100,7 @@ static enum tw_status skip_file(
 		if (has_decoded_copy(r, f, a))
 			return TW_OK;
 	}
-	st = tw_catalogue_trace_delete(r->copy, f->project_id, f->id, a, &blobs, &n, NULL);
+	st = tw_catalogue_trace_delete(r->copy, f->project_id, f->id, a, &unused, NULL);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 

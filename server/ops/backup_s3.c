@@ -85,8 +85,7 @@ static enum tw_status put_part(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct run *r = arg;
-	const char **blobs;
-	size_t n = 0;
+	struct tw_blob_list unused = {0};
 	enum tw_status st = put_content(r, f->sha256, err);
 
 	r->sums.uploads++;
@@ -98,7 +97,7 @@ static enum tw_status put_part(
 		report_skipped(r, f->id, err);
 	else
 		r->sums.uploads--;
-	st = tw_catalogue_trace_delete(r->copy, f->project_id, f->id, a, &blobs, &n, err);
+	st = tw_catalogue_trace_delete(r->copy, f->project_id, f->id, a, &unused, err);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 

@@ -345,15 +345,10 @@ enum tw_status tw_catalogue_traces_delete(struct tw_catalogue *c, const char *pr
 }
 
 enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *project_id,
-        const char *trace_id, struct tw_arena *a, const char ***ret_blobs, size_t *ret_n,
+        const char *trace_id, struct tw_arena *a, struct tw_blob_list *ret_unused,
         struct tw_err *err)
 {
-	struct tw_blob_list unused = {NULL, 0};
-	enum tw_status st = delete_one(c, project_id, trace_id, false, a, &unused, err);
-
-	*ret_blobs = unused.sha256;
-	*ret_n = unused.n;
-	return st;
+	return delete_one(c, project_id, trace_id, false, a, ret_unused, err);
 }
 
 enum tw_status tw_catalogue_trace_erase(struct tw_catalogue *c, const char *project_id,

@@ -105,10 +105,10 @@ enum tw_status tw_catalogue_trace_parts(struct tw_catalogue *c, const char *proj
 enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, const struct tw_part *part, struct tw_err *err) TW_MUST_USE;
 
-/* Removes the row; *ret_blobs are the parts' contents that are no longer referred to.  Rollups
+/* Removes the row; *ret_unused are the parts' contents that are no longer referred to.  Rollups
  * still count it. */
 enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *project_id,
-        const char *trace_id, struct tw_arena *a, const char ***ret_blobs, size_t *ret_n,
+        const char *trace_id, struct tw_arena *a, struct tw_blob_list *ret_unused,
         struct tw_err *err) TW_MUST_USE;
 /* The same of several, in one transaction; those that do not exist are skipped. */
 enum tw_status tw_catalogue_traces_delete(struct tw_catalogue *c, const char *project_id,

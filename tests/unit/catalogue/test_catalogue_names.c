@@ -15,6 +15,7 @@
 
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/traces/catalogue_commit_upload.h"
 #include "server/catalogue/traces/catalogue_job.h"
@@ -125,8 +126,7 @@ static void test_sums_follow(void **state)
 	struct session *s = *state;
 	struct tw_named_trace *rows;
 	char one[TW_ID_BYTES], two[TW_ID_BYTES], no_build[TW_ID_BYTES];
-	const char **blobs;
-	size_t n;
+	struct tw_blob_list unused;
 
 	add(s, "b", "", one);
 	add(s, "b", "", two);
@@ -149,8 +149,8 @@ static void test_sums_follow(void **state)
 	assert_int_equal(tw_catalogue_trace_requeue(s->c, s->caller.project_id, two, NULL), TW_OK);
 	SUMS(s, "b", 1, 1, 3, 0);
 	assert_int_equal(todo(s, 10, &rows), 0);
-	assert_int_equal(tw_catalogue_trace_delete(
-	                         s->c, s->caller.project_id, one, s->arena, &blobs, &n, NULL),
+	assert_int_equal(
+	        tw_catalogue_trace_delete(s->c, s->caller.project_id, one, s->arena, &unused, NULL),
 	        TW_OK);
 	SUMS(s, "b", 0, 0, 0, 0);
 }

@@ -15,6 +15,7 @@
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/catalogue_migrate.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/traces/catalogue_commit_upload.h"
 #include "server/catalogue/traces/catalogue_job.h"
@@ -222,9 +223,8 @@ static void test_counters(void **state)
 	struct tw_db *beside;
 	struct tw_arena *a = tw_arena_new(1 << 20);
 	char project[TW_ID_BYTES], id[TW_ID_BYTES], key[8];
-	const char **unused;
+	struct tw_blob_list unused;
 	bool is_new;
-	size_t n;
 
 	(void)state;
 	unit_needs(catalogue_on_postgres(), "PostgreSQL");
@@ -243,7 +243,7 @@ static void test_counters(void **state)
 	}
 	assert_int_equal(catalogue_number(beside, "SELECT count(*) FROM count_delta"), 0);
 	assert_int_equal(catalogue_number(beside, "SELECT traces FROM build"), 5);
-	assert_int_equal(tw_catalogue_trace_delete(c, project, id, a, &unused, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_trace_delete(c, project, id, a, &unused, NULL), TW_OK);
 	assert_int_equal(traces_of(c, project, a), 4);
 	assert_int_equal(send(c, project, "9", "b", id), TW_OK);
 	assert_int_equal(traces_of(c, project, a), 5);

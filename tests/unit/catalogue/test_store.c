@@ -449,7 +449,7 @@ static void test_projects_apart(void **state)
 	struct tw_trace_row row;
 	struct tw_part *parts;
 	struct tw_queue_stats queue;
-	const char **blobs;
+	struct tw_blob_list unused;
 	struct store s;
 	size_t n;
 	bool flag;
@@ -465,7 +465,7 @@ static void test_projects_apart(void **state)
 	        TW_OK);
 	assert_int_equal(n, 0);
 	assert_int_equal(
-	        tw_catalogue_trace_delete(s.c, other.project_id, id, s.arena, &blobs, &n, NULL),
+	        tw_catalogue_trace_delete(s.c, other.project_id, id, s.arena, &unused, NULL),
 	        TW_NOT_FOUND);
 	assert_int_equal(tw_catalogue_trace_requeue(s.c, other.project_id, id, NULL), TW_NOT_FOUND);
 	assert_int_equal(tw_catalogue_queue_stats(s.c, &queue, NULL), TW_OK);
@@ -497,9 +497,8 @@ static void test_shared_blob(void **state)
 {
 	char ids[2][TW_ID_BYTES];
 	struct tw_caller other;
-	const char **blobs;
+	struct tw_blob_list unused;
 	struct store s;
-	size_t n;
 	bool flag;
 
 	(void)state;
@@ -507,10 +506,10 @@ static void test_shared_blob(void **state)
 	caller_of(s.c, "two", &other);
 	assert_int_equal(add(s.c, &s.caller, "", "app", sha_a, ids[0], &flag), TW_OK);
 	assert_int_equal(add(s.c, &other, "", "app", sha_a, ids[1], &flag), TW_OK);
-	assert_int_equal(tw_catalogue_trace_delete(
-	                         s.c, s.caller.project_id, ids[0], s.arena, &blobs, &n, NULL),
+	assert_int_equal(
+	        tw_catalogue_trace_delete(s.c, s.caller.project_id, ids[0], s.arena, &unused, NULL),
 	        TW_OK);
-	assert_int_equal(n, 0);
+	assert_int_equal(unused.n, 0);
 	assert_int_equal(tw_catalogue_has_blob(s.c, sha_a, &flag, NULL), TW_OK);
 	assert_true(flag);
 	{
@@ -531,10 +530,10 @@ static void test_shared_blob(void **state)
 		}
 	}
 	assert_int_equal(
-	        tw_catalogue_trace_delete(s.c, other.project_id, ids[1], s.arena, &blobs, &n, NULL),
+	        tw_catalogue_trace_delete(s.c, other.project_id, ids[1], s.arena, &unused, NULL),
 	        TW_OK);
-	assert_int_equal(n, 1);
-	assert_string_equal(blobs[0], sha_a);
+	assert_int_equal(unused.n, 1);
+	assert_string_equal(unused.sha256[0], sha_a);
 	assert_int_equal(tw_catalogue_has_blob(s.c, sha_a, &flag, NULL), TW_OK);
 	assert_false(flag);
 	close_store(&s);

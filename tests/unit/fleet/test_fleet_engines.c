@@ -932,8 +932,8 @@ static void test_deleted(void **state)
 			                         s->c, s->project, t.id, s->arena, &unused, NULL),
 			        TW_OK);
 		else /* as retention does: its sums remain */
-			assert_int_equal(tw_catalogue_trace_delete(s->c, s->project, t.id, s->arena,
-			                         &unused.sha256, &unused.n, NULL),
+			assert_int_equal(tw_catalogue_trace_delete(
+			                         s->c, s->project, t.id, s->arena, &unused, NULL),
 			        TW_OK);
 	}
 	for (int k = 0; k < 2; k++) {

@@ -16,6 +16,7 @@
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet.h"
@@ -422,14 +423,12 @@ static void test_what_is_deleted_stays_counted(void **state)
 {
 	struct session *s = *state;
 	struct tw_rollup_reset sums;
-	const char **blobs;
+	struct tw_blob_list unused;
 	struct sim_trace t;
-	size_t n;
 
 	sim_make(s->project, 5, DAY0, &t);
 	assert_int_equal(
-	        tw_catalogue_trace_delete(s->c, s->project, t.id, s->arena, &blobs, &n, NULL),
-	        TW_OK);
+	        tw_catalogue_trace_delete(s->c, s->project, t.id, s->arena, &unused, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_rollup_reset(s->c, s->project, &sums, NULL), TW_OK);
 	assert_int_equal(sums.days, SIM_DAYS - 1);
 	assert_int_equal(sums.days_kept, 1);
