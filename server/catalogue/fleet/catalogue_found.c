@@ -28,10 +28,10 @@ static enum tw_status todo_of(struct tw_catalogue *c, const struct todo *t, stru
 	return tw_cat_list(c, ret, err, /* trace_stage_findings, or trace_stage */
 	        "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace WHERE project_id=?1 AND " TW_EITHER(
 	                "state=2 AND rollup_state=1 AND detected BETWEEN ?2 AND ?3",
-	                "trace_id IN (SELECT s.trace_id FROM trace_stage s WHERE s.stage='findings'"
-	                " AND s.project_id=?1 AND s.rank BETWEEN ?2 AND ?3 ORDER BY s.rank DESC,"
-	                " s.trace_id DESC LIMIT ?4)") " ORDER BY detected DESC, trace_id DESC LIMIT"
-	                                              " ?4",
+	                "trace_id=ANY(ARRAY(SELECT s.trace_id FROM trace_stage s WHERE"
+	                " s.stage='findings' AND s.project_id=?1 AND s.rank BETWEEN ?2 AND ?3 ORDER"
+	                " BY s.rank DESC, s.trace_id DESC LIMIT ?4))") " ORDER BY detected DESC,"
+	                                                               " trace_id DESC LIMIT ?4",
 	        "tiii", t->project_id, t->from, t->to, (int64_t)t->limit);
 }
 

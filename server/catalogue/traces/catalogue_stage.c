@@ -9,11 +9,13 @@ enum { RESUMED_AT_ONCE = 64, SQL_BYTES = 1200 };
 /* Arguments are constants of the code, so the text always fits. */
 #define SQL(buf, ...) (snprintf((buf), SQL_BYTES, __VA_ARGS__) < SQL_BYTES ? (buf) : "")
 
-/* Of a project, the first ?2 traces.  Formatted with the stage, the condition and the stage. */
+/* Of a project, the first ?2 traces.  Formatted with the stage, the condition and the stage.  With
+ * IN, PostgreSQL would plan for any limit, and join them with the complete table. */
 #define WAITING                                                                                    \
 	TW_EITHER("INDEXED BY trace_stage_%s WHERE project_id=?1 AND %s",                          \
-	        "WHERE project_id=?1 AND trace_id IN (SELECT s.trace_id FROM trace_stage s WHERE"  \
-	        " s.stage='%s' AND s.project_id=?1 AND s.rank=0 ORDER BY s.trace_id LIMIT ?2)")    \
+	        "WHERE project_id=?1 AND trace_id=ANY(ARRAY(SELECT s.trace_id FROM trace_stage s"  \
+	        " WHERE s.stage='%s' AND s.project_id=?1 AND s.rank=0 ORDER BY s.trace_id"         \
+	        " LIMIT ?2))")                                                                     \
 	" ORDER BY trace_id LIMIT ?2"
 
 static const char *todo_of(const struct tw_stage_marks *m)
