@@ -336,6 +336,9 @@ const char *tw_cat_ids(
 struct tw_cat_rows {
 	struct tw_db *db;
 	const char *sql, *types;
+	/* NULL, or called with each row of the result, in any order */
+	enum tw_status (*take)(void *arg, const struct tw_cat_query *q, struct tw_err *err);
+	void *arg;
 	int64_t changed; /* rows, when it has ended */
 	struct tw_stmt *stmt;
 	size_t n, bytes; /* of the rows that wait */

@@ -61,12 +61,13 @@ static enum tw_status prepare(struct tw_cat_rows *r, struct tw_err *err)
 static enum tw_status run(struct tw_cat_rows *r, struct tw_err *err)
 {
 	struct tw_cat_query q = {.db = r->db, .stmt = r->stmt, .kept = &r->stmt};
-	enum tw_status st;
+	enum tw_status st = TW_OK;
 
 	tw_cat_count_statement();
-	while (tw_cat_row(&q))
-		continue;
-	st = tw_cat_close(&q, err);
+	while (st == TW_OK && tw_cat_row(&q))
+		if (r->take)
+			st = r->take(r->arg, &q, err);
+	st = tw_cat_close_after(&q, st, err);
 	if (st == TW_OK)
 		r->changed += tw_db_changed(r->db);
 	r->n = 0;

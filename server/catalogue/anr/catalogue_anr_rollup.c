@@ -58,7 +58,6 @@ struct counting {
 	struct tw_anr_rollups sums;   /* their values point to struct sum, in list order */
 	struct sum **of;
 	uint32_t cap;
-	struct tw_stmt *load, *store;
 	bool outdated; /* rollups of earlier generations may be left */
 };
 
@@ -122,9 +121,10 @@ static bool count(void *arg, const struct tw_anr_rollup_report *of, const char *
 static enum tw_status pick(struct counting *c, int *ret_n, struct tw_err *err)
 {
 	return tw_cat_exec(c->db, ret_n, err, /* anr_trace_by_rollup, primary key */
-	        "UPDATE anr_trace SET rollup_generation=?6 WHERE project_id=?1 AND trace_id IN"
-	        " (SELECT trace_id FROM anr_trace WHERE project_id=?1 AND day=?2 AND"
-	        " rollup_generation<?3 AND keyed<>0 AND (anr=0 OR keyed=?4) LIMIT ?5)",
+	        "UPDATE anr_trace SET rollup_generation=?6 WHERE " TW_CAT_SOME(
+	                "project_id,trace_id",
+	                "anr_trace WHERE project_id=?1 AND day=?2 AND rollup_generation<?3 AND"
+	                " keyed<>0 AND (anr=0 OR keyed=?4) LIMIT ?5"),
 	        "tiiiii", c->project_id, c->day, c->generation, c->rules, (int64_t)COUNTED_AT_ONCE,
 	        (int64_t)BEING_COUNTED);
 }
@@ -153,57 +153,69 @@ static enum tw_status read_picked(struct counting *c, struct tw_err *err)
 	return st == TW_OK ? tw_cat_feed_locks(&q, count, c, err) : st;
 }
 
+/* The key of a rollup, as the columns c1 to c11 of the rows of a statement. */
 #define SUM_KEY   "project_id,what,fine,day,name,app,version_name,build_id,scenario,device_class,os"
+#define SUM_ROW   "c1,c2,c3,c4,c5,c6,c7,c8,c9,c10,c11"
 #define SUM_TYPES "tiiittttttt"
-#define SUM_ARGS(c, t, s)                                                                          \
-	(c)->project_id, (int64_t)(s)->what, (int64_t)(s)->fine, (c)->day, (t)->name,              \
-	        (s)->dims.texts[0], (s)->dims.texts[1], (s)->dims.texts[2], (s)->dims.texts[3],    \
-	        (s)->dims.texts[4], (s)->dims.texts[5]
+#define SUM_ARGS(c, i)                                                                             \
+	(c)->project_id, (int64_t)(c)->of[i]->what, (int64_t)(c)->of[i]->fine, (c)->day,           \
+	        (c)->sums.list[i]->name, (c)->of[i]->dims.texts[0], (c)->of[i]->dims.texts[1],     \
+	        (c)->of[i]->dims.texts[2], (c)->of[i]->dims.texts[3], (c)->of[i]->dims.texts[4],   \
+	        (c)->of[i]->dims.texts[5]
 
 /* The texts may exceed the limit of PostgreSQL's indexes: there the key is their hashes. */
 #define HASHES                                                                                     \
-	TW_ANR_ROLLUP_HASH("?5")                                                                   \
+	TW_ANR_ROLLUP_HASH("c5")                                                                   \
 	"," TW_ANR_ROLLUP_HASH(                                                                    \
-	        "?6||chr(31)||?7||chr(31)||?8||chr(31)||?9||chr(31)||?10||chr(31)||?11")
+	        "c6||chr(31)||c7||chr(31)||c8||chr(31)||c9||chr(31)||c10||chr(31)||c11")
 #define SUM_UNIQUE TW_EITHER(SUM_KEY, "project_id,what,fine,day,name_hash,dims_hash")
-#define OF_SUM     "(" SUM_UNIQUE ")=(?1,?2,?3,?4," TW_EITHER("?5,?6,?7,?8,?9,?10,?11", HASHES) ")"
+#define IS_OF_ROW  "(" SUM_UNIQUE ")=(" TW_EITHER(SUM_ROW, "c1,c2,c3,c4," HASHES) ")"
 
-/* Adds the stored rollup; one of another generation is ignored. */
-static enum tw_status add_stored(
-        struct counting *c, struct tw_anr_rollup *t, const struct sum *s, struct tw_err *err)
+static enum tw_status add_stored(void *arg, const struct tw_cat_query *q, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_kept(&q, c->db, &c->load, err, /* primary key */
-	        "SELECT data FROM anr_rollup WHERE " OF_SUM " AND generation=?12", SUM_TYPES "i",
-	        SUM_ARGS(c, t, s), c->generation);
+	struct counting *c = arg;
+	const struct tw_str data = tw_cat_blob(q, 1);
 
-	if (tw_cat_row(&q)) {
-		const struct tw_str data = tw_cat_blob(&q, 0);
-
-		st = tw_anr_rollup_merge(
-		        c->sums.arena, t, (const uint8_t *)data.ptr, data.len, err);
-	}
-	return tw_cat_close_after(&q, st, err);
+	return tw_anr_rollup_merge(c->sums.arena, c->sums.list[tw_cat_int(q, 0)],
+	        (const uint8_t *)data.ptr, data.len, err);
 }
 
-static enum tw_status store(
-        struct counting *c, struct tw_anr_rollup *t, const struct sum *s, struct tw_err *err)
+/* Adds the stored rollups; those of another generation are ignored. */
+static enum tw_status add_all_stored(struct counting *c, struct tw_err *err)
 {
+	struct tw_cat_rows rows = {.db = c->db, /* primary key */
+	        .types = SUM_TYPES "ii",
+	        .sql = "SELECT c13, data FROM {rows} CROSS JOIN anr_rollup WHERE " IS_OF_ROW
+	               " AND generation=c12",
+	        .take = add_stored,
+	        .arg = c};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < c->sums.n; i++)
+		st = tw_cat_rows_add(&rows, err, SUM_ARGS(c, i), c->generation, (int64_t)i);
+	return tw_cat_rows_end(&rows, st, err);
+}
+
+static enum tw_status store_all(struct counting *c, struct tw_err *err)
+{
+	struct tw_cat_rows rows = {.db = c->db,
+	        .types = SUM_TYPES "ib",
+	        .sql = "INSERT INTO anr_rollup(" SUM_KEY ",generation,data) SELECT " SUM_ROW
+	               ",c12,c13 FROM {rows} WHERE 1=1 ON CONFLICT (" SUM_UNIQUE
+	               ") DO UPDATE SET generation=excluded.generation, data=excluded.data"};
 	struct tw_buf out;
-	enum tw_status st = add_stored(c, t, s, err);
+	enum tw_status st = TW_OK;
 
 	tw_buf_init(&out, SUM_BYTES);
-	if (st == TW_OK) {
-		tw_anr_rollup_write(c->sums.arena, t, &out);
-		st = tw_buf_status(&out) == TW_OK ? TW_OK : tw_oom(err);
+	for (size_t i = 0; st == TW_OK && i < c->sums.n; i++) {
+		tw_buf_clear(&out);
+		tw_anr_rollup_write(c->sums.arena, c->sums.list[i], &out);
+		st = tw_buf_status(&out) == TW_OK
+		             ? tw_cat_rows_add(&rows, err, SUM_ARGS(c, i), c->generation,
+		                       &(struct tw_str){(const char *)out.data, out.len})
+		             : tw_oom(err);
 	}
-	if (st == TW_OK)
-		st = tw_cat_exec_kept(c->db, &c->store, err,
-		        "INSERT INTO anr_rollup(" SUM_KEY ",generation,data)"
-		        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (" SUM_UNIQUE
-		        ") DO UPDATE SET generation=excluded.generation, data=excluded.data",
-		        SUM_TYPES "ib", SUM_ARGS(c, t, s), c->generation,
-		        &(struct tw_str){(const char *)out.data, out.len});
+	st = tw_cat_rows_end(&rows, st, err);
 	tw_buf_done(&out);
 	return st;
 }
@@ -213,9 +225,9 @@ static enum tw_status drop_some(struct tw_db *db, const char *project_id, int64_
         int64_t before, int *ret_n, struct tw_err *err)
 {
 	return tw_cat_exec(db, ret_n, err, /* primary keys */
-	        "DELETE FROM anr_rollup WHERE (" SUM_UNIQUE ") IN (SELECT " SUM_UNIQUE
-	        " FROM anr_rollup WHERE project_id=? AND what IN (0,1) AND fine IN (0,1) AND"
-	        " day=? AND generation<? LIMIT ?)",
+	        "DELETE FROM anr_rollup WHERE " TW_CAT_SOME(SUM_KEY,
+	                "anr_rollup WHERE project_id=? AND what IN (0,1) AND fine IN (0,1) AND"
+	                " day=? AND generation<? LIMIT ?"),
 	        "tiii", project_id, day, before, (int64_t)DROPPED_AT_ONCE);
 }
 
@@ -264,10 +276,10 @@ static enum tw_status count_some(struct counting *c, int *ret_n, struct tw_err *
 		st = pick(c, ret_n, err);
 	if (st == TW_OK && *ret_n)
 		st = read_picked(c, err);
-	for (size_t i = 0; st == TW_OK && i < c->sums.n; i++)
-		st = store(c, c->sums.list[i], c->of[i], err);
-	tw_stmt_drop(c->load);
-	tw_stmt_drop(c->store);
+	if (st == TW_OK)
+		st = add_all_stored(c, err);
+	if (st == TW_OK)
+		st = store_all(c, err);
 	return st == TW_OK ? end_day(c, err) : st;
 }
 

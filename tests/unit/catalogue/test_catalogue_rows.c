@@ -34,15 +34,34 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return remove(path);
 }
 
+static const char read_back[] =
+        "SELECT p.cell_id, p.data FROM {rows} CROSS JOIN rollup_post p WHERE p.project_id=r.c1"
+        " AND p.cell_id=r.c2 AND p.slot=r.c3 AND p.pack=r.c4 AND r.c5<>p.data";
+
 struct work {
 	const char *sql, *project;
 	int64_t from, to;
 	struct tw_str data;
 	bool fails;
+	int64_t taken, sum; /* rows of the result, and their numbers */
+	size_t bytes;
+	int64_t most;
 	int64_t changed;
 	uint64_t statements;
 	unsigned runs;
 };
+
+static enum tw_status take(void *arg, const struct tw_cat_query *q, struct tw_err *err)
+{
+	struct work *k = arg;
+
+	if (k->taken == k->most)
+		return tw_fail(err, TW_TOO_LARGE, "enough");
+	k->taken++;
+	k->sum += tw_cat_int(q, 0);
+	k->bytes += tw_cat_blob(q, 1).len;
+	return TW_OK;
+}
 
 static enum tw_status run(struct tw_db *w, void *arg, struct tw_err *err)
 {
@@ -52,6 +71,10 @@ static enum tw_status run(struct tw_db *w, void *arg, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	k->runs++;
+	if (k->most) {
+		rows.take = take;
+		rows.arg = k;
+	}
 	for (int64_t i = k->from; st == TW_OK && i < k->to; i++)
 		st = tw_cat_rows_add(&rows, err, k->project, i, INT64_MIN, INT64_MAX - i, &k->data);
 	if (k->fails)
@@ -101,6 +124,17 @@ static void test_rows(void **state)
 	assert_int_equal(k.changed, MANY);
 	assert_int_equal(k.statements, tw_cat_is_sqlite(c) ? MANY : 3);
 	assert_int_equal(count(c, project, &bytes), MANY);
+
+	k = (struct work){.sql = read_back, .project = project, .from = 3, .to = MANY + 3};
+	k.most = MANY;
+	work(c, &k, TW_OK); /* three of these rows are not there */
+	assert_int_equal(k.taken, MANY - 3);
+	assert_int_equal(k.sum, (int64_t)MANY * (MANY - 1) / 2 - 3);
+	assert_int_equal(k.bytes, (MANY - 3) * sizeof odd);
+	assert_int_equal(k.statements, tw_cat_is_sqlite(c) ? MANY : 3);
+	k = (struct work){.sql = read_back, .project = project, .to = MANY, .most = 5};
+	work(c, &k, TW_TOO_LARGE);
+	assert_int_equal(k.taken, 5);
 
 	k = (struct work){.sql = update, .project = project, .from = MANY - 3, .to = MANY + 3};
 	k.data = none;
