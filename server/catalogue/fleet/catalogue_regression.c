@@ -370,10 +370,10 @@ enum tw_status tw_catalogue_regressions(struct tw_catalogue *c, const char *proj
 	st = tw_cat_list(c, TW_CAT_LIST(a, limit + 1, &tw_regression_fields, ret, ret_n),
 	        err, /* regression_by_change */
 	        COLUMNS "AND (?2='' OR app=?2) AND (?3='' OR scenario=?3) AND (?4='' OR method=?4)"
-	                " AND (?5='' OR head=?5) AND (?6='' OR owner=?6) AND (?7>>CAST(status AS"
-	                " INTEGER))&1=1 AND (?8=0 OR muted_until_ms<=?8) AND (day,"
-	                " (after_ns-before_ns), regression_id)<(?9,?10,?11) ORDER BY day DESC,"
-	                " (after_ns-before_ns) DESC, regression_id DESC LIMIT ?12",
+	                " AND (?5='' OR head=?5) AND (?6='' OR owner=?6) AND (?7" TW_HAS_STATUS
+	                " AND (?8=0 OR muted_until_ms<=?8) AND (day, (after_ns-before_ns),"
+	                " regression_id)<(?9,?10,?11) ORDER BY day DESC, (after_ns-before_ns)"
+	                " DESC, regression_id DESC LIMIT ?12",
 	        "ttttttiiiiti", project_id, of->app, of->scenario, of->method, of->version,
 	        of->owner, (int64_t)of->statuses, of->unmuted_at_ms, day.number, change.number,
 	        change.id, (int64_t)limit + 1);
