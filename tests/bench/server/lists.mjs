@@ -6,8 +6,8 @@
  * TRACES is 300,000 by default, with a tenth as many regressions, ANRs and alerts, and a hundredth as many builds, keys,
  * people and projects.  A server decodes and counts a few traces; their rows are then copied in its catalogue.  Prints of
  * each list the rows and bytes of its first page, processor time (of the server and of PostgreSQL) and wall time of the
- * best of five requests for its first page and for its tenth, and whether both meet the goal.  With a second binary both
- * take turns, request by request, each on a catalogue of its own.
+ * best of five requests for its first page and for its tenth, and whether both meet the goal.  Each list is measured when
+ * the servers are idle.  With a second binary both take turns, request by request, each on a catalogue of its own.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -122,8 +122,24 @@ async function fill(s) {
 }
 
 async function settled(s) {
-	await until(() => (Number(s.run(`SELECT count(*) FROM anr_day WHERE waiting=1 AND day<${Math.floor(Date.now() / 86400000)}`)) === 0 ? true : undefined), 'ANRs summed', 3600);
-	await sleep(2000); // stages that look at the new rows end
+	await until(() => Number(s.run(`SELECT count(*) FROM anr_day WHERE waiting=1 AND day<${Math.floor(Date.now() / 86400000)}`)) === 0, 'ANRs summed', 3600);
+	await until(async () => (await s.get('/api/v1/fleet/stages', { key: s.admin })).json.stages.every(({ waiting }) => waiting === 0), 'stages done', 3600);
+}
+
+const IDLE_MS = 20; // of processor time per second
+
+/* The start after the copy writes a record per trace, and from time to time each stage inspects all projects. */
+async function idle(servers) {
+	let busy;
+	await until(async () => (busy = await busyMs(servers)) <= IDLE_MS, () => `servers idle (${busy.toFixed(0)} ms per second)`, 3600);
+}
+
+/* Their processor time in a second. */
+async function busyMs(servers) {
+	const cpu = () => servers.reduce((sum, s) => sum + cpuNs(s), 0);
+	const [before, at] = [cpu(), performance.now()];
+	await sleep(1000);
+	return ((cpu() - before) / 1e6 / (performance.now() - at)) * 1000;
 }
 
 /* --- lists --- */
@@ -189,6 +205,7 @@ try {
 	console.log(`${'list'.padEnd(20)} ${'rows'.padStart(6)} ${'bytes'.padStart(8)} ${'cpu ms'.padStart(8)} ${'wall ms'.padStart(8)} ${'page 10: cpu ms'.padStart(16)}`);
 	for (const at of servers[0].lists.keys()) {
 		const lists = servers.map((s) => s.lists[at]);
+		await idle(servers);
 		const first = await bestOf(servers, lists);
 		const last = await bestOf(servers, await Promise.all(servers.map((s, k) => (first[k].answer.status === 200 ? tenth(s, lists[k], first[k].answer) : null))));
 		for (const [k, { cpu, wall, answer }] of first.entries()) {
