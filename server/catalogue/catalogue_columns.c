@@ -45,8 +45,8 @@ static enum tw_status read_columns(struct tw_db *db, uint64_t *found, struct tw_
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err,
-	        TW_EITHER("SELECT m.name, p.name FROM sqlite_master m, pragma_table_info(m.name) p"
-	                  " WHERE m.type='table'",
+	        TW_EITHER("SELECT sqlite_master.name, pragma_table_info.name FROM sqlite_master,"
+	                  " pragma_table_info(sqlite_master.name) WHERE sqlite_master.type='table'",
 	                "SELECT relname, attname FROM pg_class JOIN pg_attribute ON"
 	                " attrelid=pg_class.oid WHERE relnamespace=CAST(current_schema() AS"
 	                " regnamespace) AND relkind IN ('r','p') AND attnum>0 AND NOT attisdropped "
