@@ -126,12 +126,20 @@ test('the form changes, adds and switches off rules, and a preview counts their 
 	await prepare();
 	const before = (await server.get('/api/v1/detectors')).json;
 	const page = await open('/detectors');
+	const sleeps = page.locator('#rules tr[data-rule=sleep] a'); // its findings in the fleet
+	await sleeps.waitFor();
+	const { rules: inFleet } = (await server.get('/api/v1/fleet/findings?by=all')).json;
+	assert.deepEqual([await sleeps.innerText(), new URL(await sleeps.evaluate((a) => a.href)).search], [String(inFleet.find((r) => r.id === 'sleep').found), '?rule=sleep']);
 	await page.getByRole('button', { name: 'Edit Sleeping on the main thread' }).click();
 	await page.locator('tr[data-rule=sleep] + tr.more form.rule').waitFor(); // below its rule
 	await page.locator('form.rule input[name=threshold_ms]').fill('1.5');
 	await page.click('text=Apply to the rules');
 	await page.waitForSelector('#rules tr[data-rule=sleep] td:text-is("1.50 ms")');
 	await page.waitForSelector('tr[data-differs=sleep]:has-text("1.5")');
+	await page.setViewportSize({ width: 1280, height: 400 });
+	await page.evaluate(() => scrollTo(0, 0));
+	assert.ok(await page.locator('#rules button:text-is("Save as a new version")').evaluate((e) => e.getBoundingClientRect().bottom <= innerHeight), 'Save remains in view below a long table');
+	await page.setViewportSize({ width: 1280, height: 800 });
 	await page.click('#rules button:text-is("Add a rule")');
 	assert.ok(await page.getByText('Apply to the rules').isDisabled());
 	await page.locator('form.rule input[name=title]').fill('Cart work!');

@@ -1,17 +1,19 @@
 // Detectors as a table and a form: one rule a row, changed in place; the JSON of the same document is the other view.
 import { useState } from 'preact/hooks';
-import { may } from '../api/api';
+import { get, may } from '../api/api';
 import { docOf, type Doc, type Rule } from '../trace/panels/findings';
 import { Cards } from '../ui/cards';
+import { PROCESSING_MS, useLookAgain } from '../ui/again';
 import { Sure } from '../ui/change';
-import { COMMA, duration } from '../i18n/format';
-import { breakable, focused } from '../ui/parts';
+import { count, duration } from '../i18n/format';
+import { breakable, focused, useLoad } from '../ui/parts';
+import { link } from '../ui/route';
 import { serverText } from '../i18n/servertext';
 import { tr } from '../i18n/strings/findings';
 
 const SEVERITIES: [string, string][] = [['info', tr('Info')], ['warning', tr('Warning')], ['error', tr('Error')]];
 const THREADS: [string, string][] = [['main', tr('main thread')], ['others', tr('other threads')], ['all', tr('all threads')]];
-const NS_OF_MS = 1e6, COLUMNS = 7;
+const NS_OF_MS = 1e6, COLUMNS = 8, DAYS = 30; // of the fleet, if no other time is asked
 
 const texts = (v: unknown): string[] => (Array.isArray(v) ? v.filter((x): x is string => typeof x === 'string') : []);
 const textOf = (v: unknown, otherwise = ''): string => (typeof v === 'string' ? v : otherwise);
@@ -51,7 +53,7 @@ function Form({ rule, used, keep, cancel }: { rule: Rule; used: string[]; keep: 
 				<label class="inline">{tr('Threads')}<input list="detector-threads" {...field('threads')} /><datalist id="detector-threads">{THREADS.map(([v, shown]) => <option key={v} value={v}>{shown}</option>)}</datalist></label>
 				<label class="inline">{tr('Severity')}<select name="severity" value={f.severity} onChange={(e) => put({ ...f, severity: e.currentTarget.value })}>{SEVERITIES.map(([v, shown]) => <option key={v} value={v}>{shown}</option>)}</select></label>
 			</div>
-			<label class="list">{tr('Methods')} <span class="quiet">{tr('one pattern per line')}</span><textarea rows={4} class="mono" placeholder="com.example.images" {...field('methods')} /></label>
+			<label class="list">{tr('Methods')} <span class="quiet">{tr('one pattern per line')}</span><textarea rows={8} class="mono" placeholder="com.example.images" {...field('methods')} /></label>
 			<div class="lists">
 				<label class="list">{tr('Events')} <span class="quiet">{tr('kinds such as contention, io, binder')}</span><input class="mono" {...field('notes')} /></label>
 				<label class="list">{tr('Advice')} <span class="quiet">{tr('shown with each finding')}</span><input maxLength={300} {...field('message')} /></label>
@@ -61,9 +63,13 @@ function Form({ rule, used, keep, cancel }: { rule: Rule; used: string[]; keep: 
 	);
 }
 
+interface Found { pending: number; rules: { id: string; found: number; traces: number }[] }
+
 /** Rules of a document; `put` gets the changed one. */
 export function DetectorTable({ doc, put }: { doc: Doc; put: (d: Doc) => void }) {
 	const [editing, edit] = useState<string | null>(null); // '' is a new one
+	const load = useLoad('found', () => get<Found>('/api/v1/fleet/findings', { by: 'all', limit: 1 }));
+	useLookAgain(load, load.value?.pending && PROCESSING_MS);
 	const change = (rules: Rule[]) => put({ ...docOf(doc), rules });
 	const replace = (r: Rule, by: Rule) => change(doc.rules.map((o) => (o === r ? by : o)));
 	const keep = (r: Rule) => {
@@ -73,13 +79,16 @@ export function DetectorTable({ doc, put }: { doc: Doc; put: (d: Doc) => void })
 	const form = (rule: Rule) => <Form key={editing} rule={rule} used={doc.rules.map((r) => r.id)} keep={keep} cancel={() => edit(null)} />;
 	return <>
 		<Cards>
-			<thead><tr>{may.write && <th>{tr('Active')}</th>}<th>{tr('Rule')}</th><th>{tr('Matches')}</th><th>{tr('Threads')}</th><th class="num">{tr('Longer than')}</th><th>{tr('Severity')}</th>{may.write && <th><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
+			<thead><tr>{may.write && <th>{tr('Active')}</th>}<th>{tr('Rule')}</th><th class="num">{tr('Found in {days} days', { days: DAYS })}</th><th>{tr('Matches')}</th><th>{tr('Threads')}</th><th class="num">{tr('Longer than')}</th><th>{tr('Severity')}</th>{may.write && <th><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{doc.rules.map((r) => {
 				const title = serverText(textOf(r.title, r.id));
+				const found = load.value?.rules.find((f) => f.id === r.id);
 				const matches = [...texts(r.methods), ...texts(r.notes)];
 				return <><tr key={r.id} data-rule={r.id} class={r.enabled === false ? 'quiet' : ''}>
 					{may.write && <td class="check"><input type="checkbox" checked={r.enabled !== false} aria-label={tr('Use {title}', { title })} onChange={(e) => { const { enabled: _, ...rest } = r; replace(r, e.currentTarget.checked ? rest : { ...rest, enabled: false }); }} /></td>}
-					<td class="wide">{title}</td><td class="mono" title={matches.join('\n')}>{matches.slice(0, 2).map((m, i) => <>{i > 0 && COMMA}{breakable(m)}</>)}{matches.length > 2 && <span class="quiet"> {tr('and {n} more', { n: matches.length - 2 })}</span>}</td>
+					<td class="wide">{title}</td>
+					<td class="num">{found ? <a href={link(`/fleet/findings?rule=${encodeURIComponent(r.id)}`)} title={tr.many(found.traces, 'In {n} trace', 'In {n} traces')}>{count(found.found)}</a> : load.value && '–'}</td>
+					<td class="mono" title={matches.join('\n')}>{breakable(matches[0] ?? '')}{matches.length > 1 && <span class="quiet nowrap"> +{count(matches.length - 1)}</span>}</td>
 					<td class="nowrap">{THREADS.find(([v]) => v === textOf(r.threads, 'main'))?.[1] ?? textOf(r.threads)}</td><td class="num">{typeof r.threshold_ms === 'number' ? duration(r.threshold_ms * NS_OF_MS) : ''}</td>
 					<td>{SEVERITIES.find(([v]) => v === textOf(r.severity, 'warning'))?.[1] ?? textOf(r.severity)}</td>
 					{may.write && <td class="actions"><button class="small" aria-label={tr('Edit {title}', { title })} aria-expanded={editing === r.id} onClick={() => edit(editing === r.id ? null : r.id)}>{tr('Edit')}</button><Sure what={tr('Remove')} label={tr('Remove {title}', { title })} act={() => change(doc.rules.filter((o) => o !== r))} /></td>}</tr>

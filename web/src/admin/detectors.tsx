@@ -203,7 +203,7 @@ function Editor({ v, again }: { v: Kept; again: () => void }) {
 			{asJson && <label class="list">{tr('Detectors')}<textarea name="rules" class="mono" rows={24} spellcheck={false} readOnly={!may.write} value={draft} onInput={(e) => put(e.currentTarget.value)} /></label>}
 			<Invalid why={invalid} />
 			{error && <Failure error={error} title={tr('These rules were not saved.')} />}
-			<div class="row">
+			<div class={`row ${changed ? 'unsaved' : ''}`}>
 				{may.write && <button class="primary" aria-disabled={now && !changed} onClick={save}>{now ? tr('Save as a new version') : tr('Restore these rules')}</button>}
 				<button disabled={!changed} onClick={() => put(kept)}>{tr('Undo changes')}</button>
 				{may.write && <button onClick={() => put(written(v.defaults))}>{tr('Reset to defaults')}</button>}

@@ -124,7 +124,6 @@ const zh = {
 	'Matches': '匹配',
 	'Actions': '操作',
 	'Use {title}': '使用 {title}',
-	'and {n} more': '以及另外 {n} 个',
 	'Edit': '修改',
 	'Remove': '移除',
 	'Remove {title}': '移除 {title}',
@@ -136,6 +135,8 @@ const zh = {
 	'No findings.': '没有检测结果。',
 	'With the active rules': '使用当前规则',
 	'In traces': '涉及的 Trace',
+	'Found in {days} days': '{days} 天内命中',
+	'In {n} traces': '涉及 {n} 条 Trace',
 	'Trace {at} of {all}': '第 {at} 条 Trace，共 {all} 条',
 	'Preview on the latest {n}': '在最近 {n} 条上预览',
 } as const;
