@@ -204,6 +204,7 @@ export const refusals: Record<string, string> = {
 	'another server has just deleted the same content: send it again': '相同的内容刚刚在另一台服务器上被删除：请重新发送',
 	'another server is deleting the same content from the store; retry': '另一台服务器正在从存储中删除相同的内容；请重试',
 	'the catalogue was unavailable during an upload to the store; retry': '上传到存储时目录库不可用；请重试',
+	'the catalogue {1} column {2} in table {3}: another development version wrote it; use that version, or start with an empty data folder and catalogue': '目录库的表 {3} 的列 {2} 不符（{1}）：目录库由另一个开发版本写入；请使用该版本，或使用空的数据文件夹和目录库',
 	'the catalogue was unavailable: another server may have it': '目录库曾不可用：可能已由另一台服务器占用',
 	'its sandbox could not be set up': '无法建立沙箱',
 	'unknown metadata {1}; use labels for your own': '{1} 不是 Trace 的元数据；自定义内容请放入 labels',
