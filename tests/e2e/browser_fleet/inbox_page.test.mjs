@@ -114,6 +114,7 @@ test('answered in the page, by pointer and by keys', async (t) => {
 	const rows = page.locator('tr[data-item]');
 	await rows.first().waitFor();
 	await page.locator('tr[data-item^=anr] svg.bars').first().waitFor();
+	await page.locator('tr[data-item^=regression] svg.bars rect.after').first().waitFor();
 	const n = await rows.count();
 	assert.equal(await page.getByRole('group', { name: 'State' }).locator('[aria-pressed=true]').innerText(), `Unresolved ${n}`);
 	assert.deepEqual(await violations(page), []);
@@ -124,6 +125,7 @@ test('answered in the page, by pointer and by keys', async (t) => {
 	await bar.getByRole('button', { name: 'Assign' }).click();
 	const carols = (w) => page.waitForFunction((many) => [...document.querySelectorAll('tr[data-item]')].filter((r) => r.textContent.includes('carol')).length === many, w);
 	await carols(n);
+	assert.deepEqual(await page.locator('datalist#owners option').evaluateAll((all) => all.map((o) => o.value)), ['carol'], 'owners to filter by');
 	const [kind, id] = (await rows.first().getAttribute('data-item')).split(' ');
 	await answer({ items: [{ kind, id }], owner: 'dave' });
 	await page.getByRole('status').filter({ hasText: `${n} items: assigned to carol` }).getByRole('button', { name: 'Undo' }).click();

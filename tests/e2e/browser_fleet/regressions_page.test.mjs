@@ -39,6 +39,11 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	await page.getByRole('button', { name: 'Check now' }).click();
 	await page.waitForSelector('[role=status] >> text=2 slower, 2 of them new');
 	await page.locator(METHOD).getByText('+').waitFor();
+	const { change_ms, lines: [all] } = (await server.get(`/api/v1/regressions/${await page.locator(METHOD).first().getAttribute('data-regression')}/trend`)).json;
+	const bars = page.locator(`${METHOD} svg.bars`).first(); // its days, before the row is opened
+	await page.waitForFunction((n) => document.querySelectorAll('tr[data-regression] svg.bars rect:not(.none)').length >= n, all.points.length);
+	assert.equal(await bars.locator('rect.after').count(), all.points.filter((p) => p.day_ms >= change_ms).length);
+	assert.match(await bars.getAttribute('aria-label'), /Repo\.load by day$/);
 	await page.locator(`${METHOD} button`).click();
 	await page.waitForSelector('text=/Repo.load in slower is \\d+ % slower, 8.3.1 against 8.3.0: .* at the median, 95 % confidence/');
 	await page.waitForSelector('a:has-text("both traces compared")');

@@ -30,7 +30,7 @@ export function Decisions({ items, changed, noted = false, file = '' }: { items:
 				<label class="inline">{tr('in version')}<input class="short" name="fixed_in" maxLength={200} value={version} onInput={(e) => fix(e.currentTarget.value)} /></label>
 				{items.some((i) => i.status !== 'open') && <button type="button" onClick={() => say({ status: 'open' })}>{tr('Reopen')}</button>}
 				<button type="button" onClick={() => say({ muted_until_ms: muted ? 0 : inMuteDays() })}>{muted ? tr('Unmute') : tr('Mute for {days} days', { days: MUTED_DAYS })}</button>
-				<label class="inline">{tr('Owner')}<input name="owner" maxLength={200} value={owner} onInput={(e) => own(e.currentTarget.value)} /></label>
+				<label class="inline">{tr('Owner')}<input name="owner" list="owners" maxLength={200} value={owner} onInput={(e) => own(e.currentTarget.value)} /></label>
 				{file && !owner.trim() && <span class="from-file"><span class="quiet">{tr('not set; CODEOWNERS names')}</span> {file} <button type="button" class="small" onClick={() => own(file.slice(0, 200))}>{tr('Use as owner')}</button></span>}
 				{!noted && <button class="small" aria-disabled={same}>{tr('Assign')}</button>}
 			</div>

@@ -68,8 +68,8 @@ export function FleetFilter() {
 
 export interface Day { day_ms: number; count: number }
 
-/** Bars of a time's days, the last one today; in months when there are too many. */
-export function Trend({ trend, days, name, high = 20, wide = 150 }: { trend: Day[]; days: number; name: string; high?: number; wide?: number }) {
+/** Bars of a time's days, the last one today; in months when there are too many. `change`: counts are durations, longer since this day. */
+export function Trend({ trend, days, name, change, high = 20, wide = 150 }: { trend: Day[]; days: number; name: string; change?: number; high?: number; wide?: number }) {
 	const { first } = span(days);
 	const bars = Math.min(days, 60);
 	const sums = Array<number>(bars).fill(0);
@@ -80,9 +80,10 @@ export function Trend({ trend, days, name, high = 20, wide = 150 }: { trend: Day
 	const most = Math.max(1, ...sums);
 	const step = wide / bars;
 	const said = sums.reduce((a, b) => a + b, 0);
+	const label = change ? tr('{name} by day', { name }) : tr('{name}: {said} in {days} days, at most {max} {days2}', { name, said, days, max: Math.max(...sums), days2: bars === days ? tr('per day') : tr('per bar') });
 	return (
-		<svg class="bars" role="img" aria-label={tr('{name}: {said} in {days} days, at most {max} {days2}', { name, said, days, max: Math.max(...sums), days2: bars === days ? tr('per day') : tr('per bar') })} width={wide} height={high}>
-			{sums.map((n, i) => <rect key={i} x={i * step} width={Math.max(1, step - 1)} y={high - Math.max(1, (n / most) * high)} height={Math.max(1, (n / most) * high)} class={n ? '' : 'none'} />)}
+		<svg class="bars" role="img" aria-label={label} width={wide} height={high}>
+			{sums.map((n, i) => <rect key={i} x={i * step} width={Math.max(1, step - 1)} y={high - Math.max(1, (n / most) * high)} height={Math.max(1, (n / most) * high)} class={!n ? 'none' : change && first + (i * days * DAY_MS) / bars >= change ? 'after' : ''} />)}
 		</svg>
 	);
 }

@@ -14,10 +14,10 @@ import { link, set, text, type Changes } from '../ui/route';
 import { KINDS } from './anrgroups';
 import { Trend } from './fleetfilter';
 import { Decisions } from './decisions';
+import { RegressionDays, TREND_DAYS } from './regressiondays';
 import { BOX_NAMES, BOXES, dayOf, decide, durationName, inMuteDays, mayRevert, revert, stateOf, TONES, type Box, type Decision, type Inbox, type Item } from './triage';
 
 const PAGE = 100;
-const TREND_DAYS = 30;
 const keyOf = (i: Item) => `${i.kind} ${i.id}`;
 
 function addressOf(i: Item): string {
@@ -77,9 +77,10 @@ function Row({ i, picked, pick }: { i: Item; picked: boolean; pick: () => void }
 				{i.scenario && i.scenario !== i.title && <span class="quiet"> {i.scenario}</span>}
 				{narrow.value && <div class="quiet">{kindOf(i)}</div>}</td>
 			{!narrow.value && <td class="nowrap">{kindOf(i)}</td>}
-			<td class="num">{i.anr && <Trend trend={i.anr.trend} days={TREND_DAYS} name={titleOf(i)} wide={90} high={14} />}{i.regression && <span class="quiet">{i.regression.kind === 'new' ? '' : `${duration(i.regression.before_ns)} → `}{duration(i.regression.after_ns)}</span>} {figureOf(i)}</td>
+			<td>{i.anr && <Trend trend={i.anr.trend} days={TREND_DAYS} name={titleOf(i)} wide={90} high={14} />}{i.regression && <RegressionDays id={i.id} percentile={i.regression.percentile} name={titleOf(i)} />}</td>
+			<td class="num">{i.regression && <span class="quiet">{i.regression.kind === 'new' ? '' : `${duration(i.regression.before_ns)} → `}{duration(i.regression.after_ns)}</span>} {figureOf(i)}</td>
 			<td><span class={`state ${TONES[i.status]}`}>{stateOf(i)}</span></td>
-			<td class="anywhere">{i.owner ? <><span class="letter" aria-hidden="true">{i.owner[0]}</span> {i.owner}</> : '–'}</td>
+			<td class="anywhere">{i.owner ? <><span class="letter" aria-hidden="true">{i.owner[0]}</span>{'\u00a0'}{i.owner}</> : '–'}</td>
 			<td class="nowrap">{i.version || '–'}</td>
 			<td class="nowrap">{when(i.last_ms)}</td>
 		</tr>
@@ -99,6 +100,8 @@ export function InboxPage({ name }: { name: string }) {
 	const [keys, hold] = useState<string[]>([]);
 	const v = load.value;
 	const items = v?.items ?? [];
+	const [owners, know] = useState<string[]>([]); // of all items seen so far
+	useEffect(() => know((known) => [...new Set([...known, name, ...items.map((i) => i.owner)])].filter(Boolean).sort()), [v]);
 	const picked = items.filter((i) => keys.includes(keyOf(i)));
 	const pick = (i: Item) => hold(keys.includes(keyOf(i)) ? keys.filter((k) => k !== keyOf(i)) : [...keys, keyOf(i)]);
 	const [last, remember] = useState<Done | null>(null);
@@ -138,7 +141,7 @@ export function InboxPage({ name }: { name: string }) {
 			<div class="row">
 				<label class="inline">{tr('Kind')}<select value={kind} onChange={(e) => filter({ kind: e.currentTarget.value })}>
 					<option value="">{tr('any')}</option><option value="regression">{tr('Regressions')}</option><option value="anr">{tr('ANR groups')}</option><option value="alert">{tr('Alerts')}</option></select></label>
-				<label class="inline">{tr('Owner')}<input value={owner} onChange={(e) => filter({ owner: e.currentTarget.value.trim() })} /></label>
+				<label class="inline">{tr('Owner')}<input list="owners" value={owner} onChange={(e) => filter({ owner: e.currentTarget.value.trim() })} /><datalist id="owners">{owners.map((o) => <option key={o} value={o} />)}</datalist></label>
 				{name && owner !== name && <button class="small" onClick={() => filter({ owner: name })}>{tr('Mine')}</button>}
 				{(kind || owner) && <button class="small" onClick={() => filter({ kind: null, owner: null })}>{tr('Clear')}</button>}
 				<LastChange last={last} undo={() => void undo()} />
@@ -151,7 +154,7 @@ export function InboxPage({ name }: { name: string }) {
 				{box !== 'all' && v.counts.all > 0 && <p><button onClick={() => filter({ state: 'all' })}>{tr('Show all {n}', { n: count(v.counts.all) })}</button></p>}</div>}
 			{items.length > 0 && <Cards>
 				<thead><tr>{may.write && <th class="check"><input type="checkbox" aria-label={tr('Select all on this page')} checked={all} onChange={() => hold(all ? [] : items.map(keyOf))} /></th>}
-					<th>{tr('Item')}</th>{!narrow.value && <th>{tr('Kind')}</th>}<th class="num">{tr('Change, reports')}</th><th>{tr('State')}</th><th>{tr('Owner')}</th><th>{tr('Version')}</th><th>{tr('Last seen')}</th></tr></thead>
+					<th>{tr('Item')}</th>{!narrow.value && <th>{tr('Kind')}</th>}<th>{tr('{days} days', { days: TREND_DAYS })}</th><th class="num">{tr('Change, reports')}</th><th>{tr('State')}</th><th>{tr('Owner')}</th><th>{tr('Version')}</th><th>{tr('Last seen')}</th></tr></thead>
 				<tbody>{items.map((i) => <Row key={keyOf(i)} i={i} picked={keys.includes(keyOf(i))} pick={() => pick(i)} />)}</tbody>
 			</Cards>}
 			{v && <Pages rows={items.length} total={count(v.total)} cursor={v.next_cursor} of={load} />}

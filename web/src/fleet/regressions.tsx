@@ -8,6 +8,7 @@ import { interval } from '../i18n/interval';
 import { IssueText } from './issue';
 import { Page } from '../ui/page';
 import { Failure, MethodName, Panel, Pending, useCame, useLoad } from '../ui/parts';
+import { RegressionDays, TREND_DAYS } from './regressiondays';
 import { RegressionRules } from './regressionrules';
 import { RegressionTrend } from './regressiontrend';
 import { BOX_NAMES, dayOf, durationName, isMuted, STATUS_NAMES, TONES, type Item } from './triage';
@@ -81,7 +82,7 @@ function History({ r }: { r: Regression }) {
 	return <ul class="history" aria-label={tr('History')}>{list.map((e) => <li key={e.n}>{when(e.at_ms)}: {eventText(e)} <span class="quiet">{tr('by {author}', { author: e.author })}</span></li>)}</ul>;
 }
 
-const COLUMNS = [tr('State'), tr('Item'), tr('Change'), tr('Before'), tr('After'), tr('Scenario'), tr('Since'), tr('Traces'), tr('Owner')];
+const COLUMNS = [[tr('State')], [tr('Item')], [tr('Change'), 'num'], [tr('Before'), 'num'], [tr('After'), 'num'], [tr('{days} days', { days: TREND_DAYS })], [tr('Scenario')], [tr('Since')], [tr('Traces'), 'num'], [tr('Owner')]];
 
 function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle: () => void; again: () => void }) {
 	const [file, setOwners] = useState(''); // who owns it by the code owners file
@@ -92,6 +93,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 			{r.kind === 'new' ? <td class="num" title={tr('{change} of a median trace, 95 % confidence interval {interval}', { change: percent(r.change), interval: interval(percent(r.low), percent(r.high)) })}>{tr('new')}</td> : <td class="num" title={tr('95 % confidence interval {interval}', { interval: interval(signed(r.low), signed(r.high)) })}>{signed(r.change)}</td>}
 			<td class="num">{r.kind === 'new' ? <span class="quiet">{tr('absent')}</span> : duration(r.before_ns)}</td>
 			<td class="num">{duration(r.after_ns)}</td>
+			<td><RegressionDays id={r.id} percentile={r.percentile} name={r.method || durationName(r.scenario)} /></td>
 			<td class="anywhere">{r.scenario || <span class="quiet">{tr('none')}</span>}{r.app && <span class="quiet"> {r.app}</span>}</td>
 			<td class="nowrap">{r.base && r.head ? <a href={versions(r)} title={tr('Compare {base} with {head}', { base: r.base, head: r.head })}>{tr('{head} after {base}', { head: r.head, base: r.base })}</a> : <>{r.head || dayOf(r.day_ms)}{r.base && <span class="quiet">{' '}{tr('after {base}', { base: r.base })}</span>}</>}</td>
 			<td class="num">{count(r.traces_before)} / {count(r.traces_after)}</td>
@@ -118,7 +120,7 @@ function Table({ rows, again }: { rows: Regression[]; again: () => void }) {
 	const open = text('open');
 	return (
 		<Cards of="regressions">
-			<thead><tr>{COLUMNS.map((c) => <th key={c} scope="col" class={[tr('Before'), tr('After'), tr('Change'), tr('Traces')].includes(c) ? 'num' : ''}>{c}</th>)}</tr></thead>
+			<thead><tr>{COLUMNS.map(([name, of]) => <th key={name} class={of}>{name}</th>)}</tr></thead>
 			<tbody>{rows.map((r) => <Row key={r.id} r={r} open={open === r.id} toggle={() => set({ open: open === r.id ? null : r.id })} again={again} />)}</tbody>
 		</Cards>
 	);
@@ -183,7 +185,7 @@ export function RegressionsPage() {
 	useCame(load, () => settle(true));
 	return (
 		<Page title={tr('Regressions')} of="widest">
-			<Panel title={tr('Regressions')} aside={<>
+			<Panel title={SHOWN.find(([s]) => s === status)![1]} aside={<>
 				<label class="inline"><input type="checkbox" checked={muted} onChange={(e) => set(fromStart({ muted: e.currentTarget.checked ? 1 : null }), true)} />{' '}{tr('include muted')}</label>
 				<label class="inline">{tr('Show')}{' '}<select value={status} onChange={(e) => set(fromStart({ status: e.currentTarget.value === 'live' ? null : e.currentTarget.value }), true)}>{SHOWN.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
 				{may.write && <Look done={again} />}

@@ -206,6 +206,7 @@ const zh = {
 	'Kind': '类型',
 	'Users': '用户',
 	'{days} days': '{days} 天',
+	'{name} by day': '{name}，按天',
 	'{pending} {pending2} still being grouped.': '{pending} {pending2}仍在分组。',
 	'report is': '份报告',
 	'reports are': '份报告',

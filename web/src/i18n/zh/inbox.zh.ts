@@ -17,6 +17,7 @@ const zh = {
 	'in version': '修复版本',
 	'Reopen': '重新打开',
 	'Unmute': '取消静音',
+	'{days} days': '{days} 天',
 	'Mute for {days} days': '静音 {days} 天',
 	'Owner': '负责人',
 	'Assign': '指派',

@@ -19,6 +19,7 @@ const zh = {
 	'not created': '未创建',
 	'assigned to {assignee}': '已分配给 {assignee}',
 	'days': '天内',
+	'{days} days': '{days} 天',
 	'% of the scenario\'s median': '%（占场景中位数）',
 	'Thresholds': '阈值',
 	'Save': '保存',
